@@ -13,6 +13,7 @@ import (
 
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/engine"
+	"github.com/lexsem/lexsem/engine/remote"
 	"github.com/lexsem/lexsem/internal/atomicfile"
 	"github.com/lexsem/lexsem/internal/private"
 )
@@ -81,7 +82,7 @@ type Options struct {
 	// Over opens a place of another engine where nothing is yet, which the system over
 	// fills and asks; nil for none. What was created there is removed at the end, where the Backend has a method
 	// Drop(context.Context) error.
-	Over func() (engine.Backend, error)
+	Over func() (remote.Backend, error)
 	// Answerable asks the queries of the folder's queries-without-positives.jsonl,
 	// too, where it has one, and reports how well the scores of each system tell
 	// them from those of the first task.

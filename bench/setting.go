@@ -10,6 +10,7 @@ import (
 
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/engine"
+	"github.com/lexsem/lexsem/engine/remote"
 	"github.com/lexsem/lexsem/index"
 	"github.com/lexsem/lexsem/modulate"
 	"github.com/lexsem/lexsem/modulate/ridge"
@@ -71,7 +72,7 @@ type SettingOptions struct {
 	Progress          func(Progress)
 	Reranker          engine.Reranker                // of systems that rerank; else nil
 	RerankDepth       int                            // see Options
-	Over              func() (engine.Backend, error) // see Options
+	Over              func() (remote.Backend, error) // see Options
 
 	spell func(tokens []int32) string // the text of what has tokens alone, an image; nil for texts
 	mates func(target int) []string   // texts of the others with its label that fits may know; nil for none

@@ -12,7 +12,7 @@ import (
 // Filtered asks what a search within one part of the corpus finds, as one with a filter does: where several
 // folders are one corpus, each question is answered from the passages of its own folder. The stack's sums
 // are those of all passages, or with "/own" those of that folder, as a bridge by a field has them
-// (engine.BridgeOptions.By).
+// (remote.BridgeOptions.By).
 var Filtered = RegisterSystem(SystemKind{
 	Name:  "filtered",
 	Usage: "filtered:STACK[/own]",

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 
 	"github.com/lexsem/lexsem/engine"
+	"github.com/lexsem/lexsem/engine/remote"
 )
 
 // InFront is the query side in front of another engine.
@@ -51,7 +52,7 @@ func (s *Setting) openOver(ctx context.Context) (engine.Database, error) {
 	if err != nil {
 		return nil, errors.Join(err, b.Close())
 	}
-	var r *engine.Remote
+	var r *remote.Database
 	s.atClose(func() error {
 		var err error
 		if d, ok := b.(interface{ Drop(context.Context) error }); ok {
@@ -65,16 +66,16 @@ func (s *Setting) openOver(ctx context.Context) (engine.Database, error) {
 	report := func(p engine.Progress) {
 		s.Report(Progress{Stage: p.Stage, Done: p.Done, Total: s.Targets.Len()})
 	}
-	if _, err := engine.MigrateTo(ctx, e, b, engine.MigrateOptions{Mark: filepath.Join(dir, "mark"), Progress: report}); err != nil {
+	if _, err := remote.MigrateTo(ctx, e, b, remote.MigrateOptions{Mark: filepath.Join(dir, "mark"), Progress: report}); err != nil {
 		return nil, err
 	}
 	file := filepath.Join(dir, "bridge")
-	if r, err = engine.Over(ctx, b, lent{s.Encoder}, engine.OverOptions{}); err != nil {
+	if r, err = remote.Over(ctx, b, lent{s.Encoder}, remote.Options{}); err != nil {
 		return nil, err
 	}
-	if _, err := r.MakeBridge(ctx, file, engine.BridgeOptions{Parts: 2, Progress: report}); err != nil {
+	if _, err := r.MakeBridge(ctx, file, remote.BridgeOptions{Parts: 2, Progress: report}); err != nil {
 		return nil, err
 	}
-	r, err = engine.Over(ctx, b, lent{s.Encoder}, engine.OverOptions{Bridge: file})
+	r, err = remote.Over(ctx, b, lent{s.Encoder}, remote.Options{Bridge: file})
 	return r, err
 }

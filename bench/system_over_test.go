@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/lexsem/lexsem/encoder"
-	"github.com/lexsem/lexsem/engine"
+	"github.com/lexsem/lexsem/engine/remote"
 	"github.com/lexsem/lexsem/engine/remote/backendtest"
 )
 
@@ -19,7 +19,7 @@ func TestOverIsTheEngine(t *testing.T) {
 		t.Fatal(err)
 	}
 	m := &backendtest.Memory{}
-	s, err := NewSetting(t.Context(), enc, NewTargets(c.Passages), SettingOptions{Seed: 1, Over: func() (engine.Backend, error) { return m, nil }})
+	s, err := NewSetting(t.Context(), enc, NewTargets(c.Passages), SettingOptions{Seed: 1, Over: func() (remote.Backend, error) { return m, nil }})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,12 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
-	"unicode/utf8"
 
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/encoder/picture"
 	"github.com/lexsem/lexsem/engine/internal/chunk"
+	"github.com/lexsem/lexsem/engine/internal/intake"
 	"github.com/lexsem/lexsem/store"
 )
 
@@ -24,7 +23,7 @@ const (
 
 // window is how many texts the encoder is handed next.
 func (e *Engine) window() int {
-	if w, ok := e.enc.(checked).Encoder.(interface{ Window() int }); ok && w.Window() > 0 {
+	if w, ok := e.enc.(intake.Checked).Encoder.(interface{ Window() int }); ok && w.Window() > 0 {
 		return w.Window()
 	}
 	return int(min(max(e.encoded.Load(), firstWindow), encodeWindow))
@@ -94,78 +93,44 @@ type record struct {
 func (e *Engine) check(ctx context.Context, docs []Document, replace bool) ([]record, error) {
 	records := make([]record, len(docs))
 	seen := make(map[string]struct{}, len(docs))
+	space := e.space()
 	for i := range docs {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
 		d := &docs[i]
 		refuse := func(err error) error { return &DocumentError{Position: i, ID: d.ID, Err: err} }
-		if err := checkID(d.ID); err != nil {
+		if err := intake.CheckID(d.ID); err != nil {
 			return nil, refuse(err)
 		}
 		if !replace {
 			if _, twice := seen[d.ID]; twice {
-				return nil, refuse(fmt.Errorf("%w: it stands twice in this call; give each its own id or use Upsert", ErrExists))
+				return nil, refuse(intake.ErrTwice)
 			}
 			seen[d.ID] = struct{}{}
 			if _, ok, err := e.st.Lookup(d.ID); err != nil {
 				return nil, refuse(err)
 			} else if ok {
-				return nil, refuse(fmt.Errorf("%w; use Upsert to replace it", ErrExists))
+				return nil, refuse(intake.ErrStored)
 			}
-		}
-		if err := checkBreaks(d.Text, d.Breaks); err != nil {
-			return nil, refuse(err)
 		}
 		r := record{Document: store.Document{ID: d.ID, Title: d.Title, Text: d.Text, Data: d.Data}, breaks: d.Breaks}
 		var err error
 		if r.Media, err = e.checkImage(d); err != nil {
 			return nil, refuse(err)
 		}
-		if r.Metadata, err = encodeMetadata(d.Metadata); err != nil {
+		raw, vector, err := space.Document(intake.Document(*d), isImage(&r.Document))
+		if err != nil {
 			return nil, refuse(err)
 		}
-		if d.Vector != nil {
-			v, err := e.metric.Vector(d.Vector, e.fp.Dim)
-			if err != nil {
-				return nil, refuse(err)
-			}
-			r.Rows = []store.Row{{End: len(r.Text), Vector: v}}
-		} else if blankText(d.Title) && blankText(d.Text) && !isImage(&r.Document) {
-			return nil, refuse(fmt.Errorf("%w: no text; give a title, a text or a vector", ErrInvalid))
-		} else if e.vectorsOnly() {
-			return nil, refuse(fmt.Errorf("%w: no vector, and this database has no encoder; give Vector with %d numbers", ErrInvalid, e.fp.Dim))
-		} else if e.enc == nil {
-			return nil, refuse(ErrNoEncoder)
+		r.Metadata = raw
+		if vector != nil {
+			r.Rows = []store.Row{{End: len(r.Text), Vector: vector}}
 		}
 		records[i] = r
 	}
 	return records, nil
 }
-
-func checkID(id string) error {
-	if id == "" || len(id) > MaxID {
-		return fmt.Errorf("%w: an id has 1 to %d bytes, this one %d", ErrInvalid, MaxID, len(id))
-	}
-	return nil
-}
-
-// checkBreaks says why a text cannot be cut at breaks, or nil.
-func checkBreaks(text string, breaks []int) error {
-	for i, b := range breaks {
-		switch {
-		case b < 0 || b > len(text):
-			return fmt.Errorf("%w: break %d is byte %d of a text of %d; use offsets in the text", ErrInvalid, i, b, len(text))
-		case b < len(text) && !utf8.RuneStart(text[b]):
-			return fmt.Errorf("%w: break %d, byte %d of the text, stands inside a character; use the offset of its first byte", ErrInvalid, i, b)
-		case i > 0 && b < breaks[i-1]:
-			return fmt.Errorf("%w: break %d, byte %d of the text, lies before the one before it; sort them", ErrInvalid, i, b)
-		}
-	}
-	return nil
-}
-
-func blankText(s string) bool { return strings.TrimSpace(s) == "" }
 
 // encode cuts texts into chunks, and fills vectors, tokens and truncation of the
 // records that lack them.

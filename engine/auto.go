@@ -3,16 +3,13 @@ package engine
 import (
 	"context"
 	"fmt"
-	"math/rand/v2"
-	"strings"
 
 	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/engine/internal/fitting"
 	"github.com/lexsem/lexsem/engine/internal/search"
 	"github.com/lexsem/lexsem/engine/internal/state"
-	"github.com/lexsem/lexsem/internal/text"
 	"github.com/lexsem/lexsem/internal/vec"
 	"github.com/lexsem/lexsem/modulate"
-	"github.com/lexsem/lexsem/modulate/train"
 )
 
 // A query that names no variant gets what search.Default says. Measured on every
@@ -20,9 +17,6 @@ import (
 // by the bound of their shift they leave questions in other words as they are
 // (docs/method.md). A fit holds what it has fitted against them, on probes that it
 // draws from the corpus; where they win, the closed forms go on serving.
-
-// choicePassages is the number of passages that probes are drawn from, two each.
-const choicePassages = 150
 
 // VariantScore is the share of held-out queries, in [0, 1], that find the
 // passage they were drawn from first.
@@ -35,7 +29,7 @@ type VariantScore struct {
 // probes drawn from c and returns the name of the better one; of equals that of the
 // local bridges. Where there are none, they are built for this alone.
 func (e *Engine) choose(ctx context.Context, c *corpus, seed uint64, fitted *modulate.Weights) (best string, scores []VariantScore, err error) {
-	draw, enc := c.probes, e.enc
+	draw, enc := func(seed uint64) ([]string, []int, error) { return fitting.Probes(c, seed) }, e.enc
 	if c.images {
 		draw, enc = c.imageProbes, e.resolving(c.s)
 	}
@@ -52,7 +46,7 @@ func (e *Engine) choose(ctx context.Context, c *corpus, seed uint64, fitted *mod
 	plans := make([]search.Plan, len(variants))
 	for i, v := range variants {
 		scores = append(scores, VariantScore{Variant: v})
-		if plans[i], err = search.Decide(s, search.Query{HasVector: true, K: 1, Mode: ModeDense, Variant: v}); err != nil {
+		if plans[i], err = search.Decide(&s.Modulation, search.Query{K: 1, Mode: ModeDense, Variant: v}, false); err != nil {
 			return "", nil, err
 		}
 		need |= plans[i].Way.Need()
@@ -97,40 +91,4 @@ func (e *Engine) findsFirst(ctx context.Context, s *state.State, p search.Plan, 
 		return false, err
 	}
 	return vec.Dot(s.Vector(cs[0].Ord), target) > 0.99999, nil
-}
-
-// probes are those of drawProbes.
-func (c *corpus) probes(seed uint64) (texts []string, targets []int, err error) {
-	return drawProbes(c, seed)
-}
-
-// drawProbes draws queries from passages spread over a corpus: five content words
-// in any order, and sixteen words in a row, half of a shorter passage. targets
-// are the passages' numbers.
-func drawProbes(c train.Corpus, seed uint64) (texts []string, targets []int, err error) {
-	r := rand.New(rand.NewPCG(seed, 0x6175746f))
-	n := min(choicePassages, c.Len())
-	for k := range n {
-		i := k * c.Len() / n
-		t, err := c.Text(i)
-		if err != nil {
-			return nil, nil, err
-		}
-		words := text.Words(nil, t)
-		var content []string
-		for _, w := range words {
-			if !text.Stop(w.Lower) {
-				content = append(content, w.Lower)
-			}
-		}
-		r.Shuffle(len(content), func(i, j int) { content[i], content[j] = content[j], content[i] })
-		if len(content) > 1 {
-			texts, targets = append(texts, strings.Join(content[:min(5, len(content))], " ")), append(targets, i)
-		}
-		if long := min(16, len(words)/2); long > 1 {
-			from := r.IntN(len(words) - long + 1)
-			texts, targets = append(texts, t[words[from].Start:words[from+long-1].End]), append(targets, i)
-		}
-	}
-	return texts, targets, nil
 }

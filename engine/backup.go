@@ -9,8 +9,10 @@ import (
 	"slices"
 
 	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/engine/internal/intake"
 	"github.com/lexsem/lexsem/index/late"
 	"github.com/lexsem/lexsem/internal/metric"
+	"github.com/lexsem/lexsem/internal/text"
 	"github.com/lexsem/lexsem/store"
 )
 
@@ -96,11 +98,11 @@ func acceptor() func(m *store.Manifest, terms, bases int) (func(*store.Document)
 			if err := json.Unmarshal(m.Encoder, &fp); err != nil {
 				return nil, fmt.Errorf("encoder fingerprint: %w", err)
 			}
-			if err := checkShape(fp, m.Dim); err != nil {
+			if err := intake.CheckShape(fp, m.Dim); err != nil {
 				return nil, err
 			}
 		}
-		if _, err := newAnalyzer(m.Language); err != nil {
+		if _, err := text.For(m.Language); err != nil {
 			return nil, err
 		}
 		by, err := metric.Of(m.Metric)

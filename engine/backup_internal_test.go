@@ -147,7 +147,7 @@ func TestCloseCancelsBackup(t *testing.T) {
 	e = opened(t, t.TempDir(), Options{Progress: func(p Progress) {
 		if p.Stage == "backup" {
 			close(stop)
-			<-e.root.Done()
+			<-e.calls.Root().Done()
 		}
 	}}, AutoHNSW)
 	put(t, e, madeDocs(rand.New(rand.NewPCG(1, 1)), 0, 200)...)

@@ -63,7 +63,7 @@ func TestCloseEndsVerify(t *testing.T) {
 		if !once {
 			once = true
 			go func() { closed <- e.Close() }()
-			<-e.root.Done()
+			<-e.calls.Root().Done()
 		}
 	})
 	if !errors.Is(err, ErrClosed) || !once {

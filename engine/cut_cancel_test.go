@@ -9,6 +9,7 @@ import (
 
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/engine"
+	"github.com/lexsem/lexsem/engine/remote"
 	"github.com/lexsem/lexsem/engine/remote/backendtest"
 )
 
@@ -49,7 +50,7 @@ func TestCuttingIsCancelled(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer e.Close()
-	over, err := engine.Over(t.Context(), &backendtest.Memory{}, enc, engine.OverOptions{Create: true})
+	over, err := remote.Over(t.Context(), &backendtest.Memory{}, enc, remote.Options{Create: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/lexsem/lexsem/engine/internal/intake"
 	"github.com/lexsem/lexsem/engine/internal/state"
 	"github.com/lexsem/lexsem/internal/snapshot"
 	"github.com/lexsem/lexsem/store"
@@ -13,7 +14,7 @@ import (
 // many there were; unknown ids are not an error, those that no document can have are ErrInvalid.
 func (e *Engine) Delete(ctx context.Context, ids []string) (int, error) {
 	for _, id := range ids {
-		if err := checkID(id); err != nil {
+		if err := intake.CheckID(id); err != nil {
 			return 0, err
 		}
 	}

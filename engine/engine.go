@@ -36,7 +36,9 @@ import (
 	"sync/atomic"
 
 	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/engine/internal/calls"
 	"github.com/lexsem/lexsem/engine/internal/chunk"
+	"github.com/lexsem/lexsem/engine/internal/intake"
 	"github.com/lexsem/lexsem/engine/internal/search"
 	"github.com/lexsem/lexsem/engine/internal/state"
 	"github.com/lexsem/lexsem/engine/internal/terms"
@@ -74,15 +76,9 @@ type Engine struct {
 	closeEncoder func() error // of the encoder that Options.OpenEncoder opened
 	leave        func() error // removes the folder of a database in memory
 
-	root  context.Context // ends when Close begins; its cause is ErrClosed
-	stop  context.CancelCauseFunc
-	ended chan struct{} // closed when Close has finished
-
-	replaced atomic.Bool // another database takes the place of this one
-
-	mu     sync.Mutex // guards closed
-	closed bool
-	calls  sync.WaitGroup // running calls
+	calls    *calls.Calls
+	ended    chan struct{} // closed when Close has finished
+	replaced atomic.Bool   // another database takes the place of this one
 }
 
 // Open opens or creates the database in dir. enc must be the encoder the
@@ -108,7 +104,7 @@ func open(ctx context.Context, dir string, enc encoder.Encoder, o Options, graph
 		return nil, err
 	}
 	if enc != nil {
-		if err := checkFingerprint(enc); err != nil {
+		if err := intake.CheckEncoder(enc); err != nil {
 			return nil, err
 		}
 		if d := enc.Dim(); o.Dim != 0 && o.Dim != d {
@@ -159,15 +155,14 @@ func openIn(ctx context.Context, dir string, enc encoder.Encoder, o Options, gra
 	if err != nil {
 		return nil, err
 	}
-	e := &Engine{dir: dir, o: o, st: st, graphAbove: graphAbove, probe: newProber(), fits: make(chan struct{}, 1), ended: make(chan struct{}), closeEncoder: func() error { return nil }}
-	e.root, e.stop = context.WithCancelCause(context.Background())
+	e := &Engine{dir: dir, o: o, st: st, graphAbove: graphAbove, probe: newProber(), fits: make(chan struct{}, 1), calls: calls.New(), ended: make(chan struct{}), closeEncoder: func() error { return nil }}
 	if enc == nil && o.OpenEncoder != nil {
 		if enc, err = e.openEncoder(ctx); err != nil {
 			return nil, errors.Join(err, st.Close(), e.closeEncoder())
 		}
 	}
 	if enc != nil {
-		e.enc = checked{Encoder: enc}
+		e.enc = intake.Checked{Encoder: enc}
 	}
 	if err := e.start(ctx); err != nil {
 		return nil, errors.Join(err, st.Close(), e.closeEncoder())
@@ -190,7 +185,7 @@ func (e *Engine) openEncoder(ctx context.Context) (enc encoder.Encoder, err erro
 		return nil, err
 	}
 	e.closeEncoder = enc.Close
-	return enc, checkFingerprint(enc)
+	return enc, intake.CheckEncoder(enc)
 }
 
 // start binds the encoder to the database and opens the derived state.
@@ -207,7 +202,7 @@ func (e *Engine) start(ctx context.Context) error {
 		if err := json.Unmarshal(m.Encoder, &e.fp); err != nil {
 			return fmt.Errorf("%w: encoder fingerprint in the manifest of %s: %v", ErrCorrupt, e.dir, err)
 		}
-		if err := checkShape(e.fp, m.Dim); err != nil {
+		if err := intake.CheckShape(e.fp, m.Dim); err != nil {
 			return fmt.Errorf("%w: the manifest of %s names %v", ErrCorrupt, e.dir, err)
 		}
 		if e.o.Dim != 0 && e.o.Dim != e.fp.Dim {
@@ -228,7 +223,7 @@ func (e *Engine) start(ctx context.Context) error {
 		if e.enc != nil {
 			e.fp = e.enc.Fingerprint()
 		}
-		if err := checkShape(e.fp, e.fp.Dim); err != nil {
+		if err := intake.CheckShape(e.fp, e.fp.Dim); err != nil {
 			return fmt.Errorf("%w: %v", ErrInvalid, err)
 		}
 		if err := e.st.SetManifest(ctx, func(m *store.Manifest) error { return describeNew(m, e.fp, e.metric, e.o.Language, e.o.TokenStates) }); err != nil {
@@ -239,7 +234,7 @@ func (e *Engine) start(ctx context.Context) error {
 	if e.o.Language != "" && e.o.Language != language && !(language == "" && e.o.Language == "en") {
 		return fmt.Errorf("%w: database %s holds texts in language %q, not %q; open it without a language or build it anew", ErrInvalid, e.dir, language, e.o.Language)
 	}
-	analyzer, err := newAnalyzer(language)
+	analyzer, err := text.For(language)
 	if err != nil {
 		return err
 	}
@@ -299,10 +294,13 @@ func (e *Engine) checkTerms() error {
 // vectorsOnly says that the database was made without an encoder.
 func (e *Engine) vectorsOnly() bool { return e.fp.Model == "" }
 
-func newAnalyzer(language string) (*text.Analyzer, error) {
-	o := text.Defaults()
-	o.Language = language
-	return text.NewAnalyzer(o)
+// space is what the vectors of the database are.
+func (e *Engine) space() intake.Space {
+	s := intake.Space{Dim: e.fp.Dim, Metric: e.metric, Encoder: e.enc, VectorsOnly: e.vectorsOnly()}
+	if e.terms != nil {
+		s.Words = e.terms.Tokens
+	}
+	return s
 }
 
 // rlr are the options of RLR.
@@ -329,16 +327,11 @@ func (e *Engine) Flush(ctx context.Context) (err error) {
 // after ErrNoSpace, which says that the disk is too full to release the store, it
 // tries that again. What was committed is in the store's log all the same.
 func (e *Engine) Close() error {
-	e.mu.Lock()
-	if e.closed {
-		e.mu.Unlock()
+	if !e.calls.End() {
 		<-e.ended
 		return e.st.Close()
 	}
-	e.closed = true
-	e.mu.Unlock()
 	defer close(e.ended)
-	e.stop(ErrClosed)
 	e.db.Stop()
 	e.calls.Wait()
 	save := e.db.Close
@@ -348,36 +341,16 @@ func (e *Engine) Close() error {
 	return errors.Join(save(), e.st.Close(), e.closeEncoder(), e.leave())
 }
 
-// enter marks a call as running; the returned function ends it.
-func (e *Engine) enter() (func(), error) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.closed {
-		return nil, ErrClosed
-	}
-	e.calls.Add(1)
-	return e.calls.Done, nil
-}
-
-// work is enter for calls that Close cancels, and beside which searches run. What ends the call also makes
-// ErrClosed of an error that comes of that, and repairs as that of read does.
+// work marks a call as running that Close cancels, and beside which searches run. What ends
+// the call also repairs as that of read does.
 func (e *Engine) work(ctx context.Context) (context.Context, func(*error), error) {
-	done, err := e.enter()
+	ctx, done, err := e.calls.Begin(ctx)
 	if err != nil {
 		return ctx, nil, err
 	}
-	caller := promptly(ctx)
-	ctx, cancel := context.WithCancelCause(caller)
-	stop := context.AfterFunc(e.root, func() { cancel(ErrClosed) })
-	return yield.Context(either{ctx, caller, e.root}), func(err *error) {
-		closing := context.Cause(ctx) == ErrClosed || caller.Err() == nil && e.root.Err() != nil
-		if errors.Is(*err, context.Canceled) && closing {
-			*err = fmt.Errorf("cancelled by Close: %w", ErrClosed)
-		}
+	return yield.Context(ctx), func(err *error) {
 		e.db.Repair(err)
-		stop()
-		cancel(nil)
-		done()
+		done(err)
 	}, nil
 }
 
@@ -391,28 +364,10 @@ func (e *Engine) write(ctx context.Context) (context.Context, func(*error), erro
 	return ctx, done, err
 }
 
-// either is a context made of the caller's and of the engine's. Both are asked as
-// well: one of a kind of its own tells those made of it a moment late, and so does
-// context.AfterFunc.
-type either struct {
-	context.Context
-	caller, root context.Context
-}
-
-func (c either) Err() error {
-	if err := c.caller.Err(); err != nil {
-		return err
-	}
-	if err := c.root.Err(); err != nil {
-		return err
-	}
-	return c.Context.Err()
-}
-
-// read is enter for calls that read one state. What ends the call repairs what an
+// read marks a call as running that reads one state. What ends the call repairs what an
 // error of it says is damaged.
 func (e *Engine) read() (*state.State, func(*error), error) {
-	done, err := e.enter()
+	done, err := e.calls.Enter()
 	if err != nil {
 		return nil, nil, err
 	}
@@ -434,7 +389,7 @@ func (e *Engine) Default() string {
 		return ""
 	}
 	defer done(&err)
-	return search.Default(s, ModeHybrid)
+	return search.Default(&s.Modulation, ModeHybrid)
 }
 
 // report tells how far a call is: whoever made it in another process, else whoever opened

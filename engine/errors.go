@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/engine/internal/state"
 	"github.com/lexsem/lexsem/internal/fault"
 	"github.com/lexsem/lexsem/modulate"
@@ -24,13 +25,13 @@ var (
 	ErrNoExport = fmt.Errorf("%w: no line of an export", ErrInvalid)
 	// ErrExists answers Add for an id that is stored already, and collections.Create for
 	// a name that is taken.
-	ErrExists = errors.New("exists already")
+	ErrExists = fault.ErrExists
 	// ErrInvalid answers input that can never be right: an empty id, an empty
 	// query, a k out of range, a vector with NaN.
 	ErrInvalid = fault.ErrInvalid
 	// ErrNoEncoder answers calls that need an encoder on an engine that was
 	// opened without one.
-	ErrNoEncoder = errors.New("no encoder: open the database with one")
+	ErrNoEncoder = fault.ErrNoEncoder
 	// ErrNoReranker answers a query that asks for reranking on an engine that was opened
 	// without Options.Reranker.
 	ErrNoReranker = errors.New("no reranker: open the database with one")
@@ -63,6 +64,16 @@ var (
 	ErrOccupied = store.ErrOccupied
 	// ErrReadOnly answers writes on an engine opened read-only.
 	ErrReadOnly = store.ErrReadOnly
+	// ErrEncoder answers an encoder that gave something other than an encoder must:
+	// too few outputs, or a vector that is of another length, zero or not finite.
+	// Nothing of it is stored.
+	ErrEncoder = encoder.ErrContract
+	// ErrElsewhere answers calls that only who keeps the documents can answer, where that is
+	// another engine (package remote).
+	ErrElsewhere = errors.New("the documents are kept by another engine")
+	// ErrBackend is what every failure of an engine that keeps the documents of a database of package
+	// remote, or of the way to it, wraps.
+	ErrBackend = errors.New("the engine that keeps the documents")
 )
 
 // QueryError says which query of a SearchBatch failed and why.

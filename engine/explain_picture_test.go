@@ -9,13 +9,14 @@ import (
 
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/encoder/encodertest"
+	"github.com/lexsem/lexsem/engine/explain"
 )
 
 func TestPatchWeights(t *testing.T) {
 	// Words v0001 v0002 in the first row, v0001 v0003 in the second.
 	x := Explanation{
-		Words:   []WordShare{{Term: "v0001", Count: 2, BM25: 4}, {Term: "v0003", Count: 1, BM25: 1}, {Term: "v0009"}},
-		Matches: []Match{{Field: "text", Start: 0, Term: "v0001"}, {Field: "text", Start: 12, Term: "v0001"}, {Field: "text", Start: 18, Term: "v0003"}, {Field: "title", Start: 6, Term: "v0001"}, {Field: "text", Start: 24, Term: "v0001"}},
+		Words:   []explain.Word{{Term: "v0001", Count: 2, BM25: 4}, {Term: "v0003", Count: 1, BM25: 1}, {Term: "v0009"}},
+		Matches: []explain.Match{{Field: "text", Start: 0, Term: "v0001"}, {Field: "text", Start: 12, Term: "v0001"}, {Field: "text", Start: 18, Term: "v0003"}, {Field: "title", Start: 6, Term: "v0001"}, {Field: "text", Start: 24, Term: "v0001"}},
 	}
 	if w := patchWeights(x, 4); len(w) != 4 || w[0] != 2 || w[1] != 0 || w[2] != 2 || w[3] != 1 {
 		t.Errorf("weights %v", w)

@@ -11,6 +11,8 @@ import (
 
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/engine/internal/chunk"
+	"github.com/lexsem/lexsem/engine/internal/fitting"
+	"github.com/lexsem/lexsem/engine/internal/intake"
 	"github.com/lexsem/lexsem/engine/internal/search"
 	"github.com/lexsem/lexsem/engine/internal/state"
 	"github.com/lexsem/lexsem/index"
@@ -98,7 +100,7 @@ func (e *Engine) Fit(ctx context.Context, o FitOptions) (_ FitReport, err error)
 	}
 	w, r, err := e.train(ctx, c, options)
 	if err != nil {
-		return FitReport{}, fitError(err)
+		return FitReport{}, fitting.Error(err)
 	}
 	probes := probeScores(w)
 	best, choice, err := e.choose(ctx, c, options.Seed, w)
@@ -115,16 +117,6 @@ func (e *Engine) Fit(ctx context.Context, o FitOptions) (_ FitReport, err error)
 		Variant: w.Stack, File: file, Seq: w.Seq, Passages: r.Passages, Queries: r.Queries,
 		Seconds: r.Took.Seconds(), FinalLoss: w.Loss, Probes: probes,
 	}, nil
-}
-
-// fitError makes what the caller of a fit can mend an ErrInvalid.
-func fitError(err error) error {
-	for _, bad := range []error{train.ErrCorpus, train.ErrOptions, modulate.ErrUnknownVariant, modulate.ErrOptions} {
-		if errors.Is(err, bad) {
-			return fmt.Errorf("%w: %w", ErrInvalid, err)
-		}
-	}
-	return err
 }
 
 // trainProgress tells of a trainer's steps; to may be nil.
@@ -188,7 +180,7 @@ func (e *Engine) train(ctx context.Context, c *corpus, o train.Options) (*modula
 		return train.Fit(ctx, c, e.resolving(c.s), o)
 	}
 	dir := filepath.Join(e.dir, fitDir)
-	cache, err := encoder.NewCache(lent{e.enc}, dir, encoder.CacheOptions{MaxBytes: 16 << 30, MaxStateBytes: -1}) // of queries, which have no states there
+	cache, err := encoder.NewCache(intake.Lent{Encoder: e.enc}, dir, encoder.CacheOptions{MaxBytes: 16 << 30, MaxStateBytes: -1}) // of queries, which have no states there
 	if err != nil {
 		e.warn("a fit that is interrupted will begin anew", "error", err)
 		return train.Fit(ctx, c, e.enc, o)
@@ -200,13 +192,6 @@ func (e *Engine) train(ctx context.Context, c *corpus, o train.Options) (*modula
 	}
 	return w, r, err
 }
-
-// lent is an encoder that belongs to another: whoever is given it cannot close
-// it.
-type lent struct{ encoder.Encoder }
-
-// Close does nothing.
-func (lent) Close() error { return nil }
 
 // corpus is the state of the database that a fit works on.
 type corpus struct {
@@ -271,5 +256,5 @@ func (c *corpus) hardNegatives(ctx context.Context, query []float32, from, to in
 func (e *Engine) standing() string {
 	ref := e.db.Acquire()
 	defer ref.Release()
-	return search.Default(ref.Value, ModeHybrid)
+	return search.Default(&ref.Value.Modulation, ModeHybrid)
 }

@@ -104,7 +104,7 @@ var probing = func() (qs []Query) {
 // foundIn is what a query finds in one given state.
 func foundIn(t *testing.T, e *Engine, s *state.State, q Query) []search.Found {
 	t.Helper()
-	r, err := e.begin(t.Context(), s, q, newTimer())
+	r, err := e.begin(t.Context(), s, q, search.NewTimer())
 	if err != nil {
 		t.Fatalf("%+v: %v", q, err)
 	}

@@ -14,6 +14,8 @@ import (
 	"github.com/lexsem/lexsem/encoder/picture"
 	"github.com/lexsem/lexsem/encoder/visual"
 	"github.com/lexsem/lexsem/engine/internal/chunk"
+	"github.com/lexsem/lexsem/engine/internal/fitting"
+	"github.com/lexsem/lexsem/engine/internal/intake"
 	"github.com/lexsem/lexsem/engine/internal/state"
 	"github.com/lexsem/lexsem/internal/fault"
 	"github.com/lexsem/lexsem/modulate/train"
@@ -53,12 +55,12 @@ func (e *Engine) startImages(m store.Manifest) error {
 			size = was.VocabSize
 		}
 	}
-	inner := e.enc.(checked).Encoder
+	inner := e.enc.(intake.Checked).Encoder
 	words, err := visual.New(inner, size)
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrInvalid, err)
 	}
-	e.enc = checked{Encoder: words, metric: e.metric}
+	e.enc = intake.Checked{Encoder: words, Metric: e.metric}
 	e.images = &images{words: words, turn: make(chan struct{}, 1)}
 	return nil
 }
@@ -73,7 +75,7 @@ func (e *Engine) checkImage(d *Document) (media string, err error) {
 		return "", nil
 	case e.images == nil && d.Vector == nil:
 		return "", fmt.Errorf("%w: an image in a database of texts; make one with an encoder of images", ErrInvalid)
-	case !blankText(d.Text):
+	case !intake.Blank(d.Text):
 		return "", fmt.Errorf("%w: an image with a text; the text of an image is made of it, put a caption into Title", ErrInvalid)
 	}
 	return checkFile(d.Data, d.Media)
@@ -115,7 +117,7 @@ func (e *Engine) queryImage(ctx context.Context, q Query) (Query, error) {
 	if q.Image == nil {
 		return q, nil
 	}
-	if !blankText(q.Text) || q.Vector != nil {
+	if !intake.Blank(q.Text) || q.Vector != nil {
 		return q, fmt.Errorf("%w: a query with an image and a text or a vector; give one of them", ErrInvalid)
 	}
 	media, err := checkFile(q.Image, "")
@@ -423,7 +425,7 @@ func (e *Engine) resolving(s *state.State) encoder.Encoder {
 // imageProbes draws two parts of images spread over a corpus, as references, by the rules of the trainer.
 func (c *corpus) imageProbes(seed uint64) (texts []string, targets []int, err error) {
 	r := rand.New(rand.NewPCG(seed, 0x6175746f))
-	n := min(choicePassages, c.Len())
+	n := min(fitting.Probed, c.Len())
 	for k := range n {
 		i := k * c.Len() / n
 		p := train.Passage{Text: reference(chunk.Ord(c.ids[i]))}

@@ -9,7 +9,9 @@ import (
 	"path/filepath"
 
 	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/engine/internal/intake"
 	"github.com/lexsem/lexsem/internal/metric"
+	"github.com/lexsem/lexsem/internal/text"
 	"github.com/lexsem/lexsem/store"
 )
 
@@ -89,10 +91,10 @@ func (x *Exported) Create(ctx context.Context, dir string) error {
 	if !x.Vectors {
 		return fmt.Errorf("an export without vectors: %w", ErrNoEncoder)
 	}
-	if err := checkShape(x.Encoder, x.Encoder.Dim); err != nil {
+	if err := intake.CheckShape(x.Encoder, x.Encoder.Dim); err != nil {
 		return fmt.Errorf("%w: an export of %w", ErrInvalid, err)
 	}
-	if _, err := newAnalyzer(x.Language); err != nil {
+	if _, err := text.For(x.Language); err != nil {
 		return fmt.Errorf("%w: %w", ErrInvalid, err)
 	}
 	by, err := metric.Of(x.Metric)
@@ -195,7 +197,7 @@ func (im *importer) add(ctx context.Context, x *Exported, d exportedDocument) er
 	refuse := func(err error) error { return &LineError{line, err} }
 	encode := d.Lexsem == nil || len(d.Lexsem.Rows) == 0
 	switch {
-	case encode && blankText(d.Title) && blankText(d.Text) && len(d.Lexsem.data()) == 0:
+	case encode && intake.Blank(d.Title) && intake.Blank(d.Text) && len(d.Lexsem.data()) == 0:
 		return refuse(fmt.Errorf("%w: neither text nor vectors; leave the document out", ErrInvalid))
 	case encode && im.e.vectorsOnly():
 		return refuse(fmt.Errorf("%w: no vector, and this database has no encoder; export with vectors", ErrInvalid))
@@ -301,7 +303,7 @@ func (e *Engine) importBatch(ctx context.Context, records []record, encode bool)
 // importable takes over for a record what is stored of it. A record that is to be
 // encoded is compared by its texts.
 func (e *Engine) importable(ctx context.Context, r *record, encode bool) error {
-	done, err := e.enter()
+	done, err := e.calls.Enter()
 	if err != nil {
 		return err
 	}

@@ -7,7 +7,6 @@ import (
 
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/engine/internal/search"
-	"github.com/lexsem/lexsem/internal/fault"
 	"github.com/lexsem/lexsem/modulate"
 )
 
@@ -35,40 +34,11 @@ func (e *Engine) encodeOptional(ctx context.Context, need, must encoder.Need, te
 // given is what a query's input has without its text being encoded, and the tensors
 // that lack yet, 0 for none.
 func (e *Engine) given(ctx context.Context, q Query, w search.Way, tokens bool) (in modulate.Input, need encoder.Need, err error) {
-	if err := ctx.Err(); err != nil {
-		return in, 0, err
-	}
-	if q.Vector != nil {
-		if in.Dense, err = e.metric.Vector(q.Vector, e.fp.Dim); err != nil {
-			return in, 0, err
-		}
-	} else if blankText(q.Text) {
-		return in, 0, fmt.Errorf("%w: empty query; give it a text or a vector", ErrInvalid)
-	} else if e.vectorsOnly() {
-		return in, 0, fmt.Errorf("%w: the query %q has no vector, and this database has no encoder; give Vector with %d numbers, or use mode %s",
-			ErrInvalid, fault.Clip(q.Text), e.fp.Dim, ModeLexical)
-	} else if e.enc == nil {
-		return in, 0, ErrNoEncoder
-	}
-	if e.terms != nil && (w.Any || w.Local) {
-		if in.Tokens, err = e.terms.Tokens(ctx, q.Text); err != nil {
-			return in, 0, fmt.Errorf("reading the vocabulary: %w", err)
-		}
-	}
-	if e.enc == nil || q.Text == "" {
-		return in, 0, nil
-	}
-	need = w.Need()
-	if q.Vector != nil && need == encoder.NeedDense {
-		if e.terms == nil {
-			in.Tokens = e.enc.Tokenize(encoder.Query, q.Text)
-		}
-		return in, 0, nil
-	}
-	if tokens {
+	in, need, err = e.space().Query(ctx, search.Query(q), w)
+	if need != 0 && tokens {
 		need |= encoder.NeedHidden
 	}
-	return in, need, nil
+	return in, need, err
 }
 
 // encodeQueries fills in what encoding the texts of queries gives, in one call. The
@@ -89,14 +59,9 @@ func (e *Engine) encodeQueries(ctx context.Context, need encoder.Need, texts []e
 	if err != nil {
 		return fmt.Errorf("encoding the query: %w", err)
 	}
+	space := e.space()
 	for i, in := range ins {
-		in.Hidden, in.Logits = out[i].Hidden, out[i].Logits
-		if e.terms == nil {
-			in.Tokens = out[i].Tokens
-		}
-		if in.Dense == nil {
-			in.Dense = out[i].Dense
-		}
+		space.Fill(in, out[i])
 	}
 	return nil
 }

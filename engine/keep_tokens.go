@@ -8,6 +8,7 @@ import (
 
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/engine/internal/chunk"
+	"github.com/lexsem/lexsem/engine/internal/intake"
 	"github.com/lexsem/lexsem/engine/internal/tokens"
 	"github.com/lexsem/lexsem/store"
 )
@@ -161,7 +162,7 @@ func (k *keeper) lacks(ord uint64) (*store.Document, error) {
 	case !slices.ContainsFunc(d.Rows, func(r store.Row) bool { return len(r.Codes) == 0 }):
 		k.rep.Already++
 		return nil, nil
-	case blankText(d.Title) && blankText(d.Text) && !isImage(d):
+	case intake.Blank(d.Title) && intake.Blank(d.Text) && !isImage(d):
 		k.rep.Left++
 		return nil, nil
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/lexsem/lexsem/engine/filter"
 	"github.com/lexsem/lexsem/engine/internal/chunk"
+	"github.com/lexsem/lexsem/engine/internal/search"
 	"github.com/lexsem/lexsem/modulate/local"
 )
 
@@ -94,7 +95,7 @@ func TestCellsUnderAFilter(t *testing.T) {
 		want int // the 40 cells that are always looked into, by the share of what meets it
 	}{{Filter{}, 40}, {filter.Eq("half", 1), 80}, {filter.Eq("tenth", 1), cells}} {
 		q := Query{Text: "w3 of x7 and y9", Mode: ModeDense, Variant: VariantLocal, PerChunk: true, K: 5, Filter: c.f}
-		run, err := e.begin(t.Context(), &s, q, newTimer())
+		run, err := e.begin(t.Context(), &s, q, search.NewTimer())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -102,7 +103,7 @@ func TestCellsUnderAFilter(t *testing.T) {
 			t.Errorf("%d of %d documents meet the filter: %d cells, want %d", run.Facts.Filtered, s.View.Len(), got, c.want)
 		}
 		q.K = MaxK
-		if run, err = e.begin(t.Context(), &s, q, newTimer()); err != nil {
+		if run, err = e.begin(t.Context(), &s, q, search.NewTimer()); err != nil {
 			t.Fatal(err)
 		}
 		found, err := run.Rank(t.Context())

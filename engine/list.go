@@ -4,6 +4,7 @@ import (
 	"context"
 	"iter"
 
+	"github.com/lexsem/lexsem/engine/internal/calls"
 	"github.com/lexsem/lexsem/store"
 )
 
@@ -37,7 +38,7 @@ func (e *Engine) All(ctx context.Context, f Filter) iter.Seq2[Document, error] {
 // Count returns how many documents meet f, all for the zero Filter. Cost: that of
 // a filter in a search.
 func (e *Engine) Count(ctx context.Context, f Filter) (_ int, err error) {
-	ctx = promptly(ctx)
+	ctx = calls.Promptly(ctx)
 	s, done, err := e.read()
 	if err != nil {
 		return 0, err
@@ -62,7 +63,7 @@ type list struct {
 }
 
 func (e *Engine) list(ctx context.Context, f Filter) (l list, err error) {
-	ctx = promptly(ctx)
+	ctx = calls.Promptly(ctx)
 	s, done, err := e.read()
 	if err != nil {
 		return list{}, err
@@ -83,7 +84,7 @@ func (e *Engine) list(ctx context.Context, f Filter) (l list, err error) {
 // records yields records as read reads them of the view. No call of the engine runs while the loop's body
 // does, so that the body may close the database.
 func (l list) records(ctx context.Context, read func(ord uint64) (*store.Document, error)) iter.Seq2[*store.Document, error] {
-	ctx = promptly(ctx)
+	ctx = calls.Promptly(ctx)
 	return func(yield func(*store.Document, error) bool) {
 		for ord := range l.live {
 			if !l.met(ord) {

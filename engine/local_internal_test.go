@@ -190,7 +190,7 @@ func TestLocalBesideSearches(t *testing.T) {
 // crashed ends an engine as a killed process does: nothing derived is saved.
 func crashed(t *testing.T, e *Engine) {
 	t.Helper()
-	e.stop(ErrClosed)
+	e.calls.End()
 	if err := errors.Join(e.db.Abandon(), e.st.Close()); err != nil {
 		t.Fatal(err)
 	}

@@ -8,14 +8,6 @@ import (
 	"github.com/lexsem/lexsem/store"
 )
 
-// encodeMetadata is what is stored of metadata: nothing where there are none.
-func encodeMetadata(m map[string]any) ([]byte, error) {
-	if len(m) == 0 {
-		return nil, nil
-	}
-	return metadata.Encode(m)
-}
-
 // metadataOf decodes a stored document's metadata. Numbers come back as
 // json.Number, so that none loses digits on its way.
 func metadataOf(d *store.Document) (map[string]any, error) {

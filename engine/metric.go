@@ -7,6 +7,7 @@ import (
 	"math"
 
 	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/engine/internal/intake"
 	"github.com/lexsem/lexsem/engine/internal/state"
 	"github.com/lexsem/lexsem/index"
 	"github.com/lexsem/lexsem/internal/metric"
@@ -29,8 +30,8 @@ func (e *Engine) startMetric(m store.Manifest) (err error) {
 		}
 		e.metric = made
 	}
-	if c, ok := e.enc.(checked); ok {
-		c.metric = e.metric
+	if c, ok := e.enc.(intake.Checked); ok {
+		c.Metric = e.metric
 		e.enc = c
 	}
 	if e.metric.Directions() {

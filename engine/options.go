@@ -14,6 +14,7 @@ import (
 	"github.com/lexsem/lexsem/engine/internal/state"
 	"github.com/lexsem/lexsem/index"
 	"github.com/lexsem/lexsem/internal/metric"
+	"github.com/lexsem/lexsem/internal/text"
 	"github.com/lexsem/lexsem/store"
 )
 
@@ -178,7 +179,7 @@ func (o Options) Validate() error {
 	if _, err := metric.Of(o.Metric); err != nil {
 		errs = append(errs, err)
 	}
-	if _, err := newAnalyzer(o.Language); err != nil {
+	if _, err := text.For(o.Language); err != nil {
 		errs = append(errs, fmt.Errorf("%w: %w", ErrInvalid, err))
 	}
 	if o.ChunkTokens > 0 && o.ChunkTokens < chunk.MinTokens {

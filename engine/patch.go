@@ -1,12 +1,10 @@
 package engine
 
 import (
-	"bytes"
 	"context"
-	"fmt"
 
+	"github.com/lexsem/lexsem/engine/internal/intake"
 	"github.com/lexsem/lexsem/engine/internal/state"
-	"github.com/lexsem/lexsem/internal/metadata"
 	"github.com/lexsem/lexsem/store"
 )
 
@@ -35,76 +33,46 @@ func (e *Engine) Patch(ctx context.Context, patches []Patch) (_ int, err error) 
 		return 0, err
 	}
 	defer done(&err)
-	merges, err := mergesOf(ctx, patches)
-	if err != nil || len(merges) == 0 {
-		return 0, err
+	var merges intake.Merges
+	for i, p := range patches {
+		if err := ctx.Err(); err != nil {
+			return 0, err
+		}
+		if err := merges.Add(i, p.ID, p.Metadata); err != nil {
+			return 0, &DocumentError{Position: i, ID: p.ID, Err: err}
+		}
+	}
+	if len(merges.All) == 0 {
+		return 0, nil
 	}
 	return e.commit(ctx, func(b *store.Batch) (changes []state.Change, err error) {
-		for i, m := range merges {
+		for i, m := range merges.All {
 			d, changed, err := e.merged(ctx, m)
 			var c store.Change
 			if err == nil && changed {
 				c, err = b.Put(ctx, d)
 			}
 			if err != nil {
-				return nil, &DocumentError{Position: m.position, ID: m.id, Err: err}
+				return nil, &DocumentError{Position: m.Position, ID: m.ID, Err: err}
 			}
 			if changed {
 				changes = append(changes, state.Change{Change: c, Now: state.VersionsOf(c.New, d)})
 			}
 			if i%1000 == 999 {
-				e.report(ctx, Progress{Stage: "store", Done: i + 1, Total: len(merges)})
+				e.report(ctx, Progress{Stage: "store", Done: i + 1, Total: len(merges.All)})
 			}
 		}
 		return changes, nil
 	})
 }
 
-// merge is what is to be merged into the metadata of one document.
-type merge struct {
-	id       string
-	position int              // of its first patch
-	patches  []map[string]any // as JSON reads them
-}
-
-// mergesOf checks patches and gathers those of each document.
-func mergesOf(ctx context.Context, patches []Patch) ([]merge, error) {
-	var merges []merge
-	at := make(map[string]int, len(patches))
-	for i, p := range patches {
-		if err := ctx.Err(); err != nil {
-			return nil, err
-		}
-		refuse := func(err error) error { return &DocumentError{Position: i, ID: p.ID, Err: err} }
-		if err := checkID(p.ID); err != nil {
-			return nil, refuse(err)
-		}
-		raw, err := metadata.Encode(p.Metadata)
-		if err != nil {
-			return nil, refuse(err)
-		}
-		m, err := metadata.Parse(raw)
-		if err != nil {
-			return nil, refuse(fmt.Errorf("%w: %w", ErrInvalid, err))
-		}
-		j, again := at[p.ID]
-		if !again {
-			j = len(merges)
-			at[p.ID] = j
-			merges = append(merges, merge{id: p.ID, position: i})
-		}
-		merges[j].patches = append(merges[j].patches, m)
-	}
-	return merges, nil
-}
-
 // merged is the record of a document with other metadata, if they are others. The
 // caller has begun a batch, so that nobody else changes it.
-func (e *Engine) merged(ctx context.Context, m merge) (_ *store.Document, changed bool, err error) {
+func (e *Engine) merged(ctx context.Context, m intake.Merge) (_ *store.Document, changed bool, err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, false, err
 	}
-	ord, ok, err := e.st.Lookup(m.id)
+	ord, ok, err := e.st.Lookup(m.ID)
 	if err == nil && !ok {
 		err = ErrNotFound
 	}
@@ -115,19 +83,9 @@ func (e *Engine) merged(ctx context.Context, m merge) (_ *store.Document, change
 	if err != nil {
 		return nil, false, missing(err)
 	}
-	now, err := metadataOf(d)
-	if err != nil {
-		return nil, false, err
-	}
-	for _, p := range m.patches {
-		now = metadata.Merge(now, p)
-	}
-	raw, err := encodeMetadata(now)
-	if err != nil {
-		return nil, false, err
-	}
-	if bytes.Equal(raw, d.Metadata) {
-		return d, false, nil
+	raw, changed, err := m.Apply(d.Metadata)
+	if err != nil || !changed {
+		return d, false, err
 	}
 	d.Metadata = raw
 	return d, true, nil

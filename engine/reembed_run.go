@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/engine/internal/intake"
 	"github.com/lexsem/lexsem/engine/internal/state"
 	"github.com/lexsem/lexsem/internal/metric"
 	"github.com/lexsem/lexsem/store"
@@ -72,7 +73,7 @@ func (r *reembedder) run(ctx context.Context) (err error) {
 	if r.enc == nil {
 		return fmt.Errorf("%w: no encoder to change to", ErrInvalid)
 	}
-	if err := checkFingerprint(r.enc); err != nil {
+	if err := intake.CheckEncoder(r.enc); err != nil {
 		return err
 	}
 	r.report("reembed", 0, 0)
@@ -255,7 +256,7 @@ func (r *reembedder) checkTexts(ctx context.Context) error {
 }
 
 func hasText(position int, d *store.Document) error {
-	if blankText(d.Title) && blankText(d.Text) {
+	if intake.Blank(d.Title) && intake.Blank(d.Text) {
 		return &DocumentError{position, d.ID, fmt.Errorf("%w: it has no text, only a vector that it brought; delete it, or keep the model", ErrInvalid)}
 	}
 	return nil

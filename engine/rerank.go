@@ -10,7 +10,9 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/lexsem/lexsem/engine/internal/calls"
 	"github.com/lexsem/lexsem/engine/internal/chunk"
+	"github.com/lexsem/lexsem/engine/internal/intake"
 	"github.com/lexsem/lexsem/engine/internal/search"
 )
 
@@ -163,7 +165,7 @@ func (e *Engine) secondStage() stage {
 // plan is what the first stage is asked for instead of q, and how many of its hits are
 // reranked, 0 for none.
 func (s stage) plan(q Query) (first Query, n int, err error) {
-	text := !blankText(q.Text)
+	text := !intake.Blank(q.Text)
 	switch {
 	case q.Rerank > MaxRerank:
 		return q, 0, fmt.Errorf("%w: reranking of %d hits; use 1 to %d, 0 for the default, or a negative number for none", ErrInvalid, q.Rerank, MaxRerank)
@@ -186,7 +188,7 @@ func (s stage) plan(q Query) (first Query, n int, err error) {
 
 // one is Search.
 func (s stage) one(ctx context.Context, q Query) (Result, error) {
-	ctx = promptly(ctx)
+	ctx = calls.Promptly(ctx)
 	first, n, err := s.plan(q)
 	if err != nil {
 		return Result{}, err
@@ -207,7 +209,7 @@ const rerankedBesides = 8
 
 // many is SearchBatch.
 func (s stage) many(ctx context.Context, qs []Query) ([]Result, error) {
-	ctx = promptly(ctx)
+	ctx = calls.Promptly(ctx)
 	first, ns := make([]Query, len(qs)), make([]int, len(qs))
 	for i, q := range qs {
 		var err error
@@ -220,7 +222,7 @@ func (s stage) many(ctx context.Context, qs []Query) ([]Result, error) {
 		return nil, err
 	}
 	g, within := errgroup.WithContext(ctx)
-	within = promptly(within)
+	within = calls.Promptly(within)
 	g.SetLimit(rerankedBesides)
 	for i, n := range ns {
 		if n == 0 || within.Err() != nil {
@@ -282,7 +284,7 @@ func (t *Trace) reranked(n int, began time.Time) {
 
 // explained is Explain: the place of a document is that behind the reranker.
 func (s stage) explained(ctx context.Context, q Query, id string) (Explanation, error) {
-	ctx = promptly(ctx)
+	ctx = calls.Promptly(ctx)
 	front := q // a page decides about no place
 	front.Offset = 0
 	first, n, err := s.plan(front)

@@ -13,6 +13,7 @@ import (
 	"github.com/lexsem/lexsem/engine/internal/terms"
 	"github.com/lexsem/lexsem/internal/metric"
 	"github.com/lexsem/lexsem/internal/private"
+	"github.com/lexsem/lexsem/internal/text"
 	"github.com/lexsem/lexsem/store"
 )
 
@@ -178,7 +179,7 @@ func termsAsTokens(ctx context.Context, m *store.Manifest) (func(d *store.Docume
 	if err != nil || fp.VocabSize > 0 || !metric.Metric(m.Metric).Directions() {
 		return nil, err
 	}
-	analyzer, err := newAnalyzer(m.Language)
+	analyzer, err := text.For(m.Language)
 	if err != nil {
 		return nil, err
 	}

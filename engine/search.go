@@ -5,10 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/engine/internal/calls"
 	"github.com/lexsem/lexsem/engine/internal/chunk"
+	"github.com/lexsem/lexsem/engine/internal/intake"
 	"github.com/lexsem/lexsem/engine/internal/search"
 	"github.com/lexsem/lexsem/engine/internal/state"
 	"github.com/lexsem/lexsem/internal/fault"
@@ -57,14 +58,14 @@ func (e *Engine) Search(ctx context.Context, q Query) (Result, error) {
 
 // search is Search without a second stage.
 func (e *Engine) search(ctx context.Context, q Query) (_ Result, err error) {
-	ctx = promptly(ctx)
+	ctx = calls.Promptly(ctx)
 	s, done, err := e.read()
 	if err != nil {
 		return Result{}, err
 	}
 	defer done(&err)
 	defer snapshot.Guard(&err)()
-	t := newTimer()
+	t := search.NewTimer()
 	if q, err = e.queryImage(ctx, q); err != nil {
 		return Result{}, err
 	}
@@ -76,7 +77,7 @@ func (e *Engine) search(ctx context.Context, q Query) (_ Result, err error) {
 }
 
 // answer runs the legs of a query, reads what they have found, and releases r.
-func (e *Engine) answer(ctx context.Context, s *state.State, q Query, r *search.Run, t *timer) (Result, error) {
+func (e *Engine) answer(ctx context.Context, s *state.State, q Query, r *search.Run, t *search.Timer) (Result, error) {
 	defer r.Release()
 	found, err := r.Rank(ctx)
 	if err != nil {
@@ -89,18 +90,18 @@ func (e *Engine) answer(ctx context.Context, s *state.State, q Query, r *search.
 	for i := range hits {
 		hits[i].Rank += r.Q.Offset
 	}
-	t.done("join")
+	t.Done("join")
 	if q.Spans {
 		if err := e.spans(ctx, r, q.Text, found, hits); err != nil {
 			return Result{}, err
 		}
-		t.done("spans")
+		t.Done("spans")
 	}
 	return Result{Hits: hits, Trace: e.trace(r, t)}, nil
 }
 
 // begin decides about a query, encodes it, and makes its legs ready.
-func (e *Engine) begin(ctx context.Context, s *state.State, q Query, t *timer) (*search.Run, error) {
+func (e *Engine) begin(ctx context.Context, s *state.State, q Query, t *search.Timer) (*search.Run, error) {
 	a, err := e.decide(s, q)
 	if err != nil {
 		return nil, err
@@ -109,7 +110,7 @@ func (e *Engine) begin(ctx context.Context, s *state.State, q Query, t *timer) (
 		if a.in, err = e.input(ctx, q, a.p.Way, a.p.Tokens); err != nil {
 			return nil, err
 		}
-		t.done("encode")
+		t.Done("encode")
 	}
 	return e.ready(ctx, s, &a, t)
 }
@@ -117,7 +118,6 @@ func (e *Engine) begin(ctx context.Context, s *state.State, q Query, t *timer) (
 // asked is a query about which was decided.
 type asked struct {
 	q  Query
-	sq search.Query
 	p  search.Plan
 	in modulate.Input // of the dense leg
 
@@ -126,19 +126,14 @@ type asked struct {
 
 func (e *Engine) decide(s *state.State, q Query) (a asked, err error) {
 	a.q = q
-	a.sq = search.Query{
-		HasText: !blankText(q.Text), HasVector: q.Vector != nil,
-		K: q.K, Offset: q.Offset, MinScore: q.MinScore, Mode: q.Mode, Variant: q.Variant, Fusion: q.Fusion, Filter: q.Filter,
-		PerChunk: q.PerChunk, Collapse: q.Collapse, Ef: q.Ef, HasTokens: e.comparesTokens(s),
-	}
-	if a.p, err = search.Decide(s, a.sq); err == nil && a.p.Way.Wanted {
+	if a.p, err = search.Decide(&s.Modulation, search.Query(q), e.comparesTokens(s)); err == nil && a.p.Way.Wanted {
 		e.db.WantLocal()
 	}
 	return a, err
 }
 
 // ready makes the legs of a query ready that has its input.
-func (e *Engine) ready(ctx context.Context, s *state.State, a *asked, t *timer) (*search.Run, error) {
+func (e *Engine) ready(ctx context.Context, s *state.State, a *asked, t *search.Timer) (*search.Run, error) {
 	var terms []text.Term
 	if a.p.Lexical {
 		terms = e.db.Terms(nil, a.q.Text)
@@ -147,11 +142,11 @@ func (e *Engine) ready(ctx context.Context, s *state.State, a *asked, t *timer) 
 	if err != nil {
 		return nil, err
 	}
-	return search.Begin(ctx, s, a.sq, a.p, a.in, tokens, terms, e.rlr(), t.done)
+	return search.Begin(ctx, s, search.Query(a.q), a.p, a.in, tokens, terms, e.rlr(), t.Done)
 }
 
 // trace tells how a query was answered.
-func (e *Engine) trace(r *search.Run, t *timer) Trace {
+func (e *Engine) trace(r *search.Run, t *search.Timer) Trace {
 	tr := traceOf(r.S, r.Facts, r.Plan.Mode, r.Plan.Way, t)
 	if tr.Mode == ModeHybrid {
 		tr.Fusion = r.Plan.Fusion.Kind
@@ -159,14 +154,23 @@ func (e *Engine) trace(r *search.Run, t *timer) Trace {
 	return tr
 }
 
-func traceOf(s *state.State, f search.Facts, mode string, w search.Way, t *timer) Trace {
+func traceOf(s *state.State, f search.Facts, mode string, w search.Way, t *search.Timer) Trace {
 	return Trace{
 		Mode: mode, Metric: s.Metric.String(), Variant: f.Variant, Seq: s.Seq, Index: s.Vectors.Kind,
 		Documents: s.View.Len(), Filtered: f.Filtered,
 		Tokens: f.Tokens, Truncated: f.Truncated, Lexical: f.Lexical,
 		Cells: f.Cells, Turned: f.Turned, Unfitted: f.Unfitted, Stale: f.Stale, Unknown: f.Unknown, LocalWanted: w.Wanted,
-		Steps: t.steps,
+		Steps: stepsOf(t),
 	}
+}
+
+// stepsOf are the steps that a timer has collected.
+func stepsOf(t *search.Timer) []Step {
+	steps := make([]Step, len(t.Steps))
+	for i, s := range t.Steps {
+		steps[i] = Step(s)
+	}
+	return steps
 }
 
 // Vector returns the vector [Dim] that Search would look for if there were no
@@ -174,18 +178,18 @@ func traceOf(s *state.State, f search.Facts, mode string, w search.Way, t *timer
 // with local bridges, which have a vector for each cell, is ErrInvalid. K and Ef
 // are not read. It serves whoever searches the passage vectors elsewhere.
 func (e *Engine) Vector(ctx context.Context, q Query) (_ []float32, _ Trace, err error) {
-	ctx = promptly(ctx)
+	ctx = calls.Promptly(ctx)
 	s, done, err := e.read()
 	if err != nil {
 		return nil, Trace{}, err
 	}
 	defer done(&err)
 	defer snapshot.Guard(&err)()
-	t := newTimer()
+	t := search.NewTimer()
 	if q, err = e.queryImage(ctx, q); err != nil {
 		return nil, Trace{}, err
 	}
-	w, err := search.Single(s, q.Variant)
+	w, err := search.Single(&s.Modulation, q.Variant)
 	if err != nil {
 		return nil, Trace{}, err
 	}
@@ -193,13 +197,13 @@ func (e *Engine) Vector(ctx context.Context, q Query) (_ []float32, _ Trace, err
 	if err != nil {
 		return nil, Trace{}, err
 	}
-	t.done("encode")
-	vector, facts, err := search.Modulate(ctx, s, w, in, e.rlr())
+	t.Done("encode")
+	vector, facts, err := search.Modulate(ctx, &s.Modulation, w, in, e.rlr())
 	if err != nil {
 		return nil, Trace{}, err
 	}
 	facts.Filtered = s.View.Len()
-	t.done("modulate")
+	t.Done("modulate")
 	return vector, traceOf(s, facts, ModeDense, w, t), nil
 }
 
@@ -233,10 +237,9 @@ func (e *Engine) join(ctx context.Context, s *state.State, found []search.Found,
 		if err != nil {
 			return nil, err
 		}
-		hits[i] = Hit{ID: d.ID, Rank: i + 1, Score: float32(f.Score),
-			Modulated: float32(f.Dense), BM25: float32(f.BM25), Coverage: float32(f.Coverage), Presence: float32(f.Presence), Pair: float32(f.Pair), TokenScore: float32(f.Tokens),
-			Title: d.Title, Media: d.Media, Text: d.Text[row.Start:row.End], Metadata: meta,
-			Chunk: chunk.Number(f.Ord), Chunks: len(d.Rows), Start: row.Start, End: row.End, Lines: linesOf(d.Text, row)}
+		hits[i] = Hit(f.Hit(search.Passage{ID: d.ID, Title: d.Title, Media: d.Media, Text: d.Text[row.Start:row.End], Metadata: meta,
+			Chunk: chunk.Number(f.Ord), Chunks: len(d.Rows), Start: row.Start, Line: lineOf(d.Text, row.Start)}, plain[i]))
+		hits[i].Rank = i + 1
 		for _, ord := range f.Duplicates {
 			if err := ctx.Err(); err != nil {
 				return nil, err
@@ -247,18 +250,12 @@ func (e *Engine) join(ctx context.Context, s *state.State, found []search.Found,
 			}
 			hits[i].Duplicates = append(hits[i].Duplicates, other.ID)
 		}
-		if dense != nil {
-			hits[i].Cosine = plain[i]
-		}
 	}
 	return hits, nil
 }
 
-// linesOf are the first and the last line of a text that a row stands for.
-func linesOf(s string, r store.Row) [2]int {
-	first := 1 + strings.Count(s[:r.Start], "\n")
-	return [2]int{first, first + strings.Count(s[r.Start:max(r.Start, r.End-1)], "\n")}
-}
+// lineOf is the line, from 1, that byte at of a text stands on.
+func lineOf(s string, at int) int { return 1 + strings.Count(s[:at], "\n") }
 
 // missing makes damage of a record that is not there though the state has it.
 func missing(err error) error {
@@ -279,7 +276,7 @@ func chunkRow(d *store.Document, id uint64) (store.Row, error) {
 // Get returns the stored document with this id, its vector included, or
 // ErrNotFound.
 func (e *Engine) Get(ctx context.Context, id string) (_ Document, err error) {
-	ctx = promptly(ctx)
+	ctx = calls.Promptly(ctx)
 	s, done, err := e.read()
 	if err != nil {
 		return Document{}, err
@@ -317,7 +314,7 @@ func documentOf(d *store.Document) (Document, error) {
 
 // find returns the version of a stored document.
 func find(s *state.State, id string) (uint64, error) {
-	if err := checkID(id); err != nil {
+	if err := intake.CheckID(id); err != nil {
 		return 0, err
 	}
 	ord, ok, err := s.View.Lookup(id)
@@ -325,25 +322,4 @@ func find(s *state.State, id string) (uint64, error) {
 		err = fmt.Errorf("document %q: %w", fault.Clip(id), ErrNotFound)
 	}
 	return ord, err
-}
-
-// timer collects the steps of a trace.
-type timer struct {
-	steps []Step
-	last  time.Time
-}
-
-func newTimer() *timer { return &timer{last: time.Now(), steps: make([]Step, 0, 8)} }
-
-func (t *timer) done(name string) {
-	now := time.Now()
-	took := now.Sub(t.last)
-	t.last = now
-	for i := range t.steps { // a step that was taken before, when the search looks deeper
-		if t.steps[i].Name == name {
-			t.steps[i].Took += took
-			return
-		}
-	}
-	t.steps = append(t.steps, Step{name, took})
 }

@@ -5,11 +5,12 @@ import (
 	"errors"
 	"runtime"
 	"sync/atomic"
-	"time"
 
 	"golang.org/x/sync/errgroup"
 
 	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/engine/internal/calls"
+	"github.com/lexsem/lexsem/engine/internal/search"
 	"github.com/lexsem/lexsem/engine/internal/state"
 	"github.com/lexsem/lexsem/internal/snapshot"
 	"github.com/lexsem/lexsem/modulate"
@@ -30,7 +31,7 @@ func (e *Engine) SearchBatch(ctx context.Context, qs []Query) ([]Result, error) 
 
 // searchBatch is SearchBatch without a second stage.
 func (e *Engine) searchBatch(ctx context.Context, qs []Query) (_ []Result, err error) {
-	ctx = promptly(ctx)
+	ctx = calls.Promptly(ctx)
 	s, done, err := e.read()
 	if err != nil {
 		return nil, err
@@ -50,18 +51,18 @@ func (e *Engine) searchBatch(ctx context.Context, qs []Query) (_ []Result, err e
 		}
 	}
 	results := make([]Result, len(qs))
-	ts := make([]*timer, len(qs))
+	ts := make([]*search.Timer, len(qs))
 	for at := 0; at < len(as); at += encodeWindow {
 		some := as[at:min(at+encodeWindow, len(as))]
 		for i := range some {
-			ts[at+i] = newTimer()
+			ts[at+i] = search.NewTimer()
 		}
 		if err := e.inputs(ctx, some); err != nil {
 			return nil, misplaced(ctx, err, at)
 		}
 		for i := range some {
 			if some[i].p.Dense {
-				ts[at+i].done("encode")
+				ts[at+i].Done("encode")
 			}
 		}
 		if err := e.answers(ctx, s, some, ts[at:], results[at:]); err != nil {
@@ -116,10 +117,10 @@ func (e *Engine) inputs(ctx context.Context, as []asked) error {
 }
 
 // answers searches for each of some queries that have their input.
-func (e *Engine) answers(ctx context.Context, s *state.State, as []asked, ts []*timer, to []Result) error {
+func (e *Engine) answers(ctx context.Context, s *state.State, as []asked, ts []*search.Timer, to []Result) error {
 	var next atomic.Int64
 	g, ctx := errgroup.WithContext(ctx)
-	ctx = promptly(ctx)
+	ctx = calls.Promptly(ctx)
 	for range min(runtime.GOMAXPROCS(0), len(as)) {
 		g.Go(func() (err error) {
 			var i int
@@ -133,7 +134,7 @@ func (e *Engine) answers(ctx context.Context, s *state.State, as []asked, ts []*
 				if i = int(next.Add(1)) - 1; i >= len(as) {
 					return nil
 				}
-				ts[i].last = time.Now() // it has waited for its turn
+				ts[i].Resume() // it has waited for its turn
 				r, err := e.ready(ctx, s, &as[i], ts[i])
 				if err != nil {
 					return err

@@ -44,22 +44,10 @@ func (e *Engine) spans(ctx context.Context, r *search.Run, query string, found [
 				matches = byWords
 			}
 		}
-		if err := h.setSpan(ctx, matches); err != nil {
+		if h.Span, h.SpanLines, err = span.Place(ctx, h.Text, h.Start, h.Lines[0], matches); err != nil {
 			return err
 		}
 	}
-	return nil
-}
-
-// setSpan gives a hit the span that has most of matches.
-func (h *Hit) setSpan(ctx context.Context, matches []span.Match) error {
-	start, end, ok, err := span.Best(ctx, h.Text, matches)
-	if err != nil || !ok {
-		return err
-	}
-	first := h.Lines[0] + strings.Count(h.Text[:start], "\n")
-	h.Span = [2]int{h.Start + start, h.Start + end}
-	h.SpanLines = [2]int{first, first + strings.Count(h.Text[start:end], "\n")}
 	return nil
 }
 

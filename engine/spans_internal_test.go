@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/engine/internal/intake"
 )
 
 const filler = "Nothing of that stands in this sentence here. "
@@ -182,7 +183,7 @@ func TestSpansByStates(t *testing.T) {
 // TestSpansOfForeignCodes: codes of other tokens than the encoder's say nothing about places; the words do.
 func TestSpansOfForeignCodes(t *testing.T) {
 	e := spanned(t, keptOptions)
-	e.enc = checked{Encoder: shifted{e.enc.(checked).Encoder}}
+	e.enc = intake.Checked{Encoder: shifted{e.enc.(intake.Checked).Encoder}}
 	res, err := e.Search(t.Context(), Query{Text: "zebras graze", K: 1, Spans: true})
 	if err != nil || res.Hits[0].ID != "CRLF" || spanDocs["CRLF"].doc.Text[res.Hits[0].Span[0]:res.Hits[0].Span[1]] != "zebras graze" {
 		t.Errorf("%+v, %v", res.Hits, err)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/lexsem/lexsem/engine/internal/intake"
 	"github.com/lexsem/lexsem/engine/internal/state"
 	"github.com/lexsem/lexsem/engine/internal/terms"
 	"github.com/lexsem/lexsem/store"
@@ -61,7 +62,7 @@ func (e *Engine) stageAs(ctx context.Context, records []record, replace, fresh b
 			case replace:
 				return errStored
 			}
-			return fmt.Errorf("%w; use Upsert to replace it", ErrExists)
+			return intake.ErrStored
 		})
 	}
 	if !fresh {

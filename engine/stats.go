@@ -1,15 +1,18 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 
+	"github.com/lexsem/lexsem/engine/internal/calls"
 	"github.com/lexsem/lexsem/engine/internal/search"
+	"github.com/lexsem/lexsem/internal/text"
 	"github.com/lexsem/lexsem/store"
 )
 
 // Stats describes the database.
 func (e *Engine) Stats(ctx context.Context) (_ Stats, err error) {
-	ctx = promptly(ctx)
+	ctx = calls.Promptly(ctx)
 	s, done, err := e.read()
 	if err != nil {
 		return Stats{}, err
@@ -37,8 +40,8 @@ func (e *Engine) Stats(ctx context.Context) (_ Stats, err error) {
 	m := e.db.Maintenance()
 	r := Stats{
 		Dir: e.dir, Documents: s.View.Len(), Chunks: s.Chunks(), Seq: s.Seq, Dim: e.fp.Dim,
-		Index: s.Vectors.Kind, Metric: e.metric.String(), Encoder: e.fp, Truncated: s.View.Truncated(),
-		DiskBytes: disk, LiveBytes: int64(live), DeadBytes: int64(dead), Reclaimable: int64(max(tables, live+dead) - live), Bridges: bridges, Default: search.Default(s, ModeHybrid),
+		Index: s.Vectors.Kind, Metric: e.metric.String(), Encoder: e.fp, Language: cmp.Or(e.st.Manifest().Language, text.Defaults().Language), Truncated: s.View.Truncated(),
+		DiskBytes: disk, LiveBytes: int64(live), DeadBytes: int64(dead), Reclaimable: int64(max(tables, live+dead) - live), Bridges: bridges, Default: search.Default(&s.Modulation, ModeHybrid),
 		Reranker:    RerankerName(e.o.Reranker),
 		FormatMajor: e.st.Manifest().Major,
 		Memory:      Memory(s.Memory()),

@@ -7,22 +7,11 @@ import (
 	"unicode/utf8"
 
 	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/engine/explain"
 	"github.com/lexsem/lexsem/engine/internal/chunk"
 	"github.com/lexsem/lexsem/engine/internal/search"
 	"github.com/lexsem/lexsem/store"
 )
-
-// TokenTie is a word of the query with the word of the text that answers it.
-type TokenTie struct {
-	Word       string  // of the query
-	Start, End int     // its bytes there
-	Weight     float64 // its share of the query, by idf; those of all words add up to 1
-	Match      string  // the word of the document
-	Field      string  // "title" or "text"
-	MatchStart int     // its bytes in the document's title or text
-	MatchEnd   int
-	Cosine     float64 // how near they are, in [-1, 1]. Hit.TokenScore is Σ Weight·Cosine, or more by the words
-}
 
 // explainTies fills in what the tokens tell. A word of several tokens has their mean, and the match
 // of the one that gives most.
@@ -36,7 +25,7 @@ func (e *Engine) explainTies(x *Explanation, r *search.Run, query string, id uin
 	kept := lexicalSpans(e.enc.Tokenize(encoder.Passage, passage))
 	asked := r.In.Tokens
 	type word struct {
-		TokenTie
+		explain.Tie
 		most float64
 	}
 	var words []word
@@ -48,7 +37,7 @@ func (e *Engine) explainTies(x *Explanation, r *search.Run, query string, id uin
 		i := slices.IndexFunc(words, func(w word) bool { return w.Start == of.Start && w.End == of.End })
 		if i < 0 {
 			i = len(words)
-			words = append(words, word{TokenTie: TokenTie{Word: query[of.Start:of.End], Start: of.Start, End: of.End}, most: -2})
+			words = append(words, word{Tie: explain.Tie{Word: query[of.Start:of.End], Start: of.Start, End: of.End}, most: -2})
 		}
 		w := &words[i]
 		w.Weight += tie.Weight
@@ -68,9 +57,9 @@ func (e *Engine) explainTies(x *Explanation, r *search.Run, query string, id uin
 		if w.Weight > 0 {
 			w.Cosine /= w.Weight
 		}
-		x.Ties = append(x.Ties, w.TokenTie)
+		x.Ties = append(x.Ties, w.Tie)
 	}
-	slices.SortStableFunc(x.Ties, func(a, b TokenTie) int { return cmp.Compare(a.Start, b.Start) })
+	slices.SortStableFunc(x.Ties, func(a, b explain.Tie) int { return cmp.Compare(a.Start, b.Start) })
 	return nil
 }
 

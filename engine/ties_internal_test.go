@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/engine/explain"
 )
 
 // TestTies: each word of the query is answered by a word of title or text that stands where
@@ -28,7 +29,7 @@ func TestTies(t *testing.T) {
 		t.Fatalf("%+v, %v", x, err)
 	}
 	sum, weights := 0.0, 0.0
-	found := map[string]TokenTie{}
+	found := map[string]explain.Tie{}
 	for i, tie := range x.Ties {
 		found[tie.Word] = tie
 		field := text.Text

@@ -199,7 +199,7 @@ type Trace struct {
 	Variant   string `json:"variant"`          // the modulation that was applied, "none" for none
 	Fusion    string `json:"fusion,omitempty"` // how the legs were joined, a kind of package fusion; "" where there was one leg
 	Seq       uint64 `json:"seq"`              // sequence number of the state that was searched
-	Index     string `json:"index"`            // kind of index, one of index.Kinds; in front of a Backend its Name
+	Index     string `json:"index"`            // kind of index, one of index.Kinds; in front of a remote.Backend its Name
 	Documents int    `json:"documents"`        // documents in that state
 	Filtered  int    `json:"filtered"`         // how many of them met the filter; all without one
 	Tokens    int    `json:"tokens"`           // tokens of the query, special ones included
@@ -217,11 +217,11 @@ type Trace struct {
 	Unfitted int     `json:"unfitted"` // documents that came after the fit of the bridge in use
 	// Stale is how many passages came or went since RLR's factor was made that the
 	// shift does not know of in full; 0 means that it is exact. The maintainer makes a
-	// new factor in the background (Flush waits for it). In front of a Backend it is how many
+	// new factor in the background (Flush waits for it). In front of a remote.Backend it is how many
 	// were written or deleted there since the bridge file was made.
 	Stale int `json:"stale"`
-	// BridgeOf is, in front of a Backend, of which passages the bridge is that the query's filter chose
-	// (BridgeOptions.By), as a filter; "" for all.
+	// BridgeOf is, in front of a remote.Backend, of which passages the bridge is that the query's filter chose
+	// (remote.BridgeOptions.By), as a filter; "" for all.
 	BridgeOf string `json:"bridge_of,omitempty"`
 	// LocalWanted says that the query asked for local bridges that are not built
 	// yet, and got Variant in their place.
@@ -325,11 +325,12 @@ type Stats struct {
 	Index       string
 	Metric      string // one of index.Metrics
 	Encoder     encoder.Fingerprint
-	Truncated   int   // documents with text that no vector stands for
-	DiskBytes   int64 // files below Dir
-	LiveBytes   int64 // records of live documents
-	DeadBytes   int64 // records of replaced and deleted ones that the change log still needs
-	Reclaimable int64 // about what Compact gives back: dead records, removed ones and the tables' own
+	Language    string // of the texts: Options.Language
+	Truncated   int    // documents with text that no vector stands for
+	DiskBytes   int64  // files below Dir
+	LiveBytes   int64  // records of live documents
+	DeadBytes   int64  // records of replaced and deleted ones that the change log still needs
+	Reclaimable int64  // about what Compact gives back: dead records, removed ones and the tables' own
 	Bridges     []BridgeStats
 	Default     string // the variant of a query with a text that names none
 	Reranker    string // the name of Options.Reranker, "unnamed" where it has none; "" without one

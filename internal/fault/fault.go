@@ -8,6 +8,12 @@ import "errors"
 // engine.ErrInvalid.
 var ErrInvalid = errors.New("invalid input")
 
+// Errors that users know by the same names in package engine.
+var (
+	ErrExists    = errors.New("exists already")
+	ErrNoEncoder = errors.New("no encoder: open the database with one")
+)
+
 // Clip returns s for a message: all of it, or the first 80 bytes and an
 // ellipsis.
 func Clip(s string) string {

@@ -54,6 +54,14 @@ type Analyzer struct {
 	digest string
 }
 
+// For is the analyzer of a language, "" for English, with Defaults for the rest. It fails
+// with ErrLanguage.
+func For(language string) (*Analyzer, error) {
+	o := Defaults()
+	o.Language = language
+	return NewAnalyzer(o)
+}
+
 // NewAnalyzer makes an analyzer. It fails with ErrLanguage.
 func NewAnalyzer(o Options) (*Analyzer, error) {
 	if o.Language == "" {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/engine"
+	"github.com/lexsem/lexsem/engine/remote"
 	"github.com/lexsem/lexsem/engine/remote/backendtest"
 )
 
@@ -14,8 +15,8 @@ import (
 func TestBridge(t *testing.T) {
 	m := &backendtest.Memory{}
 	enc := encoder.NewHash(64)
-	over := func(o engine.OverOptions) *engine.Remote {
-		r, err := engine.Over(t.Context(), m, enc, o)
+	over := func(o remote.Options) *remote.Database {
+		r, err := remote.Over(t.Context(), m, enc, o)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -26,7 +27,7 @@ func TestBridge(t *testing.T) {
 		})
 		return r
 	}
-	made := over(engine.OverOptions{Create: true})
+	made := over(remote.Options{Create: true})
 	docs := make([]engine.Document, 20)
 	for i := range docs {
 		docs[i] = engine.Document{ID: fmt.Sprint(i), Text: fmt.Sprintf("text %d of kind %d", i, i%5), Metadata: map[string]any{"lang": []string{"en", "de"}[i%2]}}
@@ -35,10 +36,10 @@ func TestBridge(t *testing.T) {
 		t.Fatal(err)
 	}
 	file := filepath.Join(t.TempDir(), "bridge")
-	if _, err := made.MakeBridge(t.Context(), file, engine.BridgeOptions{By: "lang"}); err != nil {
+	if _, err := made.MakeBridge(t.Context(), file, remote.BridgeOptions{By: "lang"}); err != nil {
 		t.Fatal(err)
 	}
-	c := clientOf(t, over(engine.OverOptions{Bridge: file, Fresh: -1}), Options{Encoder: enc})
+	c := clientOf(t, over(remote.Options{Bridge: file, Fresh: -1}), Options{Encoder: enc})
 	for _, written := range []int{0, 3} {
 		if written > 0 {
 			if _, err := made.Add(t.Context(), docs[17:]); err != nil {

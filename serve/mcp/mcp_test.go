@@ -16,6 +16,7 @@ import (
 
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/engine"
+	"github.com/lexsem/lexsem/engine/explain"
 	"github.com/lexsem/lexsem/serve/mcp"
 )
 
@@ -355,7 +356,7 @@ func TestAnswersAreBounded(t *testing.T) {
 
 // A token adds what shift and scale give together; those that give most come first.
 func TestExplainAddsUpTokens(t *testing.T) {
-	x := engine.Explanation{Attributed: true, Tokens: []engine.TokenShare{{Token: "small", Shift: 0.25, Scale: -0.125}, {Token: "big", Shift: -0.25, Scale: -0.5}}}
+	x := engine.Explanation{Attributed: true, Tokens: []explain.Token{{Token: "small", Shift: 0.25, Scale: -0.125}, {Token: "big", Shift: -0.25, Scale: -0.5}}}
 	var got struct {
 		Tokens []struct {
 			Token string
@@ -370,7 +371,7 @@ func TestExplainAddsUpTokens(t *testing.T) {
 
 // Ties are told where there are some, and no more of them than a reader can use.
 func TestExplainTies(t *testing.T) {
-	x := engine.Explanation{Ties: []engine.TokenTie{{Word: "brakes", Match: "wheel\nshoe", Cosine: 0.625, Weight: 1}}}
+	x := engine.Explanation{Ties: []explain.Tie{{Word: "brakes", Match: "wheel\nshoe", Cosine: 0.625, Weight: 1}}}
 	var got struct {
 		Ties []struct {
 			Word, Match string

@@ -22,10 +22,9 @@ type Corpus interface {
 }
 
 // Over makes the legs of a query over chunks that another engine holds ready: it
-// modulates by what s has of bridges. s needs neither documents nor indexes; chunks is
-// how many there are.
-func Over(ctx context.Context, s *state.State, c Corpus, chunks int, q Query, p Plan, in modulate.Input, terms []text.Term, o modulate.RLROptions, step func(string)) (*Run, error) {
-	r := run(ctx, s, q, p, in, terms, o, step)
+// modulates by what there is of bridges. chunks is how many there are.
+func Over(ctx context.Context, by *state.Modulation, c Corpus, chunks int, q Query, p Plan, in modulate.Input, terms []text.Term, o modulate.RLROptions, step func(string)) (*Run, error) {
+	r := run(ctx, by, q, p, in, terms, o, step)
 	r.lexicon, r.chunks = c, chunks
 	r.Plan.Tokens, r.Plan.Fusion.Tokens = false, -1
 	if !p.Dense {

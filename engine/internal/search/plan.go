@@ -7,6 +7,7 @@ package search
 import (
 	"fmt"
 	"math"
+	"strings"
 
 	"github.com/lexsem/lexsem/engine/filter"
 	"github.com/lexsem/lexsem/engine/fusion"
@@ -33,20 +34,24 @@ const (
 // names; all of them get the scores of both legs.
 const minDepth = 200
 
-// Query is what a search needs to know of a query beside its text and vector.
+// Query has the fields of engine.Query, which says what they are.
 type Query struct {
-	HasText, HasVector bool
-	K                  int // 0 means DefaultK
-	Offset             int
-	MinScore           float32 // 0 for none
-	Mode, Variant      string
+	Text               string
+	Image              []byte
+	Picture            bool
+	Vector             []float32
+	K, Offset          int
+	MinScore           float32
+	Variant, Mode      string
 	Fusion             fusion.Options
 	Filter             filter.Filter
 	PerChunk, Collapse bool
-	Ef                 int
-	// HasTokens says that passages can be compared token by token.
-	HasTokens bool
+	Rerank, Ef         int
+	Spans              bool
 }
+
+// HasText says that there is more than white space to look for.
+func (q Query) HasText() bool { return strings.TrimSpace(q.Text) != "" }
 
 // Plan is what was decided about a query.
 type Plan struct {
@@ -61,8 +66,8 @@ type Plan struct {
 }
 
 // Decide checks a query and decides mode, legs and variant. It is the one place
-// that does.
-func Decide(s *state.State, q Query) (Plan, error) {
+// that does. tokens says that passages can be compared token by token.
+func Decide(by *state.Modulation, q Query, tokens bool) (Plan, error) {
 	p := Plan{Mode: q.Mode, K: q.K, Fusion: q.Fusion}
 	if p.K == 0 {
 		p.K = DefaultK
@@ -72,7 +77,7 @@ func Decide(s *state.State, q Query) (Plan, error) {
 	}
 	if p.Mode == "" || p.Mode == Auto {
 		p.Mode = Hybrid
-		if !q.HasText && q.HasVector {
+		if !q.HasText() && q.Vector != nil {
 			p.Mode = Dense
 		}
 	}
@@ -86,7 +91,7 @@ func Decide(s *state.State, q Query) (Plan, error) {
 	default:
 		return p, fmt.Errorf("%w: mode %q; use %s, %s, %s or %s", fault.ErrInvalid, q.Mode, Auto, Dense, Lexical, Hybrid)
 	}
-	if p.Lexical && !q.HasText {
+	if p.Lexical && !q.HasText() {
 		return p, fmt.Errorf("%w: mode %s needs a text to look for", fault.ErrInvalid, p.Mode)
 	}
 	if q.Offset < 0 || q.Offset > MaxK-p.K {
@@ -103,10 +108,10 @@ func Decide(s *state.State, q Query) (Plan, error) {
 	if err := q.Fusion.Check(); err != nil {
 		return p, err
 	}
-	if err := p.fuse(s.Metric); err != nil {
+	if err := p.fuse(by.Metric); err != nil {
 		return p, err
 	}
-	if p.Tokens = p.compares(q); !p.Tokens {
+	if p.Tokens = tokens && p.compares(q); !p.Tokens {
 		p.Fusion.Tokens = -1
 	} else if !p.Lexical {
 		p.Depth = max(minDepth, 2*p.K)
@@ -115,7 +120,7 @@ func Decide(s *state.State, q Query) (Plan, error) {
 		return p, nil
 	}
 	var err error
-	p.Way, err = resolve(s, q.Variant, need{beside: p.Lexical})
+	p.Way, err = resolve(by, q.Variant, need{beside: p.Lexical})
 	return p, err
 }
 
@@ -142,12 +147,12 @@ func (p *Plan) fuse(m metric.Metric) error {
 	return err
 }
 
-// compares says whether the candidates of a query are compared token by token: in
-// calibrated fusion where that can be done, unless the query says no; in a dense search
+// compares says whether the candidates of a query are compared token by token where that
+// can be done: in calibrated fusion, unless the query says no; in a dense search
 // where the query says so. A query that brings its vector has no tokens that go with it.
 func (p Plan) compares(q Query) bool {
 	switch {
-	case !q.HasTokens || !p.Dense || !q.HasText || q.HasVector || q.Fusion.Tokens < 0:
+	case !p.Dense || !q.HasText() || q.Vector != nil || q.Fusion.Tokens < 0:
 		return false
 	case p.Lexical:
 		return p.Fusion.Kind == fusion.Calibrated
@@ -156,13 +161,13 @@ func (p Plan) compares(q Query) bool {
 }
 
 // Single decides the way of a query that must have one vector for all passages.
-func Single(s *state.State, variant string) (Way, error) {
-	return resolve(s, variant, need{single: true})
+func Single(by *state.Modulation, variant string) (Way, error) {
+	return resolve(by, variant, need{single: true})
 }
 
 // Default is the variant of a query in mode that names none.
-func Default(s *state.State, mode string) string {
-	return best(s, need{beside: mode != Dense})
+func Default(by *state.Modulation, mode string) string {
+	return best(by, need{beside: mode != Dense})
 }
 
 // Terms are the summands of a candidate's score in a plan.

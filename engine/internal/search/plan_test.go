@@ -23,16 +23,16 @@ func TestProbes(t *testing.T) {
 // TestDecide holds mode, legs and variant to a table: it is what Search, Explain,
 // Vector, Stats, Default and the command line go by.
 func TestDecide(t *testing.T) {
-	plain, built := &state.State{}, &state.State{Local: &local.Bridges{}}
-	fitted := &state.State{Standard: "rlr+slr", Auto: "rlr+slr"}
-	beaten := &state.State{Standard: "rlr+slr", Auto: Local, Local: &local.Bridges{}}
-	imported := &state.State{Standard: "slr"}
-	lengths := &state.State{Metric: "dot", Local: &local.Bridges{}, Standard: "slr"} // of which it has none
-	text, vector := Query{HasText: true}, Query{HasVector: true}
+	plain, built := &state.Modulation{}, &state.Modulation{Local: &local.Bridges{}}
+	fitted := &state.Modulation{Standard: "rlr+slr", Auto: "rlr+slr"}
+	beaten := &state.Modulation{Standard: "rlr+slr", Auto: Local, Local: &local.Bridges{}}
+	imported := &state.Modulation{Standard: "slr"}
+	lengths := &state.Modulation{Metric: "dot", Local: &local.Bridges{}, Standard: "slr"} // of which it has none
+	text, vector := Query{Text: "text"}, Query{Vector: []float32{1}}
 	with := func(q Query, mode, variant string) Query { q.Mode, q.Variant = mode, variant; return q }
 	for _, c := range []struct {
 		what    string
-		s       *state.State
+		s       *state.Modulation
 		q       Query
 		mode    string
 		variant string
@@ -58,14 +58,14 @@ func TestDecide(t *testing.T) {
 		{"where lengths count", lengths, text, Hybrid, None, false},
 		{"dense where lengths count", lengths, with(vector, "", ""), Dense, None, false},
 	} {
-		p, err := Decide(c.s, c.q)
+		p, err := Decide(c.s, c.q, false)
 		if err != nil || p.Mode != c.mode || p.Way.Name != c.variant || p.Way.Wanted != c.wanted {
 			t.Errorf("%s: %s by %q, wanted %v, %v; want %s by %q, %v", c.what, p.Mode, p.Way.Name, p.Way.Wanted, err, c.mode, c.variant, c.wanted)
 		}
 	}
 	for _, c := range []struct {
 		mode string
-		s    *state.State
+		s    *state.Modulation
 		want string
 	}{{Hybrid, built, "rlr"}, {Dense, built, Local}, {Dense, plain, "rlr"}, {Hybrid, fitted, "rlr+slr"}} {
 		if got := Default(c.s, c.mode); got != c.want {
@@ -73,7 +73,7 @@ func TestDecide(t *testing.T) {
 		}
 	}
 	for what, c := range map[string]struct {
-		s    *state.State
+		s    *state.Modulation
 		want string
 	}{"nothing": {built, "rlr"}, "fitted": {fitted, "rlr+slr"}, "beaten": {beaten, "rlr+slr"}} {
 		if w, err := Single(c.s, ""); err != nil || w.Name != c.want {
@@ -82,9 +82,9 @@ func TestDecide(t *testing.T) {
 	}
 	for _, q := range []Query{
 		with(text, "magic", ""), with(text, "", "magic"), with(text, "", "rlr-local+rlr"), with(text, "", "rlr-local+rlr-local"), with(text, "", "rlr-local+"),
-		{HasText: true, K: -1}, {HasText: true, K: MaxK + 1}, with(vector, Hybrid, ""), with(vector, Lexical, ""),
+		{Text: "text", K: -1}, {Text: "text", K: MaxK + 1}, with(vector, Hybrid, ""), with(vector, Lexical, ""),
 	} {
-		if _, err := Decide(built, q); !errors.Is(err, fault.ErrInvalid) {
+		if _, err := Decide(built, q, false); !errors.Is(err, fault.ErrInvalid) {
 			t.Errorf("%+v: %v", q, err)
 		}
 	}

@@ -20,7 +20,8 @@ import (
 
 // Run is one query over one state. It is for one goroutine.
 type Run struct {
-	S    *state.State
+	S    *state.State // nil over a Corpus
+	By   *state.Modulation
 	Q    Query
 	Plan Plan
 	In   modulate.Input // of the dense leg
@@ -54,7 +55,8 @@ type Facts struct {
 // states, nil where the plan does not compare them. step is called behind each step with
 // its name.
 func Begin(ctx context.Context, s *state.State, q Query, p Plan, in modulate.Input, tokens *late.Query, terms []text.Term, o modulate.RLROptions, step func(string)) (*Run, error) {
-	r := run(ctx, s, q, p, in, terms, o, step)
+	r := run(ctx, &s.Modulation, q, p, in, terms, o, step)
+	r.S = s
 	r.lexicon, r.chunks = s.Words, s.Chunks()
 	r.Facts.Filtered = s.View.Len()
 	r.compare(tokens)
@@ -86,11 +88,11 @@ func Begin(ctx context.Context, s *state.State, q Query, p Plan, in modulate.Inp
 }
 
 // run is a Run without its legs.
-func run(ctx context.Context, s *state.State, q Query, p Plan, in modulate.Input, terms []text.Term, o modulate.RLROptions, step func(string)) *Run {
+func run(ctx context.Context, by *state.Modulation, q Query, p Plan, in modulate.Input, terms []text.Term, o modulate.RLROptions, step func(string)) *Run {
 	in.Ctx = ctx
-	r := &Run{S: s, Q: q, Plan: p, In: in, rlr: o, terms: terms, step: step}
+	r := &Run{By: by, Q: q, Plan: p, In: in, rlr: o, terms: terms, step: step}
 	r.Facts.Variant = None
-	if !q.HasVector { // a vector of the caller's may be of one who knows more
+	if q.Vector == nil { // a vector of the caller's may be of one who knows more
 		r.Facts.Unknown = in.Tokens.Unknown()
 		if r.Plan.Fusion.Unknown == 0 {
 			r.Plan.Fusion.Unknown = r.Facts.Unknown
@@ -100,9 +102,9 @@ func run(ctx context.Context, s *state.State, q Query, p Plan, in modulate.Input
 }
 
 // Modulate is the one vector of a query, and what was done to it.
-func Modulate(ctx context.Context, s *state.State, w Way, in modulate.Input, o modulate.RLROptions) ([]float32, Facts, error) {
+func Modulate(ctx context.Context, by *state.Modulation, w Way, in modulate.Input, o modulate.RLROptions) ([]float32, Facts, error) {
 	in.Ctx = ctx
-	r := &Run{S: s, In: in, rlr: o}
+	r := &Run{By: by, In: in, rlr: o}
 	v, err := r.modulate(w)
 	return v, r.Facts, err
 }
@@ -114,14 +116,14 @@ func (r *Run) modulate(w Way) (vector []float32, err error) {
 	if w.Any {
 		mod := w.With
 		if mod == nil {
-			if mod, f.Unfitted, err = Modulator(r.S, w.Stack, r.rlr); err != nil {
+			if mod, f.Unfitted, err = Modulator(r.By, w.Stack, r.rlr); err != nil {
 				return nil, err
 			}
 		}
 		vector = mod.Modulate(make([]float32, 0, len(r.In.Dense)), r.In)
 		f.Turned = vec.Dot(r.In.Dense, vector)
 		if w.Stack.ReadsSums() {
-			f.Stale, _ = r.S.Sums.Staleness()
+			f.Stale, _ = r.By.Sums.Staleness()
 			if err := r.sound(); err != nil {
 				return nil, err
 			}
@@ -133,7 +135,7 @@ func (r *Run) modulate(w Way) (vector []float32, err error) {
 }
 
 // sound is the error of a vector that was made by the sums, if it does not hold: they tell none themselves.
-func (r *Run) sound() error { return errors.Join(r.In.Ctx.Err(), r.S.Sums.Err()) }
+func (r *Run) sound() error { return errors.Join(r.In.Ctx.Err(), r.By.Sums.Err()) }
 
 // Release gives up what the Run holds of memory that others may use: it may not be asked any more. A Run
 // that is not released is garbage like any other.
@@ -147,7 +149,7 @@ func (r *Run) Release() {
 func (r *Run) localLeg(ctx context.Context, vector []float32, found int) (leg, error) {
 	other := func() ([]float32, error) { return vector, nil }
 	if !r.Plan.Way.Any {
-		mod, _, err := Modulator(r.S, rlr, r.rlr)
+		mod, _, err := Modulator(r.By, rlr, r.rlr)
 		if err != nil {
 			return nil, err
 		}
@@ -357,7 +359,7 @@ func (r *Run) Attribute(c fusion.Candidate, passage []float32) (a modulate.Attri
 	}
 	a = modulate.Attribution{Plain: float64(vec.Dot(r.In.Dense, passage))}
 	if r.Plan.Way.Any {
-		mod, _, err := Modulator(r.S, r.Plan.Way.Stack, r.rlr)
+		mod, _, err := Modulator(r.By, r.Plan.Way.Stack, r.rlr)
 		if err != nil {
 			return a, false, err
 		}

@@ -43,33 +43,33 @@ type need struct {
 // the words RLR takes their place, since what they remember of the passages' words
 // the other leg knows exactly, and questions pay for it (docs/method.md). Where vectors are
 // no directions nothing is modulated.
-func best(s *state.State, n need) string {
-	if !s.Metric.Directions() {
+func best(by *state.Modulation, n need) string {
+	if !by.Metric.Directions() {
 		return None
 	}
-	name := s.Auto
+	name := by.Auto
 	if n.single || name == "" {
-		name = s.Standard
+		name = by.Standard
 	}
 	switch {
 	case name != "" && name != Local && name != modulate.RLR.Name:
 		return name
-	case s.Local != nil && !n.single && !n.beside:
+	case by.Local != nil && !n.single && !n.beside:
 		return Local
 	}
 	return modulate.RLR.Name
 }
 
 // resolve reads the name of a variant, "" for the best there is.
-func resolve(s *state.State, variant string, n need) (Way, error) {
+func resolve(by *state.Modulation, variant string, n need) (Way, error) {
 	if variant == "" {
-		variant = best(s, n)
+		variant = best(by, n)
 	}
 	w := Way{Name: None}
 	if variant == None || variant == Dense {
 		return w, nil
 	}
-	if err := s.Metric.Needs("variant " + fault.Clip(variant)); err != nil {
+	if err := by.Metric.Needs("variant " + fault.Clip(variant)); err != nil {
 		return w, fmt.Errorf("%w, or leave the variant out", err)
 	}
 	var parts []string
@@ -95,7 +95,7 @@ func resolve(s *state.State, variant string, n need) (Way, error) {
 		}
 		w.Any = true
 	}
-	if w.Local && s.Local == nil {
+	if w.Local && by.Local == nil {
 		w.Local, w.Wanted = false, true
 		if !w.Any {
 			w.Stack, w.Any = rlr, true
@@ -131,12 +131,12 @@ func (w Way) Need() encoder.Need {
 	return w.Stack.Need()
 }
 
-// Modulator returns the modulator of a stack in a state, and how many documents
+// Modulator returns the modulator of a stack, and how many documents
 // its bridge has not seen.
-func Modulator(s *state.State, stack modulate.Stack, o modulate.RLROptions) (modulate.Modulator, int, error) {
+func Modulator(by *state.Modulation, stack modulate.Stack, o modulate.RLROptions) (modulate.Modulator, int, error) {
 	unfitted := 0
-	b := s.Bridges[stack.Name()]
-	p := modulate.Parts{Sums: s.Sums, RLR: o}
+	b := by.Bridges[stack.Name()]
+	p := modulate.Parts{Sums: by.Sums, RLR: o}
 	if stack.Fitted() {
 		switch {
 		case b == nil:
@@ -147,13 +147,13 @@ func Modulator(s *state.State, stack modulate.Stack, o modulate.RLROptions) (mod
 		unfitted = b.Fresh
 		p.Weights, p.RLR = b.Weights, b.Weights.RLR
 	}
-	if m, ok := s.Modulators.Load(stack.Name()); ok {
+	if m, ok := by.Modulators.Load(stack.Name()); ok {
 		return m.(modulate.Modulator), unfitted, nil
 	}
 	m, err := modulate.NewStack(stack.Name(), p)
 	if err != nil {
 		return nil, 0, err
 	}
-	s.Modulators.Store(stack.Name(), m)
+	by.Modulators.Store(stack.Name(), m)
 	return m, unfitted, nil
 }

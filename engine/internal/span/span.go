@@ -53,6 +53,17 @@ func Best(ctx context.Context, text string, matches []Match) (start, end int, ok
 	return w.best()
 }
 
+// Place is Best for a text that begins at byte start of another, on its line first: the bytes
+// of the span there, and its first and last line. Both are 0, 0 where nothing matches.
+func Place(ctx context.Context, text string, start, first int, matches []Match) (span, lines [2]int, err error) {
+	from, to, ok, err := Best(ctx, text, matches)
+	if err != nil || !ok {
+		return span, lines, err
+	}
+	line := first + strings.Count(text[:from], "\n")
+	return [2]int{start + from, start + to}, [2]int{line, line + strings.Count(text[from:to], "\n")}, nil
+}
+
 // placed are the matches that are places of a text, by their ends. One that is longer than half a window is
 // found by its beginning.
 func placed(text string, matches []Match) []Match {

@@ -28,7 +28,7 @@ func Open(ctx context.Context, st *store.Store, o Options) (_ *DB, err error) {
 		return nil, err
 	}
 	views := share(view)
-	cur := &State{Seq: view.Seq(), Metric: o.Metric, View: view, views: views}
+	cur := &State{Modulation: Modulation{Metric: o.Metric}, Seq: view.Seq(), View: view, views: views}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, d.unmap())
@@ -172,7 +172,7 @@ func (d *DB) catchUp(ctx context.Context, s *State, at commits) (*State, error) 
 		}
 		d.distrust("all parts", err)
 		clear(at)
-		next = &State{Seq: s.Seq, Metric: s.Metric, View: s.View, views: s.views}
+		next = &State{Modulation: Modulation{Metric: s.Metric}, Seq: s.Seq, View: s.View, views: s.views}
 	}
 	var missing parts
 	for _, p := range []parts{live, vectors, words, metadata, sums, codes} {

@@ -27,23 +27,29 @@ import (
 // State is one committed state of a database, as searches read it. It never
 // changes for who holds it.
 type State struct {
+	Modulation
 	Seq     uint64
-	Metric  metric.Metric // of the database
-	View    *store.View   // the documents
-	Live    cow.Set       // ordinals of the documents' versions
-	Limit   uint64        // above the ordinals of all versions that ever were
-	Vectors *Vectors      // shared by all states; Sees says which of them are this one's
+	View    *store.View // the documents
+	Live    cow.Set     // ordinals of the documents' versions
+	Limit   uint64      // above the ordinals of all versions that ever were
+	Vectors *Vectors    // shared by all states; Sees says which of them are this one's
 	Words   *inverted.Words
 	Columns *columns.Columns
-	Sums    *ridge.Sums   // empty where vectors are no directions: see metric.Metric
 	Tokens  *tokens.Codes // of chunks that have codes of token states
 
-	// Local are the local bridges; nil where nobody has asked for them yet. They
-	// follow behind the commits, and stand at that of LocalSeq: Fresh are the chunks
-	// that came since, among them some that are gone.
-	Local    *local.Bridges
+	// Local bridges follow behind the commits, and stand at that of LocalSeq: Fresh are the
+	// chunks that came since, among them some that are gone.
 	LocalSeq uint64
 	Fresh    []uint64
+
+	views *shared
+}
+
+// Modulation is what queries can be modulated by.
+type Modulation struct {
+	Metric metric.Metric  // of the database
+	Sums   *ridge.Sums    // empty where vectors are no directions: see metric.Metric
+	Local  *local.Bridges // nil where nobody has asked for them yet
 
 	// Bridges are the fitted ones, by canonical name. Standard is the variant
 	// fitted last, Auto what the last fit chose for queries that name no variant.
@@ -52,8 +58,6 @@ type State struct {
 
 	// Modulators holds those made so far, by name.
 	Modulators *sync.Map
-
-	views *shared
 }
 
 // Bridge is a fitted variant. A damaged file keeps its error: queries for the

@@ -13,6 +13,7 @@ import (
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/engine"
 	"github.com/lexsem/lexsem/engine/filter"
+	"github.com/lexsem/lexsem/engine/remote"
 )
 
 // dim is the dimension of the vectors.
@@ -23,15 +24,15 @@ const near = 1e-5
 
 // Run tests a Backend. open returns one in which nothing was created, of its own for each call; it is closed by
 // the test.
-func Run(t *testing.T, open func(t *testing.T) engine.Backend) {
+func Run(t *testing.T, open func(t *testing.T) remote.Backend) {
 	Databases(t, func(t *testing.T, enc encoder.Encoder) engine.Database {
-		return overFresh(t, open(t), enc, engine.OverOptions{Create: true, ChunkTokens: chunkTokens})
+		return overFresh(t, open(t), enc, remote.Options{Create: true, ChunkTokens: chunkTokens})
 	})
 	t.Run("Backend", func(t *testing.T) { backend(t, open(t)) })
 	t.Run("Bridge", func(t *testing.T) {
 		b := open(t)
 		enc := encoder.NewHash(dim)
-		r := overFresh(t, b, enc, engine.OverOptions{Create: true, ChunkTokens: chunkTokens})
+		r := overFresh(t, b, enc, remote.Options{Create: true, ChunkTokens: chunkTokens})
 		reference := embedded(t, enc)
 		docs := documents(120)
 		fill(t, r, docs)
@@ -40,12 +41,12 @@ func Run(t *testing.T, open func(t *testing.T) engine.Backend) {
 			t.Errorf("rlr without a bridge: %v", err)
 		}
 		file := filepath.Join(t.TempDir(), "bridge")
-		report, err := r.MakeBridge(t.Context(), file, engine.BridgeOptions{Parts: 3})
+		report, err := r.MakeBridge(t.Context(), file, remote.BridgeOptions{Parts: 3})
 		stats, serr := reference.Stats(t.Context())
 		if err != nil || serr != nil || report.Passages != stats.Chunks {
 			t.Fatalf("%+v, %v, %v; want %d passages", report, err, serr, stats.Chunks)
 		}
-		q := overFresh(t, still{b}, enc, engine.OverOptions{Bridge: file, ChunkTokens: chunkTokens})
+		q := overFresh(t, still{b}, enc, remote.Options{Bridge: file, ChunkTokens: chunkTokens})
 		if got := q.Default(); got != "rlr" {
 			t.Errorf("default %q with a bridge", got)
 		}
@@ -62,22 +63,22 @@ func Run(t *testing.T, open func(t *testing.T) engine.Backend) {
 	})
 	t.Run("Open", func(t *testing.T) {
 		b := open(t)
-		if _, err := engine.Over(t.Context(), b, encoder.NewHash(dim), engine.OverOptions{}); !errors.Is(err, engine.ErrNoDatabase) {
+		if _, err := remote.Over(t.Context(), b, encoder.NewHash(dim), remote.Options{}); !errors.Is(err, engine.ErrNoDatabase) {
 			t.Fatalf("nothing created: %v", err)
 		}
-		overFresh(t, still{b}, encoder.NewHash(dim), engine.OverOptions{Create: true})
-		overFresh(t, b, nil, engine.OverOptions{})
-		if _, err := engine.Over(t.Context(), b, encoder.NewHash(2*dim), engine.OverOptions{}); !errors.Is(err, encoder.ErrMismatch) {
+		overFresh(t, still{b}, encoder.NewHash(dim), remote.Options{Create: true})
+		overFresh(t, b, nil, remote.Options{})
+		if _, err := remote.Over(t.Context(), b, encoder.NewHash(2*dim), remote.Options{}); !errors.Is(err, encoder.ErrMismatch) {
 			t.Errorf("another encoder: %v", err)
 		}
-		if _, err := engine.Over(t.Context(), b, encoder.NewHash(dim), engine.OverOptions{Language: "de"}); !errors.Is(err, engine.ErrInvalid) {
+		if _, err := remote.Over(t.Context(), b, encoder.NewHash(dim), remote.Options{Language: "de"}); !errors.Is(err, engine.ErrInvalid) {
 			t.Errorf("another language: %v", err)
 		}
 	})
 }
 
-// still is a Backend that several Remotes share: who closes it last is the test.
-type still struct{ engine.Backend }
+// still is a Backend that several Databases share: who closes it last is the test.
+type still struct{ remote.Backend }
 
 func (still) Close() error { return nil }
 
@@ -120,10 +121,10 @@ func documents(n int) []engine.Document {
 }
 
 // overFresh is the query side of b, which asks for counts by every search.
-func overFresh(t *testing.T, b engine.Backend, enc encoder.Encoder, o engine.OverOptions) *engine.Remote {
+func overFresh(t *testing.T, b remote.Backend, enc encoder.Encoder, o remote.Options) *remote.Database {
 	t.Helper()
 	o.Fresh = -1
-	r, err := engine.Over(t.Context(), b, enc, o)
+	r, err := remote.Over(t.Context(), b, enc, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -137,20 +138,20 @@ func overFresh(t *testing.T, b engine.Backend, enc encoder.Encoder, o engine.Ove
 
 // bridgeBy tests bridges of the values of a field: a search whose filter demands one is that of a database
 // of the documents with that value alone.
-func bridgeBy(t *testing.T, b engine.Backend, enc encoder.Encoder, r *engine.Remote, docs []engine.Document) {
+func bridgeBy(t *testing.T, b remote.Backend, enc encoder.Encoder, r *remote.Database, docs []engine.Document) {
 	file := filepath.Join(t.TempDir(), "by")
 	for path, why := range map[string]string{"n": "more values than there may be", "none": "a field that is not there"} {
 		for _, parts := range []int{1, 2} {
-			if _, err := r.MakeBridge(t.Context(), file, engine.BridgeOptions{By: path, Parts: parts}); !errors.Is(err, engine.ErrInvalid) {
+			if _, err := r.MakeBridge(t.Context(), file, remote.BridgeOptions{By: path, Parts: parts}); !errors.Is(err, engine.ErrInvalid) {
 				t.Errorf("%s, %d parts: %v", why, parts, err)
 			}
 		}
 	}
-	rep, err := r.MakeBridge(t.Context(), file, engine.BridgeOptions{Parts: 2, By: "deep.x"})
+	rep, err := r.MakeBridge(t.Context(), file, remote.BridgeOptions{Parts: 2, By: "deep.x"})
 	if err != nil || len(rep.By) != 4 || rep.By[0].Where != `deep.x = "s"` {
 		t.Fatalf("%+v, %v", rep, err)
 	}
-	q := overFresh(t, still{b}, enc, engine.OverOptions{Bridge: file, ChunkTokens: chunkTokens})
+	q := overFresh(t, still{b}, enc, remote.Options{Bridge: file, ChunkTokens: chunkTokens})
 	two := filter.Eq("deep.x", 2)
 	part := embedded(t, enc)
 	var with []engine.Document

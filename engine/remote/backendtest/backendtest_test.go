@@ -5,11 +5,12 @@ import (
 
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/engine"
+	"github.com/lexsem/lexsem/engine/remote"
 	"github.com/lexsem/lexsem/engine/remote/backendtest"
 )
 
 func TestMemory(t *testing.T) {
-	backendtest.Run(t, func(*testing.T) engine.Backend { return &backendtest.Memory{} })
+	backendtest.Run(t, func(*testing.T) remote.Backend { return &backendtest.Memory{} })
 }
 
 // TestEmbedded: the embedded engine keeps what is asked of databases in front of others.

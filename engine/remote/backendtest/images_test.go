@@ -7,6 +7,7 @@ import (
 
 	"github.com/lexsem/lexsem/encoder/encodertest"
 	"github.com/lexsem/lexsem/engine"
+	"github.com/lexsem/lexsem/engine/remote"
 	"github.com/lexsem/lexsem/engine/remote/backendtest"
 )
 
@@ -20,10 +21,10 @@ func TestImagesStayEmbedded(t *testing.T) {
 	}
 	defer e.Close()
 	var there backendtest.Memory
-	if _, err := engine.MigrateTo(t.Context(), e, &there, engine.MigrateOptions{Mark: filepath.Join(t.TempDir(), "mark")}); !errors.Is(err, engine.ErrInvalid) {
+	if _, err := remote.MigrateTo(t.Context(), e, &there, remote.MigrateOptions{Mark: filepath.Join(t.TempDir(), "mark")}); !errors.Is(err, engine.ErrInvalid) {
 		t.Errorf("migration: %v", err)
 	}
-	if _, err := engine.Over(t.Context(), &there, enc, engine.OverOptions{Create: true}); !errors.Is(err, engine.ErrInvalid) {
+	if _, err := remote.Over(t.Context(), &there, enc, remote.Options{Create: true}); !errors.Is(err, engine.ErrInvalid) {
 		t.Errorf("in front: %v", err)
 	}
 	if there.Created != 0 {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/lexsem/lexsem/engine"
 	"github.com/lexsem/lexsem/engine/filter"
+	"github.com/lexsem/lexsem/engine/remote"
 )
 
 // Memory is a Backend that keeps everything in memory and compares with everything: what
@@ -21,14 +22,14 @@ import (
 type Memory struct {
 	mu      sync.RWMutex
 	made    bool
-	info    engine.BackendInfo
-	docs    map[string][]engine.Passage
+	info    remote.Info
+	docs    map[string][]remote.Passage
 	writes  uint64
 	Hook    func(ctx context.Context, call string) error // called before each call; nil for none
 	Created int                                          // calls of Create that made something
 }
 
-var _ engine.Backend = (*Memory)(nil)
+var _ remote.Backend = (*Memory)(nil)
 
 func (m *Memory) enter(ctx context.Context, call string) error {
 	if err := ctx.Err(); err != nil {
@@ -42,24 +43,24 @@ func (m *Memory) enter(ctx context.Context, call string) error {
 	return nil
 }
 
-// Name implements engine.Backend.
+// Name implements remote.Backend.
 func (m *Memory) Name() string { return "memory" }
 
-// Info implements engine.Backend.
-func (m *Memory) Info(ctx context.Context) (engine.BackendInfo, error) {
+// Info implements remote.Backend.
+func (m *Memory) Info(ctx context.Context) (remote.Info, error) {
 	if err := m.enter(ctx, "Info"); err != nil {
-		return engine.BackendInfo{}, err
+		return remote.Info{}, err
 	}
 	m.mu.RLock()
 	defer m.mu.RUnlock()
 	if !m.made {
-		return engine.BackendInfo{}, fmt.Errorf("memory: %w", engine.ErrNoDatabase)
+		return remote.Info{}, fmt.Errorf("memory: %w", engine.ErrNoDatabase)
 	}
 	return m.info, nil
 }
 
-// Create implements engine.Backend.
-func (m *Memory) Create(ctx context.Context, i engine.BackendInfo) error {
+// Create implements remote.Backend.
+func (m *Memory) Create(ctx context.Context, i remote.Info) error {
 	if err := m.enter(ctx, "Create"); err != nil {
 		return err
 	}
@@ -68,13 +69,13 @@ func (m *Memory) Create(ctx context.Context, i engine.BackendInfo) error {
 	if m.made {
 		return fmt.Errorf("memory: %w", engine.ErrExists)
 	}
-	m.made, m.info, m.docs = true, i, map[string][]engine.Passage{}
+	m.made, m.info, m.docs = true, i, map[string][]remote.Passage{}
 	m.Created++
 	return nil
 }
 
-// Status implements engine.Backend.
-func (m *Memory) Status(ctx context.Context) (s engine.BackendStatus, err error) {
+// Status implements remote.Backend.
+func (m *Memory) Status(ctx context.Context) (s remote.Status, err error) {
 	if err := m.enter(ctx, "Status"); err != nil {
 		return s, err
 	}
@@ -91,8 +92,8 @@ func (m *Memory) Status(ctx context.Context) (s engine.BackendStatus, err error)
 }
 
 // scored are the k passages that meet f with the highest score above least.
-func (m *Memory) scored(k int, f engine.Filter, least float64, score func(engine.Passage) float64) ([]engine.Candidate, error) {
-	var cs []engine.Candidate
+func (m *Memory) scored(k int, f engine.Filter, least float64, score func(remote.Passage) float64) ([]remote.Candidate, error) {
+	var cs []remote.Candidate
 	for _, ps := range m.docs {
 		met, err := filter.MeetsFacts(f, ps[0].Facts)
 		if err != nil {
@@ -100,28 +101,28 @@ func (m *Memory) scored(k int, f engine.Filter, least float64, score func(engine
 		}
 		for _, p := range ps {
 			if s := score(p); met && s > least {
-				cs = append(cs, engine.Candidate{PassageID: p.PassageID, Cosine: s, Terms: p.Terms})
+				cs = append(cs, remote.Candidate{PassageID: p.PassageID, Cosine: s, Terms: p.Terms})
 			}
 		}
 	}
-	slices.SortFunc(cs, func(a, b engine.Candidate) int {
+	slices.SortFunc(cs, func(a, b remote.Candidate) int {
 		return cmp.Or(cmp.Compare(b.Cosine, a.Cosine), cmp.Compare(a.ID, b.ID), cmp.Compare(a.Chunk, b.Chunk))
 	})
 	return cs[:min(k, len(cs))], nil
 }
 
-// Nearest implements engine.Backend.
-func (m *Memory) Nearest(ctx context.Context, vector []float32, k int, f engine.Filter) ([]engine.Candidate, error) {
+// Nearest implements remote.Backend.
+func (m *Memory) Nearest(ctx context.Context, vector []float32, k int, f engine.Filter) ([]remote.Candidate, error) {
 	if err := m.enter(ctx, "Nearest"); err != nil {
 		return nil, err
 	}
 	m.mu.RLock()
 	defer m.mu.RUnlock()
-	return m.scored(k, f, math.Inf(-1), func(p engine.Passage) float64 { return dot(vector, p.Vector) })
+	return m.scored(k, f, math.Inf(-1), func(p remote.Passage) float64 { return dot(vector, p.Vector) })
 }
 
-// Matching implements engine.Backend.
-func (m *Memory) Matching(ctx context.Context, terms []engine.WeightedTerm, k int, f engine.Filter) ([]engine.Candidate, error) {
+// Matching implements remote.Backend.
+func (m *Memory) Matching(ctx context.Context, terms []remote.WeightedTerm, k int, f engine.Filter) ([]remote.Candidate, error) {
 	if err := m.enter(ctx, "Matching"); err != nil {
 		return nil, err
 	}
@@ -140,7 +141,7 @@ func (m *Memory) Matching(ctx context.Context, terms []engine.WeightedTerm, k in
 			}
 		}
 	}
-	return m.scored(k, f, 0, func(p engine.Passage) float64 {
+	return m.scored(k, f, 0, func(p remote.Passage) float64 {
 		sum := 0.0
 		for i, t := range terms {
 			if tf := float64(count(p, t.Term)); tf > 0 {
@@ -152,7 +153,7 @@ func (m *Memory) Matching(ctx context.Context, terms []engine.WeightedTerm, k in
 	})
 }
 
-// Having implements engine.Backend.
+// Having implements remote.Backend.
 func (m *Memory) Having(ctx context.Context, terms []string) ([]int, error) {
 	if err := m.enter(ctx, "Having"); err != nil {
 		return nil, err
@@ -172,8 +173,8 @@ func (m *Memory) Having(ctx context.Context, terms []string) ([]int, error) {
 	return n, nil
 }
 
-// Cosines implements engine.Backend.
-func (m *Memory) Cosines(ctx context.Context, vector []float32, ids []engine.PassageID) ([]float64, error) {
+// Cosines implements remote.Backend.
+func (m *Memory) Cosines(ctx context.Context, vector []float32, ids []remote.PassageID) ([]float64, error) {
 	ps, err := m.Fetch(ctx, ids, true)
 	cosines := make([]float64, len(ps))
 	for i, p := range ps {
@@ -184,14 +185,14 @@ func (m *Memory) Cosines(ctx context.Context, vector []float32, ids []engine.Pas
 	return cosines, err
 }
 
-// Fetch implements engine.Backend.
-func (m *Memory) Fetch(ctx context.Context, ids []engine.PassageID, vectors bool) ([]*engine.Passage, error) {
+// Fetch implements remote.Backend.
+func (m *Memory) Fetch(ctx context.Context, ids []remote.PassageID, vectors bool) ([]*remote.Passage, error) {
 	if err := m.enter(ctx, "Fetch"); err != nil {
 		return nil, err
 	}
 	m.mu.RLock()
 	defer m.mu.RUnlock()
-	out := make([]*engine.Passage, len(ids))
+	out := make([]*remote.Passage, len(ids))
 	for i, id := range ids {
 		if ps := m.docs[id.ID]; id.Chunk < len(ps) {
 			p := ps[id.Chunk]
@@ -204,23 +205,23 @@ func (m *Memory) Fetch(ctx context.Context, ids []engine.PassageID, vectors bool
 	return out, nil
 }
 
-// Documents implements engine.Backend.
-func (m *Memory) Documents(ctx context.Context, ids []string) ([][]engine.Passage, error) {
+// Documents implements remote.Backend.
+func (m *Memory) Documents(ctx context.Context, ids []string) ([][]remote.Passage, error) {
 	if err := m.enter(ctx, "Documents"); err != nil {
 		return nil, err
 	}
 	m.mu.RLock()
 	defer m.mu.RUnlock()
-	out := make([][]engine.Passage, len(ids))
+	out := make([][]remote.Passage, len(ids))
 	for i, id := range ids {
 		out[i] = slices.Clone(m.docs[id])
 	}
 	return out, nil
 }
 
-// Count implements engine.Backend.
+// Count implements remote.Backend.
 func (m *Memory) Count(ctx context.Context, f engine.Filter) (n int, err error) {
-	for p, err := range m.Scan(ctx, f, engine.ScanOptions{}) {
+	for p, err := range m.Scan(ctx, f, remote.ScanOptions{}) {
 		if err != nil {
 			return 0, err
 		}
@@ -231,11 +232,11 @@ func (m *Memory) Count(ctx context.Context, f engine.Filter) (n int, err error) 
 	return n, nil
 }
 
-// Scan implements engine.Backend.
-func (m *Memory) Scan(ctx context.Context, f engine.Filter, o engine.ScanOptions) iter.Seq2[engine.Passage, error] {
-	return func(yield func(engine.Passage, error) bool) {
+// Scan implements remote.Backend.
+func (m *Memory) Scan(ctx context.Context, f engine.Filter, o remote.ScanOptions) iter.Seq2[remote.Passage, error] {
+	return func(yield func(remote.Passage, error) bool) {
 		if err := m.enter(ctx, "Scan"); err != nil {
-			yield(engine.Passage{}, err)
+			yield(remote.Passage{}, err)
 			return
 		}
 		m.mu.RLock()
@@ -247,7 +248,7 @@ func (m *Memory) Scan(ctx context.Context, f engine.Filter, o engine.ScanOptions
 			}
 			met, err := filter.MeetsFacts(f, docs[id][0].Facts)
 			if err = cmp.Or(ctx.Err(), err); err != nil {
-				yield(engine.Passage{}, err)
+				yield(remote.Passage{}, err)
 				return
 			}
 			for _, p := range docs[id] {
@@ -259,8 +260,8 @@ func (m *Memory) Scan(ctx context.Context, f engine.Filter, o engine.ScanOptions
 	}
 }
 
-// Put implements engine.Backend.
-func (m *Memory) Put(ctx context.Context, docs [][]engine.Passage, fresh bool) error {
+// Put implements remote.Backend.
+func (m *Memory) Put(ctx context.Context, docs [][]remote.Passage, fresh bool) error {
 	for _, ps := range docs {
 		if err := m.enter(ctx, "Put"); err != nil {
 			return err
@@ -277,7 +278,7 @@ func (m *Memory) Put(ctx context.Context, docs [][]engine.Passage, fresh bool) e
 	return nil
 }
 
-// Delete implements engine.Backend.
+// Delete implements remote.Backend.
 func (m *Memory) Delete(ctx context.Context, ids []string) (n int, err error) {
 	if err := m.enter(ctx, "Delete"); err != nil {
 		return 0, err
@@ -294,10 +295,10 @@ func (m *Memory) Delete(ctx context.Context, ids []string) (n int, err error) {
 	return n, nil
 }
 
-// Close implements engine.Backend: it keeps everything.
+// Close implements remote.Backend: it keeps everything.
 func (m *Memory) Close() error { return nil }
 
-func count(p engine.Passage, term string) (n int) {
+func count(p remote.Passage, term string) (n int) {
 	for t := range strings.FieldsSeq(p.Terms) {
 		if t == term {
 			n++

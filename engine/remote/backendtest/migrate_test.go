@@ -11,6 +11,7 @@ import (
 
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/engine"
+	"github.com/lexsem/lexsem/engine/remote"
 	"github.com/lexsem/lexsem/engine/remote/backendtest"
 )
 
@@ -57,7 +58,7 @@ func TestMigrate(t *testing.T) {
 	e := filled(t, 1200)
 	m := &backendtest.Memory{}
 	mark := filepath.Join(t.TempDir(), "mark")
-	to, err := engine.MigrateTo(t.Context(), e, m, engine.MigrateOptions{Mark: mark})
+	to, err := remote.MigrateTo(t.Context(), e, m, remote.MigrateOptions{Mark: mark})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,11 +67,11 @@ func TestMigrate(t *testing.T) {
 		t.Fatalf("%+v, %v; the database has %d chunks", to, err, st.Chunks)
 	}
 	dir := filepath.Join(t.TempDir(), "back")
-	if err := engine.CreateFor(t.Context(), dir, m); err != nil {
+	if err := remote.CreateFor(t.Context(), dir, m); err != nil {
 		t.Fatal(err)
 	}
 	back := opened(t, dir, nil)
-	from, err := engine.MigrateFrom(t.Context(), m, back, engine.MigrateOptions{Mark: mark})
+	from, err := remote.MigrateFrom(t.Context(), m, back, remote.MigrateOptions{Mark: mark})
 	if err != nil || from != to {
 		t.Fatalf("%+v, %v; want %+v", from, err, to)
 	}
@@ -120,12 +121,12 @@ func TestMigrateGoesOn(t *testing.T) {
 		}
 		return nil
 	}}
-	first, err := engine.MigrateTo(t.Context(), e, m, engine.MigrateOptions{Mark: mark})
+	first, err := remote.MigrateTo(t.Context(), e, m, remote.MigrateOptions{Mark: mark})
 	if !errors.Is(err, down) || first.Copied != 1000 {
 		t.Fatalf("%+v, %v", first, err)
 	}
 	// A migration somewhere else must not go on from here.
-	if _, err := engine.MigrateFrom(t.Context(), m, e, engine.MigrateOptions{Mark: mark}); !errors.Is(err, engine.ErrInvalid) {
+	if _, err := remote.MigrateFrom(t.Context(), m, e, remote.MigrateOptions{Mark: mark}); !errors.Is(err, engine.ErrInvalid) {
 		t.Errorf("the mark of another migration: %v", err)
 	}
 	if _, err := e.Delete(t.Context(), []string{"id 3\x00\n", "id 1700\x00\n"}); err != nil {
@@ -134,13 +135,13 @@ func TestMigrateGoesOn(t *testing.T) {
 	if _, err := e.Patch(t.Context(), []engine.Patch{{ID: "id 4\x00\n", Metadata: map[string]any{"new": true}}}); err != nil {
 		t.Fatal(err)
 	}
-	second, err := engine.MigrateTo(t.Context(), e, m, engine.MigrateOptions{Mark: mark})
+	second, err := remote.MigrateTo(t.Context(), e, m, remote.MigrateOptions{Mark: mark})
 	if err != nil || second.Documents != 2098 || second.Copied >= 1300 || second.Removed != 1 {
 		t.Fatalf("%+v, %v", second, err)
 	}
 	// A document that is other than here, and one that is not here, are mended.
 	dir := filepath.Join(t.TempDir(), "back")
-	if err := engine.CreateFor(t.Context(), dir, m); err != nil {
+	if err := remote.CreateFor(t.Context(), dir, m); err != nil {
 		t.Fatal(err)
 	}
 	back := opened(t, dir, nil)
@@ -156,7 +157,7 @@ func TestMigrateGoesOn(t *testing.T) {
 		}
 		return nil
 	}
-	r, err := engine.MigrateFrom(t.Context(), m, back, engine.MigrateOptions{Mark: mark})
+	r, err := remote.MigrateFrom(t.Context(), m, back, remote.MigrateOptions{Mark: mark})
 	if err != nil || r.Mended != 1 || r.Removed != 1 || r.Digest != second.Digest || r.Documents != 2098 {
 		t.Fatalf("%+v, %v; want the digest of %+v", r, err, second)
 	}
@@ -169,7 +170,7 @@ func TestMigrateMetric(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer e.Close()
-	if _, err := engine.MigrateTo(t.Context(), e, &backendtest.Memory{}, engine.MigrateOptions{Mark: filepath.Join(t.TempDir(), "m")}); !errors.Is(err, engine.ErrInvalid) {
+	if _, err := remote.MigrateTo(t.Context(), e, &backendtest.Memory{}, remote.MigrateOptions{Mark: filepath.Join(t.TempDir(), "m")}); !errors.Is(err, engine.ErrInvalid) {
 		t.Errorf("metric dot: %v", err)
 	}
 }
@@ -178,12 +179,12 @@ func TestMigrateMetric(t *testing.T) {
 // before it knew, the same call compares both sides; where one holds anything else it is refused.
 func TestMigrateAgain(t *testing.T) {
 	e := filled(t, 40)
-	o := engine.MigrateOptions{Mark: filepath.Join(t.TempDir(), "mark")}
+	o := remote.MigrateOptions{Mark: filepath.Join(t.TempDir(), "mark")}
 	m := &backendtest.Memory{}
 	back := opened(t, t.TempDir(), encoder.NewHash(16))
-	to := func() (engine.MigrateReport, error) { return engine.MigrateTo(t.Context(), e, m, o) }
-	from := func() (engine.MigrateReport, error) { return engine.MigrateFrom(t.Context(), m, back, o) }
-	for _, way := range []func() (engine.MigrateReport, error){to, from} {
+	to := func() (remote.MigrateReport, error) { return remote.MigrateTo(t.Context(), e, m, o) }
+	from := func() (remote.MigrateReport, error) { return remote.MigrateFrom(t.Context(), m, back, o) }
+	for _, way := range []func() (remote.MigrateReport, error){to, from} {
 		first, err := way()
 		if err != nil || first.Copied != 40 {
 			t.Fatalf("%+v, %v", first, err)

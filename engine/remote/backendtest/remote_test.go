@@ -18,22 +18,23 @@ import (
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/engine"
 	"github.com/lexsem/lexsem/engine/filter"
+	"github.com/lexsem/lexsem/engine/remote"
 	"github.com/lexsem/lexsem/engine/remote/backendtest"
 )
 
-// still is a Backend that several Remotes share.
-type still struct{ engine.Backend }
+// still is a Backend that several Databases share.
+type still struct{ remote.Backend }
 
 func (still) Close() error { return nil }
 
-func over(t *testing.T, b engine.Backend, o engine.OverOptions) *engine.Remote {
+func over(t *testing.T, b remote.Backend, o remote.Options) *remote.Database {
 	t.Helper()
 	return overBy(t, b, encoder.NewHash(16), o)
 }
 
-func overBy(t *testing.T, b engine.Backend, enc encoder.Encoder, o engine.OverOptions) *engine.Remote {
+func overBy(t *testing.T, b remote.Backend, enc encoder.Encoder, o remote.Options) *remote.Database {
 	t.Helper()
-	r, err := engine.Over(t.Context(), still{b}, enc, o)
+	r, err := remote.Over(t.Context(), still{b}, enc, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,7 +46,7 @@ func overBy(t *testing.T, b engine.Backend, enc encoder.Encoder, o engine.OverOp
 	return r
 }
 
-func added(t *testing.T, r *engine.Remote, from, n int) {
+func added(t *testing.T, r *remote.Database, from, n int) {
 	t.Helper()
 	docs := make([]engine.Document, n)
 	for i := range docs {
@@ -60,19 +61,19 @@ func added(t *testing.T, r *engine.Remote, from, n int) {
 // never is, and queries go by the one before meanwhile.
 func TestBridgeIsFollowed(t *testing.T) {
 	m := &backendtest.Memory{}
-	r := over(t, m, engine.OverOptions{Create: true, Fresh: -1})
+	r := over(t, m, remote.Options{Create: true, Fresh: -1})
 	added(t, r, 0, 40)
 	file := filepath.Join(t.TempDir(), "bridge")
-	if _, err := engine.Over(t.Context(), still{m}, encoder.NewHash(16), engine.OverOptions{Bridge: file}); !errors.Is(err, os.ErrNotExist) {
+	if _, err := remote.Over(t.Context(), still{m}, encoder.NewHash(16), remote.Options{Bridge: file}); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("no bridge: %v", err)
 	}
-	if _, err := r.MakeBridge(t.Context(), file, engine.BridgeOptions{Parts: 300}); !errors.Is(err, engine.ErrInvalid) {
+	if _, err := r.MakeBridge(t.Context(), file, remote.BridgeOptions{Parts: 300}); !errors.Is(err, engine.ErrInvalid) {
 		t.Errorf("300 parts: %v", err)
 	}
-	if rep, err := r.MakeBridge(t.Context(), file, engine.BridgeOptions{Parts: 2}); err != nil || rep.Passages != 40 || rep.Writes != 40 {
+	if rep, err := r.MakeBridge(t.Context(), file, remote.BridgeOptions{Parts: 2}); err != nil || rep.Passages != 40 || rep.Writes != 40 {
 		t.Fatalf("%+v, %v", rep, err)
 	}
-	q := over(t, m, engine.OverOptions{Bridge: file, Fresh: -1})
+	q := over(t, m, remote.Options{Bridge: file, Fresh: -1})
 	stale := func() int {
 		t.Helper()
 		res, err := q.Search(t.Context(), engine.Query{Text: "text 7 of kind 2"})
@@ -97,14 +98,14 @@ func TestBridgeIsFollowed(t *testing.T) {
 	if err := os.WriteFile(file, bad, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := engine.Over(t.Context(), still{m}, encoder.NewHash(16), engine.OverOptions{Bridge: file}); !errors.Is(err, engine.ErrCorrupt) {
+	if _, err := remote.Over(t.Context(), still{m}, encoder.NewHash(16), remote.Options{Bridge: file}); !errors.Is(err, engine.ErrCorrupt) {
 		t.Errorf("a damaged bridge: %v", err)
 	}
 	time.Sleep(2200 * time.Millisecond) // it is looked at every two seconds
 	if n := stale(); n != 10 {
 		t.Errorf("stale by %d beside a damaged file", n)
 	}
-	if _, err := r.MakeBridge(t.Context(), file, engine.BridgeOptions{}); err != nil {
+	if _, err := r.MakeBridge(t.Context(), file, remote.BridgeOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	for end := time.Now().Add(20 * time.Second); stale() != 0; time.Sleep(50 * time.Millisecond) {
@@ -113,12 +114,12 @@ func TestBridgeIsFollowed(t *testing.T) {
 		}
 	}
 	other := &backendtest.Memory{}
-	o, err := engine.Over(t.Context(), other, encoder.NewHash(8), engine.OverOptions{Create: true})
+	o, err := remote.Over(t.Context(), other, encoder.NewHash(8), remote.Options{Create: true})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer o.Close()
-	if _, err := engine.Over(t.Context(), still{other}, encoder.NewHash(8), engine.OverOptions{Bridge: file}); !errors.Is(err, encoder.ErrMismatch) {
+	if _, err := remote.Over(t.Context(), still{other}, encoder.NewHash(8), remote.Options{Bridge: file}); !errors.Is(err, encoder.ErrMismatch) {
 		t.Errorf("the bridge of another encoder: %v", err)
 	}
 }
@@ -128,7 +129,7 @@ func TestBridgeIsFollowed(t *testing.T) {
 func TestBridgeFitsASample(t *testing.T) {
 	m := &backendtest.Memory{}
 	enc := encoder.NewHash(64)
-	r := overBy(t, m, enc, engine.OverOptions{Create: true, Fresh: -1})
+	r := overBy(t, m, enc, remote.Options{Create: true, Fresh: -1})
 	rng := rand.New(rand.NewPCG(3, 4))
 	words := func(i, n int) string {
 		var w []string
@@ -145,7 +146,7 @@ func TestBridgeFitsASample(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	for what, o := range map[string]engine.BridgeOptions{
+	for what, o := range map[string]remote.BridgeOptions{
 		"a sample below 0": {Sample: -1}, "a sample too large": {Sample: 1 << 20}, "an update": {Sample: 10, Fit: engine.FitOptions{Update: true}},
 		"an unknown variant": {Sample: 100, Fit: engine.FitOptions{Variant: "nosuch"}}, "nothing to fit": {Sample: 100, Fit: engine.FitOptions{Variant: "rlr"}},
 	} {
@@ -156,18 +157,18 @@ func TestBridgeFitsASample(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(dir, "none")); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("refused, and written: %v", err)
 	}
-	blind, err := engine.Over(t.Context(), still{m}, nil, engine.OverOptions{})
+	blind, err := remote.Over(t.Context(), still{m}, nil, remote.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer blind.Close()
-	if _, err := blind.MakeBridge(t.Context(), filepath.Join(dir, "none"), engine.BridgeOptions{Sample: 10}); !errors.Is(err, engine.ErrNoEncoder) {
+	if _, err := blind.MakeBridge(t.Context(), filepath.Join(dir, "none"), remote.BridgeOptions{Sample: 10}); !errors.Is(err, engine.ErrNoEncoder) {
 		t.Errorf("without an encoder: %v", err)
 	}
 
 	query := engine.Query{Text: docs[7].Text[:60], Mode: engine.ModeDense, Variant: "rlr+slr", K: 5}
 	var vectors [][]float32
-	for i, o := range []engine.BridgeOptions{
+	for i, o := range []remote.BridgeOptions{
 		{Parts: 1, Sample: 300, Fit: engine.FitOptions{Seed: 5}},
 		{Parts: 3, Sample: 300, Fit: engine.FitOptions{Seed: 5}},
 		{Parts: 1, Sample: 300, Fit: engine.FitOptions{Seed: 6}},
@@ -182,7 +183,7 @@ func TestBridgeFitsASample(t *testing.T) {
 		if rep.Fit.Variant != "rlr+slr" || rep.Fit.Passages != want || rep.Passages != len(docs) || len(rep.Fit.Choice) != 2 || len(rep.Fit.Probes) == 0 {
 			t.Fatalf("%+v", rep)
 		}
-		q := overBy(t, m, enc, engine.OverOptions{Bridge: file, Fresh: -1})
+		q := overBy(t, m, enc, remote.Options{Bridge: file, Fresh: -1})
 		if q.Default() != rep.Fit.Default {
 			t.Errorf("default %q, the report says %q", q.Default(), rep.Fit.Default)
 		}
@@ -215,7 +216,7 @@ func TestBridgeFitsASample(t *testing.T) {
 // TestCountsAreKept: counts are asked for once a while, and behind a write of one's own.
 func TestCountsAreKept(t *testing.T) {
 	m := &backendtest.Memory{}
-	r := over(t, m, engine.OverOptions{Create: true, Fresh: time.Hour})
+	r := over(t, m, remote.Options{Create: true, Fresh: time.Hour})
 	added(t, r, 0, 10)
 	var asked atomic.Int32
 	m.Hook = func(_ context.Context, call string) error {
@@ -248,7 +249,7 @@ func TestCountsAreKept(t *testing.T) {
 // TestBackendFails: what fails there fails here, with its cause, whichever call it is.
 func TestBackendFails(t *testing.T) {
 	m := &backendtest.Memory{}
-	r := over(t, m, engine.OverOptions{Create: true, Fresh: -1})
+	r := over(t, m, remote.Options{Create: true, Fresh: -1})
 	added(t, r, 0, 10)
 	down := errors.New("down")
 	for _, failing := range []string{"Status", "Having", "Nearest", "Matching", "Fetch"} {
@@ -308,7 +309,7 @@ func TestBackendFails(t *testing.T) {
 
 // TestElsewhere: what only the keeper of the documents can do says so.
 func TestElsewhere(t *testing.T) {
-	r := over(t, &backendtest.Memory{}, engine.OverOptions{Create: true})
+	r := over(t, &backendtest.Memory{}, remote.Options{Create: true})
 	ctx := t.Context()
 	for what, call := range map[string]func() error{
 		"fit":     func() error { _, err := r.Fit(ctx, engine.FitOptions{}); return err },
@@ -324,11 +325,11 @@ func TestElsewhere(t *testing.T) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
-	q := over(t, func() engine.Backend {
+	q := over(t, func() remote.Backend {
 		m := &backendtest.Memory{}
-		over(t, m, engine.OverOptions{Create: true})
+		over(t, m, remote.Options{Create: true})
 		return m
-	}(), engine.OverOptions{ReadOnly: true})
+	}(), remote.Options{ReadOnly: true})
 	if _, err := q.Add(ctx, []engine.Document{{ID: "a", Text: "a"}}); !errors.Is(err, engine.ErrReadOnly) {
 		t.Errorf("a write of one that only reads: %v", err)
 	}
@@ -341,7 +342,7 @@ func TestElsewhere(t *testing.T) {
 // a value that came behind the bridge.
 func TestBridgeOfOne(t *testing.T) {
 	m := &backendtest.Memory{}
-	r := over(t, m, engine.OverOptions{Create: true, Fresh: -1})
+	r := over(t, m, remote.Options{Create: true, Fresh: -1})
 	docs := make([]engine.Document, 20)
 	for i := range docs {
 		docs[i] = engine.Document{ID: fmt.Sprint(i), Text: fmt.Sprintf("text %d of kind %d", i, i%5), Metadata: map[string]any{"g": "many"}}
@@ -351,11 +352,11 @@ func TestBridgeOfOne(t *testing.T) {
 		t.Fatal(err)
 	}
 	file := filepath.Join(t.TempDir(), "bridge")
-	rep, err := r.MakeBridge(t.Context(), file, engine.BridgeOptions{Parts: 3, By: "g"})
-	if err != nil || len(rep.By) != 2 || rep.By[0] != (engine.BridgeValue{Where: `g = "many"`, Passages: 19}) || rep.By[1].Passages != 1 {
+	rep, err := r.MakeBridge(t.Context(), file, remote.BridgeOptions{Parts: 3, By: "g"})
+	if err != nil || len(rep.By) != 2 || rep.By[0] != (remote.BridgeValue{Where: `g = "many"`, Passages: 19}) || rep.By[1].Passages != 1 {
 		t.Fatalf("%+v, %v", rep, err)
 	}
-	q := over(t, m, engine.OverOptions{Bridge: file, Fresh: -1})
+	q := over(t, m, remote.Options{Bridge: file, Fresh: -1})
 	for value, of := range map[string]string{"many": `g = "many"`, "one": "", "new": ""} {
 		query := engine.Query{Text: "text 7 of kind 2", Filter: filter.Eq("g", value)}
 		if res, err := q.Search(t.Context(), query); err != nil || res.Trace.BridgeOf != of || res.Trace.Turned == 1 {
@@ -370,7 +371,7 @@ type without struct {
 	id string
 }
 
-func (b without) Cosines(ctx context.Context, vector []float32, ids []engine.PassageID) ([]float64, error) {
+func (b without) Cosines(ctx context.Context, vector []float32, ids []remote.PassageID) ([]float64, error) {
 	cosines, err := b.Memory.Cosines(ctx, vector, ids)
 	for i := range cosines {
 		if ids[i].ID == b.id {
@@ -383,7 +384,7 @@ func (b without) Cosines(ctx context.Context, vector []float32, ids []engine.Pas
 // TestDeletedBetween: a document that was deleted when cosines are asked for, and is there again when texts are, is no hit.
 func TestDeletedBetween(t *testing.T) {
 	b := without{&backendtest.Memory{}, "3"}
-	r := over(t, b, engine.OverOptions{Create: true})
+	r := over(t, b, remote.Options{Create: true})
 	docs := make([]engine.Document, 10)
 	for i := range docs {
 		docs[i] = engine.Document{ID: fmt.Sprint(i), Text: fmt.Sprintf("text %d of kind %d", i, i%5)}
@@ -392,10 +393,10 @@ func TestDeletedBetween(t *testing.T) {
 		t.Fatal(err)
 	}
 	file := filepath.Join(t.TempDir(), "bridge")
-	if _, err := r.MakeBridge(t.Context(), file, engine.BridgeOptions{}); err != nil {
+	if _, err := r.MakeBridge(t.Context(), file, remote.BridgeOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	q := over(t, b, engine.OverOptions{Bridge: file})
+	q := over(t, b, remote.Options{Bridge: file})
 	query := engine.Query{Text: "text 3 of kind 3", K: 10}
 	res, err := q.Search(t.Context(), query)
 	if err != nil || len(res.Hits) != 9 {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/engine"
+	"github.com/lexsem/lexsem/engine/explain"
 	"github.com/lexsem/lexsem/engine/filter"
 	"github.com/lexsem/lexsem/engine/fusion"
 )
@@ -172,7 +173,7 @@ func explains(t *testing.T, db, reference engine.Database, q engine.Query, id st
 	if d := differs(got.Hit, want.Hit); d != "" {
 		t.Errorf("explain %s: %s", id, d)
 	}
-	if !slices.Equal(got.Matches, want.Matches) || !slices.EqualFunc(got.Words, want.Words, func(a, b engine.WordShare) bool {
+	if !slices.Equal(got.Matches, want.Matches) || !slices.EqualFunc(got.Words, want.Words, func(a, b explain.Word) bool {
 		return a.Term == b.Term && a.Count == b.Count && a.Documents == b.Documents && math.Abs(a.BM25-b.BM25) < near && math.Abs(a.Most-b.Most) < near
 	}) || !slices.Equal(got.Pairs, want.Pairs) || len(got.Terms) != len(want.Terms) || got.Attributed != want.Attributed {
 		t.Errorf("explain %s: %+v\nwant %+v", id, got, want)

@@ -9,18 +9,19 @@ import (
 
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/engine"
+	"github.com/lexsem/lexsem/engine/remote"
 	"github.com/lexsem/lexsem/engine/remote/backendtest"
 )
 
 // halfway is a Backend that reads some passages, but does not find them.
 type halfway struct {
 	*backendtest.Memory
-	left []engine.PassageID
+	left []remote.PassageID
 	err  error
 	put  []string
 }
 
-func (b *halfway) Unsettled(_ context.Context, ids []engine.PassageID) (out []engine.PassageID, err error) {
+func (b *halfway) Unsettled(_ context.Context, ids []remote.PassageID) (out []remote.PassageID, err error) {
 	for _, id := range ids {
 		if slices.Contains(b.left, id) {
 			out = append(out, id)
@@ -29,7 +30,7 @@ func (b *halfway) Unsettled(_ context.Context, ids []engine.PassageID) (out []en
 	return out, b.err
 }
 
-func (b *halfway) Put(ctx context.Context, docs [][]engine.Passage, fresh bool) error {
+func (b *halfway) Put(ctx context.Context, docs [][]remote.Passage, fresh bool) error {
 	for _, ps := range docs {
 		b.put = append(b.put, ps[0].ID)
 	}
@@ -39,7 +40,7 @@ func (b *halfway) Put(ctx context.Context, docs [][]engine.Passage, fresh bool) 
 // TestUnsettled: Upsert puts documents again that a Backend has as they are, but does not find.
 func TestUnsettled(t *testing.T) {
 	b := &halfway{Memory: &backendtest.Memory{}}
-	r, err := engine.Over(t.Context(), b, encoder.NewHash(16), engine.OverOptions{Create: true})
+	r, err := remote.Over(t.Context(), b, encoder.NewHash(16), remote.Options{Create: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,7 +59,7 @@ func TestUnsettled(t *testing.T) {
 	}
 	upsert(engine.AddResult{Added: 5}, "0", "1", "2", "3", "4")
 	upsert(engine.AddResult{Unchanged: 5})
-	b.left = []engine.PassageID{{ID: "2"}, {ID: "4"}}
+	b.left = []remote.PassageID{{ID: "2"}, {ID: "4"}}
 	upsert(engine.AddResult{Unchanged: 3, Replaced: 2}, "2", "4")
 	b.err = engine.ErrBackend
 	if _, err := r.Upsert(t.Context(), docs); !errors.Is(err, engine.ErrBackend) {

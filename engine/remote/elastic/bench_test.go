@@ -14,6 +14,7 @@ import (
 
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/engine"
+	"github.com/lexsem/lexsem/engine/remote"
 	"github.com/lexsem/lexsem/engine/remote/elastic"
 )
 
@@ -113,7 +114,7 @@ func BenchmarkOver(b *testing.B) {
 	if err := e.Drop(b.Context()); err != nil {
 		b.Fatal(err)
 	}
-	r, err := engine.Over(b.Context(), e, encoder.NewHash(384), engine.OverOptions{Create: true})
+	r, err := remote.Over(b.Context(), e, encoder.NewHash(384), remote.Options{Create: true})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -123,10 +124,10 @@ func BenchmarkOver(b *testing.B) {
 		b.Fatal(err)
 	}
 	file := filepath.Join(b.TempDir(), "bridge")
-	if _, err := r.MakeBridge(b.Context(), file, engine.BridgeOptions{}); err != nil {
+	if _, err := r.MakeBridge(b.Context(), file, remote.BridgeOptions{}); err != nil {
 		b.Fatal(err)
 	}
-	if r, err = engine.Over(b.Context(), e, encoder.NewHash(384), engine.OverOptions{Bridge: file}); err != nil {
+	if r, err = remote.Over(b.Context(), e, encoder.NewHash(384), remote.Options{Bridge: file}); err != nil {
 		b.Fatal(err)
 	}
 	defer r.Close()

@@ -22,6 +22,7 @@ import (
 	"time"
 
 	"github.com/lexsem/lexsem/engine"
+	"github.com/lexsem/lexsem/engine/remote"
 	"github.com/lexsem/lexsem/engine/remote/internal/nodes"
 	"github.com/lexsem/lexsem/internal/secret"
 )
@@ -63,7 +64,7 @@ type Backend struct {
 	c *nodes.Client
 }
 
-var _ engine.Backend = (*Backend)(nil)
+var _ remote.Backend = (*Backend)(nil)
 
 // Open makes a Backend; it calls nobody. Errors: engine.ErrInvalid.
 func Open(o Options) (*Backend, error) {
@@ -122,7 +123,7 @@ func Parse(s string) (o Options, err error) {
 	return o, nil
 }
 
-// Name implements engine.Backend.
+// Name implements remote.Backend.
 func (b *Backend) Name() string { return "elasticsearch " + b.o.Nodes[0] + "/" + b.o.Index }
 
 // layout is the version of how documents lie in the index.
@@ -130,12 +131,12 @@ const layout = 1
 
 // meta is what the index's mapping tells of itself.
 type meta struct {
-	Layout int                `json:"lexsem_layout"`
-	Info   engine.BackendInfo `json:"lexsem_info"`
+	Layout int         `json:"lexsem_layout"`
+	Info   remote.Info `json:"lexsem_info"`
 }
 
-// Info implements engine.Backend.
-func (b *Backend) Info(ctx context.Context) (engine.BackendInfo, error) {
+// Info implements remote.Backend.
+func (b *Backend) Info(ctx context.Context) (remote.Info, error) {
 	var out map[string]struct {
 		Mappings struct {
 			Meta *meta `json:"_meta"`
@@ -145,25 +146,25 @@ func (b *Backend) Info(ctx context.Context) (engine.BackendInfo, error) {
 		if nodes.Status(err) == http.StatusNotFound {
 			err = fmt.Errorf("%s: %w", b.Name(), engine.ErrNoDatabase)
 		}
-		return engine.BackendInfo{}, err
+		return remote.Info{}, err
 	}
 	for _, i := range out {
 		m := i.Mappings.Meta
 		if m == nil || m.Layout == 0 {
-			return engine.BackendInfo{}, fmt.Errorf("%w: index %s was not made by lexsem; name another, or move its documents into one that is", engine.ErrForeign, b.Name())
+			return remote.Info{}, fmt.Errorf("%w: index %s was not made by lexsem; name another, or move its documents into one that is", engine.ErrForeign, b.Name())
 		}
 		if m.Layout != layout {
-			return engine.BackendInfo{}, fmt.Errorf("%w: index %s has layout %d, this program knows %d; use a newer one", engine.ErrForeign, b.Name(), m.Layout, layout)
+			return remote.Info{}, fmt.Errorf("%w: index %s has layout %d, this program knows %d; use a newer one", engine.ErrForeign, b.Name(), m.Layout, layout)
 		}
 		return m.Info, nil
 	}
-	return engine.BackendInfo{}, fmt.Errorf("%s: %w", b.Name(), engine.ErrNoDatabase)
+	return remote.Info{}, fmt.Errorf("%s: %w", b.Name(), engine.ErrNoDatabase)
 }
 
 type object = map[string]any
 
-// Create implements engine.Backend.
-func (b *Backend) Create(ctx context.Context, i engine.BackendInfo) error {
+// Create implements remote.Backend.
+func (b *Backend) Create(ctx context.Context, i remote.Info) error {
 	keyword := object{"type": "keyword"}
 	body := object{
 		"settings": object{"number_of_shards": b.o.Shards, "number_of_replicas": b.o.Replicas},
@@ -199,9 +200,9 @@ func (b *Backend) path(what string) string {
 	return p
 }
 
-// Status implements engine.Backend. Writes is how many operations the shards have
+// Status implements remote.Backend. Writes is how many operations the shards have
 // numbered: those of a passage that is written, and of one that is deleted.
-func (b *Backend) Status(ctx context.Context) (s engine.BackendStatus, err error) {
+func (b *Backend) Status(ctx context.Context) (s remote.Status, err error) {
 	type writes struct {
 		n   uint64
 		err error
@@ -262,7 +263,7 @@ func (b *Backend) writes(ctx context.Context) (n uint64, err error) {
 	return n, nil
 }
 
-// Close implements engine.Backend.
+// Close implements remote.Backend.
 func (b *Backend) Close() error {
 	b.c.Close()
 	return nil

@@ -5,7 +5,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/lexsem/lexsem/engine"
+	"github.com/lexsem/lexsem/engine/remote"
 	"github.com/lexsem/lexsem/engine/remote/backendtest"
 	"github.com/lexsem/lexsem/engine/remote/elastic"
 )
@@ -25,5 +25,5 @@ func fresh(t *testing.T, shards int, nodes ...string) *elastic.Backend {
 // TestConformance: a real server answers as an embedded database does.
 func TestConformance(t *testing.T) {
 	url := server(t)
-	backendtest.Run(t, func(t *testing.T) engine.Backend { return fresh(t, 2, url) })
+	backendtest.Run(t, func(t *testing.T) remote.Backend { return fresh(t, 2, url) })
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/engine"
+	"github.com/lexsem/lexsem/engine/remote"
 	"github.com/lexsem/lexsem/engine/remote/elastic"
 	"github.com/lexsem/lexsem/internal/testkit/servers"
 	"github.com/lexsem/lexsem/internal/testkit/trial"
@@ -43,7 +44,7 @@ func TestNodeIsKilled(t *testing.T) {
 			t.Fatal("the nodes do not find each other")
 		}
 	}
-	r, err := engine.Over(t.Context(), b, encoder.NewHash(16), engine.OverOptions{Create: true})
+	r, err := remote.Over(t.Context(), b, encoder.NewHash(16), remote.Options{Create: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -95,7 +96,7 @@ func green(t *testing.T, c servers.Cluster) {
 
 // killBeside kills a node beside writers and searchers, and returns how many documents were
 // acknowledged; each of them must be there.
-func killBeside(t *testing.T, victim *servers.Node, r *engine.Remote, round int) int {
+func killBeside(t *testing.T, victim *servers.Node, r *remote.Database, round int) int {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
 	defer cancel()

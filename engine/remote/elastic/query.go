@@ -10,6 +10,7 @@ import (
 
 	"github.com/lexsem/lexsem/engine"
 	"github.com/lexsem/lexsem/engine/filter"
+	"github.com/lexsem/lexsem/engine/remote"
 )
 
 // hit is a passage that a search has found, by the fields that are kept apart.
@@ -30,8 +31,8 @@ type hits struct {
 	}
 }
 
-func (h hit) candidate() engine.Candidate {
-	c := engine.Candidate{PassageID: engine.PassageID{ID: h.Fields.ID[0], Chunk: h.Fields.Chunk[0]}}
+func (h hit) candidate() remote.Candidate {
+	c := remote.Candidate{PassageID: remote.PassageID{ID: h.Fields.ID[0], Chunk: h.Fields.Chunk[0]}}
 	if len(h.Fields.Terms) > 0 { // there is none where the text has no words
 		c.Terms = h.Fields.Terms[0]
 	}
@@ -48,8 +49,8 @@ func named(body object) object {
 // cosine is what the server's score of a vector stands for.
 func cosine(score float64) float64 { return max(-1, min(2*score-1, 1)) }
 
-// Nearest implements engine.Backend.
-func (b *Backend) Nearest(ctx context.Context, vector []float32, k int, f engine.Filter) ([]engine.Candidate, error) {
+// Nearest implements remote.Backend.
+func (b *Backend) Nearest(ctx context.Context, vector []float32, k int, f engine.Filter) ([]remote.Candidate, error) {
 	k = min(k, most)
 	knn := object{"field": "vector", "query_vector": vector, "k": k, "num_candidates": min(max(k, b.o.Candidates), most)}
 	if err := filtered(knn, f); err != nil {
@@ -59,7 +60,7 @@ func (b *Backend) Nearest(ctx context.Context, vector []float32, k int, f engine
 	if err := b.search(ctx, named(object{"size": k, "knn": knn}), &out); err != nil {
 		return nil, err
 	}
-	cs := make([]engine.Candidate, len(out.hits))
+	cs := make([]remote.Candidate, len(out.hits))
 	for i, h := range out.hits {
 		cs[i] = h.candidate()
 		cs[i].Cosine = cosine(h.Score)
@@ -71,13 +72,13 @@ func (b *Backend) Nearest(ctx context.Context, vector []float32, k int, f engine
 // is 1,024 at least. A passage that is a query itself has more.
 const mostTerms = 1000
 
-// Matching implements engine.Backend. Shards weigh terms by how many passages of all
+// Matching implements remote.Backend. Shards weigh terms by how many passages of all
 // have them. Of more than 1,000 terms it asks for the longest,
 // which few passages have.
-func (b *Backend) Matching(ctx context.Context, terms []engine.WeightedTerm, k int, f engine.Filter) ([]engine.Candidate, error) {
+func (b *Backend) Matching(ctx context.Context, terms []remote.WeightedTerm, k int, f engine.Filter) ([]remote.Candidate, error) {
 	if len(terms) > mostTerms {
 		terms = slices.Clone(terms)
-		slices.SortStableFunc(terms, func(a, b engine.WeightedTerm) int { return cmp.Compare(len(b.Term), len(a.Term)) })
+		slices.SortStableFunc(terms, func(a, b remote.WeightedTerm) int { return cmp.Compare(len(b.Term), len(a.Term)) })
 		terms = terms[:mostTerms]
 	}
 	var should []object
@@ -92,14 +93,14 @@ func (b *Backend) Matching(ctx context.Context, terms []engine.WeightedTerm, k i
 	if err := b.search(ctx, named(object{"size": min(k, most), "query": object{"bool": words}}), &out, "search_type=dfs_query_then_fetch"); err != nil {
 		return nil, err
 	}
-	cs := make([]engine.Candidate, len(out.hits))
+	cs := make([]remote.Candidate, len(out.hits))
 	for i, h := range out.hits {
 		cs[i] = h.candidate()
 	}
 	return cs, nil
 }
 
-// Having implements engine.Backend.
+// Having implements remote.Backend.
 func (b *Backend) Having(ctx context.Context, terms []string) ([]int, error) {
 	if len(terms) == 0 {
 		return nil, ctx.Err()
@@ -128,9 +129,9 @@ func (b *Backend) Having(ctx context.Context, terms []string) ([]int, error) {
 	return counts, nil
 }
 
-// Cosines implements engine.Backend. Where a filter leaves no more passages than are
+// Cosines implements remote.Backend. Where a filter leaves no more passages than are
 // asked for, the server compares them one by one.
-func (b *Backend) Cosines(ctx context.Context, vector []float32, ids []engine.PassageID) ([]float64, error) {
+func (b *Backend) Cosines(ctx context.Context, vector []float32, ids []remote.PassageID) ([]float64, error) {
 	cosines := make([]float64, len(ids))
 	for i := range cosines {
 		cosines[i] = math.NaN()
@@ -157,7 +158,7 @@ func (b *Backend) Cosines(ctx context.Context, vector []float32, ids []engine.Pa
 	return cosines, ctx.Err()
 }
 
-// Count implements engine.Backend.
+// Count implements remote.Backend.
 func (b *Backend) Count(ctx context.Context, f engine.Filter) (int, error) {
 	first := object{"must": object{"term": object{"chunk": 0}}}
 	if err := filtered(first, f); err != nil {
@@ -175,13 +176,13 @@ func (b *Backend) Count(ctx context.Context, f engine.Filter) (int, error) {
 // page is how many passages of a scan come at once.
 const page = 1000
 
-// Scan implements engine.Backend: page by page, in the order of ids by their bytes.
-func (b *Backend) Scan(ctx context.Context, f engine.Filter, o engine.ScanOptions) iter.Seq2[engine.Passage, error] {
-	return func(yield func(engine.Passage, error) bool) {
+// Scan implements remote.Backend: page by page, in the order of ids by their bytes.
+func (b *Backend) Scan(ctx context.Context, f engine.Filter, o remote.ScanOptions) iter.Seq2[remote.Passage, error] {
+	return func(yield func(remote.Passage, error) bool) {
 		parts := max(o.Parts, 1)
 		within := object{"must": object{"range": object{"part": object{"gte": o.Part * partCount / parts, "lt": (o.Part + 1) * partCount / parts}}}}
 		if err := filtered(within, f); err != nil {
-			yield(engine.Passage{}, err)
+			yield(remote.Passage{}, err)
 			return
 		}
 		body := object{"size": page, "track_total_hits": false, "query": object{"bool": within}, "sort": []object{{"id": "asc"}, {"chunk": "asc"}}}
@@ -191,7 +192,7 @@ func (b *Backend) Scan(ctx context.Context, f engine.Filter, o engine.ScanOption
 		for {
 			var out hits
 			if err := b.search(ctx, body, &out); err != nil {
-				yield(engine.Passage{}, err)
+				yield(remote.Passage{}, err)
 				return
 			}
 			for _, h := range out.Hits.Hits {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/lexsem/lexsem/engine"
 	"github.com/lexsem/lexsem/engine/filter"
+	"github.com/lexsem/lexsem/engine/remote"
 )
 
 // answering is a Backend in front of a server that answers with f.
@@ -148,8 +149,8 @@ func TestNodesThatFail(t *testing.T) {
 // TestBulk: operations that the server was too busy for are done again, alone; one that was
 // stored by a call whose answer was lost is no conflict, and one that another has stored is.
 func TestBulk(t *testing.T) {
-	docs := [][]engine.Passage{
-		{{PassageID: engine.PassageID{ID: "a"}, Chunks: 1, Vector: []float32{1}}}, {{PassageID: engine.PassageID{ID: "b"}, Chunks: 1, Vector: []float32{1}}},
+	docs := [][]remote.Passage{
+		{{PassageID: remote.PassageID{ID: "a"}, Chunks: 1, Vector: []float32{1}}}, {{PassageID: remote.PassageID{ID: "b"}, Chunks: 1, Vector: []float32{1}}},
 	}
 	var bulks []int
 	var stored string // the put that has stored a
@@ -198,7 +199,7 @@ func TestBulk(t *testing.T) {
 	if err := b.Put(t.Context(), docs, true); !errors.Is(err, ErrServer) {
 		t.Errorf("an answer for nothing: %v", err)
 	}
-	if err := b.Put(t.Context(), [][]engine.Passage{{{PassageID: engine.PassageID{ID: "\xff"}}}}, true); !errors.Is(err, engine.ErrInvalid) {
+	if err := b.Put(t.Context(), [][]remote.Passage{{{PassageID: remote.PassageID{ID: "\xff"}}}}, true); !errors.Is(err, engine.ErrInvalid) {
 		t.Errorf("an id that is not UTF-8: %v", err)
 	}
 }
@@ -220,7 +221,7 @@ func TestForeignIndex(t *testing.T) {
 
 // TestTextsThatAreNotUTF8 come back byte for byte.
 func TestTextsThatAreNotUTF8(t *testing.T) {
-	p := engine.Passage{PassageID: engine.PassageID{ID: "a"}, Chunks: 2, Title: "\xfe", Text: "b\xff", Whole: "b\xff c", Line: 1, Terms: "b"}
+	p := remote.Passage{PassageID: remote.PassageID{ID: "a"}, Chunks: 2, Title: "\xfe", Text: "b\xff", Whole: "b\xff c", Line: 1, Terms: "b"}
 	s, err := sourceOf(p, "put")
 	if err != nil {
 		t.Fatal(err)
@@ -245,7 +246,7 @@ func TestTextsThatAreNotUTF8(t *testing.T) {
 func TestKeys(t *testing.T) {
 	long := strings.Repeat("x", engine.MaxID)
 	for _, id := range []string{"", "a", long, long[:1023] + "y"} {
-		if k := keyOf(engine.PassageID{ID: id, Chunk: 1_000_000}); len(k) > 512 || k == keyOf(engine.PassageID{ID: id}) || strings.ContainsAny(k, "/ ") {
+		if k := keyOf(remote.PassageID{ID: id, Chunk: 1_000_000}); len(k) > 512 || k == keyOf(remote.PassageID{ID: id}) || strings.ContainsAny(k, "/ ") {
 			t.Errorf("%.10q: key %q", id, k)
 		}
 		if p := partOf(id); p < 0 || p >= partCount {

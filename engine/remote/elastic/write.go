@@ -14,6 +14,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/lexsem/lexsem/engine"
+	"github.com/lexsem/lexsem/engine/remote"
 	"github.com/lexsem/lexsem/engine/remote/internal/nodes"
 )
 
@@ -42,7 +43,7 @@ type source struct {
 // texts are those of a passage as bytes, which JSON does not change.
 type texts struct{ Title, Text, Whole []byte }
 
-func sourceOf(p engine.Passage, put string) (source, error) {
+func sourceOf(p remote.Passage, put string) (source, error) {
 	s := source{
 		ID: p.ID, Chunk: p.Chunk, Chunks: p.Chunks, Part: partOf(p.ID), Put: put, Title: p.Title, Text: p.Text, Start: p.Start, Line: p.Line, Whole: p.Whole,
 		Metadata: p.Metadata, Facts: p.Facts, Terms: p.Terms, Length: p.Length, Truncated: p.Truncated, Tokens: p.Tokens, Vector: p.Vector,
@@ -60,9 +61,9 @@ func sourceOf(p engine.Passage, put string) (source, error) {
 	return s, nil
 }
 
-func (s *source) passage() (engine.Passage, error) {
-	p := engine.Passage{
-		PassageID: engine.PassageID{ID: s.ID, Chunk: s.Chunk}, Chunks: s.Chunks, Title: s.Title, Text: s.Text, Start: s.Start, Line: s.Line, Whole: s.Whole,
+func (s *source) passage() (remote.Passage, error) {
+	p := remote.Passage{
+		PassageID: remote.PassageID{ID: s.ID, Chunk: s.Chunk}, Chunks: s.Chunks, Title: s.Title, Text: s.Text, Start: s.Start, Line: s.Line, Whole: s.Whole,
 		Metadata: s.Metadata, Facts: s.Facts, Vector: s.Vector, Terms: s.Terms, Length: s.Length, Truncated: s.Truncated, Tokens: s.Tokens,
 	}
 	if s.Bytes != nil {
@@ -77,7 +78,7 @@ func (s *source) passage() (engine.Passage, error) {
 
 // keyOf is the server's id of a passage. That of a document may have more bytes than
 // the server takes.
-func keyOf(id engine.PassageID) string {
+func keyOf(id remote.PassageID) string {
 	sum := sha256.Sum256([]byte(id.ID))
 	return base64.RawURLEncoding.EncodeToString(sum[:18]) + "." + strconv.Itoa(id.Chunk)
 }
@@ -133,8 +134,8 @@ func (b *Backend) mget(ctx context.Context, keys []string, query string) ([]*sou
 	return out, nil
 }
 
-// Fetch implements engine.Backend.
-func (b *Backend) Fetch(ctx context.Context, ids []engine.PassageID, vectors bool) ([]*engine.Passage, error) {
+// Fetch implements remote.Backend.
+func (b *Backend) Fetch(ctx context.Context, ids []remote.PassageID, vectors bool) ([]*remote.Passage, error) {
 	keys := make([]string, len(ids))
 	for i, id := range ids {
 		keys[i] = keyOf(id)
@@ -147,7 +148,7 @@ func (b *Backend) Fetch(ctx context.Context, ids []engine.PassageID, vectors boo
 	if err != nil {
 		return nil, err
 	}
-	out := make([]*engine.Passage, len(ids))
+	out := make([]*remote.Passage, len(ids))
 	for i, s := range found {
 		if s == nil {
 			continue
@@ -161,12 +162,12 @@ func (b *Backend) Fetch(ctx context.Context, ids []engine.PassageID, vectors boo
 	return out, nil
 }
 
-// Documents implements engine.Backend. It sees what was written whether searches do yet
+// Documents implements remote.Backend. It sees what was written whether searches do yet
 // or not.
-func (b *Backend) Documents(ctx context.Context, ids []string) ([][]engine.Passage, error) {
+func (b *Backend) Documents(ctx context.Context, ids []string) ([][]remote.Passage, error) {
 	keys := make([]string, len(ids))
 	for i, id := range ids {
-		keys[i] = keyOf(engine.PassageID{ID: id})
+		keys[i] = keyOf(remote.PassageID{ID: id})
 	}
 	firsts, err := b.mget(ctx, keys, "realtime=true")
 	if err != nil {
@@ -176,7 +177,7 @@ func (b *Backend) Documents(ctx context.Context, ids []string) ([][]engine.Passa
 	for _, s := range firsts {
 		if s != nil {
 			for n := 1; n < s.Chunks; n++ {
-				keys = append(keys, keyOf(engine.PassageID{ID: s.ID, Chunk: n}))
+				keys = append(keys, keyOf(remote.PassageID{ID: s.ID, Chunk: n}))
 			}
 		}
 	}
@@ -184,7 +185,7 @@ func (b *Backend) Documents(ctx context.Context, ids []string) ([][]engine.Passa
 	if err != nil {
 		return nil, err
 	}
-	out := make([][]engine.Passage, len(ids))
+	out := make([][]remote.Passage, len(ids))
 	for i, s := range firsts {
 		if s == nil {
 			continue
@@ -215,9 +216,9 @@ type operation struct {
 // mostBulk is how many bytes of a bulk are sent at once, about.
 const mostBulk = 8 << 20
 
-// Put implements engine.Backend. A document that has fewer chunks than before loses the
+// Put implements remote.Backend. A document that has fewer chunks than before loses the
 // others first, so that none of an older version stays behind whatever fails.
-func (b *Backend) Put(ctx context.Context, docs [][]engine.Passage, fresh bool) error {
+func (b *Backend) Put(ctx context.Context, docs [][]remote.Passage, fresh bool) error {
 	put := rand.Text()
 	var gone, ops []operation
 	what := "index"
@@ -237,7 +238,7 @@ func (b *Backend) Put(ctx context.Context, docs [][]engine.Passage, fresh bool) 
 				continue
 			}
 			for n := len(ps); n < before[i].Chunks; n++ {
-				gone = append(gone, operation{what: "delete", key: keyOf(engine.PassageID{ID: ps[0].ID, Chunk: n})})
+				gone = append(gone, operation{what: "delete", key: keyOf(remote.PassageID{ID: ps[0].ID, Chunk: n})})
 			}
 		}
 	}
@@ -261,12 +262,12 @@ func (b *Backend) Put(ctx context.Context, docs [][]engine.Passage, fresh bool) 
 	return b.refresh(ctx)
 }
 
-// Delete implements engine.Backend. First chunks go last: what fails may be tried again.
+// Delete implements remote.Backend. First chunks go last: what fails may be tried again.
 func (b *Backend) Delete(ctx context.Context, ids []string) (int, error) {
 	keys := make([]string, 0, len(ids))
 	seen := map[string]bool{}
 	for _, id := range ids {
-		if key := keyOf(engine.PassageID{ID: id}); !seen[key] {
+		if key := keyOf(remote.PassageID{ID: id}); !seen[key] {
 			seen[key] = true
 			keys = append(keys, key)
 		}
@@ -282,7 +283,7 @@ func (b *Backend) Delete(ctx context.Context, ids []string) (int, error) {
 		}
 		first = append(first, operation{what: "delete", key: keys[i]})
 		for n := 1; n < s.Chunks; n++ {
-			rest = append(rest, operation{what: "delete", key: keyOf(engine.PassageID{ID: s.ID, Chunk: n})})
+			rest = append(rest, operation{what: "delete", key: keyOf(remote.PassageID{ID: s.ID, Chunk: n})})
 		}
 	}
 	if len(first) == 0 {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/engine"
+	"github.com/lexsem/lexsem/engine/remote"
 	"github.com/lexsem/lexsem/engine/remote/pgvector"
 	"github.com/lexsem/lexsem/internal/testkit/trial"
 )
@@ -48,7 +49,7 @@ func TestServerKilled(t *testing.T) {
 	}
 	defer s.remove()
 	b := open(t, pgvector.Options{URL: s.URL, Schema: "killed", Patience: time.Minute})
-	db, err := engine.Over(t.Context(), b, encoder.NewHash(32), engine.OverOptions{Create: true})
+	db, err := remote.Over(t.Context(), b, encoder.NewHash(32), remote.Options{Create: true})
 	if err != nil {
 		t.Fatal(err)
 	}

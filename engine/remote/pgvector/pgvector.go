@@ -26,6 +26,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/lexsem/lexsem/engine"
+	"github.com/lexsem/lexsem/engine/remote"
 	"github.com/lexsem/lexsem/internal/secret"
 )
 
@@ -70,7 +71,7 @@ type Backend struct {
 	made atomic.Pointer[dialect]
 }
 
-var _ engine.Backend = (*Backend)(nil)
+var _ remote.Backend = (*Backend)(nil)
 
 const (
 	// connections are how many a Backend has at most, where the URL does not say.
@@ -191,10 +192,10 @@ func cutLast(s string, sep byte) (before, after string, found bool) {
 	return s, "", false
 }
 
-// Name implements engine.Backend.
+// Name implements remote.Backend.
 func (b *Backend) Name() string { return b.name }
 
-// Close implements engine.Backend.
+// Close implements remote.Backend.
 func (b *Backend) Close() error {
 	b.pool.Close()
 	return nil

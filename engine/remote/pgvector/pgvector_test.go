@@ -5,7 +5,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/lexsem/lexsem/engine"
+	"github.com/lexsem/lexsem/engine/remote"
 	"github.com/lexsem/lexsem/engine/remote/backendtest"
 )
 
@@ -20,5 +20,5 @@ func schema(t *testing.T) string {
 // TestConformance: a real server answers as an embedded database does.
 func TestConformance(t *testing.T) {
 	s := shared(t)
-	backendtest.Run(t, func(t *testing.T) engine.Backend { return s.fresh(t) })
+	backendtest.Run(t, func(t *testing.T) remote.Backend { return s.fresh(t) })
 }

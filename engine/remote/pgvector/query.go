@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/lexsem/lexsem/engine"
+	"github.com/lexsem/lexsem/engine/remote"
 )
 
 // Breadths of the search of a graph, in candidates: pgvector takes 1,000 at most, and searches on from there.
@@ -19,7 +20,7 @@ const (
 )
 
 // candidate reads the columns id, exact, chunk, terms, exact, cosine.
-func candidate(row pgx.CollectableRow) (c engine.Candidate, err error) {
+func candidate(row pgx.CollectableRow) (c remote.Candidate, err error) {
 	var document, passage []byte
 	if err := row.Scan(&c.ID, &document, &c.Chunk, &c.Terms, &passage, &c.Cosine); err != nil {
 		return c, err
@@ -35,15 +36,15 @@ func candidate(row pgx.CollectableRow) (c engine.Candidate, err error) {
 	return c, err
 }
 
-// Nearest implements engine.Backend. Where the graph has named fewer than k, which a filter can be the cause of,
+// Nearest implements remote.Backend. Where the graph has named fewer than k, which a filter can be the cause of,
 // all passages that meet the filter are compared.
-func (b *Backend) Nearest(ctx context.Context, vector []float32, k int, f engine.Filter) ([]engine.Candidate, error) {
+func (b *Backend) Nearest(ctx context.Context, vector []float32, k int, f engine.Filter) ([]remote.Candidate, error) {
 	values := []any{vector, k}
 	w, err := condition(f, "p.document", &values)
 	if err != nil {
 		return nil, err
 	}
-	var named []engine.Candidate
+	var named []remote.Candidate
 	for _, order := range []string{"{near}", "({near}) + 0"} { // no index is in the second order
 		q := query{text: fmt.Sprintf(`SELECT d.id, d.exact, p.chunk, p.terms, p.exact, 1 - (p.vector OPERATOR({v}.<=>) $1::real[]::{v}.vector)
 			FROM (SELECT p.document, p.chunk, p.terms, p.exact, p.vector FROM {s}.passages p WHERE %s ORDER BY %s LIMIT $2) p
@@ -55,7 +56,7 @@ func (b *Backend) Nearest(ctx context.Context, vector []float32, k int, f engine
 			break
 		}
 	}
-	slices.SortFunc(named, func(a, b engine.Candidate) int {
+	slices.SortFunc(named, func(a, b remote.Candidate) int {
 		return cmp.Or(cmp.Compare(b.Cosine, a.Cosine), cmp.Compare(a.ID, b.ID), cmp.Compare(a.Chunk, b.Chunk))
 	})
 	return named, nil
@@ -67,9 +68,9 @@ const (
 	mostPostings = 500_000
 )
 
-// Matching implements engine.Backend, by the server's sums: those of BM25 exactly. A query whose terms have more than half a
+// Matching implements remote.Backend, by the server's sums: those of BM25 exactly. A query whose terms have more than half a
 // million entries leaves out those that most passages have.
-func (b *Backend) Matching(ctx context.Context, terms []engine.WeightedTerm, k int, f engine.Filter) ([]engine.Candidate, error) {
+func (b *Backend) Matching(ctx context.Context, terms []remote.WeightedTerm, k int, f engine.Filter) ([]remote.Candidate, error) {
 	keys, weights, norm, err := b.weigh(ctx, terms)
 	if err != nil {
 		return nil, err
@@ -89,7 +90,7 @@ func (b *Backend) Matching(ctx context.Context, terms []engine.WeightedTerm, k i
 
 // weigh gives terms that passages have their weights in BM25; norm is what a length is multiplied with for
 // it to be 1 on average.
-func (b *Backend) weigh(ctx context.Context, terms []engine.WeightedTerm) (keys [][]byte, weights []float64, norm float64, err error) {
+func (b *Backend) weigh(ctx context.Context, terms []remote.WeightedTerm) (keys [][]byte, weights []float64, norm float64, err error) {
 	if len(terms) == 0 {
 		return nil, nil, 0, ctx.Err()
 	}
@@ -124,7 +125,7 @@ func (b *Backend) weigh(ctx context.Context, terms []engine.WeightedTerm) (keys 
 	return keys, weights, float64(s.Passages) / float64(s.Terms), nil
 }
 
-// Having implements engine.Backend.
+// Having implements remote.Backend.
 func (b *Backend) Having(ctx context.Context, terms []string) ([]int, error) {
 	keys := make([][]byte, len(terms))
 	for i, t := range terms {
@@ -145,8 +146,8 @@ func (b *Backend) Having(ctx context.Context, terms []string) ([]int, error) {
 	return counts, err
 }
 
-// Cosines implements engine.Backend.
-func (b *Backend) Cosines(ctx context.Context, vector []float32, ids []engine.PassageID) ([]float64, error) {
+// Cosines implements remote.Backend.
+func (b *Backend) Cosines(ctx context.Context, vector []float32, ids []remote.PassageID) ([]float64, error) {
 	cosines := make([]float64, len(ids))
 	for i := range cosines {
 		cosines[i] = math.NaN()
@@ -167,19 +168,19 @@ func (b *Backend) Cosines(ctx context.Context, vector []float32, ids []engine.Pa
 	return cosines, err
 }
 
-// Status implements engine.Backend.
-func (b *Backend) Status(ctx context.Context) (engine.BackendStatus, error) {
-	rows, err := ask(ctx, b, query{text: `SELECT documents, passages, terms, writes FROM {s}.lexsem`}, pgx.RowToStructByName[engine.BackendStatus])
+// Status implements remote.Backend.
+func (b *Backend) Status(ctx context.Context) (remote.Status, error) {
+	rows, err := ask(ctx, b, query{text: `SELECT documents, passages, terms, writes FROM {s}.lexsem`}, pgx.RowToStructByName[remote.Status])
 	if err == nil && len(rows) != 1 {
 		err = fmt.Errorf("%s: %w: %d rows of counts", b.name, engine.ErrCorrupt, len(rows))
 	}
 	if err != nil {
-		return engine.BackendStatus{}, err
+		return remote.Status{}, err
 	}
 	return rows[0], nil
 }
 
-// Count implements engine.Backend.
+// Count implements remote.Backend.
 func (b *Backend) Count(ctx context.Context, f engine.Filter) (int, error) {
 	if f.IsZero() {
 		s, err := b.Status(ctx)

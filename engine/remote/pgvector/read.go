@@ -11,10 +11,11 @@ import (
 
 	"github.com/lexsem/lexsem/engine"
 	"github.com/lexsem/lexsem/engine/filter"
+	"github.com/lexsem/lexsem/engine/remote"
 )
 
 // split are the keys and the chunks of ids.
-func split(ids []engine.PassageID) (keys []pgtype.UUID, chunks []int32) {
+func split(ids []remote.PassageID) (keys []pgtype.UUID, chunks []int32) {
 	keys, chunks = make([]pgtype.UUID, len(ids)), make([]int32, len(ids))
 	for i, id := range ids {
 		keys[i], chunks[i] = keyOf(id.ID), int32(id.Chunk)
@@ -32,7 +33,7 @@ func named(from int) string {
 // row is a passage with its place in what was asked for.
 type row struct {
 	at int
-	engine.Passage
+	remote.Passage
 }
 
 // columns are what passage reads. Without vectors the large ones are left out.
@@ -64,9 +65,9 @@ func passage(r pgx.CollectableRow) (p row, err error) {
 	return p, err
 }
 
-// Fetch implements engine.Backend.
-func (b *Backend) Fetch(ctx context.Context, ids []engine.PassageID, vectors bool) ([]*engine.Passage, error) {
-	out := make([]*engine.Passage, len(ids))
+// Fetch implements remote.Backend.
+func (b *Backend) Fetch(ctx context.Context, ids []remote.PassageID, vectors bool) ([]*remote.Passage, error) {
+	out := make([]*remote.Passage, len(ids))
 	if len(ids) == 0 {
 		return out, ctx.Err()
 	}
@@ -81,9 +82,9 @@ func (b *Backend) Fetch(ctx context.Context, ids []engine.PassageID, vectors boo
 	return out, err
 }
 
-// Documents implements engine.Backend.
-func (b *Backend) Documents(ctx context.Context, ids []string) ([][]engine.Passage, error) {
-	out := make([][]engine.Passage, len(ids))
+// Documents implements remote.Backend.
+func (b *Backend) Documents(ctx context.Context, ids []string) ([][]remote.Passage, error) {
+	out := make([][]remote.Passage, len(ids))
 	if len(ids) == 0 {
 		return out, ctx.Err()
 	}
@@ -98,14 +99,14 @@ func (b *Backend) Documents(ctx context.Context, ids []string) ([][]engine.Passa
 // page is how many documents a scan reads at once.
 const page = 128
 
-// Scan implements engine.Backend, in the order of keyOf. Each page is what the tables hold when it is read.
-func (b *Backend) Scan(ctx context.Context, f engine.Filter, o engine.ScanOptions) iter.Seq2[engine.Passage, error] {
-	return func(yield func(engine.Passage, error) bool) {
+// Scan implements remote.Backend, in the order of keyOf. Each page is what the tables hold when it is read.
+func (b *Backend) Scan(ctx context.Context, f engine.Filter, o remote.ScanOptions) iter.Seq2[remote.Passage, error] {
+	return func(yield func(remote.Passage, error) bool) {
 		from, above := partOf(o)
 		values := []any{from, above, page}
 		w, err := condition(f, "d.n", &values)
 		if err != nil {
-			yield(engine.Passage{}, err)
+			yield(remote.Passage{}, err)
 			return
 		}
 		than := ">="
@@ -120,12 +121,12 @@ func (b *Backend) Scan(ctx context.Context, f engine.Filter, o engine.ScanOption
 				err = ctx.Err()
 			}
 			if err != nil {
-				yield(engine.Passage{}, err)
+				yield(remote.Passage{}, err)
 				return
 			}
 			for i, r := range rows {
 				if i%64 == 0 && ctx.Err() != nil {
-					yield(engine.Passage{}, ctx.Err())
+					yield(remote.Passage{}, ctx.Err())
 					return
 				}
 				if !yield(r.Passage, nil) {
@@ -141,7 +142,7 @@ func (b *Backend) Scan(ctx context.Context, f engine.Filter, o engine.ScanOption
 }
 
 // partOf are the keys between which a scan goes, with both; with After it begins there.
-func partOf(o engine.ScanOptions) (from, to pgtype.UUID) {
+func partOf(o remote.ScanOptions) (from, to pgtype.UUID) {
 	parts := uint64(max(o.Parts, 1))
 	from, to = pgtype.UUID{Valid: true}, pgtype.UUID{Valid: true}
 	binary.BigEndian.PutUint32(from.Bytes[:], uint32(uint64(o.Part)<<32/parts))

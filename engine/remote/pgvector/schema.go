@@ -13,6 +13,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/lexsem/lexsem/engine"
+	"github.com/lexsem/lexsem/engine/remote"
 )
 
 // layout is the version of how documents lie in the tables.
@@ -103,8 +104,8 @@ func atLeast(version string, major, minor int) bool {
 	return aerr == nil && berr == nil && (a > major || a == major && b >= minor)
 }
 
-// Info implements engine.Backend.
-func (b *Backend) Info(ctx context.Context) (i engine.BackendInfo, err error) {
+// Info implements remote.Backend.
+func (b *Backend) Info(ctx context.Context) (i remote.Info, err error) {
 	f, err := b.look(ctx)
 	switch {
 	case err != nil:
@@ -133,7 +134,7 @@ func (b *Backend) Info(ctx context.Context) (i engine.BackendInfo, err error) {
 		return i, fmt.Errorf("%s: %w: what its tables were made for: %v", b.name, engine.ErrCorrupt, err)
 	}
 	if err := f.usable(); err != nil {
-		return engine.BackendInfo{}, fmt.Errorf("%s: %w", b.name, err)
+		return remote.Info{}, fmt.Errorf("%s: %w", b.name, err)
 	}
 	b.made.Store(b.dialectOf(f.Extension, i.Dim))
 	return i, nil
@@ -143,9 +144,9 @@ func (b *Backend) foreign(what string) error {
 	return fmt.Errorf("%w: schema %s %s; name another", engine.ErrForeign, b.name, what)
 }
 
-// Create implements engine.Backend, in one transaction. It makes the schema, and installs the extension, where
+// Create implements remote.Backend, in one transaction. It makes the schema, and installs the extension, where
 // they are not there.
-func (b *Backend) Create(ctx context.Context, i engine.BackendInfo) error {
+func (b *Backend) Create(ctx context.Context, i remote.Info) error {
 	if i.Dim < 1 || i.Dim > mostVector {
 		return fmt.Errorf("%w: vectors of %d dimensions, where pgvector keeps 1 to %d", engine.ErrInvalid, i.Dim, mostVector)
 	}

@@ -17,13 +17,14 @@ import (
 
 	"github.com/lexsem/lexsem/engine"
 	"github.com/lexsem/lexsem/engine/filter"
+	"github.com/lexsem/lexsem/engine/remote"
 	"github.com/lexsem/lexsem/engine/remote/backendtest"
 	"github.com/lexsem/lexsem/engine/remote/pgvector"
 	"github.com/lexsem/lexsem/internal/testkit/servers"
 )
 
-func info(dim int) engine.BackendInfo {
-	return engine.BackendInfo{Dim: dim, Language: "en", Analysis: "a test"}
+func info(dim int) remote.Info {
+	return remote.Info{Dim: dim, Language: "en", Analysis: "a test"}
 }
 
 // unit is a random vector of unit length.
@@ -50,13 +51,13 @@ func cosine(a, b []float32) float64 {
 }
 
 // document is one of a single passage.
-func document(t *testing.T, id, terms, metadata string, v []float32) []engine.Passage {
+func document(t *testing.T, id, terms, metadata string, v []float32) []remote.Passage {
 	t.Helper()
 	facts, err := filter.Facts([]byte(metadata))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return []engine.Passage{{PassageID: engine.PassageID{ID: id}, Chunks: 1, Text: terms, Line: 1, Terms: terms, Length: len(strings.Fields(terms)), Metadata: metadata, Facts: facts, Vector: v}}
+	return []remote.Passage{{PassageID: remote.PassageID{ID: id}, Chunks: 1, Text: terms, Line: 1, Terms: terms, Length: len(strings.Fields(terms)), Metadata: metadata, Facts: facts, Vector: v}}
 }
 
 // TestForeign: a schema of somebody else's is refused, and nothing in it changes.
@@ -79,7 +80,7 @@ func TestForeign(t *testing.T) {
 			t.Errorf("an empty schema: %v", err)
 		}
 		s.exec(t, "CREATE TABLE "+quoted+"."+strings.ReplaceAll(c.table, "%s", quoted))
-		for call, err := range map[string]error{"create": b.Create(ctx, info(4)), "drop": b.Drop(ctx), "put": b.Put(ctx, [][]engine.Passage{document(t, "a", "x", "", []float32{1, 0, 0, 0})}, true)} {
+		for call, err := range map[string]error{"create": b.Create(ctx, info(4)), "drop": b.Drop(ctx), "put": b.Put(ctx, [][]remote.Passage{document(t, "a", "x", "", []float32{1, 0, 0, 0})}, true)} {
 			if !errors.Is(err, engine.ErrForeign) && !errors.Is(err, engine.ErrCorrupt) || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("%s: %s: %v, want %s", what, call, err, c.want)
 			}
@@ -131,7 +132,7 @@ func TestDimensions(t *testing.T) {
 		if err := b.Create(ctx, info(dim)); err != nil {
 			t.Fatal(err)
 		}
-		var docs [][]engine.Passage
+		var docs [][]remote.Passage
 		for i := range 40 {
 			docs = append(docs, document(t, fmt.Sprint(i), "x", "", unit(r, dim)))
 		}
@@ -176,14 +177,14 @@ func TestOdd(t *testing.T) {
 	}
 	long := strings.Repeat("long", 1000)
 	odd := []string{"a\x00b", "a\x00c", "a\uFFFDb", "\xff\xfe", "\xff\xfd", long + "1", long + "2", " ", "é\u2028", `'"\`}
-	var docs [][]engine.Passage
+	var docs [][]remote.Passage
 	for i, o := range odd {
 		term := strings.ReplaceAll(o, " ", "_")
 		p := document(t, o, term+" "+term+" all", fmt.Sprintf(`{"n": %d, "%s": "%s"}`, i, strings.Repeat("p", 100*i), strings.Repeat("v", 300*i)), []float32{1, 0})[0]
 		p.Title, p.Whole, p.Truncated, p.Tokens, p.Start, p.Line = "title "+o, "whole "+o, i, []int32{1, -1, 1 << 30}, i, i
 		other := p
 		p.Chunks, other.Chunks, other.Chunk, other.Whole, other.Text = 2, 2, 1, "", "another "+o
-		docs = append(docs, []engine.Passage{p, other})
+		docs = append(docs, []remote.Passage{p, other})
 	}
 	if err := b.Put(ctx, docs, true); err != nil {
 		t.Fatal(err)
@@ -200,7 +201,7 @@ func TestOdd(t *testing.T) {
 		if n, err := b.Having(ctx, []string{term, "all"}); err != nil || n[0] != 2 || n[1] != 2*len(docs) {
 			t.Errorf("%.80q: %d, %v", term, n, err)
 		}
-		found, err := b.Matching(ctx, []engine.WeightedTerm{{Term: term, Weight: 1}}, 5, engine.Filter{})
+		found, err := b.Matching(ctx, []remote.WeightedTerm{{Term: term, Weight: 1}}, 5, engine.Filter{})
 		if err != nil || len(found) != 2 || found[0].ID != odd[i] || found[0].Terms != docs[i][0].Terms {
 			t.Errorf("%.80q: %.200v, %v", term, found, err)
 		}
@@ -217,7 +218,7 @@ func TestOdd(t *testing.T) {
 		}
 	}
 	scanned := map[string]int{}
-	for p, err := range b.Scan(ctx, engine.Filter{}, engine.ScanOptions{}) {
+	for p, err := range b.Scan(ctx, engine.Filter{}, remote.ScanOptions{}) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -245,8 +246,8 @@ func TestAllOrNothing(t *testing.T) {
 	if err := b.Create(ctx, info(2)); err != nil {
 		t.Fatal(err)
 	}
-	one := func(id string, v ...float32) []engine.Passage { return document(t, id, "x", "", v) }
-	if err := b.Put(ctx, [][]engine.Passage{one("there", 1, 0)}, true); err != nil {
+	one := func(id string, v ...float32) []remote.Passage { return document(t, id, "x", "", v) }
+	if err := b.Put(ctx, [][]remote.Passage{one("there", 1, 0)}, true); err != nil {
 		t.Fatal(err)
 	}
 	before, err := b.Status(ctx)
@@ -254,13 +255,13 @@ func TestAllOrNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	for what, c := range map[string]struct {
-		docs  [][]engine.Passage
+		docs  [][]remote.Passage
 		fresh bool
 		want  error
 	}{
-		"one that is there":     {[][]engine.Passage{one("a", 1, 0), one("there", 0, 1)}, true, engine.ErrExists},
-		"a vector of another":   {[][]engine.Passage{one("a", 1, 0), one("there", 0, 1, 0)}, false, engine.ErrBackend},
-		"one twice in the call": {[][]engine.Passage{one("a", 1, 0), one("a", 0, 1)}, false, engine.ErrInvalid},
+		"one that is there":     {[][]remote.Passage{one("a", 1, 0), one("there", 0, 1)}, true, engine.ErrExists},
+		"a vector of another":   {[][]remote.Passage{one("a", 1, 0), one("there", 0, 1, 0)}, false, engine.ErrBackend},
+		"one twice in the call": {[][]remote.Passage{one("a", 1, 0), one("a", 0, 1)}, false, engine.ErrInvalid},
 	} {
 		if err := b.Put(ctx, c.docs, c.fresh); !errors.Is(err, c.want) {
 			t.Errorf("%s: %v, want %v", what, err, c.want)
@@ -281,7 +282,7 @@ func TestCandidates(t *testing.T) {
 	b := shared(t).fresh(t)
 	all := new(backendtest.Memory)
 	r := rand.New(rand.NewPCG(7, 8))
-	var docs [][]engine.Passage
+	var docs [][]remote.Passage
 	for i := range n {
 		var words []string
 		for range 3 + r.IntN(20) {
@@ -289,7 +290,7 @@ func TestCandidates(t *testing.T) {
 		}
 		docs = append(docs, document(t, fmt.Sprint(i), strings.Join(words, " "), fmt.Sprintf(`{"n": %d}`, i), unit(r, dim)))
 	}
-	for _, to := range []engine.Backend{b, all} {
+	for _, to := range []remote.Backend{b, all} {
 		if err := errors.Join(to.Create(ctx, info(dim)), to.Put(ctx, docs, true)); err != nil {
 			t.Fatal(err)
 		}
@@ -308,20 +309,20 @@ func TestCandidates(t *testing.T) {
 				if i > 0 && c.Cosine > got[i-1].Cosine {
 					t.Errorf("%v: place %d is nearer than the one before it", f, i)
 				}
-				if slices.ContainsFunc(want, func(w engine.Candidate) bool {
+				if slices.ContainsFunc(want, func(w remote.Candidate) bool {
 					return w.PassageID == c.PassageID && math.Abs(w.Cosine-c.Cosine) < 1e-6 && w.Terms == c.Terms
 				}) {
 					same++
 				}
 			}
-			terms := []engine.WeightedTerm{{Term: "w1", Weight: .3}, {Term: "w20", Weight: 1}, {Term: "w300", Weight: 2}, {Term: "nobody", Weight: 1}}
+			terms := []remote.WeightedTerm{{Term: "w1", Weight: .3}, {Term: "w20", Weight: 1}, {Term: "w300", Weight: 2}, {Term: "nobody", Weight: 1}}
 			got, err = b.Matching(ctx, terms, k, f)
 			want, werr = all.Matching(ctx, terms, k, f)
 			if err != nil || werr != nil || len(got) != len(want) {
 				t.Fatalf("%v: %d, want %d matching, %v, %v", f, len(got), len(want), err, werr)
 			}
-			score := func(c engine.Candidate) float64 { // of the reference, by which ties are known
-				i := slices.IndexFunc(want, func(w engine.Candidate) bool { return w.PassageID == c.PassageID })
+			score := func(c remote.Candidate) float64 { // of the reference, by which ties are known
+				i := slices.IndexFunc(want, func(w remote.Candidate) bool { return w.PassageID == c.PassageID })
 				if i < 0 {
 					return want[len(want)-1].Cosine
 				}
@@ -352,7 +353,7 @@ func TestWriters(t *testing.T) {
 		running.Go(func() {
 			r := rand.New(rand.NewPCG(9, uint64(w)))
 			for range 25 {
-				var docs [][]engine.Passage
+				var docs [][]remote.Passage
 				for _, i := range r.Perm(8)[:1+r.IntN(6)] {
 					docs = append(docs, document(t, fmt.Sprint(i), fmt.Sprintf("x w%d", w), `{"a": 1}`, []float32{1, 0}))
 				}
@@ -397,10 +398,10 @@ func TestCancelled(t *testing.T) {
 	}
 	for what, call := range map[string]func(context.Context) error{
 		"put": func(ctx context.Context) error {
-			return b.Put(ctx, [][]engine.Passage{document(t, "a", "x", "", []float32{1, 0})}, true)
+			return b.Put(ctx, [][]remote.Passage{document(t, "a", "x", "", []float32{1, 0})}, true)
 		},
 		"fetch": func(ctx context.Context) error {
-			_, err := b.Fetch(ctx, []engine.PassageID{{ID: "a"}}, true)
+			_, err := b.Fetch(ctx, []remote.PassageID{{ID: "a"}}, true)
 			return err
 		},
 	} {
@@ -456,11 +457,11 @@ func TestFewLeft(t *testing.T) {
 	}
 	r := rand.New(rand.NewPCG(11, 12))
 	q := unit(r, dim)
-	var docs [][]engine.Passage
+	var docs [][]remote.Passage
 	for i := range n {
 		docs = append(docs, document(t, fmt.Sprint(i), "x", "", unit(r, dim)))
 	}
-	slices.SortFunc(docs, func(a, b []engine.Passage) int { // the nearest first
+	slices.SortFunc(docs, func(a, b []remote.Passage) int { // the nearest first
 		return int(math.Copysign(1, cosine(q, b[0].Vector)-cosine(q, a[0].Vector)))
 	})
 	for i := range docs {
@@ -486,9 +487,9 @@ func TestWrites(t *testing.T) {
 	if err := b.Create(ctx, info(2)); err != nil {
 		t.Fatal(err)
 	}
-	chunks := func(n int) []engine.Passage {
+	chunks := func(n int) []remote.Passage {
 		p := document(t, "a", "x y", `{"a": 1}`, []float32{1, 0})[0]
-		var ps []engine.Passage
+		var ps []remote.Passage
 		for i := range n {
 			p.Chunk, p.Chunks = i, n
 			ps = append(ps, p)
@@ -498,11 +499,11 @@ func TestWrites(t *testing.T) {
 	for i, c := range []struct{ chunks, writes int }{{3, 3}, {1, 6}, {2, 8}, {2, 10}, {0, 12}} {
 		var err error
 		if c.chunks > 0 {
-			err = b.Put(ctx, [][]engine.Passage{chunks(c.chunks)}, false)
+			err = b.Put(ctx, [][]remote.Passage{chunks(c.chunks)}, false)
 		} else {
 			_, err = b.Delete(ctx, []string{"a"})
 		}
-		want := engine.BackendStatus{Documents: min(c.chunks, 1), Passages: c.chunks, Terms: int64(2 * c.chunks), Writes: uint64(c.writes)}
+		want := remote.Status{Documents: min(c.chunks, 1), Passages: c.chunks, Terms: int64(2 * c.chunks), Writes: uint64(c.writes)}
 		if s, serr := b.Status(ctx); err != nil || serr != nil || s != want {
 			t.Errorf("%d: %+v, %v, %v; want %+v", i, s, err, serr, want)
 		}

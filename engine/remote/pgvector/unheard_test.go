@@ -8,7 +8,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/lexsem/lexsem/engine"
+	"github.com/lexsem/lexsem/engine/remote"
 	"github.com/lexsem/lexsem/engine/remote/pgvector"
 )
 
@@ -105,7 +105,7 @@ func TestUnheard(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		docs := [][]engine.Passage{document(t, "a", "x", `{"a": 1}`, []float32{1, 0}), document(t, "b", "x y", "", []float32{0, 1})}
+		docs := [][]remote.Passage{document(t, "a", "x", `{"a": 1}`, []float32{1, 0}), document(t, "b", "x y", "", []float32{0, 1})}
 		for i, do := range []func() error{
 			func() error { return b.Put(ctx, docs, true) },
 			func() error { return b.Put(ctx, docs, false) },
@@ -124,7 +124,7 @@ func TestUnheard(t *testing.T) {
 			if cut.Load() != pass {
 				t.Errorf("call %d, cut %d: no commit was cut", i, how)
 			}
-			want := engine.BackendStatus{Documents: 2, Passages: 2, Terms: 3, Writes: had.Writes + uint64(2*(i+1))}
+			want := remote.Status{Documents: 2, Passages: 2, Terms: 3, Writes: had.Writes + uint64(2*(i+1))}
 			if i == 2 {
 				want.Documents, want.Passages, want.Terms = 0, 0, 0
 			}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/lexsem/lexsem/engine"
 	"github.com/lexsem/lexsem/engine/filter"
+	"github.com/lexsem/lexsem/engine/remote"
 )
 
 func TestParse(t *testing.T) {
@@ -133,7 +134,7 @@ func TestParts(t *testing.T) {
 			id := fmt.Sprint(r.Int64())
 			in := 0
 			for part := range max(parts, 1) {
-				from, to := partOf(engine.ScanOptions{Part: part, Parts: parts})
+				from, to := partOf(remote.ScanOptions{Part: part, Parts: parts})
 				if k := keyOf(id); string(k.Bytes[:]) >= string(from.Bytes[:]) && string(k.Bytes[:]) <= string(to.Bytes[:]) {
 					in++
 				}

@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 
 	"github.com/lexsem/lexsem/engine"
+	"github.com/lexsem/lexsem/engine/remote"
 )
 
 // write makes a transaction, again where the server was lost. It is acknowledged once the server has it on disk.
@@ -121,8 +122,8 @@ func (t transaction) count(ctx context.Context, c counts) error {
 	return t.exec(ctx, `UPDATE {s}.lexsem SET documents = documents + $1, passages = passages + $2, terms = terms + $3, writes = writes + $4`, c.documents, c.passages, c.terms, c.writes)
 }
 
-// Put implements engine.Backend: all documents, or none of them.
-func (b *Backend) Put(ctx context.Context, docs [][]engine.Passage, fresh bool) error {
+// Put implements remote.Backend: all documents, or none of them.
+func (b *Backend) Put(ctx context.Context, docs [][]remote.Passage, fresh bool) error {
 	if len(docs) == 0 {
 		return ctx.Err()
 	}
@@ -185,7 +186,7 @@ type factRow struct {
 	fact []byte
 }
 
-func (b *Backend) prepare(docs [][]engine.Passage) (*incoming, error) {
+func (b *Backend) prepare(docs [][]remote.Passage) (*incoming, error) {
 	in := &incoming{ids: map[[16]byte]string{}, chunks: map[[16]byte]int{}}
 	in.put.Valid = true
 	if _, err := rand.Read(in.put.Bytes[:]); err != nil {
@@ -273,7 +274,7 @@ func (in *incoming) store(ctx context.Context, t transaction) error {
 	return err
 }
 
-// Delete implements engine.Backend: all documents, or none of them.
+// Delete implements remote.Backend: all documents, or none of them.
 func (b *Backend) Delete(ctx context.Context, ids []string) (n int, err error) {
 	keys := keysOf(ids)
 	if len(ids) == 0 {

@@ -6,11 +6,12 @@ import (
 	"slices"
 
 	"github.com/lexsem/lexsem/engine"
+	"github.com/lexsem/lexsem/engine/remote"
 )
 
 // firsts returns the first passages of documents, in the order of ids; nil for none.
-func (b *Backend) firsts(ctx context.Context, ids []string, vectors bool) ([]*engine.Passage, error) {
-	first := make([]engine.PassageID, len(ids))
+func (b *Backend) firsts(ctx context.Context, ids []string, vectors bool) ([]*remote.Passage, error) {
+	first := make([]remote.PassageID, len(ids))
 	for i, id := range ids {
 		first[i].ID = id
 	}
@@ -18,20 +19,20 @@ func (b *Backend) firsts(ctx context.Context, ids []string, vectors bool) ([]*en
 }
 
 // rest appends the passages of a document from number n up to before chunks.
-func rest(to []engine.PassageID, id string, n, chunks int) []engine.PassageID {
+func rest(to []remote.PassageID, id string, n, chunks int) []remote.PassageID {
 	for ; n < chunks; n++ {
-		to = append(to, engine.PassageID{ID: id, Chunk: n})
+		to = append(to, remote.PassageID{ID: id, Chunk: n})
 	}
 	return to
 }
 
-// Documents implements engine.Backend.
-func (b *Backend) Documents(ctx context.Context, ids []string) ([][]engine.Passage, error) {
+// Documents implements remote.Backend.
+func (b *Backend) Documents(ctx context.Context, ids []string) ([][]remote.Passage, error) {
 	firsts, err := b.firsts(ctx, ids, true)
 	if err != nil {
 		return nil, err
 	}
-	var more []engine.PassageID
+	var more []remote.PassageID
 	for _, p := range firsts {
 		if p != nil {
 			more = rest(more, p.ID, 1, p.Chunks)
@@ -41,13 +42,13 @@ func (b *Backend) Documents(ctx context.Context, ids []string) ([][]engine.Passa
 	if err != nil {
 		return nil, err
 	}
-	out := make([][]engine.Passage, len(ids))
+	out := make([][]remote.Passage, len(ids))
 	for i, p := range firsts {
 		if p == nil {
 			continue
 		}
 		n := max(0, p.Chunks-1)
-		for _, p := range append([]*engine.Passage{p}, others[:n]...) {
+		for _, p := range append([]*remote.Passage{p}, others[:n]...) {
 			if p == nil { // a Put that has failed left the document in part
 				break
 			}
@@ -60,7 +61,7 @@ func (b *Backend) Documents(ctx context.Context, ids []string) ([][]engine.Passa
 
 // clear is the beginning of Put: it counts the writes, and removes the passages that documents had more
 // of before, so that none of an older version stays whatever fails.
-func (b *Backend) clear(ctx context.Context, docs [][]engine.Passage, fresh bool) error {
+func (b *Backend) clear(ctx context.Context, docs [][]remote.Passage, fresh bool) error {
 	ids := make([]string, len(docs))
 	for i, ps := range docs {
 		ids[i] = ps[0].ID
@@ -69,7 +70,7 @@ func (b *Backend) clear(ctx context.Context, docs [][]engine.Passage, fresh bool
 	if err != nil {
 		return err
 	}
-	var gone []engine.PassageID
+	var gone []remote.PassageID
 	passages := 0
 	for i, ps := range docs {
 		passages += len(ps)
@@ -90,13 +91,13 @@ func (b *Backend) clear(ctx context.Context, docs [][]engine.Passage, fresh bool
 	return b.remove(ctx, gone)
 }
 
-// Delete implements engine.Backend. First chunks go last: what fails may be tried again.
+// Delete implements remote.Backend. First chunks go last: what fails may be tried again.
 func (b *Backend) Delete(ctx context.Context, ids []string) (int, error) {
 	firsts, err := b.firsts(ctx, slices.Compact(slices.Sorted(slices.Values(ids))), false)
 	if err != nil {
 		return 0, err
 	}
-	var first, more []engine.PassageID
+	var first, more []remote.PassageID
 	for _, p := range firsts {
 		if p != nil {
 			first, more = append(first, p.PassageID), rest(more, p.ID, 1, p.Chunks)

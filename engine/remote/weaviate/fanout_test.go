@@ -10,6 +10,7 @@ import (
 
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/engine"
+	"github.com/lexsem/lexsem/engine/remote"
 	"github.com/lexsem/lexsem/engine/remote/weaviate"
 	"github.com/lexsem/lexsem/internal/fanout"
 	"github.com/lexsem/lexsem/internal/testkit/servers"
@@ -37,7 +38,7 @@ func TestFanOut(t *testing.T) {
 	enc := encoder.NewHash(dim)
 	class := func(shards, n int) *weaviate.Backend {
 		b := fresh(t, weaviate.Options{Nodes: urls, Shards: shards, Replicas: 1, Patience: time.Minute})
-		db, err := engine.Over(t.Context(), b, enc, engine.OverOptions{Create: true})
+		db, err := remote.Over(t.Context(), b, enc, remote.Options{Create: true})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -5,12 +5,12 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 
-	"github.com/lexsem/lexsem/engine"
+	"github.com/lexsem/lexsem/engine/remote"
 )
 
 // uuidOf is the server's id of a passage. Those of a document follow each other, and
 // documents lie in the order of the digests of their ids.
-func uuidOf(id engine.PassageID) string {
+func uuidOf(id remote.PassageID) string {
 	sum := sha256.Sum256([]byte(id.ID))
 	return uuid([12]byte(sum[:12]), uint32(id.Chunk))
 }
@@ -23,7 +23,7 @@ func uuid(bits [12]byte, n uint32) string {
 
 // between are the ids between which a scan goes: from the first on, which no passage has, and up to before the
 // second, "" for no end.
-func between(o engine.ScanOptions) (from, end string) {
+func between(o remote.ScanOptions) (from, end string) {
 	parts := max(o.Parts, 1)
 	bound := func(part int) string {
 		var bits [12]byte
@@ -35,7 +35,7 @@ func between(o engine.ScanOptions) (from, end string) {
 		end = bound(o.Part + 1)
 	}
 	if o.After != "" {
-		from = max(from, uuidOf(engine.PassageID{ID: o.After, Chunk: 1<<32 - 1}))
+		from = max(from, uuidOf(remote.PassageID{ID: o.After, Chunk: 1<<32 - 1}))
 	}
 	return from, end
 }

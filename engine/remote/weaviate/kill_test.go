@@ -11,6 +11,7 @@ import (
 
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/engine"
+	"github.com/lexsem/lexsem/engine/remote"
 	"github.com/lexsem/lexsem/engine/remote/weaviate"
 	"github.com/lexsem/lexsem/internal/testkit/servers"
 	"github.com/lexsem/lexsem/internal/testkit/trial"
@@ -32,7 +33,7 @@ func TestNodeKilled(t *testing.T) {
 		o.Nodes = append(o.Nodes, n.URL)
 	}
 	b := fresh(t, o)
-	db, err := engine.Over(t.Context(), b, encoder.NewHash(32), engine.OverOptions{Create: true})
+	db, err := remote.Over(t.Context(), b, encoder.NewHash(32), remote.Options{Create: true})
 	if err != nil {
 		t.Fatal(err)
 	}

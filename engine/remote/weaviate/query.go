@@ -12,6 +12,7 @@ import (
 
 	"github.com/lexsem/lexsem/engine"
 	"github.com/lexsem/lexsem/engine/filter"
+	"github.com/lexsem/lexsem/engine/remote"
 	"github.com/lexsem/lexsem/internal/vec"
 )
 
@@ -29,8 +30,8 @@ type hit struct {
 	} `json:"_additional"`
 }
 
-func (h hit) candidate() engine.Candidate {
-	return engine.Candidate{PassageID: engine.PassageID{ID: h.ID, Chunk: h.Chunk}, Cosine: h.cosine(), Terms: h.Terms}
+func (h hit) candidate() remote.Candidate {
+	return remote.Candidate{PassageID: remote.PassageID{ID: h.ID, Chunk: h.Chunk}, Cosine: h.cosine(), Terms: h.Terms}
 }
 
 func (h hit) cosine() float64 { return max(-1, min(1-h.Additional.Distance, 1)) }
@@ -71,8 +72,8 @@ func near(vector []float32) string {
 	return string(s) + "]}"
 }
 
-// Nearest implements engine.Backend.
-func (b *Backend) Nearest(ctx context.Context, vector []float32, k int, f engine.Filter) ([]engine.Candidate, error) {
+// Nearest implements remote.Backend.
+func (b *Backend) Nearest(ctx context.Context, vector []float32, k int, f engine.Filter) ([]remote.Candidate, error) {
 	w, err := condition(f)
 	if err != nil {
 		return nil, err
@@ -81,8 +82,8 @@ func (b *Backend) Nearest(ctx context.Context, vector []float32, k int, f engine
 	return candidates(found), err
 }
 
-func candidates(found []hit) []engine.Candidate {
-	cs := make([]engine.Candidate, len(found))
+func candidates(found []hit) []remote.Candidate {
+	cs := make([]remote.Candidate, len(found))
 	for i, h := range found {
 		cs[i] = h.candidate()
 	}
@@ -97,19 +98,19 @@ const (
 	shares    = 6
 )
 
-// Matching implements engine.Backend. A shard weighs terms by its own passages, and weights
+// Matching implements remote.Backend. A shard weighs terms by its own passages, and weights
 // are kept to a sixth; so it is asked for a fifth more than k.
-func (b *Backend) Matching(ctx context.Context, terms []engine.WeightedTerm, k int, f engine.Filter) ([]engine.Candidate, error) {
+func (b *Backend) Matching(ctx context.Context, terms []remote.WeightedTerm, k int, f engine.Filter) ([]remote.Candidate, error) {
 	w, err := condition(f)
 	if err != nil || len(terms) == 0 {
 		return nil, err
 	}
 	if len(terms) > mostTerms {
 		terms = slices.Clone(terms)
-		slices.SortStableFunc(terms, func(a, b engine.WeightedTerm) int { return cmp.Compare(len(b.Term), len(a.Term)) })
+		slices.SortStableFunc(terms, func(a, b remote.WeightedTerm) int { return cmp.Compare(len(b.Term), len(a.Term)) })
 		terms = terms[:mostTerms]
 	}
-	alike := !slices.ContainsFunc(terms, func(t engine.WeightedTerm) bool { return t.Weight != terms[0].Weight })
+	alike := !slices.ContainsFunc(terms, func(t remote.WeightedTerm) bool { return t.Weight != terms[0].Weight })
 	var words []string
 	for _, t := range terms {
 		times := 1
@@ -125,7 +126,7 @@ func (b *Backend) Matching(ctx context.Context, terms []engine.WeightedTerm, k i
 	return candidates(found), err
 }
 
-// Having implements engine.Backend.
+// Having implements remote.Backend.
 func (b *Backend) Having(ctx context.Context, terms []string) ([]int, error) {
 	counts := make([]int, len(terms))
 	for from := 0; from < len(terms); from += mostTerms {
@@ -153,9 +154,9 @@ func (b *Backend) Having(ctx context.Context, terms []string) ([]int, error) {
 	return counts, ctx.Err()
 }
 
-// Cosines implements engine.Backend. Where a filter leaves few passages the server
+// Cosines implements remote.Backend. Where a filter leaves few passages the server
 // compares them one by one; those that are not in its graph (settle) are compared here.
-func (b *Backend) Cosines(ctx context.Context, vector []float32, ids []engine.PassageID) ([]float64, error) {
+func (b *Backend) Cosines(ctx context.Context, vector []float32, ids []remote.PassageID) ([]float64, error) {
 	cosines := make([]float64, len(ids))
 	for i := range cosines {
 		cosines[i] = math.NaN()
@@ -194,7 +195,7 @@ func named(keys []string) where {
 	return where(`{path:["id"],operator:ContainsAny,valueText:` + texts(keys) + `}`)
 }
 
-// Count implements engine.Backend.
+// Count implements remote.Backend.
 func (b *Backend) Count(ctx context.Context, f engine.Filter) (int, error) {
 	w, err := condition(f)
 	if err != nil {
@@ -219,10 +220,10 @@ func (b *Backend) Count(ctx context.Context, f engine.Filter) (int, error) {
 // page is how many passages come, or are named, at once.
 const page = 1000
 
-// Scan implements engine.Backend, in the order of the server's ids. The server walks them
+// Scan implements remote.Backend, in the order of the server's ids. The server walks them
 // without a filter, so that is answered on this side.
-func (b *Backend) Scan(ctx context.Context, f engine.Filter, o engine.ScanOptions) iter.Seq2[engine.Passage, error] {
-	return func(yield func(engine.Passage, error) bool) {
+func (b *Backend) Scan(ctx context.Context, f engine.Filter, o remote.ScanOptions) iter.Seq2[remote.Passage, error] {
+	return func(yield func(remote.Passage, error) bool) {
 		after, end := between(o)
 		for {
 			ps, last, err := b.walk(ctx, after)
@@ -230,7 +231,7 @@ func (b *Backend) Scan(ctx context.Context, f engine.Filter, o engine.ScanOption
 				err = ctx.Err()
 			}
 			if err != nil {
-				yield(engine.Passage{}, err)
+				yield(remote.Passage{}, err)
 				return
 			}
 			for i, p := range ps {
@@ -242,7 +243,7 @@ func (b *Backend) Scan(ctx context.Context, f engine.Filter, o engine.ScanOption
 					err = ctx.Err()
 				}
 				if err != nil {
-					yield(engine.Passage{}, err)
+					yield(remote.Passage{}, err)
 					return
 				}
 				if met && !yield(p, nil) {
@@ -258,7 +259,7 @@ func (b *Backend) Scan(ctx context.Context, f engine.Filter, o engine.ScanOption
 }
 
 // walk returns the passages behind an id of the server's, and the last one's.
-func (b *Backend) walk(ctx context.Context, after string) (ps []engine.Passage, last string, err error) {
+func (b *Backend) walk(ctx context.Context, after string) (ps []remote.Passage, last string, err error) {
 	var out struct {
 		Objects []stored
 	}

@@ -6,7 +6,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/lexsem/lexsem/engine"
+	"github.com/lexsem/lexsem/engine/remote"
 )
 
 // Weaviate 1.35.2 stops in the middle of a batch whose caller has gone. Passages of it are stored then and found by
@@ -100,9 +100,9 @@ func (b *Backend) lacking(ctx context.Context, keys []string) (map[string]bool, 
 	return lack, nil
 }
 
-// Unsettled implements engine.Unsettler.
-func (b *Backend) Unsettled(ctx context.Context, ids []engine.PassageID) ([]engine.PassageID, error) {
-	var out []engine.PassageID
+// Unsettled implements remote.Unsettler.
+func (b *Backend) Unsettled(ctx context.Context, ids []remote.PassageID) ([]remote.PassageID, error) {
+	var out []remote.PassageID
 	for some := range slices.Chunk(ids, page) {
 		keys := make([]string, len(some))
 		for i, id := range some {

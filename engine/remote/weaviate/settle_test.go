@@ -11,6 +11,7 @@ import (
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/engine"
 	"github.com/lexsem/lexsem/engine/filter"
+	"github.com/lexsem/lexsem/engine/remote"
 	"github.com/lexsem/lexsem/engine/remote/weaviate"
 	"github.com/lexsem/lexsem/internal/testkit/trial"
 )
@@ -20,14 +21,14 @@ import (
 func TestCutOff(t *testing.T) {
 	b := fresh(t, weaviate.Options{Nodes: []string{server(t)}, Shards: 2})
 	enc := encoder.NewHash(32)
-	db, err := engine.Over(t.Context(), b, enc, engine.OverOptions{Create: true})
+	db, err := remote.Over(t.Context(), b, enc, remote.Options{Create: true})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer db.Close()
 	rng := rand.New(rand.NewPCG(7, trial.Seed(t)))
 	const n = 200
-	ids := make([]engine.PassageID, n)
+	ids := make([]remote.PassageID, n)
 	for i := range ids {
 		ids[i].ID = fmt.Sprint(i)
 	}

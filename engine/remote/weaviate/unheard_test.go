@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/lexsem/lexsem/engine"
+	"github.com/lexsem/lexsem/engine/remote"
 )
 
 // forgetful answers as a server does which stops behind storing what the first batch of passages has, and takes what
@@ -42,7 +42,7 @@ func (f *forgetful) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	var out any
 	switch {
 	case strings.HasPrefix(r.URL.Path, "/v1/schema/"):
-		description, err := json.Marshal(meta{layout, engine.BackendInfo{Dim: 2}})
+		description, err := json.Marshal(meta{layout, remote.Info{Dim: 2}})
 		if err != nil {
 			panic(err)
 		}
@@ -94,9 +94,9 @@ func open(t *testing.T, f *forgetful, patience time.Duration) *Backend {
 	return b
 }
 
-func some(n int) (docs [][]engine.Passage) {
+func some(n int) (docs [][]remote.Passage) {
 	for i := range n {
-		docs = append(docs, []engine.Passage{{PassageID: engine.PassageID{ID: fmt.Sprint(i)}, Chunks: 1, Vector: []float32{0, 1}}})
+		docs = append(docs, []remote.Passage{{PassageID: remote.PassageID{ID: fmt.Sprint(i)}, Chunks: 1, Vector: []float32{0, 1}}})
 	}
 	return docs
 }
@@ -116,7 +116,7 @@ func TestUnheard(t *testing.T) {
 		}
 	}
 	delete(f.graph, uuidOf(docs[page][0].PassageID))
-	ids := []engine.PassageID{{ID: "3"}, {ID: fmt.Sprint(page)}}
+	ids := []remote.PassageID{{ID: "3"}, {ID: fmt.Sprint(page)}}
 	if got, err := b.Unsettled(t.Context(), ids); err != nil || !slices.Equal(got, ids[1:]) {
 		t.Errorf("unsettled: %v, %v", got, err)
 	}
@@ -129,7 +129,7 @@ func TestQueue(t *testing.T) {
 	if err := b.Put(t.Context(), some(2), true); err != nil || f.batches != 2 || len(f.graph) != 0 {
 		t.Errorf("%v behind %d batches", err, f.batches)
 	}
-	if got, err := b.Unsettled(t.Context(), []engine.PassageID{{ID: "0"}}); err != nil || len(got) != 0 {
+	if got, err := b.Unsettled(t.Context(), []remote.PassageID{{ID: "0"}}); err != nil || len(got) != 0 {
 		t.Errorf("unsettled: %v, %v", got, err)
 	}
 }

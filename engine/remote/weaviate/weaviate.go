@@ -28,6 +28,7 @@ import (
 	"time"
 
 	"github.com/lexsem/lexsem/engine"
+	"github.com/lexsem/lexsem/engine/remote"
 	"github.com/lexsem/lexsem/engine/remote/internal/nodes"
 	"github.com/lexsem/lexsem/internal/secret"
 )
@@ -76,8 +77,8 @@ type Backend struct {
 }
 
 var (
-	_ engine.Backend   = (*Backend)(nil)
-	_ engine.Unsettler = (*Backend)(nil)
+	_ remote.Backend   = (*Backend)(nil)
+	_ remote.Unsettler = (*Backend)(nil)
 )
 
 var className = regexp.MustCompile(`^[A-Z][A-Za-z0-9_]*$`)
@@ -150,7 +151,7 @@ func refusal(body []byte) (kind, reason string) {
 	return "", out.Error[0].Message
 }
 
-// Name implements engine.Backend.
+// Name implements remote.Backend.
 func (b *Backend) Name() string { return "weaviate " + b.o.Nodes[0] + "/" + b.o.Class }
 
 // layout is the version of how documents lie in the class.
@@ -161,8 +162,8 @@ const mark = "lexsem: "
 
 // meta is what follows.
 type meta struct {
-	Layout int                `json:"layout"`
-	Info   engine.BackendInfo `json:"info"`
+	Layout int         `json:"layout"`
+	Info   remote.Info `json:"info"`
 }
 
 type object = map[string]any
@@ -170,8 +171,8 @@ type object = map[string]any
 // vectorName is the named vector of passages.
 const vectorName = "text"
 
-// Info implements engine.Backend.
-func (b *Backend) Info(ctx context.Context) (i engine.BackendInfo, err error) {
+// Info implements remote.Backend.
+func (b *Backend) Info(ctx context.Context) (i remote.Info, err error) {
 	var out struct {
 		Description       string
 		ReplicationConfig struct{ Factor int32 }
@@ -195,8 +196,8 @@ func (b *Backend) Info(ctx context.Context) (i engine.BackendInfo, err error) {
 	return m.Info, nil
 }
 
-// Create implements engine.Backend.
-func (b *Backend) Create(ctx context.Context, i engine.BackendInfo) error {
+// Create implements remote.Backend.
+func (b *Backend) Create(ctx context.Context, i remote.Info) error {
 	description, err := json.Marshal(meta{layout, i})
 	if err != nil {
 		return err
@@ -261,8 +262,8 @@ func (b *Backend) Create(ctx context.Context, i engine.BackendInfo) error {
 
 func (b *Backend) writesClass() string { return b.o.Class + "_writes" }
 
-// Status implements engine.Backend.
-func (b *Backend) Status(ctx context.Context) (s engine.BackendStatus, err error) {
+// Status implements remote.Backend.
+func (b *Backend) Status(ctx context.Context) (s remote.Status, err error) {
 	type counts []struct {
 		Meta   struct{ Count int }
 		Length struct{ Sum float64 }
@@ -284,7 +285,7 @@ func (b *Backend) Status(ctx context.Context) (s engine.BackendStatus, err error
 	return s, nil
 }
 
-// Close implements engine.Backend.
+// Close implements remote.Backend.
 func (b *Backend) Close() error {
 	b.c.Close()
 	return nil

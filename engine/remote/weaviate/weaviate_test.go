@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/lexsem/lexsem/engine"
+	"github.com/lexsem/lexsem/engine/remote"
 	"github.com/lexsem/lexsem/engine/remote/backendtest"
 	"github.com/lexsem/lexsem/engine/remote/weaviate"
 )
@@ -32,12 +33,12 @@ type flushed struct {
 	wrote atomic.Int64 // nanoseconds since 1970
 }
 
-func (b *flushed) Put(ctx context.Context, docs [][]engine.Passage, fresh bool) error {
+func (b *flushed) Put(ctx context.Context, docs [][]remote.Passage, fresh bool) error {
 	defer func() { b.wrote.Store(time.Now().UnixNano()) }()
 	return b.Backend.Put(ctx, docs, fresh)
 }
 
-func (b *flushed) Matching(ctx context.Context, terms []engine.WeightedTerm, k int, f engine.Filter) ([]engine.Candidate, error) {
+func (b *flushed) Matching(ctx context.Context, terms []remote.WeightedTerm, k int, f engine.Filter) ([]remote.Candidate, error) {
 	time.Sleep(time.Until(time.Unix(0, b.wrote.Load()).Add(5 * time.Second)))
 	return b.Backend.Matching(ctx, terms, k, f)
 }
@@ -45,7 +46,7 @@ func (b *flushed) Matching(ctx context.Context, terms []engine.WeightedTerm, k i
 // TestConformance: a real server answers as an embedded database does.
 func TestConformance(t *testing.T) {
 	url := server(t)
-	backendtest.Run(t, func(t *testing.T) engine.Backend {
+	backendtest.Run(t, func(t *testing.T) remote.Backend {
 		return &flushed{Backend: fresh(t, weaviate.Options{Nodes: []string{url}, Shards: 2})}
 	})
 }

@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/lexsem/lexsem/engine"
+	"github.com/lexsem/lexsem/engine/remote"
 	"github.com/lexsem/lexsem/engine/remote/internal/nodes"
 )
 
@@ -51,7 +52,7 @@ type body struct {
 // raw are texts as bytes, which JSON does not change.
 type raw struct{ Title, Text, Whole []byte }
 
-func (b *Backend) storedOf(p engine.Passage) (stored, error) {
+func (b *Backend) storedOf(p remote.Passage) (stored, error) {
 	if !utf8.ValidString(p.ID) {
 		return stored{}, fmt.Errorf("%w: document %q: an id that is not UTF-8, which this engine cannot keep; give it another", engine.ErrInvalid, p.ID)
 	}
@@ -74,16 +75,16 @@ func (b *Backend) storedOf(p engine.Passage) (stored, error) {
 	}, nil
 }
 
-func (s *stored) passage() (engine.Passage, error) {
+func (s *stored) passage() (remote.Passage, error) {
 	var in body
 	if err := json.Unmarshal([]byte(s.Properties.Body), &in); err != nil {
-		return engine.Passage{}, fmt.Errorf("%w: document %q: %v", engine.ErrCorrupt, s.Properties.ID, err)
+		return remote.Passage{}, fmt.Errorf("%w: document %q: %v", engine.ErrCorrupt, s.Properties.ID, err)
 	}
 	if in.Bytes != nil {
 		in.Title, in.Text, in.Whole = string(in.Bytes.Title), string(in.Bytes.Text), string(in.Bytes.Whole)
 	}
-	return engine.Passage{
-		PassageID: engine.PassageID{ID: s.Properties.ID, Chunk: s.Properties.Chunk}, Chunks: in.Chunks, Title: in.Title, Text: in.Text, Start: in.Start, Line: in.Line,
+	return remote.Passage{
+		PassageID: remote.PassageID{ID: s.Properties.ID, Chunk: s.Properties.Chunk}, Chunks: in.Chunks, Title: in.Title, Text: in.Text, Start: in.Start, Line: in.Line,
 		Whole: in.Whole, Metadata: in.Metadata, Facts: in.Facts, Vector: s.Vectors[vectorName], Terms: s.Properties.Terms, Length: s.Properties.Length, Truncated: in.Truncated, Tokens: in.Tokens,
 	}, nil
 }
@@ -95,9 +96,9 @@ func keyOf(id string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// Fetch implements engine.Backend.
-func (b *Backend) Fetch(ctx context.Context, ids []engine.PassageID, vectors bool) ([]*engine.Passage, error) {
-	out := make([]*engine.Passage, len(ids))
+// Fetch implements remote.Backend.
+func (b *Backend) Fetch(ctx context.Context, ids []remote.PassageID, vectors bool) ([]*remote.Passage, error) {
+	out := make([]*remote.Passage, len(ids))
 	at := make(map[string]int, len(ids))
 	keys := make([]string, len(ids))
 	for i, id := range ids {
@@ -158,9 +159,9 @@ func (b *Backend) read(ctx context.Context, keys []string, vectors bool) (all []
 // bulk is how many bytes of a batch are sent at once, about.
 const bulk = 8 << 20
 
-// Put implements engine.Backend. A document that has fewer chunks than before loses the
+// Put implements remote.Backend. A document that has fewer chunks than before loses the
 // others first, so that none of an older version stays behind whatever fails.
-func (b *Backend) Put(ctx context.Context, docs [][]engine.Passage, fresh bool) error {
+func (b *Backend) Put(ctx context.Context, docs [][]remote.Passage, fresh bool) error {
 	if err := b.clear(ctx, docs, fresh); err != nil || len(docs) == 0 {
 		return err
 	}
@@ -236,7 +237,7 @@ func (b *Backend) send(ctx context.Context, objects any, n int) error {
 }
 
 // remove deletes passages, whether they are there or not.
-func (b *Backend) remove(ctx context.Context, ids []engine.PassageID) error {
+func (b *Backend) remove(ctx context.Context, ids []remote.PassageID) error {
 	for from := 0; from < len(ids); from += page {
 		some := ids[from:min(from+page, len(ids))]
 		keys := make([]string, len(some))

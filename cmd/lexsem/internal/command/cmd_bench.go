@@ -11,7 +11,7 @@ import (
 	"github.com/lexsem/lexsem/bench"
 	"github.com/lexsem/lexsem/bench/report"
 	"github.com/lexsem/lexsem/encoder"
-	"github.com/lexsem/lexsem/engine"
+	"github.com/lexsem/lexsem/engine/remote"
 )
 
 var cmdBench = command{
@@ -106,7 +106,7 @@ func (o *benchOptions) run(ctx context.Context, a *app, args []string) error {
 		if _, err := a.openBackend(where); err != nil {
 			return err
 		}
-		opt.Over = func() (engine.Backend, error) { return a.openBackend(where) }
+		opt.Over = func() (remote.Backend, error) { return a.openBackend(where) }
 	}
 	var rep *bench.Report
 	err = o.measure(ctx, a, &opt, func(enc encoder.Encoder) (err error) {

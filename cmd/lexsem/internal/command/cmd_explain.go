@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/lexsem/lexsem/engine"
+	"github.com/lexsem/lexsem/engine/explain"
 	"github.com/lexsem/lexsem/serve/answer"
 )
 
@@ -254,7 +255,7 @@ func writeTokens(w io.Writer, a *app, x engine.Explanation) {
 		return
 	}
 	tokens := slices.Clone(x.Tokens)
-	slices.SortStableFunc(tokens, func(a, b engine.TokenShare) int {
+	slices.SortStableFunc(tokens, func(a, b explain.Token) int {
 		return cmp.Compare(math.Abs(b.Shift+b.Scale), math.Abs(a.Shift+a.Scale))
 	})
 	fmt.Fprintf(w, "\n%s\n", a.style(faint, "token                       adds    exact  by softmax"))

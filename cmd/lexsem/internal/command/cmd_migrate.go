@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/lexsem/lexsem/engine"
+	"github.com/lexsem/lexsem/engine/remote"
 	"github.com/lexsem/lexsem/store"
 )
 
@@ -84,14 +85,14 @@ func (o migrateOptions) run(ctx context.Context, a *app, args []string) (err err
 	}
 	p := a.progress()
 	defer p.done()
-	m := engine.MigrateOptions{Mark: strings.TrimRight(dir, `/\`) + ".migrating", Progress: func(s engine.Progress) {
+	m := remote.MigrateOptions{Mark: strings.TrimRight(dir, `/\`) + ".migrating", Progress: func(s engine.Progress) {
 		stage := "copying"
 		if s.Stage == "verify" {
 			stage = "comparing"
 		}
 		p.update(step{stage: stage, done: s.Done, unit: "documents"})
 	}}
-	var r engine.MigrateReport
+	var r remote.MigrateReport
 	if *o.to != "" {
 		if !there {
 			return noDatabase(dir)
@@ -99,7 +100,7 @@ func (o migrateOptions) run(ctx context.Context, a *app, args []string) (err err
 		r, err = a.migrateTo(ctx, dir, b, m)
 	} else {
 		if !there {
-			if err := engine.CreateFor(ctx, dir, b); err != nil {
+			if err := remote.CreateFor(ctx, dir, b); err != nil {
 				return err
 			}
 		}
@@ -109,7 +110,7 @@ func (o migrateOptions) run(ctx context.Context, a *app, args []string) (err err
 		return err
 	}
 	if *o.bridge != "" {
-		if err := a.makeBridge(ctx, b, *o.bridge, engine.BridgeOptions{By: *o.by}, p); err != nil {
+		if err := a.makeBridge(ctx, b, *o.bridge, remote.BridgeOptions{By: *o.by}, p); err != nil {
 			return err
 		}
 	}
@@ -122,22 +123,22 @@ func (o migrateOptions) run(ctx context.Context, a *app, args []string) (err err
 	return err
 }
 
-func (a *app) migrateTo(ctx context.Context, dir string, b engine.Backend, m engine.MigrateOptions) (r engine.MigrateReport, err error) {
+func (a *app) migrateTo(ctx context.Context, dir string, b remote.Backend, m remote.MigrateOptions) (r remote.MigrateReport, err error) {
 	e, _, err := open(ctx, dir, nil, engine.Options{MustExist: true, ReadOnly: true, Logger: a.warnings()})
 	if err != nil {
 		return r, err
 	}
 	defer func() { err = errors.Join(err, e.Close()) }()
-	return engine.MigrateTo(ctx, e, b, m)
+	return remote.MigrateTo(ctx, e, b, m)
 }
 
-func (a *app) migrateFrom(ctx context.Context, dir string, b engine.Backend, m engine.MigrateOptions) (r engine.MigrateReport, err error) {
+func (a *app) migrateFrom(ctx context.Context, dir string, b remote.Backend, m remote.MigrateOptions) (r remote.MigrateReport, err error) {
 	e, err := engine.Open(ctx, dir, nil, engine.Options{MustExist: true, Logger: a.warnings()})
 	if err != nil {
 		return r, err
 	}
 	defer func() { err = errors.Join(err, e.Close()) }()
-	if r, err = engine.MigrateFrom(ctx, b, e, m); err != nil {
+	if r, err = remote.MigrateFrom(ctx, b, e, m); err != nil {
 		return r, err
 	}
 	return r, e.Flush(ctx)
@@ -192,7 +193,7 @@ func (o bridgeOptions) run(ctx context.Context, a *app, args []string) (err erro
 	if *o.sample == 0 && *o.variant != "" {
 		return hinted(usagef("--variant without --sample"), "say by --sample N to how many passages it is fitted")
 	}
-	options := engine.BridgeOptions{Parts: *o.parts, By: *o.by, Sample: *o.sample, Fit: engine.FitOptions{Variant: *o.variant, Seed: *o.seed, QueriesPerPassage: *o.perPassage}}
+	options := remote.BridgeOptions{Parts: *o.parts, By: *o.by, Sample: *o.sample, Fit: engine.FitOptions{Variant: *o.variant, Seed: *o.seed, QueriesPerPassage: *o.perPassage}}
 	p := a.progress()
 	defer p.done()
 	if *o.sample == 0 {
@@ -203,7 +204,7 @@ func (o bridgeOptions) run(ctx context.Context, a *app, args []string) (err erro
 		defer func() { err = errors.Join(err, b.Close()) }()
 		return a.makeBridge(ctx, b, args[0], options, p)
 	}
-	r, enc, err := a.openOver(ctx, a.db, engine.OverOptions{ReadOnly: true})
+	r, enc, err := a.openOver(ctx, a.db, remote.Options{ReadOnly: true})
 	if err != nil {
 		return err
 	}
@@ -217,15 +218,15 @@ func (o bridgeOptions) run(ctx context.Context, a *app, args []string) (err erro
 }
 
 // makeBridge writes a bridge of what a Backend holds, without a fit, and tells of it.
-func (a *app) makeBridge(ctx context.Context, b engine.Backend, file string, o engine.BridgeOptions, p *progress) error {
-	r, err := engine.Over(ctx, b, nil, engine.OverOptions{ReadOnly: true})
+func (a *app) makeBridge(ctx context.Context, b remote.Backend, file string, o remote.BridgeOptions, p *progress) error {
+	r, err := remote.Over(ctx, b, nil, remote.Options{ReadOnly: true})
 	if err != nil {
 		return err
 	}
 	return a.bridgeOf(ctx, r, file, o, p)
 }
 
-func (a *app) bridgeOf(ctx context.Context, r *engine.Remote, file string, o engine.BridgeOptions, p *progress) error {
+func (a *app) bridgeOf(ctx context.Context, r *remote.Database, file string, o remote.BridgeOptions, p *progress) error {
 	o.Progress = func(s engine.Progress) {
 		if s.Stage != "bridge" {
 			p.fit(s)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/lexsem/lexsem/engine"
+	"github.com/lexsem/lexsem/engine/remote"
 	"github.com/lexsem/lexsem/ingest/location"
 	"github.com/lexsem/lexsem/serve/collections"
 	"github.com/lexsem/lexsem/serve/httpapi"
@@ -229,7 +230,7 @@ func (o serveOptions) openFolder(ctx context.Context, a *app, h *httpapi.Options
 
 // openOver opens the query side of another engine. It keeps nothing on this machine.
 func (o serveOptions) openOver(ctx context.Context, a *app, h *httpapi.Options, _ engine.Reranker) (engine.Database, func() error, error) {
-	r, enc, err := a.openOver(ctx, a.db, engine.OverOptions{ReadOnly: *o.readOnly, Bridge: *o.bridge, Logger: h.Logger})
+	r, enc, err := a.openOver(ctx, a.db, remote.Options{ReadOnly: *o.readOnly, Bridge: *o.bridge, Logger: h.Logger})
 	if err != nil {
 		return nil, nil, err
 	}

@@ -9,7 +9,7 @@ import (
 
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/encoder/models"
-	"github.com/lexsem/lexsem/engine"
+	"github.com/lexsem/lexsem/engine/remote"
 	"github.com/lexsem/lexsem/engine/remote/elastic"
 	"github.com/lexsem/lexsem/engine/remote/pgvector"
 	"github.com/lexsem/lexsem/engine/remote/weaviate"
@@ -53,7 +53,7 @@ type backendKind struct {
 
 // droppable is a Backend that can remove all that it has made.
 type droppable interface {
-	engine.Backend
+	remote.Backend
 	Drop(ctx context.Context) error
 }
 
@@ -109,7 +109,7 @@ func scratch(servers string) (where string, err error) {
 
 // openOver opens the query side of the engine that a URL names, with the encoder that its
 // vectors come from, or the one that --model names.
-func (a *app) openOver(ctx context.Context, where string, o engine.OverOptions) (_ *engine.Remote, enc encoder.Encoder, err error) {
+func (a *app) openOver(ctx context.Context, where string, o remote.Options) (_ *remote.Database, enc encoder.Encoder, err error) {
 	b, err := a.openBackend(where)
 	if err != nil {
 		return nil, nil, err
@@ -128,7 +128,7 @@ func (a *app) openOver(ctx context.Context, where string, o engine.OverOptions) 
 			return nil, nil, err
 		}
 	}
-	r, err := engine.Over(ctx, b, enc, o)
+	r, err := remote.Over(ctx, b, enc, o)
 	if err != nil && enc != nil {
 		err = errors.Join(err, a.closeEncoder(enc))
 	}

@@ -1,4 +1,4 @@
-package engine
+package remote
 
 import (
 	"context"
@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/engine"
 	"github.com/lexsem/lexsem/engine/filter"
 	"github.com/lexsem/lexsem/engine/internal/search"
 	"github.com/lexsem/lexsem/engine/internal/state"
@@ -33,9 +34,8 @@ type bridgeFile struct {
 }
 
 // startBridge reads the bridge, if there is to be one, and follows its file.
-func (r *Remote) startBridge(ctx context.Context) error {
-	none := &state.State{Metric: r.metric, Modulators: new(sync.Map), Standard: search.None, Auto: search.None}
-	r.bridge.Store(&bridges{whole: none})
+func (r *Database) startBridge(ctx context.Context) error {
+	r.bridge.Store(&bridges{whole: &state.Modulation{Metric: r.metric, Modulators: new(sync.Map), Standard: search.None, Auto: search.None}})
 	if r.o.Bridge == "" {
 		return nil
 	}
@@ -43,9 +43,12 @@ func (r *Remote) startBridge(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r.calls.Add(1)
+	done, err := r.calls.Enter()
+	if err != nil {
+		return err
+	}
 	go func() {
-		defer r.calls.Done()
+		defer done()
 		r.followBridge(at)
 	}()
 	return nil
@@ -53,20 +56,20 @@ func (r *Remote) startBridge(ctx context.Context) error {
 
 // followBridge reads the file again whenever it has changed, until Close. While it
 // cannot be read the one before stays in use.
-func (r *Remote) followBridge(at bridgeFile) {
+func (r *Database) followBridge(at bridgeFile) {
 	look := time.NewTicker(bridgeLook)
 	defer look.Stop()
 	for {
 		select {
-		case <-r.root.Done():
+		case <-r.calls.Root().Done():
 			return
 		case <-look.C:
 		}
 		if i, err := os.Stat(r.o.Bridge); err == nil && i.ModTime().Equal(at.changed) && i.Size() == at.size {
 			continue
 		}
-		now, err := r.loadBridge(r.root)
-		if err != nil && r.root.Err() == nil && r.o.Logger != nil {
+		now, err := r.loadBridge(r.calls.Root())
+		if err != nil && r.calls.Root().Err() == nil && r.o.Logger != nil {
 			r.o.Logger.Warn("the bridge file cannot be read; the one before stays in use", "file", r.o.Bridge, "error", err)
 		}
 		at = now // one that is damaged is read again when it changes
@@ -74,7 +77,7 @@ func (r *Remote) followBridge(at bridgeFile) {
 }
 
 // loadBridge puts the bridge file in use.
-func (r *Remote) loadBridge(ctx context.Context) (at bridgeFile, err error) {
+func (r *Database) loadBridge(ctx context.Context) (at bridgeFile, err error) {
 	i, err := os.Stat(r.o.Bridge)
 	if err != nil {
 		return at, fmt.Errorf("bridge: %w; make it first", err)
@@ -83,9 +86,9 @@ func (r *Remote) loadBridge(ctx context.Context) (at bridgeFile, err error) {
 	read, err := r.readBridge(ctx, r.o.Bridge)
 	switch {
 	case errors.Is(err, snapshot.ErrForeign):
-		return at, fmt.Errorf("%w: bridge %s: %w; make it by lexsem bridge", ErrInvalid, r.o.Bridge, err)
+		return at, fmt.Errorf("%w: bridge %s: %w; make it by lexsem bridge", engine.ErrInvalid, r.o.Bridge, err)
 	case errors.Is(err, snapshot.ErrDamaged), errors.Is(err, modulate.ErrCorrupt):
-		return at, fmt.Errorf("%w: bridge %s: %w", ErrCorrupt, r.o.Bridge, err)
+		return at, fmt.Errorf("%w: bridge %s: %w", engine.ErrCorrupt, r.o.Bridge, err)
 	case err != nil:
 		return at, fmt.Errorf("bridge %s: %w", r.o.Bridge, err)
 	}
@@ -93,21 +96,22 @@ func (r *Remote) loadBridge(ctx context.Context) (at bridgeFile, err error) {
 	return at, nil
 }
 
-// bridges are what a bridge file gives: the state of the whole, and those of values by their facts.
+// bridges are what a bridge file gives: what queries are modulated by, of the whole, and of values by their facts.
 type bridges struct {
-	whole  *state.State
+	writes uint64 // bridgeSource.Writes
+	whole  *state.Modulation
 	by     string
 	values map[string]valueBridge
 }
 
 type valueBridge struct {
-	*state.State
+	*state.Modulation
 	where string
 }
 
-// of is the state that a query with a filter is modulated by, and as a filter the passages that it is of, "" for all. Of several that would
+// of is what a query with a filter is modulated by, and as a filter the passages that it is of, "" for all. Of several that would
 // do it is that of the first value in the order of facts.
-func (b *bridges) of(f Filter) (*state.State, string, error) {
+func (b *bridges) of(f engine.Filter) (*state.Modulation, string, error) {
 	if len(b.values) == 0 {
 		return b.whole, "", nil
 	}
@@ -117,14 +121,14 @@ func (b *bridges) of(f Filter) (*state.State, string, error) {
 	}
 	for _, fact := range facts {
 		if p, ok := b.values[fact]; ok {
-			return p.State, p.where, nil
+			return p.Modulation, p.where, nil
 		}
 	}
 	return b.whole, "", nil
 }
 
 // readBridge reads a bridge file, and makes all factors on all cores.
-func (r *Remote) readBridge(ctx context.Context, path string) (b *bridges, err error) {
+func (r *Database) readBridge(ctx context.Context, path string) (b *bridges, err error) {
 	f, err := snapshot.Open(path)
 	if err != nil {
 		return nil, err
@@ -150,11 +154,11 @@ func (r *Remote) readBridge(ctx context.Context, path string) (b *bridges, err e
 	if err != nil {
 		return nil, err
 	}
-	b = &bridges{by: source.By, values: map[string]valueBridge{}}
-	states := make([]*state.State, 1+len(source.Values))
+	b = &bridges{writes: source.Writes, by: source.By, values: map[string]valueBridge{}}
+	parts := make([]*state.Modulation, 1+len(source.Values))
 	g, within := errgroup.WithContext(ctx)
 	g.SetLimit(runtime.GOMAXPROCS(0))
-	for i := range states {
+	for i := range parts {
 		g.Go(func() (err error) {
 			defer snapshot.Guard(&err)()
 			t, err := ridge.OpenTotals(f, i)
@@ -167,28 +171,28 @@ func (r *Remote) readBridge(ctx context.Context, path string) (b *bridges, err e
 			}
 			if dim, vocab := t.Shape(); dim != r.info.Dim || vocab != r.info.Encoder.VocabSize || t.Len() != of.Passages {
 				return fmt.Errorf("%w: %s: %d passages of dimension %d over %d tokens, and there are to be %d of %d over %d",
-					ErrCorrupt, of.Where, t.Len(), dim, vocab, of.Passages, r.info.Dim, r.info.Encoder.VocabSize)
+					engine.ErrCorrupt, of.Where, t.Len(), dim, vocab, of.Passages, r.info.Dim, r.info.Encoder.VocabSize)
 			}
 			sums, err := t.Sums(within, r.o.Lambda)
 			if err != nil {
 				return err
 			}
-			s := &state.State{Seq: source.Writes, Metric: r.metric, Sums: sums, Modulators: new(sync.Map)}
+			m := &state.Modulation{Metric: r.metric, Sums: sums, Modulators: new(sync.Map)}
 			if fitted != nil {
-				s.Bridges = map[string]*state.Bridge{fitted.Stack: {Bridge: store.Bridge{Seq: source.Writes, Passages: fitted.Passages}, Weights: fitted}}
-				s.Standard, s.Auto = fitted.Stack, source.Default
+				m.Bridges = map[string]*state.Bridge{fitted.Stack: {Bridge: store.Bridge{Seq: source.Writes, Passages: fitted.Passages}, Weights: fitted}}
+				m.Standard, m.Auto = fitted.Stack, source.Default
 			}
-			states[i] = s
+			parts[i] = m
 			return nil
 		})
 	}
 	if err := g.Wait(); err != nil {
 		return nil, err
 	}
-	b.whole = states[0]
+	b.whole = parts[0]
 	for i, p := range source.Values {
 		if p.Passages > 1 { // one alone has no direction of its own
-			b.values[facts[i]] = valueBridge{states[i+1], p.Where}
+			b.values[facts[i]] = valueBridge{parts[i+1], p.Where}
 		}
 	}
 	return b, nil
@@ -201,10 +205,10 @@ func readSource(f *snapshot.File) (source bridgeSource, fitted *modulate.Weights
 		return source, nil, err
 	}
 	if err := json.Unmarshal(raw, &source); err != nil {
-		return source, nil, fmt.Errorf("%w: section %s: %v", ErrCorrupt, sourceSection, err)
+		return source, nil, fmt.Errorf("%w: section %s: %v", engine.ErrCorrupt, sourceSection, err)
 	}
 	if len(source.Values) > maxValues {
-		return source, nil, fmt.Errorf("%w: section %s has %d values", ErrCorrupt, sourceSection, len(source.Values))
+		return source, nil, fmt.Errorf("%w: section %s has %d values", engine.ErrCorrupt, sourceSection, len(source.Values))
 	}
 	if source.Fitted == "" {
 		return source, nil, nil
@@ -216,7 +220,7 @@ func readSource(f *snapshot.File) (source bridgeSource, fitted *modulate.Weights
 		return source, nil, err
 	}
 	if fitted.Stack != source.Fitted || source.Default != fitted.Stack && source.Default != modulate.RLR.Name {
-		return source, nil, fmt.Errorf("%w: it holds %s, and is to hold %s and go by %q", ErrCorrupt, fitted.Stack, source.Fitted, source.Default)
+		return source, nil, fmt.Errorf("%w: it holds %s, and is to hold %s and go by %q", engine.ErrCorrupt, fitted.Stack, source.Fitted, source.Default)
 	}
 	return source, fitted, nil
 }
@@ -227,14 +231,14 @@ func (s bridgeSource) facts() ([]string, error) {
 	for _, p := range s.Values {
 		f, err := filter.Parse(p.Where)
 		if err != nil {
-			return nil, fmt.Errorf("%w: section %s: %v", ErrCorrupt, sourceSection, err)
+			return nil, fmt.Errorf("%w: section %s: %v", engine.ErrCorrupt, sourceSection, err)
 		}
 		of, err := filter.Demanded(f, s.By)
 		if err == nil && len(of) == 1 {
 			_, err = filter.Value(of[0])
 		}
 		if err != nil || len(of) != 1 || slices.Contains(facts, of[0]) {
-			return nil, fmt.Errorf("%w: section %s: %q is no value of %s, or there twice", ErrCorrupt, sourceSection, p.Where, s.By)
+			return nil, fmt.Errorf("%w: section %s: %q is no value of %s, or there twice", engine.ErrCorrupt, sourceSection, p.Where, s.By)
 		}
 		facts = append(facts, of[0])
 	}
@@ -250,10 +254,10 @@ func sectionOf(f *snapshot.File, name string) ([]byte, error) {
 	return section.All()
 }
 
-// stale is how many passages were written or deleted since the bridge was made.
-func (r *Remote) stale(s *state.State, now BackendStatus) int {
-	if s.Sums == nil || now.Writes < s.Seq {
+// stale is how many passages were written or deleted since the file was made.
+func (b *bridges) stale(now Status) int {
+	if b.whole.Sums == nil || now.Writes < b.writes {
 		return 0
 	}
-	return int(now.Writes - s.Seq)
+	return int(now.Writes - b.writes)
 }

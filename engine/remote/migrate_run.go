@@ -1,4 +1,4 @@
-package engine
+package remote
 
 import (
 	"context"
@@ -9,6 +9,8 @@ import (
 	"iter"
 	"os"
 	"path/filepath"
+
+	"github.com/lexsem/lexsem/engine"
 )
 
 // migrateMark is what the file Mark holds.
@@ -41,7 +43,7 @@ func (m *migration) begin() error {
 		return fmt.Errorf("mark of a migration %s: %w; remove it to begin anew", m.Mark, err)
 	}
 	if m.mark.To != m.to {
-		return fmt.Errorf("%w: %s is the mark of a migration %s, not %s; end that one first, or remove the file", ErrInvalid, m.Mark, m.mark.To, m.to)
+		return fmt.Errorf("%w: %s is the mark of a migration %s, not %s; end that one first, or remove the file", engine.ErrInvalid, m.Mark, m.mark.To, m.to)
 	}
 	m.begun = true
 	return nil
@@ -102,7 +104,7 @@ func (m *migration) again(ctx context.Context, here, there int, source, target f
 			return err
 		}
 	}
-	return fmt.Errorf("%w: migration %s: the target has %d documents, not all of them the %d of the source, and no migration between them was interrupted; name a target that is not there", ErrExists, m.to, there, here)
+	return fmt.Errorf("%w: migration %s: the target has %d documents, not all of them the %d of the source, and no migration between them was interrupted; name a target that is not there", engine.ErrExists, m.to, there, here)
 }
 
 // compare takes the census of both sides; the report tells of the source.
@@ -140,7 +142,7 @@ func (m *migration) copy(ctx context.Context, docs iter.Seq2[migrated, error], p
 		for _, p := range d.passages {
 			size += len(p.Text) + len(p.Whole) + 4*len(p.Vector)
 		}
-		if len(batch) == migrateBatch || size > importBytes {
+		if len(batch) == migrateBatch || size > migrateBytes {
 			if err := flush(); err != nil {
 				return err
 			}
@@ -152,6 +154,6 @@ func (m *migration) copy(ctx context.Context, docs iter.Seq2[migrated, error], p
 
 func (m *migration) report(stage string, done int) {
 	if m.Progress != nil {
-		m.Progress(Progress{Stage: stage, Done: done})
+		m.Progress(engine.Progress{Stage: stage, Done: done})
 	}
 }

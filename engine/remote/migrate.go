@@ -1,4 +1,4 @@
-package engine
+package remote
 
 import (
 	"cmp"
@@ -8,6 +8,9 @@ import (
 	"iter"
 
 	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/engine"
+	"github.com/lexsem/lexsem/internal/metric"
+	"github.com/lexsem/lexsem/internal/text"
 )
 
 // MigrateOptions shape MigrateTo and MigrateFrom.
@@ -16,7 +19,7 @@ type MigrateOptions struct {
 	// removed at the end. Where it is there, the migration that has written it goes on.
 	Mark string
 	// Progress, if not nil, hears of stages "migrate" and "verify".
-	Progress func(Progress)
+	Progress func(engine.Progress)
 }
 
 // MigrateReport tells what a migration did.
@@ -28,8 +31,11 @@ type MigrateReport struct {
 	Digest              string // of all documents, whatever their order
 }
 
-// migrateBatch is how many documents are copied between two marks.
-const migrateBatch = 500
+// Between two marks so many documents are copied, or so many bytes and one document.
+const (
+	migrateBatch = 500
+	migrateBytes = 8 << 20
+)
 
 // errDigest answers a migration whose two sides still differ at the end.
 var errDigest = errors.New("the documents there are not those here")
@@ -41,14 +47,18 @@ var errDigest = errors.New("the documents there are not those here")
 // behind one that was complete it compares both sides and copies nothing.
 // Left behind are token states, fitted bridges and local bridges. Errors: ErrExists where b
 // holds other documents; ErrInvalid for a metric other than cosine, and for a database of images.
-func MigrateTo(ctx context.Context, e *Engine, b Backend, o MigrateOptions) (r MigrateReport, err error) {
-	if err := e.metric.Needs("migration to another engine"); err != nil {
+func MigrateTo(ctx context.Context, e *engine.Engine, b Backend, o MigrateOptions) (r MigrateReport, err error) {
+	here, err := e.Stats(ctx)
+	if err != nil {
 		return r, err
 	}
-	if err := textsAlone(e.fp); err != nil {
+	if err := metric.Metric(here.Metric).Needs("migration to another engine"); err != nil {
 		return r, err
 	}
-	info, err := infoOf(e.fp, e.st.Manifest().Language)
+	if err := textsAlone(here.Encoder); err != nil {
+		return r, err
+	}
+	info, err := infoOf(here.Encoder, here.Language)
 	if err != nil {
 		return r, err
 	}
@@ -57,9 +67,9 @@ func MigrateTo(ctx context.Context, e *Engine, b Backend, o MigrateOptions) (r M
 		return r, err
 	}
 	there, err := b.Info(ctx)
-	if errors.Is(err, ErrNoDatabase) {
+	if errors.Is(err, engine.ErrNoDatabase) {
 		m.mark = migrateMark{To: m.to}
-		if err := b.Create(ctx, info); err != nil && !errors.Is(err, ErrExists) { // a run that was killed may just have asked for it
+		if err := b.Create(ctx, info); err != nil && !errors.Is(err, engine.ErrExists) { // a run that was killed may just have asked for it
 			return r, err
 		}
 		there, err = b.Info(ctx)
@@ -68,9 +78,15 @@ func MigrateTo(ctx context.Context, e *Engine, b Backend, o MigrateOptions) (r M
 	case err != nil:
 		return r, err
 	case !sameInfo(there, info):
-		return r, fmt.Errorf("%w: %s was made for vectors of %q with %d dimensions and language %q; this database has %q, %d, %q", ErrExists, b.Name(), there.Encoder.Model, there.Dim, there.Language, info.Encoder.Model, info.Dim, info.Language)
+		return r, fmt.Errorf("%w: %s was made for vectors of %q with %d dimensions and language %q; this database has %q, %d, %q", engine.ErrExists, b.Name(), there.Encoder.Model, there.Dim, there.Language, info.Encoder.Model, info.Dim, info.Language)
 	}
-	source := func(ctx context.Context, after uint64) iter.Seq2[migrated, error] { return e.migrated(ctx, after) }
+	analyzer, err := text.For(info.Language)
+	if err != nil {
+		return r, err
+	}
+	source := func(ctx context.Context, after uint64) iter.Seq2[migrated, error] {
+		return stored(ctx, e, analyzer, after)
+	}
 	put := func(ctx context.Context, docs []migrated) error {
 		batch := make([][]Passage, len(docs))
 		for i, d := range docs {
@@ -86,7 +102,7 @@ func MigrateTo(ctx context.Context, e *Engine, b Backend, o MigrateOptions) (r M
 			return r, err
 		}
 		if s.Passages > 0 {
-			n, err := e.Count(ctx, Filter{})
+			n, err := e.Count(ctx, engine.Filter{})
 			return r, cmp.Or(err, m.again(ctx, n, s.Documents, all, target))
 		}
 	}
@@ -96,33 +112,41 @@ func MigrateTo(ctx context.Context, e *Engine, b Backend, o MigrateOptions) (r M
 // textsAlone refuses an encoder of images: a Backend keeps no files and no codebook.
 func textsAlone(fp encoder.Fingerprint) error {
 	if fp.Media == encoder.MediaImages {
-		return fmt.Errorf("%w: images, which another engine cannot keep for this one; leave them in an embedded database", ErrInvalid)
+		return fmt.Errorf("%w: images, which another engine cannot keep for this one; leave them in an embedded database", engine.ErrInvalid)
 	}
 	return nil
 }
 
 // MigrateFrom copies all documents of a Backend into a database, which was made for the
 // same encoder (CreateFor) and is empty, or holds what a migration from b has copied. It is MigrateTo the other way.
-func MigrateFrom(ctx context.Context, b Backend, e *Engine, o MigrateOptions) (r MigrateReport, err error) {
+func MigrateFrom(ctx context.Context, b Backend, e *engine.Engine, o MigrateOptions) (r MigrateReport, err error) {
 	info, err := b.Info(ctx)
 	if err != nil {
 		return r, err
 	}
-	own, err := infoOf(e.fp, e.st.Manifest().Language)
+	here, err := e.Stats(ctx)
 	if err != nil {
 		return r, err
 	}
-	if !sameInfo(info, own) || e.metric.Needs("migration") != nil {
-		return r, fmt.Errorf("%w: database %s was made for vectors of %q with %d dimensions, language %q and metric %s; %s has %q, %d, %q and cosine", ErrInvalid, e.dir, own.Encoder.Model, own.Dim, own.Language, e.metric, b.Name(), info.Encoder.Model, info.Dim, info.Language)
+	own, err := infoOf(here.Encoder, here.Language)
+	if err != nil {
+		return r, err
+	}
+	if !sameInfo(info, own) || !metric.Metric(here.Metric).Directions() {
+		return r, fmt.Errorf("%w: database %s was made for vectors of %q with %d dimensions, language %q and metric %s; %s has %q, %d, %q and cosine", engine.ErrInvalid, here.Dir, own.Encoder.Model, own.Dim, own.Language, here.Metric, b.Name(), info.Encoder.Model, info.Dim, info.Language)
 	}
 	m := migration{MigrateOptions: o, to: "from " + b.Name(), r: &r}
 	if err := m.begin(); err != nil {
 		return r, err
 	}
 	source := func(ctx context.Context) iter.Seq2[migrated, error] { return scanned(ctx, b, "") }
-	target := func(ctx context.Context) iter.Seq2[migrated, error] { return e.migrated(ctx, 0) }
+	analyzer, err := text.For(own.Language)
+	if err != nil {
+		return r, err
+	}
+	target := func(ctx context.Context) iter.Seq2[migrated, error] { return stored(ctx, e, analyzer, 0) }
 	if !m.begun {
-		n, err := e.Count(ctx, Filter{})
+		n, err := e.Count(ctx, engine.Filter{})
 		if err != nil {
 			return r, err
 		}
@@ -131,7 +155,13 @@ func MigrateFrom(ctx context.Context, b Backend, e *Engine, o MigrateOptions) (r
 			return r, cmp.Or(err, m.again(ctx, s.Documents, n, source, target))
 		}
 	}
-	put := func(ctx context.Context, docs []migrated) error { return e.putMigrated(ctx, docs) }
+	put := func(ctx context.Context, docs []migrated) error {
+		records, err := recordsOf(docs, own.Dim)
+		if err == nil {
+			_, err = e.PutRecords(ctx, records)
+		}
+		return err
+	}
 	return r, m.run(ctx, scanned(ctx, b, m.mark.After), source, target, put, e.Delete)
 }
 
@@ -142,10 +172,10 @@ func CreateFor(ctx context.Context, dir string, b Backend) error {
 	if err != nil {
 		return err
 	}
-	x := Exported{Encoder: info.Encoder, Language: info.Language, Vectors: true}
+	x := engine.Exported{Encoder: info.Encoder, Language: info.Language, Vectors: true}
 	return x.Create(ctx, dir)
 }
 
-func sameInfo(a, b BackendInfo) bool {
+func sameInfo(a, b Info) bool {
 	return a.Dim == b.Dim && a.Encoder.Model == b.Encoder.Model && a.Encoder.Tokenizer == b.Encoder.Tokenizer && a.Language == b.Language && a.Analysis == b.Analysis
 }

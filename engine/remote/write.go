@@ -1,4 +1,4 @@
-package engine
+package remote
 
 import (
 	"context"
@@ -9,51 +9,57 @@ import (
 	"strings"
 
 	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/engine"
 	"github.com/lexsem/lexsem/engine/filter"
+	"github.com/lexsem/lexsem/engine/internal/calls"
 	"github.com/lexsem/lexsem/engine/internal/chunk"
+	"github.com/lexsem/lexsem/engine/internal/intake"
 	"github.com/lexsem/lexsem/index/inverted"
 	"github.com/lexsem/lexsem/internal/fault"
 	"github.com/lexsem/lexsem/internal/metadata"
 )
 
-// remoteBatch is how many documents are handed to a Backend, or asked of it, at once.
-const remoteBatch = 256
+// atOnce is how many documents are handed to a Backend, or asked of it, at once.
+const atOnce = 256
+
+// encodedAtOnce is how many texts an encoder is handed at once.
+const encodedAtOnce = 256
 
 // Add implements Database. Documents before one that fails may be stored.
-func (r *Remote) Add(ctx context.Context, docs []Document) (AddResult, error) {
+func (r *Database) Add(ctx context.Context, docs []engine.Document) (engine.AddResult, error) {
 	return r.put(ctx, docs, false)
 }
 
 // Upsert implements Database, without transactions as Add. Of a document whose title and text are those that are
 // stored, and cut alike, nothing is encoded.
-func (r *Remote) Upsert(ctx context.Context, docs []Document) (AddResult, error) {
+func (r *Database) Upsert(ctx context.Context, docs []engine.Document) (engine.AddResult, error) {
 	return r.put(ctx, docs, true)
 }
 
-func (r *Remote) put(ctx context.Context, docs []Document, replace bool) (res AddResult, err error) {
+func (r *Database) put(ctx context.Context, docs []engine.Document, replace bool) (res engine.AddResult, err error) {
 	ctx, done, err := r.write(ctx)
 	if err != nil {
-		return AddResult{}, err
+		return engine.AddResult{}, err
 	}
 	defer done(&err)
-	all := make([]remoteDocument, len(docs))
+	all := make([]incoming, len(docs))
 	last := make(map[string]int, len(docs))
 	for i, d := range docs {
-		refuse := func(err error) error { return &DocumentError{Position: i, ID: d.ID, Err: err} }
+		refuse := func(err error) error { return &engine.DocumentError{Position: i, ID: d.ID, Err: err} }
 		if _, twice := last[d.ID]; twice && !replace {
-			return AddResult{}, refuse(fmt.Errorf("%w: it stands twice in this call; give each its own id or use Upsert", ErrExists))
+			return engine.AddResult{}, refuse(intake.ErrTwice)
 		}
 		last[d.ID] = i
 		if all[i], err = r.document(ctx, d); err != nil {
 			if ended := ctx.Err(); ended != nil {
-				return AddResult{}, ended
+				return engine.AddResult{}, ended
 			}
-			return AddResult{}, refuse(err)
+			return engine.AddResult{}, refuse(err)
 		}
 		all[i].position = i
 	}
-	all = slices.DeleteFunc(all, func(d remoteDocument) bool { return last[d.ID] != d.position })
-	for some := range slices.Chunk(all, remoteBatch) {
+	all = slices.DeleteFunc(all, func(d incoming) bool { return last[d.ID] != d.position })
+	for some := range slices.Chunk(all, atOnce) {
 		if err := r.putSome(ctx, some, replace, &res); err != nil {
 			return res, err
 		}
@@ -63,9 +69,9 @@ func (r *Remote) put(ctx context.Context, docs []Document, replace bool) (res Ad
 	return res, err
 }
 
-// remoteDocument is a document on its way to a Backend.
-type remoteDocument struct {
-	Document
+// incoming is a document on its way to a Backend.
+type incoming struct {
+	engine.Document
 	position int
 	metadata string
 	facts    []string
@@ -74,31 +80,18 @@ type remoteDocument struct {
 	passages []Passage
 }
 
-// document checks a document and cuts it, as Engine.check does.
-func (r *Remote) document(ctx context.Context, d Document) (o remoteDocument, err error) {
+// document checks a document and cuts it.
+func (r *Database) document(ctx context.Context, d engine.Document) (o incoming, err error) {
 	o.Document = d
-	if err := checkID(d.ID); err != nil {
-		return o, err
-	}
-	if err := checkBreaks(d.Text, d.Breaks); err != nil {
-		return o, err
-	}
-	raw, err := encodeMetadata(d.Metadata)
+	raw, vector, err := r.space().Document(intake.Document(d), false)
 	if err != nil {
 		return o, err
 	}
-	o.metadata = string(raw)
+	o.metadata, o.vector = string(raw), vector
 	if o.facts, err = filter.Facts(raw); err != nil {
 		return o, err
 	}
-	switch {
-	case d.Vector != nil:
-		o.vector, err = r.metric.Vector(d.Vector, r.info.Dim)
-	case blankText(d.Title) && blankText(d.Text):
-		err = fmt.Errorf("%w: no text; give a title, a text or a vector", ErrInvalid)
-	case r.enc == nil:
-		err = ErrNoEncoder
-	default:
+	if o.vector == nil {
 		o.spans, err = r.chunks.Split(ctx, d.Title, d.Text, d.Breaks)
 	}
 	if len(o.spans) == 0 {
@@ -108,7 +101,7 @@ func (r *Remote) document(ctx context.Context, d Document) (o remoteDocument, er
 }
 
 // putSome stores some documents, each id once.
-func (r *Remote) putSome(ctx context.Context, docs []remoteDocument, replace bool, res *AddResult) error {
+func (r *Database) putSome(ctx context.Context, docs []incoming, replace bool, res *engine.AddResult) error {
 	ids := make([]string, len(docs))
 	for i, d := range docs {
 		ids[i] = d.ID
@@ -123,7 +116,7 @@ func (r *Remote) putSome(ctx context.Context, docs []remoteDocument, replace boo
 	for i := range docs {
 		d := &docs[i]
 		if len(stored[i]) > 0 && !replace {
-			return &DocumentError{Position: d.position, ID: d.ID, Err: fmt.Errorf("%w; use Upsert to replace it", ErrExists)}
+			return &engine.DocumentError{Position: d.position, ID: d.ID, Err: intake.ErrStored}
 		}
 		if d.passages, err = r.passages(ctx, d, stored[i]); err != nil {
 			return err
@@ -141,13 +134,13 @@ func (r *Remote) putSome(ctx context.Context, docs []remoteDocument, replace boo
 			}
 		}
 	}
-	for at := 0; at < len(texts); at += encodeWindow {
-		end := min(at+encodeWindow, len(texts))
+	for at := 0; at < len(texts); at += encodedAtOnce {
+		end := min(at+encodedAtOnce, len(texts))
 		out, err := r.enc.Encode(ctx, encoder.Passage, encoder.Texts(texts[at:end]...), encoder.NeedDense)
 		var one *encoder.TextError
 		if errors.As(err, &one) && one.Text >= 0 && at+one.Text < end {
 			d := docs[owners[at+one.Text]]
-			return &DocumentError{Position: d.position, ID: d.ID, Err: one.Err}
+			return &engine.DocumentError{Position: d.position, ID: d.ID, Err: one.Err}
 		}
 		if err != nil {
 			return fmt.Errorf("encoding documents: %w", err)
@@ -194,7 +187,7 @@ func (r *Remote) putSome(ctx context.Context, docs []remoteDocument, replace boo
 }
 
 // settled makes same false for documents that the Backend has, but not for all its searches.
-func (r *Remote) settled(ctx context.Context, docs []remoteDocument, same []bool) error {
+func (r *Database) settled(ctx context.Context, docs []incoming, same []bool) error {
 	u, ok := r.b.(Unsettler)
 	if !ok {
 		return nil
@@ -218,7 +211,7 @@ func (r *Remote) settled(ctx context.Context, docs []remoteDocument, same []bool
 
 // passages are those of a document, with the vectors that it brings, or that those in
 // the Backend have of the same texts. The error is that of ctx.
-func (r *Remote) passages(ctx context.Context, d *remoteDocument, stored []Passage) ([]Passage, error) {
+func (r *Database) passages(ctx context.Context, d *incoming, stored []Passage) ([]Passage, error) {
 	same := d.vector == nil && len(stored) == len(d.spans) && stored[0].Title == d.Title
 	ps := make([]Passage, len(d.spans))
 	line, at := 1, 0 // of the text
@@ -263,20 +256,25 @@ func samePassages(stored, now []Passage) bool {
 }
 
 // Patch implements Database. Patches before one that fails may have been applied.
-func (r *Remote) Patch(ctx context.Context, patches []Patch) (n int, err error) {
+func (r *Database) Patch(ctx context.Context, patches []engine.Patch) (n int, err error) {
 	ctx, done, err := r.write(ctx)
 	if err != nil {
 		return 0, err
 	}
 	defer done(&err)
-	merges, err := mergesOf(ctx, patches)
-	if err != nil {
-		return 0, err
+	var merges intake.Merges
+	for i, p := range patches {
+		if err := ctx.Err(); err != nil {
+			return 0, err
+		}
+		if err := merges.Add(i, p.ID, p.Metadata); err != nil {
+			return 0, &engine.DocumentError{Position: i, ID: p.ID, Err: err}
+		}
 	}
-	for some := range slices.Chunk(merges, remoteBatch) {
+	for some := range slices.Chunk(merges.All, atOnce) {
 		ids := make([]string, len(some))
 		for i, m := range some {
-			ids[i] = m.id
+			ids[i] = m.ID
 		}
 		stored, err := r.b.Documents(ctx, ids)
 		if err != nil {
@@ -286,7 +284,7 @@ func (r *Remote) Patch(ctx context.Context, patches []Patch) (n int, err error) 
 		for i, m := range some {
 			changed, err := patched(stored[i], m)
 			if err != nil {
-				return n, &DocumentError{Position: m.position, ID: m.id, Err: err}
+				return n, &engine.DocumentError{Position: m.Position, ID: m.ID, Err: err}
 			}
 			if changed {
 				puts = append(puts, stored[i])
@@ -306,19 +304,12 @@ func (r *Remote) Patch(ctx context.Context, patches []Patch) (n int, err error) 
 }
 
 // patched gives the passages of a document other metadata, if they are others.
-func patched(ps []Passage, m merge) (changed bool, err error) {
+func patched(ps []Passage, m intake.Merge) (changed bool, err error) {
 	if len(ps) == 0 {
-		return false, ErrNotFound
+		return false, engine.ErrNotFound
 	}
-	now, err := metadata.Parse([]byte(ps[0].Metadata))
-	if err != nil {
-		return false, fmt.Errorf("%w: metadata: %v", ErrCorrupt, err)
-	}
-	for _, p := range m.patches {
-		now = metadata.Merge(now, p)
-	}
-	raw, err := encodeMetadata(now)
-	if err != nil || string(raw) == ps[0].Metadata {
+	raw, changed, err := m.Apply([]byte(ps[0].Metadata))
+	if err != nil || !changed {
 		return false, err
 	}
 	facts, err := filter.Facts(raw)
@@ -332,7 +323,7 @@ func patched(ps []Passage, m merge) (changed bool, err error) {
 }
 
 // Delete implements Database.
-func (r *Remote) Delete(ctx context.Context, ids []string) (n int, err error) {
+func (r *Database) Delete(ctx context.Context, ids []string) (n int, err error) {
 	ctx, done, err := r.write(ctx)
 	if err != nil {
 		return 0, err
@@ -341,9 +332,9 @@ func (r *Remote) Delete(ctx context.Context, ids []string) (n int, err error) {
 	return r.remove(ctx, ids)
 }
 
-func (r *Remote) remove(ctx context.Context, ids []string) (n int, err error) {
+func (r *Database) remove(ctx context.Context, ids []string) (n int, err error) {
 	defer r.wrote()
-	for some := range slices.Chunk(ids, remoteBatch) {
+	for some := range slices.Chunk(ids, atOnce) {
 		k, err := r.b.Delete(ctx, some)
 		if n += k; err != nil {
 			return n, err
@@ -353,9 +344,9 @@ func (r *Remote) remove(ctx context.Context, ids []string) (n int, err error) {
 }
 
 // DeleteWhere implements Database: it lists the documents that meet f, and deletes them.
-func (r *Remote) DeleteWhere(ctx context.Context, f Filter) (n int, err error) {
+func (r *Database) DeleteWhere(ctx context.Context, f engine.Filter) (n int, err error) {
 	if f.IsZero() {
-		return 0, fmt.Errorf("%w: an empty filter would delete everything; name a condition", ErrInvalid)
+		return 0, fmt.Errorf("%w: an empty filter would delete everything; name a condition", engine.ErrInvalid)
 	}
 	ctx, done, err := r.write(ctx)
 	if err != nil {
@@ -375,29 +366,29 @@ func (r *Remote) DeleteWhere(ctx context.Context, f Filter) (n int, err error) {
 }
 
 // Get implements Database.
-func (r *Remote) Get(ctx context.Context, id string) (_ Document, err error) {
-	ctx, done, err := r.call(ctx)
+func (r *Database) Get(ctx context.Context, id string) (_ engine.Document, err error) {
+	ctx, done, err := r.calls.Begin(ctx)
 	if err != nil {
-		return Document{}, err
+		return engine.Document{}, err
 	}
 	defer done(&err)
 	docs, err := r.b.Documents(ctx, []string{id})
 	if err != nil {
-		return Document{}, err
+		return engine.Document{}, err
 	}
 	if len(docs[0]) == 0 {
-		return Document{}, fmt.Errorf("document %q: %w", fault.Clip(id), ErrNotFound)
+		return engine.Document{}, fmt.Errorf("document %q: %w", fault.Clip(id), engine.ErrNotFound)
 	}
 	return documentOfPassage(docs[0][0])
 }
 
 // documentOfPassage is what a user gets of a document by its first passage.
-func documentOfPassage(p Passage) (Document, error) {
+func documentOfPassage(p Passage) (engine.Document, error) {
 	meta, err := metadata.Parse([]byte(p.Metadata))
 	if err != nil {
-		return Document{}, fmt.Errorf("%w: metadata of %q: %v", ErrCorrupt, fault.Clip(p.ID), err)
+		return engine.Document{}, fmt.Errorf("%w: metadata of %q: %v", engine.ErrCorrupt, fault.Clip(p.ID), err)
 	}
-	d := Document{ID: p.ID, Title: p.Title, Text: p.Text, Metadata: meta}
+	d := engine.Document{ID: p.ID, Title: p.Title, Text: p.Text, Metadata: meta}
 	if p.Chunks > 1 {
 		d.Text = p.Whole
 	} else {
@@ -408,20 +399,19 @@ func documentOfPassage(p Passage) (Document, error) {
 
 // All implements Database. Documents come in an order of the Backend's; what is written
 // while the loop runs may be among them or not.
-func (r *Remote) All(ctx context.Context, f Filter) iter.Seq2[Document, error] {
-	return func(yield func(Document, error) bool) {
-		r.mu.Lock()
-		closed := r.closed
-		r.mu.Unlock()
-		if closed {
-			yield(Document{}, ErrClosed)
+func (r *Database) All(ctx context.Context, f engine.Filter) iter.Seq2[engine.Document, error] {
+	return func(yield func(engine.Document, error) bool) {
+		done, err := r.calls.Enter()
+		if err != nil {
+			yield(engine.Document{}, err)
 			return
 		}
-		for p, err := range r.b.Scan(promptly(ctx), f, ScanOptions{}) {
+		done() // the loop's body may close the database
+		for p, err := range r.b.Scan(calls.Promptly(ctx), f, ScanOptions{}) {
 			if err == nil && p.Chunk > 0 {
 				continue
 			}
-			var d Document
+			var d engine.Document
 			if err == nil {
 				d, err = documentOfPassage(p)
 			}
@@ -433,8 +423,8 @@ func (r *Remote) All(ctx context.Context, f Filter) iter.Seq2[Document, error] {
 }
 
 // Count implements Database.
-func (r *Remote) Count(ctx context.Context, f Filter) (_ int, err error) {
-	ctx, done, err := r.call(ctx)
+func (r *Database) Count(ctx context.Context, f engine.Filter) (_ int, err error) {
+	ctx, done, err := r.calls.Begin(ctx)
 	if err != nil {
 		return 0, err
 	}

@@ -1,4 +1,4 @@
-package engine
+package remote
 
 import (
 	"cmp"
@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/engine"
 	"github.com/lexsem/lexsem/engine/filter"
 	"github.com/lexsem/lexsem/internal/fault"
 	"github.com/lexsem/lexsem/internal/snapshot"
@@ -32,7 +33,7 @@ const (
 type bridgeSource struct {
 	Backend  string              `json:"backend"`
 	Encoder  encoder.Fingerprint `json:"encoder"`
-	Writes   uint64              `json:"writes"` // BackendStatus.Writes before the first passage was read
+	Writes   uint64              `json:"writes"` // Status.Writes before the first passage was read
 	Passages int                 `json:"passages"`
 	Made     time.Time           `json:"made"`
 	Fitted   string              `json:"fitted,omitempty"`  // the stack that was fitted
@@ -55,17 +56,17 @@ type BridgeOptions struct {
 	// Parts are read beside each other, 1 to 256; 0 means 1.
 	Parts int
 	// Sample is to how many passages, drawn evenly from all while they are read, a stack is fitted, too, up to 200,000; 0
-	// means to none. What a fit of so many loses against one of all, docs/SCALE.md tells.
+	// means to none. What a fit of so many loses against one of all, docs/results/scale.md tells.
 	Sample int
 	// By is a path in the metadata, such as "lang" or "tenant", each value of which has a bridge of its own as well, of
 	// the passages with that value: a query whose filter demands one value (`lang = "en" and year > 2020`) goes by its
-	// bridge, all others by that of the whole. A smaller corpus is remembered better (docs/SCALE.md). Values are strings of up to 2,000 bytes,
+	// bridge, all others by that of the whole. A smaller corpus is remembered better (docs/results/scale.md). Values are strings of up to 2,000 bytes,
 	// numbers, true and false, 100 at most; "" means none. Queries for one that a single passage has go by that of the whole.
 	By string
 	// Fit says how. Update is ErrInvalid; Progress is not read.
-	Fit FitOptions
+	Fit engine.FitOptions
 	// Progress, if not nil, is called from one goroutine at a time.
-	Progress func(Progress)
+	Progress func(engine.Progress)
 }
 
 // BridgeReport tells what a MakeBridge did.
@@ -74,18 +75,18 @@ type BridgeReport struct {
 	Passages int
 	Writes   uint64 // those of the Backend that the bridge knows of
 	Parts    int
-	By       []BridgeValue // of BridgeOptions.By, most passages first
-	Fit      FitReport     // zero where nothing was fitted; of its fields File, Seq and Current are
+	By       []BridgeValue    // of BridgeOptions.By, most passages first
+	Fit      engine.FitReport // zero where nothing was fitted; of its fields File, Seq and Current are
 }
 
 func (o BridgeOptions) check() error {
 	switch {
 	case o.Parts < 0 || o.Parts > 256:
-		return fmt.Errorf("%w: a bridge of %d parts; use 1 to 256, or 0 for 1", ErrInvalid, o.Parts)
+		return fmt.Errorf("%w: a bridge of %d parts; use 1 to 256, or 0 for 1", engine.ErrInvalid, o.Parts)
 	case o.Sample < 0 || o.Sample > maxSample:
-		return fmt.Errorf("%w: a sample of %d passages; use 1 to %d, or 0 for no fit", ErrInvalid, o.Sample, maxSample)
+		return fmt.Errorf("%w: a sample of %d passages; use 1 to %d, or 0 for no fit", engine.ErrInvalid, o.Sample, maxSample)
 	case o.Fit.Update:
-		return fmt.Errorf("%w: a fit of a sample cannot update another; make it anew", ErrInvalid)
+		return fmt.Errorf("%w: a fit of a sample cannot update another; make it anew", engine.ErrInvalid)
 	}
 	return nil
 }
@@ -93,22 +94,22 @@ func (o BridgeOptions) check() error {
 // MakeBridge reads all passages of the Backend, in parts beside each other, and writes
 // what RLR asks of them to a file, which takes the place of one that is there at once. The
 // totals of the parts merge into those of the whole. What is written meanwhile it may know or not: Trace.Stale
-// counts from the moment it began. Every Remote that has the file as its
-// OverOptions.Bridge reads it again. It needs an encoder where it fits. Errors: ErrInvalid for passages of an encoder without
+// counts from the moment it began. Every Database that has the file as its
+// Options.Bridge reads it again. It needs an encoder where it fits. Errors: ErrInvalid for passages of an encoder without
 // a tokenizer, options out of their ranges, or more values than By takes; ErrNoEncoder. Memory: 12·Dim² bytes, and 8·Dim for each token of the
 // vocabulary that occurs, for each value of By once more, and the sample with its texts and vectors, for each part. Cost: one scan; a fit costs what Engine.Fit does of a corpus
 // of the sample's size.
-func (r *Remote) MakeBridge(ctx context.Context, path string, o BridgeOptions) (_ BridgeReport, err error) {
-	ctx, done, err := r.call(ctx)
+func (r *Database) MakeBridge(ctx context.Context, path string, o BridgeOptions) (_ BridgeReport, err error) {
+	ctx, done, err := r.calls.Begin(ctx)
 	if err != nil {
 		return BridgeReport{}, err
 	}
 	defer done(&err)
 	switch {
 	case r.info.Encoder.VocabSize == 0:
-		return BridgeReport{}, fmt.Errorf("%w: encoder %q has no tokenizer, so there are no tokens to make a bridge of; use one that has", ErrInvalid, r.info.Encoder.Model)
+		return BridgeReport{}, fmt.Errorf("%w: encoder %q has no tokenizer, so there are no tokens to make a bridge of; use one that has", engine.ErrInvalid, r.info.Encoder.Model)
 	case o.Sample > 0 && r.enc == nil:
-		return BridgeReport{}, ErrNoEncoder
+		return BridgeReport{}, engine.ErrNoEncoder
 	}
 	if err := o.check(); err != nil {
 		return BridgeReport{}, err
@@ -125,7 +126,7 @@ func (r *Remote) MakeBridge(ctx context.Context, path string, o BridgeOptions) (
 	whole, drawn := read.whole, read.drawn
 	named, values, err := read.values()
 	if err == nil && o.By != "" && len(named) == 0 && whole.Len() > 0 {
-		err = fmt.Errorf("%w: no passage has a string, a number, true or false at %s; name a field of the metadata", ErrInvalid, fault.Clip(o.By))
+		err = fmt.Errorf("%w: no passage has a string, a number, true or false at %s; name a field of the metadata", engine.ErrInvalid, fault.Clip(o.By))
 	}
 	if err != nil {
 		return BridgeReport{}, err
@@ -206,7 +207,7 @@ func (r *reading) add(p *Passage, path string) error {
 }
 
 func tooManyValues(path string) error {
-	return fmt.Errorf("%w: %s has more than %d values, each of which would have a bridge of its own; choose a field with fewer", ErrInvalid, fault.Clip(path), maxValues)
+	return fmt.Errorf("%w: %s has more than %d values, each of which would have a bridge of its own; choose a field with fewer", engine.ErrInvalid, fault.Clip(path), maxValues)
 }
 
 // merge takes in what was read of other passages.
@@ -243,7 +244,7 @@ func (r *reading) values() (named []BridgeValue, totals []*ridge.Totals, err err
 }
 
 // totals are those of all passages, of which it draws a sample.
-func (r *Remote) totals(ctx context.Context, o BridgeOptions, total int) (*reading, error) {
+func (r *Database) totals(ctx context.Context, o BridgeOptions, total int) (*reading, error) {
 	all := make([]*reading, o.Parts)
 	var mu sync.Mutex // guards read, and calls of progress
 	read := 0
@@ -255,7 +256,7 @@ func (r *Remote) totals(ctx context.Context, o BridgeOptions, total int) (*readi
 				return err
 			}
 			all[i] = &reading{whole, map[string]*ridge.Totals{}, &draw{most: o.Sample, seed: o.Fit.Seed}}
-			for p, err := range r.b.Scan(within, Filter{}, ScanOptions{Part: i, Parts: o.Parts}) {
+			for p, err := range r.b.Scan(within, engine.Filter{}, ScanOptions{Part: i, Parts: o.Parts}) {
 				if err != nil {
 					return err
 				}
@@ -266,7 +267,7 @@ func (r *Remote) totals(ctx context.Context, o BridgeOptions, total int) (*readi
 				if o.Progress != nil {
 					mu.Lock()
 					if read++; read%1000 == 0 {
-						o.Progress(Progress{Stage: "bridge", Done: read, Total: total})
+						o.Progress(engine.Progress{Stage: "bridge", Done: read, Total: total})
 					}
 					mu.Unlock()
 				}

@@ -1,4 +1,4 @@
-package engine
+package remote
 
 import (
 	"encoding/json"
@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/engine"
 	"github.com/lexsem/lexsem/engine/internal/chunk"
 	"github.com/lexsem/lexsem/internal/metric"
 	"github.com/lexsem/lexsem/internal/snapshot"
@@ -18,7 +19,7 @@ import (
 // TestOneOrdinalForTwoIDs: where ids of two documents give one ordinal, the second gets
 // another, and keeps it.
 func TestOneOrdinalForTwoIDs(t *testing.T) {
-	c := &remoteCorpus{ids: map[uint64]PassageID{}, seen: map[uint64]seen{}}
+	c := &corpus{ids: map[uint64]PassageID{}, seen: map[uint64]seen{}}
 	ord := ordinalOf("a")
 	c.ids[chunk.ID(ord, 0)] = PassageID{ID: "of another"}
 	first := c.see(Candidate{PassageID: PassageID{ID: "a", Chunk: 2}, Terms: "x"}, false)
@@ -38,7 +39,7 @@ func TestBridgeValues(t *testing.T) {
 		t.Errorf("%q, %v", facts, err)
 	}
 	for _, where := range []string{"", "b = 1", "a = ", "a > 1", `a = 1 and a = 2`, "true", "a exists", "a = null", "a = 2e0"} {
-		if _, err := (bridgeSource{By: "a", Values: []BridgeValue{{Where: "a = 2"}, {Where: where}}}).facts(); !errors.Is(err, ErrCorrupt) {
+		if _, err := (bridgeSource{By: "a", Values: []BridgeValue{{Where: "a = 2"}, {Where: where}}}).facts(); !errors.Is(err, engine.ErrCorrupt) {
 			t.Errorf("%q: %v", where, err)
 		}
 	}
@@ -49,7 +50,7 @@ func TestBridgeValues(t *testing.T) {
 func TestBridgeFileOfOthers(t *testing.T) {
 	enc := encoder.NewHash(8).Fingerprint()
 	file := filepath.Join(t.TempDir(), "bridge")
-	r := &Remote{o: OverOptions{Bridge: file}, info: BackendInfo{Dim: enc.Dim, Encoder: enc}, metric: metric.Metric("cosine")}
+	r := &Database{o: Options{Bridge: file}, info: Info{Dim: enc.Dim, Encoder: enc}, metric: metric.Metric("cosine")}
 	p, err := modulate.NewProjection(enc.Dim, enc.VocabSize)
 	if err != nil {
 		t.Fatal(err)
@@ -121,7 +122,7 @@ func TestBridgeFileOfOthers(t *testing.T) {
 		"a default that was not fitted":   read(bridgeSource{Passages: 9, Fitted: "slr", Default: "nosuch"}, whole),
 		"a default that needs no fitting": read(bridgeSource{Passages: 9, Fitted: "slr", Default: "none"}, whole),
 	} {
-		if !errors.Is(err, ErrCorrupt) {
+		if !errors.Is(err, engine.ErrCorrupt) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
@@ -132,7 +133,7 @@ func TestBridgeFileOfOthers(t *testing.T) {
 	if err := snapshot.Write(file, snapshot.Header{Kind: "another", Version: 1}, func(*snapshot.Writer) error { return nil }); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := r.loadBridge(t.Context()); !errors.Is(err, ErrInvalid) {
+	if _, err := r.loadBridge(t.Context()); !errors.Is(err, engine.ErrInvalid) {
 		t.Errorf("a file of another kind: %v", err)
 	}
 }

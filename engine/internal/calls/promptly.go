@@ -1,4 +1,4 @@
-package engine
+package calls
 
 import (
 	"context"
@@ -15,8 +15,8 @@ type prompt struct {
 	deadline time.Time
 }
 
-// promptly is ctx, which ends no later than its deadline.
-func promptly(ctx context.Context) context.Context {
+// Promptly is ctx, which ends no later than its deadline.
+func Promptly(ctx context.Context) context.Context {
 	if deadline, ok := ctx.Deadline(); ok {
 		return prompt{ctx, deadline}
 	}

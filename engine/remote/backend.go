@@ -1,10 +1,11 @@
-package engine
+package remote
 
 import (
 	"context"
 	"iter"
 
 	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/engine"
 )
 
 // Backend is a search engine elsewhere, such as a cluster, that keeps passages with their
@@ -22,21 +23,21 @@ type Backend interface {
 	// Name says which engine this is and where, without a key: for Stats and errors.
 	Name() string
 	// Info returns what Create was given; ErrNoDatabase where nothing was created.
-	Info(ctx context.Context) (BackendInfo, error)
+	Info(ctx context.Context) (Info, error)
 	// Create makes an empty index; ErrExists where there is one.
-	Create(ctx context.Context, i BackendInfo) error
+	Create(ctx context.Context, i Info) error
 	// Status tells how much there is. Counts may be some moments old.
-	Status(ctx context.Context) (BackendStatus, error)
+	Status(ctx context.Context) (Status, error)
 
 	// Nearest returns the k passages with the highest cosine with a unit vector [Dim] among
 	// those that meet f, best first. Fewer come if there are fewer; an
 	// approximate index may miss some.
-	Nearest(ctx context.Context, vector []float32, k int, f Filter) ([]Candidate, error)
+	Nearest(ctx context.Context, vector []float32, k int, f engine.Filter) ([]Candidate, error)
 	// Matching returns the k passages with the highest BM25 (k1 1.2, b 0.75) of
 	// weighted terms over Passage.Terms among those that meet f and have one of them, best
 	// first. An engine that keeps lengths coarsely may miss the last ones. Of too many
 	// terms it may leave out those that most passages have.
-	Matching(ctx context.Context, terms []WeightedTerm, k int, f Filter) ([]Candidate, error)
+	Matching(ctx context.Context, terms []WeightedTerm, k int, f engine.Filter) ([]Candidate, error)
 	// Having returns how many passages have each term, 0 for one that none has.
 	Having(ctx context.Context, terms []string) ([]int, error)
 	// Cosines returns the cosine of a unit vector with the vectors of passages, in their order,
@@ -49,10 +50,10 @@ type Backend interface {
 	// vectors; none for an id that is not stored.
 	Documents(ctx context.Context, ids []string) ([][]Passage, error)
 	// Count returns how many documents meet f.
-	Count(ctx context.Context, f Filter) (int, error)
+	Count(ctx context.Context, f engine.Filter) (int, error)
 	// Scan yields the passages of documents that meet f, with vectors, those of a document
 	// one after the other by their numbers. An error is yielded once, and is the last.
-	Scan(ctx context.Context, f Filter, o ScanOptions) iter.Seq2[Passage, error]
+	Scan(ctx context.Context, f engine.Filter, o ScanOptions) iter.Seq2[Passage, error]
 
 	// Put stores documents, each by all its passages, in place of what their ids had; with
 	// fresh, one that is stored already is an ErrExists. It returns when what it has stored survives the
@@ -74,16 +75,16 @@ type Unsettler interface {
 	Unsettled(ctx context.Context, ids []PassageID) ([]PassageID, error)
 }
 
-// BackendInfo is what an index of a Backend was made for, and is kept with it.
-type BackendInfo struct {
+// Info is what an index of a Backend was made for, and is kept with it.
+type Info struct {
 	Dim      int                 `json:"dim"`
 	Encoder  encoder.Fingerprint `json:"encoder"` // zero for vectors alone
 	Language string              `json:"language"`
 	Analysis string              `json:"analysis"` // digest of the analysis that Passage.Terms come from
 }
 
-// BackendStatus is how much a Backend holds.
-type BackendStatus struct {
+// Status is how much a Backend holds.
+type Status struct {
 	Documents, Passages int
 	Terms               int64  // of all passages together (Passage.Length)
 	Writes              uint64 // grows with each passage that is written or deleted, and never falls

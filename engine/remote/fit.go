@@ -1,4 +1,4 @@
-package engine
+package remote
 
 import (
 	"cmp"
@@ -8,7 +8,10 @@ import (
 	"slices"
 
 	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/engine"
 	"github.com/lexsem/lexsem/engine/internal/chunk"
+	"github.com/lexsem/lexsem/engine/internal/fitting"
+	"github.com/lexsem/lexsem/engine/internal/intake"
 	"github.com/lexsem/lexsem/internal/vec"
 	"github.com/lexsem/lexsem/modulate"
 	"github.com/lexsem/lexsem/modulate/ridge"
@@ -110,28 +113,35 @@ func (c drawnCorpus) nearest(vector []float32) []float32 {
 }
 
 // fitSample fits a stack to what was drawn; what it reads of sums it reads of those of all passages.
-func (r *Remote) fitSample(ctx context.Context, c drawnCorpus, totals *ridge.Totals, o BridgeOptions) (w *modulate.Weights, rep FitReport, err error) {
+func (r *Database) fitSample(ctx context.Context, c drawnCorpus, totals *ridge.Totals, o BridgeOptions) (w *modulate.Weights, rep engine.FitReport, err error) {
 	sums, err := totals.Sums(ctx, r.o.Lambda)
 	if err != nil {
 		return nil, rep, err
 	}
-	w, trained, err := train.Fit(ctx, c, lent{r.enc}, train.Options{
+	w, trained, err := train.Fit(ctx, c, intake.Lent{Encoder: r.enc}, train.Options{
 		Stack: o.Fit.Variant, Sums: sums, RLR: r.rlr(), Seed: o.Fit.Seed, QueriesPerPassage: o.Fit.QueriesPerPassage,
 		MaxQueries: o.Fit.MaxQueries, Epochs: o.Fit.Epochs, AllCandidates: maxSample,
-		Progress: trainProgress(o.Progress),
+		Progress: func(stage string, done, total int, loss float64) {
+			if o.Progress != nil {
+				o.Progress(engine.Progress{Stage: stage, Done: done, Total: total, Loss: loss})
+			}
+		},
 	})
 	if err != nil {
-		return nil, rep, fitError(err)
+		return nil, rep, fitting.Error(err)
 	}
-	rep = FitReport{Variant: w.Stack, Passages: trained.Passages, Queries: trained.Queries, Seconds: trained.Took.Seconds(), FinalLoss: w.Loss, Probes: probeScores(w)}
+	rep = engine.FitReport{Variant: w.Stack, Passages: trained.Passages, Queries: trained.Queries, Seconds: trained.Took.Seconds(), FinalLoss: w.Loss}
+	for _, p := range w.Probes {
+		rep.Probes = append(rep.Probes, engine.ProbeScore(p))
+	}
 	rep.Default, rep.Choice, err = r.chooseFitted(ctx, c, sums, w, o.Fit.Seed)
 	return w, rep, err
 }
 
 // chooseFitted measures RLR and what was fitted on probes drawn from the sample and returns the name
 // of the better one; of equals it is RLR.
-func (r *Remote) chooseFitted(ctx context.Context, c drawnCorpus, sums *ridge.Sums, w *modulate.Weights, seed uint64) (best string, scores []VariantScore, err error) {
-	texts, targets, err := drawProbes(c, seed)
+func (r *Database) chooseFitted(ctx context.Context, c drawnCorpus, sums *ridge.Sums, w *modulate.Weights, seed uint64) (best string, scores []engine.VariantScore, err error) {
+	texts, targets, err := fitting.Probes(c, seed)
 	if err != nil {
 		return "", nil, err
 	}
@@ -148,9 +158,9 @@ func (r *Remote) chooseFitted(ctx context.Context, c drawnCorpus, sums *ridge.Su
 		return "", nil, err
 	}
 	ways := []modulate.Modulator{closed, fitted}
-	scores = []VariantScore{{Variant: modulate.RLR.Name}, {Variant: w.Stack}}
-	for at := 0; at < len(texts); at += encodeWindow {
-		part := texts[at:min(at+encodeWindow, len(texts))]
+	scores = []engine.VariantScore{{Variant: modulate.RLR.Name}, {Variant: w.Stack}}
+	for at := 0; at < len(texts); at += encodedAtOnce {
+		part := texts[at:min(at+encodedAtOnce, len(texts))]
 		out, err := r.enc.Encode(ctx, encoder.Query, encoder.Texts(part...), encoder.NeedDense|stack.Need())
 		if err != nil {
 			return "", nil, fmt.Errorf("encoding probes: %w", err)

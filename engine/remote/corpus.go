@@ -1,9 +1,10 @@
-package engine
+package remote
 
 import (
 	"context"
 	"sync"
 
+	"github.com/lexsem/lexsem/engine"
 	"github.com/lexsem/lexsem/engine/fusion"
 	"github.com/lexsem/lexsem/engine/internal/chunk"
 	"github.com/lexsem/lexsem/engine/internal/search"
@@ -11,10 +12,10 @@ import (
 	"github.com/lexsem/lexsem/internal/text"
 )
 
-// remoteCorpus is what one query asks of a Backend; both legs ask it beside each other.
-type remoteCorpus struct {
+// corpus is what one query asks of a Backend; both legs ask it beside each other.
+type corpus struct {
 	b     Backend
-	f     Filter
+	f     engine.Filter
 	asked []text.Term
 
 	mu     sync.Mutex // guards what is below
@@ -31,11 +32,11 @@ type seen struct {
 	dense  bool // cosine is known
 }
 
-var _ search.Corpus = (*remoteCorpus)(nil)
+var _ search.Corpus = (*corpus)(nil)
 
 // see notes a candidate, and returns its id in this search: that of a chunk, whose
 // ordinal comes of the document's id. The caller holds mu, or is alone.
-func (c *remoteCorpus) see(p Candidate, dense bool) uint64 {
+func (c *corpus) see(p Candidate, dense bool) uint64 {
 	ord := ordinalOf(p.ID)
 	for {
 		if other, ok := c.ids[chunk.ID(ord, 0)]; ok && other.ID != p.ID {
@@ -59,7 +60,7 @@ func (c *remoteCorpus) see(p Candidate, dense bool) uint64 {
 }
 
 // document is the id of the document of an ordinal.
-func (c *remoteCorpus) document(ord uint64) string { return c.ids[chunk.ID(ord, 0)].ID }
+func (c *corpus) document(ord uint64) string { return c.ids[chunk.ID(ord, 0)].ID }
 
 const ordinals = 1<<44 - 1
 
@@ -72,7 +73,7 @@ func ordinalOf(id string) uint64 {
 	return (h ^ h>>44) & ordinals
 }
 
-func (c *remoteCorpus) Nearest(ctx context.Context, vector []float32, k int) ([]fusion.Candidate, error) {
+func (c *corpus) Nearest(ctx context.Context, vector []float32, k int) ([]fusion.Candidate, error) {
 	named, err := c.b.Nearest(ctx, vector, k, c.f)
 	if err != nil {
 		return nil, err
@@ -88,7 +89,7 @@ func (c *remoteCorpus) Nearest(ctx context.Context, vector []float32, k int) ([]
 	return cs, nil
 }
 
-func (c *remoteCorpus) Cosines(ctx context.Context, vector []float32, cs []fusion.Candidate) error {
+func (c *corpus) Cosines(ctx context.Context, vector []float32, cs []fusion.Candidate) error {
 	var lack []int
 	var ids []PassageID
 	c.mu.Lock()
@@ -122,7 +123,7 @@ func (c *remoteCorpus) Cosines(ctx context.Context, vector []float32, cs []fusio
 	return nil
 }
 
-func (c *remoteCorpus) SearchMatches(ctx context.Context, _ []text.Term, k int, _ func(uint64) bool) ([]uint64, []inverted.Match, error) {
+func (c *corpus) SearchMatches(ctx context.Context, _ []text.Term, k int, _ func(uint64) bool) ([]uint64, []inverted.Match, error) {
 	if len(c.asked) == 0 {
 		return nil, nil, ctx.Err()
 	}
@@ -153,7 +154,7 @@ func (c *remoteCorpus) SearchMatches(ctx context.Context, _ []text.Term, k int, 
 	return ids, matches, nil
 }
 
-func (c *remoteCorpus) Match(ctx context.Context, dst []inverted.Match, _ []text.Term, ids []uint64) error {
+func (c *corpus) Match(ctx context.Context, dst []inverted.Match, _ []text.Term, ids []uint64) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for i, id := range ids {
@@ -165,6 +166,6 @@ func (c *remoteCorpus) Match(ctx context.Context, dst []inverted.Match, _ []text
 	return nil
 }
 
-func (c *remoteCorpus) PairNumbers(dst []uint64, id uint64) ([]uint64, error) {
+func (c *corpus) PairNumbers(dst []uint64, id uint64) ([]uint64, error) {
 	return c.pairs.Numbers(dst, c.seen[id].terms), nil
 }

@@ -1,0 +1,87 @@
+package intake
+
+import (
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/lexsem/lexsem/internal/fault"
+	"github.com/lexsem/lexsem/internal/metadata"
+	"github.com/lexsem/lexsem/store"
+)
+
+// Why a document is not new.
+var (
+	ErrTwice  = fmt.Errorf("%w: it stands twice in this call; give each its own id or use Upsert", fault.ErrExists)
+	ErrStored = fmt.Errorf("%w; use Upsert to replace it", fault.ErrExists)
+)
+
+// Document has the fields of engine.Document, which says what they are.
+type Document struct {
+	ID, Title, Text string
+	Metadata        map[string]any
+	Vector          []float32
+	Media           string
+	Data            []byte
+	Breaks          []int
+}
+
+// Document checks a document, and returns its metadata and the vector that it brings, if
+// any, as they are kept. image says that Data are an image, which needs no text; its file is
+// not checked.
+func (s Space) Document(d Document, image bool) (raw []byte, vector []float32, err error) {
+	if err := CheckID(d.ID); err != nil {
+		return nil, nil, err
+	}
+	if err := checkBreaks(d.Text, d.Breaks); err != nil {
+		return nil, nil, err
+	}
+	if raw, err = encodeMetadata(d.Metadata); err != nil {
+		return nil, nil, err
+	}
+	switch {
+	case d.Vector != nil:
+		vector, err = s.Metric.Vector(d.Vector, s.Dim)
+	case Blank(d.Title) && Blank(d.Text) && !image:
+		err = fmt.Errorf("%w: no text; give a title, a text or a vector", fault.ErrInvalid)
+	case s.VectorsOnly:
+		err = fmt.Errorf("%w: no vector, and this database has no encoder; give Vector with %d numbers", fault.ErrInvalid, s.Dim)
+	case s.Encoder == nil:
+		err = fault.ErrNoEncoder
+	}
+	return raw, vector, err
+}
+
+// CheckID says why no document can have an id, or nil.
+func CheckID(id string) error {
+	if id == "" || len(id) > store.MaxIDBytes {
+		return fmt.Errorf("%w: an id has 1 to %d bytes, this one %d", fault.ErrInvalid, store.MaxIDBytes, len(id))
+	}
+	return nil
+}
+
+// checkBreaks says why a text cannot be cut at breaks, or nil.
+func checkBreaks(text string, breaks []int) error {
+	for i, b := range breaks {
+		switch {
+		case b < 0 || b > len(text):
+			return fmt.Errorf("%w: break %d is byte %d of a text of %d; use offsets in the text", fault.ErrInvalid, i, b, len(text))
+		case b < len(text) && !utf8.RuneStart(text[b]):
+			return fmt.Errorf("%w: break %d, byte %d of the text, stands inside a character; use the offset of its first byte", fault.ErrInvalid, i, b)
+		case i > 0 && b < breaks[i-1]:
+			return fmt.Errorf("%w: break %d, byte %d of the text, lies before the one before it; sort them", fault.ErrInvalid, i, b)
+		}
+	}
+	return nil
+}
+
+// Blank says that a text holds nothing but white space.
+func Blank(s string) bool { return strings.TrimSpace(s) == "" }
+
+// encodeMetadata is what is stored of metadata: nothing where there are none.
+func encodeMetadata(m map[string]any) ([]byte, error) {
+	if len(m) == 0 {
+		return nil, nil
+	}
+	return metadata.Encode(m)
+}

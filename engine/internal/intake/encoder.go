@@ -1,0 +1,119 @@
+package intake
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/internal/metric"
+	"github.com/lexsem/lexsem/store"
+)
+
+// Checked holds an encoder to what the store and the index cannot do without: a
+// vector without a direction would be stored and could never be indexed.
+type Checked struct {
+	encoder.Encoder
+	Metric metric.Metric // of the database that its vectors are for
+}
+
+// Encode implements encoder.Encoder. A call whose context ends is left behind: its batch ends by itself, and nobody
+// waits for it.
+func (c Checked) Encode(ctx context.Context, role encoder.Role, in []encoder.Input, need encoder.Need) ([]encoder.Output, error) {
+	type answer struct {
+		out []encoder.Output
+		err error
+	}
+	answers := make(chan answer, 1)
+	go func() {
+		out, err := c.Encoder.Encode(ctx, role, in, need)
+		answers <- answer{out, err}
+	}()
+	var out []encoder.Output
+	var err error
+	select {
+	case a := <-answers:
+		out, err = a.out, a.err
+	case <-ctx.Done():
+		err = ctx.Err()
+	}
+	if err != nil {
+		return nil, err
+	}
+	if len(out) != len(in) {
+		return nil, fmt.Errorf("%w: %d outputs for %d inputs", encoder.ErrContract, len(out), len(in))
+	}
+	dim, vocab := c.Dim(), c.VocabSize()
+	for i, o := range out {
+		if need&encoder.NeedDense != 0 {
+			if err = encoder.CheckDense(o.Dense, dim); err == nil && c.Metric.Check(o.Dense) != nil {
+				err = fmt.Errorf("%w: %w", encoder.ErrContract, c.Metric.Check(o.Dense))
+			}
+		}
+		for _, id := range o.Tokens.IDs {
+			if id < 0 || int(id) >= vocab {
+				err = fmt.Errorf("%w: token %d of a vocabulary of %d", encoder.ErrContract, id, vocab)
+			}
+		}
+		if err != nil {
+			return nil, &encoder.TextError{Text: i, Err: err}
+		}
+	}
+	return out, nil
+}
+
+// Token is the vocabulary's entry of a token, "" where the encoder, which may be a Checked,
+// does not tell.
+func Token(enc encoder.Encoder, id int32) string {
+	c, _ := enc.(Checked)
+	if t, ok := c.Encoder.(interface{ Token(int32) string }); ok {
+		return t.Token(id)
+	}
+	return ""
+}
+
+// Lent is an encoder that belongs to another: whoever is given it cannot close it.
+type Lent struct{ encoder.Encoder }
+
+// Close does nothing.
+func (Lent) Close() error { return nil }
+
+// CheckEncoder refuses an encoder that a database could not be made for: what
+// is stored of it must tell it from others when the database is opened again.
+func CheckEncoder(enc encoder.Encoder) error {
+	f := enc.Fingerprint()
+	switch {
+	case f.Model == "":
+		return fmt.Errorf("%w: its fingerprint has no model name", encoder.ErrContract)
+	case f.Dim != enc.Dim() || f.Dim < 1 || f.Dim > store.MaxDim:
+		return fmt.Errorf("%w: %s has the dimension %d, and %d in its fingerprint; use one of 1 to %d", encoder.ErrContract, f.Model, enc.Dim(), f.Dim, store.MaxDim)
+	case f.VocabSize != enc.VocabSize() || f.VocabSize < 0:
+		return fmt.Errorf("%w: %s has %d token ids, and %d in its fingerprint", encoder.ErrContract, f.Model, enc.VocabSize(), f.VocabSize)
+	}
+	for i, p := range f.Probe {
+		if !f.Probed() {
+			break
+		}
+		if err := encoder.CheckDense(p, f.Dim); err != nil {
+			return fmt.Errorf("probe vector %d in the fingerprint of %s: %w; give all %d, or none", i, f.Model, err, len(f.Probe))
+		}
+	}
+	return nil
+}
+
+// maxVocab is the greatest vocabulary of an encoder, many times that of any there is:
+// tables of all tokens are kept, so a manifest must not ask for endless ones.
+const maxVocab = 1 << 24
+
+// CheckShape says why an encoder's fingerprint cannot be that of a database of vectors
+// of length dim, or nil.
+func CheckShape(fp encoder.Fingerprint, dim int) error {
+	switch {
+	case fp.Dim < 1 || fp.Dim > store.MaxDim:
+		return fmt.Errorf("an encoder of %d dimensions, where 1 to %d are possible", fp.Dim, store.MaxDim)
+	case fp.Dim != dim:
+		return fmt.Errorf("an encoder of %d dimensions and vectors of %d", fp.Dim, dim)
+	case fp.VocabSize < 0 || fp.VocabSize > maxVocab:
+		return fmt.Errorf("an encoder of %d tokens, where up to %d are possible", fp.VocabSize, maxVocab)
+	}
+	return nil
+}

@@ -1,0 +1,75 @@
+package search
+
+import (
+	"strings"
+	"time"
+)
+
+// Hit has the fields of engine.Hit, which says what they are.
+type Hit struct {
+	ID                                                            string
+	Rank                                                          int
+	Score                                                         float32
+	Rerank                                                        float64
+	Reranked                                                      bool
+	Cosine, Modulated, BM25, Coverage, Presence, Pair, TokenScore float32
+	Title, Media, Text                                            string
+	Chunk, Chunks, Start, End                                     int
+	Lines, Span, SpanLines                                        [2]int
+	Metadata                                                      map[string]any
+	Duplicates                                                    []string
+}
+
+// Passage is what a hit shows of a document.
+type Passage struct {
+	ID, Title, Media string
+	Text             string // of the chunk
+	Metadata         map[string]any
+	Chunk, Chunks    int
+	Start            int // of Text in the document's
+	Line             int // first one of the document's text, from 1, that Text covers
+}
+
+// Hit is what was found as it is shown, without a rank and with its duplicates to be named.
+// cosine is that of the unmodulated query, 0 where there is none.
+func (f Found) Hit(p Passage, cosine float32) Hit {
+	return Hit{
+		ID: p.ID, Score: float32(f.Score), Cosine: cosine, Modulated: float32(f.Dense),
+		BM25: float32(f.BM25), Coverage: float32(f.Coverage), Presence: float32(f.Presence), Pair: float32(f.Pair), TokenScore: float32(f.Tokens),
+		Title: p.Title, Media: p.Media, Text: p.Text, Metadata: p.Metadata,
+		Chunk: p.Chunk, Chunks: p.Chunks, Start: p.Start, End: p.Start + len(p.Text),
+		Lines: [2]int{p.Line, p.Line + strings.Count(p.Text[:max(0, len(p.Text)-1)], "\n")},
+	}
+}
+
+// Timer collects the steps of a trace.
+type Timer struct {
+	Steps []Step
+	last  time.Time
+}
+
+// Step has the fields of engine.Step, which says what they are.
+type Step struct {
+	Name string
+	Took time.Duration
+}
+
+// NewTimer begins the first step.
+func NewTimer() *Timer { return &Timer{last: time.Now(), Steps: make([]Step, 0, 8)} }
+
+// Resume begins a step now, whatever went before.
+func (t *Timer) Resume() { t.last = time.Now() }
+
+// Done ends a step, and begins the next.
+func (t *Timer) Done(name string) {
+	now := time.Now()
+	took := now.Sub(t.last)
+	t.last = now
+	for i := range t.Steps { // a step that was taken before, when the search looks deeper
+		if t.Steps[i].Name == name {
+			t.Steps[i].Took += took
+			return
+		}
+	}
+	t.Steps = append(t.Steps, Step{name, took})
+}

@@ -1,0 +1,100 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"iter"
+
+	"github.com/lexsem/lexsem/engine/internal/intake"
+	"github.com/lexsem/lexsem/internal/snapshot"
+	"github.com/lexsem/lexsem/store"
+)
+
+// Record is a document as it is stored, with the vectors and the tokens of all its chunks.
+type Record struct {
+	// Ordinal is that of the document's present version: one that is stored later has a
+	// higher one.
+	Ordinal uint64
+	store.Document
+}
+
+// Records yields the stored documents of one commit, as All does, whose ordinals are higher
+// than after, ascending. It serves whoever takes them to another engine, where nothing is to be
+// encoded again. Token states are left out, and so are tokens that are terms of this database's own
+// vocabulary.
+func (e *Engine) Records(ctx context.Context, after uint64) iter.Seq2[Record, error] {
+	return func(yield func(Record, error) bool) {
+		l, err := e.list(ctx, Filter{})
+		if err != nil {
+			yield(Record{}, err)
+			return
+		}
+		defer l.view.Close()
+		l.met = func(ord uint64) bool { return ord > after }
+		var at uint64
+		for d, err := range l.records(ctx, func(ord uint64) (*store.Document, error) { at = ord; return l.view.Get(ord) }) {
+			var r Record
+			if err == nil {
+				if e.terms != nil {
+					dropTokens(d)
+				}
+				for i := range d.Rows {
+					d.Rows[i].Codes = nil
+				}
+				r = Record{Ordinal: at, Document: *d}
+			}
+			if !yield(r, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// PutRecords stores documents with the vectors and tokens that they bring in one commit, in
+// place of what their ids have; nothing is encoded. Tokens are left out where they are terms of this
+// database's own vocabulary, which it makes of the texts. A document that cannot be
+// stored is an ErrInvalid, in a *DocumentError.
+func (e *Engine) PutRecords(ctx context.Context, docs []store.Document) (_ AddResult, err error) {
+	ctx, done, err := e.write(ctx)
+	if err != nil {
+		return AddResult{}, err
+	}
+	defer done(&err)
+	defer snapshot.Guard(&err)()
+	records := make([]record, len(docs))
+	for i, d := range docs {
+		if e.fp.VocabSize == 0 {
+			d.Rows = append([]store.Row(nil), d.Rows...) // the caller's stay as they are
+			dropTokens(&d)
+		}
+		if err := e.checkRecord(&d); err != nil {
+			return AddResult{}, &DocumentError{Position: i, ID: d.ID, Err: err}
+		}
+		records[i] = record{Document: d}
+	}
+	return e.stage(ctx, records, true)
+}
+
+// checkRecord says why a document that brings its rows cannot be stored, or nil.
+func (e *Engine) checkRecord(d *store.Document) error {
+	if err := intake.CheckID(d.ID); err != nil {
+		return err
+	}
+	if len(d.Rows) == 0 || len(d.Rows) > store.MaxRows {
+		return fmt.Errorf("%w: %d chunks; a document has 1 to %d", ErrInvalid, len(d.Rows), store.MaxRows)
+	}
+	for i, r := range d.Rows {
+		switch {
+		case r.Start < 0 || r.End < r.Start || r.End > len(d.Text):
+			return fmt.Errorf("%w: chunk %d has the bytes %d to %d of a text of %d", ErrInvalid, i, r.Start, r.End, len(d.Text))
+		case len(r.Vector) != e.fp.Dim:
+			return fmt.Errorf("%w: vector %d of %d dimensions in a database of %d", ErrInvalid, i, len(r.Vector), e.fp.Dim)
+		case r.Codes != nil:
+			return fmt.Errorf("%w: chunk %d brings token states; leave them out", ErrInvalid, i)
+		}
+	}
+	if err := acceptRows(d, e.metric, e.fp.VocabSize); err != nil {
+		return fmt.Errorf("%w: %v", ErrInvalid, err)
+	}
+	return nil
+}

@@ -1,0 +1,320 @@
+// Package remote is the query side of a database whose documents another engine keeps, such
+// as Elasticsearch, Weaviate or PostgreSQL.
+//
+// A Backend is that engine; packages elastic, weaviate and pgvector have some, and package
+// backendtest tests one. Over makes a Database of it, which is an engine.Database.
+// Database.MakeBridge reads all passages once and writes the file that queries are modulated by.
+// MigrateTo and MigrateFrom copy documents between a Backend and an embedded database.
+package remote
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/engine"
+	"github.com/lexsem/lexsem/engine/internal/calls"
+	"github.com/lexsem/lexsem/engine/internal/chunk"
+	"github.com/lexsem/lexsem/engine/internal/intake"
+	"github.com/lexsem/lexsem/engine/internal/search"
+	"github.com/lexsem/lexsem/internal/metric"
+	"github.com/lexsem/lexsem/internal/text"
+	"github.com/lexsem/lexsem/modulate"
+)
+
+// Database is an engine.Database whose documents another engine keeps: the query side alone. It
+// encodes and modulates queries, has a Backend name candidates, and computes their
+// scores, fuses and explains them as an engine.Engine does. It has no state on disk, so any number of
+// processes may stand in front of one Backend. All methods are safe for concurrent use.
+//
+// What differs from an engine.Engine:
+//   - a search sees each of its candidates as it is when the Backend is asked for it, not one
+//     commit: one that is written meanwhile may be found by its old vector, one that is deleted is left out;
+//   - Add, Upsert, Patch and Delete are no transactions (Backend.Put): on an error some of
+//     the documents may be stored. Two writers of one document must not run at once;
+//   - hits of equal score stand in an order that does not depend on when they were stored;
+//   - RLR goes by a bridge file (Options.Bridge), and Trace.Stale tells how many
+//     passages were written or deleted since that was made. Without one queries are not modulated. Fits are of a sample
+//     of the passages (BridgeOptions.Sample), and passages with one value of a field may have a bridge of their own (BridgeOptions.By). There are
+//     no bridges of cells (rlr-local) and no token states;
+//   - what looks after files (Compact, Verify, Backup, Export, Import, Fit, KeepTokenStates) is engine.ErrElsewhere.
+type Database struct {
+	b        Backend
+	o        Options
+	enc      encoder.Encoder // checked; nil without one
+	info     Info
+	metric   metric.Metric
+	chunks   chunk.Splitter
+	analyzer *text.Analyzer
+	bridge   atomic.Pointer[bridges] // what there is to modulate by
+	counted  counted
+	calls    *calls.Calls
+}
+
+var _ engine.Database = (*Database)(nil)
+
+// Options shape Over. The zero value is a good default.
+type Options struct {
+	// Create makes the index where there is none. Language is then that of the texts
+	// (engine.Options.Language), and Dim the length of the vectors where there is no encoder.
+	Create   bool
+	Language string
+	Dim      int
+	// ReadOnly refuses everything that writes.
+	ReadOnly bool
+	// ChunkTokens and ChunkOverlap are as in engine.Options.
+	ChunkTokens, ChunkOverlap int
+	// Bridge is a file that MakeBridge has written; "" means none. It is read again when it
+	// changes, within some seconds.
+	Bridge string
+	// Alpha and Lambda are as in engine.Options.
+	Alpha, Lambda float64
+	// Fresh is how old the counts of documents and terms may be that scores are computed
+	// with; 0 means a second, below 0 they are asked for by every search. A write of this Database makes them
+	// anew.
+	Fresh time.Duration
+	// Logger hears of bridge files that cannot be read; nil means none.
+	Logger *slog.Logger
+}
+
+// Over opens the query side of a Backend. enc must be the encoder that its vectors come
+// from (else *encoder.MismatchError); nil serves vectors and words alone. Errors:
+// ErrNoDatabase where nothing was created and o.Create is not set; ErrInvalid; of a bridge file ErrCorrupt,
+// *encoder.MismatchError and fs.ErrNotExist. Close of the Database closes b, and not enc, which is one of texts.
+func Over(ctx context.Context, b Backend, enc encoder.Encoder, o Options) (*Database, error) {
+	r := &Database{b: b, o: o, metric: metric.Metric("cosine"), calls: calls.New()}
+	if enc != nil {
+		if err := intake.CheckEncoder(enc); err != nil {
+			return nil, err
+		}
+		if err := textsAlone(enc.Fingerprint()); err != nil {
+			return nil, err
+		}
+		r.enc = intake.Checked{Encoder: enc, Metric: r.metric}
+	}
+	if err := (engine.Options{ChunkTokens: o.ChunkTokens, ChunkOverlap: o.ChunkOverlap, Alpha: o.Alpha, Lambda: o.Lambda, Language: o.Language, Dim: o.Dim}).Validate(); err != nil {
+		return nil, err
+	}
+	if err := r.start(ctx); err != nil {
+		return nil, err
+	}
+	r.chunks = chunk.New(r.enc, o.ChunkTokens, o.ChunkOverlap)
+	if err := r.startBridge(ctx); err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+// start reads, or makes, what the index was made for, and compares.
+func (r *Database) start(ctx context.Context) (err error) {
+	r.info, err = r.b.Info(ctx)
+	if errors.Is(err, engine.ErrNoDatabase) && r.o.Create {
+		err = r.create(ctx)
+	}
+	if err != nil {
+		return err
+	}
+	if r.analyzer, err = text.For(r.info.Language); err != nil {
+		return fmt.Errorf("%s: %w", r.b.Name(), err)
+	}
+	if got := r.analyzer.Digest(); got != r.info.Analysis {
+		return fmt.Errorf("%w: the words of %s were analysed by another version of the program (%s here, %s there); write the documents anew, or use that version",
+			engine.ErrInvalid, r.b.Name(), got, r.info.Analysis)
+	}
+	if r.o.Language != "" && r.o.Language != r.analyzer.Options().Language {
+		return fmt.Errorf("%w: %s holds texts in language %q, not %q; leave the language out", engine.ErrInvalid, r.b.Name(), r.analyzer.Options().Language, r.o.Language)
+	}
+	if r.enc != nil {
+		return encoder.Check(r.b.Name(), r.info.Encoder, r.enc.Fingerprint())
+	}
+	return nil
+}
+
+func (r *Database) create(ctx context.Context) error {
+	fp := encoder.Fingerprint{Dim: r.o.Dim}
+	if r.enc != nil {
+		fp = r.enc.Fingerprint()
+	}
+	if err := intake.CheckShape(fp, fp.Dim); err != nil {
+		return fmt.Errorf("%w: %v; give an encoder, or Dim", engine.ErrInvalid, err)
+	}
+	info, err := infoOf(fp, r.o.Language)
+	if err != nil {
+		return err
+	}
+	if err := r.b.Create(ctx, info); err != nil && !errors.Is(err, engine.ErrExists) { // another was first
+		return err
+	}
+	r.info, err = r.b.Info(ctx)
+	return err
+}
+
+// infoOf is what an index for the vectors of an encoder is made for.
+func infoOf(fp encoder.Fingerprint, language string) (Info, error) {
+	a, err := text.For(language)
+	if err != nil {
+		return Info{}, err
+	}
+	return Info{Dim: fp.Dim, Encoder: fp, Language: a.Options().Language, Analysis: a.Digest()}, nil
+}
+
+// write is Calls.Begin for calls that write.
+func (r *Database) write(ctx context.Context) (context.Context, func(*error), error) {
+	ctx, done, err := r.calls.Begin(ctx)
+	if err == nil && r.o.ReadOnly {
+		err = engine.ErrReadOnly
+		done(&err)
+	}
+	return ctx, done, err
+}
+
+// Close ends running calls with ErrClosed, and closes the Backend. A second one does
+// nothing.
+func (r *Database) Close() error {
+	if !r.calls.End() {
+		return nil
+	}
+	r.calls.Wait()
+	return r.b.Close()
+}
+
+// counted is how much the Backend held lately.
+type counted struct {
+	mu     sync.Mutex
+	status Status
+	at     time.Time // zero for never
+	epoch  int       // of own writes
+}
+
+const defaultFresh = time.Second
+
+// status is how much the Backend holds, as old as Options.Fresh allows.
+func (r *Database) status(ctx context.Context) (Status, error) {
+	fresh := r.o.Fresh
+	if fresh == 0 {
+		fresh = defaultFresh
+	}
+	c := &r.counted
+	c.mu.Lock()
+	status, at, epoch := c.status, c.at, c.epoch
+	c.mu.Unlock()
+	if !at.IsZero() && time.Since(at) < fresh {
+		return status, nil
+	}
+	asked := time.Now()
+	status, err := r.b.Status(ctx)
+	if err != nil {
+		return status, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.epoch == epoch {
+		c.status, c.at = status, asked
+	}
+	return status, nil
+}
+
+// wrote makes the next search ask for counts.
+func (r *Database) wrote() {
+	r.counted.mu.Lock()
+	defer r.counted.mu.Unlock()
+	r.counted.at = time.Time{}
+	r.counted.epoch++
+}
+
+// Default implements Database: "rlr" with a bridge, else "none".
+func (r *Database) Default() string { return search.Default(r.bridge.Load().whole, engine.ModeHybrid) }
+
+// space is what the vectors of the database are.
+func (r *Database) space() intake.Space {
+	return intake.Space{Dim: r.info.Dim, Metric: r.metric, Encoder: r.enc}
+}
+
+// rlr are the options of RLR.
+func (r *Database) rlr() modulate.RLROptions {
+	return modulate.RLROptions{Alpha: r.o.Alpha, Lambda: r.o.Lambda}
+}
+
+// Stats implements Database. Seq is Status.Writes, Dir the Backend's name.
+func (r *Database) Stats(ctx context.Context) (_ engine.Stats, err error) {
+	ctx, done, err := r.calls.Begin(ctx)
+	if err != nil {
+		return engine.Stats{}, err
+	}
+	defer done(&err)
+	s, err := r.b.Status(ctx)
+	if err != nil {
+		return engine.Stats{}, err
+	}
+	st := engine.Stats{
+		Dir: r.b.Name(), Documents: s.Documents, Chunks: s.Passages, Seq: s.Writes, Dim: r.info.Dim,
+		Index: r.b.Name(), Metric: r.metric.String(), Encoder: r.info.Encoder, Language: r.info.Language, Default: r.Default(),
+	}
+	st.TokenStates.Mode = engine.TokenStatesOff
+	st.Maintenance.Stale = r.bridge.Load().stale(s)
+	return st, nil
+}
+
+// Flush implements Database: what was written is there when the call that wrote it
+// returns, so there is nothing to wait for.
+func (r *Database) Flush(ctx context.Context) error { return r.idle(ctx) }
+
+func (r *Database) idle(ctx context.Context) (err error) {
+	ctx, done, err := r.calls.Begin(ctx)
+	if err != nil {
+		return err
+	}
+	defer done(&err)
+	return ctx.Err()
+}
+
+// elsewhere is the error of what only the keeper of the documents can do.
+func (r *Database) elsewhere(what, remedy string) error {
+	return fmt.Errorf("%s: %w (%s); %s", what, engine.ErrElsewhere, r.b.Name(), remedy)
+}
+
+// Fit is ErrElsewhere, as the other calls below are.
+func (r *Database) Fit(context.Context, engine.FitOptions) (engine.FitReport, error) {
+	return engine.FitReport{}, r.elsewhere("fit", "a bridge file of the closed form takes its place")
+}
+
+// Verify implements Database.
+func (r *Database) Verify(context.Context, func(engine.Progress)) (engine.VerifyReport, error) {
+	return engine.VerifyReport{}, r.elsewhere("verify", "use that engine's own checks")
+}
+
+// Compact implements Database.
+func (r *Database) Compact(context.Context) error {
+	return r.elsewhere("compact", "it looks after its files itself")
+}
+
+// KeepTokenStates implements Database.
+func (r *Database) KeepTokenStates(context.Context) (engine.TokenReport, error) {
+	return engine.TokenReport{}, r.elsewhere("token states", "they need an embedded database")
+}
+
+// Export implements Database.
+func (r *Database) Export(context.Context, io.Writer, engine.ExportOptions) (int, error) {
+	return 0, r.elsewhere("export", "migrate to an embedded database and export that")
+}
+
+// Import implements Database.
+func (r *Database) Import(context.Context, *engine.Exported) (engine.ImportReport, error) {
+	return engine.ImportReport{}, r.elsewhere("import", "import into an embedded database and migrate that")
+}
+
+// Backup implements Database.
+func (r *Database) Backup(context.Context, string) (engine.BackupReport, error) {
+	return engine.BackupReport{}, r.elsewhere("backup", "use that engine's snapshots, or migrate to an embedded database")
+}
+
+// BackupTo implements Database.
+func (r *Database) BackupTo(context.Context, io.Writer) (engine.BackupReport, error) {
+	return engine.BackupReport{}, r.elsewhere("backup", "use that engine's snapshots, or migrate to an embedded database")
+}
