@@ -7,7 +7,8 @@ import (
 )
 
 // Database is what an open database answers, whether this process has it open (an
-// Engine) or another one has, which is asked for it. The methods are those of Engine and promise the
+// Engine), another one has, which is asked for it, or another engine keeps the documents
+// (package remote). The methods are those of Engine and promise the
 // same: they are safe for concurrent use, obey their contexts, and their errors
 // are the sentinels and types of this package.
 type Database interface {
