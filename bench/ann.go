@@ -15,44 +15,48 @@ import (
 // annK is the number of neighbours asked for and judged.
 const annK = 10
 
-// ANNOptions say what RunANN measures.
+// ANNOptions are the options of RunANN.
 type ANNOptions struct {
-	// Base and Queries are .fbin files of one dimension. With an empty Base
-	// both are made by TextLike from N, Dim and Seed.
+	// Base and Queries are .fbin files of the same dimension. If Base is empty, TextLike makes both
+	// from N, Dim and Seed.
 	Base, Queries string
-	// Truth is an .ibin file with at least 10 neighbours a query by cosine.
-	// Empty, or with Delete, the truth is computed by exact search.
+	// Truth is an .ibin file with at least 10 nearest neighbours by cosine for each query. If it is
+	// empty, or if Delete is set, the truth is computed by exact search.
 	Truth string
-	// N, Dim and NumQueries shape made vectors; 0 means 20,000, 384 and 1,000.
+	// N, Dim and NumQueries are the numbers of base vectors, dimensions and queries of made vectors. 0
+	// means 20,000, 384 and 1,000.
 	N, Dim, NumQueries int
-	// Seed of made vectors and of what is deleted; 0 means 1.
+	// Seed makes the vectors and chooses those to delete. 0 means 1.
 	Seed uint64
 	// Index is one of ANNIndexes; "" means "hnsw".
 	Index string
-	// M and EfConstruction shape a graph; 0 means 16 and 200, or what a kind of package index has by itself.
+	// M and EfConstruction are the parameters of a graph. 0 means the default of index.Options for one
+	// of index.Kinds, and M = 16 for a baseline, which has no EfConstruction.
 	M, EfConstruction int
-	// Ef are the candidate pools to measure; nil means 16, 32, 64, 128. An
-	// exact index is measured once.
+	// Ef lists the candidate pool sizes to measure. nil means 16, 32, 64, 128. An exact index is
+	// measured once.
 	Ef []int
-	// Threads build and search at once; 0 means 1.
+	// Threads is the number of goroutines that build and search. 0 means 1.
 	Threads int
-	// Delete is the share of the vectors, in [0, 1), that is deleted after the
-	// build and before the measurement.
+	// Delete is the share of vectors, in [0, 1), that is deleted after the build and before the
+	// measurement.
 	Delete float64
-	// Dir, if not "", is a folder for the index, which then lies in a file that is mapped, so that it may
-	// have more vectors than memory holds. It goes with made vectors, which are others than
-	// those without a Dir, with index.Kinds, and without Delete. A folder in it takes twice the index at most and is removed at
-	// the end. A run that was ended leaves what it saved, and one with the same options goes on with that.
-	// Step is after how many vectors the index is saved; 0 means 2,500,000.
+	// Dir, if not empty, is a folder for a memory-mapped index file, so that the index may be larger
+	// than memory. It requires made vectors and one of index.Kinds, and excludes Delete. The made
+	// vectors differ from those without Dir. A subfolder needs at most twice the size of the index and
+	// is removed at the end. An interrupted run leaves its saved index; a run with the same options
+	// resumes from it.
+	//
+	// Step is the number of added vectors after which the index is saved. 0 means 2,500,000.
 	Dir  string
 	Step int
-	// Progress, if not nil, is called from one goroutine at a time.
+	// Progress, if not nil, is called by one goroutine at a time.
 	Progress func(Progress)
 
 	timed time.Duration // as annMeasure has it; 0 means 500 ms, and tests take less
 }
 
-// ANNReport is the outcome of RunANN; its JSON form is a contract.
+// ANNReport is the result of RunANN. Its JSON form is stable.
 type ANNReport struct {
 	N       int    `json:"n"`
 	Dim     int    `json:"dim"`
@@ -60,45 +64,46 @@ type ANNReport struct {
 	Deleted int    `json:"deleted"`
 	Queries int    `json:"queries"`
 	Threads int    `json:"threads"`
-	// BuildSeconds is wall time, BuildCPUSeconds processor time of all threads.
+	// BuildSeconds is wall time. BuildCPUSeconds is processor time of all threads.
 	BuildSeconds    float64 `json:"build_seconds"`
 	BuildCPUSeconds float64 `json:"build_cpu_seconds"`
-	// BuildPanics and DeletePanics count calls that panicked.
+	// BuildPanics and DeletePanics count the calls that panicked.
 	BuildPanics  int `json:"build_panics"`
 	DeletePanics int `json:"delete_panics"`
-	// BytesPerVector is the heap that the filled index holds, vectors
-	// included, divided by the vectors; with a Dir those of its file.
+	// BytesPerVector is the heap of the filled index, including vectors, divided by the number of
+	// vectors. With ANNOptions.Dir it is the file size divided by that number.
 	BytesPerVector float64    `json:"bytes_per_vector"`
 	Points         []ANNPoint `json:"points"`
-	// With a Dir: the time of all saving, of mapping the whole index, and the
-	// memory in MiB after searching, in all and without what files hold (nil but on Linux).
+	// The following fields are set only with ANNOptions.Dir. SaveSeconds is the time of all saves,
+	// OpenSeconds the time to map the whole index. Resident and Anonymous are the memory after
+	// searching in MiB: all of it, and the part outside files. Both are nil except on Linux.
 	SaveSeconds float64  `json:"save_seconds,omitempty"`
 	OpenSeconds float64  `json:"open_seconds,omitempty"`
 	Resident    *float64 `json:"rss_mb,omitempty"`
 	Anonymous   *float64 `json:"anonymous_mb,omitempty"`
 }
 
-// ANNPoint is an index at one candidate pool.
+// ANNPoint is the measurement of an index at one candidate pool size.
 type ANNPoint struct {
 	Ef int `json:"ef"`
-	// Recall is the share of the 10 nearest that was found: answers, each
-	// counted once, that are as near as the 10th true neighbour. A query that
-	// failed counts 0, a deleted vector counts as not found.
+	// Recall is the share of the 10 nearest neighbours that was found, in [0, 1]. A hit counts once if
+	// it is as near as the 10th true neighbour. A failed query counts 0. A deleted vector counts as
+	// not found.
 	Recall float64 `json:"recall@10"`
-	QPS    float64 `json:"qps"`    // queries a second of wall time, all threads together
-	P50    float64 `json:"p50_us"` // microseconds of one query, median
+	QPS    float64 `json:"qps"`    // queries per second of wall time, all threads together
+	P50    float64 `json:"p50_us"` // median time of one query in microseconds
 	P99    float64 `json:"p99_us"`
-	// CPU is the processor time of one query in microseconds: unlike QPS it
-	// means the same on a machine that is shared.
+	// CPU is the processor time of one query in microseconds. Unlike QPS, it is comparable on a shared
+	// machine.
 	CPU    float64 `json:"cpu_us"`
 	Allocs float64 `json:"allocs_per_query"`
-	Panics int     `json:"panics"` // queries that panicked, of ANNReport.Queries
-	Ghosts int     `json:"ghosts"` // deleted vectors among the answers
+	Panics int     `json:"panics"` // number of the ANNReport.Queries queries that panicked
+	Ghosts int     `json:"ghosts"` // number of deleted vectors among the hits
 }
 
-// RunANN builds an index over vectors, by cosine, and measures how much of the
-// exact answer it finds and how fast. It is deterministic but for times, and
-// for indexes whose parallel build is not.
+// RunANN builds an index over vectors by cosine, and measures its recall against exact search and its
+// speed. The result is deterministic, except for times and for indexes whose parallel build is not
+// deterministic.
 func RunANN(ctx context.Context, o ANNOptions) (*ANNReport, error) {
 	o, kind, err := o.withDefaults()
 	if err != nil {

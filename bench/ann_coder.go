@@ -13,9 +13,9 @@ import (
 	"github.com/lexsem/lexsem/index"
 )
 
-// Coder is github.com/coder/hnsw as a baseline. It panics on its own after
-// deletes; panics are caught and counted here, so that the benchmark can say
-// how often. Its answers come unsorted and without distances, which is mended.
+// Coder is github.com/coder/hnsw as a baseline. The library panics after deletes. The wrapper catches
+// and counts the panics. It also sorts the hits and computes their distances, which the library does
+// not return.
 var Coder = registerBaseline("coder", annKind{
 	make: func(dim int, o ANNOptions) (index.Index, error) {
 		g := hnsw.NewGraph[uint64]()
@@ -47,8 +47,7 @@ func caught(f func()) (err error) {
 // setEf sets the candidate pool of later searches.
 func (c *coderIndex) setEf(ef int) { c.g.EfSearch = ef }
 
-// Add adds each vector by a call of its own; the library keeps the slice it is
-// given, so each gets a copy.
+// Add adds each vector in a call of its own. Each vector is copied, since the library keeps the slice.
 func (c *coderIndex) Add(ids []uint64, vectors []float32) error {
 	if len(vectors) != len(ids)*c.dim {
 		return &index.DimensionError{Got: len(vectors), Want: len(ids) * c.dim}
@@ -80,7 +79,7 @@ func (c *coderIndex) tryDelete(id uint64) error {
 	})
 }
 
-// Delete counts what was deleted without a panic.
+// Delete returns the number of vectors that were deleted without a panic.
 func (c *coderIndex) Delete(ids []uint64) int {
 	before := c.len.Load()
 	for _, id := range ids {
@@ -89,7 +88,7 @@ func (c *coderIndex) Delete(ids []uint64) int {
 	return int(before - c.len.Load())
 }
 
-// Search asks the graph and sorts its answer. The error is a *panicError.
+// Search searches the graph and sorts the hits. Its error is a *panicError.
 func (c *coderIndex) Search(dst []index.Neighbor, q []float32, o index.SearchOptions) ([]index.Neighbor, error) {
 	base := len(dst)
 	err := caught(func() {
@@ -125,7 +124,7 @@ func (c *coderIndex) Scores(dst []float32, q []float32, ids []uint64) error {
 	return nil
 }
 
-// Len is the number of vectors added less those deleted.
+// Len is the number of added vectors minus the number of deleted ones.
 func (c *coderIndex) Len() int { return int(c.len.Load()) }
 
 // Dim is the length of the vectors.

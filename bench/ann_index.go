@@ -25,7 +25,7 @@ func registerBaseline(name string, k annKind) string {
 	return name
 }
 
-// ANNIndexes lists what RunANN can measure: index.Kinds and the baselines.
+// ANNIndexes lists the indexes that RunANN can measure: index.Kinds and the baselines.
 func ANNIndexes() []string {
 	names := index.Kinds()
 	for name := range annBaselines {

@@ -5,20 +5,19 @@ import (
 	"math/rand/v2"
 )
 
-// TextLike makes n base vectors and nq held-out queries that lie much as the
-// vectors of a text encoder do: unit length, clusters of Zipf-like sizes, all
-// leaning to one side. With n = 100,000 and dim = 384 the cosine of a query is
-// 0.83 to its nearest vector, 0.79 to the 10th, 0.61 to the 100th and
-// 0.08 ± 0.09 to a random one. Each vector is
+// TextLike makes n base vectors and nq held-out queries that are distributed like the vectors of a
+// text encoder: unit length, clusters of Zipf-like sizes, and a common mean. Each vector is
 //
 //	norm( mean + centre_c + subspace_c · z + 0.30 · e )
 //
-// with one mean for all, centres in a latent space of 96 dimensions that all
-// clusters share, a subspace of 30 dimensions with falling spectrum for each
-// of 500 clusters (fewer below 10,000 vectors), and isotropic noise e of unit
-// expected length; queries have noise 0.35. Vectors are the same for the same
-// arguments. Made vectors are easier than text: compare indexes by them, not
-// absolute figures. Cost O(n·dim).
+// The mean is common to all. The centres lie in a latent space of 96 dimensions that all clusters
+// share. Each of 500 clusters (fewer below 10,000 vectors) has a subspace of 30 dimensions with
+// falling spectrum. The noise e is isotropic, of unit expected length; queries have noise 0.35. With n
+// = 100,000 and dim = 384 the cosine of a query is 0.83 to its nearest vector, 0.79 to the 10th, 0.61
+// to the 100th and 0.08 ± 0.09 to a random one.
+//
+// Equal arguments give equal vectors. Made vectors are easier than text: use them to compare indexes,
+// not for absolute figures. Cost O(n·dim).
 func TextLike(n, nq, dim int, seed uint64) (base, queries *Vectors) {
 	m := newTextLike(n, dim, seed)
 	return m.draw(n, textLikeStored), m.draw(nq, textLikeAsked)

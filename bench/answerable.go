@@ -11,17 +11,15 @@ import (
 	"github.com/lexsem/lexsem/bench/stat"
 )
 
-// Answerable tells how well the scores of one system say whether a query has an
-// answer at all.
+// Answerable says how well the scores of one system tell whether a query has an answer.
 type Answerable struct {
 	System string `json:"system"`
-	// AUC is the chance that a query with a positive finds its first passage by a
-	// higher score than a query without one, equal scores counting half: the area
-	// under the ROC curve. 0.5 is luck. Scores that only compare within an answer,
-	// those of rrf and convex, give no meaning to it.
+	// AUC is the area under the ROC curve: the probability that the first passage of a query with a
+	// positive scores higher than that of a query without one. Equal scores count half. 0.5 is chance.
+	// The AUC of rrf and convex means nothing, since their scores compare only within one query.
 	AUC     float64 `json:"auc"`
-	With    int     `json:"with"`    // queries of the first task
-	Without int     `json:"without"` // queries without a positive
+	With    int     `json:"with"`    // number of queries of the first task
+	Without int     `json:"without"` // number of queries without a positive
 }
 
 // unansweredQueries reads queries-without-positives.jsonl of the corpus, where

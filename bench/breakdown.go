@@ -9,16 +9,15 @@ import (
 	"slices"
 )
 
-// Group is the score of every system on the queries of one type.
+// Group holds the scores of every system on the queries of one type.
 type Group struct {
 	Type    string       `json:"type"`
 	Queries int          `json:"queries"`
 	Systems []GroupScore `json:"systems"`
 }
 
-// GroupScore is one system in a group. Higher, Lower and Equal are the shares
-// of the group's queries on which it scores more than, less than and as much
-// as the base system.
+// GroupScore is the score of one system in a group. Higher, Lower and Equal are the shares of the
+// group's queries on which the system scores higher than, lower than or equal to the base system.
 type GroupScore struct {
 	System string  `json:"system"`
 	Mean   float64 `json:"mean"`
@@ -34,10 +33,9 @@ const singletonEntity = "singleton_entity"
 // entityTypes are the types that make singletonEntity.
 var entityTypes = []string{"singleton_object", "singleton_person", "singleton_place", "singleton_concept"}
 
-// ReadTypes reads query-types.jsonl of a CapRetrieval folder: lines with _id
-// and types. A query may have several types or none; one that names an object,
-// a person, a place or a concept has the type singleton_entity, too. Lines of
-// queries without a positive are read as well.
+// ReadTypes reads query-types.jsonl of a CapRetrieval folder: lines with _id and types. A query may
+// have several types or none. A type that names an object, a person, a place or a concept adds the
+// type singleton_entity. Lines of queries without a positive are included.
 func ReadTypes(dir string) (map[string][]string, error) {
 	name := filepath.Join(dir, "query-types.jsonl")
 	f, err := os.Open(name)
@@ -66,8 +64,8 @@ func ReadTypes(dir string) (map[string][]string, error) {
 	return out, err
 }
 
-// Breakdown averages one metric of the first task of r over the queries of
-// each type, the largest first, and holds each system against base.
+// Breakdown averages one metric of the first task of r over the queries of each type, the largest type
+// first, and compares each system with base.
 func Breakdown(r *Report, types map[string][]string, metric, base string) ([]Group, error) {
 	if len(r.Tasks) == 0 {
 		return nil, fmt.Errorf("%w: the report names no queries", ErrNoQueries)

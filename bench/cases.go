@@ -5,26 +5,26 @@ import (
 	"slices"
 )
 
-// Case is one query that a system answered otherwise than dense did.
+// Case is one query whose score differs between a system and dense.
 type Case struct {
 	Task   string `json:"task"`
 	System string `json:"system"`
-	ID     string `json:"id"`    // of the query
-	Query  string `json:"query"` // its text
-	// Delta is the difference in ndcg@10, below 0 where the system lost.
+	ID     string `json:"id"`    // id of the query
+	Query  string `json:"query"` // text of the query
+	// Delta is the difference in ndcg@10. It is negative if the system is worse than dense.
 	Delta float64 `json:"delta_ndcg@10"`
-	// Want is the passage with the highest grade, DenseFirst and SystemFirst
-	// what stood first; texts are cut.
+	// Want is the passage with the highest grade. DenseFirst and SystemFirst are the first hits of
+	// dense and of the system. Texts are truncated.
 	Want        CaseText `json:"want"`
 	DenseFirst  CaseText `json:"dense_first"`
 	SystemFirst CaseText `json:"system_first"`
-	// DenseRank and SystemRank are the ranks of the first positive from 1, 0
-	// where none was retrieved.
+	// DenseRank and SystemRank are the ranks of the first positive, from 1. 0 means that no positive
+	// was retrieved.
 	DenseRank  int `json:"dense_rank"`
 	SystemRank int `json:"system_rank"`
 }
 
-// CaseText is a passage as a case shows it.
+// CaseText is a passage with its truncated text.
 type CaseText struct {
 	ID   string `json:"id"`
 	Text string `json:"text"`
@@ -90,8 +90,8 @@ func (p *plan) cases(task *Task, row []Result, n int) []Case {
 	return out
 }
 
-// BestPassage is the passage with the highest grade above zero, the smallest
-// id of equals, or "".
+// BestPassage returns the passage with the highest positive grade, or "" if there is none. Ties go to
+// the smallest id.
 func BestPassage(judged map[string]int) string {
 	id, grade := "", 0
 	for p, g := range judged {

@@ -13,15 +13,15 @@ import (
 	"github.com/lexsem/lexsem/modulate/train"
 )
 
-// Constant is a number of a system that was chosen by measuring.
+// Constant is a tunable number of a system.
 type Constant struct {
-	Name string // "presence"
-	Doc  string // one line
-	// Shipped is the value that the program has; NaN where it follows the corpus.
+	Name string // for example "presence"
+	Doc  string // one-line description
+	// Shipped is the default of the program. NaN means that it depends on the corpus.
 	Shipped float64
-	// Try are the values that are tried where none are named.
+	// Try lists the values that are tried if none are named.
 	Try []float64
-	// Low and High bound the values.
+	// Low and High are the bounds of the values.
 	Low, High float64
 }
 
@@ -48,7 +48,7 @@ var constants = []Constant{
 // AllConstants lists every constant that can be tried.
 func AllConstants() []Constant { return slices.Clone(constants) }
 
-// ConstantNamed finds a constant; another name is ErrUnknownName.
+// ConstantNamed returns the constant called name. The error is ErrUnknownName.
 func ConstantNamed(name string) (Constant, error) {
 	var known []string
 	for _, c := range constants {
@@ -84,14 +84,14 @@ func reranks(name string) bool {
 	return false
 }
 
-// Trial is a constant and the values to try.
+// Trial is a constant with the values to try.
 type Trial struct {
 	Name   string    `json:"name"`
 	Values []float64 `json:"values"`
 }
 
-// ParseTrial reads "presence=0.2,0.3,0.4", or "presence" for the values that a
-// constant is tried with. Errors are ErrUnknownName, ErrOption and ErrDuplicateID.
+// ParseTrial reads "presence=0.2,0.3,0.4". A bare name, such as "presence", means the values of
+// Constant.Try. Errors: ErrUnknownName, ErrOption, ErrDuplicateID.
 func ParseTrial(s string) (Trial, error) {
 	name, values, listed := strings.Cut(s, "=")
 	c, err := ConstantNamed(strings.TrimSpace(name))
@@ -132,7 +132,7 @@ func (t Trial) check() error {
 	return nil
 }
 
-// Constants are values that systems take in place of those that are shipped.
+// Constants are values, by constant name, that systems use instead of the shipped ones.
 type Constants map[string]float64
 
 // with is c with one value changed; the shipped one is left out, so that a point has
@@ -160,7 +160,7 @@ func (c Constants) only(keep func(name string) bool) Constants {
 	return out
 }
 
-// String has the values in the order of their constants, "shipped" where there is none.
+// String lists the values in the order of AllConstants, or returns "shipped" if there are none.
 func (c Constants) String() string {
 	var out []string
 	for _, known := range constants {

@@ -18,39 +18,38 @@ type Passage struct {
 	Body  string
 }
 
-// Text is what is encoded: title and body joined by a space, as BEIR does.
+// Text is the text to encode: title and body joined by a space, as in BEIR.
 func (p Passage) Text() string {
 	return strings.TrimSpace(p.Title + " " + p.Body)
 }
 
-// Query is one text to search with.
+// Query is one query of a corpus.
 type Query struct {
 	ID   string
 	Text string
 }
 
-// Corpus is a judged corpus in memory: passages and queries in the order of
-// their files, and who judged what.
+// Corpus is a judged corpus in memory: passages and queries in the order of their files, and the
+// relevance judgements.
 type Corpus struct {
 	Name     string   // last part of the folder's name
-	Dir      string   // the folder; "" for a union of several
-	Parts    []string // names of the folders of a union, which stand in front of its ids; nil for a single one
+	Dir      string   // path of the folder; "" for a union of several
+	Parts    []string // folder names of a union, which prefix its ids; nil for a single folder
 	Passages []Passage
 	Queries  []Query
 	Qrels    Qrels
 }
 
-// ReadCorpus reads a folder in the BEIR layout: corpus.jsonl with _id, title
-// and text, queries.jsonl with _id and text, qrels/test.tsv with query id,
-// corpus id and score. A folder with neither queries nor qrels is a corpus
-// without judgements: tasks made from the passages run on it, the judged one
-// answers ErrNoQueries.
+// ReadCorpus reads a folder in the BEIR layout: corpus.jsonl with _id, title and text; queries.jsonl
+// with _id and text; qrels/test.tsv with query id, corpus id and score. All texts are kept in memory.
+// Cost O(bytes).
 //
-// Broken lines, duplicate ids, judgements of unknown ids and empty queries are
-// *LineError; see ReadOptions.OnProblem. Cost O(bytes); the texts are kept.
+// A corpus without judgements is a folder without queries and qrels, a .jsonl file of passages, or a
+// folder of .txt or .md files without corpus.jsonl. It supports the tasks made from passages. The task
+// of judged queries returns ErrNoQueries.
 //
-// A .jsonl file of passages, or a folder without corpus.jsonl that holds .txt
-// or .md files, is a corpus without judgements, too.
+// Broken lines, duplicate ids, judgements of unknown ids and empty queries are a *LineError; see
+// ReadOptions.OnProblem.
 func ReadCorpus(dir string, o ReadOptions) (*Corpus, error) {
 	if c, ok, err := readLoose(dir, o); ok || err != nil {
 		return c, err
@@ -95,8 +94,8 @@ func ReadCorpus(dir string, o ReadOptions) (*Corpus, error) {
 	return c, nil
 }
 
-// EachPassage calls fn for every line of a corpus.jsonl; an error of fn is a
-// problem of that line. name stands for the file in errors.
+// EachPassage calls fn for every line of a corpus.jsonl. An error of fn is a problem of that line.
+// name is the file's name in errors.
 func EachPassage(r io.Reader, name string, o ReadOptions, fn func(Passage) error) error {
 	return EachLine(r, name, o, func(_ int, b []byte) error {
 		rec, err := parseRecord(b)
@@ -107,8 +106,7 @@ func EachPassage(r io.Reader, name string, o ReadOptions, fn func(Passage) error
 	})
 }
 
-// EachQuery calls fn for every line of a queries.jsonl; an error of fn is a
-// problem of that line.
+// EachQuery calls fn for every line of a queries.jsonl. An error of fn is a problem of that line.
 func EachQuery(r io.Reader, name string, o ReadOptions, fn func(Query) error) error {
 	return EachLine(r, name, o, func(_ int, b []byte) error {
 		rec, err := parseRecord(b)

@@ -14,8 +14,8 @@ import (
 // textFiles are the endings of files that a folder of texts is read from.
 var textFiles = []string{".txt", ".md"}
 
-// CheckData says, before anything is read, whether every part of data (see
-// ReadCorpora) is there. The error is ErrNoData.
+// CheckData checks, without reading, that every part of data exists (see ReadCorpora). The error is
+// ErrNoData.
 func CheckData(data string) error {
 	for _, part := range dataParts(data) {
 		if _, err := os.Stat(part); err != nil {

@@ -7,11 +7,10 @@ import (
 	"strings"
 )
 
-// ReadCorpora reads one folder (see ReadCorpus), or several separated by
-// commas as one corpus: the union of their passages, queries and judgements.
-// In a union every id is given the name of its folder and a colon in front,
-// and the name of the corpus is the folders' joined by "+". Two folders of one
-// name are ErrDuplicateID. A folder with a comma in its name can be read alone.
+// ReadCorpora reads one folder (see ReadCorpus), or several separated by commas as one corpus: the
+// union of their passages, queries and judgements. Ids in a union are prefixed with the folder's name
+// and a colon. The name of the union is the folder names joined by "+". Two folders of the same name
+// are ErrDuplicateID. A folder with a comma in its name can only be read alone.
 func ReadCorpora(dirs string, o ReadOptions) (*Corpus, error) {
 	parts := dataParts(dirs)
 	if len(parts) == 1 {

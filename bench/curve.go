@@ -10,36 +10,35 @@ import (
 	"github.com/lexsem/lexsem/encoder"
 )
 
-// What a curve can run over.
+// Amounts that a Curve can vary.
 const (
-	OverQueries  = "queries"  // training queries for each passage
-	OverSteps    = "steps"    // of a descent; past its end the whole fit
+	OverQueries  = "queries"  // training queries per passage
+	OverSteps    = "steps"    // steps of gradient descent; an amount past the end gives the whole fit
 	OverPassages = "passages" // passages of the corpus, drawn by the seed
 )
 
-// Curve is a bench measured at several amounts of one thing.
+// Curve holds the results of Run for several amounts of one thing.
 type Curve struct {
 	Data    string       `json:"data"`
 	Encoder string       `json:"encoder"`
 	Seed    uint64       `json:"seed"`
 	Version string       `json:"version"`
 	Over    string       `json:"over"`  // OverQueries, OverSteps or OverPassages
-	Half    Half         `json:"half"`  // of the queries that was asked; "all" for both
-	Clean   bool         `json:"clean"` // see Options
+	Half    Half         `json:"half"`  // half of the queries that was searched; "all" for both
+	Clean   bool         `json:"clean"` // see Options.Clean
 	Points  []CurvePoint `json:"points"`
 }
 
-// CurvePoint is the bench at one amount; its results carry no scores of single
-// queries.
+// CurvePoint is Run at one amount. Its results have no per-query scores.
 type CurvePoint struct {
 	X       int            `json:"x"`
 	Results []Result       `json:"results"`
 	Fit     map[string]Fit `json:"fit"`
 }
 
-// RunCurve runs the bench once for each amount, in rising order: the training
-// curve of a bridge (loss and gain by step, LexSemBridge Fig. 4, or by training queries) or the gain against the size of the corpus. Every text is encoded
-// once.
+// RunCurve calls Run for each amount, in rising order. It gives the training curve of a bridge by
+// steps (loss and gain, LexSemBridge Fig. 4) or by training queries, or the gain by corpus size. Every
+// text is encoded once.
 func RunCurve(ctx context.Context, enc encoder.Encoder, o Options, over string, amounts []int) (*Curve, error) {
 	if over != OverQueries && over != OverSteps && over != OverPassages {
 		return nil, fmt.Errorf("%w: a curve over %q; known are %s, %s and %s", ErrUnknownName, over, OverQueries, OverSteps, OverPassages)
@@ -91,9 +90,8 @@ func RunCurve(ctx context.Context, enc encoder.Encoder, o Options, over string, 
 	return c, nil
 }
 
-// Sample keeps n passages, drawn by the seed, with their judgements, and the
-// queries that still have any; c itself where n is 0 or no less than there
-// are.
+// Sample returns n passages, drawn by the seed, with their judgements and the queries that still have
+// any. It returns c itself if n is 0 or at least the number of passages.
 func (c *Corpus) Sample(n int, seed uint64) *Corpus {
 	if n <= 0 || n >= len(c.Passages) {
 		return c

@@ -17,8 +17,8 @@ import (
 	"github.com/lexsem/lexsem/engine"
 )
 
-// EngineParts are the parts of RunEngine, in the order in which they run; the
-// documents are added in any case.
+// EngineParts are the parts of RunEngine, in the order in which they run. Adding documents always
+// runs.
 var EngineParts = []string{
 	"open", "search", "upsert", "add", "delete", "fit", "graph", "repartition", "snapshot", "deadlines", "close", "collapse",
 }
@@ -26,20 +26,19 @@ var EngineParts = []string{
 // engineStalls are the parts that "stalls" stands for.
 var engineStalls = []string{"add", "delete", "fit", "graph", "repartition", "snapshot"}
 
-// EngineOptions say what RunEngine measures. The zero value of each field is its
-// default.
+// EngineOptions are the options of RunEngine. A zero field means its default.
 type EngineOptions struct {
-	Docs    int      // documents; 20,000
-	Dim     int      // dimension of their vectors; 384
-	Seed    uint64   // of texts, vectors and choices; 1
-	Rounds  int      // of which the best counts for a stall; 3
-	Readers int      // goroutines that search beside work; 1
-	Parts   []string // of EngineParts, or "stalls"; all
-	Dir     string   // where databases are made, and removed at the end; the system's folder for such
-	// Fresh runs MeasureEngineProcess in a new process; nil runs it in this one,
-	// whose memory then says less.
+	Docs    int      // number of documents; default 20,000
+	Dim     int      // dimension of the vectors; default 384
+	Seed    uint64   // seed of texts, vectors and choices; default 1
+	Rounds  int      // number of rounds; a stall is that of the best round; default 3
+	Readers int      // goroutines that search during other work; default 1
+	Parts   []string // some of EngineParts, or "stalls"; default all
+	Dir     string   // folder of the databases, which are removed at the end; default is the system's temporary folder
+	// Fresh runs MeasureEngineProcess in a new process. nil runs it in this process, where memory
+	// figures say less.
 	Fresh func(ctx context.Context, dir string, o EngineOptions, replace bool) (*EngineProcess, error)
-	// Progress, if not nil, is called from one goroutine at a time.
+	// Progress, if not nil, is called by one goroutine at a time.
 	Progress func(Progress)
 
 	sizes engineSizes
@@ -100,70 +99,65 @@ func (o *EngineOptions) fill() error {
 	return nil
 }
 
-// EngineReport is the outcome of RunEngine; its JSON form is a contract. What
-// was not measured is null.
+// EngineReport is the result of RunEngine. Its JSON form is stable. Figures that were not measured are
+// null.
 type EngineReport struct {
 	Docs int `json:"docs"`
 	Dim  int `json:"dim"`
-	// DocsPerSecond is that of Add alone, documents with vectors of their own, a
-	// thousand a commit.
+	// DocsPerSecond is the rate of Add for documents with their own vectors, 1,000 a commit.
 	DocsPerSecond *float64 `json:"docs_per_second"`
-	// OpenSeconds is opening the database as Close left it, OpenBehind a thousand
-	// documents after that, as a kill leaves it; medians of Rounds processes.
+	// OpenSeconds is the time to open a closed database. OpenBehind is the time to open one that was
+	// killed after 1,000 more documents were added. Both are medians of Rounds processes.
 	OpenSeconds *float64 `json:"open_seconds"`
 	OpenBehind  *float64 `json:"open_behind_seconds"`
-	// FirstMS is the first search of a process, by vector and words.
+	// FirstMS is the time of the first search of a process, by vector and words.
 	FirstMS *float64 `json:"first_search_ms"`
-	// P50 and P99 are of searches by vector and words at rest, dense and hybrid
-	// by turns.
+	// P50 and P99 are search times at rest, by vector and words, alternately dense and hybrid.
 	P50 *float64 `json:"search_p50_ms"`
 	P99 *float64 `json:"search_p99_ms"`
-	// ControlMax is the greatest EngineStall.Control.
+	// ControlMax is the largest EngineStall.Control.
 	ControlMax *float64 `json:"control_max_ms"`
-	// AfterUpsert is the first search after an upsert of 1, 10 and 1,000
-	// documents: the median, in the mode of which it is longer.
+	// AfterUpsert is the median time of the first search after an upsert of 1, 10 or 1,000 documents,
+	// by their number: the larger of the modes dense and hybrid.
 	AfterUpsert map[string]*float64 `json:"search_after_upsert_ms"`
-	// Stall is EngineStall.Stall by work.
+	// Stall is EngineStall.Stall by kind of work.
 	Stall map[string]*float64 `json:"stall_ms"`
-	// Overrun is the most by which a call came back after its deadline.
+	// Overrun is the largest delay of a return after the call's deadline.
 	Overrun *float64            `json:"deadline_overrun_ms"`
 	Close   map[string]*float64 `json:"close_seconds"`
-	// RSS is EngineProcess.RSS. BytesPerVector is EngineProcess.Held for each
-	// document, less the 4·Dim of its vector: everything else that is kept, words
-	// and caches included.
+	// RSS is EngineProcess.RSS. BytesPerVector is EngineProcess.Held per document, without the 4·Dim
+	// bytes of its vector. It includes everything else, such as words and caches.
 	RSS            *float64 `json:"rss_mb"`
 	BytesPerVector *float64 `json:"bytes_per_vector"`
 	DiskBytes      *int64   `json:"disk_bytes"`
-	// Parts are EngineProcess.Parts for each document, JSONBytes what a document takes as
-	// JSON without its vector, the mean of a thousand of this kind.
+	// Parts are EngineProcess.Parts per document. JSONBytes is the mean size of a document as JSON
+	// without its vector, over 1,000 documents.
 	Parts     map[string]float64 `json:"memory_per_document"`
 	JSONBytes *float64           `json:"json_per_document"`
 
-	// What follows tells more.
+	// The following fields are details.
 	Modes  map[string]*EngineMode  `json:"modes"`
 	Stalls map[string]*EngineStall `json:"stalls"`
-	// Overruns is the overrun by call, Collapse the search of 10,000 hits over
-	// near-duplicates in seconds.
+	// Overruns is the largest delay after the deadline, by call. Collapse is the time of a collapsed
+	// search of 10,000 hits over near-duplicates, in seconds.
 	Overruns map[string]float64 `json:"deadline_overruns_ms"`
 	Collapse *float64           `json:"collapse_seconds"`
-	// DocsPerCPUSecond is as DocsPerSecond, by processor time of all threads, which
-	// other work on the machine changes less.
+	// DocsPerCPUSecond is DocsPerSecond by processor time of all threads. Other work on the machine
+	// affects it less.
 	DocsPerCPUSecond *float64 `json:"docs_per_cpu_second"`
-	// RSSIngest is resident after the documents were added, less what was before, and
-	// RSSIngestOwn the part of it that lies in no file, which the system cannot take back;
-	// RSSPeak is EngineProcess.Peak.
+	// RSSIngest is the growth of resident memory from adding the documents. RSSIngestOwn is the part
+	// outside files, which the system cannot reclaim. RSSPeak is EngineProcess.Peak.
 	RSSIngest    *float64 `json:"rss_after_ingest_mb"`
 	RSSIngestOwn *float64 `json:"rss_own_after_ingest_mb"`
 	RSSPeak      *float64 `json:"rss_peak_mb"`
-	// ProductMS is the time of one product of a Dim×Dim matrix of float64 with a
-	// vector, in plain Go.
+	// ProductMS is the time of one product of a Dim×Dim float64 matrix with a vector, in plain Go.
 	ProductMS float64 `json:"product_ms"`
 }
 
-// EngineMode is the searches of one mode: "dense" and "hybrid" by vector and
-// words, "vector" dense without words, "lexical" words alone.
+// EngineMode measures the searches of one mode. "dense" and "hybrid" search by vector and words,
+// "vector" is dense without words, and "lexical" searches by words alone.
 type EngineMode struct {
-	Variant     string              `json:"variant"` // what modulated the last of them
+	Variant     string              `json:"variant"` // variant that modulated the last search
 	CPU         float64             `json:"cpu_ms"`  // mean processor time
 	P50         float64             `json:"p50_ms"`
 	P99         float64             `json:"p99_ms"`
@@ -181,15 +175,12 @@ type life struct {
 	main    string // the folder of the database, closed
 }
 
-// RunEngine measures a database as its users meet it: how fast documents with
-// vectors of their own go in, how long a search takes at rest, after a commit
-// and beside any work, whether calls keep their deadlines, how long Close and
-// Open take, and how much memory and disk there is. Texts and vectors are made,
-// and no model runs. It works through the API of package engine alone.
+// RunEngine measures a database under use: the rate of adding documents with vectors; search times at
+// rest, after a commit and during other work; deadlines; the times of Open and Close; memory and disk.
+// Texts and vectors are made, and no model runs. It uses only the API of package engine.
 //
-// It wants a machine that does nothing else; figures of two runs compare where
-// their control runs do. With an error comes a report of what was measured before
-// it, unless nothing could be.
+// Run it on an idle machine. Two runs are comparable if their control times agree. An error comes with
+// a report of what was measured before it, unless nothing could be measured.
 func RunEngine(ctx context.Context, o EngineOptions) (r *EngineReport, err error) {
 	if err := o.fill(); err != nil {
 		return nil, err
@@ -435,7 +426,7 @@ func product(dim int) float64 {
 	return best
 }
 
-// WriteTable writes the report for people.
+// WriteTable writes the report as a table.
 func (r *EngineReport) WriteTable(w io.Writer) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(t, "%d documents of %d dimensions\n", r.Docs, r.Dim)

@@ -83,13 +83,13 @@ type span struct{ from, to time.Time }
 
 func (s span) length() time.Duration { return s.to.Sub(s.from) }
 
-// EngineStall is the longest search beside one kind of work, in the best round.
+// EngineStall measures the longest search during one kind of work, in the best round.
 type EngineStall struct {
-	// Seconds is how long the work was watched, Searches how many ran meanwhile.
+	// Seconds is how long the work was observed. Searches is the number of searches in that time.
 	Seconds  float64 `json:"seconds"`
 	Searches int     `json:"searches"`
-	// Longest is the longest of them, Control the longest beside one busy
-	// goroutine, Stall their difference, 0 at least; all in milliseconds.
+	// Longest is the time of the longest search during the work. Control is that of the longest search
+	// while one goroutine is busy. Stall is Longest − Control, at least 0. All are in milliseconds.
 	Longest float64 `json:"longest_ms"`
 	Control float64 `json:"control_ms"`
 	Stall   float64 `json:"stall_ms"`

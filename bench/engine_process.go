@@ -19,31 +19,29 @@ import (
 	"github.com/lexsem/lexsem/engine"
 )
 
-// EngineProcess is what a process sees that opens a database: the times of
-// opening it and of the first search, and the memory it takes. Memory is in
-// MiB, read from Linux's /proc after the runtime has collected its garbage and
-// given it back, and nil elsewhere.
+// EngineProcess measures a process that opens a database: the times of opening and of the first
+// search, and memory. Memory is in MiB, read from Linux's /proc after garbage collection. It is nil on
+// other systems.
 type EngineProcess struct {
 	OpenSeconds float64 `json:"open_seconds"`
 	FirstMS     float64 `json:"first_search_ms"`
-	// RSS is all resident memory at rest, after searches; Before the part of it
-	// that was there before the database was opened.
+	// RSS is all resident memory at rest, after searches. Before is the resident memory before the
+	// database was opened.
 	RSS    *float64 `json:"rss_mb"`
 	Before *float64 `json:"rss_before_mb"`
-	// Held is what the database holds: the memory that is in no file and was not
-	// there before, and all of the derived files that are mapped, resident or not.
+	// Held is the memory of the database: the growth of memory outside files, plus all mapped derived
+	// files, resident or not.
 	Held *float64 `json:"held_mb"`
-	// Parts are engine.Stats.Memory at rest, bytes by part.
+	// Parts is engine.Stats.Memory at rest, in bytes by part.
 	Parts map[string]int64 `json:"memory"`
-	// Peak is the most that was resident while ten documents were replaced and
-	// what that leaves to be done was done; nil if this was not asked for.
+	// Peak is the peak of resident memory while ten documents are replaced, including the background
+	// work that follows. It is nil if not requested.
 	Peak *float64 `json:"rss_peak_mb"`
 }
 
-// MeasureEngineProcess opens a database that RunEngine made, with options of
-// the same dimension and seed, in this process, which should be a fresh one.
-// With replace it goes on to replace ten documents; else the database stays as it
-// was.
+// MeasureEngineProcess opens a database that RunEngine made, with options of the same dimension and
+// seed. It measures this process, which should be a fresh one. With replace it then replaces ten
+// documents. Otherwise the database is unchanged.
 func MeasureEngineProcess(ctx context.Context, dir string, o EngineOptions, replace bool) (p *EngineProcess, err error) {
 	if err := o.fill(); err != nil {
 		return nil, err

@@ -59,7 +59,7 @@ func newLifeEncoder(dim int) *lifeEncoder {
 	return e
 }
 
-// Tokenize implements encoder.Encoder. Words stand between blanks.
+// Tokenize implements encoder.Encoder. Words are separated by blanks.
 func (e *lifeEncoder) Tokenize(_ encoder.Role, text string) encoder.Tokens {
 	t := encoder.Tokens{IDs: []int32{1}, Special: []bool{true}, Offsets: []encoder.Span{{}}}
 	push := func(id, from, to int) {

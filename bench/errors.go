@@ -5,38 +5,38 @@ import (
 	"fmt"
 )
 
-// Errors of this package, to be tested with errors.Is.
+// Errors of this package. Test for them with errors.Is.
 var (
-	// ErrBrokenLine: a line that is not what its file format asks for.
+	// ErrBrokenLine: a line does not follow its file format.
 	ErrBrokenLine = errors.New("broken line")
-	// ErrDuplicateID: an id, or a pair of ids, that stood earlier in the file.
+	// ErrDuplicateID: an id, or a pair of ids, occurs twice.
 	ErrDuplicateID = errors.New("duplicate id")
-	// ErrUnknownID: a judgement of a query or passage that does not exist.
+	// ErrUnknownID: a judgement names a query or passage that does not exist.
 	ErrUnknownID = errors.New("unknown id")
-	// ErrEmptyQuery: a query without any text.
+	// ErrEmptyQuery: a query has no text.
 	ErrEmptyQuery = errors.New("empty query")
-	// ErrLineTooLong: a line above ReadOptions.MaxLine.
+	// ErrLineTooLong: a line is longer than ReadOptions.MaxLine.
 	ErrLineTooLong = errors.New("line too long")
-	// ErrNoQueries: a task that has nothing to ask on this corpus.
+	// ErrNoQueries: a task has no queries on this corpus.
 	ErrNoQueries = errors.New("no queries")
-	// ErrUnknownName: a task, metric, system or index that is not registered.
+	// ErrUnknownName: a task, metric, system, index or other name is not known.
 	ErrUnknownName = errors.New("unknown name")
-	// ErrOption: an option outside its range.
+	// ErrOption: an option is out of range.
 	ErrOption = errors.New("bad option")
-	// ErrNoData: a folder or file of data that is not there.
+	// ErrNoData: a folder or file of data does not exist.
 	ErrNoData = errors.New("no such data")
-	// ErrVectorFile: a vector file whose header and length do not agree, or
-	// whose values are not usable.
+	// ErrVectorFile: the header of a vector file disagrees with its length, or its values are not
+	// usable.
 	ErrVectorFile = errors.New("bad vector file")
-	// ErrWrong: a database that did not answer by what was stored.
+	// ErrWrong: a search or read disagrees with what was stored.
 	ErrWrong = errors.New("wrong answers")
 )
 
-// LineError says where in an input file something is wrong.
+// LineError is the place of an error in an input file.
 type LineError struct {
 	File string
 	Line int   // from 1; 0 for the file as a whole
-	Err  error // wraps one of the sentinels above
+	Err  error // wraps one of this package's errors, such as ErrBrokenLine
 }
 
 // Error has the form "file:line: what is wrong".
@@ -47,5 +47,5 @@ func (e *LineError) Error() string {
 	return fmt.Sprintf("%s:%d: %v", e.File, e.Line, e.Err)
 }
 
-// Unwrap gives the cause.
+// Unwrap returns the cause.
 func (e *LineError) Unwrap() error { return e.Err }

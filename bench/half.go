@@ -6,23 +6,24 @@ import (
 	"strings"
 )
 
-// Half is a fixed half of the queries of every task: what is chosen on one is
-// reported on the other. A query belongs to the dev half where the first byte
-// of the SHA-256 of its id is even, to the test half where it is odd, whatever
-// the seed, the limit and the other queries are. In a union of folders the
-// folder's name in front of the id does not count, so a query is in the same
-// half alone and in every union. A query made from a passage has the id of the
-// passage: all probes of a passage are in one half.
+// Half is a fixed half of the queries of every task. Choices are made on one half and reported on the
+// other.
+//
+// A query is in the dev half if the first byte of the SHA-256 of its id is even, else in the test
+// half. This does not depend on the seed, the limit or other queries. In a union of folders, the id is
+// that without the folder's prefix. A query made from a passage has the passage's id, so all such
+// queries of a passage are in the same half.
 type Half string
 
-// The halves. The zero value of Half is AllQueries, too.
+// The halves. The zero value of Half also means AllQueries.
 const (
 	AllQueries Half = "all"
 	DevHalf    Half = "dev"
 	TestHalf   Half = "test"
 )
 
-// ParseHalf finds the half called name; another name is ErrUnknownName.
+// ParseHalf returns the half called name, which is "dev", "test", "all" or "". The error is
+// ErrUnknownName.
 func ParseHalf(name string) (Half, error) {
 	switch h := Half(name); h {
 	case DevHalf, TestHalf:
@@ -33,7 +34,7 @@ func ParseHalf(name string) (Half, error) {
 	return "", fmt.Errorf("%w: half %q; known are dev, test and all", ErrUnknownName, name)
 }
 
-// Has tells whether the query called id belongs to h.
+// Has reports whether the query called id belongs to h.
 func (h Half) Has(id string) bool {
 	if h != DevHalf && h != TestHalf {
 		return true
@@ -42,7 +43,7 @@ func (h Half) Has(id string) bool {
 	return (sum[0]%2 == 0) == (h == DevHalf)
 }
 
-// Label is how a report names h: "dev half", or "" for all queries.
+// Label returns the name of h in reports, such as "dev half", or "" for all queries.
 func (h Half) Label() string {
 	if h != DevHalf && h != TestHalf {
 		return ""
@@ -50,8 +51,7 @@ func (h Half) Label() string {
 	return string(h) + " half"
 }
 
-// Asks tells whether a task made from in asks the query called id: whether it
-// belongs to in.Half.
+// Asks reports whether in.Half contains the query called id.
 func (in TaskInput) Asks(id string) bool {
 	for _, part := range in.Corpus.Parts {
 		if own, ok := strings.CutPrefix(id, part+":"); ok {

@@ -18,84 +18,78 @@ import (
 	"github.com/lexsem/lexsem/internal/private"
 )
 
-// Options say what Run measures. The zero value of each field but Data is a
-// good default.
+// Options are the options of Run. Every field except Data has a useful zero value.
 type Options struct {
-	// Data is a folder in the BEIR layout, or several separated by commas; see
-	// ReadCorpora.
+	// Data is a folder in the BEIR layout, or several separated by commas; see ReadCorpora.
 	Data string
-	// Systems by name; nil means dense, rlr, slr, rlr+slr.
+	// Systems are names of systems. nil means dense, rlr, slr, rlr+slr.
 	Systems []string
-	// Tasks by name; nil means query, keyword, part:16.
+	// Tasks are names of tasks. nil means query, keyword, part:16.
 	Tasks []string
-	// Metrics by name; nil means DefaultMetrics. ndcg@10 is always measured,
+	// Metrics are names of metrics. nil means DefaultMetrics. ndcg@10 is always measured, since
 	// systems are compared by it.
 	Metrics []string
-	// PassagesLimit draws so many passages by the seed and leaves the others
-	// out, with their judgements; 0 means all.
+	// PassagesLimit is the number of passages to draw by the seed. The other passages are left out
+	// with their judgements. 0 means all.
 	PassagesLimit int
-	// Distractors searches those others, too, though no query asks for them
-	// and no bridge is fitted to them: an index that has grown since the fit.
+	// Distractors also searches the passages that PassagesLimit leaves out. No query seeks them and no
+	// bridge is fitted to them, like an index that has grown since the fit.
 	Distractors bool
-	// Clean makes probes that share nothing with what bridges are fitted by. Fits
-	// leave half of each passage alone (train.Reserved) and part:N, from four
-	// words, is drawn from that half; the epoch is chosen by queries of one
-	// passage in eight (train.Selects), and no probe asks for these. A bridge
-	// that is to serve learns from whole passages, as without Clean.
+	// Clean makes queries that share no text with the training queries of bridges. Fits leave half of
+	// each passage alone (train.Reserved), and part:N, from four words on, is drawn from that half.
+	// The epoch is chosen by queries of one passage in eight (train.Selects), for which no queries are
+	// made. Without Clean, bridges learn from whole passages, as in production.
 	Clean bool
-	// Half of the queries of each task that is asked; the zero value is all.
-	// Bridges are fitted alike for each.
+	// Half chooses which half of each task's queries is searched. The zero value searches all. The fit
+	// of bridges does not depend on it.
 	Half Half
-	// QueriesLimit caps the queries of each task, in that half; 0 means no cap.
+	// QueriesLimit is the maximum number of queries of each task within that half. 0 means no limit.
 	QueriesLimit int
-	// Seed of the tasks, the fits and the paired test; 0 means 1.
+	// Seed determines the tasks, the fits and the paired test. 0 means 1.
 	Seed uint64
-	// QueriesPerPassage is the number of training queries for each passage
-	// where a system is fitted; 0 means the trainer's default.
-	QueriesPerPassage int
-	// MaxFitQueries caps the training queries of a fit; 0 means no cap.
-	MaxFitQueries int
-	// FitSteps ends each fit after that many steps of its descent; 0 means none (train.Options.Steps).
-	FitSteps int
-	// FitRate is the learning rate that fits begin with; 0 means the trainer's default.
-	FitRate float64
-	// FitPassages is to how many passages, drawn evenly, bridges are fitted; 0 means to all. What closed forms
-	// read is of all.
-	FitPassages int
-	// Lower makes passages and queries lower case before anything is done.
-	Lower bool
-	// RunsDir, if not empty, is a folder that gets a TREC run file for each
-	// system and task, and the queries and judgements of each task in the
-	// BEIR layout.
-	RunsDir string
-	// CacheDir, if not empty, keeps encodings and fitted bridges between runs.
-	CacheDir string
-	// Index is the kind of index that query vectors are searched with; "" is
-	// the exact one. Ef is the candidate pool of an approximate one, 0 its
+	// QueriesPerPassage is the number of training queries per passage for a fit. 0 means the trainer's
 	// default.
+	QueriesPerPassage int
+	// MaxFitQueries is the maximum number of training queries of a fit. 0 means no limit.
+	MaxFitQueries int
+	// FitSteps is the maximum number of steps of a fit (train.Options.Steps). 0 means no limit.
+	FitSteps int
+	// FitRate is the initial learning rate of fits. 0 means the trainer's default.
+	FitRate float64
+	// FitPassages is the number of passages, drawn evenly, that bridges are fitted to. 0 means all.
+	// Closed forms always use all passages.
+	FitPassages int
+	// Lower converts passages and queries to lower case first.
+	Lower bool
+	// RunsDir, if not empty, is a folder for a TREC run file of each system and task, and the queries
+	// and judgements of each task in the BEIR layout.
+	RunsDir string
+	// CacheDir, if not empty, is a folder that keeps encodings and fitted bridges between runs.
+	CacheDir string
+	// Index is the kind of index for query vectors. "" means the exact one. Ef is the candidate pool
+	// of an approximate index; 0 means its default.
 	Index string
 	Ef    int
-	// Reranker is what the system hybrid+rerank asks, which needs one; RerankDepth is how
-	// many passages of a query it reads, 0 for engine.DefaultRerank.
+	// Reranker is the reranker of the system hybrid+rerank, which requires one. RerankDepth is the
+	// number of passages per query that it scores; 0 means engine.DefaultRerank.
 	Reranker    engine.Reranker
 	RerankDepth int
-	// Over opens a place of another engine where nothing is yet, which the system over
-	// fills and asks; nil for none. What was created there is removed at the end, where the Backend has a method
-	// Drop(context.Context) error.
+	// Over opens an empty place in another engine, which the system over fills and searches. It may be
+	// nil if that system does not run. If the Backend has a method Drop(context.Context) error, Run
+	// calls it at the end to remove what was created.
 	Over func() (remote.Backend, error)
-	// Answerable asks the queries of the folder's queries-without-positives.jsonl,
-	// too, where it has one, and reports how well the scores of each system tell
-	// them from those of the first task.
+	// Answerable also searches the queries of the folder's queries-without-positives.jsonl, if it
+	// exists. It reports how well the scores of each system separate them from the queries of the
+	// first task.
 	Answerable bool
-	// Cases is the number of queries reported with their texts for each task
-	// and system: so many of the greatest losses against dense, and as many of
-	// the greatest gains.
+	// Cases is the number of largest losses against dense, and of largest gains, to report with their
+	// texts for each task and system.
 	Cases int
-	// Read says how to read Data.
+	// Read holds the options for reading Data.
 	Read ReadOptions
-	// Version of the program, for the report.
+	// Version is the program's version, for the report.
 	Version string
-	// Progress, if not nil, is called from one goroutine at a time.
+	// Progress, if not nil, is called by one goroutine at a time.
 	Progress func(Progress)
 
 	without func(task string, err error) bool // whether a task that cannot be made is left out; see Tune
@@ -107,12 +101,10 @@ var (
 	DefaultTasks   = []string{"query", "keyword", "part:16"}
 )
 
-// Run reads the corpus, encodes each of its texts once, prepares the systems
-// on it, lets them answer every task, and reports. It is
-// deterministic for the same corpus, encoder, options and seed, but for the
-// times. Names are checked before anything is encoded. Memory is the corpus
-// with its vectors; the cost is mostly that of encoding, and of fitting where
-// a system is fitted.
+// Run reads the corpus, encodes each text once, prepares the systems, runs every task on them, and
+// returns a report. Except for times, the result depends only on corpus, encoder, options and seed.
+// Names are checked before anything is encoded. Memory: the corpus with its vectors. Most of the time
+// is spent on encoding and fitting.
 func Run(ctx context.Context, enc encoder.Encoder, o Options) (report *Report, err error) {
 	began, cpuBegan := time.Now(), cpuTime()
 	p, err := newPlan(o)

@@ -18,38 +18,43 @@ import (
 	"github.com/lexsem/lexsem/internal/regular"
 )
 
-// ImageOptions say what RunImages measures.
+// ImageOptions are the options of RunImages.
 type ImageOptions struct {
-	// Data is a folder with images and their classes: labels.tsv or labels.csv (file, class, and query or
-	// corpus where they are split), CUB-200-2011 as it is distributed, or a folder for each class. Where
-	// they are not split, every image asks for the others.
+	// Data is a folder with images and their classes. It has one of three layouts: labels.tsv or
+	// labels.csv (file, class, and optionally query or corpus), CUB-200-2011 as distributed, or a
+	// subfolder for each class. If the data define no split into queries and corpus, every image is a
+	// query against all others.
 	Data string
-	// Withhold, if not 0, is the share of the images of each class that ask, and are not in the corpus, where the
-	// data do not split them.
+	// Withhold, if not 0, is the share of images of each class that are queries only and not in the
+	// corpus. It applies to data without a split.
 	Withhold float64
-	// Vectors is an .fbin file with a row for each image in the order of the data, for
-	// vision encoders that run elsewhere.
+	// Vectors is an .fbin file with one row for each image in the order of the data, for vision
+	// encoders that run elsewhere.
 	Vectors string
-	// Tasks are "class", images of the class of the query, "part:N", the image that N percent of its area
-	// are cut from, and "patches:N", the image of which N percent of 64 cells are left; nil means class.
+	// Tasks are names of tasks; nil means class. "class" seeks images of the query's class. "part:N"
+	// seeks the image from which N percent of its area were cropped. "patches:N" seeks the image of
+	// which N percent of 64 cells are left.
 	Tasks []string
 	// Words is the number of visual words; 0 means visual.DefaultWords.
 	Words int
-	// Labels lets fits draw other images of the class as queries, beside parts: of the corpus alone.
+	// Labels lets fits use other images of the same class as training queries, in addition to parts.
+	// Only images of the corpus are used.
 	Labels  bool
 	Systems []string // nil means dense
 	Setting SettingOptions
 	Version string
 }
 
-// ImageMetrics are what RunImages measures, by name.
+// ImageMetrics are the names of the metrics of RunImages.
 var ImageMetrics = []string{"ndcg@1", "ndcg@10", "mrr@10", "recall@10", "precision@10"}
 
-// RunImages measures retrieval of images of the same class (LexSemBridge Sec.
-// 4.5), nDCG@1 first, and of images by their parts. enc is an encoder of images; the words of a codebook over the corpus
-// are their tokens (Eq. 11, 12), so every system that works on texts works on it. An encoder of texts is given the
-// names of the files. enc may be nil where Vectors are given; without either the error is
-// encoder.ErrUnavailable. An image is no answer to itself as a whole.
+// RunImages measures retrieval of images of the same class (LexSemBridge Sec. 4.5), with nDCG@1 as the
+// first metric, and of images by their parts.
+//
+// enc is an encoder of images. The words of a codebook over the corpus serve as tokens (Eq. 11, 12),
+// so every system for texts also works on images. An encoder of texts gets the file names. enc may be
+// nil if Vectors is given; without both, the error is encoder.ErrUnavailable. An image is never a hit
+// for itself as a whole.
 func RunImages(ctx context.Context, enc encoder.Encoder, o ImageOptions) (report *Report, err error) {
 	if !(o.Withhold >= 0 && o.Withhold < 1) {
 		return nil, fmt.Errorf("%w: a share of %v of the images is withheld; it lies in [0, 1)", ErrOption, o.Withhold)

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// QueryKinds are the kinds of queries that means over several corpora keep apart.
+// QueryKinds are the kinds of queries that means over several corpora weight separately.
 var QueryKinds = []string{"questions", "keywords", "spans", "verbose"}
 
 // families of tasks that ask alike, by kind.
@@ -16,7 +16,7 @@ var families = map[string][]string{
 	"verbose":   {"verbose"},
 }
 
-// KindOf is the kind of the queries of a task, "" for a task of none.
+// KindOf returns the kind of the queries of a task, or "" if it has none.
 func KindOf(task string) string {
 	family, _, _ := strings.Cut(task, ":")
 	for _, kind := range QueryKinds {
@@ -27,14 +27,14 @@ func KindOf(task string) string {
 	return ""
 }
 
-// TaskName is a task of one of several corpora.
+// TaskName names a task of a corpus.
 type TaskName struct {
 	Corpus string `json:"corpus"`
 	Task   string `json:"task"`
 }
 
-// TaskWeights are what tasks count in a mean over corpora: every kind of query alike,
-// within a kind every corpus, within a corpus every task.
+// TaskWeights returns the weights of tasks in a mean over corpora. Every kind of query has equal
+// weight, within a kind every corpus, within a corpus every task.
 func TaskWeights(of []TaskName) []float64 {
 	type group struct{ kind, corpus string }
 	tasks, corpora := map[group]int{}, map[string]int{}

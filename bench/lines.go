@@ -9,18 +9,16 @@ import (
 	"unicode/utf8"
 )
 
-// DefaultMaxLine is the longest line, in bytes, that is read where
-// ReadOptions.MaxLine is 0.
+// DefaultMaxLine is the maximum length of a line in bytes if ReadOptions.MaxLine is 0.
 const DefaultMaxLine = 16 << 20
 
-// ReadOptions shape the reading of corpora, judgements and runs. The zero
-// value reads strictly.
+// ReadOptions are the options for reading corpora, judgements and runs. The zero value reads strictly.
 type ReadOptions struct {
-	// MaxLine bounds the memory of one line in bytes; 0 means DefaultMaxLine.
+	// MaxLine is the maximum length of a line in bytes. 0 means DefaultMaxLine.
 	MaxLine int
-	// OnProblem is asked about each line that cannot be used. The error it
-	// returns ends the reading; nil leaves the line out and goes on. A nil
-	// function ends at the first problem.
+	// OnProblem is called for each line that cannot be used. If it returns an error, reading stops
+	// with that error. If it returns nil, the line is skipped. If OnProblem is nil, reading stops at
+	// the first problem.
 	OnProblem func(*LineError) error
 }
 
@@ -32,11 +30,9 @@ func (o ReadOptions) problem(file string, line int, err error) error {
 	return o.OnProblem(e)
 }
 
-// EachLine calls fn with every line of r that is not blank, without its line
-// end and without a byte order mark at the start; see ReadOptions for
-// what becomes of lines that cannot be used, an error of fn among them. file
-// stands for r in errors. The slice is valid during the call only. Memory is
-// bounded by ReadOptions.MaxLine.
+// EachLine calls fn with every non-blank line of r, without its line end and without a byte order mark
+// at the start. The slice is valid only during the call. ReadOptions says how unusable lines and
+// errors of fn are handled. file is the name of r in errors. Memory is bounded by ReadOptions.MaxLine.
 func EachLine(r io.Reader, file string, o ReadOptions, fn func(line int, b []byte) error) error {
 	limit := o.MaxLine
 	if limit <= 0 {

@@ -21,9 +21,8 @@ func newMemo(enc encoder.Encoder) *memo {
 	return &memo{Encoder: enc, seen: map[string]encoder.Output{}}
 }
 
-// Encode implements encoder.Encoder. Only requests for dense vectors of texts alone
-// are remembered: the other tensors are hundreds of times as large. Calls take
-// turns.
+// Encode implements encoder.Encoder. It caches only dense vectors of queries, since the other tensors
+// are hundreds of times as large. Calls are serialised.
 func (m *memo) Encode(ctx context.Context, role encoder.Role, in []encoder.Input, need encoder.Need) ([]encoder.Output, error) {
 	texts, err := encoder.TextsOf(in)
 	if role != encoder.Query || need != encoder.NeedDense || err != nil {
@@ -64,10 +63,9 @@ func copyDense(o encoder.Output) encoder.Output {
 	return o
 }
 
-// Cached keeps what enc encodes in the folder dir for the next run, the token states of
-// passages in one byte a component (encoder.Cache), and the
-// queries of this run in memory besides; with "" only these. close writes the
-// rest; enc stays open.
+// Cached wraps enc with a cache. The encodings are kept in the folder dir for the next run, with token
+// states of passages in one byte a component (encoder.Cache). Queries are also kept in memory for this
+// run. With dir "" only the cache in memory is used. close writes the rest; enc stays open.
 func Cached(enc encoder.Encoder, dir string) (cached encoder.Encoder, close func() error, err error) {
 	close = func() error { return nil }
 	if dir != "" {

@@ -8,29 +8,28 @@ import (
 	"strings"
 )
 
-// MetricKind is a family of measures, one for each cutoff. Add one by a file
-// with "var X = RegisterMetric(MetricKind{…})".
+// MetricKind is a family of metrics with a cutoff. To add one, write a file with "var X =
+// RegisterMetric(MetricKind{…})".
 type MetricKind struct {
-	Name string // "ndcg"
-	Doc  string // one line: formula and source
-	// Score is the measure of one query in [0, 1]. grades are the grades of
-	// the first k ranks in order (0 for what was not judged; shorter where
-	// fewer were found), ideal the positive grades of the query, highest
-	// first and never empty.
+	Name string // for example "ndcg"
+	Doc  string // one-line description: formula and source
+	// Score returns the metric of one query, in [0, 1]. grades are the grades of the first k ranks in
+	// order: 0 for unjudged passages, and shorter than k if fewer were found. ideal holds the positive
+	// grades of the query, highest first, and is never empty.
 	Score func(grades, ideal []int, k int) float64
 }
 
-// Metric is a measure at a cutoff, "ndcg@10".
+// Metric is a metric at a cutoff, such as "ndcg@10".
 type Metric struct {
 	Name string
-	K    int // ranks looked at, at least 1
+	K    int // number of ranks considered, at least 1
 	kind MetricKind
 }
 
 var metricKinds = map[string]MetricKind{}
 
-// RegisterMetric adds a kind of metric under its name, which must be free, while
-// packages are initialised: the registry is not locked.
+// RegisterMetric adds a kind of metric under its name, which must be unused. Call it only during
+// package initialisation, since the registry has no lock.
 func RegisterMetric(k MetricKind) MetricKind {
 	if _, dup := metricKinds[k.Name]; dup {
 		panic("metric registered twice: " + k.Name)
@@ -39,14 +38,13 @@ func RegisterMetric(k MetricKind) MetricKind {
 	return k
 }
 
-// MetricKinds lists the registered metrics by name.
+// MetricKinds lists the registered metrics, sorted by name.
 func MetricKinds() []MetricKind { return sortedByName(metricKinds) }
 
-// DefaultMetrics are the metrics of a report for which none were asked.
+// DefaultMetrics are the metrics of a report if Options.Metrics is nil.
 var DefaultMetrics = []string{"ndcg@1", "ndcg@10", "mrr@10", "recall@1", "recall@10", "recall@100"}
 
-// ParseMetric reads a name such as "ndcg@10". The cutoff is needed: a ranking
-// is always cut somewhere.
+// ParseMetric reads a name such as "ndcg@10". The cutoff is required.
 func ParseMetric(name string) (Metric, error) {
 	family, cut, ok := strings.Cut(name, "@")
 	kind, known := metricKinds[family]
@@ -61,23 +59,22 @@ func ParseMetric(name string) (Metric, error) {
 	return Metric{Name: family + "@" + strconv.Itoa(k), K: k, kind: kind}, nil
 }
 
-// MaxDepth is the highest cutoff.
+// MaxDepth is the largest cutoff.
 const MaxDepth = 10_000
 
-// Scores are the measures of one system on one task, query by query.
+// Scores are the per-query scores of one system on one task.
 type Scores struct {
-	// Queries are the judged queries with a positive, by id.
+	// Queries are the ids of the judged queries with a positive.
 	Queries []string
-	// Values hold one score in [0, 1] for each of Queries: metric → scores.
+	// Values maps a metric to one score in [0, 1] for each of Queries.
 	Values map[string][]float64
-	// Mean is the average of each metric over Queries.
+	// Mean is the mean of each metric over Queries.
 	Mean map[string]float64
 }
 
-// Evaluate scores rankings, which must be in order (see Rank). The average
-// runs over every judged query with a positive; one that was answered with
-// nothing counts 0. A passage that stands twice in a ranking is an error, as
-// it would be counted twice. Cost O(judgements + metrics · depth · queries).
+// Evaluate scores rankings, which must be sorted (see Rank). Means are over all judged queries with a
+// positive; a query without hits counts 0. A passage that occurs twice in a ranking is an error. Cost
+// O(judgements + metrics · depth · queries).
 func Evaluate(qrels Qrels, r Rankings, metrics []Metric) (*Scores, error) {
 	s := &Scores{Values: map[string][]float64{}, Mean: map[string]float64{}}
 	depth := 0

@@ -1,7 +1,7 @@
 package bench
 
-// MRR is the reciprocal rank of the first positive passage, 0 where none is
-// among the first k (trec_eval: recip_rank of the cut run).
+// MRR is the reciprocal rank of the first positive passage, or 0 if none is among the first k
+// (trec_eval: recip_rank of the cut run).
 var MRR = RegisterMetric(MetricKind{
 	Name: "mrr",
 	Doc:  "1/rank of the first positive among the first k, else 0",

@@ -2,9 +2,8 @@ package bench
 
 import "math"
 
-// NDCGExp is NDCG with the gain 2^grade − 1 (Burges et al. 2005) in place of
-// the grade, which lets the highest grades weigh more. With grades of 0 and 1
-// it equals NDCG. Grades above 62 count as 62.
+// NDCGExp is NDCG with the gain 2^grade − 1 (Burges et al. 2005), which gives the highest grades more
+// weight. With grades of 0 and 1 it equals NDCG. Grades above 62 count as 62.
 var NDCGExp = RegisterMetric(MetricKind{
 	Name: "ndcg-exp",
 	Doc:  "NDCG with the gain 2^grade − 1",

@@ -1,7 +1,7 @@
 package bench
 
-// Precision is the share of positives among the first k; ranks that were not
-// filled count as misses (trec_eval: P_k).
+// Precision is the share of positives among the first k ranks. Missing ranks count as misses
+// (trec_eval: P_k).
 var Precision = RegisterMetric(MetricKind{
 	Name: "precision",
 	Doc:  "positives among the first k, divided by k",

@@ -8,27 +8,27 @@ import (
 	"github.com/lexsem/lexsem/modulate/train"
 )
 
-// OverlapRun is the number of words in a row that a probe must share with
-// another query of its passage to count in an Overlap; all its words, where it
-// has fewer.
+// OverlapRun is the number of consecutive words that a query must share with another query of its
+// passage to count in an Overlap. A shorter query must share all its words.
 const OverlapRun = 6
 
-// Overlap tells what the probes of a task share with the queries that the
-// bridges of a run were fitted with: shares of Queries, in [0, 1], each with
-// queries of the probe's own passage alone.
+// Overlap says how much text the queries of a task share with the training queries of bridges. Taught,
+// Whole and Chosen are shares of Queries, in [0, 1]. Each query is compared only with training queries
+// of its own passage.
 type Overlap struct {
 	Task    string `json:"task"`
 	Queries int    `json:"queries"`
-	// Taught shares a run of OverlapRun words with a query that bridges were
-	// taught by, Whole stands in one from its first word to its last.
+	// Taught is the share of queries that share OverlapRun consecutive words with a training query.
+	// Whole is the share of queries that are contained in a training query as a whole.
 	Taught float64 `json:"taught"`
 	Whole  float64 `json:"whole"`
-	// Chosen shares such a run with a query that the epoch was chosen by.
+	// Chosen is the share of queries that share OverlapRun consecutive words with a query that chose
+	// the epoch.
 	Chosen float64 `json:"chosen"`
 }
 
-// MeasureOverlap compares the queries of a task that is made from the targets
-// with queries that were drawn from the same targets. Cost O(words).
+// MeasureOverlap compares the queries of a task made from the targets with training queries drawn from
+// the same targets. Cost O(words).
 func MeasureOverlap(task *Task, targets *Targets, taught, chosen []train.Drawn) Overlap {
 	o := Overlap{Task: task.Name, Queries: len(task.Queries)}
 	of := map[string]int{} // the passage of a query

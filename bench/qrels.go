@@ -7,11 +7,11 @@ import (
 	"strings"
 )
 
-// Qrels are relevance judgements: query id → passage id → grade. Grades above
-// zero are positives; zero and less mean judged and not relevant.
+// Qrels are relevance judgements: query id → passage id → grade. Grades above zero are positive.
+// Others mean judged and not relevant.
 type Qrels map[string]map[string]int
 
-// Add records a judgement; a pair that has one already is ErrDuplicateID.
+// Add records a judgement. A second judgement of a pair is ErrDuplicateID.
 func (q Qrels) Add(query, passage string, grade int) error {
 	m := q[query]
 	if m == nil {
@@ -25,8 +25,8 @@ func (q Qrels) Add(query, passage string, grade int) error {
 	return nil
 }
 
-// HasPositive reports whether query has a passage with a grade above zero.
-// Only such queries enter an average.
+// HasPositive reports whether query has a passage with a grade above zero. Only such queries enter a
+// mean.
 func (q Qrels) HasPositive(query string) bool {
 	for _, g := range q[query] {
 		if g > 0 {
@@ -36,9 +36,9 @@ func (q Qrels) HasPositive(query string) bool {
 	return false
 }
 
-// EachQrel calls fn for every judgement of a BEIR qrels file: query id, corpus
-// id and an integer score, separated by tabs, under an optional heading whose
-// third field is "score". An error of fn is a problem of that line.
+// EachQrel calls fn for every judgement of a BEIR qrels file: query id, corpus id and an integer
+// score, separated by tabs. A heading whose third field is "score" is optional. An error of fn is a
+// problem of that line.
 func EachQrel(r io.Reader, name string, o ReadOptions, fn func(query, passage string, grade int) error) error {
 	return EachLine(r, name, o, func(line int, b []byte) error {
 		f := strings.Split(string(b), "\t")

@@ -5,18 +5,18 @@ import (
 	"slices"
 )
 
-// Ranked is one passage of an answer; a higher score is better.
+// Ranked is one passage of a ranking. A higher score is better.
 type Ranked struct {
 	ID    string
 	Score float64
 }
 
-// Rankings are the answers of one system: query id → passages, best first.
-// A query without an entry was answered with nothing.
+// Rankings are the results of one system: query id → passages, best first. A query without an entry
+// has no hits.
 type Rankings map[string][]Ranked
 
-// Rank sorts hits by falling score, ties by rising passage id, so that every
-// system breaks ties alike. A score that is not a number comes last.
+// Rank sorts hits by falling score, and ties by rising passage id, so that all systems break ties
+// alike. NaN comes last.
 func Rank(hits []Ranked) {
 	slices.SortFunc(hits, func(a, b Ranked) int {
 		// cmp.Compare puts NaN below every number.

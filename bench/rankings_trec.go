@@ -12,11 +12,10 @@ import (
 	"strings"
 )
 
-// WriteRun writes rankings as a TREC run file: "query Q0 passage rank score
-// tag" a line, queries by id. A space inside an id, which the format cannot
-// hold, is written as ␣ (U+2423); an id with that character or other white space
-// of ASCII is refused. Scores carry all their digits, so that reading the file
-// back gives the same ranking.
+// WriteRun writes rankings as a TREC run file: "query Q0 passage rank score tag" per line, sorted by
+// query id. The format forbids spaces in ids, so they are written as ␣ (U+2423). An id that contains ␣
+// or other ASCII white space is an error. Scores keep all digits, so that ReadRun gives the same
+// ranking.
 func WriteRun(w io.Writer, tag string, r Rankings) error {
 	tag, err := runField(tag)
 	if err != nil {
@@ -42,9 +41,8 @@ func WriteRun(w io.Writer, tag string, r Rankings) error {
 	return nil
 }
 
-// ReadRun reads a TREC run file. As in trec_eval the score decides the order
-// and the rank column is not looked at; ties are broken as by Rank. Lines that
-// cannot be used are *LineError, see ReadOptions.OnProblem.
+// ReadRun reads a TREC run file. As in trec_eval, the order is that of the scores, and the rank column
+// is ignored. Ties are broken as by Rank. Unusable lines are a *LineError; see ReadOptions.OnProblem.
 func ReadRun(r io.Reader, name string, o ReadOptions) (Rankings, error) {
 	type pair struct{ query, passage string }
 	out, seen := Rankings{}, map[pair]struct{}{}
@@ -74,7 +72,7 @@ func ReadRun(r io.Reader, name string, o ReadOptions) (Rankings, error) {
 	return out, nil
 }
 
-// WriteQrels writes judgements in the BEIR form that EachQrel reads.
+// WriteQrels writes judgements in the BEIR format that EachQrel reads.
 func WriteQrels(w io.Writer, q Qrels) error {
 	bw := bufio.NewWriter(w)
 	fmt.Fprint(bw, "query-id\tcorpus-id\tscore\n")
@@ -89,7 +87,7 @@ func WriteQrels(w io.Writer, q Qrels) error {
 	return nil
 }
 
-// WriteQueries writes queries in the BEIR form that EachQuery reads.
+// WriteQueries writes queries in the BEIR format that EachQuery reads.
 func WriteQueries(w io.Writer, queries []Query) error {
 	bw := bufio.NewWriter(w)
 	e := json.NewEncoder(bw)

@@ -7,11 +7,11 @@ import (
 	"io"
 )
 
-// WriteJSON writes the report as one indented JSON object, arrays of numbers
-// or texts on one line. All numbers are kept to all their digits.
+// WriteJSON writes the report as one indented JSON object, with arrays of numbers or texts on one
+// line. Numbers keep all digits.
 func (r *Report) WriteJSON(w io.Writer) error { return WriteJSON(w, r) }
 
-// WriteJSON writes any report as Report.WriteJSON does.
+// WriteJSON writes any report in the format of Report.WriteJSON.
 func WriteJSON(w io.Writer, report any) error {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
@@ -26,8 +26,7 @@ func WriteJSON(w io.Writer, report any) error {
 	return nil
 }
 
-// ReadJSON reads a report that WriteJSON wrote. Fields that it does not know
-// are ignored.
+// ReadJSON reads a report that WriteJSON wrote. Unknown fields are ignored.
 func ReadJSON(r io.Reader) (*Report, error) {
 	rep := &Report{}
 	if err := json.NewDecoder(r).Decode(rep); err != nil {

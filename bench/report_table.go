@@ -9,11 +9,9 @@ import (
 	"unicode/utf8"
 )
 
-// WriteTable writes the report as a table for the terminal: metrics in
-// hundredths with one decimal, the difference to dense in ndcg@10 and its p
-// corrected by Holm's method, as on the page of package report.
-// metrics names the columns, nil means those of DefaultMetrics that were
-// measured.
+// WriteTable writes the report as a table for the terminal: metrics × 100 with one decimal, the
+// difference to dense in ndcg@10, and its p value with Holm's correction, as on the page of package
+// report. metrics are the columns; nil means the measured ones of DefaultMetrics.
 func (r *Report) WriteTable(w io.Writer, metrics []string) error {
 	if metrics == nil {
 		metrics = DefaultMetrics
@@ -66,8 +64,8 @@ func (r *Report) family() int {
 	return n
 }
 
-// OverlapNote says in words how many probes share words with the queries of
-// the fits; "" where no system was taught by queries.
+// OverlapNote says in words how many queries share words with training queries. It returns "" if no
+// system uses training queries.
 func (r *Report) OverlapNote() string {
 	if len(r.Overlaps) == 0 {
 		return ""

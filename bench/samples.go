@@ -10,21 +10,19 @@ import (
 	"github.com/lexsem/lexsem/modulate/train"
 )
 
-// Sample is a query that was made from a passage: what bridges are taught by,
-// and what trainers of encoders outside can be taught by.
+// Sample is a query that was made from a passage. Bridges are trained on it, and external encoders can
+// be.
 type Sample struct {
 	Query   string `json:"query"`
 	Passage string `json:"passage"` // the whole text, title and body
-	ID      string `json:"id"`      // of the passage, in its corpus
-	// Split is "train" for what a fit is taught by, and "dev" for what it chooses
-	// its epoch by.
+	ID      string `json:"id"`      // id of the passage in its corpus
+	// Split is "train" for training queries of a fit, and "dev" for queries that choose its epoch.
 	Split string `json:"split"`
 }
 
-// WriteSamples writes the queries that a bridge is fitted by in a run of the
-// same Data, PassagesLimit, Seed, QueriesPerPassage, MaxFitQueries and Clean, a
-// Sample a line, and returns how many. No encoder is needed. The other options
-// do not count. Memory is that of the corpus and the queries.
+// WriteSamples writes the training queries of a run with the same Data, PassagesLimit, Seed,
+// QueriesPerPassage, MaxFitQueries and Clean, one Sample a line, and returns their number. Other
+// options have no effect, and no encoder is needed. Memory: the corpus and the queries.
 func WriteSamples(ctx context.Context, w io.Writer, o Options) (int, error) {
 	if o.Seed == 0 {
 		o.Seed = 1

@@ -16,28 +16,26 @@ import (
 	"github.com/lexsem/lexsem/modulate/ridge"
 )
 
-// Progress reports long work. Done counts up to Total.
+// Progress reports the state of long work. Done counts up to Total.
 type Progress struct {
-	Stage string // "encode", "encode questions", "fit rlr+slr", "search dense keyword"
+	Stage string // for example "encode", "encode questions", "fit rlr+slr", "search dense keyword"
 	Done  int
 	Total int
-	Loss  float64 // present training loss, or 0
+	Loss  float64 // current training loss, or 0
 }
 
-// Setting is what all systems of a run share: the corpus as encoded once, and
-// one index over it, exact unless another is asked for. Systems are prepared
-// one after another.
+// Setting is what all systems of a run share: the corpus, encoded once, and one index over it, which
+// is exact by default. Prepare systems one after another.
 type Setting struct {
 	Encoder  encoder.Encoder
 	Targets  *Targets
 	Passages []encoder.Output // Tokens and Dense of each target
-	// Index holds the vector of target i under the id i, so its ties by id
-	// are ties by target.
+	// Index holds the vector of target i under the id i, so its ties by id are ties by target.
 	Index index.BatchSearcher
 
 	SettingOptions
 
-	// Constants in place of shipped ones. They count where a system is prepared.
+	// Constants replace shipped constants. They take effect when a system is prepared.
 	Constants Constants
 
 	alone  bool                         // stacks are fitted and asked without the dense vector, see LexicalOnly
@@ -53,7 +51,7 @@ type Setting struct {
 	databases map[engineSystem]*database // see database
 }
 
-// SettingOptions shape a Setting.
+// SettingOptions are the options of a Setting.
 type SettingOptions struct {
 	Seed              uint64
 	QueriesPerPassage int // see Options
@@ -65,12 +63,12 @@ type SettingOptions struct {
 	CacheDir          string
 	Index             string
 	Ef                int
-	Asked             *Targets        // those of the targets that bridges are fitted to; nil for all
-	LeftOut           func() *Targets // makes what is neither searched nor asked for; nil for nothing
-	Known             func(int) bool  // the targets that corpus sums and the numbers of BM25 are of; nil for all
-	Codes             []codesKind     // of token states that systems will read
+	Asked             *Targets        // targets that bridges are fitted to; nil for all
+	LeftOut           func() *Targets // returns the passages that are neither searched nor sought; nil for none
+	Known             func(int) bool  // reports whether a target counts in corpus statistics and BM25; nil for all
+	Codes             []codesKind     // kinds of token states that systems will read
 	Progress          func(Progress)
-	Reranker          engine.Reranker                // of systems that rerank; else nil
+	Reranker          engine.Reranker                // for systems that rerank; else nil
 	RerankDepth       int                            // see Options
 	Over              func() (remote.Backend, error) // see Options
 
@@ -78,8 +76,8 @@ type SettingOptions struct {
 	mates func(target int) []string   // texts of the others with its label that fits may know; nil for none
 }
 
-// NewSetting encodes the targets and indexes their vectors. enc may be one of
-// Cached. The caller closes the setting.
+// NewSetting encodes the targets and indexes their vectors. enc may come from Cached. The caller
+// closes the setting.
 func NewSetting(ctx context.Context, enc encoder.Encoder, targets *Targets, o SettingOptions) (*Setting, error) {
 	s := &Setting{Encoder: enc, Targets: targets, SettingOptions: o, fitted: map[string]*modulate.Weights{}}
 	var err error
@@ -137,7 +135,7 @@ func (s *Setting) teacher(ctx context.Context) (*Setting, error) {
 	return s.asked, nil
 }
 
-// Questions encodes texts as queries, with the tensors in need.
+// Questions encodes texts as queries, with the tensors of need.
 func (s *Setting) Questions(ctx context.Context, texts []string, need encoder.Need) ([]Question, error) {
 	out, err := s.encodeAll(ctx, encoder.Query, texts, need, "encode questions")
 	if err != nil {
@@ -158,7 +156,7 @@ func (s *Setting) spelled(text string, o encoder.Output) string {
 	return text
 }
 
-// Truncated counts the passages that were cut at the encoder's limit.
+// Truncated returns the number of passages that were cut at the encoder's limit.
 func (s *Setting) Truncated() int {
 	n := 0
 	for _, out := range s.Passages {
@@ -169,7 +167,7 @@ func (s *Setting) Truncated() int {
 	return n
 }
 
-// Report hands p to the caller of Run.
+// Report passes p to SettingOptions.Progress.
 func (s *Setting) Report(p Progress) {
 	if s.Progress != nil {
 		s.Progress(p)
@@ -235,7 +233,7 @@ func (s *Setting) indexBytes() int64 {
 // retrieveBatch is the number of questions answered between two looks at ctx.
 const retrieveBatch = 1024
 
-// Retrieve makes the vectors and searches on all cores.
+// Retrieve makes the query vectors and searches on all cores.
 func (r vectorRetriever) Retrieve(ctx context.Context, questions []Question, k int) ([][]Hit, error) {
 	d := r.setting.Index.Dim()
 	out := make([][]Hit, 0, len(questions))
@@ -297,8 +295,7 @@ func newIndex(kind string, dim int, seed uint64) (index.BatchSearcher, error) {
 	return ix.(index.BatchSearcher), nil // every index that New returns is one
 }
 
-// Parallel calls fn for 0 … n-1 on all cores. The first error, or the end of
-// ctx, stops it.
+// Parallel calls fn for 0 … n-1 on all cores. It stops at the first error or when ctx ends.
 func Parallel(ctx context.Context, n int, fn func(i int) error) error { return parallel(ctx, n, fn) }
 
 // parallel calls fn for 0 … n-1 on all cores. The first error, or the end of

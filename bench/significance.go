@@ -11,23 +11,21 @@ import (
 	"github.com/lexsem/lexsem/bench/stat"
 )
 
-// Permutations is the number of sign flips of RandomizationTest in a report;
-// the smallest p it can give is 1/(Permutations+1).
+// Permutations is the number of sign flips of RandomizationTest in a report. The smallest possible p
+// is 1/(Permutations+1).
 const Permutations = 10_000
 
-// Resamples is the number of draws behind the intervals of a report.
+// Resamples is the number of bootstrap draws for the intervals of a report.
 const Resamples = 2_000
 
-// Comparison says how a system differs from the dense one on the same
-// queries, by ndcg@10.
+// Comparison says how a system differs from dense on the same queries, by ndcg@10.
 type Comparison struct {
 	// Delta is the mean of the per-query differences, in [-1, 1].
 	Delta float64 `json:"delta_ndcg@10"`
-	// P is the two-sided p of RandomizationTest by itself, in (0, 1].
+	// P is the two-sided p value of RandomizationTest, in (0, 1], without correction.
 	P float64 `json:"p"`
-	// PHolm is P with Holm's correction over the systems of the task, in (0, 1];
-	// what is shown and quoted. RandomizationTest, which knows of one
-	// comparison, leaves it 0.
+	// PHolm is P with Holm's correction over the systems of the task, in (0, 1]. Reports show this
+	// value. RandomizationTest leaves it 0, since it knows only one comparison.
 	PHolm float64 `json:"p_holm"`
 }
 
@@ -78,12 +76,11 @@ func (p *plan) weigh(ctx context.Context, row []Result) error {
 	return nil
 }
 
-// RandomizationTest is Fisher's paired randomization test (Smucker, Allan and
-// Carterette 2007) on per-query scores of two systems: under the hypothesis
-// that the systems are alike, each query's difference could as well have the
-// other sign. p is the share of the sampled sign assignments, the observed one
-// included, whose mean is at least as far from zero as the observed. Unequal
-// lengths are an error. Cost O(flips · queries that differ).
+// RandomizationTest is Fisher's paired randomization test (Smucker, Allan and Carterette 2007) on
+// per-query scores of two systems. Under the null hypothesis each query's difference could have the
+// other sign. p is the share of sampled sign assignments, including the observed one, whose mean is at
+// least as far from zero as the observed mean. Unequal lengths are an error. Cost O(flips · queries
+// that differ).
 func RandomizationTest(a, b []float64, flips int, seed uint64) (Comparison, error) {
 	if len(a) != len(b) || len(a) == 0 {
 		return Comparison{}, fmt.Errorf("comparing %d scores with %d: a paired test needs the same queries on both sides", len(a), len(b))

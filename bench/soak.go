@@ -18,17 +18,16 @@ import (
 	"github.com/lexsem/lexsem/engine"
 )
 
-// SoakOptions say how long a database is used by RunSoak, and how. The zero value of
-// each field is its default.
+// SoakOptions are the options of RunSoak. A zero field means its default.
 type SoakOptions struct {
-	Docs    int           // documents at first, and about as many at any time; 20,000
-	Dim     int           // dimension of their vectors; 384
-	For     time.Duration // how long it is used once they are in; 10 minutes
-	Samples int           // how often it is looked at, evenly; 240
-	Workers int           // goroutines that read, write and delete; 2
-	Seed    uint64        // of texts, vectors and choices; 1
-	Dir     string        // where the database is made, and removed at the end; the system's folder for such
-	// Progress, if not nil, is called from one goroutine at a time.
+	Docs    int           // number of documents, which stays about the same; default 20,000
+	Dim     int           // dimension of the vectors; default 384
+	For     time.Duration // duration of use after the documents are stored; default 10 minutes
+	Samples int           // number of samples, evenly spaced; default 240
+	Workers int           // goroutines that read, write and delete; default 2
+	Seed    uint64        // seed of texts, vectors and choices; default 1
+	Dir     string        // folder of the database, which is removed at the end; default is the system's temporary folder
+	// Progress, if not nil, is called by one goroutine at a time.
 	Progress func(Progress)
 }
 
@@ -51,12 +50,13 @@ func (o *SoakOptions) fill() error {
 	return nil
 }
 
-// RunSoak uses one database for a long time: each worker reads 70 times, stores 20
-// and deletes 10 documents of 100 operations, one a commit, and holds what it gets
-// against what it has stored and deleted itself. Half of what is stored takes the place
-// of documents that are gone, so there are about as many at any time. Then the database is closed,
-// opened, verified and compared with what was acknowledged. It works through the API of
-// package engine alone. ErrWrong, with the report, if an answer was wrong.
+// RunSoak uses one database for a long time and checks every result. Of 100 operations a worker makes
+// 70 reads, stores 20 documents and deletes 10, one a commit. It compares each result with what it has
+// stored and deleted itself. Half of the stored documents replace deleted ones, so the number of
+// documents stays about the same. At the end the database is closed, opened, verified and compared
+// with the acknowledged writes. It uses only the API of package engine.
+//
+// A wrong result gives ErrWrong together with the report.
 func RunSoak(ctx context.Context, o SoakOptions) (r *SoakReport, err error) {
 	if err := o.fill(); err != nil {
 		return nil, err

@@ -7,41 +7,42 @@ import (
 	"text/tabwriter"
 )
 
-// SoakReport is the outcome of RunSoak; its JSON form is a contract.
+// SoakReport is the result of RunSoak. Its JSON form is stable.
 type SoakReport struct {
 	Docs    int     `json:"docs"`
 	Dim     int     `json:"dim"`
 	Seconds float64 `json:"seconds"`
 	Workers int     `json:"workers"`
-	// LimitMB is the limit that the Go runtime keeps its memory to (GOMEMLIMIT), in MiB; null for none.
+	// LimitMB is the memory limit of the Go runtime (GOMEMLIMIT) in MiB; null for none.
 	LimitMB *float64 `json:"memory_limit_mb"`
-	// What was done: searches and reads of a document, 70 of 100 operations; documents stored, 20, and deleted, 10.
+	// Reads counts searches and reads of a document (70 of 100 operations), Writes stored documents
+	// (20), and Deletes deleted documents (10).
 	Reads   int `json:"reads"`
 	Writes  int `json:"writes"`
 	Deletes int `json:"deletes"`
-	// Wrong counts answers that are not what the documents of the moment give, FirstWrong tells the first.
+	// Wrong counts results that disagree with the documents stored at that time. FirstWrong describes
+	// the first.
 	Wrong      int    `json:"wrong"`
 	FirstWrong string `json:"first_wrong,omitempty"`
-	// Growth tells of each figure how its median in the last quarter of the time lies
-	// above that of the second quarter, as a share of that: "rss_mb", "disk_mb", "files",
-	// "descriptors", "goroutines", "p50_ms".
+	// Growth is the relative growth of the median from the second to the last quarter of the time, by
+	// figure: "rss_mb", "disk_mb", "files", "descriptors", "goroutines", "p50_ms".
 	Growth  map[string]float64 `json:"growth"`
 	Samples []SoakSample       `json:"samples"`
 }
 
-// SoakSample is one look at the process. Memory and descriptors are read from
-// Linux's /proc and 0 elsewhere.
+// SoakSample is one measurement of the process. Memory and descriptors are read from Linux's /proc and
+// are 0 on other systems.
 type SoakSample struct {
-	Seconds     float64 `json:"seconds"` // since the documents were in
-	RSS         float64 `json:"rss_mb"`  // MiB, the pages of mapped files included
+	Seconds     float64 `json:"seconds"` // since all documents were stored
+	RSS         float64 `json:"rss_mb"`  // MiB, including the pages of mapped files
 	Anonymous   float64 `json:"anonymous_mb"`
 	Disk        float64 `json:"disk_mb"`
 	Files       int     `json:"files"`
 	Descriptors int     `json:"descriptors"`
 	Goroutines  int     `json:"goroutines"`
 	Documents   int     `json:"documents"`
-	Operations  int     `json:"operations"` // since the sample before
-	P50         float64 `json:"p50_ms"`     // of the searches since
+	Operations  int     `json:"operations"` // since the previous sample
+	P50         float64 `json:"p50_ms"`     // of the searches since the previous sample
 	P99         float64 `json:"p99_ms"`
 }
 
@@ -73,7 +74,7 @@ func (s *soak) growth() {
 	}
 }
 
-// WriteTable writes the report for people.
+// WriteTable writes the report as a table.
 func (r *SoakReport) WriteTable(w io.Writer) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(t, "%d documents of %d dimensions, %d workers, %.0f s\n", r.Docs, r.Dim, r.Workers, r.Seconds)

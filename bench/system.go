@@ -9,23 +9,23 @@ import (
 	"github.com/lexsem/lexsem/modulate"
 )
 
-// Question is an encoded query: what every system gets to answer it with.
+// Question is an encoded query, the input of every system.
 type Question struct {
-	ID     string         // of the query
-	Text   string         // its words; of an image, its visual words
-	Output encoder.Output // Tokens and Dense, and what else the systems need
+	ID     string         // id of the query
+	Text   string         // words of the query; visual words of an image
+	Output encoder.Output // Tokens, Dense, and other tensors that the systems need
 }
 
-// Hit is one target of an answer; a higher score is better.
+// Hit is one target of a result. A higher score is better.
 type Hit struct {
 	Target int // position in Targets
 	Score  float64
 }
 
-// Retriever answers questions over the targets of a Setting.
+// Retriever searches the targets of a Setting.
 type Retriever interface {
-	// Retrieve returns up to k hits for each question, best first, ties by
-	// target. It may use all cores and stops soon after ctx is cancelled.
+	// Retrieve returns up to k hits for each question, best first, ties by target. It may use all
+	// cores and stops soon after ctx is cancelled.
 	Retrieve(ctx context.Context, questions []Question, k int) ([][]Hit, error)
 }
 
@@ -41,38 +41,37 @@ func bytesOf(r Retriever) int64 {
 	return 0
 }
 
-// System is one way to answer questions, by name.
+// System is a named way to search.
 type System struct {
 	Name string
-	// Need names the tensors of a Question that it reads.
+	// Need names the tensors of a Question that the system reads.
 	Need encoder.Need
-	// Constants are those of AllConstants that its answers depend on.
+	// Constants are the names in AllConstants that affect the system's results.
 	Constants []string
-	// Prepare makes it ready on a corpus. A system that is fitted to the
-	// corpus reports what that took, others return a nil Fit.
+	// Prepare makes the system ready on a corpus. It returns a Fit if the system is fitted to the
+	// corpus, else nil.
 	Prepare func(ctx context.Context, s *Setting) (Retriever, *Fit, error)
-	// Reranks says that it asks Setting.Reranker, which then must be there.
+	// Reranks reports that the system requires Setting.Reranker.
 	Reranks bool
 
 	codes  []codesKind // of token states, those that it reads
 	scales bool        // its stack modulates the query and gives factors to single tokens
 }
 
-// SystemKind is a family of systems. Add one by a file with
-// "var X = RegisterSystem(SystemKind{…})".
+// SystemKind is a family of systems. To add one, write a file with "var X =
+// RegisterSystem(SystemKind{…})".
 type SystemKind struct {
-	Name  string // "dense"
-	Usage string // how it is asked for
-	Doc   string // one line
-	// Make builds the system; arg is what stands behind the first colon, ""
-	// without.
+	Name  string // for example "dense"
+	Usage string // syntax of its names
+	Doc   string // one-line description
+	// Make returns the system. arg is the part of the name after the first colon, or "".
 	Make func(arg string) (System, error)
 }
 
 var systemKinds = map[string]SystemKind{}
 
-// RegisterSystem adds a kind of system under its name, which must be free, while
-// packages are initialised: the registry is not locked.
+// RegisterSystem adds a kind of system under its name, which must be unused. Call it only during
+// package initialisation, since the registry has no lock.
 func RegisterSystem(k SystemKind) SystemKind {
 	if _, dup := systemKinds[k.Name]; dup {
 		panic("system registered twice: " + k.Name)
@@ -81,12 +80,11 @@ func RegisterSystem(k SystemKind) SystemKind {
 	return k
 }
 
-// SystemKinds lists the registered systems by name. Every stack of
-// modulate.Variants is a system besides, for example "rlr+slr".
+// SystemKinds lists the registered systems, sorted by name. Every stack of modulate.Variants, such as
+// "rlr+slr", is also a system.
 func SystemKinds() []SystemKind { return sortedByName(systemKinds) }
 
-// ParseSystem finds the system called name: a registered one, else a stack of
-// modulation variants.
+// ParseSystem returns the system called name: a registered one, else a stack of modulation variants.
 func ParseSystem(name string) (System, error) {
 	if system, options, ok := cutTokens(name); ok {
 		return tokensBehind(name, system, options)

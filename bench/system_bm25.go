@@ -10,11 +10,10 @@ import (
 	"github.com/lexsem/lexsem/internal/text"
 )
 
-// BM25 ranks by words alone: stemmed English, k1 1.2, b 0.75. Documents
-// without a word of the query are not in its answer. bm25:okapi keeps
-// function words and takes k1 1.5, as baselines made with the rank_bm25 package
-// over stemmed words do. The BM25 of CapRetrieval's paper has Porter's stems and no
-// function words: docs/runs/capretrieval-words.json.
+// BM25 ranks by words alone: stemmed English, k1 1.2, b 0.75. It returns only documents with a word of
+// the query. bm25:okapi keeps function words and uses k1 1.5, like baselines made with the rank_bm25
+// package over stemmed words. The BM25 of CapRetrieval's paper uses Porter stems and no function
+// words: docs/runs/capretrieval-words.json.
 var BM25 = RegisterSystem(SystemKind{
 	Name: "bm25", Usage: "bm25[:okapi]", Doc: "words alone (stemmed, k1 1.2, b 0.75; okapi: function words kept, k1 1.5)",
 	Make: func(arg string) (System, error) {

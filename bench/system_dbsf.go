@@ -6,9 +6,9 @@ import (
 	"github.com/lexsem/lexsem/engine/fusion"
 )
 
-// DistributionFused is distribution-based score fusion: the scores of each leg over the
-// candidates are scaled so that the mean less three standard deviations becomes 0 and the
-// mean plus three 1, and added. The engine has no such fusion; this one is for comparison.
+// DistributionFused is distribution-based score fusion. It scales the scores of each retriever over
+// the candidates so that the mean − 3 standard deviations becomes 0 and the mean + 3 becomes 1, and
+// adds them. The engine has no such fusion; it is for comparison only.
 var DistributionFused = registerFused("dbsf", "dense", "distribution-based score fusion with BM25", func(_ *Setting, r fusedRetriever) Retriever {
 	r.rank = func(cs []fusion.Candidate, _ float64) error {
 		byDistribution(cs)

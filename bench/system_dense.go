@@ -6,8 +6,8 @@ import (
 	"github.com/lexsem/lexsem/encoder"
 )
 
-// Dense is the encoder alone: the cosine of query and passage vector. Every
-// other system is compared with it.
+// Dense is the encoder alone: the cosine of query and passage vector. Every other system is compared
+// with it.
 var Dense = RegisterSystem(SystemKind{
 	Name:  "dense",
 	Usage: "dense",

@@ -13,8 +13,7 @@ import (
 	"github.com/lexsem/lexsem/engine"
 )
 
-// InEngine is the engine itself: a database of the passages, with the defaults that a
-// user gets, and what its Search answers.
+// InEngine searches a database of the passages with the engine's Search and default options.
 var InEngine = RegisterSystem(SystemKind{
 	Name:  "engine",
 	Usage: "engine[:MODE[/VARIANT][/tokens][/chunk=N]]",
@@ -165,7 +164,7 @@ type engineRetriever struct {
 
 func (r engineRetriever) bytes() int64 { return r.database.bytes }
 
-// Retrieve implements Retriever: a search for each question, by its text.
+// Retrieve implements Retriever with one search per question, by its text.
 func (r engineRetriever) Retrieve(ctx context.Context, questions []Question, k int) ([][]Hit, error) {
 	out := make([][]Hit, len(questions))
 	err := parallel(ctx, len(questions), func(i int) error {
@@ -183,8 +182,8 @@ func (r engineRetriever) Retrieve(ctx context.Context, questions []Question, k i
 	return out, err
 }
 
-// Close ends what systems have opened, and removes what they have written. The
-// retrievers that were made of the setting can no longer be used.
+// Close closes what systems opened and removes what they wrote. Retrievers of the setting can no
+// longer be used.
 func (s *Setting) Close() (err error) {
 	for _, end := range slices.Backward(s.ends) {
 		err = errors.Join(err, end())

@@ -7,8 +7,8 @@ import (
 	"github.com/lexsem/lexsem/engine/fusion"
 )
 
-// Feedback searches twice: the vector of the query is drawn towards the first answer of
-// the hybrid, moved by the leg as any other, and the hybrid answers again.
+// Feedback searches twice: the query vector is moved towards the first hit of the hybrid, modulated as
+// usual, and searched by the hybrid again.
 var Feedback = registerFused("feedback", "rlr", "hybrid, asked again with 0.8 of the query and 0.2 of its first answer", func(s *Setting, r fusedRetriever) Retriever {
 	r.rank = func(cs []fusion.Candidate, unknown float64) error { return fusion.Options{Unknown: unknown}.Fuse(cs) }
 	return feedbackRetriever{r, s.Passages}
@@ -22,7 +22,7 @@ type feedbackRetriever struct {
 	passages []encoder.Output
 }
 
-// Retrieve implements Retriever. It costs two searches of the hybrid.
+// Retrieve implements Retriever. It costs two hybrid searches.
 func (r feedbackRetriever) Retrieve(ctx context.Context, questions []Question, k int) ([][]Hit, error) {
 	again, err := r.drawn(ctx, questions)
 	if err != nil {

@@ -9,10 +9,9 @@ import (
 	"github.com/lexsem/lexsem/modulate"
 )
 
-// Filtered asks what a search within one part of the corpus finds, as one with a filter does: where several
-// folders are one corpus, each question is answered from the passages of its own folder. The stack's sums
-// are those of all passages, or with "/own" those of that folder, as a bridge by a field has them
-// (remote.BridgeOptions.By).
+// Filtered measures searches with a filter: in a union of folders, each question searches only the
+// passages of its own folder. The stack's sufficient statistics are those of all passages, or with
+// "/own" those of that folder, like a bridge per field value (remote.BridgeOptions.By).
 var Filtered = RegisterSystem(SystemKind{
 	Name:  "filtered",
 	Usage: "filtered:STACK[/own]",

@@ -11,8 +11,8 @@ import (
 	"github.com/lexsem/lexsem/index/inverted"
 )
 
-// Fusions of a dense leg with BM25, each with the engine's own formula and
-// defaults. The dense leg is named behind a colon: hybrid:rlr+slr.
+// Fusions of a dense retriever with BM25, with the engine's formulas and defaults. The part after the
+// colon names the dense retriever: hybrid:rlr+slr.
 var (
 	Hybrid    = registerFusion("hybrid", "rlr", fusion.Options{}, "calibrated fusion with BM25, as the engine does")
 	Covered   = registerFusion("coverage", "rlr", fusion.Options{Presence: -1, Beta: 1}, "the sum of cosine, coverage and pair bonus")

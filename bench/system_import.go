@@ -10,10 +10,9 @@ import (
 	"github.com/lexsem/lexsem/modulate"
 )
 
-// Import is a stack with a bridge that was trained elsewhere, read from a
-// safetensors file (modulate.Import) that is vouched to belong to the encoder
-// of the run where it does not say so. In reports it is import:STACK, whatever
-// the file is called.
+// Import is a stack with a bridge that was trained elsewhere, read from a safetensors file
+// (modulate.Import). A file that does not name its encoder is assumed to belong to that of the run.
+// Reports call it import:STACK, whatever the file name.
 var Import = RegisterSystem(SystemKind{
 	Name:  "import",
 	Usage: "import:STACK:FILE",

@@ -7,10 +7,9 @@ import (
 	"github.com/lexsem/lexsem/modulate"
 )
 
-// LexicalOnly is the ablation of Table 6 of the paper: the lexical side of a
-// bridge without the dense query vector, q_out = norm(softmax(W·w + b)), fitted
-// and searched with as the stack itself is. w is that of the stack: clr makes it
-// from the dense vector. Stacks with RLR or whitening have no such form.
+// LexicalOnly is the ablation of Table 6 of the paper: the lexical side of a bridge without the dense
+// query vector, q_out = norm(softmax(W·w + b)), for both fit and search. w is that of the stack; clr
+// computes it from the dense vector. Stacks with RLR or whitening have no such form.
 var LexicalOnly = RegisterSystem(SystemKind{
 	Name:  "lexical",
 	Usage: "lexical:STACK",

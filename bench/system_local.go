@@ -14,9 +14,9 @@ import (
 	"github.com/lexsem/lexsem/modulate/local"
 )
 
-// LocalRLR answers with local bridges: an RLR for each cell of a k-means
-// partition, each probed cell scanned with its own query vector. Without
-// numbers there are local.CellsFor the passages, and all are probed.
+// LocalRLR uses local bridges: an RLR for each cell of a k-means partition. Each probed cell is
+// scanned with its own query vector. The default is local.CellsFor the number of passages, with all
+// cells probed.
 var LocalRLR = RegisterSystem(SystemKind{
 	Name:  "rlr-local",
 	Usage: "rlr-local[:cells:probed]",
@@ -41,7 +41,7 @@ var LocalRLR = RegisterSystem(SystemKind{
 	},
 })
 
-// LocalStack answers with local bridges on top of a fitted slr.
+// LocalStack uses local bridges on top of a fitted slr.
 var LocalStack = RegisterSystem(SystemKind{
 	Name:  "rlr-local+slr",
 	Usage: "rlr-local+slr",
@@ -146,7 +146,7 @@ func (r *localRetriever) bytes() int64 {
 	return r.setting.indexBytes() + r.bridges.Bytes().Total() + r.held
 }
 
-// Retrieve answers the questions on all cores, one question a core.
+// Retrieve searches on all cores, one question a core.
 func (r *localRetriever) Retrieve(ctx context.Context, questions []Question, k int) ([][]Hit, error) {
 	out := make([][]Hit, len(questions))
 	err := parallel(ctx, len(questions), func(i int) error {

@@ -11,7 +11,7 @@ import (
 	"github.com/lexsem/lexsem/engine/remote"
 )
 
-// InFront is the query side in front of another engine.
+// InFront modulates queries in front of another engine, which holds the passages.
 var InFront = RegisterSystem(SystemKind{
 	Name:  "over",
 	Usage: "over[:MODE[/VARIANT]]",

@@ -10,8 +10,8 @@ import (
 	"github.com/lexsem/lexsem/engine"
 )
 
-// HybridReranked is the hybrid with a second stage behind it, as the engine does with
-// Options.Reranker: what orders the first passages is the reranker of the run.
+// HybridReranked is the hybrid with a second stage, like the engine with Options.Reranker: the
+// reranker of the run reorders the first passages.
 var HybridReranked = RegisterSystem(SystemKind{
 	Name: "hybrid+rerank", Usage: "hybrid+rerank[:LEG]",
 	Doc: "the hybrid, its first passages ordered anew by the reranker that the run is given; the dense leg is rlr unless named",
@@ -48,8 +48,8 @@ type rerankedRetriever struct {
 
 func (r rerankedRetriever) bytes() int64 { return bytesOf(r.first) }
 
-// Retrieve implements Retriever. The scores of its hits are no more than their order, as
-// the reranker scores some of them alone.
+// Retrieve implements Retriever. The scores of its hits express only their order, since the reranker
+// scores only the first hits.
 func (r rerankedRetriever) Retrieve(ctx context.Context, questions []Question, k int) ([][]Hit, error) {
 	all, err := r.first.Retrieve(ctx, questions, max(k, r.depth))
 	if err != nil {

@@ -9,9 +9,9 @@ import (
 	"github.com/lexsem/lexsem/modulate/train"
 )
 
-// Side is the ablation of Table 5 of the paper: a stack modulates the passages
-// instead of the queries, or both, in a copy of the index in memory, and is
-// fitted so where it has a fitted part (train.Options.Side).
+// Side is the ablation of Table 5 of the paper: a stack modulates the passages instead of the queries,
+// or both, in a copy of the index in memory. Its fitted part, if any, is fitted the same way
+// (train.Options.Side).
 var Side = RegisterSystem(SystemKind{
 	Name:  "side",
 	Usage: "side:passage:STACK, side:both:STACK",

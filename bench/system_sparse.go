@@ -10,10 +10,9 @@ import (
 	"github.com/lexsem/lexsem/modulate"
 )
 
-// Sparse searches the lexical vectors themselves, without any dense
-// vector: queries and passages are weighed by one variant, and the score is the
-// inner product of the weights, from the inverted index (Table 4 of the paper). sparse:mlm, -softmax and -exact weigh by
-// the encoder's own logits, so that an ONNX model in the manner of SPLADE, whose
+// Sparse searches lexical vectors without any dense vector. One variant weighs queries and passages,
+// and the score is the inner product of the weights, from the inverted index (Table 4 of the paper).
+// sparse:mlm, -softmax and -exact use the encoder's own logits. So an ONNX model like SPLADE, whose
 // logits are pooled over the tokens, is searched as it was trained for.
 var Sparse = RegisterSystem(SystemKind{
 	Name:  "sparse",

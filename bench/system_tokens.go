@@ -14,8 +14,8 @@ import (
 	"github.com/lexsem/lexsem/modulate/ridge"
 )
 
-// Tokens is late interaction (index/late): alone a scan of the token states of all passages, behind a
-// system, dense+tokens, one more term in the scores of its candidates.
+// Tokens is late interaction (index/late). Alone it scans the token states of all passages. After
+// another system, as in dense+tokens, it adds a term to the scores of its candidates.
 var Tokens = RegisterSystem(SystemKind{
 	Name:  "tokens",
 	Usage: "tokens[:OPTIONS], SYSTEM+tokens[:OPTIONS]",

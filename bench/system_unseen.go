@@ -5,10 +5,9 @@ import (
 	"fmt"
 )
 
-// Unseen asks what a stack does for passages that it has never seen: its
-// sums, and its fit, are those of the passages that Options.PassagesLimit left
-// out, while questions and index are of those that were drawn. Passages with
-// the text of one that was drawn are not learned from.
+// Unseen measures a stack on passages that it has never seen. Its sufficient statistics and fit use
+// the passages that Options.PassagesLimit left out. Questions and index use the drawn passages.
+// Left-out passages with the text of a drawn one are not used.
 var Unseen = RegisterSystem(SystemKind{
 	Name:  "unseen",
 	Usage: "unseen:STACK",

@@ -5,10 +5,9 @@ import (
 	"fmt"
 )
 
-// Whole is a stack that is fitted to whole passages, as an engine fits it,
-// where the probes are clean (Options.Clean): beside the stack itself it tells
-// what it is worth to have been taught by spans that overlap with the probes.
-// The overlaps of the report are those of the clean fits alone.
+// Whole is a stack that is fitted to whole passages, as in the engine, while the queries are clean
+// (Options.Clean). The difference to the stack itself shows the effect of training on spans that
+// overlap with the queries. The overlaps of the report are those of the clean fits only.
 var Whole = RegisterSystem(SystemKind{
 	Name:  "whole",
 	Usage: "whole:STACK",

@@ -5,15 +5,14 @@ import (
 	"slices"
 )
 
-// Targets are the distinct texts of a corpus. Two passages with the same text
-// cannot be told apart by any system, so they are encoded and indexed once and
-// are one target. Targets stand in the order of the smallest id of their
-// passages, so that a tie broken by position is a tie broken by id.
+// Targets are the distinct texts of a corpus. No system can tell passages with the same text apart, so
+// they form one target, which is encoded and indexed once. Targets are sorted by the smallest id of
+// their passages, so a tie broken by position is a tie broken by id.
 type Targets struct {
-	// Texts hold title and body of each target.
+	// Texts holds title and body of each target.
 	Texts []string
-	// Members hold the ids of the passages with that text, ascending; never
-	// empty. The first one names the target.
+	// Members holds the ids of the passages with that text, ascending and never empty. The first one
+	// names the target.
 	Members [][]string
 
 	first []Passage // the passages that name the targets
@@ -54,8 +53,8 @@ func (t *Targets) of(c *Corpus) *Targets {
 	return out
 }
 
-// ID names target i.
+// ID returns the name of target i.
 func (t *Targets) ID(i int) string { return t.Members[i][0] }
 
-// Len is the number of targets.
+// Len returns the number of targets.
 func (t *Targets) Len() int { return len(t.Texts) }

@@ -10,50 +10,47 @@ import (
 	"github.com/lexsem/lexsem/modulate/train"
 )
 
-// Task is one set of questions and what counts as an answer.
+// Task is a set of queries with their relevance judgements.
 type Task struct {
-	Name    string // "query", "keyword", "part:16"
+	Name    string // for example "query", "keyword", "part:16"
 	Queries []Query
-	// Qrels judge the queries. In a task made from the passages they name
-	// targets (Targets.ID), in a judged one passages.
+	// Qrels judge the queries. Tasks made from passages judge targets (Targets.ID); judged tasks judge
+	// passages.
 	Qrels Qrels
-	// Judged tells that Qrels come with the corpus and name every passage by
-	// its own id, also where several share a text.
+	// Judged reports that Qrels come with the corpus. They then name every passage by its own id, even
+	// if several share a text.
 	Judged bool
-	// LeftOut counts the targets, or the judged queries, that gave no query:
-	// too short for the span, too few words, no positive judgement. Those of
-	// the other half (TaskInput.Half) do not count, nor those that a clean probe
-	// never asks (TaskInput.Clean).
+	// LeftOut counts the targets, or the judged queries, that gave no query: too short for the span,
+	// too few words, no positive judgement. It excludes the other half (TaskInput.Half) and passages
+	// for which clean tasks make no query (TaskInput.Clean).
 	LeftOut int
 }
 
-// TaskInput is what a task is made from.
+// TaskInput is the input for making a task.
 type TaskInput struct {
 	Corpus  *Corpus
 	Targets *Targets
 	Seed    uint64
-	Limit   int  // most queries wanted; 0 for all
-	Half    Half // which of the queries are wanted, see Asks; the zero value is all
-	// Clean asks of a task made from passages what a clean fit has not seen, see
-	// Options.Clean.
+	Limit   int  // maximum number of queries; 0 for all
+	Half    Half // half of the queries to use, see Asks; the zero value is all
+	// Clean makes queries only from text that a clean fit has not seen, see Options.Clean.
 	Clean bool
 	Read  ReadOptions
 }
 
-// TaskKind is a family of tasks. Add one by a file with
-// "var X = RegisterTask(TaskKind{…})".
+// TaskKind is a family of tasks. To add one, write a file with "var X = RegisterTask(TaskKind{…})".
 type TaskKind struct {
-	Name  string // "part"
-	Usage string // how it is asked for: "part:N"
-	Doc   string // one line
-	// Make builds the task; arg is what stands behind the colon, "" without.
+	Name  string // for example "part"
+	Usage string // syntax of its names, such as "part:N"
+	Doc   string // one-line description
+	// Make returns the task. arg is the part of the name after the colon, or "".
 	Make func(arg string, in TaskInput) (*Task, error)
 }
 
 var taskKinds = map[string]TaskKind{}
 
-// RegisterTask adds a kind of task under its name, which must be free, while
-// packages are initialised: the registry is not locked.
+// RegisterTask adds a kind of task under its name, which must be unused. Call it only during package
+// initialisation, since the registry has no lock.
 func RegisterTask(k TaskKind) TaskKind {
 	if _, dup := taskKinds[k.Name]; dup {
 		panic("task registered twice: " + k.Name)
@@ -62,12 +59,11 @@ func RegisterTask(k TaskKind) TaskKind {
 	return k
 }
 
-// TaskKinds lists the registered tasks by name.
+// TaskKinds lists the registered tasks, sorted by name.
 func TaskKinds() []TaskKind { return sortedByName(taskKinds) }
 
-// MakeTask builds the task called name, for example "part:16". It is the same
-// for the same corpus, seed, limit and half. A task without any query is
-// ErrNoQueries.
+// MakeTask makes the task called name, such as "part:16". The same corpus, seed, limit and half give
+// the same task. A task without queries is ErrNoQueries.
 func MakeTask(name string, in TaskInput) (*Task, error) {
 	family, arg, colon := strings.Cut(name, ":")
 	kind, ok := taskKinds[family]

@@ -13,9 +13,9 @@ import (
 // Bounds of a keyword query (LexSemBridge Sec. 4.2: "3–8 keywords").
 const minKeywords, maxKeywords = 3, 8
 
-// Keyword asks with 3 to 8 distinct content words of a passage, each drawn
-// with a probability in proportion to its idf over the corpus, in random
-// order. Passages with fewer than 3 are left out and counted.
+// Keyword makes queries of 3 to 8 distinct content words of a passage in random order. Each word is
+// drawn with a probability proportional to its idf over the corpus. Passages with fewer than 3 are
+// left out and counted.
 var Keyword = RegisterTask(TaskKind{
 	Name:  "keyword",
 	Usage: "keyword",

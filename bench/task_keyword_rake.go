@@ -17,13 +17,13 @@ const maxPhrase = 4
 // 1,997 passages of Wikipedia, where Keyword has 5.5.
 const enoughKeywords = 5
 
-// KeywordRake asks with the best phrases of a passage after RAKE (Rose et al.
-// 2010): runs of content words between function words and punctuation, each
-// word scored by degree/frequency, a phrase by the sum of its words. Phrases
-// are taken from the best on until 5 words are together, none that would make
-// it more than 8 or repeat a word; 3 or 4 do where the passage has no more. It
-// draws nothing at random and knows no idf, so it shares
-// no generator with the queries a bridge is fitted on.
+// KeywordRake makes queries of the best phrases of a passage by RAKE (Rose et al. 2010). Phrases are
+// runs of content words between function words and punctuation. A word scores degree/frequency, a
+// phrase the sum of its words.
+//
+// Phrases are taken from the best on, until the query has 5 words. A phrase is skipped if it repeats a
+// word or makes the query longer than 8. Passages with fewer words give queries of 3 or 4. It uses
+// neither randomness nor idf, so it shares nothing with the generator of training queries.
 var KeywordRake = RegisterTask(TaskKind{
 	Name:  "keyword-rake",
 	Usage: "keyword-rake",

@@ -12,13 +12,13 @@ import (
 	"github.com/lexsem/lexsem/internal/text"
 )
 
-// KeywordYake asks with the best phrases of a passage after YAKE (Campos et
-// al. 2020): a word scores by its capitals, how early its sentences stand, how
-// often and in how many sentences it occurs, and how many different neighbours
-// it has; a phrase of up to 3 words by the product of its words against their
-// sum and its own frequency. Phrases are taken as KeywordRake takes them, so
-// queries have 3 to 8 words. It reads one passage alone: no corpus, no idf, no
-// chance.
+// KeywordYake makes queries of the best phrases of a passage by YAKE (Campos et al. 2020). A word
+// scores by its capitals, the position of its sentences, its frequency, the number of its sentences,
+// and the number of its different neighbours. A phrase of up to 3 words scores by the product of its
+// words against their sum and its own frequency.
+//
+// Phrases are taken as in KeywordRake, so queries have 3 to 8 words. It reads one passage alone: no
+// corpus, no idf, no randomness.
 var KeywordYake = RegisterTask(TaskKind{
 	Name:  "keyword-yake",
 	Usage: "keyword-yake",

@@ -11,11 +11,10 @@ import (
 	"github.com/lexsem/lexsem/modulate/train"
 )
 
-// PartOfPassage asks with N contiguous words of a passage, drawn uniformly
-// (LexSemBridge Sec. 4.2, "part-of-passage"). Words are what stands between
-// white space, and the span is the passage's own bytes from the first to the
-// last of them. Passages with fewer words are left out and counted. As a clean
-// probe (Options.Clean) it asks with words of the part that fits leave alone.
+// PartOfPassage makes queries of N consecutive words of a passage, drawn uniformly (LexSemBridge Sec.
+// 4.2, "part-of-passage"). Words are separated by white space, and the query is the passage's bytes
+// from the first to the last word. Passages with fewer words are left out and counted. With
+// Options.Clean, the words come from the part that fits leave alone.
 var PartOfPassage = RegisterTask(TaskKind{
 	Name:  "part",
 	Usage: "part:N",

@@ -6,10 +6,9 @@ import (
 	"strings"
 )
 
-// OtherQueries asks the queries of a file queries-NAME.jsonl that stands beside
-// queries.jsonl and shares its ids and judgements, such as fewer keyphrases of
-// the same documents, or the same questions in another language. Queries
-// without a positive are left out and counted.
+// OtherQueries uses the queries of a file queries-NAME.jsonl next to queries.jsonl, with the same ids
+// and judgements. Examples are fewer keyphrases of the same documents, or the same questions in
+// another language. Queries without a positive are left out and counted.
 var OtherQueries = RegisterTask(TaskKind{
 	Name:  "queries",
 	Usage: "queries:NAME",

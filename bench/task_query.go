@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// JudgedQueries asks the queries that come with the corpus and have a passage
-// judged above zero (tasks.md "query"). With a limit, a sample is drawn. In a
-// union of corpora "query:NAME" asks those of one of its folders.
+// JudgedQueries uses the corpus's own queries that have a passage judged above zero (tasks.md
+// "query"). With a limit, a sample is drawn. In a union of corpora, "query:NAME" uses those of one
+// folder.
 var JudgedQueries = RegisterTask(TaskKind{
 	Name:  "query",
 	Usage: "query[:NAME]",

@@ -5,10 +5,9 @@ import (
 	"strings"
 )
 
-// Verbose asks the queries of another task in whole sentences of a request, as people
-// write to a person: most of their words tell nothing about what is sought. Which
-// sentence depends on the seed and the query's id. Judgements and halves are
-// those of the other task.
+// Verbose rewrites the queries of another task as whole sentences of a request, as people write to a
+// person. Most words of such a sentence say nothing about what is sought. The sentence depends on the
+// seed and the query's id. Judgements and halves are those of the other task.
 var Verbose = RegisterTask(TaskKind{
 	Name:  "verbose",
 	Usage: "verbose:TASK",

@@ -8,10 +8,9 @@ import (
 	"github.com/lexsem/lexsem/internal/text"
 )
 
-// ByTerms is enc with other tokens: the terms of the English analysis, numbered as they
-// come, which is what a database takes where an encoder has no tokenizer. Vectors are
-// those of enc, and so is its fingerprint. Systems that need to know all tokens
-// beforehand, those that are fitted, do not work with it.
+// ByTerms returns enc with the terms of the English analysis as tokens, numbered by first occurrence.
+// A database does the same if an encoder has no tokenizer. Vectors and fingerprint are those of enc.
+// Fitted systems do not work with it, since they must know all tokens beforehand.
 func ByTerms(enc encoder.Encoder) (encoder.Encoder, error) {
 	a, err := text.NewAnalyzer(text.Defaults())
 	if err != nil {
@@ -54,5 +53,5 @@ func (e *byTerms) Tokenize(_ encoder.Role, s string) (t encoder.Tokens) {
 	return t
 }
 
-// VocabSize implements encoder.Encoder: the vocabulary grows.
+// VocabSize implements encoder.Encoder. The vocabulary grows.
 func (e *byTerms) VocabSize() int { return 0 }

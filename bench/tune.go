@@ -10,49 +10,49 @@ import (
 	"github.com/lexsem/lexsem/engine/fusion"
 )
 
-// Ways to search for the best values.
+// Search methods of Tune.
 const (
-	// SearchCoordinate tries the values of one constant after the other, each with
-	// the best of the others so far, until none gets better.
+	// SearchCoordinate tries the values of one constant at a time, with the best values of the others
+	// so far, until none improves.
 	SearchCoordinate = "coordinate"
 	// SearchGrid tries every combination.
 	SearchGrid = "grid"
 )
 
-// MaxPoints bounds the combinations of a grid.
+// MaxPoints is the maximum number of combinations of a grid.
 const MaxPoints = 10_000
 
-// TuneOptions say what Tune measures. Options.Data and Systems do not count.
+// TuneOptions are the options of Tune. Data and Systems of the embedded Options are ignored.
 type TuneOptions struct {
 	Options
-	// Data are the corpora, each for itself; each may be a union, see ReadCorpora.
+	// Data lists the corpora, each measured on its own. Each may be a union, see ReadCorpora.
 	Data []string
-	// System whose constants are chosen; "" means hybrid.
+	// System is the system to tune. "" means hybrid.
 	System string
-	// Trials are constants of System with the values to try. nil means all that its
-	// fusion has, else all of System.
+	// Trials are constants of System with the values to try. nil means all constants of its fusion, or
+	// all of System if it is no fusion.
 	Trials []Trial
-	// Against are the systems that System has to beat, with shipped constants; nil
-	// means DefaultRivals, of a system that is no fusion dense.
+	// Against are the systems, with shipped constants, that System must beat. nil means DefaultRivals,
+	// or dense if System is no fusion.
 	Against []string
-	// From is the setting that the search begins with and that others are compared
-	// with, by what differs from the shipped one; nil means the shipped one.
+	// From is the start of the search and the baseline of comparisons, given as the differences from
+	// the shipped constants. nil means the shipped ones.
 	From Constants
 	// Search is SearchCoordinate (also "") or SearchGrid.
 	Search string
 }
 
-// DefaultRivals are the single systems and the fusions that hybrid has to beat.
+// DefaultRivals are the single systems and the fusions that hybrid must beat.
 var DefaultRivals = []string{"dense", "rlr", "rlr-local", "bm25", "rrf:rlr", "convex:rlr"}
 
-// Tune chooses constants of a system on the dev half of the queries of several
-// corpora and tells what they give on the test half, beside those it began with. Chosen
-// is the best aim (see Aim) of those with which no set of the dev half loses more than
-// Tolerance by what it began with. A task
-// that a corpus has no queries of is left out there, and named. Every text is encoded
-// once, candidates of a fusion are found once for each value of what names them. All
-// corpora are in memory with their vectors, and some 20 KiB of candidates for each
-// query of a fusion.
+// Tune chooses constants of a system on the dev half of the queries of several corpora, and compares
+// them with the start on the test half. It chooses the best aim (see Aim) among constants with which
+// no set of the dev half loses more than Tolerance against the start. A task without queries on a
+// corpus is left out there and named in the report.
+//
+// Every text is encoded once. Candidates of a fusion are computed once for each value of the constants
+// that affect them. Memory: all corpora with their vectors, and some 20 KiB of candidates per query of
+// a fusion.
 func Tune(ctx context.Context, enc encoder.Encoder, o TuneOptions) (report *TuneReport, err error) {
 	t, err := newTuner(o)
 	if err != nil {

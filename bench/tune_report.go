@@ -14,24 +14,22 @@ import (
 	"github.com/lexsem/lexsem/encoder"
 )
 
-// Tolerance is how far a set may lie below the best rival, or below the start,
-// and count as level: 0.3 of a hundred.
+// Tolerance is the loss, against the best rival or the start, up to which a set counts as equal:
+// 0.003, or 0.3 points of 100.
 const Tolerance = 0.003
 
-// Aim tells how near constants come to what they are chosen for, on a half of the
-// queries. Figures are differences and means of the metric, in [-1, 1].
+// Aim measures constants against the goal of Tune on one half of the queries. Figures are differences
+// and means of the metric, in [-1, 1].
 type Aim struct {
-	// Objective is Lead − Short: what is raised on the dev half.
+	// Objective is Lead − Short. Tune maximises it on the dev half.
 	Objective float64 `json:"objective"`
-	// Mean is the metric over all sets, see TaskWeights.
+	// Mean is the mean of the metric over all sets, weighted by TaskWeights.
 	Mean float64 `json:"mean"`
-	// Lead is the mean over all sets of how far the system is above that rival which
-	// is the best on the set.
+	// Lead is the mean over all sets of the system's score minus that of the best rival on the set.
 	Lead float64 `json:"lead"`
-	// Short adds up over the sets by how much more than Tolerance the system is below
-	// that rival.
+	// Short is the sum over the sets of the loss beyond Tolerance against that rival.
 	Short float64 `json:"short"`
-	// Worst is the least of the leads, and WorstSet where it is.
+	// Worst is the smallest lead of a set. WorstSet names that set.
 	Worst    float64  `json:"worst"`
 	WorstSet TaskName `json:"worst_set"`
 }
@@ -77,7 +75,7 @@ func (t *tuner) aim(scores [][]float64, half Half) Aim {
 	return a
 }
 
-// TuneReport is what Tune found. Figures are in [-1, 1].
+// TuneReport is the result of Tune. Figures are in [-1, 1].
 type TuneReport struct {
 	System  string   `json:"system"`
 	Against []string `json:"against"`
@@ -87,44 +85,43 @@ type TuneReport struct {
 	Seed    uint64   `json:"seed"`
 	Clean   bool     `json:"clean"`
 	Search  string   `json:"search"`
-	// Settings is how many settings of the constants were tried.
+	// Settings is the number of combinations of constants that were tried.
 	Settings int `json:"settings"`
-	// Rows have every value of every constant beside the chosen values of the others.
+	// Rows has an entry for every value of every constant, with the chosen values of the others.
 	Rows []TuneRow `json:"rows"`
-	// Start is what the others are compared with: the shipped constants, unless the
-	// search began with others.
+	// Start is the baseline: the shipped constants, or TuneOptions.From.
 	Start  TunePoint `json:"start"`
 	Chosen TunePoint `json:"chosen"`
-	// Gain is Chosen less Start on the test half.
+	// Gain is Chosen − Start on the test half.
 	Gain Estimate `json:"gain"`
-	// Confirmed tells that the interval of Gain is above 0 and no set of the test half
-	// loses (TuneSet.Loses). Constants that are not confirmed should not be shipped.
+	// Confirmed reports that the interval of Gain is above 0 and no set of the test half loses
+	// (TuneSet.Loses). Unconfirmed constants should not be shipped.
 	Confirmed bool      `json:"confirmed"`
 	Sets      []TuneSet `json:"sets"`
-	// LeftOut are the tasks that a corpus has no queries of.
+	// LeftOut lists the tasks that have no queries on a corpus.
 	LeftOut []TaskName `json:"left_out"`
 }
 
-// TuneRow is a value of a constant on the dev half.
+// TuneRow measures one value of a constant on the dev half.
 type TuneRow struct {
 	Constant string `json:"constant"`
-	// Value is nil where the shipped one follows the corpus.
+	// Value is nil for a shipped value that depends on the corpus.
 	Value  *float64 `json:"value"`
 	Start  bool     `json:"start,omitempty"`
 	Chosen bool     `json:"chosen,omitempty"`
 	Dev    Aim      `json:"dev"`
-	// Loss is the most that a set of the dev half loses by Start. A setting that loses more
-	// than Tolerance is not chosen.
+	// Loss is the largest loss of a set of the dev half against the start. Constants with a larger
+	// loss than Tolerance are not chosen.
 	Loss float64 `json:"loss"`
 }
 
-// TunePoint is a setting of all constants, on both halves.
+// TunePoint measures a combination of constants on both halves.
 type TunePoint struct {
-	Constants Constants `json:"constants"` // those that are not the shipped ones
+	Constants Constants `json:"constants"` // constants that differ from the shipped ones
 	Dev       Aim       `json:"dev"`
 	Test      Aim       `json:"test"`
-	// Mean and Lead are those of Test with their intervals; in Lead the rival of
-	// each set stays the one that is best on the test half.
+	// Mean and Lead are those of Test with their intervals. In Lead, the rival of each set is fixed to
+	// the best one on the test half.
 	Mean Estimate `json:"test_mean"`
 	Lead Estimate `json:"test_lead"`
 }
@@ -136,23 +133,23 @@ type Estimate struct {
 	High float64 `json:"high"`
 }
 
-// TuneSet is a task of a corpus, half by half.
+// TuneSet is one half of a task of a corpus.
 type TuneSet struct {
 	TaskName
 	Half    Half    `json:"half"`
 	Queries int     `json:"queries"`
-	Rival   string  `json:"rival"` // the best there
-	Best    float64 `json:"best"`  // what it reaches
+	Rival   string  `json:"rival"` // best rival on the set
+	Best    float64 `json:"best"`  // score of the rival
 	Start   float64 `json:"start"`
 	Chosen  float64 `json:"chosen"`
-	// StartLead and ChosenLead are over Rival, Gain is Chosen less Start.
+	// StartLead and ChosenLead are leads over Rival. Gain is Chosen − Start.
 	StartLead  Estimate `json:"start_lead"`
 	ChosenLead Estimate `json:"chosen_lead"`
 	Gain       Estimate `json:"gain"`
 }
 
-// Loses tells whether the set loses more than Tolerance by the chosen constants, and
-// more than chance.
+// Loses reports whether the set loses more than Tolerance by the chosen constants, with the interval
+// of Gain below 0.
 func (s TuneSet) Loses() bool { return s.Gain.Mean < -Tolerance && s.Gain.High < 0 }
 
 func (t *tuner) report(ctx context.Context, enc encoder.Encoder, chosen *trial) (*TuneReport, error) {
@@ -254,7 +251,7 @@ func less(a, b []float64) []float64 {
 	return out
 }
 
-// WriteTable writes the report for a terminal, figures in hundredths.
+// WriteTable writes the report for a terminal, with figures × 100.
 func (r *TuneReport) WriteTable(w io.Writer) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	probes := ""

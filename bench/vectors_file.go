@@ -9,15 +9,14 @@ import (
 	"os"
 )
 
-// Vectors are n vectors of length Dim, row-major in Data. They are also the
-// content of an .fbin file: uint32 n, uint32 d, then n·d float32, all
-// little-endian.
+// Vectors are n vectors of length Dim, row-major in Data. The .fbin format holds the same: uint32 n,
+// uint32 d, then n·d float32, all little-endian.
 type Vectors struct {
 	Dim  int
 	Data []float32
 }
 
-// Len is the number of vectors.
+// Len returns the number of vectors.
 func (v *Vectors) Len() int {
 	if v.Dim == 0 {
 		return 0
@@ -25,12 +24,11 @@ func (v *Vectors) Len() int {
 	return len(v.Data) / v.Dim
 }
 
-// Row is vector i; it aliases Data.
+// Row returns vector i, which aliases Data.
 func (v *Vectors) Row(i int) []float32 { return v.Data[i*v.Dim : (i+1)*v.Dim : (i+1)*v.Dim] }
 
-// ReadVectors reads an .fbin file. A header that does not agree with the
-// file's length, and a value that is NaN or infinite, are ErrVectorFile.
-// Memory 4·n·d bytes.
+// ReadVectors reads an .fbin file. It returns ErrVectorFile if the header disagrees with the file's
+// length or a value is NaN or infinite. Memory 4·n·d bytes.
 func ReadVectors(path string) (*Vectors, error) {
 	v := &Vectors{}
 	err := readBin(path, func(i int, bits uint32) error {
@@ -49,16 +47,15 @@ func ReadVectors(path string) (*Vectors, error) {
 	return v, nil
 }
 
-// Truth are the nearest neighbours of each query, nearest first: row-major
-// [queries × K] positions in the base file. They are the content of an .ibin
-// file: as .fbin, with int32 values.
+// Truth holds the nearest neighbours of each query, nearest first: row-major [queries × K] positions
+// in the base file. The .ibin format is like .fbin, with int32 values.
 type Truth struct {
 	K   int
 	IDs []int32
 }
 
-// ReadTruth reads an .ibin file whose values are positions below base. The
-// errors are those of ReadVectors.
+// ReadTruth reads an .ibin file whose values are positions below base. It returns the errors of
+// ReadVectors.
 func ReadTruth(path string, base int) (*Truth, error) {
 	t := &Truth{}
 	err := readBin(path, func(i int, bits uint32) error {
@@ -123,7 +120,7 @@ func decodeBin(r io.Reader, length int64, put func(i int, bits uint32) error, si
 	return nil
 }
 
-// WriteVectors writes v in the .fbin layout.
+// WriteVectors writes v in the .fbin format.
 func WriteVectors(w io.Writer, v *Vectors) error {
 	return encodeBin(w, v.Len(), v.Dim, func(i int) uint32 { return math.Float32bits(v.Data[i]) })
 }

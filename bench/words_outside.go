@@ -46,7 +46,7 @@ func (b *outside) takes(i int, terms []text.Term, known bool) bool {
 	return true
 }
 
-// Search is that of the index, with what stands beside it.
+// Search searches the index and the targets outside its statistics.
 func (l *lexicon) Search(ctx context.Context, dst []inverted.Scored, terms []text.Term, k int, allow func(uint64) bool) ([]inverted.Scored, error) {
 	best, err := l.Words.Search(ctx, dst, terms, k, allow)
 	if err != nil || l.outside == nil {
@@ -67,7 +67,7 @@ func (l *lexicon) Search(ctx context.Context, dst []inverted.Scored, terms []tex
 	return best[:min(k, len(best))], nil
 }
 
-// Match is that of the index, with what stands beside it.
+// Match matches targets of the index and those outside its statistics.
 func (l *lexicon) Match(ctx context.Context, dst []inverted.Match, terms []text.Term, ids []uint64) error {
 	if err := l.Words.Match(ctx, dst, terms, ids); err != nil || l.outside == nil {
 		return err

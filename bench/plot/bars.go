@@ -7,14 +7,14 @@ import (
 	"strconv"
 )
 
-// BarSeries is one bar in each group.
+// BarSeries is a series with one bar in each group.
 type BarSeries struct {
 	Name   string
-	Values []Value // one a group
-	Base   bool    // drawn in grey: what the others are compared with
+	Values []Value // one per group
+	Base   bool    // drawn in grey, as the baseline
 }
 
-// Bars draws grouped bars with their intervals, from zero.
+// Bars is a chart of grouped bars with intervals. Its axis starts at zero.
 type Bars struct {
 	Frame
 	Y      Axis

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// Differences draws one number a query, sorted from the greatest gain to the
-// greatest loss, as a filled curve about zero; what is equal is the flat part.
+// Differences is a chart of one number per query, sorted from the largest gain to the largest loss, as
+// a filled curve around zero. The flat part is the queries without a difference.
 type Differences struct {
 	Frame
 	Y      Axis

@@ -11,17 +11,17 @@ import (
 type Point struct {
 	X float64
 	Value
-	Label string // for the tooltip, beside the values; may be empty
+	Label string // extra text of the tooltip; may be empty
 }
 
 // Line is a named series of points, drawn in the order given.
 type Line struct {
 	Name   string
 	Points []Point
-	Base   bool // drawn in grey and dashed: what the others are compared with
+	Base   bool // drawn in grey and dashed, as the baseline
 }
 
-// Lines draws one or more series over numbers, with bands for intervals.
+// Lines is a chart of one or more series over numbers, with bands for intervals.
 type Lines struct {
 	Frame
 	X, Y   Axis

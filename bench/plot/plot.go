@@ -13,38 +13,37 @@ import (
 	"math"
 )
 
-// ErrChart is a chart that cannot be drawn: nothing in it, a value that is not
-// a number, or lengths that disagree.
+// ErrChart: a chart cannot be drawn, since it is empty, has a NaN or infinite value, or has lengths
+// that disagree.
 var ErrChart = errors.New("chart cannot be drawn")
 
-// Chart is something that can be drawn.
+// Chart is a chart that can be drawn as SVG.
 type Chart interface {
-	// SVG is the chart as one svg element that expects Style around it.
+	// SVG returns the chart as one svg element. The document must include Style.
 	SVG() (string, error)
 }
 
-// Frame is what every chart has.
+// Frame holds what all charts have in common.
 type Frame struct {
-	Title string // one line above the chart; empty for none
-	// Width and Height in units of about a pixel, at least 240 × 160; 0 means
-	// 760 × 360. The element scales down to the room it gets.
+	Title string // one line above the chart; "" for none
+	// Width and Height are in units of about a pixel, at least 240 × 160. 0 means 760 × 360. The
+	// element shrinks to the available space.
 	Width, Height float64
 }
 
-// Value is a number with the interval it is known to; no interval is drawn
-// where Low is not below High.
+// Value is a number with its confidence interval. The interval is drawn only if Low is below High.
 type Value struct {
 	Y, Low, High float64
 }
 
-// Axis shapes one direction of a chart.
+// Axis holds the options of one axis.
 type Axis struct {
 	Label string
-	// Log spaces powers evenly; all values must be above 0.
+	// Log makes the axis logarithmic. All values must be above 0.
 	Log bool
-	// From and To bound the axis; where both are 0 it is fitted to the values.
+	// From and To are the bounds of the axis. If both are 0, it is fitted to the values.
 	From, To float64
-	// Ticks are put exactly here; nil chooses round numbers.
+	// Ticks are the exact positions of ticks. nil chooses round numbers.
 	Ticks []float64
 }
 

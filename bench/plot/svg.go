@@ -8,8 +8,8 @@ import (
 	"unicode"
 )
 
-// Style is the style sheet that charts share, without the style element
-// around it. All its names begin with "lx-".
+// Style is the style sheet of all charts, without the style element. All its class names begin with
+// "lx-".
 const Style = `.lx-chart{--lx-ink:#1f2328;--lx-soft:#59636e;--lx-rule:#d1d9e0;--lx-grid:#e8ecf0;--lx-base:#8b949e;` +
 	`--lx-0:#0072b2;--lx-1:#d55e00;--lx-2:#009e73;--lx-3:#b5549a;--lx-4:#d99a00;--lx-5:#3d9fd8;--lx-6:#6f4fb0;--lx-7:#8c5a2b;` +
 	`font-family:ui-sans-serif,system-ui,-apple-system,"Segoe UI",Helvetica,Arial,sans-serif;font-size:12px;max-width:100%;height:auto}
@@ -29,7 +29,7 @@ const colourRules = `.lx-fb{fill:var(--lx-base)}.lx-sb{stroke:var(--lx-base)}` +
 	`.lx-f4{fill:var(--lx-4)}.lx-s4{stroke:var(--lx-4)}.lx-f5{fill:var(--lx-5)}.lx-s5{stroke:var(--lx-5)}` +
 	`.lx-f6{fill:var(--lx-6)}.lx-s6{stroke:var(--lx-6)}.lx-f7{fill:var(--lx-7)}.lx-s7{stroke:var(--lx-7)}`
 
-// Standalone draws c as a whole SVG document for a file of its own.
+// Standalone returns c as a complete SVG document.
 func Standalone(c Chart) (string, error) {
 	s, err := c.SVG()
 	if err != nil {

@@ -11,29 +11,28 @@ import (
 	"github.com/lexsem/lexsem/bench/stat"
 )
 
-// Comparison is one system on one task in two reports.
+// Comparison compares one system on one task between two reports.
 type Comparison struct {
 	Task    string  `json:"task"`
-	System  string  `json:"system"` // of the second report
+	System  string  `json:"system"` // system of the second report
 	Base    string  `json:"base"`   // system of the first report
 	Metric  string  `json:"metric"`
-	Queries int     `json:"queries"` // that both have
-	A       float64 `json:"a"`       // mean of the first over those
-	B       float64 `json:"b"`       // mean of the second
+	Queries int     `json:"queries"` // number of common queries
+	A       float64 `json:"a"`       // mean of the first report over those queries
+	B       float64 `json:"b"`       // mean of the second report
 	Delta   float64 `json:"delta"`   // B − A
-	Low     float64 `json:"low"`     // its 95 % bootstrap interval over the queries
+	Low     float64 `json:"low"`     // 95 % bootstrap interval of Delta over the queries
 	High    float64 `json:"high"`
-	P       float64 `json:"p"`      // paired randomization test
-	PHolm   float64 `json:"p_holm"` // corrected over all comparisons
-	Better  int     `json:"better"` // queries on which the second is higher
+	P       float64 `json:"p"`      // p value of the paired randomization test
+	PHolm   float64 `json:"p_holm"` // P, corrected over all comparisons
+	Better  int     `json:"better"` // number of queries with a higher score in the second report
 	Worse   int     `json:"worse"`
 }
 
-// Compare holds every system of b against the one of the same name in a, task
-// by task, over the queries that both asked. With base it holds all against
-// that system of a. The corpora must be the same by name and number of passages,
-// and so must the seed be where queries are drawn by it. Reports without scores
-// of single queries cannot be compared.
+// Compare compares every system of b with the one of the same name in a, task by task, over the
+// queries of both. With base it compares all with that system of a. The corpora must agree in name and
+// number of passages, and the seeds must agree if queries are drawn by seed. Reports must have
+// per-query scores.
 func Compare(a, b *bench.Report, metric, base string, seed uint64) ([]Comparison, error) {
 	if a.Data != b.Data {
 		return nil, fmt.Errorf("%w: one is of %s, the other of %s; compare runs on the same corpus", ErrReport, a.Data, b.Data)

@@ -47,10 +47,9 @@ type soakView struct {
 	Table  string
 }
 
-// WriteHTML writes b as one page: charts with intervals, tables, score against
-// span length, wins and losses with the texts of the worst, curves and
-// indexes. The page follows the reader's colour scheme and needs no script and
-// nothing from outside.
+// WriteHTML writes b as one page: charts with intervals, tables, score by span length, wins and losses
+// with the texts of the largest losses, curves and indexes. The page follows the reader's colour
+// scheme. It needs no script and no external resource.
 func WriteHTML(w io.Writer, b *Bundle) error {
 	view := struct {
 		Title   string

@@ -8,9 +8,9 @@ import (
 	"github.com/lexsem/lexsem/bench"
 )
 
-// WriteMarkdown writes every bench of b as Markdown tables, one a task, with
-// the highest value of each column in bold and a dagger where a system differs
-// from dense (Holm-corrected p < .05), and curves, indexes and soaks below.
+// WriteMarkdown writes every bench report of b as Markdown tables, one a task. The highest value of
+// each column is bold, and a dagger marks systems that differ from dense (Holm-corrected p < .05).
+// Curves, indexes and soaks follow.
 func WriteMarkdown(w io.Writer, b *Bundle) error {
 	var out strings.Builder
 	for _, r := range b.Benches {

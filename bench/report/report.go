@@ -17,11 +17,10 @@ import (
 	"github.com/lexsem/lexsem/bench"
 )
 
-// ErrReport is a file that is not a JSON report of the bench, or reports that
-// cannot be compared.
+// ErrReport: a file is no JSON report of the bench, or reports cannot be compared.
 var ErrReport = errors.New("bad report")
 
-// Bundle is what one page shows together.
+// Bundle is the set of reports that one page shows.
 type Bundle struct {
 	Benches []*bench.Report
 	Curves  []*bench.Curve
@@ -29,8 +28,8 @@ type Bundle struct {
 	Soaks   []*bench.SoakReport
 }
 
-// Read reads JSON files of `bench`, `bench curve`, `bench ann` and `bench soak`, told apart
-// by their fields. A file may hold several objects one after another.
+// Read reads JSON files of `bench`, `bench curve`, `bench ann` and `bench soak`. Their fields tell
+// them apart. A file may hold several objects in sequence.
 func Read(files ...string) (*Bundle, error) {
 	b := &Bundle{}
 	for _, name := range files {

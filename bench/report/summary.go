@@ -11,8 +11,8 @@ import (
 	"github.com/lexsem/lexsem/bench/stat"
 )
 
-// Summary is one table over several corpora: a mean of each system over the
-// queries of each kind and over the kinds, with what it costs.
+// Summary is a table over several corpora: the mean of each system for each kind of query and over the
+// kinds, with its cost.
 type Summary struct {
 	Half    bench.Half `json:"half"`
 	Metric  string     `json:"metric"`
@@ -20,26 +20,26 @@ type Summary struct {
 	Encoder string     `json:"encoder"`
 	Version string     `json:"version"`
 	Seeds   []uint64   `json:"seeds"`
-	// Kinds are those that some report has a task of, in the order of Kinds.
+	// Kinds are the kinds with a task in some report, in the order of bench.QueryKinds.
 	Kinds []SummaryKind `json:"kinds"`
 	Rows  []SummaryRow  `json:"rows"`
 }
 
-// SummaryKind tells what a column is made of.
+// SummaryKind lists the data of a column.
 type SummaryKind struct {
 	Kind    string   `json:"kind"`
 	Corpora []string `json:"corpora"`
 	Queries int      `json:"queries"`
 }
 
-// SummaryRow is one system. Cells[0] is the mean over the kinds, then follows
-// one for each kind. Figures are in [0, 1].
+// SummaryRow is one system. Cells[0] is the mean over the kinds; one cell for each kind follows.
+// Figures are in [0, 1].
 type SummaryRow struct {
 	System string        `json:"system"`
 	Cells  []SummaryCell `json:"cells"`
-	// CPUMsPerQuery is a mean over the corpora, BytesPerPassage the memory of all
-	// corpora over the passages of all, as small ones have little to share fixed
-	// costs among; 0 where a report does not tell.
+	// CPUMsPerQuery is the mean over the corpora. BytesPerPassage is the memory of all corpora divided
+	// by all their passages, so that the fixed cost of small corpora weighs little. Both are 0 if a
+	// report lacks them.
 	CPUMsPerQuery   float64 `json:"cpu_ms_per_query"`
 	BytesPerPassage float64 `json:"bytes_per_passage"`
 }
@@ -62,11 +62,11 @@ type scored struct {
 	rows [][]float64 // system → query
 }
 
-// Summarize makes the table of one half of the queries. Within a kind every
-// corpus counts alike, within a corpus every task, and in the mean every kind.
-// Reports must hold the same systems, of one encoder and program, with scores
-// of single queries, each of its own corpus; all of them have clean probes, or
-// none. Intervals come from seed.
+// Summarize makes the table of one half of the queries. Within a kind every corpus has equal weight,
+// within a corpus every task, and in the mean every kind.
+//
+// Each report is of a corpus of its own. All must have the same systems, encoder and program version,
+// per-query scores, and either clean queries in all or in none. seed determines the intervals.
 func Summarize(reports []*bench.Report, half bench.Half, metric string, seed uint64) (*Summary, error) {
 	if len(reports) == 0 {
 		return nil, fmt.Errorf("%w: nothing to sum up", ErrReport)
@@ -214,8 +214,8 @@ func bytesOf(reports []*bench.Report, system string) float64 {
 	return bytes / float64(passages)
 }
 
-// WriteSummaries writes summaries of the same reports as Markdown, a table a
-// half. The best of each column is bold.
+// WriteSummaries writes summaries of the same reports as Markdown, one table for each half. The best
+// value of each column is bold.
 func WriteSummaries(w io.Writer, summaries []*Summary) error {
 	var out strings.Builder
 	for i, s := range summaries {

@@ -9,14 +9,13 @@ import (
 	"github.com/lexsem/lexsem/bench/plot"
 )
 
-// Chart is one plot of a bundle, with a name for its file.
+// Chart is one chart of a bundle, with a file name.
 type Chart struct {
 	Name string // letters, digits, - and @
 	plot plot.Chart
 }
 
-// WriteSVG writes the chart as an SVG document of its own, which follows the
-// reader's colour scheme.
+// WriteSVG writes the chart as a complete SVG document, which follows the reader's colour scheme.
 func (c Chart) WriteSVG(w io.Writer) error {
 	s, err := plot.Standalone(c.plot)
 	if err != nil {
@@ -26,9 +25,8 @@ func (c Chart) WriteSVG(w io.Writer) error {
 	return err
 }
 
-// Charts are the plots of scores, spans, curves, indexes and soaks in b, in the order
-// of the page; those of single queries are on the page alone. Names are
-// distinct.
+// Charts returns the charts of scores, spans, curves, indexes and soaks in b, in the order of the page
+// and with distinct names. Charts of single queries are only on the page.
 func Charts(b *Bundle) []Chart {
 	var all []Chart
 	seen := map[string]int{}

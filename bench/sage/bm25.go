@@ -5,9 +5,8 @@ import (
 	"math"
 )
 
-// BM25 is BM25+ (Lv and Zhai 2011) as the rank_bm25 package has it, k1 1.5,
-// b 0.75, δ 1, with the statistics of the candidates, divided by the highest
-// score among them.
+// BM25 is BM25+ (Lv and Zhai 2011) as in the rank_bm25 package: k1 1.5, b 0.75, δ 1, with the
+// statistics of the candidates. Scores are divided by the highest one.
 var BM25 = Register(Similarity{
 	Name: "bm25", Doc: "BM25+ over tokens, divided by the highest of the candidates", Collection: true,
 	Prepare: func(_ context.Context, _ Env, texts []string) (Scorer, error) {

@@ -5,9 +5,8 @@ import (
 	"math"
 )
 
-// Okapi is the classic BM25 as the rank_bm25 package has it: no δ, and tokens of
-// more than half of the candidates, whose weight is below 0, get ε times the mean
-// weight of all tokens.
+// Okapi is the classic BM25 as in the rank_bm25 package: without δ. Tokens in more than half of the
+// candidates would have a negative weight; they get ε times the mean weight of all tokens.
 var Okapi = Register(Similarity{
 	Name: "bm25:okapi", Doc: "Okapi BM25 over tokens, divided by the highest of the candidates", Collection: true,
 	Prepare: func(_ context.Context, _ Env, texts []string) (Scorer, error) {

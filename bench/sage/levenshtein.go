@@ -6,10 +6,9 @@ import (
 	"sync"
 )
 
-// Levenshtein is the ratio of the python-Levenshtein package: 2·LCS/(|x|+|y|)
-// over characters, which is one less the distance by insertions and deletions,
-// divided by the sum of the lengths. The longest common subsequence is found
-// bit-parallel (Hyyrö 2004) in O(|x|·|y|/64).
+// Levenshtein is the ratio of the python-Levenshtein package: 2·LCS/(|x|+|y|) over characters. This
+// equals 1 − (distance by insertions and deletions) / (sum of the lengths). The longest common
+// subsequence is found bit-parallel (Hyyrö 2004) in O(|x|·|y|/64).
 var Levenshtein = Register(Similarity{
 	Name: "levenshtein", Doc: "Levenshtein ratio over characters",
 	Prepare: func(_ context.Context, _ Env, texts []string) (Scorer, error) {

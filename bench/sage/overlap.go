@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// Jaccard is the share of distinct tokens that two texts have in common.
+// Jaccard is the number of common distinct tokens of two texts, divided by the number of all.
 var Jaccard = Register(Similarity{
 	Name: "jaccard", Doc: "distinct tokens in common, divided by all distinct tokens",
 	Prepare: func(_ context.Context, _ Env, texts []string) (Scorer, error) {
@@ -23,8 +23,8 @@ var Jaccard = Register(Similarity{
 	},
 })
 
-// ROUGE is the mean of the F-measures of ROUGE-1 and ROUGE-2 (Lin 2004): token
-// and token-pair counts in common.
+// ROUGE is the mean of the F-measures of ROUGE-1 and ROUGE-2 (Lin 2004), which count common tokens and
+// token pairs.
 var ROUGE = Register(Similarity{
 	Name: "rouge", Doc: "mean F-measure of ROUGE-1 and ROUGE-2 over tokens",
 	Prepare: func(_ context.Context, _ Env, texts []string) (Scorer, error) {

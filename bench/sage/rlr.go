@@ -10,10 +10,10 @@ import (
 	"github.com/lexsem/lexsem/modulate/ridge"
 )
 
-// Modulated is the cosine of vectors that the closed-form bridge (RLR) has
-// moved, over sums of all texts that are compared, each once. Where queries look
-// for passages theirs alone are moved, as in a search; of two texts of one kind
-// both are, so that the measure is symmetric and 1 for a text and itself.
+// Modulated is the cosine of vectors modulated by the closed-form bridge (RLR). Its sufficient
+// statistics use all compared texts, each once. For queries against passages, only the queries are
+// modulated, as in a search. For two texts of one kind both are, so that the measure is symmetric and
+// 1 for a text and itself.
 var Modulated = Register(Similarity{
 	Name: "rlr", Doc: "cosine of the encoder's vectors, moved by RLR over all the texts",
 	Prepare: func(ctx context.Context, env Env, texts []string) (Scorer, error) {

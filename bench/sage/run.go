@@ -12,7 +12,7 @@ import (
 	"github.com/lexsem/lexsem/encoder"
 )
 
-// Run measures each similarity on each task.
+// Run computes each similarity on each task.
 func Run(ctx context.Context, enc encoder.Encoder, o Options) (report *Report, err error) {
 	measures, err := chosen(o.Similarities)
 	if err != nil {

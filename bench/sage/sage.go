@@ -23,23 +23,22 @@ import (
 	"github.com/lexsem/lexsem/encoder"
 )
 
-// ErrData is a folder without the files that a task reads, or with files that
-// no score can be made from.
+// ErrData: a folder lacks the files of a task, or has files that give no score.
 var ErrData = errors.New("not usable for SAGE")
 
-// Options say what Run measures.
+// Options are the options of Run.
 type Options struct {
-	// Data are folders; each task takes the first that has its files.
+	// Data lists folders. Each task uses the first folder that has its files.
 	Data []string
-	// Tasks by name; nil means all that the folders have files for.
+	// Tasks are names of tasks. nil means all tasks with files in Data.
 	Tasks []string
-	// Similarities by name; nil means all.
+	// Similarities are names of similarities. nil means all.
 	Similarities []string
-	// Limit is the number of texts that versions are made of, and of texts
-	// clustered, drawn by the seed; 0 means all.
+	// Limit is the number of texts, drawn by the seed, of which versions are made or which are
+	// clustered. 0 means all.
 	Limit int
-	// Uncut has sensitivity take texts alone that the encoder reads to their end
-	// after every insertion.
+	// Uncut restricts the sensitivity task to texts that the encoder reads to their end after every
+	// insertion.
 	Uncut    bool
 	Seed     uint64
 	CacheDir string
@@ -47,29 +46,29 @@ type Options struct {
 	Progress func(bench.Progress)
 }
 
-// Report is the outcome of Run.
+// Report is the result of Run.
 type Report struct {
 	Encoder string   `json:"encoder"`
 	Seed    uint64   `json:"seed"`
 	Limit   int      `json:"limit"`
 	Version string   `json:"version"`
 	Results []Result `json:"results"`
-	// Overall is the mean of a similarity's five scores, where all tasks ran.
+	// Overall is the mean of a similarity's five scores, if all tasks ran.
 	Overall map[string]float64 `json:"overall,omitempty"`
 }
 
-// Result is one measure on one task.
+// Result is one similarity on one task.
 type Result struct {
 	Task       string `json:"task"`
 	Similarity string `json:"similarity"`
 	Data       string `json:"data"`  // name of the folder
-	Items      int    `json:"items"` // pairs, texts or queries that were scored
-	// Score is the task's figure in [0, 1], Parts what it is made of.
+	Items      int    `json:"items"` // number of pairs, texts or queries
+	// Score is the task's figure in [0, 1]. Parts are its components.
 	Score float64            `json:"score"`
 	Parts map[string]float64 `json:"parts"`
-	// Cut is, for sensitivity, the share of texts that the encoder does not read to
-	// their end, whatever the measure: "as-is", by the share inserted, and in "any" of
-	// these versions.
+	// Cut is, for sensitivity, the share of texts that the encoder does not read to their end,
+	// whatever the similarity: "as-is", by inserted share, and "any" for at least one of these
+	// versions.
 	Cut map[string]float64 `json:"cut,omitempty"`
 }
 

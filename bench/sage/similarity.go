@@ -9,41 +9,37 @@ import (
 	"github.com/lexsem/lexsem/internal/vec"
 )
 
-// Similarity is a measure of how alike two texts are, in [0, 1] but for the
-// cosines, which may be below 0. Add one by a file with
-// "var X = Register(Similarity{…})".
+// Similarity measures how alike two texts are, in [0, 1]. Cosines may be below 0. To add one, write a
+// file with "var X = Register(Similarity{…})".
 type Similarity struct {
 	Name string
-	Doc  string // one line
-	// Collection says that a score depends on all candidates, not on the two
-	// texts alone: then candidates are given together, and the order of two
-	// texts matters.
+	Doc  string // one-line description
+	// Collection says that a score depends on all candidates, not only on the two texts. Candidates
+	// are then given together, and the order of the two texts matters.
 	Collection bool
-	// Prepare is given every text that will be compared.
+	// Prepare gets every text that will be compared.
 	Prepare func(ctx context.Context, env Env, texts []string) (Scorer, error)
 }
 
-// Env is what a similarity may use.
+// Env holds what a similarity may use.
 type Env struct {
 	Encoder encoder.Encoder
-	// Queries is the number of texts, from the first, that are queries; the
-	// others are passages.
+	// Queries is the number of queries, which are the first texts. The others are passages.
 	Queries int
 	Report  func(bench.Progress)
 }
 
 // Scorer compares texts by their positions. It is safe for concurrent use.
 type Scorer interface {
-	// Against fixes the texts to compare with; the returned function puts the
-	// similarity of text query to each of them into dst. Statistics that a
-	// measure takes from a collection are those of the candidates.
+	// Against fixes the candidates. The returned function writes the similarity of text query to each
+	// of them into dst. Collection statistics are those of the candidates.
 	Against(candidates []int) func(dst []float64, query int)
 }
 
 var similarities []Similarity
 
-// Register adds a similarity under its name, which must be free, while
-// packages are initialised: the registry is not locked.
+// Register adds a similarity under its name, which must be unused. Call it only during package
+// initialisation, since the registry has no lock.
 func Register(s Similarity) Similarity {
 	for _, other := range similarities {
 		if other.Name == s.Name {
@@ -54,7 +50,7 @@ func Register(s Similarity) Similarity {
 	return s
 }
 
-// Similarities lists the registered measures.
+// Similarities lists the registered similarities.
 func Similarities() []string {
 	var out []string
 	for _, s := range similarities {
@@ -63,7 +59,7 @@ func Similarities() []string {
 	return out
 }
 
-// Cosine is that of the encoder's vectors.
+// Cosine is the cosine of the encoder's vectors.
 var Cosine = Register(Similarity{
 	Name: "dense", Doc: "cosine of the encoder's vectors",
 	Prepare: func(ctx context.Context, env Env, texts []string) (Scorer, error) {

@@ -2,9 +2,8 @@ package stat
 
 import "fmt"
 
-// AUC is the area under the ROC curve: the chance that a positive item has a
-// higher score than a negative one, equal scores counting half. 0.5 is luck.
-// Cost O(n·m).
+// AUC is the area under the ROC curve: the probability that a positive item scores higher than a
+// negative one. Equal scores count half. 0.5 is chance. Cost O(n·m).
 func AUC(positive, negative []float64) (float64, error) {
 	if len(positive) == 0 || len(negative) == 0 {
 		return 0, fmt.Errorf("%w: %d positive items, %d negative ones", ErrSample, len(positive), len(negative))

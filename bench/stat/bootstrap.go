@@ -11,11 +11,10 @@ type Interval struct {
 	Low, High float64
 }
 
-// Bootstrap gives 95 % percentile intervals for the means of several measures
-// of the same items (Efron and Tibshirani 1993): items are drawn with putting
-// back, resamples times, and the same draws serve every measure. Rows are
-// measures, all of one length. The same seed gives the same intervals.
-// Cost O(resamples · items · measures).
+// Bootstrap returns 95 % percentile intervals for the means of several measures of the same items
+// (Efron and Tibshirani 1993). Rows are measures, all of one length. Items are drawn with replacement,
+// resamples times, with the same draws for every measure. Equal seeds give equal intervals. Cost
+// O(resamples · items · measures).
 func Bootstrap(rows [][]float64, resamples int, seed uint64) ([]Interval, error) {
 	if len(rows) == 0 || len(rows[0]) == 0 || resamples < 40 {
 		return nil, fmt.Errorf("%w: %d resamples of nothing or too few; give scores and 40 or more resamples", ErrSample, resamples)

@@ -2,16 +2,14 @@ package stat
 
 import "fmt"
 
-// Choice is how well scores choose the better of two items. An item that stands
-// before the other is the positive answer: Precision is the share of right ones
-// among the choices of the earlier item, Recall the share of the earlier items
-// that are better and were chosen, F1 their harmonic mean. Each is 0 where
-// nothing is to be divided by.
+// Choice says how well scores choose the better of two items. Choosing the earlier item of a pair is
+// the positive answer. Precision is the share of right answers among choices of the earlier item.
+// Recall is the share chosen among earlier items that are better. F1 is their harmonic mean. A measure
+// is 0 if its denominator is 0.
 type Choice struct{ Accuracy, Precision, Recall, F1 float64 }
 
-// Choices asks every two items of different truth which is the better. The
-// earlier one is chosen where its score is higher, else the later one, at equal
-// scores too. Cost O(n²).
+// Choices scores all pairs of items with different truth. The earlier item is chosen if its score is
+// higher, else the later one, also for equal scores. Cost O(n²).
 func Choices(score, truth []float64) (Choice, error) {
 	if len(score) != len(truth) {
 		return Choice{}, fmt.Errorf("%w: %d scores for %d judgements", ErrSample, len(score), len(truth))

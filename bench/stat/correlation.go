@@ -7,8 +7,8 @@ import (
 	"slices"
 )
 
-// Pearson is the product-moment correlation of two samples of one length, in
-// [-1, 1]. At least two pairs and some variation on both sides are needed.
+// Pearson is the product-moment correlation of two samples of equal length, in [-1, 1]. It needs at
+// least two pairs and some variation in both samples.
 func Pearson(x, y []float64) (float64, error) {
 	if len(x) != len(y) || len(x) < 2 {
 		return 0, fmt.Errorf("%w: correlation of %d with %d values; give two or more pairs", ErrSample, len(x), len(y))
@@ -25,13 +25,13 @@ func Pearson(x, y []float64) (float64, error) {
 	return max(-1, min(1, xy/math.Sqrt(xx)/math.Sqrt(yy))), nil
 }
 
-// Spearman is the rank correlation: Pearson of the ranks, tied values sharing
-// the mean of theirs. Cost O(n log n).
+// Spearman is the rank correlation: Pearson of the ranks, where ties share their mean rank. Cost O(n
+// log n).
 func Spearman(x, y []float64) (float64, error) {
 	return Pearson(Ranks(x), Ranks(y))
 }
 
-// Ranks gives each value its rank from 1 by size, ties the mean of theirs.
+// Ranks returns the rank of each value, from 1 for the smallest. Ties share their mean rank.
 func Ranks(x []float64) []float64 {
 	order := make([]int, len(x))
 	for i := range order {
@@ -52,7 +52,7 @@ func Ranks(x []float64) []float64 {
 	return ranks
 }
 
-// Mean is the arithmetic mean, NaN of nothing.
+// Mean is the arithmetic mean, or NaN without values.
 func Mean(x []float64) float64 {
 	sum := 0.0
 	for _, v := range x {

@@ -5,10 +5,9 @@ import (
 	"slices"
 )
 
-// Holm adjusts p values of several comparisons by Holm's step-down method
-// (1979), so that the chance of one false discovery among all of them stays
-// below the level that the adjusted values are held against. It needs no
-// assumption on how the comparisons hang together. The order is kept.
+// Holm adjusts the p values of several comparisons by Holm's step-down method (1979), in the same
+// order. Comparing adjusted values with a level bounds the probability of any false discovery by that
+// level. The comparisons may depend on one another.
 func Holm(p []float64) []float64 {
 	order := make([]int, len(p))
 	for i := range order {

@@ -7,12 +7,10 @@ import (
 	"slices"
 )
 
-// CompleteLinkage cuts n items into k clusters by agglomerative clustering
-// with complete linkage: the two clusters whose farthest members are nearest
-// to one another are joined until k are left. distances holds d(i, j) for
-// j < i at i·(i−1)/2 + j and is used as working memory. Clusters are numbered
-// by their first item. The nearest-neighbour chain (Murtagh 1983) makes it
-// O(n²) in time; memory is the n²/2 distances.
+// CompleteLinkage cuts n items into k clusters by agglomerative clustering with complete linkage: it
+// merges the two clusters whose farthest members are nearest, until k are left. distances holds d(i,
+// j) for j < i at i·(i−1)/2 + j and is used as working memory. Clusters are numbered by their first
+// item. Time is O(n²) by the nearest-neighbour chain (Murtagh 1983). Memory: the n²/2 distances.
 func CompleteLinkage(distances []float32, n, k int) ([]int, error) {
 	if n < 1 || k < 1 || k > n || len(distances) != n*(n-1)/2 {
 		return nil, fmt.Errorf("%w: %d clusters of %d items with %d distances; give 1 to n clusters and n(n−1)/2 distances", ErrSample, k, n, len(distances))

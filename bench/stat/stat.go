@@ -8,6 +8,6 @@ package stat
 
 import "errors"
 
-// ErrSample is data that a statistic is not defined on: lengths that disagree,
-// nothing to work on, or no variation where it is needed.
+// ErrSample: a statistic is not defined on the data. Lengths disagree, there is no data, or required
+// variation is missing.
 var ErrSample = errors.New("statistic not defined")

@@ -6,20 +6,18 @@ import (
 	"slices"
 )
 
-// Stratum is a group of items that several measures were taken of.
+// Stratum is a group of items with several measures each.
 type Stratum struct {
 	// Rows are the measures, [measures][items].
 	Rows [][]float64
-	// Weight is what the mean of this stratum counts in the mean of all.
+	// Weight is the weight of this stratum's mean in the overall mean.
 	Weight float64
 }
 
-// StratifiedMeans gives, for each measure, the weighted mean over the strata of
-// its mean in each, and a 95 % percentile interval: items are drawn with
-// putting back within each stratum, resamples times, and the same draws serve
-// every measure. The strata themselves are fixed: the interval says what other
-// items of the same strata would give. The same seed gives the same intervals.
-// Cost O(resamples · items · measures).
+// StratifiedMeans returns, for each measure, the weighted mean of its means in the strata, with a 95 %
+// percentile interval. Items are drawn with replacement within each stratum, resamples times, with the
+// same draws for every measure. Strata are fixed, so the interval is for other items of the same
+// strata. Equal seeds give equal intervals. Cost O(resamples · items · measures).
 func StratifiedMeans(strata []Stratum, resamples int, seed uint64) ([]float64, []Interval, error) {
 	if len(strata) == 0 || len(strata[0].Rows) == 0 || resamples < 40 {
 		return nil, nil, fmt.Errorf("%w: %d resamples of nothing or too few; give scores and 40 or more resamples", ErrSample, resamples)

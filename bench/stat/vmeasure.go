@@ -5,10 +5,9 @@ import (
 	"math"
 )
 
-// VMeasure compares a clustering with true classes (Rosenberg and Hirschberg
-// 2007): homogeneity 1 − H(C|K)/H(C), completeness 1 − H(K|C)/H(K), and their
-// harmonic mean V, all in [0, 1]. With one class homogeneity is 1, with one
-// cluster completeness is.
+// VMeasure compares a clustering with true classes (Rosenberg and Hirschberg 2007): homogeneity 1 −
+// H(C|K)/H(C), completeness 1 − H(K|C)/H(K), and their harmonic mean V, all in [0, 1]. With one class
+// homogeneity is 1. With one cluster completeness is 1.
 func VMeasure(classes, clusters []int) (homogeneity, completeness, v float64, err error) {
 	if len(classes) != len(clusters) || len(classes) == 0 {
 		return 0, 0, 0, fmt.Errorf("%w: %d classes for %d clusters; give one of each an item", ErrSample, len(classes), len(clusters))

@@ -12,28 +12,27 @@ import (
 	"github.com/lexsem/lexsem/bench/stat"
 )
 
-// ErrReport is a file that holds no report of Run, or reports that cannot be
-// held against each other.
+// ErrReport: a file holds no report of Run, or reports cannot be compared.
 var ErrReport = errors.New("bad report")
 
-// Correlation is Spearman's over systems between two measures of them.
+// Correlation is Spearman's correlation, over systems, between two measures.
 type Correlation struct {
-	// Over is the set, or "all" where each measure is its mean over the sets.
+	// Over is the set, or "all" if each measure is its mean over the sets.
 	Over    string `json:"over"`
 	Measure string `json:"measure"` // "rdc" or "roc"
-	// Between is "ndcg@10", which the mean over the testbeds is held against (Table 5
-	// of the paper), or two testbeds, "precision–abstraction" (Fig. 5).
+	// Between is "ndcg@10", which is compared with the mean over the testbeds (Table 5 of the paper),
+	// or two testbeds, such as "precision–abstraction" (Fig. 5).
 	Between  string  `json:"between"`
 	Spearman float64 `json:"spearman"`
 }
 
-// Correlations are those of systems that were measured on the same sets.
+// Correlations are the correlations of systems measured on the same sets.
 type Correlations struct {
 	Systems []string      `json:"systems"` // "ENCODER SYSTEM"
 	Rows    []Correlation `json:"correlations"`
 }
 
-// ReadReports reads files of reports, one or more in each.
+// ReadReports reads files of one or more reports each.
 func ReadReports(files ...string) ([]*Report, error) {
 	var out []*Report
 	for _, name := range files {
@@ -62,9 +61,9 @@ func ReadReports(files ...string) ([]*Report, error) {
 // measured are the measures of one system: set → measure → value.
 type measured map[string]map[string]float64
 
-// Correlate holds the systems of all encoders against each other. Each must
-// have been measured once on each set. A measure without a value on a testbed,
-// such as ROC on one without an order, is left out.
+// Correlate computes the correlations over the systems of all encoders. Each system must be measured
+// exactly once on each set. A measure without a value on a testbed, such as ROC on one without an
+// order, is left out.
 func Correlate(reports []*Report) (*Correlations, error) {
 	c := &Correlations{}
 	var sets []string

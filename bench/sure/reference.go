@@ -10,15 +10,15 @@ import (
 	"github.com/lexsem/lexsem/bench"
 )
 
-// Reference holds the ranks that versions should have: query id → version →
-// rank. The paper takes those of a 4 B reranker over the same candidates.
+// Reference holds the expected ranks of versions: query id → version → rank. The paper uses those of a
+// 4 B reranker over the same candidates.
 type Reference map[string]map[string]float64
 
 // ReadReference reads lines such as
 //
 //	{"query": "12", "ranks": {"passage": 3, "key-sentences": 1, "summaries": 2}}
 //
-// with ranks from 1. Broken lines are *bench.LineError.
+// with ranks from 1. Broken lines are a *bench.LineError.
 func ReadReference(file string) (Reference, error) {
 	f, err := os.Open(file)
 	if err != nil {

@@ -12,35 +12,35 @@ import (
 	"github.com/lexsem/lexsem/encoder"
 )
 
-// Options say what Run measures.
+// Options are the options of Run.
 type Options struct {
 	Data string // folder, see Read
-	// Systems by name, see bench.ParseSystem.
+	// Systems are names of systems, see bench.ParseSystem.
 	Systems []string
-	// Reference is a file of ranks, see ReadReference. Without one, versions
-	// are held against the order they were made for, at ranks in succession.
+	// Reference is a file of ranks, see ReadReference. Without one, the reference is the order for
+	// which the versions were made, with consecutive ranks.
 	Reference string
-	// QueriesLimit draws so many queries by the seed, and leaves the versions of
-	// others out; 0 asks all.
+	// QueriesLimit is the number of queries to draw by the seed. Versions of other queries are left
+	// out. 0 means all.
 	QueriesLimit int
-	// PassagesAlone makes corpus sums and the numbers of BM25 of the passages
-	// alone, as of a retriever that has not seen the versions.
+	// PassagesAlone restricts corpus statistics and BM25 to the passages, like a retriever that has
+	// not seen the versions.
 	PassagesAlone bool
-	// Setting shapes encoding, fitting and index.
+	// Setting holds the options of encoding, fitting and index.
 	Setting bench.SettingOptions
 	Version string
 }
 
-// Report is the outcome of Run.
+// Report is the result of Run.
 type Report struct {
 	Data      string `json:"data"`
-	Documents int    `json:"documents"` // passages; versions come on top
+	Documents int    `json:"documents"` // number of passages, without versions
 	Encoder   string `json:"encoder"`
 	Seed      uint64 `json:"seed"`
 	Version   string `json:"version"`
 	// Reference is "constructed" or the name of the file.
 	Reference string `json:"reference"`
-	// NDCG is nDCG@10 of each system on the same queries, among the passages.
+	// NDCG is the nDCG@10 of each system for the same queries on the passages alone.
 	NDCG    map[string]float64   `json:"ndcg@10"`
 	Results []Result             `json:"results"`
 	Fit     map[string]bench.Fit `json:"fit"`
@@ -51,20 +51,20 @@ type Result struct {
 	System  string `json:"system"`
 	Testbed string `json:"testbed"`
 	Queries int    `json:"queries"`
-	// LeftOut counts queries with less than two different versions; Same the
-	// versions that were left out because they repeat the passage.
+	// LeftOut counts queries with fewer than two different versions. Same counts the versions left out
+	// because they repeat the passage.
 	LeftOut int `json:"left_out"`
 	Same    int `json:"same_text"`
-	// RDC and ROC are the means of Eq. 7 and 9. ROC is nil without an order:
-	// on equivalence, unless a reference gives one.
+	// RDC and ROC are the means of Eq. 7 and 9. ROC is nil without an order: on equivalence, unless a
+	// reference gives one.
 	RDC float64  `json:"rdc"`
 	ROC *float64 `json:"roc,omitempty"`
-	// Spread is the mean standard deviation of a query's ranks, Gap the mean
-	// distance of two of them, MedianGap the median over queries of that.
+	// Spread is the mean standard deviation of a query's ranks. Gap is the mean distance of two of a
+	// query's ranks. MedianGap is the median over queries of that distance.
 	Spread    float64 `json:"spread"`
 	Gap       float64 `json:"gap"`
 	MedianGap float64 `json:"median_gap"`
-	// First is the share of queries whose passage stands before its versions.
+	// First is the share of queries that rank the passage before its versions.
 	First float64 `json:"passage_first"`
 	// VsDense compares RDC, ROC and the gap with those of dense on the same queries.
 	VsDense *VsDense `json:"vs_dense,omitempty"`
@@ -72,9 +72,8 @@ type Result struct {
 	rdc, roc, gaps []float64
 }
 
-// VsDense holds differences with the p of a paired randomization test, by
-// itself and with Holm's correction over the systems of the testbed. Those of
-// ROC are 0 where there is no ROC.
+// VsDense holds differences with the p values of a paired randomization test, plain and with Holm's
+// correction over the systems of the testbed. Those of ROC are 0 if there is no ROC.
 type VsDense struct {
 	DeltaRDC float64 `json:"delta_rdc"`
 	PRDC     float64 `json:"p_rdc"`
@@ -87,12 +86,10 @@ type VsDense struct {
 	HolmGap  float64 `json:"p_holm_gap"`
 }
 
-// Run ranks passages and versions together by each system. Every distinct text
-// is encoded and indexed once; a query is answered from the passages and its
-// own versions, those of other queries do not count. Systems that are fitted
-// see all texts that are indexed, and so do corpus sums and BM25 but for
-// PassagesAlone. A version that is not retrieved stands
-// behind everything that is.
+// Run ranks passages and versions together by each system. Every distinct text is encoded and indexed
+// once. A query searches the passages and its own versions, not those of other queries. Fitted
+// systems, corpus statistics and BM25 use all indexed texts; PassagesAlone restricts the last two. A
+// version that is not retrieved ranks after all retrieved ones.
 func Run(ctx context.Context, enc encoder.Encoder, o Options) (report *Report, err error) {
 	var systems []bench.System
 	for _, name := range o.Systems {

@@ -19,25 +19,24 @@ import (
 	"github.com/lexsem/lexsem/bench"
 )
 
-// ErrData is a folder that lacks what the protocol needs, or a reference that
-// does not fit it.
+// ErrData: a folder lacks what the protocol needs, or a reference does not fit the folder.
 var ErrData = errors.New("not usable for SURE")
 
 // Passage is the name of the original text among the versions.
 const Passage = "passage"
 
-// Testbed is a set of versions that are ranked against one another.
+// Testbed is a set of versions that are ranked against each other.
 type Testbed struct {
 	Name string
-	// Versions name files of the folder variants, or Passage. Where Ordered,
-	// the first should stand before the second and so on.
+	// Versions are names of files in the folder variants, or Passage. If Ordered, they are in the
+	// expected order.
 	Versions []string
 	Ordered  bool
 }
 
-// Testbeds are those of the paper (Sec. 3.2). The order of the first follows
-// from how it was made; that of the second is the one of information density.
-// The third has none: both texts say the same.
+// Testbeds are those of the paper (Sec. 3.2). The order of the first follows from its construction.
+// The order of the second is that of information density. The third has no order, since both texts say
+// the same.
 var Testbeds = []Testbed{
 	{"precision", []string{"key-sentences", Passage, "key-sentences-with-noise"}, true},
 	{"abstraction", []string{"summaries", Passage, "expansions"}, true},
@@ -50,9 +49,8 @@ type Data struct {
 	Versions map[string]map[string]string
 }
 
-// Read reads a folder in the BEIR layout with variants/VERSION.jsonl, whose
-// _id is that of the passage. Where a file names a passage twice, the first
-// line holds.
+// Read reads a folder in the BEIR layout with variants/VERSION.jsonl. The _id of a version is that of
+// its passage. If a file names a passage twice, the first line counts.
 func Read(dir string, o bench.ReadOptions) (*Data, error) {
 	c, err := bench.ReadCorpus(dir, o)
 	if err != nil {
