@@ -13,8 +13,8 @@ import (
 	"math"
 )
 
-// ErrChart: a chart cannot be drawn, since it is empty, has a NaN or infinite value, or has lengths
-// that disagree.
+// ErrChart: a chart cannot be drawn. It is empty, a value or an axis is not usable, or lengths
+// disagree.
 var ErrChart = errors.New("chart cannot be drawn")
 
 // Chart is a chart that can be drawn as SVG.

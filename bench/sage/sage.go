@@ -34,8 +34,7 @@ type Options struct {
 	Tasks []string
 	// Similarities are names of similarities. nil means all.
 	Similarities []string
-	// Limit is the number of texts, drawn by the seed, of which versions are made or which are
-	// clustered. 0 means all.
+	// Limit is the number of texts, drawn by the seed, that the tasks modify or cluster. 0 means all.
 	Limit int
 	// Uncut restricts the sensitivity task to texts that the encoder reads to their end after every
 	// insertion.

@@ -18,14 +18,14 @@ import (
 	"github.com/lexsem/lexsem/encoder"
 )
 
-// API is a server that embeds as OpenAI's does, at /v1/embeddings, and Ollama's, at
-// /api/embed, by the vectors of encoder.Hash, and misbehaves as it is told.
+// API is an embedding server for tests. It answers like OpenAI at /v1/embeddings and like Ollama at
+// /api/embed, with the vectors of encoder.Hash. Next injects faults.
 type API struct {
 	URL string
-	// Next, if not nil, says how call number n, from 0, goes wrong. It is called by one
-	// goroutine at a time and not changed while there are calls.
+	// Next, if not nil, returns the fault of call n, from 0. It is called by one goroutine at a time.
+	// Do not change it during calls.
 	Next func(n int, texts []string) Fault
-	// Delay is how long each call takes.
+	// Delay is the duration of each call.
 	Delay time.Duration
 
 	hash *encoder.Hash
@@ -38,18 +38,18 @@ type API struct {
 	bodies  []string
 }
 
-// Fault is what is wrong with an answer. The zero Fault is none.
+// Fault is an error in a response. The zero Fault is none.
 type Fault struct {
-	Status int                             // other than 200
-	After  string                          // Retry-After
-	Body   string                          // in place of the answer
-	Cut    bool                            // the connection breaks in the middle of the answer
-	Spoil  func(v [][]float32) [][]float32 // other vectors
-	Edit   func(answer map[string]any)     // another answer
-	Floats bool                            // numbers, though base64 is asked for
+	Status int                             // HTTP status, if not 200
+	After  string                          // Retry-After header
+	Body   string                          // replaces the response
+	Cut    bool                            // breaks the connection in the middle of the response
+	Spoil  func(v [][]float32) [][]float32 // replaces the vectors
+	Edit   func(answer map[string]any)     // changes the response
+	Floats bool                            // sends numbers although base64 was requested
 }
 
-// NewAPI starts a server of vectors of length dim, for as long as the test runs.
+// NewAPI starts a server with vectors of length dim. It stops at the end of the test.
 func NewAPI(t testing.TB, dim int) *API {
 	a := &API{hash: encoder.NewHash(dim), texts: map[string]int{}}
 	s := httptest.NewServer(a)
@@ -58,21 +58,21 @@ func NewAPI(t testing.TB, dim int) *API {
 	return a
 }
 
-// Calls are how many calls there were, and the most at a time.
+// Calls returns the number of calls and the maximum number of concurrent calls.
 func (a *API) Calls() (calls, most int) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.calls, a.most
 }
 
-// Served is how often each text was answered.
+// Served returns how often each text was embedded.
 func (a *API) Served() map[string]int {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return maps.Clone(a.texts)
 }
 
-// Bodies are those of the calls.
+// Bodies returns the request bodies of the calls.
 func (a *API) Bodies() []string {
 	a.mu.Lock()
 	defer a.mu.Unlock()

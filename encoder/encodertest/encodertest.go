@@ -49,16 +49,14 @@ func awkward() map[string]string {
 	}
 }
 
-// Run tests the contract of encoder.Encoder. open returns an open encoder, which
-// Run closes: one that many calls at once are the first to meet, one for what
-// follows one after the other, and one to be closed. Results of one text may
-// differ between batches by rounding, no further than a cosine of .9999.
+// Run tests the contract of encoder.Encoder. open returns an open encoder, which Run closes. Run opens
+// three: one that first gets many concurrent calls, one for the sequential tests, and one to be
+// closed. Vectors of a text may differ between batches by rounding, down to a cosine of .9999.
 //
-// Every encoder gives dense vectors in the order of its texts, to several callers
-// at once, and ends with its context and with Close. What only some can do is
-// tested where the encoder says that it can: it has a tokenizer where VocabSize is
-// above 0, hidden states where it does not answer ErrNoHidden, logits where not
-// ErrNoLogits, and probe vectors where Fingerprint().Probed().
+// Every encoder must return dense vectors in the order of its texts, to several callers at once, and
+// stop with its context and after Close. Optional features are tested if the encoder has them: a
+// tokenizer if VocabSize is above 0, hidden states unless it returns ErrNoHidden, logits unless
+// ErrNoLogits, and probe vectors if Fingerprint().Probed().
 func Run(t *testing.T, open func(t *testing.T) encoder.Encoder) {
 	type part struct {
 		name string
@@ -100,7 +98,7 @@ func encode(t *testing.T, e encoder.Encoder, role encoder.Role, texts []string, 
 	return out
 }
 
-// Cosine is the cosine of two vectors, NaN where their lengths differ.
+// Cosine is the cosine of two vectors, NaN if their lengths differ.
 func Cosine(a, b []float32) float64 {
 	if len(a) != len(b) {
 		return math.NaN()
@@ -113,8 +111,7 @@ func Cosine(a, b []float32) float64 {
 	return ab / math.Sqrt(aa*bb)
 }
 
-// Distance is the largest difference of two vectors in an element, NaN where their
-// lengths differ.
+// Distance is the largest difference of two vectors in an element, NaN if their lengths differ.
 func Distance(a, b []float32) float64 {
 	if len(a) != len(b) {
 		return math.NaN()

@@ -31,10 +31,10 @@ func Images(t testing.TB, n int) []encoder.Input {
 	return in
 }
 
-// RunImages is Run for encoders of images: each gives dense vectors in the order of its images, to
-// several callers at once, states of as many patches as its fingerprint says, the place of
-// an image that cannot be read, and ends with its context and with Close. It has tokens, one for each
-// patch, where VocabSize is above 0.
+// RunImages is Run for encoders of images. The encoder must return dense vectors in the order of its
+// images, to several callers at once, states of as many patches as its fingerprint says, and the
+// position of an unreadable image. It must stop with its context and after Close. If VocabSize is
+// above 0, it must return one token for each patch.
 func RunImages(t *testing.T, open func(t *testing.T) encoder.Encoder) {
 	for _, part := range []struct {
 		name string

@@ -9,9 +9,9 @@ import (
 	"github.com/lexsem/lexsem/encoder/picture"
 )
 
-// Pixels is an encoder of images without a model: the state of each of 8 by 8 patches is a random
-// projection of its 16 pixels, the vector the mean of the states. It tells colours and shapes
-// apart, and sees nothing between patches.
+// Pixels is an encoder of images without a model. The state of each of 8 by 8 patches is a random
+// projection of its 16 pixels, and the vector is the mean of the states. It distinguishes colours and
+// shapes, but sees nothing across patches.
 type Pixels struct {
 	dim    int
 	matrix []float32 // [dim × pixelValues]
@@ -24,7 +24,7 @@ const (
 	pixelValues = 3 * pixelSide * pixelSide
 )
 
-// NewPixels returns one of a dimension.
+// NewPixels returns a Pixels with vectors of length dim.
 func NewPixels(dim int) *Pixels {
 	r := rand.New(rand.NewPCG(7, uint64(dim)))
 	e := &Pixels{dim: dim, matrix: make([]float32, dim*pixelValues)}

@@ -15,18 +15,17 @@ import (
 	"github.com/lexsem/lexsem/encoder"
 )
 
-// Recording is one string and what the reference tokenizer made of it, with
-// the vocabulary of all-MiniLM-L6-v2 and without a length limit.
+// Recording is one string with the output of the reference tokenizer, for the vocabulary of
+// all-MiniLM-L6-v2 and without a length limit.
 type Recording struct {
-	Kind    string  // what sort of string it is, "accents"
-	Cased   bool    // whether the tokenizer was told to keep case and accents
+	Kind    string  // kind of string, such as "accents"
+	Cased   bool    // whether the tokenizer keeps case and accents
 	Text    string  // any bytes
-	IDs     []int32 // [CLS] and [SEP] included
-	Offsets uint32  // CRC-32 of the offsets in bytes, see OffsetsSum
+	IDs     []int32 // token ids, including [CLS] and [SEP]
+	Offsets uint32  // CRC-32 of the byte offsets, see OffsetsSum
 }
 
-// OffsetsSum is the CRC-32 (IEEE) over spans, each as start and end in four
-// bytes, little endian.
+// OffsetsSum is the CRC-32 (IEEE) over spans, each as start and end in four bytes, little endian.
 func OffsetsSum(spans []encoder.Span) uint32 {
 	b := make([]byte, 0, 8*len(spans))
 	for _, s := range spans {
@@ -36,8 +35,8 @@ func OffsetsSum(spans []encoder.Span) uint32 {
 	return crc32.ChecksumIEEE(b)
 }
 
-// Recordings reads the file that encoder/tokenizer/testdata/record_bert.py writes; the
-// format is described there.
+// Recordings reads the file that encoder/tokenizer/testdata/record_bert.py writes. The script
+// describes the format.
 func Recordings(path string) ([]Recording, error) {
 	f, err := os.Open(path)
 	if err != nil {

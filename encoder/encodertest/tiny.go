@@ -15,13 +15,13 @@ import (
 	"github.com/lexsem/lexsem/internal/safetensors/safetensorstest"
 )
 
-// Tiny is a BERT with random weights and a forward pass of its own, in float64
-// and without any library: what an encoder of the same files must compute.
+// Tiny is a BERT with random weights and its own forward pass in float64, without any library. It
+// gives the expected results for encoders of the same files.
 type Tiny struct {
 	Hidden, Heads, Layers, Inner, Positions int
-	Vocab                                   []string // the special tokens of BERT first
-	Activation                              string   // hidden_act
-	Prefix                                  string   // of the names in the file; not "" means a masked-language-model head, too
+	Vocab                                   []string // special tokens of BERT first
+	Activation                              string   // hidden_act of config.json
+	Prefix                                  string   // prefix of weight names in the file; if not "", the file also has a masked-language-model head
 	weights                                 map[string][]float32
 	shapes                                  map[string][]int
 }
@@ -29,8 +29,8 @@ type Tiny struct {
 // TinySpecials are the first words of a Tiny's vocabulary.
 var TinySpecials = []string{"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"}
 
-// NewTiny draws the weights. What t leaves out is small: states of 12 numbers, 3
-// heads, 2 layers, 16 positions, a dozen words, the exact GELU.
+// NewTiny draws the weights. Defaults of zero fields: states of 12 numbers, 3 heads, 2 layers, 16
+// positions, a dozen words, the exact GELU.
 func NewTiny(seed uint64, t Tiny) *Tiny {
 	m := &t
 	for _, f := range []struct {
@@ -101,14 +101,14 @@ func (m *Tiny) nameInFile(name string) string {
 	return m.Prefix + name
 }
 
-// Each calls f for each weight, by the name it has in PyTorch, in no order.
+// Each calls f for each weight, by its PyTorch name, in no particular order.
 func (m *Tiny) Each(f func(name string, w []float32, shape []int)) {
 	for name, w := range m.weights {
 		f(name, w, m.shapes[name])
 	}
 }
 
-// Logits is the head on the first token's state.
+// Logits returns the output of the head on the first token's state.
 func (m *Tiny) Logits(first []float64) []float64 {
 	x := m.linear([][]float64{first}, "cls.predictions.transform.dense")
 	for k := range x[0] {
@@ -125,7 +125,7 @@ func (m *Tiny) Logits(first []float64) []float64 {
 	return out
 }
 
-// Write puts the checkpoint, its configuration and a tokenizer into dir.
+// Write writes the checkpoint, its configuration and a tokenizer into dir.
 func (m *Tiny) Write(t *testing.T, dir string) {
 	t.Helper()
 	file := safetensorstest.New(map[string]string{"format": "pt"})

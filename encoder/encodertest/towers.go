@@ -10,16 +10,16 @@ import (
 	"github.com/lexsem/lexsem/encoder/picture"
 )
 
-// Towers is an encoder of images that takes texts as queries, as a CLIP does, without a model: Pixels,
-// whose mean state is projected to vectors of another dimension. A text is a list of colours, and
-// its vector that of an image of them side by side.
+// Towers is an encoder of images and of texts as queries, like a CLIP, without a model. The vector of
+// an image is the mean state of Pixels, projected to another dimension. A text is a list of colours.
+// Its vector is that of an image of these colours side by side.
 type Towers struct {
 	*Pixels
 	out     int
 	project []float32 // [out × dim]
 }
 
-// NewTowers returns one whose vectors have out numbers, and whose states have states.
+// NewTowers returns a Towers with vectors of length out and states of length states.
 func NewTowers(out, states int) *Towers {
 	r := rand.New(rand.NewPCG(8, uint64(out)))
 	e := &Towers{Pixels: NewPixels(states), out: out, project: make([]float32, out*states)}
@@ -29,7 +29,7 @@ func NewTowers(out, states int) *Towers {
 	return e
 }
 
-// Colours are those that a text may name.
+// Colours are the colours that a text may name.
 var Colours = map[string][3]uint8{
 	"red": {230, 20, 20}, "green": {20, 200, 40}, "blue": {20, 40, 230}, "yellow": {230, 220, 20}, "black": {5, 5, 5}, "white": {250, 250, 250},
 }

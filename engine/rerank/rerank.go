@@ -8,8 +8,8 @@ package rerank
 
 import "context"
 
-// Func makes a reranker of a function: it returns a score for each text, in their order,
-// higher is better, and is safe for concurrent use.
+// Func is a function as a reranker. It returns one score per text, in their order. Higher is better.
+// It must be safe for concurrent use.
 //
 //	shorter := rerank.Func(func(_ context.Context, query string, texts []string) ([]float64, error) {
 //		scores := make([]float64, len(texts))

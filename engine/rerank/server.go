@@ -14,42 +14,41 @@ import (
 	"github.com/lexsem/lexsem/internal/post"
 )
 
-// ErrServer is wrapped by errors of a server that cannot be reached, refuses a call, or
-// answers other than it should.
+// ErrServer is wrapped if a server cannot be reached, refuses a call, or sends a wrong response.
 var ErrServer = errors.New("rerank server")
 
-// KeyVariable is the variable of the environment that holds the key by default.
+// KeyVariable is the default environment variable for the key.
 const KeyVariable = "RERANK_API_KEY"
 
-// Options shape a Server. URL is all that must be given.
+// Options are the options of a Server. Only URL is required.
 type Options struct {
-	// URL is what is posted to, such as https://api.jina.ai/v1/rerank; without a path
-	// /rerank is put behind it.
+	// URL is the address of the endpoint, such as https://api.jina.ai/v1/rerank. If it has no path,
+	// /rerank is appended.
 	URL string
-	// Model as the server calls it; "" leaves the choice to the server.
+	// Model is the model's name on the server. "" leaves the choice to the server.
 	Model string
-	// Shape of requests and answers; "" means Cohere where there is a Model, else TEI,
-	// whose servers have one model.
+	// Shape is the format of requests and responses. "" means Cohere if Model is set, else TEI, whose
+	// servers have one model.
 	Shape Shape
-	// Key is the key. KeyEnv is the variable of the environment that holds it where Key is
-	// empty; "" means KeyVariable. Without a key none is sent.
+	// Key is the API key. If it is empty, the key comes from the environment variable KeyEnv; "" means
+	// KeyVariable. Without a key none is sent.
 	Key, KeyEnv string
-	// BatchTexts is the most texts of one call; 0 means 1,000 for Cohere and 32 for TEI,
-	// what these servers take by default. Texts that need several calls are scored apart
-	// from each other: that is right for every server that reads one text at a time.
+	// BatchTexts is the maximum number of texts per call. 0 means 1,000 for Cohere and 32 for TEI, the
+	// default limits of these servers. Texts of different calls are scored independently, which is
+	// right for every server that scores one text at a time.
 	BatchTexts int
-	// Concurrency is how many calls go on at a time, of all searches together; 0 means 8.
+	// Concurrency is the maximum number of concurrent calls over all searches. 0 means 8.
 	Concurrency int
-	// Retries is how often a call is tried again that got status 429 or 5xx, or no
-	// answer; 0 means 3, below 0 never.
+	// Retries is how often a call is repeated that got status 429 or 5xx, or no answer. 0 means 3, a
+	// negative value means never.
 	Retries int
-	// Timeout is how long one try may take; 0 means 30 s.
+	// Timeout bounds one attempt. 0 means 30 s.
 	Timeout time.Duration
-	// HTTP makes the calls; nil means a client that follows no redirection.
+	// HTTP makes the calls. nil means a client that follows no redirects.
 	HTTP *http.Client
 }
 
-// Server is a reranker behind a URL. It is safe for concurrent use.
+// Server is a reranker on a server. It is safe for concurrent use.
 type Server struct {
 	o     Options
 	shape shape
@@ -57,9 +56,9 @@ type Server struct {
 	calls chan struct{} // holds a value for each call in progress
 }
 
-// New returns the reranker of a server. It asks nobody: what is wrong with the key, or with
-// the server, is an error of Rerank, which wraps ErrServer. Options that cannot be are an
-// error that names them.
+// New returns the reranker of a server. It does not contact the server: a wrong key or a missing
+// server is an error of Rerank, which wraps ErrServer. Impossible options are an error that names
+// them.
 func New(o Options) (*Server, error) {
 	if o.Shape == "" {
 		o.Shape = TEI
@@ -114,11 +113,11 @@ func endpoint(url string) (string, error) {
 	return url, nil // with the slash that may stand at its end
 }
 
-// Name is the model, or the address of a server whose model is not named.
+// Name returns the model, or the address if no model is set.
 func (s *Server) Name() string { return cmp.Or(s.o.Model, s.post.URL) }
 
-// Rerank implements engine.Reranker: calls of up to Options.BatchTexts texts, several
-// at a time. The first that fails ends the others.
+// Rerank implements engine.Reranker by concurrent calls of up to Options.BatchTexts texts. The first
+// failure cancels the others.
 func (s *Server) Rerank(ctx context.Context, query string, texts []string) ([]float64, error) {
 	out := make([]float64, len(texts))
 	g, ctx := errgroup.WithContext(ctx)

@@ -2,17 +2,17 @@ package rerank
 
 import "encoding/json"
 
-// Shape is that of a server's requests and answers.
+// Shape is the format of a server's requests and responses.
 type Shape string
 
-// Shapes that are known.
+// Known formats.
 const (
-	// Cohere is {"model", "query", "documents", "top_n"}, answered by {"results":
-	// [{"index", "relevance_score"}]}: the shape of Cohere, Jina, vLLM, llama.cpp, Infinity,
-	// LiteLLM, and of lexsem serve.
+	// Cohere is the request {"model", "query", "documents", "top_n"} with the response {"results":
+	// [{"index", "relevance_score"}]}. It is the format of Cohere, Jina, vLLM, llama.cpp, Infinity,
+	// LiteLLM, and lexsem serve.
 	Cohere Shape = "cohere"
-	// TEI is {"query", "texts"}, answered by [{"index", "score"}]: the shape of Text
-	// Embeddings Inference. Raw scores are asked for, and that texts are cut at the
+	// TEI is the request {"query", "texts"} with the response [{"index", "score"}]. It is the format
+	// of Text Embeddings Inference. Requests ask for raw scores, and for texts to be truncated at the
 	// model's limit.
 	TEI Shape = "tei"
 )

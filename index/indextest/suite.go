@@ -11,12 +11,13 @@ import (
 	"github.com/lexsem/lexsem/internal/testkit/trial"
 )
 
-// Suite holds an index to what index.Index promises, and to what index.Keeper, index.BatchSearcher and
-// index.Verifier do where it is one. open makes an empty index of the options' Dim, Metric, Seed and Workers, M and
-// EfConstruction, of which an index may ignore all but the first two; metrics are those to be tried,
-// such as index.Metrics(). Answers to ten nearest neighbours must have a recall of 0.95, whatever is filtered;
-// LEXSEM_ROUNDS in the environment says by how many queries that is tried.
-// The vectors of each part are a few thousand at most.
+// Suite tests the contract of index.Index, and those of index.Keeper, index.BatchSearcher and
+// index.Verifier if the index implements them. open returns an empty index of the given options: Dim,
+// Metric, Seed, Workers, M and EfConstruction. An index may ignore all but Dim and Metric. metrics are
+// the metrics to test, such as index.Metrics().
+//
+// Searches for ten nearest neighbours must have a recall of 0.95 under any filter. LEXSEM_ROUNDS in
+// the environment sets the number of queries for that. Each test uses a few thousand vectors at most.
 func Suite(t *testing.T, metrics []string, open func(o index.Options) (index.Index, error)) {
 	for _, metric := range metrics {
 		t.Run(metric, func(t *testing.T) {
@@ -56,7 +57,7 @@ func (s suite) filled(t *testing.T, n, dim int) (index.Index, []float32) {
 	return ix, v
 }
 
-// Verify has an index check itself, if it can.
+// Verify calls the index's own check, if it has one.
 func Verify(t testing.TB, ix index.Index) {
 	t.Helper()
 	v, ok := ix.(index.Verifier)
@@ -68,7 +69,7 @@ func Verify(t testing.TB, ix index.Index) {
 	}
 }
 
-// Add stores vectors.
+// Add stores vectors, or fails the test.
 func Add(t testing.TB, ix index.Index, ids []uint64, v []float32) {
 	t.Helper()
 	if err := ix.Add(ids, v); err != nil {
@@ -76,7 +77,7 @@ func Add(t testing.TB, ix index.Index, ids []uint64, v []float32) {
 	}
 }
 
-// Search is what a search finds, whose order it checks.
+// Search returns the hits of a search and checks their order.
 func Search(t testing.TB, ix index.Index, q []float32, o index.SearchOptions) []index.Neighbor {
 	t.Helper()
 	n, err := ix.Search(nil, q, o)
@@ -91,7 +92,7 @@ func Search(t testing.TB, ix index.Index, q []float32, o index.SearchOptions) []
 	return n
 }
 
-// Distance is each metric by its definition, in float64.
+// Distance computes each metric by its definition, in float64.
 func Distance(metric string, a, b []float32) float64 {
 	var dot, aa, bb, l2 float64
 	for i := range a {
@@ -110,7 +111,8 @@ func Distance(metric string, a, b []float32) float64 {
 	return 1 - dot/math.Sqrt(aa*bb)
 }
 
-// Gauss makes n vectors of normal components, row-major. Equal arguments give equal vectors.
+// Gauss returns n vectors with normally distributed components, row-major. Equal arguments give equal
+// vectors.
 func Gauss(n, dim int, seed uint64) []float32 {
 	r := rand.New(rand.NewPCG(seed, 1))
 	v := make([]float32, n*dim)
@@ -120,7 +122,7 @@ func Gauss(n, dim int, seed uint64) []float32 {
 	return v
 }
 
-// IDs are n consecutive ids.
+// IDs returns n consecutive ids.
 func IDs(n int, from uint64) []uint64 {
 	s := make([]uint64, n)
 	for i := range s {
@@ -129,7 +131,7 @@ func IDs(n int, from uint64) []uint64 {
 	return s
 }
 
-// Common counts the ids that two answers share.
+// Common returns the number of ids that occur in both results.
 func Common(a, b []index.Neighbor) int {
 	n := 0
 	for _, x := range a {
@@ -140,7 +142,8 @@ func Common(a, b []index.Neighbor) int {
 	return n
 }
 
-// Exact ranks the rows of v, whose ids are their numbers, by the definition of the metric: those of them that allow, if not nil, lets through.
+// Exact ranks the rows of v by the definition of the metric. The id of a row is its number. allow, if
+// not nil, selects the ids to rank.
 func Exact(metric string, q, v []float32, n, dim int, allow func(uint64) bool) []index.Neighbor {
 	var out []index.Neighbor
 	for i := range n {

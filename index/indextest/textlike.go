@@ -8,28 +8,26 @@ import (
 	"math/rand/v2"
 )
 
-// TextLike makes n unit vectors of the given dimension (row-major, n·dim long)
-// that lie to one another as the embeddings of a text collection do. Equal
-// arguments give equal vectors, and a longer set begins with the shorter one.
+// TextLike returns n unit vectors of the given dimension (row-major, n·dim long), distributed like the
+// embeddings of a text collection. Equal arguments give equal vectors, and a longer set begins with
+// the shorter one.
 //
-// The model: 500 topics of Zipf-like sizes (weight (rank+1)^-1). A topic has a centre,
-// drawn in a latent space of 96 dimensions that all topics share, and a space
-// of its own of 30 dimensions in which its texts spread, the i-th with standard
-// deviation ~ (i+1)^-0.5. A vector is the sum of a mean common to all (so that
-// random pairs have a cosine a little above 0, as in sentence encoders), its
-// topic's centre, its place in the topic, and noise of length 0.30 in all
-// dimensions; then it is scaled to length 1.
+// The model has 500 topics of Zipf-like sizes (weight (rank+1)^-1). Topic centres are drawn in a
+// latent space of 96 dimensions that all topics share. Each topic has its own space of 30 dimensions
+// in which its texts spread, the i-th with standard deviation ~ (i+1)^-0.5. A vector is the sum of
+// four parts, scaled to length 1: a common mean, the topic's centre, the position in the topic, and
+// noise of length 0.30 in all dimensions. The common mean makes the cosine of random pairs slightly
+// positive, as in sentence encoders.
 //
-// The clusters make an index hop from one to the next, and the low intrinsic
-// dimension makes near neighbours near: what uniform random vectors lack. It is
-// still synthetic and easier than real text; see docs/results/index-speed.md.
+// The clusters make an index hop from one to the next, and the low intrinsic dimension makes near
+// neighbours near. Uniform random vectors lack both. The vectors are still easier than real text; see
+// docs/results/index-speed.md.
 func TextLike(n, dim int, seed uint64) []float32 {
 	return newModel(dim, seed).draw(n, 0, 0.30)
 }
 
-// TextLikeQueries makes n more vectors of the collection that TextLike makes
-// from the same dimension and seed, none of which is in it, with a little more
-// noise (0.35).
+// TextLikeQueries returns n more vectors of the collection of TextLike for the same dimension and
+// seed. None of them is in the collection. Their noise is slightly larger (0.35).
 func TextLikeQueries(n, dim int, seed uint64) []float32 {
 	return newModel(dim, seed).draw(n, 1, 0.35)
 }

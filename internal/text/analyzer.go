@@ -12,40 +12,40 @@ import (
 // text, the stemming library included: an index is made by one version only.
 const analyzerVersion = 1
 
-// MaxTerm is the greatest length of a term in bytes. A longer one keeps its
-// first bytes and ends with a digest of the whole, so it is still told apart.
+// MaxTerm is the maximum length of a term in bytes. A longer term keeps its first bytes and ends with
+// a digest of the whole, so that it stays distinct.
 const MaxTerm = 64
 
-// ErrLanguage: there is no analysis for the language.
+// ErrLanguage: the language is not one of Languages.
 var ErrLanguage = errors.New("unknown language; use one of " + strings.Join(Languages(), ", ") + ` ("none" for texts of several languages)`)
 
-// Options choose how an Analyzer makes terms of a text.
+// Options are the options of an Analyzer.
 type Options struct {
-	// Language is the ISO 639-1 code of the texts, one of Languages; empty
-	// means "en". With "none" Stem and Stop do nothing.
+	// Language is the ISO 639-1 code of the texts, one of Languages. "" means "en". With "none", Stem
+	// and Stop have no effect.
 	Language string
 	// Stem reduces words to their Snowball stems.
 	Stem bool
-	// Stop leaves out the language's function words.
+	// Stop removes the function words of the language.
 	Stop bool
 }
 
 // Defaults are the options for English: stems, without function words.
 func Defaults() Options { return Options{Language: "en", Stem: true, Stop: true} }
 
-// Term is one term of a text. Those with Beside false are the words of the
-// text in their order. A compound is there twice: ERR_CONN_RESET gives the
-// words err, conn, reset, and beside them err_conn_reset; ReadAll gives the
-// word readal (a stem), and beside it read and all.
+// Term is one term of a text. Terms with Beside false are the words of the text in order. A compound
+// gives both its words and itself: ERR_CONN_RESET gives the words err, conn, reset, and also
+// err_conn_reset with Beside true. ReadAll gives the word readal (a stem), and also read and all with
+// Beside true.
 type Term struct {
-	Text       string  // lower-cased, stemmed; at most MaxTerm bytes
-	Start, End int     // the bytes [Start, End) of the text that it was read from
-	Beside     bool    // stands beside the words instead of among them
-	Weight     float32 // as part of a query: 1; 1/n for each of n parts of a compound. 0 counts as 1
+	Text       string  // lower-cased and stemmed; at most MaxTerm bytes
+	Start, End int     // the term comes from the bytes [Start, End) of the text
+	Beside     bool    // an additional term at the position of words
+	Weight     float32 // weight in a query: 1, or 1/n for each of n parts of a compound; 0 counts as 1
 }
 
-// Analyzer makes the terms of texts. The same options make the same terms in
-// every process. It is safe for concurrent use.
+// Analyzer splits texts into terms. Equal options give equal terms in every process. It is safe for
+// concurrent use.
 type Analyzer struct {
 	o      Options
 	stop   map[string]struct{}
@@ -54,15 +54,14 @@ type Analyzer struct {
 	digest string
 }
 
-// For is the analyzer of a language, "" for English, with Defaults for the rest. It fails
-// with ErrLanguage.
+// For returns the analyzer of a language with Defaults; "" means English. The error is ErrLanguage.
 func For(language string) (*Analyzer, error) {
 	o := Defaults()
 	o.Language = language
 	return NewAnalyzer(o)
 }
 
-// NewAnalyzer makes an analyzer. It fails with ErrLanguage.
+// NewAnalyzer returns an analyzer. The error is ErrLanguage.
 func NewAnalyzer(o Options) (*Analyzer, error) {
 	if o.Language == "" {
 		o.Language = "en"
@@ -83,26 +82,25 @@ func NewAnalyzer(o Options) (*Analyzer, error) {
 	return a, nil
 }
 
-// Options are those the analyzer was made with, the language filled in.
+// Options returns the analyzer's options, with the language filled in.
 func (a *Analyzer) Options() Options { return a.o }
 
-// Digest names what decides the terms of a text: the version of the analysis,
-// the options and the stop list. Terms of equal digests can be compared.
+// Digest identifies the analysis: its version, the options and the stop list. Terms of equal digests
+// are comparable.
 func (a *Analyzer) Digest() string { return a.digest }
 
 // Terms appends the terms of s to dst:
 //
-//   - words are maximal runs of letters, digits and marks, lower-cased and
-//     brought to Unicode's form NFKC; purely alphabetic ones are stemmed;
-//   - words joined by a sign (_ . - / \ : @ + & = #) are a compound: whole
-//     and in parts, except that words of letters joined by hyphens are just
-//     words. A camelCase word is one word with its pieces beside it;
-//   - scripts written without spaces (Han, Kana, Hangul, Thai, Lao, Khmer,
-//     Myanmar) give overlapping pairs of characters, or the single character
-//     where it stands alone.
+//   - words are maximal runs of letters, digits and marks, lower-cased and in Unicode's form NFKC;
+//     purely alphabetic ones are stemmed;
+//   - words joined by a sign (_ . - / \ : @ + & = #) are a compound, which gives the whole and its
+//     parts, except that words of letters joined by hyphens are just words. A camelCase word is one
+//     word with its pieces as additional terms;
+//   - scripts without spaces (Han, Kana, Hangul, Thai, Lao, Khmer, Myanmar) give overlapping pairs of
+//     characters, or the single character if it stands alone.
 //
-// Any bytes are welcome; invalid UTF-8 separates words. Cost O(len(s)),
-// about 200 ns a word that has been met lately, 2 µs for a new one.
+// s may hold any bytes. Invalid UTF-8 separates words. Cost O(len(s)): about 200 ns for a recently
+// seen word, 2 µs for a new one.
 func (a *Analyzer) Terms(dst []Term, s string) []Term {
 	sc := scanner{a: a, s: s, dst: dst}
 	for i := 0; i < len(s); {

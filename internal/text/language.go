@@ -47,7 +47,7 @@ var languages = map[string]language{
 	"sv":   {stem: swedish.Stem},
 }
 
-// Languages lists the languages that can be analysed, ascending.
+// Languages lists the supported languages, ascending.
 func Languages() []string { return slices.Sorted(maps.Keys(languages)) }
 
 //go:embed stopwords.txt

@@ -2,8 +2,8 @@ package text
 
 import "strings"
 
-// Stop reports whether a lower-cased English word is a function word that
-// says nothing about the topic of its text.
+// Stop reports whether a lower-cased English word is a function word, which says nothing about the
+// topic of its text.
 func Stop(word string) bool { _, ok := stop[word]; return ok }
 
 var stop = func() map[string]struct{} {

@@ -9,16 +9,15 @@ import (
 	"unicode/utf8"
 )
 
-// Word is one word of a text: its lower-cased form and the bytes
-// [Start, End) it was read from.
+// Word is one word of a text: its lower-cased form, read from the bytes [Start, End).
 type Word struct {
 	Lower      string
 	Start, End int
 }
 
-// Words appends the words of s to dst: maximal runs of letters, digits and
-// combining marks; an apostrophe or a hyphen between two letters stays inside
-// its word. Invalid UTF-8 separates words. Cost O(len(s)).
+// Words appends the words of s to dst: maximal runs of letters, digits and combining marks. An
+// apostrophe or a hyphen between two letters is part of the word. Invalid UTF-8 separates words. Cost
+// O(len(s)).
 func Words(dst []Word, s string) []Word {
 	start := -1
 	for i := 0; i < len(s); {

@@ -13,16 +13,16 @@ import (
 	"time"
 )
 
-// API is a server that reranks in the shapes of Cohere (documents) and of Text Embeddings
-// Inference (texts), whichever a request has, by Score, and misbehaves as it is told.
+// API is a reranking server for tests. It answers requests in the formats of Cohere (documents) and of
+// Text Embeddings Inference (texts), with the scores of Score. Next injects faults.
 type API struct {
 	URL string
-	// Next, if not nil, says how call number n, from 0, goes wrong. It is called by one
-	// goroutine at a time and not changed while there are calls.
+	// Next, if not nil, returns the fault of call n, from 0. It is called by one goroutine at a time.
+	// Do not change it during calls.
 	Next func(n int) Fault
-	// Delay is how long each call takes.
+	// Delay is the duration of each call.
 	Delay time.Duration
-	// Most is how many texts it takes in a call; 0 means any number.
+	// Most is the maximum number of texts per call. 0 means no limit.
 	Most int
 
 	mu      sync.Mutex
@@ -31,23 +31,23 @@ type API struct {
 	calls   []Call
 }
 
-// Call is one that was made.
+// Call is one received call.
 type Call struct {
 	Path, Auth, Body string
 	Query            string
 	Texts            []string
 }
 
-// Fault is what is wrong with an answer. The zero Fault is none.
+// Fault is an error in a response. The zero Fault is none.
 type Fault struct {
-	Status int                          // other than 200
-	After  string                       // Retry-After
-	Body   string                       // in place of the answer
-	Cut    bool                         // the connection breaks in the middle of the answer
-	Spoil  func(r []map[string]any) any // other results, in place of those in their order
+	Status int                          // HTTP status, if not 200
+	After  string                       // Retry-After header
+	Body   string                       // replaces the response
+	Cut    bool                         // breaks the connection in the middle of the response
+	Spoil  func(r []map[string]any) any // replaces the results, which it gets in order
 }
 
-// NewAPI starts a server for as long as the test runs.
+// NewAPI starts a server. It stops at the end of the test.
 func NewAPI(t testing.TB) *API {
 	a := &API{}
 	s := httptest.NewServer(a)
@@ -56,14 +56,14 @@ func NewAPI(t testing.TB) *API {
 	return a
 }
 
-// Calls are those that were made so far, and the most at a time.
+// Calls returns the calls so far and the maximum number of concurrent calls.
 func (a *API) Calls() (calls []Call, most int) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return slices.Clone(a.calls), a.most
 }
 
-// Score is the share of the query's words that stand in the text, less a little for its
+// Score is the share of the query's words that occur in the text, minus a small amount for the text's
 // length.
 func Score(query, text string) float64 {
 	words := strings.Fields(strings.ToLower(query))
@@ -79,7 +79,7 @@ func Score(query, text string) float64 {
 	return float64(n)/float64(len(words)) - float64(len(text))*1e-7
 }
 
-// Scores are those of texts: a Rerank for rerank.Func.
+// Scores returns the Score of each text. It can be used as a rerank.Func.
 func Scores(_ context.Context, query string, texts []string) ([]float64, error) {
 	out := make([]float64, len(texts))
 	for i, t := range texts {

@@ -16,11 +16,11 @@ import (
 	"github.com/lexsem/lexsem/engine"
 )
 
-// Options say what a reranker promises beyond its interface.
+// Options say what a reranker guarantees beyond its interface.
 type Options struct {
-	// Pointwise says that the score of a text follows from the query and the text alone,
-	// as those of cross-encoders do: it is tested that they differ by no more than 1e-4 of
-	// their size in other company and order, and that the score follows the query.
+	// Pointwise says that the score of a text depends only on the query and the text, as with
+	// cross-encoders. Run then tests that scores depend on the query, and that other texts in the call
+	// and their order change a score by at most 1e-4·max(1, |score|).
 	Pointwise bool
 }
 
@@ -42,8 +42,8 @@ var awkward = []string{
 	"👩\u200d👩\u200d👧\u200d👦 👍🏽",
 }
 
-// Run tests the contract of engine.Reranker. open is called for each part and returns a
-// reranker; what must be closed, open leaves to t.Cleanup.
+// Run tests the contract of engine.Reranker. open is called for each test and returns a reranker. If
+// it must be closed, open registers that with t.Cleanup.
 func Run(t *testing.T, o Options, open func(t *testing.T) engine.Reranker) {
 	for _, part := range []struct {
 		name string

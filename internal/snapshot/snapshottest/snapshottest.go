@@ -12,8 +12,8 @@ import (
 	"github.com/lexsem/lexsem/internal/snapshot"
 )
 
-// Rewritten is a snapshot of the same header and the sections tags, all of which data has, where
-// change says what stands in each. It may change the payload that it gets.
+// Rewritten returns a snapshot with the same header and the sections tags, which data must have.
+// change returns the new payload of each section. It may modify the payload that it gets.
 func Rewritten(t testing.TB, data []byte, tags []string, change func(section int, payload []byte) []byte) []byte {
 	t.Helper()
 	f, err := snapshot.Parse(data)
@@ -42,7 +42,8 @@ func Rewritten(t testing.TB, data []byte, tags []string, change func(section int
 	return out.Bytes()
 }
 
-// Spoil puts a number at a byte of a payload that is long enough, and with cut ends it there.
+// Spoil writes value at byte at of a payload. With cut the payload ends after that value. A payload
+// that is too short is unchanged.
 func Spoil(payload []byte, at int, value uint32, cut bool) []byte {
 	if at+4 > len(payload) {
 		return payload
@@ -56,15 +57,16 @@ func Spoil(payload []byte, at int, value uint32, cut bool) []byte {
 
 const headerSize, trailerSize = 4096, 24
 
-// DataEnd is where the data of a snapshot ends, behind its header.
+// DataEnd is the offset at which the data of a snapshot ends, counted from the start of the header.
 func DataEnd(snapshot []byte) int {
 	return headerSize + int(binary.LittleEndian.Uint64(snapshot[len(snapshot)-trailerSize:]))
 }
 
-// EarlierBlocks are how many bytes have a checksum of their own in files of earlier formats, by the digit of those.
+// EarlierBlocks is the number of bytes under one checksum in files of earlier formats, by the digit of
+// the format.
 var EarlierBlocks = map[byte]int{'2': 64 << 10, '3': 8 << 10}
 
-// Earlier is a snapshot as a program of an earlier format wrote it, one of EarlierBlocks.
+// Earlier returns data as a snapshot of an earlier format, which must be one of EarlierBlocks.
 func Earlier(t testing.TB, data []byte, digit byte) []byte {
 	t.Helper()
 	if _, err := snapshot.Parse(data); err != nil {
