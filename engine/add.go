@@ -29,20 +29,21 @@ func (e *Engine) window() int {
 	return int(min(max(e.encoded.Load(), firstWindow), encodeWindow))
 }
 
-// Add stores new documents atomically: all of them or, on any error, none.
-// ErrExists (in a *DocumentError) if an id is stored already or occurs twice.
-// When Add returns, the documents are on disk and found by Search. Cost: the
-// encoding of the texts, a few hundred tokens a millisecond and core.
+// Add stores new documents in one commit: all of them or, on an error, none. When Add returns, the documents are on
+// disk (see Options.NoSync) and found by Search.
+//
+// Errors: ErrExists, in a *DocumentError, for an id that is already stored or occurs twice. Cost: encoding the texts, a
+// few hundred tokens a millisecond and core.
 func (e *Engine) Add(ctx context.Context, docs []Document) (AddResult, error) {
 	return e.put(ctx, docs, false)
 }
 
-// Upsert is Add for ids that may be stored already: a stored document is
-// replaced. If an id occurs twice in docs, the last one stays. A document whose title and text
-// are those that are stored, and cut alike, is not encoded: it keeps its vectors,
-// and metadata alone are written. (So does one that was stored with a Vector and
-// comes without; delete it first to have it encoded.) A document with a Vector is compared by that. For one
-// that is stored already as it is nothing is written (AddResult.Unchanged).
+// Upsert stores documents like Add, but replaces stored documents with the same id. If an id occurs twice in docs, the
+// last document is stored.
+//
+// A document whose title, text and chunk division are unchanged is not encoded again; only its metadata is written. It
+// keeps its vectors even if they were given as Vector: delete it first to encode it. A document with a Vector is
+// compared by the Vector. Unchanged documents are not written (AddResult.Unchanged).
 func (e *Engine) Upsert(ctx context.Context, docs []Document) (AddResult, error) {
 	return e.put(ctx, docs, true)
 }

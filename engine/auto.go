@@ -18,8 +18,7 @@ import (
 // (docs/method.md). A fit holds what it has fitted against them, on probes that it
 // draws from the corpus; where they win, the closed forms go on serving.
 
-// VariantScore is the share of held-out queries, in [0, 1], that find the
-// passage they were drawn from first.
+// VariantScore is the share of held-out queries, in [0, 1], whose first hit is the passage they were drawn from.
 type VariantScore struct {
 	Variant string  `json:"variant"`
 	Found   float64 `json:"found"`

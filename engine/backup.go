@@ -16,17 +16,15 @@ import (
 	"github.com/lexsem/lexsem/store"
 )
 
-// Backup writes the last commit to a file: documents, vectors, vocabulary, fitted
-// bridges and the manifest, from which Restore makes a database that searches alike. What is
-// derived is left out. Where there is no file it makes one, whole or not at all; onto a
-// backup of this database it appends a part with what has changed since, and
-// nothing if nothing has (Part is 0 then). A backup is one committed state; writes
-// go on beside it and do not wait. Close cancels it.
+// Backup writes the last commit to a file, from which Restore makes a database that gives the same hits. It makes a new
+// file as a whole or not at all. To an existing backup of this database it appends a part with the changes; it appends
+// nothing, and returns Part 0, if there are none.
 //
-// Cost: reading what is written, and one pass over the keys. Memory: one document. Errors:
-// ErrOtherBackup for a file that is a backup of another database, or of another
-// history of this one; ErrBackup for one that is no backup; ErrCorrupt. After an
-// error the file is as it was.
+// The backup holds documents, vectors, vocabulary and fitted bridges, but no derived state. Writes continue meanwhile.
+// Close cancels the backup. After an error the file is unchanged.
+//
+// Errors: ErrOtherBackup for a backup of another database or of another history of this one; ErrBackup for a file that
+// is no sound backup; ErrCorrupt. Cost: reading what is written, and one pass over the keys. Memory: one document.
 func (e *Engine) Backup(ctx context.Context, path string) (r BackupReport, err error) {
 	ctx, done, err := e.work(ctx)
 	if err != nil {
@@ -39,8 +37,7 @@ func (e *Engine) Backup(ctx context.Context, path string) (r BackupReport, err e
 	return e.st.BackupFile(ctx, path, e.backedUp(ctx))
 }
 
-// BackupTo is Backup to a writer: one whole part. What was written before an error
-// is no backup.
+// BackupTo writes a complete backup to w. Output that ends with an error is not a backup.
 func (e *Engine) BackupTo(ctx context.Context, w io.Writer) (r BackupReport, err error) {
 	ctx, done, err := e.work(ctx)
 	if err != nil {
@@ -54,24 +51,22 @@ func (e *Engine) backedUp(ctx context.Context) func(n, total int) {
 	return func(n, total int) { e.report(ctx, Progress{Stage: "backup", Done: n, Total: total}) }
 }
 
-// RestoreOptions shape Restore. The zero value restores all.
+// RestoreOptions configure Restore. The zero value restores everything.
 type RestoreOptions struct {
-	// Parts is how many parts of the backup count, from the first, 0 for all: each
-	// is the state of one call of Backup.
+	// Parts is the number of parts to restore, from the first; 0 means all. Each call of Backup made one part.
 	Parts int
-	// Progress, if not nil, hears of the documents read.
+	// Progress, if not nil, reports the documents read.
 	Progress func(Progress)
 }
 
-// Restore makes a database of a backup, in a folder that is empty or not there. It
-// appears as a whole, after all of the backup was checked; if Restore fails the
-// folder is as it was. The database has an identity of its own: it may stand
-// beside the one that it comes from, and no file of either is taken for one of
-// the other. It goes on with the numbers of commits, and begins backups of its
-// own. Memory: one document, the vocabulary, and some 64 MiB. What is derived is made when it is first opened.
+// Restore makes a database from a backup, in a folder that is empty or does not exist. It checks the whole backup
+// before the database appears. If Restore fails, the folder is unchanged.
 //
-// Errors: ErrBackup for what is damaged, cut or no backup; ErrOccupied where there
-// is a database; ErrForeign where there are other files; ErrLocked; those of ctx and r.
+// The new database has its own identity: files of the original and of the copy are never confused. It continues the
+// commit numbers and starts backups of its own. Its derived state is built when it is first opened.
+//
+// Errors: ErrBackup for a file that is no sound backup; ErrOccupied if the folder has a database; ErrForeign if it has
+// other files; ErrLocked; those of ctx and r. Memory: one document, the vocabulary, and some 64 MiB.
 func Restore(ctx context.Context, dir string, r io.Reader, o RestoreOptions) (RestoreReport, error) {
 	if o.Parts < 0 {
 		return RestoreReport{}, fmt.Errorf("%w: %d parts; use a positive number, or 0 for all", ErrInvalid, o.Parts)

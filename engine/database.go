@@ -6,11 +6,9 @@ import (
 	"iter"
 )
 
-// Database is what an open database answers, whether this process has it open (an
-// Engine), another one has, which is asked for it, or another engine keeps the documents
-// (package remote). The methods are those of Engine and promise the
-// same: they are safe for concurrent use, obey their contexts, and their errors
-// are the sentinels and types of this package.
+// Database is an open database: an Engine, a client of another process that has it open (package share), or the query
+// side of another engine's documents (package remote). The methods keep the promises of Engine's methods: they are safe
+// for concurrent use, obey their contexts, and return this package's errors.
 type Database interface {
 	Add(ctx context.Context, docs []Document) (AddResult, error)
 	Upsert(ctx context.Context, docs []Document) (AddResult, error)

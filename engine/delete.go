@@ -10,8 +10,8 @@ import (
 	"github.com/lexsem/lexsem/store"
 )
 
-// Delete removes the documents with these ids, atomically, and returns how
-// many there were; unknown ids are not an error, those that no document can have are ErrInvalid.
+// Delete removes the documents with these ids in one commit, and returns their number. It ignores unknown ids. Errors:
+// ErrInvalid for an id that no document can have.
 func (e *Engine) Delete(ctx context.Context, ids []string) (int, error) {
 	for _, id := range ids {
 		if err := intake.CheckID(id); err != nil {
@@ -21,9 +21,8 @@ func (e *Engine) Delete(ctx context.Context, ids []string) (int, error) {
 	return e.remove(ctx, func(context.Context, *state.State) ([]string, error) { return ids, nil })
 }
 
-// DeleteWhere removes the documents that meet f, atomically, and returns how
-// many there were. The zero Filter, which all documents meet, is ErrInvalid.
-// Cost: one scan of the documents, and the delete.
+// DeleteWhere removes the documents that match f in one commit, and returns their number. Errors: ErrInvalid for the
+// zero Filter, which matches all documents. Cost: one scan of the metadata, and the delete.
 func (e *Engine) DeleteWhere(ctx context.Context, f Filter) (int, error) {
 	if f.IsZero() {
 		return 0, fmt.Errorf("%w: an empty filter would delete everything; name a condition", ErrInvalid)

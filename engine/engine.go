@@ -50,8 +50,8 @@ import (
 	"github.com/lexsem/lexsem/store"
 )
 
-// Engine is an open database. All methods are safe for concurrent use; writes
-// are serialised, searches run beside them.
+// Engine is an open database. All methods are safe for concurrent use. Writes run one after another; searches run at
+// the same time as writes.
 type Engine struct {
 	dir    string
 	o      Options
@@ -81,20 +81,19 @@ type Engine struct {
 	replaced atomic.Bool   // another database takes the place of this one
 }
 
-// Open opens or creates the database in dir. enc must be the encoder the
-// database was filled with (else *encoder.MismatchError). The encoder is not
-// closed by Close. An encoder whose fingerprint has no probe vectors, such as
-// encoder.Func, is not asked for anything: its vectors of the probe texts are
-// stored with the first documents that it encodes, and compared before the next
-// that it encodes for an open database (Options.AcceptModel).
+// Open opens the database in dir, or creates one. enc must be the encoder that the database was filled with. Close does
+// not close enc.
 //
-// nil opens an existing database for all that needs no encoder: Get, Delete, Stats,
-// lexical searches, and documents and searches with vectors. With Options.Dim it
-// also creates one, which is for the caller's own vectors alone.
+// Without an encoder (nil) the database serves everything that needs none: Get, Delete, Stats, lexical searches, and
+// documents and queries with vectors. Such a database can be created with Options.Dim.
 //
-// Opening costs little where the snapshots of derived state are up to date: they
-// are used where they lie. Else it costs the replay of what came after them;
-// without usable snapshots, one scan of all vectors.
+// An encoder whose fingerprint has no probe vectors, such as encoder.Func, is checked later: its vectors of the probe
+// texts are stored with the first documents that it encodes. They are compared before the first encoding after each
+// later opening (Options.AcceptModel).
+//
+// Errors: *encoder.MismatchError for another encoder; ErrLocked, ErrForeign, ErrNoDatabase, ErrCorrupt, ErrInvalid.
+// Cost: little if the snapshots of derived state are up to date. Otherwise Open replays the later commits or, without
+// usable snapshots, scans all vectors.
 func Open(ctx context.Context, dir string, enc encoder.Encoder, o Options) (*Engine, error) {
 	return open(ctx, dir, enc, o, AutoHNSW)
 }
@@ -308,9 +307,8 @@ func (e *Engine) rlr() modulate.RLROptions {
 	return modulate.RLROptions{Alpha: e.o.Alpha, Lambda: e.o.Lambda, Centred: e.fp.Media == encoder.MediaImages}
 }
 
-// Flush waits until the work in the background has caught up with all commits so
-// far: factors, graphs, and local bridges if they were asked for. It returns the
-// error of what could not be done, which is tried again by the next Flush.
+// Flush waits until background work covers all commits so far: factors, graphs, and local bridges if they are in use.
+// It returns the error of work that failed; the next Flush retries it.
 func (e *Engine) Flush(ctx context.Context) (err error) {
 	ctx, done, err := e.work(ctx)
 	if err != nil {
@@ -320,12 +318,12 @@ func (e *Engine) Flush(ctx context.Context) (err error) {
 	return e.db.Flush(ctx)
 }
 
-// Close ends the database. Further calls return ErrClosed at once. Running searches
-// end normally; a running Add, Fit, Flush or Verify is cancelled with ErrClosed, and an Add
-// whose commit is written returns success. Then derived state is saved and
-// everything released. A second Close waits for the first and does nothing; but
-// after ErrNoSpace, which says that the disk is too full to release the store, it
-// tries that again. What was committed is in the store's log all the same.
+// Close saves the derived state and closes the database. New calls return ErrClosed at once. Running searches finish. A
+// running Add, Fit, Flush or Verify is cancelled with ErrClosed, except that an Add whose commit is already written
+// succeeds.
+//
+// Committed documents are on disk whatever Close returns. A second Close waits for the first and does nothing, but
+// after ErrNoSpace it tries again.
 func (e *Engine) Close() error {
 	if !e.calls.End() {
 		<-e.ended
@@ -381,8 +379,7 @@ func (e *Engine) read() (*state.State, func(*error), error) {
 	}, nil
 }
 
-// Default is the variant of a query with a text that names neither mode nor
-// variant; "" once the database is closed.
+// Default returns the variant of a text query that names neither mode nor variant; "" after Close.
 func (e *Engine) Default() string {
 	s, done, err := e.read()
 	if err != nil {

@@ -15,56 +15,48 @@ import (
 	"github.com/lexsem/lexsem/internal/text"
 )
 
-// Explanation tells why a document scores what it scores for a query. All
-// contributions are in units of the number they add up to.
+// Explanation tells how the score of a document for a query comes about. Contributions add up to the number that they
+// explain.
 type Explanation struct {
-	// Hit is the document, or the chunk of it that scores best. Rank is its place
-	// among the hits of the search, 0 where it is beyond the candidates that the
-	// legs name.
+	// Hit is the document, or its best chunk. Rank is its place among the search's hits; 0 if no retriever named it as
+	// a candidate.
 	Hit
 	Trace Trace
-	// Terms are the summands of Score: Weight·Value each. Fusions by rank or by
-	// range are no sums of scores and have none.
+	// Terms add up to Score, each with Weight·Value. Fusion by rank or by range has none.
 	Terms []fusion.Term
-	// Words are the distinct words of the query and what each gives to BM25 and
-	// coverage; none in ModeDense.
+	// Words are the distinct words of the query and their parts of BM25 and Coverage; none in ModeDense.
 	Words []explain.Word
-	// Pairs are the query's adjacent word pairs; none in ModeDense.
+	// Pairs are the adjacent word pairs of the query; none in ModeDense.
 	Pairs []explain.Pair
-	// Attributed tells that the modulated score could be divided among the tokens
-	// of the query (and, in variants that name others, those): Modulated = Plain +
-	// Bias + Σ (Scale + Shift) up to rounding, Plain being what the unmodulated
-	// query vector gives and Bias what no token has a share in: b of Eq. 8 and
-	// whitening. It is false in ModeLexical, and for variants that cannot tell. Without
-	// modulation Plain is Modulated.
+	// Attributed says that Tokens explain Modulated: Modulated = Plain + Bias + Σ (Scale + Shift), up to rounding. It
+	// is false in ModeLexical, and for variants that have no such parts.
+	//
+	// Plain is the score of the unmodulated query vector. Bias is the part of no token: b of Eq. 8, and whitening.
 	Attributed  bool
 	Plain, Bias float64
 	Tokens      []explain.Token
-	// Dimensions are the eight dimensions of the vectors in which modulation moved
-	// the score most; none where it moved nothing.
+	// Dimensions are the eight vector dimensions in which modulation changed the score most; none if nothing changed.
 	Dimensions []explain.Dimension
-	// Matches are the places in title and text where a word of the query stands,
-	// in their order; none in ModeDense. Compounds and their parts may overlap.
+	// Matches are the places of the query's words in title and text, in order; none in ModeDense. Compounds and their
+	// parts may overlap.
 	Matches []explain.Match
-	// Ties are the words of the query with those of the document that answer them, in the query's
-	// order, where token states are compared.
+	// Ties are the token alignment, in the query's order: each word of the query with the document's word that matches
+	// it best. There are none if token states are not compared.
 	Ties []explain.Tie
-	// Picture is a PNG, 448 pixels high, where Query.Picture asked for it: the image of the query, if it has one,
-	// and beside it the document's, both as the encoder sees them, the patches of the document's as
-	// bright as what their words gave to BM25; all bright where none gave anything.
+	// Picture is a PNG, 448 pixels high, if Query.Picture is set: the query's image, if any, next to the document's, as
+	// the encoder sees them. A brighter patch gave more to BM25; all patches are bright if none gave anything.
 	Picture []byte
 }
 
-// Explain tells why the document with this id scores what it scores for q. Of
-// a document in chunks the best chunk is explained. Collapse is not read, and K
-// says only how deep the legs look.
-// ErrNotFound for an id that is not stored, or one whose document does not meet
-// the filter; ErrInvalid for Query.Picture where the document is no image. Cost: that of the search, and the analysis of one text; with Options.Reranker
-// that of two searches, and Rank is the document's place behind it.
+// Explain tells how the score of the document with this id for q comes about. If the document has several chunks, it
+// explains the best one. Collapse is ignored, and K only sets how many candidates the retrievers name.
 //
-// The additive part of a modulation (RLR) is divided exactly; the product with
-// the softmax is not linear in the tokens, and is divided along the straight
-// path from no modulation to all of it (modulate.TokenShare).
+// RLR's additive part is divided among the tokens exactly. The softmax product is not linear in the tokens; it is
+// divided along the straight path from no modulation to full modulation (modulate.TokenShare).
+//
+// Errors: ErrNotFound for an id that is not stored or does not match the filter; ErrInvalid for Query.Picture if the
+// document is no image. Cost: one search and the analysis of one text; two searches with Options.Reranker, and Rank is
+// then the place after reranking.
 func (e *Engine) Explain(ctx context.Context, q Query, id string) (Explanation, error) {
 	return e.secondStage().explained(ctx, q, id)
 }

@@ -9,25 +9,23 @@ import (
 	"github.com/lexsem/lexsem/encoder"
 )
 
-// ExportOptions shape Export.
+// ExportOptions configure Export.
 type ExportOptions struct {
-	// Vectors writes vectors and tokens as well, each bit of them, so that Import
-	// needs no encoder. They take 5.3 bytes a dimension and chunk; so do coded token states, 4/3 of
-	// their bytes. Tokens that are
-	// terms of this database's own vocabulary are left out: Import makes them of the
-	// texts.
+	// Vectors also writes vectors, tokens and token states exactly, so that Import needs no encoder. They take 5.3
+	// bytes a dimension and chunk, and 4/3 of the token states' bytes.
+	//
+	// Tokens that are terms of this database's own vocabulary are left out: Import makes them from the texts.
 	Vectors bool
-	// Filter keeps the documents whose metadata meet it; the zero value keeps all.
+	// Filter keeps documents whose metadata match; zero keeps all.
 	Filter Filter
 }
 
-// Export writes documents as JSON lines, as BEIR's corpora have them: "_id",
-// "title", "text" and "metadata", in the order in which their present versions
-// were stored. What else Import wants to make the same of them stands in
-// "lexsem": how texts are cut into chunks, bytes that are not UTF-8, and vectors.
-// It returns the number of documents. They are those of one commit; writes go on
-// beside it. What fitted bridges know is not exported: Backup keeps them.
-// Memory: one document. Cost: a point read of the store a document, two with vectors.
+// Export writes the documents of one commit as JSON lines in the format of BEIR, and returns their number. Each line
+// has "_id", "title", "text" and "metadata", and under "lexsem" what Import also needs: chunk divisions, bytes that are
+// not UTF-8, and vectors. Documents come in the order in which they were last stored.
+//
+// Fitted bridges are not exported; use Backup to keep them. Writes continue meanwhile. Cost: one read from the store a
+// document, two with vectors. Memory: one document.
 func (e *Engine) Export(ctx context.Context, w io.Writer, o ExportOptions) (n int, err error) {
 	l, err := e.list(ctx, o.Filter)
 	if err != nil {

@@ -229,7 +229,7 @@ func (x *exportedDocument) record(fp encoder.Fingerprint, by metric.Metric) (d s
 	return d, nil
 }
 
-// LineError says which line of an import was refused and why.
+// LineError says which line of an import was refused, and why.
 type LineError struct {
 	Line int // from 1
 	Err  error

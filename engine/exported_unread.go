@@ -2,10 +2,10 @@ package engine
 
 import "io"
 
-// Unread is what x has not given yet, as bytes that NewExported reads in another process:
-// a line that was read before, or that is blank, is an empty one, so that errors name
-// the lines of the original. x is not to be used otherwise from then on. Errors: those of the original
-// reader, and a *LineError for a line that no document has. Memory: the longest line.
+// Unread returns the rest of the export as bytes for NewExported in another process. Lines already read become empty
+// lines, so that errors keep the original line numbers. Do not use x afterwards.
+//
+// Errors: those of the original reader, and a *LineError for a line that is too long. Memory: the longest line.
 func (x *Exported) Unread() io.Reader { return &unread{x: x, line: 1} }
 
 type unread struct {

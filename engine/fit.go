@@ -29,13 +29,12 @@ const (
 	fitState = "state"
 )
 
-// Fit fits a bridge on what is stored, without labels. Queries that name no
-// variant get it from then on if it finds more of the queries of held-out
-// probes than the local bridges do. It works on the state at its start;
-// reading and writing go on meanwhile, another Fit waits. Cost: the encoding of
-// the training queries (a few hundred a second and core) and two matrix
-// products a batch. Cancelling ctx leaves the database as it was; the same Fit
-// then, or after a kill, goes on from where it stopped, to the same bridge.
+// Fit trains a bridge on the stored documents, without labels. Queries that name no variant use the bridge from then
+// on, if it finds more held-out queries than local bridges do.
+//
+// Fit works on the state at its start. Reads and writes continue; another Fit waits. After a cancelled ctx or a kill
+// the database is unchanged, and the same Fit continues where it stopped, to the same bridge. Cost: encoding the
+// training queries, a few hundred a second and core, and two matrix products a batch.
 func (e *Engine) Fit(ctx context.Context, o FitOptions) (_ FitReport, err error) {
 	ctx, done, err := e.write(ctx)
 	if err != nil {

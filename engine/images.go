@@ -22,7 +22,7 @@ import (
 	"github.com/lexsem/lexsem/store"
 )
 
-// MaxImageBytes is the greatest length of the file of an image.
+// MaxImageBytes is the greatest size of an image file.
 const MaxImageBytes = 16 << 20
 
 // images is what a database of images knows beside one of texts: nil in those.

@@ -9,21 +9,18 @@ import (
 	"github.com/lexsem/lexsem/modulate"
 )
 
-// ImportOptions shape ImportBridge.
+// ImportOptions configure ImportBridge.
 type ImportOptions struct {
-	// Variant is the stack that the file's bridge belongs to, with one fitted
-	// part: "" means "slr".
+	// Variant is the stack that the imported bridge belongs to, with one fitted part; "" means "slr".
 	Variant string
-	// SameEncoder vouches that the file was trained with this database's
-	// encoder, where the file does not say so itself.
+	// SameEncoder confirms that the bridge was trained with this database's encoder, for a file that does not say so.
 	SameEncoder bool
 }
 
-// ImportBridge puts a bridge that was trained elsewhere, a safetensors file as
-// modulate.Import reads it, into the database and makes it the default of
-// queries that name no variant. Every stored document counts as one that the
-// bridge has not seen. A file of another encoder is an
-// *encoder.MismatchError, one that cannot be used ErrInvalid.
+// ImportBridge adds a bridge that was trained elsewhere: a safetensors file, in the format of modulate.Import. Queries
+// that name no variant use it from then on. All stored documents count as not seen by the bridge.
+//
+// Errors: *encoder.MismatchError for a file of another encoder; ErrInvalid for a file that cannot be used.
 func (e *Engine) ImportBridge(ctx context.Context, path string, o ImportOptions) (_ FitReport, err error) {
 	ctx, done, err := e.write(ctx)
 	if err != nil {

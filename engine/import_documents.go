@@ -22,16 +22,15 @@ const (
 	importBytes     = 8 << 20
 )
 
-// Exported is an export that is being read. It is for one goroutine.
+// Exported reads an export. It is not safe for concurrent use.
 type Exported struct {
-	// Encoder is what the exported database was filled with; its Model is "" where
-	// the database holds vectors alone or the first line does not say it. Language is
-	// that of its texts.
+	// Encoder is the exported database's encoder. Its Model is "" for a database without an encoder, or if the first
+	// line does not name one. Language is that of the texts.
 	Encoder  encoder.Fingerprint
 	Language string
-	// Metric is that of the exported database, for an export with vectors; "" is cosine.
+	// Metric is the exported database's metric, if Vectors is true; "" means cosine.
 	Metric string
-	// Vectors says that the documents bring their vectors.
+	// Vectors says that the documents come with their vectors.
 	Vectors bool
 
 	lines     lineReader
@@ -42,8 +41,8 @@ type Exported struct {
 	bases     [][]byte          // of the codes in the documents from now on
 }
 
-// NewExported reads the first line of what Export has written. Errors: a
-// *LineError where it is none, and those of r.
+// NewExported returns a reader of an export, and reads its first line. Errors: a *LineError if that is not a line of an
+// export; those of r.
 func NewExported(r io.Reader) (*Exported, error) {
 	x := &Exported{lines: lineReader{r: bufio.NewReaderSize(r, 64<<10)}}
 	d, err := x.next()
@@ -83,10 +82,11 @@ func (x *Exported) next() (exportedDocument, error) {
 	return d, nil
 }
 
-// Create makes an empty database for an export with vectors, in a folder that is
-// empty or not there, so that it can be imported without an encoder. Errors:
-// ErrNoEncoder for an export without vectors, ErrInvalid for one of impossible vectors,
-// tokens or metric, ErrOccupied, ErrForeign.
+// Create makes an empty database for an export with vectors, which Import can then fill without an encoder. The folder
+// must be empty or not exist.
+//
+// Errors: ErrNoEncoder for an export without vectors; ErrInvalid for impossible vectors, tokens or metric; ErrOccupied;
+// ErrForeign.
 func (x *Exported) Create(ctx context.Context, dir string) error {
 	if !x.Vectors {
 		return fmt.Errorf("an export without vectors: %w", ErrNoEncoder)
@@ -118,18 +118,16 @@ func (x *Exported) Create(ctx context.Context, dir string) error {
 	return errors.Join(err, st.Close())
 }
 
-// ImportReport tells what an Import did.
+// ImportReport reports what Import did.
 type ImportReport struct{ AddResult }
 
-// Import stores the documents of an export, in its order. Each becomes what it
-// was, byte for byte, cut into the same chunks (where the encoder is the same);
-// with vectors, bit for bit. One that is stored already as it is stays, other
-// versions are replaced. Documents without vectors are encoded.
+// Import stores the documents of an export, in its order. Texts are stored byte for byte, and vectors bit for bit. With
+// the same encoder chunks are the same. Documents without vectors are encoded. Unchanged documents stay; other versions
+// are replaced.
 //
-// Each batch of some hundred documents is one commit. After an error the batches
-// before are stored, and the report says how much: the same import goes on where
-// it ended. Errors: a *LineError for a line that cannot be imported, *encoder.MismatchError for
-// vectors of another encoder, ErrNoEncoder. Memory: a batch, or one document.
+// Each batch of some hundred documents is one commit. After an error the earlier batches are stored and reported; the
+// same import continues after them. Errors: a *LineError for a line that cannot be imported; *encoder.MismatchError for
+// vectors of another encoder; ErrNoEncoder. Memory: a batch, or one document.
 func (e *Engine) Import(ctx context.Context, x *Exported) (r ImportReport, err error) {
 	if e.o.ReadOnly {
 		return r, ErrReadOnly

@@ -13,25 +13,23 @@ import (
 	"github.com/lexsem/lexsem/store"
 )
 
-// TokenReport tells what KeepTokenStates did.
+// TokenReport reports what KeepTokenStates did.
 type TokenReport struct {
-	Documents int // that got token states in this call
-	Chunks    int // of them
-	Already   int // documents that had them before
-	Left      int // that have none: without text, or in a database of too few tokens
+	Documents int // documents that got token states in this call
+	Chunks    int // chunks of those documents
+	Already   int // documents that already had token states
+	Left      int // documents without token states: no text, or a database with too few tokens
 }
 
-// KeepTokenStates gives every stored document that lacks them the coded states of its
-// tokens, and keeps those of documents that come from then on (TokenStatesAuto) unless
-// Options.TokenStates is TokenStatesOff. Texts are encoded again; vectors, tokens and metadata
-// stay as they are, bit for bit. Documents become new versions, as after Patch: a page of some hundred
-// is one commit, beside searches and writes, and a document that is changed meanwhile is left as
-// it is then. After an error or a kill the same call goes on where it ended. They are kept
-// whatever they take.
+// KeepTokenStates adds token states to all stored documents that lack them. New documents then get them, too, as under
+// TokenStatesAuto. The states are kept whatever memory they take.
 //
-// Errors: ErrNoEncoder; ErrInvalid where Options.TokenStates is TokenStatesOff, or the encoder
-// gives no token states; ErrReadOnly, ErrNoSpace, those of the encoder and of ctx. Cost: the encoding of the
-// texts, and the rewriting of the records.
+// Texts are encoded again; vectors, tokens and metadata do not change. Some hundred documents are one commit, and each
+// counts as a new version. Searches and writes continue; a document changed meanwhile is left as it is. After an error
+// or a kill the same call continues where it stopped.
+//
+// Errors: ErrInvalid if Options.TokenStates is TokenStatesOff or the encoder gives no token states; ErrNoEncoder;
+// ErrReadOnly; ErrNoSpace; those of the encoder and of ctx. Cost: encoding the texts and rewriting the records.
 func (e *Engine) KeepTokenStates(ctx context.Context) (rep TokenReport, err error) {
 	ctx, done, err := e.write(ctx)
 	if err != nil {

@@ -8,13 +8,11 @@ import (
 	"github.com/lexsem/lexsem/store"
 )
 
-// All yields the documents whose metadata meet f, all for the zero Filter, as Get
-// returns them, in the order in which their present versions were stored. They are
-// those of one commit, that of the moment the loop begins; writes go on beside
-// it. The loop may take its time and may call the engine; once the database is
-// closed it gets ErrClosed. An error is yielded once, with an empty Document, and
-// is the last. Memory: one document and a bit for each that meets f. Cost: two point reads of
-// the store a document.
+// All yields the documents that match f, all for the zero Filter, as Get returns them. They come from one commit, in
+// the order in which they were last stored. Writes continue meanwhile, and the loop may call the engine.
+//
+// An error is yielded last, with an empty Document; it is ErrClosed after Close. Cost: two reads from the store a
+// document. Memory: one document, and a bit for each match.
 func (e *Engine) All(ctx context.Context, f Filter) iter.Seq2[Document, error] {
 	return func(yield func(Document, error) bool) {
 		l, err := e.list(ctx, f)
@@ -35,8 +33,7 @@ func (e *Engine) All(ctx context.Context, f Filter) iter.Seq2[Document, error] {
 	}
 }
 
-// Count returns how many documents meet f, all for the zero Filter. Cost: that of
-// a filter in a search.
+// Count returns how many documents match f, all for the zero Filter. It costs as much as the filter of a search.
 func (e *Engine) Count(ctx context.Context, f Filter) (_ int, err error) {
 	ctx = calls.Promptly(ctx)
 	s, done, err := e.read()

@@ -20,118 +20,79 @@ import (
 
 // Limits of the API.
 const (
-	MaxK  = search.MaxK // hits a query may ask for
-	MaxID = 1024        // bytes of a document id
+	MaxK  = search.MaxK // most hits that a query may ask for
+	MaxID = 1024        // most bytes of a document id
 )
 
-// Options shape an engine. The zero value is the default of every field.
+// Options configure Open. The zero value of each field is its default.
 type Options struct {
-	// Dim makes a new database without an encoder one of the caller's own vectors,
-	// which have this length: each document and each dense query brings its vector.
-	// With an encoder, and for a database that is there, it must be 0 or the same.
+	// Dim is the vector length of a new database without an encoder: the caller gives the vector of each document and
+	// each dense query. With an encoder, or for an existing database, use 0 or the same length.
 	Dim int
-	// OpenEncoder, if not nil, opens the encoder where Open is given none. stored is the
-	// fingerprint of the database's own, zero for a new database. Close closes what it opened. A
-	// database of vectors alone does not ask for it, nor does a new one with Dim.
+	// OpenEncoder opens the encoder if Open gets none, and Close closes that encoder. stored is the database's
+	// fingerprint, zero for a new one. It is not called for a new database with Dim or one without an encoder.
 	OpenEncoder func(ctx context.Context, stored encoder.Fingerprint) (encoder.Encoder, error)
-	// Metric says by what a new database compares vectors, one of index.Metrics; "" means
-	// "cosine", or what the database was made with, from which it must not differ. Under
-	// "dot" (dot product) and "l2" (Euclidean distance) lengths count: vectors of documents
-	// and queries are kept and used as they are given, up to a length of 1e18. Score of a
-	// dense search is then the dot product, or the squared distance below 0. Queries are not
-	// modulated and legs are fused by their ranks, since all else works on directions: for
-	// variants, local bridges, fits, token states and other fusions there is ErrInvalid.
+	// Metric is how a new database compares vectors, one of index.Metrics; "" means "cosine", or the database's own.
+	// "dot" and "l2" take plain vectors and rank fusion alone: modulation, fits and token states are ErrInvalid.
 	Metric string
-	// AcceptModel is the name of a model whose vectors may differ from those that the
-	// database was filled with: an API that never gives the same vector twice, or a
-	// successor that is near enough. It is then compared no more, and warned of.
+	// AcceptModel names a model whose vectors may differ from the stored ones, such as an API that never repeats a
+	// vector. The engine then does not compare vectors, and logs a warning.
 	AcceptModel string
-	// Index is the kind of vector index, one of index.Kinds. The database remembers it for
-	// when "" is said. IndexAuto takes "flat-int8" (exact) up to AutoHNSW vectors and
-	// "hnsw-int8" (approximate) above, and so does a database that remembers
-	// none. "hnsw-compact" takes .5·Dim + 150 bytes of memory a vector, and leaves the float32 vectors in
-	// the file that Close writes: those that were added since it was opened lie in memory. "hnsw-fast" is
-	// the same with more links, 64 bytes a vector: the fastest at high recall over vectors of texts. It takes two
-	// to three times as long to build as "hnsw-int8".
+	// Index is the kind of vector index, one of IndexKinds; "" means the database's own, and IndexAuto for a new one.
+	// docs/guide.md compares the kinds. "hnsw-compact" keeps vectors added since Open in memory until Close.
 	Index string
-	// Language of the texts for the lexical leg, an ISO 639-1 code such as "en"
-	// or "de", or "none" for texts of several languages: it chooses stems and
-	// function words. "" means the database's own, and "en" for a new one.
+	// Language of the texts selects stemming and stop words: an ISO 639-1 code such as "en", or "none" for texts of
+	// several languages. "" means the database's own, and "en" for a new one.
 	Language string
-	// VisualWords is how many words the codebook of a new database of images has, visual.MinWords to
-	// visual.MaxWords; 0 means visual.DefaultWords, or what the database was made with.
+	// VisualWords is the size of the codebook of a new image database, visual.MinWords to visual.MaxWords. 0 means
+	// visual.DefaultWords, or the database's own.
 	VisualWords int
-	// ChunkTokens is the number of tokens, those the encoder adds included, above
-	// which a text is stored in chunks of at most that many: whole sentences, and
-	// the title before each. 0 means the encoder's limit; below 0 texts stay whole,
-	// and what is beyond the limit is cut and counted. It holds for texts that are
-	// stored from now on. Where the encoder has no tokenizer they are estimated, from
-	// above for text in Latin letters, and 0 means its limit if it names one.
+	// ChunkTokens is the most tokens of a chunk; longer texts are split. It applies to texts stored from now on. 0
+	// means the encoder's limit. Below 0 texts are not split: what exceeds the limit is cut off and counted.
 	ChunkTokens int
-	// ChunkOverlap is the most tokens that a chunk repeats of the one before; 0
-	// means an eighth of the chunk, below 0 none. At most half of it.
+	// ChunkOverlap is the most tokens that a chunk repeats from the previous one, at most half of ChunkTokens. 0 means
+	// an eighth of ChunkTokens, below 0 none.
 	ChunkOverlap int
-	// NoSync lets a commit return before the data is on disk: faster single
-	// writes; a power cut may lose the last ones or leave a database that is reported
-	// as damaged (a killed process loses none).
+	// NoSync makes commits faster: they return before the data is on disk. A killed process loses nothing, but a power
+	// cut may lose the last commits or leave a database that is reported as damaged.
 	NoSync bool
-	// ReadOnly opens without the right to write; several processes may.
+	// ReadOnly opens without write access. Several processes may open a database read-only at once.
 	ReadOnly bool
-	// InMemory makes a database that ends with Close, for tests and caches: Open gets "" for its
-	// folder. What Fit makes, and token states beyond 64 MiB, lie in a temporary folder that Close
-	// removes. Reembed is refused.
+	// InMemory makes a database without a folder (Open gets ""), which ends with Close: for tests and caches. Fits and
+	// token states beyond 64 MiB use a temporary folder that Close removes. Reembed is refused.
 	InMemory bool
-	// MustExist makes Open fail with ErrNotFound instead of creating.
+	// MustExist makes Open return ErrNotFound instead of creating a database.
 	MustExist bool
-	// MemoryMiB is the budget of the document store's caches and buffers, in MiB; 0
-	// means 128, or a quarter of MaxMemoryMiB where that is less, and 64 at least. Vectors,
-	// codes, words and sums come on top: Stats tells them part by part.
+	// MemoryMiB is the budget of the document store's caches and buffers. 0 means 128, or a quarter of MaxMemoryMiB if
+	// that is less; values below 64 count as 64. Stats lists all other memory.
 	MemoryMiB int
-	// MaxMemoryMiB bounds what an open database keeps in memory beside the float32 vectors, in
-	// MiB: the store's budget and all other parts that Stats tells, mapped files included. 0
-	// means no bound, else it is MinMemoryMiB at least. Near it the database does without local
-	// bridges, without a graph in place of the exact index, and with TokenStatesAuto without
-	// token states beyond half of what is left beside the store (Stats.Foregone, Stats.TokenStates);
-	// documents that would not fit are refused with ErrMemory. A database that is beyond it
-	// opens, answers, and lets documents be deleted. What a call or work in the background
-	// takes meanwhile comes on top.
+	// MaxMemoryMiB bounds the memory of the open database except float32 vectors and running calls; 0 means no bound.
+	// Near it optional parts are left out (Stats.Foregone); documents that do not fit return ErrMemory.
 	MaxMemoryMiB int
-	// Local builds local bridges as soon as there are documents, and keeps them up to
-	// date. Else they are built once a query names "rlr-local". They take some
-	// 4·Dim bytes a vector, and more where texts are long.
+	// Local builds local bridges at once and keeps them up to date, for some 4·Dim bytes a vector. Otherwise they are
+	// built when a query first names "rlr-local".
 	Local bool
-	// TokenStates says whether the encoder's state of each token is kept, coded in some
-	// 50 bytes, so that searches compare a query with the passages that they have found
-	// token by token: TokenStatesOff, TokenStatesAuto or TokenStatesOn. What a new database
-	// is made with it remembers, for when "" is said; "" makes one with TokenStatesAuto, and
-	// leaves one that is older and has none without. Documents that are stored keep what they
-	// have: KeepTokenStates adds what lacks. While all documents together have fewer than a
-	// thousand tokens nothing is kept.
+	// TokenStates says whether new documents keep coded token states: TokenStatesOff, TokenStatesAuto or TokenStatesOn.
+	// "" means the database's own, TokenStatesAuto for a new one. KeepTokenStates adds them to stored documents.
 	TokenStates string
-	// TokenBits is the size of a component of a code of token states: 2, 4 or 8, 0 means 4;
-	// TokenPool how many neighbouring tokens share a code: 1, 2 or 3, 0 means 1. A code has
-	// 96 components and two bytes. Both are of documents that are stored from now on; a database may have
-	// codes of many kinds. Two bits halve what the codes take and cost some tenths of nDCG@10,
-	// pools cost more (docs/results/token-states.md).
+	// TokenBits are the bits of each of the 96 components of a token state: 2, 4 or 8; 0 means 4. TokenPool is how many
+	// neighbouring tokens share a state: 1 to 3; 0 means 1. Smaller states cost quality (docs/results/token-states.md).
 	TokenBits, TokenPool int
-	// Alpha is the weight of RLR's shift; 0 means 0.5, and 0.7 where a fitted
-	// part stands beside it. Lambda is its ridge; 0 means 1, 0.01 in databases of images.
+	// Alpha is the weight of RLR's shift; 0 means 0.5, or 0.7 in a stack with a fitted part. Lambda is RLR's ridge
+	// parameter; 0 means 1, or 0.01 in an image database.
 	Alpha, Lambda float64
-	// Reranker, if not nil, is the second stage of every search by a text that does not do
-	// without (Query.Rerank); nil means none. It reads the first RerankDepth hits, 0 for
-	// DefaultRerank. It is not closed by Close.
+	// Reranker, if not nil, rescores the first RerankDepth hits of each search by text (see Query.Rerank). RerankDepth
+	// 0 means DefaultRerank. Close does not close the reranker.
 	Reranker    Reranker
 	RerankDepth int
-	// Progress, if not nil, hears of long work inside Open, Add, Upsert, Patch, Export,
-	// Import and Backup. It is called from one goroutine at a time, however many calls run.
-	// Calls that other processes make by package share report to those.
+	// Progress, if not nil, reports long work inside Open, Add, Upsert, Patch, Export, Import and Backup. Only one
+	// goroutine calls it at a time. Calls from other processes (package share) report to their own callbacks.
 	Progress func(Progress)
-	// Logger receives warnings, such as the repair of a damaged snapshot; nil
-	// means none.
+	// Logger receives warnings, such as the repair of a damaged snapshot; nil means none.
 	Logger *slog.Logger
 }
 
-// MinMemoryMiB is the least bound of memory: the least budget of the store, and one for all else.
+// MinMemoryMiB is the least value of Options.MaxMemoryMiB.
 const MinMemoryMiB = leastStoreMiB + 1
 
 // Budgets of the store, in MiB.
@@ -157,17 +118,18 @@ func (o Options) partBytes() int64 {
 	return int64(o.MaxMemoryMiB-max(leastStoreMiB, o.storeMiB())) << 20
 }
 
-// AutoHNSW is the number of vectors above which the default index is a graph:
-// an exact scan of this many takes less time than encoding the query.
+// AutoHNSW is the number of vectors above which the default index is a graph. An exact scan of fewer vectors takes less
+// time than encoding the query.
 const AutoHNSW = 50_000
 
-// IndexAuto is the Options.Index of a database that chooses the kind of its index by its size.
+// IndexAuto is the value of Options.Index that chooses the index by the number of vectors: "flat-int8" (exact) up to
+// AutoHNSW, "hnsw-int8" (approximate) above.
 const IndexAuto = state.IndexAuto
 
-// IndexKinds are the values of Options.Index but for "".
+// IndexKinds returns the values of Options.Index, except "".
 func IndexKinds() []string { return append([]string{IndexAuto}, index.Kinds()...) }
 
-// Validate reports every field that is out of range, joined.
+// Validate reports all fields that are out of range, joined into one error.
 func (o Options) Validate() error {
 	var errs []error
 	if o.Dim < 0 || o.Dim > store.MaxDim {

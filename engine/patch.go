@@ -8,25 +8,20 @@ import (
 	"github.com/lexsem/lexsem/store"
 )
 
-// Patch is a change of one document's metadata.
+// Patch changes the metadata of one document.
 type Patch struct {
 	ID string
-	// Metadata is merged into those of the document by RFC 7396: nil removes a key,
-	// an object is merged into the object that is there, any other value takes the
-	// place of what is there.
+	// Metadata is merged into the document's metadata by RFC 7396: nil removes a key, an object is merged into the
+	// existing object, any other value replaces the existing one.
 	Metadata map[string]any
 }
 
-// Patch changes the metadata of stored documents, atomically and durably: all of
-// them or, on any error, none. It returns how many documents that changed; one that
-// has them already is not written. Several patches of one id are merged in their order.
-// Texts, vectors and tokens stay as they are, and nothing is encoded. An id that is
-// not stored is a *DocumentError that wraps ErrNotFound.
+// Patch changes the metadata of stored documents in one commit: all of them or, on an error, none. It returns how many
+// documents changed. Several patches of one id are merged in order. Texts and vectors do not change, and nothing is
+// encoded.
 //
-// Cost: that of Upsert without the encoder. The document gets a new version: its
-// record is written anew with its text and vectors, its words are analysed, and
-// index, sums and local bridges take the new version in and the old one out; for
-// Stats and an update of a fit it counts as replaced.
+// Errors: a *DocumentError that wraps ErrNotFound for an id that is not stored. Cost: that of Upsert without the
+// encoder, as each changed document becomes a new version and counts as replaced.
 func (e *Engine) Patch(ctx context.Context, patches []Patch) (_ int, err error) {
 	ctx, done, err := e.write(ctx)
 	if err != nil {

@@ -10,18 +10,16 @@ import (
 	"github.com/lexsem/lexsem/store"
 )
 
-// Record is a document as it is stored, with the vectors and the tokens of all its chunks.
+// Record is a stored document with the vectors and tokens of all its chunks.
 type Record struct {
-	// Ordinal is that of the document's present version: one that is stored later has a
-	// higher one.
+	// Ordinal numbers the document's version: a version stored later has a higher one.
 	Ordinal uint64
 	store.Document
 }
 
-// Records yields the stored documents of one commit, as All does, whose ordinals are higher
-// than after, ascending. It serves whoever takes them to another engine, where nothing is to be
-// encoded again. Token states are left out, and so are tokens that are terms of this database's own
-// vocabulary.
+// Records yields the documents of one commit whose ordinals exceed after, in ascending order, like All. Use it to copy
+// documents into another engine without encoding them again. Token states are left out, and so are tokens that are
+// terms of this database's own vocabulary.
 func (e *Engine) Records(ctx context.Context, after uint64) iter.Seq2[Record, error] {
 	return func(yield func(Record, error) bool) {
 		l, err := e.list(ctx, Filter{})
@@ -50,10 +48,9 @@ func (e *Engine) Records(ctx context.Context, after uint64) iter.Seq2[Record, er
 	}
 }
 
-// PutRecords stores documents with the vectors and tokens that they bring in one commit, in
-// place of what their ids have; nothing is encoded. Tokens are left out where they are terms of this
-// database's own vocabulary, which it makes of the texts. A document that cannot be
-// stored is an ErrInvalid, in a *DocumentError.
+// PutRecords stores documents with their vectors and tokens in one commit, and replaces documents with the same ids.
+// Nothing is encoded. Leave out tokens that are terms of the database's own vocabulary: it makes them from the texts.
+// Errors: ErrInvalid, in a *DocumentError, for a document that cannot be stored.
 func (e *Engine) PutRecords(ctx context.Context, docs []store.Document) (_ AddResult, err error) {
 	ctx, done, err := e.write(ctx)
 	if err != nil {

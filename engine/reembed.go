@@ -10,40 +10,39 @@ import (
 	"github.com/lexsem/lexsem/store"
 )
 
-// ReembedReport tells what Reembed did.
+// ReembedReport reports what Reembed did.
 type ReembedReport struct {
-	// Of this call: what Add tells of the documents that were encoded, Deleted ones
-	// that had been encoded before they went, and Found documents that an interrupted
-	// call had encoded already.
+	// AddResult counts the documents that this call encoded. Deleted counts encoded documents that were deleted
+	// meanwhile, Found those that an interrupted call had already encoded.
 	AddResult
 	Deleted, Found int
-	Documents      int                 // in the database now
-	From, To       encoder.Fingerprint // the encoders
-	// Bridges are the fitted ones that are gone, as they were of the old vectors: fit
-	// them again. Local says that local bridges were made anew.
+	Documents      int                 // documents in the database now
+	From, To       encoder.Fingerprint // old and new encoder
+	// Bridges are the fitted bridges that were removed, as they belong to the old vectors: fit them again. Local says
+	// that local bridges were rebuilt.
 	Bridges []string
 	Local   bool
 }
 
-// Reembed gives every document of the database in dir the vectors of another encoder.
-// A new database is filled beside the old one, in a folder of its own below it, and
-// takes its place in one step at the end; until then, and after any error, the old one
-// is as it was. Documents are cut into chunks as the new encoder reads; ids, titles,
-// texts, metadata and order stay. Where enc has no tokens, terms are numbered anew. A
-// document that brought its own vector is encoded from its text like any other.
+// Reembed replaces the vectors of all documents in dir by those of another encoder. It fills a new database in a
+// subfolder, which replaces the old one in one step at the end. Until then, and after an error, the old database is
+// unchanged and can be used. enc is not closed.
 //
-// It opens the old database for moments only: for reading for each page of documents,
-// and for writing at the end. Other processes search and write in between, and it waits
-// for them; documents that they add, replace or delete are followed. What was encoded
-// stays after an error: the same call goes on there, DropReembed removes it.
+// Ids, titles, texts, metadata and order stay. Texts are split into chunks anew, and documents with their own vectors
+// are encoded from their texts. If enc has no tokens, terms are numbered anew.
 //
-// Of o, TokenStates ("" is what the old database does, TokenStatesAuto for TokenStatesOn), TokenBits, TokenPool, Index, ChunkTokens, ChunkOverlap, NoSync, MemoryMiB, MaxMemoryMiB, Local, Lambda, Alpha,
-// AcceptModel, Logger and Progress are used. enc is not closed. Errors: ErrInvalid for a
-// database of vectors alone, or of this encoder already; a *DocumentError with
-// ErrInvalid for a document without text; *encoder.MismatchError where an interrupted
-// call had another encoder; ErrLocked for a second call beside the first; ErrNoDatabase,
-// ErrCorrupt, ErrNoSpace, those of enc and ctx. Cost: the encoding, and once more the
-// space of the database. What a kill or an error can undo is one page, 256 documents.
+// Other processes may search and write meanwhile: Reembed waits for them and includes their changes. It opens the old
+// database only for moments. After an error or a kill the same call continues and repeats at most 256 documents.
+// DropReembed removes an interrupted attempt.
+//
+// Of o it uses AcceptModel, Alpha, ChunkOverlap, ChunkTokens, Index, Lambda, Local, Logger, MaxMemoryMiB, MemoryMiB,
+// NoSync, Progress, TokenBits, TokenPool and TokenStates ("" means as in the old database, TokenStatesAuto for
+// TokenStatesOn).
+//
+// Errors: ErrInvalid for a database without an encoder, or one of this encoder already; ErrInvalid, in a
+// *DocumentError, for a document without text; *encoder.MismatchError if the interrupted call had another encoder;
+// ErrLocked for a second call at the same time; ErrNoDatabase; ErrCorrupt; ErrNoSpace; those of enc and ctx. Cost: the
+// encoding, and disk space for a second database.
 func Reembed(ctx context.Context, dir string, enc encoder.Encoder, o Options) (ReembedReport, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -75,10 +74,8 @@ func Reembed(ctx context.Context, dir string, enc encoder.Encoder, o Options) (R
 	return r.rep, r.takeOver()
 }
 
-// Reembed is the function Reembed for an open database: searches and writes of this
-// Engine go on beside it. At the end the Engine is closed, and the database is to be
-// opened again with enc; calls that run meanwhile end as Close says. After an error
-// the Engine stays open.
+// Reembed does the same as the function Reembed for an open database, while its searches and writes continue. At the
+// end it closes the Engine, as Close does; open the database again with enc. After an error the Engine stays open.
 func (e *Engine) Reembed(ctx context.Context, enc encoder.Encoder, o Options) (ReembedReport, error) {
 	if e.o.InMemory {
 		return ReembedReport{}, fmt.Errorf("%w: a database in memory is not re-embedded; open a new one with the other encoder", ErrInvalid)
@@ -111,6 +108,6 @@ func (e *Engine) reembed(ctx context.Context, r *reembedder) (err error) {
 	return r.run(ctx)
 }
 
-// DropReembed removes what an interrupted Reembed has left for going on. Errors:
-// ErrLocked while one runs, ErrForeign, those of the operating system.
+// DropReembed removes what an interrupted Reembed left. Errors: ErrLocked while a Reembed runs; ErrForeign; those of
+// the operating system.
 func DropReembed(dir string) error { return store.DropNext(dir) }

@@ -16,29 +16,26 @@ import (
 	"github.com/lexsem/lexsem/engine/internal/search"
 )
 
-// Numbers of hits that a reranker reads.
+// Numbers of hits that a reranker rescores.
 const (
-	DefaultRerank = 50   // where neither Options.RerankDepth nor Query.Rerank says otherwise
+	DefaultRerank = 50   // if neither Options.RerankDepth nor Query.Rerank is set
 	MaxRerank     = 1000 // at most
 )
 
-// Reranker is a second stage: it reads a query and a text together, and says how well
-// the text answers it. Such are a cross-encoder in a folder (encoder/onnx, encoder/native:
-// OpenCross), a server (engine/rerank: New) and a function (engine/rerank: Func).
-// engine/rerank/reranktest tests whether one keeps what is promised here.
+// Reranker reads a query together with each text, and scores how well the text answers. Implementations are a
+// cross-encoder in a folder (encoder/onnx, encoder/native: OpenCross), a server (engine/rerank: New) and a function
+// (engine/rerank: Func). engine/rerank/reranktest tests an implementation.
 //
-// It may have a method Name() string, by which Stats and errors call it.
+// A method Name() string is optional; Stats and errors use the name.
 type Reranker interface {
-	// Rerank returns a score for each text, in their order; higher is better. Scores are
-	// finite, and need be comparable within one call alone. It is safe for concurrent use,
-	// changes none of its arguments, and ends soon after ctx.
+	// Rerank returns a finite score for each text, in order; higher is better. Scores are comparable only within one
+	// call. Rerank is safe for concurrent use, does not change its arguments, and returns soon after ctx ends.
 	Rerank(ctx context.Context, query string, texts []string) ([]float64, error)
 }
 
-// Rerank asks r for the scores of texts, and holds it to its contract: what it fails
-// with, another number of scores than texts, and one that is not finite are an
-// ErrReranker, which wraps the cause. Once ctx is done it returns its error as the
-// cause, and waits for r no longer. r is not asked about no texts.
+// Rerank calls r and checks its result. Errors: ErrReranker, which wraps the cause, if r fails, returns a wrong number
+// of scores, or a score that is not finite. When ctx ends, Rerank returns at once, with the context's error as the
+// cause. Without texts r is not called.
 func Rerank(ctx context.Context, r Reranker, query string, texts []string) ([]float64, error) {
 	failed := func(err error) error {
 		return fmt.Errorf("%w: %sreranking %d texts: %w", ErrReranker, named(r), len(texts), err)
@@ -78,7 +75,7 @@ func Rerank(ctx context.Context, r Reranker, query string, texts []string) ([]fl
 	return a.scores, nil
 }
 
-// RerankerName is how a reranker is called: "unnamed" where it does not say, "" for none.
+// RerankerName returns the name of r: "unnamed" if it has no Name method, "" for nil.
 func RerankerName(r Reranker) string {
 	if r == nil {
 		return ""
@@ -97,9 +94,8 @@ func named(r Reranker) string {
 	return ""
 }
 
-// WithReranker is db with a second stage, as it were opened with Options.Reranker: in
-// this process, whoever has the database open, and in place of db's own. depth is as
-// Options.RerankDepth. Without a reranker it is db. Close closes db, and not the reranker.
+// WithReranker returns db with r as its reranker, in place of its own. The reranker runs in this process, even if
+// another process has db open. depth is as Options.RerankDepth. If r is nil, it returns db. Close closes db, but not r.
 func WithReranker(db Database, r Reranker, depth int) Database {
 	if r == nil {
 		return db

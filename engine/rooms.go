@@ -6,16 +6,16 @@ import (
 	"github.com/lexsem/lexsem/store"
 )
 
-// What the API of this package speaks of and other packages define.
+// Types of other packages that this API uses.
 type (
-	// Filter is a condition on metadata; package filter makes and reads them.
+	// Filter is a condition on metadata; package filter makes and parses filters.
 	Filter = filter.Filter
-	// Fusion says how the legs of a hybrid search are joined.
+	// Fusion says how a hybrid search joins the scores of its retrievers.
 	Fusion = fusion.Options
 	// ScoreTerm is one summand of a fused score.
 	ScoreTerm = fusion.Term
-	// BackupReport tells what Backup wrote.
+	// BackupReport reports what Backup wrote.
 	BackupReport = store.BackupReport
-	// RestoreReport tells what Restore made.
+	// RestoreReport reports what Restore made.
 	RestoreReport = store.RestoreReport
 )

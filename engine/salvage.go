@@ -17,38 +17,34 @@ import (
 	"github.com/lexsem/lexsem/store"
 )
 
-// RepairReport is what Repair found and did.
+// RepairReport reports what Repair found and did.
 type RepairReport struct {
-	// Dir is the database that is whole now: the one that was given, or the new one
-	// that Repair made where records were damaged.
+	// Dir is the sound database: the given one, or the new one if records were damaged.
 	Dir      string
-	Salvaged bool // Dir is a new one
-	Rebuilt  bool // derived state was made anew in its place
-	// Of a new one: the documents in it, and those that could not be read, as far as
-	// anything tells, with the ids that are known, at most 10,000.
+	Salvaged bool // Dir is a new database
+	Rebuilt  bool // derived state was rebuilt in place
+	// Saved and Lost count the documents in the new database and those that could not be read, as far as known. Names
+	// are known ids of lost documents, at most 10,000.
 	Saved, Lost int
 	Names       []string
-	// Uncertain says that records are lost which could have told of later changes: a
-	// document may have come back in a version before its last, or after it was
+	// Uncertain says that records of later changes may be lost: a document may be an older version, or may have been
 	// deleted.
 	Uncertain bool
 	Damage    []string // what was wrong, at most some hundred entries
-	// Problems are left: fitted bridges that are damaged, which only a fit makes anew.
+	// Problems remain: damaged bridges, which must be fitted again.
 	Problems []string
 }
 
-// Repair makes a database whole. Where records are sound it makes derived state anew
-// that does not agree with them. Where records are damaged it writes nothing in dir:
-// every document that can be read is saved into a new database in to, which must not
-// exist, and the others are told. A document is saved as it was or not at all. Where
-// the manifest itself is lost, enc must be the encoder that the database was filled
-// with, or nil and o.Dim the length of its vectors if it holds vectors alone, and
-// o.Metric and o.Language its metric and its language; enc is not closed, and may be nil else. Where the encoder
-// has no tokens, terms are numbered anew from the texts. Of o also MemoryMiB, Logger
-// and Progress are used. The database must not be open. Errors: ErrLocked, ErrForeign,
-// ErrNoDatabase, ErrNoEncoder, ErrNoSpace, fs.ErrExist for to, *encoder.MismatchError,
-// those of the operating system, that of ctx. Cost: some reads of all there is, and
-// the making of what is made.
+// Repair makes a damaged database usable. If the records are sound, it rebuilds derived state that does not match them.
+// If records are damaged, it leaves dir unchanged and saves every readable document into a new database in to, which
+// must not exist. It saves a document exactly or not at all, and reports the others.
+//
+// The database must not be open. If its manifest is lost, Repair needs the encoder or, for a database without one,
+// o.Dim, and also o.Metric and o.Language. Otherwise enc may be nil. enc is not closed. Of o Repair also uses
+// MemoryMiB, Logger and Progress. If the encoder has no tokens, terms are numbered anew.
+//
+// Errors: ErrLocked; ErrForeign; ErrNoDatabase; ErrNoEncoder; ErrNoSpace; fs.ErrExist for to; *encoder.MismatchError;
+// those of the operating system and of ctx. Cost: reading all data several times, and the rebuilding.
 func Repair(ctx context.Context, dir, to string, enc encoder.Encoder, o Options) (rep RepairReport, err error) {
 	if err := o.Validate(); err != nil {
 		return rep, err

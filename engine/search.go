@@ -21,37 +21,31 @@ import (
 
 // Modes of a Query.
 const (
-	// ModeAuto is hybrid for a query with text, dense for one that is only a
-	// vector. It is the default.
+	// ModeAuto is ModeHybrid for a query with text, and ModeDense for a query with only a vector. It is the default.
 	ModeAuto = search.Auto
-	// ModeDense ranks by the cosine of the (modulated) query vector alone.
+	// ModeDense ranks by the modulated query vector alone.
 	ModeDense = search.Dense
-	// ModeLexical ranks by BM25 alone; it needs no encoder, and finds only
-	// documents with a word of the query.
+	// ModeLexical ranks by BM25 alone. It needs no encoder, and finds only documents with a word of the query.
 	ModeLexical = search.Lexical
-	// ModeHybrid fuses both legs.
+	// ModeHybrid fuses the dense and the lexical retriever.
 	ModeHybrid = search.Hybrid
 )
 
-// Names of variants that are no stacks.
+// Names of variants that are not stacks.
 const (
-	// VariantNone names the plain dense vector.
+	// VariantNone is the plain query vector.
 	VariantNone = search.None
-	// VariantLocal names the local bridges. They exist where Options.Local or a
-	// query has asked for them: that query, and those until they are built, get
-	// "rlr" in their place, and Result.Trace says so.
+	// VariantLocal is the local bridges. They are built if Options.Local is set or once a query names them. Until they
+	// are built, such queries get "rlr" instead (Trace.LocalWanted).
 	VariantLocal = search.Local
 )
 
-// Search answers one query. Its steps: tokenize and encode the text, modulate
-// the vector, let the dense and the lexical leg each name candidates, give
-// every candidate the scores of both legs, fuse, and join the documents from
-// the store. It returns min(K, documents that meet the filter) hits in modes
-// dense and hybrid with an exact index, best first. Cost with a flat index: Dim bytes
-// read a document; with Options.Reranker, what that takes to read the first hits comes
-// on top. Searches run beside each other and beside writes, take no lock
-// that writes hold, and see one committed state each. Once ctx is done they return
-// its error within milliseconds.
+// Search answers one query, best hits first. It encodes the text, modulates the vector, takes candidates from the dense
+// and the lexical retriever, scores every candidate by both, fuses the scores, and reads the documents.
+//
+// Each search sees one committed state. Searches take no lock that writes hold. When ctx ends, Search returns its error
+// within milliseconds. With an exact index, dense and hybrid searches return K hits if as many documents match the
+// filter. Cost with a flat int8 index: reading Dim bytes a passage; the reranker's time comes on top.
 func (e *Engine) Search(ctx context.Context, q Query) (Result, error) {
 	return e.secondStage().one(ctx, q)
 }
@@ -173,10 +167,8 @@ func stepsOf(t *search.Timer) []Step {
 	return steps
 }
 
-// Vector returns the vector [Dim] that Search would look for if there were no
-// local bridges: that of the query's text, modulated by its variant. A variant
-// with local bridges, which have a vector for each cell, is ErrInvalid. K and Ef
-// are not read. It serves whoever searches the passage vectors elsewhere.
+// Vector returns the modulated query vector [Dim] of a query, to search the passage vectors elsewhere. K and Ef are
+// ignored. Errors: ErrInvalid for a variant with local bridges, which have a vector for each cell.
 func (e *Engine) Vector(ctx context.Context, q Query) (_ []float32, _ Trace, err error) {
 	ctx = calls.Promptly(ctx)
 	s, done, err := e.read()
@@ -273,8 +265,7 @@ func chunkRow(d *store.Document, id uint64) (store.Row, error) {
 	return d.Rows[chunk.Number(id)], nil
 }
 
-// Get returns the stored document with this id, its vector included, or
-// ErrNotFound.
+// Get returns the stored document with this id, including its vector. Errors: ErrNotFound.
 func (e *Engine) Get(ctx context.Context, id string) (_ Document, err error) {
 	ctx = calls.Promptly(ctx)
 	s, done, err := e.read()

@@ -16,15 +16,14 @@ import (
 	"github.com/lexsem/lexsem/modulate"
 )
 
-// SearchBatch answers several queries over one state, and returns their results in
-// the order of the queries: those that Search would give. All are checked before any
-// costly work; then the texts of 256 at a time are encoded together, those whose
-// variants read the same tensors in one call of the encoder, and the searches run
-// side by side on all cores. The step "encode" of a Trace is that of all of them.
+// SearchBatch answers several queries on one state, and returns the results of Search in the order of the queries. It
+// answers all of them or none.
 //
-// It answers all of them or none: what is wrong with one query, or with the call of the encoder
-// that it is the first of, is a *QueryError, which wraps what Search would return. Cost: less than that of as many calls of Search
-// by what the encoder gains from several texts at a time.
+// All queries are checked first. Then 256 texts at a time are encoded together, and the searches run in parallel on all
+// cores. The step "encode" of each Trace is the time of the whole batch.
+//
+// Errors: a *QueryError, which wraps the error of Search, for the first query of a failed check or encoder call. Cost:
+// less than single searches, by what the encoder gains from batches.
 func (e *Engine) SearchBatch(ctx context.Context, qs []Query) ([]Result, error) {
 	return e.secondStage().many(ctx, qs)
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/lexsem/lexsem/internal/text"
 )
 
-// MaxSpan is how many bytes Hit.Span covers at most.
+// MaxSpan is the most bytes that Hit.Span covers.
 const MaxSpan = span.Limit
 
 // spans gives hits their spans; found are the chunks that they show. Of a query that the encoder knows in part the words

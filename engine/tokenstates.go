@@ -19,17 +19,16 @@ import (
 
 // Values of Options.TokenStates.
 const (
-	// TokenStatesOff keeps none, and leaves those that are stored out of searches.
+	// TokenStatesOff keeps no token states, and ignores stored ones in searches.
 	TokenStatesOff = "off"
-	// TokenStatesAuto keeps them where the encoder gives them, until their codes take
-	// AutoTokenBytes.
+	// TokenStatesAuto keeps token states if the encoder gives them, until their codes take AutoTokenBytes.
 	TokenStatesAuto = "auto"
-	// TokenStatesOn keeps them; an encoder that does not give them is refused.
+	// TokenStatesOn keeps token states, and refuses an encoder that gives none.
 	TokenStatesOn = "on"
 )
 
-// AutoTokenBytes is how much the codes of token states take at most with
-// TokenStatesAuto: some 200,000 passages of 100 tokens. Options.MaxMemoryMiB may lower it.
+// AutoTokenBytes is the most bytes of token states under TokenStatesAuto: some 200,000 passages of 100 tokens.
+// Options.MaxMemoryMiB may lower it.
 const AutoTokenBytes = 1 << 30
 
 // newTokenStates is what a new database is made with whose Options.TokenStates is "".

@@ -17,19 +17,15 @@ import (
 // verifySample is the number of vectors that Verify searches by themselves.
 const verifySample = 1000
 
-// Verify proves what it says. It reads every record and checks its checksum, and
-// holds the derived state to the records: every vector in the index, and its int8
-// codes, to the stored one; postings and lengths to the texts; columns to the
-// metadata; the tokens that RLR counts to the stored ones; its sums, its factor and
-// the cells of local bridges to a recount of a sample, whose size the report tells.
-// It counts vectors that the graph cannot reach, and searches a sample of stored
-// vectors by themselves: each finds itself or, with another metric than cosine, what a
-// comparison with all stored vectors finds. It works on one state, beside searches and writes, and
-// changes nothing. progress may be nil. The error is that of ctx, within some 10
-// ms, or of a system that cannot read; what is wrong with the database is in the
-// report. Cost: three scans of the store, one of the derived state, the analysis of
-// all texts, and 1,000 searches; with another metric than cosine one scan more, and up to
-// 10¹¹ multiplications.
+// Verify checks the whole database and changes nothing. It works on one state, while searches and writes continue.
+// Problems are in the report. progress may be nil. Errors: that of ctx, within some 10 ms; read errors of the system.
+//
+// It checks every record's checksum and compares the derived state with the records: vectors, int8 codes, postings,
+// lengths, metadata columns and RLR's tokens. It recomputes a random sample of the sufficient statistics, factor and
+// local bridges. It counts vectors that the graph cannot reach, and searches for a sample of vectors by themselves.
+//
+// Cost: three scans of the store, one of the derived state, the analysis of all texts, and 1,000 searches. A metric
+// other than cosine adds one scan and up to 10¹¹ multiplications.
 func (e *Engine) Verify(ctx context.Context, progress func(Progress)) (_ VerifyReport, err error) {
 	ctx, ended, err := e.work(ctx)
 	if err != nil {
