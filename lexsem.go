@@ -18,36 +18,36 @@ import (
 	"github.com/lexsem/lexsem/engine"
 )
 
-// Types of package engine that every program meets.
+// Types of package engine that every program uses.
 type (
-	Document = engine.Document // what is stored
-	Query    = engine.Query    // what is asked
-	Hit      = engine.Hit      // a document found
-	Result   = engine.Result   // the hits of a query, and how they were found
+	Document = engine.Document // a text to store
+	Query    = engine.Query    // a search with all its options
+	Hit      = engine.Hit      // a document that was found
+	Result   = engine.Result   // the hits of a query, and a trace of the search
 )
 
-// Errors of every database, for errors.Is. Package engine has all.
+// The most common errors, for errors.Is. Package engine has all of them.
 var (
-	ErrExists   = engine.ErrExists   // Add met an id that is stored
+	ErrExists   = engine.ErrExists   // Add: the id is already stored
 	ErrInvalid  = engine.ErrInvalid  // an argument is out of range
-	ErrNotFound = engine.ErrNotFound // there is no document of that id, or no database
+	ErrNotFound = engine.ErrNotFound // there is no such document, or no database
 	ErrClosed   = engine.ErrClosed   // the database is closed
 )
 
-// Options shape Open. The zero value is a good default.
+// Options configure Open and Memory. The zero value is a good default.
 type Options struct {
-	Model   string          // name of the model, as package models takes it; "" means the database's own, and models.Default for a new one
-	Encoder encoder.Encoder // in place of a model by name; Close leaves it open
+	Model   string          // name of a model of package models; "" means the database's own, and models.Default for a new one
+	Encoder encoder.Encoder // instead of a named model; Close does not close it
 
-	Models models.Options // where models are looked for and what runs them
-	Engine engine.Options // the database itself
+	Models models.Options // where models are, and what runs them
+	Engine engine.Options // options of the database itself
 }
 
 // DB is an open database. Its methods are safe for concurrent use.
 type DB struct{ *engine.Engine }
 
-// Open opens the database in the folder dir, or makes one. At most one Options may be given.
-// Close saves the database. Errors: those of engine.Open and models.Open.
+// Open opens the database in the folder dir, or creates one. Give at most one Options. Close the database to save it.
+// Errors: those of engine.Open and models.Open.
 func Open(ctx context.Context, dir string, options ...Options) (*DB, error) {
 	o, err := one(options)
 	if err != nil {
@@ -65,9 +65,8 @@ func Open(ctx context.Context, dir string, options ...Options) (*DB, error) {
 	return &DB{e}, nil
 }
 
-// Memory opens a new, empty database that is kept in memory and ends with Close: for tests. It is Open
-// with engine.Options.InMemory. With Options.Encoder it opens and closes in a few milliseconds; without one
-// it waits for the model.
+// Memory opens a new database in memory, for tests. Its content is lost on Close. With Options.Encoder it opens in a few
+// milliseconds; otherwise it first loads the model.
 func Memory(ctx context.Context, options ...Options) (*DB, error) {
 	o, err := one(options)
 	if err != nil {
@@ -87,20 +86,20 @@ func one(options []Options) (o Options, err error) {
 	return o, nil
 }
 
-// Add stores documents whose ids are new, all or none: ErrExists for an id that is stored.
+// Add stores new documents: all of them or, on an error, none. Errors: ErrExists if an id is already stored.
 func (db *DB) Add(ctx context.Context, docs ...Document) error {
 	_, err := db.Engine.Add(ctx, docs)
 	return err
 }
 
-// Upsert stores documents, all or none, and replaces those of the same ids.
+// Upsert stores documents and replaces those with the same ids: all of them or, on an error, none.
 func (db *DB) Upsert(ctx context.Context, docs ...Document) error {
 	_, err := db.Engine.Upsert(ctx, docs)
 	return err
 }
 
-// Search returns the documents that answer a query best, best first: a string, or a Query for
-// filters, pages and ways of searching. Any other type is ErrInvalid.
+// Search returns the documents that answer the query best, best first. query is a string, or a Query for filters, pages
+// and search modes. Errors: ErrInvalid for any other type.
 func (db *DB) Search(ctx context.Context, query any) (Result, error) {
 	switch q := query.(type) {
 	case string:

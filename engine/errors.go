@@ -69,6 +69,7 @@ type QueryError struct {
 	Err      error
 }
 
+// Error names the query and the cause.
 func (e *QueryError) Error() string { return fmt.Sprintf("query %d: %v", e.Position, e.Err) }
 
 // Unwrap returns the cause.
@@ -81,6 +82,7 @@ type DocumentError struct {
 	Err      error
 }
 
+// Error names the document and the cause.
 func (e *DocumentError) Error() string {
 	return fmt.Sprintf("document %d (id %q): %v", e.Position, fault.Clip(e.ID), e.Err)
 }

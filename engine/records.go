@@ -49,8 +49,8 @@ func (e *Engine) Records(ctx context.Context, after uint64) iter.Seq2[Record, er
 }
 
 // PutRecords stores documents with their vectors and tokens in one commit, and replaces documents with the same ids.
-// Nothing is encoded. Leave out tokens that are terms of the database's own vocabulary: it makes them from the texts.
-// Errors: ErrInvalid, in a *DocumentError, for a document that cannot be stored.
+// Nothing is encoded. A database with its own vocabulary drops the tokens and makes them from the texts. Errors:
+// ErrInvalid, in a *DocumentError, for a document that cannot be stored.
 func (e *Engine) PutRecords(ctx context.Context, docs []store.Document) (_ AddResult, err error) {
 	ctx, done, err := e.write(ctx)
 	if err != nil {

@@ -2,55 +2,55 @@
 // dimensions give to the score of a document.
 package explain
 
-// Word is what one distinct word of the query gives.
+// Word is one distinct word of the query, and its part of the score.
 type Word struct {
-	Term       string // as it was analysed: lower-cased, stemmed
-	Start, End int    // bytes of the query it was first read from
-	Count      int    // times it stands in the document or chunk
+	Term       string // analysed: lower case, stemmed
+	Start, End int    // bytes of the query where it first stands
+	Count      int    // number of times in the document or chunk
 	Documents  int    // documents or chunks of the database that have it
 	IDF        float64
-	BM25       float64 // its part of Hit.BM25
-	Coverage   float64 // its part of Hit.Coverage
-	Most       float64 // the limit of its part of Coverage, and its part of Hit.Presence if it is found; these add up to 1
+	BM25       float64 // part of Hit.BM25
+	Coverage   float64 // part of Hit.Coverage, the normalised BM25
+	Most       float64 // upper limit of Coverage, and the part of Hit.Presence if found; all words add up to 1
 }
 
-// Pair is one pair of adjacent words of the query.
+// Pair is one pair of adjacent words of the query, for the bigram match.
 type Pair struct {
 	First, Second string
-	Share         float64 // its part of Hit.Pair if it is found; these add up to 1
-	Found         bool    // stands adjacent and in this order
+	Share         float64 // part of Hit.Pair if found; all pairs add up to 1
+	Found         bool    // the words are adjacent and in this order
 }
 
-// Token is what one token of the query adds to the modulated cosine.
+// Token is one token of the query, and its part of the modulated score.
 type Token struct {
 	ID         int32
-	Token      string // the vocabulary's entry, else the part of the query
-	Start, End int    // bytes of the query it first stands for; 0, 0 for none
+	Token      string // entry of the vocabulary, or the part of the query
+	Start, End int    // bytes of the query where it first stands; 0, 0 for none
 	Shift      float64
 	Scale      float64
 }
 
-// Dimension is one dimension's part of the cosine before and after modulation.
+// Dimension is the part of one vector dimension in the score, before and after modulation.
 type Dimension struct {
 	Dimension     int
 	Before, After float64
 }
 
-// Match is a word of the query in the document.
+// Match is a place in the document where a word of the query stands.
 type Match struct {
 	Field      string // "title" or "text"
-	Start, End int    // bytes of the document's title or text
+	Start, End int    // bytes of the title or text
 	Term       string
 }
 
-// Tie is a word of the query with the word of the text that answers it.
+// Tie is one link of the token alignment: a word of the query and the word of the document that matches it best.
 type Tie struct {
-	Word       string  // of the query
-	Start, End int     // its bytes there
-	Weight     float64 // its share of the query, by idf; those of all words add up to 1
-	Match      string  // the word of the document
+	Word       string  // word of the query
+	Start, End int     // bytes of the query
+	Weight     float64 // share of the query, by idf; all words add up to 1
+	Match      string  // word of the document
 	Field      string  // "title" or "text"
-	MatchStart int     // its bytes in the document's title or text
+	MatchStart int     // bytes of the title or text
 	MatchEnd   int
-	Cosine     float64 // how near they are, in [-1, 1]. Hit.TokenScore is Σ Weight·Cosine, or more by the words
+	Cosine     float64 // similarity in [-1, 1]; Hit.TokenScore is Σ Weight·Cosine, or more by exact words
 }

@@ -42,41 +42,43 @@ type bridgeSource struct {
 	Values   []BridgeValue       `json:"values,omitempty"`
 }
 
-// BridgeValue is a value at BridgeOptions.By that has a bridge of its own.
+// BridgeValue is a value of the field BridgeOptions.By that has its own bridge.
 type BridgeValue struct {
-	Where    string `json:"where"` // the filter that they meet, such as: lang = "en"
+	Where    string `json:"where"` // filter of its passages, such as: lang = "en"
 	Passages int    `json:"passages"`
 }
 
 // maxValues is how many values of a path may have totals of their own.
 const maxValues = 100
 
-// BridgeOptions shape MakeBridge. The zero value fits nothing.
+// BridgeOptions configure MakeBridge. The zero value fits nothing.
 type BridgeOptions struct {
-	// Parts are read beside each other, 1 to 256; 0 means 1.
+	// Parts is how many parts are read in parallel, 1 to 256; 0 means 1.
 	Parts int
-	// Sample is to how many passages, drawn evenly from all while they are read, a stack is fitted, too, up to 200,000; 0
-	// means to none. What a fit of so many loses against one of all, docs/results/scale.md tells.
+	// Sample is the number of passages, up to 200,000, to which a stack is also fitted; 0 means no fit. The sample is
+	// drawn evenly while reading. docs/results/scale.md compares it with a fit to all passages.
 	Sample int
-	// By is a path in the metadata, such as "lang" or "tenant", each value of which has a bridge of its own as well, of
-	// the passages with that value: a query whose filter demands one value (`lang = "en" and year > 2020`) goes by its
-	// bridge, all others by that of the whole. A smaller corpus is remembered better (docs/results/scale.md). Values are strings of up to 2,000 bytes,
-	// numbers, true and false, 100 at most; "" means none. Queries for one that a single passage has go by that of the whole.
+	// By is a metadata field, such as "lang" or "tenant": each of its values gets its own bridge as well; "" means
+	// none. A query uses it if its filter requires one value (`lang = "en" and year > 2020`), and else the bridge of
+	// all.
+	//
+	// It takes up to 100 values: strings of up to 2,000 bytes, numbers, true and false. A value of a single passage
+	// uses the bridge of all passages.
 	By string
-	// Fit says how. Update is ErrInvalid; Progress is not read.
+	// Fit configures the fit. Update is ErrInvalid, and Progress is ignored.
 	Fit engine.FitOptions
-	// Progress, if not nil, is called from one goroutine at a time.
+	// Progress, if not nil, reports the work. Only one goroutine calls it at a time.
 	Progress func(engine.Progress)
 }
 
-// BridgeReport tells what a MakeBridge did.
+// BridgeReport reports what MakeBridge did.
 type BridgeReport struct {
 	Backend  string // Backend.Name
 	Passages int
-	Writes   uint64 // those of the Backend that the bridge knows of
+	Writes   uint64 // Status.Writes that the bridge includes
 	Parts    int
-	By       []BridgeValue    // of BridgeOptions.By, most passages first
-	Fit      engine.FitReport // zero where nothing was fitted; of its fields File, Seq and Current are
+	By       []BridgeValue    // values of BridgeOptions.By, most passages first
+	Fit      engine.FitReport // zero without a fit; File, Seq and Current are always zero
 }
 
 func (o BridgeOptions) check() error {
@@ -91,14 +93,15 @@ func (o BridgeOptions) check() error {
 	return nil
 }
 
-// MakeBridge reads all passages of the Backend, in parts beside each other, and writes
-// what RLR asks of them to a file, which takes the place of one that is there at once. The
-// totals of the parts merge into those of the whole. What is written meanwhile it may know or not: Trace.Stale
-// counts from the moment it began. Every Database that has the file as its
-// Options.Bridge reads it again. It needs an encoder where it fits. Errors: ErrInvalid for passages of an encoder without
-// a tokenizer, options out of their ranges, or more values than By takes; ErrNoEncoder. Memory: 12·Dim² bytes, and 8·Dim for each token of the
-// vocabulary that occurs, for each value of By once more, and the sample with its texts and vectors, for each part. Cost: one scan; a fit costs what Engine.Fit does of a corpus
-// of the sample's size.
+// MakeBridge reads all passages of the Backend and writes their sufficient statistics for RLR to a file. The file
+// replaces an existing one in one step. A Database with the file as Options.Bridge reads it again.
+//
+// Passages written meanwhile may be missing: Trace.Stale counts from the start of the call. A fit needs an encoder.
+//
+// Errors: ErrInvalid if the encoder has no tokenizer, an option is out of range, or By has too many values;
+// ErrNoEncoder. Cost: one scan; a fit costs as much as Engine.Fit on a corpus of the sample's size. Memory: for each
+// part, and again for each value of By, 12·Dim² bytes and 8·Dim for each token that occurs; the sample with its texts
+// and vectors.
 func (r *Database) MakeBridge(ctx context.Context, path string, o BridgeOptions) (_ BridgeReport, err error) {
 	ctx, done, err := r.calls.Begin(ctx)
 	if err != nil {

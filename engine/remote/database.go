@@ -28,22 +28,20 @@ import (
 	"github.com/lexsem/lexsem/modulate"
 )
 
-// Database is an engine.Database whose documents another engine keeps: the query side alone. It
-// encodes and modulates queries, has a Backend name candidates, and computes their
-// scores, fuses and explains them as an engine.Engine does. It has no state on disk, so any number of
-// processes may stand in front of one Backend. All methods are safe for concurrent use.
+// Database is the query side of documents that a Backend stores. It encodes and modulates queries, asks the Backend for
+// candidates, and scores, fuses and explains them like an engine.Engine. All methods are safe for concurrent use. It
+// stores nothing on disk, so many processes can use one Backend.
 //
-// What differs from an engine.Engine:
-//   - a search sees each of its candidates as it is when the Backend is asked for it, not one
-//     commit: one that is written meanwhile may be found by its old vector, one that is deleted is left out;
-//   - Add, Upsert, Patch and Delete are no transactions (Backend.Put): on an error some of
-//     the documents may be stored. Two writers of one document must not run at once;
-//   - hits of equal score stand in an order that does not depend on when they were stored;
-//   - RLR goes by a bridge file (Options.Bridge), and Trace.Stale tells how many
-//     passages were written or deleted since that was made. Without one queries are not modulated. Fits are of a sample
-//     of the passages (BridgeOptions.Sample), and passages with one value of a field may have a bridge of their own (BridgeOptions.By). There are
-//     no bridges of cells (rlr-local) and no token states;
-//   - what looks after files (Compact, Verify, Backup, Export, Import, Fit, KeepTokenStates) is engine.ErrElsewhere.
+// Differences from an engine.Engine:
+//   - A search does not see one commit: it sees each candidate at the moment of the request. A passage changed
+//     meanwhile may be found by its old vector; a deleted one is left out.
+//   - Add, Upsert, Patch and Delete are not transactions (Backend.Put): on an error some documents may be stored. Two
+//     processes must not write the same document at once.
+//   - The order of hits with equal scores does not depend on when they were stored.
+//   - RLR uses a bridge file (Options.Bridge); without one queries are not modulated. Trace.Stale counts the passages
+//     changed since the file was made. A fit uses a sample (BridgeOptions.Sample), and the values of a field may have
+//     their own bridges (BridgeOptions.By). There are no local bridges and no token states.
+//   - Compact, Verify, Backup, Export, Import, Fit and KeepTokenStates return engine.ErrElsewhere.
 type Database struct {
 	b        Backend
 	o        Options
@@ -59,34 +57,33 @@ type Database struct {
 
 var _ engine.Database = (*Database)(nil)
 
-// Options shape Over. The zero value is a good default.
+// Options configure Over. The zero value is a good default.
 type Options struct {
-	// Create makes the index where there is none. Language is then that of the texts
-	// (engine.Options.Language), and Dim the length of the vectors where there is no encoder.
+	// Create makes the index if there is none. Language is then that of the texts (engine.Options.Language), and Dim
+	// the vector length without an encoder.
 	Create   bool
 	Language string
 	Dim      int
-	// ReadOnly refuses everything that writes.
+	// ReadOnly refuses all writes.
 	ReadOnly bool
 	// ChunkTokens and ChunkOverlap are as in engine.Options.
 	ChunkTokens, ChunkOverlap int
-	// Bridge is a file that MakeBridge has written; "" means none. It is read again when it
-	// changes, within some seconds.
+	// Bridge is a file written by MakeBridge; "" means none. A changed file is read again within seconds.
 	Bridge string
 	// Alpha and Lambda are as in engine.Options.
 	Alpha, Lambda float64
-	// Fresh is how old the counts of documents and terms may be that scores are computed
-	// with; 0 means a second, below 0 they are asked for by every search. A write of this Database makes them
-	// anew.
+	// Fresh is the greatest age of the document and term counts used in scores; 0 means a second, below 0 every search
+	// asks for them. A write of this Database renews them.
 	Fresh time.Duration
-	// Logger hears of bridge files that cannot be read; nil means none.
+	// Logger receives warnings about bridge files that cannot be read; nil means none.
 	Logger *slog.Logger
 }
 
-// Over opens the query side of a Backend. enc must be the encoder that its vectors come
-// from (else *encoder.MismatchError); nil serves vectors and words alone. Errors:
-// ErrNoDatabase where nothing was created and o.Create is not set; ErrInvalid; of a bridge file ErrCorrupt,
-// *encoder.MismatchError and fs.ErrNotExist. Close of the Database closes b, and not enc, which is one of texts.
+// Over opens the query side of a Backend. enc must be the encoder of the stored vectors, an encoder of texts; nil
+// serves only query vectors and words. Close closes b, but not enc.
+//
+// Errors: *encoder.MismatchError for another encoder; ErrNoDatabase if there is no index and o.Create is false;
+// ErrInvalid; for the bridge file ErrCorrupt, *encoder.MismatchError and fs.ErrNotExist.
 func Over(ctx context.Context, b Backend, enc encoder.Encoder, o Options) (*Database, error) {
 	r := &Database{b: b, o: o, metric: metric.Metric("cosine"), calls: calls.New()}
 	if enc != nil {
@@ -174,8 +171,7 @@ func (r *Database) write(ctx context.Context) (context.Context, func(*error), er
 	return ctx, done, err
 }
 
-// Close ends running calls with ErrClosed, and closes the Backend. A second one does
-// nothing.
+// Close cancels running calls with ErrClosed and closes the Backend. A second Close does nothing.
 func (r *Database) Close() error {
 	if !r.calls.End() {
 		return nil
@@ -228,7 +224,7 @@ func (r *Database) wrote() {
 	r.counted.epoch++
 }
 
-// Default implements Database: "rlr" with a bridge, else "none".
+// Default implements engine.Database: "none" without a bridge, otherwise "rlr" or the variant that a fit chose.
 func (r *Database) Default() string { return search.Default(r.bridge.Load().whole, engine.ModeHybrid) }
 
 // space is what the vectors of the database are.
@@ -241,7 +237,7 @@ func (r *Database) rlr() modulate.RLROptions {
 	return modulate.RLROptions{Alpha: r.o.Alpha, Lambda: r.o.Lambda}
 }
 
-// Stats implements Database. Seq is Status.Writes, Dir the Backend's name.
+// Stats implements engine.Database. Seq is Status.Writes, and Dir is the Backend's name.
 func (r *Database) Stats(ctx context.Context) (_ engine.Stats, err error) {
 	ctx, done, err := r.calls.Begin(ctx)
 	if err != nil {
@@ -261,8 +257,7 @@ func (r *Database) Stats(ctx context.Context) (_ engine.Stats, err error) {
 	return st, nil
 }
 
-// Flush implements Database: what was written is there when the call that wrote it
-// returns, so there is nothing to wait for.
+// Flush implements engine.Database. There is nothing to wait for: a write returns when it is complete.
 func (r *Database) Flush(ctx context.Context) error { return r.idle(ctx) }
 
 func (r *Database) idle(ctx context.Context) (err error) {
@@ -279,42 +274,42 @@ func (r *Database) elsewhere(what, remedy string) error {
 	return fmt.Errorf("%s: %w (%s); %s", what, engine.ErrElsewhere, r.b.Name(), remedy)
 }
 
-// Fit is ErrElsewhere, as the other calls below are.
+// Fit returns engine.ErrElsewhere; use MakeBridge.
 func (r *Database) Fit(context.Context, engine.FitOptions) (engine.FitReport, error) {
 	return engine.FitReport{}, r.elsewhere("fit", "a bridge file of the closed form takes its place")
 }
 
-// Verify implements Database.
+// Verify returns engine.ErrElsewhere.
 func (r *Database) Verify(context.Context, func(engine.Progress)) (engine.VerifyReport, error) {
 	return engine.VerifyReport{}, r.elsewhere("verify", "use that engine's own checks")
 }
 
-// Compact implements Database.
+// Compact returns engine.ErrElsewhere.
 func (r *Database) Compact(context.Context) error {
 	return r.elsewhere("compact", "it looks after its files itself")
 }
 
-// KeepTokenStates implements Database.
+// KeepTokenStates returns engine.ErrElsewhere.
 func (r *Database) KeepTokenStates(context.Context) (engine.TokenReport, error) {
 	return engine.TokenReport{}, r.elsewhere("token states", "they need an embedded database")
 }
 
-// Export implements Database.
+// Export returns engine.ErrElsewhere.
 func (r *Database) Export(context.Context, io.Writer, engine.ExportOptions) (int, error) {
 	return 0, r.elsewhere("export", "migrate to an embedded database and export that")
 }
 
-// Import implements Database.
+// Import returns engine.ErrElsewhere.
 func (r *Database) Import(context.Context, *engine.Exported) (engine.ImportReport, error) {
 	return engine.ImportReport{}, r.elsewhere("import", "import into an embedded database and migrate that")
 }
 
-// Backup implements Database.
+// Backup returns engine.ErrElsewhere.
 func (r *Database) Backup(context.Context, string) (engine.BackupReport, error) {
 	return engine.BackupReport{}, r.elsewhere("backup", "use that engine's snapshots, or migrate to an embedded database")
 }
 
-// BackupTo implements Database.
+// BackupTo returns engine.ErrElsewhere.
 func (r *Database) BackupTo(context.Context, io.Writer) (engine.BackupReport, error) {
 	return engine.BackupReport{}, r.elsewhere("backup", "use that engine's snapshots, or migrate to an embedded database")
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/lexsem/lexsem/internal/text"
 )
 
-// Explain implements Database.
+// Explain implements engine.Database.
 func (r *Database) Explain(ctx context.Context, q engine.Query, id string) (_ engine.Explanation, err error) {
 	if q.Rerank > 0 {
 		return engine.Explanation{}, engine.ErrNoReranker

@@ -13,22 +13,22 @@ import (
 	"github.com/lexsem/lexsem/internal/text"
 )
 
-// MigrateOptions shape MigrateTo and MigrateFrom.
+// MigrateOptions configure MigrateTo and MigrateFrom.
 type MigrateOptions struct {
-	// Mark is a file that says how far the migration has come, written after each batch and
-	// removed at the end. Where it is there, the migration that has written it goes on.
+	// Mark is a file that records the progress, written after each batch and removed at the end. If it exists, the
+	// migration continues from it.
 	Mark string
-	// Progress, if not nil, hears of stages "migrate" and "verify".
+	// Progress, if not nil, reports the stages "migrate" and "verify".
 	Progress func(engine.Progress)
 }
 
-// MigrateReport tells what a migration did.
+// MigrateReport reports what a migration did.
 type MigrateReport struct {
-	Documents, Passages int    // there and here, compared by digests at the end
-	Copied              int    // documents, by this run
-	Mended              int    // of those, documents that were found other than they should be at the end
-	Removed             int    // documents that were gone from the source at the end
-	Digest              string // of all documents, whatever their order
+	Documents, Passages int    // documents on both sides, compared by digests at the end
+	Copied              int    // documents that this call copied
+	Mended              int    // copied documents that differed in the comparison at the end
+	Removed             int    // documents that had left the source by the end
+	Digest              string // of all documents, independent of their order
 }
 
 // Between two marks so many documents are copied, or so many bytes and one document.
@@ -40,13 +40,13 @@ const (
 // errDigest answers a migration whose two sides still differ at the end.
 var errDigest = errors.New("the documents there are not those here")
 
-// MigrateTo copies all documents of a database into a Backend in which nothing was
-// created, or which a migration of this database has filled or begun to fill: texts, metadata and chunks byte for byte, vectors
-// bit for bit. Nothing is encoded. At the end documents are counted on both sides and compared by digests, and
-// what was written meanwhile is copied. After an error or a kill the same call goes on, and
-// behind one that was complete it compares both sides and copies nothing.
-// Left behind are token states, fitted bridges and local bridges. Errors: ErrExists where b
-// holds other documents; ErrInvalid for a metric other than cosine, and for a database of images.
+// MigrateTo copies all documents of a database into a Backend: texts, metadata and chunks byte for byte, vectors bit
+// for bit. Nothing is encoded. The Backend must have no index, or one that a migration of this database filled. At the
+// end both sides are compared by counts and digests, and later changes are copied.
+//
+// Token states, fitted bridges and local bridges are not copied. After an error or a kill the same call continues;
+// after a complete migration it only compares. Errors: ErrExists if b has other documents; ErrInvalid for a metric
+// other than cosine, or an image database.
 func MigrateTo(ctx context.Context, e *engine.Engine, b Backend, o MigrateOptions) (r MigrateReport, err error) {
 	here, err := e.Stats(ctx)
 	if err != nil {
@@ -117,8 +117,8 @@ func textsAlone(fp encoder.Fingerprint) error {
 	return nil
 }
 
-// MigrateFrom copies all documents of a Backend into a database, which was made for the
-// same encoder (CreateFor) and is empty, or holds what a migration from b has copied. It is MigrateTo the other way.
+// MigrateFrom copies all documents of a Backend into a database for the same encoder (see CreateFor), which is empty or
+// was filled by a migration from b. Otherwise it is like MigrateTo.
 func MigrateFrom(ctx context.Context, b Backend, e *engine.Engine, o MigrateOptions) (r MigrateReport, err error) {
 	info, err := b.Info(ctx)
 	if err != nil {
@@ -165,8 +165,7 @@ func MigrateFrom(ctx context.Context, b Backend, e *engine.Engine, o MigrateOpti
 	return r, m.run(ctx, scanned(ctx, b, m.mark.After), source, target, put, e.Delete)
 }
 
-// CreateFor makes an empty database in dir for what a Backend holds. Errors: those of
-// Exported.Create.
+// CreateFor makes an empty database in dir for the documents of a Backend. Errors: those of engine.Exported.Create.
 func CreateFor(ctx context.Context, dir string, b Backend) error {
 	info, err := b.Info(ctx)
 	if err != nil {

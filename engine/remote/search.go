@@ -32,9 +32,8 @@ type query struct {
 	t       *search.Timer
 }
 
-// Search implements Database. It asks the Backend for the candidates of both legs and
-// for counts at once, then for the cosines of what the words alone have named, then for the
-// hits.
+// Search implements engine.Database. It asks the Backend for candidates and counts at once, then for the cosines of
+// candidates that only words found, and then for the hits.
 func (r *Database) Search(ctx context.Context, q engine.Query) (_ engine.Result, err error) {
 	if q.Rerank > 0 {
 		return engine.Result{}, engine.ErrNoReranker
@@ -69,7 +68,7 @@ func (r *Database) Search(ctx context.Context, q engine.Query) (_ engine.Result,
 	return engine.Result{Hits: hits, Trace: r.trace(run)}, nil
 }
 
-// SearchBatch implements Database. Each query is encoded by itself.
+// SearchBatch implements engine.Database. It encodes each query separately.
 func (r *Database) SearchBatch(ctx context.Context, qs []engine.Query) ([]engine.Result, error) {
 	results := make([]engine.Result, len(qs))
 	var next atomic.Int64
@@ -210,7 +209,7 @@ func (r *Database) trace(run *query) engine.Trace {
 	return tr
 }
 
-// Vector implements Database.
+// Vector implements engine.Database.
 func (r *Database) Vector(ctx context.Context, q engine.Query) (_ []float32, _ engine.Trace, err error) {
 	ctx, done, err := r.calls.Begin(ctx)
 	if err != nil {

@@ -25,13 +25,13 @@ const atOnce = 256
 // encodedAtOnce is how many texts an encoder is handed at once.
 const encodedAtOnce = 256
 
-// Add implements Database. Documents before one that fails may be stored.
+// Add implements engine.Database. On an error earlier documents may be stored.
 func (r *Database) Add(ctx context.Context, docs []engine.Document) (engine.AddResult, error) {
 	return r.put(ctx, docs, false)
 }
 
-// Upsert implements Database, without transactions as Add. Of a document whose title and text are those that are
-// stored, and cut alike, nothing is encoded.
+// Upsert implements engine.Database. On an error some documents may be stored. A document whose title, text and chunk
+// division are unchanged is not encoded again.
 func (r *Database) Upsert(ctx context.Context, docs []engine.Document) (engine.AddResult, error) {
 	return r.put(ctx, docs, true)
 }
@@ -255,7 +255,7 @@ func samePassages(stored, now []Passage) bool {
 	})
 }
 
-// Patch implements Database. Patches before one that fails may have been applied.
+// Patch implements engine.Database. On an error earlier patches may be stored.
 func (r *Database) Patch(ctx context.Context, patches []engine.Patch) (n int, err error) {
 	ctx, done, err := r.write(ctx)
 	if err != nil {
@@ -322,7 +322,7 @@ func patched(ps []Passage, m intake.Merge) (changed bool, err error) {
 	return true, nil
 }
 
-// Delete implements Database.
+// Delete implements engine.Database.
 func (r *Database) Delete(ctx context.Context, ids []string) (n int, err error) {
 	ctx, done, err := r.write(ctx)
 	if err != nil {
@@ -343,7 +343,7 @@ func (r *Database) remove(ctx context.Context, ids []string) (n int, err error) 
 	return n, nil
 }
 
-// DeleteWhere implements Database: it lists the documents that meet f, and deletes them.
+// DeleteWhere implements engine.Database: it lists the documents that match f and deletes them.
 func (r *Database) DeleteWhere(ctx context.Context, f engine.Filter) (n int, err error) {
 	if f.IsZero() {
 		return 0, fmt.Errorf("%w: an empty filter would delete everything; name a condition", engine.ErrInvalid)
@@ -365,7 +365,7 @@ func (r *Database) DeleteWhere(ctx context.Context, f engine.Filter) (n int, err
 	return r.remove(ctx, ids)
 }
 
-// Get implements Database.
+// Get implements engine.Database.
 func (r *Database) Get(ctx context.Context, id string) (_ engine.Document, err error) {
 	ctx, done, err := r.calls.Begin(ctx)
 	if err != nil {
@@ -397,8 +397,7 @@ func documentOfPassage(p Passage) (engine.Document, error) {
 	return d, nil
 }
 
-// All implements Database. Documents come in an order of the Backend's; what is written
-// while the loop runs may be among them or not.
+// All implements engine.Database, in an order of the Backend. Documents written during the loop may be missing.
 func (r *Database) All(ctx context.Context, f engine.Filter) iter.Seq2[engine.Document, error] {
 	return func(yield func(engine.Document, error) bool) {
 		done, err := r.calls.Enter()
@@ -422,7 +421,7 @@ func (r *Database) All(ctx context.Context, f engine.Filter) iter.Seq2[engine.Do
 	}
 }
 
-// Count implements Database.
+// Count implements engine.Database.
 func (r *Database) Count(ctx context.Context, f engine.Filter) (_ int, err error) {
 	ctx, done, err := r.calls.Begin(ctx)
 	if err != nil {

@@ -32,7 +32,7 @@ var (
 	_ components.Checker = (*Indexer)(nil)
 )
 
-// NewIndexer returns an indexer. Of c it reads DB, Namespace and Embedding.
+// NewIndexer returns an Indexer. It uses the fields DB, Namespace and Embedding of c.
 func NewIndexer(c *Config) (*Indexer, error) {
 	if err := c.check(); err != nil {
 		return nil, err
@@ -40,17 +40,17 @@ func NewIndexer(c *Config) (*Indexer, error) {
 	return &Indexer{*c}, nil
 }
 
-// GetType names the component for callbacks: "LexsemIndexer".
+// GetType returns the component's name for callbacks: "LexsemIndexer".
 func (x *Indexer) GetType() string { return "Lexsem" }
 
 // IsCallbacksEnabled says that the component calls callbacks by itself.
 func (x *Indexer) IsCallbacksEnabled() bool { return true }
 
-// Store stores documents and returns their ids, in their order. All are stored or
-// none; one with an id that is stored already takes its place. A document without an id
-// gets a hash of content, metadata, sub-indexes and namespace, so that stored twice it is there
-// once. A long one is stored in chunks. WithSubIndexes adds to those of each document;
-// WithEmbedding makes the vectors of documents that bring none (see Config.Embedding).
+// Store stores documents and returns their ids in order: all of them or, on an error, none. A stored document with the
+// same id is replaced. Long documents are stored in chunks.
+//
+// Without an id, a document gets a hash of content, metadata, sub-indexes and namespace. WithSubIndexes adds to each
+// document's sub-indexes. WithEmbedding makes the vectors of documents that have none (see Config.Embedding).
 func (x *Indexer) Store(ctx context.Context, docs []*schema.Document, opts ...indexer.Option) (ids []string, err error) {
 	o := indexer.GetCommonOptions(&indexer.Options{Embedding: x.cfg.Embedding}, opts...)
 	ctx = callbacks.EnsureRunInfo(ctx, x.GetType(), components.ComponentOfIndexer)

@@ -36,30 +36,26 @@ import (
 	"github.com/lexsem/lexsem/engine/filter"
 )
 
-// Database is what the components need of one: *engine.Engine has it.
+// Database is the part of a database that the components use. *engine.Engine implements it.
 type Database interface {
 	Upsert(ctx context.Context, docs []engine.Document) (engine.AddResult, error)
 	Search(ctx context.Context, q engine.Query) (engine.Result, error)
 }
 
-// Config says which database a component works with, and how.
+// Config selects the database of a component, and how it is searched.
 type Config struct {
-	// DB is the database, which stays the caller's to close.
+	// DB is the database. The caller closes it.
 	DB Database
-	// Query is what every search begins with: Mode, Variant, Fusion, PerChunk, Collapse,
-	// K, Spans (a document's is in its metadata under "_span"), a Filter that holds beside that of each call. Text and
-	// Vector are the call's.
+	// Query is the base of every search: Mode, Variant, Fusion, PerChunk, Collapse, K and Spans (returned as metadata
+	// "_span"). Its Filter applies together with that of the call. Text and Vector come from the call.
 	Query engine.Query
-	// ScoreThreshold leaves out documents with a score that is not greater, if not nil.
-	// In a hybrid search a score is the cosine and up to 0.6 for the words, in
-	// engine.ModeDense the cosine, in engine.ModeLexical BM25, which has no bound.
+	// ScoreThreshold, if not nil, keeps only documents with a greater score: the cosine plus up to 0.6 for words in a
+	// hybrid search, the cosine in engine.ModeDense, and BM25, which has no bound, in engine.ModeLexical.
 	ScoreThreshold *float64
-	// Namespace keeps what is stored, and what is searched, apart; "" is none, and a
-	// search of all.
+	// Namespace separates documents and searches; "" stores without one and searches all.
 	Namespace string
-	// Embedding, if not nil, makes the vectors of documents and queries in place of the
-	// database's encoder. It is for databases of vectors alone (engine.Options.Dim): in
-	// others, vectors of two models do not compare, and nothing would tell.
+	// Embedding, if not nil, makes all vectors instead of the database's encoder. Use it only with a database without
+	// an encoder (engine.Options.Dim): vectors of two models do not compare, and no error would tell.
 	Embedding embedding.Embedder
 }
 
@@ -79,7 +75,7 @@ var (
 	_ components.Checker  = (*Retriever)(nil)
 )
 
-// NewRetriever returns a retriever.
+// NewRetriever returns a Retriever.
 func NewRetriever(c *Config) (*Retriever, error) {
 	if err := c.check(); err != nil {
 		return nil, err
@@ -93,34 +89,32 @@ type callOptions struct {
 	mode, variant string
 }
 
-// WithFilter keeps documents that meet a filter: an engine.Filter, a text as
-// filter.Parse reads it, or a map of fields to the value that each must have, or to a
-// slice of values of which it must have one.
+// WithFilter keeps documents that match a filter: an engine.Filter, a text for filter.Parse, or a map of fields to the
+// required value or to a slice of allowed values.
 func WithFilter(f any) retriever.Option {
 	return retriever.WrapImplSpecificOptFn(func(o *callOptions) { o.filter = f })
 }
 
-// WithMode sets the mode of a call, one of engine.ModeAuto, ModeDense, ModeLexical and
-// ModeHybrid.
+// WithMode sets the mode of a call: engine.ModeAuto, ModeDense, ModeLexical or ModeHybrid.
 func WithMode(mode string) retriever.Option {
 	return retriever.WrapImplSpecificOptFn(func(o *callOptions) { o.mode = mode })
 }
 
-// WithVariant names the modulation of a call, as engine.Query.Variant does.
+// WithVariant names the modulation of a call, like engine.Query.Variant.
 func WithVariant(name string) retriever.Option {
 	return retriever.WrapImplSpecificOptFn(func(o *callOptions) { o.variant = name })
 }
 
-// GetType names the component for callbacks: "LexsemRetriever".
+// GetType returns the component's name for callbacks: "LexsemRetriever".
 func (r *Retriever) GetType() string { return "Lexsem" }
 
 // IsCallbacksEnabled says that the component calls callbacks by itself.
 func (r *Retriever) IsCallbacksEnabled() bool { return true }
 
-// Retrieve finds documents, best first; of a long one the chunk that was found. It
-// reads WithTopK (0 is Config.Query's, else 10), WithScoreThreshold, WithSubIndex and
-// WithEmbedding, and refuses WithIndex and WithDSLInfo: a retriever has one database,
-// and filters are WithFilter's.
+// Retrieve returns documents, best first; for a long document its best chunk. It reads WithTopK (0 means
+// Config.Query.K, or 10), WithScoreThreshold, WithSubIndex and WithEmbedding.
+//
+// It refuses WithIndex, as a retriever has one database, and WithDSLInfo: use WithFilter.
 func (r *Retriever) Retrieve(ctx context.Context, query string, opts ...retriever.Option) (docs []*schema.Document, err error) {
 	common := retriever.GetCommonOptions(&retriever.Options{ScoreThreshold: r.cfg.ScoreThreshold, Embedding: r.cfg.Embedding}, opts...)
 	own := retriever.GetImplSpecificOptions[callOptions](nil, opts...)
@@ -214,11 +208,11 @@ func narrow(wide []float64) []float32 {
 	return v
 }
 
-// Encoder makes an encoder of an embedder, to open a database with. The name is all
-// that tells its vectors from those of others, so let it name the model; dim is the
-// length of the vectors. There are no tokens: variants that need some take the words of
-// the texts. What is wrong with the arguments, or with a vector, is encoder.ErrContract
-// of each call. It is as safe for concurrent use as the embedder.
+// Encoder makes an encoder from an embedder, to open a database with. Only the name tells its vectors from others, so
+// name the model in it; dim is the vector length. There are no tokens: variants that need tokens use the words.
+//
+// Invalid arguments or vectors are reported by each call, as encoder.ErrContract. The encoder is as safe for concurrent
+// use as the embedder.
 func Encoder(name string, dim int, e embedding.Embedder) encoder.Encoder {
 	if e == nil {
 		return encoder.Func(name, dim, nil)

@@ -34,62 +34,56 @@ import (
 
 const provider = "lexsem"
 
-// Metadata fields of documents that are found. Index stores a document with a text in
-// IDKey under that id, and stores no ScoreKey.
+// Metadata fields of documents found. Index stores a document under the id in its field IDKey, and does not store
+// ScoreKey.
 const (
 	IDKey    = "_id"    // string
 	ScoreKey = "_score" // float64, engine.Hit.Score
 )
 
-// Database is what a store needs of one: *engine.Engine has it.
+// Database is the part of a database that a store uses. *engine.Engine implements it.
 type Database interface {
 	Upsert(ctx context.Context, docs []engine.Document) (engine.AddResult, error)
 	Search(ctx context.Context, q engine.Query) (engine.Result, error)
 }
 
-// Config says what a retriever searches, and how.
+// Config selects the database of a retriever, and how it is searched.
 type Config struct {
-	// DB is the database, which stays the caller's to close.
+	// DB is the database. The caller closes it.
 	DB Database
-	// Query is what every search begins with: Mode, Variant, Fusion, PerChunk, Collapse,
-	// K, Spans (a document's is in its metadata under "_span"), a Filter that holds beside that of each call. Text and
-	// Vector are the call's.
+	// Query is the base of every search: Mode, Variant, Fusion, PerChunk, Collapse, K and Spans (returned as metadata
+	// "_span"). Its Filter applies together with that of the call. Text and Vector come from the call.
 	Query engine.Query
-	// Namespace keeps what is indexed apart; "" is none, and a search of all.
+	// Namespace separates the documents of an index; "" stores without one and searches all.
 	Namespace string
-	// Embedder, if not nil, makes the vectors of documents and queries in place of the
-	// database's encoder, with its options. It is for databases of vectors alone
-	// (engine.Options.Dim): in others, vectors of two models do not compare, and nothing
-	// would tell.
+	// Embedder, if not nil, makes all vectors, with its options, instead of the database's encoder. Use it only with a
+	// database without an encoder (engine.Options.Dim): vectors of two models do not compare, and no error would tell.
 	Embedder                     ai.Embedder
 	PassageOptions, QueryOptions any
 }
 
-// RetrieverOptions shape one call, as the options of a request: a value, a pointer,
-// or the same as a JSON object. What is zero is as Config.Query says.
+// RetrieverOptions configure one call, as the options of a request: a value, a pointer, or a JSON object with the same
+// fields. Zero fields mean Config.Query.
 type RetrieverOptions struct {
-	// K is how many documents to return; 0 in both places means 10.
+	// K is the number of documents; 0 means Config.Query.K, or 10.
 	K int `json:"k,omitempty"`
-	// Filter is an engine.Filter, a text as filter.Parse reads it, or an object of
-	// fields to the value that each must have, or to a list of values of which it must
-	// have one.
+	// Filter is an engine.Filter, a text for filter.Parse, or an object of fields to the required value or to a list of
+	// allowed values.
 	Filter any `json:"filter,omitempty"`
-	// Mode is auto, dense, lexical or hybrid; Variant names the modulation.
+	// Mode is auto, dense, lexical or hybrid. Variant names the modulation.
 	Mode    string `json:"mode,omitempty"`
 	Variant string `json:"variant,omitempty"`
-	// MinScore leaves out documents with a lower score; 0 is none. In a hybrid search a
-	// score is the cosine and up to 0.6 for the words, in mode dense the cosine, in mode
-	// lexical BM25, which has no bound.
+	// MinScore drops documents with a lower score; 0 means no limit. The score is the cosine plus up to 0.6 for words
+	// in a hybrid search, the cosine in mode dense, and BM25, which has no bound, in mode lexical.
 	MinScore float64 `json:"minScore,omitempty"`
-	// Namespace is searched instead of Config.Namespace.
+	// Namespace replaces Config.Namespace in this call.
 	Namespace string `json:"namespace,omitempty"`
 }
 
 // DocStore indexes and retrieves documents. It is safe for concurrent use.
 type DocStore struct{ cfg Config }
 
-// DefineRetriever registers a retriever as lexsem/NAME, and returns it and the store
-// that fills what it searches.
+// DefineRetriever registers a retriever as lexsem/NAME. It returns the retriever and the store that it searches.
 func DefineRetriever(g *genkit.Genkit, name string, cfg Config, opts *ai.RetrieverOptions) (*DocStore, ai.Retriever, error) {
 	if name == "" || cfg.DB == nil {
 		return nil, nil, fmt.Errorf("%w: a retriever needs a name and a database; the name is %q, the database %v", engine.ErrInvalid, name, cfg.DB)
@@ -105,19 +99,17 @@ func DefineRetriever(g *genkit.Genkit, name string, cfg Config, opts *ai.Retriev
 	return ds, genkit.DefineRetriever(g, api.NewName(provider, name), &o, ds.Retrieve), nil
 }
 
-// IsDefinedRetriever says whether DefineRetriever has registered that name.
+// IsDefinedRetriever says whether DefineRetriever registered this name.
 func IsDefinedRetriever(g *genkit.Genkit, name string) bool { return Retriever(g, name) != nil }
 
-// Retriever returns the retriever that DefineRetriever has registered by that name,
-// or nil.
+// Retriever returns the retriever that DefineRetriever registered under this name, or nil.
 func Retriever(g *genkit.Genkit, name string) ai.Retriever {
 	return genkit.LookupRetriever(g, api.NewName(provider, name))
 }
 
-// Index stores documents and returns their ids, in their order. All are stored or
-// none; one with an id that is stored already takes its place. A document without IDKey
-// gets a hash of its text, its metadata and the namespace, so that indexed twice it is
-// stored once. A long one is stored in chunks.
+// Index stores documents and returns their ids in order: all of them or, on an error, none. A stored document with the
+// same id is replaced. Long documents are stored in chunks. Without IDKey, a document's id is a hash of text, metadata
+// and namespace.
 func (ds *DocStore) Index(ctx context.Context, docs []*ai.Document) ([]string, error) {
 	if len(docs) == 0 {
 		return nil, ctx.Err()
@@ -178,10 +170,9 @@ func textOf(d *ai.Document) (string, error) {
 	return strings.Join(parts, "\n"), nil
 }
 
-// Retrieve finds documents for the text of a request's query; of a long one the
-// chunk that was found. Metadata are as encoding/json reads them, with IDKey and
-// ScoreKey; a number that would lose digits as float64 is a json.Number, and a title of
-// the database stands in them as "title".
+// Retrieve returns the documents for the text of a request's query; for a long document its best chunk. Metadata also
+// has IDKey, ScoreKey and the title as "title". Numbers are float64, as encoding/json reads them, or json.Number if
+// they would lose digits.
 func (ds *DocStore) Retrieve(ctx context.Context, req *ai.RetrieverRequest) (*ai.RetrieverResponse, error) {
 	if req == nil {
 		return nil, fmt.Errorf("%w: no request", engine.ErrInvalid)

@@ -11,20 +11,20 @@ import (
 	"github.com/lexsem/lexsem/engine/adapters/internal/adapt"
 )
 
-// EncoderOptions say how an embedder is asked.
+// EncoderOptions configure Encoder.
 type EncoderOptions struct {
-	// Name tells the vectors from those of others; "" is the embedder's own. Set it where
-	// Passage or Query choose among models or lengths.
+	// Name tells the encoder's vectors from others; "" means the embedder's name. Set it if Passage or Query select a
+	// model or a vector length.
 	Name string
-	// Passage and Query are the embedder's options for texts that are stored and for
-	// those that are searched with, such as a task type.
+	// Passage and Query are the embedder's options for stored texts and for queries, such as a task type.
 	Passage, Query any
 }
 
-// Encoder makes an encoder of an embedder, to open a database with; dim is the length
-// of its vectors. There are no tokens: variants that need some take the words of the
-// texts. What is wrong with the arguments, or with a vector, is encoder.ErrContract of
-// each call. It is as safe for concurrent use as the embedder.
+// Encoder makes an encoder from an embedder, to open a database with; dim is the vector length. There are no tokens:
+// variants that need tokens use the words.
+//
+// Invalid arguments or vectors are reported by each call, as encoder.ErrContract. The encoder is as safe for concurrent
+// use as the embedder.
 func Encoder(e ai.Embedder, dim int, o EncoderOptions) encoder.Encoder {
 	if e == nil {
 		return encoder.Func(o.Name, dim, nil)

@@ -10,12 +10,12 @@ import (
 	"github.com/lexsem/lexsem/engine/adapters/internal/adapt"
 )
 
-// Encoder makes an encoder of an embedder, to open a database with: passages are
-// encoded by EmbedDocuments, queries by EmbedQuery. The name is all that tells its
-// vectors from those of others, so let it name the model; dim is the length of the
-// vectors. There are no tokens: variants that need some take the words of the texts.
-// What is wrong with the arguments, or with a vector, is encoder.ErrContract of each
-// call. It is as safe for concurrent use as the embedder.
+// Encoder makes an encoder from an embedder, to open a database with. EmbedDocuments encodes passages, EmbedQuery
+// queries. Only the name tells its vectors from others, so name the model in it; dim is the vector length. There are no
+// tokens: variants that need tokens use the words.
+//
+// Invalid arguments or vectors are reported by each call, as encoder.ErrContract. The encoder is as safe for concurrent
+// use as the embedder.
 func Encoder(name string, dim int, e embeddings.Embedder) encoder.Encoder {
 	if e == nil {
 		return encoder.Func(name, dim, nil)

@@ -42,14 +42,13 @@ import (
 	"github.com/lexsem/lexsem/engine/adapters/internal/adapt"
 )
 
-// Database is what a store needs of one: *engine.Engine has it.
+// Database is the part of a database that a store uses. *engine.Engine implements it.
 type Database interface {
 	Upsert(ctx context.Context, docs []engine.Document) (engine.AddResult, error)
 	Search(ctx context.Context, q engine.Query) (engine.Result, error)
 }
 
-// Store is a vectorstores.VectorStore over a database, which stays the caller's to
-// close. It is safe for concurrent use.
+// Store is a vectorstores.VectorStore over a database, which the caller closes. It is safe for concurrent use.
 type Store struct {
 	db    Database
 	query engine.Query
@@ -59,27 +58,25 @@ type Store struct {
 
 var _ vectorstores.VectorStore = (*Store)(nil)
 
-// Option shapes a Store.
+// Option configures a Store.
 type Option func(*Store)
 
-// WithQuery sets what every search begins with: Mode, Variant, Fusion, PerChunk,
-// Collapse, Spans (a document's is in its metadata under "_span"), a Filter that holds beside that of each call, K where a
-// call names 0. Text and Vector are the call's. Two stores over one database may search it in two ways.
+// WithQuery sets the base of every search: Mode, Variant, Fusion, PerChunk, Collapse, Spans (returned as metadata
+// "_span"), and K for calls with 0. Its Filter applies together with that of the call. Text and Vector come from the
+// call. Two stores over one database may use different queries.
 func WithQuery(q engine.Query) Option { return func(s *Store) { s.query = q } }
 
-// WithIDKey names the metadata field that is a document's id: what has a text there
-// is stored under it, and every document found has its id there. Without it, and for
-// documents that lack the field, the id is a hash of content, metadata and namespace, so
-// that the same document added twice is stored once.
+// WithIDKey names the metadata field that holds a document's id; documents found have their id in it. Without the
+// option, and for documents without the field, the id is a hash of content, metadata and namespace.
 func WithIDKey(key string) Option { return func(s *Store) { s.idKey = key } }
 
-// WithDefaults sets options that hold for every call, before its own: a namespace,
-// an embedder, a threshold.
+// WithDefaults sets options for every call, such as a namespace, an embedder or a threshold. The call's own options
+// come after them.
 func WithDefaults(opts ...vectorstores.Option) Option {
 	return func(s *Store) { s.opts = append(s.opts, opts...) }
 }
 
-// New returns a store over a database.
+// New returns a Store over a database.
 func New(db Database, opts ...Option) *Store {
 	s := &Store{db: db}
 	for _, o := range opts {
@@ -97,9 +94,9 @@ func (s *Store) options(opts []vectorstores.Option) (o vectorstores.Options) {
 	return o
 }
 
-// AddDocuments stores documents and returns their ids, in their order, without those
-// that WithDeduplicater leaves out. All are stored or none; one with an id that is
-// stored already takes its place. A long one is stored in chunks.
+// AddDocuments stores documents and returns their ids in order, without those that WithDeduplicater leaves out. It
+// stores all of them or, on an error, none. A stored document with the same id is replaced. Long documents are stored
+// in chunks.
 func (s *Store) AddDocuments(ctx context.Context, docs []schema.Document, options ...vectorstores.Option) ([]string, error) {
 	o := s.options(options)
 	ids, batch := []string{}, []engine.Document{}
@@ -161,10 +158,11 @@ func embed(ctx context.Context, e embeddings.Embedder, docs []engine.Document) e
 	return nil
 }
 
-// SimilaritySearch returns the numDocuments best documents, best first; of a long
-// one the chunk that was found. 0 is what WithQuery says, else 10. Their metadata are as
-// encoding/json reads them, numbers float64; one that would lose digits is a
-// json.Number. A title of the database stands in them as "title".
+// SimilaritySearch returns the numDocuments best documents, best first; for a long document its best chunk. 0 means K
+// of WithQuery, or 10.
+//
+// Numbers in metadata are float64, as encoding/json reads them, or json.Number if they would lose digits. The title of
+// a document is in its metadata as "title".
 func (s *Store) SimilaritySearch(ctx context.Context, query string, numDocuments int, options ...vectorstores.Option) ([]schema.Document, error) {
 	o := s.options(options)
 	q, err := adapt.Query(s.query, adapt.Call{Text: query, K: numDocuments, Filter: o.Filters, Namespace: o.NameSpace, Threshold: float64(o.ScoreThreshold)})

@@ -22,8 +22,7 @@ const dim = 32
 // near is how much scores may differ: vectors are float32 there and here.
 const near = 1e-5
 
-// Run tests a Backend. open returns one in which nothing was created, of its own for each call; it is closed by
-// the test.
+// Run tests a Backend. Each call of open returns a new Backend without an index; the test closes it.
 func Run(t *testing.T, open func(t *testing.T) remote.Backend) {
 	Databases(t, func(t *testing.T, enc encoder.Encoder) engine.Database {
 		return overFresh(t, open(t), enc, remote.Options{Create: true, ChunkTokens: chunkTokens})
@@ -205,8 +204,8 @@ func fill(t *testing.T, db engine.Database, docs []engine.Document) {
 	}
 }
 
-// Databases tests whether databases answer as an embedded one does: open returns an
-// empty one for an encoder, without token states and without a bridge, whose chunks have 24 tokens.
+// Databases tests that databases give the same answers as an embedded one. open returns an empty database for an
+// encoder, with chunks of 24 tokens, and without token states or a bridge.
 func Databases(t *testing.T, open func(t *testing.T, enc encoder.Encoder) engine.Database) {
 	t.Run("Search", func(t *testing.T) { searches(t, open) })
 	t.Run("Write", func(t *testing.T) { writes(t, open) })

@@ -16,17 +16,15 @@ import (
 	"github.com/lexsem/lexsem/engine/remote"
 )
 
-// Memory is a Backend that keeps everything in memory and compares with everything: what
-// an engine elsewhere would answer that missed nothing. The zero value is one in which
-// nothing was created.
+// Memory is a Backend that keeps everything in memory and searches exactly. The zero value has no index.
 type Memory struct {
 	mu      sync.RWMutex
 	made    bool
 	info    remote.Info
 	docs    map[string][]remote.Passage
 	writes  uint64
-	Hook    func(ctx context.Context, call string) error // called before each call; nil for none
-	Created int                                          // calls of Create that made something
+	Hook    func(ctx context.Context, call string) error // called before each call, if not nil
+	Created int                                          // calls of Create that made an index
 }
 
 var _ remote.Backend = (*Memory)(nil)
@@ -295,7 +293,7 @@ func (m *Memory) Delete(ctx context.Context, ids []string) (n int, err error) {
 	return n, nil
 }
 
-// Close implements remote.Backend: it keeps everything.
+// Close implements remote.Backend. Memory keeps its data.
 func (m *Memory) Close() error { return nil }
 
 func count(p remote.Passage, term string) (n int) {

@@ -71,7 +71,7 @@ func searches(t *testing.T, open func(t *testing.T, enc encoder.Encoder) engine.
 	}
 }
 
-// Filters are expressions over the metadata of the test's documents, of every kind.
+// Filters are filters of every kind over the metadata of the test's documents.
 func Filters() []string {
 	return []string{
 		"even = true", "not even = true", "n < 10", "n >= 140", "n between 20 and 30.5", "n = 1e1", "name = \"n03\"", "name ^= \"n1\"", "name > \"n15\"",

@@ -27,38 +27,37 @@ import (
 	"github.com/lexsem/lexsem/internal/secret"
 )
 
-// ErrServer is what every failure of the server, or of the way to it, wraps.
+// ErrServer means that the server failed or could not be reached. Every such error wraps it.
 var ErrServer = fmt.Errorf("%w: elasticsearch", engine.ErrBackend)
 
-// Options say which index on which servers. Nodes and Index are required.
+// Options name an index and its servers. Nodes and Index are required.
 type Options struct {
-	// Nodes are base URLs of nodes, such as http://127.0.0.1:9200. A call that one does not
-	// answer goes to the next.
+	// Nodes are base URLs of nodes, such as http://127.0.0.1:9200. If a node does not answer, the next one is asked.
 	Nodes []string
 	// Index is the name of the index.
 	Index string
-	// Key is an API key, sent in no other way than as a header; "" for none.
+	// Key is an API key; "" for none. It is sent only as a header.
 	Key string
-	// Shards and Replicas shape an index that is created; 0 Shards mean 1. With one replica
-	// what was acknowledged survives the loss of a node while all copies are in step.
+	// Shards and Replicas apply when the index is created; 0 Shards means 1. With one replica, acknowledged writes
+	// survive the loss of a node while all copies are in step.
 	Shards, Replicas int
-	// Copies is how many copies of a shard must be there for a write to begin; 0 means 1.
+	// Copies is the number of copies of a shard that must be available for a write; 0 means 1.
 	Copies int
-	// Candidates is how many candidates a shard's graph names at least
-	// where fewer are asked for; 0 means 400. More find more of the nearest, and cost time.
+	// Candidates is the least number of candidates from each shard's graph; 0 means 400. More candidates find more of
+	// the nearest and take longer.
 	Candidates int
-	// Patience is how long a call is tried again while no node answers it; 0 means 20 s.
+	// Patience is how long a call is retried while no node answers; 0 means 20 s.
 	Patience time.Duration
-	// HTTP makes the calls; nil means a client of its own.
+	// HTTP makes the calls; nil means a new client.
 	HTTP *http.Client
 }
 
 // Backend is one index. It is safe for concurrent use.
 //
-// The server only chooses candidates. Cosine, BM25 and the other terms of a score are computed on this side, from the
-// candidates as they are when they are asked for. Filters have the answers of the embedded database, except that strings
-// of more than 2,000 bytes are compared for equality only. A write of several documents is no transaction, but
-// each document is whole; after an error the same call may be made again.
+// The server only names candidates. Cosine, BM25 and the other terms of a score are computed on this side, from the
+// candidates' current state. Filters match as in an embedded database, except that strings of more than 2,000 bytes
+// compare only for equality. A write of several documents is not a transaction, but each document is complete; after an
+// error the same call may be repeated.
 type Backend struct {
 	o Options
 	c *nodes.Client
@@ -66,7 +65,7 @@ type Backend struct {
 
 var _ remote.Backend = (*Backend)(nil)
 
-// Open makes a Backend; it calls nobody. Errors: engine.ErrInvalid.
+// Open returns a Backend without connecting. Errors: engine.ErrInvalid.
 func Open(o Options) (*Backend, error) {
 	bad := func(format string, args ...any) error {
 		return fmt.Errorf("%w: elasticsearch: %s", engine.ErrInvalid, fmt.Sprintf(format, args...))
@@ -102,8 +101,8 @@ func badIndex(name string) string {
 	return ""
 }
 
-// Parse reads Options from a URL: elasticsearch://HOST:PORT[,HOST:PORT…]/INDEX, with
-// ?tls=true for https, and shards=, replicas=, copies=, candidates=. Errors: engine.ErrInvalid.
+// Parse reads Options from a URL: elasticsearch://HOST:PORT[,HOST:PORT…]/INDEX, with ?tls=true for https, and shards=,
+// replicas=, copies= and candidates=. Errors: engine.ErrInvalid.
 func Parse(s string) (o Options, err error) {
 	u, err := nodes.Parse(s, "elasticsearch", "INDEX")
 	if err != nil {
@@ -200,8 +199,7 @@ func (b *Backend) path(what string) string {
 	return p
 }
 
-// Status implements remote.Backend. Writes is how many operations the shards have
-// numbered: those of a passage that is written, and of one that is deleted.
+// Status implements remote.Backend. Writes counts the operations that the shards have numbered.
 func (b *Backend) Status(ctx context.Context) (s remote.Status, err error) {
 	type writes struct {
 		n   uint64
@@ -275,7 +273,7 @@ func (b *Backend) search(ctx context.Context, body, out any, settings ...string)
 	return b.c.Call(ctx, "POST", b.path("_search?"+query), body, out)
 }
 
-// Drop removes the index with all that it holds; one that is not there is no error.
+// Drop removes the index with all its data. A missing index is not an error.
 func (b *Backend) Drop(ctx context.Context) error {
 	err := b.c.Call(ctx, "DELETE", b.path(""), nil, nil)
 	if nodes.Status(err) == http.StatusNotFound {

@@ -72,9 +72,8 @@ func (b *Backend) Nearest(ctx context.Context, vector []float32, k int, f engine
 // is 1,024 at least. A passage that is a query itself has more.
 const mostTerms = 1000
 
-// Matching implements remote.Backend. Shards weigh terms by how many passages of all
-// have them. Of more than 1,000 terms it asks for the longest,
-// which few passages have.
+// Matching implements remote.Backend. Terms are weighted by their frequency in all shards. Of more than 1,000 terms
+// only the longest are used, as few passages have them.
 func (b *Backend) Matching(ctx context.Context, terms []remote.WeightedTerm, k int, f engine.Filter) ([]remote.Candidate, error) {
 	if len(terms) > mostTerms {
 		terms = slices.Clone(terms)
@@ -129,8 +128,8 @@ func (b *Backend) Having(ctx context.Context, terms []string) ([]int, error) {
 	return counts, nil
 }
 
-// Cosines implements remote.Backend. Where a filter leaves no more passages than are
-// asked for, the server compares them one by one.
+// Cosines implements remote.Backend. If a filter leaves at most as many passages as are asked for, the server compares
+// them one by one.
 func (b *Backend) Cosines(ctx context.Context, vector []float32, ids []remote.PassageID) ([]float64, error) {
 	cosines := make([]float64, len(ids))
 	for i := range cosines {
@@ -176,7 +175,7 @@ func (b *Backend) Count(ctx context.Context, f engine.Filter) (int, error) {
 // page is how many passages of a scan come at once.
 const page = 1000
 
-// Scan implements remote.Backend: page by page, in the order of ids by their bytes.
+// Scan implements remote.Backend. It reads page by page, in the byte order of ids.
 func (b *Backend) Scan(ctx context.Context, f engine.Filter, o remote.ScanOptions) iter.Seq2[remote.Passage, error] {
 	return func(yield func(remote.Passage, error) bool) {
 		parts := max(o.Parts, 1)

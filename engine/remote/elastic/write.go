@@ -162,8 +162,7 @@ func (b *Backend) Fetch(ctx context.Context, ids []remote.PassageID, vectors boo
 	return out, nil
 }
 
-// Documents implements remote.Backend. It sees what was written whether searches do yet
-// or not.
+// Documents implements remote.Backend. It also returns writes that searches do not see yet.
 func (b *Backend) Documents(ctx context.Context, ids []string) ([][]remote.Passage, error) {
 	keys := make([]string, len(ids))
 	for i, id := range ids {
@@ -216,8 +215,8 @@ type operation struct {
 // mostBulk is how many bytes of a bulk are sent at once, about.
 const mostBulk = 8 << 20
 
-// Put implements remote.Backend. A document that has fewer chunks than before loses the
-// others first, so that none of an older version stays behind whatever fails.
+// Put implements remote.Backend. If a document has fewer chunks than before, the surplus chunks are removed first, so
+// that a failure leaves none of them.
 func (b *Backend) Put(ctx context.Context, docs [][]remote.Passage, fresh bool) error {
 	put := rand.Text()
 	var gone, ops []operation
@@ -262,7 +261,7 @@ func (b *Backend) Put(ctx context.Context, docs [][]remote.Passage, fresh bool) 
 	return b.refresh(ctx)
 }
 
-// Delete implements remote.Backend. First chunks go last: what fails may be tried again.
+// Delete implements remote.Backend. It removes first chunks last, so that a failed call can be repeated.
 func (b *Backend) Delete(ctx context.Context, ids []string) (int, error) {
 	keys := make([]string, 0, len(ids))
 	seen := map[string]bool{}

@@ -30,39 +30,40 @@ import (
 	"github.com/lexsem/lexsem/internal/secret"
 )
 
-// ErrServer is what every failure of the server, or of the way to it, wraps.
+// ErrServer means that the server failed or could not be reached. Every such error wraps it.
 var ErrServer = fmt.Errorf("%w: postgres", engine.ErrBackend)
 
-// Options say which schema of which database on which servers. URL and Schema are required.
+// Options name a schema of a database and its servers. URL and Schema are required.
 type Options struct {
-	// URL names servers and a database as libpq does, without a password:
-	// postgres://[USER@]HOST[:PORT][,HOST[:PORT]…]/DATABASE[?SETTINGS]. Settings are those of
-	// libpq and of pgx (pool_max_conns, default_query_exec_mode); what is not there comes from the variables and
-	// files of libpq (PGPASSWORD, PGPASSFILE, PGSSLMODE and so on). Of several hosts the one that takes
-	// writes is asked, unless target_session_attrs says otherwise.
+	// URL names servers and database as in libpq, without a password:
+	// postgres://[USER@]HOST[:PORT][,HOST[:PORT]…]/DATABASE[?SETTINGS].
+	//
+	// Settings are those of libpq and of pgx (pool_max_conns, default_query_exec_mode). Missing ones come from libpq's
+	// variables and files (PGPASSWORD, PGPASSFILE, PGSSLMODE). Of several hosts the one that takes writes is used,
+	// unless target_session_attrs says otherwise.
 	URL string
-	// Schema is the name of the schema whose tables are this database's, 1 to 63 bytes.
+	// Schema is the name of this database's schema, 1 to 63 bytes.
 	Schema string
-	// Password is that of the user; "" means what libpq finds.
+	// Password of the user; "" means the one that libpq finds.
 	Password string
-	// Patience is how long a call is tried again while no server answers it; 0 means 20 s.
+	// Patience is how long a call is retried while no server answers; 0 means 20 s.
 	Patience time.Duration
 }
 
 // Backend is one schema. It is safe for concurrent use.
 //
-// What is special to PostgreSQL:
-//   - The database must be in UTF-8, and its user needs the right to CREATE EXTENSION vector unless it is there. A
-//     schema that holds other tables is refused.
-//   - A lexical query whose terms have more than half a million entries leaves out those that most passages have.
-//   - Where a filter keeps few passages and the graph names too few of them, all that meet the filter are compared. An
-//     order of values at a path of more than 500 bytes is an error.
-//   - Writes are transactions of 256 documents each; a call of Put is one. A write is on the disk even where
+// Limits with PostgreSQL:
+//   - The database must use UTF-8. Its user needs the right to CREATE EXTENSION vector, unless the extension exists. A
+//     schema with other tables is refused.
+//   - A lexical query whose terms have more than half a million entries ignores its most frequent terms.
+//   - If a filter keeps few passages and the graph names too few of them, all matching passages are compared. Ordering
+//     by values at a path of more than 500 bytes is an error.
+//   - A write is a transaction for each 256 documents; each call of Put is one. A write is on disk even if
 //     synchronous_commit is off. It survives the loss of the machine if synchronous_standby_names names a standby.
-//   - Ids and texts that PostgreSQL does not take as text are kept in the column exact.
-//   - Lexical searches are fastest after a vacuum of postings, which autovacuum does after 2 % of new rows.
-//   - Each vector enters the index when it is written. To load millions, DROP INDEX SCHEMA.passages_near, migrate, and
-//     create it again; pg_indexes has its definition.
+//   - Ids and texts that PostgreSQL does not accept as text are stored in the column exact.
+//   - Lexical searches are fastest after a vacuum of postings. autovacuum runs it after 2 % of new rows.
+//   - Each written vector enters the index at once. To load millions, DROP INDEX SCHEMA.passages_near, migrate, and
+//     create the index again; pg_indexes has its definition.
 type Backend struct {
 	o    Options
 	pool *pgxpool.Pool
@@ -82,7 +83,7 @@ const (
 	longestName = 63
 )
 
-// Open makes a Backend; it calls nobody. Errors: engine.ErrInvalid.
+// Open returns a Backend without connecting. Errors: engine.ErrInvalid.
 func Open(o Options) (*Backend, error) {
 	bad := func(format string, args ...any) (*Backend, error) {
 		return nil, fmt.Errorf("%w: postgres: %s", engine.ErrInvalid, fmt.Sprintf(format, args...))
@@ -160,8 +161,8 @@ func noSecret(s string) error {
 	return nil
 }
 
-// Parse reads Options from a URL: that of the database with the schema behind it,
-// postgres://[USER@]HOST:PORT[,HOST:PORT…]/DATABASE/SCHEMA[?SETTINGS]. Errors: engine.ErrInvalid.
+// Parse reads Options from a URL: postgres://[USER@]HOST:PORT[,HOST:PORT…]/DATABASE/SCHEMA[?SETTINGS]. Errors:
+// engine.ErrInvalid.
 func Parse(s string) (o Options, err error) {
 	if err := noSecret(s); err != nil {
 		return o, fmt.Errorf("%w: backend: %v", engine.ErrInvalid, err)

@@ -36,8 +36,8 @@ func candidate(row pgx.CollectableRow) (c remote.Candidate, err error) {
 	return c, err
 }
 
-// Nearest implements remote.Backend. Where the graph has named fewer than k, which a filter can be the cause of,
-// all passages that meet the filter are compared.
+// Nearest implements remote.Backend. If the graph names fewer than k passages, as a filter can cause, all matching
+// passages are compared.
 func (b *Backend) Nearest(ctx context.Context, vector []float32, k int, f engine.Filter) ([]remote.Candidate, error) {
 	values := []any{vector, k}
 	w, err := condition(f, "p.document", &values)
@@ -68,8 +68,8 @@ const (
 	mostPostings = 500_000
 )
 
-// Matching implements remote.Backend, by the server's sums: those of BM25 exactly. A query whose terms have more than half a
-// million entries leaves out those that most passages have.
+// Matching implements remote.Backend. The server computes BM25 exactly. A query whose terms have more than half a
+// million entries ignores its most frequent terms.
 func (b *Backend) Matching(ctx context.Context, terms []remote.WeightedTerm, k int, f engine.Filter) ([]remote.Candidate, error) {
 	keys, weights, norm, err := b.weigh(ctx, terms)
 	if err != nil {

@@ -144,8 +144,8 @@ func (b *Backend) foreign(what string) error {
 	return fmt.Errorf("%w: schema %s %s; name another", engine.ErrForeign, b.name, what)
 }
 
-// Create implements remote.Backend, in one transaction. It makes the schema, and installs the extension, where
-// they are not there.
+// Create implements remote.Backend in one transaction. It also makes the schema and installs the extension if they are
+// missing.
 func (b *Backend) Create(ctx context.Context, i remote.Info) error {
 	if i.Dim < 1 || i.Dim > mostVector {
 		return fmt.Errorf("%w: vectors of %d dimensions, where pgvector keeps 1 to %d", engine.ErrInvalid, i.Dim, mostVector)
@@ -215,8 +215,8 @@ func lookIn(ctx context.Context, tx pgx.Tx, schema string) (f found, err error) 
 	return pgx.CollectExactlyOneRow(rows, pgx.RowToStructByName[found])
 }
 
-// Drop removes the tables with all that they hold, and the schema where Create has made it and nothing
-// else is in it. Tables that are not there are no error; tables of others stay.
+// Drop removes the tables with all their data, and the schema if Create made it and it is otherwise empty. Missing
+// tables are not an error. Tables of others stay.
 func (b *Backend) Drop(ctx context.Context) error {
 	if _, err := b.Info(ctx); err != nil {
 		if errors.Is(err, engine.ErrNoDatabase) {

@@ -122,7 +122,7 @@ func (t transaction) count(ctx context.Context, c counts) error {
 	return t.exec(ctx, `UPDATE {s}.lexsem SET documents = documents + $1, passages = passages + $2, terms = terms + $3, writes = writes + $4`, c.documents, c.passages, c.terms, c.writes)
 }
 
-// Put implements remote.Backend: all documents, or none of them.
+// Put implements remote.Backend. It stores all documents or, on an error, none.
 func (b *Backend) Put(ctx context.Context, docs [][]remote.Passage, fresh bool) error {
 	if len(docs) == 0 {
 		return ctx.Err()
@@ -274,7 +274,7 @@ func (in *incoming) store(ctx context.Context, t transaction) error {
 	return err
 }
 
-// Delete implements remote.Backend: all documents, or none of them.
+// Delete implements remote.Backend. It removes all documents or, on an error, none.
 func (b *Backend) Delete(ctx context.Context, ids []string) (n int, err error) {
 	keys := keysOf(ids)
 	if len(ids) == 0 {

@@ -91,7 +91,7 @@ func (b *Backend) clear(ctx context.Context, docs [][]remote.Passage, fresh bool
 	return b.remove(ctx, gone)
 }
 
-// Delete implements remote.Backend. First chunks go last: what fails may be tried again.
+// Delete implements remote.Backend. It removes first chunks last, so that a failed call can be repeated.
 func (b *Backend) Delete(ctx context.Context, ids []string) (int, error) {
 	firsts, err := b.firsts(ctx, slices.Compact(slices.Sorted(slices.Values(ids))), false)
 	if err != nil {

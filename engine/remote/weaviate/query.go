@@ -98,8 +98,8 @@ const (
 	shares    = 6
 )
 
-// Matching implements remote.Backend. A shard weighs terms by its own passages, and weights
-// are kept to a sixth; so it is asked for a fifth more than k.
+// Matching implements remote.Backend. Each shard weights terms by its own passages, and weights are rounded to a sixth;
+// so the Backend asks for a fifth more than k.
 func (b *Backend) Matching(ctx context.Context, terms []remote.WeightedTerm, k int, f engine.Filter) ([]remote.Candidate, error) {
 	w, err := condition(f)
 	if err != nil || len(terms) == 0 {
@@ -154,8 +154,8 @@ func (b *Backend) Having(ctx context.Context, terms []string) ([]int, error) {
 	return counts, ctx.Err()
 }
 
-// Cosines implements remote.Backend. Where a filter leaves few passages the server
-// compares them one by one; those that are not in its graph (settle) are compared here.
+// Cosines implements remote.Backend. If a filter leaves few passages, the server compares them one by one. Passages
+// missing from its graph are compared on this side.
 func (b *Backend) Cosines(ctx context.Context, vector []float32, ids []remote.PassageID) ([]float64, error) {
 	cosines := make([]float64, len(ids))
 	for i := range cosines {
@@ -220,8 +220,7 @@ func (b *Backend) Count(ctx context.Context, f engine.Filter) (int, error) {
 // page is how many passages come, or are named, at once.
 const page = 1000
 
-// Scan implements remote.Backend, in the order of the server's ids. The server walks them
-// without a filter, so that is answered on this side.
+// Scan implements remote.Backend, in the order of the server's ids. The filter is applied on this side.
 func (b *Backend) Scan(ctx context.Context, f engine.Filter, o remote.ScanOptions) iter.Seq2[remote.Passage, error] {
 	return func(yield func(remote.Passage, error) bool) {
 		after, end := between(o)

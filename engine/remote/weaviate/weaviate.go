@@ -33,40 +33,39 @@ import (
 	"github.com/lexsem/lexsem/internal/secret"
 )
 
-// ErrServer is what every failure of the server, or of the way to it, wraps.
+// ErrServer means that the server failed or could not be reached. Every such error wraps it.
 var ErrServer = fmt.Errorf("%w: weaviate", engine.ErrBackend)
 
-// Options say which class on which servers. Nodes and Class are required.
+// Options name a class and its servers. Nodes and Class are required.
 type Options struct {
-	// Nodes are base URLs of nodes, such as http://127.0.0.1:8080. A call that one does not
-	// answer goes to the next.
+	// Nodes are base URLs of nodes, such as http://127.0.0.1:8080. If a node does not answer, the next one is asked.
 	Nodes []string
-	// Class is the name of the class: a capital letter, then letters, digits and _. A class
-	// of this name with "_writes" behind it counts what is written.
+	// Class is the name of the class: a capital letter, then letters, digits and _. A second class with "_writes"
+	// appended counts the writes.
 	Class string
-	// Key is an API key, sent in no other way than as a header; "" for none.
+	// Key is an API key; "" for none. It is sent only as a header.
 	Key string
-	// Shards and Replicas shape a class that is created; 0 mean 1. Replicas count all copies.
+	// Shards and Replicas apply when the class is created; 0 means 1. Replicas counts all copies.
 	Shards, Replicas int
-	// Consistency is how many copies of a shard take a write before it counts as done: ONE,
-	// QUORUM or ALL; "" means QUORUM. With two copies QUORUM is both: while one of their
-	// nodes is away searches go on, and writes wait for it. Searches ask one copy; one
-	// whose node was killed lacks what that had in its buffers, until the server's replication has
-	// brought it back from the others.
+	// Consistency is how many copies of a shard must take a write: ONE, QUORUM or ALL; "" means QUORUM. With two copies
+	// QUORUM needs both: if one node is down, searches continue and writes wait.
+	//
+	// A search asks one copy. After its node was killed, that copy lacks what was in its buffers until the server has
+	// replicated it from the others.
 	Consistency string
-	// Patience is how long a call is tried again while no node answers it; 0 means 20 s.
+	// Patience is how long a call is retried while no node answers; 0 means 20 s.
 	Patience time.Duration
-	// HTTP makes the calls; nil means a client of its own.
+	// HTTP makes the calls; nil means a new client.
 	HTTP *http.Client
 }
 
 // Backend is one class. It is safe for concurrent use.
 //
-// What is special to Weaviate:
-//   - A server that ends during a write may keep passages whose vectors are not in its graph, and it ignores them when the
-//     same passages come again. Each write looks for such passages on one copy of each shard and repairs them. Until
-//     then they are found by their words, with exact cosines. With ASYNC_INDEXING a write does not wait for the graph.
-//   - A filter by an order of texts becomes prefixes, more of them for longer texts. More than 4,096 are an error.
+// Limits with Weaviate:
+//   - A server that ends during a write may keep passages without adding their vectors to its graph, and it ignores
+//     them when they are sent again. Each write looks for such passages on one copy of each shard and repairs them. Until
+//     then only words find them, with exact cosines. With ASYNC_INDEXING a write does not wait for the graph.
+//   - A filter that orders texts becomes a list of prefixes, which grows with the text. More than 4,096 are an error.
 //   - Listing and deleting by a filter read all passages.
 //   - Each node must name another one in CLUSTER_JOIN: a node that finds no other when it starts stays alone.
 type Backend struct {
@@ -83,7 +82,7 @@ var (
 
 var className = regexp.MustCompile(`^[A-Z][A-Za-z0-9_]*$`)
 
-// Open makes a Backend; it calls nobody. Errors: engine.ErrInvalid.
+// Open returns a Backend without connecting. Errors: engine.ErrInvalid.
 func Open(o Options) (*Backend, error) {
 	bad := func(format string, args ...any) error {
 		return fmt.Errorf("%w: weaviate: %s", engine.ErrInvalid, fmt.Sprintf(format, args...))
@@ -113,8 +112,8 @@ func Open(o Options) (*Backend, error) {
 	return &Backend{o: o, c: c}, nil
 }
 
-// Parse reads Options from a URL: weaviate://HOST:PORT[,HOST:PORT…]/CLASS, with ?tls=true for
-// https, and shards=, replicas=, consistency=. Errors: engine.ErrInvalid.
+// Parse reads Options from a URL: weaviate://HOST:PORT[,HOST:PORT…]/CLASS, with ?tls=true for https, and shards=,
+// replicas= and consistency=. Errors: engine.ErrInvalid.
 func Parse(s string) (o Options, err error) {
 	u, err := nodes.Parse(s, "weaviate", "CLASS")
 	if err != nil {
@@ -291,7 +290,7 @@ func (b *Backend) Close() error {
 	return nil
 }
 
-// Drop removes the class with all that it holds; one that is not there is no error.
+// Drop removes the class with all its data. A missing class is not an error.
 func (b *Backend) Drop(ctx context.Context) error {
 	for _, class := range []string{b.o.Class, b.writesClass()} {
 		if err := b.c.Call(ctx, "DELETE", "/v1/schema/"+class, nil, nil); err != nil && nodes.Status(err) != http.StatusNotFound {

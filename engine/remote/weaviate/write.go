@@ -159,8 +159,8 @@ func (b *Backend) read(ctx context.Context, keys []string, vectors bool) (all []
 // bulk is how many bytes of a batch are sent at once, about.
 const bulk = 8 << 20
 
-// Put implements remote.Backend. A document that has fewer chunks than before loses the
-// others first, so that none of an older version stays behind whatever fails.
+// Put implements remote.Backend. If a document has fewer chunks than before, the surplus chunks are removed first, so
+// that a failure leaves none of them.
 func (b *Backend) Put(ctx context.Context, docs [][]remote.Passage, fresh bool) error {
 	if err := b.clear(ctx, docs, fresh); err != nil || len(docs) == 0 {
 		return err

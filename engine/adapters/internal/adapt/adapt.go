@@ -25,15 +25,15 @@ import (
 )
 
 const (
-	// NamespaceKey is the metadata field that keeps a document's namespace.
+	// NamespaceKey is the metadata field that stores a document's namespace.
 	NamespaceKey = "_namespace"
-	// SpanKey is the metadata field of a document found that has its span, where the query asks for spans: the bytes
-	// "start" to "end" of the stored document's text, and "first_line" and "last_line" there. It is not stored again.
+	// SpanKey is the metadata field with the span of a document found, if the query asks for spans: the bytes "start"
+	// to "end" of the stored document's text, and "first_line" and "last_line". It is not stored.
 	SpanKey = "_span"
 )
 
-// ID returns an id for a document that has none: 40 hexadecimal digits of the
-// SHA-256 of all that it is, so that what is stored again takes its own place.
+// ID returns an id for a document without one: 40 hexadecimal digits of the SHA-256 of its whole content. A document
+// stored twice replaces itself.
 func ID(namespace, text string, metadata map[string]any) (string, error) {
 	if _, found := metadata[SpanKey]; found { // by a search, and the same document
 		metadata = maps.Clone(metadata)
@@ -50,10 +50,9 @@ func ID(namespace, text string, metadata map[string]any) (string, error) {
 	return hex.EncodeToString(sum[:20]), nil
 }
 
-// Filter makes an engine.Filter of what users of a framework hand over: nil, which
-// keeps all; an engine.Filter; a text as filter.Parse reads it; or a map of fields
-// to the value that each must have, or to a slice of values of which it must have
-// one. Errors are engine.ErrInvalid or *filter.Error.
+// Filter makes an engine.Filter from a value of a framework's user: nil, which keeps all; an engine.Filter; a text for
+// filter.Parse; or a map of fields to the required value or to a slice of allowed values. Errors: engine.ErrInvalid or
+// *filter.Error.
 func Filter(v any) (engine.Filter, error) {
 	switch v := v.(type) {
 	case nil:
@@ -91,8 +90,8 @@ func equalities(m map[string]any) (engine.Filter, error) {
 	return f, f.Err()
 }
 
-// Narrow joins the filter of a base query, that of a call, as Filter reads it, and a
-// namespace, where "" is all of them.
+// Narrow joins the filter of a base query, the filter of a call, as Filter reads it, and a namespace; "" means all
+// namespaces.
 func Narrow(base engine.Filter, call any, namespace string) (engine.Filter, error) {
 	f, err := Filter(call)
 	if err != nil {
@@ -111,8 +110,8 @@ func Narrow(base engine.Filter, call any, namespace string) (engine.Filter, erro
 	return f, f.Err()
 }
 
-// Mark returns a copy of a document's metadata with its namespace in it. A document
-// that has the field already is refused: it would leave its namespace.
+// Mark returns a copy of a document's metadata with its namespace added. It refuses a document that already has the
+// field, as it would leave its namespace.
 func Mark(metadata map[string]any, namespace string) (map[string]any, error) {
 	if _, taken := metadata[NamespaceKey]; taken {
 		return nil, fmt.Errorf("%w: metadata with the field %q, which names the namespace; call it otherwise", engine.ErrInvalid, NamespaceKey)
@@ -129,9 +128,9 @@ func Mark(metadata map[string]any, namespace string) (map[string]any, error) {
 	return m, nil
 }
 
-// Metadata returns what is kept of a hit as programs expect it of JSON: numbers are
-// float64, but those that would lose digits stay json.Number. The namespace is taken
-// out, a title put in as "title" where there is no such field, and a span under SpanKey. Never nil.
+// Metadata returns a hit's metadata as programs expect it from JSON; it is never nil. Numbers are float64, or
+// json.Number if they would lose digits. The namespace is removed. The title is added as "title" unless that field
+// exists, and a span under SpanKey.
 func Metadata(h engine.Hit) map[string]any {
 	m := make(map[string]any, len(h.Metadata)+1)
 	for k, v := range h.Metadata {
@@ -185,19 +184,17 @@ func same(text string, f float64) bool {
 	return digits == "" || len(digits) <= 15 && math.Abs(f) >= 1e-300
 }
 
-// Call is what one call of a framework asks for. What is zero is as the base query says,
-// but for the text, which is the call's.
+// Call is what one call of a framework asks for. Zero fields mean those of the base query, except Text.
 type Call struct {
 	Text          string
 	K             int
 	Mode, Variant string
-	Filter        any     // as Filter reads it; holds beside that of the base query
-	Namespace     string  // "" is all of them
-	Threshold     float64 // the least score of a hit, checked here and applied by the caller; 0 is none
+	Filter        any     // as Filter reads it; applies together with that of the base query
+	Namespace     string  // "" means all namespaces
+	Threshold     float64 // least score of a hit, checked here and applied by the caller; 0 means no limit
 }
 
-// Query is what a call asks of the engine: the base query, as its user has configured it,
-// with what the call says instead. It has no vector.
+// Query joins the base query of a component's user with one call, whose fields take precedence. It has no vector.
 func Query(base engine.Query, c Call) (q engine.Query, err error) {
 	q = base
 	q.Text, q.Vector = c.Text, nil
@@ -212,8 +209,8 @@ func Query(base engine.Query, c Call) (q engine.Query, err error) {
 	return q, err
 }
 
-// ByRole returns an encoder that encodes passages by one of two encoders and queries
-// by the other. Both are of the same vector space; closing it closes both.
+// ByRole returns an encoder that uses one encoder for passages and another for queries. Both must share a vector space.
+// Close closes both.
 func ByRole(passage, query encoder.Encoder) encoder.Encoder { return byRole{passage, query} }
 
 type byRole struct {

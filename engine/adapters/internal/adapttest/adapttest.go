@@ -9,7 +9,7 @@ import (
 	"github.com/lexsem/lexsem/engine"
 )
 
-// Open opens the database in dir, and closes it when the test ends.
+// Open opens the database in dir. It is closed when the test ends.
 func Open(t *testing.T, dir string, enc encoder.Encoder, o engine.Options) *engine.Engine {
 	t.Helper()
 	db, err := engine.Open(t.Context(), dir, enc, o)
@@ -24,8 +24,8 @@ func Open(t *testing.T, dir string, enc encoder.Encoder, o engine.Options) *engi
 	return db
 }
 
-// Letters counts the letters of a text in a vector of 32 numbers, of which no one is
-// all zeros: texts with letters in common have vectors that are near.
+// Letters counts the letters of a text in a vector of 32 numbers that is never zero. Texts with common letters have
+// similar vectors.
 func Letters[F float32 | float64](text string) []F {
 	v := make([]F, 32)
 	v[0] = 0.1
