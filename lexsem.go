@@ -20,7 +20,7 @@ import (
 
 // Types of package engine that every program uses.
 type (
-	Document = engine.Document // a text to store
+	Document = engine.Document // what a database stores
 	Query    = engine.Query    // a search with all its options
 	Hit      = engine.Hit      // a document that was found
 	Result   = engine.Result   // the hits of a query, and a trace of the search
@@ -46,7 +46,7 @@ type Options struct {
 // DB is an open database. Its methods are safe for concurrent use.
 type DB struct{ *engine.Engine }
 
-// Open opens the database in the folder dir, or creates one. Give at most one Options. Close the database to save it.
+// Open opens the database in the folder dir, or creates one. Give at most one Options. Close the database at the end.
 // Errors: those of engine.Open and models.Open.
 func Open(ctx context.Context, dir string, options ...Options) (*DB, error) {
 	o, err := one(options)

@@ -65,8 +65,8 @@ var (
 
 // QueryError says which query of a SearchBatch failed, and why.
 type QueryError struct {
-	Position int // index in the call's slice
-	Err      error
+	Position int   // index in the call's slice
+	Err      error // the cause
 }
 
 // Error names the query and the cause.
@@ -77,9 +77,9 @@ func (e *QueryError) Unwrap() error { return e.Err }
 
 // DocumentError says which document of an Add, Upsert or Patch was refused, and why. Nothing of that call was stored.
 type DocumentError struct {
-	Position int // index in the call's slice
-	ID       string
-	Err      error
+	Position int    // index in the call's slice
+	ID       string // id of the document
+	Err      error  // the cause
 }
 
 // Error names the document and the cause.

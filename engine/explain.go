@@ -21,7 +21,7 @@ type Explanation struct {
 	// Hit is the document, or its best chunk. Rank is its place among the search's hits; 0 if no retriever named it as
 	// a candidate.
 	Hit
-	Trace Trace
+	Trace Trace // of the search
 	// Terms add up to Score, each with Weight·Value. Fusion by rank or by range has none.
 	Terms []fusion.Term
 	// Words are the distinct words of the query and their parts of BM25 and Coverage; none in ModeDense.
@@ -30,11 +30,9 @@ type Explanation struct {
 	Pairs []explain.Pair
 	// Attributed says that Tokens explain Modulated: Modulated = Plain + Bias + Σ (Scale + Shift), up to rounding. It
 	// is false in ModeLexical, and for variants that have no such parts.
-	//
-	// Plain is the score of the unmodulated query vector. Bias is the part of no token: b of Eq. 8, and whitening.
 	Attributed  bool
-	Plain, Bias float64
-	Tokens      []explain.Token
+	Plain, Bias float64         // score of the unmodulated query vector; part of no token: b of Eq. 8, and whitening
+	Tokens      []explain.Token // parts of the query's tokens, and of other tokens in variants that use some
 	// Dimensions are the eight vector dimensions in which modulation changed the score most; none if nothing changed.
 	Dimensions []explain.Dimension
 	// Matches are the places of the query's words in title and text, in order; none in ModeDense. Compounds and their

@@ -231,8 +231,8 @@ func (x *exportedDocument) record(fp encoder.Fingerprint, by metric.Metric) (d s
 
 // LineError says which line of an import was refused, and why.
 type LineError struct {
-	Line int // from 1
-	Err  error
+	Line int   // from 1
+	Err  error // the cause
 }
 
 // Error names the line and the cause.

@@ -10,7 +10,7 @@ import (
 
 // Patch changes the metadata of one document.
 type Patch struct {
-	ID string
+	ID string // id of the document
 	// Metadata is merged into the document's metadata by RFC 7396: nil removes a key, an object is merged into the
 	// existing object, any other value replaces the existing one.
 	Metadata map[string]any

@@ -105,49 +105,46 @@ type Query struct {
 
 // Hit is a document found, or one chunk of it.
 type Hit struct {
-	ID   string `json:"id"`
-	Rank int    `json:"rank"` // from 1
+	ID   string `json:"id"`   // id of the document
+	Rank int    `json:"rank"` // place among all hits, from 1
 	// Score orders the hits, higher is better: the fused score, Modulated (ModeDense) or BM25 (ModeLexical).
 	Score float32 `json:"score"`
 	// Rerank is the reranker's score, on its own scale, if Reranked is true. Reranked hits come first, ordered by
 	// Rerank and then by Score.
 	Rerank   float64 `json:"rerank,omitempty"`
 	Reranked bool    `json:"reranked,omitempty"`
-	// Cosine is that of the plain query vector, Modulated that of the modulated one, or above 1 with local bridges; 0
-	// in ModeLexical. Modulated is the dot product with metric dot, and minus the squared distance with l2.
-	Cosine    float32 `json:"cosine"`
+	// Cosine is that of the plain query vector, for every metric; 0 in ModeLexical.
+	Cosine float32 `json:"cosine"`
+	// Modulated is the cosine of the modulated query vector, or above 1 with local bridges; 0 in ModeLexical. With
+	// metric dot it is the dot product, and with l2 minus the squared distance.
 	Modulated float32 `json:"modulated"`
-	// BM25 is the lexical score, Coverage the normalised BM25 in [0, 1), Presence the term recall (share of the query's
-	// words found, by idf) in [0, 1], Pair the bigram match (share of adjacent word pairs) in [0, 1]; 0 in ModeDense.
-	BM25     float32 `json:"bm25"`
-	Coverage float32 `json:"coverage"`
-	Presence float32 `json:"presence"`
-	Pair     float32 `json:"pair"`
+	BM25      float32 `json:"bm25"`     // lexical score; it and the next three are 0 in ModeDense
+	Coverage  float32 `json:"coverage"` // normalised BM25: its share of what the query could get, in [0, 1)
+	Presence  float32 `json:"presence"` // term recall: share of the query's words in the text, by idf, in [0, 1]
+	Pair      float32 `json:"pair"`     // bigram match: share of the query's adjacent word pairs, by idf, in [0, 1]
 	// TokenScore, in [0, 1], is how well the text's tokens match the query's: the mean of best cosines, by idf, and at
 	// least 0.8·Presence. It is 0 if token states are not compared.
 	TokenScore float32 `json:"token_score,omitempty"`
-	Title      string  `json:"title,omitempty"`
+	Title      string  `json:"title,omitempty"` // title of the document
 	Media      string  `json:"media,omitempty"` // media type of an image, whose Text holds visual words; "" for a text
-	// Text is the text of the document or of the chunk found: bytes [Start, End) of the document's text. Chunk is the
-	// chunk's number, from 0, of Chunks.
-	Text   string `json:"text"`
-	Chunk  int    `json:"chunk"`
-	Chunks int    `json:"chunks"`
-	Start  int    `json:"start"`
-	End    int    `json:"end"`
-	Lines  [2]int `json:"lines"` // first and last line of Text in the document's text, from 1
+	Text       string  `json:"text"`            // text of the document, or of the chunk that was found
+	Chunk      int     `json:"chunk"`           // number of the chunk, from 0
+	Chunks     int     `json:"chunks"`          // number of chunks of the document
+	Start      int     `json:"start"`           // first byte of Text in the document's text
+	End        int     `json:"end"`             // byte after Text in the document's text
+	Lines      [2]int  `json:"lines"`           // first and last line of Text in the document's text, from 1
 	// Span is the best answering part of Text, if Query.Spans is set: bytes [Span[0], Span[1]) of the document's text,
-	// at most MaxSpan. SpanLines are its lines. Both are [0, 0] if no part matches the query.
+	// at most MaxSpan. It is [0, 0] if no part matches the query.
 	Span       [2]int         `json:"span"`
-	SpanLines  [2]int         `json:"span_lines"`
-	Metadata   map[string]any `json:"metadata,omitempty"`
+	SpanLines  [2]int         `json:"span_lines"`           // first and last line of Span
+	Metadata   map[string]any `json:"metadata,omitempty"`   // metadata of the document
 	Duplicates []string       `json:"duplicates,omitempty"` // ids of the near-duplicates that Query.Collapse merged into this hit
 }
 
 // Result is the answer to one Query.
 type Result struct {
-	Hits  []Hit `json:"hits"`
-	Trace Trace `json:"trace"`
+	Hits  []Hit `json:"hits"`  // best first
+	Trace Trace `json:"trace"` // how they were found
 }
 
 // Trace tells which steps a query took and how long each lasted.
@@ -179,7 +176,7 @@ type Trace struct {
 	// LocalWanted says that the query asked for local bridges that are not built yet; Variant was used instead.
 	LocalWanted bool   `json:"local_wanted,omitempty"`
 	Reranked    int    `json:"reranked,omitempty"` // hits that the reranker rescored, including those of other pages; 0 without a reranker
-	Steps       []Step `json:"steps"`
+	Steps       []Step `json:"steps"`              // in the order in which they ran
 }
 
 // Step is one timed part of a query.
@@ -223,14 +220,14 @@ type FitReport struct {
 	// Default, the new value of Engine.Default.
 	Choice    []VariantScore
 	Default   string
-	Variant   string
-	File      string // file name in the database's bridges folder
-	Seq       uint64 // state of the corpus that was fitted
-	Passages  int
-	Queries   int // training queries
-	Seconds   float64
-	FinalLoss float64
-	Current   bool // the update found nothing new and changed nothing
+	Variant   string  // fitted variant
+	File      string  // file name in the database's bridges folder
+	Seq       uint64  // state of the corpus that was fitted
+	Passages  int     // passages that were fitted
+	Queries   int     // training queries
+	Seconds   float64 // time of the fit
+	FinalLoss float64 // training loss at the end
+	Current   bool    // the update found nothing new and changed nothing
 	// Probes compare nDCG@1 before and after the fit, on held-out queries from the corpus. Those of "part:16" are spans
 	// of passages that training also used, so they show a larger gain than other texts would.
 	Probes []ProbeScore
@@ -260,35 +257,35 @@ type VerifyReport struct {
 	Unfitted              int // documents that the default bridge has not seen
 }
 
-// Stats describe a database.
+// Stats describes a database.
 type Stats struct {
-	Dir         string
-	Documents   int
-	Chunks      int // passages that searches compare; a short document is one chunk
-	Seq         uint64
-	Dim         int
-	Index       string
-	Metric      string // one of index.Metrics
-	Encoder     encoder.Fingerprint
-	Language    string // language of the texts (Options.Language)
-	Truncated   int    // documents with text that no vector covers
-	DiskBytes   int64  // size of the files in Dir
-	LiveBytes   int64  // records of live documents
-	DeadBytes   int64  // records of replaced and deleted documents that the change log still needs
-	Reclaimable int64  // about how much Compact frees
-	Bridges     []BridgeStats
-	Default     string // variant of a text query that names none
-	Reranker    string // name of Options.Reranker, "unnamed" if it has no name; "" without a reranker
-	FormatMajor int
-	Memory      Memory
-	MaxMemory   int64    // bound of Memory without Vectors, in bytes: Options.MaxMemoryMiB less the store's budget; 0 for no bound
-	Foregone    []string // parts left out because of MaxMemory: "graph", "local bridges"
-	Maintenance Maintenance
-	Reembedding bool // Reembed is running, or was interrupted and can continue
-	TokenStates TokenStats
+	Dir         string              // folder of the database
+	Documents   int                 // live documents
+	Chunks      int                 // passages that searches compare; a short document is one chunk
+	Seq         uint64              // sequence number of the last commit
+	Dim         int                 // length of the vectors
+	Index       string              // kind of index in use
+	Metric      string              // one of index.Metrics
+	Encoder     encoder.Fingerprint // encoder that made the vectors
+	Language    string              // language of the texts (Options.Language)
+	Truncated   int                 // documents with text that no vector covers
+	DiskBytes   int64               // size of the files in Dir
+	LiveBytes   int64               // records of live documents
+	DeadBytes   int64               // records of replaced and deleted documents that the change log still needs
+	Reclaimable int64               // about how much Compact frees
+	Bridges     []BridgeStats       // fitted bridges
+	Default     string              // variant of a text query that names none
+	Reranker    string              // name of Options.Reranker, "unnamed" if it has no name; "" without a reranker
+	FormatMajor int                 // major version of the file format
+	Memory      Memory              // memory by part
+	MaxMemory   int64               // bound of Memory without Vectors, in bytes: Options.MaxMemoryMiB less the store's budget; 0 for no bound
+	Foregone    []string            // parts left out because of MaxMemory: "graph", "local bridges"
+	Maintenance Maintenance         // background work
+	Reembedding bool                // Reembed is running, or was interrupted and can continue
+	TokenStates TokenStats          // token states
 }
 
-// TokenStats describe the token states of a database.
+// TokenStats describes the token states of a database.
 type TokenStats struct {
 	Mode   string // mode for new documents: TokenStatesOff, TokenStatesAuto or TokenStatesOn
 	Chunks int    // chunks with token states
@@ -329,10 +326,10 @@ type Maintenance struct {
 
 // BridgeStats describe one fitted bridge.
 type BridgeStats struct {
-	Variant  string
-	File     string
-	Seq      uint64 // state of the corpus it was fitted on
-	Passages int    // passages it was fitted on
-	Unfitted int    // documents added or replaced since
-	Probes   []ProbeScore
+	Variant  string       // variant that the bridge serves
+	File     string       // file name in the database's bridges folder
+	Seq      uint64       // state of the corpus it was fitted on
+	Passages int          // passages it was fitted on
+	Unfitted int          // documents added or replaced since
+	Probes   []ProbeScore // results of the fit
 }

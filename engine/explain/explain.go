@@ -4,11 +4,11 @@ package explain
 
 // Word is one distinct word of the query, and its part of the score.
 type Word struct {
-	Term       string // analysed: lower case, stemmed
-	Start, End int    // bytes of the query where it first stands
-	Count      int    // number of times in the document or chunk
-	Documents  int    // documents or chunks of the database that have it
-	IDF        float64
+	Term       string  // analysed: lower case, stemmed
+	Start, End int     // bytes of the query where it first stands
+	Count      int     // number of times in the document or chunk
+	Documents  int     // documents or chunks of the database that have it
+	IDF        float64 // inverse document frequency
 	BM25       float64 // part of Hit.BM25
 	Coverage   float64 // part of Hit.Coverage, the normalised BM25
 	Most       float64 // upper limit of Coverage, and the part of Hit.Presence if found; all words add up to 1
@@ -23,24 +23,24 @@ type Pair struct {
 
 // Token is one token of the query, and its part of the modulated score.
 type Token struct {
-	ID         int32
-	Token      string // entry of the vocabulary, or the part of the query
-	Start, End int    // bytes of the query where it first stands; 0, 0 for none
-	Shift      float64
-	Scale      float64
+	ID         int32   // id in the vocabulary
+	Token      string  // entry of the vocabulary, or the part of the query
+	Start, End int     // bytes of the query where it first stands; 0, 0 for none
+	Shift      float64 // its part by the shift (additive)
+	Scale      float64 // its part by the scale (softmax product)
 }
 
 // Dimension is the part of one vector dimension in the score, before and after modulation.
 type Dimension struct {
-	Dimension     int
-	Before, After float64
+	Dimension     int     // number of the dimension, from 0
+	Before, After float64 // its summand of the score
 }
 
 // Match is a place in the document where a word of the query stands.
 type Match struct {
 	Field      string // "title" or "text"
 	Start, End int    // bytes of the title or text
-	Term       string
+	Term       string // analysed word
 }
 
 // Tie is one link of the token alignment: a word of the query and the word of the document that matches it best.

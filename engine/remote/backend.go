@@ -74,9 +74,9 @@ type Unsettler interface {
 
 // Info says what an index was made for. The Backend stores it with the index.
 type Info struct {
-	Dim      int                 `json:"dim"`
-	Encoder  encoder.Fingerprint `json:"encoder"` // zero for a database without an encoder
-	Language string              `json:"language"`
+	Dim      int                 `json:"dim"`      // length of the vectors
+	Encoder  encoder.Fingerprint `json:"encoder"`  // zero for a database without an encoder
+	Language string              `json:"language"` // language of the texts
 	Analysis string              `json:"analysis"` // digest of the text analysis that made Passage.Terms
 }
 
