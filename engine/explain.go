@@ -31,7 +31,7 @@ type Explanation struct {
 	// Attributed says that Tokens explain Modulated: Modulated = Plain + Bias + Σ (Scale + Shift), up to rounding. It
 	// is false in ModeLexical, and for variants that have no such parts.
 	Attributed  bool
-	Plain, Bias float64         // score of the unmodulated query vector; part of no token: b of Eq. 8, and whitening
+	Plain, Bias float64         // Plain is the score of the plain query vector; Bias belongs to no token: b of Eq. 8, and whitening
 	Tokens      []explain.Token // parts of the query's tokens, and of other tokens in variants that use some
 	// Dimensions are the eight vector dimensions in which modulation changed the score most; none if nothing changed.
 	Dimensions []explain.Dimension

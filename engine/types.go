@@ -249,9 +249,9 @@ type VerifyReport struct {
 	Vectors     int      // vectors in the index, compared with the stored ones together with their codes
 	Unreachable int      // vectors that the graph cannot reach
 	Sampled     int      // vectors searched for by themselves
-	SelfRecall  float64  // share of those that found their nearest vector, by cosine themselves; 1 if none was sampled
-	// SumsRecounted of Sums sufficient statistics of RLR, and CellsRecounted of Cells of local bridges, were
-	// recomputed; the sample is random.
+	SelfRecall  float64  // share of those whose search found the nearest vector, with metric cosine the vector itself; 1 if none was sampled
+	// Random samples were recomputed: SumsRecounted of Sums sufficient statistics of RLR, and CellsRecounted of Cells
+	// of the local bridges.
 	SumsRecounted, Sums   int
 	CellsRecounted, Cells int
 	Unfitted              int // documents that the default bridge has not seen
