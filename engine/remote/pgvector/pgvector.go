@@ -56,8 +56,8 @@ type Options struct {
 //   - The database must use UTF-8. Its user needs the right to CREATE EXTENSION vector, unless the extension exists. A
 //     schema with other tables is refused.
 //   - A lexical query whose terms have more than half a million entries ignores its most frequent terms.
-//   - If a filter keeps few passages and the graph names too few of them, all matching passages are compared. Ordering
-//     by values at a path of more than 500 bytes is an error.
+//   - If a filter keeps few passages and the graph names too few of them, all matching passages are compared.
+//   - A filter with < or > at a path of more than 500 bytes is an error.
 //   - A write is a transaction for each 256 documents; each call of Put is one. A write is on disk even if
 //     synchronous_commit is off. It survives the loss of the machine if synchronous_standby_names names a standby.
 //   - Ids and texts that PostgreSQL does not accept as text are stored in the column exact.
