@@ -61,7 +61,7 @@ func (a *app) modelOptions(p *progress) models.Options {
 // modelHints are the remedies of errors of models, by the flags of the command line.
 var modelHints = map[error]string{
 	models.ErrNoCGO:   "leave out --backend onnx and LEXSEM_BACKEND, or build it with CGO_ENABLED=1 and a C compiler on PATH",
-	models.ErrNoGraph: "leave out --backend onnx and LEXSEM_BACKEND: the model may run in Go",
+	models.ErrNoGraph: "leave out --backend onnx and LEXSEM_BACKEND: the model can run in Go",
 	models.ErrRuntime: "use the model without -q, or a program built with cgo and no --backend native",
 	models.ErrOffline: "leave out --offline and LEXSEM_OFFLINE, or search with --mode lexical",
 }

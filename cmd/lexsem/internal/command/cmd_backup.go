@@ -12,20 +12,20 @@ import (
 var cmdBackup = command{
 	name:    "backup",
 	args:    "FILE | -",
-	summary: "copy a database into a file, from then on what has changed",
+	summary: "copy a database into a file; later runs append the changes",
 	about: `
-Writes documents, vectors and fitted bridges as they are after the last commit. Where there is
-no FILE it is made, whole or not at all. Onto a backup of the same database a part with what
-has changed since its last one is added, so that the same command every night costs what the
-day has brought; a FILE of another database, or of another history of this one, is refused. To
-begin anew, name a new FILE. "-" writes a whole backup to standard output. No model is needed.`,
+Writes documents, vectors and fitted bridges as of the last commit. A new FILE is written
+completely or not at all. If FILE is a backup of the same database, the changes since its last
+part are appended to it, so a nightly backup writes only the changes of the day. A FILE of another
+database, or of another history of this one, is refused: name a new FILE. "-" writes a full
+backup to standard output. No model is needed.`,
 	examples: []string{
 		"lexsem backup --db notes.db notes.backup",
 		"lexsem backup --db notes.db - | zstd > notes.zst",
 	},
 	declare: func(f *flags) action {
 		f.group("Flags")
-		asJSON := f.bool("json", "print the result as JSON; with - on standard error")
+		asJSON := f.bool("json", "print the result as JSON; with FILE -, on standard error")
 		return func(ctx context.Context, a *app, args []string) error { return runBackup(ctx, a, args, *asJSON) }
 	},
 }
@@ -47,7 +47,7 @@ func runBackup(ctx context.Context, a *app, args []string, asJSON bool) error {
 	}
 	file := args[0]
 	if file == "-" && a.StdoutTerminal {
-		return hinted(usagef("a backup is no text for a terminal"), "name a file, or send standard output to one")
+		return hinted(usagef("a backup is binary data and is not written to a terminal"), "name a file, or redirect standard output to one")
 	}
 	dir, err := a.needDB()
 	if err != nil {
@@ -90,19 +90,20 @@ func runBackup(ctx context.Context, a *app, args []string, asJSON bool) error {
 var cmdRestore = command{
 	name:    "restore",
 	args:    "FILE | -",
-	summary: "make a database of a backup",
+	summary: "make a database from a backup",
 	about: `
-Makes the database --db of a file that ` + "`lexsem backup`" + ` wrote. The folder must be empty or not be
-there, and has nothing before all of the backup was checked. The database is a new one that
-holds and finds the same; backups of it go into files of their own. --parts takes it back to an
-earlier part, or to those before a damaged one. No model is needed.`,
+Makes the database --db from a file that ` + "`lexsem backup`" + ` wrote. The folder must be empty or
+missing. Nothing is written into it until the whole backup has been checked. The result is a new
+database with the same documents and the same search results; its own backups need new files.
+--parts N restores only the first N parts: an earlier state, or the parts before a damaged one.
+No model is needed.`,
 	examples: []string{
 		"lexsem restore --db again.db notes.backup",
 		"zstd -dc notes.zst | lexsem restore --db again.db -",
 	},
 	declare: func(f *flags) action {
 		f.group("Flags")
-		parts := f.int("parts", 0, "restore the first so many parts; default all")
+		parts := f.int("parts", 0, "restore only the first N parts; default all")
 		asJSON := f.bool("json", "print the result as JSON")
 		return func(ctx context.Context, a *app, args []string) error {
 			return runRestore(ctx, a, args, *parts, *asJSON)

@@ -16,16 +16,21 @@ import (
 
 var cmdBench = command{
 	name:    "bench",
-	summary: "measure retrieval on a corpus: probes, judged queries, several systems",
+	summary: "measure retrieval on a corpus: several systems, probes and judged queries",
 	about: `
-Reads a corpus in BEIR's layout (corpus.jsonl, and queries.jsonl with qrels/test.tsv for the
-task query), makes probes from its passages, and lets systems that share one encoding answer
-them by exact search. Bridges are fitted on the corpus with other seeds than the probes'.
-Figures are means over all queries that have an answer, in hundredths; p is that of a paired
-randomization test against dense, with Holm's correction over the systems of a task (JSON: p_holm,
-beside the raw p). hybrid+rerank measures whether a second stage of yours, named by --rerank, helps. What is chosen on --half dev is reported on --half test. Other parts: bench ann
-measures indexes, bench curve gain against amounts, bench compare, bench report and bench summary
-show what --json wrote, and bench capretrieval, sure, sage, limit and image are the protocols of papers.`,
+Reads a corpus in BEIR's layout: corpus.jsonl and, for the task query, queries.jsonl with
+qrels/test.tsv. Makes probes from the passages and lets several systems answer them by exact
+search. All systems share one encoding. Bridges are fitted on the corpus with other seeds than
+those of the probes.
+
+Each figure is the mean over all queries that have an answer, times 100. p comes from a paired
+randomization test against dense, with Holm's correction over the systems of a task; JSON has both
+p and p_holm. hybrid+rerank measures the second stage that --rerank names. Make choices on
+--half dev and report them on --half test.
+
+The other parts: bench ann measures vector indexes; bench curve measures gain against amounts;
+bench compare, bench report and bench summary show the files that --json wrote; bench
+capretrieval, sure, sage, limit and image run the protocols of papers.`,
 	examples: []string{
 		"lexsem bench --data beir/scifact",
 		"lexsem bench --data my-corpus --tasks keyword,part:8 --systems dense,rlr+slr --json report.json --html report.html",
@@ -33,11 +38,11 @@ show what --json wrote, and bench capretrieval, sure, sage, limit and image are 
 	declare: func(f *flags) action {
 		f.group("Flags")
 		o := declareBench(f)
-		o.json = f.outFile("json", "", "`FILE`write the report as JSON; - is standard output, instead of the table")
+		o.json = f.outFile("json", "", "`FILE`write the report as JSON; - prints it instead of the table")
 		o.md = f.outFile("md", "", "`FILE`write the report as Markdown")
 		o.html = f.outFile("html", "", "`FILE`write the report as one HTML page with plots")
-		o.runs = f.outDir("runs", "`DIR`write TREC run files, queries and judgements of each task")
-		o.cases = f.int("cases", 5, "queries reported with texts, of the greatest losses and gains of each system")
+		o.runs = f.outDir("runs", "`DIR`write the TREC run files, queries and judgements of each task")
+		o.cases = f.int("cases", 5, "report N queries with their texts: the largest losses and gains of each system")
 		return o.run
 	},
 }
@@ -45,27 +50,27 @@ show what --json wrote, and bench capretrieval, sure, sage, limit and image are 
 // declareBench declares what every bench over a corpus takes.
 func declareBench(f *flags) *benchOptions {
 	return &benchOptions{
-		data:       f.str("data", "", "`DIR`folder of the corpus, a .jsonl file or a folder of texts; several with commas"),
+		data:       f.str("data", "", "`DIR`corpus: a folder, a .jsonl file or a folder of texts; separate several by commas"),
 		systems:    f.str("systems", strings.Join(bench.DefaultSystems, ","), "`LIST`systems: "+names(bench.SystemKinds(), func(k bench.SystemKind) string { return k.Usage })+", and variants joined by +"),
 		tasks:      f.str("tasks", strings.Join(bench.DefaultTasks, ","), "`LIST`tasks: "+names(bench.TaskKinds(), func(k bench.TaskKind) string { return k.Usage })),
 		metrics:    f.str("metrics", strings.Join(bench.DefaultMetrics, ","), "`LIST`metrics: "+names(bench.MetricKinds(), func(k bench.MetricKind) string { return k.Name })+", each with @cutoff"),
-		limit:      f.int("queries-limit", 0, "queries of each task; default all"),
-		half:       f.str("half", string(bench.AllQueries), "`HALF`queries of each task: dev, test or all; a fixed half by the SHA-256 of the query's id"),
-		clean:      f.bool("clean", "probes that share no run of words with what bridges are fitted by: fits leave half of each passage to them"),
-		passages:   f.int("passages-limit", 0, "passages of the corpus, drawn by the seed; default all"),
-		distract:   f.bool("distractors", "search the passages that --passages-limit leaves out, too; none is asked for or fitted to"),
+		limit:      f.int("queries-limit", 0, "use at most N queries of each task; default all"),
+		half:       f.str("half", string(bench.AllQueries), "`HALF`half of the queries: dev, test or all; the SHA-256 of a query's id decides its half"),
+		clean:      f.bool("clean", "draw probes from one half of each passage and fit bridges on the other, so that they share no run of words"),
+		passages:   f.int("passages-limit", 0, "use N passages of the corpus, drawn by the seed; default all"),
+		distract:   f.bool("distractors", "also search the passages that --passages-limit leaves out; they get no probes and no fits"),
 		seed:       f.uint64("seed", 1, "seed of probes, fits and tests"),
-		perPassage: f.int("queries-per-passage", 10, "training queries of a fit for each passage"),
-		maxFit:     f.int("max-fit-queries", 0, "training queries of a fit in all; default no limit"),
-		rate:       f.float("fit-rate", 0, "`RATE`learning rate that fits begin with; default the trainer's"),
-		fitTo:      f.int("fit-passages", 0, "`N`fit to N passages that are drawn evenly; default to all"),
-		index:      f.str("index", "", "`KIND`search vectors with this index, for example hnsw; default exact"),
+		perPassage: f.int("queries-per-passage", 10, "training queries of a fit per passage"),
+		maxFit:     f.int("max-fit-queries", 0, "most training queries of a fit; default no limit"),
+		rate:       f.float("fit-rate", 0, "`RATE`initial learning rate of fits; default the trainer's"),
+		fitTo:      f.int("fit-passages", 0, "`N`fit to N evenly drawn passages; default all"),
+		index:      f.str("index", "", "`KIND`index for the vectors, for example hnsw; default exact search"),
 		ef:         f.int("ef", 0, "candidate pool of an approximate index"),
-		cache:      f.str("encodings", "", "`DIR`keep encodings and fitted bridges for the next run"),
-		terms:      f.bool("terms", "let the terms of the words be the tokens, as they are where an encoder has no tokenizer"),
+		cache:      f.str("encodings", "", "`DIR`folder in which encodings and fitted bridges are kept for the next run"),
+		terms:      f.bool("terms", "use the terms of words as tokens, as for an encoder without a tokenizer"),
 		second:     declareRerank(f),
-		over:       f.str("elsewhere", "", "`URL`the engine that system over stands in front of: elasticsearch://HOST:PORT, weaviate://HOST:PORT or postgres://HOST:PORT/DATABASE; an index is made there and removed"),
-		skipBad:    f.bool("skip-bad", "leave out lines that cannot be read, naming each on stderr"),
+		over:       f.str("elsewhere", "", "`URL`search engine for the system over: elasticsearch://HOST:PORT, weaviate://HOST:PORT or postgres://HOST:PORT/DATABASE; an index is made there and removed"),
+		skipBad:    f.bool("skip-bad", "skip lines that cannot be read, and name each on stderr"),
 	}
 }
 
@@ -88,14 +93,14 @@ func names[T any](list []T, name func(T) string) string {
 
 func (o *benchOptions) run(ctx context.Context, a *app, args []string) error {
 	if len(args) > 0 {
-		return hinted(usagef("bench has no part %q", args[0]), "`lexsem help` lists them: bench compare, bench sure, …; everything else goes by flags")
+		return hinted(usagef("bench has no part %q", args[0]), "`lexsem help` lists the parts: bench compare, bench sure, …; everything else is a flag")
 	}
 	opt, err := o.options()
 	if err != nil {
 		return err
 	}
 	if *o.cases < 0 {
-		return usagef("--cases takes numbers from 0")
+		return usagef("--cases: use a number from 0")
 	}
 	opt.RunsDir, opt.Cases = *o.runs, *o.cases
 	if *o.over != "" {
@@ -131,7 +136,7 @@ func (o *benchOptions) options() (bench.Options, error) {
 		return bench.Options{}, err
 	}
 	if *o.limit < 0 || *o.passages < 0 || *o.perPassage < 1 || *o.maxFit < 0 || *o.fitTo < 0 || *o.ef < 0 {
-		return bench.Options{}, usagef("--queries-limit, --passages-limit, --max-fit-queries, --fit-passages and --ef take numbers from 0, --queries-per-passage from 1")
+		return bench.Options{}, usagef("use numbers from 0 for --queries-limit, --passages-limit, --max-fit-queries, --fit-passages and --ef, and from 1 for --queries-per-passage")
 	}
 	if !(*o.rate >= 0 && *o.rate <= 10) {
 		return bench.Options{}, usagef("--fit-rate %v: use a number above 0 and up to 10, or 0 for the trainer's", *o.rate)
@@ -246,7 +251,7 @@ func list(s string) []string {
 // benchError makes usage errors of what the command line can mend.
 func benchError(err error) error {
 	if errors.Is(err, bench.ErrUnknownName) || errors.Is(err, bench.ErrOption) {
-		return &usageError{msg: err.Error(), hint: "`lexsem help bench` lists what there is"}
+		return &usageError{msg: err.Error(), hint: "`lexsem help bench` lists systems, tasks and metrics"}
 	}
 	return err
 }

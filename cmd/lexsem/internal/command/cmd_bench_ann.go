@@ -16,9 +16,9 @@ var cmdBenchANN = command{
 	name:    "bench ann",
 	summary: "measure a vector index: recall against speed",
 	about: `
-Builds an index over the vectors of an .fbin file, or over made ones that are spread like those
-of texts, searches it at several candidate pools and compares with exact search. Recall is that
-of the 10 nearest by cosine.`,
+Builds an index over the vectors of an .fbin file, or over generated vectors that are spread like
+those of texts. Searches it with several candidate pools and compares the results with exact
+search. Recall is the share of the true 10 nearest by cosine that is found.`,
 	examples: []string{
 		"lexsem bench ann --index hnsw --n 50000",
 		"lexsem bench ann --base base.fbin --queries queries.fbin --index coder --ef 16,64 --json -",
@@ -26,22 +26,22 @@ of the 10 nearest by cosine.`,
 	declare: func(f *flags) action {
 		f.group("Flags")
 		o := annOptions{
-			base:    f.str("base", "", "`FILE`vectors, .fbin; default made ones"),
+			base:    f.str("base", "", "`FILE`vectors, .fbin; default generated vectors"),
 			queries: f.str("queries", "", "`FILE`query vectors, .fbin"),
 			truth:   f.str("truth", "", "`FILE`true neighbours, .ibin; default computed"),
-			n:       f.int("n", 20_000, "vectors to make"),
-			dim:     f.int("dim", 384, "dimension of made vectors"),
-			made:    f.int("made-queries", 1_000, "queries to make"),
+			n:       f.int("n", 20_000, "vectors to generate"),
+			dim:     f.int("dim", 384, "dimension of generated vectors"),
+			made:    f.int("made-queries", 1_000, "queries to generate"),
 			kind:    f.str("index", "hnsw", "`KIND`index: "+strings.Join(bench.ANNIndexes(), ", ")),
-			m:       f.int("m", 0, "links of a node in a graph; default 16, 20 of hnsw-fast, 12 of hnsw-compact"),
-			efc:     f.int("ef-construction", 0, "candidate pool while building a graph; default 200, 600 of hnsw-fast"),
-			ef:      f.str("ef", "16,32,64,128", "`LIST`candidate pools to search with"),
-			threads: f.int("threads", 1, "searches at once"),
-			delete:  f.float("delete", 0, "`SHARE`part of the vectors deleted before searching, from 0 to 1"),
-			seed:    f.uint64("seed", 1, "seed of made vectors and deletes"),
-			dir:     f.str("dir", "", "`DIR`keep the index in a file of this folder, mapped, so that it may have more vectors than memory holds; a run that was ended goes on when it is asked for again"),
-			step:    f.int("step", 2_500_000, "vectors after which an index in a folder is saved"),
-			json:    f.outFile("json", "", "`FILE`write the report as JSON; - is standard output, instead of the table"),
+			m:       f.int("m", 0, "links per node of a graph; default 16, for hnsw-fast 20, for hnsw-compact 12"),
+			efc:     f.int("ef-construction", 0, "candidate pool while a graph is built; default 200, for hnsw-fast 600"),
+			ef:      f.str("ef", "16,32,64,128", "`LIST`candidate pools of the searches"),
+			threads: f.int("threads", 1, "searches that run at the same time"),
+			delete:  f.float("delete", 0, "`SHARE`share of the vectors that is deleted before searching, from 0 to 1"),
+			seed:    f.uint64("seed", 1, "seed of generated vectors and of deletes"),
+			dir:     f.str("dir", "", "`DIR`keep the index in a memory-mapped file of this folder, so that it may be larger than memory; an interrupted run continues when it is started again"),
+			step:    f.int("step", 2_500_000, "save an index in a folder after every N vectors"),
+			json:    f.outFile("json", "", "`FILE`write the report as JSON; - prints it instead of the table"),
 		}
 		return o.run
 	},

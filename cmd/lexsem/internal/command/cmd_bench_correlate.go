@@ -13,18 +13,18 @@ import (
 var cmdBenchCorrelate = command{
 	name:    "bench correlate",
 	args:    "FILE…",
-	summary: "do systems stand in one order by the measures of SURE and by nDCG@10?",
+	summary: "do SURE's measures and nDCG@10 rank systems in the same order?",
 	about: `
-Reads what bench sure --json wrote, of several encoders, all on the same sets, and gives Spearman's rank
-correlations over their systems: of RDC and ROC with nDCG@10 on each set (Table 5 of the paper), and
-between the testbeds by their means over the sets (its Fig. 5).`,
+Reads the files that bench sure --json wrote for several encoders on the same sets, and prints
+Spearman's rank correlations over their systems: of RDC and ROC with nDCG@10 on each set (Table 5
+of the paper), and between the testbeds by their means over the sets (Fig. 5).`,
 	examples: []string{
 		"lexsem bench correlate minilm-nq.json minilm-fiqa.json bge-nq.json bge-fiqa.json",
 		"lexsem bench correlate --json correlations.json *.json",
 	},
 	declare: func(f *flags) action {
 		f.group("Flags")
-		to := f.outFile("json", "", "`FILE`write the correlations as JSON; - is standard output, instead of the table")
+		to := f.outFile("json", "", "`FILE`write the correlations as JSON; - prints them instead of the table")
 		return func(_ context.Context, a *app, args []string) error {
 			if len(args) == 0 {
 				return hinted(usagef("no report given"), "name files that `lexsem bench sure --json FILE` wrote")

@@ -18,9 +18,10 @@ var cmdBenchCurve = command{
 	name:    "bench curve",
 	summary: "measure gain against training queries, steps or corpus size",
 	about: `
-Runs the bench once for each amount: of training queries a passage (--over queries), which is the
-training curve of a bridge, of steps of its descent (--over steps), or of passages drawn from the corpus
-(--over passages). Texts are encoded once. The last table is the training loss.`,
+Runs the bench once for each amount of --at. --over queries varies the training queries per
+passage, which gives the training curve of a bridge. --over steps varies the steps of its descent.
+--over passages varies the number of passages that are drawn from the corpus. Texts are encoded
+once. The last table shows the training loss.`,
 	examples: []string{
 		"lexsem bench curve --data my-corpus --over queries --at 1,2,4,8,16 --systems dense,slr,rlr+slr --html curve.html",
 		"lexsem bench curve --data my-corpus --over passages --at 500,1000,2000 --tasks keyword --json curve.json",
@@ -28,9 +29,9 @@ training curve of a bridge, of steps of its descent (--over steps), or of passag
 	declare: func(f *flags) action {
 		f.group("Flags")
 		o := declareBench(f)
-		over := f.str("over", bench.OverQueries, "`WHAT`queries, steps or passages")
+		over := f.str("over", bench.OverQueries, "`WHAT`what varies: queries, steps or passages")
 		at := f.str("at", "1,2,4,8,16", "`LIST`amounts")
-		o.json = f.outFile("json", "", "`FILE`write the curve as JSON; - is standard output, instead of the table")
+		o.json = f.outFile("json", "", "`FILE`write the curve as JSON; - prints it instead of the table")
 		o.md = f.outFile("md", "", "`FILE`write the curve as Markdown")
 		o.html = f.outFile("html", "", "`FILE`write the curve as one HTML page with plots")
 		return func(ctx context.Context, a *app, args []string) error {
@@ -50,7 +51,7 @@ training curve of a bridge, of steps of its descent (--over steps), or of passag
 				return err
 			}
 			if *over == "passages" && opt.PassagesLimit > 0 {
-				return hinted(usagef("--passages-limit %d beside a curve over passages", opt.PassagesLimit), "--at says how many passages are drawn")
+				return hinted(usagef("--passages-limit %d does not go with --over passages", opt.PassagesLimit), "leave it out: --at says how many passages are drawn")
 			}
 			var c *bench.Curve
 			err = o.measure(ctx, a, &opt, func(enc encoder.Encoder) (err error) {

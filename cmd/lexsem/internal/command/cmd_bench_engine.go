@@ -19,12 +19,14 @@ var cmdBenchEngine = command{
 	name:    "bench engine",
 	summary: "measure a database: speed, stalls, deadlines, memory",
 	about: `
-Fills a database with made texts and vectors, and measures it as its users meet it: documents
-added a second, searches at rest, after commits and beside any work, deadlines, opening, closing,
-memory and disk. No model runs. A stall is the longest search beside some work, less the longest
-beside one busy goroutine in as long a time; of several rounds the best counts. Parts are chosen
-with --parts; graph, for one, fills a database of 50,000 documents of its own. With --open nothing is
-filled: opening that database, made with the same flags, is measured in this process.`,
+Fills a database with generated texts and vectors and measures it as its users meet it: documents
+added per second; searches at rest, after commits and during other work; deadlines; opening and
+closing; memory and disk. No model runs.
+
+A stall is the longest search during some work, minus the longest search during an equally long
+time with one busy goroutine. The best of several rounds counts. --parts selects what is measured;
+the part graph fills a database of 50,000 documents of its own. --open fills nothing: it measures
+how this process opens a database that was made with the same flags.`,
 	examples: []string{
 		"lexsem bench engine",
 		"lexsem bench engine --docs 2000 --dim 3072 --parts open,search,upsert --json -",
@@ -33,15 +35,15 @@ filled: opening that database, made with the same flags, is measured in this pro
 		f.group("Flags")
 		o := engineOptions{
 			docs:    f.int("docs", 20_000, "documents"),
-			dim:     f.int("dim", 384, "dimension of their vectors"),
+			dim:     f.int("dim", 384, "dimension of the vectors"),
 			parts:   f.str("parts", "", "`LIST`what to measure: "+strings.Join(bench.EngineParts, ", ")+", or stalls; default all"),
-			rounds:  f.int("rounds", 3, "rounds, of which the best counts"),
-			readers: f.int("readers", 1, "goroutines that search beside work"),
+			rounds:  f.int("rounds", 3, "rounds; the best one counts"),
+			readers: f.int("readers", 1, "goroutines that search during other work"),
 			seed:    f.uint64("seed", 1, "seed of texts and vectors"),
-			dir:     f.outDir("dir", "`DIR`where databases are made for the time; default the system's folder for such"),
-			open:    f.str("open", "", "`DIR`a database that this command made: measure a process that opens it"),
-			replace: f.bool("replace", "with --open: replace ten documents, too"),
-			json:    f.outFile("json", "", "`FILE`write the report as JSON; - is standard output, instead of the table"),
+			dir:     f.outDir("dir", "`DIR`folder for temporary databases; default the system's"),
+			open:    f.str("open", "", "`DIR`measure how this process opens a database that the command made"),
+			replace: f.bool("replace", "with --open: also replace ten documents"),
+			json:    f.outFile("json", "", "`FILE`write the report as JSON; - prints it instead of the table"),
 		}
 		return o.run
 	},

@@ -10,13 +10,17 @@ import (
 
 var cmdBenchImage = command{
 	name:    "bench image",
-	summary: "image → images of its class, and parts → their image",
+	summary: "measure image search: images of the same class, and images by their parts",
 	about: `
-Asks with each image for the others of its class (task class, nDCG@1 first), and with a part of each
-image for the image (part:N, N percent of its area; patches:N, N percent of 64 cells where they are). DIR holds labels.tsv or labels.csv (file, class, and
-query or corpus where they are split), CUB-200-2011 as it is distributed, or a folder for each class;
---withhold lets a share of each class ask alone, --labels lets fits know the classes of the others. --model names the folder of a vision transformer (model.onnx,
-config.json, preprocessor_config.json); with --vectors another encoder's vectors are taken, a row for each image.`,
+Task class: search with each image for the other images of its class (nDCG@1 first). Tasks part:N
+and patches:N: search with a part of each image for the image itself; part:N is N percent of its
+area, patches:N is N percent of 64 cells, in their places.
+
+DIR holds labels.tsv or labels.csv (file, class and, if the images are split, query or corpus), the
+data set CUB-200-2011 as it is distributed, or one folder per class. --withhold makes a share of
+each class queries only. --labels lets fits know the classes of the others. --model names the
+folder of a vision transformer (model.onnx, config.json, preprocessor_config.json). --vectors takes
+the vectors of another encoder instead, one row per image.`,
 	examples: []string{
 		"lexsem bench image --model ./dinov2-base --data CUB_200_2011 --systems dense,rlr,slr,rlr+slr,hybrid",
 		"lexsem bench image --model ./vit --data photos --withhold 0.25 --tasks class,part:25",
@@ -26,9 +30,9 @@ config.json, preprocessor_config.json); with --vectors another encoder's vectors
 		p := declareProtocol(f, "dense")
 		vectors := f.str("vectors", "", "`FILE`vectors of the images, .fbin")
 		tasks := f.str("tasks", "class", "`LIST`tasks: class, part:N, patches:N")
-		words := f.int("words", 0, "visual words of the codebook; 0 means 1,024")
+		words := f.int("words", 0, "visual words of the codebook; default 1,024")
 		labels := f.bool("labels", "let fits know the classes of the corpus")
-		withhold := f.float("withhold", 0, "share of each class that asks, and is not asked for")
+		withhold := f.float("withhold", 0, "`SHARE`share of each class that is used as queries only")
 		return func(ctx context.Context, a *app, args []string) error {
 			dirs, err := p.folders(args)
 			if err != nil {

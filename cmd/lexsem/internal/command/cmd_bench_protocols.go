@@ -22,12 +22,12 @@ type protocolFlags struct {
 
 func declareProtocol(f *flags, systems string) *protocolFlags {
 	return &protocolFlags{
-		data:       f.str("data", "", "`DIR`folder of the data; several with commas"),
+		data:       f.str("data", "", "`DIR`folder of the data; separate several by commas"),
 		systems:    f.str("systems", systems, "`LIST`systems, as `lexsem help bench` lists them"),
 		seed:       f.uint64("seed", 1, "seed of fits, draws and tests"),
-		perPassage: f.int("queries-per-passage", 10, "training queries of a fit for each passage"),
-		cache:      f.str("encodings", "", "`DIR`keep encodings and fitted bridges for the next run"),
-		json:       f.outFile("json", "", "`FILE`write the report as JSON; - is standard output, instead of the table"),
+		perPassage: f.int("queries-per-passage", 10, "training queries of a fit per passage"),
+		cache:      f.str("encodings", "", "`DIR`folder in which encodings and fitted bridges are kept for the next run"),
+		json:       f.outFile("json", "", "`FILE`write the report as JSON; - prints it instead of the table"),
 	}
 }
 
@@ -40,7 +40,7 @@ func (p *protocolFlags) folders(args []string) ([]string, error) {
 	case len(dirs) == 0:
 		return nil, hinted(usagef("no data given"), "name its folder with --data DIR; docs/data.md says what it holds")
 	case *p.perPassage < 1:
-		return nil, usagef("--queries-per-passage takes numbers from 1")
+		return nil, usagef("--queries-per-passage: use a number from 1")
 	default:
 		return dirs, bench.CheckData(strings.Join(dirs, ","))
 	}
@@ -81,12 +81,13 @@ func (p *protocolFlags) judged(ctx context.Context, a *app, dirs, metrics []stri
 
 var cmdBenchSURE = command{
 	name:    "bench sure",
-	summary: "SURE: are texts of one meaning ranked together, and precise ones first?",
+	summary: "SURE: are texts of the same meaning ranked together, and precise ones first?",
 	about: `
 Ranks passages together with rewritten versions of them (variants/*.jsonl) and scores the ranks of
-each query's own: RDC, agreement of their spread with the reference, and ROC, share of pairs in its
-order. Without --reference the reference is the order that versions were made for, at ranks in
-succession; the paper takes a 4 B reranker's. gap is the distance of two ranks: smaller is better.`,
+each query's own passage and versions. RDC compares their spread with the reference; ROC is the
+share of pairs in the order of the reference. Without --reference, the reference is the order that
+the versions were made for, at consecutive ranks; the paper uses the ranks of a reranker with 4
+billion parameters. gap is the distance of two ranks: smaller is better.`,
 	examples: []string{
 		"lexsem bench sure --data $LEXSEM_DATA/sure-fiqa",
 		"lexsem bench sure --data $LEXSEM_DATA/sure-nq,$LEXSEM_DATA/sure-msmarco --systems dense,rlr --reference ranks.jsonl",
@@ -94,19 +95,19 @@ succession; the paper takes a 4 B reranker's. gap is the distance of two ranks: 
 	declare: func(f *flags) action {
 		f.group("Flags")
 		p := declareProtocol(f, "dense,rlr,bm25,hybrid")
-		reference := f.str("reference", "", "`FILE`reference ranks, JSONL with query and ranks")
-		limit := f.int("queries-limit", 0, "queries of each folder, drawn by the seed; default all")
-		alone := f.bool("passages-alone", "make corpus sums and the numbers of BM25 of the passages alone, without the versions")
+		reference := f.str("reference", "", "`FILE`reference ranks: JSONL with query and ranks")
+		limit := f.int("queries-limit", 0, "use N queries of each folder, drawn by the seed; default all")
+		alone := f.bool("passages-alone", "compute the statistics of the corpus and of BM25 from the passages only, without the versions")
 		return func(ctx context.Context, a *app, args []string) error {
 			dirs, err := p.folders(args)
 			if err != nil {
 				return err
 			}
 			if *limit < 0 {
-				return usagef("--queries-limit takes numbers from 0")
+				return usagef("--queries-limit: use a number from 0")
 			}
 			if *reference != "" && len(dirs) > 1 {
-				return usagef("--reference belongs to one folder, --data names %d", len(dirs))
+				return usagef("--reference needs one folder of --data, got %d", len(dirs))
 			}
 			var reports []*sure.Report
 			err = p.measure(ctx, a, func(enc encoder.Encoder, s bench.SettingOptions) error {
@@ -167,13 +168,14 @@ func writeSURE(w io.Writer, reports []*sure.Report) error {
 
 var cmdBenchCapRetrieval = command{
 	name:    "bench capretrieval",
-	summary: "CapRetrieval: short phrases against captions, by types of queries",
+	summary: "CapRetrieval: short phrases against captions, by type of query",
 	about: `
-Asks the judged queries (labels 0, 1, 2, linear gain) and reports nDCG@1, @5 and @10, and nDCG@10 by
-the types of query-types.jsonl with the share of queries on which each system beats BM25, as Tables 2
-and 3 of the paper do. Where queries-without-positives.jsonl is there, the area under the ROC curve
-says how well the best score of a query tells those with an answer from those without. --lower lower-cases all text, as the paper does; uncased models and BM25 see no
-difference.`,
+Searches with the judged queries (labels 0, 1, 2, linear gain) and reports nDCG@1, @5 and @10. For
+the types of query-types.jsonl it also reports nDCG@10 and the share of queries on which each
+system beats BM25, as Tables 2 and 3 of the paper do. If queries-without-positives.jsonl exists,
+the area under the ROC curve says how well the best score of a query separates queries with an
+answer from those without. --lower lower-cases all texts, as the paper does; it changes nothing for
+uncased models and BM25.`,
 	examples: []string{
 		"lexsem bench capretrieval --data $LEXSEM_DATA/capret-en",
 		"lexsem bench capretrieval --data $LEXSEM_DATA/capret-en --systems dense,rlr,bm25,hybrid:dense --json -",
@@ -275,11 +277,11 @@ func writeAnswerable(w io.Writer, all []bench.Answerable) {
 
 var cmdBenchLIMIT = command{
 	name:    "bench limit",
-	summary: "LIMIT: combinations of attributes that one vector cannot tell apart",
+	summary: "LIMIT: combinations of attributes that one vector cannot distinguish",
 	about: `
-Asks the judged queries of the LIMIT set (arXiv 2508.21038), two relevant documents each, and reports
-Recall@2, @10 and @100. Every pair of documents answers a query, which single vectors of few
-dimensions cannot satisfy.`,
+Searches with the judged queries of the LIMIT set (arXiv 2508.21038) and reports Recall@2, @10 and
+@100. Each query has two relevant documents, and every pair of documents answers a query. Single
+vectors of few dimensions cannot satisfy that.`,
 	examples: []string{
 		"lexsem bench limit --data $LEXSEM_DATA/limit-small",
 		"lexsem bench limit --data $LEXSEM_DATA/limit-small --systems dense,rlr,rlr+slr --json limit.json",

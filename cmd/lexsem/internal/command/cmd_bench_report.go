@@ -14,18 +14,18 @@ import (
 var cmdBenchReport = command{
 	name:    "bench report",
 	args:    "FILE…",
-	summary: "show JSON of bench, bench curve, ann and soak together as a page or Markdown",
+	summary: "combine JSON files of bench, bench curve, ann and soak into one page or Markdown",
 	about: `
-Reads what --json of these commands wrote and makes one HTML page with plots, or Markdown, of all of
-it: scores with intervals, score against span length, wins and losses with texts, gain against
-amounts, recall against speed, memory over the time of a soak.`,
+Reads files that these commands wrote with --json and makes one HTML page with plots, or Markdown,
+of all of them: scores with intervals, score against span length, wins and losses with texts, gain
+against amounts, recall against speed, memory during a soak.`,
 	examples: []string{
 		"lexsem bench report bench.json curve.json ann.json --html page.html",
 		"lexsem bench report curve.json --svg plots",
 	},
 	declare: func(f *flags) action {
 		f.group("Flags")
-		md := f.outFile("md", "", "`FILE`write Markdown; without --md, --html and --svg it goes to standard output")
+		md := f.outFile("md", "", "`FILE`write Markdown; without --md, --html and --svg, Markdown is printed")
 		html := f.outFile("html", "", "`FILE`write one HTML page with plots")
 		svg := f.outDir("svg", "`DIR`write each plot as an SVG file")
 		return func(_ context.Context, a *app, args []string) error {
@@ -63,11 +63,12 @@ func writeCharts(dir string, b *report.Bundle) error {
 var cmdBenchCompare = command{
 	name:    "bench compare",
 	args:    "A.json B.json",
-	summary: "say which differences between two reports are more than chance",
+	summary: "tell which differences between two reports are more than chance",
 	about: `
-Holds every system of the second report against the one of the same name in the first, task by task,
-over the queries that both asked: difference of the means, p of a paired randomization test, and p
-with Holm's correction over all lines. --base holds them against one system of the first report.`,
+Compares every system of the second report with the system of the same name in the first, task by
+task, over the queries that both have. Prints the difference of the means, p of a paired
+randomization test, and p with Holm's correction over all lines. --base compares all systems with
+one system of the first report.`,
 	examples: []string{
 		"lexsem bench compare before.json after.json --metric ndcg@1",
 		"lexsem bench compare bench.json bench.json --base bm25 --json -",
@@ -75,12 +76,12 @@ with Holm's correction over all lines. --base holds them against one system of t
 	declare: func(f *flags) action {
 		f.group("Flags")
 		metric := f.str("metric", "ndcg@10", "metric to compare by")
-		base := f.str("base", "", "`SYSTEM`of the first report to compare all with")
+		base := f.str("base", "", "`SYSTEM`compare all systems with this system of the first report")
 		seed := f.uint64("seed", 1, "seed of the test")
-		to := f.outFile("json", "", "`FILE`write the comparison as JSON; - is standard output, instead of the table")
+		to := f.outFile("json", "", "`FILE`write the comparison as JSON; - prints it instead of the table")
 		return func(_ context.Context, a *app, args []string) error {
 			if len(args) != 2 {
-				return hinted(usagef("two reports are compared, got %d", len(args)), "name two files that `lexsem bench --json FILE` wrote")
+				return hinted(usagef("bench compare takes two reports, got %d", len(args)), "name two files that `lexsem bench --json FILE` wrote")
 			}
 			var reports [2]*bench.Report
 			for i, name := range args {
@@ -89,7 +90,7 @@ with Holm's correction over all lines. --base holds them against one system of t
 					return err
 				}
 				if len(b.Benches) != 1 {
-					return usagef("%s holds %d reports of bench; compare takes one a file", name, len(b.Benches))
+					return usagef("%s holds %d reports of bench; bench compare takes one report per file", name, len(b.Benches))
 				}
 				reports[i] = b.Benches[0]
 			}

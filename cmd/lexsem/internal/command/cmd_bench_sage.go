@@ -16,12 +16,13 @@ import (
 
 var cmdBenchSAGE = command{
 	name:    "bench sage",
-	summary: "SAGE: five tasks of semantic understanding over measures of similarity",
+	summary: "SAGE: five tasks of semantic understanding for measures of similarity",
 	about: `
-Compares the cosine of the model, plain and modulated (rlr), with Levenshtein ratio, ROUGE, Jaccard and
-BM25 on five tasks: preference (needs pairs.jsonl), robustness (variants/summaries.jsonl), sensitivity (corpus.jsonl),
-clustering (labels.tsv) and retrieval (a judged corpus). Each runs on the first folder of --data that
-has its files, and over all five there is a mean. Versions of texts are drawn by the seed.`,
+Compares the cosine of the model, plain and modulated (rlr), with Levenshtein ratio, ROUGE, Jaccard
+and BM25 on five tasks: preference (needs pairs.jsonl), robustness (variants/summaries.jsonl),
+sensitivity (corpus.jsonl), clustering (labels.tsv) and retrieval (a judged corpus). Each task runs
+on the first folder of --data that has its files. If all five ran, their mean is printed. Versions
+of texts are drawn by the seed.`,
 	examples: []string{
 		"lexsem bench sage --data $LEXSEM_DATA/pairs-stsb-en,$LEXSEM_DATA/sure-nq",
 		"lexsem bench sage --data $LEXSEM_DATA/sure-fiqa --tasks sensitivity,retrieval --similarities jaccard,bm25 --json -",
@@ -29,13 +30,13 @@ has its files, and over all five there is a mean. Versions of texts are drawn by
 	declare: func(f *flags) action {
 		f.group("Flags")
 		data := f.str("data", "", "`DIR`folders of the data, separated by commas")
-		tasks := f.str("tasks", "", "`LIST`of "+strings.Join(sage.Tasks(), ", ")+"; default all that there is data for")
+		tasks := f.str("tasks", "", "`LIST`of "+strings.Join(sage.Tasks(), ", ")+"; default all that have data")
 		measures := f.str("similarities", "", "`LIST`of "+strings.Join(sage.Similarities(), ", ")+"; default all")
-		limit := f.int("limit", 300, "texts that versions are made of, or that are clustered; 0 for all")
-		uncut := f.bool("uncut", "sensitivity takes texts alone that the model reads to their end after every insertion")
+		limit := f.int("limit", 300, "texts per task that are varied or clustered; 0 for all")
+		uncut := f.bool("uncut", "sensitivity uses only texts that the model reads to their end after every insertion")
 		seed := f.uint64("seed", 1, "seed of draws")
-		cache := f.str("encodings", "", "`DIR`keep encodings for the next run")
-		to := f.outFile("json", "", "`FILE`write the report as JSON; - is standard output, instead of the table")
+		cache := f.str("encodings", "", "`DIR`folder in which encodings are kept for the next run")
+		to := f.outFile("json", "", "`FILE`write the report as JSON; - prints it instead of the table")
 		p := protocolFlags{data: data, seed: seed, cache: cache, json: to, perPassage: new(int)}
 		*p.perPassage = 1
 		return func(ctx context.Context, a *app, args []string) error {
@@ -44,7 +45,7 @@ has its files, and over all five there is a mean. Versions of texts are drawn by
 				return err
 			}
 			if *limit < 0 {
-				return usagef("--limit takes numbers from 0")
+				return usagef("--limit: use a number from 0")
 			}
 			var rep *sage.Report
 			err = p.measure(ctx, a, func(enc encoder.Encoder, s bench.SettingOptions) (err error) {
@@ -88,7 +89,7 @@ func writeSAGE(w io.Writer, rep *sage.Report) error {
 	}
 	for _, r := range rep.Results {
 		if r.Cut != nil {
-			_, err := fmt.Fprintf(w, "of the texts of sensitivity the model cuts %.1f %% as they are, %.1f %% in some version\n", 100*r.Cut["as-is"], 100*r.Cut["any"])
+			_, err := fmt.Fprintf(w, "sensitivity: the model cuts %.1f %% of the texts as they are, %.1f %% in some version\n", 100*r.Cut["as-is"], 100*r.Cut["any"])
 			return err
 		}
 	}

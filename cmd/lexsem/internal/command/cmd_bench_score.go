@@ -13,23 +13,23 @@ import (
 var cmdBenchScore = command{
 	name:    "bench score",
 	args:    "RUN.trec…",
-	summary: "score TREC run files, of this or any other program, against judgements",
+	summary: "score TREC run files of any program against judgements",
 	about: `
-Reads judgements as bench --runs writes them (query id, passage id, grade, tab-separated) and run
-files in TREC's format, and prints the metrics of each: means over all judged queries with a
-positive, ties broken by passage id.`,
+Reads judgements as bench --runs writes them (query id, passage id, grade, separated by tabs) and
+run files in TREC's format, and prints the metrics of each: means over all judged queries that have
+a relevant passage. Ties are broken by passage id.`,
 	examples: []string{
 		"lexsem bench score --qrels runs/keyword.qrels.tsv runs/keyword.dense.trec runs/keyword.rlr.trec",
 		"lexsem bench score --qrels qrels/test.tsv --metrics ndcg@10,ndcg-exp@10 other.trec --json -",
 	},
 	declare: func(f *flags) action {
 		f.group("Flags")
-		qrels := f.str("qrels", "", "`FILE`judgements, tab-separated")
+		qrels := f.str("qrels", "", "`FILE`judgements, separated by tabs")
 		metrics := f.str("metrics", "ndcg@1,ndcg@10,mrr@10,recall@10,map@100", "`LIST`metrics")
-		to := f.outFile("json", "", "`FILE`write the scores as JSON; - is standard output, instead of the table")
+		to := f.outFile("json", "", "`FILE`write the scores as JSON; - prints them instead of the table")
 		return func(_ context.Context, a *app, args []string) error {
 			if *qrels == "" || len(args) == 0 {
-				return hinted(usagef("judgements and a run are needed"), "lexsem bench score --qrels FILE RUN.trec")
+				return hinted(usagef("judgements or run file missing"), "lexsem bench score --qrels FILE RUN.trec")
 			}
 			var ms []bench.Metric
 			for _, name := range list(*metrics) {
@@ -60,7 +60,7 @@ positive, ties broken by passage id.`,
 					return err
 				}
 				if !answers(rankings, judged) {
-					return hinted(fmt.Errorf("%s answers no query that %s judges", name, *qrels), "a run and its judgements name queries by the same ids")
+					return hinted(fmt.Errorf("%s answers no query that %s judges", name, *qrels), "the run and the judgements must use the same query ids")
 				}
 				s, err := bench.Evaluate(judged, rankings, ms)
 				if err != nil {

@@ -11,13 +11,14 @@ import (
 
 var cmdBenchSoak = command{
 	name:    "bench soak",
-	summary: "use a database for a long time: answers, memory, files",
+	summary: "use a database for a long time; check answers, memory and files",
 	about: `
-Fills a database with made texts and vectors and uses it: 70 of 100 operations read, 20 store a
-document, 10 delete one, each commit by itself. Every answer is held against what was stored. Memory,
-disk, files, goroutines and times of searches are looked at all the while; then the database is
-closed, opened, verified and compared. It fails if an answer was wrong. GOMEMLIMIT=512MiB in the
-environment limits memory as in the documents; ` + "`lexsem bench report`" + ` draws the samples of --json.`,
+Fills a database with generated texts and vectors and uses it: of 100 operations 70 read, 20 store
+a document and 10 delete one, each in a commit of its own. Every answer is compared with what was
+stored. Memory, disk, files, goroutines and search times are sampled during the run. Then the
+database is closed, opened, verified and compared. The command fails if an answer was wrong.
+GOMEMLIMIT=512MiB in the environment sets a memory limit. ` + "`lexsem bench report`" + ` draws
+the samples of --json.`,
 	examples: []string{
 		"lexsem bench soak --docs 2000 --minutes 1",
 		"GOMEMLIMIT=512MiB lexsem bench soak --docs 100000 --minutes 60 --json soak.json",
@@ -25,13 +26,13 @@ environment limits memory as in the documents; ` + "`lexsem bench report`" + ` d
 	declare: func(f *flags) action {
 		f.group("Flags")
 		docs := f.int("docs", 20_000, "documents")
-		dim := f.int("dim", 384, "dimension of their vectors")
-		minutes := f.float("minutes", 10, "how long it is used, once they are in")
-		samples := f.int("samples", 240, "how often it is looked at")
-		workers := f.int("workers", 2, "goroutines that use it")
+		dim := f.int("dim", 384, "dimension of the vectors")
+		minutes := f.float("minutes", 10, "how long the database is used after it was filled")
+		samples := f.int("samples", 240, "samples of memory, disk and files during the run")
+		workers := f.int("workers", 2, "goroutines that use the database")
 		seed := f.uint64("seed", 1, "seed of texts, vectors and choices")
-		dir := f.outDir("dir", "`DIR`where the database is made for the time; default the system's folder for such")
-		out := f.outFile("json", "", "`FILE`write the report as JSON; - is standard output, instead of the table")
+		dir := f.outDir("dir", "`DIR`folder for the temporary database; default the system's")
+		out := f.outFile("json", "", "`FILE`write the report as JSON; - prints it instead of the table")
 		return func(ctx context.Context, a *app, args []string) error {
 			if len(args) > 0 {
 				return usagef("bench soak takes no arguments, got %q", args[0])

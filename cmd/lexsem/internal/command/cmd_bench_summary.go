@@ -11,23 +11,23 @@ import (
 var cmdBenchSummary = command{
 	name:    "bench summary",
 	args:    "FILE…",
-	summary: "sum up reports of several corpora in one table for each half of the queries",
+	summary: "summarise reports of several corpora, one table for each half of the queries",
 	about: `
-Reads what bench --json wrote, one report a corpus, all with the same systems, and prints a table as
-Markdown for each half of the queries: means over questions (query), keywords (keyword, queries:…) and
-spans (part:…) and over these kinds, with 95 % bootstrap intervals, processor time a query and memory a
-passage. Within a kind every corpus counts alike. What was chosen on the dev half is quoted of the
-test half.`,
+Reads the files that bench --json wrote, one per corpus and all with the same systems. Prints a
+Markdown table for each half of the queries: means over questions (query), keywords (keyword,
+queries:…) and spans (part:…) and over these kinds, with 95 % bootstrap intervals, processor time
+per query and memory per passage. Within a kind every corpus counts the same. Quote choices that
+were made on the dev half with the figures of the test half.`,
 	examples: []string{
 		"lexsem bench summary nq.json fiqa.json cranfield.json",
 		"lexsem bench summary --half test --metric ndcg@1 --json summary.json *.json",
 	},
 	declare: func(f *flags) action {
 		f.group("Flags")
-		half := f.str("half", "dev,test", "`LIST`halves, a table each: dev, test, all")
+		half := f.str("half", "dev,test", "`LIST`halves, each with its own table: dev, test, all")
 		metric := f.str("metric", "ndcg@10", "metric of the table")
 		seed := f.uint64("seed", 1, "seed of the intervals")
-		to := f.outFile("json", "", "`FILE`write the tables as JSON; - is standard output, instead of Markdown")
+		to := f.outFile("json", "", "`FILE`write the tables as JSON; - prints them instead of Markdown")
 		return func(_ context.Context, a *app, args []string) error {
 			var halves []bench.Half
 			for _, name := range list(*half) {

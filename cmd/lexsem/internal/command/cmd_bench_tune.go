@@ -11,39 +11,43 @@ import (
 
 var cmdBenchTune = command{
 	name:    "bench tune",
-	summary: "choose constants on the dev half of several corpora, report them on the test half",
+	summary: "choose constants on the dev half of several corpora, report on the test half",
 	about: `
-Tries values of a system's constants over several corpora, each searched for itself, and prints for each
-constant and value what the dev half of the queries gives, and for the chosen constants and those that
-it began with what the test half gives, with intervals, set by set. A set is a task of a corpus. Chosen is what leads
-most, in the mean over the sets, over the best of --against on each set, less all that single sets lie
-more than 0.3 of a hundred below it, of those with which no set loses more than that by the start. Weights of a fusion rank known candidates anew; other constants ask
-for a search, those of fits for a fit. A task that a corpus has no queries of is left out there, and named.`,
+Tries values of a system's constants over several corpora, which are searched separately. For each
+constant and value it prints the result on the dev half of the queries; for the start values and the
+chosen values it prints the result on the test half, with intervals, set by set. A set is one task
+of one corpus; a task without queries in a corpus is left out there and named.
+
+The lead on a set is the score minus the best score of the systems of --against. The chosen
+constants have the largest mean lead on the dev half, minus all by which single sets fall more than
+0.3 points below those systems. Constants with which a set falls more than 0.3 points below the
+start are excluded. Weights of a fusion only re-rank known candidates; other constants need a new search, and those of
+fits a new fit.`,
 	examples: []string{
 		"lexsem bench tune --data beir/scifact --data beir/fiqa --try presence=0.2,0.3,0.4 --try pair",
 		"lexsem bench tune --data beir/scifact --data my-corpus --system rlr --try alpha --tasks query,keyword --json tune.json",
 	},
 	declare: func(f *flags) action {
 		f.group("Flags")
-		data := f.strs("data", "`DIR`a corpus: folder, .jsonl file or folder of texts; may be given several times")
+		data := f.strs("data", "`DIR`corpus: a folder, a .jsonl file or a folder of texts; may be repeated")
 		system := f.str("system", "hybrid", "`NAME`system whose constants are chosen")
-		try := f.strs("try", "`NAME[=VALUES]`constant, and values with commas; may be given several times; default all weights of the fusion. Constants: "+names(bench.AllConstants(), func(c bench.Constant) string { return c.Name }))
-		from := f.strs("from", "`NAME=VALUE`constant that the search begins with and is compared with, in place of the shipped one; may be given several times")
-		against := f.str("against", "", "`LIST`systems to beat; default "+names(bench.DefaultRivals, func(s string) string { return s })+", for a system that is no fusion dense")
-		search := f.str("search", bench.SearchCoordinate, "`HOW`coordinate (one constant after the other, until none gets better) or grid (all combinations)")
+		try := f.strs("try", "`NAME[=VALUES]`constant to try, with values separated by commas; may be repeated; default all weights of the fusion. Constants: "+names(bench.AllConstants(), func(c bench.Constant) string { return c.Name }))
+		from := f.strs("from", "`NAME=VALUE`start value of a constant, instead of the default; results are compared with it; may be repeated")
+		against := f.str("against", "", "`LIST`systems to beat; default "+names(bench.DefaultRivals, func(s string) string { return s })+", or dense for a system without fusion")
+		search := f.str("search", bench.SearchCoordinate, "`HOW`coordinate (one constant after another, until none improves) or grid (all combinations)")
 		tasks := f.str("tasks", "query,keyword,keyword-rake,part:8", "`LIST`tasks: "+names(bench.TaskKinds(), func(k bench.TaskKind) string { return k.Usage }))
-		metric := f.str("metric", "ndcg@10", "metric that is raised")
+		metric := f.str("metric", "ndcg@10", "metric to maximise")
 		o := &benchOptions{
-			limit:      f.int("queries-limit", 0, "queries of each task; default all"),
-			passages:   f.int("passages-limit", 0, "passages of each corpus, drawn by the seed; default all"),
-			clean:      f.bool("clean", "probes that share no run of words with what bridges are fitted by"),
+			limit:      f.int("queries-limit", 0, "use at most N queries of each task; default all"),
+			passages:   f.int("passages-limit", 0, "use N passages of each corpus, drawn by the seed; default all"),
+			clean:      f.bool("clean", "draw probes that share no run of words with the texts of fits"),
 			seed:       f.uint64("seed", 1, "seed of probes, fits and intervals"),
-			perPassage: f.int("queries-per-passage", 10, "training queries of a fit for each passage"),
-			cache:      f.str("encodings", "", "`DIR`keep encodings and fitted bridges for the next run"),
-			skipBad:    f.bool("skip-bad", "leave out lines that cannot be read, naming each on stderr"),
+			perPassage: f.int("queries-per-passage", 10, "training queries of a fit per passage"),
+			cache:      f.str("encodings", "", "`DIR`folder in which encodings and fitted bridges are kept for the next run"),
+			skipBad:    f.bool("skip-bad", "skip lines that cannot be read, and name each on stderr"),
 			terms:      new(bool),
 		}
-		to := f.outFile("json", "", "`FILE`write the report as JSON; - is standard output, instead of the table")
+		to := f.outFile("json", "", "`FILE`write the report as JSON; - prints it instead of the table")
 		return func(ctx context.Context, a *app, args []string) error {
 			if len(args) > 0 {
 				return usagef("bench tune takes no arguments, got %q", args[0])
@@ -57,7 +61,7 @@ for a search, those of fits for a fit. A task that a corpus has no queries of is
 				}
 			}
 			if *o.limit < 0 || *o.passages < 0 || *o.perPassage < 1 {
-				return usagef("--queries-limit and --passages-limit take numbers from 0, --queries-per-passage from 1")
+				return usagef("use numbers from 0 for --queries-limit and --passages-limit, and from 1 for --queries-per-passage")
 			}
 			opt := bench.TuneOptions{
 				Options: bench.Options{
@@ -75,7 +79,7 @@ for a search, those of fits for a fit. A task that a corpus has no queries of is
 					return benchError(err)
 				}
 				if _, again := opt.From[t.Name]; again || len(t.Values) != 1 || !strings.Contains(s, "=") {
-					return usagef("--from %q: use NAME=VALUE, a constant once", s)
+					return usagef("--from %q: use NAME=VALUE, each constant once", s)
 				}
 				if opt.From == nil {
 					opt.From = bench.Constants{}

@@ -12,11 +12,11 @@ import (
 
 var cmdCompact = command{
 	name:    "compact",
-	summary: "give the space of deleted and replaced documents back",
+	summary: "free the disk space of deleted and replaced documents",
 	about: `
-Rewrites what is stored without what was deleted or replaced. That happens by and by as well,
-when there is more of it than of documents; this does all of it now. The disk needs room for
-what is stored a second time meanwhile. No model is needed.`,
+Rewrites the stored data without deleted and replaced documents. The database also does this by
+itself when they take more space than the documents; this command does all of it now. The disk
+needs room for a second copy of the stored data until it is done. No model is needed.`,
 	examples: []string{"lexsem compact --db notes.db", "lexsem compact --db notes.db --json"},
 	declare: func(f *flags) action {
 		f.group("Flags")

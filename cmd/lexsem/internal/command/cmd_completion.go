@@ -18,12 +18,14 @@ var cmdCompletion = command{
 	args:    "bash | zsh | fish | powershell",
 	summary: "print a script that completes commands, flags and their values",
 	about: `
-The script asks the program itself, so it knows what the program knows: names of commands, flags, modes,
-variants, formats, models, and where files and folders belong. It opens no database and no network connection.
+The script asks the program itself, so it always knows the names of commands, flags, modes,
+variants, formats and models, and where files and folders belong. It opens no database and no
+network connection.
 
-bash: put the script into ~/.local/share/bash-completion/completions/lexsem, or load it as below. zsh: put it as
-_lexsem into a folder of $fpath. fish: put it into ~/.config/fish/completions/lexsem.fish. PowerShell: add
-"lexsem completion powershell | Out-String | Invoke-Expression" to $PROFILE.`,
+bash: save the script as ~/.local/share/bash-completion/completions/lexsem, or load it as below.
+zsh: save it as _lexsem in a folder of $fpath. fish: save it as
+~/.config/fish/completions/lexsem.fish. PowerShell: add "lexsem completion powershell | Out-String |
+Invoke-Expression" to $PROFILE.`,
 	examples: []string{
 		"source <(lexsem completion bash)",
 		"lexsem completion fish > ~/.config/fish/completions/lexsem.fish",

@@ -13,10 +13,10 @@ import (
 var cmdDelete = command{
 	name:    "delete",
 	args:    "ID… | --filter EXPR",
-	summary: "remove documents by id, or by a filter on their metadata",
+	summary: "remove documents by id or by a filter on their metadata",
 	about: `
-Removes the documents with the given ids in one commit. Ids that are not stored are named on
-stderr and the exit code is 3; the others are removed all the same. No model is needed.`,
+Removes the documents with the given ids in one commit. If an id is not stored, it is named on
+stderr, the others are still removed, and the exit code is 3. No model is needed.`,
 	examples: []string{
 		"lexsem delete --db notes.db todo/2024.md",
 		`lexsem delete --db papers.db --filter 'year < 1990'`,
@@ -24,14 +24,14 @@ stderr and the exit code is 3; the others are removed all the same. No model is 
 	declare: func(f *flags) action {
 		f.group("Flags")
 		asJSON := f.bool("json", "print the result as JSON")
-		filter := f.str("filter", "", "`EXPR`remove the documents whose metadata meet it")
+		filter := f.str("filter", "", "`EXPR`remove the documents whose metadata match this filter")
 		return func(ctx context.Context, a *app, ids []string) error { return runDelete(ctx, a, ids, *filter, *asJSON) }
 	},
 }
 
 func runDelete(ctx context.Context, a *app, ids []string, expr string, asJSON bool) (err error) {
 	if (len(ids) == 0) == (expr == "") {
-		return hinted(usagef("delete takes either ids or a filter"), "name the documents' ids, or give --filter")
+		return hinted(usagef("delete takes either ids or --filter"), "give the ids of the documents, or --filter EXPR")
 	}
 	filter, err := parseFilter(expr)
 	if err != nil {

@@ -18,14 +18,16 @@ import (
 
 var cmdDemo = command{
 	name:    "demo",
-	summary: "the whole thing on real text: Go's own documentation, indexed, fitted, searched",
+	summary: "try everything on real text: index, fit and search Go's own documentation",
 	about: `
-Takes the doc comments of the Go standard library that is installed here, one passage a symbol
-or package section, indexes them, fits a bridge, and shows queries side by side: the plain
-vector (dense), the fitted bridge on top of the closed form (RLR + SLR), local bridges, which need no
-fit, and the search that --mode auto makes of words: vector and words fused (hybrid).
-A table measures all of them on passages drawn with a seed. The database stays in the cache
-folder, so a second run answers at once; --query asks a question of your own.`,
+Indexes the doc comments of the Go standard library that is installed on this machine, one passage
+per symbol or package section, and fits a bridge. Then it shows the hits of several queries side by
+side: the plain vector (dense), the fitted bridge on top of the closed form (RLR + SLR), local
+bridges, which need no fit, and the search that --mode auto makes of vector and words (hybrid). A
+table compares them on passages that are drawn with a seed.
+
+The database stays in the cache folder, so a second run answers at once. --query asks your own
+question.`,
 	examples: []string{
 		"lexsem demo",
 		`lexsem demo --query "read a file line by line"`,
@@ -33,7 +35,7 @@ folder, so a second run answers at once; --query asks a question of your own.`,
 	declare: func(f *flags) action {
 		f.group("Flags")
 		o := demoOptions{
-			query: f.str("query", "", "`TEXT`search for this instead of the built-in queries"),
+			query: f.str("query", "", "`TEXT`query to use instead of the built-in ones"),
 			json:  f.bool("json", "print as JSON"),
 		}
 		return o.run
@@ -141,14 +143,14 @@ func (o demoOptions) run(ctx context.Context, a *app, args []string) (err error)
 		return err
 	}
 	if state.Source == (demoSource{}) && stats.Documents > 0 {
-		return hinted(fmt.Errorf("%s holds other documents than the demo's", dir), "name an empty folder with --db, or leave --db out")
+		return hinted(fmt.Errorf("%s holds documents that are not the demo's", dir), "name an empty folder with --db, or leave --db out")
 	}
 	reused := state.Complete && state.Source == src && state.Seq == stats.Seq &&
 		slices.ContainsFunc(stats.Bridges, func(b engine.BridgeStats) bool { return b.Variant == "rlr+slr" })
 	if !reused {
 		if state, err = b.build(ctx, src); err != nil {
 			if errors.Is(err, context.Canceled) {
-				return hinted(&interrupted{fmt.Sprintf("interrupted; what was indexed stays in %s", dir)}, "run the demo again to go on")
+				return hinted(&interrupted{fmt.Sprintf("interrupted; the indexed documents stay in %s", dir)}, "run the demo again to continue")
 			}
 			return err
 		}
@@ -207,7 +209,7 @@ func (b *demoBuilder) open(ctx context.Context, s demoState) (*database, error) 
 	switch exitCode(err) {
 	case exitCorrupt, exitMismatch:
 		if b.app.db == "" && s.Source != (demoSource{}) {
-			fmt.Fprintf(b.app.Stderr, "building the demo anew: %s\n", summaryOf(err))
+			fmt.Fprintf(b.app.Stderr, "building the demo again: %s\n", summaryOf(err))
 			if err := os.RemoveAll(b.dir); err != nil {
 				return nil, err
 			}

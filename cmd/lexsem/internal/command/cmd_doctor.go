@@ -27,26 +27,28 @@ var cmdDoctor = command{
 	name:    "doctor",
 	summary: "check this machine, and with --db a database",
 	about: `
-Checks the build, the cache, the runtime, the model and what it computes, without fetching
-anything: files in the cache are hashed, where other commands trust their size and time. With --db it reads every record and its checksum, holds every vector, its codes, the
-words and the metadata to what is stored, recounts a sample of sums and cells, searches a sample
-of vectors by themselves, and says how much of the corpus the fitted bridge has seen. The exit
-code is that of the first check that failed.
+Checks the build, the cache, the runtime, the model and the vectors that the model computes. It
+downloads nothing. Files in the cache are hashed; other commands compare only their size and time.
 
-With --repair it makes a database whole. What is derived from the stored documents is made anew
-where it is wrong. Where the documents themselves are damaged, the database stays as it is, and
-each document that can be read is saved into a new one beside it; the others are named. The exit
-code is 0 if no document is lost, else 5. --model is needed only where the record that names the
-model is lost; for a database of vectors alone --dim then says how long they are, and --metric how
-they are compared where lengths count.`,
+With --db it also checks the database. It reads every record and its checksum; compares every
+vector, its codes, the words and the metadata with the stored documents; recounts a sample of the
+sufficient statistics and cells; searches for a sample of vectors by themselves; and reports how
+much of the corpus the fitted bridge has seen. The exit code is that of the first check that failed.
+
+With --repair it repairs the database. Data that is derived from the stored documents is rebuilt if
+it is wrong. If stored documents are damaged, the database stays as it is: every readable document
+is saved into a new database next to it, and the others are named. The exit code is 0 if no document
+is lost, else 5. --model is needed only if the record that names the model is lost. For a database
+without a model whose record is lost, --dim gives the length of the vectors, and --metric the metric
+if it is not cosine.`,
 	examples: []string{"lexsem doctor --db notes.db --json", "lexsem doctor --repair --db notes.db --to rescued.db"},
 	declare: func(f *flags) action {
 		f.group("Flags")
 		asJSON := f.bool("json", "print as JSON")
-		repair := f.bool("repair", "make the database of --db whole, or save what can be read of it")
-		to := f.str("to", "", "folder of the new database of --repair, which must not exist (DB"+salvagedSuffix+")")
-		dim := f.int("dim", 0, "length of the vectors, for --repair of a database of vectors alone that has lost the record of it")
-		metric := f.str("metric", "", "`NAME`how vectors are compared, for --repair of a database that has lost the record of it; cosine by default")
+		repair := f.bool("repair", "repair the database, or save its readable documents into a new one")
+		to := f.str("to", "", "folder of the new database of --repair; it must not exist (default DB"+salvagedSuffix+")")
+		dim := f.int("dim", 0, "for --repair: length of the vectors, if the database has no model and its record is lost")
+		metric := f.str("metric", "", "`NAME`for --repair: metric of the vectors, if its record is lost; default cosine")
 		return func(ctx context.Context, a *app, args []string) error {
 			switch {
 			case len(args) > 0:
@@ -231,10 +233,10 @@ func (r *doctorReport) encoder(ctx context.Context, a *app, model string) encode
 	}
 	switch {
 	case model == modelNone:
-		r.pass("model", "none: the database holds vectors alone")
+		r.pass("model", "none: the database holds only vectors")
 		return nil
 	case models.Remote(model):
-		r.pass("model", "%s, behind a URL; not asked", model)
+		r.pass("model", "%s, behind a URL; not checked", model)
 		return nil
 	}
 	p := a.progress()
@@ -327,11 +329,11 @@ func (r *doctorReport) database(ctx context.Context, a *app, enc encoder.Encoder
 		Unreachable: rep.Unreachable, Unfitted: rep.Unfitted, Problems: append([]string{}, rep.Problems...),
 	}
 	if held != nil {
-		r.pass("holder", "%v has the database open; it was asked for what follows", *held)
+		r.pass("holder", "%v has the database open and answered these checks", *held)
 	}
 	if len(rep.Problems) > 0 {
 		r.fail("database", hinted(fmt.Errorf("%w: %s: %s", store.ErrCorrupt, count(len(rep.Problems), "problem", "problems"), rep.Problems[0]),
-			"`lexsem doctor --repair --db DIR` makes it whole, or saves what can be read into a new database"))
+			"`lexsem doctor --repair --db DIR` repairs it, or saves the readable documents into a new database"))
 	} else {
 		r.pass("database", "%s, format %d: %s, every checksum right", stats.Dir, stats.FormatMajor, count(rep.Documents, "document", "documents"))
 	}

@@ -19,16 +19,16 @@ import (
 var cmdEmbed = command{
 	name:    "embed",
 	args:    "FILE | -",
-	summary: "turn texts into vectors: JSONL, .npy or .fbin",
+	summary: "encode texts as vectors: JSONL, .npy or .fbin",
 	about: `
-Each line of FILE is a text; in a .jsonl file each line is an object with "text" and perhaps
-"title" and "_id" (--input says otherwise). Vectors have unit length. The role matters for
-models with instructions, such as bge: passages are what is indexed, queries what is asked.
+Each line of FILE is a text. In a .jsonl file each line is an object with "text" and optionally
+"title" and "_id"; --input overrides the choice by file name. Vectors have unit length. The role
+matters for models with instructions, such as bge: passage for texts to index, query for queries.
 
---variant turns query vectors as lexsem search with --db would, for use with passage vectors
-that another engine holds.
+--variant modulates query vectors as lexsem search with --db does, for searches over passage vectors
+that another engine keeps.
 
-jsonl prints {"id","vector","tokens","truncated"} a line; npy is NumPy's format and fbin
+jsonl prints {"id","vector","tokens","truncated"}, one line per text. npy is NumPy's format. fbin is
 uint32 n, uint32 d, then n·d float32, little-endian.`,
 	examples: []string{
 		"lexsem embed --role query questions.txt > vectors.jsonl",
@@ -37,10 +37,10 @@ uint32 n, uint32 d, then n·d float32, little-endian.`,
 	declare: func(f *flags) action {
 		f.group("Flags")
 		o := embedOptions{
-			variant: f.str("variant", "", "`NAME`modulate query vectors by this variant of the database --db"),
+			variant: f.str("variant", "", "`NAME`modulate query vectors by this variant of --db"),
 			role:    f.str("role", "passage", "`ROLE`passage or query"),
 			format:  f.str("format", "jsonl", "`FORMAT`jsonl, npy or fbin"),
-			input:   f.str("input", "", "`KIND`lines or jsonl; default by the file's name"),
+			input:   f.str("input", "", "`KIND`lines or jsonl; default by the file name"),
 			out:     f.outFile("out", "-", "file to write; - is standard output"),
 		}
 		return o.run
@@ -65,7 +65,7 @@ func (o embedOptions) run(ctx context.Context, a *app, args []string) (err error
 	case !slices.Contains([]string{"", "lines", "jsonl"}, *o.input):
 		return usagef("input %q: use lines or jsonl", *o.input)
 	case *o.variant != "" && (role != encoder.Query || a.db == ""):
-		return hinted(usagef("--variant modulates query vectors by a database"), "add --role query and --db DIR")
+		return hinted(usagef("--variant needs --role query and --db"), "add --role query and --db DIR")
 	}
 	texts, err := o.read(a, args[0])
 	if err != nil {

@@ -20,18 +20,18 @@ import (
 var cmdExplain = command{
 	name:    "explain",
 	args:    "QUERY",
-	summary: "why a document is found: its words, tokens and dimensions",
+	summary: "show why a document is found: words, tokens and dimensions",
 	about: `
-Shows what the score of one document is made of: the cosine of the query's vector, the coverage
-of its words and pairs of words, what each word gives to BM25, what modulation added for each
-token, the dimensions of the vectors that moved it most, and the places in the text where
-words of the query stand. Where token states are kept (lexsem tokens) it shows which word of the
-text answers which word of the query. Without --id the first hit is explained. Of a document in chunks the
-best one is.
+Shows what the score of one document is made of: the cosine of the query vector; coverage
+(normalised BM25), presence (term recall) and pair (bigram match) of the words; the part of each
+word in BM25; what modulation added for each token; the dimensions of the vector that changed the
+cosine most; and the places in the text where words of the query stand. If token states are kept
+(lexsem tokens), it also shows which word of the text answers each word of the query. Without --id
+the first hit is explained. Of a document in several chunks the best chunk is explained.
 
-The shares of tokens add up to what modulation changed. For RLR and local bridges they are
-exact; the softmax of a fitted bridge is not linear, and is divided along the path from no
-modulation to all of it, which for small changes is the first-order share.
+The shares of the tokens add up to the total change by modulation. For RLR and local bridges they
+are exact. The softmax of a fitted bridge is not linear; its change is divided along the path from no
+modulation to full modulation. For small changes this is the first-order share.
 
 --json prints {"query","mode","variant","id","title","rank","chunk","chunks","start","end",
 "score","cosine","modulated","bm25","coverage","presence","pair","terms":[{"name","weight","value"}],
@@ -39,10 +39,11 @@ modulation to all of it, which for small changes is the first-order share.
 "pairs":[{"first","second","share","found"}],"attributed","plain","bias",
 "tokens":[{"id","token","start","end","shift","scale"}],
 "dimensions":[{"dimension","before","after"}],"matches":[{"field","start","end","term"}],"token_score",
-"ties":[{"word","start","end","weight","match","field","match_start","match_end","cosine"}]}.
-With --rerank "rerank" is its score and "reranked" how many hits it has read;
-rank is the place behind it. Offsets are bytes: of words and tokens in the query, of matches in the document's title or
-text. Rank 0 means that neither leg names the document among its candidates.`,
+"ties":[{"word","start","end","weight","match","field","match_start","match_end","cosine"}]}. "ties" is
+the token alignment. With --rerank, "rerank" is the score of the second stage, "reranked" the number
+of hits that it read, and "rank" the rank after it. Offsets are bytes: those of words and tokens in
+the query, those of matches in the document's title or text. Rank 0 means that no retriever has the
+document among its candidates.`,
 	examples: []string{
 		`lexsem explain --db notes.db --id keys.md "how do I rotate the signing keys"`,
 		`lexsem explain --db notes.db --json "ERR_CONN_RESET"`,
@@ -50,11 +51,11 @@ text. Rank 0 means that neither leg names the document among its candidates.`,
 	declare: func(f *flags) action {
 		f.group("Flags")
 		o := explainOptions{
-			image:  f.str("image", "", "`FILE`an image as the query, in a database of images"),
-			draw:   f.outFile("picture", "", "`FILE`of a database of images: write a PNG of the query and the document, its patches as bright as what they gave"),
+			image:  f.str("image", "", "`FILE`an image as the query, for a database of images"),
+			draw:   f.outFile("picture", "", "`FILE`write a PNG of the query and the document whose patches are as bright as their share of the score; for a database of images"),
 			id:     f.str("id", "", "`ID`document to explain; default the first hit"),
 			second: declareRerank(f),
-			way:    declareWay(f, "the filter of the search", "modulation; default the best there is"),
+			way:    declareWay(f, "filter of the search, as in lexsem search", "modulation; default the best that the database has"),
 			json:   f.bool("json", "print one JSON object"),
 		}
 		return o.run
@@ -76,9 +77,9 @@ func (o explainOptions) run(ctx context.Context, a *app, args []string) (err err
 	}
 	switch {
 	case *o.image != "" && len(args) > 0:
-		return hinted(usagef("--image and another query"), "give one of them")
+		return hinted(usagef("both --image and another query"), "give one of them")
 	case *o.image == "":
-		if err := checkText(args, "give one in quotes"); err != nil {
+		if err := checkText(args, "give one, in quotes"); err != nil {
 			return err
 		}
 	}
@@ -151,7 +152,7 @@ func (o explainOptions) run(ctx context.Context, a *app, args []string) (err err
 // writeExplanation prints an explanation for people.
 func writeExplanation(w io.Writer, a *app, query string, x engine.Explanation) {
 	width := min(a.Width, 100)
-	place := "beyond the candidates of both legs"
+	place := "not among the candidates of any retriever"
 	if x.Rank > 0 {
 		place = fmt.Sprintf("rank %d", x.Rank)
 	}

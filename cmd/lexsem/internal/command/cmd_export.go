@@ -17,21 +17,21 @@ import (
 var cmdExport = command{
 	name:    "export",
 	args:    "FILE | -",
-	summary: "write documents as JSON lines, with their vectors if wanted",
+	summary: "write documents as JSON lines, optionally with their vectors",
 	about: `
-Writes a line a document, as ` + "`lexsem index`" + ` and other programs read them: "_id", "title", "text"
-and "metadata". What else ` + "`lexsem import`" + ` wants to make the same of it stands in "lexsem". The
-file is written whole or not at all. Fitted bridges are not exported; a backup keeps them. No
-model is needed.`,
+Writes one line per document, as ` + "`lexsem index`" + ` and other programs read it: "_id",
+"title", "text" and "metadata". "lexsem" holds what ` + "`lexsem import`" + ` needs besides to make
+the same document. FILE is written completely or not at all. Fitted bridges are not exported; a backup
+keeps them. No model is needed.`,
 	examples: []string{
 		"lexsem export --db notes.db notes.jsonl",
 		"lexsem export --db notes.db --vectors - | zstd > notes.zst",
 	},
 	declare: func(f *flags) action {
 		f.group("Flags")
-		vectors := f.bool("vectors", "write vectors and tokens, so that import needs no model")
-		filter := f.str("filter", "", "`EXPR`documents whose metadata meet it")
-		asJSON := f.bool("json", "print the result as JSON; with - on standard error")
+		vectors := f.bool("vectors", "also write vectors and tokens, so that import needs no model")
+		filter := f.str("filter", "", "`EXPR`export only documents whose metadata match this filter")
+		asJSON := f.bool("json", "print the result as JSON; with FILE -, on standard error")
 		return func(ctx context.Context, a *app, args []string) error {
 			return runExport(ctx, a, args, *filter, *vectors, *asJSON)
 		}
@@ -89,14 +89,15 @@ func runExport(ctx context.Context, a *app, args []string, expr string, vectors,
 var cmdImport = command{
 	name:    "import",
 	args:    "FILE | -",
-	summary: "store what export wrote",
+	summary: "store the documents of an export",
 	about: `
-Stores the documents of an export, in its order, in batches that are stored whole or not at
-all. Those that are stored already as they are stay, so that the same command goes on after an
-interruption; other versions are replaced. A line that cannot be read ends it, and is named.
+Stores the documents of an export in their order, in batches. Each batch is stored completely or not
+at all. Documents that are already stored unchanged are skipped, so the same command continues
+after an interruption; changed documents are replaced. A line that cannot be read ends the import and
+is named.
 
-With vectors (` + "`lexsem export --vectors`" + `) no model is needed, and --db may be made anew. Without,
-texts are encoded by the model of the database, or of the export.`,
+If the export has vectors (` + "`lexsem export --vectors`" + `), no model is needed, and --db may be
+a new folder. Otherwise texts are encoded with the model of the database, or with that of the export.`,
 	examples: []string{
 		"lexsem import --db again.db notes.jsonl",
 		"zstd -dc notes.zst | lexsem import --db again.db -",
@@ -224,7 +225,7 @@ func importStopped(name string, r engine.ImportReport, err error) error {
 	stored := count(r.Added+r.Replaced, "document is", "documents are")
 	switch {
 	case errors.Is(err, context.Canceled):
-		return hinted(&interrupted{"interrupted; " + stored + " stored by this run"}, "run the same command again to go on; what is stored as it is stays")
+		return hinted(&interrupted{"interrupted; " + stored + " stored by this run"}, "run the same command again to continue; documents that are stored unchanged are skipped")
 	case errors.Is(err, encoder.ErrMismatch):
 		return hinted(fmt.Errorf("%s: %w", name, err), "import into a new folder, or export without --vectors")
 	case errors.Is(err, engine.ErrNoEncoder):
@@ -232,7 +233,7 @@ func importStopped(name string, r engine.ImportReport, err error) error {
 	}
 	err = fmt.Errorf("%s: %w (%s stored by this run before)", name, err, stored)
 	if errors.Is(err, engine.ErrNoExport) {
-		return hinted(err, "`lexsem index` reads other files; else mend it and run the same command again")
+		return hinted(err, "`lexsem index` reads other files; otherwise correct the file and run the same command again")
 	}
-	return hinted(err, "mend the file and run the same command again; what is stored as it is stays")
+	return hinted(err, "correct the file and run the same command again; documents that are stored unchanged are skipped")
 }

@@ -17,23 +17,23 @@ import (
 var cmdFit = command{
 	name:    "fit",
 	args:    "",
-	summary: "fit a bridge on what is stored, without labels",
+	summary: "fit a bridge on the stored documents, without labels",
 	about: `
-Makes training queries from the stored passages (keywords and spans of each), encodes them and
-fits the token weights that turn such queries towards their passage. Nothing in the index
-changes: bridges act on queries. The report compares the plain vector with the bridge on
-queries from other seeds than those it was fitted on. More queries a passage make a better
-bridge and take longer; most of the time goes into encoding them.
+Makes training queries from the stored passages (keywords and spans of each), encodes them, and fits
+token weights that turn such queries towards their passage. The index does not change: bridges act
+on queries. The report compares the plain vector with the bridge on queries of other seeds. More
+queries per passage make a better bridge and take longer; most of the time is spent encoding them.
 
-A fit that was interrupted goes on when the same command is run again. --update goes on from
-the bridge that is there: it takes as long as what is new, and keeps what was learned.
-lexsem stats says how many passages the bridge has not seen.
+If a fit is interrupted, the same command continues it. --update continues from the present bridge with
+the new passages: the time depends on the new passages only, and what was learned is kept. lexsem stats
+shows how many passages the bridge has not seen.
 
-rlr is computed from sums that follow every change of the database: it needs no fit.
+rlr needs no fit: it is computed from sufficient statistics that follow every change of the
+database.
 
---import takes a bridge that was trained elsewhere, a safetensors file with linear.weight
-[dimension × vocabulary], and where it has them linear.bias, U and b. Its metadata say by
-lexsem.encoder, a fingerprint as JSON, which encoder it belongs to.`,
+--import takes a bridge that was trained elsewhere: a safetensors file with linear.weight [dimension ×
+vocabulary] and optionally linear.bias, U and b. Its metadata entry lexsem.encoder, a fingerprint as
+JSON, names the encoder that it was trained with.`,
 	examples: []string{
 		"lexsem fit --db notes.db",
 		"lexsem fit --db notes.db --queries-per-passage 25 --seed 7",
@@ -41,14 +41,14 @@ lexsem.encoder, a fingerprint as JSON, which encoder it belongs to.`,
 	declare: func(f *flags) action {
 		f.group("Flags")
 		o := fitOptions{
-			variant:    f.str("variant", "", "`NAME`what to fit: slr, slr-idf, llr, llr-full, clr …, also stacked on rlr, or rlr-local to build local bridges; default rlr+slr, with --import slr, with --update what is there"),
+			variant:    f.str("variant", "", "`NAME`variant to fit: slr, slr-idf, llr, llr-full, clr …, alone or stacked on rlr, or rlr-local for local bridges; default rlr+slr, with --import slr, with --update the present one"),
 			seed:       f.uint64("seed", 1, "seed of the training queries and of their order"),
-			perPassage: f.int("queries-per-passage", 10, "training queries made from each passage"),
-			maxQueries: f.int("max-queries", 0, "training queries in all; default no limit"),
+			perPassage: f.int("queries-per-passage", 10, "training queries per passage"),
+			maxQueries: f.int("max-queries", 0, "most training queries; default no limit"),
 			epochs:     f.int("epochs", 3, "passes over the training queries"),
-			update:     f.bool("update", "go on from the bridge that is there with the passages it has not seen"),
-			importFile: f.str("import", "", "`FILE`take the bridge of a safetensors file"),
-			same:       f.bool("same-encoder", "vouch that the file was trained with this database's encoder, where it does not say so"),
+			update:     f.bool("update", "continue the present bridge with the passages that it has not seen"),
+			importFile: f.str("import", "", "`FILE`import the bridge of a safetensors file"),
+			same:       f.bool("same-encoder", "with --import: confirm that the file was trained with this database's encoder, if it does not say so"),
 			json:       f.bool("json", "print the report as JSON"),
 		}
 		return o.run
@@ -94,17 +94,17 @@ func (o fitOptions) run(ctx context.Context, a *app, args []string) (err error) 
 	var stack modulate.Stack
 	if !local {
 		if stack, err = modulate.ParseStack(cmp.Or(*o.variant, "rlr+slr")); err != nil {
-			return hinted(usagef("%v", err), "join them by +, as in rlr+slr")
+			return hinted(usagef("%v", err), "join variants by +, as in rlr+slr")
 		}
 	}
 	if *o.perPassage < 1 || *o.maxQueries < 0 || *o.epochs < 1 {
-		return usagef("--queries-per-passage and --epochs take numbers from 1, --max-queries from 0")
+		return usagef("use numbers from 1 for --queries-per-passage and --epochs, and from 0 for --max-queries")
 	}
 	if *o.update && *o.importFile != "" {
-		return usagef("--update and --import exclude each other")
+		return usagef("--update does not go with --import")
 	}
 	if *o.same && *o.importFile == "" {
-		return hinted(usagef("--same-encoder without --import"), "name the file that it vouches for with --import FILE")
+		return hinted(usagef("--same-encoder without --import"), "name the file with --import FILE")
 	}
 	dir, err := a.needDB()
 	if err != nil {
@@ -132,7 +132,7 @@ func (o fitOptions) run(ctx context.Context, a *app, args []string) (err error) 
 	p.done()
 	if err != nil {
 		if errors.Is(err, context.Canceled) {
-			return hinted(&interrupted{"interrupted; the bridge in use stays as it was"}, "run the same command again to go on")
+			return hinted(&interrupted{"interrupted; the bridge in use has not changed"}, "run the same command again to continue")
 		}
 		return err
 	}
@@ -180,7 +180,7 @@ func (o fitOptions) take(ctx context.Context, a *app, dir string) error {
 	rep, err := e.here().ImportBridge(ctx, *o.importFile, engine.ImportOptions{Variant: *o.variant, SameEncoder: *o.same})
 	if err := errors.Join(err, e.close()); err != nil {
 		if errors.Is(err, modulate.ErrNoEncoder) {
-			return hinted(err, "--same-encoder vouches for the encoder of this database")
+			return hinted(err, "--same-encoder confirms that the file was trained with the encoder of this database")
 		}
 		return err
 	}

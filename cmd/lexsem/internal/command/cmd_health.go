@@ -15,15 +15,15 @@ import (
 var cmdHealth = command{
 	name:    "health",
 	args:    "[URL]",
-	summary: "ask a server whether it is ready: exit code 0 if it is",
+	summary: "check that a server is ready: exit code 0 if it is",
 	about: `
-Asks /readyz of the server at URL; without one, of the address that LEXSEM_ADDR names for serve, on this
-machine, else of 127.0.0.1:7700. A server that does not answer within --timeout seconds is not ready. It serves
-health checks of containers, which have no other program to ask with.`,
+Asks /readyz of the server at URL. Without URL it asks the address in LEXSEM_ADDR on this machine, or
+else 127.0.0.1:7700. A server that does not answer within --timeout seconds is not ready. Use it as the
+health check of a container that has no other HTTP client.`,
 	examples: []string{"lexsem health", "lexsem health --timeout 1 http://search.example:7700"},
 	declare: func(f *flags) action {
 		f.group("Flags")
-		seconds := f.int("timeout", 3, "`SECONDS`to wait for an answer")
+		seconds := f.int("timeout", 3, "`SECONDS`time to wait for an answer")
 		return func(ctx context.Context, a *app, args []string) error {
 			if len(args) > 1 {
 				return usagef("health takes one URL, got %q", args)
@@ -65,7 +65,7 @@ func askReady(ctx context.Context, a *app, url string) error {
 	}
 	res, err := http.DefaultClient.Do(req)
 	if err != nil {
-		return fmt.Errorf("the server is not there: %w", err)
+		return fmt.Errorf("no answer from the server: %w", err)
 	}
 	defer res.Body.Close()
 	body, _ := io.ReadAll(io.LimitReader(res.Body, 1<<10)) // what it says more of an error

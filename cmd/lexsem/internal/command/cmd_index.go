@@ -17,47 +17,51 @@ import (
 var cmdIndex = command{
 	name:    "index",
 	args:    "PATH… | -",
-	summary: "follow folders; store files, or JSONL from standard input",
+	summary: "store files or JSONL, and keep folders in sync",
 	about: `
-A folder is followed: the documents that were stored from it become those that its files hold
-now. New and changed files are stored, what is gone there goes here (--keep leaves it), and
-nothing else is touched. Files of the same size and time as last time are not read, and equal
-texts are not encoded again. --watch goes on with each change. Hidden files, links, files of
-other kinds, and what .gitignore and .lexsemignore name in any folder are left out; --exclude
-leaves out more. A folder that is empty or gone while documents are stored from it is
-refused, as a disk may be missing; --prune-all removes them.
+PATH is a file or a folder; - reads JSONL from standard input.
 
-A text, Markdown, HTML or source file is one document, whose id is its path below the folder,
-behind --prefix. Records of .jsonl, .json, .csv, .tsv and .parquet are documents of their own ids; in JSONL
-{"_id": …, "title": …, "text": …} with any other fields as metadata ("id" works, too); --columns
-names others. Vectors that records bring are left out where the database has a model, as they may
-be another's, unless --vectors says that they are its own; a file of vectors (.npy, .fbin, .fvecs)
-takes its ids from NAME.ids beside it, one a line.
-Metadata say where a document is from: path, root, time (of the file), kind, line; the front
-matter of Markdown is metadata, too. Hits name file and lines. Documents of files that are named
-one by one, or read from standard input, are stored by id and belong to no folder; one that is
-stored already is replaced.
+A folder is synchronised: the documents that came from it become those that its files hold now. New
+and changed files are stored, documents of removed files are deleted (--keep leaves them), and nothing
+else is touched. Files whose size and time have not changed are not read, and unchanged texts are not
+encoded again. --watch continues with each change. Skipped are hidden files, links, files of other
+kinds, and what .gitignore and .lexsemignore name in any folder; --exclude skips more. A folder that is
+empty or gone while documents from it are stored is refused, because a disk may be missing; --prune-all
+removes the documents.
 
-A text longer than the model reads is stored in chunks of whole sentences, which overlap; a
-search finds the document by its best chunk and says which.
+A text, Markdown, HTML or source file is one document. Its id is its path below the folder, after
+--prefix. Each record of .jsonl, .json, .csv, .tsv and .parquet is a document with its own id. A JSONL
+line is {"_id": …, "title": …, "text": …}; "id" works, too, and all other fields become metadata.
+--columns sets other names. If the database has a model, vectors in records are ignored, because they
+may come from another model; --vectors says that they come from this one. A file of vectors (.npy,
+.fbin, .fvecs) takes its ids from the file NAME.ids next to it, one per line.
 
-With --model openai:NAME, as openai:text-embedding-3-small (any /v1/embeddings: OPENAI_BASE_URL,
-OPENAI_API_KEY), or ollama:NAME, as ollama:nomic-embed-text (OLLAMA_HOST), texts are sent
-there; NAME@DIM says how long the vectors are where it is not known. The model is asked when
-something is encoded, never for a lexical search.
+Metadata say where a document is from: path, root, time (of the file), kind, line. The front matter of
+Markdown becomes metadata, too. Hits name file and lines. Documents of single files and of standard
+input are stored by id and belong to no folder; they replace a stored document of the same id.
 
-Vectors of texts, and the states of their tokens, are kept in the cache folder, so that a text that was
-indexed before, into whatever database, is not encoded again; --vector-cache and --state-cache bound them. A model behind a URL is
-asked for some probe texts first, and what is kept is not used if it answers otherwise.
+A text that is longer than the model reads is stored in overlapping chunks of whole sentences. A
+search finds the document by its best chunk and says which one.
 
-Each batch is stored whole or not at all. A file that cannot be read, or a record in a folder's file, is
-named, stops nothing, keeps what was stored of it, and makes the exit code 1. In a file that is named
-itself, and from standard input, a bad record stops before its batch, naming file and line. With
---skip-bad all these are left out, named and counted, and the exit code is 0.
-Ctrl-C ends after the batch that is being stored; what was stored stays, and the same command
-goes on. --json ends with one line:
-{"added","replaced","removed","unchanged","stored","failed":[{"path","error","stale"}],…}; stale are the
-documents that stay as they were.`,
+--model openai:NAME, such as openai:text-embedding-3-small, sends texts to any server with
+/v1/embeddings (OPENAI_BASE_URL, OPENAI_API_KEY). --model ollama:NAME, such as ollama:nomic-embed-text,
+sends them to Ollama (OLLAMA_HOST). NAME@DIM gives the length of the vectors if it is not known. Such a
+server is asked only to encode, never for a lexical search.
+
+Vectors of texts and the states of their tokens are kept in the cache folder. A text that was indexed
+before, in any database, is not encoded again. --vector-cache and --state-cache limit the size. A model
+behind a URL first encodes some probe texts; if its answers have changed, the cache is not used.
+
+Each batch is stored completely or not at all. A file that cannot be read, or a bad record in a folder's
+file, is named; the command goes on, keeps what is stored of that file, and ends with exit code 1. In a
+file named on the command line, or on standard input, a bad record stops the command before its batch
+is stored, and the error names file and line. --skip-bad skips, names and counts all of these, and the
+exit code is 0. Ctrl-C stops after the current batch; stored documents stay, and the same command
+continues.
+
+--json ends with one line:
+{"added","replaced","removed","unchanged","stored","failed":[{"path","error","stale"}],…}. stale is the
+number of documents of path that stay as they were.`,
 	examples: []string{
 		"lexsem index --db notes.db --watch --exclude 'drafts/' ~/notes",
 		"zcat corpus.jsonl.gz | lexsem index --db papers.db --model bge-small-en-v1.5 -",
@@ -65,25 +69,25 @@ documents that stay as they were.`,
 	declare: func(f *flags) action {
 		f.group("Flags")
 		o := indexOptions{
-			watch:   f.bool("watch", "follow the folders until Ctrl-C: each change is stored within seconds"),
-			poll:    f.int("poll", 0, "`SECONDS`with --watch: look through the folders so often, for drives that tell no changes"),
-			stay:    f.bool("keep", "leave documents whose files are gone"),
-			prune:   f.bool("prune-all", "remove the documents also of a folder that is empty or gone"),
-			prefix:  f.str("prefix", "", "`P`ids of a folder's files begin with P/, so that two folders may have files of one name"),
-			exclude: f.strs("exclude", "`PATTERN`leave out what it names, as a line of .gitignore; may be given again"),
-			columns: f.str("columns", "", "`MAP`of tables and records, as id=sku,title=name,text=body,vector=v; default by usual names"),
-			vectors: f.bool("vectors", "take the vectors that records bring for the model's own, instead of encoding their texts"),
+			watch:   f.bool("watch", "follow the folders until Ctrl-C; each change is stored within seconds"),
+			poll:    f.int("poll", 0, "`SECONDS`with --watch: scan the folders at this interval, for drives that report no changes"),
+			stay:    f.bool("keep", "keep documents whose files are gone"),
+			prune:   f.bool("prune-all", "also remove the documents of a folder that is empty or gone"),
+			prefix:  f.str("prefix", "", "`P`start the ids of a folder's files with P/, so that two folders may have files of the same name"),
+			exclude: f.strs("exclude", "`PATTERN`skip files that match, as a line of .gitignore does; may be repeated"),
+			columns: f.str("columns", "", "`MAP`columns of tables and fields of records, as id=sku,title=name,text=body,vector=v; default the usual names"),
+			vectors: f.bool("vectors", "use the vectors in records as the model's own, instead of encoding the texts"),
 			batch:   f.int("batch", 500, "most documents stored in one commit"),
-			skipBad: f.bool("skip-bad", "leave out what cannot be read, and count it; the exit code is 0 then"),
-			words:   f.int("visual-words", 0, "words of the codebook of a new database of images, 16 to 4,096; default 1,024"),
-			chunk:   f.int("chunk-tokens", 0, "tokens of a chunk; default what the model reads, -1 cuts longer texts off"),
-			overlap: f.int("chunk-overlap", 0, "most tokens that a chunk repeats of the one before; default an eighth, -1 none"),
-			metric:  f.str("metric", "", "`NAME`how vectors are compared: cosine, or dot or l2, where lengths count; default the database's own, cosine for a new one"),
+			skipBad: f.bool("skip-bad", "skip and count what cannot be read; the exit code is then 0"),
+			words:   f.int("visual-words", 0, "visual words of the codebook of a new database of images, 16 to 4,096; default 1,024"),
+			chunk:   f.int("chunk-tokens", 0, "most tokens of a chunk; default what the model reads; -1 truncates longer texts"),
+			overlap: f.int("chunk-overlap", 0, "most tokens that a chunk repeats from the one before; default an eighth; -1 none"),
+			metric:  f.str("metric", "", "`NAME`how vectors are compared: cosine, or dot or l2, for which lengths count; default the database's own, cosine for a new one"),
 			kind:    f.str("index", "", "`KIND`"+indexKinds),
-			lang:    f.str("language", "", "`CODE`of the texts, for stems and function words: en, de, … or none for several; default the database's own, en for a new one"),
-			states:  f.str("token-states", "", "`WHEN`whether the state of every token is kept: auto (up to 1 GiB), on or off; default the database's own, auto for a new one"),
-			noSync:  f.bool("no-sync", "do not wait for the disk: a power cut may lose the last batches"),
-			memory:  f.int("memory", 0, "`MIB`budget of the store's caches (default 128)"),
+			lang:    f.str("language", "", "`CODE`language of the texts, for stems and function words: en, de, …, or none for several; default the database's own, en for a new one"),
+			states:  f.str("token-states", "", "`WHEN`keep the state of every token: auto (up to 1 GiB), on or off; default the database's own, auto for a new one"),
+			noSync:  f.bool("no-sync", "do not wait for the disk; a power cut may lose the last batches"),
+			memory:  f.int("memory", 0, "`MIB`memory for the caches of the store (default 128)"),
 			most:    memoryFlag(f),
 			keep:    cacheFlags(f),
 			json:    f.bool("json", "print the summary as JSON"),
@@ -153,9 +157,9 @@ func (o indexOptions) check(paths []string) error {
 	case *o.poll < 0:
 		return usagef("--poll %d: use a number of seconds from 1", *o.poll)
 	case *o.poll > 0 && !*o.watch:
-		return hinted(usagef("--poll without --watch"), "--poll says how often --watch looks")
+		return hinted(usagef("--poll goes with --watch"), "--poll sets how often --watch scans the folders")
 	case *o.stay && *o.prune:
-		return hinted(usagef("both --keep and --prune-all"), "one leaves documents whose files are gone, the other removes them")
+		return hinted(usagef("both --keep and --prune-all"), "leave one of them out: --keep keeps documents whose files are gone, --prune-all removes them")
 	}
 	for _, pattern := range *o.exclude {
 		if err := folder.CheckPattern(pattern); err != nil {
@@ -236,7 +240,7 @@ func columnsOf(s string) (c files.Columns, err error) {
 		what, column, ok := strings.Cut(part, "=")
 		what, column = strings.TrimSpace(what), strings.TrimSpace(column)
 		if at := to[what]; !ok || at == nil || column == "" || *at != "" {
-			return c, hinted(usagef("--columns %s: cannot read %q", s, part), "write id=NAME,title=NAME,text=NAME,vector=NAME, each once, those that you need")
+			return c, hinted(usagef("--columns %s: cannot read %q", s, part), "write the ones that you need of id=NAME,title=NAME,text=NAME,vector=NAME, each once")
 		}
 		*to[what] = column
 	}
@@ -277,9 +281,9 @@ func (ix *indexer) verdict() error {
 	if len(names) > 3 {
 		names = append(names[:3], "…")
 	}
-	hint := "mend and run the same command again, or leave them out by --exclude; --skip-bad counts them and ends well"
+	hint := "correct the files and run the same command again, or skip them with --exclude; with --skip-bad they are counted and the exit code is 0"
 	if ix.foreign {
-		hint = "--prefix P gives the files of a folder ids of their own"
+		hint = "--prefix P makes the ids of a folder's files differ from those of other folders"
 	}
 	err := hinted(fmt.Errorf("%s not taken over, the rest is: %s", what, strings.Join(names, ", ")), hint)
 	if ix.vanished != nil {

@@ -14,10 +14,10 @@ import (
 
 var cmdList = command{
 	name:    "list",
-	summary: "show what is stored, a line a document, in the order of storing",
+	summary: "list the stored documents, one per line, oldest first",
 	about: `
-Prints id and beginning of each document, oldest first; one that was replaced counts as new.
---json prints whole documents, a line each, as ` + "`lexsem get --json`" + ` does. No model is needed.`,
+Prints the id and the beginning of each document, oldest first. A replaced document counts as new.
+--json prints whole documents, one per line, as ` + "`lexsem get --json`" + ` does. No model is needed.`,
 	examples: []string{
 		"lexsem list --db notes.db --limit 20",
 		`lexsem list --db papers.db --filter 'year >= 2020' --json`,
@@ -25,10 +25,10 @@ Prints id and beginning of each document, oldest first; one that was replaced co
 	declare: func(f *flags) action {
 		f.group("Flags")
 		o := listOptions{
-			filter: f.str("filter", "", "`EXPR`documents whose metadata meet it"),
-			limit:  f.int("limit", 0, "most documents; default all"),
-			offset: f.int("offset", 0, "documents to leave out at the beginning"),
-			json:   f.bool("json", "print whole documents as JSON, one a line"),
+			filter: f.str("filter", "", "`EXPR`only documents whose metadata match this filter"),
+			limit:  f.int("limit", 0, "print at most N documents; default all"),
+			offset: f.int("offset", 0, "skip the first N documents"),
+			json:   f.bool("json", "print whole documents as JSON, one per line"),
 		}
 		return o.run
 	},
@@ -122,19 +122,19 @@ var cmdGet = command{
 	args:    "ID…",
 	summary: "show documents by id",
 	about: `
-Prints the stored documents with the given ids. Ids that are not stored are named on stderr
-and the exit code is 3; the others are printed all the same. No model is needed.`,
+Prints the stored documents with the given ids. If an id is not stored, it is named on stderr, the others
+are still printed, and the exit code is 3. No model is needed.`,
 	examples: []string{"lexsem get --db notes.db todo/2024.md", "lexsem get --db notes.db --json a b | jq .metadata"},
 	declare: func(f *flags) action {
 		f.group("Flags")
-		asJSON := f.bool("json", "print as JSON, a line a document")
+		asJSON := f.bool("json", "print as JSON, one line per document")
 		return func(ctx context.Context, a *app, ids []string) error { return runGet(ctx, a, ids, *asJSON) }
 	},
 }
 
 func runGet(ctx context.Context, a *app, ids []string, asJSON bool) (err error) {
 	if len(ids) == 0 {
-		return hinted(usagef("no id given"), "name the documents' ids; `lexsem list` shows them")
+		return hinted(usagef("no id given"), "give the ids of the documents; `lexsem list` shows them")
 	}
 	e, _, err := a.openToRead(ctx, "")
 	if err != nil {
@@ -190,7 +190,7 @@ func (a *app) printWhole(d engine.Document, behind bool) error {
 
 var cmdCount = command{
 	name:    "count",
-	summary: "how many documents there are, or meet a filter",
+	summary: "count all documents, or those that match a filter",
 	about:   "Prints a number. No model is needed.",
 	examples: []string{
 		"lexsem count --db notes.db",
@@ -198,7 +198,7 @@ var cmdCount = command{
 	},
 	declare: func(f *flags) action {
 		f.group("Flags")
-		filter := f.str("filter", "", "`EXPR`documents whose metadata meet it")
+		filter := f.str("filter", "", "`EXPR`only documents whose metadata match this filter")
 		asJSON := f.bool("json", "print as JSON")
 		return func(ctx context.Context, a *app, args []string) error {
 			return runCount(ctx, a, args, *filter, *asJSON)
@@ -208,7 +208,7 @@ var cmdCount = command{
 
 func runCount(ctx context.Context, a *app, args []string, expr string, asJSON bool) error {
 	if len(args) > 0 {
-		return hinted(usagef("count takes no arguments, got %q", args[0]), "name the database with --db and a condition with --filter")
+		return hinted(usagef("count takes no arguments, got %q", args[0]), "name the database with --db and a filter with --filter")
 	}
 	e, f, err := a.openToRead(ctx, expr)
 	if err != nil {

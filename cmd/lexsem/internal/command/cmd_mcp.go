@@ -11,16 +11,15 @@ import (
 
 var cmdMCP = command{
 	name:    "mcp",
-	summary: "serve a database to an agent, by the Model Context Protocol on stdin and stdout",
+	summary: "serve a database to an agent: Model Context Protocol on stdin and stdout",
 	about: `
-Speaks the Model Context Protocol with the client that starts it, until the client closes
-stdin or sends SIGTERM. Tools: search (passages, with path:from-to or id, score and text), get
-(a document, in parts where it is long), list, explain, and index, which stores documents that
-the client gives. Documents are resources, too: lexsem://documents/ID. No tool reads a file or
-an address that a client names. Stdout carries the protocol alone; what there is to tell people
-goes to stderr.
+Serves one client over the Model Context Protocol until the client closes stdin or sends SIGTERM. Tools:
+search (passages with path:from-to or id, score and text), get (a document; a long one in parts), list,
+explain, and index, which stores documents that the client sends. Documents are also resources:
+lexsem://documents/ID. No tool reads a file or an address that a client names. Stdout carries only the
+protocol; messages for people go to stderr.
 
-Clients are told of it by its command line. Many take this:
+Configure the client with this command line. Many clients read this form:
 
   {"mcpServers": {"notes": {"command": "lexsem", "args": ["mcp", "--db", "/home/me/notes.db"]}}}`,
 	examples: []string{
@@ -30,10 +29,10 @@ Clients are told of it by its command line. Many take this:
 	declare: func(f *flags) action {
 		f.group("Flags")
 		o := mcpOptions{
-			readOnly: f.bool("read-only", "leave out the tool that stores documents"),
+			readOnly: f.bool("read-only", "offer no tool that stores documents"),
 			most:     memoryFlag(f),
 			second:   declareRerank(f),
-			create:   f.bool("create", "make the database if there is none"),
+			create:   f.bool("create", "make the database if it does not exist"),
 		}
 		return o.run
 	},

@@ -14,17 +14,18 @@ import (
 
 var cmdMigrate = command{
 	name:    "migrate",
-	summary: "move documents between a database and another search engine",
+	summary: "copy documents between a database and another search engine",
 	about: `
-Copies all documents of --db into the engine that --to names, or of the one that --from names
-into --db, which must be a folder without a database: texts, metadata and chunks byte for byte,
-vectors bit for bit. No model is needed, and nothing is encoded. At the end both sides are counted and compared by
-digests of all documents, and what was written meanwhile is copied.
+Copies all documents of --db to the search engine at --to, or those of the engine at --from into --db,
+which must be a folder without a database. Texts, metadata and chunks are copied byte for byte, vectors
+bit for bit. No model is needed, and nothing is encoded. At the end, documents that were written
+meanwhile are copied, and both sides are counted and compared by digests of all documents.
 
-Ctrl-C, a kill or an error loses nothing: the same command goes on where it ended, by the file
-DIR.migrating, which is removed at the end. Token states and fitted bridges stay behind. --bridge makes the
-file that "lexsem serve --db URL --bridge FILE" modulates queries with; --by FIELD makes a bridge for each value of a field of
-the metadata as well, which searches go by whose filter demands that value. "lexsem bridge" makes the file anew.`,
+Ctrl-C, a kill or an error loses nothing: the same command continues. Its state is kept in the file
+DIR.migrating, which is removed at the end. Token states and fitted bridges are not copied. --bridge writes
+the file by which "lexsem serve --db URL --bridge FILE" modulates queries; "lexsem bridge" makes it anew.
+--by FIELD also makes one bridge for each value of a metadata field; a search uses that bridge if its
+filter requires the value.`,
 	examples: []string{
 		"lexsem migrate --db notes.db --to 'elasticsearch://10.0.0.1:9200,10.0.0.2:9200/notes?shards=3&replicas=1' --bridge notes.bridge",
 		"lexsem migrate --db again.db --from weaviate://10.0.0.1:8080/Notes",
@@ -32,9 +33,9 @@ the metadata as well, which searches go by whose filter demands that value. "lex
 	declare: func(f *flags) action {
 		f.group("Flags")
 		o := migrateOptions{
-			to:     f.str("to", "", "`URL`engine to fill: "+backendShapes()+"; its key in "+backendKeys()),
+			to:     f.str("to", "", "`URL`engine to copy to: "+backendShapes()+"; its key in "+backendKeys()),
 			from:   f.str("from", "", "`URL`engine to copy from"),
-			bridge: f.outFile("bridge", "", "`FILE`make a bridge of what was copied, with --to"),
+			bridge: f.outFile("bridge", "", "`FILE`with --to: also make a bridge file of the copied documents"),
 			by:     bridgeBy(f),
 			json:   f.bool("json", "print the result as JSON"),
 		}
@@ -147,17 +148,19 @@ func (a *app) migrateFrom(ctx context.Context, dir string, b remote.Backend, m r
 var cmdBridge = command{
 	name:    "bridge",
 	args:    "FILE",
-	summary: "make the bridge file of documents that another engine keeps",
+	summary: "make the bridge file for documents in another search engine",
 	about: `
-Reads all passages of the engine that --db names, in parts beside each other, and writes what modulation asks of
-them into FILE, in place of one that is there. Servers that have the file read it again by
-themselves. No model is needed. /v1/stats of a server tells how many passages were written since ("stale").
+Reads all passages of the search engine at --db, in parallel parts, and writes the statistics that
+modulation needs to FILE. An existing FILE is replaced; servers that use it read the new one by
+themselves. No model is needed. /v1/stats of a server shows how many passages were written since
+("stale").
 
---by FIELD makes a bridge for each value of a field of the metadata as well, which searches go by whose filter demands that value. A
-tenant's or a language's own bridge finds more of its copied words than that of all.
+--by FIELD also makes one bridge for each value of a metadata field; a search uses that bridge if its
+filter requires the value. The bridge of one tenant or language finds more of its copied words than the
+bridge of all documents.
 
---sample N also fits a bridge, as lexsem fit does, to N passages that are drawn evenly from all while they
-are read, and says what it gains on queries that it was not fitted to. That takes the model.`,
+--sample N also fits a bridge, as lexsem fit does, to N passages that are drawn evenly during the reading,
+and reports its gain on other queries than it was fitted to. This needs the model.`,
 	examples: []string{
 		"lexsem bridge --db elasticsearch://10.0.0.1:9200/notes --by lang notes.bridge",
 		"lexsem bridge --db postgres://me@10.0.0.1:5432/db/notes --parts 2 --sample 20000 notes.bridge",
@@ -165,12 +168,12 @@ are read, and says what it gains on queries that it was not fitted to. That take
 	declare: func(f *flags) action {
 		f.group("Flags")
 		o := bridgeOptions{
-			parts:      f.int("parts", 0, "`N`parts that are read beside each other; default 1"),
+			parts:      f.int("parts", 0, "`N`parts that are read in parallel; default 1"),
 			by:         bridgeBy(f),
-			sample:     f.int("sample", 0, "`N`also fit a bridge, to N passages; default no fit"),
-			variant:    f.str("variant", "", "`NAME`what to fit, as fit has it; default rlr+slr"),
+			sample:     f.int("sample", 0, "`N`also fit a bridge to N passages; default no fit"),
+			variant:    f.str("variant", "", "`NAME`variant to fit, as in lexsem fit; default rlr+slr"),
 			seed:       f.uint64("seed", 1, "seed of the sample and of the fit"),
-			perPassage: f.int("queries-per-passage", 10, "training queries made from each passage of the sample"),
+			perPassage: f.int("queries-per-passage", 10, "training queries per passage of the sample"),
 		}
 		return o.run
 	},
@@ -188,10 +191,10 @@ type bridgeOptions struct {
 
 func (o bridgeOptions) run(ctx context.Context, a *app, args []string) (err error) {
 	if len(args) != 1 || !elsewhere(a.db) {
-		return hinted(usagef("bridge takes a file, and --db URL"), "lexsem bridge --db URL FILE, the URL one of "+backendShapes())
+		return hinted(usagef("bridge takes one file, and --db URL"), "lexsem bridge --db URL FILE, the URL one of "+backendShapes())
 	}
 	if *o.sample == 0 && *o.variant != "" {
-		return hinted(usagef("--variant without --sample"), "say by --sample N to how many passages it is fitted")
+		return hinted(usagef("--variant goes with --sample"), "set the number of passages with --sample N")
 	}
 	options := remote.BridgeOptions{Parts: *o.parts, By: *o.by, Sample: *o.sample, Fit: engine.FitOptions{Variant: *o.variant, Seed: *o.seed, QueriesPerPassage: *o.perPassage}}
 	p := a.progress()

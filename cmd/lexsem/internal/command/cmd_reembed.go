@@ -15,18 +15,17 @@ import (
 
 var cmdReembed = command{
 	name:    "reembed",
-	summary: "change the model of a database: encode every document anew",
+	summary: "change the model of a database: encode every document again",
 	about: `
-Fills a new database beside the old one, inside its folder, with the vectors of --model, and lets it
-take the place of the old one in one step at the end. Ids, titles, texts, metadata and order stay;
-long documents are cut as the new model reads. Until the end the old database is as it was: other
-commands search it and write to it, and what they add, replace or delete is followed. It takes
-once more the space of the database meanwhile.
+Fills a new database inside the folder of the old one with the vectors of --model, and replaces the old
+one by it in a single step at the end. Ids, titles, texts, metadata and order stay; long documents are
+cut to what the new model reads. Until the end the old database is in use: other commands search it and
+write to it, and their changes are carried over. Meanwhile the database needs twice its space.
 
-Ctrl-C, a kill or an error loses nothing: the same command goes on where it ended, and --discard
-removes what was encoded. A document that has a vector but no text ends it before it begins;
-one that brought both is encoded from its text. Fitted bridges are of the old vectors and go:
-fit again. Backups of the database go into new files from then on.`,
+Ctrl-C, a kill or an error loses nothing: the same command continues, and --discard removes what was
+encoded. If a document has a vector but no text, the command refuses to start. A document with both is
+encoded from its text. Fitted bridges belong to the old vectors and are removed: run lexsem fit again.
+Later backups need new files.`,
 	examples: []string{
 		"lexsem reembed --db notes.db --model openai:text-embedding-3-small",
 		"lexsem reembed --db notes.db --discard",
@@ -34,11 +33,11 @@ fit again. Backups of the database go into new files from then on.`,
 	declare: func(f *flags) action {
 		f.group("Flags")
 		o := reembedOptions{
-			discard: f.bool("discard", "remove what an interrupted run has encoded, and do nothing else"),
-			chunk:   f.int("chunk-tokens", 0, "tokens of a chunk; default what the model reads, -1 cuts longer texts off"),
-			overlap: f.int("chunk-overlap", 0, "most tokens that a chunk repeats of the one before; default an eighth, -1 none"),
+			discard: f.bool("discard", "only remove what an interrupted run has encoded"),
+			chunk:   f.int("chunk-tokens", 0, "most tokens of a chunk; default what the model reads; -1 truncates longer texts"),
+			overlap: f.int("chunk-overlap", 0, "most tokens that a chunk repeats from the one before; default an eighth; -1 none"),
 			kind:    f.str("index", "", "`KIND`"+indexKinds),
-			memory:  f.int("memory", 0, "`MIB`budget of the store's caches (default 128)"),
+			memory:  f.int("memory", 0, "`MIB`memory for the caches of the store (default 128)"),
 			most:    memoryFlag(f),
 			keep:    cacheFlags(f),
 			json:    f.bool("json", "print the result as JSON"),
@@ -94,7 +93,7 @@ func (o reembedOptions) run(ctx context.Context, a *app, args []string) (err err
 		return err
 	}
 	if a.model == "" {
-		return hinted(usagef("no model to change to"), "name it with --model; `lexsem setup --list` lists the models")
+		return hinted(usagef("no new model given"), "name it with --model; `lexsem setup --list` lists the models")
 	}
 	opt := engine.Options{Index: *o.kind, ChunkTokens: *o.chunk, ChunkOverlap: *o.overlap, MemoryMiB: *o.memory, MaxMemoryMiB: *o.most, AcceptModel: a.acceptModel, Logger: a.warnings()}
 	if err := opt.Validate(); err != nil {
@@ -145,7 +144,7 @@ func (o reembedOptions) drop(a *app, dir string) error {
 	if *o.json {
 		return json.NewEncoder(a.Stdout).Encode(map[string]any{"db": dir, "discarded": there})
 	}
-	what := "nothing was there to discard"
+	what := "nothing to discard"
 	if there {
 		what = "what was encoded is discarded; the database is as it was"
 	}
@@ -179,7 +178,7 @@ func (o reembedOptions) print(a *app, s reembedSummary) error {
 
 // reembedStopped says what is left after err, and what to do.
 func reembedStopped(dir string, r engine.ReembedReport, err error) error {
-	goOn := "the database is as it was; run the same command again to go on, or discard what was encoded: `lexsem reembed --discard --db DIR`"
+	goOn := "the database is as it was; run the same command again to continue, or `lexsem reembed --discard --db DIR` to discard what was encoded"
 	switch {
 	case errors.Is(err, engine.ErrNotFound):
 		return noDatabase(dir)
@@ -188,7 +187,7 @@ func reembedStopped(dir string, r engine.ReembedReport, err error) error {
 	case errors.Is(err, engine.ErrInvalid):
 		return err
 	case errors.Is(err, encoder.ErrMismatch):
-		return hinted(err, "go on with the model that was begun with, or discard what was encoded: `lexsem reembed --discard --db DIR`")
+		return hinted(err, "go on with the model of the interrupted run, or run `lexsem reembed --discard --db DIR` to discard what was encoded")
 	case r.From.Model == "" || errors.Is(err, engine.ErrCorrupt) || errors.Is(err, engine.ErrLocked): // not begun, or of no use
 		return err
 	}

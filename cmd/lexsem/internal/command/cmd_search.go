@@ -24,32 +24,37 @@ var cmdSearch = command{
 	args:    "QUERY | --queries FILE.jsonl",
 	summary: "find the passages nearest to a query",
 	about: `
-Two legs look for hits: the vector of the query, turned towards its words by the best bridge
-there is (rlr, or what lexsem fit has found better; --variant none leaves it plain), and the
-words themselves (BM25). --mode auto fuses both by absolute scores, so that one setting serves
-questions, keywords and copied spans; lexical asks for the words alone and needs no model,
-dense for the vector alone. --variant rlr-local takes local bridges, which this builds if
-lexsem fit --variant rlr-local has not built and kept them.
---filter looks at metadata: = != < <= > >=, in [..], ^= (prefix), exists, and, or, not, and
-dots into nested objects. Hits carry the score that ranks them, the cosine of the plain vector,
-the presence (the share of the query's words, by weight, that the passage has), the pair bonus
-(the share of its adjacent word pairs) and the coverage (BM25 over the most that BM25 can give
-the query).
+Two retrievers look for hits: the vector of the query, and its words (BM25). The query vector is
+modulated by the best bridge of the database: rlr, or a fitted bridge that was measured to be better.
+--variant none leaves it plain. --mode auto fuses both retrievers by absolute scores, so one setting
+serves questions, keywords and copied spans. lexical uses only the words and needs no model; dense uses
+only the vector. --variant rlr-local takes local bridges; they are built for this search unless lexsem
+fit --variant rlr-local has stored them.
 
---rerank names a second stage, which reads the first hits and orders them anew: a cross-encoder of yours, in
-a folder or behind an address. The score of a hit stays what it was, and is what --collapse and filters
-go by; rerank is the second stage's.
+--filter tests metadata: = != < <= > >=, in [..], ^= (prefix), exists, and, or, not, and dots into nested
+objects.
 
---queries takes BEIR's layout, {"_id": …, "text": …} a line. --format json prints one line a
+Hits carry the score that ranks them, the cosine of the plain vector, presence (term recall: the share of
+the query's words, by weight, that the passage has), pair (bigram match: the share of its adjacent word
+pairs) and coverage (normalised BM25: BM25 divided by the most that BM25 can give the query).
+
+--rerank names a second stage that reads the first hits and orders them anew: a cross-encoder in a folder
+or at an address. "score" is still the score before it, and --collapse and thresholds use it; "rerank" is
+the score of the second stage.
+
+--queries takes BEIR's layout, {"_id": …, "text": …} on each line. --format json prints one line per
 query: {"query","mode","variant","took_ms","hits":[{"id","score","cosine","coverage","rank",
 "title","text","metadata","presence","pair","chunk","chunks","start","end",
-"path","lines","span","duplicates","rerank"}]}, "reranked", the number of hits that were, and "query_id" with --queries. path and lines, [from,to], say which file
-a document came from, and where in it text stands. span, {"start","end","first_line","last_line"}, is the part of text that
-answers best, bytes of the document's text and lines of the file, or of the text where there is none; people see it below
-the place that it stands at. It is left out where text has nothing of the query. Where a document is stored in chunks, text is the one that was found: number chunk,
-from 0, of chunks, the bytes start to end of the document's text. --collapse names in duplicates
-the documents that share four fifths of their word pairs with a better hit. --format trec
-prints a run file, whose scores are 1/rank with --rerank, as hits have two kinds of them then.`,
+"path","lines","span","duplicates","rerank"}]}, also "reranked", the number of hits that were reranked, and
+"query_id" with --queries.
+
+path and lines, [from,to], name the file of a document and where in it text stands. If a document is
+stored in chunks, text is the chunk that was found: number chunk, from 0, of chunks, bytes start to end of
+the document's text. span, {"start","end","first_line","last_line"}, is the part of text that answers best,
+in bytes of the document's text and in lines of the file, or of the text if there is no file. It is left
+out if text has nothing of the query. With --collapse, duplicates names the documents that share four
+fifths of their word pairs with a better hit. --format trec prints a run file; with --rerank its scores
+are 1/rank, because hits then have two kinds of scores.`,
 	examples: []string{
 		`lexsem search --db notes.db "how do I rotate the signing keys"`,
 		`lexsem search --db papers.db --filter 'year >= 2024' --queries queries.jsonl -k 100 --format trec > run.trec`,
@@ -58,14 +63,14 @@ prints a run file, whose scores are 1/rank with --rerank, as hits have two kinds
 		f.group("Flags")
 		o := searchOptions{
 			second:  declareRerank(f),
-			k:       f.int("k", 10, "hits a query"),
-			way:     declareWay(f, "keep documents whose metadata meet it: lang = \"go\" and year >= 2020", "modulation: rlr-local, rlr, rlr+whiten, slr, rlr+slr or none; default the best there is"),
+			k:       f.int("k", 10, "hits per query"),
+			way:     declareWay(f, "only documents whose metadata match this filter: lang = \"go\" and year >= 2020", "modulation: rlr-local, rlr, rlr+whiten, slr, rlr+slr or none; default the best that the database has"),
 			format:  f.str("format", "text", "`FORMAT`text, json or trec"),
 			json:    f.bool("json", "the same as --format json"),
-			image:   f.str("image", "", "`FILE`an image to look for, in a database of images; - is standard input"),
+			image:   f.str("image", "", "`FILE`an image as the query, for a database of images; - is standard input"),
 			queries: f.str("queries", "", "`FILE`queries as JSONL; - is standard input"),
-			chunks:  f.bool("per-chunk", "every chunk of a long document is a hit of its own; else a document is found once"),
-			fold:    f.bool("collapse", "fold near-duplicates into the best of them"),
+			chunks:  f.bool("per-chunk", "make every chunk of a long document a hit of its own; without it, a document is one hit"),
+			fold:    f.bool("collapse", "show only the best of near-duplicates"),
 			ef:      f.int("ef", 0, "candidate pool of an approximate index; default the index's own"),
 		}
 		return o.run
@@ -90,10 +95,10 @@ type way struct {
 func declareWay(f *flags, filter, variant string) way {
 	return way{
 		mode:    f.str("mode", "auto", "`MODE`auto, dense, lexical or hybrid"),
-		fusion:  f.str("fusion", "", "`KIND`how hybrid joins its legs: calibrated, rrf or convex; default calibrated, rrf where lengths of vectors count"),
+		fusion:  f.str("fusion", "", "`KIND`how hybrid combines its retrievers: calibrated, rrf or convex; default calibrated, or rrf with metric dot or l2"),
 		filter:  f.str("filter", "", "`EXPR`"+filter),
-		share:   f.float("presence", 0, "weight of the share of the query's words in calibrated fusion; default 0.3, below 0 none"),
-		beta:    f.float("beta", 0, "weight of the coverage in calibrated fusion; default 0.1, below 0 none"),
+		share:   f.float("presence", 0, "weight of term recall in calibrated fusion; default 0.3; below 0 none"),
+		beta:    f.float("beta", 0, "weight of normalised BM25 in calibrated fusion; default 0.1; below 0 none"),
 		variant: f.str("variant", "", "`NAME`"+variant),
 	}
 }
@@ -111,11 +116,11 @@ func (o way) check() error {
 	case *o.fusion != "" && !slices.Contains(fusions, *o.fusion):
 		return pointed("--fusion", *o.fusion, fusions)
 	case *o.mode == engine.ModeLexical && *o.variant != "":
-		return hinted(usagef("--mode lexical has no vector that --variant %s could turn", *o.variant), "leave one of them out")
+		return hinted(usagef("--mode lexical has no query vector for --variant %s", *o.variant), "leave one of them out")
 	case !(*o.share >= -1000 && *o.share <= 1000):
-		return usagef("--presence %v: use a number up to 1000, 0 for the default, below 0 for none", *o.share)
+		return usagef("--presence %v: use a number up to 1000, 0 for the default, or a number below 0 for none", *o.share)
 	case !(*o.beta >= -1000 && *o.beta <= 1000):
-		return usagef("--beta %v: use a number up to 1000, 0 for the default, below 0 for none", *o.beta)
+		return usagef("--beta %v: use a number up to 1000, 0 for the default, or a number below 0 for none", *o.beta)
 	}
 	return nil
 }
@@ -163,9 +168,9 @@ func (o searchOptions) check(args []string) error {
 	case *o.queries != "" && len(args) > 0:
 		return hinted(usagef("both a query and --queries"), "give one of them")
 	case *o.image != "" && (len(args) > 0 || *o.queries != ""):
-		return hinted(usagef("--image and another query"), "give one of them")
+		return hinted(usagef("both --image and another query"), "give one of them")
 	case *o.queries == "" && *o.image == "":
-		return checkText(args, "give one in quotes, or a file with --queries")
+		return checkText(args, "give one, in quotes, or a file with --queries")
 	}
 	return nil
 }

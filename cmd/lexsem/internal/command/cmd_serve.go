@@ -25,27 +25,30 @@ var cmdServe = command{
 	name:    "serve",
 	summary: "answer searches, documents and embeddings over HTTP",
 	about: `
-Serves the database, which it makes where there is none, until it is interrupted: then it takes
-no request more, lets those that run end, and saves. Collections are databases in its folder
-collections. Once it is ready it prints one line on
-standard output, "listening on http://HOST:PORT". /openapi.json describes the paths: search,
-explain, documents, embeddings as OpenAI's API has them, rerank, collections, stats; a browser
-gets a search page at /, an agent the Model Context Protocol at /mcp (lexsem help mcp); /healthz,
-/readyz and /metrics are for those who run it.
+Serves the database until it is interrupted; makes it if it does not exist. When interrupted, it accepts
+no new request, lets the running ones end, and saves. Collections are databases in the folder collections
+inside the database. When the server is ready, it prints one line on standard output, "listening on
+http://HOST:PORT".
 
-An answer to a write means that it is on disk. Only this machine reaches the server unless --addr
-says otherwise, which needs keys or --insecure. Keys stand in a file, one a line: "read KEY",
-"write KEY", or a key alone, which may do both. Clients send one as Authorization: Bearer KEY or
-as x-api-key: KEY.
+/openapi.json describes all paths: search, explain, documents, embeddings as in OpenAI's API, rerank,
+collections and stats. Browsers get a search page at /. Agents use the Model Context Protocol at /mcp (see
+lexsem help mcp). /healthz, /readyz and /metrics are for operators.
 
-With --db elasticsearch://HOST:PORT/INDEX, weaviate://HOST:PORT/CLASS or postgres://HOST:PORT/DATABASE/SCHEMA it is the query side of another engine, which lexsem migrate has filled:
-it keeps nothing on this machine but the model and the bridge, so that any number of servers may stand side by side. There are no
-collections then, and what only the keeper of the documents can do is refused.
+The answer to a write means that the write is on disk. By default only this machine reaches the server.
+Another --addr needs keys or --insecure. The file of keys has one key per line: "read KEY", "write KEY",
+or only the key, which allows both. Clients send Authorization: Bearer KEY or x-api-key: KEY.
 
---rerank names a second stage for all searches that do not do without ("rerank": -1), and for rerank.
+With --db elasticsearch://HOST:PORT/INDEX, weaviate://HOST:PORT/CLASS or
+postgres://HOST:PORT/DATABASE/SCHEMA the server answers queries over another search engine, which lexsem
+migrate has filled. It then stores nothing on this machine except the model and the bridge, so any number
+of servers can run in parallel. Collections are not available, and calls that need the documents on this
+machine are refused.
 
-Each request is a line of the log on standard error; texts of queries are not in it unless
---log-queries asks for them.`,
+--rerank names a second stage for /v1/rerank and for all searches. "rerank": -1 in a search switches it
+off.
+
+Each request is one line of the log on standard error. The log holds no texts of queries unless
+--log-queries is given.`,
 	examples: []string{
 		"lexsem serve --db elasticsearch://10.0.0.1:9200,10.0.0.2:9200/notes --bridge notes.bridge",
 		"lexsem serve --db notes.db --addr 0.0.0.0:7700 --api-key-file keys --tls-cert cert.pem --tls-key key.pem",
@@ -53,22 +56,22 @@ Each request is a line of the log on standard error; texts of queries are not in
 	declare: func(f *flags) action {
 		f.group("Flags")
 		o := serveOptions{
-			addr:     f.str("addr", "127.0.0.1:7700", "`HOST:PORT`where to listen; port 0 picks one"),
-			keys:     f.str("api-key-file", "", "`FILE`keys that clients must show one of"),
-			insecure: f.bool("insecure", "let other machines in without keys"),
-			readOnly: f.bool("read-only", "refuse everything that writes"),
-			hosts:    f.str("allow-hosts", "", "`NAMES`names that clients may call this server by, with commas between; * for any"),
-			origins:  f.str("allow-origins", "", "`ORIGINS`web pages of other origins that may call, such as https://app.example, with commas between"),
+			addr:     f.str("addr", "127.0.0.1:7700", "`HOST:PORT`where to listen; port 0 picks a free one"),
+			keys:     f.str("api-key-file", "", "`FILE`keys; clients must send one of them"),
+			insecure: f.bool("insecure", "allow other machines without keys"),
+			readOnly: f.bool("read-only", "refuse all writes"),
+			hosts:    f.str("allow-hosts", "", "`NAMES`host names by which clients may address this server, separated by commas; * for any"),
+			origins:  f.str("allow-origins", "", "`ORIGINS`other origins whose web pages may call the server, such as https://app.example, separated by commas"),
 			cert:     f.str("tls-cert", "", "`FILE`certificate, for https"),
 			key:      f.str("tls-key", "", "`FILE`private key of the certificate"),
 			second:   declareRerank(f),
-			bridge:   f.str("bridge", "", "`FILE`with --db URL: modulate queries by what lexsem bridge has written there, read again when it changes"),
-			queries:  f.bool("log-queries", "texts of queries are in the log"),
-			logs:     f.str("log-format", "text", "`FORMAT`of the log: text or json"),
+			bridge:   f.str("bridge", "", "`FILE`with --db URL: bridge file of lexsem bridge, by which queries are modulated; read again when it changes"),
+			queries:  f.bool("log-queries", "write the texts of queries into the log"),
+			logs:     f.str("log-format", "text", "`FORMAT`format of the log: text or json"),
 			most:     memoryFlag(f),
-			many:     f.int("concurrency", 0, "requests worked on at a time; default four a processor"),
-			timeout:  f.str("timeout", "1m", "`TIME`after which a request that reads is given up"),
-			drain:    f.str("drain", "30s", "`TIME`that running requests have to end once the server is told to"),
+			many:     f.int("concurrency", 0, "most requests at the same time; default four per processor"),
+			timeout:  f.str("timeout", "1m", "`TIME`most time of a request that reads"),
+			drain:    f.str("drain", "30s", "`TIME`time for running requests to end when the server stops"),
 		}
 		return o.run
 	},
@@ -136,7 +139,7 @@ func (o serveOptions) run(ctx context.Context, a *app, args []string) (err error
 		}
 	}
 	if *o.bridge != "" && !over {
-		return usagef("--bridge goes with --db URL; a folder has its own")
+		return usagef("--bridge goes with --db URL; a database in a folder keeps its own bridges")
 	}
 	tlsConfig, err := o.tls()
 	if err != nil {
@@ -249,11 +252,11 @@ func (o serveOptions) listen(ctx context.Context, h httpapi.Options) (net.Listen
 	}
 	l, err := new(net.ListenConfig).Listen(ctx, "tcp", *o.addr)
 	if err != nil {
-		return nil, hinted(fmt.Errorf("listening on %s: %w", *o.addr, err), "another --addr may be free; port 0 picks one")
+		return nil, hinted(fmt.Errorf("listening on %s: %w", *o.addr, err), "choose another --addr; port 0 picks a free port")
 	}
 	if h.Keys == nil && !*o.insecure && !httpapi.Loopback(l.Addr()) {
-		return nil, errors.Join(hinted(usagef("--addr %s lets other machines in, and there are no keys", *o.addr),
-			"name a file of keys with --api-key-file, or say --insecure"), l.Close())
+		return nil, errors.Join(hinted(usagef("--addr %s allows other machines, and no keys are given", *o.addr),
+			"name a file of keys with --api-key-file, or use --insecure"), l.Close())
 	}
 	return l, nil
 }

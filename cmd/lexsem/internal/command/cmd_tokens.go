@@ -12,17 +12,16 @@ import (
 
 var cmdTokens = command{
 	name:    "tokens",
-	summary: "keep the state of every token, so that searches compare word by word",
+	summary: "keep the state of every token, for comparison word by word",
 	about: `
-The model computes a state for every token of a passage on its way to the passage's vector.
-This command keeps them, about 50 bytes each, for all documents that lack them; those that are added
-later get theirs from then on. Searches then compare each word of a query with the words of the
+The model computes a state for every token of a passage before it computes the vector of the passage.
+This command keeps these states, about 50 bytes each, for all documents that lack them. Documents that
+are added later get theirs as well. Searches then compare each word of a query with the words of the
 passages that they have found, and explain shows which word answers which.
 
-Every text is encoded once more, unless the states of its tokens are in the cache folder (--state-cache bounds
-them); vectors stay as they are. Other commands search and write meanwhile.
-Ctrl-C, a kill or an error loses nothing: the same command goes on where it ended. Models behind a URL
-give no token states.`,
+Every text is encoded once more, unless the states of its tokens are in the cache folder (--state-cache
+limits them). Vectors stay as they are, and other commands can search and write meanwhile. Ctrl-C, a kill
+or an error loses nothing: the same command continues. Models behind a URL give no token states.`,
 	examples: []string{"lexsem tokens --db notes.db", "lexsem tokens --db notes.db --json"},
 	declare: func(f *flags) action {
 		f.group("Flags")
@@ -74,7 +73,7 @@ func runTokens(ctx context.Context, a *app, args []string, asJSON bool) (err err
 	r, err := e.KeepTokenStates(ctx)
 	p.done()
 	if err != nil {
-		goOn := "run the same command again to go on"
+		goOn := "run the same command again to continue"
 		if errors.Is(err, context.Canceled) {
 			return hinted(&interrupted{"interrupted; " + count(r.Documents, "document has", "documents have") + " token states now"}, goOn)
 		}

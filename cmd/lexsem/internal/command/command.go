@@ -64,23 +64,23 @@ func (g *globals) declare(f *flags) {
 		name, usage string
 	}{
 		{&g.db, "db", "`DIR`folder of the database"},
-		{&g.model, "model", "`NAME`encoder, the folder of a model file, either with -int8 behind it to run it in bytes, or openai:NAME or ollama:NAME; default the database's own, or " + defaultModel},
-		{&g.cache, "cache", "`DIR`where runtime and models are kept; default lexsem below the user's cache folder"},
-		{&g.library, "library", "`FILE`libonnxruntime to use, instead of looking for one"},
-		{&g.acceptModel, "accept-model", "`NAME`model whose vectors may differ from those that the database was filled with"},
+		{&g.model, "model", "`NAME`model: a name or a folder, each with -int8 appended for weights of one byte, or openai:NAME or ollama:NAME; default the database's own, or " + defaultModel},
+		{&g.cache, "cache", "`DIR`folder of runtime and models; default lexsem in the user's cache folder"},
+		{&g.library, "library", "`FILE`libonnxruntime to use instead of searching for one"},
+		{&g.acceptModel, "accept-model", "`NAME`accept this model although its vectors may differ from those of the database"},
 	} {
 		f.note(s.name)
 		f.set.StringVar(s.to, s.name, "", s.usage)
 	}
 	f.note("backend")
-	f.set.StringVar(&g.backend, "backend", models.BackendAuto, "`NAME`what runs the model: onnx, native, or auto, which is onnx where its library is at hand, and native for one query")
+	f.set.StringVar(&g.backend, "backend", models.BackendAuto, "`NAME`what runs the model: onnx, native or auto, which takes onnx if its library is available, and native for a single query")
 	f.checks = append(f.checks, g.checkBackend)
 	f.note("token-limit")
-	f.set.IntVar(&g.tokenLimit, "token-limit", 0, "most tokens that a model behind a URL is sent in this run; default no limit")
+	f.set.IntVar(&g.tokenLimit, "token-limit", 0, "most tokens sent to a model behind a URL in this run; default no limit")
 	f.note("offline")
-	f.set.BoolVar(&g.offline, "offline", false, "open no network connection")
+	f.set.BoolVar(&g.offline, "offline", false, "open no network connections")
 	f.note("quiet")
-	f.set.BoolVar(&g.quiet, "quiet", false, "no progress on stderr")
+	f.set.BoolVar(&g.quiet, "quiet", false, "show no progress on stderr")
 }
 
 // app is what a running command works with.
@@ -98,7 +98,7 @@ func (a *app) needDB() (string, error) {
 		return "", hinted(usagef("no database given"), "name its folder with --db DIR or LEXSEM_DB")
 	}
 	if elsewhere(a.db) {
-		return "", hinted(usagef("--db %s: %s works on a folder", secret.URL(a.db), a.name), "serve and bridge take a URL, and `lexsem serve --db URL` answers searches")
+		return "", hinted(usagef("--db %s: %s works on a folder", secret.URL(a.db), a.name), "only serve and bridge take a URL; `lexsem serve --db URL` answers searches")
 	}
 	return a.db, nil
 }

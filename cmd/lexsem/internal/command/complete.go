@@ -93,7 +93,7 @@ func candidates(words []string, cur string) ([]candidate, string) {
 	}
 	if c.name == cmdCompletion.name && len(rest) == 0 {
 		for _, s := range shells() {
-			second = append(second, candidate{s, "completion script of " + s})
+			second = append(second, candidate{s, "completion script for " + s})
 		}
 	}
 	return second, offerOf(c.args)
@@ -165,7 +165,7 @@ func commandNames(before []string) (found []candidate) {
 		}
 	}
 	if len(before) == 0 {
-		found = append(found, candidate{"help", "flags, exit codes and examples of a command"})
+		found = append(found, candidate{"help", "show flags, exit codes and examples of a command"})
 	}
 	return found
 }

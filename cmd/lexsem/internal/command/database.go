@@ -20,7 +20,7 @@ import (
 )
 
 // indexKinds says which kinds of vector index there are to choose from.
-const indexKinds = "flat (exact), hnsw (approximate), flat-int8 or hnsw-int8 (with codes), hnsw-compact (half the codes, and the vectors themselves on disk), or hnsw-fast (the same with more links: the fastest, longest to build); auto (by size); default the database's own, else auto"
+const indexKinds = "flat (exact), hnsw (approximate), flat-int8 or hnsw-int8 (with int8 codes), hnsw-compact (codes of half the size, vectors on disk), hnsw-fast (hnsw-compact with more links: fastest, longest to build) or auto (by size); default the database's own, auto for a new one"
 
 // database is the database of a command, which this process or another one has open,
 // together with the encoder that was opened for it; either may be missing.
@@ -200,7 +200,7 @@ func open(ctx context.Context, dir string, enc encoder.Encoder, o engine.Options
 		o.ReadOnly = false
 		if e, err = engine.Open(ctx, dir, enc, o); err == nil {
 			if err := share.Clear(dir); err != nil && o.Logger != nil {
-				o.Logger.Warn("what a killed process left stays", "error", err)
+				o.Logger.Warn("cannot remove the files of a killed process", "error", err)
 			}
 		}
 	}

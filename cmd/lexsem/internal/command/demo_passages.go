@@ -52,8 +52,8 @@ func goroot(getenv func(string) string) (string, error) {
 		}
 		tried = append(tried, r)
 	}
-	return "", hinted(fmt.Errorf("the demo reads the doc comments of Go's standard library, and no Go source tree was found (looked in: %s)",
-		orNone(tried)), "install Go from go.dev, or set GOROOT to a tree with its src folder; `lexsem index` takes texts of your own")
+	return "", hinted(fmt.Errorf("the demo needs the doc comments of Go's standard library, and no Go source tree was found (looked in: %s)",
+		orNone(tried)), "install Go from go.dev, or set GOROOT to a tree with its src folder; `lexsem index` indexes your own texts")
 }
 
 func orNone(s []string) string {

@@ -104,7 +104,7 @@ func scratch(servers string) (where string, err error) {
 			return where, nil
 		}
 	}
-	return "", usagef("--elsewhere %q; use %s, without the name behind the last /", secret.URL(servers), backendShapes())
+	return "", usagef("--elsewhere %q; use %s, without the name after the last /", secret.URL(servers), backendShapes())
 }
 
 // openOver opens the query side of the engine that a URL names, with the encoder that its

@@ -30,7 +30,7 @@ const (
 )
 
 const exitCodesText = "0 ok · 1 failure · 2 usage · 3 not found · 4 locked by another process · 5 corrupt · " +
-	"6 mismatch of model, bridge or dimension · 7 runtime or model unavailable · 130 interrupted"
+	"6 model, bridge or dimension does not match · 7 runtime or model unavailable · 130 interrupted"
 
 // exitCode maps an error to the program's exit code.
 func exitCode(err error) int {
@@ -86,9 +86,9 @@ func summaryOf(err error) string {
 		for _, x := range m.Missing {
 			what = append(what, x.Artifact)
 		}
-		s := "this machine lacks " + strings.Join(what, " and ") + ", and no way to get there worked"
+		s := "this machine lacks " + strings.Join(what, " and ") + ", and every attempt to get it failed"
 		if m.Offline {
-			s = "this machine lacks " + strings.Join(what, " and ") + ", and offline mode fetches nothing"
+			s = "this machine lacks " + strings.Join(what, " and ") + ", and --offline downloads nothing"
 		}
 		return s
 	}
@@ -156,17 +156,17 @@ func hintOf(err error) string {
 		if errors.Is(err, engine.ErrBackup) { // whose own words hold the remedy
 			return ""
 		}
-		return "`lexsem doctor --db DIR` says what is damaged, and with --repair saves what can be read"
+		return "`lexsem doctor --db DIR` shows the damage, and --repair saves what can be read"
 	case exitMismatch:
 		if errors.Is(err, store.ErrVersion) { // whose own words hold the remedy
 			return ""
 		}
-		return "leave --model out to use the database's own model, or index into a new folder; --accept-model takes one that answers a little otherwise"
+		return "leave --model out to use the database's own model, or index into a new folder; --accept-model accepts a model whose vectors differ a little"
 	case exitUnavailable:
-		return "`lexsem setup` fetches what is missing; `lexsem doctor` shows what was looked for"
+		return "`lexsem setup` downloads what is missing; `lexsem doctor` shows where it was searched"
 	}
 	if errors.Is(err, engine.ErrMemory) {
-		return "raise --max-memory, or delete documents; `lexsem stats` says what takes the memory"
+		return "raise --max-memory, or delete documents; `lexsem stats` shows what takes the memory"
 	}
 	if errors.Is(err, engine.ErrNotFitted) {
 		return "`lexsem fit --db DIR` fits it"

@@ -133,7 +133,7 @@ func (f *flags) fromEnvironment(getenv func(string) string) error {
 			return
 		}
 		if e := f.set.Set(fl.Name, value); e != nil {
-			err = usagef("variable %s has the value %q, which %s does not take: %v", variable(fl.Name), value, dashed(fl.Name), e)
+			err = usagef("variable %s: value %q is not valid for %s: %v", variable(fl.Name), value, dashed(fl.Name), e)
 		}
 	})
 	return err
@@ -156,7 +156,7 @@ func (f *flags) usage(err error) error {
 		f.set.VisitAll(func(fl *flag.Flag) { names = append(names, fl.Name) })
 		u := usagef("%s has no flag %s", f.set.Name(), dashed(name))
 		if f.set.Name() == program {
-			u = usagef("no flag %s before the command; flags of a command stand behind its name", dashed(name))
+			u = usagef("unknown flag %s before the command; put the flags of a command after its name", dashed(name))
 		}
 		if near := nearest(name, names); near != "" {
 			u.hint = fmt.Sprintf("did you mean %s? %s lists the flags; put -- before a text that starts with a dash", dashed(near), topic)

@@ -23,7 +23,7 @@ func help(env Env, topics []string) error {
 			return unknownCommand(topics[0])
 		}
 		if len(rest) > 0 {
-			return hinted(usagef("help takes one command, got %q behind %s", rest[0], c.name), "`lexsem help` lists the commands")
+			return hinted(usagef("help takes one command, got %q after %s", rest[0], c.name), "`lexsem help` lists the commands")
 		}
 		writeHelp(env.Stdout, c)
 	}
@@ -34,7 +34,7 @@ func help(env Env, topics []string) error {
 const overview = "lexsem searches your documents by meaning and by exact words. It keeps one vector a passage, corrects the query vector by the words of the query, and combines the result with BM25."
 
 // variablesText says how flags are set without the command line.
-const variablesText = "Every flag has a variable: --db is LEXSEM_DB, --ef-construction is LEXSEM_EF_CONSTRUCTION."
+const variablesText = "Every flag can be set by a variable: --db by LEXSEM_DB, --ef-construction by LEXSEM_EF_CONSTRUCTION."
 
 // firstSteps are the examples of the program as a whole.
 var firstSteps = []string{

@@ -62,7 +62,7 @@ func writeHits(w io.Writer, a *app, query string, res engine.Result) {
 			fmt.Fprintf(w, "    %s\n", a.style(faint, clipColumns(flat(at), width-4)))
 		}
 		if n := len(h.Duplicates); n > 0 {
-			fmt.Fprintf(w, "    %s\n", a.style(faint, clipColumns("and nearly the same: "+flat(strings.Join(h.Duplicates, ", ")), width-4)))
+			fmt.Fprintf(w, "    %s\n", a.style(faint, clipColumns("near-duplicates: "+flat(strings.Join(h.Duplicates, ", ")), width-4)))
 		}
 		for _, line := range snippet(h, width-4, 2) {
 			fmt.Fprintf(w, "    %s\n", a.highlight(line, query))
@@ -97,9 +97,9 @@ func whyNone(t engine.Trace) string {
 	case t.Documents == 0:
 		return "the database is empty"
 	case t.Filtered == 0:
-		return "no document meets the filter"
+		return "no document matches the filter"
 	}
-	return "no document has a word of the query"
+	return "no document contains a word of the query"
 }
 
 // snippet returns up to lines lines of at most width columns of a hit's text: its beginning where that holds the

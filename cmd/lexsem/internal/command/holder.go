@@ -70,7 +70,7 @@ func (a *app) join(ctx context.Context, dir string, o engine.Options, w wants) (
 		Accept:   func(ctx context.Context, c *share.Client) error { return a.accept(ctx, dir, c, o, w) },
 		Progress: o.Progress,
 		Warn: func(err error) {
-			o.Logger.Warn("other processes cannot use the database meanwhile", "error", err)
+			o.Logger.Warn("other processes cannot use the database while this one has it open", "error", err)
 		},
 	})
 	if err != nil {
@@ -113,11 +113,11 @@ func (a *app) accept(ctx context.Context, dir string, c *share.Client, o engine.
 	}
 	switch {
 	case w.self:
-		return held("this command needs it for itself")
+		return held("this command needs exclusive use")
 	case o.ChunkTokens != 0 || o.ChunkOverlap != 0:
-		return held("that decides how texts are cut, not --chunk-tokens and --chunk-overlap of this command")
+		return held("that process cuts the texts; leave out --chunk-tokens and --chunk-overlap")
 	case o.Index != "":
-		return held("that decides on the index, not --index of this command")
+		return held("that process sets the index; leave out --index")
 	}
 	if !w.model {
 		return nil
@@ -132,12 +132,12 @@ func (a *app) accept(ctx context.Context, dir string, c *share.Client, o engine.
 	case s.Encoder.Model == "" && a.model == modelNone, s.Encoder.Model == "" && a.model == "":
 		return nil // vectors alone
 	case h.Model == "":
-		return held("it was opened there without a model, which this command needs")
+		return held("it is open there without a model, which this command needs")
 	case a.model == "":
 		return nil
 	}
 	if want := a.model; !sameModel(want, models.Of(s.Encoder)) {
-		return fmt.Errorf("database %s is in use by %v with model %s: %w: this command is to use %s", dir, h, h.Model, encoder.ErrMismatch, want)
+		return fmt.Errorf("database %s is in use by %v with model %s: %w: this command uses %s", dir, h, h.Model, encoder.ErrMismatch, want)
 	}
 	return nil
 }
@@ -182,7 +182,7 @@ func (a *app) idle(ctx context.Context, dir string) error {
 		case err != nil: // whoever opens it finds out
 			return ctx.Err()
 		}
-		err = errors.Join(&heldError{dir, c.Holder(), "this command needs it for itself"}, c.Close())
+		err = errors.Join(&heldError{dir, c.Holder(), "this command needs exclusive use"}, c.Close())
 		if !time.Now().Before(until) {
 			return err
 		}

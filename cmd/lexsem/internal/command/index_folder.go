@@ -22,12 +22,12 @@ import (
 // checkPath says whether p can be indexed, before a database is opened.
 func (o indexOptions) checkPath(p string) error {
 	if p == "" {
-		return hinted(usagef("an empty name among what to index"), "name files, folders or - for JSONL on standard input")
+		return hinted(usagef("empty name among the paths to index"), "name files, folders or - for JSONL on standard input")
 	}
 	info, err := os.Stat(p)
 	switch {
 	case *o.watch && (p == "-" || err == nil && !info.IsDir()):
-		return hinted(usagef("--watch follows folders, and %s is none", p), "name its folder")
+		return hinted(usagef("--watch needs a folder, and %s is not one", p), "name the folder that holds it")
 	case p == "-" || err != nil || info.IsDir():
 		return nil
 	case files.KindOf(p) == "":

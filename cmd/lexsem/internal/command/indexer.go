@@ -52,7 +52,7 @@ func (ix *indexer) add(it item) error {
 // bad decides about a document that cannot be read.
 func (ix *indexer) bad(b *badInput) error {
 	if !*ix.options.skipBad {
-		return hinted(b, "--skip-bad leaves such documents out and counts them")
+		return hinted(b, "--skip-bad skips and counts such documents")
 	}
 	ix.summary.Bad++
 	ix.tell("left out", b.Error())
@@ -165,7 +165,7 @@ func (ix *indexer) stopped(err error) error {
 			return errors.Join(err, e)
 		}
 		return hinted(&interrupted{fmt.Sprintf("interrupted; %s stored, %s of them by this run", count(stats.Documents, "document is", "documents are"), thousands(stored))},
-			"run the same command again to go on; what is stored is not encoded again")
+			"run the same command again to continue; stored documents are not encoded again")
 	}
 	if stored > 0 {
 		return fmt.Errorf("%w (%s of this run stored before)", err, count(stored, "document", "documents"))

@@ -2,5 +2,5 @@ package command
 
 // memoryFlag declares --max-memory.
 func memoryFlag(f *flags) *int {
-	return f.int("max-memory", 0, "`MIB`most that is kept in memory beside the vectors, 65 at least; documents beyond are refused; default no bound")
+	return f.int("max-memory", 0, "`MIB`most memory besides the vectors, at least 65; documents that exceed it are refused; default no limit")
 }

@@ -29,7 +29,7 @@ func (f *flags) outDir(name, usage string) *string {
 			return nil
 		}
 		if err := private.MkdirAll(*p); err != nil {
-			return usagef("%s %s: %v; name a folder that is there or can be made", dashed(name), *p, err)
+			return usagef("%s %s: %v; name a folder that exists or can be made", dashed(name), *p, err)
 		}
 		return writable(name, *p, *p)
 	})

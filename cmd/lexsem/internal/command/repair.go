@@ -49,7 +49,7 @@ func runRepair(ctx context.Context, a *app, to string, dim int, metric string, a
 		return err
 	}
 	if dim != 0 && a.model != "" {
-		return usagef("--dim is for databases of vectors alone, --model for the others; leave one of them out")
+		return usagef("--dim is for databases without a model, --model for the others; leave one of them out")
 	}
 	var enc encoder.Encoder
 	if a.model != "" {
@@ -72,7 +72,7 @@ func runRepair(ctx context.Context, a *app, to string, dim int, metric string, a
 	case errors.Is(err, store.ErrManifest):
 		return hinted(err, "name it with --metric")
 	case errors.Is(err, engine.ErrNoEncoder):
-		return hinted(err, "name the model with --model; of a database of vectors alone, their length with --dim")
+		return hinted(err, "name the model with --model; for a database without a model, give the length of the vectors with --dim")
 	case err != nil:
 		return err
 	}
@@ -87,7 +87,7 @@ func runRepair(ctx context.Context, a *app, to string, dim int, metric string, a
 	}
 	switch {
 	case rep.Lost > 0:
-		return hinted(fmt.Errorf("%w: %s of %s", errLost, count(rep.Lost, "document", "documents"), dir), "what is saved is in "+rep.Dir)
+		return hinted(fmt.Errorf("%w: %s of %s", errLost, count(rep.Lost, "document", "documents"), dir), "the saved documents are in "+rep.Dir)
 	case len(rep.Problems) > 0:
 		return fmt.Errorf("%w: %s", store.ErrCorrupt, rep.Problems[0])
 	}
@@ -114,8 +114,8 @@ func (s *repairSummary) write(a *app) {
 	case s.Salvaged:
 		fmt.Fprintf(a.Stdout, "%s saved into %s; %s is as it was\n", count(s.Saved, "document", "documents"), s.Whole, s.DB)
 	case s.Rebuilt:
-		fmt.Fprintf(a.Stdout, "what is derived in %s was made anew; every stored document is whole\n", s.DB)
+		fmt.Fprintf(a.Stdout, "derived data in %s was rebuilt; every stored document is intact\n", s.DB)
 	default:
-		fmt.Fprintf(a.Stdout, "%s is whole; nothing was changed\n", s.DB)
+		fmt.Fprintf(a.Stdout, "%s is intact; nothing was changed\n", s.DB)
 	}
 }

@@ -29,9 +29,9 @@ type rerankFlags struct {
 
 func declareRerank(f *flags) rerankFlags {
 	r := rerankFlags{
-		where: f.str("rerank", "", "`WHERE`what orders the first hits anew: the folder of a cross-encoder, or the address of a server that reranks; none for nothing; key in "+rerank.KeyVariable),
-		model: f.str("rerank-model", "", "`NAME`model of that server, asked as Cohere's and Jina's are; without one as Text Embeddings Inference"),
-		depth: f.int("rerank-depth", 0, fmt.Sprintf("hits that it reads; default %d", engine.DefaultRerank)),
+		where: f.str("rerank", "", "`WHERE`second stage that reorders the first hits: the folder of a cross-encoder, or the URL of a reranking server; none for no second stage; the key of a server is in "+rerank.KeyVariable),
+		model: f.str("rerank-model", "", "`NAME`model of the server, which must speak the API of Cohere and Jina; default that of Text Embeddings Inference"),
+		depth: f.int("rerank-depth", 0, fmt.Sprintf("hits that the second stage reads; default %d", engine.DefaultRerank)),
 	}
 	f.checks = append(f.checks, r.check)
 	return r
@@ -40,9 +40,9 @@ func declareRerank(f *flags) rerankFlags {
 func (r rerankFlags) check() error {
 	switch {
 	case *r.depth < 0 || *r.depth > engine.MaxRerank:
-		return hinted(usagef("--rerank-depth %d: use a number from 1 to %d", *r.depth, engine.MaxRerank), "--rerank none asks for no reranking")
+		return hinted(usagef("--rerank-depth %d: use a number from 1 to %d", *r.depth, engine.MaxRerank), "--rerank none switches reranking off")
 	case *r.model != "" && !isURL(*r.where):
-		return hinted(usagef("--rerank-model %s goes with the address of a server", *r.model), "name it with --rerank http://HOST:PORT/rerank")
+		return hinted(usagef("--rerank-model %s needs a reranking server", *r.model), "name the server with --rerank http://HOST:PORT/rerank")
 	case *r.depth > 0 && !r.given():
 		return hinted(usagef("--rerank-depth %d without a reranker", *r.depth), "name one with --rerank")
 	}
@@ -69,7 +69,7 @@ func (a *app) reranker(ctx context.Context, r rerankFlags) (_ engine.Reranker, c
 		}
 		return c, c.Close, nil
 	case a.offline:
-		return nil, nil, hinted(fmt.Errorf("%w: %s is an address, and offline mode opens no connection", rerank.ErrServer, secret.URL(*r.where)),
+		return nil, nil, hinted(fmt.Errorf("%w: %s is a server, and --offline opens no connection", rerank.ErrServer, secret.URL(*r.where)),
 			"leave out --offline and LEXSEM_OFFLINE, or name the folder of a cross-encoder")
 	}
 	s, err := rerank.New(rerank.Options{URL: *r.where, Model: *r.model})
@@ -89,14 +89,14 @@ type cross interface {
 // and the folder has a graph, else in Go, as models are opened.
 func (a *app) openCross(ctx context.Context, dir string) (cross, error) {
 	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
-		return nil, hinted(usagef("--rerank %s is neither a folder nor an address", secret.URL(dir)), "name the folder of a cross-encoder, or a server as http://HOST:PORT/rerank")
+		return nil, hinted(usagef("--rerank %s is neither a folder nor a URL", secret.URL(dir)), "name the folder of a cross-encoder, or a server as http://HOST:PORT/rerank")
 	}
 	graph := models.HasGraph(dir)
 	if a.backend == models.BackendONNX && (!graph || !models.CGO) {
 		if !models.CGO {
 			return nil, modelError(models.ErrNoCGO)
 		}
-		return nil, hinted(fmt.Errorf("%w: %s has no model.onnx", encoder.ErrUnavailable, dir), "leave out --backend onnx and LEXSEM_BACKEND: the model may run in Go")
+		return nil, hinted(fmt.Errorf("%w: %s has no model.onnx", encoder.ErrUnavailable, dir), "leave out --backend onnx and LEXSEM_BACKEND: the model can run in Go")
 	}
 	library := ""
 	if graph {

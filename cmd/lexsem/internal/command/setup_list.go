@@ -58,7 +58,7 @@ func listModels(ctx context.Context, a *app, asJSON bool) error {
 		}
 		list = append(list, info)
 	}
-	hash := modelInfo{Name: "hash", Description: "no model: words hashed to a vector, for tests and pipelines", Languages: []string{}, License: "-", Licence: "-",
+	hash := modelInfo{Name: "hash", Description: "no model: hashes words to a vector, for tests and pipelines", Languages: []string{}, License: "-", Licence: "-",
 		Dim: 384, Pooling: "-", Present: true, Backend: models.BackendNative}
 	enc := encoder.NewHash(hash.Dim)
 	hash.TextsPerSec, err = textsPerSecond(ctx, enc)
@@ -94,7 +94,7 @@ func listModels(ctx context.Context, a *app, asJSON bool) error {
 	if err := t.Flush(); err != nil {
 		return err
 	}
-	fmt.Fprintf(a.Stdout, "\n* default; or the path of a folder, as sentence-transformers writes it or with model.onnx and tokenizer.json; either with -int8 behind it, in Go with weights of a byte; or, behind a URL, openai:NAME or ollama:NAME\n")
+	fmt.Fprintf(a.Stdout, "\n* default. --model also takes the path of a folder, as sentence-transformers writes it or with model.onnx and tokenizer.json.\nAppend -int8 to a name or a path to run the model in Go with weights of one byte.\nopenai:NAME and ollama:NAME are models behind a URL.\n")
 	_, err = fmt.Fprintf(a.Stdout, "texts/s: of %d words, on all cores, measured now, run by %s\n", len(strings.Fields(listText)), backendWords(backend))
 	return err
 }

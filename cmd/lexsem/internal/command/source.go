@@ -4,4 +4,4 @@ package command
 const modelNone = "none"
 
 // errVectorsAlone answers who wants to encode by the model of such a database.
-var errVectorsAlone = usagef("the database holds vectors alone, of no model; name one with --model")
+var errVectorsAlone = usagef("the database holds only vectors and names no model; name one with --model")

@@ -25,7 +25,7 @@ func (a *app) unmet(ctx context.Context, db engine.Database, f engine.Filter) er
 		}
 		note := fmt.Sprintf("no document has the field %s", path)
 		if rest, ok := strings.CutPrefix(path, "metadata."); ok {
-			note += "; fields are named without metadata. before them: " + rest
+			note += "; name fields without metadata. before them: " + rest
 		}
 		if _, err := fmt.Fprintf(a.Stderr, "note: %s\n", note); err != nil {
 			return err

@@ -26,8 +26,8 @@ type cacheBounds struct{ vectors, states int }
 
 // cacheFlags declares --vector-cache and --state-cache.
 func cacheFlags(f *flags) func() cacheBounds {
-	vectors := f.int("vector-cache", vectorCacheMiB, "`MIB`most that vectors of texts take in the cache folder, so that unchanged texts are not encoded again; 0 keeps none, nor states")
-	states := f.int("state-cache", stateCacheMiB, "`MIB`most that the states of their tokens take there; 0 keeps none")
+	vectors := f.int("vector-cache", vectorCacheMiB, "`MIB`most disk space for vectors of texts in the cache folder, which save encoding unchanged texts again; 0 keeps neither vectors nor token states")
+	states := f.int("state-cache", stateCacheMiB, "`MIB`most disk space for token states in the cache folder; 0 keeps none")
 	return func() cacheBounds { return cacheBounds{*vectors, *states} }
 }
 
