@@ -18,23 +18,23 @@ var remedies = []struct {
 	quiet  bool
 }{
 	{is: context.Canceled, remedy: "the call was cancelled", quiet: true},
-	{is: context.DeadlineExceeded, remedy: "it took too long; ask for less, by a smaller limit or a filter", quiet: true},
-	{is: engine.ErrNotFound, remedy: "search finds ids by what a document says, list shows them all"},
-	{is: engine.ErrNotFitted, remedy: "leave variant out for the best that there is, or ask for none"},
-	{is: engine.ErrNoEncoder, remedy: "this database is open without its model; use mode lexical"},
-	{is: engine.ErrReadOnly, remedy: "documents cannot be stored here; whoever runs this server can start it for writing", quiet: true},
+	{is: context.DeadlineExceeded, remedy: "the call took too long; use a smaller limit or a filter", quiet: true},
+	{is: engine.ErrNotFound, remedy: "use search or list to find ids"},
+	{is: engine.ErrNotFitted, remedy: "leave variant out, or use none"},
+	{is: engine.ErrNoEncoder, remedy: "the database is open without its model; use mode lexical"},
+	{is: engine.ErrReadOnly, remedy: "documents cannot be stored: the server is read-only; its operator can allow writes", quiet: true},
 	{is: engine.ErrInvalid},
-	{is: engine.ErrNoSpace, remedy: "the disk is full; whoever runs this server must make room", quiet: true},
-	{is: engine.ErrMemory, remedy: "the database has no room in memory for more; delete documents, or whoever runs this server can raise its limit", quiet: true},
-	{is: engine.ErrCorrupt, remedy: "what is stored is damaged. What is derived is made anew by itself: try again in a moment; if it stays, whoever runs this server can check the database", quiet: true},
-	{is: engine.ErrClosed, remedy: "the server is ending; start it again", quiet: true},
-	{is: engine.ErrReranker, remedy: "the reranker of this server does not answer as it should; try again later", quiet: true},
-	{is: encoder.ErrUnavailable, remedy: "the model or its runtime is missing on the server; mode lexical does without", quiet: true},
-	{is: encoder.ErrSource, remedy: "the source of the model's vectors does not answer as it should; mode lexical does without, or try again later", quiet: true},
+	{is: engine.ErrNoSpace, remedy: "the disk is full; the operator of the server must free space", quiet: true},
+	{is: engine.ErrMemory, remedy: "the memory limit of the database is reached; documents must be deleted, or the operator of the server must raise the limit", quiet: true},
+	{is: engine.ErrCorrupt, remedy: "stored data is damaged. Derived data is rebuilt automatically: try again in a moment; if the error stays, the operator of the server must check the database", quiet: true},
+	{is: engine.ErrClosed, remedy: "the server is stopping; start it again", quiet: true},
+	{is: engine.ErrReranker, remedy: "the reranker of the server failed; try again later", quiet: true},
+	{is: encoder.ErrUnavailable, remedy: "the model or its runtime is missing on the server; mode lexical needs no model", quiet: true},
+	{is: encoder.ErrSource, remedy: "the server that computes vectors failed; try again later, or use mode lexical", quiet: true},
 }
 
 // filterHelp is how filters are written.
-const filterHelp = `filters compare fields of metadata: lang = "go" and year >= 2020; operators = != < <= > >= ^= (prefix) in ["a", "b"], exists field, and, or, not; dots reach into objects`
+const filterHelp = `filters compare fields of metadata: lang = "go" and year >= 2020; operators = != < <= > >= ^= (prefix) in ["a", "b"], exists field, and, or, not; dots name fields of nested objects`
 
 // advice is what a caller is told of an error: what is wrong, and what to do.
 func (s *Server) advice(err error) string {
@@ -59,5 +59,5 @@ func (s *Server) advice(err error) string {
 		return err.Error() + "\n" + r.remedy
 	}
 	s.o.Logger.Error("a call failed", "error", err)
-	return "the database failed; the log of the server says why"
+	return "the database failed; see the log of the server"
 }

@@ -21,7 +21,7 @@ const maxTies = 64
 
 type explainArgs struct {
 	ID      string `json:"id" jsonschema:"id of the document"`
-	Query   string `json:"query" jsonschema:"the query, as it was searched"`
+	Query   string `json:"query" jsonschema:"the query of the search"`
 	Mode    string `json:"mode,omitempty" jsonschema:"the mode of the search"`
 	Variant string `json:"variant,omitempty" jsonschema:"the variant of the search"`
 	Filter  string `json:"filter,omitempty" jsonschema:"the filter of the search"`
@@ -34,49 +34,49 @@ type explainTerm struct {
 }
 
 type explainWord struct {
-	Word  string  `json:"word" jsonschema:"as it was analysed: lower-cased, without its ending"`
-	Count int     `json:"count" jsonschema:"times it stands in the passage"`
-	Texts int     `json:"texts" jsonschema:"passages of the database that have it"`
-	Share float64 `json:"share" jsonschema:"its weight in the query, from 0 to 1; the weights of all words add up to 1"`
-	BM25  float64 `json:"bm25" jsonschema:"what it gives to BM25"`
+	Word  string  `json:"word" jsonschema:"the word after analysis: lower-cased and stemmed"`
+	Count int     `json:"count" jsonschema:"how often the passage has it"`
+	Texts int     `json:"texts" jsonschema:"number of passages in the database that have it"`
+	Share float64 `json:"share" jsonschema:"its weight in the query, from 0 to 1; all weights add up to 1"`
+	BM25  float64 `json:"bm25" jsonschema:"its part of BM25"`
 }
 
 type explainToken struct {
 	Token string  `json:"token"`
-	Adds  float64 `json:"adds" jsonschema:"what modulation added to the score because of it"`
+	Adds  float64 `json:"adds" jsonschema:"its part of the change of the score by modulation"`
 }
 
 type explainTie struct {
-	Word   string  `json:"word" jsonschema:"of the query"`
-	Match  string  `json:"match" jsonschema:"the word of the passage that answers it"`
-	Cosine float64 `json:"cosine" jsonschema:"how near the two are, up to 1"`
+	Word   string  `json:"word" jsonschema:"word of the query"`
+	Match  string  `json:"match" jsonschema:"the word of the passage that matches it"`
+	Cosine float64 `json:"cosine" jsonschema:"similarity of the two words, at most 1"`
 }
 
 type explainResult struct {
 	ID        string         `json:"id"`
 	Mode      string         `json:"mode"`
 	Variant   string         `json:"variant"`
-	Rank      int            `json:"rank" jsonschema:"place among the hits, from 1; 0 where it is none of the candidates"`
+	Rank      int            `json:"rank" jsonschema:"rank among the hits, from 1; 0 if it is not among the candidates"`
 	Score     float32        `json:"score"`
-	Rerank    *float64       `json:"rerank,omitempty" jsonschema:"score of this server's reranker, which decides the rank of hits that have one"`
-	Cosine    float32        `json:"cosine" jsonschema:"of the plain query vector"`
-	Modulated float32        `json:"modulated" jsonschema:"of the query vector that its words have turned"`
-	Terms     []explainTerm  `json:"terms" jsonschema:"weight times value of these add up to the score"`
+	Rerank    *float64       `json:"rerank,omitempty" jsonschema:"score of the server's reranker; it decides the rank of hits that have it"`
+	Cosine    float32        `json:"cosine" jsonschema:"cosine with the plain query vector"`
+	Modulated float32        `json:"modulated" jsonschema:"cosine with the query vector after modulation by the words of the query"`
+	Terms     []explainTerm  `json:"terms" jsonschema:"parts of the score: the sum of weight times value"`
 	Words     []explainWord  `json:"words" jsonschema:"the query's words"`
-	Pairs     []string       `json:"pairs" jsonschema:"adjacent words of the query that stand adjacent in the passage"`
-	Ties      []explainTie   `json:"ties,omitempty" jsonschema:"which word of the passage answers each word of the query; only where the database keeps token states"`
-	Tokens    []explainToken `json:"tokens" jsonschema:"tokens of the query that moved its vector, those that moved the score most first"`
-	Chunk     int            `json:"chunk" jsonschema:"the passage that is explained, from 0"`
+	Pairs     []string       `json:"pairs" jsonschema:"adjacent words of the query that are adjacent in the passage"`
+	Ties      []explainTie   `json:"ties,omitempty" jsonschema:"token alignment: which word of the passage matches each word of the query; only if the database keeps token states"`
+	Tokens    []explainToken `json:"tokens" jsonschema:"tokens of the query that changed its vector, largest change of the score first"`
+	Chunk     int            `json:"chunk" jsonschema:"number of the explained passage, from 0"`
 	Chunks    int            `json:"chunks"`
-	Text      string         `json:"text" jsonschema:"that passage, or as much as there is room for of it, with the part that answers best"`
-	LeftOut   int            `json:"left_out,omitempty" jsonschema:"bytes of the passage that text lacks"`
+	Text      string         `json:"text" jsonschema:"the passage, or the part of it that answers best"`
+	LeftOut   int            `json:"left_out,omitempty" jsonschema:"number of bytes of the passage that are not in text"`
 }
 
 var explainTool = newTool[explainArgs, explainResult](sdk.Tool{
 	Name:  "explain",
 	Title: "Explain a hit",
-	Description: "Tells why a document scores what it scores for a query: the summands of the score, which words of the query its best passage has and lacks, " +
-		"and which tokens moved the query's vector. Use it where a hit surprises, or where a document that should be found is not.",
+	Description: "Explains the score of a document for a query: the parts of the score, which words of the query its best passage has or lacks, " +
+		"and which tokens changed the query vector. Use it if a hit is surprising, or if an expected document is not found.",
 	Annotations: &sdk.ToolAnnotations{ReadOnlyHint: true, IdempotentHint: true, OpenWorldHint: new(false)},
 }, shape{"id": lengths(1, engine.MaxID), "query": wayShape["query"], "mode": wayShape["mode"]})
 
@@ -149,11 +149,11 @@ func explainText(x explainResult) string {
 	if x.Mode != engine.ModeLexical {
 		fmt.Fprintf(&b, "\ncosine %.4f of the plain query vector", x.Cosine)
 		if x.Variant != engine.VariantNone {
-			fmt.Fprintf(&b, ", %.4f of the one that its words have turned", x.Modulated)
+			fmt.Fprintf(&b, ", %.4f of the modulated one", x.Modulated)
 		}
 	}
 	if len(x.Words) > 0 {
-		b.WriteString("\n\nwords of the query (weight in it, times in the passage, passages of the database that have it):")
+		b.WriteString("\n\nwords of the query (weight in the query, count in the passage, number of passages in the database):")
 		for _, w := range x.Words {
 			found := fmt.Sprintf("%d times", w.Count)
 			if w.Count == 0 {
@@ -166,13 +166,13 @@ func explainText(x explainResult) string {
 		b.WriteString("\nadjacent as in the query: " + oneLine(strings.Join(x.Pairs, ", ")))
 	}
 	if len(x.Ties) > 0 {
-		b.WriteString("\n\nwhat in the passage answers each word of the query, by cosine:")
+		b.WriteString("\n\nword of the passage that matches each word of the query, by cosine:")
 		for _, t := range x.Ties {
 			fmt.Fprintf(&b, "\n  %s  %s  %.2f", oneLine(t.Word), oneLine(t.Match), t.Cosine)
 		}
 	}
 	if len(x.Tokens) > 0 {
-		b.WriteString("\n\ntokens and what modulation added to the score for them:")
+		b.WriteString("\n\ntokens and their part of the change of the score by modulation:")
 		for _, t := range x.Tokens {
 			fmt.Fprintf(&b, "\n  %s  %+.4f", oneLine(t.Token), t.Adds)
 		}

@@ -19,23 +19,23 @@ const (
 )
 
 type getArgs struct {
-	ID     string `json:"id" jsonschema:"id of the document, as search and list name it"`
-	Offset int    `json:"offset,omitempty" jsonschema:"byte of the text to begin at; start of a hit, or next_offset of the answer before"`
-	Limit  *int   `json:"limit,omitempty" jsonschema:"bytes of text wanted"`
+	ID     string `json:"id" jsonschema:"id of the document, from search or list"`
+	Offset int    `json:"offset,omitempty" jsonschema:"first byte of the text to read: start of a hit, or next_offset of the previous answer"`
+	Limit  *int   `json:"limit,omitempty" jsonschema:"number of bytes of text"`
 }
 
 type getResult struct {
 	ID         string         `json:"id"`
 	Title      string         `json:"title,omitempty"`
-	Text       string         `json:"text" jsonschema:"the bytes start to end of the document's text"`
+	Text       string         `json:"text" jsonschema:"bytes start to end of the document's text"`
 	Start      int            `json:"start"`
 	End        int            `json:"end"`
-	Bytes      int            `json:"bytes" jsonschema:"bytes of the whole text"`
-	FirstLine  int            `json:"first_line" jsonschema:"line of the whole text that text begins in, from 1"`
-	NextOffset int            `json:"next_offset,omitempty" jsonschema:"offset for what follows; left out at the end of the text"`
+	Bytes      int            `json:"bytes" jsonschema:"length of the whole text in bytes"`
+	FirstLine  int            `json:"first_line" jsonschema:"line in the whole text at which text begins, from 1"`
+	NextOffset int            `json:"next_offset,omitempty" jsonschema:"offset of the next part; absent at the end of the text"`
 	Metadata   map[string]any `json:"metadata,omitempty"`
-	MoreBytes  int            `json:"metadata_left_out,omitempty" jsonschema:"bytes of metadata too large to show"`
-	Media      string         `json:"media,omitempty" jsonschema:"the media type of an image, which is shown scaled down"`
+	MoreBytes  int            `json:"metadata_left_out,omitempty" jsonschema:"number of bytes of metadata that are too many to show"`
+	Media      string         `json:"media,omitempty" jsonschema:"media type of an image; the image is scaled down"`
 
 	png []byte // of an image
 }
@@ -48,8 +48,8 @@ const pictureSide = 768
 var getTool = newTool[getArgs, getResult](sdk.Tool{
 	Name:  "get",
 	Title: "Read a document",
-	Description: "Reads the document with an id: title, text and metadata, or an image. A long text comes in parts: " +
-		"next_offset is where the next one begins. To read around a hit of search, take its start, less some hundred bytes, for offset.",
+	Description: "Reads a document by id: title, text and metadata, or an image. A long text comes in parts; " +
+		"next_offset is the offset of the next part. To read around a hit of search, set offset to its start minus a few hundred bytes.",
 	Annotations: &sdk.ToolAnnotations{ReadOnlyHint: true, IdempotentHint: true, OpenWorldHint: new(false)},
 }, shape{"id": lengths(1, engine.MaxID), "offset": from(0), "limit": between(1, maxGetText, getText)})
 
@@ -90,7 +90,7 @@ func (s *Server) get(ctx context.Context, in getArgs) (string, getResult, error)
 
 func checkID(id string) error {
 	if id == "" || len(id) > engine.MaxID {
-		return refuse("id has %s; ids have 1 to %d, search and list name them", bytesOf(len(id)), engine.MaxID)
+		return refuse("id has %s; ids have 1 to %d bytes; use search or list to find ids", bytesOf(len(id)), engine.MaxID)
 	}
 	return nil
 }
@@ -105,13 +105,13 @@ func getTextOf(r getResult) string {
 		b.WriteString("\nmetadata: " + m)
 	}
 	if r.MoreBytes > 0 {
-		fmt.Fprintf(&b, "\n[%s of metadata are too many to show]", bytesOf(r.MoreBytes))
+		fmt.Fprintf(&b, "\n[%s of metadata are too large to show]", bytesOf(r.MoreBytes))
 	}
 	b.WriteString("\n\n" + r.Text)
 	if r.Start > 0 || r.End < r.Bytes {
 		fmt.Fprintf(&b, "\n\n[bytes %d to %d of %d, from line %d", r.Start, r.End, r.Bytes, r.FirstLine)
 		if r.NextOffset > 0 {
-			fmt.Fprintf(&b, "; go on with offset=%d", r.NextOffset)
+			fmt.Fprintf(&b, "; continue with offset=%d", r.NextOffset)
 		}
 		b.WriteString("]")
 	}

@@ -15,29 +15,29 @@ const maxDocuments = 1_024
 
 type newDocument struct {
 	ID       string         `json:"id" jsonschema:"unique in the database; a document with the same id is replaced"`
-	Title    string         `json:"title,omitempty" jsonschema:"stands before the text of each passage when it is searched"`
-	Text     string         `json:"text,omitempty" jsonschema:"the whole text; a long one is cut into passages by itself"`
-	Metadata map[string]any `json:"metadata,omitempty" jsonschema:"fields that filters can name"`
+	Title    string         `json:"title,omitempty" jsonschema:"title; searched together with the text of each passage"`
+	Text     string         `json:"text,omitempty" jsonschema:"whole text; a long text is split into passages automatically"`
+	Metadata map[string]any `json:"metadata,omitempty" jsonschema:"fields for filters"`
 }
 
 type indexArgs struct {
-	Documents []newDocument `json:"documents" jsonschema:"documents to store, all of them or none"`
+	Documents []newDocument `json:"documents" jsonschema:"documents to store; all are stored or none"`
 }
 
 type indexResult struct {
-	Added           int `json:"added" jsonschema:"documents that were new"`
-	Replaced        int `json:"replaced" jsonschema:"documents that replaced one with the same id"`
-	Unchanged       int `json:"unchanged" jsonschema:"documents that were stored already, as they are"`
-	Passages        int `json:"passages" jsonschema:"passages that long documents were cut into"`
-	Truncated       int `json:"truncated" jsonschema:"documents with text that no vector stands for"`
+	Added           int `json:"added" jsonschema:"number of new documents"`
+	Replaced        int `json:"replaced" jsonschema:"number of documents that replaced one with the same id"`
+	Unchanged       int `json:"unchanged" jsonschema:"number of documents that were already stored with the same content"`
+	Passages        int `json:"passages" jsonschema:"number of passages into which long documents were split"`
+	Truncated       int `json:"truncated" jsonschema:"number of documents with text beyond what the model reads"`
 	TruncatedTokens int `json:"truncated_tokens"`
 }
 
 var indexTool = newTool[indexArgs, indexResult](sdk.Tool{
 	Name:  "index",
 	Title: "Store documents",
-	Description: "Stores documents, so that search finds them at once. A document with an id that is stored already takes its place. " +
-		"Give the text itself: files and addresses that a text names are not read.",
+	Description: "Stores documents; search finds them at once. A document replaces a stored document with the same id. " +
+		"Pass the text itself: files and URLs named in a text are not read.",
 	Annotations: &sdk.ToolAnnotations{IdempotentHint: true, DestructiveHint: new(true), OpenWorldHint: new(false)},
 }, shape{"documents": func(s *jsonschema.Schema) {
 	s.MinItems, s.MaxItems = new(1), new(maxDocuments)
@@ -46,7 +46,7 @@ var indexTool = newTool[indexArgs, indexResult](sdk.Tool{
 
 func (s *Server) index(ctx context.Context, in indexArgs) (string, indexResult, error) {
 	if n := len(in.Documents); n < 1 || n > maxDocuments {
-		return "", indexResult{}, refuse("documents has %d; use 1 to %d a call", n, maxDocuments)
+		return "", indexResult{}, refuse("documents has %d elements; use 1 to %d per call", n, maxDocuments)
 	}
 	docs := make([]engine.Document, len(in.Documents))
 	for i, d := range in.Documents {
@@ -59,10 +59,10 @@ func (s *Server) index(ctx context.Context, in indexArgs) (string, indexResult, 
 	out := indexResult{Added: r.Added, Replaced: r.Replaced, Unchanged: r.Unchanged, Passages: r.Chunks, Truncated: r.Truncated, TruncatedTokens: r.TruncatedTokens}
 	text := fmt.Sprintf("Stored: %d added, %d replaced, %d unchanged.", out.Added, out.Replaced, out.Unchanged)
 	if out.Passages > 0 {
-		text += fmt.Sprintf(" %d long ones were cut into %d passages.", r.Chunked, out.Passages)
+		text += fmt.Sprintf(" %d long documents were split into %d passages.", r.Chunked, out.Passages)
 	}
 	if out.Truncated > 0 {
-		text += fmt.Sprintf(" Of %d the last %d tokens are beyond what the model reads: words in them are found, their meaning is not.", out.Truncated, out.TruncatedTokens)
+		text += fmt.Sprintf(" In %d documents, %d tokens at the end are beyond what the model reads: their words are found, their meaning is not.", out.Truncated, out.TruncatedTokens)
 	}
 	return text, out, nil
 }

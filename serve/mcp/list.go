@@ -22,30 +22,30 @@ const (
 
 type listArgs struct {
 	Filter string `json:"filter,omitempty" jsonschema:"condition on metadata"`
-	Limit  *int   `json:"limit,omitempty" jsonschema:"documents wanted"`
-	Offset int    `json:"offset,omitempty" jsonschema:"documents to leave out; next_offset of the answer before goes on behind it"`
+	Limit  *int   `json:"limit,omitempty" jsonschema:"number of documents"`
+	Offset int    `json:"offset,omitempty" jsonschema:"number of documents to skip; next_offset of the previous answer continues after it"`
 }
 
 type listedDocument struct {
 	ID        string         `json:"id"`
 	Title     string         `json:"title,omitempty"`
-	Bytes     int            `json:"bytes" jsonschema:"bytes of its text"`
-	Beginning string         `json:"beginning" jsonschema:"how its text begins"`
+	Bytes     int            `json:"bytes" jsonschema:"length of its text in bytes"`
+	Beginning string         `json:"beginning" jsonschema:"beginning of its text"`
 	Metadata  map[string]any `json:"metadata,omitempty"`
-	MoreBytes int            `json:"metadata_left_out,omitempty" jsonschema:"bytes of metadata that are left out here; get has them"`
+	MoreBytes int            `json:"metadata_left_out,omitempty" jsonschema:"number of bytes of metadata that are left out; get shows them"`
 }
 
 type listResult struct {
-	Total      int              `json:"total" jsonschema:"documents that meet the filter"`
-	Documents  []listedDocument `json:"documents" jsonschema:"in the order of storing; a document that was replaced counts as new"`
-	NextOffset int              `json:"next_offset,omitempty" jsonschema:"offset for the documents behind these; left out at the end"`
+	Total      int              `json:"total" jsonschema:"number of documents that match the filter"`
+	Documents  []listedDocument `json:"documents" jsonschema:"oldest first; a replaced document counts as new"`
+	NextOffset int              `json:"next_offset,omitempty" jsonschema:"offset of the next documents; absent at the end"`
 }
 
 var listTool = newTool[listArgs, listResult](sdk.Tool{
 	Name:  "list",
 	Title: "List documents",
-	Description: "Walks through the stored documents, oldest first: id, title, how the text begins, metadata. " +
-		"Use it to learn what there is, which metadata a filter can name, or how many documents meet a filter (total). To find something use search.",
+	Description: "Lists the stored documents, oldest first: id, title, beginning of the text, metadata. " +
+		"Use it to see what is stored, which metadata fields a filter can use, or how many documents match a filter (total). Use search to find something.",
 	Annotations: &sdk.ToolAnnotations{ReadOnlyHint: true, IdempotentHint: true, OpenWorldHint: new(false)},
 }, shape{
 	"limit": between(0, maxListed, listLimit), "offset": between(0, maxWalk, 0),
@@ -104,11 +104,11 @@ func (s *Server) listText(r listResult, in listArgs) string {
 	var b strings.Builder
 	switch {
 	case r.Total == 0 && in.Filter != "":
-		return "No document meets the filter."
+		return "No document matches the filter."
 	case r.Total == 0:
 		return "The database is empty" + s.toFill() + "."
 	case in.Filter != "":
-		fmt.Fprintf(&b, "%d documents meet the filter.\n", r.Total)
+		fmt.Fprintf(&b, "%d documents match the filter.\n", r.Total)
 	default:
 		fmt.Fprintf(&b, "%d documents.\n", r.Total)
 	}

@@ -235,9 +235,9 @@ func TestSearch(t *testing.T) {
 		args object
 		want string
 	}{
-		{object{"query": "zebra", "mode": "lexical"}, "no document has a word"},
-		{object{"query": "keys", "filter": `lang = "fr"`}, "no document meets the filter"},
-		{object{"query": "keys", "offset": 50}, "no more behind"},
+		{object{"query": "zebra", "mode": "lexical"}, "no document contains a word"},
+		{object{"query": "keys", "filter": `lang = "fr"`}, "no document matches the filter"},
+		{object{"query": "keys", "offset": 50}, "no more hits after"},
 		{object{"query": "keys", "min_score": 1e9}, "min_score"},
 	} {
 		a = answer{}
@@ -312,9 +312,9 @@ func TestSearchShowsTheSpan(t *testing.T) {
 func TestErrorsOfTheMachineAreLogged(t *testing.T) {
 	var log bytes.Buffer
 	for err, want := range map[error]string{
-		errors.New("open /home/me/secret: input/output error"):     "the log of the server says why",
+		errors.New("open /home/me/secret: input/output error"):     "see the log of the server",
 		fmt.Errorf("%w: /home/me/secret", engine.ErrCorrupt):       "try again",
-		fmt.Errorf("%w: /home/me/secret", engine.ErrNoSpace):       "make room",
+		fmt.Errorf("%w: /home/me/secret", engine.ErrNoSpace):       "free space",
 		fmt.Errorf("%w: secret.example:443", encoder.ErrSource):    "mode lexical",
 		fmt.Errorf("search: secret: %w", context.DeadlineExceeded): "took too long",
 	} {
@@ -496,7 +496,7 @@ func TestList(t *testing.T) {
 	if got := strings.Join(ids, " "); total != 5 || got != "keys.md backup.md schluessel.md long.txt a/b %41?#ü" {
 		t.Errorf("%d documents: %s", total, got)
 	}
-	if text, failed := call(t, c, "list", object{"filter": "year >= 2024"}, nil); failed || !strings.Contains(text, "1 documents meet") && !strings.Contains(text, "1 document meets") {
+	if text, failed := call(t, c, "list", object{"filter": "year >= 2024"}, nil); failed || !strings.Contains(text, "1 documents match") && !strings.Contains(text, "1 document matches") {
 		t.Errorf("%v %s", failed, text)
 	}
 }
@@ -611,14 +611,14 @@ func TestRefusalsNameTheRemedy(t *testing.T) {
 		{"search", object{"query": "x", "variant": "slr"}, []string{"slr", "leave variant out"}},
 		{"search", object{"query": "x", "filter": "year >"}, []string{"character", "operators"}},
 		{"search", object{"query": strings.Repeat("x ", 20_000)}, []string{"40000 bytes", "32768"}},
-		{"get", object{"id": "nope"}, []string{"nope", "list shows"}},
+		{"get", object{"id": "nope"}, []string{"nope", "search or list"}},
 		{"get", object{"id": ""}, []string{"ids have 1 to 1024"}},
 		{"get", object{"id": strings.Repeat("i", 1025)}, []string{"ids have 1 to 1024"}},
 		{"get", object{"id": "keys.md", "offset": 1000}, []string{"offset is 1000", "0 to 42"}},
 		{"get", object{"id": "keys.md", "limit": 0}, []string{"limit is 0"}},
 		{"list", object{"limit": -1}, []string{"limit is -1"}},
 		{"list", object{"filter": "year 7"}, []string{"character", "operators"}},
-		{"explain", object{"id": "nope", "query": "x"}, []string{"nope", "list shows"}},
+		{"explain", object{"id": "nope", "query": "x"}, []string{"nope", "search or list"}},
 		{"explain", object{"id": "keys.md"}, []string{"needs query"}},
 		{"index", object{}, []string{"needs documents"}},
 		{"index", object{"documents": []any{}}, []string{"1 to 1024"}},

@@ -22,7 +22,7 @@ const documentURI = "lexsem://documents/"
 func (s *Server) addResources(srv *sdk.Server, outer context.Context) {
 	srv.AddResourceTemplate(&sdk.ResourceTemplate{
 		Name: "document", Title: "Document", URITemplate: documentURI + "{+id}", MIMEType: "text/plain",
-		Description: "A stored document: its title and its text. The id is percent-encoded.",
+		Description: "A stored document: title and text. The id is percent-encoded.",
 	}, func(ctx context.Context, req *sdk.ReadResourceRequest) (*sdk.ReadResourceResult, error) {
 		ctx, cancel := within(ctx, outer)
 		defer cancel()
@@ -36,7 +36,7 @@ func (s *Server) addResources(srv *sdk.Server, outer context.Context) {
 		case err != nil:
 			return nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: s.advice(err)}
 		case len(d.Text) > maxResource:
-			return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "the text has " + bytesOf(len(d.Text)) + ", too many for a resource; the tool get reads it in parts"}
+			return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "the text has " + bytesOf(len(d.Text)) + ", too many for a resource; use the tool get, which reads it in parts"}
 		}
 		text := d.Text
 		if d.Title != "" {

@@ -30,47 +30,47 @@ const (
 )
 
 type searchArgs struct {
-	Query    string  `json:"query" jsonschema:"what to look for: a question or statement in plain language, or words, names and codes that must stand in the text"`
-	K        *int    `json:"k,omitempty" jsonschema:"hits wanted"`
-	Offset   int     `json:"offset,omitempty" jsonschema:"hits to leave out; next_offset of the answer before goes on behind it"`
-	Mode     string  `json:"mode,omitempty" jsonschema:"auto is hybrid: meaning and words; dense is meaning alone; lexical is words alone (BM25); hybrid is both"`
-	Variant  string  `json:"variant,omitempty" jsonschema:"how the query's words turn its vector: none, rlr, rlr-local, slr or rlr+slr; left out, the best there is"`
+	Query    string  `json:"query" jsonschema:"what to find: a question or statement in plain language, or exact words, names and codes"`
+	K        *int    `json:"k,omitempty" jsonschema:"number of hits"`
+	Offset   int     `json:"offset,omitempty" jsonschema:"number of hits to skip; next_offset of the previous answer continues after it"`
+	Mode     string  `json:"mode,omitempty" jsonschema:"auto is hybrid; hybrid: meaning and words; dense: only meaning; lexical: only words (BM25)"`
+	Variant  string  `json:"variant,omitempty" jsonschema:"modulation of the query vector by the query's words: none, rlr, rlr-local, slr or rlr+slr; by default the best available"`
 	Filter   string  `json:"filter,omitempty" jsonschema:"condition on metadata"`
-	MinScore float32 `json:"min_score,omitempty" jsonschema:"leave out hits with a lower score; 0 leaves none out"`
-	PerChunk bool    `json:"per_chunk,omitempty" jsonschema:"each passage of a long document is a hit of its own; else a document is found once, by its best passage"`
-	MaxText  *int    `json:"max_text,omitempty" jsonschema:"bytes of text of each hit; what is left out is counted, and get reads it"`
+	MinScore float32 `json:"min_score,omitempty" jsonschema:"leaves out hits with a lower score; 0 leaves out none"`
+	PerChunk bool    `json:"per_chunk,omitempty" jsonschema:"true: each passage of a long document is a separate hit; false: a document is one hit, by its best passage"`
+	MaxText  *int    `json:"max_text,omitempty" jsonschema:"most bytes of text per hit; get reads the rest"`
 }
 
 type searchHit struct {
-	Rank      int            `json:"rank" jsonschema:"place, from 1"`
+	Rank      int            `json:"rank" jsonschema:"rank, from 1"`
 	ID        string         `json:"id" jsonschema:"id of the document, for get and explain"`
-	Path      string         `json:"path,omitempty" jsonschema:"file that the document came from"`
+	Path      string         `json:"path,omitempty" jsonschema:"file from which the document came"`
 	Lines     []int          `json:"lines,omitempty" jsonschema:"first and last line of the passage in that file, or in the document's text, from 1"`
-	Score     float32        `json:"score" jsonschema:"what hits are ranked by, higher is better"`
-	Rerank    *float64       `json:"rerank,omitempty" jsonschema:"score of this server's reranker, on a scale of its own; hits that have one stand first, in its order"`
-	Cosine    float32        `json:"cosine" jsonschema:"nearness in meaning, from -1 to 1; 0 in mode lexical"`
-	Presence  float32        `json:"presence" jsonschema:"share of the query's words, by weight, that the passage has, from 0 to 1; 0 in mode dense"`
+	Score     float32        `json:"score" jsonschema:"score that ranks hits; higher is better"`
+	Rerank    *float64       `json:"rerank,omitempty" jsonschema:"score of the server's reranker, on its own scale; hits that have it come first, in its order"`
+	Cosine    float32        `json:"cosine" jsonschema:"similarity in meaning, from -1 to 1; 0 in mode lexical"`
+	Presence  float32        `json:"presence" jsonschema:"term recall: share of the query's words, by weight, that the passage has, from 0 to 1; 0 in mode dense"`
 	Title     string         `json:"title,omitempty"`
-	BestLines []int          `json:"best_lines,omitempty" jsonschema:"first and last line of the part of the passage that answers the query best, counted as lines are"`
-	Text      string         `json:"text" jsonschema:"the passage, or as much of it as max_text has room for, with the part that answers best"`
-	TextStart int            `json:"text_start" jsonschema:"the byte of the document's text at which text begins"`
-	LeftOut   int            `json:"left_out,omitempty" jsonschema:"bytes of the passage that text lacks"`
-	Chunk     int            `json:"chunk" jsonschema:"number of the passage in its document, from 0"`
-	Chunks    int            `json:"chunks" jsonschema:"passages of the document"`
-	Start     int            `json:"start" jsonschema:"the passage is the bytes start to end of the document's text, as get takes them for offset"`
+	BestLines []int          `json:"best_lines,omitempty" jsonschema:"first and last line of the part of the passage that answers best; counted as in lines"`
+	Text      string         `json:"text" jsonschema:"the passage, or up to max_text bytes of it around the part that answers best"`
+	TextStart int            `json:"text_start" jsonschema:"offset of text in the document's text, in bytes"`
+	LeftOut   int            `json:"left_out,omitempty" jsonschema:"number of bytes of the passage that are not in text"`
+	Chunk     int            `json:"chunk" jsonschema:"number of the passage in the document, from 0"`
+	Chunks    int            `json:"chunks" jsonschema:"number of passages of the document"`
+	Start     int            `json:"start" jsonschema:"the passage is bytes start to end of the document's text; use start as offset of get"`
 	End       int            `json:"end"`
 	Metadata  map[string]any `json:"metadata,omitempty"`
-	MoreBytes int            `json:"metadata_left_out,omitempty" jsonschema:"bytes of metadata that are left out here; get has them"`
-	Media     string         `json:"media,omitempty" jsonschema:"the media type of an image, which has no text; get shows it"`
+	MoreBytes int            `json:"metadata_left_out,omitempty" jsonschema:"number of bytes of metadata that are left out; get shows them"`
+	Media     string         `json:"media,omitempty" jsonschema:"media type of an image, which has no text; get shows the image"`
 }
 
 type searchResult struct {
 	Mode       string      `json:"mode" jsonschema:"the mode that was used"`
 	Variant    string      `json:"variant" jsonschema:"the modulation that was used"`
-	Documents  int         `json:"documents" jsonschema:"documents stored"`
-	Matching   int         `json:"matching" jsonschema:"documents that meet the filter"`
+	Documents  int         `json:"documents" jsonschema:"number of stored documents"`
+	Matching   int         `json:"matching" jsonschema:"number of documents that match the filter"`
 	Hits       []searchHit `json:"hits" jsonschema:"best first"`
-	NextOffset int         `json:"next_offset,omitempty" jsonschema:"offset for the hits behind these; left out where there are no more"`
+	NextOffset int         `json:"next_offset,omitempty" jsonschema:"offset of the next hits; absent if there are no more"`
 	Meaning    string      `json:"meaning" jsonschema:"what the scores of this answer mean"`
 }
 
@@ -84,10 +84,10 @@ var wayShape = shape{
 var searchTool = newTool[searchArgs, searchResult](sdk.Tool{
 	Name:  "search",
 	Title: "Search passages",
-	Description: "Finds the passages that answer a query best, by meaning and by exact words together. " +
-		"Use it first, and again with other words where the hits do not answer the question. " +
-		"A hit gives the place (path:from-to of a file, or the document's id), score, and the passage. " +
-		"min_score and filter narrow it, offset goes on.",
+	Description: "Finds the passages that answer a query best, by meaning and exact words together. " +
+		"Use it first; if the hits do not answer the question, search again with other words. " +
+		"A hit has its place (path:from-to of a file, or the document's id), its score and the passage. " +
+		"filter and min_score narrow the search; offset continues it.",
 	Annotations: &sdk.ToolAnnotations{ReadOnlyHint: true, IdempotentHint: true, OpenWorldHint: new(false)},
 }, shape{
 	"query": wayShape["query"], "mode": wayShape["mode"],
@@ -135,11 +135,11 @@ func (s *Server) search(ctx context.Context, in searchArgs) (string, searchResul
 func query(text, mode, variant, expr string) (engine.Query, error) {
 	switch {
 	case strings.TrimSpace(text) == "":
-		return engine.Query{}, refuse("query is empty; give it some words")
+		return engine.Query{}, refuse("query is empty; give some words")
 	case len(text) > maxQuery:
 		return engine.Query{}, refuse("query has %s; use at most %d", bytesOf(len(text)), maxQuery)
 	case !utf8.ValidString(text):
-		return engine.Query{}, refuse("query is no UTF-8")
+		return engine.Query{}, refuse("query is not UTF-8; send UTF-8 text")
 	}
 	if mode != "" && !slices.Contains(modes, mode) {
 		return engine.Query{}, refuse("mode is %q; use one of %s", clipped(mode, 80), strings.Join(modes, ", "))
@@ -226,17 +226,17 @@ func metadataText(m map[string]any) string {
 func meaning(t engine.Trace) string {
 	switch {
 	case t.Mode == engine.ModeLexical:
-		return "score is BM25: it says which passage has more of the query's words, and is not comparable between queries"
+		return "score is BM25: higher means more of the query's words; not comparable between queries"
 	case t.Mode == engine.ModeDense && t.Metric == "dot":
-		return "score is the dot product of the query's vector and the passage's: higher is nearer in meaning, on no fixed scale"
+		return "score is the dot product of the vectors of query and passage: higher is closer in meaning; the scale is not fixed"
 	case t.Mode == engine.ModeDense && t.Metric == "l2":
-		return "score is the squared distance of the query's vector and the passage's, below 0: nearer to 0 is nearer in meaning"
+		return "score is the negative squared distance of the vectors of query and passage: closer to 0 is closer in meaning"
 	case t.Mode == engine.ModeDense:
-		return "score is nearness in meaning (a cosine, at most about 1); 0 is unrelated"
+		return "score is similarity in meaning (a cosine, at most about 1); 0 is unrelated"
 	case t.Fusion == fusion.RRF:
-		return "score adds the reciprocals of the passage's ranks in meaning and in the words found: it tells an order, not how well the passage fits; presence is the share of the query's words, by weight, that the passage has"
+		return "score adds the reciprocal ranks by meaning and by words: it gives an order, not how well a passage fits; presence is the share of the query's words, by weight, that the passage has"
 	}
-	return "score adds nearness in meaning (cosine) and the words found; presence is the share of the query's words, by weight, that the passage has: a hit with a low cosine and few of the words is likely beside the point"
+	return "score adds similarity in meaning (cosine) and the words found; presence is the share of the query's words, by weight, that the passage has; a hit with low cosine and low presence is probably irrelevant"
 }
 
 func (s *Server) searchText(r searchResult, in searchArgs) string {
@@ -247,13 +247,13 @@ func (s *Server) searchText(r searchResult, in searchArgs) string {
 		case r.Documents == 0:
 			b.WriteString("the database is empty" + s.toFill() + ".")
 		case r.Matching == 0:
-			b.WriteString("no document meets the filter; list shows documents and their metadata.")
+			b.WriteString("no document matches the filter; use list to see documents and their metadata.")
 		case in.Offset > 0:
-			b.WriteString("there are no more behind this offset.")
+			b.WriteString("there are no more hits after this offset.")
 		case in.MinScore != 0:
-			b.WriteString("none reaches min_score; use a lower one.")
+			b.WriteString("no hit reaches min_score; use a lower value.")
 		default:
-			b.WriteString("no document has a word of the query; try other words, or mode dense.")
+			b.WriteString("no document contains a word of the query; try other words or mode dense.")
 		}
 		return b.String()
 	}

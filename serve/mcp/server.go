@@ -35,20 +35,20 @@ type Database interface {
 
 // Options shape a Server. The zero value is the default of every field.
 type Options struct {
-	// ReadOnly leaves out the tool that stores documents, and refuses calls of it.
+	// ReadOnly removes the tool that stores documents and refuses calls of it.
 	ReadOnly bool
-	// Place says which file a hit came from, and its first and last line there, from 1, or 0
-	// where it has none; nil means that no hit came from a file.
+	// Place returns the file of a hit and its first and last line there, counted from 1, or 0
+	// if the file has no lines. nil means that no hit came from a file.
 	Place func(engine.Hit) (path string, lines [2]int, ok bool)
-	// Timeout ends calls of the tools that read; 0 means that they take what they take.
+	// Timeout limits calls of the tools that read; 0 means no limit.
 	Timeout time.Duration
-	// Version is told to clients as that of the server.
+	// Version is the version of the server that clients are told.
 	Version string
-	// AnyHost lets Handler answer whatever the Host header says, where whoever mounts it
-	// checks that. Else a request that comes over the loopback interface must name that.
+	// AnyHost lets Handler accept any Host header; set it only if the caller checks the header.
+	// Otherwise a request over the loopback interface must name that interface.
 	AnyHost bool
-	// Logger hears of what fails in the database, of which clients are told no more than
-	// that; nil means none. It is not told texts and queries.
+	// Logger receives the details of database failures, which clients do not see; nil means no log.
+	// It never receives texts or queries.
 	Logger *slog.Logger
 }
 
@@ -56,14 +56,13 @@ type Options struct {
 // ends with an error; HTTP answers 413.
 const MaxMessage = 16 << 20
 
-// Server serves one database. It keeps nothing between calls, and is safe for
-// concurrent use, as the database is.
+// Server serves one database. It keeps no state between calls and is safe for concurrent use.
 type Server struct {
 	db Database
 	o  Options
 }
 
-// New returns a server for db, which stays the caller's to close, after the server.
+// New returns a server for db. The caller closes db after the server has ended.
 func New(db Database, o Options) *Server {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
@@ -74,10 +73,10 @@ func New(db Database, o Options) *Server {
 	return &Server{db, o}
 }
 
-// Serve speaks with one client over in and out, a message a line, and returns nil when
-// in ends, after what was asked before that is answered. Nothing else may write to out.
-// When ctx is done the calls in progress are cancelled and its error is returned; in is
-// then closed if it is an io.Closer, and a Read of another kind is left behind.
+// Serve serves one client over in and out, one message per line. When in ends, Serve answers the
+// calls that it has read and returns nil. Nothing else may write to out. When ctx is done, Serve
+// cancels the calls in progress and returns the error of ctx; it closes in if that is an io.Closer,
+// otherwise a pending Read of in continues.
 func (s *Server) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 	t := patient{&sdk.IOTransport{Reader: reader(in), Writer: keepOpen{out}, MaxLineLength: MaxMessage}}
 	err := s.server(ctx).Run(ctx, t)
@@ -85,18 +84,16 @@ func (s *Server) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 		return ctx.Err()
 	}
 	if err != nil && !errors.Is(err, io.EOF) {
-		return fmt.Errorf("the session of the protocol broke off: %w", err)
+		return fmt.Errorf("the session broke off: %w", err)
 	}
 	return nil
 }
 
-// Handler answers streamable HTTP, each request by itself: there are no sessions, so
-// that none can be taken over and none must be ended. mayWrite says whether a request
-// may store documents; one that may not is served as with Options.ReadOnly, which holds
-// for all. nil means that all may. A call
-// ends with its request's context. Whoever mounts the handler checks who is asking. A
-// page of another site that gives this machine a name of its own is refused here
-// (Options.AnyHost).
+// Handler serves streamable HTTP without sessions: each request stands alone. mayWrite says
+// whether a request may store documents; nil means that all may. A request that may not is served
+// as with Options.ReadOnly, which applies to all requests. A call ends with the context of its request. The caller
+// must authenticate clients. Handler refuses requests by which a page of another site, under a host
+// name of its own, tries to reach this machine (Options.AnyHost).
 func (s *Server) Handler(mayWrite func(*http.Request) bool) http.Handler {
 	reading := New(s.db, s.o)
 	reading.o.ReadOnly = true
@@ -112,9 +109,9 @@ func (s *Server) Handler(mayWrite func(*http.Request) bool) http.Handler {
 }
 
 // instructions are for the model behind the client.
-const instructions = `A lexsem database: passages that are found by meaning and by exact words.
-Start with search: ask in plain language, or with the exact words, names or error codes that must stand in the text; both kinds work in one query. A hit names its place as path:from-to where it came from a file, else the id of its document.
-get reads a document, in parts if it is long. list walks through what is stored. explain tells why a document scores what it scores.`
+const instructions = `A lexsem database: it finds passages by meaning and by exact words.
+Start with search: ask in plain language, or with exact words, names or error codes; one query can mix both. A hit names its place: path:from-to for a file, otherwise the id of its document.
+get reads a document, in parts if it is long. list shows what is stored. explain shows what the score of a document is made of.`
 
 // server makes the SDK's server for one stream or request; calls end with ctx.
 func (s *Server) server(ctx context.Context) *sdk.Server {
@@ -140,8 +137,8 @@ func (s *Server) server(ctx context.Context) *sdk.Server {
 func refuseWriting(next sdk.MethodHandler) sdk.MethodHandler {
 	return func(ctx context.Context, method string, req sdk.Request) (sdk.Result, error) {
 		if call, ok := req.(*sdk.CallToolRequest); ok && call.Params.Name == indexTool().Name {
-			return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: indexTool().Name + " stores documents, and here they may only be read: " +
-				"ask with a key that may write, or whoever runs this server can start it for writing"}
+			return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: indexTool().Name + " stores documents, and this client may only read: " +
+				"use a key with write access, or the operator of the server must allow writes"}
 		}
 		return next(ctx, method, req)
 	}

@@ -179,7 +179,7 @@ func TestHTTP(t *testing.T) {
 		if (err == nil) != (key == "write") {
 			t.Errorf("%s: index answers %v", key, err)
 		}
-		if err != nil && !strings.Contains(err.Error(), "a key that may write") {
+		if err != nil && !strings.Contains(err.Error(), "a key with write access") {
 			t.Errorf("%s: index is refused without a remedy: %v", key, err)
 		}
 		return names

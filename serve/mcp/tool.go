@@ -142,7 +142,7 @@ func arguments[In any](t *sdk.Tool, data json.RawMessage) (in In, err error) {
 	schema := t.InputSchema.(*jsonschema.Schema)
 	var given map[string]json.RawMessage
 	if err := json.Unmarshal(data, &given); err != nil {
-		return in, refuse("the arguments of %s are no JSON object: %s", t.Name, clipped(err.Error(), 300))
+		return in, refuse("the arguments of %s are not a JSON object: %s", t.Name, clipped(err.Error(), 300))
 	}
 	for _, name := range slices.Sorted(maps.Keys(given)) {
 		if schema.Properties[name] == nil {
@@ -160,12 +160,12 @@ func arguments[In any](t *sdk.Tool, data json.RawMessage) (in In, err error) {
 	var kind *json.UnmarshalTypeError
 	switch err := d.Decode(&in); {
 	case errors.As(err, &kind):
-		return in, refuse("%s: got %s where %s is wanted", clipped(kind.Field, 300), clipped(kind.Value, 80), kindName(kind.Type))
+		return in, refuse("%s: got %s, want %s", clipped(kind.Field, 300), clipped(kind.Value, 80), kindName(kind.Type))
 	case err != nil:
 		return in, refuse("the arguments of %s: %s", t.Name, clipped(err.Error(), 300)) // it may hold a name of any length
 	}
 	if _, err := d.Token(); err != io.EOF {
-		return in, refuse("the arguments of %s: more than one JSON object", t.Name)
+		return in, refuse("the arguments of %s are more than one JSON object; send one", t.Name)
 	}
 	return in, nil
 }
