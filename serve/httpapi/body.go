@@ -46,7 +46,7 @@ func (p *patient) Read(b []byte) (int, error) {
 	p.left -= time.Since(begin)
 	p.left = min(p.left+time.Duration(n)*time.Second/bytesPerSecond, mostPatience)
 	if err == nil && p.left <= 0 || errors.Is(err, os.ErrDeadlineExceeded) {
-		err = refuse(http.StatusRequestTimeout, "slow_body", "the body came too slowly: less than %d bytes a second", bytesPerSecond)
+		err = refuse(http.StatusRequestTimeout, "slow_body", "the body came too slowly: less than %d bytes per second", bytesPerSecond)
 	}
 	return n, err
 }
@@ -69,11 +69,11 @@ func (s *Server) source(w http.ResponseWriter, r *http.Request, most int64) (io.
 	case "gzip", "x-gzip":
 		z, err := gzip.NewReader(p)
 		if err != nil {
-			return nil, nil, bodyError(fmt.Errorf("not gzip, as Content-Encoding says: %w", err), most)
+			return nil, nil, bodyError(fmt.Errorf("Content-Encoding is gzip, and the body is not gzip: %w", err), most)
 		}
 		body = z
 	default:
-		return nil, nil, refuse(http.StatusUnsupportedMediaType, "unsupported_encoding", "Content-Encoding %.40q: send gzip, or the body as it is", e)
+		return nil, nil, refuse(http.StatusUnsupportedMediaType, "unsupported_encoding", "Content-Encoding %.40q: send gzip or no encoding", e)
 	}
 	return &limited{r: body, left: most, most: most}, p.done, nil
 }
@@ -227,17 +227,17 @@ func decode(raw []byte, to any) error {
 	case errors.As(err, &own):
 		return own
 	case errors.As(err, &syntax):
-		return bad("no JSON: %v, at byte %d", syntax, syntax.Offset)
+		return bad("not JSON: %v, at byte %d", syntax, syntax.Offset)
 	case errors.As(err, &kind):
 		return &Error{Status: http.StatusBadRequest, Code: "invalid", Param: kind.Field,
-			Message: fmt.Sprintf("%.100s where %s belongs (byte %d)", kind.Value, typeName(kind), kind.Offset)}
+			Message: fmt.Sprintf("%.100s instead of %s (byte %d)", kind.Value, typeName(kind), kind.Offset)}
 	case err == io.ErrUnexpectedEOF:
-		return bad("no JSON: it ends in the middle")
+		return bad("not JSON: it ends in the middle")
 	case err != nil:
 		return bad("%v", err)
 	}
 	if rest := bytes.TrimSpace(raw[dec.InputOffset():]); len(rest) > 0 {
-		return bad("something stands behind the JSON value: %.20q", rest)
+		return bad("more text after the JSON value: %.20q; send one value", rest)
 	}
 	if bytes.Equal(bytes.TrimSpace(raw), []byte("null")) {
 		return bad("null; send a JSON object")

@@ -99,7 +99,7 @@ func (b *bulkLoad) load(ctx context.Context, src io.Reader) error {
 			return nil
 		}
 		if b.c.s.isDraining() {
-			return b.last(ctx, atLine(n+1, "", refuse(http.StatusServiceUnavailable, "closing", "the server is closing; send the lines from %d on again", n+1)))
+			return b.last(ctx, atLine(n+1, "", refuse(http.StatusServiceUnavailable, "closing", "the server is closing; send the lines again from line %d on", n+1)))
 		}
 	}
 }

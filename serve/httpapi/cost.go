@@ -236,7 +236,7 @@ func (m *meter) key(in *nesting, key []byte) error {
 		x, known := in.form.field(key)
 		if !known && m.strict {
 			name := fmt.Sprintf("%.100s", key) // it may have any length
-			return invalid(name, "unknown field %q; /openapi.json names those that there are", name)
+			return invalid(name, "unknown field %q; /openapi.json lists the fields", name)
 		}
 		m.next = x
 	}

@@ -102,7 +102,7 @@ type patchAnswer struct {
 
 func patchDocument(ctx context.Context, c *call, in *patchRequest) (patchAnswer, error) {
 	if in.Metadata == nil {
-		return patchAnswer{}, invalid("metadata", `no metadata; send {"metadata":{…}}: its fields are set, those that are null are removed. PUT replaces texts`)
+		return patchAnswer{}, invalid("metadata", `no metadata; send {"metadata":{…}}: fields are set, and fields that are null are removed. Use PUT to replace texts`)
 	}
 	if err := checkNumbers(in.Metadata); err != nil {
 		return patchAnswer{}, err
@@ -122,7 +122,7 @@ type documentAnswer struct {
 func getDocument(ctx context.Context, c *call) (documentAnswer, error) {
 	id := c.r.PathValue("id")
 	if id == "" {
-		return documentAnswer{}, invalid("id", "no id; /v1/documents without a slash lists documents")
+		return documentAnswer{}, invalid("id", "no id; use /v1/documents without a slash to list documents")
 	}
 	d, err := c.db.Get(ctx, id)
 	if err != nil {
@@ -149,9 +149,9 @@ func thumbnail(d engine.Document, side string) ([]byte, error) {
 	n, err := strconv.Atoi(side)
 	switch {
 	case err != nil || n < minSide || n > maxSide:
-		return nil, invalid("picture", "picture is %.40q; give how many pixels its longer side has, %d to %d", side, minSide, maxSide)
+		return nil, invalid("picture", "picture is %.40q; give the pixels of its longer side, %d to %d", side, minSide, maxSide)
 	case len(d.Data) == 0:
-		return nil, invalid("picture", "the document is no image; ask without picture")
+		return nil, invalid("picture", "the document is not an image; leave picture out")
 	}
 	return picture.Thumbnail(d.Data, n)
 }
@@ -214,7 +214,7 @@ type deleteAnswer struct {
 func deleteDocument(ctx context.Context, c *call) (deleteAnswer, error) {
 	id := c.r.PathValue("id")
 	if id == "" {
-		return deleteAnswer{}, invalid("id", "no id; DELETE /v1/documents?filter=… deletes by a filter")
+		return deleteAnswer{}, invalid("id", "no id; use DELETE /v1/documents?filter=… to delete by a filter")
 	}
 	n, err := c.db.Delete(ctx, []string{id})
 	if err == nil && n == 0 {
@@ -233,7 +233,7 @@ func deleteDocuments(ctx context.Context, c *call) (out deleteAnswer, err error)
 	case len(ids) > 0 && expr != "":
 		return out, invalid("filter", "both ids and a filter; give one of them")
 	case len(ids) > c.s.o.MaxTexts:
-		return out, invalid("id", "%d ids; give %d at most", len(ids), c.s.o.MaxTexts)
+		return out, invalid("id", "%d ids; give at most %d", len(ids), c.s.o.MaxTexts)
 	case len(ids) > 0:
 		out.Deleted, err = c.db.Delete(ctx, ids)
 		return out, err
@@ -266,7 +266,7 @@ func filterOf(expr string) (engine.Filter, error) {
 func known(q url.Values, names ...string) error {
 	for name := range q {
 		if !slices.Contains(names, name) {
-			return invalid(name, "unknown parameter %.80q; there are %q", name, names)
+			return invalid(name, "unknown parameter %.80q; known are %q", name, names)
 		}
 	}
 	return nil

@@ -44,7 +44,7 @@ func (t *texts) UnmarshalJSON(raw []byte) error {
 	}
 	var tokens []json.RawMessage
 	if json.Unmarshal(raw, &tokens) == nil && len(tokens) > 0 && len(tokens[0]) > 0 && strings.ContainsRune("[0123456789", rune(tokens[0][0])) {
-		return invalid("input", "input holds token ids, which are those of another model's tokenizer; send texts")
+		return invalid("input", "input holds token ids of another model's tokenizer; send texts")
 	}
 	return invalid("input", "input is neither a text nor an array of texts")
 }
@@ -89,7 +89,7 @@ func embeddings(ctx context.Context, c *call, in *embeddingsRequest) (embeddings
 	case in.EncodingFormat != "" && in.EncodingFormat != "float" && in.EncodingFormat != "base64":
 		return none, invalid("encoding_format", "encoding_format is %.40q; use float or base64", in.EncodingFormat)
 	case in.Dimensions != nil && *in.Dimensions != c.s.o.Encoder.Dim():
-		return none, invalid("dimensions", "dimensions is %d, and vectors of %s have %d; leave it out", *in.Dimensions, name, c.s.o.Encoder.Dim())
+		return none, invalid("dimensions", "dimensions is %d, but vectors of %s have %d; leave it out", *in.Dimensions, name, c.s.o.Encoder.Dim())
 	}
 	if err := c.s.checkTexts("input", in.Input); err != nil {
 		return none, err
@@ -144,7 +144,7 @@ func (s *Server) model(asked string) (name, variant string, err error) {
 func variantOf(asked, name string) (string, error) {
 	unknown := func() error {
 		return &Error{Status: http.StatusNotFound, Code: "model_not_found", Param: "model",
-			Message: fmt.Sprintf("no model %.100q; this server has %s, and %s+VARIANT for modulated queries", asked, name, name)}
+			Message: fmt.Sprintf("unknown model %.100q; this server has %s, and %s+VARIANT for modulated queries", asked, name, name)}
 	}
 	if len(asked) < len(name) || !strings.EqualFold(asked[:len(name)], name) {
 		if asked == "" {

@@ -52,24 +52,24 @@ var sentinels = []struct {
 	{err: engine.ErrExists, status: http.StatusConflict, code: "exists"},
 	{err: engine.ErrNotFitted, status: http.StatusConflict, code: "not_fitted"},
 	{err: engine.ErrReadOnly, status: http.StatusForbidden, code: "read_only", quiet: "the server was started read-only"},
-	{err: engine.ErrNoEncoder, status: http.StatusNotImplemented, code: "no_encoder", quiet: "the server has no encoder: give vectors, or search in mode lexical"},
-	{err: engine.ErrNoReranker, status: http.StatusNotImplemented, code: "no_reranker", quiet: "the server has no reranker: leave rerank out"},
-	{err: engine.ErrElsewhere, status: http.StatusNotImplemented, code: "elsewhere", quiet: "the documents are kept by another engine, which alone can do that"},
-	{err: engine.ErrBackend, status: http.StatusBadGateway, code: "backend", quiet: "the engine behind the server does not answer as it should; the server's log says why"},
+	{err: engine.ErrNoEncoder, status: http.StatusNotImplemented, code: "no_encoder", quiet: "the server has no encoder; send vectors, or use mode lexical"},
+	{err: engine.ErrNoReranker, status: http.StatusNotImplemented, code: "no_reranker", quiet: "the server has no reranker; leave rerank out"},
+	{err: engine.ErrElsewhere, status: http.StatusNotImplemented, code: "elsewhere", quiet: "another search engine keeps the documents, and only that engine can do this"},
+	{err: engine.ErrBackend, status: http.StatusBadGateway, code: "backend", quiet: "the search engine behind the server failed; see the server's log"},
 	{err: encoder.ErrMedia, status: http.StatusBadRequest, code: "invalid"},
 	{err: engine.ErrInvalid, status: http.StatusBadRequest, code: "invalid"},
-	{err: engine.ErrForeign, status: http.StatusConflict, code: "foreign", quiet: "other files are where this collection would be; choose another name"},
+	{err: engine.ErrForeign, status: http.StatusConflict, code: "foreign", quiet: "the folder of this collection holds other files; choose another name"},
 	{err: engine.ErrNoSpace, status: http.StatusInsufficientStorage, code: "no_space", quiet: "the server's disk is full; documents can still be deleted"},
-	{err: engine.ErrMemory, status: http.StatusInsufficientStorage, code: "memory", quiet: "the database has no room in memory for more documents; delete some, or have the server's limit raised"},
-	{err: engine.ErrCorrupt, status: http.StatusInternalServerError, code: "corrupt", quiet: "what is stored is damaged; the server's log says what. What is derived is made anew by itself: try again soon"},
-	{err: engine.ErrLocked, status: http.StatusServiceUnavailable, code: "locked", quiet: "another process holds the database; try again later"},
+	{err: engine.ErrMemory, status: http.StatusInsufficientStorage, code: "memory", quiet: "the memory limit of the database is reached; delete documents, or let the operator raise the limit"},
+	{err: engine.ErrCorrupt, status: http.StatusInternalServerError, code: "corrupt", quiet: "stored data is damaged; see the server's log. Derived data is rebuilt automatically: try again soon"},
+	{err: engine.ErrLocked, status: http.StatusServiceUnavailable, code: "locked", quiet: "another process has the database open; try again later"},
 	{err: engine.ErrClosed, status: http.StatusServiceUnavailable, code: "closing", quiet: "the server is closing; try again later"},
 	{err: encoder.ErrClosed, status: http.StatusServiceUnavailable, code: "closing", quiet: "the server is closing; try again later"},
-	{err: engine.ErrReranker, status: http.StatusBadGateway, code: "reranker", quiet: "the reranker behind the server failed; the server's log says why. With rerank -1 a search does without"},
-	{err: encoder.ErrUnavailable, status: http.StatusServiceUnavailable, code: "encoder_unavailable", quiet: "the model or its runtime is missing on the server"},
-	{err: encoder.ErrSource, status: http.StatusBadGateway, code: "encoder_source", quiet: "the source of vectors behind the server does not answer as it should; the server's log says why"},
-	{err: encoder.ErrMismatch, status: http.StatusInternalServerError, code: "mismatch", quiet: "the server's encoder is not that of the database"},
-	{err: engine.ErrEncoder, status: http.StatusInternalServerError, code: "encoder_failed", quiet: "the server's encoder failed; the server's log says why"},
+	{err: engine.ErrReranker, status: http.StatusBadGateway, code: "reranker", quiet: "the reranker behind the server failed; see the server's log. Set rerank to -1 to search without it"},
+	{err: encoder.ErrUnavailable, status: http.StatusServiceUnavailable, code: "encoder_unavailable", quiet: "the model or its runtime is missing on the server; use mode lexical, or let the operator run lexsem setup"},
+	{err: encoder.ErrSource, status: http.StatusBadGateway, code: "encoder_source", quiet: "the server that computes vectors failed; see this server's log"},
+	{err: encoder.ErrMismatch, status: http.StatusInternalServerError, code: "mismatch", quiet: "the server's encoder is not the encoder of the database; the operator must start it with the right model"},
+	{err: engine.ErrEncoder, status: http.StatusInternalServerError, code: "encoder_failed", quiet: "the server's encoder failed; see the server's log"},
 }
 
 // errorOf is err as an answer tells it.
@@ -78,7 +78,7 @@ func errorOf(err error) *Error {
 	if errors.As(err, &e) {
 		return e
 	}
-	out := &Error{Status: http.StatusInternalServerError, Code: "internal", Message: "the server failed; its log says why, under the id of this request", cause: err}
+	out := &Error{Status: http.StatusInternalServerError, Code: "internal", Message: "the server failed; its log has the cause under the id of this request", cause: err}
 	for _, s := range sentinels {
 		if !errors.Is(err, s.err) {
 			continue

@@ -23,7 +23,7 @@ func (s *Server) checkHost(r *http.Request) error {
 	if slices.Contains(s.o.Hosts, "*") || slices.ContainsFunc(s.o.Hosts, func(h string) bool { return strings.EqualFold(strings.Trim(h, "[]"), host) }) {
 		return nil
 	}
-	return refuse(http.StatusForbidden, "wrong_host", "the request is for the host %.100q, and this server answers for %s; ask it by one of these names, or start it with this one allowed", host, strings.Join(s.o.Hosts, ", "))
+	return refuse(http.StatusForbidden, "wrong_host", "the request is for the host %.100q, but this server accepts %s; use one of these names, or allow this name when starting the server", host, strings.Join(s.o.Hosts, ", "))
 }
 
 // crossOrigin answers what browsers ask for pages of other origins, and refuses
@@ -45,7 +45,7 @@ func (s *Server) crossOrigin(w http.ResponseWriter, r *http.Request) (done bool,
 		}
 	}
 	if err := s.origins.Check(r); err != nil {
-		return false, refuse(http.StatusForbidden, "wrong_origin", "a page of another origin (%.100q) may not call this server; start it with that origin allowed", origin)
+		return false, refuse(http.StatusForbidden, "wrong_origin", "a page of another origin (%.100q) may not call this server; allow the origin when starting the server", origin)
 	}
 	return false, nil
 }

@@ -50,14 +50,14 @@ func ReadKeys(path string) (*Keys, error) {
 		err = one.Err // without the name, which may be a key
 	}
 	if err != nil {
-		return nil, fmt.Errorf("reading the keys: %w; name a file that has them, one a line", err)
+		return nil, fmt.Errorf("reading the keys: %w; name a file with one key per line", err)
 	}
 	info, err := os.Stat(path)
 	if err != nil {
 		return nil, fmt.Errorf("reading the keys: %w", err)
 	}
 	if runtime.GOOS != "windows" && info.Mode().Perm()&0o077 != 0 {
-		return nil, &fs.PathError{Op: "read", Path: path, Err: fmt.Errorf("%w: others may read the keys (mode %o); chmod 600 makes them yours alone", engine.ErrInvalid, info.Mode().Perm())}
+		return nil, &fs.PathError{Op: "read", Path: path, Err: fmt.Errorf("%w: other users may read the file of keys (mode %o); run chmod 600 on it", engine.ErrInvalid, info.Mode().Perm())}
 	}
 	k, err := ParseKeys(raw)
 	if err != nil {
@@ -91,7 +91,7 @@ func ParseKeys(raw []byte) (*Keys, error) {
 		key := fields[len(fields)-1]
 		switch {
 		case len(key) < minKey:
-			return nil, bad(fmt.Sprintf("a key of %d characters is soon guessed; use %d or more", len(key), minKey))
+			return nil, bad(fmt.Sprintf("a key of %d characters is easy to guess; use %d or more", len(key), minKey))
 		case len(key) > 1024 || strings.ContainsFunc(key, func(r rune) bool { return r < '!' || r > '~' }):
 			return nil, bad("a key has 16 to 1,024 visible characters of ASCII")
 		case len(k.digests) == maxKeys:
@@ -99,7 +99,7 @@ func ParseKeys(raw []byte) (*Keys, error) {
 		}
 		digest := sha256.Sum256([]byte(key))
 		if seen[digest] {
-			return nil, bad("this key stands in the file twice")
+			return nil, bad("this key is in the file twice; remove one")
 		}
 		seen[digest] = true
 		k.digests, k.scopes = append(k.digests, digest), append(k.scopes, scope)
@@ -108,7 +108,7 @@ func ParseKeys(raw []byte) (*Keys, error) {
 		return nil, fmt.Errorf("%w: reading the keys: %v", engine.ErrInvalid, err)
 	}
 	if len(k.digests) == 0 {
-		return nil, fmt.Errorf("%w: there is no key in it; write one a line", engine.ErrInvalid)
+		return nil, fmt.Errorf("%w: the file holds no key; write one per line", engine.ErrInvalid)
 	}
 	return k, nil
 }
@@ -146,13 +146,13 @@ func (s *Server) allow(r *http.Request, need Scope) error {
 	}
 	key, err := keyOf(r.Header)
 	if err != nil {
-		return refuse(http.StatusUnauthorized, "unauthorized", "this server asks for a key: send Authorization: Bearer KEY, or x-api-key: KEY")
+		return refuse(http.StatusUnauthorized, "unauthorized", "this server requires a key: send Authorization: Bearer KEY or x-api-key: KEY")
 	}
 	switch has := s.o.Keys.Scope(key); {
 	case has == ScopeNone:
 		return refuse(http.StatusUnauthorized, "unauthorized", "this server does not know the key")
 	case has < need:
-		return refuse(http.StatusForbidden, "forbidden", "this key may %s, and the call needs one that may %s", has, need)
+		return refuse(http.StatusForbidden, "forbidden", "this key may %s, but the call needs a key that may %s", has, need)
 	}
 	return nil
 }

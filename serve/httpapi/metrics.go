@@ -34,19 +34,19 @@ var buckets = []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1
 func newMetrics(s *Server) *metrics {
 	m := &metrics{
 		registry: prometheus.NewRegistry(),
-		requests: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "lexsem_http_requests_total", Help: "Requests that were answered; 499 is a client that went away."}, []string{"route", "method", "status"}),
-		seconds:  prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "lexsem_http_request_seconds", Help: "Time from the head of a request to the end of its answer.", Buckets: buckets}, []string{"route", "method"}),
-		inFlight: prometheus.NewGauge(prometheus.GaugeOpts{Name: "lexsem_http_in_flight", Help: "Requests that have no answer yet."}),
-		searches: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "lexsem_searches_total", Help: "Searches that were answered."}, []string{"mode", "variant"}),
+		requests: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "lexsem_http_requests_total", Help: "Answered requests by status; 499 means that the client disconnected."}, []string{"route", "method", "status"}),
+		seconds:  prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "lexsem_http_request_seconds", Help: "Time from the header of a request to the end of its answer.", Buckets: buckets}, []string{"route", "method"}),
+		inFlight: prometheus.NewGauge(prometheus.GaugeOpts{Name: "lexsem_http_in_flight", Help: "Requests that are not answered yet."}),
+		searches: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "lexsem_searches_total", Help: "Answered searches."}, []string{"mode", "variant"}),
 		steps:    prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "lexsem_search_step_seconds", Help: "Time of each step of a search.", Buckets: buckets}, []string{"step"}),
 		texts:    prometheus.NewCounterVec(prometheus.CounterOpts{Name: "lexsem_encoder_texts_total", Help: "Texts encoded for embeddings and rerank."}, []string{"role"}),
 		tokens:   prometheus.NewCounterVec(prometheus.CounterOpts{Name: "lexsem_encoder_tokens_total", Help: "Tokens encoded for embeddings and rerank."}, []string{"role"}),
 		encoding: prometheus.NewHistogram(prometheus.HistogramOpts{Name: "lexsem_encoder_seconds", Help: "Time of each call of the encoder for embeddings and rerank.", Buckets: buckets}),
 	}
 	m.registry.MustRegister(m.requests, m.seconds, m.inFlight, m.searches, m.steps, m.texts, m.tokens, m.encoding,
-		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "lexsem_http_waiting", Help: "Requests that wait for their turn."}, func() float64 { return float64(s.slots.waiting.Load()) }),
-		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "lexsem_http_running", Help: "Requests that are being worked on."}, func() float64 { return float64(len(s.slots.free)) }),
-		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "lexsem_http_body_bytes", Help: "Memory taken by bodies that are read, and by what they are decoded into."}, func() float64 { return float64(s.buffers.used.Load() + s.values.used.Load()) }),
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "lexsem_http_waiting", Help: "Requests that wait for a free slot."}, func() float64 { return float64(s.slots.waiting.Load()) }),
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "lexsem_http_running", Help: "Requests that are being processed."}, func() float64 { return float64(len(s.slots.free)) }),
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "lexsem_http_body_bytes", Help: "Memory of request bodies and of the values decoded from them."}, func() float64 { return float64(s.buffers.used.Load() + s.values.used.Load()) }),
 		&databaseCollector{db: s.db}, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	if s.o.Collections != nil {
 		m.registry.MustRegister(collectionsCollector{s.o.Collections})
@@ -95,19 +95,19 @@ var (
 	gauge = func(name, help string, labels ...string) *prometheus.Desc {
 		return prometheus.NewDesc(name, help, labels, nil)
 	}
-	upDesc        = gauge("lexsem_database_up", "1 where the database answers.")
-	docsDesc      = gauge("lexsem_documents", "Documents that are stored.")
-	chunksDesc    = gauge("lexsem_chunks", "What is searched: a document of one piece counts once.")
-	truncatedDesc = gauge("lexsem_truncated_documents", "Documents with text that no vector stands for.")
+	upDesc        = gauge("lexsem_database_up", "1 if the database answers.")
+	docsDesc      = gauge("lexsem_documents", "Stored documents.")
+	chunksDesc    = gauge("lexsem_chunks", "Chunks that are searched; a document in one piece is one chunk.")
+	truncatedDesc = gauge("lexsem_truncated_documents", "Documents with text beyond the encoder's limit.")
 	seqDesc       = gauge("lexsem_commit", "Number of the last commit.")
 	indexDesc     = gauge("lexsem_index_info", "Kind of the vector index, and the model.", "index", "model", "dim")
-	diskDesc      = gauge("lexsem_disk_bytes", "Files of the database.")
-	liveDesc      = gauge("lexsem_live_bytes", "Records of live documents.")
-	reclaimDesc   = gauge("lexsem_reclaimable_bytes", "About what a compaction gives back.")
-	memoryDesc    = gauge("lexsem_memory_bytes", "What the open database keeps in memory.", "part")
+	diskDesc      = gauge("lexsem_disk_bytes", "Bytes of the files of the database.")
+	liveDesc      = gauge("lexsem_live_bytes", "Bytes of the records of live documents.")
+	reclaimDesc   = gauge("lexsem_reclaimable_bytes", "About how many bytes a compaction frees.")
+	memoryDesc    = gauge("lexsem_memory_bytes", "Bytes that the open database keeps in memory.", "part")
 	taskDesc      = gauge("lexsem_maintenance_running", "1 for the task that runs in the background.", "task")
-	failedDesc    = gauge("lexsem_maintenance_failed", "1 where the last task that failed has not been done since.")
-	staleDesc     = gauge("lexsem_stale_passages", "Passages that RLR's factor does not know of in full.")
+	failedDesc    = gauge("lexsem_maintenance_failed", "1 if the last failed task has not succeeded since.")
+	staleDesc     = gauge("lexsem_stale_passages", "Passages that RLR's factor does not fully include yet.")
 	unindexedDesc = gauge("lexsem_unindexed_chunks", "Chunks that the local bridges lack.")
 )
 

@@ -13,8 +13,8 @@ import (
 type collectionsCollector struct{ of Collections }
 
 var (
-	collectionUpDesc   = gauge("lexsem_collection_up", "1 where a collection that is open answers.", "collection")
-	collectionDocsDesc = gauge("lexsem_collection_documents", "Documents of a collection that is open.", "collection")
+	collectionUpDesc   = gauge("lexsem_collection_up", "1 if an open collection answers.", "collection")
+	collectionDocsDesc = gauge("lexsem_collection_documents", "Documents of an open collection.", "collection")
 )
 
 // Describe implements prometheus.Collector.

@@ -41,7 +41,7 @@ func (in *searchRequest) query(o Options) (q engine.Query, err error) {
 	q.Fusion.Kind, q.Fusion.Presence, q.Fusion.Beta = in.Fusion, in.Presence, in.Beta
 	if in.K != nil {
 		if *in.K < 1 || *in.K > o.MaxK {
-			return q, invalid("k", "k is %d; use a number from 1 to %d, and offset to go on", *in.K, o.MaxK)
+			return q, invalid("k", "k is %d; use a number from 1 to %d, and offset for more hits", *in.K, o.MaxK)
 		}
 		q.K = *in.K
 	}
@@ -100,7 +100,7 @@ func searchBatch(ctx context.Context, c *call, in *batchRequest) (batchAnswer, e
 		c.sees(q.Text)
 	}
 	if most := 10 * c.s.o.MaxK; wanted > most {
-		return batchAnswer{}, invalid("searches", "the searches ask for %d hits in all; ask for %d at most", wanted, most)
+		return batchAnswer{}, invalid("searches", "the searches request %d hits in total; request at most %d", wanted, most)
 	}
 	begin := time.Now()
 	found, err := c.db.SearchBatch(ctx, qs)

@@ -25,7 +25,7 @@ const (
 const cutTime = 5 * time.Second
 
 // ErrRunning answers a Serve that has ended before all requests have: what they do looks at no context.
-var ErrRunning = errors.New("requests run that cannot be stopped")
+var ErrRunning = errors.New("requests are running that cannot be stopped")
 
 // Serve answers requests that come in by l until ctx is done; it closes l. Then it
 // drains: it takes no connection more, bulks end after their batch, and running
@@ -58,7 +58,7 @@ func (s *Server) serve(ctx context.Context, l net.Listener, patience time.Durati
 	err := srv.Shutdown(waited)
 	if errors.Is(err, context.DeadlineExceeded) {
 		cut()
-		err = fmt.Errorf("requests still ran %s after the server was told to end, and were cut off: %w", s.o.DrainTime, errors.Join(context.DeadlineExceeded, srv.Close()))
+		err = fmt.Errorf("requests were still running %s after the server was told to stop, and were cut off: %w", s.o.DrainTime, errors.Join(context.DeadlineExceeded, srv.Close()))
 	}
 	<-ended
 	gone := make(chan struct{})

@@ -225,7 +225,7 @@ func (s *Server) body(c *call, rt *route) (*payload, error) {
 	if kind, err := kindOfBody(c.r); err != nil {
 		return nil, err
 	} else if kind != kindJSON {
-		return nil, refuse(http.StatusUnsupportedMediaType, "unsupported_type", "Content-Type %s: only POST /v1/documents takes lines; send %s", kind, kindJSON)
+		return nil, refuse(http.StatusUnsupportedMediaType, "unsupported_type", "Content-Type %s: only POST /v1/documents accepts NDJSON; send %s", kind, kindJSON)
 	}
 	return s.receive(c.x, c.r, func(raw []byte) (int64, error) { return rt.form.check(raw, rt.strict) }, costCopies)
 }
@@ -238,12 +238,12 @@ func (s *Server) elsewhere(w http.ResponseWriter, r *http.Request, there []*endp
 	switch {
 	case len(methods) > 0:
 		w.Header().Set("Allow", strings.Join(methods, ", "))
-		s.fail(x, refuse(http.StatusMethodNotAllowed, "method_not_allowed", "%.20s is no method of this path; it has %s", r.Method, strings.Join(methods, ", ")))
+		s.fail(x, refuse(http.StatusMethodNotAllowed, "method_not_allowed", "%.20s is not a method of this path; use %s", r.Method, strings.Join(methods, ", ")))
 	case s.o.Page != nil && !strings.HasPrefix(r.URL.Path, "/v1/") && (r.Method == http.MethodGet || r.Method == http.MethodHead):
 		x.route = "/"
 		s.o.Page.ServeHTTP(w, r)
 	default:
-		s.fail(x, refuse(http.StatusNotFound, "unknown_path", "there is nothing at %.200q; /openapi.json describes what there is", r.URL.Path))
+		s.fail(x, refuse(http.StatusNotFound, "unknown_path", "unknown path %.200q; /openapi.json lists all paths", r.URL.Path))
 	}
 }
 

@@ -33,7 +33,7 @@ func (s *slots) take(ctx context.Context, patient bool) (func(), error) {
 	}
 	defer s.waiting.Add(-1)
 	if s.waiting.Add(1) > s.queue && !patient {
-		return nil, overloaded("more requests wait than the server lets wait")
+		return nil, overloaded("too many requests are waiting")
 	}
 	var over <-chan time.Time
 	if !patient {
@@ -45,14 +45,14 @@ func (s *slots) take(ctx context.Context, patient bool) (func(), error) {
 	case s.free <- struct{}{}:
 		return give, nil
 	case <-over:
-		return nil, overloaded("the request has waited as long as the server lets it wait")
+		return nil, overloaded("the request has waited too long")
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
 }
 
 func overloaded(why string) *Error {
-	return refuse(http.StatusTooManyRequests, "overloaded", "the server has too much to do: %s; try again in a second", why)
+	return refuse(http.StatusTooManyRequests, "overloaded", "the server is overloaded: %s; try again in a second", why)
 }
 
 // buffers bound the memory of all bodies until they are decoded.
@@ -65,7 +65,7 @@ type buffers struct {
 func (b *buffers) grow(n int64) error {
 	if b.used.Add(n) > b.most {
 		b.used.Add(-n)
-		return overloaded("the bodies of the requests that are being read take all the memory that they may")
+		return overloaded("the bodies of running requests use all memory for bodies")
 	}
 	return nil
 }
@@ -103,7 +103,7 @@ func (h *holding) try(n int64) bool {
 // fits refuses what would take more than there ever is.
 func (h *holding) fits(n int64) error {
 	if n > h.of.most {
-		return refuse(http.StatusRequestEntityTooLarge, "too_large", "what the body holds would take %d MiB of memory, and %d are the most; send less at a time, or documents as NDJSON", n>>20, h.of.most>>20)
+		return refuse(http.StatusRequestEntityTooLarge, "too_large", "the decoded body would take %d MiB of memory, and the limit is %d; send less at a time, or documents as NDJSON", n>>20, h.of.most>>20)
 	}
 	return nil
 }
@@ -119,7 +119,7 @@ func (h *holding) take(ctx context.Context, n int64) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		return overloaded("what other requests hold takes all the memory that it may")
+		return overloaded("the values of other requests use all memory for requests")
 	}
 	h.n += n
 	h.of.used.Add(n)
