@@ -2,8 +2,8 @@ package answer
 
 import "github.com/lexsem/lexsem/engine"
 
-// Explanation tells why a document scores what it scores for a query. The fields mean
-// what those of engine.Explanation do.
+// Explanation says what the score of a document for a query is made of. The fields have the meanings of
+// engine.Explanation.
 type Explanation struct {
 	Query      string               `json:"query"`
 	Mode       string               `json:"mode"`
@@ -34,15 +34,16 @@ type Explanation struct {
 	TokenScore float32              `json:"token_score"`
 	Ties       []ExplainedTie       `json:"ties"`
 
-	Span     *Span    `json:"span,omitempty"`      // the part of the chunk that answers best, where it is asked for and known
+	Span     *Span    `json:"span,omitempty"`      // the part of the chunk that answers best, if requested and known
 	Rerank   *float64 `json:"rerank,omitempty"`    // the reranker's score, if it read the document
 	Reranked int      `json:"reranked,omitempty"`  // hits that it read
-	Stale    int      `json:"stale,omitempty"`     // passages that RLR's factor does not know of in full; 0 where the query was not turned by it
-	BridgeOf string   `json:"bridge_of,omitempty"` // a filter: the passages of which the bridge was made that the query's filter chose
-	Picture  []byte   `json:"picture,omitempty"`   // a PNG of what an image was found by, where it is asked for; base64
+	Stale    int      `json:"stale,omitempty"`     // passages that RLR's factor does not fully include; 0 if RLR did not modulate the query
+	BridgeOf string   `json:"bridge_of,omitempty"` // the filter for whose passages the bridge was made that this query used
+	Picture  []byte   `json:"picture,omitempty"`   // a PNG that shows by which parts an image was found, if requested; base64
 }
 
-// ExplainedTie is a word of the query with the word of the document that answers it.
+// ExplainedTie is one pair of the token alignment: a word of the query with the word of the document
+// that matches it.
 type ExplainedTie struct {
 	Word       string  `json:"word"`
 	Start      int     `json:"start"`
@@ -83,7 +84,7 @@ type ExplainedPair struct {
 	Found  bool    `json:"found"`
 }
 
-// ExplainedToken is what one token adds to the modulated cosine.
+// ExplainedToken is the part of one token in the modulated cosine.
 type ExplainedToken struct {
 	ID    int32   `json:"id"`
 	Token string  `json:"token"`
@@ -100,7 +101,7 @@ type ExplainedDimension struct {
 	After     float64 `json:"after"`
 }
 
-// ExplainedMatch is a word of the query in the document; Start and End are bytes of the field.
+// ExplainedMatch is a word of the query in the document; Start and End are byte offsets in Field.
 type ExplainedMatch struct {
 	Field string `json:"field"`
 	Start int    `json:"start"`
@@ -108,7 +109,7 @@ type ExplainedMatch struct {
 	Term  string `json:"term"`
 }
 
-// NewExplanation is an explanation as answers show it.
+// NewExplanation returns the JSON form of an explanation.
 func NewExplanation(query string, x engine.Explanation) Explanation {
 	e := Explanation{
 		Query: query, Mode: x.Trace.Mode, Variant: x.Trace.Variant, ID: x.ID, Title: x.Title, Rank: x.Rank,

@@ -14,18 +14,18 @@ import (
 type Search struct {
 	QueryID string  `json:"query_id,omitempty"` // in a file of queries
 	Query   string  `json:"query"`
-	Mode    string  `json:"mode"`    // the one that was used, never "auto"
-	Variant string  `json:"variant"` // the modulation that was applied, "none" for none
+	Mode    string  `json:"mode"`    // the mode that was used, never "auto"
+	Variant string  `json:"variant"` // the modulation that was applied; "none" if there was none
 	TookMS  float64 `json:"took_ms"`
 	Hits    []Hit   `json:"hits"`
 
 	Reranked int    `json:"reranked,omitempty"`  // hits that the reranker read
-	Stale    int    `json:"stale,omitempty"`     // passages that RLR's factor does not know of in full; 0 where the query was not turned by it
-	BridgeOf string `json:"bridge_of,omitempty"` // a filter: the passages of which the bridge was made that the query's filter chose
+	Stale    int    `json:"stale,omitempty"`     // passages that RLR's factor does not fully include; 0 if RLR did not modulate the query
+	BridgeOf string `json:"bridge_of,omitempty"` // the filter for whose passages the bridge was made that this query used
 }
 
-// Hit is one document found, or one chunk of it. The fields mean what those of
-// engine.Hit do.
+// Hit is one document that was found, or one chunk of it. The fields have the meanings of engine.Hit:
+// Coverage is normalised BM25, Presence is term recall, Pair is bigram match.
 type Hit struct {
 	ID       string         `json:"id"`
 	Score    float32        `json:"score"`
@@ -34,25 +34,26 @@ type Hit struct {
 	Rank     int            `json:"rank"`
 	Title    string         `json:"title,omitempty"`
 	Text     string         `json:"text"`
-	Media    string         `json:"media,omitempty"` // of an image, whose text are its visual words
+	Media    string         `json:"media,omitempty"` // of an image; its text holds its visual words
 	Metadata map[string]any `json:"metadata,omitempty"`
 
-	TokenScore float32  `json:"token_score,omitempty"` // where token states are compared
+	TokenScore float32  `json:"token_score,omitempty"` // if token states were compared
 	Presence   float32  `json:"presence"`
 	Pair       float32  `json:"pair"`
 	Chunk      int      `json:"chunk"`
 	Chunks     int      `json:"chunks"`
 	Start      int      `json:"start"`
 	End        int      `json:"end"`
-	Path       string   `json:"path,omitempty"`  // of the file that the document came from
-	Lines      []int    `json:"lines,omitempty"` // of that file, the first and the last
-	Span       *Span    `json:"span,omitempty"`  // the part of text that answers best, where it is asked for and known
+	Path       string   `json:"path,omitempty"`  // of the file from which the document came
+	Lines      []int    `json:"lines,omitempty"` // of that file: the first and the last
+	Span       *Span    `json:"span,omitempty"`  // the part of text that answers best, if requested and known
 	Duplicates []string `json:"duplicates,omitempty"`
 	Rerank     *float64 `json:"rerank,omitempty"` // the reranker's score, of hits that it read
 }
 
-// Span is a part of a hit's text: the bytes Start to End of the document's text, and its first and last line in the
-// file at Path, or in the document's text where that came from none; 0 where the kind of file has no lines.
+// Span is a part of a hit's text: bytes Start to End of the document's text. FirstLine and LastLine are
+// lines of the file at Path, or of the document's text if there is no file; 0 if the kind of file has
+// no lines.
 type Span struct {
 	Start     int `json:"start"`
 	End       int `json:"end"`
@@ -60,7 +61,7 @@ type Span struct {
 	LastLine  int `json:"last_line,omitempty"`
 }
 
-// NewSearch is the answer that res gives to query, after took.
+// NewSearch returns the JSON form of res, the result of query, which took the time took.
 func NewSearch(query string, res engine.Result, took time.Duration) Search {
 	s := Search{Query: query, Mode: res.Trace.Mode, Variant: res.Trace.Variant, TookMS: float64(took.Microseconds()) / 1000, Hits: make([]Hit, len(res.Hits)),
 		Reranked: res.Trace.Reranked, Stale: res.Trace.Stale, BridgeOf: res.Trace.BridgeOf}
@@ -70,7 +71,7 @@ func NewSearch(query string, res engine.Result, took time.Duration) Search {
 	return s
 }
 
-// NewHit is a hit as answers show it.
+// NewHit returns the JSON form of a hit.
 func NewHit(h engine.Hit) Hit {
 	a := Hit{
 		ID: h.ID, Score: h.Score, Cosine: h.Cosine, Coverage: h.Coverage, Rank: h.Rank,
@@ -115,7 +116,7 @@ type Document struct {
 	Metadata map[string]any `json:"metadata,omitempty"`
 }
 
-// NewDocument is a document as answers show it.
+// NewDocument returns the JSON form of a document.
 func NewDocument(d engine.Document) Document {
 	return Document{ID: d.ID, Title: d.Title, Text: d.Text, Media: d.Media, Metadata: d.Metadata}
 }

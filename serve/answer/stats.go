@@ -6,7 +6,7 @@ import "github.com/lexsem/lexsem/engine"
 type Stats struct {
 	DB          string   `json:"db"`
 	Documents   int      `json:"documents"`
-	Chunks      int      `json:"chunks"` // what is searched; a document of one piece counts once
+	Chunks      int      `json:"chunks"` // chunks that are searched; a document in one piece is one chunk
 	Seq         uint64   `json:"seq"`    // number of the last commit
 	Truncated   int      `json:"truncated"`
 	Index       string   `json:"index"`
@@ -19,23 +19,22 @@ type Stats struct {
 	MaxTokens   int      `json:"max_tokens"`
 	DiskBytes   int64    `json:"disk_bytes"`
 	LiveBytes   int64    `json:"live_bytes"`        // of the documents
-	DeadBytes   int64    `json:"dead_bytes"`        // of deleted and replaced ones, still needed
-	Reclaimable int64    `json:"reclaimable_bytes"` // about what compact gives back
+	DeadBytes   int64    `json:"dead_bytes"`        // of deleted and replaced documents, still on disk
+	Reclaimable int64    `json:"reclaimable_bytes"` // about what compact frees
 	FormatMajor int      `json:"format_major"`
 	Default     string   `json:"default_variant"`
 	Bridges     []Bridge `json:"bridges"`
 	Memory      Memory   `json:"memory"`
 
-	MaxMemory int64    `json:"max_memory"` // most of it beside the vectors, 0 for no bound
-	Foregone  []string `json:"foregone"`   // graph, local bridges: what it does without because of max_memory
+	MaxMemory int64    `json:"max_memory"` // limit of memory besides the vectors; 0 for no limit
+	Foregone  []string `json:"foregone"`   // what is left out because of max_memory: graph, local bridges
 
 	TokenStates TokenStates `json:"token_states"`
-	Stale       int         `json:"stale"`       // passages that RLR's factor does not know of in full
-	Reembedding bool        `json:"reembedding"` // a change of model is under way
+	Stale       int         `json:"stale"`       // passages that RLR's factor does not fully include
+	Reembedding bool        `json:"reembedding"` // a change of the model is in progress
 }
 
-// TokenStates are what is kept of the states of tokens. The fields mean what those of
-// engine.TokenStats do.
+// TokenStates says which token states are kept. The fields have the meanings of engine.TokenStats.
 type TokenStates struct {
 	Mode   string `json:"mode"`
 	Chunks int    `json:"chunks"`
@@ -44,7 +43,7 @@ type TokenStates struct {
 	Note   string `json:"note"`
 }
 
-// Memory is what an open database keeps in memory, in bytes, part by part.
+// Memory is the memory of an open database in bytes, part by part.
 type Memory struct {
 	Vectors int64 `json:"vectors"`
 	Codes   int64 `json:"codes"`
@@ -66,7 +65,7 @@ type Bridge struct {
 	Probes   []Probe `json:"probes"`
 }
 
-// NewStats is a description of a database as answers show it.
+// NewStats returns the JSON form of the statistics of a database.
 func NewStats(s engine.Stats) Stats {
 	out := Stats{
 		DB: s.Dir, Documents: s.Documents, Chunks: s.Chunks, Seq: s.Seq, Truncated: s.Truncated, Index: s.Index, Metric: s.Metric, Dim: s.Dim,
@@ -85,7 +84,7 @@ func NewStats(s engine.Stats) Stats {
 	return out
 }
 
-// Probe is what a fit gained on queries that it did not train on, as nDCG@1.
+// Probe is the gain of a fit on queries that it was not trained on, as nDCG@1.
 type Probe struct {
 	Task    string  `json:"task"`
 	Queries int     `json:"queries"`
@@ -93,7 +92,7 @@ type Probe struct {
 	Fitted  float64 `json:"fitted_ndcg@1"`
 }
 
-// NewProbe is a probe as answers show it.
+// NewProbe returns the JSON form of a probe.
 func NewProbe(p engine.ProbeScore) Probe {
 	return Probe{Task: p.Task, Queries: p.Queries, Dense: p.Dense, Fitted: p.Modified}
 }

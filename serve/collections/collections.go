@@ -23,15 +23,16 @@ import (
 	"github.com/lexsem/lexsem/store"
 )
 
-// Options shape a Set.
+// Options configure a Set.
 type Options struct {
-	// Engine are the options of each collection, Metric of those that are created without
-	// one. MustExist is not read; with ReadOnly nothing is created or dropped. Each open collection has caches of Engine.MemoryMiB.
+	// Engine are the options of each collection. Engine.Metric is the metric of collections that are
+	// created without one. Engine.MustExist is ignored. With Engine.ReadOnly nothing can be created or
+	// dropped. Each open collection has its own caches of Engine.MemoryMiB.
 	Engine engine.Options
 }
 
-// Set is a folder of databases. Its methods are safe for concurrent use; what one
-// collection is busy with keeps no other waiting.
+// Set is a folder of databases. Its methods are safe for concurrent use; work on one collection does
+// not block the others.
 type Set struct {
 	dir string
 	enc encoder.Encoder
@@ -49,9 +50,9 @@ type collection struct {
 	dropped bool           // guarded by Set.mu; is being closed to be dropped
 }
 
-// Open opens the collections in dir, which need not be there. enc may be nil as for
-// engine.Open; it is not closed by Close. No collection is opened yet. What a Drop left that was killed is
-// removed. Errors: engine.ErrInvalid, and those of the file system.
+// Open opens the collections in dir, which need not exist. enc may be nil as for engine.Open; Close
+// does not close it. Open does not open any collection yet. It removes what an interrupted Drop left.
+// Errors: engine.ErrInvalid, and those of the file system.
 func Open(dir string, enc encoder.Encoder, o Options) (*Set, error) {
 	if err := o.Engine.Validate(); err != nil {
 		return nil, err
@@ -61,7 +62,7 @@ func Open(dir string, enc encoder.Encoder, o Options) (*Set, error) {
 		return nil, err
 	}
 	if info, err := os.Stat(dir); err == nil && !info.IsDir() {
-		return nil, fmt.Errorf("%w: %s is a file, where collections are in a folder", engine.ErrInvalid, dir)
+		return nil, fmt.Errorf("%w: %s is a file; name a folder for collections", engine.ErrInvalid, dir)
 	}
 	if !o.Engine.ReadOnly {
 		if err := store.ClearRemoved(dir); err != nil {
@@ -77,13 +78,12 @@ var names = regexp.MustCompile(`^[a-z0-9_-]+$`)
 // path is the folder of a collection.
 func (s *Set) path(name string) (string, error) {
 	if len(name) > 64 || !names.MatchString(name) || !filepath.IsLocal(name) {
-		return "", fmt.Errorf("%w: collection %q; a name has 1 to 64 of the characters a to z, 0 to 9, _ and -", engine.ErrInvalid, fault.Clip(name))
+		return "", fmt.Errorf("%w: collection %q: use a name of 1 to 64 of the characters a to z, 0 to 9, _ and -", engine.ErrInvalid, fault.Clip(name))
 	}
 	return filepath.Join(s.dir, name), nil
 }
 
-// List returns the names of the collections, sorted. Other folders and files in the
-// folder are left out.
+// List returns the sorted names of the collections. It leaves out other files and folders.
 func (s *Set) List(ctx context.Context) ([]string, error) {
 	if err := s.open(); err != nil {
 		return nil, err
@@ -124,10 +124,10 @@ func (s *Set) open() error {
 	return nil
 }
 
-// Create makes an empty collection that compares vectors by a metric, "" for that of
-// Options. Errors: engine.ErrInvalid for a name or a metric that cannot be,
-// engine.ErrExists for one that is taken, engine.ErrForeign where other files are,
-// engine.ErrReadOnly, engine.ErrClosed, and those of engine.Open.
+// Create makes an empty collection with a metric; "" means the metric of Options. Errors:
+// engine.ErrInvalid for an invalid name or metric, engine.ErrExists for a name in use,
+// engine.ErrForeign if the folder holds other files, engine.ErrReadOnly, engine.ErrClosed, and those of
+// engine.Open.
 func (s *Set) Create(ctx context.Context, name, metric string) error {
 	if s.o.Engine.ReadOnly {
 		return engine.ErrReadOnly
@@ -145,11 +145,10 @@ func (s *Set) Create(ctx context.Context, name, metric string) error {
 	return err
 }
 
-// Get returns a collection, and opens it where it is not open yet: others that ask for it wait
-// for that. It belongs to the set: do not close it. Once it is dropped its
-// methods return engine.ErrClosed. Errors: engine.ErrNotFound, engine.ErrInvalid for a name that
-// cannot be, engine.ErrForeign where other files are, engine.ErrClosed, and those of
-// engine.Open.
+// Get returns a collection and opens it if necessary; concurrent calls for the same collection wait.
+// The set owns the collection: do not close it. After Drop its methods return engine.ErrClosed. Errors:
+// engine.ErrNotFound, engine.ErrInvalid for an invalid name, engine.ErrForeign if the folder holds
+// other files, engine.ErrClosed, and those of engine.Open.
 func (s *Set) Get(ctx context.Context, name string) (engine.Database, error) {
 	if db := s.there(name); db != nil {
 		return db, ctx.Err()
@@ -184,9 +183,8 @@ func (s *Set) there(name string) *engine.Engine {
 	return nil
 }
 
-// Opened returns the collections that are open, by name: those that were created or asked for
-// since Open, and not dropped. They belong to the set, as those of Get do. It opens none and
-// waits for nobody.
+// Opened returns the open collections by name: those that were created or requested since Open and not
+// dropped. The set owns them, as with Get. It opens none and does not block.
 func (s *Set) Opened() map[string]engine.Database {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -215,10 +213,10 @@ func (s *Set) known(name string) error {
 	return err
 }
 
-// Drop closes a collection and removes it with all that its folder holds. For other processes, and after
-// a kill, it is there as a whole or not at all. Errors: engine.ErrNotFound, engine.ErrInvalid for a name
-// that cannot be, engine.ErrForeign for a folder that is no database, which is left as it is,
-// engine.ErrLocked for one that another process has open, engine.ErrReadOnly, engine.ErrClosed.
+// Drop closes a collection and removes its folder. For other processes, and after a crash, the
+// collection exists either completely or not at all. Errors: engine.ErrNotFound, engine.ErrInvalid for
+// an invalid name, engine.ErrForeign for a folder that is not a database (it is left as it is),
+// engine.ErrLocked if another process has it open, engine.ErrReadOnly, engine.ErrClosed.
 func (s *Set) Drop(ctx context.Context, name string) error {
 	if s.o.Engine.ReadOnly {
 		return engine.ErrReadOnly
@@ -303,8 +301,8 @@ func (s *Set) take(ctx context.Context, name string) (*collection, error) {
 	}
 }
 
-// Close closes all collections that are open, as engine.Engine.Close does. Further calls return engine.ErrClosed; a second Close
-// does nothing.
+// Close closes all open collections as engine.Engine.Close does. Later calls return engine.ErrClosed; a
+// second Close does nothing.
 func (s *Set) Close() error {
 	s.mu.Lock()
 	s.ended = true

@@ -37,7 +37,7 @@ type documentsRequest struct {
 	Documents []documentRequest `json:"documents"`
 }
 
-// Stored tells what a request stored. The fields mean what those of engine.AddResult do.
+// Stored reports what a request stored. The fields have the meanings of engine.AddResult.
 type Stored struct {
 	Added           int    `json:"added"`
 	Replaced        int    `json:"replaced"`
@@ -47,8 +47,8 @@ type Stored struct {
 	Chunks          int    `json:"chunks"`
 	Truncated       int    `json:"truncated"`
 	TruncatedTokens int    `json:"truncated_tokens"`
-	// Of a bulk that skips what it cannot store: how many lines it skipped, and what
-	// was wrong with the first hundred.
+	// Skipped counts the lines of NDJSON that on_error=skip left out. Failed describes the first hundred
+	// of them.
 	Skipped int       `json:"skipped,omitempty"`
 	Failed  []badLine `json:"failed,omitempty"`
 }

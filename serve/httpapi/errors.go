@@ -11,18 +11,18 @@ import (
 	"github.com/lexsem/lexsem/engine/filter"
 )
 
-// Error is what went wrong with a request, as its answer tells it. The codes are
-// part of the API: they are added to, not changed.
+// Error describes a failed request as its answer does. The codes are part of the API: new ones may be
+// added, and existing ones do not change.
 type Error struct {
 	Status  int    // of HTTP
 	Code    string // one of the table in docs/http.md
 	Message string // for people; names the input and the remedy
 	Param   string // the field that is wrong, "" where none is
-	// At is the place of a refused document in the request, from 0, or of a line of a
-	// bulk, from 1; nil where no place is known. ID is that document's id.
+	// At is the position of a refused document in the request, from 0, or the line of NDJSON, from 1; nil
+	// if it is not known. ID is the id of that document.
 	At *int
 	ID string
-	// Stored is what a bulk stored before the error; nil elsewhere.
+	// Stored is what an NDJSON request stored before the error; nil for other requests.
 	Stored *Stored
 
 	cause error
@@ -30,7 +30,7 @@ type Error struct {
 
 func (e *Error) Error() string { return e.Code + ": " + e.Message }
 
-// Unwrap returns the cause, nil where the request itself is the cause.
+// Unwrap returns the cause, or nil if the request itself is at fault.
 func (e *Error) Unwrap() error { return e.cause }
 
 // statusCancelled is what the log says of a request whose client went away; nobody

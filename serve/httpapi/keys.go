@@ -35,15 +35,14 @@ func (s Scope) String() string {
 // minKey is the least length of a key: 16 characters of base64 are 96 bits.
 const minKey, maxKeys, maxKeyFile = 16, 10_000, 1 << 20
 
-// Keys are the keys of a server. Only digests are kept. Its methods are safe for
-// concurrent use.
+// Keys are the keys of a server. Only their digests are kept. Keys is safe for concurrent use.
 type Keys struct {
 	digests [][sha256.Size]byte
 	scopes  []Scope
 }
 
-// ReadKeys reads a file of keys (ParseKeys), which must be its owner's alone: on
-// Unix a file that others may read is refused.
+// ReadKeys reads a file of keys; ParseKeys describes the format. On Unix it refuses a file that other
+// users can read.
 func ReadKeys(path string) (*Keys, error) {
 	raw, err := regular.ReadFile(path, maxKeyFile)
 	if one := (*fs.PathError)(nil); errors.As(err, &one) {
@@ -66,10 +65,10 @@ func ReadKeys(path string) (*Keys, error) {
 	return k, nil
 }
 
-// ParseKeys reads keys, one a line: "read KEY" for one that may read, "write KEY" or
-// the key alone for one that may do all. Empty lines and those that begin with #
-// count for nothing. A key has 16 to 1,024 visible characters of ASCII. Errors wrap
-// engine.ErrInvalid, name the line, and never hold a key.
+// ParseKeys reads keys, one per line: "read KEY" for a key that may only read, "write KEY" or KEY alone
+// for a key that may do everything. It skips empty lines and lines that begin with #. A key has 16 to
+// 1,024 visible ASCII characters. Errors wrap engine.ErrInvalid, name the line, and never contain a
+// key.
 func ParseKeys(raw []byte) (*Keys, error) {
 	k := &Keys{}
 	seen := map[[sha256.Size]byte]bool{}
@@ -113,8 +112,8 @@ func ParseKeys(raw []byte) (*Keys, error) {
 	return k, nil
 }
 
-// Scope is what a key may do, ScopeNone for one that is not known. It takes the same
-// time for every key of a length.
+// Scope returns what a key may do, or ScopeNone for an unknown key. The time depends only on the length
+// of the key.
 func (k *Keys) Scope(key string) Scope {
 	digest := sha256.Sum256([]byte(key))
 	found := 0

@@ -18,79 +18,77 @@ import (
 	"github.com/lexsem/lexsem/engine"
 )
 
-// Options shape a Server. The zero value is the default of every field.
+// Options configure a Server. The zero value selects the default of every field.
 type Options struct {
-	// Encoder serves embeddings and rerank: that of the database. nil means that
-	// these answer no_encoder. It must be safe for concurrent use, and is not closed.
+	// Encoder computes the vectors of embeddings and rerank; pass the encoder of the database. nil makes
+	// both answer no_encoder. It must be safe for concurrent use. The server does not close it.
 	Encoder encoder.Encoder
-	// Reranker serves rerank in place of the encoder, for requests that name no other
-	// model: that of the database (engine.Options.Reranker), if it has one. It is not closed.
+	// Reranker, if not nil, answers rerank in place of the encoder unless a request names another model;
+	// pass engine.Options.Reranker of the database. The server does not close it.
 	Reranker engine.Reranker
-	// Collections serves /v1/collections; nil means that there are none.
+	// Collections serves /v1/collections; nil means no collections.
 	Collections Collections
-	// Keys are what clients must show one of; nil means that none is asked for.
+	// Keys are the keys that clients may use; nil means that no key is required.
 	Keys *Keys
-	// Hosts are the names that the Host header may have, without a port; "*" allows
-	// any. Empty means the names of the loopback interface where no keys are asked
-	// for, else any: a page of another site that points its own name at this machine
-	// has no key, and the check is what keeps it out where there is none to have.
+	// Hosts are the accepted names of the Host header, without port; "*" accepts any. If it is empty, a
+	// server with Keys accepts any name, and a server without Keys accepts only the names of the loopback
+	// interface. The check keeps out pages of other sites that point a host name of their own at this
+	// machine.
 	Hosts []string
-	// Origins are the web pages of other origins, such as "https://app.example", that
-	// may call the server from a browser. None by default.
+	// Origins are other web origins, such as "https://app.example", whose pages may call the server from a
+	// browser. Default: none.
 	Origins []string
-	// ReadOnly refuses everything that writes.
+	// ReadOnly refuses all writes.
 	ReadOnly bool
 
-	// MaxBody is the most bytes of a body after decompression, and of a line of a
-	// bulk; 0 means 16 MiB. MaxBulk is the most bytes of a bulk; 0 means 1 GiB. 16 times
-	// MaxBody is the memory for all bodies until they are decoded, and again for all that
-	// they are decoded into, but 64 MiB at least.
+	// MaxBody limits a body after decompression, and one line of NDJSON, in bytes; 0 means 16 MiB. MaxBulk
+	// limits a whole NDJSON body, in bytes; 0 means 1 GiB. All bodies together may use 16 times MaxBody,
+	// at least 64 MiB, until they are decoded; the decoded values may use the same again.
 	MaxBody, MaxBulk int64
-	// MaxTexts is the most texts, or documents, of one request; 0 means 1,024. A bulk
-	// has no such limit.
+	// MaxTexts limits the texts or documents of one request; 0 means 1,024. NDJSON has no such limit.
 	MaxTexts int
-	// MaxK is the most hits a search may ask for; 0 means 1,000.
+	// MaxK limits the hits of a search; 0 means 1,000.
 	MaxK int
-	// MaxRerank is the most hits that a search may ask to have reranked; 0 means 200.
+	// MaxRerank limits the hits that a search may have reranked; 0 means 200.
 	MaxRerank int
-	// Concurrency is how many requests are worked on at a time; 0 means four a
-	// processor. Queue is how many others wait for their turn, QueueTime for how
-	// long; then they are answered with 429. 0 means 1,024, and 5 s.
+	// Concurrency limits the requests that run at the same time; 0 means four per processor. Queue limits
+	// the requests that wait for a slot; 0 means 1,024. QueueTime limits their waiting time; 0 means 5 s.
+	// Requests beyond these limits get status 429.
 	Concurrency, Queue int
 	QueueTime          time.Duration
-	// Timeout ends requests that read, LoadTimeout those that store, of a bulk each
-	// of its batches; 0 means a minute, and ten.
+	// Timeout limits requests that read; 0 means one minute. LoadTimeout limits requests that store, and
+	// each batch of NDJSON; 0 means ten minutes.
 	Timeout, LoadTimeout time.Duration
-	// DrainTime is how long Serve lets running requests end once its context is done;
-	// 0 means 30 s.
+	// DrainTime is the time that Serve gives running requests to end after its context is done; 0 means 30
+	// s.
 	DrainTime time.Duration
 
-	// Logger hears of each request at level Info, and of what fails at level Error;
-	// nil means neither. Texts of queries are in it only with LogQueries.
+	// Logger receives each request at level Info and each failure at level Error; nil means no log. Texts
+	// of queries are logged only with LogQueries.
 	Logger     *slog.Logger
 	LogQueries bool
-	// Tracer makes OpenTelemetry spans, one a request; nil makes none.
+	// Tracer makes one OpenTelemetry span per request; nil makes none.
 	Tracer trace.TracerProvider
-	// Page serves what a browser gets at /; nil means nothing.
+	// Page serves the page at / for browsers; nil means no page.
 	Page http.Handler
-	// MCP makes what serves /mcp, such as the method Handler of an mcp.Server; nil means
-	// nothing. It takes keys that may read. mayWrite says whether a request may store as
-	// well: its key may write, or none is asked for, and the server is not read-only. Its
-	// requests wait for their turn; how long a call takes is for the handler to bound.
+	// MCP makes the handler of /mcp, for example the method Handler of an mcp.Server; nil means no /mcp.
+	// Requests need a key that may read. mayWrite says whether a request may also store: its key may
+	// write, or no key is required, and the server is not read-only. Requests wait for a slot as others
+	// do. The handler limits the time of a call.
 	MCP func(mayWrite func(*http.Request) bool) http.Handler
-	// Version is what the OpenAPI document and the metrics say of this program.
+	// Version is the version of the program in the OpenAPI document and the metrics.
 	Version string
 }
 
-// Collections are databases beside the server's own, by name. Get and Drop answer
-// engine.ErrNotFound for a name that there is not, Create engine.ErrExists for one that
-// there is. The metric of Create is as in engine.Options, and "" is cosine.
+// Collections are named databases besides the main one. Get and Drop return engine.ErrNotFound for an
+// unknown name, and Create returns engine.ErrExists for a name in use. The metric of Create is that of
+// engine.Options; "" means cosine.
 type Collections interface {
 	List(ctx context.Context) ([]string, error)
 	Create(ctx context.Context, name, metric string) error
 	Get(ctx context.Context, name string) (engine.Database, error)
 	Drop(ctx context.Context, name string) error
-	// Opened are those that are open, for metrics; it opens none.
+	// Opened returns the open collections, for metrics. It opens none.
 	Opened() map[string]engine.Database
 }
 
@@ -154,7 +152,7 @@ func (o Options) filled() (Options, error) {
 	return o, nil
 }
 
-// Loopback says whether a listener's address is reached from this machine alone.
+// Loopback reports whether a listener's address is reachable only from this machine.
 func Loopback(addr net.Addr) bool {
 	t, ok := addr.(*net.TCPAddr)
 	return ok && t.IP.IsLoopback()

@@ -24,15 +24,16 @@ const (
 // cutTime is what requests that were cut off have to end.
 const cutTime = 5 * time.Second
 
-// ErrRunning answers a Serve that has ended before all requests have: what they do looks at no context.
+// ErrRunning is returned by Serve if requests are still running that ignore their context.
 var ErrRunning = errors.New("requests are running that cannot be stopped")
 
-// Serve answers requests that come in by l until ctx is done; it closes l. Then it
-// drains: it takes no connection more, bulks end after their batch, and running
-// requests have Options.DrainTime to end before they are cut off, which is an error.
-// When it returns, no request runs, so the database may be closed; but with ErrRunning, five
-// seconds later, some do, whose end Close of the database would wait for. What was acknowledged is on
-// disk all the same, so a process may end then without it.
+// Serve answers requests from l until ctx is done, and closes l. Then it drains: it accepts no new
+// connections, NDJSON requests end after their current batch, and running requests get
+// Options.DrainTime. Requests that run longer are cut off, and Serve returns an error. When Serve
+// returns, no request is running, and the caller may close the database. The exception is ErrRunning,
+// which Serve returns five seconds after the cut: then some requests are still running, and Close of
+// the database would wait for them. Acknowledged writes are on disk, so the process may exit without
+// closing.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error { return s.serve(ctx, l, cutTime) }
 
 // serve is Serve; requests that were cut off have the time that is given to end.

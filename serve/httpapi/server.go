@@ -30,8 +30,8 @@ import (
 	"github.com/lexsem/lexsem/engine"
 )
 
-// Server answers requests with one database, and with those of a set of collections.
-// It is safe for concurrent use.
+// Server answers requests with one database and with a set of collections. It is safe for concurrent
+// use.
 type Server struct {
 	db        engine.Database
 	o         Options
@@ -50,8 +50,8 @@ type Server struct {
 	running   sync.WaitGroup
 }
 
-// New returns a Server of db. Errors: engine.ErrInvalid for options out of range.
-// The database stays the caller's, who closes it when the server has drained.
+// New returns a server for db. It returns engine.ErrInvalid if an option is out of range. The caller
+// closes the database after the server has drained.
 func New(db engine.Database, o Options) (*Server, error) {
 	o, err := o.filled()
 	if err != nil {
@@ -86,8 +86,8 @@ func New(db engine.Database, o Options) (*Server, error) {
 	return s, nil
 }
 
-// Drain says that the server is about to end: it is no longer ready, and bulks end
-// after the batch that they are at, told how far they came. Other requests go on.
+// Drain announces that the server is stopping: /readyz no longer answers ready, and NDJSON requests end
+// after their current batch and report how far they came. Other requests continue.
 func (s *Server) Drain() { s.drain.Do(func() { close(s.draining) }) }
 
 func (s *Server) isDraining() bool {

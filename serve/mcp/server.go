@@ -33,7 +33,7 @@ type Database interface {
 	Upsert(ctx context.Context, docs []engine.Document) (engine.AddResult, error)
 }
 
-// Options shape a Server. The zero value is the default of every field.
+// Options configure a Server. The zero value selects the default of every field.
 type Options struct {
 	// ReadOnly removes the tool that stores documents and refuses calls of it.
 	ReadOnly bool
@@ -52,8 +52,8 @@ type Options struct {
 	Logger *slog.Logger
 }
 
-// MaxMessage is the most bytes of one message of a client. A stream with a longer one
-// ends with an error; HTTP answers 413.
+// MaxMessage limits one message of a client, in bytes. A longer message ends a stream with an error;
+// HTTP answers 413.
 const MaxMessage = 16 << 20
 
 // Server serves one database. It keeps no state between calls and is safe for concurrent use.

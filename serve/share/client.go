@@ -22,13 +22,12 @@ var (
 	ErrLost = errors.New("the process that has the database open has ended")
 )
 
-// LostError says that the holder ended, or could not be reached, before it answered a
-// call.
+// LostError reports that the server process ended, or could not be reached, before it answered a call.
 type LostError struct {
 	Dir    string
 	Holder Holder // the last that answered
-	// Begun says that the holder had the call: whether it was done is not known. Else it
-	// was not done.
+	// Begun says that the server process had received the call; whether the call was done is then unknown.
+	// If Begun is false, the call was not done.
 	Begun bool
 	Err   error // the cause, if there is one
 }
@@ -37,7 +36,7 @@ type LostError struct {
 func (e *LostError) Error() string {
 	s := fmt.Sprintf("database %s: %v, %v", e.Dir, e.Holder, ErrLost)
 	if e.Begun {
-		s += " during the call, which may have been done"
+		s += " during the call; the call may have been done"
 	}
 	return s + "; open the database again"
 }
@@ -55,14 +54,13 @@ const (
 	outcomeWithin = 5 * time.Second // for the outcome of a write that was cancelled
 )
 
-// Client is a database that another process has open. It is an engine.Database: calls
-// return what they return there, and end with their context as they do there. All methods
-// are safe for concurrent use; calls run beside each other, each by a connection of its
-// own.
+// Client is a database that another process has open. It is an engine.Database: calls return the same
+// results and errors, and end with their context in the same way. All methods are safe for concurrent
+// use; concurrent calls use one connection each.
 //
-// A call that the holder does not answer any more is a *LostError. Metadata that cannot
-// be stored are refused before anything is sent. One call takes or gives 1 GiB at most,
-// but for streams (All, Export, Import, BackupTo).
+// If the server process stops answering, a call returns a *LostError. Metadata that cannot be stored
+// are refused before anything is sent. One call may send or return at most 1 GiB; streams (All, Export,
+// Import, BackupTo) have no limit.
 type Client struct {
 	dir      string
 	progress func(engine.Progress) // what calls without a listener of their own report; may be nil
@@ -76,9 +74,10 @@ type Client struct {
 
 var _ engine.Database = (*Client)(nil)
 
-// Open finds the process that shares the database in dir. ErrNoHolder where there is none,
-// *ProtocolError where it is of another version of the program; another error where it does not
-// answer within 5 s, is of another user, or cannot be reached. Cost: a connection.
+// Open connects to the process that shares the database in dir. It returns ErrNoHolder if no process
+// shares the database, a *ProtocolError if that process runs another version of the program, and
+// another error if the process does not answer within 5 s, belongs to another user, or cannot be
+// reached. Cost: one connection.
 func Open(ctx context.Context, dir string) (*Client, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -93,15 +92,15 @@ func Open(ctx context.Context, dir string) (*Client, error) {
 	return c, nil
 }
 
-// Holder is the process that answered last.
+// Holder returns the process that answered last.
 func (c *Client) Holder() Holder {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.holder
 }
 
-// Close ends the client: calls that run are cancelled and return engine.ErrClosed, as
-// further calls do. The database stays open at its holder.
+// Close closes the client: running calls are cancelled, and these and all later calls return
+// engine.ErrClosed. The database stays open in the other process.
 func (c *Client) Close() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -161,9 +160,9 @@ func (c *Client) dial(ctx context.Context) (_ *wire, err error) {
 	case errors.Is(err, io.EOF), errors.Is(err, net.ErrClosed), isReset(err): // it ends
 		err = fmt.Errorf("database %s: %w", c.dir, ErrNoHolder)
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		err = fmt.Errorf("database %s: its holder does not answer", c.dir)
+		err = fmt.Errorf("database %s: the process that has it open does not answer", c.dir)
 	case err != nil:
-		err = fmt.Errorf("database %s: its holder: %w", c.dir, err)
+		err = fmt.Errorf("database %s: the process that has it open: %w", c.dir, err)
 	}
 	if err == nil {
 		err = within(conn, 0)
@@ -233,7 +232,7 @@ func ask[R any](ctx context.Context, c *Client, name string, args any, how asked
 		case ctx.Err() != nil:
 			return zero, ctx.Err()
 		case errors.Is(err, errProtocol), errors.Is(err, errTooLong):
-			return zero, fmt.Errorf("database %s: its holder: %w", c.dir, err)
+			return zero, fmt.Errorf("database %s: the process that has it open: %w", c.dir, err)
 		}
 		return zero, c.lost(begun, err)
 	}

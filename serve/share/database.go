@@ -12,12 +12,12 @@ import (
 	"github.com/lexsem/lexsem/engine"
 )
 
-// Add is engine.Engine.Add; texts are encoded by the holder.
+// Add is engine.Engine.Add. The server process encodes the texts.
 func (c *Client) Add(ctx context.Context, docs []engine.Document) (engine.AddResult, error) {
 	return c.put(ctx, callAdd, docs)
 }
 
-// Upsert is engine.Engine.Upsert; texts are encoded by the holder.
+// Upsert is engine.Engine.Upsert. The server process encodes the texts.
 func (c *Client) Upsert(ctx context.Context, docs []engine.Document) (engine.AddResult, error) {
 	return c.put(ctx, callUpsert, docs)
 }
@@ -72,8 +72,7 @@ func (c *Client) Get(ctx context.Context, id string) (engine.Document, error) {
 // errStop ends All when the loop over it does.
 var errStop = errors.New("the loop has ended")
 
-// All is engine.Engine.All. Memory: one document, and what the system keeps between two
-// processes.
+// All is engine.Engine.All. Memory: one document and the buffers of the connection.
 func (c *Client) All(ctx context.Context, f engine.Filter) iter.Seq2[engine.Document, error] {
 	return func(yield func(engine.Document, error) bool) {
 		err := f.Err()
@@ -107,7 +106,7 @@ func (c *Client) Count(ctx context.Context, f engine.Filter) (int, error) {
 	return ask[int](ctx, c, "Count", f, asked{})
 }
 
-// Search is engine.Engine.Search; a text is encoded by the holder.
+// Search is engine.Engine.Search. The server process encodes the text.
 func (c *Client) Search(ctx context.Context, q engine.Query) (engine.Result, error) {
 	if err := q.Filter.Err(); err != nil {
 		return engine.Result{}, err
@@ -169,8 +168,7 @@ func (c *Client) Stats(ctx context.Context) (engine.Stats, error) {
 	return ask[engine.Stats](ctx, c, "Stats", nothing{}, asked{})
 }
 
-// Verify is engine.Engine.Verify. Of reports that come faster than 20 a second the newest
-// arrive.
+// Verify is engine.Engine.Verify. At most 20 progress reports a second arrive; the newest are kept.
 func (c *Client) Verify(ctx context.Context, progress func(engine.Progress)) (engine.VerifyReport, error) {
 	return ask[engine.VerifyReport](ctx, c, "Verify", nothing{}, asked{progress: progress})
 }
@@ -181,7 +179,7 @@ func (c *Client) Flush(ctx context.Context) error {
 	return err
 }
 
-// Fit is engine.Engine.Fit; reports of progress are those of Verify.
+// Fit is engine.Engine.Fit. Progress is reported as by Verify.
 func (c *Client) Fit(ctx context.Context, o engine.FitOptions) (engine.FitReport, error) {
 	return ask[engine.FitReport](ctx, c, "Fit", wireFit(o), asked{writes: true, progress: o.Progress})
 }
@@ -189,7 +187,7 @@ func (c *Client) Fit(ctx context.Context, o engine.FitOptions) (engine.FitReport
 // defaultWithin is how long Default waits.
 const defaultWithin = 5 * time.Second
 
-// Default is engine.Engine.Default; "" where the holder does not answer within 5 s.
+// Default is engine.Engine.Default; it returns "" if the server process does not answer within 5 s.
 func (c *Client) Default() string {
 	ctx, cancel := context.WithTimeout(context.Background(), defaultWithin)
 	defer cancel()
@@ -208,7 +206,8 @@ func (c *Client) Export(ctx context.Context, w io.Writer, o engine.ExportOptions
 	return ask[int](ctx, c, "Export", o, asked{out: w})
 }
 
-// Import is engine.Engine.Import. Lines are read here and sent as the holder stores them.
+// Import is engine.Engine.Import. Lines are read in this process and sent at the rate at which the
+// server process stores them.
 func (c *Client) Import(ctx context.Context, x *engine.Exported) (engine.ImportReport, error) {
 	lines := x.Unread()
 	var reading error
@@ -225,7 +224,7 @@ func (c *Client) Import(ctx context.Context, x *engine.Exported) (engine.ImportR
 	return r, err
 }
 
-// Backup is engine.Engine.Backup; the holder writes the file.
+// Backup is engine.Engine.Backup. The server process writes the file.
 func (c *Client) Backup(ctx context.Context, path string) (engine.BackupReport, error) {
 	path, err := filepath.Abs(path) // the holder has another folder
 	if err != nil {

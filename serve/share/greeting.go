@@ -16,7 +16,7 @@ import (
 	"github.com/lexsem/lexsem/engine"
 )
 
-// Holder tells which process has a database open.
+// Holder describes the process that has a database open: the server process.
 type Holder struct {
 	PID     int       `json:"pid"`
 	Command string    `json:"command"`           // as its user would know it, "lexsem index"
@@ -46,8 +46,8 @@ type greeting struct {
 	Holder *Holder `json:"holder,omitempty"`
 }
 
-// ProtocolError says that the holder is of another version of the program, whose calls
-// differ. errors.Is finds engine.ErrLocked in it.
+// ProtocolError reports that the server process runs another version of the program with other calls.
+// errors.Is(err, engine.ErrLocked) holds.
 type ProtocolError struct {
 	Dir    string
 	Holder Holder // as far as it said
@@ -63,7 +63,7 @@ func (e *ProtocolError) Error() string {
 	if e.Holder.Version != "" {
 		v = " " + e.Holder.Version
 	}
-	return fmt.Sprintf("database %s is in use by %s of another version%s, which this one cannot talk to; close it there, or use the same version", e.Dir, who, v)
+	return fmt.Sprintf("database %s is in use by %s of another version%s, and this version cannot talk to it; close it there, or use the same version", e.Dir, who, v)
 }
 
 // Unwrap lets errors.Is(err, engine.ErrLocked) hold.

@@ -11,20 +11,20 @@ import (
 	"github.com/lexsem/lexsem/engine"
 )
 
-// JoinOptions shape Join. The zero value is the default of every field.
+// JoinOptions configure Join. The zero value selects the default of every field.
 type JoinOptions struct {
 	Options
-	// Wait is how long Join waits for a database that is locked and not shared: its
-	// holder may just begin, or end soon. 0 means 1 s, below 0 not at all.
+	// Wait is how long Join waits for a database that is locked and not shared, because its process may be
+	// starting or ending. 0 means 1 s; below 0 means no wait.
 	Wait time.Duration
-	// Accept, if not nil, is asked about the holder before its answers are used: an
-	// error is that of Join, unless the holder ends within Wait.
+	// Accept, if not nil, checks the server process before its answers are used. Join returns the error of
+	// Accept unless that process ends within Wait.
 	Accept func(context.Context, *Client) error
-	// Progress, if not nil, hears of long work of the holder for calls of this process, as
-	// engine.Options.Progress does of such work here, from one goroutine at a time. Of
-	// reports that come faster than 20 a second the newest arrive.
+	// Progress, if not nil, receives the progress of long work that the server process does for this
+	// process, as engine.Options.Progress does for local work. It is called from one goroutine at a time,
+	// at most 20 times a second with the newest report.
 	Progress func(engine.Progress)
-	// Warn, if not nil, hears that the database could not be shared.
+	// Warn, if not nil, is called if the database could not be shared.
 	Warn func(error)
 }
 
@@ -37,15 +37,15 @@ const (
 // Opened is a database that this process has opened for Join.
 type Opened struct {
 	engine.Database
-	// Model is the name of the encoder it was opened with, "" for none.
+	// Model is the name of the encoder of the database, or "" for none.
 	Model string
-	// Alone says that it is not to be shared, as one that is open for reading is not:
-	// others can open it as well.
+	// Alone says not to share the database. Set it for a database that is open for reading: other
+	// processes can open it as well.
 	Alone bool
 }
 
-// Joined is a database that this process or another one has open, whichever is possible
-// at the time: see Join. Its methods are safe for concurrent use.
+// Joined is a database that this process or another process has open; see Join. Its methods are safe
+// for concurrent use.
 type Joined struct {
 	dir  string
 	o    JoinOptions
@@ -62,15 +62,15 @@ type Joined struct {
 
 var _ engine.Database = (*Joined)(nil)
 
-// Join opens the database in dir by open, and shares it, or finds the process that has
-// shared it already. When that one ends, the next call opens the database, or finds
-// the next holder: of calls that it had begun those are made again which change nothing or
-// may be made twice (all but Add, Delete, DeleteWhere, Patch, Compact, Backup and streams
-// of which a part was read or written; these are a *LostError).
+// Join opens the database in dir with open and shares it, or connects to the process that already
+// shares it. If that process ends, the next call opens the database or connects to the next process. A
+// call that was interrupted is repeated if it changes nothing or may be done twice. The others return a
+// *LostError: Add, Delete, DeleteWhere, Patch, Compact, Backup, and streams that were partly read or
+// written.
 //
-// open must fail with engine.ErrLocked where another process has the database open. It may be
-// called again after that, and for as long as the database is in use. Errors: those of open
-// and of JoinOptions.Accept; engine.ErrLocked where the holder does not answer.
+// open must return engine.ErrLocked if another process has the database open. Join may call it again
+// for as long as the database is in use. Errors: those of open and of JoinOptions.Accept, and
+// engine.ErrLocked if the server process does not answer.
 func Join(ctx context.Context, dir string, open func(context.Context) (Opened, error), o JoinOptions) (*Joined, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -208,7 +208,7 @@ func (j *Joined) Holder() (h Holder, ok bool) {
 	return j.client.Holder(), true
 }
 
-// Close ends the sharing, and closes the database if this process has opened it.
+// Close ends the sharing and closes the database if this process opened it.
 func (j *Joined) Close() error {
 	j.mu.Lock()
 	db, s, closed := j.db, j.share, j.closed

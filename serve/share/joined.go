@@ -13,8 +13,8 @@ func (j *Joined) Add(ctx context.Context, docs []engine.Document) (engine.AddRes
 	return tried(ctx, j, false, func(db engine.Database) (engine.AddResult, error) { return db.Add(ctx, docs) })
 }
 
-// Upsert is engine.Engine.Upsert. If it was made twice, documents that the first one
-// stored count as those that were stored already.
+// Upsert is engine.Engine.Upsert. If the call was repeated, documents that the first attempt stored
+// count as unchanged.
 func (j *Joined) Upsert(ctx context.Context, docs []engine.Document) (engine.AddResult, error) {
 	return tried(ctx, j, true, func(db engine.Database) (engine.AddResult, error) { return db.Upsert(ctx, docs) })
 }
@@ -108,7 +108,8 @@ func (j *Joined) Default() string {
 	return db.Default()
 }
 
-// Fit is engine.Engine.Fit. If the holder ends meanwhile it goes on where it was.
+// Fit is engine.Engine.Fit. If the server process ends during the fit, the fit continues in the next
+// process.
 func (j *Joined) Fit(ctx context.Context, o engine.FitOptions) (engine.FitReport, error) {
 	return tried(ctx, j, true, func(db engine.Database) (engine.FitReport, error) { return db.Fit(ctx, o) })
 }
@@ -135,7 +136,8 @@ func (j *Joined) Compact(ctx context.Context) error {
 	return err
 }
 
-// KeepTokenStates is engine.Engine.KeepTokenStates. If the holder ends meanwhile it goes on where it was.
+// KeepTokenStates is engine.Engine.KeepTokenStates. If the server process ends meanwhile, the work
+// continues in the next process.
 func (j *Joined) KeepTokenStates(ctx context.Context) (engine.TokenReport, error) {
 	return tried(ctx, j, true, func(db engine.Database) (engine.TokenReport, error) { return db.KeepTokenStates(ctx) })
 }

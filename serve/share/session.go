@@ -83,7 +83,7 @@ func (s *session) Write(p []byte) (n int, err error) {
 }
 
 // errAborted ends a stream that the caller cannot read on; it knows why.
-var errAborted = errors.New("the stream was given up")
+var errAborted = errors.New("the stream was abandoned")
 
 // source reads what the caller streams. It asks for a part when it needs one, so that
 // nothing stands between the caller and the end of its context.

@@ -19,17 +19,17 @@ import (
 	"github.com/lexsem/lexsem/internal/progress"
 )
 
-// Options shape Share. The zero value is the default of every field.
+// Options configure Share. The zero value selects the default of every field.
 type Options struct {
-	// Command names what runs, as its user would know it: "lexsem index". "" is the
-	// program's name. Holder tells it to others.
+	// Command names the running command for other processes, as Holder.Command: "lexsem index". "" means
+	// the name of the program.
 	Command string
-	// Model is the name of the encoder that the database was opened with, "" for none.
+	// Model is the name of the encoder of the database, or "" for none.
 	Model string
-	// Drain is how long Close waits for calls that run, before it cancels them; 0 means
-	// 10 s, below 0 not at all.
+	// Drain is how long Close waits for running calls before it cancels them; 0 means 10 s, below 0 means
+	// no wait.
 	Drain time.Duration
-	// Logger hears of peers that were refused; nil means none.
+	// Logger receives refused peers; nil means no log.
 	Logger *slog.Logger
 }
 
@@ -69,11 +69,11 @@ type Shared struct {
 	err     error // of Close
 }
 
-// Share lets other processes of this user call db, which this process has open for writing
-// in dir, by Open and Join. It makes a socket in that folder with the permissions of the
-// folder; one that a killed process left is replaced, any other file of that name is an
-// error. Close it before the database. Calls of others run beside those of this process; each
-// has a goroutine and a connection, of which there are 512 at most at a time.
+// Share lets other processes of this user call db by Open and Join. This process must have db open for
+// writing in dir. Share makes a socket in that folder with the permissions of the folder. It replaces
+// the socket of a killed process; any other file of that name is an error. Call Close before closing
+// the database. Calls of other processes run concurrently with those of this process, each in its own
+// goroutine and connection, at most 512 at a time.
 func Share(db engine.Database, dir string, o Options) (*Shared, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -84,7 +84,7 @@ func Share(db engine.Database, dir string, o Options) (*Shared, error) {
 	}
 	ln, made, err := listen(dir)
 	if err != nil {
-		return nil, fmt.Errorf("database %s cannot be used by other processes meanwhile: %w", dir, err)
+		return nil, fmt.Errorf("database %s cannot be shared with other processes: %w", dir, err)
 	}
 	s := &Shared{db: db, path: filepath.Join(dir, socketName), o: o, holder: self(o.Command, o.Model), ln: ln, made: made, greet: greetWithin, frame: frameWithin, conns: map[*wire]bool{}}
 	s.root, s.cancel = context.WithCancel(context.Background())
@@ -93,9 +93,9 @@ func Share(db engine.Database, dir string, o Options) (*Shared, error) {
 	return s, nil
 }
 
-// Close ends the sharing: no call is taken any more, those that run are waited for, as
-// Options.Drain says, and the socket is removed. Callers that Join goes on for, by
-// opening the database, notice nothing. A second Close waits for the first.
+// Close ends the sharing: it accepts no new calls, waits for running calls as Options.Drain says, and
+// removes the socket. Callers that used Join continue by opening the database themselves. A second
+// Close waits for the first.
 func (s *Shared) Close() error {
 	s.once.Do(func() { s.err = s.close() })
 	return s.err
@@ -162,7 +162,7 @@ func (s *Shared) accept() {
 			return
 		case err != nil: // such as too many open files
 			<-room
-			s.warn("a process could not be let in", err)
+			s.warn("cannot accept a process", err)
 			select {
 			case <-time.After(pause):
 			case <-s.root.Done():
@@ -190,7 +190,7 @@ func (s *Shared) accept() {
 				err = s.serve(w)
 			}
 			if err != nil && !errors.Is(err, net.ErrClosed) {
-				s.warn("a process that calls was refused", err)
+				s.warn("a calling process was refused", err)
 			}
 			s.mu.Lock()
 			delete(s.conns, w)

@@ -129,7 +129,7 @@ func TestStaleSocket(t *testing.T) {
 	if err := os.WriteFile(path, []byte("somebody's"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := share.Share(e, dir, share.Options{}); err == nil || !strings.Contains(err.Error(), "stays") {
+	if _, err := share.Share(e, dir, share.Options{}); err == nil || !strings.Contains(err.Error(), "is left as it is") {
 		t.Error(err)
 	}
 	if raw, err := os.ReadFile(path); string(raw) != "somebody's" {

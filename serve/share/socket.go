@@ -48,7 +48,7 @@ func short(dir string, use func(path string) error) (err error) {
 		}
 		return use(filepath.Join(link, socketName))
 	}
-	return errors.Join(fmt.Errorf("the path %s is longer than the %d bytes of a socket's, and there is no folder for a link to it", path, maxPath()), err)
+	return errors.Join(fmt.Errorf("the path %s is longer than the %d bytes that a socket path may have, and there is no folder for a link to it", path, maxPath()), err)
 }
 
 func removeIfThere(path string) error {
@@ -58,8 +58,8 @@ func removeIfThere(path string) error {
 	return nil
 }
 
-// Clear removes the socket that a killed process has left in the folder of a database. Only
-// who has the database open for writing may call this; Share does so by itself.
+// Clear removes the socket of a killed process from the folder of a database. Only the process that has
+// the database open for writing may call it; Share does so itself.
 func Clear(dir string) error {
 	path := filepath.Join(dir, socketName)
 	switch info, err := os.Lstat(path); {
@@ -68,7 +68,7 @@ func Clear(dir string) error {
 	case err != nil:
 		return err
 	case info.Mode()&fs.ModeSocket == 0:
-		return fmt.Errorf("%s is not a socket of ours and stays as it is; remove it, so that other processes can use the database", path)
+		return fmt.Errorf("%s is not a socket of this program and is left as it is; remove it so that other processes can use the database", path)
 	}
 	return removeIfThere(path)
 }
@@ -122,7 +122,7 @@ func connect(ctx context.Context, dir string) (conn net.Conn, err error) {
 	case err != nil:
 		return nil, err
 	case info.Mode()&fs.ModeSocket == 0:
-		return nil, fmt.Errorf("database %s: %w: %s is no socket", dir, ErrNoHolder, path)
+		return nil, fmt.Errorf("database %s: %w: %s is not a socket", dir, ErrNoHolder, path)
 	}
 	var d net.Dialer
 	for until := time.Now().Add(connectFor); ; {
@@ -147,10 +147,10 @@ func connect(ctx context.Context, dir string) (conn net.Conn, err error) {
 	case refused(err), errors.Is(err, fs.ErrNotExist):
 		return nil, fmt.Errorf("database %s: %w", dir, ErrNoHolder)
 	default:
-		return nil, fmt.Errorf("database %s: its holder cannot be reached: %w", dir, err)
+		return nil, fmt.Errorf("database %s: the process that has it open cannot be reached: %w", dir, err)
 	}
 	if err := trusted(conn.(*net.UnixConn), dir); err != nil {
-		return nil, errors.Join(fmt.Errorf("database %s: its holder: %w", dir, err), conn.Close())
+		return nil, errors.Join(fmt.Errorf("database %s: the process that has it open: %w", dir, err), conn.Close())
 	}
 	return conn, nil
 }
