@@ -34,7 +34,7 @@ func readChromem(s *source) error {
 	case in.err != nil:
 		return in.err
 	}
-	return fail(ErrMalformed, "not a file of chromem-go (encrypted ones are not read), or damaged: %w", err)
+	return fail(ErrMalformed, "not a file of chromem-go, encrypted, or damaged: %w", err)
 }
 
 // errorKeeper keeps the error of the file, which others wrap.
@@ -164,7 +164,7 @@ func (c *chromemReader) give(rec Record, collection string) error {
 	}
 	for _, x := range rec.Vector {
 		if f := float64(x); math.IsNaN(f) || math.IsInf(f, 0) {
-			err = fail(ErrMalformed, "its vector has the number %v", f)
+			err = fail(ErrMalformed, "its vector contains %v; use finite numbers", f)
 		}
 	}
 	if len(rec.Metadata) == 0 {

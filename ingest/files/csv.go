@@ -124,7 +124,7 @@ func rowReason(err *csv.ParseError, fields, columns int) error {
 	case errors.Is(err, csv.ErrFieldCount):
 		return fail(ErrMalformed, "the row has %d fields and the header %d; quote fields that hold a separator", fields, columns)
 	case errors.Is(err, csv.ErrQuote), errors.Is(err, csv.ErrBareQuote):
-		return fail(ErrMalformed, "line %d, column %d: %w; write quotes within quotes twice, and close what is opened", err.Line, err.Column, err.Err)
+		return fail(ErrMalformed, "line %d, column %d: %w; double quotes inside quotes, and close every quote", err.Line, err.Column, err.Err)
 	}
 	return fail(ErrMalformed, "%w", err.Err)
 }
@@ -164,7 +164,7 @@ func newTable(header []string, c Columns) (*table, error) {
 		}
 	}
 	if t.title < 0 && t.text < 0 && t.vector < 0 {
-		return nil, fail(ErrNoText, "no column %q (nor %s); say which of %s is the text", textNames[0], strings.Join(textNames[1:], ", "), t.list())
+		return nil, fail(ErrNoText, "no column %q (nor %s); name the text column, one of %s", textNames[0], strings.Join(textNames[1:], ", "), t.list())
 	}
 	return t, nil
 }
@@ -174,7 +174,7 @@ func (t *table) find(named string, usual []string) (int, error) {
 		if i := slices.Index(t.names, named); i >= 0 {
 			return i, nil
 		}
-		return -1, fail(ErrMalformed, "no column %q; there are %s", named, t.list())
+		return -1, fail(ErrMalformed, "no column %q; the columns are %s", named, t.list())
 	}
 	for _, u := range usual {
 		if i := slices.IndexFunc(t.names, func(n string) bool { return strings.EqualFold(n, u) }); i >= 0 {
@@ -258,7 +258,7 @@ func cellVector(cell string) ([]float32, error) {
 	for part := range strings.FieldsFuncSeq(cell, func(r rune) bool { return r == ',' || r == ' ' || r == '\n' || r == '\t' }) {
 		f, err := strconv.ParseFloat(part, 32)
 		if err != nil {
-			return nil, errors.New(strconv.Quote(clip(part, 40)) + " is no number that a vector can hold")
+			return nil, errors.New(strconv.Quote(clip(part, 40)) + " is not a number that a vector can hold")
 		}
 		out = append(out, float32(f))
 	}

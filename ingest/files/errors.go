@@ -11,16 +11,15 @@ import (
 // Errors of this package, to be tested with errors.Is. All of them are
 // engine.ErrInvalid, too.
 var (
-	// ErrNoText answers a document, or a whole file, without anything to search for.
-	ErrNoText error = &sentinel{"no text to index; give it a text or leave it out"}
-	// ErrBinary answers what should be text and is none: it has a NUL, or is not UTF-8
-	// (nor UTF-16 with a byte order mark).
+	// ErrNoText reports a document or a file without anything to search for.
+	ErrNoText error = &sentinel{"no text to index; add a text or leave the document out"}
+	// ErrBinary reports text that has a NUL byte, or is neither UTF-8 nor UTF-16 with a byte order mark.
 	ErrBinary error = &sentinel{"not UTF-8 text; convert it first"}
-	// ErrTooLarge answers a text or a record beyond Options.MaxBytes.
+	// ErrTooLarge reports a text or a record larger than Options.MaxBytes.
 	ErrTooLarge error = &sentinel{"too large; split it"}
-	// ErrMalformed answers what breaks the rules of its kind.
+	// ErrMalformed reports a file that breaks the rules of its kind.
 	ErrMalformed error = &sentinel{"malformed"}
-	// ErrKind answers files of a kind that is not read.
+	// ErrKind reports a kind of file that is not read.
 	ErrKind error = &sentinel{"files of this kind are not read"}
 )
 
@@ -50,8 +49,7 @@ func fail(is error, format string, args ...any) error {
 	return &failure{err.Error(), is, errors.Unwrap(err)}
 }
 
-// RecordError says which record of a file is no document, and why. The others can
-// be read.
+// RecordError says which record of a file cannot be read, and why. The other records can be read.
 type RecordError struct {
 	Line int    // of the file, from 1, where the record begins; 0 where the kind has no lines
 	ID   string // "" where it is not known
@@ -71,7 +69,7 @@ func (e *RecordError) Error() string {
 // Unwrap returns the cause.
 func (e *RecordError) Unwrap() error { return e.Err }
 
-var errNoID = fail(ErrMalformed, `no "_id" or "id"; give every line one`)
+var errNoID = fail(ErrMalformed, `no "_id" or "id"; give every line an id`)
 
 // numbered is the id of the n-th record of a file.
 func numbered(id string, n int) string {

@@ -15,41 +15,39 @@ import (
 // DefaultMaxBytes is the most that one text may have, unless Options say otherwise.
 const DefaultMaxBytes = 16 << 20
 
-// Options say how a file is read. The zero value serves most.
+// Options say how a file is read. The zero value is right for most files.
 type Options struct {
-	// Kind is one of Kinds; "" goes by the file's name.
+	// Kind is one of Kinds; "" takes the kind from the file name.
 	Kind string
-	// ID is the id of a file that is one document; "" means its name. Of several
-	// records those without an id of their own get ID + "#" + n, the n-th record of the
-	// file from 1; with "" they are refused, but in files of vectors, whose ids are then n.
+	// ID is the id of a file that is one document; "" means the file name. In a file with several records,
+	// a record without an id gets ID + "#" + n, where n is its number from 1. If ID is "", such a record
+	// is refused; in a file of vectors its id is then n.
 	ID string
-	// Columns says what is in which column.
+	// Columns names the columns of the file.
 	Columns Columns
-	// IDs has the ids of a file of vectors (npy, fbin, fvecs), one a line; nil means
-	// that they are numbered. By convention NAME.ids stands beside NAME.
+	// IDs holds the ids for a file of vectors (npy, fbin, fvecs), one per line; nil numbers the vectors.
+	// By convention the ids of NAME are in the file NAME.ids.
 	IDs io.Reader
-	// DropVectors leaves out the vectors of records that have a text, which is then
-	// encoded: those of another model do not stand beside the database's own.
+	// DropVectors drops the vector of each record that has a text, so that the text is encoded. Vectors of
+	// another model cannot be mixed with those of the database.
 	DropVectors bool
-	// MaxBytes is the most that one text, or one record with all that it has, may
-	// take; 0 means DefaultMaxBytes.
+	// MaxBytes limits one text, and one whole record; 0 means DefaultMaxBytes.
 	MaxBytes int64
 }
 
-// Columns names the columns of a table, or the fields of JSON objects, that are not
-// metadata. A name that is empty stands for the usual ones, in any case: _id or id;
-// title or name; text, body, content, document or page_content; vector or embedding.
-// (The title of JSON objects is title alone: a name is often that of a person.)
-// A column of a table that is named here must be there.
+// Columns names the columns of a table, or the fields of JSON objects, that are not metadata. An empty
+// name selects the usual names in any case: _id or id; title or name; text, body, content, document or
+// page_content; vector or embedding. In JSON objects only title is a title, because name is often the
+// name of a person. A column that is named here must exist in a table.
 type Columns struct {
 	ID, Title, Text, Vector string
 }
 
-// Record is one document and where in the file it stands.
+// Record is one document and its place in the file.
 type Record struct {
 	engine.Document
-	// From and To are the lines of the file, from 1, that the document was read from;
-	// 0 where the kind has none.
+	// From and To are the first and last line of the document in the file, from 1; 0 if the kind has no
+	// lines.
 	From, To int
 	// Verbatim says that line i of Text, from 1, is line From+i-1 of the file.
 	Verbatim bool
@@ -63,8 +61,7 @@ type kind struct {
 	ext  []string
 }
 
-// KindImage is the kind of images, which databases take that were made with an encoder of images, and no
-// others.
+// KindImage is the kind of images. Only databases with an encoder of images accept them.
 const KindImage = "image"
 
 var kinds = []kind{
@@ -99,7 +96,7 @@ var byName, byExt = func() (map[string]*kind, map[string]string) {
 	return names, exts
 }()
 
-// Kinds are the names of all kinds, sorted.
+// Kinds returns the sorted names of all kinds.
 func Kinds() []string {
 	out := make([]string, 0, len(kinds))
 	for _, k := range kinds {
@@ -109,9 +106,8 @@ func Kinds() []string {
 	return out
 }
 
-// KindOf names the kind of a file by its name, with or without folders; "" for
-// files that are not read. The name alone promises nothing: what is in the file
-// may turn out to be no text (ErrBinary) or to hold no document (ErrNoText).
+// KindOf returns the kind of a file by its name, with or without folders, or "" if such files are not
+// read. The file may still turn out to be no text (ErrBinary) or to hold no document (ErrNoText).
 func KindOf(name string) string {
 	base := baseName(name)
 	ext := path.Ext(base)
@@ -135,20 +131,19 @@ func baseName(name string) string {
 	return strings.ToLower(path.Base(strings.ReplaceAll(name, `\`, "/")))
 }
 
-// Read yields the documents of a file of size bytes in their order. An error that
-// is a *RecordError is of one record, and the loop may go on. Any other is the
-// last: ErrKind, ErrNoText, ErrBinary, ErrTooLarge, ErrMalformed, ctx's, or the
-// reader's own. Errors do not name the file.
+// Read yields the documents of a file of size bytes in their order. An error of type *RecordError
+// concerns one record, and the loop may continue. Any other error is the last: ErrKind, ErrNoText,
+// ErrBinary, ErrTooLarge, ErrMalformed, the error of ctx, or that of r. Errors do not name the file.
 //
-// Records share no memory. Read is safe for concurrent use as far as r is.
+// Records share no memory. Read may be called concurrently if r may be read concurrently.
 func Read(ctx context.Context, r io.ReaderAt, size int64, name string, o Options) iter.Seq2[Record, error] {
 	return func(yield func(Record, error) bool) {
 		(&source{ctx: ctx, r: &cancelled{ctx, io.NewSectionReader(r, 0, size)}, at: r, size: size, name: name, o: o, yield: yield}).run()
 	}
 }
 
-// ReadStream is Read for what comes but once, such as standard input. Kinds that
-// are read in any order (Parquet, PDF) fail with ErrKind.
+// ReadStream is Read for input that can be read only once, such as standard input. Kinds that need
+// random access (Parquet, PDF) return ErrKind.
 func ReadStream(ctx context.Context, r io.Reader, name string, o Options) iter.Seq2[Record, error] {
 	return func(yield func(Record, error) bool) {
 		(&source{ctx: ctx, r: &cancelled{ctx, r}, name: name, o: o, yield: yield}).run()

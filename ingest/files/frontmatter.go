@@ -134,7 +134,7 @@ func plain(v any, depth int) (_ any, err error) {
 		return dateText(v), nil
 	case float64:
 		if math.IsNaN(v) || math.IsInf(v, 0) {
-			return nil, fmt.Errorf("%v is no number that JSON has; write it as a string", v)
+			return nil, fmt.Errorf("%v is not a JSON number; write it as a string", v)
 		}
 		return v, nil
 	case string:

@@ -39,7 +39,7 @@ const (
 	gobFirst                                                = 64 // the first of a stream's own
 )
 
-var errGob = errors.New("it is no stream of package gob that is whole")
+var errGob = errors.New("not a complete stream of package gob")
 
 // value reads the definitions up to the next value, and returns its type.
 func (g *gobReader) value() (kind int, err error) {

@@ -49,7 +49,7 @@ func readPage(r io.Reader, rec *Record) (err error) {
 	case err == io.EOF:
 		return ErrNoText
 	case err != nil:
-		return fail(ErrBinary, "the encoding of the page is not known: %w", err)
+		return fail(ErrBinary, "unknown encoding of the page: %w", err)
 	}
 	doc, err := html.Parse(plain)
 	if err != nil {

@@ -55,7 +55,7 @@ func (j *jsonReader) explain(err error) error {
 	var syntax *json.SyntaxError
 	switch {
 	case err == io.ErrUnexpectedEOF:
-		return fail(ErrMalformed, "the JSON ends in the middle of a value; is the file whole?")
+		return fail(ErrMalformed, "the JSON ends in the middle of a value; the file may be incomplete")
 	case errors.As(err, &syntax):
 		rest, _ := io.ReadAll(j.dec.Buffered()) // from memory
 		offset := j.dec.InputOffset() + int64(len(rest)-len(bytes.TrimLeft(rest, " \t\r\n")))

@@ -78,7 +78,7 @@ func TestBadJSON(t *testing.T) {
 
 func TestNamedVectors(t *testing.T) {
 	in := `{"id": 1, "vector": {"a": [1], "b": [2], "s": {"indices": [1]}}, "payload": {"text": "x"}}`
-	if _, bad, _ := readAll(t, "a.jsonl", in, Options{}); len(bad) != 1 || !strings.Contains(bad[0], `2 vectors, "a", "b"; say which`) {
+	if _, bad, _ := readAll(t, "a.jsonl", in, Options{}); len(bad) != 1 || !strings.Contains(bad[0], `2 vectors, "a", "b"; name one of them`) {
 		t.Errorf("two vectors: %q", bad)
 	}
 	recs, bad, err := readAll(t, "a.jsonl", in, Options{Columns: Columns{Vector: "b"}})

@@ -38,9 +38,9 @@ type Line struct {
 	Text []byte // without white space at its ends; holds until the next line is read
 }
 
-// Lines yields the lines of r that are not blank, the first one without a byte order
-// mark. A line longer than max bytes is a *RecordError that wraps ErrTooLarge; its
-// bytes are not kept, and the loop may go on. Any other error is r's, and the last.
+// Lines yields the non-blank lines of r, the first one without a byte order mark. A line longer than
+// max bytes yields a *RecordError that wraps ErrTooLarge; its bytes are skipped, and the loop may
+// continue. Any other error comes from r and is the last.
 func Lines(r io.Reader, max int64) iter.Seq2[Line, error] {
 	return func(yield func(Line, error) bool) {
 		br := bufio.NewReaderSize(r, 64<<10)

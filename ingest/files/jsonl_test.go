@@ -61,9 +61,9 @@ func TestJSONLDumps(t *testing.T) {
 func TestBadJSONL(t *testing.T) {
 	for in, want := range map[string]string{
 		`{"_id": "a", "text": "x"`:               "not a JSON object",
-		`[1]`:                                    "not a JSON object but array; put one object on a line",
+		`[1]`:                                    "not a JSON object but array; put one object on each line",
 		`null`:                                   "not a JSON object",
-		`{"_id": "a", "text": "x"} {"_id": "b"}`: "one object on a line",
+		`{"_id": "a", "text": "x"} {"_id": "b"}`: "one object on each line",
 		`{"text": "x"}`:                          "no \"_id\"",
 		`{"_id": "", "text": "x"}`:               "is empty",
 		`{"_id": ["a"], "text": "x"}`:            "neither a string nor a number",

@@ -26,12 +26,12 @@ var (
 
 func document(text string) engine.Document { return engine.Document{Text: text} }
 
-// ParseDocument reads one line of JSONL: an object with "_id" or "id", "title" and
-// "text"; all other fields are metadata. Members of an object named "metadata" or
-// "payload" count as fields of their own, so that exports of this and other programs
-// can be read; the member "lexsem" of ours is left out. Where there is no "text",
-// "body", "content", "document" or "page_content" is the text; "vector" or "embedding" is
-// the vector, if it is an array of numbers. The text may be missing. Errors: ErrMalformed.
+// ParseDocument reads one line of JSONL: an object with "_id" or "id", "title" and "text". All other
+// fields become metadata. The members of an object named "metadata" or "payload" count as fields of the
+// document, so that exports of this and other programs can be read; the member "lexsem" of an export is
+// ignored. If there is no "text", the text is "body", "content", "document" or "page_content". "vector"
+// or "embedding" is the vector if it is an array of numbers. The text may be missing. Errors:
+// ErrMalformed.
 func ParseDocument(line []byte) (engine.Document, error) {
 	return (&source{}).parse(line, true)
 }
@@ -86,15 +86,15 @@ func flatten(fields map[string]any, name string) error {
 	delete(fields, name)
 	for k, v := range nested {
 		if _, dup := fields[k]; dup {
-			return fail(ErrMalformed, "field %q stands both in the document and in its %s; keep one", k, name)
+			return fail(ErrMalformed, "field %q is both in the document and in its %s; keep one", k, name)
 		}
 		fields[k] = v
 	}
 	return nil
 }
 
-// ParseObject reads a JSON object, numbers as json.Number. Errors: ErrMalformed, with
-// a remedy for lines of JSONL.
+// ParseObject reads a JSON object with numbers as json.Number. It returns ErrMalformed, with a remedy
+// for lines of JSONL.
 func ParseObject(line []byte) (map[string]any, error) {
 	if !utf8.Valid(line) {
 		return nil, fail(ErrBinary, "not valid UTF-8; convert the file first")
@@ -105,7 +105,7 @@ func ParseObject(line []byte) (map[string]any, error) {
 	if err := dec.Decode(&fields); err != nil {
 		var other *json.UnmarshalTypeError
 		if errors.As(err, &other) {
-			return nil, fail(ErrMalformed, "not a JSON object but %s; put one object on a line", other.Value)
+			return nil, fail(ErrMalformed, "not a JSON object but %s; put one object on each line", other.Value)
 		}
 		return nil, fail(ErrMalformed, "not a JSON object: %w", err)
 	}
@@ -113,7 +113,7 @@ func ParseObject(line []byte) (map[string]any, error) {
 		return nil, fail(ErrMalformed, "not a JSON object: null")
 	}
 	if rest := bytes.TrimSpace(line[dec.InputOffset():]); len(rest) > 0 {
-		return nil, fail(ErrMalformed, "not a JSON object: more text after it (%q); put one object on a line", clip(string(rest[:min(len(rest), 100)]), 20))
+		return nil, fail(ErrMalformed, "not a JSON object: more text after it (%q); put one object on each line", clip(string(rest[:min(len(rest), 100)]), 20))
 	}
 	return fields, checkNumbers(fields)
 }
@@ -134,8 +134,8 @@ func checkNumbers(fields map[string]any) error {
 	return nil
 }
 
-// TakeID removes "_id" or "id" from the fields of a line of JSONL and returns it as
-// a string. Errors: ErrMalformed.
+// TakeID removes "_id" or "id" from the fields of a line of JSONL and returns it as a string. Errors:
+// ErrMalformed.
 func TakeID(fields map[string]any) (string, error) { return takeID(fields, "", true) }
 
 func takeID(fields map[string]any, column string, need bool) (string, error) {
@@ -157,7 +157,7 @@ func takeID(fields map[string]any, column string, need bool) (string, error) {
 		return "", fail(ErrMalformed, "field %q is neither a string nor a number", name)
 	}
 	if column != "" {
-		return "", fail(ErrMalformed, "no field %q; give every line one", column)
+		return "", fail(ErrMalformed, "no field %q; give every line an id", column)
 	}
 	if need {
 		return "", errNoID
@@ -239,7 +239,7 @@ func oneVector(named map[string]any) (vec []float32, err error) {
 		}
 	}
 	if len(found) > 1 {
-		return nil, fmt.Errorf("it has %d vectors, %s; say which is wanted", len(found), clip(strings.Join(found, ", "), 200))
+		return nil, fmt.Errorf("it has %d vectors, %s; name one of them", len(found), clip(strings.Join(found, ", "), 200))
 	}
 	return vec, nil
 }

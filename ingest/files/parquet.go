@@ -132,7 +132,7 @@ func (t *table) take(rec *Record, i int, v any) (used bool, err error) {
 		return true, nil
 	case t.title, t.text:
 		if v != nil && !isText {
-			return false, fail(ErrMalformed, "column %q is not of strings; say which column is the text", t.names[i])
+			return false, fail(ErrMalformed, "column %q does not hold strings; name the text column", t.names[i])
 		}
 		if strings.ContainsRune(text, 0) {
 			return false, fail(ErrBinary, "column %q is not UTF-8 text; convert the file first", t.names[i])
@@ -189,7 +189,7 @@ func (c *cancelledAt) footer() error {
 		return c.explain(err)
 	}
 	if n := int64(binary.LittleEndian.Uint32(end[:])); n > c.s.size-12 {
-		return fail(ErrMalformed, "the Parquet file is damaged: its footer would have %d bytes, of %d", n, c.s.size)
+		return fail(ErrMalformed, "the Parquet file is damaged: its footer would have %d of %d bytes", n, c.s.size)
 	}
 	return nil
 }
@@ -238,7 +238,7 @@ func newColumn(f parquet.Field, above level, leaves *int) *column {
 	return c
 }
 
-var errLevels = errors.New("its values and their levels do not agree; the file is damaged")
+var errLevels = errors.New("its values and levels do not agree; the file is damaged")
 
 // value puts together what the column has among the values of each leaf.
 func (c *column) value(values [][]parquet.Value) (any, error) {

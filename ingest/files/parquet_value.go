@@ -42,7 +42,7 @@ func leafValue(t parquet.Type, v parquet.Value) (any, error) {
 		switch l := logical.(type) {
 		case *format.DateType:
 			if n < -1_000_000 || n > 2_900_000 {
-				return nil, errors.New("a date beyond the years that RFC 3339 has")
+				return nil, errors.New("a date outside the years of RFC 3339")
 			}
 			return time.Unix(n*86400, 0).UTC().Format(time.DateOnly), nil
 		case *format.TimestampType:
@@ -134,7 +134,7 @@ func decimal(v parquet.Value, scale int32) (any, error) {
 		}
 	}
 	if scale < 0 || scale > 400 || n.BitLen() > 1024 {
-		return nil, errors.New("a decimal of scale " + strconv.Itoa(int(scale)) + " that no number in JSON holds")
+		return nil, errors.New("a decimal of scale " + strconv.Itoa(int(scale)) + " is too large for a JSON number")
 	}
 	digits := new(big.Int).Abs(n).String()
 	if int(scale) >= len(digits) {

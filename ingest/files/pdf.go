@@ -35,7 +35,7 @@ func readPDF(s *source) (err error) {
 	case err != nil:
 		return err
 	case blank(rec.Text):
-		return fail(ErrNoText, "there is no text on its pages; recognise that of a scan (OCR) first")
+		return fail(ErrNoText, "its pages hold no text; run OCR on a scan first")
 	}
 	return s.one(rec)
 }
@@ -54,7 +54,7 @@ func newPDFReader(ctx context.Context) (*pdfReader, error) {
 	}
 	doc, err := pool.GetInstanceWithContext(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("the reader of PDF files does not start: %w", err)
+		return nil, fmt.Errorf("the PDF reader does not start: %w", err)
 	}
 	return &pdfReader{ctx: ctx, doc: doc}, nil
 }
@@ -66,7 +66,7 @@ func (p *pdfReader) close() error {
 	return p.doc.Close()
 }
 
-var errSlowPage = fail(ErrMalformed, "one page takes longer than %v; print the file anew", maxPage)
+var errSlowPage = fail(ErrMalformed, "one page takes longer than %v; print the file to a new PDF", maxPage)
 
 // step runs one step, and stops the machine when the context ends or time is up.
 func (p *pdfReader) step(f func() error) error {

@@ -100,7 +100,7 @@ func startPDF() (pdfium.Pool, error) {
 		Stderr:        io.Discard,
 	})
 	if err != nil {
-		return nil, fmt.Errorf("the reader of PDF files does not start: %w", err)
+		return nil, fmt.Errorf("the PDF reader does not start: %w", err)
 	}
 	return pool, nil
 }

@@ -82,7 +82,7 @@ func TestBadTables(t *testing.T) {
 	for in, want := range map[string]string{
 		"":              "no text",
 		"\n\n":          "no text",
-		"a,b\n1,2\n":    "say which of a, b is the text",
+		"a,b\n1,2\n":    "name the text column, one of a, b",
 		"id,id,text\n":  `two columns are named "id"`,
 		"te\xffxt,b\n":  "not UTF-8",
 		"\"text,b\n1,2": "the header",
@@ -116,7 +116,7 @@ func TestBadTables(t *testing.T) {
 		t.Errorf("bad vectors: %q", bad)
 	}
 	_, _, err = readAll(t, "a.csv", "id,text\n1,x\n", Options{Columns: Columns{Text: "words"}})
-	if !errors.Is(err, ErrMalformed) || !strings.Contains(err.Error(), "there are id, text") {
+	if !errors.Is(err, ErrMalformed) || !strings.Contains(err.Error(), "the columns are id, text") {
 		t.Errorf("a column that is not there: %v", err)
 	}
 }

@@ -14,10 +14,10 @@ import (
 // maxDim is the greatest dimension that is believed.
 const maxDim = 1 << 20
 
-// NewVectorWriter writes the header of a file of n vectors of dimension dim, of kind
-// "npy" or "fbin", and returns what writes one vector. It fails with ErrTooLarge where
-// the kind cannot hold so many, and ErrKind for other kinds; a vector of another
-// dimension is ErrMalformed.
+// NewVectorWriter writes the header of a file of n vectors of dimension dim and of kind "npy" or
+// "fbin", and returns a function that writes one vector. It returns ErrTooLarge if the kind cannot hold
+// n vectors, and ErrKind for other kinds. The function returns ErrMalformed for a vector of another
+// dimension.
 func NewVectorWriter(w io.Writer, kind string, n, dim int) (func(vector []float32) error, error) {
 	var head []byte
 	switch kind {
@@ -70,11 +70,11 @@ var npyDict = regexp.MustCompile(`^\{\s*'descr':\s*'([^']*)',\s*'fortran_order':
 func readNPY(s *source) error {
 	r := bufio.NewReaderSize(s.r, 64<<10)
 	head := make([]byte, 12)
-	if err := readPart(r, head[:8], "no array of NumPy"); err != nil {
+	if err := readPart(r, head[:8], "not an array of NumPy"); err != nil {
 		return err
 	}
 	if string(head[:6]) != npyMagic {
-		return fail(ErrMalformed, "not an array of NumPy: it begins otherwise")
+		return fail(ErrMalformed, "not an array of NumPy: wrong first bytes")
 	}
 	size := 0
 	switch head[6] {
@@ -89,7 +89,7 @@ func readNPY(s *source) error {
 		}
 		size = int(min(binary.LittleEndian.Uint32(head[8:]), 1<<20))
 	default:
-		return fail(ErrMalformed, "version %d of NumPy's format is not known; save it by numpy.save", head[6])
+		return fail(ErrMalformed, "unknown version %d of NumPy's format; save the array with numpy.save", head[6])
 	}
 	dict := make([]byte, size)
 	if err := readPart(r, dict, "the header"); err != nil {
@@ -97,7 +97,7 @@ func readNPY(s *source) error {
 	}
 	m := npyDict.FindSubmatch(dict)
 	if m == nil {
-		return fail(ErrMalformed, "the header %q is none of an array; save it by numpy.save", clip(string(dict[:min(len(dict), 200)]), 100))
+		return fail(ErrMalformed, "the header %q is not that of an array; save the array with numpy.save", clip(string(dict[:min(len(dict), 200)]), 100))
 	}
 	width := 0
 	switch string(m[1]) {
@@ -117,7 +117,7 @@ func readNPY(s *source) error {
 		shape = append(shape, n)
 	}
 	if len(shape) != 2 || string(m[2]) == "True" && shape[0] > 1 && shape[1] > 1 {
-		return fail(ErrMalformed, "its shape is (%s), Fortran order %s; save a two-dimensional array in C order, a row a vector", m[3], m[2])
+		return fail(ErrMalformed, "its shape is (%s), Fortran order %s; save a two-dimensional array in C order, one vector per row", m[3], m[2])
 	}
 	return s.vectors(r, shape[0], shape[1], width)
 }
@@ -173,7 +173,7 @@ func (s *source) vectors(r io.Reader, n, dim, width int) error {
 	case io.EOF:
 		return nil
 	case nil:
-		return fail(ErrMalformed, "something stands behind the %d vectors that its header tells of", n)
+		return fail(ErrMalformed, "more data after the %d vectors of the header", n)
 	default:
 		return err
 	}
@@ -182,7 +182,7 @@ func (s *source) vectors(r io.Reader, n, dim, width int) error {
 // vector yields one row.
 func (s *source) vector(r io.Reader, dim, width int, next func() (string, error)) error {
 	if dim < 1 || dim > maxDim || int64(dim)*int64(width) > s.o.MaxBytes {
-		return fail(ErrMalformed, "a dimension of %d cannot be right", dim)
+		return fail(ErrMalformed, "%d is not a valid dimension", dim)
 	}
 	raw := make([]byte, dim*width)
 	if err := readPart(r, raw, fmt.Sprintf("vector %d", s.n+1)); err != nil {
@@ -237,7 +237,7 @@ func (s *source) ids() func() (string, error) {
 		case over:
 			return "", fail(ErrTooLarge, "line %d of the ids is longer than 1,024 bytes", s.n)
 		case id == "":
-			return "", fail(ErrMalformed, "line %d of the ids is empty, or there are fewer ids than vectors; write one a line", s.n)
+			return "", fail(ErrMalformed, "line %d of the ids is empty, or there are fewer ids than vectors; write one id per line", s.n)
 		}
 		return id, nil
 	}
@@ -247,7 +247,7 @@ func (s *source) ids() func() (string, error) {
 func readPart(r io.Reader, to []byte, what string) error {
 	_, err := io.ReadFull(r, to)
 	if err == io.EOF || err == io.ErrUnexpectedEOF {
-		return fail(ErrMalformed, "the file ends within %s; is it whole?", what)
+		return fail(ErrMalformed, "the file ends within %s; it may be incomplete", what)
 	}
 	return err
 }

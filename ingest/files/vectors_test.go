@@ -76,9 +76,9 @@ func TestBadVectorFiles(t *testing.T) {
 	good := vectorFile(t, "npy", []float32{1, 2})
 	for _, c := range []struct{ name, in, want string }{
 		{"a.npy", "", "ends within"},
-		{"a.npy", strings.Repeat("x", 100), "begins otherwise"},
+		{"a.npy", strings.Repeat("x", 100), "wrong first bytes"},
 		{"a.npy", good[:len(good)-1], "ends within vector 1"},
-		{"a.npy", good + "x", "something stands behind"},
+		{"a.npy", good + "x", "more data after"},
 		{"a.npy", good[:40], "ends within the header"},
 		{"a.npy", strings.Replace(good, "\x01\x00", "\x09\x00", 1), "version 9"},
 		{"a.npy", npy("<i8", "False", "(1, 1)", []int64{1}), `"<i8"; save it as float32`},
@@ -86,11 +86,11 @@ func TestBadVectorFiles(t *testing.T) {
 		{"a.npy", npy("<f4", "True", "(2, 2)", []float32{1, 2, 3, 4}), "Fortran order True"},
 		{"a.npy", npy("<f4", "False", "(2,)", []float32{1, 2}), "two-dimensional"},
 		{"a.npy", npy("<f4", "False", "(99999999999999999999, 2)", []float32{1, 2}), "the shape"},
-		{"a.npy", npy("<f4", "False", "(9999999999, 999999999)", []float32{1, 2}), "cannot be right"},
-		{"a.npy", npy("<f4", "False", "(1, 0)", []float32{}), "cannot be right"},
+		{"a.npy", npy("<f4", "False", "(9999999999, 999999999)", []float32{1, 2}), "is not a valid dimension"},
+		{"a.npy", npy("<f4", "False", "(1, 0)", []float32{}), "is not a valid dimension"},
 		{"a.fbin", "\x01\x00\x00\x00", "ends within"},
-		{"a.fbin", "\x01\x00\x00\x00\xff\xff\xff\xff", "cannot be right"},
-		{"a.fvecs", "\xff\xff\xff\xff", "cannot be right"},
+		{"a.fbin", "\x01\x00\x00\x00\xff\xff\xff\xff", "is not a valid dimension"},
+		{"a.fvecs", "\xff\xff\xff\xff", "is not a valid dimension"},
 		{"a.fvecs", "\x01", "ends within"},
 		{"a.fvecs", vectorFile(t, "fvecs", []float32{1}, []float32{1, 2}), "row 2 has the dimension 2"},
 	} {

@@ -34,12 +34,11 @@ import (
 	"github.com/lexsem/lexsem/ingest/location"
 )
 
-// ErrVanished answers a sync of a root that is not there, unreadable or empty, while
-// documents are recorded from it: a disk may not be mounted. Nothing was removed.
-// Options.PruneAll removes them.
+// ErrVanished reports a root that is missing, unreadable or empty while documents are recorded from it:
+// a disk may not be mounted. Nothing was removed. Options.PruneAll removes the documents.
 var ErrVanished = errors.New("the folder is suddenly empty")
 
-// ErrForeign is in the failure of a file whose document has the id of one that is not of this root.
+// ErrForeign reports a file whose document has the id of a document that is not from this root.
 var ErrForeign = errors.New("the id belongs to another document")
 
 // Defaults of Options.
@@ -48,35 +47,35 @@ const (
 	stateFolder  = "sync" // below that of the database
 )
 
-// Options shape the syncs of one root. The zero value is a good default.
+// Options configure the syncs of one root. The zero value is a good default.
 type Options struct {
-	// Prefix, with a slash, stands before the ids of files, so that two roots may
-	// have files of one name. Another prefix gives documents other ids: the old ones go.
+	// Prefix, followed by a slash, is put before the ids of files, so that two roots may have files of the
+	// same name. A changed prefix changes the ids: documents with the old ids are removed.
 	Prefix string
-	// Keep leaves documents whose files are gone.
+	// Keep keeps documents whose files are gone.
 	Keep bool
-	// PruneAll removes the documents also of a root that is empty, unreadable or gone.
+	// PruneAll also removes the documents of a root that is empty, unreadable or gone.
 	PruneAll bool
-	// Exclude are patterns of gitignore, relative to the root, of what to leave out.
-	// They have the last word, after .gitignore and .lexsemignore in any folder.
+	// Exclude are gitignore patterns, relative to the root, of files and folders to skip. They are applied
+	// after .gitignore and .lexsemignore of all folders and override them.
 	Exclude []string
-	// Batch is the most documents of one commit; 0 means DefaultBatch. Batches are
-	// smaller where documents take long, so that each ends within seconds.
+	// Batch limits the documents of one commit; 0 means DefaultBatch. Batches are smaller if documents
+	// take long, so that each batch ends within seconds.
 	Batch int
 	// Columns, DropVectors and MaxBytes are those of files.Options.
 	Columns     files.Columns
 	DropVectors bool
 	MaxBytes    int64
-	// Poll, if not 0, makes Watch look through the folder so often, and not wait for the
-	// system to tell of changes: drives of other machines do not.
+	// Poll, if not 0, makes Watch scan the folder at this interval instead of waiting for notifications of
+	// the system. Network drives send no notifications.
 	Poll time.Duration
-	// Progress and Failed, if not nil, are called from one goroutine at a time. Failed
-	// hears of each failure when it happens.
+	// Progress and Failed, if not nil, are called from one goroutine at a time. Failed is called for each
+	// failure as it happens.
 	Progress func(Progress)
 	Failed   func(Failure)
 }
 
-// Progress says how far a sync is.
+// Progress reports how far a sync is.
 type Progress struct {
 	Stage       string // "scan", "sync" or "remove"
 	Files, Of   int    // that are done, and in all; in a scan Of is 0
@@ -85,8 +84,8 @@ type Progress struct {
 	Documents   int    // stored or found unchanged; in the stage "remove", removed
 }
 
-// Failure is a file, or a folder, that a sync could not take over. What was recorded
-// from it stays.
+// Failure is a file or a folder that a sync could not read or store. The documents recorded from it
+// stay.
 type Failure struct {
 	Path string // below the root, with slashes; "" is the root
 	Line int    // of the file, from 1, where the trouble begins; 0 where there is none
@@ -104,8 +103,8 @@ func (f Failure) Error() string {
 // Unwrap returns the cause.
 func (f Failure) Unwrap() error { return f.Err }
 
-// StaleError is in the failure of a file, or of a folder, that could not be read at all, while documents are
-// recorded from it: they stay as they were, and may no longer be what it holds.
+// StaleError is in the failure of a file or folder that could not be read at all while documents are
+// recorded from it. These documents stay and may be out of date.
 type StaleError struct {
 	Documents int // that stay
 	Err       error
@@ -113,9 +112,9 @@ type StaleError struct {
 
 func (e *StaleError) Error() string {
 	if e.Documents == 1 {
-		return e.Err.Error() + "; the document that is stored of it stays as it was"
+		return e.Err.Error() + "; its stored document stays as it was"
 	}
-	return fmt.Sprintf("%v; the %d documents that are stored of it stay as they were", e.Err, e.Documents)
+	return fmt.Sprintf("%v; its %d stored documents stay as they were", e.Err, e.Documents)
 }
 
 // Unwrap returns the cause.
@@ -129,10 +128,10 @@ func stale(err error, documents int) error {
 	return &StaleError{documents, err}
 }
 
-// Report tells what a sync did.
+// Report says what a sync did.
 type Report struct {
-	// AddResult has the sums over all commits. Unchanged counts the documents that were
-	// there as they are, most of them of files that were not read.
+	// AddResult holds the totals of all commits. Unchanged counts the documents that were already stored
+	// with the same content; the files of most of them were not read.
 	engine.AddResult
 	Removed int
 	Files   int   // found
@@ -175,10 +174,9 @@ type place struct {
 	time int64 // seconds since 1970
 }
 
-// Open binds a root to a database; nothing is read yet. The root need not be there any
-// more, so that its documents can be removed. Stamps of files are kept in
-// the folder "sync" of the database's own. Errors: engine.ErrInvalid for options or a
-// root that can never work, those of db.
+// Open binds a root to a database and reads nothing yet. The root may be missing, so that its documents
+// can be removed. Size and time of its files are kept in the folder "sync" inside the folder of the
+// database. Errors: engine.ErrInvalid for invalid options or an invalid root, and those of db.
 func Open(ctx context.Context, db engine.Database, root string, o Options) (*Folder, error) {
 	root, err := filepath.Abs(root)
 	if err != nil {
@@ -188,10 +186,10 @@ func Open(ctx context.Context, db engine.Database, root string, o Options) (*Fol
 		return nil, fmt.Errorf("%w: root %q, prefix %q: not UTF-8; rename it", engine.ErrInvalid, root, o.Prefix)
 	}
 	if o.Batch < 0 {
-		return nil, fmt.Errorf("%w: batches of %d documents; 0 is the default", engine.ErrInvalid, o.Batch)
+		return nil, fmt.Errorf("%w: batch of %d documents; use a positive number, or 0 for the default", engine.ErrInvalid, o.Batch)
 	}
 	if o.Poll < 0 {
-		return nil, fmt.Errorf("%w: looking every %v; 0 waits for the system to tell", engine.ErrInvalid, o.Poll)
+		return nil, fmt.Errorf("%w: poll interval %v; use a positive time, or 0 for notifications of the system", engine.ErrInvalid, o.Poll)
 	}
 	for _, e := range o.Exclude {
 		if err := CheckPattern(e); err != nil {
@@ -226,21 +224,19 @@ func Open(ctx context.Context, db engine.Database, root string, o Options) (*Fol
 	return f, nil
 }
 
-// CheckPattern says whether a pattern of Options.Exclude can name anything: else it is
-// an engine.ErrInvalid.
+// CheckPattern returns engine.ErrInvalid if a pattern of Options.Exclude can match nothing.
 func CheckPattern(pattern string) error {
 	if _, ok := parsePattern(pattern); !ok || strings.ContainsAny(pattern, "\r\n") {
-		return fmt.Errorf("%w: the pattern %q to exclude matches nothing; write it as a line of .gitignore", engine.ErrInvalid, pattern)
+		return fmt.Errorf("%w: exclude pattern %q matches nothing; write it as a line of .gitignore", engine.ErrInvalid, pattern)
 	}
 	return nil
 }
 
-// Sync makes the database equal to the folder, in commits of Options.Batch documents.
-// After an error, or when ctx ends, the commits before stay and the next Sync goes on.
-// Files that fail are in Report.Failed, and are no error. Errors: ErrVanished (in a
-// *VanishedError), that the root cannot be read, those of the database. One Sync runs at a
-// time. Cost: a look at each file and at each document of this root, reading and encoding
-// of what changed.
+// Sync makes the documents of the root equal to its files, in commits of Options.Batch documents. After
+// an error, or when ctx ends, earlier commits stay, and the next Sync continues. Files that fail are
+// listed in Report.Failed and are not an error. Errors: ErrVanished (as a *VanishedError), an
+// unreadable root, and those of the database. Only one Sync may run at a time. Cost: one check of each
+// file and each document of this root, and reading and encoding the changed files.
 func (f *Folder) Sync(ctx context.Context) (Report, error) {
 	if err := f.enter(ctx); err != nil {
 		return Report{}, err
@@ -262,7 +258,7 @@ func (f *Folder) enter(ctx context.Context) error {
 
 func (f *Folder) leave() { <-f.turn }
 
-// VanishedError is ErrVanished with the particulars.
+// VanishedError is ErrVanished with details.
 type VanishedError struct {
 	Root      string
 	Documents int   // that are recorded from it
@@ -270,14 +266,14 @@ type VanishedError struct {
 }
 
 func (e *VanishedError) Error() string {
-	why := "holds no files any more"
+	why := "has no files any more"
 	if e.Err != nil {
 		why = "cannot be read (" + e.Err.Error() + ")"
 	}
 	return fmt.Sprintf("%s %s, but %d documents are recorded from it; nothing was removed", e.Root, why, e.Documents)
 }
 
-// Is makes it an ErrVanished.
+// Is reports whether target is ErrVanished.
 func (e *VanishedError) Is(target error) bool { return target == ErrVanished }
 
 // Unwrap returns the cause.
@@ -297,7 +293,7 @@ func (f *Folder) load(ctx context.Context) error {
 	if f.stale = f.loaded; f.loaded {
 		return nil
 	}
-	remedy := func(err error) error { return fmt.Errorf("%w; remove the file, it is made anew", err) }
+	remedy := func(err error) error { return fmt.Errorf("%w; remove the file; it will be made again", err) }
 	stamps, err := readStamps(f.stamped, f.root, f.settings)
 	if err != nil {
 		return remedy(err)

@@ -23,8 +23,8 @@ var looked = func(dir *os.Root, name string) {}
 const openings = 5
 
 var (
-	errMoving = errors.New("another file takes its place again and again; run the same command later")
-	errNoDir  = errors.New("no folder, or a link to one, which is not followed")
+	errMoving = errors.New("the file is replaced again and again; run the same command later")
+	errNoDir  = errors.New("not a folder, or a link, which is not followed")
 )
 
 // openRoot opens a root, which may be a link.

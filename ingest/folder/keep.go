@@ -162,7 +162,7 @@ func (r *run) store(ctx context.Context, items []item, put func(context.Context,
 					met = append(met, it)
 					continue
 				}
-				cause = fmt.Errorf("%w: %q is stored already, and not from this folder; give the folder a prefix", ErrForeign, it.doc.ID)
+				cause = fmt.Errorf("%w: %q is already stored and is not from this folder; give the folder a prefix", ErrForeign, it.doc.ID)
 			}
 			r.badKept[it.file.path] = true
 			if _, ours := r.f.docs[it.doc.ID]; !ours {

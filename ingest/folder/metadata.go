@@ -17,9 +17,9 @@ var ownNames = map[string]bool{
 
 const metaFront = "front"
 
-// Describe adds to a record's metadata where it came from. root is "" for a file that
-// was named itself, whose path is then absolute: nothing of its records is renamed, so that
-// filters find what the file says, and what Export wrote comes back.
+// Describe adds the origin of a record to its metadata. root is "" for a file that was named itself;
+// path is then absolute. The fields of such a record keep their names, so that filters find what the
+// file says and an export can be imported unchanged.
 func Describe(r files.Record, root, path, kind string, modified time.Time) engine.Document {
 	d := r.Document
 	d.Breaks = r.Breaks

@@ -278,7 +278,7 @@ func (d *reader) documents(ctx context.Context, x *reading, from io.ReaderAt) er
 			first, again = p.path, true
 		}
 		if again && first != x.path {
-			d.bad(x, lineOf(rec), fmt.Errorf("%w: %s has %q, too; give each document its own", ErrForeign, first, rec.ID))
+			d.bad(x, lineOf(rec), fmt.Errorf("%w: %s also has %q; give each document its own id", ErrForeign, first, rec.ID))
 			continue
 		}
 		if !again {

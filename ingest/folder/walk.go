@@ -283,6 +283,6 @@ type ignoreFileError struct {
 }
 
 func (e *ignoreFileError) Error() string {
-	return "its " + e.file + " cannot be read (" + e.err.Error() + "), so the folder is left as it is; make it readable"
+	return "its " + e.file + " cannot be read (" + e.err.Error() + "), so the folder is left as it is; make the file readable"
 }
 func (e *ignoreFileError) Unwrap() error { return e.err }

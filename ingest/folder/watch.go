@@ -20,13 +20,12 @@ const (
 	pollRate = 5 * time.Second        // where the system does not tell of changes
 )
 
-// Watch syncs the whole folder, and from then on what changes in it, until ctx ends,
-// whose error it returns. each hears of the first sync and of each further one that changed or
-// met something; it gets ErrVanished while the root is gone, and other errors end Watch, as does its own.
-// A change costs what it changed, and a pass over the paths of all that is recorded, in
-// memory; it is taken over within seconds. Where the system cannot watch so many folders,
-// or Options.Poll says so, the folder is looked through again and again. No other Sync of
-// this Folder runs meanwhile.
+// Watch syncs the whole folder and then its changes, until ctx ends; it returns the error of ctx. each
+// is called after the first sync and after each later sync that changed or reported something. It
+// receives ErrVanished while the root is gone. Any other error ends Watch, also an error of each. A
+// change is stored within seconds. Its cost is that of the changed files and one pass over all recorded
+// paths in memory. If the system cannot watch so many folders, or if Options.Poll is set, Watch scans
+// the folder repeatedly. No other Sync of this Folder may run meanwhile.
 func (f *Folder) Watch(ctx context.Context, each func(Report, error) error) (err error) {
 	if err := f.enter(ctx); err != nil {
 		return err

@@ -21,13 +21,13 @@ const (
 	End  = "line_end" // where it ends; left out where line n of the text is line n-1 after Line
 )
 
-// Of says where a hit stands: the path of its file, as the operating system names
-// it, and the first and last line, from 1, both 0 where the kind of file has none. ok is false
-// for documents that did not come from files.
+// Of returns the place of a hit: the path of its file, as the operating system writes it, and the first
+// and last line, from 1, or 0 if the kind of file has no lines. ok is false for documents that did not
+// come from files.
 func Of(h engine.Hit) (path string, lines [2]int, ok bool) { return placed(h, h.Lines) }
 
-// OfSpan says where the span of a hit stands: the lines are those of engine.Hit.Span. Of a hit without one, and
-// of a file whose lines are not those of the text, it is Of.
+// OfSpan returns the place of the span of a hit: the lines are those of engine.Hit.Span. For a hit
+// without a span, and for a file whose lines differ from those of the text, it returns Of.
 func OfSpan(h engine.Hit) (path string, lines [2]int, ok bool) {
 	if h.Span[1] == 0 {
 		return Of(h)
@@ -54,7 +54,7 @@ func placed(h engine.Hit, of [2]int) (path string, lines [2]int, ok bool) {
 	return path, [2]int{line + of[0] - 1, line + of[1] - 1}, true
 }
 
-// FileOf is the absolute path of the file that a document of these metadata came from.
+// FileOf returns the absolute path of the file from which a document with these metadata came.
 func FileOf(m map[string]any) (string, bool) {
 	path, _ := m[Path].(string)
 	root, inside := m[Root].(string)
@@ -71,7 +71,7 @@ func FileOf(m map[string]any) (string, bool) {
 	return filepath.Join(root, local), true
 }
 
-// Whole reads a whole number of metadata, as any decoder of JSON gives it.
+// Whole reads a whole number from metadata, in any type that a JSON decoder returns.
 func Whole(v any) (int, bool) {
 	switch v := v.(type) {
 	case int:
