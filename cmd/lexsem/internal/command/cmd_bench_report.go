@@ -75,7 +75,7 @@ one system of the first report.`,
 	},
 	declare: func(f *flags) action {
 		f.group("Flags")
-		metric := f.str("metric", "ndcg@10", "metric to compare by")
+		metric := f.str("metric", "ndcg@10", "`METRIC`metric to compare by")
 		base := f.str("base", "", "`SYSTEM`compare all systems with this system of the first report")
 		seed := f.uint64("seed", 1, "seed of the test")
 		to := f.outFile("json", "", "`FILE`write the comparison as JSON; - prints it instead of the table")

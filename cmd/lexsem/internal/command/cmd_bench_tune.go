@@ -36,7 +36,7 @@ fits a new fit.`,
 		against := f.str("against", "", "`LIST`systems to beat; default "+names(bench.DefaultRivals, func(s string) string { return s })+", or dense for a system without fusion")
 		search := f.str("search", bench.SearchCoordinate, "`HOW`coordinate (one constant after another, until none improves) or grid (all combinations)")
 		tasks := f.str("tasks", "query,keyword,keyword-rake,part:8", "`LIST`tasks: "+names(bench.TaskKinds(), func(k bench.TaskKind) string { return k.Usage }))
-		metric := f.str("metric", "ndcg@10", "metric to maximise")
+		metric := f.str("metric", "ndcg@10", "`METRIC`metric to maximise")
 		o := &benchOptions{
 			limit:      f.int("queries-limit", 0, "use at most N queries of each task; default all"),
 			passages:   f.int("passages-limit", 0, "use N passages of each corpus, drawn by the seed; default all"),

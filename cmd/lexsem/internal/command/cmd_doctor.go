@@ -46,7 +46,7 @@ if it is not cosine.`,
 		f.group("Flags")
 		asJSON := f.bool("json", "print as JSON")
 		repair := f.bool("repair", "repair the database, or save its readable documents into a new one")
-		to := f.str("to", "", "folder of the new database of --repair; it must not exist (default DB"+salvagedSuffix+")")
+		to := f.str("to", "", "`DIR`folder of the new database of --repair; it must not exist (default DB"+salvagedSuffix+")")
 		dim := f.int("dim", 0, "for --repair: length of the vectors, if the database has no model and its record is lost")
 		metric := f.str("metric", "", "`NAME`for --repair: metric of the vectors, if its record is lost; default cosine")
 		return func(ctx context.Context, a *app, args []string) error {

@@ -41,7 +41,7 @@ uint32 n, uint32 d, then n·d float32, little-endian.`,
 			role:    f.str("role", "passage", "`ROLE`passage or query"),
 			format:  f.str("format", "jsonl", "`FORMAT`jsonl, npy or fbin"),
 			input:   f.str("input", "", "`KIND`lines or jsonl; default by the file name"),
-			out:     f.outFile("out", "-", "file to write; - is standard output"),
+			out:     f.outFile("out", "-", "`FILE`file to write; - is standard output"),
 		}
 		return o.run
 	},

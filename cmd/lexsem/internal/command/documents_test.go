@@ -53,7 +53,7 @@ func TestReadJSONL(t *testing.T) {
 func TestBadJSONL(t *testing.T) {
 	cases := map[string]string{
 		`{"_id": "a", "text": "x"`:              "not a JSON object",
-		`[1]`:                                   "not a JSON object but array; put one object on a line",
+		`[1]`:                                   "not a JSON object but array; put one object on each line",
 		`{"text": "x"}`:                         "no \"_id\"",
 		`{"_id": "a", "text": " \t"}`:           "no text",
 		`{"_id": "a", "text": "x", "n": 1e400}`: "out of range",

@@ -135,9 +135,9 @@ func TestServeHasPageAndMCP(t *testing.T) {
 	}
 	// Who may read is offered what reads, and stores nothing; who may write is offered all.
 	for _, x := range []struct{ key, tools, index, list string }{
-		{"reader-0123456789", "explain get list search", "may only be read", "The database is empty."},
+		{"reader-0123456789", "explain get list search", "may only read", "The database is empty."},
 		{"writer-0123456789", "explain get index list search", "", "1 documents."},
-		{"reader-0123456789", "explain get list search", "may only be read", "1 documents."},
+		{"reader-0123456789", "explain get list search", "may only read", "1 documents."},
 	} {
 		c, err := sdk.NewClient(&sdk.Implementation{Name: "test", Version: "1"}, nil).Connect(t.Context(), &sdk.StreamableClientTransport{
 			Endpoint: url + "/mcp", HTTPClient: &http.Client{Transport: withKey(x.key)}}, nil)
