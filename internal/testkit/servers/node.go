@@ -59,7 +59,7 @@ func (c Cluster) begun(ctx context.Context, err error) (Cluster, error) {
 	if err == nil {
 		g, ctx := errgroup.WithContext(ctx)
 		for _, n := range c {
-			g.Go(func() error { return n.Ready(ctx, 3*time.Minute) })
+			g.Go(func() error { return n.Ready(ctx, 10*time.Minute) })
 		}
 		err = g.Wait()
 	}
