@@ -8,8 +8,8 @@ import (
 	"github.com/lexsem/lexsem/store"
 )
 
-// All yields the documents that match f, all for the zero Filter, as Get returns them. They come from one commit, in
-// the order in which they were last stored. Writes continue meanwhile, and the loop may call the engine.
+// All yields the documents that match f. The zero Filter matches all. Each document is as Get returns it. They come
+// from one commit, in the order in which they were last stored. Writes continue meanwhile, and the loop may call the engine.
 //
 // An error is yielded last, with an empty Document; it is ErrClosed after Close. Cost: two reads from the store a
 // document. Memory: one document, and a bit for each match.

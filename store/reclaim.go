@@ -26,8 +26,8 @@ func (s *Store) Flush(ctx context.Context) error {
 }
 
 // Reclaim frees the disk space of records that Compact has removed: it flushes and rewrites the
-// tables. Views opened before keep what they see, and what the flush wrote. So renew, if not nil, is
-// called before and after the flush, to let the caller open its views again. renew must not write to
+// tables. A view that was opened before keeps the space of what it sees and of what the flush
+// wrote. So Reclaim calls renew, if it is not nil, before and after the flush: the caller opens its views again there. renew must not write to
 // the store. Cost: reads and writes all tables. Errors: those of Flush and renew.
 func (s *Store) Reclaim(ctx context.Context, renew func() error) error {
 	return s.writing(ctx, func() error { return s.rewrite(ctx, renew) })

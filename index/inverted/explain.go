@@ -15,8 +15,8 @@ type TermScore struct {
 	Most      float64 // part of UB; Score is below it
 }
 
-// Explain appends the distinct terms of a query, in order of first occurrence, with what each
-// gives document id. Scores add up to that of Search, limits to UB. ok is false for an absent
+// Explain appends the distinct terms of a query, in order of first occurrence. Each has its part of
+// the score of document id. The parts add up to the score of Search, and Most to UB. ok is false for an absent
 // document. Error: ErrCorrupt. Cost O(terms of the document).
 func (x *Words) Explain(dst []TermScore, terms []text.Term, id uint64) (out []TermScore, ok bool, err error) {
 	defer wrapped(&err)
