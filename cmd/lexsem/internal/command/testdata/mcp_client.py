@@ -37,7 +37,7 @@ async def main(program: str, db: str) -> None:
         seen = []
         offset = 0
         while True:
-            failed, text, value = await call("search", query="lantern number 7", limit=25, offset=offset, filter="n < 55")
+            failed, text, value = await call("search", query="lantern number 7", k=25, offset=offset, filter="n < 55")
             assert not failed, text
             seen += [h["id"] for h in value["hits"]]
             offset = value.get("next_offset", 0)
