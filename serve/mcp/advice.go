@@ -18,7 +18,7 @@ var remedies = []struct {
 	quiet  bool
 }{
 	{is: context.Canceled, remedy: "the call was cancelled", quiet: true},
-	{is: context.DeadlineExceeded, remedy: "the call took too long; use a smaller limit or a filter", quiet: true},
+	{is: context.DeadlineExceeded, remedy: "the call took too long; ask for fewer hits or use a filter", quiet: true},
 	{is: engine.ErrNotFound, remedy: "use search or list to find ids"},
 	{is: engine.ErrNotFitted, remedy: "leave variant out, or use none"},
 	{is: engine.ErrNoEncoder, remedy: "the database is open without its model; use mode lexical"},

@@ -55,7 +55,7 @@ async def main(program: str, db: str) -> None:
         failed, text, _ = await call("search", query="x", filter="n >")
         assert failed and "operators" in text, text
         failed, text, _ = await call("get", id="nope")
-        assert failed and "list shows" in text, text
+        assert failed and "list to find ids" in text, text
 
         resource = await session.read_resource("lexsem://documents/doc%2F7.md")
         assert resource.contents[0].text.startswith("Number 7\n\nThe lantern number 7"), resource
