@@ -99,7 +99,7 @@ func (r *runner) states(ctx context.Context, texts []encoder.Output, types [][]i
 		}
 		ends[n] = len(ids)
 	}
-	all, err := r.model.forwardTypes(ctx, b, ids, kinds, ends)
+	all, err := r.model.forward(ctx, b, ids, kinds, ends)
 	if err != nil {
 		return err
 	}

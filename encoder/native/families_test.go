@@ -50,7 +50,7 @@ func TestFamilies(t *testing.T) {
 			var ends []int
 			least, far := 1.0, 0.0
 			for _, c := range testmodel.Cases[recordedCase](t, dir, 7) {
-				x, err := m.forward(t.Context(), new(buffers), c.IDs, []int{len(c.IDs)})
+				x, err := m.forward(t.Context(), new(buffers), c.IDs, nil, []int{len(c.IDs)})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -69,7 +69,7 @@ func TestFamilies(t *testing.T) {
 			// All texts as one batch, in both orders, with buffers that held another one.
 			b := new(buffers)
 			for range 2 {
-				x, err := m.forward(t.Context(), b, ids, ends)
+				x, err := m.forward(t.Context(), b, ids, nil, ends)
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -38,13 +38,8 @@ func grown(s []float32, n int) []float32 {
 // all texts one after the other; text i ends before ends[i]. The states stay
 // valid until the next call with b. It looks at ctx before each layer, which
 // takes MiniLM about 30 µs a token, and among many tokens within it.
-func (m *model) forward(ctx context.Context, b *buffers, ids []int32, ends []int) ([]float32, error) {
-	return m.forwardTypes(ctx, b, ids, nil, ends)
-}
-
-// forwardTypes is forward for tokens of the given types, nil for type 0. Where the model
-// tells none apart they are not read.
-func (m *model) forwardTypes(ctx context.Context, b *buffers, ids, types []int32, ends []int) ([]float32, error) {
+// types are those of the tokens, nil for type 0; a model that tells none apart does not read them.
+func (m *model) forward(ctx context.Context, b *buffers, ids, types []int32, ends []int) ([]float32, error) {
 	n, d := len(ids), m.d
 	b.x, b.y, b.wide = grown(b.x, n*d), grown(b.y, n*max(d, m.heads*m.width)), grown(b.wide, n*m.rowWidth())
 	m.embed(b.x, ids, types, ends)

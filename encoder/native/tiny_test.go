@@ -255,7 +255,7 @@ func TestForwardStops(t *testing.T) {
 		t.Fatal(err)
 	}
 	for n := range len(m.layers) + 1 {
-		_, err := m.forward(&checks{t.Context(), n}, new(buffers), []int32{2, 9, 3}, []int{3})
+		_, err := m.forward(&checks{t.Context(), n}, new(buffers), []int32{2, 9, 3}, nil, []int{3})
 		if stopped := errors.Is(err, context.Canceled); stopped != (n < len(m.layers)) {
 			t.Errorf("done before layer %d of %d: %v", n, len(m.layers), err)
 		}
@@ -276,7 +276,7 @@ func TestForwardStopsWithinALayer(t *testing.T) {
 	}
 	looks := 3 * (1 + 4*2 + 2*2) // layers × (before + products × stretches + heads × stretches)
 	for left := range looks + 1 {
-		_, err := m.forward(&checks{t.Context(), left}, new(buffers), ids, []int{n})
+		_, err := m.forward(&checks{t.Context(), left}, new(buffers), ids, nil, []int{n})
 		if stopped := errors.Is(err, context.Canceled); stopped != (left < looks) {
 			t.Fatalf("done at look %d of %d: %v", left, looks, err)
 		}
