@@ -27,15 +27,16 @@ func main() {
 }
 
 func measure() ([]row, error) {
-	files, err := output("git", "ls-files")
+	listed, err := output("git", "ls-files")
 	if err != nil {
 		return nil, err
 	}
-	code, docs, err := sizes(strings.Fields(files))
+	files := strings.Fields(listed)
+	code, docs, err := sizes(files)
 	if err != nil {
 		return nil, err
 	}
-	public, err := publicNames(strings.Fields(files))
+	public, err := publicNames(files)
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,119 @@
+package main
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// shape is how the files of a package call each other.
+type shape struct{ files, calls, against int }
+
+// shapeOf counts the arrows from a file to another whose function or method it calls. In the order of the
+// files that has the fewest arrows upwards, as a greedy search finds it, against are those. A method counts
+// where only one file has a method of that name.
+func shapeOf(dir string) (shape, error) {
+	paths, err := filepath.Glob(filepath.Join(dir, "*.go"))
+	if err != nil {
+		return shape{}, err
+	}
+	var files []*ast.File
+	for _, p := range paths {
+		if strings.HasSuffix(p, "_test.go") {
+			continue
+		}
+		f, err := parser.ParseFile(token.NewFileSet(), p, nil, parser.SkipObjectResolution)
+		if err != nil {
+			return shape{}, err
+		}
+		files = append(files, f)
+	}
+	arrows := callsAmong(files)
+	s := shape{files: len(files)}
+	order := layered(arrows, len(files))
+	for from, to := range arrows {
+		for t := range to {
+			s.calls++
+			if slices.Index(order, t) < slices.Index(order, from) {
+				s.against++
+			}
+		}
+	}
+	return s, nil
+}
+
+// callsAmong has, for each file, the files it calls.
+func callsAmong(files []*ast.File) map[int]map[int]bool {
+	const several = -1
+	funcs, methods := map[string]int{}, map[string]int{}
+	for i, f := range files {
+		for _, d := range f.Decls {
+			if fn, is := d.(*ast.FuncDecl); is {
+				if fn.Recv == nil {
+					funcs[fn.Name.Name] = i
+				} else if at, has := methods[fn.Name.Name]; has && at != i {
+					methods[fn.Name.Name] = several
+				} else {
+					methods[fn.Name.Name] = i
+				}
+			}
+		}
+	}
+	arrows := map[int]map[int]bool{}
+	for i, f := range files {
+		arrows[i] = map[int]bool{}
+		ast.Inspect(f, func(n ast.Node) bool {
+			call, is := n.(*ast.CallExpr)
+			if !is {
+				return true
+			}
+			to, known := several, false
+			switch fn := call.Fun.(type) {
+			case *ast.Ident:
+				to, known = funcs[fn.Name]
+			case *ast.SelectorExpr:
+				to, known = methods[fn.Sel.Name]
+			}
+			if known && to != several && to != i {
+				arrows[i][to] = true
+			}
+			return true
+		})
+	}
+	return arrows
+}
+
+// layered orders files so that few arrows run upwards: again and again the file with the most arrows out
+// of it beyond those into it comes next (Eades, Lin and Smyth 1993).
+func layered(arrows map[int]map[int]bool, n int) (order []int) {
+	left := map[int]bool{}
+	for i := range n {
+		left[i] = true
+	}
+	for len(left) > 0 {
+		best, most := -1, 0
+		for i := range n {
+			if !left[i] {
+				continue
+			}
+			lead := 0
+			for j := range left {
+				if arrows[i][j] {
+					lead++
+				}
+				if arrows[j][i] {
+					lead--
+				}
+			}
+			if best < 0 || lead > most {
+				best, most = i, lead
+			}
+		}
+		order = append(order, best)
+		delete(left, best)
+	}
+	return order
+}
