@@ -76,7 +76,7 @@ const (
 // Badger says of damaged ones, panics included, becomes a *CorruptError. Tables
 // that Badger does not list, and logs that are in tables, are set aside if it may write. ready is called before it
 // opens them.
-func openBadger(dir string, o Options, k *seals, ready func() error, keep func() *keeper) (db *badger.DB, t *tables, kept *keeper, err error) {
+func openBadger(dir string, o Options, k *tableChecksums, ready func() error, keep func() *keeper) (db *badger.DB, t *tables, kept *keeper, err error) {
 	records := filepath.Join(dir, recordsName)
 	logs := 0
 	if o.ReadOnly {

@@ -157,7 +157,7 @@ func (x *restorer) bases(ctx context.Context) error {
 
 // bases are those of a damaged database, in their order. ok is false where one is lost
 // or may be: codes of rows cannot be read then.
-func (r *remains) bases(ctx context.Context) (all [][]byte, ok bool, err error) {
+func (r *rawReader) bases(ctx context.Context) (all [][]byte, ok bool, err error) {
 	want := 0
 	for key := range r.at {
 		if key[0] == prefixBasis {

@@ -4,7 +4,7 @@
 //
 // Start with [Open], then [Store.Begin], [Batch.Put] and [Batch.Commit], and [Store.Snapshot] for a [View] to
 // read. [Store.BackupFile] and [Restore] keep copies (archive.go), [Salvage] saves what can be read of a
-// damaged database (remains.go), and [Store.HandOver] lets a second database take the place of this one.
+// damaged database (raw_reader.go), and [Store.HandOver] lets a second database take the place of this one.
 // docs/format.md has the bytes.
 //
 // Every version of a document gets an ordinal that is never used again, every batch the next sequence number.

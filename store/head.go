@@ -44,9 +44,9 @@ type mark struct {
 	gen          uint64 // durable writes acknowledged
 	seq          uint64 // of the last commit among them
 	history      History
-	sealed       bool // the file TABLES has the checksum seals
+	hasChecksums bool // checksums is that of the file TABLES
 	exact        bool // and there are no other tables
-	seals        uint32
+	checksums    uint32
 }
 
 func (m mark) encode() []byte {
@@ -62,10 +62,10 @@ func (m mark) encode() []byte {
 	b = binary.LittleEndian.AppendUint64(b, m.seq)
 	b = append(b, m.history[:]...)
 	b = binary.LittleEndian.AppendUint32(b, crc32.Checksum(b, castagnoli))
-	if !m.sealed {
+	if !m.hasChecksums {
 		return b
 	}
-	b = binary.LittleEndian.AppendUint32(b, m.seals)
+	b = binary.LittleEndian.AppendUint32(b, m.checksums)
 	return binary.LittleEndian.AppendUint32(b, crc32.ChecksumIEEE(b))
 }
 
@@ -98,8 +98,8 @@ func decodeMark(b []byte) (mark, bool) {
 		m.history = History(b[headOldSize+8:])
 		m.leads = b[13] == 1
 		if more := headMoreSize - 4; len(b) >= headMoreSize && crc32.ChecksumIEEE(b[:more]) == binary.LittleEndian.Uint32(b[more:]) {
-			m.sealed, m.exact = true, b[14] == 1
-			m.seals = binary.LittleEndian.Uint32(b[headSlotSize:])
+			m.hasChecksums, m.exact = true, b[14] == 1
+			m.checksums = binary.LittleEndian.Uint32(b[headSlotSize:])
 		}
 	}
 	return m, true
@@ -184,8 +184,8 @@ func (s *Store) mark(st state, clean bool) mark {
 		major: s.manifest.Major, minor: s.manifest.Minor, clean: clean, leads: !s.o.NoSync,
 		gen: st.gen, seq: st.seq, history: st.history,
 	}
-	if k := s.tables.seals; k != nil {
-		m.sealed, m.exact, m.seals = true, clean && k.exact, k.sum
+	if k := s.tables.checksums; k != nil {
+		m.hasChecksums, m.exact, m.checksums = true, clean && k.exact, k.sum
 	}
 	return m
 }

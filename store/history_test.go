@@ -168,7 +168,7 @@ func TestForeignTable(t *testing.T) {
 	if _, err := Open(ours, Options{ReadOnly: true, MemoryMiB: 64}); !errors.Is(err, ErrCorrupt) {
 		t.Errorf("a table of another database: %v", err)
 	}
-	if err := os.Remove(filepath.Join(ours, recordsName, sealsName)); err != nil { // as in a database of before
+	if err := os.Remove(filepath.Join(ours, recordsName, checksumsName)); err != nil { // as in a database of before
 		t.Fatal(err)
 	}
 	s = open(t, ours, Options{ReadOnly: true, MemoryMiB: 64})
@@ -183,11 +183,11 @@ func TestForeignTable(t *testing.T) {
 	}
 
 	u, v := newUUID(), newUUID()
-	sealed := seal(u.seed(), []byte("key"), []byte("payload"))
-	if _, err := unseal(v.seed(), []byte("key"), sealed); !errors.Is(err, errRecord) {
+	stored := addChecksum(u.seed(), []byte("key"), []byte("payload"))
+	if _, err := payloadOf(v.seed(), []byte("key"), stored); !errors.Is(err, errRecord) {
 		t.Errorf("a value of another database: %v", err)
 	}
-	if p, err := unseal(u.seed(), []byte("key"), sealed); err != nil || !bytes.Equal(p, []byte("payload")) {
+	if p, err := payloadOf(u.seed(), []byte("key"), stored); err != nil || !bytes.Equal(p, []byte("payload")) {
 		t.Errorf("%q %v", p, err)
 	}
 }

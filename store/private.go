@@ -40,7 +40,7 @@ func named(names ...string) private.Ours {
 func isRecordFile(name string) bool {
 	name = strings.TrimSuffix(name, spareExt)
 	switch name {
-	case badger.ManifestFilename, badger.KeyRegistryFileName, badger.KeyRegistryRewriteFileName, discardName, lockName, sealsName:
+	case badger.ManifestFilename, badger.KeyRegistryFileName, badger.KeyRegistryRewriteFileName, discardName, lockName, checksumsName:
 		return true
 	}
 	return isNumbered(name, ".sst") || isNumbered(name, ".mem") || isNumbered(name, ".vlog") || temporary.MatchString(name)

@@ -13,16 +13,16 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 // or its decoder refused.
 var errRecord = errors.New("record does not decode")
 
-// seal appends the CRC32C of database, key and payload to the payload, so that a
+// addChecksum appends the CRC32C of database, key and payload to the payload, so that a
 // value that turns up under another key or in another database is noticed too.
 // seed is the database's, see UUID.seed; 0 leaves the database out.
-func seal(seed uint32, key, payload []byte) []byte {
+func addChecksum(seed uint32, key, payload []byte) []byte {
 	crc := crc32.Update(crc32.Update(seed, castagnoli, key), castagnoli, payload)
 	return binary.LittleEndian.AppendUint32(payload, crc)
 }
 
-// unseal returns the payload of a sealed value.
-func unseal(seed uint32, key, value []byte) ([]byte, error) {
+// payloadOf returns the payload of a stored value and checks its checksum.
+func payloadOf(seed uint32, key, value []byte) ([]byte, error) {
 	if len(value) < 4 {
 		return nil, fmt.Errorf("%w: %d bytes are too short", errRecord, len(value))
 	}

@@ -58,15 +58,15 @@ const maxNames = 10_000
 // *ForeignError, ErrNoDatabase, *VersionError, those of the operating system, and that of ctx within
 // about 10 ms. Cost: two reads of the records.
 func Damage(ctx context.Context, dir string, progress func(done, total int)) (damage []string, err error) {
-	err = withRemains(ctx, dir, progress, func(r *remains) error {
+	err = withRaw(ctx, dir, progress, func(r *rawReader) error {
 		damage = r.damage
 		return nil
 	})
 	return damage, err
 }
 
-// withRemains reads what there is of a database and keeps writers out meanwhile.
-func withRemains(ctx context.Context, dir string, progress func(done, total int), do func(r *remains) error) (err error) {
+// withRaw reads what there is of a database and keeps writers out meanwhile.
+func withRaw(ctx context.Context, dir string, progress func(done, total int), do func(r *rawReader) error) (err error) {
 	ours, err := Exists(dir)
 	if err != nil {
 		return err
@@ -86,7 +86,7 @@ func withRemains(ctx context.Context, dir string, progress func(done, total int)
 		}
 		defer unlockDir(lock, true)
 	}
-	r, err := readRemains(ctx, dir, progress)
+	r, err := readRaw(ctx, dir, progress)
 	if err != nil {
 		return err
 	}
@@ -130,14 +130,14 @@ func Salvage(ctx context.Context, dir, to string, o SalvageOptions) (rep Salvage
 	} else if there {
 		return rep, fmt.Errorf("%s is there already; name a folder that is not, or move it away: %w", to, fs.ErrExist)
 	}
-	err = withRemains(ctx, dir, func(done, total int) { o.Progress("reading", done, total) }, func(r *remains) error {
+	err = withRaw(ctx, dir, func(done, total int) { o.Progress("reading", done, total) }, func(r *rawReader) error {
 		return r.salvage(ctx, to, o, &rep)
 	})
 	return rep, err
 }
 
 // salvage makes the new database beside its place, and moves it there.
-func (r *remains) salvage(ctx context.Context, to string, o SalvageOptions, rep *SalvageReport) (err error) {
+func (r *rawReader) salvage(ctx context.Context, to string, o SalvageOptions, rep *SalvageReport) (err error) {
 	// The first manifest of a database, which an old table may still hold, says nothing.
 	told := !r.described || r.manifest.Dim == 0 && len(r.versions()) > 0
 	if told {
@@ -200,7 +200,7 @@ const salvageBytes = 16 << 20
 
 // fill writes the new database and reads it back. told says that the manifest is not
 // the database's own.
-func (r *remains) fill(ctx context.Context, dir string, c *census, told bool, o SalvageOptions, rep *SalvageReport) (err error) {
+func (r *rawReader) fill(ctx context.Context, dir string, c *census, told bool, o SalvageOptions, rep *SalvageReport) (err error) {
 	s, err := Open(dir, Options{MemoryMiB: o.MemoryMiB, NoSync: true})
 	if err != nil {
 		return err

@@ -15,7 +15,7 @@ type Evidence struct {
 	Live map[uint64]struct{}
 }
 
-// census is who lives, as far as the remains tell.
+// census is who lives, as far as the raw reader can tell.
 type census struct {
 	seq   uint64            // of the last commit
 	known bool              // live is all of them: from evidence
@@ -24,7 +24,7 @@ type census struct {
 }
 
 // count finds out which versions are live. The evidence may be nil.
-func (r *remains) count(ctx context.Context, e *Evidence) (*census, error) {
+func (r *rawReader) count(ctx context.Context, e *Evidence) (*census, error) {
 	c := &census{live: map[uint64]string{}, total: -1}
 	if r.stated {
 		c.seq, c.total = r.st.seq, int(r.st.live)
@@ -103,7 +103,7 @@ func lost(err error) bool { return errors.Is(err, ErrNotFound) || errors.Is(err,
 
 // each calls fn with the records of a kind that can be read, in no order; want, if not
 // nil, says whether one is to be read at all.
-func (r *remains) each(ctx context.Context, prefix byte, want func(key []byte) bool, fn func(key, payload []byte)) error {
+func (r *rawReader) each(ctx context.Context, prefix byte, want func(key []byte) bool, fn func(key, payload []byte)) error {
 	for name, at := range r.at {
 		if name[0] != prefix || at.gone {
 			continue
@@ -131,7 +131,7 @@ type change struct {
 
 // log reads the entries of the batches that were committed, in their order, and sets
 // the last commit of the census by their records.
-func (r *remains) log(ctx context.Context, c *census) ([]change, error) {
+func (r *rawReader) log(ctx context.Context, c *census) ([]change, error) {
 	newer := func(key []byte) bool {
 		seq, _, ok := keyNumber(key)
 		return ok && seq > c.seq
@@ -166,7 +166,7 @@ func (r *remains) log(ctx context.Context, c *census) ([]change, error) {
 }
 
 // ids are the ordinals that ids have at a commit, 0 for deleted ones.
-func (r *remains) ids(ctx context.Context, seq uint64) (map[string]uint64, error) {
+func (r *rawReader) ids(ctx context.Context, seq uint64) (map[string]uint64, error) {
 	out := map[string]uint64{}
 	err := r.each(ctx, prefixID, nil, func(key, p []byte) {
 		if cur, err := decodeCurrent(p); err == nil && cur.at(seq) < maxOrdinal {
@@ -177,7 +177,7 @@ func (r *remains) ids(ctx context.Context, seq uint64) (map[string]uint64, error
 }
 
 // dead are the versions that had ended at a commit.
-func (r *remains) dead(ctx context.Context, seq uint64, logged []change) (map[uint64]bool, error) {
+func (r *rawReader) dead(ctx context.Context, seq uint64, logged []change) (map[uint64]bool, error) {
 	out := map[uint64]bool{}
 	for _, l := range logged {
 		out[l.Old] = true
@@ -192,7 +192,7 @@ func (r *remains) dead(ctx context.Context, seq uint64, logged []change) (map[ui
 }
 
 // versions are the ordinals of which anything is there, ascending.
-func (r *remains) versions() []uint64 {
+func (r *rawReader) versions() []uint64 {
 	seen := map[uint64]bool{}
 	for key, at := range r.at {
 		if (key[0] == prefixDocument || key[0] == prefixRow) && !at.gone {
@@ -206,7 +206,7 @@ func (r *remains) versions() []uint64 {
 
 // follow brings evidence on by the log, which must be whole from there. It reports
 // whether the census is complete.
-func (r *remains) follow(ctx context.Context, c *census, e *Evidence, logged []change, ids map[string]uint64) bool {
+func (r *rawReader) follow(ctx context.Context, c *census, e *Evidence, logged []change, ids map[string]uint64) bool {
 	entries := map[uint64]uint64{}
 	for _, l := range logged {
 		entries[l.seq]++
@@ -248,7 +248,7 @@ func (r *remains) follow(ctx context.Context, c *census, e *Evidence, logged []c
 }
 
 // historyAt returns the digest of a commit, as far as anything tells.
-func (r *remains) historyAt(ctx context.Context, seq uint64) (History, bool) {
+func (r *rawReader) historyAt(ctx context.Context, seq uint64) (History, bool) {
 	switch {
 	case r.stated && seq == r.st.seq:
 		return r.st.history, r.st.history != History{}

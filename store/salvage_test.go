@@ -97,7 +97,7 @@ func (w *wrecked) evidence(UUID, func(uint64) ([16]byte, bool)) *Evidence {
 // inside is how many live documents have a record in a table.
 func (w *wrecked) inside(t *testing.T, table string) int {
 	t.Helper()
-	r, err := readRemains(ctx, w.dir, nil)
+	r, err := readRaw(ctx, w.dir, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

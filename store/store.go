@@ -183,7 +183,7 @@ func Open(dir string, o Options) (_ *Store, err error) {
 	if s.recordsLock, err = lockBadger(dir, o.ReadOnly); err != nil {
 		return nil, err
 	}
-	known, err := readSeals(dir, m, o)
+	known, err := readChecksums(dir, m, o)
 	if err != nil {
 		return nil, err
 	}
@@ -407,7 +407,7 @@ func (s *Store) Close() error {
 	if s.head != nil && err == nil {
 		clean := s.failed.Load() == nil
 		if clean {
-			s.tables.seals = s.seal()
+			s.tables.checksums = s.writeChecksums()
 		}
 		err = s.head.writeAll(s.mark(st, clean))
 	}

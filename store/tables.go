@@ -27,11 +27,11 @@ import (
 // blocks before the first call that reads from them. Compactions read what they
 // like: before the first one all is checked.
 type tables struct {
-	dir    string // of the database
-	listed map[uint64]badger.TableManifest
-	levels [][]*tableFile // by level, each by first key
-	left   atomic.Int64   // tables that were not checked yet, or have a bad block
-	seals  *seals         // what HEAD tells of them, or nil
+	dir       string // of the database
+	listed    map[uint64]badger.TableManifest
+	levels    [][]*tableFile  // by level, each by first key
+	left      atomic.Int64    // tables that were not checked yet, or have a bad block
+	checksums *tableChecksums // what HEAD tells of them, or nil
 }
 
 // file is the table of a number.
@@ -41,8 +41,8 @@ func (t *tables) file(id uint64, level int) *tableFile {
 
 // openTables checks the footer, the index and the last block of every table
 // that Badger's MANIFEST lists, and that it is the table that was there.
-func openTables(dir string, k *seals) (*tables, error) {
-	t := &tables{dir: dir, seals: k}
+func openTables(dir string, k *tableChecksums) (*tables, error) {
+	t := &tables{dir: dir, checksums: k}
 	listed, err := listedTables(dir)
 	if err != nil || listed == nil {
 		return t, err // a new database; if it is not, HEAD tells

@@ -8,10 +8,10 @@ import (
 	"github.com/dgraph-io/badger/v4"
 )
 
-// set puts a sealed value into a transaction; the payload must not be used
+// set puts a value with its checksum into a transaction; the payload must not be used
 // afterwards.
 func (s *Store) set(txn *badger.Txn, key, payload []byte) error {
-	return txn.Set(key, seal(s.seedOf(key), key, payload))
+	return txn.Set(key, addChecksum(s.seedOf(key), key, payload))
 }
 
 // seedOf is the beginning of the checksum of the value under a key. That of the
@@ -23,12 +23,12 @@ func (s *Store) seedOf(key []byte) uint32 {
 	return s.seed
 }
 
-// unseal returns the payload of a value. In a database that was brought over
+// payloadOf returns the payload of a value. In a database that was brought over
 // from format 1 values of that time are good as well.
-func (s *Store) unseal(key, value []byte) ([]byte, error) {
-	p, err := unseal(s.seedOf(key), key, value)
+func (s *Store) payloadOf(key, value []byte) ([]byte, error) {
+	p, err := payloadOf(s.seedOf(key), key, value)
 	if err != nil && s.broughtOver {
-		return unseal(0, key, value)
+		return payloadOf(0, key, value)
 	}
 	return p, err
 }
@@ -89,7 +89,7 @@ func (s *Store) missing(key []byte) error {
 func (s *Store) value(item *badger.Item, key []byte, fn func(payload []byte) error) error {
 	var inner error
 	err := item.Value(func(v []byte) error {
-		p, err := s.unseal(key, v)
+		p, err := s.payloadOf(key, v)
 		if err == nil {
 			inner = fn(p)
 		}

@@ -78,14 +78,14 @@ func copies(t *testing.T) (ours, theirs string) {
 func TestTableOfCopy(t *testing.T) {
 	t.Parallel()
 	ours, theirs := copies(t)
-	table, seals := filepath.Join(recordsName, "000002.sst"), filepath.Join(recordsName, sealsName)
+	table, checksums := filepath.Join(recordsName, "000002.sst"), filepath.Join(recordsName, checksumsName)
 	for _, c := range []struct {
 		name  string
 		files []string
 	}{
 		{"a table", []string{table}},
-		{"a table and what tells of it", []string{table, seals}},
-		{"what tells of tables", []string{seals}},
+		{"a table and what tells of it", []string{table, checksums}},
+		{"what tells of tables", []string{checksums}},
 	} {
 		dir := filepath.Join(t.TempDir(), "db")
 		copyDir(t, ours, dir)
@@ -99,9 +99,9 @@ func TestTableOfCopy(t *testing.T) {
 	for _, b := range [][]byte{nil, {}, []byte("LXSMTABL and more, which is not so")} {
 		dir := filepath.Join(t.TempDir(), "db")
 		copyDir(t, ours, dir)
-		err := os.Remove(filepath.Join(dir, seals))
+		err := os.Remove(filepath.Join(dir, checksums))
 		if b != nil {
-			err = errors.Join(err, os.WriteFile(filepath.Join(dir, seals), b, 0o644))
+			err = errors.Join(err, os.WriteFile(filepath.Join(dir, checksums), b, 0o644))
 		}
 		if err != nil {
 			t.Fatal(err)
@@ -164,7 +164,7 @@ func TestInterruptedOpening(t *testing.T) {
 	ours, theirs := copies(t)
 	s := &Store{dir: ours, o: small}
 	m, slot, _, _, err := readHead(ours)
-	if err != nil || !m.clean || !m.sealed || !m.exact {
+	if err != nil || !m.clean || !m.hasChecksums || !m.exact {
 		t.Fatalf("%+v %v", m, err)
 	}
 	if err := errors.Join(s.openHead(m, slot), s.head.close()); err != nil {
@@ -227,7 +227,7 @@ func TestHeadBehindBase(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		m.leads, m.sealed, m.exact = false, false, false // as an older program closed it
+		m.leads, m.hasChecksums, m.exact = false, false, false // as an older program closed it
 		h, err := openHead(mixed, slot)
 		if err == nil {
 			err = errors.Join(h.writeAll(m), h.close())
@@ -301,23 +301,23 @@ func TestLongTableOfCopy(t *testing.T) {
 	}
 }
 
-// FuzzSeals decodes any bytes as the file of tables.
-func FuzzSeals(f *testing.F) {
-	tables := map[uint64]sealed{1: {1, 2, 3, []uint32{4, 5}}, 9: {0, 7, 8, nil}}
-	b := encodeSeals(tables)
+// FuzzChecksums decodes any bytes as the file of tables.
+func FuzzChecksums(f *testing.F) {
+	tables := map[uint64]tableChecksum{1: {1, 2, 3, []uint32{4, 5}}, 9: {0, 7, 8, nil}}
+	b := encodeChecksums(tables)
 	f.Add(b[:len(b)-4])
-	f.Add(b[:sealsHead])
+	f.Add(b[:checksumsHead])
 	f.Fuzz(func(t *testing.T, b []byte) {
-		tables, err := decodeSeals(sealBytes(slices.Clone(b)))
+		tables, err := decodeChecksums(appendChecksum(slices.Clone(b)))
 		if err != nil {
 			return
 		}
-		again, err := decodeSeals(encodeSeals(tables))
-		if err != nil || !maps.EqualFunc(tables, again, sealed.equal) {
+		again, err := decodeChecksums(encodeChecksums(tables))
+		if err != nil || !maps.EqualFunc(tables, again, tableChecksum.equal) {
 			t.Fatalf("%v, again %v: %v", tables, again, err)
 		}
 	})
-	if got, err := decodeSeals(b); err != nil || !maps.EqualFunc(got, tables, sealed.equal) || !bytes.Equal(encodeSeals(got), b) {
+	if got, err := decodeChecksums(b); err != nil || !maps.EqualFunc(got, tables, tableChecksum.equal) || !bytes.Equal(encodeChecksums(got), b) {
 		f.Fatalf("%v %v", got, err)
 	}
 }
@@ -325,7 +325,7 @@ func FuzzSeals(f *testing.F) {
 // TestMarkOfOlderProgram rewrites a slot as a program does that knows nothing of tables:
 // what stands behind it is not taken for its.
 func TestMarkOfOlderProgram(t *testing.T) {
-	m := mark{major: FormatMajor, clean: true, leads: true, gen: 9, seq: 3, history: History{2}, sealed: true, exact: true, seals: 7}
+	m := mark{major: FormatMajor, clean: true, leads: true, gen: 9, seq: 3, history: History{2}, hasChecksums: true, exact: true, checksums: 7}
 	slot := m.encode()
 	if got, ok := decodeMark(slot); !ok || got != m {
 		t.Fatalf("%+v %t", got, ok)
@@ -338,7 +338,7 @@ func TestMarkOfOlderProgram(t *testing.T) {
 }
 
 // A MANIFEST that Badger cannot follow is an error: taken for that of a database without tables, the
-// seals of a clean end would say that there are none, and no later opening would take those there are.
+// checksums of a clean end would say that there are none, and no later opening would take those there are.
 func TestManifestUnreadable(t *testing.T) {
 	dir := t.TempDir()
 	sitting(t, dir, doc("a", 1))

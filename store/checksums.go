@@ -31,32 +31,32 @@ import (
 // index they had. Of a table that is left over from an unclean end, blocks are known
 // once all of them were read. Without the file, nothing is.
 const (
-	sealsName  = "TABLES" // in the folder of the records
-	sealsMagic = "LXSMTABL"
-	sealsHead  = 8 + 4 + 4 // magic, version, tables
-	sealsTable = 8 + 8 + 4 + 4 + 4
-	sealsMajor = 1
+	checksumsName  = "TABLES" // in the folder of the records
+	checksumsMagic = "LXSMTABL"
+	checksumsHead  = 8 + 4 + 4 // magic, version, tables
+	checksumsTable = 8 + 8 + 4 + 4 + 4
+	checksumsMajor = 1
 )
 
-// sealed is what is known of a table.
-type sealed struct {
+// tableChecksum is what is known of a table.
+type tableChecksum struct {
 	level  uint32
 	size   uint64
 	index  uint32   // checksum of the index
 	blocks []uint32 // CRC-32 (IEEE) of each block without its checksum, nil if they are not known
 }
 
-// seals are the tables by number.
-type seals struct {
-	tables map[uint64]sealed
+// tableChecksums are those of all tables, by number.
+type tableChecksums struct {
+	tables map[uint64]tableChecksum
 	sum    uint32 // of the file
 	exact  bool   // Badger has not been opened for writing since: there are no other tables
 }
 
-// encodeSeals makes the bytes of the file, whose last four are the CRC of the others.
-func encodeSeals(tables map[uint64]sealed) []byte {
-	b := append(make([]byte, 0, sealsHead+len(tables)*sealsTable), sealsMagic...)
-	b = binary.LittleEndian.AppendUint32(b, sealsMajor)
+// encodeChecksums makes the bytes of the file, whose last four are the CRC of the others.
+func encodeChecksums(tables map[uint64]tableChecksum) []byte {
+	b := append(make([]byte, 0, checksumsHead+len(tables)*checksumsTable), checksumsMagic...)
+	b = binary.LittleEndian.AppendUint32(b, checksumsMajor)
 	b = binary.LittleEndian.AppendUint32(b, uint32(len(tables)))
 	for _, id := range slices.Sorted(maps.Keys(tables)) {
 		t := tables[id]
@@ -69,39 +69,39 @@ func encodeSeals(tables map[uint64]sealed) []byte {
 			b = binary.LittleEndian.AppendUint32(b, c)
 		}
 	}
-	return sealBytes(b)
+	return appendChecksum(b)
 }
 
-func sealBytes(b []byte) []byte {
+func appendChecksum(b []byte) []byte {
 	return binary.LittleEndian.AppendUint32(b, crc32.Checksum(b, castagnoli))
 }
 
-// sealsSum is the checksum by which HEAD knows the file, the one that ends it.
-func sealsSum(b []byte) uint32 { return binary.LittleEndian.Uint32(b[len(b)-4:]) }
+// checksumsSum is the checksum by which HEAD knows the file, the one that ends it.
+func checksumsSum(b []byte) uint32 { return binary.LittleEndian.Uint32(b[len(b)-4:]) }
 
-// decodeSeals reads them.
-func decodeSeals(b []byte) (map[uint64]sealed, error) {
-	if len(b) < sealsHead+4 || string(b[:len(sealsMagic)]) != sealsMagic {
+// decodeChecksums reads them.
+func decodeChecksums(b []byte) (map[uint64]tableChecksum, error) {
+	if len(b) < checksumsHead+4 || string(b[:len(checksumsMagic)]) != checksumsMagic {
 		return nil, errors.New("it does not begin as it should")
 	}
 	n := len(b) - 4
 	if crc32.Checksum(b[:n], castagnoli) != binary.LittleEndian.Uint32(b[n:]) {
 		return nil, errors.New("checksum mismatch")
 	}
-	if v := binary.LittleEndian.Uint32(b[8:]); v != sealsMajor {
+	if v := binary.LittleEndian.Uint32(b[8:]); v != checksumsMajor {
 		return nil, fmt.Errorf("version %d", v)
 	}
 	count := int(binary.LittleEndian.Uint32(b[12:]))
-	b = b[sealsHead:n]
-	tables := map[uint64]sealed{}
+	b = b[checksumsHead:n]
+	tables := map[uint64]tableChecksum{}
 	for range count {
-		if len(b) < sealsTable {
+		if len(b) < checksumsTable {
 			return nil, io.ErrUnexpectedEOF
 		}
 		id := binary.LittleEndian.Uint64(b)
-		t := sealed{size: binary.LittleEndian.Uint64(b[8:]), level: binary.LittleEndian.Uint32(b[16:]), index: binary.LittleEndian.Uint32(b[20:])}
+		t := tableChecksum{size: binary.LittleEndian.Uint64(b[8:]), level: binary.LittleEndian.Uint32(b[16:]), index: binary.LittleEndian.Uint32(b[20:])}
 		blocks := int(binary.LittleEndian.Uint32(b[24:]))
-		if b = b[sealsTable:]; blocks > len(b)/4 {
+		if b = b[checksumsTable:]; blocks > len(b)/4 {
 			return nil, io.ErrUnexpectedEOF
 		}
 		if blocks > 0 {
@@ -122,13 +122,13 @@ func decodeSeals(b []byte) (map[uint64]sealed, error) {
 	return tables, nil
 }
 
-// readSeals reads the file that HEAD tells of. It is nil where there is none, and
+// readChecksums reads the file that HEAD tells of. It is nil where there is none, and
 // where it is damaged: that takes nothing away but a check.
-func readSeals(dir string, m mark, o Options) (*seals, error) {
-	if !m.sealed {
+func readChecksums(dir string, m mark, o Options) (*tableChecksums, error) {
+	if !m.hasChecksums {
 		return nil, nil
 	}
-	name := filepath.Join(recordsName, sealsName)
+	name := filepath.Join(recordsName, checksumsName)
 	b, err := regular.ReadFile(filepath.Join(dir, name), math.MaxInt32)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, regular.ErrTooLarge) || errors.Is(err, regular.ErrIrregular) {
 		o.logger().Warn("the table checksums cannot be used", "dir", dir, "error", err)
@@ -137,15 +137,15 @@ func readSeals(dir string, m mark, o Options) (*seals, error) {
 	if err != nil {
 		return nil, err
 	}
-	tables, err := decodeSeals(b)
+	tables, err := decodeChecksums(b)
 	if err != nil {
 		o.logger().Warn("the table checksums cannot be used", "file", filepath.Join(dir, name), "error", err)
 		return nil, nil
 	}
-	sum := sealsSum(b)
+	sum := checksumsSum(b)
 	switch {
-	case sum == m.seals:
-		return &seals{tables, sum, m.exact}, nil
+	case sum == m.checksums:
+		return &tableChecksums{tables, sum, m.exact}, nil
 	case m.clean:
 		return nil, &CorruptError{Dir: dir, What: "file " + name + " is not the one that " + headName + " tells of: it has another history"}
 	}
@@ -153,7 +153,7 @@ func readSeals(dir string, m mark, o Options) (*seals, error) {
 }
 
 // hold says whether the tables that Badger's MANIFEST lists are those of the file.
-func (k *seals) hold(listed map[uint64]badger.TableManifest) error {
+func (k *tableChecksums) hold(listed map[uint64]badger.TableManifest) error {
 	if k == nil || !k.exact {
 		return nil
 	}
@@ -170,7 +170,7 @@ func (k *seals) hold(listed map[uint64]badger.TableManifest) error {
 
 // blocks are the checksums of the blocks that a table had, nil if they are not known.
 // Where there may be other tables, only one of the same index is that table.
-func (k *seals) blocks(path string, data []byte) []uint32 {
+func (k *tableChecksums) blocks(path string, data []byte) []uint32 {
 	id, ok := table.ParseFileID(trimSpare(filepath.Base(path)))
 	if k == nil || !ok {
 		return nil
@@ -187,7 +187,7 @@ func (k *seals) blocks(path string, data []byte) []uint32 {
 var errForeignTable = errors.New("it is not the table that was there when the database was closed: it has another history")
 
 // hold takes what is known of a table whose index was read, and holds the table to it.
-func (f *tableFile) hold(k *seals) error {
+func (f *tableFile) hold(k *tableChecksums) error {
 	if k == nil {
 		return nil
 	}
@@ -208,21 +208,21 @@ func (f *tableFile) hold(k *seals) error {
 	return nil
 }
 
-// seal is what is known of a table; of one that was written since Open all is read.
-func (f *tableFile) seal(now badger.TableManifest) sealed {
+// checksum is what is known of a table; of one that was written since Open all is read.
+func (f *tableFile) checksum(now badger.TableManifest) tableChecksum {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	t := sealed{level: uint32(now.Level), size: uint64(f.size), index: f.indexSum}
+	t := tableChecksum{level: uint32(now.Level), size: uint64(f.size), index: f.indexSum}
 	if f.known || f.done.Load() && len(f.bad) == 0 {
 		t.blocks = f.sums
 	}
 	return t
 }
 
-// seal writes down the tables that there are, after Badger has closed. Without that
+// writeChecksums writes down the tables that there are, after Badger has closed. Without that
 // the database is as good, so that a failure, as for want of space, is a warning.
-func (s *Store) seal() *seals {
-	k, err := s.sealTables()
+func (s *Store) writeChecksums() *tableChecksums {
+	k, err := s.writeTableChecksums()
 	if err != nil {
 		s.o.logger().Warn("the table checksums could not be written", "dir", s.dir, "error", err)
 		return nil
@@ -230,7 +230,7 @@ func (s *Store) seal() *seals {
 	return k
 }
 
-func (s *Store) sealTables() (*seals, error) {
+func (s *Store) writeTableChecksums() (*tableChecksums, error) {
 	listed, err := listedTables(s.dir)
 	if err != nil {
 		return nil, err
@@ -241,7 +241,7 @@ func (s *Store) sealTables() (*seals, error) {
 			old[f.id] = f
 		}
 	}
-	now := map[uint64]sealed{}
+	now := map[uint64]tableChecksum{}
 	for id, t := range listed {
 		f := old[id]
 		if f == nil {
@@ -253,20 +253,20 @@ func (s *Store) sealTables() (*seals, error) {
 				return nil, err
 			}
 		}
-		now[id] = f.seal(t)
+		now[id] = f.checksum(t)
 	}
-	if k := s.tables.seals; k != nil && maps.EqualFunc(k.tables, now, sealed.equal) {
-		return &seals{now, k.sum, true}, nil
+	if k := s.tables.checksums; k != nil && maps.EqualFunc(k.tables, now, tableChecksum.equal) {
+		return &tableChecksums{now, k.sum, true}, nil
 	}
-	b := encodeSeals(now)
-	err = atomicfile.Write(filepath.Join(s.records(), sealsName), func(f *os.File) error {
+	b := encodeChecksums(now)
+	err = atomicfile.Write(filepath.Join(s.records(), checksumsName), func(f *os.File) error {
 		_, err := f.Write(b)
 		return err
 	})
-	return &seals{now, sealsSum(b), true}, err
+	return &tableChecksums{now, checksumsSum(b), true}, err
 }
 
 // equal compares tables of one number.
-func (t sealed) equal(u sealed) bool {
+func (t tableChecksum) equal(u tableChecksum) bool {
 	return t.level == u.level && t.size == u.size && t.index == u.index && slices.Equal(t.blocks, u.blocks)
 }

@@ -13,13 +13,13 @@ import (
 	"github.com/dgraph-io/badger/v4/table"
 )
 
-// remains are the records that can be read of a database, damaged or not, without
+// rawReader reads the records that can be read of a database, damaged or not, without
 // Badger, which refuses to open damaged files or leaves out what is in them. All
 // tables and logs are read and nothing is written. A record counts if its own
 // checksum is right, whatever is wrong around it.
-type remains struct {
+type rawReader struct {
 	dir    string
-	codec  *Store // knows how values are sealed, and nothing else
+	codec  *Store // knows how values get their checksums, and nothing else
 	files  []string
 	open   map[int]*os.File
 	at     map[string]found // the newest of each key
@@ -31,7 +31,7 @@ type remains struct {
 	stated    bool // there is a state
 	head      mark
 	headed    bool
-	seals     *seals // what HEAD tells of the tables, or nil
+	checksums *tableChecksums // what HEAD tells of the tables, or nil
 }
 
 // found is where the value of a key lies.
@@ -52,16 +52,16 @@ type sighting struct {
 	found
 }
 
-// readRemains reads all that there is. The caller closes the remains. Errors: those
+// readRaw reads all that there is. The caller closes the reader. Errors: those
 // of the operating system but EIO, which is damage, and that of ctx.
-func readRemains(ctx context.Context, dir string, progress func(done, total int)) (_ *remains, err error) {
-	r := &remains{dir: dir, codec: &Store{dir: dir}, open: map[int]*os.File{}, at: map[string]found{}}
+func readRaw(ctx context.Context, dir string, progress func(done, total int)) (_ *rawReader, err error) {
+	r := &rawReader{dir: dir, codec: &Store{dir: dir}, open: map[int]*os.File{}, at: map[string]found{}}
 	if r.head, _, r.headed, _, err = readHead(dir); err != nil {
 		return nil, err
 	}
 	if r.headed {
 		var foreign *CorruptError
-		if r.seals, err = readSeals(dir, r.head, Options{}); errors.As(err, &foreign) {
+		if r.checksums, err = readChecksums(dir, r.head, Options{}); errors.As(err, &foreign) {
 			r.note("%s", foreign.What)
 		} else if err != nil {
 			return nil, err
@@ -88,7 +88,7 @@ func readRemains(ctx context.Context, dir string, progress func(done, total int)
 const maxDamage = 100
 
 // note enters a damage.
-func (r *remains) note(format string, args ...any) {
+func (r *rawReader) note(format string, args ...any) {
 	if len(r.damage) < maxDamage {
 		r.damage = append(r.damage, fmt.Sprintf(format, args...))
 	}
@@ -96,7 +96,7 @@ func (r *remains) note(format string, args ...any) {
 
 // list names the logs and the tables: those that Badger's MANIFEST lists, and the
 // others. Without a MANIFEST that can be read all are listed.
-func (r *remains) list() (listed, stray []string, err error) {
+func (r *rawReader) list() (listed, stray []string, err error) {
 	records := filepath.Join(r.dir, recordsName)
 	entries, err := entriesOf(records)
 	if err != nil {
@@ -138,7 +138,7 @@ func (r *remains) list() (listed, stray []string, err error) {
 
 // read reads the files from one on: first for the manifest, whose checksum needs no
 // knowledge of the database, then for all that the manifest makes readable.
-func (r *remains) read(ctx context.Context, from int, progress func(done, total int)) error {
+func (r *rawReader) read(ctx context.Context, from int, progress func(done, total int)) error {
 	passes := []func(s sighting){r.describe, r.enter}
 	for pass, see := range passes {
 		if pass == 1 {
@@ -159,7 +159,7 @@ func (r *remains) read(ctx context.Context, from int, progress func(done, total 
 }
 
 // walk shows all records of a file, and notes damage if asked to.
-func (r *remains) walk(ctx context.Context, file int, see func(s sighting), tell bool) error {
+func (r *rawReader) walk(ctx context.Context, file int, see func(s sighting), tell bool) error {
 	path := r.files[file]
 	name := filepath.Join(recordsName, filepath.Base(path))
 	note := func(format string, args ...any) {
@@ -178,7 +178,7 @@ func (r *remains) walk(ctx context.Context, file int, see func(s sighting), tell
 	if filepath.Ext(path) == ".mem" {
 		return walkLog(ctx, data, show, note)
 	}
-	return walkTable(ctx, data, r.seals.blocks(path, data), show, note)
+	return walkTable(ctx, data, r.checksums.blocks(path, data), show, note)
 }
 
 // readAround reads a file, with zeros for what the disk does not give.
@@ -215,11 +215,11 @@ func readAround(ctx context.Context, path string, note func(format string, args 
 }
 
 // describe takes manifests.
-func (r *remains) describe(s sighting) {
+func (r *rawReader) describe(s sighting) {
 	if s.gone || string(s.key) != string(keyManifest) {
 		return
 	}
-	p, err := unseal(0, s.key, s.value)
+	p, err := payloadOf(0, s.key, s.value)
 	if err != nil {
 		return
 	}
@@ -231,8 +231,8 @@ func (r *remains) describe(s sighting) {
 	}
 }
 
-// unlock finds out how values are sealed.
-func (r *remains) unlock(ctx context.Context, from int) error {
+// unlock finds out how values got their checksums.
+func (r *rawReader) unlock(ctx context.Context, from int) error {
 	if r.described {
 		r.codec.broughtOver = r.manifest.From != 0 || r.manifest.Major < formatHistory
 		if r.manifest.Major >= formatHistory {
@@ -267,7 +267,7 @@ func (r *remains) unlock(ctx context.Context, from int) error {
 var kinds = []byte{keyState[0], prefixDocument, prefixRow, prefixID, prefixDeath, prefixLog, prefixCommit, prefixTerms, prefixBasis}
 
 // enter takes any other record whose checksum is right.
-func (r *remains) enter(s sighting) {
+func (r *rawReader) enter(s sighting) {
 	if len(s.key) == 0 || !slices.Contains(kinds, s.key[0]) {
 		return
 	}
@@ -277,7 +277,7 @@ func (r *remains) enter(s sighting) {
 			return
 		}
 	} else {
-		p, err := r.codec.unseal(s.key, s.value)
+		p, err := r.codec.payloadOf(s.key, s.value)
 		if err != nil {
 			if s.sound {
 				r.note("record %s: %v", keyName(s.key), err)
@@ -309,7 +309,7 @@ func (r *remains) enter(s sighting) {
 
 // get returns the payload under a key. Errors: ErrNotFound, *CorruptError, those of
 // reading, that of ctx.
-func (r *remains) get(ctx context.Context, key []byte) ([]byte, error) {
+func (r *rawReader) get(ctx context.Context, key []byte) ([]byte, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -338,7 +338,7 @@ func (r *remains) get(ctx context.Context, key []byte) ([]byte, error) {
 		}
 		return nil, err
 	}
-	p, err := r.codec.unseal(key, value)
+	p, err := r.codec.payloadOf(key, value)
 	if err != nil {
 		return nil, r.codec.corrupt("record "+keyName(key), err)
 	}
@@ -346,7 +346,7 @@ func (r *remains) get(ctx context.Context, key []byte) ([]byte, error) {
 }
 
 // close closes the files that are open.
-func (r *remains) close() error {
+func (r *rawReader) close() error {
 	var errs []error
 	for _, f := range r.open {
 		errs = append(errs, f.Close())
@@ -356,7 +356,7 @@ func (r *remains) close() error {
 }
 
 // record joins the parts of a document or a row.
-func (r *remains) record(ctx context.Context, prefix byte, ord uint64) ([]byte, error) {
+func (r *rawReader) record(ctx context.Context, prefix byte, ord uint64) ([]byte, error) {
 	var whole []byte
 	for i, n := 0, 1; i < n; i++ {
 		key := partKey(prefix, ord, i)
@@ -377,7 +377,7 @@ func (r *remains) record(ctx context.Context, prefix byte, ord uint64) ([]byte, 
 }
 
 // document reads a version.
-func (r *remains) document(ctx context.Context, ord uint64) (*Document, error) {
+func (r *rawReader) document(ctx context.Context, ord uint64) (*Document, error) {
 	text, err := r.record(ctx, prefixDocument, ord)
 	if err != nil {
 		return nil, err

@@ -7,9 +7,9 @@ import (
 	"testing"
 )
 
-// FuzzRemains reads any bytes as a table and as a log: nothing panics, and what is
+// FuzzRawReader reads any bytes as a table and as a log: nothing panics, and what is
 // shown lies in the file.
-func FuzzRemains(f *testing.F) {
+func FuzzRawReader(f *testing.F) {
 	dir := f.TempDir()
 	s := open(f, dir, small)
 	add(f, s, doc("a", 1), doc("b", 5))
@@ -60,7 +60,7 @@ func FuzzRemains(f *testing.F) {
 	})
 }
 
-// TestSeedOf finds the seed that a value was sealed with.
+// TestSeedOf finds the seed that a value was stored with.
 func TestSeedOf(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 100 {
@@ -71,7 +71,7 @@ func TestSeedOf(t *testing.T) {
 		for i := range key {
 			key[i] = byte(r.IntN(256))
 		}
-		if got := seedOf(key, seal(seed, key, payload)); got != seed {
+		if got := seedOf(key, addChecksum(seed, key, payload)); got != seed {
 			t.Fatalf("%x, want %x", got, seed)
 		}
 	}
