@@ -132,7 +132,7 @@ type Passage struct {
 
 // ScanOptions configure Backend.Scan.
 type ScanOptions struct {
-	// After skips documents up to this id, in a fixed order of ids; "" skips none.
+	// After is an id: the scan, in a fixed order of ids, begins after it. "" scans from the start.
 	After string
 	// Part, from 0, is one of Parts disjoint parts of all documents. Parts 0 means 1.
 	Part, Parts int
