@@ -10,6 +10,7 @@ type Condition struct {
 	kinds   [kinds]bool // of values, so that most are refused at once
 	texts   [][]byte    // of strings, in the filter's order
 	numbers []decimal   // likewise
+	times   []instant   // of those strings that are timestamps
 	many    map[string]struct{}
 	key     []byte
 }
@@ -24,9 +25,15 @@ func newCondition(f Filter) *Condition {
 		switch v.kind {
 		case String:
 			c.texts = append(c.texts, []byte(v.text))
+			if t, ok := toInstant(v.text); ok && f.op != opPrefix {
+				c.times = append(c.times, t)
+			}
 		case Number:
 			c.numbers = append(c.numbers, parseDecimal([]byte(v.text)))
 		}
+	}
+	if c.ordered() && len(c.times) < len(c.texts) {
+		c.times = nil // a range from a timestamp to another text is one of texts
 	}
 	if len(c.texts)+len(c.numbers) > fewValues {
 		c.many = make(map[string]struct{}, len(f.values))
@@ -36,9 +43,15 @@ func newCondition(f Filter) *Condition {
 		for _, n := range c.numbers {
 			c.many[string(n.appendKey(nil))] = struct{}{}
 		}
+		for _, t := range c.times {
+			c.many["d"+t.sortable()] = struct{}{}
+		}
 	}
 	return c
 }
+
+// ordered reports whether c asks for an order: less, more or between.
+func (c *Condition) ordered() bool { return c.op >= opLt && c.op <= opRange }
 
 // Path is the dotted path that c reads.
 func (c *Condition) Path() string { return c.path }
@@ -59,6 +72,8 @@ func (c *Condition) Meets(k Kind, text []byte) bool {
 	switch {
 	case k < Number:
 		return true // null, false and true are met by being named
+	case len(c.times) > 0 && k == String && c.atTime(text):
+		return true
 	case c.many != nil && k == String:
 		c.key = append(append(c.key[:0], 's'), text...)
 		_, ok := c.many[string(c.key)]
@@ -76,11 +91,26 @@ func (c *Condition) Meets(k Kind, text []byte) bool {
 			}
 		}
 		return false
+	case len(c.times) > 0 && k == String:
+		return false // it is at another time, or no timestamp
 	case k == String:
 		return c.inOrder(func(i int) int { return bytes.Compare(text, c.texts[i]) }, len(c.texts))
 	}
 	d := parseDecimal(text)
 	return c.inOrder(func(i int) int { return d.compare(c.numbers[i]) }, len(c.numbers))
+}
+
+// atTime reports whether a text is a timestamp that meets c.
+func (c *Condition) atTime(text []byte) bool {
+	t, ok := toInstant(string(text))
+	if !ok {
+		return false
+	}
+	if c.many != nil {
+		_, ok = c.many["d"+t.sortable()]
+		return ok
+	}
+	return c.inOrder(func(i int) int { return t.compare(c.times[i]) }, len(c.times))
 }
 
 // inOrder decides by how the value compares with each of the condition's n.

@@ -65,6 +65,9 @@ func addValue(to *[]string, path string, v any) {
 		*to = append(*to, fact(path, kind, ""))
 	case string:
 		*to = append(*to, fact(path, 's', shortened(v)))
+		if t, ok := toInstant(v); ok {
+			*to = append(*to, fact(path, 'd', t.sortable()))
+		}
 	case json.Number:
 		*to = append(*to, fact(path, 'n', parseDecimal([]byte(v)).sortable()))
 	case []any:
@@ -167,11 +170,22 @@ func (c *Condition) Facts() ([]FactRange, error) {
 			f := one(v)
 			rs = append(rs, FactRange{From: f, To: f})
 		}
+		for _, t := range c.times {
+			f := fact(c.path, 'd', t.sortable())
+			rs = append(rs, FactRange{From: f, To: f})
+		}
 		return rs, nil
 	}
 	kind := byte('n')
 	if c.values[0].kind == String {
 		kind = 's'
+	}
+	if len(c.times) > 0 {
+		kind = 'd'
+		one = func(v scalar) string {
+			t, _ := toInstant(v.text) // newCondition has read it
+			return fact(c.path, 'd', t.sortable())
+		}
 	}
 	least, above := fact(c.path, kind, ""), fact(c.path, kind+1, "")
 	f := one(c.values[0])

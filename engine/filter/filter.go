@@ -14,6 +14,7 @@ import (
 	"reflect"
 	"strconv"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/lexsem/lexsem/internal/fault"
@@ -75,8 +76,8 @@ const (
 
 var opText = map[operation]string{opEq: "=", opLt: "<", opLe: "<=", opGt: ">", opGe: ">=", opPrefix: "^="}
 
-// Eq is met if path has the value v: a string, a number of any Go type, a json.Number, true,
-// false, or nil for null.
+// Eq is met if path has the value v: a string, a number of any Go type, a json.Number, a time.Time,
+// true, false, or nil for null.
 func Eq(path string, v any) Filter { return comparison(opEq, path, v) }
 
 // In is met if path has one of the values; never if there are none.
@@ -195,6 +196,8 @@ func toScalar(v any) (scalar, error) {
 			return scalar{}, fmt.Errorf("%q is no number; write it as JSON does", fault.Clip(v.String()))
 		}
 		return scalar{Number, v.String()}, nil
+	case time.Time:
+		return scalar{String, timestamp(v)}, nil
 	}
 	switch r := reflect.ValueOf(v); r.Kind() {
 	case reflect.String:
@@ -218,7 +221,7 @@ func toScalar(v any) (scalar, error) {
 		}
 		return scalar{Number, string(text)}, nil
 	}
-	return scalar{}, fmt.Errorf("a value of type %T; use a string, a number, true, false or nil", v)
+	return scalar{}, fmt.Errorf("a value of type %T; use a string, a number, a time.Time, true, false or nil", v)
 }
 
 // String returns f as an expression. Parse reads it as the same filter, unless it is longer than

@@ -18,19 +18,21 @@ import (
 //	and        = not { "and" not }
 //	not        = "not" not | "(" filter ")" | "true" | "false" | condition
 //	condition  = path ( "=" | "==" | "!=" ) value
-//	           | path ( "<" | "<=" | ">" | ">=" ) ( number | string )
+//	           | path ( "<" | "<=" | ">" | ">=" ) ( number | string | time )
 //	           | path "^=" string                           starts with
 //	           | path [ "not" ] "in" "[" [ value { "," value } ] "]"
 //	           | path [ "not" ] "between" value "and" value both included
 //	           | path [ "not" ] "exists"
 //	path       = word | string
-//	value      = number | string | "true" | "false" | "null"
+//	value      = number | string | "true" | "false" | "null" | time
+//	time       = "now" { ( "+" | "-" ) digits ( "s" | "m" | "h" | "d" | "w" | "M" | "y" ) }
 //
 // A word starts with a letter or one of _ @ $ and goes on with letters,
 // digits and _ @ $ - : and the dots of nested fields; paths with other
 // characters, or that are a word of the grammar, are quoted. Numbers are
 // written as in JSON, strings in "…" or '…' with JSON's escapes and \'. a != 1
-// means not a = 1, so it is met where there is no a.
+// means not a = 1, so it is met where there is no a. now is the time of Parse:
+// now-7d is 7 days before, now-1M a month.
 //
 // Errors are *Error.
 func Parse(expr string) (Filter, error) {
@@ -243,6 +245,13 @@ func (p *parser) value(f *Filter) error {
 		v.kind = False
 	case t.is("null"):
 		v.kind = Null
+	case t.kind == tokenWord && strings.HasPrefix(t.text, "now"):
+		word := p.expr[t.at : t.at+timeLength(p.expr[t.at:])]
+		stamp, ok := relative(word)
+		if !ok {
+			return p.errorf(t.at, "%s is no time; write one such as now, now-7d or now+12h, with the units s, m, h, d, w, M for months and y, or put quotes around text", fault.Clip(word))
+		}
+		v, p.at = scalar{String, stamp}, t.at+len(word)
 	case t.kind == tokenWord && !words[t.text]:
 		return p.errorf(t.at, "expected a value behind %v, not the bare word %v; put quotes around text", before, t)
 	default:
@@ -253,6 +262,16 @@ func (p *parser) value(f *Filter) error {
 		return p.errorf(p.tok.at, "%s", why)
 	}
 	return p.next()
+}
+
+// timeLength is the length of the word, with plus signs, that s starts with.
+func timeLength(s string) int {
+	for i, r := range s {
+		if !inWord(r) && r != '+' {
+			return i
+		}
+	}
+	return len(s)
 }
 
 // list reads the values of in, in brackets.

@@ -109,7 +109,7 @@ func documents(n int) []engine.Document {
 			}
 		}
 		docs[i] = engine.Document{ID: fmt.Sprintf("doc %03d/é", i), Title: fmt.Sprintf("Title %d", i%9), Text: text,
-			Metadata: map[string]any{"n": i, "even": i%2 == 0, "name": fmt.Sprintf("n%02d", i%20), "deep": map[string]any{"x": []any{i % 3, "s"}}, "rate": float64(i) / 7}}
+			Metadata: map[string]any{"n": i, "even": i%2 == 0, "name": fmt.Sprintf("n%02d", i%20), "deep": map[string]any{"x": []any{i % 3, "s"}}, "rate": float64(i) / 7, "time": times[i%len(times)]}}
 		if i%11 == 0 {
 			docs[i].Metadata = nil
 		}

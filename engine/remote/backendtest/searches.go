@@ -71,12 +71,17 @@ func searches(t *testing.T, open func(t *testing.T, enc encoder.Encoder) engine.
 	}
 }
 
+// times are timestamps of the test's documents, written in several ways, and a text that is none.
+var times = []string{"2024-01-01T00:00:00.5Z", "2024-01-01T00:00:00Z", "2024-01-01T00:30:00+02:00", "2023-12-31T23:00:00Z", "2024-01-01", "Mon, 01 Jan 2024 02:00:00 +0200", "soon"}
+
 // Filters are filters of every kind over the metadata of the test's documents.
 func Filters() []string {
 	return []string{
 		"even = true", "not even = true", "n < 10", "n >= 140", "n between 20 and 30.5", "n = 1e1", "name = \"n03\"", "name ^= \"n1\"", "name > \"n15\"",
 		"name in [\"n01\", \"n02\", 7]", "deep.x = 1", "deep.x = \"s\"", "deep exists", "deep.x exists", "nothing exists", "rate < 0.15", "rate > 20", "n = null",
 		"even = true and (n < 20 or name = \"n18\")", "not (n < 100) and deep.x != 2", "true", "false", "n in []",
+		"time < \"2024-01-01T00:00:00Z\"", "time >= \"2024-01-01\"", "time = \"2024-01-01T00:00:00Z\"", "time > \"2024-01-01T00:00:00.4Z\"",
+		"time between \"2023-12-31T23:00:00Z\" and \"2024-01-01T00:00:00+00:00\"", "time ^= \"2024\"", "time < now",
 	}
 }
 
