@@ -194,8 +194,11 @@ func (f Options) Fuse(cs []Candidate) error {
 				lo, hi = min(lo, by(c)), max(hi, by(c))
 			}
 			for i := range cs {
-				if hi > lo {
+				switch {
+				case hi > lo:
 					cs[i].Score += share * (by(cs[i]) - lo) / (hi - lo)
+				case hi > 0: // all alike: each is the best
+					cs[i].Score += share
 				}
 			}
 		}

@@ -44,8 +44,12 @@ func TestFuse(t *testing.T) {
 		}
 	}
 	even := []Candidate{{Ord: 9, Dense: 1}, {Ord: 4, Dense: 1}}
-	if err := (Options{Kind: Convex}).Fuse(even); err != nil || even[0].Ord != 4 || even[0].Score != 0 {
-		t.Errorf("of equal ones: %+v, %v", even, err)
+	if err := (Options{Kind: Convex}).Fuse(even); err != nil || even[0].Ord != 4 || even[0].Score != 0.7 || even[1].Score != 0.7 {
+		t.Errorf("of equal ones without a word of the query: %+v, %v", even, err)
+	}
+	one := []Candidate{{Ord: 1, Dense: 0.9, Match: inverted.Match{BM25: 3}}}
+	if err := (Options{Kind: Convex}).Fuse(one); err != nil || one[0].Score != 1 {
+		t.Errorf("of the only match: %+v, %v", one, err)
 	}
 	if err := (Options{Kind: RRF}).Fuse(nil); err != nil {
 		t.Error(err)

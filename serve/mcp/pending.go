@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"io"
 	"sync"
@@ -13,7 +14,10 @@ import (
 // patient is a transport whose end of input is told only when all calls read before are
 // answered: the SDK drops the answers of calls that are in progress then, and a client
 // that pipes its questions in would get none.
-type patient struct{ sdk.Transport }
+type patient struct {
+	sdk.Transport
+	in *messages
+}
 
 // Connect implements sdk.Transport.
 func (p patient) Connect(ctx context.Context) (sdk.Connection, error) {
@@ -21,14 +25,15 @@ func (p patient) Connect(ctx context.Context) (sdk.Connection, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &pending{Connection: c, calls: map[any]bool{}, closed: make(chan struct{}), none: make(chan struct{}, 1)}, nil
+	return &pending{Connection: c, in: p.in, calls: map[any]bool{}, closed: make(chan struct{}), none: make(chan struct{}, 1)}, nil
 }
 
 // pending is a connection that knows which calls are not answered yet.
 type pending struct {
 	sdk.Connection
+	in    *messages
 	mu    sync.Mutex
-	calls map[any]bool  // ids
+	calls map[any]bool  // ids of calls, and whether the client wants the answer
 	none  chan struct{} // told whenever calls becomes empty
 
 	once   sync.Once
@@ -41,21 +46,44 @@ func (p *pending) Read(ctx context.Context) (jsonrpc.Message, error) {
 	if errors.Is(err, io.EOF) {
 		p.wait(ctx)
 	}
-	if r, ok := msg.(*jsonrpc.Request); ok && r.IsCall() {
+	if r, ok := msg.(*jsonrpc.Request); ok {
 		p.mu.Lock()
-		p.calls[r.ID.Raw()] = true // one that is cancelled is answered, too
-		p.mu.Unlock()
+		defer p.mu.Unlock()
+		if r.IsCall() {
+			p.calls[r.ID.Raw()] = true
+		} else if id, ok := cancelled(r); ok && p.calls[id] {
+			p.calls[id] = false
+		}
 	}
 	return msg, err
 }
 
+// cancelled is the id of the call that a notification cancels.
+func cancelled(r *jsonrpc.Request) (id any, ok bool) {
+	var params struct {
+		RequestID any `json:"requestId"`
+	}
+	if r.Method != "notifications/cancelled" || json.Unmarshal(r.Params, &params) != nil {
+		return nil, false
+	}
+	made, err := jsonrpc.MakeID(params.RequestID)
+	return made.Raw(), err == nil
+}
+
 // Write implements sdk.Connection.
 func (p *pending) Write(ctx context.Context, msg jsonrpc.Message) error {
-	err := p.Connection.Write(ctx, msg)
-	if r, ok := msg.(*jsonrpc.Response); ok {
-		p.done(r.ID)
+	r, ok := msg.(*jsonrpc.Response)
+	if !ok {
+		return p.Connection.Write(ctx, msg)
 	}
-	return err
+	defer p.done(r.ID)
+	p.mu.Lock()
+	wanted, known := p.calls[r.ID.Raw()]
+	p.mu.Unlock()
+	if known && !wanted && !p.in.batches.Load() { // the SDK sends a batch when each of its calls has an answer
+		return nil // the protocol: a cancelled call has none
+	}
+	return p.Connection.Write(ctx, msg)
 }
 
 // Close implements sdk.Connection.

@@ -52,8 +52,7 @@ type Options struct {
 	Logger *slog.Logger
 }
 
-// MaxMessage limits one message of a client, in bytes. A longer message ends a stream with an error;
-// HTTP answers 413.
+// MaxMessage limits one message of a client, in bytes. A longer message is refused; HTTP answers 413.
 const MaxMessage = 16 << 20
 
 // Server serves one database. It keeps no state between calls and is safe for concurrent use.
@@ -73,12 +72,15 @@ func New(db Database, o Options) *Server {
 	return &Server{db, o}
 }
 
-// Serve serves one client over in and out, one message per line. When in ends, Serve answers the
+// Serve serves one client over in and out, one message per line. What is no message is answered with an
+// error of JSON-RPC (-32700, -32600), and the session continues. When in ends, Serve answers the
 // calls that it has read and returns nil. Nothing else may write to out. When ctx is done, Serve
 // cancels the calls in progress and returns the error of ctx; it closes in if that is an io.Closer,
 // otherwise a pending Read of in continues.
 func (s *Server) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
-	t := patient{&sdk.IOTransport{Reader: reader(in), Writer: keepOpen{out}, MaxLineLength: MaxMessage}}
+	w := &oneByOne{out: out}
+	messages := newMessages(in, w) // which limits a message
+	t := patient{&sdk.IOTransport{Reader: messages, Writer: w, MaxLineLength: -1}, messages}
 	err := s.server(ctx).Run(ctx, t)
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -158,16 +160,3 @@ func (s *Server) limited(ctx context.Context) (context.Context, context.CancelFu
 	}
 	return context.WithTimeout(ctx, s.o.Timeout)
 }
-
-// reader closes what can be closed.
-func reader(in io.Reader) io.ReadCloser {
-	if c, ok := in.(io.ReadCloser); ok {
-		return c
-	}
-	return io.NopCloser(in)
-}
-
-// keepOpen leaves a writer open that is the caller's.
-type keepOpen struct{ io.Writer }
-
-func (keepOpen) Close() error { return nil }

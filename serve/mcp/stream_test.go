@@ -129,28 +129,96 @@ func TestCancelledCall(t *testing.T) {
 	}
 }
 
-// What is no message ends in an error, or is answered with one; never in a panic.
+// A cancelled call has no answer, and the calls after it have theirs.
+func TestCancelledCallIsNotAnswered(t *testing.T) {
+	db := newSlow(t)
+	in, toServer := io.Pipe()
+	var out bytes.Buffer
+	ended := make(chan error, 1)
+	go func() { ended <- mcp.New(db, mcp.Options{}).Serve(t.Context(), in, &out) }()
+	if _, err := io.WriteString(toServer, hello+slowCall); err != nil {
+		t.Fatal(err)
+	}
+	<-db.begun
+	_, err := io.WriteString(toServer, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":2}}`+"\n"+
+		`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":99}}`+"\n"+`{"jsonrpc":"2.0","id":"p","method":"ping"}`+"\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := <-db.saw; !errors.Is(err, context.Canceled) {
+		t.Errorf("the search saw %v", err)
+	}
+	if err := toServer.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-ended; err != nil {
+		t.Fatal(err)
+	}
+	if got := out.String(); strings.Contains(got, `"id":2`) || !strings.Contains(got, `"id":"p","result"`) {
+		t.Errorf("answers: %s", got)
+	}
+}
+
+// What is no message is answered with an error, and the session continues.
 func TestGarbage(t *testing.T) {
+	const ping = `{"jsonrpc":"2.0","id":77,"method":"ping"}`
 	db := shelf(t)
-	for _, in := range []string{"", "\n\n", "x\n", "[]\n", "{}\n", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"search","arguments":[]}}` + "\n",
-		hello + `{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"search","arguments":[1]}}` + "\n",
-		hello + `{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"nope"}}` + "\n",
-		hello + strings.Repeat("[", 100_000) + "\n", hello + strings.Repeat("x", mcp.MaxMessage+1) + "\n"} {
-		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	for _, c := range []struct {
+		in    string
+		wants []string // in the answers, but for that of the ping
+	}{
+		{"\n\n \t\r\n", nil},
+		{"x\n", []string{`"id":null`, "-32700"}},
+		{"this is no JSON {\n", []string{"-32700"}},
+		{`{"jsonrpc":"2.0","id":5,"method":"ping"` + "\n", []string{"-32700"}},
+		{`{"jsonrpc":"2.0","id":5,"method":"pi` + "\n", []string{"-32700"}},
+		{"}\n", []string{"-32700"}},
+		{"[]\n", []string{"-32600"}},
+		{"{}\n", []string{"-32600"}},
+		{"7\n", []string{"-32600"}},
+		{"null\n", []string{"-32600"}},
+		{`{"id":5,"method":"ping"}` + "\n", []string{`"id":5`, "-32600"}},
+		{`{"jsonrpc":"1.0","id":"five","method":"ping"}` + "\n", []string{`"id":"five"`, "-32600"}},
+		{`{"jsonrpc":"2.0","id":{},"method":"ping"}` + "\n", []string{"-32600"}},
+		{`{"jsonrpc":"2.0","id":5,"method":"ping"} {"jsonrpc":"2.0","id":6,"method":"ping"}` + "\n", []string{`"id":5,"result"`, `"id":6,"result"`}},
+		{`{"jsonrpc":"2.0","id":5,"method":"ping"} x` + "\n", []string{`"id":5,"result"`, "-32700"}},
+		{"{\n \"jsonrpc\":\"2.0\",\n \"id\":5, \"method\":\"ping\",\n \"params\":{\"a\":\"}\\\"\"}\n}\n", []string{`"id":5,"result"`}},
+		{"{\n \"jsonrpc\": oops,\n \"id\":5\n}\n", []string{"-32700"}},
+		{`{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"search","arguments":[1]}}` + "\n", []string{`"id":3`, "arguments"}},
+		{`{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"nope"}}` + "\n", []string{`"id":3`, `"error"`}},
+		{strings.Repeat("[", 100_000) + "\n", []string{"-32700"}},
+		{strings.Repeat("[1,\n", 100_000) + "\n", []string{"-32700"}},
+		{strings.Repeat("x", mcp.MaxMessage+1) + "\n", []string{"-32600"}},
+		{"[" + strings.Repeat("1,\n", mcp.MaxMessage/3) + "\n", []string{"-32600"}},
+		{"\xff\xfe\n", []string{"-32700"}},
+	} {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		var out bytes.Buffer
-		err := mcp.New(db, mcp.Options{}).Serve(ctx, strings.NewReader(in), &out)
-		if ctx.Err() != nil {
-			t.Errorf("%.80q: did not end", in)
-		}
-		if strings.TrimSpace(in) == "" && err != nil {
-			t.Errorf("%q: %v", in, err)
-		}
-		for l := range strings.Lines(out.String()) {
-			if !json.Valid([]byte(l)) {
-				t.Errorf("%.80q is answered with %q", in, l)
-			}
+		err := mcp.New(db, mcp.Options{}).Serve(ctx, strings.NewReader(hello+c.in+ping+"\n"), &out)
+		if err != nil {
+			t.Errorf("%.80q: %v", c.in, err)
 		}
 		cancel()
+		for l := range strings.Lines(out.String()) {
+			if !json.Valid([]byte(l)) {
+				t.Errorf("%.80q is answered with %q", c.in, l)
+			}
+		}
+		for _, want := range append(c.wants, `"id":77,"result"`) {
+			if !strings.Contains(out.String(), want) {
+				t.Errorf("%.80q is answered with %.500q, without %s", c.in, out.String(), want)
+			}
+		}
+		if n := strings.Count(out.String(), `"error"`); n > 1 || n == 0 && strings.Contains(strings.Join(c.wants, ""), "-32") {
+			t.Errorf("%.80q: %d errors", c.in, n)
+		}
+	}
+	// Before the first message, and where the input ends within one.
+	for _, in := range []string{"x\n", "{}\n", "x", `{"jsonrpc":"2.0",`, hello + `{"jsonrpc":"2.0",` + "\n"} {
+		var out bytes.Buffer
+		if err := mcp.New(db, mcp.Options{}).Serve(t.Context(), strings.NewReader(in), &out); err != nil || strings.Count(out.String(), `"error"`) != 1 {
+			t.Errorf("%q: %v, %q", in, err, out.String())
+		}
 	}
 }
 

@@ -1,0 +1,238 @@
+package mcp
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+)
+
+// messages is the input of a stream without what is no message: the SDK ends a session at the first. Each is
+// answered with an error of JSON-RPC instead. A message may span lines, and a line may hold several.
+type messages struct {
+	in              *bufio.Reader
+	close           func() error
+	out             io.Writer // for errors
+	ready           []byte    // messages that were not read yet, a line each
+	open            []byte    // the start of a message whose end is on a later line
+	depth           int       // brackets that are open in it
+	quoted, escaped bool      // at its end: within a string, after a backslash there
+	err             error     // of in
+
+	batches atomic.Bool // there was one
+}
+
+func newMessages(in io.Reader, out io.Writer) *messages {
+	m := &messages{in: bufio.NewReader(in), out: out, close: func() error { return nil }}
+	if c, ok := in.(io.Closer); ok {
+		m.close = c.Close
+	}
+	return m
+}
+
+// Close implements io.Closer.
+func (m *messages) Close() error { return m.close() }
+
+// Read implements io.Reader.
+func (m *messages) Read(p []byte) (int, error) {
+	for len(m.ready) == 0 {
+		if m.err != nil {
+			return 0, m.err
+		}
+		line, err := m.line()
+		m.err = err
+		if err := m.take(line); err != nil {
+			return 0, err
+		}
+		if m.err != nil && len(m.open) > 0 {
+			m.open = nil
+			if err := m.refuse(nil, jsonrpc.CodeParseError, "the input ends within a message"); err != nil {
+				return 0, err
+			}
+		}
+	}
+	n := copy(p, m.ready)
+	m.ready = m.ready[n:]
+	return n, nil
+}
+
+// line reads a line. One with which its message is longer than MaxMessage is refused, and empty.
+func (m *messages) line() ([]byte, error) {
+	var line []byte
+	long := false
+	for {
+		part, err := m.in.ReadSlice('\n')
+		if long = long || len(m.open)+len(line)+len(part) > MaxMessage; long {
+			line, m.open = nil, nil
+		} else {
+			line = append(line, part...)
+		}
+		if errors.Is(err, bufio.ErrBufferFull) {
+			continue
+		}
+		if long {
+			return nil, errors.Join(m.refuse(nil, jsonrpc.CodeInvalidRequest, fmt.Sprintf("a message of more than %d bytes; send smaller ones", MaxMessage)), err)
+		}
+		return line, err
+	}
+}
+
+// take adds the messages that a line ends or holds to those that are ready. Error: that of out.
+func (m *messages) take(line []byte) error {
+	if len(m.open) > 0 {
+		if !complete(line) {
+			if m.extend(line); m.depth > 0 {
+				return nil
+			}
+			line, m.open = m.open, nil
+		} else if err := m.refuse(nil, jsonrpc.CodeParseError, "a message without its end"); err != nil {
+			return err
+		}
+	}
+	m.open = nil
+	values, rest, err := split(line)
+	if err := m.accept(values); err != nil {
+		return err
+	}
+	if err != nil {
+		return m.refuse(nil, jsonrpc.CodeParseError, err.Error())
+	}
+	m.depth, m.quoted, m.escaped = 0, false, false
+	m.extend(rest)
+	return nil
+}
+
+// complete reports whether a line is a message, or several.
+func complete(line []byte) bool {
+	if line = bytes.TrimSpace(line); len(line) == 0 || !bytes.ContainsAny(line[:1], "{[") || !bytes.ContainsAny(line[len(line)-1:], "}]") {
+		return false
+	}
+	values, rest, err := split(line)
+	if err != nil || len(rest) > 0 || len(values) == 0 {
+		return false
+	}
+	return !slices.ContainsFunc(values, func(v json.RawMessage) bool { _, err := check(v); return err != nil })
+}
+
+// extend adds to the open message, and counts the brackets that are open in it.
+func (m *messages) extend(text []byte) {
+	m.open = append(m.open, text...)
+	for _, c := range text {
+		switch {
+		case m.escaped:
+			m.escaped = false
+		case m.quoted:
+			m.escaped, m.quoted = c == '\\', c != '"'
+		case c == '"':
+			m.quoted = true
+		case c == '{' || c == '[':
+			m.depth++
+		case c == '}' || c == ']':
+			m.depth--
+		}
+	}
+}
+
+// split cuts text into values of JSON and the start of one more.
+func split(text []byte) (values []json.RawMessage, rest []byte, err error) {
+	d := json.NewDecoder(bytes.NewReader(text))
+	for {
+		at := d.InputOffset()
+		var v json.RawMessage
+		switch err := d.Decode(&v); {
+		case err == io.EOF:
+			return values, nil, nil
+		case err == io.ErrUnexpectedEOF:
+			return values, bytes.Clone(text[at:]), nil
+		case err != nil:
+			return values, nil, err
+		}
+		values = append(values, v)
+	}
+}
+
+// accept makes values ready, if they are messages.
+func (m *messages) accept(values []json.RawMessage) error {
+	for _, v := range values {
+		if id, err := check(v); err != nil {
+			if err := m.refuse(id, jsonrpc.CodeInvalidRequest, err.Error()); err != nil {
+				return err
+			}
+			continue
+		}
+		if v[0] == '[' {
+			m.batches.Store(true)
+		}
+		line := bytes.NewBuffer(m.ready)
+		if err := json.Compact(line, v); err != nil {
+			return err
+		}
+		m.ready = append(line.Bytes(), '\n')
+	}
+	return nil
+}
+
+// check says why v is no message, or no batch of messages, and the id that it has.
+func check(v json.RawMessage) (id json.RawMessage, err error) {
+	var batch []json.RawMessage
+	if v[0] == '[' {
+		if err := json.Unmarshal(v, &batch); err != nil {
+			return nil, err
+		}
+		if len(batch) == 0 {
+			return nil, errors.New("a batch without messages")
+		}
+	} else {
+		batch = []json.RawMessage{v}
+	}
+	for _, one := range batch {
+		if _, err := jsonrpc.DecodeMessage(one); err != nil {
+			var has struct {
+				ID json.RawMessage `json:"id"`
+			}
+			if json.Unmarshal(one, &has) == nil && len(has.ID) > 0 && has.ID[0] != '{' && has.ID[0] != '[' {
+				id = has.ID
+			}
+			return id, err
+		}
+	}
+	return nil, nil
+}
+
+// refuse answers what is no message.
+func (m *messages) refuse(id json.RawMessage, code int64, why string) error {
+	if id == nil {
+		id = json.RawMessage("null")
+	}
+	answer, err := json.Marshal(struct {
+		Version string          `json:"jsonrpc"`
+		ID      json.RawMessage `json:"id"`
+		Error   *jsonrpc.Error  `json:"error"`
+	}{"2.0", id, &jsonrpc.Error{Code: code, Message: why}})
+	if err != nil {
+		return err
+	}
+	_, err = m.out.Write(append(answer, '\n'))
+	return err
+}
+
+// oneByOne is a writer for several goroutines. Close leaves it open, since it is the caller's.
+type oneByOne struct {
+	mu  sync.Mutex
+	out io.Writer
+}
+
+func (w *oneByOne) Write(p []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.out.Write(p)
+}
+
+func (*oneByOne) Close() error { return nil }
