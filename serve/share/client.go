@@ -7,7 +7,6 @@ import (
 	"io"
 	"net"
 	"os"
-	"path/filepath"
 	"sync"
 	"time"
 
@@ -30,6 +29,8 @@ type LostError struct {
 	// If Begun is false, the call was not done.
 	Begun bool
 	Err   error // the cause, if there is one
+
+	streamed bool // a part of a stream has come or gone: the call cannot be repeated
 }
 
 // Error names the holder and the remedy.
@@ -54,16 +55,13 @@ const (
 	outcomeWithin = 5 * time.Second // for the outcome of a write that was cancelled
 )
 
-// Client is a database that another process has open. It is an engine.Database: calls return the same
-// results and errors, and end with their context in the same way. All methods are safe for concurrent
-// use; concurrent calls use one connection each.
-//
-// If the server process stops answering, a call returns a *LostError. Metadata that cannot be stored
-// are refused before anything is sent. One call may send or return at most 1 GiB; streams (All, Export,
-// Import, BackupTo) have no limit.
-type Client struct {
+// client makes the calls of a Joined in the server process. Concurrent calls use one connection each. If the
+// server process stops answering, a call returns a *LostError. Metadata that cannot be stored are refused
+// before anything is sent. One call may send or return at most 1 GiB; streams (All, Export, Import, BackupTo)
+// have no limit.
+type client struct {
 	dir      string
-	progress func(engine.Progress) // what calls without a listener of their own report; may be nil
+	progress func(engine.Progress) // receives the reports of calls without a listener of their own; may be nil
 	hearing  sync.Mutex            // held while progress runs
 
 	mu     sync.Mutex
@@ -72,18 +70,9 @@ type Client struct {
 	holder Holder
 }
 
-var _ engine.Database = (*Client)(nil)
-
-// Open connects to the process that shares the database in dir. It returns ErrNoHolder if no process
-// shares the database, a *ProtocolError if that process runs another version of the program, and
-// another error if the process does not answer within 5 s, belongs to another user, or cannot be
-// reached. Cost: one connection.
-func Open(ctx context.Context, dir string) (*Client, error) {
-	dir, err := filepath.Abs(dir)
-	if err != nil {
-		return nil, err
-	}
-	c := &Client{dir: dir, conns: map[*wire]bool{}}
+// reach connects to the process that shares the database in dir, with the errors of Open.
+func reach(ctx context.Context, dir string, progress func(engine.Progress)) (*client, error) {
+	c := &client{dir: dir, progress: progress, conns: map[*wire]bool{}}
 	w, err := c.dial(ctx)
 	if err != nil {
 		return nil, err
@@ -92,33 +81,31 @@ func Open(ctx context.Context, dir string) (*Client, error) {
 	return c, nil
 }
 
-// Holder returns the process that answered last.
-func (c *Client) Holder() Holder {
+// lastHolder is the process that answered last.
+func (c *client) lastHolder() Holder {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.holder
 }
 
-// Close closes the client: running calls are cancelled, and these and all later calls return
-// engine.ErrClosed. The database stays open in the other process.
-func (c *Client) Close() error {
+// close cancels running calls: these and all later calls return engine.ErrClosed.
+func (c *client) close() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.closed = true
 	for w := range c.conns {
 		_ = w.Conn.Close()
 	}
-	return nil
 }
 
-func (c *Client) isClosed() bool {
+func (c *client) isClosed() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.closed
 }
 
 // dial connects and greets.
-func (c *Client) dial(ctx context.Context) (_ *wire, err error) {
+func (c *client) dial(ctx context.Context) (_ *wire, err error) {
 	if c.isClosed() {
 		return nil, engine.ErrClosed
 	}
@@ -177,7 +164,7 @@ func (c *Client) dial(ctx context.Context) (_ *wire, err error) {
 	return w, nil
 }
 
-func (c *Client) drop(w *wire) {
+func (c *client) drop(w *wire) {
 	c.mu.Lock()
 	delete(c.conns, w)
 	c.mu.Unlock()
@@ -186,15 +173,15 @@ func (c *Client) drop(w *wire) {
 
 // asked says how a call is made.
 type asked struct {
-	writes   bool                      // when the context ends, what became of it is waited for
-	progress func(engine.Progress)     // of Verify and Fit; may be nil
-	item     func(raw []byte) error    // of All
-	out      io.Writer                 // of Export and BackupTo
-	in       func([]byte) (int, error) // of Import: reads the stream
+	writes   bool                   // when the context ends, what became of it is waited for
+	progress func(engine.Progress)  // of Verify and Fit; may be nil
+	item     func(raw []byte) error // of All
+	out      io.Writer              // of Export and BackupTo
+	in       io.Reader              // of Import
 }
 
 // ask makes a call. With an error of the holder there may be a value as well.
-func ask[R any](ctx context.Context, c *Client, name string, args any, how asked) (value R, err error) {
+func ask[R any](ctx context.Context, c *client, name string, args any, how asked) (value R, err error) {
 	if err := ctx.Err(); err != nil {
 		return value, err
 	}
@@ -207,7 +194,7 @@ func ask[R any](ctx context.Context, c *Client, name string, args any, how asked
 	}
 	w, err := c.dial(ctx)
 	if errors.Is(err, ErrNoHolder) {
-		return value, c.lost(false, err)
+		return value, c.lost(false, false, err)
 	}
 	if err != nil {
 		return value, err
@@ -221,20 +208,26 @@ func ask[R any](ctx context.Context, c *Client, name string, args any, how asked
 		_ = within(w, outcomeWithin)
 		_ = w.send(kindCancel, nil) // else the end of the connection tells
 	})()
-	begun := false
+	begun, streamed := false, false // streamed: some of a stream has gone one way or the other
+	var unread error                // why the caller's stream could not be read
+	defer func() {
+		if err != nil && unread != nil {
+			err = unread
+		}
+	}()
 	failed := func(err error) (R, error) {
 		var zero R
 		switch {
 		case c.isClosed():
 			return zero, engine.ErrClosed
 		case ctx.Err() != nil && how.writes && begun:
-			return zero, fmt.Errorf("%w; %w", ctx.Err(), c.lost(true, err))
+			return zero, fmt.Errorf("%w; %w", ctx.Err(), c.lost(true, streamed, err))
 		case ctx.Err() != nil:
 			return zero, ctx.Err()
 		case errors.Is(err, errProtocol), errors.Is(err, errTooLong):
 			return zero, fmt.Errorf("database %s: the process that has it open: %w", c.dir, err)
 		}
-		return zero, c.lost(begun, err)
+		return zero, c.lost(begun, streamed, err)
 	}
 	if err := w.send(kindMethod, []byte(name)); err != nil {
 		return failed(err)
@@ -243,7 +236,6 @@ func ask[R any](ctx context.Context, c *Client, name string, args any, how asked
 		return failed(err)
 	}
 	begun = true
-	streamed := false // some of a stream has gone one way or the other
 	for {
 		k, payload, err := receive(w, maxMessage, nil)
 		if err != nil {
@@ -275,7 +267,11 @@ func ask[R any](ctx context.Context, c *Client, name string, args any, how asked
 			}
 		case k == kindWant && how.in != nil:
 			streamed = true
-			if err := give(w, payload, how.in); err != nil {
+			broken, err := give(w, payload, how.in)
+			if broken != nil {
+				unread = broken
+			}
+			if err != nil {
 				return failed(err)
 			}
 		default:
@@ -285,7 +281,7 @@ func ask[R any](ctx context.Context, c *Client, name string, args any, how asked
 }
 
 // hear hands a report to the listener of a call, or of the client.
-func (c *Client) hear(p engine.Progress, own func(engine.Progress)) {
+func (c *client) hear(p engine.Progress, own func(engine.Progress)) {
 	switch {
 	case own != nil:
 		own(p)
@@ -296,21 +292,24 @@ func (c *Client) hear(p engine.Progress, own func(engine.Progress)) {
 	}
 }
 
-// give answers kindWant.
-func give(w *wire, payload []byte, in func([]byte) (int, error)) error {
+// give answers kindWant. unread is the error of reading in.
+func give(w *wire, payload []byte, in io.Reader) (unread, err error) {
 	n, err := readWanted(payload)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	buf := make([]byte, n)
-	n, err = in(buf)
-	switch {
-	case n > 0:
-		return w.send(kindData, buf[:n])
-	case errors.Is(err, io.EOF):
-		return w.send(kindEnd, nil)
+	n, unread = in.Read(buf)
+	if errors.Is(unread, io.EOF) {
+		unread = nil
+		if n == 0 {
+			return nil, w.send(kindEnd, nil)
+		}
 	}
-	return w.send(kindAbort, nil)
+	if n > 0 {
+		return unread, w.send(kindData, buf[:n])
+	}
+	return unread, w.send(kindAbort, nil)
 }
 
 // replied reads the end of a call. A call that was cancelled by its context ends with the
@@ -332,6 +331,6 @@ func replied[R any](ctx context.Context, payload []byte) (value R, err error) {
 	return value, failed
 }
 
-func (c *Client) lost(begun bool, err error) error {
-	return &LostError{Dir: c.dir, Holder: c.Holder(), Begun: begun, Err: err}
+func (c *client) lost(begun, streamed bool, err error) error {
+	return &LostError{Dir: c.dir, Holder: c.lastHolder(), Begun: begun, Err: err, streamed: streamed}
 }

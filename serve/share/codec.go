@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"fmt"
+	"maps"
 	"math"
 	"reflect"
 	"slices"
@@ -76,16 +77,11 @@ func (p packed) unpack() ([]float32, error) {
 // shape is a digest of the calls there are and of all that they take and give, so that
 // programs which differ in a field tell before one of them misses it.
 var shape = sync.OnceValue(func() string {
-	var names []string
-	for name := range calls() {
-		names = append(names, name)
-	}
-	slices.Sort(names)
 	h := sha256.New()
 	seen := map[reflect.Type]bool{}
-	for _, name := range names {
+	for _, name := range slices.Sorted(maps.Keys(calls)) {
 		fmt.Fprintln(h, "call", name)
-		for _, t := range calls()[name].types {
+		for _, t := range calls[name].types() {
 			describe(h, t, seen)
 		}
 	}

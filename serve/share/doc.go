@@ -2,8 +2,11 @@
 // writing: the server process, which a [Holder] describes. The others are its clients.
 //
 // Start with [Join]: it opens the database and shares it, or calls the server process, and takes its place
-// when it ends. [Share] and [Open] are its two halves. A [Client] is an engine.Database whose answers, errors
-// and progress are those of an Engine in the same process.
+// when it ends. [Open] only calls a server process that is there. Both return a [Joined]: an engine.Database
+// whose answers, errors and progress are those of an Engine in the same process.
+//
+// Each call of engine.Database is one entry in a call_*.go file: its name, whether it writes and may be repeated,
+// the forms in which its values cross, and its method.
 //
 // What holds: clients are safe for concurrent use; each call has a connection of its own and ends with its
 // context. Calls go over a socket in the folder of the database, from processes of the same user and root.

@@ -18,8 +18,9 @@ type JoinOptions struct {
 	// starting or ending. 0 means 1 s; below 0 means no wait.
 	Wait time.Duration
 	// Accept, if not nil, checks the server process before its answers are used. Join returns the error of
-	// Accept unless that process ends within Wait.
-	Accept func(context.Context, *Client) error
+	// Accept unless that process ends within Wait. The Joined that it gets makes its calls in that process,
+	// and must not be used after Accept has returned.
+	Accept func(context.Context, *Joined) error
 	// Progress, if not nil, receives the progress of long work that the server process does for this
 	// process, as engine.Options.Progress does for local work. It is called from one goroutine at a time,
 	// at most 20 times a second with the newest report.
@@ -44,20 +45,41 @@ type Opened struct {
 	Alone bool
 }
 
-// Joined is a database that this process or another process has open; see Join. Its methods are safe
-// for concurrent use.
+// Joined is a database that this process or another process has open; see Join and Open. It is an
+// engine.Database: calls return the same results and errors in both cases, and end with their context in the
+// same way. All methods are safe for concurrent use.
 type Joined struct {
 	dir  string
 	o    JoinOptions
-	open func(context.Context) (Opened, error)
+	open func(context.Context) (Opened, error) // nil: a server process that has ended is not followed
 
 	turn chan struct{} // held by who opens anew
 
 	mu     sync.Mutex
-	db     engine.Database // of which one is not nil below, or what open returned
-	client *Client
-	share  *Shared
+	at     *place
 	closed bool
+}
+
+// place is where the calls of a Joined are made.
+type place struct {
+	db     engine.Database // nil if another process has the database open
+	share  *shared         // of db; nil if it is not shared
+	client *client         // nil if this process has the database open
+}
+
+// end closes what the place has open, the sharing before the database.
+func (p *place) end() error {
+	var err error
+	if p.client != nil {
+		p.client.close()
+	}
+	if p.share != nil {
+		err = p.share.Close()
+	}
+	if p.db != nil {
+		err = errors.Join(err, p.db.Close())
+	}
+	return err
 }
 
 var _ engine.Database = (*Joined)(nil)
@@ -65,8 +87,7 @@ var _ engine.Database = (*Joined)(nil)
 // Join opens the database in dir with open and shares it, or connects to the process that already
 // shares it. If that process ends, the next call opens the database or connects to the next process. A
 // call that was interrupted is repeated if it changes nothing or may be done twice. The others return a
-// *LostError: Add, Delete, DeleteWhere, Patch, Compact, Backup, and streams that were partly read or
-// written.
+// *LostError: Add, Delete, DeleteWhere, Patch, Backup, and streams that were partly read or written.
 //
 // open must return engine.ErrLocked if another process has the database open. Join may call it again
 // for as long as the database is in use. Errors: those of open and of JoinOptions.Accept, and
@@ -84,6 +105,22 @@ func Join(ctx context.Context, dir string, open func(context.Context) (Opened, e
 		return nil, err
 	}
 	return j, nil
+}
+
+// Open connects to the process that shares the database in dir. It returns ErrNoHolder if no process
+// shares the database, a *ProtocolError if that process runs another version of the program, and
+// another error if the process does not answer within 5 s, belongs to another user, or cannot be
+// reached. When that process has ended, all calls return a *LostError. Cost: one connection.
+func Open(ctx context.Context, dir string) (*Joined, error) {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, err
+	}
+	c, err := reach(ctx, dir, nil)
+	if err != nil {
+		return nil, err
+	}
+	return &Joined{dir: dir, at: &place{client: c}}, nil
 }
 
 // begin opens the database or finds its holder, within the time given where neither is
@@ -120,7 +157,7 @@ func isUnfit(err error) bool {
 
 // attempt asks the socket, and opens the database where nobody answers.
 func (j *Joined) attempt(ctx context.Context) error {
-	c, err := Open(ctx, j.dir)
+	c, err := reach(ctx, j.dir, j.o.Progress)
 	if err == nil {
 		return j.take(ctx, c)
 	}
@@ -142,124 +179,98 @@ func (j *Joined) attempt(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	var share *Shared
+	p := &place{db: opened.Database}
 	if !opened.Alone {
 		o := j.o.Options
 		o.Model = opened.Model
-		if share, err = Share(opened.Database, j.dir, o); err != nil && j.o.Warn != nil {
+		if p.share, err = share(opened.Database, j.dir, o); err != nil && j.o.Warn != nil {
 			j.o.Warn(err)
 		}
 	}
-	return j.set(opened.Database, nil, share)
+	return j.set(p)
 }
 
-// take uses a holder.
-func (j *Joined) take(ctx context.Context, c *Client) error {
-	c.progress = j.o.Progress
+// take uses a server process.
+func (j *Joined) take(ctx context.Context, c *client) error {
+	p := &place{client: c}
 	if j.o.Accept != nil {
-		err := j.o.Accept(ctx, c)
+		err := j.o.Accept(ctx, &Joined{dir: j.dir, at: p})
+		if err != nil {
+			c.close()
+		}
 		if errors.Is(err, ErrLost) { // it has ended: another attempt finds out
-			return errors.Join(fmt.Errorf("%w: %w", engine.ErrLocked, err), c.Close())
+			return fmt.Errorf("%w: %w", engine.ErrLocked, err)
 		}
 		if err != nil {
-			return &unfitError{errors.Join(err, c.Close())}
+			return &unfitError{err}
 		}
 	}
-	return j.set(c, c, nil)
+	return j.set(p)
 }
 
-// set has one database take the place of another.
-func (j *Joined) set(db engine.Database, c *Client, s *Shared) error {
+// set has one place take over from another.
+func (j *Joined) set(p *place) error {
 	j.mu.Lock()
-	old, closed := j.client, j.closed
+	old, closed := j.at, j.closed
 	if !closed {
-		j.db, j.client, j.share = db, c, s
+		j.at = p
 	}
 	j.mu.Unlock()
 	switch {
 	case closed:
-		return errors.Join(engine.ErrClosed, end(s, db))
-	case old != nil:
-		return old.Close()
+		return errors.Join(engine.ErrClosed, p.end())
+	case old != nil && old.client != nil:
+		old.client.close()
 	}
 	return nil
 }
 
-// end closes a database and, before it, its sharing.
-func end(s *Shared, db engine.Database) error {
-	var err error
-	if s != nil {
-		err = s.Close()
-	}
-	if db != nil {
-		err = errors.Join(err, db.Close())
-	}
-	return err
-}
-
-// Holder is the other process that has the database open; ok is false where this one
-// has.
+// Holder returns the other process that has the database open, as it answered last. ok is false if this
+// process has it open.
 func (j *Joined) Holder() (h Holder, ok bool) {
 	j.mu.Lock()
-	defer j.mu.Unlock()
-	if j.client == nil {
+	p := j.at
+	j.mu.Unlock()
+	if p.client == nil {
 		return h, false
 	}
-	return j.client.Holder(), true
+	return p.client.lastHolder(), true
 }
 
-// Close ends the sharing and closes the database if this process opened it.
+// Close ends the sharing and closes the database if this process opened it. Otherwise it cancels running
+// calls, and the database stays open in the other process. All later calls return engine.ErrClosed.
 func (j *Joined) Close() error {
 	j.mu.Lock()
-	db, s, closed := j.db, j.share, j.closed
+	p, closed := j.at, j.closed
 	j.closed = true
 	j.mu.Unlock()
 	if closed {
 		return nil
 	}
-	return end(s, db)
+	return p.end()
 }
 
-func (j *Joined) now() (engine.Database, error) {
+// now returns where calls are made.
+func (j *Joined) now() (*place, error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if j.closed {
 		return nil, engine.ErrClosed
 	}
-	return j.db, nil
+	return j.at, nil
 }
 
 // follow opens the database, or finds its next holder, when the one that was used has
 // ended. Of several callers one does it.
-func (j *Joined) follow(ctx context.Context, gone engine.Database) error {
+func (j *Joined) follow(ctx context.Context, gone *place) error {
 	select {
 	case j.turn <- struct{}{}:
 		defer func() { <-j.turn }()
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	if db, err := j.now(); err != nil || db != gone {
+	if p, err := j.now(); err != nil || p != gone {
 		return err
 	}
 	return j.begin(ctx, followFor)
-}
-
-// tried makes a call, and again with the next holder if the one before has ended:
-// if it had begun the call, only where that may be made twice.
-func tried[R any](ctx context.Context, j *Joined, twice bool, do func(engine.Database) (R, error)) (R, error) {
-	for {
-		db, err := j.now()
-		if err != nil {
-			var zero R
-			return zero, err
-		}
-		r, err := do(db)
-		var lost *LostError
-		if !errors.As(err, &lost) || lost.Begun && !twice || ctx.Err() != nil {
-			return r, err
-		}
-		if next := j.follow(ctx, db); next != nil {
-			return r, errors.Join(err, next)
-		}
-	}
 }

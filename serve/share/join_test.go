@@ -125,7 +125,7 @@ func TestJoinAccept(t *testing.T) {
 	dir := t.TempDir()
 	first := joined(t, dir, share.JoinOptions{})
 	unfit := errors.New("it will not do")
-	o := share.JoinOptions{Wait: 100 * time.Millisecond, Accept: func(context.Context, *share.Client) error { return unfit }}
+	o := share.JoinOptions{Wait: 100 * time.Millisecond, Accept: func(context.Context, *share.Joined) error { return unfit }}
 	if _, err := share.Join(t.Context(), dir, opener(dir), o); !errors.Is(err, unfit) {
 		t.Error(err)
 	}
@@ -204,8 +204,8 @@ func TestHolderKilled(t *testing.T) {
 		if _, other := j.Holder(); other {
 			t.Error("a killed process holds it")
 		}
-		if c := asked(t, dir); c.Holder().PID != os.Getpid() {
-			t.Error(c.Holder())
+		if h, _ := asked(t, dir).Holder(); h.PID != os.Getpid() {
+			t.Error(h)
 		}
 		if r, err := j.Verify(t.Context(), nil); err != nil || len(r.Problems) > 0 {
 			t.Errorf("%+v, %v", r, err)

@@ -19,7 +19,7 @@ import (
 	"github.com/lexsem/lexsem/internal/progress"
 )
 
-// Options configure Share. The zero value selects the default of every field.
+// Options configure how Join shares a database. The zero value selects the default of every field.
 type Options struct {
 	// Command names the running command for other processes, as Holder.Command: "lexsem index". "" means
 	// the name of the program.
@@ -46,8 +46,8 @@ var (
 	frameWithin = 10 * time.Second // for each frame of a call
 )
 
-// Shared is a database that other processes can call.
-type Shared struct {
+// shared is a database that other processes can call.
+type shared struct {
 	db     engine.Database
 	path   string
 	o      Options
@@ -69,12 +69,12 @@ type Shared struct {
 	err     error // of Close
 }
 
-// Share lets other processes of this user call db by Open and Join. This process must have db open for
-// writing in dir. Share makes a socket in that folder with the permissions of the folder. It replaces
+// share lets other processes of this user call db by Open and Join. This process must have db open for
+// writing in dir. share makes a socket in that folder with the permissions of the folder. It replaces
 // the socket of a killed process; any other file of that name is an error. Call Close before closing
 // the database. Calls of other processes run concurrently with those of this process, each in its own
 // goroutine and connection, at most 512 at a time.
-func Share(db engine.Database, dir string, o Options) (*Shared, error) {
+func share(db engine.Database, dir string, o Options) (*shared, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
 		return nil, err
@@ -86,7 +86,7 @@ func Share(db engine.Database, dir string, o Options) (*Shared, error) {
 	if err != nil {
 		return nil, fmt.Errorf("database %s cannot be shared with other processes: %w", dir, err)
 	}
-	s := &Shared{db: db, path: filepath.Join(dir, socketName), o: o, holder: self(o.Command, o.Model), ln: ln, made: made, greet: greetWithin, frame: frameWithin, conns: map[*wire]bool{}}
+	s := &shared{db: db, path: filepath.Join(dir, socketName), o: o, holder: self(o.Command, o.Model), ln: ln, made: made, greet: greetWithin, frame: frameWithin, conns: map[*wire]bool{}}
 	s.root, s.cancel = context.WithCancel(context.Background())
 	s.served.Add(1)
 	go s.accept()
@@ -96,12 +96,12 @@ func Share(db engine.Database, dir string, o Options) (*Shared, error) {
 // Close ends the sharing: it accepts no new calls, waits for running calls as Options.Drain says, and
 // removes the socket. Callers that used Join continue by opening the database themselves. A second
 // Close waits for the first.
-func (s *Shared) Close() error {
+func (s *shared) Close() error {
 	s.once.Do(func() { s.err = s.close() })
 	return s.err
 }
 
-func (s *Shared) close() error {
+func (s *shared) close() error {
 	var err error
 	if now, e := os.Lstat(s.path); e == nil && os.SameFile(now, s.made) {
 		err = removeIfThere(s.path)
@@ -140,13 +140,13 @@ func (s *Shared) close() error {
 	return err
 }
 
-func (s *Shared) warn(msg string, err error) {
+func (s *shared) warn(msg string, err error) {
 	if s.o.Logger != nil {
 		s.o.Logger.Warn(msg, "error", err)
 	}
 }
 
-func (s *Shared) accept() {
+func (s *shared) accept() {
 	defer s.served.Done()
 	room := make(chan struct{}, maxPeers)
 	pause := time.Millisecond
@@ -201,7 +201,7 @@ func (s *Shared) accept() {
 }
 
 // serve answers the one call of a connection. Its error is for what was no call.
-func (s *Shared) serve(w *wire) error {
+func (s *shared) serve(w *wire) error {
 	conn := w.Conn
 	if err := within(conn, s.greet); err != nil {
 		return err
@@ -233,7 +233,7 @@ func (s *Shared) serve(w *wire) error {
 	if err != nil {
 		return s.refuse(w, err)
 	}
-	c, known := calls()[string(name)]
+	c, known := calls[string(name)]
 	if k != kindMethod || !known {
 		return errProtocol
 	}
@@ -268,7 +268,7 @@ func (s *Shared) serve(w *wire) error {
 	hear := func(stage string, done, total int) {
 		ss.report(engine.Progress{Stage: stage, Done: done, Total: total})
 	}
-	value, err := c.run(progress.With(ctx, hear), s.db, args, ss)
+	value, err := c.answer(progress.With(ctx, hear), s.db, args, ss)
 	ss.reported()
 	if err != nil && s.root.Err() != nil && (errors.Is(err, context.Canceled) || errors.Is(err, engine.ErrClosed)) {
 		_ = w.send(kindGone, nil) // a peer that does not hear it sees the end
@@ -280,7 +280,7 @@ func (s *Shared) serve(w *wire) error {
 
 // refuse tells a peer whose call did not come whole that it was not begun: it may be one that
 // had no time to send it.
-func (s *Shared) refuse(w *wire, err error) error {
+func (s *shared) refuse(w *wire, err error) error {
 	if within(w, endWithin) == nil {
 		_ = w.send(kindGone, nil)
 	}
@@ -293,7 +293,7 @@ type reply struct {
 	Fault *fault
 }
 
-func (s *Shared) reply(w *wire, value any, failed error) error {
+func (s *shared) reply(w *wire, value any, failed error) error {
 	raw, err := encoding.Marshal(value)
 	if err != nil {
 		raw, failed = null, errors.Join(failed, err)

@@ -59,7 +59,7 @@ func removeIfThere(path string) error {
 }
 
 // Clear removes the socket of a killed process from the folder of a database. Only the process that has
-// the database open for writing may call it; Share does so itself.
+// the database open for writing may call it. Join does so when it shares the database.
 func Clear(dir string) error {
 	path := filepath.Join(dir, socketName)
 	switch info, err := os.Lstat(path); {

@@ -67,7 +67,7 @@ func (a *app) join(ctx context.Context, dir string, o engine.Options, w wants) (
 	}
 	j, err := share.Join(ctx, dir, open, share.JoinOptions{
 		Options:  share.Options{Command: "lexsem " + a.name, Drain: drainFor, Logger: o.Logger},
-		Accept:   func(ctx context.Context, c *share.Client) error { return a.accept(ctx, dir, c, o, w) },
+		Accept:   func(ctx context.Context, j *share.Joined) error { return a.accept(ctx, dir, j, o, w) },
 		Progress: o.Progress,
 		Warn: func(err error) {
 			o.Logger.Warn("other processes cannot use the database while this one has it open", "error", err)
@@ -106,8 +106,8 @@ func (m *modelOpener) close(a *app) error {
 
 // accept says whether the process that has the database open can do what a command
 // wants of it.
-func (a *app) accept(ctx context.Context, dir string, c *share.Client, o engine.Options, w wants) error {
-	h := c.Holder()
+func (a *app) accept(ctx context.Context, dir string, j *share.Joined, o engine.Options, w wants) error {
+	h, _ := j.Holder()
 	held := func(format string, args ...any) error {
 		return &heldError{dir, h, fmt.Sprintf(format, args...)}
 	}
@@ -122,7 +122,7 @@ func (a *app) accept(ctx context.Context, dir string, c *share.Client, o engine.
 	if !w.model {
 		return nil
 	}
-	s, err := c.Stats(ctx)
+	s, err := j.Stats(ctx)
 	if err != nil {
 		return err
 	}
@@ -174,7 +174,7 @@ func (e *heldError) Unwrap() error { return engine.ErrLocked }
 // a command which needs the folder for itself.
 func (a *app) idle(ctx context.Context, dir string) error {
 	for until := time.Now().Add(time.Second); ; {
-		c, err := share.Open(ctx, dir)
+		j, err := share.Open(ctx, dir)
 		var other *share.ProtocolError
 		switch {
 		case errors.As(err, &other):
@@ -182,7 +182,8 @@ func (a *app) idle(ctx context.Context, dir string) error {
 		case err != nil: // whoever opens it finds out
 			return ctx.Err()
 		}
-		err = errors.Join(&heldError{dir, c.Holder(), "this command needs exclusive use"}, c.Close())
+		h, _ := j.Holder()
+		err = errors.Join(&heldError{dir, h, "this command needs exclusive use"}, j.Close())
 		if !time.Now().Before(until) {
 			return err
 		}

@@ -1,0 +1,190 @@
+package share
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+
+	"github.com/lexsem/lexsem/engine"
+	"github.com/lexsem/lexsem/internal/metadata"
+)
+
+var add = newCall("Add", writes, documents, plain[engine.AddResult](), engine.Database.Add)
+
+// Add is engine.Engine.Add. The process that has the database open encodes the texts.
+func (j *Joined) Add(ctx context.Context, docs []engine.Document) (engine.AddResult, error) {
+	return add.from(ctx, j, docs)
+}
+
+var upsert = newCall("Upsert", writes|repeats, documents, plain[engine.AddResult](), engine.Database.Upsert)
+
+// Upsert is engine.Engine.Upsert. If the call was repeated, documents that the first attempt stored
+// count as unchanged.
+func (j *Joined) Upsert(ctx context.Context, docs []engine.Document) (engine.AddResult, error) {
+	return upsert.from(ctx, j, docs)
+}
+
+var patchAll = newCall("Patch", writes, many(patched, func(i int, p engine.Patch, err error) error {
+	return &engine.DocumentError{Position: i, ID: p.ID, Err: err}
+}), plain[int](), engine.Database.Patch)
+
+// Patch is engine.Engine.Patch.
+func (j *Joined) Patch(ctx context.Context, patches []engine.Patch) (int, error) {
+	return patchAll.from(ctx, j, patches)
+}
+
+var remove = newCall("Delete", writes, plain[[]string](), plain[int](), engine.Database.Delete)
+
+// Delete is engine.Engine.Delete.
+func (j *Joined) Delete(ctx context.Context, ids []string) (int, error) {
+	return remove.from(ctx, j, ids)
+}
+
+var removeWhere = newCall("DeleteWhere", writes, filtered, plain[int](), engine.Database.DeleteWhere)
+
+// DeleteWhere is engine.Engine.DeleteWhere.
+func (j *Joined) DeleteWhere(ctx context.Context, f engine.Filter) (int, error) {
+	return removeWhere.from(ctx, j, f)
+}
+
+var get = newCall("Get", repeats, plain[string](), whole, engine.Database.Get)
+
+// Get is engine.Engine.Get.
+func (j *Joined) Get(ctx context.Context, id string) (engine.Document, error) {
+	return get.from(ctx, j, id)
+}
+
+var count = newCall("Count", repeats, filtered, plain[int](), engine.Database.Count)
+
+// Count is engine.Engine.Count.
+func (j *Joined) Count(ctx context.Context, f engine.Filter) (int, error) {
+	return count.from(ctx, j, f)
+}
+
+var all = newCall("All", repeats, walks, absent[nothing](),
+	func(db engine.Database, ctx context.Context, w walk) (nothing, error) {
+		for d, err := range db.All(ctx, w.Filter) {
+			if err == nil {
+				err = w.Each(d)
+			}
+			if err != nil {
+				return nothing{}, err
+			}
+		}
+		return nothing{}, nil
+	},
+	streams[walk]{
+		func(w walk, how *asked) {
+			how.item = func(raw []byte) error {
+				wired, err := decode[document](raw)
+				if err != nil {
+					return err
+				}
+				d, err := whole.from(wired)
+				if err != nil {
+					return err
+				}
+				return w.Each(d)
+			}
+		},
+		func(_ context.Context, w *walk, s *session) error {
+			w.Each = func(d engine.Document) error {
+				wired, err := whole.to(d)
+				if err != nil {
+					return err
+				}
+				return s.item(wired)
+			}
+			return nil
+		},
+	})
+
+// walk is what All takes: a filter and the body of the loop.
+type walk struct {
+	Filter engine.Filter
+	Each   func(engine.Document) error
+}
+
+var walks = form[walk, engine.Filter]{
+	func(w walk) (engine.Filter, error) { return w.Filter, w.Filter.Err() },
+	func(f engine.Filter) (walk, error) { return walk{Filter: f}, nil },
+}
+
+// errStop ends a walk if the loop over it ends.
+var errStop = errors.New("the loop has ended")
+
+// All is engine.Engine.All. Memory: one document and the buffers of the connection.
+func (j *Joined) All(ctx context.Context, f engine.Filter) iter.Seq2[engine.Document, error] {
+	return func(yield func(engine.Document, error) bool) {
+		_, err := all.from(ctx, j, walk{f, func(d engine.Document) error {
+			if !yield(d, nil) {
+				return errStop
+			}
+			return nil
+		}})
+		if err != nil && !errors.Is(err, errStop) {
+			yield(engine.Document{}, err)
+		}
+	}
+}
+
+// document is engine.Document with vector and metadata in another form.
+type document struct {
+	engine.Document
+	Packed packed
+	Meta   []byte
+}
+
+var whole = form[engine.Document, document]{
+	func(d engine.Document) (document, error) {
+		meta, err := encodeMeta(d.Metadata)
+		w := document{d, pack(d.Vector), meta}
+		w.Vector, w.Metadata = nil, nil
+		return w, err
+	},
+	func(w document) (engine.Document, error) {
+		v, e1 := w.Packed.unpack()
+		m, e2 := decodeMeta(w.Meta)
+		w.Vector, w.Metadata = v, m
+		return w.Document, errors.Join(e1, e2)
+	},
+}
+
+var documents = many(whole, func(i int, d engine.Document, err error) error {
+	return &engine.DocumentError{Position: i, ID: d.ID, Err: err}
+})
+
+// patch is engine.Patch with metadata in another form.
+type patch struct {
+	engine.Patch
+	Meta []byte
+}
+
+var patched = form[engine.Patch, patch]{
+	func(p engine.Patch) (patch, error) {
+		meta, err := encodeMeta(p.Metadata)
+		p.Metadata = nil
+		return patch{p, meta}, err
+	},
+	func(w patch) (p engine.Patch, err error) {
+		w.Metadata, err = decodeMeta(w.Meta)
+		return w.Patch, err
+	},
+}
+
+// encodeMeta writes metadata as the store keeps them; nil for none.
+func encodeMeta(m map[string]any) ([]byte, error) {
+	if m == nil {
+		return nil, nil
+	}
+	return metadata.Encode(m)
+}
+
+func decodeMeta(raw []byte) (map[string]any, error) {
+	m, err := metadata.Parse(raw)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %v", errProtocol, err)
+	}
+	return m, nil
+}
