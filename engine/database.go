@@ -42,3 +42,7 @@ type Database interface {
 }
 
 var _ Database = (*Engine)(nil)
+
+// A new call of the database touches four files: this one, the file of Engine's method, the file of the method in
+// engine/remote, and a call_*.go of serve/share with newCall and the method of Joined. Its tests are a step of
+// serve/share/conformance_test.go, which fails without one, and a case in the tests of engine and engine/remote.
