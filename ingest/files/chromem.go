@@ -13,8 +13,8 @@ import (
 // readChromem reads what chromem-go keeps, a file a document, or exports, all
 // collections in one, zipped or not. Of its files that only name a collection it makes
 // no document.
-func readChromem(s *source) error {
-	in := &errorKeeper{r: s.r}
+func readChromem(s *File) error {
+	in := &errorKeeper{r: s}
 	br := bufio.NewReader(in)
 	head, err := br.Peek(2)
 	if err != nil && err != io.EOF {
@@ -23,7 +23,7 @@ func readChromem(s *source) error {
 	if bytes.Equal(head, []byte{0x1f, 0x8b}) {
 		z, err := gzip.NewReader(br)
 		if err != nil {
-			return fail(ErrMalformed, "not a gzip file: %w", err)
+			return Errorf(ErrMalformed, "not a gzip file: %w", err)
 		}
 		br = bufio.NewReader(z)
 	}
@@ -34,7 +34,7 @@ func readChromem(s *source) error {
 	case in.err != nil:
 		return in.err
 	}
-	return fail(ErrMalformed, "not a file of chromem-go, encrypted, or damaged: %w", err)
+	return Errorf(ErrMalformed, "not a file of chromem-go, encrypted, or damaged: %w", err)
 }
 
 // errorKeeper keeps the error of the file, which others wrap.
@@ -52,7 +52,7 @@ func (k *errorKeeper) Read(p []byte) (int, error) {
 }
 
 type chromemReader struct {
-	s *source
+	s *File
 	g gobReader
 }
 
@@ -164,7 +164,7 @@ func (c *chromemReader) give(rec Record, collection string) error {
 	}
 	for _, x := range rec.Vector {
 		if f := float64(x); math.IsNaN(f) || math.IsInf(f, 0) {
-			err = fail(ErrMalformed, "its vector contains %v; use finite numbers", f)
+			err = Errorf(ErrMalformed, "its vector contains %v; use finite numbers", f)
 		}
 	}
 	if len(rec.Metadata) == 0 {

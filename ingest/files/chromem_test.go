@@ -1,4 +1,4 @@
-package files
+package files_test
 
 import (
 	"bytes"
@@ -6,6 +6,8 @@ import (
 	"encoding/gob"
 	"errors"
 	"fmt"
+	. "github.com/lexsem/lexsem/ingest/files"
+	"github.com/lexsem/lexsem/ingest/files/internal/filestest"
 	"slices"
 	"strings"
 	"testing"
@@ -67,7 +69,7 @@ func chromemExport() chromemDB {
 func TestChromem(t *testing.T) {
 	for _, zipped := range []bool{false, true} {
 		db := chromemExport()
-		recs, bad, err := readAll(t, "a.gob", gobFile(t, db, zipped), Options{})
+		recs, bad, err := filestest.ReadAll(t, "a.gob", gobFile(t, db, zipped), Options{})
 		if err != nil || len(bad) > 0 || len(recs) != 52 {
 			t.Fatalf("%d documents, %q, %v", len(recs), bad, err)
 		}
@@ -79,11 +81,11 @@ func TestChromem(t *testing.T) {
 			}
 		}
 		one := chromemDocument{"x", nil, []float32{1, 2}, "text"}
-		recs, bad, err = readAll(t, "a.gob.gz", gobFile(t, one, zipped), Options{})
+		recs, bad, err = filestest.ReadAll(t, "a.gob.gz", gobFile(t, one, zipped), Options{})
 		if err != nil || len(bad) > 0 || len(recs) != 1 || recs[0].ID != "x" || recs[0].Metadata != nil || len(recs[0].Vector) != 2 {
 			t.Errorf("a document: %+v, %q, %v", recs, bad, err)
 		}
-		recs, bad, err = readAll(t, "a.gob", gobFile(t, chromemName{"one", map[string]string{"a": "b"}}, zipped), Options{})
+		recs, bad, err = filestest.ReadAll(t, "a.gob", gobFile(t, chromemName{"one", map[string]string{"a": "b"}}, zipped), Options{})
 		if err != nil || len(bad)+len(recs) > 0 {
 			t.Errorf("the name of a collection: %+v, %q, %v", recs, bad, err)
 		}
@@ -99,7 +101,7 @@ func TestChromem(t *testing.T) {
 	}
 	l := later{Version: 2, ID: "x", Content: "text", Raw: []byte{1}}
 	l.Deep.X = []map[int]float64{{1: 2.5}}
-	recs, _, err := readAll(t, "a.gob", gobFile(t, l, false), Options{})
+	recs, _, err := filestest.ReadAll(t, "a.gob", gobFile(t, l, false), Options{})
 	if err != nil || len(recs) != 1 || recs[0].Text != "text" {
 		t.Errorf("a later version: %v, %v", recs, err)
 	}
@@ -108,23 +110,23 @@ func TestChromem(t *testing.T) {
 func TestBadChromem(t *testing.T) {
 	good := gobFile(t, chromemExport(), false)
 	for name, in := range map[string]string{"empty": "", "text": "hello world, this is no gob", "cut": good[:len(good)/2], "gzip": "\x1f\x8b\x08rest", "cut gzip": gobFile(t, chromemExport(), true)[:500], "string": gobFile(t, "x", false)} {
-		if _, _, err := readAll(t, "a.gob", in, Options{}); !errors.Is(err, ErrMalformed) {
+		if _, _, err := filestest.ReadAll(t, "a.gob", in, Options{}); !errors.Is(err, ErrMalformed) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if _, _, err := readAll(t, "a.gob", good, Options{MaxBytes: 1000}); !errors.Is(err, ErrTooLarge) {
+	if _, _, err := filestest.ReadAll(t, "a.gob", good, Options{MaxBytes: 1000}); !errors.Is(err, ErrTooLarge) {
 		t.Errorf("a long text: %v", err)
 	}
 	// A map that claims to have 2^40 elements.
 	small := gobFile(t, chromemDocument{ID: "x", Metadata: map[string]string{"a": "b"}}, false)
 	at := strings.LastIndex(small, "\x01\x01a\x01b")
 	huge := small[:at] + "\xfa\x01\x00\x00\x00\x00\x00" + small[at+1:]
-	if _, _, err := readAll(t, "a.gob", huge, Options{}); !errors.Is(err, ErrMalformed) {
+	if _, _, err := filestest.ReadAll(t, "a.gob", huge, Options{}); !errors.Is(err, ErrMalformed) {
 		t.Errorf("a huge map: %v", err)
 	}
 }
 
 func FuzzChromem(f *testing.F) {
-	fuzz(f, "chromem", gobFile(f, chromemDB{map[string]*chromemCollection{"c": {"c", nil, map[string]*chromemDocument{"x": {ID: "x", Content: "y", Embedding: []float32{1}}}}}}, false),
+	filestest.Fuzz(f, "chromem", gobFile(f, chromemDB{map[string]*chromemCollection{"c": {"c", nil, map[string]*chromemDocument{"x": {ID: "x", Content: "y", Embedding: []float32{1}}}}}}, false),
 		gobFile(f, chromemDocument{ID: "x", Metadata: map[string]string{"a": "b"}}, false))
 }

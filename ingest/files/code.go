@@ -33,7 +33,7 @@ func codeExtensions() []string {
 }
 
 // readCode reads one document, with breaks at declarations.
-func readCode(s *source) error {
+func readCode(s *File) error {
 	text, err := s.whole()
 	if err != nil {
 		return err
@@ -54,7 +54,7 @@ func readCode(s *source) error {
 	if !ok {
 		rec.Breaks = paragraphBreaks(text)
 	}
-	return s.one(rec)
+	return s.One(rec)
 }
 
 // goBreaks are the declarations of a Go file, each with the comment above it; not ok

@@ -1,6 +1,8 @@
-package files
+package files_test
 
 import (
+	. "github.com/lexsem/lexsem/ingest/files"
+	"github.com/lexsem/lexsem/ingest/files/internal/filestest"
 	"strings"
 	"testing"
 )
@@ -14,7 +16,7 @@ func TestCode(t *testing.T) {
 		"Makefile":  {"all:\n\techo\n\nclean:\n\trm\n", "make", "clean:"},
 		"x.sql":     {"select 1;\r\n\r\nselect ü;\r\n", "sql", "select ü;"},
 	} {
-		recs, _, err := readAll(t, name, c.in, Options{ID: "i"})
+		recs, _, err := filestest.ReadAll(t, name, c.in, Options{ID: "i"})
 		if err != nil || len(recs) != 1 {
 			t.Errorf("%s: %v, %v", name, recs, err)
 			continue
@@ -30,10 +32,10 @@ func TestCode(t *testing.T) {
 		}
 	}
 	deep := "package b\n\nvar x = " + strings.Repeat("(", 200_000) + "\n\nvar y int\n"
-	if recs, _, err := readAll(t, "deep.go", deep, Options{}); err != nil || len(recs[0].Breaks) != 2 {
+	if recs, _, err := filestest.ReadAll(t, "deep.go", deep, Options{}); err != nil || len(recs[0].Breaks) != 2 {
 		t.Errorf("a deep expression: %d, %v", len(recs), err)
 	}
-	if recs, _, err := readAll(t, "f", "x\n", Options{Kind: "code"}); err != nil || recs[0].Metadata != nil {
+	if recs, _, err := filestest.ReadAll(t, "f", "x\n", Options{Kind: "code"}); err != nil || recs[0].Metadata != nil {
 		t.Errorf("code of no known language: %v, %v", recs, err)
 	}
 }
@@ -43,7 +45,7 @@ func FuzzCode(f *testing.F) {
 	f.Add("#x\n\ndef f():\n\n  y\n\nz")
 	f.Fuzz(func(t *testing.T, in string) {
 		for _, name := range []string{"a.go", "a.py"} {
-			readAll(t, name, in, Options{})
+			filestest.ReadAll(t, name, in, Options{})
 		}
 	})
 }

@@ -13,13 +13,13 @@ import (
 	"unicode/utf8"
 )
 
-func readCSV(s *source) error { return s.table(0) }
-func readTSV(s *source) error { return s.table('\t') }
+func readCSV(s *File) error { return s.table(0) }
+func readTSV(s *File) error { return s.table('\t') }
 
 // table reads a table with a header, a document a row. Comma 0 is that which the
 // header has.
-func (s *source) table(comma rune) error {
-	plain, err := decoded(s.r)
+func (s *File) table(comma rune) error {
+	plain, err := decoded(s)
 	if err != nil {
 		return err
 	}
@@ -78,17 +78,9 @@ func (s *source) table(comma rune) error {
 	}
 }
 
-// tooLong says whether a record of n bytes is within MaxBytes.
-func (s *source) tooLong(n int) error {
-	if int64(n) > s.o.MaxBytes {
-		return fail(ErrTooLarge, "the record is longer than %s; split its text", bytesText(s.o.MaxBytes))
-	}
-	return nil
-}
-
 // comma tells by the first line what stands between columns: a comma, or a semicolon
 // or a tab where there are more of those.
-func (s *source) comma(b *budget) (rune, error) {
+func (s *File) comma(b *budget) (rune, error) {
 	head := make([]byte, 4096)
 	n, err := io.ReadFull(b.r, head)
 	if err != nil && err != io.EOF && err != io.ErrUnexpectedEOF {
@@ -107,13 +99,13 @@ func (s *source) comma(b *budget) (rune, error) {
 }
 
 // rowError is an error behind which no row can be found.
-func (s *source) rowError(err error) error {
+func (s *File) rowError(err error) error {
 	var perr *csv.ParseError
 	switch {
 	case errors.Is(err, errBudget):
-		return fail(ErrTooLarge, "row %d is longer than %s; split its text, or close the quote that it opens (row 0 is the header)", s.n, bytesText(s.o.MaxBytes))
+		return Errorf(ErrTooLarge, "row %d is longer than %s; split its text, or close the quote that it opens (row 0 is the header)", s.n, bytesText(s.o.MaxBytes))
 	case errors.As(err, &perr):
-		return fail(ErrMalformed, "the header: %w", err)
+		return Errorf(ErrMalformed, "the header: %w", err)
 	}
 	return err
 }
@@ -122,11 +114,11 @@ func (s *source) rowError(err error) error {
 func rowReason(err *csv.ParseError, fields, columns int) error {
 	switch {
 	case errors.Is(err, csv.ErrFieldCount):
-		return fail(ErrMalformed, "the row has %d fields and the header %d; quote fields that hold a separator", fields, columns)
+		return Errorf(ErrMalformed, "the row has %d fields and the header %d; quote fields that hold a separator", fields, columns)
 	case errors.Is(err, csv.ErrQuote), errors.Is(err, csv.ErrBareQuote):
-		return fail(ErrMalformed, "line %d, column %d: %w; double quotes inside quotes, and close every quote", err.Line, err.Column, err.Err)
+		return Errorf(ErrMalformed, "line %d, column %d: %w; double quotes inside quotes, and close every quote", err.Line, err.Column, err.Err)
 	}
-	return fail(ErrMalformed, "%w", err.Err)
+	return Errorf(ErrMalformed, "%w", err.Err)
 }
 
 // table knows which columns hold what, by their numbers; -1 is none.
@@ -142,13 +134,13 @@ func newTable(header []string, c Columns) (*table, error) {
 	for i, name := range header {
 		name = strings.TrimSpace(name)
 		if !utf8.ValidString(name) || strings.Contains(name, "\x00") {
-			return nil, fail(ErrBinary, "the header is not UTF-8 text; convert the file first")
+			return nil, Errorf(ErrBinary, "the header is not UTF-8 text; convert the file first")
 		}
 		if name == "" { // an index that a data frame wrote, for one
 			name = "column" + strconv.Itoa(i+1)
 		}
 		if seen[name] {
-			return nil, fail(ErrMalformed, "two columns are named %q; rename one", clip(name, 80))
+			return nil, Errorf(ErrMalformed, "two columns are named %q; rename one", clip(name, 80))
 		}
 		seen[name] = true
 		t.names[i] = name
@@ -164,7 +156,7 @@ func newTable(header []string, c Columns) (*table, error) {
 		}
 	}
 	if t.title < 0 && t.text < 0 && t.vector < 0 {
-		return nil, fail(ErrNoText, "no column %q (nor %s); name the text column, one of %s", textNames[0], strings.Join(textNames[1:], ", "), t.list())
+		return nil, Errorf(ErrNoText, "no column %q (nor %s); name the text column, one of %s", textNames[0], strings.Join(textNames[1:], ", "), t.list())
 	}
 	return t, nil
 }
@@ -174,7 +166,7 @@ func (t *table) find(named string, usual []string) (int, error) {
 		if i := slices.Index(t.names, named); i >= 0 {
 			return i, nil
 		}
-		return -1, fail(ErrMalformed, "no column %q; the columns are %s", named, t.list())
+		return -1, Errorf(ErrMalformed, "no column %q; the columns are %s", named, t.list())
 	}
 	for _, u := range usual {
 		if i := slices.IndexFunc(t.names, func(n string) bool { return strings.EqualFold(n, u) }); i >= 0 {
@@ -192,12 +184,12 @@ func (t *table) list() string { return clip(strings.Join(t.names, ", "), 200) }
 func (t *table) record(rec Record, row []string) (Record, error) {
 	for i, cell := range row {
 		if !utf8.ValidString(cell) || strings.Contains(cell, "\x00") {
-			return rec, fail(ErrBinary, "column %q is not UTF-8 text; convert the file first", t.names[i])
+			return rec, Errorf(ErrBinary, "column %q is not UTF-8 text; convert the file first", t.names[i])
 		}
 		switch i {
 		case t.id:
 			if rec.ID = strings.TrimSpace(cell); rec.ID == "" {
-				return rec, fail(ErrMalformed, "column %q is empty; give every row an id", t.names[i])
+				return rec, Errorf(ErrMalformed, "column %q is empty; give every row an id", t.names[i])
 			}
 			continue
 		case t.title:
@@ -213,7 +205,7 @@ func (t *table) record(rec Record, row []string) (Record, error) {
 				continue
 			}
 			if t.vectorNamed || strings.HasPrefix(strings.TrimSpace(cell), "[") {
-				return rec, fail(ErrMalformed, "column %q: %w", t.names[i], err)
+				return rec, Errorf(ErrMalformed, "column %q: %w", t.names[i], err)
 			}
 		}
 		if cell == "" {

@@ -13,12 +13,22 @@
 //	json      .json               one an object: a single object, an array, the array "documents"
 //	                              of an object, or objects one after the other; fields as in jsonl
 //	csv, tsv  .csv .tsv           one a row below the header; other columns are metadata
-//	parquet   .parquet            one a row; other columns are metadata, dates in RFC 3339
-//	pdf       .pdf                one: the text of its pages; title, author, description, pages.
-//	                              Not scans, which have no text, nor encrypted files
 //	image     .png .jpg .gif …    one, for databases of images; the title is the file's name
 //	npy fbin fvecs                one a row: a vector without a text
 //	chromem   .gob .gob.gz        the documents of chromem-go with their vectors; not encrypted ones
+//
+// Two kinds need large libraries. A program reads them if it imports their packages, as the lexsem command does:
+//
+//	import (
+//		_ "github.com/lexsem/lexsem/ingest/files/parquet"
+//		_ "github.com/lexsem/lexsem/ingest/files/pdf"
+//	)
+//
+//	parquet   .parquet            one a row; other columns are metadata, dates in RFC 3339
+//	pdf       .pdf                one: the text of its pages; title, author, description, pages.
+//	                              Not scans, which have no text, nor encrypted files
+//
+// [Register] adds a kind of your own.
 //
 // Texts are UTF-8, or UTF-16 with a byte order mark. Dates of front matter become RFC 3339 in UTC, those
 // without a time stay such as 2024-01-05. Memory is bounded by one document. A damaged record is a

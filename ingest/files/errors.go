@@ -43,8 +43,8 @@ func (e *failure) Unwrap() []error {
 	return []error{e.is, e.err}
 }
 
-// fail makes an error that is the sentinel and, with %w, its cause.
-func fail(is error, format string, args ...any) error {
+// Errorf makes an error with words of its own that is one of this package's errors and, with %w, its cause.
+func Errorf(is error, format string, args ...any) error {
 	err := fmt.Errorf(format, args...)
 	return &failure{err.Error(), is, errors.Unwrap(err)}
 }
@@ -69,7 +69,7 @@ func (e *RecordError) Error() string {
 // Unwrap returns the cause.
 func (e *RecordError) Unwrap() error { return e.Err }
 
-var errNoID = fail(ErrMalformed, `no "_id" or "id"; give every line an id`)
+var errNoID = Errorf(ErrMalformed, `no "_id" or "id"; give every line an id`)
 
 // numbered is the id of the n-th record of a file.
 func numbered(id string, n int) string {

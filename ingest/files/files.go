@@ -53,61 +53,70 @@ type Record struct {
 	Verbatim bool
 }
 
-// kind is how files of one kind are read.
-type kind struct {
-	name string
-	read func(*source) error
-	seek bool // needs an io.ReaderAt
-	ext  []string
+// Kind is how the files of one kind are read.
+type Kind struct {
+	Name       string
+	Extensions []string // of file names, in lower case and without the dot
+	// Seek says that Read needs File.ReadAt, so that streams are refused.
+	Seek bool
+	// Read yields the documents of a file by File.One or File.Table.
+	Read func(*File) error
 }
 
 // KindImage is the kind of images. Only databases with an encoder of images accept them.
 const KindImage = "image"
 
-var kinds = []kind{
-	{"markdown", readMarkdown, false, []string{"md", "markdown", "mdown", "mkd"}},
-	{"text", readText, false, []string{"txt", "text", "rst", "adoc", "asciidoc", "org", "tex", "log"}},
-	{"jsonl", readJSONL, false, []string{"jsonl", "ndjson"}},
-	{"code", readCode, false, codeExtensions()},
-	{"html", readHTML, false, []string{"html", "htm", "xhtml"}},
-	{"json", readJSON, false, []string{"json"}},
-	{"parquet", readParquet, true, []string{"parquet"}},
-	{"pdf", readPDF, true, []string{"pdf"}},
-	{"npy", readNPY, false, []string{"npy"}},
-	{"fbin", readFBin, false, []string{"fbin"}},
-	{"fvecs", readFVecs, false, []string{"fvecs"}},
-	{"chromem", readChromem, false, []string{"gob", "gob.gz"}},
-	{KindImage, readImage, false, []string{"png", "jpg", "jpeg", "gif", "webp", "bmp", "tif", "tiff"}},
-	{"csv", readCSV, false, []string{"csv"}},
-	{"tsv", readTSV, false, []string{"tsv", "tab"}},
+var kinds = []Kind{
+	{"markdown", []string{"md", "markdown", "mdown", "mkd"}, false, readMarkdown},
+	{"text", []string{"txt", "text", "rst", "adoc", "asciidoc", "org", "tex", "log"}, false, readText},
+	{"jsonl", []string{"jsonl", "ndjson"}, false, readJSONL},
+	{"code", codeExtensions(), false, readCode},
+	{"html", []string{"html", "htm", "xhtml"}, false, readHTML},
+	{"json", []string{"json"}, false, readJSON},
+	{"npy", []string{"npy"}, false, readNPY},
+	{"fbin", []string{"fbin"}, false, readFBin},
+	{"fvecs", []string{"fvecs"}, false, readFVecs},
+	{"chromem", []string{"gob", "gob.gz"}, false, readChromem},
+	{KindImage, []string{"png", "jpg", "jpeg", "gif", "webp", "bmp", "tif", "tiff"}, false, readImage},
+	{"csv", []string{"csv"}, false, readCSV},
+	{"tsv", []string{"tsv", "tab"}, false, readTSV},
+}
+
+// separate are the kinds with a package of their own, whose libraries are large. Each has one extension, its name.
+var separate = []string{"parquet", "pdf"}
+
+// Register adds a kind. Call it only while packages are initialised; it is not safe for concurrent use. It panics on
+// a name or an extension that is taken.
+func Register(k Kind) {
+	for _, o := range kinds {
+		for _, e := range k.Extensions {
+			if slices.Contains(o.Extensions, e) {
+				panic("files: the extension " + e + " of kind " + k.Name + " belongs to kind " + o.Name)
+			}
+		}
+		if o.Name == k.Name {
+			panic("files: kind " + k.Name + " registered twice")
+		}
+	}
+	kinds = append(kinds, k)
 }
 
 // plainNames are texts by their whole name.
 var plainNames = []string{"readme", "license", "licence", "copying", "notice", "authors", "contributors", "changelog", "changes", "news", "todo", "install"}
 
-var byName, byExt = func() (map[string]*kind, map[string]string) {
-	names, exts := map[string]*kind{}, map[string]string{}
-	for i := range kinds {
-		names[kinds[i].name] = &kinds[i]
-		for _, e := range kinds[i].ext {
-			exts[e] = kinds[i].name
-		}
-	}
-	return names, exts
-}()
-
-// Kinds returns the sorted names of all kinds.
+// Kinds returns the sorted names of all registered kinds.
 func Kinds() []string {
 	out := make([]string, 0, len(kinds))
 	for _, k := range kinds {
-		out = append(out, k.name)
+		out = append(out, k.Name)
 	}
 	slices.Sort(out)
 	return out
 }
 
 // KindOf returns the kind of a file by its name, with or without folders, or "" if such files are not
-// read. The file may still turn out to be no text (ErrBinary) or to hold no document (ErrNoText).
+// read. The kind may be one whose package the program does not import: reading the file then returns ErrKind, which
+// names the package. The file may turn out to be no text (ErrBinary) or to hold no document (ErrNoText).
 func KindOf(name string) string {
 	base := baseName(name)
 	ext := path.Ext(base)
@@ -123,7 +132,16 @@ func KindOf(name string) string {
 	if ext == ".gz" { // read where it belongs to the kind, as with chromem-go
 		ext = path.Ext(strings.TrimSuffix(base, ext)) + ext
 	}
-	return byExt[strings.TrimPrefix(ext, ".")]
+	ext = strings.TrimPrefix(ext, ".")
+	for _, k := range kinds {
+		if slices.Contains(k.Extensions, ext) {
+			return k.Name
+		}
+	}
+	if slices.Contains(separate, ext) {
+		return ext
+	}
+	return ""
 }
 
 // baseName is a name in lower case without its folders, whatever stands between them.
@@ -138,7 +156,7 @@ func baseName(name string) string {
 // Records share no memory. Read may be called concurrently if r may be read concurrently.
 func Read(ctx context.Context, r io.ReaderAt, size int64, name string, o Options) iter.Seq2[Record, error] {
 	return func(yield func(Record, error) bool) {
-		(&source{ctx: ctx, r: &cancelled{ctx, io.NewSectionReader(r, 0, size)}, at: r, size: size, name: name, o: o, yield: yield}).run()
+		(&File{ctx: ctx, r: io.NewSectionReader(r, 0, size), at: r, size: size, name: name, o: o, yield: yield}).run()
 	}
 }
 
@@ -146,27 +164,28 @@ func Read(ctx context.Context, r io.ReaderAt, size int64, name string, o Options
 // random access (Parquet, PDF) return ErrKind.
 func ReadStream(ctx context.Context, r io.Reader, name string, o Options) iter.Seq2[Record, error] {
 	return func(yield func(Record, error) bool) {
-		(&source{ctx: ctx, r: &cancelled{ctx, r}, name: name, o: o, yield: yield}).run()
+		(&File{ctx: ctx, r: r, name: name, o: o, yield: yield}).run()
 	}
 }
 
-// source is one file while it is read.
-type source struct {
+// File is one file while its kind reads it. It must not be used after Kind.Read has returned.
+type File struct {
 	ctx   context.Context
-	r     io.Reader   // from the start, obeys ctx
+	r     io.Reader   // from the start
 	at    io.ReaderAt // nil for a stream
 	size  int64
 	name  string
 	o     Options
 	yield func(Record, error) bool
-	n     int  // records met so far, bad ones too
-	given bool // the loop has a record and is not back: a panic now is its own
+	n     int   // records met so far, bad ones too
+	given bool  // the loop has a record and is not back: a panic now is its own
+	err   error // of ReadAt
 }
 
 // errStopped ends reading when the loop over the records has ended.
 var errStopped = errors.New("stopped")
 
-func (s *source) run() {
+func (s *File) run() {
 	if s.o.MaxBytes <= 0 {
 		s.o.MaxBytes = DefaultMaxBytes
 	}
@@ -175,7 +194,7 @@ func (s *source) run() {
 	}
 }
 
-func (s *source) read() error {
+func (s *File) read() error {
 	if err := s.ctx.Err(); err != nil {
 		return err
 	}
@@ -183,20 +202,68 @@ func (s *source) read() error {
 	if name == "" {
 		name = KindOf(s.name)
 	}
-	k := byName[name]
+	i := slices.IndexFunc(kinds, func(k Kind) bool { return k.Name == name })
 	switch {
-	case k == nil && name == "":
-		return fail(ErrKind, "files of this kind are not read; the kinds are %s", strings.Join(Kinds(), ", "))
-	case k == nil:
-		return fail(ErrKind, "there is no kind %q; the kinds are %s", name, strings.Join(Kinds(), ", "))
-	case k.seek && s.at == nil:
-		return fail(ErrKind, "%s is not read from a stream; write it to a file", name)
+	case i < 0 && name == "":
+		return Errorf(ErrKind, "files of this kind are not read; the kinds are %s", strings.Join(Kinds(), ", "))
+	case i < 0 && slices.Contains(separate, name):
+		return Errorf(ErrKind, "%s is read by a program that imports github.com/lexsem/lexsem/ingest/files/%s; import it", name, name)
+	case i < 0:
+		return Errorf(ErrKind, "there is no kind %q; the kinds are %s", name, strings.Join(Kinds(), ", "))
+	case kinds[i].Seek && s.at == nil:
+		return Errorf(ErrKind, "%s is not read from a stream; write it to a file", name)
 	}
-	return k.read(s)
+	return kinds[i].Read(s)
 }
 
-// one yields the one document of a file.
-func (s *source) one(r Record) error {
+// Context is that of Read.
+func (s *File) Context() context.Context { return s.ctx }
+
+// Size is the length of the file in bytes.
+func (s *File) Size() int64 { return s.size }
+
+// MaxBytes is Options.MaxBytes or its default.
+func (s *File) MaxBytes() int64 { return s.o.MaxBytes }
+
+// Read reads the file from its start. It returns the error of the context after that has ended.
+func (s *File) Read(p []byte) (int, error) { return (&cancelled{s.ctx, s.r}).Read(p) }
+
+// ReadAt is io.ReaderAt.ReadAt of a kind with Seek. It returns the error of the context after that has ended.
+func (s *File) ReadAt(p []byte, off int64) (int, error) {
+	if err := s.ctx.Err(); err != nil {
+		s.err = err
+		return 0, err
+	}
+	if off < 0 || off > s.size {
+		return 0, io.ErrUnexpectedEOF
+	}
+	n, err := s.at.ReadAt(p, off)
+	if err != nil && err != io.EOF {
+		s.err = err
+	}
+	return n, err
+}
+
+// Err is the last error of ReadAt that concerns the file or the context and not its content.
+func (s *File) Err() error { return s.err }
+
+// InLoop says that the loop over the records has one. A panic is then the loop's, and not to be recovered.
+func (s *File) InLoop() bool { return s.given }
+
+// tooLong returns ErrTooLarge if a record of n bytes is longer than MaxBytes.
+func (s *File) tooLong(n int) error {
+	if int64(n) > s.o.MaxBytes {
+		return Errorf(ErrTooLarge, "the record is longer than %s; split its text", bytesText(s.o.MaxBytes))
+	}
+	return nil
+}
+
+// One yields the one document of a file and sets its id. It returns ErrNoText if there is nothing in it, and
+// ErrTooLarge if its text is longer than MaxBytes.
+func (s *File) One(r Record) error {
+	if int64(len(r.Text)) > s.o.MaxBytes {
+		return Errorf(ErrTooLarge, "its text is longer than %s; split it", bytesText(s.o.MaxBytes))
+	}
 	if r.ID = s.o.ID; r.ID == "" {
 		r.ID = s.name
 	}
@@ -208,7 +275,7 @@ func (s *source) one(r Record) error {
 
 // record yields one of several records, or the error that stands for it.
 // Its number is s.n.
-func (s *source) record(r Record, err error) error {
+func (s *File) record(r Record, err error) error {
 	if err == nil && r.ID == "" {
 		if s.o.ID == "" {
 			err = errNoID
@@ -227,7 +294,7 @@ func (s *source) record(r Record, err error) error {
 	return s.give(r)
 }
 
-func (s *source) give(r Record) error {
+func (s *File) give(r Record) error {
 	if err := s.ctx.Err(); err != nil {
 		return err
 	}
@@ -235,7 +302,7 @@ func (s *source) give(r Record) error {
 }
 
 // bad yields the error of one record.
-func (s *source) bad(line int, id string, err error) error {
+func (s *File) bad(line int, id string, err error) error {
 	if cerr := s.ctx.Err(); cerr != nil {
 		return cerr
 	}
@@ -243,7 +310,7 @@ func (s *source) bad(line int, id string, err error) error {
 }
 
 // hand gives the loop a record, or the error of one.
-func (s *source) hand(r Record, err error) error {
+func (s *File) hand(r Record, err error) error {
 	s.given = true
 	more := s.yield(r, err)
 	s.given = false

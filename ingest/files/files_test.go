@@ -1,9 +1,10 @@
-package files
+package files_test
 
 import (
 	"context"
 	"errors"
-	"fmt"
+	. "github.com/lexsem/lexsem/ingest/files"
+	"github.com/lexsem/lexsem/ingest/files/internal/filestest"
 	"io"
 	"slices"
 	"strings"
@@ -11,64 +12,6 @@ import (
 
 	"github.com/lexsem/lexsem/engine"
 )
-
-// readAll reads a file of text and returns its records, and the errors of single
-// records as "line: reason". It checks what holds for every kind.
-func readAll(t testing.TB, name, in string, o Options) (recs []Record, bad []string, last error) {
-	t.Helper()
-	for rec, err := range Read(t.Context(), strings.NewReader(in), int64(len(in)), name, o) {
-		if last != nil {
-			t.Fatalf("%s: something comes behind the error %v", name, last)
-		}
-		var re *RecordError
-		switch {
-		case errors.As(err, &re):
-			bad = append(bad, fmt.Sprintf("%d: %v", re.Line, re.Err))
-			if !errors.Is(err, engine.ErrInvalid) {
-				t.Errorf("%s: %v is not engine.ErrInvalid", name, err)
-			}
-		case err != nil:
-			last = err
-		default:
-			lawful(t, name, in, rec)
-			recs = append(recs, rec)
-		}
-	}
-	return recs, bad, last
-}
-
-// lawful holds a record to what its type promises.
-func lawful(t testing.TB, name, in string, r Record) {
-	t.Helper()
-	if r.ID == "" || blank(r.Title) && blank(r.Text) && r.Vector == nil {
-		t.Errorf("%s: a record without id or text: %+v", name, r)
-	}
-	before := 0
-	for _, b := range r.Breaks {
-		if b <= before || b >= len(r.Text) || r.Text[b]&0xc0 == 0x80 {
-			t.Errorf("%s: breaks %v of a text of %d bytes", name, r.Breaks, len(r.Text))
-			break
-		}
-		before = b
-	}
-	if r.From > r.To || r.From < 0 {
-		t.Errorf("%s: lines %d to %d", name, r.From, r.To)
-	}
-	if !r.Verbatim || strings.HasPrefix(in, "\xff\xfe") || strings.HasPrefix(in, "\xfe\xff") {
-		return
-	}
-	file := strings.Split(strings.TrimPrefix(in, "\ufeff"), "\n")
-	lines := strings.Split(strings.TrimSuffix(r.Text, "\n"), "\n")
-	if r.From+len(lines)-1 != r.To || r.To > len(file) {
-		t.Errorf("%s: lines %d to %d for a text of %d lines", name, r.From, r.To, len(lines))
-		return
-	}
-	for i, l := range lines {
-		if want := strings.TrimSuffix(file[r.From+i-1], "\r"); l != want && l != file[r.From+i-1] && strings.TrimLeft(want, " \t") != l {
-			t.Errorf("%s: line %d of the text is %q, of the file %q", name, i+1, l, want)
-		}
-	}
-}
 
 func TestKindOf(t *testing.T) {
 	for name, want := range map[string]string{
@@ -80,25 +23,25 @@ func TestKindOf(t *testing.T) {
 			t.Errorf("KindOf(%q) is %q, want %q", name, got, want)
 		}
 	}
-	for _, k := range kinds {
-		for _, e := range k.ext {
-			if got := KindOf("f." + e); got != k.name {
-				t.Errorf("extension %s is of two kinds: %s and %s", e, got, k.name)
+	for _, k := range Registered() {
+		for _, e := range k.Extensions {
+			if got := KindOf("f." + e); got != k.Name {
+				t.Errorf("extension %s is of two kinds: %s and %s", e, got, k.Name)
 			}
 		}
 	}
-	if !slices.IsSorted(Kinds()) || len(Kinds()) != len(byName) {
+	if !slices.IsSorted(Kinds()) || len(Kinds()) != len(Registered()) {
 		t.Errorf("kinds: %v", Kinds())
 	}
 }
 
 func TestKindErrors(t *testing.T) {
 	for name, o := range map[string]Options{"a.docx": {}, "a.txt": {Kind: "docx"}} {
-		if _, _, err := readAll(t, name, "x", o); !errors.Is(err, ErrKind) || !errors.Is(err, engine.ErrInvalid) || !strings.Contains(err.Error(), "markdown") {
+		if _, _, err := filestest.ReadAll(t, name, "x", o); !errors.Is(err, ErrKind) || !errors.Is(err, engine.ErrInvalid) || !strings.Contains(err.Error(), "markdown") {
 			t.Errorf("%s, %+v: %v", name, o, err)
 		}
 	}
-	recs, _, err := readAll(t, "a.docx", "x", Options{Kind: "text"})
+	recs, _, err := filestest.ReadAll(t, "a.docx", "x", Options{Kind: "text"})
 	if err != nil || len(recs) != 1 {
 		t.Errorf("a kind that was named: %v, %v", recs, err)
 	}
@@ -113,7 +56,7 @@ func TestText(t *testing.T) {
 		"\n\n  lead\n":                         "\n\n  lead\n",
 		"a \u2028 b " + strings.Repeat("x", 9): "a \u2028 b xxxxxxxxx",
 	} {
-		recs, _, err := readAll(t, "n/a.txt", in, Options{})
+		recs, _, err := filestest.ReadAll(t, "n/a.txt", in, Options{})
 		if err != nil || len(recs) != 1 || recs[0].Text != want || recs[0].ID != "n/a.txt" || recs[0].From != 1 || !recs[0].Verbatim {
 			t.Errorf("%q: %+v, %v; want the text %q", in, recs, err, want)
 		}
@@ -123,11 +66,11 @@ func TestText(t *testing.T) {
 		"a\x00b": ErrBinary, "caf\xe9": ErrBinary, "\xff\xfe\x00\x00x\x00\x00\x00": ErrBinary,
 		strings.Repeat("x", 101): ErrTooLarge,
 	} {
-		if recs, _, err := readAll(t, "a.txt", in, Options{MaxBytes: 100}); !errors.Is(err, want) || !errors.Is(err, engine.ErrInvalid) || len(recs) > 0 {
+		if recs, _, err := filestest.ReadAll(t, "a.txt", in, Options{MaxBytes: 100}); !errors.Is(err, want) || !errors.Is(err, engine.ErrInvalid) || len(recs) > 0 {
 			t.Errorf("%q: %v, %v; want %v", in, recs, err, want)
 		}
 	}
-	if recs, _, err := readAll(t, "a.txt", strings.Repeat("x", 100), Options{MaxBytes: 100, ID: "other"}); err != nil || recs[0].ID != "other" {
+	if recs, _, err := filestest.ReadAll(t, "a.txt", strings.Repeat("x", 100), Options{MaxBytes: 100, ID: "other"}); err != nil || recs[0].ID != "other" {
 		t.Errorf("a text of just MaxBytes: %v", err)
 	}
 }
@@ -173,21 +116,21 @@ func TestStopAndCancel(t *testing.T) {
 // TestReaderErrors: an error of the reader is the last, and its own.
 func TestReaderErrors(t *testing.T) {
 	boom := errors.New("boom")
-	for _, k := range kinds {
-		if k.seek {
+	for _, k := range Registered() {
+		if k.Seek {
 			continue
 		}
-		begin, special := map[string]string{"json": "[", "chromem": "", "npy": npyMagic, "fbin": "\x01\x00\x00\x00\x01", "fvecs": "\x01\x00"}[k.name]
+		begin, special := map[string]string{"json": "[", "chromem": "", "npy": "\x93NUMPY", "fbin": "\x01\x00\x00\x00\x01", "fvecs": "\x01\x00"}[k.Name]
 		if !special {
 			begin = "text\tb,text\n"
 		}
 		r := io.MultiReader(strings.NewReader(begin), errorReader{boom})
 		var last error
-		for _, err := range ReadStream(t.Context(), r, "x", Options{Kind: k.name, ID: "x"}) {
+		for _, err := range ReadStream(t.Context(), r, "x", Options{Kind: k.Name, ID: "x"}) {
 			last = err
 		}
 		if !errors.Is(last, boom) {
-			t.Errorf("%s: %v; want the reader's error", k.name, last)
+			t.Errorf("%s: %v; want the reader's error", k.Name, last)
 		}
 	}
 }
@@ -195,30 +138,3 @@ func TestReaderErrors(t *testing.T) {
 type errorReader struct{ err error }
 
 func (e errorReader) Read([]byte) (int, error) { return 0, e.err }
-
-// fuzz holds whatever a parser makes of any bytes to what records promise.
-func fuzz(f *testing.F, kind string, seeds ...string) {
-	for _, s := range seeds {
-		f.Add([]byte(s))
-	}
-	f.Fuzz(func(t *testing.T, in []byte) {
-		o := Options{Kind: kind, ID: "f", MaxBytes: 1 << 16}
-		records, size := 0, 0
-		for rec, err := range Read(t.Context(), strings.NewReader(string(in)), int64(len(in)), "f", o) {
-			if records++; records > len(in)+1 {
-				t.Fatalf("%d bytes give more than %d records", len(in), records)
-			}
-			if err != nil {
-				if !errors.Is(err, engine.ErrInvalid) {
-					t.Fatalf("%v is not engine.ErrInvalid", err)
-				}
-				continue
-			}
-			lawful(t, kind, string(in), rec)
-			if size += len(rec.Text); len(rec.Text) > 1<<16 {
-				t.Fatalf("a text of %d bytes", len(rec.Text))
-			}
-			encodable(t, rec)
-		}
-	})
-}

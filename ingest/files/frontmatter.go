@@ -47,11 +47,11 @@ func frontMatter(text string) (map[string]any, string, error) {
 		err = loadYAML(matter, &fields)
 	}
 	if err != nil {
-		return nil, "", fail(ErrMalformed, "front matter: %w", err)
+		return nil, "", Errorf(ErrMalformed, "front matter: %w", err)
 	}
 	for k, v := range fields {
 		if fields[k], err = plain(v, 0); err != nil {
-			return nil, "", fail(ErrMalformed, "front matter: %s: %w", clip(k, 80), err)
+			return nil, "", Errorf(ErrMalformed, "front matter: %s: %w", clip(k, 80), err)
 		}
 	}
 	return fields, body, nil

@@ -239,7 +239,7 @@ func (g *gobReader) string() (string, error) {
 		return "", err
 	}
 	if n > uint64(g.max) {
-		return "", fail(ErrTooLarge, "a text in it is longer than %s; split it", bytesText(int64(g.max)))
+		return "", Errorf(ErrTooLarge, "a text in it is longer than %s; split it", bytesText(int64(g.max)))
 	}
 	var raw []byte
 	if n <= 64<<10 {

@@ -19,8 +19,8 @@ const maxElements = 30_000
 
 // readHTML reads one document: the article that a page is about, or all that it shows
 // where it is about none.
-func readHTML(s *source) error {
-	raw, err := s.all(s.r)
+func readHTML(s *File) error {
+	raw, err := s.all(s)
 	if err != nil {
 		return err
 	}
@@ -31,14 +31,14 @@ func readHTML(s *source) error {
 		}
 		return err
 	}
-	return s.one(rec)
+	return s.One(rec)
 }
 
 // readPage fills rec from a page.
 func readPage(r io.Reader, rec *Record) (err error) {
 	defer func() { // the article is searched for by rules that were made for sane pages
 		if p := recover(); p != nil {
-			err = fail(ErrMalformed, "the page cannot be read: %v", p)
+			err = Errorf(ErrMalformed, "the page cannot be read: %v", p)
 		}
 	}()
 	plain, marked, err := decodedMark(r)
@@ -49,11 +49,11 @@ func readPage(r io.Reader, rec *Record) (err error) {
 	case err == io.EOF:
 		return ErrNoText
 	case err != nil:
-		return fail(ErrBinary, "unknown encoding of the page: %w", err)
+		return Errorf(ErrBinary, "unknown encoding of the page: %w", err)
 	}
 	doc, err := html.Parse(plain)
 	if err != nil {
-		return fail(ErrMalformed, "not HTML: %w", err)
+		return Errorf(ErrMalformed, "not HTML: %w", err)
 	}
 	p := describe(doc)
 	article, meta := p.article(doc)

@@ -1,8 +1,10 @@
-package files
+package files_test
 
 import (
 	"errors"
 	"fmt"
+	. "github.com/lexsem/lexsem/ingest/files"
+	"github.com/lexsem/lexsem/ingest/files/internal/filestest"
 	"strings"
 	"testing"
 	"time"
@@ -16,7 +18,7 @@ heimfinden "><meta name=author content="A. B."><meta property="article:published
 <body><nav><a href=/>Home</a><a href=/x>Other</a></nav><article><h1>Wege</h1>` + strings.Repeat(paragraph, 6) + `<h2>Two</h2>` + strings.Repeat(paragraph, 4) +
 		`<pre>code
   block</pre></article><footer>Imprint</footer></body></html>`
-	recs, _, err := readAll(t, "a.html", page, Options{ID: "p"})
+	recs, _, err := filestest.ReadAll(t, "a.html", page, Options{ID: "p"})
 	if err != nil || len(recs) != 1 {
 		t.Fatalf("%v, %v", recs, err)
 	}
@@ -44,7 +46,7 @@ heimfinden "><meta name=author content="A. B."><meta property="article:published
 // reference no signatures are.
 func TestPagesWithoutArticle(t *testing.T) {
 	short := "<ul><li>one</li><li>two</li></ul><table><tr><td>a</td><td>b</td></tr></table>"
-	recs, _, err := readAll(t, "a.htm", short, Options{})
+	recs, _, err := filestest.ReadAll(t, "a.htm", short, Options{})
 	if err != nil || recs[0].Title != "" || recs[0].Metadata != nil {
 		t.Fatalf("%+v, %v", recs, err)
 	}
@@ -54,12 +56,12 @@ func TestPagesWithoutArticle(t *testing.T) {
 		}
 	}
 	ref := "<nav>aside</nav><main><section><h4>fn insert(k: K)</h4></section>" + strings.Repeat(paragraph, 8) + "<div class=sidebar><ul><li><a href=x>fn remove(k: K)</a></li></ul></div></main>"
-	recs, _, err = readAll(t, "a.html", ref, Options{})
+	recs, _, err = filestest.ReadAll(t, "a.html", ref, Options{})
 	if err != nil || !strings.Contains(recs[0].Text, "insert") || !strings.Contains(recs[0].Text, "remove") || strings.Contains(recs[0].Text, "aside") {
 		t.Errorf("%+v, %v", recs, err)
 	}
-	large := "<p>first" + strings.Repeat("<b></b>", maxElements) + "<p>last"
-	recs, _, err = readAll(t, "a.html", large, Options{})
+	large := "<p>first" + strings.Repeat("<b></b>", MaxElements) + "<p>last"
+	recs, _, err = filestest.ReadAll(t, "a.html", large, Options{})
 	if err != nil || !strings.Contains(recs[0].Text, "first") || !strings.Contains(recs[0].Text, "last") {
 		t.Errorf("a page of many elements: %.100v, %v", recs, err)
 	}
@@ -74,13 +76,13 @@ func TestPageEncodings(t *testing.T) {
 		"<meta charset=windows-1251><p>\xef\xf0\xe8\xe2\xe5\xf2": "привет",
 		"<p>a\x00b": "ab",
 	} {
-		recs, _, err := readAll(t, "a.html", in, Options{})
+		recs, _, err := filestest.ReadAll(t, "a.html", in, Options{})
 		if err != nil || len(recs) != 1 || recs[0].Text != want {
 			t.Errorf("%q: %+v, %v; want %q", in, recs, err, want)
 		}
 	}
 	for in, want := range map[string]error{"": ErrNoText, "<title> </title><script>x</script>": ErrNoText, strings.Repeat("x", 101): ErrTooLarge} {
-		if recs, _, err := readAll(t, "a.html", in, Options{MaxBytes: 100}); !errors.Is(err, want) {
+		if recs, _, err := filestest.ReadAll(t, "a.html", in, Options{MaxBytes: 100}); !errors.Is(err, want) {
 			t.Errorf("%q: %v, %v; want %v", in, recs, err, want)
 		}
 	}
@@ -88,7 +90,7 @@ func TestPageEncodings(t *testing.T) {
 
 // TestHostilePages: pages that are made to take long do not.
 func TestHostilePages(t *testing.T) {
-	n := maxElements / 4
+	n := MaxElements / 4
 	for name, in := range map[string]string{
 		"deep":      strings.Repeat("<div>", n) + "text",
 		"deep font": strings.Repeat("<b><i><font>", n) + "text",
@@ -103,7 +105,7 @@ func TestHostilePages(t *testing.T) {
 		"brackets":  strings.Repeat("<", n) + "text",
 	} {
 		begin := time.Now()
-		_, _, err := readAll(t, "a.html", in, Options{})
+		_, _, err := filestest.ReadAll(t, "a.html", in, Options{})
 		t.Logf("%s: %v, %v", name, time.Since(begin), err)
 		if took := time.Since(begin); took > 20*time.Second {
 			t.Errorf("%s: %d bytes took %v", name, len(in), took)
@@ -112,5 +114,5 @@ func TestHostilePages(t *testing.T) {
 }
 
 func FuzzHTML(f *testing.F) {
-	fuzz(f, "html", "<html lang=de><title>T</title><main><h1>x</h1><p>y</main>", "<meta charset=utf-16><p>x", "<table><a><div></a>", "<pre>\n x</pre><h2>")
+	filestest.Fuzz(f, "html", "<html lang=de><title>T</title><main><h1>x</h1><p>y</main>", "<meta charset=utf-16><p>x", "<table><a><div></a>", "<pre>\n x</pre><h2>")
 }

@@ -8,14 +8,14 @@ import (
 )
 
 // readImage reads an image: one document, whose title is the name of the file, without its end, in words.
-func readImage(s *source) error {
+func readImage(s *File) error {
 	s.o.MaxBytes = min(s.o.MaxBytes, engine.MaxImageBytes)
-	raw, err := s.all(s.r)
+	raw, err := s.all(s)
 	if err != nil {
 		return err
 	}
 	if len(raw) == 0 {
-		return fail(ErrNoText, "the file is empty")
+		return Errorf(ErrNoText, "the file is empty")
 	}
 	name := path.Base(strings.ReplaceAll(s.name, `\`, "/"))
 	title := strings.Map(func(r rune) rune {
@@ -25,5 +25,5 @@ func readImage(s *source) error {
 		return r
 	}, strings.TrimSuffix(name, path.Ext(name)))
 	r := Record{Document: engine.Document{Title: title, Data: raw}}
-	return s.one(r)
+	return s.One(r)
 }

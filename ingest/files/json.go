@@ -12,8 +12,8 @@ import (
 
 // readJSON reads an object, an array of objects, an object with an array of objects
 // under "documents", or several of these one behind the other.
-func readJSON(s *source) error {
-	r, err := decoded(s.r)
+func readJSON(s *File) error {
+	r, err := decoded(s)
 	if err != nil {
 		return err
 	}
@@ -31,7 +31,7 @@ func readJSON(s *source) error {
 		case err == io.EOF:
 			return nil
 		case errors.Is(err, errBudget):
-			return fail(ErrTooLarge, "the value on line %d is longer than %s; split its text", j.lines.at(j.dec.InputOffset()), bytesText(s.o.MaxBytes))
+			return Errorf(ErrTooLarge, "the value on line %d is longer than %s; split its text", j.lines.at(j.dec.InputOffset()), bytesText(s.o.MaxBytes))
 		case errors.Is(err, encoding.ErrInvalidUTF8):
 			return ErrBinary
 		}
@@ -40,7 +40,7 @@ func readJSON(s *source) error {
 }
 
 type jsonReader struct {
-	s      *source
+	s      *File
 	budget budget
 	lines  lineCounter
 	dec    *json.Decoder
@@ -55,11 +55,11 @@ func (j *jsonReader) explain(err error) error {
 	var syntax *json.SyntaxError
 	switch {
 	case err == io.ErrUnexpectedEOF:
-		return fail(ErrMalformed, "the JSON ends in the middle of a value; the file may be incomplete")
+		return Errorf(ErrMalformed, "the JSON ends in the middle of a value; the file may be incomplete")
 	case errors.As(err, &syntax):
 		rest, _ := io.ReadAll(j.dec.Buffered()) // from memory
 		offset := j.dec.InputOffset() + int64(len(rest)-len(bytes.TrimLeft(rest, " \t\r\n")))
-		return fail(ErrMalformed, "line %d: not JSON: %w", j.lines.at(offset), err)
+		return Errorf(ErrMalformed, "line %d: not JSON: %w", j.lines.at(offset), err)
 	}
 	return err
 }
@@ -76,7 +76,7 @@ func (j *jsonReader) value() error {
 	case json.Delim('{'):
 		return j.object(j.lines.at(j.dec.InputOffset()))
 	}
-	return fail(ErrMalformed, "line %d: neither an object nor an array of objects", j.lines.at(j.dec.InputOffset()))
+	return Errorf(ErrMalformed, "line %d: neither an object nor an array of objects", j.lines.at(j.dec.InputOffset()))
 }
 
 // array yields the elements of an array whose bracket has been read.
@@ -125,7 +125,7 @@ func (j *jsonReader) object(from int) error {
 				listed = true
 				continue
 			case t == json.Delim('{'):
-				return fail(ErrMalformed, `line %d: "documents" is an object; make it an array of objects`, j.lines.at(j.dec.InputOffset()))
+				return Errorf(ErrMalformed, `line %d: "documents" is an object; make it an array of objects`, j.lines.at(j.dec.InputOffset()))
 			default:
 				fields[name] = t
 				continue

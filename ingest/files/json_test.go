@@ -1,8 +1,10 @@
-package files
+package files_test
 
 import (
 	"errors"
 	"fmt"
+	. "github.com/lexsem/lexsem/ingest/files"
+	"github.com/lexsem/lexsem/ingest/files/internal/filestest"
 	"strings"
 	"testing"
 )
@@ -22,7 +24,7 @@ func TestJSON(t *testing.T) {
 		`{"id":"a","text":"x","documents":"two"}`: "a x 1-1",
 		`{"name": "config"}`:                      "!1 no text",
 	} {
-		recs, bad, err := readAll(t, "a.json", in, Options{ID: "f"})
+		recs, bad, err := filestest.ReadAll(t, "a.json", in, Options{ID: "f"})
 		var got []string
 		for _, r := range recs {
 			got = append(got, fmt.Sprintf("%s %s %d-%d", r.ID, r.Text, r.From, r.To))
@@ -60,37 +62,37 @@ func TestBadJSON(t *testing.T) {
 		`[{"text": "` + strings.Repeat("x", 1<<17) + `"}]`:          "longer than 32768 bytes",
 		`{"a": "` + strings.Repeat("x", 40_000) + `", "text": "x"}`: "longer than 32768 bytes",
 	} {
-		recs, bad, err := readAll(t, "a.json", in, Options{ID: "f", MaxBytes: 1 << 15})
+		recs, bad, err := filestest.ReadAll(t, "a.json", in, Options{ID: "f", MaxBytes: 1 << 15})
 		if err == nil || !strings.Contains(err.Error(), want) || len(bad) > 0 || len(recs) > 1 {
 			t.Errorf("%.60q: %v, %q, %v; want %q", in, recs, bad, err, want)
 		}
 	}
 	// Longer than a record may be, and short enough to be read to its end.
 	in := `[{"text": "` + strings.Repeat("x", 33_000) + `"}, {"text": "y"}]`
-	recs, bad, err := readAll(t, "a.json", in, Options{ID: "f", MaxBytes: 1 << 15})
+	recs, bad, err := filestest.ReadAll(t, "a.json", in, Options{ID: "f", MaxBytes: 1 << 15})
 	if err != nil || len(recs) != 1 || len(bad) != 1 || !strings.Contains(bad[0], "longer than") {
 		t.Errorf("a long record among others: %d, %q, %v", len(recs), bad, err)
 	}
-	if _, _, err := readAll(t, "a.json", `{"a"`, Options{}); !errors.Is(err, ErrMalformed) {
+	if _, _, err := filestest.ReadAll(t, "a.json", `{"a"`, Options{}); !errors.Is(err, ErrMalformed) {
 		t.Errorf("%v is not ErrMalformed", err)
 	}
 }
 
 func TestNamedVectors(t *testing.T) {
 	in := `{"id": 1, "vector": {"a": [1], "b": [2], "s": {"indices": [1]}}, "payload": {"text": "x"}}`
-	if _, bad, _ := readAll(t, "a.jsonl", in, Options{}); len(bad) != 1 || !strings.Contains(bad[0], `2 vectors, "a", "b"; name one of them`) {
+	if _, bad, _ := filestest.ReadAll(t, "a.jsonl", in, Options{}); len(bad) != 1 || !strings.Contains(bad[0], `2 vectors, "a", "b"; name one of them`) {
 		t.Errorf("two vectors: %q", bad)
 	}
-	recs, bad, err := readAll(t, "a.jsonl", in, Options{Columns: Columns{Vector: "b"}})
+	recs, bad, err := filestest.ReadAll(t, "a.jsonl", in, Options{Columns: Columns{Vector: "b"}})
 	if err != nil || len(bad) > 0 || len(recs[0].Vector) != 1 || recs[0].Vector[0] != 2 || recs[0].Metadata != nil {
 		t.Errorf("the one that was named: %+v, %q, %v", recs, bad, err)
 	}
-	recs, _, _ = readAll(t, "a.jsonl", `{"id": 1, "vector": {"": [3]}, "payload": {"text": "x"}}`, Options{})
+	recs, _, _ = filestest.ReadAll(t, "a.jsonl", `{"id": 1, "vector": {"": [3]}, "payload": {"text": "x"}}`, Options{})
 	if len(recs) != 1 || len(recs[0].Vector) != 1 {
 		t.Errorf("one that has a name: %+v", recs)
 	}
 }
 
 func FuzzJSON(f *testing.F) {
-	fuzz(f, "json", `{"text":"x"}`, "[{\"text\":\"x\"},\n{\"id\":2}]", `{"documents":[{"text":"y","vector":{"a":[1]}}],"k":[1e5]}`, `{} {}`)
+	filestest.Fuzz(f, "json", `{"text":"x"}`, "[{\"text\":\"x\"},\n{\"id\":2}]", `{"documents":[{"text":"y","vector":{"a":[1]}}],"k":[1e5]}`, `{} {}`)
 }

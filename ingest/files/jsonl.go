@@ -9,8 +9,8 @@ import (
 )
 
 // readJSONL reads one document a line: BEIR's layout, and what others dump.
-func readJSONL(s *source) error {
-	r, err := decoded(s.r)
+func readJSONL(s *File) error {
+	r, err := decoded(s)
 	if err != nil {
 		return err
 	}
@@ -58,7 +58,7 @@ func Lines(r io.Reader, max int64) iter.Seq2[Line, error] {
 			}
 			switch text := bytes.TrimSpace(line); {
 			case over:
-				if !yield(Line{}, &RecordError{Line: n, Err: fail(ErrTooLarge, "line longer than %s; split the text", bytesText(max))}) {
+				if !yield(Line{}, &RecordError{Line: n, Err: Errorf(ErrTooLarge, "line longer than %s; split the text", bytesText(max))}) {
 					return
 				}
 			case len(text) > 0:

@@ -1,7 +1,9 @@
-package files
+package files_test
 
 import (
 	"errors"
+	. "github.com/lexsem/lexsem/ingest/files"
+	"github.com/lexsem/lexsem/ingest/files/internal/filestest"
 	"slices"
 	"strings"
 	"testing"
@@ -13,7 +15,7 @@ func TestJSONL(t *testing.T) {
 		`{"id": 12345678901234567890, "text": "two", "big": 12345678901234567890}` + "\n" +
 		`{"_id": "c", "id": "kept", "text": "three", "name": "Bob"}` + "\n" +
 		`{"_id": "d", "text": "x", "lexsem": {"chunks": []}, "metadata": {"lexsem": 1, "title": "m"}}`
-	recs, bad, err := readAll(t, "a.jsonl", in, Options{ID: "f"})
+	recs, bad, err := filestest.ReadAll(t, "a.jsonl", in, Options{ID: "f"})
 	if err != nil || len(bad) > 0 || len(recs) != 4 {
 		t.Fatalf("%+v, %q, %v", recs, bad, err)
 	}
@@ -39,7 +41,7 @@ func TestJSONLDumps(t *testing.T) {
 		"chroma":    `{"id": "x", "document": "words", "embedding": [1, 5e-1], "metadata": {"k": 1}}`,
 		"nulls":     `{"id": "x", "text": null, "document": "words", "embedding": [1, 0.5], "title": null, "k": 1}`,
 	} {
-		recs, bad, err := readAll(t, name+".jsonl", in, Options{})
+		recs, bad, err := filestest.ReadAll(t, name+".jsonl", in, Options{})
 		if err != nil || len(bad) > 0 || len(recs) != 1 {
 			t.Errorf("%s: %+v, %q, %v", name, recs, bad, err)
 			continue
@@ -48,11 +50,11 @@ func TestJSONLDumps(t *testing.T) {
 			t.Errorf("%s: %+v", name, r)
 		}
 	}
-	recs, _, err := readAll(t, "a.jsonl", `{"id": 1, "text": "t", "body": {"a": 1}, "vector": "v", "embedding": [], "content": "c"}`, Options{})
+	recs, _, err := filestest.ReadAll(t, "a.jsonl", `{"id": 1, "text": "t", "body": {"a": 1}, "vector": "v", "embedding": [], "content": "c"}`, Options{})
 	if err != nil || len(recs[0].Metadata) != 4 {
 		t.Errorf("usual names with other things in them are metadata: %+v, %v", recs, err)
 	}
-	recs, _, err = readAll(t, "a.jsonl", `{"key": 7, "head": "h", "words": "w", "text": "t", "v": [1]}`, Options{Columns: Columns{"key", "head", "words", "v"}})
+	recs, _, err = filestest.ReadAll(t, "a.jsonl", `{"key": 7, "head": "h", "words": "w", "text": "t", "v": [1]}`, Options{Columns: Columns{"key", "head", "words", "v"}})
 	if err != nil || recs[0].ID != "7" || recs[0].Title != "h" || recs[0].Text != "w" || len(recs[0].Vector) != 1 || recs[0].Metadata["text"] != "t" {
 		t.Errorf("fields that were named: %+v, %v", recs, err)
 	}
@@ -79,12 +81,12 @@ func TestBadJSONL(t *testing.T) {
 		"\x00":                                                  "not a JSON object",
 		strings.Repeat("x", 1<<15+3):                            "longer than 32768 bytes",
 	} {
-		recs, bad, err := readAll(t, "a.jsonl", in+"\n{\"_id\": \"ok\", \"text\": \"fine\"}\n", Options{MaxBytes: 1 << 15})
+		recs, bad, err := filestest.ReadAll(t, "a.jsonl", in+"\n{\"_id\": \"ok\", \"text\": \"fine\"}\n", Options{MaxBytes: 1 << 15})
 		if err != nil || len(bad) != 1 || !strings.Contains(bad[0], want) || !strings.HasPrefix(bad[0], "1: ") || len(recs) != 1 {
 			t.Errorf("%.60q: %v, complaints %q, error %v; want one about %q", in, recs, bad, err, want)
 		}
 	}
-	recs, _, err := readAll(t, "a.jsonl", "{\"text\":\"x\"}\n\n!\n{\"text\":\"y\"}", Options{ID: "f"})
+	recs, _, err := filestest.ReadAll(t, "a.jsonl", "{\"text\":\"x\"}\n\n!\n{\"text\":\"y\"}", Options{ID: "f"})
 	if err != nil || len(recs) != 2 || recs[0].ID != "f#1" || recs[1].ID != "f#3" {
 		t.Errorf("ids of those without one: %+v, %v", recs, err)
 	}
@@ -108,6 +110,6 @@ func TestLines(t *testing.T) {
 }
 
 func FuzzJSONL(f *testing.F) {
-	fuzz(f, "jsonl", `{"_id": "a", "title": "t", "text": "x", "metadata": {"y": [1, 2.5e3, null]}}`,
+	filestest.Fuzz(f, "jsonl", `{"_id": "a", "title": "t", "text": "x", "metadata": {"y": [1, 2.5e3, null]}}`,
 		`{"id": 1e5, "text": "\ud800"}`+"\n\n{}", `{"id":1,"payload":{"page_content":"x","metadata":{}},"vector":[1,2]}`)
 }

@@ -6,7 +6,7 @@ import (
 
 // readMarkdown reads one document. Its title is that of the front matter, else the
 // first level-1 heading, which is taken out of the text where the text begins with it.
-func readMarkdown(s *source) error {
+func readMarkdown(s *File) error {
 	text, err := s.whole()
 	if err != nil {
 		return err
@@ -51,7 +51,7 @@ func readMarkdown(s *source) error {
 	if rec.Text == "" { // a title alone
 		rec.From, rec.To, rec.Verbatim = 1, lastLine(1, text), false
 	}
-	return s.one(rec)
+	return s.One(rec)
 }
 
 // heading is one of a Markdown text: the bytes [at, end) with their line ends.

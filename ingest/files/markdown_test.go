@@ -1,8 +1,10 @@
-package files
+package files_test
 
 import (
 	"errors"
 	"fmt"
+	. "github.com/lexsem/lexsem/ingest/files"
+	"github.com/lexsem/lexsem/ingest/files/internal/filestest"
 	"strings"
 	"testing"
 )
@@ -32,7 +34,7 @@ func TestMarkdown(t *testing.T) {
 		{"+++\ntitle = 'T'\n+++\ntext", "T", "text", 4, ""},
 		{"---\ntitle: only\n---\n", "only", "", 1, ""},
 	} {
-		recs, _, err := readAll(t, "a.md", c.in, Options{})
+		recs, _, err := filestest.ReadAll(t, "a.md", c.in, Options{})
 		if err != nil || len(recs) != 1 {
 			t.Errorf("%q: %v, %v", c.in, recs, err)
 			continue
@@ -56,12 +58,12 @@ func TestFrontMatter(t *testing.T) {
 		yaml: "map[2:two b:/w== date:2024-01-05 f:1.5 m:map[1:a b:map[c:2020-02-02]] n:3 none:<nil> tags:[a b] when:2024-01-05T08:00:00.5Z yes:true]",
 		toml: "map[date:2024-01-05 f:1.5 local:2024-01-05T10:00:00Z m:map[b:map[c:2020-02-02]] n:3 rows:[map[d:2020-02-02]] t:10:00:00 tags:[a b] when:2024-01-05T08:00:00.5Z yes:true]",
 	} {
-		recs, _, err := readAll(t, "a.md", in, Options{})
+		recs, _, err := filestest.ReadAll(t, "a.md", in, Options{})
 		if err != nil || len(recs) != 1 || fmt.Sprint(recs[0].Metadata) != want {
 			t.Errorf("%q: %v, %v; want %s", in, recs, err, want)
 			continue
 		}
-		encodable(t, recs[0])
+		filestest.Encodable(t, recs[0])
 	}
 	bomb := "a: &a [x,x,x,x,x,x,x,x,x]\n"
 	for c := 'b'; c < 'i'; c++ {
@@ -78,16 +80,16 @@ func TestFrontMatter(t *testing.T) {
 		"a: " + strings.Repeat("[", 200) + strings.Repeat("]", 200): "nests deeper than 100",
 		"a: b\n- c": "front matter",
 	} {
-		if _, _, err := readAll(t, "a.md", "---\n"+in+"\n---\nx", Options{}); !errors.Is(err, ErrMalformed) || !strings.Contains(err.Error(), want) {
+		if _, _, err := filestest.ReadAll(t, "a.md", "---\n"+in+"\n---\nx", Options{}); !errors.Is(err, ErrMalformed) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%.60q: %v; want %q", in, err, want)
 		}
 	}
-	if _, _, err := readAll(t, "a.md", "+++\na = \n+++\nx", Options{}); !errors.Is(err, ErrMalformed) {
+	if _, _, err := filestest.ReadAll(t, "a.md", "+++\na = \n+++\nx", Options{}); !errors.Is(err, ErrMalformed) {
 		t.Errorf("broken TOML: %v", err)
 	}
 }
 
 func FuzzMarkdown(f *testing.F) {
-	fuzz(f, "markdown", "---\ntitle: T\nd: 2024-01-05\n---\n# H\n```\n# x\n```\n## Two\n", "+++\na = 1\n+++\nx", "A\n===\nb\n---\n", "<pre\n#", "---\na: &a [*a]\n---\n")
+	filestest.Fuzz(f, "markdown", "---\ntitle: T\nd: 2024-01-05\n---\n# H\n```\n# x\n```\n## Two\n", "+++\na = 1\n+++\nx", "A\n===\nb\n---\n", "<pre\n#", "---\na: &a [*a]\n---\n")
 }
-func FuzzText(f *testing.F) { fuzz(f, "text", "a\r\nb", "\xff\xfea\x00", "\ufeffx") }
+func FuzzText(f *testing.F) { filestest.Fuzz(f, "text", "a\r\nb", "\xff\xfea\x00", "\ufeffx") }

@@ -33,13 +33,13 @@ func document(text string) engine.Document { return engine.Document{Text: text} 
 // or "embedding" is the vector if it is an array of numbers. The text may be missing. Errors:
 // ErrMalformed.
 func ParseDocument(line []byte) (engine.Document, error) {
-	return (&source{}).parse(line, true)
+	return (&File{}).parse(line, true)
 }
 
 // object is ParseDocument by the file's options; a record without an id has none.
-func (s *source) object(raw []byte) (engine.Document, error) { return s.parse(raw, s.o.ID == "") }
+func (s *File) object(raw []byte) (engine.Document, error) { return s.parse(raw, s.o.ID == "") }
 
-func (s *source) parse(raw []byte, needID bool) (engine.Document, error) {
+func (s *File) parse(raw []byte, needID bool) (engine.Document, error) {
 	fields, err := ParseObject(raw)
 	if err != nil {
 		return engine.Document{}, err
@@ -48,7 +48,7 @@ func (s *source) parse(raw []byte, needID bool) (engine.Document, error) {
 }
 
 // fields makes a document of an object; it keeps and changes the map.
-func (s *source) fields(fields map[string]any, needID bool) (doc engine.Document, err error) {
+func (s *File) fields(fields map[string]any, needID bool) (doc engine.Document, err error) {
 	c := s.o.Columns
 	if doc.ID, err = takeID(fields, c.ID, needID); err != nil {
 		return doc, err
@@ -86,7 +86,7 @@ func flatten(fields map[string]any, name string) error {
 	delete(fields, name)
 	for k, v := range nested {
 		if _, dup := fields[k]; dup {
-			return fail(ErrMalformed, "field %q is both in the document and in its %s; keep one", k, name)
+			return Errorf(ErrMalformed, "field %q is both in the document and in its %s; keep one", k, name)
 		}
 		fields[k] = v
 	}
@@ -97,7 +97,7 @@ func flatten(fields map[string]any, name string) error {
 // for lines of JSONL.
 func ParseObject(line []byte) (map[string]any, error) {
 	if !utf8.Valid(line) {
-		return nil, fail(ErrBinary, "not valid UTF-8; convert the file first")
+		return nil, Errorf(ErrBinary, "not valid UTF-8; convert the file first")
 	}
 	dec := json.NewDecoder(bytes.NewReader(line))
 	dec.UseNumber()
@@ -105,15 +105,15 @@ func ParseObject(line []byte) (map[string]any, error) {
 	if err := dec.Decode(&fields); err != nil {
 		var other *json.UnmarshalTypeError
 		if errors.As(err, &other) {
-			return nil, fail(ErrMalformed, "not a JSON object but %s; put one object on each line", other.Value)
+			return nil, Errorf(ErrMalformed, "not a JSON object but %s; put one object on each line", other.Value)
 		}
-		return nil, fail(ErrMalformed, "not a JSON object: %w", err)
+		return nil, Errorf(ErrMalformed, "not a JSON object: %w", err)
 	}
 	if fields == nil {
-		return nil, fail(ErrMalformed, "not a JSON object: null")
+		return nil, Errorf(ErrMalformed, "not a JSON object: null")
 	}
 	if rest := bytes.TrimSpace(line[dec.InputOffset():]); len(rest) > 0 {
-		return nil, fail(ErrMalformed, "not a JSON object: more text after it (%q); put one object on each line", clip(string(rest[:min(len(rest), 100)]), 20))
+		return nil, Errorf(ErrMalformed, "not a JSON object: more text after it (%q); put one object on each line", clip(string(rest[:min(len(rest), 100)]), 20))
 	}
 	return fields, checkNumbers(fields)
 }
@@ -129,7 +129,7 @@ func unmarshal(raw []byte) (v any, err error) {
 // fail.
 func checkNumbers(fields map[string]any) error {
 	if n, bad := metadata.Unreadable(fields); bad {
-		return fail(ErrMalformed, "number %s is out of range; write it as a string", clip(n.String(), 40))
+		return Errorf(ErrMalformed, "number %s is out of range; write it as a string", clip(n.String(), 40))
 	}
 	return nil
 }
@@ -148,16 +148,16 @@ func takeID(fields map[string]any, column string, need bool) (string, error) {
 		switch id := v.(type) {
 		case string:
 			if id == "" {
-				return "", fail(ErrMalformed, "field %q is empty; give every line an id", name)
+				return "", Errorf(ErrMalformed, "field %q is empty; give every line an id", name)
 			}
 			return id, nil
 		case json.Number:
 			return id.String(), nil
 		}
-		return "", fail(ErrMalformed, "field %q is neither a string nor a number", name)
+		return "", Errorf(ErrMalformed, "field %q is neither a string nor a number", name)
 	}
 	if column != "" {
-		return "", fail(ErrMalformed, "no field %q; give every line an id", column)
+		return "", Errorf(ErrMalformed, "no field %q; give every line an id", column)
 	}
 	if need {
 		return "", errNoID
@@ -177,7 +177,7 @@ func takeText(fields map[string]any, column string, usual []string) (string, err
 			return v, nil
 		default:
 			if i == 0 {
-				return "", fail(ErrMalformed, "field %q is not a string; quote it", name)
+				return "", Errorf(ErrMalformed, "field %q is not a string; quote it", name)
 			}
 		}
 	}
@@ -198,12 +198,12 @@ func takeVector(fields map[string]any, column string) ([]float32, error) {
 		}
 		switch {
 		case err != nil:
-			return nil, fail(ErrMalformed, "field %q: %w", name, err)
+			return nil, Errorf(ErrMalformed, "field %q: %w", name, err)
 		case vec != nil || v == nil:
 			delete(fields, name)
 			return vec, nil
 		case column != "":
-			return nil, fail(ErrMalformed, "field %q is not an array of numbers", name)
+			return nil, Errorf(ErrMalformed, "field %q is not an array of numbers", name)
 		}
 	}
 	if column == "" {
@@ -216,7 +216,7 @@ func takeVector(fields map[string]any, column string) ([]float32, error) {
 				err = errors.New("not an array of numbers")
 			}
 			if err != nil {
-				return nil, fail(ErrMalformed, "vector %q: %w", column, err)
+				return nil, Errorf(ErrMalformed, "vector %q: %w", column, err)
 			}
 			delete(fields, name)
 			return vec, nil

@@ -1,31 +1,15 @@
-package files
+package files_test
 
 import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math"
+	. "github.com/lexsem/lexsem/ingest/files"
+	"github.com/lexsem/lexsem/ingest/files/internal/filestest"
 	"slices"
 	"strings"
 	"testing"
-	"unicode/utf8"
 )
-
-// encodable: what a record has can be stored.
-func encodable(t testing.TB, r Record) {
-	t.Helper()
-	if _, err := json.Marshal(r.Metadata); err != nil {
-		t.Errorf("metadata %v: %v", r.Metadata, err)
-	}
-	if !utf8.ValidString(r.Text) || !utf8.ValidString(r.Title) {
-		t.Errorf("not UTF-8: %q, %q", r.Title, r.Text)
-	}
-	for _, x := range r.Vector {
-		if math.IsInf(float64(x), 0) {
-			t.Errorf("vector %v", r.Vector)
-		}
-	}
-}
 
 func TestCSV(t *testing.T) {
 	in := "\ufeffID,Title,Body,year,zip,draft,note\r\n" +
@@ -33,7 +17,7 @@ func TestCSV(t *testing.T) {
 		"\r\n" +
 		"b,,text,-1.50e3,1e400,True,x\r\n" +
 		"a,,again,1,2,3,4"
-	recs, bad, err := readAll(t, "a.csv", in, Options{})
+	recs, bad, err := filestest.ReadAll(t, "a.csv", in, Options{})
 	if err != nil || len(bad) > 0 || len(recs) != 3 {
 		t.Fatalf("%+v, %q, %v", recs, bad, err)
 	}
@@ -67,12 +51,12 @@ func TestTableColumns(t *testing.T) {
 		{"a.csv", "id,name\n1,Bob\n", Options{}, "1", ""},
 		{"a.csv", "id,embedding\n1,\"[1, 2.5]\"\n", Options{}, "1", ""},
 	} {
-		recs, bad, err := readAll(t, c.name, c.in, c.o)
+		recs, bad, err := filestest.ReadAll(t, c.name, c.in, c.o)
 		if err != nil || len(bad) > 0 || len(recs) != 1 || recs[0].ID != c.id || recs[0].Text != c.text {
 			t.Errorf("%q: %+v, %q, %v; want id %q, text %q", c.in, recs, bad, err, c.id, c.text)
 		}
 	}
-	recs, _, err := readAll(t, "a.csv", "id,text,vector\n1,x,[1 -2.5e0]\n2,x,\n3,x,mosquito\n", Options{})
+	recs, _, err := filestest.ReadAll(t, "a.csv", "id,text,vector\n1,x,[1 -2.5e0]\n2,x,\n3,x,mosquito\n", Options{})
 	if err != nil || !slices.Equal(recs[0].Vector, []float32{1, -2.5}) || recs[1].Vector != nil || recs[2].Metadata["vector"] != "mosquito" {
 		t.Errorf("vectors: %+v, %v", recs, err)
 	}
@@ -88,7 +72,7 @@ func TestBadTables(t *testing.T) {
 		"\"text,b\n1,2": "the header",
 		"text\n\"" + strings.Repeat("x\n", 1<<17): "row 1 is longer than 100 bytes",
 	} {
-		if recs, _, err := readAll(t, "a.csv", in, Options{ID: "f", MaxBytes: 100}); err == nil || !strings.Contains(err.Error(), want) || len(recs) > 0 {
+		if recs, _, err := filestest.ReadAll(t, "a.csv", in, Options{ID: "f", MaxBytes: 100}); err == nil || !strings.Contains(err.Error(), want) || len(recs) > 0 {
 			t.Errorf("%.40q: %v, %v; want %q", in, recs, err, want)
 		}
 	}
@@ -103,25 +87,25 @@ func TestBadTables(t *testing.T) {
 		"1,a\x00b":                       "2: column \"text\" is not UTF-8 text",
 		"1,caf\xe9":                      "2: column \"text\" is not UTF-8 text",
 	} {
-		recs, bad, err := readAll(t, "a.csv", "id,text\n"+in+"\n", Options{MaxBytes: 4096})
+		recs, bad, err := filestest.ReadAll(t, "a.csv", "id,text\n"+in+"\n", Options{MaxBytes: 4096})
 		if err != nil || len(bad) != 1 || !strings.HasPrefix(bad[0], want) || len(recs) > 0 {
 			t.Errorf("%q: %v, %q, %v; want %q", in, recs, bad, err, want)
 		}
 	}
-	recs, bad, err := readAll(t, "a.csv", "id,text\n1,x\"y\n2,ok\n3\n4,ok\n", Options{})
+	recs, bad, err := filestest.ReadAll(t, "a.csv", "id,text\n1,x\"y\n2,ok\n3\n4,ok\n", Options{})
 	if err != nil || len(recs) != 2 || len(bad) != 2 {
 		t.Errorf("rows behind bad ones: %+v, %q, %v", recs, bad, err)
 	}
-	if _, bad, _ := readAll(t, "a.csv", "id,text,vector\n1,x,[1 1e40]\n2,x,[1\n", Options{}); len(bad) != 2 || !strings.Contains(bad[0], "1e40") {
+	if _, bad, _ := filestest.ReadAll(t, "a.csv", "id,text,vector\n1,x,[1 1e40]\n2,x,[1\n", Options{}); len(bad) != 2 || !strings.Contains(bad[0], "1e40") {
 		t.Errorf("bad vectors: %q", bad)
 	}
-	_, _, err = readAll(t, "a.csv", "id,text\n1,x\n", Options{Columns: Columns{Text: "words"}})
+	_, _, err = filestest.ReadAll(t, "a.csv", "id,text\n1,x\n", Options{Columns: Columns{Text: "words"}})
 	if !errors.Is(err, ErrMalformed) || !strings.Contains(err.Error(), "the columns are id, text") {
 		t.Errorf("a column that is not there: %v", err)
 	}
 }
 
 func FuzzCSV(f *testing.F) {
-	fuzz(f, "csv", "id,text\n1,\"a\nb\"\n", "a;text\n\"", "text,vector\nx,[1 2]\n", "\xff\xfei\x00d\x00")
+	filestest.Fuzz(f, "csv", "id,text\n1,\"a\nb\"\n", "a;text\n\"", "text,vector\nx,[1 2]\n", "\xff\xfei\x00d\x00")
 }
-func FuzzTSV(f *testing.F) { fuzz(f, "tsv", "id\ttext\n1\tx\n") }
+func FuzzTSV(f *testing.F) { filestest.Fuzz(f, "tsv", "id\ttext\n1\tx\n") }

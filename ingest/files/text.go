@@ -11,17 +11,17 @@ import (
 )
 
 // readText reads a plain text: one document.
-func readText(s *source) error {
+func readText(s *File) error {
 	text, err := s.whole()
 	if err != nil {
 		return err
 	}
-	return s.one(Record{Document: document(text), From: 1, To: lastLine(1, text), Verbatim: true})
+	return s.One(Record{Document: document(text), From: 1, To: lastLine(1, text), Verbatim: true})
 }
 
 // whole reads the file as one text in UTF-8 with lines that end in \n.
-func (s *source) whole() (string, error) {
-	r, err := decoded(s.r)
+func (s *File) whole() (string, error) {
+	r, err := decoded(s)
 	if err != nil {
 		return "", err
 	}
@@ -36,7 +36,7 @@ func (s *source) whole() (string, error) {
 }
 
 // all reads r, of no more than MaxBytes, to its end.
-func (s *source) all(r io.Reader) ([]byte, error) {
+func (s *File) all(r io.Reader) ([]byte, error) {
 	var buf bytes.Buffer
 	if s.size > 0 && s.size <= s.o.MaxBytes {
 		buf.Grow(int(s.size) + bytes.MinRead)
@@ -45,7 +45,7 @@ func (s *source) all(r io.Reader) ([]byte, error) {
 		return nil, err
 	}
 	if int64(buf.Len()) > s.o.MaxBytes {
-		return nil, fail(ErrTooLarge, "larger than %s; split it", bytesText(s.o.MaxBytes))
+		return nil, Errorf(ErrTooLarge, "larger than %s; split it", bytesText(s.o.MaxBytes))
 	}
 	return buf.Bytes(), nil
 }

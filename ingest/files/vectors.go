@@ -25,12 +25,12 @@ func NewVectorWriter(w io.Writer, kind string, n, dim int) (func(vector []float3
 		head = npyHeader(n, dim)
 	case "fbin":
 		if int64(n) > math.MaxUint32 {
-			return nil, fail(ErrTooLarge, "fbin holds at most %d vectors, not %d; use npy", int64(math.MaxUint32), n)
+			return nil, Errorf(ErrTooLarge, "fbin holds at most %d vectors, not %d; use npy", int64(math.MaxUint32), n)
 		}
 		head = binary.LittleEndian.AppendUint32(head, uint32(n))
 		head = binary.LittleEndian.AppendUint32(head, uint32(dim))
 	default:
-		return nil, fail(ErrKind, "vectors are written as npy or fbin, not as %q", kind)
+		return nil, Errorf(ErrKind, "vectors are written as npy or fbin, not as %q", kind)
 	}
 	if _, err := w.Write(head); err != nil {
 		return nil, err
@@ -38,7 +38,7 @@ func NewVectorWriter(w io.Writer, kind string, n, dim int) (func(vector []float3
 	row := make([]byte, 0, 4*dim)
 	return func(vector []float32) error {
 		if len(vector) != dim {
-			return fail(ErrMalformed, "a vector of dimension %d in a file of dimension %d", len(vector), dim)
+			return Errorf(ErrMalformed, "a vector of dimension %d in a file of dimension %d", len(vector), dim)
 		}
 		row = row[:0]
 		for _, x := range vector {
@@ -67,14 +67,14 @@ const npyMagic = "\x93NUMPY"
 var npyDict = regexp.MustCompile(`^\{\s*'descr':\s*'([^']*)',\s*'fortran_order':\s*(True|False),\s*'shape':\s*\(([0-9 ,L]*)\),?\s*\}\s*$`)
 
 // readNPY reads a two-dimensional array of NumPy, a document of a vector alone a row.
-func readNPY(s *source) error {
-	r := bufio.NewReaderSize(s.r, 64<<10)
+func readNPY(s *File) error {
+	r := bufio.NewReaderSize(s, 64<<10)
 	head := make([]byte, 12)
 	if err := readPart(r, head[:8], "not an array of NumPy"); err != nil {
 		return err
 	}
 	if string(head[:6]) != npyMagic {
-		return fail(ErrMalformed, "not an array of NumPy: wrong first bytes")
+		return Errorf(ErrMalformed, "not an array of NumPy: wrong first bytes")
 	}
 	size := 0
 	switch head[6] {
@@ -89,7 +89,7 @@ func readNPY(s *source) error {
 		}
 		size = int(min(binary.LittleEndian.Uint32(head[8:]), 1<<20))
 	default:
-		return fail(ErrMalformed, "unknown version %d of NumPy's format; save the array with numpy.save", head[6])
+		return Errorf(ErrMalformed, "unknown version %d of NumPy's format; save the array with numpy.save", head[6])
 	}
 	dict := make([]byte, size)
 	if err := readPart(r, dict, "the header"); err != nil {
@@ -97,7 +97,7 @@ func readNPY(s *source) error {
 	}
 	m := npyDict.FindSubmatch(dict)
 	if m == nil {
-		return fail(ErrMalformed, "the header %q is not that of an array; save the array with numpy.save", clip(string(dict[:min(len(dict), 200)]), 100))
+		return Errorf(ErrMalformed, "the header %q is not that of an array; save the array with numpy.save", clip(string(dict[:min(len(dict), 200)]), 100))
 	}
 	width := 0
 	switch string(m[1]) {
@@ -106,25 +106,25 @@ func readNPY(s *source) error {
 	case "<f8":
 		width = 8
 	default:
-		return fail(ErrMalformed, "its numbers are %q; save it as float32 (<f4) or float64 (<f8)", m[1])
+		return Errorf(ErrMalformed, "its numbers are %q; save it as float32 (<f4) or float64 (<f8)", m[1])
 	}
 	var shape []int
 	for part := range strings.FieldsFuncSeq(string(m[3]), func(r rune) bool { return r == ' ' || r == ',' || r == 'L' }) {
 		n, err := strconv.Atoi(part)
 		if err != nil {
-			return fail(ErrMalformed, "the shape (%s): %w", m[3], err)
+			return Errorf(ErrMalformed, "the shape (%s): %w", m[3], err)
 		}
 		shape = append(shape, n)
 	}
 	if len(shape) != 2 || string(m[2]) == "True" && shape[0] > 1 && shape[1] > 1 {
-		return fail(ErrMalformed, "its shape is (%s), Fortran order %s; save a two-dimensional array in C order, one vector per row", m[3], m[2])
+		return Errorf(ErrMalformed, "its shape is (%s), Fortran order %s; save a two-dimensional array in C order, one vector per row", m[3], m[2])
 	}
 	return s.vectors(r, shape[0], shape[1], width)
 }
 
 // readFBin reads n and d as uint32, and n rows of d float32.
-func readFBin(s *source) error {
-	r := bufio.NewReaderSize(s.r, 64<<10)
+func readFBin(s *File) error {
+	r := bufio.NewReaderSize(s, 64<<10)
 	var head [8]byte
 	if err := readPart(r, head[:], "the header of an fbin file"); err != nil {
 		return err
@@ -133,8 +133,8 @@ func readFBin(s *source) error {
 }
 
 // readFVecs reads rows that begin with their dimension as int32.
-func readFVecs(s *source) error {
-	r := bufio.NewReaderSize(s.r, 64<<10)
+func readFVecs(s *File) error {
+	r := bufio.NewReaderSize(s, 64<<10)
 	next := s.ids()
 	var head [4]byte
 	dim := 0
@@ -152,7 +152,7 @@ func readFVecs(s *source) error {
 			dim = d
 		}
 		if d != dim {
-			return fail(ErrMalformed, "row %d has the dimension %d, the first %d; is it an fvecs file?", s.n+1, d, dim)
+			return Errorf(ErrMalformed, "row %d has the dimension %d, the first %d; is it an fvecs file?", s.n+1, d, dim)
 		}
 		if err := s.vector(r, dim, 4, next); err != nil {
 			return err
@@ -161,7 +161,7 @@ func readFVecs(s *source) error {
 }
 
 // vectors yields n rows of dim numbers of so many bytes each.
-func (s *source) vectors(r io.Reader, n, dim, width int) error {
+func (s *File) vectors(r io.Reader, n, dim, width int) error {
 	next := s.ids()
 	for range n {
 		if err := s.vector(r, dim, width, next); err != nil {
@@ -173,16 +173,16 @@ func (s *source) vectors(r io.Reader, n, dim, width int) error {
 	case io.EOF:
 		return nil
 	case nil:
-		return fail(ErrMalformed, "more data after the %d vectors of the header", n)
+		return Errorf(ErrMalformed, "more data after the %d vectors of the header", n)
 	default:
 		return err
 	}
 }
 
 // vector yields one row.
-func (s *source) vector(r io.Reader, dim, width int, next func() (string, error)) error {
+func (s *File) vector(r io.Reader, dim, width int, next func() (string, error)) error {
 	if dim < 1 || dim > maxDim || int64(dim)*int64(width) > s.o.MaxBytes {
-		return fail(ErrMalformed, "%d is not a valid dimension", dim)
+		return Errorf(ErrMalformed, "%d is not a valid dimension", dim)
 	}
 	raw := make([]byte, dim*width)
 	if err := readPart(r, raw, fmt.Sprintf("vector %d", s.n+1)); err != nil {
@@ -201,7 +201,7 @@ func (s *source) vector(r io.Reader, dim, width int, next func() (string, error)
 		}
 		rec.Vector[i] = float32(x)
 		if y := float64(rec.Vector[i]); math.IsNaN(y) || math.IsInf(y, 0) {
-			err = fail(ErrMalformed, "vector %d: number %d is %v", s.n, i+1, x)
+			err = Errorf(ErrMalformed, "vector %d: number %d is %v", s.n, i+1, x)
 		}
 	}
 	id, iderr := next()
@@ -215,7 +215,7 @@ func (s *source) vector(r io.Reader, dim, width int, next func() (string, error)
 }
 
 // ids are those of Options.IDs, one a call, or else numbers from 1.
-func (s *source) ids() func() (string, error) {
+func (s *File) ids() func() (string, error) {
 	if s.o.IDs == nil {
 		return func() (string, error) {
 			if s.o.ID == "" {
@@ -235,9 +235,9 @@ func (s *source) ids() func() (string, error) {
 		case err != nil && err != io.EOF:
 			return "", err
 		case over:
-			return "", fail(ErrTooLarge, "line %d of the ids is longer than 1,024 bytes", s.n)
+			return "", Errorf(ErrTooLarge, "line %d of the ids is longer than 1,024 bytes", s.n)
 		case id == "":
-			return "", fail(ErrMalformed, "line %d of the ids is empty, or there are fewer ids than vectors; write one id per line", s.n)
+			return "", Errorf(ErrMalformed, "line %d of the ids is empty, or there are fewer ids than vectors; write one id per line", s.n)
 		}
 		return id, nil
 	}
@@ -247,7 +247,7 @@ func (s *source) ids() func() (string, error) {
 func readPart(r io.Reader, to []byte, what string) error {
 	_, err := io.ReadFull(r, to)
 	if err == io.EOF || err == io.ErrUnexpectedEOF {
-		return fail(ErrMalformed, "the file ends within %s; it may be incomplete", what)
+		return Errorf(ErrMalformed, "the file ends within %s; it may be incomplete", what)
 	}
 	return err
 }

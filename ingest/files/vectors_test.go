@@ -1,10 +1,12 @@
-package files
+package files_test
 
 import (
 	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
+	. "github.com/lexsem/lexsem/ingest/files"
+	"github.com/lexsem/lexsem/ingest/files/internal/filestest"
 	"math"
 	"slices"
 	"strings"
@@ -34,7 +36,7 @@ func vectorFile(t testing.TB, kind string, rows ...[]float32) string {
 func npy(descr, order, shape string, data any) string {
 	dict := fmt.Sprintf("{'descr': '%s', 'fortran_order': %s, 'shape': %s, }\n", descr, order, shape)
 	var b bytes.Buffer
-	b.WriteString(npyMagic + "\x02\x00")
+	b.WriteString("\x93NUMPY" + "\x02\x00")
 	binary.Write(&b, binary.LittleEndian, uint32(len(dict)))
 	b.WriteString(dict)
 	binary.Write(&b, binary.LittleEndian, data)
@@ -56,7 +58,7 @@ func TestVectorFiles(t *testing.T) {
 			{Options{ID: "f"}, []string{"f#1", "f#2"}},
 			{Options{ID: "f", IDs: strings.NewReader("one \r\ntwo")}, []string{"one ", "two"}},
 		} {
-			recs, bad, err := readAll(t, name, in, c.o)
+			recs, bad, err := filestest.ReadAll(t, name, in, c.o)
 			if err != nil || len(bad) > 0 || len(recs) != 2 || recs[0].ID != c.want[0] || recs[1].ID != c.want[1] ||
 				!slices.Equal(recs[0].Vector, rows[0]) || !slices.Equal(recs[1].Vector, rows[1]) {
 				t.Errorf("%s: %+v, %q, %v; want the ids %q", name, recs, bad, err, c.want)
@@ -65,7 +67,7 @@ func TestVectorFiles(t *testing.T) {
 	}
 	nan := float32(math.NaN())
 	for _, kind := range []string{"npy", "fbin", "fvecs"} {
-		recs, bad, err := readAll(t, "a."+kind, vectorFile(t, kind, []float32{nan}, []float32{1}), Options{})
+		recs, bad, err := filestest.ReadAll(t, "a."+kind, vectorFile(t, kind, []float32{nan}, []float32{1}), Options{})
 		if err != nil || len(bad) != 1 || !strings.Contains(bad[0], "vector 1: number 1 is NaN") || len(recs) != 1 || recs[0].ID != "2" {
 			t.Errorf("%s: %v, %q, %v", kind, recs, bad, err)
 		}
@@ -94,12 +96,12 @@ func TestBadVectorFiles(t *testing.T) {
 		{"a.fvecs", "\x01", "ends within"},
 		{"a.fvecs", vectorFile(t, "fvecs", []float32{1}, []float32{1, 2}), "row 2 has the dimension 2"},
 	} {
-		if _, _, err := readAll(t, c.name, c.in, Options{}); !errors.Is(err, ErrMalformed) || !strings.Contains(err.Error(), c.want) {
+		if _, _, err := filestest.ReadAll(t, c.name, c.in, Options{}); !errors.Is(err, ErrMalformed) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s, %.60q: %v; want %q", c.name, c.in, err, c.want)
 		}
 	}
 	for ids, want := range map[string]string{"": "fewer ids", "a\n\nb": "", "\na": "line 1 of the ids is empty", strings.Repeat("x", 2000): "longer than 1,024"} {
-		_, _, err := readAll(t, "a.npy", good, Options{IDs: strings.NewReader(ids)})
+		_, _, err := filestest.ReadAll(t, "a.npy", good, Options{IDs: strings.NewReader(ids)})
 		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
 			t.Errorf("ids %.20q: %v; want %q", ids, err, want)
 		}
@@ -112,14 +114,18 @@ func TestBadVectorFiles(t *testing.T) {
 // The header's padding is right whatever the length of the shape.
 func TestNPYHeader(t *testing.T) {
 	for n := 1; n < 1e9; n *= 10 {
-		if h := npyHeader(n, 384); len(h)%64 != 0 || int(binary.LittleEndian.Uint16(h[8:])) != len(h)-10 {
+		var b bytes.Buffer
+		if _, err := NewVectorWriter(&b, "npy", n, 384); err != nil {
+			t.Fatal(err)
+		}
+		if h := b.Bytes(); len(h)%64 != 0 || int(binary.LittleEndian.Uint16(h[8:])) != len(h)-10 {
 			t.Errorf("header for %d rows has %d bytes", n, len(h))
 		}
 	}
 }
 
 func FuzzNPY(f *testing.F) {
-	fuzz(f, "npy", vectorFile(f, "npy", []float32{1, 2}), npy("<f8", "False", "(1, 1)", []float64{1}))
+	filestest.Fuzz(f, "npy", vectorFile(f, "npy", []float32{1, 2}), npy("<f8", "False", "(1, 1)", []float64{1}))
 }
-func FuzzFBin(f *testing.F)  { fuzz(f, "fbin", vectorFile(f, "fbin", []float32{1, 2})) }
-func FuzzFVecs(f *testing.F) { fuzz(f, "fvecs", vectorFile(f, "fvecs", []float32{1, 2})) }
+func FuzzFBin(f *testing.F)  { filestest.Fuzz(f, "fbin", vectorFile(f, "fbin", []float32{1, 2})) }
+func FuzzFVecs(f *testing.F) { filestest.Fuzz(f, "fvecs", vectorFile(f, "fvecs", []float32{1, 2})) }

@@ -18,6 +18,8 @@ import (
 	"github.com/lexsem/lexsem/encoder/encodertest"
 	"github.com/lexsem/lexsem/engine"
 	"github.com/lexsem/lexsem/ingest/files"
+	_ "github.com/lexsem/lexsem/ingest/files/parquet"
+	_ "github.com/lexsem/lexsem/ingest/files/pdf"
 	"github.com/lexsem/lexsem/internal/regular"
 )
 

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"os/exec"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -22,7 +23,7 @@ var allowed = map[string][]string{
 	"engine/internal/search":                {"engine/filter", "engine/fusion", "engine/internal/chunk", "internal/fault", "internal/metric", "engine/internal/state", "encoder", "modulate", "modulate/local", "index", "index/inverted", "index/late", "store", "internal/text", "internal/vec", "engine/explain"},
 	"engine/internal/state":                 {"engine/internal/chunk", "engine/internal/columns", "internal/fault", "internal/metric", "engine/internal/tokens", "internal/yield", "modulate", "modulate/local", "modulate/ridge", "index", "index/inverted", "store", "internal/cow", "internal/rcu", "internal/snapshot", "internal/text", "internal/private"},
 	"cmd/lexsem":                            {"cmd/lexsem/internal/command"},
-	"cmd/lexsem/internal/command":           {"ingest/location", "serve/answer", "internal/digits", "serve/collections", "serve/httpapi", "serve/httpapi/page", "serve/mcp", "bench", "bench/report", "bench/sage", "bench/sure", "engine", "serve/share", "ingest/files", "ingest/folder", "engine/remote/elastic", "engine/remote/pgvector", "engine/remote/weaviate", "internal/regular", "engine/filter", "engine/fusion", "modulate", "index", "encoder", "encoder/onnx", "encoder/picture", "encoder/visual", "encoder/provision", "internal/text", "internal/atomicfile", "store", "encoder/native", "encoder/models", "engine/rerank", "internal/post", "internal/secret", "internal/private", "engine/explain", "engine/remote"},
+	"cmd/lexsem/internal/command":           {"ingest/location", "serve/answer", "internal/digits", "serve/collections", "serve/httpapi", "serve/httpapi/page", "serve/mcp", "bench", "bench/report", "bench/sage", "bench/sure", "engine", "serve/share", "ingest/files", "ingest/files/parquet", "ingest/files/pdf", "ingest/folder", "engine/remote/elastic", "engine/remote/pgvector", "engine/remote/weaviate", "internal/regular", "engine/filter", "engine/fusion", "modulate", "index", "encoder", "encoder/onnx", "encoder/picture", "encoder/visual", "encoder/provision", "internal/text", "internal/atomicfile", "store", "encoder/native", "encoder/models", "engine/rerank", "internal/post", "internal/secret", "internal/private", "engine/explain", "engine/remote"},
 	"serve/answer":                          {"engine", "ingest/location"},
 	"serve/httpapi":                         {"serve/answer", "engine", "engine/filter", "internal/metadata", "internal/metric", "encoder", "encoder/picture", "internal/regular"},
 	"serve/httpapi/page":                    {},
@@ -57,6 +58,9 @@ var allowed = map[string][]string{
 	"engine/remote/internal/nodes":          {"internal/secret"},
 	"serve/collections":                     {"engine", "internal/fault", "encoder", "store"},
 	"ingest/files":                          {"engine", "internal/metadata"},
+	"ingest/files/internal/filestest":       {"engine", "ingest/files"},
+	"ingest/files/parquet":                  {"ingest/files"},
+	"ingest/files/pdf":                      {"ingest/files"},
 	"ingest/location":                       {"engine"},
 	"ingest/folder":                         {"ingest/location", "encoder", "engine", "ingest/files", "engine/filter", "internal/atomicfile", "internal/regular", "internal/private"},
 	"serve/share":                           {"engine", "internal/metadata", "internal/progress", "encoder", "modulate", "store", "internal/private"},
@@ -127,6 +131,9 @@ var allowed = map[string][]string{
 	"encoder/tokenizer":                     {"encoder", "internal/regular"},
 }
 
+// largeLibrary finds the libraries that a program takes only with the kind of files that needs them.
+var largeLibrary = regexp.MustCompile(`wazero|pdfium|parquet-go`)
+
 type listed struct {
 	ImportPath string
 	Imports    []string
@@ -183,6 +190,9 @@ func TestImportsPointDown(t *testing.T) {
 			rel, inside := strings.CutPrefix(imp, module+"/")
 			if inside && !slices.Contains(may, rel) {
 				t.Errorf("%s imports %s; it may import only %v", name, rel, may)
+			}
+			if largeLibrary.MatchString(imp) && name != "ingest/files/pdf" && name != "ingest/files/parquet" {
+				t.Errorf("%s imports %s; only a kind of files with a package of its own may", name, imp)
 			}
 		}
 		if len(p.CgoFiles) > 0 && name != "encoder/onnx" {

@@ -14,6 +14,8 @@ import (
 
 	"github.com/lexsem/lexsem/engine"
 	"github.com/lexsem/lexsem/ingest/files"
+	_ "github.com/lexsem/lexsem/ingest/files/parquet" // a kind of files
+	_ "github.com/lexsem/lexsem/ingest/files/pdf"     // a kind of files
 	"github.com/lexsem/lexsem/ingest/folder"
 	"github.com/lexsem/lexsem/internal/regular"
 )

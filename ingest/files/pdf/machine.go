@@ -1,4 +1,4 @@
-package files
+package pdf
 
 import (
 	"context"
@@ -21,8 +21,8 @@ import (
 // hostile file reaches nothing. It is compiled when the first PDF is read, which takes
 // some seconds of a core; what comes out is kept in the user's cache folder.
 
-// pdfMemory is the most memory that reading one PDF may take, in bytes.
-const pdfMemory = 256 << 20
+// maxMemory is the most memory that reading one PDF may take, in bytes.
+const maxMemory = 256 << 20
 
 // oneBlock is the memory of a machine, in one piece of which only what is used is resident. Memory that
 // grows by copies takes four times as much, as the copies are garbage for a while.
@@ -30,11 +30,11 @@ type oneBlock struct{ b []byte }
 
 // Reallocate implements experimental.LinearMemory.
 func (m *oneBlock) Reallocate(size uint64) []byte {
-	if size > pdfMemory {
+	if size > maxMemory {
 		return nil
 	}
 	if m.b == nil {
-		m.b = make([]byte, pdfMemory)
+		m.b = make([]byte, maxMemory)
 	}
 	return m.b[:size]
 }
@@ -42,36 +42,36 @@ func (m *oneBlock) Reallocate(size uint64) []byte {
 // Free implements experimental.LinearMemory.
 func (m *oneBlock) Free() { m.b = nil }
 
-// pdfStart is a start of the machines.
-type pdfStart struct {
+// starting is a start of the machines.
+type starting struct {
 	done chan struct{} // closed at its end
 	pool pdfium.Pool
 	err  error
 }
 
-var pdfStarted struct {
+var started struct {
 	sync.Mutex
-	start *pdfStart // the last one, nil if that has failed
+	start *starting // the last one, nil if that has failed
 }
 
-// pdfMachines returns the machines, and starts them where they are not there. A start
+// machines returns the machines, and starts them where they are not there. A start
 // goes on when the context of a caller ends: others may wait for it.
-func pdfMachines(ctx context.Context) (pdfium.Pool, error) {
-	pdfStarted.Lock()
-	start := pdfStarted.start
+func machines(ctx context.Context) (pdfium.Pool, error) {
+	started.Lock()
+	start := started.start
 	if start == nil {
-		start = &pdfStart{done: make(chan struct{})}
-		pdfStarted.start = start
+		start = &starting{done: make(chan struct{})}
+		started.start = start
 		go func() {
-			if start.pool, start.err = startPDF(); start.err != nil {
-				pdfStarted.Lock()
-				pdfStarted.start = nil
-				pdfStarted.Unlock()
+			if start.pool, start.err = begin(); start.err != nil {
+				started.Lock()
+				started.start = nil
+				started.Unlock()
 			}
 			close(start.done)
 		}()
 	}
-	pdfStarted.Unlock()
+	started.Unlock()
 	select {
 	case <-start.done:
 		return start.pool, start.err
@@ -80,12 +80,12 @@ func pdfMachines(ctx context.Context) (pdfium.Pool, error) {
 	}
 }
 
-func startPDF() (pdfium.Pool, error) {
+func begin() (pdfium.Pool, error) {
 	config := wazero.NewRuntimeConfig().
 		WithCoreFeatures(api.CoreFeaturesV2 | experimental.CoreFeaturesExceptionHandling). // PDFium needs them
 		WithCloseOnContextDone(true).
-		WithMemoryLimitPages(pdfMemory >> 16)
-	if dir, err := pdfCache(); err == nil { // else it is compiled in each process
+		WithMemoryLimitPages(maxMemory >> 16)
+	if dir, err := cacheFolder(); err == nil { // else it is compiled in each process
 		if cache, err := wazero.NewCompilationCacheWithDir(dir); err == nil {
 			config = config.WithCompilationCache(cache)
 		}
@@ -105,8 +105,8 @@ func startPDF() (pdfium.Pool, error) {
 	return pool, nil
 }
 
-// pdfCache is the folder for what is compiled, beside that of the models.
-func pdfCache() (string, error) {
+// cacheFolder is the folder for what is compiled, beside that of the models.
+func cacheFolder() (string, error) {
 	dir := os.Getenv("LEXSEM_CACHE")
 	if dir == "" {
 		user, err := os.UserCacheDir()

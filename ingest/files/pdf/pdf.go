@@ -1,4 +1,7 @@
-package files
+// Package pdf reads the texts of PDF files with PDFium. Import it, and package files reads them:
+//
+//	import _ "github.com/lexsem/lexsem/ingest/files/pdf"
+package pdf
 
 import (
 	"context"
@@ -11,44 +14,49 @@ import (
 	"github.com/klippa-app/go-pdfium"
 	pdferrors "github.com/klippa-app/go-pdfium/errors"
 	"github.com/klippa-app/go-pdfium/requests"
+
+	"github.com/lexsem/lexsem/ingest/files"
 )
+
+func init() {
+	files.Register(files.Kind{Name: "pdf", Extensions: []string{"pdf"}, Seek: true, Read: read})
+}
 
 // maxPage is the longest that a step of reading a PDF, such as a page, may take: one
 // that takes longer is made to.
 const maxPage = time.Minute
 
-// readPDF reads one document: the text of all pages, with breaks at their beginnings.
-func readPDF(s *source) (err error) {
-	in := &cancelledAt{s: s}
-	reader, err := newPDFReader(s.ctx)
+// read yields one document: the text of all pages, with breaks at their beginnings.
+func read(f *files.File) (err error) {
+	p, err := newReader(f.Context())
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, reader.close()) }()
-	var rec Record
-	err = reader.read(io.NewSectionReader(in, 0, s.size), s.size, s.o.MaxBytes, &rec)
+	defer func() { err = errors.Join(err, p.close()) }()
+	var rec files.Record
+	err = p.read(f, &rec)
 	switch {
-	case s.ctx.Err() != nil:
-		return s.ctx.Err()
-	case !reader.dead && in.err != nil: // a step that was given up may still set it
-		return in.err
+	case f.Context().Err() != nil:
+		return f.Context().Err()
+	case !p.dead && f.Err() != nil: // a step that was given up may still set it
+		return f.Err()
 	case err != nil:
 		return err
-	case blank(rec.Text):
-		return fail(ErrNoText, "its pages hold no text; run OCR on a scan first")
+	case strings.TrimSpace(rec.Text) == "":
+		return files.Errorf(files.ErrNoText, "its pages hold no text; run OCR on a scan first")
 	}
-	return s.one(rec)
+	return f.One(rec)
 }
 
-// pdfReader reads one PDF in a machine of its own.
-type pdfReader struct {
+// reader reads one PDF in a machine of its own.
+type reader struct {
 	ctx  context.Context
 	doc  pdfium.Pdfium
 	dead bool // was stopped in the middle of a step
 }
 
-func newPDFReader(ctx context.Context) (*pdfReader, error) {
-	pool, err := pdfMachines(ctx)
+func newReader(ctx context.Context) (*reader, error) {
+	pool, err := machines(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -56,20 +64,20 @@ func newPDFReader(ctx context.Context) (*pdfReader, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the PDF reader does not start: %w", err)
 	}
-	return &pdfReader{ctx: ctx, doc: doc}, nil
+	return &reader{ctx: ctx, doc: doc}, nil
 }
 
-func (p *pdfReader) close() error {
+func (p *reader) close() error {
 	if p.dead {
 		return nil
 	}
 	return p.doc.Close()
 }
 
-var errSlowPage = fail(ErrMalformed, "one page takes longer than %v; print the file to a new PDF", maxPage)
+var errSlowPage = files.Errorf(files.ErrMalformed, "one page takes longer than %v; print the file to a new PDF", maxPage)
 
 // step runs one step, and stops the machine when the context ends or time is up.
-func (p *pdfReader) step(f func() error) error {
+func (p *reader) step(f func() error) error {
 	ctx, cancel := context.WithTimeoutCause(p.ctx, maxPage, errSlowPage)
 	defer cancel()
 	done := make(chan error, 1)
@@ -83,18 +91,18 @@ func (p *pdfReader) step(f func() error) error {
 	}
 }
 
-// read fills rec with what a PDF of size bytes has, of at most so many bytes of text.
-func (p *pdfReader) read(r io.ReadSeeker, size, most int64, rec *Record) error {
+// read fills rec with what a file has.
+func (p *reader) read(f *files.File, rec *files.Record) error {
 	var at requests.PageByIndex
 	var pages int
 	err := p.step(func() error {
-		doc, err := p.doc.OpenDocument(&requests.OpenDocument{FileReader: r, FileReaderSize: size})
+		doc, err := p.doc.OpenDocument(&requests.OpenDocument{FileReader: io.NewSectionReader(f, 0, f.Size()), FileReaderSize: f.Size()})
 		if err != nil {
-			return explainPDF(err)
+			return explain(err)
 		}
 		n, err := p.doc.FPDF_GetPageCount(&requests.FPDF_GetPageCount{Document: doc.Document})
 		if err != nil {
-			return explainPDF(err)
+			return explain(err)
 		}
 		at.Document, pages = doc.Document, n.PageCount
 		return nil
@@ -109,7 +117,7 @@ func (p *pdfReader) read(r io.ReadSeeker, size, most int64, rec *Record) error {
 			at.Index = i
 			got, err := p.doc.GetPageText(&requests.GetPageText{Page: requests.Page{ByIndex: &at}})
 			if err != nil {
-				return fail(ErrMalformed, "page %d: %w", i+1, err)
+				return files.Errorf(files.ErrMalformed, "page %d: %w", i+1, err)
 			}
 			page = got.Text
 			return nil
@@ -117,7 +125,7 @@ func (p *pdfReader) read(r io.ReadSeeker, size, most int64, rec *Record) error {
 		if err != nil {
 			return err
 		}
-		if page = pageLines(page); blank(page) {
+		if page = pageLines(page); strings.TrimSpace(page) == "" {
 			continue
 		}
 		if text.Len() > 0 {
@@ -125,8 +133,8 @@ func (p *pdfReader) read(r io.ReadSeeker, size, most int64, rec *Record) error {
 			rec.Breaks = append(rec.Breaks, text.Len())
 		}
 		text.WriteString(page)
-		if int64(text.Len()) > most {
-			return fail(ErrTooLarge, "its text is longer than %s; split it", bytesText(most))
+		if int64(text.Len()) > f.MaxBytes() { // which One reports
+			break
 		}
 	}
 	rec.Text = text.String()
@@ -138,11 +146,11 @@ func (p *pdfReader) read(r io.ReadSeeker, size, most int64, rec *Record) error {
 var placeholders = map[string]bool{"untitled": true, "(anonymous)": true, "anonymous": true, "(unspecified)": true, "unspecified": true, "unknown": true}
 
 // describe takes the title and what else the file says of itself.
-func (p *pdfReader) describe(at *requests.PageByIndex, rec *Record) error {
+func (p *reader) describe(at *requests.PageByIndex, rec *files.Record) error {
 	for tag, to := range map[string]string{"Title": "", "Author": "author", "Subject": "description"} {
 		got, err := p.doc.FPDF_GetMetaText(&requests.FPDF_GetMetaText{Document: at.Document, Tag: tag})
 		if err != nil {
-			return explainPDF(err)
+			return explain(err)
 		}
 		value := strings.Join(strings.Fields(clean(got.Value)), " ")
 		switch {
@@ -156,12 +164,12 @@ func (p *pdfReader) describe(at *requests.PageByIndex, rec *Record) error {
 	return nil
 }
 
-// explainPDF makes an error of the library one of ours.
-func explainPDF(err error) error {
+// explain makes an error of the library one of ours.
+func explain(err error) error {
 	if errors.Is(err, pdferrors.ErrPassword) || errors.Is(err, pdferrors.ErrSecurity) {
-		return fail(ErrMalformed, "the PDF is encrypted; save it without a password: %w", err)
+		return files.Errorf(files.ErrMalformed, "the PDF is encrypted; save it without a password: %w", err)
 	}
-	return fail(ErrMalformed, "not a PDF, or damaged: %w", err)
+	return files.Errorf(files.ErrMalformed, "not a PDF, or damaged: %w", err)
 }
 
 // pageLines is the text of a page in lines that end in \n, with words together that

@@ -1,4 +1,4 @@
-package files
+package parquet
 
 import (
 	"encoding/base64"
@@ -15,6 +15,8 @@ import (
 
 	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/format"
+
+	"github.com/lexsem/lexsem/ingest/files"
 )
 
 // leafValue is a value of Parquet as metadata have it: numbers, booleans, and texts, among
@@ -79,7 +81,7 @@ func leafValue(t parquet.Type, v parquet.Value) (any, error) {
 		return string(raw), nil
 	}
 	if _, ok := logical.(*format.StringType); ok {
-		return nil, ErrBinary
+		return nil, files.ErrBinary
 	}
 	return base64.StdEncoding.EncodeToString(raw), nil
 }

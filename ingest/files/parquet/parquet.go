@@ -1,57 +1,63 @@
-package files
+// Package parquet reads Parquet files, a document a row. Import it, and package files reads them:
+//
+//	import _ "github.com/lexsem/lexsem/ingest/files/parquet"
+package parquet
 
 import (
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"io"
 	"slices"
-	"strings"
 
 	"github.com/parquet-go/parquet-go"
+
+	"github.com/lexsem/lexsem/ingest/files"
 )
 
-// readParquet reads a table, a document a row. Rows are read page by page.
-func readParquet(s *source) (err error) {
+func init() {
+	files.Register(files.Kind{Name: "parquet", Extensions: []string{"parquet"}, Seek: true, Read: read})
+}
+
+// read reads a table. Rows are read page by page.
+func read(f *files.File) (err error) {
 	defer func() { // the library panics on some damage
-		if s.given {
+		if f.InLoop() {
 			return
 		}
 		if p := recover(); p != nil && err == nil {
-			err = fail(ErrMalformed, "the Parquet file is damaged: %v", p)
+			err = files.Errorf(files.ErrMalformed, "the Parquet file is damaged: %v", p)
 		}
 	}()
-	in := &cancelledAt{s, nil}
-	if err := in.footer(); err != nil {
+	if err := footer(f); err != nil {
 		return err
 	}
-	file, err := parquet.OpenFile(in, s.size, parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true))
+	file, err := parquet.OpenFile(f, f.Size(), parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true))
 	if err != nil {
-		return in.explain(err)
+		return explain(f, err)
 	}
 	top := file.Schema().Fields()
 	names := make([]string, len(top))
-	for i, f := range top {
-		names[i] = f.Name()
+	for i, c := range top {
+		names[i] = c.Name()
 	}
-	t, err := newTable(names, s.o.Columns)
+	give, err := f.Table(names)
 	if err != nil {
 		return err
 	}
 	leaves := 0
 	columns := make([]*column, len(top))
-	for i, f := range top {
-		columns[i] = newColumn(f, level{}, &leaves)
+	for i, c := range top {
+		columns[i] = newColumn(c, level{}, &leaves)
 	}
 	for _, g := range file.RowGroups() {
-		if err := s.rowGroup(g, t, columns, leaves, in); err != nil {
+		if err := rowGroup(f, g, give, columns, leaves); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (s *source) rowGroup(g parquet.RowGroup, t *table, columns []*column, leaves int, in *cancelledAt) (err error) {
+func rowGroup(f *files.File, g parquet.RowGroup, give files.Row, columns []*column, leaves int) (err error) {
 	rows := g.Rows()
 	defer func() { err = errors.Join(err, rows.Close()) }()
 	buf := make([]parquet.Row, 16)
@@ -59,7 +65,6 @@ func (s *source) rowGroup(g parquet.RowGroup, t *table, columns []*column, leave
 	for {
 		n, err := rows.ReadRows(buf)
 		for _, row := range buf[:n] {
-			s.n++
 			clear(values)
 			row.Range(func(i int, v []parquet.Value) bool {
 				if i < leaves {
@@ -67,8 +72,7 @@ func (s *source) rowGroup(g parquet.RowGroup, t *table, columns []*column, leave
 				}
 				return true
 			})
-			rec, rerr := s.row(t, columns, values)
-			if err := s.record(rec, rerr); err != nil {
+			if err := give(size(values), func(i int) (any, error) { return columns[i].value(values) }); err != nil {
 				return err
 			}
 		}
@@ -76,130 +80,47 @@ func (s *source) rowGroup(g parquet.RowGroup, t *table, columns []*column, leave
 		case err == io.EOF:
 			return nil
 		case err != nil:
-			return in.explain(err)
+			return explain(f, err)
 		case n == 0:
-			return fail(ErrMalformed, "the Parquet file is damaged: a row group ends before its last row")
+			return files.Errorf(files.ErrMalformed, "the Parquet file is damaged: a row group ends before its last row")
 		}
 	}
 }
 
-// row makes a record of the values of one row, by leaf.
-func (s *source) row(t *table, columns []*column, values [][]parquet.Value) (rec Record, err error) {
-	size := 0
+// size is the length of the values of one row in bytes.
+func size(values [][]parquet.Value) (n int) {
 	for _, leaf := range values {
 		for _, v := range leaf {
-			size += 8
+			n += 8
 			if k := v.Kind(); k == parquet.ByteArray || k == parquet.FixedLenByteArray {
-				size += len(v.ByteArray())
+				n += len(v.ByteArray())
 			}
 		}
 	}
-	if err := s.tooLong(size); err != nil {
-		return rec, err
-	}
-	for i, c := range columns {
-		v, err := c.value(values)
-		if err != nil {
-			return rec, fail(ErrMalformed, "column %q: %w", clip(t.names[i], 80), err)
-		}
-		if used, err := t.take(&rec, i, v); err != nil {
-			return rec, err
-		} else if used || v == nil {
-			continue
-		}
-		if rec.Metadata == nil {
-			rec.Metadata = map[string]any{}
-		}
-		rec.Metadata[t.names[i]] = v
-	}
-	return rec, nil
-}
-
-// take puts a value where its column belongs, if that is not the metadata.
-func (t *table) take(rec *Record, i int, v any) (used bool, err error) {
-	text, isText := v.(string)
-	switch i {
-	case t.id:
-		switch id := v.(type) {
-		case string:
-			rec.ID = id
-		case int64, uint64:
-			rec.ID = fmt.Sprint(id)
-		}
-		if rec.ID == "" {
-			return false, fail(ErrMalformed, "column %q is empty, or neither a string nor a number; give every row an id", t.names[i])
-		}
-		return true, nil
-	case t.title, t.text:
-		if v != nil && !isText {
-			return false, fail(ErrMalformed, "column %q does not hold strings; name the text column", t.names[i])
-		}
-		if strings.ContainsRune(text, 0) {
-			return false, fail(ErrBinary, "column %q is not UTF-8 text; convert the file first", t.names[i])
-		}
-		if i == t.title {
-			rec.Title = text
-		} else {
-			rec.Text = text
-		}
-		return true, nil
-	case t.vector:
-		vec, err := vectorOf(v)
-		if err == nil && (vec == nil && v != nil && t.vectorNamed) {
-			err = errors.New("not a list of numbers")
-		}
-		if err != nil {
-			return false, fail(ErrMalformed, "column %q: %w", t.names[i], err)
-		}
-		rec.Vector = vec
-		return vec != nil, nil
-	}
-	return false, nil
-}
-
-// cancelledAt is the file as the library reads it; it obeys the context, and keeps the
-// file's own error.
-type cancelledAt struct {
-	s   *source
-	err error
-}
-
-func (c *cancelledAt) ReadAt(p []byte, off int64) (int, error) {
-	if err := c.s.ctx.Err(); err != nil {
-		c.err = err
-		return 0, err
-	}
-	if off < 0 || off > c.s.size {
-		return 0, io.ErrUnexpectedEOF
-	}
-	n, err := c.s.at.ReadAt(p, off)
-	if err != nil && err != io.EOF {
-		c.err = err
-	}
-	return n, err
+	return n
 }
 
 // footer refuses a file whose footer would be longer than it, which the library would make room for first: up to 4 GiB.
-func (c *cancelledAt) footer() error {
+func footer(f *files.File) error {
 	var end [8]byte // the footer's length and a magic word, which stands at the beginning, too
-	if c.s.size < 12 {
+	if f.Size() < 12 {
 		return nil
 	}
-	if n, err := c.ReadAt(end[:], c.s.size-8); n < len(end) {
-		return c.explain(err)
+	if n, err := f.ReadAt(end[:], f.Size()-8); n < len(end) {
+		return explain(f, err)
 	}
-	if n := int64(binary.LittleEndian.Uint32(end[:])); n > c.s.size-12 {
-		return fail(ErrMalformed, "the Parquet file is damaged: its footer would have %d of %d bytes", n, c.s.size)
+	if n := int64(binary.LittleEndian.Uint32(end[:])); n > f.Size()-12 {
+		return files.Errorf(files.ErrMalformed, "the Parquet file is damaged: its footer would have %d of %d bytes", n, f.Size())
 	}
 	return nil
 }
 
 // explain makes an error of a library one of ours, unless it is the file's.
-func (c *cancelledAt) explain(err error) error {
-	if c.err != nil {
-		return c.err
+func explain(f *files.File, err error) error {
+	if f.Err() != nil {
+		return f.Err()
 	}
-	return fail(ErrMalformed, "the file is damaged, or of another kind: %w", err)
+	return files.Errorf(files.ErrMalformed, "the file is damaged, or of another kind: %w", err)
 }
 
 // level is where in a nested row values are: how often something could repeat, and

@@ -1,9 +1,12 @@
-package files
+package parquet_test
 
 import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"github.com/lexsem/lexsem/ingest/files"
+	"github.com/lexsem/lexsem/ingest/files/internal/filestest"
+	_ "github.com/lexsem/lexsem/ingest/files/parquet"
 	"math"
 	"runtime"
 	"slices"
@@ -60,7 +63,7 @@ func TestParquet(t *testing.T) {
 		Authors: []parquetAuthor{{"B", nil}, {"C", []string{"z"}}}, Map: map[string]int64{"k": 1}, Raw: []byte{0xff, 0}, Key: [16]byte{1, 15: 2}, Opt: &three,
 	}
 	in := parquetFile(t, full, parquetRow{ID: 8, Text: "second", Score: math.NaN(), Price: 1234}, parquetRow{ID: 9, Text: " "}, parquetRow{ID: 10, Text: "third group"})
-	recs, bad, err := readAll(t, "a.parquet", in, Options{})
+	recs, bad, err := filestest.ReadAll(t, "a.parquet", in, files.Options{})
 	if err != nil || len(recs) != 3 || len(bad) != 1 || !strings.Contains(bad[0], "no text") {
 		t.Fatalf("%+v, %q, %v", recs, bad, err)
 	}
@@ -80,14 +83,14 @@ func TestParquet(t *testing.T) {
 	if recs[2].ID != "10" {
 		t.Errorf("%+v", recs[2])
 	}
-	recs, _, err = readAll(t, "a.parquet", in, Options{Columns: Columns{Text: "content", ID: "price"}})
+	recs, _, err = filestest.ReadAll(t, "a.parquet", in, files.Options{Columns: files.Columns{Text: "content", ID: "price"}})
 	if err == nil && len(recs) > 0 {
 		t.Errorf("an id of decimals: %+v", recs)
 	}
-	for range ReadStream(t.Context(), strings.NewReader(in), "a.parquet", Options{}) {
+	for range files.ReadStream(t.Context(), strings.NewReader(in), "a.parquet", files.Options{}) {
 	}
-	for _, err := range ReadStream(t.Context(), strings.NewReader(in), "a.parquet", Options{}) {
-		if !errors.Is(err, ErrKind) {
+	for _, err := range files.ReadStream(t.Context(), strings.NewReader(in), "a.parquet", files.Options{}) {
+		if !errors.Is(err, files.ErrKind) {
 			t.Errorf("a stream: %v", err)
 		}
 	}
@@ -96,7 +99,7 @@ func TestParquet(t *testing.T) {
 func TestBadParquet(t *testing.T) {
 	in := parquetFile(t, parquetRow{ID: 1, Text: "some words that are here"}, parquetRow{ID: 2, Text: "x"}, parquetRow{ID: 3, Text: "y"})
 	for name, bytes := range map[string]string{"empty": "", "cut": in[:len(in)-9], "other": strings.Repeat("x", 100), "begin": in[:20], "magic": "PAR1PAR1", "length": "PAR1\xff\xff\xff\x7fPAR1"} {
-		if recs, _, err := readAll(t, "a.parquet", bytes, Options{}); !errors.Is(err, ErrMalformed) || len(recs) > 0 {
+		if recs, _, err := filestest.ReadAll(t, "a.parquet", bytes, files.Options{}); !errors.Is(err, files.ErrMalformed) || len(recs) > 0 {
 			t.Errorf("%s: %v, %v", name, recs, err)
 		}
 	}
@@ -108,9 +111,9 @@ func TestBadParquet(t *testing.T) {
 	for i := 0; i < len(in); i += step {
 		b := []byte(in)
 		b[i] ^= 0x55
-		readAll(t, "a.parquet", string(b), Options{ID: "f"})
+		filestest.ReadAll(t, "a.parquet", string(b), files.Options{ID: "f"})
 	}
-	if _, bad, _ := readAll(t, "a.parquet", in, Options{MaxBytes: 160}); len(bad) == 0 || !strings.Contains(bad[0], "longer than 160 bytes") {
+	if _, bad, _ := filestest.ReadAll(t, "a.parquet", in, files.Options{MaxBytes: 160}); len(bad) == 0 || !strings.Contains(bad[0], "longer than 160 bytes") {
 		t.Errorf("long rows: %q", bad)
 	}
 }
@@ -120,7 +123,7 @@ func TestParquetFooterLength(t *testing.T) {
 	for _, in := range []string{"PAR1\x15\x06\x15\x10\x10\x15\x91\x80\xb9\xe7PAR1", "PAR1\x00\x00\x00\xf0PAR1"} {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
-		if _, _, err := readAll(t, "a.parquet", in, Options{}); !errors.Is(err, ErrMalformed) {
+		if _, _, err := filestest.ReadAll(t, "a.parquet", in, files.Options{}); !errors.Is(err, files.ErrMalformed) {
 			t.Errorf("%q: %v", in, err)
 		}
 		if runtime.ReadMemStats(&after); after.TotalAlloc-before.TotalAlloc > 16<<20 {
@@ -130,5 +133,15 @@ func TestParquetFooterLength(t *testing.T) {
 }
 
 func FuzzParquet(f *testing.F) {
-	fuzz(f, "parquet", parquetFile(f, parquetRow{ID: 1, Text: "x", Tags: []string{"a"}}))
+	filestest.Fuzz(f, "parquet", parquetFile(f, parquetRow{ID: 1, Text: "x", Tags: []string{"a"}}))
+}
+
+// TestOtherPackage: a kind of a package that is not imported names the package.
+func TestOtherPackage(t *testing.T) {
+	for _, o := range []files.Options{{}, {Kind: "pdf"}} {
+		_, _, err := filestest.ReadAll(t, "a.pdf", "%PDF-1.7", o)
+		if !errors.Is(err, files.ErrKind) || !strings.Contains(err.Error(), "import") || !strings.Contains(err.Error(), "ingest/files/pdf") {
+			t.Errorf("%+v: %v", o, err)
+		}
+	}
 }

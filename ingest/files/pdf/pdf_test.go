@@ -1,9 +1,11 @@
-package files
+package pdf
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"github.com/lexsem/lexsem/ingest/files"
+	"github.com/lexsem/lexsem/ingest/files/internal/filestest"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -12,10 +14,10 @@ import (
 	"time"
 )
 
-// testPDF is a file that testdata/pdf/make.py has made (reportlab, fpdf2).
+// testPDF is a file that testdata/make.py has made (reportlab, fpdf2).
 func testPDF(t testing.TB, name string) string {
 	t.Helper()
-	b, err := os.ReadFile(filepath.Join("testdata", "pdf", name))
+	b, err := os.ReadFile(filepath.Join("testdata", name))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -32,7 +34,7 @@ func TestPDF(t *testing.T) {
 		"p_cols.pdf":      {"", "Left para 0. The quick brown fox jumps over the\nlazy dog", "Left para 39. The quick", 2200, 3},
 		"p_uni.pdf":       {"", "Zwölf Boxkämpfer jagen Viktor. Привет мир. Ελληνικά.", "efficient office file", 50, 1},
 	} {
-		recs, _, err := readAll(t, name, testPDF(t, name), Options{ID: "p"})
+		recs, _, err := filestest.ReadAll(t, name, testPDF(t, name), files.Options{ID: "p"})
 		if err != nil || len(recs) != 1 {
 			t.Errorf("%s: %v, %v", name, recs, err)
 			continue
@@ -57,23 +59,23 @@ func TestBadPDF(t *testing.T) {
 		is   error
 		want string
 	}{
-		"encrypted": {testPDF(t, "p_enc_user.pdf"), ErrMalformed, "save it without a password"},
-		"scan":      {testPDF(t, "p_scan.pdf"), ErrNoText, "OCR"},
-		"empty":     {"", ErrMalformed, "not a PDF"},
-		"other":     {"<html>", ErrMalformed, "not a PDF"},
-		"begin":     {good[:300], ErrMalformed, "not a PDF"},
+		"encrypted": {testPDF(t, "p_enc_user.pdf"), files.ErrMalformed, "save it without a password"},
+		"scan":      {testPDF(t, "p_scan.pdf"), files.ErrNoText, "OCR"},
+		"empty":     {"", files.ErrMalformed, "not a PDF"},
+		"other":     {"<html>", files.ErrMalformed, "not a PDF"},
+		"begin":     {good[:300], files.ErrMalformed, "not a PDF"},
 	} {
-		if recs, _, err := readAll(t, "a.pdf", c.in, Options{}); !errors.Is(err, c.is) || !strings.Contains(err.Error(), c.want) {
+		if recs, _, err := filestest.ReadAll(t, "a.pdf", c.in, files.Options{}); !errors.Is(err, c.is) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, %v; want %q", name, recs, err, c.want)
 		}
 	}
-	if _, _, err := readAll(t, "a.pdf", good, Options{MaxBytes: 800}); !errors.Is(err, ErrTooLarge) {
+	if _, _, err := filestest.ReadAll(t, "a.pdf", good, files.Options{MaxBytes: 800}); !errors.Is(err, files.ErrTooLarge) {
 		t.Errorf("a long text: %v", err)
 	}
 	for i := 0; i < len(good); i += 311 { // damage gives a text or an error
 		b := []byte(good)
 		b[i] ^= 0x15
-		if _, _, err := readAll(t, "a.pdf", string(b), Options{}); err != nil && !errors.Is(err, ErrMalformed) && !errors.Is(err, ErrNoText) {
+		if _, _, err := filestest.ReadAll(t, "a.pdf", string(b), files.Options{}); err != nil && !errors.Is(err, files.ErrMalformed) && !errors.Is(err, files.ErrNoText) {
 			t.Errorf("byte %d: %v", i, err)
 		}
 	}
@@ -83,7 +85,7 @@ func TestBadPDF(t *testing.T) {
 // file is read.
 func TestPDFStops(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	p, err := newPDFReader(ctx)
+	p, err := newReader(ctx)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -96,7 +98,7 @@ func TestPDFStops(t *testing.T) {
 	if err := p.close(); err != nil {
 		t.Errorf("closing a stopped reader: %v", err)
 	}
-	if recs, _, err := readAll(t, "a.pdf", testPDF(t, "p_simple.pdf"), Options{}); err != nil || len(recs) != 1 {
+	if recs, _, err := filestest.ReadAll(t, "a.pdf", testPDF(t, "p_simple.pdf"), files.Options{}); err != nil || len(recs) != 1 {
 		t.Errorf("the next file: %v", err)
 	}
 }
@@ -137,18 +139,18 @@ func nestedPDF(levels int) string {
 
 // TestPDFMemory: a small file that would take much memory is refused, and takes no more than a machine has.
 func TestPDFMemory(t *testing.T) {
-	if recs, _, err := readAll(t, "a.pdf", nestedPDF(3), Options{}); err != nil || strings.Count(recs[0].Text, "Hello") != 4 {
+	if recs, _, err := filestest.ReadAll(t, "a.pdf", nestedPDF(3), files.Options{}); err != nil || strings.Count(recs[0].Text, "Hello") != 4 {
 		t.Fatalf("a small one: %v, %v", recs, err)
 	}
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	_, _, err := readAll(t, "a.pdf", nestedPDF(25), Options{})
+	_, _, err := filestest.ReadAll(t, "a.pdf", nestedPDF(25), files.Options{})
 	runtime.ReadMemStats(&after)
-	if mib := (after.TotalAlloc - before.TotalAlloc) >> 20; !errors.Is(err, ErrMalformed) || mib > 512 {
+	if mib := (after.TotalAlloc - before.TotalAlloc) >> 20; !errors.Is(err, files.ErrMalformed) || mib > 512 {
 		t.Errorf("%d MiB, %v", mib, err)
 	}
 }
 
 func FuzzPDF(f *testing.F) {
-	fuzz(f, "pdf", testPDF(f, "p_simple.pdf"), testPDF(f, "p_scan.pdf"), "%PDF-1.4\n1 0 obj<</Type/Catalog>>endobj\ntrailer<</Root 1 0 R>>")
+	filestest.Fuzz(f, "pdf", testPDF(f, "p_simple.pdf"), testPDF(f, "p_scan.pdf"), "%PDF-1.4\n1 0 obj<</Type/Catalog>>endobj\ntrailer<</Root 1 0 R>>")
 }

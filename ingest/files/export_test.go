@@ -1,0 +1,6 @@
+package files
+
+const MaxElements = maxElements
+
+// Registered are all registered kinds.
+func Registered() []Kind { return kinds }
