@@ -10,8 +10,8 @@ import (
 	"github.com/lexsem/lexsem/encoder/picture"
 	"github.com/lexsem/lexsem/engine"
 	"github.com/lexsem/lexsem/engine/filter"
+	"github.com/lexsem/lexsem/internal/answer"
 	"github.com/lexsem/lexsem/internal/metadata"
-	"github.com/lexsem/lexsem/serve/answer"
 )
 
 // content is a document without its id.

@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 
 	"github.com/lexsem/lexsem/engine"
-	"github.com/lexsem/lexsem/serve/answer"
+	"github.com/lexsem/lexsem/internal/answer"
 )
 
 type healthAnswer struct {

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/lexsem/lexsem/engine"
-	"github.com/lexsem/lexsem/serve/answer"
+	"github.com/lexsem/lexsem/internal/answer"
 )
 
 // searchRequest is the body of a search. The fields mean what those of engine.Query do.

@@ -19,7 +19,7 @@ import (
 	"github.com/lexsem/lexsem/encoder/models"
 	"github.com/lexsem/lexsem/encoder/provision"
 	"github.com/lexsem/lexsem/engine"
-	"github.com/lexsem/lexsem/serve/answer"
+	"github.com/lexsem/lexsem/internal/answer"
 	"github.com/lexsem/lexsem/store"
 )
 

@@ -14,7 +14,7 @@ import (
 
 	"github.com/lexsem/lexsem/engine"
 	"github.com/lexsem/lexsem/engine/explain"
-	"github.com/lexsem/lexsem/serve/answer"
+	"github.com/lexsem/lexsem/internal/answer"
 )
 
 var cmdExplain = command{

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/lexsem/lexsem/engine"
+	"github.com/lexsem/lexsem/internal/answer"
 	"github.com/lexsem/lexsem/modulate"
-	"github.com/lexsem/lexsem/serve/answer"
 )
 
 var cmdFit = command{

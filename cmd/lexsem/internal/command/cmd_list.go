@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/lexsem/lexsem/engine"
-	"github.com/lexsem/lexsem/serve/answer"
+	"github.com/lexsem/lexsem/internal/answer"
 )
 
 var cmdList = command{

@@ -16,7 +16,7 @@ import (
 	"github.com/lexsem/lexsem/engine/filter"
 	"github.com/lexsem/lexsem/engine/fusion"
 	"github.com/lexsem/lexsem/ingest/files"
-	"github.com/lexsem/lexsem/serve/answer"
+	"github.com/lexsem/lexsem/internal/answer"
 )
 
 var cmdSearch = command{

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/lexsem/lexsem/engine"
-	"github.com/lexsem/lexsem/serve/answer"
+	"github.com/lexsem/lexsem/internal/answer"
 )
 
 var cmdStats = command{
