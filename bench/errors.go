@@ -25,11 +25,6 @@ var (
 	ErrOption = errors.New("bad option")
 	// ErrNoData: a folder or file of data does not exist.
 	ErrNoData = errors.New("no such data")
-	// ErrVectorFile: the header of a vector file disagrees with its length, or its values are not
-	// usable.
-	ErrVectorFile = errors.New("bad vector file")
-	// ErrWrong: a search or read disagrees with what was stored.
-	ErrWrong = errors.New("wrong answers")
 )
 
 // LineError is the place of an error in an input file.

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/lexsem/lexsem/bench/internal/process"
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/engine"
 	"github.com/lexsem/lexsem/engine/remote"
@@ -106,7 +107,7 @@ var (
 // Names are checked before anything is encoded. Memory: the corpus with its vectors. Most of the time
 // is spent on encoding and fitting.
 func Run(ctx context.Context, enc encoder.Encoder, o Options) (report *Report, err error) {
-	began, cpuBegan := time.Now(), cpuTime()
+	began, cpuBegan := time.Now(), process.CPUTime()
 	p, err := newPlan(o)
 	if err != nil {
 		return nil, err
@@ -116,7 +117,7 @@ func Run(ctx context.Context, enc encoder.Encoder, o Options) (report *Report, e
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, done()) }()
-	encodeBegan, encodeCPU := time.Now(), cpuTime()
+	encodeBegan, encodeCPU := time.Now(), process.CPUTime()
 	setting, err := p.setting(ctx, enc)
 	if err != nil {
 		return nil, err
@@ -134,7 +135,7 @@ func Run(ctx context.Context, enc encoder.Encoder, o Options) (report *Report, e
 		Data: p.corpus.Name, Documents: len(p.corpus.Passages), Distractors: p.distractors, Distinct: p.targets.Len(), Truncated: setting.Truncated(),
 		Encoder: enc.Fingerprint().Model, Seed: p.Seed, Half: p.Half, Clean: p.Clean, Version: p.Version, Index: p.Index, Fit: map[string]Fit{}, BytesPerPassage: map[string]float64{},
 		Cost: Cost{
-			EncodeSeconds: time.Since(encodeBegan).Seconds(), EncodeCPUSeconds: (cpuTime() - encodeCPU).Seconds(),
+			EncodeSeconds: time.Since(encodeBegan).Seconds(), EncodeCPUSeconds: (process.CPUTime() - encodeCPU).Seconds(),
 		},
 	}
 	if slices.ContainsFunc(p.systems, func(s System) bool { return s.Reranks }) {
@@ -144,7 +145,7 @@ func Run(ctx context.Context, enc encoder.Encoder, o Options) (report *Report, e
 		return nil, err
 	}
 	report.Cost.TotalSeconds = time.Since(began).Seconds()
-	report.Cost.TotalCPUSeconds = (cpuTime() - cpuBegan).Seconds()
+	report.Cost.TotalCPUSeconds = (process.CPUTime() - cpuBegan).Seconds()
 	return report, nil
 }
 
@@ -355,12 +356,12 @@ func (p *plan) encode(ctx context.Context, setting *Setting, queries []Query) ([
 
 // measure lets one system answer one task.
 func (p *plan) measure(ctx context.Context, system System, r Retriever, task *Task, questions []Question) (Result, error) {
-	began, cpu := time.Now(), cpuTime()
+	began, cpu := time.Now(), process.CPUTime()
 	hits, err := r.Retrieve(ctx, questions, min(p.depth, p.targets.Len()))
 	if err != nil {
 		return Result{}, fmt.Errorf("system %s on task %s: %w", system.Name, task.Name, err)
 	}
-	took, worked := time.Since(began), cpuTime()-cpu
+	took, worked := time.Since(began), process.CPUTime()-cpu
 	rankings := task.rankings(p.targets, hits, p.depth)
 	scores, err := Evaluate(task.Qrels, rankings, p.metrics)
 	if err != nil {

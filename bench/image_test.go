@@ -9,33 +9,34 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/lexsem/lexsem/bench/internal/vectors"
 	"github.com/lexsem/lexsem/encoder"
 )
 
 // images writes labels.tsv and vectors of two classes: c0 along one axis, c1
 // along the other, the third of each nearer to the other class.
-func images(t *testing.T, labels string) (dir, vectors string) {
+func images(t *testing.T, labels string) (dir, file string) {
 	t.Helper()
 	dir = t.TempDir()
-	v := &Vectors{Dim: 2, Data: []float32{1, .1, 2, .2, .3, 1, .1, 1, .2, 2, 1, .3}}
+	v := &vectors.Set{Dim: 2, Data: []float32{1, .1, 2, .2, .3, 1, .1, 1, .2, 2, 1, .3}}
 	var b bytes.Buffer
-	if err := WriteVectors(&b, v); err != nil {
+	if err := vectors.Write(&b, v); err != nil {
 		t.Fatal(err)
 	}
-	vectors = filepath.Join(dir, "beit.fbin")
+	file = filepath.Join(dir, "beit.fbin")
 	for name, text := range map[string][]byte{"labels.tsv": []byte(labels), "beit.fbin": b.Bytes()} {
 		if err := os.WriteFile(filepath.Join(dir, name), text, 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
-	return dir, vectors
+	return dir, file
 }
 
 const sixImages = "image-id\tlabel\na.jpg\tc0\nb.jpg\tc0\nc.jpg\tc0\nd.jpg\tc1\ne.jpg\tc1\nf.jpg\tc1\n"
 
 func TestImages(t *testing.T) {
-	dir, vectors := images(t, sixImages)
-	rep, err := RunImages(context.Background(), nil, ImageOptions{Data: dir, Vectors: vectors, Setting: SettingOptions{Seed: 1}})
+	dir, file := images(t, sixImages)
+	rep, err := RunImages(context.Background(), nil, ImageOptions{Data: dir, Vectors: file, Setting: SettingOptions{Seed: 1}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,8 +46,8 @@ func TestImages(t *testing.T) {
 		t.Errorf("%+v of %+v", r, rep)
 	}
 	// With a split, only what is in the corpus is found.
-	dir, vectors = images(t, "a.jpg\tc0\tcorpus\nb.jpg\tc0\tquery\nc.jpg\tc0\tcorpus\nd.jpg\tc1\tcorpus\ne.jpg\tc1\tquery\nf.jpg\tc2\tquery\n")
-	rep, err = RunImages(context.Background(), nil, ImageOptions{Data: dir, Vectors: vectors, Setting: SettingOptions{Seed: 1}})
+	dir, file = images(t, "a.jpg\tc0\tcorpus\nb.jpg\tc0\tquery\nc.jpg\tc0\tcorpus\nd.jpg\tc1\tcorpus\ne.jpg\tc1\tquery\nf.jpg\tc2\tquery\n")
+	rep, err = RunImages(context.Background(), nil, ImageOptions{Data: dir, Vectors: file, Setting: SettingOptions{Seed: 1}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,11 +67,11 @@ func TestImagesWithAnEncoder(t *testing.T) {
 }
 
 func TestImagesRefused(t *testing.T) {
-	dir, vectors := images(t, sixImages)
+	dir, file := images(t, sixImages)
 	if _, err := RunImages(context.Background(), nil, ImageOptions{Data: dir}); !errors.Is(err, encoder.ErrUnavailable) {
 		t.Errorf("without an encoder: %v", err)
 	}
-	if _, err := RunImages(context.Background(), nil, ImageOptions{Data: dir, Vectors: vectors, Systems: []string{"dense", "nothing"}}); !errors.Is(err, ErrUnknownName) {
+	if _, err := RunImages(context.Background(), nil, ImageOptions{Data: dir, Vectors: file, Systems: []string{"dense", "nothing"}}); !errors.Is(err, ErrUnknownName) {
 		t.Errorf("an unknown system: %v", err)
 	}
 	var line *LineError
@@ -84,14 +85,14 @@ func TestImagesRefused(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(dir, "labels.tsv"), []byte(labels), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := RunImages(context.Background(), nil, ImageOptions{Data: dir, Vectors: vectors}); !errors.Is(err, want) || !errors.As(err, &line) {
+		if _, err := RunImages(context.Background(), nil, ImageOptions{Data: dir, Vectors: file}); !errors.Is(err, want) || !errors.As(err, &line) {
 			t.Errorf("%q: %v", labels, err)
 		}
 	}
 	if err := os.WriteFile(filepath.Join(dir, "labels.tsv"), []byte("a.jpg\tx\nb.jpg\tx\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := RunImages(context.Background(), nil, ImageOptions{Data: dir, Vectors: vectors}); !errors.Is(err, ErrVectorFile) {
+	if _, err := RunImages(context.Background(), nil, ImageOptions{Data: dir, Vectors: file}); !errors.Is(err, vectors.ErrFile) {
 		t.Errorf("two images, six vectors: %v", err)
 	}
 }

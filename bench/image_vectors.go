@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/lexsem/lexsem/bench/internal/vectors"
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/encoder/picture"
 	"github.com/lexsem/lexsem/encoder/visual"
@@ -24,17 +25,17 @@ type fileVectors struct {
 var errNoVector = errors.New("no vector of this name was given")
 
 func vectorsAsEncoder(file string, images []image) (encoder.Encoder, error) {
-	v, err := ReadVectors(file)
+	v, err := vectors.Read(file)
 	if err != nil {
 		return nil, err
 	}
 	if v.Len() != len(images) {
-		return nil, fmt.Errorf("%w: %s holds %d vectors, labels.tsv %d images; give one row a line", ErrVectorFile, file, v.Len(), len(images))
+		return nil, fmt.Errorf("%w: %s holds %d vectors, labels.tsv %d images; give one row a line", vectors.ErrFile, file, v.Len(), len(images))
 	}
 	e := &fileVectors{name: strings.TrimSuffix(filepath.Base(file), filepath.Ext(file)), dim: v.Dim, at: map[string][]float32{}}
 	for i, img := range images {
 		row := slices.Clone(v.Row(i))
-		normalize(row) // one without a direction stays as it is
+		vectors.Normalize(row) // one without a direction stays as it is
 		e.at[visual.Reference(img.file, picture.View{})] = row
 	}
 	return e, nil

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/lexsem/lexsem/bench/internal/process"
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/index/inverted"
 	"github.com/lexsem/lexsem/internal/text"
@@ -31,12 +32,12 @@ var BM25 = RegisterSystem(SystemKind{
 
 func prepareBM25(words func(*Setting, context.Context) (*lexicon, error)) func(context.Context, *Setting) (Retriever, *Fit, error) {
 	return func(ctx context.Context, s *Setting) (Retriever, *Fit, error) {
-		began, cpu := time.Now(), cpuTime()
+		began, cpu := time.Now(), process.CPUTime()
 		l, err := words(s, ctx)
 		if err != nil {
 			return nil, nil, err
 		}
-		f := &Fit{Passages: s.Targets.Len(), Seconds: time.Since(began).Seconds(), CPUSeconds: (cpuTime() - cpu).Seconds()}
+		f := &Fit{Passages: s.Targets.Len(), Seconds: time.Since(began).Seconds(), CPUSeconds: (process.CPUTime() - cpu).Seconds()}
 		return bm25Retriever{l}, f, nil
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/lexsem/lexsem/bench/internal/process"
 	"github.com/lexsem/lexsem/engine"
 )
 
@@ -66,7 +67,7 @@ func parseEngine(arg string) (o engineSystem, err error) {
 }
 
 func (o engineSystem) prepare(ctx context.Context, s *Setting) (Retriever, *Fit, error) {
-	began, cpuBegan := time.Now(), cpuTime()
+	began, cpuBegan := time.Now(), process.CPUTime()
 	d, made, err := s.database(ctx, o)
 	if err != nil {
 		return nil, nil, err
@@ -75,7 +76,7 @@ func (o engineSystem) prepare(ctx context.Context, s *Setting) (Retriever, *Fit,
 	if o.tokens && o.mode == engine.ModeDense { // which reads them where a query says so
 		r.query.Fusion.Tokens = besideVectors
 	}
-	return r, &Fit{Seconds: time.Since(began).Seconds(), CPUSeconds: (cpuTime() - cpuBegan).Seconds(), Cached: !made, Bytes: d.bytes, Passages: s.Targets.Len()}, nil
+	return r, &Fit{Seconds: time.Since(began).Seconds(), CPUSeconds: (process.CPUTime() - cpuBegan).Seconds(), Cached: !made, Bytes: d.bytes, Passages: s.Targets.Len()}, nil
 }
 
 // database is one of the targets.

@@ -3,6 +3,7 @@ package bench
 import (
 	"context"
 
+	"github.com/lexsem/lexsem/bench/internal/vectors"
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/engine/fusion"
 )
@@ -63,7 +64,7 @@ func drawn(q, p []float32) []float32 {
 	for j, x := range p {
 		out[j] = (1-feedbackShare)*q[j] + feedbackShare*x
 	}
-	if !normalize(out) {
+	if !vectors.Normalize(out) {
 		return q
 	}
 	return out

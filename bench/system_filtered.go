@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/lexsem/lexsem/bench/internal/process"
 	"github.com/lexsem/lexsem/modulate"
 )
 
@@ -26,7 +27,7 @@ var Filtered = RegisterSystem(SystemKind{
 			Name: "filtered:" + stack.Name() + arg[len(name):],
 			Need: stack.Need(),
 			Prepare: func(ctx context.Context, s *Setting) (Retriever, *Fit, error) {
-				began, cpu := time.Now(), cpuTime()
+				began, cpu := time.Now(), process.CPUTime()
 				var m modulate.Modulator
 				fit := &Fit{Passages: s.Targets.Len()}
 				if !own {
@@ -67,7 +68,7 @@ var Filtered = RegisterSystem(SystemKind{
 					}
 					p.Retriever = stackRetriever(within, by, fit)
 				}
-				fit.Seconds, fit.CPUSeconds = time.Since(began).Seconds(), (cpuTime() - cpu).Seconds()
+				fit.Seconds, fit.CPUSeconds = time.Since(began).Seconds(), (process.CPUTime() - cpu).Seconds()
 				return r, fit, nil
 			},
 		}, nil

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/lexsem/lexsem/bench/internal/process"
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/modulate"
 	"github.com/lexsem/lexsem/modulate/local"
@@ -92,7 +93,7 @@ func parseLocal(arg string) (cells, probed int, err error) {
 }
 
 func prepareLocal(ctx context.Context, s *Setting, cells, probed int) (*localRetriever, *Fit, error) {
-	began, cpu := time.Now(), cpuTime()
+	began, cpu := time.Now(), process.CPUTime()
 	n := s.Targets.Len()
 	if cells > n {
 		return nil, nil, fmt.Errorf("%w: %d cells of %d distinct passages; ask for fewer", ErrUnknownName, cells, n)
@@ -119,7 +120,7 @@ func prepareLocal(ctx context.Context, s *Setting, cells, probed int) (*localRet
 		r.probed = b.Cells()
 	}
 	return r, &Fit{
-		Seconds: time.Since(began).Seconds(), CPUSeconds: (cpuTime() - cpu).Seconds(), Passages: n,
+		Seconds: time.Since(began).Seconds(), CPUSeconds: (process.CPUTime() - cpu).Seconds(), Passages: n,
 	}, nil
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/lexsem/lexsem/bench/internal/process"
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/index/inverted"
 	"github.com/lexsem/lexsem/modulate"
@@ -38,7 +39,7 @@ var Sparse = RegisterSystem(SystemKind{
 })
 
 func prepareSparse(ctx context.Context, s *Setting, v modulate.Variant) (Retriever, *Fit, error) {
-	began, cpu := time.Now(), cpuTime()
+	began, cpu := time.Now(), process.CPUTime()
 	fit := &Fit{Passages: s.Targets.Len()}
 	weigh, err := sparseWeigher(ctx, s, v, fit)
 	if err != nil {
@@ -63,7 +64,7 @@ func prepareSparse(ctx context.Context, s *Setting, v modulate.Variant) (Retriev
 		return nil, nil, err
 	}
 	r.index = e.Done()
-	fit.Seconds, fit.CPUSeconds = time.Since(began).Seconds(), (cpuTime() - cpu).Seconds()
+	fit.Seconds, fit.CPUSeconds = time.Since(began).Seconds(), (process.CPUTime() - cpu).Seconds()
 	return r, fit, nil
 }
 

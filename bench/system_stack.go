@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/lexsem/lexsem/bench/internal/process"
 	"github.com/lexsem/lexsem/modulate"
 	"github.com/lexsem/lexsem/modulate/ridge"
 )
@@ -65,7 +66,7 @@ func inputOf(q Question) modulate.Input {
 func (s *Setting) modulator(ctx context.Context, stack modulate.Stack) (modulate.Modulator, *Fit, error) {
 	parts := modulate.Parts{Alone: s.alone}
 	fit := &Fit{Passages: s.Targets.Len()}
-	began, cpu := time.Now(), cpuTime()
+	began, cpu := time.Now(), process.CPUTime()
 	if stack.ReadsSums() {
 		var err error
 		if parts.Sums, err = s.corpusSums(ctx); err != nil {
@@ -87,7 +88,7 @@ func (s *Setting) modulator(ctx context.Context, stack modulate.Stack) (modulate
 	}
 	// The first query brings the inverse of the corpus sums up to date.
 	m.Modulate(nil, inputOf(Question{Output: s.Passages[0]}))
-	fit.Seconds, fit.CPUSeconds = time.Since(began).Seconds(), (cpuTime() - cpu).Seconds()
+	fit.Seconds, fit.CPUSeconds = time.Since(began).Seconds(), (process.CPUTime() - cpu).Seconds()
 	fit.Bytes = partsBytes(parts)
 	return m, fit, nil
 }

@@ -24,7 +24,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/lexsem/lexsem/bench"
+	"github.com/lexsem/lexsem/bench/internal/vectors"
 	"github.com/lexsem/lexsem/index"
 	"github.com/lexsem/lexsem/internal/snapshot"
 )
@@ -49,7 +49,7 @@ func run(args []string) error {
 		if err := f.Parse(args[1:]); err != nil {
 			return err
 		}
-		b, q := bench.TextLike(*n, *nq, *dim, *seed)
+		b, q := vectors.TextLike(*n, *nq, *dim, *seed)
 		return errors.Join(write(*base, b), write(*queries, q))
 	case "serve":
 		kind, snap := f.String("index", index.KindHNSWInt8, "kind of index"), f.String("snapshot", "", "file to load from, or to save to after the build")
@@ -66,12 +66,12 @@ func run(args []string) error {
 	return fmt.Errorf("unknown command %q", args[0])
 }
 
-func write(name string, v *bench.Vectors) error {
+func write(name string, v *vectors.Set) error {
 	f, err := os.Create(name)
 	if err != nil {
 		return err
 	}
-	return errors.Join(bench.WriteVectors(f, v), f.Close())
+	return errors.Join(vectors.Write(f, v), f.Close())
 }
 
 // built is what serve says of its index.
@@ -83,7 +83,7 @@ type built struct {
 }
 
 func serve(basePath, queryPath, kind, snap string, shape index.Options, k int) error {
-	queries, err := bench.ReadVectors(queryPath)
+	queries, err := vectors.Read(queryPath)
 	if err != nil {
 		return err
 	}
@@ -131,7 +131,7 @@ func serve(basePath, queryPath, kind, snap string, shape index.Options, k int) e
 // open loads the index, or builds it and saves it.
 func open(basePath, kind, snap string, o index.Options) (index.Index, built, error) {
 	var b built
-	base, err := bench.ReadVectors(basePath)
+	base, err := vectors.Read(basePath)
 	if err != nil {
 		return nil, b, err
 	}

@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"github.com/lexsem/lexsem/bench"
+	"github.com/lexsem/lexsem/bench/ann"
+	"github.com/lexsem/lexsem/bench/load"
 	"github.com/lexsem/lexsem/bench/plot"
 )
 
@@ -155,7 +157,7 @@ func lossLines(c *bench.Curve) (plot.Chart, bool) {
 }
 
 // recallSpeed shows how many queries a second an index answers at what recall.
-func recallSpeed(reports []*bench.ANNReport) plot.Chart {
+func recallSpeed(reports []*ann.Report) plot.Chart {
 	c := plot.Lines{
 		Frame: plot.Frame{Title: "Recall against speed"},
 		X:     plot.Axis{Label: "recall@10"}, Y: plot.Axis{Label: "queries a second", Log: true},
@@ -177,7 +179,7 @@ const costRecall = 0.98
 
 // sizeCost shows what a query costs at costRecall against the number of
 // vectors, of indexes that were measured with several.
-func sizeCost(reports []*bench.ANNReport) (plot.Chart, bool) {
+func sizeCost(reports []*ann.Report) (plot.Chart, bool) {
 	chart := plot.Lines{
 		Frame: plot.Frame{Title: fmt.Sprintf("Cost of a query at recall %g", costRecall)},
 		X:     plot.Axis{Label: "vectors", Log: true}, Y: plot.Axis{Label: "µs of one core", Log: true},
@@ -209,8 +211,8 @@ func sizeCost(reports []*bench.ANNReport) (plot.Chart, bool) {
 
 // cpuAt is the microseconds of a query at a recall, between two points in log
 // scale.
-func cpuAt(points []bench.ANNPoint, recall float64) (float64, bool) {
-	points = slices.SortedFunc(slices.Values(points), func(a, b bench.ANNPoint) int { return cmp.Compare(a.Recall, b.Recall) })
+func cpuAt(points []ann.Point, recall float64) (float64, bool) {
+	points = slices.SortedFunc(slices.Values(points), func(a, b ann.Point) int { return cmp.Compare(a.Recall, b.Recall) })
 	for i := 1; i < len(points); i++ {
 		a, b := points[i-1], points[i]
 		if a.Recall <= recall && recall <= b.Recall && a.Recall < b.Recall && a.CPU > 0 && b.CPU > 0 {
@@ -222,7 +224,7 @@ func cpuAt(points []bench.ANNPoint, recall float64) (float64, bool) {
 }
 
 // soakLines shows figures of a soak over its time.
-func soakLines(r *bench.SoakReport, name, unit string, of map[string]func(bench.SoakSample) float64) plot.Chart {
+func soakLines(r *load.SoakReport, name, unit string, of map[string]func(load.SoakSample) float64) plot.Chart {
 	chart := plot.Lines{
 		Frame: plot.Frame{Title: fmt.Sprintf("%s, %d documents, %d operations", name, r.Docs, r.Reads+r.Writes+r.Deletes), Width: 560},
 		X:     plot.Axis{Label: "minutes"}, Y: plot.Axis{Label: unit, From: 0, To: 1},

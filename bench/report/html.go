@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/lexsem/lexsem/bench"
+	"github.com/lexsem/lexsem/bench/ann"
 	"github.com/lexsem/lexsem/bench/plot"
 )
 
@@ -56,7 +57,7 @@ func WriteHTML(w io.Writer, b *Bundle) error {
 		Style   template.CSS
 		Benches []benchView
 		Curves  []curveView
-		ANN     []*bench.ANNReport
+		ANN     []*ann.Report
 		Speed   []template.HTML
 		Soaks   []soakView
 	}{Title: pageTitle(b), Style: template.CSS(plot.Style), ANN: b.ANN}

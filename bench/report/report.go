@@ -15,6 +15,8 @@ import (
 	"os"
 
 	"github.com/lexsem/lexsem/bench"
+	"github.com/lexsem/lexsem/bench/ann"
+	"github.com/lexsem/lexsem/bench/load"
 )
 
 // ErrReport: a file is no JSON report of the bench, or reports cannot be compared.
@@ -24,8 +26,8 @@ var ErrReport = errors.New("bad report")
 type Bundle struct {
 	Benches []*bench.Report
 	Curves  []*bench.Curve
-	ANN     []*bench.ANNReport
-	Soaks   []*bench.SoakReport
+	ANN     []*ann.Report
+	Soaks   []*load.SoakReport
 }
 
 // Read reads JSON files of `bench`, `bench curve`, `bench ann` and `bench soak`. Their fields tell

@@ -16,6 +16,8 @@ import (
 	"testing"
 
 	"github.com/lexsem/lexsem/bench"
+	"github.com/lexsem/lexsem/bench/ann"
+	"github.com/lexsem/lexsem/bench/load"
 	"github.com/lexsem/lexsem/encoder"
 )
 
@@ -61,8 +63,8 @@ func bundle(t *testing.T) *Bundle {
 	}
 	return &Bundle{
 		Benches: []*bench.Report{measured(t, o)}, Curves: []*bench.Curve{curve},
-		ANN:   []*bench.ANNReport{{Index: "hnsw", N: 100, Points: []bench.ANNPoint{{Ef: 16, Recall: .9, QPS: 1000}, {Ef: 64, Recall: .99, QPS: 300}}}},
-		Soaks: []*bench.SoakReport{{Docs: 50, Reads: 700, Growth: map[string]float64{"rss_mb": .01}, Samples: []bench.SoakSample{{Seconds: 1, RSS: 90, Anonymous: 40, Disk: 7, P50: .1, P99: .2}, {Seconds: 2, RSS: 91, Anonymous: 41, Disk: 8, P50: .2, P99: .3}}}},
+		ANN:   []*ann.Report{{Index: "hnsw", N: 100, Points: []ann.Point{{Ef: 16, Recall: .9, QPS: 1000}, {Ef: 64, Recall: .99, QPS: 300}}}},
+		Soaks: []*load.SoakReport{{Docs: 50, Reads: 700, Growth: map[string]float64{"rss_mb": .01}, Samples: []load.SoakSample{{Seconds: 1, RSS: 90, Anonymous: 40, Disk: 7, P50: .1, P99: .2}, {Seconds: 2, RSS: 91, Anonymous: 41, Disk: 8, P50: .2, P99: .3}}}},
 	}
 }
 
@@ -262,8 +264,8 @@ func TestCompare(t *testing.T) {
 func TestCharts(t *testing.T) {
 	b := bundle(t)
 	b.ANN = append(b.ANN,
-		&bench.ANNReport{N: 1000, Index: "small", Points: []bench.ANNPoint{{Recall: .97, CPU: 10}, {Recall: .99, CPU: 40}}},
-		&bench.ANNReport{N: 4000, Index: "small", Points: []bench.ANNPoint{{Recall: .99, CPU: 90}, {Recall: .97, CPU: 40}}})
+		&ann.Report{N: 1000, Index: "small", Points: []ann.Point{{Recall: .97, CPU: 10}, {Recall: .99, CPU: 40}}},
+		&ann.Report{N: 4000, Index: "small", Points: []ann.Point{{Recall: .99, CPU: 90}, {Recall: .97, CPU: 40}}})
 	names := map[string]bool{}
 	for _, c := range Charts(b) {
 		if names[c.Name] || strings.ContainsAny(c.Name, "/: ") {
@@ -291,11 +293,11 @@ func TestCharts(t *testing.T) {
 }
 
 func TestCostIsReadBetweenPoints(t *testing.T) {
-	us, ok := cpuAt([]bench.ANNPoint{{Recall: .99, CPU: 40}, {Recall: .97, CPU: 10}}, .98)
+	us, ok := cpuAt([]ann.Point{{Recall: .99, CPU: 40}, {Recall: .97, CPU: 10}}, .98)
 	if !ok || us < 19.99 || us > 20.01 {
 		t.Errorf("%v, %v; want 20", us, ok)
 	}
-	if _, ok := cpuAt([]bench.ANNPoint{{Recall: .5, CPU: 1}, {Recall: .9, CPU: 2}}, .98); ok {
+	if _, ok := cpuAt([]ann.Point{{Recall: .5, CPU: 1}, {Recall: .9, CPU: 2}}, .98); ok {
 		t.Error("a recall that no point reaches has a cost")
 	}
 }

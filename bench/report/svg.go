@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/lexsem/lexsem/bench"
+	"github.com/lexsem/lexsem/bench/ann"
+	"github.com/lexsem/lexsem/bench/load"
 	"github.com/lexsem/lexsem/bench/plot"
 )
 
@@ -78,7 +80,7 @@ func curveCharts(c *bench.Curve) []Chart {
 }
 
 // annCharts are the plots of all indexes together.
-func annCharts(reports []*bench.ANNReport) []Chart {
+func annCharts(reports []*ann.Report) []Chart {
 	if len(reports) == 0 {
 		return nil
 	}
@@ -91,17 +93,17 @@ func annCharts(reports []*bench.ANNReport) []Chart {
 
 // soakCharts are the plots of a soak over its time: memory and disk, and how long
 // searches took.
-func soakCharts(r *bench.SoakReport) []Chart {
+func soakCharts(r *load.SoakReport) []Chart {
 	if len(r.Samples) == 0 {
 		return nil
 	}
 	return []Chart{
-		{"soak-space", soakLines(r, "Memory and disk", "MiB", map[string]func(bench.SoakSample) float64{
-			"resident": func(s bench.SoakSample) float64 { return s.RSS }, "of that, in no file": func(s bench.SoakSample) float64 { return s.Anonymous },
-			"on disk": func(s bench.SoakSample) float64 { return s.Disk },
+		{"soak-space", soakLines(r, "Memory and disk", "MiB", map[string]func(load.SoakSample) float64{
+			"resident": func(s load.SoakSample) float64 { return s.RSS }, "of that, in no file": func(s load.SoakSample) float64 { return s.Anonymous },
+			"on disk": func(s load.SoakSample) float64 { return s.Disk },
 		})},
-		{"soak-searches", soakLines(r, "Searches", "ms", map[string]func(bench.SoakSample) float64{
-			"median": func(s bench.SoakSample) float64 { return s.P50 }, "99th percentile": func(s bench.SoakSample) float64 { return s.P99 },
+		{"soak-searches", soakLines(r, "Searches", "ms", map[string]func(load.SoakSample) float64{
+			"median": func(s load.SoakSample) float64 { return s.P50 }, "99th percentile": func(s load.SoakSample) float64 { return s.P99 },
 		})},
 	}
 }

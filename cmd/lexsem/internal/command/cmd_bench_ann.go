@@ -9,7 +9,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
-	"github.com/lexsem/lexsem/bench"
+	"github.com/lexsem/lexsem/bench/ann"
 )
 
 var cmdBenchANN = command{
@@ -32,7 +32,7 @@ search. Recall is the share of the true 10 nearest by cosine that is found.`,
 			n:       f.int("n", 20_000, "vectors to generate"),
 			dim:     f.int("dim", 384, "dimension of generated vectors"),
 			made:    f.int("made-queries", 1_000, "queries to generate"),
-			kind:    f.str("index", "hnsw", "`KIND`index: "+strings.Join(bench.ANNIndexes(), ", ")),
+			kind:    f.str("index", "hnsw", "`KIND`index: "+strings.Join(ann.Indexes(), ", ")),
 			m:       f.int("m", 0, "links per node of a graph; default 16, for hnsw-fast 20, for hnsw-compact 12"),
 			efc:     f.int("ef-construction", 0, "candidate pool while a graph is built; default 200, for hnsw-fast 600"),
 			ef:      f.str("ef", "16,32,64,128", "`LIST`candidate pools of the searches"),
@@ -66,7 +66,7 @@ func (o annOptions) run(ctx context.Context, a *app, args []string) error {
 			return usagef("%s %d: use a number from 1 to %s", c.name, c.value, thousands(c.to))
 		}
 	}
-	opt := bench.ANNOptions{
+	opt := ann.Options{
 		Base: *o.base, Queries: *o.queries, Truth: *o.truth, N: *o.n, Dim: *o.dim, NumQueries: *o.made, Seed: *o.seed,
 		Index: *o.kind, M: *o.m, EfConstruction: *o.efc, Threads: *o.threads, Delete: *o.delete, Dir: *o.dir, Step: *o.step,
 	}
@@ -80,7 +80,7 @@ func (o annOptions) run(ctx context.Context, a *app, args []string) error {
 	p := a.progress()
 	defer p.done()
 	opt.Progress = p.bench
-	rep, err := bench.RunANN(ctx, opt)
+	rep, err := ann.Run(ctx, opt)
 	p.done()
 	if err != nil {
 		return benchError(err)
@@ -89,7 +89,7 @@ func (o annOptions) run(ctx context.Context, a *app, args []string) error {
 		func(w io.Writer) error { return writeANN(w, rep) })
 }
 
-func writeANN(w io.Writer, r *bench.ANNReport) error {
+func writeANN(w io.Writer, r *ann.Report) error {
 	fmt.Fprintf(w, "%s over %s vectors of %d dimensions: built in %.1f s (%.1f CPU-seconds), %.0f bytes a vector\n",
 		r.Index, thousands(r.N), r.Dim, r.BuildSeconds, r.BuildCPUSeconds, r.BytesPerVector)
 	if r.OpenSeconds > 0 {

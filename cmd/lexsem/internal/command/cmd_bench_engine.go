@@ -12,7 +12,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/lexsem/lexsem/bench"
+	"github.com/lexsem/lexsem/bench/load"
 )
 
 var cmdBenchEngine = command{
@@ -36,7 +36,7 @@ how this process opens a database that was made with the same flags.`,
 		o := engineOptions{
 			docs:    f.int("docs", 20_000, "documents"),
 			dim:     f.int("dim", 384, "dimension of the vectors"),
-			parts:   f.str("parts", "", "`LIST`what to measure: "+strings.Join(bench.EngineParts, ", ")+", or stalls; default all"),
+			parts:   f.str("parts", "", "`LIST`what to measure: "+strings.Join(load.Parts, ", ")+", or stalls; default all"),
 			rounds:  f.int("rounds", 3, "rounds; the best one counts"),
 			readers: f.int("readers", 1, "goroutines that search during other work"),
 			seed:    f.uint64("seed", 1, "seed of texts and vectors"),
@@ -68,12 +68,12 @@ func (o engineOptions) run(ctx context.Context, a *app, args []string) error {
 			return usagef("%s %d: use a number from %d to %s", c.name, c.value, c.from, thousands(c.to))
 		}
 	}
-	opt := bench.EngineOptions{
+	opt := load.Options{
 		Docs: *o.docs, Dim: *o.dim, Rounds: *o.rounds, Readers: *o.readers, Seed: *o.seed,
 		Parts: list(*o.parts), Dir: *o.dir, Fresh: freshProcess,
 	}
 	if *o.open != "" {
-		p, err := bench.MeasureEngineProcess(ctx, *o.open, opt, *o.replace)
+		p, err := load.MeasureProcess(ctx, *o.open, opt, *o.replace)
 		if err != nil {
 			return benchError(err)
 		}
@@ -82,7 +82,7 @@ func (o engineOptions) run(ctx context.Context, a *app, args []string) error {
 	p := a.progress()
 	defer p.done()
 	opt.Progress = p.bench
-	rep, err := bench.RunEngine(ctx, opt)
+	rep, err := load.Run(ctx, opt)
 	p.done()
 	if rep == nil {
 		return benchError(err)
@@ -91,7 +91,7 @@ func (o engineOptions) run(ctx context.Context, a *app, args []string) error {
 }
 
 // freshProcess measures the opening of a database in a process of its own.
-func freshProcess(ctx context.Context, dir string, o bench.EngineOptions, replace bool) (*bench.EngineProcess, error) {
+func freshProcess(ctx context.Context, dir string, o load.Options, replace bool) (*load.Process, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
@@ -103,7 +103,7 @@ func freshProcess(ctx context.Context, dir string, o bench.EngineOptions, replac
 	if err := c.Run(); err != nil {
 		return nil, fmt.Errorf("a process that opens the database: %w\n%s", err, problems.Bytes())
 	}
-	p := &bench.EngineProcess{}
+	p := &load.Process{}
 	if err := json.Unmarshal(out.Bytes(), p); err != nil {
 		return nil, fmt.Errorf("a process that opens the database: %w", err)
 	}

@@ -6,7 +6,7 @@ import (
 	"io"
 	"time"
 
-	"github.com/lexsem/lexsem/bench"
+	"github.com/lexsem/lexsem/bench/load"
 )
 
 var cmdBenchSoak = command{
@@ -42,7 +42,7 @@ the samples of --json.`,
 			}
 			p := a.progress()
 			defer p.done()
-			r, err := bench.RunSoak(ctx, bench.SoakOptions{
+			r, err := load.Soak(ctx, load.SoakOptions{
 				Docs: *docs, Dim: *dim, For: time.Duration(*minutes * float64(time.Minute)), Samples: *samples, Workers: *workers,
 				Seed: *seed, Dir: *dir, Progress: p.bench,
 			})

@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"github.com/lexsem/lexsem/bench"
+	"github.com/lexsem/lexsem/bench/ann"
+	"github.com/lexsem/lexsem/bench/load"
 	"github.com/lexsem/lexsem/bench/sage"
 	"github.com/lexsem/lexsem/encoder/models"
 	"github.com/lexsem/lexsem/encoder/native"
@@ -230,12 +232,12 @@ var knownValues = map[string]func() []string{
 	"systems":       systemNames,
 	"tasks":         func() []string { return kinds(bench.TaskKinds(), func(k bench.TaskKind) string { return k.Name }) },
 	"metrics":       func() []string { return kinds(bench.MetricKinds(), func(k bench.MetricKind) string { return k.Name }) },
-	"parts":         func() []string { return append(slices.Clone(bench.EngineParts), "stalls") },
+	"parts":         func() []string { return append(slices.Clone(load.Parts), "stalls") },
 
 	"search format":           among("text", "json", "trec"),
 	"embed format":            among("jsonl", "npy", "fbin"),
 	"embed input":             among("lines", "jsonl"),
-	"bench ann index":         bench.ANNIndexes,
+	"bench ann index":         ann.Indexes,
 	"bench sage tasks":        sage.Tasks,
 	"bench sage similarities": sage.Similarities,
 }

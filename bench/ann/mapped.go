@@ -1,4 +1,4 @@
-package bench
+package ann
 
 import (
 	"context"
@@ -9,26 +9,29 @@ import (
 	"slices"
 	"time"
 
+	"github.com/lexsem/lexsem/bench"
+	"github.com/lexsem/lexsem/bench/internal/process"
+	"github.com/lexsem/lexsem/bench/internal/vectors"
 	"github.com/lexsem/lexsem/index"
 	"github.com/lexsem/lexsem/internal/snapshot"
 	"github.com/lexsem/lexsem/internal/vec"
 )
 
-// annStep is how many vectors a mapped index takes before it is saved.
-const annStep = 2_500_000
+// defaultStep is how many vectors a mapped index takes before it is saved.
+const defaultStep = 2_500_000
 
-// annMapped builds an index that lies in a file: after every step it is saved, closed and mapped, so what is in memory
+// mappedRun builds an index that lies in a file: after every step it is saved, closed and mapped, so what is in memory
 // is what the index has changed or added since. Vectors are made when they are added, after the queries, and their
 // distances to all queries taken then, so neither is kept.
-type annMapped struct {
-	*annBuilt
-	o    ANNOptions
+type mappedRun struct {
+	*savedBuild
+	o    Options
 	ix   index.Index
 	file *snapshot.File
 }
 
-// runMapped is RunANN with a Dir.
-func (o ANNOptions) runMapped(ctx context.Context, kind annKind) (_ *ANNReport, err error) {
+// runMapped is Run with a Dir.
+func (o Options) runMapped(ctx context.Context, kind indexKind) (_ *Report, err error) {
 	empty, err := kind.make(o.Dim, o)
 	if err != nil {
 		return nil, err
@@ -37,9 +40,9 @@ func (o ANNOptions) runMapped(ctx context.Context, kind annKind) (_ *ANNReport, 
 	if err != nil {
 		return nil, err
 	}
-	m := &annMapped{annBuilt: built, o: o, ix: empty}
+	m := &mappedRun{savedBuild: built, o: o, ix: empty}
 	defer func() { err = errors.Join(err, m.unmap(), m.close(err == nil)) }()
-	rep := &ANNReport{N: o.N, Dim: o.Dim, Index: o.Index, Queries: o.NumQueries, Threads: o.Threads}
+	rep := &Report{N: o.N, Dim: o.Dim, Index: o.Index, Queries: o.NumQueries, Threads: o.Threads}
 	queries, near, err := m.build(ctx, rep)
 	if err != nil {
 		return nil, err
@@ -50,32 +53,32 @@ func (o ANNOptions) runMapped(ctx context.Context, kind annKind) (_ *ANNReport, 
 		return nil, err
 	}
 	rep.BytesPerVector = float64(i.Size()) / float64(o.N)
-	measure := annMeasure{ix: m.ix, queries: queries, worst: near.worst(), threads: o.Threads, timed: o.timed, alive: o.N, distance: m.distances(queries)}
+	measure := measurement{ix: m.ix, queries: queries, worst: near.worst(), threads: o.Threads, timed: o.timed, alive: o.N, distance: m.distances(queries)}
 	if err := measure.points(ctx, o, rep, o.Ef); err != nil {
 		return nil, err
 	}
 	runtime.GC() // another one, of memory, drops what pools kept over the first
-	u, err := memory(m.dir)
+	u, err := process.Memory(m.dir)
 	if err == nil && u != nil {
-		rep.Resident, rep.Anonymous = mib(u.resident), mib(u.anonymous)
+		rep.Resident, rep.Anonymous = process.MiB(u.Resident), process.MiB(u.Anonymous)
 	}
 	return rep, err
 }
 
 // build makes the index, or goes on with the one that the folder has. It returns the queries, and what they are to find.
-func (m *annMapped) build(ctx context.Context, rep *ANNReport) (queries *Vectors, near *annNearest, err error) {
+func (m *mappedRun) build(ctx context.Context, rep *Report) (queries *vectors.Set, near *nearest, err error) {
 	o := m.o
 	if m.Done > 0 {
 		if err := m.open(rep); err != nil {
 			return nil, nil, err
 		}
 	}
-	source := newTextLike(o.N, o.Dim, o.Seed)
-	queries = source.draw(o.NumQueries, textLikeAsked)
-	near = newAnnNearest(queries, min(annK, o.N))
+	source := vectors.NewCollection(o.N, o.Dim, o.Seed)
+	queries = source.Draw(o.NumQueries, vectors.Asked)
+	near = newNearest(queries, min(neighbours, o.N))
 	for at, n := 0, 0; at < o.N; at += n {
 		n = min(addBatch, o.N-at, o.Step-at%o.Step)
-		part := source.draw(n, textLikeStored)
+		part := source.Draw(n, vectors.Stored)
 		near.offer(part)
 		if err := ctx.Err(); err != nil {
 			return nil, nil, err
@@ -101,25 +104,25 @@ func (m *annMapped) build(ctx context.Context, rep *ANNReport) (queries *Vectors
 }
 
 // add adds part, whose ids begin with first.
-func (m *annMapped) add(first int, part *Vectors) error {
+func (m *mappedRun) add(first int, part *vectors.Set) error {
 	ids := make([]uint64, part.Len())
 	for i := range ids {
 		ids[i] = uint64(first + i)
 	}
-	began, cpu := time.Now(), cpuTime()
+	began, cpu := time.Now(), process.CPUTime()
 	if err := m.ix.Add(ids, part.Data); err != nil {
 		return fmt.Errorf("building %s: %w", m.o.Index, err)
 	}
 	m.BuildSeconds += time.Since(began).Seconds()
-	m.BuildCPUSeconds += (cpuTime() - cpu).Seconds()
+	m.BuildCPUSeconds += (process.CPUTime() - cpu).Seconds()
 	return nil
 }
 
 // save writes the index of done vectors to a file, and lets go of both the index and the file that it lay in.
-func (m *annMapped) save(done int) error {
+func (m *mappedRun) save(done int) error {
 	saved, ok := m.ix.(index.Snapshotter)
 	if !ok {
-		return fmt.Errorf("%w: index %s cannot be saved; leave the folder out", ErrOption, m.o.Index)
+		return fmt.Errorf("%w: index %s cannot be saved; leave the folder out", bench.ErrOption, m.o.Index)
 	}
 	began := time.Now()
 	path := m.index(done)
@@ -134,7 +137,7 @@ func (m *annMapped) save(done int) error {
 }
 
 // open maps what save wrote.
-func (m *annMapped) open(rep *ANNReport) (err error) {
+func (m *mappedRun) open(rep *Report) (err error) {
 	began := time.Now()
 	if m.file, err = snapshot.Open(m.index(m.Done)); err == nil {
 		m.ix, err = index.Open(m.o.Index, m.o.options(m.o.Dim), m.file)
@@ -149,7 +152,7 @@ func (m *annMapped) open(rep *ANNReport) (err error) {
 	return nil
 }
 
-func (m *annMapped) unmap() error {
+func (m *mappedRun) unmap() error {
 	m.ix = nil
 	f := m.file
 	if m.file = nil; f == nil {
@@ -159,7 +162,7 @@ func (m *annMapped) unmap() error {
 }
 
 // distances are 1 − cosine, by the index's own vectors.
-func (m *annMapped) distances(queries *Vectors) func(q int, id uint64) (float32, error) {
+func (m *mappedRun) distances(queries *vectors.Set) func(q int, id uint64) (float32, error) {
 	var one [1]float32
 	return func(q int, id uint64) (float32, error) {
 		err := m.ix.Scores(one[:], queries.Row(q), []uint64{id})
@@ -167,18 +170,18 @@ func (m *annMapped) distances(queries *Vectors) func(q int, id uint64) (float32,
 	}
 }
 
-// annNearest are the least distances of each query to the vectors that were offered, ascending.
-type annNearest struct {
-	queries *Vectors
+// nearest are the least distances of each query to the vectors that were offered, ascending.
+type nearest struct {
+	queries *vectors.Set
 	k       int
 	least   [][]float32
 }
 
-func newAnnNearest(queries *Vectors, k int) *annNearest {
-	return &annNearest{queries, k, make([][]float32, queries.Len())}
+func newNearest(queries *vectors.Set, k int) *nearest {
+	return &nearest{queries, k, make([][]float32, queries.Len())}
 }
 
-func (a *annNearest) offer(part *Vectors) {
+func (a *nearest) offer(part *vectors.Set) {
 	for q := range a.least {
 		row := a.queries.Row(q)
 		for i := range part.Len() {
@@ -197,7 +200,7 @@ func (a *annNearest) offer(part *Vectors) {
 }
 
 // worst is the distance of the k-th nearest of each query.
-func (a *annNearest) worst() []float32 {
+func (a *nearest) worst() []float32 {
 	w := make([]float32, len(a.least))
 	for q, l := range a.least {
 		w[q] = l[len(l)-1]

@@ -1,4 +1,4 @@
-package bench
+package load
 
 import (
 	"fmt"
@@ -7,7 +7,7 @@ import (
 	"text/tabwriter"
 )
 
-// SoakReport is the result of RunSoak. Its JSON form is stable.
+// SoakReport is the result of Soak. Its JSON form is stable.
 type SoakReport struct {
 	Docs    int     `json:"docs"`
 	Dim     int     `json:"dim"`

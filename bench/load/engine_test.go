@@ -1,4 +1,4 @@
-package bench
+package load
 
 import (
 	"context"
@@ -11,14 +11,15 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lexsem/lexsem/bench"
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/encoder/encodertest"
 )
 
 // smallLife is a run of seconds. The graph is left out: it takes 50,000
 // documents to be built.
-func smallLife(t *testing.T) EngineOptions {
-	return EngineOptions{
+func smallLife(t *testing.T) Options {
+	return Options{
 		Docs: 150, Dim: 16, Rounds: 1, Readers: 2, Dir: t.TempDir(),
 		Parts: []string{"open", "search", "upsert", "add", "delete", "fit", "repartition", "snapshot", "deadlines", "close", "collapse"},
 		sizes: engineSizes{
@@ -32,7 +33,7 @@ func smallLife(t *testing.T) EngineOptions {
 // measured and can be true.
 func TestEngineReport(t *testing.T) {
 	o := smallLife(t)
-	r, err := RunEngine(t.Context(), o)
+	r, err := Run(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -94,8 +95,8 @@ func TestEngineReport(t *testing.T) {
 }
 
 func TestEngineOptionsAreRefused(t *testing.T) {
-	for _, o := range []EngineOptions{{Parts: []string{"magic"}}, {Docs: 3}, {Rounds: -1}, {Readers: -1}, {Dim: 1}} {
-		if _, err := RunEngine(t.Context(), o); !errors.Is(err, ErrUnknownName) && !errors.Is(err, ErrOption) {
+	for _, o := range []Options{{Parts: []string{"magic"}}, {Docs: 3}, {Rounds: -1}, {Readers: -1}, {Dim: 1}} {
+		if _, err := Run(t.Context(), o); !errors.Is(err, bench.ErrUnknownName) && !errors.Is(err, bench.ErrOption) {
 			t.Errorf("%+v: %v", o, err)
 		}
 	}
@@ -106,12 +107,12 @@ func TestEngineReportsWhatItHas(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	o := smallLife(t)
-	o.Parts, o.Progress = []string{"search"}, func(p Progress) {
+	o.Parts, o.Progress = []string{"search"}, func(p bench.Progress) {
 		if p.Stage == "measure search" {
 			cancel()
 		}
 	}
-	r, err := RunEngine(ctx, o)
+	r, err := Run(ctx, o)
 	if !errors.Is(err, context.Canceled) || r == nil || r.DocsPerSecond == nil || r.P50 != nil {
 		t.Errorf("%+v, %v", r, err)
 	}

@@ -1,15 +1,15 @@
 //go:build unix
 
-package bench
+package process
 
 import (
 	"syscall"
 	"time"
 )
 
-// cpuTime is the processor time this process has used, in user and system
+// CPUTime is the processor time this process has used, in user and system
 // mode, over all its threads.
-func cpuTime() time.Duration {
+func CPUTime() time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
 		return 0

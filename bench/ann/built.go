@@ -1,4 +1,4 @@
-package bench
+package ann
 
 import (
 	"encoding/json"
@@ -9,13 +9,14 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/lexsem/lexsem/bench"
 	"github.com/lexsem/lexsem/internal/atomicfile"
 	"github.com/lexsem/lexsem/internal/filelock"
 )
 
-// annBuilt is how far the index of a mapped build has come: Done vectors are in the file in it, which took so long.
+// savedBuild is how far the index of a mapped build has come: Done vectors are in the file in it, which took so long.
 // It is a file itself, so that a build which was ended goes on.
-type annBuilt struct {
+type savedBuild struct {
 	Done            int     `json:"done"`
 	BuildSeconds    float64 `json:"build_seconds"`
 	BuildCPUSeconds float64 `json:"build_cpu_seconds"`
@@ -27,8 +28,8 @@ type annBuilt struct {
 
 // openBuilt takes the folder in o.Dir of the build that o asks for, and makes it where there is none. Nobody else may build there
 // until close.
-func openBuilt(o ANNOptions) (_ *annBuilt, err error) {
-	b := &annBuilt{dir: filepath.Join(o.Dir, fmt.Sprintf("ann-%s-%dx%d-seed%d-asked%d-m%d-%d-by%d-step%d",
+func openBuilt(o Options) (_ *savedBuild, err error) {
+	b := &savedBuild{dir: filepath.Join(o.Dir, fmt.Sprintf("ann-%s-%dx%d-seed%d-asked%d-m%d-%d-by%d-step%d",
 		o.Index, o.N, o.Dim, o.Seed, o.NumQueries, o.M, o.EfConstruction, o.Threads, o.Step))}
 	if err := os.Mkdir(b.dir, 0o777); err != nil && !errors.Is(err, fs.ErrExist) {
 		return nil, err
@@ -39,7 +40,7 @@ func openBuilt(o ANNOptions) (_ *annBuilt, err error) {
 	if err := filelock.Try(b.lock, true); err != nil {
 		b.lock.Close()
 		if errors.Is(err, filelock.ErrHeld) {
-			err = fmt.Errorf("%w: another process builds this index in %s; wait for it, or name another folder", ErrOption, b.dir)
+			err = fmt.Errorf("%w: another process builds this index in %s; wait for it, or name another folder", bench.ErrOption, b.dir)
 		}
 		return nil, err
 	}
@@ -62,13 +63,15 @@ func openBuilt(o ANNOptions) (_ *annBuilt, err error) {
 	return b, nil
 }
 
-func (b *annBuilt) state() string { return filepath.Join(b.dir, "built.json") }
+func (b *savedBuild) state() string { return filepath.Join(b.dir, "built.json") }
 
 // index is the file of the index of so many vectors.
-func (b *annBuilt) index(done int) string { return filepath.Join(b.dir, fmt.Sprintf("%d.snap", done)) }
+func (b *savedBuild) index(done int) string {
+	return filepath.Join(b.dir, fmt.Sprintf("%d.snap", done))
+}
 
 // keep notes that the file of the index of so many vectors is whole, and removes the one before it.
-func (b *annBuilt) keep(done int) error {
+func (b *savedBuild) keep(done int) error {
 	b.Done = done
 	data, err := json.Marshal(b)
 	if err != nil {
@@ -81,7 +84,7 @@ func (b *annBuilt) keep(done int) error {
 }
 
 // clear removes indexes of fewer vectors, and what a process that was killed has left of one.
-func (b *annBuilt) clear() error {
+func (b *savedBuild) clear() error {
 	files, err := os.ReadDir(b.dir)
 	if err != nil {
 		return err
@@ -98,7 +101,7 @@ func (b *annBuilt) clear() error {
 }
 
 // close lets go of the folder, and removes it where nothing is to go on with it.
-func (b *annBuilt) close(remove bool) error {
+func (b *savedBuild) close(remove bool) error {
 	if b.Done > 0 && !remove {
 		return filelock.Release(b.lock)
 	}

@@ -1,13 +1,13 @@
-package bench
+package process
 
 import (
 	"syscall"
 	"time"
 )
 
-// cpuTime is the processor time this process has used, in user and kernel
+// CPUTime is the processor time this process has used, in user and kernel
 // mode, over all its threads.
-func cpuTime() time.Duration {
+func CPUTime() time.Duration {
 	var created, exited, kernel, user syscall.Filetime
 	process, err := syscall.GetCurrentProcess()
 	if err != nil {

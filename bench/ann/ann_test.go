@@ -1,10 +1,12 @@
-package bench
+package ann
 
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -12,13 +14,15 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lexsem/lexsem/bench"
+	"github.com/lexsem/lexsem/bench/internal/vectors"
 	"github.com/lexsem/lexsem/index"
 	"github.com/lexsem/lexsem/internal/atomicfile"
 )
 
 func TestExactIndexFindsAll(t *testing.T) {
 	for _, deleted := range []float64{0, .3} {
-		r, err := RunANN(context.Background(), ANNOptions{Index: "flat", N: 800, NumQueries: 50, Dim: 24, Delete: deleted, Threads: 2, timed: 20 * time.Millisecond})
+		r, err := Run(context.Background(), Options{Index: "flat", N: 800, NumQueries: 50, Dim: 24, Delete: deleted, Threads: 2, timed: 20 * time.Millisecond})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -39,7 +43,7 @@ func TestExactIndexFindsAll(t *testing.T) {
 // reaches on so few vectors.
 func TestEveryIndexOfOursFinds(t *testing.T) {
 	for _, kind := range index.Kinds() {
-		r, err := RunANN(context.Background(), ANNOptions{Index: kind, N: 1000, NumQueries: 50, Dim: 24, Delete: .2, Ef: []int{64}, timed: time.Millisecond})
+		r, err := Run(context.Background(), Options{Index: kind, N: 1000, NumQueries: 50, Dim: 24, Delete: .2, Ef: []int{64}, timed: time.Millisecond})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -52,14 +56,14 @@ func TestEveryIndexOfOursFinds(t *testing.T) {
 // TestANNInAFolder builds in steps that do not go into the number of vectors, on files that are mapped.
 func TestANNInAFolder(t *testing.T) {
 	dir := t.TempDir()
-	o := ANNOptions{Index: "hnsw-int8", N: 2500, NumQueries: 50, Dim: 24, Ef: []int{1, 200}, Dir: dir, Step: 900, Threads: 2, timed: time.Millisecond}
+	o := Options{Index: "hnsw-int8", N: 2500, NumQueries: 50, Dim: 24, Ef: []int{1, 200}, Dir: dir, Step: 900, Threads: 2, timed: time.Millisecond}
 	var built []int
-	o.Progress = func(p Progress) {
+	o.Progress = func(p bench.Progress) {
 		if p.Stage == "build" {
 			built = append(built, p.Done)
 		}
 	}
-	r, err := RunANN(context.Background(), o)
+	r, err := Run(context.Background(), o)
 	if err != nil || !slices.Equal(built, []int{900, 1800, 2500}) {
 		t.Fatal(built, err)
 	}
@@ -70,21 +74,21 @@ func TestANNInAFolder(t *testing.T) {
 		t.Errorf("report is %+v", r)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	o.Progress = func(p Progress) {
+	o.Progress = func(p bench.Progress) {
 		if p.Stage == "build" && p.Done > 900 {
 			cancel()
 		}
 	}
-	if _, err := RunANN(ctx, o); !errors.Is(err, context.Canceled) {
+	if _, err := Run(ctx, o); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: %v", err)
 	}
 	built = nil
-	o.Progress = func(p Progress) {
+	o.Progress = func(p bench.Progress) {
 		if p.Stage == "build" {
 			built = append(built, p.Done)
 		}
 	}
-	again, err := RunANN(context.Background(), o)
+	again, err := Run(context.Background(), o)
 	if err != nil || !slices.Equal(built, []int{2500}) {
 		t.Fatalf("what was ended did not go on: %v, %v", built, err)
 	}
@@ -100,14 +104,14 @@ func TestANNInAFolder(t *testing.T) {
 // left of a file goes; two processes do not build one index.
 func TestANNInAFolderOfOthers(t *testing.T) {
 	dir := t.TempDir()
-	o := ANNOptions{Index: "hnsw-int8", N: 300, NumQueries: 5, Dim: 8, Ef: []int{20}, Dir: dir, Step: 100, timed: time.Millisecond}
+	o := Options{Index: "hnsw-int8", N: 300, NumQueries: 5, Dim: 8, Ef: []int{20}, Dir: dir, Step: 100, timed: time.Millisecond}
 	ctx, cancel := context.WithCancel(context.Background())
-	o.Progress = func(p Progress) {
+	o.Progress = func(p bench.Progress) {
 		if p.Stage == "build" && p.Done == 200 {
 			cancel()
 		}
 	}
-	if _, err := RunANN(ctx, o); !errors.Is(err, context.Canceled) {
+	if _, err := Run(ctx, o); !errors.Is(err, context.Canceled) {
 		t.Fatal(err)
 	}
 	o.Progress = nil
@@ -119,7 +123,7 @@ func TestANNInAFolderOfOthers(t *testing.T) {
 	if err != nil || b.Done != 200 {
 		t.Fatalf("%+v, %v", b, err)
 	}
-	if _, err := RunANN(context.Background(), o); !errors.Is(err, ErrOption) {
+	if _, err := Run(context.Background(), o); !errors.Is(err, bench.ErrOption) {
 		t.Errorf("another process builds: %v", err)
 	}
 	if err := b.close(false); err != nil {
@@ -149,7 +153,7 @@ func TestANNInAFolderOfOthers(t *testing.T) {
 		write(index, good)
 		write(state, []byte(`{"done":200}`))
 		damage()
-		if r, err := RunANN(context.Background(), o); err == nil || !strings.Contains(err.Error(), "to build anew") || !strings.Contains(err.Error(), b.dir) {
+		if r, err := Run(context.Background(), o); err == nil || !strings.Contains(err.Error(), "to build anew") || !strings.Contains(err.Error(), b.dir) {
 			t.Errorf("%s: %+v, %v", what, r, err)
 		}
 	}
@@ -168,25 +172,25 @@ func TestANNInAFolderOfOthers(t *testing.T) {
 	}
 	other := o
 	other.Seed = 2
-	if r, err := RunANN(context.Background(), other); err != nil || r.Points[0].Recall < .9 {
+	if r, err := Run(context.Background(), other); err != nil || r.Points[0].Recall < .9 {
 		t.Errorf("of another seed: %+v, %v", r, err)
 	}
-	if r, err := RunANN(context.Background(), o); err != nil || r.Points[0].Recall < .9 {
+	if r, err := Run(context.Background(), o); err != nil || r.Points[0].Recall < .9 {
 		t.Errorf("beside that of another seed: %+v, %v", r, err)
 	}
 }
 
 // TestANNOfDamage: a distance that cannot be had ends the measurement; it is no neighbour that was missed.
 func TestANNOfDamage(t *testing.T) {
-	base, queries := TextLike(50, 2, 8, 1)
-	ix, err := newExact(8)
+	base, queries := vectors.TextLike(50, 2, 8, 1)
+	ix, err := index.New(index.KindFlat, index.Options{Dim: 8})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := ix.Add([]uint64{1}, base.Row(1)); err != nil {
 		t.Fatal(err)
 	}
-	m := annMeasure{ix: ix, queries: queries, worst: make([]float32, 2), alive: 50, distance: func(int, uint64) (float32, error) { return 0, index.ErrCorrupt }}
+	m := measurement{ix: ix, queries: queries, worst: make([]float32, 2), alive: 50, distance: func(int, uint64) (float32, error) { return 0, index.ErrCorrupt }}
 	if _, err := m.point(t.Context(), 10); !errors.Is(err, index.ErrCorrupt) {
 		t.Errorf("damage: %v", err)
 	}
@@ -196,26 +200,26 @@ func TestANNFromFiles(t *testing.T) {
 	dir := t.TempDir()
 	save := func(name string, write func(f *os.File) error) string {
 		name = filepath.Join(dir, name)
-		if err := writeFile(name, write); err != nil {
+		if err := atomicfile.Write(name, write); err != nil {
 			t.Fatal(err)
 		}
 		return name
 	}
-	base, queries := TextLike(300, 20, 16, 5)
+	base, queries := vectors.TextLike(300, 20, 16, 5)
 	for i := range base.Data { // lengths do not matter by cosine
 		base.Data[i] *= 7
 	}
-	b := save("base.fbin", func(f *os.File) error { return WriteVectors(f, base) })
-	q := save("queries.fbin", func(f *os.File) error { return WriteVectors(f, queries) })
-	o := ANNOptions{Base: b, Queries: q, Index: "flat", timed: time.Millisecond}
-	r, err := RunANN(context.Background(), o)
+	b := save("base.fbin", func(f *os.File) error { return vectors.Write(f, base) })
+	q := save("queries.fbin", func(f *os.File) error { return vectors.Write(f, queries) })
+	o := Options{Base: b, Queries: q, Index: "flat", timed: time.Millisecond}
+	r, err := Run(context.Background(), o)
 	if err != nil || r.N != 300 || r.Dim != 16 || r.Queries != 20 || r.Points[0].Recall != 1 {
 		t.Fatalf("%+v, %v", r, err)
 	}
 	// A truth that names far vectors as the nearest makes everything right; one
 	// that names ten copies of the single nearest leaves one right a query.
-	truth := &Truth{K: 10}
-	exact, err := newExact(16)
+	truth := &vectors.Truth{K: 10}
+	exact, err := index.New(index.KindFlat, index.Options{Dim: 16})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -236,16 +240,16 @@ func TestANNFromFiles(t *testing.T) {
 		}
 	}
 	o.Truth = save("truth.ibin", func(f *os.File) error { return writeTruth(f, truth) })
-	if r, err = RunANN(context.Background(), o); err != nil || r.Points[0].Recall != .1 {
+	if r, err = Run(context.Background(), o); err != nil || r.Points[0].Recall != .1 {
 		t.Errorf("recall is %+v, %v, want .1 for one right of ten", r, err)
 	}
-	for name, bad := range map[string]ANNOptions{
+	for name, bad := range map[string]Options{
 		"truth of other queries": {Base: b, Queries: b, Truth: o.Truth, Index: "flat"},
-		"other dimension":        {Base: b, Queries: save("d.fbin", func(f *os.File) error { return WriteVectors(f, &Vectors{8, make([]float32, 16)}) }), Index: "flat"},
-		"zero vector":            {Base: b, Queries: save("z.fbin", func(f *os.File) error { return WriteVectors(f, &Vectors{16, make([]float32, 16)}) }), Index: "flat"},
-		"few neighbours":         {Base: b, Queries: q, Truth: save("t.ibin", func(f *os.File) error { return writeTruth(f, &Truth{1, make([]int32, 20)}) }), Index: "flat"},
+		"other dimension":        {Base: b, Queries: save("d.fbin", func(f *os.File) error { return vectors.Write(f, &vectors.Set{Dim: 8, Data: make([]float32, 16)}) }), Index: "flat"},
+		"zero vector":            {Base: b, Queries: save("z.fbin", func(f *os.File) error { return vectors.Write(f, &vectors.Set{Dim: 16, Data: make([]float32, 16)}) }), Index: "flat"},
+		"few neighbours":         {Base: b, Queries: q, Truth: save("t.ibin", func(f *os.File) error { return writeTruth(f, &vectors.Truth{K: 1, IDs: make([]int32, 20)}) }), Index: "flat"},
 	} {
-		if _, err := RunANN(context.Background(), bad); !errors.Is(err, ErrVectorFile) {
+		if _, err := Run(context.Background(), bad); !errors.Is(err, vectors.ErrFile) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -253,30 +257,30 @@ func TestANNFromFiles(t *testing.T) {
 
 func TestANNRefusals(t *testing.T) {
 	for name, c := range map[string]struct {
-		o    ANNOptions
+		o    Options
 		want error
 	}{
-		"unknown index":           {ANNOptions{Index: "nothing"}, ErrUnknownName},
-		"negative n":              {ANNOptions{N: -1}, ErrOption},
-		"ef of 0":                 {ANNOptions{Ef: []int{0}}, ErrOption},
-		"no ef":                   {ANNOptions{Ef: []int{}}, ErrOption},
-		"delete all":              {ANNOptions{Delete: 1}, ErrOption},
-		"queries without base":    {ANNOptions{Queries: "x"}, ErrOption},
-		"base without queries":    {ANNOptions{Base: "x"}, ErrOption},
-		"base that is not":        {ANNOptions{Base: "none", Queries: "none"}, os.ErrNotExist},
-		"one link a node":         {ANNOptions{Index: "hnsw", M: -1}, ErrOption},
-		"share is not a number":   {ANNOptions{Delete: nan()}, ErrOption},
-		"folder, exact":           {ANNOptions{Dir: "x", Index: "flat"}, ErrOption},
-		"folder, deletes":         {ANNOptions{Dir: "x", Index: "hnsw", Delete: .1}, ErrOption},
-		"folder, not of ours":     {ANNOptions{Dir: "x", Index: "coder"}, ErrOption},
-		"folder, one link a node": {ANNOptions{Dir: os.TempDir(), Index: "hnsw", M: 1}, ErrOption},
-		"folder, negative step":   {ANNOptions{Dir: "x", Index: "hnsw", Step: -1}, ErrOption},
-		"folder that is not":      {ANNOptions{Dir: "none", Index: "hnsw", N: 10}, os.ErrNotExist},
+		"unknown index":           {Options{Index: "nothing"}, bench.ErrUnknownName},
+		"negative n":              {Options{N: -1}, bench.ErrOption},
+		"ef of 0":                 {Options{Ef: []int{0}}, bench.ErrOption},
+		"no ef":                   {Options{Ef: []int{}}, bench.ErrOption},
+		"delete all":              {Options{Delete: 1}, bench.ErrOption},
+		"queries without base":    {Options{Queries: "x"}, bench.ErrOption},
+		"base without queries":    {Options{Base: "x"}, bench.ErrOption},
+		"base that is not":        {Options{Base: "none", Queries: "none"}, os.ErrNotExist},
+		"one link a node":         {Options{Index: "hnsw", M: -1}, bench.ErrOption},
+		"share is not a number":   {Options{Delete: nan()}, bench.ErrOption},
+		"folder, exact":           {Options{Dir: "x", Index: "flat"}, bench.ErrOption},
+		"folder, deletes":         {Options{Dir: "x", Index: "hnsw", Delete: .1}, bench.ErrOption},
+		"folder, not of ours":     {Options{Dir: "x", Index: "coder"}, bench.ErrOption},
+		"folder, one link a node": {Options{Dir: os.TempDir(), Index: "hnsw", M: 1}, bench.ErrOption},
+		"folder, negative step":   {Options{Dir: "x", Index: "hnsw", Step: -1}, bench.ErrOption},
+		"folder that is not":      {Options{Dir: "none", Index: "hnsw", N: 10}, os.ErrNotExist},
 	} {
 		if c.o.Index == "" {
 			c.o.Index = "flat"
 		}
-		if _, err := RunANN(context.Background(), c.o); !errors.Is(err, c.want) {
+		if _, err := Run(context.Background(), c.o); !errors.Is(err, c.want) {
 			t.Errorf("%s: %v, want %v", name, err, c.want)
 		}
 	}
@@ -286,7 +290,7 @@ func nan() float64 { zero := 0.; return zero / zero }
 
 // TestANNReportJSON holds the names that others read.
 func TestANNReportJSON(t *testing.T) {
-	r, err := RunANN(context.Background(), ANNOptions{Index: "flat", N: 50, NumQueries: 5, Dim: 8, timed: time.Millisecond})
+	r, err := Run(context.Background(), Options{Index: "flat", N: 50, NumQueries: 5, Dim: 8, timed: time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -303,9 +307,9 @@ func TestANNReportJSON(t *testing.T) {
 }
 
 func TestTextLike(t *testing.T) {
-	a, qa := TextLike(200, 10, 32, 1)
-	b, qb := TextLike(200, 10, 32, 1)
-	c, _ := TextLike(200, 10, 32, 2)
+	a, qa := vectors.TextLike(200, 10, 32, 1)
+	b, qb := vectors.TextLike(200, 10, 32, 1)
+	c, _ := vectors.TextLike(200, 10, 32, 2)
 	if string(bits(a)) != string(bits(b)) || string(bits(qa)) != string(bits(qb)) || string(bits(a)) == string(bits(c)) {
 		t.Error("the vectors do not depend on the seed alone")
 	}
@@ -316,8 +320,14 @@ func TestTextLike(t *testing.T) {
 	}
 }
 
-func bits(v *Vectors) []byte {
+func bits(v *vectors.Set) []byte {
 	var b bytes.Buffer
-	WriteVectors(&b, v)
+	vectors.Write(&b, v)
 	return b.Bytes()
+}
+
+// writeTruth writes a truth in the .ibin layout.
+func writeTruth(w io.Writer, t *vectors.Truth) error {
+	head := []uint32{uint32(len(t.IDs) / t.K), uint32(t.K)}
+	return errors.Join(binary.Write(w, binary.LittleEndian, head), binary.Write(w, binary.LittleEndian, t.IDs))
 }

@@ -1,23 +1,27 @@
-package bench
+package vectors
 
 import (
 	"bufio"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 	"math"
 	"os"
 )
 
-// Vectors are n vectors of length Dim, row-major in Data. The .fbin format holds the same: uint32 n,
+// ErrFile: the header of a vector file disagrees with its length, or its values are not usable.
+var ErrFile = errors.New("bad vector file")
+
+// Set are n vectors of length Dim, row-major in Data. The .fbin format holds the same: uint32 n,
 // uint32 d, then n·d float32, all little-endian.
-type Vectors struct {
+type Set struct {
 	Dim  int
 	Data []float32
 }
 
 // Len returns the number of vectors.
-func (v *Vectors) Len() int {
+func (v *Set) Len() int {
 	if v.Dim == 0 {
 		return 0
 	}
@@ -25,12 +29,12 @@ func (v *Vectors) Len() int {
 }
 
 // Row returns vector i, which aliases Data.
-func (v *Vectors) Row(i int) []float32 { return v.Data[i*v.Dim : (i+1)*v.Dim : (i+1)*v.Dim] }
+func (v *Set) Row(i int) []float32 { return v.Data[i*v.Dim : (i+1)*v.Dim : (i+1)*v.Dim] }
 
-// ReadVectors reads an .fbin file. It returns ErrVectorFile if the header disagrees with the file's
+// Read reads an .fbin file. It returns ErrFile if the header disagrees with the file's
 // length or a value is NaN or infinite. Memory 4·n·d bytes.
-func ReadVectors(path string) (*Vectors, error) {
-	v := &Vectors{}
+func Read(path string) (*Set, error) {
+	v := &Set{}
 	err := readBin(path, func(i int, bits uint32) error {
 		x := math.Float32frombits(bits)
 		if x-x != 0 {
@@ -55,7 +59,7 @@ type Truth struct {
 }
 
 // ReadTruth reads an .ibin file whose values are positions below base. It returns the errors of
-// ReadVectors.
+// Read.
 func ReadTruth(path string, base int) (*Truth, error) {
 	t := &Truth{}
 	err := readBin(path, func(i int, bits uint32) error {
@@ -87,7 +91,7 @@ func readBin(path string, put func(i int, bits uint32) error, size func(n, d int
 		return fmt.Errorf("opening a vector file: %w", err)
 	}
 	if err := decodeBin(f, info.Size(), put, size); err != nil {
-		return fmt.Errorf("%w: %s: %w", ErrVectorFile, path, err)
+		return fmt.Errorf("%w: %s: %w", ErrFile, path, err)
 	}
 	return nil
 }
@@ -120,14 +124,14 @@ func decodeBin(r io.Reader, length int64, put func(i int, bits uint32) error, si
 	return nil
 }
 
-// WriteVectors writes v in the .fbin format.
-func WriteVectors(w io.Writer, v *Vectors) error {
+// Write writes v in the .fbin format.
+func Write(w io.Writer, v *Set) error {
 	return encodeBin(w, v.Len(), v.Dim, func(i int) uint32 { return math.Float32bits(v.Data[i]) })
 }
 
 func encodeBin(w io.Writer, n, d int, at func(i int) uint32) error {
 	if n < 1 || d < 1 || n > math.MaxUint32 || d > math.MaxUint32 {
-		return fmt.Errorf("%w: %d vectors of dimension %d; the layout holds 1 to 2^32-1 of either", ErrVectorFile, n, d)
+		return fmt.Errorf("%w: %d vectors of dimension %d; the layout holds 1 to 2^32-1 of either", ErrFile, n, d)
 	}
 	bw := bufio.NewWriterSize(w, 1<<20)
 	var b [4]byte

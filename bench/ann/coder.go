@@ -1,6 +1,6 @@
 //go:build !windows
 
-package bench
+package ann
 
 import (
 	"math"
@@ -13,11 +13,11 @@ import (
 	"github.com/lexsem/lexsem/index"
 )
 
-// Coder is github.com/coder/hnsw as a baseline. The library panics after deletes. The wrapper catches
+// coder is github.com/coder/hnsw as a baseline. The library panics after deletes. The wrapper catches
 // and counts the panics. It also sorts the hits and computes their distances, which the library does
 // not return.
-var Coder = registerBaseline("coder", annKind{
-	make: func(dim int, o ANNOptions) (index.Index, error) {
+var coder = registerBaseline("coder", indexKind{
+	make: func(dim int, o Options) (index.Index, error) {
 		g := hnsw.NewGraph[uint64]()
 		g.M = o.M
 		g.Rng = rand.New(rand.NewSource(int64(o.Seed)))

@@ -1,4 +1,4 @@
-package bench
+package vectors
 
 import (
 	"math"
@@ -18,30 +18,30 @@ import (
 //
 // Equal arguments give equal vectors. Made vectors are easier than text: use them to compare indexes,
 // not for absolute figures. Cost O(n·dim).
-func TextLike(n, nq, dim int, seed uint64) (base, queries *Vectors) {
-	m := newTextLike(n, dim, seed)
-	return m.draw(n, textLikeStored), m.draw(nq, textLikeAsked)
+func TextLike(n, nq, dim int, seed uint64) (base, queries *Set) {
+	m := NewCollection(n, dim, seed)
+	return m.Draw(n, Stored), m.Draw(nq, Asked)
 }
 
-// textLike draws vectors of one collection, some after the other.
-type textLike struct {
+// Collection draws vectors of one collection, some after the other.
+type Collection struct {
 	dim        int
 	rng        *rand.Rand
 	centres    []float32 // a row a cluster, mean included
-	subspaces  []float32 // textLikeSub rows a cluster
+	subspaces  []float32 // subspace rows a cluster
 	cumulative []float64 // sizes of the clusters, summed up
 }
 
-const textLikeSub = 30
+const subspace = 30
 
 // The noise of vectors and of queries.
 const (
-	textLikeStored = 0.30
-	textLikeAsked  = 0.35
+	Stored = 0.30
+	Asked  = 0.35
 )
 
-// newTextLike is the collection that n vectors are drawn from.
-func newTextLike(n, dim int, seed uint64) *textLike {
+// NewCollection is the collection that n vectors are drawn from.
+func NewCollection(n, dim int, seed uint64) *Collection {
 	const latentDim = 96
 	rng := rand.New(rand.NewPCG(seed, 0x7e47))
 	gauss := func(rows, cols int, scale float64) []float32 {
@@ -54,8 +54,8 @@ func newTextLike(n, dim int, seed uint64) *textLike {
 	clusters := max(1, min(500, n/20))
 	latent := gauss(latentDim, dim, 1)
 	mean := gauss(1, dim, 0.25)
-	m := &textLike{dim: dim, rng: rng, centres: make([]float32, clusters*dim), cumulative: make([]float64, clusters)}
-	m.subspaces = gauss(clusters*textLikeSub, dim, 1)
+	m := &Collection{dim: dim, rng: rng, centres: make([]float32, clusters*dim), cumulative: make([]float64, clusters)}
+	m.subspaces = gauss(clusters*subspace, dim, 1)
 	total := 0.0
 	for c := range clusters {
 		centre := m.centres[c*dim : (c+1)*dim]
@@ -63,8 +63,8 @@ func newTextLike(n, dim int, seed uint64) *textLike {
 		for l := range latentDim {
 			add(centre, float32(rng.NormFloat64()*0.72/math.Sqrt(latentDim)), latent[l*dim:(l+1)*dim])
 		}
-		for s := range textLikeSub { // falling spectrum
-			row := m.subspaces[(c*textLikeSub+s)*dim : (c*textLikeSub+s+1)*dim]
+		for s := range subspace { // falling spectrum
+			row := m.subspaces[(c*subspace+s)*dim : (c*subspace+s+1)*dim]
 			for i := range row {
 				row[i] *= float32(0.9 * math.Pow(float64(s+1), -0.75))
 			}
@@ -75,10 +75,10 @@ func newTextLike(n, dim int, seed uint64) *textLike {
 	return m
 }
 
-// draw makes the next count vectors.
-func (m *textLike) draw(count int, noise float64) *Vectors {
+// Draw makes the next count vectors.
+func (m *Collection) Draw(count int, noise float64) *Set {
 	dim := m.dim
-	v := &Vectors{Dim: dim, Data: make([]float32, count*dim)}
+	v := &Set{Dim: dim, Data: make([]float32, count*dim)}
 	for i := range count {
 		u, c := m.rng.Float64()*m.cumulative[len(m.cumulative)-1], 0
 		for m.cumulative[c] < u {
@@ -86,13 +86,13 @@ func (m *textLike) draw(count int, noise float64) *Vectors {
 		}
 		x := v.Row(i)
 		copy(x, m.centres[c*dim:(c+1)*dim])
-		for s := range textLikeSub {
-			add(x, float32(m.rng.NormFloat64()*0.4), m.subspaces[(c*textLikeSub+s)*dim:(c*textLikeSub+s+1)*dim])
+		for s := range subspace {
+			add(x, float32(m.rng.NormFloat64()*0.4), m.subspaces[(c*subspace+s)*dim:(c*subspace+s+1)*dim])
 		}
 		for j := range x {
 			x[j] += float32(m.rng.NormFloat64() * noise / math.Sqrt(float64(dim)))
 		}
-		normalize(x)
+		Normalize(x)
 	}
 	return v
 }
@@ -101,4 +101,20 @@ func add(y []float32, f float32, x []float32) {
 	for i := range y {
 		y[i] += f * x[i]
 	}
+}
+
+// Normalize scales a to unit length and reports whether it has a direction.
+func Normalize(a []float32) bool {
+	var s float64
+	for _, x := range a {
+		s += float64(x) * float64(x)
+	}
+	if s == 0 {
+		return false
+	}
+	f := 1 / math.Sqrt(s)
+	for i, x := range a {
+		a[i] = float32(float64(x) * f)
+	}
+	return true
 }

@@ -1,4 +1,4 @@
-package bench
+package ann
 
 import (
 	"context"
@@ -9,15 +9,18 @@ import (
 	"slices"
 	"time"
 
+	"github.com/lexsem/lexsem/bench"
+	"github.com/lexsem/lexsem/bench/internal/process"
+	"github.com/lexsem/lexsem/bench/internal/vectors"
 	"github.com/lexsem/lexsem/index"
 )
 
-// annK is the number of neighbours asked for and judged.
-const annK = 10
+// neighbours is the number of neighbours asked for and judged.
+const neighbours = 10
 
-// ANNOptions are the options of RunANN.
-type ANNOptions struct {
-	// Base and Queries are .fbin files of the same dimension. If Base is empty, TextLike makes both
+// Options are the options of Run.
+type Options struct {
+	// Base and Queries are .fbin files of the same dimension. If Base is empty, vectors.TextLike makes both
 	// from N, Dim and Seed.
 	Base, Queries string
 	// Truth is an .ibin file with at least 10 nearest neighbours by cosine for each query. If it is
@@ -28,7 +31,7 @@ type ANNOptions struct {
 	N, Dim, NumQueries int
 	// Seed makes the vectors and chooses those to delete. 0 means 1.
 	Seed uint64
-	// Index is one of ANNIndexes; "" means "hnsw".
+	// Index is one of Indexes; "" means "hnsw".
 	Index string
 	// M and EfConstruction are the parameters of a graph. 0 means the default of index.Options for one
 	// of index.Kinds, and M = 16 for a baseline, which has no EfConstruction.
@@ -51,13 +54,13 @@ type ANNOptions struct {
 	Dir  string
 	Step int
 	// Progress, if not nil, is called by one goroutine at a time.
-	Progress func(Progress)
+	Progress func(bench.Progress)
 
-	timed time.Duration // as annMeasure has it; 0 means 500 ms, and tests take less
+	timed time.Duration // as measurement has it; 0 means 500 ms, and tests take less
 }
 
-// ANNReport is the result of RunANN. Its JSON form is stable.
-type ANNReport struct {
+// Report is the result of Run. Its JSON form is stable.
+type Report struct {
 	N       int    `json:"n"`
 	Dim     int    `json:"dim"`
 	Index   string `json:"index"`
@@ -71,10 +74,10 @@ type ANNReport struct {
 	BuildPanics  int `json:"build_panics"`
 	DeletePanics int `json:"delete_panics"`
 	// BytesPerVector is the heap of the filled index, including vectors, divided by the number of
-	// vectors. With ANNOptions.Dir it is the file size divided by that number.
-	BytesPerVector float64    `json:"bytes_per_vector"`
-	Points         []ANNPoint `json:"points"`
-	// The following fields are set only with ANNOptions.Dir. SaveSeconds is the time of all saves,
+	// vectors. With Options.Dir it is the file size divided by that number.
+	BytesPerVector float64 `json:"bytes_per_vector"`
+	Points         []Point `json:"points"`
+	// The following fields are set only with Options.Dir. SaveSeconds is the time of all saves,
 	// OpenSeconds the time to map the whole index. Resident and Anonymous are the memory after
 	// searching in MiB: all of it, and the part outside files. Both are nil except on Linux.
 	SaveSeconds float64  `json:"save_seconds,omitempty"`
@@ -83,8 +86,8 @@ type ANNReport struct {
 	Anonymous   *float64 `json:"anonymous_mb,omitempty"`
 }
 
-// ANNPoint is the measurement of an index at one candidate pool size.
-type ANNPoint struct {
+// Point is the measurement of an index at one candidate pool size.
+type Point struct {
 	Ef int `json:"ef"`
 	// Recall is the share of the 10 nearest neighbours that was found, in [0, 1]. A hit counts once if
 	// it is as near as the 10th true neighbour. A failed query counts 0. A deleted vector counts as
@@ -97,14 +100,14 @@ type ANNPoint struct {
 	// machine.
 	CPU    float64 `json:"cpu_us"`
 	Allocs float64 `json:"allocs_per_query"`
-	Panics int     `json:"panics"` // number of the ANNReport.Queries queries that panicked
+	Panics int     `json:"panics"` // number of the Report.Queries queries that panicked
 	Ghosts int     `json:"ghosts"` // number of deleted vectors among the hits
 }
 
-// RunANN builds an index over vectors by cosine, and measures its recall against exact search and its
+// Run builds an index over vectors by cosine, and measures its recall against exact search and its
 // speed. The result is deterministic, except for times and for indexes whose parallel build is not
 // deterministic.
-func RunANN(ctx context.Context, o ANNOptions) (*ANNReport, error) {
+func Run(ctx context.Context, o Options) (*Report, error) {
 	o, kind, err := o.withDefaults()
 	if err != nil {
 		return nil, err
@@ -116,9 +119,9 @@ func RunANN(ctx context.Context, o ANNOptions) (*ANNReport, error) {
 	if err != nil {
 		return nil, err
 	}
-	rep := &ANNReport{N: base.Len(), Dim: base.Dim, Index: o.Index, Queries: queries.Len(), Threads: o.Threads}
+	rep := &Report{N: base.Len(), Dim: base.Dim, Index: o.Index, Queries: queries.Len(), Threads: o.Threads}
 	before := heapInUse()
-	began, cpu := time.Now(), cpuTime()
+	began, cpu := time.Now(), process.CPUTime()
 	ix, err := kind.make(base.Dim, o)
 	if err != nil {
 		return nil, err
@@ -126,7 +129,7 @@ func RunANN(ctx context.Context, o ANNOptions) (*ANNReport, error) {
 	if err := o.build(ctx, ix, base, rep); err != nil {
 		return nil, err
 	}
-	rep.BuildSeconds, rep.BuildCPUSeconds = time.Since(began).Seconds(), (cpuTime() - cpu).Seconds()
+	rep.BuildSeconds, rep.BuildCPUSeconds = time.Since(began).Seconds(), (process.CPUTime() - cpu).Seconds()
 	rep.BytesPerVector = (heapInUse() - before) / float64(base.Len())
 	gone := o.delete(ix, base.Len(), rep)
 	worst, err := o.truth(ctx, base, queries, gone)
@@ -137,14 +140,14 @@ func RunANN(ctx context.Context, o ANNOptions) (*ANNReport, error) {
 	if kind.exact {
 		efs = []int{0}
 	}
-	m := annMeasure{
+	m := measurement{
 		ix: ix, queries: queries, worst: worst, gone: gone, threads: o.Threads, timed: o.timed, alive: base.Len() - rep.Deleted,
 		distance: func(q int, id uint64) (float32, error) { return distance(queries.Row(q), base.Row(int(id))), nil },
 	}
 	return rep, m.points(ctx, o, rep, efs)
 }
 
-func (o ANNOptions) withDefaults() (ANNOptions, annKind, error) {
+func (o Options) withDefaults() (Options, indexKind, error) {
 	set := func(x *int, v int) {
 		if *x == 0 {
 			*x = v
@@ -157,7 +160,7 @@ func (o ANNOptions) withDefaults() (ANNOptions, annKind, error) {
 		o.timed = 500 * time.Millisecond
 	}
 	set(&o.Threads, 1)
-	set(&o.Step, annStep)
+	set(&o.Step, defaultStep)
 	if o.Seed == 0 {
 		o.Seed = 1
 	}
@@ -170,50 +173,50 @@ func (o ANNOptions) withDefaults() (ANNOptions, annKind, error) {
 	if !slices.Contains(index.Kinds(), o.Index) {
 		set(&o.M, 16)
 	}
-	kind, err := findANN(o.Index)
+	kind, err := findIndex(o.Index)
 	if err != nil {
 		return o, kind, err
 	}
 	switch {
 	case o.N < 1 || o.Dim < 1 || o.NumQueries < 1 || o.M < 0 || o.EfConstruction < 0 || o.Threads < 1 || len(o.Ef) == 0 || slices.Min(o.Ef) < 1:
-		return o, kind, fmt.Errorf("%w: every number of an index benchmark is at least 1", ErrOption)
+		return o, kind, fmt.Errorf("%w: every number of an index benchmark is at least 1", bench.ErrOption)
 	case !(o.Delete >= 0 && o.Delete < 1):
-		return o, kind, fmt.Errorf("%w: the share to delete is %v, want at least 0 and below 1", ErrOption, o.Delete)
+		return o, kind, fmt.Errorf("%w: the share to delete is %v, want at least 0 and below 1", bench.ErrOption, o.Delete)
 	case o.Base == "" && (o.Queries != "" || o.Truth != ""):
-		return o, kind, fmt.Errorf("%w: queries or truth without a base file; name the base they belong to", ErrOption)
+		return o, kind, fmt.Errorf("%w: queries or truth without a base file; name the base they belong to", bench.ErrOption)
 	case o.Dir != "" && (o.Base != "" || o.Delete > 0 || !slices.Contains(index.Kinds(), o.Index) || kind.exact || o.Step < 1):
-		return o, kind, fmt.Errorf("%w: an index in a folder is one of made vectors, a graph of this package, without deletes; leave out what is not", ErrOption)
+		return o, kind, fmt.Errorf("%w: an index in a folder is one of made vectors, a graph of this package, without deletes; leave out what is not", bench.ErrOption)
 	case o.Base != "" && o.Queries == "":
-		return o, kind, fmt.Errorf("%w: a base file without queries; name a file of query vectors", ErrOption)
+		return o, kind, fmt.Errorf("%w: a base file without queries; name a file of query vectors", bench.ErrOption)
 	}
 	return o, kind, nil
 }
 
-func (o ANNOptions) report(stage string, done, total int) {
+func (o Options) report(stage string, done, total int) {
 	if o.Progress != nil {
-		o.Progress(Progress{Stage: stage, Done: done, Total: total})
+		o.Progress(bench.Progress{Stage: stage, Done: done, Total: total})
 	}
 }
 
 // vectors reads or makes the base and the queries.
-func (o ANNOptions) vectors() (base, queries *Vectors, err error) {
+func (o Options) vectors() (base, queries *vectors.Set, err error) {
 	if o.Base == "" {
-		base, queries = TextLike(o.N, o.NumQueries, o.Dim, o.Seed)
+		base, queries = vectors.TextLike(o.N, o.NumQueries, o.Dim, o.Seed)
 		return base, queries, nil
 	}
-	if base, err = ReadVectors(o.Base); err != nil {
+	if base, err = vectors.Read(o.Base); err != nil {
 		return nil, nil, err
 	}
-	if queries, err = ReadVectors(o.Queries); err != nil {
+	if queries, err = vectors.Read(o.Queries); err != nil {
 		return nil, nil, err
 	}
 	if base.Dim != queries.Dim {
-		return nil, nil, fmt.Errorf("%w: %s has dimension %d, %s has %d; use files of one model", ErrVectorFile, o.Base, base.Dim, o.Queries, queries.Dim)
+		return nil, nil, fmt.Errorf("%w: %s has dimension %d, %s has %d; use files of one model", vectors.ErrFile, o.Base, base.Dim, o.Queries, queries.Dim)
 	}
-	for name, v := range map[string]*Vectors{o.Base: base, o.Queries: queries} {
+	for name, v := range map[string]*vectors.Set{o.Base: base, o.Queries: queries} {
 		for i := range v.Len() {
-			if !normalize(v.Row(i)) {
-				return nil, nil, fmt.Errorf("%w: vector %d of %s has no direction (length 0); drop it", ErrVectorFile, i, name)
+			if !vectors.Normalize(v.Row(i)) {
+				return nil, nil, fmt.Errorf("%w: vector %d of %s has no direction (length 0); drop it", vectors.ErrFile, i, name)
 			}
 		}
 	}
@@ -223,7 +226,7 @@ func (o ANNOptions) vectors() (base, queries *Vectors, err error) {
 // addBatch is the number of vectors given to the index at once.
 const addBatch = 2_000
 
-func (o ANNOptions) build(ctx context.Context, ix index.Index, base *Vectors, rep *ANNReport) error {
+func (o Options) build(ctx context.Context, ix index.Index, base *vectors.Set, rep *Report) error {
 	for at := 0; at < base.Len(); at += addBatch {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -246,7 +249,7 @@ func (o ANNOptions) build(ctx context.Context, ix index.Index, base *Vectors, re
 }
 
 // delete removes a share of the vectors, drawn by the seed, and returns which.
-func (o ANNOptions) delete(ix index.Index, n int, rep *ANNReport) []bool {
+func (o Options) delete(ix index.Index, n int, rep *Report) []bool {
 	gone := make([]bool, n)
 	rng := rand.New(rand.NewPCG(o.Seed, 0xde1e7e))
 	for _, i := range rng.Perm(n)[:int(o.Delete*float64(n))] {
@@ -263,27 +266,30 @@ func (o ANNOptions) delete(ix index.Index, n int, rep *ANNReport) []bool {
 	return gone
 }
 
+// exactBatch is the number of queries compared with all vectors between two looks at ctx.
+const exactBatch = 1024
+
 // truth returns, for each query, the distance of the 10th nearest of the
 // vectors that are left.
-func (o ANNOptions) truth(ctx context.Context, base, queries *Vectors, gone []bool) ([]float32, error) {
+func (o Options) truth(ctx context.Context, base, queries *vectors.Set, gone []bool) ([]float32, error) {
 	worst := make([]float32, queries.Len())
 	if o.Truth != "" && !slices.Contains(gone, true) {
-		t, err := ReadTruth(o.Truth, base.Len())
+		t, err := vectors.ReadTruth(o.Truth, base.Len())
 		if err != nil {
 			return nil, err
 		}
-		if t.K < annK || len(t.IDs)/t.K != queries.Len() {
+		if t.K < neighbours || len(t.IDs)/t.K != queries.Len() {
 			return nil, fmt.Errorf("%w: %s has %d neighbours for %d queries, want at least %d for %d; use the truth of these queries",
-				ErrVectorFile, o.Truth, t.K, len(t.IDs)/t.K, annK, queries.Len())
+				vectors.ErrFile, o.Truth, t.K, len(t.IDs)/t.K, neighbours, queries.Len())
 		}
 		for i := range worst {
-			for _, id := range t.IDs[i*t.K : i*t.K+annK] {
+			for _, id := range t.IDs[i*t.K : i*t.K+neighbours] {
 				worst[i] = max(worst[i], distance(queries.Row(i), base.Row(int(id))))
 			}
 		}
 		return worst, nil
 	}
-	exact, err := newExact(base.Dim)
+	exact, err := index.New(index.KindFlat, index.Options{Dim: base.Dim})
 	if err != nil {
 		return nil, err
 	}
@@ -294,13 +300,13 @@ func (o ANNOptions) truth(ctx context.Context, base, queries *Vectors, gone []bo
 			}
 		}
 	}
-	near := make([][]index.Neighbor, retrieveBatch)
+	near := make([][]index.Neighbor, exactBatch)
 	for at := 0; at < queries.Len(); at += len(near) {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
 		near = near[:min(len(near), queries.Len()-at)]
-		if err := exact.SearchBatch(near, queries.Data[at*base.Dim:(at+len(near))*base.Dim], index.SearchOptions{K: annK}); err != nil {
+		if err := exact.(index.BatchSearcher).SearchBatch(near, queries.Data[at*base.Dim:(at+len(near))*base.Dim], index.SearchOptions{K: neighbours}); err != nil {
 			return nil, fmt.Errorf("computing the exact neighbours: %w", err)
 		}
 		for i, answer := range near {

@@ -1,4 +1,4 @@
-package bench
+package load
 
 import (
 	"context"
@@ -15,10 +15,15 @@ import (
 	"sync"
 	"time"
 
+	"github.com/lexsem/lexsem/bench"
+	"github.com/lexsem/lexsem/bench/internal/process"
 	"github.com/lexsem/lexsem/engine"
 )
 
-// SoakOptions are the options of RunSoak. A zero field means its default.
+// errWrong: a search or read disagrees with what was stored.
+var errWrong = errors.New("wrong answers")
+
+// SoakOptions are the options of Soak. A zero field means its default.
 type SoakOptions struct {
 	Docs    int           // number of documents, which stays about the same; default 20,000
 	Dim     int           // dimension of the vectors; default 384
@@ -28,7 +33,7 @@ type SoakOptions struct {
 	Seed    uint64        // seed of texts, vectors and choices; default 1
 	Dir     string        // folder of the database, which is removed at the end; default is the system's temporary folder
 	// Progress, if not nil, is called by one goroutine at a time.
-	Progress func(Progress)
+	Progress func(bench.Progress)
 }
 
 func (o *SoakOptions) fill() error {
@@ -45,19 +50,19 @@ func (o *SoakOptions) fill() error {
 	}
 	if o.Workers < 1 || o.Docs < 10*o.Workers || o.Dim < 2 || o.Samples < 4 || o.For < time.Duration(o.Samples)*time.Millisecond {
 		return fmt.Errorf("%w: %d documents of %d dimensions, %d workers, %d samples in %v; use 10 documents a worker, 2 dimensions, 4 samples and a millisecond for each at least",
-			ErrOption, o.Docs, o.Dim, o.Workers, o.Samples, o.For)
+			bench.ErrOption, o.Docs, o.Dim, o.Workers, o.Samples, o.For)
 	}
 	return nil
 }
 
-// RunSoak uses one database for a long time and checks every result. Of 100 operations a worker makes
+// Soak uses one database for a long time and checks every result. Of 100 operations a worker makes
 // 70 reads, stores 20 documents and deletes 10, one a commit. It compares each result with what it has
 // stored and deleted itself. Half of the stored documents replace deleted ones, so the number of
 // documents stays about the same. At the end the database is closed, opened, verified and compared
 // with the acknowledged writes. It uses only the API of package engine.
 //
-// A wrong result gives ErrWrong together with the report.
-func RunSoak(ctx context.Context, o SoakOptions) (r *SoakReport, err error) {
+// A wrong result gives errWrong together with the report.
+func Soak(ctx context.Context, o SoakOptions) (r *SoakReport, err error) {
 	if err := o.fill(); err != nil {
 		return nil, err
 	}
@@ -68,7 +73,7 @@ func RunSoak(ctx context.Context, o SoakOptions) (r *SoakReport, err error) {
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	s := &soak{o: o, seed: maphash.MakeSeed(), dir: filepath.Join(dir, "db"), enc: newLifeEncoder(o.Dim), r: &SoakReport{Docs: o.Docs, Dim: o.Dim, Workers: o.Workers, Growth: map[string]float64{}}}
 	if limit := debug.SetMemoryLimit(-1); limit < math.MaxInt64 {
-		s.r.LimitMB = mib(limit)
+		s.r.LimitMB = process.MiB(limit)
 	}
 	if s.e, err = engine.Open(ctx, s.dir, s.enc, engine.Options{}); err != nil {
 		return nil, err
@@ -85,12 +90,12 @@ func RunSoak(ctx context.Context, o SoakOptions) (r *SoakReport, err error) {
 		return s.r, err
 	}
 	if s.r.Wrong > 0 {
-		return s.r, fmt.Errorf("%w: %d answers, the first: %s", ErrWrong, s.r.Wrong, s.r.FirstWrong)
+		return s.r, fmt.Errorf("%w: %d answers, the first: %s", errWrong, s.r.Wrong, s.r.FirstWrong)
 	}
 	return s.r, nil
 }
 
-// soak is a run of RunSoak.
+// soak is a run of Soak.
 type soak struct {
 	o       SoakOptions
 	r       *SoakReport
@@ -137,7 +142,7 @@ func (s *soak) fill(ctx context.Context) error {
 
 func (s *soak) progress(stage string, done, total int) {
 	if s.o.Progress != nil {
-		s.o.Progress(Progress{Stage: stage, Done: done, Total: total})
+		s.o.Progress(bench.Progress{Stage: stage, Done: done, Total: total})
 	}
 }
 
@@ -205,19 +210,19 @@ func (s *soak) sample() (SoakSample, error) {
 	if len(took) > 0 {
 		x.P50, x.P99 = ms(middle(took)), ms(quantileOf(took, 0.99))
 	}
-	bytes, files, err := diskUse(s.dir)
+	bytes, files, err := process.DiskUse(s.dir)
 	if err != nil {
 		return x, err
 	}
-	x.Disk, x.Files = *mib(bytes), files
+	x.Disk, x.Files = *process.MiB(bytes), files
 	if runtime.GOOS != "linux" {
 		return x, nil
 	}
-	u, err := resident()
+	u, err := process.Resident()
 	if err != nil {
 		return x, err
 	}
-	x.RSS, x.Anonymous = *mib(u.resident), *mib(u.anonymous)
+	x.RSS, x.Anonymous = *process.MiB(u.Resident), *process.MiB(u.Anonymous)
 	open, err := os.ReadDir("/proc/self/fd")
 	x.Descriptors = len(open)
 	return x, err

@@ -1,4 +1,4 @@
-package bench
+package load
 
 import (
 	"context"
@@ -14,32 +14,34 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/lexsem/lexsem/bench"
+	"github.com/lexsem/lexsem/bench/internal/process"
 	"github.com/lexsem/lexsem/engine"
 )
 
-// EngineParts are the parts of RunEngine, in the order in which they run. Adding documents always
+// Parts are the parts of Run, in the order in which they run. Adding documents always
 // runs.
-var EngineParts = []string{
+var Parts = []string{
 	"open", "search", "upsert", "add", "delete", "fit", "graph", "repartition", "snapshot", "deadlines", "close", "collapse",
 }
 
 // engineStalls are the parts that "stalls" stands for.
 var engineStalls = []string{"add", "delete", "fit", "graph", "repartition", "snapshot"}
 
-// EngineOptions are the options of RunEngine. A zero field means its default.
-type EngineOptions struct {
+// Options are the options of Run. A zero field means its default.
+type Options struct {
 	Docs    int      // number of documents; default 20,000
 	Dim     int      // dimension of the vectors; default 384
 	Seed    uint64   // seed of texts, vectors and choices; default 1
 	Rounds  int      // number of rounds; a stall is that of the best round; default 3
 	Readers int      // goroutines that search during other work; default 1
-	Parts   []string // some of EngineParts, or "stalls"; default all
+	Parts   []string // some of Parts, or "stalls"; default all
 	Dir     string   // folder of the databases, which are removed at the end; default is the system's temporary folder
-	// Fresh runs MeasureEngineProcess in a new process. nil runs it in this process, where memory
+	// Fresh runs MeasureProcess in a new process. nil runs it in this process, where memory
 	// figures say less.
-	Fresh func(ctx context.Context, dir string, o EngineOptions, replace bool) (*EngineProcess, error)
+	Fresh func(ctx context.Context, dir string, o Options, replace bool) (*Process, error)
 	// Progress, if not nil, is called by one goroutine at a time.
-	Progress func(Progress)
+	Progress func(bench.Progress)
 
 	sizes engineSizes
 }
@@ -60,7 +62,7 @@ type engineSizes struct {
 	stream, linger, moment time.Duration
 }
 
-func (o *EngineOptions) fill() error {
+func (o *Options) fill() error {
 	set := func(p *int, v int) {
 		if *p == 0 {
 			*p = v
@@ -80,28 +82,28 @@ func (o *EngineOptions) fill() error {
 		}
 	}
 	if o.Docs < 20 || o.Dim < 2 || o.Rounds < 1 || o.Readers < 1 {
-		return fmt.Errorf("%w: %d documents of %d dimensions, %d rounds, %d readers; use 20 documents, 2 dimensions, 1 round and 1 reader at least", ErrOption, o.Docs, o.Dim, o.Rounds, o.Readers)
+		return fmt.Errorf("%w: %d documents of %d dimensions, %d rounds, %d readers; use 20 documents, 2 dimensions, 1 round and 1 reader at least", bench.ErrOption, o.Docs, o.Dim, o.Rounds, o.Readers)
 	}
 	var parts []string
 	for _, p := range o.Parts {
 		switch {
 		case p == "stalls":
 			parts = append(parts, engineStalls...)
-		case slices.Contains(EngineParts, p):
+		case slices.Contains(Parts, p):
 			parts = append(parts, p)
 		default:
-			return fmt.Errorf("%w: part %q; there are %s, and stalls", ErrUnknownName, p, strings.Join(EngineParts, ", "))
+			return fmt.Errorf("%w: part %q; there are %s, and stalls", bench.ErrUnknownName, p, strings.Join(Parts, ", "))
 		}
 	}
 	if o.Parts = parts; len(parts) == 0 {
-		o.Parts = EngineParts
+		o.Parts = Parts
 	}
 	return nil
 }
 
-// EngineReport is the result of RunEngine. Its JSON form is stable. Figures that were not measured are
+// Report is the result of Run. Its JSON form is stable. Figures that were not measured are
 // null.
-type EngineReport struct {
+type Report struct {
 	Docs int `json:"docs"`
 	Dim  int `json:"dim"`
 	// DocsPerSecond is the rate of Add for documents with their own vectors, 1,000 a commit.
@@ -115,29 +117,29 @@ type EngineReport struct {
 	// P50 and P99 are search times at rest, by vector and words, alternately dense and hybrid.
 	P50 *float64 `json:"search_p50_ms"`
 	P99 *float64 `json:"search_p99_ms"`
-	// ControlMax is the largest EngineStall.Control.
+	// ControlMax is the largest stall.Control.
 	ControlMax *float64 `json:"control_max_ms"`
 	// AfterUpsert is the median time of the first search after an upsert of 1, 10 or 1,000 documents,
 	// by their number: the larger of the modes dense and hybrid.
 	AfterUpsert map[string]*float64 `json:"search_after_upsert_ms"`
-	// Stall is EngineStall.Stall by kind of work.
+	// Stall is stall.Stall by kind of work.
 	Stall map[string]*float64 `json:"stall_ms"`
 	// Overrun is the largest delay of a return after the call's deadline.
 	Overrun *float64            `json:"deadline_overrun_ms"`
 	Close   map[string]*float64 `json:"close_seconds"`
-	// RSS is EngineProcess.RSS. BytesPerVector is EngineProcess.Held per document, without the 4·Dim
+	// RSS is Process.RSS. BytesPerVector is Process.Held per document, without the 4·Dim
 	// bytes of its vector. It includes everything else, such as words and caches.
 	RSS            *float64 `json:"rss_mb"`
 	BytesPerVector *float64 `json:"bytes_per_vector"`
 	DiskBytes      *int64   `json:"disk_bytes"`
-	// Parts are EngineProcess.Parts per document. JSONBytes is the mean size of a document as JSON
+	// Parts are Process.Parts per document. JSONBytes is the mean size of a document as JSON
 	// without its vector, over 1,000 documents.
 	Parts     map[string]float64 `json:"memory_per_document"`
 	JSONBytes *float64           `json:"json_per_document"`
 
 	// The following fields are details.
-	Modes  map[string]*EngineMode  `json:"modes"`
-	Stalls map[string]*EngineStall `json:"stalls"`
+	Modes  map[string]*mode  `json:"modes"`
+	Stalls map[string]*stall `json:"stalls"`
 	// Overruns is the largest delay after the deadline, by call. Collapse is the time of a collapsed
 	// search of 10,000 hits over near-duplicates, in seconds.
 	Overruns map[string]float64 `json:"deadline_overruns_ms"`
@@ -146,7 +148,7 @@ type EngineReport struct {
 	// affects it less.
 	DocsPerCPUSecond *float64 `json:"docs_per_cpu_second"`
 	// RSSIngest is the growth of resident memory from adding the documents. RSSIngestOwn is the part
-	// outside files, which the system cannot reclaim. RSSPeak is EngineProcess.Peak.
+	// outside files, which the system cannot reclaim. RSSPeak is Process.Peak.
 	RSSIngest    *float64 `json:"rss_after_ingest_mb"`
 	RSSIngestOwn *float64 `json:"rss_own_after_ingest_mb"`
 	RSSPeak      *float64 `json:"rss_peak_mb"`
@@ -154,9 +156,9 @@ type EngineReport struct {
 	ProductMS float64 `json:"product_ms"`
 }
 
-// EngineMode measures the searches of one mode. "dense" and "hybrid" search by vector and words,
+// mode measures the searches of one mode. "dense" and "hybrid" search by vector and words,
 // "vector" is dense without words, and "lexical" searches by words alone.
-type EngineMode struct {
+type mode struct {
 	Variant     string              `json:"variant"` // variant that modulated the last search
 	CPU         float64             `json:"cpu_ms"`  // mean processor time
 	P50         float64             `json:"p50_ms"`
@@ -164,10 +166,10 @@ type EngineMode struct {
 	AfterUpsert map[string]*float64 `json:"after_upsert_ms"`
 }
 
-// life is a run of RunEngine.
+// life is a run of Run.
 type life struct {
-	o       EngineOptions
-	r       *EngineReport
+	o       Options
+	r       *Report
 	enc     *lifeEncoder
 	corpus  *lifeCorpus
 	queries []engine.Query
@@ -175,20 +177,20 @@ type life struct {
 	main    string // the folder of the database, closed
 }
 
-// RunEngine measures a database under use: the rate of adding documents with vectors; search times at
+// Run measures a database under use: the rate of adding documents with vectors; search times at
 // rest, after a commit and during other work; deadlines; the times of Open and Close; memory and disk.
 // Texts and vectors are made, and no model runs. It uses only the API of package engine.
 //
 // Run it on an idle machine. Two runs are comparable if their control times agree. An error comes with
 // a report of what was measured before it, unless nothing could be measured.
-func RunEngine(ctx context.Context, o EngineOptions) (r *EngineReport, err error) {
+func Run(ctx context.Context, o Options) (r *Report, err error) {
 	if err := o.fill(); err != nil {
 		return nil, err
 	}
-	b := &life{o: o, enc: newLifeEncoder(o.Dim), corpus: newLifeCorpus(o.Docs, o.Dim, o.Seed), r: &EngineReport{
+	b := &life{o: o, enc: newLifeEncoder(o.Dim), corpus: newLifeCorpus(o.Docs, o.Dim, o.Seed), r: &Report{
 		Docs: o.Docs, Dim: o.Dim, AfterUpsert: map[string]*float64{"1": nil, "10": nil, "1000": nil},
 		Stall: map[string]*float64{}, Close: map[string]*float64{"idle": nil, "during_add": nil, "during_fit": nil},
-		Modes: map[string]*EngineMode{}, Stalls: map[string]*EngineStall{}, Overruns: map[string]float64{},
+		Modes: map[string]*mode{}, Stalls: map[string]*stall{}, Overruns: map[string]float64{},
 		ProductMS: product(o.Dim),
 	}}
 	for _, name := range []string{"add_1", "add_10", "add_5000", "delete_5000", "fit", "graph", "repartition", "snapshot"} {
@@ -212,7 +214,7 @@ func RunEngine(ctx context.Context, o EngineOptions) (r *EngineReport, err error
 			continue
 		}
 		if o.Progress != nil {
-			o.Progress(Progress{Stage: "measure " + s.part, Done: i, Total: len(steps)})
+			o.Progress(bench.Progress{Stage: "measure " + s.part, Done: i, Total: len(steps)})
 		}
 		if err := s.run(ctx); err != nil {
 			return b.r, err
@@ -225,7 +227,7 @@ func (b *life) wants(part string) bool { return slices.Contains(b.o.Parts, part)
 
 // ingest fills the database of all other parts.
 func (b *life) ingest(ctx context.Context) error {
-	before, err := memory(b.main)
+	before, err := process.Memory(b.main)
 	if err != nil {
 		return err
 	}
@@ -239,15 +241,15 @@ func (b *life) ingest(ctx context.Context) error {
 		b.r.DocsPerSecond, b.r.DocsPerCPUSecond = &rate, &rateCPU
 		err = rest(ctx, b.o.sizes.moment)
 	}
-	if after, memoryErr := memory(b.main); memoryErr != nil {
+	if after, memoryErr := process.Memory(b.main); memoryErr != nil {
 		err = errors.Join(err, memoryErr)
 	} else if after != nil {
-		b.r.RSSIngest, b.r.RSSIngestOwn = mib(after.resident-before.resident), mib(after.anonymous-before.anonymous)
+		b.r.RSSIngest, b.r.RSSIngestOwn = process.MiB(after.Resident-before.Resident), process.MiB(after.Anonymous-before.Anonymous)
 	}
 	if err := errors.Join(err, e.Close()); err != nil {
 		return err
 	}
-	n, err := diskBytes(b.main)
+	n, err := process.DiskBytes(b.main)
 	b.r.DiskBytes = &n
 	return err
 }
@@ -257,11 +259,11 @@ func (b *life) ingest(ctx context.Context) error {
 func (b *life) fill(ctx context.Context, e *engine.Engine, n int) (took, cpu time.Duration, err error) {
 	for left := n; left > 0; {
 		docs := b.corpus.fresh(min(left, 1000))
-		start, used := time.Now(), cpuTime()
+		start, used := time.Now(), process.CPUTime()
 		if _, err := e.Add(ctx, docs); err != nil {
 			return took, cpu, err
 		}
-		took, cpu = took+time.Since(start), cpu+cpuTime()-used
+		took, cpu = took+time.Since(start), cpu+process.CPUTime()-used
 		left -= len(docs)
 	}
 	return took, cpu, nil
@@ -327,7 +329,7 @@ func (b *life) jsonBytes() (*float64, error) {
 func (b *life) open(ctx context.Context) (err error) {
 	fresh := b.o.Fresh
 	if fresh == nil {
-		fresh = MeasureEngineProcess
+		fresh = MeasureProcess
 	}
 	// The first search of a process is compared with one at rest, so nothing may be left to do: an ingestion can end before its graph is linked.
 	e, err := b.create(ctx, b.main, engine.Options{})
@@ -427,7 +429,7 @@ func product(dim int) float64 {
 }
 
 // WriteTable writes the report as a table.
-func (r *EngineReport) WriteTable(w io.Writer) error {
+func (r *Report) WriteTable(w io.Writer) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(t, "%d documents of %d dimensions\n", r.Docs, r.Dim)
 	row := func(what, unit string, v *float64) {

@@ -1,4 +1,4 @@
-package bench
+package vectors
 
 import (
 	"bytes"
@@ -22,15 +22,15 @@ func saveBytes(t testing.TB, b []byte) string {
 }
 
 func TestVectorFilesRoundTrip(t *testing.T) {
-	v := &Vectors{Dim: 3, Data: []float32{1, 2, 3, -4, 0, math.SmallestNonzeroFloat32}}
+	v := &Set{Dim: 3, Data: []float32{1, 2, 3, -4, 0, math.SmallestNonzeroFloat32}}
 	var b bytes.Buffer
-	if err := WriteVectors(&b, v); err != nil {
+	if err := Write(&b, v); err != nil {
 		t.Fatal(err)
 	}
 	if want := []byte{2, 0, 0, 0, 3, 0, 0, 0, 0, 0, 0x80, 0x3f}; !bytes.HasPrefix(b.Bytes(), want) {
 		t.Errorf("the file begins %v", b.Bytes()[:12])
 	}
-	got, err := ReadVectors(saveBytes(t, b.Bytes()))
+	got, err := Read(saveBytes(t, b.Bytes()))
 	if err != nil || !reflect.DeepEqual(got, v) || got.Len() != 2 {
 		t.Errorf("read back %v, %v", got, err)
 	}
@@ -44,10 +44,10 @@ func TestVectorFilesRoundTrip(t *testing.T) {
 	if err != nil || !reflect.DeepEqual(back, truth) {
 		t.Errorf("read back %v, %v", back, err)
 	}
-	if _, err := ReadTruth(name, 4); !errors.Is(err, ErrVectorFile) {
+	if _, err := ReadTruth(name, 4); !errors.Is(err, ErrFile) {
 		t.Errorf("an id outside the base: %v", err)
 	}
-	if err := WriteVectors(&b, &Vectors{}); !errors.Is(err, ErrVectorFile) {
+	if err := Write(&b, &Set{}); !errors.Is(err, ErrFile) {
 		t.Errorf("writing nothing: %v", err)
 	}
 }
@@ -79,32 +79,32 @@ func TestVectorFileFaults(t *testing.T) {
 		"nan":            file(1, 2, 1, float32(math.NaN())),
 		"infinity":       file(1, 2, float32(math.Inf(1)), 1),
 	} {
-		if _, err := ReadVectors(saveBytes(t, b)); !errors.Is(err, ErrVectorFile) {
+		if _, err := Read(saveBytes(t, b)); !errors.Is(err, ErrFile) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if _, err := ReadVectors(filepath.Join(t.TempDir(), "none")); !errors.Is(err, os.ErrNotExist) {
+	if _, err := Read(filepath.Join(t.TempDir(), "none")); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("no file: %v", err)
 	}
 }
 
 func FuzzReadVectors(f *testing.F) {
 	var b bytes.Buffer
-	WriteVectors(&b, &Vectors{Dim: 2, Data: []float32{1, 2, 3, 4}})
+	Write(&b, &Set{Dim: 2, Data: []float32{1, 2, 3, 4}})
 	f.Add(b.Bytes())
 	f.Add([]byte{255, 255, 255, 255, 255, 255, 255, 255, 0, 0, 0, 0})
 	f.Fuzz(func(t *testing.T, b []byte) {
 		name := saveBytes(t, b)
-		v, err := ReadVectors(name)
+		v, err := Read(name)
 		if err == nil {
 			var again bytes.Buffer
-			if err := WriteVectors(&again, v); err != nil || !bytes.Equal(again.Bytes(), b) {
+			if err := Write(&again, v); err != nil || !bytes.Equal(again.Bytes(), b) {
 				t.Fatalf("accepted, but written again it differs (%v)", err)
 			}
-		} else if !errors.Is(err, ErrVectorFile) {
+		} else if !errors.Is(err, ErrFile) {
 			t.Fatal(err)
 		}
-		if _, err := ReadTruth(name, 100); err != nil && !errors.Is(err, ErrVectorFile) {
+		if _, err := ReadTruth(name, 100); err != nil && !errors.Is(err, ErrFile) {
 			t.Fatal(err)
 		}
 	})

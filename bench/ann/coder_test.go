@@ -1,6 +1,6 @@
 //go:build !windows
 
-package bench
+package ann
 
 import (
 	"context"
@@ -12,14 +12,14 @@ import (
 // baseline finds few neighbours whatever its candidate pool, and panics in
 // searches after deletes.
 func TestWhyNotCoder(t *testing.T) {
-	r, err := RunANN(context.Background(), ANNOptions{Index: "coder", N: 3000, NumQueries: 100, Dim: 64, Ef: []int{20, 400}, timed: time.Millisecond})
+	r, err := Run(context.Background(), Options{Index: "coder", N: 3000, NumQueries: 100, Dim: 64, Ef: []int{20, 400}, timed: time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if a, b := r.Points[0].Recall, r.Points[1].Recall; a > .6 || b > .6 {
 		t.Errorf("recall is %v and %v at ef 20 and 400; has the library been mended?", a, b)
 	}
-	r, err = RunANN(context.Background(), ANNOptions{Index: "coder", N: 3000, NumQueries: 100, Dim: 64, Ef: []int{20}, Delete: .3, timed: time.Millisecond})
+	r, err = Run(context.Background(), Options{Index: "coder", N: 3000, NumQueries: 100, Dim: 64, Ef: []int{20}, Delete: .3, timed: time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package bench
+package load
 
 import (
 	"context"
@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync/atomic"
 
+	"github.com/lexsem/lexsem/bench/internal/vectors"
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/engine"
 )
@@ -142,7 +143,7 @@ func (e *lifeEncoder) encode(text string, need encoder.Need) encoder.Output {
 			}
 		}
 	}
-	if !normalize(dense) { // directions cancelled each other
+	if !vectors.Normalize(dense) { // directions cancelled each other
 		dense[0] = 1
 	}
 	if need&encoder.NeedDense != 0 {
@@ -170,11 +171,11 @@ func (e *lifeEncoder) Close() error {
 }
 
 // lifeCorpus makes documents and queries, each call the next ones, with vectors
-// as TextLike's and words of a Zipf law (exponent 1.1), so that the tokens and
+// as vectors.TextLike's and words of a Zipf law (exponent 1.1), so that the tokens and
 // words of a corpus are as many, and as frequent, as real ones. One goroutine
 // uses it at a time.
 type lifeCorpus struct {
-	vectors *textLike
+	vectors *vectors.Collection
 	rng     *rand.Rand
 	zipf    *rand.Zipf
 	next    int // number of the next new document
@@ -182,7 +183,7 @@ type lifeCorpus struct {
 
 func newLifeCorpus(docs, dim int, seed uint64) *lifeCorpus {
 	rng := rand.New(rand.NewPCG(seed, 0x7465787473))
-	return &lifeCorpus{vectors: newTextLike(docs, dim, seed), rng: rng, zipf: rand.NewZipf(rng, 1.1, 2.7, lifeWords-1)}
+	return &lifeCorpus{vectors: vectors.NewCollection(docs, dim, seed), rng: rng, zipf: rand.NewZipf(rng, 1.1, 2.7, lifeWords-1)}
 }
 
 // text is of n words.
@@ -208,7 +209,7 @@ func (c *lifeCorpus) fresh(n int) []engine.Document {
 func (c *lifeCorpus) again(from, n int) []engine.Document { return c.texts(n, lifeLength, from) }
 
 func (c *lifeCorpus) texts(n, words, from int) []engine.Document {
-	docs, vectors := make([]engine.Document, n), c.vectors.draw(n, 0.30)
+	docs, vectors := make([]engine.Document, n), c.vectors.Draw(n, 0.30)
 	for i := range docs {
 		docs[i] = engine.Document{
 			ID: lifeID(from + i), Text: c.text(words/2 + c.rng.IntN(words+1)), Vector: vectors.Row(i),
@@ -231,7 +232,7 @@ func lifeIDs(docs []engine.Document) []string {
 // queries makes n queries of a vector and three to six words each, without the
 // most frequent ones.
 func (c *lifeCorpus) queries(n int) []engine.Query {
-	vectors := c.vectors.draw(n, 0.35)
+	vectors := c.vectors.Draw(n, 0.35)
 	out := make([]engine.Query, n)
 	for i := range out {
 		var words []string

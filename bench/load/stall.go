@@ -1,4 +1,4 @@
-package bench
+package load
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/lexsem/lexsem/bench/internal/process"
 	"github.com/lexsem/lexsem/engine"
 )
 
@@ -83,8 +84,8 @@ type span struct{ from, to time.Time }
 
 func (s span) length() time.Duration { return s.to.Sub(s.from) }
 
-// EngineStall measures the longest search during one kind of work, in the best round.
-type EngineStall struct {
+// stall measures the longest search during one kind of work, in the best round.
+type stall struct {
 	// Seconds is how long the work was observed. Searches is the number of searches in that time.
 	Seconds  float64 `json:"seconds"`
 	Searches int     `json:"searches"`
@@ -123,7 +124,7 @@ func (b *life) stall(ctx context.Context, e *engine.Engine, name, variant string
 		return fmt.Errorf("control run for %s: %w", name, err)
 	}
 	control, _ := longest(log, c.from, c.to)
-	got := &EngineStall{
+	got := &stall{
 		Seconds: s.length().Seconds(), Searches: n, Longest: ms(most), Control: ms(control), Stall: ms(max(0, most-control)),
 	}
 	if old := b.r.Stalls[name]; old == nil || got.Stall < old.Stall {
@@ -193,13 +194,13 @@ func (b *life) caughtUp(ctx context.Context, e *engine.Engine) error {
 // does whose background work is done; for two minutes at most, as it may never be.
 func rest(ctx context.Context, moment time.Duration) error {
 	for until := time.Now().Add(lifeRest); time.Now().Before(until); {
-		start, used := time.Now(), cpuTime()
+		start, used := time.Now(), process.CPUTime()
 		select {
 		case <-time.After(moment):
 		case <-ctx.Done():
 			return ctx.Err()
 		}
-		if used = cpuTime() - used; used < time.Since(start)/20 {
+		if used = process.CPUTime() - used; used < time.Since(start)/20 {
 			return nil
 		}
 	}

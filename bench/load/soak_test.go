@@ -1,4 +1,4 @@
-package bench
+package load
 
 import (
 	"encoding/json"
@@ -10,12 +10,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lexsem/lexsem/bench"
 	"github.com/lexsem/lexsem/engine"
 )
 
 // TestSoak: a short soak finds nothing wrong, and its JSON form has its names.
 func TestSoak(t *testing.T) {
-	r, err := RunSoak(t.Context(), SoakOptions{Docs: 400, Dim: 16, For: 800 * time.Millisecond, Samples: 8, Dir: t.TempDir()})
+	r, err := Soak(t.Context(), SoakOptions{Docs: 400, Dim: 16, For: 800 * time.Millisecond, Samples: 8, Dir: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -114,7 +115,7 @@ func TestSoakFinds(t *testing.T) {
 
 func TestSoakOptions(t *testing.T) {
 	for _, o := range []SoakOptions{{Docs: 5}, {Workers: -1}, {Dim: 1}, {Samples: 3}, {For: time.Millisecond}} {
-		if _, err := RunSoak(t.Context(), o); !errors.Is(err, ErrOption) {
+		if _, err := Soak(t.Context(), o); !errors.Is(err, bench.ErrOption) {
 			t.Errorf("%+v: %v, want ErrOption", o, err)
 		}
 	}

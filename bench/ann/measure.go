@@ -1,4 +1,4 @@
-package bench
+package ann
 
 import (
 	"context"
@@ -9,13 +9,15 @@ import (
 	"sync"
 	"time"
 
+	"github.com/lexsem/lexsem/bench/internal/process"
+	"github.com/lexsem/lexsem/bench/internal/vectors"
 	"github.com/lexsem/lexsem/index"
 )
 
-// annMeasure measures one filled index.
-type annMeasure struct {
+// measurement measures one filled index.
+type measurement struct {
 	ix       index.Index
-	queries  *Vectors
+	queries  *vectors.Set
 	worst    []float32 // distance of the 10th nearest of each query
 	gone     []bool    // by id; nil where nothing was deleted
 	alive    int
@@ -25,7 +27,7 @@ type annMeasure struct {
 }
 
 // points measures at each candidate pool.
-func (m annMeasure) points(ctx context.Context, o ANNOptions, rep *ANNReport, efs []int) error {
+func (m measurement) points(ctx context.Context, o Options, rep *Report, efs []int) error {
 	for i, ef := range efs {
 		o.report("search", i, len(efs))
 		p, err := m.point(ctx, ef)
@@ -38,12 +40,12 @@ func (m annMeasure) points(ctx context.Context, o ANNOptions, rep *ANNReport, ef
 	return nil
 }
 
-func (m annMeasure) point(ctx context.Context, ef int) (ANNPoint, error) {
+func (m measurement) point(ctx context.Context, ef int) (Point, error) {
 	if f, ok := m.ix.(interface{ setEf(int) }); ok {
 		f.setEf(ef)
 	}
-	p := ANNPoint{Ef: ef}
-	o := index.SearchOptions{K: annK, Ef: ef}
+	p := Point{Ef: ef}
+	o := index.SearchOptions{K: neighbours, Ef: ef}
 	if err := m.quality(ctx, &p, o); err != nil {
 		return p, err
 	}
@@ -52,8 +54,8 @@ func (m annMeasure) point(ctx context.Context, ef int) (ANNPoint, error) {
 }
 
 // quality fills recall, panics, ghosts and allocations in one pass.
-func (m annMeasure) quality(ctx context.Context, p *ANNPoint, o index.SearchOptions) error {
-	want := min(annK, m.alive)
+func (m measurement) quality(ctx context.Context, p *Point, o index.SearchOptions) error {
+	want := min(neighbours, m.alive)
 	found := 0
 	var dst []index.Neighbor
 	var before, after runtime.MemStats
@@ -102,12 +104,12 @@ func (m annMeasure) quality(ctx context.Context, p *ANNPoint, o index.SearchOpti
 
 // speed fills the times: all threads go through the queries, each from its own
 // place on, until enough time has passed.
-func (m annMeasure) speed(ctx context.Context, p *ANNPoint, o index.SearchOptions) {
+func (m measurement) speed(ctx context.Context, p *Point, o index.SearchOptions) {
 	var mu sync.Mutex
 	var took []time.Duration
 	var wg sync.WaitGroup
 	n := m.queries.Len()
-	began, cpu := time.Now(), cpuTime()
+	began, cpu := time.Now(), process.CPUTime()
 	for t := range m.threads {
 		wg.Go(func() {
 			var mine []time.Duration
@@ -126,7 +128,7 @@ func (m annMeasure) speed(ctx context.Context, p *ANNPoint, o index.SearchOption
 		})
 	}
 	wg.Wait()
-	all, used := time.Since(began), cpuTime()-cpu
+	all, used := time.Since(began), process.CPUTime()-cpu
 	if len(took) == 0 {
 		return
 	}

@@ -1,4 +1,4 @@
-package bench
+package load
 
 import (
 	"context"
@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/lexsem/lexsem/bench/internal/process"
 	"github.com/lexsem/lexsem/engine"
 )
 
@@ -37,7 +38,7 @@ func (b *life) search(ctx context.Context) error {
 		var both []time.Duration
 		for _, mode := range lifeModes {
 			var took []time.Duration
-			m, used := b.mode(mode.name), cpuTime()
+			m, used := b.mode(mode.name), process.CPUTime()
 			for i := range 2 * len(b.queries) {
 				q := mode.of(b.queries[i%len(b.queries)])
 				start := time.Now()
@@ -48,7 +49,7 @@ func (b *life) search(ctx context.Context) error {
 				took = append(took, time.Since(start))
 				m.Variant = r.Trace.Variant
 			}
-			m.CPU = ms(cpuTime()-used) / float64(len(took))
+			m.CPU = ms(process.CPUTime()-used) / float64(len(took))
 			m.P50, m.P99 = ms(middle(took)), ms(quantileOf(took, 0.99))
 			if mode.name == "dense" || mode.name == "hybrid" {
 				both = append(both, took...)
@@ -60,9 +61,9 @@ func (b *life) search(ctx context.Context) error {
 	})
 }
 
-func (b *life) mode(name string) *EngineMode {
+func (b *life) mode(name string) *mode {
 	if b.r.Modes[name] == nil {
-		b.r.Modes[name] = &EngineMode{AfterUpsert: map[string]*float64{"1": nil, "10": nil, "1000": nil}}
+		b.r.Modes[name] = &mode{AfterUpsert: map[string]*float64{"1": nil, "10": nil, "1000": nil}}
 	}
 	return b.r.Modes[name]
 }

@@ -1,0 +1,2 @@
+// Package process measures this process: its processor time, memory and files.
+package process
