@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/lexsem/lexsem/bench/stat"
+	"github.com/lexsem/lexsem/internal/stat"
 )
 
 // Answerable says how well the scores of one system tell whether a query has an answer.

@@ -8,7 +8,7 @@ import (
 	"math/rand/v2"
 	"slices"
 
-	"github.com/lexsem/lexsem/bench/stat"
+	"github.com/lexsem/lexsem/internal/stat"
 )
 
 // Permutations is the number of sign flips of RandomizationTest in a report. The smallest possible p

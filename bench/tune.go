@@ -5,9 +5,9 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/lexsem/lexsem/bench/stat"
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/engine/fusion"
+	"github.com/lexsem/lexsem/internal/stat"
 )
 
 // Search methods of Tune.

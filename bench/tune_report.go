@@ -10,8 +10,8 @@ import (
 	"strings"
 	"text/tabwriter"
 
-	"github.com/lexsem/lexsem/bench/stat"
 	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/internal/stat"
 )
 
 // Tolerance is the loss, against the best rival or the start, up to which a set counts as equal:

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/lexsem/lexsem/bench/stat"
+	"github.com/lexsem/lexsem/internal/stat"
 )
 
 // asked are the scores of a system on a task.

@@ -11,8 +11,8 @@ import (
 
 	"github.com/lexsem/lexsem/bench"
 	"github.com/lexsem/lexsem/bench/ann"
+	"github.com/lexsem/lexsem/bench/internal/plot"
 	"github.com/lexsem/lexsem/bench/load"
-	"github.com/lexsem/lexsem/bench/plot"
 )
 
 // value is a mean with its interval, in hundredths.

@@ -8,7 +8,7 @@ import (
 	"text/tabwriter"
 
 	"github.com/lexsem/lexsem/bench"
-	"github.com/lexsem/lexsem/bench/stat"
+	"github.com/lexsem/lexsem/internal/stat"
 )
 
 // Comparison compares one system on one task between two reports.

@@ -11,7 +11,7 @@ import (
 
 	"github.com/lexsem/lexsem/bench"
 	"github.com/lexsem/lexsem/bench/ann"
-	"github.com/lexsem/lexsem/bench/plot"
+	"github.com/lexsem/lexsem/bench/internal/plot"
 )
 
 //go:embed page.html

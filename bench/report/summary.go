@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/lexsem/lexsem/bench"
-	"github.com/lexsem/lexsem/bench/stat"
+	"github.com/lexsem/lexsem/internal/stat"
 )
 
 // Summary is a table over several corpora: the mean of each system for each kind of query and over the

@@ -7,8 +7,8 @@ import (
 
 	"github.com/lexsem/lexsem/bench"
 	"github.com/lexsem/lexsem/bench/ann"
+	"github.com/lexsem/lexsem/bench/internal/plot"
 	"github.com/lexsem/lexsem/bench/load"
-	"github.com/lexsem/lexsem/bench/plot"
 )
 
 // Chart is one chart of a bundle, with a file name.

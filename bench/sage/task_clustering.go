@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/lexsem/lexsem/bench"
-	"github.com/lexsem/lexsem/bench/stat"
+	"github.com/lexsem/lexsem/internal/stat"
 )
 
 // runClustering cuts the texts into as many clusters as there are classes, by

@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 
 	"github.com/lexsem/lexsem/bench"
-	"github.com/lexsem/lexsem/bench/stat"
+	"github.com/lexsem/lexsem/internal/stat"
 )
 
 // pair is a line of pairs.jsonl: two texts with a human score.

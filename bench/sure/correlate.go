@@ -9,7 +9,7 @@ import (
 	"os"
 	"slices"
 
-	"github.com/lexsem/lexsem/bench/stat"
+	"github.com/lexsem/lexsem/internal/stat"
 )
 
 // ErrReport: a file holds no report of Run, or reports cannot be compared.

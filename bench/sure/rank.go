@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"github.com/lexsem/lexsem/bench"
-	"github.com/lexsem/lexsem/bench/stat"
+	"github.com/lexsem/lexsem/internal/stat"
 )
 
 // beds are the testbeds of a corpus over one set of targets.

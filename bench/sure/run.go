@@ -8,8 +8,8 @@ import (
 	"slices"
 
 	"github.com/lexsem/lexsem/bench"
-	"github.com/lexsem/lexsem/bench/stat"
 	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/internal/stat"
 )
 
 // Options are the options of Run.

@@ -13,8 +13,8 @@ import (
 	"testing"
 
 	"github.com/lexsem/lexsem/bench"
-	"github.com/lexsem/lexsem/bench/stat"
 	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/internal/stat"
 )
 
 func TestMetricsByHand(t *testing.T) {

@@ -7,8 +7,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/lexsem/lexsem/bench/stat"
 	"github.com/lexsem/lexsem/internal/digits"
+	"github.com/lexsem/lexsem/internal/stat"
 )
 
 // book is the values of the runs that a marker names.
