@@ -35,10 +35,10 @@ type Comparison struct {
 // per-query scores.
 func Compare(a, b *bench.Report, metric, base string, seed uint64) ([]Comparison, error) {
 	if a.Data != b.Data {
-		return nil, fmt.Errorf("%w: one is of %s, the other of %s; compare runs on the same corpus", ErrReport, a.Data, b.Data)
+		return nil, fmt.Errorf("%w: one is of %s, the other of %s; compare runs on the same corpus", errReport, a.Data, b.Data)
 	}
 	if a.Documents != b.Documents {
-		return nil, fmt.Errorf("%w: one is of %d passages, the other of %d; compare runs over the same passages", ErrReport, a.Documents, b.Documents)
+		return nil, fmt.Errorf("%w: one is of %d passages, the other of %d; compare runs over the same passages", errReport, a.Documents, b.Documents)
 	}
 	var out []Comparison
 	for _, rb := range b.Results {
@@ -51,7 +51,7 @@ func Compare(a, b *bench.Report, metric, base string, seed uint64) ([]Comparison
 			continue
 		}
 		if a.Seed != b.Seed && !judged(rb.Task) {
-			return nil, fmt.Errorf("%w: the queries of %s were drawn with seed %d in one and %d in the other, and are not the same under the same names; measure both with one --seed, or with judged tasks alone", ErrReport, rb.Task, a.Seed, b.Seed)
+			return nil, fmt.Errorf("%w: the queries of %s were drawn with seed %d in one and %d in the other, and are not the same under the same names; measure both with one --seed, or with judged tasks alone", errReport, rb.Task, a.Seed, b.Seed)
 		}
 		x, y, err := paired(a, b, ra, &rb, metric)
 		if err != nil {
@@ -82,7 +82,7 @@ func Compare(a, b *bench.Report, metric, base string, seed uint64) ([]Comparison
 		out = append(out, c)
 	}
 	if len(out) == 0 {
-		return nil, fmt.Errorf("%w: they share no system on the same task; name one of the first with --base", ErrReport)
+		return nil, fmt.Errorf("%w: they share no system on the same task; name one of the first with --base", errReport)
 	}
 	var ps []float64
 	for _, c := range out {
@@ -99,7 +99,7 @@ func paired(a, b *bench.Report, ra, rb *bench.Result, metric string) (x, y []flo
 	va, vb := ra.PerQuery[metric], rb.PerQuery[metric]
 	ia, ib := queriesOf(a, ra.Task), queriesOf(b, rb.Task)
 	if len(va) == 0 || len(vb) == 0 || len(va) != len(ia) || len(vb) != len(ib) {
-		return nil, nil, fmt.Errorf("%w: %s on %s has no scores of single queries for %s in both; measure it with --metrics and --json", ErrReport, rb.System, rb.Task, metric)
+		return nil, nil, fmt.Errorf("%w: %s on %s has no scores of single queries for %s in both; measure it with --metrics and --json", errReport, rb.System, rb.Task, metric)
 	}
 	at := make(map[string]int, len(ia))
 	for i, id := range ia {
@@ -111,7 +111,7 @@ func paired(a, b *bench.Report, ra, rb *bench.Result, metric string) (x, y []flo
 		}
 	}
 	if len(x) == 0 {
-		return nil, nil, fmt.Errorf("%w: the reports share no query of %s", ErrReport, rb.Task)
+		return nil, nil, fmt.Errorf("%w: the reports share no query of %s", errReport, rb.Task)
 	}
 	return x, y, nil
 }

@@ -23,7 +23,7 @@ func FuzzRead(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte) {
 		bundle := &Bundle{}
 		if err := bundle.add(b); err != nil {
-			if !errors.Is(err, ErrReport) {
+			if !errors.Is(err, errReport) {
 				t.Fatalf("untyped: %v", err)
 			}
 			return

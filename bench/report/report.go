@@ -3,8 +3,8 @@
 // file. [Compare] tells which differences between two reports are significant, and [Summarize] makes one
 // table over several corpora.
 //
-// A file that is not a report of the bench, and reports that cannot be compared, are ErrReport. Intervals and
-// p values are deterministic for a seed.
+// A file that is not a report of the bench is an error, and so are reports that cannot be compared. Intervals
+// and p values are deterministic for a seed.
 package report
 
 import (
@@ -19,8 +19,8 @@ import (
 	"github.com/lexsem/lexsem/bench/load"
 )
 
-// ErrReport: a file is no JSON report of the bench, or reports cannot be compared.
-var ErrReport = errors.New("bad report")
+// errReport: a file is no JSON report of the bench, or reports cannot be compared.
+var errReport = errors.New("bad report")
 
 // Bundle is the set of reports that one page shows.
 type Bundle struct {
@@ -43,7 +43,7 @@ func Read(files ...string) (*Bundle, error) {
 		for n := 0; n == 0 || d.More(); n++ {
 			var object json.RawMessage
 			if err := d.Decode(&object); err != nil {
-				return nil, fmt.Errorf("%w: %s is not JSON of the bench: %v", ErrReport, name, err)
+				return nil, fmt.Errorf("%w: %s is not JSON of the bench: %v", errReport, name, err)
 			}
 			if err := b.add(object); err != nil {
 				return nil, fmt.Errorf("%s: %w", name, err)
@@ -56,13 +56,13 @@ func Read(files ...string) (*Bundle, error) {
 func (b *Bundle) add(object json.RawMessage) error {
 	var fields map[string]json.RawMessage
 	if err := json.Unmarshal(object, &fields); err != nil {
-		return fmt.Errorf("%w: not an object", ErrReport)
+		return fmt.Errorf("%w: not an object", errReport)
 	}
 	switch {
 	case fields["results"] != nil:
 		r, err := bench.ReadJSON(bytes.NewReader(object))
 		if err != nil {
-			return fmt.Errorf("%w: %w", ErrReport, err)
+			return fmt.Errorf("%w: %w", errReport, err)
 		}
 		b.Benches = append(b.Benches, r)
 	case fields["over"] != nil:
@@ -72,7 +72,7 @@ func (b *Bundle) add(object json.RawMessage) error {
 	case fields["samples"] != nil && fields["growth"] != nil:
 		return decode(object, &b.Soaks)
 	default:
-		return fmt.Errorf("%w: neither results, over, index nor samples stands in it; give JSON of bench, bench curve, bench ann or bench soak", ErrReport)
+		return fmt.Errorf("%w: neither results, over, index nor samples stands in it; give JSON of bench, bench curve, bench ann or bench soak", errReport)
 	}
 	return nil
 }
@@ -80,7 +80,7 @@ func (b *Bundle) add(object json.RawMessage) error {
 func decode[T any](object json.RawMessage, into *[]*T) error {
 	v := new(T)
 	if err := json.Unmarshal(object, v); err != nil {
-		return fmt.Errorf("%w: %w", ErrReport, err)
+		return fmt.Errorf("%w: %w", errReport, err)
 	}
 	*into = append(*into, v)
 	return nil

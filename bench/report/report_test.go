@@ -199,7 +199,7 @@ func TestReadGivesBackWhatWasWritten(t *testing.T) {
 		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := Read(file); !errors.Is(err, ErrReport) {
+		if _, err := Read(file); !errors.Is(err, errReport) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -254,7 +254,7 @@ func TestCompare(t *testing.T) {
 		"metric": func() error { _, err := Compare(a, b, "map@7", "", 1); return err },
 		"base":   func() error { _, err := Compare(a, b, "ndcg@10", "nobody", 1); return err },
 	} {
-		if err := f(); !errors.Is(err, ErrReport) {
+		if err := f(); !errors.Is(err, errReport) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -21,22 +21,22 @@ type Summary struct {
 	Version string     `json:"version"`
 	Seeds   []uint64   `json:"seeds"`
 	// Kinds are the kinds with a task in some report, in the order of bench.QueryKinds.
-	Kinds []SummaryKind `json:"kinds"`
-	Rows  []SummaryRow  `json:"rows"`
+	Kinds []summaryKind `json:"kinds"`
+	Rows  []summaryRow  `json:"rows"`
 }
 
-// SummaryKind lists the data of a column.
-type SummaryKind struct {
+// summaryKind lists the data of a column.
+type summaryKind struct {
 	Kind    string   `json:"kind"`
 	Corpora []string `json:"corpora"`
 	Queries int      `json:"queries"`
 }
 
-// SummaryRow is one system. Cells[0] is the mean over the kinds; one cell for each kind follows.
+// summaryRow is one system. Cells[0] is the mean over the kinds; one cell for each kind follows.
 // Figures are in [0, 1].
-type SummaryRow struct {
+type summaryRow struct {
 	System string        `json:"system"`
-	Cells  []SummaryCell `json:"cells"`
+	Cells  []summaryCell `json:"cells"`
 	// CPUMsPerQuery is the mean over the corpora. BytesPerPassage is the memory of all corpora divided
 	// by all their passages, so that the fixed cost of small corpora weighs little. Both are 0 if a
 	// report lacks them.
@@ -44,8 +44,8 @@ type SummaryRow struct {
 	BytesPerPassage float64 `json:"bytes_per_passage"`
 }
 
-// SummaryCell is a mean with its 95 % bootstrap interval over the queries.
-type SummaryCell struct {
+// summaryCell is a mean with its 95 % bootstrap interval over the queries.
+type summaryCell struct {
 	Mean float64 `json:"mean"`
 	Low  float64 `json:"low"`
 	High float64 `json:"high"`
@@ -69,7 +69,7 @@ type scored struct {
 // per-query scores, and either clean queries in all or in none. seed determines the intervals.
 func Summarize(reports []*bench.Report, half bench.Half, metric string, seed uint64) (*Summary, error) {
 	if len(reports) == 0 {
-		return nil, fmt.Errorf("%w: nothing to sum up", ErrReport)
+		return nil, fmt.Errorf("%w: nothing to sum up", errReport)
 	}
 	first := reports[0]
 	systems := systemsOf(first.Results)
@@ -78,12 +78,12 @@ func Summarize(reports []*bench.Report, half bench.Half, metric string, seed uin
 	var seen []string
 	for _, r := range reports {
 		if slices.Contains(seen, r.Data) {
-			return nil, fmt.Errorf("%w: two of %s; give one a corpus", ErrReport, r.Data)
+			return nil, fmt.Errorf("%w: two of %s; give one a corpus", errReport, r.Data)
 		}
 		seen = append(seen, r.Data)
 		if r.Encoder != first.Encoder || r.Version != first.Version || r.Clean != first.Clean {
 			return nil, fmt.Errorf("%w: %s was measured with %s, program %q, clean probes %v, and %s with %s, %q, %v; measure all alike",
-				ErrReport, first.Data, first.Encoder, first.Version, first.Clean, r.Data, r.Encoder, r.Version, r.Clean)
+				errReport, first.Data, first.Encoder, first.Version, first.Clean, r.Data, r.Encoder, r.Version, r.Clean)
 		}
 		if !slices.Contains(s.Seeds, r.Seed) {
 			s.Seeds = append(s.Seeds, r.Seed)
@@ -99,11 +99,11 @@ func Summarize(reports []*bench.Report, half bench.Half, metric string, seed uin
 		}
 	}
 	if len(all) == 0 {
-		return nil, fmt.Errorf("%w: none of them asks a query of the %s half", ErrReport, half)
+		return nil, fmt.Errorf("%w: none of them asks a query of the %s half", errReport, half)
 	}
 	var present []int
 	for k := range bench.QueryKinds {
-		column := SummaryKind{Kind: bench.QueryKinds[k]}
+		column := summaryKind{Kind: bench.QueryKinds[k]}
 		for _, t := range all {
 			if t.kind != k {
 				continue
@@ -118,7 +118,7 @@ func Summarize(reports []*bench.Report, half bench.Half, metric string, seed uin
 		}
 	}
 	for _, name := range systems {
-		s.Rows = append(s.Rows, SummaryRow{System: name, CPUMsPerQuery: costOf(reports, name), BytesPerPassage: bytesOf(reports, name)})
+		s.Rows = append(s.Rows, summaryRow{System: name, CPUMsPerQuery: costOf(reports, name), BytesPerPassage: bytesOf(reports, name)})
 	}
 	for _, of := range append([][]int{present}, each(present)...) {
 		means, intervals, err := stat.StratifiedMeans(strata(all, of), bench.Resamples, seed)
@@ -126,7 +126,7 @@ func Summarize(reports []*bench.Report, half bench.Half, metric string, seed uin
 			return nil, err
 		}
 		for i := range s.Rows {
-			s.Rows[i].Cells = append(s.Rows[i].Cells, SummaryCell{means[i], intervals[i].Low, intervals[i].High})
+			s.Rows[i].Cells = append(s.Rows[i].Cells, summaryCell{means[i], intervals[i].Low, intervals[i].High})
 		}
 	}
 	return s, nil
@@ -163,11 +163,11 @@ func scoresOf(r *bench.Report, task string, systems []string, half bench.Half, m
 	for _, name := range systems {
 		res := find(r.Results, name, task)
 		if res == nil {
-			return t, fmt.Errorf("%w: %s has no %s on %s, which others have; measure all systems on each corpus", ErrReport, r.Data, name, task)
+			return t, fmt.Errorf("%w: %s has no %s on %s, which others have; measure all systems on each corpus", errReport, r.Data, name, task)
 		}
 		values := res.PerQuery[metric]
 		if len(values) != len(ids) || len(ids) == 0 {
-			return t, fmt.Errorf("%w: %s has no scores of single queries of %s on %s for %s; measure it with --metrics and --json", ErrReport, r.Data, name, task, metric)
+			return t, fmt.Errorf("%w: %s has no scores of single queries of %s on %s for %s; measure it with --metrics and --json", errReport, r.Data, name, task, metric)
 		}
 		row := []float64{}
 		for i, id := range ids {
@@ -178,7 +178,7 @@ func scoresOf(r *bench.Report, task string, systems []string, half bench.Half, m
 		t.rows = append(t.rows, row)
 	}
 	if half != bench.AllQueries && r.Half.Label() != "" && r.Half != half {
-		return t, fmt.Errorf("%w: %s asks the %s alone; measure it with --half all, or the %s half", ErrReport, r.Data, r.Half.Label(), half)
+		return t, fmt.Errorf("%w: %s asks the %s alone; measure it with --half all, or the %s half", errReport, r.Data, r.Half.Label(), half)
 	}
 	return t, nil
 }
@@ -237,7 +237,7 @@ func WriteSummaries(w io.Writer, summaries []*Summary) error {
 			for c, cell := range row.Cells {
 				v := hundredths(cell.Mean)
 				shown := func(x float64) float64 { return math.Round(1000 * x) }
-				if !slices.ContainsFunc(s.Rows, func(o SummaryRow) bool { return shown(o.Cells[c].Mean) > shown(cell.Mean) }) {
+				if !slices.ContainsFunc(s.Rows, func(o summaryRow) bool { return shown(o.Cells[c].Mean) > shown(cell.Mean) }) {
 					v = "**" + v + "**"
 				}
 				fmt.Fprintf(&out, " %s (%s–%s) |", v, hundredths(cell.Low), hundredths(cell.High))
@@ -258,7 +258,7 @@ func WriteSummaries(w io.Writer, summaries []*Summary) error {
 	for _, k := range s.Kinds {
 		queries := make([]string, len(summaries))
 		for i, half := range summaries {
-			j := slices.IndexFunc(half.Kinds, func(o SummaryKind) bool { return o.Kind == k.Kind })
+			j := slices.IndexFunc(half.Kinds, func(o summaryKind) bool { return o.Kind == k.Kind })
 			if j < 0 {
 				queries[i] = "0"
 				continue

@@ -101,11 +101,11 @@ func TestSummaryRefuses(t *testing.T) {
 		r := one()
 		r.Data = "b"
 		change(r)
-		if _, err := Summarize([]*bench.Report{one(), r}, bench.TestHalf, "ndcg@10", 1); !errors.Is(err, ErrReport) || !regexp.MustCompile(want).MatchString(err.Error()) {
+		if _, err := Summarize([]*bench.Report{one(), r}, bench.TestHalf, "ndcg@10", 1); !errors.Is(err, errReport) || !regexp.MustCompile(want).MatchString(err.Error()) {
 			t.Errorf("%s: %v", want, err)
 		}
 	}
-	if _, err := Summarize(nil, bench.TestHalf, "ndcg@10", 1); !errors.Is(err, ErrReport) {
+	if _, err := Summarize(nil, bench.TestHalf, "ndcg@10", 1); !errors.Is(err, errReport) {
 		t.Errorf("nothing: %v", err)
 	}
 	half := one()

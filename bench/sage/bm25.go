@@ -7,9 +7,9 @@ import (
 
 // BM25 is BM25+ (Lv and Zhai 2011) as in the rank_bm25 package: k1 1.5, b 0.75, δ 1, with the
 // statistics of the candidates. Scores are divided by the highest one.
-var BM25 = Register(Similarity{
+var _ = register(similarity{
 	Name: "bm25", Doc: "BM25+ over tokens, divided by the highest of the candidates", Collection: true,
-	Prepare: func(_ context.Context, _ Env, texts []string) (Scorer, error) {
+	Prepare: func(_ context.Context, _ env, texts []string) (scorer, error) {
 		return bm25{tokenize(texts), plusIDF, 1}, nil
 	},
 })

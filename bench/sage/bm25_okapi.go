@@ -7,9 +7,9 @@ import (
 
 // Okapi is the classic BM25 as in the rank_bm25 package: without δ. Tokens in more than half of the
 // candidates would have a negative weight; they get ε times the mean weight of all tokens.
-var Okapi = Register(Similarity{
+var _ = register(similarity{
 	Name: "bm25:okapi", Doc: "Okapi BM25 over tokens, divided by the highest of the candidates", Collection: true,
-	Prepare: func(_ context.Context, _ Env, texts []string) (Scorer, error) {
+	Prepare: func(_ context.Context, _ env, texts []string) (scorer, error) {
 		return bm25{tokenize(texts), okapiIDF, 0}, nil
 	},
 })

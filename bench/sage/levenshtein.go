@@ -9,9 +9,9 @@ import (
 // Levenshtein is the ratio of the python-Levenshtein package: 2·LCS/(|x|+|y|) over characters. This
 // equals 1 − (distance by insertions and deletions) / (sum of the lengths). The longest common
 // subsequence is found bit-parallel (Hyyrö 2004) in O(|x|·|y|/64).
-var Levenshtein = Register(Similarity{
+var _ = register(similarity{
 	Name: "levenshtein", Doc: "Levenshtein ratio over characters",
-	Prepare: func(_ context.Context, _ Env, texts []string) (Scorer, error) {
+	Prepare: func(_ context.Context, _ env, texts []string) (scorer, error) {
 		return newCharacters(texts), nil
 	},
 })

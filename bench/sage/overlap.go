@@ -6,9 +6,9 @@ import (
 )
 
 // Jaccard is the number of common distinct tokens of two texts, divided by the number of all.
-var Jaccard = Register(Similarity{
+var _ = register(similarity{
 	Name: "jaccard", Doc: "distinct tokens in common, divided by all distinct tokens",
-	Prepare: func(_ context.Context, _ Env, texts []string) (Scorer, error) {
+	Prepare: func(_ context.Context, _ env, texts []string) (scorer, error) {
 		sets := tokenize(texts)
 		for i := range sets {
 			sets[i] = slices.Compact(sorted(sets[i]))
@@ -25,14 +25,14 @@ var Jaccard = Register(Similarity{
 
 // ROUGE is the mean of the F-measures of ROUGE-1 and ROUGE-2 (Lin 2004), which count common tokens and
 // token pairs.
-var ROUGE = Register(Similarity{
+var _ = register(similarity{
 	Name: "rouge", Doc: "mean F-measure of ROUGE-1 and ROUGE-2 over tokens",
-	Prepare: func(_ context.Context, _ Env, texts []string) (Scorer, error) {
+	Prepare: func(_ context.Context, _ env, texts []string) (scorer, error) {
 		return newRouge(tokenize(texts)), nil
 	},
 })
 
-func newRouge(tokens [][]int32) Scorer {
+func newRouge(tokens [][]int32) scorer {
 	ones, twos := make([][]int32, len(tokens)), make([][]int64, len(tokens))
 	for i, t := range tokens {
 		ones[i] = sorted(t)

@@ -14,9 +14,9 @@ import (
 // statistics use all compared texts, each once. For queries against passages, only the queries are
 // modulated, as in a search. For two texts of one kind both are, so that the measure is symmetric and
 // 1 for a text and itself.
-var Modulated = Register(Similarity{
+var _ = register(similarity{
 	Name: "rlr", Doc: "cosine of the encoder's vectors, moved by RLR over all the texts",
-	Prepare: func(ctx context.Context, env Env, texts []string) (Scorer, error) {
+	Prepare: func(ctx context.Context, env env, texts []string) (scorer, error) {
 		encoded, err := encode(ctx, env, texts, encoder.NeedDense)
 		if err != nil {
 			return nil, err

@@ -36,7 +36,7 @@ func Run(ctx context.Context, enc encoder.Encoder, o Options) (report *Report, e
 		dir := firstWith(o.Data, t.files)
 		if dir == "" {
 			if o.Tasks != nil {
-				return nil, fmt.Errorf("%w: %s needs a folder with %v, none of %v has them", ErrData, t.name, t.files, o.Data)
+				return nil, fmt.Errorf("%w: %s needs a folder with %v, none of %v has them", errData, t.name, t.files, o.Data)
 			}
 			continue
 		}
@@ -61,14 +61,14 @@ func Run(ctx context.Context, enc encoder.Encoder, o Options) (report *Report, e
 		report.Results = append(report.Results, results...)
 	}
 	if len(report.Results) == 0 {
-		return nil, fmt.Errorf("%w: none of %v has the files of any task; `lexsem help bench sage` lists them", ErrData, o.Data)
+		return nil, fmt.Errorf("%w: none of %v has the files of any task; `lexsem help bench sage` lists them", errData, o.Data)
 	}
 	report.Overall = overall(report.Results)
 	return report, nil
 }
 
 // overall is the mean of the scores of each similarity, nil unless all tasks ran.
-func overall(results []Result) map[string]float64 {
+func overall(results []result) map[string]float64 {
 	sums, n := map[string]float64{}, map[string]int{}
 	for _, r := range results {
 		sums[r.Similarity] += r.Score / float64(len(tasks))
@@ -95,13 +95,13 @@ func firstWith(dirs, files []string) string {
 	return ""
 }
 
-func chosen(names []string) ([]Similarity, error) {
+func chosen(names []string) ([]similarity, error) {
 	if names == nil {
 		return similarities, nil
 	}
-	var out []Similarity
+	var out []similarity
 	for _, name := range names {
-		i := slices.IndexFunc(similarities, func(s Similarity) bool { return s.Name == name })
+		i := slices.IndexFunc(similarities, func(s similarity) bool { return s.Name == name })
 		if i < 0 {
 			return nil, unknown("similarity", name, Similarities())
 		}

@@ -1,6 +1,6 @@
 // Package sage runs the five tasks of SAGE (Goel et al., "A Realistic Benchmark for Semantic Understanding")
 // over measures of similarity: the cosine of an encoder, Levenshtein ratio, ROUGE, Jaccard and BM25. Start
-// with [Run]. [Register] adds a measure.
+// with [Run]. The function register adds a measure.
 //
 //	preference   do scores follow human ones? (pairs.jsonl)
 //	robustness   do surface changes matter less than changes of meaning? (corpus.jsonl, variants/summaries.jsonl)
@@ -8,7 +8,7 @@
 //	clustering   do classes come out as clusters? (corpus.jsonl, labels.tsv)
 //	retrieval    how much of nDCG@10 is left among changed copies? (a folder in the BEIR layout)
 //
-// Changes of texts are drawn by a seed, so every measure sees the same texts. Unusable data are ErrData.
+// Changes of texts are drawn by a seed, so every measure sees the same texts. Run returns an error for unusable data.
 package sage
 
 import (
@@ -23,8 +23,8 @@ import (
 	"github.com/lexsem/lexsem/encoder"
 )
 
-// ErrData: a folder lacks the files of a task, or has files that give no score.
-var ErrData = errors.New("not usable for SAGE")
+// errData: a folder lacks the files of a task, or has files that give no score.
+var errData = errors.New("not usable for SAGE")
 
 // Options are the options of Run.
 type Options struct {
@@ -51,13 +51,13 @@ type Report struct {
 	Seed    uint64   `json:"seed"`
 	Limit   int      `json:"limit"`
 	Version string   `json:"version"`
-	Results []Result `json:"results"`
+	Results []result `json:"results"`
 	// Overall is the mean of a similarity's five scores, if all tasks ran.
 	Overall map[string]float64 `json:"overall,omitempty"`
 }
 
-// Result is one similarity on one task.
-type Result struct {
+// result is one similarity on one task.
+type result struct {
 	Task       string `json:"task"`
 	Similarity string `json:"similarity"`
 	Data       string `json:"data"`  // name of the folder
@@ -80,7 +80,7 @@ type input struct {
 	uncut   bool
 	seed    uint64
 	report  func(bench.Progress)
-	measure []Similarity
+	measure []similarity
 }
 
 // task is one of the five.
@@ -88,7 +88,7 @@ type task struct {
 	name string
 	// files must be in a folder for the task to run on it.
 	files []string
-	run   func(in input) ([]Result, error)
+	run   func(in input) ([]result, error)
 }
 
 var tasks = []task{

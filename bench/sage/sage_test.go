@@ -109,7 +109,7 @@ func TestAmounts(t *testing.T) {
 func TestMeasureLaws(t *testing.T) {
 	texts := []string{sampleText, numerize(nil, sampleText), "Grain is sold elsewhere by weight.", shuffleWords(newRand(1, "x"), sampleText)}
 	for _, m := range similarities {
-		s, err := m.Prepare(context.Background(), Env{Encoder: encoder.NewHash(64), Report: func(bench.Progress) {}}, texts)
+		s, err := m.Prepare(context.Background(), env{Encoder: encoder.NewHash(64), Report: func(bench.Progress) {}}, texts)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -120,7 +120,7 @@ func TestMeasureLaws(t *testing.T) {
 				t.Errorf("%s: text %d scores %v", m.Name, q, scores)
 			}
 			for _, v := range scores {
-				if m.Name != Cosine.Name && m.Name != Modulated.Name && !(v >= 0 && v <= 1+1e-9) {
+				if m.Name != "dense" && m.Name != "rlr" && !(v >= 0 && v <= 1+1e-9) {
 					t.Errorf("%s gives %v", m.Name, v)
 				}
 			}
@@ -176,7 +176,7 @@ func TestRun(t *testing.T) {
 	if len(rep.Results) != len(tasks)*len(similarities) {
 		t.Fatalf("%d results", len(rep.Results))
 	}
-	got := map[string]Result{}
+	got := map[string]result{}
 	for _, r := range rep.Results {
 		got[r.Task+" "+r.Similarity] = r
 		if !(r.Score >= 0 && r.Score <= 1) || r.Items == 0 || r.Data != "made" || len(r.Parts) == 0 {
@@ -237,7 +237,7 @@ func TestTogether(t *testing.T) {
 	near := [][]float64{{1, .9, .8, .9, .1, .2, .1, .5}, {1, .9, .9, .9, .1, .6, .1, .5}, {1, .9, .9, .4, .1, .2, .1, .5}}
 	in := input{
 		ctx: context.Background(), dir: folder(t), limit: 3, seed: 1, report: func(bench.Progress) {},
-		measure: []Similarity{{Name: "given", Prepare: func(context.Context, Env, []string) (Scorer, error) {
+		measure: []similarity{{Name: "given", Prepare: func(context.Context, env, []string) (scorer, error) {
 			return pairwise(func(a, b int) float64 { return near[a/8][b%8] }), nil
 		}}},
 	}
@@ -294,7 +294,7 @@ func TestCut(t *testing.T) {
 		}
 	}
 	write(600)
-	if _, err := run(true); !errors.Is(err, ErrData) {
+	if _, err := run(true); !errors.Is(err, errData) {
 		t.Errorf("every text is cut: %v", err)
 	}
 }
@@ -336,13 +336,13 @@ func TestBadInput(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "labels.tsv"), []byte("d0\tx"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if err := run(Options{Tasks: []string{"clustering"}}); !errors.Is(err, ErrData) {
+	if err := run(Options{Tasks: []string{"clustering"}}); !errors.Is(err, errData) {
 		t.Errorf("texts without labels: %v", err)
 	}
 	if err := os.Remove(filepath.Join(dir, "pairs.jsonl")); err != nil {
 		t.Fatal(err)
 	}
-	if err := run(Options{Tasks: []string{"preference"}}); !errors.Is(err, ErrData) {
+	if err := run(Options{Tasks: []string{"preference"}}); !errors.Is(err, errData) {
 		t.Errorf("no pairs: %v", err)
 	}
 }

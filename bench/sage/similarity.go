@@ -9,38 +9,38 @@ import (
 	"github.com/lexsem/lexsem/internal/vec"
 )
 
-// Similarity measures how alike two texts are, in [0, 1]. Cosines may be below 0. To add one, write a
-// file with "var X = Register(Similarity{…})".
-type Similarity struct {
+// similarity measures how alike two texts are, in [0, 1]. Cosines may be below 0. To add one, write a
+// file with "var _ = register(similarity{…})".
+type similarity struct {
 	Name string
 	Doc  string // one-line description
 	// Collection says that a score depends on all candidates, not only on the two texts. Candidates
 	// are then given together, and the order of the two texts matters.
 	Collection bool
 	// Prepare gets every text that will be compared.
-	Prepare func(ctx context.Context, env Env, texts []string) (Scorer, error)
+	Prepare func(ctx context.Context, env env, texts []string) (scorer, error)
 }
 
-// Env holds what a similarity may use.
-type Env struct {
+// env holds what a similarity may use.
+type env struct {
 	Encoder encoder.Encoder
 	// Queries is the number of queries, which are the first texts. The others are passages.
 	Queries int
 	Report  func(bench.Progress)
 }
 
-// Scorer compares texts by their positions. It is safe for concurrent use.
-type Scorer interface {
+// scorer compares texts by their positions. It is safe for concurrent use.
+type scorer interface {
 	// Against fixes the candidates. The returned function writes the similarity of text query to each
 	// of them into dst. Collection statistics are those of the candidates.
 	Against(candidates []int) func(dst []float64, query int)
 }
 
-var similarities []Similarity
+var similarities []similarity
 
-// Register adds a similarity under its name, which must be unused. Call it only during package
+// register adds a similarity under its name, which must be unused. Call it only during package
 // initialisation, since the registry has no lock.
-func Register(s Similarity) Similarity {
+func register(s similarity) similarity {
 	for _, other := range similarities {
 		if other.Name == s.Name {
 			panic("similarity registered twice: " + s.Name)
@@ -60,9 +60,9 @@ func Similarities() []string {
 }
 
 // Cosine is the cosine of the encoder's vectors.
-var Cosine = Register(Similarity{
+var _ = register(similarity{
 	Name: "dense", Doc: "cosine of the encoder's vectors",
-	Prepare: func(ctx context.Context, env Env, texts []string) (Scorer, error) {
+	Prepare: func(ctx context.Context, env env, texts []string) (scorer, error) {
 		encoded, err := encode(ctx, env, texts, encoder.NeedDense)
 		return cosine{encoded}, err
 	},
@@ -81,7 +81,7 @@ func (c cosine) Against(candidates []int) func(dst []float64, query int) {
 
 // encode encodes texts in their roles. One that comes again, as changes that
 // change nothing make it, is encoded once.
-func encode(ctx context.Context, env Env, texts []string, need encoder.Need) ([]encoder.Output, error) {
+func encode(ctx context.Context, env env, texts []string, need encoder.Need) ([]encoder.Output, error) {
 	const batch = 256
 	all := make([]encoder.Output, len(texts))
 	for _, side := range []struct {

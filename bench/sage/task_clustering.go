@@ -14,7 +14,7 @@ import (
 // complete linkage over 1 − similarity, and scores them by V-measure
 // (Sec. A.5). A measure that looks at all candidates counts with its mean both ways.
 // Time and memory grow with the square of the texts: 7,600 take 116 MB.
-func runClustering(in input) ([]Result, error) {
+func runClustering(in input) ([]result, error) {
 	docs, err := readPassages(filepath.Join(in.dir, "corpus.jsonl"))
 	if err != nil {
 		return nil, err
@@ -29,7 +29,7 @@ func runClustering(in input) ([]Result, error) {
 	for _, at := range sample(len(docs), in.limit, in.seed) {
 		label, ok := labels[docs[at].ID]
 		if !ok {
-			return nil, fmt.Errorf("%w: text %q has no line in labels.tsv", ErrData, docs[at].ID)
+			return nil, fmt.Errorf("%w: text %q has no line in labels.tsv", errData, docs[at].ID)
 		}
 		if _, seen := number[label]; !seen {
 			number[label] = len(number)
@@ -37,10 +37,10 @@ func runClustering(in input) ([]Result, error) {
 		texts, classes = append(texts, docs[at].Text()), append(classes, number[label])
 	}
 	if len(number) < 2 {
-		return nil, fmt.Errorf("%w: %d class; clusters need two or more", ErrData, len(number))
+		return nil, fmt.Errorf("%w: %d class; clusters need two or more", errData, len(number))
 	}
 	n := len(texts)
-	return in.eachMeasure(texts, 0, func(m Similarity, s Scorer, r *Result) error {
+	return in.eachMeasure(texts, 0, func(m similarity, s scorer, r *result) error {
 		distances, err := in.distances(s, n, m.Collection)
 		if err != nil {
 			return err
@@ -60,7 +60,7 @@ func runClustering(in input) ([]Result, error) {
 }
 
 // distances are 1 − similarity, d(i, j) for j < i at i(i−1)/2 + j.
-func (in input) distances(s Scorer, n int, collection bool) ([]float32, error) {
+func (in input) distances(s scorer, n int, collection bool) ([]float32, error) {
 	out := make([]float32, n*(n-1)/2)
 	if !collection {
 		err := bench.Parallel(in.ctx, n, func(i int) error {

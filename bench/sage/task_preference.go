@@ -50,7 +50,7 @@ func readPairs(dir string) ([]pair, error) {
 // correlation and of the mean of these four, as the paper's Table 1 is of its
 // Tables 2 and 3. Which of two pairs stands first is drawn. The paper has
 // judgements of summaries; these are judgements of sentences.
-func runPreference(in input) ([]Result, error) {
+func runPreference(in input) ([]result, error) {
 	pairs, err := readPairs(in.dir)
 	if err != nil {
 		return nil, err
@@ -61,7 +61,7 @@ func runPreference(in input) ([]Result, error) {
 	for _, p := range pairs {
 		texts, human = append(texts, p.A, p.B), append(human, *p.Score)
 	}
-	return in.eachMeasure(texts, 0, func(m Similarity, s Scorer, r *Result) error {
+	return in.eachMeasure(texts, 0, func(m similarity, s scorer, r *result) error {
 		scores := make([]float64, len(pairs))
 		// The candidates of a collection are the second texts of all pairs.
 		second := make([]int, len(pairs))
@@ -86,15 +86,15 @@ func runPreference(in input) ([]Result, error) {
 		}
 		pearson, err := stat.Pearson(scores, human)
 		if err != nil {
-			return fmt.Errorf("%w: %w", ErrData, err)
+			return fmt.Errorf("%w: %w", errData, err)
 		}
 		spearman, err := stat.Spearman(scores, human)
 		if err != nil {
-			return fmt.Errorf("%w: %w", ErrData, err)
+			return fmt.Errorf("%w: %w", errData, err)
 		}
 		choice, err := stat.Choices(scores, human)
 		if err != nil {
-			return fmt.Errorf("%w: %w", ErrData, err)
+			return fmt.Errorf("%w: %w", errData, err)
 		}
 		r.Items = len(pairs)
 		r.Parts = map[string]float64{
@@ -108,18 +108,18 @@ func runPreference(in input) ([]Result, error) {
 
 // eachMeasure prepares each measure on texts, of which the first queries ones
 // are queries, and lets fn fill its result.
-func (in input) eachMeasure(texts []string, queries int, fn func(Similarity, Scorer, *Result) error) ([]Result, error) {
+func (in input) eachMeasure(texts []string, queries int, fn func(similarity, scorer, *result) error) ([]result, error) {
 	if len(texts) == 0 {
-		return nil, fmt.Errorf("%w: no text to compare", ErrData)
+		return nil, fmt.Errorf("%w: no text to compare", errData)
 	}
-	var out []Result
+	var out []result
 	for _, m := range in.measure {
 		in.report(bench.Progress{Stage: m.Name, Done: 0, Total: 1})
-		s, err := m.Prepare(in.ctx, Env{Encoder: in.enc, Queries: queries, Report: in.report}, texts)
+		s, err := m.Prepare(in.ctx, env{Encoder: in.enc, Queries: queries, Report: in.report}, texts)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", m.Name, err)
 		}
-		r := Result{Similarity: m.Name}
+		r := result{Similarity: m.Name}
 		if err := fn(m, s, &r); err != nil {
 			return nil, fmt.Errorf("%s: %w", m.Name, err)
 		}

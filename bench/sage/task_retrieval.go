@@ -26,7 +26,7 @@ func retrievalChanges() []change {
 // over 18 changes. replaced is the same where the copies stand in place of the
 // originals and count as relevant; all has the copies of all changes at once.
 // Copies with the text of their original are not added.
-func runRetrieval(in input) ([]Result, error) {
+func runRetrieval(in input) ([]result, error) {
 	c, err := bench.ReadCorpus(in.dir, bench.ReadOptions{})
 	if err != nil {
 		return nil, err
@@ -39,7 +39,7 @@ func runRetrieval(in input) ([]Result, error) {
 		}
 	}
 	if len(queries) == 0 {
-		return nil, fmt.Errorf("%w: no query has a passage judged above zero", ErrData)
+		return nil, fmt.Errorf("%w: no query has a passage judged above zero", errData)
 	}
 	changes := retrievalChanges()
 	var texts []string
@@ -59,14 +59,14 @@ func runRetrieval(in input) ([]Result, error) {
 		return nil, err
 	}
 	nq := len(queries)
-	return in.eachMeasure(texts, nq, func(_ Similarity, s Scorer, r *Result) error {
+	return in.eachMeasure(texts, nq, func(_ similarity, s scorer, r *result) error {
 		m := ranker{in: in, scorer: s, corpus: c, queries: queries, metric: metric, texts: texts}
 		clean, err := m.ndcg([]int{0}, 0)
 		if err != nil {
 			return err
 		}
 		if clean == 0 {
-			return fmt.Errorf("%w: nothing relevant is found in the clean corpus, so there is nothing to keep", ErrData)
+			return fmt.Errorf("%w: nothing relevant is found in the clean corpus, so there is nothing to keep", errData)
 		}
 		r.Items = nq
 		r.Parts = map[string]float64{"ndcg@10": clean}
@@ -101,7 +101,7 @@ func runRetrieval(in input) ([]Result, error) {
 // ranker ranks copies of a corpus for its queries.
 type ranker struct {
 	in      input
-	scorer  Scorer
+	scorer  scorer
 	corpus  *bench.Corpus
 	queries []bench.Query
 	metric  bench.Metric

@@ -16,7 +16,7 @@ import (
 // than the semantic ones. The score is their mean, together the share of
 // documents of which all three hold, as Sec. 2.2 has it. Documents whose
 // sentences cannot be shuffled, having one, are left out.
-func runRobustness(in input) ([]Result, error) {
+func runRobustness(in input) ([]result, error) {
 	docs, err := readPassages(filepath.Join(in.dir, "corpus.jsonl"))
 	if err != nil {
 		return nil, err
@@ -33,7 +33,7 @@ func runRobustness(in input) ([]Result, error) {
 	}
 	docs = slices.DeleteFunc(docs, func(p bench.Passage) bool { return summaries[p.ID] == "" || len(sentences(p.Text())) < 2 })
 	if len(docs) == 0 {
-		return nil, fmt.Errorf("%w: no document of two sentences has a summary", ErrData)
+		return nil, fmt.Errorf("%w: no document of two sentences has a summary", errData)
 	}
 	// A group is a document, its superficial and semantic changes, its summary.
 	size := 2 + len(superficial) + len(semantic)
@@ -46,7 +46,7 @@ func runRobustness(in input) ([]Result, error) {
 		}
 		texts = append(texts, summaries[docs[at].ID])
 	}
-	return in.eachMeasure(texts, 0, func(_ Similarity, s Scorer, r *Result) error {
+	return in.eachMeasure(texts, 0, func(_ similarity, s scorer, r *result) error {
 		r.Items = len(texts) / size
 		var summaryOverSemantic, superficialOverSummary, superficialOverSemantic, together float64
 		scores := make([]float64, size)

@@ -15,7 +15,7 @@ import (
 // over insertions of filler text and over removals. The score is the mean of
 // the two. How many texts a model cuts stands beside it, as a model does not see
 // what comes behind.
-func runSensitivity(in input) ([]Result, error) {
+func runSensitivity(in input) ([]result, error) {
 	docs, err := readPassages(filepath.Join(in.dir, "corpus.jsonl"))
 	if err != nil {
 		return nil, err
@@ -32,7 +32,7 @@ func runSensitivity(in input) ([]Result, error) {
 			}
 		}
 		if docs = whole; len(docs) == 0 {
-			return nil, fmt.Errorf("%w: of every text the model cuts some version; go without uncut", ErrData)
+			return nil, fmt.Errorf("%w: of every text the model cuts some version; go without uncut", errData)
 		}
 	}
 	var drawn []bench.Passage
@@ -61,7 +61,7 @@ func runSensitivity(in input) ([]Result, error) {
 		}
 	}
 	size, inserted := 1+len(expected), len(insertion)*len(places)
-	return in.eachMeasure(texts, 0, func(_ Similarity, s Scorer, r *Result) error {
+	return in.eachMeasure(texts, 0, func(_ similarity, s scorer, r *result) error {
 		r.Items = len(texts) / size
 		errors := make([][2]float64, r.Items)
 		err := bench.Parallel(in.ctx, r.Items, func(d int) error {

@@ -12,8 +12,8 @@ import (
 	"github.com/lexsem/lexsem/internal/stat"
 )
 
-// ErrReport: a file holds no report of Run, or reports cannot be compared.
-var ErrReport = errors.New("bad report")
+// errReport: a file holds no report of Run, or reports cannot be compared.
+var errReport = errors.New("bad report")
 
 // Correlation is Spearman's correlation, over systems, between two measures.
 type Correlation struct {
@@ -26,8 +26,8 @@ type Correlation struct {
 	Spearman float64 `json:"spearman"`
 }
 
-// Correlations are the correlations of systems measured on the same sets.
-type Correlations struct {
+// correlations are the correlations of systems measured on the same sets.
+type correlations struct {
 	Systems []string      `json:"systems"` // "ENCODER SYSTEM"
 	Rows    []Correlation `json:"correlations"`
 }
@@ -50,7 +50,7 @@ func ReadReports(files ...string) ([]*Report, error) {
 				err = errors.New("it has no results")
 			}
 			if err != nil {
-				return nil, fmt.Errorf("%w: %s is not what bench sure writes with --json: %w", ErrReport, name, err)
+				return nil, fmt.Errorf("%w: %s is not what bench sure writes with --json: %w", errReport, name, err)
 			}
 			out = append(out, r)
 		}
@@ -64,8 +64,8 @@ type measured map[string]map[string]float64
 // Correlate computes the correlations over the systems of all encoders. Each system must be measured
 // exactly once on each set. A measure without a value on a testbed, such as ROC on one without an
 // order, is left out.
-func Correlate(reports []*Report) (*Correlations, error) {
-	c := &Correlations{}
+func Correlate(reports []*Report) (*correlations, error) {
+	c := &correlations{}
 	var sets []string
 	systems := map[string]measured{}
 	for _, r := range reports {
@@ -79,7 +79,7 @@ func Correlate(reports []*Report) (*Correlations, error) {
 				c.Systems = append(c.Systems, name)
 			}
 			if systems[name][r.Data] != nil {
-				return nil, fmt.Errorf("%w: %s stands twice on %s; give one report of each", ErrReport, name, r.Data)
+				return nil, fmt.Errorf("%w: %s stands twice on %s; give one report of each", errReport, name, r.Data)
 			}
 			systems[name][r.Data] = measures(r, system)
 		}
@@ -87,7 +87,7 @@ func Correlate(reports []*Report) (*Correlations, error) {
 	slices.Sort(c.Systems)
 	for _, name := range c.Systems {
 		if len(systems[name]) != len(sets) {
-			return nil, fmt.Errorf("%w: %s was measured on %d of %d sets; measure all on each", ErrReport, name, len(systems[name]), len(sets))
+			return nil, fmt.Errorf("%w: %s was measured on %d of %d sets; measure all on each", errReport, name, len(systems[name]), len(sets))
 		}
 	}
 	for _, m := range []string{"rdc", "roc"} {
@@ -96,8 +96,8 @@ func Correlate(reports []*Report) (*Correlations, error) {
 				return nil, err
 			}
 		}
-		for i, x := range Testbeds {
-			for _, y := range Testbeds[i+1:] {
+		for i, x := range testbeds {
+			for _, y := range testbeds[i+1:] {
 				if err := c.add(systems, "all", m, x.Name+"–"+y.Name, sets, m+" "+x.Name, m+" "+y.Name); err != nil {
 					return nil, err
 				}
@@ -108,7 +108,7 @@ func Correlate(reports []*Report) (*Correlations, error) {
 }
 
 // add adds the correlation of two measures over sets, if all systems have them.
-func (c *Correlations) add(systems map[string]measured, over, measure, between string, sets []string, a, b string) error {
+func (c *correlations) add(systems map[string]measured, over, measure, between string, sets []string, a, b string) error {
 	var x, y []float64
 	for _, name := range c.Systems {
 		va, okA := systems[name].mean(a, sets)

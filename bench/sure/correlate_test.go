@@ -17,7 +17,7 @@ import (
 // abstraction has one less and equivalence a fixed RDC.
 func made(data, encoder string, rdc, roc, ndcg float64) *Report {
 	less := func(x float64) *float64 { x -= .1; return &x }
-	return &Report{Data: data, Encoder: encoder, NDCG: map[string]float64{"dense": ndcg}, Results: []Result{
+	return &Report{Data: data, Encoder: encoder, NDCG: map[string]float64{"dense": ndcg}, Results: []result{
 		{System: "dense", Testbed: "precision", RDC: rdc, ROC: &roc},
 		{System: "dense", Testbed: "abstraction", RDC: 1 - rdc, ROC: less(roc)},
 		{System: "dense", Testbed: "equivalence", RDC: 4 * rdc},
@@ -86,7 +86,7 @@ func TestReadReports(t *testing.T) {
 			t.Errorf("%s was read", other)
 		}
 	}
-	if _, err := ReadReports(filepath.Join(dir, "queries.jsonl")); !errors.Is(err, ErrReport) || !strings.HasSuffix(err.Error(), "it has no results") {
+	if _, err := ReadReports(filepath.Join(dir, "queries.jsonl")); !errors.Is(err, errReport) || !strings.HasSuffix(err.Error(), "it has no results") {
 		t.Errorf("queries: %v", err)
 	}
 }

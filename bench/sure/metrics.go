@@ -2,10 +2,10 @@ package sure
 
 import "math"
 
-// RDC is one query's term of ranking deviation consistency (Eq. 7): 1 − |σ_M − σ_G| / max(σ_M, σ_G).
+// rdcTerm is one query's term of ranking deviation consistency (Eq. 7): 1 − |σ_M − σ_G| / max(σ_M, σ_G).
 // σ_M and σ_G are the standard deviations of the ranks of a query's versions by the system and by the
 // reference. It is in [0, 1], and 1 if both are 0.
-func RDC(ranks, reference []float64) float64 {
+func rdcTerm(ranks, reference []float64) float64 {
 	m, g := deviation(ranks), deviation(reference)
 	if m == g {
 		return 1
@@ -13,10 +13,10 @@ func RDC(ranks, reference []float64) float64 {
 	return 1 - math.Abs(m-g)/max(m, g)
 }
 
-// ROC is one query's term of ranking order consistency (Eq. 8, 9): the share of pairs of versions in
+// rocTerm is one query's term of ranking order consistency (Eq. 8, 9): the share of pairs of versions in
 // the same order in both rankings, in [0, 1]. A tie agrees only with a tie. With fewer than two
 // versions it is 1.
-func ROC(ranks, reference []float64) float64 {
+func rocTerm(ranks, reference []float64) float64 {
 	same, pairs := 0, 0
 	for i := range ranks {
 		for j := range i {

@@ -12,7 +12,7 @@ import (
 
 // beds are the testbeds of a corpus over one set of targets.
 type beds struct {
-	data     *Data
+	data     *versions
 	passages [][]string       // target → its passages of the corpus; none of a version
 	version  []map[string]int // query → version → target
 	same     []map[string]bool
@@ -20,7 +20,7 @@ type beds struct {
 
 // arrange makes targets of passages and versions, and finds for each query its
 // versions among them.
-func (d *Data) arrange() (*beds, *bench.Targets) {
+func (d *versions) arrange() (*beds, *bench.Targets) {
 	all := append([]bench.Passage(nil), d.Passages...)
 	for v, texts := range d.Versions {
 		for id, text := range texts {
@@ -41,12 +41,12 @@ func (d *Data) arrange() (*beds, *bench.Targets) {
 	for _, q := range d.Queries {
 		version, same := map[string]int{}, map[string]bool{}
 		if id := bench.BestPassage(d.Qrels[q.ID]); id != "" {
-			version[Passage] = at[id]
+			version[originalText] = at[id]
 			for v, texts := range d.Versions {
 				if _, ok := texts[id]; !ok {
 					continue
 				}
-				if t := at[id+"\x00"+v]; t == version[Passage] {
+				if t := at[id+"\x00"+v]; t == version[originalText] {
 					same[v] = true
 				} else {
 					version[v] = t
@@ -135,10 +135,10 @@ func (b *beds) ranksOf(query int, answer []bench.Hit) map[string]float64 {
 }
 
 // score makes the results of one system from its ranks.
-func (b *beds) score(system string, ranks []map[string]float64, reference Reference) ([]Result, error) {
-	var out []Result
-	for _, bed := range Testbeds {
-		r := Result{System: system, Testbed: bed.Name}
+func (b *beds) score(system string, ranks []map[string]float64, reference expected) ([]result, error) {
+	var out []result
+	for _, bed := range testbeds {
+		r := result{System: system, Testbed: bed.Name}
 		ordered := bed.Ordered || reference != nil
 		for i, q := range b.data.Queries {
 			var have, want []float64
@@ -160,7 +160,7 @@ func (b *beds) score(system string, ranks []map[string]float64, reference Refere
 				}
 				g, ok := reference[q.ID][v]
 				if !ok {
-					return nil, fmt.Errorf("%w: the reference has no rank for %s of query %q", ErrData, v, q.ID)
+					return nil, fmt.Errorf("%w: the reference has no rank for %s of query %q", errData, v, q.ID)
 				}
 				want = append(want, g)
 			}
@@ -174,8 +174,8 @@ func (b *beds) score(system string, ranks []map[string]float64, reference Refere
 				}
 			}
 			r.Queries++
-			r.rdc = append(r.rdc, RDC(have, want))
-			r.roc = append(r.roc, ROC(have, want))
+			r.rdc = append(r.rdc, rdcTerm(have, want))
+			r.roc = append(r.roc, rocTerm(have, want))
 			g := gap(have)
 			r.gaps = append(r.gaps, g)
 			r.Spread += deviation(have)
@@ -184,7 +184,7 @@ func (b *beds) score(system string, ranks []map[string]float64, reference Refere
 			for _, x := range have {
 				first = min(first, x)
 			}
-			if ranks[i][Passage] == first {
+			if ranks[i][originalText] == first {
 				r.First++
 			}
 		}

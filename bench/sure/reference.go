@@ -10,32 +10,32 @@ import (
 	"github.com/lexsem/lexsem/bench"
 )
 
-// Reference holds the expected ranks of versions: query id → version → rank. The paper uses those of a
+// expected holds the expected ranks of versions: query id → version → rank. The paper uses those of a
 // 4 B reranker over the same candidates.
-type Reference map[string]map[string]float64
+type expected map[string]map[string]float64
 
-// ReadReference reads lines such as
+// readReference reads lines such as
 //
 //	{"query": "12", "ranks": {"passage": 3, "key-sentences": 1, "summaries": 2}}
 //
 // with ranks from 1. Broken lines are a *bench.LineError.
-func ReadReference(file string) (Reference, error) {
+func readReference(file string) (expected, error) {
 	f, err := os.Open(file)
 	if err != nil {
 		return nil, fmt.Errorf("reading the reference: %w", err)
 	}
 	defer f.Close()
-	return readReference(f, file)
+	return parseReference(f, file)
 }
 
-func readReference(r io.Reader, name string) (Reference, error) {
+func parseReference(r io.Reader, name string) (expected, error) {
 	known := map[string]bool{}
-	for _, t := range Testbeds {
+	for _, t := range testbeds {
 		for _, v := range t.Versions {
 			known[v] = true
 		}
 	}
-	out := Reference{}
+	out := expected{}
 	err := bench.EachLine(r, name, bench.ReadOptions{}, func(_ int, b []byte) error {
 		var rec struct {
 			Query string             `json:"query"`

@@ -17,7 +17,7 @@ type Options struct {
 	Data string // folder, see Read
 	// Systems are names of systems, see bench.ParseSystem.
 	Systems []string
-	// Reference is a file of ranks, see ReadReference. Without one, the reference is the order for
+	// Reference is a file of ranks, see readReference. Without one, the reference is the order for
 	// which the versions were made, with consecutive ranks.
 	Reference string
 	// QueriesLimit is the number of queries to draw by the seed. Versions of other queries are left
@@ -42,12 +42,12 @@ type Report struct {
 	Reference string `json:"reference"`
 	// NDCG is the nDCG@10 of each system for the same queries on the passages alone.
 	NDCG    map[string]float64   `json:"ndcg@10"`
-	Results []Result             `json:"results"`
+	Results []result             `json:"results"`
 	Fit     map[string]bench.Fit `json:"fit"`
 }
 
-// Result is one system on one testbed.
-type Result struct {
+// result is one system on one testbed.
+type result struct {
 	System  string `json:"system"`
 	Testbed string `json:"testbed"`
 	Queries int    `json:"queries"`
@@ -66,15 +66,15 @@ type Result struct {
 	MedianGap float64 `json:"median_gap"`
 	// First is the share of queries that rank the passage before its versions.
 	First float64 `json:"passage_first"`
-	// VsDense compares RDC, ROC and the gap with those of dense on the same queries.
-	VsDense *VsDense `json:"vs_dense,omitempty"`
+	// vsDense compares RDC, ROC and the gap with those of dense on the same queries.
+	VsDense *vsDense `json:"vs_dense,omitempty"`
 
 	rdc, roc, gaps []float64
 }
 
-// VsDense holds differences with the p values of a paired randomization test, plain and with Holm's
+// vsDense holds differences with the p values of a paired randomization test, plain and with Holm's
 // correction over the systems of the testbed. Those of ROC are 0 if there is no ROC.
-type VsDense struct {
+type vsDense struct {
 	DeltaRDC float64 `json:"delta_rdc"`
 	PRDC     float64 `json:"p_rdc"`
 	HolmRDC  float64 `json:"p_holm_rdc"`
@@ -99,19 +99,19 @@ func Run(ctx context.Context, enc encoder.Encoder, o Options) (report *Report, e
 		}
 		systems = append(systems, s)
 	}
-	d, err := Read(o.Data, bench.ReadOptions{})
+	d, err := read(o.Data, bench.ReadOptions{})
 	if err != nil {
 		return nil, err
 	}
 	if err := d.sample(o.QueriesLimit, o.Setting.Seed); err != nil {
 		return nil, err
 	}
-	var reference Reference
+	var reference expected
 	report = &Report{Data: d.Name, Documents: len(d.Passages), Encoder: enc.Fingerprint().Model, Seed: o.Setting.Seed, Version: o.Version,
 		Reference: "constructed", NDCG: map[string]float64{}, Fit: map[string]bench.Fit{}}
 	if o.Reference != "" {
 		report.Reference = o.Reference
-		if reference, err = ReadReference(o.Reference); err != nil {
+		if reference, err = readReference(o.Reference); err != nil {
 			return nil, err
 		}
 	}
@@ -162,19 +162,19 @@ func Run(ctx context.Context, enc encoder.Encoder, o Options) (report *Report, e
 		}
 		report.Results = append(report.Results, results...)
 	}
-	slices.SortStableFunc(report.Results, func(a, b Result) int { return cmp.Compare(bedIndex(a.Testbed), bedIndex(b.Testbed)) })
+	slices.SortStableFunc(report.Results, func(a, b result) int { return cmp.Compare(bedIndex(a.Testbed), bedIndex(b.Testbed)) })
 	return report, compare(report.Results, o.Setting.Seed)
 }
 
 func bedIndex(name string) int {
-	return slices.IndexFunc(Testbeds, func(t Testbed) bool { return t.Name == name })
+	return slices.IndexFunc(testbeds, func(t testbed) bool { return t.Name == name })
 }
 
-// compare fills VsDense in.
-func compare(results []Result, seed uint64) error {
+// compare fills vsDense in.
+func compare(results []result, seed uint64) error {
 	for i := range results {
 		r := &results[i]
-		at := slices.IndexFunc(results, func(o Result) bool { return o.System == "dense" && o.Testbed == r.Testbed })
+		at := slices.IndexFunc(results, func(o result) bool { return o.System == "dense" && o.Testbed == r.Testbed })
 		if at < 0 || at == i || r.Queries == 0 {
 			continue
 		}
@@ -186,7 +186,7 @@ func compare(results []Result, seed uint64) error {
 		if err != nil {
 			return err
 		}
-		r.VsDense = &VsDense{DeltaRDC: rdc.Delta, PRDC: rdc.P, DeltaGap: gap.Delta, PGap: gap.P}
+		r.VsDense = &vsDense{DeltaRDC: rdc.Delta, PRDC: rdc.P, DeltaGap: gap.Delta, PGap: gap.P}
 		if r.ROC != nil {
 			roc, err := bench.RandomizationTest(results[at].roc, r.roc, bench.Permutations, seed)
 			if err != nil {
@@ -195,17 +195,17 @@ func compare(results []Result, seed uint64) error {
 			r.VsDense.DeltaROC, r.VsDense.PROC = roc.Delta, roc.P
 		}
 	}
-	for _, bed := range Testbeds {
-		correct(results, bed.Name, func(v *VsDense) (float64, *float64) { return v.PRDC, &v.HolmRDC })
-		correct(results, bed.Name, func(v *VsDense) (float64, *float64) { return v.PROC, &v.HolmROC })
-		correct(results, bed.Name, func(v *VsDense) (float64, *float64) { return v.PGap, &v.HolmGap })
+	for _, bed := range testbeds {
+		correct(results, bed.Name, func(v *vsDense) (float64, *float64) { return v.PRDC, &v.HolmRDC })
+		correct(results, bed.Name, func(v *vsDense) (float64, *float64) { return v.PROC, &v.HolmROC })
+		correct(results, bed.Name, func(v *vsDense) (float64, *float64) { return v.PGap, &v.HolmGap })
 	}
 	return nil
 }
 
 // correct sets one p of the systems on a testbed by Holm's method. of gives the raw
 // p, 0 where there is none, and where the corrected one goes.
-func correct(results []Result, bed string, of func(*VsDense) (p float64, corrected *float64)) {
+func correct(results []result, bed string, of func(*vsDense) (p float64, corrected *float64)) {
 	var ps []float64
 	var to []*float64
 	for _, r := range results {

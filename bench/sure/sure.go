@@ -1,11 +1,11 @@
 // Package sure runs the protocol of SURE (Kong et al., "SURE or Not?"): does a retriever keep texts of one
 // meaning together, and does it rank the more precise text first? Passages and rewritten versions of them are
-// ranked together, and only the ranks of a query's own versions count. Start with [Read] and [Run];
+// ranked together, and only the ranks of a query's own versions count. Start with [Run];
 // [Correlate] compares reports.
 //
 // There are three testbeds: semantic precision (key sentences, passage, key sentences with noise), semantic
 // abstraction (summary, passage, expansion) and semantic equivalence (passage, passage with the query's
-// keywords replaced). A folder without the files of the protocol is ErrData.
+// keywords replaced). Run returns an error for a folder without the files of the protocol.
 package sure
 
 import (
@@ -19,14 +19,14 @@ import (
 	"github.com/lexsem/lexsem/bench"
 )
 
-// ErrData: a folder lacks what the protocol needs, or a reference does not fit the folder.
-var ErrData = errors.New("not usable for SURE")
+// errData: a folder lacks what the protocol needs, or a reference does not fit the folder.
+var errData = errors.New("not usable for SURE")
 
-// Passage is the name of the original text among the versions.
-const Passage = "passage"
+// originalText is the name of the original text among the versions.
+const originalText = "passage"
 
-// Testbed is a set of versions that are ranked against each other.
-type Testbed struct {
+// testbed is a set of versions that are ranked against each other.
+type testbed struct {
 	Name string
 	// Versions are names of files in the folder variants, or Passage. If Ordered, they are in the
 	// expected order.
@@ -34,24 +34,24 @@ type Testbed struct {
 	Ordered  bool
 }
 
-// Testbeds are those of the paper (Sec. 3.2). The order of the first follows from its construction.
+// testbeds are those of the paper (Sec. 3.2). The order of the first follows from its construction.
 // The order of the second is that of information density. The third has no order, since both texts say
 // the same.
-var Testbeds = []Testbed{
-	{"precision", []string{"key-sentences", Passage, "key-sentences-with-noise"}, true},
-	{"abstraction", []string{"summaries", Passage, "expansions"}, true},
-	{"equivalence", []string{Passage, "passages-with-keywords-replaced"}, false},
+var testbeds = []testbed{
+	{"precision", []string{"key-sentences", originalText, "key-sentences-with-noise"}, true},
+	{"abstraction", []string{"summaries", originalText, "expansions"}, true},
+	{"equivalence", []string{originalText, "passages-with-keywords-replaced"}, false},
 }
 
-// Data is a corpus with its versions: version → passage id → text.
-type Data struct {
+// versions is a corpus with its versions: version → passage id → text.
+type versions struct {
 	*bench.Corpus
 	Versions map[string]map[string]string
 }
 
-// Read reads a folder in the BEIR layout with variants/VERSION.jsonl. The _id of a version is that of
+// read reads a folder in the BEIR layout with variants/VERSION.jsonl. The _id of a version is that of
 // its passage. If a file names a passage twice, the first line counts.
-func Read(dir string, o bench.ReadOptions) (*Data, error) {
+func read(dir string, o bench.ReadOptions) (*versions, error) {
 	c, err := bench.ReadCorpus(dir, o)
 	if err != nil {
 		return nil, err
@@ -60,10 +60,10 @@ func Read(dir string, o bench.ReadOptions) (*Data, error) {
 	for _, p := range c.Passages {
 		known[p.ID] = true
 	}
-	d := &Data{Corpus: c, Versions: map[string]map[string]string{}}
-	for _, t := range Testbeds {
+	d := &versions{Corpus: c, Versions: map[string]map[string]string{}}
+	for _, t := range testbeds {
 		for _, v := range t.Versions {
-			if v == Passage {
+			if v == originalText {
 				continue
 			}
 			texts := map[string]string{}
@@ -89,7 +89,7 @@ func Read(dir string, o bench.ReadOptions) (*Data, error) {
 
 // sample keeps n judged queries, drawn by the seed, and the versions of their
 // passages; all with n 0.
-func (d *Data) sample(n int, seed uint64) error {
+func (d *versions) sample(n int, seed uint64) error {
 	if n == 0 {
 		return nil
 	}
@@ -111,7 +111,7 @@ func (d *Data) sample(n int, seed uint64) error {
 func readFile(name string, read func(r io.Reader, name string) error) error {
 	f, err := os.Open(name)
 	if err != nil {
-		return fmt.Errorf("%w: versions of passages stand in variants/VERSION.jsonl: %w", ErrData, err)
+		return fmt.Errorf("%w: versions of passages stand in variants/VERSION.jsonl: %w", errData, err)
 	}
 	defer f.Close()
 	return read(f, name)

@@ -31,10 +31,10 @@ func TestMetricsByHand(t *testing.T) {
 		{[]float64{4, 4}, []float64{7, 7}, 1, 1},
 		{[]float64{5}, []float64{1}, 1, 1},
 	} {
-		if got := RDC(c.ranks, c.reference); math.Abs(got-c.rdc) > 1e-12 {
+		if got := rdcTerm(c.ranks, c.reference); math.Abs(got-c.rdc) > 1e-12 {
 			t.Errorf("RDC of %v against %v is %v, want %v", c.ranks, c.reference, got, c.rdc)
 		}
-		if got := ROC(c.ranks, c.reference); math.Abs(got-c.roc) > 1e-12 {
+		if got := rocTerm(c.ranks, c.reference); math.Abs(got-c.roc) > 1e-12 {
 			t.Errorf("ROC of %v against %v is %v, want %v", c.ranks, c.reference, got, c.roc)
 		}
 	}
@@ -54,7 +54,7 @@ func TestMetricLaws(t *testing.T) {
 	for range 2000 {
 		n := 2 + rng.IntN(4)
 		a, b := draw(n), draw(n)
-		for name, f := range map[string]func(x, y []float64) float64{"RDC": RDC, "ROC": ROC} {
+		for name, f := range map[string]func(x, y []float64) float64{"RDC": rdcTerm, "ROC": rocTerm} {
 			v := f(a, b)
 			if !(v >= 0 && v <= 1) || math.Abs(v-f(b, a)) > 1e-12 || f(a, a) != 1 {
 				t.Fatalf("%s of %v and %v is %v and %v, of equals %v", name, a, b, v, f(b, a), f(a, a))
@@ -113,7 +113,7 @@ func TestRun(t *testing.T) {
 	if len(rep.Results) != 9 || rep.Reference != "constructed" || rep.Documents != 30 {
 		t.Fatalf("%+v", rep)
 	}
-	byName := map[string]Result{}
+	byName := map[string]result{}
 	for _, r := range rep.Results {
 		byName[r.System+" "+r.Testbed] = r
 		if (r.ROC == nil) != (r.Testbed == "equivalence") || (r.VsDense == nil) != (r.System == "dense") || r.MedianGap < 1 {
@@ -156,7 +156,7 @@ func TestRun(t *testing.T) {
 // TestReference holds a system against its own ranks: RDC and ROC are 1.
 func TestReference(t *testing.T) {
 	dir := folder(t, 20)
-	d, err := Read(dir, bench.ReadOptions{})
+	d, err := read(dir, bench.ReadOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -214,7 +214,7 @@ func TestBadInput(t *testing.T) {
 		"other field":   `{"query":"q1","ranks":{"passage":1},"x":1}`,
 		"twice":         "{\"query\":\"q1\",\"ranks\":{\"passage\":1}}\n{\"query\":\"q1\",\"ranks\":{\"passage\":1}}",
 	} {
-		_, err := readReference(strings.NewReader(text), "ref.jsonl")
+		_, err := parseReference(strings.NewReader(text), "ref.jsonl")
 		var line *bench.LineError
 		if !errors.As(err, &line) || line.File != "ref.jsonl" || line.Line < 1 {
 			t.Errorf("%s: %v", name, err)
@@ -229,7 +229,7 @@ func TestBadInput(t *testing.T) {
 		t.Fatal(err)
 	}
 	o.Reference = filepath.Join(dir, "few.jsonl")
-	if _, err := Run(context.Background(), encoder.NewHash(16), o); !errors.Is(err, ErrData) {
+	if _, err := Run(context.Background(), encoder.NewHash(16), o); !errors.Is(err, errData) {
 		t.Errorf("a reference without most ranks: %v", err)
 	}
 	stray := filepath.Join(dir, "variants", "summaries.jsonl")
@@ -237,13 +237,13 @@ func TestBadInput(t *testing.T) {
 		t.Fatal(err)
 	}
 	var line *bench.LineError
-	if _, err := Read(dir, bench.ReadOptions{}); !errors.As(err, &line) || line.File != stray || !errors.Is(err, bench.ErrUnknownID) {
+	if _, err := read(dir, bench.ReadOptions{}); !errors.As(err, &line) || line.File != stray || !errors.Is(err, bench.ErrUnknownID) {
 		t.Errorf("a version of an unknown passage: %v", err)
 	}
 	if err := os.Remove(stray); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Read(dir, bench.ReadOptions{}); !errors.Is(err, ErrData) {
+	if _, err := read(dir, bench.ReadOptions{}); !errors.Is(err, errData) {
 		t.Errorf("no versions: %v", err)
 	}
 }
@@ -281,8 +281,8 @@ func TestRetrieval(t *testing.T) {
 // TestSample: a limit draws queries by the seed, and other versions are gone.
 func TestSample(t *testing.T) {
 	dir := folder(t, 30)
-	drawn := func(seed uint64) *Data {
-		d, err := Read(dir, bench.ReadOptions{})
+	drawn := func(seed uint64) *versions {
+		d, err := read(dir, bench.ReadOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
