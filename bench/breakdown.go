@@ -13,12 +13,12 @@ import (
 type Group struct {
 	Type    string       `json:"type"`
 	Queries int          `json:"queries"`
-	Systems []GroupScore `json:"systems"`
+	Systems []groupScore `json:"systems"`
 }
 
-// GroupScore is the score of one system in a group. Higher, Lower and Equal are the shares of the
+// groupScore is the score of one system in a group. Higher, Lower and Equal are the shares of the
 // group's queries on which the system scores higher than, lower than or equal to the base system.
-type GroupScore struct {
+type groupScore struct {
 	System string  `json:"system"`
 	Mean   float64 `json:"mean"`
 	Higher float64 `json:"higher,omitempty"`
@@ -92,7 +92,7 @@ func Breakdown(r *Report, types map[string][]string, metric, base string) ([]Gro
 			if res.Task != r.Tasks[0].Task {
 				continue
 			}
-			values, s := res.PerQuery[metric], GroupScore{System: res.System}
+			values, s := res.PerQuery[metric], groupScore{System: res.System}
 			if len(values) != len(ids) {
 				return nil, fmt.Errorf("%w: %s was not measured query by query", ErrUnknownName, metric)
 			}

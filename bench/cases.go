@@ -15,17 +15,17 @@ type Case struct {
 	Delta float64 `json:"delta_ndcg@10"`
 	// Want is the passage with the highest grade. DenseFirst and SystemFirst are the first hits of
 	// dense and of the system. Texts are truncated.
-	Want        CaseText `json:"want"`
-	DenseFirst  CaseText `json:"dense_first"`
-	SystemFirst CaseText `json:"system_first"`
+	Want        caseText `json:"want"`
+	DenseFirst  caseText `json:"dense_first"`
+	SystemFirst caseText `json:"system_first"`
 	// DenseRank and SystemRank are the ranks of the first positive, from 1. 0 means that no positive
 	// was retrieved.
 	DenseRank  int `json:"dense_rank"`
 	SystemRank int `json:"system_rank"`
 }
 
-// CaseText is a passage with its truncated text.
-type CaseText struct {
+// caseText is a passage with its truncated text.
+type caseText struct {
 	ID   string `json:"id"`
 	Text string `json:"text"`
 }
@@ -51,12 +51,12 @@ func (p *plan) cases(task *Task, row []Result, n int) []Case {
 	for _, q := range task.Queries {
 		queries[q.ID] = q.Text
 	}
-	show := func(id string) CaseText {
+	show := func(id string) caseText {
 		text := []rune(texts[id])
 		if len(text) > caseRunes {
 			text = append(text[:caseRunes], '…')
 		}
-		return CaseText{ID: id, Text: string(text)}
+		return caseText{ID: id, Text: string(text)}
 	}
 	var out []Case
 	for i, r := range row {

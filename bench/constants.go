@@ -48,8 +48,8 @@ var constants = []Constant{
 // AllConstants lists every constant that can be tried.
 func AllConstants() []Constant { return slices.Clone(constants) }
 
-// ConstantNamed returns the constant called name. The error is ErrUnknownName.
-func ConstantNamed(name string) (Constant, error) {
+// constantNamed returns the constant called name. The error is ErrUnknownName.
+func constantNamed(name string) (Constant, error) {
 	var known []string
 	for _, c := range constants {
 		if c.Name == name {
@@ -94,7 +94,7 @@ type Trial struct {
 // Constant.Try. Errors: ErrUnknownName, ErrOption, ErrDuplicateID.
 func ParseTrial(s string) (Trial, error) {
 	name, values, listed := strings.Cut(s, "=")
-	c, err := ConstantNamed(strings.TrimSpace(name))
+	c, err := constantNamed(strings.TrimSpace(name))
 	if err != nil {
 		return Trial{}, err
 	}
@@ -114,7 +114,7 @@ func ParseTrial(s string) (Trial, error) {
 }
 
 func (t Trial) check() error {
-	c, err := ConstantNamed(t.Name)
+	c, err := constantNamed(t.Name)
 	if err != nil {
 		return err
 	}
@@ -143,7 +143,7 @@ func (c Constants) with(name string, v float64) Constants {
 		out[k] = x
 	}
 	out[name] = v
-	if known, err := ConstantNamed(name); err == nil && known.Shipped == v {
+	if known, err := constantNamed(name); err == nil && known.Shipped == v {
 		delete(out, name)
 	}
 	return out
@@ -193,7 +193,7 @@ func (c Constants) fuse(f fusion.Options, cs []fusion.Candidate, unknown float64
 			f.Reach = v
 		}
 		if power, ok := c["power"]; ok {
-			shipped, _ := ConstantNamed("power")
+			shipped, _ := constantNamed("power")
 			for i := range cs { // what the fusion raises to the shipped power
 				cs[i].Presence = math.Pow(cs[i].Presence, power/shipped.Shipped)
 			}

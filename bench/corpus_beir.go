@@ -106,8 +106,8 @@ func EachPassage(r io.Reader, name string, o ReadOptions, fn func(Passage) error
 	})
 }
 
-// EachQuery calls fn for every line of a queries.jsonl. An error of fn is a problem of that line.
-func EachQuery(r io.Reader, name string, o ReadOptions, fn func(Query) error) error {
+// eachQuery calls fn for every line of a queries.jsonl. An error of fn is a problem of that line.
+func eachQuery(r io.Reader, name string, o ReadOptions, fn func(Query) error) error {
 	return EachLine(r, name, o, func(_ int, b []byte) error {
 		rec, err := parseRecord(b)
 		if err != nil {

@@ -14,7 +14,7 @@ import (
 // textFiles are the endings of files that a folder of texts is read from.
 var textFiles = []string{".txt", ".md"}
 
-// CheckData checks, without reading, that every part of data exists (see ReadCorpora). The error is
+// CheckData checks, without reading, that every part of data exists (see readCorpora). The error is
 // ErrNoData.
 func CheckData(data string) error {
 	for _, part := range dataParts(data) {
@@ -118,7 +118,7 @@ func readQueries(file string, o ReadOptions) ([]Query, error) {
 	var out []Query
 	seen := map[string]struct{}{}
 	err := readFile(file, func(r io.Reader, name string) error {
-		return EachQuery(r, name, o, func(q Query) error {
+		return eachQuery(r, name, o, func(q Query) error {
 			if _, dup := seen[q.ID]; dup {
 				return fmt.Errorf("%w: query %q stood earlier in the file; keep one of the two", ErrDuplicateID, q.ID)
 			}

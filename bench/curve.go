@@ -26,11 +26,11 @@ type Curve struct {
 	Over    string       `json:"over"`  // OverQueries, OverSteps or OverPassages
 	Half    Half         `json:"half"`  // half of the queries that was searched; "all" for both
 	Clean   bool         `json:"clean"` // see Options.Clean
-	Points  []CurvePoint `json:"points"`
+	Points  []curvePoint `json:"points"`
 }
 
-// CurvePoint is Run at one amount. Its results have no per-query scores.
-type CurvePoint struct {
+// curvePoint is Run at one amount. Its results have no per-query scores.
+type curvePoint struct {
 	X       int            `json:"x"`
 	Results []Result       `json:"results"`
 	Fit     map[string]Fit `json:"fit"`
@@ -82,7 +82,7 @@ func RunCurve(ctx context.Context, enc encoder.Encoder, o Options, over string, 
 		if over == OverPassages {
 			x = rep.Documents // a corpus may have fewer
 		}
-		c.Points = append(c.Points, CurvePoint{X: x, Results: rep.Results, Fit: rep.Fit})
+		c.Points = append(c.Points, curvePoint{X: x, Results: rep.Results, Fit: rep.Fit})
 		if over == OverPassages && rep.Documents < at.PassagesLimit {
 			break
 		}
@@ -90,7 +90,7 @@ func RunCurve(ctx context.Context, enc encoder.Encoder, o Options, over string, 
 	return c, nil
 }
 
-// Sample returns n passages, drawn by the seed, with their judgements and the queries that still have
+// sampleLine returns n passages, drawn by the seed, with their judgements and the queries that still have
 // any. It returns c itself if n is 0 or at least the number of passages.
 func (c *Corpus) Sample(n int, seed uint64) *Corpus {
 	if n <= 0 || n >= len(c.Passages) {

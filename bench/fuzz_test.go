@@ -25,7 +25,7 @@ func FuzzReadRun(f *testing.F) {
 			return
 		}
 		var b strings.Builder
-		if err := WriteRun(&b, "t", got); err != nil {
+		if err := writeRun(&b, "t", got); err != nil {
 			if !errors.Is(err, ErrBrokenLine) {
 				t.Fatal(err)
 			}

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/lexsem/lexsem/bench/internal/memo"
 	"github.com/lexsem/lexsem/bench/internal/process"
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/engine"
@@ -21,7 +22,7 @@ import (
 
 // Options are the options of Run. Every field except Data has a useful zero value.
 type Options struct {
-	// Data is a folder in the BEIR layout, or several separated by commas; see ReadCorpora.
+	// Data is a folder in the BEIR layout, or several separated by commas; see readCorpora.
 	Data string
 	// Systems are names of systems. nil means dense, rlr, slr, rlr+slr.
 	Systems []string
@@ -112,7 +113,7 @@ func Run(ctx context.Context, enc encoder.Encoder, o Options) (report *Report, e
 	if err != nil {
 		return nil, err
 	}
-	enc, done, err := Cached(enc, o.CacheDir)
+	enc, done, err := memo.Open(enc, o.CacheDir)
 	if err != nil {
 		return nil, err
 	}
@@ -134,7 +135,7 @@ func Run(ctx context.Context, enc encoder.Encoder, o Options) (report *Report, e
 	report = &Report{
 		Data: p.corpus.Name, Documents: len(p.corpus.Passages), Distractors: p.distractors, Distinct: p.targets.Len(), Truncated: setting.Truncated(),
 		Encoder: enc.Fingerprint().Model, Seed: p.Seed, Half: p.Half, Clean: p.Clean, Version: p.Version, Index: p.Index, Fit: map[string]Fit{}, BytesPerPassage: map[string]float64{},
-		Cost: Cost{
+		Cost: searchCost{
 			EncodeSeconds: time.Since(encodeBegan).Seconds(), EncodeCPUSeconds: (process.CPUTime() - encodeCPU).Seconds(),
 		},
 	}
@@ -242,7 +243,7 @@ func newPlan(o Options) (*plan, error) {
 	if err := p.parse(); err != nil {
 		return nil, err
 	}
-	if p.corpus, err = ReadCorpora(o.Data, o.Read); err != nil {
+	if p.corpus, err = readCorpora(o.Data, o.Read); err != nil {
 		return nil, err
 	}
 	if o.Lower {
@@ -368,7 +369,7 @@ func (p *plan) measure(ctx context.Context, system System, r Retriever, task *Ta
 		return Result{}, fmt.Errorf("system %s on task %s: %w", system.Name, task.Name, err)
 	}
 	if p.RunsDir != "" {
-		if err := writeRun(p.RunsDir, system.Name, task, rankings); err != nil {
+		if err := keepRun(p.RunsDir, system.Name, task, rankings); err != nil {
 			return Result{}, err
 		}
 	}
@@ -403,19 +404,19 @@ func (t *Task) rankings(targets *Targets, hits [][]Hit, depth int) Rankings {
 	return out
 }
 
-// writeRun keeps what is needed to score a run again.
-func writeRun(dir, system string, task *Task, r Rankings) error {
+// keepRun keeps what is needed to score a run again.
+func keepRun(dir, system string, task *Task, r Rankings) error {
 	base := filepath.Join(dir, fileName(task.Name))
 	if err := private.MkdirAll(dir); err != nil {
 		return fmt.Errorf("making the folder for runs: %w", err)
 	}
-	if err := writeFile(base+"."+fileName(system)+".trec", func(f *os.File) error { return WriteRun(f, system, r) }); err != nil {
+	if err := writeFile(base+"."+fileName(system)+".trec", func(f *os.File) error { return writeRun(f, system, r) }); err != nil {
 		return err
 	}
-	if err := writeFile(base+".qrels.tsv", func(f *os.File) error { return WriteQrels(f, task.Qrels) }); err != nil {
+	if err := writeFile(base+".qrels.tsv", func(f *os.File) error { return writeQrels(f, task.Qrels) }); err != nil {
 		return err
 	}
-	return writeFile(base+".queries.jsonl", func(f *os.File) error { return WriteQueries(f, task.Queries) })
+	return writeFile(base+".queries.jsonl", func(f *os.File) error { return writeQueries(f, task.Queries) })
 }
 
 // fileName replaces what file systems do not take in a name.

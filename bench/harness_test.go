@@ -15,6 +15,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/lexsem/lexsem/bench/internal/parallel"
 	"github.com/lexsem/lexsem/encoder"
 )
 
@@ -317,7 +318,7 @@ p: paired randomization test on ndcg@10 against dense, by Holm's method over the
 func TestParallelStopsAtTheFirstError(t *testing.T) {
 	boom := errors.New("boom")
 	calls := make([]bool, 10_000)
-	err := parallel(context.Background(), len(calls), func(i int) error {
+	err := parallel.Each(context.Background(), len(calls), func(i int) error {
 		calls[i] = true
 		if i == 10 {
 			return boom
@@ -328,7 +329,7 @@ func TestParallelStopsAtTheFirstError(t *testing.T) {
 		t.Errorf("%v, last call made: %v", err, calls[len(calls)-1])
 	}
 	sum := make([]float64, 100)
-	if err := parallel(context.Background(), 100, func(i int) error { sum[i] = 1; return nil }); err != nil {
+	if err := parallel.Each(context.Background(), 100, func(i int) error { sum[i] = 1; return nil }); err != nil {
 		t.Fatal(err)
 	}
 	total := 0.0

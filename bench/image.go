@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/lexsem/lexsem/bench/internal/memo"
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/encoder/picture"
 	"github.com/lexsem/lexsem/encoder/visual"
@@ -107,7 +108,7 @@ func RunImages(ctx context.Context, enc encoder.Encoder, o ImageOptions) (report
 			o.Setting.mates = matesOf(images, p.targets)
 		}
 	}
-	setting, err := NewSetting(ctx, newMemo(enc), p.targets, o.Setting)
+	setting, err := NewSetting(ctx, memo.New(enc), p.targets, o.Setting)
 	if err != nil {
 		return nil, err
 	}

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// MetricKind is a family of metrics with a cutoff. To add one, write a file with "var X =
+// MetricKind is a family of metrics with a cutoff. To add one, write a file with "var _ =
 // RegisterMetric(MetricKind{…})".
 type MetricKind struct {
 	Name string // for example "ndcg"
@@ -53,14 +53,14 @@ func ParseMetric(name string) (Metric, error) {
 			strings.Join(slices.Sorted(maps.Keys(metricKinds)), ", "))
 	}
 	k, err := strconv.Atoi(cut)
-	if !ok || err != nil || k < 1 || k > MaxDepth {
-		return Metric{}, fmt.Errorf("%w: metric %q needs a cutoff from 1 to %d, as in %s@10", ErrUnknownName, name, MaxDepth, family)
+	if !ok || err != nil || k < 1 || k > maxDepth {
+		return Metric{}, fmt.Errorf("%w: metric %q needs a cutoff from 1 to %d, as in %s@10", ErrUnknownName, name, maxDepth, family)
 	}
 	return Metric{Name: family + "@" + strconv.Itoa(k), K: k, kind: kind}, nil
 }
 
-// MaxDepth is the largest cutoff.
-const MaxDepth = 10_000
+// maxDepth is the largest cutoff.
+const maxDepth = 10_000
 
 // Scores are the per-query scores of one system on one task.
 type Scores struct {

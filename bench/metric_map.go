@@ -2,7 +2,7 @@ package bench
 
 // MAP is the average precision: the sum of the precision at the rank of each positive among the first
 // k, divided by the number of all positives (trec_eval: map_cut_k).
-var MAP = RegisterMetric(MetricKind{
+var _ = RegisterMetric(MetricKind{
 	Name: "map",
 	Doc:  "Σ precision at the ranks of the positives among the first k, divided by all positives",
 	Score: func(grades, ideal []int, _ int) float64 {

@@ -2,7 +2,7 @@ package bench
 
 // MRR is the reciprocal rank of the first positive passage, or 0 if none is among the first k
 // (trec_eval: recip_rank of the cut run).
-var MRR = RegisterMetric(MetricKind{
+var _ = RegisterMetric(MetricKind{
 	Name: "mrr",
 	Doc:  "1/rank of the first positive among the first k, else 0",
 	Score: func(grades, _ []int, _ int) float64 {

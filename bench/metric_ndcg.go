@@ -5,7 +5,7 @@ import "math"
 // NDCG is the normalised discounted cumulative gain with linear gain and the discount 1/log2(rank+1),
 // as in trec_eval (ndcg_cut) and BEIR; Järvelin and Kekäläinen 2002. The ideal ranking is also cut at
 // k.
-var NDCG = RegisterMetric(MetricKind{
+var _ = RegisterMetric(MetricKind{
 	Name: "ndcg",
 	Doc:  "Σ grade/log2(rank+1) over the first k ranks, divided by the best possible sum",
 	Score: func(grades, ideal []int, k int) float64 {

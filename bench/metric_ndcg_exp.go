@@ -4,7 +4,7 @@ import "math"
 
 // NDCGExp is NDCG with the gain 2^grade − 1 (Burges et al. 2005), which gives the highest grades more
 // weight. With grades of 0 and 1 it equals NDCG. Grades above 62 count as 62.
-var NDCGExp = RegisterMetric(MetricKind{
+var _ = RegisterMetric(MetricKind{
 	Name: "ndcg-exp",
 	Doc:  "NDCG with the gain 2^grade − 1",
 	Score: func(grades, ideal []int, k int) float64 {

@@ -2,7 +2,7 @@ package bench
 
 // Recall is the share of the positives found among the first k ranks (trec_eval: recall_k). With more
 // than k positives it cannot reach 1.
-var Recall = RegisterMetric(MetricKind{
+var _ = RegisterMetric(MetricKind{
 	Name: "recall",
 	Doc:  "positives among the first k, divided by all positives",
 	Score: func(grades, ideal []int, _ int) float64 {

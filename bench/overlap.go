@@ -8,29 +8,29 @@ import (
 	"github.com/lexsem/lexsem/modulate/train"
 )
 
-// OverlapRun is the number of consecutive words that a query must share with another query of its
+// overlapRun is the number of consecutive words that a query must share with another query of its
 // passage to count in an Overlap. A shorter query must share all its words.
-const OverlapRun = 6
+const overlapRun = 6
 
-// Overlap says how much text the queries of a task share with the training queries of bridges. Taught,
+// overlapShares says how much text the queries of a task share with the training queries of bridges. Taught,
 // Whole and Chosen are shares of Queries, in [0, 1]. Each query is compared only with training queries
 // of its own passage.
-type Overlap struct {
+type overlapShares struct {
 	Task    string `json:"task"`
 	Queries int    `json:"queries"`
-	// Taught is the share of queries that share OverlapRun consecutive words with a training query.
+	// Taught is the share of queries that share overlapRun consecutive words with a training query.
 	// Whole is the share of queries that are contained in a training query as a whole.
 	Taught float64 `json:"taught"`
 	Whole  float64 `json:"whole"`
-	// Chosen is the share of queries that share OverlapRun consecutive words with a query that chose
+	// Chosen is the share of queries that share overlapRun consecutive words with a query that chose
 	// the epoch.
 	Chosen float64 `json:"chosen"`
 }
 
-// MeasureOverlap compares the queries of a task made from the targets with training queries drawn from
+// measureOverlap compares the queries of a task made from the targets with training queries drawn from
 // the same targets. Cost O(words).
-func MeasureOverlap(task *Task, targets *Targets, taught, chosen []train.Drawn) Overlap {
-	o := Overlap{Task: task.Name, Queries: len(task.Queries)}
+func measureOverlap(task *Task, targets *Targets, taught, chosen []train.Drawn) overlapShares {
+	o := overlapShares{Task: task.Name, Queries: len(task.Queries)}
 	of := map[string]int{} // the passage of a query
 	for i := range targets.Len() {
 		of[targets.ID(i)] = i
@@ -48,13 +48,13 @@ func MeasureOverlap(task *Task, targets *Targets, taught, chosen []train.Drawn) 
 		if !ok {
 			continue
 		}
-		if shares(q.Text, taughtOf[i], OverlapRun) {
+		if shares(q.Text, taughtOf[i], overlapRun) {
 			o.Taught++
 		}
 		if shares(q.Text, taughtOf[i], 0) {
 			o.Whole++
 		}
-		if shares(q.Text, chosenOf[i], OverlapRun) {
+		if shares(q.Text, chosenOf[i], overlapRun) {
 			o.Chosen++
 		}
 	}
@@ -105,7 +105,7 @@ func (p *plan) overlaps(ctx context.Context, s *Setting, report *Report) error {
 	}
 	for _, task := range p.tasks {
 		if !task.Judged {
-			report.Overlaps = append(report.Overlaps, MeasureOverlap(task, t.Targets, taught, chosen))
+			report.Overlaps = append(report.Overlaps, measureOverlap(task, t.Targets, taught, chosen))
 		}
 	}
 	return nil

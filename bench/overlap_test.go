@@ -57,7 +57,7 @@ func TestCleanProbesShareNothing(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				o := MeasureOverlap(task, targets, taught, chosen)
+				o := measureOverlap(task, targets, taught, chosen)
 				span := strings.HasPrefix(name, "part:")
 				switch {
 				case o.Queries != len(task.Queries) || o.Queries < 60:
@@ -70,13 +70,13 @@ func TestCleanProbesShareNothing(t *testing.T) {
 				// One query that was seen is one too many.
 				q := task.Queries[len(task.Queries)/2]
 				at := slices.IndexFunc(targets.Members, func(m []string) bool { return m[0] == q.ID })
-				seen := []train.Drawn{{Query: "before " + strings.ToUpper(firstWords(q.Text, OverlapRun)) + " after", Passage: at}}
-				planted := MeasureOverlap(task, targets, seen, seen)
+				seen := []train.Drawn{{Query: "before " + strings.ToUpper(firstWords(q.Text, overlapRun)) + " after", Passage: at}}
+				planted := measureOverlap(task, targets, seen, seen)
 				if want := 1 / float64(o.Queries); planted.Taught != want || planted.Chosen != want {
 					t.Errorf("%s: a planted query is measured as %+v", name, planted)
 				}
 				seen[0].Passage = (at + 1) % targets.Len()
-				if o := MeasureOverlap(task, targets, seen, seen); o.Taught+o.Chosen > 0 {
+				if o := measureOverlap(task, targets, seen, seen); o.Taught+o.Chosen > 0 {
 					t.Errorf("%s: a query of another passage is measured as %+v", name, o)
 				}
 			}
@@ -107,7 +107,7 @@ func TestOverlapCountsRuns(t *testing.T) {
 		{"two three one", 1, 0, 0},
 		{"…", 2, 0, 0},
 	} {
-		o := MeasureOverlap(task, targets, []train.Drawn{{Query: c.query, Passage: c.passage}}, nil)
+		o := measureOverlap(task, targets, []train.Drawn{{Query: c.query, Passage: c.passage}}, nil)
 		if math.Abs(3*o.Taught-c.taught) > 1e-9 || math.Abs(3*o.Whole-c.whole) > 1e-9 || o.Chosen != 0 || o.Queries != 3 {
 			t.Errorf("%q: %+v", c.query, o)
 		}

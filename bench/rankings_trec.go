@@ -12,11 +12,11 @@ import (
 	"strings"
 )
 
-// WriteRun writes rankings as a TREC run file: "query Q0 passage rank score tag" per line, sorted by
+// writeRun writes rankings as a TREC run file: "query Q0 passage rank score tag" per line, sorted by
 // query id. The format forbids spaces in ids, so they are written as ␣ (U+2423). An id that contains ␣
 // or other ASCII white space is an error. Scores keep all digits, so that ReadRun gives the same
 // ranking.
-func WriteRun(w io.Writer, tag string, r Rankings) error {
+func writeRun(w io.Writer, tag string, r Rankings) error {
 	tag, err := runField(tag)
 	if err != nil {
 		return err
@@ -72,8 +72,8 @@ func ReadRun(r io.Reader, name string, o ReadOptions) (Rankings, error) {
 	return out, nil
 }
 
-// WriteQrels writes judgements in the BEIR format that EachQrel reads.
-func WriteQrels(w io.Writer, q Qrels) error {
+// writeQrels writes judgements in the BEIR format that EachQrel reads.
+func writeQrels(w io.Writer, q Qrels) error {
 	bw := bufio.NewWriter(w)
 	fmt.Fprint(bw, "query-id\tcorpus-id\tscore\n")
 	for _, query := range slices.Sorted(maps.Keys(q)) {
@@ -87,8 +87,8 @@ func WriteQrels(w io.Writer, q Qrels) error {
 	return nil
 }
 
-// WriteQueries writes queries in the BEIR format that EachQuery reads.
-func WriteQueries(w io.Writer, queries []Query) error {
+// writeQueries writes queries in the BEIR format that eachQuery reads.
+func writeQueries(w io.Writer, queries []Query) error {
 	bw := bufio.NewWriter(w)
 	e := json.NewEncoder(bw)
 	e.SetEscapeHTML(false)

@@ -14,7 +14,7 @@ func TestRunFileRoundTrip(t *testing.T) {
 		"q2":  {{"a", 7}, {"b", 7}, {"c", math.Inf(-1)}},
 	}
 	var b strings.Builder
-	if err := WriteRun(&b, "rlr+slr", r); err != nil {
+	if err := writeRun(&b, "rlr+slr", r); err != nil {
 		t.Fatal(err)
 	}
 	if want := "q␣1 Q0 Geneva␣Durben 1 0.30000000000000004 rlr+slr\n"; !strings.HasPrefix(b.String(), want) {
@@ -43,7 +43,7 @@ func TestRunFileFaults(t *testing.T) {
 		}
 	}
 	for _, id := range []string{"", "a\tb", "a\nb", "a␣b"} {
-		if err := WriteRun(&strings.Builder{}, "t", Rankings{"q": {{id, 1}}}); !errors.Is(err, ErrBrokenLine) {
+		if err := writeRun(&strings.Builder{}, "t", Rankings{"q": {{id, 1}}}); !errors.Is(err, ErrBrokenLine) {
 			t.Errorf("writing id %q: %v", id, err)
 		}
 	}
@@ -59,7 +59,7 @@ func TestScoreDecidesOverRankColumn(t *testing.T) {
 func TestQrelsRoundTrip(t *testing.T) {
 	want := Qrels{"q1": {"a": 2, "Geneva Durben": 0}, "q2": {"b": -1}}
 	var b strings.Builder
-	if err := WriteQrels(&b, want); err != nil {
+	if err := writeQrels(&b, want); err != nil {
 		t.Fatal(err)
 	}
 	got := Qrels{}

@@ -35,12 +35,12 @@ type Report struct {
 	Clean bool `json:"clean"`
 	// Overlaps says, for each task made from passages, how much text its queries share with training
 	// queries. It is empty if no system uses training queries.
-	Overlaps []Overlap `json:"overlaps,omitempty"`
+	Overlaps []overlapShares `json:"overlaps,omitempty"`
 	// Answerable has an entry for each system if queries without a positive were searched, see
 	// Options.Answerable.
 	Answerable []Answerable `json:"answerable,omitempty"`
 	// Cost is the time of the whole run.
-	Cost Cost `json:"cost"`
+	Cost searchCost `json:"cost"`
 	// Cases are queries on which a system did much better or much worse than dense, see Options.Cases.
 	Cases []Case `json:"cases,omitempty"`
 }
@@ -100,8 +100,8 @@ type Fit struct {
 	Passages int `json:"passages"`
 }
 
-// Cost is the time of a run, in seconds.
-type Cost struct {
+// searchCost is the time of a run, in seconds.
+type searchCost struct {
 	EncodeSeconds    float64 `json:"encode_seconds"`     // wall time of encoding passages and queries
 	EncodeCPUSeconds float64 `json:"encode_cpu_seconds"` // processor time of encoding, all threads
 	TotalSeconds     float64 `json:"total_seconds"`      // wall time of the whole run

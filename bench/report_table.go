@@ -76,7 +76,7 @@ func (r *Report) OverlapNote() string {
 		chosen = append(chosen, o.Task+" "+percent(o.Chosen))
 	}
 	return fmt.Sprintf("Of 100 probes share a run of %d words with a query of their passage that bridges were taught by: %s; that the epoch was chosen by: %s.",
-		OverlapRun, strings.Join(taught, ", "), strings.Join(chosen, ", "))
+		overlapRun, strings.Join(taught, ", "), strings.Join(chosen, ", "))
 }
 
 func percent(x float64) string { return strconv.FormatFloat(100*x, 'f', 1, 64) }

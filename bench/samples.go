@@ -10,9 +10,9 @@ import (
 	"github.com/lexsem/lexsem/modulate/train"
 )
 
-// Sample is a query that was made from a passage. Bridges are trained on it, and external encoders can
+// sampleLine is a query that was made from a passage. Bridges are trained on it, and external encoders can
 // be.
-type Sample struct {
+type sampleLine struct {
 	Query   string `json:"query"`
 	Passage string `json:"passage"` // the whole text, title and body
 	ID      string `json:"id"`      // id of the passage in its corpus
@@ -27,7 +27,7 @@ func WriteSamples(ctx context.Context, w io.Writer, o Options) (int, error) {
 	if o.Seed == 0 {
 		o.Seed = 1
 	}
-	corpus, err := ReadCorpora(o.Data, o.Read)
+	corpus, err := readCorpora(o.Data, o.Read)
 	if err != nil {
 		return 0, err
 	}
@@ -43,7 +43,7 @@ func WriteSamples(ctx context.Context, w io.Writer, o Options) (int, error) {
 	lines.SetEscapeHTML(false)
 	for i, part := range [][]train.Drawn{taught, chosen} {
 		for _, d := range part {
-			sample := Sample{Query: d.Query, Passage: s.Targets.Texts[d.Passage], ID: s.Targets.ID(d.Passage), Split: [...]string{"train", "dev"}[i]}
+			sample := sampleLine{Query: d.Query, Passage: s.Targets.Texts[d.Passage], ID: s.Targets.ID(d.Passage), Split: [...]string{"train", "dev"}[i]}
 			if err := lines.Encode(sample); err != nil {
 				return 0, fmt.Errorf("writing the samples: %w", err)
 			}

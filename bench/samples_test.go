@@ -21,7 +21,7 @@ func TestSamples(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	corpus, err := ReadCorpora(o.Data, o.Read)
+	corpus, err := readCorpora(o.Data, o.Read)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,7 +40,7 @@ func TestSamples(t *testing.T) {
 	}
 	lines := json.NewDecoder(&buf)
 	for i, d := range all {
-		var got Sample
+		var got sampleLine
 		if err := lines.Decode(&got); err != nil {
 			t.Fatal(err)
 		}
@@ -48,7 +48,7 @@ func TestSamples(t *testing.T) {
 		if i >= len(taught) {
 			split = "dev"
 		}
-		want := Sample{Query: d.Query, Passage: targets.Texts[d.Passage], ID: targets.ID(d.Passage), Split: split}
+		want := sampleLine{Query: d.Query, Passage: targets.Texts[d.Passage], ID: targets.ID(d.Passage), Split: split}
 		if got != want {
 			t.Fatalf("sample %d is %+v, want %+v", i, got, want)
 		}

@@ -4,10 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime"
 	"strings"
-	"sync"
 
+	"github.com/lexsem/lexsem/bench/internal/parallel"
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/engine"
 	"github.com/lexsem/lexsem/engine/remote"
@@ -241,7 +240,7 @@ func (r vectorRetriever) Retrieve(ctx context.Context, questions []Question, k i
 	vectors := make([]float32, retrieveBatch*d)
 	for len(out) < len(questions) {
 		batch := questions[len(out):min(len(out)+retrieveBatch, len(questions))]
-		err := parallel(ctx, len(batch), func(i int) error {
+		err := parallel.Each(ctx, len(batch), func(i int) error {
 			v := r.vector(vectors[i*d:i*d:(i+1)*d], batch[i])
 			if len(v) != d {
 				return fmt.Errorf("the query vector of %q has length %d, the index %d", batch[i].Text, len(v), d)
@@ -293,39 +292,4 @@ func newIndex(kind string, dim int, seed uint64) (index.BatchSearcher, error) {
 		return nil, fmt.Errorf("making the index: %w", err)
 	}
 	return ix.(index.BatchSearcher), nil // every index that New returns is one
-}
-
-// Parallel calls fn for 0 … n-1 on all cores. It stops at the first error or when ctx ends.
-func Parallel(ctx context.Context, n int, fn func(i int) error) error { return parallel(ctx, n, fn) }
-
-// parallel calls fn for 0 … n-1 on all cores. The first error, or the end of
-// ctx, stops it.
-func parallel(ctx context.Context, n int, fn func(i int) error) error {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	next := make(chan int)
-	var wg sync.WaitGroup
-	for range min(runtime.GOMAXPROCS(0), n) {
-		wg.Go(func() {
-			for i := range next {
-				if ctx.Err() != nil {
-					continue
-				}
-				if err := fn(i); err != nil {
-					cancel(err)
-				}
-			}
-		})
-	}
-	for i := range n {
-		select {
-		case next <- i:
-			continue
-		case <-ctx.Done():
-		}
-		break
-	}
-	close(next)
-	wg.Wait()
-	return context.Cause(ctx)
 }

@@ -58,7 +58,7 @@ type System struct {
 	scales bool        // its stack modulates the query and gives factors to single tokens
 }
 
-// SystemKind is a family of systems. To add one, write a file with "var X =
+// SystemKind is a family of systems. To add one, write a file with "var _ =
 // RegisterSystem(SystemKind{…})".
 type SystemKind struct {
 	Name  string // for example "dense"

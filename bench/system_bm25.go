@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/lexsem/lexsem/bench/internal/parallel"
 	"github.com/lexsem/lexsem/bench/internal/process"
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/index/inverted"
@@ -15,7 +16,7 @@ import (
 // the query. bm25:okapi keeps function words and uses k1 1.5, like baselines made with the rank_bm25
 // package over stemmed words. The BM25 of CapRetrieval's paper uses Porter stems and no function
 // words: docs/runs/capretrieval-words.json.
-var BM25 = RegisterSystem(SystemKind{
+var _ = RegisterSystem(SystemKind{
 	Name: "bm25", Usage: "bm25[:okapi]", Doc: "words alone (stemmed, k1 1.2, b 0.75; okapi: function words kept, k1 1.5)",
 	Make: func(arg string) (System, error) {
 		switch arg {
@@ -48,7 +49,7 @@ func (r bm25Retriever) bytes() int64 { return r.l.Bytes() }
 
 func (r bm25Retriever) Retrieve(ctx context.Context, questions []Question, k int) ([][]Hit, error) {
 	out := make([][]Hit, len(questions))
-	err := parallel(ctx, len(questions), func(i int) error {
+	err := parallel.Each(ctx, len(questions), func(i int) error {
 		best, err := r.l.Search(ctx, nil, r.l.analyzer.Terms(nil, questions[i].Text), k, nil)
 		out[i] = hitsOf(best)
 		return err

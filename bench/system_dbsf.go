@@ -9,7 +9,7 @@ import (
 // DistributionFused is distribution-based score fusion. It scales the scores of each retriever over
 // the candidates so that the mean − 3 standard deviations becomes 0 and the mean + 3 becomes 1, and
 // adds them. The engine has no such fusion; it is for comparison only.
-var DistributionFused = registerFused("dbsf", "dense", "distribution-based score fusion with BM25", func(_ *Setting, r fusedRetriever) Retriever {
+var _ = registerFused("dbsf", "dense", "distribution-based score fusion with BM25", func(_ *Setting, r fusedRetriever) Retriever {
 	r.rank = func(cs []fusion.Candidate, _ float64) error {
 		byDistribution(cs)
 		return nil

@@ -8,7 +8,7 @@ import (
 
 // Dense is the encoder alone: the cosine of query and passage vector. Every other system is compared
 // with it.
-var Dense = RegisterSystem(SystemKind{
+var _ = RegisterSystem(SystemKind{
 	Name:  "dense",
 	Usage: "dense",
 	Doc:   "the encoder alone",

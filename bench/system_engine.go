@@ -10,12 +10,14 @@ import (
 	"strings"
 	"time"
 
+	"github.com/lexsem/lexsem/bench/internal/memo"
+	"github.com/lexsem/lexsem/bench/internal/parallel"
 	"github.com/lexsem/lexsem/bench/internal/process"
 	"github.com/lexsem/lexsem/engine"
 )
 
-// InEngine searches a database of the passages with the engine's Search and default options.
-var InEngine = RegisterSystem(SystemKind{
+// engine searches a database of the passages with the engine's Search and default options.
+var _ = RegisterSystem(SystemKind{
 	Name:  "engine",
 	Usage: "engine[:MODE[/VARIANT][/tokens][/chunk=N]]",
 	Doc:   "a database of the passages, long ones in chunks, as the engine answers from it: MODE is hybrid unless named, dense or lexical; tokens keeps token states; chunk= is of how many tokens, -1 for whole texts; its times include encoding the query",
@@ -134,7 +136,7 @@ func (s *Setting) openEngine(ctx context.Context, o engineSystem) (engine.Databa
 	if o.tokens {
 		states = engine.TokenStatesOn
 	}
-	e, err := engine.Open(ctx, dir, lent{s.Encoder}, engine.Options{TokenStates: states, ChunkTokens: o.chunk})
+	e, err := engine.Open(ctx, dir, memo.Lent{Encoder: s.Encoder}, engine.Options{TokenStates: states, ChunkTokens: o.chunk})
 	if err != nil {
 		return nil, err
 	}
@@ -168,7 +170,7 @@ func (r engineRetriever) bytes() int64 { return r.database.bytes }
 // Retrieve implements Retriever with one search per question, by its text.
 func (r engineRetriever) Retrieve(ctx context.Context, questions []Question, k int) ([][]Hit, error) {
 	out := make([][]Hit, len(questions))
-	err := parallel(ctx, len(questions), func(i int) error {
+	err := parallel.Each(ctx, len(questions), func(i int) error {
 		q := r.query
 		q.Text, q.K = questions[i].Text, k
 		answer, err := r.engine.Search(ctx, q)

@@ -13,7 +13,7 @@ import (
 // Filtered measures searches with a filter: in a union of folders, each question searches only the
 // passages of its own folder. The stack's sufficient statistics are those of all passages, or with
 // "/own" those of that folder, like a bridge per field value (remote.BridgeOptions.By).
-var Filtered = RegisterSystem(SystemKind{
+var _ = RegisterSystem(SystemKind{
 	Name:  "filtered",
 	Usage: "filtered:STACK[/own]",
 	Doc:   "a search within the folder of the question, by the sums of all folders, or of its own",
@@ -75,7 +75,7 @@ var Filtered = RegisterSystem(SystemKind{
 	},
 })
 
-// folderOf is the folder that an id of a corpus of several begins with (ReadCorpora); "" in a corpus of one.
+// folderOf is the folder that an id of a corpus of several begins with (readCorpora); "" in a corpus of one.
 func folderOf(id string) string {
 	name, _, ok := strings.Cut(id, ":")
 	if !ok {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/lexsem/lexsem/bench/internal/parallel"
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/engine/fusion"
 	"github.com/lexsem/lexsem/index/inverted"
@@ -14,10 +15,10 @@ import (
 // Fusions of a dense retriever with BM25, with the engine's formulas and defaults. The part after the
 // colon names the dense retriever: hybrid:rlr+slr.
 var (
-	Hybrid    = registerFusion("hybrid", "rlr", fusion.Options{}, "calibrated fusion with BM25, as the engine does")
-	Covered   = registerFusion("coverage", "rlr", fusion.Options{Presence: -1, Beta: 1}, "the sum of cosine, coverage and pair bonus")
-	RankFused = registerFusion("rrf", "dense", fusion.Options{Kind: fusion.RRF}, "reciprocal-rank fusion with BM25")
-	ConvexSum = registerFusion("convex", "dense", fusion.Options{Kind: fusion.Convex}, "min-max convex sum with BM25")
+	hybrid = registerFusion("hybrid", "rlr", fusion.Options{}, "calibrated fusion with BM25, as the engine does")
+	_      = registerFusion("coverage", "rlr", fusion.Options{Presence: -1, Beta: 1}, "the sum of cosine, coverage and pair bonus")
+	_      = registerFusion("rrf", "dense", fusion.Options{Kind: fusion.RRF}, "reciprocal-rank fusion with BM25")
+	_      = registerFusion("convex", "dense", fusion.Options{Kind: fusion.Convex}, "min-max convex sum with BM25")
 )
 
 func registerFusion(name, leg string, f fusion.Options, doc string) SystemKind {
@@ -124,7 +125,7 @@ func (r fusedRetriever) fuseAll(ctx context.Context, questions []Question, depth
 	if err != nil {
 		return nil, err
 	}
-	return all, parallel(ctx, len(all), func(i int) error { return r.rank(all[i], questions[i].Output.Tokens.Unknown()) })
+	return all, parallel.Each(ctx, len(all), func(i int) error { return r.rank(all[i], questions[i].Output.Tokens.Unknown()) })
 }
 
 // gather are the candidates of each question that legs of a depth name, with the scores
@@ -135,7 +136,7 @@ func (r fusedRetriever) gather(ctx context.Context, questions []Question, depth 
 		return nil, err
 	}
 	out := make([][]fusion.Candidate, len(questions))
-	err = parallel(ctx, len(questions), func(i int) (err error) {
+	err = parallel.Each(ctx, len(questions), func(i int) (err error) {
 		out[i], err = r.joined(ctx, questions[i], near[i], depth)
 		return err
 	})

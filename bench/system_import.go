@@ -13,7 +13,7 @@ import (
 // Import is a stack with a bridge that was trained elsewhere, read from a safetensors file
 // (modulate.Import). A file that does not name its encoder is assumed to belong to that of the run.
 // Reports call it import:STACK, whatever the file name.
-var Import = RegisterSystem(SystemKind{
+var _ = RegisterSystem(SystemKind{
 	Name:  "import",
 	Usage: "import:STACK:FILE",
 	Doc:   "a stack with a bridge of a safetensors file, as lexsem fit --import takes it",

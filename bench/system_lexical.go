@@ -10,7 +10,7 @@ import (
 // LexicalOnly is the ablation of Table 6 of the paper: the lexical side of a bridge without the dense
 // query vector, q_out = norm(softmax(W·w + b)), for both fit and search. w is that of the stack; clr
 // computes it from the dense vector. Stacks with RLR or whitening have no such form.
-var LexicalOnly = RegisterSystem(SystemKind{
+var _ = RegisterSystem(SystemKind{
 	Name:  "lexical",
 	Usage: "lexical:STACK",
 	Doc:   "a fitted stack without the dense query vector in its product (ablation)",

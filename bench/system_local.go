@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/lexsem/lexsem/bench/internal/parallel"
 	"github.com/lexsem/lexsem/bench/internal/process"
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/modulate"
@@ -18,7 +19,7 @@ import (
 // LocalRLR uses local bridges: an RLR for each cell of a k-means partition. Each probed cell is
 // scanned with its own query vector. The default is local.CellsFor the number of passages, with all
 // cells probed.
-var LocalRLR = RegisterSystem(SystemKind{
+var _ = RegisterSystem(SystemKind{
 	Name:  "rlr-local",
 	Usage: "rlr-local[:cells:probed]",
 	Doc:   "an RLR for each cell of a partition",
@@ -43,7 +44,7 @@ var LocalRLR = RegisterSystem(SystemKind{
 })
 
 // LocalStack uses local bridges on top of a fitted slr.
-var LocalStack = RegisterSystem(SystemKind{
+var _ = RegisterSystem(SystemKind{
 	Name:  "rlr-local+slr",
 	Usage: "rlr-local+slr",
 	Doc:   "local bridges on top of a fitted slr",
@@ -150,7 +151,7 @@ func (r *localRetriever) bytes() int64 {
 // Retrieve searches on all cores, one question a core.
 func (r *localRetriever) Retrieve(ctx context.Context, questions []Question, k int) ([][]Hit, error) {
 	out := make([][]Hit, len(questions))
-	err := parallel(ctx, len(questions), func(i int) error {
+	err := parallel.Each(ctx, len(questions), func(i int) error {
 		s, ok := r.scratch.Get().(*localScratch)
 		if !ok {
 			s = &localScratch{}

@@ -7,12 +7,13 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/lexsem/lexsem/bench/internal/memo"
 	"github.com/lexsem/lexsem/engine"
 	"github.com/lexsem/lexsem/engine/remote"
 )
 
 // InFront modulates queries in front of another engine, which holds the passages.
-var InFront = RegisterSystem(SystemKind{
+var _ = RegisterSystem(SystemKind{
 	Name:  "over",
 	Usage: "over[:MODE[/VARIANT]]",
 	Doc:   "the query side in front of another engine that holds the passages, with a bridge made of them, to be held to engine; its times include encoding the query",
@@ -70,12 +71,12 @@ func (s *Setting) openOver(ctx context.Context) (engine.Database, error) {
 		return nil, err
 	}
 	file := filepath.Join(dir, "bridge")
-	if r, err = remote.Over(ctx, b, lent{s.Encoder}, remote.Options{}); err != nil {
+	if r, err = remote.Over(ctx, b, memo.Lent{Encoder: s.Encoder}, remote.Options{}); err != nil {
 		return nil, err
 	}
 	if _, err := r.MakeBridge(ctx, file, remote.BridgeOptions{Parts: 2, Progress: report}); err != nil {
 		return nil, err
 	}
-	r, err = remote.Over(ctx, b, lent{s.Encoder}, remote.Options{Bridge: file})
+	r, err = remote.Over(ctx, b, memo.Lent{Encoder: s.Encoder}, remote.Options{Bridge: file})
 	return r, err
 }

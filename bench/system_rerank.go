@@ -7,21 +7,22 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/lexsem/lexsem/bench/internal/parallel"
 	"github.com/lexsem/lexsem/engine"
 )
 
 // HybridReranked is the hybrid with a second stage, like the engine with Options.Reranker: the
 // reranker of the run reorders the first passages.
-var HybridReranked = RegisterSystem(SystemKind{
+var _ = RegisterSystem(SystemKind{
 	Name: "hybrid+rerank", Usage: "hybrid+rerank[:LEG]",
 	Doc: "the hybrid, its first passages ordered anew by the reranker that the run is given; the dense leg is rlr unless named",
 	Make: func(arg string) (System, error) {
-		first, err := Hybrid.Make(arg)
+		first, err := hybrid.Make(arg)
 		if err != nil {
 			return System{}, err
 		}
 		return System{
-			Name: strings.Replace(first.Name, Hybrid.Name, "hybrid+rerank", 1), Need: first.Need, Reranks: true,
+			Name: strings.Replace(first.Name, hybrid.Name, "hybrid+rerank", 1), Need: first.Need, Reranks: true,
 			Prepare: func(ctx context.Context, s *Setting) (Retriever, *Fit, error) {
 				if s.Reranker == nil {
 					return nil, nil, errNoReranker
@@ -55,7 +56,7 @@ func (r rerankedRetriever) Retrieve(ctx context.Context, questions []Question, k
 	if err != nil {
 		return nil, err
 	}
-	err = parallel(ctx, len(questions), func(i int) error {
+	err = parallel.Each(ctx, len(questions), func(i int) error {
 		hits := all[i]
 		first := hits[:min(r.depth, len(hits))]
 		texts := make([]string, len(first))

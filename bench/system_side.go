@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/lexsem/lexsem/bench/internal/parallel"
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/modulate/train"
 )
@@ -12,7 +13,7 @@ import (
 // Side is the ablation of Table 5 of the paper: a stack modulates the passages instead of the queries,
 // or both, in a copy of the index in memory. Its fitted part, if any, is fitted the same way
 // (train.Options.Side).
-var Side = RegisterSystem(SystemKind{
+var _ = RegisterSystem(SystemKind{
 	Name:  "side",
 	Usage: "side:passage:STACK, side:both:STACK",
 	Doc:   "a stack on the passages, or on queries and passages (ablation)",
@@ -56,7 +57,7 @@ func (s *Setting) modulated(ctx context.Context, vector func(dst []float32, q Qu
 	d, n := s.Encoder.Dim(), len(s.Passages)
 	ids, vectors := make([]uint64, n), make([]float32, n*d)
 	err := s.eachPassages(ctx, need, func(at int, part []encoder.Output) error {
-		return parallel(ctx, len(part), func(i int) error {
+		return parallel.Each(ctx, len(part), func(i int) error {
 			ids[at+i] = uint64(at + i)
 			vector(vectors[(at+i)*d:(at+i)*d:(at+i+1)*d], Question{Output: part[i]})
 			return nil

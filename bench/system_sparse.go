@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/lexsem/lexsem/bench/internal/parallel"
 	"github.com/lexsem/lexsem/bench/internal/process"
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/index/inverted"
@@ -15,7 +16,7 @@ import (
 // and the score is the inner product of the weights, from the inverted index (Table 4 of the paper).
 // sparse:mlm, -softmax and -exact use the encoder's own logits. So an ONNX model like SPLADE, whose
 // logits are pooled over the tokens, is searched as it was trained for.
-var Sparse = RegisterSystem(SystemKind{
+var _ = RegisterSystem(SystemKind{
 	Name:  "sparse",
 	Usage: "sparse:VARIANT",
 	Doc:   "inner product of lexical weights, without a dense vector",
@@ -113,7 +114,7 @@ func (r *sparseRetriever) weights(out encoder.Output) []inverted.Weighted {
 // Retrieve implements Retriever.
 func (r *sparseRetriever) Retrieve(ctx context.Context, questions []Question, k int) ([][]Hit, error) {
 	out := make([][]Hit, len(questions))
-	err := parallel(ctx, len(questions), func(i int) error {
+	err := parallel.Each(ctx, len(questions), func(i int) error {
 		best, err := r.index.Search(ctx, nil, r.weights(questions[i].Output), k, nil)
 		out[i] = hitsOf(best)
 		return err

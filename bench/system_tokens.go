@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/lexsem/lexsem/bench/internal/parallel"
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/engine/fusion"
 	"github.com/lexsem/lexsem/index/late"
@@ -16,7 +17,7 @@ import (
 
 // Tokens is late interaction (index/late). Alone it scans the token states of all passages. After
 // another system, as in dense+tokens, it adds a term to the scores of its candidates.
-var Tokens = RegisterSystem(SystemKind{
+var _ = RegisterSystem(SystemKind{
 	Name:  "tokens",
 	Usage: "tokens[:OPTIONS], SYSTEM+tokens[:OPTIONS]",
 	Doc:   "token states of passages, all scanned, or added to the candidates of a system; options are weight=, guard=, depth=, rank=, bits=, pool=, states=, joined by /; states= are those of the query: plain, shift (as the vector moves), each (as if it were the vector) or own (by the factors of its token alone)",
@@ -285,7 +286,7 @@ func (r tokenRetriever) Retrieve(ctx context.Context, questions []Question, k in
 		return nil, err
 	}
 	out := make([][]Hit, len(questions))
-	err = parallel(ctx, len(questions), func(i int) error {
+	err = parallel.Each(ctx, len(questions), func(i int) error {
 		if err := r.scorer.answer(ctx, questions[i], all[i]); err != nil {
 			return err
 		}
@@ -306,7 +307,7 @@ func (r tokenScan) bytes() int64 { return r.scorer.codes.bytes() }
 
 func (r tokenScan) Retrieve(ctx context.Context, questions []Question, k int) ([][]Hit, error) {
 	out := make([][]Hit, len(questions))
-	err := parallel(ctx, len(questions), func(i int) error {
+	err := parallel.Each(ctx, len(questions), func(i int) error {
 		query, _, err := r.scorer.query(questions[i])
 		if err != nil {
 			return err

@@ -8,7 +8,7 @@ import (
 // Unseen measures a stack on passages that it has never seen. Its sufficient statistics and fit use
 // the passages that Options.PassagesLimit left out. Questions and index use the drawn passages.
 // Left-out passages with the text of a drawn one are not used.
-var Unseen = RegisterSystem(SystemKind{
+var _ = RegisterSystem(SystemKind{
 	Name:  "unseen",
 	Usage: "unseen:STACK",
 	Doc:   "a stack that learned from the passages left out by a limit of passages, not from those searched",

@@ -8,7 +8,7 @@ import (
 // Whole is a stack that is fitted to whole passages, as in the engine, while the queries are clean
 // (Options.Clean). The difference to the stack itself shows the effect of training on spans that
 // overlap with the queries. The overlaps of the report are those of the clean fits only.
-var Whole = RegisterSystem(SystemKind{
+var _ = RegisterSystem(SystemKind{
 	Name:  "whole",
 	Usage: "whole:STACK",
 	Doc:   "a stack fitted to whole passages where probes are clean: what overlap is worth",

@@ -38,7 +38,7 @@ type TaskInput struct {
 	Read  ReadOptions
 }
 
-// TaskKind is a family of tasks. To add one, write a file with "var X = RegisterTask(TaskKind{…})".
+// TaskKind is a family of tasks. To add one, write a file with "var _ = RegisterTask(TaskKind{…})".
 type TaskKind struct {
 	Name  string // for example "part"
 	Usage string // syntax of its names, such as "part:N"

@@ -16,7 +16,7 @@ const minKeywords, maxKeywords = 3, 8
 // Keyword makes queries of 3 to 8 distinct content words of a passage in random order. Each word is
 // drawn with a probability proportional to its idf over the corpus. Passages with fewer than 3 are
 // left out and counted.
-var Keyword = RegisterTask(TaskKind{
+var _ = RegisterTask(TaskKind{
 	Name:  "keyword",
 	Usage: "keyword",
 	Doc:   "3 to 8 content words of each passage, drawn by idf",

@@ -24,7 +24,7 @@ const enoughKeywords = 5
 // Phrases are taken from the best on, until the query has 5 words. A phrase is skipped if it repeats a
 // word or makes the query longer than 8. Passages with fewer words give queries of 3 or 4. It uses
 // neither randomness nor idf, so it shares nothing with the generator of training queries.
-var KeywordRake = RegisterTask(TaskKind{
+var _ = RegisterTask(TaskKind{
 	Name:  "keyword-rake",
 	Usage: "keyword-rake",
 	Doc:   "the best RAKE phrases of each passage, 3 to 8 words",

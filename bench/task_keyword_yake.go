@@ -19,7 +19,7 @@ import (
 //
 // Phrases are taken as in KeywordRake, so queries have 3 to 8 words. It reads one passage alone: no
 // corpus, no idf, no randomness.
-var KeywordYake = RegisterTask(TaskKind{
+var _ = RegisterTask(TaskKind{
 	Name:  "keyword-yake",
 	Usage: "keyword-yake",
 	Doc:   "the best YAKE phrases of each passage, 3 to 8 words",

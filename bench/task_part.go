@@ -15,7 +15,7 @@ import (
 // 4.2, "part-of-passage"). Words are separated by white space, and the query is the passage's bytes
 // from the first to the last word. Passages with fewer words are left out and counted. With
 // Options.Clean, the words come from the part that fits leave alone.
-var PartOfPassage = RegisterTask(TaskKind{
+var _ = RegisterTask(TaskKind{
 	Name:  "part",
 	Usage: "part:N",
 	Doc:   "N contiguous words of each passage that has as many",

@@ -9,7 +9,7 @@ import (
 // OtherQueries uses the queries of a file queries-NAME.jsonl next to queries.jsonl, with the same ids
 // and judgements. Examples are fewer keyphrases of the same documents, or the same questions in
 // another language. Queries without a positive are left out and counted.
-var OtherQueries = RegisterTask(TaskKind{
+var _ = RegisterTask(TaskKind{
 	Name:  "queries",
 	Usage: "queries:NAME",
 	Doc:   "the queries of queries-NAME.jsonl with the judgements of the corpus",

@@ -9,7 +9,7 @@ import (
 // JudgedQueries uses the corpus's own queries that have a passage judged above zero (tasks.md
 // "query"). With a limit, a sample is drawn. In a union of corpora, "query:NAME" uses those of one
 // folder.
-var JudgedQueries = RegisterTask(TaskKind{
+var _ = RegisterTask(TaskKind{
 	Name:  "query",
 	Usage: "query[:NAME]",
 	Doc:   "the judged queries of the corpus, or of one folder of a union",

@@ -8,7 +8,7 @@ import (
 // Verbose rewrites the queries of another task as whole sentences of a request, as people write to a
 // person. Most words of such a sentence say nothing about what is sought. The sentence depends on the
 // seed and the query's id. Judgements and halves are those of the other task.
-var Verbose = RegisterTask(TaskKind{
+var _ = RegisterTask(TaskKind{
 	Name:  "verbose",
 	Usage: "verbose:TASK",
 	Doc:   "the queries of another task, each within the sentences of a long request",

@@ -13,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/lexsem/lexsem/bench/internal/parallel"
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/index/late"
 	"github.com/lexsem/lexsem/internal/private"
@@ -111,7 +112,7 @@ func (s *Setting) encodeTokens(ctx context.Context, kinds []codesKind) error {
 		if err != nil {
 			return fmt.Errorf("encoding the tokens of passages: %w", err)
 		}
-		err = parallel(ctx, len(out), func(i int) (err error) {
+		err = parallel.Each(ctx, len(out), func(i int) (err error) {
 			for _, k := range kinds {
 				c := s.codes[k]
 				if c.codes[at+i], err = c.coder.Encode(nil, out[i].Hidden, out[i].Tokens.Special); err != nil {

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/lexsem/lexsem/bench/internal/kinds"
+	"github.com/lexsem/lexsem/bench/internal/memo"
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/engine/fusion"
 	"github.com/lexsem/lexsem/internal/stat"
@@ -15,17 +17,17 @@ const (
 	// SearchCoordinate tries the values of one constant at a time, with the best values of the others
 	// so far, until none improves.
 	SearchCoordinate = "coordinate"
-	// SearchGrid tries every combination.
-	SearchGrid = "grid"
+	// searchGrid tries every combination.
+	searchGrid = "grid"
 )
 
-// MaxPoints is the maximum number of combinations of a grid.
-const MaxPoints = 10_000
+// maxPoints is the maximum number of combinations of a grid.
+const maxPoints = 10_000
 
 // TuneOptions are the options of Tune. Data and Systems of the embedded Options are ignored.
 type TuneOptions struct {
 	Options
-	// Data lists the corpora, each measured on its own. Each may be a union, see ReadCorpora.
+	// Data lists the corpora, each measured on its own. Each may be a union, see readCorpora.
 	Data []string
 	// System is the system to tune. "" means hybrid.
 	System string
@@ -38,7 +40,7 @@ type TuneOptions struct {
 	// From is the start of the search and the baseline of comparisons, given as the differences from
 	// the shipped constants. nil means the shipped ones.
 	From Constants
-	// Search is SearchCoordinate (also "") or SearchGrid.
+	// Search is SearchCoordinate (also "") or searchGrid.
 	Search string
 }
 
@@ -58,7 +60,7 @@ func Tune(ctx context.Context, enc encoder.Encoder, o TuneOptions) (report *Tune
 	if err != nil {
 		return nil, err
 	}
-	enc, done, err := Cached(enc, o.CacheDir)
+	enc, done, err := memo.Open(enc, o.CacheDir)
 	if err != nil {
 		return nil, err
 	}
@@ -83,7 +85,7 @@ type tuner struct {
 	system  System
 	corpora []*tuned
 	sets    []*tunedSet // tasks of all corpora in order
-	left    []TaskName
+	left    []kinds.Name
 
 	prepared string            // the constants that candidates are of
 	known    map[string]*trial // by Constants.String
@@ -102,7 +104,7 @@ type tuned struct {
 
 // tunedSet is a task of a corpus.
 type tunedSet struct {
-	name   TaskName
+	name   kinds.Name
 	dev    []bool // by scored query
 	rivals [][]float64
 }
@@ -111,7 +113,7 @@ type tunedSet struct {
 type trial struct {
 	constants Constants
 	scores    [][]float64 // set → query
-	dev       Aim
+	dev       tuneAim
 	loss      float64 // the most that a set of the dev half loses by the start
 }
 

@@ -6,6 +6,8 @@ import (
 	"io/fs"
 	"slices"
 	"strings"
+
+	"github.com/lexsem/lexsem/bench/internal/kinds"
 )
 
 func newTuner(o TuneOptions) (*tuner, error) {
@@ -65,8 +67,8 @@ func (t *tuner) checkTrials() error {
 	if t.Search == "" {
 		t.Search = SearchCoordinate
 	}
-	if t.Search != SearchCoordinate && t.Search != SearchGrid {
-		return fmt.Errorf("%w: search %q; use %s or %s", ErrUnknownName, t.Search, SearchCoordinate, SearchGrid)
+	if t.Search != SearchCoordinate && t.Search != searchGrid {
+		return fmt.Errorf("%w: search %q; use %s or %s", ErrUnknownName, t.Search, SearchCoordinate, searchGrid)
 	}
 	if len(t.system.Constants) == 0 {
 		return fmt.Errorf("%w: %s has no constants to choose; those that have are rlr, rlr-local, hybrid, rrf, convex and fitted stacks", ErrOption, t.System)
@@ -77,7 +79,7 @@ func (t *tuner) checkTrials() error {
 			names = t.system.Constants
 		}
 		for _, name := range names {
-			c, err := ConstantNamed(name)
+			c, err := constantNamed(name)
 			if err != nil {
 				return err
 			}
@@ -106,8 +108,8 @@ func (t *tuner) checkTrials() error {
 		if slices.ContainsFunc(t.Trials[:i], func(other Trial) bool { return other.Name == trial.Name }) {
 			return fmt.Errorf("%w: %s is given twice; name it once with all values", ErrDuplicateID, trial.Name)
 		}
-		if points *= len(trial.Values) + 1; t.Search == SearchGrid && points > MaxPoints {
-			return fmt.Errorf("%w: a grid of more than %d points; try fewer values, or the search %s", ErrOption, MaxPoints, SearchCoordinate)
+		if points *= len(trial.Values) + 1; t.Search == searchGrid && points > maxPoints {
+			return fmt.Errorf("%w: a grid of more than %d points; try fewer values, or the search %s", ErrOption, maxPoints, SearchCoordinate)
 		}
 	}
 	return nil
@@ -132,12 +134,12 @@ func (t *tuner) corpus(data string) (*tuned, error) {
 	}
 	t.Seed, t.Tasks = p.Seed, p.Options.Tasks
 	for _, task := range left {
-		t.left = append(t.left, TaskName{p.corpus.Name, task})
+		t.left = append(t.left, kinds.Name{Corpus: p.corpus.Name, Task: task})
 	}
 	c := &tuned{plan: p}
 	in := TaskInput{Corpus: p.corpus, Half: DevHalf}
 	for _, task := range p.tasks {
-		set := &tunedSet{name: TaskName{p.corpus.Name, task.Name}}
+		set := &tunedSet{name: kinds.Name{Corpus: p.corpus.Name, Task: task.Name}}
 		var ids []string
 		for _, q := range task.Queries {
 			if task.Qrels.HasPositive(q.ID) {

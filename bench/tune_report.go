@@ -10,42 +10,43 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"github.com/lexsem/lexsem/bench/internal/kinds"
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/internal/stat"
 )
 
-// Tolerance is the loss, against the best rival or the start, up to which a set counts as equal:
+// tolerance is the loss, against the best rival or the start, up to which a set counts as equal:
 // 0.003, or 0.3 points of 100.
-const Tolerance = 0.003
+const tolerance = 0.003
 
-// Aim measures constants against the goal of Tune on one half of the queries. Figures are differences
+// tuneAim measures constants against the goal of Tune on one half of the queries. Figures are differences
 // and means of the metric, in [-1, 1].
-type Aim struct {
+type tuneAim struct {
 	// Objective is Lead − Short. Tune maximises it on the dev half.
 	Objective float64 `json:"objective"`
-	// Mean is the mean of the metric over all sets, weighted by TaskWeights.
+	// Mean is the mean of the metric over all sets, weighted by kinds.Weights.
 	Mean float64 `json:"mean"`
 	// Lead is the mean over all sets of the system's score minus that of the best rival on the set.
 	Lead float64 `json:"lead"`
 	// Short is the sum over the sets of the loss beyond Tolerance against that rival.
 	Short float64 `json:"short"`
 	// Worst is the smallest lead of a set. WorstSet names that set.
-	Worst    float64  `json:"worst"`
-	WorstSet TaskName `json:"worst_set"`
+	Worst    float64    `json:"worst"`
+	WorstSet kinds.Name `json:"worst_set"`
 }
 
 // better tells whether a is the better aim, by more than rounding.
-func (a Aim) better(b Aim) bool { return a.Objective > b.Objective+1e-9 }
+func (a tuneAim) better(b tuneAim) bool { return a.Objective > b.Objective+1e-9 }
 
 // asks are the numbers of the sets that have queries in a half, and what they count.
 func (t *tuner) asks(half Half) (sets []int, weights []float64) {
-	var names []TaskName
+	var names []kinds.Name
 	for i, s := range t.sets {
 		if slices.Contains(s.dev, half == DevHalf) {
 			sets, names = append(sets, i), append(names, s.name)
 		}
 	}
-	weights = TaskWeights(names)
+	weights = kinds.Weights(names)
 	all := 0.0
 	for _, w := range weights {
 		all += w
@@ -56,8 +57,8 @@ func (t *tuner) asks(half Half) (sets []int, weights []float64) {
 	return sets, weights
 }
 
-func (t *tuner) aim(scores [][]float64, half Half) Aim {
-	a := Aim{Worst: math.Inf(1)}
+func (t *tuner) aim(scores [][]float64, half Half) tuneAim {
+	a := tuneAim{Worst: math.Inf(1)}
 	sets, weights := t.asks(half)
 	for i, at := range sets {
 		s := t.sets[at]
@@ -66,7 +67,7 @@ func (t *tuner) aim(scores [][]float64, half Half) Aim {
 		lead := mean - rival
 		a.Mean += weights[i] * mean
 		a.Lead += weights[i] * lead
-		a.Short += max(0, -Tolerance-lead)
+		a.Short += max(0, -tolerance-lead)
 		if lead < a.Worst {
 			a.Worst, a.WorstSet = lead, s.name
 		}
@@ -88,54 +89,54 @@ type TuneReport struct {
 	// Settings is the number of combinations of constants that were tried.
 	Settings int `json:"settings"`
 	// Rows has an entry for every value of every constant, with the chosen values of the others.
-	Rows []TuneRow `json:"rows"`
+	Rows []tuneRow `json:"rows"`
 	// Start is the baseline: the shipped constants, or TuneOptions.From.
-	Start  TunePoint `json:"start"`
-	Chosen TunePoint `json:"chosen"`
+	Start  tunePoint `json:"start"`
+	Chosen tunePoint `json:"chosen"`
 	// Gain is Chosen − Start on the test half.
-	Gain Estimate `json:"gain"`
+	Gain estimate `json:"gain"`
 	// Confirmed reports that the interval of Gain is above 0 and no set of the test half loses
-	// (TuneSet.Loses). Unconfirmed constants should not be shipped.
+	// (tuneSet.Loses). Unconfirmed constants should not be shipped.
 	Confirmed bool      `json:"confirmed"`
-	Sets      []TuneSet `json:"sets"`
+	Sets      []tuneSet `json:"sets"`
 	// LeftOut lists the tasks that have no queries on a corpus.
-	LeftOut []TaskName `json:"left_out"`
+	LeftOut []kinds.Name `json:"left_out"`
 }
 
-// TuneRow measures one value of a constant on the dev half.
-type TuneRow struct {
+// tuneRow measures one value of a constant on the dev half.
+type tuneRow struct {
 	Constant string `json:"constant"`
 	// Value is nil for a shipped value that depends on the corpus.
 	Value  *float64 `json:"value"`
 	Start  bool     `json:"start,omitempty"`
 	Chosen bool     `json:"chosen,omitempty"`
-	Dev    Aim      `json:"dev"`
+	Dev    tuneAim  `json:"dev"`
 	// Loss is the largest loss of a set of the dev half against the start. Constants with a larger
 	// loss than Tolerance are not chosen.
 	Loss float64 `json:"loss"`
 }
 
-// TunePoint measures a combination of constants on both halves.
-type TunePoint struct {
+// tunePoint measures a combination of constants on both halves.
+type tunePoint struct {
 	Constants Constants `json:"constants"` // constants that differ from the shipped ones
-	Dev       Aim       `json:"dev"`
-	Test      Aim       `json:"test"`
+	Dev       tuneAim   `json:"dev"`
+	Test      tuneAim   `json:"test"`
 	// Mean and Lead are those of Test with their intervals. In Lead, the rival of each set is fixed to
 	// the best one on the test half.
-	Mean Estimate `json:"test_mean"`
-	Lead Estimate `json:"test_lead"`
+	Mean estimate `json:"test_mean"`
+	Lead estimate `json:"test_lead"`
 }
 
-// Estimate is a mean with its 95 % bootstrap interval over the queries.
-type Estimate struct {
+// estimate is a mean with its 95 % bootstrap interval over the queries.
+type estimate struct {
 	Mean float64 `json:"mean"`
 	Low  float64 `json:"low"`
 	High float64 `json:"high"`
 }
 
-// TuneSet is one half of a task of a corpus.
-type TuneSet struct {
-	TaskName
+// tuneSet is one half of a task of a corpus.
+type tuneSet struct {
+	kinds.Name
 	Half    Half    `json:"half"`
 	Queries int     `json:"queries"`
 	Rival   string  `json:"rival"` // best rival on the set
@@ -143,22 +144,22 @@ type TuneSet struct {
 	Start   float64 `json:"start"`
 	Chosen  float64 `json:"chosen"`
 	// StartLead and ChosenLead are leads over Rival. Gain is Chosen − Start.
-	StartLead  Estimate `json:"start_lead"`
-	ChosenLead Estimate `json:"chosen_lead"`
-	Gain       Estimate `json:"gain"`
+	StartLead  estimate `json:"start_lead"`
+	ChosenLead estimate `json:"chosen_lead"`
+	Gain       estimate `json:"gain"`
 }
 
 // Loses reports whether the set loses more than Tolerance by the chosen constants, with the interval
 // of Gain below 0.
-func (s TuneSet) Loses() bool { return s.Gain.Mean < -Tolerance && s.Gain.High < 0 }
+func (s tuneSet) Loses() bool { return s.Gain.Mean < -tolerance && s.Gain.High < 0 }
 
 func (t *tuner) report(ctx context.Context, enc encoder.Encoder, chosen *trial) (*TuneReport, error) {
 	start := t.start
 	r := &TuneReport{
 		System: t.System, Against: t.Against, Metric: t.corpora[0].plan.metrics[0].Name, Encoder: enc.Fingerprint().Model, Version: t.Version,
-		Seed: t.Seed, Clean: t.Clean, Search: t.Search, LeftOut: append([]TaskName{}, t.left...),
-		Start:  TunePoint{Constants: start.constants, Dev: start.dev, Test: t.aim(start.scores, TestHalf)},
-		Chosen: TunePoint{Constants: chosen.constants, Dev: chosen.dev, Test: t.aim(chosen.scores, TestHalf)},
+		Seed: t.Seed, Clean: t.Clean, Search: t.Search, LeftOut: append([]kinds.Name{}, t.left...),
+		Start:  tunePoint{Constants: start.constants, Dev: start.dev, Test: t.aim(start.scores, TestHalf)},
+		Chosen: tunePoint{Constants: chosen.constants, Dev: chosen.dev, Test: t.aim(chosen.scores, TestHalf)},
 	}
 	for _, of := range t.Trials {
 		for _, cs := range t.around(chosen.constants, of) {
@@ -166,13 +167,13 @@ func (t *tuner) report(ctx context.Context, enc encoder.Encoder, chosen *trial) 
 			if err != nil {
 				return nil, err
 			}
-			known, err := ConstantNamed(of.Name)
+			known, err := constantNamed(of.Name)
 			if err != nil {
 				return nil, err
 			}
 			v, named := cs[of.Name]
 			from, moved := t.From[of.Name]
-			row := TuneRow{Constant: of.Name, Start: named == moved && v == from, Chosen: cs.String() == chosen.constants.String(), Dev: next.dev, Loss: next.loss}
+			row := tuneRow{Constant: of.Name, Start: named == moved && v == from, Chosen: cs.String() == chosen.constants.String(), Dev: next.dev, Loss: next.loss}
 			if !named {
 				v = known.Shipped
 			}
@@ -182,7 +183,7 @@ func (t *tuner) report(ctx context.Context, enc encoder.Encoder, chosen *trial) 
 			r.Rows = append(r.Rows, row)
 		}
 	}
-	slices.SortStableFunc(r.Rows, func(a, b TuneRow) int {
+	slices.SortStableFunc(r.Rows, func(a, b tuneRow) int {
 		if a.Constant != b.Constant || a.Value == nil || b.Value == nil {
 			return 0
 		}
@@ -208,12 +209,12 @@ func (t *tuner) estimate(r *TuneReport, start, chosen *trial) error {
 	if len(strata) == 0 {
 		return fmt.Errorf("%w: none is of the test half; ask more", ErrNoQueries)
 	}
-	means, intervals, err := stat.StratifiedMeans(strata, Resamples, t.Seed)
+	means, intervals, err := stat.StratifiedMeans(strata, stat.Resamples, t.Seed)
 	if err != nil {
 		return err
 	}
-	for i, to := range []*Estimate{&r.Start.Mean, &r.Chosen.Mean, &r.Gain, &r.Start.Lead, &r.Chosen.Lead} {
-		*to = Estimate{means[i], intervals[i].Low, intervals[i].High}
+	for i, to := range []*estimate{&r.Start.Mean, &r.Chosen.Mean, &r.Gain, &r.Start.Lead, &r.Chosen.Lead} {
+		*to = estimate{means[i], intervals[i].Low, intervals[i].High}
 	}
 	return nil
 }
@@ -227,14 +228,14 @@ func (t *tuner) compare(r *TuneReport, start, chosen *trial) error {
 			s := t.sets[at]
 			rival, mean := s.best(half)
 			a, b, best := s.values(start.scores[at], half), s.values(chosen.scores[at], half), s.values(s.rivals[rival], half)
-			out := TuneSet{TaskName: s.name, Half: half, Queries: len(a), Rival: t.Against[rival], Best: mean, Start: stat.Mean(a), Chosen: stat.Mean(b)}
+			out := tuneSet{Name: s.name, Half: half, Queries: len(a), Rival: t.Against[rival], Best: mean, Start: stat.Mean(a), Chosen: stat.Mean(b)}
 			leads := [][]float64{less(a, best), less(b, best), less(b, a)}
-			intervals, err := stat.Bootstrap(leads, Resamples, t.Seed)
+			intervals, err := stat.Bootstrap(leads, stat.Resamples, t.Seed)
 			if err != nil {
 				return err
 			}
-			for i, to := range []*Estimate{&out.StartLead, &out.ChosenLead, &out.Gain} {
-				*to = Estimate{stat.Mean(leads[i]), intervals[i].Low, intervals[i].High}
+			for i, to := range []*estimate{&out.StartLead, &out.ChosenLead, &out.Gain} {
+				*to = estimate{stat.Mean(leads[i]), intervals[i].Low, intervals[i].High}
 			}
 			r.Confirmed = r.Confirmed && (half == DevHalf || !out.Loses())
 			r.Sets = append(r.Sets, out)
@@ -259,7 +260,7 @@ func (r *TuneReport) WriteTable(w io.Writer) error {
 		probes = ", clean probes"
 	}
 	fmt.Fprintf(t, "%s, %s × 100, %s, seed %d%s; %d settings, search %s\n", r.System, r.Metric, r.Encoder, r.Seed, probes, r.Settings, r.Search)
-	fmt.Fprintf(t, "lead: over the best of %s on each set. Chosen on the dev half by the mean lead, less what sets lie more than %.1f below,\nof those with which no set loses more than %.1f by the start.\n", strings.Join(r.Against, ", "), 100*Tolerance, 100*Tolerance)
+	fmt.Fprintf(t, "lead: over the best of %s on each set. Chosen on the dev half by the mean lead, less what sets lie more than %.1f below,\nof those with which no set loses more than %.1f by the start.\n", strings.Join(r.Against, ", "), 100*tolerance, 100*tolerance)
 	fmt.Fprintln(t, "\ndev half\tvalue\tobjective\tmean\tlead\tbelow\tworst set\tloses\t")
 	for _, row := range r.Rows {
 		value := "by size"
@@ -310,7 +311,7 @@ func (r *TuneReport) WriteTable(w io.Writer) error {
 
 type namedPoint struct {
 	name string
-	TunePoint
+	tunePoint
 }
 
 func (r *TuneReport) points() []namedPoint {
@@ -322,7 +323,7 @@ func (r *TuneReport) verdict() string {
 	case r.Chosen.Constants.String() == r.Start.Constants.String():
 		return "The dev half chooses the start."
 	case r.Confirmed:
-		return fmt.Sprintf("The test half confirms %s: its gain is above 0 beyond the interval, and no set loses more than %.1f beyond its own.", r.Chosen.Constants, 100*Tolerance)
+		return fmt.Sprintf("The test half confirms %s: its gain is above 0 beyond the interval, and no set loses more than %.1f beyond its own.", r.Chosen.Constants, 100*tolerance)
 	}
 	var why []string
 	if r.Gain.Low <= 0 {
@@ -336,11 +337,11 @@ func (r *TuneReport) verdict() string {
 	return fmt.Sprintf("The test half does not confirm %s: %s. Keep the start.", r.Chosen.Constants, strings.Join(why, ", "))
 }
 
-func (a Aim) cells() string {
+func (a tuneAim) cells() string {
 	return fmt.Sprintf("%+.2f\t%.2f\t%+.2f\t%.2f\t%+.1f %s %s", 100*a.Objective, 100*a.Mean, 100*a.Lead, 100*a.Short, 100*a.Worst, a.WorstSet.Corpus, a.WorstSet.Task)
 }
 
 // text is the estimate in hundredths, each number by format.
-func (e Estimate) text(format string) string {
+func (e estimate) text(format string) string {
 	return fmt.Sprintf(format+" ("+format+" … "+format+")", 100*e.Mean, 100*e.Low, 100*e.High)
 }

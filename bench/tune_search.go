@@ -8,7 +8,7 @@ func (t *tuner) choose(ctx context.Context) (*trial, error) {
 	if err != nil {
 		return nil, err
 	}
-	if t.Search == SearchGrid {
+	if t.Search == searchGrid {
 		return t.grid(ctx, best, t.From, t.Trials)
 	}
 	for moved := true; moved; {
@@ -49,7 +49,7 @@ func (t *tuner) grid(ctx context.Context, best *trial, at Constants, ahead []Tri
 
 // better tells whether tr may be chosen before other.
 func (tr *trial) better(other *trial) bool {
-	return tr.loss <= Tolerance+1e-9 && tr.dev.better(other.dev)
+	return tr.loss <= tolerance+1e-9 && tr.dev.better(other.dev)
 }
 
 // around are the points with another value of one constant, that of the start first.

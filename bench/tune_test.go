@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/lexsem/lexsem/bench/internal/kinds"
 	"github.com/lexsem/lexsem/encoder"
 )
 
@@ -56,7 +57,7 @@ func tuneMeasuresAsRun(t *testing.T, system string) {
 			t.Errorf("%+v where the bench has %v", s, best)
 		}
 	}
-	if len(r.Sets) < 8 || len(r.LeftOut) != 1 || r.LeftOut[0] != (TaskName{"other", "part:10"}) {
+	if len(r.Sets) < 8 || len(r.LeftOut) != 1 || r.LeftOut[0] != (kinds.Name{Corpus: "other", Task: "part:10"}) {
 		t.Errorf("%d sets, without %v", len(r.Sets), r.LeftOut)
 	}
 }
@@ -69,7 +70,7 @@ func TestTuneChooses(t *testing.T) {
 	o, enc := tuneOptions(t), encoder.NewHash(256)
 	o.Trials = []Trial{{"presence", []float64{0, .1, 1}}, {"coverage", []float64{0, 1}}}
 	objectives := map[string]float64{}
-	for _, search := range []string{SearchCoordinate, SearchGrid} {
+	for _, search := range []string{SearchCoordinate, searchGrid} {
 		o.Search = search
 		r, err := Tune(context.Background(), enc, o)
 		if err != nil {
@@ -81,7 +82,7 @@ func TestTuneChooses(t *testing.T) {
 		}
 		chosen := 0
 		for _, row := range r.Rows {
-			if row.Loss <= Tolerance && row.Dev.better(r.Chosen.Dev) {
+			if row.Loss <= tolerance && row.Dev.better(r.Chosen.Dev) {
 				t.Errorf("%s: %s %v is better than the chosen %s", search, row.Constant, *row.Value, r.Chosen.Constants)
 			}
 			if row.Chosen {
@@ -91,14 +92,14 @@ func TestTuneChooses(t *testing.T) {
 		if chosen != 2 || r.Start.Dev.better(r.Chosen.Dev) || len(r.Start.Constants) != 0 {
 			t.Errorf("%s: %d rows are chosen, %+v, %+v", search, chosen, r.Chosen, r.Start)
 		}
-		if search == SearchGrid && r.Settings != 4*3 {
+		if search == searchGrid && r.Settings != 4*3 {
 			t.Errorf("a grid of %d points", r.Settings)
 		}
 		if !(r.Gain.Low <= r.Gain.Mean && r.Gain.Mean <= r.Gain.High) || !near(r.Gain.Mean, r.Chosen.Test.Mean-r.Start.Test.Mean) || !near(r.Start.Lead.Mean, r.Start.Test.Lead) {
 			t.Errorf("%s: gain %+v of %+v and %+v", search, r.Gain, r.Chosen, r.Start)
 		}
 	}
-	if objectives[SearchGrid] < objectives[SearchCoordinate]-1e-9 {
+	if objectives[searchGrid] < objectives[SearchCoordinate]-1e-9 {
 		t.Errorf("the grid found less: %v", objectives)
 	}
 }
@@ -107,7 +108,7 @@ func TestTuneChooses(t *testing.T) {
 // shipped value by name is what stands without it.
 func TestConstantsAreRead(t *testing.T) {
 	ctx := context.Background()
-	c, err := ReadCorpora(townCorpus(t, 50), ReadOptions{})
+	c, err := readCorpora(townCorpus(t, 50), ReadOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -148,7 +149,7 @@ func TestConstantsAreRead(t *testing.T) {
 		}
 		shipped := ask(system, nil)
 		for _, constant := range system.Constants {
-			known, err := ConstantNamed(constant)
+			known, err := constantNamed(constant)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -207,7 +208,7 @@ func TestTuneFrom(t *testing.T) {
 		if row.Start != (row.Constant == "presence" && *row.Value == 2 || row.Constant == "coverage" && *row.Value == .1) {
 			t.Errorf("%+v at %v", row, *row.Value)
 		}
-		if row.Chosen && row.Loss > Tolerance+1e-9 {
+		if row.Chosen && row.Loss > tolerance+1e-9 {
 			t.Errorf("%+v is chosen", row)
 		}
 	}
@@ -215,12 +216,12 @@ func TestTuneFrom(t *testing.T) {
 		t.Errorf("values %v", values)
 	}
 	for _, s := range r.Sets {
-		if s.Half == DevHalf && s.Gain.Mean < -Tolerance-1e-9 {
+		if s.Half == DevHalf && s.Gain.Mean < -tolerance-1e-9 {
 			t.Errorf("%+v loses", s)
 		}
 	}
 	// What would be better but loses is not taken.
-	tr := func(objective, loss float64) *trial { return &trial{dev: Aim{Objective: objective}, loss: loss} }
+	tr := func(objective, loss float64) *trial { return &trial{dev: tuneAim{Objective: objective}, loss: loss} }
 	if tr(.2, .004).better(tr(.1, 0)) || !tr(.2, .003).better(tr(.1, 0)) || tr(.1, 0).better(tr(.1, 0)) {
 		t.Error("a loss beyond the tolerance, or none, decides wrongly")
 	}
@@ -250,7 +251,7 @@ func TestTuneRefuses(t *testing.T) {
 		"task of none":     {func(o *TuneOptions) { o.Tasks = []string{"keyword", "part:900"} }, ErrNoQueries},
 		"unknown task":     {func(o *TuneOptions) { o.Tasks = []string{"magic"} }, ErrUnknownName},
 		"large grid": {func(o *TuneOptions) {
-			o.Search = SearchGrid
+			o.Search = searchGrid
 			var many []float64
 			for i := range 200 {
 				many = append(many, float64(i)/100)
@@ -298,7 +299,7 @@ func FuzzParseTrial(f *testing.F) {
 		if err != nil {
 			return
 		}
-		c, err := ConstantNamed(trial.Name)
+		c, err := constantNamed(trial.Name)
 		if err != nil || len(trial.Values) == 0 {
 			t.Fatalf("%q: %+v, %v", s, trial, err)
 		}
@@ -313,12 +314,12 @@ func FuzzParseTrial(f *testing.F) {
 // The aim by hand: a lead, a shortfall within the tolerance, and one beyond it.
 func TestAim(t *testing.T) {
 	set := func(corpus, task string, rival ...float64) *tunedSet {
-		return &tunedSet{name: TaskName{corpus, task}, dev: []bool{true, true, false}, rivals: [][]float64{rival, {0, 0, 1}}}
+		return &tunedSet{name: kinds.Name{Corpus: corpus, Task: task}, dev: []bool{true, true, false}, rivals: [][]float64{rival, {0, 0, 1}}}
 	}
 	tn := &tuner{sets: []*tunedSet{set("a", "query", .5, .5, 0), set("b", "query", .2, .4, 0), set("b", "part:8", .9, .9, 0)}}
 	a := tn.aim([][]float64{{.6, .8, 0}, {.3, .298, 0}, {.85, .85, 0}}, DevHalf)
 	// leads .2, −.001 and −.05; questions are half of the mean, as spans are
-	want := Aim{Lead: .25*.2 - .25*.001 - .5*.05, Short: .05 - Tolerance, Worst: -.05, WorstSet: TaskName{"b", "part:8"}, Mean: .25*.7 + .25*.299 + .5*.85}
+	want := tuneAim{Lead: .25*.2 - .25*.001 - .5*.05, Short: .05 - tolerance, Worst: -.05, WorstSet: kinds.Name{Corpus: "b", Task: "part:8"}, Mean: .25*.7 + .25*.299 + .5*.85}
 	want.Objective = want.Lead - want.Short
 	if math.Abs(a.Lead-want.Lead) > 1e-12 || math.Abs(a.Short-want.Short) > 1e-12 || math.Abs(a.Mean-want.Mean) > 1e-12 || math.Abs(a.Objective-want.Objective) > 1e-12 || math.Abs(a.Worst-want.Worst) > 1e-12 || a.WorstSet != want.WorstSet {
 		t.Errorf("%+v, want %+v", a, want)
@@ -331,12 +332,12 @@ func TestAim(t *testing.T) {
 func TestTuneTable(t *testing.T) {
 	v, w := .3, .4
 	r := &TuneReport{
-		System: "hybrid", Metric: "ndcg@10", Encoder: "tiny", Seed: 2, Clean: true, Settings: 9, Search: SearchGrid, Against: []string{"dense", "bm25"},
-		Rows:    []TuneRow{{Constant: "presence", Value: &v, Start: true}, {Constant: "presence", Value: &w, Chosen: true, Dev: Aim{Lead: .0123}}, {Constant: "cell", Start: true}},
-		Chosen:  TunePoint{Constants: Constants{"presence": .4}},
-		Gain:    Estimate{.01, .002, .02},
-		Sets:    []TuneSet{{TaskName: TaskName{"b", "query"}, Half: TestHalf, Queries: 7, Rival: "bm25", Best: .5, Gain: Estimate{-.01, -.02, -.005}}, {TaskName: TaskName{"c", "query"}, Half: TestHalf, Gain: Estimate{-.01, -.02, .01}}},
-		LeftOut: []TaskName{{"b", "part:9"}},
+		System: "hybrid", Metric: "ndcg@10", Encoder: "tiny", Seed: 2, Clean: true, Settings: 9, Search: searchGrid, Against: []string{"dense", "bm25"},
+		Rows:    []tuneRow{{Constant: "presence", Value: &v, Start: true}, {Constant: "presence", Value: &w, Chosen: true, Dev: tuneAim{Lead: .0123}}, {Constant: "cell", Start: true}},
+		Chosen:  tunePoint{Constants: Constants{"presence": .4}},
+		Gain:    estimate{.01, .002, .02},
+		Sets:    []tuneSet{{Name: kinds.Name{Corpus: "b", Task: "query"}, Half: TestHalf, Queries: 7, Rival: "bm25", Best: .5, Gain: estimate{-.01, -.02, -.005}}, {Name: kinds.Name{Corpus: "c", Task: "query"}, Half: TestHalf, Gain: estimate{-.01, -.02, .01}}},
+		LeftOut: []kinds.Name{{Corpus: "b", Task: "part:9"}},
 	}
 	table := func() string {
 		var out bytes.Buffer

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/lexsem/lexsem/bench/internal/parallel"
 	"github.com/lexsem/lexsem/internal/stat"
 )
 
@@ -86,7 +87,7 @@ func (t *tuner) prepare(ctx context.Context, cs Constants) error {
 			c.setting.Report(Progress{Stage: "candidates of " + task.Name + " of " + c.plan.corpus.Name, Total: len(task.Queries)})
 			cs, err := f.gather(ctx, c.questions[i], max(fusionDepth, 2*min(c.plan.depth, c.plan.targets.Len())))
 			if err == nil && tokens != nil {
-				err = parallel(ctx, len(cs), func(q int) error { return tokens.answer(ctx, c.questions[i][q], cs[q]) })
+				err = parallel.Each(ctx, len(cs), func(q int) error { return tokens.answer(ctx, c.questions[i][q], cs[q]) })
 			}
 			if err != nil {
 				return err
@@ -118,7 +119,7 @@ func (c *tuned) try(ctx context.Context, task int, cs Constants) ([]float64, err
 	}
 	hits := make([][]Hit, len(c.questions[task]))
 	k := min(c.plan.depth, c.plan.targets.Len())
-	err := parallel(ctx, len(hits), func(i int) error {
+	err := parallel.Each(ctx, len(hits), func(i int) error {
 		some := slices.Clone(c.candidates[task][i])
 		if err := f.fuseBy(cs, some, c.questions[task][i].Output.Tokens.Unknown()); err != nil {
 			return err

@@ -57,7 +57,7 @@ func Compare(a, b *bench.Report, metric, base string, seed uint64) ([]Comparison
 		if err != nil {
 			return nil, err
 		}
-		t, err := bench.RandomizationTest(x, y, bench.Permutations, seed)
+		t, err := stat.RandomizationTest(x, y, stat.Permutations, seed)
 		if err != nil {
 			return nil, err
 		}
@@ -65,7 +65,7 @@ func Compare(a, b *bench.Report, metric, base string, seed uint64) ([]Comparison
 		for i := range x {
 			differences[i] = y[i] - x[i]
 		}
-		interval, err := stat.Bootstrap([][]float64{differences}, bench.Resamples, seed)
+		interval, err := stat.Bootstrap([][]float64{differences}, stat.Resamples, seed)
 		if err != nil {
 			return nil, err
 		}

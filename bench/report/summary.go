@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/lexsem/lexsem/bench"
+	"github.com/lexsem/lexsem/bench/internal/kinds"
 	"github.com/lexsem/lexsem/internal/stat"
 )
 
@@ -20,7 +21,7 @@ type Summary struct {
 	Encoder string     `json:"encoder"`
 	Version string     `json:"version"`
 	Seeds   []uint64   `json:"seeds"`
-	// Kinds are the kinds with a task in some report, in the order of bench.QueryKinds.
+	// Kinds are the kinds with a task in some report, in the order of kinds.All.
 	Kinds []summaryKind `json:"kinds"`
 	Rows  []summaryRow  `json:"rows"`
 }
@@ -53,11 +54,11 @@ type summaryCell struct {
 
 // kindOf is the number of the kind of a task. Tasks of no kind, such as those that
 // others register, are left out of a summary.
-func kindOf(task string) int { return slices.Index(bench.QueryKinds, bench.KindOf(task)) }
+func kindOf(task string) int { return slices.Index(kinds.All, kinds.Of(task)) }
 
 // scored is one task of one corpus, over the queries of a half.
 type scored struct {
-	name bench.TaskName
+	name kinds.Name
 	kind int
 	rows [][]float64 // system → query
 }
@@ -102,8 +103,8 @@ func Summarize(reports []*bench.Report, half bench.Half, metric string, seed uin
 		return nil, fmt.Errorf("%w: none of them asks a query of the %s half", errReport, half)
 	}
 	var present []int
-	for k := range bench.QueryKinds {
-		column := summaryKind{Kind: bench.QueryKinds[k]}
+	for k := range kinds.All {
+		column := summaryKind{Kind: kinds.All[k]}
 		for _, t := range all {
 			if t.kind != k {
 				continue
@@ -121,7 +122,7 @@ func Summarize(reports []*bench.Report, half bench.Half, metric string, seed uin
 		s.Rows = append(s.Rows, summaryRow{System: name, CPUMsPerQuery: costOf(reports, name), BytesPerPassage: bytesOf(reports, name)})
 	}
 	for _, of := range append([][]int{present}, each(present)...) {
-		means, intervals, err := stat.StratifiedMeans(strata(all, of), bench.Resamples, seed)
+		means, intervals, err := stat.StratifiedMeans(strata(all, of), stat.Resamples, seed)
 		if err != nil {
 			return nil, err
 		}
@@ -141,11 +142,11 @@ func each(list []int) (out [][]int) {
 
 // strata are the tasks of some kinds, each with what it counts.
 func strata(all []scored, of []int) []stat.Stratum {
-	var names []bench.TaskName
+	var names []kinds.Name
 	for _, t := range all {
 		names = append(names, t.name)
 	}
-	weights := bench.TaskWeights(names)
+	weights := kinds.Weights(names)
 	var out []stat.Stratum
 	for i, t := range all {
 		if slices.Contains(of, t.kind) {
@@ -157,7 +158,7 @@ func strata(all []scored, of []int) []stat.Stratum {
 
 // scoresOf are the scores of the systems on the queries of a half.
 func scoresOf(r *bench.Report, task string, systems []string, half bench.Half, metric string) (scored, error) {
-	t := scored{name: bench.TaskName{Corpus: r.Data, Task: task}, kind: kindOf(task)}
+	t := scored{name: kinds.Name{Corpus: r.Data, Task: task}, kind: kindOf(task)}
 	in := bench.TaskInput{Corpus: &bench.Corpus{Parts: strings.Split(r.Data, "+")}, Half: half}
 	ids := queriesOf(r, task)
 	for _, name := range systems {

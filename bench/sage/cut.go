@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/lexsem/lexsem/bench"
+	"github.com/lexsem/lexsem/bench/internal/parallel"
 	"github.com/lexsem/lexsem/encoder"
 )
 
@@ -23,7 +24,7 @@ func (in input) cut(p bench.Passage) []bool {
 // cuts is cut of many texts.
 func (in input) cuts(docs []bench.Passage) ([][]bool, error) {
 	out := make([][]bool, len(docs))
-	err := bench.Parallel(in.ctx, len(docs), func(i int) error {
+	err := parallel.Each(in.ctx, len(docs), func(i int) error {
 		out[i] = in.cut(docs[i])
 		return nil
 	})

@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/lexsem/lexsem/bench"
+	"github.com/lexsem/lexsem/bench/internal/memo"
 	"github.com/lexsem/lexsem/encoder"
 )
 
@@ -23,7 +24,7 @@ func Run(ctx context.Context, enc encoder.Encoder, o Options) (report *Report, e
 			return nil, unknown("task", name, Tasks())
 		}
 	}
-	enc, done, err := bench.Cached(enc, o.CacheDir)
+	enc, done, err := memo.Open(enc, o.CacheDir)
 	if err != nil {
 		return nil, err
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/lexsem/lexsem/bench"
+	"github.com/lexsem/lexsem/bench/internal/parallel"
 	"github.com/lexsem/lexsem/internal/stat"
 )
 
@@ -63,7 +64,7 @@ func runClustering(in input) ([]result, error) {
 func (in input) distances(s scorer, n int, collection bool) ([]float32, error) {
 	out := make([]float32, n*(n-1)/2)
 	if !collection {
-		err := bench.Parallel(in.ctx, n, func(i int) error {
+		err := parallel.Each(in.ctx, n, func(i int) error {
 			row := make([]float64, i)
 			s.Against(span(0, i))(row, i)
 			for j, v := range row {
@@ -76,7 +77,7 @@ func (in input) distances(s scorer, n int, collection bool) ([]float32, error) {
 	against := s.Against(span(0, n))
 	// Rows are halves of the mean: those above the diagonal are added second.
 	for _, upper := range []bool{false, true} {
-		err := bench.Parallel(in.ctx, n, func(i int) error {
+		err := parallel.Each(in.ctx, n, func(i int) error {
 			row := make([]float64, n)
 			against(row, i)
 			if !upper {

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 
 	"github.com/lexsem/lexsem/bench"
+	"github.com/lexsem/lexsem/bench/internal/parallel"
 	"github.com/lexsem/lexsem/internal/stat"
 )
 
@@ -70,7 +71,7 @@ func runPreference(in input) ([]result, error) {
 		}
 		if m.Collection {
 			against := s.Against(second)
-			err := bench.Parallel(in.ctx, len(pairs), func(i int) error {
+			err := parallel.Each(in.ctx, len(pairs), func(i int) error {
 				row := make([]float64, len(pairs))
 				against(row, 2*i)
 				scores[i] = row[i]

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 
 	"github.com/lexsem/lexsem/bench"
+	"github.com/lexsem/lexsem/bench/internal/parallel"
 )
 
 // retrievalChanges are the 18 of Sec. A.6: six of Task 2, insertions and
@@ -129,7 +130,7 @@ func (m ranker) ndcg(copies []int, relevant int) (float64, error) {
 	}
 	against := m.scorer.Against(candidates)
 	answers := make([][]bench.Ranked, nq)
-	err := bench.Parallel(m.in.ctx, nq, func(q int) error {
+	err := parallel.Each(m.in.ctx, nq, func(q int) error {
 		scores := make([]float64, len(candidates))
 		against(scores, q)
 		ranked := make([]bench.Ranked, len(scores))

@@ -8,6 +8,7 @@ import (
 	"strconv"
 
 	"github.com/lexsem/lexsem/bench"
+	"github.com/lexsem/lexsem/bench/internal/parallel"
 )
 
 // runSensitivity asks whether similarity falls with the share p of a text that
@@ -64,7 +65,7 @@ func runSensitivity(in input) ([]result, error) {
 	return in.eachMeasure(texts, 0, func(_ similarity, s scorer, r *result) error {
 		r.Items = len(texts) / size
 		errors := make([][2]float64, r.Items)
-		err := bench.Parallel(in.ctx, r.Items, func(d int) error {
+		err := parallel.Each(in.ctx, r.Items, func(d int) error {
 			scores := make([]float64, size)
 			s.Against(span(d*size, size))(scores, d*size)
 			for i, want := range expected {

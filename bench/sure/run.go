@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/lexsem/lexsem/bench"
+	"github.com/lexsem/lexsem/bench/internal/memo"
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/internal/stat"
 )
@@ -115,7 +116,7 @@ func Run(ctx context.Context, enc encoder.Encoder, o Options) (report *Report, e
 			return nil, err
 		}
 	}
-	enc, done, err := bench.Cached(enc, o.Setting.CacheDir)
+	enc, done, err := memo.Open(enc, o.Setting.CacheDir)
 	if err != nil {
 		return nil, err
 	}
@@ -178,17 +179,17 @@ func compare(results []result, seed uint64) error {
 		if at < 0 || at == i || r.Queries == 0 {
 			continue
 		}
-		rdc, err := bench.RandomizationTest(results[at].rdc, r.rdc, bench.Permutations, seed)
+		rdc, err := stat.RandomizationTest(results[at].rdc, r.rdc, stat.Permutations, seed)
 		if err != nil {
 			return err
 		}
-		gap, err := bench.RandomizationTest(results[at].gaps, r.gaps, bench.Permutations, seed)
+		gap, err := stat.RandomizationTest(results[at].gaps, r.gaps, stat.Permutations, seed)
 		if err != nil {
 			return err
 		}
 		r.VsDense = &vsDense{DeltaRDC: rdc.Delta, PRDC: rdc.P, DeltaGap: gap.Delta, PGap: gap.P}
 		if r.ROC != nil {
-			roc, err := bench.RandomizationTest(results[at].roc, r.roc, bench.Permutations, seed)
+			roc, err := stat.RandomizationTest(results[at].roc, r.roc, stat.Permutations, seed)
 			if err != nil {
 				return err
 			}

@@ -33,10 +33,10 @@ var allowed = map[string][]string{
 	"internal/dev/runs":                     {"internal/digits", "internal/stat"},
 	"internal/digits":                       {},
 	"internal/dev/release":                  {},
-	"bench/report":                          {"bench", "bench/ann", "bench/load", "bench/internal/plot", "internal/stat"},
-	"bench/sage":                            {"bench", "encoder", "modulate", "modulate/ridge", "internal/vec", "internal/stat"},
-	"bench/sure":                            {"bench", "encoder", "internal/stat"},
-	"bench":                                 {"engine", "engine/filter", "engine/fusion", "modulate/train", "modulate", "index", "index/inverted", "index/late", "encoder", "internal/text", "modulate/local", "modulate/ridge", "encoder/picture", "encoder/visual", "internal/atomicfile", "internal/filelock", "internal/matfile", "internal/regular", "internal/snapshot", "internal/vec", "internal/private", "engine/remote", "bench/internal/process", "bench/internal/vectors", "internal/stat"},
+	"bench/report":                          {"bench", "bench/ann", "bench/load", "bench/internal/plot", "internal/stat", "bench/internal/kinds"},
+	"bench/sage":                            {"bench", "encoder", "modulate", "modulate/ridge", "internal/vec", "internal/stat", "bench/internal/memo", "bench/internal/parallel"},
+	"bench/sure":                            {"bench", "encoder", "internal/stat", "bench/internal/memo"},
+	"bench":                                 {"engine", "engine/fusion", "modulate/train", "modulate", "index", "index/inverted", "index/late", "encoder", "internal/text", "modulate/local", "modulate/ridge", "encoder/picture", "encoder/visual", "internal/atomicfile", "internal/matfile", "internal/regular", "internal/private", "engine/remote", "bench/internal/process", "bench/internal/vectors", "internal/stat", "bench/internal/kinds", "bench/internal/memo", "bench/internal/parallel"},
 	"internal/matfile":                      {},
 	"internal/fanout":                       {},
 	"tools/cluster":                         {"internal/testkit/servers"},
@@ -133,6 +133,9 @@ var allowed = map[string][]string{
 	"bench/internal/vectors":                {},
 	"bench/internal/plot":                   {"internal/digits"},
 	"internal/stat":                         {},
+	"bench/internal/kinds":                  {},
+	"bench/internal/memo":                   {"encoder", "internal/private"},
+	"bench/internal/parallel":               {},
 }
 
 // largeLibrary finds the libraries that a program takes only with the kind of files that needs them.

@@ -1,7 +1,8 @@
-package bench
+package stat
 
 import (
 	"math"
+	"math/rand/v2"
 	"testing"
 )
 
@@ -37,7 +38,7 @@ func TestRandomizationTestByHand(t *testing.T) {
 }
 
 func TestRandomizationTestSignAndSeed(t *testing.T) {
-	rng := newRand(1, "test")
+	rng := rand.New(rand.NewPCG(1, 0))
 	a, b := make([]float64, 300), make([]float64, 300)
 	for i := range a {
 		a[i] = rng.Float64()
@@ -60,7 +61,7 @@ func TestRandomizationTestSignAndSeed(t *testing.T) {
 // TestRandomizationTestIsCalibrated: where both systems are alike, p is at
 // most .1 in about a tenth of the cases.
 func TestRandomizationTestIsCalibrated(t *testing.T) {
-	rng := newRand(2, "test")
+	rng := rand.New(rand.NewPCG(2, 0))
 	low := 0
 	const cases = 1000
 	for i := range cases {

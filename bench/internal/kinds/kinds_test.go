@@ -1,16 +1,19 @@
-package bench
+package kinds
 
-import "testing"
+import (
+	"math"
+	"testing"
+)
 
 // Every kind counts alike, within it every corpus, within that every task.
 func TestTaskWeights(t *testing.T) {
-	got := TaskWeights([]TaskName{{"a", "query"}, {"a", "keyword"}, {"a", "keyword-rake"}, {"b", "keyword"}, {"b", "queries:k3"}, {"b", "keyword-yake"}, {"c", "part:8"}, {"c", "verbose:query"}})
+	got := Weights([]Name{{"a", "query"}, {"a", "keyword"}, {"a", "keyword-rake"}, {"b", "keyword"}, {"b", "queries:k3"}, {"b", "keyword-yake"}, {"c", "part:8"}, {"c", "verbose:query"}})
 	for i, want := range []float64{1, .25, .25, .5 / 3, .5 / 3, .5 / 3, 1, 1} {
-		if !near(got[i], want) {
+		if math.Abs(got[i]-want) > 1e-9 {
 			t.Errorf("task %d counts %v, want %v", i, got[i], want)
 		}
 	}
-	if k := KindOf("nothing"); k != "" {
+	if k := Of("nothing"); k != "" {
 		t.Errorf("nothing is of the kind %q", k)
 	}
 }

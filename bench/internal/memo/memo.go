@@ -1,4 +1,4 @@
-package bench
+package memo
 
 import (
 	"context"
@@ -17,7 +17,8 @@ type memo struct {
 	seen map[string]encoder.Output
 }
 
-func newMemo(enc encoder.Encoder) *memo {
+// New remembers queries in memory alone.
+func New(enc encoder.Encoder) encoder.Encoder {
 	return &memo{Encoder: enc, seen: map[string]encoder.Output{}}
 }
 
@@ -63,28 +64,28 @@ func copyDense(o encoder.Output) encoder.Output {
 	return o
 }
 
-// Cached wraps enc with a cache. The encodings are kept in the folder dir for the next run, with token
+// Open wraps enc with a cache. The encodings are kept in the folder dir for the next run, with token
 // states of passages in one byte a component (encoder.Cache). Queries are also kept in memory for this
 // run. With dir "" only the cache in memory is used. close writes the rest; enc stays open.
-func Cached(enc encoder.Encoder, dir string) (cached encoder.Encoder, close func() error, err error) {
+func Open(enc encoder.Encoder, dir string) (cached encoder.Encoder, close func() error, err error) {
 	close = func() error { return nil }
 	if dir != "" {
 		tokens := private.Ours{Shared: true, Folders: map[string]private.Ours{"tokens": {Files: private.Named(".codes")}}}
 		if err := private.Tighten(dir, tokens); err != nil {
 			return nil, nil, err
 		}
-		disk, err := encoder.NewCache(lent{enc}, dir, encoder.CacheOptions{})
+		disk, err := encoder.NewCache(Lent{enc}, dir, encoder.CacheOptions{})
 		if err != nil {
 			return nil, nil, err
 		}
 		enc, close = disk, disk.Close
 	}
-	return newMemo(enc), close, nil
+	return New(enc), close, nil
 }
 
-// lent is an encoder that belongs to the caller of Run: whoever is given it
+// Lent is an encoder that belongs to the caller of Run: whoever is given it
 // cannot close it.
-type lent struct{ encoder.Encoder }
+type Lent struct{ encoder.Encoder }
 
 // Close does nothing.
-func (lent) Close() error { return nil }
+func (Lent) Close() error { return nil }

@@ -1,0 +1,2 @@
+// Package parallel does equal pieces of work on all cores.
+package parallel
