@@ -252,34 +252,34 @@ func TestLooseCorpora(t *testing.T) {
 	write("notes/.hidden.txt", "not read")
 	write("notes/.git/description.txt", "not read")
 	write("lines.jsonl", okCorpus)
-	c, err := readCorpora(filepath.Join(dir, "notes"), ReadOptions{})
+	c, err := ReadCorpora(filepath.Join(dir, "notes"), ReadOptions{})
 	if err != nil || c.Name != "notes" || !reflect.DeepEqual(c.Passages, []Passage{{"a/x.MD", "", "first"}, {"b.txt", "", "second\ntext"}}) {
 		t.Errorf("a folder of texts: %+v, %v", c, err)
 	}
 	if err := os.Symlink("notes", filepath.Join(dir, "link")); err != nil {
 		t.Log("no symbolic links here:", err)
-	} else if c, err := readCorpora(filepath.Join(dir, "link"), ReadOptions{}); err != nil || c.Name != "link" || len(c.Passages) != 2 {
+	} else if c, err := ReadCorpora(filepath.Join(dir, "link"), ReadOptions{}); err != nil || c.Name != "link" || len(c.Passages) != 2 {
 		t.Errorf("a link to a folder of texts: %+v, %v", c, err)
 	}
-	c, err = readCorpora(filepath.Join(dir, "lines.jsonl"), ReadOptions{})
+	c, err = ReadCorpora(filepath.Join(dir, "lines.jsonl"), ReadOptions{})
 	if err != nil || c.Name != "lines" || len(c.Passages) != 2 {
 		t.Errorf("a file of passages: %+v, %v", c, err)
 	}
-	c, err = readCorpora(filepath.Join(dir, "notes")+","+filepath.Join(dir, "lines.jsonl"), ReadOptions{})
+	c, err = ReadCorpora(filepath.Join(dir, "notes")+","+filepath.Join(dir, "lines.jsonl"), ReadOptions{})
 	if err != nil || len(c.Passages) != 4 || c.Passages[3].ID != "lines:b" {
 		t.Errorf("both: %+v, %v", c, err)
 	}
 	var line *LineError
 	for name, text := range map[string]string{"empty": " \n", "not UTF-8": "\xff\xfe"} {
 		write("bad/"+name+".txt", text)
-		if _, err := readCorpora(filepath.Join(dir, "bad"), ReadOptions{}); !errors.As(err, &line) || !errors.Is(err, ErrBrokenLine) || filepath.Base(line.File) != name+".txt" {
+		if _, err := ReadCorpora(filepath.Join(dir, "bad"), ReadOptions{}); !errors.As(err, &line) || !errors.Is(err, ErrBrokenLine) || filepath.Base(line.File) != name+".txt" {
 			t.Errorf("%s: %v", name, err)
 		}
 		if err := os.Remove(filepath.Join(dir, "bad", name+".txt")); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if _, err := readCorpora(filepath.Join(dir, "bad"), ReadOptions{}); err == nil {
+	if _, err := ReadCorpora(filepath.Join(dir, "bad"), ReadOptions{}); err == nil {
 		t.Error("a folder without any text was read")
 	}
 	if err := CheckData(filepath.Join(dir, "notes") + "," + filepath.Join(dir, "none")); !errors.Is(err, ErrNoData) || !strings.Contains(err.Error(), "none") {

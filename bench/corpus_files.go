@@ -14,7 +14,7 @@ import (
 // textFiles are the endings of files that a folder of texts is read from.
 var textFiles = []string{".txt", ".md"}
 
-// CheckData checks, without reading, that every part of data exists (see readCorpora). The error is
+// CheckData checks, without reading, that every part of data exists (see ReadCorpora). The error is
 // ErrNoData.
 func CheckData(data string) error {
 	for _, part := range dataParts(data) {

@@ -7,11 +7,11 @@ import (
 	"strings"
 )
 
-// readCorpora reads one folder (see ReadCorpus), or several separated by commas as one corpus: the
+// ReadCorpora reads one folder (see ReadCorpus), or several separated by commas as one corpus: the
 // union of their passages, queries and judgements. Ids in a union are prefixed with the folder's name
 // and a colon. The name of the union is the folder names joined by "+". Two folders of the same name
 // are ErrDuplicateID. A folder with a comma in its name can only be read alone.
-func readCorpora(dirs string, o ReadOptions) (*Corpus, error) {
+func ReadCorpora(dirs string, o ReadOptions) (*Corpus, error) {
 	parts := dataParts(dirs)
 	if len(parts) == 1 {
 		return ReadCorpus(parts[0], o)

@@ -33,7 +33,7 @@ func corpusFolder(t *testing.T, name string, texts ...string) string {
 
 func TestUnionOfCorpora(t *testing.T) {
 	one, two := corpusFolder(t, "one", "red fox", "grey owl"), corpusFolder(t, "two", "red fox", "green frog", "blue whale")
-	c, err := readCorpora(one+", "+two, ReadOptions{})
+	c, err := ReadCorpora(one+", "+two, ReadOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,14 +57,14 @@ func TestUnionOfCorpora(t *testing.T) {
 	if _, err := MakeTask("query:three", in); !errors.Is(err, ErrUnknownName) {
 		t.Fatalf("queries of a part that is not there: %v", err)
 	}
-	if _, err := readCorpora(one+","+one, ReadOptions{}); !errors.Is(err, ErrDuplicateID) {
+	if _, err := ReadCorpora(one+","+one, ReadOptions{}); !errors.Is(err, ErrDuplicateID) {
 		t.Fatalf("the same folder twice: %v", err)
 	}
-	if _, err := readCorpora(one+","+filepath.Join(two, "none"), ReadOptions{}); !errors.Is(err, os.ErrNotExist) {
+	if _, err := ReadCorpora(one+","+filepath.Join(two, "none"), ReadOptions{}); !errors.Is(err, os.ErrNotExist) {
 		t.Fatalf("a missing folder: %v", err)
 	}
 	comma := corpusFolder(t, "a,b", "red fox")
-	if c, err := readCorpora(comma, ReadOptions{}); err != nil || c.Name != "a,b" {
+	if c, err := ReadCorpora(comma, ReadOptions{}); err != nil || c.Name != "a,b" {
 		t.Fatalf("a folder with a comma: %v", err)
 	}
 }

@@ -54,7 +54,7 @@ func TestHalvesOfTasks(t *testing.T) {
 		return out
 	}
 	for data, prefix := range map[string]string{dir: "", dir + "," + other: "tiny:"} {
-		c, err := readCorpora(data, ReadOptions{})
+		c, err := ReadCorpora(data, ReadOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}

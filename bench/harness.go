@@ -22,7 +22,7 @@ import (
 
 // Options are the options of Run. Every field except Data has a useful zero value.
 type Options struct {
-	// Data is a folder in the BEIR layout, or several separated by commas; see readCorpora.
+	// Data is a folder in the BEIR layout, or several separated by commas; see ReadCorpora.
 	Data string
 	// Systems are names of systems. nil means dense, rlr, slr, rlr+slr.
 	Systems []string
@@ -243,7 +243,7 @@ func newPlan(o Options) (*plan, error) {
 	if err := p.parse(); err != nil {
 		return nil, err
 	}
-	if p.corpus, err = readCorpora(o.Data, o.Read); err != nil {
+	if p.corpus, err = ReadCorpora(o.Data, o.Read); err != nil {
 		return nil, err
 	}
 	if o.Lower {

@@ -12,7 +12,7 @@ import (
 // Negatives are the passages at the ranks asked for, fewer at the end of the
 // corpus, and none once the caller has given up.
 func TestHardNegatives(t *testing.T) {
-	corpus, err := readCorpora(townCorpus(t, 50), ReadOptions{})
+	corpus, err := ReadCorpora(townCorpus(t, 50), ReadOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -21,7 +21,7 @@ func TestSamples(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	corpus, err := readCorpora(o.Data, o.Read)
+	corpus, err := ReadCorpora(o.Data, o.Read)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -75,7 +75,7 @@ var _ = RegisterSystem(SystemKind{
 	},
 })
 
-// folderOf is the folder that an id of a corpus of several begins with (readCorpora); "" in a corpus of one.
+// folderOf is the folder that an id of a corpus of several begins with (ReadCorpora); "" in a corpus of one.
 func folderOf(id string) string {
 	name, _, ok := strings.Cut(id, ":")
 	if !ok {

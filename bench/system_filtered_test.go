@@ -20,7 +20,7 @@ func TestFiltered(t *testing.T) {
 		t.Fatal(err)
 	}
 	dirs[1] = other
-	all, err := readCorpora(strings.Join(dirs, ","), ReadOptions{})
+	all, err := ReadCorpora(strings.Join(dirs, ","), ReadOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,7 +68,7 @@ func TestFiltered(t *testing.T) {
 		return found
 	}
 	for i, dir := range dirs {
-		alone, err := readCorpora(dir, ReadOptions{})
+		alone, err := ReadCorpora(dir, ReadOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -39,7 +39,7 @@ func TestByDistribution(t *testing.T) {
 // TestFeedback: the second search is the hybrid's for the moved vector.
 func TestFeedback(t *testing.T) {
 	ctx := context.Background()
-	c, err := readCorpora(townCorpus(t, 60), ReadOptions{})
+	c, err := ReadCorpora(townCorpus(t, 60), ReadOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -30,7 +30,7 @@ func backwards(calls *atomic.Int64) engine.Reranker {
 // The first hits of the hybrid stand in the reranker's order, the others follow.
 func TestReranked(t *testing.T) {
 	ctx := context.Background()
-	c, err := readCorpora(townCorpus(t, 60), ReadOptions{})
+	c, err := ReadCorpora(townCorpus(t, 60), ReadOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -27,7 +27,7 @@ const maxPoints = 10_000
 // TuneOptions are the options of Tune. Data and Systems of the embedded Options are ignored.
 type TuneOptions struct {
 	Options
-	// Data lists the corpora, each measured on its own. Each may be a union, see readCorpora.
+	// Data lists the corpora, each measured on its own. Each may be a union, see ReadCorpora.
 	Data []string
 	// System is the system to tune. "" means hybrid.
 	System string

@@ -108,7 +108,7 @@ func TestTuneChooses(t *testing.T) {
 // shipped value by name is what stands without it.
 func TestConstantsAreRead(t *testing.T) {
 	ctx := context.Background()
-	c, err := readCorpora(townCorpus(t, 50), ReadOptions{})
+	c, err := ReadCorpora(townCorpus(t, 50), ReadOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -72,7 +72,7 @@ func run(data string, n, rounds int, asJSON bool) error {
 	if data == "" || n < 2 || rounds < 1 {
 		return fmt.Errorf("give --data DIR, --queries from 2 and --rounds from 1")
 	}
-	c, err := bench.readCorpora(data, bench.ReadOptions{})
+	c, err := bench.ReadCorpora(data, bench.ReadOptions{})
 	if err != nil {
 		return err
 	}
