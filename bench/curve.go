@@ -7,6 +7,7 @@ import (
 	"os"
 	"slices"
 
+	"github.com/lexsem/lexsem/bench/internal/random"
 	"github.com/lexsem/lexsem/encoder"
 )
 
@@ -96,7 +97,7 @@ func (c *Corpus) Sample(n int, seed uint64) *Corpus {
 	if n <= 0 || n >= len(c.Passages) {
 		return c
 	}
-	order := newRand(seed, "corpus", "sample").Perm(len(c.Passages))[:n]
+	order := random.New(seed, "corpus", "sample").Perm(len(c.Passages))[:n]
 	slices.Sort(order)
 	out := &Corpus{Name: c.Name, Dir: c.Dir, Parts: c.Parts, Qrels: Qrels{}}
 	kept := map[string]bool{}

@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"sync"
 
+	"github.com/lexsem/lexsem/bench/internal/random"
 	"github.com/lexsem/lexsem/internal/private"
 	"github.com/lexsem/lexsem/modulate"
 	"github.com/lexsem/lexsem/modulate/ridge"
@@ -75,7 +76,7 @@ func (s *Setting) fitHere(ctx context.Context, of modulate.Stack, fit *Fit) (*mo
 	}
 	corpus := train.Corpus(settingCorpus{s})
 	if n := s.FitPassages; n > 0 && n < s.Targets.Len() {
-		corpus = drawnCorpus{settingCorpus{s}, newRand(s.Seed, "fit", "passages").Perm(s.Targets.Len())[:n]}
+		corpus = drawnCorpus{settingCorpus{s}, random.New(s.Seed, "fit", "passages").Perm(s.Targets.Len())[:n]}
 		o.HardNegatives, o.AllCandidates = nil, n // every query against all of them
 	}
 	w, rep, err := train.Fit(ctx, corpus, s.Encoder, o)
@@ -101,7 +102,7 @@ func (s *Setting) fitOptions() train.Options {
 	o := train.Options{Seed: s.Seed, QueriesPerPassage: s.QueriesPerPassage, MaxQueries: s.MaxFitQueries, Steps: s.FitSteps, LearningRate: s.FitRate, Reserve: s.Clean}
 	s.Constants.fit(&o)
 	o.Alone, o.Side = s.alone, s.side
-	o.RLR.Centred = s.spell != nil
+	o.RLR.Centred = s.Spell != nil
 	return o
 }
 
@@ -111,7 +112,7 @@ func (s *Setting) fitOptions() train.Options {
 // the program itself, as another build may fit otherwise.
 func (s *Setting) fitKey(stack string) (string, error) {
 	h := sha256.New()
-	fmt.Fprintf(h, "%s\x00%d\x00%d\x00%d\x00%t\x00%s\x00%t\x00%s\x00%t\x00%d\x00%d\x00%v\x00%s\x00", stack, s.Seed, s.QueriesPerPassage, s.MaxFitQueries, s.Clean, s.Constants.only(ofFits), s.alone, s.Encoder.Fingerprint().Digest(), s.mates != nil, s.FitPassages, s.FitSteps, s.FitRate, s.side)
+	fmt.Fprintf(h, "%s\x00%d\x00%d\x00%d\x00%t\x00%s\x00%t\x00%s\x00%t\x00%d\x00%d\x00%v\x00%s\x00", stack, s.Seed, s.QueriesPerPassage, s.MaxFitQueries, s.Clean, s.Constants.only(ofFits), s.alone, s.Encoder.Fingerprint().Digest(), s.Mates != nil, s.FitPassages, s.FitSteps, s.FitRate, s.side)
 	if s.CacheDir != "" {
 		var b []byte
 		for i, text := range s.Targets.Texts {

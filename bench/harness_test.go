@@ -16,13 +16,14 @@ import (
 	"testing"
 
 	"github.com/lexsem/lexsem/bench/internal/parallel"
+	"github.com/lexsem/lexsem/bench/internal/random"
 	"github.com/lexsem/lexsem/encoder"
 )
 
 // townCorpus is a corpus of n made passages, two of them with the same text,
 // and a question for every third.
 func townCorpus(t testing.TB, n int) string {
-	rng := newRand(9, "towns")
+	rng := random.New(9, "towns")
 	var nouns []string
 	for range 60 {
 		word := ""

@@ -5,6 +5,8 @@ import (
 	"math"
 	"strings"
 	"testing"
+
+	"github.com/lexsem/lexsem/bench/internal/random"
 )
 
 // rankingOf makes a ranking from ids in order.
@@ -116,7 +118,7 @@ func TestMetricBounds(t *testing.T) {
 		if got := k.Score(nil, []int{2, 1}, 5); got != 0 {
 			t.Errorf("%s of no answer is %v", k.Name, got)
 		}
-		rng := newRand(1, "bounds")
+		rng := random.New(1, "bounds")
 		for range 2000 {
 			var grades, ideal []int
 			for range 1 + rng.IntN(6) {

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/lexsem/lexsem/bench/internal/random"
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/internal/text"
 	"github.com/lexsem/lexsem/modulate/train"
@@ -17,7 +18,7 @@ import (
 // rambling are n passages of 8 to 100 made words; every third says a phrase of
 // its first half again at its end.
 func rambling(n int) *Corpus {
-	rng := newRand(5, "rambling")
+	rng := random.New(5, "rambling")
 	c := &Corpus{Name: "rambling"}
 	for i := range n {
 		words := make([]string, 8+rng.IntN(93))
@@ -161,12 +162,12 @@ func (c *Corpus) passage(id string) Passage {
 func TestCleanSpansHaveWords(t *testing.T) {
 	passage := strings.Repeat("one – two – three four five six ", 10)
 	for seed := range uint64(200) {
-		if span := cleanSpan(newRand(seed, "span"), passage, 4); len(strings.Fields(span)) != 4 || len(text.Words(nil, span)) != 4 {
+		if span := cleanSpan(random.New(seed, "span"), passage, 4); len(strings.Fields(span)) != 4 || len(text.Words(nil, span)) != 4 {
 			t.Fatalf("%q is drawn", span)
 		}
 	}
 	for _, s := range []string{strings.Repeat("one – ", 40), "four words and more", ""} {
-		if span := cleanSpan(newRand(1, "span"), s, 4); span != "" {
+		if span := cleanSpan(random.New(1, "span"), s, 4); span != "" {
 			t.Errorf("%q is drawn from %q", span, s)
 		}
 	}

@@ -71,8 +71,11 @@ type SettingOptions struct {
 	RerankDepth       int                            // see Options
 	Over              func() (remote.Backend, error) // see Options
 
-	spell func(tokens []int32) string // the text of what has tokens alone, an image; nil for texts
-	mates func(target int) []string   // texts of the others with its label that fits may know; nil for none
+	// Spell returns the words of targets and queries that have tokens alone, such as images. nil for texts.
+	Spell func(tokens []int32) string
+	// Mates returns the texts of other targets with the label of a target. Fits use them as training
+	// queries. nil for none.
+	Mates func(target int) []string
 }
 
 // NewSetting encodes the targets and indexes their vectors. enc may come from Cached. The caller
@@ -149,8 +152,8 @@ func (s *Setting) Questions(ctx context.Context, texts []string, need encoder.Ne
 
 // spelled is the text that words are read of: its own, or that of an image's tokens.
 func (s *Setting) spelled(text string, o encoder.Output) string {
-	if s.spell != nil {
-		return s.spell(o.Tokens.IDs)
+	if s.Spell != nil {
+		return s.Spell(o.Tokens.IDs)
 	}
 	return text
 }

@@ -80,7 +80,7 @@ func (s *Setting) modulator(ctx context.Context, stack modulate.Stack) (modulate
 		}
 	} else {
 		parts.RLR = s.Constants.rlr()
-		parts.RLR.Centred = s.spell != nil
+		parts.RLR.Centred = s.Spell != nil
 	}
 	m, err := modulate.NewStack(stack.Name(), parts)
 	if err != nil {
@@ -133,10 +133,10 @@ func (c settingCorpus) Vector(i int) []float32     { return c.s.Passages[i].Dens
 
 // Mates implements train.Labelled.
 func (c settingCorpus) Mates(i int) []string {
-	if c.s.mates == nil {
+	if c.s.Mates == nil {
 		return nil
 	}
-	return c.s.mates(i)
+	return c.s.Mates(i)
 }
 
 // drawnCorpus is some passages of one.

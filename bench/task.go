@@ -2,11 +2,11 @@ package bench
 
 import (
 	"fmt"
-	"hash/fnv"
 	"math/rand/v2"
 	"slices"
 	"strings"
 
+	"github.com/lexsem/lexsem/bench/internal/random"
 	"github.com/lexsem/lexsem/modulate/train"
 )
 
@@ -94,20 +94,20 @@ func MakeTask(name string, in TaskInput) (*Task, error) {
 	return t, nil
 }
 
-// perTarget makes at most one query for each target, at most in.Limit in all,
+// PerTarget makes at most one query for each target, at most in.Limit in all,
 // the targets drawn without regard to their order. draw answers "" for a
 // target that cannot give one; those are counted over the whole corpus, also
 // where the limit is reached. The random numbers of a target depend on task,
 // seed and the target's id alone, so a query is the same whatever the limit.
-func perTarget(task string, in TaskInput, draw func(rng *rand.Rand, target int) string) *Task {
+func PerTarget(task string, in TaskInput, draw func(rng *rand.Rand, target int) string) *Task {
 	t := &Task{Qrels: Qrels{}}
-	order := newRand(in.Seed, task, "order").Perm(in.Targets.Len())
+	order := random.New(in.Seed, task, "order").Perm(in.Targets.Len())
 	for _, i := range order {
 		id := in.Targets.ID(i)
 		if !in.Asks(id) || in.Clean && train.Selects(in.Targets.Texts[i]) {
 			continue
 		}
-		text := draw(newRand(in.Seed, task, id), i)
+		text := draw(random.New(in.Seed, task, id), i)
 		if text == "" {
 			t.LeftOut++
 			continue
@@ -124,18 +124,6 @@ func perTarget(task string, in TaskInput, draw func(rng *rand.Rand, target int) 
 
 func sortQueries(q []Query) {
 	slices.SortFunc(q, func(a, b Query) int { return strings.Compare(a.ID, b.ID) })
-}
-
-// newRand returns a generator of its own for a purpose. The purposes start
-// with "bench", so no stream here is one of the trainer's.
-func newRand(seed uint64, purpose ...string) *rand.Rand {
-	h := fnv.New64a()
-	h.Write([]byte("bench"))
-	for _, p := range purpose {
-		h.Write([]byte{0})
-		h.Write([]byte(p))
-	}
-	return rand.New(rand.NewPCG(seed, h.Sum64()))
 }
 
 func noArgument(arg string) error {

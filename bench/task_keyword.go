@@ -37,7 +37,7 @@ var _ = RegisterTask(TaskKind{
 			d := float64(df[w])
 			return math.Log(1 + (n-d+.5)/(d+.5))
 		}
-		return perTarget("keyword", in, func(rng *rand.Rand, i int) string {
+		return PerTarget("keyword", in, func(rng *rand.Rand, i int) string {
 			if len(words[i]) < minKeywords {
 				return ""
 			}

@@ -32,7 +32,7 @@ var _ = RegisterTask(TaskKind{
 		if err := noArgument(arg); err != nil {
 			return nil, err
 		}
-		return perTarget("keyword-rake", in, func(_ *rand.Rand, i int) string {
+		return PerTarget("keyword-rake", in, func(_ *rand.Rand, i int) string {
 			return rakeQuery(in.Targets.Texts[i])
 		}), nil
 	},

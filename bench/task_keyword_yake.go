@@ -27,7 +27,7 @@ var _ = RegisterTask(TaskKind{
 		if err := noArgument(arg); err != nil {
 			return nil, err
 		}
-		return perTarget("keyword-yake", in, func(_ *rand.Rand, i int) string {
+		return PerTarget("keyword-yake", in, func(_ *rand.Rand, i int) string {
 			return joinPhrases(yakePhrases(in.Targets.Texts[i]))
 		}), nil
 	},

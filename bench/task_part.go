@@ -27,7 +27,7 @@ var _ = RegisterTask(TaskKind{
 		if in.Clean && n < train.CleanRun {
 			return nil, fmt.Errorf("%w: part:%d as a clean probe: shorter spans than part:%d are not kept out of training; ask for longer ones", ErrOption, n, train.CleanRun)
 		}
-		return perTarget("part:"+strconv.Itoa(n), in, func(rng *rand.Rand, i int) string {
+		return PerTarget("part:"+strconv.Itoa(n), in, func(rng *rand.Rand, i int) string {
 			if in.Clean {
 				return cleanSpan(rng, in.Targets.Texts[i], n)
 			}

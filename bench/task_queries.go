@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"path/filepath"
 	"strings"
+
+	"github.com/lexsem/lexsem/bench/internal/random"
 )
 
 // OtherQueries uses the queries of a file queries-NAME.jsonl next to queries.jsonl, with the same ids
@@ -32,7 +34,7 @@ var _ = RegisterTask(TaskKind{
 // sample.
 func judgedTask(in TaskInput, queries []Query) *Task {
 	t := &Task{Qrels: Qrels{}, Judged: true}
-	for _, i := range newRand(in.Seed, "query", "order").Perm(len(queries)) {
+	for _, i := range random.New(in.Seed, "query", "order").Perm(len(queries)) {
 		q := queries[i]
 		if !in.Asks(q.ID) {
 			continue

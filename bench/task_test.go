@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/lexsem/lexsem/bench/internal/random"
 	"github.com/lexsem/lexsem/internal/text"
 )
 
@@ -175,7 +176,7 @@ func TestOtherQueries(t *testing.T) {
 func TestDrawFollowsTheWeights(t *testing.T) {
 	words := []string{"rare", "common"}
 	weight := func(w string) float64 { return map[string]float64{"rare": 3, "common": 1}[w] }
-	first, rng := 0, newRand(1, "draw")
+	first, rng := 0, random.New(1, "draw")
 	const n = 20_000
 	for range n {
 		if drawWeighted(rng, words, 1, weight)[0] == "rare" {

@@ -3,6 +3,8 @@ package bench
 import (
 	"fmt"
 	"strings"
+
+	"github.com/lexsem/lexsem/bench/internal/random"
 )
 
 // Verbose rewrites the queries of another task as whole sentences of a request, as people write to a
@@ -22,7 +24,7 @@ var _ = RegisterTask(TaskKind{
 		}
 		for i := range t.Queries {
 			q := &t.Queries[i]
-			frame := requests[newRand(in.Seed, "verbose", q.ID).IntN(len(requests))]
+			frame := requests[random.New(in.Seed, "verbose", q.ID).IntN(len(requests))]
 			q.Text = frame[0] + strings.TrimSpace(q.Text) + frame[1]
 		}
 		return t, nil

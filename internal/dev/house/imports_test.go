@@ -23,7 +23,7 @@ var allowed = map[string][]string{
 	"engine/internal/search":                {"engine/filter", "engine/fusion", "engine/internal/chunk", "internal/fault", "internal/metric", "engine/internal/state", "encoder", "modulate", "modulate/local", "index", "index/inverted", "index/late", "store", "internal/text", "internal/vec", "engine/explain"},
 	"engine/internal/state":                 {"engine/internal/chunk", "engine/internal/columns", "internal/fault", "internal/metric", "engine/internal/tokens", "internal/yield", "modulate", "modulate/local", "modulate/ridge", "index", "index/inverted", "store", "internal/cow", "internal/rcu", "internal/snapshot", "internal/text", "internal/private"},
 	"cmd/lexsem":                            {"cmd/lexsem/internal/command"},
-	"cmd/lexsem/internal/command":           {"ingest/location", "internal/answer", "internal/digits", "serve/collections", "serve/httpapi", "serve/httpapi/page", "serve/mcp", "bench", "bench/report", "bench/sage", "bench/sure", "engine", "serve/share", "ingest/files", "ingest/files/parquet", "ingest/files/pdf", "ingest/folder", "engine/remote/elastic", "engine/remote/pgvector", "engine/remote/weaviate", "internal/regular", "engine/filter", "engine/fusion", "modulate", "index", "encoder", "encoder/onnx", "encoder/picture", "encoder/visual", "encoder/provision", "internal/text", "internal/atomicfile", "store", "encoder/native", "encoder/models", "engine/rerank", "internal/post", "internal/secret", "internal/private", "engine/explain", "engine/remote", "bench/ann", "bench/load"},
+	"cmd/lexsem/internal/command":           {"ingest/location", "internal/answer", "internal/digits", "serve/collections", "serve/httpapi", "serve/httpapi/page", "serve/mcp", "bench", "bench/report", "bench/sage", "bench/sure", "engine", "serve/share", "ingest/files", "ingest/files/parquet", "ingest/files/pdf", "ingest/folder", "engine/remote/elastic", "engine/remote/pgvector", "engine/remote/weaviate", "internal/regular", "engine/filter", "engine/fusion", "modulate", "index", "encoder", "encoder/onnx", "encoder/picture", "encoder/visual", "encoder/provision", "internal/text", "internal/atomicfile", "store", "encoder/native", "encoder/models", "engine/rerank", "internal/post", "internal/secret", "internal/private", "engine/explain", "engine/remote", "bench/ann", "bench/load", "bench/image"},
 	"internal/answer":                       {"engine", "ingest/location"},
 	"serve/httpapi":                         {"internal/answer", "engine", "engine/filter", "internal/metadata", "internal/metric", "encoder", "encoder/picture", "internal/regular"},
 	"serve/httpapi/page":                    {},
@@ -36,7 +36,7 @@ var allowed = map[string][]string{
 	"bench/report":                          {"bench", "bench/ann", "bench/load", "bench/internal/plot", "internal/stat", "bench/internal/kinds"},
 	"bench/sage":                            {"bench", "encoder", "modulate", "modulate/ridge", "internal/vec", "internal/stat", "bench/internal/memo", "bench/internal/parallel"},
 	"bench/sure":                            {"bench", "encoder", "internal/stat", "bench/internal/memo"},
-	"bench":                                 {"engine", "engine/fusion", "modulate/train", "modulate", "index", "index/inverted", "index/late", "encoder", "internal/text", "modulate/local", "modulate/ridge", "encoder/picture", "encoder/visual", "internal/atomicfile", "internal/matfile", "internal/regular", "internal/private", "engine/remote", "bench/internal/process", "bench/internal/vectors", "internal/stat", "bench/internal/kinds", "bench/internal/memo", "bench/internal/parallel"},
+	"bench":                                 {"engine", "engine/fusion", "modulate/train", "modulate", "index", "index/inverted", "index/late", "encoder", "internal/text", "modulate/local", "modulate/ridge", "internal/atomicfile", "internal/private", "engine/remote", "bench/internal/process", "bench/internal/vectors", "internal/stat", "bench/internal/kinds", "bench/internal/memo", "bench/internal/parallel", "bench/internal/random"},
 	"internal/matfile":                      {},
 	"internal/fanout":                       {},
 	"tools/cluster":                         {"internal/testkit/servers"},
@@ -136,6 +136,8 @@ var allowed = map[string][]string{
 	"bench/internal/kinds":                  {},
 	"bench/internal/memo":                   {"encoder", "internal/private"},
 	"bench/internal/parallel":               {},
+	"bench/image":                           {"bench", "bench/internal/memo", "bench/internal/random", "bench/internal/vectors", "encoder", "encoder/picture", "encoder/visual", "internal/matfile", "internal/regular"},
+	"bench/internal/random":                 {},
 }
 
 // largeLibrary finds the libraries that a program takes only with the kind of files that needs them.

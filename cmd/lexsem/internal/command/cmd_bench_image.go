@@ -4,7 +4,7 @@ import (
 	"context"
 	"io"
 
-	"github.com/lexsem/lexsem/bench"
+	"github.com/lexsem/lexsem/bench/image"
 	"github.com/lexsem/lexsem/encoder"
 )
 
@@ -50,7 +50,7 @@ the vectors of another encoder instead, one row per image.`,
 			}
 			meter := a.progress()
 			defer meter.done()
-			rep, err := bench.RunImages(ctx, enc, bench.ImageOptions{
+			rep, err := image.Run(ctx, enc, image.Options{
 				Data: dirs[0], Vectors: *vectors, Tasks: list(*tasks), Words: *words, Withhold: *withhold, Labels: *labels,
 				Systems: list(*p.systems), Version: versions().Version, Setting: p.setting(meter.bench),
 			})
@@ -58,7 +58,7 @@ the vectors of another encoder instead, one row per image.`,
 			if err != nil {
 				return benchError(err)
 			}
-			return writeReport(a, *p.json, rep.WriteJSON, func(w io.Writer) error { return rep.WriteTable(w, bench.ImageMetrics) })
+			return writeReport(a, *p.json, rep.WriteJSON, func(w io.Writer) error { return rep.WriteTable(w, image.Metrics) })
 		}
 	},
 }

@@ -1,4 +1,4 @@
-package bench
+package image
 
 import (
 	"bytes"
@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/lexsem/lexsem/bench"
 	"github.com/lexsem/lexsem/bench/internal/vectors"
 	"github.com/lexsem/lexsem/encoder"
 )
@@ -36,7 +37,7 @@ const sixImages = "image-id\tlabel\na.jpg\tc0\nb.jpg\tc0\nc.jpg\tc0\nd.jpg\tc1\n
 
 func TestImages(t *testing.T) {
 	dir, file := images(t, sixImages)
-	rep, err := RunImages(context.Background(), nil, ImageOptions{Data: dir, Vectors: file, Setting: SettingOptions{Seed: 1}})
+	rep, err := Run(context.Background(), nil, Options{Data: dir, Vectors: file, Setting: bench.SettingOptions{Seed: 1}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,7 +48,7 @@ func TestImages(t *testing.T) {
 	}
 	// With a split, only what is in the corpus is found.
 	dir, file = images(t, "a.jpg\tc0\tcorpus\nb.jpg\tc0\tquery\nc.jpg\tc0\tcorpus\nd.jpg\tc1\tcorpus\ne.jpg\tc1\tquery\nf.jpg\tc2\tquery\n")
-	rep, err = RunImages(context.Background(), nil, ImageOptions{Data: dir, Vectors: file, Setting: SettingOptions{Seed: 1}})
+	rep, err = Run(context.Background(), nil, Options{Data: dir, Vectors: file, Setting: bench.SettingOptions{Seed: 1}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,7 +61,7 @@ func TestImages(t *testing.T) {
 // are tokens for the systems that modulate.
 func TestImagesWithAnEncoder(t *testing.T) {
 	dir, _ := images(t, sixImages)
-	rep, err := RunImages(context.Background(), encoder.NewHash(32), ImageOptions{Data: dir, Systems: []string{"dense", "rlr"}, Setting: SettingOptions{Seed: 1}})
+	rep, err := Run(context.Background(), encoder.NewHash(32), Options{Data: dir, Systems: []string{"dense", "rlr"}, Setting: bench.SettingOptions{Seed: 1}})
 	if err != nil || len(rep.Results) != 2 || rep.Results[1].VsDense == nil {
 		t.Errorf("%+v, %v", rep, err)
 	}
@@ -68,31 +69,31 @@ func TestImagesWithAnEncoder(t *testing.T) {
 
 func TestImagesRefused(t *testing.T) {
 	dir, file := images(t, sixImages)
-	if _, err := RunImages(context.Background(), nil, ImageOptions{Data: dir}); !errors.Is(err, encoder.ErrUnavailable) {
+	if _, err := Run(context.Background(), nil, Options{Data: dir}); !errors.Is(err, encoder.ErrUnavailable) {
 		t.Errorf("without an encoder: %v", err)
 	}
-	if _, err := RunImages(context.Background(), nil, ImageOptions{Data: dir, Vectors: file, Systems: []string{"dense", "nothing"}}); !errors.Is(err, ErrUnknownName) {
+	if _, err := Run(context.Background(), nil, Options{Data: dir, Vectors: file, Systems: []string{"dense", "nothing"}}); !errors.Is(err, bench.ErrUnknownName) {
 		t.Errorf("an unknown system: %v", err)
 	}
-	var line *LineError
+	var line *bench.LineError
 	for labels, want := range map[string]error{
-		"a.jpg":                      ErrBrokenLine,
-		"a.jpg\tx\ttrain":            ErrBrokenLine,
-		"a.jpg\tx\na.jpg\ty":         ErrDuplicateID,
-		"":                           ErrBrokenLine,
-		"image-id\tlabel\na.jpg\t\n": ErrBrokenLine,
+		"a.jpg":                      bench.ErrBrokenLine,
+		"a.jpg\tx\ttrain":            bench.ErrBrokenLine,
+		"a.jpg\tx\na.jpg\ty":         bench.ErrDuplicateID,
+		"":                           bench.ErrBrokenLine,
+		"image-id\tlabel\na.jpg\t\n": bench.ErrBrokenLine,
 	} {
 		if err := os.WriteFile(filepath.Join(dir, "labels.tsv"), []byte(labels), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := RunImages(context.Background(), nil, ImageOptions{Data: dir, Vectors: file}); !errors.Is(err, want) || !errors.As(err, &line) {
+		if _, err := Run(context.Background(), nil, Options{Data: dir, Vectors: file}); !errors.Is(err, want) || !errors.As(err, &line) {
 			t.Errorf("%q: %v", labels, err)
 		}
 	}
 	if err := os.WriteFile(filepath.Join(dir, "labels.tsv"), []byte("a.jpg\tx\nb.jpg\tx\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := RunImages(context.Background(), nil, ImageOptions{Data: dir, Vectors: file}); !errors.Is(err, vectors.ErrFile) {
+	if _, err := Run(context.Background(), nil, Options{Data: dir, Vectors: file}); !errors.Is(err, vectors.ErrFile) {
 		t.Errorf("two images, six vectors: %v", err)
 	}
 }

@@ -1,4 +1,4 @@
-package bench
+package image
 
 import (
 	"context"
@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/lexsem/lexsem/bench"
 	"github.com/lexsem/lexsem/encoder/encodertest"
 	"github.com/lexsem/lexsem/encoder/picture"
 )
@@ -58,9 +59,9 @@ func classFolder(class, i int) string { return fmt.Sprintf("kind %d/%02d.png", c
 // images, and a part finds its image.
 func TestRunImages(t *testing.T) {
 	dir := drawClasses(t, 8, 6, classFolder)
-	rep, err := RunImages(t.Context(), encodertest.NewPixels(24), ImageOptions{
+	rep, err := Run(t.Context(), encodertest.NewPixels(24), Options{
 		Data: dir, Words: 64, Withhold: 0.3, Tasks: []string{"class", "part:40", "patches:30"},
-		Systems: []string{"dense", "bm25", "rlr", "slr", "rlr+slr", "hybrid"}, Setting: SettingOptions{Seed: 3, QueriesPerPassage: 3},
+		Systems: []string{"dense", "bm25", "rlr", "slr", "rlr+slr", "hybrid"}, Setting: bench.SettingOptions{Seed: 3, QueriesPerPassage: 3},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -91,7 +92,7 @@ func TestImageLayouts(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	shape := func(images []image) (out []string) {
+	shape := func(images []labelled) (out []string) {
 		for _, i := range images {
 			s := i.file + " " + i.class
 			if i.query {
@@ -132,7 +133,7 @@ func TestImageLayouts(t *testing.T) {
 	write(cub, "train_test_split.txt", "1 1\n")
 	write(table, "labels.csv", "a.png\n")
 	for _, dir := range []string{cub, table, t.TempDir()} {
-		if _, err := readImages(dir, 0, 1); !errors.Is(err, ErrBrokenLine) {
+		if _, err := readImages(dir, 0, 1); !errors.Is(err, bench.ErrBrokenLine) {
 			t.Errorf("%v", err)
 		}
 	}
@@ -141,7 +142,7 @@ func TestImageLayouts(t *testing.T) {
 // Withheld images ask alone, as many of each class, and others by another seed.
 func TestWithheld(t *testing.T) {
 	dir := drawClasses(t, 3, 8, classFolder)
-	var first []image
+	var first []labelled
 	for seed := range uint64(2) {
 		images, err := readImages(dir, 0.25, seed)
 		if err != nil {
@@ -170,29 +171,29 @@ func TestRunImagesRefused(t *testing.T) {
 	dir := drawClasses(t, 2, 3, classFolder)
 	enc := encodertest.NewPixels(8)
 	for name, c := range map[string]struct {
-		o    ImageOptions
+		o    Options
 		want error
 	}{
-		"unknown task":     {ImageOptions{Data: dir, Tasks: []string{"colour"}}, ErrUnknownName},
-		"part of nothing":  {ImageOptions{Data: dir, Tasks: []string{"part:0"}}, ErrUnknownName},
-		"all withheld":     {ImageOptions{Data: dir, Withhold: 1}, ErrOption},
-		"two words":        {ImageOptions{Data: dir, Words: 2}, ErrOption},
-		"a missing folder": {ImageOptions{Data: filepath.Join(dir, "none")}, os.ErrNotExist},
+		"unknown task":     {Options{Data: dir, Tasks: []string{"colour"}}, bench.ErrUnknownName},
+		"part of nothing":  {Options{Data: dir, Tasks: []string{"part:0"}}, bench.ErrUnknownName},
+		"all withheld":     {Options{Data: dir, Withhold: 1}, bench.ErrOption},
+		"two words":        {Options{Data: dir, Words: 2}, bench.ErrOption},
+		"a missing folder": {Options{Data: filepath.Join(dir, "none")}, os.ErrNotExist},
 	} {
-		if _, err := RunImages(t.Context(), enc, c.o); !errors.Is(err, c.want) {
+		if _, err := Run(t.Context(), enc, c.o); !errors.Is(err, c.want) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	if err := os.WriteFile(filepath.Join(dir, "kind 0", "99.png"), []byte("none"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := RunImages(t.Context(), enc, ImageOptions{Data: dir, Words: 32}); !errors.Is(err, picture.ErrImage) || !strings.Contains(err.Error(), "kind 0/99.png") {
+	if _, err := Run(t.Context(), enc, Options{Data: dir, Words: 32}); !errors.Is(err, picture.ErrImage) || !strings.Contains(err.Error(), "kind 0/99.png") {
 		t.Errorf("a damaged image: %v", err)
 	}
 	if err := os.WriteFile(filepath.Join(dir, "labels.tsv"), []byte("../a.png\tx\n../b.png\tx\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := RunImages(context.Background(), enc, ImageOptions{Data: dir}); !errors.Is(err, ErrBrokenLine) {
+	if _, err := Run(context.Background(), enc, Options{Data: dir}); !errors.Is(err, bench.ErrBrokenLine) {
 		t.Errorf("an image outside of the folder: %v", err)
 	}
 }

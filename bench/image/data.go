@@ -1,4 +1,4 @@
-package bench
+package image
 
 import (
 	"cmp"
@@ -11,10 +11,13 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/lexsem/lexsem/bench"
+	"github.com/lexsem/lexsem/bench/internal/random"
 )
 
-// image is one with its class, and whether it asks and is asked for.
-type image struct {
+// labelled is one with its class, and whether it asks and is asked for.
+type labelled struct {
 	file, class   string // file is the path below the folder of the data, with slashes
 	query, corpus bool
 }
@@ -22,10 +25,10 @@ type image struct {
 // readImages reads which images a folder has, by the first of these that is there: labels.tsv, labels.csv,
 // the lists of CUB-200-2011 (images.txt), those of Stanford Cars, or a folder for each class. withhold is the share of the
 // images of each class that ask alone, where the data do not split them; 0 for none.
-func readImages(dir string, withhold float64, seed uint64) ([]image, error) {
+func readImages(dir string, withhold float64, seed uint64) ([]labelled, error) {
 	for _, known := range []struct {
 		name string
-		read func(dir, name string) ([]image, error)
+		read func(dir, name string) ([]labelled, error)
 	}{{"labels.tsv", readLabels}, {"labels.csv", readLabelsCSV}, {"images.txt", readCUB}, {"cars_annos.mat", readCars}, {filepath.Join("devkit", "cars_train_annos.mat"), readCarsSplit}} {
 		name := filepath.Join(dir, known.name)
 		if _, err := os.Stat(name); errors.Is(err, fs.ErrNotExist) {
@@ -35,7 +38,7 @@ func readImages(dir string, withhold float64, seed uint64) ([]image, error) {
 		}
 		images, err := known.read(dir, name)
 		if err == nil && len(images) == 0 {
-			err = &LineError{File: name, Err: fmt.Errorf("%w: holds no image", ErrBrokenLine)}
+			err = &bench.LineError{File: name, Err: fmt.Errorf("%w: holds no image", bench.ErrBrokenLine)}
 		}
 		return withheld(images, withhold, seed), err
 	}
@@ -45,8 +48,8 @@ func readImages(dir string, withhold float64, seed uint64) ([]image, error) {
 
 // withheld lets a share of the images of each class ask alone, by the seed, and the others be asked for alone.
 // It leaves images alone that are split already.
-func withheld(images []image, share float64, seed uint64) []image {
-	if share == 0 || slices.ContainsFunc(images, func(i image) bool { return !i.query || !i.corpus }) {
+func withheld(images []labelled, share float64, seed uint64) []labelled {
+	if share == 0 || slices.ContainsFunc(images, func(i labelled) bool { return !i.query || !i.corpus }) {
 		return images
 	}
 	classes := map[string][]int{}
@@ -55,7 +58,7 @@ func withheld(images []image, share float64, seed uint64) []image {
 	}
 	for class, of := range classes {
 		n := int(share*float64(len(of)) + 0.5)
-		for k, at := range newRand(seed, "withhold", class).Perm(len(of)) {
+		for k, at := range random.New(seed, "withhold", class).Perm(len(of)) {
 			images[of[at]].query, images[of[at]].corpus = k < n, k >= n
 		}
 	}
@@ -63,18 +66,18 @@ func withheld(images []image, share float64, seed uint64) []image {
 }
 
 // splitImage makes an image of the fields of a line: file, class, and query or corpus.
-func splitImage(fields []string, seen map[string]bool) (image, error) {
+func splitImage(fields []string, seen map[string]bool) (labelled, error) {
 	if len(fields) < 2 || len(fields) > 3 || fields[0] == "" || fields[1] == "" {
-		return image{}, fmt.Errorf("%w: want file and class, and query or corpus", ErrBrokenLine)
+		return labelled{}, fmt.Errorf("%w: want file and class, and query or corpus", bench.ErrBrokenLine)
 	}
 	if seen[fields[0]] {
-		return image{}, fmt.Errorf("%w: image %q stood earlier in the file", ErrDuplicateID, fields[0])
+		return labelled{}, fmt.Errorf("%w: image %q stood earlier in the file", bench.ErrDuplicateID, fields[0])
 	}
 	seen[fields[0]] = true
-	i := image{file: fields[0], class: fields[1], query: true, corpus: true}
+	i := labelled{file: fields[0], class: fields[1], query: true, corpus: true}
 	if len(fields) == 3 {
 		if fields[2] != "query" && fields[2] != "corpus" {
-			return i, fmt.Errorf("%w: %q is neither query nor corpus", ErrBrokenLine, fields[2])
+			return i, fmt.Errorf("%w: %q is neither query nor corpus", bench.ErrBrokenLine, fields[2])
 		}
 		i.query, i.corpus = fields[2] == "query", fields[2] == "corpus"
 	}
@@ -83,15 +86,15 @@ func splitImage(fields []string, seen map[string]bool) (image, error) {
 
 // readLabels reads a line for each image: file and class, and query or corpus where they are split, separated by
 // tabs, under an optional heading.
-func readLabels(_, name string) ([]image, error) {
+func readLabels(_, name string) ([]labelled, error) {
 	f, err := os.Open(name)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	var out []image
+	var out []labelled
 	seen := map[string]bool{}
-	err = EachLine(f, name, ReadOptions{}, func(line int, b []byte) error {
+	err = bench.EachLine(f, name, bench.ReadOptions{}, func(line int, b []byte) error {
 		fields := strings.Split(string(b), "\t")
 		if line == 1 && len(fields) > 1 && fields[1] == "label" {
 			return nil
@@ -106,7 +109,7 @@ func readLabels(_, name string) ([]image, error) {
 }
 
 // readLabelsCSV reads the same fields separated by commas, as RFC 4180 has it.
-func readLabelsCSV(_, name string) ([]image, error) {
+func readLabelsCSV(_, name string) ([]labelled, error) {
 	f, err := os.Open(name)
 	if err != nil {
 		return nil, err
@@ -114,7 +117,7 @@ func readLabelsCSV(_, name string) ([]image, error) {
 	defer f.Close()
 	r := csv.NewReader(f)
 	r.FieldsPerRecord = -1
-	var out []image
+	var out []labelled
 	seen := map[string]bool{}
 	for {
 		fields, err := r.Read()
@@ -125,20 +128,20 @@ func readLabelsCSV(_, name string) ([]image, error) {
 		if err == nil && line == 1 && len(fields) > 1 && fields[1] == "label" {
 			continue
 		}
-		var i image
+		var i labelled
 		if err != nil {
-			err = fmt.Errorf("%w: %w", ErrBrokenLine, err)
+			err = fmt.Errorf("%w: %w", bench.ErrBrokenLine, err)
 		} else if i, err = splitImage(fields, seen); err == nil {
 			out = append(out, i)
 			continue
 		}
-		return nil, &LineError{File: name, Line: line, Err: err}
+		return nil, &bench.LineError{File: name, Line: line, Err: err}
 	}
 }
 
 // readCUB reads CUB-200-2011 as it is distributed: images.txt, image_class_labels.txt, classes.txt and
 // train_test_split.txt, each with a number and a value a line, and the folder images. Test images ask for training images.
-func readCUB(dir, name string) ([]image, error) {
+func readCUB(dir, name string) ([]labelled, error) {
 	values := func(file string) (map[string]string, []string, error) {
 		out := map[string]string{}
 		var order []string
@@ -147,10 +150,10 @@ func readCUB(dir, name string) ([]image, error) {
 			return nil, nil, err
 		}
 		defer f.Close()
-		err = EachLine(f, file, ReadOptions{}, func(_ int, b []byte) error {
+		err = bench.EachLine(f, file, bench.ReadOptions{}, func(_ int, b []byte) error {
 			id, value, ok := strings.Cut(strings.TrimSpace(string(b)), " ")
 			if !ok {
-				return fmt.Errorf("%w: want a number and a value", ErrBrokenLine)
+				return fmt.Errorf("%w: want a number and a value", bench.ErrBrokenLine)
 			}
 			out[id], order = value, append(order, id)
 			return nil
@@ -164,30 +167,30 @@ func readCUB(dir, name string) ([]image, error) {
 	if err := errors.Join(err1, err2, err3, err4); err != nil {
 		return nil, err
 	}
-	var out []image
+	var out []labelled
 	for _, id := range order {
 		class, train := classes[labels[id]], training[id]
 		if class == "" || train != "0" && train != "1" {
-			return nil, &LineError{File: name, Err: fmt.Errorf("%w: image %s has no class, or is neither of training nor of test", ErrBrokenLine, id)}
+			return nil, &bench.LineError{File: name, Err: fmt.Errorf("%w: image %s has no class, or is neither of training nor of test", bench.ErrBrokenLine, id)}
 		}
-		out = append(out, image{file: "images/" + files[id], class: class, query: train == "0", corpus: train == "1"})
+		out = append(out, labelled{file: "images/" + files[id], class: class, query: train == "0", corpus: train == "1"})
 	}
 	return out, nil
 }
 
-// imageExts are the ends of names of files that are images.
-var imageExts = []string{".png", ".jpg", ".jpeg", ".gif", ".webp", ".bmp", ".tif", ".tiff"}
+// extensions are the ends of names of files that are images.
+var extensions = []string{".png", ".jpg", ".jpeg", ".gif", ".webp", ".bmp", ".tif", ".tiff"}
 
 // readClasses takes each folder below dir for a class. Folders "train" and "test" hold such folders, and
 // images of test ask for those of train.
-func readClasses(dir string) ([]image, error) {
-	var out []image
+func readClasses(dir string) ([]labelled, error) {
+	var out []labelled
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
 		rel, err := filepath.Rel(dir, path)
-		if err != nil || d.IsDir() || !slices.Contains(imageExts, strings.ToLower(filepath.Ext(path))) {
+		if err != nil || d.IsDir() || !slices.Contains(extensions, strings.ToLower(filepath.Ext(path))) {
 			return err
 		}
 		file := filepath.ToSlash(rel)
@@ -195,7 +198,7 @@ func readClasses(dir string) ([]image, error) {
 		if len(parts) < 2 {
 			return nil
 		}
-		i := image{file: file, class: parts[0], query: true, corpus: true}
+		i := labelled{file: file, class: parts[0], query: true, corpus: true}
 		if top := strings.ToLower(parts[0]); len(parts) > 2 && (top == "train" || top == "test") {
 			i.class, i.query, i.corpus = parts[1], top == "test", top == "train"
 		}
@@ -203,8 +206,8 @@ func readClasses(dir string) ([]image, error) {
 		return nil
 	})
 	if err == nil && len(out) == 0 {
-		err = fmt.Errorf("%w: %s has neither labels.tsv, labels.csv, images.txt nor a folder for each class with images in it", ErrBrokenLine, dir)
+		err = fmt.Errorf("%w: %s has neither labels.tsv, labels.csv, images.txt nor a folder for each class with images in it", bench.ErrBrokenLine, dir)
 	}
-	slices.SortFunc(out, func(a, b image) int { return cmp.Compare(a.file, b.file) })
+	slices.SortFunc(out, func(a, b labelled) int { return cmp.Compare(a.file, b.file) })
 	return out, err
 }

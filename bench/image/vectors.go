@@ -1,4 +1,4 @@
-package bench
+package image
 
 import (
 	"context"
@@ -24,7 +24,7 @@ type fileVectors struct {
 
 var errNoVector = errors.New("no vector of this name was given")
 
-func vectorsAsEncoder(file string, images []image) (encoder.Encoder, error) {
+func vectorsAsEncoder(file string, images []labelled) (encoder.Encoder, error) {
 	v, err := vectors.Read(file)
 	if err != nil {
 		return nil, err

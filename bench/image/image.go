@@ -1,8 +1,7 @@
-package bench
+package image
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -12,15 +11,17 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/lexsem/lexsem/bench"
 	"github.com/lexsem/lexsem/bench/internal/memo"
+	"github.com/lexsem/lexsem/bench/internal/random"
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/encoder/picture"
 	"github.com/lexsem/lexsem/encoder/visual"
 	"github.com/lexsem/lexsem/internal/regular"
 )
 
-// ImageOptions are the options of RunImages.
-type ImageOptions struct {
+// Options are the options of Run.
+type Options struct {
 	// Data is a folder with images and their classes. It has one of three layouts: labels.tsv or
 	// labels.csv (file, class, and optionally query or corpus), CUB-200-2011 as distributed, or a
 	// subfolder for each class. If the data define no split into queries and corpus, every image is a
@@ -42,23 +43,23 @@ type ImageOptions struct {
 	// Only images of the corpus are used.
 	Labels  bool
 	Systems []string // nil means dense
-	Setting SettingOptions
+	Setting bench.SettingOptions
 	Version string
 }
 
-// ImageMetrics are the names of the metrics of RunImages.
-var ImageMetrics = []string{"ndcg@1", "ndcg@10", "mrr@10", "recall@10", "precision@10"}
+// Metrics are the names of the metrics of Run.
+var Metrics = []string{"ndcg@1", "ndcg@10", "mrr@10", "recall@10", "precision@10"}
 
-// RunImages measures retrieval of images of the same class (LexSemBridge Sec. 4.5), with nDCG@1 as the
+// Run measures retrieval of images of the same class (LexSemBridge Sec. 4.5), with nDCG@1 as the
 // first metric, and of images by their parts.
 //
 // enc is an encoder of images. The words of a codebook over the corpus serve as tokens (Eq. 11, 12),
 // so every system for texts also works on images. An encoder of texts gets the file names. enc may be
 // nil if Vectors is given; without both, the error is encoder.ErrUnavailable. An image is never a hit
 // for itself as a whole.
-func RunImages(ctx context.Context, enc encoder.Encoder, o ImageOptions) (report *Report, err error) {
+func Run(ctx context.Context, enc encoder.Encoder, o Options) (*bench.Report, error) {
 	if !(o.Withhold >= 0 && o.Withhold < 1) {
-		return nil, fmt.Errorf("%w: a share of %v of the images is withheld; it lies in [0, 1)", ErrOption, o.Withhold)
+		return nil, fmt.Errorf("%w: a share of %v of the images is withheld; it lies in [0, 1)", bench.ErrOption, o.Withhold)
 	}
 	images, err := readImages(o.Data, o.Withhold, o.Setting.Seed)
 	if err != nil {
@@ -75,59 +76,44 @@ func RunImages(ctx context.Context, enc encoder.Encoder, o ImageOptions) (report
 	if o.Systems == nil {
 		o.Systems = []string{"dense"}
 	}
-	p := &plan{Options: Options{Systems: o.Systems, Metrics: ImageMetrics, Seed: o.Setting.Seed, Version: o.Version}}
-	if err := p.parse(); err != nil {
-		return nil, err
-	}
-	p.targets = NewTargets(imagePassages(images))
-	for _, name := range o.Tasks {
-		if err := p.addImageTask(name, images); err != nil {
+	for _, name := range o.Systems {
+		if _, err := bench.ParseSystem(name); err != nil {
 			return nil, err
 		}
 	}
+	targets := bench.NewTargets(passages(images))
 	if o.Tasks == nil {
-		if err := p.addImageTask("class", images); err != nil {
+		o.Tasks = []string{"class"}
+	}
+	var tasks []*bench.Task
+	for _, name := range o.Tasks {
+		t, err := taskOf(name, images, targets, o.Setting.Seed)
+		if err != nil {
 			return nil, err
 		}
-	}
-	p.depth++ // for the image itself
-	for i, s := range p.systems {
-		p.systems[i].Prepare = func(ctx context.Context, setting *Setting) (Retriever, *Fit, error) {
-			r, fit, err := s.Prepare(ctx, setting)
-			return othersOnly{r, p.targets}, fit, err
-		}
+		tasks = append(tasks, t)
 	}
 	if enc.Fingerprint().Media == encoder.MediaImages {
-		words, err := imageWords(ctx, enc, p.targets, o)
+		words, err := codebook(ctx, enc, targets, o)
 		if err != nil {
 			return nil, err
 		}
 		enc = imagesIn(o.Data, words)
-		o.Setting.spell = words.Text
+		o.Setting.Spell = words.Text
 		if o.Labels {
-			o.Setting.mates = matesOf(images, p.targets)
+			o.Setting.Mates = matesOf(images, targets)
 		}
-	}
-	setting, err := NewSetting(ctx, memo.New(enc), p.targets, o.Setting)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, setting.Close()) }()
-	questions, err := p.encodeQuestions(ctx, setting)
-	if err != nil {
-		return nil, err
 	}
 	abs, err := filepath.Abs(o.Data)
 	if err != nil {
 		return nil, fmt.Errorf("resolving the data folder: %w", err)
 	}
-	report = &Report{Data: filepath.Base(abs), Documents: p.targets.Len(), Distinct: p.targets.Len(), Encoder: enc.Fingerprint().Model,
-		Seed: p.Seed, Version: o.Version, Fit: map[string]Fit{}}
-	return report, p.answer(ctx, setting, questions, nil, report)
+	probe := bench.Probe{Data: filepath.Base(abs), Targets: targets, Tasks: tasks, Systems: o.Systems, Metrics: Metrics, OthersOnly: true, Version: o.Version, Setting: o.Setting}
+	return probe.Run(ctx, memo.New(enc))
 }
 
 // matesOf tells the other images of the class of a target, those of the corpus.
-func matesOf(images []image, targets *Targets) func(int) []string {
+func matesOf(images []labelled, targets *bench.Targets) func(int) []string {
 	class, of := map[string]string{}, map[string][]string{}
 	for _, i := range images {
 		if i.corpus {
@@ -144,26 +130,26 @@ func matesOf(images []image, targets *Targets) func(int) []string {
 func imagesIn(dir string, enc encoder.Encoder) encoder.Encoder {
 	return visual.NewReferences(enc, func(_ context.Context, name string) (encoder.Input, error) {
 		if !filepath.IsLocal(filepath.FromSlash(name)) {
-			return encoder.Input{}, fmt.Errorf("%w: image %q lies outside of %s", ErrBrokenLine, name, dir)
+			return encoder.Input{}, fmt.Errorf("%w: image %q lies outside of %s", bench.ErrBrokenLine, name, dir)
 		}
 		b, err := regular.ReadFile(filepath.Join(dir, filepath.FromSlash(name)), picture.MaxBytes)
 		return encoder.Input{Media: encoder.MediaImages + "*", Data: b}, err
 	})
 }
 
-// imageWords gives enc the words of a codebook over the patches of the targets.
-func imageWords(ctx context.Context, enc encoder.Encoder, targets *Targets, o ImageOptions) (*visual.Words, error) {
+// codebook gives enc the words of a codebook over the patches of the targets.
+func codebook(ctx context.Context, enc encoder.Encoder, targets *bench.Targets, o Options) (*visual.Words, error) {
 	size := o.Words
 	if size == 0 {
 		size = visual.DefaultWords
 	}
 	words, err := visual.New(enc, size)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrOption, err)
+		return nil, fmt.Errorf("%w: %w", bench.ErrOption, err)
 	}
 	refs, dim := imagesIn(o.Data, enc), enc.Fingerprint().States()
 	var states []float32
-	for n, i := range newRand(o.Setting.Seed, "codebook").Perm(targets.Len()) {
+	for n, i := range random.New(o.Setting.Seed, "codebook").Perm(targets.Len()) {
 		if visual.Enough(len(states)/dim/4, size) {
 			break
 		}
@@ -173,7 +159,7 @@ func imageWords(ctx context.Context, enc encoder.Encoder, targets *Targets, o Im
 		}
 		states = append(states, out[0].Hidden...)
 		if o.Setting.Progress != nil {
-			o.Setting.Progress(Progress{Stage: "codebook", Done: n + 1, Total: targets.Len()})
+			o.Setting.Progress(bench.Progress{Stage: "codebook", Done: n + 1, Total: targets.Len()})
 		}
 	}
 	book, err := visual.FitCodebook(ctx, states, dim, size, max(1, o.Setting.Seed), runtime.GOMAXPROCS(0))
@@ -183,41 +169,39 @@ func imageWords(ctx context.Context, enc encoder.Encoder, targets *Targets, o Im
 	return words, words.Set(book)
 }
 
-// imagePassages are the images that are asked for.
-func imagePassages(images []image) (out []Passage) {
+// passages are the images that are asked for.
+func passages(images []labelled) (out []bench.Passage) {
 	for _, i := range images {
 		if i.corpus {
-			out = append(out, Passage{ID: i.file, Body: visual.Reference(i.file, picture.View{})})
+			out = append(out, bench.Passage{ID: i.file, Body: visual.Reference(i.file, picture.View{})})
 		}
 	}
 	return out
 }
 
-// addImageTask adds the task of a name.
-func (p *plan) addImageTask(name string, images []image) error {
+// taskOf makes the task of a name.
+func taskOf(name string, images []labelled, targets *bench.Targets, seed uint64) (*bench.Task, error) {
 	kind, arg, _ := strings.Cut(name, ":")
 	percent, err := strconv.Atoi(arg)
 	switch {
 	case name == "class":
-		p.tasks = append(p.tasks, classTask(images))
-	case imageParts[kind] != nil && err == nil && percent >= 1 && percent <= 99:
-		p.tasks = append(p.tasks, p.partTask(kind, percent))
-	default:
-		return fmt.Errorf("%w: task %q; known are class, part:N, a part of N percent of the area, and patches:N, N percent of 64 cells where they are, 1 to 99", ErrUnknownName, name)
+		return classTask(images), nil
+	case parts[kind] != nil && err == nil && percent >= 1 && percent <= 99:
+		return partTask(kind, percent, targets, seed), nil
 	}
-	return nil
+	return nil, fmt.Errorf("%w: task %q; known are class, part:N, a part of N percent of the area, and patches:N, N percent of 64 cells where they are, 1 to 99", bench.ErrUnknownName, name)
 }
 
 // classTask asks with each query image for those of its class but itself. Queries without any are left out
 // and counted.
-func classTask(images []image) *Task {
+func classTask(images []labelled) *bench.Task {
 	classes := map[string][]string{}
 	for _, i := range images {
 		if i.corpus {
 			classes[i.class] = append(classes[i.class], i.file)
 		}
 	}
-	t := &Task{Name: "class", Qrels: Qrels{}}
+	t := &bench.Task{Name: "class", Qrels: bench.Qrels{}}
 	for _, i := range images {
 		if !i.query {
 			continue
@@ -232,18 +216,18 @@ func classTask(images []image) *Task {
 			t.LeftOut++
 			continue
 		}
-		t.Queries = append(t.Queries, Query{ID: i.file, Text: visual.Reference(i.file, picture.View{})})
+		t.Queries = append(t.Queries, bench.Query{ID: i.file, Text: visual.Reference(i.file, picture.View{})})
 		t.Qrels[i.file] = judged
 	}
-	sortQueries(t.Queries)
+	slices.SortFunc(t.Queries, func(a, b bench.Query) int { return strings.Compare(a.ID, b.ID) })
 	return t
 }
 
 // partOf is what stands before the name of an image in the id of a query that is a part of it.
 const partOf = "part of "
 
-// imageParts draw a part of an image, of so many percent of its area.
-var imageParts = map[string]func(r *rand.Rand, percent int) picture.View{
+// parts draw a part of an image, of so many percent of its area.
+var parts = map[string]func(r *rand.Rand, percent int) picture.View{
 	"part": func(r *rand.Rand, percent int) picture.View { // in the shape of the image; a model sees it larger
 		side := int(1000 * math.Sqrt(float64(percent)/100))
 		return picture.View{X: r.IntN(1001 - side), Y: r.IntN(1001 - side), W: side, H: side}
@@ -257,30 +241,16 @@ var imageParts = map[string]func(r *rand.Rand, percent int) picture.View{
 }
 
 // partTask asks with a part of each image for the image.
-func (p *plan) partTask(kind string, percent int) *Task {
-	t := perTarget("image "+kind, TaskInput{Corpus: &Corpus{}, Targets: p.targets, Seed: p.Seed}, func(r *rand.Rand, i int) string {
-		return visual.Part(p.targets.Texts[i], imageParts[kind](r, percent))
+func partTask(kind string, percent int, targets *bench.Targets, seed uint64) *bench.Task {
+	t := bench.PerTarget("image "+kind, bench.TaskInput{Corpus: &bench.Corpus{}, Targets: targets, Seed: seed}, func(r *rand.Rand, i int) string {
+		return visual.Part(targets.Texts[i], parts[kind](r, percent))
 	})
 	t.Name = fmt.Sprintf("%s:%d", kind, percent)
-	qrels := Qrels{}
+	qrels := bench.Qrels{}
 	for i := range t.Queries {
 		id := t.Queries[i].ID
 		t.Queries[i].ID, qrels[partOf+id] = partOf+id, map[string]int{id: 1}
 	}
 	t.Qrels = qrels
 	return t
-}
-
-// othersOnly drops the query itself from its answer.
-type othersOnly struct {
-	Retriever
-	targets *Targets
-}
-
-func (r othersOnly) Retrieve(ctx context.Context, questions []Question, k int) ([][]Hit, error) {
-	answers, err := r.Retriever.Retrieve(ctx, questions, k)
-	for i, a := range answers {
-		answers[i] = slices.DeleteFunc(a, func(h Hit) bool { return r.targets.ID(h.Target) == questions[i].ID })
-	}
-	return answers, err
 }

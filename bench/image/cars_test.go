@@ -1,4 +1,4 @@
-package bench
+package image
 
 import (
 	"errors"
@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/lexsem/lexsem/bench"
 )
 
 // cars lays out files as Stanford Cars are distributed, from those that SciPy has written.
@@ -15,7 +17,7 @@ func cars(t *testing.T, files map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()
 	for to, from := range files {
-		b, err := os.ReadFile(filepath.Join("..", "internal", "matfile", "testdata", from))
+		b, err := os.ReadFile(filepath.Join("..", "..", "internal", "matfile", "testdata", from))
 		if err == nil {
 			err = os.MkdirAll(filepath.Dir(filepath.Join(dir, to)), 0o755)
 		}
@@ -33,15 +35,15 @@ const carsAll, carsMeta, carsTrain, carsTest = "cars_annos.mat", "cars_meta.mat"
 
 func TestCars(t *testing.T) {
 	const hummer, octavia, smart = "AM General Hummer SUV 2000", "Škoda Octavia 2011", "smart fortwo 2012"
-	split := []image{
+	split := []labelled{
 		{"cars_train/00001.jpg", octavia, false, true}, {"cars_train/00002.jpg", hummer, false, true}, {"cars_train/00003.jpg", octavia, false, true},
 		{"cars_test/00001.jpg", hummer, true, false}, {"cars_test/00002.jpg", smart, true, false},
 	}
 	for name, c := range map[string]struct {
 		files map[string]string
-		want  []image
+		want  []labelled
 	}{
-		"in one": {map[string]string{carsAll: carsAll}, []image{
+		"in one": {map[string]string{carsAll: carsAll}, []labelled{
 			{"car_ims/000001.jpg", smart, false, true}, {"car_ims/000002.jpg", hummer, true, false}, {"car_ims/000003.jpg", smart, true, false}}},
 		"in two":                 {map[string]string{"devkit/" + carsMeta: carsMeta, "devkit/" + carsTrain: carsTrain, carsTest: carsTest}, split},
 		"in two, all in devkit/": {map[string]string{"devkit/" + carsMeta: carsMeta, "devkit/" + carsTrain: carsTrain, "devkit/" + carsTest: carsTest}, split},
@@ -60,8 +62,8 @@ func TestCars(t *testing.T) {
 		"no MATLAB file":         {carsAll: "record.py"},
 		"no names of classes":    {"devkit/" + carsMeta: carsTrain, "devkit/" + carsTrain: carsTrain, carsTest: carsTest},
 	} {
-		var line *LineError
-		if got, err := readImages(cars(t, files), 0, 1); !errors.Is(err, ErrBrokenLine) || !errors.As(err, &line) {
+		var line *bench.LineError
+		if got, err := readImages(cars(t, files), 0, 1); !errors.Is(err, bench.ErrBrokenLine) || !errors.As(err, &line) {
 			t.Errorf("%s: %+v, %v", name, got, err)
 		}
 	}

@@ -1,4 +1,4 @@
-package bench
+package image
 
 import (
 	"errors"
@@ -6,25 +6,26 @@ import (
 	"io/fs"
 	"path/filepath"
 
+	"github.com/lexsem/lexsem/bench"
 	"github.com/lexsem/lexsem/internal/matfile"
 	"github.com/lexsem/lexsem/internal/regular"
 )
 
 // readCars reads Stanford Cars as it is distributed in one piece: cars_annos.mat beside the folder car_ims. Test
 // images ask for training images.
-func readCars(dir, name string) ([]image, error) {
+func readCars(dir, name string) ([]labelled, error) {
 	vars, err := readMAT(name)
 	if err != nil {
 		return nil, err
 	}
-	return carsOf(vars["annotations"], vars["class_names"], name, "relative_im_path", func(file string, test bool) image {
-		return image{file: file, query: test, corpus: !test}
+	return carsOf(vars["annotations"], vars["class_names"], name, "relative_im_path", func(file string, test bool) labelled {
+		return labelled{file: file, query: test, corpus: !test}
 	})
 }
 
 // readCarsSplit reads Stanford Cars as it is distributed in two: cars_train, cars_test, the folder devkit, and
 // cars_test_annos_withlabels.mat in that or beside it.
-func readCarsSplit(dir, name string) ([]image, error) {
+func readCarsSplit(dir, name string) ([]labelled, error) {
 	devkit := filepath.Dir(name)
 	meta, err := readMAT(filepath.Join(devkit, "cars_meta.mat"))
 	if err != nil {
@@ -46,14 +47,14 @@ func readCarsSplit(dir, name string) ([]image, error) {
 	if err != nil {
 		return nil, err
 	}
-	var out []image
+	var out []labelled
 	for _, part := range []struct {
 		annotations matfile.Value
 		name, dir   string
 		query       bool
 	}{{train["annotations"], name, "cars_train/", false}, {test["annotations"], tests, "cars_test/", true}} {
-		images, err := carsOf(part.annotations, meta["class_names"], part.name, "fname", func(file string, _ bool) image {
-			return image{file: part.dir + file, query: part.query, corpus: !part.query}
+		images, err := carsOf(part.annotations, meta["class_names"], part.name, "fname", func(file string, _ bool) labelled {
+			return labelled{file: part.dir + file, query: part.query, corpus: !part.query}
 		})
 		if err != nil {
 			return nil, err
@@ -71,14 +72,14 @@ func readMAT(name string) (map[string]matfile.Value, error) {
 	}
 	vars, err := matfile.Read(b)
 	if err != nil {
-		return nil, &LineError{File: name, Err: fmt.Errorf("%w: %w", ErrBrokenLine, err)}
+		return nil, &bench.LineError{File: name, Err: fmt.Errorf("%w: %w", bench.ErrBrokenLine, err)}
 	}
 	return vars, nil
 }
 
 // carsOf makes an image of each annotation: its file is the field path, its class what names calls its number.
-func carsOf(annotations, names matfile.Value, name, path string, as func(file string, test bool) image) ([]image, error) {
-	var out []image
+func carsOf(annotations, names matfile.Value, name, path string, as func(file string, test bool) labelled) ([]labelled, error) {
+	var out []labelled
 	seen := map[string]bool{}
 	for i := range annotations.Structs {
 		file, _ := annotations.Field(i, path)
@@ -86,10 +87,10 @@ func carsOf(annotations, names matfile.Value, name, path string, as func(file st
 		test, _ := annotations.Field(i, "test")
 		c, ok := class.Number()
 		if !ok || file.Text == "" || !filepath.IsLocal(filepath.FromSlash(file.Text)) || c != float64(int(c)) || c < 1 || int(c) > len(names.Cells) {
-			return nil, &LineError{File: name, Err: fmt.Errorf("%w: annotation %d has no %s, or no class of the %d that have a name", ErrBrokenLine, i+1, path, len(names.Cells))}
+			return nil, &bench.LineError{File: name, Err: fmt.Errorf("%w: annotation %d has no %s, or no class of the %d that have a name", bench.ErrBrokenLine, i+1, path, len(names.Cells))}
 		}
 		if seen[file.Text] {
-			return nil, &LineError{File: name, Err: fmt.Errorf("%w: image %q stands in two annotations", ErrDuplicateID, file.Text)}
+			return nil, &bench.LineError{File: name, Err: fmt.Errorf("%w: image %q stands in two annotations", bench.ErrDuplicateID, file.Text)}
 		}
 		seen[file.Text] = true
 		t, _ := test.Number()
