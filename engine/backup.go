@@ -16,41 +16,6 @@ import (
 	"github.com/lexsem/lexsem/store"
 )
 
-// Backup writes the last commit to a file, from which Restore makes a database that gives the same hits. It makes a new
-// file as a whole or not at all. To an existing backup of this database it appends a part with the changes; it appends
-// nothing, and returns Part 0, if there are none.
-//
-// The backup holds documents, vectors, vocabulary and fitted bridges, but no derived state. Writes continue meanwhile.
-// Close cancels the backup. After an error the file is unchanged.
-//
-// Errors: ErrOtherBackup for a backup of another database or of another history of this one; ErrBackup for a file that
-// is no sound backup; ErrCorrupt. Cost: reading what is written, and one pass over the keys. Memory: one document.
-func (e *Engine) Backup(ctx context.Context, path string) (r BackupReport, err error) {
-	ctx, done, err := e.work(ctx)
-	if err != nil {
-		return r, err
-	}
-	defer done(&err)
-	if path, err = filepath.Abs(path); err != nil { // the process may change its folder
-		return r, err
-	}
-	return e.st.BackupFile(ctx, path, e.backedUp(ctx))
-}
-
-// BackupTo writes a complete backup to w. Output that ends with an error is not a backup.
-func (e *Engine) BackupTo(ctx context.Context, w io.Writer) (r BackupReport, err error) {
-	ctx, done, err := e.work(ctx)
-	if err != nil {
-		return r, err
-	}
-	defer done(&err)
-	return e.st.Backup(ctx, w, e.backedUp(ctx))
-}
-
-func (e *Engine) backedUp(ctx context.Context) func(n, total int) {
-	return func(n, total int) { e.report(ctx, Progress{Stage: "backup", Done: n, Total: total}) }
-}
-
 // RestoreOptions configure Restore. The zero value restores everything.
 type RestoreOptions struct {
 	// Parts is the number of parts to restore, from the first; 0 means all. Each call of Backup made one part.

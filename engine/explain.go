@@ -1,9 +1,18 @@
 package engine
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"fmt"
+	"image/png"
+	"slices"
+	"unicode"
+	"unicode/utf8"
 
+	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/encoder/picture"
+	"github.com/lexsem/lexsem/encoder/visual"
 	"github.com/lexsem/lexsem/engine/explain"
 	"github.com/lexsem/lexsem/engine/fusion"
 	"github.com/lexsem/lexsem/engine/internal/calls"
@@ -13,6 +22,7 @@ import (
 	"github.com/lexsem/lexsem/internal/fault"
 	"github.com/lexsem/lexsem/internal/snapshot"
 	"github.com/lexsem/lexsem/internal/text"
+	"github.com/lexsem/lexsem/store"
 )
 
 // Explanation tells how the score of a document for a query comes about. Contributions add up to the number that they
@@ -128,4 +138,132 @@ func (e *Engine) explain(ctx context.Context, q Query, id string) (_ Explanation
 		x.Picture, err = e.drawExplanation(q, d, x)
 	}
 	return x, err
+}
+
+// pictureHeight is how many pixels high Explanation.Picture is.
+const pictureHeight = 448
+
+// drawExplanation draws the image of a document, its patches as bright as what their words gave, behind that of the
+// query where there is one.
+func (e *Engine) drawExplanation(q Query, d *store.Document, x Explanation) ([]byte, error) {
+	if e.images == nil || !isImage(d) {
+		return nil, fmt.Errorf("%w: a picture of an explanation, and the document is no image of a database of images; ask without Picture", ErrInvalid)
+	}
+	found, err := e.images.words.View(d.Data)
+	if err != nil {
+		return nil, fmt.Errorf("drawing the explanation: %w", err)
+	}
+	grid := e.fp.Grid
+	if weights := patchWeights(x, grid[0]*grid[1]); weights != nil {
+		found = found.Weigh(grid[0], grid[1], weights)
+	}
+	seen := []*picture.Image{found}
+	if q.Image != nil {
+		asked, err := e.images.words.View(q.Image)
+		if err != nil {
+			return nil, fmt.Errorf("%w: the query: %w", ErrInvalid, err)
+		}
+		seen = []*picture.Image{asked, found}
+	}
+	var b bytes.Buffer
+	if err := png.Encode(&b, picture.Beside(pictureHeight, seen...)); err != nil {
+		return nil, fmt.Errorf("drawing the explanation: %w", err)
+	}
+	return b.Bytes(), nil
+}
+
+// patchWeights are what the patches of a found image gave to its score by their words: the part of a word in BM25,
+// shared by the patches that have it. It is nil where none gave anything.
+func patchWeights(x Explanation, patches int) []float64 {
+	give := map[string]float64{}
+	for _, w := range x.Words {
+		give[w.Term] = w.BM25 / float64(max(1, w.Count))
+	}
+	var weights []float64
+	for _, m := range x.Matches {
+		if p := visual.Patch(m.Start); m.Field == "text" && p < patches && give[m.Term] > 0 {
+			if weights == nil {
+				weights = make([]float64, patches)
+			}
+			weights[p] += give[m.Term]
+		}
+	}
+	return weights
+}
+
+// explainTies fills in what the tokens tell. A word of several tokens has their mean, and the match
+// of the one that gives most.
+func (e *Engine) explainTies(x *Explanation, r *search.Run, query string, id uint64, d *store.Document) error {
+	ties, err := r.Ties(id)
+	if err != nil || len(ties) == 0 || e.terms != nil {
+		return err
+	}
+	row := d.Rows[chunk.Number(id)]
+	passage, lead, body := e.encodedOf(d.Title, d.Text[row.Start:row.End], len(d.Rows))
+	kept := lexicalSpans(e.enc.Tokenize(encoder.Passage, passage))
+	asked := r.In.Tokens
+	type word struct {
+		explain.Tie
+		most float64
+	}
+	var words []word
+	for _, tie := range ties {
+		if tie.Query >= len(asked.Offsets) || tie.To > len(kept) || tie.From >= tie.To {
+			return nil // another tokenizer than that of the codes
+		}
+		of := wordAt(query, asked.Offsets[tie.Query])
+		i := slices.IndexFunc(words, func(w word) bool { return w.Start == of.Start && w.End == of.End })
+		if i < 0 {
+			i = len(words)
+			words = append(words, word{Tie: explain.Tie{Word: query[of.Start:of.End], Start: of.Start, End: of.End}, most: -2})
+		}
+		w := &words[i]
+		w.Weight += tie.Weight
+		w.Cosine += tie.Weight * tie.Cosine
+		if gives := tie.Weight * tie.Cosine; gives > w.most {
+			w.most = gives
+			in := wordAt(passage, kept[tie.From])
+			w.Match = passage[in.Start:in.End]
+			if in.Start >= body {
+				w.Field, w.MatchStart, w.MatchEnd = "text", in.Start-body+row.Start, in.End-body+row.Start
+			} else {
+				w.Field, w.MatchStart, w.MatchEnd = "title", in.Start+lead, in.End+lead
+			}
+		}
+	}
+	for _, w := range words {
+		if w.Weight > 0 {
+			w.Cosine /= w.Weight
+		}
+		x.Ties = append(x.Ties, w.Tie)
+	}
+	slices.SortStableFunc(x.Ties, func(a, b explain.Tie) int { return cmp.Compare(a.Start, b.Start) })
+	return nil
+}
+
+// wordAt is the word of a text that a token stands in: letters and digits on both sides
+// belong to it.
+func wordAt(s string, o encoder.Span) chunk.Span {
+	w := chunk.Span{Start: min(max(0, int(o.Start)), len(s)), End: min(max(0, int(o.End)), len(s))}
+	w.End = max(w.Start, w.End)
+	inside := func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r) }
+	if first, _ := utf8.DecodeRuneInString(s[w.Start:w.End]); inside(first) {
+		for w.Start > 0 {
+			r, n := utf8.DecodeLastRuneInString(s[:w.Start])
+			if !inside(r) {
+				break
+			}
+			w.Start -= n
+		}
+	}
+	if last, _ := utf8.DecodeLastRuneInString(s[w.Start:w.End]); inside(last) {
+		for w.End < len(s) {
+			r, n := utf8.DecodeRuneInString(s[w.End:])
+			if !inside(r) {
+				break
+			}
+			w.End += n
+		}
+	}
+	return w
 }

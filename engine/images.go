@@ -371,37 +371,6 @@ func (e *Engine) wordStored(ctx context.Context) error {
 	return flush()
 }
 
-// rewrite stores documents again that nobody has changed meanwhile, in one commit, and counts them and their
-// chunks.
-func (e *Engine) rewrite(ctx context.Context, page []kept) (n, chunks int, err error) {
-	records := make([]record, len(page))
-	for i, d := range page {
-		records[i].Document = *d.Document
-	}
-	_, err = e.commit(ctx, func(b *store.Batch) (changes []state.Change, err error) {
-		if err := e.storeBases(ctx, b, records); err != nil {
-			return nil, err
-		}
-		for _, d := range page {
-			now, err := b.Lookup(ctx, d.ID)
-			if err != nil {
-				return nil, err
-			}
-			if now != d.ord {
-				continue
-			}
-			c, err := b.Put(ctx, d.Document)
-			if err != nil {
-				return nil, err
-			}
-			changes = append(changes, state.Change{Change: c, Now: state.VersionsOf(c.New, d.Document)})
-			n, chunks = n+1, chunks+len(d.Rows)
-		}
-		return changes, nil
-	})
-	return n, chunks, err
-}
-
 // References to the images of a state, for a fit: the name is the ordinal.
 
 // reference names the image of a version.

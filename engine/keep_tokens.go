@@ -137,12 +137,6 @@ func (k *keeper) report(ctx context.Context) {
 	k.e.report(ctx, Progress{Stage: "tokens", Done: k.done, Total: len(k.ords)})
 }
 
-// kept is a version with its document.
-type kept struct {
-	ord uint64
-	*store.Document
-}
-
 // lacks returns a version that is to get codes, nil for others.
 func (k *keeper) lacks(ord uint64) (*store.Document, error) {
 	if codes, err := k.before.Get(ord); err != nil || codes != nil { // those of its first chunk

@@ -9,14 +9,13 @@ import (
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/engine/internal/calls"
 	"github.com/lexsem/lexsem/engine/internal/chunk"
-	"github.com/lexsem/lexsem/engine/internal/intake"
 	"github.com/lexsem/lexsem/engine/internal/search"
 	"github.com/lexsem/lexsem/engine/internal/state"
-	"github.com/lexsem/lexsem/internal/fault"
+	"github.com/lexsem/lexsem/index"
+	"github.com/lexsem/lexsem/internal/metric"
 	"github.com/lexsem/lexsem/internal/snapshot"
 	"github.com/lexsem/lexsem/internal/text"
 	"github.com/lexsem/lexsem/modulate"
-	"github.com/lexsem/lexsem/store"
 )
 
 // Modes of a Query.
@@ -249,68 +248,94 @@ func (e *Engine) join(ctx context.Context, s *state.State, found []search.Found,
 // lineOf is the line, from 1, that byte at of a text stands on.
 func lineOf(s string, at int) int { return 1 + strings.Count(s[:at], "\n") }
 
-// missing makes damage of a record that is not there though the state has it.
-func missing(err error) error {
-	if errors.Is(err, store.ErrNotFound) {
-		return fmt.Errorf("%w: %v", ErrCorrupt, err)
+// input tokenizes and encodes a query, with the tensors that its way reads, and its token
+// states where they are compared.
+func (e *Engine) input(ctx context.Context, q Query, w search.Way, tokens bool) (modulate.Input, error) {
+	in, need, err := e.given(ctx, q, w, tokens)
+	if err == nil && need != 0 {
+		err = e.encodeOptional(ctx, need, w.Need(), []encoder.Input{q.input()}, []*modulate.Input{&in})
 	}
-	return err
+	return in, err
 }
 
-// chunkRow is the part of a document's text that a chunk stands for.
-func chunkRow(d *store.Document, id uint64) (store.Row, error) {
-	if chunk.Number(id) >= len(d.Rows) {
-		return store.Row{}, fmt.Errorf("%w: version %d has no chunk %d", ErrCorrupt, chunk.Ord(id), chunk.Number(id))
+// encodeOptional is encodeQueries with tensors of which must are needed: where the
+// encoder gives no token states that are not, the queries go without.
+func (e *Engine) encodeOptional(ctx context.Context, need, must encoder.Need, texts []encoder.Input, ins []*modulate.Input) error {
+	err := e.encodeQueries(ctx, need, texts, ins)
+	if need&^must&encoder.NeedHidden == 0 || !errors.Is(err, encoder.ErrNoHidden) {
+		return err
 	}
-	return d.Rows[chunk.Number(id)], nil
+	e.noStates(err)
+	return e.encodeQueries(ctx, need&^encoder.NeedHidden, texts, ins)
 }
 
-// Get returns the stored document with this id, including its vector. Errors: ErrNotFound.
-func (e *Engine) Get(ctx context.Context, id string) (_ Document, err error) {
-	ctx = calls.Promptly(ctx)
-	s, done, err := e.read()
-	if err != nil {
-		return Document{}, err
+// given is what a query's input has without its text being encoded, and the tensors
+// that lack yet, 0 for none.
+func (e *Engine) given(ctx context.Context, q Query, w search.Way, tokens bool) (in modulate.Input, need encoder.Need, err error) {
+	in, need, err = e.space().Query(ctx, search.Query(q), w)
+	if need != 0 && tokens {
+		need |= encoder.NeedHidden
 	}
-	defer done(&err)
-	if err := ctx.Err(); err != nil {
-		return Document{}, err
-	}
-	ord, err := find(s, id)
-	if err != nil {
-		return Document{}, err
-	}
-	d, err := s.View.Get(ord)
-	if err != nil {
-		return Document{}, missing(err)
-	}
-	return documentOf(d)
+	return in, need, err
 }
 
-// documentOf is what a user gets of a record.
-func documentOf(d *store.Document) (Document, error) {
-	meta, err := metadataOf(d)
+// encodeQueries fills in what encoding the texts of queries gives, in one call. The
+// error of one text is a *QueryError where there are several.
+func (e *Engine) encodeQueries(ctx context.Context, need encoder.Need, texts []encoder.Input, ins []*modulate.Input) error {
+	probed := e.probed(ctx)
+	out, err := e.enc.Encode(ctx, encoder.Query, texts, need)
+	if same := probed(); err == nil {
+		err = same
+	}
+	var one *encoder.TextError
+	if errors.As(err, &one) && len(texts) > 1 && one.Text >= 0 && one.Text < len(texts) {
+		return &QueryError{Position: one.Text, Err: fmt.Errorf("encoding the query: %w", one.Err)}
+	}
+	if errors.Is(err, encoder.ErrMedia) {
+		return fmt.Errorf("%w: encoding the query: %w; this database holds images, and %s does not place texts beside them: give an image, or use mode %s", ErrInvalid, err, e.fp.Model, ModeLexical)
+	}
 	if err != nil {
-		return Document{}, err
+		return fmt.Errorf("encoding the query: %w", err)
 	}
-	doc := Document{ID: d.ID, Title: d.Title, Text: d.Text, Metadata: meta}
-	if isImage(d) {
-		doc.Text, doc.Media, doc.Data = "", d.Media, d.Data
+	space := e.space()
+	for i, in := range ins {
+		space.Fill(in, out[i])
 	}
-	if len(d.Rows) == 1 {
-		doc.Vector = d.Rows[0].Vector
-	}
-	return doc, nil
+	return nil
 }
 
-// find returns the version of a stored document.
-func find(s *state.State, id string) (uint64, error) {
-	if err := intake.CheckID(id); err != nil {
-		return 0, err
+// scored is how many hits are scored between two looks at the context.
+const scored = 256
+
+// cosines sets dst to the cosines of q with the vectors of chunks.
+func cosines(ctx context.Context, s *state.State, dst, q []float32, ids []uint64) error {
+	for len(ids) > 0 {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		n := min(scored, len(ids))
+		if err := someCosines(s, dst[:n], q, ids[:n]); err != nil {
+			return err
+		}
+		dst, ids = dst[n:], ids[n:]
 	}
-	ord, ok, err := s.View.Lookup(id)
-	if err == nil && !ok {
-		err = fmt.Errorf("document %q: %w", fault.Clip(id), ErrNotFound)
+	return nil
+}
+
+func someCosines(s *state.State, dst, q []float32, ids []uint64) error {
+	if s.Metric.Directions() {
+		err := s.Vectors.Scores(dst, q, ids)
+		for i, d := range dst {
+			dst[i] = 1 - d
+		}
+		return err
 	}
-	return ord, err
+	for i, id := range ids {
+		v := s.Vector(id)
+		if v == nil {
+			return fmt.Errorf("vector of chunk %d: %w", id, index.ErrCorrupt)
+		}
+		dst[i] = float32(metric.Cosine(q, v))
+	}
+	return nil
 }

@@ -126,3 +126,14 @@ func frontOf(s string, n int) int {
 	}
 	return n
 }
+
+// lexicalSpans are the bytes of the tokens that codes were made of.
+func lexicalSpans(t encoder.Tokens) []encoder.Span {
+	var spans []encoder.Span
+	for i, o := range t.Offsets {
+		if !t.Special[i] {
+			spans = append(spans, o)
+		}
+	}
+	return spans
+}

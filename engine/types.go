@@ -5,6 +5,9 @@ import (
 	"time"
 
 	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/engine/filter"
+	"github.com/lexsem/lexsem/engine/fusion"
+	"github.com/lexsem/lexsem/store"
 )
 
 // Document is what a database stores and returns.
@@ -333,3 +336,17 @@ type BridgeStats struct {
 	Unfitted int          // documents added or replaced since
 	Probes   []ProbeScore // results of the fit
 }
+
+// Types of other packages that this API uses.
+type (
+	// Filter is a condition on metadata; package filter makes and parses filters.
+	Filter = filter.Filter
+	// Fusion says how a hybrid search joins the scores of its retrievers.
+	Fusion = fusion.Options
+	// ScoreTerm is one summand of a fused score.
+	ScoreTerm = fusion.Term
+	// BackupReport reports what Backup wrote.
+	BackupReport = store.BackupReport
+	// RestoreReport reports what Restore made.
+	RestoreReport = store.RestoreReport
+)

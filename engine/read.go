@@ -2,9 +2,16 @@ package engine
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"iter"
 
 	"github.com/lexsem/lexsem/engine/internal/calls"
+	"github.com/lexsem/lexsem/engine/internal/chunk"
+	"github.com/lexsem/lexsem/engine/internal/intake"
+	"github.com/lexsem/lexsem/engine/internal/state"
+	"github.com/lexsem/lexsem/internal/fault"
+	"github.com/lexsem/lexsem/internal/metadata"
 	"github.com/lexsem/lexsem/store"
 )
 
@@ -98,4 +105,83 @@ func (l list) records(ctx context.Context, read func(ord uint64) (*store.Documen
 			}
 		}
 	}
+}
+
+// Get returns the stored document with this id, including its vector. Errors: ErrNotFound.
+func (e *Engine) Get(ctx context.Context, id string) (_ Document, err error) {
+	ctx = calls.Promptly(ctx)
+	s, done, err := e.read()
+	if err != nil {
+		return Document{}, err
+	}
+	defer done(&err)
+	if err := ctx.Err(); err != nil {
+		return Document{}, err
+	}
+	ord, err := find(s, id)
+	if err != nil {
+		return Document{}, err
+	}
+	d, err := s.View.Get(ord)
+	if err != nil {
+		return Document{}, missing(err)
+	}
+	return documentOf(d)
+}
+
+// documentOf is what a user gets of a record.
+func documentOf(d *store.Document) (Document, error) {
+	meta, err := metadataOf(d)
+	if err != nil {
+		return Document{}, err
+	}
+	doc := Document{ID: d.ID, Title: d.Title, Text: d.Text, Metadata: meta}
+	if isImage(d) {
+		doc.Text, doc.Media, doc.Data = "", d.Media, d.Data
+	}
+	if len(d.Rows) == 1 {
+		doc.Vector = d.Rows[0].Vector
+	}
+	return doc, nil
+}
+
+// metadataOf decodes a stored document's metadata. Numbers come back as
+// json.Number, so that none loses digits on its way.
+func metadataOf(d *store.Document) (map[string]any, error) {
+	if len(d.Metadata) == 0 {
+		return nil, nil
+	}
+	m, err := metadata.Parse(d.Metadata)
+	if err != nil {
+		return nil, fmt.Errorf("%w: metadata of %q: %v", store.ErrCorrupt, fault.Clip(d.ID), err)
+	}
+	return m, nil
+}
+
+// missing makes damage of a record that is not there though the state has it.
+func missing(err error) error {
+	if errors.Is(err, store.ErrNotFound) {
+		return fmt.Errorf("%w: %v", ErrCorrupt, err)
+	}
+	return err
+}
+
+// chunkRow is the part of a document's text that a chunk stands for.
+func chunkRow(d *store.Document, id uint64) (store.Row, error) {
+	if chunk.Number(id) >= len(d.Rows) {
+		return store.Row{}, fmt.Errorf("%w: version %d has no chunk %d", ErrCorrupt, chunk.Ord(id), chunk.Number(id))
+	}
+	return d.Rows[chunk.Number(id)], nil
+}
+
+// find returns the version of a stored document.
+func find(s *state.State, id string) (uint64, error) {
+	if err := intake.CheckID(id); err != nil {
+		return 0, err
+	}
+	ord, ok, err := s.View.Lookup(id)
+	if err == nil && !ok {
+		err = fmt.Errorf("document %q: %w", fault.Clip(id), ErrNotFound)
+	}
+	return ord, err
 }
