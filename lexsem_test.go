@@ -12,6 +12,7 @@ import (
 	"github.com/lexsem/lexsem"
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/engine"
+	"github.com/lexsem/lexsem/engine/archive"
 	"github.com/lexsem/lexsem/engine/filter"
 )
 
@@ -173,7 +174,7 @@ func TestMemory(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "restored")
 	saved := must(os.Open(file))
 	defer saved.Close()
-	must(engine.Restore(ctx, dir, saved, engine.RestoreOptions{}))
+	must(archive.Restore(ctx, dir, saved, archive.RestoreOptions{}))
 	db := must(lexsem.Open(ctx, dir, enc))
 	defer db.Close()
 	if got := must(db.Search(ctx, lexsem.Query{Text: "gate 3", K: 20})).Hits; !reflect.DeepEqual(got, want) {

@@ -1,19 +1,16 @@
 package engine
 
 import (
-	"bufio"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
 
 	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/engine/archive"
 	"github.com/lexsem/lexsem/engine/internal/intake"
 	"github.com/lexsem/lexsem/internal/metric"
-	"github.com/lexsem/lexsem/internal/text"
-	"github.com/lexsem/lexsem/store"
 )
 
 // Backup writes the last commit to a file, from which Restore makes a database that gives the same hits. It makes a new
@@ -25,7 +22,7 @@ import (
 //
 // Errors: ErrOtherBackup for a backup of another database or of another history of this one; ErrBackup for a file that
 // is no sound backup; ErrCorrupt. Cost: reading what is written, and one pass over the keys. Memory: one document.
-func (e *Engine) Backup(ctx context.Context, path string) (r BackupReport, err error) {
+func (e *Engine) Backup(ctx context.Context, path string) (r archive.BackupReport, err error) {
 	ctx, done, err := e.work(ctx)
 	if err != nil {
 		return r, err
@@ -38,7 +35,7 @@ func (e *Engine) Backup(ctx context.Context, path string) (r BackupReport, err e
 }
 
 // BackupTo writes a complete backup to w. Output that ends with an error is not a backup.
-func (e *Engine) BackupTo(ctx context.Context, w io.Writer) (r BackupReport, err error) {
+func (e *Engine) BackupTo(ctx context.Context, w io.Writer) (r archive.BackupReport, err error) {
 	ctx, done, err := e.work(ctx)
 	if err != nil {
 		return r, err
@@ -51,35 +48,24 @@ func (e *Engine) backedUp(ctx context.Context) func(n, total int) {
 	return func(n, total int) { e.report(ctx, Progress{Stage: "backup", Done: n, Total: total}) }
 }
 
-// ExportOptions configure Export.
-type ExportOptions struct {
-	// Vectors also writes vectors, tokens and token states exactly, so that Import needs no encoder. They take 5.3
-	// bytes a dimension and chunk, and 4/3 of the token states' bytes.
-	//
-	// Tokens that are terms of this database's own vocabulary are left out: Import makes them from the texts.
-	Vectors bool
-	// Filter keeps documents whose metadata match; zero keeps all.
-	Filter Filter
-}
-
 // Export writes the documents of one commit as JSON lines in the format of BEIR, and returns their number. Each line
 // has "_id", "title", "text" and "metadata", and under "lexsem" what Import also needs: chunk divisions, bytes that are
 // not UTF-8, and vectors. Documents come in the order in which they were last stored.
 //
 // Fitted bridges are not exported; use Backup to keep them. Writes continue meanwhile. Cost: one read from the store a
 // document, two with vectors. Memory: one document.
-func (e *Engine) Export(ctx context.Context, w io.Writer, o ExportOptions) (n int, err error) {
+func (e *Engine) Export(ctx context.Context, w io.Writer, o archive.ExportOptions) (n int, err error) {
 	l, err := e.list(ctx, o.Filter)
 	if err != nil {
 		return 0, err
 	}
 	defer l.view.Close()
 	m := e.st.Manifest()
-	fp, err := storedFingerprint(m) // with the probe vectors that came after the opening
+	fp, err := intake.StoredFingerprint(m) // with the probe vectors that came after the opening
 	if err != nil {
 		return 0, err
 	}
-	head := &exportHead{Version: exportVersion, Documents: l.n, Language: m.Language, Vectors: o.Vectors, Encoder: fp}
+	head := archive.Head{Documents: l.n, Language: m.Language, Vectors: o.Vectors, Encoder: fp}
 	if o.Vectors {
 		if !e.metric.Directions() { // older programs read no other exports than those without
 			head.Metric = e.metric.String()
@@ -91,19 +77,17 @@ func (e *Engine) Export(ctx context.Context, w io.Writer, o ExportOptions) (n in
 	if err != nil {
 		return 0, err
 	}
-	b := bufio.NewWriterSize(w, 64<<10)
-	enc := json.NewEncoder(b)
-	enc.SetEscapeHTML(false)
+	lines := archive.NewWriter(w, head)
 	read := l.view.Get
 	if !o.Vectors {
 		read = l.view.Text
 	}
 	for d, err := range l.records(ctx, read) {
 		if err == nil && e.terms != nil {
-			dropTokens(d)
+			intake.DropTokens(d)
 		}
 		if err == nil {
-			err = enc.Encode(exported(d, head, o.Vectors))
+			err = lines.Write(d)
 		}
 		if err != nil {
 			return n, err
@@ -111,9 +95,8 @@ func (e *Engine) Export(ctx context.Context, w io.Writer, o ExportOptions) (n in
 		if n++; n%256 == 1 {
 			e.report(ctx, Progress{Stage: "export", Done: n, Total: l.n})
 		}
-		head = nil
 	}
-	return n, b.Flush()
+	return n, lines.Flush()
 }
 
 // An import is stored in batches of this many documents, or of this many bytes
@@ -123,105 +106,6 @@ const (
 	importBytes     = 8 << 20
 )
 
-// Exported reads an export. It is not safe for concurrent use.
-type Exported struct {
-	// Encoder is the exported database's encoder. Its Model is "" for a database without an encoder, or if the first
-	// line does not name one. Language is that of the texts.
-	Encoder  encoder.Fingerprint
-	Language string
-	// Metric is the exported database's metric, if Vectors is true; "" means cosine.
-	Metric string
-	// Vectors says that the documents come with their vectors.
-	Vectors bool
-
-	lines     lineReader
-	first     *exportedDocument // the first line, until it is asked for
-	raw       []byte            // the last line that was read
-	heads     int               // lines so far that said where documents come from
-	documents int               // how many they said there are
-	bases     [][]byte          // of the codes in the documents from now on
-}
-
-// NewExported returns a reader of an export, and reads its first line. Errors: a *LineError if that is not a line of an
-// export; those of r.
-func NewExported(r io.Reader) (*Exported, error) {
-	x := &Exported{lines: lineReader{r: bufio.NewReaderSize(r, 64<<10)}}
-	d, err := x.next()
-	if errors.Is(err, io.EOF) {
-		return x, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	x.first = &d
-	return x, nil
-}
-
-// next reads a document, and notes where documents come from now on: io.EOF behind
-// the last.
-func (x *Exported) next() (exportedDocument, error) {
-	if d := x.first; d != nil {
-		x.first = nil
-		return *d, nil
-	}
-	line, err := x.lines.next()
-	if err != nil {
-		return exportedDocument{}, err
-	}
-	x.raw = line
-	d, err := parseExported(line)
-	if err != nil {
-		return d, &LineError{x.lines.line, err}
-	}
-	if d.Lexsem != nil && d.Lexsem.Export != nil {
-		h := d.Lexsem.Export
-		x.heads++
-		x.documents += max(0, h.Documents)
-		x.Encoder, x.Language, x.Metric, x.Vectors = h.Encoder, h.Language, h.Metric, h.Vectors
-		x.bases = h.Bases
-	}
-	return d, nil
-}
-
-// Create makes an empty database for an export with vectors, which Import can then fill without an encoder. The folder
-// must be empty or not exist.
-//
-// Errors: ErrNoEncoder for an export without vectors; ErrInvalid for impossible vectors, tokens or metric; ErrOccupied;
-// ErrForeign.
-func (x *Exported) Create(ctx context.Context, dir string) error {
-	if !x.Vectors {
-		return fmt.Errorf("an export without vectors: %w", ErrNoEncoder)
-	}
-	if err := intake.CheckShape(x.Encoder, x.Encoder.Dim); err != nil {
-		return fmt.Errorf("%w: an export of %w", ErrInvalid, err)
-	}
-	if _, err := text.For(x.Language); err != nil {
-		return fmt.Errorf("%w: %w", ErrInvalid, err)
-	}
-	by, err := metric.Of(x.Metric)
-	if err != nil {
-		return fmt.Errorf("an export: %w", err)
-	}
-	dir, err = filepath.Abs(dir)
-	if err != nil {
-		return err
-	}
-	if exists, err := store.Exists(dir); err != nil {
-		return err
-	} else if exists {
-		return fmt.Errorf("%s: %w", dir, ErrOccupied)
-	}
-	st, err := store.Open(dir, store.Options{MemoryMiB: 64})
-	if err != nil {
-		return err
-	}
-	err = st.SetManifest(ctx, func(m *store.Manifest) error { return describeNew(m, x.Encoder, by, x.Language, "") })
-	return errors.Join(err, st.Close())
-}
-
-// ImportReport reports what Import did.
-type ImportReport struct{ AddResult }
-
 // Import stores the documents of an export, in its order. Texts are stored byte for byte, and vectors bit for bit. With
 // the same encoder chunks are the same. Documents without vectors are encoded. Unchanged documents stay; other versions
 // are replaced.
@@ -229,18 +113,18 @@ type ImportReport struct{ AddResult }
 // Each batch of some hundred documents is one commit. After an error the earlier batches are stored and reported; the
 // same import continues after them. Errors: a *LineError for a line that cannot be imported; *encoder.MismatchError for
 // vectors of another encoder; ErrNoEncoder. Memory: a batch, or one document.
-func (e *Engine) Import(ctx context.Context, x *Exported) (r ImportReport, err error) {
+func (e *Engine) Import(ctx context.Context, x *archive.Exported) (r AddResult, err error) {
 	if e.o.ReadOnly {
 		return r, ErrReadOnly
 	}
 	im := &importer{e: e, r: &r}
 	for {
-		d, err := x.next()
+		d, err := x.Next()
 		if errors.Is(err, io.EOF) {
 			break
 		}
-		if x.heads != im.told {
-			im.told, im.total = x.heads, x.documents
+		if n, documents := x.Heads(); n != im.told {
+			im.told, im.total = n, documents
 			im.report(ctx)
 		}
 		if err == nil {
@@ -256,7 +140,7 @@ func (e *Engine) Import(ctx context.Context, x *Exported) (r ImportReport, err e
 // importer gathers a batch.
 type importer struct {
 	e       *Engine
-	r       *ImportReport
+	r       *AddResult
 	records []record
 	lines   []int
 	pending map[string]bool // ids in the batch
@@ -270,33 +154,33 @@ type importer struct {
 }
 
 // same compares the encoder and the metric of an export with the database's.
-func (im *importer) same(x *Exported) error {
-	if im.heads != x.heads {
-		im.heads = x.heads
-		want, err := storedFingerprint(im.e.st.Manifest())
+func (im *importer) same(x *archive.Exported) error {
+	if n, _ := x.Heads(); im.heads != n {
+		im.heads = n
+		want, err := intake.StoredFingerprint(im.e.st.Manifest())
 		if err == nil {
-			err = checkSpace("database "+im.e.dir, im.e.metric, want, x.Encoder)
+			err = intake.CheckSpace("database "+im.e.dir, im.e.metric, want, x.Encoder)
 		}
 		if by := metric.Metric(x.Metric); err == nil && by.String() != im.e.metric.String() {
 			err = fmt.Errorf("%w: vectors of a database of metric %s in one of metric %s; import into a new database, or export without vectors", ErrInvalid, by, im.e.metric)
 		}
 		if err == nil {
-			err = im.e.acceptBases(x.bases)
+			err = im.e.acceptBases(x.Bases)
 		}
 		im.differs = err
 	}
 	return im.differs
 }
 
-func (im *importer) add(ctx context.Context, x *Exported, d exportedDocument) error {
+func (im *importer) add(ctx context.Context, x *archive.Exported, d archive.Line) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	line := x.lines.line
-	refuse := func(err error) error { return &LineError{line, err} }
-	encode := d.Lexsem == nil || len(d.Lexsem.Rows) == 0
+	line := x.At()
+	refuse := func(err error) error { return &archive.LineError{Line: line, Err: err} }
+	encode := !d.Encoded()
 	switch {
-	case encode && intake.Blank(d.Title) && intake.Blank(d.Text) && len(d.Lexsem.data()) == 0:
+	case encode && d.Empty():
 		return refuse(fmt.Errorf("%w: neither text nor vectors; leave the document out", ErrInvalid))
 	case encode && im.e.vectorsOnly():
 		return refuse(fmt.Errorf("%w: no vector, and this database has no encoder; export with vectors", ErrInvalid))
@@ -309,7 +193,7 @@ func (im *importer) add(ctx context.Context, x *Exported, d exportedDocument) er
 			return refuse(err)
 		}
 	}
-	read, err := d.record(im.e.fp, im.e.metric)
+	read, err := d.Record(im.e.fp, im.e.metric)
 	if err != nil {
 		return refuse(err)
 	}
@@ -366,7 +250,7 @@ func (im *importer) flush(ctx context.Context) error {
 	res, err := im.e.importBatch(ctx, im.records, im.encode)
 	var refused *DocumentError
 	if errors.As(err, &refused) {
-		err = &LineError{im.lines[refused.Position], refused.Err}
+		err = &archive.LineError{Line: im.lines[refused.Position], Err: refused.Err}
 	}
 	if err != nil {
 		return err

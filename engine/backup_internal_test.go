@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/engine/archive"
 	"github.com/lexsem/lexsem/store"
 )
 
@@ -71,7 +72,7 @@ func TestRestoredSearchesAlike(t *testing.T) {
 	}
 	again := filepath.Join(t.TempDir(), "again")
 	done := 0
-	if _, err := Restore(t.Context(), again, &whole, RestoreOptions{Progress: func(p Progress) { done = p.Done }}); err != nil {
+	if _, err := archive.Restore(t.Context(), again, &whole, archive.RestoreOptions{Progress: func(n int) { done = n }}); err != nil {
 		t.Fatal(err)
 	}
 	if done == 0 {
@@ -102,41 +103,6 @@ func TestRestoredSearchesAlike(t *testing.T) {
 	}
 	if rep, err := e.Backup(t.Context(), file); err != nil || rep.Part != 3 || rep.Written != 10 {
 		t.Errorf("%+v, %v", rep, err)
-	}
-}
-
-// The vocabulary of a later part has that of the part before.
-func TestAcceptedVocabularies(t *testing.T) {
-	type part struct{ vocab, terms int }
-	for _, c := range []struct {
-		parts []part
-		good  bool
-	}{
-		{[]part{{0, 0}, {0, 3}, {0, 3}, {0, 9}}, true},
-		{[]part{{7, 0}, {7, 0}}, true},
-		{[]part{{0, 3}, {0, 2}}, false},
-		{[]part{{7, 0}, {6, 0}}, false},
-		{[]part{{7, 0}, {0, 0}}, false},
-		{[]part{{7, 0}, {0, 9}}, false},
-		{[]part{{0, 3}, {7, 0}}, false},
-		{[]part{{7, 3}}, false},
-		{[]part{{-1, 0}}, false},
-	} {
-		accept := acceptor()
-		var err error
-		for i, p := range c.parts {
-			if err != nil {
-				t.Errorf("%+v: part %d: %v", c.parts, i, err)
-			}
-			raw, merr := json.Marshal(encoder.Fingerprint{Dim: 4, VocabSize: p.vocab})
-			if merr != nil {
-				t.Fatal(merr)
-			}
-			_, err = accept(&store.Manifest{Dim: 4, Encoder: raw}, p.terms, 0)
-		}
-		if (err == nil) != c.good {
-			t.Errorf("%+v: %v", c.parts, err)
-		}
 	}
 }
 
@@ -205,7 +171,7 @@ func TestRestoreAccepts(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = Restore(t.Context(), filepath.Join(t.TempDir(), "db"), &b, RestoreOptions{})
+		_, err = archive.Restore(t.Context(), filepath.Join(t.TempDir(), "db"), &b, archive.RestoreOptions{})
 		return err
 	}
 	row := func(x float32, tokens ...int32) *store.Document {
@@ -248,7 +214,7 @@ func TestRestoreAccepts(t *testing.T) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
-	if _, err := Restore(t.Context(), t.TempDir(), &bytes.Buffer{}, RestoreOptions{Parts: -1}); !errors.Is(err, ErrInvalid) {
+	if _, err := archive.Restore(t.Context(), t.TempDir(), &bytes.Buffer{}, archive.RestoreOptions{Parts: -1}); !errors.Is(err, ErrInvalid) {
 		t.Errorf("%v", err)
 	}
 }

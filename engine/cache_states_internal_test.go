@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/engine/archive"
 	"github.com/lexsem/lexsem/index/late"
 )
 
@@ -73,7 +74,7 @@ func TestTokenStatesFromCache(t *testing.T) {
 		t.Errorf("%d and %d passages encoded again", n, m)
 	}
 	codedAll(t, "second", second)
-	if exportOf(t, first, ExportOptions{Vectors: true}) != exportOf(t, second, ExportOptions{Vectors: true}) {
+	if exportOf(t, first, archive.ExportOptions{Vectors: true}) != exportOf(t, second, archive.ExportOptions{Vectors: true}) {
 		t.Error("vectors or token states differ")
 	}
 	sameOrder(t, second)

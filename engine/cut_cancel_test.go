@@ -9,6 +9,7 @@ import (
 
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/engine"
+	"github.com/lexsem/lexsem/engine/archive"
 	"github.com/lexsem/lexsem/engine/remote"
 	"github.com/lexsem/lexsem/engine/remote/backendtest"
 )
@@ -67,7 +68,7 @@ func TestCuttingIsCancelled(t *testing.T) {
 		}
 	}
 	imported := func(ctx context.Context, db engine.Database) error {
-		x, err := engine.NewExported(strings.NewReader(`{"_id":"long","text":"` + doc.Text + `"}` + "\n"))
+		x, err := archive.NewExported(strings.NewReader(`{"_id":"long","text":"` + doc.Text + `"}` + "\n"))
 		if err != nil {
 			return err
 		}
@@ -98,7 +99,7 @@ func TestCuttingIsCancelled(t *testing.T) {
 			cancel()
 			enc.end = nil
 			var one *engine.DocumentError
-			var line *engine.LineError
+			var line *archive.LineError
 			if !errors.Is(err, context.Canceled) || errors.As(err, &one) || errors.As(err, &line) {
 				t.Errorf("%s, %s: %v; want the context's error", kind, name, err)
 			}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"io"
 	"iter"
+
+	"github.com/lexsem/lexsem/engine/archive"
 )
 
 // Database is an open database: an Engine, a client of another process that has it open (package share), or the query
@@ -33,10 +35,10 @@ type Database interface {
 	Compact(ctx context.Context) error
 	KeepTokenStates(ctx context.Context) (TokenReport, error)
 
-	Export(ctx context.Context, w io.Writer, o ExportOptions) (int, error)
-	Import(ctx context.Context, x *Exported) (ImportReport, error)
-	Backup(ctx context.Context, path string) (BackupReport, error)
-	BackupTo(ctx context.Context, w io.Writer) (BackupReport, error)
+	Export(ctx context.Context, w io.Writer, o archive.ExportOptions) (int, error)
+	Import(ctx context.Context, x *archive.Exported) (AddResult, error)
+	Backup(ctx context.Context, path string) (archive.BackupReport, error)
+	BackupTo(ctx context.Context, w io.Writer) (archive.BackupReport, error)
 
 	Close() error
 }

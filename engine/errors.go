@@ -17,8 +17,6 @@ var (
 	ErrNotFound = store.ErrNotFound
 	// ErrNoDatabase means that the folder has no database and Open may not create one.
 	ErrNoDatabase = store.ErrNoDatabase
-	// ErrNoExport means that NewExported or Import met a line that Export did not write. It wraps ErrInvalid.
-	ErrNoExport = fmt.Errorf("%w: no line of an export", ErrInvalid)
 	// ErrExists means that Add met an id that is already stored, or collections.Create a name that is taken.
 	ErrExists = fault.ErrExists
 	// ErrInvalid means that an argument can never be right: an empty id, an empty query, K out of range, a vector with

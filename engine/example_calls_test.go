@@ -12,6 +12,7 @@ import (
 
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/engine"
+	"github.com/lexsem/lexsem/engine/archive"
 	"github.com/lexsem/lexsem/engine/filter"
 )
 
@@ -204,13 +205,13 @@ func ExampleEngine_Export() {
 	db, done := garden(ctx)
 	defer done()
 	var b bytes.Buffer
-	fmt.Println(must(db.Export(ctx, &b, engine.ExportOptions{Vectors: true})), "documents out")
+	fmt.Println(must(db.Export(ctx, &b, archive.ExportOptions{Vectors: true})), "documents out")
 
 	dir := must(os.MkdirTemp("", "lexsem-example-"))
 	defer os.RemoveAll(dir)
 	other := must(engine.Open(ctx, dir, encoder.Func("flowers", 5, flowers), engine.Options{}))
 	defer other.Close()
-	x := must(engine.NewExported(&b))
+	x := must(archive.NewExported(&b))
 	fmt.Println(must(other.Import(ctx, x)).Added, "in")
 	// Output:
 	// 3 documents out
@@ -231,7 +232,7 @@ func ExampleEngine_Backup() {
 
 	f := must(os.Open(file))
 	defer f.Close()
-	must(engine.Restore(ctx, filepath.Join(dir, "restored"), f, engine.RestoreOptions{}))
+	must(archive.Restore(ctx, filepath.Join(dir, "restored"), f, archive.RestoreOptions{}))
 	restored := must(engine.Open(ctx, filepath.Join(dir, "restored"), nil, engine.Options{}))
 	defer restored.Close()
 	fmt.Println(must(restored.Count(ctx, engine.Filter{})), "documents")

@@ -16,6 +16,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/engine/archive"
 	"github.com/lexsem/lexsem/store"
 )
 
@@ -36,7 +37,7 @@ func recordsOf(t testing.TB, e *Engine) (rs []store.Document) {
 	return rs
 }
 
-func exportOf(t testing.TB, e *Engine, o ExportOptions) string {
+func exportOf(t testing.TB, e *Engine, o archive.ExportOptions) string {
 	t.Helper()
 	var b strings.Builder
 	if _, err := e.Export(t.Context(), &b, o); err != nil {
@@ -45,11 +46,11 @@ func exportOf(t testing.TB, e *Engine, o ExportOptions) string {
 	return b.String()
 }
 
-func imported(t testing.TB, e *Engine, s string) (ImportReport, error) {
+func imported(t testing.TB, e *Engine, s string) (AddResult, error) {
 	t.Helper()
-	x, err := NewExported(strings.NewReader(s))
+	x, err := archive.NewExported(strings.NewReader(s))
 	if err != nil {
-		return ImportReport{}, err
+		return AddResult{}, err
 	}
 	return e.Import(t.Context(), x)
 }
@@ -95,7 +96,7 @@ func TestExportRoundTrip(t *testing.T) {
 			t.Fatalf("%s: %d records, want %d", what, len(got), len(want))
 		}
 	}
-	vectors, texts := exportOf(t, e, ExportOptions{Vectors: true}), exportOf(t, e, ExportOptions{})
+	vectors, texts := exportOf(t, e, archive.ExportOptions{Vectors: true}), exportOf(t, e, archive.ExportOptions{})
 	for i, line := range strings.Split(strings.TrimSuffix(vectors, "\n"), "\n") {
 		var plain struct {
 			ID, Text string
@@ -106,7 +107,7 @@ func TestExportRoundTrip(t *testing.T) {
 	}
 
 	// With vectors, and no encoder.
-	x, err := NewExported(strings.NewReader(vectors))
+	x, err := archive.NewExported(strings.NewReader(vectors))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -127,7 +128,7 @@ func TestExportRoundTrip(t *testing.T) {
 	if bare.st.Manifest().Language != "de" {
 		t.Error("the language is lost")
 	}
-	if again := exportOf(t, bare, ExportOptions{Vectors: true}); again != vectors {
+	if again := exportOf(t, bare, archive.ExportOptions{Vectors: true}); again != vectors {
 		t.Error("another export is another")
 	}
 	if r, err := imported(t, bare, vectors); err != nil || r.Added+r.Replaced != 0 || r.Unchanged != 36 {
@@ -182,7 +183,7 @@ func TestExportRoundTrip(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if back, err := p.record(e.fp, e.metric); err != nil || !reflect.DeepEqual(back, d) {
+	if back, err := p.Record(e.fp, e.metric); err != nil || !reflect.DeepEqual(back, d) {
 		t.Errorf("%+v, %v", back, err)
 	}
 }
@@ -192,13 +193,13 @@ func TestImportGoesOn(t *testing.T) {
 	e := opened(t, t.TempDir(), Options{}, AutoHNSW)
 	defer closed(t, e)
 	put(t, e, madeDocs(rand.New(rand.NewPCG(5, 6)), 0, 1200)...)
-	s := exportOf(t, e, ExportOptions{Vectors: true})
+	s := exportOf(t, e, archive.ExportOptions{Vectors: true})
 	lines := strings.SplitAfter(s, "\n")
 	lines[1100] = `{"_id": "bad"` + "\n"
 	c := opened(t, t.TempDir(), Options{}, AutoHNSW)
 	defer closed(t, c)
 	r, err := imported(t, c, strings.Join(lines, ""))
-	var bad *LineError
+	var bad *archive.LineError
 	if !errors.As(err, &bad) || bad.Line != 1101 || r.Added != 1000 || r.Seq != 2 {
 		t.Fatalf("%+v, %v", r, err)
 	}
@@ -206,7 +207,7 @@ func TestImportGoesOn(t *testing.T) {
 		t.Fatalf("%d stored, %v", n, err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	x, err := NewExported(io.MultiReader(strings.NewReader(strings.Join(lines[:1050], "")), readerFunc(func([]byte) (int, error) { cancel(); return 0, io.EOF }), strings.NewReader(s)))
+	x, err := archive.NewExported(io.MultiReader(strings.NewReader(strings.Join(lines[:1050], "")), readerFunc(func([]byte) (int, error) { cancel(); return 0, io.EOF }), strings.NewReader(s)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -221,7 +222,7 @@ func TestImportGoesOn(t *testing.T) {
 	}
 	// The last of two lines with one id stays, also where the first differs from
 	// what is stored and the last does not.
-	one := exportOf(t, e, ExportOptions{Filter: Filter{}})
+	one := exportOf(t, e, archive.ExportOptions{Filter: Filter{}})
 	first, _, _ := strings.Cut(one, "\n")
 	changed := strings.Replace(first, `"text":"`, `"text":"changed `, 1)
 	if r, err := imported(t, c, changed+"\n"+first+"\n"); err != nil || r.Replaced != 2 {
@@ -241,7 +242,7 @@ func TestImportMixes(t *testing.T) {
 	v := make([]float32, madeDim)
 	v[3] = 1
 	put(t, e, Document{ID: "own", Title: "T", Text: "a vector of its own", Vector: v, Metadata: map[string]any{"n": 1}}, Document{ID: "b", Text: "two"})
-	own, _, _ := strings.Cut(exportOf(t, e, ExportOptions{Vectors: true}), "\n")
+	own, _, _ := strings.Cut(exportOf(t, e, archive.ExportOptions{Vectors: true}), "\n")
 	c := opened(t, t.TempDir(), Options{}, AutoHNSW)
 	defer closed(t, c)
 	if r, err := imported(t, c, own+"\n"+`{"_id":"b","text":"two"}`+"\n"); err != nil || r.Added != 2 || r.Seq != 2 {
@@ -261,7 +262,7 @@ func TestImportMixes(t *testing.T) {
 			t.Fatalf("%+v, %v", r, err)
 		}
 		put(t, e, d)
-		all := strings.Split(exportOf(t, e, ExportOptions{Vectors: true}), "\n")
+		all := strings.Split(exportOf(t, e, archive.ExportOptions{Vectors: true}), "\n")
 		if r, err := imported(t, c, strings.Join(all, "\n")); err != nil || r.Replaced != 1 || r.Unchanged != 1 {
 			t.Errorf("another %s: %+v, %v", what, r, err)
 		}
@@ -276,20 +277,20 @@ func TestImportMixes(t *testing.T) {
 	}
 	defer closed(t, other)
 	put(t, other, Document{ID: "x", Text: "x"})
-	var bad *LineError
-	if _, err := imported(t, c, own+"\n"+exportOf(t, other, ExportOptions{Vectors: true})); !errors.Is(err, encoder.ErrMismatch) || !errors.As(err, &bad) || bad.Line != 2 {
+	var bad *archive.LineError
+	if _, err := imported(t, c, own+"\n"+exportOf(t, other, archive.ExportOptions{Vectors: true})); !errors.Is(err, encoder.ErrMismatch) || !errors.As(err, &bad) || bad.Line != 2 {
 		t.Errorf("two encoders: %v", err)
 	}
 	// Large documents are no batch of hundreds.
-	x, err := NewExported(strings.NewReader(`{"_id":"y","text":"y"}`))
+	x, err := archive.NewExported(strings.NewReader(`{"_id":"y","text":"y"}`))
 	if err != nil {
 		t.Fatal(err)
 	}
-	d, err := x.next()
+	d, err := x.Next()
 	if err != nil {
 		t.Fatal(err)
 	}
-	im := &importer{e: c, r: &ImportReport{}, bytes: importBytes - 1}
+	im := &importer{e: c, r: &AddResult{}, bytes: importBytes - 1}
 	if err := im.add(t.Context(), x, d); err != nil || im.r.Added != 1 {
 		t.Errorf("a full batch is not stored: %+v, %v", im.r, err)
 	}
@@ -303,7 +304,7 @@ func TestImportRefuses(t *testing.T) {
 	e := opened(t, t.TempDir(), Options{}, AutoHNSW)
 	defer closed(t, e)
 	put(t, e, Document{ID: "a", Text: "one"})
-	head, _, _ := strings.Cut(exportOf(t, e, ExportOptions{Vectors: true}), "\n")
+	head, _, _ := strings.Cut(exportOf(t, e, archive.ExportOptions{Vectors: true}), "\n")
 	vector := func(x float32) string {
 		b, _ := json.Marshal(bytes.Repeat(binary.LittleEndian.AppendUint32(nil, math.Float32bits(x)), madeDim))
 		return string(b)
@@ -335,7 +336,7 @@ func TestImportRefuses(t *testing.T) {
 		`{"_id":"x","text":"y","lexsem":{"rows":[{"vector":` + vector(1) + `},{"vector":` + vector(1) + `}]}}`: "2 vectors for 1 chunks",
 	} {
 		_, err := imported(t, e, head+"\n\n"+line+"\n")
-		var bad *LineError
+		var bad *archive.LineError
 		if !errors.As(err, &bad) || bad.Line != 3 || !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%.80s: %v, want %q", line, err, want)
 		}
@@ -343,17 +344,17 @@ func TestImportRefuses(t *testing.T) {
 	if _, err := imported(t, e, `{"_id":"x","text":"y","lexsem":{"rows":[{"vector":`+vector(1)+`}]}}`); err == nil || !strings.Contains(err.Error(), "of which encoder") {
 		t.Errorf("a vector of who knows which encoder: %v", err)
 	}
-	if r, err := imported(t, e, " \n\n"); err != nil || !reflect.DeepEqual(r, ImportReport{}) {
+	if r, err := imported(t, e, " \n\n"); err != nil || !reflect.DeepEqual(r, AddResult{}) {
 		t.Errorf("nothing: %+v, %v", r, err)
 	}
 	if r, err := imported(t, e, "\ufeff"+`{"_id":"x","text":"y"}`); err != nil || r.Added != 1 {
 		t.Errorf("a byte order mark, and no line end: %+v, %v", r, err)
 	}
 	boom := errors.New("boom")
-	if _, err := NewExported(readerFunc(func([]byte) (int, error) { return 0, boom })); !errors.Is(err, boom) {
+	if _, err := archive.NewExported(readerFunc(func([]byte) (int, error) { return 0, boom })); !errors.Is(err, boom) {
 		t.Errorf("%v", err)
 	}
-	x, err := NewExported(strings.NewReader(`{"_id":"x","text":"y"}`))
+	x, err := archive.NewExported(strings.NewReader(`{"_id":"x","text":"y"}`))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -393,7 +394,7 @@ func FuzzImport(f *testing.F) {
 		if i%2 == 1 && len(d.Text) > 4 {
 			r.Rows = []store.Row{{Start: 0, End: 3, Vector: []float32{1, 0, 0, 0}}, {Start: 2, End: 4, Vector: []float32{0, 1, 0, 0}, Codes: []byte{1}}}
 		}
-		line, err := json.Marshal(exported(&r, &exportHead{Version: 1, Encoder: fp}, i%3 != 0))
+		line, err := json.Marshal(exported(&r, &archive.Head{Version: 1, Encoder: fp}, i%3 != 0))
 		if err != nil {
 			f.Fatal(err)
 		}
@@ -408,7 +409,7 @@ func FuzzImport(f *testing.F) {
 			}
 			return
 		}
-		d, err := x.record(fp, "")
+		d, err := x.Record(fp, "")
 		if err != nil {
 			if !errors.Is(err, ErrInvalid) {
 				t.Errorf("untyped error %v", err)
@@ -429,8 +430,40 @@ func FuzzImport(f *testing.F) {
 		if x, err = parseExported(again); err != nil {
 			t.Fatalf("%s: %v", again, err)
 		}
-		if back, err := x.record(fp, ""); err != nil || fmt.Sprintf("%+v", back) != fmt.Sprintf("%+v", d) {
+		if back, err := x.Record(fp, ""); err != nil || fmt.Sprintf("%+v", back) != fmt.Sprintf("%+v", d) {
 			t.Errorf("%+v, was %+v, %v", back, d, err)
 		}
 	})
+}
+
+// exported is the line of a record, the first of an export if it has a head.
+func exported(d *store.Document, head *archive.Head, vectors bool) json.RawMessage {
+	var b bytes.Buffer
+	h := archive.Head{}
+	if head != nil {
+		h = *head
+	}
+	h.Vectors = vectors
+	w := archive.NewWriter(&b, h)
+	if err := errors.Join(w.Write(d), w.Write(d), w.Flush()); err != nil {
+		panic(err)
+	}
+	lines := bytes.SplitAfter(b.Bytes(), []byte("\n"))
+	if head != nil {
+		return lines[0]
+	}
+	return lines[1]
+}
+
+// parseExported reads a line.
+func parseExported(line []byte) (archive.Line, error) {
+	x, err := archive.NewExported(bytes.NewReader(line))
+	if err != nil {
+		return archive.Line{}, err
+	}
+	l, err := x.Next()
+	if err == io.EOF {
+		err = fmt.Errorf("%w: a blank line", ErrInvalid)
+	}
+	return l, err
 }

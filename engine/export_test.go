@@ -1,6 +1,10 @@
 package engine
 
-import "context"
+import (
+	"context"
+
+	"github.com/lexsem/lexsem/engine/internal/intake"
+)
 
 // WithFailpoint lets f hear of named moments of calls with the context.
 func WithFailpoint(ctx context.Context, f func(name string)) context.Context {
@@ -8,7 +12,7 @@ func WithFailpoint(ctx context.Context, f func(name string)) context.Context {
 }
 
 // SetNewTokenStates says what new databases are made with.
-func SetNewTokenStates(mode string) { newTokenStates = mode }
+func SetNewTokenStates(mode string) { intake.NewTokenStates = mode }
 
 // SetTokenTail says how many bytes of token states may lie in memory.
 func SetTokenTail(n int64) { tokenTail = n }

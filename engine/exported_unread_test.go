@@ -9,6 +9,7 @@ import (
 
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/engine"
+	"github.com/lexsem/lexsem/engine/archive"
 )
 
 // TestUnread: what is left of an export is the same to who reads it next, to the
@@ -17,20 +18,20 @@ func TestUnread(t *testing.T) {
 	t.Parallel()
 	text := "\ufeff\n\n{\"_id\":\"a\",\"text\":\"first words\"}\n   \n{\"_id\":\"b\",\"text\":\"other words\"}\r\n{\"_id\":\"c\",\"text\":7}"
 	direct := openHash(t)
-	x, err := engine.NewExported(strings.NewReader(text))
+	x, err := archive.NewExported(strings.NewReader(text))
 	if err != nil {
 		t.Fatal(err)
 	}
 	want, wantErr := direct.Import(t.Context(), x)
-	if !errors.As(wantErr, new(*engine.LineError)) {
+	if !errors.As(wantErr, new(*archive.LineError)) {
 		t.Fatal(wantErr)
 	}
 	for name, wrap := range map[string]func(io.Reader) io.Reader{"whole": func(r io.Reader) io.Reader { return r }, "bytes": iotest.OneByteReader} {
-		first, err := engine.NewExported(strings.NewReader(text))
+		first, err := archive.NewExported(strings.NewReader(text))
 		if err != nil {
 			t.Fatal(err)
 		}
-		again, err := engine.NewExported(wrap(first.Unread()))
+		again, err := archive.NewExported(wrap(first.Unread()))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -44,7 +45,7 @@ func TestUnread(t *testing.T) {
 // TestUnreadFails: an error of the original reader is that of what is left.
 func TestUnreadFails(t *testing.T) {
 	broken := errors.New("broken")
-	x, err := engine.NewExported(io.MultiReader(strings.NewReader("{\"_id\":\"a\",\"text\":\"words\"}\n"), iotest.ErrReader(broken)))
+	x, err := archive.NewExported(io.MultiReader(strings.NewReader("{\"_id\":\"a\",\"text\":\"words\"}\n"), iotest.ErrReader(broken)))
 	if err != nil {
 		t.Fatal(err)
 	}

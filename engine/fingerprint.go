@@ -1,15 +1,13 @@
 package engine
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
-	"math"
 	"sync/atomic"
 
 	"github.com/lexsem/lexsem/encoder"
-	"github.com/lexsem/lexsem/internal/metric"
+	"github.com/lexsem/lexsem/engine/internal/intake"
 	"github.com/lexsem/lexsem/store"
 )
 
@@ -28,7 +26,7 @@ func newProber() prober { return prober{turn: make(chan struct{}, 1)} }
 // checkEncoder compares an encoder with the one that the database was filled with.
 // Its model accepted by name may have other probe vectors.
 func (e *Engine) checkEncoder(want, got encoder.Fingerprint) error {
-	err := checkSpace("database "+e.dir, e.metric, want, got)
+	err := intake.CheckSpace("database "+e.dir, e.metric, want, got)
 	if err == nil || got.Model != e.o.AcceptModel {
 		return err
 	}
@@ -68,7 +66,7 @@ func (e *Engine) compare(ctx context.Context, filled []encoder.Output) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	want, err := storedFingerprint(e.st.Manifest())
+	want, err := intake.StoredFingerprint(e.st.Manifest())
 	if err != nil || e.probe.done.Load() || !want.Probed() && filled == nil {
 		return err
 	}
@@ -97,58 +95,4 @@ func (e *Engine) compare(ctx context.Context, filled []encoder.Output) error {
 		e.probe.done.Store(true)
 	}
 	return err
-}
-
-// storedFingerprint is that of the encoder a database was filled with.
-func storedFingerprint(m store.Manifest) (f encoder.Fingerprint, err error) {
-	if err := json.Unmarshal(m.Encoder, &f); err != nil {
-		return f, fmt.Errorf("%w: encoder fingerprint in the manifest: %v", ErrCorrupt, err)
-	}
-	return f, nil
-}
-
-// checkSpace is encoder.Check for a database of a metric: where lengths count, those of
-// the probe vectors must be the same as well.
-func checkSpace(what string, by metric.Metric, want, got encoder.Fingerprint) error {
-	if err := encoder.Check(what, want, got); err != nil || by.Directions() || !want.Probed() || !got.Probed() {
-		return err
-	}
-	for i := range want.Probe {
-		if a, b := length(want.Probe[i]), length(got.Probe[i]); math.Abs(a-b) > sameLength*a {
-			return &encoder.MismatchError{What: what, Want: want, Got: got,
-				Difference: []string{fmt.Sprintf("probe vector %d: length %.6g there, %.6g here", i, a, b)}}
-		}
-	}
-	return nil
-}
-
-// sameLength is the most by which the lengths of two probe vectors of one model may
-// differ, as a share, where lengths count.
-const sameLength = 0.01
-
-func length(v []float32) float64 {
-	var s float64
-	for _, x := range v {
-		s += float64(x) * float64(x)
-	}
-	return math.Sqrt(s)
-}
-
-// describeNew is describe for a database that holds nothing yet, whose token states are
-// decided on, too; "" says as usual.
-func describeNew(m *store.Manifest, fp encoder.Fingerprint, by metric.Metric, language, tokenStates string) error {
-	if fp.Model != "" && by.Directions() {
-		m.TokenStates = cmp.Or(tokenStates, newTokenStates)
-	}
-	return describe(m, fp, by, language)
-}
-
-// describe writes into a manifest what a database is made for.
-func describe(m *store.Manifest, fp encoder.Fingerprint, by metric.Metric, language string) error {
-	raw, err := json.Marshal(fp)
-	if err != nil {
-		return fmt.Errorf("encoder fingerprint: %w", err)
-	}
-	m.Dim, m.Metric, m.Encoder, m.Language = fp.Dim, by.String(), raw, language
-	return nil
 }

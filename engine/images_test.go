@@ -14,6 +14,7 @@ import (
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/encoder/encodertest"
 	"github.com/lexsem/lexsem/encoder/picture"
+	"github.com/lexsem/lexsem/engine/archive"
 )
 
 // album opens a database of images with 64 visual words: 16 images of 64 patches make a codebook.
@@ -147,10 +148,10 @@ func TestImagesExported(t *testing.T) {
 	}
 	for _, vectors := range []bool{true, false} {
 		var b bytes.Buffer
-		if _, err := e.Export(t.Context(), &b, ExportOptions{Vectors: vectors}); err != nil {
+		if _, err := e.Export(t.Context(), &b, archive.ExportOptions{Vectors: vectors}); err != nil {
 			t.Fatal(err)
 		}
-		x, err := NewExported(&b)
+		x, err := archive.NewExported(&b)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -179,10 +180,10 @@ func TestImagesExported(t *testing.T) {
 		t.Fatal(err)
 	}
 	var b bytes.Buffer
-	if _, err := e.Export(t.Context(), &b, ExportOptions{Vectors: true}); err != nil {
+	if _, err := e.Export(t.Context(), &b, archive.ExportOptions{Vectors: true}); err != nil {
 		t.Fatal(err)
 	}
-	x, err := NewExported(&b)
+	x, err := archive.NewExported(&b)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -208,7 +209,7 @@ func TestImagesMoved(t *testing.T) {
 	if err := e.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Restore(t.Context(), restored, &backup, RestoreOptions{}); err != nil {
+	if _, err := archive.Restore(t.Context(), restored, &backup, archive.RestoreOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	for _, d := range []string{dir, restored} {

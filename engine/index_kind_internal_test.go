@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/engine/archive"
 	"github.com/lexsem/lexsem/index"
 	"github.com/lexsem/lexsem/store"
 )
@@ -28,7 +29,7 @@ var onward = []struct {
 			t.Fatal(err)
 		}
 		to := filepath.Join(t.TempDir(), "restored")
-		if _, err := Restore(t.Context(), to, &backup, RestoreOptions{}); err != nil {
+		if _, err := archive.Restore(t.Context(), to, &backup, archive.RestoreOptions{}); err != nil {
 			t.Fatal(err)
 		}
 		return to

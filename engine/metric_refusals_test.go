@@ -13,6 +13,7 @@ import (
 
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/engine"
+	"github.com/lexsem/lexsem/engine/archive"
 	"github.com/lexsem/lexsem/engine/fusion"
 	"github.com/lexsem/lexsem/index"
 	"github.com/lexsem/lexsem/store"
@@ -170,10 +171,10 @@ func TestLengthsRefuse(t *testing.T) {
 	export := func(from *engine.Engine, into *engine.Engine) func() error {
 		return func() error {
 			var out bytes.Buffer
-			if _, err := from.Export(t.Context(), &out, engine.ExportOptions{Vectors: true}); err != nil {
+			if _, err := from.Export(t.Context(), &out, archive.ExportOptions{Vectors: true}); err != nil {
 				t.Fatal(err)
 			}
-			x, err := engine.NewExported(&out)
+			x, err := archive.NewExported(&out)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/lexsem/lexsem/engine"
+	"github.com/lexsem/lexsem/engine/archive"
 	"github.com/lexsem/lexsem/engine/filter"
 	"github.com/lexsem/lexsem/engine/fusion"
 	"github.com/lexsem/lexsem/index"
@@ -258,10 +259,10 @@ func livesWithLengths(t *testing.T, metric, kind string) {
 func (o *oracle) waysOut(t *testing.T, e *engine.Engine, dir func(name string) string) {
 	t.Helper()
 	var out bytes.Buffer
-	if n, err := e.Export(t.Context(), &out, engine.ExportOptions{Vectors: true}); err != nil || n != len(o.docs) {
+	if n, err := e.Export(t.Context(), &out, archive.ExportOptions{Vectors: true}); err != nil || n != len(o.docs) {
 		t.Fatal(n, err)
 	}
-	x, err := engine.NewExported(bytes.NewReader(out.Bytes()))
+	x, err := archive.NewExported(bytes.NewReader(out.Bytes()))
 	if err != nil || x.Metric != o.metric {
 		t.Fatalf("an export of metric %q: %v", x.Metric, err)
 	}
@@ -287,7 +288,7 @@ func (o *oracle) waysOut(t *testing.T, e *engine.Engine, dir func(name string) s
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := engine.Restore(t.Context(), dir("restored"), bytes.NewReader(raw), engine.RestoreOptions{}); err != nil {
+	if _, err := archive.Restore(t.Context(), dir("restored"), bytes.NewReader(raw), archive.RestoreOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	restored := openWith(t, dir("restored"), nil, engine.Options{})

@@ -111,7 +111,7 @@ func openIn(ctx context.Context, dir string, enc encoder.Encoder, o Options, gra
 func (e *Engine) openEncoder(ctx context.Context) (enc encoder.Encoder, err error) {
 	var stored encoder.Fingerprint
 	if m := e.st.Manifest(); len(m.Encoder) > 0 {
-		if stored, err = storedFingerprint(m); err != nil {
+		if stored, err = intake.StoredFingerprint(m); err != nil {
 			return nil, err
 		}
 	}
@@ -163,7 +163,9 @@ func (e *Engine) start(ctx context.Context) error {
 		if err := intake.CheckShape(e.fp, e.fp.Dim); err != nil {
 			return fmt.Errorf("%w: %v", ErrInvalid, err)
 		}
-		if err := e.st.SetManifest(ctx, func(m *store.Manifest) error { return describeNew(m, e.fp, e.metric, e.o.Language, e.o.TokenStates) }); err != nil {
+		if err := e.st.SetManifest(ctx, func(m *store.Manifest) error {
+			return intake.DescribeNew(m, e.fp, e.metric, e.o.Language, e.o.TokenStates)
+		}); err != nil {
 			return err
 		}
 	}

@@ -34,7 +34,7 @@ func (e *Engine) Records(ctx context.Context, after uint64) iter.Seq2[Record, er
 			var r Record
 			if err == nil {
 				if e.terms != nil {
-					dropTokens(d)
+					intake.DropTokens(d)
 				}
 				for i := range d.Rows {
 					d.Rows[i].Codes = nil
@@ -62,7 +62,7 @@ func (e *Engine) PutRecords(ctx context.Context, docs []store.Document) (_ AddRe
 	for i, d := range docs {
 		if e.fp.VocabSize == 0 {
 			d.Rows = append([]store.Row(nil), d.Rows...) // the caller's stay as they are
-			dropTokens(&d)
+			intake.DropTokens(&d)
 		}
 		if err := e.checkRecord(&d); err != nil {
 			return AddResult{}, &DocumentError{Position: i, ID: d.ID, Err: err}
@@ -90,7 +90,7 @@ func (e *Engine) checkRecord(d *store.Document) error {
 			return fmt.Errorf("%w: chunk %d brings token states; leave them out", ErrInvalid, i)
 		}
 	}
-	if err := acceptRows(d, e.metric, e.fp.VocabSize); err != nil {
+	if err := intake.CheckRows(d, e.metric, e.fp.VocabSize); err != nil {
 		return fmt.Errorf("%w: %v", ErrInvalid, err)
 	}
 	return nil

@@ -167,14 +167,14 @@ func (r *reembedder) start(ctx context.Context) (err error) {
 	if len(old.Encoder) == 0 {
 		return fmt.Errorf("%w: database %s was never written to; open it with the new encoder", ErrInvalid, r.dir)
 	}
-	if r.rep.From, err = storedFingerprint(old); err != nil {
+	if r.rep.From, err = intake.StoredFingerprint(old); err != nil {
 		return err
 	}
 	r.rep.To = r.enc.Fingerprint()
 	if r.rep.From.Model == "" {
 		return fmt.Errorf("%w: database %s holds vectors alone, of no model that another could take the place of; make a new database with the model, and add the texts to it", ErrInvalid, r.dir)
 	}
-	if r.rep.From.Probed() && r.rep.To.Probed() && checkSpace("database", metric.Metric(old.Metric), r.rep.From, r.rep.To) == nil {
+	if r.rep.From.Probed() && r.rep.To.Probed() && intake.CheckSpace("database", metric.Metric(old.Metric), r.rep.From, r.rep.To) == nil {
 		return fmt.Errorf("%w: database %s holds the vectors of %s already", ErrInvalid, r.dir, r.rep.To.Model)
 	}
 	o := r.o

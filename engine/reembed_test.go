@@ -15,6 +15,7 @@ import (
 
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/engine"
+	"github.com/lexsem/lexsem/engine/archive"
 	"github.com/lexsem/lexsem/engine/filter"
 	"github.com/lexsem/lexsem/store"
 )
@@ -42,7 +43,7 @@ func (c *calling) Encode(ctx context.Context, role encoder.Role, in []encoder.In
 func exportOf(t *testing.T, e *engine.Engine) string {
 	t.Helper()
 	var b bytes.Buffer
-	if _, err := e.Export(t.Context(), &b, engine.ExportOptions{Vectors: true}); err != nil {
+	if _, err := e.Export(t.Context(), &b, archive.ExportOptions{Vectors: true}); err != nil {
 		t.Fatal(err)
 	}
 	return b.String()

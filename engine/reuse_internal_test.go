@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/lexsem/lexsem/engine/archive"
 )
 
 // TestReuseOfOtherMedia: a vector that was made of something other than the text is not
@@ -19,7 +21,7 @@ func TestReuseOfOtherMedia(t *testing.T) {
 	d := all[0]
 	d.Rows = slices.Clone(d.Rows)
 	d.ID, d.Media, d.Rows[0].Vector = "of", "image/png", all[1].Rows[0].Vector
-	head := strings.SplitAfter(exportOf(t, e, ExportOptions{Vectors: true}), "\n")[0]
+	head := strings.SplitAfter(exportOf(t, e, archive.ExportOptions{Vectors: true}), "\n")[0]
 	line, err := json.Marshal(exported(&d, nil, true))
 	if err != nil {
 		t.Fatal(err)

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 
 	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/engine/internal/intake"
 	"github.com/lexsem/lexsem/engine/internal/state"
 	"github.com/lexsem/lexsem/engine/internal/terms"
 	"github.com/lexsem/lexsem/internal/metric"
@@ -162,7 +163,7 @@ func (r *repairer) describe(m *store.Manifest) error {
 	if err != nil {
 		return err
 	}
-	return describe(m, fp, by, r.language)
+	return intake.Describe(m, fp, by, r.language)
 }
 
 // termsAsTokens returns what gives documents the terms of their texts for tokens, where
@@ -171,7 +172,7 @@ func termsAsTokens(ctx context.Context, m *store.Manifest) (func(d *store.Docume
 	if len(m.Encoder) == 0 {
 		return nil, nil
 	}
-	fp, err := storedFingerprint(*m)
+	fp, err := intake.StoredFingerprint(*m)
 	if err != nil || fp.VocabSize > 0 || !metric.Metric(m.Metric).Directions() {
 		return nil, err
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/engine"
+	"github.com/lexsem/lexsem/engine/archive"
 )
 
 // source is a source of vectors behind encoder.Func, as it might be: it counts its
@@ -165,21 +166,21 @@ func TestProbesInExports(t *testing.T) {
 		e := openWith(t, t.TempDir(), s.encoder("mine"), engine.Options{})
 		add(t, e, docs(0, 3))
 		var b strings.Builder
-		if _, err := e.Export(t.Context(), &b, engine.ExportOptions{Vectors: true}); err != nil {
+		if _, err := e.Export(t.Context(), &b, archive.ExportOptions{Vectors: true}); err != nil {
 			t.Fatal(err)
 		}
 		return e, b.String()
 	}
 	e, text := filled()
 	defer closeIt(t, e)
-	x, err := engine.NewExported(strings.NewReader(text))
+	x, err := archive.NewExported(strings.NewReader(text))
 	if err != nil || !x.Encoder.Probed() {
 		t.Errorf("an export without probe vectors, %v", err)
 	}
 	s.turned.Store(true)
 	other, text := filled()
 	defer closeIt(t, other)
-	if x, err = engine.NewExported(strings.NewReader(text)); err != nil {
+	if x, err = archive.NewExported(strings.NewReader(text)); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := e.Import(t.Context(), x); !errors.Is(err, encoder.ErrMismatch) {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/engine"
+	"github.com/lexsem/lexsem/engine/archive"
 )
 
 // wordings are the databases whose tokens are terms: of vectors alone, and of an
@@ -130,7 +131,7 @@ func TestTermsInBackups(t *testing.T) {
 					t.Fatal(err)
 				}
 				dir := t.TempDir()
-				_, err = engine.Restore(t.Context(), dir, b, engine.RestoreOptions{})
+				_, err = archive.Restore(t.Context(), dir, b, archive.RestoreOptions{})
 				if err = errors.Join(err, b.Close()); err != nil {
 					t.Fatal(err)
 				}
@@ -155,7 +156,7 @@ func TestTermsInExports(t *testing.T) {
 			defer closeIt(t, e)
 			add(t, e, k.docs(0, 150))
 			var b bytes.Buffer
-			if _, err := e.Export(t.Context(), &b, engine.ExportOptions{Vectors: true}); err != nil {
+			if _, err := e.Export(t.Context(), &b, archive.ExportOptions{Vectors: true}); err != nil {
 				t.Fatal(err)
 			}
 			text := b.String()
@@ -167,7 +168,7 @@ func TestTermsInExports(t *testing.T) {
 				t.Fatal("no tokens were put in")
 			}
 			for what, text := range map[string]string{"as exported": text, "with numbers": numbered} {
-				x, err := engine.NewExported(strings.NewReader(text))
+				x, err := archive.NewExported(strings.NewReader(text))
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -183,7 +184,7 @@ func TestTermsInExports(t *testing.T) {
 				if _, err := back.Delete(t.Context(), []string{"d290"}); err != nil {
 					t.Fatal(err)
 				}
-				again, err := engine.NewExported(strings.NewReader(text))
+				again, err := archive.NewExported(strings.NewReader(text))
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -198,10 +199,10 @@ func TestTermsInExports(t *testing.T) {
 			}
 
 			b.Reset()
-			if _, err := e.Export(t.Context(), &b, engine.ExportOptions{}); err != nil {
+			if _, err := e.Export(t.Context(), &b, archive.ExportOptions{}); err != nil {
 				t.Fatal(err)
 			}
-			x, err := engine.NewExported(&b)
+			x, err := archive.NewExported(&b)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -209,7 +210,7 @@ func TestTermsInExports(t *testing.T) {
 			defer closeIt(t, back)
 			r, err := back.Import(t.Context(), x)
 			if k.enc() == nil {
-				var line *engine.LineError
+				var line *archive.LineError
 				if !errors.As(err, &line) || !errors.Is(err, engine.ErrInvalid) || !strings.Contains(err.Error(), "export with vectors") {
 					t.Errorf("texts alone: %v", err)
 				}
@@ -233,7 +234,7 @@ func TestCreateRefuses(t *testing.T) {
 		`"encoder":{"dim":4},"language":"klingon"`:  "klingon",
 		`"encoder":{"dim":4,"vocab_size":99999999}`: "encoder of 99999999 tokens",
 	} {
-		x, err := engine.NewExported(strings.NewReader(`{"_id":"a","text":"a","lexsem":{"export":{"version":1,"documents":1,"vectors":true,` + head + `}}}`))
+		x, err := archive.NewExported(strings.NewReader(`{"_id":"a","text":"a","lexsem":{"export":{"version":1,"documents":1,"vectors":true,` + head + `}}}`))
 		if err != nil {
 			t.Fatal(err)
 		}

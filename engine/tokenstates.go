@@ -31,10 +31,6 @@ const (
 // Options.MaxMemoryMiB may lower it.
 const AutoTokenBytes = 1 << 30
 
-// newTokenStates is what a new database is made with whose Options.TokenStates is "".
-// Tests set it.
-var newTokenStates = TokenStatesAuto
-
 const (
 	// leastSample is how many token states a basis is fitted on at least. Documents that come
 	// before so many have been seen wait for their codes.

@@ -14,7 +14,10 @@ import (
 	"testing"
 
 	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/engine/archive"
+	"github.com/lexsem/lexsem/engine/fusion"
 	"github.com/lexsem/lexsem/engine/internal/chunk"
+	"github.com/lexsem/lexsem/engine/internal/intake"
 	"github.com/lexsem/lexsem/engine/internal/state"
 	"github.com/lexsem/lexsem/index/late"
 	"github.com/lexsem/lexsem/modulate"
@@ -140,7 +143,7 @@ func TestTokenScores(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if i := slices.IndexFunc(x.Terms, func(t ScoreTerm) bool { return t.Name == "tokens" }); i < 0 || math.Abs(x.Terms[i].Weight-weight) > 1e-9 {
+		if i := slices.IndexFunc(x.Terms, func(t fusion.Term) bool { return t.Name == "tokens" }); i < 0 || math.Abs(x.Terms[i].Weight-weight) > 1e-9 {
 			t.Errorf("%d words: %+v, want a weight of %v", words, x.Terms, weight)
 		}
 	}
@@ -325,8 +328,8 @@ func TestTokenBasesGrow(t *testing.T) {
 // later and says nothing, and a database that is older than token states has none until
 // somebody wants them.
 func TestTokenStatesAreRemembered(t *testing.T) {
-	defer func(was string) { newTokenStates = was }(newTokenStates)
-	newTokenStates = TokenStatesAuto
+	defer func(was string) { intake.NewTokenStates = was }(intake.NewTokenStates)
+	intake.NewTokenStates = TokenStatesAuto
 	more := 0
 	codes := func(dir, mode string, doc int) int { // how many chunks have some, behind 60 documents more
 		o := keptOptions
@@ -470,7 +473,7 @@ func TestKeepTokenStates(t *testing.T) {
 	docs := madeDocs(rand.New(rand.NewPCG(6, 6)), 0, 700)
 	docs[3].Vector = append(make([]float32, madeDim-1), 1)
 	put(t, e, docs...)
-	before := exportOf(t, e, ExportOptions{})
+	before := exportOf(t, e, archive.ExportOptions{})
 	if s, err := e.Stats(t.Context()); err != nil || s.TokenStates != (TokenStats{Mode: TokenStatesOff}) || s.Memory.Tokens != 0 {
 		t.Fatalf("%+v, %v", s, err)
 	}
@@ -509,7 +512,7 @@ func TestKeepTokenStates(t *testing.T) {
 		t.Errorf("%+v", p)
 	}
 	codedAll(t, "added", e)
-	if after := exportOf(t, e, ExportOptions{}); sortedLines(after) != sortedLines(before) {
+	if after := exportOf(t, e, archive.ExportOptions{}); sortedLines(after) != sortedLines(before) {
 		t.Error("documents are others")
 	}
 	if third, err := e.KeepTokenStates(t.Context()); err != nil || third != (TokenReport{Already: 700}) {
@@ -605,7 +608,7 @@ func TestTokenTravel(t *testing.T) {
 	defer closed(t, e)
 	put(t, e, madeDocs(rand.New(rand.NewPCG(3, 3)), 0, 120)...)
 	want := answers(t, e, tokenProbes)
-	line := exportOf(t, e, ExportOptions{Vectors: true})
+	line := exportOf(t, e, archive.ExportOptions{Vectors: true})
 	for mode, chunks := range map[string]int{"": e.db.Present().Chunks(), TokenStatesOff: 0} {
 		c := opened(t, t.TempDir(), Options{ChunkTokens: 60, NoSync: true, TokenStates: mode}, AutoHNSW)
 		if _, err := imported(t, c, line); err != nil {
@@ -617,7 +620,7 @@ func TestTokenTravel(t *testing.T) {
 		if mode == "" {
 			sameAnswers(t, "imported", answers(t, c, tokenProbes), want, tokenProbes)
 			codedAll(t, "imported", c)
-			if exportOf(t, c, ExportOptions{Vectors: true}) != line {
+			if exportOf(t, c, archive.ExportOptions{Vectors: true}) != line {
 				t.Error("the export of the import is another")
 			}
 			if r, err := imported(t, c, line); err != nil || r.Unchanged != 120 {
@@ -637,7 +640,7 @@ func TestTokenTravel(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	if _, err := Restore(t.Context(), dir, &b, RestoreOptions{}); err != nil {
+	if _, err := archive.Restore(t.Context(), dir, &b, archive.RestoreOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	c = opened(t, dir, Options{ChunkTokens: 60, NoSync: true}, AutoHNSW)

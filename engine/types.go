@@ -7,7 +7,6 @@ import (
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/engine/filter"
 	"github.com/lexsem/lexsem/engine/fusion"
-	"github.com/lexsem/lexsem/store"
 )
 
 // Document is what a database stores and returns.
@@ -343,10 +342,4 @@ type (
 	Filter = filter.Filter
 	// Fusion says how a hybrid search joins the scores of its retrievers.
 	Fusion = fusion.Options
-	// ScoreTerm is one summand of a fused score.
-	ScoreTerm = fusion.Term
-	// BackupReport reports what Backup wrote.
-	BackupReport = store.BackupReport
-	// RestoreReport reports what Restore made.
-	RestoreReport = store.RestoreReport
 )

@@ -19,6 +19,7 @@ import (
 
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/engine"
+	"github.com/lexsem/lexsem/engine/archive"
 	"github.com/lexsem/lexsem/engine/internal/calls"
 	"github.com/lexsem/lexsem/engine/internal/chunk"
 	"github.com/lexsem/lexsem/engine/internal/intake"
@@ -295,21 +296,21 @@ func (r *Database) KeepTokenStates(context.Context) (engine.TokenReport, error) 
 }
 
 // Export returns engine.ErrElsewhere.
-func (r *Database) Export(context.Context, io.Writer, engine.ExportOptions) (int, error) {
+func (r *Database) Export(context.Context, io.Writer, archive.ExportOptions) (int, error) {
 	return 0, r.elsewhere("export", "migrate to an embedded database and export that")
 }
 
 // Import returns engine.ErrElsewhere.
-func (r *Database) Import(context.Context, *engine.Exported) (engine.ImportReport, error) {
-	return engine.ImportReport{}, r.elsewhere("import", "import into an embedded database and migrate that")
+func (r *Database) Import(context.Context, *archive.Exported) (engine.AddResult, error) {
+	return engine.AddResult{}, r.elsewhere("import", "import into an embedded database and migrate that")
 }
 
 // Backup returns engine.ErrElsewhere.
-func (r *Database) Backup(context.Context, string) (engine.BackupReport, error) {
-	return engine.BackupReport{}, r.elsewhere("backup", "use that engine's snapshots, or migrate to an embedded database")
+func (r *Database) Backup(context.Context, string) (archive.BackupReport, error) {
+	return archive.BackupReport{}, r.elsewhere("backup", "use that engine's snapshots, or migrate to an embedded database")
 }
 
 // BackupTo returns engine.ErrElsewhere.
-func (r *Database) BackupTo(context.Context, io.Writer) (engine.BackupReport, error) {
-	return engine.BackupReport{}, r.elsewhere("backup", "use that engine's snapshots, or migrate to an embedded database")
+func (r *Database) BackupTo(context.Context, io.Writer) (archive.BackupReport, error) {
+	return archive.BackupReport{}, r.elsewhere("backup", "use that engine's snapshots, or migrate to an embedded database")
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/engine"
+	"github.com/lexsem/lexsem/engine/archive"
 	"github.com/lexsem/lexsem/internal/metric"
 	"github.com/lexsem/lexsem/internal/text"
 )
@@ -165,13 +166,13 @@ func MigrateFrom(ctx context.Context, b Backend, e *engine.Engine, o MigrateOpti
 	return r, m.run(ctx, scanned(ctx, b, m.mark.After), source, target, put, e.Delete)
 }
 
-// CreateFor makes an empty database in dir for the documents of a Backend. Errors: those of engine.Exported.Create.
+// CreateFor makes an empty database in dir for the documents of a Backend. Errors: those of archive.Exported.Create.
 func CreateFor(ctx context.Context, dir string, b Backend) error {
 	info, err := b.Info(ctx)
 	if err != nil {
 		return err
 	}
-	x := engine.Exported{Encoder: info.Encoder, Language: info.Language, Vectors: true}
+	x := archive.Exported{Encoder: info.Encoder, Language: info.Language, Vectors: true}
 	return x.Create(ctx, dir)
 }
 

@@ -7,12 +7,13 @@ import (
 	"path/filepath"
 
 	"github.com/lexsem/lexsem/engine"
+	"github.com/lexsem/lexsem/engine/archive"
 )
 
 var export = newCall("Export", 0,
-	form[exportTo, engine.ExportOptions]{
-		func(x exportTo) (engine.ExportOptions, error) { return x.Options, x.Options.Filter.Err() },
-		func(o engine.ExportOptions) (exportTo, error) { return exportTo{Options: o}, nil },
+	form[exportTo, archive.ExportOptions]{
+		func(x exportTo) (archive.ExportOptions, error) { return x.Options, x.Options.Filter.Err() },
+		func(o archive.ExportOptions) (exportTo, error) { return exportTo{Options: o}, nil },
 	},
 	plain[int](),
 	func(db engine.Database, ctx context.Context, x exportTo) (int, error) {
@@ -28,26 +29,26 @@ var export = newCall("Export", 0,
 
 type exportTo struct {
 	W       io.Writer
-	Options engine.ExportOptions
+	Options archive.ExportOptions
 }
 
 // Export is engine.Engine.Export.
-func (j *Joined) Export(ctx context.Context, w io.Writer, o engine.ExportOptions) (int, error) {
+func (j *Joined) Export(ctx context.Context, w io.Writer, o archive.ExportOptions) (int, error) {
 	return export.from(ctx, j, exportTo{w, o})
 }
 
-var load = newCall("Import", writes, absent[*engine.Exported](), plain[engine.ImportReport](), engine.Database.Import,
-	streams[*engine.Exported]{
-		func(x *engine.Exported, how *asked) { how.in = x.Unread() },
-		func(ctx context.Context, x **engine.Exported, s *session) (err error) {
-			*x, err = engine.NewExported(source{ctx, s})
+var load = newCall("Import", writes, absent[*archive.Exported](), plain[engine.AddResult](), engine.Database.Import,
+	streams[*archive.Exported]{
+		func(x *archive.Exported, how *asked) { how.in = x.Unread() },
+		func(ctx context.Context, x **archive.Exported, s *session) (err error) {
+			*x, err = archive.NewExported(source{ctx, s})
 			return err
 		},
 	})
 
 // Import is engine.Engine.Import. This process reads the lines. It sends them at the rate at which the
 // server process stores them.
-func (j *Joined) Import(ctx context.Context, x *engine.Exported) (engine.ImportReport, error) {
+func (j *Joined) Import(ctx context.Context, x *archive.Exported) (engine.AddResult, error) {
 	return load.from(ctx, j, x)
 }
 
@@ -62,14 +63,14 @@ var backup = newCall("Backup", writes,
 		},
 		plain[string]().from,
 	},
-	plain[engine.BackupReport](), engine.Database.Backup)
+	plain[archive.BackupReport](), engine.Database.Backup)
 
 // Backup is engine.Engine.Backup. The process that has the database open writes the file.
-func (j *Joined) Backup(ctx context.Context, path string) (engine.BackupReport, error) {
+func (j *Joined) Backup(ctx context.Context, path string) (archive.BackupReport, error) {
 	return backup.from(ctx, j, path)
 }
 
-var backupTo = newCall("BackupTo", 0, absent[io.Writer](), plain[engine.BackupReport](), engine.Database.BackupTo,
+var backupTo = newCall("BackupTo", 0, absent[io.Writer](), plain[archive.BackupReport](), engine.Database.BackupTo,
 	streams[io.Writer]{
 		func(w io.Writer, how *asked) { how.out = w },
 		func(_ context.Context, w *io.Writer, s *session) error {
@@ -79,6 +80,6 @@ var backupTo = newCall("BackupTo", 0, absent[io.Writer](), plain[engine.BackupRe
 	})
 
 // BackupTo is engine.Engine.BackupTo.
-func (j *Joined) BackupTo(ctx context.Context, w io.Writer) (engine.BackupReport, error) {
+func (j *Joined) BackupTo(ctx context.Context, w io.Writer) (archive.BackupReport, error) {
 	return backupTo.from(ctx, j, w)
 }

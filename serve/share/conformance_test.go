@@ -15,6 +15,7 @@ import (
 
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/engine"
+	"github.com/lexsem/lexsem/engine/archive"
 	"github.com/lexsem/lexsem/engine/filter"
 	"github.com/lexsem/lexsem/serve/share"
 )
@@ -211,40 +212,40 @@ func steps(t *testing.T) []step {
 		{"verify in silence", func(ctx context.Context, db engine.Database) (any, error) { return db.Verify(ctx, nil) }},
 		{"export", func(ctx context.Context, db engine.Database) (any, error) {
 			exported.Reset()
-			n, err := db.Export(ctx, &exported, engine.ExportOptions{})
+			n, err := db.Export(ctx, &exported, archive.ExportOptions{})
 			return []any{n, exported.String()}, err
 		}},
 		{"export vectors", func(ctx context.Context, db engine.Database) (any, error) {
 			vectors.Reset()
-			n, err := db.Export(ctx, &vectors, engine.ExportOptions{Vectors: true, Filter: filter.Eq("lang", "en")})
+			n, err := db.Export(ctx, &vectors, archive.ExportOptions{Vectors: true, Filter: filter.Eq("lang", "en")})
 			return []any{n, vectors.String()}, err
 		}},
 		{"delete some", func(ctx context.Context, db engine.Database) (any, error) {
 			return db.Delete(ctx, []string{"d10", "d11"})
 		}},
 		{"import", func(ctx context.Context, db engine.Database) (any, error) {
-			x, err := engine.NewExported(bytes.NewReader(exported.Bytes()))
+			x, err := archive.NewExported(bytes.NewReader(exported.Bytes()))
 			if err != nil {
 				return nil, err
 			}
 			return db.Import(ctx, x)
 		}},
 		{"import vectors", func(ctx context.Context, db engine.Database) (any, error) {
-			x, err := engine.NewExported(bytes.NewReader(vectors.Bytes()))
+			x, err := archive.NewExported(bytes.NewReader(vectors.Bytes()))
 			if err != nil {
 				return nil, err
 			}
 			return db.Import(ctx, x)
 		}},
 		{"import a bad line", func(ctx context.Context, db engine.Database) (any, error) {
-			x, err := engine.NewExported(strings.NewReader("\n" + `{"_id":"i1","text":"imported words"}` + "\n\n" + `{"_id":"i2"` + "\n"))
+			x, err := archive.NewExported(strings.NewReader("\n" + `{"_id":"i1","text":"imported words"}` + "\n\n" + `{"_id":"i2"` + "\n"))
 			if err != nil {
 				return nil, err
 			}
 			return db.Import(ctx, x)
 		}},
 		{"import what breaks", func(ctx context.Context, db engine.Database) (any, error) {
-			x, err := engine.NewExported(io.MultiReader(strings.NewReader(`{"_id":"i3","text":"imported words"}`+"\n"), &failing{}))
+			x, err := archive.NewExported(io.MultiReader(strings.NewReader(`{"_id":"i3","text":"imported words"}`+"\n"), &failing{}))
 			if err != nil {
 				return nil, err
 			}
@@ -265,7 +266,7 @@ func steps(t *testing.T) []step {
 				return nil, fmt.Errorf("%d bytes, %d written: %w", b.Len(), r.Bytes, err)
 			}
 			dir := filepath.Join(t.TempDir(), "again")
-			rr, err := engine.Restore(ctx, dir, &b, engine.RestoreOptions{})
+			rr, err := archive.Restore(ctx, dir, &b, archive.RestoreOptions{})
 			return rr.Documents, err
 		}},
 		{"keep token states", func(ctx context.Context, db engine.Database) (any, error) { return db.KeepTokenStates(ctx) }},

@@ -8,6 +8,7 @@ import (
 
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/engine"
+	"github.com/lexsem/lexsem/engine/archive"
 	"github.com/lexsem/lexsem/modulate"
 	"github.com/lexsem/lexsem/store"
 )
@@ -15,7 +16,7 @@ import (
 // sentinels are the errors that callers look for with errors.Is, by the name under
 // which they cross.
 var sentinels = map[string]error{
-	"not found": engine.ErrNotFound, "no database": engine.ErrNoDatabase, "no export": engine.ErrNoExport, "exists": engine.ErrExists, "invalid": engine.ErrInvalid, "no encoder": engine.ErrNoEncoder,
+	"not found": engine.ErrNotFound, "no database": engine.ErrNoDatabase, "no export": archive.ErrNoExport, "exists": engine.ErrExists, "invalid": engine.ErrInvalid, "no encoder": engine.ErrNoEncoder,
 	"not fitted": engine.ErrNotFitted, "closed": engine.ErrClosed, "corrupt": engine.ErrCorrupt, "foreign": engine.ErrForeign,
 	"locked": engine.ErrLocked, "no space": engine.ErrNoSpace, "memory": engine.ErrMemory, "backup": engine.ErrBackup, "other backup": engine.ErrOtherBackup,
 	"occupied": engine.ErrOccupied, "read only": engine.ErrReadOnly, "encoder contract": engine.ErrEncoder,
@@ -79,7 +80,7 @@ func faultOf(err error) *fault {
 	if errors.As(err, &q) {
 		f.Query = &faultAt{At: q.Position, Cause: cause(q.Err)}
 	}
-	var l *engine.LineError
+	var l *archive.LineError
 	if errors.As(err, &l) {
 		f.Line = &faultAt{At: l.Line, Cause: cause(l.Err)}
 	}
@@ -104,7 +105,7 @@ func (f *fault) error() error {
 		add(&engine.QueryError{Position: f.Query.At, Err: f.Query.Cause.error()})
 	}
 	if f.Line != nil {
-		add(&engine.LineError{Line: f.Line.At, Err: f.Line.Cause.error()})
+		add(&archive.LineError{Line: f.Line.At, Err: f.Line.Cause.error()})
 	}
 	if m := f.Mismatch; m != nil {
 		add(&encoder.MismatchError{What: m.What, Want: m.Want, Got: m.Got, Difference: m.Difference})

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/lexsem/lexsem/engine"
+	"github.com/lexsem/lexsem/engine/archive"
 )
 
 // canned is a connection of which the other end has sent some bytes, and reads all.
@@ -29,7 +30,7 @@ func (c *canned) SetWriteDeadline(time.Time) error { return nil }
 // empty is a closed database that still reads what is imported.
 type empty struct{ engine.Database }
 
-func (empty) Import(_ context.Context, x *engine.Exported) (r engine.ImportReport, err error) {
+func (empty) Import(_ context.Context, x *archive.Exported) (r engine.AddResult, err error) {
 	_, err = io.Copy(io.Discard, x.Unread())
 	return r, err
 }
@@ -63,7 +64,7 @@ func FuzzPeer(f *testing.F) {
 	for _, m := range [][]byte{
 		message("Upsert", []document{d}), message("Patch", []patch{{engine.Patch{ID: "a"}, []byte(`{"a":null}`)}}),
 		message("Search", query{}), message("SearchBatch", []query{{}}), message("Explain", explainArgs{}), message("Fit", fitArgs{}), message("Count", engine.Filter{}),
-		message("Import", nothing{}, []byte("d\x00\x00\x00\x00\x03{}\n"), []byte("e\x00\x00\x00\x00\x00")), message("Export", engine.ExportOptions{}), message("Delete", []string{"a"}),
+		message("Import", nothing{}, []byte("d\x00\x00\x00\x00\x03{}\n"), []byte("e\x00\x00\x00\x00\x00")), message("Export", archive.ExportOptions{}), message("Delete", []string{"a"}),
 	} {
 		f.Add(m, true)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/engine"
+	"github.com/lexsem/lexsem/engine/archive"
 	"github.com/lexsem/lexsem/serve/share"
 )
 
@@ -48,12 +49,12 @@ func TestProgress(t *testing.T) {
 		do    func() error
 	}{
 		{"encode", 40, func() error { _, err := j.Upsert(t.Context(), documents(40)); return err }},
-		{"export", 1, func() error { _, err := j.Export(t.Context(), &exported, engine.ExportOptions{}); return err }},
+		{"export", 1, func() error { _, err := j.Export(t.Context(), &exported, archive.ExportOptions{}); return err }},
 		{"import", 40, func() error {
 			if _, err := j.Delete(t.Context(), []string{documents(40)[7].ID}); err != nil {
 				return err
 			}
-			x, err := engine.NewExported(&exported)
+			x, err := archive.NewExported(&exported)
 			if err == nil {
 				_, err = j.Import(t.Context(), x)
 			}
@@ -73,14 +74,14 @@ func TestProgress(t *testing.T) {
 			t.Errorf("%s: the holder hears of it: %v", step.stage, other)
 		}
 	}
-	if _, err := e.Export(t.Context(), &bytes.Buffer{}, engine.ExportOptions{}); err != nil {
+	if _, err := e.Export(t.Context(), &bytes.Buffer{}, archive.ExportOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	if mine, other := there.take(), here.take(); len(mine) == 0 || len(other) > 0 {
 		t.Errorf("of its own export the holder heard %v, the other process %v", mine, other)
 	}
 	quiet := asked(t, dir) // nobody listens
-	if n, err := quiet.Export(t.Context(), &bytes.Buffer{}, engine.ExportOptions{}); err != nil || n != 40 {
+	if n, err := quiet.Export(t.Context(), &bytes.Buffer{}, archive.ExportOptions{}); err != nil || n != 40 {
 		t.Errorf("%d documents, %v", n, err)
 	}
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/engine"
+	"github.com/lexsem/lexsem/engine/archive"
 	"github.com/lexsem/lexsem/serve/share"
 )
 
@@ -52,7 +53,7 @@ func TestCancel(t *testing.T) {
 			return err
 		},
 		"import": func(ctx context.Context) error {
-			x, err := engine.NewExported(strings.NewReader(`{"_id":"i","text":"words"}`))
+			x, err := archive.NewExported(strings.NewReader(`{"_id":"i","text":"words"}`))
 			if err != nil {
 				return err
 			}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/engine"
+	"github.com/lexsem/lexsem/engine/archive"
 	"github.com/lexsem/lexsem/engine/filter"
 	"github.com/lexsem/lexsem/engine/remote"
 	"github.com/lexsem/lexsem/engine/remote/backendtest"
@@ -316,7 +317,7 @@ func TestElsewhere(t *testing.T) {
 		"verify":  func() error { _, err := r.Verify(ctx, nil); return err },
 		"compact": func() error { return r.Compact(ctx) },
 		"tokens":  func() error { _, err := r.KeepTokenStates(ctx); return err },
-		"export":  func() error { _, err := r.Export(ctx, io.Discard, engine.ExportOptions{}); return err },
+		"export":  func() error { _, err := r.Export(ctx, io.Discard, archive.ExportOptions{}); return err },
 		"import":  func() error { _, err := r.Import(ctx, nil); return err },
 		"backup":  func() error { _, err := r.Backup(ctx, "x"); return err },
 		"stream":  func() error { _, err := r.BackupTo(ctx, io.Discard); return err },

@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/lexsem/lexsem/engine"
+	"github.com/lexsem/lexsem/engine/archive"
 )
 
 var cmdBackup = command{
@@ -63,7 +64,7 @@ func runBackup(ctx context.Context, a *app, args []string, asJSON bool) error {
 	if err != nil {
 		return err
 	}
-	var r engine.BackupReport
+	var r archive.BackupReport
 	out := a.Stdout
 	if file == "-" {
 		out = a.Stderr
@@ -129,8 +130,8 @@ func runRestore(ctx context.Context, a *app, args []string, parts int, asJSON bo
 		return err
 	}
 	defer in.Close()
-	r, err := engine.Restore(ctx, dir, in, engine.RestoreOptions{Parts: parts, Progress: func(s engine.Progress) {
-		p.update(step{stage: "restoring", done: s.Done, unit: "documents"})
+	r, err := archive.Restore(ctx, dir, in, archive.RestoreOptions{Parts: parts, Progress: func(documents int) {
+		p.update(step{stage: "restoring", done: documents, unit: "documents"})
 	}})
 	if err != nil {
 		return err

@@ -11,6 +11,7 @@ import (
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/encoder/models"
 	"github.com/lexsem/lexsem/engine"
+	"github.com/lexsem/lexsem/engine/archive"
 	"github.com/lexsem/lexsem/store"
 )
 
@@ -62,7 +63,7 @@ func runExport(ctx context.Context, a *app, args []string, expr string, vectors,
 	}
 	n := 0
 	write := func(w io.Writer) (err error) {
-		n, err = e.Export(ctx, w, engine.ExportOptions{Vectors: vectors, Filter: f})
+		n, err = e.Export(ctx, w, archive.ExportOptions{Vectors: vectors, Filter: f})
 		return err
 	}
 	file, out := args[0], a.Stdout
@@ -143,7 +144,7 @@ func runImport(ctx context.Context, a *app, args []string, asJSON bool) (err err
 		return err
 	}
 	defer in.Close()
-	x, err := engine.NewExported(in)
+	x, err := archive.NewExported(in)
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
@@ -198,7 +199,7 @@ func runImport(ctx context.Context, a *app, args []string, asJSON bool) (err err
 
 // openImport opens the database that an export goes into, or makes it: without a
 // model where the documents bring their vectors.
-func (a *app) openImport(ctx context.Context, dir string, x *engine.Exported, o engine.Options) (*database, error) {
+func (a *app) openImport(ctx context.Context, dir string, x *archive.Exported, o engine.Options) (*database, error) {
 	exists, err := store.Exists(dir)
 	if err != nil {
 		return nil, err
@@ -221,7 +222,7 @@ func (a *app) openImport(ctx context.Context, dir string, x *engine.Exported, o 
 }
 
 // importStopped says how much was stored before err, and what to do.
-func importStopped(name string, r engine.ImportReport, err error) error {
+func importStopped(name string, r engine.AddResult, err error) error {
 	stored := count(r.Added+r.Replaced, "document is", "documents are")
 	switch {
 	case errors.Is(err, context.Canceled):
@@ -232,7 +233,7 @@ func importStopped(name string, r engine.ImportReport, err error) error {
 		return hinted(fmt.Errorf("%s: %w", name, err), "name the model with --model")
 	}
 	err = fmt.Errorf("%s: %w (%s stored by this run before)", name, err, stored)
-	if errors.Is(err, engine.ErrNoExport) {
+	if errors.Is(err, archive.ErrNoExport) {
 		return hinted(err, "`lexsem index` reads other files; otherwise correct the file and run the same command again")
 	}
 	return hinted(err, "correct the file and run the same command again; documents that are stored unchanged are skipped")

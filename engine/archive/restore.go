@@ -1,4 +1,4 @@
-package engine
+package archive
 
 import (
 	"context"
@@ -6,22 +6,29 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
-	"slices"
 
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/engine/internal/intake"
 	"github.com/lexsem/lexsem/index/late"
+	"github.com/lexsem/lexsem/internal/fault"
 	"github.com/lexsem/lexsem/internal/metric"
 	"github.com/lexsem/lexsem/internal/text"
 	"github.com/lexsem/lexsem/store"
 )
 
+type (
+	// BackupReport reports what Engine.Backup wrote.
+	BackupReport = store.BackupReport
+	// RestoreReport reports what Restore made.
+	RestoreReport = store.RestoreReport
+)
+
 // RestoreOptions configure Restore. The zero value restores everything.
 type RestoreOptions struct {
-	// Parts is the number of parts to restore, from the first; 0 means all. Each call of Backup made one part.
+	// Parts is the number of parts to restore, from the first; 0 means all. Each call of Engine.Backup made one part.
 	Parts int
-	// Progress, if not nil, reports the documents read.
-	Progress func(Progress)
+	// Progress, if not nil, reports how many documents were read.
+	Progress func(documents int)
 }
 
 // Restore makes a database from a backup, in a folder that is empty or does not exist. It checks the whole backup
@@ -30,21 +37,17 @@ type RestoreOptions struct {
 // The new database has its own identity: files of the original and of the copy are never confused. It continues the
 // commit numbers and starts backups of its own. Its derived state is built when it is first opened.
 //
-// Errors: ErrBackup for a file that is no sound backup; ErrOccupied if the folder has a database; ErrForeign if it has
+// Errors of package engine: ErrBackup for a file that is no sound backup; ErrOccupied if the folder has a database; ErrForeign if it has
 // other files; ErrLocked; those of ctx and r. Memory: one document, the vocabulary, and some 64 MiB.
 func Restore(ctx context.Context, dir string, r io.Reader, o RestoreOptions) (RestoreReport, error) {
 	if o.Parts < 0 {
-		return RestoreReport{}, fmt.Errorf("%w: %d parts; use a positive number, or 0 for all", ErrInvalid, o.Parts)
+		return RestoreReport{}, fmt.Errorf("%w: %d parts; use a positive number, or 0 for all", fault.ErrInvalid, o.Parts)
 	}
 	dir, err := filepath.Abs(dir)
 	if err != nil {
 		return RestoreReport{}, err
 	}
-	so := store.RestoreOptions{Parts: o.Parts, Accept: acceptor()}
-	if o.Progress != nil {
-		so.Progress = func(n int) { o.Progress(Progress{Stage: "restore", Done: n}) }
-	}
-	return store.Restore(ctx, dir, r, so)
+	return store.Restore(ctx, dir, r, store.RestoreOptions{Parts: o.Parts, Accept: acceptor(), Progress: o.Progress})
 }
 
 // acceptor makes what is asked about the parts of a backup, in their order. It
@@ -92,28 +95,7 @@ func acceptor() func(m *store.Manifest, terms, bases int) (func(*store.Document)
 					return fmt.Errorf("token states of chunk %d: %w", i, err)
 				}
 			}
-			return acceptRows(d, by, vocab)
+			return intake.CheckRows(d, by, vocab)
 		}, nil
 	}
-}
-
-// acceptRows refuses vectors that a database of a metric cannot have, and tokens that are
-// there twice or are none of a vocabulary.
-func acceptRows(d *store.Document, by metric.Metric, vocab int) error {
-	for i, r := range d.Rows {
-		if err := by.Check(r.Vector); err != nil {
-			return fmt.Errorf("vector %d: %w", i, err)
-		}
-		tokens := slices.Clone(r.Tokens)
-		slices.Sort(tokens)
-		for j, t := range tokens {
-			switch {
-			case t < 0 || int(t) >= vocab:
-				return fmt.Errorf("token %d of a vocabulary of %d", t, vocab)
-			case j > 0 && t == tokens[j-1]:
-				return fmt.Errorf("token %d is there twice", t)
-			}
-		}
-	}
-	return nil
 }

@@ -1,7 +1,6 @@
-package engine
+package archive
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/binary"
 	"encoding/json"
@@ -12,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/engine/internal/intake"
 	"github.com/lexsem/lexsem/internal/fault"
 	"github.com/lexsem/lexsem/internal/metadata"
 	"github.com/lexsem/lexsem/internal/metric"
@@ -19,43 +19,42 @@ import (
 	"github.com/lexsem/lexsem/store"
 )
 
-// exportVersion is that of the format that Export writes and Import reads.
-const exportVersion = 1
+// version is that of the format.
+const version = 1
 
 // maxLine is the greatest length of a line of an export: that of the longest
 // document, each byte of it escaped, with its vectors.
 const maxLine = 8 * store.MaxDocumentBytes
 
-// exportedDocument is a line of an export: a document as BEIR's corpora have
-// them, and in "lexsem" what only this program knows of.
-type exportedDocument struct {
+// Line is a line of an export: a document as BEIR's corpora have it. Lexsem is what only this program reads.
+type Line struct {
 	ID       string          `json:"_id"`
 	Title    string          `json:"title,omitempty"`
 	Text     string          `json:"text"`
 	Metadata json.RawMessage `json:"metadata,omitempty"`
-	Lexsem   *exportedRest   `json:"lexsem,omitempty"`
+	Lexsem   *rest           `json:"lexsem,omitempty"`
 }
 
-type exportedRest struct {
-	Export    *exportHead    `json:"export,omitempty"`    // in the first line
-	Bytes     *exportedBytes `json:"bytes,omitempty"`     // of what is not UTF-8
-	Chunks    [][2]int       `json:"chunks,omitempty"`    // bytes of the text, where there are several
-	Truncated int32          `json:"truncated,omitempty"` // tokens cut off; with rows
-	Media     string         `json:"media,omitempty"`
-	Data      []byte         `json:"data,omitempty"` // what the text was made of, such as an image; base64
-	Rows      []exportedRow  `json:"rows,omitempty"` // one a chunk
+type rest struct {
+	Export    *Head    `json:"export,omitempty"`    // in the first line
+	Bytes     *raw     `json:"bytes,omitempty"`     // of what is not UTF-8
+	Chunks    [][2]int `json:"chunks,omitempty"`    // bytes of the text, where there are several
+	Truncated int32    `json:"truncated,omitempty"` // tokens cut off; with rows
+	Media     string   `json:"media,omitempty"`
+	Data      []byte   `json:"data,omitempty"` // what the text was made of, such as an image; base64
+	Rows      []row    `json:"rows,omitempty"` // one a chunk
 }
 
-// data is what the text was made of, nil for nothing.
-func (r *exportedRest) data() []byte {
-	if r == nil {
-		return nil
-	}
-	return r.Data
+// Encoded says whether the line brings the vectors of the document.
+func (x *Line) Encoded() bool { return x.Lexsem != nil && len(x.Lexsem.Rows) > 0 }
+
+// Empty says whether the document has neither text nor data.
+func (x *Line) Empty() bool {
+	return intake.Blank(x.Title) && intake.Blank(x.Text) && (x.Lexsem == nil || len(x.Lexsem.Data) == 0)
 }
 
-// exportHead says where an export comes from.
-type exportHead struct {
+// Head says where an export comes from.
+type Head struct {
 	Version   int                 `json:"version"`
 	Documents int                 `json:"documents"`
 	Language  string              `json:"language,omitempty"`
@@ -65,23 +64,23 @@ type exportHead struct {
 	Bases     [][]byte            `json:"bases,omitempty"`  // of the codes in rows, as they are stored
 }
 
-// exportedBytes are in base64.
-type exportedBytes struct {
+// raw are in base64.
+type raw struct {
 	ID    []byte `json:"_id,omitempty"`
 	Title []byte `json:"title,omitempty"`
 	Text  []byte `json:"text,omitempty"`
 }
 
-type exportedRow struct {
+type row struct {
 	Vector []byte  `json:"vector"` // base64 of float32, little-endian
 	Tokens []int32 `json:"tokens,omitempty"`
 	Codes  []byte  `json:"codes,omitempty"`
 }
 
-// exported is the line of a record.
-func exported(d *store.Document, head *exportHead, vectors bool) exportedDocument {
-	x := exportedDocument{ID: d.ID, Title: d.Title, Text: d.Text, Metadata: d.Metadata, Lexsem: &exportedRest{Export: head, Media: d.Media, Data: d.Data}}
-	var b exportedBytes
+// lineOf is the line of a record.
+func lineOf(d *store.Document, head *Head, vectors bool) Line {
+	x := Line{ID: d.ID, Title: d.Title, Text: d.Text, Metadata: d.Metadata, Lexsem: &rest{Export: head, Media: d.Media, Data: d.Data}}
+	var b raw
 	for _, f := range []struct {
 		s  string
 		to *[]byte
@@ -100,7 +99,7 @@ func exported(d *store.Document, head *exportHead, vectors bool) exportedDocumen
 			for _, f := range r.Vector {
 				v = binary.LittleEndian.AppendUint32(v, math.Float32bits(f))
 			}
-			x.Lexsem.Rows = append(x.Lexsem.Rows, exportedRow{v, r.Tokens, r.Codes})
+			x.Lexsem.Rows = append(x.Lexsem.Rows, row{v, r.Tokens, r.Codes})
 		}
 	}
 	if vectors {
@@ -109,17 +108,10 @@ func exported(d *store.Document, head *exportHead, vectors bool) exportedDocumen
 	return x
 }
 
-// dropTokens removes tokens that are numbers of a database's own vocabulary.
-func dropTokens(d *store.Document) {
-	for i := range d.Rows {
-		d.Rows[i].Tokens = nil
-	}
-}
-
-// parseExported reads a line. What it refuses is ErrInvalid.
-func parseExported(line []byte) (x exportedDocument, err error) {
-	refuse := func(format string, args ...any) (exportedDocument, error) {
-		return x, fmt.Errorf("%w: %s", ErrInvalid, fmt.Sprintf(format, args...))
+// parse reads a line. What it refuses is fault.ErrInvalid.
+func parse(line []byte) (x Line, err error) {
+	refuse := func(format string, args ...any) (Line, error) {
+		return x, fmt.Errorf("%w: %s", fault.ErrInvalid, fmt.Sprintf(format, args...))
 	}
 	if !utf8.Valid(line) {
 		return refuse("not UTF-8; an export is")
@@ -138,8 +130,8 @@ func parseExported(line []byte) (x exportedDocument, err error) {
 	if x.Lexsem == nil {
 		return x, nil
 	}
-	if h := x.Lexsem.Export; h != nil && h.Version != exportVersion {
-		return refuse("an export of version %d, this program reads %d; use a newer version of the program", h.Version, exportVersion)
+	if h := x.Lexsem.Export; h != nil && h.Version != version {
+		return refuse("an export of version %d, this program reads %d; use a newer version of the program", h.Version, version)
 	}
 	if b := x.Lexsem.Bytes; b != nil {
 		for _, f := range []struct {
@@ -154,15 +146,15 @@ func parseExported(line []byte) (x exportedDocument, err error) {
 	return x, nil
 }
 
-// record makes a record of a line. Its rows lack their vectors where the line has
+// Record returns the stored form of the line for a database of an encoder and a metric. Its rows lack their vectors where the line has
 // none; it has no rows where the line does not say how the text is cut.
-func (x *exportedDocument) record(fp encoder.Fingerprint, by metric.Metric) (d store.Document, err error) {
+func (x *Line) Record(fp encoder.Fingerprint, by metric.Metric) (d store.Document, err error) {
 	d = store.Document{ID: x.ID, Title: x.Title, Text: x.Text}
 	refuse := func(format string, args ...any) (store.Document, error) {
-		return d, fmt.Errorf("%w: %s", ErrInvalid, fmt.Sprintf(format, args...))
+		return d, fmt.Errorf("%w: %s", fault.ErrInvalid, fmt.Sprintf(format, args...))
 	}
-	if d.ID == "" || len(d.ID) > MaxID {
-		return refuse("an id has 1 to %d bytes, this one %d", MaxID, len(d.ID))
+	if d.ID == "" || len(d.ID) > store.MaxIDBytes {
+		return refuse("an id has 1 to %d bytes, this one %d", store.MaxIDBytes, len(d.ID))
 	}
 	m, err := metadata.Parse(x.Metadata)
 	if err != nil {
@@ -219,58 +211,12 @@ func (x *exportedDocument) record(fp encoder.Fingerprint, by metric.Metric) (d s
 		d.Rows[i].Vector, d.Rows[i].Tokens, d.Rows[i].Codes = v, r.Tokens, r.Codes
 	}
 	if fp.VocabSize == 0 {
-		dropTokens(&d) // which the database will make
+		intake.DropTokens(&d) // which the database will make
 	}
 	if len(rest.Rows) > 0 {
-		if err := acceptRows(&d, by, fp.VocabSize); err != nil {
+		if err := intake.CheckRows(&d, by, fp.VocabSize); err != nil {
 			return refuse("%v", err)
 		}
 	}
 	return d, nil
-}
-
-// LineError says which line of an import was refused, and why.
-type LineError struct {
-	Line int   // from 1
-	Err  error // the cause
-}
-
-// Error names the line and the cause.
-func (e *LineError) Error() string { return fmt.Sprintf("line %d: %v", e.Line, e.Err) }
-
-// Unwrap returns the cause.
-func (e *LineError) Unwrap() error { return e.Err }
-
-// lineReader reads the lines of an export that are not blank. Memory: the longest
-// line that is there.
-type lineReader struct {
-	r    *bufio.Reader
-	line int // number of the last one
-}
-
-func (l *lineReader) next() ([]byte, error) {
-	for {
-		var line []byte
-		l.line++
-		for {
-			part, err := l.r.ReadSlice('\n')
-			if len(line)+len(part) > maxLine {
-				return nil, &LineError{l.line, fmt.Errorf("%w: longer than %d MiB, which no document is", ErrInvalid, maxLine>>20)}
-			}
-			line = append(line, part...)
-			if errors.Is(err, bufio.ErrBufferFull) {
-				continue
-			}
-			if err != nil && (err != io.EOF || len(line) == 0) {
-				return nil, err
-			}
-			break
-		}
-		if l.line == 1 {
-			line = bytes.TrimPrefix(line, []byte("\ufeff"))
-		}
-		if line = bytes.TrimSpace(line); len(line) > 0 {
-			return line, nil
-		}
-	}
 }

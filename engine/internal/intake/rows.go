@@ -1,0 +1,37 @@
+package intake
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/lexsem/lexsem/internal/metric"
+	"github.com/lexsem/lexsem/store"
+)
+
+// CheckRows refuses vectors that a database of a metric cannot have, and tokens that are
+// there twice or are none of a vocabulary.
+func CheckRows(d *store.Document, by metric.Metric, vocab int) error {
+	for i, r := range d.Rows {
+		if err := by.Check(r.Vector); err != nil {
+			return fmt.Errorf("vector %d: %w", i, err)
+		}
+		tokens := slices.Clone(r.Tokens)
+		slices.Sort(tokens)
+		for j, t := range tokens {
+			switch {
+			case t < 0 || int(t) >= vocab:
+				return fmt.Errorf("token %d of a vocabulary of %d", t, vocab)
+			case j > 0 && t == tokens[j-1]:
+				return fmt.Errorf("token %d is there twice", t)
+			}
+		}
+	}
+	return nil
+}
+
+// DropTokens removes tokens that are numbers of a database's own vocabulary.
+func DropTokens(d *store.Document) {
+	for i := range d.Rows {
+		d.Rows[i].Tokens = nil
+	}
+}
