@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"hash/crc32"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -18,9 +17,6 @@ import (
 	"github.com/lexsem/lexsem/modulate"
 	"github.com/lexsem/lexsem/store"
 )
-
-// bridgesDir holds the files of fitted bridges, below the database's folder.
-const bridgesDir = "bridges"
 
 // loadBridges reads the bridges that the manifest names into the first state.
 func (e *Engine) loadBridges(s *state.State) error {
@@ -48,7 +44,7 @@ func (e *Engine) loadBridges(s *state.State) error {
 // a fit leaves that was killed, or could not write the manifest, behind its file.
 // A file of the name of a bridge that is not one stays.
 func (e *Engine) tidyBridges(bridges map[string]*state.Bridge) {
-	dir := filepath.Join(e.dir, bridgesDir)
+	dir := filepath.Join(e.dir, state.BridgesDir)
 	files, err := os.ReadDir(dir)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		e.warn("unused bridges are not removed", "error", err)
@@ -61,7 +57,7 @@ func (e *Engine) tidyBridges(bridges map[string]*state.Bridge) {
 		if name := f.Name(); !named[name] && f.Type().IsRegular() && bridgeName.MatchString(name) {
 			path := filepath.Join(dir, name)
 			raw, err := os.ReadFile(path)
-			if err == nil && !strings.HasSuffix(name, fmt.Sprintf("-%08x.bridge", digest(raw))) {
+			if err == nil && !strings.HasSuffix(name, fmt.Sprintf("-%08x.bridge", state.BridgeDigest(raw))) {
 				continue
 			}
 			if err = errors.Join(err, os.Remove(path)); err != nil {
@@ -76,7 +72,7 @@ var bridgeName = regexp.MustCompile(`^[a-z0-9+-]+-[0-9a-f]{8}\.bridge$`)
 
 // readBridge reads and checks one file.
 func (e *Engine) readBridge(variant string, b store.Bridge) (*modulate.Weights, error) {
-	path := filepath.Join(e.dir, bridgesDir, filepath.Base(b.File))
+	path := filepath.Join(e.dir, state.BridgesDir, filepath.Base(b.File))
 	damaged := func(why string) error {
 		return fmt.Errorf("%w: bridge %s: %s; fit variant %s again, or search with another", ErrCorrupt, path, why, variant)
 	}
@@ -87,7 +83,7 @@ func (e *Engine) readBridge(variant string, b store.Bridge) (*modulate.Weights, 
 	if err != nil {
 		return nil, err
 	}
-	if digest(raw) != b.CRC32C {
+	if state.BridgeDigest(raw) != b.CRC32C {
 		return nil, damaged("it is not the file that the manifest names")
 	}
 	w, err := modulate.Decode(raw)
@@ -133,7 +129,7 @@ func (e *Engine) saveBridge(ctx context.Context, w *modulate.Weights, last uint6
 		return "", err
 	}
 	if before.File != "" && before.File != file {
-		if err := os.Remove(filepath.Join(e.dir, bridgesDir, filepath.Base(before.File))); err != nil && !errors.Is(err, os.ErrNotExist) {
+		if err := os.Remove(filepath.Join(e.dir, state.BridgesDir, filepath.Base(before.File))); err != nil && !errors.Is(err, os.ErrNotExist) {
 			e.warn("old bridge not removed", "file", before.File, "error", err)
 		}
 	}
@@ -146,22 +142,16 @@ func (e *Engine) writeBridge(w *modulate.Weights) (file string, crc uint32, err 
 	if err != nil {
 		return "", 0, err
 	}
-	dir := filepath.Join(e.dir, bridgesDir)
+	dir := filepath.Join(e.dir, state.BridgesDir)
 	if err := os.MkdirAll(dir, private.Folder); err != nil {
 		return "", 0, err
 	}
-	crc = digest(raw)
+	crc = state.BridgeDigest(raw)
 	file = fmt.Sprintf("%s-%08x.bridge", w.Stack, crc)
 	if err := store.WriteFileAtomic(filepath.Join(dir, file), raw); err != nil {
 		return "", 0, fmt.Errorf("saving the bridge: %w", err)
 	}
 	return file, crc, nil
-}
-
-// digest is the CRC-32C of a bridge file up to its own checksum: taken over the
-// whole file it would be the same for every intact one.
-func digest(raw []byte) uint32 {
-	return crc32.Checksum(raw[:max(0, len(raw)-4)], crc32.MakeTable(crc32.Castagnoli))
 }
 
 // bridgeStats describes the bridges, by name.

@@ -34,7 +34,7 @@ var (
 	// ErrClosed means that the database is closed, or that Close cancelled the call.
 	ErrClosed = store.ErrClosed
 	// ErrCorrupt means that data on disk is damaged. Damaged derived state is rebuilt in the background: try the call
-	// again. For damaged records use Repair.
+	// again. For damaged records use package engine/repair.
 	ErrCorrupt = store.ErrCorrupt
 	// ErrForeign means that the folder holds other files and no database.
 	ErrForeign = store.ErrForeign

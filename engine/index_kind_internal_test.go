@@ -10,6 +10,7 @@ import (
 
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/engine/archive"
+	"github.com/lexsem/lexsem/engine/internal/state"
 	"github.com/lexsem/lexsem/index"
 	"github.com/lexsem/lexsem/store"
 )
@@ -77,7 +78,7 @@ func TestIndexIsKept(t *testing.T) {
 		t.Run(cmp.Or(kind, "none"), func(t *testing.T) {
 			t.Parallel()
 			want := kind
-			if kind == "" || kind == IndexAuto {
+			if kind == "" || kind == state.IndexAuto {
 				want = index.KindHNSWInt8
 			}
 			dir := t.TempDir()
@@ -138,6 +139,6 @@ func TestIndexIsChanged(t *testing.T) {
 		if kind == index.KindHNSWInt8 { // which a size may have led to
 			want = kind
 		}
-		ask(IndexAuto, want)
+		ask(state.IndexAuto, want)
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/lexsem/lexsem/engine"
 	"github.com/lexsem/lexsem/engine/archive"
 	"github.com/lexsem/lexsem/engine/fusion"
+	"github.com/lexsem/lexsem/engine/repair"
 	"github.com/lexsem/lexsem/index"
 	"github.com/lexsem/lexsem/store"
 )
@@ -257,11 +258,11 @@ func TestRepairOfLengths(t *testing.T) {
 	unnamed(t, dir)
 	to := dir + ".salvaged"
 	for _, metric := range []string{"", index.Cosine} {
-		if rep, err := engine.Repair(t.Context(), dir, to, nil, engine.Options{Dim: lengthy, Metric: metric}); !errors.Is(err, store.ErrManifest) || !strings.Contains(err.Error(), "metric") {
+		if rep, err := repair.Run(t.Context(), dir, to, nil, engine.Options{Dim: lengthy, Metric: metric}); !errors.Is(err, store.ErrManifest) || !strings.Contains(err.Error(), "metric") {
 			t.Fatalf("metric %q: %+v, %v", metric, rep, err)
 		}
 	}
-	rep, err := engine.Repair(t.Context(), dir, to, nil, engine.Options{Dim: lengthy, Metric: index.Dot})
+	rep, err := repair.Run(t.Context(), dir, to, nil, engine.Options{Dim: lengthy, Metric: index.Dot})
 	if err != nil || !rep.Salvaged || rep.Saved != 40 || rep.Lost != 0 {
 		t.Fatalf("%+v, %v", rep, err)
 	}
@@ -287,7 +288,7 @@ func TestRepairOfLengths(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if rep, err = engine.Repair(t.Context(), damaged, damaged+".salvaged", nil, engine.Options{}); err != nil || rep.Salvaged || len(rep.Problems) > 0 {
+	if rep, err = repair.Run(t.Context(), damaged, damaged+".salvaged", nil, engine.Options{}); err != nil || rep.Salvaged || len(rep.Problems) > 0 {
 		t.Fatalf("%+v, %v", rep, err)
 	}
 	e = openWith(t, damaged, nil, engine.Options{})

@@ -38,7 +38,7 @@ type Options struct {
 	// AcceptModel names a model whose vectors may differ from the stored ones, such as an API that never repeats a
 	// vector. The engine then does not compare vectors, and logs a warning.
 	AcceptModel string
-	// Index is the kind of vector index, one of IndexKinds; "" means the database's own, and IndexAuto for a new one.
+	// Index is the kind of vector index, one of IndexKinds; "" means the database's own, and "auto" for a new one.
 	// docs/guide.md compares the kinds. "hnsw-compact" keeps vectors added since Open in memory until Close.
 	Index string
 	// Language of the texts selects stemming and stop words: an ISO 639-1 code such as "en", or "none" for texts of
@@ -122,12 +122,9 @@ func (o Options) partBytes() int64 {
 // time than encoding the query.
 const AutoHNSW = 50_000
 
-// IndexAuto is the value of Options.Index that chooses the index by the number of vectors: "flat-int8" (exact) up to
-// AutoHNSW, "hnsw-int8" (approximate) above.
-const IndexAuto = state.IndexAuto
-
-// IndexKinds returns the values of Options.Index, except "".
-func IndexKinds() []string { return append([]string{IndexAuto}, index.Kinds()...) }
+// IndexKinds returns the values of Options.Index, except "". The first, "auto", chooses by the number of vectors:
+// "flat-int8" (exact) up to AutoHNSW, "hnsw-int8" (approximate) above.
+func IndexKinds() []string { return append([]string{state.IndexAuto}, index.Kinds()...) }
 
 // Validate reports all fields that are out of range, joined into one error.
 func (o Options) Validate() error {

@@ -33,7 +33,7 @@ type ReembedReport struct {
 //
 // Other processes may search and write meanwhile: Reembed waits for them and includes their changes. It opens the old
 // database only for moments. After an error or a kill the same call continues and repeats at most 256 documents.
-// DropReembed removes an interrupted attempt.
+// store.DropNext removes an interrupted attempt.
 //
 // Of o it uses AcceptModel, Alpha, ChunkOverlap, ChunkTokens, Index, Lambda, Local, Logger, MaxMemoryMiB, MemoryMiB,
 // NoSync, Progress, TokenBits, TokenPool and TokenStates ("" means as in the old database, TokenStatesAuto for
@@ -107,7 +107,3 @@ func (e *Engine) reembed(ctx context.Context, r *reembedder) (err error) {
 	r.o.Local = r.o.Local || e.o.Local
 	return r.run(ctx)
 }
-
-// DropReembed removes what an interrupted Reembed left. Errors: ErrLocked while a Reembed runs; ErrForeign; those of
-// the operating system.
-func DropReembed(dir string) error { return store.DropNext(dir) }

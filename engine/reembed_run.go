@@ -194,7 +194,7 @@ func (r *reembedder) start(ctx context.Context) (err error) {
 	if r.next, err = Open(ctx, next, r.enc, o); err != nil {
 		var other *encoder.MismatchError
 		if errors.As(err, &other) {
-			err = fmt.Errorf("a change to %s is under way: go on with that model, or drop what was encoded (DropReembed): %w", other.Want.Model, err)
+			err = fmt.Errorf("a change to %s is under way: go on with that model, or drop what was encoded (store.DropNext): %w", other.Want.Model, err)
 		}
 		return err
 	}
@@ -214,7 +214,7 @@ func (r *reembedder) begin(ctx context.Context, at store.Source) error {
 	if found == nil && r.rep.Found == 0 {
 		return r.note(ctx, at)
 	}
-	refuse := fmt.Errorf("%w: what lies in %s was not encoded from database %s as it is; drop it (DropReembed)", ErrInvalid, r.next.dir, r.dir)
+	refuse := fmt.Errorf("%w: what lies in %s was not encoded from database %s as it is; drop it (store.DropNext)", ErrInvalid, r.next.dir, r.dir)
 	if found == nil || found.UUID != at.UUID || found.Seq > at.Seq {
 		return refuse
 	}

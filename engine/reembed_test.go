@@ -374,7 +374,7 @@ func TestReembedToAnother(t *testing.T) {
 			if _, err := e.Reembed(t.Context(), encoder.NewHash(32), engine.Options{}); !errors.Is(err, engine.ErrLocked) {
 				t.Errorf("a second one: %v", err)
 			}
-			if err := engine.DropReembed(dir); !errors.Is(err, engine.ErrLocked) {
+			if err := store.DropNext(dir); !errors.Is(err, engine.ErrLocked) {
 				t.Errorf("dropped while it runs: %v", err)
 			}
 			return nil
@@ -390,7 +390,7 @@ func TestReembedToAnother(t *testing.T) {
 	if exportOf(t, e) != before {
 		t.Fatal("the old database has changed")
 	}
-	if err := engine.DropReembed(dir); err != nil {
+	if err := store.DropNext(dir); err != nil {
 		t.Fatal(err)
 	}
 	if rep, err := e.Reembed(t.Context(), encoder.NewHash(16), engine.Options{NoSync: true}); err != nil || rep.Found != 0 || rep.Documents != 600 {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/engine"
+	"github.com/lexsem/lexsem/engine/repair"
 )
 
 // wreck makes a database of 200 documents, with a fitted bridge if asked to, and
@@ -49,7 +50,7 @@ func TestRepairDatabase(t *testing.T) {
 	t.Parallel()
 	dir, tables := wreck(t, true)
 	to := dir + ".salvaged"
-	rep, err := engine.Repair(t.Context(), dir, to, nil, engine.Options{})
+	rep, err := repair.Run(t.Context(), dir, to, nil, engine.Options{})
 	if err != nil || rep.Dir != dir || rep.Salvaged || rep.Rebuilt || len(rep.Damage)+len(rep.Problems) > 0 {
 		t.Fatalf("sound: %+v, %v", rep, err)
 	}
@@ -62,7 +63,7 @@ func TestRepairDatabase(t *testing.T) {
 	if err := os.WriteFile(snap, raw, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	rep, err = engine.Repair(t.Context(), dir, to, nil, engine.Options{})
+	rep, err = repair.Run(t.Context(), dir, to, nil, engine.Options{})
 	if err != nil || rep.Dir != dir || rep.Salvaged || !rep.Rebuilt || len(rep.Damage) == 0 || len(rep.Problems) > 0 {
 		t.Fatalf("derived: %+v, %v", rep, err)
 	}
@@ -78,7 +79,7 @@ func TestRepairDatabase(t *testing.T) {
 	if err := os.WriteFile(last, bad, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	rep, err = engine.Repair(t.Context(), dir, to, nil, engine.Options{})
+	rep, err = repair.Run(t.Context(), dir, to, nil, engine.Options{})
 	if err != nil || rep.Dir != to || !rep.Salvaged || rep.Saved < 196 || rep.Saved+rep.Lost != 198 || rep.Uncertain || len(rep.Damage) == 0 || len(rep.Problems) > 0 {
 		t.Fatalf("records: %+v, %v", rep, err)
 	}
@@ -99,13 +100,13 @@ func TestRepairDatabase(t *testing.T) {
 	if err != nil || len(r.Hits) == 0 {
 		t.Fatalf("%+v, %v", r, err)
 	}
-	if _, err := engine.Repair(t.Context(), dir, to, nil, engine.Options{}); !errors.Is(err, fs.ErrExist) {
+	if _, err := repair.Run(t.Context(), dir, to, nil, engine.Options{}); !errors.Is(err, fs.ErrExist) {
 		t.Errorf("over a database: %v", err)
 	}
-	if _, err := engine.Repair(t.Context(), to, to+"2", nil, engine.Options{}); !errors.Is(err, engine.ErrLocked) {
+	if _, err := repair.Run(t.Context(), to, to+"2", nil, engine.Options{}); !errors.Is(err, engine.ErrLocked) {
 		t.Errorf("of an open database: %v", err)
 	}
-	if _, err := engine.Repair(t.Context(), dir+"-no", to, nil, engine.Options{}); !errors.Is(err, engine.ErrNotFound) {
+	if _, err := repair.Run(t.Context(), dir+"-no", to, nil, engine.Options{}); !errors.Is(err, engine.ErrNotFound) {
 		t.Errorf("of none: %v", err)
 	}
 }
@@ -117,13 +118,13 @@ func TestRepairWithoutManifest(t *testing.T) {
 	dir, _ := wreck(t, false)
 	unnamed(t, dir)
 	to := dir + ".salvaged"
-	if rep, err := engine.Repair(t.Context(), dir, to, nil, engine.Options{}); !errors.Is(err, engine.ErrNoEncoder) {
+	if rep, err := repair.Run(t.Context(), dir, to, nil, engine.Options{}); !errors.Is(err, engine.ErrNoEncoder) {
 		t.Fatalf("%+v, %v", rep, err)
 	}
-	if _, err := engine.Repair(t.Context(), dir, to, encoder.NewHash(16), engine.Options{}); err == nil {
+	if _, err := repair.Run(t.Context(), dir, to, encoder.NewHash(16), engine.Options{}); err == nil {
 		t.Fatal("an encoder of another dimension will do")
 	}
-	rep, err := engine.Repair(t.Context(), dir, to, hash(t), engine.Options{})
+	rep, err := repair.Run(t.Context(), dir, to, hash(t), engine.Options{})
 	if err != nil || !rep.Salvaged || rep.Saved != 198 || rep.Lost != 0 {
 		t.Fatalf("%+v, %v", rep, err)
 	}
@@ -150,13 +151,13 @@ func TestRepairVectorsWithoutManifest(t *testing.T) {
 	closeIt(t, e)
 	unnamed(t, dir)
 	to := dir + ".salvaged"
-	if rep, err := engine.Repair(t.Context(), dir, to, nil, engine.Options{}); !errors.Is(err, engine.ErrNoEncoder) {
+	if rep, err := repair.Run(t.Context(), dir, to, nil, engine.Options{}); !errors.Is(err, engine.ErrNoEncoder) {
 		t.Fatalf("%+v, %v", rep, err)
 	}
-	if rep, err := engine.Repair(t.Context(), dir, to, nil, engine.Options{Dim: dim + 1}); err == nil {
+	if rep, err := repair.Run(t.Context(), dir, to, nil, engine.Options{Dim: dim + 1}); err == nil {
 		t.Fatalf("with another length: %+v", rep)
 	}
-	rep, err := engine.Repair(t.Context(), dir, to, nil, engine.Options{Dim: dim})
+	rep, err := repair.Run(t.Context(), dir, to, nil, engine.Options{Dim: dim})
 	if err != nil || !rep.Salvaged || rep.Saved != 100 || rep.Lost != 0 {
 		t.Fatalf("%+v, %v", rep, err)
 	}

@@ -13,9 +13,6 @@ import (
 	"github.com/lexsem/lexsem/internal/text"
 )
 
-// MaxSpan is the most bytes that Hit.Span covers.
-const MaxSpan = span.Limit
-
 // spans gives hits their spans; found are the chunks that they show. Of a query that the encoder knows in part the words
 // decide for the rest.
 func (e *Engine) spans(ctx context.Context, r *search.Run, query string, found []search.Found, hits []Hit) error {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/engine/internal/intake"
+	"github.com/lexsem/lexsem/engine/internal/span"
 )
 
 const filler = "Nothing of that stands in this sentence here. "
@@ -69,7 +70,7 @@ func TestSpans(t *testing.T) {
 					}
 					h := res.Hits[i]
 					got := c.doc.Text[h.Span[0]:h.Span[1]]
-					if id == "long word" && strings.Contains(got, c.want) && len(got) <= MaxSpan || id == "last chunk" && mode == ModeDense && h.Chunk < h.Chunks-1 {
+					if id == "long word" && strings.Contains(got, c.want) && len(got) <= span.Limit || id == "last chunk" && mode == ModeDense && h.Chunk < h.Chunks-1 {
 						continue // the words around it; the vector may take another chunk
 					}
 					if name == "tokens" && mode == ModeHybrid { // hashes have no CJK words, and something in common with any
@@ -114,7 +115,7 @@ func TestSpansWithin(t *testing.T) {
 						continue
 					}
 					some++
-					if h.Span[0] < h.Start || h.Span[1] > h.End || h.Span[0] >= h.Span[1] || h.Span[1]-h.Span[0] > MaxSpan || !utf8.ValidString(d.Text[h.Span[0]:h.Span[1]]) {
+					if h.Span[0] < h.Start || h.Span[1] > h.End || h.Span[0] >= h.Span[1] || h.Span[1]-h.Span[0] > span.Limit || !utf8.ValidString(d.Text[h.Span[0]:h.Span[1]]) {
 						t.Fatalf("%s: span %v of [%d, %d)", h.ID, h.Span, h.Start, h.End)
 					}
 					first := 1 + strings.Count(d.Text[:h.Span[0]], "\n")

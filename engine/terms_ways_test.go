@@ -13,6 +13,7 @@ import (
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/engine"
 	"github.com/lexsem/lexsem/engine/archive"
+	"github.com/lexsem/lexsem/engine/repair"
 )
 
 // wordings are the databases whose tokens are terms: of vectors alone, and of an
@@ -311,18 +312,18 @@ func TestTermsSalvaged(t *testing.T) {
 				ro := engine.Options{MemoryMiB: 64}
 				var enc encoder.Encoder
 				if what == "the manifest" {
-					if _, err := engine.Repair(t.Context(), dir, to, nil, ro); !errors.Is(err, engine.ErrNoEncoder) {
+					if _, err := repair.Run(t.Context(), dir, to, nil, ro); !errors.Is(err, engine.ErrNoEncoder) {
 						t.Fatalf("%s: %v", what, err)
 					}
 					if enc = k.enc(); enc == nil {
 						ro.Dim = dim - 1
-						if _, err := engine.Repair(t.Context(), dir, to, nil, ro); err == nil {
+						if _, err := repair.Run(t.Context(), dir, to, nil, ro); err == nil {
 							t.Fatal("another dimension will do")
 						}
 						ro.Dim = dim
 					}
 				}
-				rep, err := engine.Repair(t.Context(), dir, to, enc, ro)
+				rep, err := repair.Run(t.Context(), dir, to, enc, ro)
 				if err != nil || !rep.Salvaged || rep.Saved < 170 || rep.Saved+rep.Lost != len(all) || len(rep.Problems) > 0 {
 					t.Fatalf("%s: %+v, %v", what, rep, err)
 				}

@@ -21,15 +21,15 @@ import (
 const (
 	// TokenStatesOff keeps no token states, and ignores stored ones in searches.
 	TokenStatesOff = "off"
-	// TokenStatesAuto keeps token states if the encoder gives them, until their codes take AutoTokenBytes.
+	// TokenStatesAuto keeps token states if the encoder gives them, until their codes take 1 GiB (some 200,000
+	// passages of 100 tokens), or less under Options.MaxMemoryMiB.
 	TokenStatesAuto = "auto"
 	// TokenStatesOn keeps token states, and refuses an encoder that gives none.
 	TokenStatesOn = "on"
 )
 
-// AutoTokenBytes is the most bytes of token states under TokenStatesAuto: some 200,000 passages of 100 tokens.
-// Options.MaxMemoryMiB may lower it.
-const AutoTokenBytes = 1 << 30
+// mostTokenBytes is the most bytes of token states under TokenStatesAuto. Options.MaxMemoryMiB may lower it.
+const mostTokenBytes = 1 << 30
 
 const (
 	// leastSample is how many token states a basis is fitted on at least. Documents that come
@@ -151,9 +151,9 @@ func (e *Engine) keeping() bool {
 // autoTokenBytes is how much the codes take at most with TokenStatesAuto.
 func (e *Engine) autoTokenBytes() int64 {
 	if n := e.o.partBytes(); n > 0 {
-		return min(AutoTokenBytes, n/2)
+		return min(mostTokenBytes, n/2)
 	}
-	return AutoTokenBytes
+	return mostTokenBytes
 }
 
 // keeps is keeping of an encoder that says without texts that it gives no states, as ours do:

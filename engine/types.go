@@ -136,7 +136,7 @@ type Hit struct {
 	End        int     `json:"end"`             // byte after Text in the document's text
 	Lines      [2]int  `json:"lines"`           // first and last line of Text in the document's text, from 1
 	// Span is the best answering part of Text, if Query.Spans is set: bytes [Span[0], Span[1]) of the document's text,
-	// at most MaxSpan. It is [0, 0] if no part matches the query.
+	// at most 240 bytes. It is [0, 0] if no part matches the query.
 	Span       [2]int         `json:"span"`
 	SpanLines  [2]int         `json:"span_lines"`           // first and last line of Span
 	Metadata   map[string]any `json:"metadata,omitempty"`   // metadata of the document
@@ -247,7 +247,7 @@ type ProbeScore struct {
 type VerifyReport struct {
 	Documents   int      // live documents
 	Problems    []string // one entry for each problem; empty if the database is sound
-	Damaged     bool     // stored data is damaged, which cannot be rebuilt: see Repair
+	Damaged     bool     // stored data is damaged, which cannot be rebuilt: see package engine/repair
 	Vectors     int      // vectors in the index, compared with the stored ones together with their codes
 	Unreachable int      // vectors that the graph cannot reach
 	Sampled     int      // vectors searched for by themselves

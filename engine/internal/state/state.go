@@ -6,6 +6,7 @@
 package state
 
 import (
+	"hash/crc32"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -58,6 +59,15 @@ type Modulation struct {
 
 	// Modulators holds those made so far, by name.
 	Modulators *sync.Map
+}
+
+// BridgesDir holds the files of fitted bridges, below the database's folder.
+const BridgesDir = "bridges"
+
+// BridgeDigest is the CRC-32C of a bridge file up to its own checksum: taken over the
+// whole file it would be the same for every intact one.
+func BridgeDigest(raw []byte) uint32 {
+	return crc32.Checksum(raw[:max(0, len(raw)-4)], crc32.MakeTable(crc32.Castagnoli))
 }
 
 // Bridge is a fitted variant. A damaged file keeps its error: queries for the

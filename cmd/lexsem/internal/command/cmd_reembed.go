@@ -136,7 +136,7 @@ func (o reembedOptions) run(ctx context.Context, a *app, args []string) (err err
 func (o reembedOptions) drop(a *app, dir string) error {
 	there, err := store.Exists(store.NextDir(dir))
 	if err == nil {
-		err = engine.DropReembed(dir)
+		err = store.DropNext(dir)
 	}
 	if err != nil {
 		return err

@@ -10,6 +10,7 @@ import (
 
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/engine"
+	"github.com/lexsem/lexsem/engine/repair"
 	"github.com/lexsem/lexsem/store"
 )
 
@@ -62,7 +63,7 @@ func runRepair(ctx context.Context, a *app, to string, dim int, metric string, a
 	o.Progress = func(ev engine.Progress) {
 		p.update(step{stage: ev.Stage, done: ev.Done, total: ev.Total})
 	}
-	rep, err := engine.Repair(ctx, dir, to, enc, o)
+	rep, err := repair.Run(ctx, dir, to, enc, o)
 	p.done()
 	switch {
 	case errors.Is(err, engine.ErrNotFound):

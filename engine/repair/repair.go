@@ -1,4 +1,6 @@
-package engine
+// Package repair makes a damaged database usable. [Run] rebuilds derived state in place, or saves what can be read into
+// a new database.
+package repair
 
 import (
 	"context"
@@ -9,6 +11,7 @@ import (
 	"path/filepath"
 
 	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/engine"
 	"github.com/lexsem/lexsem/engine/internal/intake"
 	"github.com/lexsem/lexsem/engine/internal/state"
 	"github.com/lexsem/lexsem/engine/internal/terms"
@@ -18,8 +21,8 @@ import (
 	"github.com/lexsem/lexsem/store"
 )
 
-// RepairReport reports what Repair found and did.
-type RepairReport struct {
+// Report reports what Run found and did.
+type Report struct {
 	// Dir is the sound database: the given one, or the new one if records were damaged.
 	Dir      string
 	Salvaged bool // Dir is a new database
@@ -36,27 +39,27 @@ type RepairReport struct {
 	Problems []string
 }
 
-// Repair makes a damaged database usable. If the records are sound, it rebuilds derived state that does not match them.
+// Run makes a damaged database usable. If the records are sound, it rebuilds derived state that does not match them.
 // If records are damaged, it leaves dir unchanged and saves every readable document into a new database in to, which
 // must not exist. It saves a document exactly or not at all, and reports the others.
 //
-// The database must not be open. If its manifest is lost, Repair needs the encoder or, for a database without one,
-// o.Dim, and also o.Metric and o.Language. Otherwise enc may be nil. enc is not closed. Of o Repair also uses
+// The database must not be open. If its manifest is lost, Run needs the encoder or, for a database without one,
+// o.Dim, and also o.Metric and o.Language. Otherwise enc may be nil. enc is not closed. Of o Run also uses
 // MemoryMiB, Logger and Progress. If the encoder has no tokens, terms are numbered anew.
 //
-// Errors: ErrLocked; ErrForeign; ErrNoDatabase; ErrNoEncoder; ErrNoSpace; fs.ErrExist for to; *encoder.MismatchError;
-// those of the operating system and of ctx. Cost: reading all data several times, and the rebuilding.
-func Repair(ctx context.Context, dir, to string, enc encoder.Encoder, o Options) (rep RepairReport, err error) {
+// Errors: ErrLocked, ErrForeign, ErrNoDatabase, ErrNoEncoder and ErrNoSpace of package engine; fs.ErrExist for to;
+// *encoder.MismatchError; those of the operating system and of ctx. Cost: reading all data several times, and the rebuilding.
+func Run(ctx context.Context, dir, to string, enc encoder.Encoder, o engine.Options) (rep Report, err error) {
 	if err := o.Validate(); err != nil {
 		return rep, err
 	}
 	if dir, err = filepath.Abs(dir); err != nil {
 		return rep, err
 	}
-	r := &repairer{dir: dir, enc: enc, o: Options{MustExist: true, MemoryMiB: o.MemoryMiB, Logger: o.Logger, Progress: o.Progress}, dim: o.Dim, metric: o.Metric, language: o.Language, rep: &rep}
+	r := &repairer{dir: dir, enc: enc, o: engine.Options{MustExist: true, MemoryMiB: o.MemoryMiB, Logger: o.Logger, Progress: o.Progress}, dim: o.Dim, metric: o.Metric, language: o.Language, rep: &rep}
 	rep.Damage, err = store.Damage(ctx, dir, func(done, total int) { r.report("reading", done, total) })
 	if errors.Is(err, store.ErrNoDatabase) {
-		return rep, fmt.Errorf("database %s: %w", dir, ErrNoDatabase)
+		return rep, fmt.Errorf("database %s: %w", dir, engine.ErrNoDatabase)
 	}
 	if err != nil {
 		return rep, err
@@ -73,22 +76,22 @@ func Repair(ctx context.Context, dir, to string, enc encoder.Encoder, o Options)
 type repairer struct {
 	dir      string
 	enc      encoder.Encoder
-	o        Options
+	o        engine.Options
 	dim      int
 	metric   string
 	language string
-	rep      *RepairReport
+	rep      *Report
 }
 
 func (r *repairer) report(stage string, done, total int) {
 	if r.o.Progress != nil {
-		r.o.Progress(Progress{Stage: stage, Done: done, Total: total})
+		r.o.Progress(engine.Progress{Stage: stage, Done: done, Total: total})
 	}
 }
 
 // verified opens a database, which makes missing derived state anew, and verifies it.
-func (r *repairer) verified(ctx context.Context, dir string) (v VerifyReport, err error) {
-	e, err := Open(ctx, dir, nil, r.o)
+func (r *repairer) verified(ctx context.Context, dir string) (v engine.VerifyReport, err error) {
+	e, err := engine.Open(ctx, dir, nil, r.o)
 	if err != nil {
 		return v, err
 	}
@@ -103,7 +106,7 @@ func (r *repairer) verified(ctx context.Context, dir string) (v VerifyReport, er
 func (r *repairer) rebuild(ctx context.Context) (sound bool, err error) {
 	v, err := r.verified(ctx, r.dir)
 	switch {
-	case errors.Is(err, ErrCorrupt):
+	case errors.Is(err, engine.ErrCorrupt):
 		r.rep.Damage = append(r.rep.Damage, err.Error())
 		return false, nil
 	case err != nil:
@@ -157,7 +160,7 @@ func (r *repairer) describe(m *store.Manifest) error {
 	case r.enc != nil:
 		fp = r.enc.Fingerprint()
 	case r.dim == 0:
-		return fmt.Errorf("%w; the manifest of %s, which names it, is lost: give the one that the database was filled with, or Options.Dim for one of vectors alone", ErrNoEncoder, r.dir)
+		return fmt.Errorf("%w; the manifest of %s, which names it, is lost: give the one that the database was filled with, or Options.Dim for one of vectors alone", engine.ErrNoEncoder, r.dir)
 	}
 	by, err := metric.Of(r.metric)
 	if err != nil {
@@ -210,11 +213,11 @@ func (r *repairer) finish(ctx context.Context, dir string) error {
 		return err
 	}
 	v, err := r.verified(ctx, dir)
-	if errors.Is(err, ErrNoEncoder) && documents == 0 {
+	if errors.Is(err, engine.ErrNoEncoder) && documents == 0 {
 		return nil // nothing was ever written to it
 	}
 	if err == nil && len(v.Problems) > 0 {
-		err = fmt.Errorf("%w: the new database: %s", ErrCorrupt, v.Problems[0])
+		err = fmt.Errorf("%w: the new database: %s", engine.ErrCorrupt, v.Problems[0])
 	}
 	return err
 }
@@ -231,15 +234,15 @@ func (r *repairer) bridges(ctx context.Context, dir string) (documents int, err 
 	m := st.Manifest()
 	for variant, b := range m.Bridges {
 		name := filepath.Base(b.File)
-		raw, err := os.ReadFile(filepath.Join(r.dir, bridgesDir, name))
-		if err != nil || digest(raw) != b.CRC32C {
+		raw, err := os.ReadFile(filepath.Join(r.dir, state.BridgesDir, name))
+		if err != nil || state.BridgeDigest(raw) != b.CRC32C {
 			r.rep.Problems = append(r.rep.Problems, fmt.Sprintf("bridge %s is damaged and left out; fit variant %s again", variant, variant))
 			continue
 		}
-		if err := os.MkdirAll(filepath.Join(dir, bridgesDir), private.Folder); err != nil {
+		if err := os.MkdirAll(filepath.Join(dir, state.BridgesDir), private.Folder); err != nil {
 			return 0, err
 		}
-		if err := store.WriteFileAtomic(filepath.Join(dir, bridgesDir, name), raw); err != nil {
+		if err := store.WriteFileAtomic(filepath.Join(dir, state.BridgesDir, name), raw); err != nil {
 			return 0, err
 		}
 		whole[variant] = true
