@@ -328,8 +328,8 @@ func (e *Engine) choose(ctx context.Context, c *corpus, seed uint64, fitted *mod
 
 // findsFirst reports that a plan ranks a passage with the vector of target first.
 func (e *Engine) findsFirst(ctx context.Context, s *state.State, p search.Plan, in modulate.Input, target []float32) (bool, error) {
-	r, err := search.Begin(ctx, s, search.Query{}, p, in, nil, nil, e.rlr(), func(string) {})
-	if err != nil {
+	r := &search.Run{S: s, By: &s.Modulation, Plan: p, In: in}
+	if err := r.Begin(ctx, nil, nil, e.rlr(), func(string) {}); err != nil {
 		return false, err
 	}
 	cs, _, err := r.Candidates(ctx, 1)

@@ -16,6 +16,7 @@ import (
 	"github.com/lexsem/lexsem/engine/internal/chunk"
 	"github.com/lexsem/lexsem/engine/internal/fitting"
 	"github.com/lexsem/lexsem/engine/internal/intake"
+	"github.com/lexsem/lexsem/engine/internal/search"
 	"github.com/lexsem/lexsem/engine/internal/state"
 	"github.com/lexsem/lexsem/internal/fault"
 	"github.com/lexsem/lexsem/modulate/train"
@@ -141,7 +142,7 @@ func (e *Engine) queryImage(ctx context.Context, q Query) (Query, error) {
 }
 
 // queryInput is what the encoder is given for the text of a query that was made ready.
-func (q *Query) input() encoder.Input {
+func queryInput(q search.Query) encoder.Input {
 	if q.Image != nil {
 		return encoder.Input{Media: picture.Media(q.Image), Data: q.Image}
 	}

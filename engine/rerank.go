@@ -113,7 +113,15 @@ type reranked struct {
 }
 
 // Search implements Database.
-func (d reranked) Search(ctx context.Context, q Query) (Result, error) { return d.stage.one(ctx, q) }
+func (d reranked) Search(ctx context.Context, q Query) (Result, error) {
+	ctx = calls.Promptly(ctx)
+	first, n, err := d.stage.plan(q)
+	if err != nil {
+		return Result{}, err
+	}
+	res, err := d.Database.Search(ctx, first)
+	return d.stage.finish(ctx, q, n, res, err)
+}
 
 // SearchBatch implements Database.
 func (d reranked) SearchBatch(ctx context.Context, qs []Query) ([]Result, error) {
@@ -182,14 +190,8 @@ func (s stage) plan(q Query) (first Query, n int, err error) {
 	return first, n, nil
 }
 
-// one is Search.
-func (s stage) one(ctx context.Context, q Query) (Result, error) {
-	ctx = calls.Promptly(ctx)
-	first, n, err := s.plan(q)
-	if err != nil {
-		return Result{}, err
-	}
-	res, err := s.search(ctx, first)
+// finish is what Search gives for q after its first stage, of which the first n hits are reranked.
+func (s stage) finish(ctx context.Context, q Query, n int, res Result, err error) (Result, error) {
 	if err == nil && n > 0 {
 		err = s.rerank(ctx, q, n, &res)
 	}

@@ -46,12 +46,18 @@ const (
 // within milliseconds. With an exact index, dense and hybrid searches return K hits if as many documents match the
 // filter. Cost with a flat int8 index: reading Dim bytes a passage; the reranker's time comes on top.
 func (e *Engine) Search(ctx context.Context, q Query) (Result, error) {
-	return e.secondStage().one(ctx, q)
+	ctx = calls.Promptly(ctx)
+	second := e.secondStage()
+	first, n, err := second.plan(q)
+	if err != nil {
+		return Result{}, err
+	}
+	res, err := e.search(ctx, first)
+	return second.finish(ctx, q, n, res, err)
 }
 
 // search is Search without a second stage.
 func (e *Engine) search(ctx context.Context, q Query) (_ Result, err error) {
-	ctx = calls.Promptly(ctx)
 	s, done, err := e.read()
 	if err != nil {
 		return Result{}, err
@@ -66,17 +72,17 @@ func (e *Engine) search(ctx context.Context, q Query) (_ Result, err error) {
 	if err != nil {
 		return Result{}, err
 	}
-	return e.answer(ctx, s, q, r, t)
-}
-
-// answer runs the legs of a query, reads what they have found, and releases r.
-func (e *Engine) answer(ctx context.Context, s *state.State, q Query, r *search.Run, t *search.Timer) (Result, error) {
 	defer r.Release()
 	found, err := r.Rank(ctx)
 	if err != nil {
 		return Result{}, err
 	}
-	hits, err := e.join(ctx, s, found, r.In.Dense)
+	return e.result(ctx, r, found, t)
+}
+
+// result reads what a query has found.
+func (e *Engine) result(ctx context.Context, r *search.Run, found []search.Found, t *search.Timer) (Result, error) {
+	hits, err := e.join(ctx, r.S, found, r.In.Dense)
 	if err != nil {
 		return Result{}, err
 	}
@@ -84,8 +90,8 @@ func (e *Engine) answer(ctx context.Context, s *state.State, q Query, r *search.
 		hits[i].Rank += r.Q.Offset
 	}
 	t.Done("join")
-	if q.Spans {
-		if err := e.spans(ctx, r, q.Text, found, hits); err != nil {
+	if r.Q.Spans {
+		if err := e.spans(ctx, r, r.Q.Text, found, hits); err != nil {
 			return Result{}, err
 		}
 		t.Done("spans")
@@ -95,47 +101,39 @@ func (e *Engine) answer(ctx context.Context, s *state.State, q Query, r *search.
 
 // begin decides about a query, encodes it, and makes its legs ready.
 func (e *Engine) begin(ctx context.Context, s *state.State, q Query, t *search.Timer) (*search.Run, error) {
-	a, err := e.decide(s, q)
+	r, err := e.decide(s, q)
 	if err != nil {
 		return nil, err
 	}
-	if a.p.Dense {
-		if a.in, err = e.input(ctx, q, a.p.Way, a.p.Tokens); err != nil {
+	if r.Plan.Dense {
+		if r.In, err = e.input(ctx, r.Q, r.Plan.Way, r.Plan.Tokens); err != nil {
 			return nil, err
 		}
 		t.Done("encode")
 	}
-	return e.ready(ctx, s, &a, t)
+	return r, e.ready(ctx, r, t)
 }
 
-// asked is a query about which was decided.
-type asked struct {
-	q  Query
-	p  search.Plan
-	in modulate.Input // of the dense leg
-
-	need encoder.Need // of what in lacks
-}
-
-func (e *Engine) decide(s *state.State, q Query) (a asked, err error) {
-	a.q = q
-	if a.p, err = search.Decide(&s.Modulation, search.Query(q), e.comparesTokens(s)); err == nil && a.p.Way.Wanted {
+func (e *Engine) decide(s *state.State, q Query) (*search.Run, error) {
+	r := &search.Run{S: s, By: &s.Modulation, Q: search.Query(q)}
+	var err error
+	if r.Plan, err = search.Decide(r.By, r.Q, e.comparesTokens(s)); err == nil && r.Plan.Way.Wanted {
 		e.db.WantLocal()
 	}
-	return a, err
+	return r, err
 }
 
 // ready makes the legs of a query ready that has its input.
-func (e *Engine) ready(ctx context.Context, s *state.State, a *asked, t *search.Timer) (*search.Run, error) {
+func (e *Engine) ready(ctx context.Context, r *search.Run, t *search.Timer) error {
 	var terms []text.Term
-	if a.p.Lexical {
-		terms = e.db.Terms(nil, a.q.Text)
+	if r.Plan.Lexical {
+		terms = e.db.Terms(nil, r.Q.Text)
 	}
-	tokens, err := e.lateQuery(s, a)
+	tokens, err := e.lateQuery(r)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	return search.Begin(ctx, s, search.Query(a.q), a.p, a.in, tokens, terms, e.rlr(), t.Done)
+	return r.Begin(ctx, tokens, terms, e.rlr(), t.Done)
 }
 
 // trace tells how a query was answered.
@@ -184,7 +182,7 @@ func (e *Engine) Vector(ctx context.Context, q Query) (_ []float32, _ Trace, err
 	if err != nil {
 		return nil, Trace{}, err
 	}
-	in, err := e.input(ctx, q, w, false)
+	in, err := e.input(ctx, search.Query(q), w, false)
 	if err != nil {
 		return nil, Trace{}, err
 	}
@@ -250,10 +248,10 @@ func lineOf(s string, at int) int { return 1 + strings.Count(s[:at], "\n") }
 
 // input tokenizes and encodes a query, with the tensors that its way reads, and its token
 // states where they are compared.
-func (e *Engine) input(ctx context.Context, q Query, w search.Way, tokens bool) (modulate.Input, error) {
+func (e *Engine) input(ctx context.Context, q search.Query, w search.Way, tokens bool) (modulate.Input, error) {
 	in, need, err := e.given(ctx, q, w, tokens)
 	if err == nil && need != 0 {
-		err = e.encodeOptional(ctx, need, w.Need(), []encoder.Input{q.input()}, []*modulate.Input{&in})
+		err = e.encodeOptional(ctx, need, w.Need(), []encoder.Input{queryInput(q)}, []*modulate.Input{&in})
 	}
 	return in, err
 }
@@ -271,8 +269,8 @@ func (e *Engine) encodeOptional(ctx context.Context, need, must encoder.Need, te
 
 // given is what a query's input has without its text being encoded, and the tensors
 // that lack yet, 0 for none.
-func (e *Engine) given(ctx context.Context, q Query, w search.Way, tokens bool) (in modulate.Input, need encoder.Need, err error) {
-	in, need, err = e.space().Query(ctx, search.Query(q), w)
+func (e *Engine) given(ctx context.Context, q search.Query, w search.Way, tokens bool) (in modulate.Input, need encoder.Need, err error) {
+	in, need, err = e.space().Query(ctx, q, w)
 	if need != 0 && tokens {
 		need |= encoder.NeedHidden
 	}

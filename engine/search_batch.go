@@ -11,7 +11,6 @@ import (
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/engine/internal/calls"
 	"github.com/lexsem/lexsem/engine/internal/search"
-	"github.com/lexsem/lexsem/engine/internal/state"
 	"github.com/lexsem/lexsem/internal/snapshot"
 	"github.com/lexsem/lexsem/modulate"
 )
@@ -37,13 +36,14 @@ func (e *Engine) searchBatch(ctx context.Context, qs []Query) (_ []Result, err e
 	}
 	defer done(&err)
 	defer snapshot.Guard(&err)()
-	as := make([]asked, len(qs))
+	runs := make([]*search.Run, len(qs))
+	needs := make([]encoder.Need, len(qs)) // what their inputs lack
 	for i, q := range qs {
 		if q, err = e.queryImage(ctx, q); err == nil {
-			as[i], err = e.decide(s, q)
+			runs[i], err = e.decide(s, q)
 		}
-		if err == nil && as[i].p.Dense {
-			as[i].in, as[i].need, err = e.given(ctx, q, as[i].p.Way, as[i].p.Tokens)
+		if r := runs[i]; err == nil && r.Plan.Dense {
+			r.In, needs[i], err = e.given(ctx, r.Q, r.Plan.Way, r.Plan.Tokens)
 		}
 		if err != nil {
 			return nil, misplaced(ctx, &QueryError{Position: i, Err: err}, 0)
@@ -51,20 +51,21 @@ func (e *Engine) searchBatch(ctx context.Context, qs []Query) (_ []Result, err e
 	}
 	results := make([]Result, len(qs))
 	ts := make([]*search.Timer, len(qs))
-	for at := 0; at < len(as); at += encodeWindow {
-		some := as[at:min(at+encodeWindow, len(as))]
+	for at := 0; at < len(runs); at += encodeWindow {
+		end := min(at+encodeWindow, len(runs))
+		some := runs[at:end]
 		for i := range some {
 			ts[at+i] = search.NewTimer()
 		}
-		if err := e.inputs(ctx, some); err != nil {
+		if err := e.inputs(ctx, some, needs[at:end]); err != nil {
 			return nil, misplaced(ctx, err, at)
 		}
 		for i := range some {
-			if some[i].p.Dense {
+			if some[i].Plan.Dense {
 				ts[at+i].Done("encode")
 			}
 		}
-		if err := e.answers(ctx, s, some, ts[at:], results[at:]); err != nil {
+		if err := e.answers(ctx, some, ts[at:], results[at:]); err != nil {
 			return nil, misplaced(ctx, err, at)
 		}
 		clear(some) // hidden states may be large
@@ -86,9 +87,8 @@ func misplaced(ctx context.Context, err error, at int) error {
 }
 
 // inputs has the texts of queries encoded, those that need the same tensors in one call.
-func (e *Engine) inputs(ctx context.Context, as []asked) error {
-	for i := range as {
-		need := as[i].need
+func (e *Engine) inputs(ctx context.Context, runs []*search.Run, needs []encoder.Need) error {
+	for i, need := range needs {
 		if need == 0 {
 			continue
 		}
@@ -96,11 +96,11 @@ func (e *Engine) inputs(ctx context.Context, as []asked) error {
 		var ins []*modulate.Input
 		var positions []int
 		var must encoder.Need
-		for j := i; j < len(as); j++ {
-			if as[j].need == need {
-				texts, ins, positions = append(texts, as[j].q.input()), append(ins, &as[j].in), append(positions, j)
-				as[j].need = 0
-				must |= as[j].p.Way.Need()
+		for j := i; j < len(runs); j++ {
+			if r := runs[j]; needs[j] == need {
+				texts, ins, positions = append(texts, queryInput(r.Q)), append(ins, &r.In), append(positions, j)
+				needs[j] = 0
+				must |= r.Plan.Way.Need()
 			}
 		}
 		err := e.encodeOptional(ctx, need, must, texts, ins)
@@ -116,11 +116,11 @@ func (e *Engine) inputs(ctx context.Context, as []asked) error {
 }
 
 // answers searches for each of some queries that have their input.
-func (e *Engine) answers(ctx context.Context, s *state.State, as []asked, ts []*search.Timer, to []Result) error {
+func (e *Engine) answers(ctx context.Context, runs []*search.Run, ts []*search.Timer, to []Result) error {
 	var next atomic.Int64
 	g, ctx := errgroup.WithContext(ctx)
 	ctx = calls.Promptly(ctx)
-	for range min(runtime.GOMAXPROCS(0), len(as)) {
+	for range min(runtime.GOMAXPROCS(0), len(runs)) {
 		g.Go(func() (err error) {
 			var i int
 			defer func() {
@@ -130,19 +130,28 @@ func (e *Engine) answers(ctx context.Context, s *state.State, as []asked, ts []*
 			}()
 			defer snapshot.Guard(&err)()
 			for {
-				if i = int(next.Add(1)) - 1; i >= len(as) {
+				if i = int(next.Add(1)) - 1; i >= len(runs) {
 					return nil
 				}
 				ts[i].Resume() // it has waited for its turn
-				r, err := e.ready(ctx, s, &as[i], ts[i])
-				if err != nil {
-					return err
-				}
-				if to[i], err = e.answer(ctx, s, as[i].q, r, ts[i]); err != nil {
+				if to[i], err = e.answer(ctx, runs[i], ts[i]); err != nil {
 					return err
 				}
 			}
 		})
 	}
 	return g.Wait()
+}
+
+// answer searches for a query that has its input.
+func (e *Engine) answer(ctx context.Context, r *search.Run, t *search.Timer) (Result, error) {
+	if err := e.ready(ctx, r, t); err != nil {
+		return Result{}, err
+	}
+	defer r.Release()
+	found, err := r.Rank(ctx)
+	if err != nil {
+		return Result{}, err
+	}
+	return e.result(ctx, r, found, t)
 }

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 
 	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/engine/internal/search"
 	"github.com/lexsem/lexsem/engine/internal/state"
 	"github.com/lexsem/lexsem/index/late"
 	"github.com/lexsem/lexsem/internal/vec"
@@ -300,22 +301,22 @@ func (e *Engine) comparesTokens(s *state.State) bool {
 
 // lateQuery is a query's token states, weighted by how rare its tokens are; nil where its
 // plan does not compare them.
-func (e *Engine) lateQuery(s *state.State, a *asked) (*late.Query, error) {
+func (e *Engine) lateQuery(r *search.Run) (*late.Query, error) {
 	dim := e.fp.Dim
-	n := len(a.in.Hidden) / dim
-	if !a.p.Tokens || n == 0 {
+	n := len(r.In.Hidden) / dim
+	if !r.Plan.Tokens || n == 0 {
 		return nil, nil
 	}
-	tokens := a.in.Tokens
+	tokens := r.In.Tokens
 	if e.terms != nil || len(tokens.IDs) != n {
-		q, err := late.NewQuery(a.in.Hidden, nil, nil, e.searchable()...)
+		q, err := late.NewQuery(r.In.Hidden, nil, nil, e.searchable()...)
 		return q, fromStates(err)
 	}
 	weights := make([]float32, n)
 	for i, id := range tokens.IDs {
-		weights[i] = float32(modulate.IDF(s.Sums.Len(), s.Sums.DF(id)))
+		weights[i] = float32(modulate.IDF(r.S.Sums.Len(), r.S.Sums.DF(id)))
 	}
-	q, err := late.NewQuery(a.in.Hidden, tokens.Special, weights, e.searchable()...)
+	q, err := late.NewQuery(r.In.Hidden, tokens.Special, weights, e.searchable()...)
 	return q, fromStates(err)
 }
 

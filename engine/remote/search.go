@@ -165,8 +165,8 @@ func (r *Database) begin(ctx context.Context, q engine.Query) (*query, error) {
 	if c.scorer, err = inverted.NewScorer(inverted.Options{}, inverted.Corpus{Documents: run.status.Passages, Length: run.status.Terms, Having: having}, terms); err != nil {
 		return nil, err
 	}
-	run.Run, err = search.Over(ctx, by, c, run.status.Passages, search.Query(q), p, in, terms, r.rlr(), run.t.Done)
-	if err != nil {
+	run.Run = &search.Run{By: by, Q: search.Query(q), Plan: p, In: in}
+	if err := run.Over(ctx, c, run.status.Passages, terms, r.rlr(), run.t.Done); err != nil {
 		return nil, err
 	}
 	run.Facts.Filtered = filtered

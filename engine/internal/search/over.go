@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/lexsem/lexsem/engine/fusion"
-	"github.com/lexsem/lexsem/engine/internal/state"
 	"github.com/lexsem/lexsem/internal/text"
 	"github.com/lexsem/lexsem/modulate"
 )
@@ -23,20 +22,20 @@ type Corpus interface {
 
 // Over makes the legs of a query over chunks that another engine holds ready: it
 // modulates by what there is of bridges. chunks is how many there are.
-func Over(ctx context.Context, by *state.Modulation, c Corpus, chunks int, q Query, p Plan, in modulate.Input, terms []text.Term, o modulate.RLROptions, step func(string)) (*Run, error) {
-	r := run(ctx, by, q, p, in, terms, o, step)
+func (r *Run) Over(ctx context.Context, c Corpus, chunks int, terms []text.Term, o modulate.RLROptions, step func(string)) error {
+	r.set(ctx, terms, o, step)
 	r.lexicon, r.chunks = c, chunks
 	r.Plan.Tokens, r.Plan.Fusion.Tokens = false, -1
-	if !p.Dense {
-		return r, nil
+	if !r.Plan.Dense {
+		return nil
 	}
-	vector, err := r.modulate(p.Way)
+	vector, err := r.modulate(r.Plan.Way)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	r.dense = elsewhere{c, vector}
 	step("modulate")
-	return r, nil
+	return nil
 }
 
 // elsewhere is the dense leg over a Corpus.

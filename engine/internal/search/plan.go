@@ -1,6 +1,6 @@
 // Package search answers queries over one state of a database, or over documents that another engine keeps.
-// [Decide] makes the query plan: mode, retrievers and modulation. [Begin] filters and modulates ([Over] for
-// another engine), [Run.Rank] runs the retrievers, fuses their candidates and makes hits. A Run is for one
+// [Decide] makes the query plan: mode, retrievers and modulation. [Run.Begin] filters and modulates ([Run.Over]
+// for another engine), [Run.Rank] runs the retrievers, fuses their candidates and makes hits. A Run is for one
 // goroutine. The package takes no lock and changes no state.
 package search
 

@@ -18,7 +18,8 @@ import (
 	"github.com/lexsem/lexsem/store"
 )
 
-// Run is one query over one state. It is for one goroutine.
+// Run is one query over one state. Whoever makes it sets the fields up to In; [Run.Begin] or [Run.Over] then makes its
+// legs ready. It is for one goroutine.
 type Run struct {
 	S    *state.State // nil over a Corpus
 	By   *state.Modulation
@@ -54,51 +55,50 @@ type Facts struct {
 // Begin makes the legs ready: it filters and modulates. tokens are the query's token
 // states, nil where the plan does not compare them. step is called behind each step with
 // its name.
-func Begin(ctx context.Context, s *state.State, q Query, p Plan, in modulate.Input, tokens *late.Query, terms []text.Term, o modulate.RLROptions, step func(string)) (*Run, error) {
-	r := run(ctx, &s.Modulation, q, p, in, terms, o, step)
-	r.S = s
+func (r *Run) Begin(ctx context.Context, tokens *late.Query, terms []text.Term, o modulate.RLROptions, step func(string)) error {
+	s := r.S
+	r.set(ctx, terms, o, step)
 	r.lexicon, r.chunks = s.Words, s.Chunks()
 	r.Facts.Filtered = s.View.Len()
 	r.compare(tokens)
-	if !q.Filter.IsZero() {
-		m, err := s.Columns.Match(ctx, q.Filter)
+	if !r.Q.Filter.IsZero() {
+		m, err := s.Columns.Match(ctx, r.Q.Filter)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		r.Facts.Filtered = m.Len()
 		r.filter = newFiltered(s, m)
 		step("filter")
 	}
-	if !p.Dense {
-		return r, nil
+	if !r.Plan.Dense {
+		return nil
 	}
-	vector, err := r.modulate(p.Way)
+	vector, err := r.modulate(r.Plan.Way)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	r.dense = oneVector{s, vector}
 	found := r.Facts.Filtered
-	if p.Way.Local && s.Local != nil && s.Local.Len() > 0 && found > 0 && r.Facts.Lexical > 0 {
+	if r.Plan.Way.Local && s.Local != nil && s.Local.Len() > 0 && found > 0 && r.Facts.Lexical > 0 {
 		if r.dense, err = r.localLeg(ctx, vector, found); err != nil {
-			return nil, err
+			return err
 		}
 	}
 	step("modulate")
-	return r, nil
+	return nil
 }
 
-// run is a Run without its legs.
-func run(ctx context.Context, by *state.Modulation, q Query, p Plan, in modulate.Input, terms []text.Term, o modulate.RLROptions, step func(string)) *Run {
-	in.Ctx = ctx
-	r := &Run{By: by, Q: q, Plan: p, In: in, rlr: o, terms: terms, step: step}
+// set sets what both kinds of legs need.
+func (r *Run) set(ctx context.Context, terms []text.Term, o modulate.RLROptions, step func(string)) {
+	r.In.Ctx = ctx
+	r.rlr, r.terms, r.step = o, terms, step
 	r.Facts.Variant = None
-	if q.Vector == nil { // a vector of the caller's may be of one who knows more
-		r.Facts.Unknown = in.Tokens.Unknown()
+	if r.Q.Vector == nil { // a vector of the caller's may be of one who knows more
+		r.Facts.Unknown = r.In.Tokens.Unknown()
 		if r.Plan.Fusion.Unknown == 0 {
 			r.Plan.Fusion.Unknown = r.Facts.Unknown
 		}
 	}
-	return r
 }
 
 // Modulate is the one vector of a query, and what was done to it.
