@@ -48,7 +48,7 @@ type Filter struct {
 // Limits of a filter.
 const (
 	// MaxLength is the greatest length of an expression, in bytes.
-	MaxLength = 64 << 10
+	MaxLength = 1 << 20
 	// MaxDepth is the greatest nesting of And, Or and Not.
 	MaxDepth = 100
 	// MaxConditions is the greatest number of conditions. One In counts once.
