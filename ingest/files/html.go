@@ -7,7 +7,6 @@ import (
 	"unicode/utf8"
 
 	"codeberg.org/readeck/go-readability/v2"
-	"codeberg.org/readeck/go-readability/v2/render"
 	"golang.org/x/net/html"
 	"golang.org/x/net/html/atom"
 	"golang.org/x/net/html/charset"
@@ -59,7 +58,7 @@ func readPage(r io.Reader, rec *Record) (err error) {
 	article, meta := p.article(doc)
 	rec.Title = p.title
 	if !blank(meta.Title()) {
-		rec.Title = meta.Title()
+		rec.Title = withoutInvisible.Replace(meta.Title())
 	}
 	rec.Text, rec.Breaks = article.text, article.breaks
 	rec.Metadata = map[string]any{}
@@ -97,7 +96,7 @@ func describe(doc *html.Node) *page {
 			p.language = attribute(n, "lang")
 		case atom.Title:
 			if p.title == "" && n.Namespace == "" && n.FirstChild != nil {
-				p.title = strings.Join(strings.Fields(n.FirstChild.Data), " ")
+				p.title = withoutInvisible.Replace(strings.Join(strings.Fields(n.FirstChild.Data), " "))
 			}
 		case atom.Main:
 			mains++
@@ -160,41 +159,4 @@ func (p *page) article(doc *html.Node) (shown, readability.Article) {
 		return rest, a
 	}
 	return found, a
-}
-
-// shown is a text as a page shows it, with breaks at its headings.
-type shown struct {
-	text   string
-	breaks []int
-}
-
-// textOf is what an element shows. It leaves the element as it is.
-func textOf(n *html.Node) (out shown) {
-	const mark = "\x00" // pages have none, the parser drops them
-	var marks []*html.Node
-	for h := range n.Descendants() {
-		if h.Type == html.ElementNode && len(h.Data) == 2 && h.Data[0] == 'h' && '1' <= h.Data[1] && h.Data[1] <= '6' && h.FirstChild != nil {
-			marks = append(marks, h)
-		}
-	}
-	for i, h := range marks {
-		m := &html.Node{Type: html.TextNode, Data: mark}
-		h.InsertBefore(m, h.FirstChild)
-		marks[i] = m
-	}
-	marked := strings.ToValidUTF8(render.InnerText(n), "\ufffd")
-	for _, m := range marks {
-		m.Parent.RemoveChild(m)
-	}
-	var text strings.Builder
-	some := false // something stands before
-	for i, part := range strings.Split(marked, mark) {
-		if at := text.Len(); i > 0 && some && !blank(part) {
-			out.breaks = append(out.breaks, at)
-		}
-		some = some || !blank(part)
-		text.WriteString(part)
-	}
-	out.text = text.String()
-	return out
 }

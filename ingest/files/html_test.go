@@ -67,6 +67,53 @@ func TestPagesWithoutArticle(t *testing.T) {
 	}
 }
 
+// TestElementsStandApart: the words before, in and after an element that is shown apart are words of their own, and
+// those of an element within a word are not.
+func TestElementsStandApart(t *testing.T) {
+	words := func(in string) []string {
+		t.Helper()
+		recs, _, err := filestest.ReadAll(t, "a.html", in, Options{})
+		if err != nil || len(recs) != 1 {
+			t.Fatalf("%q: %+v, %v", in, recs, err)
+		}
+		return strings.Fields(recs[0].Text)
+	}
+	apart := strings.Fields("address article aside blockquote button center details dialog dir div fieldset figcaption figure footer form h1 h2 h3 h4 h5 h6 " +
+		"header hgroup legend listing menu nav p pre search section slot summary xmp x-card my-own-element")
+	for _, e := range apart {
+		in := "<div>alpha<" + e + ">beta</" + e + ">gamma</div>"
+		if got := words(in); fmt.Sprint(got) != "[alpha beta gamma]" {
+			t.Errorf("%s: %q", in, got)
+		}
+		in = "<p>alpha</p><" + e + ">beta</" + e + "><b>gamma</b>"
+		if got := words(in); fmt.Sprint(got) != "[alpha beta gamma]" {
+			t.Errorf("%s: %q", in, got)
+		}
+	}
+	for in, want := range map[string]string{
+		"alpha<hr>beta": "[alpha beta]", "alpha<br>beta": "[alpha beta]", "alpha<img src=x>beta": "[alpha beta]", "alpha<input value=v>beta": "[alpha beta]",
+		"<ul><li>alpha<ul><li>beta</li></ul>gamma</li></ul>delta": "[alpha beta gamma delta]", "<ol><li>alpha<li>beta</ol>gamma": "[alpha beta gamma]",
+		"<dl><dt>alpha</dt><dd>beta</dd></dl>gamma":                                                                              "[alpha beta gamma]",
+		"a<table><caption>b</caption><tr><th>c</th><td>d</td></tr><tr><td>e</td></tr></table>f":                                  "[a b c d e f]",
+		"<table><thead><tr><td>a</td></tr></thead><tbody><tr><td>b</td></tr></tbody><tfoot><tr><td>c</td></tr></tfoot></table>d": "[a b c d]",
+		"a<select><optgroup label=l><option>b</option><option>c</option></optgroup></select>d":                                   "[a b c d]",
+		"<ruby>kan<rt>ji</rt></ruby>": "[kan ji]",
+		"al<b>pha</b>be<i>t</i>a":     "[alphabeta]", "al<span>pha</span>": "[alpha]", "super<wbr>long": "[superlong]", "E<sub>1</sub>": "[E1]", "<code>a</code>b": "[ab]",
+		"Donau&shy;dampf&#173;schiff ze&#8203;ro &#xFEFF;x&#x2060;y": "[Donaudampfschiff zero xy]",
+		"<h2>Setup</h2>Install it.<h2>Usage</h2>Run it.":             "[Setup Install it. Usage Run it.]",
+	} {
+		if got := words(in); fmt.Sprint(got) != want {
+			t.Errorf("%s: %q, want %s", in, got, want)
+		}
+	}
+	// Of an article, too.
+	in := "<title>T&shy;itle</title><article><h1>Head</h1>" + strings.Repeat(paragraph, 8) + "<blockquote>alpha</blockquote>beta" + strings.Repeat(paragraph, 4) + "</article>"
+	recs, _, err := filestest.ReadAll(t, "a.html", in, Options{})
+	if err != nil || recs[0].Title != "Title" || !strings.Contains(strings.Join(strings.Fields(recs[0].Text), " "), "it. alpha beta Bees") {
+		t.Errorf("%+v, %v", recs, err)
+	}
+}
+
 func TestPageEncodings(t *testing.T) {
 	for in, want := range map[string]string{
 		"<meta charset=iso-8859-1><p>caf\xe9":                    "café",

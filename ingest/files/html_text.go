@@ -1,0 +1,79 @@
+package files
+
+import (
+	"strings"
+
+	"codeberg.org/readeck/go-readability/v2/render"
+	"golang.org/x/net/html"
+)
+
+// shown is a text as a page shows it, with breaks at its headings.
+type shown struct {
+	text   string
+	breaks []int
+}
+
+// blocks are the elements that browsers show on lines of their own, by the rendering section of the HTML standard
+// (display: block, list-item, table and its rows), and the options of a list.
+var blocks = setOf("address article aside blockquote body caption center dd details dialog dir div dl dt fieldset figcaption figure " +
+	"footer form h1 h2 h3 h4 h5 h6 header hgroup hr legend li listing main menu nav noscript ol optgroup option p plaintext pre search " +
+	"section slot summary table tbody tfoot thead tr ul xmp")
+
+// boxes are the elements that stand within a line, apart from the words around them.
+var boxes = setOf("audio button canvas embed iframe img input math meter object picture progress rp rt select svg td textarea th video")
+
+func setOf(names string) map[string]bool {
+	set := map[string]bool{}
+	for _, n := range strings.Fields(names) {
+		set[n] = true
+	}
+	return set
+}
+
+// withoutInvisible takes out what no reader sees within a word: soft hyphens, zero-width spaces, word joiners and
+// byte order marks. Zero-width joiners stay, since scripts and emoji need them.
+var withoutInvisible = strings.NewReplacer("\u00ad", "", "\u200b", "", "\u2060", "", "\ufeff", "")
+
+// textOf is what an element shows. It leaves the element as it is.
+func textOf(n *html.Node) (out shown) {
+	const mark = "\x00" // pages have none, the parser drops them
+	var elements, added []*html.Node
+	for e := range n.Descendants() {
+		if e.Type == html.ElementNode {
+			elements = append(elements, e)
+		}
+	}
+	insert := func(parent, before *html.Node, kind html.NodeType, data string) {
+		m := &html.Node{Type: kind, Data: data}
+		parent.InsertBefore(m, before)
+		added = append(added, m)
+	}
+	for _, e := range elements {
+		switch {
+		case blocks[e.Data], strings.Contains(e.Data, "-"): // and custom elements
+			insert(e.Parent, e, html.ElementNode, "div") // render breaks the line there
+			insert(e.Parent, e.NextSibling, html.ElementNode, "div")
+		case boxes[e.Data]:
+			insert(e.Parent, e, html.TextNode, " ")
+			insert(e.Parent, e.NextSibling, html.TextNode, " ")
+		}
+		if len(e.Data) == 2 && e.Data[0] == 'h' && '1' <= e.Data[1] && e.Data[1] <= '6' && e.FirstChild != nil {
+			insert(e, e.FirstChild, html.TextNode, mark)
+		}
+	}
+	marked := strings.TrimRight(withoutInvisible.Replace(strings.ToValidUTF8(render.InnerText(n), "\ufffd")), "\n")
+	for _, m := range added {
+		m.Parent.RemoveChild(m)
+	}
+	var text strings.Builder
+	some := false // something stands before
+	for i, part := range strings.Split(marked, mark) {
+		if at := text.Len(); i > 0 && some && !blank(part) {
+			out.breaks = append(out.breaks, at)
+		}
+		some = some || !blank(part)
+		text.WriteString(part)
+	}
+	out.text = text.String()
+	return out
+}
