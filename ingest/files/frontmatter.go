@@ -3,6 +3,7 @@ package files
 import (
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"regexp"
@@ -12,6 +13,8 @@ import (
 
 	"github.com/BurntSushi/toml"
 	"go.yaml.in/yaml/v4"
+
+	"github.com/lexsem/lexsem/engine/filter"
 )
 
 // maxMatter is the most that front matter may take.
@@ -90,7 +93,43 @@ func loadYAML(text string, to *map[string]any) (err error) {
 	if blank(text) {
 		return nil
 	}
-	return yaml.Load([]byte(text), to)
+	var root yaml.Node
+	if err := errors.Join(yaml.Load([]byte(text), to), yaml.Load([]byte(text), &root)); err != nil {
+		return err
+	}
+	asTyped(&root, *to)
+	return nil
+}
+
+// asTyped returns v, which YAML reads in n, with the digits of its numbers. What is a number to YAML and not to JSON,
+// such as 01234 or .nan, is text.
+func asTyped(n *yaml.Node, v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		for n.Kind == yaml.DocumentNode && len(n.Content) > 0 {
+			n = n.Content[0]
+		}
+		for i := 0; n.Kind == yaml.MappingNode && i+1 < len(n.Content); i += 2 {
+			if key := n.Content[i].Value; v[key] != nil {
+				v[key] = asTyped(n.Content[i+1], v[key])
+			}
+		}
+	case []any:
+		for i := range v {
+			if n.Kind == yaml.SequenceNode && i < len(n.Content) {
+				v[i] = asTyped(n.Content[i], v[i])
+			}
+		}
+	case int, int64, uint64, float64:
+		if n.Kind != yaml.ScalarNode {
+			break // an alias
+		}
+		if !filter.ValidNumber(n.Value) {
+			return n.Value
+		}
+		return json.Number(n.Value)
+	}
+	return v
 }
 
 // plain is a value of YAML or TOML as JSON has it: keys are strings, and so are dates,
@@ -134,7 +173,7 @@ func plain(v any, depth int) (_ any, err error) {
 		return dateText(v), nil
 	case float64:
 		if math.IsNaN(v) || math.IsInf(v, 0) {
-			return nil, fmt.Errorf("%v is not a JSON number; write it as a string", v)
+			return fmt.Sprint(v), nil // TOML's nan and inf, which are no numbers of JSON
 		}
 		return v, nil
 	case string:

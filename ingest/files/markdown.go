@@ -1,6 +1,8 @@
 package files
 
 import (
+	"encoding/json"
+	"fmt"
 	"strings"
 )
 
@@ -17,9 +19,13 @@ func readMarkdown(s *File) error {
 	}
 	rec := Record{Verbatim: true}
 	rec.Metadata = matter
-	if t, ok := matter["title"].(string); ok && !blank(t) {
-		rec.Title = t
-		delete(matter, "title")
+	switch t := matter["title"].(type) {
+	case string, json.Number, int64, float64, bool:
+		if rec.Title = fmt.Sprint(t); blank(rec.Title) {
+			rec.Title = ""
+		} else {
+			delete(matter, "title")
+		}
 	}
 	if len(matter) == 0 {
 		rec.Metadata = nil
