@@ -17,7 +17,7 @@ import (
 
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/encoder/internal/remote"
-	"github.com/lexsem/lexsem/internal/post"
+	"github.com/lexsem/lexsem/internal/rest"
 )
 
 // DefaultURL is the default address of Ollama.
@@ -96,14 +96,14 @@ func New(o Options) (encoder.Encoder, error) {
 	if !strings.Contains(base, "://") { // as Ollama's own variable may be
 		base = "http://" + base
 	}
-	url, err := post.CheckURL(base, "api/embed")
+	url, err := rest.CheckURL(base, "api/embed")
 	if err != nil {
 		return nil, fmt.Errorf("ollama: %w", err)
 	}
-	c := &client{model: o.Model, Client: post.Client{
-		Err: encoder.ErrSource,
-		URL: url, Nobody: "start it with `ollama serve`, or set OLLAMA_HOST", Retries: o.Retries,
-		Timeout: cmp.Or(o.Timeout, 5*time.Minute), HTTP: o.HTTP, Message: message,
+	c := &client{model: o.Model, Client: rest.Client{
+		Err:  encoder.ErrSource,
+		URLs: []string{url}, Nobody: "start it with `ollama serve`, or set OLLAMA_HOST", Retries: o.Retries,
+		Timeout: cmp.Or(o.Timeout, 5*time.Minute), HTTP: o.HTTP, Refusal: refusal,
 	}}
 	r := remote.Options{
 		Name: "ollama:" + o.Model, Dim: dim, MaxTokens: known.tokens,
@@ -119,7 +119,7 @@ func New(o Options) (encoder.Encoder, error) {
 }
 
 type client struct {
-	post.Client
+	rest.Client
 	model string
 }
 
@@ -143,13 +143,13 @@ func (c *client) embed(ctx context.Context, texts []string, dim int) ([][]float3
 	return out.Embeddings, out.Tokens, nil
 }
 
-// message reads the body of an error.
-func message(body []byte) (string, bool) {
+// refusal reads the body of an error.
+func refusal(body []byte) (kind, reason string) {
 	var e struct {
 		Error string `json:"error"`
 	}
 	if json.Unmarshal(body, &e) != nil {
-		return "", false
+		return "", ""
 	}
-	return e.Error, false
+	return "", e.Error
 }

@@ -19,7 +19,7 @@ import (
 
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/encoder/internal/remote"
-	"github.com/lexsem/lexsem/internal/post"
+	"github.com/lexsem/lexsem/internal/rest"
 )
 
 // DefaultURL is the address of OpenAI's own models.
@@ -90,18 +90,19 @@ func New(o Options) (encoder.Encoder, error) {
 		return nil, fmt.Errorf("openai: batches of %d texts and %d tokens, %d calls at a time, %d tokens in all, %s a call; use positive numbers, at most 2,048 texts and 1,024 calls",
 			o.BatchTexts, o.BatchTokens, o.Concurrency, o.TokenLimit, o.Timeout)
 	}
-	url, err := post.CheckURL(cmp.Or(o.BaseURL, os.Getenv("OPENAI_BASE_URL"), DefaultURL), "embeddings")
+	url, err := rest.CheckURL(cmp.Or(o.BaseURL, os.Getenv("OPENAI_BASE_URL"), DefaultURL), "embeddings")
 	if err != nil {
 		return nil, fmt.Errorf("openai: %w", err)
 	}
-	key, hint, err := post.Key(o.Key, o.KeyEnv, "OPENAI_API_KEY", "use the model")
+	key, hint, err := rest.Key(o.Key, o.KeyEnv, "OPENAI_API_KEY", "use the model")
 	if err != nil {
 		return nil, fmt.Errorf("openai: %w", err)
 	}
-	c := &client{model: o.Model, Client: post.Client{
-		Err: encoder.ErrSource,
-		URL: url, Key: key, KeyHint: hint,
-		Nobody: "check the network, and OPENAI_BASE_URL", Retries: o.Retries, Timeout: o.Timeout, HTTP: o.HTTP, Message: message,
+	c := &client{model: o.Model, Client: rest.Client{
+		Err:  encoder.ErrSource,
+		URLs: []string{url}, Key: key, KeyHint: hint,
+		Nobody: "check the network, and OPENAI_BASE_URL", Retries: o.Retries, Timeout: o.Timeout, HTTP: o.HTTP, Refusal: refusal,
+		Passes: func(f *rest.Failure) bool { return f.Passing() && f.Kind != noMeans },
 	}}
 	if ok && dim < known.dim {
 		c.dimensions = dim
@@ -119,7 +120,7 @@ func New(o Options) (encoder.Encoder, error) {
 }
 
 type client struct {
-	post.Client
+	rest.Client
 	model      string
 	dimensions int // that are asked for; 0 for the model's
 }
@@ -187,24 +188,29 @@ func (v *vector) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// message reads the body of an error. One of an account without means will not pass.
-func message(body []byte) (string, bool) {
+// noMeans is the code of an account without means, which will not pass.
+const noMeans = "insufficient_quota"
+
+// refusal reads the body of an error. Of its codes it tells noMeans alone.
+func refusal(body []byte) (kind, reason string) {
 	var e struct {
 		Error json.RawMessage `json:"error"`
 	}
 	if json.Unmarshal(body, &e) != nil {
-		return "", false
+		return "", ""
 	}
 	var said struct {
 		Message string          `json:"message"`
 		Code    json.RawMessage `json:"code"`
 	}
 	if json.Unmarshal(e.Error, &said) != nil {
-		var plain string
-		if json.Unmarshal(e.Error, &plain) != nil {
-			return "", false
+		if json.Unmarshal(e.Error, &reason) != nil {
+			return "", ""
 		}
-		return plain, false
+		return "", reason
 	}
-	return said.Message, string(said.Code) == `"insufficient_quota"`
+	if string(said.Code) == `"`+noMeans+`"` {
+		kind = noMeans
+	}
+	return kind, said.Message
 }

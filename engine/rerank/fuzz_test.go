@@ -30,6 +30,6 @@ func FuzzAnswer(f *testing.F) {
 				}
 			}
 		}
-		message(body)
+		refusal(body)
 	})
 }

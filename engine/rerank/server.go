@@ -11,7 +11,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/lexsem/lexsem/internal/post"
+	"github.com/lexsem/lexsem/internal/rest"
 )
 
 // ErrServer is wrapped if a server cannot be reached, refuses a call, or sends a wrong response.
@@ -52,7 +52,7 @@ type Options struct {
 type Server struct {
 	o     Options
 	shape shape
-	post  post.Client
+	post  rest.Client
 	calls chan struct{} // holds a value for each call in progress
 }
 
@@ -86,35 +86,35 @@ func New(o Options) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("rerank: %w", err)
 	}
-	key, hint, err := post.Key(o.Key, o.KeyEnv, KeyVariable, "rerank")
+	key, hint, err := rest.Key(o.Key, o.KeyEnv, KeyVariable, "rerank")
 	if err != nil {
 		return nil, fmt.Errorf("rerank: %w", err)
 	}
 	s.o.BatchTexts = cmp.Or(o.BatchTexts, s.shape.batch)
 	s.calls = make(chan struct{}, cmp.Or(o.Concurrency, 8))
-	s.post = post.Client{
-		Err: ErrServer, URL: url, Key: key, KeyHint: hint,
+	s.post = rest.Client{
+		Err: ErrServer, URLs: []string{url}, Key: key, KeyHint: hint,
 		Nobody: "check the address, and that the server runs", Retries: cmp.Or(o.Retries, 3), Timeout: cmp.Or(o.Timeout, 30*time.Second),
-		HTTP: o.HTTP, Message: message,
+		HTTP: o.HTTP, Refusal: refusal,
 	}
 	return s, nil
 }
 
 // endpoint is the URL that is posted to.
 func endpoint(url string) (string, error) {
-	whole, err := post.CheckURL(url, "")
+	whole, err := rest.CheckURL(url, "")
 	if err != nil {
 		return "", err
 	}
-	_, rest, _ := strings.Cut(whole, "://")
-	if _, path, _ := strings.Cut(rest, "/"); path == "" {
-		return post.CheckURL(url, "rerank")
+	_, address, _ := strings.Cut(whole, "://")
+	if _, path, _ := strings.Cut(address, "/"); path == "" {
+		return rest.CheckURL(url, "rerank")
 	}
 	return url, nil // with the slash that may stand at its end
 }
 
 // Name returns the model, or the address if no model is set.
-func (s *Server) Name() string { return cmp.Or(s.o.Model, s.post.URL) }
+func (s *Server) Name() string { return cmp.Or(s.o.Model, s.post.URLs[0]) }
 
 // Rerank implements engine.Reranker by concurrent calls of up to Options.BatchTexts texts. The first
 // failure cancels the others.
@@ -158,7 +158,7 @@ func (s *Server) call(ctx context.Context, out []float64, query string, texts []
 		return err
 	}
 	if err := place(out, answer.scores()); err != nil {
-		return fmt.Errorf("%w: POST %s: %w", ErrServer, s.post.URL, err)
+		return fmt.Errorf("%w: POST %s: %w", ErrServer, s.post.URLs[0], err)
 	}
 	return nil
 }

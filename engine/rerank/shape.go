@@ -89,24 +89,24 @@ func (a *teiAnswer) scores() (out []scored) {
 	return out
 }
 
-// message reads the body of an error: Cohere says message, Jina and Infinity detail, TEI
+// refusal reads the body of an error: Cohere says message, Jina and Infinity detail, TEI
 // error, others as OpenAI does an error with a message.
-func message(body []byte) (string, bool) {
+func refusal(body []byte) (kind, reason string) {
 	var e map[string]json.RawMessage
 	if json.Unmarshal(body, &e) != nil {
-		return "", false
+		return "", ""
 	}
 	for _, name := range []string{"message", "detail", "error"} {
 		var said string
 		if json.Unmarshal(e[name], &said) == nil && said != "" {
-			return said, false
+			return "", said
 		}
 		var inner struct {
 			Message string `json:"message"`
 		}
 		if json.Unmarshal(e[name], &inner) == nil && inner.Message != "" {
-			return inner.Message, false
+			return "", inner.Message
 		}
 	}
-	return "", false
+	return "", ""
 }

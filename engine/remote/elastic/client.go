@@ -4,13 +4,16 @@ import (
 	"encoding/json"
 
 	"github.com/lexsem/lexsem/engine/remote/internal/nodes"
+	"github.com/lexsem/lexsem/internal/rest"
 )
 
-func newClient(o Options) (*nodes.Client, error) {
-	return nodes.New(nodes.Options{
-		Nodes: o.Nodes, Scheme: "ApiKey", Key: o.Key, Patience: o.Patience, HTTP: o.HTTP, Err: ErrServer, Refusal: refusal,
+func newClient(o Options) (*rest.Client, error) {
+	return nodes.Client(&rest.Client{
+		URLs: o.Nodes, Scheme: "ApiKey", Key: o.Key, Patience: o.Patience, HTTP: o.HTTP, Err: ErrServer, Refusal: refusal,
 		// A search may have asked a copy of a shard whose node has just gone.
-		Passes: func(f *nodes.Failure) bool { return f.Status == 500 && f.Kind == "search_phase_execution_exception" },
+		Passes: func(f *rest.Failure) bool {
+			return f.Busy() || f.Status == 500 && f.Kind == "search_phase_execution_exception"
+		},
 	})
 }
 

@@ -24,6 +24,7 @@ import (
 	"github.com/lexsem/lexsem/engine"
 	"github.com/lexsem/lexsem/engine/remote"
 	"github.com/lexsem/lexsem/engine/remote/internal/nodes"
+	"github.com/lexsem/lexsem/internal/rest"
 	"github.com/lexsem/lexsem/internal/secret"
 )
 
@@ -60,7 +61,7 @@ type Options struct {
 // error the same call may be repeated.
 type Backend struct {
 	o Options
-	c *nodes.Client
+	c *rest.Client
 }
 
 var _ remote.Backend = (*Backend)(nil)
@@ -142,7 +143,7 @@ func (b *Backend) Info(ctx context.Context) (remote.Info, error) {
 		} `json:"mappings"`
 	}
 	if err := b.c.Call(ctx, "GET", b.path("_mapping"), nil, &out); err != nil {
-		if nodes.Status(err) == http.StatusNotFound {
+		if rest.Status(err) == http.StatusNotFound {
 			err = fmt.Errorf("%s: %w", b.Name(), engine.ErrNoDatabase)
 		}
 		return remote.Info{}, err
@@ -183,7 +184,7 @@ func (b *Backend) Create(ctx context.Context, i remote.Info) error {
 		},
 	}
 	err := b.c.Call(ctx, "PUT", b.path("")+"?wait_for_active_shards="+strconv.Itoa(b.o.Copies), body, nil)
-	var f *nodes.Failure
+	var f *rest.Failure
 	if errors.As(err, &f) && f.Kind == "resource_already_exists_exception" {
 		return fmt.Errorf("%s: %w", b.Name(), engine.ErrExists)
 	}
@@ -276,7 +277,7 @@ func (b *Backend) search(ctx context.Context, body, out any, settings ...string)
 // Drop removes the index with all its data. A missing index is not an error.
 func (b *Backend) Drop(ctx context.Context) error {
 	err := b.c.Call(ctx, "DELETE", b.path(""), nil, nil)
-	if nodes.Status(err) == http.StatusNotFound {
+	if rest.Status(err) == http.StatusNotFound {
 		return nil
 	}
 	return err

@@ -15,7 +15,7 @@ import (
 
 	"github.com/lexsem/lexsem/engine"
 	"github.com/lexsem/lexsem/engine/remote"
-	"github.com/lexsem/lexsem/engine/remote/internal/nodes"
+	"github.com/lexsem/lexsem/internal/rest"
 )
 
 // source is a passage as it lies in the index.
@@ -107,13 +107,13 @@ func (b *Backend) mget(ctx context.Context, keys []string, query string) ([]*sou
 		some := keys[:min(page, len(keys))]
 		keys = keys[len(some):]
 		var docs struct{ Docs []found }
-		err := b.c.Retry(ctx, func(int) (again bool, err error) {
+		err := rest.Retry(ctx, b.o.Patience, func(int) (again bool, err error) {
 			if err := b.c.Call(ctx, "POST", b.path("_mget?"+query), object{"ids": some}, &docs); err != nil {
 				return false, err
 			}
 			for _, d := range docs.Docs { // its shard may have no copy that answers
 				if d.Error != nil {
-					return true, fmt.Errorf("%s: %w: reading passage %s: %s: %s", b.Name(), ErrServer, d.ID, d.Error.Type, nodes.Printable(d.Error.Reason))
+					return true, fmt.Errorf("%s: %w: reading passage %s: %s: %s", b.Name(), ErrServer, d.ID, d.Error.Type, rest.Printable(d.Error.Reason, 500))
 				}
 			}
 			return false, nil
@@ -307,7 +307,7 @@ func (b *Backend) bulk(ctx context.Context, ops []operation) error {
 	if len(ops) == 0 {
 		return ctx.Err()
 	}
-	return b.c.Retry(ctx, func(int) (bool, error) {
+	return rest.Retry(ctx, b.o.Patience, func(int) (bool, error) {
 		var left []operation
 		var failed error
 		for len(ops) > 0 {
@@ -370,7 +370,7 @@ func (b *Backend) bulkOnce(ctx context.Context, ops []operation, body []byte) (a
 	for i, item := range out.Items {
 		o := ops[i]
 		r := item[o.what]
-		failed := &nodes.Failure{Status: r.Status, Kind: r.Error.Type, Reason: nodes.Printable(r.Error.Reason), Where: b.Name(), Err: ErrServer}
+		failed := &rest.Failure{Status: r.Status, Kind: r.Error.Type, Reason: rest.Printable(r.Error.Reason, 500), Where: b.Name(), Err: ErrServer}
 		switch {
 		case r.Status/100 == 2, o.what == "delete" && r.Status == http.StatusNotFound:
 		case r.Status == http.StatusTooManyRequests || r.Status >= 500:

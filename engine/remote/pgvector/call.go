@@ -15,7 +15,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/lexsem/lexsem/engine"
-	"github.com/lexsem/lexsem/engine/remote/internal/nodes"
+	"github.com/lexsem/lexsem/internal/rest"
 	"github.com/lexsem/lexsem/internal/secret"
 )
 
@@ -102,7 +102,7 @@ func rowsOf[T any](ctx context.Context, b *Backend, q query, read pgx.RowToFunc[
 
 // retry calls do until it succeeds, fails for good, or patience ends; a try has some time.
 func (b *Backend) retry(ctx context.Context, each time.Duration, do func(ctx context.Context) error) error {
-	return nodes.Retry(ctx, b.o.Patience, func(int) (again bool, err error) {
+	return rest.Retry(ctx, b.o.Patience, func(int) (again bool, err error) {
 		within, cancel := context.WithTimeoutCause(ctx, each, fmt.Errorf("no answer within %s", each))
 		defer cancel()
 		err = do(within)

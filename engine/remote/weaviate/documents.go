@@ -18,8 +18,8 @@ func (b *Backend) firsts(ctx context.Context, ids []string, vectors bool) ([]*re
 	return b.Fetch(ctx, first, vectors)
 }
 
-// rest appends the passages of a document from number n up to before chunks.
-func rest(to []remote.PassageID, id string, n, chunks int) []remote.PassageID {
+// appendRest appends the passages of a document from number n up to before chunks.
+func appendRest(to []remote.PassageID, id string, n, chunks int) []remote.PassageID {
 	for ; n < chunks; n++ {
 		to = append(to, remote.PassageID{ID: id, Chunk: n})
 	}
@@ -35,7 +35,7 @@ func (b *Backend) Documents(ctx context.Context, ids []string) ([][]remote.Passa
 	var more []remote.PassageID
 	for _, p := range firsts {
 		if p != nil {
-			more = rest(more, p.ID, 1, p.Chunks)
+			more = appendRest(more, p.ID, 1, p.Chunks)
 		}
 	}
 	others, err := b.Fetch(ctx, more, true)
@@ -80,7 +80,7 @@ func (b *Backend) clear(ctx context.Context, docs [][]remote.Passage, fresh bool
 		if fresh {
 			return fmt.Errorf("%s: document %q: %w", b.Name(), ids[i], engine.ErrExists)
 		}
-		gone = rest(gone, ids[i], len(ps), before[i].Chunks)
+		gone = appendRest(gone, ids[i], len(ps), before[i].Chunks)
 	}
 	if passages == 0 {
 		return ctx.Err()
@@ -100,7 +100,7 @@ func (b *Backend) Delete(ctx context.Context, ids []string) (int, error) {
 	var first, more []remote.PassageID
 	for _, p := range firsts {
 		if p != nil {
-			first, more = append(first, p.PassageID), rest(more, p.ID, 1, p.Chunks)
+			first, more = append(first, p.PassageID), appendRest(more, p.ID, 1, p.Chunks)
 		}
 	}
 	if len(first) == 0 {

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/lexsem/lexsem/engine/remote"
+	"github.com/lexsem/lexsem/internal/rest"
 )
 
 // Weaviate 1.35.2 stops in the middle of a batch whose caller has gone. Passages of it are stored then and found by
@@ -23,7 +24,7 @@ func (b *Backend) settle(ctx context.Context, all []stored) error {
 		for i, s := range some {
 			keys[i] = s.ID
 		}
-		err := b.c.Retry(ctx, func(int) (again bool, err error) {
+		err := rest.Retry(ctx, b.o.Patience, func(int) (again bool, err error) {
 			lack, err := b.lacking(ctx, keys)
 			if err != nil || len(lack) == 0 {
 				return false, err

@@ -30,6 +30,7 @@ import (
 	"github.com/lexsem/lexsem/engine"
 	"github.com/lexsem/lexsem/engine/remote"
 	"github.com/lexsem/lexsem/engine/remote/internal/nodes"
+	"github.com/lexsem/lexsem/internal/rest"
 	"github.com/lexsem/lexsem/internal/secret"
 )
 
@@ -70,7 +71,7 @@ type Options struct {
 //   - Each node must name another one in CLUSTER_JOIN: a node that finds no other when it starts stays alone.
 type Backend struct {
 	o Options
-	c *nodes.Client
+	c *rest.Client
 	// copies is how many the class keeps of each shard, dim what its vectors have; 0 until Info was called.
 	copies, dim atomic.Int32
 }
@@ -88,10 +89,10 @@ func Open(o Options) (*Backend, error) {
 		return fmt.Errorf("%w: weaviate: %s", engine.ErrInvalid, fmt.Sprintf(format, args...))
 	}
 	o.Patience = cmp.Or(o.Patience, 20*time.Second)
-	c, err := nodes.New(nodes.Options{Nodes: o.Nodes, Scheme: "Bearer", Key: o.Key, Patience: o.Patience, HTTP: o.HTTP, Err: ErrServer, Refusal: refusal,
+	c, err := nodes.Client(&rest.Client{URLs: o.Nodes, Key: o.Key, Patience: o.Patience, HTTP: o.HTTP, Err: ErrServer, Refusal: refusal,
 		// A node that has just come back knows no class yet.
-		Passes: func(f *nodes.Failure) bool {
-			return f.Status == 422 && strings.Contains(f.Reason, "no graphql provider")
+		Passes: func(f *rest.Failure) bool {
+			return f.Busy() || f.Status == 422 && strings.Contains(f.Reason, "no graphql provider")
 		},
 	})
 	if err != nil {
@@ -177,7 +178,7 @@ func (b *Backend) Info(ctx context.Context) (i remote.Info, err error) {
 		ReplicationConfig struct{ Factor int32 }
 	}
 	if err := b.c.Call(ctx, "GET", "/v1/schema/"+b.o.Class+"?consistency=true", nil, &out); err != nil {
-		if nodes.Status(err) == http.StatusNotFound {
+		if rest.Status(err) == http.StatusNotFound {
 			err = fmt.Errorf("%s: %w", b.Name(), engine.ErrNoDatabase)
 		}
 		return i, err
@@ -248,7 +249,7 @@ func (b *Backend) Create(ctx context.Context, i remote.Info) error {
 			},
 		}),
 	} {
-		if err := b.c.Call(ctx, "POST", "/v1/schema", c, nil); err != nil && !(nodes.Status(err) == http.StatusUnprocessableEntity && strings.Contains(err.Error(), "already exists")) {
+		if err := b.c.Call(ctx, "POST", "/v1/schema", c, nil); err != nil && !(rest.Status(err) == http.StatusUnprocessableEntity && strings.Contains(err.Error(), "already exists")) {
 			return err
 		}
 	}
@@ -293,7 +294,7 @@ func (b *Backend) Close() error {
 // Drop removes the class with all its data. A missing class is not an error.
 func (b *Backend) Drop(ctx context.Context) error {
 	for _, class := range []string{b.o.Class, b.writesClass()} {
-		if err := b.c.Call(ctx, "DELETE", "/v1/schema/"+class, nil, nil); err != nil && nodes.Status(err) != http.StatusNotFound {
+		if err := b.c.Call(ctx, "DELETE", "/v1/schema/"+class, nil, nil); err != nil && rest.Status(err) != http.StatusNotFound {
 			return err
 		}
 	}
@@ -306,13 +307,13 @@ func (b *Backend) ask(ctx context.Context, query string, out any) error {
 		Data   json.RawMessage
 		Errors []struct{ Message string }
 	}
-	err := b.c.Retry(ctx, func(int) (again bool, err error) {
+	err := rest.Retry(ctx, b.o.Patience, func(int) (again bool, err error) {
 		answer.Errors = nil
 		if err := b.c.Call(ctx, "POST", "/v1/graphql", object{"query": query}, &answer); err != nil || len(answer.Errors) == 0 {
 			return false, err
 		}
 		said := answer.Errors[0].Message
-		return passing(said), fmt.Errorf("%s: %w: %s", b.Name(), ErrServer, nodes.Printable(said))
+		return passing(said), fmt.Errorf("%s: %w: %s", b.Name(), ErrServer, rest.Printable(said, 500))
 	})
 	if err != nil {
 		return err

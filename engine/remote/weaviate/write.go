@@ -13,7 +13,7 @@ import (
 
 	"github.com/lexsem/lexsem/engine"
 	"github.com/lexsem/lexsem/engine/remote"
-	"github.com/lexsem/lexsem/engine/remote/internal/nodes"
+	"github.com/lexsem/lexsem/internal/rest"
 )
 
 // stored is a passage as the server keeps it.
@@ -219,7 +219,7 @@ func (b *Backend) send(ctx context.Context, objects any, n int) error {
 			Errors *struct{ Error []struct{ Message string } }
 		}
 	}
-	return b.c.Retry(ctx, func(int) (again bool, err error) {
+	return rest.Retry(ctx, b.o.Patience, func(int) (again bool, err error) {
 		var out []outcome
 		if err := b.c.Call(ctx, "POST", "/v1/batch/objects?consistency_level="+b.o.Consistency, object{"objects": objects}, &out); err != nil {
 			return false, err
@@ -229,7 +229,7 @@ func (b *Backend) send(ctx context.Context, objects any, n int) error {
 		}
 		for _, o := range out {
 			if o.Result.Errors != nil && len(o.Result.Errors.Error) > 0 {
-				return true, fmt.Errorf("%s: %w: document %q: %s", b.Name(), ErrServer, o.Properties.Docid, nodes.Printable(o.Result.Errors.Error[0].Message))
+				return true, fmt.Errorf("%s: %w: document %q: %s", b.Name(), ErrServer, o.Properties.Docid, rest.Printable(o.Result.Errors.Error[0].Message, 500))
 			}
 		}
 		return false, nil
@@ -244,7 +244,7 @@ func (b *Backend) remove(ctx context.Context, ids []remote.PassageID) error {
 		for i, id := range some {
 			keys[i] = uuidOf(id)
 		}
-		err := b.c.Retry(ctx, func(int) (again bool, err error) {
+		err := rest.Retry(ctx, b.o.Patience, func(int) (again bool, err error) {
 			var out struct {
 				Results struct {
 					Failed  int
@@ -265,7 +265,7 @@ func (b *Backend) remove(ctx context.Context, ids []remote.PassageID) error {
 					reason = o.Errors.Error[0].Message
 				}
 			}
-			return true, fmt.Errorf("%s: %w: %d passages could not be deleted: %s", b.Name(), ErrServer, out.Results.Failed, nodes.Printable(reason))
+			return true, fmt.Errorf("%s: %w: %d passages could not be deleted: %s", b.Name(), ErrServer, out.Results.Failed, rest.Printable(reason, 500))
 		})
 		if err != nil {
 			return err

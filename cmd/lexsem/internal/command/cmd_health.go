@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/lexsem/lexsem/internal/post"
+	"github.com/lexsem/lexsem/internal/rest"
 )
 
 var cmdHealth = command{
@@ -55,7 +55,7 @@ func serverURL(addr string) string {
 }
 
 func askReady(ctx context.Context, a *app, url string) error {
-	to, err := post.CheckURL(url, "readyz")
+	to, err := rest.CheckURL(url, "readyz")
 	if err != nil {
 		return hinted(usagef("%v", err), "write it as http://HOST:PORT")
 	}

@@ -14,11 +14,11 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"strconv"
 	"strings"
 	"syscall"
 	"time"
 
+	"github.com/lexsem/lexsem/internal/rest"
 	"github.com/lexsem/lexsem/internal/secret"
 )
 
@@ -273,14 +273,7 @@ func (a *answer) explain(ctx context.Context, err error) error {
 
 // status is the error of an answer that is not the file.
 func (a *answer) status() error {
-	e := &StatusError{URL: a.shown, Code: a.StatusCode}
-	h := a.Header.Get("Retry-After")
-	if n, err := strconv.Atoi(h); err == nil && n > 0 {
-		e.wait = time.Duration(min(n, 1<<20)) * time.Second
-	} else if t, err := http.ParseTime(h); err == nil {
-		e.wait = max(0, time.Until(t))
-	}
-	return e
+	return &StatusError{URL: a.shown, Code: a.StatusCode, wait: rest.RetryAfter(a.Header, time.Now())}
 }
 
 // Page is a small file that was read whole.

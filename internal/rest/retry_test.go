@@ -1,4 +1,4 @@
-package post
+package rest
 
 import (
 	"net/http"
@@ -26,7 +26,7 @@ func TestRetryAfter(t *testing.T) {
 	} {
 		h := http.Header{}
 		h.Set(c.name, c.value)
-		if got := retryAfter(h, now); got != c.want {
+		if got := RetryAfter(h, now); got != c.want {
 			t.Errorf("%s: %q: %s, want %s", c.name, c.value, got, c.want)
 		}
 	}
@@ -34,10 +34,10 @@ func TestRetryAfter(t *testing.T) {
 
 // Waits double up to their most, and are spread.
 func TestWait(t *testing.T) {
-	for try, most := range map[int]time.Duration{0: firstWait, 1: 2 * firstWait, 4: 16 * firstWait, 9: longestWait, 500: longestWait} {
+	for try, most := range map[int]time.Duration{0: slow.first, 1: 2 * slow.first, 4: 16 * slow.first, 9: slow.longest, 500: slow.longest} {
 		seen := map[time.Duration]bool{}
 		for range 50 {
-			w := wait(try)
+			w := slow.after(try)
 			if w < most/2 || w >= most {
 				t.Fatalf("try %d waits %s, at most %s", try, w, most)
 			}
@@ -56,7 +56,7 @@ func TestPrintable(t *testing.T) {
 		"bad \xff end":          "bad \ufffd end",
 		"ééééééé":               "éééééé…",
 	} {
-		if got := printable(in, 13); got != want {
+		if got := Printable(in, 13); got != want {
 			t.Errorf("%q: %q, want %q", in, got, want)
 		}
 	}

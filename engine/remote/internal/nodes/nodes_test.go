@@ -12,21 +12,22 @@ import (
 	"time"
 
 	"github.com/lexsem/lexsem/engine/remote/internal/nodes"
+	"github.com/lexsem/lexsem/internal/rest"
 )
 
 var errServer = errors.New("the server")
 
 // client is a Client of servers that answer so.
-func client(t *testing.T, patience time.Duration, answer ...http.HandlerFunc) *nodes.Client {
+func client(t *testing.T, patience time.Duration, answer ...http.HandlerFunc) *rest.Client {
 	t.Helper()
-	o := nodes.Options{Patience: patience, Err: errServer, Scheme: "Bearer", Key: "secret", Refusal: func(b []byte) (string, string) { return "", string(b) },
-		Passes: func(f *nodes.Failure) bool { return f.Status == 422 }}
+	o := &rest.Client{Patience: patience, Err: errServer, Key: "secret", Refusal: func(b []byte) (string, string) { return "", string(b) },
+		Passes: func(f *rest.Failure) bool { return f.Busy() || f.Status == 422 }}
 	for _, a := range answer {
 		s := httptest.NewServer(a)
 		t.Cleanup(s.Close)
-		o.Nodes = append(o.Nodes, s.URL)
+		o.URLs = append(o.URLs, s.URL)
 	}
-	c, err := nodes.New(o)
+	c, err := nodes.Client(o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,7 +52,7 @@ func TestAnotherNode(t *testing.T) {
 		c := client(t, time.Second, first, says(200, `{"X": 7}`))
 		for range 4 { // each node is the first by turns
 			var out struct{ X int }
-			if err := c.Call(t.Context(), "POST", "/path", map[string]int{"a": 1}, &out); err != nil && nodes.Status(err) != 500 || err == nil && out.X != 7 {
+			if err := c.Call(t.Context(), "POST", "/path", map[string]int{"a": 1}, &out); err != nil && rest.Status(err) != 500 || err == nil && out.X != 7 {
 				t.Errorf("%d, %v", out.X, err)
 			}
 		}
@@ -66,7 +67,7 @@ func TestFailures(t *testing.T) {
 		return func(w http.ResponseWriter, r *http.Request) { calls.Add(1); h(w, r) }
 	}
 	err := client(t, time.Minute, counted(says(400, "bad \x1b[31m words"))).Call(t.Context(), "GET", "/p", nil, nil)
-	if !errors.Is(err, errServer) || nodes.Status(err) != 400 || calls.Load() != 1 || !strings.Contains(err.Error(), "bad  [31m words") || strings.Contains(err.Error(), "secret") {
+	if !errors.Is(err, errServer) || rest.Status(err) != 400 || calls.Load() != 1 || !strings.Contains(err.Error(), "bad [31m words") || strings.Contains(err.Error(), "secret") {
 		t.Errorf("%q after %d calls", err, calls.Load())
 	}
 	if err := client(t, time.Minute, says(401, "")).Call(t.Context(), "GET", "/p", nil, nil); err == nil || !strings.Contains(err.Error(), "API key") {
@@ -86,7 +87,7 @@ func TestFailures(t *testing.T) {
 	redirects := func(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, "http://127.0.0.1:1/", http.StatusFound)
 	}
-	if err := client(t, time.Minute, redirects).Call(t.Context(), "GET", "/p", nil, nil); nodes.Status(err) != http.StatusFound {
+	if err := client(t, time.Minute, redirects).Call(t.Context(), "GET", "/p", nil, nil); rest.Status(err) != http.StatusFound {
 		t.Errorf("a redirection: %v", err)
 	}
 }
@@ -102,7 +103,7 @@ func TestParse(t *testing.T) {
 		}
 	}
 	for _, n := range [][]string{nil, {"host:9200"}, {"http://u:secret@a:1"}, {"http://a:1?x=1"}, {"ftp://a:1"}, {"http://"}} {
-		if _, err := nodes.New(nodes.Options{Nodes: n}); err == nil || strings.Contains(err.Error(), "secret") {
+		if _, err := nodes.Client(&rest.Client{URLs: n}); err == nil || strings.Contains(err.Error(), "secret") {
 			t.Errorf("%q: %v", n, err)
 		}
 	}

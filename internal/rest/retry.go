@@ -1,0 +1,99 @@
+package rest
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+)
+
+// waits are the times between tries. They double from first to longest.
+type waits struct{ first, longest time.Duration }
+
+var (
+	slow  = waits{500 * time.Millisecond, 30 * time.Second}
+	quick = waits{50 * time.Millisecond, 2 * time.Second} // for who is patient, and a server that comes back soon
+)
+
+// Retry calls do, with the number of the try from 0, until it succeeds, says that no other
+// try can, or patience ends. It waits in between. An end of ctx is its error.
+func Retry(ctx context.Context, patience time.Duration, do func(try int) (again bool, err error)) error {
+	return quick.retry(ctx, enough(patience, 0), func(try int) (bool, time.Duration, error) {
+		again, err := do(try)
+		return again, 0, err
+	})
+}
+
+// enough says when it was tried often enough: after patience or, if that is 0, when so many retries were made.
+func enough(patience time.Duration, retries int) func(try int, took time.Duration) bool {
+	return func(try int, took time.Duration) bool {
+		if patience > 0 {
+			return took > patience
+		}
+		return try >= retries
+	}
+}
+
+// retry calls do until it succeeds, says that another try is of no use, or it is enough. Before the next try it
+// waits as long as do says, or its own time if that is 0.
+func (w waits) retry(ctx context.Context, enough func(int, time.Duration) bool, do func(try int) (again bool, after time.Duration, err error)) error {
+	began := time.Now()
+	for try := 0; ; try++ {
+		again, after, err := do(try)
+		switch {
+		case err == nil:
+			return nil
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case !again:
+			return err
+		case enough(try, time.Since(began)):
+			return fmt.Errorf("%w; gave up after %d tries in %s", err, try+1, time.Since(began).Round(time.Second))
+		}
+		t := time.NewTimer(cmp.Or(after, w.after(try)))
+		select {
+		case <-t.C:
+		case <-ctx.Done():
+			t.Stop()
+			return ctx.Err()
+		}
+	}
+}
+
+// after is the time between a try and the next. It is drawn from its upper half, so that callers that failed
+// together do not come back together.
+func (w waits) after(try int) time.Duration {
+	most := min(w.first<<min(try, 10), w.longest)
+	return most/2 + rand.N(most/2)
+}
+
+// RetryAfter reads how long a server asks to wait: milliseconds as some say it,
+// seconds, or a date. 0 where it says nothing that can be read.
+func RetryAfter(h http.Header, now time.Time) time.Duration {
+	if ms, err := strconv.ParseFloat(h.Get("Retry-After-Ms"), 64); err == nil && ms > 0 && ms < 1e9 {
+		return time.Duration(ms * float64(time.Millisecond))
+	}
+	s := strings.TrimSpace(h.Get("Retry-After"))
+	if seconds, err := strconv.ParseFloat(s, 64); err == nil && seconds > 0 && seconds < 1e6 {
+		return time.Duration(seconds * float64(time.Second))
+	}
+	if at, err := http.ParseTime(s); err == nil && at.After(now) {
+		return at.Sub(now)
+	}
+	return 0
+}
+
+// Printable is at most n bytes of s on one line, without what a terminal would obey.
+func Printable(s string, n int) string {
+	s = strings.ToValidUTF8(s, "\ufffd")
+	s = strings.Join(strings.FieldsFunc(s, func(r rune) bool { return !unicode.IsGraphic(r) || unicode.IsSpace(r) }), " ")
+	if len(s) > n {
+		s = strings.ToValidUTF8(s[:n], "") + "…"
+	}
+	return s
+}
