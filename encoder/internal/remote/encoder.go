@@ -1,6 +1,6 @@
 // Package remote is the common part of encoders behind a URL (openai, ollama). Start with [New]. The Encoder
 // sends texts in batches, several batches at a time, keeps their order, and stops at a limit of tokens.
-// Options.Call makes one call to the server, by package internal/post.
+// Options.Call makes one call to the server, by package internal/rest.
 package remote
 
 import (
