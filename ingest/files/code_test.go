@@ -1,10 +1,11 @@
 package files_test
 
 import (
-	. "github.com/lexsem/lexsem/ingest/files"
-	"github.com/lexsem/lexsem/ingest/files/internal/filestest"
 	"strings"
 	"testing"
+
+	. "github.com/lexsem/lexsem/ingest/files"
+	"github.com/lexsem/lexsem/ingest/files/internal/filestest"
 )
 
 func TestCode(t *testing.T) {

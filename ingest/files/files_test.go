@@ -3,14 +3,14 @@ package files_test
 import (
 	"context"
 	"errors"
-	. "github.com/lexsem/lexsem/ingest/files"
-	"github.com/lexsem/lexsem/ingest/files/internal/filestest"
 	"io"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/lexsem/lexsem/engine"
+	. "github.com/lexsem/lexsem/ingest/files"
+	"github.com/lexsem/lexsem/ingest/files/internal/filestest"
 )
 
 func TestKindOf(t *testing.T) {

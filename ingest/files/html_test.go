@@ -3,11 +3,12 @@ package files_test
 import (
 	"errors"
 	"fmt"
-	. "github.com/lexsem/lexsem/ingest/files"
-	"github.com/lexsem/lexsem/ingest/files/internal/filestest"
 	"strings"
 	"testing"
 	"time"
+
+	. "github.com/lexsem/lexsem/ingest/files"
+	"github.com/lexsem/lexsem/ingest/files/internal/filestest"
 )
 
 const paragraph = "<p>Bees find their way home by the sun, by landmarks, and by the shape of the hive, as long experiments in the open have shown, and they tell each other of it.</p>"

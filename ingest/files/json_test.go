@@ -3,10 +3,11 @@ package files_test
 import (
 	"errors"
 	"fmt"
-	. "github.com/lexsem/lexsem/ingest/files"
-	"github.com/lexsem/lexsem/ingest/files/internal/filestest"
 	"strings"
 	"testing"
+
+	. "github.com/lexsem/lexsem/ingest/files"
+	"github.com/lexsem/lexsem/ingest/files/internal/filestest"
 )
 
 func TestJSON(t *testing.T) {

@@ -4,18 +4,24 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"github.com/lexsem/lexsem/ingest/files"
-	"github.com/lexsem/lexsem/ingest/files/internal/filestest"
-	_ "github.com/lexsem/lexsem/ingest/files/parquet"
 	"math"
+	"os"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/lexsem/lexsem/internal/testkit/trial"
 	"github.com/parquet-go/parquet-go"
+
+	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/engine"
+	"github.com/lexsem/lexsem/ingest/files"
+	"github.com/lexsem/lexsem/ingest/files/internal/filestest"
+	_ "github.com/lexsem/lexsem/ingest/files/parquet"
+	"github.com/lexsem/lexsem/ingest/folder"
+	"github.com/lexsem/lexsem/internal/testkit/trial"
 )
 
 type parquetAuthor struct {
@@ -143,5 +149,28 @@ func TestOtherPackage(t *testing.T) {
 		if !errors.Is(err, files.ErrKind) || !strings.Contains(err.Error(), "import") || !strings.Contains(err.Error(), "ingest/files/pdf") {
 			t.Errorf("%+v: %v", o, err)
 		}
+	}
+}
+
+// TestFolderOfOthers: a folder says of such a file what to do, and goes on.
+func TestFolderOfOthers(t *testing.T) {
+	root := t.TempDir()
+	for name, text := range map[string]string{"a.pdf": "%PDF-1.7", "b.txt": "words"} {
+		if err := os.WriteFile(filepath.Join(root, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	e, err := engine.Open(t.Context(), t.TempDir(), encoder.NewHash(16), engine.Options{NoSync: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	f, err := folder.Open(t.Context(), e, root, folder.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := f.Sync(t.Context())
+	if err != nil || r.Added != 1 || len(r.Failed) != 1 || r.Failed[0].Path != "a.pdf" || !strings.Contains(r.Failed[0].Error(), "ingest/files/pdf") {
+		t.Errorf("%+v, %v", r, err)
 	}
 }
