@@ -13,10 +13,10 @@ import (
 	"github.com/lexsem/lexsem/index"
 )
 
-// coder is github.com/coder/hnsw as a baseline. The library panics after deletes. The wrapper catches
+// The baseline coder is github.com/coder/hnsw. The library panics after deletes. The wrapper catches
 // and counts the panics. It also sorts the hits and computes their distances, which the library does
 // not return.
-var coder = registerBaseline("coder", indexKind{
+var _ = registerBaseline("coder", indexKind{
 	make: func(dim int, o Options) (index.Index, error) {
 		g := hnsw.NewGraph[uint64]()
 		g.M = o.M
