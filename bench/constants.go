@@ -48,8 +48,8 @@ var constants = []Constant{
 // AllConstants lists every constant that can be tried.
 func AllConstants() []Constant { return slices.Clone(constants) }
 
-// constantNamed returns the constant called name. The error is ErrUnknownName.
-func constantNamed(name string) (Constant, error) {
+// ConstantNamed returns the constant called name. The error is ErrUnknownName.
+func ConstantNamed(name string) (Constant, error) {
 	var known []string
 	for _, c := range constants {
 		if c.Name == name {
@@ -59,6 +59,9 @@ func constantNamed(name string) (Constant, error) {
 	}
 	return Constant{}, fmt.Errorf("%w: constant %q; known are %s", ErrUnknownName, name, strings.Join(known, ", "))
 }
+
+// Reranks reports that another value needs no new search: candidates of a fusion are ranked again.
+func (c Constant) Reranks() bool { return reranks(c.Name) }
 
 // fusionConstants are those that candidates are fused by, by kind of fusion. Their
 // values cost a ranking of known candidates, others a search.
@@ -84,73 +87,25 @@ func reranks(name string) bool {
 	return false
 }
 
-// Trial is a constant with the values to try.
-type Trial struct {
-	Name   string    `json:"name"`
-	Values []float64 `json:"values"`
-}
-
-// ParseTrial reads "presence=0.2,0.3,0.4". A bare name, such as "presence", means the values of
-// Constant.Try. Errors: ErrUnknownName, ErrOption, ErrDuplicateID.
-func ParseTrial(s string) (Trial, error) {
-	name, values, listed := strings.Cut(s, "=")
-	c, err := constantNamed(strings.TrimSpace(name))
-	if err != nil {
-		return Trial{}, err
-	}
-	t := Trial{Name: c.Name, Values: slices.Clone(c.Try)}
-	if !listed {
-		return t, nil
-	}
-	t.Values = nil
-	for _, part := range strings.Split(values, ",") {
-		v, err := strconv.ParseFloat(strings.TrimSpace(part), 64)
-		if err != nil {
-			return t, fmt.Errorf("%w: %q of %s is not a number; write %s=%v,%v", ErrOption, part, c.Name, c.Name, c.Try[0], c.Try[1])
-		}
-		t.Values = append(t.Values, v)
-	}
-	return t, t.check()
-}
-
-func (t Trial) check() error {
-	c, err := constantNamed(t.Name)
-	if err != nil {
-		return err
-	}
-	if len(t.Values) == 0 {
-		return fmt.Errorf("%w: no value of %s to try; write %s=%v,%v", ErrOption, c.Name, c.Name, c.Try[0], c.Try[1])
-	}
-	for i, v := range t.Values {
-		if !(v >= c.Low && v <= c.High) {
-			return fmt.Errorf("%w: %s %v; use numbers from %v to %v", ErrOption, c.Name, v, c.Low, c.High)
-		}
-		if slices.Contains(t.Values[:i], v) {
-			return fmt.Errorf("%w: %s %v is given twice; name it once", ErrDuplicateID, c.Name, v)
-		}
-	}
-	return nil
-}
-
 // Constants are values, by constant name, that systems use instead of the shipped ones.
 type Constants map[string]float64
 
-// with is c with one value changed; the shipped one is left out, so that a point has
+// With is c with one value changed; the shipped one is left out, so that a point has
 // one name.
-func (c Constants) with(name string, v float64) Constants {
+func (c Constants) With(name string, v float64) Constants {
 	out := Constants{}
 	for k, x := range c {
 		out[k] = x
 	}
 	out[name] = v
-	if known, err := constantNamed(name); err == nil && known.Shipped == v {
+	if known, err := ConstantNamed(name); err == nil && known.Shipped == v {
 		delete(out, name)
 	}
 	return out
 }
 
-// only are the constants that keep says.
-func (c Constants) only(keep func(name string) bool) Constants {
+// Only are the constants that keep says.
+func (c Constants) Only(keep func(name string) bool) Constants {
 	out := Constants{}
 	for k, v := range c {
 		if keep(k) {
@@ -193,7 +148,7 @@ func (c Constants) fuse(f fusion.Options, cs []fusion.Candidate, unknown float64
 			f.Reach = v
 		}
 		if power, ok := c["power"]; ok {
-			shipped, _ := constantNamed("power")
+			shipped, _ := ConstantNamed("power")
 			for i := range cs { // what the fusion raises to the shipped power
 				cs[i].Presence = math.Pow(cs[i].Presence, power/shipped.Shipped)
 			}

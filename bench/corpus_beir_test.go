@@ -10,24 +10,6 @@ import (
 	"testing"
 )
 
-// writeCorpus makes a corpus folder from the contents of its files.
-func writeCorpus(t testing.TB, corpus, queries, qrels string) string {
-	t.Helper()
-	dir := filepath.Join(t.TempDir(), "tiny")
-	if err := os.MkdirAll(filepath.Join(dir, "qrels"), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	for name, text := range map[string]string{"corpus.jsonl": corpus, "queries.jsonl": queries, "qrels/test.tsv": qrels} {
-		if text == "" {
-			continue
-		}
-		if err := os.WriteFile(filepath.Join(dir, filepath.FromSlash(name)), []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return dir
-}
-
 const (
 	okCorpus  = `{"_id":"a","title":"Alpha","text":"first"}` + "\n" + `{"_id":"b","title":"","text":"second","extra":[1,2]}` + "\n"
 	okQueries = `{"_id":"q1","text":"one?"}` + "\n" + `{"_id":2,"text":"two?"}` + "\n"

@@ -4,32 +4,8 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 )
-
-// corpusFolder writes a judged corpus whose ids are those of any other made by it.
-func corpusFolder(t *testing.T, name string, texts ...string) string {
-	t.Helper()
-	dir := filepath.Join(t.TempDir(), name)
-	if err := os.MkdirAll(filepath.Join(dir, "qrels"), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	var corpus, queries, qrels strings.Builder
-	qrels.WriteString("query-id\tcorpus-id\tscore\n")
-	for i, text := range texts {
-		id := string(rune('a' + i))
-		corpus.WriteString(`{"_id":"` + id + `","text":"` + text + `"}` + "\n")
-		queries.WriteString(`{"_id":"q` + id + `","text":"about ` + text + `"}` + "\n")
-		qrels.WriteString("q" + id + "\t" + id + "\t1\n")
-	}
-	for file, s := range map[string]string{"corpus.jsonl": corpus.String(), "queries.jsonl": queries.String(), filepath.Join("qrels", "test.tsv"): qrels.String()} {
-		if err := os.WriteFile(filepath.Join(dir, file), []byte(s), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return dir
-}
 
 func TestUnionOfCorpora(t *testing.T) {
 	one, two := corpusFolder(t, "one", "red fox", "grey owl"), corpusFolder(t, "two", "red fox", "green frog", "blue whale")

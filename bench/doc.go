@@ -3,7 +3,7 @@
 // the rankings, and tells which differences are significant.
 //
 // Start with [Run], which returns a [Report]; package report shows it. [RunCurve] repeats Run for several
-// amounts of training or sizes of the corpus, [Tune] chooses constants, [image.Run] measures images, [ann.Run]
+// amounts of training or sizes of the corpus, [tune.Run] chooses constants, [image.Run] measures images, [ann.Run]
 // a vector index alone, and [load.Run] and [load.Soak] a whole database under load.
 //
 // Tasks, metrics and systems are registered by name. One file adds one: task_part.go, metric_mrr.go and

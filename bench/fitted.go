@@ -112,7 +112,7 @@ func (s *Setting) fitOptions() train.Options {
 // the program itself, as another build may fit otherwise.
 func (s *Setting) fitKey(stack string) (string, error) {
 	h := sha256.New()
-	fmt.Fprintf(h, "%s\x00%d\x00%d\x00%d\x00%t\x00%s\x00%t\x00%s\x00%t\x00%d\x00%d\x00%v\x00%s\x00", stack, s.Seed, s.QueriesPerPassage, s.MaxFitQueries, s.Clean, s.Constants.only(ofFits), s.alone, s.Encoder.Fingerprint().Digest(), s.Mates != nil, s.FitPassages, s.FitSteps, s.FitRate, s.side)
+	fmt.Fprintf(h, "%s\x00%d\x00%d\x00%d\x00%t\x00%s\x00%t\x00%s\x00%t\x00%d\x00%d\x00%v\x00%s\x00", stack, s.Seed, s.QueriesPerPassage, s.MaxFitQueries, s.Clean, s.Constants.Only(ofFits), s.alone, s.Encoder.Fingerprint().Digest(), s.Mates != nil, s.FitPassages, s.FitSteps, s.FitRate, s.side)
 	if s.CacheDir != "" {
 		var b []byte
 		for i, text := range s.Targets.Texts {

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"maps"
 	"math"
 	"os"
@@ -16,40 +15,8 @@ import (
 	"testing"
 
 	"github.com/lexsem/lexsem/bench/internal/parallel"
-	"github.com/lexsem/lexsem/bench/internal/random"
 	"github.com/lexsem/lexsem/encoder"
 )
-
-// townCorpus is a corpus of n made passages, two of them with the same text,
-// and a question for every third.
-func townCorpus(t testing.TB, n int) string {
-	rng := random.New(9, "towns")
-	var nouns []string
-	for range 60 {
-		word := ""
-		for range 2 + rng.IntN(3) {
-			word += string("bdfgklmnprstvz"[rng.IntN(14)]) + string("aeiou"[rng.IntN(5)])
-		}
-		nouns = append(nouns, word)
-	}
-	noun := func() string { return nouns[rng.IntN(len(nouns))] }
-	var corpus, queries, qrels strings.Builder
-	qrels.WriteString("query-id\tcorpus-id\tscore\n")
-	for i := range n {
-		a, b, c := noun(), noun(), noun()
-		text := fmt.Sprintf("The %s of %s is known for its %s, where every %s was sold near the old %s before the %s came.", a, b, c, noun(), noun(), noun())
-		fmt.Fprintf(&corpus, "{\"_id\":\"p%03d\",\"title\":\"\",\"text\":%q}\n", i, text)
-		if i == 0 {
-			fmt.Fprintf(&corpus, "{\"_id\":\"p%03d\",\"title\":\"\",\"text\":%q}\n", n, text)
-			fmt.Fprintf(&qrels, "q0\tp%03d\t1\n", n)
-		}
-		if i%3 == 0 {
-			fmt.Fprintf(&queries, "{\"_id\":\"q%d\",\"text\":\"what is the %s of %s known for?\"}\n", i, a, b)
-			fmt.Fprintf(&qrels, "q%d\tp%03d\t1\n", i, i)
-		}
-	}
-	return writeCorpus(t, corpus.String(), queries.String(), qrels.String())
-}
 
 func TestRun(t *testing.T) {
 	dir, runs := townCorpus(t, 60), filepath.Join(t.TempDir(), "runs")

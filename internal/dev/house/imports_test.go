@@ -23,7 +23,7 @@ var allowed = map[string][]string{
 	"engine/internal/search":                {"engine/filter", "engine/fusion", "engine/internal/chunk", "internal/fault", "internal/metric", "engine/internal/state", "encoder", "modulate", "modulate/local", "index", "index/inverted", "index/late", "store", "internal/text", "internal/vec", "engine/explain"},
 	"engine/internal/state":                 {"engine/internal/chunk", "engine/internal/columns", "internal/fault", "internal/metric", "engine/internal/tokens", "internal/yield", "modulate", "modulate/local", "modulate/ridge", "index", "index/inverted", "store", "internal/cow", "internal/rcu", "internal/snapshot", "internal/text", "internal/private"},
 	"cmd/lexsem":                            {"cmd/lexsem/internal/command"},
-	"cmd/lexsem/internal/command":           {"ingest/location", "internal/answer", "internal/digits", "serve/collections", "serve/httpapi", "serve/httpapi/page", "serve/mcp", "bench", "bench/report", "bench/sage", "bench/sure", "engine", "serve/share", "ingest/files", "ingest/files/parquet", "ingest/files/pdf", "ingest/folder", "engine/remote/elastic", "engine/remote/pgvector", "engine/remote/weaviate", "internal/regular", "engine/filter", "engine/fusion", "modulate", "index", "encoder", "encoder/onnx", "encoder/picture", "encoder/visual", "encoder/provision", "internal/text", "internal/atomicfile", "store", "encoder/native", "encoder/models", "engine/rerank", "internal/secret", "internal/private", "engine/explain", "engine/remote", "bench/ann", "bench/load", "bench/image", "engine/archive", "engine/repair", "internal/rest"},
+	"cmd/lexsem/internal/command":           {"ingest/location", "internal/answer", "internal/digits", "serve/collections", "serve/httpapi", "serve/httpapi/page", "serve/mcp", "bench", "bench/report", "bench/sage", "bench/sure", "engine", "serve/share", "ingest/files", "ingest/files/parquet", "ingest/files/pdf", "ingest/folder", "engine/remote/elastic", "engine/remote/pgvector", "engine/remote/weaviate", "internal/regular", "engine/filter", "engine/fusion", "modulate", "index", "encoder", "encoder/onnx", "encoder/picture", "encoder/visual", "encoder/provision", "internal/text", "internal/atomicfile", "store", "encoder/native", "encoder/models", "engine/rerank", "internal/secret", "internal/private", "engine/explain", "engine/remote", "bench/ann", "bench/load", "bench/image", "engine/archive", "engine/repair", "internal/rest", "bench/tune"},
 	"internal/answer":                       {"engine", "ingest/location"},
 	"serve/httpapi":                         {"internal/answer", "engine", "engine/filter", "internal/metadata", "internal/metric", "encoder", "encoder/picture", "internal/regular"},
 	"serve/httpapi/page":                    {},
@@ -36,7 +36,7 @@ var allowed = map[string][]string{
 	"bench/report":                          {"bench", "bench/ann", "bench/load", "bench/internal/plot", "internal/stat", "bench/internal/kinds"},
 	"bench/sage":                            {"bench", "encoder", "modulate", "modulate/ridge", "internal/vec", "internal/stat", "bench/internal/memo", "bench/internal/parallel"},
 	"bench/sure":                            {"bench", "encoder", "internal/stat", "bench/internal/memo"},
-	"bench":                                 {"engine", "engine/fusion", "modulate/train", "modulate", "index", "index/inverted", "index/late", "encoder", "internal/text", "modulate/local", "modulate/ridge", "internal/atomicfile", "internal/private", "engine/remote", "bench/internal/process", "bench/internal/vectors", "internal/stat", "bench/internal/kinds", "bench/internal/memo", "bench/internal/parallel", "bench/internal/random"},
+	"bench":                                 {"engine", "engine/fusion", "modulate/train", "modulate", "index", "index/inverted", "index/late", "encoder", "internal/text", "modulate/local", "modulate/ridge", "internal/atomicfile", "internal/private", "engine/remote", "bench/internal/process", "bench/internal/vectors", "internal/stat", "bench/internal/memo", "bench/internal/parallel", "bench/internal/random"},
 	"internal/matfile":                      {},
 	"internal/fanout":                       {},
 	"tools/cluster":                         {"internal/testkit/servers"},
@@ -140,6 +140,8 @@ var allowed = map[string][]string{
 	"engine/archive":                        {"encoder", "engine/filter", "engine/internal/intake", "index/late", "internal/fault", "internal/metadata", "internal/metric", "internal/text", "internal/vec", "store"},
 	"engine/repair":                         {"encoder", "engine", "engine/internal/intake", "engine/internal/state", "engine/internal/terms", "internal/metric", "internal/private", "internal/text", "store"},
 	"internal/rest":                         {"internal/secret"},
+	"bench/internal/corpustest":             {"bench/internal/random"},
+	"bench/tune":                            {"bench", "bench/internal/kinds", "bench/internal/memo", "encoder", "internal/stat"},
 }
 
 // largeLibrary finds the libraries that a program takes only with the kind of files that needs them.

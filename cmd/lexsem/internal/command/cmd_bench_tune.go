@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/lexsem/lexsem/bench"
+	"github.com/lexsem/lexsem/bench/tune"
 	"github.com/lexsem/lexsem/encoder"
 )
 
@@ -33,8 +34,8 @@ fits a new fit.`,
 		system := f.str("system", "hybrid", "`NAME`system whose constants are chosen")
 		try := f.strs("try", "`NAME[=VALUES]`constant to try, with values separated by commas; may be repeated; default all weights of the fusion. Constants: "+names(bench.AllConstants(), func(c bench.Constant) string { return c.Name }))
 		from := f.strs("from", "`NAME=VALUE`start value of a constant, instead of the default; results are compared with it; may be repeated")
-		against := f.str("against", "", "`LIST`systems to beat; default "+names(bench.DefaultRivals, func(s string) string { return s })+", or dense for a system without fusion")
-		search := f.str("search", bench.SearchCoordinate, "`HOW`coordinate (one constant after another, until none improves) or grid (all combinations)")
+		against := f.str("against", "", "`LIST`systems to beat; default "+names(tune.DefaultRivals, func(s string) string { return s })+", or dense for a system without fusion")
+		search := f.str("search", tune.Coordinate, "`HOW`coordinate (one constant after another, until none improves) or grid (all combinations)")
 		tasks := f.str("tasks", "query,keyword,keyword-rake,part:8", "`LIST`tasks: "+names(bench.TaskKinds(), func(k bench.TaskKind) string { return k.Usage }))
 		metric := f.str("metric", "ndcg@10", "`METRIC`metric to maximise")
 		o := &benchOptions{
@@ -63,7 +64,7 @@ fits a new fit.`,
 			if *o.limit < 0 || *o.passages < 0 || *o.perPassage < 1 {
 				return usagef("use numbers from 0 for --queries-limit and --passages-limit, and from 1 for --queries-per-passage")
 			}
-			opt := bench.TuneOptions{
+			opt := tune.Options{
 				Options: bench.Options{
 					Tasks: list(*tasks), Metrics: []string{*metric}, Clean: *o.clean, QueriesLimit: *o.limit, PassagesLimit: *o.passages,
 					Seed: *o.seed, QueriesPerPassage: *o.perPassage, CacheDir: *o.cache, Version: versions().Version,
@@ -74,7 +75,7 @@ fits a new fit.`,
 				opt.Against = list(*against)
 			}
 			for _, s := range *from {
-				t, err := bench.ParseTrial(s)
+				t, err := tune.ParseTrial(s)
 				if err != nil {
 					return benchError(err)
 				}
@@ -87,15 +88,15 @@ fits a new fit.`,
 				opt.From[t.Name] = t.Values[0]
 			}
 			for _, s := range *try {
-				t, err := bench.ParseTrial(s)
+				t, err := tune.ParseTrial(s)
 				if err != nil {
 					return benchError(err)
 				}
 				opt.Trials = append(opt.Trials, t)
 			}
-			var r *bench.TuneReport
+			var r *tune.Report
 			err := o.measure(ctx, a, &opt.Options, func(enc encoder.Encoder) (err error) {
-				r, err = bench.Tune(ctx, enc, opt)
+				r, err = tune.Run(ctx, enc, opt)
 				return err
 			})
 			if err != nil {

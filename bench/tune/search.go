@@ -1,6 +1,10 @@
-package bench
+package tune
 
-import "context"
+import (
+	"context"
+
+	"github.com/lexsem/lexsem/bench"
+)
 
 // choose finds the constants of the best aim on the dev half.
 func (t *tuner) choose(ctx context.Context) (*trial, error) {
@@ -8,7 +12,7 @@ func (t *tuner) choose(ctx context.Context) (*trial, error) {
 	if err != nil {
 		return nil, err
 	}
-	if t.Search == searchGrid {
+	if t.Search == grid {
 		return t.grid(ctx, best, t.From, t.Trials)
 	}
 	for moved := true; moved; {
@@ -30,7 +34,7 @@ func (t *tuner) choose(ctx context.Context) (*trial, error) {
 
 // grid tries all values of the constants ahead on top of at. Candidates are found
 // for the first constants anew, so those that ask for a search should come first.
-func (t *tuner) grid(ctx context.Context, best *trial, at Constants, ahead []Trial) (*trial, error) {
+func (t *tuner) grid(ctx context.Context, best *trial, at bench.Constants, ahead []Trial) (*trial, error) {
 	if len(ahead) == 0 {
 		next, err := t.try(ctx, at)
 		if err == nil && next.better(best) {
@@ -53,14 +57,14 @@ func (tr *trial) better(other *trial) bool {
 }
 
 // around are the points with another value of one constant, that of the start first.
-func (t *tuner) around(at Constants, of Trial) []Constants {
-	first := at.only(func(name string) bool { return name != of.Name })
+func (t *tuner) around(at bench.Constants, of Trial) []bench.Constants {
+	first := at.Only(func(name string) bool { return name != of.Name })
 	if v, ok := t.From[of.Name]; ok {
 		first[of.Name] = v
 	}
-	out := []Constants{first}
+	out := []bench.Constants{first}
 	for _, v := range of.Values {
-		if cs := at.with(of.Name, v); cs.String() != first.String() {
+		if cs := at.With(of.Name, v); cs.String() != first.String() {
 			out = append(out, cs)
 		}
 	}

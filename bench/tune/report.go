@@ -1,4 +1,4 @@
-package bench
+package tune
 
 import (
 	"context"
@@ -10,6 +10,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"github.com/lexsem/lexsem/bench"
 	"github.com/lexsem/lexsem/bench/internal/kinds"
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/internal/stat"
@@ -19,16 +20,16 @@ import (
 // 0.003, or 0.3 points of 100.
 const tolerance = 0.003
 
-// tuneAim measures constants against the goal of Tune on one half of the queries. Figures are differences
+// aim measures constants against the goal of Run on one half of the queries. Figures are differences
 // and means of the metric, in [-1, 1].
-type tuneAim struct {
-	// Objective is Lead − Short. Tune maximises it on the dev half.
+type aim struct {
+	// Objective is Lead − Short. Run maximises it on the dev half.
 	Objective float64 `json:"objective"`
 	// Mean is the mean of the metric over all sets, weighted by kinds.Weights.
 	Mean float64 `json:"mean"`
 	// Lead is the mean over all sets of the system's score minus that of the best rival on the set.
 	Lead float64 `json:"lead"`
-	// Short is the sum over the sets of the loss beyond Tolerance against that rival.
+	// Short is the sum over the sets of the loss beyond tolerance against that rival.
 	Short float64 `json:"short"`
 	// Worst is the smallest lead of a set. WorstSet names that set.
 	Worst    float64    `json:"worst"`
@@ -36,13 +37,13 @@ type tuneAim struct {
 }
 
 // better tells whether a is the better aim, by more than rounding.
-func (a tuneAim) better(b tuneAim) bool { return a.Objective > b.Objective+1e-9 }
+func (a aim) better(b aim) bool { return a.Objective > b.Objective+1e-9 }
 
 // asks are the numbers of the sets that have queries in a half, and what they count.
-func (t *tuner) asks(half Half) (sets []int, weights []float64) {
+func (t *tuner) asks(half bench.Half) (sets []int, weights []float64) {
 	var names []kinds.Name
 	for i, s := range t.sets {
-		if slices.Contains(s.dev, half == DevHalf) {
+		if slices.Contains(s.dev, half == bench.DevHalf) {
 			sets, names = append(sets, i), append(names, s.name)
 		}
 	}
@@ -57,8 +58,8 @@ func (t *tuner) asks(half Half) (sets []int, weights []float64) {
 	return sets, weights
 }
 
-func (t *tuner) aim(scores [][]float64, half Half) tuneAim {
-	a := tuneAim{Worst: math.Inf(1)}
+func (t *tuner) aim(scores [][]float64, half bench.Half) aim {
+	a := aim{Worst: math.Inf(1)}
 	sets, weights := t.asks(half)
 	for i, at := range sets {
 		s := t.sets[at]
@@ -76,8 +77,8 @@ func (t *tuner) aim(scores [][]float64, half Half) tuneAim {
 	return a
 }
 
-// TuneReport is the result of Tune. Figures are in [-1, 1].
-type TuneReport struct {
+// Report is the result of Run. Figures are in [-1, 1].
+type Report struct {
 	System  string   `json:"system"`
 	Against []string `json:"against"`
 	Metric  string   `json:"metric"`
@@ -89,38 +90,38 @@ type TuneReport struct {
 	// Settings is the number of combinations of constants that were tried.
 	Settings int `json:"settings"`
 	// Rows has an entry for every value of every constant, with the chosen values of the others.
-	Rows []tuneRow `json:"rows"`
-	// Start is the baseline: the shipped constants, or TuneOptions.From.
-	Start  tunePoint `json:"start"`
-	Chosen tunePoint `json:"chosen"`
+	Rows []row `json:"rows"`
+	// Start is the baseline: the shipped constants, or Options.From.
+	Start  point `json:"start"`
+	Chosen point `json:"chosen"`
 	// Gain is Chosen − Start on the test half.
 	Gain estimate `json:"gain"`
 	// Confirmed reports that the interval of Gain is above 0 and no set of the test half loses
-	// (tuneSet.Loses). Unconfirmed constants should not be shipped.
+	// (setHalf.Loses). Unconfirmed constants should not be shipped.
 	Confirmed bool      `json:"confirmed"`
-	Sets      []tuneSet `json:"sets"`
+	Sets      []setHalf `json:"sets"`
 	// LeftOut lists the tasks that have no queries on a corpus.
 	LeftOut []kinds.Name `json:"left_out"`
 }
 
-// tuneRow measures one value of a constant on the dev half.
-type tuneRow struct {
+// row measures one value of a constant on the dev half.
+type row struct {
 	Constant string `json:"constant"`
 	// Value is nil for a shipped value that depends on the corpus.
 	Value  *float64 `json:"value"`
 	Start  bool     `json:"start,omitempty"`
 	Chosen bool     `json:"chosen,omitempty"`
-	Dev    tuneAim  `json:"dev"`
+	Dev    aim      `json:"dev"`
 	// Loss is the largest loss of a set of the dev half against the start. Constants with a larger
-	// loss than Tolerance are not chosen.
+	// loss than tolerance are not chosen.
 	Loss float64 `json:"loss"`
 }
 
-// tunePoint measures a combination of constants on both halves.
-type tunePoint struct {
-	Constants Constants `json:"constants"` // constants that differ from the shipped ones
-	Dev       tuneAim   `json:"dev"`
-	Test      tuneAim   `json:"test"`
+// point measures a combination of constants on both halves.
+type point struct {
+	Constants bench.Constants `json:"constants"` // constants that differ from the shipped ones
+	Dev       aim             `json:"dev"`
+	Test      aim             `json:"test"`
 	// Mean and Lead are those of Test with their intervals. In Lead, the rival of each set is fixed to
 	// the best one on the test half.
 	Mean estimate `json:"test_mean"`
@@ -134,32 +135,32 @@ type estimate struct {
 	High float64 `json:"high"`
 }
 
-// tuneSet is one half of a task of a corpus.
-type tuneSet struct {
+// setHalf is one half of a task of a corpus.
+type setHalf struct {
 	kinds.Name
-	Half    Half    `json:"half"`
-	Queries int     `json:"queries"`
-	Rival   string  `json:"rival"` // best rival on the set
-	Best    float64 `json:"best"`  // score of the rival
-	Start   float64 `json:"start"`
-	Chosen  float64 `json:"chosen"`
+	Half    bench.Half `json:"half"`
+	Queries int        `json:"queries"`
+	Rival   string     `json:"rival"` // best rival on the set
+	Best    float64    `json:"best"`  // score of the rival
+	Start   float64    `json:"start"`
+	Chosen  float64    `json:"chosen"`
 	// StartLead and ChosenLead are leads over Rival. Gain is Chosen − Start.
 	StartLead  estimate `json:"start_lead"`
 	ChosenLead estimate `json:"chosen_lead"`
 	Gain       estimate `json:"gain"`
 }
 
-// Loses reports whether the set loses more than Tolerance by the chosen constants, with the interval
+// Loses reports whether the set loses more than tolerance by the chosen constants, with the interval
 // of Gain below 0.
-func (s tuneSet) Loses() bool { return s.Gain.Mean < -tolerance && s.Gain.High < 0 }
+func (s setHalf) Loses() bool { return s.Gain.Mean < -tolerance && s.Gain.High < 0 }
 
-func (t *tuner) report(ctx context.Context, enc encoder.Encoder, chosen *trial) (*TuneReport, error) {
+func (t *tuner) report(ctx context.Context, enc encoder.Encoder, chosen *trial) (*Report, error) {
 	start := t.start
-	r := &TuneReport{
-		System: t.System, Against: t.Against, Metric: t.corpora[0].plan.metrics[0].Name, Encoder: enc.Fingerprint().Model, Version: t.Version,
+	r := &Report{
+		System: t.System, Against: t.Against, Metric: t.corpora[0].Metric, Encoder: enc.Fingerprint().Model, Version: t.Version,
 		Seed: t.Seed, Clean: t.Clean, Search: t.Search, LeftOut: append([]kinds.Name{}, t.left...),
-		Start:  tunePoint{Constants: start.constants, Dev: start.dev, Test: t.aim(start.scores, TestHalf)},
-		Chosen: tunePoint{Constants: chosen.constants, Dev: chosen.dev, Test: t.aim(chosen.scores, TestHalf)},
+		Start:  point{Constants: start.constants, Dev: start.dev, Test: t.aim(start.scores, bench.TestHalf)},
+		Chosen: point{Constants: chosen.constants, Dev: chosen.dev, Test: t.aim(chosen.scores, bench.TestHalf)},
 	}
 	for _, of := range t.Trials {
 		for _, cs := range t.around(chosen.constants, of) {
@@ -167,13 +168,13 @@ func (t *tuner) report(ctx context.Context, enc encoder.Encoder, chosen *trial) 
 			if err != nil {
 				return nil, err
 			}
-			known, err := constantNamed(of.Name)
+			known, err := bench.ConstantNamed(of.Name)
 			if err != nil {
 				return nil, err
 			}
 			v, named := cs[of.Name]
 			from, moved := t.From[of.Name]
-			row := tuneRow{Constant: of.Name, Start: named == moved && v == from, Chosen: cs.String() == chosen.constants.String(), Dev: next.dev, Loss: next.loss}
+			row := row{Constant: of.Name, Start: named == moved && v == from, Chosen: cs.String() == chosen.constants.String(), Dev: next.dev, Loss: next.loss}
 			if !named {
 				v = known.Shipped
 			}
@@ -183,7 +184,7 @@ func (t *tuner) report(ctx context.Context, enc encoder.Encoder, chosen *trial) 
 			r.Rows = append(r.Rows, row)
 		}
 	}
-	slices.SortStableFunc(r.Rows, func(a, b tuneRow) int {
+	slices.SortStableFunc(r.Rows, func(a, b row) int {
 		if a.Constant != b.Constant || a.Value == nil || b.Value == nil {
 			return 0
 		}
@@ -197,17 +198,17 @@ func (t *tuner) report(ctx context.Context, enc encoder.Encoder, chosen *trial) 
 }
 
 // estimate fills in the means of the test half with their intervals.
-func (t *tuner) estimate(r *TuneReport, start, chosen *trial) error {
-	sets, weights := t.asks(TestHalf)
+func (t *tuner) estimate(r *Report, start, chosen *trial) error {
+	sets, weights := t.asks(bench.TestHalf)
 	var strata []stat.Stratum
 	for i, at := range sets {
 		s := t.sets[at]
-		rival, _ := s.best(TestHalf)
-		a, b, best := s.values(start.scores[at], TestHalf), s.values(chosen.scores[at], TestHalf), s.values(s.rivals[rival], TestHalf)
+		rival, _ := s.best(bench.TestHalf)
+		a, b, best := s.values(start.scores[at], bench.TestHalf), s.values(chosen.scores[at], bench.TestHalf), s.values(s.rivals[rival], bench.TestHalf)
 		strata = append(strata, stat.Stratum{Rows: [][]float64{a, b, less(b, a), less(a, best), less(b, best)}, Weight: weights[i]})
 	}
 	if len(strata) == 0 {
-		return fmt.Errorf("%w: none is of the test half; ask more", ErrNoQueries)
+		return fmt.Errorf("%w: none is of the test half; ask more", bench.ErrNoQueries)
 	}
 	means, intervals, err := stat.StratifiedMeans(strata, stat.Resamples, t.Seed)
 	if err != nil {
@@ -220,15 +221,15 @@ func (t *tuner) estimate(r *TuneReport, start, chosen *trial) error {
 }
 
 // compare tells set by set what was gained.
-func (t *tuner) compare(r *TuneReport, start, chosen *trial) error {
+func (t *tuner) compare(r *Report, start, chosen *trial) error {
 	r.Confirmed = chosen != start && r.Gain.Low > 0
-	for _, half := range []Half{DevHalf, TestHalf} {
+	for _, half := range []bench.Half{bench.DevHalf, bench.TestHalf} {
 		sets, _ := t.asks(half)
 		for _, at := range sets {
 			s := t.sets[at]
 			rival, mean := s.best(half)
 			a, b, best := s.values(start.scores[at], half), s.values(chosen.scores[at], half), s.values(s.rivals[rival], half)
-			out := tuneSet{Name: s.name, Half: half, Queries: len(a), Rival: t.Against[rival], Best: mean, Start: stat.Mean(a), Chosen: stat.Mean(b)}
+			out := setHalf{Name: s.name, Half: half, Queries: len(a), Rival: t.Against[rival], Best: mean, Start: stat.Mean(a), Chosen: stat.Mean(b)}
 			leads := [][]float64{less(a, best), less(b, best), less(b, a)}
 			intervals, err := stat.Bootstrap(leads, stat.Resamples, t.Seed)
 			if err != nil {
@@ -237,7 +238,7 @@ func (t *tuner) compare(r *TuneReport, start, chosen *trial) error {
 			for i, to := range []*estimate{&out.StartLead, &out.ChosenLead, &out.Gain} {
 				*to = estimate{stat.Mean(leads[i]), intervals[i].Low, intervals[i].High}
 			}
-			r.Confirmed = r.Confirmed && (half == DevHalf || !out.Loses())
+			r.Confirmed = r.Confirmed && (half == bench.DevHalf || !out.Loses())
 			r.Sets = append(r.Sets, out)
 		}
 	}
@@ -253,7 +254,7 @@ func less(a, b []float64) []float64 {
 }
 
 // WriteTable writes the report for a terminal, with figures × 100.
-func (r *TuneReport) WriteTable(w io.Writer) error {
+func (r *Report) WriteTable(w io.Writer) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	probes := ""
 	if r.Clean {
@@ -275,11 +276,11 @@ func (r *TuneReport) WriteTable(w io.Writer) error {
 		}
 		fmt.Fprintf(t, "%s\t%s\t%s\t%.2f\t\n", row.Constant, value, row.Dev.cells(), 100*row.Loss)
 	}
-	for _, half := range []Half{DevHalf, TestHalf} {
+	for _, half := range []bench.Half{bench.DevHalf, bench.TestHalf} {
 		fmt.Fprintf(t, "\n%s\tconstants\tobjective\tmean\tlead\tbelow\tworst set\t\n", half.Label())
 		for _, p := range r.points() {
 			a := p.Dev
-			if half == TestHalf {
+			if half == bench.TestHalf {
 				a = p.Test
 			}
 			fmt.Fprintf(t, "%s\t%s\t%s\t\n", p.name, p.Constants, a.cells())
@@ -311,14 +312,14 @@ func (r *TuneReport) WriteTable(w io.Writer) error {
 
 type namedPoint struct {
 	name string
-	tunePoint
+	point
 }
 
-func (r *TuneReport) points() []namedPoint {
+func (r *Report) points() []namedPoint {
 	return []namedPoint{{"start", r.Start}, {"chosen", r.Chosen}}
 }
 
-func (r *TuneReport) verdict() string {
+func (r *Report) verdict() string {
 	switch {
 	case r.Chosen.Constants.String() == r.Start.Constants.String():
 		return "The dev half chooses the start."
@@ -330,14 +331,14 @@ func (r *TuneReport) verdict() string {
 		why = append(why, "its gain may be chance")
 	}
 	for _, s := range r.Sets {
-		if s.Half == TestHalf && s.Loses() {
+		if s.Half == bench.TestHalf && s.Loses() {
 			why = append(why, fmt.Sprintf("%s %s loses %.1f", s.Corpus, s.Task, -100*s.Gain.Mean))
 		}
 	}
 	return fmt.Sprintf("The test half does not confirm %s: %s. Keep the start.", r.Chosen.Constants, strings.Join(why, ", "))
 }
 
-func (a tuneAim) cells() string {
+func (a aim) cells() string {
 	return fmt.Sprintf("%+.2f\t%.2f\t%+.2f\t%.2f\t%+.1f %s %s", 100*a.Objective, 100*a.Mean, 100*a.Lead, 100*a.Short, 100*a.Worst, a.WorstSet.Corpus, a.WorstSet.Task)
 }
 

@@ -1,0 +1,64 @@
+package tune
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/lexsem/lexsem/bench"
+)
+
+// Trial is a constant with the values to try.
+type Trial struct {
+	Name   string    `json:"name"`
+	Values []float64 `json:"values"`
+}
+
+// ParseTrial reads "presence=0.2,0.3,0.4". A bare name, such as "presence", means the values of
+// Constant.Try. Errors: ErrUnknownName, ErrOption, ErrDuplicateID.
+func ParseTrial(s string) (Trial, error) {
+	name, values, listed := strings.Cut(s, "=")
+	c, err := bench.ConstantNamed(strings.TrimSpace(name))
+	if err != nil {
+		return Trial{}, err
+	}
+	t := Trial{Name: c.Name, Values: slices.Clone(c.Try)}
+	if !listed {
+		return t, nil
+	}
+	t.Values = nil
+	for _, part := range strings.Split(values, ",") {
+		v, err := strconv.ParseFloat(strings.TrimSpace(part), 64)
+		if err != nil {
+			return t, fmt.Errorf("%w: %q of %s is not a number; write %s=%v,%v", bench.ErrOption, part, c.Name, c.Name, c.Try[0], c.Try[1])
+		}
+		t.Values = append(t.Values, v)
+	}
+	return t, t.check()
+}
+
+func (t Trial) check() error {
+	c, err := bench.ConstantNamed(t.Name)
+	if err != nil {
+		return err
+	}
+	if len(t.Values) == 0 {
+		return fmt.Errorf("%w: no value of %s to try; write %s=%v,%v", bench.ErrOption, c.Name, c.Name, c.Try[0], c.Try[1])
+	}
+	for i, v := range t.Values {
+		if !(v >= c.Low && v <= c.High) {
+			return fmt.Errorf("%w: %s %v; use numbers from %v to %v", bench.ErrOption, c.Name, v, c.Low, c.High)
+		}
+		if slices.Contains(t.Values[:i], v) {
+			return fmt.Errorf("%w: %s %v is given twice; name it once", bench.ErrDuplicateID, c.Name, v)
+		}
+	}
+	return nil
+}
+
+// reranks tells whether another value of a constant asks for no search.
+func reranks(name string) bool {
+	c, err := bench.ConstantNamed(name)
+	return err == nil && c.Reranks()
+}
