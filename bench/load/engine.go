@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"os"
 	"path/filepath"
@@ -447,11 +448,11 @@ func (r *Report) WriteTable(w io.Writer) error {
 		row("search after an upsert of "+n, "ms", r.AfterUpsert[n])
 	}
 	row("longest search beside a busy goroutine", "ms", r.ControlMax)
-	for _, name := range sortedKeys(r.Stall) {
+	for _, name := range slices.Sorted(maps.Keys(r.Stall)) {
 		row("longest search beyond that beside "+name, "ms", r.Stall[name])
 	}
 	row("latest return after a deadline", "ms", r.Overrun)
-	for _, name := range sortedKeys(r.Close) {
+	for _, name := range slices.Sorted(maps.Keys(r.Close)) {
 		row("Close, "+name, "s", r.Close[name])
 	}
 	row("10,000 hits over near-duplicates, collapsed", "s", r.Collapse)
@@ -460,7 +461,7 @@ func (r *Report) WriteTable(w io.Writer) error {
 	row("resident after opening", "MiB", r.RSS)
 	row("most resident after an upsert", "MiB", r.RSSPeak)
 	row("held beside the float32 vectors", "bytes a document", r.BytesPerVector)
-	for _, name := range sortedKeys(r.Parts) {
+	for _, name := range slices.Sorted(maps.Keys(r.Parts)) {
 		bytes := r.Parts[name]
 		row("memory of "+name, "bytes a document", &bytes)
 	}
@@ -469,13 +470,4 @@ func (r *Report) WriteTable(w io.Writer) error {
 		fmt.Fprintf(t, "on disk\t%d bytes\n", *r.DiskBytes)
 	}
 	return t.Flush()
-}
-
-func sortedKeys[V any](m map[string]V) []string {
-	var keys []string
-	for k := range m {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	return keys
 }

@@ -3,6 +3,7 @@ package load
 import (
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"text/tabwriter"
 )
@@ -90,7 +91,7 @@ func (r *SoakReport) WriteTable(w io.Writer) error {
 		}
 	}
 	fmt.Fprintln(t, "\tmost\tlast quarter over the second")
-	for _, name := range sortedKeys(soakFigures) {
+	for _, name := range slices.Sorted(maps.Keys(soakFigures)) {
 		fmt.Fprintf(t, "%s\t%.4g\t%+.1f %%\n", name, most[name], 100*r.Growth[name])
 	}
 	return t.Flush()
