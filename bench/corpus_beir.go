@@ -114,7 +114,7 @@ func eachQuery(r io.Reader, name string, o ReadOptions, fn func(Query) error) er
 			return err
 		}
 		if strings.TrimSpace(*rec.Text) == "" {
-			return fmt.Errorf("%w: query %q has no text; give it one or drop it", ErrEmptyQuery, rec.ID)
+			return fmt.Errorf("%w: query %q has no text; give it one or drop it", errEmptyQuery, rec.ID)
 		}
 		return fn(Query{ID: string(rec.ID), Text: *rec.Text})
 	})

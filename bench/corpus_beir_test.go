@@ -110,10 +110,10 @@ func TestReadCorpusFaults(t *testing.T) {
 		{"text a number", okCorpus + `{"_id":"c","text":7}`, okQueries, okQrels, "corpus.jsonl", 3, ErrBrokenLine, 2, 2, 3},
 		{"not utf-8", okCorpus + "{\"_id\":\"c\",\"text\":\"\xff\"}\n", okQueries, okQrels, "corpus.jsonl", 3, ErrBrokenLine, 2, 2, 3},
 		{"duplicate passage", okCorpus + "\n" + `{"_id":"a","text":"again"}`, okQueries, okQrels, "corpus.jsonl", 4, ErrDuplicateID, 2, 2, 3},
-		{"line too long", long + okCorpus, okQueries, okQrels, "corpus.jsonl", 1, ErrLineTooLong, 2, 2, 3},
-		{"last line too long", okCorpus + long, okQueries, okQrels, "corpus.jsonl", 3, ErrLineTooLong, 2, 2, 3},
+		{"line too long", long + okCorpus, okQueries, okQrels, "corpus.jsonl", 1, errLineTooLong, 2, 2, 3},
+		{"last line too long", okCorpus + long, okQueries, okQrels, "corpus.jsonl", 3, errLineTooLong, 2, 2, 3},
 		{"duplicate query", okCorpus, okQueries + `{"_id":"q1","text":"x"}`, okQrels, "queries.jsonl", 3, ErrDuplicateID, 2, 2, 3},
-		{"empty query", okCorpus, okQueries + `{"_id":"q3","text":" \t"}`, okQrels, "queries.jsonl", 3, ErrEmptyQuery, 2, 2, 3},
+		{"empty query", okCorpus, okQueries + `{"_id":"q3","text":" \t"}`, okQrels, "queries.jsonl", 3, errEmptyQuery, 2, 2, 3},
 		{"unknown query", okCorpus, okQueries, okQrels + "q9\ta\t1\n", "test.tsv", 5, ErrUnknownID, 2, 2, 3},
 		{"unknown passage", okCorpus, okQueries, okQrels + "q1\tz\t1\n", "test.tsv", 5, ErrUnknownID, 2, 2, 3},
 		{"judged twice", okCorpus, okQueries, okQrels + "q1\ta\t1\n", "test.tsv", 5, ErrDuplicateID, 2, 2, 3},
@@ -158,7 +158,7 @@ func TestLineAtTheLimit(t *testing.T) {
 		if _, err := ReadCorpus(dir, ReadOptions{MaxLine: len(line)}); err != nil {
 			t.Errorf("a line of exactly the limit before %q: %v", end, err)
 		}
-		if _, err := ReadCorpus(dir, ReadOptions{MaxLine: len(line) - 1}); !errors.Is(err, ErrLineTooLong) {
+		if _, err := ReadCorpus(dir, ReadOptions{MaxLine: len(line) - 1}); !errors.Is(err, errLineTooLong) {
 			t.Errorf("a line one above the limit before %q: %v", end, err)
 		}
 	}

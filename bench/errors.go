@@ -13,10 +13,10 @@ var (
 	ErrDuplicateID = errors.New("duplicate id")
 	// ErrUnknownID: a judgement names a query or passage that does not exist.
 	ErrUnknownID = errors.New("unknown id")
-	// ErrEmptyQuery: a query has no text.
-	ErrEmptyQuery = errors.New("empty query")
-	// ErrLineTooLong: a line is longer than ReadOptions.MaxLine.
-	ErrLineTooLong = errors.New("line too long")
+	// errEmptyQuery: a query has no text.
+	errEmptyQuery = errors.New("empty query")
+	// errLineTooLong: a line is longer than ReadOptions.MaxLine.
+	errLineTooLong = errors.New("line too long")
 	// ErrNoQueries: a task has no queries on this corpus.
 	ErrNoQueries = errors.New("no queries")
 	// ErrUnknownName: a task, metric, system, index or other name is not known.

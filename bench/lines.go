@@ -9,12 +9,12 @@ import (
 	"unicode/utf8"
 )
 
-// DefaultMaxLine is the maximum length of a line in bytes if ReadOptions.MaxLine is 0.
-const DefaultMaxLine = 16 << 20
+// defaultMaxLine is the maximum length of a line in bytes if ReadOptions.MaxLine is 0.
+const defaultMaxLine = 16 << 20
 
 // ReadOptions are the options for reading corpora, judgements and runs. The zero value reads strictly.
 type ReadOptions struct {
-	// MaxLine is the maximum length of a line in bytes. 0 means DefaultMaxLine.
+	// MaxLine is the maximum length of a line in bytes. 0 means 16 MiB.
 	MaxLine int
 	// OnProblem is called for each line that cannot be used. If it returns an error, reading stops
 	// with that error. If it returns nil, the line is skipped. If OnProblem is nil, reading stops at
@@ -36,7 +36,7 @@ func (o ReadOptions) problem(file string, line int, err error) error {
 func EachLine(r io.Reader, file string, o ReadOptions, fn func(line int, b []byte) error) error {
 	limit := o.MaxLine
 	if limit <= 0 {
-		limit = DefaultMaxLine
+		limit = defaultMaxLine
 	}
 	br := bufio.NewReaderSize(r, 64<<10)
 	var buf []byte
@@ -65,7 +65,7 @@ func EachLine(r io.Reader, file string, o ReadOptions, fn func(line int, b []byt
 		var bad error
 		switch {
 		case tooLong:
-			bad = fmt.Errorf("%w: more than %d bytes; split the text or raise the limit", ErrLineTooLong, limit)
+			bad = fmt.Errorf("%w: more than %d bytes; split the text or raise the limit", errLineTooLong, limit)
 		case len(bytes.TrimSpace(b)) == 0:
 		case !utf8.Valid(b):
 			bad = fmt.Errorf("%w: not valid UTF-8; convert the file to UTF-8", ErrBrokenLine)
