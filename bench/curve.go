@@ -91,7 +91,7 @@ func RunCurve(ctx context.Context, enc encoder.Encoder, o Options, over string, 
 	return c, nil
 }
 
-// sampleLine returns n passages, drawn by the seed, with their judgements and the queries that still have
+// Sample returns n passages, drawn by the seed, with their judgements and the queries that still have
 // any. It returns c itself if n is 0 or at least the number of passages.
 func (c *Corpus) Sample(n int, seed uint64) *Corpus {
 	if n <= 0 || n >= len(c.Passages) {
