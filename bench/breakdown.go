@@ -66,7 +66,7 @@ func ReadTypes(dir string) (map[string][]string, error) {
 
 // Breakdown averages one metric of the first task of r over the queries of each type, the largest type
 // first, and compares each system with base.
-func Breakdown(r *Report, types map[string][]string, metric, base string) ([]Group, error) {
+func (r *Report) Breakdown(types map[string][]string, metric, base string) ([]Group, error) {
 	if len(r.Tasks) == 0 {
 		return nil, fmt.Errorf("%w: the report names no queries", ErrNoQueries)
 	}

@@ -17,7 +17,7 @@ func TestBreakdown(t *testing.T) {
 			{System: "dense", Task: "keyword", PerQuery: map[string][]float64{"m": {9}}},
 		},
 	}
-	got, err := Breakdown(r, map[string][]string{"a": {"x", "y"}, "b": {"x"}, "c": {"x"}, "d": {}, "gone": {"z"}}, "m", "bm25")
+	got, err := r.Breakdown(map[string][]string{"a": {"x", "y"}, "b": {"x"}, "c": {"x"}, "d": {}, "gone": {"z"}}, "m", "bm25")
 	if err != nil || len(got) != 2 || got[0].Type != "x" || got[0].Queries != 3 || got[1].Type != "y" || len(got[0].Systems) != 2 {
 		t.Fatalf("%+v, %v", got, err)
 	}
@@ -27,7 +27,7 @@ func TestBreakdown(t *testing.T) {
 			t.Errorf("%s is %v, want %v", what, p[0], p[1])
 		}
 	}
-	if _, err := Breakdown(r, map[string][]string{"other": {"x"}}, "m", "bm25"); !errors.Is(err, ErrUnknownID) {
+	if _, err := r.Breakdown(map[string][]string{"other": {"x"}}, "m", "bm25"); !errors.Is(err, ErrUnknownID) {
 		t.Errorf("no type fits: %v", err)
 	}
 }

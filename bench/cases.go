@@ -82,24 +82,12 @@ func (p *plan) cases(task *Task, row []Result, n int) []Case {
 			}
 			id := r.ids[j]
 			out = append(out, Case{
-				Task: task.Name, System: r.System, ID: id, Query: queries[id], Delta: delta(j), Want: show(BestPassage(task.Qrels[id])),
+				Task: task.Name, System: r.System, ID: id, Query: queries[id], Delta: delta(j), Want: show(task.Qrels.Best(id)),
 				DenseFirst: show(dense.top[j]), SystemFirst: show(r.top[j]), DenseRank: dense.first[j], SystemRank: r.first[j],
 			})
 		}
 	}
 	return out
-}
-
-// BestPassage returns the passage with the highest positive grade, or "" if there is none. Ties go to
-// the smallest id.
-func BestPassage(judged map[string]int) string {
-	id, grade := "", 0
-	for p, g := range judged {
-		if g > grade || g == grade && g > 0 && p < id {
-			id, grade = p, g
-		}
-	}
-	return id
 }
 
 // firsts notes what stood first for each query, by which score, and where the

@@ -25,6 +25,18 @@ func (q Qrels) Add(query, passage string, grade int) error {
 	return nil
 }
 
+// Best returns the passage with the highest positive grade of a query, or "" if there is none. Ties go to
+// the smallest id.
+func (q Qrels) Best(query string) string {
+	id, grade := "", 0
+	for p, g := range q[query] {
+		if g > grade || g == grade && g > 0 && p < id {
+			id, grade = p, g
+		}
+	}
+	return id
+}
+
 // HasPositive reports whether query has a passage with a grade above zero. Only such queries enter a
 // mean.
 func (q Qrels) HasPositive(query string) bool {

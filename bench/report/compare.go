@@ -11,8 +11,11 @@ import (
 	"github.com/lexsem/lexsem/internal/stat"
 )
 
-// Comparison compares one system on one task between two reports.
-type Comparison struct {
+// Comparisons compare two reports, a system on a task each.
+type Comparisons []comparison
+
+// comparison compares one system on one task between two reports.
+type comparison struct {
 	Task    string  `json:"task"`
 	System  string  `json:"system"` // system of the second report
 	Base    string  `json:"base"`   // system of the first report
@@ -33,14 +36,14 @@ type Comparison struct {
 // queries of both. With base it compares all with that system of a. The corpora must agree in name and
 // number of passages, and the seeds must agree if queries are drawn by seed. Reports must have
 // per-query scores.
-func Compare(a, b *bench.Report, metric, base string, seed uint64) ([]Comparison, error) {
+func Compare(a, b *bench.Report, metric, base string, seed uint64) (Comparisons, error) {
 	if a.Data != b.Data {
 		return nil, fmt.Errorf("%w: one is of %s, the other of %s; compare runs on the same corpus", errReport, a.Data, b.Data)
 	}
 	if a.Documents != b.Documents {
 		return nil, fmt.Errorf("%w: one is of %d passages, the other of %d; compare runs over the same passages", errReport, a.Documents, b.Documents)
 	}
-	var out []Comparison
+	var out Comparisons
 	for _, rb := range b.Results {
 		name := rb.System
 		if base != "" {
@@ -69,7 +72,7 @@ func Compare(a, b *bench.Report, metric, base string, seed uint64) ([]Comparison
 		if err != nil {
 			return nil, err
 		}
-		c := Comparison{Task: rb.Task, System: rb.System, Base: name, Metric: metric, Queries: len(x), Delta: t.Delta, P: t.P, Low: interval[0].Low, High: interval[0].High}
+		c := comparison{Task: rb.Task, System: rb.System, Base: name, Metric: metric, Queries: len(x), Delta: t.Delta, P: t.P, Low: interval[0].Low, High: interval[0].High}
 		for i := range x {
 			c.A += x[i] / float64(len(x))
 			c.B += y[i] / float64(len(x))
@@ -130,8 +133,8 @@ func queriesOf(r *bench.Report, task string) []string {
 	return r.Tasks[i].Queries
 }
 
-// WriteComparison writes comparisons as a table for the terminal.
-func WriteComparison(w io.Writer, cs []Comparison) error {
+// WriteTable writes comparisons as a table for the terminal.
+func (cs Comparisons) WriteTable(w io.Writer) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintf(t, "task\tsystem\tqueries\ta\tb\tΔ %s\t95 %%\tp\tp (Holm)\tbetter\tworse\t\n", cs[0].Metric)
 	signed := func(v float64) string { return strings.Replace(fmt.Sprintf("%+.2f", 100*v), "-", "−", 1) }

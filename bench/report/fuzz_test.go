@@ -28,9 +28,9 @@ func FuzzRead(f *testing.F) {
 			}
 			return
 		}
-		Charts(bundle)
+		bundle.Charts()
 		var unsupported *json.UnsupportedValueError
-		if err := errors.Join(WriteHTML(io.Discard, bundle), WriteMarkdown(io.Discard, bundle)); err != nil && !errors.As(err, &unsupported) && !errors.Is(err, plot.ErrChart) {
+		if err := errors.Join(bundle.WriteHTML(io.Discard), bundle.WriteMarkdown(io.Discard)); err != nil && !errors.As(err, &unsupported) && !errors.Is(err, plot.ErrChart) {
 			t.Fatal(err)
 		}
 	})

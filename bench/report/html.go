@@ -51,7 +51,7 @@ type soakView struct {
 // WriteHTML writes b as one page: charts with intervals, tables, score by span length, wins and losses
 // with the texts of the largest losses, curves and indexes. The page follows the reader's colour
 // scheme. It needs no script and no external resource.
-func WriteHTML(w io.Writer, b *Bundle) error {
+func (b *Bundle) WriteHTML(w io.Writer) error {
 	view := struct {
 		Title   string
 		Style   template.CSS

@@ -11,7 +11,7 @@ import (
 // WriteMarkdown writes every bench report of b as Markdown tables, one a task. The highest value of
 // each column is bold, and a dagger marks systems that differ from dense (Holm-corrected p < .05).
 // Curves, indexes and soaks follow.
-func WriteMarkdown(w io.Writer, b *Bundle) error {
+func (b *Bundle) WriteMarkdown(w io.Writer) error {
 	var out strings.Builder
 	for _, r := range b.Benches {
 		markdownBench(&out, r)

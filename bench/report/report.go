@@ -1,5 +1,5 @@
 // Package report shows what package bench measured. Start with [Read], which reads JSON reports.
-// [WriteMarkdown] writes them as tables. [WriteHTML] writes them as one page with plots that needs no other
+// [Bundle.WriteMarkdown] writes them as tables. [Bundle.WriteHTML] writes them as one page with plots that needs no other
 // file. [Compare] tells which differences between two reports are significant, and [Summarize] makes one
 // table over several corpora.
 //

@@ -72,7 +72,7 @@ func bundle(t *testing.T) *Bundle {
 // fetch nothing, with every text escaped.
 func TestPageStandsAlone(t *testing.T) {
 	var b bytes.Buffer
-	if err := WriteHTML(&b, bundle(t)); err != nil {
+	if err := bundle(t).WriteHTML(&b); err != nil {
 		t.Fatal(err)
 	}
 	page := b.String()
@@ -99,7 +99,7 @@ func TestPageStandsAlone(t *testing.T) {
 
 func TestMarkdown(t *testing.T) {
 	var b bytes.Buffer
-	if err := WriteMarkdown(&b, bundle(t)); err != nil {
+	if err := bundle(t).WriteMarkdown(&b); err != nil {
 		t.Fatal(err)
 	}
 	columns := 0
@@ -129,7 +129,7 @@ func TestTerminalAndPageShowOneP(t *testing.T) {
 	rep := measured(t, bench.Options{Data: corpus(t), Systems: []string{"dense", "rlr", "bm25", "rrf", "hybrid"}, Tasks: []string{"query", "part:6"}})
 	var terminal, page, markdown bytes.Buffer
 	b := &Bundle{Benches: []*bench.Report{rep}}
-	if err := errors.Join(rep.WriteTable(&terminal, nil), WriteHTML(&page, b), WriteMarkdown(&markdown, b)); err != nil {
+	if err := errors.Join(rep.WriteTable(&terminal, nil), b.WriteHTML(&page), b.WriteMarkdown(&markdown)); err != nil {
 		t.Fatal(err)
 	}
 	figures, _, ok := strings.Cut(page.String(), "Holm’s method")
@@ -188,7 +188,7 @@ func TestReadGivesBackWhatWasWritten(t *testing.T) {
 		t.Fatal(err)
 	}
 	var a, b bytes.Buffer
-	if err := errors.Join(WriteHTML(&a, want), WriteHTML(&b, got)); err != nil {
+	if err := errors.Join(want.WriteHTML(&a), got.WriteHTML(&b)); err != nil {
 		t.Fatal(err)
 	}
 	if a.String() != b.String() {
@@ -267,7 +267,7 @@ func TestCharts(t *testing.T) {
 		&ann.Report{N: 1000, Index: "small", Points: []ann.Point{{Recall: .97, CPU: 10}, {Recall: .99, CPU: 40}}},
 		&ann.Report{N: 4000, Index: "small", Points: []ann.Point{{Recall: .99, CPU: 90}, {Recall: .97, CPU: 40}}})
 	names := map[string]bool{}
-	for _, c := range Charts(b) {
+	for _, c := range b.Charts() {
 		if names[c.Name] || strings.ContainsAny(c.Name, "/: ") {
 			t.Errorf("chart named %q", c.Name)
 		}

@@ -29,7 +29,7 @@ func (c Chart) WriteSVG(w io.Writer) error {
 
 // Charts returns the charts of scores, spans, curves, indexes and soaks in b, in the order of the page
 // and with distinct names. Charts of single queries are only on the page.
-func Charts(b *Bundle) []Chart {
+func (b *Bundle) Charts() []Chart {
 	var all []Chart
 	seen := map[string]int{}
 	add := func(name string, c plot.Chart) {

@@ -40,7 +40,7 @@ func (d *versions) arrange() (*beds, *bench.Targets) {
 	}
 	for _, q := range d.Queries {
 		version, same := map[string]int{}, map[string]bool{}
-		if id := bench.BestPassage(d.Qrels[q.ID]); id != "" {
+		if id := d.Qrels.Best(q.ID); id != "" {
 			version[originalText] = at[id]
 			for v, texts := range d.Versions {
 				if _, ok := texts[id]; !ok {

@@ -100,7 +100,7 @@ func (d *versions) sample(n int, seed uint64) error {
 	d.Queries = t.Queries
 	asked := map[string]bool{}
 	for _, q := range d.Queries {
-		asked[bench.BestPassage(d.Qrels[q.ID])] = true
+		asked[d.Qrels.Best(q.ID)] = true
 	}
 	for _, texts := range d.Versions {
 		maps.DeleteFunc(texts, func(id, _ string) bool { return !asked[id] })

@@ -296,7 +296,7 @@ func TestSample(t *testing.T) {
 		t.Errorf("%d queries, %d summaries, %d passages", len(a.Queries), len(a.Versions["summaries"]), len(a.Passages))
 	}
 	for _, q := range a.Queries {
-		if _, ok := a.Versions["summaries"][bench.BestPassage(a.Qrels[q.ID])]; !ok {
+		if _, ok := a.Versions["summaries"][a.Qrels.Best(q.ID)]; !ok {
 			t.Errorf("%s has lost its summary", q.ID)
 		}
 	}

@@ -64,10 +64,10 @@ func newTuner(o Options) (*tuner, error) {
 // not read.
 func (t *tuner) checkTrials() error {
 	if t.Search == "" {
-		t.Search = Coordinate
+		t.Search = coordinate
 	}
-	if t.Search != Coordinate && t.Search != grid {
-		return fmt.Errorf("%w: search %q; use %s or %s", bench.ErrUnknownName, t.Search, Coordinate, grid)
+	if t.Search != coordinate && t.Search != grid {
+		return fmt.Errorf("%w: search %q; use %s or %s", bench.ErrUnknownName, t.Search, coordinate, grid)
 	}
 	if len(t.system.Constants) == 0 {
 		return fmt.Errorf("%w: %s has no constants to choose; those that have are rlr, rlr-local, hybrid, rrf, convex and fitted stacks", bench.ErrOption, t.System)
@@ -108,7 +108,7 @@ func (t *tuner) checkTrials() error {
 			return fmt.Errorf("%w: %s is given twice; name it once with all values", bench.ErrDuplicateID, trial.Name)
 		}
 		if points *= len(trial.Values) + 1; t.Search == grid && points > maxPoints {
-			return fmt.Errorf("%w: a grid of more than %d points; try fewer values, or the search %s", bench.ErrOption, maxPoints, Coordinate)
+			return fmt.Errorf("%w: a grid of more than %d points; try fewer values, or the search %s", bench.ErrOption, maxPoints, coordinate)
 		}
 	}
 	return nil

@@ -13,9 +13,9 @@ import (
 
 // Search methods of Run.
 const (
-	// Coordinate tries the values of one constant at a time, with the best values of the others
+	// coordinate tries the values of one constant at a time, with the best values of the others
 	// so far, until none improves.
-	Coordinate = "coordinate"
+	coordinate = "coordinate"
 	// grid tries every combination.
 	grid = "grid"
 )
@@ -39,7 +39,7 @@ type Options struct {
 	// From is the start of the search and the baseline of comparisons, given as the differences from
 	// the shipped constants. nil means the shipped ones.
 	From bench.Constants
-	// Search is Coordinate (also "") or grid.
+	// Search is coordinate (also "") or grid.
 	Search string
 }
 

@@ -72,7 +72,7 @@ func TestTuneChooses(t *testing.T) {
 	o, enc := tuneOptions(t), encoder.NewHash(256)
 	o.Trials = []Trial{{"presence", []float64{0, .1, 1}}, {"coverage", []float64{0, 1}}}
 	objectives := map[string]float64{}
-	for _, search := range []string{Coordinate, grid} {
+	for _, search := range []string{coordinate, grid} {
 		o.Search = search
 		r, err := Run(context.Background(), enc, o)
 		if err != nil {
@@ -101,7 +101,7 @@ func TestTuneChooses(t *testing.T) {
 			t.Errorf("%s: gain %+v of %+v and %+v", search, r.Gain, r.Chosen, r.Start)
 		}
 	}
-	if objectives[grid] < objectives[Coordinate]-1e-9 {
+	if objectives[grid] < objectives[coordinate]-1e-9 {
 		t.Errorf("the grid found less: %v", objectives)
 	}
 }

@@ -214,14 +214,14 @@ func (a *app) measured(ctx context.Context, fn func(encoder.Encoder, func(bench.
 // writePages writes the Markdown and HTML files that were asked for.
 func writePages(md, html string, b *report.Bundle) error {
 	if md != "" {
-		if err := writeFile(md, func(w io.Writer) error { return report.WriteMarkdown(w, b) }); err != nil {
+		if err := writeFile(md, b.WriteMarkdown); err != nil {
 			return err
 		}
 	}
 	if html == "" {
 		return nil
 	}
-	return writeFile(html, func(w io.Writer) error { return report.WriteHTML(w, b) })
+	return writeFile(html, b.WriteHTML)
 }
 
 // writeReport writes the table, the JSON file, or both.

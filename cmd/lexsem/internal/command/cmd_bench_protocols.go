@@ -208,7 +208,7 @@ uncased models and BM25.`,
 			}
 			outcomes := make([]outcome, len(reports))
 			for i, rep := range reports {
-				groups, err := bench.Breakdown(rep, types[i], "ndcg@10", "bm25")
+				groups, err := rep.Breakdown(types[i], "ndcg@10", "bm25")
 				if err != nil {
 					return benchError(err)
 				}

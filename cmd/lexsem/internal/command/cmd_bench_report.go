@@ -37,7 +37,7 @@ against amounts, recall against speed, memory during a soak.`,
 				return err
 			}
 			if *md == "" && *html == "" && *svg == "" {
-				return report.WriteMarkdown(a.Stdout, b)
+				return b.WriteMarkdown(a.Stdout)
 			}
 			return errors.Join(writePages(*md, *html, b), writeCharts(*svg, b))
 		}
@@ -52,7 +52,7 @@ func writeCharts(dir string, b *report.Bundle) error {
 	if err := private.MkdirAll(dir); err != nil {
 		return err
 	}
-	for _, c := range report.Charts(b) {
+	for _, c := range b.Charts() {
 		if err := writeFile(filepath.Join(dir, c.Name+".svg"), c.WriteSVG); err != nil {
 			return err
 		}
@@ -98,7 +98,7 @@ one system of the first report.`,
 			if err != nil {
 				return err
 			}
-			return writeReport(a, *to, func(w io.Writer) error { return bench.WriteJSON(w, cs) }, func(w io.Writer) error { return report.WriteComparison(w, cs) })
+			return writeReport(a, *to, func(w io.Writer) error { return bench.WriteJSON(w, cs) }, cs.WriteTable)
 		}
 	},
 }

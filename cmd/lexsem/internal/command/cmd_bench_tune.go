@@ -35,7 +35,7 @@ fits a new fit.`,
 		try := f.strs("try", "`NAME[=VALUES]`constant to try, with values separated by commas; may be repeated; default all weights of the fusion. Constants: "+names(bench.AllConstants(), func(c bench.Constant) string { return c.Name }))
 		from := f.strs("from", "`NAME=VALUE`start value of a constant, instead of the default; results are compared with it; may be repeated")
 		against := f.str("against", "", "`LIST`systems to beat; default "+names(tune.DefaultRivals, func(s string) string { return s })+", or dense for a system without fusion")
-		search := f.str("search", tune.Coordinate, "`HOW`coordinate (one constant after another, until none improves) or grid (all combinations)")
+		search := f.str("search", "coordinate", "`HOW`coordinate (one constant after another, until none improves) or grid (all combinations)")
 		tasks := f.str("tasks", "query,keyword,keyword-rake,part:8", "`LIST`tasks: "+names(bench.TaskKinds(), func(k bench.TaskKind) string { return k.Usage }))
 		metric := f.str("metric", "ndcg@10", "`METRIC`metric to maximise")
 		o := &benchOptions{
