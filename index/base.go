@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"runtime"
+	"runtime/debug"
 	"sync"
 	"sync/atomic"
 
@@ -176,8 +177,16 @@ func (b *base) bytes() Memory {
 	return m
 }
 
-// exact appends the nearest of all vectors to dst: the query has been checked.
-func (b *base) exact(dst []Neighbor, q []float32, o SearchOptions) ([]Neighbor, error) {
+// Search compares the query with every vector. An approximate index has another.
+func (b *base) Search(dst []Neighbor, q []float32, o SearchOptions) (got []Neighbor, err error) {
+	if o.K < 1 {
+		return dst, fmt.Errorf("k is %d: %w", o.K, ErrBadK)
+	}
+	if err := b.m.checkQuery(q, b.o.Dim); err != nil {
+		return dst, err
+	}
+	got = dst
+	defer unguard(debug.SetPanicOnFault(true), &err)
 	s := b.scanners.Get().(*scanner)
 	defer b.scanners.Put(s)
 	r := b.views.Acquire()

@@ -191,15 +191,6 @@ func (c *codes) dots(out []int32, q *query, rows []*int8) {
 	}
 }
 
-// run writes the inner products with n slots from one on, which lie in one chunk.
-func (c *codes) run(out []int32, q *query, from, n int) {
-	if c.by == byInt4 {
-		vec.DotInt4Rows(out, q.code, c.rows.run(from, n))
-	} else {
-		vec.DotInt8Rows(out, q.code, c.rows.run(from, n))
-	}
-}
-
 // doubt is by how much codes may tell two rows like that in slot to be farther
 // apart, seen from q, than they are: six standard deviations of the difference,
 // for components rounded independently, whose errors are even within half a

@@ -195,7 +195,7 @@ func TestCompactRecall(t *testing.T) {
 	for i := range 100 {
 		q := append([]float32(nil), rows[i*29*dim:(i*29+1)*dim]...)
 		vec.Axpy(q, .7, rows[(i*29+1)*dim:(i*29+2)*dim])
-		want, err := h.exact(nil, q, SearchOptions{K: k})
+		want, err := h.base.Search(nil, q, SearchOptions{K: k})
 		if err != nil {
 			t.Fatal(err)
 		}

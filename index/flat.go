@@ -214,21 +214,6 @@ func (f *flat) rewrite(places []int) {
 	f.publish(e.done(), nil)
 }
 
-func (f *flat) Search(dst []Neighbor, q []float32, o SearchOptions) ([]Neighbor, error) {
-	if o.K < 1 {
-		return dst, fmt.Errorf("k is %d: %w", o.K, ErrBadK)
-	}
-	if err := f.m.checkQuery(q, f.o.Dim); err != nil {
-		return dst, err
-	}
-	got := dst
-	err := guarded(func() (err error) {
-		got, err = f.exact(dst, q, o)
-		return err
-	})
-	return got, err
-}
-
 func (f *flat) Bytes() Memory {
 	return f.bytes()
 }

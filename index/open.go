@@ -53,15 +53,17 @@ func corrupt(err error) error { return fmt.Errorf("%w: %w", ErrCorrupt, err) }
 
 // guarded calls f and makes a fault under a mapped file ErrCorrupt. It takes no memory.
 func guarded(f func() error) (err error) {
-	before := debug.SetPanicOnFault(true)
-	defer func() {
-		debug.SetPanicOnFault(before)
-		if p := recover(); p != nil {
-			err = snapshot.Fault(p)
-		}
-		corrupted(&err)
-	}()
+	defer unguard(debug.SetPanicOnFault(true), &err)
 	return f()
+}
+
+// unguard is what a guarded function defers: before is whether a fault was a panic before it began.
+func unguard(before bool, err *error) {
+	debug.SetPanicOnFault(before)
+	if p := recover(); p != nil {
+		*err = snapshot.Fault(p)
+	}
+	corrupted(err)
 }
 
 // corrupted makes ErrCorrupt of a fault that snapshot.Guard has found.

@@ -220,7 +220,11 @@ func (s *scanner) pick(out []uint32, from, n int) int {
 func (s *scanner) run(from, n int) {
 	x := s.v.mem
 	if x.coded {
-		x.codes.run(s.dots[:n], &s.q, from, n)
+		if rows := x.codes.rows.run(from, n); x.codes.by == byInt4 {
+			vec.DotInt4Rows(s.dots[:n], s.q.code, rows)
+		} else {
+			vec.DotInt8Rows(s.dots[:n], s.q.code, rows)
+		}
 		s.takeDots(from, n)
 		return
 	}

@@ -115,7 +115,10 @@ func (o embedOptions) open(ctx context.Context, a *app) (*database, error) {
 	return &database{lent: enc, app: a}, nil
 }
 
-func (o embedOptions) read(a *app, name string) ([]searchQuery, error) {
+// namedText is a text with its id, or its line in a file.
+type namedText struct{ id, text string }
+
+func (o embedOptions) read(a *app, name string) ([]namedText, error) {
 	r, err := a.input(name)
 	if err != nil {
 		return nil, err
@@ -125,12 +128,12 @@ func (o embedOptions) read(a *app, name string) ([]searchQuery, error) {
 	if kind == "" && strings.EqualFold(filepath.Ext(name), ".jsonl") {
 		kind = "jsonl"
 	}
-	var out []searchQuery
+	var out []namedText
 	for line, err := range files.Lines(r, maxText) {
 		if err != nil {
 			return nil, lineError(name, err)
 		}
-		t := searchQuery{id: fmt.Sprint(line.N), text: string(line.Text)}
+		t := namedText{id: fmt.Sprint(line.N), text: string(line.Text)}
 		if kind == "jsonl" {
 			doc, err := files.ParseDocument(line.Text)
 			if err == nil && blank(doc.Title) && blank(doc.Text) {
@@ -139,7 +142,7 @@ func (o embedOptions) read(a *app, name string) ([]searchQuery, error) {
 			if err != nil {
 				return nil, &badInput{name, line.N, err}
 			}
-			t = searchQuery{id: doc.ID, text: strings.TrimSpace(doc.Title + " " + doc.Text)}
+			t = namedText{id: doc.ID, text: strings.TrimSpace(doc.Title + " " + doc.Text)}
 		} else if !utf8.Valid(line.Text) {
 			return nil, &badInput{name, line.N, errors.New("not valid UTF-8; convert the file first")}
 		}
@@ -151,7 +154,7 @@ func (o embedOptions) read(a *app, name string) ([]searchQuery, error) {
 	return out, nil
 }
 
-func (o embedOptions) write(ctx context.Context, a *app, db *database, role encoder.Role, texts []searchQuery, to io.Writer) error {
+func (o embedOptions) write(ctx context.Context, a *app, db *database, role encoder.Role, texts []namedText, to io.Writer) error {
 	w := bufio.NewWriter(to)
 	emit, err := vectorWriter(w, *o.format, len(texts), db.encoder().Dim())
 	if err != nil {

@@ -103,12 +103,6 @@ func declareWay(f *flags, filter, variant string) way {
 	}
 }
 
-// searchQuery is one query and its id in a file of queries.
-type searchQuery struct {
-	id, text string // text is the name of an image's file
-	image    []byte
-}
-
 func (o way) check() error {
 	switch {
 	case !slices.Contains(searchModes, *o.mode):
@@ -187,10 +181,11 @@ func (o searchOptions) run(ctx context.Context, a *app, args []string) (err erro
 	if err != nil {
 		return err
 	}
-	queries := []searchQuery{{id: "1"}}
+	var image []byte
+	queries := []namedText{{id: "1"}}
 	if *o.image != "" {
 		queries[0].text = *o.image
-		if queries[0].image, err = readImage(a, *o.image); err != nil {
+		if image, err = readImage(a, *o.image); err != nil {
 			return err
 		}
 	} else if *o.queries == "" {
@@ -218,7 +213,7 @@ func (o searchOptions) run(ctx context.Context, a *app, args []string) (err erro
 		if *o.queries != "" {
 			p.update(step{stage: "searching", done: i, total: len(queries), unit: "queries"})
 		}
-		if err := o.one(ctx, a, searched, q, filter, out); err != nil {
+		if err := o.one(ctx, a, searched, q, image, filter, out); err != nil {
 			if *o.queries != "" {
 				return fmt.Errorf("query %q: %w", q.id, err)
 			}
@@ -228,11 +223,12 @@ func (o searchOptions) run(ctx context.Context, a *app, args []string) (err erro
 	return nil
 }
 
-func (o searchOptions) one(ctx context.Context, a *app, db engine.Database, q searchQuery, filter engine.Filter, out io.Writer) error {
+// one answers one query: a text, or an image whose file the text names.
+func (o searchOptions) one(ctx context.Context, a *app, db engine.Database, q namedText, image []byte, filter engine.Filter, out io.Writer) error {
 	begin := time.Now()
 	query := o.query(q.text, filter)
-	if q.image != nil {
-		query.Text, query.Image = "", q.image
+	if image != nil {
+		query.Text, query.Image = "", image
 	}
 	query.K, query.Ef, query.PerChunk, query.Collapse, query.Rerank = *o.k, *o.ef, *o.chunks, *o.fold, *o.second.depth
 	query.Spans = *o.format != "trec"
@@ -350,7 +346,7 @@ func trecField(s string) string {
 }
 
 // readQueries reads a file of queries in BEIR's layout.
-func readQueries(a *app, name string) ([]searchQuery, error) {
+func readQueries(a *app, name string) ([]namedText, error) {
 	r, err := a.input(name)
 	if err != nil {
 		return nil, err
@@ -359,7 +355,7 @@ func readQueries(a *app, name string) ([]searchQuery, error) {
 	if name == "-" {
 		name = "stdin"
 	}
-	var out []searchQuery
+	var out []namedText
 	for line, err := range files.Lines(r, maxText) {
 		if err != nil {
 			return nil, lineError(name, err)
@@ -376,7 +372,7 @@ func readQueries(a *app, name string) ([]searchQuery, error) {
 		if blank(text) {
 			return nil, &badInput{name, line.N, errors.New(`no "text"; give the query some words`)}
 		}
-		out = append(out, searchQuery{id: id, text: text})
+		out = append(out, namedText{id: id, text: text})
 	}
 	if len(out) == 0 {
 		return nil, fmt.Errorf("%s: no queries in it", name)

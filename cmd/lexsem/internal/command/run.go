@@ -24,7 +24,10 @@ func Run(ctx context.Context, env Env) int {
 	notes := &screen{w: env.Stderr}
 	env.Stdout, env.Stderr = results, notes
 	defer notes.flush()
-	err := run(ctx, env)
+	do, a, args, err := chosen(env)
+	if err == nil && do != nil {
+		err = do(ctx, a, args)
+	}
 	if e := results.flush(); err == nil {
 		err = e
 	}
@@ -61,40 +64,40 @@ func (r *resultWriter) Write(p []byte) (int, error) {
 	return n, err
 }
 
-func run(ctx context.Context, env Env) error {
+// chosen is the command that the arguments name, with what it is given; nil if all is done without one.
+func chosen(env Env) (do action, a *app, args []string, err error) {
 	if slices.Equal(env.Args, []string{"--version"}) {
 		env.Args = []string{cmdVersion.name}
 	}
 	args, leading, err := splitGlobals(env.Args)
 	if err != nil {
-		return helpOr(err, env, command{})
+		return nil, nil, nil, helpOr(err, env, command{})
 	}
 	if len(args) == 0 {
 		if len(leading) == 0 {
 			writeOverview(env.Stdout)
-			return nil
+			return nil, nil, nil, nil
 		}
-		return hinted(usagef("no command given"), "`lexsem help` lists the commands")
+		return nil, nil, nil, hinted(usagef("no command given"), "`lexsem help` lists the commands")
 	}
 	switch args[0] {
 	case "help":
-		return help(env, args[1:])
+		return nil, nil, nil, help(env, args[1:])
 	case completeCommand:
-		return complete(env.Stdout, args[1:])
+		return nil, nil, nil, complete(env.Stdout, args[1:])
 	}
 	c, rest, ok := match(args)
 	if !ok {
-		return unknownCommand(args[0])
+		return nil, nil, nil, unknownCommand(args[0])
 	}
-	a := &app{Env: env, name: c.name}
+	a = &app{Env: env, name: c.name}
 	f := newFlags(c.name)
-	do := c.declare(f)
+	do = c.declare(f)
 	a.globals.declare(f)
-	positional, err := f.parse(append(adapt(leading, f), rest...), env.Getenv)
-	if err != nil {
-		return helpOr(err, env, c)
+	if args, err = f.parse(append(adapt(leading, f), rest...), env.Getenv); err != nil {
+		return nil, nil, nil, helpOr(err, env, c)
 	}
-	return do(ctx, a, positional)
+	return do, a, args, nil
 }
 
 // program is the name of the flag table before the command.
