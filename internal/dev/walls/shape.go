@@ -86,34 +86,49 @@ func callsAmong(files []*ast.File) map[int]map[int]bool {
 	return arrows
 }
 
-// layered orders files so that few arrows run upwards: again and again the file with the most arrows out
-// of it beyond those into it comes next (Eades, Lin and Smyth 1993).
+// layered orders files so that few arrows run upwards, none if there is such an order: a file that no other
+// calls comes next, one that calls no other comes last, and where neither is left the file with the most
+// arrows out of it beyond those into it comes next (Eades, Lin and Smyth 1993).
 func layered(arrows map[int]map[int]bool, n int) (order []int) {
+	var last []int
 	left := map[int]bool{}
 	for i := range n {
 		left[i] = true
 	}
 	for len(left) > 0 {
-		best, most := -1, 0
+		next, most, sink := -1, 0, -1
 		for i := range n {
 			if !left[i] {
 				continue
 			}
-			lead := 0
+			in, out := 0, 0
 			for j := range left {
 				if arrows[i][j] {
-					lead++
+					out++
 				}
 				if arrows[j][i] {
-					lead--
+					in++
 				}
 			}
-			if best < 0 || lead > most {
-				best, most = i, lead
+			lead := out - in
+			switch {
+			case in == 0:
+				lead = n
+			case out == 0 && sink < 0:
+				sink = i
+			}
+			if next < 0 || lead > most {
+				next, most = i, lead
 			}
 		}
-		order = append(order, best)
-		delete(left, best)
+		if most < n && sink >= 0 {
+			last = append(last, sink)
+			delete(left, sink)
+			continue
+		}
+		order = append(order, next)
+		delete(left, next)
 	}
-	return order
+	slices.Reverse(last)
+	return append(order, last...)
 }

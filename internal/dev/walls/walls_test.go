@@ -58,6 +58,20 @@ func TestShape(t *testing.T) {
 	}
 }
 
+// TestShapeWithoutCycles: b calls more files than a does, and still stands below it.
+func TestShapeWithoutCycles(t *testing.T) {
+	write(t, map[string]string{
+		"p/a.go": "package p\nfunc A() { B() }\n",
+		"p/b.go": "package p\nfunc B() { C(); D(); E() }\n",
+		"p/c.go": "package p\nfunc C() {}\n",
+		"p/d.go": "package p\nfunc D() { C() }\n",
+		"p/e.go": "package p\nfunc E() {}\n",
+	})
+	if s, err := shapeOf("p"); err != nil || s != (shape{files: 5, calls: 5, against: 0}) {
+		t.Errorf("%+v, %v", s, err)
+	}
+}
+
 func TestReadme(t *testing.T) {
 	program := "import (\n\t\"fmt\"\n\n\t\"github.com/lexsem/lexsem\"\n)\n\nfunc main() {\n\tfmt.Println(lexsem.X)\n}\n"
 	write(t, map[string]string{"README.md": strings.Join([]string{"# x\n", "```go\n", program, "```\n"}, "")})
