@@ -12,23 +12,6 @@ import (
 	"github.com/lexsem/lexsem/store"
 )
 
-// An encoder is handed encodeWindow texts at once: enough to sort by length, few enough
-// for progress and cancellation. The first ones of an open database are handed over
-// firstWindow at once, then as many as were encoded before, so that a slow model shows
-// soon how fast it is. An encoder that knows better says so by a method Window() int.
-const (
-	encodeWindow = 256
-	firstWindow  = 16
-)
-
-// window is how many texts the encoder is handed next.
-func (e *Engine) window() int {
-	if w, ok := e.enc.(intake.Checked).Encoder.(interface{ Window() int }); ok && w.Window() > 0 {
-		return w.Window()
-	}
-	return int(min(max(e.encoded.Load(), firstWindow), encodeWindow))
-}
-
 // Add stores new documents in one commit: all of them or, on an error, none. When Add returns, the documents are on
 // disk (see Options.NoSync) and found by Search.
 //
@@ -78,15 +61,6 @@ func (e *Engine) put(ctx context.Context, docs []Document, replace bool) (_ AddR
 		e.codeWaiting(ctx)
 	}
 	return res, err
-}
-
-// record is a document on its way into the store.
-type record struct {
-	store.Document
-	breaks []int  // Document.Breaks
-	whole  bool   // its rows have all that they are to have
-	stored bool   // its id was, when this was looked up
-	same   uint64 // the stored version that it equals; 0 for none
 }
 
 // check validates docs before any costly work and returns their records, not
@@ -186,7 +160,7 @@ func (e *Engine) encode(ctx context.Context, records []record) error {
 				if isImage(&r.Document) {
 					e.spell(&r.Document, out[i].Tokens)
 				} else {
-					setTokens(&r.Document, w.row, out[i].Tokens)
+					intake.SetTokens(&r.Document, w.row, out[i].Tokens)
 				}
 				if keep {
 					c, err := codedOf(&r.Rows[w.row], out[i], e.fp.Dim)
@@ -216,7 +190,7 @@ func (e *Engine) encode(ctx context.Context, records []record) error {
 		}
 	}
 	if err := e.db.Parallel(ctx, len(own), func(i int) {
-		setTokens(own[i], 0, e.enc.Tokenize(encoder.Passage, chunk.Passage(own[i].Title, own[i].Text)))
+		intake.SetTokens(own[i], 0, e.enc.Tokenize(encoder.Passage, chunk.Passage(own[i].Title, own[i].Text)))
 	}); err != nil {
 		return err
 	}
@@ -252,30 +226,21 @@ func (e *Engine) encode(ctx context.Context, records []record) error {
 	return flush(len(records))
 }
 
-// cut gives a record that has no rows those that its text is cut into.
-func (e *Engine) cut(ctx context.Context, r *record) error {
-	if len(r.Rows) > 0 {
-		return nil
-	}
-	if isImage(&r.Document) {
-		r.Rows = []store.Row{{End: len(r.Text)}}
-		return nil
-	}
-	chunks, err := e.chunks.Split(ctx, r.Title, r.Text, r.breaks)
+// importBatch stores records of documents that may be stored already.
+func (e *Engine) importBatch(ctx context.Context, records []record, encode bool) (_ AddResult, err error) {
+	ctx, done, err := e.work(ctx)
 	if err != nil {
-		return err
+		return AddResult{}, err
 	}
-	for _, s := range chunks {
-		r.Rows = append(r.Rows, store.Row{Start: s.Start, End: s.End})
+	defer done(&err)
+	if encode {
+		if err := e.encode(ctx, records); err != nil {
+			return AddResult{}, err
+		}
 	}
-	if len(r.Rows) == 0 {
-		r.Rows = []store.Row{{End: len(r.Text)}}
+	res, err := e.stage(ctx, records, true)
+	if err == nil {
+		e.codeWaiting(ctx)
 	}
-	return nil
-}
-
-// setTokens sets the tokens of a row of r, and adds to those that were cut off.
-func setTokens(r *store.Document, row int, t encoder.Tokens) {
-	r.Rows[row].Tokens = t.Lexical(nil)
-	r.Truncated += int32(t.Truncated)
+	return res, err
 }

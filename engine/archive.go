@@ -265,24 +265,6 @@ func (im *importer) report(ctx context.Context) {
 	im.e.report(ctx, Progress{Stage: "import", Done: im.r.Added + im.r.Replaced + im.r.Unchanged, Total: im.total})
 }
 
-func (e *Engine) importBatch(ctx context.Context, records []record, encode bool) (_ AddResult, err error) {
-	ctx, done, err := e.work(ctx)
-	if err != nil {
-		return AddResult{}, err
-	}
-	defer done(&err)
-	if encode {
-		if err := e.encode(ctx, records); err != nil {
-			return AddResult{}, err
-		}
-	}
-	res, err := e.stage(ctx, records, true)
-	if err == nil {
-		e.codeWaiting(ctx)
-	}
-	return res, err
-}
-
 // importable takes over for a record what is stored of it. A record that is to be
 // encoded is compared by its texts.
 func (e *Engine) importable(ctx context.Context, r *record, encode bool) error {

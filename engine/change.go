@@ -41,7 +41,7 @@ func (e *Engine) DeleteWhere(ctx context.Context, f Filter) (int, error) {
 			}
 			d, err := s.View.Text(ord)
 			if err != nil {
-				return nil, missing(err)
+				return nil, state.Missing(err)
 			}
 			ids = append(ids, d.ID)
 		}
@@ -177,7 +177,7 @@ func (e *Engine) merged(ctx context.Context, m intake.Merge) (_ *store.Document,
 	}
 	d, err := e.st.Get(ord)
 	if err != nil {
-		return nil, false, missing(err)
+		return nil, false, state.Missing(err)
 	}
 	raw, changed, err := m.Apply(d.Metadata)
 	if err != nil || !changed {

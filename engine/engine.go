@@ -93,6 +93,17 @@ func (e *Engine) rlr() modulate.RLROptions {
 	return modulate.RLROptions{Alpha: e.o.Alpha, Lambda: e.o.Lambda, Centred: e.fp.Media == encoder.MediaImages}
 }
 
+// Flush waits until background work covers all commits so far: factors, graphs, and local bridges if they are in use.
+// It returns the error of work that failed; the next Flush retries it.
+func (e *Engine) Flush(ctx context.Context) (err error) {
+	ctx, done, err := e.work(ctx)
+	if err != nil {
+		return err
+	}
+	defer done(&err)
+	return e.db.Flush(ctx)
+}
+
 // Close saves the derived state and closes the database. New calls return ErrClosed at once. Running searches finish. A
 // running Add, Fit, Flush or Verify is cancelled with ErrClosed, except that an Add whose commit is already written
 // succeeds.
@@ -181,5 +192,14 @@ func (e *Engine) report(ctx context.Context, p Progress) {
 func (e *Engine) warn(msg string, args ...any) {
 	if e.o.Logger != nil {
 		e.o.Logger.Warn(msg, args...)
+	}
+}
+
+// failpoint is the key of a func(name string) in a context, which hears of named moments. Tests set it.
+type failpoint struct{}
+
+func hit(ctx context.Context, name string) {
+	if f, ok := ctx.Value(failpoint{}).(func(name string)); ok {
+		f(name)
 	}
 }

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"context"
 	"errors"
 	"fmt"
 
@@ -87,3 +88,16 @@ func (e *DocumentError) Error() string {
 
 // Unwrap returns the cause.
 func (e *DocumentError) Unwrap() error { return e.Err }
+
+// misplaced is the error of a query that stands at others before it. The end of the
+// context is nobody's.
+func misplaced(ctx context.Context, err error, at int) error {
+	if cause := ctx.Err(); cause != nil && errors.Is(err, cause) {
+		return cause
+	}
+	var q *QueryError
+	if errors.As(err, &q) {
+		return &QueryError{Position: at + q.Position, Err: q.Err}
+	}
+	return err
+}

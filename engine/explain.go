@@ -19,6 +19,7 @@ import (
 	"github.com/lexsem/lexsem/engine/internal/chunk"
 	"github.com/lexsem/lexsem/engine/internal/intake"
 	"github.com/lexsem/lexsem/engine/internal/search"
+	"github.com/lexsem/lexsem/engine/internal/state"
 	"github.com/lexsem/lexsem/internal/fault"
 	"github.com/lexsem/lexsem/internal/snapshot"
 	"github.com/lexsem/lexsem/internal/text"
@@ -66,7 +67,7 @@ type Explanation struct {
 // document is no image. Cost: one search and the analysis of one text; two searches with Options.Reranker, and Rank is
 // then the place after reranking.
 func (e *Engine) Explain(ctx context.Context, q Query, id string) (Explanation, error) {
-	return e.secondStage().explained(ctx, q, id)
+	return e.secondStage().explained(ctx, q, id, e.explain, e.search)
 }
 
 // explain is Explain without a second stage.
@@ -95,7 +96,7 @@ func (e *Engine) explain(ctx context.Context, q Query, id string) (_ Explanation
 	}
 	d, err := s.View.Get(ord)
 	if err != nil {
-		return Explanation{}, missing(err)
+		return Explanation{}, state.Missing(err)
 	}
 	best, rank, err := r.Place(ctx, ord, len(d.Rows))
 	if err != nil {

@@ -20,7 +20,6 @@ import (
 	"github.com/lexsem/lexsem/internal/vec"
 	"github.com/lexsem/lexsem/modulate"
 	"github.com/lexsem/lexsem/modulate/train"
-	"github.com/lexsem/lexsem/store"
 )
 
 // fitDir holds what an interrupted fit left, below the database's folder:
@@ -70,29 +69,29 @@ func (e *Engine) Fit(ctx context.Context, o FitOptions) (_ FitReport, err error)
 	defer ref.Release()
 	defer snapshot.Guard(&err)()
 	defer e.db.Repair(&err)
-	c := newCorpus(ref.Value, e.fp.Dim)
-	c.images = e.images != nil
-	if c.images && e.images.words.Codebook() == nil {
+	c := fitting.NewCorpus(ref.Value, e.fp.Dim)
+	c.Images = e.images != nil
+	if c.Images && e.images.words.Codebook() == nil {
 		return FitReport{}, fmt.Errorf("%w: too few images for visual words yet; a fit needs some", ErrInvalid)
 	}
-	for i, id := range c.ids {
+	for i, id := range c.IDs {
 		if c.Vector(i) == nil {
 			return FitReport{}, fmt.Errorf("vector of chunk %d: %w", id, index.ErrCorrupt)
 		}
 	}
 	options := train.Options{
-		Stack: o.Variant, Sums: c.s.Sums,
+		Stack: o.Variant, Sums: c.S.Sums,
 		RLR:  e.rlr(),
 		Seed: o.Seed, QueriesPerPassage: o.QueriesPerPassage, MaxQueries: o.MaxQueries,
-		Epochs: o.Epochs, HardNegatives: c.hardNegatives, Seq: c.s.Seq,
+		Epochs: o.Epochs, HardNegatives: c.HardNegatives, Seq: c.S.Seq,
 		Progress: trainProgress(o.Progress),
 	}
 	if o.Update {
-		b, err := base(c.s, o.Variant)
+		b, err := base(c.S, o.Variant)
 		if err != nil {
 			return FitReport{}, err
 		}
-		at := slices.IndexFunc(c.ids, func(id uint64) bool { return chunk.Ord(id) > b.Last })
+		at := slices.IndexFunc(c.IDs, func(id uint64) bool { return chunk.Ord(id) > b.Last })
 		if at < 0 {
 			return FitReport{Variant: b.Weights.Stack, File: b.File, Seq: b.Seq, Passages: b.Passages, Current: true}, nil
 		}
@@ -107,7 +106,7 @@ func (e *Engine) Fit(ctx context.Context, o FitOptions) (_ FitReport, err error)
 	if err != nil {
 		return FitReport{}, err
 	}
-	file, err := e.saveBridge(ctx, w, c.last(), probes, best)
+	file, err := e.saveBridge(ctx, w, c.Last(), probes, best)
 	if err != nil {
 		return FitReport{}, err
 	}
@@ -175,9 +174,9 @@ func base(st *state.State, variant string) (*state.Bridge, error) {
 
 // train runs the fit with its state and its encoded queries kept on disk. That
 // they cannot be kept does not fail it.
-func (e *Engine) train(ctx context.Context, c *corpus, o train.Options) (*modulate.Weights, *train.Report, error) {
+func (e *Engine) train(ctx context.Context, c *fitting.Corpus, o train.Options) (*modulate.Weights, *train.Report, error) {
 	if e.images != nil { // a cache would keep their vectors, and not their tokens
-		return train.Fit(ctx, c, e.resolving(c.s), o)
+		return train.Fit(ctx, c, e.resolving(c.S), o)
 	}
 	dir := filepath.Join(e.dir, fitDir)
 	cache, err := encoder.NewCache(intake.Lent{Encoder: e.enc}, dir, encoder.CacheOptions{MaxBytes: 16 << 30, MaxStateBytes: -1}) // of queries, which have no states there
@@ -191,65 +190,6 @@ func (e *Engine) train(ctx context.Context, c *corpus, o train.Options) (*modula
 		e.warn("encoded queries were not kept", "error", closeErr)
 	}
 	return w, r, err
-}
-
-// corpus is the state of the database that a fit works on.
-type corpus struct {
-	s      *state.State
-	dim    int
-	images bool
-	ids    []uint64        // of the chunks, ascending by document and number
-	text   *store.Document // last read, of version textOf
-	textOf uint64
-}
-
-func newCorpus(s *state.State, dim int) *corpus { return &corpus{s: s, dim: dim, ids: s.IDs()} }
-
-func (c *corpus) Len() int { return len(c.ids) }
-
-// last is the highest ordinal.
-func (c *corpus) last() uint64 {
-	if len(c.ids) == 0 {
-		return 0
-	}
-	return chunk.Ord(c.ids[len(c.ids)-1])
-}
-
-// Text is the text of passage i as the encoder saw it, or the reference of an image.
-func (c *corpus) Text(i int) (string, error) {
-	id := c.ids[i]
-	if c.images {
-		return reference(chunk.Ord(id)), nil
-	}
-	if ord := chunk.Ord(id); c.text == nil || c.textOf != ord { // chunks of a document come one after the other
-		d, err := c.s.View.Text(ord)
-		if err != nil {
-			return "", missing(err)
-		}
-		c.text, c.textOf = d, ord
-	}
-	row, err := chunkRow(c.text, id)
-	if err != nil {
-		return "", err
-	}
-	return state.ChunkText(c.text, row), nil
-}
-
-func (c *corpus) Vector(i int) []float32 { return c.s.Vector(c.ids[i]) }
-
-// hardNegatives returns the passages at ranks [from, to) of the dense search.
-func (c *corpus) hardNegatives(ctx context.Context, query []float32, from, to int) ([]int, error) {
-	found, err := c.s.Vectors.Search(nil, query, index.SearchOptions{K: to, Ef: to, Visible: c.s.Sees, Ctx: ctx})
-	if err != nil {
-		return nil, err
-	}
-	var out []int
-	for _, n := range found[min(from, len(found)):] {
-		if i, ok := slices.BinarySearchFunc(c.ids, n.ID, chunk.Compare); ok {
-			out = append(out, i)
-		}
-	}
-	return out, nil
 }
 
 // standing is Default for a call that runs already.
@@ -274,16 +214,16 @@ type VariantScore struct {
 // choose measures the local bridges and a bridge that is fitted, not saved yet, on
 // probes drawn from c and returns the name of the better one; of equals that of the
 // local bridges. Where there are none, they are built for this alone.
-func (e *Engine) choose(ctx context.Context, c *corpus, seed uint64, fitted *modulate.Weights) (best string, scores []VariantScore, err error) {
+func (e *Engine) choose(ctx context.Context, c *fitting.Corpus, seed uint64, fitted *modulate.Weights) (best string, scores []VariantScore, err error) {
 	draw, enc := func(seed uint64) ([]string, []int, error) { return fitting.Probes(c, seed) }, e.enc
-	if c.images {
-		draw, enc = c.imageProbes, e.resolving(c.s)
+	if c.Images {
+		draw, enc = c.ImageProbes, e.resolving(c.S)
 	}
 	texts, targets, err := draw(seed)
 	if err != nil {
 		return "", nil, err
 	}
-	s, err := e.db.WithLocal(ctx, c.s)
+	s, err := e.db.WithLocal(ctx, c.S)
 	if err != nil {
 		return "", nil, err
 	}

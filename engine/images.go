@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -13,13 +12,10 @@ import (
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/encoder/picture"
 	"github.com/lexsem/lexsem/encoder/visual"
-	"github.com/lexsem/lexsem/engine/internal/chunk"
-	"github.com/lexsem/lexsem/engine/internal/fitting"
 	"github.com/lexsem/lexsem/engine/internal/intake"
 	"github.com/lexsem/lexsem/engine/internal/search"
 	"github.com/lexsem/lexsem/engine/internal/state"
 	"github.com/lexsem/lexsem/internal/fault"
-	"github.com/lexsem/lexsem/modulate/train"
 	"github.com/lexsem/lexsem/store"
 )
 
@@ -110,7 +106,7 @@ func imageOf(d *store.Document) encoder.Input { return encoder.Input{Media: d.Me
 func (e *Engine) spell(d *store.Document, t encoder.Tokens) {
 	d.Text = e.images.words.Text(t.IDs)
 	d.Rows[0].Start, d.Rows[0].End = 0, len(d.Text)
-	setTokens(d, 0, t)
+	intake.SetTokens(d, 0, t)
 }
 
 // queryImage makes a query with an image one with its visual words for text.
@@ -271,112 +267,6 @@ func (e *Engine) acceptCodebook(record []byte, stored bool) error {
 	return nil
 }
 
-// wordWaiting gives their words to the images that came before there was a codebook, and fits that where
-// there are enough of them by now. What keeps it from that is no error of the call that stored the last of them.
-func (e *Engine) wordWaiting(ctx context.Context) {
-	if e.images == nil || !e.needsCodebook(e.st.Len()) && !e.images.waiting.Load() {
-		return
-	}
-	if err := e.wordStored(ctx); err != nil {
-		e.warn("images that were stored before there was a codebook have no visual words yet; the next call that stores some tries again", "error", err)
-		return
-	}
-	e.images.waiting.Store(false)
-}
-
-// noteWaiting finds out whether a process ended between the commit of the codebook and what gives the images
-// before it their words: the oldest gets them last.
-func (e *Engine) noteWaiting() error {
-	if e.images == nil || e.images.words.Codebook() == nil {
-		return nil
-	}
-	for ord := range e.db.Present().Live.All {
-		d, err := e.st.Get(ord)
-		if err != nil {
-			return errors.Join(err, e.db.Abandon())
-		}
-		e.images.waiting.Store(isImage(d) && d.Text == "")
-		break
-	}
-	return nil
-}
-
-// wordStored encodes the stored images without words again.
-func (e *Engine) wordStored(ctx context.Context) error {
-	ref := e.db.Acquire()
-	if ref == nil {
-		return ErrClosed
-	}
-	var ords []uint64
-	for ord := range ref.Value.Live.All {
-		ords = append(ords, ord)
-	}
-	ref.Release()
-	get := func(ord uint64) (*store.Document, error) {
-		d, err := e.st.Get(ord)
-		if errors.Is(err, ErrNotFound) { // replaced since
-			return nil, nil
-		}
-		if err != nil || !isImage(d) || d.Text != "" {
-			return nil, err
-		}
-		return d, nil
-	}
-	n := 0
-	if err := e.codebookFor(ctx, func() (encoder.Input, bool, error) {
-		for ; n < len(ords); n++ {
-			d, err := get(ords[n])
-			if err != nil {
-				return encoder.Input{}, false, err
-			}
-			if d != nil {
-				n++
-				return imageOf(d), true, nil
-			}
-		}
-		return encoder.Input{}, false, nil
-	}); err != nil || e.images.words.Codebook() == nil {
-		return err
-	}
-	var page []kept
-	flush := func() error {
-		in := make([]encoder.Input, len(page))
-		for i, d := range page {
-			in[i] = imageOf(d.Document)
-		}
-		out, err := e.enc.Encode(ctx, encoder.Passage, in, 0)
-		if err != nil {
-			return err
-		}
-		for i, o := range out {
-			e.spell(page[i].Document, o.Tokens)
-		}
-		_, _, err = e.rewrite(ctx, page)
-		page = nil
-		return err
-	}
-	for _, ord := range ords {
-		d, err := get(ord)
-		if err != nil {
-			return err
-		}
-		if d != nil {
-			page = append(page, kept{ord, d})
-		}
-		if len(page) == encodeWindow {
-			if err := flush(); err != nil {
-				return err
-			}
-		}
-	}
-	return flush()
-}
-
-// References to the images of a state, for a fit: the name is the ordinal.
-
-// reference names the image of a version.
-func reference(ord uint64) string { return visual.Reference(fmt.Sprint(ord), picture.View{}) }
-
 // resolving is an encoder of references to the images of a state.
 func (e *Engine) resolving(s *state.State) encoder.Encoder {
 	return visual.NewReferences(e.enc, func(_ context.Context, name string) (encoder.Input, error) {
@@ -386,22 +276,8 @@ func (e *Engine) resolving(s *state.State) encoder.Encoder {
 		}
 		d, err := s.View.Text(ord)
 		if err != nil {
-			return encoder.Input{}, missing(err)
+			return encoder.Input{}, state.Missing(err)
 		}
 		return imageOf(d), nil
 	})
-}
-
-// imageProbes draws two parts of images spread over a corpus, as references, by the rules of the trainer.
-func (c *corpus) imageProbes(seed uint64) (texts []string, targets []int, err error) {
-	r := rand.New(rand.NewPCG(seed, 0x6175746f))
-	n := min(fitting.Probed, c.Len())
-	for k := range n {
-		i := k * c.Len() / n
-		p := train.Passage{Text: reference(chunk.Ord(c.ids[i]))}
-		for _, s := range []train.Sampler{train.Crop, train.Hidden} {
-			texts, targets = append(texts, s.Draw(r, &p)), append(targets, i)
-		}
-	}
-	return texts, targets, nil
 }

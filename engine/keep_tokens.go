@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"github.com/lexsem/lexsem/encoder"
-	"github.com/lexsem/lexsem/engine/internal/chunk"
 	"github.com/lexsem/lexsem/engine/internal/intake"
 	"github.com/lexsem/lexsem/engine/internal/tokens"
 	"github.com/lexsem/lexsem/store"
@@ -244,22 +243,6 @@ func (k *keeper) encode(ctx context.Context, texts []encoder.Input) ([]encoder.O
 		err = fmt.Errorf("%w: the encoder %s gives no token states: %w", ErrInvalid, k.e.fp.Model, err)
 	}
 	return out, err
-}
-
-// passages are what the rows of a stored document were made of.
-func (e *Engine) passages(d *store.Document) []encoder.Input {
-	if isImage(d) {
-		return []encoder.Input{imageOf(d)}
-	}
-	title := d.Title
-	if len(d.Rows) > 1 {
-		title, _ = e.chunks.TitleOf(title)
-	}
-	texts := make([]encoder.Input, len(d.Rows))
-	for i, r := range d.Rows {
-		texts[i].Text = chunk.Passage(title, d.Text[r.Start:r.End])
-	}
-	return texts
 }
 
 // store codes a page of documents and commits it.

@@ -2,12 +2,10 @@ package engine
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"iter"
 
 	"github.com/lexsem/lexsem/engine/internal/calls"
-	"github.com/lexsem/lexsem/engine/internal/chunk"
 	"github.com/lexsem/lexsem/engine/internal/intake"
 	"github.com/lexsem/lexsem/engine/internal/state"
 	"github.com/lexsem/lexsem/internal/fault"
@@ -98,7 +96,7 @@ func (l list) records(ctx context.Context, read func(ord uint64) (*store.Documen
 			var d *store.Document
 			if err == nil {
 				d, err = read(ord)
-				err = missing(err)
+				err = state.Missing(err)
 			}
 			if !yield(d, err) || err != nil {
 				return
@@ -124,7 +122,7 @@ func (e *Engine) Get(ctx context.Context, id string) (_ Document, err error) {
 	}
 	d, err := s.View.Get(ord)
 	if err != nil {
-		return Document{}, missing(err)
+		return Document{}, state.Missing(err)
 	}
 	return documentOf(d)
 }
@@ -156,22 +154,6 @@ func metadataOf(d *store.Document) (map[string]any, error) {
 		return nil, fmt.Errorf("%w: metadata of %q: %v", store.ErrCorrupt, fault.Clip(d.ID), err)
 	}
 	return m, nil
-}
-
-// missing makes damage of a record that is not there though the state has it.
-func missing(err error) error {
-	if errors.Is(err, store.ErrNotFound) {
-		return fmt.Errorf("%w: %v", ErrCorrupt, err)
-	}
-	return err
-}
-
-// chunkRow is the part of a document's text that a chunk stands for.
-func chunkRow(d *store.Document, id uint64) (store.Row, error) {
-	if chunk.Number(id) >= len(d.Rows) {
-		return store.Row{}, fmt.Errorf("%w: version %d has no chunk %d", ErrCorrupt, chunk.Ord(id), chunk.Number(id))
-	}
-	return d.Rows[chunk.Number(id)], nil
 }
 
 // find returns the version of a stored document.

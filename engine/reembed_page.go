@@ -3,11 +3,36 @@ package engine
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 
+	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/engine/internal/intake"
 	"github.com/lexsem/lexsem/store"
 )
+
+// reembedder is one Reembed.
+type reembedder struct {
+	dir string
+	enc encoder.Encoder
+	o   Options
+	rep ReembedReport
+
+	read     func(ctx context.Context, do func(*store.Store) error) error // runs do on the old database
+	handOver func(ctx context.Context, last func(*store.Store) error) error
+
+	next  *Engine // the new database
+	at    store.Source
+	total int // documents of the old one
+	met   int // in this round
+}
+
+func (r *reembedder) report(stage string, done, total int) {
+	if r.o.Progress != nil {
+		r.o.Progress(Progress{Stage: stage, Done: done, Total: max(done, total)})
+	}
+}
 
 // A page of documents is read at once, and stored in one commit.
 const (
@@ -123,4 +148,20 @@ func (r *reembedder) deleted(ctx context.Context, view *store.View) ([]string, e
 		err = r.next.st.ScanDocuments(ctx, 0, func(_ uint64, d *store.Document) error { return look(d.ID) })
 	}
 	return slices.Sorted(maps.Keys(gone)), err
+}
+
+// note writes down how far the new database has followed the old one.
+func (r *reembedder) note(ctx context.Context, at store.Source) error {
+	r.at = at
+	return r.next.st.SetManifest(ctx, func(m *store.Manifest) error {
+		m.Source = &at
+		return nil
+	})
+}
+
+func hasText(position int, d *store.Document) error {
+	if intake.Blank(d.Title) && intake.Blank(d.Text) {
+		return &DocumentError{position, d.ID, fmt.Errorf("%w: it has no text, only a vector that it brought; delete it, or keep the model", ErrInvalid)}
+	}
+	return nil
 }

@@ -103,7 +103,7 @@ func WithReranker(db Database, r Reranker, depth int) Database {
 	score := func(ctx context.Context, query string, texts []string) ([]float64, error) {
 		return Rerank(ctx, r, query, texts)
 	}
-	return reranked{db, RerankerName(r), stage{depth, score, db.Search, db.SearchBatch, db.Explain}}
+	return reranked{db, RerankerName(r), stage{depth, score}}
 }
 
 type reranked struct {
@@ -125,12 +125,12 @@ func (d reranked) Search(ctx context.Context, q Query) (Result, error) {
 
 // SearchBatch implements Database.
 func (d reranked) SearchBatch(ctx context.Context, qs []Query) ([]Result, error) {
-	return d.stage.many(ctx, qs)
+	return d.stage.many(ctx, qs, d.Database.SearchBatch)
 }
 
 // Explain implements Database.
 func (d reranked) Explain(ctx context.Context, q Query, id string) (Explanation, error) {
-	return d.stage.explained(ctx, q, id)
+	return d.stage.explained(ctx, q, id, d.Database.Explain, d.Database.Search)
 }
 
 // Stats implements Database.
@@ -140,19 +140,17 @@ func (d reranked) Stats(ctx context.Context) (Stats, error) {
 	return s, err
 }
 
-// stage is the second stage behind searches of a first one, which is not asked to rerank.
+// stage is the second stage after searches of a first one, which is not asked to rerank.
 // It runs when the first stage is done with its state.
 type stage struct {
-	depth   int                                                                        // 0 means DefaultRerank
-	score   func(ctx context.Context, query string, texts []string) ([]float64, error) // nil for no reranker
-	search  func(context.Context, Query) (Result, error)
-	batch   func(context.Context, []Query) ([]Result, error)
-	explain func(context.Context, Query, string) (Explanation, error)
+	depth int // 0 means DefaultRerank
+	// score is nil where there is no reranker.
+	score func(ctx context.Context, query string, texts []string) ([]float64, error)
 }
 
 // secondStage is that of an engine, whose Close cancels it.
 func (e *Engine) secondStage() stage {
-	s := stage{depth: e.o.RerankDepth, search: e.search, batch: e.searchBatch, explain: e.explain}
+	s := stage{depth: e.o.RerankDepth}
 	if e.o.Reranker != nil {
 		s.score = func(ctx context.Context, query string, texts []string) (scores []float64, err error) {
 			ctx, done, err := e.work(ctx)
@@ -205,8 +203,8 @@ func (s stage) finish(ctx context.Context, q Query, n int, res Result, err error
 // time may be spent waiting for a server.
 const rerankedBesides = 8
 
-// many is SearchBatch.
-func (s stage) many(ctx context.Context, qs []Query) ([]Result, error) {
+// many is SearchBatch; batch is that of the first stage.
+func (s stage) many(ctx context.Context, qs []Query, batch func(context.Context, []Query) ([]Result, error)) ([]Result, error) {
 	ctx = calls.Promptly(ctx)
 	first, ns := make([]Query, len(qs)), make([]int, len(qs))
 	for i, q := range qs {
@@ -215,7 +213,7 @@ func (s stage) many(ctx context.Context, qs []Query) ([]Result, error) {
 			return nil, &QueryError{Position: i, Err: err}
 		}
 	}
-	results, err := s.batch(ctx, first)
+	results, err := batch(ctx, first)
 	if err != nil {
 		return nil, err
 	}
@@ -281,7 +279,7 @@ func (t *Trace) reranked(n int, began time.Time) {
 }
 
 // explained is Explain: the place of a document is that behind the reranker.
-func (s stage) explained(ctx context.Context, q Query, id string) (Explanation, error) {
+func (s stage) explained(ctx context.Context, q Query, id string, explain func(context.Context, Query, string) (Explanation, error), search func(context.Context, Query) (Result, error)) (Explanation, error) {
 	ctx = calls.Promptly(ctx)
 	front := q // a page decides about no place
 	front.Offset = 0
@@ -293,12 +291,12 @@ func (s stage) explained(ctx context.Context, q Query, id string) (Explanation, 
 		q = front
 	}
 	q.Rerank = -1
-	x, err := s.explain(ctx, q, id)
+	x, err := explain(ctx, q, id)
 	if err != nil || n == 0 {
 		return x, err
 	}
 	first.K, first.PerChunk, first.Collapse = n, false, false
-	res, err := s.search(ctx, first)
+	res, err := search(ctx, first)
 	if err != nil {
 		return Explanation{}, err
 	}

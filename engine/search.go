@@ -216,13 +216,13 @@ func (e *Engine) join(ctx context.Context, s *state.State, found []search.Found,
 		}
 		d, err := s.View.Text(chunk.Ord(f.Ord))
 		if err != nil {
-			return nil, fmt.Errorf("reading hit %d: %w", i+1, missing(err))
+			return nil, fmt.Errorf("reading hit %d: %w", i+1, state.Missing(err))
 		}
 		meta, err := metadataOf(d)
 		if err != nil {
 			return nil, err
 		}
-		row, err := chunkRow(d, f.Ord)
+		row, err := state.ChunkRow(d, f.Ord)
 		if err != nil {
 			return nil, err
 		}
@@ -235,7 +235,7 @@ func (e *Engine) join(ctx context.Context, s *state.State, found []search.Found,
 			}
 			other, err := s.View.Text(ord)
 			if err != nil {
-				return nil, fmt.Errorf("reading a duplicate of hit %d: %w", i+1, missing(err))
+				return nil, fmt.Errorf("reading a duplicate of hit %d: %w", i+1, state.Missing(err))
 			}
 			hits[i].Duplicates = append(hits[i].Duplicates, other.ID)
 		}

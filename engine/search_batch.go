@@ -24,7 +24,7 @@ import (
 // Errors: a *QueryError, which wraps the error of Search, for the first query of a failed check or encoder call. Cost:
 // less than single searches, by what the encoder gains from batches.
 func (e *Engine) SearchBatch(ctx context.Context, qs []Query) ([]Result, error) {
-	return e.secondStage().many(ctx, qs)
+	return e.secondStage().many(ctx, qs, e.searchBatch)
 }
 
 // searchBatch is SearchBatch without a second stage.
@@ -71,19 +71,6 @@ func (e *Engine) searchBatch(ctx context.Context, qs []Query) (_ []Result, err e
 		clear(some) // hidden states may be large
 	}
 	return results, ctx.Err()
-}
-
-// misplaced is the error of a query that stands at others before it. The end of the
-// context is nobody's.
-func misplaced(ctx context.Context, err error, at int) error {
-	if cause := ctx.Err(); cause != nil && errors.Is(err, cause) {
-		return cause
-	}
-	var q *QueryError
-	if errors.As(err, &q) {
-		return &QueryError{Position: at + q.Position, Err: q.Err}
-	}
-	return err
 }
 
 // inputs has the texts of queries encoded, those that need the same tensors in one call.

@@ -189,50 +189,6 @@ func (e *Engine) tokenBytes() int64 {
 	return mapped + memory
 }
 
-// withoutStates decides what becomes of texts whose encoder gives no states: an error, or
-// nil where they do without.
-func (e *Engine) withoutStates(err error) error {
-	if !errors.Is(err, encoder.ErrNoHidden) {
-		return err
-	}
-	if e.o.TokenStates == TokenStatesOn {
-		return fmt.Errorf("%w: token states are %q, and the encoder %s gives none; use %q or %q: %w", ErrInvalid, TokenStatesOn, e.fp.Model, TokenStatesAuto, TokenStatesOff, err)
-	}
-	e.noStates(err)
-	return nil
-}
-
-// noStates notes that the encoder gives no token states.
-func (e *Engine) noStates(err error) {
-	e.tokens.mu.Lock()
-	defer e.tokens.mu.Unlock()
-	e.tokens.none = err
-}
-
-// encodePassages encodes texts, with their states where they are kept.
-func (e *Engine) encodePassages(ctx context.Context, texts []encoder.Input, keep bool) (out []encoder.Output, kept bool, err error) {
-	if keep {
-		out, err = e.enc.Encode(ctx, encoder.Passage, texts, encoder.NeedDense|encoder.NeedHidden)
-		if err == nil {
-			return out, true, nil
-		}
-		if err = e.withoutStates(err); err != nil {
-			return nil, false, err
-		}
-	}
-	out, err = e.enc.Encode(ctx, encoder.Passage, texts, encoder.NeedDense)
-	return out, false, err
-}
-
-// keptWindow bounds the texts that are encoded at once by the memory of their states.
-func (e *Engine) keptWindow(n int) int {
-	tokens := e.fp.MaxTokens
-	if tokens <= 0 {
-		tokens = 512
-	}
-	return max(1, min(n, hiddenBytes/(4*e.fp.Dim*tokens)))
-}
-
 // coding makes the codes of what one call encodes.
 type coding struct {
 	e       *Engine

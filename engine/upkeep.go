@@ -58,17 +58,6 @@ func (e *Engine) Stats(ctx context.Context) (_ Stats, err error) {
 	return r, nil
 }
 
-// Flush waits until background work covers all commits so far: factors, graphs, and local bridges if they are in use.
-// It returns the error of work that failed; the next Flush retries it.
-func (e *Engine) Flush(ctx context.Context) (err error) {
-	ctx, done, err := e.work(ctx)
-	if err != nil {
-		return err
-	}
-	defer done(&err)
-	return e.db.Flush(ctx)
-}
-
 // Compact frees the disk space of replaced and deleted documents. The engine also does so by itself when they take more
 // space than live documents. If ctx ends, the work continues in the background.
 //

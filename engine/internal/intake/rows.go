@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/internal/metric"
 	"github.com/lexsem/lexsem/store"
 )
@@ -34,4 +35,10 @@ func DropTokens(d *store.Document) {
 	for i := range d.Rows {
 		d.Rows[i].Tokens = nil
 	}
+}
+
+// SetTokens sets the tokens of a row of r, and adds to those that were cut off.
+func SetTokens(r *store.Document, row int, t encoder.Tokens) {
+	r.Rows[row].Tokens = t.Lexical(nil)
+	r.Truncated += int32(t.Truncated)
 }

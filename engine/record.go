@@ -6,8 +6,40 @@ import (
 	"errors"
 	"slices"
 
+	"github.com/lexsem/lexsem/engine/internal/state"
 	"github.com/lexsem/lexsem/store"
 )
+
+// record is a document on its way into the store.
+type record struct {
+	store.Document
+	breaks []int  // Document.Breaks
+	whole  bool   // its rows have all that they are to have
+	stored bool   // its id was, when this was looked up
+	same   uint64 // the stored version that it equals; 0 for none
+}
+
+// cut gives a record that has no rows those that its text is cut into.
+func (e *Engine) cut(ctx context.Context, r *record) error {
+	if len(r.Rows) > 0 {
+		return nil
+	}
+	if isImage(&r.Document) {
+		r.Rows = []store.Row{{End: len(r.Text)}}
+		return nil
+	}
+	chunks, err := e.chunks.Split(ctx, r.Title, r.Text, r.breaks)
+	if err != nil {
+		return err
+	}
+	for _, s := range chunks {
+		r.Rows = append(r.Rows, store.Row{Start: s.Start, End: s.End})
+	}
+	if len(r.Rows) == 0 {
+		r.Rows = []store.Row{{End: len(r.Text)}}
+	}
+	return nil
+}
 
 // brought says what a record brings of its rows.
 type brought int
@@ -60,7 +92,7 @@ func (e *Engine) reuse(ctx context.Context, view *store.View, r *record, b broug
 		return err
 	}
 	d, err := view.Text(ord)
-	if errors.Is(missing(err), ErrCorrupt) {
+	if errors.Is(state.Missing(err), ErrCorrupt) {
 		return nil // the record takes its place
 	}
 	if err != nil {
@@ -87,7 +119,7 @@ func (e *Engine) reuse(ctx context.Context, view *store.View, r *record, b broug
 		return nil
 	}
 	rows, err := view.Rows(ord)
-	if errors.Is(missing(err), ErrCorrupt) || err == nil && len(rows) != len(d.Rows) {
+	if errors.Is(state.Missing(err), ErrCorrupt) || err == nil && len(rows) != len(d.Rows) {
 		return nil
 	}
 	if err != nil {
