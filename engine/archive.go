@@ -13,9 +13,9 @@ import (
 	"github.com/lexsem/lexsem/internal/metric"
 )
 
-// Backup writes the last commit to a file, from which Restore makes a database that gives the same hits. It makes a new
-// file as a whole or not at all. To an existing backup of this database it appends a part with the changes; it appends
-// nothing, and returns Part 0, if there are none.
+// Backup writes the last commit to a file, from which archive.Restore makes a database that gives the same hits. It
+// makes a new file as a whole or not at all. To an existing backup of this database it appends a part with the changes;
+// it appends nothing, and returns Part 0, if there are none.
 //
 // The backup holds documents, vectors, vocabulary and fitted bridges, but no derived state. Writes continue meanwhile.
 // Close cancels the backup. After an error the file is unchanged.
@@ -111,8 +111,8 @@ const (
 // are replaced.
 //
 // Each batch of some hundred documents is one commit. After an error the earlier batches are stored and reported; the
-// same import continues after them. Errors: a *LineError for a line that cannot be imported; *encoder.MismatchError for
-// vectors of another encoder; ErrNoEncoder. Memory: a batch, or one document.
+// same import continues after them. Errors: an *archive.LineError for a line that cannot be imported;
+// *encoder.MismatchError for vectors of another encoder; ErrNoEncoder. Memory: a batch, or one document.
 func (e *Engine) Import(ctx context.Context, x *archive.Exported) (r AddResult, err error) {
 	if e.o.ReadOnly {
 		return r, ErrReadOnly

@@ -2,8 +2,8 @@
 // their exact words.
 //
 // Start with [Open], [Engine.Add] or [Engine.Upsert], and [Engine.Search]. [Engine.Fit] fits a bridge,
-// [Engine.Explain] tells why a document is found, [Engine.Backup] and package engine/archive keep copies, [Engine.Verify]
-// and package engine/repair find and mend damage. [Database] is the interface of an open database, also of one that
+// [Engine.Explain] tells why a document is found, [Engine.Backup], [Engine.Export] and package engine/archive
+// keep copies, [Engine.Verify] and package engine/repair find and mend damage. [Database] is the interface of an open database, also of one that
 // another process has open (serve/share) or whose documents another engine keeps (engine/remote).
 // docs/design.md follows a query, a document and a commit.
 //

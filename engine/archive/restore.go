@@ -37,8 +37,9 @@ type RestoreOptions struct {
 // The new database has its own identity: files of the original and of the copy are never confused. It continues the
 // commit numbers and starts backups of its own. Its derived state is built when it is first opened.
 //
-// Errors of package engine: ErrBackup for a file that is no sound backup; ErrOccupied if the folder has a database; ErrForeign if it has
-// other files; ErrLocked; those of ctx and r. Memory: one document, the vocabulary, and some 64 MiB.
+// Errors of package engine: ErrBackup for a file that is no sound backup; ErrOccupied if the folder has a database;
+// ErrForeign if it has other files; ErrLocked. Also those of ctx and r. Memory: one document, the vocabulary, and some
+// 64 MiB.
 func Restore(ctx context.Context, dir string, r io.Reader, o RestoreOptions) (RestoreReport, error) {
 	if o.Parts < 0 {
 		return RestoreReport{}, fmt.Errorf("%w: %d parts; use a positive number, or 0 for all", fault.ErrInvalid, o.Parts)

@@ -1,5 +1,5 @@
-// Package repair makes a damaged database usable. [Run] rebuilds derived state in place, or saves what can be read into
-// a new database.
+// Package repair makes a damaged database usable. [Run] rebuilds derived state in place, or saves the documents that can
+// be read into a new database.
 package repair
 
 import (
