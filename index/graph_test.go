@@ -56,7 +56,7 @@ func graphRecall(t *testing.T, ix index.Index, v, queries []float32, dim int, ke
 
 func TestRecallAfterDeletes(t *testing.T) {
 	const dim = 32
-	n := 1800
+	n := 1200
 	if trial.Long() {
 		n = 10_000
 	}

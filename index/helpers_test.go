@@ -9,7 +9,7 @@ import (
 )
 
 // The vectors of forText.
-const textN, textDim = 2500, 24
+const textN, textDim = 2100, 24
 
 var textVectors = sync.OnceValue(func() []float32 { return indextest.TextLike(textN, textDim, 3) })
 

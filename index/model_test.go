@@ -13,13 +13,14 @@ import (
 )
 
 // TestModel runs random operations against a map that is searched by the
-// definition: 8,000 of them over all kinds and metrics; a round is an operation.
+// definition: 5,400 of them over all kinds and metrics; a round is an operation.
 // The graphs are thin, so that there is much to mend and little to wait for.
 func TestModel(t *testing.T) {
 	seed := trial.Seed(t)
-	ops := trial.Rounds(t, 8_000, 1_000_000) / (len(index.Kinds()) * len(index.Metrics()))
+	text := indextest.TextLike(3000, modelDim, seed)
+	ops := trial.Rounds(t, 5_400, 1_000_000) / (len(index.Kinds()) * len(index.Metrics()))
 	forAllWith(t, index.Options{Dim: modelDim, M: 8, EfConstruction: 40}, func(t *testing.T, o index.Options, ix index.Index) {
-		model(t, o, ix, ops, seed)
+		model(t, o, ix, ops, seed, text)
 	})
 }
 
@@ -27,6 +28,7 @@ func TestModel(t *testing.T) {
 // now and then.
 func TestModelWithTail(t *testing.T) {
 	seed := trial.Seed(t)
+	text := indextest.TextLike(3000, modelDim, seed)
 	kinds := []string{index.KindHNSW, index.KindHNSWInt8, index.KindHNSWCompact}
 	ops := trial.Rounds(t, 2_500, 500_000) / (len(kinds) * len(index.Metrics()))
 	for _, kind := range kinds {
@@ -37,7 +39,7 @@ func TestModelWithTail(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				model(t, o, ix, ops, seed)
+				model(t, o, ix, ops, seed, text)
 			})
 		}
 	}
@@ -45,11 +47,10 @@ func TestModelWithTail(t *testing.T) {
 
 const modelDim = 16
 
-func model(t *testing.T, o index.Options, ix index.Index, ops int, seed uint64) {
+func model(t *testing.T, o index.Options, ix index.Index, ops int, seed uint64, text []float32) {
 	const dim = modelDim
 	r := rand.New(rand.NewPCG(seed, 0))
 	known := map[uint64][]float32{}
-	text := indextest.TextLike(3000, dim, seed)
 	random := func() []float32 {
 		i := r.IntN(3000) // drawn again and again: many duplicates
 		v := append([]float32(nil), text[i*dim:(i+1)*dim]...)

@@ -49,7 +49,7 @@ func reload(t *testing.T, ix index.Index, o index.Options) index.Index {
 }
 
 func TestSnapshot(t *testing.T) {
-	const n, dim = 1500, 12
+	const n, dim = 1000, 12
 	v := indextest.TextLike(n, dim, 3)
 	forAllWith(t, index.Options{Dim: dim, M: 8, EfConstruction: 60}, func(t *testing.T, o index.Options, ix index.Index) {
 		reload(t, ix, o) // empty
@@ -76,10 +76,10 @@ func TestSnapshot(t *testing.T) {
 		want := open(t, kindOf(t), o, slices.Clone(data))
 		indextest.Verify(t, want)
 		for _, x := range []index.Index{got, want} {
-			x.Delete(indextest.IDs(200, 900))
+			x.Delete(indextest.IDs(200, 700))
 			indextest.Add(t, x, indextest.IDs(200, 50), v[7*dim:207*dim])
-			indextest.Add(t, x, indextest.IDs(1200, 5000), v[:1200*dim])
-			x.Delete(indextest.IDs(900, 5200))
+			indextest.Add(t, x, indextest.IDs(800, 5000), v[:800*dim])
+			x.Delete(indextest.IDs(600, 5100))
 		}
 		indextest.Verify(t, got)
 		if !bytes.Equal(save(t, got), save(t, want)) {

@@ -185,7 +185,7 @@ func TestContextEndsAdd(t *testing.T) {
 // Searches beside a writer give the right answers of a set that stays, as an
 // engine asks for them: what comes and goes is not visible.
 func TestVisibleSetBesideAWriter(t *testing.T) {
-	const n, stay, dim = 1500, 900, 16
+	const n, stay, dim = 1000, 600, 16
 	v := indextest.TextLike(n, dim, 5)
 	forAllWith(t, index.Options{Dim: dim, M: 8, EfConstruction: 40}, func(t *testing.T, o index.Options, ix index.Index) {
 		if testing.Short() && o.Metric == index.L2 {

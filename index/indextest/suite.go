@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"sync"
 	"testing"
 
 	"github.com/lexsem/lexsem/index"
@@ -159,6 +160,26 @@ func Exact(metric string, q, v []float32, n, dim int, allow func(uint64) bool) [
 	})
 	return out
 }
+
+// texts returns n vectors and m queries of [TextLike], to be read only. The suite runs once for each kind and metric,
+// and draws them once.
+func texts(n, m, dim int) (v, queries []float32) {
+	k := [3]int{n, m, dim}
+	drawn.Lock()
+	defer drawn.Unlock()
+	got, ok := drawn.of[k]
+	if !ok {
+		model := newModel(dim, 3)
+		got = [2][]float32{model.draw(n, 0, textNoise), model.draw(m, 1, queryNoise)}
+		drawn.of[k] = got
+	}
+	return got[0], got[1]
+}
+
+var drawn = struct {
+	sync.Mutex
+	of map[[3]int][2][]float32
+}{of: map[[3]int][2][]float32{}}
 
 func (s suite) refusals(t *testing.T) {
 	nan, inf := float32(math.NaN()), float32(math.Inf(-1))
@@ -315,10 +336,13 @@ func (s suite) appendsAndTies(t *testing.T) {
 }
 
 func (s suite) filters(t *testing.T) {
-	const n, dim = 2500, 24
-	v := TextLike(n, dim, 3)
+	const dim = 24
+	n := 1500
+	if trial.Long() {
+		n = 2500
+	}
 	rounds := trial.Rounds(t, 20, 1000)
-	queries := TextLikeQueries(rounds, dim, 3)
+	v, queries := texts(n, rounds, dim)
 	ix := s.new(t, index.Options{Dim: dim})
 	Add(t, ix, IDs(n, 0), v)
 	hits, asked := 0, 0
@@ -335,7 +359,7 @@ func (s suite) filters(t *testing.T) {
 			"10%":  func(id uint64) bool { return id%10 == 3 },
 			"1%":   func(id uint64) bool { return id%100 == 3 },
 			"few":  func(id uint64) bool { return id%1000 == 7 },
-			"one":  func(id uint64) bool { return id == 2321 },
+			"one":  func(id uint64) bool { return id == 1321 },
 			"none": func(uint64) bool { return false },
 			"far":  func(id uint64) bool { return far[id] },
 		} {
@@ -432,8 +456,8 @@ func (s suite) narrowFiltersBesideWrites(t *testing.T) {
 
 func (s suite) batches(t *testing.T) {
 	for _, dim := range []int{1, 24, 600} {
-		n := 1300
-		v, queries := TextLike(n, dim, 3), TextLikeQueries(270, dim, 3)
+		const n = 1100 // more than the flat indexes compare with in one step
+		v, queries := texts(n, 270, dim)
 		ix := s.new(t, index.Options{Dim: dim, M: 8, EfConstruction: 40})
 		batch, ok := ix.(index.BatchSearcher)
 		if !ok {

@@ -23,13 +23,13 @@ import (
 // neighbours near. Uniform random vectors lack both. The vectors are still easier than real text; see
 // docs/results/index-speed.md.
 func TextLike(n, dim int, seed uint64) []float32 {
-	return newModel(dim, seed).draw(n, 0, 0.30)
+	return newModel(dim, seed).draw(n, 0, textNoise)
 }
 
 // TextLikeQueries returns n more vectors of the collection of TextLike for the same dimension and
 // seed. None of them is in the collection. Their noise is slightly larger (0.35).
 func TextLikeQueries(n, dim int, seed uint64) []float32 {
-	return newModel(dim, seed).draw(n, 1, 0.35)
+	return newModel(dim, seed).draw(n, 1, queryNoise)
 }
 
 const (
@@ -39,6 +39,8 @@ const (
 	meanLength = 0.27
 	centre     = 0.74
 	spread     = 0.55
+	textNoise  = 0.30
+	queryNoise = 0.35
 )
 
 type model struct {
