@@ -24,10 +24,9 @@ func TestGoInDocumentsIsAnExample(t *testing.T) {
 		}
 		programs[string(raw)] = "./examples/" + filepath.Base(filepath.Dir(f))
 	}
-	shown := 0
+	var shown []string // the folders
 	for name, text := range documents(t) {
 		for _, m := range goBlock.FindAllStringSubmatch(text, -1) {
-			shown++
 			folder := ""
 			for text, of := range programs {
 				if strings.Contains(text, "\n"+m[1]) {
@@ -38,14 +37,15 @@ func TestGoInDocumentsIsAnExample(t *testing.T) {
 				t.Errorf("%s shows Go that is no part of an example:\n%s", name, m[1])
 				continue
 			}
-			cmd := exec.Command("go", "vet", folder)
-			cmd.Dir = "../../.."
-			if out, err := cmd.CombinedOutput(); err != nil {
-				t.Errorf("%s shows %s, which does not compile: %v\n%s", name, folder, err, out)
-			}
+			shown = append(shown, folder)
 		}
 	}
-	if shown == 0 {
-		t.Error("no document shows Go")
+	if len(shown) == 0 {
+		t.Fatal("no document shows Go")
+	}
+	cmd := exec.Command("go", append([]string{"vet"}, shown...)...)
+	cmd.Dir = "../../.."
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("documents show what does not compile: %v\n%s", err, out)
 	}
 }
