@@ -126,7 +126,7 @@ func (r *faultyRun) run(t *testing.T, f inject.Fault, limit time.Duration, env .
 func TestSystemCallsFailInRecovery(t *testing.T) {
 	t.Parallel()
 	inject.Need(t)
-	rounds, first := trial.Rounds(t, 6, 2000), trial.Seed(t)
+	rounds, first := trial.Rounds(t, 4, 2000), trial.Seed(t)
 	left, want := badlyCompacted(t)
 	var tally inject.Tally
 	for i := range rounds {
@@ -158,7 +158,7 @@ func TestSystemCallsFailInRecovery(t *testing.T) {
 func TestSystemCallsFail(t *testing.T) {
 	t.Parallel()
 	inject.Need(t)
-	rounds, first := trial.Rounds(t, 14, 3000), trial.Seed(t)
+	rounds, first := trial.Rounds(t, 8, 3000), trial.Seed(t)
 	before := interrupted(t)
 	const limit = 30 * time.Second
 	var tally inject.Tally
@@ -198,7 +198,7 @@ func TestSystemCallsFail(t *testing.T) {
 func TestKillAtCalls(t *testing.T) {
 	t.Parallel()
 	inject.Need(t)
-	rounds, first := trial.Rounds(t, 3, 2000), trial.Seed(t)
+	rounds, first := trial.Rounds(t, 2, 2000), trial.Seed(t)
 	before := interrupted(t)
 	killed := 0
 	for i := range rounds {

@@ -345,7 +345,7 @@ func TestKillAtRandom(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	var acknowledged uint64
-	for round := range trial.Rounds(t, 4, 2000) {
+	for round := range trial.Rounds(t, 3, 2000) {
 		if round%15 == 14 { // a new database: the kills of its first moments
 			dir, acknowledged = t.TempDir(), 0
 		}
@@ -421,7 +421,7 @@ func TestKillAtPoints(t *testing.T) {
 // is a thousand documents.
 func TestKillBigBatch(t *testing.T) {
 	t.Parallel()
-	n, dir := 1000*trial.Rounds(t, 15, 50), t.TempDir()
+	n, dir := 1000*trial.Rounds(t, 8, 50), t.TempDir()
 	docs := fmt.Sprint(envDocs, "=", n)
 	s := open(t, dir, small)
 	add(t, s, doc("a", 1), doc("big-7", 1))

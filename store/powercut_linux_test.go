@@ -46,7 +46,7 @@ func cutDisk(t *testing.T, env ...string) *powercut.Disk {
 // whole or not at all, and the database opens.
 func TestPowerCut(t *testing.T) {
 	t.Parallel()
-	cuts, seed := trial.Rounds(t, 12, 500), trial.Seed(t)
+	cuts, seed := trial.Rounds(t, 7, 500), trial.Seed(t)
 	d := cutDisk(t)
 	last := uint64(0)
 	d.Cuts(t, cuts, seed, func(label, dir string, marks powercut.Marks) {
@@ -70,7 +70,7 @@ func TestPowerCut(t *testing.T) {
 // opens is whole, and is a state of the past.
 func TestPowerCutWithoutSync(t *testing.T) {
 	t.Parallel()
-	cuts, seed := trial.Rounds(t, 6, 100), trial.Seed(t)
+	cuts, seed := trial.Rounds(t, 3, 100), trial.Seed(t)
 	d := cutDisk(t, envNoSync+"=1")
 	lost, refused := 0, 0
 	d.Cuts(t, cuts, seed, func(label, dir string, marks powercut.Marks) {
