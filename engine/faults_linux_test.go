@@ -75,7 +75,7 @@ func writeWithFaults(dir string) error {
 func TestSystemCallsFail(t *testing.T) {
 	t.Parallel()
 	inject.Need(t)
-	rounds, first := trial.Rounds(t, 3, 500), trial.Seed(t)
+	rounds, first := trial.Rounds(t, 2, 500), trial.Seed(t)
 	states := cutStates(faultChanges)
 	const limit = time.Minute
 	var tally inject.Tally

@@ -66,6 +66,8 @@ func TestMain(m *testing.M) {
 			os.Exit(0)
 		}
 	}
+	trial.InMemory()
+	trial.Parallel() // some tests wait for a child
 	os.Exit(m.Run())
 }
 

@@ -96,7 +96,7 @@ func oursNearly(rows, want, ours []string) bool {
 // with an error that has a type, or answers as it did.
 func TestMixedFiles(t *testing.T) {
 	t.Parallel()
-	rounds, first := trial.Rounds(t, 8, 10_000), trial.Seed(t)
+	rounds, first := trial.Rounds(t, 4, 10_000), trial.Seed(t)
 	dirs := mixable(t)
 	queries := []engine.Query{
 		{Text: "speaks", K: engine.MaxK, Mode: engine.ModeLexical}, {Text: text(42), K: 20},

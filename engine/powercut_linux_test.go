@@ -114,7 +114,7 @@ func allSpeaking(t *testing.T, e *engine.Engine) []string {
 // changes, and of the one in flight or not.
 func TestPowerCut(t *testing.T) {
 	t.Parallel()
-	cuts, seed := trial.Rounds(t, 10, 500), trial.Seed(t)
+	cuts, seed := trial.Rounds(t, 6, 500), trial.Seed(t)
 	d, mount := powercut.MountFor(t)
 	for i := range cutPhases {
 		cmd := exec.Command(os.Args[0])

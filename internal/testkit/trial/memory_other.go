@@ -1,0 +1,6 @@
+//go:build !linux
+
+package trial
+
+// InMemory does nothing: only Linux has a folder in memory everywhere.
+func InMemory() {}
