@@ -25,6 +25,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
+	trial.InMemory()
 	trial.Parallel() // scripts wait for processes
 	testscript.Main(m, map[string]func(){
 		"lexsem": func() {
