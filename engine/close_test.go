@@ -186,13 +186,22 @@ func TestDeadlineEndsCollapse(t *testing.T) {
 		t.Fatalf("%d hits", len(r.Hits))
 	}
 	for _, limit := range []time.Duration{time.Millisecond, 30 * time.Millisecond} {
-		ctx, cancel := context.WithTimeout(t.Context(), limit)
-		start := time.Now()
-		_, err := e.Search(ctx, q)
-		took := time.Since(start)
-		cancel()
-		if took > limit+500*time.Millisecond || err != nil && !errors.Is(err, context.DeadlineExceeded) || err == nil && took > limit+50*time.Millisecond {
-			t.Errorf("a deadline of %v: %v after %v", limit, err, took)
+		for again := 0; ; again++ {
+			ctx, cancel := context.WithTimeout(t.Context(), limit)
+			start := time.Now()
+			_, err := e.Search(ctx, q)
+			took := time.Since(start)
+			cancel()
+			if err != nil && !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("a deadline of %v: %v", limit, err)
+			}
+			if took <= limit+50*time.Millisecond || err != nil && took <= limit+500*time.Millisecond {
+				break
+			}
+			if again == 10 { // else others had the machine
+				t.Errorf("a deadline of %v: %v after %v", limit, err, took)
+				break
+			}
 		}
 	}
 	r := search(t, e, q)

@@ -32,7 +32,7 @@ import (
 //
 // A round is a second; half of them are with each kind of index.
 func TestStress(t *testing.T) {
-	seconds, seed := trial.Rounds(t, 2, 1800), trial.Seed(t)
+	seconds, seed := trial.Rounds(t, 1, 1800), trial.Seed(t)
 	for i, kind := range []string{index.KindFlatInt8, index.KindHNSWInt8} {
 		t.Run(kind, func(t *testing.T) {
 			before := runtime.NumGoroutine()

@@ -250,7 +250,7 @@ func TestOfflineMissing(t *testing.T) {
 			t.Errorf("%q lacks %q", err, text)
 		}
 	}
-	if took := time.Since(begin); took > time.Second {
+	if took := time.Since(begin); took > 10*time.Second {
 		t.Errorf("it took %v", took)
 	}
 }

@@ -116,25 +116,38 @@ func attempted(m *MissingError, routes []string) bool {
 func TestClientKilled(t *testing.T) {
 	for _, how := range []string{"cancel", "limit"} {
 		t.Run(how, func(t *testing.T) {
-			mark := filepath.Join(t.TempDir(), "child-lived-on")
-			onlyClients(t, map[string]string{"pip": fmt.Sprintf("(sleep 2; touch '%s') & wait", mark)})
+			dir := t.TempDir()
+			begun, hold, mark := filepath.Join(dir, "begun"), filepath.Join(dir, "hold"), filepath.Join(dir, "child-lived-on")
+			if err := os.WriteFile(hold, nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			onlyClients(t, map[string]string{"pip": fmt.Sprintf("(touch '%s'; while [ -e '%s' ]; do sleep 0.05; done; touch '%s') & wait", begun, hold, mark)})
+			defer os.Remove(hold)
 			s, _ := testSession(t, "http://127.0.0.1:1")
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
 			if how == "limit" {
 				s.limit = 200 * time.Millisecond
 			} else {
-				time.AfterFunc(200*time.Millisecond, cancel)
+				go func() {
+					for _, err := os.Stat(begun); err != nil && ctx.Err() == nil; _, err = os.Stat(begun) {
+						time.Sleep(time.Millisecond)
+					}
+					cancel()
+				}()
 			}
 			begin := time.Now()
 			_, err := s.obtain(ctx, clientArtifact(s, "pip"))
 			if how == "cancel" && !errors.Is(err, context.Canceled) || how == "limit" && !strings.Contains(fmt.Sprint(err), "gave up after") {
 				t.Errorf("%v", err)
 			}
-			if took := time.Since(begin); took > 1500*time.Millisecond {
+			if took := time.Since(begin); took > 20*time.Second {
 				t.Errorf("it took %v", took)
 			}
-			time.Sleep(2200*time.Millisecond - time.Since(begin))
+			if err := os.Remove(hold); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(400 * time.Millisecond) // a child that lives looks eight times
 			if _, err := os.Stat(mark); err == nil {
 				t.Error("the client's child was not killed")
 			}

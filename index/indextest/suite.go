@@ -341,7 +341,7 @@ func (s suite) filters(t *testing.T) {
 	if trial.Long() {
 		n = 2500
 	}
-	rounds := trial.Rounds(t, 20, 1000)
+	rounds := trial.Rounds(t, 12, 1000)
 	v, queries := texts(n, rounds, dim)
 	ix := s.new(t, index.Options{Dim: dim})
 	Add(t, ix, IDs(n, 0), v)

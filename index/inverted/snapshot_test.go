@@ -372,9 +372,10 @@ func TestOpenIsFast(t *testing.T) {
 	if err := snapshot.Write(path, snapshot.Header{Kind: "words"}, e.Done().Save); err != nil {
 		t.Fatal(err)
 	}
+	const most = 10 * time.Millisecond
 	best := time.Hour
 	var x *inverted.Words
-	for range 3 {
+	for try := 0; try < 3 || try < 50 && best > most; try++ { // the machine may be busy
 		start := time.Now()
 		f, err := snapshot.Open(path)
 		if err != nil {
@@ -386,7 +387,7 @@ func TestOpenIsFast(t *testing.T) {
 		best = min(best, time.Since(start))
 		defer f.Close()
 	}
-	if best > 10*time.Millisecond {
+	if best > most {
 		t.Errorf("opening 10,000 documents takes %v", best)
 	}
 	var before, after runtime.MemStats

@@ -75,7 +75,7 @@ func TestFitGains(t *testing.T) {
 // The bytes of the bridge depend on the seed, not on the number of workers.
 func TestFitDeterministic(t *testing.T) {
 	enc := encoder.NewHash(32)
-	corpus := encoded(t, enc, invented(150))
+	corpus := encoded(t, enc, invented(60))
 	fit := func(stack string, seed uint64, workers, all int) []byte {
 		o := small
 		o.Stack, o.Seed, o.Workers, o.AllCandidates = stack, seed, workers, all
