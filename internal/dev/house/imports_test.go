@@ -55,7 +55,7 @@ var allowed = map[string][]string{
 	"engine/remote/weaviate":                {"engine", "engine/filter", "engine/remote/internal/nodes", "internal/vec", "internal/secret", "engine/remote", "internal/rest"},
 	"engine/remote/internal/nodes":          {"internal/secret", "internal/rest"},
 	"serve/collections":                     {"engine", "internal/fault", "encoder", "store"},
-	"ingest/files":                          {"engine", "internal/metadata"},
+	"ingest/files":                          {"engine", "engine/filter", "internal/metadata"},
 	"ingest/files/internal/filestest":       {"engine", "ingest/files"},
 	"ingest/files/parquet":                  {"ingest/files"},
 	"ingest/files/pdf":                      {"ingest/files"},
