@@ -69,28 +69,45 @@ func TestCloseEndsTheMaintainer(t *testing.T) {
 		if c.slow && !trial.Long() {
 			continue
 		}
-		dir, enc := t.TempDir(), encoder.NewHash(c.dim)
-		e, err := open(t.Context(), dir, enc, c.o, c.above)
-		if err != nil {
-			t.Fatal(err)
-		}
-		put(t, e, ready(rand.New(rand.NewPCG(13, 14)), c.n, c.dim)...)
-		busy(t, e, c.task)
-		flush := make(chan error, 1)
-		go func() { flush <- e.Flush(t.Context()) }()
-		time.Sleep(20 * time.Millisecond)
-		if s, err := e.Stats(t.Context()); err != nil || c.done(e, s) {
-			t.Fatalf("%s took too little to be closed within: %v", c.task, err)
+		enc := encoder.NewHash(c.dim)
+		docs := ready(rand.New(rand.NewPCG(13, 14)), c.n, c.dim)
+		var dir string
+		var e *Engine
+		var flush chan error
+		for again := 0; ; again++ {
+			dir = t.TempDir()
+			var err error
+			if e, err = open(t.Context(), dir, enc, c.o, c.above); err != nil {
+				t.Fatal(err)
+			}
+			put(t, e, docs...)
+			busy(t, e, c.task)
+			flush = make(chan error, 1)
+			go func() { flush <- e.Flush(t.Context()) }()
+			time.Sleep(20 * time.Millisecond)
+			s, err := e.Stats(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !c.done(e, s) {
+				break
+			}
+			if again == 5 { // else others had the machine until it was done
+				t.Fatalf("%s took too little to be closed within", c.task)
+			}
+			closed(t, e)
+			<-flush
 		}
 		before := time.Now()
 		closed(t, e)
-		if took := time.Since(before); took > 3*time.Second { // it saves all, on a machine that may be busy
+		if took := time.Since(before); took > 10*time.Second { // it saves all, on a machine that may be busy
 			t.Errorf("Close while %s is made took %v", c.task, took)
 		}
 		if err := <-flush; !errors.Is(err, ErrClosed) {
 			t.Errorf("Flush that Close ends: %v", err)
 		}
-		if e, err = open(t.Context(), dir, enc, c.o, c.above); err != nil {
+		e, err := open(t.Context(), dir, enc, c.o, c.above)
+		if err != nil {
 			t.Fatal(err)
 		}
 		if left := unlinked(e); c.task == "graph" && (left == 0 || left >= c.n-1) {

@@ -349,7 +349,7 @@ func TestGraphOfLengths(t *testing.T) {
 	for _, metric := range lengths {
 		o := newOracle(metric)
 		e := openWith(t, t.TempDir(), nil, engine.Options{Dim: lengthy, Metric: metric, Index: index.KindHNSWInt8})
-		ds := o.some(0, 4600)
+		ds := o.some(0, 3000)
 		for i := range ds {
 			ds[i].Text, ds[i].Metadata = "", nil
 		}
