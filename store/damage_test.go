@@ -118,7 +118,7 @@ func used(t *testing.T, path string) int {
 // opening happens in a child, because Badger may end its process.
 func TestDamage(t *testing.T) {
 	t.Parallel()
-	rounds, seed := trial.Rounds(t, 8, 10_000), trial.Seed(t)
+	rounds, seed := trial.Rounds(t, 12, 10_000), trial.Seed(t)
 	dirs := damaged(t)
 	want := map[string]map[string]string{}
 	for _, v := range victims {
