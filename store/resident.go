@@ -27,8 +27,8 @@ type forgotten struct {
 //   - The tables that are new since the last call have least or more together: they are removed.
 //   - More than twice least, and more than an eighth of all tables, is resident: all are removed.
 //
-// It has an effect only on Linux with /proc. Cost: some milliseconds for the list of mappings. If half
-// of least or more is new since the last look, add about 10 ms for 600 MB of memory. Errors:
+// It has an effect only on Linux with /proc. Cost: some milliseconds for the list of mappings. If the tables have more
+// than twice least and half of least is new in memory since the last look, add about 10 ms for 600 MB of memory. Errors:
 // ErrClosed, ErrFailed, those of the operating system.
 func (s *Store) ForgetTables(least uint64) error {
 	if !forgets || s.o.ReadOnly || s.o.InMemory {
@@ -51,7 +51,7 @@ func (s *Store) ForgetTables(least uint64) error {
 		}
 		resident := residentFiles()
 		f.files = min(f.files, resident)
-		grown := resident-f.files > least/2
+		grown := resident-f.files > least/2 && all > 2*least // fewer bytes of tables cannot be too many in memory
 		if bytes < least && !grown {
 			return nil
 		}
