@@ -88,7 +88,7 @@ func TestScripts(t *testing.T) {
 			return false, fmt.Errorf("unknown condition %q", cond)
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"exits": exits, "says": says, "waitfor": waitFor, "damage": damage, "flip": flipOne, "repeat": repeat, "bridge-file": bridgeFile,
+			"exits": exits, "says": says, "waitfor": waitFor, "damage": damage, "flip": flip, "repeat": repeat, "bridge-file": bridgeFile,
 			"api": startSource, "apicalls": sourceCalls, "apitexts": sourceTexts, "turn": turnSource, "vectors": vectorsAlone, "unname": unname, "gotree": goTree,
 			"rerankapi": startReranker, "rerankcalls": rerankerCalls, "rerankbreak": breakReranker, "cross": writeCross(t),
 			"tinymodel": func(ts *testscript.TestScript, _ bool, args []string) { // DIR, to write a model of two layers into
@@ -152,9 +152,14 @@ func damage(ts *testscript.TestScript, neg bool, args []string) {
 	})
 }
 
-// flip GLOB flips one bit in the middle of the files.
-func flipOne(ts *testscript.TestScript, neg bool, args []string) {
-	changeFiles(ts, args[0], func(data []byte) { data[len(data)/2] ^= 1 })
+// flip GLOB flips one bit at each of nine places in the middle half of the files. One place may hold records
+// that no document needs.
+func flip(ts *testscript.TestScript, neg bool, args []string) {
+	changeFiles(ts, args[0], func(data []byte) {
+		for i := 4; i <= 12; i++ {
+			data[len(data)*i/16] ^= 1
+		}
+	})
 }
 
 // changeFiles changes the bytes of all files that match glob, of which there must be one.
