@@ -35,14 +35,19 @@ func openLoose(t *testing.T, dir string) *engine.Engine {
 }
 
 // closeBeside closes e while work runs: calls that come after it began get
-// ErrClosed at once, and Close itself returns within a second and a quarter of
+// ErrClosed at once, and Close itself returns within three seconds and a quarter of
 // slow, the time that such work takes here if it is let.
 func closeBeside(t *testing.T, e *engine.Engine, slow time.Duration) {
 	t.Helper()
-	limit := time.Second + slow/4
+	limit := 3*time.Second + slow/4
 	start, closed := time.Now(), make(chan error, 1)
 	go func() { closed <- e.Close() }()
-	time.Sleep(20 * time.Millisecond)
+	for begun := false; !begun; time.Sleep(time.Millisecond) {
+		_, err := e.Get(t.Context(), "d1")
+		if begun = err == engine.ErrClosed; time.Since(start) > time.Minute {
+			t.Fatalf("Close has not begun: Get returns %v", err)
+		}
+	}
 	for name, call := range map[string]func() error{
 		"search":  func() error { _, err := e.Search(t.Context(), engine.Query{Text: "words"}); return err },
 		"vector":  func() error { _, _, err := e.Vector(t.Context(), engine.Query{Text: "words"}); return err },
