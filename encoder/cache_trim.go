@@ -55,9 +55,9 @@ func CacheFiles(dir string) ([]CacheFile, error) {
 	return files, nil
 }
 
-// TrimCaches removes the least recently used files of a folder of caches, until the vectors of
-// encoders other than inner take at most max bytes, and their token states at most maxStates. Files of
-// inner stay. A file that another process has open for writing stays as well, and counts.
+// TrimCaches bounds the caches of other encoders in a folder: their vectors take at most max bytes, their token
+// states at most maxStates. It removes the least recently used files first. Files of inner stay. A file that another
+// process has open for writing stays as well, and counts.
 func TrimCaches(dir string, inner Encoder, max, maxStates int64) error {
 	files, err := CacheFiles(dir)
 	if err != nil {

@@ -81,8 +81,8 @@ type Regression struct {
 	options RLROptions
 }
 
-// NewRLR returns the additive part over sums. It costs nothing, except a new factor if the ridge
-// is not that of the sums (ridge.Sums.WithRidge). ErrOptions for options out of range.
+// NewRLR returns the additive part over sums. If the ridge of o is another than that of the sums, it costs a new
+// factor (ridge.Sums.WithRidge), else nothing. ErrOptions for options out of range.
 func NewRLR(sums *ridge.Sums, o RLROptions) (*Regression, error) {
 	o, err := o.withDefaults()
 	if err != nil {
