@@ -33,7 +33,7 @@ type Options struct {
 	// Trials are constants of System with the values to try. nil means all constants of its fusion, or
 	// all of System if it is no fusion.
 	Trials []Trial
-	// Against are the systems, with shipped constants, that System must beat. nil means DefaultRivals,
+	// Against are the rivals: System must beat each with its shipped constants. nil means DefaultRivals,
 	// or dense if System is no fusion.
 	Against []string
 	// From is the start of the search and the baseline of comparisons, given as the differences from
