@@ -72,6 +72,11 @@ func (e *Engine) search(ctx context.Context, q Query) (_ Result, err error) {
 	if err != nil {
 		return Result{}, err
 	}
+	return e.finish(ctx, r, t)
+}
+
+// finish searches for a query that is ready.
+func (e *Engine) finish(ctx context.Context, r *search.Run, t *search.Timer) (Result, error) {
 	defer r.Release()
 	found, err := r.Rank(ctx)
 	if err != nil {

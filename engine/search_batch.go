@@ -135,10 +135,5 @@ func (e *Engine) answer(ctx context.Context, r *search.Run, t *search.Timer) (Re
 	if err := e.ready(ctx, r, t); err != nil {
 		return Result{}, err
 	}
-	defer r.Release()
-	found, err := r.Rank(ctx)
-	if err != nil {
-		return Result{}, err
-	}
-	return e.result(ctx, r, found, t)
+	return e.finish(ctx, r, t)
 }

@@ -180,15 +180,13 @@ func (c *Condition) Facts() ([]FactRange, error) {
 	if c.values[0].kind == String {
 		kind = 's'
 	}
-	if len(c.times) > 0 {
+	bound := func(i int) string { return one(c.values[i]) }
+	if len(c.times) > 0 { // then all values are timestamps
 		kind = 'd'
-		one = func(v scalar) string {
-			t, _ := toInstant(v.text) // newCondition has read it
-			return fact(c.path, 'd', t.sortable())
-		}
+		bound = func(i int) string { return fact(c.path, kind, c.times[i].sortable()) }
 	}
 	least, above := fact(c.path, kind, ""), fact(c.path, kind+1, "")
-	f := one(c.values[0])
+	f := bound(0)
 	switch c.op {
 	case opLt:
 		return []FactRange{{From: least, To: f, ToOpen: true}}, nil
@@ -199,7 +197,7 @@ func (c *Condition) Facts() ([]FactRange, error) {
 	case opGe:
 		return []FactRange{{From: f, To: above, ToOpen: true}}, nil
 	case opRange:
-		return []FactRange{{From: f, To: one(c.values[1])}}, nil
+		return []FactRange{{From: f, To: bound(1)}}, nil
 	}
 	// A prefix: up to what no text that begins with it reaches, which is above all of
 	// Unicode behind it.

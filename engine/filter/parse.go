@@ -246,7 +246,7 @@ func (p *parser) value(f *Filter) error {
 	case t.is("null"):
 		v.kind = Null
 	case t.kind == tokenWord && strings.HasPrefix(t.text, "now"):
-		word := p.expr[t.at : t.at+timeLength(p.expr[t.at:])]
+		word := p.expr[t.at : t.at+lengthWith(p.expr[t.at:], '+')]
 		stamp, ok := relative(word)
 		if !ok {
 			return p.errorf(t.at, "%s is no time; write one such as now, now-7d or now+12h, with the units s, m, h, d, w, M for months and y, or put quotes around text", fault.Clip(word))
@@ -262,16 +262,6 @@ func (p *parser) value(f *Filter) error {
 		return p.errorf(p.tok.at, "%s", why)
 	}
 	return p.next()
-}
-
-// timeLength is the length of the word, with plus signs, that s starts with.
-func timeLength(s string) int {
-	for i, r := range s {
-		if !inWord(r) && r != '+' {
-			return i
-		}
-	}
-	return len(s)
 }
 
 // list reads the values of in, in brackets.

@@ -3,7 +3,6 @@ package files
 import (
 	"encoding/base64"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"math"
 	"regexp"
@@ -94,7 +93,10 @@ func loadYAML(text string, to *map[string]any) (err error) {
 		return nil
 	}
 	var root yaml.Node
-	if err := errors.Join(yaml.Load([]byte(text), to), yaml.Load([]byte(text), &root)); err != nil {
+	if err := yaml.Load([]byte(text), &root); err != nil {
+		return err
+	}
+	if err := root.Decode(to); err != nil {
 		return err
 	}
 	asTyped(&root, *to)
