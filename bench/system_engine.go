@@ -74,7 +74,7 @@ func (o engineSystem) prepare(ctx context.Context, s *Setting) (Retriever, *Fit,
 	if err != nil {
 		return nil, nil, err
 	}
-	r := engineRetriever{d, engine.Query{Mode: o.mode, Variant: o.variant}}
+	r := engineRetriever{d, engine.Query{Mode: o.mode, Variant: o.variant, Plain: true}}
 	if o.tokens && o.mode == engine.ModeDense { // which reads them where a query says so
 		r.query.Fusion.Tokens = besideVectors
 	}

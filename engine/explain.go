@@ -22,7 +22,6 @@ import (
 	"github.com/lexsem/lexsem/engine/internal/state"
 	"github.com/lexsem/lexsem/internal/fault"
 	"github.com/lexsem/lexsem/internal/snapshot"
-	"github.com/lexsem/lexsem/internal/text"
 	"github.com/lexsem/lexsem/store"
 )
 
@@ -92,7 +91,7 @@ func (e *Engine) explain(ctx context.Context, q Query, id string) (_ Explanation
 		return Explanation{}, err
 	}
 	if !r.Allows(ord) {
-		return Explanation{}, fmt.Errorf("document %q does not meet the filter: %w", fault.Clip(id), ErrNotFound)
+		return Explanation{}, fmt.Errorf("document %q does not meet the filter, or the operators of the query: %w", fault.Clip(id), ErrNotFound)
 	}
 	d, err := s.View.Get(ord)
 	if err != nil {
@@ -108,7 +107,7 @@ func (e *Engine) explain(ctx context.Context, q Query, id string) (_ Explanation
 		return Explanation{}, err
 	}
 	if q.Spans {
-		if err := e.spans(ctx, r, q.Text, found, hits); err != nil {
+		if err := e.spans(ctx, r, r.Q.Text, found, hits); err != nil {
 			return Explanation{}, err
 		}
 	}
@@ -122,17 +121,17 @@ func (e *Engine) explain(ctx context.Context, q Query, id string) (_ Explanation
 		}
 		x.Plain, x.Bias, x.Attributed, x.Tokens, x.Dimensions = shares.Plain, shares.Bias, shares.Attributed, shares.Tokens, shares.Dimensions
 	}
-	if err := e.explainTies(&x, r, q.Text, best.Ord, d); err != nil {
+	if err := e.explainTies(&x, r, r.Q.Text, best.Ord, d); err != nil {
 		return Explanation{}, err
 	}
 	if r.Plan.Lexical {
-		terms := e.db.Terms(nil, q.Text)
+		terms := e.analyse(r.Q.Text)
 		scores, _, err := s.Words.Explain(nil, terms, best.Ord)
 		if err != nil {
 			return Explanation{}, err
 		}
 		row := d.Rows[chunk.Number(best.Ord)]
-		l := search.Lexicon{Scores: scores, UB: s.Words.UB(terms), IDF: s.Words.IDF, Analyse: func(s string) []text.Term { return e.db.Terms(nil, s) }}
+		l := search.Lexicon{Scores: scores, UB: s.Words.UB(terms), IDF: s.Words.IDF, Analyse: e.analyse}
 		x.Words, x.Pairs, x.Matches = l.Words(terms, d.Title, d.Text[row.Start:row.End], row.Start)
 	}
 	if q.Picture {

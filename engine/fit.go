@@ -269,7 +269,7 @@ func (e *Engine) choose(ctx context.Context, c *fitting.Corpus, seed uint64, fit
 // findsFirst reports that a plan ranks a passage with the vector of target first.
 func (e *Engine) findsFirst(ctx context.Context, s *state.State, p search.Plan, in modulate.Input, target []float32) (bool, error) {
 	r := &search.Run{S: s, By: &s.Modulation, Plan: p, In: in}
-	if err := r.Begin(ctx, nil, nil, e.rlr(), func(string) {}); err != nil {
+	if err := r.Begin(ctx, nil, e.rlr(), func(string) {}); err != nil {
 		return false, err
 	}
 	cs, _, err := r.Candidates(ctx, 1)

@@ -133,7 +133,7 @@ func (e *Engine) queryImage(ctx context.Context, q Query) (Query, error) {
 	if err != nil {
 		return q, fmt.Errorf("encoding the query: %w", err)
 	}
-	q.Vector, q.Text = out[0].Dense, e.images.words.Text(out[0].Tokens.IDs)
+	q.Vector, q.Text, q.Plain = out[0].Dense, e.images.words.Text(out[0].Tokens.IDs), true
 	return q, nil
 }
 

@@ -120,9 +120,9 @@ func (e *Engine) begin(ctx context.Context, s *state.State, q Query, t *search.T
 }
 
 func (e *Engine) decide(s *state.State, q Query) (*search.Run, error) {
-	r := &search.Run{S: s, By: &s.Modulation, Q: search.Query(q)}
-	var err error
-	if r.Plan, err = search.Decide(r.By, r.Q, e.comparesTokens(s)); err == nil && r.Plan.Way.Wanted {
+	r := &search.Run{S: s, By: &s.Modulation, Analyse: e.analyse}
+	err := r.Decide(search.Query(q), e.comparesTokens(s))
+	if err == nil && r.Plan.Way.Wanted {
 		e.db.WantLocal()
 	}
 	return r, err
@@ -130,20 +130,20 @@ func (e *Engine) decide(s *state.State, q Query) (*search.Run, error) {
 
 // ready makes the legs of a query ready that has its input.
 func (e *Engine) ready(ctx context.Context, r *search.Run, t *search.Timer) error {
-	var terms []text.Term
-	if r.Plan.Lexical {
-		terms = e.db.Terms(nil, r.Q.Text)
-	}
 	tokens, err := e.lateQuery(r)
 	if err != nil {
 		return err
 	}
-	return r.Begin(ctx, tokens, terms, e.rlr(), t.Done)
+	return r.Begin(ctx, tokens, e.rlr(), t.Done)
 }
+
+// analyse gives the terms of a text.
+func (e *Engine) analyse(s string) []text.Term { return e.db.Terms(nil, s) }
 
 // trace tells how a query was answered.
 func (e *Engine) trace(r *search.Run, t *search.Timer) Trace {
 	tr := traceOf(r.S, r.Facts, r.Plan.Mode, r.Plan.Way, t)
+	tr.Required, tr.Excluded, tr.Unmet = r.Operators()
 	if tr.Mode == ModeHybrid {
 		tr.Fusion = r.Plan.Fusion.Kind
 	}
@@ -187,7 +187,8 @@ func (e *Engine) Vector(ctx context.Context, q Query) (_ []float32, _ Trace, err
 	if err != nil {
 		return nil, Trace{}, err
 	}
-	in, err := e.input(ctx, search.Query(q), w, false)
+	asked, _ := search.Read(search.Query(q), e.analyse)
+	in, err := e.input(ctx, asked, w, false)
 	if err != nil {
 		return nil, Trace{}, err
 	}

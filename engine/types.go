@@ -103,6 +103,11 @@ type Query struct {
 	// Spans fills Hit.Span with the part of the text that answers the query. Each hit's text is read for it, at 0.1 ms
 	// a kilobyte by words, or some 0.25 ms with token states.
 	Spans bool
+	// Plain takes Text as it is. Otherwise a text of few words that is no question may have operators, which each hit
+	// meets: "a phrase", +word and +"a phrase" require, -word and -"a phrase" exclude, prefix* finds longer words, and
+	// title:word looks at titles. Forms of a word are equal. A phrase without + that no document has is not required.
+	// Trace.Required, Excluded and Unmet tell what was read.
+	Plain bool
 }
 
 // Hit is a document found, or one chunk of it.
@@ -151,18 +156,22 @@ type Result struct {
 
 // Trace tells which steps a query took and how long each lasted.
 type Trace struct {
-	Mode      string `json:"mode"`             // mode used, never "auto"
-	Metric    string `json:"metric"`           // metric of the database, one of index.Metrics
-	Variant   string `json:"variant"`          // modulation applied; "none" for none
-	Fusion    string `json:"fusion,omitempty"` // kind of fusion, as package fusion names it; "" if only one retriever ran
-	Seq       uint64 `json:"seq"`              // sequence number of the state searched
-	Index     string `json:"index"`            // kind of index, one of index.Kinds; for a remote.Backend its Name
-	Documents int    `json:"documents"`        // documents in that state
-	Filtered  int    `json:"filtered"`         // documents that match the filter; all without a filter
-	Tokens    int    `json:"tokens"`           // tokens of the query, including special ones
-	Truncated int    `json:"truncated"`        // query tokens beyond the encoder's limit
-	Lexical   int    `json:"lexical"`          // distinct query tokens with lexical weight
-	Cells     int    `json:"cells,omitempty"`  // cells of the local bridges searched; 0 without local bridges
+	Mode      string   `json:"mode"`               // mode used, never "auto"
+	Metric    string   `json:"metric"`             // metric of the database, one of index.Metrics
+	Variant   string   `json:"variant"`            // modulation applied; "none" for none
+	Fusion    string   `json:"fusion,omitempty"`   // kind of fusion, as package fusion names it; "" if only one retriever ran
+	Seq       uint64   `json:"seq"`                // sequence number of the state searched
+	Index     string   `json:"index"`              // kind of index, one of index.Kinds; for a remote.Backend its Name
+	Documents int      `json:"documents"`          // documents in that state
+	Filtered  int      `json:"filtered"`           // documents that match the filter; all without a filter
+	Tokens    int      `json:"tokens"`             // tokens of the query, including special ones
+	Truncated int      `json:"truncated"`          // query tokens beyond the encoder's limit
+	Lexical   int      `json:"lexical"`            // distinct query tokens with lexical weight
+	Cells     int      `json:"cells,omitempty"`    // cells of the local bridges searched; 0 without local bridges
+	Required  []string `json:"required,omitempty"` // what the operators of the query's text require
+	Excluded  []string `json:"excluded,omitempty"` // and what they exclude, without their signs
+	// Unmet are phrases in quotes that no document has. They were not required.
+	Unmet []string `json:"unmet,omitempty"`
 	// Turned is the cosine between the plain and the modulated query vector; 1 means that modulation changed nothing.
 	// With local bridges it is that of the most likely cell.
 	Turned float32 `json:"turned"`

@@ -2,6 +2,7 @@ package remote
 
 import (
 	"context"
+	"slices"
 	"sync"
 
 	"github.com/lexsem/lexsem/engine"
@@ -14,9 +15,10 @@ import (
 
 // corpus is what one query asks of a Backend; both legs ask it beside each other.
 type corpus struct {
-	b     Backend
-	f     engine.Filter
-	asked []text.Term
+	b       Backend
+	f       engine.Filter
+	asked   []text.Term
+	analyse func(string) []text.Term
 
 	mu     sync.Mutex // guards what is below
 	scorer *inverted.Scorer
@@ -168,4 +170,53 @@ func (c *corpus) Match(ctx context.Context, dst []inverted.Match, _ []text.Term,
 
 func (c *corpus) PairNumbers(dst []uint64, id uint64) ([]uint64, error) {
 	return c.pairs.Numbers(dst, c.seen[id].terms), nil
+}
+
+// Meeting has the titles of candidates fetched where a clause looks at them.
+func (c *corpus) Meeting(ctx context.Context, cs []fusion.Candidate, clauses []search.Clause) ([]fusion.Candidate, error) {
+	titles := make([]string, len(cs))
+	if slices.ContainsFunc(clauses, func(cl search.Clause) bool { return cl.Title }) {
+		ids := make([]PassageID, len(cs))
+		c.mu.Lock()
+		for i := range cs {
+			ids[i] = c.ids[cs[i].Ord]
+		}
+		c.mu.Unlock()
+		passages, err := c.b.Fetch(ctx, ids, false)
+		if err != nil {
+			return nil, err
+		}
+		for i, p := range passages {
+			if p != nil { // else it was deleted meanwhile
+				titles[i] = p.Title
+			}
+		}
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var met []fusion.Candidate
+	for i, one := range cs {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		if c.meets(clauses, c.seen[one.Ord].terms, titles[i]) {
+			met = append(met, one)
+		}
+	}
+	return met, nil
+}
+
+// meets says whether a chunk meets all clauses, given by its spelled terms, which begin with those of its title.
+func (c *corpus) meets(clauses []search.Clause, spelled, title string) bool {
+	terms := inverted.Unspell(spelled)
+	for _, cl := range clauses {
+		in := terms
+		if cl.Title {
+			in = c.analyse(title)
+		}
+		if cl.In(in) == cl.Not {
+			return false
+		}
+	}
+	return true
 }

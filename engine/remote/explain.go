@@ -3,6 +3,7 @@ package remote
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/lexsem/lexsem/engine"
 	"github.com/lexsem/lexsem/engine/internal/chunk"
@@ -10,7 +11,6 @@ import (
 	"github.com/lexsem/lexsem/engine/internal/search"
 	"github.com/lexsem/lexsem/internal/fault"
 	"github.com/lexsem/lexsem/internal/metadata"
-	"github.com/lexsem/lexsem/internal/text"
 )
 
 // Explain implements engine.Database.
@@ -47,6 +47,9 @@ func (r *Database) Explain(ctx context.Context, q engine.Query, id string) (_ en
 	for _, p := range docs[0] {
 		ord = chunk.Ord(run.corpus.see(Candidate{PassageID: p.PassageID, Terms: p.Terms}, false))
 	}
+	if !slices.ContainsFunc(docs[0], func(p Passage) bool { return run.corpus.meets(run.Clauses, p.Terms, p.Title) }) {
+		return engine.Explanation{}, fmt.Errorf("document %q does not meet the operators of the query: %w", fault.Clip(id), engine.ErrNotFound)
+	}
 	best, rank, err := run.Place(ctx, ord, len(docs[0]))
 	if err != nil {
 		return engine.Explanation{}, err
@@ -59,7 +62,7 @@ func (r *Database) Explain(ctx context.Context, q engine.Query, id string) (_ en
 		return engine.Explanation{}, fmt.Errorf("document %q was deleted meanwhile: %w", fault.Clip(id), engine.ErrNotFound)
 	}
 	if q.Spans {
-		if err := r.spans(ctx, run, q.Text, hits); err != nil {
+		if err := r.spans(ctx, run, run.Q.Text, hits); err != nil {
 			return engine.Explanation{}, err
 		}
 	}
@@ -76,8 +79,8 @@ func (r *Database) Explain(ctx context.Context, q engine.Query, id string) (_ en
 	}
 	if run.Plan.Lexical {
 		s := run.corpus.scorer
-		l := search.Lexicon{Scores: s.Explain(nil, p.Terms), UB: s.UB(), IDF: s.IDF, Analyse: func(s string) []text.Term { return r.analyzer.Terms(nil, s) }}
-		x.Words, x.Pairs, x.Matches = l.Words(r.analyzer.Terms(nil, q.Text), p.Title, p.Text, p.Start)
+		l := search.Lexicon{Scores: s.Explain(nil, p.Terms), UB: s.UB(), IDF: s.IDF, Analyse: r.analyse}
+		x.Words, x.Pairs, x.Matches = l.Words(r.analyse(run.Q.Text), p.Title, p.Text, p.Start)
 	}
 	return x, nil
 }

@@ -60,7 +60,7 @@ func (r *Database) Search(ctx context.Context, q engine.Query) (_ engine.Result,
 	}
 	run.t.Done("join")
 	if q.Spans {
-		if err := r.spans(ctx, run, q.Text, hits); err != nil {
+		if err := r.spans(ctx, run, run.Q.Text, hits); err != nil {
 			return engine.Result{}, err
 		}
 		run.t.Done("spans")
@@ -107,18 +107,23 @@ func (r *Database) begin(ctx context.Context, q engine.Query) (*query, error) {
 	if err != nil {
 		return nil, err
 	}
-	p, err := search.Decide(by, search.Query(q), false)
-	if err == nil {
+	run := &query{t: search.NewTimer(), bridges: bridges, of: of, corpus: &corpus{b: r.b, f: q.Filter, analyse: r.analyse, ids: map[uint64]PassageID{}, seen: map[uint64]seen{}}}
+	run.Run = &search.Run{By: by, Analyse: r.analyse}
+	err = run.Decide(search.Query(q), false)
+	p := run.Plan
+	switch {
+	case err == nil && p.Listed:
+		err = fmt.Errorf("%w: query %q only excludes, which needs another word in an engine elsewhere", engine.ErrInvalid, fault.Clip(q.Text))
+	case err == nil:
 		err = q.Filter.Err()
 	}
 	if err != nil {
 		return nil, err
 	}
-	run := &query{t: search.NewTimer(), bridges: bridges, of: of, corpus: &corpus{b: r.b, f: q.Filter, ids: map[uint64]PassageID{}, seen: map[uint64]seen{}}}
 	c := run.corpus
 	var terms []text.Term
 	if p.Lexical {
-		terms = r.analyzer.Terms(nil, q.Text)
+		terms = r.analyse(run.Q.Text)
 		c.asked = inverted.Asked(terms)
 	}
 	filtered := -1
@@ -147,7 +152,7 @@ func (r *Database) begin(ctx context.Context, q engine.Query) (*query, error) {
 	}
 	var in modulate.Input
 	if p.Dense {
-		if in, err = r.input(ctx, q, p.Way); err == nil {
+		if in, err = r.input(ctx, run.Q, p.Way); err == nil {
 			run.t.Done("encode")
 		}
 	}
@@ -165,8 +170,8 @@ func (r *Database) begin(ctx context.Context, q engine.Query) (*query, error) {
 	if c.scorer, err = inverted.NewScorer(inverted.Options{}, inverted.Corpus{Documents: run.status.Passages, Length: run.status.Terms, Having: having}, terms); err != nil {
 		return nil, err
 	}
-	run.Run = &search.Run{By: by, Q: search.Query(q), Plan: p, In: in}
-	if err := run.Over(ctx, c, run.status.Passages, terms, r.rlr(), run.t.Done); err != nil {
+	run.In = in
+	if err := run.Over(ctx, c, run.status.Passages, r.rlr(), run.t.Done); err != nil {
 		return nil, err
 	}
 	run.Facts.Filtered = filtered
@@ -180,8 +185,8 @@ func (r *Database) begin(ctx context.Context, q engine.Query) (*query, error) {
 }
 
 // input tokenizes and encodes a query.
-func (r *Database) input(ctx context.Context, q engine.Query, w search.Way) (in modulate.Input, err error) {
-	in, need, err := r.space().Query(ctx, search.Query(q), w)
+func (r *Database) input(ctx context.Context, q search.Query, w search.Way) (in modulate.Input, err error) {
+	in, need, err := r.space().Query(ctx, q, w)
 	if err != nil || need == 0 {
 		return in, err
 	}
@@ -193,6 +198,9 @@ func (r *Database) input(ctx context.Context, q engine.Query, w search.Way) (in 
 	return in, nil
 }
 
+// analyse gives the terms of a text.
+func (r *Database) analyse(s string) []text.Term { return r.analyzer.Terms(nil, s) }
+
 func (r *Database) trace(run *query) engine.Trace {
 	f, s := run.Facts, run.status
 	tr := engine.Trace{
@@ -200,6 +208,7 @@ func (r *Database) trace(run *query) engine.Trace {
 		Documents: s.Documents, Filtered: f.Filtered, Tokens: f.Tokens, Truncated: f.Truncated, Lexical: f.Lexical,
 		Turned: f.Turned, Unknown: f.Unknown, Stale: f.Stale, BridgeOf: run.of, LocalWanted: run.Plan.Way.Wanted, Steps: make([]engine.Step, len(run.t.Steps)),
 	}
+	tr.Required, tr.Excluded, tr.Unmet = run.Operators()
 	for i, s := range run.t.Steps {
 		tr.Steps[i] = engine.Step(s)
 	}
@@ -229,7 +238,8 @@ func (r *Database) Vector(ctx context.Context, q engine.Query) (_ []float32, _ e
 	if run.status, err = r.status(ctx); err != nil {
 		return nil, engine.Trace{}, err
 	}
-	in, err := r.input(ctx, q, w)
+	asked, _ := search.Read(search.Query(q), r.analyse)
+	in, err := r.input(ctx, asked, w)
 	if err != nil {
 		return nil, engine.Trace{}, err
 	}
@@ -307,10 +317,10 @@ func (r *Database) join(ctx context.Context, run *query, found []search.Found, v
 
 // spans gives hits their spans, by the words.
 func (r *Database) spans(ctx context.Context, run *query, query string, hits []engine.Hit) error {
-	asked := r.analyzer.Terms(nil, query)
+	asked := r.analyse(query)
 	for i := range hits {
 		h := &hits[i]
-		matches := span.Words(asked, r.analyzer.Terms(nil, h.Text), run.corpus.scorer.IDF)
+		matches := span.Words(asked, r.analyse(h.Text), run.corpus.scorer.IDF)
 		var err error
 		if h.Span, h.SpanLines, err = span.Place(ctx, h.Text, h.Start, h.Lines[0], matches); err != nil {
 			return err

@@ -37,6 +37,18 @@ func Spell(terms []text.Term) string {
 	return b.String()
 }
 
+// Unspell returns the terms that Spell wrote, without their places.
+func Unspell(spelled string) (terms []text.Term) {
+	words, beside, _ := strings.Cut(spelled, "  ")
+	for w := range each(words) {
+		terms = append(terms, text.Term{Text: w})
+	}
+	for w := range each(beside) {
+		terms = append(terms, text.Term{Text: w, Beside: true})
+	}
+	return terms
+}
+
 // SpellTerm is one term as Spell writes it.
 func SpellTerm(term string) string {
 	if strings.ContainsFunc(term, unicode.IsSpace) {

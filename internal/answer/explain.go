@@ -39,6 +39,9 @@ type Explanation struct {
 	Reranked int      `json:"reranked,omitempty"`  // hits that it read
 	Stale    int      `json:"stale,omitempty"`     // passages that RLR's factor does not fully include; 0 if RLR did not modulate the query
 	BridgeOf string   `json:"bridge_of,omitempty"` // the filter for whose passages the bridge was made that this query used
+	Required []string `json:"required,omitempty"`  // what the operators of the query require
+	Excluded []string `json:"excluded,omitempty"`  // and what they exclude, without their signs
+	Unmet    []string `json:"unmet,omitempty"`     // phrases in quotes that no document has; they were not required
 	Picture  []byte   `json:"picture,omitempty"`   // a PNG that shows by which parts an image was found, if requested; base64
 }
 
@@ -119,7 +122,7 @@ func NewExplanation(query string, x engine.Explanation) Explanation {
 		Attributed: x.Attributed, Plain: x.Plain, Bias: x.Bias,
 		Tokens: []ExplainedToken{}, Dimensions: []ExplainedDimension{}, Matches: []ExplainedMatch{},
 		TokenScore: x.TokenScore, Ties: []ExplainedTie{},
-		Span: spanOf(x.Hit), Rerank: rerankOf(x.Hit), Reranked: x.Trace.Reranked, Picture: x.Picture, Stale: x.Trace.Stale, BridgeOf: x.Trace.BridgeOf,
+		Span: spanOf(x.Hit), Rerank: rerankOf(x.Hit), Reranked: x.Trace.Reranked, Required: x.Trace.Required, Excluded: x.Trace.Excluded, Unmet: x.Trace.Unmet, Picture: x.Picture, Stale: x.Trace.Stale, BridgeOf: x.Trace.BridgeOf,
 	}
 	for _, t := range x.Terms {
 		e.Terms = append(e.Terms, ExplainedTerm(t))

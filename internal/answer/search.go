@@ -19,6 +19,10 @@ type Search struct {
 	TookMS  float64 `json:"took_ms"`
 	Hits    []Hit   `json:"hits"`
 
+	Required []string `json:"required,omitempty"` // what the operators of the query require
+	Excluded []string `json:"excluded,omitempty"` // and what they exclude, without their signs
+	Unmet    []string `json:"unmet,omitempty"`    // phrases in quotes that no document has; they were not required
+
 	Reranked int    `json:"reranked,omitempty"`  // hits that the reranker read
 	Stale    int    `json:"stale,omitempty"`     // passages that RLR's factor does not fully include; 0 if RLR did not modulate the query
 	BridgeOf string `json:"bridge_of,omitempty"` // the filter for whose passages the bridge was made that this query used
@@ -64,7 +68,7 @@ type Span struct {
 // NewSearch returns the JSON form of res, the result of query, which took the time took.
 func NewSearch(query string, res engine.Result, took time.Duration) Search {
 	s := Search{Query: query, Mode: res.Trace.Mode, Variant: res.Trace.Variant, TookMS: float64(took.Microseconds()) / 1000, Hits: make([]Hit, len(res.Hits)),
-		Reranked: res.Trace.Reranked, Stale: res.Trace.Stale, BridgeOf: res.Trace.BridgeOf}
+		Required: res.Trace.Required, Excluded: res.Trace.Excluded, Unmet: res.Trace.Unmet, Reranked: res.Trace.Reranked, Stale: res.Trace.Stale, BridgeOf: res.Trace.BridgeOf}
 	for i, h := range res.Hits {
 		s.Hits[i] = NewHit(h)
 	}

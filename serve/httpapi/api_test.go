@@ -41,6 +41,18 @@ func TestSearch(t *testing.T) {
 	if got.at(t, "hits", 0, "rank") != 2.0 || got.at(t, "variant") != "none" {
 		t.Error(got.raw)
 	}
+	got = c.ask("POST", "/v1/search", `{"query": "keys -\"signing keys\" title:keys", "k": 9}`)
+	if len(got.at(t, "hits").([]any)) != 0 || got.at(t, "required", 0) != "title:keys" || got.at(t, "excluded", 0) != `"signing keys"` {
+		t.Error(got.raw)
+	}
+	got = c.ask("POST", "/v1/search", `{"query": "keys -\"signing keys\"", "k": 9, "plain": true}`)
+	if got.at(t, "hits", 0, "id") != "keys" {
+		t.Error(got.raw)
+	}
+	got = c.ask("POST", "/v1/explain", `{"query": "rotate -bees", "id": "keys"}`)
+	if got.at(t, "excluded", 0) != "bees" {
+		t.Error(got.raw)
+	}
 	got = c.ask("POST", "/v1/search", `{"query": "keys", "min_score": 100}`)
 	if len(got.at(t, "hits").([]any)) != 0 {
 		t.Error(got.raw)

@@ -106,7 +106,7 @@ func embeddings(ctx context.Context, c *call, in *embeddingsRequest) (embeddings
 		vector := o.Dense
 		if variant != "" && role == encoder.Query {
 			c.sees(in.Input[i])
-			if vector, _, err = c.db.Vector(ctx, engine.Query{Text: in.Input[i], Vector: vector, Variant: variant}); err != nil {
+			if vector, _, err = c.db.Vector(ctx, engine.Query{Text: in.Input[i], Vector: vector, Variant: variant, Plain: true}); err != nil {
 				return none, err
 			}
 		}

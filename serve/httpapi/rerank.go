@@ -133,7 +133,7 @@ func rerankByEncoder(ctx context.Context, c *call, in *rerankRequest, texts []st
 	if err != nil {
 		return none, err
 	}
-	query, trace, err := c.db.Vector(ctx, engine.Query{Text: in.Query, Vector: asked[0].Dense, Variant: variant})
+	query, trace, err := c.db.Vector(ctx, engine.Query{Text: in.Query, Vector: asked[0].Dense, Variant: variant, Plain: true})
 	if err != nil {
 		return none, err
 	}

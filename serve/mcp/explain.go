@@ -25,6 +25,7 @@ type explainArgs struct {
 	Mode    string `json:"mode,omitempty" jsonschema:"the mode of the search"`
 	Variant string `json:"variant,omitempty" jsonschema:"the variant of the search"`
 	Filter  string `json:"filter,omitempty" jsonschema:"the filter of the search"`
+	Plain   bool   `json:"plain,omitempty" jsonschema:"plain of the search"`
 }
 
 type explainTerm struct {
@@ -88,7 +89,7 @@ func (s *Server) explain(ctx context.Context, in explainArgs) (string, explainRe
 	if err != nil {
 		return "", explainResult{}, err
 	}
-	q.Spans = true
+	q.Spans, q.Plain = true, in.Plain
 	x, err := s.db.Explain(ctx, q, in.ID)
 	if err != nil {
 		return "", explainResult{}, err

@@ -205,6 +205,19 @@ func TestSearch(t *testing.T) {
 		t.Errorf("second page: %+v", a)
 	}
 	a = answer{}
+	var read struct {
+		Hits               []struct{ ID string }
+		Required, Excluded []string
+	}
+	if _, failed = call(t, c, "search", object{"query": "keys -signing +rotate"}, &read); failed || len(read.Hits) != 0 && read.Hits[0].ID == first.Hits[0].ID || len(read.Excluded) != 1 || read.Required[0] != "rotate" {
+		t.Errorf("operators: %+v", read)
+	}
+	if _, failed = call(t, c, "explain", object{"query": "rotate -signing", "id": first.Hits[0].ID}, nil); !failed {
+		t.Error("an excluded document is explained")
+	}
+	if _, failed = call(t, c, "explain", object{"query": "rotate -signing", "id": first.Hits[0].ID, "plain": true}, nil); failed {
+		t.Error("plain is not read")
+	}
 	call(t, c, "search", object{"query": "rotate signing keys", "min_score": first.Hits[0].Score - 1e-4}, &a)
 	if len(a.Hits) != 1 || a.NextOffset != 0 {
 		t.Errorf("min_score keeps %d hits", len(a.Hits))

@@ -30,7 +30,8 @@ const (
 )
 
 type searchArgs struct {
-	Query    string  `json:"query" jsonschema:"what to find: a question or statement in plain language, or exact words, names and codes"`
+	Query    string  `json:"query" jsonschema:"what to find: a question or statement in plain language, or exact words, names and codes; with few words, operators: \"exact phrase\", +word, -word, prefix*, title:word"`
+	Plain    bool    `json:"plain,omitempty" jsonschema:"true: the query has no operators"`
 	K        *int    `json:"k,omitempty" jsonschema:"number of hits"`
 	Offset   int     `json:"offset,omitempty" jsonschema:"number of hits to skip; next_offset of the previous answer continues after it"`
 	Mode     string  `json:"mode,omitempty" jsonschema:"auto is hybrid; hybrid: meaning and words; dense: only meaning; lexical: only words (BM25)"`
@@ -69,6 +70,9 @@ type searchResult struct {
 	Variant    string      `json:"variant" jsonschema:"the modulation that was used"`
 	Documents  int         `json:"documents" jsonschema:"number of stored documents"`
 	Matching   int         `json:"matching" jsonschema:"number of documents that match the filter"`
+	Required   []string    `json:"required,omitempty" jsonschema:"what the query's operators required of a document"`
+	Excluded   []string    `json:"excluded,omitempty" jsonschema:"what the query's operators excluded"`
+	Unmet      []string    `json:"unmet,omitempty" jsonschema:"phrases in quotes that no document has; they were not required"`
 	Hits       []searchHit `json:"hits" jsonschema:"best first"`
 	NextOffset int         `json:"next_offset,omitempty" jsonschema:"offset of the next hits; absent if there are no more"`
 	Meaning    string      `json:"meaning" jsonschema:"what the scores of this answer mean"`
@@ -108,7 +112,7 @@ func (s *Server) search(ctx context.Context, in searchArgs) (string, searchResul
 			return "", searchResult{}, e
 		}
 	}
-	q.PerChunk = in.PerChunk
+	q.PerChunk, q.Plain = in.PerChunk, in.Plain
 	q.Offset, q.K = in.Offset, k+1 // one more tells whether there is a next page
 	q.MinScore = in.MinScore
 	q.Spans = true
@@ -117,6 +121,7 @@ func (s *Server) search(ctx context.Context, in searchArgs) (string, searchResul
 		return "", searchResult{}, err
 	}
 	out := searchResult{Mode: res.Trace.Mode, Variant: res.Trace.Variant, Documents: res.Trace.Documents, Matching: res.Trace.Filtered,
+		Required: res.Trace.Required, Excluded: res.Trace.Excluded, Unmet: res.Trace.Unmet,
 		Hits: []searchHit{}, Meaning: meaning(res.Trace)}
 	left := answerText
 	for i, h := range res.Hits {

@@ -36,6 +36,10 @@ func (r *Run) Rank(ctx context.Context) ([]Found, error) {
 		if err != nil {
 			return nil, err
 		}
+		if len(hits) == 0 && (all || depth >= r.chunks) && r.meeting != nil && r.unquote() {
+			depth = r.Plan.Depth / 4
+			continue
+		}
 		if len(hits) == r.Plan.K || all || len(good) < len(cs) || depth >= r.chunks {
 			return hits[min(r.Q.Offset, len(hits)):], nil
 		}

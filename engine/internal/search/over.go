@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/lexsem/lexsem/engine/fusion"
-	"github.com/lexsem/lexsem/internal/text"
 	"github.com/lexsem/lexsem/modulate"
 )
 
@@ -17,14 +16,22 @@ type Corpus interface {
 	Nearest(ctx context.Context, vector []float32, k int) ([]fusion.Candidate, error)
 	// Cosines sets Dense of chunks that either leg has named, or Place.
 	Cosines(ctx context.Context, vector []float32, cs []fusion.Candidate) error
+	// Meeting returns the candidates whose chunk meets all clauses.
+	Meeting(ctx context.Context, cs []fusion.Candidate, clauses []Clause) ([]fusion.Candidate, error)
 	lexicon
 }
 
 // Over makes the legs of a query over chunks that another engine holds ready: it
 // modulates by what there is of bridges. chunks is how many there are.
-func (r *Run) Over(ctx context.Context, c Corpus, chunks int, terms []text.Term, o modulate.RLROptions, step func(string)) error {
-	r.set(ctx, terms, o, step)
+func (r *Run) Over(ctx context.Context, c Corpus, chunks int, o modulate.RLROptions, step func(string)) error {
+	r.set(ctx, o, step)
 	r.lexicon, r.chunks = c, chunks
+	if len(r.Clauses) > 0 {
+		r.meeting = func(ctx context.Context, cs []fusion.Candidate) ([]fusion.Candidate, error) {
+			return c.Meeting(ctx, cs, r.Clauses)
+		}
+		r.chunks = min(chunks, MaxK) // there is no filter that looks for them
+	}
 	r.Plan.Tokens, r.Plan.Fusion.Tokens = false, -1
 	if !r.Plan.Dense {
 		return nil

@@ -48,6 +48,7 @@ type Query struct {
 	PerChunk, Collapse bool
 	Rerank, Ef         int
 	Spans              bool
+	Plain              bool
 }
 
 // HasText says that there is more than white space to look for.
@@ -61,8 +62,24 @@ type Plan struct {
 	Fusion         fusion.Options
 	Way            Way  // of the dense leg
 	Tokens         bool // candidates are compared token by token
+	Listed         bool // there is nothing to rank by: the query only excludes
 
 	metric metric.Metric
+}
+
+// Decide reads the operators of a query, and decides about what is left. tokens is as that of the function Decide.
+// It needs By and Analyse.
+func (r *Run) Decide(q Query, tokens bool) (err error) {
+	r.Q, r.Clauses = Read(q, r.Analyse)
+	excludes := len(r.Clauses) > 0 && !r.Q.HasText() && q.Vector == nil
+	if !excludes {
+		q = r.Q
+	}
+	r.Plan, err = Decide(r.By, q, tokens)
+	if excludes {
+		r.Plan.Listed, r.Plan.Dense, r.Plan.Lexical, r.Plan.Tokens = true, false, false, false
+	}
+	return err
 }
 
 // Decide checks a query and decides mode, legs and variant. It is the one place

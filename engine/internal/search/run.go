@@ -26,6 +26,9 @@ type Run struct {
 	Q    Query
 	Plan Plan
 	In   modulate.Input // of the dense leg
+	// Clauses are the conditions of Q's text, and Analyse gives a text's terms.
+	Clauses []Clause
+	Analyse func(string) []text.Term
 	// Facts tell what was done.
 	Facts Facts
 
@@ -35,8 +38,10 @@ type Run struct {
 	dense   leg         // nil where the plan has none
 	lexicon lexicon
 	chunks  int // that there are
+	unmet   []string
 	filter  filtered
 	step    func(name string)
+	meeting func(ctx context.Context, cs []fusion.Candidate) ([]fusion.Candidate, error) // leaves those that meet Clauses; nil where filter does
 }
 
 // Facts tell how a query was answered.
@@ -55,14 +60,14 @@ type Facts struct {
 // Begin makes the legs ready: it filters and modulates. tokens are the query's token
 // states, nil where the plan does not compare them. step is called behind each step with
 // its name.
-func (r *Run) Begin(ctx context.Context, tokens *late.Query, terms []text.Term, o modulate.RLROptions, step func(string)) error {
+func (r *Run) Begin(ctx context.Context, tokens *late.Query, o modulate.RLROptions, step func(string)) error {
 	s := r.S
-	r.set(ctx, terms, o, step)
+	r.set(ctx, o, step)
 	r.lexicon, r.chunks = s.Words, s.Chunks()
 	r.Facts.Filtered = s.View.Len()
 	r.compare(tokens)
-	if !r.Q.Filter.IsZero() {
-		m, err := s.Columns.Match(ctx, r.Q.Filter)
+	if !r.Q.Filter.IsZero() || len(r.Clauses) > 0 {
+		m, err := r.let(ctx)
 		if err != nil {
 			return err
 		}
@@ -88,10 +93,31 @@ func (r *Run) Begin(ctx context.Context, tokens *late.Query, terms []text.Term, 
 	return nil
 }
 
+// let are the documents that the filter and the clauses of the query let through.
+func (r *Run) let(ctx context.Context) (m matches, err error) {
+	if !r.Q.Filter.IsZero() {
+		if m, err = r.S.Columns.Match(ctx, r.Q.Filter); err != nil {
+			return nil, err
+		}
+	}
+	if len(r.Clauses) == 0 {
+		return m, nil
+	}
+	if r.Plan.Lexical {
+		if err := r.expand(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return r.required(ctx, m)
+}
+
 // set sets what both kinds of legs need.
-func (r *Run) set(ctx context.Context, terms []text.Term, o modulate.RLROptions, step func(string)) {
+func (r *Run) set(ctx context.Context, o modulate.RLROptions, step func(string)) {
 	r.In.Ctx = ctx
-	r.rlr, r.terms, r.step = o, terms, step
+	r.rlr, r.step = o, step
+	if r.Plan.Lexical {
+		r.terms = r.Analyse(r.Q.Text)
+	}
 	r.Facts.Variant = None
 	if r.Q.Vector == nil { // a vector of the caller's may be of one who knows more
 		r.Facts.Unknown = r.In.Tokens.Unknown()
@@ -175,6 +201,16 @@ func (r *Run) localLeg(ctx context.Context, vector []float32, found int) (leg, e
 // Each leg also finds how the words match what it names. The step "lexical" is what
 // that leg took longer than the dense one.
 func (r *Run) Candidates(ctx context.Context, depth int) (cs []fusion.Candidate, all bool, err error) {
+	if r.Plan.Listed {
+		return r.listed(ctx, depth)
+	}
+	if cs, all, err = r.candidates(ctx, depth); err == nil && r.meeting != nil {
+		cs, err = r.meeting(ctx, cs)
+	}
+	return cs, all, err
+}
+
+func (r *Run) candidates(ctx context.Context, depth int) (cs []fusion.Candidate, all bool, err error) {
 	words := func() ([]fusion.Candidate, error) { return r.words(ctx, depth) }
 	if r.dense == nil {
 		cs, err = words()

@@ -208,6 +208,7 @@ func fill(t *testing.T, db engine.Database, docs []engine.Document) {
 // encoder, with chunks of 24 tokens, and without token states or a bridge.
 func Databases(t *testing.T, open func(t *testing.T, enc encoder.Encoder) engine.Database) {
 	t.Run("Search", func(t *testing.T) { searches(t, open) })
+	t.Run("Operators", func(t *testing.T) { operators(t, open) })
 	t.Run("Write", func(t *testing.T) { writes(t, open) })
 	t.Run("Refuse", func(t *testing.T) { refusals(t, open) })
 }

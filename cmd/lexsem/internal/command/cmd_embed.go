@@ -178,7 +178,7 @@ func (o embedOptions) write(ctx context.Context, a *app, db *database, role enco
 				cut++
 			}
 			if *o.variant != "" {
-				q := engine.Query{Text: plain[i], Vector: v.Dense, Variant: *o.variant}
+				q := engine.Query{Text: plain[i], Vector: v.Dense, Variant: *o.variant, Plain: true}
 				if v.Dense, _, err = db.Vector(ctx, q); err != nil {
 					return err
 				}

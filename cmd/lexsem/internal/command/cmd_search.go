@@ -31,6 +31,10 @@ serves questions, keywords and copied spans. lexical uses only the words and nee
 only the vector. --variant rlr-local takes local bridges; they are built for this search unless lexsem
 fit --variant rlr-local has stored them.
 
+A query of few words may have operators: "a phrase" and +word require, -word and -"a phrase" exclude,
+prefix* finds longer words, title:word looks at titles. --plain takes the query as it is. Put -- before a
+query that begins with -.
+
 --filter tests metadata: = != < <= > >=, in [..], ^= (prefix), exists, and, or, not, and dots into nested
 objects. Timestamps are compared as instants: time >= now-7d, time < "2024-01-01".
 
@@ -90,6 +94,7 @@ type searchOptions struct {
 type way struct {
 	mode, fusion, filter, variant *string
 	share, beta                   *float64
+	plain                         *bool
 }
 
 func declareWay(f *flags, filter, variant string) way {
@@ -100,6 +105,7 @@ func declareWay(f *flags, filter, variant string) way {
 		share:   f.float("presence", 0, "weight of term recall in calibrated fusion; default 0.3; below 0 none"),
 		beta:    f.float("beta", 0, "weight of normalised BM25 in calibrated fusion; default 0.1; below 0 none"),
 		variant: f.str("variant", "", "`NAME`"+variant),
+		plain:   f.bool("plain", "take the query as it is, without operators"),
 	}
 }
 
@@ -121,7 +127,7 @@ func (o way) check() error {
 
 // query is what the flags say about one text.
 func (o way) query(text string, filter engine.Filter) engine.Query {
-	return engine.Query{Text: text, Mode: *o.mode, Variant: *o.variant, Filter: filter,
+	return engine.Query{Text: text, Mode: *o.mode, Variant: *o.variant, Filter: filter, Plain: *o.plain,
 		Fusion: fusion.Options{Kind: *o.fusion, Presence: *o.share, Beta: *o.beta}}
 }
 
@@ -306,6 +312,15 @@ func wayName(t engine.Trace) string {
 	}
 	if t.Reranked > 0 {
 		way += fmt.Sprintf(", the first %d reranked", t.Reranked)
+	}
+	if len(t.Required) > 0 {
+		way += " · only with " + strings.Join(t.Required, ", ")
+	}
+	if len(t.Excluded) > 0 {
+		way += " · without " + strings.Join(t.Excluded, ", ")
+	}
+	if len(t.Unmet) > 0 {
+		way += " · no document has " + strings.Join(t.Unmet, ", ")
 	}
 	if t.Unknown >= 0.1 && t.Mode != engine.ModeLexical {
 		way += fmt.Sprintf(" · the model does not know %.0f %% of the query", 100*t.Unknown)

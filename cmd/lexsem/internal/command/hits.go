@@ -96,6 +96,8 @@ func whyNone(t engine.Trace) string {
 	switch {
 	case t.Documents == 0:
 		return "the database is empty"
+	case t.Filtered == 0 && len(t.Required)+len(t.Excluded) > 0:
+		return "no document meets the operators of the query, and the filter if there is one; --plain searches without operators"
 	case t.Filtered == 0:
 		return "no document matches the filter"
 	}

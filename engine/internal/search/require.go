@@ -1,0 +1,222 @@
+package search
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/lexsem/lexsem/engine/fusion"
+	"github.com/lexsem/lexsem/engine/internal/chunk"
+	"github.com/lexsem/lexsem/engine/internal/state"
+	"github.com/lexsem/lexsem/engine/internal/syntax"
+	"github.com/lexsem/lexsem/internal/cow"
+	"github.com/lexsem/lexsem/internal/text"
+)
+
+// Clause is a condition that the text of a query sets, with the terms of its words.
+type Clause struct {
+	syntax.Clause
+	Terms []text.Term
+}
+
+// start is what the terms of a clause with Prefix begin with: the stem of what was typed where that is its
+// beginning, as the index holds stems.
+func (c Clause) start() string {
+	typed := strings.ToLower(c.Text)
+	if len(c.Terms) == 1 && strings.HasPrefix(typed, c.Terms[0].Text) {
+		return c.Terms[0].Text
+	}
+	return typed
+}
+
+// Read reads the operators of a query's text, and leaves it what is to be searched for. A clause without terms is
+// none: the analyzer knows no word of it.
+func Read(q Query, analyse func(string) []text.Term) (Query, []Clause) {
+	read := q.read()
+	q.Text = read.Text
+	var cs []Clause
+	for _, c := range read.Clauses {
+		if terms := analyse(c.Text); len(terms) > 0 {
+			cs = append(cs, Clause{c, terms})
+		}
+	}
+	return q, cs
+}
+
+// Operators are the clauses of the query as they can be typed; unmet are quoted phrases that no document has.
+func (r *Run) Operators() (required, excluded, unmet []string) {
+	for _, c := range r.Clauses {
+		switch s := c.String(); {
+		case c.Not:
+			excluded = append(excluded, s)
+		case !slices.Contains(r.unmet, s):
+			required = append(required, s)
+		}
+	}
+	return required, excluded, r.unmet
+}
+
+// unquote drops the quoted phrases from the clauses, and says whether there were any.
+func (r *Run) unquote() bool {
+	var left []Clause
+	for _, c := range r.Clauses {
+		if c.Quoted {
+			r.unmet = append(r.unmet, c.String())
+		} else {
+			left = append(left, c)
+		}
+	}
+	dropped := len(left) < len(r.Clauses)
+	r.Clauses = left
+	return dropped
+}
+
+func (q Query) read() syntax.Query {
+	if q.Plain {
+		return syntax.Query{Text: q.Text}
+	}
+	return syntax.Read(q.Text)
+}
+
+// Words are the text of a query without its operators.
+func (q Query) Words() string { return q.read().Text }
+
+// maxExpanded is how many terms a prefix is searched for with.
+const maxExpanded = 8
+
+// expand appends the most frequent words of each prefix to the terms of the query. Together they weigh one word.
+func (r *Run) expand(ctx context.Context) error {
+	for _, c := range r.Clauses {
+		if !c.Prefix || c.Not {
+			continue
+		}
+		words, err := r.S.Words.Prefixed(ctx, c.start(), maxExpanded)
+		if err != nil {
+			return err
+		}
+		for _, w := range words {
+			r.terms = append(r.terms, text.Term{Text: w, Beside: true, Weight: 1 / float32(len(words))})
+		}
+	}
+	return nil
+}
+
+// required narrows what a filter lets through to the documents that meet the clauses of the query.
+func (r *Run) required(ctx context.Context, m matches) (matches, error) {
+	left := documents{r.S.Live}
+	if m != nil {
+		left = documentsOf(m.All)
+	}
+	for _, c := range r.Clauses {
+		some, err := r.having(ctx, c, left)
+		if err != nil {
+			return nil, err
+		}
+		if c.Quoted && some.Len() == 0 {
+			r.unmet = append(r.unmet, c.String())
+			continue
+		}
+		if !c.Not {
+			left = some
+			continue
+		}
+		e := left.Edit()
+		some.All(func(ord uint64) bool { e.Remove(ord); return true })
+		left = documents{e.Done()}
+	}
+	return left, nil
+}
+
+// having are those of some documents that meet a clause, whatever its sign.
+func (r *Run) having(ctx context.Context, c Clause, among documents) (documents, error) {
+	var ids []uint64
+	var err error
+	if c.Prefix {
+		ids, err = r.S.Words.HavingPrefix(ctx, nil, c.start())
+	} else {
+		ids, err = r.S.Words.Having(ctx, nil, c.Terms)
+	}
+	if err != nil {
+		return documents{}, err
+	}
+	met := documentsOf(func(yield func(uint64) bool) {
+		for _, id := range ids {
+			if ord := chunk.Ord(id); among.Has(ord) && !yield(ord) {
+				return
+			}
+		}
+	})
+	if !c.Title {
+		return met, nil
+	}
+	e := met.Edit()
+	for ord := range met.All {
+		if err := ctx.Err(); err != nil {
+			return documents{}, err
+		}
+		d, err := r.S.View.Text(ord)
+		if err != nil {
+			return documents{}, fmt.Errorf("reading a title: %w", state.Missing(err))
+		}
+		if !c.In(r.Analyse(d.Title)) {
+			e.Remove(ord)
+		}
+	}
+	return documents{e.Done()}, nil
+}
+
+// In says whether a text with these terms meets the clause, whatever its sign and Title.
+func (c Clause) In(terms []text.Term) bool {
+	want := words(c.Terms)
+	if c.Prefix || len(want) == 1 {
+		for _, t := range terms {
+			if c.Prefix && strings.HasPrefix(t.Text, c.start()) || !c.Prefix && t.Text == want[0] {
+				return true
+			}
+		}
+		return false
+	}
+	has := words(terms)
+	for at := 0; at+len(want) <= len(has); at++ {
+		if slices.Equal(has[at:at+len(want)], want) {
+			return true
+		}
+	}
+	return false
+}
+
+// words are the words of terms, in their order.
+func words(terms []text.Term) (w []string) {
+	for _, t := range terms {
+		if !t.Beside {
+			w = append(w, t.Text)
+		}
+	}
+	return w
+}
+
+// listed are the first documents that the query lets through, where it names nothing to rank by.
+func (r *Run) listed(ctx context.Context, depth int) (cs []fusion.Candidate, all bool, err error) {
+	for id := range r.filter.among {
+		if len(cs) == depth {
+			return cs, false, ctx.Err()
+		}
+		cs = append(cs, fusion.Candidate{Ord: id})
+	}
+	return cs, true, ctx.Err()
+}
+
+// documents is a set of ordinals.
+type documents struct{ cow.Set }
+
+func documentsOf(all func(yield func(ord uint64) bool)) documents {
+	var none cow.Set
+	e := none.Edit()
+	for ord := range all {
+		e.Add(ord)
+	}
+	return documents{e.Done()}
+}
+
+func (d documents) Allow(ord uint64) bool { return d.Has(ord) }
