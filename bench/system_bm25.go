@@ -50,7 +50,7 @@ func (r bm25Retriever) bytes() int64 { return r.l.Bytes() }
 func (r bm25Retriever) Retrieve(ctx context.Context, questions []Question, k int) ([][]Hit, error) {
 	out := make([][]Hit, len(questions))
 	err := parallel.Each(ctx, len(questions), func(i int) error {
-		best, err := r.l.Search(ctx, nil, r.l.analyzer.Terms(nil, questions[i].Text), k, nil)
+		best, err := r.l.Search(ctx, nil, r.l.analyzer.Asked(nil, questions[i].Text), k, nil)
 		out[i] = hitsOf(best)
 		return err
 	})

@@ -145,7 +145,7 @@ func (r fusedRetriever) gather(ctx context.Context, questions []Question, depth 
 
 // joined are the candidates of both legs, each with the scores of both.
 func (r fusedRetriever) joined(ctx context.Context, q Question, near []Hit, depth int) ([]fusion.Candidate, error) {
-	terms := r.words.analyzer.Terms(nil, q.Text)
+	terms := r.words.analyzer.Asked(nil, q.Text)
 	best, err := r.words.Search(ctx, nil, terms, depth, nil)
 	if err != nil {
 		return nil, err

@@ -38,7 +38,7 @@ func (e *byTerms) Encode(ctx context.Context, role encoder.Role, in []encoder.In
 
 // Tokenize implements encoder.Encoder.
 func (e *byTerms) Tokenize(_ encoder.Role, s string) (t encoder.Tokens) {
-	terms := e.analyzer.Terms(nil, s)
+	terms := e.analyzer.Asked(nil, s)
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for _, x := range terms {

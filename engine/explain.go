@@ -125,7 +125,7 @@ func (e *Engine) explain(ctx context.Context, q Query, id string) (_ Explanation
 		return Explanation{}, err
 	}
 	if r.Plan.Lexical {
-		terms := e.analyse(r.Q.Text)
+		terms := e.db.Asked(r.Q.Text)
 		scores, _, err := s.Words.Explain(nil, terms, best.Ord)
 		if err != nil {
 			return Explanation{}, err

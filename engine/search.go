@@ -120,7 +120,7 @@ func (e *Engine) begin(ctx context.Context, s *state.State, q Query, t *search.T
 }
 
 func (e *Engine) decide(s *state.State, q Query) (*search.Run, error) {
-	r := &search.Run{S: s, By: &s.Modulation, Analyse: e.analyse}
+	r := &search.Run{S: s, By: &s.Modulation, Analyse: e.analyse, Asked: e.db.Asked}
 	err := r.Decide(search.Query(q), e.comparesTokens(s))
 	if err == nil && r.Plan.Way.Wanted {
 		e.db.WantLocal()
@@ -137,7 +137,7 @@ func (e *Engine) ready(ctx context.Context, r *search.Run, t *search.Timer) erro
 	return r.Begin(ctx, tokens, e.rlr(), t.Done)
 }
 
-// analyse gives the terms of a text.
+// analyse gives the terms of a document.
 func (e *Engine) analyse(s string) []text.Term { return e.db.Terms(nil, s) }
 
 // trace tells how a query was answered.
@@ -187,7 +187,7 @@ func (e *Engine) Vector(ctx context.Context, q Query) (_ []float32, _ Trace, err
 	if err != nil {
 		return nil, Trace{}, err
 	}
-	asked, _ := search.Read(search.Query(q), e.analyse)
+	asked, _ := search.Read(search.Query(q), e.db.Asked)
 	in, err := e.input(ctx, asked, w, false)
 	if err != nil {
 		return nil, Trace{}, err

@@ -26,9 +26,7 @@ func (e *Engine) spans(ctx context.Context, r *search.Run, query string, found [
 		}
 		if unknown := r.Facts.Unknown; !compared || unknown > 0 {
 			if asked == nil {
-				if asked, err = e.wordsOf(ctx, query); err != nil {
-					return err
-				}
+				asked = e.db.Asked(query)
 			}
 			words, err := e.wordsOf(ctx, h.Text)
 			if err != nil {

@@ -80,7 +80,7 @@ func (r *Database) Explain(ctx context.Context, q engine.Query, id string) (_ en
 	if run.Plan.Lexical {
 		s := run.corpus.scorer
 		l := search.Lexicon{Scores: s.Explain(nil, p.Terms), UB: s.UB(), IDF: s.IDF, Analyse: r.analyse}
-		x.Words, x.Pairs, x.Matches = l.Words(r.analyse(run.Q.Text), p.Title, p.Text, p.Start)
+		x.Words, x.Pairs, x.Matches = l.Words(r.asked(run.Q.Text), p.Title, p.Text, p.Start)
 	}
 	return x, nil
 }

@@ -108,7 +108,7 @@ func (r *Database) begin(ctx context.Context, q engine.Query) (*query, error) {
 		return nil, err
 	}
 	run := &query{t: search.NewTimer(), bridges: bridges, of: of, corpus: &corpus{b: r.b, f: q.Filter, analyse: r.analyse, ids: map[uint64]PassageID{}, seen: map[uint64]seen{}}}
-	run.Run = &search.Run{By: by, Analyse: r.analyse}
+	run.Run = &search.Run{By: by, Analyse: r.analyse, Asked: r.asked}
 	err = run.Decide(search.Query(q), false)
 	p := run.Plan
 	switch {
@@ -123,7 +123,7 @@ func (r *Database) begin(ctx context.Context, q engine.Query) (*query, error) {
 	c := run.corpus
 	var terms []text.Term
 	if p.Lexical {
-		terms = r.analyse(run.Q.Text)
+		terms = r.asked(run.Q.Text)
 		c.asked = inverted.Asked(terms)
 	}
 	filtered := -1
@@ -198,8 +198,9 @@ func (r *Database) input(ctx context.Context, q search.Query, w search.Way) (in 
 	return in, nil
 }
 
-// analyse gives the terms of a text.
+// analyse gives the terms of a document, and asked those of a query.
 func (r *Database) analyse(s string) []text.Term { return r.analyzer.Terms(nil, s) }
+func (r *Database) asked(s string) []text.Term   { return r.analyzer.Asked(nil, s) }
 
 func (r *Database) trace(run *query) engine.Trace {
 	f, s := run.Facts, run.status
@@ -238,7 +239,7 @@ func (r *Database) Vector(ctx context.Context, q engine.Query) (_ []float32, _ e
 	if run.status, err = r.status(ctx); err != nil {
 		return nil, engine.Trace{}, err
 	}
-	asked, _ := search.Read(search.Query(q), r.analyse)
+	asked, _ := search.Read(search.Query(q), r.asked)
 	in, err := r.input(ctx, asked, w)
 	if err != nil {
 		return nil, engine.Trace{}, err
@@ -317,7 +318,7 @@ func (r *Database) join(ctx context.Context, run *query, found []search.Found, v
 
 // spans gives hits their spans, by the words.
 func (r *Database) spans(ctx context.Context, run *query, query string, hits []engine.Hit) error {
-	asked := r.analyse(query)
+	asked := r.asked(query)
 	for i := range hits {
 		h := &hits[i]
 		matches := span.Words(asked, r.analyse(h.Text), run.corpus.scorer.IDF)

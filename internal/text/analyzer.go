@@ -6,11 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"unicode"
 )
 
 // analyzerVersion changes with everything that makes another term of the same
 // text, the stemming library included: an index is made by one version only.
-const analyzerVersion = 1
+const analyzerVersion = 2
 
 // MaxTerm is the maximum length of a term in bytes. A longer term keeps its first bytes and ends with
 // a digest of the whole, so that it stays distinct.
@@ -96,13 +97,24 @@ func (a *Analyzer) Digest() string { return a.digest }
 //   - words joined by a sign (_ . - / \ : @ + & = #) are a compound, which gives the whole and its
 //     parts, except that words of letters joined by hyphens are just words. A camelCase word is one
 //     word with its pieces as additional terms;
+//   - a word with accents has its form without them as an additional term;
 //   - scripts without spaces (Han, Kana, Hangul, Thai, Lao, Khmer, Myanmar) give overlapping pairs of
-//     characters, or the single character if it stands alone.
+//     characters, or the single character if it stands alone. The characters of Han, Kana and Hangul are
+//     additional terms;
+//   - an emoji is a word. Soft hyphens and characters without width are no part of a word. Raised numbers
+//     are numbers: CO₂ is co2.
 //
 // s may hold any bytes. Invalid UTF-8 separates words. Cost O(len(s)): about 200 ns for a recently
 // seen word, 2 µs for a new one.
-func (a *Analyzer) Terms(dst []Term, s string) []Term {
-	sc := scanner{a: a, s: s, dst: dst}
+func (a *Analyzer) Terms(dst []Term, s string) []Term { return a.terms(scanner{a: a, s: s, dst: dst}) }
+
+// Asked appends the terms of a query to dst: as Terms, without the single characters of longer runs.
+func (a *Analyzer) Asked(dst []Term, s string) []Term {
+	return a.terms(scanner{a: a, s: s, dst: dst, asked: true})
+}
+
+func (a *Analyzer) terms(sc scanner) []Term {
+	s := sc.s
 	for i := 0; i < len(s); {
 		r, n := decode(s[i:])
 		switch classOf(r, n) {
@@ -110,6 +122,16 @@ func (a *Analyzer) Terms(dst []Term, s string) []Term {
 			i = sc.compound(i)
 		case classDense:
 			i = sc.dense(i)
+		case classSign:
+			sc.add(s[i:i+n], i, i+n, false, 1)
+			i += n
+			for i < len(s) { // what colours or joins it
+				r, n := decode(s[i:])
+				if !unicode.IsMark(r) && r != 0x200d && !unicode.Is(unicode.Sk, r) {
+					break
+				}
+				i += n
+			}
 		default:
 			i += n
 		}

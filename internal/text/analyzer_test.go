@@ -9,8 +9,8 @@ import (
 	"unicode/utf8"
 )
 
-// recordedDigest is that of the defaults in version 1.
-const recordedDigest = "8516823dd1e0753b"
+// recordedDigest is that of the defaults in version 2.
+const recordedDigest = "e2588d3fa8550673"
 
 func analyzerOf(t testing.TB, o Options) *Analyzer {
 	t.Helper()
@@ -54,18 +54,30 @@ func TestTerms(t *testing.T) {
 		{"en", "std::vector p->next a@b.org R&D", "[std::vector] std vector [p->next] p next [a@b.org] [b.org] b org [r&d] r d"},
 		{"en", "C++ and C# in F#, not abc# or C++11", "[c++] c [c#] c [f#] f abc c 11"},
 		{"en", "--flag __init__ ...dots... 50%", "flag init dot 50"},
-		{"en", "caf\u00e9 cafe\u0301 ﬁne ＡＢＣ", "café café fine abc"},
-		{"en", "東京タワーは高い", "東京 京タ タワ ワー ーは は高 高い"},
-		{"en", "茶 tea日本abc", "茶 tea 日本 abc"},
-		{"en", "한국어", "한국 국어"},
+		{"en", "caf\u00e9 cafe\u0301 ﬁne ＡＢＣ", "café [cafe] café [cafe] fine abc"},
+		{"en", "東京タワーは高い", "東京 [東] 京タ [京] タワ [タ] ワー [ワ] ーは は高 [は] 高い [高] [い]"},
+		{"en", "茶 tea日本abc", "茶 tea 日本 [日] [本] abc"},
+		{"en", "한국어", "한국 [한] 국어 [국] [어]"},
 		{"en", "ภาษา", "ภา าษ ษา"},
 		{"en", "a\xffb\x00c", "b c"},
+		{"en", "CO₂ H₂O C₆H₁₂O₆ 25 m² ½ Ⅳ 30 ㎡", "co2 h2o c6h12o6 25 m2 1⁄2 iv 30 m2"},
+		{"en", "the temperatures² and Smith¹²", "temperatur 2 smith 12"},
+		{"en", "SARS\u2011CoV\u20112 well\u2010known", "[sars-cov-2] sar cov [co] [v] 2 known"},
+		{"en", "Wasser\u00adkraft zero\u200bwidth \ufeffmark a\u00ad", "wasserkraft zerowidth mark"},
+		{"en", "ship 🚀 👩🏽\u200d💻 ❤\ufe0f!", "ship 🚀 👩 💻 ❤"},
+		{"en", "µm μm Ω Ω", "μm μm ω ω"},
+		{"fr", "Étudiant ŒUVRE déjà-vu", "étudi [etudi] œuvr [oeuvr] déjà [dej] vu"},
+		{"de", "Straße", "strass"},
+		{"ru", "Ёлка йод", "ёлка [елк] йод"},
+		{"none", "Işık", "işık [isik]"},
+		{"none", "ΛΟΓΟΣ λόγος", "λογοσ λόγος [λογοσ]"},
+		{"none", "हिन्दी ภาษา", "हिन्दी ภา าษ ษา"},
 		{"none", "The foxes were ReadAll", "the foxes were readall [read] [all]"},
 		{"fr", "L'homme qu’il aimait n'est pas l'Amérique", "homm aim amer"},
 		{"it", "dell'acqua e l'uomo", "acqua uom"},
 		{"de", "Die Häuser und die Straßen", "haus strass"},
 		{"ru", "Старые книги и новый дом", "стар книг нов дом"},
-		{"es", "Las casas de los niños", "cas niñ"},
+		{"es", "Las casas de los niños", "cas niñ [nin]"},
 	} {
 		a := analyzerOf(t, Options{Language: c.language, Stem: true, Stop: true})
 		if got := shown(a.Terms(nil, c.in)); got != c.want {
@@ -133,9 +145,27 @@ func TestLongWords(t *testing.T) {
 		t.Errorf("%.80v %.80v", x, y)
 	}
 	for _, s := range []string{strings.Repeat("a.", 100_000), strings.Repeat("aB", 100_000), strings.Repeat("東", 100_000)} {
-		if n := len(a.Terms(nil, s)); n > 110_000 {
-			t.Errorf("%d terms of %.4s…", n, s)
+		if n, asked := len(a.Terms(nil, s)), len(a.Asked(nil, s)); n > 200_000 || asked > 110_000 {
+			t.Errorf("%d terms of %.4s…, %d in a query", n, s, asked)
 		}
+	}
+}
+
+// TestAsked: a query has the terms of its text without single characters of longer runs, and words weigh as they do
+// without accents.
+func TestAsked(t *testing.T) {
+	a := analyzerOf(t, Defaults())
+	for in, want := range map[string]string{"猫": "猫", "猫が寝": "猫が が寝", "집": "집", "犬 tea 猫": "犬 tea 猫", "café ERR_CONN": "café [cafe] [err_conn] err conn"} {
+		if got := shown(a.Asked(nil, in)); got != want {
+			t.Errorf("%s: %s, want %s", in, got, want)
+		}
+	}
+	var sum float32
+	for _, x := range a.Asked(nil, "café crème") {
+		sum += x.Weight
+	}
+	if sum < 2-1e-6 || sum > 2+1e-6 {
+		t.Errorf("two words with accents weigh %v", sum)
 	}
 }
 

@@ -3,6 +3,7 @@ package text
 import (
 	"strings"
 	"unicode"
+	"unicode/utf8"
 )
 
 // maxRuns bounds a compound; a longer one goes on as the next.
@@ -10,7 +11,7 @@ const maxRuns = 32
 
 // joints join two words to a compound where they stand between them without a
 // space; the last sign of one decides what kind of joint it is.
-var joints = []string{"://", "::", "->", ":\\", ":/", "_", ".", "-", "/", "\\", ":", "@", "+", "&", "=", "#"}
+var joints = []string{"://", "::", "->", ":\\", ":/", "_", ".", "-", "/", "\\", ":", "@", "+", "&", "=", "#", "\u2010", "\u2011"}
 
 // begins says which bytes a joint begins with: most words end at a space.
 var begins = func() (is [256]bool) {
@@ -43,9 +44,6 @@ func (sc *scanner) compound(i int) int {
 		if r.end == len(sc.s) || len(sc.runs) == maxRuns {
 			break
 		}
-		if sc.s[r.end] >= 0x80 {
-			break
-		}
 		n := joint(sc.s[r.end:])
 		if n == 0 || r.end+n == len(sc.s) {
 			break
@@ -53,7 +51,11 @@ func (sc *scanner) compound(i int) int {
 		if c, size := decode(sc.s[r.end+n:]); classOf(c, size) != classWord {
 			break
 		}
-		sc.join = append(sc.join, sc.s[r.end+n-1])
+		sign := sc.s[r.end+n-1]
+		if sign >= utf8.RuneSelf {
+			sign = '-'
+		}
+		sc.join = append(sc.join, sign)
 		i = r.end + n
 	}
 	end := sc.runs[len(sc.runs)-1].end

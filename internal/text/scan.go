@@ -16,6 +16,7 @@ const (
 	classOther class = iota // separates words
 	classWord               // letter, digit or mark
 	classDense              // letter of a script written without spaces
+	classSign               // a term of one character
 )
 
 // denseScripts write no spaces between words, or, Hangul, words whose parts
@@ -44,17 +45,27 @@ func classOf(r rune, n int) class {
 			return classDense
 		}
 		return classWord
+	case unicode.Is(unicode.N, r) || 0x3371 <= r && r <= 0x33df: // CO₂, Ⅳ, ㎡
+		return classWord
+	case sign(r):
+		return classSign
 	}
 	return classOther
 }
 
+// single says whether one character of a dense script is a word often enough to be searched for.
+func single(r rune) bool {
+	return unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul, unicode.Bopomofo)
+}
+
 // scanner makes the terms of one text.
 type scanner struct {
-	a    *Analyzer
-	s    string
-	dst  []Term
-	runs []run  // of the compound in progress
-	join []byte // join[i] is the last sign between runs i and i+1
+	a     *Analyzer
+	asked bool // the text is a query
+	s     string
+	dst   []Term
+	runs  []run  // of the compound in progress
+	join  []byte // join[i] is the last sign between runs i and i+1
 }
 
 // run is a maximal run of word characters.
@@ -64,11 +75,15 @@ type run struct {
 	camel      bool // an upper-case letter after a lower-case one, or before one and after an upper-case one
 }
 
+// longName is the number of bytes after which a raised number marks a footnote.
+const longName = 3
+
 // run reads the run that starts at i. An apostrophe between letters belongs
 // to it, unless the language elides.
 func (sc *scanner) run(i int) run {
 	r := run{start: i, letters: true}
 	var before, last rune
+	name := i // where letters without a raised number began
 	for i < len(sc.s) {
 		if b := sc.s[i]; 'a' <= b && b <= 'z' && !('A' <= last && last <= 'Z') && last < utf8.RuneSelf {
 			before, last = last, rune(b) // as below, for most letters of most texts
@@ -81,11 +96,20 @@ func (sc *scanner) run(i int) run {
 			i += n
 			continue
 		}
-		if classOf(c, n) != classWord {
+		if vanishes(c) && i > r.start && i+n < len(sc.s) {
+			if next, size := decode(sc.s[i+n:]); classOf(next, size) == classWord {
+				i += n
+				continue
+			}
+		}
+		if classOf(c, n) != classWord || raised(c) && i-name > longName {
 			break
 		}
-		if unicode.IsDigit(c) {
+		if unicode.IsDigit(c) || raised(c) {
 			r.letters = false
+		}
+		if raised(c) {
+			name = i + n
 		}
 		if unicode.IsLower(last) && unicode.IsUpper(c) || unicode.IsUpper(before) && unicode.IsUpper(last) && unicode.IsLower(c) {
 			r.camel = true
@@ -97,11 +121,21 @@ func (sc *scanner) run(i int) run {
 	return r
 }
 
-// dense makes overlapping pairs of the characters from i on; marks belong to
-// the character before them.
+// dense makes overlapping pairs of the characters from i on; marks belong to the character before them. Beside them
+// stand the single characters, for queries of one. A query has none beside its pairs.
 func (sc *scanner) dense(i int) int {
 	from, prev := -1, -1 // starts of the last character and of the one before it
-	emit := func(start, end int) { sc.add(sc.form(start, end), start, end, false, 1) }
+	alone := func(start, end int) {
+		if r, _ := decode(sc.s[start:]); !sc.asked && single(r) {
+			sc.add(sc.form(start, end), start, end, true, 1)
+		}
+	}
+	emit := func(start, end int) {
+		sc.add(sc.form(start, end), start, end, false, 1)
+		if end > from && from > start {
+			alone(start, from)
+		}
+	}
 	for i < len(sc.s) {
 		r, n := decode(sc.s[i:])
 		if c := classOf(r, n); c == classOther || c == classWord && !unicode.IsMark(r) {
@@ -117,27 +151,52 @@ func (sc *scanner) dense(i int) int {
 	}
 	if prev >= 0 {
 		emit(prev, i)
+		alone(from, i)
 	} else {
 		emit(from, i)
 	}
 	return i
 }
 
+// signs are written as ASCII writes them in a term, and what is invisible is not.
+var signs = strings.NewReplacer("’", "'", "\u2010", "-", "\u00ad", "", "\u200b", "", "\u200d", "", "\u2060", "", "\ufeff", "")
+
 // form is the lower-cased, normalised form of the bytes [start, end).
 func (sc *scanner) form(start, end int) string {
 	s := sc.s[start:end]
 	for i := 0; i < len(s); i++ {
 		if s[i] >= utf8.RuneSelf {
-			s = strings.ReplaceAll(norm.NFKC.String(strings.ToLower(norm.NFKC.String(s))), "’", "'")
-			return s
+			return signs.Replace(norm.NFKC.String(strings.ToLower(norm.NFKC.String(s))))
 		}
 	}
 	return strings.ToLower(s)
 }
 
-// word adds a word, unless it is a function word.
+// exact is the share of a word's weight in a query that its form with accents has; that without has the rest.
+const exact = 0.6
+
+// word adds a word, unless it is a function word, and beside it how it is written without accents.
 func (sc *scanner) word(start, end int, letters, beside bool, weight float32) {
 	w := sc.form(start, end)
+	plain := w
+	if len(w) <= MaxTerm {
+		plain = unaccented(w)
+	}
+	if plain == w {
+		sc.stemmed(w, start, end, letters, beside, weight)
+		return
+	}
+	n := len(sc.dst)
+	sc.stemmed(w, start, end, letters, beside, weight*exact)
+	sc.stemmed(plain, start, end, letters, true, weight*(1-exact))
+	if len(sc.dst) == n+2 && sc.dst[n].Text == sc.dst[n+1].Text { // the stem has no accent
+		sc.dst = sc.dst[:n+1]
+		sc.dst[n].Weight = weight
+	}
+}
+
+// stemmed adds a word in its form for terms, unless it is a function word.
+func (sc *scanner) stemmed(w string, start, end int, letters, beside bool, weight float32) {
 	if letters && sc.a.stem != nil && len(w) <= MaxTerm {
 		if w = sc.a.stem.of(w); w == "" {
 			return

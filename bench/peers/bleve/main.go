@@ -201,7 +201,7 @@ func lexsem(dir string, texts []string) (*peer, error) {
 	var hits []inverted.Scored
 	p.search = func(query string) (int, error) {
 		var err error
-		if hits, err = x.Search(context.Background(), hits[:0], a.Terms(terms[:0], query), 10, nil); err != nil || len(hits) == 0 {
+		if hits, err = x.Search(context.Background(), hits[:0], a.Asked(terms[:0], query), 10, nil); err != nil || len(hits) == 0 {
 			return -1, err
 		}
 		return int(hits[0].ID), nil

@@ -68,9 +68,9 @@ type Plan struct {
 }
 
 // Decide reads the operators of a query, and decides about what is left. tokens is as that of the function Decide.
-// It needs By and Analyse.
+// It needs By and Asked.
 func (r *Run) Decide(q Query, tokens bool) (err error) {
-	r.Q, r.Clauses = Read(q, r.Analyse)
+	r.Q, r.Clauses = Read(q, r.Asked)
 	excludes := len(r.Clauses) > 0 && !r.Q.HasText() && q.Vector == nil
 	if !excludes {
 		q = r.Q

@@ -32,12 +32,12 @@ func (c Clause) start() string {
 
 // Read reads the operators of a query's text, and leaves it what is to be searched for. A clause without terms is
 // none: the analyzer knows no word of it.
-func Read(q Query, analyse func(string) []text.Term) (Query, []Clause) {
+func Read(q Query, asked func(string) []text.Term) (Query, []Clause) {
 	read := q.read()
 	q.Text = read.Text
 	var cs []Clause
 	for _, c := range read.Clauses {
-		if terms := analyse(c.Text); len(terms) > 0 {
+		if terms := asked(c.Text); len(terms) > 0 {
 			cs = append(cs, Clause{c, terms})
 		}
 	}

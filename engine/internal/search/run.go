@@ -26,9 +26,10 @@ type Run struct {
 	Q    Query
 	Plan Plan
 	In   modulate.Input // of the dense leg
-	// Clauses are the conditions of Q's text, and Analyse gives a text's terms.
+	// Clauses are the conditions of Q's text. Analyse gives the terms of a document, and Asked those of a query.
 	Clauses []Clause
 	Analyse func(string) []text.Term
+	Asked   func(string) []text.Term
 	// Facts tell what was done.
 	Facts Facts
 
@@ -116,7 +117,7 @@ func (r *Run) set(ctx context.Context, o modulate.RLROptions, step func(string))
 	r.In.Ctx = ctx
 	r.rlr, r.step = o, step
 	if r.Plan.Lexical {
-		r.terms = r.Analyse(r.Q.Text)
+		r.terms = r.Asked(r.Q.Text)
 	}
 	r.Facts.Variant = None
 	if r.Q.Vector == nil { // a vector of the caller's may be of one who knows more

@@ -342,3 +342,6 @@ func ChunkText(d *store.Document, r store.Row) string {
 
 // Terms analyses a text for the lexical leg.
 func (d *DB) Terms(dst []text.Term, s string) []text.Term { return d.analyzer.Terms(dst, s) }
+
+// Asked are those of a query.
+func (d *DB) Asked(s string) []text.Term { return d.analyzer.Asked(nil, s) }

