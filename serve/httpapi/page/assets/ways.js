@@ -95,6 +95,8 @@ async function run(w, offset = 0) {
     w.full = found.hits.length === page;
     w.failed = null;
     w.info.textContent = `${found.mode === "lexical" ? "BM25" : found.variant === "none" ? "plain vector" : found.variant} · ${found.took_ms.toFixed(1)} ms`;
+    const read = [["only with", found.required], ["without", found.excluded], ["no document has", found.unmet]].filter(([, words]) => words);
+    w.info.textContent += read.map(([what, words]) => ` · ${what} ${words.join(", ")}`).join("");
   } catch (e) {
     if (e.name === "AbortError") return;
     w.hits = [];
