@@ -155,7 +155,7 @@ func differs(h, w engine.Hit) string {
 		got, want float32
 	}{
 		{"score", h.Score, w.Score}, {"cosine", h.Cosine, w.Cosine}, {"modulated", h.Modulated, w.Modulated}, {"bm25", h.BM25, w.BM25},
-		{"coverage", h.Coverage, w.Coverage}, {"presence", h.Presence, w.Presence}, {"pair", h.Pair, w.Pair},
+		{"coverage", h.Coverage, w.Coverage}, {"presence", h.Presence, w.Presence}, {"near", h.Near, w.Near}, {"pair", h.Pair, w.Pair}, {"title", h.TitleMatch, w.TitleMatch},
 	} {
 		if math.Abs(float64(x.got-x.want)) > near {
 			return fmt.Sprintf("%s of %s is %v, want %v", x.name, h.ID, x.got, x.want)
