@@ -35,7 +35,7 @@ func TestSystemsAnswerAsTheEngine(t *testing.T) {
 	docs := make([]engine.Document, targets.Len())
 	at := map[string]int{}
 	for i := range docs {
-		docs[i] = engine.Document{ID: targets.ID(i), Text: targets.Texts[i], Vector: s.Passages[i].Dense}
+		docs[i] = engine.Document{ID: targets.ID(i), Title: targets.first[i].Title, Text: targets.first[i].Body, Vector: s.Passages[i].Dense}
 		at[docs[i].ID] = i
 	}
 	if _, err := db.Add(ctx, docs); err != nil {
@@ -58,7 +58,7 @@ func TestSystemsAnswerAsTheEngine(t *testing.T) {
 		"bm25":         {Mode: engine.ModeLexical},
 		"hybrid":       {Mode: engine.ModeHybrid, Variant: "rlr"},
 		"hybrid:dense": {Mode: engine.ModeHybrid, Variant: "none"},
-		"coverage":     {Mode: engine.ModeHybrid, Variant: "rlr", Fusion: fusion.Options{Presence: -1, Beta: 1}},
+		"coverage":     {Mode: engine.ModeHybrid, Variant: "rlr", Fusion: fusion.Options{Presence: -1, Beta: 1, Title: -1}},
 		"rrf":          {Mode: engine.ModeHybrid, Variant: "none", Fusion: fusion.Options{Kind: fusion.RRF}},
 		"convex":       {Mode: engine.ModeHybrid, Variant: "none", Fusion: fusion.Options{Kind: fusion.Convex}},
 	} {

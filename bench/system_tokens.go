@@ -94,7 +94,7 @@ func parseTokens(arg string) (tokenOptions, error) {
 			err = strconv.ErrSyntax
 		}
 		if err != nil {
-			return o, fmt.Errorf("%w: tokens:%s: %q (%w); use weight=0.5/guard=16/depth=200/rank=96/bits=4/pool=1/states=plain, or some of these", ErrOption, arg, part, err)
+			return o, fmt.Errorf("%w: tokens:%s: %q (%w); use weight=0.75/guard=16/depth=200/rank=96/bits=4/pool=1/states=plain, or some of these", ErrOption, arg, part, err)
 		}
 	}
 	return o, nil
@@ -102,7 +102,7 @@ func parseTokens(arg string) (tokenOptions, error) {
 
 // Weights of the term (docs/method.md): in the scores of a fusion, which have the words already, and in those of a
 // dense leg alone.
-const besideWords, besideVectors = 0.5, 1
+const besideWords, besideVectors = fusion.DefaultTokens, 1
 
 // cutTokens splits SYSTEM+tokens:OPTIONS.
 func cutTokens(name string) (system, options string, ok bool) {

@@ -2,6 +2,7 @@ package bench
 
 import (
 	"context"
+	"strings"
 
 	"github.com/lexsem/lexsem/index/inverted"
 	"github.com/lexsem/lexsem/internal/text"
@@ -47,6 +48,9 @@ func (s *Setting) newLexicon(ctx context.Context, analysis text.Options, o inver
 			return nil, err
 		}
 		terms = a.Terms(terms[:0], s.spelled(s.Targets.Texts[i], p))
+		if s.Spell == nil {
+			terms = text.InTitle(terms, len(strings.TrimSpace(s.Targets.first[i].Title)))
+		}
 		if out != nil && !out.takes(i, terms, s.Known(i)) {
 			continue
 		}

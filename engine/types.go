@@ -125,10 +125,13 @@ type Hit struct {
 	// Modulated is the cosine of the modulated query vector, or above 1 with local bridges; 0 in ModeLexical. With
 	// metric dot it is the dot product, and with l2 minus the squared distance.
 	Modulated float32 `json:"modulated"`
-	BM25      float32 `json:"bm25"`     // lexical score; it and the next three are 0 in ModeDense
+	BM25      float32 `json:"bm25"`     // lexical score; it and the next five are 0 in ModeDense
 	Coverage  float32 `json:"coverage"` // normalised BM25: its share of what the query could get, in [0, 1)
 	Presence  float32 `json:"presence"` // term recall: share of the query's words in the text, by idf, in [0, 1]
+	Near      float32 `json:"near"`     // term recall of the best 16 words in a row; the score reads the mean of it and Presence
 	Pair      float32 `json:"pair"`     // bigram match: share of the query's adjacent word pairs, by idf, in [0, 1]
+	// TitleMatch is the term recall of the title: share of the query's words in it, by idf, in [0, 1].
+	TitleMatch float32 `json:"title_match"`
 	// TokenScore, in [0, 1], is how well the text's tokens match the query's: the mean of best cosines, by idf, and at
 	// least 0.8·Presence. It is 0 if token states are not compared.
 	TokenScore float32 `json:"token_score,omitempty"`

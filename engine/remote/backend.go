@@ -120,8 +120,8 @@ type Passage struct {
 	// Facts are the metadata as texts that filters compare with: filter.Condition.Facts.
 	Facts  []string
 	Vector []float32 // [Dim], of length 1
-	// Terms are the analysed words of title and text, separated by single spaces. Additional terms (Term.Beside of
-	// package text) follow after two spaces. The lexical retriever splits at spaces and compares terms exactly.
+	// Terms are the analysed words of title and text, stored byte for byte. One to five spaces separate them, and tell
+	// additional terms and the title (inverted.Spell). The lexical retriever splits at spaces and compares terms exactly.
 	Terms  string
 	Length int // number of Terms
 	// Tokens are the tokens with lexical weight (encoder.Tokens.Lexical), from which bridges are made. There are none

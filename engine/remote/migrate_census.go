@@ -8,6 +8,7 @@ import (
 	"encoding/hex"
 	"iter"
 	"math"
+	"slices"
 	"strings"
 )
 
@@ -84,7 +85,9 @@ func (d migrated) digest() (sum [32]byte) {
 		number(p.Chunk)
 		number(p.Start)
 		number(len(p.Text))
-		text(p.Terms)
+		terms := strings.Fields(p.Terms) // earlier versions wrote them in another order
+		slices.Sort(terms)
+		text(strings.Join(terms, " "))
 		number(len(p.Tokens))
 		for _, t := range p.Tokens {
 			number(int(t))

@@ -8,8 +8,6 @@ import (
 
 	"github.com/lexsem/lexsem/engine"
 	"github.com/lexsem/lexsem/engine/filter"
-	"github.com/lexsem/lexsem/engine/internal/chunk"
-	"github.com/lexsem/lexsem/index/inverted"
 	"github.com/lexsem/lexsem/internal/text"
 	"github.com/lexsem/lexsem/store"
 )
@@ -47,8 +45,7 @@ func passagesOf(s engine.Record, a *text.Analyzer) (migrated, error) {
 	for i, row := range s.Rows {
 		p := Passage{PassageID: PassageID{s.ID, i}, Chunks: len(s.Rows), Title: s.Title, Text: s.Text[row.Start:row.End], Start: row.Start,
 			Line: 1 + strings.Count(s.Text[:row.Start], "\n"), Metadata: string(s.Metadata), Facts: facts, Vector: row.Vector, Tokens: row.Tokens}
-		terms := a.Terms(nil, chunk.Passage(s.Title, p.Text))
-		p.Terms, p.Length = inverted.Spell(terms), len(terms)
+		p.analyse(a)
 		d.passages = append(d.passages, p)
 	}
 	d.passages[0].Truncated = int(s.Truncated)

@@ -17,6 +17,7 @@ import (
 	"github.com/lexsem/lexsem/index/inverted"
 	"github.com/lexsem/lexsem/internal/fault"
 	"github.com/lexsem/lexsem/internal/metadata"
+	"github.com/lexsem/lexsem/internal/text"
 )
 
 // atOnce is how many documents are handed to a Backend, or asked of it, at once.
@@ -224,8 +225,7 @@ func (r *Database) passages(ctx context.Context, d *incoming, stored []Passage) 
 		p := &ps[i]
 		*p = Passage{PassageID: PassageID{d.ID, i}, Chunks: len(d.spans), Title: d.Title, Text: d.Text[s.Start:s.End], Start: s.Start,
 			Line: line, Metadata: d.metadata, Facts: d.facts}
-		terms := r.analyzer.Terms(nil, chunk.Passage(d.Title, p.Text))
-		p.Terms, p.Length = inverted.Spell(terms), len(terms)
+		p.analyse(r.analyzer)
 		same = same && stored[i].Text == p.Text && stored[i].Start == p.Start
 	}
 	if len(ps) > 1 {
@@ -246,6 +246,12 @@ func (r *Database) passages(ctx context.Context, d *incoming, stored []Passage) 
 		ps[0].Truncated = stored[0].Truncated
 	}
 	return ps, nil
+}
+
+// analyse fills in the words of a passage.
+func (p *Passage) analyse(a *text.Analyzer) {
+	terms := text.InTitle(a.Terms(nil, chunk.Passage(p.Title, p.Text)), chunk.TitleEnd(p.Title))
+	p.Terms, p.Length = inverted.Spell(terms), len(terms)
 }
 
 // samePassages says whether what is stored of a document is what it is to be.

@@ -124,7 +124,7 @@ func (x *Words) Rebase(base, fresh *Words) (out *Words, err error) {
 		}
 		terms = terms[:0]
 		for _, n := range entries {
-			terms = append(terms, text.Term{Text: x.terms.name(n.term), Beside: n.beside})
+			terms = append(terms, text.Term{Text: x.terms.name(n.term), Beside: n.beside, Title: n.title})
 		}
 		id, err := x.id(slot)
 		if err != nil {

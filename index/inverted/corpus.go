@@ -16,23 +16,30 @@ type Corpus struct {
 	Having    map[string]int // number of documents that have a term, for the terms of a query; a missing term means 0
 }
 
-// Spell writes the terms of a document as one text for an engine that splits at white space: the
-// words in order with one space between them, then two spaces and the terms with Term.Beside.
-// White space in a term becomes "_" (SpellTerm).
+// Spell writes the terms of a document as one text for an engine that splits at white space, in
+// their order. One space stands between two words, and between two terms with Term.Beside; two where
+// the one kind follows the other. Three end the title; words follow there unless two more stand
+// there. White space in a term becomes "_" (SpellTerm).
 func Spell(terms []text.Term) string {
 	var b strings.Builder
-	for _, beside := range []bool{false, true} {
-		gap := ""
-		if beside {
-			gap = "  "
+	beside := false
+	for i, t := range terms {
+		switch {
+		case i == 0:
+		case terms[i-1].Title && !t.Title:
+			b.WriteString("   ")
+			beside = false
+		case t.Beside == beside:
+			b.WriteString(" ")
 		}
-		for _, t := range terms {
-			if t.Beside == beside {
-				b.WriteString(gap)
-				b.WriteString(SpellTerm(t.Text))
-				gap = " "
-			}
+		if t.Beside != beside {
+			b.WriteString("  ")
+			beside = t.Beside
 		}
+		b.WriteString(SpellTerm(t.Text))
+	}
+	if n := len(terms); n > 0 && terms[n-1].Title {
+		b.WriteString("   ")
 	}
 	return b.String()
 }
@@ -62,18 +69,41 @@ func SpellTerm(term string) string {
 	return term
 }
 
-// each yields the terms of a spelled text.
-func each(spelled string) iter.Seq[string] {
-	return func(yield func(string) bool) {
+// spelledTerm is a term of a spelled text, or the end of its title.
+type spelledTerm struct {
+	text     string
+	beside   bool
+	endTitle bool // text is "": the title ends here
+}
+
+// each yields the terms of a spelled text. Texts of earlier versions have the terms beside the words
+// at their end, and no title.
+func each(spelled string) iter.Seq[spelledTerm] {
+	return func(yield func(spelledTerm) bool) {
+		beside := false
 		for len(spelled) > 0 {
+			gap := 0
+			for gap < len(spelled) && spelled[gap] == ' ' {
+				gap++
+			}
+			spelled = spelled[gap:]
+			if gap >= 3 {
+				if !yield(spelledTerm{endTitle: true}) {
+					return
+				}
+				gap, beside = gap-3, false
+			}
+			if gap == 2 {
+				beside = !beside
+			}
 			end := strings.IndexByte(spelled, ' ')
 			if end < 0 {
 				end = len(spelled)
 			}
-			if end > 0 && !yield(spelled[:end]) {
+			if end > 0 && !yield(spelledTerm{text: spelled[:end], beside: beside}) {
 				return
 			}
-			spelled = spelled[min(end+1, len(spelled)):]
+			spelled = spelled[end:]
 		}
 	}
 }
@@ -87,7 +117,7 @@ type Scorer struct {
 	q      query
 	number map[string]uint32 // 1 + index in q.terms, by spelled term
 	may    [256]uint64       // by first byte, a bit for each length of a term in number, modulo 64
-	pairs  *pairFinder
+	finder *finder
 }
 
 // find is 1 + the index of a term in q, 0 for another. Most words of a document are
@@ -121,7 +151,7 @@ func NewScorer(o Options, c Corpus, terms []text.Term) (*Scorer, error) {
 		s.q.slope = o.K1 * o.B * float64(c.Documents) / float64(c.Length)
 	}
 	s.q.counts = make([]uint32, len(s.q.terms))
-	s.pairs = newPairFinder(terms, s.IDF, func(word string) uint32 { return s.number[word] })
+	s.finder = newFinder(&s.q, terms, s.IDF, func(word string) uint32 { return s.number[word] })
 	return s, nil
 }
 
@@ -152,28 +182,25 @@ func (s *Scorer) UB() float64 { return s.q.limit }
 // over them.
 func (s *Scorer) Match(spelled string) Match {
 	length := s.count(spelled)
-	return s.q.matched(s.q.bm25(length), s.pairs.bonus())
+	return s.finder.matched(s.q.bm25(length))
 }
 
-// count leaves the counts of the query's terms in q, and the pairs that were met.
+// count takes a document in.
 func (s *Scorer) count(spelled string) (length uint32) {
-	clear(s.q.counts)
-	clear(s.pairs.found)
-	words, beside, _ := strings.Cut(spelled, "  ")
-	last := uint32(0)
-	for word := range each(words) {
-		length++
-		n := s.find(word)
-		if n > 0 {
-			s.q.counts[n-1]++
+	f := s.finder
+	f.begin()
+	for t := range each(spelled) {
+		if t.endTitle {
+			f.endTitle()
+			continue
 		}
-		s.pairs.meet(last, n)
-		last = n
-	}
-	for term := range each(beside) {
 		length++
-		if n := s.find(term); n > 0 {
-			s.q.counts[n-1]++
+		n := s.find(t.text)
+		switch {
+		case !t.beside:
+			f.word(n)
+		case n > 0 || f.chain.open():
+			f.beside(n, whole(t.text))
 		}
 	}
 	return length
@@ -205,13 +232,15 @@ func (p *Pairs) Numbers(dst []uint64, spelled string) []uint64 {
 	if p.number == nil {
 		p.number = map[string]uint32{}
 	}
-	words, _, _ := strings.Cut(spelled, "  ")
 	at, last, n := len(dst), uint32(0), 0
-	for word := range each(words) {
-		id, ok := p.number[word]
+	for t := range each(spelled) {
+		if t.beside || t.endTitle {
+			continue
+		}
+		id, ok := p.number[t.text]
 		if !ok {
 			id = uint32(len(p.number))
-			p.number[word] = id
+			p.number[t.text] = id
 		}
 		if n > 0 {
 			dst = append(dst, uint64(last)<<32|uint64(id))

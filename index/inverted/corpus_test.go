@@ -19,7 +19,7 @@ func TestScorerEqualsWords(t *testing.T) {
 		t.Fatal(err)
 	}
 	rng := rand.New(rand.NewPCG(19, 1))
-	words := strings.Fields("heart attack ERR_CONN_RESET ReadAll reading the of brain blood-pressure a.b.c 東京都 ﷺ vessels x")
+	words := strings.Fields("heart attack ERR_CONN_RESET ReadAll HeartAttack reading the of brain blood-pressure a.b.c 東京都 ﷺ vessels x brainVessels.readAll")
 	say := func(n int) string {
 		var b strings.Builder
 		for range n {
@@ -35,7 +35,8 @@ func TestScorerEqualsWords(t *testing.T) {
 	var spelled []string
 	e := x.Edit()
 	for id := range 60 {
-		terms := analyzer.Terms(nil, say(rng.IntN(30)))
+		title := strings.TrimSpace(say(rng.IntN(5)))
+		terms := text.InTitle(analyzer.Terms(nil, strings.TrimSpace(title+" "+say(rng.IntN(30)))), len(title))
 		if err := e.Add(uint64(id), terms); err != nil {
 			t.Fatal(err)
 		}

@@ -96,7 +96,7 @@ func (e *edit) sorted(entries []entry) []uint32 {
 // forward appends the forward list of the next slot.
 func (e *edit) forward(entries []entry) {
 	c := &e.c
-	need := binary.MaxVarintLen32 + len(entries)*(binary.MaxVarintLen32+1)
+	need := 2*binary.MaxVarintLen32 + len(entries)*(binary.MaxVarintLen32+1)
 	if c.weights {
 		need += 4 * len(entries)
 	}

@@ -51,17 +51,18 @@ func (x *Words) Explain(dst []TermScore, terms []text.Term, id uint64) (out []Te
 	return dst, true, nil
 }
 
-// PairShare is one of the query's distinct pairs of adjacent words.
+// PairShare is one of the query's distinct pairs of neighbours: adjacent words, or pieces of one.
 type PairShare struct {
 	First, Second string
 	Share         float64 // share of the weight of all pairs, in [0, 1]
 	Found         bool    // adjacent, in this order, in the passage
 }
 
-// PairShares returns the distinct pairs of adjacent words of the query and whether they are
-// adjacent, in that order, in the passage. Match.Pair is the sum of the shares that are found. The
-// weight of a pair is the sum of the idf of its words. Function words that the analyzer dropped do
-// not separate words; terms with Term.Beside are ignored.
+// PairShares returns the distinct pairs of neighbours in the query and whether they are neighbours,
+// in that order, in the passage. Match.Pair is the sum of the shares that are found. The weight of a
+// pair is the sum of the idf of its words. Words are neighbours of the next ones. So are the pieces of
+// a word such as UnknownAuthorityError; the outer ones are neighbours of the words around, too.
+// Function words that the analyzer dropped separate nothing.
 func PairShares(query, passage []text.Term, idf func(term string) float64) []PairShare {
 	in := map[[2]string]struct{}{}
 	for _, p := range pairsOf(passage) {

@@ -9,17 +9,30 @@ import (
 const chunkSize = 1 << 18
 
 // entry is one term of a document. Counts: it stands there, among the words or
-// beside them. Weights: with this weight.
+// beside them, and in the title, which comes first, or not. Weights: with this weight.
 type entry struct {
-	term   uint32
-	beside bool
-	weight float32
+	term          uint32
+	beside, title bool
+	weight        float32
 }
 
-// appendForward appends a forward list: the number of entries, then each as
-// varint term<<1 | beside, or term and four bytes of weight.
+// titled is the number of entries of the title.
+func titled(entries []entry) int {
+	n := 0
+	for n < len(entries) && entries[n].title {
+		n++
+	}
+	return n
+}
+
+// appendForward appends a forward list. Counts: the numbers of entries and of those in
+// the title, then each as varint term<<1 | beside. Weights: the number of entries, then
+// each as varint term and four bytes of weight.
 func appendForward(b []byte, entries []entry, weights bool) []byte {
 	b = binary.AppendUvarint(b, uint64(len(entries)))
+	if !weights {
+		b = binary.AppendUvarint(b, uint64(titled(entries)))
+	}
 	for _, e := range entries {
 		if weights {
 			b = binary.AppendUvarint(b, uint64(e.term))
@@ -39,6 +52,7 @@ func appendForward(b []byte, entries []entry, weights bool) []byte {
 type walk struct {
 	b       []byte
 	left    int // entries; 0 as well once something is wrong
+	body    int // those that come after the title
 	weights bool
 	bad     bool
 }
@@ -48,7 +62,16 @@ func newWalk(b []byte, weights bool) (walk, error) {
 	if size <= 0 || n > uint64(len(b)-size) {
 		return walk{}, corrupt("forward list of %d entries in %d bytes", n, len(b))
 	}
-	return walk{b[size:], int(n), weights, false}, nil
+	w := walk{b: b[size:], left: int(n), body: int(n), weights: weights}
+	if weights {
+		return w, nil
+	}
+	title, size := binary.Uvarint(w.b)
+	if size <= 0 || title > n || n > uint64(len(w.b)-size) {
+		return walk{}, corrupt("forward list of %d entries, %d of them in the title, in %d bytes", n, title, len(b))
+	}
+	w.b, w.body = w.b[size:], int(n-title)
+	return w, nil
 }
 
 // next returns the next entry; left says whether there is one.
@@ -68,7 +91,7 @@ func (w *walk) next() entry {
 	}
 	w.b = w.b[size:]
 	if !w.weights {
-		return entry{term: uint32(v >> 1), beside: v&1 != 0}
+		return entry{term: uint32(v >> 1), beside: v&1 != 0, title: w.left >= w.body}
 	}
 	if len(w.b) < 4 {
 		return w.fail()

@@ -5,7 +5,7 @@ import (
 	"github.com/lexsem/lexsem/internal/text"
 )
 
-// Holds reports whether a document is present with exactly these terms, in the analyzer's order.
+// Holds reports whether a document is present with exactly these terms and title, in the analyzer's order.
 // Error: ErrCorrupt. Cost O(terms).
 func (x *Words) Holds(id uint64, terms []text.Term) (ok bool, err error) {
 	defer wrapped(&err)
@@ -22,7 +22,7 @@ func (x *Words) Holds(id uint64, terms []text.Term) (ok bool, err error) {
 		if w.left == 0 {
 			return false, nil
 		}
-		if e := w.next(); int(e.term) >= x.terms.len() || e.beside != t.Beside || x.terms.name(e.term) != t.Text {
+		if e := w.next(); int(e.term) >= x.terms.len() || e.beside != t.Beside || e.title != t.Title || x.terms.name(e.term) != t.Text {
 			return false, nil
 		}
 	}

@@ -21,8 +21,9 @@ func TestHolds(t *testing.T) {
 		return out
 	}
 	beside := []text.Term{{Text: "a"}, {Text: "b", Beside: true}}
+	titled := []text.Term{{Text: "a", Title: true}, {Text: "b"}}
 	e := x.Edit()
-	for id, list := range map[uint64][]text.Term{1: terms("a", "b", "a"), 2: nil, 3: beside, 4: terms("gone")} {
+	for id, list := range map[uint64][]text.Term{1: terms("a", "b", "a"), 2: nil, 3: beside, 4: terms("gone"), 6: titled} {
 		if err := e.Add(id, list); err != nil {
 			t.Fatal(err)
 		}
@@ -39,7 +40,7 @@ func TestHolds(t *testing.T) {
 		}{
 			{1, terms("a", "b", "a"), true}, {1, terms("a", "a", "b"), false}, {1, terms("a", "b"), false}, {1, terms("a", "b", "a", "a"), false},
 			{1, terms("a", "c", "a"), false}, {2, nil, true}, {2, terms("a"), false}, {3, beside, true}, {3, terms("a", "b"), false},
-			{4, terms("gone"), false}, {5, nil, false},
+			{4, terms("gone"), false}, {5, nil, false}, {6, titled, true}, {6, terms("a", "b"), false}, {1, []text.Term{{Text: "a", Title: true}, {Text: "b"}, {Text: "a"}}, false},
 		} {
 			if got, err := x.Holds(c.id, c.terms); got != c.want || err != nil {
 				t.Errorf("document %d, %v: %t, %v", c.id, c.terms, got, err)

@@ -18,8 +18,12 @@ type Match struct {
 	// Presence is the term recall: the share of the query's distinct words, by weight·idf, that the
 	// document has, in [0, 1]. Words that no document has count among the query's.
 	Presence float64
+	// Near is the term recall of the best 16 words in a row, in [0, Presence].
+	Near float64
 	// Pair is the bigram match: the sum of the PairShares that are found, in [0, 1].
 	Pair float64
+	// Title is the term recall of the title (text.InTitle), in [0, Presence].
+	Title float64
 }
 
 // Match writes the match of the query with each document into dst: zeros for a query without
@@ -34,7 +38,7 @@ func (x *Words) Match(ctx context.Context, dst []Match, terms []text.Term, ids [
 	s := takeScratch()
 	defer s.giveBack()
 	x.prepare(&s.q, terms)
-	p := x.pairs(&s.q, terms)
+	f := x.finder(&s.q, terms)
 	for i, id := range ids {
 		if i%every == 0 && ctx.Err() != nil {
 			return ctx.Err()
@@ -45,10 +49,10 @@ func (x *Words) Match(ctx context.Context, dst []Match, terms []text.Term, ids [
 		}
 		if !ok {
 			nan := math.NaN()
-			dst[i] = Match{nan, nan, nan, nan}
+			dst[i] = Match{nan, nan, nan, nan, nan, nan}
 			continue
 		}
-		if dst[i], err = p.match(&s.q, x.core, slot); err != nil {
+		if dst[i], err = f.match(x.core, slot); err != nil {
 			return err
 		}
 	}
@@ -65,9 +69,9 @@ func (x *Words) SearchMatches(ctx context.Context, terms []text.Term, k int, all
 	s := takeScratch()
 	defer s.giveBack()
 	x.prepare(&s.q, terms)
-	p := x.pairs(&s.q, terms)
+	f := x.finder(&s.q, terms)
 	score := func(n *near) (err error) {
-		n.match, err = p.match(&s.q, x.core, n.slot)
+		n.match, err = f.match(x.core, n.slot)
 		n.Score, n.matched = n.match.BM25, true
 		return err
 	}
@@ -99,28 +103,53 @@ func Coverage(bm25, ub float64) float64 {
 	return bm25 / ub
 }
 
-// pairFinder finds the pairs of adjacent words of a query in documents.
-type pairFinder struct {
-	at      map[[2]uint32]int // numbers of two query terms, from 1 -> pair
-	weights []float64         // of the pairs, those with a word that the index lacks included
-	found   []float64
+// finder finds out how the words of a query stand in documents, one document at a time.
+type finder struct {
+	q       *query
+	whole   []bool              // of the query's terms, whether a term beside words is a compound
+	name    func(uint32) string // of a term of the index
+	at      map[[2]uint32]int   // numbers of two query terms, from 1 -> pair
+	weights []float64           // of the pairs, those with a word that the index lacks included
 	all     float64
+
+	// Of the document at hand; the counts of terms are in q.
+	chain chain
+	words uint32 // so far
+	found []float64
+	spots []spot
+	title float64
+	here  []uint32 // scratch of near: counts in the window
 }
 
-func (x *Words) pairs(q *query, terms []text.Term) *pairFinder {
-	return newPairFinder(terms, x.IDF, func(word string) uint32 {
+// spot is a place in a document where a term of the query stands: the number of the word.
+type spot struct{ word, term uint32 }
+
+func (x *Words) finder(q *query, terms []text.Term) *finder {
+	f := newFinder(q, terms, x.IDF, func(word string) uint32 {
 		n, ok := x.terms.find(word)
 		if !ok {
 			return 0
 		}
 		return q.find(n)
 	})
+	f.name = func(term uint32) string {
+		if int(term) >= x.terms.len() { // damage, which others find
+			return ""
+		}
+		return x.terms.name(term)
+	}
+	return f
 }
 
-// newPairFinder makes one for the words of a query; number is 1 + the index of a word
-// in the query, 0 for one that no document has.
-func newPairFinder(terms []text.Term, idf func(string) float64, number func(string) uint32) *pairFinder {
-	f := &pairFinder{at: map[[2]uint32]int{}}
+// newFinder makes one for the words of a query; number is 1 + the index of a word
+// in q, 0 for one that no document has.
+func newFinder(q *query, terms []text.Term, idf func(string) float64, number func(string) uint32) *finder {
+	f := &finder{q: q, at: map[[2]uint32]int{}, whole: make([]bool, len(q.terms)), here: make([]uint32, len(q.terms))}
+	for _, t := range terms {
+		if n := number(t.Text); n > 0 {
+			f.whole[n-1] = whole(t.Text)
+		}
+	}
 	for i, p := range pairsOf(terms) {
 		f.weights = append(f.weights, p.weight(idf))
 		f.all += f.weights[i]
@@ -133,68 +162,151 @@ func newPairFinder(terms []text.Term, idf func(string) float64, number func(stri
 }
 
 // match is how the query matches the document at a slot.
-func (f *pairFinder) match(q *query, c *core, slot uint32) (Match, error) {
-	pair, err := f.count(q, c, slot)
+func (f *finder) match(c *core, slot uint32) (Match, error) {
+	w, err := c.walk(slot)
 	if err != nil {
 		return Match{}, err
 	}
-	bm25, err := q.sum(c, slot)
-	return q.matched(bm25, pair), err
+	f.begin()
+	if w.left > w.body {
+		f.read(&w, w.body)
+		f.endTitle()
+	}
+	f.read(&w, 0)
+	if err := w.end(); err != nil {
+		return Match{}, err
+	}
+	bm25, err := f.q.sum(c, slot)
+	return f.matched(bm25), err
 }
 
-// matched is the match of a document whose terms are counted in q.
-func (q *query) matched(bm25, pair float64) Match {
-	present := 0.0
-	for n, count := range q.counts {
-		if count > 0 {
-			present += q.terms[n].weight
+// read takes in terms until so many are left.
+func (f *finder) read(w *walk, left int) {
+	for w.left > left {
+		e := w.next()
+		n := f.q.find(e.term)
+		switch {
+		case !e.beside:
+			f.word(n)
+		case n > 0:
+			f.beside(n, f.whole[n-1])
+		case f.chain.open():
+			f.beside(0, whole(f.name(e.term)))
 		}
 	}
+}
+
+// begin forgets the document before.
+func (f *finder) begin() {
+	clear(f.q.counts)
+	clear(f.found)
+	f.chain, f.words, f.spots, f.title = chain{}, 0, f.spots[:0], 0
+}
+
+// word takes in a word of the document by its number in the query from 1, 0 for none.
+func (f *finder) word(n uint32) {
+	left := f.chain.word(n)
+	f.words++
+	if n > 0 {
+		f.stands(f.words, n)
+		f.meet(left, n)
+	}
+}
+
+// beside takes in a term beside the words.
+func (f *finder) beside(n uint32, whole bool) {
+	if whole { // it is at the word to come
+		if n > 0 {
+			f.stands(f.words+1, n)
+		}
+		return
+	}
+	left := f.chain.piece(n)
+	if n > 0 {
+		f.stands(f.words, n)
+		f.meet(left, n)
+	}
+}
+
+func (f *finder) stands(word, n uint32) {
+	f.q.counts[n-1]++
+	f.spots = append(f.spots, spot{word, n - 1})
+}
+
+// meet takes in that a term of the query follows others.
+func (f *finder) meet(left [2]uint32, n uint32) {
+	for _, last := range left {
+		if last > 0 {
+			if i, ok := f.at[[2]uint32{last, n}]; ok {
+				f.found[i] = f.weights[i]
+			}
+		}
+	}
+}
+
+// endTitle takes in that all terms so far are those of the title.
+func (f *finder) endTitle() { f.title = f.q.present(f.q.counts) }
+
+// matched is the match of the document that was taken in.
+func (f *finder) matched(bm25 float64) Match {
+	present := f.q.present(f.q.counts)
 	return Match{
 		BM25:     bm25,
-		Coverage: Coverage(bm25, q.limit),
-		Presence: min(Coverage(present, q.limit), 1),
-		Pair:     pair,
+		Coverage: Coverage(bm25, f.q.limit),
+		Presence: present,
+		Near:     f.near(present),
+		Pair:     f.bonus(),
+		Title:    f.title,
 	}
 }
 
-// count walks over a document once: it leaves the counts of the query's terms
-// in q and returns the pair bonus.
-func (f *pairFinder) count(q *query, c *core, slot uint32) (float64, error) {
-	clear(q.counts)
-	clear(f.found)
-	last := uint32(0)
-	w, err := c.walk(slot)
-	if err != nil {
-		return 0, err
-	}
-	for w.left > 0 {
-		e := w.next()
-		n := q.find(e.term)
-		if n > 0 {
-			q.counts[n-1]++
+// present is the share of the query's words that have a count.
+func (q *query) present(counts []uint32) float64 {
+	sum := 0.0
+	for n, count := range counts {
+		if count > 0 {
+			sum += q.terms[n].weight
 		}
-		if e.beside {
-			continue
-		}
-		f.meet(last, n)
-		last = n
 	}
-	return f.bonus(), w.end()
+	return min(Coverage(sum, q.limit), 1)
 }
 
-// meet takes in that a word of the document follows another, each by its number in
-// the query from 1, 0 for none.
-func (f *pairFinder) meet(last, n uint32) {
-	if last > 0 && n > 0 {
-		if i, ok := f.at[[2]uint32{last, n}]; ok {
-			f.found[i] = f.weights[i]
+// nearWords is how many words in a row Match.Near looks at.
+const nearWords = 16
+
+// near is the greatest share of the query's words within nearWords words in a row, where the
+// document has the share present.
+func (f *finder) near(present float64) float64 {
+	spots := f.spots
+	if len(spots) == 0 || spots[len(spots)-1].word-spots[0].word < nearWords {
+		return present
+	}
+	clear(f.here)
+	from, best, end := 0, 0, 0 // the best window is spots[best:end]
+	sum, most := 0.0, 0.0
+	for i, s := range spots {
+		for s.word-spots[from].word >= nearWords {
+			n := spots[from].term
+			if f.here[n]--; f.here[n] == 0 {
+				sum -= f.q.terms[n].weight
+			}
+			from++
+		}
+		if f.here[s.term]++; f.here[s.term] == 1 {
+			if sum += f.q.terms[s.term].weight; sum > most {
+				most, best, end = sum, from, i+1
+			}
 		}
 	}
+	clear(f.here)
+	for _, s := range spots[best:end] { // added up in the query's order, as present is
+		f.here[s.term]++
+	}
+	return f.q.present(f.here)
 }
 
 // bonus is the share of the pairs that were met.
-func (f *pairFinder) bonus() float64 {
+func (f *finder) bonus() float64 {
 	if f.all == 0 {
 		return 0
 	}

@@ -8,6 +8,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/lexsem/lexsem/index/inverted"
@@ -86,8 +87,12 @@ func zipf(r *rand.Rand, vocab int) string {
 
 func randomDoc(r *rand.Rand, vocab int) []text.Term {
 	d := make([]text.Term, r.IntN(30))
+	title := r.IntN(2) * r.IntN(len(d)+1)
 	for i := range d {
-		d[i] = text.Term{Text: zipf(r, vocab), Weight: 1, Beside: r.IntN(8) == 0}
+		d[i] = text.Term{Text: zipf(r, vocab), Weight: 1, Beside: r.IntN(4) == 0, Title: i < title}
+		if d[i].Beside && (r.IntN(3) == 0 || i > 0 && strings.HasSuffix(d[i-1].Text, ".x")) {
+			d[i].Text += ".x" // a compound, which is after the pieces of the word before
+		}
 	}
 	return d
 }
@@ -168,13 +173,16 @@ func (m model) check(t *testing.T, r *rand.Rand, x, fresh *inverted.Words, vocab
 				t.Fatalf("coverage %v", c)
 			}
 		}
-		pairs := make([]float64, len(ids))
-		if err := pairShares(t.Context(), x, pairs, query, ids); err != nil {
+		found := make([]inverted.Match, len(ids))
+		if err := x.Match(t.Context(), found, query, ids); err != nil {
 			t.Fatal(err)
 		}
 		for i, id := range ids {
-			if w := pairBonus(query, m.docs[id], x.IDF); math.Abs(pairs[i]-w) > 1e-12 {
-				t.Fatalf("pair bonus %v, want %v", pairs[i], w)
+			g, w := found[i], plainMatch(query, m.docs[id], x.IDF)
+			for name, p := range map[string][2]float64{"presence": {g.Presence, w.Presence}, "near": {g.Near, w.Near}, "pair": {g.Pair, w.Pair}, "title": {g.Title, w.Title}} {
+				if math.Abs(p[0]-p[1]) > 1e-12 {
+					t.Fatalf("%s of %v in %v: %v, want %v", name, query, m.docs[id], p[0], p[1])
+				}
 			}
 		}
 	}

@@ -2,6 +2,7 @@ package inverted
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/lexsem/lexsem/internal/snapshot"
 	"github.com/lexsem/lexsem/internal/text"
@@ -16,25 +17,64 @@ func (p pair) weight(idf func(string) float64) float64 {
 	return p.weights[0]*idf(p.words[0]) + p.weights[1]*idf(p.words[1])
 }
 
-// pairsOf returns the distinct pairs of adjacent words in their order.
+// pairsOf returns the distinct pairs of neighbours in their order.
 func pairsOf(terms []text.Term) []pair {
 	var pairs []pair
 	seen := map[[2]string]struct{}{}
-	last := -1
+	var c chain
 	for i, t := range terms {
-		if t.Beside {
-			continue
+		var left [2]uint32
+		switch {
+		case !t.Beside:
+			left = c.word(uint32(i + 1))
+		case !whole(t.Text):
+			left = c.piece(uint32(i + 1))
 		}
-		if last >= 0 {
-			w := [2]string{terms[last].Text, t.Text}
+		for _, n := range left {
+			if n == 0 {
+				continue
+			}
+			last := terms[n-1]
+			w := [2]string{last.Text, t.Text}
 			if _, ok := seen[w]; !ok {
 				seen[w] = struct{}{}
-				pairs = append(pairs, pair{w, [2]float64{weightIn(terms[last]), weightIn(t)}})
+				pairs = append(pairs, pair{w, [2]float64{weightIn(last), weightIn(t)}})
 			}
 		}
-		last = i
 	}
 	return pairs
+}
+
+// whole says of a term beside words that it is a compound, such as err_conn_reset: it stands before
+// its words. The others are pieces of the word before them, and are of letters and digits alone.
+func whole(term string) bool { return strings.ContainsAny(term, `_.-/\:>@+&=#`) }
+
+// chain follows the terms of a text and tells the neighbours to the left of each, by numbers of the
+// caller's, 0 for none. Words are neighbours, and so are the pieces of a word. Its first piece has the
+// neighbours that the word has to its left, and its last one those that it has to its right.
+type chain struct {
+	last, end uint32    // the last word, and the last piece of it
+	before    [2]uint32 // what stood before that word
+	pieces    bool      // the last word has some
+}
+
+// word takes in a word.
+func (c *chain) word(n uint32) (left [2]uint32) {
+	c.before = [2]uint32{c.last, c.end}
+	c.last, c.end, c.pieces = n, 0, false
+	return c.before
+}
+
+// open says that a piece would have a neighbour to its left, or that it could take away one.
+func (c *chain) open() bool { return c.end > 0 || !c.pieces && c.before != [2]uint32{} }
+
+// piece takes in a piece of the last word.
+func (c *chain) piece(n uint32) (left [2]uint32) {
+	if left = c.before; c.pieces {
+		left = [2]uint32{c.end}
+	}
+	c.end, c.pieces = n, true
+	return left
 }
 
 func weightIn(t text.Term) float64 {

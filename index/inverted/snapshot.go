@@ -30,7 +30,7 @@ import (
 //
 // The sections down to w.dead are checked when they are opened, the others
 // where they are read.
-const snapshotVersion = 2
+const snapshotVersion = 3
 
 // Save writes the index as sections of w. Errors: ErrCorrupt if x lies in a damaged snapshot, and
 // those of writing. Cost: a copy of the bytes, and two tables.

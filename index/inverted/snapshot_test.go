@@ -335,7 +335,7 @@ func TestVerify(t *testing.T) {
 	}{
 		{"w.posts", 0, 2},  // term a is in document 1 first
 		{"w.lists", 0, 2},  // two documents have a
-		{"w.fwd", 1, 2},    // document 0 is b b
+		{"w.fwd", 2, 2},    // document 0 is b b
 		{"w.lens", 0, 3},   // and has three terms
 		{"w.ids", 0, 9},    // and is document 9
 		{"w.head", 36, 7},  // there are seven terms in all

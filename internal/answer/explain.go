@@ -21,7 +21,9 @@ type Explanation struct {
 	BM25       float32              `json:"bm25"`
 	Coverage   float32              `json:"coverage"`
 	Presence   float32              `json:"presence"`
+	Near       float32              `json:"near"`
 	Pair       float32              `json:"pair"`
+	TitleMatch float32              `json:"title_match"`
 	Terms      []ExplainedTerm      `json:"terms"`
 	Words      []ExplainedWord      `json:"words"`
 	Pairs      []ExplainedPair      `json:"pairs"`
@@ -117,7 +119,7 @@ func NewExplanation(query string, x engine.Explanation) Explanation {
 	e := Explanation{
 		Query: query, Mode: x.Trace.Mode, Variant: x.Trace.Variant, ID: x.ID, Title: x.Title, Rank: x.Rank,
 		Chunk: x.Chunk, Chunks: x.Chunks, Start: x.Start, End: x.End,
-		Score: x.Score, Cosine: x.Cosine, Modulated: x.Modulated, BM25: x.BM25, Coverage: x.Coverage, Presence: x.Presence, Pair: x.Pair,
+		Score: x.Score, Cosine: x.Cosine, Modulated: x.Modulated, BM25: x.BM25, Coverage: x.Coverage, Presence: x.Presence, Near: x.Near, Pair: x.Pair, TitleMatch: x.TitleMatch,
 		Terms: []ExplainedTerm{}, Words: []ExplainedWord{}, Pairs: []ExplainedPair{},
 		Attributed: x.Attributed, Plain: x.Plain, Bias: x.Bias,
 		Tokens: []ExplainedToken{}, Dimensions: []ExplainedDimension{}, Matches: []ExplainedMatch{},

@@ -43,6 +43,18 @@ type Term struct {
 	Start, End int     // the term comes from the bytes [Start, End) of the text
 	Beside     bool    // an additional term at the position of words
 	Weight     float32 // weight in a query: 1, or 1/n for each of n parts of a compound; 0 counts as 1
+	Title      bool    // in the title of a document (InTitle)
+}
+
+// InTitle marks the terms of a document whose first end bytes are its title, and returns them.
+func InTitle(terms []Term, end int) []Term {
+	for i := range terms {
+		if terms[i].End > end {
+			break
+		}
+		terms[i].Title = true
+	}
+	return terms
 }
 
 // Analyzer splits texts into terms. Equal options give equal terms in every process. It is safe for

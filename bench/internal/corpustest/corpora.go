@@ -69,10 +69,11 @@ func Town(t testing.TB, n int) string {
 	qrels.WriteString("query-id\tcorpus-id\tscore\n")
 	for i := range n {
 		a, b, c := noun(), noun(), noun()
-		text := fmt.Sprintf("The %s of %s is known for its %s, where every %s was sold near the old %s before the %s came.", a, b, c, noun(), noun(), noun())
-		fmt.Fprintf(&corpus, "{\"_id\":\"p%03d\",\"title\":\"\",\"text\":%q}\n", i, text)
+		title := fmt.Sprintf("The %s of %s", a, b)
+		text := fmt.Sprintf("is known for its %s, where every %s was sold near the old %s before the %s came.", c, noun(), noun(), noun())
+		fmt.Fprintf(&corpus, "{\"_id\":\"p%03d\",\"title\":%q,\"text\":%q}\n", i, title, text)
 		if i == 0 {
-			fmt.Fprintf(&corpus, "{\"_id\":\"p%03d\",\"title\":\"\",\"text\":%q}\n", n, text)
+			fmt.Fprintf(&corpus, "{\"_id\":\"p%03d\",\"title\":%q,\"text\":%q}\n", n, title, text)
 			fmt.Fprintf(&qrels, "q0\tp%03d\t1\n", n)
 		}
 		if i%3 == 0 {

@@ -335,6 +335,9 @@ func pack(pieces []piece, room, overlap, even int) []Span {
 // text, as in BEIR.
 func Passage(title, text string) string { return strings.TrimSpace(title + " " + text) }
 
+// TitleEnd is where the title ends in a Passage.
+func TitleEnd(title string) int { return len(strings.TrimSpace(title)) }
+
 // Trim leaves white space at both ends out.
 func Trim(text string, s Span) Span {
 	t := text[s.Start:s.End]

@@ -7,17 +7,17 @@ import (
 
 // Hit has the fields of engine.Hit, which says what they are.
 type Hit struct {
-	ID                                                            string
-	Rank                                                          int
-	Score                                                         float32
-	Rerank                                                        float64
-	Reranked                                                      bool
-	Cosine, Modulated, BM25, Coverage, Presence, Pair, TokenScore float32
-	Title, Media, Text                                            string
-	Chunk, Chunks, Start, End                                     int
-	Lines, Span, SpanLines                                        [2]int
-	Metadata                                                      map[string]any
-	Duplicates                                                    []string
+	ID                                                                              string
+	Rank                                                                            int
+	Score                                                                           float32
+	Rerank                                                                          float64
+	Reranked                                                                        bool
+	Cosine, Modulated, BM25, Coverage, Presence, Near, Pair, TitleMatch, TokenScore float32
+	Title, Media, Text                                                              string
+	Chunk, Chunks, Start, End                                                       int
+	Lines, Span, SpanLines                                                          [2]int
+	Metadata                                                                        map[string]any
+	Duplicates                                                                      []string
 }
 
 // Passage is what a hit shows of a document.
@@ -35,7 +35,7 @@ type Passage struct {
 func (f Found) Hit(p Passage, cosine float32) Hit {
 	return Hit{
 		ID: p.ID, Score: float32(f.Score), Cosine: cosine, Modulated: float32(f.Dense),
-		BM25: float32(f.BM25), Coverage: float32(f.Coverage), Presence: float32(f.Presence), Pair: float32(f.Pair), TokenScore: float32(f.Tokens),
+		BM25: float32(f.BM25), Coverage: float32(f.Coverage), Presence: float32(f.Presence), Near: float32(f.Near), Pair: float32(f.Pair), TitleMatch: float32(f.Title), TokenScore: float32(f.Tokens),
 		Title: p.Title, Media: p.Media, Text: p.Text, Metadata: p.Metadata,
 		Chunk: p.Chunk, Chunks: p.Chunks, Start: p.Start, End: p.Start + len(p.Text),
 		Lines: [2]int{p.Line, p.Line + strings.Count(p.Text[:max(0, len(p.Text)-1)], "\n")},

@@ -340,6 +340,11 @@ func ChunkText(d *store.Document, r store.Row) string {
 	return chunk.Passage(d.Title, d.Text[r.Start:r.End])
 }
 
+// words are the terms of a chunk.
+func (d *DB) words(dst []text.Term, v Version) []text.Term {
+	return text.InTitle(d.analyzer.Terms(dst, v.Text), v.Title)
+}
+
 // Terms analyses a text for the lexical leg.
 func (d *DB) Terms(dst []text.Term, s string) []text.Term { return d.analyzer.Terms(dst, s) }
 

@@ -22,7 +22,7 @@ func (d *DB) editWords(ctx context.Context, cur *State, in *feed) (*inverted.Wor
 	}
 	terms := make([][]text.Term, step)
 	err := in.each(ctx, step, func(vs []Version) error {
-		if err := d.Parallel(ctx, len(vs), func(i int) { terms[i] = d.analyzer.Terms(terms[i][:0], vs[i].Text) }); err != nil {
+		if err := d.Parallel(ctx, len(vs), func(i int) { terms[i] = d.words(terms[i][:0], vs[i]) }); err != nil {
 			return err
 		}
 		for i, v := range vs {

@@ -179,7 +179,7 @@ func (p *prover) texts(ctx context.Context, progress func(stage string, done, to
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}
-			terms = p.d.analyzer.Terms(terms[:0], v.Text)
+			terms = p.d.words(terms[:0], v)
 			ok, err := s.Words.Holds(v.ID, terms)
 			if err != nil {
 				return err

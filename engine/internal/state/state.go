@@ -135,6 +135,7 @@ type Version struct {
 	Tokens   []int32
 	Codes    []byte // of token states, or nil
 	Text     string // title and text, as the words see them
+	Title    int    // bytes of Text that are the title
 	Metadata []byte // JSON object, or nil; of the first chunk
 }
 
@@ -156,7 +157,7 @@ func rowsOf(dst []Version, ord uint64, rows []store.Row) []Version {
 func VersionsOf(ord uint64, d *store.Document) []Version {
 	vs := rowsOf(nil, ord, d.Rows)
 	for i, r := range d.Rows {
-		vs[i].Text = ChunkText(d, r)
+		vs[i].Text, vs[i].Title = ChunkText(d, r), chunk.TitleEnd(d.Title)
 	}
 	if len(vs) > 0 {
 		vs[0].Metadata = d.Metadata

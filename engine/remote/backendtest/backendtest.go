@@ -105,7 +105,7 @@ func documents(n int) []engine.Document {
 		text := fmt.Sprintf("unit%d speaks of topic%d and of matter%d in a long sentence about item%d.", i, i%7, i%31, i*i%1009)
 		if i%5 == 0 {
 			for j := range 4 {
-				text += fmt.Sprintf("\nHere part%d of unit%d goes on about matter%d and ERR_CODE_%d, a subject of its own.", j, i, (i+j)%31, j)
+				text += fmt.Sprintf("\nHere part%d of unit%d goes on about matter%d and ERR_CODE_%d, a SubjectName of its own.", j, i, (i+j)%31, j)
 			}
 		}
 		docs[i] = engine.Document{ID: fmt.Sprintf("doc %03d/é", i), Title: fmt.Sprintf("Title %d", i%9), Text: text,

@@ -25,7 +25,7 @@ func searches(t *testing.T, open func(t *testing.T, enc encoder.Encoder) engine.
 	if n, err := db.Delete(t.Context(), []string{"gone", "never there"}); n != 1 || err != nil {
 		t.Fatalf("deleted %d, %v", n, err)
 	}
-	texts := []string{"unit7 about topic3", "topic3", "matter12 of a sentence about item49", "err code 2", "ERR_CODE_2", "unheard words only", "part2 of unit35 goes on", "the of and"}
+	texts := []string{"unit7 about topic3", "topic3", "matter12 of a sentence about item49", "err code 2", "ERR_CODE_2", "unheard words only", "part2 of unit35 goes on", "the of and", "title 5 of topic3", "the subject name of matter3"}
 	for _, text := range texts {
 		for _, mode := range []string{engine.ModeDense, engine.ModeHybrid, engine.ModeLexical} {
 			same(t, db, reference, engine.Query{Text: text, Mode: mode, Variant: "none"})
@@ -155,7 +155,7 @@ func differs(h, w engine.Hit) string {
 		got, want float32
 	}{
 		{"score", h.Score, w.Score}, {"cosine", h.Cosine, w.Cosine}, {"modulated", h.Modulated, w.Modulated}, {"bm25", h.BM25, w.BM25},
-		{"coverage", h.Coverage, w.Coverage}, {"presence", h.Presence, w.Presence}, {"pair", h.Pair, w.Pair},
+		{"coverage", h.Coverage, w.Coverage}, {"presence", h.Presence, w.Presence}, {"near", h.Near, w.Near}, {"pair", h.Pair, w.Pair}, {"title", h.TitleMatch, w.TitleMatch},
 	} {
 		if math.Abs(float64(x.got-x.want)) > near {
 			return fmt.Sprintf("%s of %s is %v, want %v", x.name, h.ID, x.got, x.want)

@@ -23,8 +23,8 @@ var cmdExplain = command{
 	summary: "show why a document is found: words, tokens and dimensions",
 	about: `
 Shows what the score of one document is made of: the cosine of the query vector; coverage
-(normalised BM25), presence (term recall) and pair (bigram match) of the words; the part of each
-word in BM25; what modulation added for each token; the dimensions of the vector that changed the
+(normalised BM25), presence (term recall, half of it within 16 words), pair (bigram match) and title
+(term recall of the title) of the words; the part of each word in BM25; what modulation added for each token; the dimensions of the vector that changed the
 cosine most; and the places in the text where words of the query stand. If token states are kept
 (lexsem tokens), it also shows which word of the text answers each word of the query. Without --id
 the first hit is explained. Of a document in several chunks the best chunk is explained.
@@ -34,7 +34,8 @@ are exact. The softmax of a fitted bridge is not linear; its change is divided a
 modulation to full modulation. For small changes this is the first-order share.
 
 --json prints {"query","mode","variant","id","title","rank","chunk","chunks","start","end",
-"score","cosine","modulated","bm25","coverage","presence","pair","terms":[{"name","weight","value"}],
+"score","cosine","modulated","bm25","coverage","presence","near","pair","title_match",
+"terms":[{"name","weight","value"}],
 "words":[{"term","start","end","count","documents","idf","bm25","coverage","most"}],
 "pairs":[{"first","second","share","found"}],"attributed","plain","bias",
 "tokens":[{"id","token","start","end","shift","scale"}],
