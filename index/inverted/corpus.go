@@ -46,12 +46,10 @@ func Spell(terms []text.Term) string {
 
 // Unspell returns the terms that Spell wrote, without their places.
 func Unspell(spelled string) (terms []text.Term) {
-	words, beside, _ := strings.Cut(spelled, "  ")
-	for w := range each(words) {
-		terms = append(terms, text.Term{Text: w})
-	}
-	for w := range each(beside) {
-		terms = append(terms, text.Term{Text: w, Beside: true})
+	for t := range each(spelled) {
+		if !t.endTitle {
+			terms = append(terms, text.Term{Text: t.text, Beside: t.beside})
+		}
 	}
 	return terms
 }
