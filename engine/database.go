@@ -20,6 +20,7 @@ type Database interface {
 
 	Get(ctx context.Context, id string) (Document, error)
 	All(ctx context.Context, f Filter) iter.Seq2[Document, error]
+	List(ctx context.Context, f Filter, after string) iter.Seq2[Document, error]
 	Count(ctx context.Context, f Filter) (int, error)
 
 	Search(ctx context.Context, q Query) (Result, error)

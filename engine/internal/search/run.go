@@ -62,7 +62,7 @@ func (r *Run) Begin(ctx context.Context, tokens *late.Query, terms []text.Term, 
 	r.Facts.Filtered = s.View.Len()
 	r.compare(tokens)
 	if !r.Q.Filter.IsZero() {
-		m, err := s.Columns.Match(ctx, r.Q.Filter)
+		m, err := s.Match(ctx, r.Q.Filter)
 		if err != nil {
 			return err
 		}

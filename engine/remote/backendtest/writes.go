@@ -111,4 +111,10 @@ func writes(t *testing.T, open func(t *testing.T, enc encoder.Encoder) engine.Da
 	if n != 11 {
 		t.Errorf("%d documents, want 11", n)
 	}
+	if n, err := db.DeleteWhere(ctx, filter.And(filter.Prefix("id", "odd\t"), filter.Gt("id", "odd"))); n != 1 || err != nil {
+		t.Errorf("deleted %d by a beginning of its id, %v", n, err)
+	}
+	if n, err := db.DeleteWhere(ctx, filter.In("id", docs[4].ID, docs[5].ID, "nobody")); n != 2 || err != nil {
+		t.Errorf("deleted %d by their ids, %v", n, err)
+	}
 }
