@@ -56,6 +56,9 @@ func (o listOptions) run(ctx context.Context, a *app, args []string) (err error)
 	if *o.limit < 0 || *o.offset < 0 {
 		return usagef("--limit %d --offset %d: use numbers from 0", *o.limit, *o.offset)
 	}
+	if *o.after != "" && *o.offset > 0 {
+		return usagef("both --after and --offset: use --after with the last id of the list before, without --offset")
+	}
 	e, f, err := a.openToRead(ctx, *o.filter)
 	if err != nil {
 		return err
