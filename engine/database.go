@@ -33,6 +33,7 @@ type Database interface {
 	Stats(ctx context.Context) (Stats, error)
 	Verify(ctx context.Context, progress func(Progress)) (VerifyReport, error)
 	Flush(ctx context.Context) error
+	Writable(ctx context.Context) error
 	Compact(ctx context.Context) error
 	KeepTokenStates(ctx context.Context) (TokenReport, error)
 

@@ -189,6 +189,7 @@ func steps(t *testing.T) []step {
 			return db.DeleteWhere(ctx, engine.Filter{})
 		}},
 		{"flush", func(ctx context.Context, db engine.Database) (any, error) { return nil, db.Flush(ctx) }},
+		{"writable", func(ctx context.Context, db engine.Database) (any, error) { return nil, db.Writable(ctx) }},
 		{"fit", func(ctx context.Context, db engine.Database) (any, error) {
 			heard := false
 			r, err := db.Fit(ctx, engine.FitOptions{Variant: "slr", QueriesPerPassage: 2, Epochs: 1, Progress: func(p engine.Progress) { heard = heard || p.Stage != "" }})
