@@ -87,7 +87,7 @@ func TestPagesEnd(t *testing.T) {
 	}), 20)
 	for name, q := range map[string]engine.Query{
 		"calibrated": {}, "rrf": {Fusion: engine.Fusion{Kind: fusion.RRF}}, "convex": {Fusion: engine.Fusion{Kind: fusion.Convex}}, "chunks": {PerChunk: true}, "collapse": {Collapse: true},
-		"dense": {Mode: engine.ModeDense}, "lexical": {Mode: engine.ModeLexical}, "reranked": {}, "filtered": {Filter: filter.Lt("n", 90)},
+		"dense": {Mode: engine.ModeDense}, "lexical": {Mode: engine.ModeLexical}, "reranked": {}, "filtered": {Filter: filter.Lt("n", 40)},
 	} {
 		var db engine.Database = e
 		if name == "reranked" {
@@ -128,7 +128,7 @@ func TestPagesEnd(t *testing.T) {
 			}
 		}
 		ends := q.Mode == "" && q.Filter.IsZero()
-		if ends != errors.Is(refused, engine.ErrInvalid) || ends && (!strings.Contains(refused.Error(), "a larger k") || len(seen) > 100) || !ends && len(seen) < 100 {
+		if ends != errors.Is(refused, engine.ErrInvalid) || ends && (!strings.Contains(refused.Error(), "a larger k") || len(seen) > 100) || !ends && len(seen) < 40 {
 			t.Errorf("%s: %d hits on pages, then %v", name, len(seen), refused)
 		}
 	}

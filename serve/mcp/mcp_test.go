@@ -247,6 +247,44 @@ func TestSearch(t *testing.T) {
 	}
 }
 
+// TestSearchPages reads a search by next_offset: no hit comes twice, and where the pages end the refusal says what to do.
+func TestSearchPages(t *testing.T) {
+	e := shelf(t)
+	var docs []engine.Document
+	for i := range 400 {
+		docs = append(docs, engine.Document{ID: fmt.Sprint("p", i), Text: fmt.Sprintf("Lantern %d is lit by keeper %d.", i, i%7)})
+	}
+	if _, err := e.Upsert(t.Context(), docs); err != nil {
+		t.Fatal(err)
+	}
+	c := connect(t, e, mcp.Options{})
+	for mode, want := range map[string]int{"hybrid": 100, "dense": 405} {
+		seen := map[string]bool{}
+		for offset := 0; ; {
+			var a answer
+			text, failed := call(t, c, "search", object{"query": "lantern of keeper 3", "mode": mode, "k": 20, "offset": offset}, &a)
+			if failed {
+				if mode != "hybrid" || !strings.Contains(text, "pages of this search end at hit 100") || offset != 100 {
+					t.Errorf("%s at %d: %s", mode, offset, text)
+				}
+				break
+			}
+			for _, h := range a.Hits {
+				if seen[h.ID] {
+					t.Errorf("%s: %s is on two pages", mode, h.ID)
+				}
+				seen[h.ID] = true
+			}
+			if offset = a.NextOffset; offset == 0 {
+				break
+			}
+		}
+		if len(seen) != want {
+			t.Errorf("%s: %d hits, want %d", mode, len(seen), want)
+		}
+	}
+}
+
 // Hits of files say where they stand there, others in which lines of their document.
 func TestSearchNamesPlaces(t *testing.T) {
 	c := connect(t, shelf(t), mcp.Options{Place: func(h engine.Hit) (string, [2]int, bool) {
