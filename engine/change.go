@@ -28,7 +28,7 @@ func (e *Engine) DeleteWhere(ctx context.Context, f Filter) (int, error) {
 		return 0, fmt.Errorf("%w: an empty filter would delete everything; name a condition", ErrInvalid)
 	}
 	return e.remove(ctx, func(ctx context.Context, s *state.State) (ids []string, err error) {
-		m, err := s.Columns.Match(ctx, f)
+		m, err := s.Match(ctx, f)
 		if err != nil || m.Len() == 0 {
 			return nil, err
 		}

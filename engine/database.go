@@ -20,6 +20,7 @@ type Database interface {
 
 	Get(ctx context.Context, id string) (Document, error)
 	All(ctx context.Context, f Filter) iter.Seq2[Document, error]
+	List(ctx context.Context, f Filter, after string) iter.Seq2[Document, error]
 	Count(ctx context.Context, f Filter) (int, error)
 
 	Search(ctx context.Context, q Query) (Result, error)
@@ -32,6 +33,7 @@ type Database interface {
 	Stats(ctx context.Context) (Stats, error)
 	Verify(ctx context.Context, progress func(Progress)) (VerifyReport, error)
 	Flush(ctx context.Context) error
+	Writable(ctx context.Context) error
 	Compact(ctx context.Context) error
 	KeepTokenStates(ctx context.Context) (TokenReport, error)
 

@@ -1,6 +1,7 @@
 package engine_test
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -56,6 +57,85 @@ func TestFilteredSearch(t *testing.T) {
 		}
 		e = open(t, dir, engine.Options{Index: kind})
 		check()
+	}
+}
+
+// TestFilterByID: a filter on id is answered by the ids there are, at each commit anew, by every call that takes one.
+func TestFilterByID(t *testing.T) {
+	t.Parallel()
+	for _, o := range []engine.Options{{Index: index.KindFlatInt8, ChunkTokens: 16}, {Index: index.KindHNSWInt8}} {
+		dir := t.TempDir()
+		e := open(t, dir, o)
+		all := docs(0, 300)
+		all[7].Metadata["id"] = "d8"
+		add(t, e, append(all, engine.Document{ID: "d\xff", Text: text(3)}, engine.Document{ID: "2024-01-01", Text: text(4)}))
+		there := map[string]map[string]any{"d\xff": nil, "2024-01-01": nil}
+		for _, d := range all {
+			there[d.ID] = d.Metadata
+		}
+		check := func() {
+			t.Helper()
+			for _, expr := range []string{`id = "d7"`, `id = "none"`, `id != "d7"`, `id in ["d1", "d299", "none"]`, `id ^= "d29"`, `id ^= "d"`, `id < "d2"`, `id >= "d98"`, `id between "d10" and "d11"`,
+				`id exists`, `metadata.id = "d8"`, `id = "d8" or metadata.id = "d8"`, `id ^= "d1" and n < 20`, `not (id ^= "d1" or n > 20)`, `id = "2024-01-01T00:00:00Z"`, `id > ""`} {
+				f, err := filter.Parse(expr)
+				if err != nil {
+					t.Fatal(err)
+				}
+				var want []string
+				for id, metadata := range there {
+					ok, err := f.MatchDocument(id, metadata)
+					if err != nil {
+						t.Fatal(err)
+					}
+					if ok {
+						want = append(want, id)
+					}
+				}
+				slices.Sort(want)
+				if n, err := e.Count(t.Context(), f); n != len(want) || err != nil {
+					t.Fatalf("%s, %s: %d, %v, want %q", o.Index, expr, n, err, want)
+				}
+				for _, mode := range []string{engine.ModeDense, engine.ModeHybrid} {
+					got := ids(search(t, e, engine.Query{Text: text(200), K: 400, Mode: mode, Filter: f}))
+					if slices.Sort(got); !slices.Equal(got, want) {
+						t.Fatalf("%s, %s, %s: %q, want %q", o.Index, mode, expr, got, want)
+					}
+				}
+			}
+		}
+		check()
+		if _, err := e.Patch(t.Context(), []engine.Patch{{ID: "d7", Metadata: map[string]any{"id": nil}}, {ID: "d1", Metadata: map[string]any{"id": "d8"}}}); err != nil {
+			t.Fatal(err)
+		}
+		delete(there["d7"], "id")
+		there["d1"]["id"] = "d8"
+		add(t, e, []engine.Document{{ID: "d300", Text: text(300)}})
+		there["d300"] = nil
+		if n, err := e.DeleteWhere(t.Context(), filter.And(filter.Prefix("id", "d29"), filter.Not(filter.Eq("id", "d299")))); n != 10 || err != nil {
+			t.Fatalf("%d deleted, %v", n, err)
+		}
+		for i := range 9 {
+			delete(there, fmt.Sprint("d29", i))
+		}
+		delete(there, "d29")
+		check()
+		x, err := e.Explain(t.Context(), engine.Query{Text: text(3), Filter: filter.Eq("id", "d3")}, "d3")
+		if err != nil || x.ID != "d3" {
+			t.Errorf("%+v, %v", x.Hit, err)
+		}
+		if _, err := e.Explain(t.Context(), engine.Query{Text: text(3), Filter: filter.Eq("id", "d4")}, "d3"); !errors.Is(err, engine.ErrNotFound) {
+			t.Errorf("explained beside the filter: %v", err)
+		}
+		if err := e.Close(); err != nil {
+			t.Fatal(err)
+		}
+		e = open(t, dir, o)
+		check()
+		ended, cancel := context.WithCancel(t.Context())
+		cancel()
+		if _, err := e.Count(ended, filter.Gt("id", "d3")); !errors.Is(err, context.Canceled) {
+			t.Errorf("ended: %v", err)
+		}
 	}
 }
 

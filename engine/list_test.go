@@ -154,3 +154,149 @@ func TestAllEnds(t *testing.T) {
 		t.Errorf("count: %v", err)
 	}
 }
+
+// pages reads a list page by page, each after the last id of the one before, and does what the test wants with each
+// document that it reads.
+func pages(t *testing.T, db engine.Database, f engine.Filter, size int, read func(id string)) (ids []string) {
+	t.Helper()
+	for after := ""; ; {
+		n := 0
+		for d, err := range db.List(t.Context(), f, after) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if n++; n > size {
+				break
+			}
+			after = d.ID
+			ids = append(ids, d.ID)
+			read(d.ID)
+		}
+		if n <= size {
+			return ids
+		}
+	}
+}
+
+// TestListPages: each document that is stored throughout is on one page, in the order of ids, whatever is written
+// between and within the pages.
+func TestListPages(t *testing.T) {
+	e := open(t, t.TempDir(), engine.Options{})
+	ds := docs(0, 300)
+	for i := range ds {
+		ds[i].Metadata["even"] = i%2 == 0
+	}
+	odd := []string{"\x00", "\x00\x00", "a/b", "d", "d1\x00", "d1\xff", "\xff\xff", "é"}
+	for _, id := range odd {
+		ds = append(ds, engine.Document{ID: id, Text: text(1), Metadata: map[string]any{"even": true}})
+	}
+	add(t, e, ds)
+	all := idsOf(ds)
+	slices.Sort(all)
+	none := func(string) {}
+	for _, size := range []int{1, 7, 128, 1000} {
+		if got := pages(t, e, engine.Filter{}, size, none); !slices.Equal(got, all) {
+			t.Fatalf("pages of %d: %q, want %q", size, got, all)
+		}
+	}
+	for d, err := range e.List(t.Context(), engine.Filter{}, "d12") {
+		if want, gerr := e.Get(t.Context(), d.ID); err != nil || gerr != nil || d.ID != "d120" || !reflect.DeepEqual(d, want) {
+			t.Errorf("after d12: %+v, %v", d, err)
+		}
+		break
+	}
+	want := slices.DeleteFunc(slices.Clone(all), func(id string) bool { return id <= "d298" })
+	if got := pages(t, e, filter.Gt("id", "d298"), 2, none); !slices.Equal(got, want) {
+		t.Errorf("by a filter: %q, want %q", got, want)
+	}
+	if got := pages(t, e, filter.And(filter.Eq("even", true), filter.Prefix("id", "d1")), 3, none); len(got) != 57 {
+		t.Errorf("by two fields: %d: %q", len(got), got)
+	}
+	// Each is changed as it is read, another one that was read is replaced, one comes and one goes.
+	n := 0
+	got := pages(t, e, engine.Filter{}, 10, func(id string) {
+		if n++; n%3 != 0 {
+			return
+		}
+		if _, err := e.Patch(t.Context(), []engine.Patch{{ID: id, Metadata: map[string]any{"seen": n}}}); err != nil {
+			t.Fatal(err)
+		}
+		if n%9 == 0 {
+			if _, err := e.Upsert(t.Context(), []engine.Document{{ID: all[n/2], Text: "replaced", Metadata: map[string]any{"even": true}}, {ID: fmt.Sprint("new", n), Text: "new"}}); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := e.Delete(t.Context(), []string{fmt.Sprint("new", n-18)}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+	seen := map[string]int{}
+	for _, id := range got {
+		seen[id]++
+	}
+	for id, n := range seen {
+		if n != 1 {
+			t.Errorf("%q is listed %d times", id, n)
+		}
+	}
+	for _, id := range all {
+		if seen[id] != 1 {
+			t.Errorf("%q is listed %d times", id, seen[id])
+		}
+	}
+	if !slices.IsSorted(got) {
+		t.Errorf("not in the order of ids: %q", got)
+	}
+	// One page is one commit: what its loop writes is not on it.
+	for d, err := range e.List(t.Context(), engine.Filter{}, "d298") {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d.Metadata["later"] != nil || d.ID == "d2999" {
+			t.Fatalf("%q was written by the loop", d.ID)
+		}
+		if d.ID == "d299" {
+			if _, err := e.Upsert(t.Context(), []engine.Document{{ID: "d2999", Text: "x"}, {ID: "d3", Text: "x", Metadata: map[string]any{"later": 1}}}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
+func TestListEnds(t *testing.T) {
+	e := open(t, t.TempDir(), engine.Options{})
+	add(t, e, docs(0, 10))
+	last := func(ctx context.Context, f engine.Filter, body func(n int)) (n int, err error) {
+		for _, err := range e.List(ctx, f, "") {
+			if err != nil {
+				return n, err
+			}
+			n++
+			body(n)
+		}
+		return n, nil
+	}
+	if n, err := last(t.Context(), filter.Eq("id", 7), func(int) {}); n != 0 || !errors.Is(err, engine.ErrInvalid) {
+		t.Errorf("bad filter: %d, %v", n, err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	if n, err := last(ctx, engine.Filter{}, func(n int) {
+		if n == 4 {
+			cancel()
+		}
+	}); n != 4 || !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled: %d, %v", n, err)
+	}
+	if n, err := last(t.Context(), engine.Filter{}, func(n int) {
+		if n == 3 {
+			if err := e.Close(); err != nil { // does not wait for the loop
+				t.Fatal(err)
+			}
+		}
+	}); n != 3 || !errors.Is(err, engine.ErrClosed) {
+		t.Errorf("closed: %d, %v", n, err)
+	}
+	if n, err := last(t.Context(), engine.Filter{}, func(int) {}); n != 0 || !errors.Is(err, engine.ErrClosed) {
+		t.Errorf("begun closed: %d, %v", n, err)
+	}
+}

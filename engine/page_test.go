@@ -1,6 +1,7 @@
 package engine_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -9,6 +10,9 @@ import (
 	"testing"
 
 	"github.com/lexsem/lexsem/engine"
+	"github.com/lexsem/lexsem/engine/filter"
+	"github.com/lexsem/lexsem/engine/fusion"
+	"github.com/lexsem/lexsem/engine/rerank"
 )
 
 // TestPages: pages of a search are what one search finds, in its order.
@@ -63,6 +67,70 @@ func TestPages(t *testing.T) {
 	}
 	if r := search(t, e, engine.Query{Text: "x", K: 10, Offset: engine.MaxK - 10}); len(r.Hits) != 0 {
 		t.Errorf("%d hits behind the last", len(r.Hits))
+	}
+}
+
+// TestPagesEnd: pages of a search that fuses a pool of candidates are those of one list, up to where the pool ends;
+// then they are refused, not served from another pool.
+func TestPagesEnd(t *testing.T) {
+	t.Parallel()
+	e := open(t, t.TempDir(), engine.Options{ChunkTokens: 16})
+	d := docs(0, 600)
+	for i := range d {
+		if i%3 == 0 {
+			d[i].Text = strings.Repeat(d[i].Text+". ", 4)
+		}
+	}
+	add(t, e, d)
+	rerankable := engine.WithReranker(e, rerank.Func(func(_ context.Context, _ string, texts []string) ([]float64, error) {
+		return make([]float64, len(texts)), nil
+	}), 20)
+	for name, q := range map[string]engine.Query{
+		"calibrated": {}, "rrf": {Fusion: engine.Fusion{Kind: fusion.RRF}}, "convex": {Fusion: engine.Fusion{Kind: fusion.Convex}}, "chunks": {PerChunk: true}, "collapse": {Collapse: true},
+		"dense": {Mode: engine.ModeDense}, "lexical": {Mode: engine.ModeLexical}, "reranked": {}, "filtered": {Filter: filter.Lt("n", 40)},
+	} {
+		var db engine.Database = e
+		if name == "reranked" {
+			db = rerankable
+		}
+		q.Text, q.K = "topic3 speaks of matter4 in a long sentence", 7
+		seen := map[string]bool{}
+		var refused error
+		for ; ; q.Offset += q.K {
+			r, err := db.Search(t.Context(), q)
+			if err != nil {
+				refused = err
+				break
+			}
+			for _, h := range r.Hits {
+				at := fmt.Sprint(h.ID, "#", h.Chunk)
+				if !q.PerChunk {
+					at = h.ID
+				}
+				if seen[at] {
+					t.Errorf("%s: %s is on two pages, the later one at %d", name, at, q.Offset)
+				}
+				seen[at] = true
+			}
+			if len(r.Hits) < q.K {
+				break
+			}
+		}
+		want := q
+		want.Offset, want.K = 0, max(len(seen), 1)
+		whole, err := db.Search(t.Context(), want)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, h := range whole.Hits {
+			if !seen[h.ID] && !q.PerChunk {
+				t.Errorf("%s: %s is missing on the pages", name, h.ID)
+			}
+		}
+		ends := q.Mode == "" && q.Filter.IsZero()
+		if ends != errors.Is(refused, engine.ErrInvalid) || ends && (!strings.Contains(refused.Error(), "a larger k") || len(seen) > 100) || !ends && len(seen) < 40 {
+			t.Errorf("%s: %d hits on pages, then %v", name, len(seen), refused)
+		}
 	}
 }
 

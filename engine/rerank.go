@@ -184,6 +184,9 @@ func (s stage) plan(q Query) (first Query, n int, err error) {
 	if q.Offset >= n || k < 0 || q.Offset < 0 || k+q.Offset > MaxK { // a page behind what is reranked, or none that can be
 		return first, 0, nil
 	}
+	if alone := q.Mode == ModeLexical || q.Mode == ModeDense && q.Fusion.Tokens <= 0; q.Offset > 0 && k+q.Offset > max(n, search.PageEnd) && !alone {
+		return first, 0, search.BeyondPages(q.Offset, k, max(n, search.PageEnd))
+	}
 	first.K, first.Offset = max(k+q.Offset, n), 0
 	return first, n, nil
 }

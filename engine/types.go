@@ -74,7 +74,8 @@ type Query struct {
 	// K is the number of hits; 0 means 10. At most MaxK.
 	K int
 	// Offset skips the first hits, for paging. Offset+K is at most MaxK, and costs as much as a search for that many.
-	// Pages of ModeHybrid may repeat or miss a hit when Offset+K exceeds 100; any page may after a write.
+	// Pages of one state neither repeat nor miss a hit with an exact index. Those of ModeHybrid end at hit 100, or earlier
+	// in documents of many chunks: a later page is ErrInvalid, unless few passages match. Ask for more with K.
 	Offset int
 	// MinScore drops hits, and their Duplicates, with a lower Score; 0 means no limit. Its scale depends on mode, model
 	// and metric: measure it. With all-MiniLM-L6-v2 start with 0.5 in ModeHybrid and 0.4 in ModeDense.

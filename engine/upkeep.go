@@ -10,6 +10,18 @@ import (
 	"github.com/lexsem/lexsem/store"
 )
 
+// Writable returns the error that a write would have now, or nil, without a commit: ErrClosed, ErrReadOnly, ErrNoSpace,
+// or that of a failed disk. At most every 5 s it writes and syncs a small file; meanwhile the last answer holds. It does
+// not foresee ErrMemory, which depends on the documents. In a remote.Database it asks whether the Backend answers.
+func (e *Engine) Writable(ctx context.Context) (err error) {
+	ctx, done, err := e.write(ctx)
+	if err != nil {
+		return err
+	}
+	defer done(&err)
+	return e.st.Writable(ctx)
+}
+
 // Stats describes the database.
 func (e *Engine) Stats(ctx context.Context) (_ Stats, err error) {
 	ctx = calls.Promptly(ctx)

@@ -91,6 +91,62 @@ func (p *pin) each(ctx context.Context, prefix byte, from uint64, fn func(ord ui
 	return nil
 }
 
+// idsFrom is View.IDs.
+func (p *pin) idsFrom(ctx context.Context, from, below string, fn func(id string, ord uint64) error) error {
+	if below != from+"\x00" {
+		return p.ids(ctx, from, below, func(id string, c current) error {
+			if ord := c.at(p.st.seq); ord != 0 {
+				return fn(id, ord)
+			}
+			return nil
+		})
+	}
+	if err := p.interrupted(ctx); err != nil || from == "" || len(from) > MaxIDBytes {
+		return err
+	}
+	ord, err := p.lookup(from) // one id alone
+	if err != nil || ord == 0 {
+		return err
+	}
+	return fn(from, ord)
+}
+
+// ids calls fn with the records of ids from one to before another; below is "" for no end.
+func (p *pin) ids(ctx context.Context, from, below string, fn func(id string, c current) error) error {
+	end := []byte{prefixID + 1}
+	if below != "" {
+		end = idKey(below)
+	}
+	it, err := p.iterate(ctx, idKey(from), end)
+	if err != nil {
+		return err
+	}
+	defer it.Close()
+	for steps := 0; it.Valid(); it.Next() {
+		if steps++; steps%checkEvery == 0 {
+			if err := p.interrupted(ctx); err != nil {
+				return err
+			}
+		}
+		key := it.Item().KeyCopy(nil)
+		id := string(key[1:])
+		if below != "" && id >= below {
+			return nil
+		}
+		err := p.s.value(it.Item(), key, func(b []byte) error {
+			c, err := decodeCurrent(b)
+			if err != nil {
+				return p.s.decoded(key, err)
+			}
+			return fn(id, c)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // versions calls fn with the versions from one ordinal to before another, ascending,
 // by the keys of their first parts alone, and says whether they are dead.
 func (p *pin) versions(ctx context.Context, prefix byte, from, below uint64, fn func(ord uint64, dead bool) error) error {

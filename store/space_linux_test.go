@@ -65,7 +65,13 @@ func TestOthersFillTheDisk(t *testing.T) {
 		docs[i].Text = strings.Repeat(fmt.Sprint(i, " "), 2000) // 3 MB, in memory alone
 	}
 	add(t, s, docs...)
+	if err := s.Writable(ctx); err != nil {
+		t.Errorf("before the disk is full: %v", err)
+	}
 	empty := fillDisk(t, mount)
+	if err := s.Writable(ctx); !errors.Is(err, ErrNoSpace) {
+		t.Errorf("on a full disk: %v", err)
+	}
 	b := begin(t, s)
 	_, err := b.Put(ctx, doc("more", 1))
 	if err == nil {

@@ -80,6 +80,7 @@ type Store struct {
 	failed   atomic.Pointer[error]
 
 	forgotten forgotten
+	probe     probe
 
 	mu       sync.Mutex // guards what follows
 	idle     sync.Cond  // signals active == 0
@@ -265,7 +266,7 @@ func Open(dir string, o Options) (_ *Store, err error) {
 func newStore(dir string, o Options) *Store {
 	s := &Store{
 		dir: dir, o: o, pins: map[*pin]struct{}{}, tables: &tables{dir: dir},
-		writer: make(chan struct{}, 1), stop: make(chan struct{}), done: make(chan struct{}),
+		writer: make(chan struct{}, 1), stop: make(chan struct{}), done: make(chan struct{}), probe: probe{turn: make(chan struct{}, 1)},
 	}
 	s.idle.L = &s.mu
 	s.writer <- struct{}{}

@@ -89,7 +89,7 @@ func (p *pin) count(ctx context.Context) (dead uint64, err error) {
 		}
 	}
 	var ids uint64
-	err = p.ids(ctx, func(_ string, c current) error {
+	err = p.ids(ctx, "", "", func(_ string, c current) error {
 		if c.at(p.st.seq) != 0 {
 			ids++
 		}
@@ -117,34 +117,6 @@ func (p *pin) countVersions(ctx context.Context, prefix byte, from uint64) (live
 		return nil
 	})
 	return live, dead, err
-}
-
-// ids calls fn with every id's record.
-func (p *pin) ids(ctx context.Context, fn func(id string, c current) error) error {
-	it, err := p.whole(ctx, prefixID)
-	if err != nil {
-		return err
-	}
-	defer it.Close()
-	for steps := 0; it.Valid(); it.Next() {
-		if steps++; steps%checkEvery == 0 {
-			if err := p.interrupted(ctx); err != nil {
-				return err
-			}
-		}
-		key := it.Item().KeyCopy(nil)
-		err := p.s.value(it.Item(), key, func(b []byte) error {
-			c, err := decodeCurrent(b)
-			if err != nil {
-				return p.s.decoded(key, err)
-			}
-			return fn(string(key[1:]), c)
-		})
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // Verify reads everything and checks table checksums, every record of every version, ids against
@@ -201,7 +173,7 @@ func (p *pin) verifyAll(ctx context.Context, progress func(done, total int), r *
 	if err := p.verifyVersions(ctx, progress, r, problem); err != nil {
 		return err
 	}
-	err = p.ids(ctx, func(id string, c current) error {
+	err = p.ids(ctx, "", "", func(id string, c current) error {
 		ord := c.at(p.st.seq)
 		if ord == 0 {
 			return nil

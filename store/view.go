@@ -154,6 +154,13 @@ func (v *View) Lookup(id string) (ord uint64, ok bool, err error) {
 	return ord, ord != 0, err
 }
 
+// IDs calls fn with the ids of the view's documents from one to before another, in the order of bytes,
+// and with the ordinals of their versions. below is "" for no end. It stops at an error of fn and
+// returns it. Errors: that of ctx, *CorruptError. Cost: a read for each id.
+func (v *View) IDs(ctx context.Context, from, below string, fn func(id string, ord uint64) error) error {
+	return v.use(func(p *pin) error { return p.idsFrom(ctx, from, below, fn) })
+}
+
 // Get returns the whole record of a version: the current version of an id, or a replaced one that
 // Compact has not yet removed. Errors: ErrNotFound, *CorruptError. Cost: two point reads.
 func (s *Store) Get(ord uint64) (d *Document, err error) {

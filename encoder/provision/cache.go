@@ -93,12 +93,15 @@ func (s *session) cached(ctx context.Context, a artifact) (receipt, error) {
 	if err := json.Unmarshal(b, &r); err != nil {
 		return receipt{}, fmt.Errorf("%s is damaged: %w", receiptFile, err)
 	}
-	known := slices.ContainsFunc(a.packages, func(p Package) bool {
+	i := slices.IndexFunc(a.packages, func(p Package) bool {
 		return p.Name == r.Package && p.Version == r.Version &&
 			slices.ContainsFunc(p.routes(), func(w route) bool { return w.name == r.Route })
 	})
-	if !known {
+	if i < 0 {
 		return receipt{}, fmt.Errorf("holds %s %s, which this version does not use", r.Package, r.Version)
+	}
+	if err := a.pinned(a.packages[i], r); err != nil {
+		return receipt{}, err
 	}
 	if r.Recipe != a.recipe {
 		return receipt{}, fmt.Errorf("was made by another version")
@@ -113,6 +116,19 @@ func (s *session) cached(ctx context.Context, a artifact) (receipt, error) {
 		}
 	}
 	return r, err
+}
+
+// pinned compares the digests of a receipt with those of the package that this program knows: a receipt lies beside its
+// files, and whoever changes them can change it.
+func (a artifact) pinned(p Package, r receipt) error {
+	for _, f := range p.Files {
+		digest, listed := r.Files[f.Name]
+		gone := !listed && a.finish != nil // it makes another file of this one
+		if f.SHA256 != "" && digest != f.SHA256 && !gone {
+			return fmt.Errorf("%s has the SHA-256 %q by its %s, where that of %s %s is %s: %w", f.Name, digest, receiptFile, p.Name, p.Version, f.SHA256, ErrDigest)
+		}
+	}
+	return nil
 }
 
 // obtain returns a from the cache, or over the first package that works.

@@ -49,6 +49,18 @@ func TestCacheDamage(t *testing.T) {
 			b, err := os.ReadFile(path)
 			return errors.Join(err, os.WriteFile(path, []byte(strings.Replace(string(b), `"tokenizer.json"`, `"../../x"`, 1)), 0o644))
 		},
+		"other bytes, with a receipt of them": func(dir string) error {
+			path, evil := filepath.Join(dir, receiptFile), []byte("evil")
+			b, err := os.ReadFile(path)
+			text := strings.Replace(string(b), sumOf([]byte(testFiles["model.safetensors"])), sumOf(evil), 1)
+			return errors.Join(err, os.WriteFile(filepath.Join(dir, "model.safetensors"), evil, 0o644), os.WriteFile(path, []byte(text), 0o644))
+		},
+		"receipt without a file": func(dir string) error {
+			path := filepath.Join(dir, receiptFile)
+			b, err := os.ReadFile(path)
+			return errors.Join(err, os.WriteFile(path, []byte(strings.Replace(string(b), `"tokenizer.json"`, `"tokenizer.txt"`, 1)), 0o644),
+				os.WriteFile(filepath.Join(dir, "tokenizer.txt"), []byte(testFiles["tokenizer.json"]), 0o644))
+		},
 		"folder instead of file": func(dir string) error {
 			path := filepath.Join(dir, "tokenizer.json")
 			return errors.Join(os.Remove(path), os.Mkdir(path, 0o755))

@@ -8,7 +8,12 @@ import (
 )
 
 // Algebra evaluates a filter over sets S, for example of documents. Methods may change their
-// arguments and return them.
+// arguments and return them. An Algebra that knows the ids of documents also has
+//
+//	WhereID(c *Condition) (S, error)
+//
+// which is the set of documents whose id meets c (Condition.IDs). Without it, a filter on id is
+// invalid.
 type Algebra[S any] interface {
 	// All is the set of all documents, or the empty set.
 	All(yes bool) (S, error)
@@ -33,7 +38,7 @@ func Answer[S any](f Filter, in Algebra[S]) (S, error) {
 		return in.All(f.op == opAll)
 	case opAnd, opOr, opNot:
 	default:
-		return in.Where(newCondition(f))
+		return where(f, in)
 	}
 	s, err := Answer(f.args[0], in)
 	if err != nil {
@@ -60,21 +65,36 @@ func Answer[S any](f Filter, in Algebra[S]) (S, error) {
 }
 
 // Match reports whether metadata meets f. metadata is what a Document holds; values of other types
-// count as what they are in JSON. engine.ErrInvalid for an invalid filter and for metadata that
-// JSON cannot hold. To test many documents, search with the filter instead.
-func (f Filter) Match(m map[string]any) (bool, error) {
-	raw, err := metadata.Encode(m)
+// count as what they are in JSON. engine.ErrInvalid for an invalid filter, for one on id, and for
+// metadata that JSON cannot hold. To test many documents, search with the filter instead.
+func (f Filter) Match(metadata map[string]any) (bool, error) {
+	d, err := documentOf(metadata)
 	if err != nil {
 		return false, err
 	}
-	if m, err = metadata.Parse(raw); err != nil {
+	return Answer(f, d)
+}
+
+// MatchDocument is Match for a document whose id is known.
+func (f Filter) MatchDocument(id string, metadata map[string]any) (bool, error) {
+	d, err := documentOf(metadata)
+	if err != nil {
 		return false, err
 	}
-	return Answer(f, document(m))
+	return Answer(f, identified{d, id})
 }
 
 // document is the algebra of one document.
 type document map[string]any
+
+// documentOf has the values of metadata as they are in JSON.
+func documentOf(m map[string]any) (document, error) {
+	raw, err := metadata.Encode(m)
+	if err != nil {
+		return nil, err
+	}
+	return metadata.Parse(raw)
+}
 
 func (d document) All(yes bool) (bool, error)       { return yes, nil }
 func (d document) Not(a bool) (bool, error)         { return !a, nil }

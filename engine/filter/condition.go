@@ -20,12 +20,15 @@ const fewValues = 8
 
 func newCondition(f Filter) *Condition {
 	c := &Condition{op: f.op, path: f.path, values: f.values}
+	if f.path == ownID {
+		c.path = idPath
+	}
 	for _, v := range f.values {
 		c.kinds[v.kind] = true
 		switch v.kind {
 		case String:
 			c.texts = append(c.texts, []byte(v.text))
-			if t, ok := toInstant(v.text); ok && f.op != opPrefix {
+			if t, ok := toInstant(v.text); ok && f.op != opPrefix && f.path != idPath {
 				c.times = append(c.times, t)
 			}
 		case Number:

@@ -208,6 +208,11 @@ func (c *Condition) Facts() ([]FactRange, error) {
 // metadata. Errors as Condition.Facts.
 func MeetsFacts(f Filter, facts []string) (bool, error) { return Answer(f, byFacts(facts)) }
 
+// Meets is MeetsFacts for a document whose id is known.
+func Meets(f Filter, id string, facts []string) (bool, error) {
+	return Answer(f, identified{byFacts(facts), id})
+}
+
 // byFacts answers a filter by facts.
 type byFacts []string
 

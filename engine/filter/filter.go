@@ -25,7 +25,7 @@ import (
 // may be shared.
 //
 // A path names a field, nested fields with dots: "author.name". A key with a dot in it is found by
-// the same path. If an array is on the path or at its end, one element that meets the condition is
+// the same path. The path "id" is the document's id, and "metadata.id" a metadata field of that name. If an array is on the path or at its end, one element that meets the condition is
 // enough. Each condition of And looks for its own element.
 //
 // Values are compared only with values of their own kind: a number never equals a string. Numbers
@@ -169,6 +169,9 @@ func comparison(op operation, path string, values ...any) Filter {
 // check says what is wrong with the i-th value of a comparison, or "".
 func (f Filter) check(i int) string {
 	v := f.values[i]
+	if f.path == idPath && v.kind != String {
+		return "ids are texts; put quotes around the value, or write " + ownID + " for a metadata field of that name"
+	}
 	if f.op >= opLt && f.op <= opRange && v.kind != Number && v.kind != String {
 		return "only numbers and strings have an order; use = for true, false and null"
 	}

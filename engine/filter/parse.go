@@ -23,7 +23,7 @@ import (
 //	           | path [ "not" ] "in" "[" [ value { "," value } ] "]"
 //	           | path [ "not" ] "between" value "and" value both included
 //	           | path [ "not" ] "exists"
-//	path       = word | string
+//	path       = word | string                               id is the document's id
 //	value      = number | string | "true" | "false" | "null" | time
 //	time       = "now" { ( "+" | "-" ) digits ( "s" | "m" | "h" | "d" | "w" | "M" | "y" ) }
 //

@@ -51,6 +51,9 @@ func Value(fact string) (Filter, error) {
 	default:
 		return Filter{}, none
 	}
+	if path == idPath {
+		path = ownID
+	}
 	f := Eq(path, v)
 	return f, f.Err()
 }
@@ -115,6 +118,7 @@ func (demanded) And(a, b []string) ([]string, error) {
 func (demanded) Or(a, b []string) ([]string, error) {
 	return slices.DeleteFunc(a, func(f string) bool { return !slices.Contains(b, f) }), nil
 }
+func (demanded) WhereID(*Condition) ([]string, error) { return nil, nil }
 func (d demanded) Where(c *Condition) ([]string, error) {
 	if c.Path() != string(d) || c.Beneath() {
 		return nil, nil

@@ -261,6 +261,17 @@ func (r *Database) Stats(ctx context.Context) (_ engine.Stats, err error) {
 // Flush implements engine.Database. There is nothing to wait for: a write returns when it is complete.
 func (r *Database) Flush(ctx context.Context) error { return r.idle(ctx) }
 
+// Writable implements engine.Database: the Backend answers, and this side may write.
+func (r *Database) Writable(ctx context.Context) (err error) {
+	ctx, done, err := r.write(ctx)
+	if err != nil {
+		return err
+	}
+	defer done(&err)
+	_, err = r.b.Status(ctx)
+	return err
+}
+
 func (r *Database) idle(ctx context.Context) (err error) {
 	ctx, done, err := r.calls.Begin(ctx)
 	if err != nil {

@@ -405,6 +405,11 @@ func documentOfPassage(p Passage) (engine.Document, error) {
 
 // All implements engine.Database, in an order of the Backend. Documents written during the loop may be missing.
 func (r *Database) All(ctx context.Context, f engine.Filter) iter.Seq2[engine.Document, error] {
+	return r.List(ctx, f, "")
+}
+
+// List implements engine.Database, in the order of ids that the Backend scans in.
+func (r *Database) List(ctx context.Context, f engine.Filter, after string) iter.Seq2[engine.Document, error] {
 	return func(yield func(engine.Document, error) bool) {
 		done, err := r.calls.Enter()
 		if err != nil {
@@ -412,7 +417,7 @@ func (r *Database) All(ctx context.Context, f engine.Filter) iter.Seq2[engine.Do
 			return
 		}
 		done() // the loop's body may close the database
-		for p, err := range r.b.Scan(calls.Promptly(ctx), f, ScanOptions{}) {
+		for p, err := range r.b.Scan(calls.Promptly(ctx), f, ScanOptions{After: after}) {
 			if err == nil && p.Chunk > 0 {
 				continue
 			}

@@ -222,13 +222,19 @@ func TestDocuments(t *testing.T) {
 	c.want(c.ask("GET", "/v1/documents/", nil), 400, "invalid")
 
 	got = c.ask("GET", "/v1/documents?limit=1&offset=1&filter="+url.QueryEscape("year exists or n exists"), nil)
-	if got.at(t, "total") != 2.0 || len(got.at(t, "documents").([]any)) != 1 || got.at(t, "documents", 0, "id") != "a" || strings.Contains(got.raw, `"next_offset":1`) {
+	if got.at(t, "total") != 2.0 || len(got.at(t, "documents").([]any)) != 1 || got.at(t, "documents", 0, "id") != "backup" || strings.Contains(got.raw, `"next_offset":1`) {
 		t.Error(got.raw)
 	}
 	if got = c.ask("GET", "/v1/documents?limit=2", nil); got.at(t, "next_offset") != 2.0 || got.at(t, "total") != 4.0 {
 		t.Error(got.raw)
 	}
-	for _, q := range []string{"limit=0", "limit=x", "limit=100000", "offset=-1", "nonsense=1"} {
+	if got = c.ask("GET", "/v1/documents?limit=2&after="+url.QueryEscape(got.at(t, "next_after").(string)), nil); !strings.Contains(got.raw, `"next_offset":null,"next_after":null`) || len(got.at(t, "documents").([]any)) != 2 {
+		t.Error(got.raw)
+	}
+	if got = c.ask("GET", "/v1/documents?filter="+url.QueryEscape(`id = "a"`), nil); got.at(t, "total") != 1.0 || got.at(t, "documents", 0, "id") != "a" {
+		t.Error(got.raw)
+	}
+	for _, q := range []string{"limit=0", "limit=x", "limit=100000", "offset=-1", "nonsense=1", "after=a&offset=0", "after=%00zz"} {
 		c.want(c.ask("GET", "/v1/documents?"+q, nil), 400, "invalid")
 	}
 	c.want(c.ask("GET", "/v1/documents?filter=(", nil), 400, "invalid_filter")
@@ -243,6 +249,50 @@ func TestDocuments(t *testing.T) {
 	c.want(c.ask("DELETE", "/v1/documents?id=a&filter=x", nil), 400, "invalid")
 	if n, err := c.s.db.Count(t.Context(), engine.Filter{}); n != 1 || err != nil {
 		t.Error(n, err)
+	}
+}
+
+// TestListPages reads all documents page by page, by either way to go on, and patches each as it is read: each is on one
+// page, also those whose ids JSON cannot hold.
+func TestListPages(t *testing.T) {
+	c := newClient(t, Options{})
+	want := 3
+	for i := range 50 {
+		c.want(c.ask("PUT", fmt.Sprintf("/v1/documents/d%02d", i), `{"text": "words"}`), 200, "")
+		want++
+	}
+	for _, id := range []string{"d1%FF", "d1%FE", "%00", "z%FF%FF"} {
+		c.want(c.ask("PUT", "/v1/documents/"+id, `{"text": "words"}`), 200, "")
+		want++
+	}
+	for _, by := range []string{"after", "offset"} {
+		seen := map[string]int{}
+		for query, n := "", 0; ; n++ {
+			got := c.ask("GET", "/v1/documents?limit=7"+query, nil)
+			for _, d := range got.at(t, "documents").([]any) {
+				id := d.(map[string]any)["id"].(string)
+				seen[id]++
+				if !strings.Contains(id, "\ufffd") {
+					c.want(c.ask("PATCH", "/v1/documents/"+url.PathEscape(id), fmt.Sprintf(`{"metadata": {"done": "%s"}}`, by)), 200, "")
+				}
+			}
+			if strings.Contains(got.raw, `"next_after":null`) {
+				break
+			}
+			next := got.at(t, "next_"+by)
+			if query = fmt.Sprintf("&%s=%s", by, url.QueryEscape(fmt.Sprint(next))); n > 20 {
+				t.Fatalf("the list does not end: %s", got.raw)
+			}
+		}
+		all := 0
+		for id, n := range seen {
+			if all += n; n != 1 && id != "d1\ufffd" {
+				t.Errorf("by %s: %q is listed %d times", by, id, n)
+			}
+		}
+		if all != want || seen["d1\ufffd"] != 2 {
+			t.Errorf("by %s: %d listed of %d", by, all, want)
+		}
 	}
 }
 

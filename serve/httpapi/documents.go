@@ -159,7 +159,8 @@ func thumbnail(d engine.Document, side string) ([]byte, error) {
 type listAnswer struct {
 	Documents []answer.Document `json:"documents"`
 	Total     int               `json:"total"`       // that meet the filter
-	Next      *int              `json:"next_offset"` // null at the end
+	Next      *int              `json:"next_offset"` // null at the end, and in a page that was asked for by after
+	After     *string           `json:"next_after"`  // null at the end
 }
 
 // defaultList is how many documents a list has.
@@ -169,7 +170,7 @@ const defaultList = 100
 // texts would not go into a body of MaxBody.
 func listDocuments(ctx context.Context, c *call) (listAnswer, error) {
 	q := c.r.URL.Query()
-	if err := known(q, "filter", "limit", "offset"); err != nil {
+	if err := known(q, "filter", "limit", "offset", "after"); err != nil {
 		return listAnswer{}, err
 	}
 	limit, err := number(q, "limit", defaultList, 1, c.s.o.MaxTexts)
@@ -177,6 +178,13 @@ func listDocuments(ctx context.Context, c *call) (listAnswer, error) {
 		return listAnswer{}, err
 	}
 	offset, err := number(q, "offset", 0, 0, 1<<31-1)
+	if err != nil {
+		return listAnswer{}, err
+	}
+	if q.Has("after") && q.Has("offset") {
+		return listAnswer{}, invalid("offset", "both after and offset; send the next_after of the page before as after, without offset")
+	}
+	after, err := answer.After(q.Get("after"))
 	if err != nil {
 		return listAnswer{}, err
 	}
@@ -188,8 +196,8 @@ func listDocuments(ctx context.Context, c *call) (listAnswer, error) {
 	if out.Total, err = c.db.Count(ctx, f); err != nil {
 		return listAnswer{}, err
 	}
-	at, room := 0, c.s.o.MaxBody
-	for d, err := range c.db.All(ctx, f) {
+	at, last, room := 0, "", c.s.o.MaxBody
+	for d, err := range c.db.List(ctx, f, after) {
 		if err != nil {
 			return listAnswer{}, err
 		}
@@ -198,10 +206,13 @@ func listDocuments(ctx context.Context, c *call) (listAnswer, error) {
 		}
 		room -= int64(len(d.Title) + len(d.Text))
 		if len(out.Documents) == limit || room < 0 && len(out.Documents) > 0 {
-			next := at - 1
-			out.Next = &next
+			out.After = new(answer.Cursor(last))
+			if !q.Has("after") {
+				out.Next = new(at - 1)
+			}
 			break
 		}
+		last = d.ID
 		out.Documents = append(out.Documents, answer.NewDocument(d))
 	}
 	return out, nil

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -190,6 +191,61 @@ func TestReadOnly(t *testing.T) {
 		}
 	}
 	c.want(c.ask("POST", "/v1/search", `{"query":"keys"}`), 200, "")
+}
+
+// writability is a database with another answer to whether it can be written, which counts how often it was asked.
+type writability struct {
+	engine.Database
+	err   error
+	asked int
+}
+
+func (w *writability) Writable(context.Context) error { w.asked++; return w.err }
+
+// TestReady: a server is ready if a write would succeed; one that refuses writes says so, and does not try.
+func TestReady(t *testing.T) {
+	enc := encoder.NewHash(8)
+	db := &writability{Database: database(t, enc, engine.Options{})}
+	for name, x := range map[string]struct {
+		o      Options
+		err    error
+		status int
+		want   string
+		asked  int
+	}{
+		"ready":                {status: 200, want: `{"status":"ready"}`, asked: 1},
+		"full disk":            {err: fmt.Errorf("writing: %w", engine.ErrNoSpace), status: 507, want: `"code":"no_space"`, asked: 1},
+		"closed":               {err: engine.ErrClosed, status: 503, want: `"code":"closing"`, asked: 1},
+		"failed disk":          {err: errors.New("open /var/secret/records/probe: read-only file system"), status: 503, want: `"code":"not_writable"`, asked: 1},
+		"read-only database":   {err: engine.ErrReadOnly, status: 200, want: `{"status":"ready","read_only":true}`, asked: 1},
+		"read-only server":     {o: Options{ReadOnly: true}, status: 200, want: `{"status":"ready","read_only":true}`},
+		"read-only, full disk": {o: Options{ReadOnly: true}, err: engine.ErrNoSpace, status: 200, want: `"read_only":true`},
+	} {
+		db.err, db.asked = x.err, 0
+		x.o.Encoder = enc
+		c := clientOf(t, db, x.o)
+		got := c.ask("GET", "/readyz", nil)
+		if got.status != x.status || !strings.Contains(got.raw, x.want) || strings.Contains(got.raw, "secret") || db.asked != x.asked {
+			t.Errorf("%s: %d %s, asked %d times", name, got.status, got.raw, db.asked)
+		}
+		c.want(c.ask("GET", "/healthz", nil), 200, "")
+	}
+	// A database whose folder is gone, as a write would find it.
+	dir := t.TempDir()
+	e, err := engine.Open(t.Context(), filepath.Join(dir, "db"), enc, engine.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { e.Close() })
+	records := filepath.Join(dir, "db", "records")
+	if err := os.Rename(records, records+".gone"); err != nil {
+		t.Fatal(err)
+	}
+	c := clientOf(t, e, Options{Encoder: enc})
+	c.want(c.ask("GET", "/readyz", nil), 503, "not_writable")
+	if err := os.Rename(records+".gone", records); err != nil {
+		t.Fatal(err)
+	}
 }
 
 func TestHost(t *testing.T) {

@@ -3,6 +3,8 @@ package httpapi
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"net/http"
 	"path/filepath"
 
 	"github.com/lexsem/lexsem/engine"
@@ -10,14 +12,15 @@ import (
 )
 
 type healthAnswer struct {
-	Status string `json:"status"`
+	Status   string `json:"status"`
+	ReadOnly bool   `json:"read_only,omitempty"` // ready for all but writes
 }
 
 // healthz says that the process lives.
-func healthz(context.Context, *call) (healthAnswer, error) { return healthAnswer{"ok"}, nil }
+func healthz(context.Context, *call) (healthAnswer, error) { return healthAnswer{Status: "ok"}, nil }
 
-// readyz says that requests may be sent: the database answers, and the server is not
-// about to end.
+// readyz says that requests may be sent: the database answers, a write would succeed unless the server
+// refuses all, and the server is not about to end.
 func readyz(ctx context.Context, c *call) (healthAnswer, error) {
 	if c.s.isDraining() {
 		return healthAnswer{}, engine.ErrClosed
@@ -25,7 +28,22 @@ func readyz(ctx context.Context, c *call) (healthAnswer, error) {
 	if _, err := c.s.db.Count(ctx, engine.Filter{}); err != nil {
 		return healthAnswer{}, err
 	}
-	return healthAnswer{"ready"}, nil
+	ready := healthAnswer{Status: "ready", ReadOnly: c.s.o.ReadOnly}
+	if ready.ReadOnly {
+		return ready, nil
+	}
+	err := c.s.db.Writable(ctx)
+	switch {
+	case err == nil:
+		return ready, nil
+	case errors.Is(err, engine.ErrReadOnly):
+		ready.ReadOnly = true
+		return ready, nil
+	}
+	if e := errorOf(err); e.Code != "internal" {
+		return healthAnswer{}, e
+	}
+	return healthAnswer{}, &Error{Status: http.StatusServiceUnavailable, Code: "not_writable", Message: "the database cannot be written; see the server's log. Searches go on", cause: err}
 }
 
 // stats describes a database. Of its folder it says the name alone.

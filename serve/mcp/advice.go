@@ -34,7 +34,7 @@ var remedies = []struct {
 }
 
 // filterHelp is how filters are written.
-const filterHelp = `filters compare fields of metadata: lang = "go" and year >= 2020; operators = != < <= > >= ^= (prefix) in ["a", "b"], exists field, and, or, not; timestamps are compared as instants: time >= now-7d; dots name fields of nested objects`
+const filterHelp = `filters compare fields of metadata: lang = "go" and year >= 2020; operators = != < <= > >= ^= (prefix) in ["a", "b"], exists field, and, or, not; timestamps are compared as instants: time >= now-7d; dots name fields of nested objects; id is the document's id, metadata.id a metadata field of that name`
 
 // advice is what a caller is told of an error: what is wrong, and what to do.
 func (s *Server) advice(err error) string {

@@ -9,6 +9,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/lexsem/lexsem/engine"
+	"github.com/lexsem/lexsem/internal/answer"
 )
 
 // Limits of list.
@@ -23,7 +24,8 @@ const (
 type listArgs struct {
 	Filter string `json:"filter,omitempty" jsonschema:"condition on metadata"`
 	Limit  *int   `json:"limit,omitempty" jsonschema:"number of documents"`
-	Offset int    `json:"offset,omitempty" jsonschema:"number of documents to skip; next_offset of the previous answer continues after it"`
+	After  string `json:"after,omitempty" jsonschema:"next_after of the previous answer, to continue after its last document"`
+	Offset int    `json:"offset,omitempty" jsonschema:"number of documents to skip, without after"`
 }
 
 type listedDocument struct {
@@ -37,14 +39,15 @@ type listedDocument struct {
 
 type listResult struct {
 	Total      int              `json:"total" jsonschema:"number of documents that match the filter"`
-	Documents  []listedDocument `json:"documents" jsonschema:"oldest first; a replaced document counts as new"`
-	NextOffset int              `json:"next_offset,omitempty" jsonschema:"offset of the next documents; absent at the end"`
+	Documents  []listedDocument `json:"documents" jsonschema:"in the order of their ids"`
+	NextAfter  string           `json:"next_after,omitempty" jsonschema:"after of the next documents; absent at the end"`
+	NextOffset int              `json:"next_offset,omitempty" jsonschema:"offset of the next documents; absent at the end and with after"`
 }
 
 var listTool = newTool[listArgs, listResult](sdk.Tool{
 	Name:  "list",
 	Title: "List documents",
-	Description: "Lists the stored documents, oldest first: id, title, beginning of the text, metadata. " +
+	Description: "Lists the stored documents in the order of their ids: id, title, beginning of the text, metadata. " +
 		"Use it to see what is stored, which metadata fields a filter can use, or how many documents match a filter (total). Use search to find something.",
 	Annotations: &sdk.ToolAnnotations{ReadOnlyHint: true, IdempotentHint: true, OpenWorldHint: new(false)},
 }, shape{
@@ -60,6 +63,13 @@ func (s *Server) list(ctx context.Context, in listArgs) (string, listResult, err
 	if err := inRange("offset", in.Offset, 0, maxWalk); err != nil {
 		return "", listResult{}, err
 	}
+	if in.After != "" && in.Offset > 0 {
+		return "", listResult{}, refuse("both after and offset; use the next_after of the previous answer as after, without offset")
+	}
+	after, err := answer.After(in.After)
+	if err != nil {
+		return "", listResult{}, err
+	}
 	f, err := filterOf(in.Filter)
 	if err != nil {
 		return "", listResult{}, err
@@ -69,7 +79,7 @@ func (s *Server) list(ctx context.Context, in listArgs) (string, listResult, err
 		return "", listResult{}, err
 	}
 	if limit > 0 && in.Offset < out.Total {
-		if err := s.walk(ctx, f, in.Offset, limit, &out); err != nil {
+		if err := s.walk(ctx, f, after, in.Offset, limit, &out); err != nil {
 			return "", listResult{}, err
 		}
 	}
@@ -78,9 +88,9 @@ func (s *Server) list(ctx context.Context, in listArgs) (string, listResult, err
 
 // walk fills in the documents of one page. Documents that come or go between the count
 // and the walk may make the two differ.
-func (s *Server) walk(ctx context.Context, f engine.Filter, offset, limit int, out *listResult) error {
-	n := 0
-	for d, err := range s.db.All(ctx, f) {
+func (s *Server) walk(ctx context.Context, f engine.Filter, after string, offset, limit int, out *listResult) error {
+	n, last := 0, ""
+	for d, err := range s.db.List(ctx, f, after) {
 		if err != nil {
 			return err
 		}
@@ -88,9 +98,13 @@ func (s *Server) walk(ctx context.Context, f engine.Filter, offset, limit int, o
 			continue
 		}
 		if n > offset+limit {
-			out.NextOffset = offset + limit
+			out.NextAfter = answer.Cursor(last)
+			if after == "" {
+				out.NextOffset = offset + limit
+			}
 			return nil
 		}
+		last = d.ID
 		l := listedDocument{ID: d.ID, Title: clipped(d.Title, maxTitle), Bytes: len(d.Text)}
 		head, _ := clip(d.Text, 4*listPreview) // white space goes first
 		l.Beginning = clipped(oneLine(head), listPreview)
@@ -124,8 +138,8 @@ func (s *Server) listText(r listResult, in listArgs) string {
 			b.WriteString(indented(m) + "\n")
 		}
 	}
-	if r.NextOffset > 0 {
-		fmt.Fprintf(&b, "\nMore with offset=%d.", r.NextOffset)
+	if r.NextAfter != "" {
+		fmt.Fprintf(&b, "\nMore with after=%q.", r.NextAfter)
 	}
 	return b.String()
 }

@@ -260,6 +260,44 @@ func TestSearch(t *testing.T) {
 	}
 }
 
+// TestSearchPages reads a search by next_offset: no hit comes twice, and where the pages end the refusal says what to do.
+func TestSearchPages(t *testing.T) {
+	e := shelf(t)
+	var docs []engine.Document
+	for i := range 400 {
+		docs = append(docs, engine.Document{ID: fmt.Sprint("p", i), Text: fmt.Sprintf("Lantern %d is lit by keeper %d.", i, i%7)})
+	}
+	if _, err := e.Upsert(t.Context(), docs); err != nil {
+		t.Fatal(err)
+	}
+	c := connect(t, e, mcp.Options{})
+	for mode, want := range map[string]int{"hybrid": 100, "dense": 405} {
+		seen := map[string]bool{}
+		for offset := 0; ; {
+			var a answer
+			text, failed := call(t, c, "search", object{"query": "lantern of keeper 3", "mode": mode, "k": 20, "offset": offset}, &a)
+			if failed {
+				if mode != "hybrid" || !strings.Contains(text, "pages of this search end at hit 100") || offset != 100 {
+					t.Errorf("%s at %d: %s", mode, offset, text)
+				}
+				break
+			}
+			for _, h := range a.Hits {
+				if seen[h.ID] {
+					t.Errorf("%s: %s is on two pages", mode, h.ID)
+				}
+				seen[h.ID] = true
+			}
+			if offset = a.NextOffset; offset == 0 {
+				break
+			}
+		}
+		if len(seen) != want {
+			t.Errorf("%s: %d hits, want %d", mode, len(seen), want)
+		}
+	}
+}
+
 // Hits of files say where they stand there, others in which lines of their document.
 func TestSearchNamesPlaces(t *testing.T) {
 	c := connect(t, shelf(t), mcp.Options{Place: func(h engine.Hit) (string, [2]int, bool) {
@@ -485,32 +523,63 @@ func TestGetReadsAllInParts(t *testing.T) {
 }
 
 func TestList(t *testing.T) {
-	c := connect(t, shelf(t), mcp.Options{})
-	var ids []string
-	offset, total := 0, 0
-	for n := 0; n == 0 || offset > 0; n++ {
-		var l struct {
-			Total      int
-			NextOffset int `json:"next_offset"`
-			Documents  []struct{ ID, Beginning string }
-		}
-		text, failed := call(t, c, "list", object{"limit": 2, "offset": offset}, &l)
-		if failed {
-			t.Fatal(text)
-		}
-		for i, d := range l.Documents {
-			ids = append(ids, d.ID)
-			if want := fmt.Sprintf("%d. %s  (", offset+i+1, d.ID); !strings.Contains(text, want) || !strings.Contains(text, d.Beginning) {
-				t.Errorf("%q is not in:\n%s", want, text)
+	e := shelf(t)
+	if _, err := e.Upsert(t.Context(), []engine.Document{{ID: "z\xff", Text: "not UTF-8"}, {ID: "z\xff2", Text: "likewise"}}); err != nil {
+		t.Fatal(err)
+	}
+	c := connect(t, e, mcp.Options{})
+	type page struct {
+		Total      int
+		NextAfter  string `json:"next_after"`
+		NextOffset int    `json:"next_offset"`
+		Documents  []struct{ ID, Beginning string }
+	}
+	want := "a/b %41?#ü backup.md keys.md long.txt schluessel.md z\ufffd z\ufffd2"
+	for _, by := range []string{"after", "offset"} {
+		var ids []string
+		args, seen, total := object{"limit": 2}, 0, 0
+		for more := true; more; {
+			var l page
+			text, failed := call(t, c, "list", args, &l)
+			if failed {
+				t.Fatal(text)
+			}
+			for i, d := range l.Documents {
+				ids = append(ids, d.ID)
+				number := i + 1
+				if by == "offset" {
+					number += seen
+				}
+				if want := fmt.Sprintf("%d. %s  (", number, d.ID); !strings.Contains(text, want) || !strings.Contains(text, d.Beginning) {
+					t.Errorf("%q is not in:\n%s", want, text)
+				}
+			}
+			if more = l.NextAfter != ""; more != strings.Contains(text, fmt.Sprintf("after=%q", l.NextAfter)) || (by == "offset" || seen == 0) && more != (l.NextOffset > 0) {
+				t.Errorf("%s: %+v\n%s", by, l, text)
+			}
+			seen, total = seen+len(l.Documents), l.Total
+			if args = (object{"limit": 2, "after": l.NextAfter}); by == "offset" {
+				args = object{"limit": 2, "offset": l.NextOffset}
+			}
+			if seen > 20 {
+				t.Fatalf("%s: the list does not end: %q", by, ids)
 			}
 		}
-		offset, total = l.NextOffset, l.Total
+		if got := strings.Join(ids, " "); total != 7 || got != want {
+			t.Errorf("%s: %d documents: %s", by, total, got)
+		}
 	}
-	if got := strings.Join(ids, " "); total != 5 || got != "keys.md backup.md schluessel.md long.txt a/b %41?#ü" {
-		t.Errorf("%d documents: %s", total, got)
+	for _, args := range []object{{"after": "keys.md", "offset": 1}, {"after": "\x00x"}} {
+		if text, failed := call(t, c, "list", args, nil); !failed || !strings.Contains(text, "next_after") {
+			t.Errorf("%v: %s", args, text)
+		}
 	}
 	if text, failed := call(t, c, "list", object{"filter": "year >= 2024"}, nil); failed || !strings.Contains(text, "1 documents match") && !strings.Contains(text, "1 document matches") {
 		t.Errorf("%v %s", failed, text)
+	}
+	var l page
+	if text, failed := call(t, c, "list", object{"filter": `id ^= "k" or id = "backup.md"`}, &l); failed || l.Total != 2 || l.Documents[0].ID != "backup.md" {
+		t.Errorf("%+v %s", l, text)
 	}
 }
 

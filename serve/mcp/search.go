@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -117,6 +118,11 @@ func (s *Server) search(ctx context.Context, in searchArgs) (string, searchResul
 	q.MinScore = in.MinScore
 	q.Spans = true
 	res, err := s.db.Search(ctx, q)
+	last := false // of the pages that there can be
+	if in.Offset > 0 && errors.Is(err, engine.ErrInvalid) {
+		q.K, last = k, true
+		res, err = s.db.Search(ctx, q)
+	}
 	if err != nil {
 		return "", searchResult{}, err
 	}
@@ -132,6 +138,9 @@ func (s *Server) search(ctx context.Context, in searchArgs) (string, searchResul
 		hit := s.hitOf(h, min(room, left))
 		left -= len(hit.Text)
 		out.Hits = append(out.Hits, hit)
+	}
+	if last && len(out.Hits) == k {
+		out.NextOffset = in.Offset + k // whose refusal says why, and what else to do
 	}
 	return s.searchText(out, in), out, nil
 }

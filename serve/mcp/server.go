@@ -28,7 +28,7 @@ type Database interface {
 	Search(ctx context.Context, q engine.Query) (engine.Result, error)
 	Explain(ctx context.Context, q engine.Query, id string) (engine.Explanation, error)
 	Get(ctx context.Context, id string) (engine.Document, error)
-	All(ctx context.Context, f engine.Filter) iter.Seq2[engine.Document, error]
+	List(ctx context.Context, f engine.Filter, after string) iter.Seq2[engine.Document, error]
 	Count(ctx context.Context, f engine.Filter) (int, error)
 	Upsert(ctx context.Context, docs []engine.Document) (engine.AddResult, error)
 }

@@ -64,60 +64,88 @@ func (j *Joined) Count(ctx context.Context, f engine.Filter) (int, error) {
 
 var all = newCall("All", repeats, walks, absent[nothing](),
 	func(db engine.Database, ctx context.Context, w walk) (nothing, error) {
-		for d, err := range db.All(ctx, w.Filter) {
-			if err == nil {
-				err = w.Each(d)
-			}
-			if err != nil {
-				return nothing{}, err
-			}
-		}
-		return nothing{}, nil
-	},
-	streams[walk]{
-		func(w walk, how *asked) {
-			how.item = func(raw []byte) error {
-				wired, err := decode[document](raw)
-				if err != nil {
-					return err
-				}
-				d, err := whole.from(wired)
-				if err != nil {
-					return err
-				}
-				return w.Each(d)
-			}
-		},
-		func(_ context.Context, w *walk, s *session) error {
-			w.Each = func(d engine.Document) error {
-				wired, err := whole.to(d)
-				if err != nil {
-					return err
-				}
-				return s.item(wired)
-			}
-			return nil
-		},
-	})
+		return nothing{}, w.over(db.All(ctx, w.Filter))
+	}, walked)
 
-// walk is what All takes: a filter and the body of the loop.
-type walk struct {
-	Filter engine.Filter
-	Each   func(engine.Document) error
+// All is engine.Engine.All. Memory: one document and the buffers of the connection.
+func (j *Joined) All(ctx context.Context, f engine.Filter) iter.Seq2[engine.Document, error] {
+	return j.walk(ctx, all, listing{Filter: f})
 }
 
-var walks = form[walk, engine.Filter]{
-	func(w walk) (engine.Filter, error) { return w.Filter, w.Filter.Err() },
-	func(f engine.Filter) (walk, error) { return walk{Filter: f}, nil },
+var list = newCall("List", repeats, walks, absent[nothing](),
+	func(db engine.Database, ctx context.Context, w walk) (nothing, error) {
+		return nothing{}, w.over(db.List(ctx, w.Filter, w.After))
+	}, walked)
+
+// List is engine.Engine.List. Memory: one document and the buffers of the connection.
+func (j *Joined) List(ctx context.Context, f engine.Filter, after string) iter.Seq2[engine.Document, error] {
+	return j.walk(ctx, list, listing{f, after})
+}
+
+// listing says which documents a walk has.
+type listing struct {
+	Filter engine.Filter
+	After  string
+}
+
+// walk is what All and List take: the documents and the body of the loop.
+type walk struct {
+	listing
+	Each func(engine.Document) error
+}
+
+// over does the body of the loop for some documents.
+func (w walk) over(docs iter.Seq2[engine.Document, error]) error {
+	for d, err := range docs {
+		if err == nil {
+			err = w.Each(d)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+var walks = form[walk, listing]{
+	func(w walk) (listing, error) { return w.listing, w.Filter.Err() },
+	func(l listing) (walk, error) { return walk{listing: l}, nil },
+}
+
+// walked sends the documents of a walk.
+var walked = streams[walk]{
+	func(w walk, how *asked) {
+		how.item = func(raw []byte) error {
+			wired, err := decode[document](raw)
+			if err != nil {
+				return err
+			}
+			d, err := whole.from(wired)
+			if err != nil {
+				return err
+			}
+			return w.Each(d)
+		}
+	},
+	func(_ context.Context, w *walk, s *session) error {
+		w.Each = func(d engine.Document) error {
+			wired, err := whole.to(d)
+			if err != nil {
+				return err
+			}
+			return s.item(wired)
+		}
+		return nil
+	},
 }
 
 // errStop ends a walk if the loop over it ends.
 var errStop = errors.New("the loop has ended")
 
-// All is engine.Engine.All. Memory: one document and the buffers of the connection.
-func (j *Joined) All(ctx context.Context, f engine.Filter) iter.Seq2[engine.Document, error] {
+// walk is the loop over a walk.
+func (j *Joined) walk(ctx context.Context, c *call[walk, listing, nothing, nothing], l listing) iter.Seq2[engine.Document, error] {
 	return func(yield func(engine.Document, error) bool) {
-		_, err := all.from(ctx, j, walk{f, func(d engine.Document) error {
+		_, err := c.from(ctx, j, walk{l, func(d engine.Document) error {
 			if !yield(d, nil) {
 				return errStop
 			}

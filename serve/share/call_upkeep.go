@@ -37,6 +37,14 @@ func (j *Joined) Flush(ctx context.Context) error {
 	return err
 }
 
+var writable = newCall("Writable", repeats, plain[nothing](), plain[nothing](), silent(engine.Database.Writable))
+
+// Writable is engine.Engine.Writable.
+func (j *Joined) Writable(ctx context.Context) error {
+	_, err := writable.from(ctx, j, nothing{})
+	return err
+}
+
 var compact = newCall("Compact", writes|repeats, plain[nothing](), plain[nothing](), silent(engine.Database.Compact))
 
 // Compact is engine.Engine.Compact.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"math"
 	"path/filepath"
 	"reflect"
@@ -133,6 +134,10 @@ func steps(t *testing.T) []step {
 		{"all", all(engine.Filter{}, 0)},
 		{"some", all(filter.And(filter.Eq("lang", "de"), filter.Lt("n", 20)), 0)},
 		{"first three", all(engine.Filter{}, 3)},
+		{"list", listed(engine.Filter{}, "", 0)},
+		{"list after", listed(filter.Prefix("id", "d"), "d1\xff", 7)},
+		{"list to the end", listed(engine.Filter{}, "\xfe", 0)},
+		{"list of an invalid filter", listed(filter.Eq("a", struct{}{}), "", 0)},
 		{"all of an invalid filter", all(filter.Eq("a", struct{}{}), 0)},
 		{"count", func(ctx context.Context, db engine.Database) (any, error) {
 			return db.Count(ctx, filter.Not(filter.Exists("n")))
@@ -184,6 +189,7 @@ func steps(t *testing.T) []step {
 			return db.DeleteWhere(ctx, engine.Filter{})
 		}},
 		{"flush", func(ctx context.Context, db engine.Database) (any, error) { return nil, db.Flush(ctx) }},
+		{"writable", func(ctx context.Context, db engine.Database) (any, error) { return nil, db.Writable(ctx) }},
 		{"fit", func(ctx context.Context, db engine.Database) (any, error) {
 			heard := false
 			r, err := db.Fit(ctx, engine.FitOptions{Variant: "slr", QueriesPerPassage: 2, Epochs: 1, Progress: func(p engine.Progress) { heard = heard || p.Stage != "" }})
@@ -285,18 +291,24 @@ var errFailing = errors.New("the disk is gone")
 func (*failing) Read([]byte) (int, error) { return 0, errFailing }
 
 func all(f engine.Filter, most int) func(context.Context, engine.Database) (any, error) {
-	return func(ctx context.Context, db engine.Database) (any, error) {
-		var docs []engine.Document
-		for d, err := range db.All(ctx, f) {
-			if err != nil {
-				return docs, err
-			}
-			if docs = append(docs, d); len(docs) == most {
-				break
-			}
+	return func(ctx context.Context, db engine.Database) (any, error) { return first(db.All(ctx, f), most) }
+}
+
+func listed(f engine.Filter, after string, most int) func(context.Context, engine.Database) (any, error) {
+	return func(ctx context.Context, db engine.Database) (any, error) { return first(db.List(ctx, f, after), most) }
+}
+
+// first are so many documents of a walk, or all of them for 0.
+func first(walk iter.Seq2[engine.Document, error], most int) (docs []engine.Document, err error) {
+	for d, err := range walk {
+		if err != nil {
+			return docs, err
 		}
-		return docs, nil
+		if docs = append(docs, d); len(docs) == most {
+			break
+		}
 	}
+	return docs, nil
 }
 
 // took is what differs from call to call.

@@ -2,10 +2,12 @@ package columns
 
 import (
 	"context"
+	"fmt"
 	"math/bits"
 	"slices"
 
 	"github.com/lexsem/lexsem/engine/filter"
+	"github.com/lexsem/lexsem/internal/fault"
 	"github.com/lexsem/lexsem/internal/snapshot"
 )
 
@@ -55,11 +57,23 @@ func (m *Matches) All(yield func(ord uint64) bool) {
 // size is the memory of m in bytes.
 func (m *Matches) size() int { return 8*len(m.pages) + m.held<<pageBits/8 }
 
-// Match returns the documents that meet f. Errors: engine.ErrInvalid if f is
-// invalid, that of ctx, which is looked at every 0.1 ms or so, ErrCorrupt. Cost:
-// with a condition that was asked before, that of what was added and deleted
-// since; else one pass over the distinct values and one over all.
-func (c *Columns) Match(ctx context.Context, f filter.Filter) (_ *Matches, err error) {
+// IDs calls fn with the ids of documents from one to before another, in the order of bytes, and
+// with their ordinals. below is "" for no end. It returns the error of fn, or of ctx.
+type IDs func(ctx context.Context, from, below string, fn func(id string, ord uint64) error) error
+
+// Match returns the documents that meet f, which reads no id. Errors: engine.ErrInvalid if f is
+// invalid, that of ctx, which is looked at every 0.1 ms or so, ErrCorrupt. Cost: with a condition that
+// was asked before, that of what was added and deleted since; else one pass over the distinct values
+// and one over all.
+func (c *Columns) Match(ctx context.Context, f filter.Filter) (*Matches, error) {
+	return c.MatchWith(ctx, f, func(context.Context, string, string, func(string, uint64) error) error {
+		return fmt.Errorf("%w: a filter on id, where no ids are known", fault.ErrInvalid)
+	})
+}
+
+// MatchWith is Match with the ids of the same commit. A condition on id costs a read of each id in
+// its ranges, whether it was asked before or not.
+func (c *Columns) MatchWith(ctx context.Context, f filter.Filter, ids IDs) (_ *Matches, err error) {
 	defer named(&err)
 	defer snapshot.Guard(&err)()
 	if err := f.Err(); err != nil {
@@ -76,7 +90,7 @@ func (c *Columns) Match(ctx context.Context, f filter.Filter) (_ *Matches, err e
 	if m.at == c.state() {
 		return m, nil
 	}
-	if m, err = c.advance(ctx, m, f); err != nil {
+	if m, err = c.advance(ctx, m, f, ids); err != nil {
 		return nil, err
 	}
 	c.line.cache.put(key, m)
@@ -85,7 +99,7 @@ func (c *Columns) Match(ctx context.Context, f filter.Filter) (_ *Matches, err e
 
 // advance returns m brought to the state of c, m itself unchanged: pages that
 // stay the same are shared.
-func (c *Columns) advance(ctx context.Context, m *Matches, f filter.Filter) (*Matches, error) {
+func (c *Columns) advance(ctx context.Context, m *Matches, f filter.Filter, ids IDs) (*Matches, error) {
 	to := &Matches{pages: slices.Clone(m.pages), held: m.held, n: m.n, at: c.state()}
 	if last, any := c.rows.last(); any {
 		to.pages = append(to.pages, make([]*matchPage, max(0, int(last>>pageBits)+1-len(to.pages)))...)
@@ -105,7 +119,7 @@ func (c *Columns) advance(ctx context.Context, m *Matches, f filter.Filter) (*Ma
 		}
 		to.pages[n][ord>>6%uint64(len(matchPage{}))] ^= 1 << (ord & 63)
 	}
-	e := evaluation{c: c, from: m.at.rows, to: c.rows.len(), ticker: ticker{ctx: ctx}}
+	e := evaluation{c: c, ids: ids, from: m.at.rows, to: c.rows.len(), ticker: ticker{ctx: ctx}}
 	for _, ord := range c.gone[m.at.gone:] {
 		if err := e.tick(1); err != nil {
 			return nil, err
@@ -163,6 +177,7 @@ func (t *ticker) tick(steps int) error {
 // of dead slots and of slots out of range mean nothing.
 type evaluation struct {
 	c        *Columns
+	ids      IDs
 	from, to int
 	memo     []uint64 // a bit a term, of the condition at hand
 	ticker
@@ -286,6 +301,30 @@ func (e *evaluation) Where(q *filter.Condition) ([]uint64, error) {
 			if slot := s.first + i; ok {
 				set[slot>>6-e.word()] |= 1 << (slot & 63)
 			}
+		}
+	}
+	return set, nil
+}
+
+// WhereID returns the slots of documents whose id meets q.
+func (e *evaluation) WhereID(q *filter.Condition) ([]uint64, error) {
+	set, err := e.All(false)
+	if err != nil {
+		return nil, err
+	}
+	one := func(id string, ord uint64) error {
+		slot, ok := e.c.rows.find(ord)
+		switch {
+		case !ok:
+			return corruptf("no row of version %d", ord)
+		case slot >= e.from && slot < e.to && q.Meets(filter.String, []byte(id)):
+			set[slot>>6-e.word()] |= 1 << (slot & 63)
+		}
+		return e.tick(4)
+	}
+	for _, r := range q.IDs() {
+		if err := e.ids(e.ctx, r.From, r.Below, one); err != nil {
+			return nil, err
 		}
 	}
 	return set, nil

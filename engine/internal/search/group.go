@@ -24,9 +24,15 @@ const near = 0.8
 // document unless the query asks for every chunk, and of near-duplicates the
 // best one where it asks for that. As that leaves fewer hits than candidates, it
 // looks deeper until there are enough or nothing is left. Those that the query's
-// Offset leaves out are not among them.
+// Offset leaves out are not among them. A page beyond the pool of candidates that the
+// pages before it came from is refused: another pool may have another order.
 func (r *Run) Rank(ctx context.Context) ([]Found, error) {
-	for depth := r.Plan.Depth; ; depth *= 4 {
+	page := r.Q.Offset > 0 && r.Plan.pooled()
+	depth := r.Plan.Depth
+	if page {
+		depth = minDepth
+	}
+	for ; ; depth *= 4 {
 		cs, all, err := r.Candidates(ctx, depth)
 		if err != nil {
 			return nil, err
@@ -40,7 +46,11 @@ func (r *Run) Rank(ctx context.Context) ([]Found, error) {
 			depth = r.Plan.Depth / 4
 			continue
 		}
-		if len(hits) == r.Plan.K || all || len(good) < len(cs) || depth >= r.chunks {
+		enough := len(hits) == r.Plan.K || len(good) < len(cs)
+		if all = all || depth >= r.chunks; page && !all && (!enough || r.Plan.K > PageEnd) {
+			return nil, BeyondPages(r.Q.Offset, r.Plan.K-r.Q.Offset, min(len(hits), PageEnd))
+		}
+		if enough || all {
 			return hits[min(r.Q.Offset, len(hits)):], nil
 		}
 	}

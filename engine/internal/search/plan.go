@@ -34,6 +34,16 @@ const (
 // names; all of them get the scores of both legs.
 const minDepth = 200
 
+// PageEnd is the hit where pages of a search end whose hits come from a pool of candidates, unless the pool
+// has all that there are.
+const PageEnd = minDepth / 2
+
+// BeyondPages is the error of a page that goes beyond the last hit which pages can have.
+func BeyondPages(offset, k, last int) error {
+	return fmt.Errorf("%w: offset %d with k = %d: pages of this search end at hit %d, as later ones could repeat or miss hits; ask for all at once with offset 0 and a larger k, narrow the search with a filter, or use mode %s or %s",
+		fault.ErrInvalid, offset, k, last, Dense, Lexical)
+}
+
 // Query has the fields of engine.Query, which says what they are.
 type Query struct {
 	Text               string
@@ -163,6 +173,9 @@ func (p *Plan) fuse(m metric.Metric) error {
 	}
 	return err
 }
+
+// pooled says that the hits are the best of more candidates, so that their order depends on how many these are.
+func (p Plan) pooled() bool { return p.Dense && p.Lexical || p.Tokens }
 
 // compares says whether the candidates of a query are compared token by token where that
 // can be done: in calibrated fusion, unless the query says no; in a dense search

@@ -97,7 +97,7 @@ func (r *Run) Begin(ctx context.Context, tokens *late.Query, o modulate.RLROptio
 // let are the documents that the filter and the clauses of the query let through.
 func (r *Run) let(ctx context.Context) (m matches, err error) {
 	if !r.Q.Filter.IsZero() {
-		if m, err = r.S.Columns.Match(ctx, r.Q.Filter); err != nil {
+		if m, err = r.S.Match(ctx, r.Q.Filter); err != nil {
 			return nil, err
 		}
 	}

@@ -6,11 +6,13 @@
 package state
 
 import (
+	"context"
 	"hash/crc32"
 	"slices"
 	"sync"
 	"sync/atomic"
 
+	"github.com/lexsem/lexsem/engine/filter"
 	"github.com/lexsem/lexsem/engine/internal/chunk"
 	"github.com/lexsem/lexsem/engine/internal/columns"
 	"github.com/lexsem/lexsem/engine/internal/tokens"
@@ -84,6 +86,11 @@ type Ref = rcu.Ref[*State]
 
 // Chunks is how many there are: a document of one piece counts once.
 func (s *State) Chunks() int { return s.Words.Len() }
+
+// Match returns the documents of the state that meet f.
+func (s *State) Match(ctx context.Context, f filter.Filter) (*columns.Matches, error) {
+	return s.Columns.MatchWith(ctx, f, s.View.IDs)
+}
 
 // Sees says whether a chunk is part of the state. Cost: a few reads of memory.
 func (s *State) Sees(id uint64) bool { return s.Live.Has(chunk.Ord(id)) }

@@ -111,4 +111,37 @@ func writes(t *testing.T, open func(t *testing.T, enc encoder.Encoder) engine.Da
 	if n != 11 {
 		t.Errorf("%d documents, want 11", n)
 	}
+	listed := map[string]int{}
+	for after, more := "", true; more; {
+		more = false
+		of := 0
+		for d, err := range db.List(ctx, engine.Filter{}, after) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if of++; of > 3 {
+				more = true
+				break
+			}
+			after = d.ID
+			listed[d.ID]++
+			if _, err := db.Patch(ctx, []engine.Patch{{ID: d.ID, Metadata: map[string]any{"seen": of}}}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	for id, times := range listed {
+		if times != 1 {
+			t.Errorf("%q is listed %d times", id, times)
+		}
+	}
+	if len(listed) != n {
+		t.Errorf("%d documents are listed page by page, want %d", len(listed), n)
+	}
+	if n, err := db.DeleteWhere(ctx, filter.And(filter.Prefix("id", "odd\t"), filter.Gt("id", "odd"))); n != 1 || err != nil {
+		t.Errorf("deleted %d by a beginning of its id, %v", n, err)
+	}
+	if n, err := db.DeleteWhere(ctx, filter.In("id", docs[4].ID, docs[5].ID, "nobody")); n != 2 || err != nil {
+		t.Errorf("deleted %d by their ids, %v", n, err)
+	}
 }

@@ -295,11 +295,34 @@ func (algebra) Where(c *filter.Condition) (clause, error) {
 		}
 		all = append(all, clause{leaf: object{"range": object{"facts": bounds}}})
 	}
+	return oneOf("facts", equal, all), nil
+}
+
+// oneOf is met by what is equal to one of the values of a field, or meets one of the clauses.
+func oneOf(field string, equal []string, all []clause) clause {
 	if len(equal) > 0 || len(all) == 0 {
-		all = append(all, clause{leaf: object{"terms": object{"facts": equal}}})
+		all = append(all, clause{leaf: object{"terms": object{field: equal}}})
 	}
 	if len(all) == 1 {
-		return all[0], nil
+		return all[0]
 	}
-	return clause{join: "should", args: all}, nil
+	return clause{join: "should", args: all}
+}
+
+// WhereID compares the ids themselves, which the server orders by their bytes.
+func (algebra) WhereID(c *filter.Condition) (clause, error) {
+	equal := []string{}
+	var all []clause
+	for _, r := range c.IDs() {
+		if r.One() {
+			equal = append(equal, r.From)
+			continue
+		}
+		bounds := object{"gte": r.From}
+		if r.Below != "" {
+			bounds["lt"] = r.Below
+		}
+		all = append(all, clause{leaf: object{"range": object{"id": bounds}}})
+	}
+	return oneOf("id", equal, all), nil
 }

@@ -103,6 +103,14 @@ func TestWhere(t *testing.T) {
 	if w, err := condition(engine.Filter{}, "n", &values); w != always || err != nil {
 		t.Errorf("no filter: %s, %v", w, err)
 	}
+	values = nil
+	ids := filter.Or(filter.In("id", evil, "b"), filter.Prefix("id", evil), filter.Gt("id", evil))
+	if w, err := condition(ids, "p.document", &values); err != nil || strings.Contains(string(w), evil) || len(values) != 4 || strings.Count(string(w), "i.n = p.document") != 3 {
+		t.Errorf("%s, %v, %d values", w, err, len(values))
+	}
+	if w, err := condition(filter.In("id"), "n", &values); w != never || err != nil {
+		t.Errorf("no id: %s, %v", w, err)
+	}
 	long := strings.Repeat("p", longestPath+1)
 	if _, err := condition(filter.Ge(long, 1), "n", &values); !errors.Is(err, engine.ErrInvalid) || !strings.Contains(err.Error(), "501") {
 		t.Errorf("an order at a long path: %v", err)

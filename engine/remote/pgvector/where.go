@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/jackc/pgx/v5/pgtype"
+
 	"github.com/lexsem/lexsem/engine"
 	"github.com/lexsem/lexsem/engine/filter"
 )
@@ -81,6 +83,33 @@ func (a algebra) Where(c *filter.Condition) (where, error) {
 		return never, nil
 	}
 	return where("(" + strings.Join(any, " OR ") + ")"), nil
+}
+
+// exactID is the id of document i as bytes: the column lacks some of a text that is no text to the server.
+const exactID = "CASE WHEN i.exact IS NULL THEN convert_to(i.id, 'UTF8') ELSE decode(convert_from(i.exact, 'UTF8')::json ->> 0, 'base64') END"
+
+// WhereID asks for one id by the key of the document, and compares the ids of all documents with a range.
+func (a algebra) WhereID(c *filter.Condition) (where, error) {
+	var keys []pgtype.UUID
+	var any []string
+	for _, r := range c.IDs() {
+		if r.One() {
+			keys = append(keys, keyOf(r.From))
+			continue
+		}
+		bounds := []string{exactID + " >= " + a.value([]byte(r.From))}
+		if r.Below != "" {
+			bounds = append(bounds, exactID+" < "+a.value([]byte(r.Below)))
+		}
+		any = append(any, strings.Join(bounds, " AND "))
+	}
+	if len(keys) > 0 {
+		any = append(any, "i.key = ANY("+a.value(keys)+"::uuid[])")
+	}
+	if len(any) == 0 {
+		return never, nil
+	}
+	return where("EXISTS (SELECT FROM {s}.documents i WHERE i.n = " + a.n + " AND (" + strings.Join(any, " OR ") + "))"), nil
 }
 
 func (a algebra) exists(fact string) string {

@@ -237,7 +237,7 @@ func (b *Backend) Scan(ctx context.Context, f engine.Filter, o remote.ScanOption
 				if end != "" && uuidOf(p.PassageID) >= end {
 					return
 				}
-				met, err := filter.MeetsFacts(f, p.Facts)
+				met, err := filter.Meets(f, p.ID, p.Facts)
 				if err == nil && i%64 == 0 {
 					err = ctx.Err()
 				}

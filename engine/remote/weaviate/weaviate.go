@@ -67,6 +67,7 @@ type Options struct {
 //     them when they are sent again. Each write looks for such passages on one copy of each shard and repairs them. Until
 //     then only words find them, with exact cosines. With ASYNC_INDEXING a write does not wait for the graph.
 //   - A filter with < or > on texts becomes a list of prefixes, which grows with the text. More than 4,096 are an error.
+//     On id, only listing and deleting take them; a search and a count take = and in.
 //   - Listing and deleting by a filter read all passages.
 //   - Each node must name another one in CLUSTER_JOIN: a node that finds no other when it starts stays alone.
 type Backend struct {

@@ -116,6 +116,21 @@ func (algebra) Where(c *filter.Condition) (where, error) {
 	return joined("Or", any...), nil
 }
 
+// WhereID asks for documents by the digests of their ids, which have no order.
+func (algebra) WhereID(c *filter.Condition) (where, error) {
+	var keys []string
+	for _, r := range c.IDs() {
+		if !r.One() {
+			return "", fmt.Errorf("%w: a filter by an order or a beginning of ids, where this engine compares whole ids; use =, != or in, or a metadata field", engine.ErrInvalid)
+		}
+		keys = append(keys, keyOf(r.From))
+	}
+	if len(keys) == 0 {
+		return never, nil
+	}
+	return where(`{path:["dockey"],operator:ContainsAny,valueText:` + texts(keys) + `}`), nil
+}
+
 // span is some facts in hexadecimal: those that are exact, and those that match patterns, in
 // which * stands for any text and ? for any digit.
 type span struct{ exact, prefixes []string }

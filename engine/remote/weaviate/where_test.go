@@ -1,11 +1,13 @@
 package weaviate
 
 import (
+	"errors"
 	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/lexsem/lexsem/engine"
 	"github.com/lexsem/lexsem/engine/filter"
 )
 
@@ -53,5 +55,21 @@ func TestSpans(t *testing.T) {
 	}
 	if found < 1000 {
 		t.Fatalf("%d facts were in a range: the test shows nothing", found)
+	}
+}
+
+// TestIDs: whole ids are compared by their digests; an order of ids is refused with what to write instead.
+func TestIDs(t *testing.T) {
+	w, err := condition(filter.And(filter.In("id", "a", `b"`), filter.Not(filter.Eq("id", "c"))))
+	if err != nil || !strings.Contains(string(w), `path:["dockey"],operator:ContainsAny,valueText:["`+keyOf("a")+`","`+keyOf(`b"`)+`"]`) || !strings.Contains(string(w), keyOf("c")) {
+		t.Errorf("%s, %v", w, err)
+	}
+	if w, err := condition(filter.In("id")); w != never || err != nil {
+		t.Errorf("no id: %s, %v", w, err)
+	}
+	for _, f := range []engine.Filter{filter.Prefix("id", "a"), filter.Lt("id", "a"), filter.Range("id", "a", "b")} {
+		if _, err := condition(f); !errors.Is(err, engine.ErrInvalid) || !strings.Contains(err.Error(), "use =") {
+			t.Errorf("%s: %v", f, err)
+		}
 	}
 }

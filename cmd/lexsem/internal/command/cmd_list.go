@@ -14,12 +14,14 @@ import (
 
 var cmdList = command{
 	name:    "list",
-	summary: "list the stored documents, one per line, oldest first",
+	summary: "list the stored documents, one per line, in the order of their ids",
 	about: `
-Prints the id and the beginning of each document, oldest first. A replaced document counts as new.
+Prints the id and the beginning of each document, in the order of their ids. To go on where a list ended,
+give its last id with --after: documents that others change meanwhile are neither repeated nor left out.
 --json prints whole documents, one per line, as ` + "`lexsem get --json`" + ` does. No model is needed.`,
 	examples: []string{
 		"lexsem list --db notes.db --limit 20",
+		"lexsem list --db notes.db --limit 20 --after todo/2024.md",
 		`lexsem list --db papers.db --filter 'year >= 2020' --json`,
 	},
 	declare: func(f *flags) action {
@@ -27,6 +29,7 @@ Prints the id and the beginning of each document, oldest first. A replaced docum
 		o := listOptions{
 			filter: f.str("filter", "", "`EXPR`only documents whose metadata match this filter"),
 			limit:  f.int("limit", 0, "print at most N documents; default all"),
+			after:  f.str("after", "", "`ID`only documents after this one"),
 			offset: f.int("offset", 0, "skip the first N documents"),
 			json:   f.bool("json", "print whole documents as JSON, one per line"),
 		}
@@ -35,7 +38,7 @@ Prints the id and the beginning of each document, oldest first. A replaced docum
 }
 
 type listOptions struct {
-	filter        *string
+	filter, after *string
 	limit, offset *int
 	json          *bool
 }
@@ -53,13 +56,16 @@ func (o listOptions) run(ctx context.Context, a *app, args []string) (err error)
 	if *o.limit < 0 || *o.offset < 0 {
 		return usagef("--limit %d --offset %d: use numbers from 0", *o.limit, *o.offset)
 	}
+	if *o.after != "" && *o.offset > 0 {
+		return usagef("both --after and --offset: use --after with the last id of the list before, without --offset")
+	}
 	e, f, err := a.openToRead(ctx, *o.filter)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, e.close()) }()
 	n := 0
-	for d, err := range e.All(ctx, f) {
+	for d, err := range e.List(ctx, f, *o.after) {
 		if err != nil {
 			return err
 		}

@@ -24,7 +24,7 @@ func (a *app) unmet(ctx context.Context, db engine.Database, f engine.Filter) er
 			continue
 		}
 		note := fmt.Sprintf("no document has the field %s", path)
-		if rest, ok := strings.CutPrefix(path, "metadata."); ok {
+		if rest, ok := strings.CutPrefix(path, "metadata."); ok && rest != "id" {
 			note += "; name fields without metadata. before them: " + rest
 		}
 		if _, err := fmt.Fprintf(a.Stderr, "note: %s\n", note); err != nil {

@@ -73,8 +73,12 @@ func equalities(m map[string]any) (engine.Filter, error) {
 		if strings.HasPrefix(path, "$") {
 			return engine.Filter{}, fmt.Errorf("%w: a filter with the operator %q; in a map each field has its value: for more write a text such as `year > 2020 or lang = \"go\"`", engine.ErrInvalid, path)
 		}
-		f := filter.Eq(path, m[path])
-		if values := reflect.ValueOf(m[path]); m[path] != nil && values.Kind() == reflect.Slice {
+		value := m[path]
+		if path == "id" { // a map is of metadata
+			path = "metadata.id"
+		}
+		f := filter.Eq(path, value)
+		if values := reflect.ValueOf(value); value != nil && values.Kind() == reflect.Slice {
 			list := make([]any, values.Len())
 			for i := range list {
 				list[i] = values.Index(i).Interface()

@@ -6,7 +6,7 @@ import * as api from "./api.js";
 
 export const modes = [["auto", "Meaning and words"], ["dense", "Meaning alone"], ["lexical", "Words alone"]];
 export const variants = [["", "best variant"], ["none", "plain vector"], ["rlr", "rlr"], ["rlr-local", "rlr-local"], ["slr", "slr"], ["rlr+slr", "rlr+slr"], ["rlr+whiten", "rlr+whiten"]];
-const most = 3, page = 10;
+const most = 3, page = 10, lastPage = 100; // of a hybrid search
 // what a new column shows, so that there is something to compare
 const next = [{ mode: "auto", variant: "" }, { mode: "dense", variant: "none" }, { mode: "lexical", variant: "" }];
 
@@ -92,7 +92,7 @@ async function run(w, offset = 0) {
     const found = await api.search({ ...ask, spans: true, k: page, offset }, asked.signal);
     w.hits = offset ? w.hits.concat(found.hits) : found.hits;
     w.ask = ask;
-    w.full = found.hits.length === page;
+    w.full = found.hits.length === page && (found.mode !== "hybrid" || w.hits.length < lastPage);
     w.failed = null;
     w.info.textContent = `${found.mode === "lexical" ? "BM25" : found.variant === "none" ? "plain vector" : found.variant} · ${found.took_ms.toFixed(1)} ms`;
     const read = [["only with", found.required], ["without", found.excluded], ["no document has", found.unmet]].filter(([, words]) => words);
