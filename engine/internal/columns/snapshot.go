@@ -22,8 +22,26 @@ type head struct {
 	seed                         seed
 }
 
-// Save writes the live documents as sections that Open uses where they lie, see
-// docs/format.md. Texts that only dead documents had are left out, their numbers
+// The sections of a snapshot. Numbers are u32 unless stated. head, segments, ords, pathFrom, termFrom are checked at
+// opening, the others when read. A path or term that no row has is 0 without text and in no hash
+// table; the others keep their numbers.
+//
+//	head: u64 each: paths, terms, rows, segments, rows whose terms may be left over, two hash seeds
+//	segments: for each: least ordinal u64, rows, values. A segment ends after 1,024 rows, or with
+//	the row that brings its values to 262,144
+//	ords: each row's ordinal less its segment's
+//	ends: end of each row within its segment's values
+//	posts: values: the term numbers of each row, ascending
+//	pathTags: for each path the number of the path above; path 0 is the root
+//	termTags: for each term: path · 8 + kind (0 null, 1 false, 2 true, 3 number, 4 string, 5 empty
+//	list or object)
+//	pathEnds, termEnds: end of each key, or value, in the text of its block of 1,024
+//	pathFrom, termFrom: u64 each: start of each block in the text, and the end
+//	pathText, termText: keys, and values: strings as they are, numbers as in JSON
+//	pathFind, termFind: hash table; the hash as a fraction of 2⁶⁴ is the place
+
+// Save writes the live documents as sections that Open uses where they lie, as
+// listed above. Texts that only dead documents had are left out, their numbers
 // are not. Errors: those of w, ErrCorrupt. Cost: one pass over all.
 func (c *Columns) Save(w *snapshot.Writer) (err error) {
 	defer named(&err)
