@@ -242,7 +242,7 @@ func (s stage) many(ctx context.Context, qs []Query, batch func(context.Context,
 func (s stage) rerank(ctx context.Context, q Query, n int, res *Result) error {
 	began := time.Now()
 	n = min(n, len(res.Hits))
-	if err := s.order(ctx, q.Text, res.Hits[:n]); err != nil {
+	if err := s.order(ctx, cmp.Or(res.For, q.Text), res.Hits[:n]); err != nil {
 		return err
 	}
 	for i := range res.Hits {
@@ -301,7 +301,7 @@ func (s stage) explained(ctx context.Context, q Query, id string, explain func(c
 		return Explanation{}, err
 	}
 	began := time.Now()
-	if err := s.order(ctx, q.Text, res.Hits); err != nil {
+	if err := s.order(ctx, cmp.Or(res.For, q.Text), res.Hits); err != nil {
 		return Explanation{}, err
 	}
 	for i, h := range res.Hits {

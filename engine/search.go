@@ -96,22 +96,22 @@ func (e *Engine) result(ctx context.Context, r *search.Run, found []search.Found
 	}
 	t.Done("join")
 	if r.Q.Spans {
-		if err := e.spans(ctx, r, r.Q.Text, found, hits); err != nil {
+		if err := e.spans(ctx, r, found, hits); err != nil {
 			return Result{}, err
 		}
 		t.Done("spans")
 	}
-	return Result{Hits: hits, Trace: e.trace(r, t)}, nil
+	return Result{Hits: hits, Trace: e.trace(r, t), For: r.For()}, nil
 }
 
 // begin decides about a query, encodes it, and makes its legs ready.
 func (e *Engine) begin(ctx context.Context, s *state.State, q Query, t *search.Timer) (*search.Run, error) {
-	r, err := e.decide(s, q)
+	r, err := e.decide(ctx, s, q)
 	if err != nil {
 		return nil, err
 	}
 	if r.Plan.Dense {
-		if r.In, err = e.input(ctx, r.Q, r.Plan.Way, r.Plan.Tokens); err != nil {
+		if r.In, err = e.input(ctx, r.Asked(), r.Plan.Way, r.Plan.Tokens); err != nil {
 			return nil, err
 		}
 		t.Done("encode")
@@ -119,11 +119,14 @@ func (e *Engine) begin(ctx context.Context, s *state.State, q Query, t *search.T
 	return r, e.ready(ctx, r, t)
 }
 
-func (e *Engine) decide(s *state.State, q Query) (*search.Run, error) {
+func (e *Engine) decide(ctx context.Context, s *state.State, q Query) (*search.Run, error) {
 	r := &search.Run{S: s, By: &s.Modulation, Q: search.Query(q)}
 	var err error
 	if r.Plan, err = search.Decide(r.By, r.Q, e.comparesTokens(s)); err == nil && r.Plan.Way.Wanted {
 		e.db.WantLocal()
+	}
+	if err == nil {
+		err = e.repair(ctx, r)
 	}
 	return r, err
 }
@@ -132,8 +135,9 @@ func (e *Engine) decide(s *state.State, q Query) (*search.Run, error) {
 func (e *Engine) ready(ctx context.Context, r *search.Run, t *search.Timer) error {
 	var terms []text.Term
 	if r.Plan.Lexical {
-		terms = e.db.Terms(nil, r.Q.Text)
+		terms = r.Terms
 	}
+	asTyped(r)
 	tokens, err := e.lateQuery(r)
 	if err != nil {
 		return err
@@ -187,7 +191,11 @@ func (e *Engine) Vector(ctx context.Context, q Query) (_ []float32, _ Trace, err
 	if err != nil {
 		return nil, Trace{}, err
 	}
-	in, err := e.input(ctx, search.Query(q), w, false)
+	r := &search.Run{S: s, Q: search.Query(q)}
+	if err := e.repair(ctx, r); err != nil {
+		return nil, Trace{}, err
+	}
+	in, err := e.input(ctx, r.Asked(), w, false)
 	if err != nil {
 		return nil, Trace{}, err
 	}

@@ -30,13 +30,14 @@ type searchRequest struct {
 	Ef       int       `json:"ef"`
 	Rerank   int       `json:"rerank"`
 	Spans    bool      `json:"spans"`
+	Exact    bool      `json:"exact"`
 }
 
 // query is what a request asks for.
 func (in *searchRequest) query(o Options) (q engine.Query, err error) {
 	q = engine.Query{
 		Text: in.Query, Vector: in.Vector, Image: in.Image, Offset: in.Offset, MinScore: in.MinScore, Mode: in.Mode, Variant: in.Variant,
-		PerChunk: in.PerChunk, Collapse: in.Collapse, Ef: in.Ef, Rerank: in.Rerank, Spans: in.Spans,
+		PerChunk: in.PerChunk, Collapse: in.Collapse, Ef: in.Ef, Rerank: in.Rerank, Spans: in.Spans, Exact: in.Exact,
 	}
 	q.Fusion.Kind, q.Fusion.Presence, q.Fusion.Beta = in.Fusion, in.Presence, in.Beta
 	if in.K != nil {

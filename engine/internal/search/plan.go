@@ -47,7 +47,7 @@ type Query struct {
 	Filter             filter.Filter
 	PerChunk, Collapse bool
 	Rerank, Ef         int
-	Spans              bool
+	Exact, Spans       bool
 }
 
 // HasText says that there is more than white space to look for.

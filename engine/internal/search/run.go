@@ -9,6 +9,7 @@ import (
 
 	"github.com/lexsem/lexsem/engine/fusion"
 	"github.com/lexsem/lexsem/engine/internal/chunk"
+	"github.com/lexsem/lexsem/engine/internal/spelling"
 	"github.com/lexsem/lexsem/engine/internal/state"
 	"github.com/lexsem/lexsem/index/inverted"
 	"github.com/lexsem/lexsem/index/late"
@@ -26,6 +27,9 @@ type Run struct {
 	Q    Query
 	Plan Plan
 	In   modulate.Input // of the dense leg
+	// Terms are those of the query, repaired ones included; Repairs are the words that are searched for beside mistyped ones.
+	Terms   []text.Term
+	Repairs spelling.Repairs
 	// Facts tell what was done.
 	Facts Facts
 
@@ -50,6 +54,21 @@ type Facts struct {
 	Unfitted        int     // documents that the bridge in use has not seen
 	Stale           int     // passages that came or went since RLR's factor
 	Unknown         float64 // share of the query that the encoder does not know
+}
+
+// Asked is the query as the encoder is given it.
+func (r *Run) Asked() Query {
+	q := r.Q
+	q.Text, _ = r.Repairs.Encoded(q.Text)
+	return q
+}
+
+// For is the repaired query, "" where nothing was repaired.
+func (r *Run) For() string {
+	if len(r.Repairs) == 0 {
+		return ""
+	}
+	return r.Repairs.Query(r.Q.Text)
 }
 
 // Begin makes the legs ready: it filters and modulates. tokens are the query's token

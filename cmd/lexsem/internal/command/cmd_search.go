@@ -2,6 +2,7 @@ package command
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -90,6 +91,7 @@ type searchOptions struct {
 type way struct {
 	mode, fusion, filter, variant *string
 	share, beta                   *float64
+	exact                         *bool
 }
 
 func declareWay(f *flags, filter, variant string) way {
@@ -100,6 +102,7 @@ func declareWay(f *flags, filter, variant string) way {
 		share:   f.float("presence", 0, "weight of term recall in calibrated fusion; default 0.3; below 0 none"),
 		beta:    f.float("beta", 0, "weight of normalised BM25 in calibrated fusion; default 0.1; below 0 none"),
 		variant: f.str("variant", "", "`NAME`"+variant),
+		exact:   f.bool("exact", "search for the words as they are typed; without it, mistyped words are also searched for as repaired"),
 	}
 }
 
@@ -121,7 +124,7 @@ func (o way) check() error {
 
 // query is what the flags say about one text.
 func (o way) query(text string, filter engine.Filter) engine.Query {
-	return engine.Query{Text: text, Mode: *o.mode, Variant: *o.variant, Filter: filter,
+	return engine.Query{Text: text, Exact: *o.exact, Mode: *o.mode, Variant: *o.variant, Filter: filter,
 		Fusion: fusion.Options{Kind: *o.fusion, Presence: *o.share, Beta: *o.beta}}
 }
 
@@ -271,7 +274,8 @@ func (o searchOptions) one(ctx context.Context, a *app, db engine.Database, q na
 	if *o.queries != "" {
 		fmt.Fprintf(out, "%s\n", a.style(bold, q.id+": "+q.text))
 	}
-	writeHits(out, a, q.text, res)
+	writeFor(out, a, res.For)
+	writeHits(out, a, cmp.Or(res.For, q.text), res)
 	fmt.Fprintf(out, "%s\n", a.style(faint, fmt.Sprintf("%s · %s · %s", count(len(res.Hits), "hit", "hits"), wayName(res.Trace), millis(took))))
 	return nil
 }
