@@ -7,6 +7,7 @@ import (
 
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/engine/internal/chunk"
+	"github.com/lexsem/lexsem/engine/internal/intake"
 	"github.com/lexsem/lexsem/engine/internal/search"
 	"github.com/lexsem/lexsem/engine/internal/spelling"
 	"github.com/lexsem/lexsem/engine/internal/state"
@@ -40,7 +41,8 @@ func asTyped(r *search.Run) {
 	r.In.Tokens.Offsets = offsets
 }
 
-// knows tells of words what the vocabulary of a state does not. The model knows a word if it has one token for it.
+// knows tells of words what the vocabulary of a state does not. The model knows a word if it has one
+// token for it; an encoder whose tokens have no names tells nothing.
 func (e *Engine) knows(s *state.State) spelling.Known {
 	k := spelling.Known{Written: func(ctx context.Context, term int) ([]string, error) { return e.written(ctx, s, term) }}
 	if e.enc == nil || e.fp.VocabSize == 0 || e.images != nil {
@@ -48,13 +50,20 @@ func (e *Engine) knows(s *state.State) spelling.Known {
 	}
 	k.Word = func(word string) bool {
 		tokens := e.enc.Tokenize(encoder.Query, word)
-		n := 0
+		whole := false
 		for i, o := range tokens.Offsets {
-			if !tokens.Special[i] && o.End > o.Start {
-				n++
+			if tokens.Special[i] || o.End <= o.Start {
+				continue
+			}
+			if whole {
+				return false
+			}
+			entry := strings.TrimLeft(intake.Token(e.enc, tokens.IDs[i]), "▁Ġ")
+			if whole = entry != "" && int(o.End-o.Start) == len(word); !whole {
+				return false
 			}
 		}
-		return n == 1
+		return whole
 	}
 	return k
 }
