@@ -36,6 +36,7 @@ import (
 	"github.com/lexsem/lexsem/engine/internal/chunk"
 	"github.com/lexsem/lexsem/engine/internal/intake"
 	"github.com/lexsem/lexsem/engine/internal/search"
+	"github.com/lexsem/lexsem/engine/internal/spelling"
 	"github.com/lexsem/lexsem/engine/internal/state"
 	"github.com/lexsem/lexsem/engine/internal/terms"
 	"github.com/lexsem/lexsem/internal/metric"
@@ -48,15 +49,16 @@ import (
 // Engine is an open database. All methods are safe for concurrent use. Writes run one after another; searches run at
 // the same time as writes.
 type Engine struct {
-	dir    string
-	o      Options
-	enc    encoder.Encoder // checked; nil if opened without one
-	metric metric.Metric
-	chunks chunk.Splitter
-	terms  *terms.Vocabulary // nil where the encoder has tokens, and where nothing is modulated
-	fp     encoder.Fingerprint
-	st     *store.Store
-	db     *state.DB
+	dir     string
+	o       Options
+	enc     encoder.Encoder // checked; nil if opened without one
+	metric  metric.Metric
+	chunks  chunk.Splitter
+	terms   *terms.Vocabulary // nil where the encoder has tokens, and where nothing is modulated
+	fp      encoder.Fingerprint
+	st      *store.Store
+	db      *state.DB
+	speller *spelling.Speller
 
 	tokens  tokenStates
 	images  *images // of a database of images

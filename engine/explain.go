@@ -31,7 +31,8 @@ type Explanation struct {
 	// Hit is the document, or its best chunk. Rank is its place among the search's hits; 0 if no retriever named it as
 	// a candidate.
 	Hit
-	Trace Trace // of the search
+	Trace Trace  // of the search
+	For   string // the repaired query, as in Result; Words has both the mistyped word and the one that was searched for too
 	// Terms add up to Score, each with Weight·Value. Fusion by rank or by range has none.
 	Terms []fusion.Term
 	// Words are the distinct words of the query and their parts of BM25 and Coverage; none in ModeDense.
@@ -107,11 +108,11 @@ func (e *Engine) explain(ctx context.Context, q Query, id string) (_ Explanation
 		return Explanation{}, err
 	}
 	if q.Spans {
-		if err := e.spans(ctx, r, r.Q.Text, found, hits); err != nil {
+		if err := e.spans(ctx, r, found, hits); err != nil {
 			return Explanation{}, err
 		}
 	}
-	x := Explanation{Hit: hits[0], Trace: e.trace(r, t)}
+	x := Explanation{Hit: hits[0], Trace: e.trace(r, t), For: r.For()}
 	x.Rank = rank
 	x.Terms = r.Plan.Terms(best)
 	if r.Plan.Dense {
@@ -125,7 +126,7 @@ func (e *Engine) explain(ctx context.Context, q Query, id string) (_ Explanation
 		return Explanation{}, err
 	}
 	if r.Plan.Lexical {
-		terms := e.db.Asked(r.Q.Text)
+		terms := r.Terms
 		scores, _, err := s.Words.Explain(nil, terms, best.Ord)
 		if err != nil {
 			return Explanation{}, err

@@ -12,6 +12,7 @@ import (
 	"github.com/lexsem/lexsem/engine/internal/calls"
 	"github.com/lexsem/lexsem/engine/internal/chunk"
 	"github.com/lexsem/lexsem/engine/internal/intake"
+	"github.com/lexsem/lexsem/engine/internal/spelling"
 	"github.com/lexsem/lexsem/engine/internal/state"
 	"github.com/lexsem/lexsem/engine/internal/terms"
 	"github.com/lexsem/lexsem/internal/metric"
@@ -177,6 +178,7 @@ func (e *Engine) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	e.speller = spelling.New(analyzer)
 	if e.fp.VocabSize == 0 && e.metric.Directions() {
 		e.terms = terms.New(analyzer, e.st)
 	}

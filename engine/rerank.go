@@ -248,7 +248,7 @@ func (s stage) many(ctx context.Context, qs []Query, batch func(context.Context,
 func (s stage) rerank(ctx context.Context, q Query, n int, res *Result) error {
 	began := time.Now()
 	n = min(n, len(res.Hits))
-	if err := s.order(ctx, wordsOf(q), res.Hits[:n]); err != nil {
+	if err := s.order(ctx, cmp.Or(res.For, wordsOf(q)), res.Hits[:n]); err != nil {
 		return err
 	}
 	for i := range res.Hits {
@@ -307,7 +307,7 @@ func (s stage) explained(ctx context.Context, q Query, id string, explain func(c
 		return Explanation{}, err
 	}
 	began := time.Now()
-	if err := s.order(ctx, wordsOf(q), res.Hits); err != nil {
+	if err := s.order(ctx, cmp.Or(res.For, wordsOf(q)), res.Hits); err != nil {
 		return Explanation{}, err
 	}
 	for i, h := range res.Hits {

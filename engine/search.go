@@ -96,22 +96,22 @@ func (e *Engine) result(ctx context.Context, r *search.Run, found []search.Found
 	}
 	t.Done("join")
 	if r.Q.Spans {
-		if err := e.spans(ctx, r, r.Q.Text, found, hits); err != nil {
+		if err := e.spans(ctx, r, found, hits); err != nil {
 			return Result{}, err
 		}
 		t.Done("spans")
 	}
-	return Result{Hits: hits, Trace: e.trace(r, t)}, nil
+	return Result{Hits: hits, Trace: e.trace(r, t), For: r.For()}, nil
 }
 
 // begin decides about a query, encodes it, and makes its legs ready.
 func (e *Engine) begin(ctx context.Context, s *state.State, q Query, t *search.Timer) (*search.Run, error) {
-	r, err := e.decide(s, q)
+	r, err := e.decide(ctx, s, q)
 	if err != nil {
 		return nil, err
 	}
 	if r.Plan.Dense {
-		if r.In, err = e.input(ctx, r.Q, r.Plan.Way, r.Plan.Tokens); err != nil {
+		if r.In, err = e.input(ctx, r.Asked(), r.Plan.Way, r.Plan.Tokens); err != nil {
 			return nil, err
 		}
 		t.Done("encode")
@@ -119,22 +119,30 @@ func (e *Engine) begin(ctx context.Context, s *state.State, q Query, t *search.T
 	return r, e.ready(ctx, r, t)
 }
 
-func (e *Engine) decide(s *state.State, q Query) (*search.Run, error) {
-	r := &search.Run{S: s, By: &s.Modulation, Analyse: e.analyse, Asked: e.db.Asked}
+func (e *Engine) decide(ctx context.Context, s *state.State, q Query) (*search.Run, error) {
+	r := e.newRun(s)
 	err := r.Decide(search.Query(q), e.comparesTokens(s))
 	if err == nil && r.Plan.Way.Wanted {
 		e.db.WantLocal()
+	}
+	if err == nil {
+		err = e.repair(ctx, r)
 	}
 	return r, err
 }
 
 // ready makes the legs of a query ready that has its input.
 func (e *Engine) ready(ctx context.Context, r *search.Run, t *search.Timer) error {
+	asTyped(r)
 	tokens, err := e.lateQuery(r)
 	if err != nil {
 		return err
 	}
 	return r.Begin(ctx, tokens, e.rlr(), t.Done)
+}
+
+func (e *Engine) newRun(s *state.State) *search.Run {
+	return &search.Run{S: s, By: &s.Modulation, Analyse: e.analyse, AnalyseQuery: e.db.Asked}
 }
 
 // analyse gives the terms of a document.
@@ -187,8 +195,12 @@ func (e *Engine) Vector(ctx context.Context, q Query) (_ []float32, _ Trace, err
 	if err != nil {
 		return nil, Trace{}, err
 	}
-	asked, _ := search.Read(search.Query(q), e.db.Asked)
-	in, err := e.input(ctx, asked, w, false)
+	r := e.newRun(s)
+	r.Q, r.Clauses = search.Read(search.Query(q), e.db.Asked)
+	if err := e.repair(ctx, r); err != nil {
+		return nil, Trace{}, err
+	}
+	in, err := e.input(ctx, r.Asked(), w, false)
 	if err != nil {
 		return nil, Trace{}, err
 	}

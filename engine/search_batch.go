@@ -40,10 +40,10 @@ func (e *Engine) searchBatch(ctx context.Context, qs []Query) (_ []Result, err e
 	needs := make([]encoder.Need, len(qs)) // what their inputs lack
 	for i, q := range qs {
 		if q, err = e.queryImage(ctx, q); err == nil {
-			runs[i], err = e.decide(s, q)
+			runs[i], err = e.decide(ctx, s, q)
 		}
 		if r := runs[i]; err == nil && r.Plan.Dense {
-			r.In, needs[i], err = e.given(ctx, r.Q, r.Plan.Way, r.Plan.Tokens)
+			r.In, needs[i], err = e.given(ctx, r.Asked(), r.Plan.Way, r.Plan.Tokens)
 		}
 		if err != nil {
 			return nil, misplaced(ctx, &QueryError{Position: i, Err: err}, 0)
@@ -85,7 +85,7 @@ func (e *Engine) inputs(ctx context.Context, runs []*search.Run, needs []encoder
 		var must encoder.Need
 		for j := i; j < len(runs); j++ {
 			if r := runs[j]; needs[j] == need {
-				texts, ins, positions = append(texts, queryInput(r.Q)), append(ins, &r.In), append(positions, j)
+				texts, ins, positions = append(texts, queryInput(r.Asked())), append(ins, &r.In), append(positions, j)
 				needs[j] = 0
 				must |= r.Plan.Way.Need()
 			}

@@ -15,9 +15,8 @@ import (
 
 // spans gives hits their spans; found are the chunks that they show. Of a query that the encoder knows in part the words
 // decide for the rest.
-func (e *Engine) spans(ctx context.Context, r *search.Run, query string, found []search.Found, hits []Hit) error {
-	var asked []text.Term // of the query, once they are needed
-	var ties []late.Tie   // room for those of one hit
+func (e *Engine) spans(ctx context.Context, r *search.Run, found []search.Found, hits []Hit) error {
+	var ties []late.Tie // room for those of one hit
 	for i := range hits {
 		h := &hits[i]
 		matches, compared, err := e.tiesIn(r, found[i].Ord, h, &ties)
@@ -25,14 +24,11 @@ func (e *Engine) spans(ctx context.Context, r *search.Run, query string, found [
 			return err
 		}
 		if unknown := r.Facts.Unknown; !compared || unknown > 0 {
-			if asked == nil {
-				asked = e.db.Asked(query)
-			}
 			words, err := e.wordsOf(ctx, h.Text)
 			if err != nil {
 				return err
 			}
-			byWords := span.Words(asked, words, r.S.Words.IDF)
+			byWords := span.Words(r.Terms, words, r.S.Words.IDF)
 			if compared {
 				matches = span.Mixed(matches, byWords, unknown)
 			} else {

@@ -101,6 +101,10 @@ type Query struct {
 	Rerank int
 	// Ef is the size of the candidate pool of an approximate index; 0 means the index's default.
 	Ef int
+	// Exact searches for the words as they are typed. Otherwise a word that neither the database nor the model knows is
+	// repaired: the database's most frequent word that is one edit away (two for words of eight letters and more) is
+	// searched for too. Double quotes round a word do the same for that word.
+	Exact bool
 	// Spans fills Hit.Span with the part of the text that answers the query. Each hit's text is read for it, at 0.1 ms
 	// a kilobyte by words, or some 0.25 ms with token states.
 	Spans bool
@@ -156,6 +160,8 @@ type Hit struct {
 type Result struct {
 	Hits  []Hit `json:"hits"`  // best first
 	Trace Trace `json:"trace"` // how they were found
+	// For is the query with its mistyped words repaired, which was searched for besides Query.Text; "" if none was.
+	For string `json:"for,omitempty"`
 }
 
 // Trace tells which steps a query took and how long each lasted.

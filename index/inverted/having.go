@@ -2,6 +2,7 @@ package inverted
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 
@@ -33,7 +34,7 @@ func (x *Words) Having(ctx context.Context, dst []uint64, terms []text.Term) (ou
 	if len(words) == 0 {
 		return dst, nil
 	}
-	return x.having(ctx, dst, rarest, func(slot uint32) (bool, error) {
+	return x.documents(ctx, dst, rarest, func(slot uint32) (bool, error) {
 		if len(words) == 1 {
 			return true, nil
 		}
@@ -47,7 +48,7 @@ func (x *Words) HavingPrefix(ctx context.Context, dst []uint64, prefix string) (
 	defer wrapped(&err)
 	defer snapshot.Guard(&err)()
 	err = x.prefixed(ctx, prefix, func(term uint32) error {
-		dst, err = x.having(ctx, dst, term, func(uint32) (bool, error) { return true, nil })
+		dst, err = x.documents(ctx, dst, term, func(uint32) (bool, error) { return true, nil })
 		return err
 	})
 	return dst, err
@@ -101,38 +102,22 @@ func (x *Words) prefixed(ctx context.Context, prefix string, fn func(term uint32
 	return nil
 }
 
-// having appends the ids of the live documents with a term that meet ok.
-func (c *core) having(ctx context.Context, dst []uint64, term uint32, ok func(slot uint32) (bool, error)) ([]uint64, error) {
-	v, err := c.view(term)
-	if err != nil {
-		return dst, err
-	}
-	var p postings
-	for i := range v.all() {
-		if ctx.Err() != nil {
-			return dst, ctx.Err()
+// documents appends the ids of the live documents with a term that meet ok.
+func (x *Words) documents(ctx context.Context, dst []uint64, term uint32, ok func(slot uint32) (bool, error)) ([]uint64, error) {
+	looked := 0
+	err := x.having(int(term), func(slot uint32) (bool, error) {
+		if looked++; looked%every == 0 && ctx.Err() != nil {
+			return false, ctx.Err()
 		}
-		if err := v.decode(&p, i); err != nil {
-			return dst, err
+		met, err := ok(slot)
+		if err != nil || !met {
+			return true, err
 		}
-		for _, slot := range p.slots[:p.n] {
-			if has(c.dead, slot) {
-				continue
-			}
-			if met, err := ok(slot); err != nil || !met {
-				if err != nil {
-					return dst, err
-				}
-				continue
-			}
-			id, err := c.id(slot)
-			if err != nil {
-				return dst, err
-			}
-			dst = append(dst, id)
-		}
-	}
-	return dst, nil
+		id, err := x.id(slot)
+		dst = append(dst, id)
+		return true, err
+	})
+	return dst, errors.Join(err, ctx.Err())
 }
 
 // consecutive says whether words stand one after the other in the document at a slot.

@@ -6,6 +6,7 @@ import "github.com/lexsem/lexsem/engine"
 // engine.Explanation.
 type Explanation struct {
 	Query      string               `json:"query"`
+	For        string               `json:"for,omitempty"` // the query with its mistyped words repaired, which was searched for too
 	Mode       string               `json:"mode"`
 	Variant    string               `json:"variant"`
 	ID         string               `json:"id"`
@@ -117,7 +118,7 @@ type ExplainedMatch struct {
 // NewExplanation returns the JSON form of an explanation.
 func NewExplanation(query string, x engine.Explanation) Explanation {
 	e := Explanation{
-		Query: query, Mode: x.Trace.Mode, Variant: x.Trace.Variant, ID: x.ID, Title: x.Title, Rank: x.Rank,
+		Query: query, For: x.For, Mode: x.Trace.Mode, Variant: x.Trace.Variant, ID: x.ID, Title: x.Title, Rank: x.Rank,
 		Chunk: x.Chunk, Chunks: x.Chunks, Start: x.Start, End: x.End,
 		Score: x.Score, Cosine: x.Cosine, Modulated: x.Modulated, BM25: x.BM25, Coverage: x.Coverage, Presence: x.Presence, Near: x.Near, Pair: x.Pair, TitleMatch: x.TitleMatch,
 		Terms: []ExplainedTerm{}, Words: []ExplainedWord{}, Pairs: []ExplainedPair{},

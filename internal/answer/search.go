@@ -14,8 +14,9 @@ import (
 type Search struct {
 	QueryID string  `json:"query_id,omitempty"` // in a file of queries
 	Query   string  `json:"query"`
-	Mode    string  `json:"mode"`    // the mode that was used, never "auto"
-	Variant string  `json:"variant"` // the modulation that was applied; "none" if there was none
+	For     string  `json:"for,omitempty"` // the query with its mistyped words repaired, which was searched for too
+	Mode    string  `json:"mode"`          // the mode that was used, never "auto"
+	Variant string  `json:"variant"`       // the modulation that was applied; "none" if there was none
 	TookMS  float64 `json:"took_ms"`
 	Hits    []Hit   `json:"hits"`
 
@@ -67,7 +68,7 @@ type Span struct {
 
 // NewSearch returns the JSON form of res, the result of query, which took the time took.
 func NewSearch(query string, res engine.Result, took time.Duration) Search {
-	s := Search{Query: query, Mode: res.Trace.Mode, Variant: res.Trace.Variant, TookMS: float64(took.Microseconds()) / 1000, Hits: make([]Hit, len(res.Hits)),
+	s := Search{Query: query, For: res.For, Mode: res.Trace.Mode, Variant: res.Trace.Variant, TookMS: float64(took.Microseconds()) / 1000, Hits: make([]Hit, len(res.Hits)),
 		Required: res.Trace.Required, Excluded: res.Trace.Excluded, Unmet: res.Trace.Unmet, Reranked: res.Trace.Reranked, Stale: res.Trace.Stale, BridgeOf: res.Trace.BridgeOf}
 	for i, h := range res.Hits {
 		s.Hits[i] = NewHit(h)

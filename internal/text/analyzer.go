@@ -5,6 +5,8 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"iter"
+	"maps"
 	"strings"
 	"unicode"
 )
@@ -101,6 +103,9 @@ func (a *Analyzer) Options() Options { return a.o }
 // Digest identifies the analysis: its version, the options and the stop list. Terms of equal digests
 // are comparable.
 func (a *Analyzer) Digest() string { return a.digest }
+
+// FunctionWords are the words that Terms leaves out, lower-cased, in no order.
+func (a *Analyzer) FunctionWords() iter.Seq[string] { return maps.Keys(a.stop) }
 
 // Terms appends the terms of s to dst:
 //

@@ -172,8 +172,8 @@ func (sc *scanner) form(start, end int) string {
 	return strings.ToLower(s)
 }
 
-// exact is the share of a word's weight in a query that its form with accents has; that without has the rest.
-const exact = 0.6
+// Accented is the share of a word's weight in a query that its form with accents has; that without has the rest.
+const Accented = 0.6
 
 // word adds a word, unless it is a function word, and beside it how it is written without accents.
 func (sc *scanner) word(start, end int, letters, beside bool, weight float32) {
@@ -187,8 +187,8 @@ func (sc *scanner) word(start, end int, letters, beside bool, weight float32) {
 		return
 	}
 	n := len(sc.dst)
-	sc.stemmed(w, start, end, letters, beside, weight*exact)
-	sc.stemmed(plain, start, end, letters, true, weight*(1-exact))
+	sc.stemmed(w, start, end, letters, beside, weight*Accented)
+	sc.stemmed(plain, start, end, letters, true, weight*(1-Accented))
 	if len(sc.dst) == n+2 && sc.dst[n].Text == sc.dst[n+1].Text { // the stem has no accent
 		sc.dst = sc.dst[:n+1]
 		sc.dst[n].Weight = weight

@@ -31,13 +31,14 @@ type searchRequest struct {
 	Rerank   int       `json:"rerank"`
 	Spans    bool      `json:"spans"`
 	Plain    bool      `json:"plain"`
+	Exact    bool      `json:"exact"`
 }
 
 // query is what a request asks for.
 func (in *searchRequest) query(o Options) (q engine.Query, err error) {
 	q = engine.Query{
 		Text: in.Query, Vector: in.Vector, Image: in.Image, Offset: in.Offset, MinScore: in.MinScore, Mode: in.Mode, Variant: in.Variant,
-		PerChunk: in.PerChunk, Collapse: in.Collapse, Ef: in.Ef, Rerank: in.Rerank, Spans: in.Spans, Plain: in.Plain,
+		PerChunk: in.PerChunk, Collapse: in.Collapse, Ef: in.Ef, Rerank: in.Rerank, Spans: in.Spans, Plain: in.Plain, Exact: in.Exact,
 	}
 	q.Fusion.Kind, q.Fusion.Presence, q.Fusion.Beta = in.Fusion, in.Presence, in.Beta
 	if in.K != nil {

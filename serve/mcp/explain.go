@@ -26,6 +26,7 @@ type explainArgs struct {
 	Variant string `json:"variant,omitempty" jsonschema:"the variant of the search"`
 	Filter  string `json:"filter,omitempty" jsonschema:"the filter of the search"`
 	Plain   bool   `json:"plain,omitempty" jsonschema:"plain of the search"`
+	Exact   bool   `json:"exact,omitempty" jsonschema:"exact of the search"`
 }
 
 type explainTerm struct {
@@ -57,6 +58,7 @@ type explainResult struct {
 	ID        string         `json:"id"`
 	Mode      string         `json:"mode"`
 	Variant   string         `json:"variant"`
+	For       string         `json:"for,omitempty" jsonschema:"the query with its mistyped words repaired, which was searched for too"`
 	Rank      int            `json:"rank" jsonschema:"rank among the hits, from 1; 0 if it is not among the candidates"`
 	Score     float32        `json:"score"`
 	Rerank    *float64       `json:"rerank,omitempty" jsonschema:"score of the server's reranker; it decides the rank of hits that have it"`
@@ -89,12 +91,12 @@ func (s *Server) explain(ctx context.Context, in explainArgs) (string, explainRe
 	if err != nil {
 		return "", explainResult{}, err
 	}
-	q.Spans, q.Plain = true, in.Plain
+	q.Spans, q.Plain, q.Exact = true, in.Plain, in.Exact
 	x, err := s.db.Explain(ctx, q, in.ID)
 	if err != nil {
 		return "", explainResult{}, err
 	}
-	out := explainResult{ID: x.ID, Mode: x.Trace.Mode, Variant: x.Trace.Variant, Rank: x.Rank, Score: x.Score, Cosine: x.Cosine, Modulated: x.Modulated,
+	out := explainResult{ID: x.ID, Mode: x.Trace.Mode, Variant: x.Trace.Variant, For: x.For, Rank: x.Rank, Score: x.Score, Cosine: x.Cosine, Modulated: x.Modulated,
 		Terms: []explainTerm{}, Words: []explainWord{}, Pairs: []string{}, Tokens: []explainToken{}, Chunk: x.Chunk, Chunks: x.Chunks}
 	x.Hit = told(x.Hit)
 	out.Text, _, out.LeftOut = clipAround(x.Text, max(0, x.Span[0]-x.Start), max(0, x.Span[1]-x.Start), hitText)
@@ -135,6 +137,9 @@ func explainText(x explainResult) string {
 	fmt.Fprintf(&b, "%s  %s, mode %s, variant %s", oneLine(x.ID), place, x.Mode, x.Variant)
 	if x.Chunks > 1 {
 		fmt.Fprintf(&b, ", passage %d of %d", x.Chunk+1, x.Chunks)
+	}
+	if x.For != "" {
+		fmt.Fprintf(&b, "\nfor: %s", oneLine(x.For))
 	}
 	if x.Rerank != nil {
 		fmt.Fprintf(&b, "\nrerank %.4f", *x.Rerank)

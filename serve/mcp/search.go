@@ -40,6 +40,7 @@ type searchArgs struct {
 	Filter   string  `json:"filter,omitempty" jsonschema:"condition on metadata"`
 	MinScore float32 `json:"min_score,omitempty" jsonschema:"leaves out hits with a lower score; 0 leaves out none"`
 	PerChunk bool    `json:"per_chunk,omitempty" jsonschema:"true: each passage of a long document is a separate hit; false: a document is one hit, by its best passage"`
+	Exact    bool    `json:"exact,omitempty" jsonschema:"true: words are searched for as they are typed; false: mistyped words are also searched for as repaired"`
 	MaxText  *int    `json:"max_text,omitempty" jsonschema:"most bytes of text per hit; get reads the rest"`
 }
 
@@ -69,6 +70,7 @@ type searchHit struct {
 type searchResult struct {
 	Mode       string      `json:"mode" jsonschema:"the mode that was used"`
 	Variant    string      `json:"variant" jsonschema:"the modulation that was used"`
+	For        string      `json:"for,omitempty" jsonschema:"the query with its mistyped words repaired, which was searched for too; exact switches this off"`
 	Documents  int         `json:"documents" jsonschema:"number of stored documents"`
 	Matching   int         `json:"matching" jsonschema:"number of documents that match the filter"`
 	Required   []string    `json:"required,omitempty" jsonschema:"what the query's operators required of a document"`
@@ -116,7 +118,7 @@ func (s *Server) search(ctx context.Context, in searchArgs) (string, searchResul
 	q.PerChunk, q.Plain = in.PerChunk, in.Plain
 	q.Offset, q.K = in.Offset, k+1 // one more tells whether there is a next page
 	q.MinScore = in.MinScore
-	q.Spans = true
+	q.Spans, q.Exact = true, in.Exact
 	res, err := s.db.Search(ctx, q)
 	last := false // of the pages that there can be
 	if in.Offset > 0 && errors.Is(err, engine.ErrInvalid) {
@@ -126,7 +128,7 @@ func (s *Server) search(ctx context.Context, in searchArgs) (string, searchResul
 	if err != nil {
 		return "", searchResult{}, err
 	}
-	out := searchResult{Mode: res.Trace.Mode, Variant: res.Trace.Variant, Documents: res.Trace.Documents, Matching: res.Trace.Filtered,
+	out := searchResult{Mode: res.Trace.Mode, Variant: res.Trace.Variant, For: res.For, Documents: res.Trace.Documents, Matching: res.Trace.Filtered,
 		Required: res.Trace.Required, Excluded: res.Trace.Excluded, Unmet: res.Trace.Unmet,
 		Hits: []searchHit{}, Meaning: meaning(res.Trace)}
 	left := answerText
@@ -255,6 +257,9 @@ func meaning(t engine.Trace) string {
 
 func (s *Server) searchText(r searchResult, in searchArgs) string {
 	var b strings.Builder
+	if r.For != "" {
+		fmt.Fprintf(&b, "for: %s\n\n", oneLine(r.For))
+	}
 	if len(r.Hits) == 0 {
 		b.WriteString("No hits: ")
 		switch {

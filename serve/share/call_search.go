@@ -125,6 +125,7 @@ type hit struct {
 type result struct {
 	Hits  []hit
 	Trace engine.Trace
+	For   string
 }
 
 var hits = many(form[engine.Hit, hit]{
@@ -141,12 +142,12 @@ var hits = many(form[engine.Hit, hit]{
 
 var found = form[engine.Result, result]{
 	func(r engine.Result) (w result, err error) {
-		w.Trace = r.Trace
+		w.Trace, w.For = r.Trace, r.For
 		w.Hits, err = hits.to(r.Hits)
 		return w, err
 	},
 	func(w result) (r engine.Result, err error) {
-		r.Trace = w.Trace
+		r.Trace, r.For = w.Trace, w.For
 		r.Hits, err = hits.from(w.Hits)
 		return r, err
 	},

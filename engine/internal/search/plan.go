@@ -57,7 +57,7 @@ type Query struct {
 	Filter             filter.Filter
 	PerChunk, Collapse bool
 	Rerank, Ef         int
-	Spans              bool
+	Exact, Spans       bool
 	Plain              bool
 }
 
@@ -78,9 +78,9 @@ type Plan struct {
 }
 
 // Decide reads the operators of a query, and decides about what is left. tokens is as that of the function Decide.
-// It needs By and Asked.
+// It needs By and AnalyseQuery.
 func (r *Run) Decide(q Query, tokens bool) (err error) {
-	r.Q, r.Clauses = Read(q, r.Asked)
+	r.Q, r.Clauses = Read(q, r.AnalyseQuery)
 	excludes := len(r.Clauses) > 0 && !r.Q.HasText() && q.Vector == nil
 	if !excludes {
 		q = r.Q

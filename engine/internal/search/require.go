@@ -82,6 +82,18 @@ func (q Query) read() syntax.Query {
 // Words are the text of a query without its operators.
 func (q Query) Words() string { return q.read().Text }
 
+// Free are the terms of the query that no clause has.
+func (r *Run) Free() []text.Term {
+	if len(r.Clauses) == 0 {
+		return r.Terms
+	}
+	return slices.DeleteFunc(slices.Clone(r.Terms), func(t text.Term) bool {
+		return slices.ContainsFunc(r.Clauses, func(c Clause) bool {
+			return slices.ContainsFunc(c.Terms, func(o text.Term) bool { return o.Text == t.Text })
+		})
+	})
+}
+
 // maxExpanded is how many terms a prefix is searched for with.
 const maxExpanded = 8
 
@@ -96,7 +108,7 @@ func (r *Run) expand(ctx context.Context) error {
 			return err
 		}
 		for _, w := range words {
-			r.terms = append(r.terms, text.Term{Text: w, Beside: true, Weight: 1 / float32(len(words))})
+			r.Terms = append(r.Terms, text.Term{Text: w, Beside: true, Weight: 1 / float32(len(words))})
 		}
 	}
 	return nil

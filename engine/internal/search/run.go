@@ -9,6 +9,7 @@ import (
 
 	"github.com/lexsem/lexsem/engine/fusion"
 	"github.com/lexsem/lexsem/engine/internal/chunk"
+	"github.com/lexsem/lexsem/engine/internal/spelling"
 	"github.com/lexsem/lexsem/engine/internal/state"
 	"github.com/lexsem/lexsem/index/inverted"
 	"github.com/lexsem/lexsem/index/late"
@@ -26,17 +27,18 @@ type Run struct {
 	Q    Query
 	Plan Plan
 	In   modulate.Input // of the dense leg
-	// Clauses are the conditions of Q's text. Analyse gives the terms of a document, and Asked those of a query.
-	Clauses []Clause
-	Analyse func(string) []text.Term
-	Asked   func(string) []text.Term
+	// Terms are those of the query, repaired ones included; Repairs are the words that are searched for beside mistyped ones.
+	Terms   []text.Term
+	Repairs spelling.Repairs
+	// Clauses are the conditions of Q's text. Analyse gives the terms of a document, AnalyseQuery those of a query.
+	Clauses               []Clause
+	Analyse, AnalyseQuery func(string) []text.Term
 	// Facts tell what was done.
 	Facts Facts
 
 	late    *late.Query // the query's token states; nil where they are not compared
 	rlr     modulate.RLROptions
-	terms   []text.Term // of the lexical leg
-	dense   leg         // nil where the plan has none
+	dense   leg // nil where the plan has none
 	lexicon lexicon
 	chunks  int // that there are
 	unmet   []string
@@ -56,6 +58,21 @@ type Facts struct {
 	Unfitted        int     // documents that the bridge in use has not seen
 	Stale           int     // passages that came or went since RLR's factor
 	Unknown         float64 // share of the query that the encoder does not know
+}
+
+// Asked is the query as the encoder is given it.
+func (r *Run) Asked() Query {
+	q := r.Q
+	q.Text, _ = r.Repairs.Encoded(q.Text)
+	return q
+}
+
+// For is the repaired query, "" where nothing was repaired.
+func (r *Run) For() string {
+	if len(r.Repairs) == 0 {
+		return ""
+	}
+	return r.Repairs.Query(r.Q.Text)
 }
 
 // Begin makes the legs ready: it filters and modulates. tokens are the query's token
@@ -116,9 +133,6 @@ func (r *Run) let(ctx context.Context) (m matches, err error) {
 func (r *Run) set(ctx context.Context, o modulate.RLROptions, step func(string)) {
 	r.In.Ctx = ctx
 	r.rlr, r.step = o, step
-	if r.Plan.Lexical {
-		r.terms = r.Asked(r.Q.Text)
-	}
 	r.Facts.Variant = None
 	if r.Q.Vector == nil { // a vector of the caller's may be of one who knows more
 		r.Facts.Unknown = r.In.Tokens.Unknown()
@@ -270,7 +284,7 @@ type lexicon interface {
 
 // words is what the lexical leg names, with its scores and best first.
 func (r *Run) words(ctx context.Context, depth int) ([]fusion.Candidate, error) {
-	ids, matches, err := r.lexicon.SearchMatches(ctx, r.terms, depth, r.filter.allow)
+	ids, matches, err := r.lexicon.SearchMatches(ctx, r.Terms, depth, r.filter.allow)
 	cs := make([]fusion.Candidate, len(ids))
 	for i, m := range matches {
 		cs[i] = fusion.Candidate{Ord: ids[i], Match: m}
@@ -338,7 +352,7 @@ func (r *Run) match(ctx context.Context, cs []fusion.Candidate) error {
 		ids[i] = c.Ord
 	}
 	matches := make([]inverted.Match, len(cs))
-	if err := r.lexicon.Match(ctx, matches, r.terms, ids); err != nil {
+	if err := r.lexicon.Match(ctx, matches, r.Terms, ids); err != nil {
 		return err
 	}
 	for i, m := range matches {

@@ -146,7 +146,8 @@ func (o explainOptions) run(ctx context.Context, a *app, args []string) (err err
 		return json.NewEncoder(a.Stdout).Encode(answer.NewExplanation(name, x))
 	}
 	out := bufio.NewWriter(a.Stdout)
-	writeExplanation(out, a, name, x)
+	writeFor(out, a, x.For)
+	writeExplanation(out, a, cmp.Or(x.For, name), x)
 	return out.Flush()
 }
 

@@ -2,6 +2,7 @@ package command
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -94,7 +95,7 @@ type searchOptions struct {
 type way struct {
 	mode, fusion, filter, variant *string
 	share, beta                   *float64
-	plain                         *bool
+	plain, exact                  *bool
 }
 
 func declareWay(f *flags, filter, variant string) way {
@@ -106,6 +107,7 @@ func declareWay(f *flags, filter, variant string) way {
 		beta:    f.float("beta", 0, "weight of normalised BM25 in calibrated fusion; default 0.1; below 0 none"),
 		variant: f.str("variant", "", "`NAME`"+variant),
 		plain:   f.bool("plain", "take the query as it is, without operators"),
+		exact:   f.bool("exact", "search for the words as they are typed; without it, mistyped words are also searched for as repaired"),
 	}
 }
 
@@ -127,7 +129,7 @@ func (o way) check() error {
 
 // query is what the flags say about one text.
 func (o way) query(text string, filter engine.Filter) engine.Query {
-	return engine.Query{Text: text, Mode: *o.mode, Variant: *o.variant, Filter: filter, Plain: *o.plain,
+	return engine.Query{Text: text, Plain: *o.plain, Exact: *o.exact, Mode: *o.mode, Variant: *o.variant, Filter: filter,
 		Fusion: fusion.Options{Kind: *o.fusion, Presence: *o.share, Beta: *o.beta}}
 }
 
@@ -277,7 +279,8 @@ func (o searchOptions) one(ctx context.Context, a *app, db engine.Database, q na
 	if *o.queries != "" {
 		fmt.Fprintf(out, "%s\n", a.style(bold, q.id+": "+q.text))
 	}
-	writeHits(out, a, q.text, res)
+	writeFor(out, a, res.For)
+	writeHits(out, a, cmp.Or(res.For, q.text), res)
 	fmt.Fprintf(out, "%s\n", a.style(faint, fmt.Sprintf("%s · %s · %s", count(len(res.Hits), "hit", "hits"), wayName(res.Trace), millis(took))))
 	return nil
 }

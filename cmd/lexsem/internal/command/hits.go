@@ -70,6 +70,13 @@ func writeHits(w io.Writer, a *app, query string, res engine.Result) {
 	}
 }
 
+// writeFor says what was searched for besides what was typed.
+func writeFor(w io.Writer, a *app, repaired string) {
+	if repaired != "" {
+		fmt.Fprintf(w, "for: %s\n", a.style(bold, flat(repaired)))
+	}
+}
+
 // placeOf is where a hit's span stands, or all of a hit without one, as editors read it: path:line or path:from-to, below
 // the working folder where that holds it. "" for documents that came from no file.
 func placeOf(h engine.Hit) string {

@@ -10,10 +10,10 @@ import * as api from "./api.js";
 const fileFields = new Set(["path", "root", "time", "kind", "line", "line_end"]);
 let serial = 0;
 
-// hit makes the item of one hit. ask is the search that found it; before is its rank in the
+// hit makes the item of one hit. ask is the search that found it, searched what it looked for; before is its rank in the
 // first way, undefined where this is the first way, 0 where that has not found it.
-export function hit(h, ask, before) {
-  const words = wanted(ask.query);
+export function hit(h, ask, searched, before) {
+  const words = wanted(searched);
   const id = `hit-${++serial}`;
   const found = places(h.text, words);
   const [from, to] = excerpt(h.text, spanOf(h), 360);
@@ -84,7 +84,7 @@ function exact(h, x) {
   const at = byteMap(h.text);
   const out = (x.matches ?? []).filter((m) => m.field === "text" && m.start >= h.start && m.end <= h.end)
     .map((m) => [at(m.start - h.start), at(m.end - h.start)]);
-  return out.length ? out : places(h.text, wanted(x.query));
+  return out.length ? out : places(h.text, wanted(x.for ?? x.query));
 }
 
 function move(rank, before) {

@@ -31,11 +31,12 @@ export function add(mode, variant) {
   };
   w.variantSelect = select("Variant", variants, w.variant, (v) => (w.variant = v));
   w.info = el("p", { class: "info" });
+  w.for = el("p", { class: "for", hidden: true });
   w.list = el("ol", { class: "hits" });
   w.foot = el("div", { class: "foot" });
   w.remove = el("button", { type: "button", class: "remove", "aria-label": "Remove this way", title: "Remove", onclick: () => remove(w) }, "×");
   w.column = el("section", { class: "way", "aria-label": "Hits" },
-    el("div", { class: "head" }, el("div", { class: "chosen" }, select("Mode", modes, w.mode, (v) => { w.mode = v; lexicalHasNoVector(w); }), w.variantSelect, w.remove), w.info),
+    el("div", { class: "head" }, el("div", { class: "chosen" }, select("Mode", modes, w.mode, (v) => { w.mode = v; lexicalHasNoVector(w); }), w.variantSelect, w.remove), w.info, w.for),
     w.list, w.foot);
   ways.push(w);
   lexicalHasNoVector(w);
@@ -81,10 +82,10 @@ export async function search(query, filter, image) {
   await Promise.all(ways.map((w) => run(w)));
 }
 
-async function run(w, offset = 0) {
+async function run(w, offset = 0, exact = offset > 0 && Boolean(w.ask?.exact)) {
   w.asked?.abort();
   const asked = (w.asked = new AbortController());
-  const ask = { query: current.query, filter: current.filter, image: current.image || undefined, mode: w.mode, variant: w.mode === "lexical" ? "" : w.variant };
+  const ask = { query: current.query, filter: current.filter, image: current.image || undefined, mode: w.mode, variant: w.mode === "lexical" ? "" : w.variant, exact: exact || undefined };
   w.column.classList.add("busy");
   w.column.setAttribute("aria-busy", "true");
   w.foot.replaceChildren();
@@ -92,8 +93,10 @@ async function run(w, offset = 0) {
     const found = await api.search({ ...ask, spans: true, k: page, offset }, asked.signal);
     w.hits = offset ? w.hits.concat(found.hits) : found.hits;
     w.ask = ask;
+    w.searched = found.for ?? ask.query;
     w.full = found.hits.length === page && (found.mode !== "hybrid" || w.hits.length < lastPage);
     w.failed = null;
+    repaired(w, found.for);
     w.info.textContent = `${found.mode === "lexical" ? "BM25" : found.variant === "none" ? "plain vector" : found.variant} · ${found.took_ms.toFixed(1)} ms`;
     const read = [["only with", found.required], ["without", found.excluded], ["no document has", found.unmet]].filter(([, words]) => words);
     w.info.textContent += read.map(([what, words]) => ` · ${what} ${words.join(", ")}`).join("");
@@ -101,6 +104,7 @@ async function run(w, offset = 0) {
     if (e.name === "AbortError") return;
     w.hits = [];
     w.info.textContent = "";
+    repaired(w);
     w.failed = onRefusal(e) ? null : e.message;
     w.full = false;
     w.ask = null;
@@ -111,6 +115,12 @@ async function run(w, offset = 0) {
   else draw(w);
   if (w === ways[0]) ways.slice(1).forEach(draw);
   say(w.failed ?? count(w.hits.length, "hit", "hits"));
+}
+
+// repaired shows what was searched for besides what was typed, and offers to search for that alone.
+function repaired(w, text) {
+  w.for.hidden = !text;
+  w.for.replaceChildren(...(text ? ["for: ", el("b", {}, text), " ", el("button", { type: "button", onclick: () => run(w, 0, true) }, "only as typed")] : []));
 }
 
 // draw shows the hits of a way; beside the first one, how they moved.
@@ -129,7 +139,7 @@ function more(w, from) {
 function item(w, h) {
   const first = ways[0];
   const before = w === first || !first.hits.length ? undefined : (first.hits.find((x) => x.id === h.id)?.rank ?? 0);
-  return hit(h, w.ask, before);
+  return hit(h, w.ask, w.searched, before);
 }
 
 function foot(w) {

@@ -1,0 +1,189 @@
+package spelling
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// endings are those of the analyzer's language.
+func (w *work) endings() []string { return endings[w.s.analyzer.Options().Language] }
+
+// stem is the term of a word, "" for a function word.
+func (w *work) stem(word string) string {
+	for _, t := range w.s.analyzer.Terms(nil, word) {
+		if !t.Beside {
+			return t.Text
+		}
+	}
+	return ""
+}
+
+// has says whether enough documents have a word.
+func (w *work) has(word string) bool {
+	n, ok := w.x.Find(w.stem(word))
+	return ok && w.x.DF(n) >= leastDF(w.x.Len())
+}
+
+func (w *work) isEnding(s string) bool {
+	_, ok := slices.BinarySearch(w.endings(), s)
+	return ok
+}
+
+// mostTail is how many letters a mistyped ending has at most.
+const mostTail = 6
+
+// nearEnding says whether letters are an ending with one edit.
+func (w *work) nearEnding(typed []rune) bool {
+	if len(typed) > mostTail {
+		return false
+	}
+	for _, e := range w.endings() {
+		if n := utf8.RuneCountInString(e); n > 1 && len(typed)-1 <= n && n <= len(typed)+1 && distance(typed, []rune(e), 1) <= 1 {
+			return true
+		}
+	}
+	return false
+}
+
+// madeOf says whether a word is a known one with an ending, or two known ones without a blank: it is then no typo.
+func (w *work) madeOf(typed string) bool {
+	n := utf8.RuneCountInString(typed)
+	at := 0
+	for i := range typed {
+		if at++; at <= leastPart {
+			continue
+		}
+		if !w.has(typed[:i]) {
+			continue
+		}
+		if w.isEnding(typed[i:]) || n-at+1 >= leastPart && w.has(typed[i:]) {
+			return true
+		}
+	}
+	return false
+}
+
+// near calls add with the terms that may be the stem of the word which was meant. The edit is in the stem, and an ending
+// follows or not, or it is in the ending, or two letters are swapped where it begins.
+func (w *work) near(typed, stem string, most int, add func(term int)) {
+	letters := []rune(typed)
+	w.table.near(w.x, []rune(stem), most, add)
+	if stem != typed {
+		w.table.near(w.x, letters, 1, add)
+	}
+	if w.endings() == nil {
+		return
+	}
+	exactly := func(stem []rune) {
+		if n, ok := w.x.Find(string(stem)); ok {
+			add(n)
+		}
+	}
+	for n := len(letters) - 1; n >= minLetters; n-- {
+		head, tail := letters[:n], string(letters[n:])
+		exactly(head)
+		if string(head) != stem && (w.isEnding(tail) || most > 1 && w.nearEnding(letters[n:])) {
+			w.table.near(w.x, head, 1, add)
+		}
+		swapped := slices.Clone(head)
+		swapped[n-1] = letters[n]
+		if w.isEnding(string(letters[n-1]) + string(letters[n+1:])) {
+			exactly(swapped)
+		}
+	}
+}
+
+// form is how a term may be written.
+type form struct {
+	word  string
+	edits int
+	known bool // the model knows it
+	alike bool // its last letter is that of the typed word
+}
+
+// written is the form of a term that is nearest to the typed word, at most most edits away.
+func (w *work) written(typed []rune, stem, term string, most int) (best form, ok bool) {
+	try := func(word string) {
+		if f, near := w.formOf(typed, word, most); near && (!ok || f.better(best)) && w.stem(word) == term {
+			best, ok = f, true
+		}
+	}
+	// The ending of the typed word: what follows its stem, in place of what the stem has otherwise.
+	t, n := string(typed), 0
+	for n < len(t) && n < len(stem) && t[n] == stem[n] {
+		n++
+	}
+	if head, ok := strings.CutSuffix(term, stem[n:]); ok {
+		try(head + t[n:])
+	}
+	letters := utf8.RuneCountInString(term)
+	for _, e := range w.endings() {
+		if n := letters + utf8.RuneCountInString(e); len(typed)-most <= n && n <= len(typed)+most {
+			try(term + e)
+		}
+	}
+	return best, ok
+}
+
+// read is the form of a term that is nearest to the typed word in some documents that have it. Where they have the word
+// that was meant with another ending alone, it is that.
+func (w *work) read(ctx context.Context, term int, typed []rune, stem string, most int) (best form, ok bool, err error) {
+	words, err := w.known.Written(ctx, term)
+	if err != nil {
+		return best, false, err
+	}
+	name := w.x.Term(term)
+	tail, bare := strings.CutPrefix(string(typed), stem)
+	bare = bare && distance([]rune(stem), []rune(name), most) <= most
+	for _, word := range words {
+		f, near := w.formOf(typed, word, most)
+		ending, begins := strings.CutPrefix(word, name)
+		other := bare && begins && w.isEnding(ending) && (tail == "" || distance([]rune(tail), []rune(ending), 1) <= 1)
+		if (near || other) && (!ok || f.better(best)) {
+			best, ok = f, true
+		}
+	}
+	return best, ok, nil
+}
+
+func (w *work) formOf(typed []rune, word string, most int) (f form, near bool) {
+	d := distance(typed, []rune(word), most)
+	end, _ := utf8.DecodeLastRuneInString(word)
+	f = form{word: word, edits: d, alike: end == typed[len(typed)-1]}
+	if d > most || !utf8.ValidString(word) {
+		return f, false
+	}
+	f.known = w.known.Word != nil && w.known.Word(word)
+	return f, true
+}
+
+func (f form) better(than form) bool {
+	switch {
+	case f.edits != than.edits:
+		return f.edits < than.edits
+	case f.known != than.known:
+		return f.known
+	}
+	return f.alike && !than.alike
+}
+
+// function is the function word that a word is one edit away from, or is but for apostrophes, where the query has other
+// words.
+func (w *work) function(typed []rune, same bool) (best candidate, ok bool) {
+	if len(w.others) == 0 {
+		return best, false
+	}
+	for word := range w.s.analyzer.FunctionWords() {
+		letters := []rune(word)
+		if len(letters) < leastTyped || distance(typed, letters, 1) > 1 || same && strings.ReplaceAll(word, "'", "") != string(typed) {
+			continue
+		}
+		c := candidate{term: -1, form: form{word: word, edits: 1}, first: letters[0] == typed[0]}
+		if d := better(c, best); !ok || d < 0 || d == 0 && word < best.word {
+			best, ok = c, true
+		}
+	}
+	return best, ok
+}

@@ -1,0 +1,263 @@
+package spelling
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/lexsem/lexsem/index/inverted"
+	"github.com/lexsem/lexsem/internal/text"
+)
+
+const (
+	leastTyped   = 4    // letters of a word that is repaired
+	leastPart    = 4    // letters of each of the words that a compound is made of
+	longTyped    = 8    // letters from which on two edits are repaired
+	mostRepaired = 4    // unknown words of a query; one with more is in another language, or code
+	mostLooked   = 16   // unknown terms of a query, codes and names included
+	walked       = 32   // documents that are looked through for two words
+	rare         = 1000 // documents to one: a candidate that fewer have comes after a function word
+	mostTried    = 4    // candidates that are looked for beside the query's other words
+)
+
+// Repair is a word that is searched for beside a mistyped one.
+type Repair struct {
+	Start, End int    // bytes of the mistyped word in the query
+	Word       string // as it is written
+	Term       string // as the vocabulary has it; "" for a function word
+}
+
+// Known tells of words what the vocabulary does not.
+type Known struct {
+	// Word says whether the model knows a word as a whole; nil where nobody can say.
+	Word func(word string) bool
+	// Written returns the forms in which some documents have a term, lower-cased.
+	Written func(ctx context.Context, term int) ([]string, error)
+}
+
+// Repair returns what is searched for beside the words of a query, whose terms are given. A word is mistyped if the
+// vocabulary of x and the model do not know it and a term of x is near it. Errors: that of ctx, ErrCorrupt, those of
+// Known.Written.
+func (s *Speller) Repair(ctx context.Context, x *inverted.Words, query string, terms []text.Term, k Known) (Repairs, error) {
+	unknown := s.unknown(x, query, terms)
+	if k.Word != nil {
+		unknown = slices.DeleteFunc(unknown, func(t text.Term) bool { return k.Word(query[t.Start:t.End]) })
+	}
+	if len(unknown) == 0 || len(unknown) > mostRepaired {
+		return nil, nil
+	}
+	t, err := s.of(ctx, x)
+	if err != nil {
+		return nil, err
+	}
+	w := &work{s: s, x: x, table: t, known: k}
+	for _, o := range terms {
+		if n, ok := x.Find(o.Text); ok {
+			w.others = append(w.others, n)
+		}
+	}
+	var out Repairs
+	for _, u := range unknown {
+		c, ok, err := w.repair(ctx, strings.ToLower(query[u.Start:u.End]), u.Text)
+		if err != nil {
+			return nil, err
+		}
+		if ok {
+			r := Repair{Start: u.Start, End: u.End, Word: c.word}
+			if c.term >= 0 {
+				r.Term = x.Term(c.term)
+			}
+			out = append(out, r)
+		}
+	}
+	return out, nil
+}
+
+// unknown are the words of a query that x does not have and that may be mistyped.
+func (s *Speller) unknown(x *inverted.Words, query string, terms []text.Term) []text.Term {
+	var out []text.Term
+	looked := 0
+	for i, t := range terms {
+		if t.Beside || known(x, terms, t) {
+			continue
+		}
+		if looked++; looked > mostLooked {
+			return nil
+		}
+		if t.Weight >= text.Accented && word(query[t.Start:t.End]) && !inName(terms, i) && !quoted(query, t.Start) {
+			out = append(out, t)
+		}
+	}
+	return out
+}
+
+// word says whether a text is a word that may be mistyped: of letters, and no abbreviation.
+func word(typed string) bool {
+	n, upper := 0, 0
+	for _, r := range typed {
+		switch {
+		case unicode.IsMark(r):
+			continue
+		case !unicode.IsLetter(r) || r >= 0x0e00 && unicode.In(r, unspaced...):
+			return false
+		case unicode.IsUpper(r):
+			upper++
+		}
+		n++
+	}
+	return n >= leastTyped && n <= maxLetters && upper < n
+}
+
+// known says whether x has a word, as it is typed or without its accents.
+func known(x *inverted.Words, terms []text.Term, t text.Term) bool {
+	return slices.ContainsFunc(terms, func(o text.Term) bool {
+		_, ok := x.Find(o.Text)
+		return ok && same(o, t)
+	})
+}
+
+// same says whether two terms are one word: one of them may be without its accents.
+func same(a, b text.Term) bool { return a.Start == b.Start && a.End == b.End }
+
+// inName says whether a term is a part of a name, or stands in the query a second time.
+func inName(terms []text.Term, i int) bool {
+	t := terms[i]
+	for j, o := range terms {
+		if j != i && (o.Text == t.Text || o.Beside && o.Start < t.End && t.Start < o.End && !same(o, t)) {
+			return true
+		}
+	}
+	return false
+}
+
+// quotes are the pairs of them.
+var quotes = map[rune]rune{'"': '"', '“': '”', '„': '“', '«': '»'}
+
+// quoted says whether byte at of a query stands between double quotes.
+func quoted(query string, at int) bool {
+	for i := 0; i < at; {
+		r, n := utf8.DecodeRuneInString(query[i:])
+		i += n
+		end, ok := quotes[r]
+		if !ok {
+			continue
+		}
+		n = strings.IndexRune(query[i:], end)
+		if n < 0 {
+			continue
+		}
+		if at < i+n {
+			return i <= at
+		}
+		i += n + utf8.RuneLen(end)
+	}
+	return false
+}
+
+// work repairs the words of one query.
+type work struct {
+	s      *Speller
+	x      *inverted.Words
+	table  *table
+	known  Known
+	others []int // terms of the query that x has
+}
+
+// candidate is a term that a mistyped word may be meant for.
+type candidate struct {
+	term int // -1 for a function word
+	form
+	first  bool // it begins as the typed word does
+	df     int
+	beside bool // a document may have it and another word of the query
+	alone  bool // none was found that does, and the query has other words
+}
+
+// repair finds what a mistyped word is meant for. Two edits need a document that has another word of the query too.
+func (w *work) repair(ctx context.Context, typed, stem string) (c candidate, ok bool, err error) {
+	if w.madeOf(typed) {
+		return c, false, nil
+	}
+	letters, most := []rune(typed), 1
+	if len(letters) >= longTyped {
+		most = 2
+	}
+	if c, ok := w.function(letters, true); ok {
+		return c, true, nil
+	}
+	var all []candidate
+	add := func(n int) {
+		df := w.x.DF(n)
+		if df < leastDF(w.x.Len()) || slices.ContainsFunc(all, func(c candidate) bool { return c.term == n }) {
+			return
+		}
+		if f, ok := w.written(letters, stem, w.x.Term(n), most); ok {
+			first, _ := utf8.DecodeRuneInString(f.word)
+			all = append(all, candidate{term: n, form: f, first: first == letters[0], df: df})
+		}
+	}
+	w.near(typed, stem, most, add)
+	slices.SortStableFunc(all, better)
+	all = all[:min(len(all), mostTried)]
+	for i := range all {
+		found, may, err := w.beside(ctx, all[i].term)
+		if err != nil {
+			return c, false, err
+		}
+		all[i].beside = may
+		all[i].alone = !found && len(w.others) > 0
+	}
+	all = slices.DeleteFunc(all, func(c candidate) bool { return c.edits > 1 && c.alone })
+	slices.SortStableFunc(all, better)
+	if len(all) == 0 || all[0].edits > 1 || all[0].df < w.x.Len()/rare {
+		if c, ok := w.function(letters, false); ok {
+			return c, true, nil
+		}
+	}
+	for _, c := range all {
+		if c.known {
+			return c, true, nil
+		}
+		if c.form, ok, err = w.read(ctx, c.term, letters, stem, most); ok || err != nil {
+			return c, ok, err
+		}
+	}
+	return c, false, nil
+}
+
+// better orders candidates: of those that are equally near, one that stands beside the query's other words comes first,
+// then one that begins as the typed word does, then the most frequent one.
+func better(a, b candidate) int {
+	truth := func(a, b bool) int {
+		switch {
+		case a == b:
+			return 0
+		case a:
+			return -1
+		}
+		return 1
+	}
+	return cmp.Or(a.edits-b.edits, truth(a.beside, b.beside), truth(a.first, b.first), b.df-a.df)
+}
+
+// leastDF is how many of n documents have a candidate at least.
+func leastDF(n int) int { return 1 + min(n/10_000, 4) }
+
+// beside looks for documents that have a term and another word of the query. may is true if there is one, or if there
+// are too many to look through.
+func (w *work) beside(ctx context.Context, term int) (found, may bool, err error) {
+	for _, o := range w.others {
+		if o == term {
+			continue
+		}
+		one, all, err := w.x.Together(ctx, term, o, walked)
+		if one || err != nil {
+			return one, one, err
+		}
+		may = may || !all
+	}
+	return false, may, nil
+}

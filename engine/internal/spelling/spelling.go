@@ -1,0 +1,62 @@
+// Package spelling repairs mistyped words of queries from the vocabulary of a database. Start with
+// [Speller.Repair]. A [Speller] is safe for concurrent use. It makes a table of the vocabulary, 8 bytes a
+// term, when a query first has an unknown word, and gives it back when none had one for a minute.
+package spelling
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/lexsem/lexsem/index/inverted"
+	"github.com/lexsem/lexsem/internal/text"
+)
+
+// Speller repairs queries over the states of one database.
+type Speller struct {
+	analyzer *text.Analyzer
+
+	mu    sync.Mutex // guards the rest; held while a table is made
+	table *table
+	used  time.Time
+	timer *time.Timer
+}
+
+// New returns a Speller for terms that analyzer makes.
+func New(analyzer *text.Analyzer) *Speller { return &Speller{analyzer: analyzer} }
+
+// kept is how long a table is kept that nobody uses.
+const kept = time.Minute
+
+// of returns a table that has the terms of x.
+func (s *Speller) of(ctx context.Context, x *inverted.Words) (*table, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var t *table
+	var err error
+	if s.table != nil {
+		t, err = s.table.grow(ctx, x)
+	}
+	if t == nil && err == nil {
+		t, err = newTable(ctx, x)
+	}
+	if err != nil {
+		return nil, err
+	}
+	s.table, s.used = t, time.Now()
+	if s.timer == nil {
+		s.timer = time.AfterFunc(kept, s.forget)
+	}
+	return t, nil
+}
+
+// forget gives the table back if nobody has used it for a while.
+func (s *Speller) forget() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if left := kept - time.Since(s.used); left > 0 {
+		s.timer = time.AfterFunc(left, s.forget)
+		return
+	}
+	s.table, s.timer = nil, nil
+}

@@ -1,0 +1,102 @@
+package engine
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/engine/internal/chunk"
+	"github.com/lexsem/lexsem/engine/internal/intake"
+	"github.com/lexsem/lexsem/engine/internal/search"
+	"github.com/lexsem/lexsem/engine/internal/spelling"
+	"github.com/lexsem/lexsem/engine/internal/state"
+)
+
+// repair sets the terms of a query, and the words that are searched for beside its mistyped ones. The visual words of an
+// image are not typed.
+func (e *Engine) repair(ctx context.Context, r *search.Run) (err error) {
+	if !r.Q.HasText() {
+		return nil
+	}
+	if r.Terms = e.db.Asked(r.Q.Text); r.Q.Exact || r.Q.Image != nil {
+		return nil
+	}
+	if r.Repairs, err = e.speller.Repair(ctx, r.S.Words, r.Q.Text, r.Free(), e.knows(r.S)); err == nil {
+		r.Terms = r.Repairs.Terms(r.Terms)
+	}
+	return err
+}
+
+// asTyped makes the offsets of a query's tokens those of the query as it was typed.
+func asTyped(r *search.Run) {
+	if len(r.Repairs) == 0 {
+		return
+	}
+	_, back := r.Repairs.Encoded(r.Q.Text)
+	offsets := slices.Clone(r.In.Tokens.Offsets) // the encoder may keep them
+	for i, o := range offsets {
+		offsets[i] = back(o)
+	}
+	r.In.Tokens.Offsets = offsets
+}
+
+// knows tells of words what the vocabulary of a state does not. The model knows a word if it has one
+// token for it; an encoder whose tokens have no names tells nothing.
+func (e *Engine) knows(s *state.State) spelling.Known {
+	k := spelling.Known{Written: func(ctx context.Context, term int) ([]string, error) { return e.written(ctx, s, term) }}
+	if e.enc == nil || e.fp.VocabSize == 0 || e.images != nil {
+		return k
+	}
+	k.Word = func(word string) bool {
+		tokens := e.enc.Tokenize(encoder.Query, word)
+		whole := false
+		for i, o := range tokens.Offsets {
+			if tokens.Special[i] || o.End <= o.Start {
+				continue
+			}
+			if whole {
+				return false
+			}
+			entry := strings.TrimLeft(intake.Token(e.enc, tokens.IDs[i]), "▁Ġ")
+			if whole = entry != "" && int(o.End-o.Start) == len(word); !whole {
+				return false
+			}
+		}
+		return whole
+	}
+	return k
+}
+
+// writtenIn is how many documents are read for the forms of a term.
+const writtenIn = 3
+
+// written are the forms in which some documents of a state have a term.
+func (e *Engine) written(ctx context.Context, s *state.State, term int) (words []string, err error) {
+	ids, err := s.Words.Some(term, writtenIn)
+	if err != nil {
+		return nil, err
+	}
+	name := s.Words.Term(term)
+	for _, id := range ids {
+		d, err := s.View.Text(chunk.Ord(id))
+		if err != nil {
+			return nil, state.Missing(err)
+		}
+		row, err := state.ChunkRow(d, id)
+		if err != nil {
+			return nil, err
+		}
+		passage := chunk.Passage(d.Title, d.Text[row.Start:row.End])
+		terms, err := e.wordsOf(ctx, passage)
+		if err != nil {
+			return nil, err
+		}
+		for _, t := range terms {
+			if t.Text == name {
+				words = append(words, strings.ToLower(passage[t.Start:t.End]))
+			}
+		}
+	}
+	return words, nil
+}
