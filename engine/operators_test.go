@@ -125,6 +125,11 @@ func TestOperatorsAlikeInEachCall(t *testing.T) {
 			t.Errorf("query %d of a batch: %v, want %v", i, got, want)
 		}
 	}
+	// What operators name is taken as typed, and the words beside them are repaired.
+	res := search(t, e, engine.Query{Text: "signng rota* -tyrs"})
+	if res.For != "signing rota* -tyrs" || len(res.Hits) != 2 || !slices.Equal(res.Trace.Excluded, []string{"tyrs"}) {
+		t.Errorf("repaired as %q, excluded %q, %d hits", res.For, res.Trace.Excluded, len(res.Hits))
+	}
 	if _, err := e.Explain(t.Context(), q, "b"); !errors.Is(err, engine.ErrNotFound) {
 		t.Errorf("a document that is excluded: %v", err)
 	}

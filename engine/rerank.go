@@ -167,7 +167,7 @@ func (e *Engine) secondStage() stage {
 // plan is what the first stage is asked for instead of q, and how many of its hits are
 // reranked, 0 for none.
 func (s stage) plan(q Query) (first Query, n int, err error) {
-	text := !intake.Blank(wordsOf(q))
+	text := !intake.Blank(wordsOf(q, ""))
 	switch {
 	case q.Rerank > MaxRerank:
 		return q, 0, fmt.Errorf("%w: reranking of %d hits; use 1 to %d, 0 for the default, or a negative number for none", ErrInvalid, q.Rerank, MaxRerank)
@@ -191,8 +191,11 @@ func (s stage) plan(q Query) (first Query, n int, err error) {
 	return first, n, nil
 }
 
-// wordsOf is the text of a query without its operators.
-func wordsOf(q Query) string { return search.Query(q).Words() }
+// wordsOf is the text of a query, or what it was repaired to, without its operators.
+func wordsOf(q Query, repaired string) string {
+	q.Text = cmp.Or(repaired, q.Text)
+	return search.Query(q).Words()
+}
 
 // finish is what Search gives for q after its first stage, of which the first n hits are reranked.
 func (s stage) finish(ctx context.Context, q Query, n int, res Result, err error) (Result, error) {
@@ -248,7 +251,7 @@ func (s stage) many(ctx context.Context, qs []Query, batch func(context.Context,
 func (s stage) rerank(ctx context.Context, q Query, n int, res *Result) error {
 	began := time.Now()
 	n = min(n, len(res.Hits))
-	if err := s.order(ctx, cmp.Or(res.For, wordsOf(q)), res.Hits[:n]); err != nil {
+	if err := s.order(ctx, wordsOf(q, res.For), res.Hits[:n]); err != nil {
 		return err
 	}
 	for i := range res.Hits {
@@ -307,7 +310,7 @@ func (s stage) explained(ctx context.Context, q Query, id string, explain func(c
 		return Explanation{}, err
 	}
 	began := time.Now()
-	if err := s.order(ctx, cmp.Or(res.For, wordsOf(q)), res.Hits); err != nil {
+	if err := s.order(ctx, wordsOf(q, res.For), res.Hits); err != nil {
 		return Explanation{}, err
 	}
 	for i, h := range res.Hits {

@@ -80,6 +80,7 @@ type Plan struct {
 // Decide reads the operators of a query, and decides about what is left. tokens is as that of the function Decide.
 // It needs By and AnalyseQuery.
 func (r *Run) Decide(q Query, tokens bool) (err error) {
+	r.typed = q.Text
 	r.Q, r.Clauses = Read(q, r.AnalyseQuery)
 	excludes := len(r.Clauses) > 0 && !r.Q.HasText() && q.Vector == nil
 	if !excludes {

@@ -1,6 +1,7 @@
 package search
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -40,8 +41,9 @@ type Run struct {
 	rlr     modulate.RLROptions
 	dense   leg // nil where the plan has none
 	lexicon lexicon
-	chunks  int // that there are
-	unmet   []string
+	chunks  int      // that there are
+	typed   string   // the text of the query with its operators, which stand at the same bytes
+	unmet   []string // quoted phrases that no document has
 	filter  filtered
 	step    func(name string)
 	meeting func(ctx context.Context, cs []fusion.Candidate) ([]fusion.Candidate, error) // leaves those that meet Clauses; nil where filter does
@@ -72,7 +74,7 @@ func (r *Run) For() string {
 	if len(r.Repairs) == 0 {
 		return ""
 	}
-	return r.Repairs.Query(r.Q.Text)
+	return r.Repairs.Query(cmp.Or(r.typed, r.Q.Text))
 }
 
 // Begin makes the legs ready: it filters and modulates. tokens are the query's token
