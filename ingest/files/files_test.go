@@ -62,8 +62,8 @@ func TestText(t *testing.T) {
 		}
 	}
 	for in, want := range map[string]error{
-		"": ErrNoText, " \n\t": ErrNoText, "\ufeff": ErrNoText, "\xff\xfe": ErrNoText,
-		"a\x00b": ErrBinary, "caf\xe9": ErrBinary, "\xff\xfe\x00\x00x\x00\x00\x00": ErrBinary,
+		"": ErrNoText, " \n\t": ErrNoText, "\ufeff": ErrNoText, "\xff\xfe": ErrNoText, "\x00\x00": ErrNoText,
+		"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR": ErrBinary, "\x7fELF\x02\x01\x01\x00\x00\x00": ErrBinary, "\x1f\x8b\x08\x00\x01\x02\x03": ErrBinary,
 		strings.Repeat("x", 101): ErrTooLarge,
 	} {
 		if recs, _, err := filestest.ReadAll(t, "a.txt", in, Options{MaxBytes: 100}); !errors.Is(err, want) || !errors.Is(err, engine.ErrInvalid) || len(recs) > 0 {
