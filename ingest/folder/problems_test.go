@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lexsem/lexsem/encoder/encodertest"
+	"github.com/lexsem/lexsem/encoder/openai"
 	"github.com/lexsem/lexsem/engine"
 	"github.com/lexsem/lexsem/ingest/folder"
 	"github.com/lexsem/lexsem/internal/problems"
@@ -59,8 +61,11 @@ func TestProblems(t *testing.T) {
 	b.writeAt(b.dir, "stale.txt", "\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR", past.Add(time.Hour))
 	want := "failed bad.json:0, failed r.jsonl:2, stale stale.txt:0, warned front.md:2"
 	var since time.Time
-	for _, how := range []string{"", "again", "reopened", "without stamps", "without problems"} {
+	for _, how := range []string{"", "again", "touched", "reopened", "without stamps", "without problems"} {
 		switch how {
+		case "touched":
+			later := past.Add(time.Hour)
+			b.ok(os.Chtimes(filepath.Join(b.dir, "front.md"), later, later))
 		case "reopened":
 			b.ok(b.e.Close())
 			b.open()
@@ -250,6 +255,44 @@ func TestDamagedFiles(t *testing.T) {
 		}
 		if r, err := b.sync(folder.Options{}); err != nil || len(r.Failed) > 0 || b.lacks() != "" || b.ids(engine.Filter{}) != want {
 			t.Fatalf("mended after damage %d: %v, %v, %s, %s", round, err, r.Failed, b.lacks(), b.ids(engine.Filter{}))
+		}
+	}
+}
+
+// TestTooLongForServer: a text that the model behind a URL does not take is named, and the rest is stored.
+func TestTooLongForServer(t *testing.T) {
+	api := encodertest.NewAPI(t, 16)
+	api.Next = func(_ int, texts []string) encodertest.Fault {
+		for _, s := range texts {
+			if len(s) > 1000 {
+				return encodertest.Fault{Status: 400, Body: `{"error":{"message":"maximum context length is 512 tokens"}}`}
+			}
+		}
+		return encodertest.Fault{}
+	}
+	enc, err := openai.New(openai.Options{Model: "m", Dim: 16, BaseURL: api.URL + "/v1", Key: "secret-1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := newBase(t)
+	e, err := engine.Open(t.Context(), b.db+"2", enc, engine.Options{NoSync: true, MemoryMiB: 32})
+	b.ok(err)
+	defer e.Close()
+	files := map[string]string{"r.jsonl": `{"_id":"r1","text":"short"}` + "\n" + `{"_id":"r2","text":"` + strings.Repeat("long", 300) + `"}` + "\n"}
+	for i := range 20 {
+		files[fmt.Sprintf("f%02d.txt", i)] = fmt.Sprint("text number ", i, strings.Repeat(" more", 300*(i%7/6)))
+	}
+	b.write(files)
+	f, err := folder.Open(t.Context(), e, b.dir, folder.Options{})
+	b.ok(err)
+	r, err := f.Sync(t.Context())
+	b.ok(err)
+	if r.Added != 19 || len(r.Failed) != 3 {
+		t.Fatalf("%d added, failed %v", r.Added, r.Failed)
+	}
+	for i, at := range []string{"f06.txt: ", "f13.txt: ", "r.jsonl:2: "} {
+		if s := r.Failed[i].Error(); !strings.HasPrefix(s, at) || !strings.Contains(s, "512 tokens") {
+			t.Errorf("%q, want one that begins with %q", s, at)
 		}
 	}
 }

@@ -252,6 +252,9 @@ func (d *reader) touched(x *reading) bool {
 			d.next.patches = append(d.next.patches, patch{id, x})
 		}
 	}
+	for _, w := range was.Warned {
+		d.warned = append(d.warned, Failure{x.path, w.Line, errors.New(w.Text)})
+	}
 	x.stamp.Documents, x.stamp.IDs, x.stamp.Other, x.stamp.Empty, x.stamp.Warned = was.Documents, was.IDs, was.Other, was.Empty, was.Warned
 	return true
 }

@@ -69,7 +69,7 @@ func (ix *indexer) bad(b *badInput) error {
 
 // unread decides about a file that was named and cannot be read. Its documents stay. One with nothing in it is no failure.
 func (ix *indexer) unread(b *badInput) error {
-	at := sourceOf(b.file)
+	at := sourceName(b.file)
 	n, err := ix.db.Count(ix.ctx, filter.And(filter.Eq(location.Path, filepath.ToSlash(at)), filter.Not(filter.Exists(location.Root))))
 	if err != nil {
 		return err
@@ -113,7 +113,7 @@ func (ix *indexer) warned(b *badInput) {
 
 // lack notes a problem of a file that was named, or of standard input.
 func (ix *indexer) lack(b *badInput, state string) {
-	at := sourceOf(b.file)
+	at := sourceName(b.file)
 	ix.lacks[at] = append(ix.lacks[at], problems.Problem{State: state, Line: b.line, Reason: oneLine(b.err.Error())})
 }
 
@@ -122,11 +122,11 @@ func (ix *indexer) begun(file string) {
 	if ix.lacks == nil {
 		ix.lacks = map[string][]problems.Problem{}
 	}
-	ix.lacks[sourceOf(file)] = nil
+	ix.lacks[sourceName(file)] = nil
 }
 
-// sourceOf is the name under which the problems of a file that was named are kept.
-func sourceOf(file string) string {
+// sourceName is the name under which the problems of a file that was named are kept.
+func sourceName(file string) string {
 	if abs, err := filepath.Abs(file); err == nil && file != "stdin" {
 		return abs
 	}
