@@ -2,7 +2,6 @@ package folder
 
 import (
 	"errors"
-	"time"
 
 	"github.com/lexsem/lexsem/internal/problems"
 )
@@ -27,7 +26,7 @@ func (f *Folder) loadProblems() error {
 
 // warn notes what could not be read of a file whose text could.
 func (d *reader) warn(x *reading, line int, text string) {
-	x.stamp.Warned = append(x.stamp.Warned, warning{line, text, time.Now().UTC().Truncate(time.Second)})
+	x.stamp.Warned = append(x.stamp.Warned, warning{line, text, problems.Now()})
 	w := Failure{x.path, line, errors.New(text)}
 	d.warned = append(d.warned, w)
 	if d.f.o.Warned != nil {

@@ -13,7 +13,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"time"
 
 	"github.com/lexsem/lexsem/internal/atomicfile"
 	"github.com/lexsem/lexsem/internal/private"
@@ -37,9 +36,9 @@ type stamp struct {
 
 // warning is one thing that could not be read of a file whose text is stored.
 type warning struct {
-	Line int       `json:"l,omitempty"` // from 1; 0 for the whole file
-	Text string    `json:"m"`
-	Time time.Time `json:"t"` // when it was seen
+	Line int    `json:"l,omitempty"` // from 1; 0 for the whole file
+	Text string `json:"m"`
+	Time string `json:"t"` // when it was seen, as problems.Problem has it
 }
 
 // stampsVersion is that of the file of stamps. readingVersion grows when files of

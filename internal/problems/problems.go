@@ -39,13 +39,13 @@ const (
 
 // Problem is one thing that a database lacks of a source.
 type Problem struct {
-	State     string    `json:"state"`
-	Source    string    `json:"source,omitempty"`    // the folder, the file or "stdin"; Read and Summarize fill it in
-	Path      string    `json:"path"`                // below a folder, with slashes; "" is the source itself
-	Line      int       `json:"line,omitempty"`      // of the file, from 1; 0 for the whole file
-	Documents int       `json:"documents,omitempty"` // that are stale
-	Reason    string    `json:"reason"`
-	Time      time.Time `json:"time"` // when it was first seen
+	State     string `json:"state"`
+	Source    string `json:"source,omitempty"`    // the folder, the file or "stdin"; Read and Summarize fill it in
+	Path      string `json:"path"`                // below a folder, with slashes; "" is the source itself
+	Line      int    `json:"line,omitempty"`      // of the file, from 1; 0 for the whole file
+	Documents int    `json:"documents,omitempty"` // that are stale
+	Reason    string `json:"reason"`
+	Time      string `json:"time"` // when it was first seen: RFC 3339, UTC, in seconds
 }
 
 // LeftOut counts the files of folders that hold no documents.
@@ -89,6 +89,9 @@ func (l *LeftOut) Add(o LeftOut) {
 	}
 	l.Kinds = MostFrequent(kinds)
 }
+
+// Now is the present as problems have it.
+func Now() string { return time.Now().UTC().Format(time.RFC3339) }
 
 // MostFrequent are the three kinds with the most files.
 func MostFrequent(kinds []Extension) []Extension {
@@ -155,17 +158,17 @@ func Write(db, source string, left LeftOut, list []Problem) error {
 		path, state, reason string
 		line                int
 	}
-	since := make(map[key]time.Time, len(was))
+	since := make(map[key]string, len(was))
 	for _, p := range was {
 		since[key{p.Path, p.State, p.Reason, p.Line}] = p.Time
 	}
 	list = slices.Clone(list)
 	h := head{Version: version, Source: source, LeftOut: left}
-	now := time.Now().UTC().Truncate(time.Second)
+	now := Now()
 	for i := range list {
 		p := &list[i]
 		p.Source, p.Reason = "", clip(p.Reason)
-		if p.Time.IsZero() {
+		if p.Time == "" {
 			p.Time = now
 		}
 		if t, known := since[key{p.Path, p.State, p.Reason, p.Line}]; known {
@@ -192,6 +195,9 @@ func Write(db, source string, left LeftOut, list []Problem) error {
 			return err
 		}
 	}
+	if old, err := regular.ReadFile(path, maxFile); err == nil && bytes.Equal(old, b.Bytes()) {
+		return nil // most syncs change nothing
+	}
 	if err := private.MkdirAll(filepath.Dir(path)); err != nil {
 		return err
 	}
@@ -214,7 +220,7 @@ func clip(s string) string {
 func inOrder(list []Problem) {
 	grave := map[string]int{Failed: 0, Stale: 1, Warned: 2}
 	slices.SortStableFunc(list, func(a, b Problem) int {
-		return cmp.Or(cmp.Compare(grave[a.State], grave[b.State]), b.Time.Compare(a.Time), cmp.Compare(a.Path, b.Path), cmp.Compare(a.Line, b.Line))
+		return cmp.Or(cmp.Compare(grave[a.State], grave[b.State]), cmp.Compare(b.Time, a.Time), cmp.Compare(a.Path, b.Path), cmp.Compare(a.Line, b.Line))
 	})
 }
 
@@ -247,6 +253,9 @@ func read(path string, n int) (h head, list []Problem, err error) {
 		}
 		p.Source = h.Source
 		list = append(list, p)
+	}
+	if len(list) < min(n, most, h.Failed+h.Stale+h.Warned) {
+		return head{}, nil, nil
 	}
 	return h, list, nil
 }

@@ -6,7 +6,6 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"github.com/google/jsonschema-go/jsonschema"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -112,7 +111,7 @@ func (s *Server) lacking(ctx context.Context, out *listResult) error {
 		if p.Path != "" {
 			at = path.Join(at, p.Path)
 		}
-		out.Lacking = append(out.Lacking, lack{p.State, clipped(at, maxTitle), p.Line, clipped(p.Reason, maxTitle), p.Time.Format(time.RFC3339)})
+		out.Lacking = append(out.Lacking, lack{p.State, clipped(at, maxTitle), p.Line, clipped(p.Reason, maxTitle), p.Time})
 	}
 	return nil
 }

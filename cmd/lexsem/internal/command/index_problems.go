@@ -8,7 +8,6 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"github.com/lexsem/lexsem/engine"
 	"github.com/lexsem/lexsem/internal/problems"
@@ -61,7 +60,7 @@ func problemLine(p problems.Problem) string {
 	if p.Documents > 0 {
 		kept = "; " + count(p.Documents, "document stays as it was", "documents stay as they were")
 	}
-	return fmt.Sprintf("%-6s  %s  %s%s", p.State, p.Time.Local().Format(time.DateTime), b.Error(), kept)
+	return fmt.Sprintf("%-6s  %s  %s%s", p.State, p.Time, b.Error(), kept)
 }
 
 // leftOutWords counts what folders left out.
