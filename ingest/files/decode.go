@@ -49,12 +49,20 @@ func (s *File) decoded() (io.Reader, error) {
 	return s.decodedFrom(s, contextReaderAt{s}, s.size)
 }
 
-// decodedFrom is decoded for what r has. It looks at all of it where at is not nil.
+// decodedFrom is decoded for what r has. It looks at all of it where at is not nil, else at what r gives first: it does not wait
+// for more.
 func (s *File) decodedFrom(r io.Reader, at io.ReaderAt, size int64) (io.Reader, error) {
 	br := bufio.NewReaderSize(r, sampleBytes)
-	head, err := br.Peek(sampleBytes)
-	if err != nil && err != io.EOF && len(head) == 0 {
-		return nil, err
+	wait := sampleBytes
+	if at == nil {
+		wait = len(marks[1].mark)
+	}
+	head, atEnd := br.Peek(wait)
+	if n := br.Buffered(); atEnd == nil && n > len(head) {
+		head, atEnd = br.Peek(n)
+	}
+	if atEnd != nil && atEnd != io.EOF && len(head) == 0 {
+		return nil, atEnd
 	}
 	for _, m := range marks {
 		if bytes.HasPrefix(head, []byte(m.mark)) {
@@ -66,12 +74,26 @@ func (s *File) decodedFrom(r io.Reader, at io.ReaderAt, size int64) (io.Reader, 
 		}
 	}
 	var c census
-	if at == nil || err == io.EOF {
-		if c.add(head); err == nil { // more follows
+	all := io.NewSectionReader(at, 0, size)
+	whole := at == nil || atEnd == io.EOF
+	if whole {
+		all = io.NewSectionReader(bytes.NewReader(head), 0, int64(len(head)))
+	}
+	plain, err := plainUTF8(all)
+	switch {
+	case err != nil:
+		return nil, err
+	case !plain && whole:
+		if c.add(head); atEnd == nil { // more follows
 			c.rest = nil
 		}
-	} else if err := c.all(io.NewSectionReader(at, 0, size)); err != nil {
-		return nil, err
+	case !plain:
+		if _, err := all.Seek(0, io.SeekStart); err != nil {
+			return nil, err
+		}
+		if err := c.all(all); err != nil {
+			return nil, err
+		}
 	}
 	enc, name, err := c.encoding(head)
 	if err != nil {
@@ -94,6 +116,44 @@ func (s *File) repeatable(at io.ReaderAt, from, size int64, enc encoding.Encodin
 		r.told = true
 		return r
 	}
+}
+
+// plainUTF8 says whether r is UTF-8 without NUL bytes, as most files are. It is much faster than a census.
+func plainUTF8(r io.Reader) (bool, error) {
+	buf := make([]byte, sampleBytes)
+	rest := 0 // bytes of a character that the last part ended in the middle of
+	for {
+		n, err := io.ReadFull(r, buf[rest:])
+		part := buf[:rest+n]
+		end := err == io.EOF || err == io.ErrUnexpectedEOF
+		if err != nil && !end {
+			return false, err
+		}
+		cut := len(part)
+		if !end {
+			cut = wholeRunes(part)
+		}
+		if !utf8.Valid(part[:cut]) || bytes.IndexByte(part, 0) >= 0 {
+			return false, nil
+		}
+		if end {
+			return true, nil
+		}
+		rest = copy(buf, part[cut:])
+	}
+}
+
+// wholeRunes is the length of p without a character that it ends in the middle of.
+func wholeRunes(p []byte) int {
+	for back := 1; back < utf8.UTFMax && back <= len(p); back++ {
+		if at := len(p) - back; utf8.RuneStart(p[at]) {
+			if !utf8.FullRune(p[at:]) {
+				return at
+			}
+			break
+		}
+	}
+	return len(p)
 }
 
 // contextReaderAt reads a file until its context ends.
@@ -308,13 +368,8 @@ func (m *mender) Read(p []byte) (int, error) {
 // mend takes all of in that ends a character.
 func (m *mender) mend() []byte {
 	end := len(m.in)
-	for back := 1; m.err == nil && back < utf8.UTFMax && back <= end; back++ {
-		if at := end - back; utf8.RuneStart(m.in[at]) {
-			if !utf8.FullRune(m.in[at:]) {
-				end = at
-			}
-			break
-		}
+	if m.err == nil {
+		end = wholeRunes(m.in)
 	}
 	part := m.in[:end]
 	rest := append([]byte(nil), m.in[end:]...)

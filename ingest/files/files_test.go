@@ -3,6 +3,7 @@ package files_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -85,6 +86,33 @@ func TestStream(t *testing.T) {
 	}
 	if !slices.Equal(got, []string{"1x"}) {
 		t.Errorf("a stream gave %q", got)
+	}
+}
+
+// TestSlowStream: a record of a stream is there before the next one comes.
+func TestSlowStream(t *testing.T) {
+	r, w := io.Pipe()
+	next := make(chan int)
+	go func() {
+		for i := range next {
+			fmt.Fprintf(w, "{\"id\":%d,\"text\":\"é\"}\n", i)
+		}
+		w.Close()
+	}()
+	next <- 0
+	n := 0
+	for rec, err := range ReadStream(t.Context(), r, "", Options{Kind: "jsonl"}) {
+		if err != nil || rec.Text != "é" {
+			t.Fatalf("%+v, %v", rec, err)
+		}
+		if n++; n == 3 {
+			break
+		}
+		next <- n
+	}
+	close(next)
+	if n != 3 {
+		t.Errorf("%d records", n)
 	}
 }
 

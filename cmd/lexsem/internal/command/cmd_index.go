@@ -12,6 +12,7 @@ import (
 	"github.com/lexsem/lexsem/engine"
 	"github.com/lexsem/lexsem/ingest/files"
 	"github.com/lexsem/lexsem/ingest/folder"
+	"github.com/lexsem/lexsem/internal/problems"
 )
 
 var cmdIndex = command{
@@ -145,6 +146,11 @@ type indexSummary struct {
 	PerSecond       float64        `json:"documents_per_second"`
 }
 
+// emptySummary is the summary of a run that has done nothing yet.
+func emptySummary(dir string) indexSummary {
+	return indexSummary{DB: dir, Failed: []indexFailed{}, Warned: []indexWarned{}, Skipped: folder.Skipped{Kinds: []problems.Extension{}}}
+}
+
 // indexFailed is a file that could not be taken over, in whole or in part.
 type indexFailed struct {
 	Path  string `json:"path"`
@@ -219,7 +225,7 @@ func (o indexOptions) run(ctx context.Context, a *app, paths []string) (err erro
 	p := a.progress()
 	defer p.done()
 	ix := &indexer{app: a, ctx: ctx, options: o, progress: p}
-	ix.summary.DB, ix.summary.Failed, ix.summary.Warned = dir, []indexFailed{}, []indexWarned{}
+	ix.summary = emptySummary(dir)
 	opt.Progress = ix.hear
 	ix.db, err = a.openDB(ctx, dir, opt)
 	if err != nil {

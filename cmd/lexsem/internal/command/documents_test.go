@@ -54,11 +54,11 @@ func TestReadJSONL(t *testing.T) {
 
 func TestBadJSONL(t *testing.T) {
 	cases := map[string]string{
-		`{"_id": "a", "text": "x"`:              "not a JSON object",
-		`[1]`:                                   "not a JSON object but array; put one object on each line",
-		`{"text": "x"}`:                         "no \"_id\"",
-		`{"_id": "a", "text": " \t"}`:           "no text",
-		strings.Repeat("x", maxText+9):                          "16 MiB",
+		`{"_id": "a", "text": "x"`:     "not a JSON object",
+		`[1]`:                          "not a JSON object but array; put one object on each line",
+		`{"text": "x"}`:                "no \"_id\"",
+		`{"_id": "a", "text": " \t"}`:  "no text",
+		strings.Repeat("x", maxText+9): "16 MiB",
 	}
 	file := filepath.Join(t.TempDir(), "c.jsonl")
 	for in, want := range cases {

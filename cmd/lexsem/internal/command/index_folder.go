@@ -222,7 +222,8 @@ func (ix *indexer) tellSync(p string, r folder.Report, err error, first bool, be
 	if err != nil {
 		return err
 	}
-	s := indexSummary{DB: ix.summary.DB, Root: p, Failed: []indexFailed{}, Warned: []indexWarned{}, Documents: stats.Documents, Stored: stats.Documents}
+	s := emptySummary(ix.summary.DB)
+	s.Root, s.Documents, s.Stored = p, stats.Documents, stats.Documents
 	s.sync(p, r)
 	for _, x := range r.Failed {
 		s.fail(failureOf(p, x))
