@@ -413,9 +413,9 @@ func (m *mender) tell() {
 	}
 	m.told = true
 	if m.bad > 0 {
-		m.s.Warn(m.firstBad, "%d bytes are not in the encoding of the rest and were replaced by U+FFFD; correct them, or convert the file to UTF-8", m.bad)
+		m.s.Warn(m.firstBad, "what is not in the encoding of the rest was replaced by U+FFFD (%d times); correct it, or convert the file to UTF-8", m.bad)
 	}
 	if m.nul > 0 {
-		m.s.Warn(0, "%d NUL bytes were left out", m.nul)
+		m.s.Warn(0, "NUL bytes were left out (%d)", m.nul)
 	}
 }

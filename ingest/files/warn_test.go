@@ -43,7 +43,7 @@ func TestWarnings(t *testing.T) {
 		{"a.csv", "id,text,vector\n1,x,[1 1e40]\n", Options{DropVectors: true}, "1", "null", `2: column "vector"`},
 		{"a.csv", "id,text\n1,x\n2,y\n1,z\n", Options{KeepRepeated: true}, "1 2 1~2", "null", `4: the id "1" was there before`},
 		{"a.jsonl", strings.Repeat(`{"id":1,"text":"x"}`+"\n", 2) + `{"id":"1~2","text":"x"}`, Options{KeepRepeated: true}, "1 1~2 1~2~2", "null", `2: the id "1" was there before`},
-		{"a.csv", "id,text\n1,x\x00\x00y\n", Options{}, "1", "null", `0: 2 NUL bytes were left out`},
+		{"a.csv", "id,text\n1,x\x00\x00y\n", Options{}, "1", "null", `0: NUL bytes were left out (2)`},
 	} {
 		recs, warned := warnings(t, c.name, c.in, c.o)
 		var ids []string
@@ -113,9 +113,9 @@ func TestEncodings(t *testing.T) {
 		{"UTF-32BE", wide(latin, 0, 1, 2, 3), latin, ""},
 		{"UTF-32LE with a mark", "\xff\xfe\x00\x00" + wide(latin, 3, 2, 1, 0), latin, ""},
 		{"UTF-32BE with a mark", "\x00\x00\xfe\xff" + wide(latin, 0, 1, 2, 3), latin, ""},
-		{"a NUL in a log", "12:00 walrus started\n\x00\x00\x0012:01 done\n", "12:00 walrus started\n 12:01 done\n", "0: 3 NUL bytes"},
-		{"a byte of UTF-8 that flipped", strings.Replace(cyrillic, "ж", "\xd0\x16", 1), strings.Replace(cyrillic, "ж", "\ufffd\x16", 1), "1: 1 bytes"},
-		{"the end of UTF-8 is cut", cyrillic[:len(cyrillic)-2], cyrillic[:len(cyrillic)-3] + "\ufffd", "1: 1 bytes"},
+		{"a NUL in a log", "12:00 walrus started\n\x00\x00\x0012:01 done\n", "12:00 walrus started\n 12:01 done\n", "0: NUL bytes were left out (3)"},
+		{"a byte of UTF-8 that flipped", strings.Replace(cyrillic, "ж", "\xd0\x16", 1), strings.Replace(cyrillic, "ж", "\ufffd\x16", 1), "1: what is not in the encoding"},
+		{"the end of UTF-8 is cut", cyrillic[:len(cyrillic)-2], cyrillic[:len(cyrillic)-3] + "\ufffd", "1: what is not in the encoding"},
 		{"one word of Latin-1", "caf\xe9", "café", "0: not UTF-8"},
 		{"a short text of Latin-1", "# \xc9nu\nLe caf\xe9 est ferm\xe9; walrus.\n", "# Énu\nLe café est fermé; walrus.\n", "0: not UTF-8"},
 		{"Windows-1252", "It\x92s \x93walrus\x94 \x96 caf\xe9\n", "It’s “walrus” – café\n", "0: not UTF-8"},
