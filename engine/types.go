@@ -7,6 +7,7 @@ import (
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/engine/filter"
 	"github.com/lexsem/lexsem/engine/fusion"
+	"github.com/lexsem/lexsem/internal/problems"
 )
 
 // Document is what a database stores and returns.
@@ -304,6 +305,7 @@ type Stats struct {
 	Maintenance Maintenance         // background work
 	Reembedding bool                // Reembed is running, or was interrupted and can continue
 	TokenStates TokenStats          // token states
+	Problems    Problems            // what the files did not give that the database was filled from
 }
 
 // TokenStats describes the token states of a database.
@@ -361,4 +363,8 @@ type (
 	Filter = filter.Filter
 	// Fusion says how a hybrid search joins the scores of its retrievers.
 	Fusion = fusion.Options
+	// Problems counts what failed, is stale, was warned of or left out when files were indexed. Problem is one of the
+	// first three.
+	Problems = problems.Summary
+	Problem  = problems.Problem
 )

@@ -6,6 +6,7 @@ import (
 
 	"github.com/lexsem/lexsem/engine/internal/calls"
 	"github.com/lexsem/lexsem/engine/internal/search"
+	"github.com/lexsem/lexsem/internal/problems"
 	"github.com/lexsem/lexsem/internal/text"
 	"github.com/lexsem/lexsem/store"
 )
@@ -49,6 +50,10 @@ func (e *Engine) Stats(ctx context.Context) (_ Stats, err error) {
 	if err != nil {
 		return Stats{}, err
 	}
+	lacks, err := problems.Summarize(e.dir)
+	if err != nil {
+		return Stats{}, err
+	}
 	m := e.db.Maintenance()
 	r := Stats{
 		Dir: e.dir, Documents: s.View.Len(), Chunks: s.Chunks(), Seq: s.Seq, Dim: e.fp.Dim,
@@ -61,6 +66,7 @@ func (e *Engine) Stats(ctx context.Context) (_ Stats, err error) {
 		Foregone:    e.db.Foregone(s),
 		Reembedding: reembedding,
 		TokenStates: e.tokenStats(s),
+		Problems:    lacks,
 		Maintenance: Maintenance{Task: m.Task, Done: m.Done, Total: m.Total, Unindexed: len(s.Fresh)},
 	}
 	r.Maintenance.Stale, _ = s.Sums.Staleness()

@@ -111,6 +111,7 @@ func New(o Options) (encoder.Encoder, error) {
 		BatchTexts: cmp.Or(o.BatchTexts, 32), BatchTokens: batchTokens, Concurrency: cmp.Or(o.Concurrency, 2),
 		TokenLimit: o.TokenLimit,
 		Call:       func(ctx context.Context, texts []string) ([][]float32, int64, error) { return c.embed(ctx, texts, dim) },
+		Refused:    rest.Refused,
 	}
 	if o.QueryPrefix != "" || o.PassagePrefix != "" {
 		r.QueryPrefix, r.PassagePrefix = o.QueryPrefix, o.PassagePrefix

@@ -112,6 +112,7 @@ func New(o Options) (encoder.Encoder, error) {
 		BatchTexts: cmp.Or(o.BatchTexts, 64), BatchTokens: cmp.Or(o.BatchTokens, 100_000), Concurrency: cmp.Or(o.Concurrency, 8),
 		TokenLimit: o.TokenLimit,
 		Call:       func(ctx context.Context, texts []string) ([][]float32, int64, error) { return c.embed(ctx, texts, dim) },
+		Refused:    rest.Refused,
 	}
 	if ok {
 		r.MaxTokens = maxTokens

@@ -430,3 +430,63 @@ func TestIndexThroughFaults(t *testing.T) {
 		}
 	})
 }
+
+// TestRefusedTexts: a server that takes fewer texts in a call gets smaller calls, and a text that it does not take alone is named,
+// while the others are encoded once.
+func TestRefusedTexts(t *testing.T) {
+	api, e := fake(t, openai.Options{})
+	api.Next = func(_ int, texts []string) encodertest.Fault {
+		if len(texts) > 10 {
+			return encodertest.Fault{Status: 413, Body: `{"error":"batch size > maximum allowed batch size 10"}`}
+		}
+		return encodertest.Fault{}
+	}
+	texts := numbered(150)
+	out, err := encode(e, texts...)
+	if err != nil || len(out) != len(texts) {
+		t.Fatal(err)
+	}
+	for _, i := range []int{0, 31, 149} {
+		if one, err := encode(e, texts[i]); err != nil || !reflect.DeepEqual(one[0].Dense, out[i].Dense) {
+			t.Errorf("text %d has another vector alone, %v", i, err)
+		}
+	}
+
+	long := strings.Repeat("long ", 100)
+	api, e = fake(t, openai.Options{})
+	api.Next = func(_ int, texts []string) encodertest.Fault {
+		for _, s := range texts {
+			if len(s) > 100 {
+				return encodertest.Fault{Status: 400, Body: `{"error":{"message":"maximum context length is 512 tokens"}}`}
+			}
+		}
+		return encodertest.Fault{}
+	}
+	texts = numbered(150)
+	texts[7], texts[100], texts[101] = long, long+"er", long+"est"
+	for _, at := range []int{7, 99, 99} {
+		before, _ := api.Calls()
+		var one *encoder.TextError
+		if _, err := encode(e, texts...); !errors.As(err, &one) || one.Text != at || !strings.Contains(err.Error(), "512 tokens") || !strings.Contains(err.Error(), "--chunk-tokens") {
+			t.Fatalf("%v; want text %d", err, at)
+		}
+		if calls, _ := api.Calls(); at != 7 && calls != before {
+			t.Errorf("%d calls for a text that is known to be refused", calls-before)
+		}
+		texts = append(texts[:at], texts[at+1:]...)
+	}
+	if out, err := encode(e, texts...); err != nil || len(out) != 147 {
+		t.Errorf("the others: %v", err)
+	}
+
+	// Where nothing is taken it is not for the texts, and no other calls are made.
+	api, e = fake(t, openai.Options{Concurrency: 1})
+	api.Next = func(int, []string) encodertest.Fault { return encodertest.Fault{Status: 400} }
+	var one *encoder.TextError
+	if _, err := encode(e, numbered(60)...); err == nil || errors.As(err, &one) {
+		t.Errorf("%v", err)
+	}
+	if calls, _ := api.Calls(); calls != 2 {
+		t.Errorf("%d calls", calls)
+	}
+}

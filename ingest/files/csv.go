@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 	"math"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,17 +17,18 @@ import (
 func readCSV(s *File) error { return s.table(0) }
 func readTSV(s *File) error { return s.table('\t') }
 
+// readAhead is more than package csv reads ahead of a row.
+const readAhead = 8 << 10
+
 // table reads a table with a header, a document a row. Comma 0 is that which the
 // header has.
 func (s *File) table(comma rune) error {
-	plain, err := decoded(s)
+	plain, err := s.decoded()
 	if err != nil {
 		return err
 	}
 	// Package csv keeps a row whole, so one with an open quote would grow with the file.
-	// It reads ahead by less than ahead bytes.
-	const ahead = 8 << 10
-	rest := &budget{r: plain, left: s.o.MaxBytes + ahead}
+	rest := &budget{r: plain, left: s.o.MaxBytes + readAhead}
 	if comma == 0 {
 		if comma, err = s.comma(rest); err != nil {
 			return err
@@ -41,12 +43,17 @@ func (s *File) table(comma rune) error {
 	if err != nil {
 		return s.rowError(err)
 	}
-	t, err := newTable(header, s.o.Columns)
+	t, err := s.newTable(header)
 	if err != nil {
 		return err
 	}
+	if s.again != nil {
+		if err := t.findTexts(comma); err != nil {
+			return err
+		}
+	}
 	for {
-		rest.left = s.o.MaxBytes + ahead
+		rest.left = s.o.MaxBytes + readAhead
 		row, err := r.Read()
 		if err == io.EOF {
 			return nil
@@ -67,6 +74,7 @@ func (s *File) table(comma rune) error {
 			for _, cell := range row {
 				size += len(cell)
 			}
+			s.line = rec.From
 			if err = s.tooLong(size); err == nil {
 				rec, err = t.record(rec, row)
 			}
@@ -76,6 +84,50 @@ func (s *File) table(comma rune) error {
 			return err
 		}
 	}
+}
+
+// findTexts reads the table once before its rows are taken: a column that has a cell which is no number, or no true or
+// false where others are, is text in all rows. A stream is read only once, and each of its cells has a type of its own.
+func (t *table) findTexts(comma rune) error {
+	plain := &budget{r: t.s.again()}
+	r := csv.NewReader(plain)
+	r.Comma, r.ReuseRecord = comma, true
+	t.texts = make([]bool, len(t.names))
+	kinds := make([]any, len(t.names)) // a value of each column
+	left := 0                          // columns that may be of another type than text
+	for i := range t.names {
+		t.texts[i] = i == t.id || i == t.title || i == t.text || i == t.vector
+		if !t.texts[i] {
+			left++
+		}
+	}
+	for head := true; left > 0; head = false {
+		plain.left = t.s.o.MaxBytes + readAhead
+		row, err := r.Read()
+		var perr *csv.ParseError
+		switch {
+		case err == io.EOF, errors.Is(err, errBudget): // which the reading of the rows reports
+			return nil
+		case errors.As(err, &perr):
+			continue
+		case err != nil:
+			return err
+		case head:
+			continue
+		}
+		for i, cell := range row {
+			if cell == "" || t.texts[i] {
+				continue
+			}
+			v := cellValue(cell)
+			if _, text := v.(string); text || kinds[i] != nil && reflect.TypeOf(v) != reflect.TypeOf(kinds[i]) {
+				t.texts[i] = true
+				left--
+			}
+			kinds[i] = v
+		}
+	}
+	return nil
 }
 
 // comma tells by the first line what stands between columns: a comma, or a semicolon
@@ -123,13 +175,16 @@ func rowReason(err *csv.ParseError, fields, columns int) error {
 
 // table knows which columns hold what, by their numbers; -1 is none.
 type table struct {
+	s                       *File
 	names                   []string
 	id, title, text, vector int
 	vectorNamed             bool
+	texts                   []bool // columns all cells of which are text; nil where that is not known
 }
 
-func newTable(header []string, c Columns) (*table, error) {
-	t := &table{names: make([]string, len(header)), vectorNamed: c.Vector != ""}
+func (s *File) newTable(header []string) (*table, error) {
+	c := s.o.Columns
+	t := &table{s: s, names: make([]string, len(header)), vectorNamed: c.Vector != ""}
 	seen := map[string]bool{}
 	for i, name := range header {
 		name = strings.TrimSpace(name)
@@ -139,8 +194,10 @@ func newTable(header []string, c Columns) (*table, error) {
 		if name == "" { // an index that a data frame wrote, for one
 			name = "column" + strconv.Itoa(i+1)
 		}
-		if seen[name] {
-			return nil, Errorf(ErrMalformed, "two columns are named %q; rename one", clip(name, 80))
+		for n, whole := 2, name; seen[name]; n++ {
+			if name = whole + "~" + strconv.Itoa(n); !seen[name] {
+				s.Warn(1, "two columns are named %q; the second is stored as %q", clip(whole, 80), clip(name, 80))
+			}
 		}
 		seen[name] = true
 		t.names[i] = name
@@ -183,13 +240,12 @@ func (t *table) list() string { return clip(strings.Join(t.names, ", "), 200) }
 // metadata of that type, empty ones are none.
 func (t *table) record(rec Record, row []string) (Record, error) {
 	for i, cell := range row {
-		if !utf8.ValidString(cell) || strings.Contains(cell, "\x00") {
-			return rec, Errorf(ErrBinary, "column %q is not UTF-8 text; convert the file first", t.names[i])
-		}
 		switch i {
 		case t.id:
 			if rec.ID = strings.TrimSpace(cell); rec.ID == "" {
-				return rec, Errorf(ErrMalformed, "column %q is empty; give every row an id", t.names[i])
+				if err := t.noID("column %q is empty", t.names[i]); err != nil {
+					return rec, err
+				}
 			}
 			continue
 		case t.title:
@@ -205,7 +261,10 @@ func (t *table) record(rec Record, row []string) (Record, error) {
 				continue
 			}
 			if t.vectorNamed || strings.HasPrefix(strings.TrimSpace(cell), "[") {
-				return rec, Errorf(ErrMalformed, "column %q: %w", t.names[i], err)
+				if err := t.badVector(i, err); err != nil {
+					return rec, err
+				}
+				continue
 			}
 		}
 		if cell == "" {
@@ -214,9 +273,31 @@ func (t *table) record(rec Record, row []string) (Record, error) {
 		if rec.Metadata == nil {
 			rec.Metadata = make(map[string]any, len(row))
 		}
-		rec.Metadata[t.names[i]] = cellValue(cell)
+		if t.texts != nil && t.texts[i] {
+			rec.Metadata[t.names[i]] = cell
+		} else {
+			rec.Metadata[t.names[i]] = cellValue(cell)
+		}
 	}
 	return rec, nil
+}
+
+// noID decides about a row without an id: it gets that of its place, or is refused where there is none.
+func (t *table) noID(format string, args ...any) error {
+	if t.s.o.ID == "" {
+		return Errorf(ErrMalformed, format+"; give every row an id", args...)
+	}
+	t.s.Warn(t.s.line, format+"; this row gets an id of its own", args...)
+	return nil
+}
+
+// badVector decides about a vector that cannot be read. It matters only where vectors are used.
+func (t *table) badVector(i int, err error) error {
+	if !t.s.o.DropVectors {
+		return Errorf(ErrMalformed, "column %q: %w", t.names[i], err)
+	}
+	t.s.Warn(t.s.line, "column %q: %v; the vector is left out", t.names[i], err)
+	return nil
 }
 
 // cellValue is a cell as metadata.

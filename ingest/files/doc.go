@@ -12,7 +12,8 @@
 //	                              Chroma and LangChain
 //	json      .json               one an object: a single object, an array, the array "documents"
 //	                              of an object, or objects one after the other; fields as in jsonl
-//	csv, tsv  .csv .tsv           one a row below the header; other columns are metadata
+//	csv, tsv  .csv .tsv           one a row below the header; other columns are metadata, of one type
+//	                              each unless the table is a stream
 //	image     .png .jpg .gif …    one, for databases of images; the title is the file's name
 //	npy fbin fvecs                one a row: a vector without a text
 //	chromem   .gob .gob.gz        the documents of chromem-go with their vectors; not encrypted ones
@@ -30,7 +31,8 @@
 //
 // [Register] adds a kind of your own.
 //
-// Texts are UTF-8, or UTF-16 with a byte order mark. Dates of front matter become RFC 3339 in UTC, those
+// Texts are UTF-8, UTF-16, UTF-32 or of an older encoding, which is recognised. What a file has besides its text, such as
+// front matter, is a warning (Options.Warn) where it cannot be read. Dates of front matter become RFC 3339 in UTC, those
 // without a time stay such as 2024-01-05. Memory is bounded by one document. A damaged record is a
 // *RecordError with its line, and the loop may go on. Read is safe for concurrent use as far as its reader
 // is.

@@ -13,7 +13,7 @@ import (
 var (
 	// ErrNoText reports a document or a file without anything to search for.
 	ErrNoText error = &sentinel{"no text to index; add a text or leave the document out"}
-	// ErrBinary reports text that has a NUL byte, or is neither UTF-8 nor UTF-16 with a byte order mark.
+	// ErrBinary reports a file less than 97 % of which is text in any encoding that is known.
 	ErrBinary error = &sentinel{"not UTF-8 text; convert it first"}
 	// ErrTooLarge reports a text or a record larger than Options.MaxBytes.
 	ErrTooLarge error = &sentinel{"too large; split it"}

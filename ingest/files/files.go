@@ -3,10 +3,13 @@ package files
 import (
 	"context"
 	"errors"
+	"fmt"
+	"hash/fnv"
 	"io"
 	"iter"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/lexsem/lexsem/engine"
@@ -33,6 +36,18 @@ type Options struct {
 	DropVectors bool
 	// MaxBytes limits one text, and one whole record; 0 means DefaultMaxBytes.
 	MaxBytes int64
+	// KeepRepeated keeps all records of a file that have the same id: the second becomes ID~2, with a warning.
+	// It takes about 40 bytes of memory a record. Otherwise the caller gets the same id again.
+	KeepRepeated bool
+	// Warn, if not nil, hears what could not be read of a file whose text could. The goroutine of the loop calls
+	// it, before it gets the record or after the last one.
+	Warn func(Warning)
+}
+
+// Warning says what of a file could not be read, while its text is in a record.
+type Warning struct {
+	Line int    // of the file, from 1; 0 where it concerns the whole file
+	Text string // what is wrong, and what became of it
 }
 
 // Columns names the columns of a table, or the fields of JSON objects, that are not metadata. An empty
@@ -177,9 +192,13 @@ type File struct {
 	name  string
 	o     Options
 	yield func(Record, error) bool
-	n     int   // records met so far, bad ones too
-	given bool  // the loop has a record and is not back: a panic now is its own
-	err   error // of ReadAt
+	n     int              // records met so far, bad ones too
+	line  int              // of the record that is being read
+	heard int              // warnings so far
+	there map[uint64]int   // how often an id was there, by its hash, with KeepRepeated
+	again func() io.Reader // reads the decoded file once more from its start; nil for a stream
+	given bool             // the loop has a record and is not back: a panic now is its own
+	err   error            // of ReadAt
 }
 
 // errStopped ends reading when the loop over the records has ended.
@@ -189,8 +208,22 @@ func (s *File) run() {
 	if s.o.MaxBytes <= 0 {
 		s.o.MaxBytes = DefaultMaxBytes
 	}
-	if err := s.read(); err != nil && !errors.Is(err, errStopped) {
+	err := s.read()
+	if more := s.heard - maxWarnings; more > 0 && s.o.Warn != nil {
+		s.o.Warn(Warning{Text: fmt.Sprintf("%d more warnings of this file are not listed", more)})
+	}
+	if err != nil && !errors.Is(err, errStopped) {
 		s.yield(Record{}, err)
+	}
+}
+
+// maxWarnings is how many warnings of one file are told one by one.
+const maxWarnings = 20
+
+// Warn tells what of the file could not be read, while its text can be: on a line from 1, or 0 for the whole file.
+func (s *File) Warn(line int, format string, args ...any) {
+	if s.heard++; s.o.Warn != nil && s.heard <= maxWarnings {
+		s.o.Warn(Warning{line, fmt.Sprintf(format, args...)})
 	}
 }
 
@@ -291,7 +324,33 @@ func (s *File) record(r Record, err error) error {
 	if s.o.DropVectors && !(blank(r.Title) && blank(r.Text)) {
 		r.Vector = nil
 	}
+	if s.o.KeepRepeated {
+		s.repeated(&r)
+	}
 	return s.give(r)
+}
+
+// repeated gives a record another id where one before it has the same.
+func (s *File) repeated(r *Record) {
+	if s.there == nil {
+		s.there = map[uint64]int{}
+	}
+	id, h := r.ID, hashOf(r.ID)
+	n := s.there[h]
+	if s.there[h]++; n == 0 {
+		return
+	}
+	for ; s.there[hashOf(r.ID)] > 0; n++ {
+		r.ID = id + "~" + strconv.Itoa(n+1)
+	}
+	s.there[h], s.there[hashOf(r.ID)] = n, 1
+	s.Warn(r.From, "the id %q was there before in this file; this record is stored as %q", clip(id, 80), clip(r.ID, 80))
+}
+
+func hashOf(id string) uint64 {
+	h := fnv.New64a()
+	h.Write([]byte(id))
+	return h.Sum64()
 }
 
 func (s *File) give(r Record) error {

@@ -3,6 +3,7 @@ package files_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -62,8 +63,8 @@ func TestText(t *testing.T) {
 		}
 	}
 	for in, want := range map[string]error{
-		"": ErrNoText, " \n\t": ErrNoText, "\ufeff": ErrNoText, "\xff\xfe": ErrNoText,
-		"a\x00b": ErrBinary, "caf\xe9": ErrBinary, "\xff\xfe\x00\x00x\x00\x00\x00": ErrBinary,
+		"": ErrNoText, " \n\t": ErrNoText, "\ufeff": ErrNoText, "\xff\xfe": ErrNoText, "\x00\x00": ErrNoText,
+		"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR": ErrBinary, "\x7fELF\x02\x01\x01\x00\x00\x00": ErrBinary, "\x1f\x8b\x08\x00\x01\x02\x03": ErrBinary,
 		strings.Repeat("x", 101): ErrTooLarge,
 	} {
 		if recs, _, err := filestest.ReadAll(t, "a.txt", in, Options{MaxBytes: 100}); !errors.Is(err, want) || !errors.Is(err, engine.ErrInvalid) || len(recs) > 0 {
@@ -85,6 +86,33 @@ func TestStream(t *testing.T) {
 	}
 	if !slices.Equal(got, []string{"1x"}) {
 		t.Errorf("a stream gave %q", got)
+	}
+}
+
+// TestSlowStream: a record of a stream is there before the next one comes.
+func TestSlowStream(t *testing.T) {
+	r, w := io.Pipe()
+	next := make(chan int)
+	go func() {
+		for i := range next {
+			fmt.Fprintf(w, "{\"id\":%d,\"text\":\"é\"}\n", i)
+		}
+		w.Close()
+	}()
+	next <- 0
+	n := 0
+	for rec, err := range ReadStream(t.Context(), r, "", Options{Kind: "jsonl"}) {
+		if err != nil || rec.Text != "é" {
+			t.Fatalf("%+v, %v", rec, err)
+		}
+		if n++; n == 3 {
+			break
+		}
+		next <- n
+	}
+	close(next)
+	if n != 3 {
+		t.Errorf("%d records", n)
 	}
 }
 

@@ -3,9 +3,13 @@ package files
 import (
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -23,8 +27,8 @@ const maxMatter = 256 << 10
 var looksLikeKey = regexp.MustCompile(`(?m)^["']?[A-Za-z_][\w .-]*["']?:(\s|$)`)
 
 // frontMatter takes YAML between lines of --- or TOML between lines of +++ off the
-// start of a text. What merely stands between two rules is text.
-func frontMatter(text string) (map[string]any, string, error) {
+// start of a text. What merely stands between two rules is text, and so is what cannot be read, with a warning.
+func (s *File) frontMatter(text string) (map[string]any, string) {
 	var ends []string
 	switch first, _, _ := strings.Cut(text, "\n"); strings.TrimRight(first, " \t") {
 	case "---":
@@ -32,11 +36,11 @@ func frontMatter(text string) (map[string]any, string, error) {
 	case "+++":
 		ends = []string{"+++"}
 	default:
-		return nil, text, nil
+		return nil, text
 	}
 	matter, body, ok := cutMatter(text, ends)
 	if !ok {
-		return nil, text, nil
+		return nil, text
 	}
 	var fields map[string]any
 	var err error
@@ -44,19 +48,44 @@ func frontMatter(text string) (map[string]any, string, error) {
 		_, err = toml.Decode(matter, &fields)
 	} else {
 		if !looksLikeKey.MatchString(matter) && !blank(matter) {
-			return nil, text, nil
+			return nil, text
 		}
 		err = loadYAML(matter, &fields)
 	}
 	if err != nil {
-		return nil, "", Errorf(ErrMalformed, "front matter: %w", err)
+		line, why := matterError(err)
+		s.Warn(line, "the front matter cannot be read and is stored as text: %s", why)
+		return nil, text
 	}
-	for k, v := range fields {
-		if fields[k], err = plain(v, 0); err != nil {
-			return nil, "", Errorf(ErrMalformed, "front matter: %s: %w", clip(k, 80), err)
+	for _, k := range slices.Sorted(maps.Keys(fields)) {
+		if fields[k], err = plain(fields[k], 0); err != nil {
+			s.Warn(1, "the field %q of the front matter is left out: it %v", clip(k, 80), err)
+			delete(fields, k)
 		}
 	}
-	return fields, body, nil
+	return fields, body
+}
+
+// yamlPlace is how an error of the YAML library begins.
+var yamlPlace = regexp.MustCompile(`^go-yaml load error.*? at L(\d+)\.C(\d+): `)
+
+// matterError is the line of the file, and the reason, of an error in front matter, which begins on line 2.
+func matterError(err error) (line int, why string) {
+	var t toml.ParseError
+	if errors.As(err, &t) {
+		return t.Position.Line + 1, t.Message
+	}
+	why = err.Error()
+	at := yamlPlace.FindStringSubmatch(why)
+	if at == nil {
+		return 1, why
+	}
+	n, err := strconv.Atoi(at[1])
+	if err != nil {
+		return 1, why
+	}
+	why, _, _ = strings.Cut(strings.TrimPrefix(why, at[0]), "; try decoding")
+	return n + 1, why + " (column " + at[2] + ")"
 }
 
 // cutMatter returns what is between the first line and the next that is one of ends,

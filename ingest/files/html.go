@@ -24,7 +24,7 @@ func readHTML(s *File) error {
 		return err
 	}
 	rec := Record{From: 1, To: lastLine(1, string(raw))}
-	if err := readPage(&cancelled{s.ctx, bytes.NewReader(raw)}, &rec); err != nil {
+	if err := s.readPage(raw, &rec); err != nil {
 		if cerr := s.ctx.Err(); cerr != nil {
 			return cerr
 		}
@@ -34,21 +34,20 @@ func readHTML(s *File) error {
 }
 
 // readPage fills rec from a page.
-func readPage(r io.Reader, rec *Record) (err error) {
+func (s *File) readPage(raw []byte, rec *Record) (err error) {
 	defer func() { // the article is searched for by rules that were made for sane pages
 		if p := recover(); p != nil {
 			err = Errorf(ErrMalformed, "the page cannot be read: %v", p)
 		}
 	}()
-	plain, marked, err := decodedMark(r)
-	if err == nil && !marked {
-		plain, err = charset.NewReader(plain, "")
-	}
-	switch {
-	case err == io.EOF:
-		return ErrNoText
-	case err != nil:
-		return Errorf(ErrBinary, "unknown encoding of the page: %w", err)
+	var plain io.Reader = &cancelled{s.ctx, bytes.NewReader(raw)}
+	head := raw[:min(len(raw), 1024)] // where a page declares its encoding
+	e, name, _ := charset.DetermineEncoding(head, "")
+	declared := name != "windows-1252" || bytes.Contains(bytes.ToLower(head), []byte("charset")) // which is the default, too
+	if declared && !strings.HasPrefix(name, "utf-") {
+		plain = s.mended(plain, e)
+	} else if plain, err = s.decodedFrom(plain, bytes.NewReader(raw), int64(len(raw))); err != nil {
+		return err
 	}
 	doc, err := html.Parse(plain)
 	if err != nil {

@@ -5,20 +5,17 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
-
-	"golang.org/x/text/encoding"
-	"golang.org/x/text/transform"
 )
 
 // readJSON reads an object, an array of objects, an object with an array of objects
 // under "documents", or several of these one behind the other.
 func readJSON(s *File) error {
-	r, err := decoded(s)
+	r, err := s.decoded()
 	if err != nil {
 		return err
 	}
 	j := &jsonReader{s: s}
-	j.budget.r = transform.NewReader(r, encoding.UTF8Validator)
+	j.budget.r = r
 	j.lines.r = &j.budget
 	j.dec = json.NewDecoder(&j.lines)
 	j.dec.UseNumber()
@@ -32,8 +29,6 @@ func readJSON(s *File) error {
 			return nil
 		case errors.Is(err, errBudget):
 			return Errorf(ErrTooLarge, "the value on line %d is longer than %s; split its text", j.lines.at(j.dec.InputOffset()), bytesText(s.o.MaxBytes))
-		case errors.Is(err, encoding.ErrInvalidUTF8):
-			return ErrBinary
 		}
 		return j.explain(err)
 	}
@@ -93,7 +88,7 @@ func (j *jsonReader) array() error {
 		rec.From = j.lines.at(end - int64(len(raw)))
 		rec.To = j.lines.at(end)
 		err := j.s.tooLong(len(raw))
-		if err == nil {
+		if j.s.line = rec.From; err == nil {
 			rec.Document, err = j.s.object(raw)
 		}
 		if err := j.s.record(rec, err); err != nil {
@@ -153,9 +148,8 @@ func (j *jsonReader) object(from int) error {
 	}
 	j.s.n++
 	rec := Record{From: from, To: j.lines.at(j.dec.InputOffset())}
-	if err = checkNumbers(fields); err == nil {
-		rec.Document, err = j.s.fields(fields, j.s.o.ID == "")
-	}
+	j.s.line = from
+	rec.Document, err = j.s.fields(fields, j.s.o.ID == "")
 	if err == nil && rec.ID == "" && j.s.n == 1 && !j.dec.More() {
 		rec.ID = j.s.o.ID
 	}

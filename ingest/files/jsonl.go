@@ -10,7 +10,7 @@ import (
 
 // readJSONL reads one document a line: BEIR's layout, and what others dump.
 func readJSONL(s *File) error {
-	r, err := decoded(s)
+	r, err := s.decoded()
 	if err != nil {
 		return err
 	}
@@ -22,6 +22,7 @@ func readJSONL(s *File) error {
 			err = s.bad(re.Line, "", re.Err)
 		case err == nil:
 			rec := Record{From: line.N, To: line.N}
+			s.line = line.N
 			rec.Document, err = s.object(line.Text)
 			err = s.record(rec, err)
 		}

@@ -13,10 +13,8 @@ func readMarkdown(s *File) error {
 	if err != nil {
 		return err
 	}
-	matter, body, err := frontMatter(text)
-	if err != nil {
-		return err
-	}
+	text = withoutData(text)
+	matter, body := s.frontMatter(text)
 	rec := Record{Verbatim: true}
 	rec.Metadata = matter
 	switch t := matter["title"].(type) {

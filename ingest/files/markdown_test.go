@@ -2,7 +2,6 @@ package files_test
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -100,15 +99,64 @@ func TestFrontMatter(t *testing.T) {
 		bomb:                                "excessive aliasing",
 		"a: &a [*a]":                        "front matter",
 		"a: " + strings.Repeat("[", 20_000): "exceeded max depth",
-		"a: " + strings.Repeat("[", 200) + strings.Repeat("]", 200): "nests deeper than 100",
-		"a: b\n- c": "front matter",
+		"a: b\n- c":                         "front matter",
 	} {
-		if _, _, err := filestest.ReadAll(t, "a.md", "---\n"+in+"\n---\nx", Options{}); !errors.Is(err, ErrMalformed) || !strings.Contains(err.Error(), want) {
-			t.Errorf("%.60q: %v; want %q", in, err, want)
+		text := "---\n" + in + "\n---\nx"
+		recs, warned := warnings(t, "a.md", text, Options{})
+		if len(recs) != 1 || len(warned) != 1 || !strings.Contains(warned[0], want) || !strings.HasSuffix(recs[0].Text, "\nx") {
+			t.Errorf("%.60q: %.200v, warned %q; want the text, and %q", in, recs, warned, want)
 		}
 	}
-	if _, _, err := filestest.ReadAll(t, "a.md", "+++\na = \n+++\nx", Options{}); !errors.Is(err, ErrMalformed) {
-		t.Errorf("broken TOML: %v", err)
+}
+
+// TestBrokenFrontMatter: front matter that cannot be read is text, and the warning names the line of the file.
+func TestBrokenFrontMatter(t *testing.T) {
+	for in, line := range map[string]string{
+		"---\ntitle: Foo: the bar story\n---\n":          "2: ",
+		"---\na: b\ntags:\n\t- a\n---\n":                 "4: ",
+		"---\ntitle: @mention notes\n---\n":              "2: ",
+		"---\ntitle: {{ title }}\ndate: {{date}}\n---\n": "2: ",
+		"+++\na = 1\ntitle = toml bad\n+++\n":            "3: ",
+		"+++\na = \n+++\n":                               "2: ",
+	} {
+		recs, warned := warnings(t, "a.md", in+"\nBody about zebras\n", Options{})
+		if len(recs) != 1 || recs[0].Text != in+"\nBody about zebras\n" || recs[0].Metadata != nil || recs[0].From != 1 {
+			t.Errorf("%q: %+v; want all as text", in, recs)
+		}
+		if len(warned) != 1 || !strings.HasPrefix(warned[0], line) || !strings.Contains(warned[0], "front matter cannot be read") {
+			t.Errorf("%q: warned %q, want one that begins with %q", in, warned, line)
+		}
+	}
+	recs, warned := warnings(t, "a.md", "---\na: "+strings.Repeat("[", 200)+strings.Repeat("]", 200)+"\nb: 2\n---\nx", Options{})
+	if len(recs) != 1 || fmt.Sprint(recs[0].Metadata) != "map[b:2]" || len(warned) != 1 {
+		t.Errorf("one bad field: %+v, warned %q; want the other field", recs, warned)
+	}
+}
+
+// TestDataURIs: pictures within a text are no one's words.
+func TestDataURIs(t *testing.T) {
+	data := "data:image/png;base64," + strings.Repeat("iVBORw0KGgo/+", 3000) + "=="
+	for in, want := range map[string]string{
+		"a ![plan](" + data + ") b\n\nc\n":              "a ![plan]() b\n\nc\n",
+		"<img src=\"" + data + "\"> b\n":                "<img src=\"\"> b\n",
+		"b\n\n[x]: <" + data + ">\n":                    "b\n\n[x]: <>\n",
+		"data:text/plain,short\n":                       "data:text/plain,short\n",
+		"the data: image/png is " + data[22:400] + "\n": "the data: image/png is " + data[22:400] + "\n",
+	} {
+		var got string
+		for rec, err := range Read(t.Context(), strings.NewReader(in), int64(len(in)), "a.md", Options{}) {
+			if err != nil {
+				t.Error(err)
+			}
+			got = rec.Text
+		}
+		if got != want {
+			t.Errorf("%.60q: %.100q, want %.100q", in, got, want)
+		}
+	}
+	recs, _, err := filestest.ReadAll(t, "a.html", "<p>crane <img src='"+data+"'> moves</p>", Options{})
+	if err != nil || len(recs) != 1 || len(recs[0].Text) > 40 {
+		t.Errorf("a page: %.200v, %v", recs, err)
 	}
 }
 

@@ -40,62 +40,106 @@ func ParseDocument(line []byte) (engine.Document, error) {
 func (s *File) object(raw []byte) (engine.Document, error) { return s.parse(raw, s.o.ID == "") }
 
 func (s *File) parse(raw []byte, needID bool) (engine.Document, error) {
-	fields, err := ParseObject(raw)
+	fields, err := parseObject(raw)
 	if err != nil {
 		return engine.Document{}, err
 	}
 	return s.fields(fields, needID)
 }
 
-// fields makes a document of an object; it keeps and changes the map.
+// fields makes a document of an object; it keeps and changes the map. What is wrong besides the text is a warning.
 func (s *File) fields(fields map[string]any, needID bool) (doc engine.Document, err error) {
 	c := s.o.Columns
-	if doc.ID, err = takeID(fields, c.ID, needID); err != nil {
+	s.readableNumbers(fields)
+	if doc.ID, err = takeID(fields, c.ID, needID); err != nil && (needID || c.ID != "") {
 		return doc, err
+	} else if err != nil {
+		s.Warn(s.line, "%v; this record gets an id of its own", err)
 	}
 	if _, ours := fields["lexsem"].(map[string]any); ours { // what an export has beside the document
 		delete(fields, "lexsem")
 	}
-	if err = flatten(fields, "payload"); err != nil {
-		return doc, err
-	}
+	s.flatten(fields, "payload")
 	if doc.Title, err = takeText(fields, c.Title, titleNames[:1]); err != nil {
-		return doc, err
+		s.Warn(s.line, "%v; it is kept as metadata", err)
 	}
 	if doc.Text, err = takeText(fields, c.Text, textNames); err != nil {
 		return doc, err
 	}
 	if doc.Vector, err = takeVector(fields, c.Vector); err != nil {
-		return doc, err
+		if !s.o.DropVectors || blank(doc.Title) && blank(doc.Text) {
+			return doc, err
+		}
+		for _, name := range names(c.Vector, vectorNames) {
+			delete(fields, name)
+		}
+		s.Warn(s.line, "%v; it is left out", err)
 	}
-	if err = flatten(fields, "metadata"); err != nil {
-		return doc, err
-	}
+	s.flatten(fields, "metadata")
 	if len(fields) > 0 {
 		doc.Metadata = fields
 	}
 	return doc, nil
 }
 
-// flatten makes the members of the object under name fields of their own.
-func flatten(fields map[string]any, name string) error {
+// flatten makes the members of the object under name fields of their own. One that the document has already is left out.
+func (s *File) flatten(fields map[string]any, name string) {
 	nested, ok := fields[name].(map[string]any)
 	if !ok {
-		return nil
+		return
 	}
 	delete(fields, name)
-	for k, v := range nested {
+	for _, k := range slices.Sorted(maps.Keys(nested)) {
 		if _, dup := fields[k]; dup {
-			return Errorf(ErrMalformed, "field %q is both in the document and in its %s; keep one", k, name)
+			s.Warn(s.line, "field %q is both in the document and in its %s; that of the document is kept", clip(k, 80), name)
+			continue
 		}
-		fields[k] = v
+		fields[k] = nested[k]
 	}
-	return nil
+}
+
+// readableNumbers makes strings of numbers that no float64 holds: reading them back would fail.
+func (s *File) readableNumbers(fields map[string]any) {
+	if n, bad := metadata.Unreadable(fields); bad {
+		s.Warn(s.line, "number %s is out of range; it is kept as text", clip(n.String(), 40))
+		asText(fields)
+	}
+}
+
+// asText makes strings of the numbers in v that no float64 holds.
+func asText(v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		for k, e := range v {
+			v[k] = asText(e)
+		}
+	case []any:
+		for i, e := range v {
+			v[i] = asText(e)
+		}
+	case json.Number:
+		if _, bad := metadata.Unreadable(v); bad {
+			return v.String()
+		}
+	}
+	return v
 }
 
 // ParseObject reads a JSON object with numbers as json.Number. It returns ErrMalformed, with a remedy
 // for lines of JSONL.
 func ParseObject(line []byte) (map[string]any, error) {
+	fields, err := parseObject(line)
+	if err != nil {
+		return nil, err
+	}
+	if n, bad := metadata.Unreadable(fields); bad {
+		return fields, Errorf(ErrMalformed, "number %s is out of range; write it as a string", clip(n.String(), 40))
+	}
+	return fields, nil
+}
+
+// parseObject is ParseObject that passes any number.
+func parseObject(line []byte) (map[string]any, error) {
 	if !utf8.Valid(line) {
 		return nil, Errorf(ErrBinary, "not valid UTF-8; convert the file first")
 	}
@@ -115,7 +159,7 @@ func ParseObject(line []byte) (map[string]any, error) {
 	if rest := bytes.TrimSpace(line[dec.InputOffset():]); len(rest) > 0 {
 		return nil, Errorf(ErrMalformed, "not a JSON object: more text after it (%q); put one object on each line", clip(string(rest[:min(len(rest), 100)]), 20))
 	}
-	return fields, checkNumbers(fields)
+	return fields, nil
 }
 
 // unmarshal reads one JSON value, numbers as json.Number.
@@ -123,15 +167,6 @@ func unmarshal(raw []byte) (v any, err error) {
 	dec := json.NewDecoder(bytes.NewReader(raw))
 	dec.UseNumber()
 	return v, dec.Decode(&v)
-}
-
-// checkNumbers refuses numbers that no float64 holds: reading them back would
-// fail.
-func checkNumbers(fields map[string]any) error {
-	if n, bad := metadata.Unreadable(fields); bad {
-		return Errorf(ErrMalformed, "number %s is out of range; write it as a string", clip(n.String(), 40))
-	}
-	return nil
 }
 
 // TakeID removes "_id" or "id" from the fields of a line of JSONL and returns it as a string. Errors:
@@ -166,7 +201,7 @@ func takeID(fields map[string]any, column string, need bool) (string, error) {
 }
 
 // takeText removes the first of the named fields that is there, and returns it. The
-// first name is the field's own; under the others only a string counts.
+// first name is the field's own, where a number is its digits; under the others only a string counts.
 func takeText(fields map[string]any, column string, usual []string) (string, error) {
 	for i, name := range names(column, usual) {
 		switch v := fields[name].(type) {
@@ -175,6 +210,11 @@ func takeText(fields map[string]any, column string, usual []string) (string, err
 		case string:
 			delete(fields, name)
 			return v, nil
+		case json.Number:
+			if i == 0 {
+				delete(fields, name)
+				return v.String(), nil
+			}
 		default:
 			if i == 0 {
 				return "", Errorf(ErrMalformed, "field %q is not a string; quote it", name)

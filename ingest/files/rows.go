@@ -13,12 +13,13 @@ type Row func(size int, value func(i int) (any, error)) error
 // Table yields the rows of a table, a document a row. It finds the columns of id, title, text and vector by their
 // names, as Options.Columns say; the others become metadata.
 func (s *File) Table(columns []string) (Row, error) {
-	t, err := newTable(columns, s.o.Columns)
+	t, err := s.newTable(columns)
 	if err != nil {
 		return nil, err
 	}
 	return func(size int, value func(int) (any, error)) error {
 		s.n++
+		s.line = 0
 		var rec Record
 		err := s.tooLong(size)
 		if err == nil {
@@ -60,16 +61,14 @@ func (t *table) take(rec *Record, i int, v any) (used bool, err error) {
 			rec.ID = fmt.Sprint(id)
 		}
 		if rec.ID == "" {
-			return false, Errorf(ErrMalformed, "column %q is empty, or neither a string nor a number; give every row an id", t.names[i])
+			return true, t.noID("row %d: column %q is empty, or neither a string nor a number", t.s.n, t.names[i])
 		}
 		return true, nil
 	case t.title, t.text:
 		if v != nil && !isText {
 			return false, Errorf(ErrMalformed, "column %q does not hold strings; name the text column", t.names[i])
 		}
-		if strings.ContainsRune(text, 0) {
-			return false, Errorf(ErrBinary, "column %q is not UTF-8 text; convert the file first", t.names[i])
-		}
+		text = strings.ReplaceAll(text, "\x00", " ")
 		if i == t.title {
 			rec.Title = text
 		} else {
@@ -82,7 +81,7 @@ func (t *table) take(rec *Record, i int, v any) (used bool, err error) {
 			err = errors.New("not a list of numbers")
 		}
 		if err != nil {
-			return false, Errorf(ErrMalformed, "column %q: %w", t.names[i], err)
+			return true, t.badVector(i, err)
 		}
 		rec.Vector = vec
 		return vec != nil, nil

@@ -4,7 +4,8 @@
 // A sync stores new and changed documents, and removes those whose files are gone. It changes only documents
 // that it has recorded from that folder. Files whose size and time are those of the last sync are not read.
 // In doubt nothing is deleted: below a folder that cannot be read everything stays, a file that cannot be
-// read keeps its last version, and a folder that is suddenly empty is ErrVanished.
+// read keeps its last version, and a folder that is suddenly empty is ErrVanished. What a file has besides its
+// text is a warning if it cannot be read. engine.Stats.Problems shows what the syncs of a database could not read.
 //
 // Each batch is one commit. After an error, or a kill, the batches before are stored and the next Sync goes
 // on. Files that fail are listed in Report.Failed and are no error. One Sync of a Folder runs at a time.
@@ -32,6 +33,7 @@ import (
 	"github.com/lexsem/lexsem/engine/filter"
 	"github.com/lexsem/lexsem/ingest/files"
 	"github.com/lexsem/lexsem/ingest/location"
+	"github.com/lexsem/lexsem/internal/problems"
 )
 
 // ErrVanished reports a root that is missing, unreadable or empty while documents are recorded from it:
@@ -44,7 +46,7 @@ var ErrForeign = errors.New("the id belongs to another document")
 // Defaults of Options.
 const (
 	DefaultBatch = 500
-	stateFolder  = "sync" // below that of the database
+	stateFolder  = problems.Folder // below that of the database
 )
 
 // Options configure the syncs of one root. The zero value is a good default.
@@ -59,6 +61,10 @@ type Options struct {
 	// Exclude are gitignore patterns, relative to the root, of files and folders to skip. They are applied
 	// after .gitignore and .lexsemignore of all folders and override them.
 	Exclude []string
+	// GlobalIDs makes the ids of records unique in the database: a record whose id belongs to another file fails,
+	// and of two records of one file with the same id the later replaces the earlier. Otherwise such a record is
+	// stored under an id of its own: FILE:ID, or ID~2 in one file.
+	GlobalIDs bool
 	// Batch limits the documents of one commit; 0 means DefaultBatch. Batches are smaller if documents
 	// take long, so that each batch ends within seconds.
 	Batch int
@@ -69,10 +75,11 @@ type Options struct {
 	// Poll, if not 0, makes Watch scan the folder at this interval instead of waiting for notifications of
 	// the system. Network drives send no notifications.
 	Poll time.Duration
-	// Progress and Failed, if not nil, are called from one goroutine at a time. Failed is called for each
-	// failure as it happens.
+	// Progress, Failed and Warned, if not nil, are called from one goroutine at a time. Failed is called for each
+	// failure as it happens, and Warned for each warning of a file that is read.
 	Progress func(Progress)
 	Failed   func(Failure)
+	Warned   func(Failure)
 }
 
 // Progress reports how far a sync is.
@@ -139,7 +146,12 @@ type Report struct {
 	Bytes   int64 // of the files found
 	Skipped Skipped
 	Failed  []Failure
+	// Warned lists what could not be read of files whose text is stored, also of those that were not read again.
+	Warned []Failure
 }
+
+// Skipped counts what a sync left out.
+type Skipped = problems.LeftOut
 
 // Folder is one root and the database that follows it.
 type Folder struct {
@@ -149,6 +161,7 @@ type Folder struct {
 	o        Options
 	exclude  rules
 	own      fs.FileInfo // the database's folder
+	dir      string      // that folder
 	stamped  string      // file of stamps
 	settings string
 
@@ -164,6 +177,9 @@ type Folder struct {
 	saved  time.Time           // when they were written
 
 	folders []string // that the last sync has read
+
+	lacks map[string][]problems.Problem // by path: what failed, and warnings of files without a stamp
+	left  Skipped                       // by the last sync of the whole folder
 
 	mu sync.Mutex // of Options.Progress and Options.Failed
 }
@@ -208,6 +224,7 @@ func Open(ctx context.Context, db engine.Database, root string, o Options) (*Fol
 	if f.own, err = os.Stat(stats.Dir); err != nil {
 		return nil, err
 	}
+	f.dir = stats.Dir
 	f.stamped = stampsFile(filepath.Join(stats.Dir, stateFolder), root)
 	settings, err := json.Marshal(struct {
 		Reading     int
@@ -215,7 +232,8 @@ func Open(ctx context.Context, db engine.Database, root string, o Options) (*Fol
 		Columns     files.Columns
 		DropVectors bool
 		MaxBytes    int64
-	}{readingVersion, o.Prefix, o.Columns, o.DropVectors, o.MaxBytes})
+		GlobalIDs   bool
+	}{readingVersion, o.Prefix, o.Columns, o.DropVectors, o.MaxBytes, o.GlobalIDs})
 	if err != nil {
 		return nil, err
 	}
@@ -328,7 +346,11 @@ func (f *Folder) load(ctx context.Context) error {
 	if err := noted.add(slices.Collect(maps.Keys(docs))...); err != nil {
 		return err
 	}
-	f.docs, f.unsure, f.likely, f.noted, f.stamps, f.loaded = docs, unsure, likely, noted, stamps, true
+	f.docs, f.unsure, f.likely, f.noted, f.stamps = docs, unsure, likely, noted, stamps
+	if err := f.loadProblems(); err != nil {
+		return err
+	}
+	f.loaded = true
 	return nil
 }
 

@@ -320,7 +320,7 @@ func TestFailures(t *testing.T) {
 	b.synced(folder.Options{}, "+4 ~0 -0 =0 read 3")
 	b.writeAt(b.dir, "a.txt", " \n", past.Add(time.Hour))
 	b.writeAt(b.dir, "r.jsonl", "{\"_id\":\"r1\",\"text\":\"uno\"}\n{\"_id\":\"r2\",\"text\n{\"_id\":\"r3\",\"text\":\"three\"}\n", past.Add(time.Hour))
-	b.write(map[string]string{"blob.txt": "a\x00b", "z.txt": "zebras"})
+	b.write(map[string]string{"blob.txt": "\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR", "z.txt": "zebras"})
 	var heard []string
 	for range 2 {
 		heard = nil
@@ -437,7 +437,7 @@ func TestInterrupted(t *testing.T) {
 	b.synced(folder.Options{}, "+0 ~0 -0 =60 read 0")
 }
 
-// TestOneIDTwice: the first file in order has it, within a file the last line.
+// TestOneIDTwice: with global ids the first file in order has it, within a file the last line.
 func TestOneIDTwice(t *testing.T) {
 	b := newBase(t)
 	b.write(map[string]string{
@@ -445,7 +445,7 @@ func TestOneIDTwice(t *testing.T) {
 		"b.jsonl": "{\"_id\":\"x\",\"text\":\"other\"}\n{\"_id\":\"y\",\"text\":\"why\"}\n",
 	})
 	for range 2 {
-		r, err := b.sync(folder.Options{})
+		r, err := b.sync(folder.Options{GlobalIDs: true})
 		b.ok(err)
 		if len(r.Failed) != 1 || r.Failed[0].Path != "b.jsonl" || r.Failed[0].Line != 1 || !strings.Contains(r.Failed[0].Error(), "a.jsonl") {
 			t.Fatalf("failed: %v", r.Failed)
@@ -458,7 +458,7 @@ func TestOneIDTwice(t *testing.T) {
 	b.writeAt(b.dir, "b.jsonl", "{\"_id\":\"y\",\"text\":\"why\"}\n", past.Add(time.Hour))
 	b.write(map[string]string{"c.jsonl": "{\"_id\":\"x\",\"text\":\"new\"}\n"})
 	b.remove("a.jsonl")
-	b.synced(folder.Options{}, "+0 ~2 -0 =0 read 2")
+	b.synced(folder.Options{GlobalIDs: true}, "+0 ~2 -0 =0 read 2")
 	b.holds("x y")
 }
 
@@ -471,7 +471,7 @@ func TestSettings(t *testing.T) {
 		r, err := b.sync(folder.Options{})
 		b.ok(err)
 		b.counts(r, want)
-		if len(r.Failed) != 1 || r.Failed[0].Path != "docs.json" || r.Skipped.Other != 2 || r.Skipped.Binary != 0 {
+		if len(r.Failed) != 1 || r.Failed[0].Path != "docs.json" || r.Skipped.Other != 1 || r.Skipped.Empty != 1 || r.Skipped.Binary != 0 {
 			t.Fatalf("failed: %v, left out %+v", r.Failed, r.Skipped)
 		}
 	}

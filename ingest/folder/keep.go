@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/lexsem/lexsem/engine"
@@ -101,6 +103,7 @@ func (r *run) batch(ctx context.Context, b *batch) error {
 		if x.bad || r.badKept[x.path] {
 			delete(r.stamps, x.path)
 		} else {
+			x.stamp.IDs += x.moved
 			r.stamps[x.path] = x.stamp
 		}
 	}
@@ -162,6 +165,12 @@ func (r *run) store(ctx context.Context, items []item, put func(context.Context,
 					met = append(met, it)
 					continue
 				}
+				if own, may := r.f.ownID(it.file.path, it.doc.ID); may && !strings.HasPrefix(it.doc.ID, r.f.id(it.file.path)+":") {
+					if items, err = r.renamed(items, refused.Position, it, own); err != nil {
+						return nil, err
+					}
+					continue
+				}
 				cause = fmt.Errorf("%w: %q is already stored and is not from this folder; give the folder a prefix", ErrForeign, it.doc.ID)
 			}
 			r.badKept[it.file.path] = true
@@ -183,6 +192,16 @@ func (r *run) store(ctx context.Context, items []item, put func(context.Context,
 		break
 	}
 	return met, nil
+}
+
+// renamed puts an item back under an id of its own.
+func (r *run) renamed(items []item, at int, it item, own string) ([]item, error) {
+	if _, ours := r.f.docs[it.doc.ID]; !ours {
+		r.f.noted.drop(it.doc.ID)
+	}
+	it.file.moved += hashOf(own) - hashOf(it.doc.ID)
+	it.doc.ID = own
+	return slices.Insert(items, at, it), r.f.noted.add(own)
 }
 
 // mayReplace says whether the stored document with the id of it is the same one: of this

@@ -49,7 +49,9 @@ type item struct {
 type reading struct {
 	file
 	stamp stamp
-	bad   bool // something of it could not be read
+	bad   bool   // something of it could not be read
+	blank bool   // nothing is in it
+	moved uint64 // the keeper's: what other ids than the reader's add to stamp.IDs
 }
 
 // reader reads the files that were found, in their order.
@@ -58,6 +60,7 @@ type reader struct {
 	out   chan<- *batch
 	next  *batch
 	inner map[string]bool // ids of the items in next
+	there map[string]bool // files, and folders that cannot be read; nil until it is needed
 	files int
 	bytes int64
 }
@@ -122,8 +125,12 @@ func (r *run) skip(documents int, s stamp) {
 	case documents > 0:
 	case s.Other:
 		r.report.Skipped.Other++
+	case s.Empty:
+		r.report.Skipped.Empty++
 	default:
-		r.report.Skipped.Binary++
+		if r.report.Skipped.Binary++; r.report.Skipped.BinaryExample == "" {
+			r.report.Skipped.BinaryExample = s.Path
+		}
 	}
 }
 
@@ -137,6 +144,7 @@ func seconds(nanoseconds int64) int64 { return time.Unix(0, nanoseconds).Unix() 
 
 // file reads one file. Its error ends the sync; what is wrong with the file is noted.
 func (d *reader) file(ctx context.Context, f file) error {
+	d.reread[f.path] = true
 	h, err := openBelow(d.dir, f.path)
 	if gone(err) { // since the walk
 		return nil
@@ -190,6 +198,7 @@ func (d *reader) content(ctx context.Context, x *reading, h *os.File) error {
 			return err
 		}
 		digest.Write(b.Bytes())
+		x.blank = len(bytes.TrimSpace(b.Bytes())) == 0
 		x.size, from = int64(b.Len()), bytes.NewReader(b.Bytes())
 	} else if _, err := io.Copy(digest, &until{ctx, h}); err != nil {
 		return err
@@ -243,13 +252,17 @@ func (d *reader) touched(x *reading) bool {
 			d.next.patches = append(d.next.patches, patch{id, x})
 		}
 	}
-	x.stamp.Documents, x.stamp.IDs, x.stamp.Other = was.Documents, was.IDs, was.Other
+	for _, w := range was.Warned {
+		d.warned = append(d.warned, Failure{x.path, w.Line, errors.New(w.Text)})
+	}
+	x.stamp.Documents, x.stamp.IDs, x.stamp.Other, x.stamp.Empty, x.stamp.Warned = was.Documents, was.IDs, was.Other, was.Empty, was.Warned
 	return true
 }
 
 // documents hands over the documents of a file.
 func (d *reader) documents(ctx context.Context, x *reading, from io.ReaderAt) error {
-	o := files.Options{ID: d.f.id(x.path), Columns: d.f.o.Columns, DropVectors: d.f.o.DropVectors, MaxBytes: d.f.o.MaxBytes}
+	o := files.Options{ID: d.f.id(x.path), Columns: d.f.o.Columns, DropVectors: d.f.o.DropVectors, MaxBytes: d.f.o.MaxBytes, KeepRepeated: !d.f.o.GlobalIDs}
+	o.Warn = func(w files.Warning) { d.warn(x, w.Line, w.Text) }
 	kind, modified := files.KindOf(x.path), time.Unix(0, x.time)
 	var textless *Failure // JSON without a text: settings, or a record that lacks it
 	for rec, err := range files.Read(ctx, from, x.size, x.path, o) {
@@ -267,15 +280,17 @@ func (d *reader) documents(ctx context.Context, x *reading, from io.ReaderAt) er
 		case isOne:
 			d.bad(x, one.Line, one.Err)
 			continue
-		case errors.Is(err, files.ErrBinary) && x.stamp.Documents == 0 && d.left(x.path) == 0:
+		case (err == files.ErrNoText || errors.Is(err, files.ErrBinary)) && x.stamp.Documents == 0 && !x.bad && d.left(x.path) == 0:
+			x.stamp.Empty = err == files.ErrNoText
 			d.skip(0, x.stamp)
 			return nil
 		case err != nil:
 			return err
 		}
-		first, again := d.claimed[rec.ID]
-		if p, recorded := d.f.docs[rec.ID]; !again && recorded && !d.inScope(p.path) {
-			first, again = p.path, true
+		first, again := d.owner(rec.ID, x.path)
+		if own, may := d.f.ownID(x.path, rec.ID); may && (again && first != x.path || d.f.docs[own].path == x.path) {
+			rec.ID = own
+			first, again = d.owner(own, x.path)
 		}
 		if again && first != x.path {
 			d.bad(x, lineOf(rec), fmt.Errorf("%w: %s also has %q; give each document its own id", ErrForeign, first, rec.ID))
@@ -293,11 +308,44 @@ func (d *reader) documents(ctx context.Context, x *reading, from io.ReaderAt) er
 	switch {
 	case textless != nil && (x.stamp.Documents > 0 || x.bad):
 		d.bad(x, textless.Line, textless.Err)
+	case x.blank && !x.bad && d.left(x.path) > 0: // which most kinds report
+		return files.ErrNoText
 	case x.stamp.Documents == 0 && !x.bad:
-		x.stamp.Other = true
+		x.stamp.Other, x.stamp.Empty = textless != nil, textless == nil
 		d.skip(0, x.stamp)
 	}
 	return nil
+}
+
+// owner is the file that has an id already.
+func (d *reader) owner(id, path string) (string, bool) {
+	if at, claimed := d.claimed[id]; claimed {
+		return at, true
+	}
+	p, recorded := d.f.docs[id]
+	return p.path, recorded && p.path != path && d.stays(p.path)
+}
+
+// stays says whether the documents of another file keep their ids.
+func (d *reader) stays(path string) bool {
+	if !d.inScope(path) || d.f.o.GlobalIDs {
+		return !d.inScope(path)
+	}
+	if d.there == nil {
+		d.there = make(map[string]bool, len(d.walk.files)+len(d.walk.closed))
+		for _, f := range d.walk.files {
+			d.there[f.path] = true
+		}
+		for _, c := range d.walk.closed {
+			d.there[c.Path] = true
+		}
+	}
+	return under(path, func(at string) bool { return d.there[at] })
+}
+
+// ownID is the id of a record of a file whose own one is another document's.
+func (f *Folder) ownID(path, id string) (own string, may bool) {
+	return f.id(path) + ":" + id, !f.o.GlobalIDs && !oneDocument(files.KindOf(path))
 }
 
 // lineOf is where a record begins, 0 for a file that is one document.

@@ -28,14 +28,24 @@ type stamp struct {
 	Documents int    `json:"n"`           // that it holds; 0 for a file without text
 	IDs       uint64 `json:"i"`           // sum of the hashes of their ids
 	Other     bool   `json:"o,omitempty"` // it is of a known kind, and no document: a file of settings
+	Empty     bool   `json:"e,omitempty"` // nothing is in it
 	Racy      bool   `json:"r,omitempty"` // was changed when it was read, or just before: its time says nothing
+
+	Warned []warning `json:"w,omitempty"` // what could not be read besides the text
+}
+
+// warning is one thing that could not be read of a file whose text is stored.
+type warning struct {
+	Line int    `json:"l,omitempty"` // from 1; 0 for the whole file
+	Text string `json:"m"`
+	Time string `json:"t"` // when it was seen, as problems.Problem has it
 }
 
 // stampsVersion is that of the file of stamps. readingVersion grows when files of
 // some kind get other documents than before: then all are read again.
 const (
 	stampsVersion  = 1
-	readingVersion = 1
+	readingVersion = 2
 )
 
 // maxStamps bounds the file of stamps: 1 GiB is some five million files.

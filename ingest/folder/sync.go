@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+
+	"github.com/lexsem/lexsem/internal/problems"
 )
 
 // removeAtOnce is how many documents one commit removes.
@@ -32,6 +34,8 @@ type run struct {
 	claimed   map[string]string // the reader's: id → path of the file that has it now
 	unchanged int               // the reader's: documents of files that are as they were
 	badRead   map[string]bool   // the reader's: paths of which something could not be read
+	reread    map[string]bool   // the reader's: paths that were read
+	warned    []Failure         // the reader's: of these
 	badKept   map[string]bool   // the keeper's: paths of which something could not be stored
 	now       map[string]place  // the keeper's: what it stored
 	stamps    map[string]stamp  // the keeper's: those of the folder and its own
@@ -44,7 +48,7 @@ func (f *Folder) sync(ctx context.Context, scope []string) (Report, error) {
 	if err := f.load(ctx); err != nil {
 		return Report{}, err
 	}
-	r := &run{f: f, claimed: map[string]string{}, badRead: map[string]bool{}, badKept: map[string]bool{}, now: map[string]place{}, stamps: maps.Clone(f.stamps)}
+	r := &run{f: f, claimed: map[string]string{}, badRead: map[string]bool{}, reread: map[string]bool{}, badKept: map[string]bool{}, now: map[string]place{}, stamps: maps.Clone(f.stamps)}
 	if scope != nil {
 		r.scope = map[string]bool{}
 		for _, name := range scope {
@@ -62,7 +66,7 @@ func (f *Folder) sync(ctx context.Context, scope []string) (Report, error) {
 		if len(f.docs) == 0 {
 			return r.report, rooted
 		}
-		return r.report, &VanishedError{Root: f.root, Documents: len(f.docs), Err: reason(rooted)}
+		return r.report, f.vanished(&VanishedError{Root: f.root, Documents: len(f.docs), Err: reason(rooted)})
 	}
 	err = r.take(ctx)
 	maps.Copy(f.docs, r.now)
@@ -77,7 +81,7 @@ func (f *Folder) sync(ctx context.Context, scope []string) (Report, error) {
 				return r.report.plus(more), err
 			}
 			if len(r.walk.files) == 0 {
-				err = &VanishedError{Root: f.root, Documents: len(f.docs)}
+				return r.report, f.vanished(&VanishedError{Root: f.root, Documents: len(f.docs)})
 			}
 		}
 	}
@@ -88,7 +92,7 @@ func (f *Folder) sync(ctx context.Context, scope []string) (Report, error) {
 		r.forget()
 	}
 	f.folders = r.walk.folders
-	return r.report, err
+	return r.report, errors.Join(err, r.keepProblems(err == nil))
 }
 
 // look opens the root, and walks the scope. rooted is why the root cannot be read.
@@ -118,6 +122,7 @@ func (r *run) look(ctx context.Context) (rooted, err error) {
 	}
 	r.walk = w.walk
 	r.report.Files, r.report.Skipped = len(w.files), w.skipped
+	r.report.Skipped.Kinds = problems.MostFrequent(slices.Collect(maps.Values(w.kinds)))
 	r.paths = map[string][]string{}
 	for id, p := range f.docs {
 		if r.inScope(p.path) {
@@ -297,5 +302,6 @@ func (r Report) plus(o Report) Report {
 	r.Read += o.Read
 	r.Bytes += o.Bytes
 	r.Failed = append(r.Failed, o.Failed...)
+	r.Warned = append(r.Warned, o.Warned...)
 	return r
 }

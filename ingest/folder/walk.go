@@ -10,15 +10,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/lexsem/lexsem/ingest/files"
+	"github.com/lexsem/lexsem/internal/problems"
 )
-
-// Skipped counts what a walk left out.
-type Skipped struct {
-	Hidden  int // files and folders whose name starts with a dot
-	Ignored int // files and folders that Options.Exclude or an ignore file names
-	Binary  int // files of a known kind that hold no text
-	Other   int // files of other kinds, links, pipes and devices, folders of databases
-}
 
 // file is one file that may hold documents.
 type file struct {
@@ -33,6 +26,7 @@ type walk struct {
 	folders []string  // that were read, for whoever watches them; "" is the root
 	closed  []Failure // what could not be looked at: nothing is known of what lies below
 	skipped Skipped
+	kinds   map[string]problems.Extension // of files of other kinds
 }
 
 // walker looks at a tree. Links are not followed, but for the root itself.
@@ -149,7 +143,7 @@ func (w *walker) entry(ctx context.Context, dir *os.Root, name string, e fs.DirE
 		w.skipped.Ignored++
 		return nil
 	case !e.IsDir() && (!e.Type().IsRegular() || !w.takes(files.KindOf(name))):
-		w.skipped.Other++
+		w.other(name, e)
 		return nil
 	}
 	info, err := dir.Lstat(e.Name())
@@ -176,6 +170,24 @@ func (w *walker) entry(ctx context.Context, dir *os.Root, name string, e fs.DirE
 		w.each(len(w.files))
 	}
 	return nil
+}
+
+// other counts a file of another kind.
+func (w *walker) other(name string, e fs.DirEntry) {
+	w.skipped.Other++
+	if !e.Type().IsRegular() {
+		return
+	}
+	if w.kinds == nil {
+		w.kinds = map[string]problems.Extension{}
+	}
+	ext := strings.ToValidUTF8(strings.ToLower(path.Ext(name)), "\ufffd")
+	k, seen := w.kinds[ext]
+	if !seen {
+		k = problems.Extension{Extension: ext, Example: strings.ToValidUTF8(name, "\ufffd")}
+	}
+	k.Files++
+	w.kinds[ext] = k
 }
 
 // open walks a folder in dir.

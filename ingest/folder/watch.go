@@ -33,7 +33,7 @@ func (f *Folder) Watch(ctx context.Context, each func(Report, error) error) (err
 	defer f.leave()
 	f.loaded = false
 	defer func() { err = errors.Join(err, f.save()) }()
-	w := &watch{f: f, each: each, told: map[string]string{}, first: true}
+	w := &watch{f: f, each: each, told: map[string]string{}, heard: map[string]string{}, first: true}
 	defer w.close()
 	for {
 		if err := w.whole(ctx); err != nil {
@@ -50,6 +50,7 @@ type watch struct {
 	f     *Folder
 	each  func(Report, error) error
 	told  map[string]string // failures that each has heard of, by path
+	heard map[string]string // warnings that each has heard of, by path
 	first bool
 	lost  bool // the root is gone
 
@@ -152,30 +153,41 @@ func (w *watch) forget(scope []string, r Report) {
 	for _, x := range r.Failed {
 		failed[x.Path] = true
 	}
-	for p := range w.told {
-		if !failed[p] && under(p, func(at string) bool { return in[at] }) {
-			delete(w.told, p)
+	mended := func(p string, _ string) bool {
+		return !failed[p] && under(p, func(at string) bool { return in[at] })
+	}
+	maps.DeleteFunc(w.told, mended)
+	for _, x := range r.Warned {
+		failed[x.Path] = true
+	}
+	maps.DeleteFunc(w.heard, mended)
+}
+
+// news are those of some failures that told has not, by path.
+func news(told map[string]string, all []Failure) (out []Failure) {
+	now := map[string]string{}
+	for _, x := range all {
+		now[x.Path] += x.Error() + "\n"
+	}
+	for _, x := range all {
+		if told[x.Path] != now[x.Path] {
+			out = append(out, x)
 		}
 	}
+	maps.Copy(told, now)
+	return out
 }
 
 // tell calls each where there is something to tell that it has not heard.
 func (w *watch) tell(r Report, err error) error {
 	lost := err != nil
-	news := w.first || lost != w.lost || r.Added+r.Replaced+r.Removed > 0
-	var failed []Failure
-	for _, x := range r.Failed {
-		if w.told[x.Path] != x.Error() {
-			w.told[x.Path] = x.Error()
-			failed = append(failed, x)
-		}
-	}
-	r.Failed = failed
+	changed := w.first || lost != w.lost || r.Added+r.Replaced+r.Removed > 0
+	r.Failed, r.Warned = news(w.told, r.Failed), news(w.heard, r.Warned)
 	w.first, w.lost = false, lost
 	if lost { // its watches are of a folder that is no more
 		w.close()
 	}
-	if news || len(failed) > 0 {
+	if changed || len(r.Failed)+len(r.Warned) > 0 {
 		return w.each(r, err)
 	}
 	return nil

@@ -99,19 +99,19 @@ func TestWatch(t *testing.T) {
 			b.write(map[string]string{".gitignore": "er\n"})
 			w.until("a.txt")
 			// What is bad is told once.
-			b.write(map[string]string{"bad.txt": " ", "h.txt": "hens"})
+			b.write(map[string]string{"bad.jsonl": "!", "h.txt": "hens"})
 			got := w.until("a.txt h.txt")
 			b.write(map[string]string{"i.txt": "ibis"})
 			again := w.until("a.txt h.txt i.txt")
 			if n := len(got.Failed) + len(again.Failed); n != 1 {
-				t.Errorf("failures told: %v, then %v; want bad.txt once", got.Failed, again.Failed)
+				t.Errorf("failures told: %v, then %v; want bad.jsonl once", got.Failed, again.Failed)
 			}
 			// Once mended, it is told when it is bad again.
-			b.write(map[string]string{"bad.txt": "bats"})
-			w.until("a.txt bad.txt h.txt i.txt")
-			b.write(map[string]string{"bad.txt": " ", "j.txt": "jays"})
-			if got := w.until("a.txt bad.txt h.txt i.txt j.txt"); len(got.Failed) != 1 {
-				t.Errorf("failures told: %v; want bad.txt again", got.Failed)
+			b.write(map[string]string{"bad.jsonl": `{"_id":"bad","text":"bats"}`})
+			w.until("a.txt bad h.txt i.txt")
+			b.write(map[string]string{"bad.jsonl": "!", "j.txt": "jays"})
+			if got := w.until("a.txt bad h.txt i.txt j.txt"); len(got.Failed) != 1 {
+				t.Errorf("failures told: %v; want bad.jsonl again", got.Failed)
 			}
 		})
 	}

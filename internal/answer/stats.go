@@ -1,6 +1,9 @@
 package answer
 
-import "github.com/lexsem/lexsem/engine"
+import (
+	"github.com/lexsem/lexsem/engine"
+	"github.com/lexsem/lexsem/internal/problems"
+)
 
 // Stats describes a database.
 type Stats struct {
@@ -32,7 +35,11 @@ type Stats struct {
 	TokenStates TokenStates `json:"token_states"`
 	Stale       int         `json:"stale"`       // passages that RLR's factor does not fully include
 	Reembedding bool        `json:"reembedding"` // a change of the model is in progress
+	Problems    Problems    `json:"problems"`
 }
+
+// Problems says what failed, is stale, was warned of or left out when files were indexed.
+type Problems = problems.Summary
 
 // TokenStates says which token states are kept. The fields have the meanings of engine.TokenStats.
 type TokenStates struct {
@@ -72,8 +79,10 @@ func NewStats(s engine.Stats) Stats {
 		Model: s.Encoder.Model, Precision: s.Encoder.Precision, Media: s.Encoder.Media, Pooling: s.Encoder.Pooling, MaxTokens: s.Encoder.MaxTokens,
 		DiskBytes: s.DiskBytes, LiveBytes: s.LiveBytes, DeadBytes: s.DeadBytes, Reclaimable: s.Reclaimable, FormatMajor: s.FormatMajor, Default: s.Default, Bridges: []Bridge{},
 		Memory: Memory(s.Memory), MaxMemory: s.MaxMemory, Foregone: append([]string{}, s.Foregone...), Stale: s.Maintenance.Stale, Reembedding: s.Reembedding,
-		TokenStates: TokenStates(s.TokenStates),
+		TokenStates: TokenStates(s.TokenStates), Problems: s.Problems,
 	}
+	out.Problems.First = append([]problems.Problem{}, out.Problems.First...)
+	out.Problems.LeftOut.Kinds = append([]problems.Extension{}, out.Problems.LeftOut.Kinds...)
 	for _, b := range s.Bridges {
 		sb := Bridge{b.Variant, b.File, b.Seq, b.Passages, b.Unfitted, []Probe{}}
 		for _, p := range b.Probes {

@@ -162,6 +162,12 @@ func (f *Failure) Busy() bool {
 		f.Status == http.StatusServiceUnavailable || f.Status == http.StatusGatewayTimeout
 }
 
+// Refused says that err is a server's that does not take what was sent: something else, or less of it, may be taken.
+func Refused(err error) bool {
+	var f *Failure
+	return errors.As(err, &f) && (f.Status == http.StatusBadRequest || f.Status == http.StatusRequestEntityTooLarge || f.Status == http.StatusUnprocessableEntity)
+}
+
 // Passing says that the status is 429 or 5xx.
 func (f *Failure) Passing() bool { return f.Status == http.StatusTooManyRequests || f.Status >= 500 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/engine"
 	"github.com/lexsem/lexsem/internal/metric"
+	"github.com/lexsem/lexsem/internal/problems"
 )
 
 func TestSearch(t *testing.T) {
@@ -542,6 +543,24 @@ func TestStatsAndHealth(t *testing.T) {
 	c := newClient(t, Options{})
 	got := c.ask("GET", "/v1/stats", nil)
 	if got.at(t, "documents") != 3.0 || strings.Contains(got.at(t, "db").(string), "/") {
+		t.Error(got.raw)
+	}
+	if got.at(t, "problems", "failed") != 0.0 || len(got.at(t, "problems", "first").([]any)) > 0 {
+		t.Error(got.raw)
+	}
+	st, err := c.s.db.Stats(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	left := problems.LeftOut{Binary: 1, BinaryExample: "b.log", Other: 2, Kinds: []problems.Extension{{Extension: ".docx", Files: 2, Example: "a.docx"}}}
+	lacks := []problems.Problem{{State: problems.Failed, Path: "in/a.md", Line: 2, Reason: "why"}, {State: problems.Warned, Path: "b.md", Reason: "why"}, {State: problems.Stale, Path: "c.md", Documents: 1, Reason: "why"}}
+	if err := problems.Write(st.Dir, "/home/me/notes", left, lacks); err != nil {
+		t.Fatal(err)
+	}
+	got = c.ask("GET", "/v1/stats", nil)
+	c.want(got, 200, "")
+	if got.at(t, "problems", "failed") != 1.0 || got.at(t, "problems", "first", 0, "path") != "in/a.md" || got.at(t, "problems", "first", 0, "source") != "notes" ||
+		got.at(t, "problems", "left_out", "kinds", 0, "example") != "a.docx" || strings.Contains(got.raw, "/home/me") {
 		t.Error(got.raw)
 	}
 	c.want(c.ask("GET", "/healthz", nil), 200, "")

@@ -46,7 +46,7 @@ func readyz(ctx context.Context, c *call) (healthAnswer, error) {
 	return healthAnswer{}, &Error{Status: http.StatusServiceUnavailable, Code: "not_writable", Message: "the database cannot be written; see the server's log. Searches go on", cause: err}
 }
 
-// stats describes a database. Of its folder it says the name alone.
+// stats describes a database. Of its folder, and of those of files, it says the name alone.
 func stats(ctx context.Context, c *call) (answer.Stats, error) {
 	st, err := c.db.Stats(ctx)
 	if err != nil {
@@ -54,6 +54,9 @@ func stats(ctx context.Context, c *call) (answer.Stats, error) {
 	}
 	out := answer.NewStats(st)
 	out.DB = filepath.Base(out.DB)
+	for i := range out.Problems.First {
+		out.Problems.First[i].Source = filepath.Base(out.Problems.First[i].Source)
+	}
 	return out, nil
 }
 

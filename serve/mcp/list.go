@@ -3,6 +3,8 @@ package mcp
 import (
 	"context"
 	"fmt"
+	"path"
+	"path/filepath"
 	"strings"
 
 	"github.com/google/jsonschema-go/jsonschema"
@@ -42,6 +44,16 @@ type listResult struct {
 	Documents  []listedDocument `json:"documents" jsonschema:"in the order of their ids"`
 	NextAfter  string           `json:"next_after,omitempty" jsonschema:"after of the next documents; absent at the end"`
 	NextOffset int              `json:"next_offset,omitempty" jsonschema:"offset of the next documents; absent at the end and with after"`
+	Lacking    []lack           `json:"lacking,omitempty" jsonschema:"what the database lacks of the files that it was filled from, the gravest first; only without filter, after and offset"`
+	Lacks      int              `json:"lacks,omitempty" jsonschema:"number of these in all"`
+}
+
+type lack struct {
+	State  string `json:"state" jsonschema:"failed: not stored; stale: an older version is stored; warned: the text is stored"`
+	Path   string `json:"path" jsonschema:"the file"`
+	Line   int    `json:"line,omitempty" jsonschema:"line of the file"`
+	Reason string `json:"reason" jsonschema:"what is wrong"`
+	Since  string `json:"since" jsonschema:"when it was first seen"`
 }
 
 var listTool = newTool[listArgs, listResult](sdk.Tool{
@@ -83,7 +95,52 @@ func (s *Server) list(ctx context.Context, in listArgs) (string, listResult, err
 			return "", listResult{}, err
 		}
 	}
+	if in.Filter == "" && in.After == "" && in.Offset == 0 {
+		if err := s.lacking(ctx, &out); err != nil {
+			return "", listResult{}, err
+		}
+	}
 	return s.listText(out, in), out, nil
+}
+
+// lacking fills in what the database lacks of its files.
+func (s *Server) lacking(ctx context.Context, out *listResult) error {
+	of, knows := s.db.(interface {
+		Stats(context.Context) (engine.Stats, error)
+	})
+	if !knows {
+		return nil
+	}
+	stats, err := of.Stats(ctx)
+	if err != nil {
+		return err
+	}
+	out.Lacks = stats.Problems.Total()
+	for _, p := range stats.Problems.First {
+		at := filepath.Base(p.Source)
+		if p.Path != "" {
+			at = path.Join(at, p.Path)
+		}
+		out.Lacking = append(out.Lacking, lack{p.State, clipped(at, maxTitle), p.Line, clipped(p.Reason, maxTitle), p.Time})
+	}
+	return nil
+}
+
+// lacksText lists what the database lacks.
+func lacksText(r listResult) string {
+	if r.Lacks == 0 {
+		return ""
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "\nThe database lacks something of its files, %d in all:\n", r.Lacks)
+	for _, l := range r.Lacking {
+		at := l.Path
+		if l.Line > 0 {
+			at = fmt.Sprintf("%s:%d", at, l.Line)
+		}
+		b.WriteString(indented(oneLine(fmt.Sprintf("%s since %s: %s: %s", l.State, l.Since, at, l.Reason))) + "\n")
+	}
+	return b.String()
 }
 
 // walk fills in the documents of one page. Documents that come or go between the count
@@ -120,7 +177,7 @@ func (s *Server) listText(r listResult, in listArgs) string {
 	case r.Total == 0 && in.Filter != "":
 		return "No document matches the filter."
 	case r.Total == 0:
-		return "The database is empty" + s.toFill() + "."
+		return "The database is empty" + s.toFill() + "." + lacksText(r)
 	case in.Filter != "":
 		fmt.Fprintf(&b, "%d documents match the filter.\n", r.Total)
 	default:
@@ -138,6 +195,7 @@ func (s *Server) listText(r listResult, in listArgs) string {
 			b.WriteString(indented(m) + "\n")
 		}
 	}
+	b.WriteString(lacksText(r))
 	if r.NextAfter != "" {
 		fmt.Fprintf(&b, "\nMore with after=%q.", r.NextAfter)
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/engine"
 	"github.com/lexsem/lexsem/engine/explain"
+	"github.com/lexsem/lexsem/internal/problems"
 	"github.com/lexsem/lexsem/serve/mcp"
 )
 
@@ -756,5 +757,36 @@ func TestSchemasSayWhatIsRefused(t *testing.T) {
 		if err := in(r.tool).Validate(v); (err == nil) != r.good {
 			t.Errorf("%s %s: the schema says %v", r.tool, r.args, err)
 		}
+	}
+}
+
+// TestListTellsProblems: list says what the database lacks of its files, without a filter.
+func TestListTellsProblems(t *testing.T) {
+	e := shelf(t)
+	c := connect(t, e, mcp.Options{})
+	var l struct {
+		Lacks   int
+		Lacking []struct{ State, Path, Reason, Since string }
+	}
+	if text, failed := call(t, c, "list", object{}, &l); failed || l.Lacks != 0 || strings.Contains(text, "lacks") {
+		t.Errorf("nothing is wrong: %s, %+v", text, l)
+	}
+	stats, err := e.Stats(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	list := []problems.Problem{{State: problems.Failed, Path: "a/b.md", Line: 3, Reason: "why"}, {State: problems.Stale, Path: "c.txt", Documents: 1, Reason: "no text"}}
+	if err := problems.Write(stats.Dir, "/home/me/notes", problems.LeftOut{}, list); err != nil {
+		t.Fatal(err)
+	}
+	text, failed := call(t, c, "list", object{}, &l)
+	if failed || l.Lacks != 2 || len(l.Lacking) != 2 || l.Lacking[0].Path != "notes/a/b.md" || l.Lacking[1].State != "stale" {
+		t.Errorf("%+v", l)
+	}
+	if !strings.Contains(text, "2 in all") || !strings.Contains(text, ": notes/a/b.md:3: why") || strings.Contains(text, "/home/me") {
+		t.Errorf("text: %s", text)
+	}
+	if text, failed := call(t, c, "list", object{"filter": "year >= 2024"}, nil); failed || strings.Contains(text, "lacks") {
+		t.Errorf("with a filter: %s", text)
 	}
 }

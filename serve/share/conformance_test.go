@@ -18,6 +18,7 @@ import (
 	"github.com/lexsem/lexsem/engine"
 	"github.com/lexsem/lexsem/engine/archive"
 	"github.com/lexsem/lexsem/engine/filter"
+	"github.com/lexsem/lexsem/internal/problems"
 	"github.com/lexsem/lexsem/serve/share"
 )
 
@@ -204,6 +205,17 @@ func steps(t *testing.T) []step {
 		{"search fitted", search(engine.Query{Text: "keys of y7 unit w3", Variant: "slr"})},
 		{"stats", func(ctx context.Context, db engine.Database) (any, error) {
 			s, err := db.Stats(ctx)
+			if err != nil {
+				return s, err
+			}
+			lacks := []engine.Problem{{State: problems.Stale, Path: "a.md", Line: 2, Documents: 1, Reason: "why", Time: "2026-01-02T03:04:05Z"}}
+			left := problems.LeftOut{Other: 1, Kinds: []problems.Extension{{Extension: ".docx", Files: 1, Example: "b.docx"}}}
+			if err := problems.Write(s.Dir, "/notes", left, lacks); err != nil {
+				return s, err
+			}
+			if s, err = db.Stats(ctx); err == nil && (s.Problems.Stale != 1 || len(s.Problems.First) != 1) {
+				err = fmt.Errorf("problems %+v", s.Problems)
+			}
 			s.Dir, s.DiskBytes, s.LiveBytes, s.DeadBytes, s.Reclaimable, s.Memory, s.Maintenance = "", 0, 0, 0, 0, engine.Memory{}, engine.Maintenance{}
 			return s, err
 		}},

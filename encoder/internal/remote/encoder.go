@@ -4,6 +4,7 @@
 package remote
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"sync"
@@ -25,6 +26,8 @@ type Options struct {
 	// Call returns the vectors of an answer as they are, in the order of the texts, and
 	// how many tokens it was charged for, 0 if the server does not tell.
 	Call func(ctx context.Context, texts []string) (vectors [][]float32, tokens int64, err error)
+	// Refused says whether an error of Call is about its texts, so that other or fewer texts may be taken.
+	Refused func(error) bool
 }
 
 // Encoder encodes by calls of up to so many texts, several at a time. It has no
@@ -34,8 +37,9 @@ type Encoder struct {
 	o               Options
 	calls           chan struct{} // holds a value for each call in progress
 
-	mu   sync.Mutex // guards used
-	used int64      // tokens, of calls in progress by estimate
+	mu      sync.Mutex // guards used and refused
+	used    int64      // tokens, of calls in progress by estimate
+	refused refusals   // texts that the server did not take alone
 }
 
 // New returns the encoder of o.
@@ -77,7 +81,11 @@ func (e *Encoder) Window() int { return 4 * e.o.BatchTexts * e.o.Concurrency }
 // embed makes the calls for texts and returns their vectors in the same order. The
 // first error ends the others.
 func (e *Encoder) embed(ctx context.Context, texts []string) ([][]float32, error) {
+	if err := e.known(texts); err != nil {
+		return nil, err
+	}
 	out := make([][]float32, len(texts))
+	bad := &worst{}
 	g, ctx := errgroup.WithContext(ctx)
 	for from := 0; from < len(texts); {
 		select {
@@ -92,11 +100,11 @@ func (e *Encoder) embed(ctx context.Context, texts []string) ([][]float32, error
 		at, part := from, texts[from:to]
 		g.Go(func() error {
 			defer func() { <-e.calls }()
-			return e.call(ctx, out[at:at+len(part)], part, at)
+			return bad.note(e.call(ctx, out[at:at+len(part)], part, at))
 		})
 		from = to
 	}
-	if err := g.Wait(); err != nil {
+	if err := cmp.Or(g.Wait(), bad.error()); err != nil {
 		return nil, err
 	}
 	return out, nil
@@ -115,8 +123,8 @@ func (e *Encoder) batch(texts []string, from int) int {
 	return to
 }
 
-// call makes one call, of texts from number first on.
-func (e *Encoder) call(ctx context.Context, out [][]float32, texts []string, first int) error {
+// once makes one call.
+func (e *Encoder) once(ctx context.Context, out [][]float32, texts []string) error {
 	var guess int64
 	for _, t := range texts {
 		guess += estimate(t)
@@ -136,14 +144,10 @@ func (e *Encoder) call(ctx context.Context, out [][]float32, texts []string, fir
 	if err == nil && len(vectors) != len(texts) {
 		err = fmt.Errorf("%w: %d vectors for %d texts", encoder.ErrContract, len(vectors), len(texts))
 	}
-	switch {
-	case err != nil && len(texts) == 1:
-		return &encoder.TextError{Text: first, Err: err}
-	case err != nil:
-		return fmt.Errorf("texts %d to %d: %w", first, first+len(texts)-1, err)
+	if err == nil {
+		copy(out, vectors)
 	}
-	copy(out, vectors)
-	return nil
+	return err
 }
 
 // AnswerLimit is more than an answer takes that holds so many vectors of length dim,

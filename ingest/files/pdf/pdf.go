@@ -111,19 +111,29 @@ func (p *reader) read(f *files.File, rec *files.Record) error {
 		return err
 	}
 	var text strings.Builder
+	var damaged error // the first page that cannot be read
 	for i := range pages {
 		var page string
+		var bad error
 		err := p.step(func() error {
 			at.Index = i
 			got, err := p.doc.GetPageText(&requests.GetPageText{Page: requests.Page{ByIndex: &at}})
-			if err != nil {
-				return files.Errorf(files.ErrMalformed, "page %d: %w", i+1, err)
+			if bad = err; err == nil {
+				page = got.Text
 			}
-			page = got.Text
 			return nil
 		})
+		if err == nil {
+			err = f.Err()
+		}
 		if err != nil {
 			return err
+		}
+		if bad != nil {
+			f.Warn(0, "page %d cannot be read and is left out: %v", i+1, bad)
+			if damaged == nil {
+				damaged = files.Errorf(files.ErrMalformed, "page %d: %w", i+1, bad)
+			}
 		}
 		if page = pageLines(page); strings.TrimSpace(page) == "" {
 			continue
@@ -137,6 +147,9 @@ func (p *reader) read(f *files.File, rec *files.Record) error {
 			break
 		}
 	}
+	if text.Len() == 0 && damaged != nil {
+		return damaged
+	}
 	rec.Text = text.String()
 	rec.Metadata = map[string]any{"pages": pages}
 	return p.step(func() error { return p.describe(&at, rec) })
@@ -149,8 +162,8 @@ var placeholders = map[string]bool{"untitled": true, "(anonymous)": true, "anony
 func (p *reader) describe(at *requests.PageByIndex, rec *files.Record) error {
 	for tag, to := range map[string]string{"Title": "", "Author": "author", "Subject": "description"} {
 		got, err := p.doc.FPDF_GetMetaText(&requests.FPDF_GetMetaText{Document: at.Document, Tag: tag})
-		if err != nil {
-			return explain(err)
+		if err != nil { // the file has no such information, or none at all
+			continue
 		}
 		value := strings.Join(strings.Fields(clean(got.Value)), " ")
 		switch {

@@ -12,6 +12,7 @@ import (
 	"github.com/lexsem/lexsem/engine"
 	"github.com/lexsem/lexsem/ingest/files"
 	"github.com/lexsem/lexsem/ingest/folder"
+	"github.com/lexsem/lexsem/internal/problems"
 )
 
 var cmdIndex = command{
@@ -59,9 +60,17 @@ is stored, and the error names file and line. --skip-bad skips, names and counts
 exit code is 0. Ctrl-C stops after the current batch; stored documents stay, and the same command
 continues.
 
---json ends with one line:
-{"added","replaced","removed","unchanged","stored","failed":[{"path","error","stale"}],…}. stale is the
-number of documents of path that stay as they were.`,
+What a file has besides its text, such as front matter, a title or an id, is a warning if it cannot be
+read, and the text is stored. --strict makes warnings fail. An empty file is no failure. The database
+keeps what failed, is stale, was warned of or left out, until it is mended; --problems lists it.
+
+Records of two files of a folder may have the same id: the second is stored as FILE:ID. Of two records of
+one file with the same id, the second is stored as ID~2, with a warning. --global-ids refuses the
+first, and lets the second replace.
+
+--json ends with one line: {"added","replaced","removed","unchanged","stored",
+"failed":[{"path","error","stale"}],"warned":[{"path","line","warning"}],…}. stale is the number of
+documents of path that stay as they were.`,
 	examples: []string{
 		"lexsem index --db notes.db --watch --exclude 'drafts/' ~/notes",
 		"zcat corpus.jsonl.gz | lexsem index --db papers.db --model bge-small-en-v1.5 -",
@@ -75,6 +84,10 @@ number of documents of path that stay as they were.`,
 			prune:   f.bool("prune-all", "also remove the documents of a folder that is empty or gone"),
 			prefix:  f.str("prefix", "", "`P`start the ids of a folder's files with P/, so that two folders may have files of the same name"),
 			exclude: f.strs("exclude", "`PATTERN`skip files that match, as a line of .gitignore does; may be repeated"),
+			idField: f.str("id-field", "", "`NAME`column or field with the ids of records, as --columns id=NAME"),
+			global:  f.bool("global-ids", "keep the ids of records as they are: one that another file has fails"),
+			strict:  f.bool("strict", "warnings fail: the exit code is then 1"),
+			lacks:   f.bool("problems", "list what the database lacks of its files, and index nothing"),
 			columns: f.str("columns", "", "`MAP`columns of tables and fields of records, as id=sku,title=name,text=body,vector=v; default the usual names"),
 			vectors: f.bool("vectors", "use the vectors in records as the model's own, instead of encoding the texts"),
 			batch:   f.int("batch", 500, "most documents stored in one commit"),
@@ -99,9 +112,9 @@ number of documents of path that stay as they were.`,
 type indexOptions struct {
 	batch, poll                         *int
 	watch, stay, prune, skipBad, noSync *bool
-	vectors                             *bool
+	vectors, global, strict, lacks      *bool
 	kind, metric, prefix, lang          *string
-	columns, states                     *string
+	columns, states, idField            *string
 	exclude                             *[]string
 	words, chunk, overlap               *int
 	memory, most                        *int
@@ -111,25 +124,31 @@ type indexOptions struct {
 
 // indexSummary is what index --json prints.
 type indexSummary struct {
-	DB              string        `json:"db"`
-	Root            string        `json:"root,omitempty"` // with --watch: the folder that was synced
-	Added           int           `json:"added"`          // documents that were new
-	Replaced        int           `json:"replaced"`       // documents that replaced one with the same id
-	Removed         int           `json:"removed"`        // documents whose files are gone
-	Unchanged       int           `json:"unchanged"`      // documents that were there as they are
-	Stored          int           `json:"stored"`         // documents now, in all
-	Failed          []indexFailed `json:"failed"`
-	Chunked         int           `json:"chunked"`          // of these, documents that were cut into chunks
-	Chunks          int           `json:"chunks"`           // how many chunks those have
-	Truncated       int           `json:"truncated"`        // of these, documents with text that no vector stands for
-	TruncatedTokens int           `json:"truncated_tokens"` // tokens cut off in all
-	Bad             int           `json:"bad"`              // what --skip-bad left out
-	Skipped         skipped       `json:"skipped"`
-	Documents       int           `json:"documents"`  // the same as stored
-	Texts           int64         `json:"texts"`      // documents and chunks that a model that is not hash was asked for; 0 without the cache
-	FromCache       int64         `json:"from_cache"` // of these, those whose vectors an earlier run had kept
-	Seconds         float64       `json:"seconds"`
-	PerSecond       float64       `json:"documents_per_second"`
+	DB              string         `json:"db"`
+	Root            string         `json:"root,omitempty"` // with --watch: the folder that was synced
+	Added           int            `json:"added"`          // documents that were new
+	Replaced        int            `json:"replaced"`       // documents that replaced one with the same id
+	Removed         int            `json:"removed"`        // documents whose files are gone
+	Unchanged       int            `json:"unchanged"`      // documents that were there as they are
+	Stored          int            `json:"stored"`         // documents now, in all
+	Failed          []indexFailed  `json:"failed"`
+	Warned          []indexWarned  `json:"warned"`           // what could not be read of files whose text is stored
+	Chunked         int            `json:"chunked"`          // of these, documents that were cut into chunks
+	Chunks          int            `json:"chunks"`           // how many chunks those have
+	Truncated       int            `json:"truncated"`        // of these, documents with text that no vector stands for
+	TruncatedTokens int            `json:"truncated_tokens"` // tokens cut off in all
+	Bad             int            `json:"bad"`              // what --skip-bad left out
+	Skipped         folder.Skipped `json:"skipped"`          // in folders
+	Documents       int            `json:"documents"`        // the same as stored
+	Texts           int64          `json:"texts"`            // documents and chunks that a model that is not hash was asked for; 0 without the cache
+	FromCache       int64          `json:"from_cache"`       // of these, those whose vectors an earlier run had kept
+	Seconds         float64        `json:"seconds"`
+	PerSecond       float64        `json:"documents_per_second"`
+}
+
+// emptySummary is the summary of a run that has done nothing yet.
+func emptySummary(dir string) indexSummary {
+	return indexSummary{DB: dir, Failed: []indexFailed{}, Warned: []indexWarned{}, Skipped: folder.Skipped{Kinds: []problems.Extension{}}}
 }
 
 // indexFailed is a file that could not be taken over, in whole or in part.
@@ -140,16 +159,19 @@ type indexFailed struct {
 	Stale int    `json:"stale,omitempty"` // documents that stay as they were, since nothing of the path could be read
 }
 
-// skipped counts what walks over folders left out.
-type skipped struct {
-	Hidden  int `json:"hidden"`  // files and folders whose name starts with a dot
-	Ignored int `json:"ignored"` // what --exclude or an ignore file names
-	Binary  int `json:"binary"`  // files of a known kind that hold no text
-	Other   int `json:"other"`   // files of other kinds, links and devices, folders of databases
+// indexWarned is what could not be read of a file whose text is stored.
+type indexWarned struct {
+	Path    string `json:"path"`
+	Line    int    `json:"line,omitempty"` // from 1; left out for the whole file
+	Warning string `json:"warning"`
 }
 
 func (o indexOptions) check(paths []string) error {
 	switch {
+	case *o.lacks && (len(paths) > 0 || *o.watch):
+		return hinted(usagef("--problems indexes nothing"), "run it without paths and --watch")
+	case *o.lacks:
+		return nil
 	case len(paths) == 0:
 		return hinted(usagef("nothing to index"), "name files, folders or - for JSONL on standard input")
 	case *o.batch < 1 || *o.batch > 100_000:
@@ -177,6 +199,9 @@ func (o indexOptions) run(ctx context.Context, a *app, paths []string) (err erro
 	if err != nil {
 		return err
 	}
+	if *o.lacks {
+		return runProblems(ctx, a, dir, *o.json)
+	}
 	a.keep = o.keep()
 	opt := engine.Options{Index: *o.kind, Metric: *o.metric, VisualWords: *o.words, ChunkTokens: *o.chunk, ChunkOverlap: *o.overlap, Language: *o.lang, NoSync: *o.noSync, MemoryMiB: *o.memory, MaxMemoryMiB: *o.most, TokenStates: *o.states}
 	if err := opt.Validate(); err != nil {
@@ -191,10 +216,16 @@ func (o indexOptions) run(ctx context.Context, a *app, paths []string) (err erro
 	if err != nil {
 		return err
 	}
+	if *o.idField != "" {
+		if columns.ID != "" {
+			return hinted(usagef("--id-field and --columns id=… name the same"), "leave one of them out")
+		}
+		columns.ID = *o.idField
+	}
 	p := a.progress()
 	defer p.done()
 	ix := &indexer{app: a, ctx: ctx, options: o, progress: p}
-	ix.summary.DB, ix.summary.Failed = dir, []indexFailed{}
+	ix.summary = emptySummary(dir)
 	opt.Progress = ix.hear
 	ix.db, err = a.openDB(ctx, dir, opt)
 	if err != nil {
@@ -205,6 +236,7 @@ func (o indexOptions) run(ctx context.Context, a *app, paths []string) (err erro
 	if err != nil {
 		return err
 	}
+	ix.dir = before.Dir
 	ix.how = files.Options{Columns: columns, DropVectors: before.Encoder.Model != "" && !*o.vectors}
 	if *o.watch {
 		return ix.watch(paths)
@@ -217,6 +249,9 @@ func (o indexOptions) run(ctx context.Context, a *app, paths []string) (err erro
 		err = ix.db.settle(ctx, p)
 	}
 	p.done()
+	if e := ix.keepProblems(); e != nil {
+		return errors.Join(err, e)
+	}
 	if err != nil {
 		return ix.stopped(err)
 	}
@@ -269,6 +304,9 @@ func (s *indexSummary) took(begin time.Time, db *database) {
 func (ix *indexer) verdict() error {
 	failed := ix.summary.Failed
 	if len(failed) == 0 || *ix.options.skipBad {
+		if err := ix.strict(); err != nil {
+			return errors.Join(ix.vanished, err)
+		}
 		return ix.vanished
 	}
 	var names []string
@@ -290,6 +328,17 @@ func (ix *indexer) verdict() error {
 		return errors.Join(ix.vanished, err)
 	}
 	return err
+}
+
+// strict is the error of the warnings where they are to fail.
+func (ix *indexer) strict() error {
+	n := len(ix.summary.Warned)
+	if n == 0 || !*ix.options.strict {
+		return nil
+	}
+	w := ix.summary.Warned[0]
+	return hinted(fmt.Errorf("%s, the first is %w", count(n, "warning", "warnings"), &badInput{w.Path, w.Line, errors.New(w.Warning)}),
+		"correct the files, or run without --strict; `lexsem index --problems` lists all")
 }
 
 func (o indexOptions) print(a *app, s indexSummary, stats engine.Stats) error {
@@ -315,8 +364,11 @@ func (o indexOptions) print(a *app, s indexSummary, stats engine.Stats) error {
 	if s.Bad > 0 {
 		fmt.Fprintf(a.Stdout, "%s left out because of errors\n", count(s.Bad, "document", "documents"))
 	}
-	if k := s.Skipped; k != (skipped{}) {
-		fmt.Fprintf(a.Stdout, "left out in folders: %d hidden, %d ignored, %d binary, %d of other kinds\n", k.Hidden, k.Ignored, k.Binary, k.Other)
+	if n := len(s.Warned); n > 0 {
+		fmt.Fprintf(a.Stdout, "%s: the texts are stored; `lexsem index --problems` lists them\n", count(n, "warning", "warnings"))
+	}
+	if !s.Skipped.Zero() {
+		fmt.Fprintf(a.Stdout, "left out in folders: %s\n", leftOutWords(s.Skipped))
 	}
 	return nil
 }

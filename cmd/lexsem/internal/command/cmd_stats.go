@@ -123,6 +123,15 @@ func writeStats(w io.Writer, s statsSummary) {
 		}
 		row("tokens", "%s: %s of %s chunks with token states, %s%s", k.Mode, thousands(k.Chunks), thousands(s.Chunks), bytesOf(k.Bytes), more)
 	}
+	if n := problemCounts(s.Problems); n != "" {
+		row("problems", "%s", n)
+		for _, p := range s.Problems.First[:min(len(s.Problems.First), 3)] {
+			row("", "%s", problemLine(p))
+		}
+	}
+	if !s.Problems.LeftOut.Zero() {
+		row("left out", "%s", leftOutWords(s.Problems.LeftOut))
+	}
 	if s.Reembedding {
 		row("reembed", "a change of model is under way, or was interrupted: `lexsem reembed` goes on, with --discard forgets it")
 	}

@@ -48,17 +48,21 @@ func (e *badInput) Unwrap() error { return e.err }
 
 // sources reads the documents of files that were named, and of standard input.
 type sources struct {
-	stdin  io.Reader
-	how    files.Options         // what of records is read
-	each   func(item) error      // takes one document
-	bad    func(*badInput) error // decides about a record that cannot be read: nil goes on
-	failed func(*badInput)       // hears of a whole file that cannot be read
-	read   func(bytes int)       // hears of progress; may be nil
+	stdin    io.Reader
+	how      files.Options         // what of records is read
+	each     func(item) error      // takes one document
+	bad      func(*badInput) error // decides about a record that cannot be read: nil goes on
+	failed   func(*badInput) error // decides about a whole file that cannot be read: nil goes on
+	warned   func(*badInput)       // hears of what could not be read of a file whose text could
+	begun    func(file string)     // hears of each file, and "stdin", before it is read
+	repeated bool                  // files keep all records with the same id
+	read     func(bytes int)       // hears of progress; may be nil
 }
 
 // stream reads JSONL from standard input.
 func (s *sources) stream(ctx context.Context) error {
-	for rec, err := range files.ReadStream(ctx, &heard{s.stdin, s.read}, "", s.options("jsonl", "")) {
+	s.begun("stdin")
+	for rec, err := range files.ReadStream(ctx, &heard{s.stdin, s.read}, "", s.options("stdin", "jsonl", "")) {
 		err := s.record(rec, err, "stdin", func(r files.Record) engine.Document { return r.Document })
 		if errors.Is(err, files.ErrNoText) { // nothing came
 			return nil
@@ -71,9 +75,10 @@ func (s *sources) stream(ctx context.Context) error {
 }
 
 // options are those of one file.
-func (s *sources) options(kind, id string) files.Options {
+func (s *sources) options(name, kind, id string) files.Options {
 	o := s.how
 	o.Kind, o.ID = kind, id
+	o.Warn = func(w files.Warning) { s.warned(&badInput{name, w.Line, errors.New(w.Text)}) }
 	return o
 }
 
@@ -97,6 +102,7 @@ func (s *sources) file(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
+	s.begun(name)
 	f, err := regular.Open(name)
 	if err == nil {
 		err = errors.Join(s.open(ctx, f, name, abs), f.Close())
@@ -105,13 +111,11 @@ func (s *sources) file(ctx context.Context, name string) error {
 	var sys *fs.PathError
 	switch {
 	case errors.As(err, &whole):
-		s.failed(&badInput{name, 0, whole.err})
+		return s.failed(&badInput{name, 0, whole.err})
 	case errors.As(err, &sys) && (sys.Path == name):
-		s.failed(&badInput{name, 0, reason(err)})
-	case err != nil:
-		return err
+		return s.failed(&badInput{name, 0, reason(err)})
 	}
-	return nil
+	return err
 }
 
 // wholeError says that a file cannot be read, or not to its end.
@@ -125,7 +129,8 @@ func (s *sources) open(ctx context.Context, f *os.File, name, abs string) error 
 		return err
 	}
 	kind := files.KindOf(name)
-	o := s.options(kind, path.Clean(filepath.ToSlash(name)))
+	o := s.options(name, kind, path.Clean(filepath.ToSlash(name)))
+	o.KeepRepeated = s.repeated
 	switch kind {
 	case "jsonl": // whose lines must have ids: numbers of lines would not last
 		o.ID = ""

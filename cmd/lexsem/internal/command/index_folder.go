@@ -17,6 +17,7 @@ import (
 	"github.com/lexsem/lexsem/engine"
 	"github.com/lexsem/lexsem/ingest/files"
 	"github.com/lexsem/lexsem/ingest/folder"
+	"github.com/lexsem/lexsem/internal/problems"
 )
 
 // checkPath says whether p can be indexed, before a database is opened.
@@ -38,7 +39,14 @@ func (o indexOptions) checkPath(p string) error {
 
 // take takes over all paths in their order.
 func (ix *indexer) take(paths []string) error {
-	src := &sources{stdin: ix.app.Stdin, how: ix.how, each: ix.add, bad: ix.bad, failed: ix.failed, read: func(n int) { ix.bytes += int64(n) }}
+	src := &sources{stdin: ix.app.Stdin, how: ix.how, repeated: !*ix.options.global, each: ix.add, bad: ix.bad, read: func(n int) { ix.bytes += int64(n) }}
+	src.failed = ix.unread
+	src.warned = func(b *badInput) {
+		ix.lack(b, problems.Warned)
+		ix.summary.warn(b)
+		ix.warned(b)
+	}
+	src.begun = ix.begun
 	for _, p := range paths {
 		if p == "-" {
 			if err := src.stream(ix.ctx); err != nil {
@@ -49,6 +57,7 @@ func (ix *indexer) take(paths []string) error {
 		is, err := ix.isFolder(p)
 		switch {
 		case err != nil:
+			ix.begun(p)
 			return err
 		case !is:
 			err = src.file(ix.ctx, p)
@@ -84,10 +93,11 @@ func (ix *indexer) open(p string) (*folder.Folder, error) {
 	o := ix.options
 	f, err := folder.Open(ix.ctx, ix.db, p, folder.Options{
 		Prefix: *o.prefix, Keep: *o.stay, PruneAll: *o.prune, Exclude: *o.exclude, Batch: *o.batch,
-		Columns: ix.how.Columns, DropVectors: ix.how.DropVectors,
+		Columns: ix.how.Columns, DropVectors: ix.how.DropVectors, GlobalIDs: *o.global,
 		Poll:     time.Duration(*o.poll) * time.Second,
 		Progress: ix.hearFolder,
 		Failed:   func(x folder.Failure) { ix.failed(failureOf(p, x)) },
+		Warned:   func(x folder.Failure) { ix.warned(failureOf(p, x)) },
 	})
 	if errors.Is(err, engine.ErrInvalid) {
 		return nil, &usageError{msg: err.Error()}
@@ -110,7 +120,7 @@ func (ix *indexer) folder(p string) error {
 	ix.mu.Lock()
 	ix.sync = nil
 	ix.mu.Unlock()
-	ix.summary.sync(r)
+	ix.summary.sync(p, r)
 	if errors.Is(err, folder.ErrVanished) {
 		ix.summary.fail(&badInput{p, 0, err})
 		ix.vanished = vanished(err)
@@ -124,14 +134,14 @@ func vanished(err error) error {
 	return hinted(err, "mount or restore the folder; --prune-all removes its documents")
 }
 
-// sync counts what a sync did.
-func (s *indexSummary) sync(r folder.Report) {
+// sync counts what a sync of folder p did.
+func (s *indexSummary) sync(p string, r folder.Report) {
 	s.add(r.AddResult)
 	s.Removed += r.Removed
-	s.Skipped.Hidden += r.Skipped.Hidden
-	s.Skipped.Ignored += r.Skipped.Ignored
-	s.Skipped.Binary += r.Skipped.Binary
-	s.Skipped.Other += r.Skipped.Other
+	s.Skipped.Add(r.Skipped)
+	for _, x := range r.Warned {
+		s.warn(failureOf(p, x))
+	}
 }
 
 // hearFolder shows how far a sync is.
@@ -212,8 +222,9 @@ func (ix *indexer) tellSync(p string, r folder.Report, err error, first bool, be
 	if err != nil {
 		return err
 	}
-	s := indexSummary{DB: ix.summary.DB, Root: p, Failed: []indexFailed{}, Documents: stats.Documents, Stored: stats.Documents}
-	s.sync(r)
+	s := emptySummary(ix.summary.DB)
+	s.Root, s.Documents, s.Stored = p, stats.Documents, stats.Documents
+	s.sync(p, r)
 	for _, x := range r.Failed {
 		s.fail(failureOf(p, x))
 	}
@@ -229,6 +240,9 @@ func (ix *indexer) tellSync(p string, r folder.Report, err error, first bool, be
 	line := fmt.Sprintf("%s  %s: %s added, %s replaced, %s removed", time.Now().Format(time.TimeOnly), p, thousands(s.Added), thousands(s.Replaced), thousands(s.Removed))
 	if n := len(s.Failed); n > 0 {
 		line += ", " + thousands(n) + " failed"
+	}
+	if n := len(s.Warned); n > 0 {
+		line += ", " + count(n, "warning", "warnings")
 	}
 	_, err = fmt.Fprintf(ix.app.Stdout, "%s; %s stored\n", line, thousands(s.Documents))
 	return err

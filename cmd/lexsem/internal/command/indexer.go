@@ -4,11 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"sync"
 
 	"github.com/lexsem/lexsem/engine"
+	"github.com/lexsem/lexsem/engine/filter"
 	"github.com/lexsem/lexsem/ingest/files"
 	"github.com/lexsem/lexsem/ingest/folder"
+	"github.com/lexsem/lexsem/ingest/location"
+	"github.com/lexsem/lexsem/internal/problems"
 )
 
 // indexer gathers documents into batches and stores them.
@@ -18,6 +22,7 @@ type indexer struct {
 	options  indexOptions
 	how      files.Options // what of records is read
 	db       *database
+	dir      string // of it
 	progress *progress
 	batch    []item
 	inBatch  map[string]struct{}
@@ -27,9 +32,10 @@ type indexer struct {
 	flushed, shown int64 // bytes read when the last batch was stored, and when the running one was full
 
 	mu       sync.Mutex
-	sync     *folder.Progress // of the folder that is being synced
-	vanished error            // the last folder that is suddenly empty
-	foreign  bool             // a file failed because its id is another document's
+	sync     *folder.Progress              // of the folder that is being synced
+	vanished error                         // the last folder that is suddenly empty
+	foreign  bool                          // a file failed because its id is another document's
+	lacks    map[string][]problems.Problem // what files that were named lack, by their absolute path, and "stdin"
 }
 
 func (ix *indexer) add(it item) error {
@@ -51,12 +57,34 @@ func (ix *indexer) add(it item) error {
 
 // bad decides about a document that cannot be read.
 func (ix *indexer) bad(b *badInput) error {
+	ix.lack(b, problems.Failed)
 	if !*ix.options.skipBad {
 		return hinted(b, "--skip-bad skips and counts such documents")
 	}
 	ix.summary.Bad++
 	ix.tell("left out", b.Error())
 	ix.summary.fail(b)
+	return nil
+}
+
+// unread decides about a file that was named and cannot be read. Its documents stay. One with nothing in it is no failure.
+func (ix *indexer) unread(b *badInput) error {
+	at := sourceName(b.file)
+	n, err := ix.db.Count(ix.ctx, filter.And(filter.Eq(location.Path, filepath.ToSlash(at)), filter.Not(filter.Exists(location.Root))))
+	if err != nil {
+		return err
+	}
+	switch {
+	case n > 0:
+		ix.lacks[at] = append(ix.lacks[at], problems.Problem{State: problems.Stale, Documents: n, Reason: oneLine(b.err.Error())})
+		b.err = &folder.StaleError{Documents: n, Err: b.err}
+	case b.err == files.ErrNoText:
+		ix.summary.Skipped.Empty++
+		return nil
+	default:
+		ix.lack(b, problems.Failed)
+	}
+	ix.failed(b)
 	return nil
 }
 
@@ -76,11 +104,54 @@ func (ix *indexer) failed(b *badInput) {
 	}
 }
 
+// warned notes what could not be read of a file whose text could.
+func (ix *indexer) warned(b *badInput) {
+	ix.mu.Lock()
+	defer ix.mu.Unlock()
+	ix.tell("warned", b.Error())
+}
+
+// lack notes a problem of a file that was named, or of standard input.
+func (ix *indexer) lack(b *badInput, state string) {
+	at := sourceName(b.file)
+	ix.lacks[at] = append(ix.lacks[at], problems.Problem{State: state, Line: b.line, Reason: oneLine(b.err.Error())})
+}
+
+// begun notes that a file which was named, or standard input, is read: what it lacked before is forgotten.
+func (ix *indexer) begun(file string) {
+	if ix.lacks == nil {
+		ix.lacks = map[string][]problems.Problem{}
+	}
+	ix.lacks[sourceName(file)] = nil
+}
+
+// sourceName is the name under which the problems of a file that was named are kept.
+func sourceName(file string) string {
+	if abs, err := filepath.Abs(file); err == nil && file != "stdin" {
+		return abs
+	}
+	return file
+}
+
+// keepProblems writes what the files that were named, and were read, lack.
+func (ix *indexer) keepProblems() error {
+	for source, list := range ix.lacks {
+		if err := problems.Write(ix.dir, source, folder.Skipped{}, list); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 func (ix *indexer) tell(what, message string) {
 	if !ix.app.quiet {
 		ix.progress.done()
 		fmt.Fprintf(ix.app.Stderr, "%s: %s\n", what, oneLine(message))
 	}
+}
+
+func (s *indexSummary) warn(b *badInput) {
+	s.Warned = append(s.Warned, indexWarned{b.file, b.line, oneLine(b.err.Error())})
 }
 
 func (s *indexSummary) fail(b *badInput) {

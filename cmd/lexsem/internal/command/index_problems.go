@@ -1,0 +1,92 @@
+package command
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"github.com/lexsem/lexsem/engine"
+	"github.com/lexsem/lexsem/internal/problems"
+)
+
+// problemsSummary is what index --problems --json prints.
+type problemsSummary struct {
+	DB       string             `json:"db"`
+	Problems []problems.Problem `json:"problems"` // the gravest first
+	LeftOut  problems.LeftOut   `json:"left_out"` // of all folders
+}
+
+// runProblems lists what a database lacks of the files that it was filled from.
+func runProblems(ctx context.Context, a *app, dir string, asJSON bool) error {
+	e, err := a.openBare(ctx, dir, engine.Options{ReadOnly: true})
+	if err != nil {
+		return err
+	}
+	stats, err := e.Stats(ctx)
+	if err := errors.Join(err, e.close()); err != nil {
+		return err
+	}
+	s := problemsSummary{DB: dir}
+	if s.Problems, s.LeftOut, err = problems.All(stats.Dir); err != nil {
+		return err
+	}
+	if asJSON {
+		s.Problems = append([]problems.Problem{}, s.Problems...)
+		return json.NewEncoder(a.Stdout).Encode(s)
+	}
+	for _, p := range s.Problems {
+		fmt.Fprintln(a.Stdout, problemLine(p))
+	}
+	if !s.LeftOut.Zero() {
+		fmt.Fprintf(a.Stdout, "left out in folders: %s\n", leftOutWords(s.LeftOut))
+	}
+	if len(s.Problems) == 0 {
+		fmt.Fprintf(a.Stdout, "%s: nothing of its files failed, is stale or has a warning\n", dir)
+	}
+	return nil
+}
+
+// problemLine is one problem in a line.
+func problemLine(p problems.Problem) string {
+	b := badInput{file: p.Source, line: p.Line, err: errors.New(oneLine(p.Reason))}
+	if p.Path != "" {
+		b.file = filepath.Join(p.Source, filepath.FromSlash(p.Path))
+	}
+	kept := ""
+	if p.Documents > 0 {
+		kept = "; " + count(p.Documents, "document stays as it was", "documents stay as they were")
+	}
+	return fmt.Sprintf("%-6s  %s  %s%s", p.State, p.Time, b.Error(), kept)
+}
+
+// leftOutWords counts what folders left out.
+func leftOutWords(l problems.LeftOut) string {
+	line := fmt.Sprintf("%d hidden, %d ignored, %d binary, %d empty, %d of other kinds", l.Hidden, l.Ignored, l.Binary, l.Empty, l.Other)
+	var kinds []string
+	for _, k := range l.Kinds {
+		name := k.Extension
+		if name == "" {
+			name = "no extension"
+		}
+		kinds = append(kinds, fmt.Sprintf("%s %d, such as %s", name, k.Files, oneLine(path.Clean(k.Example))))
+	}
+	if l.BinaryExample != "" {
+		kinds = append(kinds, "binary: "+oneLine(l.BinaryExample))
+	}
+	if len(kinds) > 0 {
+		line += " (" + strings.Join(kinds, "; ") + ")"
+	}
+	return line
+}
+
+// problemCounts counts what a database lacks, "" for nothing.
+func problemCounts(s problems.Summary) string {
+	if s.Total() == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%d failed, %d stale, %s; `lexsem index --problems` lists them", s.Failed, s.Stale, count(s.Warned, "warning", "warnings"))
+}

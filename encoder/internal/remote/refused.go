@@ -1,0 +1,139 @@
+package remote
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/lexsem/lexsem/encoder"
+)
+
+// A server may refuse a call because it has too many texts, or because one of them is too long for the model. Then smaller calls
+// find the texts that it does not take alone. All others get their vectors.
+
+const (
+	remembered = 5 * time.Minute // that a text counts as refused, so that whoever leaves it out and calls again gets on at once
+	mostKept   = 10_000          // of these texts
+)
+
+type refusals map[[sha256.Size]byte]refusal
+
+type refusal struct {
+	err   error
+	until time.Time
+}
+
+// call makes the calls for some texts, from number first on: one, or smaller ones where the server refuses that.
+func (e *Encoder) call(ctx context.Context, out [][]float32, texts []string, first int) error {
+	err := e.once(ctx, out, texts)
+	if err == nil {
+		return nil
+	}
+	if len(texts) == 1 {
+		return e.alone(texts[0], first, err)
+	}
+	of := fmt.Errorf("texts %d to %d: %w", first, first+len(texts)-1, err)
+	if !e.o.Refused(err) {
+		return of
+	}
+	short := 0
+	for i, t := range texts {
+		if len(t) < len(texts[short]) {
+			short = i
+		}
+	}
+	switch err := e.once(ctx, out[short:short+1], texts[short:short+1]); {
+	case err != nil && e.o.Refused(err): // whatever it is sent: it is not for the texts
+		return of
+	case err != nil:
+		return fmt.Errorf("text %d: %w", first+short, err)
+	}
+	return e.halves(ctx, out, texts, first)
+}
+
+// halves makes two calls for texts that the server refused together, or more.
+func (e *Encoder) halves(ctx context.Context, out [][]float32, texts []string, first int) error {
+	var bad worst
+	for _, part := range [2][2]int{{0, len(texts) / 2}, {len(texts) / 2, len(texts)}} {
+		from, to := part[0], part[1]
+		err := e.once(ctx, out[from:to], texts[from:to])
+		switch {
+		case err == nil:
+			continue
+		case to-from == 1:
+			err = e.alone(texts[from], first+from, err)
+		case e.o.Refused(err):
+			err = e.halves(ctx, out[from:to], texts[from:to], first+from)
+		default:
+			err = fmt.Errorf("texts %d to %d: %w", first+from, first+to-1, err)
+		}
+		if err := bad.note(err); err != nil {
+			return err
+		}
+	}
+	return bad.error()
+}
+
+// alone is the error of a text that was sent alone. One that was refused is remembered.
+func (e *Encoder) alone(text string, at int, err error) error {
+	if !e.o.Refused(err) {
+		return &encoder.TextError{Text: at, Err: err}
+	}
+	err = fmt.Errorf("%w; if the text is too long for the model, limit the tokens of chunks (--chunk-tokens)", err)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.refused == nil {
+		e.refused = refusals{}
+	}
+	if len(e.refused) < mostKept {
+		e.refused[sha256.Sum256([]byte(text))] = refusal{err, time.Now().Add(remembered)}
+	}
+	return &encoder.TextError{Text: at, Err: err}
+}
+
+// known is the error of the first text that the server refused just before.
+func (e *Encoder) known(texts []string) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for key, r := range e.refused {
+		if time.Now().After(r.until) {
+			delete(e.refused, key)
+		}
+	}
+	for i := 0; i < len(texts) && len(e.refused) > 0; i++ {
+		if r, is := e.refused[sha256.Sum256([]byte(texts[i]))]; is {
+			return &encoder.TextError{Text: i, Err: r.err}
+		}
+	}
+	return nil
+}
+
+// worst collects errors of single texts, which do not keep others from being encoded: the first text counts.
+type worst struct {
+	mu  sync.Mutex
+	one *encoder.TextError
+}
+
+// note keeps an error of a text, and returns any other.
+func (w *worst) note(err error) error {
+	var one *encoder.TextError
+	if !errors.As(err, &one) {
+		return err
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.one == nil || one.Text < w.one.Text {
+		w.one = one
+	}
+	return nil
+}
+
+func (w *worst) error() error {
+	if w.one == nil {
+		return nil
+	}
+	return w.one
+}

@@ -1,0 +1,299 @@
+// Package problems keeps, in the folder of a database, what the sources that it was filled from did not give: files
+// that failed, and why, files whose documents are stale, warnings, and what was left out. Start with [Write], which
+// replaces what is known of one source, and [Summarize], which counts it for all of them.
+//
+// A source is a folder, a file that was named itself, or standard input. Each has a file of its own, so that processes
+// with other sources do not wait for one another.
+package problems
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/lexsem/lexsem/internal/atomicfile"
+	"github.com/lexsem/lexsem/internal/private"
+	"github.com/lexsem/lexsem/internal/regular"
+)
+
+// Folder is where the files are, below the folder of the database.
+const Folder = "sync"
+
+// States of a problem.
+const (
+	Failed = "failed" // nothing of it is stored
+	Stale  = "stale"  // what was stored of it before stays as it was
+	Warned = "warned" // its text is stored, and something else of it could not be read
+)
+
+// Problem is one thing that a database lacks of a source.
+type Problem struct {
+	State     string `json:"state"`
+	Source    string `json:"source,omitempty"`    // the folder, the file or "stdin"; Read and Summarize fill it in
+	Path      string `json:"path"`                // below a folder, with slashes; "" is the source itself
+	Line      int    `json:"line,omitempty"`      // of the file, from 1; 0 for the whole file
+	Documents int    `json:"documents,omitempty"` // that are stale
+	Reason    string `json:"reason"`
+	Time      string `json:"time"` // when it was first seen: RFC 3339, UTC, in seconds
+}
+
+// LeftOut counts the files of folders that hold no documents.
+type LeftOut struct {
+	Hidden  int `json:"hidden"`  // files and folders whose name starts with a dot
+	Ignored int `json:"ignored"` // what an ignore file or an option names
+	Binary  int `json:"binary"`  // files of a known kind that hold no text
+	Empty   int `json:"empty"`   // files of a known kind with nothing in them
+	Other   int `json:"other"`   // files of other kinds, links and devices, folders of databases
+	// BinaryExample is the path of one of Binary below its folder; "" if there is none.
+	BinaryExample string `json:"binary_example,omitempty"`
+	// Kinds are the three most frequent extensions of Other.
+	Kinds []Extension `json:"kinds"`
+}
+
+// Extension counts files of a kind that is not read.
+type Extension struct {
+	Extension string `json:"extension"` // with the dot; "" for names without one
+	Files     int    `json:"files"`
+	Example   string `json:"example"` // path of one of them below its folder
+}
+
+// Zero reports whether nothing was left out.
+func (l LeftOut) Zero() bool { return l.Hidden+l.Ignored+l.Binary+l.Empty+l.Other == 0 }
+
+// Add adds what another folder left out.
+func (l *LeftOut) Add(o LeftOut) {
+	l.Hidden += o.Hidden
+	l.Ignored += o.Ignored
+	l.Binary += o.Binary
+	l.Empty += o.Empty
+	l.Other += o.Other
+	l.BinaryExample = cmp.Or(l.BinaryExample, o.BinaryExample)
+	kinds := slices.Clone(l.Kinds)
+	for _, k := range o.Kinds {
+		if i := slices.IndexFunc(kinds, func(x Extension) bool { return x.Extension == k.Extension }); i >= 0 {
+			kinds[i].Files += k.Files
+		} else {
+			kinds = append(kinds, k)
+		}
+	}
+	l.Kinds = MostFrequent(kinds)
+}
+
+// Now is the present as problems have it.
+func Now() string { return time.Now().UTC().Format(time.RFC3339) }
+
+// MostFrequent are the three kinds with the most files.
+func MostFrequent(kinds []Extension) []Extension {
+	slices.SortFunc(kinds, func(a, b Extension) int {
+		return cmp.Or(cmp.Compare(b.Files, a.Files), cmp.Compare(a.Extension, b.Extension))
+	})
+	return kinds[:min(len(kinds), 3)]
+}
+
+// Summary counts what a database lacks.
+type Summary struct {
+	Failed  int     `json:"failed"`   // problems of state Failed
+	Stale   int     `json:"stale"`    // problems of state Stale
+	Warned  int     `json:"warned"`   // problems of state Warned
+	LeftOut LeftOut `json:"left_out"` // of all folders
+	// First are some of the problems: failures, then what is stale, then warnings, each the newest first.
+	First []Problem `json:"first"`
+}
+
+// Total is the number of problems.
+func (s Summary) Total() int { return s.Failed + s.Stale + s.Warned }
+
+const (
+	version   = 1
+	suffix    = ".problems"
+	most      = 10_000   // problems that are kept of a source; the counts are of all
+	maxFile   = 64 << 20 // bytes
+	maxReason = 1_000    // bytes of a reason
+	first     = 20       // problems in a summary
+)
+
+// head is the first line of a file; a line for each problem follows.
+type head struct {
+	Version int     `json:"lexsem_problems"`
+	Source  string  `json:"source"`
+	Failed  int     `json:"failed"`
+	Stale   int     `json:"stale"`
+	Warned  int     `json:"warned"`
+	LeftOut LeftOut `json:"left_out"`
+}
+
+func file(db, source string) string {
+	sum := sha256.Sum256([]byte(source))
+	return filepath.Join(db, Folder, hex.EncodeToString(sum[:12])+suffix)
+}
+
+// Write replaces what is known of a source. A source without problems that left nothing out needs no file.
+func Write(db, source string, left LeftOut, list []Problem) error {
+	path := file(db, source)
+	if len(list) == 0 && left.Zero() {
+		if err := os.Remove(path); !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		return nil
+	}
+	was, _, err := Read(db, source)
+	if err != nil {
+		return err
+	}
+	if left.Kinds == nil {
+		left.Kinds = []Extension{}
+	}
+	type key struct {
+		path, state, reason string
+		line                int
+	}
+	since := make(map[key]string, len(was))
+	for _, p := range was {
+		since[key{p.Path, p.State, p.Reason, p.Line}] = p.Time
+	}
+	list = slices.Clone(list)
+	h := head{Version: version, Source: source, LeftOut: left}
+	now := Now()
+	for i := range list {
+		p := &list[i]
+		p.Source, p.Reason = "", clip(p.Reason)
+		if p.Time == "" {
+			p.Time = now
+		}
+		if t, known := since[key{p.Path, p.State, p.Reason, p.Line}]; known {
+			p.Time = t
+		}
+		switch p.State {
+		case Failed:
+			h.Failed++
+		case Stale:
+			h.Stale++
+		default:
+			h.Warned++
+		}
+	}
+	inOrder(list)
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(h); err != nil {
+		return err
+	}
+	for _, p := range list[:min(len(list), most)] {
+		if err := enc.Encode(p); err != nil {
+			return err
+		}
+	}
+	if old, err := regular.ReadFile(path, maxFile); err == nil && bytes.Equal(old, b.Bytes()) {
+		return nil // most syncs change nothing
+	}
+	if err := private.MkdirAll(filepath.Dir(path)); err != nil {
+		return err
+	}
+	return atomicfile.Write(path, func(f *os.File) error {
+		_, err := f.Write(b.Bytes())
+		return err
+	})
+}
+
+// clip cuts a reason at the end of a character.
+func clip(s string) string {
+	s = strings.ToValidUTF8(s, "\ufffd")
+	if len(s) > maxReason {
+		s = strings.ToValidUTF8(s[:maxReason], "") + "…"
+	}
+	return s
+}
+
+// inOrder sorts problems: the gravest first, of these the newest.
+func inOrder(list []Problem) {
+	grave := map[string]int{Failed: 0, Stale: 1, Warned: 2}
+	slices.SortStableFunc(list, func(a, b Problem) int {
+		return cmp.Or(cmp.Compare(grave[a.State], grave[b.State]), cmp.Compare(b.Time, a.Time), cmp.Compare(a.Path, b.Path), cmp.Compare(a.Line, b.Line))
+	})
+}
+
+// Read returns what is known of a source. A file that is missing or damaged says nothing: the next sync writes it anew.
+func Read(db, source string) ([]Problem, LeftOut, error) {
+	h, list, err := read(file(db, source), most)
+	if h.Source != source {
+		return nil, LeftOut{}, err
+	}
+	return list, h.LeftOut, err
+}
+
+func read(path string, n int) (h head, list []Problem, err error) {
+	data, err := regular.ReadFile(path, maxFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		return h, nil, nil
+	}
+	if err != nil {
+		return h, nil, fmt.Errorf("%w; remove the file; it will be made again", err)
+	}
+	lines := bufio.NewScanner(bytes.NewReader(data))
+	lines.Buffer(nil, maxFile)
+	if !lines.Scan() || json.Unmarshal(lines.Bytes(), &h) != nil || h.Version != version {
+		return head{}, nil, nil
+	}
+	for len(list) < n && lines.Scan() {
+		var p Problem
+		if json.Unmarshal(lines.Bytes(), &p) != nil {
+			return head{}, nil, nil
+		}
+		p.Source = h.Source
+		list = append(list, p)
+	}
+	if len(list) < min(n, most, h.Failed+h.Stale+h.Warned) {
+		return head{}, nil, nil
+	}
+	return h, list, nil
+}
+
+// All returns the problems of all sources of a database.
+func All(db string) (list []Problem, left LeftOut, err error) {
+	s, list, err := all(db, most)
+	return list, s.LeftOut, err
+}
+
+// Summarize counts the problems of all sources of a database.
+func Summarize(db string) (Summary, error) {
+	s, list, err := all(db, first)
+	s.First = append([]Problem{}, list[:min(len(list), first)]...)
+	return s, err
+}
+
+func all(db string, n int) (s Summary, list []Problem, err error) {
+	s.LeftOut.Kinds = []Extension{}
+	entries, err := os.ReadDir(filepath.Join(db, Folder))
+	if errors.Is(err, fs.ErrNotExist) {
+		return s, nil, nil
+	}
+	if err != nil {
+		return s, nil, err
+	}
+	for _, e := range entries {
+		if !strings.HasSuffix(e.Name(), suffix) {
+			continue
+		}
+		h, some, err := read(filepath.Join(db, Folder, e.Name()), n)
+		if err != nil {
+			return s, nil, err
+		}
+		s.Failed, s.Stale, s.Warned = s.Failed+h.Failed, s.Stale+h.Stale, s.Warned+h.Warned
+		s.LeftOut.Add(h.LeftOut)
+		list = append(list, some...)
+	}
+	inOrder(list)
+	return s, list, nil
+}
