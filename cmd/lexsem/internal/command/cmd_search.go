@@ -32,7 +32,7 @@ only the vector. --variant rlr-local takes local bridges; they are built for thi
 fit --variant rlr-local has stored them.
 
 --filter tests metadata: = != < <= > >=, in [..], ^= (prefix), exists, and, or, not, and dots into nested
-objects. Timestamps are compared as instants: time >= now-7d, time < "2024-01-01".
+objects. Timestamps are compared as instants: time >= now-7d, time < "2024-01-01". id is the document's id.
 
 Hits carry the score that ranks them, the cosine of the plain vector, presence (term recall: the share of
 the query's words, by weight, that the passage has), pair (bigram match: the share of its adjacent word
