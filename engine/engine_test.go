@@ -427,6 +427,15 @@ func TestOpenErrors(t *testing.T) {
 	if _, err := engine.Open(t.Context(), dir, hash(t), engine.Options{Index: "magic", MemoryMiB: -1}); !errors.Is(err, engine.ErrInvalid) || !strings.Contains(err.Error(), "memory") {
 		t.Fatalf("got %v", err)
 	}
+	t.Chdir(t.TempDir())
+	for _, o := range []engine.Options{{}, {MustExist: true}, {ReadOnly: true}} {
+		if _, err := engine.Open(t.Context(), "", hash(t), o); !errors.Is(err, engine.ErrInvalid) || !strings.Contains(err.Error(), "InMemory") {
+			t.Fatalf("no folder: %v", err)
+		}
+	}
+	if made, err := os.ReadDir("."); err != nil || len(made) > 0 {
+		t.Fatalf("%v was made where no folder was named, %v", made, err)
+	}
 	e := open(t, dir, engine.Options{})
 	if _, err := engine.Open(t.Context(), dir, hash(t), engine.Options{}); !errors.Is(err, store.ErrLocked) {
 		t.Fatalf("second open: %v", err)

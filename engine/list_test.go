@@ -182,9 +182,13 @@ func pages(t *testing.T, db engine.Database, f engine.Filter, size int, read fun
 // between and within the pages.
 func TestListPages(t *testing.T) {
 	e := open(t, t.TempDir(), engine.Options{})
-	ds := docs(0, 300)
+	ds := docs(0, 600) // more than are read and sorted at once
+	even := 0          // of those whose ids begin with d1
 	for i := range ds {
 		ds[i].Metadata["even"] = i%2 == 0
+		if i%2 == 0 && strings.HasPrefix(ds[i].ID, "d1") {
+			even++
+		}
 	}
 	odd := []string{"\x00", "\x00\x00", "a/b", "d", "d1\x00", "d1\xff", "\xff\xff", "é"}
 	for _, id := range odd {
@@ -209,23 +213,23 @@ func TestListPages(t *testing.T) {
 	if got := pages(t, e, filter.Gt("id", "d298"), 2, none); !slices.Equal(got, want) {
 		t.Errorf("by a filter: %q, want %q", got, want)
 	}
-	if got := pages(t, e, filter.And(filter.Eq("even", true), filter.Prefix("id", "d1")), 3, none); len(got) != 57 {
+	if got := pages(t, e, filter.And(filter.Eq("even", true), filter.Prefix("id", "d1")), 3, none); len(got) != even+2 {
 		t.Errorf("by two fields: %d: %q", len(got), got)
 	}
 	// Each is changed as it is read, another one that was read is replaced, one comes and one goes.
 	n := 0
 	got := pages(t, e, engine.Filter{}, 10, func(id string) {
-		if n++; n%3 != 0 {
+		if n++; n%4 != 0 {
 			return
 		}
 		if _, err := e.Patch(t.Context(), []engine.Patch{{ID: id, Metadata: map[string]any{"seen": n}}}); err != nil {
 			t.Fatal(err)
 		}
-		if n%9 == 0 {
+		if n%12 == 0 {
 			if _, err := e.Upsert(t.Context(), []engine.Document{{ID: all[n/2], Text: "replaced", Metadata: map[string]any{"even": true}}, {ID: fmt.Sprint("new", n), Text: "new"}}); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := e.Delete(t.Context(), []string{fmt.Sprint("new", n-18)}); err != nil {
+			if _, err := e.Delete(t.Context(), []string{fmt.Sprint("new", n-24)}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -265,7 +269,27 @@ func TestListPages(t *testing.T) {
 
 func TestListEnds(t *testing.T) {
 	e := open(t, t.TempDir(), engine.Options{})
-	add(t, e, docs(0, 10))
+	add(t, e, docs(0, 600)) // more than are read and sorted at once
+	for _, f := range []engine.Filter{{}, filter.Lt("n", 20)} {
+		var want, got []string
+		for d, err := range e.All(t.Context(), f) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if d.ID > "d15" {
+				want = append(want, d.ID)
+			}
+		}
+		for d, err := range e.List(t.Context(), f, "d15") {
+			if err != nil {
+				t.Fatal(err)
+			}
+			got = append(got, d.ID)
+		}
+		if slices.Sort(want); len(want) < 10 || !slices.Equal(got, want) {
+			t.Fatalf("%v: %d listed, want %d: %q", f, len(got), len(want), got)
+		}
+	}
 	last := func(ctx context.Context, f engine.Filter, body func(n int)) (n int, err error) {
 		for _, err := range e.List(ctx, f, "") {
 			if err != nil {

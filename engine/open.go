@@ -65,6 +65,9 @@ func open(ctx context.Context, dir string, enc encoder.Encoder, o Options, graph
 // in the end: that of a database in memory is a temporary one.
 func folderOf(dir string, o Options) (string, func() error, error) {
 	if !o.InMemory {
+		if dir == "" { // which is the folder of the process to filepath.Abs
+			return "", nil, fmt.Errorf("%w: no folder for the database; name one, or set Options.InMemory", ErrInvalid)
+		}
 		abs, err := filepath.Abs(dir)
 		if err != nil {
 			return "", nil, fmt.Errorf("database %s: %w", dir, err)

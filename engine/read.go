@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"maps"
+	"slices"
 
 	"github.com/lexsem/lexsem/engine/internal/calls"
 	"github.com/lexsem/lexsem/engine/internal/intake"
@@ -41,8 +43,9 @@ func (e *Engine) All(ctx context.Context, f Filter) iter.Seq2[Document, error] {
 
 // List yields the documents that match f in the order of the bytes of their ids, from the one after the id after; "" is
 // the beginning. A list that goes on after the last id of the page before has each document that is stored throughout
-// once, whatever is written between the pages. Each call is like All in all else. The cost does not grow with after: a
-// read for each id that does not match, and three for each document.
+// once, whatever is written between the pages. Each call is like All in all else. The cost does not grow with after:
+// three reads a document, and one for each id between them that does not match. Where few documents match, each is
+// read once more instead.
 func (e *Engine) List(ctx context.Context, f Filter, after string) iter.Seq2[Document, error] {
 	return func(yield func(Document, error) bool) {
 		l, err := e.list(ctx, f)
@@ -68,13 +71,20 @@ func (e *Engine) List(ctx context.Context, f Filter, after string) iter.Seq2[Doc
 	}
 }
 
-// idsAtOnce is how many ids byID reads at once.
-const idsAtOnce = 128
+const (
+	// idsAtOnce is how many ids byID reads at once.
+	idsAtOnce = 128
+	// fewSorted are so few that they are read and sorted, where others are met by a walk over all ids.
+	fewSorted = 512
+)
 
 // byID yields the ordinals of documents that match, in the order of the ids after one. Like records it holds nothing
 // while the loop's body runs.
 func (l list) byID(ctx context.Context, after string) iter.Seq2[uint64, error] {
 	ctx = calls.Promptly(ctx)
+	if l.n <= fewSorted {
+		return l.sorted(ctx, after)
+	}
 	enough := errors.New("enough")
 	return func(yield func(uint64, error) bool) {
 		from := after + "\x00"
@@ -108,6 +118,29 @@ func (l list) byID(ctx context.Context, after string) iter.Seq2[uint64, error] {
 	}
 }
 
+// sorted is byID by a read of each document that matches.
+func (l list) sorted(ctx context.Context, after string) iter.Seq2[uint64, error] {
+	return func(yield func(uint64, error) bool) {
+		ords := make(map[string]uint64, l.n)
+		var at uint64
+		for d, err := range l.records(ctx, func(ord uint64) (*store.Document, error) { at = ord; return l.view.Text(ord) }) {
+			if err != nil {
+				yield(0, err)
+				return
+			}
+			if d.ID > after {
+				ords[d.ID] = at
+			}
+		}
+		for _, id := range slices.Sorted(maps.Keys(ords)) {
+			err := ctx.Err()
+			if !yield(ords[id], err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
 // Count returns how many documents match f, all for the zero Filter. It costs as much as the filter of a search.
 func (e *Engine) Count(ctx context.Context, f Filter) (_ int, err error) {
 	ctx = calls.Promptly(ctx)
@@ -129,9 +162,9 @@ func (e *Engine) Count(ctx context.Context, f Filter) (_ int, err error) {
 // list is what of one state a walk over its documents needs.
 type list struct {
 	view *store.View      // the walk's own, which its owner closes
-	live iter.Seq[uint64] // ordinals, ascending
+	live iter.Seq[uint64] // ordinals, ascending: at least of the documents that meet the filter
 	met  func(ord uint64) bool
-	n    int // documents that meet the filter
+	n    int // how many meet it
 }
 
 func (e *Engine) list(ctx context.Context, f Filter) (l list, err error) {
@@ -147,7 +180,7 @@ func (e *Engine) list(ctx context.Context, f Filter) (l list, err error) {
 		if err != nil {
 			return list{}, err
 		}
-		l.met, l.n = m.Allow, m.Len()
+		l.live, l.met, l.n = m.All, m.Allow, m.Len()
 	}
 	l.view, err = s.View.Share()
 	return l, err

@@ -23,6 +23,9 @@ func (r *Database) Explain(ctx context.Context, q engine.Query, id string) (_ en
 		return engine.Explanation{}, err
 	}
 	defer done(&err)
+	if err := intake.CheckID(id); err != nil {
+		return engine.Explanation{}, err
+	}
 	run, err := r.begin(ctx, q)
 	if err != nil {
 		return engine.Explanation{}, err

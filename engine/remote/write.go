@@ -335,6 +335,11 @@ func (r *Database) Delete(ctx context.Context, ids []string) (n int, err error) 
 		return 0, err
 	}
 	defer done(&err)
+	for _, id := range ids {
+		if err := intake.CheckID(id); err != nil {
+			return 0, err
+		}
+	}
 	return r.remove(ctx, ids)
 }
 
@@ -378,6 +383,9 @@ func (r *Database) Get(ctx context.Context, id string) (_ engine.Document, err e
 		return engine.Document{}, err
 	}
 	defer done(&err)
+	if err := intake.CheckID(id); err != nil {
+		return engine.Document{}, err
+	}
 	docs, err := r.b.Documents(ctx, []string{id})
 	if err != nil {
 		return engine.Document{}, err
@@ -412,11 +420,14 @@ func (r *Database) All(ctx context.Context, f engine.Filter) iter.Seq2[engine.Do
 func (r *Database) List(ctx context.Context, f engine.Filter, after string) iter.Seq2[engine.Document, error] {
 	return func(yield func(engine.Document, error) bool) {
 		done, err := r.calls.Enter()
+		if err == nil {
+			done() // the loop's body may close the database
+			err = f.Err()
+		}
 		if err != nil {
 			yield(engine.Document{}, err)
 			return
 		}
-		done() // the loop's body may close the database
 		for p, err := range r.b.Scan(calls.Promptly(ctx), f, ScanOptions{After: after}) {
 			if err == nil && p.Chunk > 0 {
 				continue

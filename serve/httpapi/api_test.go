@@ -253,6 +253,22 @@ func TestDocuments(t *testing.T) {
 	}
 }
 
+// TestSearchPagesEnd: a page beyond the pool of a hybrid search is a fault of the client, with what to ask instead.
+func TestSearchPagesEnd(t *testing.T) {
+	c := newClient(t, Options{})
+	var body strings.Builder
+	for i := range 250 {
+		fmt.Fprintf(&body, "{\"id\": \"p%d\", \"text\": \"keeper %d\"}\n", i, i)
+	}
+	c.want(c.ask("POST", "/v1/documents", lines(body.String())), 200, "")
+	if got := c.ask("POST", "/v1/search", `{"query": "keeper 3", "k": 10, "offset": 95}`); got.status != 400 || got.code() != "invalid" || !strings.Contains(got.raw, "a larger k") {
+		t.Error(got.raw)
+	}
+	for _, q := range []string{`{"query": "keeper 3", "k": 10, "offset": 90}`, `{"query": "keeper 3", "k": 110}`, `{"query": "keeper 3", "k": 10, "offset": 95, "mode": "lexical"}`} {
+		c.want(c.ask("POST", "/v1/search", q), 200, "")
+	}
+}
+
 // TestListPages reads all documents page by page, by either way to go on, and patches each as it is read: each is on one
 // page, also those whose ids JSON cannot hold.
 func TestListPages(t *testing.T) {

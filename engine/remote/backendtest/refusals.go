@@ -3,6 +3,7 @@ package backendtest
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/lexsem/lexsem/encoder"
@@ -42,7 +43,26 @@ func refusals(t *testing.T, open func(t *testing.T, enc encoder.Encoder) engine.
 			_, err := db.Explain(ctx, engine.Query{Text: "topic3", Picture: true}, "doc 001/é")
 			return err
 		}, engine.ErrInvalid},
-		"empty id":   {func(ctx context.Context) error { _, err := db.Upsert(ctx, []engine.Document{{Text: "a"}}); return err }, engine.ErrInvalid},
+		"empty id": {func(ctx context.Context) error { _, err := db.Upsert(ctx, []engine.Document{{Text: "a"}}); return err }, engine.ErrInvalid},
+		"get of a long id": {func(ctx context.Context) error {
+			_, err := db.Get(ctx, strings.Repeat("x", engine.MaxID+1))
+			return err
+		}, engine.ErrInvalid},
+		"delete of no id": {func(ctx context.Context) error { _, err := db.Delete(ctx, []string{"doc 001/é", ""}); return err }, engine.ErrInvalid},
+		"explain no id": {func(ctx context.Context) error {
+			_, err := db.Explain(ctx, engine.Query{Text: "a"}, "")
+			return err
+		}, engine.ErrInvalid},
+		"patch of no id": {func(ctx context.Context) error {
+			_, err := db.Patch(ctx, []engine.Patch{{Metadata: map[string]any{"a": 1}}})
+			return err
+		}, engine.ErrInvalid},
+		"id that is no text": {func(ctx context.Context) error { _, err := db.Count(ctx, filter.Eq("id", 7)); return err }, engine.ErrInvalid},
+		"list by a bad filter": {func(ctx context.Context) (err error) {
+			for _, err = range db.List(ctx, filter.Lt("a", true), "x") {
+			}
+			return err
+		}, engine.ErrInvalid},
 		"no text":    {func(ctx context.Context) error { _, err := db.Upsert(ctx, []engine.Document{{ID: "a"}}); return err }, engine.ErrInvalid},
 		"delete all": {func(ctx context.Context) error { _, err := db.DeleteWhere(ctx, engine.Filter{}); return err }, engine.ErrInvalid},
 		"no reranker": {func(ctx context.Context) error {

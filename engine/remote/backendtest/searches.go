@@ -39,6 +39,13 @@ func searches(t *testing.T, open func(t *testing.T, enc encoder.Encoder) engine.
 		same(t, db, reference, engine.Query{Text: text, Variant: "none", Fusion: fusion.Options{Kind: fusion.Convex}})
 	}
 	same(t, db, reference, engine.Query{Text: "topic2", Variant: "none", K: 150})
+	for _, q := range []engine.Query{{Offset: 98, K: 7}, {Offset: 60, K: 40}, {Offset: 98, K: 7, Filter: filter.Lt("n", 20)}} {
+		q.Text, q.Variant = "unit7 about topic3", "none"
+		_, err := db.Search(t.Context(), q)
+		if _, want := reference.Search(t.Context(), q); errors.Is(err, engine.ErrInvalid) != errors.Is(want, engine.ErrInvalid) || q.Offset+q.K > 100 && q.Filter.IsZero() && want == nil {
+			t.Errorf("page at %d of %d: %v, want %v", q.Offset, q.K, err, want)
+		}
+	}
 	v, _, err := reference.Vector(t.Context(), engine.Query{Text: "topic5 matter3", Variant: "none"})
 	if err != nil {
 		t.Fatal(err)

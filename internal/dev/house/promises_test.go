@@ -23,7 +23,7 @@ var promises = []struct {
 	{"An acknowledged write survives a killed process", "store TestKillAtRandom, TestKillAtPoints, TestKillAtCalls; engine TestKill; serve/httpapi TestShutdownUnderLoad", "random moments, named points, system calls", "An acknowledged write survives `kill -9`"},
 	{"It survives a power cut", "store TestPowerCut; engine TestPowerCut, TestPowerCutOfFit", "all or parts of what was not synced", "It survives a power cut"},
 	{"A write is stored as a whole or not at all", "engine TestAddIsAllOrNothing, TestAddCancelledAtAnyMoment, TestPatchIsAtomicAndDurable; store TestKillBigBatch", "errors, deadlines, kills", "An `Add` is atomic"},
-	{"A search, a batch and a walk see one committed state", "engine TestStress, TestSearchBatchSeesOneState, TestAllIsOneState", "beside writes, fits, Close", "A search sees one committed state"},
+	{"A search, a batch and a walk see one committed state", "engine TestStress, TestSearchBatchSeesOneState, TestAllIsOneState", "during writes, fits, Close", "A search sees one committed state"},
 	{"A filter returns all documents that match, and no others", "engine TestFilteredSearch, TestFilterByID; index TestNarrowFilters; engine/remote/backendtest TestMemory", "modes, index kinds, other engines; metadata and id", "so you get as many"},
 	{"The pages of a list have each document that stays stored once", "engine TestListPages; engine/remote/backendtest TestMemory; serve/httpapi TestListPages; serve/mcp TestList", "Go, other engines, HTTP, MCP; writes meanwhile", ""},
 	{"Pages of a search neither repeat nor miss a hit, or are refused", "engine TestPages, TestPagesEnd; serve/mcp TestSearchPages", "modes, fusions, chunks, rerankers", ""},

@@ -20,6 +20,7 @@ import (
 	"github.com/lexsem/lexsem/encoder/provision"
 	"github.com/lexsem/lexsem/engine"
 	"github.com/lexsem/lexsem/internal/answer"
+	"github.com/lexsem/lexsem/internal/secret"
 	"github.com/lexsem/lexsem/store"
 )
 
@@ -107,7 +108,7 @@ func (r *doctorReport) pass(name, format string, args ...any) {
 }
 
 func (r *doctorReport) fail(name string, err error) {
-	c := check{Name: name, Detail: summaryOf(err), Remedy: hintOf(err), err: err}
+	c := check{Name: name, Detail: secret.Hide(summaryOf(err)), Remedy: secret.Hide(hintOf(err)), err: err}
 	r.Checks = append(r.Checks, c)
 }
 
@@ -127,6 +128,11 @@ func (e *checkFailed) Error() string { return fmt.Sprintf("%s: %s", e.Name, e.De
 func (e *checkFailed) Unwrap() error { return e.err }
 
 func runDoctor(ctx context.Context, a *app, asJSON bool) error {
+	if a.db != "" {
+		if _, err := a.needDB(); err != nil {
+			return err
+		}
+	}
 	r := &doctorReport{Version: versions(), CPU: cpuFeatures(), From: []provision.Provenance{}}
 	r.environment(a)
 	model := a.model

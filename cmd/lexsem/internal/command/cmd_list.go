@@ -20,7 +20,6 @@ Prints the id and the beginning of each document, in the order of their ids. To 
 give its last id with --after: documents that others change meanwhile are neither repeated nor left out.
 --json prints whole documents, one per line, as ` + "`lexsem get --json`" + ` does. No model is needed.`,
 	examples: []string{
-		"lexsem list --db notes.db --limit 20",
 		"lexsem list --db notes.db --limit 20 --after todo/2024.md",
 		`lexsem list --db papers.db --filter 'year >= 2020' --json`,
 	},

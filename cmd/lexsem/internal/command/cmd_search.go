@@ -37,7 +37,7 @@ prefix* finds longer words, title:word looks at titles. --plain takes the query 
 query that begins with -.
 
 --filter tests metadata: = != < <= > >=, in [..], ^= (prefix), exists, and, or, not, and dots into nested
-objects. Timestamps are compared as instants: time >= now-7d, time < "2024-01-01".
+objects. Timestamps are compared as instants: time >= now-7d, time < "2024-01-01". id is the document's id.
 
 Hits carry the score that ranks them, the cosine of the plain vector, presence (term recall: the share of
 the query's words, by weight, that the passage has), pair (bigram match: the share of its adjacent word

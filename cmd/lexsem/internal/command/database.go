@@ -15,6 +15,7 @@ import (
 	"github.com/lexsem/lexsem/encoder/models"
 	"github.com/lexsem/lexsem/encoder/provision"
 	"github.com/lexsem/lexsem/engine"
+	"github.com/lexsem/lexsem/internal/secret"
 	"github.com/lexsem/lexsem/serve/share"
 	"github.com/lexsem/lexsem/store"
 )
@@ -215,7 +216,7 @@ func notFound(err error, dir string) error {
 }
 
 func noDatabase(dir string) error {
-	return hinted(fmt.Errorf("no database in %s: %w", dir, engine.ErrNotFound), "`lexsem index --db DIR PATH…` makes one")
+	return hinted(fmt.Errorf("no database in %s: %w", secret.URL(dir), engine.ErrNotFound), "`lexsem index --db DIR PATH…` makes one")
 }
 
 // cacheDir is where runtime, models and the demo's database are kept.

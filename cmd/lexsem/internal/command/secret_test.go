@@ -54,6 +54,7 @@ func TestNoCommandPrintsASecret(t *testing.T) {
 	t.Chdir(t.TempDir())
 	ended, end := context.WithCancel(t.Context())
 	end() // no command is to get far
+	cache := t.TempDir()
 	check := func(env map[string]string, args ...string) {
 		t.Helper()
 		if code, said := ran(ended, env, args...); strings.Contains(said, canary) {
@@ -92,6 +93,14 @@ func TestNoCommandPrintsASecret(t *testing.T) {
 		check(nil, "bridge", "--db", address, "x")
 		check(nil, "health", address)
 		check(nil, completeCommand, "search", "--db", address, "")
+	}
+	for _, address := range secretAddresses { // commands that get as far as they can, and make nothing
+		for _, args := range [][]string{{"stats"}, {"stats", "--json"}, {"list"}, {"count"}, {"count", "--json"}, {"get", "a"}, {"delete", "a"}, {"compact"}, {"doctor"}, {"doctor", "--json"}, {"doctor", "--repair", "--to", "y"}} {
+			args = append(args, "--db", address, "--offline", "--model", "hash-8", "--cache", cache)
+			if code, said := ran(t.Context(), nil, args...); code == 0 || strings.Contains(said, canary) {
+				t.Errorf("%q: %d, %s", args, code, said)
+			}
+		}
 	}
 	check(nil, "serve", "--db", "x", "--api-key-file", canary)
 	check(nil, "serve", "--db", "x", "--api-key-file", "no/"+canary)

@@ -51,7 +51,7 @@ func ID(namespace, text string, metadata map[string]any) (string, error) {
 }
 
 // Filter makes an engine.Filter from a value of a framework's user: nil, which keeps all; an engine.Filter; a text for
-// filter.Parse; or a map of fields to the required value or to a slice of allowed values. Errors: engine.ErrInvalid or
+// filter.Parse; or a map of fields of metadata to the required value or to a slice of allowed values. Errors: engine.ErrInvalid or
 // *filter.Error.
 func Filter(v any) (engine.Filter, error) {
 	switch v := v.(type) {

@@ -42,7 +42,7 @@ func TestID(t *testing.T) {
 }
 
 func TestFilter(t *testing.T) {
-	doc := map[string]any{"lang": "go", "year": 2024, "tags": []string{"a", "b"}, "deep": map[string]any{"x": nil}}
+	doc := map[string]any{"lang": "go", "year": 2024, "tags": []string{"a", "b"}, "deep": map[string]any{"x": nil}, "id": 7}
 	for _, c := range []struct {
 		in   any
 		want bool
@@ -61,12 +61,15 @@ func TestFilter(t *testing.T) {
 		{map[string]any{"lang": []string{}}, false},
 		{map[string]any{"tags": "b", "deep.x": nil}, true},
 		{map[string]any{"deep.x": 1}, false},
+		{map[string]any{"id": 7}, true}, // a map is of metadata, a text may name the document's id
+		{map[string]any{"id": []any{8, "d7"}}, false},
+		{`id = "d7"`, true},
 	} {
 		f, err := Filter(c.in)
 		if err != nil {
 			t.Fatalf("%v: %v", c.in, err)
 		}
-		if got, err := f.Match(doc); err != nil || got != c.want {
+		if got, err := f.MatchDocument("d7", doc); err != nil || got != c.want {
 			t.Errorf("%v: %v, %v; want %v", c.in, got, err, c.want)
 		}
 	}
