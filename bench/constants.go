@@ -30,7 +30,7 @@ var constants = []Constant{
 	{"presence", "weight of the share of the query's words that a passage has (hybrid)", .25, []float64{.1, .15, .2, .25, .3, .35, .4, .5}, 0, 10},
 	{"power", "power of that share", 1.25, []float64{1, 1.25, 1.5, 2, 3}, .1, 10},
 	{"coverage", "weight of BM25 over the most that it can give (hybrid)", .1, []float64{0, .05, .1, .15, .2, .3, .5}, 0, 10},
-	{"near", "weight of that share within the best 24 words in a row (hybrid)", .06, []float64{0, .03, .06, .1, .15}, 0, 10},
+	{"near", "weight of that share within the best 24 words in a row (hybrid)", .07, []float64{0, .03, .05, .07, .1, .15}, 0, 10},
 	{"pair", "weight of the query's adjacent pairs of words (hybrid)", .2, []float64{0, .05, .1, .15, .2, .3, .4}, 0, 10},
 	{"title", "weight of the query's words in the title (hybrid)", .05, []float64{0, .03, .05, .1, .15, .2}, 0, 10},
 	{tokensConstant, "weight of token states behind a fusion (hybrid+tokens)", besideWords, []float64{.25, .35, .5, .7, 1, 1.4, 2}, 0, 10},

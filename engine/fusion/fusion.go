@@ -46,7 +46,7 @@ type Options struct {
 	// words that the passage has, to the power 1.25. 0 means 0.25, below 0 none; at most 1000.
 	Presence float64
 	// Near is the weight of the nearness of words in Calibrated: the greatest share of the query's words
-	// that 24 words in a row of the passage have, to the power 1.25. 0 means 0.06, below 0 none; at most
+	// that 24 words in a row of the passage have, to the power 1.25. 0 means 0.07, below 0 none; at most
 	// 1000.
 	Near float64
 	// Beta is the weight of the normalised BM25 in Calibrated: BM25 divided by the most that BM25 can
@@ -86,7 +86,7 @@ func (f Options) fill() (Options, error) {
 		}
 	}
 	def(&f.Presence, 0.25)
-	def(&f.Near, 0.06)
+	def(&f.Near, 0.07)
 	def(&f.Beta, 0.1)
 	def(&f.Pair, 0.2)
 	def(&f.Title, 0.05)
