@@ -27,11 +27,12 @@ type Constant struct {
 
 // constants of all systems; System.Constants says who reads which.
 var constants = []Constant{
-	{"presence", "weight of the share of the query's words that a passage has (hybrid)", .3, []float64{.1, .15, .2, .25, .3, .35, .4, .5}, 0, 10},
+	{"presence", "weight of the share of the query's words that a passage has (hybrid)", .25, []float64{.1, .15, .2, .25, .3, .35, .4, .5}, 0, 10},
 	{"power", "power of that share", 1.25, []float64{1, 1.25, 1.5, 2, 3}, .1, 10},
 	{"coverage", "weight of BM25 over the most that it can give (hybrid)", .1, []float64{0, .05, .1, .15, .2, .3, .5}, 0, 10},
-	{"pair", "weight of the query's adjacent pairs of words (hybrid)", .3, []float64{0, .05, .1, .15, .2, .3, .4}, 0, 10},
-	{"title", "weight of the query's words in the title (hybrid)", .1, []float64{0, .05, .1, .15, .2, .3}, 0, 10},
+	{"near", "weight of that share within the best 24 words in a row (hybrid)", .07, []float64{0, .03, .05, .07, .1, .15}, 0, 10},
+	{"pair", "weight of the query's adjacent pairs of words (hybrid)", .2, []float64{0, .05, .1, .15, .2, .3, .4}, 0, 10},
+	{"title", "weight of the query's words in the title (hybrid)", .05, []float64{0, .03, .05, .1, .15, .2}, 0, 10},
 	{tokensConstant, "weight of token states behind a fusion (hybrid+tokens)", besideWords, []float64{.25, .35, .5, .7, 1, 1.4, 2}, 0, 10},
 	{"reach", "share of the query's words that the candidate with most of them counts as having (hybrid)", 0, []float64{.4, .5, .55, .6, .7}, 0, 1},
 	{"unknown", "what the share that the encoder does not know takes from the cosine, times the share (hybrid)", 1, []float64{0, .5, 1}, 0, 1},
@@ -67,7 +68,7 @@ func (c Constant) Reranks() bool { return reranks(c.Name) }
 // fusionConstants are those that candidates are fused by, by kind of fusion. Their
 // values cost a ranking of known candidates, others a search.
 var fusionConstants = map[string][]string{
-	fusion.Calibrated: {"presence", "power", "coverage", "pair", "title", "reach", "unknown"},
+	fusion.Calibrated: {"presence", "power", "near", "coverage", "pair", "title", "reach", "unknown"},
 	fusion.RRF:        {"rank-constant"},
 	fusion.Convex:     {"share"},
 }
@@ -145,6 +146,7 @@ func (c Constants) fuse(f fusion.Options, cs []fusion.Candidate, unknown float64
 		weight(&f.Beta, "coverage")
 		weight(&f.Pair, "pair")
 		weight(&f.Title, "title")
+		weight(&f.Near, "near")
 		weight(&f.Tokens, tokensConstant)
 		if v, ok := c["reach"]; ok {
 			f.Reach = v
@@ -152,8 +154,7 @@ func (c Constants) fuse(f fusion.Options, cs []fusion.Candidate, unknown float64
 		if power, ok := c["power"]; ok {
 			shipped, _ := ConstantNamed("power")
 			for i := range cs { // what the fusion raises to the shipped power
-				recall := math.Pow(fusion.Recall(cs[i].Match), power/shipped.Shipped)
-				cs[i].Presence, cs[i].Near = recall, recall
+				cs[i].Presence = math.Pow(cs[i].Presence, power/shipped.Shipped)
 			}
 		}
 		if v, ok := c["unknown"]; ok {

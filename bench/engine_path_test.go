@@ -58,7 +58,7 @@ func TestSystemsAnswerAsTheEngine(t *testing.T) {
 		"bm25":         {Mode: engine.ModeLexical},
 		"hybrid":       {Mode: engine.ModeHybrid, Variant: "rlr"},
 		"hybrid:dense": {Mode: engine.ModeHybrid, Variant: "none"},
-		"coverage":     {Mode: engine.ModeHybrid, Variant: "rlr", Fusion: fusion.Options{Presence: -1, Beta: 1, Title: -1}},
+		"coverage":     {Mode: engine.ModeHybrid, Variant: "rlr", Fusion: fusion.Options{Presence: -1, Near: -1, Beta: 1, Title: -1}},
 		"rrf":          {Mode: engine.ModeHybrid, Variant: "none", Fusion: fusion.Options{Kind: fusion.RRF}},
 		"convex":       {Mode: engine.ModeHybrid, Variant: "none", Fusion: fusion.Options{Kind: fusion.Convex}},
 	} {

@@ -16,7 +16,7 @@ import (
 // colon names the dense retriever: hybrid:rlr+slr.
 var (
 	hybrid = registerFusion("hybrid", "rlr", fusion.Options{}, "calibrated fusion with BM25, as the engine does")
-	_      = registerFusion("coverage", "rlr", fusion.Options{Presence: -1, Beta: 1, Title: -1}, "the sum of cosine, coverage and pair bonus")
+	_      = registerFusion("coverage", "rlr", fusion.Options{Presence: -1, Near: -1, Beta: 1, Title: -1}, "the sum of cosine, coverage and pair bonus")
 	_      = registerFusion("rrf", "dense", fusion.Options{Kind: fusion.RRF}, "reciprocal-rank fusion with BM25")
 	_      = registerFusion("convex", "dense", fusion.Options{Kind: fusion.Convex}, "min-max convex sum with BM25")
 )

@@ -148,9 +148,9 @@ func TestExplainRanksAsSearch(t *testing.T) {
 			if err != nil || x.Rank != h.Rank || math.Abs(float64(x.Score-h.Score)) > 1e-5 {
 				t.Fatalf("%+v: %s has rank %d and score %v, want %d and %v; %v", f, h.ID, x.Rank, x.Score, h.Rank, h.Score, err)
 			}
-			want := 5
+			want := 6
 			if f.Beta < 0 {
-				want = 4
+				want = 5
 			}
 			if f.Kind != "" {
 				want = 0

@@ -41,14 +41,14 @@ func TestExactCodesAreFoundFirst(t *testing.T) {
 func shares(all []engine.Hit, h engine.Hit, reach float32) float32 {
 	most := float32(0)
 	for _, h := range all {
-		most = max(most, (h.Presence+h.Near)/2)
+		most = max(most, h.Presence)
 	}
 	lift := float32(1)
 	if most > 0 {
 		lift = max(1, reach/most)
 	}
 	raised := func(share float32) float32 { return float32(math.Pow(float64(share*lift), 1.25)) }
-	return 0.3*raised((h.Presence+h.Near)/2) + 0.1*h.Coverage*lift + 0.3*h.Pair*lift + 0.1*raised(h.TitleMatch)
+	return 0.25*raised(h.Presence) + 0.07*raised(h.Near) + 0.1*h.Coverage*lift + 0.2*h.Pair*lift + 0.05*raised(h.TitleMatch)
 }
 
 // TestCalibratedScore recomputes the fused score of every hit from its parts.
@@ -61,7 +61,7 @@ func TestCalibratedScore(t *testing.T) {
 			t.Fatalf("%+v: score is not %v", h, want)
 		}
 	}
-	if most := long.Hits[0]; most.Presence <= 0 || most.Presence >= 0.55 || most.Score-most.Modulated < 0.3*0.47 { // 0.55 to the power 1.25
+	if most := long.Hits[0]; most.Presence <= 0 || most.Presence >= 0.55 || most.Score-most.Modulated < 0.25*0.47 { // 0.55 to the power 1.25
 		t.Errorf("of a long request the first hit has %+v", most)
 	}
 	r := search(t, e, engine.Query{Text: "topic3 and of matter4 in a long sentence", K: 120})
@@ -83,7 +83,7 @@ func TestCalibratedScore(t *testing.T) {
 		t.Fatal("no hit has coverage and a pair")
 	}
 	// Weights are the caller's.
-	r = search(t, e, engine.Query{Text: "topic3 and of matter4", K: 5, Fusion: fusion.Options{Presence: -1, Beta: 2, Pair: -1, Title: -1}})
+	r = search(t, e, engine.Query{Text: "topic3 and of matter4", K: 5, Fusion: fusion.Options{Presence: -1, Near: -1, Beta: 2, Pair: -1, Title: -1}})
 	for _, h := range r.Hits {
 		if d := h.Score - (h.Modulated + 2*h.Coverage); math.Abs(float64(d)) > 1e-5 {
 			t.Fatalf("%+v is off by %v", h, d)

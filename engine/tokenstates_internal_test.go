@@ -134,7 +134,7 @@ func TestTokenScores(t *testing.T) {
 			}
 		}
 	}
-	for words, weight := range map[int]float64{16: 0.75, 32: 0.375, 64: 0.1875} { // long queries
+	for words, weight := range map[int]float64{16: 0.5, 32: 0.25, 64: 0.125} { // long queries
 		text := ""
 		for i := range words {
 			text += fmt.Sprint(" word", i)

@@ -134,7 +134,7 @@ type Hit struct {
 	BM25      float32 `json:"bm25"`     // lexical score; it and the next five are 0 in ModeDense
 	Coverage  float32 `json:"coverage"` // normalised BM25: its share of what the query could get, in [0, 1)
 	Presence  float32 `json:"presence"` // term recall: share of the query's words in the text, by idf, in [0, 1]
-	Near      float32 `json:"near"`     // term recall of the best 16 words in a row; the score reads the mean of it and Presence
+	Near      float32 `json:"near"`     // term recall of the best 24 words in a row, in [0, Presence]
 	Pair      float32 `json:"pair"`     // bigram match: share of the query's adjacent word pairs, by idf, in [0, 1]
 	// TitleMatch is the term recall of the title: share of the query's words in it, by idf, in [0, 1].
 	TitleMatch float32 `json:"title_match"`

@@ -110,7 +110,7 @@ func TestTuneChooses(t *testing.T) {
 // which a set of the dev half loses by it.
 func TestTuneFrom(t *testing.T) {
 	o, enc := tuneOptions(t), encoder.NewHash(256)
-	o.From = bench.Constants{"presence": 2, "pair": .3}
+	o.From = bench.Constants{"presence": 2, "pair": .2}
 	o.Trials = []Trial{{"presence", []float64{0, .3}}, {"coverage", []float64{0, .1}}}
 	r, err := Run(context.Background(), enc, o)
 	if err != nil {

@@ -1,6 +1,7 @@
 // Package fusion combines the scores of the dense and the lexical retriever. Start with [Options.Fuse], which
 // scores and sorts candidates; [Options.Terms] gives the summands of a score. Calibrated, the default, adds
-// absolute scores: cosine, term recall, normalised BM25, bigram match, title match and, where they are kept, token states.
+// absolute scores: cosine, term recall of the passage, of its best part and of the title, normalised BM25, bigram match
+// and, where they are kept, token states.
 // RRF adds reciprocal ranks, and Convex adds scores scaled to a range. docs/method.md has the equations.
 //
 // Every candidate needs its true scores of both retrievers, also if only one retriever found it. Candidates
@@ -21,10 +22,10 @@ import (
 const (
 	// Calibrated adds absolute scores, so one setting serves every corpus (docs/method.md):
 	//
-	//	(1 − Unknown)·cos(q_out, p) + Presence·s^1.25 + Beta·c + Pair·m + Title·h^1.25 [+ Tokens·max(T, 0.8·s)]
+	//	(1 − Unknown)·cos(q_out, p) + Presence·s^1.25 + Near·n^1.25 + Beta·c + Pair·m + Title·h^1.25 [+ Tokens·max(T, 0.8·s)]
 	//
-	// s is the term recall (Recall), c the normalised BM25, m the bigram match, h the term recall of the
-	// title, T the score of token states, if these are kept (Answered).
+	// s is the term recall, n that of the best 24 words in a row, h that of the title, c the normalised
+	// BM25, m the bigram match, T the score of token states, if these are kept (Answered).
 	Calibrated = "calibrated"
 	// RRF adds reciprocal ranks, 1/(RankConstant + rank) of each retriever.
 	RRF = "rrf"
@@ -34,7 +35,7 @@ const (
 )
 
 // DefaultTokens is the weight of the token states that Options.Tokens 0 means.
-const DefaultTokens = 0.75
+const DefaultTokens = 0.5
 
 // Options say how the scores of the dense and the lexical retriever are joined. The zero value is
 // Calibrated with its defaults.
@@ -42,27 +43,30 @@ type Options struct {
 	// Kind is Calibrated (also ""), RRF or Convex.
 	Kind string
 	// Presence is the weight of the term recall in Calibrated: the idf-weighted share of the query's
-	// words that the passage has, half of it within 16 words, to the power 1.25. 0 means 0.3, below 0
-	// none; at most 1000.
+	// words that the passage has, to the power 1.25. 0 means 0.25, below 0 none; at most 1000.
 	Presence float64
+	// Near is the weight of the nearness of words in Calibrated: the greatest share of the query's words
+	// that 24 words in a row of the passage have, to the power 1.25. 0 means 0.07, below 0 none; at most
+	// 1000.
+	Near float64
 	// Beta is the weight of the normalised BM25 in Calibrated: BM25 divided by the most that BM25 can
 	// give this query. 0 means 0.1, below 0 none; at most 1000.
 	Beta float64
 	// Pair is the weight of the bigram match in Calibrated: the idf-weighted share of the query's
-	// pairs of adjacent words that are adjacent in the passage. 0 means 0.3, below 0 none; at most
+	// pairs of adjacent words that are adjacent in the passage. 0 means 0.2, below 0 none; at most
 	// 1000.
 	Pair float64
 	// Title is the weight of the title match in Calibrated: the idf-weighted share of the query's words
-	// that the document's title has, to the power 1.25. 0 means 0.1, below 0 none; at most 1000.
+	// that the document's title has, to the power 1.25. 0 means 0.05, below 0 none; at most 1000.
 	Title float64
 	// Tokens is the weight of the token states (package late) in Calibrated, if these are kept. 0
-	// means 0.75, below 0 none; at most 1000. A dense search compares tokens only if it is above 0; 1
+	// means 0.5, below 0 none; at most 1000. A dense search compares tokens only if it is above 0; 1
 	// is a good value there. A search multiplies it by 16/n for a query of n > 16 tokens and by 1 −
 	// Unknown.
 	Tokens float64
 	// Reach, in [0, 1], is the least term recall that the best candidate counts as having in
-	// Calibrated. If no candidate has it, term recall, normalised BM25, bigram and title match of all
-	// candidates are raised by the same factor until one does. It is for long requests, where most
+	// Calibrated. If no candidate has it, the shares of the query of all candidates (term recall, nearness,
+	// normalised BM25, bigram and title match) are raised by the same factor until one does. It is for long requests, where most
 	// words do not tell what is sought. 0 means none; 0.55 serves requests in whole sentences.
 	Reach float64
 	// RankConstant of RRF, in (0, 1e6]; 0 means 60.
@@ -81,15 +85,16 @@ func (f Options) fill() (Options, error) {
 			*v = d
 		}
 	}
-	def(&f.Presence, 0.3)
+	def(&f.Presence, 0.25)
+	def(&f.Near, 0.07)
 	def(&f.Beta, 0.1)
-	def(&f.Pair, 0.3)
-	def(&f.Title, 0.1)
+	def(&f.Pair, 0.2)
+	def(&f.Title, 0.05)
 	def(&f.Tokens, DefaultTokens)
 	def(&f.RankConstant, 60)
 	def(&f.LexicalShare, 0.3)
 	f.Presence, f.Beta, f.Pair = max(f.Presence, 0), max(f.Beta, 0), max(f.Pair, 0)
-	f.Title, f.Tokens = max(f.Title, 0), max(f.Tokens, 0)
+	f.Near, f.Title, f.Tokens = max(f.Near, 0), max(f.Title, 0), max(f.Tokens, 0)
 	if f.Kind == "" {
 		f.Kind = Calibrated
 	}
@@ -98,8 +103,8 @@ func (f Options) fill() (Options, error) {
 		return f, fmt.Errorf("%w: fusion %q; use %s, %s or %s", fault.ErrInvalid, f.Kind, Calibrated, RRF, Convex)
 	case !(f.Beta <= 1000 && f.Pair <= 1000 && f.Presence <= 1000):
 		return f, fmt.Errorf("%w: fusion weights: presence %v, β %v and π %v; use numbers up to 1000", fault.ErrInvalid, f.Presence, f.Beta, f.Pair)
-	case !(f.Title <= 1000):
-		return f, fmt.Errorf("%w: fusion weight of the title %v; use a number up to 1000", fault.ErrInvalid, f.Title)
+	case !(f.Near <= 1000 && f.Title <= 1000):
+		return f, fmt.Errorf("%w: fusion weights: near %v, title %v; use numbers up to 1000", fault.ErrInvalid, f.Near, f.Title)
 	case !(f.Tokens <= 1000):
 		return f, fmt.Errorf("%w: fusion weight of tokens %v; use a number up to 1000", fault.ErrInvalid, f.Tokens)
 	case !(f.Reach >= 0 && f.Reach <= 1):
@@ -122,7 +127,7 @@ func (f Options) Check() error {
 
 // Term is one summand of a fused score.
 type Term struct {
-	Name          string // "cosine", "presence^1.25", "coverage", "pair", "title^1.25" or "tokens"; with one retriever "bm25" or the metric: "cosine", "dot", "l2"
+	Name          string // "cosine", "presence^1.25", "near^1.25", "coverage", "pair", "title^1.25" or "tokens"; with one retriever "bm25" or the metric: "cosine", "dot", "l2"
 	Weight, Value float64
 }
 
@@ -143,16 +148,14 @@ func (f Options) Terms(c Candidate) []Term {
 }
 
 // calibrated are the summands of a candidate's score in Calibrated.
-func (f Options) calibrated(c *Candidate) [6]Term {
+func (f Options) calibrated(c *Candidate) [7]Term {
 	lift := max(c.Lift, 1)
-	return [6]Term{
-		{"cosine", 1 - f.Unknown, c.Dense}, {"presence^1.25", f.Presence * raised(lift), raised(Recall(c.Match))}, {"coverage", f.Beta * lift, c.Coverage}, {"pair", f.Pair * lift, c.Pair},
-		{"title^1.25", f.Title * raised(lift), raised(c.Title)}, {"tokens", f.Tokens, c.Tokens},
+	return [7]Term{
+		{"cosine", 1 - f.Unknown, c.Dense}, {"presence^1.25", f.Presence * raised(lift), raised(c.Presence)}, {"near^1.25", f.Near * raised(lift), raised(c.Near)},
+		{"coverage", f.Beta * lift, c.Coverage}, {"pair", f.Pair * lift, c.Pair}, {"title^1.25", f.Title * raised(lift), raised(c.Title)},
+		{"tokens", f.Tokens, c.Tokens},
 	}
 }
-
-// Recall is the term recall that Calibrated reads: half of it counts within 16 words.
-func Recall(m inverted.Match) float64 { return (m.Presence + m.Near) / 2 }
 
 // Candidate is a document, or a chunk of one, with the scores of both retrievers.
 type Candidate struct {
@@ -221,7 +224,7 @@ func (f Options) Fuse(cs []Candidate) error {
 func (f Options) lift(cs []Candidate) float64 {
 	most := 0.0
 	for i := range cs {
-		most = max(most, Recall(cs[i].Match))
+		most = max(most, cs[i].Presence)
 	}
 	if most == 0 {
 		return 1

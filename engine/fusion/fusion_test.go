@@ -16,7 +16,7 @@ func candidates() []Candidate {
 	return []Candidate{
 		{Ord: 3, Dense: 0.9, Match: inverted.Match{}},
 		{Ord: 2, Dense: 0.5, Match: inverted.Match{BM25: 8, Presence: 1, Near: 1, Coverage: 0.5, Pair: 1, Title: 0.0625}},
-		{Ord: 1, Dense: 0.1, Match: inverted.Match{BM25: 2, Presence: 0.125, Coverage: 0.25}},
+		{Ord: 1, Dense: 0.1, Match: inverted.Match{BM25: 2, Presence: 0.0625, Coverage: 0.25}},
 	}
 }
 
@@ -27,9 +27,9 @@ func TestFuse(t *testing.T) {
 		ords []uint64
 		want []float64
 	}{
-		"calibrated": {Options{}, []uint64{2, 3, 1}, []float64{0.5 + 0.3 + 0.05 + 0.3 + 0.1/32, 0.9, 0.1 + 0.3/32 + 0.025}},
-		"presence":   {Options{Beta: -1, Pair: -1, Title: 1.6}, []uint64{3, 2, 1}, []float64{0.9, 0.85, 0.1 + 0.3/32}},
-		"weights":    {Options{Presence: -1, Beta: 2, Pair: -1, Title: -1}, []uint64{2, 3, 1}, []float64{1.5, 0.9, 0.6}},
+		"calibrated": {Options{}, []uint64{2, 3, 1}, []float64{0.5 + 0.25 + 0.07 + 0.05 + 0.2 + 0.05/32, 0.9, 0.1 + 0.25/32 + 0.025}},
+		"presence":   {Options{Beta: -1, Pair: -1, Near: 0.03, Title: 1.6}, []uint64{3, 2, 1}, []float64{0.9, 0.83, 0.1 + 0.25/32}},
+		"weights":    {Options{Presence: -1, Near: -1, Beta: 2, Pair: -1, Title: -1}, []uint64{2, 3, 1}, []float64{1.5, 0.9, 0.6}},
 		"ranks":      {Options{Kind: RRF, RankConstant: 1}, []uint64{2, 1, 3}, []float64{1.0/3 + 0.5, 0.25 + 1.0/3, 0.5}},
 		"convex":     {Options{Kind: Convex, LexicalShare: 0.5}, []uint64{2, 3, 1}, []float64{0.75, 0.5, 0.125}},
 	} {
@@ -61,9 +61,9 @@ func TestFuse(t *testing.T) {
 func TestReach(t *testing.T) {
 	weak := func() []Candidate {
 		return []Candidate{
-			{Ord: 1, Dense: 0.5, Match: inverted.Match{Presence: 0.375, Near: 0.125, Coverage: 0.125, Pair: 0.0625, Title: 0.25}},
+			{Ord: 1, Dense: 0.5, Match: inverted.Match{Presence: 0.25, Near: 0.25, Coverage: 0.125, Pair: 0.0625, Title: 0.25}},
 			{Ord: 2, Dense: 0.75},
-			{Ord: 3, Dense: 0.125, Match: inverted.Match{Presence: 0.125, Near: 0.125, Coverage: 0.0625}},
+			{Ord: 3, Dense: 0.125, Match: inverted.Match{Presence: 0.125, Coverage: 0.0625}},
 		}
 	}
 	half := math.Pow(0.5, 1.25)
@@ -71,11 +71,11 @@ func TestReach(t *testing.T) {
 		o    Options
 		want []float64 // by ord
 	}{
-		"half":    {Options{Reach: 0.5}, []float64{0.5 + 0.4*half + 0.1*0.25 + 0.3*0.125, 0.75, 0.125 + 0.3*half*half + 0.1*0.125}},
-		"more":    {Options{Reach: 0.55}, []float64{0.5 + 0.4*math.Pow(0.55, 1.25) + 0.1*0.275 + 0.3*0.1375, 0.75, 0.125 + 0.3*math.Pow(0.275, 1.25) + 0.1*0.1375}},
-		"all":     {Options{Reach: 1}, []float64{0.5 + 0.4 + 0.1*0.5 + 0.3*0.25, 0.75, 0.125 + 0.3*half + 0.1*0.25}},
-		"reached": {Options{Reach: 0.25}, []float64{0.5 + 0.4*half*half + 0.1*0.125 + 0.3*0.0625, 0.75, 0.125 + 0.3*half*half*half + 0.1*0.0625}},
-		"shipped": {Options{}, []float64{0.5 + 0.4*half*half + 0.1*0.125 + 0.3*0.0625, 0.75, 0.125 + 0.3*half*half*half + 0.1*0.0625}},
+		"half":    {Options{Reach: 0.5}, []float64{0.5 + 0.37*half + 0.1*0.25 + 0.2*0.125, 0.75, 0.125 + 0.25*half*half + 0.1*0.125}},
+		"more":    {Options{Reach: 0.55}, []float64{0.5 + 0.37*math.Pow(0.55, 1.25) + 0.1*0.275 + 0.2*0.1375, 0.75, 0.125 + 0.25*math.Pow(0.275, 1.25) + 0.1*0.1375}},
+		"all":     {Options{Reach: 1}, []float64{0.5 + 0.37 + 0.1*0.5 + 0.2*0.25, 0.75, 0.125 + 0.25*half + 0.1*0.25}},
+		"reached": {Options{Reach: 0.25}, []float64{0.5 + 0.37*half*half + 0.1*0.125 + 0.2*0.0625, 0.75, 0.125 + 0.25*half*half*half + 0.1*0.0625}},
+		"shipped": {Options{}, []float64{0.5 + 0.37*half*half + 0.1*0.125 + 0.2*0.0625, 0.75, 0.125 + 0.25*half*half*half + 0.1*0.0625}},
 	} {
 		cs := weak()
 		if err := x.o.Fuse(cs); err != nil {
@@ -130,7 +130,7 @@ func TestTerms(t *testing.T) {
 }
 
 func TestRefusals(t *testing.T) {
-	for _, o := range []Options{{Kind: "magic"}, {Beta: 1001}, {Pair: math.NaN()}, {Title: 1001}, {Title: math.NaN()}, {Presence: math.Inf(1)},
+	for _, o := range []Options{{Kind: "magic"}, {Beta: 1001}, {Pair: math.NaN()}, {Title: 1001}, {Title: math.NaN()}, {Near: 1001}, {Near: math.NaN()}, {Presence: math.Inf(1)},
 		{RankConstant: -1}, {RankConstant: 1e7}, {LexicalShare: -0.1}, {LexicalShare: 1.1}, {Reach: 1.1}, {Reach: -0.1}, {Reach: math.NaN()}, {Unknown: -.1}, {Unknown: 1.1}, {Unknown: math.NaN()}} {
 		if err := o.Check(); !errors.Is(err, fault.ErrInvalid) {
 			t.Errorf("%+v: %v", o, err)

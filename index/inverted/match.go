@@ -18,7 +18,7 @@ type Match struct {
 	// Presence is the term recall: the share of the query's distinct words, by weight·idf, that the
 	// document has, in [0, 1]. Words that no document has count among the query's.
 	Presence float64
-	// Near is the term recall of the best 16 words in a row, in [0, Presence].
+	// Near is the term recall of the best 24 words in a row, in [0, Presence].
 	Near float64
 	// Pair is the bigram match: the sum of the PairShares that are found, in [0, 1].
 	Pair float64
@@ -272,7 +272,7 @@ func (q *query) present(counts []uint32) float64 {
 }
 
 // nearWords is how many words in a row Match.Near looks at.
-const nearWords = 16
+const nearWords = 24
 
 // near is the greatest share of the query's words within nearWords words in a row, where the
 // document has the share present.

@@ -87,7 +87,7 @@ func plainMatch(query, doc []text.Term, idf func(string) float64) (m inverted.Ma
 		}
 		for from := range near {
 			for _, at := range d.at[t] {
-				if from <= at && at < from+16 {
+				if from <= at && at < from+24 {
 					near[from] += w
 					break
 				}
@@ -160,7 +160,7 @@ func TestPiecesAreNeighbours(t *testing.T) {
 	}
 }
 
-// TestNearAndTitle: words within 16 count in Near, however they stand, and those of the title in Title.
+// TestNearAndTitle: words within 24 count in Near, however they stand, and those of the title in Title.
 func TestNearAndTitle(t *testing.T) {
 	x := newWords(t, inverted.Options{})
 	far := func(gap int) []text.Term {
@@ -176,7 +176,9 @@ func TestNearAndTitle(t *testing.T) {
 	}
 	titled := terms("a", "c", "b")
 	titled[0].Title, titled[1].Title = true, true
-	for id, d := range [][]text.Term{split(far(14)), split(far(15)), titled, terms("b"), nil} {
+	code := split(far(23))
+	code[24] = text.Term{Text: "b.b", Beside: true} // a compound, which stands where its words would
+	for id, d := range [][]text.Term{split(far(22)), split(far(23)), titled, terms("b"), nil, code} {
 		if err := x.Add(uint64(id), d); err != nil {
 			t.Fatal(err)
 		}
@@ -194,6 +196,10 @@ func TestNearAndTitle(t *testing.T) {
 		if d := got[i].Title - want.Title; d > 1e-12 || d < -1e-12 {
 			t.Errorf("document %d: title %v, want %v", i, got[i].Title, want.Title)
 		}
+	}
+	query = append(query, text.Term{Text: "b.b"})
+	if err := x.Match(t.Context(), got[:1], query, []uint64{5}); err != nil || got[0].Near >= got[0].Presence {
+		t.Errorf("a compound 24 words away: %+v, %v", got[0], err)
 	}
 }
 

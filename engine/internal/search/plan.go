@@ -163,7 +163,7 @@ func (p *Plan) fuse(m metric.Metric) error {
 		f.Kind = fusion.Calibrated
 	case f.Kind == "":
 		f.Kind = fusion.RRF
-		if max(f.Presence, f.Beta, f.Pair, f.Title, f.Tokens, f.Reach, f.LexicalShare) > 0 {
+		if max(f.Presence, f.Near, f.Beta, f.Pair, f.Title, f.Tokens, f.Reach, f.LexicalShare) > 0 {
 			err = m.Needs("weights of scores")
 		}
 	case f.Kind != fusion.RRF:
