@@ -483,7 +483,7 @@ func TestRefusedTexts(t *testing.T) {
 	api, e = fake(t, openai.Options{Concurrency: 1})
 	api.Next = func(int, []string) encodertest.Fault { return encodertest.Fault{Status: 400} }
 	var one *encoder.TextError
-	if _, err := encode(e, numbered(60)...); err == nil || errors.As(err, &one) {
+	if _, err := encode(e, numbered(60)...); err == nil || errors.As(err, &one) || !strings.Contains(err.Error(), "texts 0 to 59: ") {
 		t.Errorf("%v", err)
 	}
 	if calls, _ := api.Calls(); calls != 2 {

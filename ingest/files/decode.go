@@ -169,7 +169,6 @@ func (c contextReaderAt) ReadAt(p []byte, off int64) (int, error) {
 // census counts what speaks for an encoding.
 type census struct {
 	bytes, control, multi, bad int    // all; control characters; characters of several bytes; bytes that are not UTF-8
-	letters                    int    // of ASCII, and spaces
 	nul                        [4]int // NUL bytes, by their place modulo 4
 	rest                       []byte // of a character that the last part ended in the middle of
 	sample                     []byte // parts that are not ASCII
@@ -198,9 +197,7 @@ func (c *census) add(part []byte) {
 	for i := 0; i < len(p); {
 		b := p[i]
 		if b < utf8.RuneSelf {
-			if b == ' ' || 'a' <= b|0x20 && b|0x20 <= 'z' {
-				c.letters++
-			} else if b == 0 {
+			if b == 0 {
 				c.nul[(c.bytes+i)%4]++
 			} else if b < ' ' && !strings.ContainsRune("\t\n\v\f\r\b\x1b", rune(b)) || b == 0x7f {
 				c.control++
@@ -266,7 +263,7 @@ func (c *census) wide(quads, even, odd int) encoding.Encoding {
 		return utf32le
 	case c.nul[0] >= quads && 10*c.nul[1] >= 9*quads && 10*c.nul[3] < quads:
 		return utf32be
-	case 3*nuls < c.bytes && (20*(c.bad+c.control) < c.bytes || 5*c.letters >= 3*c.bytes): // of a log, perhaps
+	case 3*nuls < c.bytes && 20*(c.bad+c.control) < c.bytes: // of a log, perhaps
 		return nil
 	case 20*odd >= 19*nuls:
 		return utf16le

@@ -39,12 +39,12 @@ type Options struct {
 	// KeepRepeated keeps all records of a file that have the same id: the second becomes ID~2, with a warning.
 	// It takes about 40 bytes of memory a record. Otherwise the caller gets the same id again.
 	KeepRepeated bool
-	// Warn, if not nil, hears what could not be read of a file whose text could. The goroutine of the loop calls
-	// it, before it gets the record or after the last one.
+	// Warn, if not nil, hears of everything besides the text that cannot be read. The goroutine of the loop calls it,
+	// before it gets the record or after the last one.
 	Warn func(Warning)
 }
 
-// Warning says what of a file could not be read, while its text is in a record.
+// Warning is something besides the text that cannot be read. The text is in a record.
 type Warning struct {
 	Line int    // of the file, from 1; 0 where it concerns the whole file
 	Text string // what is wrong, and what became of it
@@ -220,7 +220,7 @@ func (s *File) run() {
 // maxWarnings is how many warnings of one file are told one by one.
 const maxWarnings = 20
 
-// Warn tells what of the file could not be read, while its text can be: on a line from 1, or 0 for the whole file.
+// Warn tells of something besides the text that cannot be read, on a line from 1, or 0 for the whole file.
 func (s *File) Warn(line int, format string, args ...any) {
 	if s.heard++; s.o.Warn != nil && s.heard <= maxWarnings {
 		s.o.Warn(Warning{line, fmt.Sprintf(format, args...)})

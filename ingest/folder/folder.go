@@ -5,7 +5,7 @@
 // that it has recorded from that folder. Files whose size and time are those of the last sync are not read.
 // In doubt nothing is deleted: below a folder that cannot be read everything stays, a file that cannot be
 // read keeps its last version, and a folder that is suddenly empty is ErrVanished. What a file has besides its
-// text is a warning if it cannot be read. engine.Stats.Problems shows what the syncs of a database could not read.
+// text is a warning if it cannot be read. engine.Stats.Problems lists failures and warnings until they are mended.
 //
 // Each batch is one commit. After an error, or a kill, the batches before are stored and the next Sync goes
 // on. Files that fail are listed in Report.Failed and are no error. One Sync of a Folder runs at a time.
@@ -146,7 +146,7 @@ type Report struct {
 	Bytes   int64 // of the files found
 	Skipped Skipped
 	Failed  []Failure
-	// Warned lists what could not be read of files whose text is stored, also of those that were not read again.
+	// Warned lists the warnings of all files found, also of those that were not read again. Their texts are stored.
 	Warned []Failure
 }
 

@@ -24,7 +24,7 @@ func (f *Folder) loadProblems() error {
 	return nil
 }
 
-// warn notes what could not be read of a file whose text could.
+// warn notes something besides the text of a file that cannot be read.
 func (d *reader) warn(x *reading, line int, text string) {
 	x.stamp.Warned = append(x.stamp.Warned, warning{line, text, problems.Now()})
 	w := Failure{x.path, line, errors.New(text)}

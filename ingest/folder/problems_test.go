@@ -126,21 +126,26 @@ func TestProblems(t *testing.T) {
 	}
 }
 
-// TestWatchedProblems: a watch tells a warning once, and the database forgets it when the file is mended.
+// TestWatchedProblems: a watch tells a warning once, and the database forgets it when the file is mended, but nothing of other files.
 func TestWatchedProblems(t *testing.T) {
-	b := newBase(t)
-	b.write(map[string]string{"a.md": "---\na: b: c\n---\nzebras", "bad.json": "{"})
-	w := b.watch(folder.Options{Poll: 50 * time.Millisecond})
-	if got := <-w.told; got.err != nil || len(got.Warned) != 1 || len(got.Failed) != 1 {
-		t.Fatalf("%+v", got)
-	}
-	b.write(map[string]string{"c.txt": "cats"})
-	if got := <-w.told; got.err != nil || len(got.Warned)+len(got.Failed) > 0 || got.Added != 1 {
-		t.Fatalf("told again: %+v", got)
-	}
-	b.writeAt(b.dir, "a.md", "---\na: b\n---\nzebras", past.Add(time.Hour))
-	if got := <-w.told; got.err != nil || got.Replaced != 1 || b.lacks() != "failed bad.json:0" {
-		t.Fatalf("mended: %+v, %s", got, b.lacks())
+	for _, poll := range []time.Duration{0, 50 * time.Millisecond} {
+		b := newBase(t)
+		b.write(map[string]string{"a.md": "---\na: b: c\n---\nzebras", "bad.json": "{", "x.docx": "x"})
+		w := b.watch(folder.Options{Poll: poll})
+		if got := <-w.told; got.err != nil || len(got.Warned) != 1 || len(got.Failed) != 1 {
+			t.Fatalf("%+v", got)
+		}
+		b.write(map[string]string{"c.txt": "cats"})
+		if got := <-w.told; got.err != nil || len(got.Warned)+len(got.Failed) > 0 || got.Added != 1 {
+			t.Fatalf("told again: %+v", got)
+		}
+		b.writeAt(b.dir, "a.md", "---\na: b\n---\nzebras", past.Add(time.Hour))
+		if got := <-w.told; got.err != nil || got.Replaced != 1 || b.lacks() != "failed bad.json:0" {
+			t.Fatalf("mended: %+v, %s", got, b.lacks())
+		}
+		if s, err := b.e.Stats(t.Context()); err != nil || s.Problems.LeftOut.Other != 1 {
+			t.Errorf("left out %+v, %v", s.Problems.LeftOut, err)
+		}
 	}
 }
 

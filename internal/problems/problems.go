@@ -1,6 +1,6 @@
-// Package problems keeps, in the folder of a database, what the sources that it was filled from did not give: files
-// that failed, and why, files whose documents are stale, warnings, and what was left out. Start with [Write], which
-// replaces what is known of one source, and [Summarize], which counts it for all of them.
+// Package problems keeps, in the folder of a database, which files failed, which documents are stale, which warnings
+// there were and what was left out. Start with [Write], which replaces what is known of one source, and [Summarize],
+// which counts it for all of them.
 //
 // A source is a folder, a file that was named itself, or standard input. Each has a file of its own, so that processes
 // with other sources do not wait for one another.
@@ -37,7 +37,7 @@ const (
 	Warned = "warned" // its text is stored, and something else of it could not be read
 )
 
-// Problem is one thing that a database lacks of a source.
+// Problem is a failure, a stale file or a warning.
 type Problem struct {
 	State     string `json:"state"`
 	Source    string `json:"source,omitempty"`    // the folder, the file or "stdin"; Read and Summarize fill it in

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"strings"
 	"testing"
@@ -149,6 +150,16 @@ func TestPDFMemory(t *testing.T) {
 	runtime.ReadMemStats(&after)
 	if mib := (after.TotalAlloc - before.TotalAlloc) >> 20; !errors.Is(err, files.ErrMalformed) || mib > 512 {
 		t.Errorf("%d MiB, %v", mib, err)
+	}
+}
+
+// TestPDFWithoutInfo: a file that says nothing of itself has a text and no title.
+func TestPDFWithoutInfo(t *testing.T) {
+	for in, title := range map[string]string{nestedPDF(2): "Nested", regexp.MustCompile(`/Info \d+ 0 R`).ReplaceAllString(nestedPDF(2), ""): ""} {
+		recs, _, err := filestest.ReadAll(t, "a.pdf", in, files.Options{Warn: func(w files.Warning) { t.Errorf("warned %+v", w) }})
+		if err != nil || len(recs) != 1 || recs[0].Title != title || !strings.Contains(recs[0].Text, "Hello oak leaves") {
+			t.Errorf("%+v, %v; want the title %q", recs, err, title)
+		}
 	}
 }
 

@@ -101,6 +101,8 @@ type databaseReport struct {
 	Unreachable int      `json:"unreachable"`
 	Unfitted    int      `json:"unfitted"`
 	Problems    []string `json:"problems"`
+
+	Files answer.Problems `json:"file_problems"` // what stats --json has as problems
 }
 
 func (r *doctorReport) pass(name, format string, args ...any) {
@@ -334,6 +336,7 @@ func (r *doctorReport) database(ctx context.Context, a *app, enc encoder.Encoder
 		Sums: rep.Sums, SumsDone: rep.SumsRecounted, Cells: rep.Cells, CellsDone: rep.CellsRecounted,
 		Unreachable: rep.Unreachable, Unfitted: rep.Unfitted, Problems: append([]string{}, rep.Problems...),
 	}
+	r.Database.Files = r.Database.statsSummary.Problems
 	if held != nil {
 		r.pass("holder", "%v has the database open and answered these checks", *held)
 	}

@@ -132,7 +132,7 @@ type indexSummary struct {
 	Unchanged       int            `json:"unchanged"`      // documents that were there as they are
 	Stored          int            `json:"stored"`         // documents now, in all
 	Failed          []indexFailed  `json:"failed"`
-	Warned          []indexWarned  `json:"warned"`           // what could not be read of files whose text is stored
+	Warned          []indexWarned  `json:"warned"`           // the texts of these files are stored
 	Chunked         int            `json:"chunked"`          // of these, documents that were cut into chunks
 	Chunks          int            `json:"chunks"`           // how many chunks those have
 	Truncated       int            `json:"truncated"`        // of these, documents with text that no vector stands for
@@ -159,7 +159,7 @@ type indexFailed struct {
 	Stale int    `json:"stale,omitempty"` // documents that stay as they were, since nothing of the path could be read
 }
 
-// indexWarned is what could not be read of a file whose text is stored.
+// indexWarned is something besides the text of a file that cannot be read.
 type indexWarned struct {
 	Path    string `json:"path"`
 	Line    int    `json:"line,omitempty"` // from 1; left out for the whole file

@@ -104,7 +104,7 @@ func (ix *indexer) failed(b *badInput) {
 	}
 }
 
-// warned notes what could not be read of a file whose text could.
+// warned tells of something besides the text of a file that cannot be read.
 func (ix *indexer) warned(b *badInput) {
 	ix.mu.Lock()
 	defer ix.mu.Unlock()
