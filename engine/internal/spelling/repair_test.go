@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -211,6 +212,42 @@ func TestVocabularyChanges(t *testing.T) {
 	if got := c.repair("dooors"); got != "dooors" {
 		t.Errorf("%q repaired from a word that no text has", got)
 	}
+}
+
+// TestLongQuery: a long query costs no more than a look at its words, and ends with its context.
+func TestLongQuery(t *testing.T) {
+	c := newCorpus(t, "en", "signing keys", strings.Repeat("quarter ", 100))
+	long := strings.Repeat("keys quarter ", 5000)
+	if got := c.repair("sigining " + long); got != "signing "+long {
+		t.Errorf("%.40q", got)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if _, err := c.s.Repair(ctx, c.x, long, c.a.Terms(nil, long), c.known()); !errors.Is(err, context.Canceled) {
+		t.Errorf("a cancelled call: %v", err)
+	}
+	foreign := strings.Repeat("lorem ipsum dolor sit amet consectetur ", 5000)
+	if got := c.repair(foreign); got != foreign || c.s.table == nil {
+		t.Errorf("%.40q", got)
+	}
+}
+
+// TestConcurrentUse: repairs over states of one database, old and new, at the same time.
+func TestConcurrentUse(t *testing.T) {
+	c := newCorpus(t, "en", "signing keys")
+	terms := c.a.Terms(nil, "sigining")
+	k := Known{Written: func(context.Context, int) ([]string, error) { return []string{"signing"}, nil }}
+	var wg sync.WaitGroup
+	for i := range 40 {
+		c.add(fmt.Sprintf("quarter%c%c doors", 'a'+i%26, 'a'+i/26))
+		x := c.x
+		wg.Go(func() {
+			if rs, err := c.s.Repair(context.Background(), x, "sigining", terms, k); err != nil || len(rs) != 1 {
+				t.Errorf("%v, %v", rs, err)
+			}
+		})
+	}
+	wg.Wait()
 }
 
 func TestErrors(t *testing.T) {
