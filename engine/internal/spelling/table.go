@@ -138,7 +138,6 @@ func (t *table) grow(ctx context.Context, x *inverted.Words) (*table, error) {
 		return t, nil
 	}
 	next := *t
-	next.fresh, next.places = slices.Clip(t.fresh), slices.Clip(t.places)
 	if err := next.take(ctx, x); err != nil {
 		return nil, err
 	}
