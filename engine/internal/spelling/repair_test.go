@@ -85,7 +85,8 @@ The environment variables of a process. Authentication of users by certificates 
 The configuration of a connection; the transactions of the databases. Waiting for a group of goroutines.
 Available memory, separate threads, received messages, pancakes, a library and its libraries, the beach.
 Aerodynamic heating of blunt bodies. Kubernetes clusters. A server, a web, the web of servers. Rhythm. Fallen leaves.
-They cast keys. An equation of state. A firework, many fireworks. The fire, the wall and the firewell. No harm: charmless.`
+They cast keys. An equation of state. A firework, many fireworks. The fire, the wall and the firewell. No harm: charmless.
+The number has zeros. An edition.`
 
 // TestSpellings is a table of typos, as people make them.
 func TestSpellings(t *testing.T) {
@@ -141,6 +142,8 @@ func TestSpellings(t *testing.T) {
 		"firewors":             "fireworks",
 		"firewall":             "firewall", // of two known words
 		"harmless":             "harmless", // a known word with an ending
+		"zfros":                "zeros",
+		"ediiton":              "edition",
 		"cant rotate":          "can't rotate",
 		"x1 x2 x3 x4 x5 x6 x7 x8 x9 x10 x11 x12 x13 x14 x15 x16 kesy": "x1 x2 x3 x4 x5 x6 x7 x8 x9 x10 x11 x12 x13 x14 x15 x16 kesy", // a text of codes
 		"keys.rotaet":                 "keys.rotaet",
