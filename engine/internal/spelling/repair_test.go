@@ -197,6 +197,15 @@ func TestFrequentFirst(t *testing.T) {
 	}
 }
 
+// TestEndings: each language with stems has its endings.
+func TestEndings(t *testing.T) {
+	for _, l := range text.Languages() {
+		if n := len(endings[l]); (n > 10) == (l == "none") || !slices.IsSorted(endings[l]) {
+			t.Errorf("%s has %d endings: %q", l, n, endings[l])
+		}
+	}
+}
+
 func TestOtherLanguages(t *testing.T) {
 	for _, x := range []struct{ language, text, typed, want string }{
 		{"de", "Die Schlüssel werden erneuert; die Verschlüsselung der Häuser", "Schlüsel verschlüselung", "schlüssel verschlüsselung"},

@@ -166,7 +166,7 @@ func (t *table) near(x *inverted.Words, word []rune, most int, found func(term i
 		for _, r := range x.Term(int(e.term)) {
 			other = append(other, r)
 		}
-		if other[0] == word[0] && distance(word, other, most) <= most {
+		if len(other) > 0 && other[0] == word[0] && distance(word, other, most) <= most {
 			found(int(e.term))
 		}
 	}
