@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/lexsem/lexsem/bench/internal/random"
 	"github.com/lexsem/lexsem/internal/text"
@@ -189,7 +190,7 @@ func TestDrawFollowsTheWeights(t *testing.T) {
 }
 
 func TestTasksDependOnTheSeedAlone(t *testing.T) {
-	for _, name := range []string{"query", "keyword", "keyword-rake", "keyword-yake", "part:5", "verbose:query", "verbose:part:5"} {
+	for _, name := range []string{"query", "keyword", "keyword-rake", "keyword-yake", "part:5", "verbose:query", "verbose:part:5", "typo:1", "verbose:typo:2"} {
 		a, err := MakeTask(name, tinyInput(1))
 		if err != nil {
 			t.Fatal(err)
@@ -253,8 +254,51 @@ func TestVerbose(t *testing.T) {
 	}
 }
 
+// A mistyped query has the judged one's id, and as many words that differ from its by one edit as are asked for.
+func TestTypo(t *testing.T) {
+	in := TaskInput{Corpus: &Corpus{Name: "many", Qrels: Qrels{}}, Seed: 1}
+	for i := range 200 {
+		id := fmt.Sprint(i)
+		in.Corpus.Passages = append(in.Corpus.Passages, Passage{ID: id, Body: "walnut"})
+		in.Corpus.Queries = append(in.Corpus.Queries, Query{ID: id, Text: "the häfen of 2024, lantern-light aaaa x86 meadow"})
+		in.Corpus.Qrels[id] = map[string]int{id: 1}
+	}
+	in.Targets = NewTargets(in.Corpus.Passages)
+	typed := in.Corpus.Queries[0].Text
+	lengths := map[int]bool{}
+	for n := range 4 {
+		task, err := MakeTask(fmt.Sprintf("typo:%d", n+1), in)
+		if err != nil || len(task.Queries) != 200 || in.Corpus.Queries[0].Text != typed {
+			t.Fatal(task, err)
+		}
+		for _, q := range task.Queries {
+			words, was, other := strings.Fields(q.Text), strings.Fields(typed), 0
+			for i, w := range was {
+				if words[i] == w {
+					continue
+				}
+				other++
+				if w != "häfen" && w != "aaaa" && w != "meadow" {
+					t.Errorf("%q became %q", w, words[i])
+				}
+				if d := utf8.RuneCountInString(words[i]) - utf8.RuneCountInString(w); d < -1 || d > 1 {
+					t.Errorf("%q became %q", w, words[i])
+				} else {
+					lengths[d] = true
+				}
+			}
+			if other != min(n+1, 3) || q.ID == "" {
+				t.Errorf("%d words of %q are mistyped, want %d", other, q.Text, n+1)
+			}
+		}
+	}
+	if len(lengths) != 3 {
+		t.Errorf("words became %v letters longer", lengths)
+	}
+}
+
 func TestTaskNames(t *testing.T) {
-	for _, bad := range []string{"", "part", "part:", "part:0", "part:-3", "part:x", "query:1", "keyword:", "nothing", "verbose", "verbose:", "verbose:nothing", "verbose:part:x", "verbose:verbose:query"} {
+	for _, bad := range []string{"", "part", "part:", "part:0", "part:-3", "part:x", "query:1", "keyword:", "nothing", "verbose", "verbose:", "verbose:nothing", "verbose:part:x", "verbose:verbose:query", "typo", "typo:", "typo:0", "typo:x"} {
 		if _, err := MakeTask(bad, tinyInput(1)); !errors.Is(err, ErrUnknownName) {
 			t.Errorf("%q gives %v", bad, err)
 		}

@@ -115,6 +115,7 @@ func (m model) check(t *testing.T, r *rand.Rand, x, fresh *inverted.Words, vocab
 	if x.Len() != len(m.docs) {
 		t.Fatalf("%d documents, want %d", x.Len(), len(m.docs))
 	}
+	m.checkVocabulary(t, r, x, vocab)
 	ids := slices.Sorted(maps.Keys(m.docs))
 	for range 6 {
 		query := randomDoc(r, vocab)[:]

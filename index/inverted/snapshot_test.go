@@ -102,6 +102,14 @@ func use(t testing.TB, x *inverted.Words) (errs []error) {
 	keep(x.Match(ctx, make([]inverted.Match, len(ids)), query, ids))
 	x.UB(query)
 	x.IDF("w3")
+	for n := range min(x.Terms(), 8) {
+		if x.Term(n); x.DF(n) > 0 {
+			_, err := x.Some(n, 5)
+			keep(err)
+			_, _, err = x.Together(ctx, n, max(n-1, 0), 5)
+			keep(err)
+		}
+	}
 	for _, id := range ids {
 		_, _, err := x.Explain(nil, query, id)
 		keep(err)

@@ -68,6 +68,27 @@ func TestSearch(t *testing.T) {
 	}
 }
 
+// What was searched for besides what was typed is told by every route.
+func TestSearchRepairs(t *testing.T) {
+	c := newClient(t, Options{})
+	for _, x := range []struct{ body, want string }{
+		{`{"query": "rotate sigining keys"}`, "rotate signing keys"},
+		{`{"query": "rotate sigining keys", "mode": "lexical"}`, "rotate signing keys"},
+		{`{"query": "rotate sigining keys", "mode": "dense"}`, "rotate signing keys"},
+		{`{"query": "rotate sigining keys", "exact": true}`, ""},
+		{`{"query": "rotate \"sigining\" keys"}`, ""},
+		{`{"query": "rotate signing keys"}`, ""},
+	} {
+		for path, body := range map[string]string{"/v1/search": x.body, "/v1/explain": x.body, "/v1/search/batch": `{"searches": [` + x.body + `]}`} {
+			got := c.ask("POST", path, body)
+			c.want(got, 200, "")
+			if tells := strings.Contains(got.raw, `"for":`); tells != (x.want != "") || tells && !strings.Contains(got.raw, `"for":"`+x.want+`"`) {
+				t.Errorf("%s %s was searched for %q: %s", path, x.body, x.want, got.raw)
+			}
+		}
+	}
+}
+
 // Spans come where they are asked for: of hits, of those of a batch, and of what is explained.
 func TestSearchSpans(t *testing.T) {
 	c := newClient(t, Options{})

@@ -299,6 +299,29 @@ func TestSearchPages(t *testing.T) {
 	}
 }
 
+// What was searched for besides what was typed is told, by search and by explain.
+func TestSearchRepairs(t *testing.T) {
+	c := connect(t, shelf(t), mcp.Options{})
+	for _, x := range []struct {
+		query string
+		exact bool
+		want  string
+	}{
+		{"rotate sigining keys", false, "rotate signing keys"},
+		{"rotate sigining keys", true, ""},
+		{`rotate "sigining" keys`, false, ""},
+	} {
+		for tool, args := range map[string]object{"search": {}, "explain": {"id": "keys.md"}} {
+			args["query"], args["exact"] = x.query, x.exact
+			var a struct{ For string }
+			text, failed := call(t, c, tool, args, &a)
+			if told := strings.Contains(text, "for: "+x.want); failed || a.For != x.want || told != (x.want != "") {
+				t.Errorf("%s, exact %v: %s was for %q, want %q:\n%s", x.query, x.exact, tool, a.For, x.want, text)
+			}
+		}
+	}
+}
+
 // Hits of files say where they stand there, others in which lines of their document.
 func TestSearchNamesPlaces(t *testing.T) {
 	c := connect(t, shelf(t), mcp.Options{Place: func(h engine.Hit) (string, [2]int, bool) {

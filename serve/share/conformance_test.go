@@ -153,6 +153,8 @@ func steps(t *testing.T) []step {
 		{"search spans", search(engine.Query{Text: "unit w3 speaks of x7", Spans: true})},
 		{"search vector", search(engine.Query{Vector: unit, Collapse: true})},
 		{"search nothing", search(engine.Query{Text: "zzz", Mode: engine.ModeLexical})},
+		{"search mistyped", search(engine.Query{Text: "speeks of y7"})},
+		{"search mistyped exactly", search(engine.Query{Text: "speeks of y7", Exact: true})},
 		{"search blank", search(engine.Query{Text: "  "})},
 		{"search too many", search(engine.Query{Text: "a", K: engine.MaxK + 1})},
 		{"search unknown", search(engine.Query{Text: "a", Variant: "what"})},
@@ -160,7 +162,7 @@ func steps(t *testing.T) []step {
 		{"search by an invalid filter", search(engine.Query{Text: "a", Filter: filter.Eq("a", struct{}{})})},
 		{"search ended", ended(search(engine.Query{Text: "a"}))},
 		{"search batch", func(ctx context.Context, db engine.Database) (any, error) {
-			return db.SearchBatch(ctx, []engine.Query{{Text: "keys"}, {Vector: unit, K: 3}, {Text: "w3", Mode: engine.ModeLexical}})
+			return db.SearchBatch(ctx, []engine.Query{{Text: "keys"}, {Text: "speeks"}, {Vector: unit, K: 3}, {Text: "w3", Mode: engine.ModeLexical}})
 		}},
 		{"search no batch", func(ctx context.Context, db engine.Database) (any, error) { return db.SearchBatch(ctx, nil) }},
 		{"search bad batch", func(ctx context.Context, db engine.Database) (any, error) {
@@ -171,6 +173,9 @@ func steps(t *testing.T) []step {
 		}},
 		{"explain", func(ctx context.Context, db engine.Database) (any, error) {
 			return db.Explain(ctx, engine.Query{Text: "keys of y7 unit w3"}, "d7")
+		}},
+		{"explain mistyped", func(ctx context.Context, db engine.Database) (any, error) {
+			return db.Explain(ctx, engine.Query{Text: "speeks of y7"}, "d7")
 		}},
 		{"explain none", func(ctx context.Context, db engine.Database) (any, error) {
 			return db.Explain(ctx, engine.Query{Text: "keys"}, "none")

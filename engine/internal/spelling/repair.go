@@ -18,6 +18,7 @@ const (
 	longTyped    = 8    // letters from which on two edits are repaired
 	mostRepaired = 4    // unknown words of a query; one with more is in another language, or code
 	mostLooked   = 16   // unknown terms of a query, codes and names included
+	mostOthers   = 32   // known terms of a query that candidates are looked for beside
 	walked       = 32   // documents that are looked through for two words
 	rare         = 1000 // documents to one: a candidate that fewer have comes after a function word
 	mostTried    = 4    // candidates that are looked for beside the query's other words
@@ -42,7 +43,10 @@ type Known struct {
 // vocabulary of x and the model do not know it and a term of x is near it. Errors: that of ctx, ErrCorrupt, those of
 // Known.Written.
 func (s *Speller) Repair(ctx context.Context, x *inverted.Words, query string, terms []text.Term, k Known) (Repairs, error) {
-	unknown := s.unknown(x, query, terms)
+	unknown, err := s.unknown(ctx, x, query, terms)
+	if err != nil {
+		return nil, err
+	}
 	if k.Word != nil {
 		unknown = slices.DeleteFunc(unknown, func(t text.Term) bool { return k.Word(query[t.Start:t.End]) })
 	}
@@ -55,6 +59,9 @@ func (s *Speller) Repair(ctx context.Context, x *inverted.Words, query string, t
 	}
 	w := &work{s: s, x: x, table: t, known: k}
 	for _, o := range terms {
+		if len(w.others) == mostOthers {
+			break
+		}
 		if n, ok := x.Find(o.Text); ok {
 			w.others = append(w.others, n)
 		}
@@ -77,21 +84,23 @@ func (s *Speller) Repair(ctx context.Context, x *inverted.Words, query string, t
 }
 
 // unknown are the words of a query that x does not have and that may be mistyped.
-func (s *Speller) unknown(x *inverted.Words, query string, terms []text.Term) []text.Term {
-	var out []text.Term
+func (s *Speller) unknown(ctx context.Context, x *inverted.Words, query string, terms []text.Term) (out []text.Term, err error) {
 	looked := 0
 	for i, t := range terms {
+		if i%looks == looks-1 && ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
 		if t.Beside || known(x, terms, t) {
 			continue
 		}
 		if looked++; looked > mostLooked {
-			return nil
+			return nil, nil
 		}
 		if t.Weight >= text.Accented && word(query[t.Start:t.End]) && !inName(terms, i) && !quoted(query, t.Start) {
 			out = append(out, t)
 		}
 	}
-	return out
+	return out, nil
 }
 
 // word says whether a text is a word that may be mistyped: of letters, and no abbreviation.

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -83,56 +84,68 @@ const manual = `Rotate the signing keys with keyctl rotate, once a quarter. Regu
 The environment variables of a process. Authentication of users by certificates and passwords. A batch of commands.
 The configuration of a connection; the transactions of the databases. Waiting for a group of goroutines.
 Available memory, separate threads, received messages, pancakes, a library and its libraries, the beach.
-Aerodynamic heating of blunt bodies. Kubernetes clusters. A server, a web, the web of servers. Rhythm. Fallen leaves.`
+Aerodynamic heating of blunt bodies. Kubernetes clusters. A server, a web, the web of servers. Rhythm. Fallen leaves.
+They cast keys. An equation of state. A firework, many fireworks. The fire, the wall and the firewell. No harm: charmless.
+The number has zeros. An edition.`
 
 // TestSpellings is a table of typos, as people make them.
 func TestSpellings(t *testing.T) {
 	c := newCorpus(t, "en", strings.Split(manual, "\n")...)
 	for typed, want := range map[string]string{
-		"singing":                     "signing", // a swap
-		"sigining kesy":               "signing keys",
-		"signnig keys":                "signing keys",
-		"ratote":                      "ratote", // three edits
-		"rotaet the keys":             "rotate the keys",
-		"regluar expression":          "regular expression",
-		"enviroment variable":         "environment variable",
-		"environmnet":                 "environment",
-		"certificte":                  "certificates",
-		"authentcation":               "authentication",
-		"authetnicaton users":         "authentication users",
-		"autehntcation keys":          "autehntcation keys", // two edits, and no text has both words
-		"comand":                      "commands",           // the texts have no other form
-		"configuraton":                "configuration",
-		"conection":                   "connection",
-		"transactoin":                 "transactions",
-		"databse":                     "databases",
-		"grouip of goroutines":        "group of goroutines",
-		"oroutine":                    "goroutines",
-		"availble memory":             "available memory",
-		"seperate":                    "separate",
-		"recieved":                    "received",
-		"pancaek":                     "pancakes",
-		"librari":                     "librari", // its stem is known
-		"libary":                      "library",
-		"ebach":                       "beach",
-		"aerodinamic heating":         "aerodynamic heating",
-		"kubernets":                   "kubernets", // its stem is known
-		"kuberntes":                   "kubernetes",
-		"passwodr":                    "passwords",
-		"rythm":                       "rhythm",
-		"Kuberntes clusters":          "kubernetes clusters",
-		"keys wtih passwords":         "keys with passwords",
-		"dont rotate":                 "don't rotate",
-		"kyes, sigining; kyes":        "kyes, signing; kyes", // a word that stands twice is meant
-		"wtih":                        "wtih",                // nothing else is asked for
-		"\"sigining\" kesy":           "\"sigining\" keys",
-		"“sigining kesy”":             "“sigining kesy”",
-		"\"sigining kesy":             "\"signing keys", // no quote ends
-		"\"keys\" sigining":           "\"keys\" signing",
-		"«kesy» kyes":                 "«kesy» keys",
-		"SIGNNG keys":                 "SIGNNG keys", // an abbreviation
-		"signng_keys":                 "signng_keys", // a name
-		"SigningKesy rotate":          "SigningKesy rotate",
+		"singing":              "signing", // a swap
+		"sigining kesy":        "signing keys",
+		"signnig keys":         "signing keys",
+		"ratote":               "ratote", // three edits
+		"rotaet the keys":      "rotate the keys",
+		"regluar expression":   "regular expression",
+		"enviroment variable":  "environment variable",
+		"environmnet":          "environment",
+		"certificte":           "certificates",
+		"authentcation":        "authentication",
+		"authetnicaton users":  "authentication users",
+		"autehntcation keys":   "autehntcation keys", // two edits, and no text has both words
+		"comand":               "commands",           // the texts have no other form
+		"configuraton":         "configuration",
+		"conection":            "connection",
+		"transactoin":          "transactions",
+		"databse":              "databases",
+		"grouip of goroutines": "group of goroutines",
+		"oroutine":             "goroutines",
+		"availble memory":      "available memory",
+		"seperate":             "separate",
+		"recieved":             "received",
+		"pancaek":              "pancakes",
+		"librari":              "librari", // its stem is known
+		"libary":               "library",
+		"ebach":                "beach",
+		"aerodinamic heating":  "aerodynamic heating",
+		"kubernets":            "kubernets", // its stem is known
+		"kuberntes":            "kubernetes",
+		"passwodr":             "passwords",
+		"rythm":                "rhythm",
+		"Kuberntes clusters":   "kubernetes clusters",
+		"keys wtih passwords":  "keys with passwords",
+		"dont rotate":          "don't rotate",
+		"kyes, sigining; kyes": "kyes, signing; kyes", // a word that stands twice is meant
+		"wtih":                 "wtih",                // nothing else is asked for
+		"\"sigining\" kesy":    "\"sigining\" keys",
+		"“sigining kesy”":      "“sigining kesy”",
+		"\"sigining kesy":      "\"signing keys", // no quote ends
+		"\"keys\" sigining":    "\"keys\" signing",
+		"«kesy» kyes":          "«kesy» keys",
+		"SIGNNG keys":          "SIGNNG keys", // an abbreviation
+		"signng_keys":          "signng_keys", // a name
+		"SigningKesy rotate":   "SigningKesy rotate",
+		"ConNecton":            "ConNecton",
+		"equaiton":             "equation",
+		"proces":               "process",
+		"firewors":             "fireworks",
+		"firewall":             "firewall", // of two known words
+		"harmless":             "harmless", // a known word with an ending
+		"zfros":                "zeros",
+		"ediiton":              "edition",
+		"cant rotate":          "can't rotate",
+		"x1 x2 x3 x4 x5 x6 x7 x8 x9 x10 x11 x12 x13 x14 x15 x16 kesy": "x1 x2 x3 x4 x5 x6 x7 x8 x9 x10 x11 x12 x13 x14 x15 x16 kesy", // a text of codes
 		"keys.rotaet":                 "keys.rotaet",
 		"s1gning keys":                "s1gning keys",
 		"kye":                         "kye", // short
@@ -162,14 +175,33 @@ func TestModelKnows(t *testing.T) {
 	if got := c.repair("ebach"); got != "ebach" {
 		t.Errorf("a word that the model knows became %q", got)
 	}
+	c.model, c.reads = map[string]bool{"pancake": true}, 0
+	if got := c.repair("pancaek"); got != "pancake" || c.reads != 0 {
+		t.Errorf("%q after %d reads, want the form that the model knows", got, c.reads)
+	}
+	c = newCorpus(t, "en", "a new one")
+	c.model = map[string]bool{"news": true}
+	if got := c.repair("newz"); got != "new" {
+		t.Errorf("%q, want no form of another term", got)
+	}
 }
 
 // TestFrequentFirst: of words that are equally near, one beside the query's other words is meant, then the most frequent.
 func TestFrequentFirst(t *testing.T) {
-	c := newCorpus(t, "en", "flow of air", "low clouds", "low clouds", "slow cars", "flows")
-	for typed, want := range map[string]string{"lfow": "low", "clouds lfow": "clouds low", "air lfow": "air flow", "sloww cars": "slow cars"} {
+	c := newCorpus(t, "en", "flow of air", "low clouds", "low clouds", "slow cars", "flows", "hold", "child", "child", "lamp", "lamb", "lamb",
+		"transport", "transposing", "transposing")
+	for typed, want := range map[string]string{"hild": "hold", "lamq": "lamb", "transporr": "transport", "lfow": "low", "clouds lfow": "clouds low", "air lfow": "air flow", "sloww cars": "slow cars"} {
 		if got := c.repair(typed); got != want {
 			t.Errorf("%q: %q, want %q", typed, got, want)
+		}
+	}
+}
+
+// TestEndings: each language with stems has its endings.
+func TestEndings(t *testing.T) {
+	for _, l := range text.Languages() {
+		if n := len(endings[l]); (n > 10) == (l == "none") || !slices.IsSorted(endings[l]) {
+			t.Errorf("%s has %d endings: %q", l, n, endings[l])
 		}
 	}
 }
@@ -210,6 +242,58 @@ func TestVocabularyChanges(t *testing.T) {
 	c.x = e.Done()
 	if got := c.repair("dooors"); got != "dooors" {
 		t.Errorf("%q repaired from a word that no text has", got)
+	}
+}
+
+// TestLongQuery: a long query costs no more than a look at its words, and ends with its context.
+func TestLongQuery(t *testing.T) {
+	c := newCorpus(t, "en", "signing keys", strings.Repeat("quarter ", 100))
+	long := strings.Repeat("keys quarter ", 5000)
+	if got := c.repair("sigining " + long); got != "signing "+long {
+		t.Errorf("%.40q", got)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if _, err := c.s.Repair(ctx, c.x, long, c.a.Terms(nil, long), c.known()); !errors.Is(err, context.Canceled) {
+		t.Errorf("a cancelled call: %v", err)
+	}
+	foreign := strings.Repeat("lorem ipsum dolor sit amet consectetur ", 5000)
+	if got := c.repair(foreign); got != foreign || c.s.table == nil {
+		t.Errorf("%.40q", got)
+	}
+}
+
+// TestConcurrentUse: repairs over states of one database, old and new, at the same time.
+func TestConcurrentUse(t *testing.T) {
+	c := newCorpus(t, "en", "signing keys")
+	terms := c.a.Terms(nil, "sigining")
+	k := Known{Written: func(context.Context, int) ([]string, error) { return []string{"signing"}, nil }}
+	var wg sync.WaitGroup
+	for i := range 40 {
+		c.add(fmt.Sprintf("quarter%c%c doors", 'a'+i%26, 'a'+i/26))
+		x := c.x
+		wg.Go(func() {
+			if rs, err := c.s.Repair(context.Background(), x, "sigining", terms, k); err != nil || len(rs) != 1 {
+				t.Errorf("%v, %v", rs, err)
+			}
+		})
+	}
+	wg.Wait()
+}
+
+func TestLeastDF(t *testing.T) {
+	for n, want := range map[int]int{0: 1, 9_999: 1, 10_000: 2, 1_000_000: 5} {
+		if got := leastDF(n); got != want {
+			t.Errorf("of %d documents %d, want %d", n, got, want)
+		}
+	}
+	var texts []string
+	for range 10_000 {
+		texts = append(texts, "signing")
+	}
+	c := newCorpus(t, "en", append(texts, "lonely")...)
+	if one, many := c.repair("lonley"), c.repair("sigining"); one != "lonley" || many != "signing" {
+		t.Errorf("%q of one document, %q of many", one, many)
 	}
 }
 
@@ -280,6 +364,10 @@ func TestQuery(t *testing.T) {
 	}
 	if want := []string{"rotat0 6 false 1", "rotaet0 6 true 0.25", "sign11 19 false 1", "sigin11 19 true 0.25", "key20 24 false 1", "kesi20 24 true 0.25"}; !slices.Equal(terms, want) {
 		t.Errorf("%q, want %q", terms, want)
+	}
+	function := Repairs{{0, 4, "with", ""}}
+	if got := function.Terms(a.Terms(nil, "wtih keys")); len(got) != 2 || got[0].Text != "wtih" || !got[0].Beside || got[1].Text != "key" {
+		t.Errorf("a function word became the terms %+v", got)
 	}
 	for _, none := range []Repairs{nil, {}} {
 		if encoded, back := none.Encoded(typed); encoded != typed || back(encoder.Span{Start: 3, End: 5}) != (encoder.Span{Start: 3, End: 5}) || none.Query(typed) != typed {

@@ -138,7 +138,6 @@ func (t *table) grow(ctx context.Context, x *inverted.Words) (*table, error) {
 		return t, nil
 	}
 	next := *t
-	next.fresh, next.places = slices.Clip(t.fresh), slices.Clip(t.places)
 	if err := next.take(ctx, x); err != nil {
 		return nil, err
 	}
@@ -167,7 +166,7 @@ func (t *table) near(x *inverted.Words, word []rune, most int, found func(term i
 		for _, r := range x.Term(int(e.term)) {
 			other = append(other, r)
 		}
-		if other[0] == word[0] && distance(word, other, most) <= most {
+		if len(other) > 0 && other[0] == word[0] && distance(word, other, most) <= most {
 			found(int(e.term))
 		}
 	}

@@ -122,6 +122,7 @@ func (c contract) answer(r *http.Request) (int, any) {
 		ID, Query, Mode, Variant, Filter string
 		K, Offset                        int
 		Documents                        []engine.Document
+		Exact                            bool
 	}
 	if r.Method == http.MethodPost {
 		d := json.NewDecoder(r.Body)
@@ -130,7 +131,7 @@ func (c contract) answer(r *http.Request) (int, any) {
 			return refuse(http.StatusBadRequest, "invalid", err)
 		}
 	}
-	q := engine.Query{Text: in.Query, Mode: in.Mode, Variant: in.Variant, K: in.K, Offset: in.Offset}
+	q := engine.Query{Text: in.Query, Mode: in.Mode, Variant: in.Variant, K: in.K, Offset: in.Offset, Exact: in.Exact}
 	if in.Filter != "" {
 		f, err := filter.Parse(in.Filter)
 		if err != nil {
@@ -144,7 +145,7 @@ func (c contract) answer(r *http.Request) (int, any) {
 		if err != nil {
 			return refuse(http.StatusBadRequest, "invalid", err)
 		}
-		return http.StatusOK, map[string]any{"mode": res.Trace.Mode, "variant": res.Trace.Variant, "took_ms": 1.5, "hits": lowered(res.Hits)}
+		return http.StatusOK, map[string]any{"mode": res.Trace.Mode, "variant": res.Trace.Variant, "took_ms": 1.5, "hits": lowered(res.Hits), "for": res.For}
 	case "POST /v1/explain":
 		x, err := c.db.Explain(r.Context(), q, in.ID)
 		if err != nil {

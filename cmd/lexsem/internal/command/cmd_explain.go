@@ -41,7 +41,7 @@ modulation to full modulation. For small changes this is the first-order share.
 "tokens":[{"id","token","start","end","shift","scale"}],
 "dimensions":[{"dimension","before","after"}],"matches":[{"field","start","end","term"}],"token_score",
 "ties":[{"word","start","end","weight","match","field","match_start","match_end","cosine"}]}. "ties" is
-the token alignment. With --rerank, "rerank" is the score of the second stage, "reranked" the number
+the token alignment. "for" is the query with its mistyped words repaired, if it has some. With --rerank, "rerank" is the score of the second stage, "reranked" the number
 of hits that it read, and "rank" the rank after it. Offsets are bytes: those of words and tokens in
 the query, those of matches in the document's title or text. Rank 0 means that no retriever has the
 document among its candidates.`,

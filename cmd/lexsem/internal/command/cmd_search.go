@@ -47,11 +47,15 @@ pairs) and coverage (normalised BM25: BM25 divided by the most that BM25 can giv
 or at an address. "score" is still the score before it, and --collapse and thresholds use it; "rerank" is
 the score of the second stage.
 
+A word that neither the database nor the model knows is also searched for as repaired, by the database's
+own words; the output then says "for:". --exact searches for the words as they are typed, and double quotes
+round a word do so for that word.
+
 --queries takes BEIR's layout, {"_id": …, "text": …} on each line. --format json prints one line per
 query: {"query","mode","variant","took_ms","hits":[{"id","score","cosine","coverage","rank",
 "title","text","metadata","presence","pair","chunk","chunks","start","end",
-"path","lines","span","duplicates","rerank"}]}, also "reranked", the number of hits that were reranked, and
-"query_id" with --queries.
+"path","lines","span","duplicates","rerank"}]}, also "for", the query with its mistyped words repaired, "reranked", the
+number of hits that were reranked, and "query_id" with --queries.
 
 path and lines, [from,to], name the file of a document and where in it text stands. If a document is
 stored in chunks, text is the chunk that was found: number chunk, from 0, of chunks, bytes start to end of

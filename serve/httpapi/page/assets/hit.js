@@ -84,7 +84,7 @@ function exact(h, x) {
   const at = byteMap(h.text);
   const out = (x.matches ?? []).filter((m) => m.field === "text" && m.start >= h.start && m.end <= h.end)
     .map((m) => [at(m.start - h.start), at(m.end - h.start)]);
-  return out.length ? out : places(h.text, wanted(x.for ?? x.query));
+  return out.length ? out : places(h.text, wanted(x.for || x.query));
 }
 
 function move(rank, before) {

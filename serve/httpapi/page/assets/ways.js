@@ -93,7 +93,7 @@ async function run(w, offset = 0, exact = offset > 0 && Boolean(w.ask?.exact)) {
     const found = await api.search({ ...ask, spans: true, k: page, offset }, asked.signal);
     w.hits = offset ? w.hits.concat(found.hits) : found.hits;
     w.ask = ask;
-    w.searched = found.for ?? ask.query;
+    w.searched = found.for || ask.query;
     w.full = found.hits.length === page && (found.mode !== "hybrid" || w.hits.length < lastPage);
     w.failed = null;
     repaired(w, found.for);

@@ -112,6 +112,17 @@ try {
     assert.equal(await page.locator(".way").count(), 2);
   });
 
+  await visit("a mistyped word", {}, async (page) => {
+    await page.goto(base);
+    await search(page, "rotate sigining keys");
+    assert.match(await page.locator(".way .for").textContent(), /^for: rotate signing keys/);
+    assert.ok((await page.locator(".hit").first().locator(".passage mark").allTextContents()).includes("signing"));
+    const answer = page.waitForResponse((r) => r.url().includes("/v1/search"));
+    await page.locator(".way .for button").click();
+    await answer;
+    await page.waitForFunction(() => document.querySelector(".way .for").hidden);
+  });
+
   await visit("no hits, more hits, errors", {}, async (page) => {
     await page.goto(`${base}?q=zebra&way=lexical:`);
     await page.waitForSelector(".foot .quiet");
