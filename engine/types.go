@@ -305,7 +305,7 @@ type Stats struct {
 	Maintenance Maintenance         // background work
 	Reembedding bool                // Reembed is running, or was interrupted and can continue
 	TokenStates TokenStats          // token states
-	Problems    Problems            // failures, stale files and warnings of indexed files
+	Problems    problems.Summary    // failures, stale files and warnings of indexed files
 }
 
 // TokenStats describes the token states of a database.
@@ -363,8 +363,4 @@ type (
 	Filter = filter.Filter
 	// Fusion says how a hybrid search joins the scores of its retrievers.
 	Fusion = fusion.Options
-	// Problems counts failures, stale files and warnings of files that were indexed, and files that were left out.
-	// Problem is one of the first three.
-	Problems = problems.Summary
-	Problem  = problems.Problem
 )

@@ -85,6 +85,9 @@ func matterError(err error) (line int, why string) {
 		return 1, why
 	}
 	why, _, _ = strings.Cut(strings.TrimPrefix(why, at[0]), "; try decoding")
+	if strings.Contains(why, "as a map key") { // which the library shows as a Go value
+		why = "a mapping in braces is no key; put a value that begins with { in quotes"
+	}
 	return n + 1, why + " (column " + at[2] + ")"
 }
 

@@ -213,7 +213,7 @@ func steps(t *testing.T) []step {
 			if err != nil {
 				return s, err
 			}
-			lacks := []engine.Problem{{State: problems.Stale, Path: "a.md", Line: 2, Documents: 1, Reason: "why", Time: "2026-01-02T03:04:05Z"}}
+			lacks := []problems.Problem{{State: problems.Stale, Path: "a.md", Line: 2, Documents: 1, Reason: "why", Time: "2026-01-02T03:04:05Z"}}
 			left := problems.LeftOut{Other: 1, Kinds: []problems.Extension{{Extension: ".docx", Files: 1, Example: "b.docx"}}}
 			if err := problems.Write(s.Dir, "/notes", left, lacks); err != nil {
 				return s, err
