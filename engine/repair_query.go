@@ -28,17 +28,25 @@ func (e *Engine) repair(ctx context.Context, r *search.Run) (err error) {
 	return err
 }
 
-// asTyped makes the offsets of a query's tokens those of the query as it was typed.
+// asTyped makes the offsets of a query's tokens those of the query as it was typed. The mistyped words, which come after
+// the repaired query, are in its vector alone: their pieces tell nothing as tokens.
 func asTyped(r *search.Run) {
 	if len(r.Repairs) == 0 {
 		return
 	}
 	_, back := r.Repairs.Encoded(r.Q.Text)
-	offsets := slices.Clone(r.In.Tokens.Offsets) // the encoder may keep them
-	for i, o := range offsets {
-		offsets[i] = back(o)
+	end := int32(len(r.Repairs.Query(r.Q.Text)))
+	t := &r.In.Tokens
+	t.Offsets, t.Special = slices.Clone(t.Offsets), slices.Clone(t.Special) // the encoder may keep them
+	for i, o := range t.Offsets {
+		switch {
+		case o.Start == o.End: // of no word
+		case o.Start >= end:
+			t.Special[i], t.Offsets[i] = true, encoder.Span{}
+		default:
+			t.Offsets[i] = back(o)
+		}
 	}
-	r.In.Tokens.Offsets = offsets
 }
 
 // knows tells of words what the vocabulary of a state does not. The model knows a word if it has one

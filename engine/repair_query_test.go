@@ -62,6 +62,7 @@ func TestRepairs(t *testing.T) {
 			t.Fatal(name, err)
 		}
 		add(t, e, manual)
+		explained := 0
 		var qs []engine.Query
 		var wants []engine.Result
 		for way, q := range ways() {
@@ -75,11 +76,14 @@ func TestRepairs(t *testing.T) {
 			if err != nil || x.For != repaired || x.Score != got.Hits[0].Score {
 				t.Errorf("%s, %s: explained for %q with score %v, want %q and %v: %v", name, way, x.For, x.Score, repaired, got.Hits[0].Score, err)
 			}
+			var words []string
 			for _, tok := range x.Tokens {
-				if tok.Start < 0 || tok.End > len(typed) {
-					t.Errorf("%s, %s: token %+v is not in the query", name, way, tok)
-				}
+				words = append(words, typed[tok.Start:tok.End])
 			}
+			if len(words) > 0 && !slices.Contains(words, "sigining") {
+				t.Errorf("%s, %s: the tokens come from %q, want the mistyped word among them", name, way, words)
+			}
+			explained += len(words)
 			q.Exact = true
 			if got := search(t, e, q); got.For != "" {
 				t.Errorf("%s, %s: an exact query was searched for as %q", name, way, got.For)
@@ -94,7 +98,12 @@ func TestRepairs(t *testing.T) {
 			q.Text = repaired
 			if got, exact := search(t, e, q), search(t, e, exactly(q)); got.For != "" || !reflect.DeepEqual(untimed(got), untimed(exact)) {
 				t.Errorf("%s, %s: a query without a typo gives %+v, exact %+v", name, way, got, exact)
+			} else if mistyped := wants[len(wants)-2].Trace; mistyped.Lexical != got.Trace.Lexical || mistyped.Unknown != got.Trace.Unknown {
+				t.Errorf("%s, %s: a mistyped query has %d tokens with weight and %v unknown, the repaired one %d and %v", name, way, mistyped.Lexical, mistyped.Unknown, got.Trace.Lexical, got.Trace.Unknown)
 			}
+		}
+		if explained == 0 {
+			t.Errorf("%s: no token is explained", name)
 		}
 		batch, err := e.SearchBatch(t.Context(), qs)
 		if err != nil {
