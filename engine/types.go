@@ -109,7 +109,7 @@ type Query struct {
 	// Spans fills Hit.Span with the part of the text that answers the query. Each hit's text is read for it, at 0.1 ms
 	// a kilobyte by words, or some 0.25 ms with token states.
 	Spans bool
-	// Plain takes Text as it is. Otherwise a text of few words that is no question may have operators, which each hit
+	// Plain takes Text as it is. Otherwise a text of few words that is no question or message may have operators, which each hit
 	// meets: "a phrase", +word and +"a phrase" require, -word and -"a phrase" exclude, prefix* finds longer words, and
 	// title:word looks at titles. Forms of a word are equal. A phrase without + that no document has is not required.
 	// Trace.Required, Excluded and Unmet tell what was read.

@@ -8,7 +8,8 @@ import (
 	"unicode/utf8"
 )
 
-// A text with more words, or letters, outside of operators is a sentence, as is a question: it has no operators.
+// A text with more words, or letters, outside of operators is a sentence, as are a question and a message with colons,
+// such as parsing "abc": invalid syntax. It has no operators.
 // Sentences and lists of keywords hold signs that are none: "extension -twisting coupling" is a broken compound, and
 // a question names titles in quotes. Typed operators stand beside few words. Not every script separates words.
 const (
@@ -81,11 +82,21 @@ func Read(s string) Query {
 		}
 		i += end
 	}
-	if len(q.Clauses) == 0 || words > maxWords || all > maxLetters || strings.ContainsAny(s, questions) {
+	if len(q.Clauses) == 0 || words > maxWords || all > maxLetters || strings.ContainsAny(s, questions) || message(s) {
 		return Query{Text: s}
 	}
 	q.Text = string(blank)
 	return q
+}
+
+// message says whether a word ends with a colon.
+func message(s string) bool {
+	for w := range strings.FieldsSeq(s) {
+		if strings.HasSuffix(w, ":") {
+			return true
+		}
+	}
+	return false
 }
 
 func wipe(b []byte) {
