@@ -15,6 +15,7 @@ import (
 const (
 	maxWords   = 6
 	maxLetters = 48
+	maxClauses = 32 // each of them is looked for; a text with more was not typed
 )
 
 // questions end sentences in several scripts; the Greek mark is a semicolon.
@@ -82,7 +83,7 @@ func Read(s string) Query {
 		}
 		i += end
 	}
-	if len(q.Clauses) == 0 || words > maxWords || all > maxLetters || strings.ContainsAny(s, questions) || message(s) {
+	if len(q.Clauses) == 0 || len(q.Clauses) > maxClauses || words > maxWords || all > maxLetters || strings.ContainsAny(s, questions) || message(s) {
 		return Query{Text: s}
 	}
 	q.Text = string(blank)

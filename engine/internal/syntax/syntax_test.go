@@ -74,6 +74,15 @@ func TestRead(t *testing.T) {
 	}
 }
 
+// TestManyOperators: a text of nothing but operators is text.
+func TestManyOperators(t *testing.T) {
+	for n, want := range map[int]int{32: 32, 33: 0, 100_000: 0} {
+		if q := Read(strings.Repeat("pre* ", n)); len(q.Clauses) != want {
+			t.Errorf("%d operators: %d clauses, want %d", n, len(q.Clauses), want)
+		}
+	}
+}
+
 // FuzzRead: no text panics or moves a word, and clauses name parts of it.
 func FuzzRead(f *testing.F) {
 	for _, s := range []string{`a -b "c d" title:e f* +g`, `“x” -"`, "-\xff", `title:"`} {
