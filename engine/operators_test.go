@@ -42,6 +42,7 @@ func TestOperators(t *testing.T) {
 		{query: `title:"ready queue"`, want: []string{"queue"}},
 		{query: `keys -title:keys -title:rotation`, want: []string{"apart", "camel", "queue"}},
 		{query: `rotat*`, want: []string{"backup", "keys"}},
+		{query: `no*`, want: []string{"camel"}}, // "no" alone is a function word
 		{query: `title:rota*`, want: []string{"keys"}},
 		{query: `keys -keyc*`, want: []string{"apart", "backup", "camel", "queue"}},
 		{query: `+authority`, want: []string{"camel"}},

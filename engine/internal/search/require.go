@@ -30,14 +30,14 @@ func (c Clause) start() string {
 	return typed
 }
 
-// Read reads the operators of a query's text, and leaves it what is to be searched for. A clause without terms is
-// none: the analyzer knows no word of it.
+// Read reads the operators of a query's text, and leaves it what is to be searched for. A word or phrase that the
+// analyzer drops is no clause.
 func Read(q Query, asked func(string) []text.Term) (Query, []Clause) {
 	read := q.read()
 	q.Text = read.Text
 	var cs []Clause
 	for _, c := range read.Clauses {
-		if terms := asked(c.Text); len(terms) > 0 {
+		if terms := asked(c.Text); len(terms) > 0 || c.Prefix {
 			cs = append(cs, Clause{c, terms})
 		}
 	}
