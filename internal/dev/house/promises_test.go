@@ -45,7 +45,7 @@ var promises = []struct {
 	{"Another process gets what the server process gives", "serve/share TestConformance, TestHolderKilled, TestHostilePeers", "every call; kills; garbage", ""},
 	{"Other users of the machine read nothing", "store TestFilesAreTheOwners; serve/share TestOtherUsers; cmd/lexsem/internal/command TestOthersReadNothing", "files, socket, caches", ""},
 	{"Keys and passwords are never printed", "cmd/lexsem/internal/command TestNoCommandPrintsASecret, TestNoErrorHoldsAKey, TestNoFileHoldsAKey", "every command", ""},
-	{"Links lead out of no folder", "ingest/folder TestLinks, TestSwaps", "also as a file is opened", ""},
+	{"No link leads out of an indexed folder", "ingest/folder TestLinks, TestSwaps", "also as a file is opened", ""},
 	{"Downloads that differ are refused", "encoder/provision TestExtract, TestExtractTruncated, TestCacheDamage", "cut at each byte", ""},
 	{"`--offline` opens no connection", "encoder/provision TestOfflineMissing", "no model there", "`--offline` opens no network connection"},
 	{"Setting the clock changes nothing", "internal/dev/house TestNoDurationsByTheWallClock; ingest/folder TestRacy", "code; files of the future", ""},
