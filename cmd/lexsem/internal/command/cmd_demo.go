@@ -49,7 +49,7 @@ type demoOptions struct {
 
 // Shape of the demo. A change of any of them makes a stored demo stale.
 const (
-	demoFormat   = 2    // how passages are made and what demo.json holds
+	demoFormat   = 3    // how passages are made, searched and measured, and what demo.json holds
 	demoPassages = 4800 // passages at most
 	demoQueries  = 8000 // training queries of the bridge
 	demoFitSeed  = 1
