@@ -204,7 +204,7 @@ func (s *Store) poll(ctx context.Context, long time.Duration, done func() (bool,
 			return err
 		}
 		if time.Now().After(deadline) {
-			return errImpatient
+			return fmt.Errorf("%w, %v", errImpatient, long)
 		}
 		time.Sleep(2 * time.Millisecond)
 	}
