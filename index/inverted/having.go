@@ -2,7 +2,6 @@ package inverted
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"strings"
 
@@ -42,64 +41,34 @@ func (x *Words) Having(ctx context.Context, dst []uint64, terms []text.Term) (ou
 	})
 }
 
-// HavingPrefix appends the ids of the documents with a term that begins with prefix; some documents may be named
-// several times. Errors: ErrCorrupt, that of ctx. Cost: that of Prefixed, and the postings of its terms.
-func (x *Words) HavingPrefix(ctx context.Context, dst []uint64, prefix string) (out []uint64, err error) {
+// HavingAny appends the ids of the documents with one of some terms, by their numbers; documents with several are named
+// as often. Errors: ErrCorrupt, that of ctx. Cost: the postings of the terms.
+func (x *Words) HavingAny(ctx context.Context, dst []uint64, terms []int) (out []uint64, err error) {
 	defer wrapped(&err)
 	defer snapshot.Guard(&err)()
-	err = x.prefixed(ctx, prefix, func(term uint32) error {
-		dst, err = x.documents(ctx, dst, term, func(uint32) (bool, error) { return true, nil })
-		return err
-	})
-	return dst, err
-}
-
-// Prefixed returns at most k of the terms that begin with prefix, those of the most documents. Errors: ErrCorrupt,
-// that of ctx. Cost: a look at each term of the index, some 10 ns.
-func (x *Words) Prefixed(ctx context.Context, prefix string, k int) (terms []string, err error) {
-	defer wrapped(&err)
-	defer snapshot.Guard(&err)()
-	var best []Scored // by documents
-	err = x.prefixed(ctx, prefix, func(term uint32) error {
-		if df := x.df(term); df > 0 {
-			best = insertBest(best, Scored{ID: uint64(term), Score: float64(df)}, k)
+	for _, n := range terms {
+		if dst, err = x.documents(ctx, dst, uint32(n), func(uint32) (bool, error) { return true, nil }); err != nil {
+			return dst, err
 		}
-		return nil
-	})
-	for _, b := range best {
-		terms = append(terms, x.terms.name(uint32(b.ID)))
 	}
-	return terms, err
+	return dst, nil
 }
 
-// insertBest keeps the k best, best first.
-func insertBest(best []Scored, s Scored, k int) []Scored {
-	at := len(best)
-	for at > 0 && better(s, best[at-1]) {
-		at--
-	}
-	if at == k {
-		return best
-	}
-	best = append(best, s)
-	copy(best[at+1:], best[at:])
-	best[at] = s
-	return best[:min(len(best), k)]
-}
-
-// prefixed calls fn with each term that begins with prefix.
-func (x *Words) prefixed(ctx context.Context, prefix string, fn func(term uint32) error) error {
-	for n := range uint32(x.terms.len()) {
+// Prefixed returns the numbers of the terms that begin with prefix, those of the most documents first. Errors:
+// ErrCorrupt, that of ctx. Cost: a look at each term of the index, some 10 ns.
+func (x *Words) Prefixed(ctx context.Context, prefix string) (terms []int, err error) {
+	defer wrapped(&err)
+	defer snapshot.Guard(&err)()
+	for n := range x.Terms() {
 		if n%(64*every) == 0 && ctx.Err() != nil {
-			return ctx.Err()
+			return nil, ctx.Err()
 		}
-		if strings.HasPrefix(x.terms.name(n), prefix) {
-			if err := fn(n); err != nil {
-				return err
-			}
+		if strings.HasPrefix(x.Term(n), prefix) && x.DF(n) > 0 {
+			terms = append(terms, n)
 		}
 	}
-	return nil
+	slices.SortStableFunc(terms, func(a, b int) int { return x.DF(b) - x.DF(a) })
+	return terms, nil
 }
 
 // documents appends the ids of the live documents with a term that meet ok.
@@ -117,7 +86,10 @@ func (x *Words) documents(ctx context.Context, dst []uint64, term uint32, ok fun
 		dst = append(dst, id)
 		return true, err
 	})
-	return dst, errors.Join(err, ctx.Err())
+	if err == nil {
+		err = ctx.Err()
+	}
+	return dst, err
 }
 
 // consecutive says whether words stand one after the other in the document at a slot.

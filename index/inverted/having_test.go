@@ -70,10 +70,16 @@ func TestHaving(t *testing.T) {
 		for _, prefix := range []string{"w1", "w", "w13", "v", "w130"} {
 			same(t, docs, prefix, func(has []text.Term) bool {
 				return slices.ContainsFunc(has, func(h text.Term) bool { return strings.HasPrefix(h.Text, prefix) })
-			}, func() ([]uint64, error) { return x.HavingPrefix(t.Context(), nil, prefix) })
+			}, func() ([]uint64, error) {
+				terms, err := x.Prefixed(t.Context(), prefix)
+				if err != nil {
+					return nil, err
+				}
+				return x.HavingAny(t.Context(), nil, terms)
+			})
 		}
-		if got, err := x.Prefixed(t.Context(), "w", 3); err != nil || len(got) != 3 || x.IDF(got[0]) > x.IDF(got[1]) || x.IDF(got[1]) > x.IDF(got[2]) {
-			t.Errorf("the three most frequent words: %v, %v", got, err)
+		if got, err := x.Prefixed(t.Context(), "w"); err != nil || len(got) < 3 || !slices.IsSortedFunc(got, func(a, b int) int { return x.DF(b) - x.DF(a) }) {
+			t.Errorf("the words, the most frequent first: %v, %v", got, err)
 		}
 	}
 	edit(0, 400)

@@ -97,21 +97,13 @@ func (r *Run) Free() []text.Term {
 // maxExpanded is how many terms a prefix is searched for with.
 const maxExpanded = 8
 
-// expand appends the most frequent words of each prefix to the terms of the query. Together they weigh one word.
-func (r *Run) expand(ctx context.Context) error {
-	for _, c := range r.Clauses {
-		if !c.Prefix || c.Not {
-			continue
-		}
-		words, err := r.S.Words.Prefixed(ctx, c.start(), maxExpanded)
-		if err != nil {
-			return err
-		}
-		for _, w := range words {
-			r.Terms = append(r.Terms, text.Term{Text: w, Beside: true, Weight: 1 / float32(len(words))})
-		}
+// expand appends the most frequent words of a prefix, which come first, to the terms of the query. Together they weigh
+// one word.
+func (r *Run) expand(words []int) {
+	words = words[:min(len(words), maxExpanded)]
+	for _, n := range words {
+		r.Terms = append(r.Terms, text.Term{Text: r.S.Words.Term(n), Beside: true, Weight: 1 / float32(len(words))})
 	}
-	return nil
 }
 
 // required narrows what a filter lets through to the documents that meet the clauses of the query.
@@ -145,7 +137,14 @@ func (r *Run) having(ctx context.Context, c Clause, among documents) (documents,
 	var ids []uint64
 	var err error
 	if c.Prefix {
-		ids, err = r.S.Words.HavingPrefix(ctx, nil, c.start())
+		var words []int
+		if words, err = r.S.Words.Prefixed(ctx, c.start()); err != nil {
+			return documents{}, err
+		}
+		if r.Plan.Lexical && !c.Not {
+			r.expand(words)
+		}
+		ids, err = r.S.Words.HavingAny(ctx, nil, words)
 	} else {
 		ids, err = r.S.Words.Having(ctx, nil, c.Terms)
 	}

@@ -123,11 +123,6 @@ func (r *Run) let(ctx context.Context) (m matches, err error) {
 	if len(r.Clauses) == 0 {
 		return m, nil
 	}
-	if r.Plan.Lexical {
-		if err := r.expand(ctx); err != nil {
-			return nil, err
-		}
-	}
 	return r.required(ctx, m)
 }
 
