@@ -125,7 +125,7 @@ func BenchmarkMatch(b *testing.B) {
 			b.Fatal(err)
 		}
 		match := func(b *testing.B) *Matches {
-			m, err := c.Match(b.Context(), f)
+			m, err := c.Match(b.Context(), f, nil)
 			if err != nil {
 				b.Fatal(err)
 			}
@@ -159,7 +159,7 @@ func BenchmarkMatch(b *testing.B) {
 		})
 	}
 	b.Run("allow", func(b *testing.B) {
-		m, err := c.Match(b.Context(), filter.Eq("lang", "go"))
+		m, err := c.Match(b.Context(), filter.Eq("lang", "go"), nil)
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -235,7 +235,7 @@ func encode(t testing.TB, doc map[string]any) []byte {
 func holds(t *testing.T, v version, o oracle, last uint64) {
 	t.Helper()
 	c, docs := v.c, v.docs
-	m, err := c.Match(t.Context(), o.Filter)
+	m, err := c.Match(t.Context(), o.Filter, nil)
 	if err != nil {
 		t.Fatalf("%v: %v", o, err)
 	}
@@ -458,28 +458,28 @@ func reload(t testing.TB, c *Columns) *Columns {
 
 func TestMatchesDoNotChange(t *testing.T) {
 	old := with(t, with(t, with(t, with(t, New(), 3, `{"a": 1}`), 5000, `{"a": 2}`), 5001, ``), 5002, `null`)
-	first, err := old.Match(t.Context(), filter.Exists("a"))
+	first, err := old.Match(t.Context(), filter.Exists("a"), nil)
 	if err != nil || first.Len() != 2 {
 		t.Fatal(first, err)
 	}
 	now := with(t, without(t, old, 3), 1<<20, `{"a": {"b": []}}`)
-	second, err := now.Match(t.Context(), filter.Exists("a"))
+	second, err := now.Match(t.Context(), filter.Exists("a"), nil)
 	if err != nil || second.Len() != 2 || second.Allow(3) || !second.Allow(5000) || !second.Allow(1<<20) || second.Allow(1<<40) {
 		t.Fatal(second, err)
 	}
 	if first.Len() != 2 || !first.Allow(3) || !first.Allow(5000) || first.Allow(1<<20) {
 		t.Error("an answer changed after it was given")
 	}
-	if third, err := now.Match(t.Context(), filter.Exists("a")); err != nil || third != second {
+	if third, err := now.Match(t.Context(), filter.Exists("a"), nil); err != nil || third != second {
 		t.Error("an answer was made again although nothing changed")
 	}
-	if m, err := old.Match(t.Context(), filter.Exists("a")); err != nil || m.Len() != 2 || !m.Allow(3) || m.Allow(1<<20) {
+	if m, err := old.Match(t.Context(), filter.Exists("a"), nil); err != nil || m.Len() != 2 || !m.Allow(3) || m.Allow(1<<20) {
 		t.Error("an older state answers like a newer one", m, err)
 	}
-	if third, err := now.Match(t.Context(), filter.Exists("a")); err != nil || third != second {
+	if third, err := now.Match(t.Context(), filter.Exists("a"), nil); err != nil || third != second {
 		t.Error("an older state took the place of a newer one's answer")
 	}
-	if all, err := now.Match(t.Context(), filter.Filter{}); err != nil || all.Len() != 4 {
+	if all, err := now.Match(t.Context(), filter.Filter{}, nil); err != nil || all.Len() != 4 {
 		t.Error(all, err)
 	}
 }
@@ -492,7 +492,7 @@ func TestRebaseKeepsAnswers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := c.Match(t.Context(), filter.Exists("a"))
+	m, err := c.Match(t.Context(), filter.Exists("a"), nil)
 	if err != nil || m.Len() != 1 {
 		t.Fatal(m, err)
 	}
@@ -584,7 +584,7 @@ func TestKeysThatStandTwice(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if m, err := c.Match(t.Context(), f); err != nil || m.Allow(1) != want {
+			if m, err := c.Match(t.Context(), f, nil); err != nil || m.Allow(1) != want {
 				t.Errorf("%s: %v, %v", f, !want, err)
 			}
 		}
@@ -598,7 +598,7 @@ func TestColumnsKeepDeepMetadataSmall(t *testing.T) {
 		t.Errorf("%d bytes for metadata of %d", size, len(deep))
 	}
 	for path, want := range map[string]int{strings.Repeat("a.", 3999) + "k": 1, strings.Repeat("a.", 4000) + "k": 0, strings.Repeat("a.", 3000) + "a": 1} {
-		if m, err := c.Match(t.Context(), filter.Exists(path)); err != nil || m.Len() != want {
+		if m, err := c.Match(t.Context(), filter.Exists(path), nil); err != nil || m.Len() != want {
 			t.Errorf("path of %d bytes: %v, %v", len(path), m, err)
 		}
 	}
@@ -613,7 +613,7 @@ func TestCacheStaysSmall(t *testing.T) {
 		}
 	})
 	for i := range 300 {
-		if _, err := c.Match(t.Context(), filter.Not(filter.Eq("a", i+2))); err != nil {
+		if _, err := c.Match(t.Context(), filter.Not(filter.Eq("a", i+2)), nil); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -629,7 +629,7 @@ func TestCacheStaysSmall(t *testing.T) {
 		big[i] = fmt.Sprint("value ", i)
 	}
 	for i := range 3 {
-		if _, err := c.Match(t.Context(), filter.In(fmt.Sprint("a", i), big...)); err != nil {
+		if _, err := c.Match(t.Context(), filter.In(fmt.Sprint("a", i), big...), nil); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -656,12 +656,12 @@ func TestColumnsConcurrent(t *testing.T) {
 					c, old = old, c
 				}
 				f := pick(r, filters)
-				m, err := c.Match(t.Context(), f)
+				m, err := c.Match(t.Context(), f, nil)
 				if err != nil || m.Len() > c.Len() {
 					t.Error(m, err)
 					return
 				}
-				no, err := c.Match(t.Context(), filter.Not(f))
+				no, err := c.Match(t.Context(), filter.Not(f), nil)
 				if err != nil || m.Len()+no.Len() != c.Len() {
 					t.Errorf("%d documents meet it, %d do not, of %d: %v", m.Len(), no.Len(), c.Len(), err)
 					return
@@ -740,7 +740,7 @@ func TestCancellation(t *testing.T) {
 		t.Fatal(err)
 	}
 	calls := map[string]func(ctx context.Context) error{
-		"match":     func(ctx context.Context) error { _, err := c.Match(ctx, f); return err },
+		"match":     func(ctx context.Context) error { _, err := c.Match(ctx, f, nil); return err },
 		"compacted": func(ctx context.Context) error { _, err := c.Compacted(ctx); return err },
 	}
 	for name, call := range calls {

@@ -67,11 +67,11 @@ func FuzzFilter(f *testing.F) {
 				t.Fatal(s)
 			}
 		}
-		m, err := c.Match(t.Context(), q)
+		m, err := c.Match(t.Context(), q, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if not, err := c.Match(t.Context(), filter.Not(q)); err == nil && not.Len() != 2-m.Len() {
+		if not, err := c.Match(t.Context(), filter.Not(q), nil); err == nil && not.Len() != 2-m.Len() {
 			t.Fatalf("%d documents meet %s, %d do not", m.Len(), q, not.Len())
 		}
 		var doc map[string]any
@@ -136,7 +136,7 @@ func FuzzOpen(f *testing.F) {
 		if !sound(err) {
 			return
 		}
-		if m, err := c.Match(t.Context(), q); sound(err) && m.Len() > c.Len() {
+		if m, err := c.Match(t.Context(), q, nil); sound(err) && m.Len() > c.Len() {
 			t.Fatal(m, err)
 		}
 		e := c.Edit()
@@ -148,7 +148,7 @@ func FuzzOpen(f *testing.F) {
 		if c.After(0) > c.Len() || next.Len() > c.Len()+2 {
 			t.Fatal("more documents than there are")
 		}
-		if m, err := next.Match(t.Context(), q); sound(err) && m.Len() > next.Len() {
+		if m, err := next.Match(t.Context(), q, nil); sound(err) && m.Len() > next.Len() {
 			t.Fatal(m, err)
 		}
 		if fresh, err := next.Compacted(t.Context()); sound(err) && fresh.Len() != next.Len() {

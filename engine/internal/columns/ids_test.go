@@ -27,9 +27,9 @@ func (s ordinals) ids(ctx context.Context, from, below string, fn func(id string
 	return nil
 }
 
-// TestMatchWith: a filter on id is answered by the ids of its commit, beside conditions on metadata, also where an answer
+// TestMatchIDs: a filter on id is answered by the ids of its commit, beside conditions on metadata, also where an answer
 // is kept and brought up to date.
-func TestMatchWith(t *testing.T) {
+func TestMatchIDs(t *testing.T) {
 	filters := []filter.Filter{
 		filter.Eq("id", "a7"), filter.Not(filter.Eq("id", "a7")), filter.In("id", "a1", "none", "b3"), filter.Prefix("id", "a1"), filter.Prefix("id", "\x7f"), filter.Gt("id", "a90"),
 		filter.Range("id", "a2", "a3"), filter.And(filter.Prefix("id", "b"), filter.Eq("even", true)), filter.Or(filter.Eq("id", "\x7f"), filter.Eq("even", false)), filter.Exists("id"),
@@ -39,7 +39,7 @@ func TestMatchWith(t *testing.T) {
 	check := func() {
 		t.Helper()
 		for _, f := range filters {
-			m, err := now.MatchWith(t.Context(), f, there.ids)
+			m, err := now.Match(t.Context(), f, there.ids)
 			if err != nil {
 				t.Fatalf("%s: %v", f, err)
 			}
@@ -84,16 +84,16 @@ func TestMatchWith(t *testing.T) {
 		now = e.Done()
 		check()
 	}
-	if _, err := now.Match(t.Context(), filter.Eq("id", "never asked")); !errors.Is(err, fault.ErrInvalid) {
+	if _, err := now.Match(t.Context(), filter.Eq("id", "never asked"), nil); !errors.Is(err, fault.ErrInvalid) {
 		t.Errorf("without ids: %v", err)
 	}
 	broken := errors.New("broken")
-	if _, err := now.MatchWith(t.Context(), filter.Lt("id", "x"), func(context.Context, string, string, func(string, uint64) error) error { return broken }); !errors.Is(err, broken) {
+	if _, err := now.Match(t.Context(), filter.Lt("id", "x"), func(context.Context, string, string, func(string, uint64) error) error { return broken }); !errors.Is(err, broken) {
 		t.Errorf("an error of the ids: %v", err)
 	}
 	// A document that the columns do not have is damage, not a document that does not match.
 	there["a1x"] = next + 5
-	if _, err := now.MatchWith(t.Context(), filter.Prefix("id", "a1x"), there.ids); !errors.Is(err, ErrCorrupt) {
+	if _, err := now.Match(t.Context(), filter.Prefix("id", "a1x"), there.ids); !errors.Is(err, ErrCorrupt) {
 		t.Errorf("an id without a row: %v", err)
 	}
 }

@@ -61,19 +61,12 @@ func (m *Matches) size() int { return 8*len(m.pages) + m.held<<pageBits/8 }
 // with their ordinals. below is "" for no end. It returns the error of fn, or of ctx.
 type IDs func(ctx context.Context, from, below string, fn func(id string, ord uint64) error) error
 
-// Match returns the documents that meet f, which reads no id. Errors: engine.ErrInvalid if f is
-// invalid, that of ctx, which is looked at every 0.1 ms or so, ErrCorrupt. Cost: with a condition that
-// was asked before, that of what was added and deleted since; else one pass over the distinct values
-// and one over all.
-func (c *Columns) Match(ctx context.Context, f filter.Filter) (*Matches, error) {
-	return c.MatchWith(ctx, f, func(context.Context, string, string, func(string, uint64) error) error {
-		return fmt.Errorf("%w: a filter on id, where no ids are known", fault.ErrInvalid)
-	})
-}
-
-// MatchWith is Match with the ids of the same commit. A condition on id costs a read of each id in
-// its ranges, whether it was asked before or not.
-func (c *Columns) MatchWith(ctx context.Context, f filter.Filter, ids IDs) (_ *Matches, err error) {
+// Match returns the documents that meet f; ids are those of the same commit, nil if f has no condition on
+// them. Errors: engine.ErrInvalid if f is invalid, that of ctx, which is looked at every 0.1 ms or so,
+// ErrCorrupt. Cost: with a condition that was asked before, that of what was added and deleted since; else
+// one pass over the distinct values and one over all. A condition on id costs a read of each id in its
+// ranges, whether it was asked before or not.
+func (c *Columns) Match(ctx context.Context, f filter.Filter, ids IDs) (_ *Matches, err error) {
 	defer named(&err)
 	defer snapshot.Guard(&err)()
 	if err := f.Err(); err != nil {
@@ -308,6 +301,9 @@ func (e *evaluation) Where(q *filter.Condition) ([]uint64, error) {
 
 // WhereID returns the slots of documents whose id meets q.
 func (e *evaluation) WhereID(q *filter.Condition) ([]uint64, error) {
+	if e.ids == nil {
+		return nil, fmt.Errorf("%w: a filter on id, where no ids are known", fault.ErrInvalid)
+	}
 	set, err := e.All(false)
 	if err != nil {
 		return nil, err

@@ -40,14 +40,14 @@ func TestFileIsUsedWhereItLies(t *testing.T) {
 		t.Fatal(err)
 	}
 	f := filter.Prefix("path", "net/http/package12")
-	want, err := c.Match(t.Context(), f)
+	want, err := c.Match(t.Context(), f, nil)
 	if err != nil || want.Len() == 0 {
 		t.Fatal(want, err)
 	}
 	var group sync.WaitGroup
 	for range 4 {
 		group.Go(func() {
-			m, err := o.Match(t.Context(), f)
+			m, err := o.Match(t.Context(), f, nil)
 			if err != nil || m.Len() != want.Len() {
 				t.Error(m, err)
 			}
@@ -90,7 +90,7 @@ func TestDeletedTextsAreNotWritten(t *testing.T) {
 	if err != nil || small.Wasteful() || small.terms.len() != 2 || small.paths.len() != 3 || small.Len() != 1 {
 		t.Fatalf("%+v, %v", small, err)
 	}
-	if m, err := small.Match(t.Context(), filter.Eq("secret2999", "hidden2999")); err != nil || m.Len() != 1 || !m.Allow(2999) {
+	if m, err := small.Match(t.Context(), filter.Eq("secret2999", "hidden2999"), nil); err != nil || m.Len() != 1 || !m.Allow(2999) {
 		t.Error(m, err)
 	}
 }
@@ -101,7 +101,7 @@ func TestDamage(t *testing.T) {
 	c := manyColumns(t, 5000)
 	data := written(t, c)
 	f := filter.Or(filter.Prefix("path", "net/http/package12"), filter.Eq("year", 2000))
-	want, err := c.Match(t.Context(), f)
+	want, err := c.Match(t.Context(), f, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -124,7 +124,7 @@ func TestDamage(t *testing.T) {
 			check(err)
 			continue
 		}
-		if m, err := o.Match(t.Context(), f); err != nil {
+		if m, err := o.Match(t.Context(), f, nil); err != nil {
 			check(err)
 		} else if m.Len() != want.Len() {
 			t.Fatalf("byte %d: %d matches, want %d", at, m.Len(), want.Len())
@@ -169,7 +169,7 @@ func TestFileThatVanishes(t *testing.T) {
 	if err := os.Truncate(path, 4096); err != nil {
 		t.Skip("an open file cannot be cut here:", err)
 	}
-	_, match := o.Match(t.Context(), filter.Eq("lang", "go"))
+	_, match := o.Match(t.Context(), filter.Eq("lang", "go"), nil)
 	_, compacted := o.Compacted(t.Context())
 	add := o.Edit().Add(20_000, benchMetadata(1))
 	for name, err := range map[string]error{"match": match, "compacted": compacted, "add": add} {

@@ -89,7 +89,7 @@ func (s *State) Chunks() int { return s.Words.Len() }
 
 // Match returns the documents of the state that meet f.
 func (s *State) Match(ctx context.Context, f filter.Filter) (*columns.Matches, error) {
-	return s.Columns.MatchWith(ctx, f, s.View.IDs)
+	return s.Columns.Match(ctx, f, s.View.IDs)
 }
 
 // Sees says whether a chunk is part of the state. Cost: a few reads of memory.
