@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"reflect"
 	"slices"
 	"strings"
@@ -105,6 +106,44 @@ func TestAllIsOneState(t *testing.T) {
 	}
 }
 
+// endOf is a count of the documents of a walk, up to its error.
+func endOf(walk iter.Seq2[engine.Document, error], body func(n int)) (n int, err error) {
+	for _, err := range walk {
+		if err != nil {
+			return n, err
+		}
+		n++
+		body(n)
+	}
+	return n, nil
+}
+
+// endings: a walk over ten documents or more ends with its context, with the database, and does not begin after either.
+func endings(t *testing.T, e *engine.Engine, walk func(ctx context.Context) iter.Seq2[engine.Document, error]) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	if n, err := endOf(walk(ctx), func(n int) {
+		if n == 4 {
+			cancel()
+		}
+	}); n != 4 || !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled: %d, %v", n, err)
+	}
+	if n, err := endOf(walk(t.Context()), func(n int) {
+		if n == 3 {
+			if err := e.Close(); err != nil { // does not wait for the loop
+				t.Fatal(err)
+			}
+		}
+	}); n != 3 || !errors.Is(err, engine.ErrClosed) {
+		t.Errorf("closed: %d, %v", n, err)
+	}
+	if n, err := endOf(walk(t.Context()), func(int) {}); n != 0 || !errors.Is(err, engine.ErrClosed) {
+		t.Errorf("begun closed: %d, %v", n, err)
+	}
+}
+
 func TestAllEnds(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -115,41 +154,13 @@ func TestAllEnds(t *testing.T) {
 	if _, err := e.Add(ctx, docs(0, 10)); err != nil {
 		t.Fatal(err)
 	}
-	last := func(ctx context.Context, f engine.Filter, body func(n int)) (n int, err error) {
-		for _, err := range e.All(ctx, f) {
-			if err != nil {
-				return n, err
-			}
-			n++
-			body(n)
-		}
-		return n, nil
-	}
-	if n, err := last(ctx, filter.Eq("a", make(chan int)), func(int) {}); n != 0 || !errors.Is(err, engine.ErrInvalid) {
+	if n, err := endOf(e.All(ctx, filter.Eq("a", make(chan int))), func(int) {}); n != 0 || !errors.Is(err, engine.ErrInvalid) {
 		t.Errorf("bad filter: %d, %v", n, err)
 	}
 	if n, err := e.Count(ctx, filter.Eq("a", make(chan int))); n != 0 || !errors.Is(err, engine.ErrInvalid) {
 		t.Errorf("bad filter: %d, %v", n, err)
 	}
-	if n, err := last(ctx, engine.Filter{}, func(n int) {
-		if n == 4 {
-			cancel()
-		}
-	}); n != 4 || !errors.Is(err, context.Canceled) {
-		t.Errorf("cancelled: %d, %v", n, err)
-	}
-	if n, err := last(t.Context(), engine.Filter{}, func(n int) {
-		if n == 3 {
-			if err := e.Close(); err != nil { // does not wait for the loop
-				t.Fatal(err)
-			}
-		}
-	}); n != 3 || !errors.Is(err, engine.ErrClosed) {
-		t.Errorf("closed: %d, %v", n, err)
-	}
-	if n, err := last(t.Context(), engine.Filter{}, func(int) {}); n != 0 || !errors.Is(err, engine.ErrClosed) {
-		t.Errorf("begun closed: %d, %v", n, err)
-	}
+	endings(t, e, func(ctx context.Context) iter.Seq2[engine.Document, error] { return e.All(ctx, engine.Filter{}) })
 	if _, err := e.Count(t.Context(), engine.Filter{}); !errors.Is(err, engine.ErrClosed) {
 		t.Errorf("count: %v", err)
 	}
@@ -290,37 +301,8 @@ func TestListEnds(t *testing.T) {
 			t.Fatalf("%v: %d listed, want %d: %q", f, len(got), len(want), got)
 		}
 	}
-	last := func(ctx context.Context, f engine.Filter, body func(n int)) (n int, err error) {
-		for _, err := range e.List(ctx, f, "") {
-			if err != nil {
-				return n, err
-			}
-			n++
-			body(n)
-		}
-		return n, nil
-	}
-	if n, err := last(t.Context(), filter.Eq("id", 7), func(int) {}); n != 0 || !errors.Is(err, engine.ErrInvalid) {
+	if n, err := endOf(e.List(t.Context(), filter.Eq("id", 7), ""), func(int) {}); n != 0 || !errors.Is(err, engine.ErrInvalid) {
 		t.Errorf("bad filter: %d, %v", n, err)
 	}
-	ctx, cancel := context.WithCancel(t.Context())
-	if n, err := last(ctx, engine.Filter{}, func(n int) {
-		if n == 4 {
-			cancel()
-		}
-	}); n != 4 || !errors.Is(err, context.Canceled) {
-		t.Errorf("cancelled: %d, %v", n, err)
-	}
-	if n, err := last(t.Context(), engine.Filter{}, func(n int) {
-		if n == 3 {
-			if err := e.Close(); err != nil { // does not wait for the loop
-				t.Fatal(err)
-			}
-		}
-	}); n != 3 || !errors.Is(err, engine.ErrClosed) {
-		t.Errorf("closed: %d, %v", n, err)
-	}
-	if n, err := last(t.Context(), engine.Filter{}, func(int) {}); n != 0 || !errors.Is(err, engine.ErrClosed) {
-		t.Errorf("begun closed: %d, %v", n, err)
-	}
+	endings(t, e, func(ctx context.Context) iter.Seq2[engine.Document, error] { return e.List(ctx, engine.Filter{}, "") })
 }

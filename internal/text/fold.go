@@ -17,16 +17,6 @@ var folds = map[rune]string{
 // word itself where it has none. Only Latin, Greek and Cyrillic letters have accents that writers leave out; й is a
 // letter of its own.
 func unaccented(word string) string {
-	ascii := true
-	for i := range len(word) {
-		if word[i] >= utf8.RuneSelf {
-			ascii = false
-			break
-		}
-	}
-	if ascii {
-		return word
-	}
 	var b strings.Builder
 	for _, r := range word {
 		if to, ok := folds[r]; ok {

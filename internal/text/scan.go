@@ -163,13 +163,19 @@ var signs = strings.NewReplacer("’", "'", "\u2010", "-", "\u00ad", "", "\u200b
 
 // form is the lower-cased, normalised form of the bytes [start, end).
 func (sc *scanner) form(start, end int) string {
+	s, _ := sc.formed(start, end)
+	return s
+}
+
+// formed is form, and says whether all are ASCII.
+func (sc *scanner) formed(start, end int) (form string, ascii bool) {
 	s := sc.s[start:end]
 	for i := 0; i < len(s); i++ {
 		if s[i] >= utf8.RuneSelf {
-			return signs.Replace(norm.NFKC.String(strings.ToLower(norm.NFKC.String(s))))
+			return signs.Replace(norm.NFKC.String(strings.ToLower(norm.NFKC.String(s)))), false
 		}
 	}
-	return strings.ToLower(s)
+	return strings.ToLower(s), true
 }
 
 // Accented is the share of a word's weight in a query that its form with accents has; that without has the rest.
@@ -177,9 +183,9 @@ const Accented = 0.6
 
 // word adds a word, unless it is a function word, and beside it how it is written without accents.
 func (sc *scanner) word(start, end int, letters, beside bool, weight float32) {
-	w := sc.form(start, end)
+	w, ascii := sc.formed(start, end)
 	plain := w
-	if len(w) <= MaxTerm {
+	if !ascii && len(w) <= MaxTerm {
 		plain = unaccented(w)
 	}
 	if plain == w {

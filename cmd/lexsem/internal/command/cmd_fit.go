@@ -234,12 +234,8 @@ func wantLocal(ctx context.Context, db engine.Database) error {
 
 // closedForm answers a request to fit what needs no fit, such as rlr.
 func (o fitOptions) closedForm(ctx context.Context, a *app, dir, variant string) error {
-	e, err := a.openBare(ctx, dir, engine.Options{ReadOnly: true})
+	stats, _, err := a.statsOf(ctx, dir)
 	if err != nil {
-		return err
-	}
-	stats, err := e.Stats(ctx)
-	if err := errors.Join(err, e.close()); err != nil {
 		return err
 	}
 	if *o.json {

@@ -56,6 +56,17 @@ func heldBy(db *database) *statsHolder {
 	return &statsHolder{h.PID, h.Command, h.Model, h.Since}
 }
 
+// statsOf are the stats of a database, and who else has it open.
+func (a *app) statsOf(ctx context.Context, dir string) (engine.Stats, *statsHolder, error) {
+	db, err := a.openBare(ctx, dir, engine.Options{ReadOnly: true})
+	if err != nil {
+		return engine.Stats{}, nil, err
+	}
+	stats, err := db.Stats(ctx)
+	holder := heldBy(db)
+	return stats, holder, errors.Join(err, db.close())
+}
+
 func runStats(ctx context.Context, a *app, args []string, asJSON bool) error {
 	if len(args) > 0 {
 		return hinted(usagef("stats takes no arguments, got %q", args[0]), "name the database with --db")
@@ -64,15 +75,11 @@ func runStats(ctx context.Context, a *app, args []string, asJSON bool) error {
 	if err != nil {
 		return err
 	}
-	e, err := a.openBare(ctx, dir, engine.Options{ReadOnly: true})
+	stats, holder, err := a.statsOf(ctx, dir)
 	if err != nil {
 		return err
 	}
-	stats, err := e.Stats(ctx)
-	s := statsSummary{answer.NewStats(stats), heldBy(e)}
-	if err := errors.Join(err, e.close()); err != nil {
-		return err
-	}
+	s := statsSummary{answer.NewStats(stats), holder}
 	if asJSON {
 		return json.NewEncoder(a.Stdout).Encode(s)
 	}

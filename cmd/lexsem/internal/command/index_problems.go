@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/lexsem/lexsem/engine"
 	"github.com/lexsem/lexsem/internal/problems"
 )
 
@@ -22,12 +21,8 @@ type problemsSummary struct {
 
 // runProblems lists what a database lacks of the files that it was filled from.
 func runProblems(ctx context.Context, a *app, dir string, asJSON bool) error {
-	e, err := a.openBare(ctx, dir, engine.Options{ReadOnly: true})
+	stats, _, err := a.statsOf(ctx, dir)
 	if err != nil {
-		return err
-	}
-	stats, err := e.Stats(ctx)
-	if err := errors.Join(err, e.close()); err != nil {
 		return err
 	}
 	s := problemsSummary{DB: dir}
