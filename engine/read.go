@@ -22,23 +22,7 @@ import (
 // An error is yielded last, with an empty Document; it is ErrClosed after Close. Cost: two reads from the store a
 // document. Memory: one document, and a bit for each match.
 func (e *Engine) All(ctx context.Context, f Filter) iter.Seq2[Document, error] {
-	return func(yield func(Document, error) bool) {
-		l, err := e.list(ctx, f)
-		if err != nil {
-			yield(Document{}, err)
-			return
-		}
-		defer l.view.Close()
-		for r, err := range l.records(ctx, l.view.Get) {
-			var d Document
-			if err == nil {
-				d, err = documentOf(r)
-			}
-			if !yield(d, err) || err != nil {
-				return
-			}
-		}
-	}
+	return e.walk(ctx, f, func(l list) iter.Seq2[*store.Document, error] { return l.records(ctx, l.view.Get) })
 }
 
 // List yields the documents that match f in the order of the bytes of their ids, from the one after the id after; "" is
@@ -47,6 +31,24 @@ func (e *Engine) All(ctx context.Context, f Filter) iter.Seq2[Document, error] {
 // three reads a document, and one for each id between them that does not match. Where few documents match, each is
 // read once more instead.
 func (e *Engine) List(ctx context.Context, f Filter, after string) iter.Seq2[Document, error] {
+	return e.walk(ctx, f, func(l list) iter.Seq2[*store.Document, error] {
+		return func(yield func(*store.Document, error) bool) {
+			for ord, err := range l.byID(ctx, after) {
+				var d *store.Document
+				if err == nil {
+					d, err = l.view.Get(ord)
+					err = state.Missing(err)
+				}
+				if !yield(d, err) || err != nil {
+					return
+				}
+			}
+		}
+	})
+}
+
+// walk yields the documents of records that match f.
+func (e *Engine) walk(ctx context.Context, f Filter, records func(l list) iter.Seq2[*store.Document, error]) iter.Seq2[Document, error] {
 	return func(yield func(Document, error) bool) {
 		l, err := e.list(ctx, f)
 		if err != nil {
@@ -54,17 +56,12 @@ func (e *Engine) List(ctx context.Context, f Filter, after string) iter.Seq2[Doc
 			return
 		}
 		defer l.view.Close()
-		for ord, err := range l.byID(ctx, after) {
-			var d *store.Document
+		for r, err := range records(l) {
+			var d Document
 			if err == nil {
-				d, err = l.view.Get(ord)
-				err = state.Missing(err)
+				d, err = documentOf(r)
 			}
-			var out Document
-			if err == nil {
-				out, err = documentOf(d)
-			}
-			if !yield(out, err) || err != nil {
+			if !yield(d, err) || err != nil {
 				return
 			}
 		}
