@@ -24,10 +24,11 @@ var cmdExplain = command{
 	about: `
 Shows what the score of one document is made of: the cosine of the query vector; coverage
 (normalised BM25), presence (term recall), near (that of the best 24 words in a row), pair (bigram
-match) and title (term recall of the title) of the words; the part of each word in BM25; what modulation added for each token; the dimensions of the vector that changed the
-cosine most; and the places in the text where words of the query stand. If token states are kept
-(lexsem tokens), it also shows which word of the text answers each word of the query. Without --id
-the first hit is explained. Of a document in several chunks the best chunk is explained.
+match) and title (term recall of the title) of the words; the part of each word in BM25; what
+modulation added for each token; the dimensions of the vector that changed the cosine most; and the
+places in the text where words of the query stand. If token states are kept (lexsem tokens), it also
+shows which word of the text answers each word of the query. Without --id the first hit is explained.
+Of a document in several chunks the best chunk is explained.
 
 The shares of the tokens add up to the total change by modulation. For RLR and local bridges they
 are exact. The softmax of a fitted bridge is not linear; its change is divided along the path from no
@@ -41,10 +42,11 @@ modulation to full modulation. For small changes this is the first-order share.
 "tokens":[{"id","token","start","end","shift","scale"}],
 "dimensions":[{"dimension","before","after"}],"matches":[{"field","start","end","term"}],"token_score",
 "ties":[{"word","start","end","weight","match","field","match_start","match_end","cosine"}]}. "ties" is
-the token alignment. "for" is the query with its mistyped words repaired, if it has some. With --rerank, "rerank" is the score of the second stage, "reranked" the number
-of hits that it read, and "rank" the rank after it. Offsets are bytes: those of words and tokens in
-the query, those of matches in the document's title or text. Rank 0 means that no retriever has the
-document among its candidates.`,
+the token alignment. "for" is the query with its mistyped words repaired, if it has some; "required",
+"excluded" and "unmet" are its operators. With --rerank, "rerank" is the score of the second stage,
+"reranked" the number of hits that it read, and "rank" the rank after it. Offsets are bytes: those of
+words and tokens in the query, those of matches in the document's title or text. Rank 0 means that no
+retriever has the document among its candidates.`,
 	examples: []string{
 		`lexsem explain --db notes.db --id keys.md "how do I rotate the signing keys"`,
 		`lexsem explain --db notes.db --json "ERR_CONN_RESET"`,

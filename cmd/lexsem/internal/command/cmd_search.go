@@ -54,8 +54,9 @@ round a word do so for that word.
 --queries takes BEIR's layout, {"_id": …, "text": …} on each line. --format json prints one line per
 query: {"query","mode","variant","took_ms","hits":[{"id","score","cosine","coverage","rank",
 "title","text","metadata","presence","pair","chunk","chunks","start","end",
-"path","lines","span","duplicates","rerank"}]}, also "for", the query with its mistyped words repaired, "reranked", the
-number of hits that were reranked, and "query_id" with --queries.
+"path","lines","span","duplicates","rerank"}]}, also "for", the query with its mistyped words
+repaired; "required" and "excluded", its operators, and "unmet", quoted phrases that no document has;
+"reranked", the number of hits that were reranked; and "query_id" with --queries.
 
 path and lines, [from,to], name the file of a document and where in it text stands. If a document is
 stored in chunks, text is the chunk that was found: number chunk, from 0, of chunks, bytes start to end of
