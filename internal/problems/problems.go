@@ -147,10 +147,11 @@ func Write(db, source string, left LeftOut, list []Problem) error {
 		}
 		return nil
 	}
-	was, _, err := Read(db, source)
+	old, err := load(path)
 	if err != nil {
 		return err
 	}
+	was, _ := of(source, old)
 	if left.Kinds == nil {
 		left.Kinds = []Extension{}
 	}
@@ -195,7 +196,7 @@ func Write(db, source string, left LeftOut, list []Problem) error {
 			return err
 		}
 	}
-	if old, err := regular.ReadFile(path, maxFile); err == nil && bytes.Equal(old, b.Bytes()) {
+	if bytes.Equal(old, b.Bytes()) {
 		return nil // most syncs change nothing
 	}
 	if err := private.MkdirAll(filepath.Dir(path)); err != nil {
@@ -226,38 +227,54 @@ func inOrder(list []Problem) {
 
 // Read returns what is known of a source. A file that is missing or damaged says nothing: the next sync writes it anew.
 func Read(db, source string) ([]Problem, LeftOut, error) {
-	h, list, err := read(file(db, source), most)
-	if h.Source != source {
+	data, err := load(file(db, source))
+	if err != nil {
 		return nil, LeftOut{}, err
 	}
-	return list, h.LeftOut, err
+	list, left := of(source, data)
+	return list, left, nil
 }
 
-func read(path string, n int) (h head, list []Problem, err error) {
+// load is what a file has, nothing where it is missing.
+func load(path string) ([]byte, error) {
 	data, err := regular.ReadFile(path, maxFile)
 	if errors.Is(err, fs.ErrNotExist) {
-		return h, nil, nil
+		return nil, nil
 	}
 	if err != nil {
-		return h, nil, fmt.Errorf("%w; remove the file; it will be made again", err)
+		return nil, fmt.Errorf("%w; remove the file; it will be made again", err)
 	}
+	return data, nil
+}
+
+// of is what a file says of a source.
+func of(source string, data []byte) ([]Problem, LeftOut) {
+	h, list := parse(data, most)
+	if h.Source != source {
+		return nil, LeftOut{}
+	}
+	return list, h.LeftOut
+}
+
+// parse reads the head of a file and its first n problems; of a damaged file nothing.
+func parse(data []byte, n int) (h head, list []Problem) {
 	lines := bufio.NewScanner(bytes.NewReader(data))
 	lines.Buffer(nil, maxFile)
 	if !lines.Scan() || json.Unmarshal(lines.Bytes(), &h) != nil || h.Version != version {
-		return head{}, nil, nil
+		return head{}, nil
 	}
 	for len(list) < n && lines.Scan() {
 		var p Problem
 		if json.Unmarshal(lines.Bytes(), &p) != nil {
-			return head{}, nil, nil
+			return head{}, nil
 		}
 		p.Source = h.Source
 		list = append(list, p)
 	}
 	if len(list) < min(n, most, h.Failed+h.Stale+h.Warned) {
-		return head{}, nil, nil
+		return head{}, nil
 	}
-	return h, list, nil
+	return h, list
 }
 
 // All returns the problems of all sources of a database.
@@ -286,10 +303,11 @@ func all(db string, n int) (s Summary, list []Problem, err error) {
 		if !strings.HasSuffix(e.Name(), suffix) {
 			continue
 		}
-		h, some, err := read(filepath.Join(db, Folder, e.Name()), n)
+		data, err := load(filepath.Join(db, Folder, e.Name()))
 		if err != nil {
 			return s, nil, err
 		}
+		h, some := parse(data, n)
 		s.Failed, s.Stale, s.Warned = s.Failed+h.Failed, s.Stale+h.Stale, s.Warned+h.Warned
 		s.LeftOut.Add(h.LeftOut)
 		list = append(list, some...)
