@@ -214,7 +214,7 @@ func TestReclaim(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Logf("%.1f MiB live, %.1f MiB on disk", mib(live), mib(uint64(disk)))
-		if uint64(disk) > 2*live {
+		if uint64(disk) > 2*live+1<<20 { // as much may Badger's log take
 			t.Errorf("%d bytes on disk, %d live", disk, live)
 		}
 	}
@@ -238,11 +238,13 @@ func TestReclaim(t *testing.T) {
 		if err := s.Reclaim(ctx, nil); err != nil {
 			t.Fatal(err)
 		}
-		if disk, err := s.DiskBytes(); err != nil || disk > 512<<10 {
-			t.Errorf("%d bytes on disk, %v", disk, err)
-		}
 		if err := s.Close(); err != nil {
 			t.Fatal(err)
+		}
+		// Closed: Badger's log of an open database may take more blocks than it holds bytes.
+		disk, err := DiskBytes(dir)
+		if err != nil || disk > 256<<10 {
+			t.Errorf("%d bytes on disk, %v", disk, err)
 		}
 	}
 }
