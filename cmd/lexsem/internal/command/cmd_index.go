@@ -30,8 +30,9 @@ kinds, and what .gitignore and .lexsemignore name in any folder; --exclude skips
 empty or gone while documents from it are stored is refused, because a disk may be missing; --prune-all
 removes the documents.
 
-A text, Markdown, HTML, PDF or source file is one document. Its id is its path below the folder, after
---prefix. Each record of .jsonl, .json, .csv, .tsv and .parquet is a document with its own id. A JSONL
+A text, Markdown, HTML, PDF, office (.docx .pptx .xlsx .odt .odp .ods .rtf), .epub, .ipynb, .eml or
+source file is one document. Its id is its path below the folder, after --prefix. Each record of .jsonl,
+.json, .csv, .tsv, .parquet and each message of .mbox is a document with its own id. A JSONL
 line is {"_id": …, "title": …, "text": …}; "id" works, too, and all other fields become metadata.
 --columns sets other names. If the database has a model, vectors in records are ignored, because they
 may come from another model; --vectors says that they come from this one. A file of vectors (.npy,
