@@ -54,7 +54,7 @@ func TestProblems(t *testing.T) {
 	if len(r.Failed) != 2 || len(r.Warned) != 1 || len(heard) != 1 || !strings.HasPrefix(heard[0], "front.md:2: the front matter") {
 		t.Fatalf("failed %v, warned %v, heard %q", r.Failed, r.Warned, heard)
 	}
-	left := "{Hidden:0 Ignored:0 Binary:1 Empty:3 Other:5 BinaryExample:blob.log Kinds:[{Extension:.vsdx Files:2 Example:a.vsdx} {Extension: Files:1 Example:noext} {Extension:.bin Files:1 Example:c.bin}]}"
+	left := "{Hidden:0 Ignored:0 Binary:1 Empty:3 Other:5 BinaryExample:blob.log Usual:[] Kinds:[{Extension:.vsdx Files:2 Example:a.vsdx} {Extension: Files:1 Example:noext} {Extension:.bin Files:1 Example:c.bin}]}"
 	if got := fmt.Sprintf("%+v", r.Skipped); got != left {
 		t.Errorf("left out %s, want %s", got, left)
 	}

@@ -26,7 +26,10 @@ A folder is synchronised: the documents that came from it become those that its 
 and changed files are stored, documents of removed files are deleted (--keep leaves them), and nothing
 else is touched. Files whose size and time have not changed are not read, and unchanged texts are not
 encoded again. --watch continues with each change. Skipped are hidden files, links, files of other
-kinds, and what .gitignore and .lexsemignore name in any folder; --exclude skips more. A folder that is
+kinds, and what .gitignore and .lexsemignore name in any folder; --exclude skips more. In a Git
+repository, .gitignore above PATH, .git/info/exclude and core.excludesFile count, too. Elsewhere
+node_modules, venv, target, dist, build, __pycache__, minified files and lock files are skipped, unless
+--no-default-excludes is given. --reread reads unchanged files, too. A folder that is
 empty or gone while documents from it are stored is refused, because a disk may be missing; --prune-all
 removes the documents.
 
@@ -85,6 +88,8 @@ documents of path that stay as they were.`,
 			prune:   f.bool("prune-all", "also remove the documents of a folder that is empty or gone"),
 			prefix:  f.str("prefix", "", "`P`start the ids of a folder's files with P/, so that two folders may have files of the same name"),
 			exclude: f.strs("exclude", "`PATTERN`skip files that match, as a line of .gitignore does; may be repeated"),
+			usual:   f.bool("no-default-excludes", "read what is left out outside of Git repositories: node_modules, build, …"),
+			reread:  f.bool("reread", "read files that have not changed, too"),
 			idField: f.str("id-field", "", "`NAME`column or field with the ids of records, as --columns id=NAME"),
 			global:  f.bool("global-ids", "keep the ids of records as they are: one that another file has fails"),
 			strict:  f.bool("strict", "warnings fail: the exit code is then 1"),
@@ -117,6 +122,7 @@ type indexOptions struct {
 	kind, metric, prefix, lang          *string
 	columns, states, idField            *string
 	exclude                             *[]string
+	usual, reread                       *bool
 	words, chunk, overlap               *int
 	memory, most                        *int
 	keep                                func() cacheBounds

@@ -92,7 +92,7 @@ func (ix *indexer) isFolder(p string) (bool, error) {
 func (ix *indexer) open(p string) (*folder.Folder, error) {
 	o := ix.options
 	f, err := folder.Open(ix.ctx, ix.db, p, folder.Options{
-		Prefix: *o.prefix, Keep: *o.stay, PruneAll: *o.prune, Exclude: *o.exclude, Batch: *o.batch,
+		Prefix: *o.prefix, Keep: *o.stay, PruneAll: *o.prune, Exclude: *o.exclude, NoDefaultExcludes: *o.usual, Reread: *o.reread, Batch: *o.batch,
 		Columns: ix.how.Columns, DropVectors: ix.how.DropVectors, GlobalIDs: *o.global,
 		Poll:     time.Duration(*o.poll) * time.Second,
 		Progress: ix.hearFolder,
