@@ -61,7 +61,7 @@ func (r *AddResult) Add(o AddResult) {
 	r.TruncatedTokens += o.TruncatedTokens
 }
 
-// Query is one search. Text, Image or Vector is required; all other fields are optional.
+// Query is one search. Text, Image, Vector or Like is required; all other fields are optional.
 type Query struct {
 	// Text is the text to search for.
 	Text string
@@ -72,6 +72,10 @@ type Query struct {
 	// Vector is a ready query vector [Dim], under the rules of Document.Vector. Text then gives only the tokens and
 	// words, and may be empty.
 	Vector []float32
+	// Like names documents that the hits are to resemble, and Unlike those that they are not to resemble: by id, or by
+	// ID:LINE for the chunk at a line. Their stored vectors make the query vector; they are no hits themselves. Text then
+	// is optional, and gives only the words and tokens. Vector and Image must be empty. Errors: ErrNotFound.
+	Like, Unlike []string
 	// K is the number of hits; 0 means 10. At most MaxK.
 	K int
 	// Offset skips the first hits, for paging. Offset+K is at most MaxK, and costs as much as a search for that many.
