@@ -44,7 +44,7 @@ func (r *Report) WriteTable(w io.Writer, metrics []string) error {
 	if n := r.family(); n > 0 {
 		fmt.Fprintf(&b, "\np: paired randomization test on ndcg@10 against dense, by Holm's method over the systems of a task: %d here.\n", n)
 	}
-	if note := r.OverlapNote(); note != "" {
+	for _, note := range r.Notes() {
 		b.WriteString("\n" + note + "\n")
 	}
 	if _, err := io.WriteString(w, b.String()); err != nil {
