@@ -75,6 +75,9 @@ func ReadCorpus(dir string, o ReadOptions) (*Corpus, error) {
 		return nil, err
 	}
 	queriesFile := o.Queries
+	if queriesFile != "" && missing(queriesFile) {
+		return nil, fmt.Errorf("%w: no file of queries %s", ErrNoData, queriesFile)
+	}
 	if queriesFile == "" {
 		queriesFile = first(dir, append(slices.Clone(queriesNames), "queries."+o.split()+".tsv"))
 	}

@@ -125,6 +125,9 @@ func TestSplits(t *testing.T) {
 			t.Errorf("split %s: %v", split, err)
 		}
 	}
+	if _, err := ReadCorpora(dir, ReadOptions{Queries: filepath.Join(dir, "none.tsv")}); !errors.Is(err, ErrNoData) || !strings.Contains(err.Error(), "none.tsv") {
+		t.Errorf("no file of queries: %v", err)
+	}
 	for _, o := range []ReadOptions{{Split: "a/b"}, {Queries: "q.tsv"}} {
 		if _, err := ReadCorpora(dir+","+dir, o); !errors.Is(err, ErrOption) {
 			t.Errorf("%+v for two folders: %v", o, err)
