@@ -97,6 +97,8 @@ type Options struct {
 	Read ReadOptions
 	// Version is the program's version, for the report.
 	Version string
+	// Commit is the commit that the program was built from, for the report.
+	Commit string
 	// Progress, if not nil, is called by one goroutine at a time.
 	Progress func(Progress)
 
@@ -140,7 +142,7 @@ func Run(ctx context.Context, enc encoder.Encoder, o Options) (report *Report, e
 	}
 	report = &Report{
 		Data: p.corpus.Name, Documents: len(p.corpus.Passages), Distractors: p.distractors, Distinct: p.targets.Len(), Truncated: setting.Truncated(),
-		Encoder: enc.Fingerprint().Model, Seed: p.Seed, Relevance: p.Relevance, Half: p.Half, Clean: p.Clean, Version: p.Version, Index: p.Index, Fit: map[string]Fit{}, BytesPerPassage: map[string]float64{},
+		Encoder: enc.Fingerprint().Model, Seed: p.Seed, Relevance: p.Relevance, Half: p.Half, Clean: p.Clean, Version: p.Version, Commit: p.Commit, Index: p.Index, Fit: map[string]Fit{}, BytesPerPassage: map[string]float64{},
 		LeftOutTasks: p.leftOutTasks, Words: setting.readsWords(),
 		Cost: searchCost{
 			EncodeSeconds: time.Since(encodeBegan).Seconds(), EncodeCPUSeconds: (process.CPUTime() - encodeCPU).Seconds(),

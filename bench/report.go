@@ -14,8 +14,9 @@ type Report struct {
 	Seed        uint64 `json:"seed"`
 	// Relevance is the least grade that counts as relevant, if it is not 1; see Options.Relevance.
 	Relevance int    `json:"relevance,omitempty"`
-	Half      Half   `json:"half"`    // half of the queries that was searched; "all" for both
-	Version   string `json:"version"` // of the program
+	Half      Half   `json:"half"`             // half of the queries that was searched; "all" for both
+	Version   string `json:"version"`          // of the program
+	Commit    string `json:"commit,omitempty"` // of the program, where it is known
 	// Index is the kind of index for vectors. "" means exact.
 	Index string `json:"index,omitempty"`
 	// Reranker is the name of the reranker. RerankDepth is the number of passages per query that it
@@ -79,6 +80,8 @@ type Result struct {
 	// VsDense is the comparison with the system "dense" on the same task. It is nil for dense itself
 	// and if dense was not run.
 	VsDense *Comparison `json:"vs_dense,omitempty"`
+	// VsDenseBy is the comparison with dense by each metric. It is nil as VsDense is.
+	VsDenseBy map[string]Difference `json:"vs_dense_by,omitempty"`
 	// MsPerQuery is the wall time per query of modulating and searching on all cores, without
 	// encoding.
 	MsPerQuery float64 `json:"ms_per_query"`

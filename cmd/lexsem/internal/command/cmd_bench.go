@@ -42,7 +42,11 @@ capretrieval, sure, sage, limit and image run the protocols of papers.`,
 		o.json = f.outFile("json", "", "`FILE`write the report as JSON; - prints it instead of the table")
 		o.md = f.outFile("md", "", "`FILE`write the report as Markdown")
 		o.html = f.outFile("html", "", "`FILE`write the report as one HTML page with plots")
+		o.latex = f.outFile("latex", "", "`FILE`write the report as a LaTeX table (booktabs)")
+		o.csv = f.outFile("csv", "", "`FILE`write the means, intervals and p values as CSV")
+		o.perQuery = f.outFile("per-query", "", "`FILE`write the scores of every query as CSV")
 		o.runs = f.outDir("runs", "`DIR`write the TREC run files, queries and judgements of each task")
+		o.seeds = f.int("seeds", 1, "measure with N seeds, from --seed on, and tell mean, spread and significance; texts are encoded once")
 		o.cases = f.int("cases", 5, "report N queries with their texts: the largest losses and gains of each system")
 		return o.run
 	},
@@ -93,12 +97,12 @@ func metricNames() string {
 }
 
 type benchOptions struct {
-	data, systems, tasks, metrics, json, md, html, runs, cache, index, half, over, split, queries *string
-	limit, passages, perPassage, maxFit, fitTo, ef, cases, relevance                              *int
-	seed                                                                                          *uint64
-	rate                                                                                          *float64
-	skipBad, distract, terms, clean, keepSelf                                                     *bool
-	second                                                                                        rerankFlags
+	data, systems, tasks, metrics, json, md, html, runs, cache, index, half, over, split, queries, latex, csv, perQuery *string
+	limit, passages, perPassage, maxFit, fitTo, ef, cases, seeds, relevance                                             *int
+	seed                                                                                                                *uint64
+	rate                                                                                                                *float64
+	skipBad, distract, terms, clean, keepSelf                                                                           *bool
+	second                                                                                                              rerankFlags
 }
 
 func names[T any](list []T, name func(T) string) string {
@@ -120,7 +124,10 @@ func (o *benchOptions) run(ctx context.Context, a *app, args []string) error {
 	if *o.cases < 0 {
 		return usagef("--cases: use a number from 0")
 	}
-	opt.RunsDir, opt.Cases = *o.runs, *o.cases
+	if *o.seeds < 1 {
+		return usagef("--seeds %d: use a number from 1", *o.seeds)
+	}
+	opt.RunsDir, opt.Cases, opt.Commit = *o.runs, *o.cases, versions().Commit
 	if *o.over != "" {
 		where, err := scratch(*o.over)
 		if err != nil {
@@ -131,6 +138,9 @@ func (o *benchOptions) run(ctx context.Context, a *app, args []string) error {
 		}
 		opt.Over = func() (remote.Backend, error) { return a.openBackend(where) }
 	}
+	if *o.seeds > 1 {
+		return o.runSeeds(ctx, a, opt)
+	}
 	var rep *bench.Report
 	err = o.measure(ctx, a, &opt, func(enc encoder.Encoder) (err error) {
 		rep, err = bench.Run(ctx, enc, opt)
@@ -139,10 +149,41 @@ func (o *benchOptions) run(ctx context.Context, a *app, args []string) error {
 	if err != nil {
 		return err
 	}
-	if err := writePages(*o.md, *o.html, &report.Bundle{Benches: []*bench.Report{rep}}); err != nil {
+	b := &report.Bundle{Benches: []*bench.Report{rep}}
+	if err := o.writeTables(b, func(w io.Writer) error { return b.WriteLaTeX(w, opt.Metrics) }); err != nil {
 		return err
 	}
 	return writeReport(a, *o.json, rep.WriteJSON, func(w io.Writer) error { return rep.WriteTable(w, opt.Metrics) })
+}
+
+// runSeeds measures with several seeds.
+func (o *benchOptions) runSeeds(ctx context.Context, a *app, opt bench.Options) error {
+	var s *bench.Seeds
+	err := o.measure(ctx, a, &opt, func(enc encoder.Encoder) (err error) {
+		s, err = bench.RunSeeds(ctx, enc, opt, *o.seeds)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	latex := func(w io.Writer) error { return report.WriteSeedsLaTeX(w, s, opt.Metrics) }
+	if err := o.writeTables(&report.Bundle{Benches: s.Reports}, latex); err != nil {
+		return err
+	}
+	return writeReport(a, *o.json, s.WriteJSON, func(w io.Writer) error { return s.WriteTable(w, opt.Metrics) })
+}
+
+// writeTables writes the files that were asked for, but JSON.
+func (o *benchOptions) writeTables(b *report.Bundle, latex func(io.Writer) error) error {
+	return errors.Join(writePages(*o.md, *o.html, b), writeAsked(*o.latex, latex), writeAsked(*o.csv, b.WriteCSV), writeAsked(*o.perQuery, b.WritePerQuery))
+}
+
+// writeAsked writes a file, if one was asked for.
+func writeAsked(name string, write func(io.Writer) error) error {
+	if name == "" {
+		return nil
+	}
+	return writeFile(name, write)
 }
 
 // options checks the flags that every bench over a corpus takes.
@@ -235,15 +276,7 @@ func (a *app) measured(ctx context.Context, fn func(encoder.Encoder, func(bench.
 
 // writePages writes the Markdown and HTML files that were asked for.
 func writePages(md, html string, b *report.Bundle) error {
-	if md != "" {
-		if err := writeFile(md, b.WriteMarkdown); err != nil {
-			return err
-		}
-	}
-	if html == "" {
-		return nil
-	}
-	return writeFile(html, b.WriteHTML)
+	return errors.Join(writeAsked(md, b.WriteMarkdown), writeAsked(html, b.WriteHTML))
 }
 
 // writeReport writes the table, the JSON file, or both.
