@@ -9,10 +9,10 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
+	"github.com/lexsem/lexsem/bench"
 	"github.com/lexsem/lexsem/engine"
 	"github.com/lexsem/lexsem/engine/filter"
 	"github.com/lexsem/lexsem/engine/fusion"
@@ -279,17 +279,17 @@ func (o searchOptions) one(ctx context.Context, a *app, db engine.Database, q na
 		}
 		return json.NewEncoder(out).Encode(ans)
 	case "trec":
-		for _, h := range res.Hits {
-			score, second := h.Score, ""
-			if res.Trace.Reranked > 0 { // readers of run files sort by the score
-				score, second = 1/float32(h.Rank), "-rerank"
-			}
-			if _, err := fmt.Fprintf(out, "%s Q0 %s %d %s lexsem-%s-%s%s\n", trecField(q.id), trecField(h.ID), h.Rank,
-				strconv.FormatFloat(float64(score), 'g', -1, 32), res.Trace.Mode, res.Trace.Variant, second); err != nil {
-				return err
+		second, ranked := "", make([]bench.Ranked, len(res.Hits))
+		if res.Trace.Reranked > 0 {
+			second = "-rerank"
+		}
+		for i, h := range res.Hits {
+			ranked[i] = bench.Ranked{ID: h.ID, Score: float64(h.Score)}
+			if second != "" { // readers of run files sort by the score
+				ranked[i].Score = 1 / float64(h.Rank)
 			}
 		}
-		return nil
+		return bench.WriteRun(out, "lexsem-"+res.Trace.Mode+"-"+res.Trace.Variant+second, q.id, ranked)
 	}
 	if *o.queries != "" {
 		fmt.Fprintf(out, "%s\n", a.style(bold, q.id+": "+q.text))
@@ -372,12 +372,6 @@ func millis(d time.Duration) string {
 	return fmt.Sprintf("%.1f ms", float64(d.Microseconds())/1000)
 }
 
-// trecField keeps a run file's columns apart: white space inside an id becomes
-// an underscore.
-func trecField(s string) string {
-	return whiteSpace.ReplaceAllString(s, "_")
-}
-
 // readQueries reads a file of queries in BEIR's layout.
 func readQueries(a *app, name string) ([]namedText, error) {
 	r, err := a.input(name)
@@ -389,6 +383,7 @@ func readQueries(a *app, name string) ([]namedText, error) {
 		name = "stdin"
 	}
 	var out []namedText
+	at := map[string]int{}
 	for line, err := range files.Lines(r, maxText) {
 		if err != nil {
 			return nil, lineError(name, err)
@@ -405,6 +400,10 @@ func readQueries(a *app, name string) ([]namedText, error) {
 		if blank(text) {
 			return nil, &badInput{name, line.N, errors.New(`no "text"; give the query some words`)}
 		}
+		if first, twice := at[id]; twice {
+			return nil, &badInput{name, line.N, fmt.Errorf("query %q stands on line %d already; give each query its own id", id, first)}
+		}
+		at[id] = line.N
 		out = append(out, namedText{id: id, text: text})
 	}
 	if len(out) == 0 {
