@@ -141,7 +141,7 @@ func (s *Store) flush(ctx context.Context) error {
 	if s.o.InMemory {
 		return ctx.Err()
 	}
-	if err := s.checkSpaceToFree(); err != nil {
+	if err := s.checkSpaceToFlush(); err != nil {
 		return err
 	}
 	before, err := s.newestLog()

@@ -101,6 +101,7 @@ func (s *Store) finish(st state) error {
 		}
 	}
 	s.setPin(s.newPin(st))
+	s.growReserve()
 	s.tightenNew()
 	return nil
 }

@@ -81,6 +81,7 @@ type Store struct {
 
 	forgotten forgotten
 	probe     probe
+	reserved  atomic.Int64 // bytes of the reserve; -1 when it was given up, or cannot be made
 
 	mu       sync.Mutex // guards what follows
 	idle     sync.Cond  // signals active == 0
@@ -256,7 +257,7 @@ func Open(dir string, o Options) (_ *Store, err error) {
 		if err := removeSpares(s.records()); err != nil {
 			return nil, err
 		}
-		s.keepReserve()
+		s.keepReserve() // as nobody writes yet, it has the writer's slot
 	}
 	s.tightenNew()
 	return s, nil
