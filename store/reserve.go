@@ -33,18 +33,29 @@ func (s *Store) held() uint64 {
 	if s.replayed {
 		return math.MaxUint64 / 16
 	}
-	return s.tableBytes() + uint64(s.written.Load())
+	return s.tableBytes() + uint64(s.unflushed.Load())
 }
 
-// removeRoom is freeRoom, or less for a small database: tombstones of all that is held are no longer than that itself, in
-// the log and in the table that follows.
-func (s *Store) removeRoom() uint64 { return min(freeRoom(s.o), fixedRoom+3*s.held()) }
+// removal is more than what it writes to remove all documents: some records without contents for each, of keys as long as
+// ids may be, and no more than what is held.
+func (s *Store) removal() uint64 {
+	st := s.current()
+	return min(s.held(), 4096*st.live+st.deadBytes)
+}
 
-// closeRoom is what Close needs for memtables of n bytes.
-func (s *Store) closeRoom(n uint64) uint64 { return min(fixedRoom+3*n, freeRoom(s.o)+1<<20) }
+// removeRoom is freeRoom, or less for a small database: what removals write to the log, and to the table that follows.
+func (s *Store) removeRoom() uint64 { return min(freeRoom(s.o), fixedRoom+3*s.removal()) }
 
-// reserveRoom is the size of the reserve: room to remove all that is held, and to close then.
-func (s *Store) reserveRoom() uint64 { return min(flushRoom(s.o), 2*fixedRoom+6*s.held()) }
+// closeRoom is what Close needs to write tables of memtables of n bytes.
+func (s *Store) closeRoom(n uint64) uint64 { return min(fixedRoom+2*n, freeRoom(s.o)+1<<20) }
+
+// reserveRoom is the size of the reserve: room to remove all documents, and to close then.
+func (s *Store) reserveRoom() uint64 {
+	if s.replayed { // memtables may be full
+		return flushRoom(s.o)
+	}
+	return min(flushRoom(s.o), 2*fixedRoom+2*uint64(s.unflushed.Load())+6*s.removal())
+}
 
 // keepReserve makes the reserve.
 func (s *Store) keepReserve() {
@@ -64,7 +75,7 @@ func (s *Store) growReserve() {
 	if has < 0 || needs <= has || s.o.InMemory {
 		return
 	}
-	needs = min(max(needs, 2*has), int64(flushRoom(s.o))) // in a few steps
+	needs = min(max(needs, 2*has), int64(flushRoom(s.o))) // which makes few steps
 	free, err := s.free()
 	if err == nil && free < uint64(needs-has)+s.writeRoom() {
 		return
@@ -82,6 +93,13 @@ func (s *Store) growReserve() {
 	}
 	if !s.reserved.CompareAndSwap(has, needs) { // Close has given it up meanwhile
 		s.noReserve(s.releaseReserve())
+	}
+}
+
+// shrinkReserve brings a reserve to its size that has become too large. The caller has the writer's slot.
+func (s *Store) shrinkReserve() {
+	if s.reserved.Load() > int64(s.reserveRoom())*3/2 {
+		s.keepReserve()
 	}
 }
 
@@ -134,7 +152,7 @@ func (s *Store) checkSpaceToFlush() error {
 
 // checkSpaceToClose asks for room for the flush of what memtables hold.
 func (s *Store) checkSpaceToClose() error {
-	n := uint64(s.written.Load())
+	n := uint64(s.unflushed.Load())
 	if s.replayed {
 		n = s.held()
 	}

@@ -73,11 +73,12 @@ type Store struct {
 	seed        uint32  // of the values' checksums
 	broughtOver bool    // from format 1: values of that time have no seed
 
-	writer   chan struct{} // holds one token; who has it may write
-	written  atomic.Int64  // bytes since Open
-	replayed bool          // Badger had logs to replay
-	stuck    bool          // the last flush was waited for in vain; who has the writer's slot may use it
-	failed   atomic.Pointer[error]
+	writer    chan struct{} // holds one token; who has it may write
+	written   atomic.Int64  // bytes since Open
+	unflushed atomic.Int64  // the same, since the last flush
+	replayed  bool          // Badger had logs to replay
+	stuck     bool          // the last flush was waited for in vain; who has the writer's slot may use it
+	failed    atomic.Pointer[error]
 
 	forgotten forgotten
 	probe     probe

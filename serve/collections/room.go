@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"runtime/debug"
 	"time"
 
 	"github.com/lexsem/lexsem/engine"
@@ -217,7 +218,9 @@ func (s *Set) tend() {
 		for {
 			select {
 			case <-tick.C:
-				s.closeIdle(ctx, s.o.Idle)
+				if s.closeIdle(ctx, s.o.Idle) > 0 {
+					debug.FreeOSMemory() // buffers of some megabytes each, which the heap would keep
+				}
 			case <-stop:
 				return
 			}
