@@ -296,6 +296,7 @@ type Stats struct {
 	Language    string              // language of the texts (Options.Language)
 	Truncated   int                 // documents with text that no vector covers
 	DiskBytes   int64               // size of the files in Dir
+	Disk        map[string]int64    // the same by part, and the space that Close frees: see store.DiskParts
 	LiveBytes   int64               // records of live documents
 	DeadBytes   int64               // records of replaced and deleted documents that the change log still needs
 	Reclaimable int64               // about how much Compact frees

@@ -57,7 +57,7 @@ var allowed = map[string][]string{
 	"engine/remote/pgvector":                {"engine", "engine/filter", "engine/remote/internal/nodes", "internal/secret", "engine/remote", "internal/rest"},
 	"engine/remote/weaviate":                {"engine", "engine/filter", "engine/remote/internal/nodes", "internal/vec", "internal/secret", "engine/remote", "internal/rest"},
 	"engine/remote/internal/nodes":          {"internal/secret", "internal/rest"},
-	"serve/collections":                     {"engine", "internal/fault", "encoder", "store"},
+	"serve/collections":                     {"engine", "engine/archive", "internal/fault", "encoder", "serve/share", "store"},
 	"ingest/files":                          {"engine", "engine/filter", "internal/metadata"},
 	"ingest/files/internal/filestest":       {"engine", "ingest/files"},
 	"ingest/files/parquet":                  {"ingest/files"},
