@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/engine/fusion"
 	"github.com/lexsem/lexsem/engine/internal/calls"
 	"github.com/lexsem/lexsem/engine/internal/chunk"
 	"github.com/lexsem/lexsem/engine/internal/search"
@@ -101,6 +102,9 @@ func (e *Engine) result(ctx context.Context, r *search.Run, found []search.Found
 		}
 		t.Done("spans")
 	}
+	if err := e.symbols(ctx, r.S, found, hits); err != nil {
+		return Result{}, err
+	}
 	return Result{Hits: hits, Trace: e.trace(r, t), For: r.For()}, nil
 }
 
@@ -128,6 +132,9 @@ func (e *Engine) decide(ctx context.Context, s *state.State, q Query) (*search.R
 	if err == nil {
 		err = e.repair(ctx, r)
 	}
+	if err == nil && r.Plan.Mode == ModeHybrid {
+		err = e.readFiles(ctx, r)
+	}
 	return r, err
 }
 
@@ -154,6 +161,9 @@ func (e *Engine) trace(r *search.Run, t *search.Timer) Trace {
 	tr.Required, tr.Excluded, tr.Unmet = r.Operators()
 	if tr.Mode == ModeHybrid {
 		tr.Fusion = r.Plan.Fusion.Kind
+		if r.Files != nil && tr.Fusion == fusion.Calibrated {
+			tr.Kind = KindCode
+		}
 	}
 	return tr
 }

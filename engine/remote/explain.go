@@ -69,6 +69,9 @@ func (r *Database) Explain(ctx context.Context, q engine.Query, id string) (_ en
 			return engine.Explanation{}, err
 		}
 	}
+	if err := symbols(ctx, hits); err != nil {
+		return engine.Explanation{}, err
+	}
 	p := passages[0]
 	x := engine.Explanation{Hit: hits[0], Trace: r.trace(run)}
 	x.Rank = rank

@@ -65,6 +65,9 @@ func (r *Database) Search(ctx context.Context, q engine.Query) (_ engine.Result,
 		}
 		run.t.Done("spans")
 	}
+	if err := symbols(ctx, hits); err != nil {
+		return engine.Result{}, err
+	}
 	return engine.Result{Hits: hits, Trace: r.trace(run)}, nil
 }
 
@@ -347,6 +350,24 @@ func (r *Database) spans(ctx context.Context, run *query, query string, hits []e
 		matches := span.Words(asked, r.analyse(h.Text), run.corpus.scorer.IDF)
 		var err error
 		if h.Span, h.SpanLines, err = span.Place(ctx, h.Text, h.Start, h.Lines[0], matches); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// symbols gives hits of source code the names of what they lie in, as far as the text of the passage tells them.
+func symbols(ctx context.Context, hits []engine.Hit) (err error) {
+	for i := range hits {
+		h := &hits[i]
+		if !search.OfSource(h.Metadata) {
+			continue
+		}
+		in := h.Span
+		if in[1] > 0 {
+			in[0], in[1] = in[0]-h.Start, in[1]-h.Start
+		}
+		if h.Symbol, err = search.Symbol(ctx, h.Text, 0, len(h.Text), in); err != nil {
 			return err
 		}
 	}
