@@ -5,7 +5,7 @@
 //	markdown  .md .markdown       one; title and metadata of the front matter (YAML, TOML), else
 //	                              the title is the first heading; breaks at headings
 //	text      .txt .log README …  one. Of .org .rst .adoc .tex also title, author and date; breaks
-//	                              at headings
+//	                              at headings. Of a log over 2 MiB its beginning and its end
 //	html      .html .htm .xhtml   one: the article, or the whole page where there is none; language,
 //	                              description, author, published; breaks at headings
 //	code      .go .py .js …       one; language; breaks at declarations (Go), else after blank lines

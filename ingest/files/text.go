@@ -8,6 +8,9 @@ import (
 
 // readText reads a plain text: one document.
 func readText(s *File) error {
+	if done, err := s.readLog(); done || err != nil {
+		return err
+	}
 	text, err := s.whole()
 	if err != nil {
 		return err
