@@ -22,7 +22,7 @@ import (
 
 var cmdSearch = command{
 	name:    "search",
-	args:    "QUERY | --queries FILE.jsonl",
+	args:    "QUERY | --like ID | --queries FILE.jsonl",
 	summary: "find the passages nearest to a query",
 	about: `
 Two retrievers look for hits: the vector of the query, and its words (BM25). The query vector is
@@ -35,6 +35,9 @@ fit --variant rlr-local has stored them.
 A query of few words may have operators: "a phrase" and +word require, -word and -"a phrase" exclude,
 prefix* finds longer words, title:word looks at titles. --plain takes the query as it is. Put -- before a
 query that begins with -.
+
+--like finds what resembles stored documents, without a query or with one for its words; --unlike moves
+away from others. Both take an id, or ID:LINE for the chunk at a line of the document's text.
 
 --filter tests metadata: = != < <= > >=, in [..], ^= (prefix), exists, and, or, not, and dots into nested
 objects. Timestamps are compared as instants: time >= now-7d, time < "2024-01-01". id is the document's id.
@@ -78,6 +81,8 @@ are 1/rank, because hits then have two kinds of scores.`,
 			format:  f.str("format", "text", "`FORMAT`text, json or trec"),
 			json:    f.bool("json", "the same as --format json"),
 			image:   f.str("image", "", "`FILE`an image as the query, for a database of images; - is standard input"),
+			like:    f.strs("like", "`ID`a document that the hits are to resemble; repeatable"),
+			unlike:  f.strs("unlike", "`ID`a document that the hits are not to resemble; repeatable"),
 			queries: f.str("queries", "", "`FILE`queries as JSONL; - is standard input"),
 			chunks:  f.bool("per-chunk", "make every chunk of a long document a hit of its own; without it, a document is one hit"),
 			fold:    f.bool("collapse", "show only the best of near-duplicates"),
@@ -93,6 +98,7 @@ type searchOptions struct {
 	k, ef              *int
 	format, queries    *string
 	image              *string
+	like, unlike       *[]string
 	json, chunks, fold *bool
 }
 
@@ -176,6 +182,9 @@ func (o searchOptions) check(args []string) error {
 		return hinted(usagef("both a query and --queries"), "give one of them")
 	case *o.image != "" && (len(args) > 0 || *o.queries != ""):
 		return hinted(usagef("both --image and another query"), "give one of them")
+	case len(*o.like)+len(*o.unlike) > 0 && (*o.image != "" || *o.queries != ""):
+		return hinted(usagef("--like or --unlike with --image or --queries"), "leave one of them out")
+	case len(*o.like) > 0 && len(args) == 0:
 	case *o.queries == "" && *o.image == "":
 		return checkText(args, "give one, in quotes, or a file with --queries")
 	}
@@ -202,7 +211,7 @@ func (o searchOptions) run(ctx context.Context, a *app, args []string) (err erro
 			return err
 		}
 	} else if *o.queries == "" {
-		queries[0].text = args[0]
+		queries[0].text = strings.Join(args, "") // none with --like
 	} else if queries, err = readQueries(a, *o.queries); err != nil {
 		return err
 	}
@@ -243,6 +252,7 @@ func (o searchOptions) one(ctx context.Context, a *app, db engine.Database, q na
 	if image != nil {
 		query.Text, query.Image = "", image
 	}
+	query.Like, query.Unlike = *o.like, *o.unlike
 	query.K, query.Ef, query.PerChunk, query.Collapse, query.Rerank = *o.k, *o.ef, *o.chunks, *o.fold, *o.second.depth
 	query.Spans = *o.format != "trec"
 	res, err := db.Search(ctx, query)
