@@ -181,6 +181,9 @@ func (e *Engine) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := e.startKind(ctx); err != nil {
+		return err
+	}
 	e.speller = spelling.New(analyzer)
 	if e.fp.VocabSize == 0 && e.metric.Directions() {
 		e.terms = terms.New(analyzer, e.st)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/lexsem/lexsem/engine"
 	"github.com/lexsem/lexsem/engine/archive"
+	"github.com/lexsem/lexsem/engine/filter"
 )
 
 // counted is a database of which every call is counted from its beginning to its end: enter gives the database of one
@@ -81,6 +82,10 @@ func (d counted) walk(ctx context.Context, of func(engine.Database) iter.Seq2[en
 
 func (d counted) Count(ctx context.Context, f engine.Filter) (int, error) {
 	return during(ctx, d, func(db engine.Database) (int, error) { return db.Count(ctx, f) })
+}
+
+func (d counted) Facets(ctx context.Context, f engine.Filter, field string, k int) ([]filter.Facet, error) {
+	return during(ctx, d, func(db engine.Database) ([]filter.Facet, error) { return db.Facets(ctx, f, field, k) })
 }
 
 func (d counted) Search(ctx context.Context, q engine.Query) (engine.Result, error) {

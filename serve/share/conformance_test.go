@@ -167,6 +167,21 @@ func steps(t *testing.T) []step {
 		{"count of an invalid filter", func(ctx context.Context, db engine.Database) (any, error) {
 			return db.Count(ctx, filter.Eq("a", struct{}{}))
 		}},
+		{"facets", func(ctx context.Context, db engine.Database) (any, error) {
+			return db.Facets(ctx, filter.Exists("n"), "lang", 2)
+		}},
+		{"facets of numbers", func(ctx context.Context, db engine.Database) (any, error) {
+			return db.Facets(ctx, engine.Filter{}, "n", 0)
+		}},
+		{"facets of nothing", func(ctx context.Context, db engine.Database) (any, error) {
+			return db.Facets(ctx, engine.Filter{}, "nope", 0)
+		}},
+		{"facets of ids", func(ctx context.Context, db engine.Database) (any, error) {
+			return db.Facets(ctx, engine.Filter{}, "id", 0)
+		}},
+		{"facets by an invalid filter", func(ctx context.Context, db engine.Database) (any, error) {
+			return db.Facets(ctx, filter.Eq("a", struct{}{}), "n", 0)
+		}},
 		{"search", search(engine.Query{Text: "keys of y7 unit w3"})},
 		{"search offset", search(engine.Query{Text: "keys of y7 unit w3", K: 4, Offset: 3, MinScore: 0.01})},
 		{"search lexical", search(engine.Query{Text: "keys y7", Mode: engine.ModeLexical, PerChunk: true, K: 30})},
@@ -176,6 +191,8 @@ func steps(t *testing.T) []step {
 		{"search nothing", search(engine.Query{Text: "zzz", Mode: engine.ModeLexical})},
 		{"search mistyped", search(engine.Query{Text: "speeks of y7"})},
 		{"search mistyped exactly", search(engine.Query{Text: "speeks of y7", Exact: true})},
+		{"search alike", search(engine.Query{Like: []string{"d7", "d3:1"}, Unlike: []string{"d5"}, K: 4})},
+		{"search like nothing", search(engine.Query{Like: []string{"nope"}})},
 		{"search blank", search(engine.Query{Text: "  "})},
 		{"search too many", search(engine.Query{Text: "a", K: engine.MaxK + 1})},
 		{"search unknown", search(engine.Query{Text: "a", Variant: "what"})},

@@ -172,6 +172,9 @@ func writeStats(w io.Writer, s statsSummary) {
 		row("encoder", "%s, %d dimensions, %s, %s pooling", s.Model, s.Dim, s.Precision, s.Pooling)
 	}
 	row("index", "%s, %s", s.Index, s.Metric)
+	if s.Kind == engine.KindCode {
+		row("kind", "source code: file names and definitions count, too")
+	}
 	m := s.Memory
 	row("memory", "%s vectors, %s codes, %s graph and tables, %s words, %s metadata, %s rlr, %s local bridges", bytesOf(m.Vectors), bytesOf(m.Codes),
 		bytesOf(m.Graph), bytesOf(m.Words), bytesOf(m.Columns), bytesOf(m.RLR), bytesOf(m.Local))
