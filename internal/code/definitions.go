@@ -162,6 +162,9 @@ func defined(s string) string {
 	} else if last != '{' && (end == len(s) || !strings.ContainsAny(s[end:end+1], " *&<")) {
 		return "" // name(a, b) on a line of its own is a call
 	}
+	if s[len(s)-1] == '{' && strings.Count(s, "(") != strings.Count(s, ")") {
+		return "" // a block that is handed to a call
+	}
 	if m := byParameters.FindStringSubmatch(s); m != nil && !statements[m[1]] && !strings.Contains(s, "=>") {
 		return m[1]
 	}

@@ -33,7 +33,7 @@ var fileWeights = [fileSignals]struct {
 	weight float64
 }{
 	isDocumentation: {"documentation", -0.6},
-	isTest:          {"test", -0.4},
+	isTest:          {"test", -0.6},
 	isExample:       {"example", -0.3},
 	nameShare:       {"file name", 0.4},
 	definedShare:    {"definitions", 0.2},
