@@ -46,7 +46,7 @@ func TestDefinitions(t *testing.T) {
 			var got []string
 			for _, d := range all {
 				got = append(got, d.Name)
-				if d.Front > d.At || d.At >= len(text) || d.At > 0 && text[d.At-1] != '\n' {
+				if d.At >= len(text) || d.At > 0 && text[d.At-1] != '\n' {
 					t.Errorf("%s: %+v is no start of a line", name, d)
 				}
 			}
@@ -80,6 +80,7 @@ func TestSymbol(t *testing.T) {
 		{"rust", "let x", "Router.new"},
 		{"java", "throw new", "Gson.fromJson"},
 		{"c", "return f(n", "uv__run"},
+		{"c++", "void grow", "buffer.grow"},
 		{"typescript", "protected parse", "Zod.parse"},
 	} {
 		text := languages[c.language].text
@@ -89,6 +90,25 @@ func TestSymbol(t *testing.T) {
 		}
 		if got, err := code.Symbol(t.Context(), text, at); err != nil || got != c.want {
 			t.Errorf("%s at %q: got %q, want %q (%v)", c.language, c.at, got, c.want, err)
+		}
+	}
+}
+
+// The head of a function may take several lines, and its brace one of its own.
+func TestSymbolOfHeads(t *testing.T) {
+	for text, want := range map[string]string{
+		"void close(int a)\n{\n  AT;\n}\n":                                          "close",
+		"func Open(\n\ta int,\n) error {\n\tAT\n}\n":                                "Open",
+		"func Open(\n\tAT int,\n) error {\n}\n":                                     "Open",
+		"class A {\n public:\n  void f() {\n    if (a) {\n    } else {\n      AT\n": "A.f",
+		"func a() {\n}\n\nvar AT = 1\n":                                             "",
+		"func a() {\n}\n// AT\n\nfunc b() {\n}\n":                                   "",
+		"class A:\n    def f(self):\n        pass\n\n    AT = 3\n":                  "A",
+		"func a() {\n\t// AT\n\tb()\n}\n":                                           "a",
+		"// AT":                                                                     "",
+	} {
+		if got, err := code.Symbol(t.Context(), text, strings.Index(text, "AT")); err != nil || got != want {
+			t.Errorf("%q: got %q, want %q (%v)", text, got, want, err)
 		}
 	}
 }
@@ -122,7 +142,8 @@ func TestEndsWithTheContext(t *testing.T) {
 	if _, err := code.Definitions(ctx, text); !errors.Is(err, context.Canceled) {
 		t.Errorf("definitions: %v", err)
 	}
-	if _, err := code.Symbol(ctx, text, len(text)-2); !errors.Is(err, context.Canceled) {
+	deep := "func a() {\n" + strings.Repeat("\tb()\n", 2000)
+	if _, err := code.Symbol(ctx, deep, len(deep)-2); !errors.Is(err, context.Canceled) {
 		t.Errorf("symbol: %v", err)
 	}
 }
@@ -137,7 +158,7 @@ func FuzzDefinitions(f *testing.F) {
 			t.Fatal(err)
 		}
 		for _, d := range all {
-			if d.Name == "" || d.Front < 0 || d.Front > d.At || d.At >= len(text) {
+			if d.Name == "" || d.At < 0 || d.At >= len(text) {
 				t.Fatalf("%+v", d)
 			}
 		}
