@@ -48,7 +48,7 @@ func ranks(r engine.Result) map[string]int {
 func TestFilesOfSourceCode(t *testing.T) {
 	e := kindly(t, "", repository()...)
 	for _, c := range []struct{ query, order string }{
-		{"walrus feeding plan", "zoo/walrus.go zoo/other.go|zoo/keeper.go zoo/other.go|zoo/other.go examples/other.go|examples/other.go zoo/other_test.go|zoo/other_test.go zoo/README.md"},
+		{"walrus feeding plan", "zoo/walrus.go zoo/other.go|zoo/keeper.go zoo/other.go|zoo/other.go examples/other.go|examples/other.go zoo/other_test.go|examples/other.go zoo/README.md"},
 		{"walrus feeding tests", "zoo/other_test.go examples/other.go"},
 		{"WalrusTest feeding plan", "zoo/other_test.go examples/other.go"},
 		{"walrus feeding plan docs", "zoo/README.md zoo/other_test.go|examples/other.go zoo/other_test.go"},
