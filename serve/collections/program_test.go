@@ -258,7 +258,7 @@ func TestAlike(t *testing.T) {
 	rounds, seed := trial.Rounds(t, 1, 200), trial.Seed(t)
 	for i := range rounds {
 		r := rand.New(rand.NewPCG(seed+uint64(i), 0))
-		p := program(r, 60)
+		p := program(r, 40)
 		differs := compare(t, p)
 		if differs == "" {
 			continue
