@@ -246,7 +246,7 @@ func (r *Database) Vector(ctx context.Context, q engine.Query) (_ []float32, _ e
 		return nil, engine.Trace{}, err
 	}
 	run.t.Done("encode")
-	vector, facts, err := search.Modulate(ctx, by, w, in, r.rlr())
+	vector, facts, err := search.Modulate(ctx, by, w, asked.Text, in, r.rlr())
 	if err != nil {
 		return nil, engine.Trace{}, err
 	}
