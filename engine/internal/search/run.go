@@ -34,6 +34,8 @@ type Run struct {
 	// Clauses are the conditions of Q's text. Analyse gives the terms of a document, AnalyseQuery those of a query.
 	Clauses               []Clause
 	Analyse, AnalyseQuery func(string) []text.Term
+	// Unrelated is the encoder's (encoder.Unrelated), 0 if not known.
+	Unrelated float64
 	// Facts tell what was done.
 	Facts Facts
 
@@ -132,6 +134,7 @@ func (r *Run) set(ctx context.Context, o modulate.RLROptions, step func(string))
 	r.In.Ctx = ctx
 	r.rlr, r.step = o, step
 	r.Facts.Variant = None
+	r.Plan.Fusion = r.Plan.Fusion.Calibrate(r.Unrelated)
 	if r.Q.Vector == nil { // a vector of the caller's may be of one who knows more
 		r.Facts.Unknown = r.In.Tokens.Unknown()
 		if r.Plan.Fusion.Unknown == 0 {
