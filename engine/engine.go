@@ -62,6 +62,7 @@ type Engine struct {
 
 	tokens  tokenStates
 	images  *images // of a database of images
+	kind    kind
 	probe   prober
 	cone    cone
 	encoded atomic.Int64 // texts of documents so far

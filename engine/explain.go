@@ -80,7 +80,7 @@ func (e *Engine) explain(ctx context.Context, q Query, id string) (_ Explanation
 	defer done(&err)
 	defer snapshot.Guard(&err)()
 	t := search.NewTimer()
-	if q, err = e.queryImage(ctx, q); err != nil {
+	if q, err = e.queryVector(ctx, s, q); err != nil {
 		return Explanation{}, err
 	}
 	r, err := e.begin(ctx, s, q, t)
@@ -112,9 +112,12 @@ func (e *Engine) explain(ctx context.Context, q Query, id string) (_ Explanation
 			return Explanation{}, err
 		}
 	}
+	if err := e.symbols(ctx, s, found, hits); err != nil {
+		return Explanation{}, err
+	}
 	x := Explanation{Hit: hits[0], Trace: e.trace(r, t), For: r.For()}
 	x.Rank = rank
-	x.Terms = r.Plan.Terms(best)
+	x.Terms = append(r.Plan.Terms(best), r.FileTerms(best)...)
 	if r.Plan.Dense {
 		shares, err := r.Shares(best, d.Rows[chunk.Number(best.Ord)].Vector, func(id int32) string { return intake.Token(e.enc, id) })
 		if err != nil {

@@ -44,6 +44,9 @@ type Options struct {
 	// Language of the texts selects stemming and stop words: an ISO 639-1 code such as "en", or "none" for texts of
 	// several languages. "" means the database's own, and "en" for a new one.
 	Language string
+	// Kind is what the database holds, and so how hybrid searches rank: KindCode, KindText or KindAuto. "" means the
+	// database's own, and KindAuto for a new one.
+	Kind string
 	// VisualWords is the size of the codebook of a new image database, visual.MinWords to visual.MaxWords. 0 means
 	// visual.DefaultWords, or the database's own.
 	VisualWords int
@@ -149,6 +152,9 @@ func (o Options) Validate() error {
 	}
 	if !slices.Contains([]int{0, 2, 4, 8}, o.TokenBits) || o.TokenPool < 0 || o.TokenPool > 3 {
 		errs = append(errs, fmt.Errorf("%w: token states of %d bits, %d tokens a code; use 2, 4 or 8 bits, and 1 to 3 tokens, or 0 for the defaults", ErrInvalid, o.TokenBits, o.TokenPool))
+	}
+	if !slices.Contains([]string{"", KindAuto, KindCode, KindText}, o.Kind) {
+		errs = append(errs, fmt.Errorf("%w: kind %q; use %s, %s or %s", ErrInvalid, o.Kind, KindAuto, KindCode, KindText))
 	}
 	if o.MemoryMiB < 0 {
 		errs = append(errs, fmt.Errorf("%w: memory of %d MiB; use a positive number or 0 for the default", ErrInvalid, o.MemoryMiB))

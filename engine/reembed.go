@@ -242,6 +242,9 @@ func (r *reembedder) start(ctx context.Context) (err error) {
 	if r.o.Index == "" {
 		r.o.Index = old.Index
 	}
+	if r.o.Kind == "" {
+		r.o.Kind = old.Kind
+	}
 	if len(old.Encoder) == 0 {
 		return fmt.Errorf("%w: database %s was never written to; open it with the new encoder", ErrInvalid, r.dir)
 	}

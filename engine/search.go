@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/engine/fusion"
 	"github.com/lexsem/lexsem/engine/internal/calls"
 	"github.com/lexsem/lexsem/engine/internal/chunk"
 	"github.com/lexsem/lexsem/engine/internal/search"
@@ -65,7 +66,7 @@ func (e *Engine) search(ctx context.Context, q Query) (_ Result, err error) {
 	defer done(&err)
 	defer snapshot.Guard(&err)()
 	t := search.NewTimer()
-	if q, err = e.queryImage(ctx, q); err != nil {
+	if q, err = e.queryVector(ctx, s, q); err != nil {
 		return Result{}, err
 	}
 	r, err := e.begin(ctx, s, q, t)
@@ -101,6 +102,9 @@ func (e *Engine) result(ctx context.Context, r *search.Run, found []search.Found
 		}
 		t.Done("spans")
 	}
+	if err := e.symbols(ctx, r.S, found, hits); err != nil {
+		return Result{}, err
+	}
 	return Result{Hits: hits, Trace: e.trace(r, t), For: r.For()}, nil
 }
 
@@ -128,6 +132,9 @@ func (e *Engine) decide(ctx context.Context, s *state.State, q Query) (*search.R
 	if err == nil {
 		err = e.repair(ctx, r)
 	}
+	if err == nil && r.Plan.Mode == ModeHybrid {
+		err = e.readFiles(ctx, r)
+	}
 	return r, err
 }
 
@@ -154,6 +161,9 @@ func (e *Engine) trace(r *search.Run, t *search.Timer) Trace {
 	tr.Required, tr.Excluded, tr.Unmet = r.Operators()
 	if tr.Mode == ModeHybrid {
 		tr.Fusion = r.Plan.Fusion.Kind
+		if r.Files != nil && tr.Fusion == fusion.Calibrated {
+			tr.Kind = KindCode
+		}
 	}
 	return tr
 }
@@ -188,7 +198,7 @@ func (e *Engine) Vector(ctx context.Context, q Query) (_ []float32, _ Trace, err
 	defer done(&err)
 	defer snapshot.Guard(&err)()
 	t := search.NewTimer()
-	if q, err = e.queryImage(ctx, q); err != nil {
+	if q, err = e.queryVector(ctx, s, q); err != nil {
 		return nil, Trace{}, err
 	}
 	w, err := search.Single(&s.Modulation, q.Variant)
@@ -213,6 +223,38 @@ func (e *Engine) Vector(ctx context.Context, q Query) (_ []float32, _ Trace, err
 	facts.Filtered = s.View.Len()
 	t.Done("modulate")
 	return vector, traceOf(s, facts, ModeDense, w, t), nil
+}
+
+// queryVector gives a query with examples or an image its vector, and one with an image its visual words for text.
+func (e *Engine) queryVector(ctx context.Context, s *state.State, q Query) (Query, error) {
+	by, err := search.ByExamples(search.Query(q), func(id string) ([]search.Example, error) { return examples(ctx, s, id) })
+	if err != nil {
+		return q, err
+	}
+	return e.queryImage(ctx, Query(by))
+}
+
+// examples are the chunks of a document; none if there is no document with the id.
+func examples(ctx context.Context, s *state.State, id string) ([]search.Example, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	ord, err := find(s, id)
+	if errors.Is(err, ErrNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	d, err := s.View.Get(ord)
+	if err != nil {
+		return nil, state.Missing(err)
+	}
+	chunks := make([]search.Example, len(d.Rows))
+	for i, r := range d.Rows {
+		chunks[i] = search.Example{Line: lineOf(d.Text, r.Start), Text: d.Text[r.Start:r.End], Vector: r.Vector}
+	}
+	return chunks, nil
 }
 
 // join reads the documents of what was found from the store. dense is the

@@ -61,7 +61,7 @@ func (r *AddResult) Add(o AddResult) {
 	r.TruncatedTokens += o.TruncatedTokens
 }
 
-// Query is one search. Text, Image or Vector is required; all other fields are optional.
+// Query is one search. Text, Image, Vector or Like is required; all other fields are optional.
 type Query struct {
 	// Text is the text to search for.
 	Text string
@@ -72,6 +72,10 @@ type Query struct {
 	// Vector is a ready query vector [Dim], under the rules of Document.Vector. Text then gives only the tokens and
 	// words, and may be empty.
 	Vector []float32
+	// Like names documents that the hits are to resemble, and Unlike those that they are not to resemble: by id, or by
+	// ID:LINE for the chunk at a line. Their stored vectors make the query vector; they are no hits themselves. Text then
+	// is optional, and gives only the words and tokens. Vector and Image must be empty. Errors: ErrNotFound.
+	Like, Unlike []string
 	// K is the number of hits; 0 means 10. At most MaxK.
 	K int
 	// Offset skips the first hits, for paging. Offset+K is at most MaxK, and costs as much as a search for that many.
@@ -142,13 +146,16 @@ type Hit struct {
 	// least 0.8·Presence. It is 0 if token states are not compared.
 	TokenScore float32 `json:"token_score,omitempty"`
 	Title      string  `json:"title,omitempty"` // title of the document
-	Media      string  `json:"media,omitempty"` // media type of an image, whose Text holds visual words; "" for a text
-	Text       string  `json:"text"`            // text of the document, or of the chunk that was found
-	Chunk      int     `json:"chunk"`           // number of the chunk, from 0
-	Chunks     int     `json:"chunks"`          // number of chunks of the document
-	Start      int     `json:"start"`           // first byte of Text in the document's text
-	End        int     `json:"end"`             // byte after Text in the document's text
-	Lines      [2]int  `json:"lines"`           // first and last line of Text in the document's text, from 1
+	// Symbol is the function or type of source code that Span lies in, or without one the first of Text, after those around
+	// it: Parser.parse. It is "" for a text that defines nothing there.
+	Symbol string `json:"symbol,omitempty"`
+	Media  string `json:"media,omitempty"` // media type of an image, whose Text holds visual words; "" for a text
+	Text   string `json:"text"`            // text of the document, or of the chunk that was found
+	Chunk  int    `json:"chunk"`           // number of the chunk, from 0
+	Chunks int    `json:"chunks"`          // number of chunks of the document
+	Start  int    `json:"start"`           // first byte of Text in the document's text
+	End    int    `json:"end"`             // byte after Text in the document's text
+	Lines  [2]int `json:"lines"`           // first and last line of Text in the document's text, from 1
 	// Span is the best answering part of Text, if Query.Spans is set: bytes [Span[0], Span[1]) of the document's text,
 	// at most 240 bytes. It is [0, 0] if no part matches the query.
 	Span       [2]int         `json:"span"`
@@ -170,6 +177,7 @@ type Trace struct {
 	Mode      string   `json:"mode"`               // mode used, never "auto"
 	Metric    string   `json:"metric"`             // metric of the database, one of index.Metrics
 	Variant   string   `json:"variant"`            // modulation applied; "none" for none
+	Kind      string   `json:"kind,omitempty"`     // "code" if the files of source code were ranked by their names and definitions, too (KindCode)
 	Fusion    string   `json:"fusion,omitempty"`   // kind of fusion, as package fusion names it; "" if only one retriever ran
 	Seq       uint64   `json:"seq"`                // sequence number of the state searched
 	Index     string   `json:"index"`              // kind of index, one of index.Kinds; for a remote.Backend its Name
@@ -290,8 +298,10 @@ type Stats struct {
 	Metric      string              // one of index.Metrics
 	Encoder     encoder.Fingerprint // encoder that made the vectors
 	Language    string              // language of the texts (Options.Language)
+	Kind        string              // how hybrid searches rank: KindCode or KindText (Options.Kind)
 	Truncated   int                 // documents with text that no vector covers
 	DiskBytes   int64               // size of the files in Dir
+	Disk        map[string]int64    // the same by part, and the space that Close frees: see store.DiskParts
 	LiveBytes   int64               // records of live documents
 	DeadBytes   int64               // records of replaced and deleted documents that the change log still needs
 	Reclaimable int64               // about how much Compact frees

@@ -68,6 +68,8 @@ type Manifest struct {
 
 	Language string `json:"language,omitempty"` // language for the analysis of texts; "" is "en"
 
+	Kind string `json:"kind,omitempty"` // of what is stored, opaque to the store; "" is decided by the documents
+
 	// TokenStates is the mode for token states of documents, opaque to the store; "" in databases that
 	// were made before token states existed.
 	TokenStates string `json:"token_states,omitempty"`
@@ -116,7 +118,7 @@ type Bridge struct {
 
 // The names in the JSON of the fields above; what else is there is kept.
 var (
-	manifestFields = []string{"major", "minor", "uuid", "created", "from", "dim", "metric", "encoder", "language", "token_states", "index", "bridges", "default", "auto", "source", "backups"}
+	manifestFields = []string{"major", "minor", "uuid", "created", "from", "dim", "metric", "encoder", "language", "kind", "token_states", "index", "bridges", "default", "auto", "source", "backups"}
 	bridgeFields   = []string{"file", "crc32c", "seq", "last", "passages", "probes"}
 )
 

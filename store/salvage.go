@@ -209,7 +209,7 @@ func (r *rawReader) fill(ctx context.Context, dir string, c *census, told bool, 
 	old := r.manifest
 	if err := s.SetManifest(ctx, func(m *Manifest) error {
 		m.Dim, m.Metric, m.Encoder, m.Language = old.Dim, old.Metric, old.Encoder, old.Language
-		m.TokenStates, m.Index = old.TokenStates, old.Index
+		m.TokenStates, m.Index, m.Kind = old.TokenStates, old.Index, old.Kind
 		return nil
 	}); err != nil {
 		return err

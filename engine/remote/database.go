@@ -259,7 +259,8 @@ func (r *Database) Stats(ctx context.Context) (_ engine.Stats, err error) {
 		return engine.Stats{}, err
 	}
 	st := engine.Stats{
-		Dir: r.b.Name(), Documents: s.Documents, Chunks: s.Passages, Seq: s.Writes, Dim: r.info.Dim,
+		Kind: engine.KindText,
+		Dir:  r.b.Name(), Documents: s.Documents, Chunks: s.Passages, Seq: s.Writes, Dim: r.info.Dim,
 		Index: r.b.Name(), Metric: r.metric.String(), Encoder: r.info.Encoder, Language: r.info.Language, Default: r.Default(),
 	}
 	st.TokenStates.Mode = engine.TokenStatesOff

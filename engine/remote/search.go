@@ -65,6 +65,9 @@ func (r *Database) Search(ctx context.Context, q engine.Query) (_ engine.Result,
 		}
 		run.t.Done("spans")
 	}
+	if err := symbols(ctx, hits); err != nil {
+		return engine.Result{}, err
+	}
 	return engine.Result{Hits: hits, Trace: r.trace(run)}, nil
 }
 
@@ -105,6 +108,9 @@ func (r *Database) begin(ctx context.Context, q engine.Query) (*query, error) {
 	bridges := r.bridge.Load()
 	by, of, err := bridges.of(q.Filter)
 	if err != nil {
+		return nil, err
+	}
+	if q, err = r.byExamples(ctx, q); err != nil {
 		return nil, err
 	}
 	run := &query{t: search.NewTimer(), bridges: bridges, of: of, corpus: &corpus{b: r.b, f: q.Filter, analyse: r.analyse, ids: map[uint64]PassageID{}, seen: map[uint64]seen{}}}
@@ -185,6 +191,22 @@ func (r *Database) begin(ctx context.Context, q engine.Query) (*query, error) {
 	return run, nil
 }
 
+// byExamples gives a query with examples its vector.
+func (r *Database) byExamples(ctx context.Context, q engine.Query) (engine.Query, error) {
+	by, err := search.ByExamples(search.Query(q), func(id string) ([]search.Example, error) {
+		docs, err := r.b.Documents(ctx, []string{id})
+		if err != nil {
+			return nil, err
+		}
+		chunks := make([]search.Example, len(docs[0]))
+		for i, p := range docs[0] {
+			chunks[i] = search.Example{Line: p.Line, Text: p.Text, Vector: p.Vector}
+		}
+		return chunks, nil
+	})
+	return engine.Query(by), err
+}
+
 // input tokenizes and encodes a query.
 func (r *Database) input(ctx context.Context, q search.Query, w search.Way) (in modulate.Input, err error) {
 	in, need, err := r.space().Query(ctx, q, w)
@@ -238,6 +260,9 @@ func (r *Database) Vector(ctx context.Context, q engine.Query) (_ []float32, _ e
 		return nil, engine.Trace{}, err
 	}
 	if run.status, err = r.status(ctx); err != nil {
+		return nil, engine.Trace{}, err
+	}
+	if q, err = r.byExamples(ctx, q); err != nil {
 		return nil, engine.Trace{}, err
 	}
 	asked, _ := search.Read(search.Query(q), r.asked)
@@ -325,6 +350,24 @@ func (r *Database) spans(ctx context.Context, run *query, query string, hits []e
 		matches := span.Words(asked, r.analyse(h.Text), run.corpus.scorer.IDF)
 		var err error
 		if h.Span, h.SpanLines, err = span.Place(ctx, h.Text, h.Start, h.Lines[0], matches); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// symbols gives hits of source code the names of what they lie in, as far as the text of the passage tells them.
+func symbols(ctx context.Context, hits []engine.Hit) (err error) {
+	for i := range hits {
+		h := &hits[i]
+		if !search.OfSource(h.Metadata) {
+			continue
+		}
+		in := h.Span
+		if in[1] > 0 {
+			in[0], in[1] = in[0]-h.Start, in[1]-h.Start
+		}
+		if h.Symbol, err = search.Symbol(ctx, h.Text, 0, len(h.Text), in); err != nil {
 			return err
 		}
 	}

@@ -32,13 +32,16 @@ func codeExtensions() []string {
 	return slices.DeleteFunc(slices.Sorted(maps.Keys(languages)), func(e string) bool { return slices.Contains(codeNames, e) })
 }
 
-// readCode reads one document, with breaks at declarations.
+// readCode reads one document, with breaks at declarations. Its title is the path, whose words tell what the file is about.
 func readCode(s *File) error {
 	text, err := s.whole()
 	if err != nil {
 		return err
 	}
 	rec := Record{Document: document(text), From: 1, To: lastLine(1, text), Verbatim: true}
+	if !blank(text) {
+		rec.Title = titleOf(s.name)
+	}
 	base := baseName(s.name)
 	language := languages[strings.TrimPrefix(path.Ext(base), ".")]
 	if language == "" {
@@ -55,6 +58,15 @@ func readCode(s *File) error {
 		rec.Breaks = paragraphBreaks(text)
 	}
 	return s.One(rec)
+}
+
+// titleOf is the path of a file with slashes, or its last name where the path leads out of the folder.
+func titleOf(name string) string {
+	name = path.Clean(strings.ReplaceAll(name, `\`, "/"))
+	if path.IsAbs(name) || strings.HasPrefix(name, "../") || strings.Contains(name, ":") {
+		return path.Base(name)
+	}
+	return name
 }
 
 // goBreaks are the declarations of a Go file, each with the comment above it; not ok

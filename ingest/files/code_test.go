@@ -1,6 +1,7 @@
 package files_test
 
 import (
+	"errors"
 	"strings"
 	"testing"
 
@@ -28,6 +29,9 @@ func TestCode(t *testing.T) {
 			line, _, _ := strings.Cut(r.Text[b:], "\n")
 			breaks = append(breaks, line)
 		}
+		if r.Title != name {
+			t.Errorf("%s: title %q", name, r.Title)
+		}
 		if r.Metadata["language"] != c.language || strings.Join(breaks, "|") != c.breaks || !r.Verbatim || r.From != 1 || r.To != strings.Count(c.in, "\n") {
 			t.Errorf("%s: %+v, breaks %q", name, r, breaks)
 		}
@@ -38,6 +42,17 @@ func TestCode(t *testing.T) {
 	}
 	if recs, _, err := filestest.ReadAll(t, "f", "x\n", Options{Kind: "code"}); err != nil || recs[0].Metadata != nil {
 		t.Errorf("code of no known language: %v, %v", recs, err)
+	}
+}
+
+func TestTitleOfCode(t *testing.T) {
+	for name, want := range map[string]string{"lib/rack/parser.rb": "lib/rack/parser.rb", `lib\rack\parser.rb`: "lib/rack/parser.rb", "./a.go": "a.go", "../b/a.go": "a.go", "/home/me/a.go": "a.go", `C:\b\a.go`: "a.go"} {
+		if recs, _, err := filestest.ReadAll(t, name, "x\n", Options{}); err != nil || len(recs) != 1 || recs[0].Title != want {
+			t.Errorf("%s: %+v, %v; want the title %s", name, recs, err, want)
+		}
+	}
+	if recs, _, err := filestest.ReadAll(t, "a.go", " \n", Options{}); !errors.Is(err, ErrNoText) {
+		t.Errorf("a file without text: %v, %v", recs, err)
 	}
 }
 

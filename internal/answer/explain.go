@@ -37,6 +37,7 @@ type Explanation struct {
 	TokenScore float32              `json:"token_score"`
 	Ties       []ExplainedTie       `json:"ties"`
 
+	Symbol   string   `json:"symbol,omitempty"`    // the function or type of source code in which the chunk lies
 	Span     *Span    `json:"span,omitempty"`      // the part of the chunk that answers best, if requested and known
 	Rerank   *float64 `json:"rerank,omitempty"`    // the reranker's score, if it read the document
 	Reranked int      `json:"reranked,omitempty"`  // hits that it read
@@ -125,7 +126,7 @@ func NewExplanation(query string, x engine.Explanation) Explanation {
 		Attributed: x.Attributed, Plain: x.Plain, Bias: x.Bias,
 		Tokens: []ExplainedToken{}, Dimensions: []ExplainedDimension{}, Matches: []ExplainedMatch{},
 		TokenScore: x.TokenScore, Ties: []ExplainedTie{},
-		Span: spanOf(x.Hit), Rerank: rerankOf(x.Hit), Reranked: x.Trace.Reranked, Required: x.Trace.Required, Excluded: x.Trace.Excluded, Unmet: x.Trace.Unmet, Picture: x.Picture, Stale: x.Trace.Stale, BridgeOf: x.Trace.BridgeOf,
+		Symbol: x.Symbol, Span: spanOf(x.Hit), Rerank: rerankOf(x.Hit), Reranked: x.Trace.Reranked, Required: x.Trace.Required, Excluded: x.Trace.Excluded, Unmet: x.Trace.Unmet, Picture: x.Picture, Stale: x.Trace.Stale, BridgeOf: x.Trace.BridgeOf,
 	}
 	for _, t := range x.Terms {
 		e.Terms = append(e.Terms, ExplainedTerm(t))

@@ -49,9 +49,10 @@ type Hit struct {
 	Chunks     int      `json:"chunks"`
 	Start      int      `json:"start"`
 	End        int      `json:"end"`
-	Path       string   `json:"path,omitempty"`  // of the file from which the document came
-	Lines      []int    `json:"lines,omitempty"` // of that file: the first and the last
-	Span       *Span    `json:"span,omitempty"`  // the part of text that answers best, if requested and known
+	Path       string   `json:"path,omitempty"`   // of the file from which the document came
+	Lines      []int    `json:"lines,omitempty"`  // of that file: the first and the last
+	Symbol     string   `json:"symbol,omitempty"` // the function or type of source code in which the hit lies
+	Span       *Span    `json:"span,omitempty"`   // the part of text that answers best, if requested and known
 	Duplicates []string `json:"duplicates,omitempty"`
 	Rerank     *float64 `json:"rerank,omitempty"` // the reranker's score, of hits that it read
 }
@@ -81,7 +82,7 @@ func NewHit(h engine.Hit) Hit {
 	a := Hit{
 		ID: h.ID, Score: h.Score, Cosine: h.Cosine, Coverage: h.Coverage, Rank: h.Rank,
 		Title: h.Title, Text: h.Text, Media: h.Media, Metadata: h.Metadata, TokenScore: h.TokenScore, Presence: h.Presence, Pair: h.Pair,
-		Chunk: h.Chunk, Chunks: h.Chunks, Start: h.Start, End: h.End, Duplicates: h.Duplicates, Rerank: rerankOf(h),
+		Chunk: h.Chunk, Chunks: h.Chunks, Start: h.Start, End: h.End, Symbol: h.Symbol, Duplicates: h.Duplicates, Rerank: rerankOf(h),
 	}
 	if path, lines, ok := location.Of(h); ok {
 		if a.Path = path; lines[0] > 0 {

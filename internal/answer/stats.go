@@ -25,6 +25,7 @@ type Stats struct {
 	DeadBytes   int64    `json:"dead_bytes"`        // of deleted and replaced documents, still on disk
 	Reclaimable int64    `json:"reclaimable_bytes"` // about what compact frees
 	FormatMajor int      `json:"format_major"`
+	Kind        string   `json:"kind"` // what hybrid searches rank for: code or text
 	Default     string   `json:"default_variant"`
 	Bridges     []Bridge `json:"bridges"`
 	Memory      Memory   `json:"memory"`
@@ -77,7 +78,7 @@ func NewStats(s engine.Stats) Stats {
 	out := Stats{
 		DB: s.Dir, Documents: s.Documents, Chunks: s.Chunks, Seq: s.Seq, Truncated: s.Truncated, Index: s.Index, Metric: s.Metric, Dim: s.Dim,
 		Model: s.Encoder.Model, Precision: s.Encoder.Precision, Media: s.Encoder.Media, Pooling: s.Encoder.Pooling, MaxTokens: s.Encoder.MaxTokens,
-		DiskBytes: s.DiskBytes, LiveBytes: s.LiveBytes, DeadBytes: s.DeadBytes, Reclaimable: s.Reclaimable, FormatMajor: s.FormatMajor, Default: s.Default, Bridges: []Bridge{},
+		DiskBytes: s.DiskBytes, LiveBytes: s.LiveBytes, DeadBytes: s.DeadBytes, Reclaimable: s.Reclaimable, FormatMajor: s.FormatMajor, Kind: s.Kind, Default: s.Default, Bridges: []Bridge{},
 		Memory: Memory(s.Memory), MaxMemory: s.MaxMemory, Foregone: append([]string{}, s.Foregone...), Stale: s.Maintenance.Stale, Reembedding: s.Reembedding,
 		TokenStates: TokenStates(s.TokenStates), Problems: s.Problems,
 	}

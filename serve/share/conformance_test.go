@@ -146,6 +146,21 @@ func steps(t *testing.T) []step {
 		{"count of an invalid filter", func(ctx context.Context, db engine.Database) (any, error) {
 			return db.Count(ctx, filter.Eq("a", struct{}{}))
 		}},
+		{"facets", func(ctx context.Context, db engine.Database) (any, error) {
+			return db.Facets(ctx, filter.Exists("n"), "lang", 2)
+		}},
+		{"facets of numbers", func(ctx context.Context, db engine.Database) (any, error) {
+			return db.Facets(ctx, engine.Filter{}, "n", 0)
+		}},
+		{"facets of nothing", func(ctx context.Context, db engine.Database) (any, error) {
+			return db.Facets(ctx, engine.Filter{}, "nope", 0)
+		}},
+		{"facets of ids", func(ctx context.Context, db engine.Database) (any, error) {
+			return db.Facets(ctx, engine.Filter{}, "id", 0)
+		}},
+		{"facets by an invalid filter", func(ctx context.Context, db engine.Database) (any, error) {
+			return db.Facets(ctx, filter.Eq("a", struct{}{}), "n", 0)
+		}},
 		{"search", search(engine.Query{Text: "keys of y7 unit w3"})},
 		{"search offset", search(engine.Query{Text: "keys of y7 unit w3", K: 4, Offset: 3, MinScore: 0.01})},
 		{"search lexical", search(engine.Query{Text: "keys y7", Mode: engine.ModeLexical, PerChunk: true, K: 30})},
@@ -155,6 +170,8 @@ func steps(t *testing.T) []step {
 		{"search nothing", search(engine.Query{Text: "zzz", Mode: engine.ModeLexical})},
 		{"search mistyped", search(engine.Query{Text: "speeks of y7"})},
 		{"search mistyped exactly", search(engine.Query{Text: "speeks of y7", Exact: true})},
+		{"search alike", search(engine.Query{Like: []string{"d7", "d3:1"}, Unlike: []string{"d5"}, K: 4})},
+		{"search like nothing", search(engine.Query{Like: []string{"nope"}})},
 		{"search blank", search(engine.Query{Text: "  "})},
 		{"search too many", search(engine.Query{Text: "a", K: engine.MaxK + 1})},
 		{"search unknown", search(engine.Query{Text: "a", Variant: "what"})},
@@ -221,7 +238,7 @@ func steps(t *testing.T) []step {
 			if s, err = db.Stats(ctx); err == nil && (s.Problems.Stale != 1 || len(s.Problems.First) != 1) {
 				err = fmt.Errorf("problems %+v", s.Problems)
 			}
-			s.Dir, s.DiskBytes, s.LiveBytes, s.DeadBytes, s.Reclaimable, s.Memory, s.Maintenance = "", 0, 0, 0, 0, engine.Memory{}, engine.Maintenance{}
+			s.Dir, s.DiskBytes, s.Disk, s.LiveBytes, s.DeadBytes, s.Reclaimable, s.Memory, s.Maintenance = "", 0, nil, 0, 0, 0, engine.Memory{}, engine.Maintenance{}
 			return s, err
 		}},
 		{"verify", func(ctx context.Context, db engine.Database) (any, error) {
@@ -367,8 +384,8 @@ func TestConformance(t *testing.T) {
 			t.Errorf("no step calls %s", m)
 		}
 	}
-	if want := reflect.TypeFor[engine.Database]().NumMethod() - 1; len(answered) != want {
-		t.Errorf("%d calls cross, want the %d of engine.Database without Close", len(answered), want)
+	if want := reflect.TypeFor[engine.Database]().NumMethod(); len(answered) != want {
+		t.Errorf("%d calls cross, want %d: those of engine.Database without Close, and ShareCollection", len(answered), want)
 	}
 }
 

@@ -13,7 +13,7 @@ type Hit struct {
 	Rerank                                                                          float64
 	Reranked                                                                        bool
 	Cosine, Modulated, BM25, Coverage, Presence, Near, Pair, TitleMatch, TokenScore float32
-	Title, Media, Text                                                              string
+	Title, Symbol, Media, Text                                                      string
 	Chunk, Chunks, Start, End                                                       int
 	Lines, Span, SpanLines                                                          [2]int
 	Metadata                                                                        map[string]any

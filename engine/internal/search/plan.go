@@ -50,6 +50,7 @@ type Query struct {
 	Image              []byte
 	Picture            bool
 	Vector             []float32
+	Like, Unlike       []string
 	K, Offset          int
 	MinScore           float32
 	Variant, Mode      string

@@ -38,18 +38,22 @@ type Run struct {
 	Unrelated float64
 	// Facts tell what was done.
 	Facts Facts
+	// Files are those of a database of source code, nil for another one.
+	Files *Files
 
-	spoken  *modulate.Input // see lexical
-	late    *late.Query     // the query's token states; nil where they are not compared
-	rlr     modulate.RLROptions
-	dense   leg // nil where the plan has none
-	lexicon lexicon
-	chunks  int      // that there are
-	typed   string   // the text of the query with its operators, which stand at the same bytes
-	unmet   []string // quoted phrases that no document has
-	filter  filtered
-	step    func(name string)
-	meeting func(ctx context.Context, cs []fusion.Candidate) ([]fusion.Candidate, error) // leaves those that meet Clauses; nil where filter does
+	spoken   *modulate.Input // see lexical
+	late     *late.Query     // the query's token states; nil where they are not compared
+	rlr      modulate.RLROptions
+	dense    leg // nil where the plan has none
+	lexicon  lexicon
+	chunks   int      // that there are
+	typed    string   // the text of the query with its operators, which stand at the same bytes
+	unmet    []string // quoted phrases that no document has
+	filter   filtered
+	step     func(name string)
+	passages map[uint64]float64                                                           // of files among the first candidates, by ordinal
+	signals  map[uint64][fileSignals]float64                                              // of the candidates' files, by ordinal
+	meeting  func(ctx context.Context, cs []fusion.Candidate) ([]fusion.Candidate, error) // leaves those that meet Clauses; nil where filter does
 }
 
 // Facts tell how a query was answered.
@@ -283,7 +287,7 @@ func (r *Run) candidates(ctx context.Context, depth int) (cs []fusion.Candidate,
 		return nil, false, err
 	}
 	r.step("fuse")
-	return cs, all, nil
+	return cs, all, r.byFiles(ctx, cs, true)
 }
 
 // lexicon is the words of the chunks that are searched: *inverted.Words, or a Corpus.
@@ -339,7 +343,10 @@ func (r *Run) order(ctx context.Context, cs []fusion.Candidate) error {
 		if err := r.matchTokens(ctx, cs); err != nil {
 			return err
 		}
-		return r.Plan.Fusion.Fuse(cs)
+		if err := r.Plan.Fusion.Fuse(cs); err != nil {
+			return err
+		}
+		return r.byFiles(ctx, cs, false)
 	}
 	if r.late != nil {
 		return r.rescore(ctx, cs)

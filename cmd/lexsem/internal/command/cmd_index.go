@@ -96,6 +96,7 @@ documents of path that stay as they were.`,
 			chunk:   f.int("chunk-tokens", 0, "most tokens of a chunk; default what the model reads; -1 truncates longer texts"),
 			overlap: f.int("chunk-overlap", 0, "most tokens that a chunk repeats from the one before; default an eighth; -1 none"),
 			metric:  f.str("metric", "", "`NAME`how vectors are compared: cosine, or dot or l2, for which lengths count; default the database's own, cosine for a new one"),
+			holds:   f.str("kind", "", "`KIND`what is stored, for the ranking of hybrid searches: code, text, or auto: code while most documents are source files; default the database's own, auto for a new one"),
 			kind:    f.str("index", "", "`KIND`"+indexKinds),
 			lang:    f.str("language", "", "`CODE`language of the texts, for stems and function words: en, de, …, or none for several; default the database's own, en for a new one"),
 			states:  f.str("token-states", "", "`WHEN`keep the state of every token: auto (up to 1 GiB), on or off; default the database's own, auto for a new one"),
@@ -113,7 +114,7 @@ type indexOptions struct {
 	batch, poll                         *int
 	watch, stay, prune, skipBad, noSync *bool
 	vectors, global, strict, lacks      *bool
-	kind, metric, prefix, lang          *string
+	kind, holds, metric, prefix, lang   *string
 	columns, states, idField            *string
 	exclude                             *[]string
 	words, chunk, overlap               *int
@@ -203,7 +204,7 @@ func (o indexOptions) run(ctx context.Context, a *app, paths []string) (err erro
 		return runProblems(ctx, a, dir, *o.json)
 	}
 	a.keep = o.keep()
-	opt := engine.Options{Index: *o.kind, Metric: *o.metric, VisualWords: *o.words, ChunkTokens: *o.chunk, ChunkOverlap: *o.overlap, Language: *o.lang, NoSync: *o.noSync, MemoryMiB: *o.memory, MaxMemoryMiB: *o.most, TokenStates: *o.states}
+	opt := engine.Options{Index: *o.kind, Kind: *o.holds, Metric: *o.metric, VisualWords: *o.words, ChunkTokens: *o.chunk, ChunkOverlap: *o.overlap, Language: *o.lang, NoSync: *o.noSync, MemoryMiB: *o.memory, MaxMemoryMiB: *o.most, TokenStates: *o.states}
 	if err := opt.Validate(); err != nil {
 		return &usageError{msg: err.Error()}
 	}

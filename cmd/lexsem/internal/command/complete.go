@@ -224,6 +224,7 @@ var knownValues = map[string]func() []string{
 	"fit variant":   fittedNames,
 	"index":         engine.IndexKinds,
 	"language":      text.Languages,
+	"index kind":    among(engine.KindAuto, engine.KindCode, engine.KindText),
 	"index metric":  index.Metrics,
 	"doctor metric": index.Metrics,
 	"token-states":  among(engine.TokenStatesAuto, engine.TokenStatesOn, engine.TokenStatesOff),

@@ -55,10 +55,13 @@ func writeHits(w io.Writer, a *app, query string, res engine.Result) {
 			place += fmt.Sprintf("  rerank %.3f", h.Rerank)
 		}
 		fmt.Fprintf(w, "%s  %s  %s%s\n", a.style(faint, fmt.Sprintf("%2d", h.Rank)), fmt.Sprintf("%.3f", h.Score), a.style(bold, clipColumns(flat(h.ID), width-11-len(place))), a.style(faint, place))
-		if h.Title != "" {
+		if h.Title != "" && h.Title != h.ID {
 			fmt.Fprintf(w, "    %s\n", clipColumns(flat(h.Title), width-4))
 		}
 		if at := placeOf(h); at != "" {
+			if h.Symbol != "" {
+				at += "  " + h.Symbol
+			}
 			fmt.Fprintf(w, "    %s\n", a.style(faint, clipColumns(flat(at), width-4)))
 		}
 		if n := len(h.Duplicates); n > 0 {

@@ -1,0 +1,255 @@
+package search
+
+import (
+	"context"
+	"hash/fnv"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/lexsem/lexsem/engine/fusion"
+	"github.com/lexsem/lexsem/engine/internal/chunk"
+	"github.com/lexsem/lexsem/internal/code"
+	"github.com/lexsem/lexsem/internal/text"
+)
+
+// In a folder of source code, the path of a file and the names that it defines say more about what it is for than
+// its passages do. Calibrated fusion then adds the signals of a candidate's file to its score.
+
+// signals are what a file is measured by, from 0 to 1.
+const (
+	isDocumentation = iota
+	isTest
+	isExample
+	nameShare    // of the words of the file's name, the share that the query has
+	definedShare // of the query's words, the share by idf that is among the names that the file defines
+	passageShare // how many passages of the file are among the first, and how far in front
+	fileSignals
+)
+
+// fileWeights are the weights of the signals. They were chosen on six repositories, each by the other five: docs/runs.
+var fileWeights = [fileSignals]struct {
+	name   string
+	weight float64
+}{
+	isDocumentation: {"documentation", -0.6},
+	isTest:          {"test", -0.4},
+	isExample:       {"example", -0.3},
+	nameShare:       {"file name", 0.4},
+	definedShare:    {"definitions", 0.2},
+	passageShare:    {"passages", 0.3},
+}
+
+const (
+	firstPassages = 100     // that passageShare counts
+	rankConstant  = 10      // of passageShare: one at rank r counts 1/(rankConstant + r)
+	keptNames     = 1 << 20 // words that Files keeps, of 4 bytes each
+)
+
+// Files keeps what is known of the files of source code. The zero value is ready for use, by many goroutines.
+type Files struct {
+	mu       sync.Mutex
+	now, old map[uint64]*sourceFile // by ordinal; old goes when now holds half of what may be kept
+	words    int                    // in now
+}
+
+// sourceFile is what is known of one version of a document.
+type sourceFile struct {
+	role          string
+	name, defined []uint32 // hashes of terms, ascending
+}
+
+func (f *Files) get(ord uint64) *sourceFile {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if x := f.now[ord]; x != nil {
+		return x
+	}
+	x := f.old[ord]
+	if x != nil {
+		f.put(ord, x)
+	}
+	return x
+}
+
+// put needs mu.
+func (f *Files) put(ord uint64, x *sourceFile) {
+	const each = 32 // words that an entry without names takes
+	if f.words > keptNames/2 || f.now == nil {
+		f.now, f.old, f.words = map[uint64]*sourceFile{}, f.now, 0
+	}
+	f.now[ord] = x
+	f.words += len(x.name) + len(x.defined) + each
+}
+
+// file returns what is known of a document.
+func (r *Run) file(ctx context.Context, ord uint64) (*sourceFile, error) {
+	if x := r.Files.get(ord); x != nil {
+		return x, nil
+	}
+	d, err := r.S.View.Text(ord)
+	if err != nil {
+		return nil, err
+	}
+	x := &sourceFile{role: code.Role(d.ID)}
+	for _, t := range r.Analyse(code.Spaced(code.Name(d.ID))) {
+		if !t.Beside {
+			x.name = append(x.name, hashed(t.Text))
+		}
+	}
+	if x.role != code.Documentation {
+		all, err := code.Definitions(ctx, d.Text)
+		if err != nil {
+			return nil, err
+		}
+		var names strings.Builder
+		for _, one := range all {
+			names.WriteString(one.Name)
+			names.WriteByte('\n')
+		}
+		for _, t := range r.Analyse(names.String()) {
+			x.defined = append(x.defined, hashed(t.Text))
+		}
+	}
+	for _, list := range []*[]uint32{&x.name, &x.defined} {
+		slices.Sort(*list)
+		*list = slices.Clip(slices.Compact(*list))
+	}
+	r.Files.mu.Lock()
+	defer r.Files.mu.Unlock()
+	r.Files.put(ord, x)
+	return x, nil
+}
+
+func hashed(term string) uint32 {
+	h := fnv.New32a()
+	h.Write([]byte(term))
+	return h.Sum32()
+}
+
+// askedWord is a word of the query.
+type askedWord struct {
+	hash  uint32
+	share float64 // of the idf of all
+}
+
+// byFiles adds the signals of their files to the scores of ranked candidates, and ranks them again. found says that they
+// are what the legs have named, whose passages count.
+func (r *Run) byFiles(ctx context.Context, cs []fusion.Candidate, found bool) error {
+	if r.Files == nil || r.Plan.Fusion.Kind != fusion.Calibrated {
+		return nil
+	}
+	asked, off := r.askedOfFiles()
+	if found {
+		r.passages = map[uint64]float64{}
+		for i, c := range cs[:min(len(cs), firstPassages)] {
+			r.passages[chunk.Ord(c.Ord)] += 1 / float64(rankConstant+i+1)
+		}
+	}
+	r.signals = make(map[uint64][fileSignals]float64, len(r.passages))
+	for i := range cs {
+		ord := chunk.Ord(cs[i].Ord)
+		s, known := r.signals[ord]
+		if !known {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			x, err := r.file(ctx, ord)
+			if err != nil {
+				return err
+			}
+			s = x.signals(asked, off)
+			s[passageShare] = r.passages[ord]
+			r.signals[ord] = s
+		}
+		for n, w := range fileWeights {
+			cs[i].Score += w.weight * s[n]
+		}
+	}
+	fusion.Sort(cs, func(c fusion.Candidate) float64 { return c.Score })
+	r.step("files")
+	return nil
+}
+
+// askedOfFiles are the distinct words of the query, and the roles that it asks for, which count against no file.
+func (r *Run) askedOfFiles() (asked []askedWord, off map[string]bool) {
+	seen, all := map[string]bool{}, 0.0
+	for _, t := range r.Terms {
+		if seen[t.Text] {
+			continue
+		}
+		seen[t.Text] = true
+		w := float64(t.Weight)
+		if w == 0 {
+			w = 1
+		}
+		w *= r.S.Words.IDF(t.Text)
+		asked = append(asked, askedWord{hashed(t.Text), w})
+		all += w
+	}
+	for i := range asked {
+		if all > 0 {
+			asked[i].share /= all
+		}
+	}
+	off = map[string]bool{}
+	for _, w := range text.Words(nil, code.Spaced(r.typed)) {
+		for _, role := range []string{code.Test, code.Example, code.Documentation} {
+			off[role] = off[role] || code.Asked(role, w.Lower)
+		}
+	}
+	return asked, off
+}
+
+// signals measures a file for a query.
+func (x *sourceFile) signals(asked []askedWord, off map[string]bool) (s [fileSignals]float64) {
+	if x.role != code.Source && !off[x.role] {
+		s[map[string]int{code.Documentation: isDocumentation, code.Test: isTest, code.Example: isExample}[x.role]] = 1
+	}
+	found := 0
+	for _, w := range asked {
+		if _, ok := slices.BinarySearch(x.name, w.hash); ok {
+			found++
+		}
+		if _, ok := slices.BinarySearch(x.defined, w.hash); ok {
+			s[definedShare] += w.share
+		}
+	}
+	if len(x.name) > 0 {
+		s[nameShare] = float64(found) / float64(len(x.name))
+	}
+	return s
+}
+
+// FileTerms are the summands that the signals of its file give to the score of a candidate.
+func (r *Run) FileTerms(c fusion.Candidate) (terms []fusion.Term) {
+	for n, v := range r.signals[chunk.Ord(c.Ord)] {
+		if v != 0 {
+			terms = append(terms, fusion.Term{Name: fileWeights[n].name, Weight: fileWeights[n].weight, Value: v})
+		}
+	}
+	return terms
+}
+
+// OfSource says by its metadata whether a document is a file of source code.
+func OfSource(metadata map[string]any) bool {
+	kind, _ := metadata["kind"].(string)
+	_, named := metadata["language"].(string)
+	return kind == "code" && named
+}
+
+// Symbol names the function or type in which a span of a text lies, or where there is none, the first of the bytes from to to.
+func Symbol(ctx context.Context, text string, from, to int, span [2]int) (string, error) {
+	at := span[0]
+	if span[1] == 0 {
+		at = from
+		all, err := code.Definitions(ctx, text[:to])
+		if err != nil {
+			return "", err
+		}
+		if i := slices.IndexFunc(all, func(d code.Definition) bool { return d.At >= from }); i >= 0 {
+			at = all[i].At
+		}
+	}
+	return code.Symbol(ctx, text, at)
+}

@@ -1,0 +1,190 @@
+package engine_test
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/lexsem/lexsem/engine"
+	"github.com/lexsem/lexsem/engine/fusion"
+)
+
+// codeFile is a file as package folder stores it.
+func codeFile(path, text string) engine.Document {
+	return engine.Document{ID: path, Title: path, Text: text, Metadata: map[string]any{"kind": "code", "language": "go", "path": path, "root": "/src"}}
+}
+
+// repository are files that all speak of the same words; only what they are called, define and are for tells them apart.
+func repository() []engine.Document {
+	const says = "walrus feeding plan\n"
+	return []engine.Document{
+		codeFile("zoo/other.go", "package zoo\n\n// "+says),
+		codeFile("zoo/walrus.go", "package zoo\n\n// "+says),
+		codeFile("zoo/keeper.go", "package zoo\n\n// "+says+"func WalrusFeeding() {\n}\n"),
+		codeFile("zoo/other_test.go", "package zoo\n\n// "+says),
+		codeFile("examples/other.go", "package zoo\n\n// "+says),
+		{ID: "zoo/README.md", Title: "zoo", Text: "package zoo\n\n// " + says},
+	}
+}
+
+func kindly(t *testing.T, kind string, docs ...engine.Document) *engine.Engine {
+	t.Helper()
+	e := open(t, t.TempDir(), engine.Options{Kind: kind})
+	add(t, e, docs)
+	return e
+}
+
+func ranks(r engine.Result) map[string]int {
+	at := map[string]int{}
+	for _, h := range r.Hits {
+		at[h.ID] = h.Rank
+	}
+	return at
+}
+
+func TestFilesOfSourceCode(t *testing.T) {
+	e := kindly(t, "", repository()...)
+	for _, c := range []struct{ query, order string }{
+		{"walrus feeding plan", "zoo/walrus.go zoo/other.go|zoo/keeper.go zoo/other.go|zoo/other.go examples/other.go|examples/other.go zoo/other_test.go|zoo/other_test.go zoo/README.md"},
+		{"walrus feeding tests", "zoo/other_test.go examples/other.go"},
+		{"WalrusTest feeding plan", "zoo/other_test.go examples/other.go"},
+		{"walrus feeding plan docs", "zoo/README.md zoo/other_test.go|examples/other.go zoo/other_test.go"},
+		{"walrus feeding plan in examples/", "examples/other.go zoo/other_test.go"},
+	} {
+		r := search(t, e, engine.Query{Text: c.query, K: 10})
+		if r.Trace.Kind != engine.KindCode || len(r.Hits) != 6 {
+			t.Fatalf("%s: %+v, %d hits", c.query, r.Trace, len(r.Hits))
+		}
+		at := ranks(r)
+		for pair := range strings.SplitSeq(c.order, "|") {
+			before, behind, _ := strings.Cut(pair, " ")
+			if at[before] >= at[behind] {
+				t.Errorf("%s: %s has rank %d, %s %d", c.query, before, at[before], behind, at[behind])
+			}
+		}
+		for i, h := range r.Hits {
+			if i > 0 && h.Score > r.Hits[i-1].Score {
+				t.Errorf("%s: hit %d has a higher score than the one before", c.query, i+1)
+			}
+			x, err := e.Explain(t.Context(), engine.Query{Text: c.query, K: 10}, h.ID)
+			if err != nil {
+				t.Fatal(err)
+			}
+			sum := 0.0
+			for _, term := range x.Terms {
+				sum += term.Weight * term.Value
+			}
+			if x.Rank != h.Rank || x.Score != h.Score || math.Abs(sum-float64(h.Score)) > 1e-5 {
+				t.Errorf("%s: %s: rank %d, score %v; explained rank %d, score %v, terms %v", c.query, h.ID, h.Rank, h.Score, x.Rank, x.Score, sum)
+			}
+		}
+	}
+	// Other modes and kinds of fusion keep their scores.
+	plain := kindly(t, engine.KindText, repository()...)
+	for _, q := range []engine.Query{{Mode: engine.ModeLexical}, {Mode: engine.ModeDense}, {Fusion: fusion.Options{Kind: fusion.RRF}}, {Fusion: fusion.Options{Kind: fusion.Convex}}} {
+		q.Text, q.K = "walrus feeding plan", 10
+		same(t, search(t, plain, q), search(t, e, q))
+	}
+}
+
+// same compares the order and the scores of hits.
+func same(t *testing.T, want, got engine.Result) {
+	t.Helper()
+	told := func(r engine.Result) (s []string) {
+		for _, h := range r.Hits {
+			s = append(s, fmt.Sprint(h.ID, " ", h.Chunk, " ", math.Float32bits(h.Score)))
+		}
+		return s
+	}
+	if !slices.Equal(told(want), told(got)) || got.Trace.Kind != "" {
+		t.Errorf("mode %s, fusion %q, kind %q: got\n%v\nwant\n%v", got.Trace.Mode, got.Trace.Fusion, got.Trace.Kind, told(got), told(want))
+	}
+}
+
+func TestKindOfTexts(t *testing.T) {
+	text := repository()
+	for i := range text {
+		text[i].Metadata = nil
+	}
+	q := engine.Query{Text: "walrus feeding plan", K: 10, PerChunk: true}
+	plain := kindly(t, engine.KindText, text...)
+	auto := kindly(t, "", text...)
+	same(t, search(t, plain, q), search(t, auto, q))
+
+	// A field of one's own that is called kind makes no text a file of source code.
+	for i := range text {
+		text[i].Metadata = map[string]any{"kind": "code"}
+	}
+	same(t, search(t, plain, q), search(t, kindly(t, engine.KindAuto, text...), q))
+
+	half := repository()[:4]
+	half[2].Metadata, half[3].Metadata = nil, nil
+	if r := search(t, kindly(t, "", half...), q); r.Trace.Kind != "" {
+		t.Error("half of the documents make a database one of source code")
+	}
+	if r := search(t, kindly(t, "", half[:3]...), q); r.Trace.Kind != engine.KindCode {
+		t.Error("two thirds of the documents do not make a database one of source code")
+	}
+}
+
+func TestKindIsKept(t *testing.T) {
+	dir := t.TempDir()
+	e := open(t, dir, engine.Options{})
+	add(t, e, repository()[:2])
+	check := func(e *engine.Engine, want string) {
+		t.Helper()
+		s, err := e.Stats(t.Context())
+		if err != nil || s.Kind != want {
+			t.Errorf("kind %q, %v; want %q", s.Kind, err, want)
+		}
+	}
+	check(e, engine.KindCode)
+	for _, c := range []struct{ kind, want string }{{engine.KindText, engine.KindText}, {"", engine.KindText}, {engine.KindAuto, engine.KindCode}, {"", engine.KindCode}} {
+		if err := e.Close(); err != nil {
+			t.Fatal(err)
+		}
+		e = open(t, dir, engine.Options{Kind: c.kind})
+		check(e, c.want)
+	}
+	// What is stored decides anew after each commit.
+	add(t, e, []engine.Document{{ID: "a", Text: "prose"}, {ID: "b", Text: "prose"}})
+	check(e, engine.KindText)
+	if _, err := e.Delete(t.Context(), []string{"a"}); err != nil {
+		t.Fatal(err)
+	}
+	check(e, engine.KindCode)
+	if err := (engine.Options{Kind: "poem"}).Validate(); !errors.Is(err, engine.ErrInvalid) || !strings.Contains(err.Error(), "auto, code or text") {
+		t.Errorf("kind poem: %v", err)
+	}
+}
+
+func TestSymbolOfHits(t *testing.T) {
+	e := kindly(t, "", codeFile("a.go", "package a\n\ntype Pool struct {\n\tsize int\n}\n\n// Drain empties the walrus pool.\nfunc (p *Pool) Drain() {\n\tp.size = 0\n}\n"), engine.Document{ID: "b", Text: "func walrus() {\n\tsize\n}\n"})
+	for _, c := range []struct {
+		q    engine.Query
+		want string
+	}{
+		{engine.Query{Text: "empties walrus", Spans: true}, "Pool.Drain"},
+		{engine.Query{Text: "Pool struct size int", Spans: true}, "Pool"},
+		{engine.Query{Text: "walrus"}, "Pool"},
+		{engine.Query{Text: "walrus", Mode: engine.ModeLexical}, "Pool"},
+	} {
+		r := search(t, e, c.q)
+		for _, h := range r.Hits {
+			if want := map[string]string{"a.go": c.want}[h.ID]; h.Symbol != want {
+				t.Errorf("%s: %s has the symbol %q, want %q", c.q.Text, h.ID, h.Symbol, want)
+			}
+		}
+		x, err := e.Explain(t.Context(), c.q, "a.go")
+		if err != nil || x.Symbol != c.want {
+			t.Errorf("%s: explained %q, %v; want %q", c.q.Text, x.Symbol, err, c.want)
+		}
+		all, err := e.SearchBatch(t.Context(), []engine.Query{c.q})
+		if err != nil || all[0].Hits[0].Symbol != r.Hits[0].Symbol {
+			t.Errorf("%s: in a batch %v, %v", c.q.Text, all, err)
+		}
+	}
+}

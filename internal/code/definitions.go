@@ -1,0 +1,215 @@
+// Package code reads what source code defines, without a grammar. Start with [Definitions], which lists the functions
+// and types of a text in any of some twenty languages, and [Symbol], which names the one that a place lies in. [Role] tells by
+// a file's path whether it is code, a test, an example or documentation.
+//
+// A line is read by two regular expressions: a word such as func, class or struct with a name after it, and a name with parameters,
+// as C, Java and TypeScript write functions and methods. What belongs to a definition follows from the indentation.
+package code
+
+import (
+	"context"
+	"regexp"
+	"strings"
+)
+
+// Definition is a function, a type or the like.
+type Definition struct {
+	Name  string // with the type of a Go receiver: Engine.ServeHTTP
+	At    int    // first byte of its line
+	Front int    // of the comment and the decorators above it, else At
+	depth int    // columns of indentation
+}
+
+const (
+	modifiers = `(?:export|default|declare|pub(?:\([^)]*\))?|public|private|protected|internal|static|final|abstract|sealed|open|override|virtual|inline|constexpr|unsafe|async|extern(?:\s+"\w+")?|partial|readonly|data|case|suspend|local|typedef|fileprivate|mutating|implicit|lazy|const|companion|template\s*<[^>]*>)\s+`
+	keywords  = `func|function\*?|fn|def|defp|defmodule|defmacro|defprotocol|class|enum\s+class|enum|struct|interface|trait|impl(?:<[^>]*>)?|type|module|mod|namespace|union|record|object|protocol|extension|macro_rules!|fun|sub|proc`
+	name      = `[\pL_$][\pL\pN_$]*`
+)
+
+var (
+	// byWord is a definition that begins with a word: its receiver in Go, the type that a Rust impl is for, its name.
+	byWord = regexp.MustCompile(`^(?:@[\w.]+\s+)*(?:` + modifiers + `)*(?:` + keywords + `)\s+(?:\(\s*(?:\w+\s+)?\*?\s*(\w+)[^)]*\)\s*)?(?:[\w:<>', ]+\s+for\s+)?(?:self\.)?(` + name + `(?:(?:\.|::)` + name + `)*[?!]?)`)
+	// byValue is a name that gets a function or another value of a whole module: const parse = (…) => in JavaScript.
+	byValue = regexp.MustCompile(`^(?:export\s+(?:default\s+)?(?:declare\s+)?(?:const|let|var)\s+(` + name + `)|(?:const|let|var)\s+(` + name + `)[^=]*=\s*(?:async\s+)?(?:function\b|\([^)]*\)\s*(?::[^=]+)?=>|` + name + `\s*=>|class\b))`)
+	// byParameters is a function or a method that begins with its type, or with its name.
+	byParameters = regexp.MustCompile(`^(?:[\w<>\[\],.?*&:~@]+[\s*&]+)*?(~?` + name + `(?:::~?` + name + `)*)\s*(?:<[^()]*>)?\([^'"` + "`" + `;=]*$`)
+)
+
+// leads are the words that a definition with a word may begin with; no other line is compared with byWord.
+var leads = words(`export default declare pub public private protected internal static final abstract sealed open override virtual inline constexpr
+	unsafe async extern partial readonly data case suspend local typedef fileprivate mutating implicit lazy const companion template func function
+	fn def defp defmodule defmacro defprotocol class enum struct interface trait impl type module mod namespace union record object protocol extension macro_rules fun sub proc`)
+
+// statements are words that no function is named by, and that no line with one begins with.
+var statements = words(`if else elif for foreach while switch select case return catch throw throws new do sizeof await yield assert using delete try finally with when match
+	go defer func function fn lambda and or not in is super this constructor_of raise rescue ensure unless until begin end print import from include require package use let var`)
+
+func words(list string) map[string]bool {
+	set := map[string]bool{}
+	for w := range strings.FieldsSeq(list) {
+		set[w] = true
+	}
+	return set
+}
+
+// longest is how many bytes of a line are read: a longer one was written by a program.
+const longest = 400
+
+// Definitions lists what a text defines, in its order. The error is that of ctx.
+func Definitions(ctx context.Context, text string) ([]Definition, error) {
+	var all []Definition
+	err := lines(ctx, text, func(l line) bool {
+		if name := defined(l.text); name != "" {
+			all = append(all, Definition{Name: name, At: l.at, Front: l.front, depth: l.depth})
+		}
+		return true
+	})
+	return all, err
+}
+
+// line is one line that is not blank.
+type line struct {
+	text  string // without indentation
+	at    int    // its first byte
+	front int    // of the comments and decorators right above it, else at
+	depth int    // columns of its indentation
+}
+
+// lines hands over the lines of a text until fn returns false.
+func lines(ctx context.Context, text string, fn func(line) bool) error {
+	above := -1 // where the comments above begin
+	for at, n := 0, 0; at < len(text); n++ {
+		if n%512 == 0 && ctx.Err() != nil {
+			return ctx.Err()
+		}
+		whole := text[at:]
+		next := len(text)
+		if i := strings.IndexByte(whole, '\n'); i >= 0 {
+			whole, next = whole[:i], at+i+1
+		}
+		body := strings.TrimLeft(whole, " \t")
+		l := line{text: strings.TrimRight(body, " \t\r"), at: at, front: at}
+		for _, c := range whole[:len(whole)-len(body)] {
+			if l.depth++; c == '\t' {
+				l.depth += 3
+			}
+		}
+		switch {
+		case l.text == "":
+			above = -1
+		case remark(l.text):
+			if above < 0 {
+				above = at
+			}
+			if !fn(l) {
+				return nil
+			}
+		default:
+			if above >= 0 {
+				l.front = above
+			}
+			above = -1
+			if !fn(l) {
+				return nil
+			}
+		}
+		at = next
+	}
+	return nil
+}
+
+// remark says whether a line is a comment, or a decorator of what follows.
+func remark(s string) bool {
+	switch s[0] {
+	case '#':
+		return !strings.HasPrefix(s, "#define")
+	case '*', '@':
+		return !strings.Contains(s, " class ") && !strings.Contains(s, " fun ")
+	case '/':
+		return len(s) > 1 && (s[1] == '/' || s[1] == '*')
+	case '-':
+		return strings.HasPrefix(s, "--")
+	}
+	return false
+}
+
+// defined is the name that a line defines, "" for none.
+func defined(s string) string {
+	if c := s[0]; len(s) > longest || c < 'A' || c > 'z' && c < 0x80 && c != '~' || c == '[' || c == ']' || remark(s) {
+		return ""
+	}
+	end := 0
+	for end < len(s) && (s[end] == '_' || s[end] >= 'a' && s[end] <= 'z' || s[end] >= 'A' && s[end] <= 'Z' || s[end] >= '0' && s[end] <= '9') {
+		end++
+	}
+	first := s[:end]
+	if leads[first] {
+		if m := byWord.FindStringSubmatch(s); m != nil {
+			if m[1] != "" {
+				return m[1] + "." + m[2]
+			}
+			return m[2]
+		}
+	}
+	if first == "export" || first == "const" || first == "let" || first == "var" {
+		if m := byValue.FindStringSubmatch(s); m != nil {
+			return m[1] + m[2]
+		}
+	}
+	// A call ends with other signs than the head of a function does.
+	if last := s[len(s)-1]; statements[first] || last != '{' && last != ')' && last != ',' && last != '(' || !strings.Contains(s, "(") {
+		return ""
+	} else if last != '{' && (end == len(s) || !strings.ContainsAny(s[end:end+1], " *&<")) {
+		return "" // name(a, b) on a line of its own is a call
+	}
+	if m := byParameters.FindStringSubmatch(s); m != nil && !statements[m[1]] && !strings.Contains(s, "=>") {
+		return m[1]
+	}
+	return ""
+}
+
+// Symbol names the function or type that the byte at of a text lies in, with those around it: Multipart.Parser.parse. A
+// comment belongs to the definition below it. "" where the place lies in none.
+func Symbol(ctx context.Context, text string, at int) (string, error) {
+	type level struct {
+		name  string
+		depth int
+	}
+	var around []level
+	found, done := "", false
+	path := func() string {
+		names := make([]string, len(around))
+		for i, l := range around {
+			names[i] = l.name
+		}
+		return strings.Join(names, ".")
+	}
+	err := lines(ctx, text, func(l line) bool {
+		if remark(l.text) {
+			return true
+		}
+		if !strings.ContainsRune("})]", rune(l.text[0])) || l.at > at {
+			for len(around) > 0 && around[len(around)-1].depth >= l.depth && !(l.text[0] == '{' && around[len(around)-1].depth == l.depth) {
+				around = around[:len(around)-1]
+			}
+		}
+		if l.front > at { // the place is between two lines
+			found, done = path(), true
+			return false
+		}
+		if name := defined(l.text); name != "" {
+			around = append(around, level{name, l.depth})
+		}
+		if end := l.at + len(text[l.at:]); at < end {
+			if i := strings.IndexByte(text[l.at:], '\n'); i < 0 || at <= l.at+i {
+				found, done = path(), true
+				return false
+			}
+		}
+		return true
+	})
+	if !done {
+		found = ""
+	}
+	return found, err
+}
