@@ -13,7 +13,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"math"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -55,7 +54,6 @@ type Database struct {
 	bridge   atomic.Pointer[bridges] // what there is to modulate by
 	counted  counted
 	calls    *calls.Calls
-	cone     atomic.Uint64 // bits of Info.Encoder.Unrelated, or as measured since
 }
 
 var _ engine.Database = (*Database)(nil)
@@ -120,7 +118,6 @@ func (r *Database) start(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	r.cone.Store(math.Float64bits(r.info.Encoder.Unrelated))
 	if r.analyzer, err = text.For(r.info.Language); err != nil {
 		return fmt.Errorf("%s: %w", r.b.Name(), err)
 	}
@@ -145,7 +142,7 @@ func (r *Database) create(ctx context.Context) error {
 	if err := intake.CheckShape(fp, fp.Dim); err != nil {
 		return fmt.Errorf("%w: %v; give an encoder, or Dim", engine.ErrInvalid, err)
 	}
-	if r.enc != nil && fp.Probed() { // one behind a server is asked with the first documents
+	if r.enc != nil { // all processes that search the index fuse by the same numbers
 		var err error
 		if fp.Unrelated, err = encoder.Unrelated(ctx, r.enc); err != nil {
 			return err

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"math"
 	"slices"
 	"strings"
 
@@ -136,13 +135,6 @@ func (r *Database) putSome(ctx context.Context, docs []incoming, replace bool, r
 				texts, to, owners = append(texts, chunk.Passage(title, p.Text)), append(to, p), append(owners, i)
 			}
 		}
-	}
-	if len(texts) > 0 && r.cone.Load() == 0 { // an index of an older version, or an encoder behind a server
-		c, err := encoder.Unrelated(ctx, r.enc)
-		if err != nil {
-			return err
-		}
-		r.cone.Store(math.Float64bits(c))
 	}
 	for at := 0; at < len(texts); at += encodedAtOnce {
 		end := min(at+encodedAtOnce, len(texts))
