@@ -37,15 +37,16 @@ type Setting struct {
 	// Constants replace shipped constants. They take effect when a system is prepared.
 	Constants Constants
 
-	alone  bool                         // stacks are fitted and asked without the dense vector, see LexicalOnly
-	side   string                       // what stacks are fitted to modulate, see Side
-	sums   *ridge.Sums                  // see corpusSums
-	asked  *Setting                     // see teacher
-	others *Setting                     // see leftOut
-	words  *lexicon                     // see lexicon
-	fitted map[string]*modulate.Weights // see fitStack
-	codes  map[codesKind]*tokenCodes    // see tokenCodes
-	ends   []func() error               // see Close
+	alone     bool                         // stacks are fitted and asked without the dense vector, see LexicalOnly
+	side      string                       // what stacks are fitted to modulate, see Side
+	sums      *ridge.Sums                  // see corpusSums
+	asked     *Setting                     // see teacher
+	others    *Setting                     // see leftOut
+	words     *lexicon                     // see lexicon
+	fitted    map[string]*modulate.Weights // see fitStack
+	unrelated float64                      // see measure
+	codes     map[codesKind]*tokenCodes    // see tokenCodes
+	ends      []func() error               // see Close
 
 	databases map[engineSystem]*database // see database
 }
@@ -123,6 +124,14 @@ func (s *Setting) beside(ctx context.Context, targets *Targets, stage string) (*
 	var err error
 	out.Passages, err = out.encodeAll(ctx, encoder.Passage, targets.Texts, encoder.NeedDense, stage)
 	return out, err
+}
+
+// measure asks the encoder once what cosine texts without relation have, as a database does.
+func (s *Setting) measure(ctx context.Context) (err error) {
+	if s.unrelated == 0 && s.Spell == nil {
+		s.unrelated, err = encoder.Unrelated(ctx, s.Encoder)
+	}
+	return err
 }
 
 // teacher is the setting that bridges are fitted in: s, or where only some of

@@ -11,7 +11,10 @@ import (
 // Feedback searches twice: the query vector is moved towards the first hit of the hybrid, modulated as
 // usual, and searched by the hybrid again.
 var _ = registerFused("feedback", "rlr", "hybrid, asked again with 0.8 of the query and 0.2 of its first answer", func(s *Setting, r fusedRetriever) Retriever {
-	r.rank = func(cs []fusion.Candidate, unknown float64) error { return fusion.Options{Unknown: unknown}.Fuse(cs) }
+	r.rank = func(cs []fusion.Candidate, unknown float64) error {
+		return fusion.Options{Unknown: unknown}.Calibrate(s.unrelated).Fuse(cs)
+	}
+	r.scale = fusion.Scale(s.unrelated)
 	return feedbackRetriever{r, s.Passages}
 })
 

@@ -27,6 +27,10 @@ func registerFusion(name, leg string, f fusion.Options, doc string) SystemKind {
 		names = nil
 	}
 	return registerFused(name, leg, doc, func(s *Setting, r fusedRetriever) Retriever {
+		f := f
+		if names != nil && cmp.Or(f.Kind, fusion.Calibrated) == fusion.Calibrated {
+			f, r.scale = f.Calibrate(s.unrelated), fusion.Scale(s.unrelated)
+		}
 		r.rank = func(cs []fusion.Candidate, unknown float64) error { return s.Constants.fuse(f, cs, unknown) }
 		r.fuseBy = func(c Constants, cs []fusion.Candidate, unknown float64) error { return c.fuse(f, cs, unknown) }
 		return r
@@ -72,6 +76,9 @@ func fusionSystem(name string, dense System, with func(*Setting, fusedRetriever)
 			if !ok {
 				return nil, nil, fmt.Errorf("%w: %s has no query vectors; fuse dense, rlr-local or a stack of variants", ErrOption, dense.Name)
 			}
+			if err := s.measure(ctx); err != nil {
+				return nil, nil, err
+			}
 			l, err := s.lexicon(ctx)
 			if err != nil {
 				return nil, nil, err
@@ -97,6 +104,7 @@ type fusedRetriever struct {
 	rank func(cs []fusion.Candidate, unknown float64) error
 	// fuseBy is rank with other constants; nil where the fusion has none.
 	fuseBy func(c Constants, cs []fusion.Candidate, unknown float64) error
+	scale  float64 // fusion.Scale of the encoder, 0 where the fusion has none
 }
 
 func (r fusedRetriever) bytes() int64 { return bytesOf(r.dense) + r.words.Bytes() }

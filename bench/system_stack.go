@@ -58,7 +58,7 @@ func stackNamed(kind, name string) (modulate.Stack, error) {
 }
 
 func inputOf(q Question) modulate.Input {
-	return modulate.Input{Tokens: q.Output.Tokens, Dense: q.Output.Dense, Hidden: q.Output.Hidden, Logits: q.Output.Logits}
+	return modulate.Input{Tokens: q.Output.Tokens.Words(q.Text), Dense: q.Output.Dense, Hidden: q.Output.Hidden, Logits: q.Output.Logits}
 }
 
 // modulator makes a stack ready on the corpus, by a fit where it has a fitted
@@ -67,14 +67,11 @@ func (s *Setting) modulator(ctx context.Context, stack modulate.Stack) (modulate
 	parts := modulate.Parts{Alone: s.alone}
 	fit := &Fit{Passages: s.Targets.Len()}
 	began, cpu := time.Now(), process.CPUTime()
-	if stack.ReadsSums() {
-		var err error
-		if parts.Sums, err = s.corpusSums(ctx); err != nil {
-			return nil, nil, err
-		}
+	var err error
+	if parts.Sums, err = s.corpusSums(ctx); err != nil { // which tell what of a query is known, too
+		return nil, nil, err
 	}
 	if stack.Fitted() {
-		var err error
 		if parts.Weights, err = s.fitStack(ctx, stack, fit); err != nil {
 			return nil, nil, err
 		}
@@ -89,6 +86,9 @@ func (s *Setting) modulator(ctx context.Context, stack modulate.Stack) (modulate
 	// The first query brings the inverse of the corpus sums up to date.
 	m.Modulate(nil, inputOf(Question{Output: s.Passages[0]}))
 	fit.Seconds, fit.CPUSeconds = time.Since(began).Seconds(), (process.CPUTime() - cpu).Seconds()
+	if !stack.ReadsSums() {
+		parts.Sums = nil
+	}
 	fit.Bytes = partsBytes(parts)
 	return m, fit, nil
 }

@@ -189,6 +189,7 @@ func (r oneLeg) candidates(ctx context.Context, questions []Question, depth int)
 type tokenScorer struct {
 	tokenOptions
 	codes  *tokenCodes
+	scale  float64 // of the weight, as the fusion scales what vectors give
 	sums   *ridge.Sums
 	dim    int
 	vector func(dst []float32, q Question) []float32 // that moves the states of the query; nil where they are plain
@@ -196,7 +197,10 @@ type tokenScorer struct {
 }
 
 func (s *Setting) tokenScorer(ctx context.Context, o tokenOptions, leg Retriever) (tokenScorer, error) {
-	r := tokenScorer{tokenOptions: o, dim: s.Encoder.Dim()}
+	r := tokenScorer{tokenOptions: o, dim: s.Encoder.Dim(), scale: 1}
+	if f, ok := leg.(fusedRetriever); ok && f.scale > 0 {
+		r.scale = f.scale
+	}
 	if _, one := leg.(denseRetriever); r.weight < 0 {
 		r.weight = besideWords
 		if one {
@@ -292,7 +296,7 @@ func (r tokenRetriever) Retrieve(ctx context.Context, questions []Question, k in
 		}
 		hits := make([]Hit, len(all[i]))
 		for j, c := range all[i] {
-			hits[j] = Hit{Target: int(c.Ord), Score: c.Score + r.scorer.weight*c.Tokens}
+			hits[j] = Hit{Target: int(c.Ord), Score: c.Score + r.scorer.weight*r.scorer.scale*c.Tokens}
 		}
 		out[i] = bestHits(hits, k)
 		return nil

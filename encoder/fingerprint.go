@@ -63,6 +63,10 @@ type Fingerprint struct {
 	// StateDim is the dimension of patch states if they are in another space than vectors, as with
 	// CLIP; 0 if it is Dim.
 	StateDim int `json:"state_dim,omitzero"`
+
+	// Unrelated is the mean cosine of texts that have nothing to do with each other (function Unrelated), as a database
+	// has measured it; 0 if not known. It tells how to read the model's cosines, and identifies nothing.
+	Unrelated float64 `json:"unrelated,omitzero"`
 }
 
 // States returns the dimension of the states of tokens or patches.

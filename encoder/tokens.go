@@ -1,5 +1,12 @@
 package encoder
 
+import (
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
 // Span is a half-open range of byte offsets [Start, End) in the original text, without the instruction
 // prefix. Tokens that stand for no bytes have {0, 0}.
 type Span struct{ Start, End int32 }
@@ -59,6 +66,40 @@ func (t Tokens) lexicalOfMany(dst []int32) []int32 {
 		dst = append(dst, id)
 	}
 	return dst
+}
+
+// Words returns t with tokens without a letter, digit or mark of text marked as Special: punctuation says nothing about
+// what is sought. text is what the offsets are of. Tokens without any offsets, as those of images, are returned
+// unchanged. t itself is not changed.
+func (t Tokens) Words(text string) Tokens {
+	mute := func(i int) bool {
+		o := t.Offsets[i]
+		return !t.Special[i] && o.Start >= 0 && o.Start <= o.End && int(o.End) <= len(text) && !strings.ContainsFunc(text[o.Start:o.End], wordRune)
+	}
+	if len(t.Offsets) != len(t.IDs) || !slices.ContainsFunc(t.Offsets, func(o Span) bool { return o.Start < o.End }) {
+		return t
+	}
+	var special []bool
+	for i := range t.IDs {
+		if mute(i) {
+			if special == nil {
+				special = slices.Clone(t.Special)
+			}
+			special[i] = true
+		}
+	}
+	if special != nil {
+		t.Special = special
+	}
+	return t
+}
+
+// wordRune reports whether words are made of r.
+func wordRune(r rune) bool {
+	if r < utf8.RuneSelf {
+		return 'a' <= r|0x20 && r|0x20 <= 'z' || '0' <= r && r <= '9'
+	}
+	return unicode.In(r, unicode.L, unicode.N, unicode.M)
 }
 
 // Unknown returns the share of a text, in [0, 1], that the vocabulary does not cover: the bytes of

@@ -116,6 +116,9 @@ func (e *Engine) encode(ctx context.Context, records []record) error {
 	if err := e.wordsForAll(ctx, records); err != nil {
 		return err
 	}
+	if err := e.calibrate(ctx, records); err != nil {
+		return err
+	}
 	window := e.window()
 	keep, err := e.keeps(ctx)
 	if err != nil {

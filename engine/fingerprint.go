@@ -77,6 +77,7 @@ func (e *Engine) compare(ctx context.Context, filled []encoder.Output) error {
 		}
 	}
 	got := e.enc.Fingerprint()
+	got.Unrelated = want.Unrelated
 	for i, o := range filled {
 		got.Probe[i] = o.Dense
 	}

@@ -247,7 +247,7 @@ func (e *Engine) choose(ctx context.Context, c *fitting.Corpus, seed uint64, fit
 			return "", nil, fmt.Errorf("encoding probes: %w", err)
 		}
 		for i, o := range out {
-			in := modulate.Input{Tokens: o.Tokens, Dense: o.Dense, Hidden: o.Hidden, Logits: o.Logits}
+			in := modulate.Input{Tokens: o.Tokens.Words(part[i]), Dense: o.Dense, Hidden: o.Hidden, Logits: o.Logits}
 			for k, p := range plans {
 				ok, err := e.findsFirst(ctx, s, p, in, c.Vector(targets[at+i]))
 				if err != nil {

@@ -149,7 +149,7 @@ func (e *Engine) ready(ctx context.Context, r *search.Run, t *search.Timer) erro
 }
 
 func (e *Engine) newRun(s *state.State) *search.Run {
-	return &search.Run{S: s, By: &s.Modulation, Analyse: e.analyse, AnalyseQuery: e.db.Asked}
+	return &search.Run{S: s, By: &s.Modulation, Unrelated: e.cone.unrelated(), Analyse: e.analyse, AnalyseQuery: e.db.Asked}
 }
 
 // analyse gives the terms of a document.
@@ -212,12 +212,13 @@ func (e *Engine) Vector(ctx context.Context, q Query) (_ []float32, _ Trace, err
 	if err := e.repair(ctx, r); err != nil {
 		return nil, Trace{}, err
 	}
-	in, err := e.input(ctx, r.Asked(), w, false)
+	asked := r.Asked()
+	in, err := e.input(ctx, asked, w, false)
 	if err != nil {
 		return nil, Trace{}, err
 	}
 	t.Done("encode")
-	vector, facts, err := search.Modulate(ctx, &s.Modulation, w, in, e.rlr())
+	vector, facts, err := search.Modulate(ctx, &s.Modulation, w, asked.Text, in, e.rlr())
 	if err != nil {
 		return nil, Trace{}, err
 	}

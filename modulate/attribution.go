@@ -63,15 +63,18 @@ func (m *modulator) Attribute(in Input, passage []float32) Attribution {
 		}
 		return &a.Tokens[i]
 	}
-	for _, id := range in.Tokens.Lexical(nil) {
+	ids := in.Tokens.Lexical(nil)
+	for _, id := range ids {
 		share(id)
 	}
+	bridge, corpus := m.reach(ids)
 	mid := slices.Clone(in.Dense)
-	if m.bridge != nil {
+	if m.bridge != nil && bridge > 0 {
 		if lex := m.bridge.Weigh(Lexical{}, in); len(lex.IDs) > 0 {
 			z := make([]float64, m.dim)
 			m.projection.AddLogits(z, lex)
-			gain := Bound(z, m.spread)
+			gain := Bound(z, m.spread) * bridge
+			shorten(z, bridge)
 			g := pathGradient(in.Dense, z, passage)
 			for i, id := range lex.IDs {
 				if slot := m.projection.Slot(id); slot >= 0 {
@@ -84,22 +87,23 @@ func (m *modulator) Attribute(in Input, passage []float32) Attribution {
 		}
 	}
 	norm := 1.0
-	if shift := make([]float32, m.dim); len(m.shift) > 0 {
+	if shift := make([]float32, m.dim); len(m.shift) > 0 && corpus > 0 {
 		any := false
 		for _, s := range m.shift {
 			any = s.AddShift(shift, in) || any
 		}
+		vec.Scale(shift, float32(corpus))
 		if any {
 			fused := make([]float32, m.dim)
 			norm = Fuse(fused, slices.Clone(mid), mid, nil, shift)
 			for _, s := range m.shift {
 				if s, ok := s.(shiftAttributor); ok {
-					s.attribute(in, passage, func(id int32, x float64) { share(id).Shift += x / norm })
+					s.attribute(in, passage, func(id int32, x float64) { share(id).Shift += corpus * x / norm })
 					continue
 				}
 				clear(shift)
 				if s.AddShift(shift, in) {
-					a.Bias += dot64(shift, passage)
+					a.Bias += corpus * dot64(shift, passage)
 				}
 			}
 		}

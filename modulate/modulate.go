@@ -10,8 +10,9 @@
 // softmax(W·w + b), where w is a sparse lexical vector over the vocabulary (Sec. 3.4–3.7, Eq. 5–9). Additive
 // ones (RLR, whiten) move q along a direction computed from the corpus. A stack is
 //
-//	q_out = norm( norm(q ⊙ exp(Σ z)) + Σ shift ),   z = W·w + b
+//	q_out = norm( norm(q ⊙ exp(ρ·Σ z)) + ρ·Σ shift ),   z = W·w + b
 //
+// ρ is the share of the query's tokens that the corpus knows, by idf.
 // The denominator of the softmax cancels by normalisation. docs/method.md has the equations of each variant.
 //
 // What holds: a Modulator is safe for concurrent use. Its result is finite and of length 1 whenever the query

@@ -35,7 +35,7 @@ const (
 	// Multiplicative variants multiply the components of q by a softmax: the factors are ≥ 0 and sum
 	// to 1, so no component changes its sign.
 	Multiplicative Kind = iota
-	// Additive variants add a vector of fixed length to q.
+	// Additive variants add a vector to q, of fixed length if the corpus knows all of the query.
 	Additive
 )
 

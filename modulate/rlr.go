@@ -15,8 +15,9 @@ import (
 // R = (XᵀX + λI)⁻¹ XᵀB gives for each token t the direction R_t in which passages with t differ
 // from the others. The query moves along l = Σ_t idf_t R_t over its distinct tokens:
 //
-//	q_out = norm(q + α·l/‖l‖)
+//	q_out = norm(q + ρ·α·l/‖l‖)
 //
+// ρ is the share of the query, by idf, that the corpus knows (reach.go).
 // R is never formed: l = A⁻¹ Σ_t idf_t (s_t − df_t μ) with A = XᵀX + λI, from ridge.Sums.
 var RLR = Register(Variant{
 	Name:     "rlr",
@@ -35,7 +36,7 @@ var RLR = Register(Variant{
 
 // RLROptions shape RLR. The zero value is the default.
 type RLROptions struct {
-	// Alpha is the length of the shift, in (0, 1000], where the query vector has length 1. 0 means
+	// Alpha is the length of the shift of a query of known tokens, in (0, 1000], where the query vector has length 1. 0 means
 	// 0.5; 0.7 in a stack with whitening; 0.6 if Centred.
 	Alpha float64 `json:"alpha"`
 	// Centred multiplies Alpha by the root mean square distance of the passages from their mean. It is
@@ -152,7 +153,7 @@ func (r *Regression) weights(dst []float64, ids []int32) []float64 {
 
 // Modulate implements Modulator with RLR alone, as NewStack("rlr") does.
 func (r *Regression) Modulate(dst []float32, in Input) []float32 {
-	m := modulator{name: "rlr", dim: r.sums.Dim(), shift: []Shifter{r}}
+	m := modulator{name: "rlr", dim: r.sums.Dim(), shift: []Shifter{r}, sums: r.sums}
 	return m.Modulate(dst, in)
 }
 

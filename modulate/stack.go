@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/internal/vec"
 	"github.com/lexsem/lexsem/modulate/ridge"
 )
 
@@ -149,7 +150,7 @@ func NewStack(name string, p Parts) (Modulator, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &modulator{name: s.name, need: s.Need(), scales: s.ScalesTokens()}
+	m := &modulator{name: s.name, need: s.Need(), scales: s.ScalesTokens(), sums: p.Sums}
 	if s.Fitted() {
 		w := p.Weights
 		if w == nil || w.Projection == nil {
@@ -193,8 +194,9 @@ type modulator struct {
 	projection *Projection
 	spread     float64 // see Bound
 	shift      []Shifter
-	scales     bool      // see ScalesTokens
-	even       []float32 // what is multiplied in place of the dense vector; nil for that itself, see Parts.Alone
+	sums       *ridge.Sums // that reach is told by; nil for the rows of W
+	scales     bool        // see ScalesTokens
+	even       []float32   // what is multiplied in place of the dense vector; nil for that itself, see Parts.Alone
 }
 
 func (m *modulator) Name() string       { return m.name }
@@ -213,23 +215,27 @@ func (m *modulator) Modulate(dst []float32, in Input) []float32 {
 	s := scratches.Get().(*scratch)
 	defer scratches.Put(s)
 
+	s.ids = in.Tokens.Lexical(s.ids[:0])
+	bridge, corpus := m.reach(s.ids)
 	var z []float64
-	if m.bridge != nil {
+	if m.bridge != nil && bridge > 0 {
 		if s.lex = m.bridge.Weigh(s.lex.Emptied(), in); len(s.lex.IDs) > 0 {
 			s.z = zeroed(s.z, m.dim)
 			z = s.z
 			m.projection.AddLogits(z, s.lex)
 			Bound(z, m.spread)
+			shorten(z, bridge)
 		}
 	}
 	var shift []float32
-	if len(m.shift) > 0 {
+	if len(m.shift) > 0 && corpus > 0 {
 		s.shift = zeroed(s.shift, m.dim)
 		for _, sh := range m.shift {
 			if sh.AddShift(s.shift, in) {
 				shift = s.shift
 			}
 		}
+		vec.Scale(shift, float32(corpus))
 	}
 	out := dst[base:]
 	Fuse(out, out, q, z, shift)
@@ -251,6 +257,7 @@ type scratch struct {
 	lex   Lexical
 	z     []float64
 	shift []float32
+	ids   []int32
 }
 
 var scratches = sync.Pool{New: func() any { return new(scratch) }}

@@ -46,7 +46,7 @@ func (m *modulator) ScaleTokens(dst []float32, in Input) ([]float32, error) {
 	if len(in.Hidden) != len(in.Tokens.IDs)*m.dim {
 		return dst, fmt.Errorf("%w: %d numbers are no states of %d dimensions for %d tokens", ErrOptions, len(in.Hidden), m.dim, len(in.Tokens.IDs))
 	}
-	factors := modulator{name: m.name, dim: m.dim, bridge: m.bridge, projection: m.projection, spread: m.spread}
+	factors := modulator{name: m.name, dim: m.dim, bridge: m.bridge, projection: m.projection, spread: m.spread, sums: m.sums}
 	unit := make([]float32, m.dim)
 	for i := range in.Tokens.IDs {
 		state := in.Hidden[i*m.dim : (i+1)*m.dim]

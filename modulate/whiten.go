@@ -11,7 +11,7 @@ import (
 // Whiten moves a query along its whitened self, a closed form that the paper does not have and
 // that depends on no single token or passage:
 //
-//	q_out = norm(q + β·y/‖y‖),   y = A⁻¹(q − μ),   β = 0.5
+//	q_out = norm(q + ρ·β·y/‖y‖),   y = A⁻¹(q − μ),   β = 0.5
 //
 // μ and A = XᵀX + λI are those of RLR. y raises the directions in which the corpus varies little;
 // these mostly tell passages on one subject apart. So it also helps for passages that the

@@ -41,7 +41,7 @@ var _ = register(similarity{
 		}
 		s := modulated{queries: env.Queries, texts: encoded, moved: make([][]float32, len(texts))}
 		for i, t := range encoded {
-			s.moved[i] = m.Modulate(nil, modulate.Input{Tokens: t.Tokens, Dense: t.Dense})
+			s.moved[i] = m.Modulate(nil, modulate.Input{Tokens: t.Tokens.Words(texts[i]), Dense: t.Dense})
 		}
 		return s, nil
 	},

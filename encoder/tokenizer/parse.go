@@ -153,6 +153,9 @@ func (f *file) build(kind string) (*Tokenizer, error) {
 	if t.digest = f.bertDigest(b); t.digest == "" {
 		t.digest = f.digest(t)
 	}
+	if kind == "WordPiece" || kind == "Unigram" {
+		t.unwritten()
+	}
 	t.scans.New = func() any { return &scan{t: t} }
 	return t, nil
 }

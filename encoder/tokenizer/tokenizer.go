@@ -20,6 +20,7 @@ type Tokenizer struct {
 	*properties
 	vocab   []string
 	special []bool // by id: carries no lexical weight
+	foreign []bool // by id: of a script that the vocabulary does not write; nil for none
 
 	raw, normal *finder // added tokens in the text, in the normalised text; or nil
 	normalizers []normalizer
@@ -87,6 +88,9 @@ func (t *Tokenizer) Tokenize(text string, max int) encoder.Tokens {
 	}
 	for i := range t.tail {
 		special[len(s.ids)+i] = true
+	}
+	if t.foreign != nil {
+		t.spell(s.text, s.ids, s.spans, special)
 	}
 	if s.bad {
 		s.restore(out.Offsets)

@@ -22,10 +22,11 @@ import (
 const (
 	// Calibrated adds absolute scores, so one setting serves every corpus (docs/method.md):
 	//
-	//	(1 − Unknown)·cos(q_out, p) + Presence·s^1.25 + Near·n^1.25 + Beta·c + Pair·m + Title·h^1.25 [+ Tokens·max(T, 0.8·s)]
+	//	κ·(1 − Unknown)·cos(q_out, p) + Presence·s^1.25 + Near·n^1.25 + Beta·c + Pair·m + Title·h^1.25 [+ κ·Tokens·max(T, 0.8·s)]
 	//
 	// s is the term recall, n that of the best 24 words in a row, h that of the title, c the normalised
-	// BM25, m the bigram match, T the score of token states, if these are kept (Answered).
+	// BM25, m the bigram match, T the score of token states, if these are kept (Answered). κ is 1, or what Calibrate
+	// has made of the encoder.
 	Calibrated = "calibrated"
 	// RRF adds reciprocal ranks, 1/(RankConstant + rank) of each retriever.
 	RRF = "rrf"
@@ -76,6 +77,8 @@ type Options struct {
 	// Unknown, in [0, 1], is the share of the query that the encoder has no tokens for. Calibrated
 	// lowers the weight of the cosine by it. If it is 0, a search by text sets it.
 	Unknown float64
+
+	scale float64 // of what the encoder's vectors give; 0 means 1. See Calibrate.
 }
 
 // fill returns f with its defaults, or engine.ErrInvalid.
@@ -149,11 +152,11 @@ func (f Options) Terms(c Candidate) []Term {
 
 // calibrated are the summands of a candidate's score in Calibrated.
 func (f Options) calibrated(c *Candidate) [7]Term {
-	lift := max(c.Lift, 1)
+	lift, scale := max(c.Lift, 1), cmp.Or(f.scale, 1)
 	return [7]Term{
-		{"cosine", 1 - f.Unknown, c.Dense}, {"presence^1.25", f.Presence * raised(lift), raised(c.Presence)}, {"near^1.25", f.Near * raised(lift), raised(c.Near)},
+		{"cosine", scale * (1 - f.Unknown), c.Dense}, {"presence^1.25", f.Presence * raised(lift), raised(c.Presence)}, {"near^1.25", f.Near * raised(lift), raised(c.Near)},
 		{"coverage", f.Beta * lift, c.Coverage}, {"pair", f.Pair * lift, c.Pair}, {"title^1.25", f.Title * raised(lift), raised(c.Title)},
-		{"tokens", f.Tokens, c.Tokens},
+		{"tokens", scale * f.Tokens, c.Tokens},
 	}
 }
 

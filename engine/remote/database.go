@@ -142,6 +142,12 @@ func (r *Database) create(ctx context.Context) error {
 	if err := intake.CheckShape(fp, fp.Dim); err != nil {
 		return fmt.Errorf("%w: %v; give an encoder, or Dim", engine.ErrInvalid, err)
 	}
+	if r.enc != nil { // all processes that search the index fuse by the same numbers
+		var err error
+		if fp.Unrelated, err = encoder.Unrelated(ctx, r.enc); err != nil {
+			return err
+		}
+	}
 	info, err := infoOf(fp, r.o.Language)
 	if err != nil {
 		return err

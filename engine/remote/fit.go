@@ -166,7 +166,7 @@ func (r *Database) chooseFitted(ctx context.Context, c drawnCorpus, sums *ridge.
 			return "", nil, fmt.Errorf("encoding probes: %w", err)
 		}
 		for i, o := range out {
-			in := modulate.Input{Tokens: o.Tokens, Dense: o.Dense, Hidden: o.Hidden, Logits: o.Logits, Ctx: ctx}
+			in := modulate.Input{Tokens: o.Tokens.Words(part[i]), Dense: o.Dense, Hidden: o.Hidden, Logits: o.Logits, Ctx: ctx}
 			for k, m := range ways {
 				if vec.Dot(c.nearest(m.Modulate(nil, in)), c.Vector(targets[at+i])) > 0.99999 {
 					scores[k].Found += 1 / float64(len(texts))

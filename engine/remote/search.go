@@ -114,7 +114,7 @@ func (r *Database) begin(ctx context.Context, q engine.Query) (*query, error) {
 		return nil, err
 	}
 	run := &query{t: search.NewTimer(), bridges: bridges, of: of, corpus: &corpus{b: r.b, f: q.Filter, analyse: r.analyse, ids: map[uint64]PassageID{}, seen: map[uint64]seen{}}}
-	run.Run = &search.Run{By: by, Analyse: r.analyse, AnalyseQuery: r.asked}
+	run.Run = &search.Run{By: by, Unrelated: r.info.Encoder.Unrelated, Analyse: r.analyse, AnalyseQuery: r.asked}
 	err = run.Decide(search.Query(q), false)
 	p := run.Plan
 	switch {
@@ -274,7 +274,7 @@ func (r *Database) Vector(ctx context.Context, q engine.Query) (_ []float32, _ e
 		return nil, engine.Trace{}, err
 	}
 	run.t.Done("encode")
-	vector, facts, err := search.Modulate(ctx, by, w, in, r.rlr())
+	vector, facts, err := search.Modulate(ctx, by, w, asked.Text, in, r.rlr())
 	if err != nil {
 		return nil, engine.Trace{}, err
 	}

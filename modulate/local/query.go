@@ -35,12 +35,12 @@ func (b *Bridges) probe(dst []int, in modulate.Input, n int) ([]int, error) {
 	s.ids = in.Tokens.Lexical(s.ids[:0])
 	var all float32
 	for _, t := range s.ids {
-		df := b.words.count(t)
-		if df <= 0 {
-			continue
-		}
+		df := max(0, b.words.count(t))
 		w := float32(modulate.IDF(b.n, df))
 		all += w
+		if df == 0 {
+			continue
+		}
 		list, err := b.having(t)
 		if err != nil {
 			return dst, err
@@ -173,15 +173,16 @@ type weighed struct {
 }
 
 // weigh writes the idf of the tokens s.ids in the corpus to s.whole, 0 for those
-// that no passage has, and returns β / Σ idf.
+// that no passage has, and returns β / Σ idf. That sum has the tokens of no passage, too: what a
+// cell adds is as long as the share of the query that the corpus knows.
 func (b *Bridges) weigh(s *scratch) (factor float32) {
 	var all float64
 	s.whole = resized(s.whole, len(s.ids))
 	for i, t := range s.ids {
-		s.whole[i] = 0
-		if df := b.words.count(t); df > 0 {
-			w := modulate.IDF(b.n, df)
-			all += w
+		df := max(0, b.words.count(t))
+		w := modulate.IDF(b.n, df)
+		all += w
+		if s.whole[i] = 0; df > 0 {
 			s.whole[i] = float32(w)
 		}
 	}

@@ -34,12 +34,15 @@ type Run struct {
 	// Clauses are the conditions of Q's text. Analyse gives the terms of a document, AnalyseQuery those of a query.
 	Clauses               []Clause
 	Analyse, AnalyseQuery func(string) []text.Term
+	// Unrelated is the encoder's (encoder.Unrelated), 0 if not known.
+	Unrelated float64
 	// Facts tell what was done.
 	Facts Facts
 	// Files are those of a database of source code, nil for another one.
 	Files *Files
 
-	late     *late.Query // the query's token states; nil where they are not compared
+	spoken   *modulate.Input // see lexical
+	late     *late.Query     // the query's token states; nil where they are not compared
 	rlr      modulate.RLROptions
 	dense    leg // nil where the plan has none
 	lexicon  lexicon
@@ -135,6 +138,7 @@ func (r *Run) set(ctx context.Context, o modulate.RLROptions, step func(string))
 	r.In.Ctx = ctx
 	r.rlr, r.step = o, step
 	r.Facts.Variant = None
+	r.Plan.Fusion = r.Plan.Fusion.Calibrate(r.Unrelated)
 	if r.Q.Vector == nil { // a vector of the caller's may be of one who knows more
 		r.Facts.Unknown = r.In.Tokens.Unknown()
 		if r.Plan.Fusion.Unknown == 0 {
@@ -143,10 +147,10 @@ func (r *Run) set(ctx context.Context, o modulate.RLROptions, step func(string))
 	}
 }
 
-// Modulate is the one vector of a query, and what was done to it.
-func Modulate(ctx context.Context, by *state.Modulation, w Way, in modulate.Input, o modulate.RLROptions) ([]float32, Facts, error) {
+// Modulate is the one vector of a query, whose tokens are of text, and what was done to it.
+func Modulate(ctx context.Context, by *state.Modulation, w Way, text string, in modulate.Input, o modulate.RLROptions) ([]float32, Facts, error) {
 	in.Ctx = ctx
-	r := &Run{By: by, In: in, rlr: o}
+	r := &Run{By: by, Q: Query{Text: text}, In: in, rlr: o}
 	v, err := r.modulate(w)
 	return v, r.Facts, err
 }
@@ -162,7 +166,7 @@ func (r *Run) modulate(w Way) (vector []float32, err error) {
 				return nil, err
 			}
 		}
-		vector = mod.Modulate(make([]float32, 0, len(r.In.Dense)), r.In)
+		vector = mod.Modulate(make([]float32, 0, len(r.In.Dense)), r.lexical())
 		f.Turned = vec.Dot(r.In.Dense, vector)
 		if w.Stack.ReadsSums() {
 			f.Stale, _ = r.By.Sums.Staleness()
@@ -172,8 +176,18 @@ func (r *Run) modulate(w Way) (vector []float32, err error) {
 		}
 	}
 	f.Tokens, f.Truncated = len(r.In.Tokens.IDs), r.In.Tokens.Truncated
-	f.Lexical = len(r.In.Tokens.Lexical(nil))
+	f.Lexical = len(r.lexical().Tokens.Lexical(nil))
 	return vector, nil
+}
+
+// lexical is In as modulation reads it: punctuation has no lexical weight.
+func (r *Run) lexical() modulate.Input {
+	if r.spoken == nil {
+		in := r.In
+		in.Tokens = in.Tokens.Words(r.Q.Text)
+		r.spoken = &in
+	}
+	return *r.spoken
 }
 
 // sound is the error of a vector that was made by the sums, if it does not hold: they tell none themselves.
@@ -195,9 +209,9 @@ func (r *Run) localLeg(ctx context.Context, vector []float32, found int) (leg, e
 		if err != nil {
 			return nil, err
 		}
-		other = sync.OnceValues(func() ([]float32, error) { return mod.Modulate(nil, r.In), r.sound() })
+		other = sync.OnceValues(func() ([]float32, error) { return mod.Modulate(nil, r.lexical()), r.sound() })
 	}
-	in := r.In
+	in := r.lexical()
 	in.Dense = vector
 	// The cells hold chunks.
 	chunks, most := found, found
@@ -422,7 +436,7 @@ func (r *Run) Attribute(c fusion.Candidate, passage []float32) (a modulate.Attri
 		if !ok {
 			return a, false, nil
 		}
-		a = attributor.Attribute(r.In, passage)
+		a = attributor.Attribute(r.lexical(), passage)
 	}
 	shares := make(map[int32]float64)
 	if ok {
@@ -437,7 +451,7 @@ func (r *Run) Attribute(c fusion.Candidate, passage []float32) (a modulate.Attri
 		delete(shares, t.ID)
 		sum += t.Scale + t.Shift
 	}
-	for _, id := range r.In.Tokens.Lexical(nil) {
+	for _, id := range r.lexical().Tokens.Lexical(nil) {
 		if share, ok := shares[id]; ok {
 			sum += share
 			a.Tokens = append(a.Tokens, modulate.TokenShare{ID: id, Shift: share})

@@ -78,7 +78,8 @@ func (v *Vocabulary) ready(ctx context.Context) error {
 	return nil
 }
 
-// Tokens are the terms of a text that are in the vocabulary, in their order.
+// Tokens are the terms of a text, in their order. Those that are not in the vocabulary have the numbers −1, −2, …, each
+// its own: they say nothing, and count among what is asked.
 func (v *Vocabulary) Tokens(ctx context.Context, s string) (t encoder.Tokens, err error) {
 	if err := v.ready(ctx); err != nil {
 		return t, err
@@ -86,11 +87,20 @@ func (v *Vocabulary) Tokens(ctx context.Context, s string) (t encoder.Tokens, er
 	terms := v.analyzer.Asked(nil, s)
 	v.mu.RLock()
 	defer v.mu.RUnlock()
+	var unknown map[string]int32
 	for _, term := range terms {
-		if id, ok := v.ids[term.Text]; ok {
-			t.IDs, t.Special = append(t.IDs, id), append(t.Special, false)
-			t.Offsets = append(t.Offsets, encoder.Span{Start: int32(term.Start), End: int32(term.End)})
+		id, ok := v.ids[term.Text]
+		if !ok {
+			if id, ok = unknown[term.Text]; !ok {
+				if unknown == nil {
+					unknown = map[string]int32{}
+				}
+				id = -1 - int32(len(unknown))
+				unknown[term.Text] = id
+			}
 		}
+		t.IDs, t.Special = append(t.IDs, id), append(t.Special, false)
+		t.Offsets = append(t.Offsets, encoder.Span{Start: int32(term.Start), End: int32(term.End)})
 	}
 	return t, nil
 }

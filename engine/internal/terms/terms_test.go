@@ -55,8 +55,8 @@ func TestVocabulary(t *testing.T) {
 	if k.reads != 0 {
 		t.Error("it is read before it is needed")
 	}
-	got, err := v.Tokens(t.Context(), "The sails of a SHIP are not yet torn, ship!")
-	if err != nil || !reflect.DeepEqual(got.IDs, []int32{1, 0, 0}) || got.Offsets[0].Start != 4 || got.Offsets[0].End != 9 || len(got.Special) != 3 || slices.Contains(got.Special, true) {
+	got, err := v.Tokens(t.Context(), "The sails of a SHIP are not yet torn, ship! A mast is torn.")
+	if err != nil || !reflect.DeepEqual(got.IDs, []int32{1, 0, -1, 0, -2, -1}) || got.Offsets[0].Start != 4 || got.Offsets[0].End != 9 || len(got.Special) != 6 || slices.Contains(got.Special, true) {
 		t.Errorf("%+v, %v", got, err)
 	}
 	if d := v.Distinct("sails, sailing ships"); !slices.Equal(d, []string{"sail", "ship"}) {
@@ -75,7 +75,7 @@ func TestVocabulary(t *testing.T) {
 	}
 	a.End() // the commit failed
 	a.End()
-	if got, err := v.Tokens(t.Context(), "torn"); err != nil || len(got.IDs) != 0 {
+	if got, err := v.Tokens(t.Context(), "torn"); err != nil || !slices.Equal(got.IDs, []int32{-1}) {
 		t.Errorf("what was not kept has the tokens %v, %v", got.IDs, err)
 	}
 
@@ -134,7 +134,7 @@ func TestLookupsBesideAdditions(t *testing.T) {
 					return
 				}
 				for _, id := range got.IDs {
-					if id != 5 && id != 77 && id != 2999 {
+					if id >= 0 && id != 5 && id != 77 && id != 2999 {
 						t.Errorf("tokens %v", got.IDs)
 						return
 					}

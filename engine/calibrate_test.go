@@ -1,0 +1,162 @@
+package engine_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"math"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/engine"
+	"github.com/lexsem/lexsem/engine/fusion"
+	"github.com/lexsem/lexsem/internal/vec"
+	"github.com/lexsem/lexsem/store"
+)
+
+// narrow is an encoder whose vectors have much in common: those of texts without relation have a cosine of about 0.75.
+type narrow struct {
+	encoder.Encoder
+	asked *atomic.Int64 // sentences that measure it
+	fail  error
+}
+
+func (n narrow) Encode(ctx context.Context, role encoder.Role, in []encoder.Input, need encoder.Need) ([]encoder.Output, error) {
+	if len(in) == 64 && strings.HasPrefix(in[0].Text, "The bakery") {
+		if n.asked.Add(64); n.fail != nil {
+			return nil, n.fail
+		}
+	}
+	out, err := n.Encoder.Encode(ctx, role, in, need)
+	for _, o := range out {
+		if o.Dense != nil {
+			vec.Scale(o.Dense, 0.5)
+			o.Dense[0] += 0.866
+			vec.Normalize(o.Dense)
+		}
+	}
+	return out, err
+}
+
+func (n narrow) Fingerprint() encoder.Fingerprint {
+	fp := n.Encoder.Fingerprint()
+	fp.Model, fp.Probe = "narrow", [4][]float32{}
+	return fp
+}
+
+// unrelatedOf is what the manifest of a database has of its encoder.
+func unrelatedOf(t *testing.T, dir string) float64 {
+	t.Helper()
+	st, err := store.Open(dir, store.Options{ReadOnly: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer st.Close()
+	var fp encoder.Fingerprint
+	if err := json.Unmarshal(st.Manifest().Encoder, &fp); err != nil {
+		t.Fatal(err)
+	}
+	return fp.Unrelated
+}
+
+// TestCalibration: an encoder is measured once, before the first documents are encoded; the result is kept and weighs
+// its cosines in fusion. A database of an older version is measured with the next documents, never in a search.
+func TestCalibration(t *testing.T) {
+	dir := t.TempDir()
+	enc := narrow{Encoder: hash(t), asked: new(atomic.Int64)}
+	open := func(enc encoder.Encoder) *engine.Engine {
+		t.Helper()
+		e, err := engine.Open(t.Context(), dir, enc, engine.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return e
+	}
+	close := func(e *engine.Engine) {
+		t.Helper()
+		if err := e.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	down := enc
+	down.fail = errors.New("down")
+	e := open(down)
+	if _, err := e.Add(t.Context(), docs(0, 3)); !errors.Is(err, down.fail) {
+		t.Errorf("of an encoder that fails: %v", err)
+	}
+	close(e)
+	if c := unrelatedOf(t, dir); c != 0 {
+		t.Errorf("a failure has measured %v", c)
+	}
+
+	enc.asked.Store(0)
+	e = open(enc)
+	add(t, e, docs(0, 60))
+	add(t, e, docs(60, 61))
+	if n := enc.asked.Load(); n != 64 {
+		t.Errorf("%d sentences were encoded", n)
+	}
+	check := func(scale float64) {
+		t.Helper()
+		q := engine.Query{Text: "topic3 and of matter4 in a long sentence", K: 61}
+		r := search(t, e, q)
+		for _, h := range r.Hits {
+			if want := float32(scale)*h.Modulated + shares(r.Hits, h, 0); math.Abs(float64(h.Score-want)) > 1e-5 {
+				t.Fatalf("%s: the score is %v, not %v", h.ID, h.Score, want)
+			}
+		}
+		x, err := e.Explain(t.Context(), q, r.Hits[0].ID)
+		if err != nil || x.Terms[0].Name != "cosine" || math.Abs(x.Terms[0].Weight-scale) > 1e-9 {
+			t.Errorf("explained as %+v, %v; want a weight of %v", x.Terms, err, scale)
+		}
+	}
+	c, err := encoder.Unrelated(t.Context(), enc)
+	if err != nil || c < 0.7 || c > 0.8 {
+		t.Fatalf("%v, %v", c, err)
+	}
+	check(fusion.Scale(c))
+	close(e)
+	if got := unrelatedOf(t, dir); got != c {
+		t.Errorf("the manifest has %v, want %v", got, c)
+	}
+
+	st, err := store.Open(dir, store.Options{}) // as an older version has left it
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := st.SetManifest(t.Context(), func(m *store.Manifest) error {
+		var fp encoder.Fingerprint
+		if err := json.Unmarshal(m.Encoder, &fp); err != nil {
+			return err
+		}
+		fp.Unrelated = 0
+		raw, err := json.Marshal(fp)
+		m.Encoder = raw
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if err := st.Close(); err != nil {
+		t.Fatal(err)
+	}
+	enc.asked.Store(0)
+	e = open(enc)
+	check(1)
+	if _, err := e.Upsert(t.Context(), docs(0, 5)); err != nil || enc.asked.Load() != 0 {
+		t.Errorf("documents that are there already measured the encoder: %v", err)
+	}
+	add(t, e, docs(61, 62))
+	if n := enc.asked.Load(); n != 64 {
+		t.Errorf("%d sentences were encoded", n)
+	}
+	if _, err := e.Delete(t.Context(), []string{"d61"}); err != nil {
+		t.Fatal(err)
+	}
+	check(fusion.Scale(c))
+	close(e)
+	e = open(enc)
+	check(fusion.Scale(c))
+	close(e)
+}

@@ -1,0 +1,34 @@
+package fusion
+
+import "math"
+
+const (
+	// defaultSpread is √(1 − mean cosine of unrelated texts) of all-MiniLM-L6-v2 (encoder.Unrelated), whose cosines
+	// the weights were chosen for.
+	defaultSpread = 0.977
+	// asDefault is how far the spread of a model may be from that of the default one, as a share, to count as the
+	// same: 64 sentences do not measure it more exactly.
+	asDefault = 0.1
+	// mostScale bounds the scale of a model that gives all texts nearly one vector.
+	mostScale = 4
+)
+
+// Calibrate returns f for an encoder whose vectors of unrelated texts have a mean cosine (encoder.Unrelated): the nearer
+// they are to each other, the more a difference of two cosines says. Calibrated multiplies what the vectors give by κ,
+// the spread of the default model over that of this one; other kinds do not change. 0 means not known, and κ = 1.
+func (f Options) Calibrate(unrelated float64) Options {
+	f.scale = Scale(unrelated)
+	return f
+}
+
+// Scale is κ of Calibrate, from 1 to 4.
+func Scale(unrelated float64) float64 {
+	if unrelated == 0 || math.IsNaN(unrelated) {
+		return 1
+	}
+	spread := math.Sqrt(max(0, 1-unrelated)) / defaultSpread
+	if spread > 1-asDefault {
+		return 1
+	}
+	return min(mostScale, 1/spread)
+}
