@@ -10,7 +10,7 @@ import (
 
 func TestBreakdown(t *testing.T) {
 	r := &Report{
-		Tasks: []TaskQueries{{"query", []string{"a", "b", "c", "d"}}},
+		Tasks: []TaskQueries{{Task: "query", Queries: []string{"a", "b", "c", "d"}}},
 		Results: []Result{
 			{System: "bm25", Task: "query", PerQuery: map[string][]float64{"m": {1, 0, .5, 1}}},
 			{System: "dense", Task: "query", PerQuery: map[string][]float64{"m": {1, 1, 0, 0}}},

@@ -2,12 +2,14 @@ package bench
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -38,14 +40,18 @@ type Corpus struct {
 	Passages []Passage
 	Queries  []Query
 	Qrels    Qrels
+
+	own   map[string]struct{} // see ownPassages
+	lacks string              // why there are no judgements, "" where there are
 }
 
 // ReadCorpus reads a folder in the BEIR layout: corpus.jsonl with _id, title and text; queries.jsonl
-// with _id and text; qrels/test.tsv with query id, corpus id and score. All texts are kept in memory.
-// Cost O(bytes).
+// with _id and text; qrels/test.tsv with query id, corpus id and score. Options.Split names other
+// judgements. Passages and queries may also be files of ids and texts separated by tabs, and queries
+// may be topics of TREC. All texts are kept in memory. Cost O(bytes).
 //
-// A corpus without judgements is a folder without queries and qrels, a .jsonl file of passages, or a
-// folder of .txt or .md files without corpus.jsonl. It supports the tasks made from passages. The task
+// A corpus without judgements is a folder without qrels, a .jsonl or .tsv file of passages, or a
+// folder of .txt or .md files without a corpus file. It supports the tasks made from passages. The task
 // of judged queries returns ErrNoQueries.
 //
 // Broken lines, duplicate ids, judgements of unknown ids and empty queries are a *LineError; see
@@ -59,16 +65,30 @@ func ReadCorpus(dir string, o ReadOptions) (*Corpus, error) {
 		return nil, fmt.Errorf("resolving the data folder: %w", err)
 	}
 	c := &Corpus{Name: filepath.Base(abs), Dir: dir, Qrels: Qrels{}}
-	err = readFile(filepath.Join(dir, "corpus.jsonl"), func(r io.Reader, name string) error { return c.readPassages(r, name, o) })
+	corpusFile := first(dir, corpusNames)
+	err = readFile(corpusFile, func(r io.Reader, name string) error { return c.readPassages(r, name, o) })
 	if err != nil {
 		return nil, err
 	}
-	queriesFile, qrelsFile := filepath.Join(dir, "queries.jsonl"), filepath.Join(dir, "qrels", "test.tsv")
-	if missing(queriesFile) && missing(qrelsFile) {
-		return c, nil
-	}
-	if c.Queries, err = readQueries(queriesFile, o); err != nil {
+	qrelsFile, err := o.qrelsFile(dir)
+	if err != nil {
 		return nil, err
+	}
+	queriesFile := o.Queries
+	if queriesFile != "" && missing(queriesFile) {
+		return nil, fmt.Errorf("%w: no file of queries %s", ErrNoData, queriesFile)
+	}
+	if queriesFile == "" {
+		queriesFile = first(dir, append(slices.Clone(queriesNames), "queries."+o.split()+".tsv"))
+	}
+	if qrelsFile == "" {
+		c.lacks = o.noQrels(dir)
+		if missing(queriesFile) && o.Queries == "" {
+			return c, nil
+		}
+	}
+	if c.Queries, err = readQueries(queriesFile, o); err != nil || qrelsFile == "" {
+		return c, err
 	}
 	passages, queries := map[string]struct{}{}, map[string]struct{}{}
 	for _, p := range c.Passages {
@@ -80,10 +100,10 @@ func ReadCorpus(dir string, o ReadOptions) (*Corpus, error) {
 	err = readFile(qrelsFile, func(r io.Reader, name string) error {
 		return EachQrel(r, name, o, func(query, passage string, grade int) error {
 			if _, ok := queries[query]; !ok {
-				return fmt.Errorf("%w: query %q is not in queries.jsonl; add it or drop the judgement", ErrUnknownID, query)
+				return fmt.Errorf("%w: query %q is not in %s; add it or drop the judgement", ErrUnknownID, query, filepath.Base(queriesFile))
 			}
 			if _, ok := passages[passage]; !ok {
-				return fmt.Errorf("%w: passage %q is not in corpus.jsonl; add it or drop the judgement", ErrUnknownID, passage)
+				return fmt.Errorf("%w: passage %q is not in %s; add it or drop the judgement", ErrUnknownID, passage, filepath.Base(corpusFile))
 			}
 			return c.Qrels.Add(query, passage, grade)
 		})
@@ -91,14 +111,16 @@ func ReadCorpus(dir string, o ReadOptions) (*Corpus, error) {
 	if err != nil {
 		return nil, err
 	}
+	c.own = c.ownPassages()
 	return c, nil
 }
 
-// EachPassage calls fn for every line of a corpus.jsonl. An error of fn is a problem of that line.
-// name is the file's name in errors.
+// EachPassage calls fn for every line of a corpus.jsonl, or of a .tsv file with an id, a title if there
+// are three columns, and a text. An error of fn is a problem of that line. name is the file's name in
+// errors.
 func EachPassage(r io.Reader, name string, o ReadOptions, fn func(Passage) error) error {
 	return EachLine(r, name, o, func(_ int, b []byte) error {
-		rec, err := parseRecord(b)
+		rec, err := recordOf(name, b)
 		if err != nil {
 			return err
 		}
@@ -106,10 +128,11 @@ func EachPassage(r io.Reader, name string, o ReadOptions, fn func(Passage) error
 	})
 }
 
-// eachQuery calls fn for every line of a queries.jsonl. An error of fn is a problem of that line.
+// eachQuery calls fn for every line of a queries.jsonl, or of a .tsv file with an id and a text. An
+// error of fn is a problem of that line.
 func eachQuery(r io.Reader, name string, o ReadOptions, fn func(Query) error) error {
 	return EachLine(r, name, o, func(_ int, b []byte) error {
-		rec, err := parseRecord(b)
+		rec, err := recordOf(name, b)
 		if err != nil {
 			return err
 		}
@@ -125,6 +148,27 @@ type record struct {
 	ID    recordID `json:"_id"`
 	Title string   `json:"title"`
 	Text  *string  `json:"text"`
+
+	// Names of the id in other exports, such as those of ir_datasets and MTEB.
+	Plain recordID `json:"id"`
+	Doc   recordID `json:"doc_id"`
+	Query recordID `json:"query_id"`
+}
+
+// recordOf reads a line of a file of JSON, or of the file of tabs that its name tells.
+func recordOf(file string, b []byte) (record, error) {
+	if strings.ToLower(filepath.Ext(file)) != ".tsv" {
+		return parseRecord(b)
+	}
+	f := strings.Split(string(b), "\t")
+	if len(f) < 2 || len(f) > 3 {
+		return record{}, fmt.Errorf("%w: %d fields, want an id and a text separated by a tab, with a title between them if there is one", ErrBrokenLine, len(f))
+	}
+	rec := record{ID: recordID(strings.TrimSpace(f[0])), Text: &f[len(f)-1]}
+	if len(f) == 3 {
+		rec.Title = f[1]
+	}
+	return rec, rec.check()
 }
 
 // recordID is a JSON string or a JSON number, kept as it is written.
@@ -150,15 +194,20 @@ func parseRecord(b []byte) (record, error) {
 	if err := json.Unmarshal(b, &rec); err != nil {
 		return rec, fmt.Errorf("%w: %v; want a JSON object with _id and text", ErrBrokenLine, err)
 	}
+	rec.ID = cmp.Or(rec.ID, rec.Plain, rec.Doc, rec.Query)
+	return rec, rec.check()
+}
+
+func (rec record) check() error {
 	switch {
 	case rec.ID == "":
-		return rec, fmt.Errorf("%w: no _id; give every line its own", ErrBrokenLine)
+		return fmt.Errorf("%w: no _id; give every line its own", ErrBrokenLine)
 	case strings.ContainsAny(string(rec.ID), "\t\n\r"):
-		return rec, fmt.Errorf("%w: _id %q holds a tab or line break, which judgements cannot name; rename it", ErrBrokenLine, rec.ID)
+		return fmt.Errorf("%w: _id %q holds a tab or line break, which judgements cannot name; rename it", ErrBrokenLine, rec.ID)
 	case rec.Text == nil:
-		return rec, fmt.Errorf("%w: no text field; add one, empty if need be", ErrBrokenLine)
+		return fmt.Errorf("%w: no text field; add one, empty if need be", ErrBrokenLine)
 	}
-	return rec, nil
+	return nil
 }
 
 func readFile(name string, read func(r io.Reader, name string) error) error {
@@ -168,9 +217,4 @@ func readFile(name string, read func(r io.Reader, name string) error) error {
 	}
 	defer f.Close()
 	return read(f, name)
-}
-
-func missing(name string) bool {
-	_, err := os.Stat(name)
-	return errors.Is(err, os.ErrNotExist)
 }

@@ -77,9 +77,6 @@ func TestReadCorpusWithoutJudgements(t *testing.T) {
 	if !errors.Is(err, ErrNoQueries) || !strings.Contains(err.Error(), "qrels/test.tsv") {
 		t.Errorf("the judged task says %v, want ErrNoQueries and where queries are looked for", err)
 	}
-	if _, err := ReadCorpus(writeCorpus(t, okCorpus, okQueries, ""), ReadOptions{}); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("queries without judgements say %v, want that the file is missing", err)
-	}
 	if _, err := ReadCorpus(t.TempDir(), ReadOptions{}); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("an empty folder says %v", err)
 	}
@@ -212,7 +209,7 @@ func FuzzReadLines(f *testing.F) {
 			t.Fatal(err)
 		}
 		r2, err := ReadRun(strings.NewReader(again.String()), "f", ReadOptions{})
-		if err != nil || !reflect.DeepEqual(r, r2) {
+		if err != nil || !sameOrder(r, r2) {
 			t.Fatalf("written and read back: %v, want %v (%v)", r2, r, err)
 		}
 	})

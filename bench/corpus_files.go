@@ -25,7 +25,7 @@ func CheckData(data string) error {
 	return nil
 }
 
-// readLoose reads passages that have no BEIR folder: a .jsonl file of them, or
+// readLoose reads passages that have no BEIR folder: a .jsonl or .tsv file of them, or
 // a folder of text files, each a passage whose id is its path below the
 // folder; hidden ones and those below hidden folders are left out, and so is what
 // is no regular file. ok tells that path is one of the two.
@@ -39,7 +39,7 @@ func readLoose(path string, o ReadOptions) (c *Corpus, ok bool, err error) {
 		err := readFile(path, func(r io.Reader, name string) error { return c.readPassages(r, name, o) })
 		return c, true, err
 	}
-	if !missing(filepath.Join(path, "corpus.jsonl")) {
+	if !missing(first(path, corpusNames)) {
 		return nil, false, nil
 	}
 	abs, err := filepath.Abs(path)
@@ -112,13 +112,17 @@ func (c *Corpus) readPassages(r io.Reader, name string, o ReadOptions) error {
 	return err
 }
 
-// readQueries reads a queries.jsonl; an id that stood earlier is a problem of
+// readQueries reads a file of queries; an id that stood earlier is a problem of
 // its line.
 func readQueries(file string, o ReadOptions) ([]Query, error) {
 	var out []Query
 	seen := map[string]struct{}{}
+	each := eachQuery
+	if isTopics(file) {
+		each = eachTopic
+	}
 	err := readFile(file, func(r io.Reader, name string) error {
-		return eachQuery(r, name, o, func(q Query) error {
+		return each(r, name, o, func(q Query) error {
 			if _, dup := seen[q.ID]; dup {
 				return fmt.Errorf("%w: query %q stood earlier in the file; keep one of the two", ErrDuplicateID, q.ID)
 			}

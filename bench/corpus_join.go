@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"slices"
@@ -13,10 +14,13 @@ import (
 // are ErrDuplicateID. A folder with a comma in its name can only be read alone.
 func ReadCorpora(dirs string, o ReadOptions) (*Corpus, error) {
 	parts := dataParts(dirs)
+	if err := o.checkParts(parts); err != nil {
+		return nil, err
+	}
 	if len(parts) == 1 {
 		return ReadCorpus(parts[0], o)
 	}
-	all := &Corpus{Qrels: Qrels{}}
+	all := &Corpus{Qrels: Qrels{}, own: map[string]struct{}{}}
 	var names []string
 	for _, dir := range parts {
 		c, err := ReadCorpus(dir, o)
@@ -36,6 +40,10 @@ func ReadCorpora(dirs string, o ReadOptions) (*Corpus, error) {
 			q.ID = prefix + q.ID
 			all.Queries = append(all.Queries, q)
 		}
+		for id := range c.own {
+			all.own[prefix+id] = struct{}{}
+		}
+		all.lacks = cmp.Or(all.lacks, c.lacks)
 		for query, judged := range c.Qrels {
 			for passage, grade := range judged {
 				if err := all.Qrels.Add(prefix+query, prefix+passage, grade); err != nil {

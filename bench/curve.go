@@ -99,7 +99,7 @@ func (c *Corpus) Sample(n int, seed uint64) *Corpus {
 	}
 	order := random.New(seed, "corpus", "sample").Perm(len(c.Passages))[:n]
 	slices.Sort(order)
-	out := &Corpus{Name: c.Name, Dir: c.Dir, Parts: c.Parts, Qrels: Qrels{}}
+	out := &Corpus{Name: c.Name, Dir: c.Dir, Parts: c.Parts, Qrels: Qrels{}, own: c.own, lacks: c.lacks}
 	kept := map[string]bool{}
 	for _, i := range order {
 		out.Passages = append(out.Passages, c.Passages[i])

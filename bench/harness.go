@@ -31,6 +31,9 @@ type Options struct {
 	// Metrics are names of metrics. nil means DefaultMetrics. ndcg@10 is always measured, since
 	// systems are compared by it.
 	Metrics []string
+	// Relevance is the least grade that counts as relevant. 0 means 1. As in trec_eval, nDCG takes
+	// grades as gains, whatever the level.
+	Relevance int
 	// PassagesLimit is the number of passages to draw by the seed. The other passages are left out
 	// with their judgements. 0 means all.
 	PassagesLimit int
@@ -63,8 +66,8 @@ type Options struct {
 	FitPassages int
 	// Lower converts passages and queries to lower case first.
 	Lower bool
-	// RunsDir, if not empty, is a folder for a TREC run file of each system and task, and the queries
-	// and judgements of each task in the BEIR layout.
+	// RunsDir, if not empty, is a folder for a TREC run file of each system and task, the judgements of
+	// each task as trec_eval reads them, and its queries and judgements in the BEIR layout.
 	RunsDir string
 	// CacheDir, if not empty, is a folder that keeps encodings and fitted bridges between runs.
 	CacheDir string
@@ -87,10 +90,15 @@ type Options struct {
 	// Cases is the number of largest losses against dense, and of largest gains, to report with their
 	// texts for each task and system.
 	Cases int
+	// KeepSelf leaves the passage with a query's own id in the query's ranking. By BEIR's rule it is left
+	// out where the queries stand in the corpus, as in ArguAna and Quora.
+	KeepSelf bool
 	// Read holds the options for reading Data.
 	Read ReadOptions
 	// Version is the program's version, for the report.
 	Version string
+	// Commit is the commit that the program was built from, for the report.
+	Commit string
 	// Progress, if not nil, is called by one goroutine at a time.
 	Progress func(Progress)
 
@@ -134,7 +142,8 @@ func Run(ctx context.Context, enc encoder.Encoder, o Options) (report *Report, e
 	}
 	report = &Report{
 		Data: p.corpus.Name, Documents: len(p.corpus.Passages), Distractors: p.distractors, Distinct: p.targets.Len(), Truncated: setting.Truncated(),
-		Encoder: enc.Fingerprint().Model, Seed: p.Seed, Half: p.Half, Clean: p.Clean, Version: p.Version, Index: p.Index, Fit: map[string]Fit{}, BytesPerPassage: map[string]float64{},
+		Encoder: enc.Fingerprint().Model, Seed: p.Seed, Relevance: p.Relevance, Half: p.Half, Clean: p.Clean, Version: p.Version, Commit: p.Commit, Index: p.Index, Fit: map[string]Fit{}, BytesPerPassage: map[string]float64{},
+		LeftOutTasks: p.leftOutTasks, Words: setting.readsWords(),
 		Cost: searchCost{
 			EncodeSeconds: time.Since(encodeBegan).Seconds(), EncodeCPUSeconds: (process.CPUTime() - encodeCPU).Seconds(),
 		},
@@ -186,7 +195,7 @@ func (p *plan) answer(ctx context.Context, setting *Setting, questions [][]Quest
 		if err := p.weigh(ctx, row); err != nil {
 			return err
 		}
-		report.Tasks = append(report.Tasks, TaskQueries{p.tasks[i].Name, row[0].ids})
+		report.Tasks = append(report.Tasks, TaskQueries{Task: p.tasks[i].Name, Queries: row[0].ids, Own: len(p.tasks[i].Own), KeepSelf: p.tasks[i].KeepSelf})
 		report.Cases = append(report.Cases, p.cases(p.tasks[i], row, p.Cases)...)
 		report.Results = append(report.Results, row...)
 	}
@@ -208,8 +217,9 @@ type plan struct {
 	leftOut func() *Targets // see SettingOptions
 	tasks   []*Task
 
-	unanswered  []Query // see Options.Answerable
-	distractors int     // passages that are searched and not asked for
+	unanswered   []Query // see Options.Answerable
+	distractors  int     // passages that are searched and not asked for
+	leftOutTasks []LeftOutTask
 }
 
 func newPlan(o Options) (*plan, error) {
@@ -227,6 +237,9 @@ func newPlan(o Options) (*plan, error) {
 	}
 	if o.Seed == 0 {
 		o.Seed = 1
+	}
+	if o.Relevance == 1 { // as without it
+		o.Relevance = 0
 	}
 	for what, names := range map[string][]string{"system": o.Systems, "task": o.Tasks, "metric": o.Metrics} {
 		for i, name := range names {
@@ -264,16 +277,23 @@ func newPlan(o Options) (*plan, error) {
 	default:
 		p.leftOut = func() *Targets { return leftOutTargets(all, p.targets) }
 	}
-	in := TaskInput{Corpus: p.corpus, Targets: asked, Seed: o.Seed, Limit: o.QueriesLimit, Half: o.Half, Clean: o.Clean, Read: o.Read}
+	in := TaskInput{Corpus: p.corpus, Targets: asked, Seed: o.Seed, Limit: o.QueriesLimit, Half: o.Half, Clean: o.Clean, KeepSelf: o.KeepSelf, Read: o.Read}
 	for _, name := range o.Tasks {
 		t, err := MakeTask(name, in)
 		if err != nil && o.without != nil && o.without(name, err) {
+			continue
+		}
+		if o.without == nil && errors.Is(err, ErrNoQueries) && len(o.Tasks) > 1 {
+			p.leftOutTasks = append(p.leftOutTasks, LeftOutTask{Task: name, Reason: err.Error()})
 			continue
 		}
 		if err != nil {
 			return nil, err
 		}
 		p.tasks = append(p.tasks, t)
+	}
+	if n := len(p.leftOutTasks); n > 0 && len(p.tasks) == 0 {
+		return nil, fmt.Errorf("%w: each of the %d tasks lacks them; the first: %s", ErrNoQueries, n, p.leftOutTasks[0].Reason)
 	}
 	if o.Answerable {
 		if p.unanswered, err = p.unansweredQueries(in); err != nil {
@@ -298,13 +318,12 @@ func (p *plan) parse() error {
 		}
 		p.systems = append(p.systems, s)
 	}
-	for _, name := range p.Metrics {
-		m, err := ParseMetric(name)
-		if err != nil {
-			return err
-		}
-		p.metrics = append(p.metrics, m)
-		p.depth = max(p.depth, m.K)
+	var err error
+	if p.metrics, err = ParseMetrics(p.Metrics, p.Relevance); err != nil {
+		return err
+	}
+	for _, m := range p.metrics {
+		p.depth = max(p.depth, m.depth())
 	}
 	return nil
 }
@@ -358,7 +377,7 @@ func (p *plan) encode(ctx context.Context, setting *Setting, queries []Query) ([
 // measure lets one system answer one task.
 func (p *plan) measure(ctx context.Context, system System, r Retriever, task *Task, questions []Question) (Result, error) {
 	began, cpu := time.Now(), process.CPUTime()
-	hits, err := r.Retrieve(ctx, questions, min(p.depth, p.targets.Len()))
+	hits, err := r.Retrieve(ctx, questions, min(task.retrieved(p.depth), p.targets.Len()))
 	if err != nil {
 		return Result{}, fmt.Errorf("system %s on task %s: %w", system.Name, task.Name, err)
 	}
@@ -383,6 +402,23 @@ func (p *plan) measure(ctx context.Context, system System, r Retriever, task *Ta
 	return result, nil
 }
 
+// drops tells whether a passage is left out of the ranking of a query.
+func (t *Task) drops(query, passage string) bool {
+	if t.KeepSelf || query != passage {
+		return false
+	}
+	_, own := t.Own[query]
+	return own
+}
+
+// retrieved is the number of passages to ask for, for rankings of that depth.
+func (t *Task) retrieved(depth int) int {
+	if len(t.Own) > 0 && !t.KeepSelf {
+		return depth + 1
+	}
+	return depth
+}
+
 // rankings name the hits. In a judged task every passage of a target stands
 // with the target's score, in a task made from the passages the target does.
 func (t *Task) rankings(targets *Targets, hits [][]Hit, depth int) Rankings {
@@ -395,7 +431,9 @@ func (t *Task) rankings(targets *Targets, hits [][]Hit, depth int) Rankings {
 				continue
 			}
 			for _, id := range targets.Members[h.Target] {
-				ranked = append(ranked, Ranked{id, h.Score})
+				if !t.drops(t.Queries[i].ID, id) {
+					ranked = append(ranked, Ranked{id, h.Score})
+				}
 			}
 		}
 		Rank(ranked)
@@ -414,6 +452,9 @@ func keepRun(dir, system string, task *Task, r Rankings) error {
 		return err
 	}
 	if err := writeFile(base+".qrels.tsv", func(f *os.File) error { return writeQrels(f, task.Qrels) }); err != nil {
+		return err
+	}
+	if err := writeFile(base+".qrels", func(f *os.File) error { return writeTrecQrels(f, task.Qrels) }); err != nil {
 		return err
 	}
 	return writeFile(base+".queries.jsonl", func(f *os.File) error { return writeQueries(f, task.Queries) })

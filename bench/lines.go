@@ -20,6 +20,11 @@ type ReadOptions struct {
 	// with that error. If it returns nil, the line is skipped. If OnProblem is nil, reading stops at
 	// the first problem.
 	OnProblem func(*LineError) error
+	// Split names the judgements of a corpus folder: those of qrels/SPLIT.tsv, or a file of
+	// judgements. "" means test.
+	Split string
+	// Queries, if not empty, is the file of queries to use in place of the folder's own.
+	Queries string
 }
 
 func (o ReadOptions) problem(file string, line int, err error) error {

@@ -3,27 +3,48 @@ package bench
 import (
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
 )
 
-// MetricKind is a family of metrics with a cutoff. To add one, write a file with "var _ =
-// RegisterMetric(MetricKind{…})".
+// MetricKind is a family of metrics. To add one, write a file with "var _ =
+// RegisterMetric(MetricKind{…})" that sets Score, or ScoreJudged.
 type MetricKind struct {
 	Name string // for example "ndcg"
 	Doc  string // one-line description: formula and source
 	// Score returns the metric of one query, in [0, 1]. grades are the grades of the first k ranks in
 	// order: 0 for unjudged passages, and shorter than k if fewer were found. ideal holds the positive
-	// grades of the query, highest first, and is never empty.
+	// grades of the query, highest first, and is never empty. k is 0 for the whole ranking. Grades
+	// below the relevance level (Metric.Level) are 0, and not in ideal.
 	Score func(grades, ideal []int, k int) float64
+	// ScoreJudged is for metrics that tell unjudged passages from irrelevant ones.
+	ScoreJudged func(JudgedRanking) float64
+	// Gain reports that grades are gains, which the relevance level does not change, as in trec_eval.
+	Gain bool
+	// Whole reports that the name may stand without a cutoff, for the whole ranking.
+	Whole bool
 }
 
-// Metric is a metric at a cutoff, such as "ndcg@10".
+// Unjudged is the grade of a passage without a judgement.
+const Unjudged = math.MinInt
+
+// JudgedRanking is the ranking of one query with its judgements.
+type JudgedRanking struct {
+	Grades     []int // of the first K ranks, Unjudged for those without a judgement
+	Level      int   // the least grade that is relevant
+	Relevant   int   // number of passages of the query that are judged relevant
+	Irrelevant int   // number of those that are judged irrelevant: from grade 0, as in trec_eval
+	K          int   // the cutoff; 0 for none
+}
+
+// Metric is a metric at a cutoff, such as "ndcg@10", or over the whole ranking, such as "bpref".
 type Metric struct {
-	Name string
-	K    int // number of ranks considered, at least 1
-	kind MetricKind
+	Name  string
+	K     int // number of ranks considered; 0 for all
+	Level int // the least grade that is relevant; 0 means 1
+	kind  MetricKind
 }
 
 var metricKinds = map[string]MetricKind{}
@@ -44,7 +65,7 @@ func MetricKinds() []MetricKind { return sortedByName(metricKinds) }
 // DefaultMetrics are the metrics of a report if Options.Metrics is nil.
 var DefaultMetrics = []string{"ndcg@1", "ndcg@10", "mrr@10", "recall@1", "recall@10", "recall@100"}
 
-// ParseMetric reads a name such as "ndcg@10". The cutoff is required.
+// ParseMetric reads a name such as "ndcg@10". The cutoff is required unless the kind is one of Whole.
 func ParseMetric(name string) (Metric, error) {
 	family, cut, ok := strings.Cut(name, "@")
 	kind, known := metricKinds[family]
@@ -52,12 +73,43 @@ func ParseMetric(name string) (Metric, error) {
 		return Metric{}, fmt.Errorf("%w: metric %q; known are %s, each with a cutoff as in ndcg@10", ErrUnknownName, name,
 			strings.Join(slices.Sorted(maps.Keys(metricKinds)), ", "))
 	}
+	if !ok && kind.Whole {
+		return Metric{Name: family, kind: kind}, nil
+	}
 	k, err := strconv.Atoi(cut)
 	if !ok || err != nil || k < 1 || k > maxDepth {
 		return Metric{}, fmt.Errorf("%w: metric %q needs a cutoff from 1 to %d, as in %s@10", ErrUnknownName, name, maxDepth, family)
 	}
 	return Metric{Name: family + "@" + strconv.Itoa(k), K: k, kind: kind}, nil
 }
+
+// ParseMetrics reads several names, for the relevance level (see Metric.Level). 0 means 1.
+func ParseMetrics(names []string, level int) ([]Metric, error) {
+	if level < 0 {
+		return nil, fmt.Errorf("%w: relevance level %d; use the least grade that counts as relevant, from 1", ErrOption, level)
+	}
+	out := make([]Metric, len(names))
+	for i, name := range names {
+		m, err := ParseMetric(name)
+		if err != nil {
+			return nil, err
+		}
+		m.Level = level
+		out[i] = m
+	}
+	return out, nil
+}
+
+// depth is the number of ranks that the metric needs in a report.
+func (m Metric) depth() int {
+	if m.K == 0 {
+		return wholeDepth
+	}
+	return m.K
+}
+
+// wholeDepth is the number of ranks of a whole ranking in a report, as in TREC.
+const wholeDepth = 1000
 
 // maxDepth is the largest cutoff.
 const maxDepth = 10_000
@@ -73,41 +125,21 @@ type Scores struct {
 }
 
 // Evaluate scores rankings, which must be sorted (see Rank). Means are over all judged queries with a
-// positive; a query without hits counts 0. A passage that occurs twice in a ranking is an error. Cost
-// O(judgements + metrics · depth · queries).
+// positive, whatever the relevance level; a query without hits counts 0. A passage that occurs twice in
+// a ranking is an error. Cost O(judgements + metrics · depth · queries).
 func Evaluate(qrels Qrels, r Rankings, metrics []Metric) (*Scores, error) {
 	s := &Scores{Values: map[string][]float64{}, Mean: map[string]float64{}}
-	depth := 0
-	for _, m := range metrics {
-		depth = max(depth, m.K)
-	}
 	for _, query := range slices.Sorted(maps.Keys(qrels)) {
 		if !qrels.HasPositive(query) {
 			continue
 		}
 		s.Queries = append(s.Queries, query)
-		judged := qrels[query]
-		var ideal, grades []int
-		for _, g := range judged {
-			if g > 0 {
-				ideal = append(ideal, g)
-			}
-		}
-		slices.Sort(ideal)
-		slices.Reverse(ideal)
-		seen := map[string]struct{}{}
-		for _, hit := range r[query] {
-			if _, dup := seen[hit.ID]; dup {
-				return nil, fmt.Errorf("%w: query %q has passage %q twice in its ranking; keep the first", ErrDuplicateID, query, hit.ID)
-			}
-			seen[hit.ID] = struct{}{}
-			if len(grades) < depth {
-				grades = append(grades, max(judged[hit.ID], 0))
-			}
+		grades, err := gradesOf(query, r[query], qrels[query])
+		if err != nil {
+			return nil, err
 		}
 		for _, m := range metrics {
-			v := m.kind.Score(grades[:min(m.K, len(grades))], ideal, m.K)
-			s.Values[m.Name] = append(s.Values[m.Name], v)
+			s.Values[m.Name] = append(s.Values[m.Name], m.score(grades, qrels[query]))
 		}
 	}
 	if len(s.Queries) == 0 {
@@ -121,4 +153,62 @@ func Evaluate(qrels Qrels, r Rankings, metrics []Metric) (*Scores, error) {
 		s.Mean[m.Name] = sum / float64(len(s.Queries))
 	}
 	return s, nil
+}
+
+// gradesOf are the grades of a ranking, Unjudged for what has none.
+func gradesOf(query string, hits []Ranked, judged map[string]int) ([]int, error) {
+	seen := make(map[string]struct{}, len(hits))
+	grades := make([]int, len(hits))
+	for i, hit := range hits {
+		if _, dup := seen[hit.ID]; dup {
+			return nil, fmt.Errorf("%w: query %q has passage %q twice in its ranking; keep the first", ErrDuplicateID, query, hit.ID)
+		}
+		seen[hit.ID] = struct{}{}
+		g, ok := judged[hit.ID]
+		if !ok {
+			g = Unjudged
+		}
+		grades[i] = g
+	}
+	return grades, nil
+}
+
+// score is the metric of a ranking with these grades.
+func (m Metric) score(grades []int, judged map[string]int) float64 {
+	if m.K > 0 {
+		grades = grades[:min(m.K, len(grades))]
+	}
+	level := max(m.Level, 1)
+	if m.kind.ScoreJudged != nil {
+		r := JudgedRanking{Grades: slices.Clone(grades), Level: level, K: m.K}
+		for _, g := range judged {
+			if g >= level {
+				r.Relevant++
+			} else if g >= 0 {
+				r.Irrelevant++
+			}
+		}
+		return m.kind.ScoreJudged(r)
+	}
+	if m.kind.Gain {
+		level = 1
+	}
+	var ideal []int
+	for _, g := range judged {
+		if g >= level {
+			ideal = append(ideal, g)
+		}
+	}
+	if len(ideal) == 0 {
+		return 0
+	}
+	slices.Sort(ideal)
+	slices.Reverse(ideal)
+	found := make([]int, len(grades))
+	for i, g := range grades {
+		if g >= level {
+			found[i] = g
+		}
+	}
+	return m.kind.Score(found, ideal, m.K)
 }

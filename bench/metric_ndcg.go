@@ -8,6 +8,7 @@ import "math"
 var _ = RegisterMetric(MetricKind{
 	Name: "ndcg",
 	Doc:  "Σ grade/log2(rank+1) over the first k ranks, divided by the best possible sum",
+	Gain: true,
 	Score: func(grades, ideal []int, k int) float64 {
 		return dcg(grades) / dcg(ideal[:min(k, len(ideal))])
 	},

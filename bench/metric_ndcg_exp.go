@@ -7,6 +7,7 @@ import "math"
 var _ = RegisterMetric(MetricKind{
 	Name: "ndcg-exp",
 	Doc:  "NDCG with the gain 2^grade − 1",
+	Gain: true,
 	Score: func(grades, ideal []int, k int) float64 {
 		return expDCG(grades) / expDCG(ideal[:min(k, len(ideal))])
 	},

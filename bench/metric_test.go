@@ -3,6 +3,7 @@ package bench
 import (
 	"errors"
 	"math"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -44,6 +45,17 @@ func TestMetricsByHand(t *testing.T) {
 		{"recall all", map[string]int{"a": 1, "b": 2, "x": 0}, "x b a", "recall@100", 1},
 		{"precision counts empty ranks", map[string]int{"a": 1}, "a", "precision@10", .1},
 		{"map", map[string]int{"a": 1, "b": 1, "c": 1}, "a x b", "map@10", (1 + 2./3) / 3},
+		{"map of the whole", map[string]int{"a": 1, "b": 1}, "a x b", "map", (1 + 2./3) / 2},
+		{"mrr of the whole", map[string]int{"a": 1}, "x y z a", "mrr", .25},
+		{"success", map[string]int{"a": 1, "b": 2}, "x a b", "success@2", 1},
+		{"success cut", map[string]int{"a": 1}, "x a", "success@1", 0},
+		{"capped recall", map[string]int{"a": 1, "b": 1, "c": 1}, "a x", "recall-cap@2", .5},
+		{"precision at R", map[string]int{"a": 1, "b": 1}, "a x b", "rprec", .5},
+		{"rank-biased precision", map[string]int{"a": 1, "b": 2}, "a x b", "rbp", .2 * (1 + .64)},
+		{"binary preference", map[string]int{"a": 1, "b": 2, "x": 0, "y": 0}, "a x u b", "bpref", (1 + .5) / 2},
+		{"no judgement is no irrelevance", map[string]int{"a": 1, "x": 0, "y": -1}, "u y a", "bpref", 1},
+		{"judged", map[string]int{"a": 1, "x": 0, "y": -1}, "u x y a", "judged@3", 2. / 3},
+		{"judged of a short answer", map[string]int{"a": 1}, "a u", "judged@10", .5},
 		{"map cut", map[string]int{"a": 1, "b": 1}, "a x b", "map@2", .5},
 	} {
 		m, err := ParseMetric(c.metric)
@@ -83,14 +95,14 @@ func TestAverageOverJudgedQueries(t *testing.T) {
 	}
 }
 
-func TestRankBreaksTiesByID(t *testing.T) {
+func TestRankBreaksTiesByFallingID(t *testing.T) {
 	hits := []Ranked{{"c", 1}, {"nan", math.NaN()}, {"b", 2}, {"a", 1}, {"d", math.Inf(-1)}}
 	Rank(hits)
 	got := ""
 	for _, h := range hits {
 		got += h.ID + " "
 	}
-	if got != "b a c d nan " {
+	if got != "b c a d nan " {
 		t.Errorf("order is %q", got)
 	}
 }
@@ -100,6 +112,14 @@ func TestParseMetric(t *testing.T) {
 		if _, err := ParseMetric(bad); !errors.Is(err, ErrUnknownName) {
 			t.Errorf("%q gives %v", bad, err)
 		}
+	}
+	for _, whole := range []string{"map", "mrr", "rprec", "bpref", "rbp", "judged"} {
+		if m, err := ParseMetric(whole); err != nil || m.K != 0 || m.Name != whole {
+			t.Errorf("%s: %+v, %v", whole, m, err)
+		}
+	}
+	if _, err := ParseMetrics([]string{"map"}, -1); !errors.Is(err, ErrOption) {
+		t.Errorf("level -1 gives %v", err)
 	}
 	for _, k := range MetricKinds() {
 		if m, err := ParseMetric(k.Name + "@7"); err != nil || m.K != 7 || m.Name != k.Name+"@7" || k.Doc == "" {
@@ -112,30 +132,32 @@ func TestParseMetric(t *testing.T) {
 // ranking of one positive and 0 for none found.
 func TestMetricBounds(t *testing.T) {
 	for _, k := range MetricKinds() {
-		if got := k.Score([]int{1}, []int{1}, 1); got != 1 {
+		m := Metric{Name: k.Name, K: 1, kind: k}
+		if got := m.score([]int{1}, map[string]int{"a": 1}); got != 1 && k.Name != "rbp" { // whose best is 1 − p^k
 			t.Errorf("%s of a perfect answer is %v", k.Name, got)
 		}
-		if got := k.Score(nil, []int{2, 1}, 5); got != 0 {
+		m.K = 5
+		if got := m.score(nil, map[string]int{"a": 2, "b": 1}); got != 0 {
 			t.Errorf("%s of no answer is %v", k.Name, got)
 		}
 		rng := random.New(1, "bounds")
 		for range 2000 {
-			var grades, ideal []int
-			for range 1 + rng.IntN(6) {
-				ideal = append(ideal, 3)
+			var grades []int
+			judged := map[string]int{"left": 3}
+			m.K, m.Level = rng.IntN(8), 1+rng.IntN(4)
+			if !k.Whole {
+				m.K++
 			}
-			n := 1 + rng.IntN(8)
-			left := len(ideal)
-			for range n {
-				g := 0
-				if left > 0 && rng.IntN(2) == 0 {
-					g = 3
-					left--
+			for i := range 1 + rng.IntN(8) {
+				g := Unjudged
+				if rng.IntN(3) > 0 {
+					g = rng.IntN(5) - 1
+					judged[strconv.Itoa(i)] = g
 				}
 				grades = append(grades, g)
 			}
-			if got := k.Score(grades, ideal, n); !(got >= 0 && got <= 1+1e-12) {
-				t.Fatalf("%s of %v against %v is %v", k.Name, grades, ideal, got)
+			if got := m.score(grades, judged); !(got >= 0 && got <= 1+1e-12) {
+				t.Fatalf("%s at %d of %v against %v, level %d, is %v", k.Name, m.K, grades, judged, m.Level, got)
 			}
 		}
 	}

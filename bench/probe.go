@@ -47,7 +47,7 @@ func (b Probe) Run(ctx context.Context, enc encoder.Encoder) (report *Report, er
 	if err != nil {
 		return nil, err
 	}
-	report = &Report{Data: b.Data, Documents: b.Targets.Len(), Distinct: b.Targets.Len(), Encoder: enc.Fingerprint().Model, Seed: p.Seed, Version: b.Version, Fit: map[string]Fit{}, BytesPerPassage: map[string]float64{}}
+	report = &Report{Data: b.Data, Documents: b.Targets.Len(), Distinct: b.Targets.Len(), Encoder: enc.Fingerprint().Model, Seed: p.Seed, Version: b.Version, Words: setting.readsWords(), Fit: map[string]Fit{}, BytesPerPassage: map[string]float64{}}
 	return report, p.answer(ctx, setting, questions, nil, report)
 }
 

@@ -1,6 +1,8 @@
 package bench
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
 	"io"
 	"strconv"
@@ -48,25 +50,53 @@ func (q Qrels) HasPositive(query string) bool {
 	return false
 }
 
-// EachQrel calls fn for every judgement of a BEIR qrels file: query id, corpus id and an integer
-// score, separated by tabs. A heading whose third field is "score" is optional. An error of fn is a
-// problem of that line.
+// EachQrel calls fn for every judgement of a file. A line has the columns of BEIR: query id, corpus id
+// and an integer score, separated by tabs. Or it has those of TREC: query id, a column without meaning,
+// passage id and grade, separated by tabs or blanks, with ids as WriteRun writes them. Or it is a JSON
+// object with query-id, corpus-id and score. A heading whose third field is "score" is optional. An
+// error of fn is a problem of that line.
 func EachQrel(r io.Reader, name string, o ReadOptions, fn func(query, passage string, grade int) error) error {
 	return EachLine(r, name, o, func(line int, b []byte) error {
-		f := strings.Split(string(b), "\t")
-		if len(f) != 3 {
-			return fmt.Errorf("%w: %d fields, want query id, corpus id and score separated by tabs", ErrBrokenLine, len(f))
+		query, passage, score, err := qrelFields(b)
+		if err != nil {
+			return err
 		}
-		if line == 1 && strings.EqualFold(strings.TrimSpace(f[2]), "score") {
+		if line == 1 && strings.EqualFold(score, "score") {
 			return nil
 		}
-		grade, err := strconv.Atoi(strings.TrimSpace(f[2]))
+		grade, err := strconv.Atoi(score)
 		if err != nil {
-			return fmt.Errorf("%w: score %q is not an integer; write 0, 1, 2, …", ErrBrokenLine, f[2])
+			return fmt.Errorf("%w: score %q is not an integer; write 0, 1, 2, …", ErrBrokenLine, score)
 		}
-		if f[0] == "" || f[1] == "" {
+		if query == "" || passage == "" {
 			return fmt.Errorf("%w: an empty id; want query id, corpus id and score", ErrBrokenLine)
 		}
-		return fn(f[0], f[1], grade)
+		return fn(query, passage, grade)
 	})
+}
+
+// qrelFields are the ids and the score of a line.
+func qrelFields(b []byte) (query, passage, score string, err error) {
+	if t := bytes.TrimSpace(b); t[0] == '{' {
+		var q struct {
+			Query   recordID    `json:"query-id"`
+			Passage recordID    `json:"corpus-id"`
+			Score   json.Number `json:"score"`
+		}
+		if err := json.Unmarshal(t, &q); err != nil {
+			return "", "", "", fmt.Errorf("%w: %v; want an object with query-id, corpus-id and score", ErrBrokenLine, err)
+		}
+		return string(q.Query), string(q.Passage), strings.TrimSuffix(string(q.Score), ".0"), nil
+	}
+	f := strings.Split(string(b), "\t")
+	if len(f) == 3 {
+		return f[0], f[1], strings.TrimSpace(f[2]), nil
+	}
+	if len(f) != 4 {
+		f = runFields(b)
+	}
+	if len(f) != 4 {
+		return "", "", "", fmt.Errorf("%w: %d fields, want query id, corpus id and score separated by tabs, or query id, 0, passage id and grade separated by tabs or blanks", ErrBrokenLine, len(f))
+	}
+	return runID(strings.TrimSpace(f[0])), runID(strings.TrimSpace(f[2])), strings.TrimSpace(f[3]), nil
 }

@@ -15,14 +15,14 @@ type Ranked struct {
 // has no hits.
 type Rankings map[string][]Ranked
 
-// Rank sorts hits by falling score, and ties by rising passage id, so that all systems break ties
-// alike. NaN comes last.
+// Rank sorts hits by falling score, and ties by falling passage id, as trec_eval does when it reads a
+// run. NaN comes last.
 func Rank(hits []Ranked) {
 	slices.SortFunc(hits, func(a, b Ranked) int {
 		// cmp.Compare puts NaN below every number.
 		if c := cmp.Compare(b.Score, a.Score); c != 0 {
 			return c
 		}
-		return cmp.Compare(a.ID, b.ID)
+		return cmp.Compare(b.ID, a.ID)
 	})
 }

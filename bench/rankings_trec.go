@@ -3,36 +3,25 @@ package bench
 import (
 	"bufio"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
 	"math"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 )
 
-// writeRun writes rankings as a TREC run file: "query Q0 passage rank score tag" per line, sorted by
-// query id. The format forbids spaces in ids, so they are written as ␣ (U+2423). An id that contains ␣
-// or other ASCII white space is an error. Scores keep all digits, so that ReadRun gives the same
-// ranking.
+// writeRun writes rankings as a TREC run file, sorted by query id; see WriteRun.
 func writeRun(w io.Writer, tag string, r Rankings) error {
-	tag, err := runField(tag)
-	if err != nil {
-		return err
-	}
 	bw := bufio.NewWriter(w)
 	for _, query := range slices.Sorted(maps.Keys(r)) {
-		q, err := runField(query)
-		if err != nil {
+		if err := WriteRun(bw, tag, query, r[query]); err != nil {
 			return err
-		}
-		for i, hit := range r[query] {
-			p, err := runField(hit.ID)
-			if err != nil {
-				return err
-			}
-			fmt.Fprintf(bw, "%s Q0 %s %d %s %s\n", q, p, i+1, strconv.FormatFloat(hit.Score, 'g', -1, 64), tag)
 		}
 	}
 	if err := bw.Flush(); err != nil {
@@ -41,18 +30,65 @@ func writeRun(w io.Writer, tag string, r Rankings) error {
 	return nil
 }
 
-// ReadRun reads a TREC run file. As in trec_eval, the order is that of the scores, and the rank column
-// is ignored. Ties are broken as by Rank. Unusable lines are a *LineError; see ReadOptions.OnProblem.
+// WriteRun writes the ranking of one query as lines of a TREC run file: "query Q0 passage rank score
+// tag". Scores fall strictly in single precision, in which trec_eval reads them, so every reader finds
+// the order of hits. White space in ids and tag is written as visible signs, which ReadRun reads back.
+// An empty id is an error.
+func WriteRun(w io.Writer, tag, query string, hits []Ranked) error {
+	tag, err := runField(tag)
+	if err != nil {
+		return err
+	}
+	if query, err = runField(query); err != nil {
+		return err
+	}
+	scores := fallingScores(hits)
+	for i, hit := range hits {
+		p, err := runField(hit.ID)
+		if err != nil {
+			return err
+		}
+		if _, err := fmt.Fprintf(w, "%s Q0 %s %d %s %s\n", query, p, i+1, strconv.FormatFloat(float64(scores[i]), 'g', -1, 32), tag); err != nil {
+			return fmt.Errorf("writing a run: %w", err)
+		}
+	}
+	return nil
+}
+
+// fallingScores are the scores of hits, each lowered to the next number below its predecessor where it
+// is not lower already. Where no number is left below, they count down from the number of hits.
+func fallingScores(hits []Ranked) []float32 {
+	out := make([]float32, len(hits))
+	last := float32(math.Inf(1))
+	for i, hit := range hits {
+		s := float32(hit.Score)
+		if !(s < last) || math.IsInf(float64(s), -1) {
+			s = math.Nextafter32(last, float32(math.Inf(-1)))
+		}
+		if math.IsInf(float64(s), -1) {
+			for j := range out {
+				out[j] = float32(len(hits) - j)
+			}
+			return out
+		}
+		out[i], last = s, s
+	}
+	return out
+}
+
+// ReadRun reads a TREC run file. As in trec_eval, the order is that of the scores in single precision,
+// and the rank column is ignored. Ties are broken as by Rank. Unusable lines are a *LineError; see
+// ReadOptions.OnProblem.
 func ReadRun(r io.Reader, name string, o ReadOptions) (Rankings, error) {
 	type pair struct{ query, passage string }
 	out, seen := Rankings{}, map[pair]struct{}{}
 	err := EachLine(r, name, o, func(_ int, b []byte) error {
-		f := strings.FieldsFunc(string(b), func(r rune) bool { return strings.ContainsRune(runSpace, r) })
+		f := runFields(b)
 		if len(f) != 6 {
 			return fmt.Errorf("%w: %d fields, want query, Q0, passage, rank, score and tag", ErrBrokenLine, len(f))
 		}
 		score, err := strconv.ParseFloat(f[4], 64)
-		if err != nil || math.IsNaN(score) {
+		if err != nil && !errors.Is(err, strconv.ErrRange) || math.IsNaN(score) {
 			return fmt.Errorf("%w: score %q is not a number", ErrBrokenLine, f[4])
 		}
 		p := pair{runID(f[0]), runID(f[2])}
@@ -60,7 +96,7 @@ func ReadRun(r io.Reader, name string, o ReadOptions) (Rankings, error) {
 			return fmt.Errorf("%w: query %q has passage %q twice; keep one line", ErrDuplicateID, p.query, p.passage)
 		}
 		seen[p] = struct{}{}
-		out[p.query] = append(out[p.query], Ranked{ID: p.passage, Score: score})
+		out[p.query] = append(out[p.query], Ranked{ID: p.passage, Score: float64(float32(score))})
 		return nil
 	})
 	if err != nil {
@@ -70,6 +106,29 @@ func ReadRun(r io.Reader, name string, o ReadOptions) (Rankings, error) {
 		Rank(hits)
 	}
 	return out, nil
+}
+
+// writeTrecQrels writes judgements as trec_eval reads them, with ids as in run files: query id, 0,
+// passage id and grade.
+func writeTrecQrels(w io.Writer, q Qrels) error {
+	bw := bufio.NewWriter(w)
+	for _, query := range slices.Sorted(maps.Keys(q)) {
+		of, err := runField(query)
+		if err != nil {
+			return err
+		}
+		for _, passage := range slices.Sorted(maps.Keys(q[query])) {
+			id, err := runField(passage)
+			if err != nil {
+				return err
+			}
+			fmt.Fprintf(bw, "%s 0 %s %d\n", of, id, q[query][passage])
+		}
+	}
+	if err := bw.Flush(); err != nil {
+		return fmt.Errorf("writing judgements: %w", err)
+	}
+	return nil
 }
 
 // writeQrels writes judgements in the BEIR format that EachQrel reads.
@@ -109,15 +168,49 @@ func writeQueries(w io.Writer, queries []Query) error {
 // runSpace ends a field of a run file, as trec_eval reads it (C's isspace).
 const runSpace = " \t\r\n\v\f"
 
-// openBox stands for a space inside an id, which would end the field.
-const openBox = "␣"
-
-// runField returns the written form of an id or tag.
-func runField(id string) (string, error) {
-	if id == "" || strings.ContainsAny(id, runSpace[1:]+openBox) {
-		return "", fmt.Errorf("%w: id %q cannot stand in a run file (empty, or with %s or white space other than a blank); rename it", ErrBrokenLine, id, openBox)
-	}
-	return strings.ReplaceAll(id, " ", openBox), nil
+// runFields are the fields of a line that white space separates.
+func runFields(b []byte) []string {
+	return strings.FieldsFunc(string(b), func(r rune) bool { return strings.ContainsRune(runSpace, r) })
 }
 
-func runID(field string) string { return strings.ReplaceAll(field, openBox, " ") }
+// Signs in the written form of an id. An openBox stands for a blank. An escape, a hexadecimal number
+// and a semicolon stand for the character of that number: other white space, and the two signs.
+const (
+	openBox = '␣'
+	escape  = '␛'
+)
+
+// runField returns the written form of an id or tag: without white space that C or Python splits at.
+func runField(id string) (string, error) {
+	if id == "" || !utf8.ValidString(id) {
+		return "", fmt.Errorf("%w: id %q cannot stand in a run file; give it a name in UTF-8", ErrBrokenLine, id)
+	}
+	var out strings.Builder
+	for _, r := range id {
+		switch {
+		case r == ' ':
+			out.WriteRune(openBox)
+		case r == openBox, r == escape, unicode.IsSpace(r), r >= 0x1c && r <= 0x1f:
+			fmt.Fprintf(&out, "%c%X;", escape, r)
+		default:
+			out.WriteRune(r)
+		}
+	}
+	return out.String(), nil
+}
+
+var escaped = regexp.MustCompile(string(escape) + `([0-9A-F]{1,6});`)
+
+// runID is the id that runField wrote as field.
+func runID(field string) string {
+	if !strings.ContainsAny(field, string([]rune{openBox, escape})) {
+		return field
+	}
+	return escaped.ReplaceAllStringFunc(strings.ReplaceAll(field, string(openBox), " "), func(s string) string {
+		n, err := strconv.ParseInt(escaped.FindStringSubmatch(s)[1], 16, 32)
+		if err != nil || !utf8.ValidRune(rune(n)) {
+			return s
+		}
+		return string(rune(n))
+	})
+}

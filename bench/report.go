@@ -12,8 +12,11 @@ type Report struct {
 	Truncated   int    `json:"truncated"` // number of those texts that were cut at the encoder's limit
 	Encoder     string `json:"encoder"`
 	Seed        uint64 `json:"seed"`
-	Half        Half   `json:"half"`    // half of the queries that was searched; "all" for both
-	Version     string `json:"version"` // of the program
+	// Relevance is the least grade that counts as relevant, if it is not 1; see Options.Relevance.
+	Relevance int    `json:"relevance,omitempty"`
+	Half      Half   `json:"half"`             // half of the queries that was searched; "all" for both
+	Version   string `json:"version"`          // of the program
+	Commit    string `json:"commit,omitempty"` // of the program, where it is known
 	// Index is the kind of index for vectors. "" means exact.
 	Index string `json:"index,omitempty"`
 	// Reranker is the name of the reranker. RerankDepth is the number of passages per query that it
@@ -39,6 +42,10 @@ type Report struct {
 	// Answerable has an entry for each system if queries without a positive were searched, see
 	// Options.Answerable.
 	Answerable []Answerable `json:"answerable,omitempty"`
+	// LeftOutTasks are the tasks that the corpus has no queries for.
+	LeftOutTasks []LeftOutTask `json:"left_out_tasks,omitempty"`
+	// Words reports that the encoder has no tokens, so that words served as tokens (see ByTerms).
+	Words bool `json:"words,omitempty"`
 	// Cost is the time of the whole run.
 	Cost searchCost `json:"cost"`
 	// Cases are queries on which a system did much better or much worse than dense, see Options.Cases.
@@ -49,6 +56,16 @@ type Report struct {
 type TaskQueries struct {
 	Task    string   `json:"task"`
 	Queries []string `json:"queries"`
+	// Own is the number of queries that stand in the corpus themselves. The passage of a query's own id
+	// is left out of its ranking, unless KeepSelf is true.
+	Own      int  `json:"own,omitempty"`
+	KeepSelf bool `json:"keep_self,omitempty"`
+}
+
+// LeftOutTask is a task that the corpus has no queries for.
+type LeftOutTask struct {
+	Task   string `json:"task"`
+	Reason string `json:"reason"`
 }
 
 // Result is the result of one system on one task.
@@ -63,6 +80,8 @@ type Result struct {
 	// VsDense is the comparison with the system "dense" on the same task. It is nil for dense itself
 	// and if dense was not run.
 	VsDense *Comparison `json:"vs_dense,omitempty"`
+	// VsDenseBy is the comparison with dense by each metric. It is nil as VsDense is.
+	VsDenseBy map[string]Difference `json:"vs_dense_by,omitempty"`
 	// MsPerQuery is the wall time per query of modulating and searching on all cores, without
 	// encoding.
 	MsPerQuery float64 `json:"ms_per_query"`
@@ -123,6 +142,37 @@ func (r *Report) Asked(sep string) string {
 	out := asked(r.Half, r.Clean, sep)
 	if r.Reranker != "" {
 		out += fmt.Sprintf("%sthe first %d reranked by %s", sep, r.RerankDepth, r.Reranker)
+	}
+	return out
+}
+
+// Notes says in sentences what a reader of the figures must know: passages that were cut, queries that
+// stand in the corpus, tasks left out, words in place of tokens, and text shared with training.
+func (r *Report) Notes() []string {
+	var out []string
+	if r.Relevance > 1 {
+		out = append(out, fmt.Sprintf("Passages of grade %d and above count as relevant. nDCG takes all grades as gains.", r.Relevance))
+	}
+	if r.Truncated > 0 {
+		out = append(out, fmt.Sprintf("The encoder read only the beginning of %d of %d passages, which are longer than its limit.", r.Truncated, r.Distinct))
+	}
+	for _, t := range r.Tasks {
+		switch {
+		case t.Own == 0:
+		case t.KeepSelf:
+			out = append(out, fmt.Sprintf("Task %s: %d queries stand in the corpus, and their own passages are ranked (--keep-self).", t.Task, t.Own))
+		default:
+			out = append(out, fmt.Sprintf("Task %s: %d queries stand in the corpus; their own passages are left out, as in BEIR. --keep-self keeps them.", t.Task, t.Own))
+		}
+	}
+	for _, t := range r.LeftOutTasks {
+		out = append(out, fmt.Sprintf("Task %s is left out: %s", t.Task, t.Reason))
+	}
+	if r.Words {
+		out = append(out, "The encoder has no tokens: bridges read the words of queries and passages in their place.")
+	}
+	if note := r.OverlapNote(); note != "" {
+		out = append(out, note)
 	}
 	return out
 }

@@ -13,12 +13,7 @@ import (
 // difference to dense in ndcg@10, and its p value with Holm's correction, as on the page of package
 // report. metrics are the columns; nil means the measured ones of DefaultMetrics.
 func (r *Report) WriteTable(w io.Writer, metrics []string) error {
-	if metrics == nil {
-		metrics = DefaultMetrics
-	}
-	metrics = slices.DeleteFunc(slices.Clone(metrics), func(m string) bool {
-		return len(r.Results) == 0 || !hasKey(r.Results[0].Metrics, m)
-	})
+	metrics = r.measured(metrics)
 	head := append(append([]string{"task", "system", "queries"}, metrics...), "Δ ndcg@10", "p (Holm)", "ms/query")
 	rows := [][]string{head}
 	last := ""
@@ -44,13 +39,23 @@ func (r *Report) WriteTable(w io.Writer, metrics []string) error {
 	if n := r.family(); n > 0 {
 		fmt.Fprintf(&b, "\np: paired randomization test on ndcg@10 against dense, by Holm's method over the systems of a task: %d here.\n", n)
 	}
-	if note := r.OverlapNote(); note != "" {
+	for _, note := range r.Notes() {
 		b.WriteString("\n" + note + "\n")
 	}
 	if _, err := io.WriteString(w, b.String()); err != nil {
 		return fmt.Errorf("writing the table: %w", err)
 	}
 	return nil
+}
+
+// measured are those of metrics that the report has; nil means DefaultMetrics.
+func (r *Report) measured(metrics []string) []string {
+	if metrics == nil {
+		metrics = DefaultMetrics
+	}
+	return slices.DeleteFunc(slices.Clone(metrics), func(m string) bool {
+		return len(r.Results) == 0 || !hasKey(r.Results[0].Metrics, m)
+	})
 }
 
 // family is the number of comparisons that p is corrected over.

@@ -78,11 +78,16 @@ type SettingOptions struct {
 	Mates func(target int) []string
 }
 
-// NewSetting encodes the targets and indexes their vectors. enc may come from Cached. The caller
-// closes the setting.
+// NewSetting encodes the targets and indexes their vectors. enc may come from Cached. Words serve as
+// tokens of an encoder that has none (see ByTerms). The caller closes the setting.
 func NewSetting(ctx context.Context, enc encoder.Encoder, targets *Targets, o SettingOptions) (*Setting, error) {
 	s := &Setting{Encoder: enc, Targets: targets, SettingOptions: o, fitted: map[string]*modulate.Weights{}}
 	var err error
+	if enc.VocabSize() == 0 {
+		if s.Encoder, err = ByTerms(enc); err != nil {
+			return nil, err
+		}
+	}
 	if s.Index, err = newIndex(o.Index, enc.Dim(), o.Seed); err != nil {
 		return nil, err
 	}
@@ -167,6 +172,12 @@ func (s *Setting) Truncated() int {
 		}
 	}
 	return n
+}
+
+// readsWords reports that words serve as tokens.
+func (s *Setting) readsWords() bool {
+	_, ok := s.Encoder.(*byTerms)
+	return ok
 }
 
 // Report passes p to SettingOptions.Progress.

@@ -21,6 +21,13 @@ type Comparison struct {
 	PHolm float64 `json:"p_holm"`
 }
 
+// Difference says how a system differs from dense on the same queries, by one metric.
+type Difference struct {
+	Delta float64 `json:"delta"`  // as in Comparison
+	P     float64 `json:"p"`      // as in Comparison
+	PHolm float64 `json:"p_holm"` // P with Holm's correction over the systems of the task
+}
+
 // weigh fills in the intervals of the results of one task, and how each
 // compares with dense.
 func (p *plan) weigh(ctx context.Context, row []Result) error {
@@ -43,27 +50,46 @@ func (p *plan) weigh(ctx context.Context, row []Result) error {
 		if at < 0 || i == at {
 			return nil
 		}
-		t, err := stat.RandomizationTest(row[at].PerQuery[compareBy], r.PerQuery[compareBy], stat.Permutations, p.Seed)
-		if err != nil {
-			return fmt.Errorf("comparing %s with dense on %s: %w", r.System, r.Task, err)
+		r.VsDenseBy = map[string]Difference{}
+		for _, name := range names {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			t, err := stat.RandomizationTest(row[at].PerQuery[name], r.PerQuery[name], stat.Permutations, p.Seed)
+			if err != nil {
+				return fmt.Errorf("comparing %s with dense on %s by %s: %w", r.System, r.Task, name, err)
+			}
+			r.VsDenseBy[name] = Difference{Delta: t.Delta, P: t.P}
 		}
-		r.VsDense = &Comparison{Delta: t.Delta, P: t.P}
 		return nil
 	})
 	if err != nil {
 		return err
 	}
-	var ps []float64
-	for _, r := range row {
-		if r.VsDense != nil {
-			ps = append(ps, r.VsDense.P)
-		}
+	for _, m := range p.metrics {
+		holm(row, m.Name)
 	}
-	adjusted := stat.Holm(ps)
 	for i := range row {
-		if row[i].VsDense != nil {
-			row[i].VsDense.PHolm, adjusted = adjusted[0], adjusted[1:]
+		if d, ok := row[i].VsDenseBy[compareBy]; ok {
+			row[i].VsDense = &Comparison{Delta: d.Delta, P: d.P, PHolm: d.PHolm}
 		}
 	}
 	return nil
+}
+
+// holm corrects the p values of one metric over the systems of a task.
+func holm(row []Result, metric string) {
+	var ps []float64
+	for _, r := range row {
+		if d, ok := r.VsDenseBy[metric]; ok {
+			ps = append(ps, d.P)
+		}
+	}
+	adjusted := stat.Holm(ps)
+	for _, r := range row {
+		if d, ok := r.VsDenseBy[metric]; ok {
+			d.PHolm, adjusted = adjusted[0], adjusted[1:]
+			r.VsDenseBy[metric] = d
+		}
+	}
 }

@@ -97,12 +97,14 @@ func (s *Study) Try(ctx context.Context, system System, cs Constants) (scores []
 	return scores, nil
 }
 
-// depth is the number of passages that a query finds.
-func (s *Study) depth() int { return min(s.plan.depth, s.plan.targets.Len()) }
+// depth is the number of passages that a query of a task finds.
+func (s *Study) depth(task int) int {
+	return min(s.Tasks[task].retrieved(s.plan.depth), s.plan.targets.Len())
+}
 
 // asked are the scores of a system on a task.
 func (s *Study) asked(ctx context.Context, task int, r Retriever) ([]float64, error) {
-	hits, err := r.Retrieve(ctx, s.questions[task], s.depth())
+	hits, err := r.Retrieve(ctx, s.questions[task], s.depth(task))
 	if err != nil {
 		return nil, err
 	}
@@ -112,7 +114,7 @@ func (s *Study) asked(ctx context.Context, task int, r Retriever) ([]float64, er
 func (s *Study) scores(task int, hits [][]Hit) ([]float64, error) {
 	t := s.Tasks[task]
 	m := s.plan.metrics[:1]
-	scored, err := Evaluate(t.Qrels, t.rankings(s.plan.targets, hits, m[0].K), m)
+	scored, err := Evaluate(t.Qrels, t.rankings(s.plan.targets, hits, m[0].depth()), m)
 	if err != nil {
 		return nil, err
 	}
@@ -136,7 +138,7 @@ func (s *Study) prepare(ctx context.Context, system System, cs Constants) (err e
 	if f, tokens := fusedOf(s.retriever); f.fuseBy != nil {
 		for i, task := range s.Tasks {
 			s.setting.Report(Progress{Stage: "candidates of " + task.Name + " of " + s.Corpus.Name, Total: len(task.Queries)})
-			cs, err := f.gather(ctx, s.questions[i], max(fusionDepth, 2*s.depth()))
+			cs, err := f.gather(ctx, s.questions[i], max(fusionDepth, 2*s.depth(i)))
 			if err == nil && tokens != nil {
 				err = parallel.Each(ctx, len(cs), func(q int) error { return tokens.answer(ctx, s.questions[i][q], cs[q]) })
 			}
@@ -174,7 +176,7 @@ func (s *Study) try(ctx context.Context, task int, cs Constants) ([]float64, err
 		if err := f.fuseBy(cs, some, s.questions[task][i].Output.Tokens.Unknown()); err != nil {
 			return err
 		}
-		hits[i] = bestOf(some, s.depth())
+		hits[i] = bestOf(some, s.depth(task))
 		return nil
 	})
 	if err != nil {

@@ -24,6 +24,11 @@ type Task struct {
 	// too few words, no positive judgement. It excludes the other half (TaskInput.Half) and passages
 	// for which clean tasks make no query (TaskInput.Clean).
 	LeftOut int
+	// Own holds the ids of queries that stand in the corpus themselves (see Options.KeepSelf). The
+	// passage of that id is left out of the query's ranking, unless KeepSelf is true.
+	Own map[string]struct{}
+	// KeepSelf is Options.KeepSelf.
+	KeepSelf bool
 }
 
 // TaskInput is the input for making a task.
@@ -35,7 +40,9 @@ type TaskInput struct {
 	Half    Half // half of the queries to use, see Asks; the zero value is all
 	// Clean makes queries only from text that a clean fit has not seen, see Options.Clean.
 	Clean bool
-	Read  ReadOptions
+	// KeepSelf is Options.KeepSelf.
+	KeepSelf bool
+	Read     ReadOptions
 }
 
 // TaskKind is a family of tasks. To add one, write a file with "var _ = RegisterTask(TaskKind{…})".
@@ -86,6 +93,9 @@ func MakeTask(name string, in TaskInput) (*Task, error) {
 		}
 		return nil, fmt.Errorf("task %s on %s: %w: %s has none (judged ones stand in queries.jsonl and qrels/test.tsv); choose tasks that are made from passages, such as keyword,part:16",
 			name, in.Corpus.Name, ErrNoQueries, part)
+	}
+	if len(t.Queries) == 0 && t.Judged && in.Corpus.lacks != "" {
+		return nil, fmt.Errorf("task %s on %s: %w with judgements: %s", name, in.Corpus.Name, ErrNoQueries, in.Corpus.lacks)
 	}
 	if len(t.Queries) == 0 {
 		return nil, fmt.Errorf("task %s on %s: %w: all %d candidates were left out; choose another task or corpus",

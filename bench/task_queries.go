@@ -33,7 +33,7 @@ var _ = RegisterTask(TaskKind{
 // judgedTask asks those of queries that have a positive; with a limit, a
 // sample.
 func judgedTask(in TaskInput, queries []Query) *Task {
-	t := &Task{Qrels: Qrels{}, Judged: true}
+	t := &Task{Qrels: Qrels{}, Judged: true, Own: map[string]struct{}{}, KeepSelf: in.KeepSelf}
 	for _, i := range random.New(in.Seed, "query", "order").Perm(len(queries)) {
 		q := queries[i]
 		if !in.Asks(q.ID) {
@@ -48,6 +48,9 @@ func judgedTask(in TaskInput, queries []Query) *Task {
 		}
 		t.Queries = append(t.Queries, q)
 		t.Qrels[q.ID] = in.Corpus.Qrels[q.ID]
+		if _, own := in.Corpus.own[q.ID]; own {
+			t.Own[q.ID] = struct{}{}
+		}
 	}
 	sortQueries(t.Queries)
 	return t

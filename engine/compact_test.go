@@ -5,11 +5,57 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/engine"
+	"github.com/lexsem/lexsem/engine/filter"
 	"github.com/lexsem/lexsem/internal/testkit/trial"
 )
+
+// TestSpaceAtRest rewrites documents and deletes all of them: once nothing is written any more, the space comes back
+// by itself, that of the reserve too.
+func TestSpaceAtRest(t *testing.T) {
+	engine.SetReclaimAfter(50 * time.Millisecond)
+	e, err := engine.Open(t.Context(), t.TempDir(), encoder.NewHash(64), engine.Options{MemoryMiB: 64})
+	engine.SetReclaimAfter(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Parallel()
+	defer e.Close()
+	text := strings.Repeat(" ", 1<<20)
+	rewrite := func(rounds, documents int) {
+		t.Helper()
+		for round := range rounds {
+			for i := range documents {
+				if _, err := e.Upsert(t.Context(), []engine.Document{{ID: fmt.Sprint(i), Text: fmt.Sprintf("%d in round %d. ", i, round) + text}}); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+	}
+	settles := func(what string, most int64) {
+		t.Helper()
+		var s engine.Stats
+		for begin := time.Now(); time.Since(begin) < 30*time.Second; time.Sleep(10 * time.Millisecond) {
+			if s, err = e.Stats(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if s.DeadBytes == 0 && s.Disk["tables"]+s.Disk["log"] < most && s.Disk["reserve"] < 8<<20+6*s.LiveBytes {
+				return
+			}
+		}
+		t.Fatalf("%s: %d live, %d dead, on disk %v", what, s.LiveBytes, s.DeadBytes, s.Disk)
+	}
+	rewrite(15, 1)
+	settles("after rewriting", 12<<20)
+	rewrite(1, 12)
+	if n, err := e.DeleteWhere(t.Context(), filter.Prefix("id", "")); n != 12 || err != nil {
+		t.Fatalf("%d deleted, %v", n, err)
+	}
+	settles("after deleting", 12<<20)
+}
 
 // TestSpaceFollowsBytes rewrites large documents ten times: after Compact what is
 // on disk is at most twice what is live, while the database stays open and when it

@@ -6,6 +6,7 @@ import (
 	"iter"
 
 	"github.com/lexsem/lexsem/engine/archive"
+	"github.com/lexsem/lexsem/engine/filter"
 )
 
 // Database is an open database: an Engine, a client of another process that has it open (package share), or the query
@@ -22,6 +23,7 @@ type Database interface {
 	All(ctx context.Context, f Filter) iter.Seq2[Document, error]
 	List(ctx context.Context, f Filter, after string) iter.Seq2[Document, error]
 	Count(ctx context.Context, f Filter) (int, error)
+	Facets(ctx context.Context, f Filter, field string, k int) ([]filter.Facet, error)
 
 	Search(ctx context.Context, q Query) (Result, error)
 	SearchBatch(ctx context.Context, qs []Query) ([]Result, error)

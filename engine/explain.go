@@ -80,7 +80,7 @@ func (e *Engine) explain(ctx context.Context, q Query, id string) (_ Explanation
 	defer done(&err)
 	defer snapshot.Guard(&err)()
 	t := search.NewTimer()
-	if q, err = e.queryImage(ctx, q); err != nil {
+	if q, err = e.queryVector(ctx, s, q); err != nil {
 		return Explanation{}, err
 	}
 	r, err := e.begin(ctx, s, q, t)

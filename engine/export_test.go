@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"time"
 
 	"github.com/lexsem/lexsem/engine/internal/intake"
 )
@@ -16,3 +17,6 @@ func SetNewTokenStates(mode string) { intake.NewTokenStates = mode }
 
 // SetTokenTail says how many bytes of token states may lie in memory.
 func SetTokenTail(n int64) { tokenTail = n }
+
+// SetReclaimAfter sets the rest after which databases that are opened from then on reclaim space.
+func SetReclaimAfter(d time.Duration) { reclaimAfter = d }

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/lexsem/lexsem/engine/filter"
 	"github.com/lexsem/lexsem/engine/internal/calls"
 	"github.com/lexsem/lexsem/engine/internal/intake"
 	"github.com/lexsem/lexsem/engine/internal/state"
@@ -154,6 +155,23 @@ func (e *Engine) Count(ctx context.Context, f Filter) (_ int, err error) {
 		return 0, err
 	}
 	return m.Len(), nil
+}
+
+// Facets returns the k most frequent values of a metadata field among the documents that match f, and how many of these
+// have each: the most frequent first. k is at most filter.MaxFacets; 0 means 10. A field is named as in a filter. An
+// element of an array counts as a value; 1 and 1.0 are equal. Cost: the filter's, and one pass over all metadata.
+func (e *Engine) Facets(ctx context.Context, f Filter, field string, k int) (_ []filter.Facet, err error) {
+	ctx = calls.Promptly(ctx)
+	s, done, err := e.read()
+	if err != nil {
+		return nil, err
+	}
+	defer done(&err)
+	path, k, err := filter.FacetsOf(field, k)
+	if err != nil {
+		return nil, err
+	}
+	return s.Facets(ctx, f, path, k)
 }
 
 // list is what of one state a walk over its documents needs.

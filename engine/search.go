@@ -66,7 +66,7 @@ func (e *Engine) search(ctx context.Context, q Query) (_ Result, err error) {
 	defer done(&err)
 	defer snapshot.Guard(&err)()
 	t := search.NewTimer()
-	if q, err = e.queryImage(ctx, q); err != nil {
+	if q, err = e.queryVector(ctx, s, q); err != nil {
 		return Result{}, err
 	}
 	r, err := e.begin(ctx, s, q, t)
@@ -132,7 +132,7 @@ func (e *Engine) decide(ctx context.Context, s *state.State, q Query) (*search.R
 	if err == nil {
 		err = e.repair(ctx, r)
 	}
-	if err == nil && r.Plan.Mode == ModeHybrid {
+	if err == nil && r.Plan.Mode == ModeHybrid && len(q.Like) == 0 {
 		err = e.readFiles(ctx, r)
 	}
 	return r, err
@@ -198,7 +198,7 @@ func (e *Engine) Vector(ctx context.Context, q Query) (_ []float32, _ Trace, err
 	defer done(&err)
 	defer snapshot.Guard(&err)()
 	t := search.NewTimer()
-	if q, err = e.queryImage(ctx, q); err != nil {
+	if q, err = e.queryVector(ctx, s, q); err != nil {
 		return nil, Trace{}, err
 	}
 	w, err := search.Single(&s.Modulation, q.Variant)
@@ -206,7 +206,9 @@ func (e *Engine) Vector(ctx context.Context, q Query) (_ []float32, _ Trace, err
 		return nil, Trace{}, err
 	}
 	r := e.newRun(s)
-	r.Q, r.Clauses = search.Read(search.Query(q), e.db.Asked)
+	if r.Q, r.Clauses, err = search.Read(search.Query(q), e.db.Asked); err != nil {
+		return nil, Trace{}, err
+	}
 	if err := e.repair(ctx, r); err != nil {
 		return nil, Trace{}, err
 	}
@@ -222,6 +224,38 @@ func (e *Engine) Vector(ctx context.Context, q Query) (_ []float32, _ Trace, err
 	facts.Filtered = s.View.Len()
 	t.Done("modulate")
 	return vector, traceOf(s, facts, ModeDense, w, t), nil
+}
+
+// queryVector gives a query with examples or an image its vector, and one with an image its visual words for text.
+func (e *Engine) queryVector(ctx context.Context, s *state.State, q Query) (Query, error) {
+	by, err := search.ByExamples(search.Query(q), func(id string) ([]search.Example, error) { return examples(ctx, s, id) })
+	if err != nil {
+		return q, err
+	}
+	return e.queryImage(ctx, Query(by))
+}
+
+// examples are the chunks of a document; none if there is no document with the id.
+func examples(ctx context.Context, s *state.State, id string) ([]search.Example, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	ord, err := find(s, id)
+	if errors.Is(err, ErrNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	d, err := s.View.Get(ord)
+	if err != nil {
+		return nil, state.Missing(err)
+	}
+	chunks := make([]search.Example, len(d.Rows))
+	for i, r := range d.Rows {
+		chunks[i] = search.Example{Line: lineOf(d.Text, r.Start), Text: d.Text[r.Start:r.End], Vector: r.Vector}
+	}
+	return chunks, nil
 }
 
 // join reads the documents of what was found from the store. dense is the

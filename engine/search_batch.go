@@ -39,7 +39,7 @@ func (e *Engine) searchBatch(ctx context.Context, qs []Query) (_ []Result, err e
 	runs := make([]*search.Run, len(qs))
 	needs := make([]encoder.Need, len(qs)) // what their inputs lack
 	for i, q := range qs {
-		if q, err = e.queryImage(ctx, q); err == nil {
+		if q, err = e.queryVector(ctx, s, q); err == nil {
 			runs[i], err = e.decide(ctx, s, q)
 		}
 		if r := runs[i]; err == nil && r.Plan.Dense {

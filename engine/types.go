@@ -61,9 +61,9 @@ func (r *AddResult) Add(o AddResult) {
 	r.TruncatedTokens += o.TruncatedTokens
 }
 
-// Query is one search. Text, Image or Vector is required; all other fields are optional.
+// Query is one search. Text, Image, Vector or Like is required; all other fields are optional.
 type Query struct {
-	// Text is the text to search for.
+	// Text is the text to search for, at most MaxQuery bytes.
 	Text string
 	// Image is the file of an image to search for in an image database. Text and Vector must then be empty.
 	Image []byte
@@ -72,6 +72,10 @@ type Query struct {
 	// Vector is a ready query vector [Dim], under the rules of Document.Vector. Text then gives only the tokens and
 	// words, and may be empty.
 	Vector []float32
+	// Like names documents that the hits are to resemble, and Unlike those that they are not to resemble: by id, or by
+	// ID:LINE for the chunk at a line. Their stored vectors make the query vector; they are no hits themselves. Text then
+	// is optional, and gives only the words and tokens. Vector and Image must be empty. Errors: ErrNotFound.
+	Like, Unlike []string
 	// K is the number of hits; 0 means 10. At most MaxK.
 	K int
 	// Offset skips the first hits, for paging. Offset+K is at most MaxK, and costs as much as a search for that many.
@@ -297,6 +301,7 @@ type Stats struct {
 	Kind        string              // how hybrid searches rank: KindCode or KindText (Options.Kind)
 	Truncated   int                 // documents with text that no vector covers
 	DiskBytes   int64               // size of the files in Dir
+	Disk        map[string]int64    // the same by part, and the space that Close frees: see store.DiskParts
 	LiveBytes   int64               // records of live documents
 	DeadBytes   int64               // records of replaced and deleted documents that the change log still needs
 	Reclaimable int64               // about how much Compact frees

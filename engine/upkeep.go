@@ -34,7 +34,7 @@ func (e *Engine) Stats(ctx context.Context) (_ Stats, err error) {
 	if err := ctx.Err(); err != nil {
 		return Stats{}, err
 	}
-	disk, err := e.st.DiskBytes()
+	disk, err := e.st.DiskSpace()
 	if err != nil {
 		return Stats{}, err
 	}
@@ -62,7 +62,7 @@ func (e *Engine) Stats(ctx context.Context) (_ Stats, err error) {
 	r := Stats{
 		Dir: e.dir, Documents: s.View.Len(), Chunks: s.Chunks(), Seq: s.Seq, Dim: e.fp.Dim,
 		Index: s.Vectors.Kind, Metric: e.metric.String(), Encoder: e.fp, Language: cmp.Or(e.st.Manifest().Language, text.Defaults().Language), Kind: kind, Truncated: s.View.Truncated(),
-		DiskBytes: disk, LiveBytes: int64(live), DeadBytes: int64(dead), Reclaimable: int64(max(tables, live+dead) - live), Bridges: bridges, Default: search.Default(&s.Modulation, ModeHybrid),
+		DiskBytes: disk.Sum(), Disk: disk, LiveBytes: int64(live), DeadBytes: int64(dead), Reclaimable: int64(max(tables, live+dead) - live), Bridges: bridges, Default: search.Default(&s.Modulation, ModeHybrid),
 		Reranker:    RerankerName(e.o.Reranker),
 		FormatMajor: e.st.Manifest().Major,
 		Memory:      Memory(s.Memory()),

@@ -52,7 +52,11 @@ func (s *Store) rewrite(ctx context.Context, renew func() error) error {
 	if err := s.renew(ctx, renew); err != nil { // or what settle wrote stays
 		return err
 	}
-	return s.db.Flatten(1)
+	if err := s.db.Flatten(1); err != nil {
+		return err
+	}
+	s.shrinkReserve()
+	return nil
 }
 
 // renew calls what opens a caller's views anew, and waits for reads in progress, which end
@@ -124,6 +128,7 @@ func (s *Store) fill(from, to, size int) error {
 			key[0] = first
 			key = strconv.AppendInt(key, int64(n), 10)
 			s.written.Add(int64(len(key)))
+			s.unflushed.Add(int64(len(key)))
 			if err := txn.Delete(key); err != nil {
 				return err
 			}
@@ -141,7 +146,7 @@ func (s *Store) flush(ctx context.Context) error {
 	if s.o.InMemory {
 		return ctx.Err()
 	}
-	if err := s.checkSpaceToFree(); err != nil {
+	if err := s.checkSpaceToFlush(); err != nil {
 		return err
 	}
 	before, err := s.newestLog()
@@ -182,6 +187,7 @@ func (s *Store) flush(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("flushing the memtables of %s: %w", s.dir, err)
 	}
+	s.unflushed.Store(2 * int64(pairs) * fillerBytes) // in the new memtable is at most the last transaction
 	s.tightenNew()
 	return nil
 }

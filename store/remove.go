@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/lexsem/lexsem/internal/atomicfile"
+	"github.com/lexsem/lexsem/internal/private"
 )
 
 // removedPrefix begins the name of a folder that is being removed, beside its place.
@@ -69,8 +70,36 @@ func removeMarkerLast(dir string) error {
 	return errors.Join(errs...)
 }
 
-// ClearRemoved removes what a process that died in Remove left in parent, a folder of databases. It
-// does nothing if parent does not exist.
+// Create makes a database in dir, which must not exist: make gets the name of a folder beside dir, which is
+// renamed to dir when make has returned nil. Other processes see the whole database or none. If the process
+// dies, ClearRemoved removes what it made. Errors: those of make and of the file system; fs.ErrExist if
+// another process has made dir meanwhile.
+func Create(dir string, make func(dir string) error) (err error) {
+	parent := filepath.Dir(dir)
+	if err := private.MkdirAll(parent); err != nil {
+		return err
+	}
+	in, err := os.MkdirTemp(parent, removedPrefix)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(in)) }()
+	made := filepath.Join(in, filepath.Base(dir))
+	if err := make(made); err != nil {
+		return err
+	}
+	hit("created")
+	if err := os.Rename(made, dir); err != nil {
+		if _, e := os.Lstat(dir); e == nil {
+			err = fmt.Errorf("%w: %w", fs.ErrExist, err)
+		}
+		return err
+	}
+	return atomicfile.SyncDir(parent)
+}
+
+// ClearRemoved removes what a process that died in Remove or Create left in parent, a folder of databases. It
+// does nothing if parent does not exist, and leaves what a process is at.
 func ClearRemoved(parent string) error {
 	entries, err := os.ReadDir(parent)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -91,7 +120,7 @@ func ClearRemoved(parent string) error {
 	return errors.Join(append(errs, err)...)
 }
 
-// onlyOurs says that a folder holds nothing but folders of databases, as far as these
+// onlyOurs says that a folder holds nothing but folders of databases that no process has open, as far as these
 // are there.
 func onlyOurs(dir string) (bool, error) {
 	entries, err := os.ReadDir(dir)
@@ -102,8 +131,20 @@ func onlyOurs(dir string) (bool, error) {
 		if !e.IsDir() {
 			return false, nil
 		}
-		ours, err := isOurs(filepath.Join(dir, e.Name()))
+		inner := filepath.Join(dir, e.Name())
+		ours, err := isOurs(inner)
 		if err != nil || !ours {
+			return false, err
+		}
+		lock, err := lockDir(inner, false)
+		var held *LockedError
+		if errors.As(err, &held) {
+			return false, nil
+		}
+		if err == nil {
+			err = unlockDir(lock, false)
+		}
+		if err != nil {
 			return false, err
 		}
 	}

@@ -38,6 +38,7 @@ func (s *Store) stopped() error {
 // begin to compact them. The caller has the writer's slot.
 func (s *Store) beforeWriting(size int64) error {
 	written := s.written.Add(size)
+	s.unflushed.Add(size)
 	if s.tables.checked() || written < s.o.memtableBytes()/8 {
 		return nil
 	}
@@ -101,6 +102,7 @@ func (s *Store) finish(st state) error {
 		}
 	}
 	s.setPin(s.newPin(st))
+	s.growReserve()
 	s.tightenNew()
 	return nil
 }

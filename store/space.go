@@ -6,19 +6,46 @@ import (
 	"io/fs"
 	"math"
 	"path/filepath"
+	"strings"
 )
+
+// DiskParts is the disk space of a database by part, in bytes: "tables" and "log" have the records, "files" is
+// what the store keeps besides, "reserve" is what Close frees, "derived/NAME" is a snapshot, and the others are folders.
+type DiskParts map[string]int64
+
+// reservePart is the part of the reserve.
+const reservePart = "reserve"
+
+// Sum adds up the parts, without the reserve.
+func (p DiskParts) Sum() (sum int64) {
+	for part, n := range p {
+		if part != reservePart {
+			sum += n
+		}
+	}
+	return sum
+}
 
 // DiskBytes returns DiskBytes of the store's folder.
 func (s *Store) DiskBytes() (int64, error) { return DiskBytes(s.dir) }
 
-// DiskBytes returns the disk space that all files of the database in dir take, without the reserve,
-// which Close frees, and without folders that may not be read, since they are not part of the
-// database. While the database is open, Badger's log may count some megabytes more than it holds.
+// DiskBytes returns the sum of what DiskSpace returns.
 func DiskBytes(dir string) (int64, error) {
-	var sum int64
+	parts, err := DiskSpace(dir)
+	return parts.Sum(), err
+}
+
+// DiskSpace returns DiskSpace of the store's folder.
+func (s *Store) DiskSpace() (DiskParts, error) { return DiskSpace(s.dir) }
+
+// DiskSpace returns the disk space that the files of the database in dir take. It leaves out collections, and
+// folders that may not be read, since they are not part of the database. While the database is open, Badger's log
+// may count some megabytes more than it holds.
+func DiskSpace(dir string) (DiskParts, error) {
+	parts := DiskParts{}
 	dir, err := filepath.EvalSymlinks(dir) // a walk does not enter a link
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
 	err = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if errors.Is(err, fs.ErrNotExist) {
@@ -30,7 +57,7 @@ func DiskBytes(dir string) (int64, error) {
 		if err == nil && d.IsDir() && path == CollectionsDir(dir) { // they count for themselves
 			return fs.SkipDir
 		}
-		if err != nil || d.IsDir() || path == filepath.Join(dir, reserveName) {
+		if err != nil || d.IsDir() {
 			return err
 		}
 		info, err := d.Info()
@@ -40,10 +67,37 @@ func DiskBytes(dir string) (int64, error) {
 		if err != nil {
 			return err
 		}
-		sum += fileBytes(info)
+		name, err := filepath.Rel(dir, path)
+		if err != nil {
+			return err
+		}
+		parts[partOf(filepath.ToSlash(name))] += fileBytes(info)
 		return nil
 	})
-	return sum, err
+	if err != nil {
+		return nil, err
+	}
+	return parts, nil
+}
+
+// partOf is the part that a file belongs to.
+func partOf(name string) string {
+	folder, file, inside := strings.Cut(name, "/")
+	switch {
+	case name == reserveName:
+		return reservePart
+	case !inside:
+		return "files"
+	case folder == derivedName && !temporary.MatchString(file):
+		return folder + "/" + strings.TrimSuffix(file, ".snap")
+	case folder != recordsName:
+		return folder
+	case isNumbered(trimSpare(file), ".sst"):
+		return "tables"
+	case isNumbered(trimSpare(file), ".mem"):
+		return "log"
+	}
+	return "files"
 }
 
 // Space returns sizes in bytes: the records of live documents; the records of dead versions that

@@ -107,6 +107,7 @@ func (w *stager) flush() error {
 		w.s.fail(err)
 		return err
 	}
+	w.s.growReserve()
 	w.commits++
 	w.size, w.count = 0, 0
 	w.txn = w.s.db.NewTransaction(true)

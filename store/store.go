@@ -73,14 +73,16 @@ type Store struct {
 	seed        uint32  // of the values' checksums
 	broughtOver bool    // from format 1: values of that time have no seed
 
-	writer   chan struct{} // holds one token; who has it may write
-	written  atomic.Int64  // bytes since Open
-	replayed bool          // Badger had logs to replay
-	stuck    bool          // the last flush was waited for in vain; who has the writer's slot may use it
-	failed   atomic.Pointer[error]
+	writer    chan struct{} // holds one token; who has it may write
+	written   atomic.Int64  // bytes since Open
+	unflushed atomic.Int64  // the same, since the last flush
+	replayed  bool          // Badger had logs to replay
+	stuck     bool          // the last flush was waited for in vain; who has the writer's slot may use it
+	failed    atomic.Pointer[error]
 
 	forgotten forgotten
 	probe     probe
+	reserved  atomic.Int64 // bytes of the reserve; -1 when it was given up, or cannot be made
 
 	mu       sync.Mutex // guards what follows
 	idle     sync.Cond  // signals active == 0
@@ -256,7 +258,7 @@ func Open(dir string, o Options) (_ *Store, err error) {
 		if err := removeSpares(s.records()); err != nil {
 			return nil, err
 		}
-		s.keepReserve()
+		s.keepReserve() // as nobody writes yet, it has the writer's slot
 	}
 	s.tightenNew()
 	return s, nil

@@ -243,10 +243,16 @@ func soakLines(r *load.SoakReport, name, unit string, of map[string]func(load.So
 
 // title writes a metric as papers do.
 func title(metric string) string {
-	name, cut, _ := strings.Cut(metric, "@")
-	full := map[string]string{"ndcg": "nDCG", "ndcg-exp": "nDCG (exp)", "mrr": "MRR", "recall": "Recall", "map": "MAP", "precision": "P"}[name]
-	if full == "" {
+	name, cut, at := strings.Cut(metric, "@")
+	full := map[string]string{
+		"ndcg": "nDCG", "ndcg-exp": "nDCG (exp)", "mrr": "MRR", "recall": "Recall", "recall-cap": "Capped recall", "map": "MAP", "precision": "P",
+		"rprec": "R-precision", "rbp": "RBP", "success": "Success", "judged": "Judged",
+	}[name]
+	switch {
+	case full == "":
 		return metric
+	case !at:
+		return full
 	}
 	return full + "@" + cut
 }

@@ -33,7 +33,7 @@ type comparison struct {
 }
 
 // Compare compares every system of b with the one of the same name in a, task by task, over the
-// queries of both. With base it compares all with that system of a. The corpora must agree in name and
+// queries of both. With base it compares all others with that system of a. The corpora must agree in name and
 // number of passages, and the seeds must agree if queries are drawn by seed. Reports must have
 // per-query scores.
 func Compare(a, b *bench.Report, metric, base string, seed uint64) (Comparisons, error) {
@@ -44,6 +44,7 @@ func Compare(a, b *bench.Report, metric, base string, seed uint64) (Comparisons,
 		return nil, fmt.Errorf("%w: one is of %d passages, the other of %d; compare runs over the same passages", errReport, a.Documents, b.Documents)
 	}
 	var out Comparisons
+	itself := false
 	for _, rb := range b.Results {
 		name := rb.System
 		if base != "" {
@@ -59,6 +60,10 @@ func Compare(a, b *bench.Report, metric, base string, seed uint64) (Comparisons,
 		x, y, err := paired(a, b, ra, &rb, metric)
 		if err != nil {
 			return nil, err
+		}
+		if base != "" && rb.System == base && slices.Equal(x, y) {
+			itself = true
+			continue // the base against itself is no comparison, and would widen Holm's family
 		}
 		t, err := stat.RandomizationTest(x, y, stat.Permutations, seed)
 		if err != nil {
@@ -83,6 +88,9 @@ func Compare(a, b *bench.Report, metric, base string, seed uint64) (Comparisons,
 			}
 		}
 		out = append(out, c)
+	}
+	if len(out) == 0 && itself {
+		return nil, fmt.Errorf("%w: they share nothing but %s, which is the base; compare it with another system", errReport, base)
 	}
 	if len(out) == 0 {
 		return nil, fmt.Errorf("%w: they share no system on the same task; name one of the first with --base", errReport)

@@ -44,8 +44,8 @@ func (b *Bundle) WriteMarkdown(w io.Writer) error {
 func markdownBench(out *strings.Builder, r *bench.Report) {
 	fmt.Fprintf(out, "## %s\n\n%s, %s (%d distinct), seed %d%s. Means × 100 with 95 %% bootstrap intervals; Δ and p (Holm-corrected) against dense in %s.\n\n",
 		escapeCell(r.Data), escapeCell(r.Encoder), r.Searched("passages"), r.Distinct, r.Seed, r.Asked(", "), mainMetric)
-	if note := r.OverlapNote(); note != "" {
-		out.WriteString(note + "\n\n")
+	for _, note := range r.Notes() {
+		out.WriteString(escapeCell(note) + "\n\n")
 	}
 	for _, t := range tables(r) {
 		fmt.Fprintf(out, "**%s**, %d queries", escapeCell(t.Task), t.Queries)

@@ -31,7 +31,7 @@ type Bundle struct {
 }
 
 // Read reads JSON files of `bench`, `bench curve`, `bench ann` and `bench soak`. Their fields tell
-// them apart. A file may hold several objects in sequence.
+// them apart. A file may hold several objects in sequence, or the reports of several seeds.
 func Read(files ...string) (*Bundle, error) {
 	b := &Bundle{}
 	for _, name := range files {
@@ -65,6 +65,17 @@ func (b *Bundle) add(object json.RawMessage) error {
 			return fmt.Errorf("%w: %w", errReport, err)
 		}
 		b.Benches = append(b.Benches, r)
+	case fields["over_seeds"] != nil:
+		var s bench.Seeds
+		if err := json.Unmarshal(object, &s); err != nil {
+			return fmt.Errorf("%w: %w", errReport, err)
+		}
+		for _, r := range s.Reports {
+			if r == nil || len(r.Results) == 0 {
+				return fmt.Errorf("%w: a report of the seeds holds no results", errReport)
+			}
+			b.Benches = append(b.Benches, r)
+		}
 	case fields["over"] != nil:
 		return decode(object, &b.Curves)
 	case fields["points"] != nil && fields["index"] != nil:

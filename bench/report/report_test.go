@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -221,10 +222,23 @@ func TestCompare(t *testing.T) {
 		}
 	}
 	against, err := Compare(a, b, "ndcg@10", "dense", 1)
-	if err != nil || len(against) != 2 {
+	if err != nil || len(against) != 1 || against[0].System != "bm25" { // dense against itself is left out, also of the correction
 		t.Fatalf("%+v, %v", against, err)
 	}
-	bm25 := against[1]
+	bm25 := against[0]
+	if bm25.PHolm != bm25.P {
+		t.Errorf("one comparison is corrected: %+v", bm25)
+	}
+	moved := *b
+	moved.Results = slices.Clone(b.Results)
+	moved.Results[0].PerQuery = map[string][]float64{"ndcg@10": slices.Repeat([]float64{.5}, 30)}
+	if against, err := Compare(a, &moved, "ndcg@10", "dense", 1); err != nil || len(against) != 2 {
+		t.Errorf("a base that changed is compared: %+v, %v", against, err)
+	}
+	moved.Results = b.Results[:1]
+	if _, err := Compare(a, &moved, "ndcg@10", "dense", 1); !errors.Is(err, errReport) || !strings.Contains(err.Error(), "nothing but dense") {
+		t.Errorf("the base alone: %v", err)
+	}
 	if !(bm25.Delta > 0) || bm25.Base != "dense" || bm25.P > .05 || !(bm25.PHolm >= bm25.P) {
 		t.Errorf("bm25 against dense: %+v", bm25)
 	}
@@ -233,7 +247,7 @@ func TestCompare(t *testing.T) {
 	}
 	// The figures are those of the report where the queries are all the same.
 	whole, _ := Compare(a, a, "ndcg@10", "dense", 1)
-	if got, want := whole[1].P, a.Results[1].VsDense.P; got != want {
+	if got, want := whole[0].P, a.Results[1].VsDense.P; got != want {
 		t.Errorf("p is %v, the report says %v", got, want)
 	}
 	other, seed, fewer := *a, *b, *b

@@ -81,16 +81,17 @@ func (b *beds) rank(ctx context.Context, r bench.Retriever, questions []bench.Qu
 	return out, first, nil
 }
 
-// first are the passages of an answer that nDCG looks at.
+// first are the passages of an answer that nDCG looks at, and those that tie with the last of them.
 func (b *beds) first(answer []bench.Hit) (out []bench.Ranked) {
 	for _, hit := range answer {
+		if n := len(out); n >= ndcg.K && out[n-1].Score != hit.Score {
+			break
+		}
 		for _, id := range b.passages[hit.Target] {
 			out = append(out, bench.Ranked{ID: id, Score: hit.Score})
 		}
-		if len(out) >= ndcg.K {
-			break
-		}
 	}
+	bench.Rank(out)
 	return out
 }
 

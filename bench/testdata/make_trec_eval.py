@@ -5,19 +5,22 @@
 
 Each line holds one random run: judgements (grades -1 to 3), answers with
 scores, and the measures of every query by trec_eval's own code through
-pytrec_eval. trec_eval breaks ties by falling passage id and we by rising id,
-so tied answers are handed to it with scores that spell out our order.
+pytrec_eval, for the relevance levels 1 and 2. The answers are handed over as they
+are. Two in three have few distinct scores, or scores that differ by less than
+single precision can tell, in which trec_eval keeps them.
 """
 
 import gzip
 import json
 import random
+import struct
 import sys
 
 import pytrec_eval
 
 CUTS = (1, 5, 10, 100)
-MEASURES = {"ndcg": "ndcg_cut", "recall": "recall", "precision": "P", "map": "map_cut"}
+CUT = {"ndcg": "ndcg_cut", "recall": "recall", "precision": "P", "map": "map_cut", "success": "success"}
+WHOLE = {"map": "map", "mrr": "recip_rank", "rprec": "Rprec", "bpref": "bpref"}
 
 
 def one(rng):
@@ -30,32 +33,37 @@ def one(rng):
         if rng.random() < 0.1:
             continue  # judged, but not answered
         found = rng.sample(docs, rng.randint(1, len(docs)))
-        if rng.random() < 0.3:  # few distinct scores: ties
-            run[qid] = {d: float(rng.randint(0, 4)) for d in found}
+        kind = rng.random()
+        if kind < 0.5:  # few distinct scores
+            run[qid] = {d: float(rng.randint(-1, 3)) for d in found}
+        elif kind < 0.67:  # equal in single precision
+            run[qid] = {d: round(rng.randint(1, 9) / 10 + rng.randint(0, 5) * 1e-9, 10) for d in found}
         else:
             run[qid] = {d: round(rng.random(), 6) for d in found}
     return qrels, run
 
 
-def measure(qrels, run):
-    ours = {q: sorted(a, key=lambda d: (-a[d], d)) for q, a in run.items()}
-    spelled = {q: {d: float(len(o) - i) for i, d in enumerate(o)} for q, o in ours.items()}
-    want = {m + "." + ",".join(map(str, CUTS)) for m in MEASURES.values()}
-    got = pytrec_eval.RelevanceEvaluator(qrels, want).evaluate(spelled)
+def single(x):
+    return struct.unpack("f", struct.pack("f", x))[0]
+
+
+def measure(qrels, run, level):
+    want = set(WHOLE.values()) | {m + "." + ",".join(map(str, CUTS)) for m in CUT.values()}
+    got = pytrec_eval.RelevanceEvaluator(qrels, want, relevance_level=level).evaluate(run)
     out = {}
     for q in qrels:
-        if not any(g > 0 for g in qrels[q].values()):
-            continue
-        out[q] = {}
-        for name, theirs in MEASURES.items():
+        of = got.get(q)  # trec_eval leaves unanswered queries out; they count 0 here.
+        out[q] = {name: of[theirs] if of else 0.0 for name, theirs in WHOLE.items()}
+        for name, theirs in CUT.items():
             for k in CUTS:
-                # trec_eval leaves unanswered queries out; they count 0 here.
-                out[q][f"{name}@{k}"] = got[q][f"{theirs}_{k}"] if q in got else 0.0
+                out[q][f"{name}@{k}"] = of[f"{theirs}_{k}"] if of else 0.0
+        # The reciprocal rank of a run that is cut in trec_eval's order.
+        order = sorted(run.get(q, {}), key=lambda d: (single(run[q][d]), d), reverse=True)
         for k in CUTS:
-            cut = {q: {d: s for d, s in spelled.get(q, {}).items() if d in ours[q][:k]}}
-            r = pytrec_eval.RelevanceEvaluator({q: qrels[q]}, {"recip_rank"}).evaluate(cut) if cut[q] else {}
+            cut = {q: {d: run[q][d] for d in order[:k]}}
+            r = pytrec_eval.RelevanceEvaluator({q: qrels[q]}, {"recip_rank"}, relevance_level=level).evaluate(cut) if cut[q] else {}
             out[q][f"mrr@{k}"] = r[q]["recip_rank"] if q in r else 0.0
-    return out
+    return {q: {m: round(v, 8) for m, v in ms.items()} for q, ms in out.items()}
 
 
 def main():
@@ -64,12 +72,12 @@ def main():
         done = 0
         while done < 1000:
             qrels, run = one(rng)
-            expected = measure(qrels, run)
-            if not expected:
+            asked = {q: g for q, g in qrels.items() if any(x > 0 for x in g.values())}
+            if not asked:
                 continue
             done += 1
-            line = {"qrels": qrels, "run": {q: [[d, s] for d, s in a.items()] for q, a in run.items()}, "expected": {
-                q: {m: round(v, 8) for m, v in ms.items()} for q, ms in expected.items()}}
+            line = {"qrels": qrels, "run": {q: [[d, s] for d, s in a.items()] for q, a in run.items()},
+                    "expected": measure(asked, run, 1), "expected2": measure(asked, run, 2)}
             f.write((json.dumps(line, separators=(",", ":")) + "\n").encode())
 
 

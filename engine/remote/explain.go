@@ -41,7 +41,7 @@ func (r *Database) Explain(ctx context.Context, q engine.Query, id string) (_ en
 	if err != nil {
 		return engine.Explanation{}, fmt.Errorf("%w: metadata of %q in %s: %v", engine.ErrCorrupt, fault.Clip(id), r.b.Name(), err)
 	}
-	if met, err := q.Filter.MatchDocument(id, meta); err != nil {
+	if met, err := run.Q.Filter.MatchDocument(id, meta); err != nil {
 		return engine.Explanation{}, err
 	} else if !met {
 		return engine.Explanation{}, fmt.Errorf("document %q does not meet the filter: %w", fault.Clip(id), engine.ErrNotFound)

@@ -110,6 +110,9 @@ func (r *Database) begin(ctx context.Context, q engine.Query) (*query, error) {
 	if err != nil {
 		return nil, err
 	}
+	if q, err = r.byExamples(ctx, q); err != nil {
+		return nil, err
+	}
 	run := &query{t: search.NewTimer(), bridges: bridges, of: of, corpus: &corpus{b: r.b, f: q.Filter, analyse: r.analyse, ids: map[uint64]PassageID{}, seen: map[uint64]seen{}}}
 	run.Run = &search.Run{By: by, Analyse: r.analyse, AnalyseQuery: r.asked}
 	err = run.Decide(search.Query(q), false)
@@ -188,6 +191,22 @@ func (r *Database) begin(ctx context.Context, q engine.Query) (*query, error) {
 	return run, nil
 }
 
+// byExamples gives a query with examples its vector.
+func (r *Database) byExamples(ctx context.Context, q engine.Query) (engine.Query, error) {
+	by, err := search.ByExamples(search.Query(q), func(id string) ([]search.Example, error) {
+		docs, err := r.b.Documents(ctx, []string{id})
+		if err != nil {
+			return nil, err
+		}
+		chunks := make([]search.Example, len(docs[0]))
+		for i, p := range docs[0] {
+			chunks[i] = search.Example{Line: p.Line, Text: p.Text, Vector: p.Vector}
+		}
+		return chunks, nil
+	})
+	return engine.Query(by), err
+}
+
 // input tokenizes and encodes a query.
 func (r *Database) input(ctx context.Context, q search.Query, w search.Way) (in modulate.Input, err error) {
 	in, need, err := r.space().Query(ctx, q, w)
@@ -243,7 +262,13 @@ func (r *Database) Vector(ctx context.Context, q engine.Query) (_ []float32, _ e
 	if run.status, err = r.status(ctx); err != nil {
 		return nil, engine.Trace{}, err
 	}
-	asked, _ := search.Read(search.Query(q), r.asked)
+	if q, err = r.byExamples(ctx, q); err != nil {
+		return nil, engine.Trace{}, err
+	}
+	asked, _, err := search.Read(search.Query(q), r.asked)
+	if err != nil {
+		return nil, engine.Trace{}, err
+	}
 	in, err := r.input(ctx, asked, w)
 	if err != nil {
 		return nil, engine.Trace{}, err

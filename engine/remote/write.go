@@ -13,6 +13,7 @@ import (
 	"github.com/lexsem/lexsem/engine/filter"
 	"github.com/lexsem/lexsem/engine/internal/calls"
 	"github.com/lexsem/lexsem/engine/internal/chunk"
+	"github.com/lexsem/lexsem/engine/internal/columns"
 	"github.com/lexsem/lexsem/engine/internal/intake"
 	"github.com/lexsem/lexsem/index/inverted"
 	"github.com/lexsem/lexsem/internal/fault"
@@ -454,4 +455,35 @@ func (r *Database) Count(ctx context.Context, f engine.Filter) (_ int, err error
 		return 0, err
 	}
 	return r.b.Count(ctx, f)
+}
+
+// Facets implements engine.Database. It reads all documents that match f.
+func (r *Database) Facets(ctx context.Context, f engine.Filter, field string, k int) (_ []filter.Facet, err error) {
+	ctx, done, err := r.calls.Begin(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer done(&err)
+	path, k, err := filter.FacetsOf(field, k)
+	if err != nil {
+		return nil, err
+	}
+	if err := f.Err(); err != nil {
+		return nil, err
+	}
+	read := columns.New().Edit()
+	var n uint64
+	for p, err := range r.b.Scan(ctx, f, ScanOptions{}) {
+		if err != nil {
+			return nil, err
+		}
+		if p.Chunk > 0 {
+			continue
+		}
+		n++
+		if err := read.Add(n, []byte(p.Metadata)); err != nil {
+			return nil, fmt.Errorf("%w: metadata of %q in %s: %v", engine.ErrCorrupt, fault.Clip(p.ID), r.b.Name(), err)
+		}
+	}
+	return read.Done().Facets(ctx, nil, path, k)
 }

@@ -1,10 +1,14 @@
 // Package collections keeps several databases in one folder. Start with [Open], then [Set.Create] and
-// [Set.Get]. The databases share an encoder. Each is an ordinary database in the folder of its name, and is
-// opened when it is first asked for.
+// [Set.Get]. The databases share an encoder. Each is an ordinary database in the folder of its name. It is opened
+// when it is first used, and closed when it has been idle or when others need its memory or file descriptors.
+//
+// Collections are shared as package share does it: other processes ask the one that has a collection open, and
+// several Sets, in one process or in several, may have the same folder.
 //
 // A Set is safe for concurrent use, and a busy collection keeps no other waiting. For other processes, and
-// after a kill, Drop has removed a collection as a whole or not at all. Errors are those of package engine:
-// ErrNotFound for a name that does not exist, ErrExists for one that does, ErrInvalid for one that cannot be.
+// after a kill, Create has made a collection as a whole or not at all, and Drop has removed it likewise. Errors are
+// those of package engine: ErrNotFound for a name that does not exist, ErrExists for one that does, ErrInvalid for
+// one that cannot be.
 package collections
 
 import (
@@ -12,10 +16,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
 	"sync"
+	"time"
 
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/engine"
@@ -27,8 +33,17 @@ import (
 type Options struct {
 	// Engine are the options of each collection. Engine.Metric is the metric of collections that are
 	// created without one. Engine.MustExist is ignored. With Engine.ReadOnly nothing can be created or
-	// dropped. Each open collection has its own caches of Engine.MemoryMiB.
+	// dropped. Each open collection has its own caches of Engine.MemoryMiB. Engine.Reranker runs in this
+	// process, even if another process has a collection open.
 	Engine engine.Options
+	// Command names this process for other processes, as share.Options.Command.
+	Command string
+	// MaxOpen is how many collections may be open at the same time; 0 means as many as the limit of file
+	// descriptors allows. OpenMiB is about the memory of all open collections, in MiB; 0 means 512. Beyond
+	// either, the collection that was used longest ago is closed before another is opened.
+	MaxOpen, OpenMiB int
+	// Idle is how long an unused collection stays open; 0 means one minute, below 0 means without end.
+	Idle time.Duration
 }
 
 // Set is a folder of databases. Its methods are safe for concurrent use; work on one collection does
@@ -38,24 +53,22 @@ type Set struct {
 	enc encoder.Encoder
 	o   Options
 
-	mu    sync.Mutex // guards the fields below
+	mu    sync.Mutex // guards the fields below, and those of each collection that say so
 	ended bool
-	all   map[string]*collection // those that were opened, created or dropped
-}
-
-// collection is a name that was asked for, and the database if it is open.
-type collection struct {
-	turn    chan struct{}  // holds a value while somebody opens, creates or drops it
-	db      *engine.Engine // guarded by Set.mu; nil while it is not open
-	dropped bool           // guarded by Set.mu; is being closed to be dropped
+	stop  chan struct{} // closed by Close; nil until the first collection is opened
+	all   map[string]*collection
+	room  room
 }
 
 // Open opens the collections in dir, which need not exist. enc may be nil as for engine.Open; Close
-// does not close it. Open does not open any collection yet. It removes what an interrupted Drop left.
+// does not close it. Open does not open any collection yet. It removes what an interrupted Create or Drop left.
 // Errors: engine.ErrInvalid, and those of the file system.
 func Open(dir string, enc encoder.Encoder, o Options) (*Set, error) {
 	if err := o.Engine.Validate(); err != nil {
 		return nil, err
+	}
+	if o.MaxOpen < 0 || o.OpenMiB < 0 {
+		return nil, fmt.Errorf("%w: Options.MaxOpen is %d and Options.OpenMiB %d; use positive numbers, or 0 for the default", engine.ErrInvalid, o.MaxOpen, o.OpenMiB)
 	}
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -69,18 +82,20 @@ func Open(dir string, enc encoder.Encoder, o Options) (*Set, error) {
 			return nil, err
 		}
 	}
-	return &Set{dir: dir, enc: enc, o: o, all: map[string]*collection{}}, nil
+	o.Idle = cmp.Or(o.Idle, defaultIdle)
+	return &Set{dir: dir, enc: enc, o: o, all: map[string]*collection{}, room: newRoom(o)}, nil
 }
 
 // names are those that every file system keeps apart.
 var names = regexp.MustCompile(`^[a-z0-9_-]+$`)
 
-// path is the folder of a collection.
-func (s *Set) path(name string) (string, error) {
+// Dir returns the folder of the collection name among the collections in dir. Errors: engine.ErrInvalid for a name
+// that no collection can have.
+func Dir(dir, name string) (string, error) {
 	if len(name) > 64 || !names.MatchString(name) || !filepath.IsLocal(name) {
 		return "", fmt.Errorf("%w: collection %q: use a name of 1 to 64 of the characters a to z, 0 to 9, _ and -", engine.ErrInvalid, fault.Clip(name))
 	}
-	return filepath.Join(s.dir, name), nil
+	return filepath.Join(dir, name), nil
 }
 
 // List returns the sorted names of the collections. It leaves out other files and folders.
@@ -100,7 +115,7 @@ func (s *Set) List(ctx context.Context) ([]string, error) {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		dir, err := s.path(e.Name())
+		dir, err := Dir(s.dir, e.Name())
 		if err != nil || !e.IsDir() {
 			continue
 		}
@@ -124,74 +139,98 @@ func (s *Set) open() error {
 	return nil
 }
 
-// Create makes an empty collection with a metric; "" means the metric of Options. Errors:
-// engine.ErrInvalid for an invalid name or metric, engine.ErrExists for a name in use,
+// Create makes an empty collection with a metric; "" means the metric of Options. If it fails, nothing is left.
+// Errors: engine.ErrInvalid for an invalid name or metric, engine.ErrExists for a name in use,
 // engine.ErrForeign if the folder holds other files, engine.ErrReadOnly, engine.ErrClosed, and those of
 // engine.Open.
 func (s *Set) Create(ctx context.Context, name, metric string) error {
 	if s.o.Engine.ReadOnly {
 		return engine.ErrReadOnly
 	}
-	_, err := s.use(ctx, name, func(c *collection, dir string) (*engine.Engine, error) {
-		if there, err := store.Exists(dir); err != nil {
-			return nil, err
-		} else if there {
-			return nil, fmt.Errorf("collection %s: %w", name, engine.ErrExists)
+	c, err := s.turn(ctx, name)
+	if err != nil {
+		return err
+	}
+	defer c.done()
+	if there, err := store.Exists(c.dir); err != nil {
+		return err
+	} else if there {
+		return fmt.Errorf("collection %s: %w", name, engine.ErrExists)
+	}
+	o := s.engineOptions()
+	o.Metric = cmp.Or(metric, o.Metric)
+	return c.open(ctx, func(ctx context.Context) error { return s.create(ctx, c, o) })
+}
+
+// create makes the folder of a collection under another name, which ClearRemoved clears after a kill, and renames it.
+func (s *Set) create(ctx context.Context, c *collection, o engine.Options) error {
+	make := func(dir string) error {
+		e, err := engine.Open(ctx, dir, s.enc, o)
+		if err != nil {
+			return err
 		}
-		o := s.o.Engine
-		o.MustExist, o.Metric = false, cmp.Or(metric, o.Metric)
-		return engine.Open(ctx, dir, s.enc, o)
-	})
+		return e.Close()
+	}
+	if _, err := os.Lstat(c.dir); !errors.Is(err, fs.ErrNotExist) { // an empty folder, or an error
+		return make(c.dir)
+	}
+	err := store.Create(c.dir, make)
+	if errors.Is(err, fs.ErrExist) {
+		return fmt.Errorf("collection %s: %w", c.name, engine.ErrExists)
+	}
 	return err
 }
 
-// Get returns a collection and opens it if necessary; concurrent calls for the same collection wait.
-// The set owns the collection: do not close it. After Drop its methods return engine.ErrClosed. Errors:
-// engine.ErrNotFound, engine.ErrInvalid for an invalid name, engine.ErrForeign if the folder holds
+// Get returns a collection. Its calls open the collection if it is not open; concurrent calls for the same
+// collection wait. The set owns the collection: do not close it. After Drop its methods return engine.ErrClosed.
+// Errors: engine.ErrNotFound, engine.ErrInvalid for an invalid name, engine.ErrForeign if the folder holds
 // other files, engine.ErrClosed, and those of engine.Open.
 func (s *Set) Get(ctx context.Context, name string) (engine.Database, error) {
-	if db := s.there(name); db != nil {
-		return db, ctx.Err()
+	if c := s.there(name); c != nil {
+		return c.db, ctx.Err()
 	}
 	if err := s.known(name); err != nil {
 		return nil, err
 	}
-	db, err := s.use(ctx, name, func(c *collection, dir string) (*engine.Engine, error) {
-		if db := s.there(name); db != nil {
-			return db, nil
-		}
-		if err := s.known(name); err != nil { // dropped meanwhile
-			return nil, err
-		}
-		o := s.o.Engine
-		o.MustExist, o.Metric = true, "" // it was made with one
-		return engine.Open(ctx, dir, s.enc, o)
-	})
+	c, err := s.turn(ctx, name)
 	if err != nil {
 		return nil, err
 	}
-	return db, nil
+	defer c.done()
+	if err := s.known(name); err != nil { // dropped meanwhile
+		return nil, err
+	}
+	return c.db, c.open(ctx, nil)
+}
+
+// Share opens a collection, so that other processes can call it; see share.Joined.ShareCollection. Errors: those of Get.
+func (s *Set) Share(ctx context.Context, name string) error {
+	db, err := s.Get(ctx, name)
+	if err != nil {
+		return err
+	}
+	return db.(*handle).touch(ctx)
 }
 
 // there is a collection that is open, nil for others.
-func (s *Set) there(name string) *engine.Engine {
+func (s *Set) there(name string) *collection {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if c := s.all[name]; c != nil && !c.dropped {
-		return c.db
+	if c := s.all[name]; c != nil && c.joined != nil && !c.gone {
+		return c
 	}
 	return nil
 }
 
-// Opened returns the open collections by name: those that were created or requested since Open and not
-// dropped. The set owns them, as with Get. It opens none and does not block.
+// Opened returns the open collections by name. Their calls do not open a collection that was closed meanwhile, but
+// return engine.ErrClosed, and do not count as use. Opened opens none and does not block.
 func (s *Set) Opened() map[string]engine.Database {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	open := map[string]engine.Database{}
 	for name, c := range s.all {
-		if c.db != nil && !c.dropped {
-			open[name] = c.db
+		if c.joined != nil && !c.gone {
+			open[name] = &handle{counted{c.peek}, c}
 		}
 	}
 	return open
@@ -202,7 +241,7 @@ func (s *Set) known(name string) error {
 	if err := s.open(); err != nil {
 		return err
 	}
-	dir, err := s.path(name)
+	dir, err := Dir(s.dir, name)
 	if err != nil {
 		return err
 	}
@@ -224,80 +263,72 @@ func (s *Set) Drop(ctx context.Context, name string) error {
 	if err := s.known(name); err != nil {
 		return err
 	}
-	_, err := s.use(ctx, name, func(c *collection, dir string) (*engine.Engine, error) {
-		if err := s.known(name); err != nil {
+	c, err := s.turn(ctx, name)
+	if err != nil {
+		return err
+	}
+	defer c.done()
+	if err := s.known(name); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	c.gone = true
+	s.mu.Unlock()
+	err = c.shut()
+	if err == nil {
+		err = store.Remove(c.dir)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err != nil {
+		c.gone = false
+		return fmt.Errorf("collection %s: %w", name, err)
+	}
+	if s.all[name] == c {
+		delete(s.all, name)
+	}
+	return nil
+}
+
+// engineOptions are those of one collection.
+func (s *Set) engineOptions() engine.Options {
+	o := s.o.Engine
+	o.MustExist, o.Reranker, o.RerankDepth = false, nil, 0 // the reranker is put before the handle
+	return o
+}
+
+// turn waits for the turn of a collection, whose method done gives it back.
+func (s *Set) turn(ctx context.Context, name string) (*collection, error) {
+	dir, err := Dir(s.dir, name)
+	if err != nil {
+		return nil, err
+	}
+	for {
+		s.mu.Lock()
+		if s.ended {
+			s.mu.Unlock()
+			return nil, engine.ErrClosed
+		}
+		c := s.all[name]
+		if c == nil {
+			c = newCollection(s, name, dir)
+			s.all[name] = c
+		}
+		s.mu.Unlock()
+		if err := c.wait(ctx); err != nil {
 			return nil, err
 		}
-		if err := s.stop(c); err != nil {
-			return nil, fmt.Errorf("collection %s: %w", name, err)
-		}
-		return nil, store.Remove(dir)
-	})
-	return err
-}
-
-// stop closes a collection whose turn the caller has. After an error it may be
-// tried again.
-func (s *Set) stop(c *collection) error {
-	s.mu.Lock()
-	db := c.db
-	c.dropped = true
-	s.mu.Unlock()
-	var err error
-	if db != nil {
-		err = db.Close()
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if err == nil {
-		c.db, c.dropped = nil, false
-	}
-	return err
-}
-
-// use calls f when nobody else opens, creates or drops the collection. What f returns
-// is the collection's database from then on.
-func (s *Set) use(ctx context.Context, name string, f func(c *collection, dir string) (*engine.Engine, error)) (*engine.Engine, error) {
-	dir, err := s.path(name)
-	if err != nil {
-		return nil, err
-	}
-	c, err := s.take(ctx, name)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { <-c.turn }()
-	if err := s.open(); err != nil { // it was closed meanwhile
-		return nil, err
-	}
-	db, err := f(c, dir)
-	if err != nil {
-		return nil, err
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	c.db = db
-	return db, nil
-}
-
-// take waits for the turn of a collection.
-func (s *Set) take(ctx context.Context, name string) (*collection, error) {
-	s.mu.Lock()
-	if s.ended {
+		s.mu.Lock()
+		ended, same := s.ended, s.all[name] == c
 		s.mu.Unlock()
-		return nil, engine.ErrClosed
-	}
-	c := s.all[name]
-	if c == nil {
-		c = &collection{turn: make(chan struct{}, 1)}
-		s.all[name] = c
-	}
-	s.mu.Unlock()
-	select {
-	case c.turn <- struct{}{}:
-		return c, nil
-	case <-ctx.Done():
-		return nil, ctx.Err()
+		switch {
+		case ended:
+			c.done()
+			return nil, engine.ErrClosed
+		case same:
+			return c, nil
+		}
+		c.done() // it was dropped
 	}
 }
 
@@ -308,14 +339,18 @@ func (s *Set) Close() error {
 	s.ended = true
 	all := s.all
 	s.all = nil
+	if s.stop != nil {
+		close(s.stop)
+		s.stop = nil
+	}
 	s.mu.Unlock()
 	var wait sync.WaitGroup
 	errs := make(chan error, len(all))
 	for name, c := range all {
 		wait.Go(func() {
-			c.turn <- struct{}{} // who opens it ends first
-			defer func() { <-c.turn }()
-			if err := s.stop(c); err != nil {
+			_ = c.wait(context.Background()) // who opens it ends first
+			defer c.done()
+			if err := c.shut(); err != nil {
 				errs <- fmt.Errorf("collection %s: %w", name, err)
 			}
 		})

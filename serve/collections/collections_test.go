@@ -158,12 +158,13 @@ func TestSet(t *testing.T) {
 	if err := e.Close(); err != nil {
 		t.Fatal(err)
 	}
-	db, err := s.Get(t.Context(), "notes")
-	if err != nil {
+	if _, err := s.Get(t.Context(), "notes"); err != nil {
 		t.Fatal(err)
 	}
-	if got := s.Opened(); len(got) != 1 || got["notes"] != db {
+	if got := s.Opened(); len(got) != 1 {
 		t.Errorf("open after Get: %v", got)
+	} else if n, err := got["notes"].Count(t.Context(), engine.Filter{}); n != 1 || err != nil {
+		t.Errorf("the open one: %d documents, %v", n, err)
 	}
 	if err := s.Drop(t.Context(), "notes"); err != nil {
 		t.Fatal(err)
@@ -290,10 +291,12 @@ func TestRefusals(t *testing.T) {
 	if _, err := collections.Open(file, nil, small); !errors.Is(err, engine.ErrInvalid) {
 		t.Errorf("a file: %v", err)
 	}
-	bad := small
-	bad.Engine.Index = "none"
-	if _, err := collections.Open(dir, nil, bad); !errors.Is(err, engine.ErrInvalid) {
-		t.Errorf("options: %v", err)
+	bad := []collections.Options{small, {MaxOpen: -1}, {OpenMiB: -1}}
+	bad[0].Engine.Index = "none"
+	for _, o := range bad {
+		if _, err := collections.Open(dir, nil, o); !errors.Is(err, engine.ErrInvalid) {
+			t.Errorf("options %+v: %v", o, err)
+		}
 	}
 	if err := s.Close(); err != nil {
 		t.Fatal(err)

@@ -54,6 +54,28 @@ func TestSearch(t *testing.T) {
 	if got.at(t, "excluded", 0) != "bees" {
 		t.Error(got.raw)
 	}
+	got = c.ask("GET", "/v1/facets?field=year&limit=1", "")
+	if got.at(t, "facets", 0, "count") != 1.0 || len(got.at(t, "facets").([]any)) != 1 || got.at(t, "field") != "year" {
+		t.Error(got.raw)
+	}
+	got = c.ask("GET", "/v1/facets?field=year&filter=year%20%3E%3D%202024", "")
+	if got.at(t, "facets", 0, "value") != 2024.0 || got.at(t, "total") != 1.0 {
+		t.Error(got.raw)
+	}
+	for _, bad := range []string{"", "?field=id", "?field=year&limit=0", "?field=year&x=1", "?field=year&filter=year"} {
+		if got = c.ask("GET", "/v1/facets"+bad, ""); got.status != 400 {
+			t.Error(bad, got.status, got.raw)
+		}
+	}
+	got = c.ask("POST", "/v1/search", `{"like": ["keys"], "unlike": ["docs/bees.md:1"], "k": 9}`)
+	for i := range got.at(t, "hits").([]any) {
+		if id := got.at(t, "hits", i, "id"); id == "keys" || id == "docs/bees.md" || i == 0 && id != "backup" {
+			t.Errorf("hit %d is %v", i, id)
+		}
+	}
+	if got = c.ask("POST", "/v1/search", `{"like": ["nope"]}`); got.status != 404 || !strings.Contains(got.raw, "nope") {
+		t.Error(got.status, got.raw)
+	}
 	got = c.ask("POST", "/v1/search", `{"query": "keys", "min_score": 100}`)
 	if len(got.at(t, "hits").([]any)) != 0 {
 		t.Error(got.raw)

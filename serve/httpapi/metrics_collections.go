@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"context"
+	"errors"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -29,6 +30,9 @@ func (c collectionsCollector) Collect(to chan<- prometheus.Metric) {
 	defer cancel()
 	for name, db := range c.of.Opened() {
 		n, err := db.Count(ctx, engine.Filter{})
+		if errors.Is(err, engine.ErrClosed) { // meanwhile
+			continue
+		}
 		if err != nil {
 			to <- prometheus.MustNewConstMetric(collectionUpDesc, prometheus.GaugeValue, 0, name)
 			continue

@@ -62,6 +62,7 @@ func routes() []*route {
 		lenient(with("POST", prefix+"/rerank", ScopeRead, rerank)),
 		without("GET", prefix+"/models", ScopeRead, models),
 		without("GET", prefix+"/stats", ScopeRead, stats),
+		without("GET", prefix+"/facets", ScopeRead, facets),
 	}
 	all := []*route{
 		free(without("GET", "/healthz", ScopeNone, healthz)),

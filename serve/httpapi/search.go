@@ -16,6 +16,8 @@ type searchRequest struct {
 	Query    string    `json:"query"`
 	Vector   []float32 `json:"vector"`
 	Image    []byte    `json:"image"`
+	Like     []string  `json:"like"`
+	Unlike   []string  `json:"unlike"`
 	K        *int      `json:"k"`
 	Offset   int       `json:"offset"`
 	MinScore float32   `json:"min_score"`
@@ -37,7 +39,7 @@ type searchRequest struct {
 // query is what a request asks for.
 func (in *searchRequest) query(o Options) (q engine.Query, err error) {
 	q = engine.Query{
-		Text: in.Query, Vector: in.Vector, Image: in.Image, Offset: in.Offset, MinScore: in.MinScore, Mode: in.Mode, Variant: in.Variant,
+		Text: in.Query, Vector: in.Vector, Image: in.Image, Like: in.Like, Unlike: in.Unlike, Offset: in.Offset, MinScore: in.MinScore, Mode: in.Mode, Variant: in.Variant,
 		PerChunk: in.PerChunk, Collapse: in.Collapse, Ef: in.Ef, Rerank: in.Rerank, Spans: in.Spans, Plain: in.Plain, Exact: in.Exact,
 	}
 	q.Fusion.Kind, q.Fusion.Presence, q.Fusion.Beta = in.Fusion, in.Presence, in.Beta

@@ -84,7 +84,7 @@ var explainTool = newTool[explainArgs, explainResult](sdk.Tool{
 }, shape{"id": lengths(1, engine.MaxID), "query": wayShape["query"], "mode": wayShape["mode"]})
 
 func (s *Server) explain(ctx context.Context, in explainArgs) (string, explainResult, error) {
-	q, err := query(in.Query, in.Mode, in.Variant, in.Filter)
+	q, err := query(in.Query, nil, in.Mode, in.Variant, in.Filter)
 	if err == nil {
 		err = checkID(in.ID)
 	}

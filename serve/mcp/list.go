@@ -11,6 +11,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/lexsem/lexsem/engine"
+	"github.com/lexsem/lexsem/engine/filter"
 	"github.com/lexsem/lexsem/internal/answer"
 )
 
@@ -28,6 +29,7 @@ type listArgs struct {
 	Limit  *int   `json:"limit,omitempty" jsonschema:"number of documents"`
 	After  string `json:"after,omitempty" jsonschema:"next_after of the previous answer, to continue after its last document"`
 	Offset int    `json:"offset,omitempty" jsonschema:"number of documents to skip, without after"`
+	By     string `json:"by,omitempty" jsonschema:"a metadata field: instead of documents, its limit most frequent values with the number of documents that have each"`
 }
 
 type listedDocument struct {
@@ -42,6 +44,7 @@ type listedDocument struct {
 type listResult struct {
 	Total      int              `json:"total" jsonschema:"number of documents that match the filter"`
 	Documents  []listedDocument `json:"documents" jsonschema:"in the order of their ids"`
+	Facets     []filter.Facet   `json:"facets,omitempty" jsonschema:"with by: values of the field, the most frequent first, and the number of documents that have each"`
 	NextAfter  string           `json:"next_after,omitempty" jsonschema:"after of the next documents; absent at the end"`
 	NextOffset int              `json:"next_offset,omitempty" jsonschema:"offset of the next documents; absent at the end and with after"`
 	Lacking    []lack           `json:"lacking,omitempty" jsonschema:"what the database lacks of the files that it was filled from, the gravest first; only without filter, after and offset"`
@@ -60,7 +63,7 @@ var listTool = newTool[listArgs, listResult](sdk.Tool{
 	Name:  "list",
 	Title: "List documents",
 	Description: "Lists the stored documents in the order of their ids: id, title, beginning of the text, metadata. " +
-		"Use it to see what is stored, which metadata fields a filter can use, or how many documents match a filter (total). Use search to find something.",
+		"Use it to see what is stored, which metadata fields a filter can use, how many documents match a filter (total), or how many have each value of a field (by). Use search to find something.",
 	Annotations: &sdk.ToolAnnotations{ReadOnlyHint: true, IdempotentHint: true, OpenWorldHint: new(false)},
 }, shape{
 	"limit": between(0, maxListed, listLimit), "offset": between(0, maxWalk, 0),
@@ -90,6 +93,15 @@ func (s *Server) list(ctx context.Context, in listArgs) (string, listResult, err
 	if out.Total, err = s.db.Count(ctx, f); err != nil {
 		return "", listResult{}, err
 	}
+	if in.By != "" {
+		if in.After != "" || in.Offset > 0 {
+			return "", listResult{}, refuse("by with after or offset; leave these out, and give a limit")
+		}
+		if out.Facets, err = s.db.Facets(ctx, f, in.By, limit); err != nil {
+			return "", listResult{}, err
+		}
+		return facetsText(out, in.By), out, nil
+	}
 	if limit > 0 && in.Offset < out.Total {
 		if err := s.walk(ctx, f, after, in.Offset, limit, &out); err != nil {
 			return "", listResult{}, err
@@ -101,6 +113,23 @@ func (s *Server) list(ctx context.Context, in listArgs) (string, listResult, err
 		}
 	}
 	return s.listText(out, in), out, nil
+}
+
+// facetsText lists the values of a field.
+func facetsText(r listResult, field string) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%d documents by %s:\n", r.Total, oneLine(field))
+	for _, f := range r.Facets {
+		value := "null"
+		if f.Value != nil {
+			value = fmt.Sprint(f.Value)
+		}
+		fmt.Fprintf(&b, "%d  %s\n", f.Count, clipped(oneLine(value), maxTitle))
+	}
+	if len(r.Facets) == 0 {
+		b.WriteString("No document has this field.")
+	}
+	return b.String()
 }
 
 // lacking fills in what the database lacks of its files.

@@ -234,6 +234,19 @@ func TestSearch(t *testing.T) {
 	if _, failed = call(t, c, "search", object{"query": "keys -signing +rotate"}, &read); failed || len(read.Hits) != 0 && read.Hits[0].ID == first.Hits[0].ID || len(read.Excluded) != 1 || read.Required[0] != "rotate" {
 		t.Errorf("operators: %+v", read)
 	}
+	var by struct {
+		Total  int
+		Facets []struct{ Count int }
+	}
+	if text, failed = call(t, c, "list", object{"by": "year", "limit": 1}, &by); failed || by.Total != 5 || len(by.Facets) != 1 || !strings.Contains(text, "5 documents by year") {
+		t.Errorf("facets: %+v, %s", by, text)
+	}
+	if text, failed = call(t, c, "list", object{"by": "year", "offset": 1}, nil); !failed || !strings.Contains(text, "offset") {
+		t.Errorf("facets with an offset: %s", text)
+	}
+	if _, failed = call(t, c, "search", object{"like": []string{first.Hits[0].ID}, "unlike": []string{first.Hits[1].ID + ":1"}}, &read); failed || len(read.Hits) != 3 {
+		t.Errorf("like: %+v", read)
+	}
 	if _, failed = call(t, c, "explain", object{"query": "rotate -signing", "id": first.Hits[0].ID}, nil); !failed {
 		t.Error("an excluded document is explained")
 	}
@@ -739,7 +752,7 @@ func TestRefusalsNameTheRemedy(t *testing.T) {
 		args any
 		want []string
 	}{
-		{"search", object{}, []string{"needs query"}},
+		{"search", object{}, []string{"query is empty"}},
 		{"search", object{"query": "  "}, []string{"query is empty"}},
 		{"search", object{"query": 7}, []string{"query", "number", "text"}},
 		{"search", object{"query": "x", "limit": 3}, []string{`"limit"`, "k"}},
@@ -754,6 +767,8 @@ func TestRefusalsNameTheRemedy(t *testing.T) {
 		{"search", object{"query": "x", "variant": "slr"}, []string{"slr", "leave variant out"}},
 		{"search", object{"query": "x", "filter": "year >"}, []string{"character", "operators"}},
 		{"search", object{"query": strings.Repeat("x ", 20_000)}, []string{"40000 bytes", "32768"}},
+		{"search", object{"like": []string{"nope"}}, []string{"nope", "ID:LINE"}},
+		{"search", object{"unlike": []string{"keys.md"}}, []string{"query is empty"}},
 		{"get", object{"id": "nope"}, []string{"nope", "search or list"}},
 		{"get", object{"id": ""}, []string{"ids have 1 to 1024"}},
 		{"get", object{"id": strings.Repeat("i", 1025)}, []string{"ids have 1 to 1024"}},

@@ -33,19 +33,21 @@ const (
 )
 
 type searchArgs struct {
-	Query    string  `json:"query" jsonschema:"what to find: a question or statement in plain language, or exact words, names and codes; with few words, operators: \"exact phrase\", +word, -word, prefix*, title:word"`
-	Plain    bool    `json:"plain,omitempty" jsonschema:"true: the query has no operators"`
-	K        *int    `json:"k,omitempty" jsonschema:"number of hits"`
-	Offset   int     `json:"offset,omitempty" jsonschema:"number of hits to skip; next_offset of the previous answer continues after it"`
-	Mode     string  `json:"mode,omitempty" jsonschema:"auto is hybrid; hybrid: meaning and words; dense: only meaning; lexical: only words (BM25)"`
-	Variant  string  `json:"variant,omitempty" jsonschema:"modulation of the query vector by the query's words: none, rlr, rlr-local, slr or rlr+slr; by default the best available"`
-	Filter   string  `json:"filter,omitempty" jsonschema:"condition on metadata"`
-	MinScore float32 `json:"min_score,omitempty" jsonschema:"leaves out hits with a lower score; 0 leaves out none"`
-	PerChunk bool    `json:"per_chunk,omitempty" jsonschema:"true: each passage of a long document is a separate hit; false: a document is one hit, by its best passage"`
-	Exact    bool    `json:"exact,omitempty" jsonschema:"true: words are searched for as they are typed; false: mistyped words are also searched for as repaired"`
-	MaxText  *int    `json:"max_text,omitempty" jsonschema:"most bytes of text per hit, whatever budget is; get reads the rest"`
-	Budget   *int    `json:"budget,omitempty" jsonschema:"tokens of the whole answer, about; hits share them"`
-	JSON     bool    `json:"json,omitempty" jsonschema:"true: the answer is structured content with all scores and metadata, and no text"`
+	Query    string   `json:"query,omitempty" jsonschema:"what to find: a question or statement in plain language, or exact words, names and codes; with few words, operators: \"exact phrase\", +word, -word, prefix*, title:word; optional with like"`
+	Like     []string `json:"like,omitempty" jsonschema:"ids of documents that the hits are to resemble, or id:line for the passage at a line of the document's text"`
+	Unlike   []string `json:"unlike,omitempty" jsonschema:"ids of documents that the hits are not to resemble; only with like"`
+	Plain    bool     `json:"plain,omitempty" jsonschema:"true: the query has no operators"`
+	K        *int     `json:"k,omitempty" jsonschema:"number of hits"`
+	Offset   int      `json:"offset,omitempty" jsonschema:"number of hits to skip; next_offset of the previous answer continues after it"`
+	Mode     string   `json:"mode,omitempty" jsonschema:"auto is hybrid; hybrid: meaning and words; dense: only meaning; lexical: only words (BM25)"`
+	Variant  string   `json:"variant,omitempty" jsonschema:"modulation of the query vector by the query's words: none, rlr, rlr-local, slr or rlr+slr; by default the best available"`
+	Filter   string   `json:"filter,omitempty" jsonschema:"condition on metadata"`
+	MinScore float32  `json:"min_score,omitempty" jsonschema:"leaves out hits with a lower score; 0 leaves out none"`
+	PerChunk bool     `json:"per_chunk,omitempty" jsonschema:"true: each passage of a long document is a separate hit; false: a document is one hit, by its best passage"`
+	Exact    bool     `json:"exact,omitempty" jsonschema:"true: words are searched for as they are typed; false: mistyped words are also searched for as repaired"`
+	MaxText  *int     `json:"max_text,omitempty" jsonschema:"most bytes of text per hit, whatever budget is; get reads the rest"`
+	Budget   *int     `json:"budget,omitempty" jsonschema:"tokens of the whole answer, about; hits share them"`
+	JSON     bool     `json:"json,omitempty" jsonschema:"true: the answer is structured content with all scores and metadata, and no text"`
 }
 
 type searchHit struct {
@@ -90,7 +92,7 @@ type searchResult struct {
 var modes = []string{engine.ModeAuto, engine.ModeHybrid, engine.ModeDense, engine.ModeLexical}
 
 var wayShape = shape{
-	"query": lengths(1, maxQuery),
+	"query": lengths(1, maxQuery), // without like
 	"mode":  oneOf(modes...),
 }
 
@@ -112,7 +114,8 @@ var searchTool = newTool[searchArgs, plainText](sdk.Tool{
 
 func (s *Server) search(ctx context.Context, in searchArgs) (string, plainText, error) {
 	k, room, tokens := or(in.K, 10), or(in.MaxText, hitText), or(in.Budget, budget)
-	q, err := query(in.Query, in.Mode, in.Variant, in.Filter)
+	q, err := query(in.Query, in.Like, in.Mode, in.Variant, in.Filter)
+	q.Unlike = in.Unlike
 	for _, e := range []error{err,
 		inRange("k", k, 1, maxHits),
 		inRange("offset", in.Offset, 0, maxOffset),
@@ -164,9 +167,9 @@ func (s *Server) search(ctx context.Context, in searchArgs) (string, plainText, 
 }
 
 // query checks what all searches share.
-func query(text, mode, variant, expr string) (engine.Query, error) {
+func query(text string, like []string, mode, variant, expr string) (engine.Query, error) {
 	switch {
-	case strings.TrimSpace(text) == "":
+	case strings.TrimSpace(text) == "" && len(like) == 0:
 		return engine.Query{}, refuse("query is empty; give some words")
 	case len(text) > maxQuery:
 		return engine.Query{}, refuse("query has %s; use at most %d", bytesOf(len(text)), maxQuery)
@@ -177,7 +180,7 @@ func query(text, mode, variant, expr string) (engine.Query, error) {
 		return engine.Query{}, refuse("mode is %q; use one of %s", clipped(mode, 80), strings.Join(modes, ", "))
 	}
 	f, err := filterOf(expr)
-	return engine.Query{Text: text, Mode: mode, Variant: variant, Filter: f}, err
+	return engine.Query{Text: text, Like: like, Mode: mode, Variant: variant, Filter: f}, err
 }
 
 // filterOf reads a filter; "" keeps all.

@@ -21,6 +21,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/lexsem/lexsem/engine"
+	"github.com/lexsem/lexsem/engine/filter"
 )
 
 // Database is what the tools ask: the part of an engine.Engine that they need.
@@ -30,6 +31,7 @@ type Database interface {
 	Get(ctx context.Context, id string) (engine.Document, error)
 	List(ctx context.Context, f engine.Filter, after string) iter.Seq2[engine.Document, error]
 	Count(ctx context.Context, f engine.Filter) (int, error)
+	Facets(ctx context.Context, f engine.Filter, field string, k int) ([]filter.Facet, error)
 	Upsert(ctx context.Context, docs []engine.Document) (engine.AddResult, error)
 }
 

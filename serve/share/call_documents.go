@@ -1,12 +1,15 @@
 package share
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
 
 	"github.com/lexsem/lexsem/engine"
+	"github.com/lexsem/lexsem/engine/filter"
 	"github.com/lexsem/lexsem/internal/metadata"
 )
 
@@ -60,6 +63,32 @@ var count = newCall("Count", repeats, filtered, plain[int](), engine.Database.Co
 // Count is engine.Engine.Count.
 func (j *Joined) Count(ctx context.Context, f engine.Filter) (int, error) {
 	return count.from(ctx, j, f)
+}
+
+var facets = newCall("Facets", repeats, form[facetsOf, facetsOf]{
+	func(o facetsOf) (facetsOf, error) { return o, o.Filter.Err() },
+	func(o facetsOf) (facetsOf, error) { return o, nil },
+}, form[[]filter.Facet, []byte]{
+	func(fs []filter.Facet) ([]byte, error) { return json.Marshal(fs) },
+	func(raw []byte) (fs []filter.Facet, err error) {
+		d := json.NewDecoder(bytes.NewReader(raw))
+		d.UseNumber()
+		return fs, d.Decode(&fs)
+	},
+}, func(db engine.Database, ctx context.Context, o facetsOf) ([]filter.Facet, error) {
+	return db.Facets(ctx, o.Filter, o.Field, o.K)
+})
+
+// Facets is engine.Engine.Facets.
+func (j *Joined) Facets(ctx context.Context, f engine.Filter, field string, k int) ([]filter.Facet, error) {
+	return facets.from(ctx, j, facetsOf{f, field, k})
+}
+
+// facetsOf is what Facets takes.
+type facetsOf struct {
+	Filter engine.Filter
+	Field  string
+	K      int
 }
 
 var all = newCall("All", repeats, walks, absent[nothing](),

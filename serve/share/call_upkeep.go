@@ -37,6 +37,26 @@ func (j *Joined) Flush(ctx context.Context) error {
 	return err
 }
 
+var shareCollection = newCall("ShareCollection", repeats, plain[string](), plain[nothing](),
+	func(db engine.Database, ctx context.Context, name string) (nothing, error) {
+		if s, ok := db.(Sharer); ok {
+			return nothing{}, s.ShareCollection(ctx, name)
+		}
+		return nothing{}, nil
+	})
+
+// Sharer is a database with collections: ShareCollection opens one of them and shares it for some time.
+type Sharer interface {
+	ShareCollection(ctx context.Context, name string) error
+}
+
+// ShareCollection asks the process that has the database open to open a collection, so that Join calls that process.
+// It does nothing if the database is no Sharer. Errors: engine.ErrNotFound, and those of opening.
+func (j *Joined) ShareCollection(ctx context.Context, name string) error {
+	_, err := shareCollection.from(ctx, j, name)
+	return err
+}
+
 var writable = newCall("Writable", repeats, plain[nothing](), plain[nothing](), silent(engine.Database.Writable))
 
 // Writable is engine.Engine.Writable.

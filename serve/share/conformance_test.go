@@ -13,6 +13,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/engine"
@@ -86,6 +87,7 @@ func steps(t *testing.T) []step {
 	docs := documents(60)
 	unit := make([]float32, dim)
 	unit[3] = 1
+	noon := time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
 	var exported, vectors bytes.Buffer
 	search := func(q engine.Query) func(context.Context, engine.Database) (any, error) {
 		return func(ctx context.Context, db engine.Database) (any, error) { return db.Search(ctx, q) }
@@ -115,6 +117,25 @@ func steps(t *testing.T) []step {
 		{"metadata of no kind", add(engine.Document{ID: "z", Text: "words"}, engine.Document{ID: "y", Text: "words", Metadata: map[string]any{"c": make(chan int)}})},
 		{"metadata that is not UTF-8", upsert(engine.Document{ID: "y", Text: "words", Metadata: map[string]any{"c": "\xff"}})},
 		{"bytes", upsert(engine.Document{ID: "\xff\x00", Title: "\xfe", Text: "keys \xfd of unit w3", Vector: unit, Metadata: map[string]any{"s": "<&\u2028\ufffd", "f": 3.0, "big": uint64(math.MaxUint64), "e": 1e300}})},
+		{"times", upsert(
+			engine.Document{ID: "t1", Text: "time", Metadata: map[string]any{"when": noon}},
+			engine.Document{ID: "t2", Text: "time", Metadata: map[string]any{"when": "Fri, 02 Jan 2026 13:00:00 +0100"}},
+			engine.Document{ID: "t3", Text: "time", Metadata: map[string]any{"when": "2026-01-02T12:00:00.5Z"}},
+			engine.Document{ID: "t4", Text: "time", Metadata: map[string]any{"when": "2026-01-02"}})},
+		{"at a time", listed(filter.Eq("when", noon), "", 0)},
+		{"before a time", listed(filter.Lt("when", noon.In(time.FixedZone("", -3600))), "", 0)},
+		{"after a time", listed(filter.Gt("when", noon), "", 0)},
+		{"among times", listed(filter.In("when", noon, "x"), "", 0)},
+		{"some days ago", func(ctx context.Context, db engine.Database) (any, error) {
+			f, err := filter.Parse(`when < now-7d and when > "2025-01-01"`)
+			if err != nil {
+				return nil, err
+			}
+			return db.Count(ctx, f)
+		}},
+		{"delete times", func(ctx context.Context, db engine.Database) (any, error) {
+			return db.DeleteWhere(ctx, filter.Ge("when", noon.AddDate(-1, 0, 0)))
+		}},
 		{"nothing", upsert()},
 		{"upsert", upsert(docs[:5]...)},
 		{"upsert changed", upsert(engine.Document{ID: "d1", Text: "other words about keys"})},
@@ -146,6 +167,21 @@ func steps(t *testing.T) []step {
 		{"count of an invalid filter", func(ctx context.Context, db engine.Database) (any, error) {
 			return db.Count(ctx, filter.Eq("a", struct{}{}))
 		}},
+		{"facets", func(ctx context.Context, db engine.Database) (any, error) {
+			return db.Facets(ctx, filter.Exists("n"), "lang", 2)
+		}},
+		{"facets of numbers", func(ctx context.Context, db engine.Database) (any, error) {
+			return db.Facets(ctx, engine.Filter{}, "n", 0)
+		}},
+		{"facets of nothing", func(ctx context.Context, db engine.Database) (any, error) {
+			return db.Facets(ctx, engine.Filter{}, "nope", 0)
+		}},
+		{"facets of ids", func(ctx context.Context, db engine.Database) (any, error) {
+			return db.Facets(ctx, engine.Filter{}, "id", 0)
+		}},
+		{"facets by an invalid filter", func(ctx context.Context, db engine.Database) (any, error) {
+			return db.Facets(ctx, filter.Eq("a", struct{}{}), "n", 0)
+		}},
 		{"search", search(engine.Query{Text: "keys of y7 unit w3"})},
 		{"search offset", search(engine.Query{Text: "keys of y7 unit w3", K: 4, Offset: 3, MinScore: 0.01})},
 		{"search lexical", search(engine.Query{Text: "keys y7", Mode: engine.ModeLexical, PerChunk: true, K: 30})},
@@ -155,6 +191,8 @@ func steps(t *testing.T) []step {
 		{"search nothing", search(engine.Query{Text: "zzz", Mode: engine.ModeLexical})},
 		{"search mistyped", search(engine.Query{Text: "speeks of y7"})},
 		{"search mistyped exactly", search(engine.Query{Text: "speeks of y7", Exact: true})},
+		{"search alike", search(engine.Query{Like: []string{"d7", "d3:1"}, Unlike: []string{"d5"}, K: 4})},
+		{"search like nothing", search(engine.Query{Like: []string{"nope"}})},
 		{"search blank", search(engine.Query{Text: "  "})},
 		{"search too many", search(engine.Query{Text: "a", K: engine.MaxK + 1})},
 		{"search unknown", search(engine.Query{Text: "a", Variant: "what"})},
@@ -221,7 +259,7 @@ func steps(t *testing.T) []step {
 			if s, err = db.Stats(ctx); err == nil && (s.Problems.Stale != 1 || len(s.Problems.First) != 1) {
 				err = fmt.Errorf("problems %+v", s.Problems)
 			}
-			s.Dir, s.DiskBytes, s.LiveBytes, s.DeadBytes, s.Reclaimable, s.Memory, s.Maintenance = "", 0, 0, 0, 0, engine.Memory{}, engine.Maintenance{}
+			s.Dir, s.DiskBytes, s.Disk, s.LiveBytes, s.DeadBytes, s.Reclaimable, s.Memory, s.Maintenance = "", 0, nil, 0, 0, 0, engine.Memory{}, engine.Maintenance{}
 			return s, err
 		}},
 		{"verify", func(ctx context.Context, db engine.Database) (any, error) {
@@ -367,8 +405,8 @@ func TestConformance(t *testing.T) {
 			t.Errorf("no step calls %s", m)
 		}
 	}
-	if want := reflect.TypeFor[engine.Database]().NumMethod() - 1; len(answered) != want {
-		t.Errorf("%d calls cross, want the %d of engine.Database without Close", len(answered), want)
+	if want := reflect.TypeFor[engine.Database]().NumMethod(); len(answered) != want {
+		t.Errorf("%d calls cross, want %d: those of engine.Database without Close, and ShareCollection", len(answered), want)
 	}
 }
 

@@ -12,5 +12,5 @@
 // context. Calls go over a socket in the folder of the database, from processes of the same user and root.
 // (Where the system does not tell the user, which is all but Linux, macOS and the BSDs, the permissions of
 // the folder decide.) A call that the server process does not answer is a *LostError. Programs whose calls
-// differ refuse each other with a *ProtocolError. docs/format.md has the frames.
+// differ refuse each other with a *ProtocolError. File frame.go has the frames.
 package share

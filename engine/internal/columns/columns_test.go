@@ -265,6 +265,50 @@ func holds(t *testing.T, v version, o oracle, last uint64) {
 	}
 }
 
+// counts compares the facets of a path with a count of every document that meets a filter.
+func counts(t *testing.T, v version, o oracle, path string) {
+	t.Helper()
+	m, err := v.c.Match(t.Context(), o.Filter, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := v.c.Facets(t.Context(), m, path, 1<<20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	left := make([]int, len(got)) // less what is there
+	for i, f := range got {
+		if left[i] = f.Count; i > 0 && f.Count > got[i-1].Count {
+			t.Fatalf("%q: %v is not in order", path, got)
+		}
+	}
+	for _, doc := range v.docs {
+		if !o.meets(doc) {
+			continue
+		}
+		seen := map[int]bool{}
+		values, _ := lookup(doc, path)
+		for _, x := range values {
+			at := slices.IndexFunc(got, func(f filter.Facet) bool { c, ok := order(f.Value, x); return ok && c == 0 })
+			if at < 0 {
+				t.Fatalf("%q: no %v among %v", path, x, got)
+			}
+			if !seen[at] {
+				seen[at] = true
+				left[at]--
+			}
+		}
+	}
+	for i, n := range left {
+		if n != 0 {
+			t.Fatalf("%q: %d too many of %v", path, n, got[i])
+		}
+	}
+	if few, err := v.c.Facets(t.Context(), m, path, 2); err != nil || !slices.Equal(few, got[:min(2, len(got))]) {
+		t.Fatalf("%q: the first two are %v, %v, want those of %v", path, few, err, got)
+	}
+}
+
 // change makes the next columns by one edit.
 func change(t testing.TB, c *Columns, edit func(e *Edit)) *Columns {
 	t.Helper()
@@ -400,6 +444,9 @@ func TestColumnsAgreeWithTheDocuments(t *testing.T) {
 			for _, v := range append(kept, now) {
 				for _, o := range filters {
 					holds(t, v, o, last)
+				}
+				for range 8 {
+					counts(t, v, pick(r, filters), somePath(r))
 				}
 			}
 			for _, o := range filters {

@@ -1,7 +1,10 @@
 package state
 
 import (
+	"cmp"
 	"context"
+	"errors"
+	"time"
 
 	"github.com/lexsem/lexsem/store"
 )
@@ -39,7 +42,13 @@ func (d *DB) compact(ctx context.Context, _ *State) (bool, error) {
 		return false, err
 	}
 	d.maintainer.report("compact", 0, 0)
-	if err := d.st.Reclaim(ctx, func() error { return d.renew(ctx) }); err != nil {
+	err := d.st.Reclaim(ctx, func() error { return d.renew(ctx) })
+	if errors.Is(err, store.ErrNoSpace) && !d.maintainer.hurried() {
+		d.compactWanted.Store(false) // only rest asked for it
+		d.warn("no room to reclaim the space of removed documents", "error", err)
+		return false, nil
+	}
+	if err != nil {
 		return false, err
 	}
 	d.compactWanted.Store(false)
@@ -56,6 +65,38 @@ func (d *DB) renew(ctx context.Context) error {
 		}
 		return err
 	})
+}
+
+// reclaimAfter is how long the last commit must lie back before space is reclaimed that nobody asked for, unless
+// Options say otherwise, and reclaimSlack how many bytes are not worth it.
+const (
+	reclaimAfter = 30 * time.Second
+	reclaimSlack = 8 << 20
+)
+
+// tidy has the space of what was removed reclaimed while nothing is written, once after each rest.
+func (d *DB) tidy(_ context.Context, s *State) (bool, error) {
+	if d.o.NoSync || d.o.ReadOnly {
+		return false, nil
+	}
+	m := &d.maintainer
+	if seq := d.st.Seq(); m.restSince.IsZero() || seq != m.restSeq {
+		m.restSeq, m.restSince, m.tidied = seq, time.Now(), false
+	}
+	if m.tidied {
+		return false, nil
+	}
+	live, dead, tables, err := s.View.Space()
+	if err != nil || max(tables, live+dead) <= 2*live+reclaimSlack {
+		return false, err
+	}
+	if time.Since(m.restSince) < cmp.Or(d.o.ReclaimAfter, reclaimAfter) {
+		m.later = true
+		return false, nil
+	}
+	m.tidied = true
+	d.compactWanted.Store(true)
+	return false, nil
 }
 
 // wasteful says that the tables hold more than twice their due, and by more than

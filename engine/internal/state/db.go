@@ -35,6 +35,8 @@ type Options struct {
 	Progress   func(stage string, done, total int) // of Open
 	ReadOnly   bool
 	NoSync     bool
+
+	ReclaimAfter time.Duration // rest before space is reclaimed unasked; 0 for the default
 }
 
 // DB is the derived state of an open database, and the way of a commit. Its

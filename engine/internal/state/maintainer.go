@@ -50,6 +50,9 @@ type maintainer struct {
 	countedAt  time.Time // then
 	forgot     time.Time // when forgetTables last did something
 	many       bool      // more than a handful had come in the second before
+	restSeq    uint64    // the last commit, when tidy saw it first, and whether it has tidied up since
+	restSince  time.Time
+	tidied     bool
 }
 
 // errClosing is the cause of the maintainer's context once it has to end.
@@ -246,6 +249,7 @@ func (d *DB) pass(ctx context.Context) (worked bool) {
 		{name: "map", do: d.mapVectors, maps: true},
 		{name: "vectors", do: d.forgetVectors},
 		{name: "tables", do: d.forgetTables},
+		{name: "space", do: d.tidy},
 		{name: "compact", do: d.compact, free: true}, // a state in use keeps what it is to remove
 	}
 	for _, t := range tasks {

@@ -92,6 +92,18 @@ func (s *State) Match(ctx context.Context, f filter.Filter) (*columns.Matches, e
 	return s.Columns.Match(ctx, f, s.View.IDs)
 }
 
+// Facets returns the k most frequent values at a path of the metadata among the documents that meet f.
+func (s *State) Facets(ctx context.Context, f filter.Filter, path string, k int) ([]filter.Facet, error) {
+	var m *columns.Matches // nil for all
+	if !f.IsZero() {
+		var err error
+		if m, err = s.Match(ctx, f); err != nil {
+			return nil, err
+		}
+	}
+	return s.Columns.Facets(ctx, m, path, k)
+}
+
 // Sees says whether a chunk is part of the state. Cost: a few reads of memory.
 func (s *State) Sees(id uint64) bool { return s.Live.Has(chunk.Ord(id)) }
 

@@ -209,6 +209,8 @@ func fill(t *testing.T, db engine.Database, docs []engine.Document) {
 func Databases(t *testing.T, open func(t *testing.T, enc encoder.Encoder) engine.Database) {
 	t.Run("Search", func(t *testing.T) { searches(t, open) })
 	t.Run("Operators", func(t *testing.T) { operators(t, open) })
+	t.Run("Facets", func(t *testing.T) { facets(t, open) })
+	t.Run("Similar", func(t *testing.T) { similar(t, open) })
 	t.Run("Write", func(t *testing.T) { writes(t, open) })
 	t.Run("Refuse", func(t *testing.T) { refusals(t, open) })
 }

@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -80,4 +81,47 @@ func required(t *testing.T, file string) (paths []string) {
 		}
 	}
 	return paths
+}
+
+// free are phrases of the licences that a dependency may have. Each stands in no licence that asks for more.
+var free = []string{
+	"Permission is hereby granted, free of charge, to any person obtaining a copy", // MIT
+	"Redistribution and use in source and binary forms, with or without",           // BSD
+	"Apache License Version 2.0",
+	"Permission to use, copy, modify, and/or distribute this software for any purpose", // ISC
+	"Mozilla Public License Version 2.0",
+	"CC0 1.0 Universal",
+}
+
+// TestLicences: the licence in each module that the program is built of, direct or not, is a free one.
+func TestLicences(t *testing.T) {
+	t.Parallel()
+	list := exec.Command("go", "list", "-deps", "-f", "{{with .Module}}{{if not .Main}}{{.Path}}\t{{.Dir}}{{end}}{{end}}", "./...")
+	list.Dir = "../../.."
+	out, err := list.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	modules := strings.Fields(strings.Join(slices.Compact(slices.Sorted(strings.SplitSeq(string(out), "\n"))), "\t"))
+	if len(modules) < 60 {
+		t.Fatalf("%d modules, which is too few", len(modules)/2)
+	}
+	for i := 0; i < len(modules); i += 2 {
+		files, err := filepath.Glob(filepath.Join(modules[i+1], "[LlCc][IiOo][CcPp]*")) // LICENSE, LICENCE, COPYING
+		if err != nil {
+			t.Fatal(err)
+		}
+		known := false
+		for _, f := range files {
+			text, err := os.ReadFile(f)
+			if err != nil {
+				continue // a folder
+			}
+			words := strings.Join(strings.Fields(string(text)), " ")
+			known = known || slices.ContainsFunc(free, func(phrase string) bool { return strings.Contains(words, phrase) })
+		}
+		if !known {
+			t.Errorf("%s: no licence that is known to be free in %v; read it, and replace the module or add the licence to this list", modules[i], files)
+		}
+	}
 }

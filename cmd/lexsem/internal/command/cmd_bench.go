@@ -11,6 +11,7 @@ import (
 	"github.com/lexsem/lexsem/bench"
 	"github.com/lexsem/lexsem/bench/report"
 	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/encoder/process"
 	"github.com/lexsem/lexsem/engine/remote"
 )
 
@@ -21,12 +22,16 @@ var cmdBench = command{
 Reads a corpus in BEIR's layout: corpus.jsonl and, for the task query, queries.jsonl with
 qrels/test.tsv. Makes probes from the passages and lets several systems answer them by exact
 search. All systems share one encoding. Bridges are fitted on the corpus with other seeds than
-those of the probes.
+those of the probes. A task without queries is left out and named. Equal scores are ordered by
+falling passage id, as trec_eval does.
 
 Each figure is the mean over all queries that have an answer, times 100. p comes from a paired
 randomization test against dense, with Holm's correction over the systems of a task; JSON has both
 p and p_holm. hybrid+rerank measures the second stage that --rerank names. Make choices on
 --half dev and report them on --half test.
+
+--model exec:COMMAND measures a model behind a program of your own, which reads and writes JSON
+lines; tools/process/lexsem_encoder.py serves those of sentence-transformers. Its source says how.
 
 The other parts: bench ann measures vector indexes; bench curve measures gain against amounts;
 bench compare, bench report and bench summary show the files that --json wrote; bench
@@ -36,51 +41,72 @@ capretrieval, sure, sage, limit and image run the protocols of papers.`,
 		"lexsem bench --data my-corpus --tasks keyword,part:8 --systems dense,rlr+slr --json report.json --html report.html",
 	},
 	declare: func(f *flags) action {
-		f.group("Flags")
 		o := declareBench(f)
+		f.group("Output")
 		o.json = f.outFile("json", "", "`FILE`write the report as JSON; - prints it instead of the table")
 		o.md = f.outFile("md", "", "`FILE`write the report as Markdown")
 		o.html = f.outFile("html", "", "`FILE`write the report as one HTML page with plots")
+		o.latex = f.outFile("latex", "", "`FILE`write the report as a LaTeX table (booktabs)")
+		o.csv = f.outFile("csv", "", "`FILE`write the means, intervals and p values as CSV")
+		o.perQuery = f.outFile("per-query", "", "`FILE`write the scores of every query as CSV")
 		o.runs = f.outDir("runs", "`DIR`write the TREC run files, queries and judgements of each task")
+		o.seeds = f.int("seeds", 1, "measure with N seeds, from --seed on, and tell mean, spread and significance; texts are encoded once")
 		o.cases = f.int("cases", 5, "report N queries with their texts: the largest losses and gains of each system")
 		return o.run
 	},
 }
 
-// declareBench declares what every bench over a corpus takes.
+// declareBench declares what every bench over a corpus takes, in groups.
 func declareBench(f *flags) *benchOptions {
-	return &benchOptions{
-		data:       f.str("data", "", "`DIR`corpus: a folder, a .jsonl file or a folder of texts; separate several by commas"),
-		systems:    f.str("systems", strings.Join(bench.DefaultSystems, ","), "`LIST`systems: "+names(bench.SystemKinds(), func(k bench.SystemKind) string { return k.Usage })+", and variants joined by +"),
-		tasks:      f.str("tasks", strings.Join(bench.DefaultTasks, ","), "`LIST`tasks: "+names(bench.TaskKinds(), func(k bench.TaskKind) string { return k.Usage })),
-		metrics:    f.str("metrics", strings.Join(bench.DefaultMetrics, ","), "`LIST`metrics: "+names(bench.MetricKinds(), func(k bench.MetricKind) string { return k.Name })+", each with @cutoff"),
-		limit:      f.int("queries-limit", 0, "use at most N queries of each task; default all"),
-		half:       f.str("half", string(bench.AllQueries), "`HALF`half of the queries: dev, test or all; the SHA-256 of a query's id decides its half"),
-		clean:      f.bool("clean", "draw probes from one half of each passage and fit bridges on the other, so that they share no run of words"),
-		passages:   f.int("passages-limit", 0, "use N passages of the corpus, drawn by the seed; default all"),
-		distract:   f.bool("distractors", "also search the passages that --passages-limit leaves out; they get no probes and no fits"),
-		seed:       f.uint64("seed", 1, "seed of probes, fits and tests"),
-		perPassage: f.int("queries-per-passage", 10, "training queries of a fit per passage"),
-		maxFit:     f.int("max-fit-queries", 0, "most training queries of a fit; default no limit"),
-		rate:       f.float("fit-rate", 0, "`RATE`initial learning rate of fits; default the trainer's"),
-		fitTo:      f.int("fit-passages", 0, "`N`fit to N evenly drawn passages; default all"),
-		index:      f.str("index", "", "`KIND`index for the vectors, for example hnsw; default exact search"),
-		ef:         f.int("ef", 0, "candidate pool of an approximate index"),
-		cache:      f.str("encodings", "", "`DIR`folder in which encodings and fitted bridges are kept for the next run"),
-		terms:      f.bool("terms", "use the terms of words as tokens, as for an encoder without a tokenizer"),
-		second:     declareRerank(f),
-		over:       f.str("elsewhere", "", "`URL`search engine for the system over: elasticsearch://HOST:PORT, weaviate://HOST:PORT or postgres://HOST:PORT/DATABASE; an index is made there and removed"),
-		skipBad:    f.bool("skip-bad", "skip lines that cannot be read, and name each on stderr"),
-	}
+	o := &benchOptions{}
+	f.group("Corpus")
+	o.data = f.str("data", "", "`DIR`corpus: a folder, a .jsonl file or a folder of texts; separate several by commas")
+	o.split = f.str("split", "", "`SPLIT`judgements: those of qrels/SPLIT.tsv, or a file of judgements; default test")
+	o.queries = f.str("queries", "", "`FILE`queries in place of the corpus's own: JSONL, a .tsv file of id and text, or topics of TREC")
+	o.keepSelf = f.bool("keep-self", "rank the passage with the query's own id; by default it is left out where queries stand in the corpus, as in ArguAna")
+	o.passages = f.int("passages-limit", 0, "use N passages of the corpus, drawn by the seed; default all")
+	o.distract = f.bool("distractors", "also search the passages that --passages-limit leaves out; they get no probes and no fits")
+	o.skipBad = f.bool("skip-bad", "skip lines that cannot be read, and name each on stderr")
+	f.group("What is measured")
+	o.systems = f.str("systems", strings.Join(bench.DefaultSystems, ","), "`LIST`systems: "+names(bench.SystemKinds(), func(k bench.SystemKind) string { return k.Usage })+", and variants joined by +")
+	o.tasks = f.str("tasks", strings.Join(bench.DefaultTasks, ","), "`LIST`tasks: "+names(bench.TaskKinds(), func(k bench.TaskKind) string { return k.Usage }))
+	o.metrics = f.str("metrics", strings.Join(bench.DefaultMetrics, ","), "`LIST`metrics: "+metricNames())
+	o.relevance = f.int("relevance", 1, "least grade that counts as relevant; nDCG takes all grades as gains")
+	o.limit = f.int("queries-limit", 0, "use at most N queries of each task; default all")
+	o.half = f.str("half", string(bench.AllQueries), "`HALF`half of the queries: dev, test or all; the SHA-256 of a query's id decides its half")
+	o.clean = f.bool("clean", "draw probes from one half of each passage and fit bridges on the other, so that they share no run of words")
+	o.seed = f.uint64("seed", 1, "seed of probes, fits and tests")
+	f.group("Fits and search")
+	o.perPassage = f.int("queries-per-passage", 10, "training queries of a fit per passage")
+	o.maxFit = f.int("max-fit-queries", 0, "most training queries of a fit; default no limit")
+	o.rate = f.float("fit-rate", 0, "`RATE`initial learning rate of fits; default the trainer's")
+	o.fitTo = f.int("fit-passages", 0, "`N`fit to N evenly drawn passages; default all")
+	o.index = f.str("index", "", "`KIND`index for the vectors, for example hnsw; default exact search")
+	o.ef = f.int("ef", 0, "candidate pool of an approximate index")
+	o.cache = f.str("encodings", "", "`DIR`folder in which encodings and fitted bridges are kept for the next run")
+	o.terms = f.bool("terms", "use the terms of words as tokens, as for an encoder without a tokenizer")
+	o.over = f.str("elsewhere", "", "`URL`search engine for the system over: elasticsearch://HOST:PORT, weaviate://HOST:PORT or postgres://HOST:PORT/DATABASE; an index is made there and removed")
+	o.second = declareRerank(f)
+	return o
+}
+
+// metricNames lists the metrics for help.
+func metricNames() string {
+	return names(bench.MetricKinds(), func(k bench.MetricKind) string {
+		if k.Whole {
+			return k.Name + "[@K]"
+		}
+		return k.Name + "@K"
+	})
 }
 
 type benchOptions struct {
-	data, systems, tasks, metrics, json, md, html, runs, cache, index, half, over *string
-	limit, passages, perPassage, maxFit, fitTo, ef, cases                         *int
-	seed                                                                          *uint64
-	rate                                                                          *float64
-	skipBad, distract, terms, clean                                               *bool
-	second                                                                        rerankFlags
+	data, systems, tasks, metrics, json, md, html, runs, cache, index, half, over, split, queries, latex, csv, perQuery *string
+	limit, passages, perPassage, maxFit, fitTo, ef, cases, seeds, relevance                                             *int
+	seed                                                                                                                *uint64
+	rate                                                                                                                *float64
+	skipBad, distract, terms, clean, keepSelf                                                                           *bool
+	second                                                                                                              rerankFlags
 }
 
 func names[T any](list []T, name func(T) string) string {
@@ -102,7 +128,10 @@ func (o *benchOptions) run(ctx context.Context, a *app, args []string) error {
 	if *o.cases < 0 {
 		return usagef("--cases: use a number from 0")
 	}
-	opt.RunsDir, opt.Cases = *o.runs, *o.cases
+	if *o.seeds < 1 {
+		return usagef("--seeds %d: use a number from 1", *o.seeds)
+	}
+	opt.RunsDir, opt.Cases, opt.Commit = *o.runs, *o.cases, versions().Commit
 	if *o.over != "" {
 		where, err := scratch(*o.over)
 		if err != nil {
@@ -113,6 +142,9 @@ func (o *benchOptions) run(ctx context.Context, a *app, args []string) error {
 		}
 		opt.Over = func() (remote.Backend, error) { return a.openBackend(where) }
 	}
+	if *o.seeds > 1 {
+		return o.runSeeds(ctx, a, opt)
+	}
 	var rep *bench.Report
 	err = o.measure(ctx, a, &opt, func(enc encoder.Encoder) (err error) {
 		rep, err = bench.Run(ctx, enc, opt)
@@ -121,10 +153,41 @@ func (o *benchOptions) run(ctx context.Context, a *app, args []string) error {
 	if err != nil {
 		return err
 	}
-	if err := writePages(*o.md, *o.html, &report.Bundle{Benches: []*bench.Report{rep}}); err != nil {
+	b := &report.Bundle{Benches: []*bench.Report{rep}}
+	if err := o.writeTables(b, func(w io.Writer) error { return b.WriteLaTeX(w, opt.Metrics) }); err != nil {
 		return err
 	}
 	return writeReport(a, *o.json, rep.WriteJSON, func(w io.Writer) error { return rep.WriteTable(w, opt.Metrics) })
+}
+
+// runSeeds measures with several seeds.
+func (o *benchOptions) runSeeds(ctx context.Context, a *app, opt bench.Options) error {
+	var s *bench.Seeds
+	err := o.measure(ctx, a, &opt, func(enc encoder.Encoder) (err error) {
+		s, err = bench.RunSeeds(ctx, enc, opt, *o.seeds)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	latex := func(w io.Writer) error { return report.WriteSeedsLaTeX(w, s, opt.Metrics) }
+	if err := o.writeTables(&report.Bundle{Benches: s.Reports}, latex); err != nil {
+		return err
+	}
+	return writeReport(a, *o.json, s.WriteJSON, func(w io.Writer) error { return s.WriteTable(w, opt.Metrics) })
+}
+
+// writeTables writes the files that were asked for, but JSON.
+func (o *benchOptions) writeTables(b *report.Bundle, latex func(io.Writer) error) error {
+	return errors.Join(writePages(*o.md, *o.html, b), writeAsked(*o.latex, latex), writeAsked(*o.csv, b.WriteCSV), writeAsked(*o.perQuery, b.WritePerQuery))
+}
+
+// writeAsked writes a file, if one was asked for.
+func writeAsked(name string, write func(io.Writer) error) error {
+	if name == "" {
+		return nil
+	}
+	return writeFile(name, write)
 }
 
 // options checks the flags that every bench over a corpus takes.
@@ -141,12 +204,16 @@ func (o *benchOptions) options() (bench.Options, error) {
 	if !(*o.rate >= 0 && *o.rate <= 10) {
 		return bench.Options{}, usagef("--fit-rate %v: use a number above 0 and up to 10, or 0 for the trainer's", *o.rate)
 	}
+	if *o.relevance < 1 {
+		return bench.Options{}, usagef("--relevance %d: use the least grade that counts as relevant, from 1", *o.relevance)
+	}
 	half, err := bench.ParseHalf(*o.half)
 	if err != nil {
 		return bench.Options{}, usagef("--half %q: use dev, test or all", *o.half)
 	}
 	return bench.Options{
-		Data: *o.data, Systems: list(*o.systems), Tasks: list(*o.tasks), Metrics: list(*o.metrics), Half: half, Clean: *o.clean,
+		Data: *o.data, Systems: list(*o.systems), Tasks: list(*o.tasks), Metrics: list(*o.metrics), Relevance: *o.relevance, Half: half, Clean: *o.clean,
+		KeepSelf: *o.keepSelf, Read: bench.ReadOptions{Split: *o.split, Queries: *o.queries},
 		QueriesLimit: *o.limit, PassagesLimit: *o.passages, Distractors: *o.distract, Seed: *o.seed, QueriesPerPassage: *o.perPassage, MaxFitQueries: *o.maxFit, FitPassages: *o.fitTo, FitRate: *o.rate,
 		Index: *o.index, Ef: *o.ef, CacheDir: *o.cache, Version: versions().Version,
 	}, nil
@@ -194,7 +261,7 @@ func (o *benchOptions) measure(ctx context.Context, a *app, opt *bench.Options, 
 
 // measured opens the encoder and shows progress while fn measures with it.
 func (a *app) measured(ctx context.Context, fn func(encoder.Encoder, func(bench.Progress)) error) error {
-	enc, err := a.openEncoder(ctx, cmp.Or(a.model, defaultModel))
+	enc, err := a.openBenched(ctx)
 	if err != nil {
 		return err
 	}
@@ -211,17 +278,30 @@ func (a *app) measured(ctx context.Context, fn func(encoder.Encoder, func(bench.
 	return benchError(err)
 }
 
+// openBenched opens the model to measure, which may be a program. Other commands take no program: a
+// database names its model, and must not name what is run on the machine of whoever opens it.
+func (a *app) openBenched(ctx context.Context) (encoder.Encoder, error) {
+	command, ok := strings.CutPrefix(a.model, "exec:")
+	if !ok {
+		return a.openEncoder(ctx, cmp.Or(a.model, defaultModel))
+	}
+	var words []string
+	for _, w := range shellWords(command) {
+		if n := len(w); n > 1 && (w[0] == '"' || w[0] == '\'') && w[n-1] == w[0] {
+			w = w[1 : n-1]
+		}
+		words = append(words, w)
+	}
+	o := process.Options{Command: words}
+	if !a.quiet {
+		o.Stderr = a.Stderr
+	}
+	return process.New(ctx, o)
+}
+
 // writePages writes the Markdown and HTML files that were asked for.
 func writePages(md, html string, b *report.Bundle) error {
-	if md != "" {
-		if err := writeFile(md, b.WriteMarkdown); err != nil {
-			return err
-		}
-	}
-	if html == "" {
-		return nil
-	}
-	return writeFile(html, b.WriteHTML)
+	return errors.Join(writeAsked(md, b.WriteMarkdown), writeAsked(html, b.WriteHTML))
 }
 
 // writeReport writes the table, the JSON file, or both.

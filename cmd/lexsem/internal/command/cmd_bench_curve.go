@@ -27,8 +27,8 @@ once. The last table shows the training loss.`,
 		"lexsem bench curve --data my-corpus --over passages --at 500,1000,2000 --tasks keyword --json curve.json",
 	},
 	declare: func(f *flags) action {
-		f.group("Flags")
 		o := declareBench(f)
+		f.group("Curve")
 		over := f.str("over", bench.OverQueries, "`WHAT`what varies: queries, steps or passages")
 		at := f.str("at", "1,2,4,8,16", "`LIST`amounts")
 		o.json = f.outFile("json", "", "`FILE`write the curve as JSON; - prints it instead of the table")

@@ -25,8 +25,11 @@ against amounts, recall against speed, memory during a soak.`,
 	},
 	declare: func(f *flags) action {
 		f.group("Flags")
-		md := f.outFile("md", "", "`FILE`write Markdown; without --md, --html and --svg, Markdown is printed")
+		md := f.outFile("md", "", "`FILE`write Markdown; without a file or folder to write, Markdown is printed")
 		html := f.outFile("html", "", "`FILE`write one HTML page with plots")
+		latex := f.outFile("latex", "", "`FILE`write the reports of bench as LaTeX tables (booktabs)")
+		csv := f.outFile("csv", "", "`FILE`write their means, intervals and p values as CSV")
+		perQuery := f.outFile("per-query", "", "`FILE`write their scores of every query as CSV")
 		svg := f.outDir("svg", "`DIR`write each plot as an SVG file")
 		return func(_ context.Context, a *app, args []string) error {
 			if len(args) == 0 {
@@ -36,10 +39,14 @@ against amounts, recall against speed, memory during a soak.`,
 			if err != nil {
 				return err
 			}
-			if *md == "" && *html == "" && *svg == "" {
+			if *md+*html+*svg+*latex+*csv+*perQuery == "" {
 				return b.WriteMarkdown(a.Stdout)
 			}
-			return errors.Join(writePages(*md, *html, b), writeCharts(*svg, b))
+			if len(b.Benches) == 0 && *latex+*csv+*perQuery != "" {
+				return hinted(usagef("no report of bench among the files"), "--latex, --csv and --per-query show what `lexsem bench --json FILE` wrote")
+			}
+			return errors.Join(writePages(*md, *html, b), writeCharts(*svg, b), writeAsked(*latex, func(w io.Writer) error { return b.WriteLaTeX(w, nil) }),
+				writeAsked(*csv, b.WriteCSV), writeAsked(*perQuery, b.WritePerQuery))
 		}
 	},
 }
@@ -68,7 +75,7 @@ var cmdBenchCompare = command{
 Compares every system of the second report with the system of the same name in the first, task by
 task, over the queries that both have. Prints the difference of the means, p of a paired
 randomization test, and p with Holm's correction over all lines. --base compares all systems with
-one system of the first report.`,
+one system of the first report; that system itself is left out, also of the correction.`,
 	examples: []string{
 		"lexsem bench compare before.json after.json --metric ndcg@1",
 		"lexsem bench compare bench.json bench.json --base bm25 --json -",

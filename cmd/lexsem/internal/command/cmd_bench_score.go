@@ -15,32 +15,33 @@ var cmdBenchScore = command{
 	args:    "RUN.trec…",
 	summary: "score TREC run files of any program against judgements",
 	about: `
-Reads judgements as bench --runs writes them (query id, passage id, grade, separated by tabs) and
-run files in TREC's format, and prints the metrics of each: means over all judged queries that have
-a relevant passage. Ties are broken by passage id.`,
+Reads judgements of BEIR (query id, passage id, grade, separated by tabs) or TREC (query id, 0,
+passage id, grade), and run files in TREC's format. Prints the metrics of each run: means over all
+judged queries that have a passage of grade 1 or more (trec_eval -c). As in trec_eval, scores count
+in single precision, and equal ones are ordered by falling passage id.`,
 	examples: []string{
 		"lexsem bench score --qrels runs/keyword.qrels.tsv runs/keyword.dense.trec runs/keyword.rlr.trec",
 		"lexsem bench score --qrels qrels/test.tsv --metrics ndcg@10,ndcg-exp@10 other.trec --json -",
 	},
 	declare: func(f *flags) action {
 		f.group("Flags")
-		qrels := f.str("qrels", "", "`FILE`judgements, separated by tabs")
-		metrics := f.str("metrics", "ndcg@1,ndcg@10,mrr@10,recall@10,map@100", "`LIST`metrics")
+		qrels := f.str("qrels", "", "`FILE`judgements of BEIR or TREC")
+		metrics := f.str("metrics", "ndcg@1,ndcg@10,mrr@10,recall@10,map@100", "`LIST`metrics: "+metricNames())
+		relevance := f.int("relevance", 1, "least grade that counts as relevant; nDCG takes all grades as gains")
 		to := f.outFile("json", "", "`FILE`write the scores as JSON; - prints them instead of the table")
 		return func(_ context.Context, a *app, args []string) error {
 			if *qrels == "" || len(args) == 0 {
 				return hinted(usagef("judgements or run file missing"), "lexsem bench score --qrels FILE RUN.trec")
 			}
-			var ms []bench.Metric
-			for _, name := range list(*metrics) {
-				m, err := bench.ParseMetric(name)
-				if err != nil {
-					return benchError(err)
-				}
-				ms = append(ms, m)
+			if *relevance < 1 {
+				return usagef("--relevance %d: use the least grade that counts as relevant, from 1", *relevance)
+			}
+			ms, err := bench.ParseMetrics(list(*metrics), *relevance)
+			if err != nil {
+				return benchError(err)
 			}
 			judged := bench.Qrels{}
-			err := readNamed(*qrels, func(r io.Reader) error { return bench.EachQrel(r, *qrels, bench.ReadOptions{}, judged.Add) })
+			err = readNamed(*qrels, func(r io.Reader) error { return bench.EachQrel(r, *qrels, bench.ReadOptions{}, judged.Add) })
 			if err != nil {
 				return err
 			}

@@ -332,7 +332,7 @@ func (r *doctorReport) database(ctx context.Context, a *app, enc encoder.Encoder
 		return
 	}
 	r.Database = &databaseReport{
-		statsSummary: statsSummary{answer.NewStats(stats), held}, SelfRecall: rep.SelfRecall, Sampled: rep.Sampled, Vectors: rep.Vectors,
+		statsSummary: statsSummary{answer.NewStats(stats), held, nil}, SelfRecall: rep.SelfRecall, Sampled: rep.Sampled, Vectors: rep.Vectors,
 		Sums: rep.Sums, SumsDone: rep.SumsRecounted, Cells: rep.Cells, CellsDone: rep.CellsRecounted,
 		Unreachable: rep.Unreachable, Unfitted: rep.Unfitted, Problems: append([]string{}, rep.Problems...),
 	}

@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/lexsem/lexsem/engine"
+	"github.com/lexsem/lexsem/engine/filter"
 	"github.com/lexsem/lexsem/internal/answer"
 )
 
@@ -196,24 +197,35 @@ func (a *app) printWhole(d engine.Document, behind bool) error {
 var cmdCount = command{
 	name:    "count",
 	summary: "count all documents, or those that match a filter",
-	about:   "Prints a number. No model is needed.",
+	about: `
+Prints a number. With --by it prints the most frequent values of a metadata field, and how many documents
+have each; an element of an array counts as a value. No model is needed.
+
+--json prints {"db","count"}, and "facets":[{"value","count"}] with --by.`,
 	examples: []string{
-		"lexsem count --db notes.db",
 		`lexsem count --db papers.db --filter 'lang = "de"'`,
+		`lexsem count --db papers.db --by lang`,
 	},
 	declare: func(f *flags) action {
 		f.group("Flags")
 		filter := f.str("filter", "", "`EXPR`only documents whose metadata match this filter")
+		by := f.str("by", "", "`FIELD`count by the values of this field")
+		limit := f.int("limit", 10, "most values with --by")
 		asJSON := f.bool("json", "print as JSON")
 		return func(ctx context.Context, a *app, args []string) error {
-			return runCount(ctx, a, args, *filter, *asJSON)
+			return runCount(ctx, a, args, *filter, *by, *limit, *asJSON)
 		}
 	},
 }
 
-func runCount(ctx context.Context, a *app, args []string, expr string, asJSON bool) error {
+func runCount(ctx context.Context, a *app, args []string, expr, by string, limit int, asJSON bool) error {
 	if len(args) > 0 {
 		return hinted(usagef("count takes no arguments, got %q", args[0]), "name the database with --db and a filter with --filter")
+	}
+	if by != "" {
+		if _, _, err := filter.FacetsOf(by, limit); err != nil {
+			return usagef("--by %s --limit %d: %v", by, limit, err)
+		}
 	}
 	e, f, err := a.openToRead(ctx, expr)
 	if err != nil {
@@ -223,12 +235,33 @@ func runCount(ctx context.Context, a *app, args []string, expr string, asJSON bo
 	if err == nil && n == 0 {
 		err = a.unmet(ctx, e, f)
 	}
+	var facets []filter.Facet
+	if err == nil && by != "" {
+		facets, err = e.Facets(ctx, f, by, limit)
+	}
 	if err := errors.Join(err, e.close()); err != nil {
 		return err
 	}
 	if asJSON {
-		return json.NewEncoder(a.Stdout).Encode(map[string]any{"db": a.db, "count": n})
+		out := map[string]any{"db": a.db, "count": n}
+		if by != "" {
+			out["facets"] = facets
+		}
+		return json.NewEncoder(a.Stdout).Encode(out)
 	}
-	_, err = fmt.Fprintln(a.Stdout, n)
+	if by == "" {
+		_, err = fmt.Fprintln(a.Stdout, n)
+		return err
+	}
+	var b strings.Builder
+	for _, x := range facets {
+		value := "null"
+		if x.Value != nil {
+			value = fmt.Sprint(x.Value)
+		}
+		fmt.Fprintf(&b, "%7d  %s\n", x.Count, flat(value))
+	}
+	fmt.Fprintf(&b, "%s\n", a.style(faint, fmt.Sprintf("%s of %s", count(len(facets), "value", "values"), count(n, "document", "documents"))))
+	_, err = fmt.Fprint(a.Stdout, b.String())
 	return err
 }

@@ -9,10 +9,10 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
+	"github.com/lexsem/lexsem/bench"
 	"github.com/lexsem/lexsem/engine"
 	"github.com/lexsem/lexsem/engine/filter"
 	"github.com/lexsem/lexsem/engine/fusion"
@@ -22,7 +22,7 @@ import (
 
 var cmdSearch = command{
 	name:    "search",
-	args:    "QUERY | --queries FILE.jsonl",
+	args:    "QUERY | --like ID | --queries FILE.jsonl",
 	summary: "find the passages nearest to a query",
 	about: `
 Two retrievers look for hits: the vector of the query, and its words (BM25). The query vector is
@@ -35,6 +35,9 @@ fit --variant rlr-local has stored them.
 A query of few words may have operators: "a phrase" and +word require, -word and -"a phrase" exclude,
 prefix* finds longer words, title:word looks at titles. --plain takes the query as it is. Put -- before a
 query that begins with -.
+
+--like finds what resembles stored documents, without a query or with one for its words; --unlike moves
+away from others. Both take an id, or ID:LINE for the chunk at a line of the document's text.
 
 --filter tests metadata: = != < <= > >=, in [..], ^= (prefix), exists, and, or, not, and dots into nested
 objects. Timestamps are compared as instants: time >= now-7d, time < "2024-01-01". id is the document's id.
@@ -78,6 +81,8 @@ are 1/rank, because hits then have two kinds of scores.`,
 			format:  f.str("format", "text", "`FORMAT`text, json or trec"),
 			json:    f.bool("json", "the same as --format json"),
 			image:   f.str("image", "", "`FILE`an image as the query, for a database of images; - is standard input"),
+			like:    f.strs("like", "`ID`a document that the hits are to resemble; repeatable"),
+			unlike:  f.strs("unlike", "`ID`a document that the hits are not to resemble; repeatable"),
 			queries: f.str("queries", "", "`FILE`queries as JSONL; - is standard input"),
 			chunks:  f.bool("per-chunk", "make every chunk of a long document a hit of its own; without it, a document is one hit"),
 			fold:    f.bool("collapse", "show only the best of near-duplicates"),
@@ -93,6 +98,7 @@ type searchOptions struct {
 	k, ef              *int
 	format, queries    *string
 	image              *string
+	like, unlike       *[]string
 	json, chunks, fold *bool
 }
 
@@ -176,6 +182,9 @@ func (o searchOptions) check(args []string) error {
 		return hinted(usagef("both a query and --queries"), "give one of them")
 	case *o.image != "" && (len(args) > 0 || *o.queries != ""):
 		return hinted(usagef("both --image and another query"), "give one of them")
+	case len(*o.like)+len(*o.unlike) > 0 && (*o.image != "" || *o.queries != ""):
+		return hinted(usagef("--like or --unlike with --image or --queries"), "leave one of them out")
+	case len(*o.like) > 0 && len(args) == 0:
 	case *o.queries == "" && *o.image == "":
 		return checkText(args, "give one, in quotes, or a file with --queries")
 	}
@@ -202,7 +211,7 @@ func (o searchOptions) run(ctx context.Context, a *app, args []string) (err erro
 			return err
 		}
 	} else if *o.queries == "" {
-		queries[0].text = args[0]
+		queries[0].text = strings.Join(args, "") // none with --like
 	} else if queries, err = readQueries(a, *o.queries); err != nil {
 		return err
 	}
@@ -243,6 +252,7 @@ func (o searchOptions) one(ctx context.Context, a *app, db engine.Database, q na
 	if image != nil {
 		query.Text, query.Image = "", image
 	}
+	query.Like, query.Unlike = *o.like, *o.unlike
 	query.K, query.Ef, query.PerChunk, query.Collapse, query.Rerank = *o.k, *o.ef, *o.chunks, *o.fold, *o.second.depth
 	query.Spans = *o.format != "trec"
 	res, err := db.Search(ctx, query)
@@ -269,17 +279,17 @@ func (o searchOptions) one(ctx context.Context, a *app, db engine.Database, q na
 		}
 		return json.NewEncoder(out).Encode(ans)
 	case "trec":
-		for _, h := range res.Hits {
-			score, second := h.Score, ""
-			if res.Trace.Reranked > 0 { // readers of run files sort by the score
-				score, second = 1/float32(h.Rank), "-rerank"
-			}
-			if _, err := fmt.Fprintf(out, "%s Q0 %s %d %s lexsem-%s-%s%s\n", trecField(q.id), trecField(h.ID), h.Rank,
-				strconv.FormatFloat(float64(score), 'g', -1, 32), res.Trace.Mode, res.Trace.Variant, second); err != nil {
-				return err
+		second, ranked := "", make([]bench.Ranked, len(res.Hits))
+		if res.Trace.Reranked > 0 {
+			second = "-rerank"
+		}
+		for i, h := range res.Hits {
+			ranked[i] = bench.Ranked{ID: h.ID, Score: float64(h.Score)}
+			if second != "" { // readers of run files sort by the score
+				ranked[i].Score = 1 / float64(h.Rank)
 			}
 		}
-		return nil
+		return bench.WriteRun(out, "lexsem-"+res.Trace.Mode+"-"+res.Trace.Variant+second, q.id, ranked)
 	}
 	if *o.queries != "" {
 		fmt.Fprintf(out, "%s\n", a.style(bold, q.id+": "+q.text))
@@ -362,12 +372,6 @@ func millis(d time.Duration) string {
 	return fmt.Sprintf("%.1f ms", float64(d.Microseconds())/1000)
 }
 
-// trecField keeps a run file's columns apart: white space inside an id becomes
-// an underscore.
-func trecField(s string) string {
-	return whiteSpace.ReplaceAllString(s, "_")
-}
-
 // readQueries reads a file of queries in BEIR's layout.
 func readQueries(a *app, name string) ([]namedText, error) {
 	r, err := a.input(name)
@@ -379,6 +383,7 @@ func readQueries(a *app, name string) ([]namedText, error) {
 		name = "stdin"
 	}
 	var out []namedText
+	at := map[string]int{}
 	for line, err := range files.Lines(r, maxText) {
 		if err != nil {
 			return nil, lineError(name, err)
@@ -395,6 +400,10 @@ func readQueries(a *app, name string) ([]namedText, error) {
 		if blank(text) {
 			return nil, &badInput{name, line.N, errors.New(`no "text"; give the query some words`)}
 		}
+		if first, twice := at[id]; twice {
+			return nil, &badInput{name, line.N, fmt.Errorf("query %q stands on line %d already; give each query its own id", id, first)}
+		}
+		at[id] = line.N
 		out = append(out, namedText{id: id, text: text})
 	}
 	if len(out) == 0 {

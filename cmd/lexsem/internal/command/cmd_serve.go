@@ -69,6 +69,7 @@ Each request is one line of the log on standard error. The log holds no texts of
 			queries:  f.bool("log-queries", "write the texts of queries into the log"),
 			logs:     f.str("log-format", "text", "`FORMAT`format of the log: text or json"),
 			most:     memoryFlag(f),
+			open:     f.int("collections-memory", 0, "`MIB`about the memory of all open collections together; those used longest ago are closed first; default 512"),
 			many:     f.int("concurrency", 0, "most requests at the same time; default four per processor"),
 			timeout:  f.str("timeout", "1m", "`TIME`most time of a request that reads"),
 			drain:    f.str("drain", "30s", "`TIME`time for running requests to end when the server stops"),
@@ -80,7 +81,7 @@ Each request is one line of the log on standard error. The log holds no texts of
 type serveOptions struct {
 	addr, keys, hosts, origins, cert, key, logs, timeout, drain, bridge *string
 	insecure, readOnly, queries                                         *bool
-	many, most                                                          *int
+	many, most, open                                                    *int
 	second                                                              rerankFlags
 }
 
@@ -97,6 +98,9 @@ func (o serveOptions) server(a *app) (h httpapi.Options, err error) {
 		if *t.to, err = time.ParseDuration(t.value); err != nil || *t.to <= 0 {
 			return h, usagef("%s %s: use a time such as 30s or 5m", t.name, t.value)
 		}
+	}
+	if *o.open < 0 {
+		return h, usagef("--collections-memory %d: use a positive number of MiB", *o.open)
 	}
 	level := slog.LevelInfo
 	if a.quiet {
@@ -212,7 +216,7 @@ func (o serveOptions) openFolder(ctx context.Context, a *app, h *httpapi.Options
 		}
 	}
 	h.Encoder = db.encoder()
-	each := engine.Options{ReadOnly: *o.readOnly, MaxMemoryMiB: *o.most, AcceptModel: a.acceptModel, Logger: h.Logger, Reranker: second}
+	each := engine.Options{ReadOnly: *o.readOnly, MemoryMiB: collectionMiB, MaxMemoryMiB: *o.most, AcceptModel: a.acceptModel, Logger: h.Logger, Reranker: second}
 	if second != nil {
 		each.RerankDepth = *o.second.depth
 	}
@@ -223,13 +227,20 @@ func (o serveOptions) openFolder(ctx context.Context, a *app, h *httpapi.Options
 		}
 		each.Dim = st.Dim
 	}
-	set, err := collections.Open(store.CollectionsDir(a.db), h.Encoder, collections.Options{Engine: each})
+	if a.collection != "" { // it has none of its own
+		return db, end, nil
+	}
+	set, err := collections.Open(store.CollectionsDir(a.db), h.Encoder, collections.Options{Engine: each, Command: "lexsem " + a.name, OpenMiB: *o.open})
 	if err != nil {
 		return nil, nil, err
 	}
 	h.Collections = set
+	a.served.Store(set)
 	return db, func() error { return errors.Join(set.Close(), db.close()) }, nil
 }
+
+// collectionMiB is the budget of the store of a collection: the least.
+const collectionMiB = engine.MinMemoryMiB - 1
 
 // openOver opens the query side of another engine. It keeps nothing on this machine.
 func (o serveOptions) openOver(ctx context.Context, a *app, h *httpapi.Options, _ engine.Reranker) (engine.Database, func() error, error) {

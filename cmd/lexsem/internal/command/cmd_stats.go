@@ -1,11 +1,16 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -21,18 +26,21 @@ var cmdStats = command{
 	examples: []string{
 		"lexsem stats --db notes.db",
 		"lexsem stats --db notes.db --json | jq .documents",
+		"lexsem stats --db notes.db --space",
 	},
 	declare: func(f *flags) action {
 		f.group("Flags")
 		asJSON := f.bool("json", "print as JSON")
-		return func(ctx context.Context, a *app, args []string) error { return runStats(ctx, a, args, *asJSON) }
+		space := f.bool("space", "say what takes the disk space, and what the caches of all databases take")
+		return func(ctx context.Context, a *app, args []string) error { return runStats(ctx, a, args, *asJSON, *space) }
 	},
 }
 
 // statsSummary is what stats --json prints.
 type statsSummary struct {
 	answer.Stats
-	HeldBy *statsHolder `json:"held_by,omitempty"`
+	HeldBy *statsHolder     `json:"held_by,omitempty"`
+	Space  map[string]int64 `json:"space,omitempty"` // bytes on disk, by part
 }
 
 // statsHolder is another process that has the database open, and answered.
@@ -67,7 +75,7 @@ func (a *app) statsOf(ctx context.Context, dir string) (engine.Stats, *statsHold
 	return stats, holder, errors.Join(err, db.close())
 }
 
-func runStats(ctx context.Context, a *app, args []string, asJSON bool) error {
+func runStats(ctx context.Context, a *app, args []string, asJSON, space bool) error {
 	if len(args) > 0 {
 		return hinted(usagef("stats takes no arguments, got %q", args[0]), "name the database with --db")
 	}
@@ -79,12 +87,63 @@ func runStats(ctx context.Context, a *app, args []string, asJSON bool) error {
 	if err != nil {
 		return err
 	}
-	s := statsSummary{answer.NewStats(stats), holder}
+	s := statsSummary{Stats: answer.NewStats(stats), HeldBy: holder}
+	if space {
+		if s.Space, err = a.spaceOf(stats); err != nil {
+			return err
+		}
+	}
 	if asJSON {
 		return json.NewEncoder(a.Stdout).Encode(s)
 	}
 	writeStats(a.Stdout, s)
+	writeSpace(a.Stdout, s.Space)
 	return nil
+}
+
+// Parts of spaceOf besides those of store.DiskParts.
+const (
+	partVectors = "tables: vectors"
+	partDead    = "tables: dead versions"
+	partTables  = "tables: all else"
+	partCache   = "cache of vectors"
+)
+
+// spaceOf are the bytes on disk by part: the tables by what they hold, and the cache of vectors, which all databases share.
+func (a *app) spaceOf(s engine.Stats) (map[string]int64, error) {
+	parts := maps.Clone(s.Disk)
+	tables := parts["tables"]
+	delete(parts, "tables")
+	vectors := min(4*int64(s.Chunks)*int64(s.Dim), tables)
+	dead := min(s.DeadBytes, tables-vectors)
+	parts[partVectors], parts[partDead], parts[partTables], parts[partCache] = vectors, dead, tables-vectors-dead, 0
+	dir, err := a.vectorCacheDir()
+	if err != nil {
+		return nil, err
+	}
+	files, err := os.ReadDir(dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	for _, f := range files {
+		info, err := f.Info()
+		if errors.Is(err, fs.ErrNotExist) || err == nil && !info.Mode().IsRegular() {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		parts[partCache] += info.Size()
+	}
+	return parts, nil
+}
+
+// writeSpace prints the parts, the largest first.
+func writeSpace(w io.Writer, parts map[string]int64) {
+	byBytes := func(a, b string) int { return cmp.Or(cmp.Compare(parts[b], parts[a]), cmp.Compare(a, b)) }
+	for _, part := range slices.SortedFunc(maps.Keys(parts), byBytes) {
+		fmt.Fprintf(w, "%10s  %s\n", bytesOf(parts[part]), part)
+	}
 }
 
 func writeStats(w io.Writer, s statsSummary) {

@@ -3,9 +3,12 @@ package command
 import (
 	"context"
 	"strings"
+	"sync/atomic"
 
 	"github.com/lexsem/lexsem/encoder/models"
 	"github.com/lexsem/lexsem/internal/secret"
+	"github.com/lexsem/lexsem/serve/collections"
+	"github.com/lexsem/lexsem/store"
 )
 
 // command is one entry of the command table. declare adds the command's flags
@@ -49,6 +52,7 @@ func match(args []string) (c command, rest []string, ok bool) {
 // globals are the flags that every command takes.
 type globals struct {
 	db, model, cache, library, backend string
+	collection, main                   string // main is the folder of the database with the collection
 	acceptModel                        string
 	tokenLimit                         int
 	offline, quiet                     bool
@@ -64,6 +68,7 @@ func (g *globals) declare(f *flags) {
 		name, usage string
 	}{
 		{&g.db, "db", "`DIR`folder of the database"},
+		{&g.collection, "collection", "`NAME`use this collection of the database instead of the database itself"},
 		{&g.model, "model", "`NAME`model: a name or a folder, each with -int8 appended for weights of one byte, or openai:NAME or ollama:NAME; default the database's own, or " + defaultModel},
 		{&g.cache, "cache", "`DIR`folder of runtime and models; default lexsem in the user's cache folder"},
 		{&g.library, "library", "`FILE`libonnxruntime to use instead of searching for one"},
@@ -74,7 +79,7 @@ func (g *globals) declare(f *flags) {
 	}
 	f.note("backend")
 	f.set.StringVar(&g.backend, "backend", models.BackendAuto, "`NAME`what runs the model: onnx, native or auto, which takes onnx if its library is available, and native for a single query")
-	f.checks = append(f.checks, g.checkBackend)
+	f.checks = append(f.checks, g.checkBackend, g.enterCollection)
 	f.note("token-limit")
 	f.set.IntVar(&g.tokenLimit, "token-limit", 0, "most tokens sent to a model behind a URL in this run; default no limit")
 	f.note("offline")
@@ -83,13 +88,32 @@ func (g *globals) declare(f *flags) {
 	f.set.BoolVar(&g.quiet, "quiet", false, "show no progress on stderr")
 }
 
+// enterCollection has the command work on the folder of the collection.
+func (g *globals) enterCollection() error {
+	switch {
+	case g.collection == "":
+		return nil
+	case g.db == "":
+		return hinted(usagef("--collection %s: no database given", g.collection), "name the folder of the database with --db DIR or LEXSEM_DB")
+	case elsewhere(g.db):
+		return usagef("--collection %s: only a database in a folder has collections", g.collection)
+	}
+	dir, err := collections.Dir(store.CollectionsDir(g.db), g.collection)
+	if err != nil {
+		return usagef("--collection: %v", err)
+	}
+	g.main, g.db = g.db, dir
+	return nil
+}
+
 // app is what a running command works with.
 type app struct {
 	Env
 	globals
-	name string      // of the command
-	keep cacheBounds // of what is kept of documents that are encoded
-	few  bool        // a text or two are encoded
+	served atomic.Pointer[collections.Set] // of the database, while this process serves them
+	name   string                          // of the command
+	keep   cacheBounds                     // of what is kept of documents that are encoded
+	few    bool                            // a text or two are encoded
 }
 
 // needDB returns the database's folder or a usage error.

@@ -120,7 +120,7 @@ func (a *app) openDB(ctx context.Context, dir string, o engine.Options) (*databa
 }
 
 // openOwn opens the database in dir in this process.
-func (a *app) openOwn(ctx context.Context, dir string, o engine.Options, m *modelOpener) (*own, error) {
+func (a *app) openOwn(ctx context.Context, dir string, o engine.Options, m *modelOpener) (_ *own, err error) {
 	model := a.model
 	if model == "" {
 		stored, err := storedModel(ctx, dir)
@@ -133,7 +133,12 @@ func (a *app) openOwn(ctx context.Context, dir string, o engine.Options, m *mode
 		if o.MustExist {
 			return nil, noDatabase(dir)
 		}
-		model = defaultModel
+		if a.collection != "" && dir == a.db { // a new one has the model of the database
+			if model, err = a.storedModel(ctx, a.main); err != nil {
+				return nil, err
+			}
+		}
+		model = cmp.Or(model, defaultModel)
 	}
 	o.AcceptModel = a.acceptModel
 	if model == modelNone {

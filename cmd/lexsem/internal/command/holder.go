@@ -33,6 +33,30 @@ func (o *own) Close() error {
 	return err
 }
 
+// ShareCollection implements share.Sharer.
+func (o *own) ShareCollection(ctx context.Context, name string) error {
+	set := o.app.served.Load()
+	if set == nil {
+		return nil
+	}
+	return set.Share(ctx, name)
+}
+
+// askToShare has the process that serves the database open the collection of this command: while a command has a
+// collection open without a model, or for reading alone, the server could not answer its searches. Whatever comes of
+// it, the command opens or finds the collection itself then.
+func (a *app) askToShare(ctx context.Context) error {
+	j, err := share.Open(ctx, a.main)
+	if err != nil {
+		return ctx.Err() // nobody shares it
+	}
+	err = j.ShareCollection(ctx, a.collection)
+	if err == nil || ctx.Err() == nil {
+		err = ctx.Err()
+	}
+	return errors.Join(err, j.Close())
+}
+
 // wants says what a command needs of a database.
 type wants struct {
 	model bool // an encoder
@@ -45,6 +69,11 @@ type wants struct {
 func (a *app) join(ctx context.Context, dir string, o engine.Options, w wants) (*database, error) {
 	if o.Logger == nil {
 		o.Logger = a.warnings()
+	}
+	if a.collection != "" && dir == a.db && !w.self {
+		if err := a.askToShare(ctx); err != nil {
+			return nil, err
+		}
 	}
 	d := &database{app: a}
 	m := &modelOpener{}

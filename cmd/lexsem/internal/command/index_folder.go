@@ -91,8 +91,13 @@ func (ix *indexer) isFolder(p string) (bool, error) {
 // open binds a folder to the database.
 func (ix *indexer) open(p string) (*folder.Folder, error) {
 	o := ix.options
+	exclude := *o.exclude
+	if isBEIR(p) {
+		ix.tell("note", p+": a corpus with judged queries; corpus.jsonl alone is indexed. To index another file too, use --exclude '!/NAME'")
+		exclude = append([]string{"/*", "!/corpus.jsonl"}, exclude...)
+	}
 	f, err := folder.Open(ix.ctx, ix.db, p, folder.Options{
-		Prefix: *o.prefix, Keep: *o.stay, PruneAll: *o.prune, Exclude: *o.exclude, Batch: *o.batch,
+		Prefix: *o.prefix, Keep: *o.stay, PruneAll: *o.prune, Exclude: exclude, Batch: *o.batch,
 		Columns: ix.how.Columns, DropVectors: ix.how.DropVectors, GlobalIDs: *o.global,
 		Poll:     time.Duration(*o.poll) * time.Second,
 		Progress: ix.hearFolder,
@@ -103,6 +108,16 @@ func (ix *indexer) open(p string) (*folder.Folder, error) {
 		return nil, &usageError{msg: err.Error()}
 	}
 	return f, err
+}
+
+// isBEIR tells that a folder is a corpus with its queries and judgements, as bench reads it.
+func isBEIR(dir string) bool {
+	for _, name := range []string{"corpus.jsonl", "queries.jsonl", "qrels"} {
+		if _, err := os.Stat(filepath.Join(dir, name)); err != nil {
+			return false
+		}
+	}
+	return true
 }
 
 // failureOf names a file as the user would.

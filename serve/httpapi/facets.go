@@ -1,0 +1,35 @@
+package httpapi
+
+import (
+	"context"
+
+	"github.com/lexsem/lexsem/engine/filter"
+)
+
+type facetsAnswer struct {
+	Field  string         `json:"field"`
+	Total  int            `json:"total"`  // documents that meet the filter
+	Facets []filter.Facet `json:"facets"` // the most frequent first
+}
+
+// facets counts documents by the values of a field.
+func facets(ctx context.Context, c *call) (facetsAnswer, error) {
+	q := c.r.URL.Query()
+	if err := known(q, "field", "filter", "limit"); err != nil {
+		return facetsAnswer{}, err
+	}
+	out := facetsAnswer{Field: q.Get("field")}
+	limit, err := number(q, "limit", 0, 1, filter.MaxFacets)
+	if err != nil {
+		return facetsAnswer{}, err
+	}
+	f, err := filterOf(q.Get("filter"))
+	if err != nil {
+		return facetsAnswer{}, err
+	}
+	if out.Facets, err = c.db.Facets(ctx, f, out.Field, limit); err != nil {
+		return facetsAnswer{}, err
+	}
+	out.Total, err = c.db.Count(ctx, f)
+	return out, err
+}
