@@ -122,7 +122,7 @@ func TestFilesOfSourceCode(t *testing.T) {
 	}
 	// Other modes and kinds of fusion keep their scores.
 	plain := kindly(t, engine.KindText, repository()...)
-	for _, q := range []engine.Query{{Mode: engine.ModeLexical}, {Mode: engine.ModeDense}, {Fusion: fusion.Options{Kind: fusion.RRF}}, {Fusion: fusion.Options{Kind: fusion.Convex}}} {
+	for _, q := range []engine.Query{{Mode: engine.ModeLexical}, {Mode: engine.ModeDense}, {Fusion: fusion.Options{Kind: fusion.RRF}}, {Fusion: fusion.Options{Kind: fusion.Convex}}, {Like: []string{"zoo/other_test.go"}}} {
 		q.Text, q.K = "walrus feeding plan", 10
 		same(t, search(t, plain, q), search(t, e, q))
 	}

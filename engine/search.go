@@ -132,7 +132,7 @@ func (e *Engine) decide(ctx context.Context, s *state.State, q Query) (*search.R
 	if err == nil {
 		err = e.repair(ctx, r)
 	}
-	if err == nil && r.Plan.Mode == ModeHybrid {
+	if err == nil && r.Plan.Mode == ModeHybrid && len(q.Like) == 0 {
 		err = e.readFiles(ctx, r)
 	}
 	return r, err
