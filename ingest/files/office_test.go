@@ -186,7 +186,7 @@ func TestOfficeDamage(t *testing.T) {
 			"long":        {simple(t, kind, text+strings.Repeat(strings.ReplaceAll(text, "first", "later"), 6000)), "its text is longer than"},
 		}
 		if many != "" {
-			list := make([]string, 0, 3*(60_000))
+			list := make([]string, 0, 3*51_000)
 			for i := range cap(list) / 3 {
 				list = append(list, fmt.Sprint(i), fmt.Sprint("t", i), "x")
 			}
