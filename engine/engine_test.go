@@ -237,6 +237,7 @@ func TestBadQueries(t *testing.T) {
 	for name, q := range map[string]engine.Query{
 		"empty":           {},
 		"blank":           {Text: " \n"},
+		"long":            {Text: strings.Repeat("x", engine.MaxQuery+1)},
 		"negative k":      {Text: "x", K: -1},
 		"huge k":          {Text: "x", K: engine.MaxK + 1},
 		"unknown variant": {Text: "x", Variant: "nonsense"},
@@ -255,7 +256,7 @@ func TestBadQueries(t *testing.T) {
 	if _, err := e.Search(t.Context(), engine.Query{Text: "x", Variant: "slr"}); !errors.Is(err, engine.ErrNotFitted) {
 		t.Errorf("unfitted variant: %v", err)
 	}
-	for _, text := range []string{"\x00", "\xff\xfe", strings.Repeat("x", 1<<20), "𝔘𝔫𝔦", "\ufeffbom"} {
+	for _, text := range []string{"\x00", "\xff\xfe", strings.Repeat("x", engine.MaxQuery), "𝔘𝔫𝔦", "\ufeffbom"} {
 		if _, err := e.Search(t.Context(), engine.Query{Text: text}); err != nil {
 			t.Errorf("query %.20q: %v", text, err)
 		}

@@ -19,7 +19,7 @@ const (
 	KindAuto = "auto"
 	// KindCode ranks by the files, too: hybrid searches with calibrated fusion add to the score of a passage how well the
 	// file's name and the names that it defines fit, and take from it for tests, examples and documentation, unless the
-	// query asks for those. The ids of the documents are the paths. Explanation.Terms has the parts.
+	// query asks for those. The ids of the documents are the paths. Explanation.Terms has the parts. Package remote does not.
 	KindCode = "code"
 	// KindText ranks by the passages alone.
 	KindText = "text"

@@ -26,7 +26,7 @@ func repository() []engine.Document {
 		codeFile("zoo/keeper.go", "package zoo\n\n// "+says+"func WalrusFeeding() {\n}\n"),
 		codeFile("zoo/other_test.go", "package zoo\n\n// "+says),
 		codeFile("examples/other.go", "package zoo\n\n// "+says),
-		{ID: "zoo/README.md", Title: "zoo", Text: "package zoo\n\n// " + says},
+		{ID: "zoo/README.md", Title: "zoo", Text: "package zoo\n\n// " + says + "func WalrusFeeding() {\n}\n"},
 	}
 }
 
@@ -48,7 +48,7 @@ func ranks(r engine.Result) map[string]int {
 func TestFilesOfSourceCode(t *testing.T) {
 	e := kindly(t, "", repository()...)
 	for _, c := range []struct{ query, order string }{
-		{"walrus feeding plan", "zoo/walrus.go zoo/other.go|zoo/keeper.go zoo/other.go|zoo/other.go examples/other.go|examples/other.go zoo/other_test.go|zoo/other_test.go zoo/README.md"},
+		{"walrus feeding plan", "zoo/walrus.go zoo/other.go|zoo/keeper.go zoo/other.go|zoo/other.go examples/other.go|examples/other.go zoo/other_test.go|examples/other.go zoo/README.md"},
 		{"walrus feeding tests", "zoo/other_test.go examples/other.go"},
 		{"WalrusTest feeding plan", "zoo/other_test.go examples/other.go"},
 		{"walrus feeding plan docs", "zoo/README.md zoo/other_test.go|examples/other.go zoo/other_test.go"},
@@ -80,6 +80,44 @@ func TestFilesOfSourceCode(t *testing.T) {
 			if x.Rank != h.Rank || x.Score != h.Score || math.Abs(sum-float64(h.Score)) > 1e-5 {
 				t.Errorf("%s: %s: rank %d, score %v; explained rank %d, score %v, terms %v", c.query, h.ID, h.Rank, h.Score, x.Rank, x.Score, sum)
 			}
+		}
+	}
+	parts := func(query, id string) map[string]fusion.Term {
+		t.Helper()
+		x, err := e.Explain(t.Context(), engine.Query{Text: query, K: 10}, id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := map[string]fusion.Term{}
+		for _, term := range x.Terms {
+			got[term.Name] = term
+		}
+		return got
+	}
+	for _, c := range []struct {
+		query, id, term string
+		weight, value   float64 // value 0: no such term
+	}{
+		{"walrus feeding plan", "zoo/walrus.go", "file name", 0.4, 1},
+		{"walrus feeding plan", "zoo/other.go", "file name", 0.4, 0},
+		{"walrus feeding plan", "zoo/other.go", "definitions", 0.2, 0},
+		{"walrus feeding plan", "zoo/other_test.go", "test", -0.6, 1},
+		{"WalrusTest feeding plan", "zoo/other_test.go", "test", -0.6, 0},
+		{"walrus feeding plan", "examples/other.go", "example", -0.3, 1},
+		{"walrus feeding plan", "zoo/README.md", "documentation", -0.6, 1},
+		{"walrus feeding plan", "zoo/README.md", "definitions", 0.2, 0},
+	} {
+		if got := parts(c.query, c.id)[c.term]; got.Value != c.value || c.value > 0 && got.Weight != c.weight {
+			t.Errorf("%s: %s: %s is %+v, want %v of %v", c.query, c.id, c.term, got, c.weight, c.value)
+		}
+	}
+	// A word that all files have tells less than one that none has.
+	if got := parts("walrus unheard", "zoo/keeper.go")["definitions"]; got.Weight != 0.2 || got.Value <= 0 || got.Value > 0.3 {
+		t.Errorf("definitions: %+v", got)
+	}
+	if r := search(t, e, engine.Query{Text: "walrus feeding plan", K: 10}); r.Hits[0].Rank == 1 {
+		if got := parts("walrus feeding plan", r.Hits[0].ID)["passages"]; got.Weight != 0.3 || got.Value < 1./16 || got.Value > 1./11 {
+			t.Errorf("passages: %+v", got)
 		}
 	}
 	// Other modes and kinds of fusion keep their scores.

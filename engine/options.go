@@ -20,8 +20,9 @@ import (
 
 // Limits of the API.
 const (
-	MaxK  = search.MaxK // most hits that a query may ask for
-	MaxID = 1024        // most bytes of a document id
+	MaxK     = search.MaxK     // most hits that a query may ask for
+	MaxQuery = search.MaxQuery // most bytes of the text of a query
+	MaxID    = 1024            // most bytes of a document id
 )
 
 // Options configure Open. The zero value of each field is its default.

@@ -206,7 +206,9 @@ func (e *Engine) Vector(ctx context.Context, q Query) (_ []float32, _ Trace, err
 		return nil, Trace{}, err
 	}
 	r := e.newRun(s)
-	r.Q, r.Clauses = search.Read(search.Query(q), e.db.Asked)
+	if r.Q, r.Clauses, err = search.Read(search.Query(q), e.db.Asked); err != nil {
+		return nil, Trace{}, err
+	}
 	if err := e.repair(ctx, r); err != nil {
 		return nil, Trace{}, err
 	}

@@ -63,7 +63,7 @@ func (r *AddResult) Add(o AddResult) {
 
 // Query is one search. Text, Image, Vector or Like is required; all other fields are optional.
 type Query struct {
-	// Text is the text to search for.
+	// Text is the text to search for, at most MaxQuery bytes.
 	Text string
 	// Image is the file of an image to search for in an image database. Text and Vector must then be empty.
 	Image []byte

@@ -131,6 +131,36 @@ func TestOthersFillTheDisk(t *testing.T) {
 	r.Close() // before the disk is unmounted
 }
 
+// TestReserveFollowsTheDatabase: a new database reserves little, more while it grows, and less once its space is reclaimed.
+func TestReserveFollowsTheDatabase(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, dir, small)
+	reserve := func() int64 {
+		t.Helper()
+		info, err := os.Stat(filepath.Join(dir, reserveName))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return info.Size()
+	}
+	fresh := reserve()
+	for i := range 8 {
+		d := doc(fmt.Sprint("d", i), i)
+		d.Text = strings.Repeat(fmt.Sprint(i, " "), 200_000)
+		add(t, s, d)
+	}
+	grown := reserve()
+	if err := s.Reclaim(ctx, nil); err != nil {
+		t.Fatal(err)
+	}
+	if last := reserve(); fresh > 512<<10 || grown < 4<<20 || last > grown/2 {
+		t.Errorf("%d bytes when it is new, %d with 3 MB in memory, %d when that is in tables", fresh, grown, last)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // TestReadOnlyDisk opens a copy of a database without its lock on a disk that
 // takes no writes.
 func TestReadOnlyDisk(t *testing.T) {

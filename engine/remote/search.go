@@ -265,7 +265,10 @@ func (r *Database) Vector(ctx context.Context, q engine.Query) (_ []float32, _ e
 	if q, err = r.byExamples(ctx, q); err != nil {
 		return nil, engine.Trace{}, err
 	}
-	asked, _ := search.Read(search.Query(q), r.asked)
+	asked, _, err := search.Read(search.Query(q), r.asked)
+	if err != nil {
+		return nil, engine.Trace{}, err
+	}
 	in, err := r.input(ctx, asked, w)
 	if err != nil {
 		return nil, engine.Trace{}, err

@@ -4,7 +4,8 @@
 //	kind      names               documents
 //	markdown  .md .markdown       one; title and metadata of the front matter (YAML, TOML), else
 //	                              the title is the first heading; breaks at headings
-//	text      .txt .rst README …  one
+//	text      .txt .log README …  one. Of .org .rst .adoc .tex also title, author and date; breaks
+//	                              at headings. Of a log over 2 MiB its beginning and its end
 //	html      .html .htm .xhtml   one: the article, or the whole page where there is none; language,
 //	                              description, author, published; breaks at headings
 //	code      .go .py .js …       one; language; breaks at declarations (Go), else after blank lines
@@ -14,6 +15,14 @@
 //	                              of an object, or objects one after the other; fields as in jsonl
 //	csv, tsv  .csv .tsv           one a row below the header; other columns are metadata, of one type
 //	                              each unless the table is a stream
+//	docx odt rtf                  one; title, author, created; breaks at headings, tables as rows, notes
+//	pptx odp                      one, with the notes of speakers; breaks at slides
+//	xlsx ods                      one; a row a line, with tabs between cells; breaks at sheets
+//	epub                          one; title, author, language; breaks at chapters and headings
+//	ipynb                         one; breaks at headings; the first 4 KiB of each cell's outputs
+//	eml                           one; the title is the subject; from, to, cc, date, message_id, attachments.
+//	                              Plain text rather than HTML; of attachments text and messages alone
+//	mbox                          one a message, with the id of the message; otherwise as eml
 //	image     .png .jpg .gif …    one, for databases of images; the title is the file's name
 //	npy fbin fvecs                one a row: a vector without a text
 //	chromem   .gob .gob.gz        the documents of chromem-go with their vectors; not encrypted ones
@@ -33,7 +42,8 @@
 //
 // Texts are UTF-8, UTF-16, UTF-32 or of an older encoding, which is recognised. What a file has besides its text, such as
 // front matter, is a warning (Options.Warn) where it cannot be read. Dates of front matter become RFC 3339 in UTC, those
-// without a time stay such as 2024-01-05. Memory is bounded by one document. A damaged record is a
+// without a time stay such as 2024-01-05. Memory is bounded by one document, and what
+// an archive expands to by four times Options.MaxBytes: what is longer is cut with a warning. A damaged record is a
 // *RecordError with its line, and the loop may go on. Read is safe for concurrent use as far as its reader
 // is.
 package files

@@ -95,6 +95,17 @@ var kinds = []Kind{
 	{KindImage, []string{"png", "jpg", "jpeg", "gif", "webp", "bmp", "tif", "tiff"}, false, readImage},
 	{"csv", []string{"csv"}, false, readCSV},
 	{"tsv", []string{"tsv", "tab"}, false, readTSV},
+	{"docx", []string{"docx", "docm", "dotx"}, true, readDOCX},
+	{"pptx", []string{"pptx", "pptm", "ppsx", "potx"}, true, readPPTX},
+	{"xlsx", []string{"xlsx", "xlsm", "xltx"}, true, readXLSX},
+	{"odt", []string{"odt", "ott"}, true, readODF},
+	{"ods", []string{"ods", "ots"}, true, readODF},
+	{"odp", []string{"odp", "otp"}, true, readODF},
+	{"epub", []string{"epub"}, true, readEPUB},
+	{"rtf", []string{"rtf"}, false, readRTF},
+	{"ipynb", []string{"ipynb"}, false, readNotebook},
+	{"eml", []string{"eml"}, false, readEML},
+	{"mbox", []string{"mbox"}, false, readMbox},
 }
 
 // separate are the kinds with a package of their own, whose libraries are large. Each has one extension, its name.
@@ -198,7 +209,7 @@ type File struct {
 	there map[uint64]int   // how often an id was there, by its hash, with KeepRepeated
 	again func() io.Reader // reads the decoded file once more from its start; nil for a stream
 	given bool             // the loop has a record and is not back: a panic now is its own
-	err   error            // of ReadAt
+	err   error            // of Read and ReadAt
 }
 
 // errStopped ends reading when the loop over the records has ended.
@@ -259,7 +270,13 @@ func (s *File) Size() int64 { return s.size }
 func (s *File) MaxBytes() int64 { return s.o.MaxBytes }
 
 // Read reads the file from its start. It returns the error of the context after that has ended.
-func (s *File) Read(p []byte) (int, error) { return (&cancelled{s.ctx, s.r}).Read(p) }
+func (s *File) Read(p []byte) (int, error) {
+	n, err := (&cancelled{s.ctx, s.r}).Read(p)
+	if err != nil && err != io.EOF {
+		s.err = err
+	}
+	return n, err
+}
 
 // ReadAt is io.ReaderAt.ReadAt of a kind with Seek. It returns the error of the context after that has ended.
 func (s *File) ReadAt(p []byte, off int64) (int, error) {
@@ -277,7 +294,7 @@ func (s *File) ReadAt(p []byte, off int64) (int, error) {
 	return n, err
 }
 
-// Err is the last error of ReadAt that concerns the file or the context and not its content.
+// Err is the last error of Read and ReadAt that concerns the file or the context and not its content.
 func (s *File) Err() error { return s.err }
 
 // InLoop says that the loop over the records has one. A panic is then the loop's, and not to be recovered.

@@ -18,7 +18,7 @@ func TestKindOf(t *testing.T) {
 	for name, want := range map[string]string{
 		"a.md": "markdown", "A.MARKDOWN": "markdown", "x/y.TXT": "text", `x\y.csv`: "csv", "t.tsv": "tsv",
 		"c.jsonl": "jsonl", "c.ndjson": "jsonl", "LICENSE": "text", "docs/README": "text",
-		"a.docx": "", "a.PNG": "image", "b.jpeg": "image", "a": "", "": "", ".": "", "a.": "", "a.md/b": "",
+		"a.docx": "docx", "a.xyz": "", "a.PNG": "image", "b.jpeg": "image", "a": "", "": "", ".": "", "a.": "", "a.md/b": "",
 	} {
 		if got := KindOf(name); got != want {
 			t.Errorf("KindOf(%q) is %q, want %q", name, got, want)
@@ -37,12 +37,12 @@ func TestKindOf(t *testing.T) {
 }
 
 func TestKindErrors(t *testing.T) {
-	for name, o := range map[string]Options{"a.docx": {}, "a.txt": {Kind: "docx"}} {
+	for name, o := range map[string]Options{"a.xyz": {}, "a.txt": {Kind: "xyz"}} {
 		if _, _, err := filestest.ReadAll(t, name, "x", o); !errors.Is(err, ErrKind) || !errors.Is(err, engine.ErrInvalid) || !strings.Contains(err.Error(), "markdown") {
 			t.Errorf("%s, %+v: %v", name, o, err)
 		}
 	}
-	recs, _, err := filestest.ReadAll(t, "a.docx", "x", Options{Kind: "text"})
+	recs, _, err := filestest.ReadAll(t, "a.xyz", "x", Options{Kind: "text"})
 	if err != nil || len(recs) != 1 {
 		t.Errorf("a kind that was named: %v, %v", recs, err)
 	}
@@ -148,7 +148,8 @@ func TestReaderErrors(t *testing.T) {
 		if k.Seek {
 			continue
 		}
-		begin, special := map[string]string{"json": "[", "chromem": "", "npy": "\x93NUMPY", "fbin": "\x01\x00\x00\x00\x01", "fvecs": "\x01\x00"}[k.Name]
+		begin, special := map[string]string{"json": "[", "chromem": "", "npy": "\x93NUMPY", "fbin": "\x01\x00\x00\x00\x01", "fvecs": "\x01\x00",
+			"rtf": `{\rtf1 text\par `, "ipynb": `{"cells":[{"source":"text"},`, "eml": "Subject: a\n\ntext", "mbox": "From a Mon Jan  1 10:00:00 2024\n\ntext"}[k.Name]
 		if !special {
 			begin = "text\tb,text\n"
 		}

@@ -40,13 +40,8 @@ func (s *File) readPage(raw []byte, rec *Record) (err error) {
 			err = Errorf(ErrMalformed, "the page cannot be read: %v", p)
 		}
 	}()
-	var plain io.Reader = &cancelled{s.ctx, bytes.NewReader(raw)}
-	head := raw[:min(len(raw), 1024)] // where a page declares its encoding
-	e, name, _ := charset.DetermineEncoding(head, "")
-	declared := name != "windows-1252" || bytes.Contains(bytes.ToLower(head), []byte("charset")) // which is the default, too
-	if declared && !strings.HasPrefix(name, "utf-") {
-		plain = s.mended(plain, e)
-	} else if plain, err = s.decodedFrom(plain, bytes.NewReader(raw), int64(len(raw))); err != nil {
+	plain, err := s.pageReader(raw)
+	if err != nil {
 		return err
 	}
 	doc, err := html.Parse(plain)
@@ -73,6 +68,18 @@ func (s *File) readPage(raw []byte, rec *Record) (err error) {
 		rec.Metadata = nil
 	}
 	return nil
+}
+
+// pageReader decodes a page.
+func (s *File) pageReader(raw []byte) (io.Reader, error) {
+	plain := &cancelled{s.ctx, bytes.NewReader(raw)}
+	head := raw[:min(len(raw), 1024)] // where a page declares its encoding
+	e, name, _ := charset.DetermineEncoding(head, "")
+	declared := name != "windows-1252" || bytes.Contains(bytes.ToLower(head), []byte("charset")) // which is the default, too
+	if declared && !strings.HasPrefix(name, "utf-") {
+		return s.mended(plain, e), nil
+	}
+	return s.decodedFrom(plain, bytes.NewReader(raw), int64(len(raw)))
 }
 
 // page is what a page says of itself.

@@ -47,6 +47,10 @@ func examples(t *testing.T) map[string]example {
 		"fbin":    {"a.fbin", vectorFile(t, "fbin", []float32{1}, []float32{1})},
 		"fvecs":   {"a.fvecs", vectorFile(t, "fvecs", []float32{1}, []float32{1})},
 		"chromem": {"a.gob", gobFile(t, chromemExport(), false)},
+		"docx":    {"a.docx", made(t, "pandoc.docx")}, "pptx": {"a.pptx", made(t, "pandoc.pptx")}, "xlsx": {"a.xlsx", made(t, "office.xlsx")},
+		"odt": {"a.odt", made(t, "pandoc.odt")}, "ods": {"a.ods", made(t, "office.ods")}, "odp": {"a.odp", made(t, "office.odp")},
+		"epub": {"a.epub", made(t, "pandoc.epub")}, "rtf": {"a.rtf", made(t, "pandoc.rtf")}, "ipynb": {"a.ipynb", made(t, "pandoc.ipynb")},
+		"eml": {"a.eml", made(t, "python.eml")}, "mbox": {"a.mbox", made(t, "python.mbox")},
 	}
 }
 

@@ -8,11 +8,16 @@ import (
 
 // readText reads a plain text: one document.
 func readText(s *File) error {
+	if done, err := s.readLog(); done || err != nil {
+		return err
+	}
 	text, err := s.whole()
 	if err != nil {
 		return err
 	}
-	return s.One(Record{Document: document(text), From: 1, To: lastLine(1, text), Verbatim: true})
+	rec := Record{Document: document(text), From: 1, To: lastLine(1, text), Verbatim: true}
+	rec.mark(s.name)
+	return s.One(rec)
 }
 
 // whole reads the file as one text in UTF-8 with lines that end in \n.

@@ -59,8 +59,14 @@ type Options struct {
 	// PruneAll also removes the documents of a root that is empty, unreadable or gone.
 	PruneAll bool
 	// Exclude are gitignore patterns, relative to the root, of files and folders to skip. They are applied
-	// after .gitignore and .lexsemignore of all folders and override them.
+	// after .gitignore and .lexsemignore of all folders and override them. In a Git repository, .gitignore of the folders
+	// above the root, .git/info/exclude and the user's core.excludesFile count, too.
 	Exclude []string
+	// NoDefaultExcludes reads what is left out of a folder in no Git repository: node_modules, venv, target, dist, build,
+	// __pycache__, minified files and lock files. In a repository its own rules hold.
+	NoDefaultExcludes bool
+	// Reread reads files that have not changed, too.
+	Reread bool
 	// GlobalIDs makes the ids of records unique in the database: a record whose id belongs to another file fails,
 	// and of two records of one file with the same id the later replaces the earlier. Otherwise such a record is
 	// stored under an id of its own: FILE:ID, or ID~2 in one file.

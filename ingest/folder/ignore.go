@@ -22,6 +22,8 @@ const (
 // rules are the patterns of one file, or of Options.Exclude.
 type rules struct {
 	base     string // the folder they hold for, below the root, with slashes; "" is the root
+	above    string // path of the root below that folder, where it is above the root
+	usual    bool   // the defaults
 	patterns []pattern
 }
 
@@ -223,7 +225,7 @@ func quoteInClass(s string) string {
 // match says whether the last pattern that takes a path leaves it out; none tells that
 // no pattern takes it. The path lies below the base, with slashes.
 func (r rules) match(name string, folder bool) (out, none bool) {
-	below := name
+	below := path.Join(r.above, name)
 	if r.base != "" {
 		below = strings.TrimPrefix(name, r.base+"/")
 	}
@@ -255,10 +257,16 @@ func (p *pattern) takes(s string) bool {
 
 // ignored asks the rules in force, the nearest last: the last one that has an opinion decides.
 func ignored(in []rules, name string, folder bool) bool {
+	out, _ := decided(in, name, folder)
+	return out
+}
+
+// decided is ignored, and whether the defaults decide.
+func decided(in []rules, name string, folder bool) (out, usual bool) {
 	for i := len(in) - 1; i >= 0; i-- {
 		if out, none := in[i].match(name, folder); !none {
-			return out
+			return out, in[i].usual
 		}
 	}
-	return false
+	return false, false
 }

@@ -127,7 +127,8 @@ func (s *scene) texts() string {
 // oneOfEach is a name of each kind of file that texts are read from.
 func oneOfEach() (names []string) {
 	for kind, end := range map[string]string{"markdown": "md", "text": "txt", "jsonl": "jsonl", "code": "go", "html": "html", "json": "json", "parquet": "parquet", "pdf": "pdf",
-		"npy": "npy", "fbin": "fbin", "fvecs": "fvecs", "chromem": "gob", files.KindImage: "bmp", "csv": "csv", "tsv": "tsv"} {
+		"npy": "npy", "fbin": "fbin", "fvecs": "fvecs", "chromem": "gob", files.KindImage: "bmp", "csv": "csv", "tsv": "tsv",
+		"docx": "docx", "pptx": "pptx", "xlsx": "xlsx", "odt": "odt", "ods": "ods", "odp": "odp", "epub": "epub", "rtf": "rtf", "ipynb": "ipynb", "eml": "eml", "mbox": "mbox"} {
 		if files.KindOf("a."+end) == kind {
 			names = append(names, "a."+end)
 		}

@@ -158,7 +158,7 @@ func (f *Folder) says(id string, m map[string]any) (s said, ok bool) {
 // oneDocument says whether files of a kind are one document each, whose id is then that of the file.
 func oneDocument(kind string) bool {
 	switch kind {
-	case "markdown", "text", "html", "code", "pdf", files.KindImage:
+	case "markdown", "text", "html", "code", "pdf", files.KindImage, "docx", "pptx", "xlsx", "odt", "ods", "odp", "epub", "rtf", "ipynb", "eml":
 		return true
 	}
 	return false
@@ -167,7 +167,7 @@ func oneDocument(kind string) bool {
 // hasLines says whether documents of a kind tell the line that they begin on.
 func hasLines(kind string) bool {
 	switch kind {
-	case "markdown", "text", "html", "code", "jsonl", "json", "csv", "tsv":
+	case "markdown", "text", "html", "code", "jsonl", "json", "csv", "tsv", "mbox":
 		return true
 	}
 	return false

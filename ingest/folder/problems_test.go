@@ -44,7 +44,7 @@ func TestProblems(t *testing.T) {
 	b := newBase(t)
 	b.write(map[string]string{
 		"stale.txt": "once readable", "front.md": "---\na: b: c\n---\nzebras", "fine.txt": "fine", "bad.json": "{", "r.jsonl": "{\"_id\":\"r1\",\"text\":\"one\"}\n!\n",
-		"empty.py": "", "blank.txt": " \n", "list.json": "[]", "a.docx": "x", "sub/b.DOCX": "x", "c.bin": "x", "noext": "x", "pic.svg": "x", "blob.log": "\x7fELF\x02\x01\x01\x00\x00\x00\x03",
+		"empty.py": "", "blank.txt": " \n", "list.json": "[]", "a.vsdx": "x", "sub/b.VSDX": "x", "c.bin": "x", "noext": "x", "pic.svg": "x", "blob.log": "\x7fELF\x02\x01\x01\x00\x00\x00\x03",
 	})
 	var heard []string
 	o := folder.Options{Warned: func(f folder.Failure) { heard = append(heard, f.Error()) }}
@@ -54,7 +54,7 @@ func TestProblems(t *testing.T) {
 	if len(r.Failed) != 2 || len(r.Warned) != 1 || len(heard) != 1 || !strings.HasPrefix(heard[0], "front.md:2: the front matter") {
 		t.Fatalf("failed %v, warned %v, heard %q", r.Failed, r.Warned, heard)
 	}
-	left := "{Hidden:0 Ignored:0 Binary:1 Empty:3 Other:5 BinaryExample:blob.log Kinds:[{Extension:.docx Files:2 Example:a.docx} {Extension: Files:1 Example:noext} {Extension:.bin Files:1 Example:c.bin}]}"
+	left := "{Hidden:0 Ignored:0 Binary:1 Empty:3 Other:5 BinaryExample:blob.log Usual:[] Kinds:[{Extension:.vsdx Files:2 Example:a.vsdx} {Extension: Files:1 Example:noext} {Extension:.bin Files:1 Example:c.bin}]}"
 	if got := fmt.Sprintf("%+v", r.Skipped); got != left {
 		t.Errorf("left out %s, want %s", got, left)
 	}
@@ -130,7 +130,7 @@ func TestProblems(t *testing.T) {
 func TestWatchedProblems(t *testing.T) {
 	for _, poll := range []time.Duration{0, 50 * time.Millisecond} {
 		b := newBase(t)
-		b.write(map[string]string{"a.md": "---\na: b: c\n---\nzebras", "bad.json": "{", "x.docx": "x"})
+		b.write(map[string]string{"a.md": "---\na: b: c\n---\nzebras", "bad.json": "{", "x.vsdx": "x"})
 		w := b.watch(folder.Options{Poll: poll})
 		if got := <-w.told; got.err != nil || len(got.Warned) != 1 || len(got.Failed) != 1 {
 			t.Fatalf("%+v", got)

@@ -95,7 +95,7 @@ func (r *run) read(ctx context.Context, out chan<- *batch) error {
 // there. A file that holds none has no ids.
 func (r *run) same(f file) ([]string, bool) {
 	s, ok := r.f.stamps[f.path]
-	if !ok || s.Racy || s.Size != f.size || s.Time != f.time {
+	if !ok || r.f.o.Reread || s.Racy || s.Size != f.size || s.Time != f.time {
 		return nil, false
 	}
 	ids, ok := r.stored(s)
@@ -237,7 +237,7 @@ func (u *until) Read(p []byte) (int, error) {
 // that is another.
 func (d *reader) touched(x *reading) bool {
 	was, ok := d.f.stamps[x.path]
-	if !ok || !bytes.Equal(was.Digest, x.stamp.Digest) {
+	if !ok || d.f.o.Reread || !bytes.Equal(was.Digest, x.stamp.Digest) {
 		return false
 	}
 	ids, ok := d.stored(was)

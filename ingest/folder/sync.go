@@ -99,18 +99,21 @@ func (f *Folder) sync(ctx context.Context, scope []string) (Report, error) {
 func (r *run) look(ctx context.Context) (rooted, err error) {
 	f := r.f
 	r.dir, rooted = openRoot(f.root)
-	w := f.walker(r.dir)
+	w, unclear := f.walker(r.dir)
+	if unclear != nil { // who knows what that would have left out
+		w.fail("", unclear)
+	}
 	w.each = func(n int) {
 		if n%100 == 0 {
 			f.progress(Progress{Stage: "scan", Files: n})
 		}
 	}
 	f.progress(Progress{Stage: "scan"})
-	if rooted == nil && r.scope == nil {
+	if rooted == nil && r.scope == nil && unclear == nil {
 		rooted = w.all(ctx)
 	}
 	for _, name := range slices.Sorted(maps.Keys(r.scope)) {
-		if rooted != nil {
+		if rooted != nil || unclear != nil {
 			break
 		}
 		if err := w.below(ctx, name); err != nil {
@@ -149,8 +152,9 @@ func (r *run) look(ctx context.Context) (rooted, err error) {
 }
 
 // walker looks at what is below the root, which is open.
-func (f *Folder) walker(dir *os.Root) *walker {
-	return &walker{dir: dir, exclude: f.exclude, own: f.own, images: f.images}
+func (f *Folder) walker(dir *os.Root) (*walker, error) {
+	outer, err := f.outer()
+	return &walker{dir: dir, exclude: f.exclude, outer: outer, own: f.own, images: f.images}, err
 }
 
 // allFolders are those below the root that a sync would read.
@@ -159,9 +163,11 @@ func (f *Folder) allFolders(ctx context.Context) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := f.walker(dir)
-	err = errors.Join(w.all(ctx), dir.Close())
-	return w.folders, err
+	w, err := f.walker(dir)
+	if err == nil {
+		err = w.all(ctx)
+	}
+	return w.folders, errors.Join(err, dir.Close())
 }
 
 // inScope says whether this sync decides about a path.

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -33,6 +34,7 @@ type walk struct {
 type walker struct {
 	dir     *os.Root // the root
 	exclude rules
+	outer   []rules          // that hold for the root from outside
 	own     fs.FileInfo      // the database's folder, nil for none
 	images  bool             // whether images are what is looked for, and else all but images
 	each    func(files int)  // hears of progress
@@ -46,12 +48,12 @@ func (w *walker) all(ctx context.Context) error {
 	if err != nil {
 		return &fs.PathError{Op: "open", Path: w.dir.Name(), Err: reason(err)}
 	}
-	return w.folder(ctx, w.dir, "", entries, nil)
+	return w.folder(ctx, w.dir, "", entries, w.outer)
 }
 
 // below walks what is at a path below the root: a file, a folder, or nothing any more.
 func (w *walker) below(ctx context.Context, name string) error {
-	var in []rules
+	in := slices.Clone(w.outer)
 	at, dir := "", w.dir
 	parts := strings.Split(name, "/")
 	for i, part := range parts {
@@ -141,6 +143,9 @@ func (w *walker) entry(ctx context.Context, dir *os.Root, name string, e fs.DirE
 		return nil
 	case w.ignored(in, name, e.IsDir()):
 		w.skipped.Ignored++
+		if _, usual := decided(in, name, e.IsDir()); usual && len(w.skipped.Usual) < problems.MostUsual && (e.IsDir() || w.takes(files.KindOf(name))) {
+			w.skipped.Usual = append(w.skipped.Usual, strings.ToValidUTF8(name, "\ufffd"))
+		}
 		return nil
 	case !e.IsDir() && (!e.Type().IsRegular() || !w.takes(files.KindOf(name))):
 		w.other(name, e)

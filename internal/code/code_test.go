@@ -17,11 +17,11 @@ var languages = map[string]struct {
 }{
 	"go":         {"package p\n\n// Open opens.\nfunc Open(dir string) (*DB, error) {\n\tif ok(dir) {\n\t\treturn call(dir)\n\t}\n}\n\nfunc (d *DB) Close() error { return nil }\n\nfunc (s set[K]) Add(k K) {\n}\n\ntype DB struct {\n\tname string\n}\n", []string{"Open", "DB.Close", "set.Add", "DB"}},
 	"python":     {"import os\n\nclass Parser(Base):\n    @property\n    def head(self):\n        for x in y(1):\n            pass\n\n    async def read(self, n=3):\n        return f(n)\n\ndef main():\n    run(1)\n", []string{"Parser", "head", "read", "main"}},
-	"javascript": {"export function parse(s) {\n  return f(s);\n}\nconst twice = (x) => x * 2;\nlet n = 3;\nclass A extends B {\n  constructor(a) {\n  }\n  run(a, b) {\n    if (a) {\n    }\n    call(() => {\n    });\n  }\n}\n", []string{"parse", "twice", "A", "constructor", "run"}},
+	"javascript": {"export function parse(s) {\n  return f(s);\n}\nconst twice = (x) => x * 2;\nlet n = 3;\nclass A extends B {\n  constructor(a) {\n  }\n  run(a, b) {\n    if (a) {\n    }\n    call(() => {\n    });\n    make(a, {\n    });\n    on(b, function () {\n    });\n  }\n}\n", []string{"parse", "twice", "A", "constructor", "run"}},
 	"typescript": {"export const ZodString = make(\"x\");\nexport interface Shape<T> {\n}\nexport abstract class Zod<T> {\n  protected parse(input: Data): Output {\n  }\n  static async create<T>(a: T): Promise<T> {\n  }\n}\nexport type Out = In;\nexport namespace util {\n}\n", []string{"ZodString", "Shape", "Zod", "parse", "create", "Out", "util"}},
 	"java":       {"package a.b;\n\n@Deprecated\npublic final class Gson {\n  public <T> T fromJson(String json, Class<T> type) throws IOException {\n    if (json == null) {\n      throw new X(1);\n    }\n    return read(json);\n  }\n  private static int count(List<String> all) {\n  }\n}\n", []string{"Gson", "fromJson", "count"}},
 	"kotlin":     {"data class User(val name: String)\nsuspend fun load(id: Int): User {\n}\nobject Store {\n}\n", []string{"User", "load", "Store"}},
-	"rust":       {"pub struct Router<S> {\n}\nimpl<S> Router<S> {\n    pub fn new() -> Self {\n        let x = f(1);\n    }\n    pub(crate) async fn run(self) {\n    }\n}\nimpl<S> Service for Route<S> {\n}\npub trait Handler {\n}\nmacro_rules! all {\n}\nmod inner;\n", []string{"Router", "Router", "new", "run", "Route", "Handler", "all", "inner"}},
+	"rust":       {"pub struct Router<S> {\n}\nimpl<S> Router<S> {\n    pub fn new() -> Self {\n        let x = f(1);\n        Box::new(Self {\n        })\n    }\n    pub(crate) async fn run(self) {\n    }\n}\nimpl<S> Service for Route<S> {\n}\npub trait Handler {\n}\nmacro_rules! all {\n}\nmod inner;\n", []string{"Router", "Router", "new", "run", "Route", "Handler", "all", "inner"}},
 	"c":          {"#include <a.h>\n\nstatic int uv__run(uv_loop_t* loop, int n) {\n  while (n) {\n    step(loop);\n  }\n  return f(n,\n           2);\n}\n\nvoid uv_close(uv_handle_t* h)\n{\n}\nstruct loop {\n};\n", []string{"uv__run", "uv_close", "loop"}},
 	"c++":        {"namespace fmt {\nclass buffer {\n  void grow(size_t n) {\n  }\n};\nvoid detail::buffer::reset(int a) {\n}\n}\nenum class color { red };\n", []string{"fmt", "buffer", "grow", "detail::buffer::reset", "color"}},
 	"c#":         {"public sealed class Loader {\n  public async Task<int> LoadAsync(string path) {\n  }\n}\n", []string{"Loader", "LoadAsync"}},
@@ -46,7 +46,7 @@ func TestDefinitions(t *testing.T) {
 			var got []string
 			for _, d := range all {
 				got = append(got, d.Name)
-				if d.Front > d.At || d.At >= len(text) || d.At > 0 && text[d.At-1] != '\n' {
+				if d.At >= len(text) || d.At > 0 && text[d.At-1] != '\n' {
 					t.Errorf("%s: %+v is no start of a line", name, d)
 				}
 			}
@@ -80,6 +80,7 @@ func TestSymbol(t *testing.T) {
 		{"rust", "let x", "Router.new"},
 		{"java", "throw new", "Gson.fromJson"},
 		{"c", "return f(n", "uv__run"},
+		{"c++", "void grow", "buffer.grow"},
 		{"typescript", "protected parse", "Zod.parse"},
 	} {
 		text := languages[c.language].text
@@ -89,6 +90,25 @@ func TestSymbol(t *testing.T) {
 		}
 		if got, err := code.Symbol(t.Context(), text, at); err != nil || got != c.want {
 			t.Errorf("%s at %q: got %q, want %q (%v)", c.language, c.at, got, c.want, err)
+		}
+	}
+}
+
+// The head of a function may take several lines, and its brace one of its own.
+func TestSymbolOfHeads(t *testing.T) {
+	for text, want := range map[string]string{
+		"void close(int a)\n{\n  AT;\n}\n":                                          "close",
+		"func Open(\n\ta int,\n) error {\n\tAT\n}\n":                                "Open",
+		"func Open(\n\tAT int,\n) error {\n}\n":                                     "Open",
+		"class A {\n public:\n  void f() {\n    if (a) {\n    } else {\n      AT\n": "A.f",
+		"func a() {\n}\n\nvar AT = 1\n":                                             "",
+		"func a() {\n}\n// AT\n\nfunc b() {\n}\n":                                   "",
+		"class A:\n    def f(self):\n        pass\n\n    AT = 3\n":                  "A",
+		"func a() {\n\t// AT\n\tb()\n}\n":                                           "a",
+		"// AT":                                                                     "",
+	} {
+		if got, err := code.Symbol(t.Context(), text, strings.Index(text, "AT")); err != nil || got != want {
+			t.Errorf("%q: got %q, want %q (%v)", text, got, want, err)
 		}
 	}
 }
@@ -122,7 +142,8 @@ func TestEndsWithTheContext(t *testing.T) {
 	if _, err := code.Definitions(ctx, text); !errors.Is(err, context.Canceled) {
 		t.Errorf("definitions: %v", err)
 	}
-	if _, err := code.Symbol(ctx, text, len(text)-2); !errors.Is(err, context.Canceled) {
+	deep := "func a() {\n" + strings.Repeat("\tb()\n", 2000)
+	if _, err := code.Symbol(ctx, deep, len(deep)-2); !errors.Is(err, context.Canceled) {
 		t.Errorf("symbol: %v", err)
 	}
 }
@@ -137,7 +158,7 @@ func FuzzDefinitions(f *testing.F) {
 			t.Fatal(err)
 		}
 		for _, d := range all {
-			if d.Name == "" || d.Front < 0 || d.Front > d.At || d.At >= len(text) {
+			if d.Name == "" || d.At < 0 || d.At >= len(text) {
 				t.Fatalf("%+v", d)
 			}
 		}

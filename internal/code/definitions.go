@@ -9,15 +9,14 @@ package code
 import (
 	"context"
 	"regexp"
+	"slices"
 	"strings"
 )
 
 // Definition is a function, a type or the like.
 type Definition struct {
-	Name  string // with the type of a Go receiver: Engine.ServeHTTP
-	At    int    // first byte of its line
-	Front int    // of the comment and the decorators above it, else At
-	depth int    // columns of indentation
+	Name string // with the type of a Go receiver: Engine.ServeHTTP
+	At   int    // first byte of its line
 }
 
 const (
@@ -58,64 +57,36 @@ const longest = 400
 // Definitions lists what a text defines, in its order. The error is that of ctx.
 func Definitions(ctx context.Context, text string) ([]Definition, error) {
 	var all []Definition
-	err := lines(ctx, text, func(l line) bool {
-		if name := defined(l.text); name != "" {
-			all = append(all, Definition{Name: name, At: l.at, Front: l.front, depth: l.depth})
+	for at, n := 0, 0; at < len(text); n++ {
+		if n%512 == 0 && ctx.Err() != nil {
+			return nil, ctx.Err()
 		}
-		return true
-	})
-	return all, err
+		l, _ := lineAt(text, at)
+		if name := defined(l.text); name != "" {
+			all = append(all, Definition{name, at})
+		}
+		at = l.next
+	}
+	return all, nil
 }
 
-// line is one line that is not blank.
+// line is one line.
 type line struct {
-	text  string // without indentation
+	text  string // without indentation; "" for a blank one
 	at    int    // its first byte
-	front int    // of the comments and decorators right above it, else at
+	next  int    // first byte of the next
 	depth int    // columns of its indentation
 }
 
-// lines hands over the lines of a text until fn returns false.
-func lines(ctx context.Context, text string, fn func(line) bool) error {
-	above := -1 // where the comments above begin
-	for at, n := 0, 0; at < len(text); n++ {
-		if n%512 == 0 && ctx.Err() != nil {
-			return ctx.Err()
+// read sets text and depth.
+func (l *line) read(whole string) {
+	body := strings.TrimLeft(whole, " \t")
+	l.text = strings.TrimRight(body, " \t\r\n")
+	for _, c := range whole[:len(whole)-len(body)] {
+		if l.depth++; c == '\t' {
+			l.depth += 3
 		}
-		whole := text[at:]
-		next := len(text)
-		if i := strings.IndexByte(whole, '\n'); i >= 0 {
-			whole, next = whole[:i], at+i+1
-		}
-		body := strings.TrimLeft(whole, " \t")
-		l := line{text: strings.TrimRight(body, " \t\r"), at: at, front: at}
-		for _, c := range whole[:len(whole)-len(body)] {
-			if l.depth++; c == '\t' {
-				l.depth += 3
-			}
-		}
-		switch {
-		case l.text == "":
-			above = -1
-		case remark(l.text):
-			if above < 0 {
-				above = at
-			}
-			if !fn(l) {
-				return nil
-			}
-		default:
-			if above >= 0 {
-				l.front = above
-			}
-			above = -1
-			if !fn(l) {
-				return nil
-			}
-		}
-		at = next
 	}
-	return nil
 }
 
 // remark says whether a line is a comment, or a decorator of what follows.
@@ -135,6 +106,9 @@ func remark(s string) bool {
 
 // defined is the name that a line defines, "" for none.
 func defined(s string) string {
+	if s == "" {
+		return ""
+	}
 	if c := s[0]; len(s) > longest || c < 'A' || c > 'z' && c < 0x80 && c != '~' || c == '[' || c == ']' || remark(s) {
 		return ""
 	}
@@ -162,6 +136,9 @@ func defined(s string) string {
 	} else if last != '{' && (end == len(s) || !strings.ContainsAny(s[end:end+1], " *&<")) {
 		return "" // name(a, b) on a line of its own is a call
 	}
+	if s[len(s)-1] == '{' && strings.Count(s, "(") != strings.Count(s, ")") {
+		return "" // a block that is handed to a call
+	}
 	if m := byParameters.FindStringSubmatch(s); m != nil && !statements[m[1]] && !strings.Contains(s, "=>") {
 		return m[1]
 	}
@@ -169,47 +146,52 @@ func defined(s string) string {
 }
 
 // Symbol names the function or type that the byte at of a text lies in, with those around it: Multipart.Parser.parse. A
-// comment belongs to the definition below it. "" where the place lies in none.
+// comment belongs to the definition below it. "" where the place lies in none. The error is that of ctx.
 func Symbol(ctx context.Context, text string, at int) (string, error) {
-	type level struct {
-		name  string
-		depth int
+	l, ok := lineAt(text, min(max(at, 0), len(text)))
+	for ok && l.text != "" && remark(l.text) {
+		l, ok = lineAt(text, l.next)
 	}
-	var around []level
-	found, done := "", false
-	path := func() string {
-		names := make([]string, len(around))
-		for i, l := range around {
-			names[i] = l.name
+	if !ok || l.text == "" {
+		if l, ok = lineAt(text, min(max(at, 0), len(text))); !ok {
+			return "", nil
 		}
-		return strings.Join(names, ".")
 	}
-	err := lines(ctx, text, func(l line) bool {
-		if remark(l.text) {
-			return true
+	var names []string
+	depth := l.depth
+	if name := defined(l.text); name != "" {
+		names = append(names, name)
+	}
+	// What is around a line is on lines before it with less indentation.
+	for n := 1; depth > 0 && l.at > 0; n++ {
+		if n%512 == 0 && ctx.Err() != nil {
+			return "", ctx.Err()
 		}
-		if !strings.ContainsRune("})]", rune(l.text[0])) || l.at > at {
-			for len(around) > 0 && around[len(around)-1].depth >= l.depth && !(l.text[0] == '{' && around[len(around)-1].depth == l.depth) {
-				around = around[:len(around)-1]
+		l, _ = lineAt(text, l.at-1)
+		switch {
+		case l.text == "" || l.depth >= depth || remark(l.text):
+		case strings.ContainsRune("{})]", rune(l.text[0])): // of a head or a block that begins above, as far to the left
+			depth = l.depth + 1
+		default:
+			depth = l.depth
+			if name := defined(l.text); name != "" {
+				names = append(names, name)
 			}
 		}
-		if l.front > at { // the place is between two lines
-			found, done = path(), true
-			return false
-		}
-		if name := defined(l.text); name != "" {
-			around = append(around, level{name, l.depth})
-		}
-		if end := l.at + len(text[l.at:]); at < end {
-			if i := strings.IndexByte(text[l.at:], '\n'); i < 0 || at <= l.at+i {
-				found, done = path(), true
-				return false
-			}
-		}
-		return true
-	})
-	if !done {
-		found = ""
 	}
-	return found, err
+	slices.Reverse(names)
+	return strings.Join(names, "."), ctx.Err()
+}
+
+// lineAt is the line, which may be blank, with the byte at of a text; not ok behind its end.
+func lineAt(text string, at int) (l line, ok bool) {
+	if at >= len(text) {
+		return l, false
+	}
+	l.at, l.next = strings.LastIndexByte(text[:at], '\n')+1, len(text)
+	if i := strings.IndexByte(text[at:], '\n'); i >= 0 {
+		l.next = at + i + 1
+	}
+	l.read(text[l.at:l.next])
+	return l, true
 }

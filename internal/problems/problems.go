@@ -57,6 +57,8 @@ type LeftOut struct {
 	Other   int `json:"other"`   // files of other kinds, links and devices, folders of databases
 	// BinaryExample is the path of one of Binary below its folder; "" if there is none.
 	BinaryExample string `json:"binary_example,omitempty"`
+	// Usual are paths of the first of Ignored that the defaults name, at most MostUsual a folder.
+	Usual []string `json:"usual,omitempty"`
 	// Kinds are the three most frequent extensions of Other.
 	Kinds []Extension `json:"kinds"`
 }
@@ -78,6 +80,8 @@ func (l *LeftOut) Add(o LeftOut) {
 	l.Binary += o.Binary
 	l.Empty += o.Empty
 	l.Other += o.Other
+	l.Usual = append(slices.Clone(l.Usual), o.Usual...)
+	l.Usual = l.Usual[:min(len(l.Usual), MostUsual)]
 	l.BinaryExample = cmp.Or(l.BinaryExample, o.BinaryExample)
 	kinds := slices.Clone(l.Kinds)
 	for _, k := range o.Kinds {
@@ -89,6 +93,9 @@ func (l *LeftOut) Add(o LeftOut) {
 	}
 	l.Kinds = MostFrequent(kinds)
 }
+
+// MostUsual is how many paths that the defaults leave out are named.
+const MostUsual = 5
 
 // Now is the present as problems have it.
 func Now() string { return time.Now().UTC().Format(time.RFC3339) }

@@ -173,6 +173,26 @@ func TestTwoSets(t *testing.T) {
 	}
 }
 
+// TestHeldWithoutModel: a process that has a collection open without a model is not asked to encode.
+func TestHeldWithoutModel(t *testing.T) {
+	dir := t.TempDir()
+	made := open(t, dir, small)
+	create(t, made, "a")
+	add(t, get(t, made, "a"), 1)
+	if err := made.Close(); err != nil {
+		t.Fatal(err)
+	}
+	bare, err := collections.Open(dir, nil, small)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer bare.Close()
+	get(t, bare, "a")
+	if _, err := open(t, dir, small).Get(t.Context(), "a"); !errors.Is(err, engine.ErrLocked) {
+		t.Errorf("%v", err)
+	}
+}
+
 // TestFailedCreate: a creation that fails leaves nothing, and one that is under way is left alone.
 func TestFailedCreate(t *testing.T) {
 	dir := t.TempDir()

@@ -183,6 +183,11 @@ func (w *world) run(t *testing.T, o op) reply {
 		}
 	}
 	if o.Do == "search" {
+		if w.states { // texts get none before 1,024 tokens were encoded since the opening
+			if _, err := db.KeepTokenStates(ctx); err != nil {
+				return failed(err)
+			}
+		}
 		if err := db.Flush(ctx); err != nil {
 			return failed(err)
 		}
@@ -236,9 +241,24 @@ func (w *world) run(t *testing.T, o op) reply {
 	case "export":
 		var b bytes.Buffer
 		n, err := db.Export(ctx, &b, archive.ExportOptions{})
-		lines := strings.Split(b.String(), "\n")
-		slices.Sort(lines) // documents get new places when they get token states
-		return said([]any{n, lines}, err)
+		if err != nil {
+			return failed(err)
+		}
+		exported := make([]doc, n)
+		for i, d := 0, json.NewDecoder(&b); i < n; i++ {
+			var line struct {
+				ID string `json:"_id"`
+				doc
+			}
+			if err := d.Decode(&line); err != nil {
+				return failed(err)
+			}
+			exported[i] = line.doc
+			exported[i].ID = line.ID
+		}
+		// Documents get new places when they get token states.
+		slices.SortFunc(exported, func(a, b doc) int { return strings.Compare(a.ID, b.ID) })
+		return said(exported, nil)
 	case "compact":
 		return said("", db.Compact(ctx))
 	case "backup":

@@ -144,6 +144,32 @@ func TestSearchSpans(t *testing.T) {
 	}
 }
 
+// Hits of source code tell the function or type that they lie in; statistics tell what hybrid searches rank for.
+func TestSearchSymbol(t *testing.T) {
+	c := newClient(t, Options{})
+	var files []any
+	for i := range 20 {
+		files = append(files, map[string]any{"id": fmt.Sprintf("zoo/feed%d.go", i), "text": "package zoo\n\n// Feed feeds the turquoise walrus.\nfunc (k *Keeper) Feed() {\n\tk.fish--\n}\n", "metadata": map[string]any{"kind": "code", "language": "go", "path": "x"}})
+	}
+	if got := c.ask("GET", "/v1/stats", nil).at(t, "kind"); got != "text" {
+		t.Errorf("kind %v before", got)
+	}
+	c.want(c.ask("POST", "/v1/documents", map[string]any{"documents": files}), 200, "")
+	if got := c.ask("GET", "/v1/stats", nil).at(t, "kind"); got != "code" {
+		t.Errorf("kind %v", got)
+	}
+	const q = `{"query": "turquoise walrus", "k": 1}`
+	for what, got := range map[string]any{
+		"search":  c.ask("POST", "/v1/search", q).at(t, "hits", 0, "symbol"),
+		"batch":   c.ask("POST", "/v1/search/batch", `{"searches": [`+q+`]}`).at(t, "results", 0, "hits", 0, "symbol"),
+		"explain": c.ask("POST", "/v1/explain", `{"query": "turquoise walrus", "id": "zoo/feed3.go"}`).at(t, "symbol"),
+	} {
+		if got != "Keeper.Feed" {
+			t.Errorf("%s: symbol %v", what, got)
+		}
+	}
+}
+
 func TestSearchRefuses(t *testing.T) {
 	c := newClient(t, Options{})
 	for _, x := range []struct {

@@ -21,6 +21,7 @@ const (
 type getArgs struct {
 	ID     string `json:"id" jsonschema:"id of the document, from search or list"`
 	Offset int    `json:"offset,omitempty" jsonschema:"first byte of the text to read: start of a hit, or next_offset of the previous answer"`
+	Line   int    `json:"line,omitempty" jsonschema:"first line to read instead of offset, counted as in a hit of search"`
 	Limit  *int   `json:"limit,omitempty" jsonschema:"number of bytes of text"`
 }
 
@@ -49,9 +50,9 @@ var getTool = newTool[getArgs, getResult](sdk.Tool{
 	Name:  "get",
 	Title: "Read a document",
 	Description: "Reads a document by id: title, text and metadata, or an image. A long text comes in parts; " +
-		"next_offset is the offset of the next part. To read around a hit of search, set offset to its start minus a few hundred bytes.",
+		"next_offset is the offset of the next part. To read around a hit of search, set line to some lines before its own.",
 	Annotations: &sdk.ToolAnnotations{ReadOnlyHint: true, IdempotentHint: true, OpenWorldHint: new(false)},
-}, shape{"id": lengths(1, engine.MaxID), "offset": from(0), "limit": between(1, maxGetText, getText)})
+}, shape{"id": lengths(1, engine.MaxID), "offset": from(0), "line": from(0), "limit": between(1, maxGetText, getText)})
 
 func (s *Server) get(ctx context.Context, in getArgs) (string, getResult, error) {
 	limit := or(in.Limit, getText)
@@ -67,6 +68,11 @@ func (s *Server) get(ctx context.Context, in getArgs) (string, getResult, error)
 	}
 	if in.Offset < 0 || in.Offset > len(d.Text) {
 		return "", getResult{}, refuse("offset is %d; the text of %q has %s, use 0 to %d", in.Offset, clipped(in.ID, 80), bytesOf(len(d.Text)), len(d.Text))
+	}
+	if in.Line != 0 {
+		if in.Offset, err = s.startOf(d, in.Line); err != nil {
+			return "", getResult{}, err
+		}
 	}
 	start := runeStart(d.Text, in.Offset)
 	end := runeStart(d.Text, start+limit)
@@ -86,6 +92,19 @@ func (s *Server) get(ctx context.Context, in getArgs) (string, getResult, error)
 	}
 	out.Metadata, out.MoreBytes = lightMetadata(d.Metadata, maxGetFields)
 	return getTextOf(out), out, nil
+}
+
+// startOf is where a line begins in the text of a document, counted as in its file where it came from one.
+func (s *Server) startOf(d engine.Document, line int) (at int, err error) {
+	_, first := s.placeOf(engine.Hit{ID: d.ID, Metadata: d.Metadata, Lines: [2]int{1, 1}})
+	for n := max(1, first[0]); n != line; n++ {
+		i := strings.IndexByte(d.Text[at:], '\n')
+		if i < 0 || line < n {
+			return 0, refuse("line is %d; the text of %q has the lines %d to %d", line, clipped(d.ID, 80), max(1, first[0]), max(1, first[0])+strings.Count(strings.TrimSuffix(d.Text, "\n"), "\n"))
+		}
+		at += i + 1
+	}
+	return at, nil
 }
 
 func checkID(id string) error {

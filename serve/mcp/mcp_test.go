@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -59,7 +60,7 @@ func connect(t testing.TB, db mcp.Database, o mcp.Options) *sdk.ClientSession {
 }
 
 // call calls a tool, holds what it returns to the schema that it promises, and returns
-// the text and, decoded into out, the value.
+// the text and, decoded into out, the value. That of search is asked for by a second call.
 func call(t testing.TB, c *sdk.ClientSession, name string, args any, out any) (text string, failed bool) {
 	t.Helper()
 	res, err := c.CallTool(t.Context(), &sdk.CallToolParams{Name: name, Arguments: args})
@@ -73,11 +74,31 @@ func call(t testing.TB, c *sdk.ClientSession, name string, args any, out any) (t
 	if res.IsError {
 		return text, true
 	}
-	data, err := json.Marshal(res.StructuredContent)
+	value := res.StructuredContent
+	if name == "search" {
+		if value != nil {
+			t.Errorf("search %v gives its hits twice", args)
+		}
+		if out == nil {
+			return text, false
+		}
+		given := maps.Clone(args.(object))
+		given["json"] = true
+		if res, err = c.CallTool(t.Context(), &sdk.CallToolParams{Name: name, Arguments: given}); err != nil || res.IsError {
+			t.Fatalf("%s %v: %+v, %v", name, given, res, err)
+		}
+		if said := res.Content[0].(*sdk.TextContent).Text; len(said) > 60 {
+			t.Errorf("search %v gives its hits twice: %s", given, said)
+		}
+		value = res.StructuredContent
+	}
+	data, err := json.Marshal(value)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := outputSchema(t, c, name).Validate(res.StructuredContent); err != nil {
+	if name == "search" {
+		// it promises no schema
+	} else if err := outputSchema(t, c, name).Validate(res.StructuredContent); err != nil {
 		t.Errorf("%s %v: the answer does not meet its schema: %v\n%s", name, args, err, data)
 	}
 	if out != nil {
@@ -140,7 +161,7 @@ func TestToolsAreDescribed(t *testing.T) {
 				t.Fatal(err)
 			}
 			seen[tool.Name] = true
-			if tool.Title == "" || len(tool.Description) < 80 || tool.OutputSchema == nil || tool.Annotations == nil {
+			if tool.Title == "" || len(tool.Description) < 80 || (tool.OutputSchema == nil) != (tool.Name == "search") || tool.Annotations == nil {
 				t.Errorf("%s lacks a title, a description, an output schema or annotations", tool.Name)
 			}
 			a := tool.Annotations
@@ -194,7 +215,7 @@ func TestSearch(t *testing.T) {
 	if failed || len(a.Hits) != 2 || a.Hits[0].ID != "keys.md" || a.Hits[0].Rank != 1 || a.Mode != "hybrid" || a.Documents != 5 || a.NextOffset != 2 {
 		t.Fatalf("%v %+v", failed, a)
 	}
-	for _, want := range []string{`"big":9007199254740993`, "1. keys.md  score ", "cosine", "words 100 %", "Signing keys", "  Rotate the signing keys every ninety days.", "5 of 5 documents", a.Meaning, "offset=2"} {
+	for _, want := range []string{`"big":9007199254740993`, "1. keys.md  score ", "words 100 %", "Signing keys", "  Rotate the signing keys every ninety days.", "5 of 5 documents", "offset=2"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is not in:\n%s", want, text)
 		}
@@ -342,7 +363,7 @@ func TestSearchNamesPlaces(t *testing.T) {
 	}})
 	var a answer
 	text, _ := call(t, c, "search", object{"query": "signing keys", "k": 1}, &a)
-	if h := a.Hits[0]; h.Path != "/notes/keys.md" || len(h.Lines) != 2 || h.Lines[0] != 11 || h.Lines[1] != 11 || !strings.Contains(text, `1. /notes/keys.md:11-11  id "keys.md"  score`) {
+	if h := a.Hits[0]; h.Path != "/notes/keys.md" || len(h.Lines) != 2 || h.Lines[0] != 11 || h.Lines[1] != 11 || !strings.Contains(text, "below /notes\n\n1. keys.md:11-11  score") {
 		t.Errorf("%+v\n%s", h, text)
 	}
 	a = answer{}
@@ -380,9 +401,25 @@ func TestSearchShowsTheSpan(t *testing.T) {
 			if d.Text[h.TextStart:h.TextStart+len(h.Text)] != h.Text || h.LeftOut != h.End-h.Start-len(h.Text) {
 				t.Errorf("text of %d stands at %d, %d left out", line, h.TextStart, h.LeftOut)
 			}
+			first := 1 + strings.Count(d.Text[:h.TextStart], "\n") + later
+			last := first + strings.Count(h.Text[:len(h.Text)-1], "\n")
+			if o.Place != nil {
+				if want := fmt.Sprintf("1. long.txt:%d-%d  score", first, last); !strings.Contains(text, want) || strings.Contains(text, "get id") {
+					t.Errorf("want %q:\n%s", want, text)
+				}
+				var read struct{ Text string }
+				if call(t, c, "get", object{"id": "long.txt", "line": line + later, "limit": 20}, &read); !strings.HasPrefix(read.Text, fmt.Sprintf("Line %d ", line)) {
+					t.Errorf("line %d begins with %q", line+later, read.Text)
+				}
+				away++
+				continue
+			}
+			if want := fmt.Sprintf("1. long.txt  lines %d-%d  score", first, last); !strings.Contains(text, want) {
+				t.Errorf("want %q:\n%s", want, text)
+			}
 			if before := h.TextStart - h.Start; before > 0 {
 				away++
-				if !strings.Contains(text, fmt.Sprintf("[%d bytes before: get id=%q offset=%d]", before, "long.txt", h.Start)) || !strings.Contains(text, fmt.Sprintf("  best at lines %d-%d\n", line+later, line+later)) {
+				if !strings.Contains(text, fmt.Sprintf("[%d bytes before: get id=%q offset=%d]", before, "long.txt", h.Start)) {
 					t.Errorf("what is before is not told:\n%s", text)
 				}
 			}

@@ -1,7 +1,6 @@
 package mcp
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -25,6 +24,9 @@ const (
 	maxOffset   = engine.MaxK - maxHits - 1
 	hitText     = 1_500
 	maxHitText  = 20_000
+	budget      = 1_500 // tokens of an answer
+	minBudget   = 200
+	maxBudget   = 100_000
 	answerText  = 256 << 10 // of all hits together
 	maxTitle    = 300
 	maxMetadata = 4 << 10 // of one hit, as JSON
@@ -43,14 +45,18 @@ type searchArgs struct {
 	MinScore float32  `json:"min_score,omitempty" jsonschema:"leaves out hits with a lower score; 0 leaves out none"`
 	PerChunk bool     `json:"per_chunk,omitempty" jsonschema:"true: each passage of a long document is a separate hit; false: a document is one hit, by its best passage"`
 	Exact    bool     `json:"exact,omitempty" jsonschema:"true: words are searched for as they are typed; false: mistyped words are also searched for as repaired"`
-	MaxText  *int     `json:"max_text,omitempty" jsonschema:"most bytes of text per hit; get reads the rest"`
+	MaxText  *int     `json:"max_text,omitempty" jsonschema:"most bytes of text per hit, whatever budget is; get reads the rest"`
+	Budget   *int     `json:"budget,omitempty" jsonschema:"tokens of the whole answer, about; hits share them"`
+	JSON     bool     `json:"json,omitempty" jsonschema:"true: the answer is structured content with all scores and metadata, and no text"`
 }
 
 type searchHit struct {
 	Rank      int            `json:"rank" jsonschema:"rank, from 1"`
 	ID        string         `json:"id" jsonschema:"id of the document, for get and explain"`
 	Path      string         `json:"path,omitempty" jsonschema:"file from which the document came"`
+	Symbol    string         `json:"symbol,omitempty" jsonschema:"function or type of source code in which the passage lies"`
 	Lines     []int          `json:"lines,omitempty" jsonschema:"first and last line of the passage in that file, or in the document's text, from 1"`
+	Shown     []int          `json:"-"` // lines of text
 	Score     float32        `json:"score" jsonschema:"score that ranks hits; higher is better"`
 	Rerank    *float64       `json:"rerank,omitempty" jsonschema:"score of the server's reranker, on its own scale; hits that have it come first, in its order"`
 	Cosine    float32        `json:"cosine" jsonschema:"similarity in meaning, from -1 to 1; 0 in mode lexical"`
@@ -90,32 +96,34 @@ var wayShape = shape{
 	"mode":  oneOf(modes...),
 }
 
-var searchTool = newTool[searchArgs, searchResult](sdk.Tool{
+var searchTool = newTool[searchArgs, plainText](sdk.Tool{
 	Name:  "search",
 	Title: "Search passages",
 	Description: "Finds the passages that answer a query best, by meaning and exact words together. " +
 		"Use it first; if the hits do not answer the question, search again with other words. " +
-		"A hit has its place (path:from-to of a file, or the document's id), its score and the passage. " +
-		"filter and min_score narrow the search; offset continues it.",
+		"A hit has its place (path:from-to of a file, or the document's id), in source code the function or type around it, its score, and the lines that answer; " +
+		"words is the share of the query's words, by weight, that the passage has. " +
+		"filter and min_score narrow the search; offset continues it; a larger budget shows more of each hit; get reads all, from a line on if it is given one.",
 	Annotations: &sdk.ToolAnnotations{ReadOnlyHint: true, IdempotentHint: true, OpenWorldHint: new(false)},
 }, shape{
 	"query": wayShape["query"], "mode": wayShape["mode"],
 	"k": between(1, maxHits, 10), "offset": between(0, maxOffset, 0),
-	"max_text": between(0, maxHitText, hitText),
-	"filter":   func(s *jsonschema.Schema) { s.Description += "; " + filterHelp },
+	"max_text": bounds(0, maxHitText), "budget": between(minBudget, maxBudget, budget),
+	"filter": func(s *jsonschema.Schema) { s.Description += "; " + filterHelp },
 })
 
-func (s *Server) search(ctx context.Context, in searchArgs) (string, searchResult, error) {
-	k, room := or(in.K, 10), or(in.MaxText, hitText)
+func (s *Server) search(ctx context.Context, in searchArgs) (string, plainText, error) {
+	k, room, tokens := or(in.K, 10), or(in.MaxText, hitText), or(in.Budget, budget)
 	q, err := query(in.Query, in.Like, in.Mode, in.Variant, in.Filter)
 	q.Unlike = in.Unlike
 	for _, e := range []error{err,
 		inRange("k", k, 1, maxHits),
 		inRange("offset", in.Offset, 0, maxOffset),
 		inRange("max_text", room, 0, maxHitText),
+		inRange("budget", tokens, minBudget, maxBudget),
 	} {
 		if e != nil {
-			return "", searchResult{}, e
+			return "", plainText{}, e
 		}
 	}
 	q.PerChunk, q.Plain = in.PerChunk, in.Plain
@@ -129,25 +137,33 @@ func (s *Server) search(ctx context.Context, in searchArgs) (string, searchResul
 		res, err = s.db.Search(ctx, q)
 	}
 	if err != nil {
-		return "", searchResult{}, err
+		return "", plainText{}, err
 	}
 	out := searchResult{Mode: res.Trace.Mode, Variant: res.Trace.Variant, For: res.For, Documents: res.Trace.Documents, Matching: res.Trace.Filtered,
 		Required: res.Trace.Required, Excluded: res.Trace.Excluded, Unmet: res.Trace.Unmet,
 		Hits: []searchHit{}, Meaning: meaning(res.Trace)}
 	left := answerText
-	for i, h := range res.Hits {
-		if i == k {
-			out.NextOffset = in.Offset + k
-			break
-		}
-		hit := s.hitOf(h, min(room, left))
+	shown := res.Hits[:min(k, len(res.Hits))]
+	if len(res.Hits) > k {
+		out.NextOffset = in.Offset + k
+	}
+	if in.MaxText != nil && in.Budget == nil {
+		tokens = maxBudget
+	}
+	tokens -= frameTokens
+	for i, h := range shown {
+		hit := s.hitOf(h, min(room, left, roomOf(h, tokens/(len(shown)-i)-headTokens-tokensOf(h.ID+h.Symbol))))
 		left -= len(hit.Text)
+		tokens -= headTokens + tokensOf(h.ID+h.Symbol+hit.Text)
 		out.Hits = append(out.Hits, hit)
 	}
 	if last && len(out.Hits) == k {
 		out.NextOffset = in.Offset + k // whose refusal says why, and what else to do
 	}
-	return s.searchText(out, in), out, nil
+	if in.JSON {
+		return fmt.Sprintf("%d hits, in the structured content", len(out.Hits)), plainText{&out}, nil
+	}
+	return s.searchText(out, in), plainText{}, nil
 }
 
 // query checks what all searches share.
@@ -185,9 +201,14 @@ func told(h engine.Hit) engine.Hit {
 
 func (s *Server) hitOf(h engine.Hit, room int) searchHit {
 	h = told(h)
-	text, at, left := clipAround(h.Text, max(0, h.Span[0]-h.Start), max(0, h.Span[1]-h.Start), room)
+	from, to := max(0, h.Span[0]-h.Start), max(0, h.Span[1]-h.Start)
+	text, at, left := clipAround(h.Text, from, to, room)
+	if h.Metadata["kind"] == "code" { // which is read by lines
+		text, at = wholeLines(h.Text, at, at+len(text), from, to)
+		left = len(h.Text) - len(text)
+	}
 	out := searchHit{Rank: h.Rank, ID: h.ID, Score: h.Score, Cosine: h.Cosine, Presence: h.Presence,
-		Title: clipped(h.Title, maxTitle), Text: text, TextStart: h.Start + at, LeftOut: left, Chunk: h.Chunk, Chunks: h.Chunks, Start: h.Start, End: h.End, Media: h.Media}
+		Title: clipped(h.Title, maxTitle), Symbol: h.Symbol, Text: text, TextStart: h.Start + at, LeftOut: left, Chunk: h.Chunk, Chunks: h.Chunks, Start: h.Start, End: h.End, Media: h.Media}
 	if h.Reranked {
 		out.Rerank = &h.Rerank
 	}
@@ -196,6 +217,12 @@ func (s *Server) hitOf(h engine.Hit, room int) searchHit {
 	out.Path, lines = s.placeOf(h)
 	if lines[0] > 0 {
 		out.Lines = lines[:]
+	}
+	part := h
+	part.Lines[0] += strings.Count(h.Text[:at], "\n")
+	part.Lines[1] = part.Lines[0] + strings.Count(text[:max(0, len(text)-1)], "\n")
+	if _, lines := s.placeOf(part); lines[0] > 0 {
+		out.Shown = lines[:]
 	}
 	if h.Span[1] > 0 {
 		best := h
@@ -279,52 +306,69 @@ func (s *Server) searchText(r searchResult, in searchArgs) string {
 		}
 		return b.String()
 	}
-	for _, h := range r.Hits {
-		fmt.Fprintf(&b, "%d. %s  score %.3f", h.Rank, place(h), h.Score)
-		switch r.Mode {
-		case engine.ModeHybrid:
-			fmt.Fprintf(&b, " (cosine %.2f, words %.0f %%)", h.Cosine, 100*h.Presence)
-		case engine.ModeDense:
-			fmt.Fprintf(&b, " (plain cosine %.2f)", h.Cosine)
-		}
-		if h.Rerank != nil {
-			fmt.Fprintf(&b, "  rerank %.3f", *h.Rerank)
-		}
-		if h.Path == "" && h.Chunks > 1 && len(h.Lines) == 2 {
-			fmt.Fprintf(&b, "  lines %d-%d", h.Lines[0], h.Lines[1])
-		}
-		if h.Chunks > 1 {
-			fmt.Fprintf(&b, "  passage %d of %d", h.Chunk+1, h.Chunks)
-		}
-		if len(h.BestLines) == 2 && !slices.Equal(h.BestLines, h.Lines) {
-			fmt.Fprintf(&b, "  best at lines %d-%d", h.BestLines[0], h.BestLines[1])
-		}
-		b.WriteString("\n")
-		if h.Title != "" {
-			b.WriteString(indented(oneLine(h.Title)) + "\n")
-		}
-		if m := metadataText(h.Metadata); m != "" {
-			b.WriteString(indented(m) + "\n")
-		}
-		if before := h.TextStart - h.Start; before > 0 {
-			fmt.Fprintf(&b, "  [%s before: get id=%q offset=%d]\n", bytesOf(before), h.ID, h.Start)
-		}
-		if h.Media != "" {
-			fmt.Fprintf(&b, "  [an image: get id=%q shows it]\n", h.ID)
-		}
-		if h.Text != "" {
-			b.WriteString(indented(strings.TrimSpace(h.Text)) + "\n")
-		}
-		if end := h.TextStart + len(h.Text); end < h.End {
-			fmt.Fprintf(&b, "  [%s more: get id=%q offset=%d]\n", bytesOf(h.End-end), h.ID, end)
-		}
-		b.WriteString("\n")
+	below := rootOf(r.Hits)
+	if below != "" {
+		b.WriteString("below " + oneLine(below) + "\n\n")
 	}
-	fmt.Fprintf(&b, "%d of %d documents searched, mode %s, variant %s: %s.", r.Matching, r.Documents, r.Mode, r.Variant, r.Meaning)
+	for _, h := range r.Hits {
+		s.writeHit(&b, h, r.Mode, below)
+	}
+	fmt.Fprintf(&b, "%d of %d documents, mode %s, variant %s", r.Matching, r.Documents, r.Mode, r.Variant)
 	if r.NextOffset > 0 {
-		fmt.Fprintf(&b, " More with offset=%d.", r.NextOffset)
+		fmt.Fprintf(&b, "; more with offset=%d", r.NextOffset)
 	}
 	return b.String()
+}
+
+// writeHit writes a hit for models: its place and score, and what tells something of its title, metadata and text.
+func (s *Server) writeHit(b *strings.Builder, h searchHit, mode, below string) {
+	where := h.ID
+	if h.Path != "" && below == "" {
+		where = h.Path
+	}
+	lines := h.Shown
+	fmt.Fprintf(b, "%d. %s", h.Rank, oneLine(where))
+	switch {
+	case len(lines) < 2 || h.Path == "" && h.Chunks < 2 && h.LeftOut == 0:
+	case h.Path != "":
+		fmt.Fprintf(b, ":%d-%d", lines[0], lines[1])
+	default:
+		fmt.Fprintf(b, "  lines %d-%d", lines[0], lines[1])
+	}
+	if h.Path != "" && below == "" && h.Path != h.ID {
+		fmt.Fprintf(b, "  id %q", h.ID)
+	}
+	if h.Symbol != "" {
+		b.WriteString("  " + oneLine(h.Symbol))
+	}
+	fmt.Fprintf(b, "  score %.3f", h.Score)
+	if mode == engine.ModeHybrid {
+		fmt.Fprintf(b, ", words %.0f %%", 100*h.Presence)
+	}
+	if h.Rerank != nil {
+		fmt.Fprintf(b, "  rerank %.3f", *h.Rerank)
+	}
+	b.WriteString("\n")
+	if h.Title != "" && h.Title != h.ID && !strings.HasSuffix(h.Path, h.Title) {
+		b.WriteString(indented(oneLine(h.Title)) + "\n")
+	}
+	if m := metadataText(ownMetadata(h)); m != "" {
+		b.WriteString(indented(m) + "\n")
+	}
+	inFile := h.Path != "" && len(h.Lines) == 2
+	if before := h.TextStart - h.Start; before > 0 && !inFile {
+		fmt.Fprintf(b, "  [%s before: get id=%q offset=%d]\n", bytesOf(before), h.ID, h.Start)
+	}
+	if h.Media != "" {
+		fmt.Fprintf(b, "  [an image: get id=%q shows it]\n", h.ID)
+	}
+	if text := strings.Trim(h.Text, "\r\n"); strings.TrimSpace(text) != "" {
+		b.WriteString(indented(strings.TrimRight(text, " \t")) + "\n")
+	}
+	if end := h.TextStart + len(h.Text); end < h.End && !inFile {
+		fmt.Fprintf(b, "  [%s more: get id=%q offset=%d]\n", bytesOf(h.End-end), h.ID, end)
+	}
+	b.WriteString("\n")
 }
 
 // toFill says how an empty database gets documents, to those who may store them.
@@ -333,18 +377,6 @@ func (s *Server) toFill() string {
 		return ""
 	}
 	return "; " + indexTool().Name + " stores documents"
-}
-
-// place is where a hit stands: path:from-to, or its document's id.
-func place(h searchHit) string {
-	where := oneLine(cmp.Or(h.Path, h.ID))
-	if h.Path != "" && len(h.Lines) == 2 {
-		where = fmt.Sprintf("%s:%d-%d", where, h.Lines[0], h.Lines[1])
-		if h.Path != h.ID {
-			where += fmt.Sprintf("  id %q", h.ID)
-		}
-	}
-	return where
 }
 
 // or is what p points at, else value.

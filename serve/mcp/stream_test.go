@@ -77,7 +77,7 @@ func TestEndOfInput(t *testing.T) {
 		close(db.let)
 	}()
 	var out bytes.Buffer
-	if err := mcp.New(db, mcp.Options{}).Serve(t.Context(), strings.NewReader(hello+slowCall), &out); err != nil {
+	if err := mcp.New(db, mcp.Options{}).Serve(t.Context(), strings.NewReader(hello+strings.Replace(slowCall, `"keys"`, `"keys","json":true`, 1)), &out); err != nil {
 		t.Fatal(err)
 	}
 	lines := strings.Split(strings.TrimSpace(out.String()), "\n")

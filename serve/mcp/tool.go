@@ -33,10 +33,17 @@ func newTool[In, Out any](t sdk.Tool, s shape) func() *sdk.Tool {
 			}
 			refine(p)
 		}
-		t.InputSchema, t.OutputSchema = in, schemaOf[Out]()
+		t.InputSchema = in
+		if reflect.TypeFor[Out]() != reflect.TypeFor[plainText]() {
+			t.OutputSchema = schemaOf[Out]()
+		}
 		return &t
 	})
 }
+
+// plainText is the value of a tool whose answer is its text alone, so that no model reads it twice; instead is the value
+// of a call that asks for one, else nil.
+type plainText struct{ instead any }
 
 // schemaOf is the schema of a type. It panics for a type that has none, which is a
 // mistake of this package.
@@ -67,9 +74,14 @@ func plain(s *jsonschema.Schema) {
 // between bounds a number and names its default.
 func between(lo, hi float64, value any) func(*jsonschema.Schema) {
 	return func(s *jsonschema.Schema) {
-		s.Minimum, s.Maximum = &lo, &hi
+		bounds(lo, hi)(s)
 		byDefault(value)(s)
 	}
+}
+
+// bounds bounds a number that has no default.
+func bounds(lo, hi float64) func(*jsonschema.Schema) {
+	return func(s *jsonschema.Schema) { s.Minimum, s.Maximum = &lo, &hi }
 }
 
 // from bounds a number from below.
@@ -125,7 +137,11 @@ func addTool[In, Out any](s *Server, srv *sdk.Server, outer context.Context, t *
 				if shown, ok := any(out).(interface{ picture() []byte }); ok && shown.picture() != nil {
 					content = append(content, &sdk.ImageContent{MIMEType: "image/png", Data: shown.picture()})
 				}
-				return &sdk.CallToolResult{Content: content, StructuredContent: out}, nil
+				res := &sdk.CallToolResult{Content: content, StructuredContent: out}
+				if p, ok := any(out).(plainText); ok {
+					res.StructuredContent = p.instead
+				}
+				return res, nil
 			}
 		}
 		res := &sdk.CallToolResult{}

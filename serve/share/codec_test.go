@@ -57,6 +57,10 @@ func fill(v reflect.Value, n *int) {
 			}
 		}
 	case reflect.Map:
+		if v.Type() == reflect.TypeFor[map[string]int64]() {
+			v.Set(reflect.ValueOf(map[string]int64{"a": int64(*n)}))
+			return
+		}
 		v.Set(reflect.ValueOf(map[string]any{"a": fmt.Sprint(*n), "b": []any{true, nil, "é"}}))
 	case reflect.Func, reflect.Interface:
 	default:

@@ -13,6 +13,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/engine"
@@ -86,6 +87,7 @@ func steps(t *testing.T) []step {
 	docs := documents(60)
 	unit := make([]float32, dim)
 	unit[3] = 1
+	noon := time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
 	var exported, vectors bytes.Buffer
 	search := func(q engine.Query) func(context.Context, engine.Database) (any, error) {
 		return func(ctx context.Context, db engine.Database) (any, error) { return db.Search(ctx, q) }
@@ -115,6 +117,25 @@ func steps(t *testing.T) []step {
 		{"metadata of no kind", add(engine.Document{ID: "z", Text: "words"}, engine.Document{ID: "y", Text: "words", Metadata: map[string]any{"c": make(chan int)}})},
 		{"metadata that is not UTF-8", upsert(engine.Document{ID: "y", Text: "words", Metadata: map[string]any{"c": "\xff"}})},
 		{"bytes", upsert(engine.Document{ID: "\xff\x00", Title: "\xfe", Text: "keys \xfd of unit w3", Vector: unit, Metadata: map[string]any{"s": "<&\u2028\ufffd", "f": 3.0, "big": uint64(math.MaxUint64), "e": 1e300}})},
+		{"times", upsert(
+			engine.Document{ID: "t1", Text: "time", Metadata: map[string]any{"when": noon}},
+			engine.Document{ID: "t2", Text: "time", Metadata: map[string]any{"when": "Fri, 02 Jan 2026 13:00:00 +0100"}},
+			engine.Document{ID: "t3", Text: "time", Metadata: map[string]any{"when": "2026-01-02T12:00:00.5Z"}},
+			engine.Document{ID: "t4", Text: "time", Metadata: map[string]any{"when": "2026-01-02"}})},
+		{"at a time", listed(filter.Eq("when", noon), "", 0)},
+		{"before a time", listed(filter.Lt("when", noon.In(time.FixedZone("", -3600))), "", 0)},
+		{"after a time", listed(filter.Gt("when", noon), "", 0)},
+		{"among times", listed(filter.In("when", noon, "x"), "", 0)},
+		{"some days ago", func(ctx context.Context, db engine.Database) (any, error) {
+			f, err := filter.Parse(`when < now-7d and when > "2025-01-01"`)
+			if err != nil {
+				return nil, err
+			}
+			return db.Count(ctx, f)
+		}},
+		{"delete times", func(ctx context.Context, db engine.Database) (any, error) {
+			return db.DeleteWhere(ctx, filter.Ge("when", noon.AddDate(-1, 0, 0)))
+		}},
 		{"nothing", upsert()},
 		{"upsert", upsert(docs[:5]...)},
 		{"upsert changed", upsert(engine.Document{ID: "d1", Text: "other words about keys"})},

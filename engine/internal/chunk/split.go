@@ -65,7 +65,10 @@ func (c *Splitter) count(t encoder.Tokens) int { return len(t.IDs) + t.Truncated
 // room is how many tokens of the text a chunk behind title has.
 func (c *Splitter) room(title string) int {
 	room := c.limit - c.frame
-	return max(room-c.tokens(title), room/titleShare, 1)
+	if n, whole := c.fits(title, room/titleShare); whole { // of a longer title no more need be counted
+		return max(room-n, 1)
+	}
+	return max(room/titleShare, 1)
 }
 
 // TitleOf returns as much of the title of a text in chunks as the encoder reads

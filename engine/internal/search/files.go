@@ -33,7 +33,7 @@ var fileWeights = [fileSignals]struct {
 	weight float64
 }{
 	isDocumentation: {"documentation", -0.6},
-	isTest:          {"test", -0.4},
+	isTest:          {"test", -0.6},
 	isExample:       {"example", -0.3},
 	nameShare:       {"file name", 0.4},
 	definedShare:    {"definitions", 0.2},
@@ -243,12 +243,12 @@ func Symbol(ctx context.Context, text string, from, to int, span [2]int) (string
 	at := span[0]
 	if span[1] == 0 {
 		at = from
-		all, err := code.Definitions(ctx, text[:to])
+		all, err := code.Definitions(ctx, text[from:to])
 		if err != nil {
 			return "", err
 		}
-		if i := slices.IndexFunc(all, func(d code.Definition) bool { return d.At >= from }); i >= 0 {
-			at = all[i].At
+		if len(all) > 0 {
+			at += all[0].At
 		}
 	}
 	return code.Symbol(ctx, text, at)

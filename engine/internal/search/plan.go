@@ -24,10 +24,11 @@ const (
 	Hybrid  = "hybrid"
 )
 
-// Limits of K.
+// Limits of a query.
 const (
 	MaxK     = 10_000
 	DefaultK = 10
+	MaxQuery = 64 << 10 // bytes of its text: all of it is analysed, however little of it the encoder reads
 )
 
 // minDepth is the least number of candidates that each leg of a hybrid search
@@ -82,7 +83,9 @@ type Plan struct {
 // It needs By and AnalyseQuery.
 func (r *Run) Decide(q Query, tokens bool) (err error) {
 	r.typed = q.Text
-	r.Q, r.Clauses = Read(q, r.AnalyseQuery)
+	if r.Q, r.Clauses, err = Read(q, r.AnalyseQuery); err != nil {
+		return err
+	}
 	excludes := len(r.Clauses) > 0 && !r.Q.HasText() && q.Vector == nil
 	if !excludes {
 		q = r.Q

@@ -11,6 +11,7 @@ import (
 	"github.com/lexsem/lexsem/engine/internal/state"
 	"github.com/lexsem/lexsem/engine/internal/syntax"
 	"github.com/lexsem/lexsem/internal/cow"
+	"github.com/lexsem/lexsem/internal/fault"
 	"github.com/lexsem/lexsem/internal/text"
 )
 
@@ -31,8 +32,11 @@ func (c Clause) start() string {
 }
 
 // Read reads the operators of a query's text, and leaves it what is to be searched for. A word or phrase that the
-// analyzer drops is no clause.
-func Read(q Query, asked func(string) []text.Term) (Query, []Clause) {
+// analyzer drops is no clause. A text of more than MaxQuery bytes is refused.
+func Read(q Query, asked func(string) []text.Term) (Query, []Clause, error) {
+	if len(q.Text) > MaxQuery {
+		return q, nil, fmt.Errorf("%w: the query has %d bytes; use at most %d, such as a passage of it", fault.ErrInvalid, len(q.Text), MaxQuery)
+	}
 	read := q.read()
 	q.Text = read.Text
 	var cs []Clause
@@ -41,7 +45,7 @@ func Read(q Query, asked func(string) []text.Term) (Query, []Clause) {
 			cs = append(cs, Clause{c, terms})
 		}
 	}
-	return q, cs
+	return q, cs, nil
 }
 
 // Operators are the clauses of the query as they can be typed; unmet are quoted phrases that no document has.

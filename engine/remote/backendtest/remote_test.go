@@ -339,6 +339,34 @@ func TestElsewhere(t *testing.T) {
 	}
 }
 
+// TestSymbols: hits of source code tell what they lie in; they are ranked as texts.
+func TestSymbols(t *testing.T) {
+	r := over(t, &backendtest.Memory{}, remote.Options{Create: true})
+	docs := []engine.Document{
+		{ID: "zoo.go", Text: "package zoo\n\n// Feed feeds the walrus.\nfunc (k *Keeper) Feed() {\n\tk.fish--\n}\n", Metadata: map[string]any{"kind": "code", "language": "go", "path": "zoo.go"}},
+		{ID: "notes", Text: "func walrus() {\n}\n"},
+	}
+	if _, err := r.Add(t.Context(), docs); err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]string{"zoo.go": "Keeper.Feed", "notes": ""}
+	for _, q := range []engine.Query{{Text: "feeds the walrus", Spans: true}, {Text: "feeds the walrus"}, {Text: "feeds walrus", Mode: engine.ModeLexical}} {
+		res, err := r.Search(t.Context(), q)
+		if err != nil || len(res.Hits) != 2 || res.Trace.Kind != "" {
+			t.Fatalf("%+v, %v", res, err)
+		}
+		for _, h := range res.Hits {
+			x, err := r.Explain(t.Context(), q, h.ID)
+			if err != nil || h.Symbol != want[h.ID] || x.Symbol != h.Symbol {
+				t.Errorf("%s: symbol %q, explained %q, %v; want %q", h.ID, h.Symbol, x.Symbol, err, want[h.ID])
+			}
+		}
+	}
+	if s, err := r.Stats(t.Context()); err != nil || s.Kind != engine.KindText {
+		t.Errorf("kind %q, %v", s.Kind, err)
+	}
+}
+
 // TestBridgeOfOne: a value of one passage alone goes by the bridge of all, and so does a query whose filter demands
 // a value that came behind the bridge.
 func TestBridgeOfOne(t *testing.T) {

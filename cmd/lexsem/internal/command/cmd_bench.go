@@ -11,6 +11,7 @@ import (
 	"github.com/lexsem/lexsem/bench"
 	"github.com/lexsem/lexsem/bench/report"
 	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/encoder/process"
 	"github.com/lexsem/lexsem/engine/remote"
 )
 
@@ -28,6 +29,9 @@ Each figure is the mean over all queries that have an answer, times 100. p comes
 randomization test against dense, with Holm's correction over the systems of a task; JSON has both
 p and p_holm. hybrid+rerank measures the second stage that --rerank names. Make choices on
 --half dev and report them on --half test.
+
+--model exec:COMMAND measures a model behind a program of your own, which reads and writes JSON
+lines; tools/process/lexsem_encoder.py serves those of sentence-transformers. Its source says how.
 
 The other parts: bench ann measures vector indexes; bench curve measures gain against amounts;
 bench compare, bench report and bench summary show the files that --json wrote; bench
@@ -257,7 +261,7 @@ func (o *benchOptions) measure(ctx context.Context, a *app, opt *bench.Options, 
 
 // measured opens the encoder and shows progress while fn measures with it.
 func (a *app) measured(ctx context.Context, fn func(encoder.Encoder, func(bench.Progress)) error) error {
-	enc, err := a.openEncoder(ctx, cmp.Or(a.model, defaultModel))
+	enc, err := a.openBenched(ctx)
 	if err != nil {
 		return err
 	}
@@ -272,6 +276,27 @@ func (a *app) measured(ctx context.Context, fn func(encoder.Encoder, func(bench.
 	err = fn(enc, p.bench)
 	p.done()
 	return benchError(err)
+}
+
+// openBenched opens the model to measure, which may be a program. Other commands take no program: a
+// database names its model, and must not name what is run on the machine of whoever opens it.
+func (a *app) openBenched(ctx context.Context) (encoder.Encoder, error) {
+	command, ok := strings.CutPrefix(a.model, "exec:")
+	if !ok {
+		return a.openEncoder(ctx, cmp.Or(a.model, defaultModel))
+	}
+	var words []string
+	for _, w := range shellWords(command) {
+		if n := len(w); n > 1 && (w[0] == '"' || w[0] == '\'') && w[n-1] == w[0] {
+			w = w[1 : n-1]
+		}
+		words = append(words, w)
+	}
+	o := process.Options{Command: words}
+	if !a.quiet {
+		o.Stderr = a.Stderr
+	}
+	return process.New(ctx, o)
 }
 
 // writePages writes the Markdown and HTML files that were asked for.

@@ -26,12 +26,16 @@ A folder is synchronised: the documents that came from it become those that its 
 and changed files are stored, documents of removed files are deleted (--keep leaves them), and nothing
 else is touched. Files whose size and time have not changed are not read, and unchanged texts are not
 encoded again. --watch continues with each change. Skipped are hidden files, links, files of other
-kinds, and what .gitignore and .lexsemignore name in any folder; --exclude skips more. A folder that is
+kinds, and what .gitignore and .lexsemignore name in any folder; --exclude skips more. In a Git
+repository, .gitignore above PATH, .git/info/exclude and core.excludesFile count, too. Elsewhere
+node_modules, venv, target, dist, build, __pycache__, minified files and lock files are skipped, unless
+--no-default-excludes is given. --reread reads unchanged files, too. A folder that is
 empty or gone while documents from it are stored is refused, because a disk may be missing; --prune-all
 removes the documents.
 
-A text, Markdown, HTML, PDF or source file is one document. Its id is its path below the folder, after
---prefix. Each record of .jsonl, .json, .csv, .tsv and .parquet is a document with its own id. A JSONL
+A text, Markdown, HTML, PDF, office (.docx .pptx .xlsx .odt .odp .ods .rtf), .epub, .ipynb, .eml or
+source file is one document. Its id is its path below the folder, after --prefix. Each record of .jsonl,
+.json, .csv, .tsv, .parquet and each message of .mbox is a document with its own id. A JSONL
 line is {"_id": …, "title": …, "text": …}; "id" works, too, and all other fields become metadata.
 --columns sets other names. If the database has a model, vectors in records are ignored, because they
 may come from another model; --vectors says that they come from this one. A file of vectors (.npy,
@@ -84,6 +88,8 @@ documents of path that stay as they were.`,
 			prune:   f.bool("prune-all", "also remove the documents of a folder that is empty or gone"),
 			prefix:  f.str("prefix", "", "`P`start the ids of a folder's files with P/, so that two folders may have files of the same name"),
 			exclude: f.strs("exclude", "`PATTERN`skip files that match, as a line of .gitignore does; may be repeated"),
+			usual:   f.bool("no-default-excludes", "read what is left out outside of Git repositories: node_modules, build, …"),
+			reread:  f.bool("reread", "read files that have not changed, too"),
 			idField: f.str("id-field", "", "`NAME`column or field with the ids of records, as --columns id=NAME"),
 			global:  f.bool("global-ids", "keep the ids of records as they are: one that another file has fails"),
 			strict:  f.bool("strict", "warnings fail: the exit code is then 1"),
@@ -117,6 +123,7 @@ type indexOptions struct {
 	kind, holds, metric, prefix, lang   *string
 	columns, states, idField            *string
 	exclude                             *[]string
+	usual, reread                       *bool
 	words, chunk, overlap               *int
 	memory, most                        *int
 	keep                                func() cacheBounds

@@ -24,9 +24,8 @@ var cmdStats = command{
 	summary: "show what a database holds",
 	about:   "Reads only the database: neither runtime nor model is needed.",
 	examples: []string{
-		"lexsem stats --db notes.db",
-		"lexsem stats --db notes.db --json | jq .documents",
 		"lexsem stats --db notes.db --space",
+		"lexsem stats --db notes.db --json | jq .documents",
 	},
 	declare: func(f *flags) action {
 		f.group("Flags")

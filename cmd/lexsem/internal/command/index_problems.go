@@ -72,6 +72,9 @@ func leftOutWords(l problems.LeftOut) string {
 	if l.BinaryExample != "" {
 		kinds = append(kinds, "binary: "+oneLine(l.BinaryExample))
 	}
+	if len(l.Usual) > 0 {
+		kinds = append(kinds, "ignored by default: "+oneLine(strings.Join(l.Usual, ", "))+"; --no-default-excludes reads them")
+	}
 	if len(kinds) > 0 {
 		line += " (" + strings.Join(kinds, "; ") + ")"
 	}

@@ -37,7 +37,7 @@ async def main(program: str, db: str) -> None:
         seen = []
         offset = 0
         while True:
-            failed, text, value = await call("search", query="lantern number 7", k=25, offset=offset, filter="n < 55")
+            failed, text, value = await call("search", query="lantern number 7", k=25, offset=offset, filter="n < 55", json=True)
             assert not failed, text
             seen += [h["id"] for h in value["hits"]]
             offset = value.get("next_offset", 0)
@@ -45,6 +45,8 @@ async def main(program: str, db: str) -> None:
                 break
         assert len(seen) == len(set(seen)) == 55, seen
 
+        failed, text, value = await call("search", query="lantern number 7")
+        assert not failed and value is None and "1. doc/7.md" in text, text
         failed, text, value = await call("get", id="doc/7.md")
         assert not failed and value["metadata"] == {"n": 7, "tags": ["a", None]}, text
         failed, text, value = await call("list", limit=7)

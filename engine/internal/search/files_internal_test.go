@@ -1,0 +1,68 @@
+package search
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/lexsem/lexsem/internal/code"
+)
+
+func hashes(terms ...string) (list []uint32) {
+	for _, t := range terms {
+		list = append(list, hashed(t))
+	}
+	slices.Sort(list)
+	return list
+}
+
+func TestSignals(t *testing.T) {
+	asked := []askedWord{{hashed("parse"), 0.5}, {hashed("multipart"), 0.3}, {hashed("body"), 0.2}}
+	for role, n := range map[string]int{code.Source: -1, code.Test: isTest, code.Example: isExample, code.Documentation: isDocumentation} {
+		x := &sourceFile{role: role, name: hashes("multipart", "parse", "util", "more"), defined: hashes("parse", "body", "read")}
+		for _, off := range []bool{false, true} {
+			want := [fileSignals]float64{nameShare: 0.5, definedShare: 0.7}
+			if n >= 0 && !off {
+				want[n] = 1
+			}
+			if got := x.signals(asked, map[string]bool{role: off}); got != want {
+				t.Errorf("%q, off %v: %v, want %v", role, off, got, want)
+			}
+		}
+	}
+	if got := (&sourceFile{}).signals(asked, nil); got != [fileSignals]float64{} {
+		t.Errorf("a file without names: %v", got)
+	}
+}
+
+// Files keeps those that were asked for last, in bounded memory.
+func TestFilesAreBounded(t *testing.T) {
+	var f Files
+	one := &sourceFile{role: "first"}
+	big := &sourceFile{defined: make([]uint32, keptNames/100)}
+	f.put(0, one)
+	for ord := uint64(1); ord < 500; ord++ {
+		f.put(ord, big)
+		if f.get(0) != one || f.get(ord) != big {
+			t.Fatalf("after %d files one that was just asked for is gone", ord)
+		}
+		if n := len(f.now) + len(f.old); n > 110 {
+			t.Fatalf("%d files of %d words are kept", n, keptNames/100)
+		}
+	}
+	if f.get(1) != nil {
+		t.Error("a file that was asked for long ago is kept")
+	}
+}
+
+func BenchmarkSignals(b *testing.B) {
+	x := &sourceFile{role: code.Test}
+	for i := range 300 {
+		x.defined = append(x.defined, hashed(fmt.Sprint(i)))
+	}
+	slices.Sort(x.defined)
+	asked := make([]askedWord, 8)
+	for b.Loop() {
+		x.signals(asked, nil)
+	}
+}

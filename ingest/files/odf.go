@@ -1,0 +1,165 @@
+package files
+
+import (
+	"bytes"
+	"encoding/xml"
+	"io"
+	"strconv"
+	"strings"
+)
+
+// readODF reads a text, a spreadsheet or a presentation of OpenDocument.
+func readODF(s *File) error {
+	a, err := s.archive()
+	if err != nil {
+		return err
+	}
+	if a.encrypted() {
+		return Errorf(ErrMalformed, "encrypted; save it without a password")
+	}
+	var rec Record
+	a.describe("meta.xml", &rec)
+	d := &odf{o: &outline{s: s}}
+	err = a.walk("content.xml", d.visit)
+	d.rest()
+	switch {
+	case d.sheets > 0:
+		rec.count("sheets", d.sheets)
+	case d.slides > 0:
+		rec.count("slides", d.slides)
+	}
+	return d.o.finish(rec, err)
+}
+
+// encrypted says whether an ODF file has a password.
+func (a *archive) encrypted() bool {
+	r, err := a.part("META-INF/manifest.xml")
+	if err != nil {
+		return false
+	}
+	defer r.Close()
+	list, err := io.ReadAll(io.LimitReader(r, 1<<20))
+	return err == nil && bytes.Contains(list, []byte("encryption-data"))
+}
+
+// odf takes the text out of the tokens of content.xml.
+type odf struct {
+	o              *outline
+	paras          []*wordPara // that are open: a note has its own within one
+	notes          []string    // of the paragraph
+	skip           int
+	sheet          bool // the file is a spreadsheet
+	sheets, slides int
+	title          int // elements within the frame of a slide's title
+}
+
+func (d *odf) visit(t xml.Token) error {
+	if d.o.full {
+		return errEnough
+	}
+	switch t := t.(type) {
+	case xml.StartElement:
+		if d.skip > 0 {
+			d.skip++
+			return nil
+		}
+		if d.title > 0 {
+			d.title++
+		}
+		switch t.Name.Local {
+		case "tracked-changes", "annotation", "automatic-styles", "note-citation", "page-number", "shapes", "forms":
+			d.skip++
+		case "spreadsheet":
+			d.sheet = true
+		case "h":
+			level, err := strconv.Atoi(attr(t, "outline-level"))
+			if err != nil || level < 1 {
+				level = 1
+			}
+			d.paras = append(d.paras, &wordPara{level: level})
+		case "p":
+			p := &wordPara{}
+			if name := attr(t, "style-name"); name == "Title" || d.title > 0 {
+				p.level = 1
+			}
+			d.paras = append(d.paras, p)
+		case "s":
+			d.put(" ")
+		case "tab":
+			d.put("\t")
+		case "line-break":
+			d.put("\n")
+		case "table":
+			if d.sheet && d.o.rows == 0 {
+				d.sheets++
+				d.o.heading(2, attr(t, "name"))
+			}
+		case "table-row":
+			d.o.beginRow()
+		case "page":
+			d.slides++
+			d.o.part()
+		case "frame":
+			if attr(t, "class") == "title" && d.title == 0 {
+				d.title = 1
+			}
+		}
+	case xml.CharData:
+		if d.skip == 0 {
+			d.put(string(t))
+		}
+	case xml.EndElement:
+		if d.skip > 0 {
+			d.skip--
+			return nil
+		}
+		d.title = max(0, d.title-1)
+		switch t.Name.Local {
+		case "h", "p":
+			d.end()
+		case "table-cell", "covered-table-cell":
+			d.o.endCell()
+		case "table-row":
+			d.o.endRow()
+		}
+	}
+	return nil
+}
+
+func (d *odf) put(s string) {
+	if n := len(d.paras); n > 0 {
+		d.paras[n-1].WriteString(s)
+	}
+}
+
+func (d *odf) end() {
+	n := len(d.paras)
+	if n == 0 {
+		return
+	}
+	p := d.paras[n-1]
+	d.paras = d.paras[:n-1]
+	switch {
+	case n > 1:
+		d.notes = append(d.notes, p.String())
+		return
+	case p.level > 0:
+		d.o.heading(p.level, strings.Join(strings.Fields(p.String()), " "))
+	default:
+		d.o.para(p.String())
+	}
+	for _, text := range d.notes {
+		d.o.para(text)
+	}
+	d.notes = nil
+}
+
+// rest adds what is open where the file is damaged.
+func (d *odf) rest() {
+	for len(d.paras) > 0 {
+		d.end()
+	}
+	for d.o.rows > 0 {
+		d.o.endRow()
+	}
+}

@@ -1,0 +1,236 @@
+package files
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"time"
+)
+
+// outline collects the text of a document that has paragraphs, headings and tables. What is longer than MaxBytes is cut
+// with a warning.
+type outline struct {
+	s      *File
+	title  string // the heading of level 1 that the document begins with
+	text   strings.Builder
+	breaks []int
+	apart  bool // the next paragraph begins a part
+	rows   int  // of tables that are open, one in the other
+	row    strings.Builder
+	lined  bool // a line of a table was the last
+	full   bool
+}
+
+// errEnough ends the reading of a document whose text is full.
+var errEnough = errors.New("the text is full")
+
+// part begins a part, such as a slide.
+func (o *outline) part() { o.apart = true }
+
+// heading adds a heading. One of level 1 before all text is the title.
+func (o *outline) heading(level int, text string) {
+	text = shownText(text)
+	switch {
+	case text == "":
+	case o.rows > 0:
+		o.para(text)
+	case level <= 1 && o.title == "" && o.text.Len() == 0 && int64(len(text)) < o.s.o.MaxBytes/2:
+		o.title = strings.Join(strings.Fields(text), " ")
+	default:
+		o.apart = true
+		o.add(text, "\n\n")
+	}
+}
+
+// para adds a paragraph, or a part of a cell.
+func (o *outline) para(text string) {
+	text = shownText(text)
+	if o.rows == 0 || text == "" {
+		o.add(text, "\n\n")
+		return
+	}
+	if o.row.Len() > 0 && !strings.HasSuffix(o.row.String(), "\t") {
+		o.row.WriteByte(' ')
+	}
+	if int64(o.row.Len()+len(text)) > o.s.o.MaxBytes {
+		o.cut()
+		return
+	}
+	o.row.WriteString(text)
+}
+
+// line adds a line of a table.
+func (o *outline) line(text string) {
+	gap := "\n"
+	if !o.lined {
+		gap = "\n\n"
+	}
+	if text = shownText(text); text != "" {
+		o.add(text, gap)
+		o.lined = true
+	}
+}
+
+func (o *outline) beginRow() { o.rows++ }
+
+func (o *outline) endCell() {
+	if o.rows > 0 && int64(o.row.Len()) < o.s.o.MaxBytes {
+		o.row.WriteByte('\t')
+	}
+}
+
+// endRow adds the row of the outermost table.
+func (o *outline) endRow() {
+	if o.rows == 0 {
+		return
+	}
+	if o.rows--; o.rows == 0 {
+		row := o.row.String()
+		o.row.Reset()
+		o.line(row)
+	}
+}
+
+// shown adds the text of a page, with its breaks.
+func (o *outline) shown(p shown) {
+	at := 0
+	for _, b := range append(slices.Clone(p.breaks), len(p.text)) {
+		if at > 0 {
+			o.apart = true
+		}
+		o.add(strings.Trim(p.text[at:b], "\n"), "\n\n")
+		at = b
+	}
+}
+
+func (o *outline) add(text, gap string) {
+	if text == "" || o.full {
+		return
+	}
+	if o.text.Len() == 0 {
+		gap = ""
+	}
+	room := o.s.o.MaxBytes - int64(o.text.Len()+len(gap)+len(o.title)+2)
+	if int64(len(text)) > room {
+		o.cut()
+		if text = strings.TrimSpace(strings.ToValidUTF8(text[:max(0, room)], "")); text == "" {
+			return
+		}
+	}
+	o.lined = false
+	o.text.WriteString(gap)
+	if at := o.text.Len(); o.apart && at > 0 {
+		o.breaks = append(o.breaks, at)
+	}
+	o.apart = false
+	o.text.WriteString(text)
+}
+
+func (o *outline) cut() {
+	if !o.full {
+		o.s.Warn(0, "its text is longer than %s; the rest is left out; split the file", bytesText(o.s.o.MaxBytes))
+	}
+	o.full = true
+}
+
+func (o *outline) empty() bool { return o.text.Len() == 0 && o.title == "" }
+
+// finish gives the file's one document. err is why the text could not be read to its end: a warning where there is some.
+func (o *outline) finish(rec Record, err error) error {
+	if o.full {
+		err = errEnough // what is wrong after that is of no matter
+	}
+	if err := o.s.settle(o.empty(), err); err != nil {
+		return err
+	}
+	lead := o.title
+	if rec.Title == "" {
+		rec.Title, lead = lead, ""
+	}
+	rec.Text, rec.Breaks = o.text.String(), o.breaks
+	if lead != "" && lead != rec.Title {
+		if rec.Text != "" {
+			lead += "\n\n"
+			rec.Breaks = nil
+			for _, b := range o.breaks {
+				rec.Breaks = append(rec.Breaks, b+len(lead))
+			}
+		}
+		rec.Text = lead + rec.Text
+	}
+	if len(rec.Metadata) == 0 {
+		rec.Metadata = nil
+	}
+	return o.s.One(rec)
+}
+
+// settle returns an error that ends the reading of a file, and makes one that only cuts its text a warning.
+func (s *File) settle(empty bool, err error) error {
+	switch {
+	case s.ctx.Err() != nil:
+		return s.ctx.Err()
+	case s.err != nil:
+		return s.err
+	case err == nil || errors.Is(err, errEnough):
+		return nil
+	case empty:
+		return err
+	}
+	s.Warn(0, "it cannot be read to its end, and the text before is stored: %v", err)
+	return nil
+}
+
+// shownText is a text without what no reader sees, and without space around it.
+func shownText(s string) string {
+	s = strings.Map(func(r rune) rune {
+		switch {
+		case r == '\r':
+			return '\n'
+		case r < ' ' && r != '\n' && r != '\t', r == 0x7f, r == '\ufffe', r == '\uffff':
+			return -1
+		}
+		return r
+	}, strings.ToValidUTF8(s, "\ufffd"))
+	return strings.TrimSpace(withoutInvisible.Replace(s))
+}
+
+// placeholders are titles and authors that programs write where they are told none.
+var placeholders = setOf("untitled anonymous unspecified unknown document presentation")
+
+// property is a title, a name or the like as metadata have it.
+func property(s string) string {
+	s = strings.Join(strings.Fields(shownText(s)), " ")
+	if low := strings.ToLower(s); placeholders[low] || low == "powerpoint presentation" {
+		return ""
+	}
+	return clip(s, 1000)
+}
+
+// say adds a property to the metadata of a record, unless it is empty.
+func (r *Record) say(name, value string) {
+	if value = property(value); value == "" {
+		return
+	}
+	if r.Metadata == nil {
+		r.Metadata = map[string]any{}
+	}
+	r.Metadata[name] = value
+}
+
+// dateLayouts are those of the metadata of documents.
+var dateLayouts = []string{time.RFC3339Nano, "2006-01-02T15:04:05.999999999", "2006-01-02T15:04", time.DateOnly, "2006-01", "2006"}
+
+// sayDate adds a date. One that cannot be read is a warning.
+func (s *File) sayDate(r *Record, name, value string) {
+	value = strings.TrimSpace(value)
+	if value == "" {
+		return
+	}
+	for _, layout := range dateLayouts {
+		if t, err := time.Parse(layout, value); err == nil {
+			r.say(name, dateText(t))
+			return
+		}
+	}
+	s.Warn(0, "the date %q cannot be read and is left out", clip(value, 80))
+}

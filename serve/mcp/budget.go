@@ -1,0 +1,116 @@
+package mcp
+
+import (
+	"cmp"
+	"strings"
+	"unicode"
+
+	"github.com/lexsem/lexsem/engine"
+)
+
+// What an answer of search takes besides ids, symbols and texts, in tokens.
+const (
+	frameTokens = 60 // of the answer
+	headTokens  = 22 // of a hit
+)
+
+// tokensOf is about how many tokens a model reads in a text. Models differ; this is rather more than cl100k counts.
+func tokensOf(s string) (n int) {
+	run, class := 0, 0
+	end := func() {
+		switch class {
+		case 'a': // parts of words of six letters
+			n += (run + 5) / 6
+		case '0':
+			n += (run + 2) / 3
+		case '\n', ' ': // one blank belongs to what follows
+			if run > 1 || class == '\n' {
+				n++
+			}
+		case '.', 'x':
+			n += (run + 1) / 2
+		}
+		run = 0
+	}
+	for _, c := range s {
+		k := '.'
+		switch {
+		case c == '\n' || c == '\r':
+			k = '\n'
+		case c == ' ' || c == '\t':
+			k = ' '
+			if class == '\n' {
+				k = '\n'
+			}
+		case c >= '0' && c <= '9':
+			k = '0'
+		case c < 0x80 && unicode.IsLetter(c):
+			k = 'a'
+		case c >= 0x80:
+			n++
+			k = 'x'
+		}
+		if int(k) != class {
+			end()
+			class = int(k)
+		}
+		run++
+	}
+	end()
+	return n
+}
+
+// roomOf is how many bytes of a hit's text take so many tokens.
+func roomOf(h engine.Hit, tokens int) int {
+	all := tokensOf(h.Text)
+	if all <= tokens {
+		return len(h.Text)
+	}
+	return len(h.Text) * max(0, tokens) / all
+}
+
+// wholeLines takes the broken lines off both ends of the part of s from a to z. It leaves the line of the bytes from to to.
+func wholeLines(s string, a, z, from, to int) (string, int) {
+	if a > 0 && s[a-1] != '\n' {
+		if i := strings.IndexByte(s[a:z], '\n'); i >= 0 && a+i < from {
+			a += i + 1
+		} else if i := strings.LastIndexByte(s[:a], '\n'); a-i < 80 {
+			a = i + 1
+		}
+	}
+	if z < len(s) && s[z] != '\n' {
+		if i := strings.LastIndexByte(s[a:z], '\n'); i >= 0 && a+i >= to {
+			z = a + i + 1
+		}
+	}
+	return s[a:z], a
+}
+
+// rootOf is the folder below which the ids of all hits are their paths, "" where there is none.
+func rootOf(hits []searchHit) (root string) {
+	for _, h := range hits {
+		at, ok := strings.CutSuffix(strings.ReplaceAll(h.Path, `\`, "/"), "/"+h.ID)
+		if !ok || root != "" && at != root {
+			return ""
+		}
+		root = cmp.Or(at, "/")
+	}
+	return root
+}
+
+// placeNames are the metadata of a hit that its place tells.
+var placeNames = map[string]bool{"path": true, "root": true, "time": true, "kind": true, "line": true, "line_end": true, "language": true}
+
+// ownMetadata are those of a hit that its place does not tell.
+func ownMetadata(h searchHit) map[string]any {
+	if h.Path == "" {
+		return h.Metadata
+	}
+	own := map[string]any{}
+	for k, v := range h.Metadata {
+		if !placeNames[k] {
+			own[k] = v
+		}
+	}
+	return own
+}
