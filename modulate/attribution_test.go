@@ -22,6 +22,9 @@ func TestAttributionAddsUp(t *testing.T) {
 			moved := 0.0
 			for range 10 {
 				in := fullInput(r, lawDim, lawVocab, randomTokens(r, lawVocab, 1+r.IntN(9)))
+				if r.IntN(2) == 0 {
+					in = more(r, in, lawVocab, 3)
+				}
 				p := unit(r, lawDim)
 				a := m.Attribute(in, p)
 				if d := math.Abs(a.Score - dot64(m.Modulate(nil, in), p)); d > 1e-12 {
