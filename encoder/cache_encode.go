@@ -136,7 +136,7 @@ func (c *Cache) encode(ctx context.Context, role Role, texts []string, need Need
 		}
 	}
 	if len(ask) == 0 {
-		c.count(len(keys), nil, need)
+		c.count(ctx, len(keys), nil, need)
 		return out, nil
 	}
 	got, err := c.inner.Encode(ctx, role, Texts(ask...), need|NeedDense) // the vector costs little beside the states
@@ -176,7 +176,7 @@ func (c *Cache) encode(ctx context.Context, role Role, texts []string, need Need
 	for _, i := range missing {
 		encoded = append(encoded, keys[i])
 	}
-	c.count(len(keys)-len(missing), encoded, need)
+	c.count(ctx, len(keys)-len(missing), encoded, need)
 	for _, i := range missing {
 		k := at[keys[i]]
 		if need&NeedDense != 0 && out[i].Dense == nil {
@@ -250,8 +250,11 @@ func (c *Cache) find(v *cacheFile, key cacheKey) ([]float32, error) {
 	}
 }
 
-// count counts texts that were found, and others that were encoded.
-func (c *Cache) count(hits int, encoded []cacheKey, need Need) {
+// count counts texts that were found, and others that were encoded, but none of Unrelated.
+func (c *Cache) count(ctx context.Context, hits int, encoded []cacheKey, need Need) {
+	if ctx.Value(measuring{}) != nil {
+		return
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.stats.Hits += int64(hits)

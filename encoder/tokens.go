@@ -22,6 +22,9 @@ type Tokens struct {
 	Offsets []Span
 	// Truncated is the number of tokens beyond the model's limit.
 	Truncated int
+	// Unwritten is the number of bytes of words that the tokens spell by single letters, since the vocabulary has no words
+	// of their script. None of these tokens is Special.
+	Unwritten int
 }
 
 // Lexical appends the distinct ids of t with lexical weight to dst, in order of first occurrence, and
@@ -102,10 +105,10 @@ func wordRune(r rune) bool {
 	return unicode.In(r, unicode.L, unicode.N, unicode.M)
 }
 
-// Unknown returns the share of a text, in [0, 1], that the vocabulary does not cover: the bytes of
-// [UNK] tokens over the bytes of all tokens. It is 0 for a text without tokens.
+// Unknown returns the share of a text, in [0, 1], that the vocabulary does not cover: the bytes of [UNK] tokens and
+// those that are Unwritten, over the bytes of all tokens. It is 0 for a text without tokens.
 func (t Tokens) Unknown() float64 {
-	var all, unknown int
+	all, unknown := 0, t.Unwritten
 	for i, o := range t.Offsets {
 		n := int(o.End - o.Start)
 		all += n
@@ -116,5 +119,5 @@ func (t Tokens) Unknown() float64 {
 	if all == 0 {
 		return 0
 	}
-	return float64(unknown) / float64(all)
+	return min(1, float64(unknown)/float64(all))
 }

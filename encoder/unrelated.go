@@ -6,6 +6,9 @@ import (
 	"math"
 )
 
+// measuring is the key of a context in which an encoder is measured.
+type measuring struct{}
+
 // Unrelated returns the mean cosine of texts that have nothing to do with each other, as enc encodes passages. It is a
 // constant of the model: about 0.1 for all-MiniLM-L6-v2, and 0.7 for models of a narrow cone such as E5. It is the
 // least over some languages, which is that of a language the model reads: texts in others look alike to it. The result
@@ -15,7 +18,7 @@ func Unrelated(ctx context.Context, enc Encoder) (float64, error) {
 	for _, s := range strangers {
 		texts = append(texts, s...)
 	}
-	out, err := enc.Encode(ctx, Passage, Texts(texts...), NeedDense)
+	out, err := enc.Encode(context.WithValue(ctx, measuring{}, true), Passage, Texts(texts...), NeedDense)
 	if err != nil {
 		return 0, fmt.Errorf("encoding sentences that measure the model: %w", err)
 	}

@@ -109,15 +109,19 @@ func (e *Engine) check(ctx context.Context, docs []Document, replace bool) ([]re
 
 // encode cuts texts into chunks, and fills vectors, tokens and truncation of the
 // records that lack them.
-func (e *Engine) encode(ctx context.Context, records []record) error {
+func (e *Engine) encode(ctx context.Context, records []record) (err error) {
 	if e.enc == nil {
 		return nil // every document brought its vector; check refused others
 	}
 	if err := e.wordsForAll(ctx, records); err != nil {
 		return err
 	}
-	if err := e.calibrate(ctx, records); err != nil {
-		return err
+	if e.uncalibrated(records) {
+		defer func() {
+			if err == nil { // after the texts, with which the probe texts are encoded
+				err = e.calibrate(ctx)
+			}
+		}()
 	}
 	window := e.window()
 	keep, err := e.keeps(ctx)

@@ -28,6 +28,7 @@ func (w wishing) Window() int { return w.wish[0] }
 // TestFirstProgress: the first documents of a database are encoded few at a time, so
 // that progress is told soon; an encoder's own wish holds from the first.
 func TestFirstProgress(t *testing.T) {
+	add(t, open(t, t.TempDir(), engine.Options{}), docs(0, 1)) // so that the encoder was measured (encoder.Unrelated)
 	for name, c := range map[string]struct{ wish, want []int }{
 		"no wish": {nil, []int{16, 16, 32, 64, 128, 44, 256, 44}},
 		"none":    {[]int{0}, []int{16, 16, 32, 64, 128, 44, 256, 44}},

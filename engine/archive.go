@@ -154,7 +154,7 @@ type importer struct {
 }
 
 // same compares the encoder and the metric of an export with the database's.
-func (im *importer) same(x *archive.Exported) error {
+func (im *importer) same(ctx context.Context, x *archive.Exported) error {
 	if n, _ := x.Heads(); im.heads != n {
 		im.heads = n
 		want, err := intake.StoredFingerprint(im.e.st.Manifest())
@@ -166,6 +166,9 @@ func (im *importer) same(x *archive.Exported) error {
 		}
 		if err == nil {
 			err = im.e.acceptBases(x.Bases)
+		}
+		if err == nil {
+			err = im.e.calibrateBy(ctx, func() (float64, error) { return x.Encoder.Unrelated, nil })
 		}
 		im.differs = err
 	}
@@ -189,7 +192,7 @@ func (im *importer) add(ctx context.Context, x *archive.Exported, d archive.Line
 	case !encode && !x.Vectors:
 		return refuse(fmt.Errorf("%w: a vector, and no line before says of which encoder; import the whole export", ErrInvalid))
 	case !encode:
-		if err := im.same(x); err != nil {
+		if err := im.same(ctx, x); err != nil {
 			return refuse(err)
 		}
 	}

@@ -146,7 +146,7 @@ func TestUnknownWords(t *testing.T) {
 		}
 		share := float32(1 - max(c.unknown, c.q.Fusion.Unknown))
 		for _, h := range r.Hits {
-			want := share*h.Modulated + shares(r.Hits, h, 0)
+			want := share*h.Modulated + shares(r.Hits, h, 0) + 2*(1-share)*h.Coverage
 			if math.Abs(float64(h.Score-want)) > 1e-5 {
 				t.Fatalf("%q: %+v: score is not %v", c.q.Text, h, want)
 			}

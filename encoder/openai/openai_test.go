@@ -392,7 +392,7 @@ func TestIndexThroughFaults(t *testing.T) {
 				t.Errorf("%q was encoded %d times", text, n)
 			}
 		}
-		if failed < 15 || len(api.Served()) != documents+len(encoder.ProbeTexts) {
+		if failed < 15 || len(api.Served()) != documents+len(encoder.ProbeTexts)+64 { // those that measure the encoder (encoder.Unrelated)
 			t.Errorf("%d calls failed, %d texts were encoded", failed, len(api.Served()))
 		}
 		h := encoder.NewHash(dim)
@@ -419,11 +419,11 @@ func TestIndexThroughFaults(t *testing.T) {
 		api, e := fake(t, openai.Options{})
 		api.Delay = 200 * time.Millisecond
 		_, took := fill(t, api, e)
-		ideal := 2 * api.Delay // 16 calls of 64 texts, 8 at a time
+		ideal := 3 * api.Delay // 16 calls of 64 texts, 8 at a time, and one that measures the encoder
 		calls, most := api.Calls()
 		t.Logf("%d calls, %d at a time, in %s; ideal %s", calls, most, took.Round(time.Millisecond), ideal)
-		if calls != 16 || most != 8 {
-			t.Errorf("%d calls, %d at a time, want 16 and 8", calls, most)
+		if calls != 17 || most != 8 {
+			t.Errorf("%d calls, %d at a time, want 17 and 8", calls, most)
 		}
 		if trial.Long() && took > ideal*6/5 { // which asks for a machine that is not busy
 			t.Errorf("took %s, %.2f times the ideal", took, float64(took)/float64(ideal))

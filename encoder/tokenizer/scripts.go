@@ -51,9 +51,9 @@ func (t *Tokenizer) unwritten() {
 	}
 }
 
-// spell marks words that are spelled in letters of scripts that the vocabulary does not write as Special: they count as
-// unknown and have no lexical weight. A letter that stands alone, such as α, is a sign of its own.
-func (t *Tokenizer) spell(text string, ids []int32, spans []encoder.Span, special []bool) {
+// unwrittenIn returns the bytes of words that are spelled in letters of scripts that the vocabulary does not write. A
+// letter that stands alone, such as α, is a sign of its own.
+func (t *Tokenizer) unwrittenIn(text string, ids []int32, spans []encoder.Span, special []bool) (bytes int) {
 	before := false // the token before goes on in this one
 	for i, id := range ids {
 		if !t.foreign[id] {
@@ -61,9 +61,12 @@ func (t *Tokenizer) spell(text string, ids []int32, spans []encoder.Span, specia
 			continue
 		}
 		goesOn := i+1 < len(ids) && t.foreign[ids[i+1]] && joined(text, spans[i].End, spans[i+1].Start)
-		special[i] = special[i] || before || goesOn
+		if !special[i] && (before || goesOn) {
+			bytes += int(spans[i].End - spans[i].Start)
+		}
 		before = goesOn
 	}
+	return bytes
 }
 
 // joined reports whether nothing but marks stands between two places of a text, those that normalisation takes out.

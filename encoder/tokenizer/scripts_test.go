@@ -73,8 +73,8 @@ func TestUnwrittenScripts(t *testing.T) {
 		if u := got.Unknown(); u < c.unknown-0.1 || u > c.unknown+0.1 || c.unknown == 0 && u != 0 || c.unknown == 1 && u != 1 {
 			t.Errorf("%s: %q is unknown by %v, want %v: %v %v", c.what, c.text, u, c.unknown, got.Special, got.Offsets)
 		}
-		if n := len(got.Lexical(nil)); (n == 0) != (c.unknown == 1) {
-			t.Errorf("%s: %q has %d tokens of weight", c.what, c.text, n)
+		if n := len(got.Lexical(nil)); n == 0 {
+			t.Errorf("%s: %q has no tokens of weight", c.what, c.text)
 		}
 	}
 	if a, b := scripted(t, 5000, 8).Digest(), scripted(t, 5000, 8).Digest(); a != b || slices.Contains([]string{a}, "") {

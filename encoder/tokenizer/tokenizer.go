@@ -90,7 +90,7 @@ func (t *Tokenizer) Tokenize(text string, max int) encoder.Tokens {
 		special[len(s.ids)+i] = true
 	}
 	if t.foreign != nil {
-		t.spell(s.text, s.ids, s.spans, special)
+		out.Unwritten = t.unwrittenIn(s.text, s.ids, s.spans, special)
 	}
 	if s.bad {
 		s.restore(out.Offsets)

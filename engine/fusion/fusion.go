@@ -150,12 +150,16 @@ func (f Options) Terms(c Candidate) []Term {
 	return terms
 }
 
+// unknownBeta is what normalised BM25 gains in weight where the encoder knows nothing of the query: without the cosine,
+// term recall alone ranks below BM25.
+const unknownBeta = 2
+
 // calibrated are the summands of a candidate's score in Calibrated.
 func (f Options) calibrated(c *Candidate) [7]Term {
 	lift, scale := max(c.Lift, 1), cmp.Or(f.scale, 1)
 	return [7]Term{
 		{"cosine", scale * (1 - f.Unknown), c.Dense}, {"presence^1.25", f.Presence * raised(lift), raised(c.Presence)}, {"near^1.25", f.Near * raised(lift), raised(c.Near)},
-		{"coverage", f.Beta * lift, c.Coverage}, {"pair", f.Pair * lift, c.Pair}, {"title^1.25", f.Title * raised(lift), raised(c.Title)},
+		{"coverage", f.Beta*lift + unknownBeta*f.Unknown, c.Coverage}, {"pair", f.Pair * lift, c.Pair}, {"title^1.25", f.Title * raised(lift), raised(c.Title)},
 		{"tokens", scale * f.Tokens, c.Tokens},
 	}
 }
