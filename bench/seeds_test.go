@@ -106,7 +106,7 @@ func TestDifferencesByMetric(t *testing.T) {
 				t.Errorf("%s by %s: %+v, want a difference of %v", r.System, m, d, want)
 			}
 		}
-		if d := r.VsDenseBy["ndcg@10"]; *r.VsDense != (Comparison{d.Delta, d.P, d.PHolm}) {
+		if d := r.VsDenseBy["ndcg@10"]; *r.VsDense != Comparison(d) {
 			t.Errorf("%s: %+v, by metric %+v", r.System, *r.VsDense, d)
 		}
 	}
