@@ -8,7 +8,6 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/engine/internal/search"
@@ -48,9 +47,6 @@ const (
 
 // tokenTail, if not 0, is how much of their codes lies in memory. Tests set it.
 var tokenTail int64
-
-// reclaimAfter, if not 0, is the rest after which space is reclaimed. Tests set it.
-var reclaimAfter time.Duration
 
 // tokenStates is what an open database knows of the token states of its passages.
 type tokenStates struct {

@@ -3,6 +3,7 @@ package engine
 import (
 	"cmp"
 	"context"
+	"time"
 
 	"github.com/lexsem/lexsem/engine/internal/calls"
 	"github.com/lexsem/lexsem/engine/internal/search"
@@ -10,6 +11,9 @@ import (
 	"github.com/lexsem/lexsem/internal/text"
 	"github.com/lexsem/lexsem/store"
 )
+
+// reclaimAfter, if not 0, is the rest after which space is reclaimed. Tests set it.
+var reclaimAfter time.Duration
 
 // Writable returns the error that a write would have now, or nil, without a commit: ErrClosed, ErrReadOnly, ErrNoSpace,
 // or that of a failed disk. At most every 5 s it writes and syncs a small file; meanwhile the last answer holds. It does

@@ -22,7 +22,7 @@ import (
 const (
 	// Calibrated adds absolute scores, so one setting serves every corpus (docs/method.md):
 	//
-	//	κ·(1 − Unknown)·cos(q_out, p) + Presence·s^1.25 + Near·n^1.25 + Beta·c + Pair·m + Title·h^1.25 [+ κ·Tokens·max(T, 0.8·s)]
+	//	κ·(1 − Unknown)·cos(q_out, p) + Presence·s^1.25 + Near·n^1.25 + (Beta + 2·Unknown)·c + Pair·m + Title·h^1.25 [+ κ·Tokens·max(T, 0.8·s)]
 	//
 	// s is the term recall, n that of the best 24 words in a row, h that of the title, c the normalised
 	// BM25, m the bigram match, T the score of token states, if these are kept (Answered). κ is 1, or what Calibrate

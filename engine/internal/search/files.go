@@ -27,7 +27,8 @@ const (
 	fileSignals
 )
 
-// fileWeights are the weights of the signals. They were chosen on six repositories, each by the other five: docs/runs.
+// fileWeights are the weights of the signals. They were chosen by 118 judged queries in axum, fastapi, gin, gson, rack and
+// zod: nDCG@10 is .858 with them, .855 if each repository has weights that the other five chose, and .755 without.
 var fileWeights = [fileSignals]struct {
 	name   string
 	weight float64
