@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/lexsem/lexsem/ingest/files/internal/readable"
 )
 
 // outline collects the text of a document that has paragraphs, headings and tables. What is longer than MaxBytes is cut
@@ -182,16 +184,7 @@ func (s *File) settle(empty bool, err error) error {
 
 // shownText is a text without what no reader sees, and without space around it.
 func shownText(s string) string {
-	s = strings.Map(func(r rune) rune {
-		switch {
-		case r == '\r':
-			return '\n'
-		case r < ' ' && r != '\n' && r != '\t', r == 0x7f, r == '\ufffe', r == '\uffff':
-			return -1
-		}
-		return r
-	}, strings.ToValidUTF8(s, "\ufffd"))
-	return strings.TrimSpace(withoutInvisible.Replace(s))
+	return strings.TrimSpace(withoutInvisible.Replace(readable.Text(s)))
 }
 
 // placeholders are titles and authors that programs write where they are told none.

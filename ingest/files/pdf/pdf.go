@@ -16,6 +16,7 @@ import (
 	"github.com/klippa-app/go-pdfium/requests"
 
 	"github.com/lexsem/lexsem/ingest/files"
+	"github.com/lexsem/lexsem/ingest/files/internal/readable"
 )
 
 func init() {
@@ -165,7 +166,7 @@ func (p *reader) describe(at *requests.PageByIndex, rec *files.Record) error {
 		if err != nil { // the file has no such information, or none at all
 			continue
 		}
-		value := strings.Join(strings.Fields(clean(got.Value)), " ")
+		value := strings.Join(strings.Fields(readable.Text(got.Value)), " ")
 		switch {
 		case value == "", placeholders[strings.ToLower(value)]:
 		case to == "":
@@ -193,18 +194,5 @@ func pageLines(s string) string {
 		s = strings.ReplaceAll(s, hyphen+"\n", "")
 		s = strings.ReplaceAll(s, hyphen, "")
 	}
-	return strings.Trim(clean(s), "\n")
-}
-
-// clean leaves out what is no text: control characters, and bytes that are not UTF-8.
-func clean(s string) string {
-	return strings.Map(func(r rune) rune {
-		switch {
-		case r == '\r':
-			return '\n'
-		case r < ' ' && r != '\n' && r != '\t', r == 0x7f, r == '\ufffe', r == '\uffff':
-			return -1
-		}
-		return r
-	}, strings.ToValidUTF8(s, "\ufffd"))
+	return strings.Trim(readable.Text(s), "\n")
 }
