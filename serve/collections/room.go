@@ -113,11 +113,13 @@ func (s *Set) closeOne(ctx context.Context, before time.Time) bool {
 				c = o
 			}
 		}
+		if c != nil {
+			before = c.used // should it not do, the next one is as old at least
+		}
 		s.mu.Unlock()
 		if c == nil {
 			return false
 		}
-		before = c.used // should it not do, the next one is as old at least
 		if c.retire(ctx) {
 			return true
 		}
