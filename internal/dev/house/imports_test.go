@@ -39,7 +39,7 @@ var allowed = map[string][]string{
 	"bench/report":                          {"bench", "bench/ann", "bench/load", "bench/internal/plot", "internal/stat", "bench/internal/kinds"},
 	"bench/sage":                            {"bench", "encoder", "modulate", "modulate/ridge", "internal/vec", "internal/stat", "bench/internal/memo", "bench/internal/parallel"},
 	"bench/sure":                            {"bench", "encoder", "internal/stat", "bench/internal/memo"},
-	"bench":                                 {"engine", "engine/fusion", "modulate/train", "modulate", "index", "index/inverted", "index/late", "encoder", "internal/text", "modulate/local", "modulate/ridge", "internal/atomicfile", "internal/private", "engine/remote", "bench/internal/process", "bench/internal/vectors", "internal/stat", "bench/internal/memo", "bench/internal/parallel", "bench/internal/random"},
+	"bench":                                 {"engine", "engine/fusion", "modulate/train", "modulate", "index", "index/inverted", "index/late", "encoder", "internal/text", "modulate/local", "modulate/ridge", "internal/atomicfile", "internal/private", "engine/remote", "bench/internal/process", "bench/internal/vectors", "internal/stat", "bench/internal/memo", "bench/internal/parallel", "bench/internal/random", "ingest/files"},
 	"internal/matfile":                      {},
 	"internal/fanout":                       {},
 	"tools/cluster":                         {"internal/testkit/servers"},
