@@ -8,6 +8,7 @@ import (
 	"text/tabwriter"
 
 	"github.com/lexsem/lexsem/bench"
+	"github.com/lexsem/lexsem/bench/limit"
 	"github.com/lexsem/lexsem/bench/report"
 	"github.com/lexsem/lexsem/bench/sure"
 	"github.com/lexsem/lexsem/encoder"
@@ -281,15 +282,32 @@ var cmdBenchLIMIT = command{
 	about: `
 Searches with the judged queries of the LIMIT set (arXiv 2508.21038) and reports Recall@2, @10 and
 @100. Each query has two relevant documents, and every pair of documents answers a query. Single
-vectors of few dimensions cannot satisfy that.`,
+vectors of few dimensions cannot satisfy that. --make writes such a set of any size, by the rules of
+the paper's generator with names and likes of its own, and measures nothing.`,
 	examples: []string{
 		"lexsem bench limit --data $LEXSEM_DATA/limit-small",
-		"lexsem bench limit --data $LEXSEM_DATA/limit-small --systems dense,rlr,rlr+slr --json limit.json",
+		"lexsem bench limit --make limit-50k",
+		"lexsem bench limit --data limit-50k --systems dense,rlr,bm25 --json limit.json",
 	},
 	declare: func(f *flags) action {
 		f.group("Flags")
 		p := declareProtocol(f, "dense,rlr,bm25,hybrid")
+		dir := f.outDir("make", "`DIR`make a set in this new folder instead of measuring one")
+		n := f.int("documents", limit.DefaultDocuments, "documents of the set that --make makes")
 		return func(ctx context.Context, a *app, args []string) error {
+			if *dir != "" {
+				if len(args) > 0 || *p.data != "" {
+					return usagef("--make writes a set; --data measures one: use one of them")
+				}
+				if err := limit.Write(ctx, *dir, *n, *p.seed); err != nil {
+					return benchError(err)
+				}
+				_, err := fmt.Fprintf(a.Stdout, "%s: %d documents, 1,000 queries. Measure it by: lexsem bench limit --data %s\n", *dir, *n, *dir)
+				return err
+			}
+			if *n != limit.DefaultDocuments {
+				return usagef("--documents is the size of a set that --make DIR makes")
+			}
 			dirs, err := p.folders(args)
 			if err != nil {
 				return err
