@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -116,6 +117,9 @@ func ReadCorpus(dir string, o ReadOptions) (*Corpus, error) {
 		if err != nil {
 			return nil, err
 		}
+	}
+	if !slices.ContainsFunc(c.Queries, func(q Query) bool { return c.Qrels.HasPositive(q.ID) }) {
+		c.lacks = qrelsFiles[0] + " judges no passage relevant; give relevant ones a grade of 1 or more"
 	}
 	c.own = c.ownPassages()
 	return c, nil

@@ -92,6 +92,9 @@ func splitsIn(dir string) string {
 			continue // no pattern of qrelsNames is malformed
 		}
 		for _, f := range found {
+			if info, err := os.Stat(f); err != nil || info.IsDir() {
+				continue
+			}
 			if f, err = filepath.Rel(dir, f); err != nil {
 				continue
 			}

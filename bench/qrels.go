@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -60,8 +61,8 @@ func ReadQrels(file string, o ReadOptions) (Qrels, error) {
 // EachQrel calls fn for every judgement of a file. A line has the columns of BEIR: query id, corpus id
 // and an integer score, separated by tabs. Or it has those of TREC: query id, a column without meaning,
 // passage id and grade, separated by tabs or blanks, with ids as WriteRun writes them. Or it is a JSON
-// object with query-id, corpus-id and score, or query_id, doc_id and relevance. A heading whose third
-// field is "score" is optional. An error of fn is a problem of that line.
+// object with query-id, corpus-id and score, or query_id, doc_id and relevance. A heading
+// whose last field is score, relevance, rel, grade or label is optional. An error of fn is a problem of that line.
 func EachQrel(r io.Reader, name string, o ReadOptions, fn func(query, passage string, grade int) error) error {
 	return EachLine(r, name, o, qrelLine(fn))
 }
@@ -73,10 +74,10 @@ func qrelLine(fn func(query, passage string, grade int) error) func(int, []byte)
 		if err != nil {
 			return err
 		}
-		if line == 1 && strings.EqualFold(score, "score") {
+		if line == 1 && slices.Contains([]string{"score", "relevance", "rel", "grade", "label"}, strings.ToLower(score)) {
 			return nil
 		}
-		grade, err := strconv.Atoi(score)
+		grade, err := strconv.Atoi(strings.TrimSuffix(score, ".0"))
 		if err != nil {
 			return fmt.Errorf("%w: score %q is not an integer; write 0, 1, 2, …", ErrBrokenLine, score)
 		}
@@ -102,7 +103,7 @@ func qrelFields(b []byte) (query, passage, score string, err error) {
 		if err := json.Unmarshal(t, &q); err != nil {
 			return "", "", "", fmt.Errorf("%w: %v; want an object with query-id, corpus-id and score", ErrBrokenLine, err)
 		}
-		return string(cmp.Or(q.Query, q.QueryID)), string(cmp.Or(q.Passage, q.DocID)), strings.TrimSuffix(string(cmp.Or(q.Score, q.Relevance)), ".0"), nil
+		return string(cmp.Or(q.Query, q.QueryID)), string(cmp.Or(q.Passage, q.DocID)), string(cmp.Or(q.Score, q.Relevance)), nil
 	}
 	f := strings.Split(string(b), "\t")
 	if len(f) == 3 {
