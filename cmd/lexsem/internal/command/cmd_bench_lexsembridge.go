@@ -37,7 +37,7 @@ var (
 
 var cmdBenchLexSemBridge = command{
 	name:    "bench lexsembridge",
-	summary: "LexSemBridge: what a bridge adds, beside the paper's figures",
+	summary: "LexSemBridge: Table 1, beside the paper's figures",
 	about: `
 Measures questions, keywords and spans of 16, 32 and 64 words by nDCG@1, in the layout of Table 1 of
 LexSemBridge, and prints the paper's figures below. Here the encoder is frozen and the bridge is
