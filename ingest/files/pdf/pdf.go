@@ -131,9 +131,11 @@ func (p *reader) read(f *files.File, rec *files.Record) error {
 			return err
 		}
 		if bad != nil {
-			f.Warn(0, "page %d cannot be read and is left out: %v", i+1, bad)
+			bad, _, _ := strings.Cut(bad.Error(), "wasm stack trace") // which tells a user nothing
+			bad = strings.TrimRight(bad, ";\n ")
+			f.Warn(0, "page %d cannot be read and is left out: %s", i+1, bad)
 			if damaged == nil {
-				damaged = files.Errorf(files.ErrMalformed, "page %d: %w", i+1, bad)
+				damaged = files.Errorf(files.ErrMalformed, "page %d cannot be read: %s", i+1, bad)
 			}
 		}
 		if page = pageLines(page); strings.TrimSpace(page) == "" {
