@@ -766,7 +766,7 @@ func TestRefusalsNameTheRemedy(t *testing.T) {
 		{"search", object{"query": "x", "variant": "nope"}, []string{"nope"}},
 		{"search", object{"query": "x", "variant": "slr"}, []string{"slr", "leave variant out"}},
 		{"search", object{"query": "x", "filter": "year >"}, []string{"character", "operators"}},
-		{"search", object{"query": strings.Repeat("x ", 20_000)}, []string{"40000 bytes", "32768"}},
+		{"search", object{"query": strings.Repeat("x ", 40_000)}, []string{"80000 bytes", "65536"}},
 		{"search", object{"like": []string{"nope"}}, []string{"nope", "ID:LINE"}},
 		{"search", object{"unlike": []string{"keys.md"}}, []string{"query is empty"}},
 		{"get", object{"id": "nope"}, []string{"nope", "search or list"}},

@@ -19,7 +19,7 @@ import (
 
 // Limits of an answer, in hits and bytes of text.
 const (
-	maxQuery    = 32 << 10 // bytes of a query
+	maxQuery    = engine.MaxQuery // bytes of a query
 	maxHits     = 100
 	maxOffset   = engine.MaxK - maxHits - 1
 	hitText     = 1_500
