@@ -1,6 +1,7 @@
 package files_test
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -11,9 +12,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/parquet-go/parquet-go"
+
 	"github.com/lexsem/lexsem/engine"
 	. "github.com/lexsem/lexsem/ingest/files"
-	"github.com/lexsem/lexsem/ingest/files/internal/filestest"
+	"github.com/lexsem/lexsem/ingest/internal/filestest"
 	"github.com/lexsem/lexsem/internal/testkit/trial"
 )
 
@@ -25,6 +28,29 @@ var whole = []string{"parquet"}
 
 // unit is how many marks a kind loses with one of them: what is read as a whole or not at all. It is named, unless it is a page.
 var unit = map[string]int{"csv": 1, "tsv": 1, "json": 1, "jsonl": 1, "ipynb": 1, "pdf": 1, "html": 1, "parquet": 4}
+
+// marked is filestest.Marked for Parquet, too.
+func marked(t *testing.T, kind string, n int) (name, content string) {
+	t.Helper()
+	if kind != "parquet" {
+		return filestest.Marked(t, kind, n)
+	}
+	type row struct {
+		ID   string `parquet:"id"`
+		Text string `parquet:"text"`
+	}
+	var b bytes.Buffer
+	w := parquet.NewGenericWriter[row](&b, parquet.Compression(&parquet.Uncompressed), parquet.MaxRowsPerRowGroup(4))
+	for i := range n {
+		if _, err := w.Write([]row{{fmt.Sprint(i), filestest.Mark(i) + " " + filestest.Rest}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return "a.parquet", b.String()
+}
 
 // damaged is what reading a damaged file gave.
 type damaged struct {
@@ -58,9 +84,9 @@ func readDamaged(t *testing.T, name, in string) (d damaged) {
 func TestTextBeforeDamage(t *testing.T) {
 	const marks = 40
 	rng := rand.New(rand.NewPCG(trial.Seed(t), 1))
-	for _, kind := range filestest.MarkedKinds {
+	for _, kind := range append([]string{"parquet"}, filestest.MarkedKinds...) {
 		n := unit[kind]
-		name, good := filestest.Marked(t, kind, marks)
+		name, good := marked(t, kind, marks)
 		at := make([]int, marks)
 		for i := range at {
 			if at[i] = strings.Index(good, filestest.Mark(i)); at[i] < 0 {
@@ -134,8 +160,8 @@ func TestMutations(t *testing.T) {
 	for _, x := range examples(t) {
 		all = append(all, x)
 	}
-	for _, kind := range filestest.MarkedKinds {
-		name, in := filestest.Marked(t, kind, 20)
+	for _, kind := range append([]string{"parquet"}, filestest.MarkedKinds...) {
+		name, in := marked(t, kind, 20)
 		all = append(all, example{name, in})
 	}
 	for _, x := range all {

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	. "github.com/lexsem/lexsem/ingest/files"
-	"github.com/lexsem/lexsem/ingest/files/internal/filestest"
+	"github.com/lexsem/lexsem/ingest/internal/filestest"
 )
 
 // made is a file that testdata/make.sh has made.

@@ -160,6 +160,9 @@ func (a *archive) walk(name string, visit func(xml.Token) error) error {
 			return nil
 		}
 		if err != nil {
+			if m.err != nil && m.err != io.EOF {
+				err = m.err
+			}
 			return a.damaged(name, err)
 		}
 		switch t.(type) {

@@ -57,12 +57,10 @@ Vectors of texts and the states of their tokens are kept in the cache folder. A 
 before, in any database, is not encoded again. --vector-cache and --state-cache limit the size. A model
 behind a URL first encodes some probe texts; if its answers have changed, the cache is not used.
 
-Each batch is stored completely or not at all. A file that cannot be read, or a bad record in a folder's
-file, is named; the command goes on, keeps what is stored of that file, and ends with exit code 1. In a
-file named on the command line, or on standard input, a bad record stops the command before its batch
-is stored, and the error names file and line. --skip-bad skips, names and counts all of these, and the
-exit code is 0. Ctrl-C stops after the current batch; stored documents stay, and the same command
-continues.
+Each batch is stored completely or not at all. A file or a record that cannot be read is named with its
+line; the command goes on, keeps what is stored of that file, and ends with exit code 1. --skip-bad
+counts all of these, and the exit code is 0. Ctrl-C stops after the current batch; stored documents
+stay, and the same command continues.
 
 What a file has besides its text, such as front matter, a title or an id, is a warning if it cannot be
 read, and the text is stored. --strict makes warnings fail. An empty file is no failure. The database

@@ -55,16 +55,10 @@ func (ix *indexer) add(it item) error {
 	return ix.ctx.Err()
 }
 
-// bad decides about a document that cannot be read.
-func (ix *indexer) bad(b *badInput) error {
+// bad notes a document that cannot be read: the rest goes on, as in a folder.
+func (ix *indexer) bad(b *badInput) {
 	ix.lack(b, problems.Failed)
-	if !*ix.options.skipBad {
-		return hinted(b, "--skip-bad skips and counts such documents")
-	}
-	ix.summary.Bad++
-	ix.tell("left out", b.Error())
-	ix.summary.fail(b)
-	return nil
+	ix.failed(b)
 }
 
 // unread decides about a file that was named and cannot be read. Its documents stay. One with nothing in it is no failure.
@@ -88,7 +82,7 @@ func (ix *indexer) unread(b *badInput) error {
 	return nil
 }
 
-// failed notes a file that cannot be read at all: the rest goes on.
+// failed notes what cannot be read of a file: the rest goes on.
 func (ix *indexer) failed(b *badInput) {
 	ix.mu.Lock()
 	defer ix.mu.Unlock()
@@ -186,9 +180,7 @@ func (ix *indexer) flush() error {
 		res, err := ix.db.Upsert(ix.ctx, docs)
 		var refused *engine.DocumentError
 		if errors.As(err, &refused) && refused.Position < len(ix.batch) {
-			if err := ix.bad(&badInput{ix.batch[refused.Position].file, ix.batch[refused.Position].line, refused.Err}); err != nil {
-				return err
-			}
+			ix.bad(&badInput{ix.batch[refused.Position].file, ix.batch[refused.Position].line, refused.Err})
 			ix.batch = append(ix.batch[:refused.Position], ix.batch[refused.Position+1:]...)
 			continue
 		}

@@ -7,26 +7,26 @@ import (
 	"hash/crc32"
 	"strings"
 	"testing"
-
-	"github.com/parquet-go/parquet-go"
 )
 
 // Mark is the n-th mark of [Marked].
 func Mark(n int) string { return fmt.Sprintf("mark%04dz", n) }
 
+// Rest follows each mark.
+const Rest = "of the walrus that sleeps on the ice"
+
 // MarkedKinds are the kinds of [Marked].
-var MarkedKinds = []string{"markdown", "text", "code", "html", "jsonl", "json", "csv", "tsv", "parquet", "pdf", "docx", "pptx", "xlsx",
+var MarkedKinds = []string{"markdown", "text", "code", "html", "jsonl", "json", "csv", "tsv", "pdf", "docx", "pptx", "xlsx",
 	"odt", "ods", "odp", "epub", "rtf", "ipynb", "eml", "mbox"}
 
 // Marked is a sound file of a kind. Its text has n marks, which stand in the file as they are and in their order. Files of
 // several documents have one for each mark, with its number as id.
 func Marked(t testing.TB, kind string, n int) (name, content string) {
 	t.Helper()
-	const rest = "of the walrus that sleeps on the ice"
 	each := func(format string) string { // of a mark and its number
 		var b strings.Builder
 		for i := range n {
-			fmt.Fprintf(&b, format, Mark(i)+" "+rest, i)
+			fmt.Fprintf(&b, format, Mark(i)+" "+Rest, i)
 		}
 		return b.String()
 	}
@@ -70,7 +70,7 @@ func Marked(t testing.TB, kind string, n int) (name, content string) {
 		parts := append(core, "ppt/presentation.xml", "<p>"+each(`<sldId id="%[2]d" r:id="r%[2]d"/><!--%.0[1]s-->`)+"</p>",
 			"ppt/_rels/presentation.xml.rels", "<Relationships>"+each(`<Relationship Id="r%[2]d" Type="http://x/slide" Target="slides/%[2]d.xml"/><!--%.0[1]s-->`)+"</Relationships>")
 		for i := range n {
-			parts = append(parts, fmt.Sprintf("ppt/slides/%d.xml", i), "<sld><sp><p><r><t>"+Mark(i)+" "+rest+"</t></r></p></sp></sld>")
+			parts = append(parts, fmt.Sprintf("ppt/slides/%d.xml", i), "<sld><sp><p><r><t>"+Mark(i)+" "+Rest+"</t></r></p></sp></sld>")
 		}
 		return name, stored(t, parts...)
 	case "odt":
@@ -83,27 +83,11 @@ func Marked(t testing.TB, kind string, n int) (name, content string) {
 		parts := []string{"META-INF/container.xml", `<container><rootfile full-path="b.opf"/></container>`, "b.opf",
 			"<package><title>Marks</title>" + each(`<item id="c%[2]d" href="%[2]d.xhtml" media-type="application/xhtml+xml"/><itemref idref="c%[2]d"/><!--%.0[1]s-->`) + "</package>"}
 		for i := range n {
-			parts = append(parts, fmt.Sprintf("%d.xhtml", i), "<html><body><h1>Part</h1><p>"+Mark(i)+" "+rest+".</p></body></html>")
+			parts = append(parts, fmt.Sprintf("%d.xhtml", i), "<html><body><h1>Part</h1><p>"+Mark(i)+" "+Rest+".</p></body></html>")
 		}
 		return name, stored(t, parts...)
 	case "pdf":
-		return name, pages(n, rest)
-	case "parquet":
-		type row struct {
-			ID   string `parquet:"id"`
-			Text string `parquet:"text"`
-		}
-		var b bytes.Buffer
-		w := parquet.NewGenericWriter[row](&b, parquet.Compression(&parquet.Uncompressed), parquet.MaxRowsPerRowGroup(4))
-		for i := range n {
-			if _, err := w.Write([]row{{fmt.Sprint(i), Mark(i) + " " + rest}}); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if err := w.Close(); err != nil {
-			t.Fatal(err)
-		}
-		return name, b.String()
+		return name, pages(n)
 	}
 	t.Fatalf("no marked file of kind %q", kind)
 	return "", ""
@@ -131,7 +115,7 @@ func stored(t testing.TB, parts ...string) string {
 }
 
 // pages is a PDF with a mark on each page, written as its format says: objects, the table of their places, and the trailer.
-func pages(n int, rest string) string {
+func pages(n int) string {
 	var b strings.Builder
 	var at []int
 	object := func(format string, args ...any) {
@@ -148,7 +132,7 @@ func pages(n int, rest string) string {
 	object("<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>")
 	for i := range n {
 		object("<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Resources << /Font << /F 3 0 R >> >> /Contents %d 0 R >>", 5+2*i)
-		text := fmt.Sprintf("BT /F 12 Tf 50 700 Td (%s %s) Tj ET", Mark(i), rest)
+		text := fmt.Sprintf("BT /F 12 Tf 50 700 Td (%s %s) Tj ET", Mark(i), Rest)
 		object("<< /Length %d >>\nstream\n%s\nendstream", len(text), text)
 	}
 	table := b.Len()
