@@ -40,6 +40,9 @@
 //
 // [Register] adds a kind of your own.
 //
+// A .gz file is read as what it holds, within a bound: notes.md.gz is of kind markdown. Records of more than Options.MaxBytes
+// are read as a stream.
+//
 // Texts are UTF-8, UTF-16, UTF-32 or of an older encoding, which is recognised. What a file has besides its text, such as
 // front matter, is a warning (Options.Warn) where it cannot be read. Dates of front matter become RFC 3339 in UTC, those
 // without a time stay such as 2024-01-05. Memory is bounded by one document, and what

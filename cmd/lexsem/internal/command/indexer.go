@@ -72,8 +72,10 @@ func (ix *indexer) unread(b *badInput) error {
 	case n > 0:
 		ix.lacks[at] = append(ix.lacks[at], problems.Problem{State: problems.Stale, Documents: n, Reason: oneLine(b.err.Error())})
 		b.err = &folder.StaleError{Documents: n, Err: b.err}
-	case b.err == files.ErrNoText:
-		ix.summary.Skipped.Empty++
+	case errors.Is(b.err, files.ErrNoText):
+		if ix.summary.Skipped.Empty++; b.err != files.ErrNoText { // a scan, or a table without texts
+			ix.hearWarning(b)
+		}
 		return nil
 	default:
 		ix.lack(b, problems.Failed)
@@ -96,6 +98,13 @@ func (ix *indexer) failed(b *badInput) {
 	if !*ix.options.watch { // where each sync has a summary of its own, and there is no last one
 		ix.summary.fail(b)
 	}
+}
+
+// hearWarning notes a warning of a file that was named, or of standard input.
+func (ix *indexer) hearWarning(b *badInput) {
+	ix.lack(b, problems.Warned)
+	ix.summary.warn(b)
+	ix.warned(b)
 }
 
 // warned tells of something besides the text of a file that cannot be read.
