@@ -8,7 +8,7 @@ import (
 	"time"
 
 	. "github.com/lexsem/lexsem/ingest/files"
-	"github.com/lexsem/lexsem/ingest/files/internal/filestest"
+	"github.com/lexsem/lexsem/ingest/internal/filestest"
 )
 
 const paragraph = "<p>Bees find their way home by the sun, by landmarks, and by the shape of the hive, as long experiments in the open have shown, and they tell each other of it.</p>"

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/lexsem/lexsem/ingest/files"
-	"github.com/lexsem/lexsem/ingest/files/internal/filestest"
+	"github.com/lexsem/lexsem/ingest/internal/filestest"
 )
 
 // testPDF is a file that testdata/make.py has made (reportlab, fpdf2).

@@ -61,7 +61,7 @@ var allowed = map[string][]string{
 	"serve/collections":                     {"engine", "engine/filter", "engine/archive", "internal/fault", "encoder", "serve/share", "store"},
 	"ingest/files":                          {"engine", "engine/filter", "internal/metadata", "ingest/files/internal/readable"},
 	"ingest/files/internal/readable":        {},
-	"ingest/files/internal/filestest":       {"engine", "ingest/files"},
+	"ingest/internal/filestest":             {"engine", "ingest/files"},
 	"ingest/files/parquet":                  {"ingest/files"},
 	"ingest/files/pdf":                      {"ingest/files", "ingest/files/internal/readable"},
 	"ingest/location":                       {"engine"},
