@@ -323,7 +323,7 @@ type TokenStats struct {
 	Mode   string // mode for new documents: TokenStatesOff, TokenStatesAuto or TokenStatesOn
 	Chunks int    // chunks with token states
 	Bases  int    // bases of the codes
-	Bytes  int64  // size of the codes, in files and in memory
+	Bytes  int64  // size of the codes in the store
 	Note   string // why new documents get no token states although Mode asks for them; "" otherwise
 }
 
@@ -337,7 +337,7 @@ type Memory struct {
 	Columns int64 // metadata
 	RLR     int64 // sufficient statistics and factor of RLR
 	Local   int64 // local bridges; 0 without them
-	Tokens  int64 // codes of token states; 0 without them
+	Tokens  int64 // list of the chunks with token states, and the most that is cached of their codes; 0 without them
 }
 
 // Parts returns the fields under their names in metrics.
