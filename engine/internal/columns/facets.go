@@ -76,3 +76,57 @@ func (c *Columns) Facets(ctx context.Context, m *Matches, path string, k int) (_
 	}
 	return facets, nil
 }
+
+// Field reads the values at one path. It is for one goroutine.
+type Field struct {
+	c      *Columns
+	places []at
+}
+
+// Field returns the reader of a path. Errors: that of ctx, ErrCorrupt. Cost: one pass over the distinct paths.
+func (c *Columns) Field(ctx context.Context, path string) (f *Field, err error) {
+	defer named(&err)
+	defer snapshot.Guard(&err)()
+	e := evaluation{c: c, ticker: ticker{ctx: ctx}}
+	places, _, err := e.locate(path)
+	return &Field{c, places}, err
+}
+
+// Values calls do with the values of a document, none if it is not there: distinct ones, in no order. Errors:
+// ErrCorrupt. Cost: O(log n), and a step for each of its terms.
+func (f *Field) Values(ord uint64, do func(k filter.Kind, text []byte)) (err error) {
+	defer named(&err)
+	defer snapshot.Guard(&err)()
+	slot, ok := f.c.rows.find(ord)
+	if !ok || f.c.dead.Has(uint64(slot)) {
+		return nil
+	}
+	s := f.c.rows.segment(f.c.rows.holding(slot))
+	if err := s.stored.ready(); err != nil {
+		return err
+	}
+	return f.values(s.of(slot-s.first), do)
+}
+
+// All calls do with the values of all documents, in their order. Errors: that of ctx, ErrCorrupt. Cost: one pass over
+// all values.
+func (f *Field) All(ctx context.Context, do func(ord uint64, k filter.Kind, text []byte)) (err error) {
+	defer named(&err)
+	defer snapshot.Guard(&err)()
+	return f.c.each(ctx, 0, func(ord uint64, terms []uint32) error {
+		return f.values(terms, func(k filter.Kind, text []byte) { do(ord, k, text) })
+	})
+}
+
+func (f *Field) values(terms []uint32, do func(k filter.Kind, text []byte)) error {
+	for _, term := range terms {
+		tag, text, err := f.c.terms.at(term)
+		if err != nil {
+			return err
+		}
+		if f.places[pathOf(tag)] == here {
+			do(kindOf(tag), text)
+		}
+	}
+	return nil
+}
