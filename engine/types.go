@@ -125,7 +125,7 @@ type Query struct {
 	Boost string
 	// Sort orders the hits by a field of the metadata instead of their scores: "time desc" (filter.ParseSort). Documents
 	// without it come last. With MinScore, in ModeLexical and in a query that only excludes, the 10,000 best hits are
-	// sorted, otherwise the 100 best. They are not reranked.
+	// sorted, otherwise the 100 best, or K if that is more. They are not reranked.
 	Sort string
 	// GroupBy is a field of the metadata of which each value gets at most PerGroup hits (0 means 1), the best. Documents
 	// without the field are one group; a document of several values belongs to the least. The hits may be fewer than K if a

@@ -208,23 +208,42 @@ func (p *boostParser) path() (string, error) {
 // Path is the path in the metadata that the boost reads.
 func (b Boost) Path() string { return b.path }
 
-// Of is what a value gives, from 0 to 1.
-func (b Boost) Of(k Kind, text []byte) float64 {
+// Key is the same for boosts with equal numbers for equal values.
+func (b Boost) Key() string {
 	if b.age {
-		t, ok := k.Seconds(text)
-		if !ok {
-			return 0
-		}
-		return math.Exp2(-max(0, b.now-t) / b.half)
+		return "recency " + b.path
 	}
-	x, ok := k.Number(text)
+	return "field " + b.path
+}
+
+// Number is the number that the boost reads of a value: of a timestamp, its seconds since 1970.
+func (b Boost) Number(k Kind, text []byte) (x float64, ok bool) {
+	if b.age {
+		return k.Seconds(text)
+	}
+	return k.Number(text)
+}
+
+// At is what a number gives, from 0 to 1: a greater one no less.
+func (b Boost) At(x float64) float64 {
 	switch {
-	case !ok || !(x > 0):
+	case b.age:
+		return math.Exp2(-max(0, b.now-x) / b.half)
+	case !(x > 0):
 		return 0
 	case math.IsInf(x, 0):
 		return 1
 	}
 	return 1 / (1 + b.half/x)
+}
+
+// Of is what a value gives.
+func (b Boost) Of(k Kind, text []byte) float64 {
+	x, ok := b.Number(k, text)
+	if !ok {
+		return 0
+	}
+	return b.At(x)
 }
 
 // Sort is an order of documents by a field of the metadata.

@@ -52,7 +52,7 @@ type Run struct {
 	filter   filtered
 	fields   fields
 	gains    map[uint64][]float64 // what the boosts give to candidates, by ordinal
-	favours  []favourite
+	favours  []uint64             // documents, see favourites
 	step     func(name string)
 	passages map[uint64]float64                                                           // of files among the first candidates, by ordinal
 	signals  map[uint64][fileSignals]float64                                              // of the candidates' files, by ordinal
