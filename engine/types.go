@@ -118,6 +118,20 @@ type Query struct {
 	// title:word looks at titles. Forms of a word are equal. A phrase without + that no document has is not required.
 	// Trace.Required, Excluded and Unmet tell what was read.
 	Plain bool
+	// Boost raises or lowers scores by the metadata, such as "recency(time, 30d) + 0.5*field(stars, 100)": a score s becomes
+	// s·(1 + Σ weight·value), or s/(1 + …) below 0, which counts for MinScore. filter.ParseBoosts has the grammar. The 200
+	// documents that it favours most are scored too, whether words and vectors name them or not; a remote.Backend scores
+	// only what these name. Cost: one pass over all metadata.
+	Boost string
+	// Sort orders the hits by a field of the metadata instead of their scores: "time desc" (filter.ParseSort). Documents
+	// without it come last. With MinScore, in ModeLexical and in a query that only excludes, the 10,000 best hits are
+	// sorted, otherwise the 100 best, or K if that is more. They are not reranked.
+	Sort string
+	// GroupBy is a field of the metadata of which each value gets at most PerGroup hits (0 means 1), the best. Documents
+	// without the field are one group; a document of several values belongs to the least. The hits may be fewer than K if a
+	// few values have most of the best 12,800 chunks.
+	GroupBy  string
+	PerGroup int
 }
 
 // Hit is a document found, or one chunk of it.
