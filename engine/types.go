@@ -154,10 +154,11 @@ type Hit struct {
 	Presence  float32 `json:"presence"` // term recall: share of the query's words in the text, by idf, in [0, 1]
 	Near      float32 `json:"near"`     // term recall of the best 24 words in a row, in [0, Presence]
 	Pair      float32 `json:"pair"`     // bigram match: share of the query's adjacent word pairs, by idf, in [0, 1]
-	// TitleMatch is the term recall of the title: share of the query's words in it, by idf, in [0, 1].
+	// TitleMatch is the title match, in [0, 1]: the share of the query's words in the title, by idf, and down to a quarter
+	// of it by what else the title says.
 	TitleMatch float32 `json:"title_match"`
 	// TokenScore, in [0, 1], is how well the text's tokens match the query's: the mean of best cosines, by idf, and at
-	// least 0.8·Presence. It is 0 if token states are not compared.
+	// least 0.8·Presence, less 0.2·Presence^1.25. It is 0 if token states are not compared.
 	TokenScore float32 `json:"token_score,omitempty"`
 	Title      string  `json:"title,omitempty"` // title of the document
 	// Symbol is the function or type of source code that Span lies in, or without one the first of Text, after those around
