@@ -15,7 +15,7 @@ const minKeywords, maxKeywords = 3, 8
 
 // Keyword makes queries of 3 to 8 distinct content words of a passage in random order. Each word is
 // drawn with a probability proportional to its idf over the corpus. Passages with fewer than 3 are
-// left out and counted.
+// left out and counted. In scripts without blanks a word is a pair of characters; see segments.
 var _ = RegisterTask(TaskKind{
 	Name:  "keyword",
 	Usage: "keyword",
@@ -26,8 +26,9 @@ var _ = RegisterTask(TaskKind{
 		}
 		words := make([][]string, in.Targets.Len())
 		df := map[string]int{}
+		found := newSegments(in.Targets.Texts)
 		for i, t := range in.Targets.Texts {
-			words[i] = contentWords(t)
+			words[i] = contentWords(found, t)
 			for _, w := range words[i] {
 				df[w]++
 			}
@@ -50,19 +51,16 @@ var _ = RegisterTask(TaskKind{
 // contentWords returns the distinct words of s that say something about its
 // topic, in order of first occurrence: no function words, no single
 // characters.
-func contentWords(s string) []string {
+func contentWords(g segments, s string) []string {
 	var out []string
 	seen := map[string]struct{}{}
-	for _, w := range text.Words(nil, s) {
-		if text.Stop(w.Lower) || utf8.RuneCountInString(w.Lower) < 2 {
-			continue
+	g.words(s, func(w string) {
+		if _, dup := seen[w]; dup || text.Stop(w) || utf8.RuneCountInString(w) < 2 {
+			return
 		}
-		if _, dup := seen[w.Lower]; dup {
-			continue
-		}
-		seen[w.Lower] = struct{}{}
-		out = append(out, w.Lower)
-	}
+		seen[w] = struct{}{}
+		out = append(out, w)
+	})
 	return out
 }
 

@@ -92,7 +92,7 @@ func TestKeywordTasks(t *testing.T) {
 		for _, q := range task.Queries {
 			i := slices.IndexFunc(in.Targets.Members, func(m []string) bool { return m[0] == q.ID })
 			words := strings.Fields(q.Text)
-			content := contentWords(in.Targets.Texts[i])
+			content := contentWords(newSegments(in.Targets.Texts), in.Targets.Texts[i])
 			if len(words) < 3 || len(words) > 8 {
 				t.Errorf("%s: %q has %d words", name, q.Text, len(words))
 			}
