@@ -6,8 +6,6 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
-
-	"github.com/lexsem/lexsem/internal/text"
 )
 
 // Bounds of a keyword query (LexSemBridge Sec. 4.2: "3–8 keywords").
@@ -24,11 +22,15 @@ var _ = RegisterTask(TaskKind{
 		if err := noArgument(arg); err != nil {
 			return nil, err
 		}
+		stop, err := in.stop()
+		if err != nil {
+			return nil, err
+		}
 		words := make([][]string, in.Targets.Len())
 		df := map[string]int{}
 		found := newSegments(in.Targets.Texts)
 		for i, t := range in.Targets.Texts {
-			words[i] = contentWords(found, t)
+			words[i] = contentWords(found, stop, t)
 			for _, w := range words[i] {
 				df[w]++
 			}
@@ -51,11 +53,11 @@ var _ = RegisterTask(TaskKind{
 // contentWords returns the distinct words of s that say something about its
 // topic, in order of first occurrence: no function words, no single
 // characters.
-func contentWords(g segments, s string) []string {
+func contentWords(g segments, stop func(string) bool, s string) []string {
 	var out []string
 	seen := map[string]struct{}{}
 	g.words(s, func(w string) {
-		if _, dup := seen[w]; dup || text.Stop(w) || utf8.RuneCountInString(w) < 2 {
+		if _, dup := seen[w]; dup || stop(w) || utf8.RuneCountInString(w) < 2 {
 			return
 		}
 		seen[w] = struct{}{}
