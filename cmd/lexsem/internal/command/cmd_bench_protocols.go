@@ -296,7 +296,6 @@ Searches with the judged queries of the LIMIT set (arXiv 2508.21038) and reports
 vectors of few dimensions cannot satisfy that. --make writes such a set of any size, by the rules of
 the paper's generator with names and likes of its own, and measures nothing.`,
 	examples: []string{
-		"lexsem bench limit --data $LEXSEM_DATA/limit-small",
 		"lexsem bench limit --make limit-50k",
 		"lexsem bench limit --data limit-50k --systems dense,rlr,bm25 --json limit.json",
 	},

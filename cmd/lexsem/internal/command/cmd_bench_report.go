@@ -23,7 +23,6 @@ column for each and the mean over them follow, by nDCG@10; the CSV has these mea
 	examples: []string{
 		"lexsem bench report bench.json curve.json ann.json --html page.html",
 		"lexsem bench report scifact.json fiqa.json nq.json --latex table.tex",
-		"lexsem bench report curve.json --svg plots",
 	},
 	declare: func(f *flags) action {
 		f.group("Flags")
