@@ -364,8 +364,12 @@ func (o indexOptions) print(a *app, s indexSummary, stats engine.Stats) error {
 		fmt.Fprintf(a.Stdout, "%s stored in %s\n", count(s.Chunked, "long document is", "long documents are"), count(s.Chunks, "chunk", "chunks"))
 	}
 	if s.Truncated > 0 {
-		fmt.Fprintf(a.Stdout, "%s longer than the %d tokens that %s reads: %s tokens at their ends are not searchable\n",
-			count(s.Truncated, "document is", "documents are"), stats.Encoder.MaxTokens, stats.Encoder.Model, thousands(s.TruncatedTokens))
+		limit := ""
+		if n := stats.Encoder.MaxTokens; n > 0 {
+			limit = fmt.Sprintf("the %d tokens that ", n)
+		}
+		fmt.Fprintf(a.Stdout, "%s longer than %s%s reads: %s tokens at their ends are not searchable\n",
+			count(s.Truncated, "document is", "documents are"), limit, stats.Encoder.Model, thousands(s.TruncatedTokens))
 	}
 	if s.FromCache > 0 {
 		fmt.Fprintln(a.Stdout, cacheLine(s.FromCache, s.Texts))
