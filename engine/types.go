@@ -331,6 +331,7 @@ type Stats struct {
 	Reembedding bool                // Reembed is running, or was interrupted and can continue
 	TokenStates TokenStats          // token states
 	Problems    problems.Summary    // failures, stale files and warnings of indexed files
+	Note        string              // in which language most text is, if the model does not read it or its words have the stems of another, and the remedy; else ""
 }
 
 // TokenStats describes the token states of a database.

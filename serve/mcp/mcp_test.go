@@ -881,4 +881,13 @@ func TestListTellsProblems(t *testing.T) {
 	if text, failed := call(t, c, "list", object{"filter": "year >= 2024"}, nil); failed || strings.Contains(text, "lacks") {
 		t.Errorf("with a filter: %s", text)
 	}
+	for i := range 20 {
+		if _, err := e.Add(t.Context(), []engine.Document{{ID: fmt.Sprint("de", i), Text: "Der Teig muss zwei Stunden ruhen, bevor er in den Ofen kommt."}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var noted struct{ Note string }
+	if text, failed := call(t, c, "list", object{}, &noted); failed || !strings.HasPrefix(noted.Note, "most text is German; ") || !strings.Contains(text, "Note: most text is German; ") {
+		t.Errorf("another language: %q, %s", noted.Note, text)
+	}
 }
