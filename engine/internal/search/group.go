@@ -12,7 +12,8 @@ import (
 // Found is one hit before its document is read.
 type Found struct {
 	fusion.Candidate
-	Duplicates []uint64 // ordinals of the documents that were folded into it
+	Probability float64
+	Duplicates  []uint64 // ordinals of the documents that were folded into it
 }
 
 // near is the least share of their word pairs that near-duplicates have in
@@ -51,9 +52,23 @@ func (r *Run) Rank(ctx context.Context) ([]Found, error) {
 			return nil, BeyondPages(r.Q.Offset, r.Plan.K-r.Q.Offset, min(len(hits), PageEnd))
 		}
 		if enough || all {
-			return hits[min(r.Q.Offset, len(hits)):], nil
+			hits = hits[min(r.Q.Offset, len(hits)):]
+			for i := range hits {
+				hits[i].Probability = r.probability(hits[i].Candidate)
+			}
+			return hits, nil
 		}
 	}
+}
+
+// probability is that of a hit to be relevant, 0 where it is not known: for a query without a text or with a vector of its
+// own, and for encoders of which nobody knows the cosine of unrelated texts.
+func (r *Run) probability(c fusion.Candidate) float64 {
+	dense, lexical := r.Plan.Dense, r.Plan.Lexical
+	if r.Plan.Listed || r.Q.Image != nil || dense && (r.Q.Vector != nil || r.Unrelated == 0) {
+		return 0
+	}
+	return fusion.Probability(fusion.Evidence{Dense: dense, Lexical: lexical, Cosine: c.Dense, Unrelated: r.Unrelated, Presence: c.Presence, Unknown: r.Facts.Unknown})
 }
 
 // good are the ranked candidates with the score that is asked for at least.
