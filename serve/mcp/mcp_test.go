@@ -192,10 +192,12 @@ type answer struct {
 	Mode, Variant, Meaning string
 	Documents, Matching    int
 	NextOffset             int `json:"next_offset"`
+	Unlikely               bool
 	Hits                   []struct {
 		ID, Title, Text string
 		Rank            int
 		Score           float64
+		Probability     float64
 		LeftOut         int   `json:"left_out"`
 		TextStart       int   `json:"text_start"`
 		BestLines       []int `json:"best_lines"`
@@ -221,6 +223,13 @@ func TestSearch(t *testing.T) {
 		}
 	}
 	first := a
+	if strings.Contains(text, "Probably not here") || a.Unlikely || a.Hits[0].Probability < 0.5 {
+		t.Errorf("%s %+v", text, a)
+	}
+	a = answer{}
+	if text, failed = call(t, c, "search", object{"query": "qqqq zzzz"}, &a); failed || !strings.HasPrefix(text, "Probably not here: ") || !a.Unlikely || a.Hits[0].Probability >= 0.1 {
+		t.Errorf("%v %s %+v", failed, text, a)
+	}
 
 	a = answer{}
 	if _, failed = call(t, c, "search", object{"query": "rotate signing keys", "offset": 1, "k": 4}, &a); failed || len(a.Hits) != 4 || a.Hits[0].Rank != 2 || a.Hits[0].ID != first.Hits[1].ID || a.NextOffset != 0 {
