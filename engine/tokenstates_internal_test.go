@@ -115,7 +115,7 @@ func TestTokenScores(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, h := range r.Hits {
-			if want := max(maxSim(t, e, s, out[0], h), 0.8*float64(h.Presence)); math.Abs(float64(h.TokenScore)-want) > 0.035 {
+			if want := fusion.Answered(maxSim(t, e, s, out[0], h), float64(h.Presence)); math.Abs(float64(h.TokenScore)-want) > 0.035 {
 				t.Errorf("%+v: %s: tokens score %v, of the states %v", q, h.ID, h.TokenScore, want)
 			}
 			x, err := e.Explain(t.Context(), q, h.ID)
@@ -455,7 +455,7 @@ func TestTokenKinds(t *testing.T) {
 	codedAll(t, "of three kinds", e)
 	for i := 1; i < len(docs); i += 21 { // short ones
 		x, err := e.Explain(t.Context(), Query{Text: docs[i].Text}, docs[i].ID)
-		if err != nil || x.Rank != 1 || len(x.Ties) == 0 || x.TokenScore < .8 {
+		if err != nil || x.Rank != 1 || len(x.Ties) == 0 || x.TokenScore < .6 {
 			t.Errorf("%s: rank %d, %d ties, token score %v, %v", docs[i].ID, x.Rank, len(x.Ties), x.TokenScore, err)
 		}
 	}
@@ -494,7 +494,7 @@ func TestKeepTokenStates(t *testing.T) {
 	}
 	lack := 0 // what has no codes yet is taken to match as its vector does
 	for _, h := range some.Hits {
-		if h.TokenScore == max(h.Modulated, 0.8*h.Presence, 0) {
+		if math.Abs(float64(h.TokenScore)-fusion.Answered(float64(h.Modulated), float64(h.Presence))) < 1e-6 {
 			lack++
 		}
 	}
