@@ -1,8 +1,10 @@
 package engine
 
 import (
+	"bytes"
 	"errors"
 	"io/fs"
+	"log/slog"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -10,6 +12,8 @@ import (
 	"testing"
 
 	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/engine/internal/chunk"
+	"github.com/lexsem/lexsem/internal/snapshot"
 )
 
 // TestSpaceOfMarkdown: a closed database of the documents of this repository takes no more times their bytes than it has
@@ -85,5 +89,99 @@ func TestOneBasis(t *testing.T) {
 			t.Errorf("%s: %d bases", name, n)
 		}
 		closed(t, e)
+	}
+}
+
+// TestOlderTokenFiles: a database of an older program, whose derived files have the codes as well, in blocks, some of
+// chunks that are gone, opens and answers alike; the next save leaves the list alone.
+func TestOlderTokenFiles(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	e := opened(t, dir, keptOptions, AutoHNSW)
+	put(t, e, madeDocs(rand.New(rand.NewPCG(9, 9)), 0, 300)...)
+	put(t, e, madeDocs(rand.New(rand.NewPCG(9, 8)), 0, 40)...) // which takes the first versions away
+	flushed(t, e)
+	want, s := answers(t, e, tokenProbes), e.db.Present()
+	n, live := s.Tokens.Len(), s.Live
+	var ids []uint64
+	var codes [][]byte
+	for ord := uint64(1); ord < s.Limit; ord++ {
+		if d, err := s.View.Get(ord); err == nil {
+			for i, r := range d.Rows {
+				ids, codes = append(ids, chunk.ID(ord, i)), append(codes, r.Codes)
+			}
+		} else if !live.Has(ord) {
+			ids, codes = append(ids, chunk.ID(ord, 0)), append(codes, []byte("gone"))
+		}
+	}
+	closed(t, e)
+	path := func(kind string) string { return filepath.Join(dir, "derived", kind+".snap") }
+	f, err := snapshot.Open(path("tokens"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	state, err := f.Section("STATE")
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw, h := bytes.Clone(state.Raw()), f.Header()
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	const block = "tokens-0123456789abcdef"
+	half := len(ids) / 2
+	write := func(kind string, head bool, ids []uint64, codes [][]byte) {
+		h.Kind = kind
+		err := snapshot.Write(path(kind), h, func(w *snapshot.Writer) error {
+			if head {
+				w.Begin("STATE")
+				w.Write(raw)
+				w.Begin("tk.head")
+				w.U32(1)
+				w.U32(1)
+				w.Text(block)
+				w.U64(uint64(half))
+				w.U64(0)
+			}
+			w.Begin("tk.ids")
+			w.Uint64s(ids)
+			w.Begin("tk.codes")
+			var ends []uint64
+			end := uint64(0)
+			for _, c := range codes {
+				w.Write(c)
+				end += uint64(len(c))
+				ends = append(ends, end)
+			}
+			w.Begin("tk.ends")
+			w.Uint64s(ends)
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(block, false, ids[:half], codes[:half])
+	write("tokens", true, ids[half:], codes[half:])
+	for _, way := range []string{"older", "a second time"} {
+		var log bytes.Buffer
+		o := keptOptions
+		o.Logger = slog.New(slog.NewTextHandler(&log, nil))
+		e = opened(t, dir, o, AutoHNSW)
+		if strings.Contains(log.String(), "made anew") {
+			t.Errorf("%s: the list was not read: %s", way, log.String())
+		}
+		if got := e.db.Present().Tokens.Len(); got != n || len(ids) == n {
+			t.Errorf("%s: %d chunks with codes, want %d of the %d that were written", way, got, n, len(ids))
+		}
+		sameAnswers(t, way, answers(t, e, tokenProbes), want, tokenProbes)
+		codedAll(t, way, e)
+		put(t, e, madeDocs(rand.New(rand.NewPCG(9, 7)), 400, 401)...)
+		removed(t, e, "d400")
+		flushed(t, e)
+		closed(t, e)
+	}
+	if _, err := os.Stat(path(block)); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a block of an older program is left: %v", err)
 	}
 }
