@@ -42,7 +42,7 @@ func TestPDF(t *testing.T) {
 			continue
 		}
 		r := recs[0]
-		if n := len(strings.Fields(r.Text)); r.ID != "p" || r.Title != c.title || !strings.HasPrefix(r.Text, c.begin) || !strings.Contains(r.Text, c.has) || n < c.words-4 || n > c.words+4 {
+		if n := len(strings.Fields(r.Text)); r.ID != "p" || r.Title != c.title || !strings.HasPrefix(r.Text, "\f"+c.begin) || !strings.Contains(r.Text, c.has) || n < c.words-4 || n > c.words+4 {
 			t.Errorf("%s: title %q, %d words: %.300q", name, r.Title, n, r.Text)
 		}
 		if r.Metadata["pages"] != c.pages || len(r.Breaks) != c.pages-1 || r.From != 0 || r.Verbatim {
