@@ -65,6 +65,9 @@ type Options struct {
 	// NoDefaultExcludes reads what is left out of a folder in no Git repository: node_modules, venv, target, dist, build,
 	// __pycache__, minified files and lock files. In a repository its own rules hold.
 	NoDefaultExcludes bool
+	// Moved is the former path of the root: its documents become those of this root. Without it a root that is gone, and most
+	// files of which are here with the same ids, is recognised.
+	Moved string
 	// Reread reads files that have not changed, too.
 	Reread bool
 	// GlobalIDs makes the ids of records unique in the database: a record whose id belongs to another file fails,
@@ -147,6 +150,7 @@ type Report struct {
 	// with the same content; the files of most of them were not read.
 	engine.AddResult
 	Removed int
+	Moved   []string // former paths of the root whose documents were taken over
 	Files   int   // found
 	Read    int   // of these, read
 	Bytes   int64 // of the files found
@@ -204,8 +208,8 @@ func Open(ctx context.Context, db engine.Database, root string, o Options) (*Fol
 	if err != nil {
 		return nil, err
 	}
-	if !utf8.ValidString(root) || !utf8.ValidString(o.Prefix) {
-		return nil, fmt.Errorf("%w: root %q, prefix %q: not UTF-8; rename it", engine.ErrInvalid, root, o.Prefix)
+	if !utf8.ValidString(root) || !utf8.ValidString(o.Prefix) || !utf8.ValidString(o.Moved) {
+		return nil, fmt.Errorf("%w: root %q, prefix %q, moved from %q: not UTF-8; rename it", engine.ErrInvalid, root, o.Prefix, o.Moved)
 	}
 	if o.Batch < 0 {
 		return nil, fmt.Errorf("%w: batch of %d documents; use a positive number, or 0 for the default", engine.ErrInvalid, o.Batch)

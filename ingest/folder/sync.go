@@ -45,10 +45,17 @@ type run struct {
 // sync takes over what changed below the root, or at some paths below it alone.
 // The caller has the turn.
 func (f *Folder) sync(ctx context.Context, scope []string) (Report, error) {
+	var moved []string
+	if !f.loaded {
+		var err error
+		if moved, err = f.adopt(ctx); err != nil {
+			return Report{}, err
+		}
+	}
 	if err := f.load(ctx); err != nil {
 		return Report{}, err
 	}
-	r := &run{f: f, claimed: map[string]string{}, badRead: map[string]bool{}, reread: map[string]bool{}, badKept: map[string]bool{}, now: map[string]place{}, stamps: maps.Clone(f.stamps)}
+	r := &run{f: f, report: Report{Moved: moved}, claimed: map[string]string{}, badRead: map[string]bool{}, reread: map[string]bool{}, badKept: map[string]bool{}, now: map[string]place{}, stamps: maps.Clone(f.stamps)}
 	if scope != nil {
 		r.scope = map[string]bool{}
 		for _, name := range scope {
