@@ -98,6 +98,7 @@ type Progress struct {
 	Bytes, Size int64  // the same in bytes of files
 	Storing     int64  // bytes of the files in the batch that is being stored
 	Documents   int    // stored or found unchanged; in the stage "remove", removed
+	File        string // that was begun last, below the root, with slashes; only in the stage "sync"
 }
 
 // Failure is a file or a folder that a sync could not read or store. The documents recorded from it
@@ -151,9 +152,9 @@ type Report struct {
 	engine.AddResult
 	Removed int
 	Moved   []string // former paths of the root whose documents were taken over
-	Files   int   // found
-	Read    int   // of these, read
-	Bytes   int64 // of the files found
+	Files   int      // found
+	Read    int      // of these, read
+	Bytes   int64    // of the files found
 	Skipped Skipped
 	Failed  []Failure
 	// Warned lists the warnings of all files found, also of those that were not read again. Their texts are stored.
@@ -191,7 +192,8 @@ type Folder struct {
 	lacks map[string][]problems.Problem // by path: what failed, and warnings of files without a stamp
 	left  Skipped                       // by the last sync of the whole folder
 
-	mu sync.Mutex // of Options.Progress and Options.Failed
+	mu   sync.Mutex // of Options.Progress and Options.Failed, and of told
+	told Progress   // last
 }
 
 // place is where a recorded document came from.

@@ -288,7 +288,24 @@ func (f *Folder) progress(p Progress) {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if p.Stage == f.told.Stage {
+		p.File = f.told.File
+	}
+	f.told = p
 	f.o.Progress(p)
+}
+
+// begun tells that a file is read.
+func (f *Folder) begun(path string) {
+	if f.o.Progress == nil {
+		return
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.told.Stage == "sync" {
+		f.told.File = path
+		f.o.Progress(f.told)
+	}
 }
 
 // save writes the stamps and the notes, if they are others than those in their files.

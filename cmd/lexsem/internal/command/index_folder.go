@@ -188,7 +188,9 @@ func syncStep(p folder.Progress, encoded int, share float64) step {
 	}
 	s := step{stage: "indexing", done: p.Documents + encoded, unit: "documents"}
 	if p.Size > 0 {
-		s.fraction = (float64(p.Bytes) + share*float64(p.Storing)) / float64(p.Size)
+		done := float64(p.Bytes) + share*float64(p.Storing)
+		s.fraction = done / float64(p.Size)
+		s.note = strings.TrimSpace(bytesOf(int64(done)) + " of " + bytesOf(p.Size) + "  " + p.File)
 	}
 	return s
 }
