@@ -36,6 +36,9 @@ type Options struct {
 	DropVectors bool
 	// MaxBytes limits one text, and one whole record; 0 means DefaultMaxBytes.
 	MaxBytes int64
+	// Rows yields each row of a table as metadata alone: no column is an id, a title, a text or a vector, and a row
+	// needs none.
+	Rows bool
 	// KeepRepeated keeps all records of a file that have the same id: the second becomes ID~2, with a warning.
 	// It takes about 40 bytes of memory a record. Otherwise the caller gets the same id again.
 	KeepRepeated bool
@@ -346,6 +349,9 @@ func (s *File) One(r Record) error {
 // record yields one of several records, or the error that stands for it.
 // Its number is s.n.
 func (s *File) record(r Record, err error) error {
+	if err == nil && s.o.Rows {
+		return s.give(r)
+	}
 	if err == nil && r.ID == "" {
 		if s.o.ID == "" {
 			err = errNoID

@@ -37,6 +37,20 @@ func TestCSV(t *testing.T) {
 	}
 }
 
+// TestTableRows: with Options.Rows all columns are metadata, also those of an id and a text, and a row needs neither.
+func TestTableRows(t *testing.T) {
+	var got []string
+	for rec, err := range ReadStream(t.Context(), strings.NewReader("_id,text,score\na,,1\n,y,2\n"), "a.csv", Options{Rows: true}) {
+		if err != nil || rec.ID+rec.Text != "" {
+			t.Errorf("%+v, %v", rec, err)
+		}
+		got = append(got, fmt.Sprint(rec.Metadata))
+	}
+	if want := []string{"map[_id:a score:1]", "map[score:2 text:y]"}; !slices.Equal(got, want) {
+		t.Errorf("rows %q, want %q", got, want)
+	}
+}
+
 func TestTableColumns(t *testing.T) {
 	for _, c := range []struct {
 		name, in string

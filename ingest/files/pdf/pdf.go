@@ -135,9 +135,13 @@ func (p *reader) read(f *files.File, rec *files.Record) error {
 			return err
 		}
 		if bad != nil {
-			f.Warn(0, "page %d cannot be read and is left out: %v", i+1, bad)
+			why := bad.Error()
+			if strings.HasPrefix(why, "wasm error") { // the library gave up
+				why = fmt.Sprintf("it is damaged, or takes more than %d MiB of memory", maxMemory>>20)
+			}
+			f.Warn(0, "page %d cannot be read and is left out: %s", i+1, why)
 			if damaged == nil {
-				damaged = files.Errorf(files.ErrMalformed, "page %d: %w", i+1, bad)
+				damaged = files.Errorf(files.ErrMalformed, "page %d cannot be read: %s", i+1, why)
 			}
 		}
 		if page = pageLines(page); strings.TrimSpace(page) == "" {

@@ -53,9 +53,10 @@ search finds the document by its best chunk and says which one.
 sends them to Ollama (OLLAMA_HOST). NAME@DIM gives the length of the vectors if it is not known. Such a
 server is asked only to encode, never for a lexical search.
 
-Vectors of texts and the states of their tokens are kept in the cache folder. A text that was indexed
-before, in any database, is not encoded again. --vector-cache and --state-cache limit the size. A model
-behind a URL first encodes some probe texts; if its answers have changed, the cache is not used.
+Passages that a document had before an edit are not encoded again. Where token states are off, vectors
+are kept in the cache folder as well, for other databases of the same texts; --vector-cache limits them.
+--state-cache keeps token states there, too. A model behind a URL first encodes some probe texts; if its
+answers have changed, the cache is not used.
 
 Each batch is stored completely or not at all. A file or a record that cannot be read is named with its
 line; the command goes on, keeps what is stored of that file, and ends with exit code 1. --skip-bad
