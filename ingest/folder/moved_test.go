@@ -62,7 +62,7 @@ func TestMovedRoot(t *testing.T) {
 	}
 
 	// Interrupted in the middle, it is repeated.
-	from = move("half")
+	move("half")
 	_, err = b.e.Patch(t.Context(), []engine.Patch{{ID: "r1", Metadata: map[string]any{"root": b.dir}}})
 	b.ok(err)
 	if r, err := b.sync(folder.Options{}); err != nil || len(r.Moved) != 1 || len(r.Failed) > 0 || b.ids(engine.Filter{}) != want {
@@ -96,7 +96,7 @@ func TestMovedRoot(t *testing.T) {
 
 	// Of other files a third is there.
 	b.ok(os.Remove(from))
-	from = move("third")
+	move("third")
 	for i := range 22 {
 		b.writeAt(b.dir, fmt.Sprintf("sub/%02d.txt", i), fmt.Sprint("other words ", i), past)
 	}

@@ -8,12 +8,14 @@ import (
 	"fmt"
 	"hash/fnv"
 	"io"
+	"maps"
 	"os"
 	"slices"
 	"time"
 
 	"github.com/lexsem/lexsem/engine"
 	"github.com/lexsem/lexsem/ingest/files"
+	"github.com/lexsem/lexsem/internal/problems"
 )
 
 const (
@@ -90,6 +92,7 @@ func (r *run) read(ctx context.Context, out chan<- *batch) error {
 		}
 		d.files, d.bytes, d.texts = i+1, d.bytes+f.size, 0
 	}
+	r.report.Skipped.Kinds = problems.MostFrequent(slices.Collect(maps.Values(r.walk.kinds)))
 	return d.send(ctx)
 }
 
@@ -127,6 +130,7 @@ func (r *run) skip(documents int, s stamp) {
 	case documents > 0:
 	case s.Other:
 		r.report.Skipped.Other++
+		r.walk.name(s.Path)
 	case s.Empty:
 		r.report.Skipped.Empty++
 	default:
