@@ -72,15 +72,23 @@ func (e *Engine) kindOf(ctx context.Context, s *state.State) (string, error) {
 	return k, nil
 }
 
-// symbols gives hits of source code the names of what they lie in.
+// symbols gives hits of source code the names of what they lie in, and those of other files the page, or the headings above.
 func (e *Engine) symbols(ctx context.Context, s *state.State, found []search.Found, hits []Hit) error {
 	for i := range hits {
-		if !search.OfSource(hits[i].Metadata) {
+		placed := search.HasPlaces(hits[i].Metadata)
+		if !placed && !search.OfSource(hits[i].Metadata) {
 			continue
+		}
+		if err := ctx.Err(); err != nil {
+			return err
 		}
 		d, err := s.View.Text(chunk.Ord(found[i].Ord))
 		if err != nil {
 			return err
+		}
+		if placed {
+			hits[i].Symbol = search.Place(hits[i].Metadata, d.Title, d.Text, hits[i].Start, hits[i].End, hits[i].Span)
+			continue
 		}
 		if hits[i].Symbol, err = search.Symbol(ctx, d.Text, hits[i].Start, hits[i].End, hits[i].Span); err != nil {
 			return err

@@ -166,7 +166,8 @@ type Hit struct {
 	TokenScore float32 `json:"token_score,omitempty"`
 	Title      string  `json:"title,omitempty"` // title of the document
 	// Symbol is the function or type of source code that Span lies in, or without one the first of Text, after those around
-	// it: Parser.parse. It is "" for a text that defines nothing there.
+	// it: Parser.parse. Of other files it is the page, slide, sheet and row, or the headings above: page 7, Guide › Install;
+	// documents in another engine have none. It is "" where nothing is known.
 	Symbol string `json:"symbol,omitempty"`
 	Media  string `json:"media,omitempty"` // media type of an image, whose Text holds visual words; "" for a text
 	Text   string `json:"text"`            // text of the document, or of the chunk that was found

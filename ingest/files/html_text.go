@@ -5,6 +5,8 @@ import (
 
 	"codeberg.org/readeck/go-readability/v2/render"
 	"golang.org/x/net/html"
+
+	"github.com/lexsem/lexsem/internal/place"
 )
 
 // shown is a text as a page shows it, with breaks at its headings.
@@ -58,16 +60,23 @@ func textOf(n *html.Node) (out shown) {
 			insert(e.Parent, e.NextSibling, html.TextNode, " ")
 		}
 		if len(e.Data) == 2 && e.Data[0] == 'h' && '1' <= e.Data[1] && e.Data[1] <= '6' && e.FirstChild != nil {
-			insert(e, e.FirstChild, html.TextNode, mark)
+			insert(e, e.FirstChild, html.TextNode, mark+e.Data[1:])
 		}
 	}
 	marked := strings.TrimRight(withoutInvisible.Replace(strings.ToValidUTF8(render.InnerText(n), "\ufffd")), "\n")
+	marked = strings.ReplaceAll(marked, place.Part, " ")
 	for _, m := range added {
 		m.Parent.RemoveChild(m)
 	}
 	var text strings.Builder
 	some := false // something stands before
 	for i, part := range strings.Split(marked, mark) {
+		if i > 0 { // a heading, with its level
+			level := int(part[0] - '0')
+			if part = part[1:]; !blank(part) {
+				text.WriteString(strings.Repeat(place.Part, level))
+			}
+		}
 		if at := text.Len(); i > 0 && some && !blank(part) {
 			out.breaks = append(out.breaks, at)
 		}

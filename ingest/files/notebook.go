@@ -6,6 +6,8 @@ import (
 	"io"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/lexsem/lexsem/internal/place"
 )
 
 // maxOutput is how much of the outputs of one cell of a notebook is text of the document.
@@ -209,14 +211,14 @@ func (n *notebook) cell(in *json.Decoder) error {
 // markdown adds a text in Markdown, with breaks at its headings.
 func (o *outline) markdown(text string) {
 	at := 0
-	for _, h := range headings(text) {
-		o.para(text[at:h.at])
-		at = h.end
-		if h.level == 1 && o.empty() {
-			o.heading(1, h.text)
+	for _, h := range place.Headings(text) {
+		o.para(text[at:h.At])
+		at = h.End
+		if h.Level == 1 && o.empty() {
+			o.heading(1, h.Text)
 		} else {
-			o.apart = true
-			o.para(text[h.at:h.end])
+			o.apart, o.level = true, h.Level
+			o.para(text[h.At:h.End])
 		}
 	}
 	o.para(text[at:])

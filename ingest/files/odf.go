@@ -53,6 +53,7 @@ type odf struct {
 	skip           int
 	sheet          bool // the file is a spreadsheet
 	sheets, slides int
+	row, same      int // number of the row of a sheet, and how often it is there
 	title          int // elements within the frame of a slide's title
 }
 
@@ -95,12 +96,21 @@ func (d *odf) visit(t xml.Token) error {
 		case "table":
 			if d.sheet && d.o.rows == 0 {
 				d.sheets++
-				d.o.heading(2, attr(t, "name"))
+				d.o.sheet(attr(t, "name"))
+				d.row, d.same = 1, 0
 			}
 		case "table-row":
+			if d.sheet && d.o.rows == 0 {
+				d.row += d.same
+				d.same = 1
+				if n, err := strconv.Atoi(attr(t, "number-rows-repeated")); err == nil && n > 0 {
+					d.same = n
+				}
+			}
 			d.o.beginRow()
 		case "page":
 			d.slides++
+			d.o.paged = true
 			d.o.part()
 		case "frame":
 			if attr(t, "class") == "title" && d.title == 0 {
@@ -123,7 +133,7 @@ func (d *odf) visit(t xml.Token) error {
 		case "table-cell", "covered-table-cell":
 			d.o.endCell()
 		case "table-row":
-			d.o.endRow()
+			d.endRow()
 		}
 	}
 	return nil
@@ -163,6 +173,18 @@ func (d *odf) rest() {
 		d.end()
 	}
 	for d.o.rows > 0 {
-		d.o.endRow()
+		d.endRow()
 	}
+}
+
+// endRow ends a row of a table, or of a sheet.
+func (d *odf) endRow() {
+	if !d.sheet || d.o.rows != 1 {
+		d.o.endRow()
+		return
+	}
+	row := d.o.row.String()
+	d.o.row.Reset()
+	d.o.rows = 0
+	d.o.sheetRow(d.row, row)
 }

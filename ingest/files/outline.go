@@ -1,12 +1,14 @@
 package files
 
 import (
+	"cmp"
 	"errors"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/lexsem/lexsem/ingest/files/internal/readable"
+	"github.com/lexsem/lexsem/internal/place"
 )
 
 // outline collects the text of a document that has paragraphs, headings and tables. What is longer than MaxBytes is cut
@@ -17,9 +19,13 @@ type outline struct {
 	text   strings.Builder
 	breaks []int
 	apart  bool // the next paragraph begins a part
+	level  int  // of the heading that it is, or how many parts begin before it
+	paged  bool // parts count, and headings do not: slides
 	rows   int  // of tables that are open, one in the other
 	row    strings.Builder
-	lined  bool // a line of a table was the last
+	lined  bool   // a line of a table was the last
+	before int    // number of the last row of the sheet; -1 where it is not known
+	gap    string // before the next line: for the rows between
 	full   bool
 }
 
@@ -27,7 +33,12 @@ type outline struct {
 var errEnough = errors.New("the text is full")
 
 // part begins a part, such as a slide.
-func (o *outline) part() { o.apart = true }
+func (o *outline) part() {
+	o.apart = true
+	if o.paged {
+		o.level++
+	}
+}
 
 // heading adds a heading. One of level 1 before all text is the title.
 func (o *outline) heading(level int, text string) {
@@ -39,7 +50,9 @@ func (o *outline) heading(level int, text string) {
 	case level <= 1 && o.title == "" && o.text.Len() == 0 && int64(len(text)) < o.s.o.MaxBytes/2:
 		o.title = strings.Join(strings.Fields(text), " ")
 	default:
-		o.apart = true
+		if o.apart = true; !o.paged {
+			o.level = min(max(level, 1), 9)
+		}
 		o.add(text, "\n\n")
 	}
 }
@@ -61,12 +74,38 @@ func (o *outline) para(text string) {
 	o.row.WriteString(text)
 }
 
+// maxGap is how many empty rows of a sheet are kept, so that a line of the text has the number of its row.
+const maxGap = 100
+
+// sheet begins a sheet.
+func (o *outline) sheet(name string) {
+	o.heading(2, cmp.Or(strings.Join(strings.Fields(shownText(name)), " "), "-"))
+	o.before = 0
+}
+
+// sheetRow adds a row of a sheet, by its number from 1.
+func (o *outline) sheetRow(number int, text string) {
+	if blank(text) {
+		return
+	}
+	if gap := number - o.before - 1; o.before >= 0 && 0 <= gap && gap <= maxGap {
+		o.gap = strings.Repeat("\n", gap)
+		o.before = number
+	} else if o.before >= 0 {
+		o.gap = place.Unknown
+		o.before = -1
+	}
+	o.line(strings.ReplaceAll(text, "\n", " "))
+	o.gap = ""
+}
+
 // line adds a line of a table.
 func (o *outline) line(text string) {
 	gap := "\n"
 	if !o.lined {
 		gap = "\n\n"
 	}
+	gap += o.gap
 	if text = shownText(text); text != "" {
 		o.add(text, gap)
 		o.lined = true
@@ -100,7 +139,16 @@ func (o *outline) shown(p shown) {
 		if at > 0 {
 			o.apart = true
 		}
-		o.add(strings.Trim(p.text[at:b], "\n"), "\n\n")
+		text := strings.Trim(p.text[at:b], "\n")
+		bare := strings.TrimLeft(text, place.Part)
+		if n := len(text) - len(bare); n > 0 { // the page begins with a heading
+			o.level = n
+		}
+		text = strings.TrimRight(bare, place.Part)
+		o.add(strings.TrimRight(text, "\n"), "\n\n")
+		if n := len(bare) - len(text); n > 0 {
+			o.level = n
+		}
 		at = b
 	}
 }
@@ -109,9 +157,11 @@ func (o *outline) add(text, gap string) {
 	if text == "" || o.full {
 		return
 	}
-	if o.text.Len() == 0 {
+	first := o.text.Len() == 0
+	if first {
 		gap = ""
 	}
+	gap += strings.Repeat(place.Part, o.level)
 	room := o.s.o.MaxBytes - int64(o.text.Len()+len(gap)+len(o.title)+2)
 	if int64(len(text)) > room {
 		o.cut()
@@ -121,10 +171,10 @@ func (o *outline) add(text, gap string) {
 	}
 	o.lined = false
 	o.text.WriteString(gap)
-	if at := o.text.Len(); o.apart && at > 0 {
-		o.breaks = append(o.breaks, at)
+	if o.apart && !first {
+		o.breaks = append(o.breaks, o.text.Len())
 	}
-	o.apart = false
+	o.apart, o.level = false, 0
 	o.text.WriteString(text)
 }
 

@@ -24,7 +24,7 @@ func readPPTX(s *File) error {
 		}
 		return tooMany(len(slides))
 	})
-	o := &outline{s: s}
+	o := &outline{s: s, paged: true}
 	for _, name := range slides {
 		o.part()
 		d := &drawing{o: o}

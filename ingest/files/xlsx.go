@@ -43,7 +43,8 @@ func readXLSX(s *File) error {
 		if !a.has(sh.part) { // a sheet that is a chart
 			continue
 		}
-		b.o.heading(2, sh.name)
+		b.o.sheet(sh.name)
+		b.number = 0
 		e := a.walk(sh.part, b.cell)
 		b.rest()
 		err = cmp.Or(err, e)
@@ -72,6 +73,7 @@ type workbook struct {
 	kind    string // of the cell
 	isDate  bool
 	row     strings.Builder
+	number  int // of the row, from 1
 }
 
 func (b *workbook) sharedString(t xml.Token) error {
@@ -171,6 +173,10 @@ func (b *workbook) cell(t xml.Token) error {
 			b.reading = true
 		case "row":
 			b.rest() // of one that damage left open
+			b.number++
+			if n, err := strconv.Atoi(attr(t, "r")); err == nil {
+				b.number = n
+			}
 		}
 	case xml.CharData:
 		if b.in != "" && !b.reading {
@@ -203,7 +209,7 @@ func (b *workbook) endCell() {
 }
 
 func (b *workbook) endRow() {
-	b.o.line(b.row.String())
+	b.o.sheetRow(b.number, b.row.String())
 	b.row.Reset()
 	b.in, b.reading = "", false
 }

@@ -65,6 +65,9 @@ type Options struct {
 	// NoDefaultExcludes reads what is left out of a folder in no Git repository: node_modules, venv, target, dist, build,
 	// __pycache__, minified files and lock files. In a repository its own rules hold.
 	NoDefaultExcludes bool
+	// Moved is the former path of the root: its documents become those of this root. Without it a root that is gone, and most
+	// files of which are here with the same ids, is recognised.
+	Moved string
 	// Reread reads files that have not changed, too.
 	Reread bool
 	// GlobalIDs makes the ids of records unique in the database: a record whose id belongs to another file fails,
@@ -95,6 +98,7 @@ type Progress struct {
 	Bytes, Size int64  // the same in bytes of files
 	Storing     int64  // bytes of the files in the batch that is being stored
 	Documents   int    // stored or found unchanged; in the stage "remove", removed
+	File        string // that was begun last, below the root, with slashes; only in the stage "sync"
 }
 
 // Failure is a file or a folder that a sync could not read or store. The documents recorded from it
@@ -147,9 +151,10 @@ type Report struct {
 	// with the same content; the files of most of them were not read.
 	engine.AddResult
 	Removed int
-	Files   int   // found
-	Read    int   // of these, read
-	Bytes   int64 // of the files found
+	Moved   []string // former paths of the root whose documents were taken over
+	Files   int      // found
+	Read    int      // of these, read
+	Bytes   int64    // of the files found
 	Skipped Skipped
 	Failed  []Failure
 	// Warned lists the warnings of all files found, also of those that were not read again. Their texts are stored.
@@ -187,7 +192,8 @@ type Folder struct {
 	lacks map[string][]problems.Problem // by path: what failed, and warnings of files without a stamp
 	left  Skipped                       // by the last sync of the whole folder
 
-	mu sync.Mutex // of Options.Progress and Options.Failed
+	mu   sync.Mutex // of Options.Progress and Options.Failed, and of told
+	told Progress   // last
 }
 
 // place is where a recorded document came from.
@@ -204,8 +210,8 @@ func Open(ctx context.Context, db engine.Database, root string, o Options) (*Fol
 	if err != nil {
 		return nil, err
 	}
-	if !utf8.ValidString(root) || !utf8.ValidString(o.Prefix) {
-		return nil, fmt.Errorf("%w: root %q, prefix %q: not UTF-8; rename it", engine.ErrInvalid, root, o.Prefix)
+	if !utf8.ValidString(root) || !utf8.ValidString(o.Prefix) || !utf8.ValidString(o.Moved) {
+		return nil, fmt.Errorf("%w: root %q, prefix %q, moved from %q: not UTF-8; rename it", engine.ErrInvalid, root, o.Prefix, o.Moved)
 	}
 	if o.Batch < 0 {
 		return nil, fmt.Errorf("%w: batch of %d documents; use a positive number, or 0 for the default", engine.ErrInvalid, o.Batch)

@@ -26,6 +26,7 @@ func (r *run) keep(ctx context.Context, in <-chan *batch) error {
 		size += f.size
 	}
 	p := Progress{Stage: "sync", Of: len(r.walk.files), Size: size}
+	r.f.progress(p)
 	for b := range in {
 		p.Storing = b.bytes - p.Bytes
 		r.f.progress(p)

@@ -8,12 +8,14 @@ import (
 	"fmt"
 	"hash/fnv"
 	"io"
+	"maps"
 	"os"
 	"slices"
 	"time"
 
 	"github.com/lexsem/lexsem/engine"
 	"github.com/lexsem/lexsem/ingest/files"
+	"github.com/lexsem/lexsem/internal/problems"
 )
 
 const (
@@ -63,6 +65,8 @@ type reader struct {
 	there map[string]bool // files, and folders that cannot be read; nil until it is needed
 	files int
 	bytes int64
+	texts int64 // bytes of texts of the file that is being read: about how far that is
+	size  int64 // of that file
 }
 
 func (r *run) read(ctx context.Context, out chan<- *batch) error {
@@ -86,8 +90,9 @@ func (r *run) read(ctx context.Context, out chan<- *batch) error {
 				return err
 			}
 		}
-		d.files, d.bytes = i+1, d.bytes+f.size
+		d.files, d.bytes, d.texts = i+1, d.bytes+f.size, 0
 	}
+	r.report.Skipped.Kinds = problems.MostFrequent(slices.Collect(maps.Values(r.walk.kinds)))
 	return d.send(ctx)
 }
 
@@ -125,6 +130,7 @@ func (r *run) skip(documents int, s stamp) {
 	case documents > 0:
 	case s.Other:
 		r.report.Skipped.Other++
+		r.walk.name(s.Path)
 	case s.Empty:
 		r.report.Skipped.Empty++
 	default:
@@ -145,6 +151,7 @@ func seconds(nanoseconds int64) int64 { return time.Unix(0, nanoseconds).Unix() 
 // file reads one file. Its error ends the sync; what is wrong with the file is noted.
 func (d *reader) file(ctx context.Context, f file) error {
 	d.reread[f.path] = true
+	d.f.begun(f.path)
 	h, err := openBelow(d.dir, f.path)
 	if gone(err) { // since the walk
 		return nil
@@ -265,6 +272,7 @@ func (d *reader) documents(ctx context.Context, x *reading, from io.ReaderAt) er
 	o.Warn = func(w files.Warning) { d.warn(x, w.Line, w.Text) }
 	kind, modified := files.KindOf(x.path), time.Unix(0, x.time)
 	var textless *Failure // JSON without a text: settings, or a record that lacks it
+	d.size = x.size
 	for rec, err := range files.Read(ctx, from, x.size, x.path, o) {
 		var one *files.RecordError
 		isOne := errors.As(err, &one)
@@ -370,13 +378,15 @@ func (d *reader) add(ctx context.Context, it item) error {
 	}
 	d.inner[it.doc.ID] = true
 	d.next.items = append(d.next.items, it)
-	d.next.texts += len(it.doc.Title) + len(it.doc.Text) + len(it.doc.Data)
+	n := len(it.doc.Title) + len(it.doc.Text) + len(it.doc.Data)
+	d.next.texts += n
+	d.texts += int64(n)
 	return nil
 }
 
 // send hands the batch over.
 func (d *reader) send(ctx context.Context) error {
-	d.next.files, d.next.bytes = d.files, d.bytes
+	d.next.files, d.next.bytes = d.files, d.bytes+min(d.texts, d.size)
 	select {
 	case d.out <- d.next:
 	case <-ctx.Done():

@@ -45,10 +45,17 @@ type run struct {
 // sync takes over what changed below the root, or at some paths below it alone.
 // The caller has the turn.
 func (f *Folder) sync(ctx context.Context, scope []string) (Report, error) {
+	var moved []string
+	if !f.loaded {
+		var err error
+		if moved, err = f.adopt(ctx); err != nil {
+			return Report{}, err
+		}
+	}
 	if err := f.load(ctx); err != nil {
 		return Report{}, err
 	}
-	r := &run{f: f, claimed: map[string]string{}, badRead: map[string]bool{}, reread: map[string]bool{}, badKept: map[string]bool{}, now: map[string]place{}, stamps: maps.Clone(f.stamps)}
+	r := &run{f: f, report: Report{Moved: moved}, claimed: map[string]string{}, badRead: map[string]bool{}, reread: map[string]bool{}, badKept: map[string]bool{}, now: map[string]place{}, stamps: maps.Clone(f.stamps)}
 	if scope != nil {
 		r.scope = map[string]bool{}
 		for _, name := range scope {
@@ -281,7 +288,24 @@ func (f *Folder) progress(p Progress) {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if p.Stage == f.told.Stage {
+		p.File = f.told.File
+	}
+	f.told = p
 	f.o.Progress(p)
+}
+
+// begun tells that a file is read.
+func (f *Folder) begun(path string) {
+	if f.o.Progress == nil {
+		return
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.told.Stage == "sync" {
+		f.told.File = path
+		f.o.Progress(f.told)
+	}
 }
 
 // save writes the stamps and the notes, if they are others than those in their files.

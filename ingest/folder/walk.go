@@ -180,9 +180,13 @@ func (w *walker) entry(ctx context.Context, dir *os.Root, name string, e fs.DirE
 // other counts a file of another kind.
 func (w *walker) other(name string, e fs.DirEntry) {
 	w.skipped.Other++
-	if !e.Type().IsRegular() {
-		return
+	if e.Type().IsRegular() {
+		w.name(name)
 	}
+}
+
+// name counts the extension of a file of another kind, or that holds no documents.
+func (w *walk) name(name string) {
 	if w.kinds == nil {
 		w.kinds = map[string]problems.Extension{}
 	}

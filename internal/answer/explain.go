@@ -37,7 +37,7 @@ type Explanation struct {
 	TokenScore float32              `json:"token_score"`
 	Ties       []ExplainedTie       `json:"ties"`
 
-	Symbol   string   `json:"symbol,omitempty"`    // the function or type of source code in which the chunk lies
+	Symbol   string   `json:"symbol,omitempty"`    // the function or type of source code in which the chunk lies, or the page, row or headings of other files
 	Span     *Span    `json:"span,omitempty"`      // the part of the chunk that answers best, if requested and known
 	Rerank   *float64 `json:"rerank,omitempty"`    // the reranker's score, if it read the document
 	Reranked int      `json:"reranked,omitempty"`  // hits that it read

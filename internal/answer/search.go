@@ -53,7 +53,7 @@ type Hit struct {
 	End        int      `json:"end"`
 	Path       string   `json:"path,omitempty"`   // of the file from which the document came
 	Lines      []int    `json:"lines,omitempty"`  // of that file: the first and the last
-	Symbol     string   `json:"symbol,omitempty"` // the function or type of source code in which the hit lies
+	Symbol     string   `json:"symbol,omitempty"` // the function or type of source code in which the hit lies, or the page, row or headings of other files
 	Span       *Span    `json:"span,omitempty"`   // the part of text that answers best, if requested and known
 	Duplicates []string `json:"duplicates,omitempty"`
 	Rerank     *float64 `json:"rerank,omitempty"` // the reranker's score, of hits that it read

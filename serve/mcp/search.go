@@ -59,7 +59,7 @@ type searchHit struct {
 	Rank        int            `json:"rank" jsonschema:"rank, from 1"`
 	ID          string         `json:"id" jsonschema:"id of the document, for get and explain"`
 	Path        string         `json:"path,omitempty" jsonschema:"file from which the document came"`
-	Symbol      string         `json:"symbol,omitempty" jsonschema:"function or type of source code in which the passage lies"`
+	Symbol      string         `json:"symbol,omitempty" jsonschema:"function or type of source code in which the passage lies; of other files the page, slide, sheet and row, or the headings above"`
 	Lines       []int          `json:"lines,omitempty" jsonschema:"first and last line of the passage in that file, or in the document's text, from 1"`
 	Shown       []int          `json:"-"` // lines of text
 	Score       float32        `json:"score" jsonschema:"score that ranks hits; higher is better"`

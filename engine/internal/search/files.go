@@ -10,6 +10,7 @@ import (
 	"github.com/lexsem/lexsem/engine/fusion"
 	"github.com/lexsem/lexsem/engine/internal/chunk"
 	"github.com/lexsem/lexsem/internal/code"
+	"github.com/lexsem/lexsem/internal/place"
 	"github.com/lexsem/lexsem/internal/text"
 )
 
@@ -237,6 +238,22 @@ func OfSource(metadata map[string]any) bool {
 	kind, _ := metadata["kind"].(string)
 	_, named := metadata["language"].(string)
 	return kind == "code" && named
+}
+
+// HasPlaces says by its metadata whether a document is of a file whose text tells where its parts are.
+func HasPlaces(metadata map[string]any) bool {
+	kind, _ := metadata["kind"].(string)
+	path, _ := metadata["path"].(string)
+	return path != "" && place.Known(kind)
+}
+
+// Place says where in its file a span of a text lies, or where there is none, the bytes from to to.
+func Place(metadata map[string]any, title, text string, from, to int, span [2]int) string {
+	kind, _ := metadata["kind"].(string)
+	if span[1] > 0 {
+		from, to = span[0], span[1]
+	}
+	return place.Of(kind, title, text, from, to)
 }
 
 // Symbol names the function or type in which a span of a text lies, or where there is none, the first of the bytes from to to.

@@ -19,6 +19,7 @@ import (
 
 	"github.com/lexsem/lexsem/ingest/files"
 	"github.com/lexsem/lexsem/ingest/files/internal/readable"
+	"github.com/lexsem/lexsem/internal/place"
 )
 
 func init() {
@@ -114,6 +115,7 @@ func (p *reader) read(f *files.File, rec *files.Record) error {
 		return err
 	}
 	var text strings.Builder
+	before := 0       // the last page with a text
 	var damaged error // the first page that cannot be read
 	for i := range pages {
 		var page string
@@ -145,10 +147,13 @@ func (p *reader) read(f *files.File, rec *files.Record) error {
 		if page = pageLines(page); strings.TrimSpace(page) == "" {
 			continue
 		}
-		if text.Len() > 0 {
-			text.WriteString("\n\n")
+		if text.Len() == 0 {
+			text.WriteString(strings.Repeat(place.Part, i+1))
+		} else {
+			text.WriteString("\n\n" + strings.Repeat(place.Part, i-before))
 			rec.Breaks = append(rec.Breaks, text.Len())
 		}
+		before = i
 		text.WriteString(page)
 		if int64(text.Len()) > f.MaxBytes() { // which One reports
 			break

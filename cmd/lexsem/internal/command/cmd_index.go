@@ -31,7 +31,7 @@ repository, .gitignore above PATH, .git/info/exclude and core.excludesFile count
 node_modules, venv, target, dist, build, __pycache__, minified files and lock files are skipped, unless
 --no-default-excludes is given. --reread reads unchanged files, too. A folder that is
 empty or gone while documents from it are stored is refused, because a disk may be missing; --prune-all
-removes the documents.
+removes the documents. A folder that was renamed or moved is recognised by its files, or named by --moved.
 
 A text, Markdown, HTML, PDF, office (.docx .pptx .xlsx .odt .odp .ods .rtf), .epub, .ipynb, .eml or
 source file is one document. Its id is its path below the folder, after --prefix. Each record of .jsonl,
@@ -89,6 +89,7 @@ documents of path that stay as they were.`,
 			prefix:  f.str("prefix", "", "`P`start the ids of a folder's files with P/, so that two folders may have files of the same name"),
 			exclude: f.strs("exclude", "`PATTERN`skip files that match, as a line of .gitignore does; may be repeated"),
 			usual:   f.bool("no-default-excludes", "read what is left out outside of Git repositories: node_modules, build, …"),
+			moved:   f.str("moved", "", "`OLD`former path of the folder, whose documents become those of PATH"),
 			reread:  f.bool("reread", "read files that have not changed, too"),
 			idField: f.str("id-field", "", "`NAME`column or field with the ids of records, as --columns id=NAME"),
 			global:  f.bool("global-ids", "keep the ids of records as they are: one that another file has fails"),
@@ -121,7 +122,7 @@ type indexOptions struct {
 	watch, stay, prune, skipBad, noSync *bool
 	vectors, global, strict, lacks      *bool
 	kind, holds, metric, prefix, lang   *string
-	columns, states, idField            *string
+	columns, states, idField, moved     *string
 	exclude                             *[]string
 	usual, reread                       *bool
 	words, chunk, overlap               *int
@@ -189,6 +190,8 @@ func (o indexOptions) check(paths []string) error {
 		return usagef("--poll %d: use a number of seconds from 1", *o.poll)
 	case *o.poll > 0 && !*o.watch:
 		return hinted(usagef("--poll goes with --watch"), "--poll sets how often --watch scans the folders")
+	case *o.moved != "" && len(paths) != 1:
+		return hinted(usagef("--moved with %d paths", len(paths)), "name the one folder that OLD has become")
 	case *o.stay && *o.prune:
 		return hinted(usagef("both --keep and --prune-all"), "leave one of them out: --keep keeps documents whose files are gone, --prune-all removes them")
 	}

@@ -92,7 +92,7 @@ func (ix *indexer) open(p string) (*folder.Folder, error) {
 		exclude = append([]string{"/*", "!/" + corpus}, exclude...)
 	}
 	f, err := folder.Open(ix.ctx, ix.db, p, folder.Options{
-		Prefix: *o.prefix, Keep: *o.stay, PruneAll: *o.prune, Exclude: exclude, NoDefaultExcludes: *o.usual, Reread: *o.reread, Batch: *o.batch,
+		Prefix: *o.prefix, Keep: *o.stay, PruneAll: *o.prune, Exclude: exclude, NoDefaultExcludes: *o.usual, Reread: *o.reread, Moved: *o.moved, Batch: *o.batch,
 		Columns: ix.how.Columns, DropVectors: ix.how.DropVectors, GlobalIDs: *o.global,
 		Poll:     time.Duration(*o.poll) * time.Second,
 		Progress: ix.hearFolder,
@@ -137,6 +137,7 @@ func (ix *indexer) folder(p string) error {
 	ix.sync = nil
 	ix.mu.Unlock()
 	ix.summary.sync(p, r)
+	ix.tellMoved(p, r)
 	if errors.Is(err, folder.ErrVanished) {
 		ix.summary.fail(&badInput{p, 0, err})
 		ix.vanished = vanished(err)
@@ -144,6 +145,13 @@ func (ix *indexer) folder(p string) error {
 		return nil
 	}
 	return err
+}
+
+// tellMoved names the former paths of a folder.
+func (ix *indexer) tellMoved(p string, r folder.Report) {
+	for _, old := range r.Moved {
+		ix.tell("note", p+" was "+old+" before: its documents are kept")
+	}
 }
 
 func vanished(err error) error {
@@ -186,7 +194,9 @@ func syncStep(p folder.Progress, encoded int, share float64) step {
 	}
 	s := step{stage: "indexing", done: p.Documents + encoded, unit: "documents"}
 	if p.Size > 0 {
-		s.fraction = (float64(p.Bytes) + share*float64(p.Storing)) / float64(p.Size)
+		done := float64(p.Bytes) + share*float64(p.Storing)
+		s.fraction = done / float64(p.Size)
+		s.note = strings.TrimSpace(bytesOf(int64(done)) + " of " + bytesOf(p.Size) + "  " + p.File)
 	}
 	return s
 }
@@ -238,6 +248,7 @@ func (ix *indexer) tellSync(p string, r folder.Report, err error, first bool, be
 	if err != nil {
 		return err
 	}
+	ix.tellMoved(p, r)
 	s := emptySummary(ix.summary.DB)
 	s.Root, s.Documents, s.Stored = p, stats.Documents, stats.Documents
 	s.sync(p, r)

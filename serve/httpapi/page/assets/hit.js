@@ -99,12 +99,13 @@ function scoreTitle(h) {
   return `${likely}cosine ${h.cosine.toFixed(3)}, words found ${Math.round(100 * h.presence)} %, adjacent pairs ${Math.round(100 * h.pair)} %, coverage ${h.coverage.toFixed(3)}`;
 }
 
-// place is where the hit stands: its file and lines, else the document's id, if the name
+// place is where the hit stands: its file and lines, and the page or the headings there, else the document's id, if the name
 // above it does not say that already.
 function place(h) {
   const parts = [];
   if (h.path) parts.push(h.lines ? `${h.path}:${lines(h)}` : h.path);
   else if (h.title && h.title !== h.id) parts.push(h.id);
+  if (h.symbol) parts.push(h.symbol);
   if (h.chunks > 1) parts.push(`passage ${h.chunk + 1} of ${h.chunks}`);
   if (h.duplicates?.length) parts.push(`and nearly the same: ${h.duplicates.join(", ")}`);
   return parts.length ? el("p", { class: "place" }, parts.join(" · ")) : null;
