@@ -117,7 +117,7 @@ func (e *Engine) explain(ctx context.Context, q Query, id string) (_ Explanation
 	}
 	x := Explanation{Hit: hits[0], Trace: e.trace(r, t), For: r.For()}
 	x.Rank = rank
-	x.Terms = append(r.Plan.Terms(best), r.FileTerms(best)...)
+	x.Terms = r.Summands(best)
 	if r.Plan.Dense {
 		shares, err := r.Shares(best, d.Rows[chunk.Number(best.Ord)].Vector, func(id int32) string { return intake.Token(e.enc, id) })
 		if err != nil {

@@ -12,7 +12,8 @@ import (
 // Found is one hit before its document is read.
 type Found struct {
 	fusion.Candidate
-	Duplicates []uint64 // ordinals of the documents that were folded into it
+	Probability float64
+	Duplicates  []uint64 // ordinals of the documents that were folded into it
 }
 
 // near is the least share of their word pairs that near-duplicates have in
@@ -27,7 +28,26 @@ const near = 0.8
 // Offset leaves out are not among them. A page beyond the pool of candidates that the
 // pages before it came from is refused: another pool may have another order.
 func (r *Run) Rank(ctx context.Context) ([]Found, error) {
-	page := r.Q.Offset > 0 && r.Plan.pooled()
+	if r.fields.sort == nil {
+		hits, err := r.rank(ctx)
+		return hits[min(r.Q.Offset, len(hits)):], err
+	}
+	end := r.Plan.K
+	r.Plan.K, r.Plan.Depth = r.pool(), minDepth // the same for all pages
+	if r.Q.Offset > 0 && end > r.Plan.K {
+		return nil, BeyondPages(r.Q.Offset, end-r.Q.Offset, r.Plan.K)
+	}
+	hits, err := r.rank(ctx)
+	if err == nil {
+		err = r.sorted(ctx, hits)
+	}
+	end = min(end, len(hits))
+	return hits[min(r.Q.Offset, end):end], err
+}
+
+// rank is Rank without a sort and without regard to the query's Offset.
+func (r *Run) rank(ctx context.Context) ([]Found, error) {
+	page := r.Q.Offset > 0 && r.Plan.pooled() && r.fields.sort == nil
 	depth := r.Plan.Depth
 	if page {
 		depth = minDepth
@@ -50,10 +70,20 @@ func (r *Run) Rank(ctx context.Context) ([]Found, error) {
 		if all = all || depth >= r.chunks; page && !all && (!enough || r.Plan.K > PageEnd) {
 			return nil, BeyondPages(r.Q.Offset, r.Plan.K-r.Q.Offset, min(len(hits), PageEnd))
 		}
-		if enough || all {
-			return hits[min(r.Q.Offset, len(hits)):], nil
+		if enough || all || r.fields.group != "" && depth >= maxGrouped {
+			return hits, nil
 		}
 	}
+}
+
+// probability is that of a hit to be relevant, 0 where it is not known: for a query without a text or with a vector of its
+// own, and for encoders of which nobody knows the cosine of unrelated texts.
+func (r *Run) probability(c fusion.Candidate) float64 {
+	dense, lexical := r.Plan.Dense, r.Plan.Lexical
+	if r.Plan.Listed || r.Q.Image != nil || dense && (r.Q.Vector != nil || r.Unrelated == 0) {
+		return 0
+	}
+	return fusion.Probability(fusion.Evidence{Dense: dense, Lexical: lexical, Cosine: c.Dense, Unrelated: r.Unrelated, Presence: c.Presence, Unknown: r.Facts.Unknown})
 }
 
 // good are the ranked candidates with the score that is asked for at least.
@@ -76,6 +106,10 @@ func (r *Run) group(ctx context.Context, cs []fusion.Candidate) ([]Found, error)
 		folds = inverted.NewFolds(near)
 	}
 	var pairs []uint64
+	groups, err := r.groups(ctx, cs)
+	if err != nil {
+		return nil, err
+	}
 	for i, c := range cs {
 		if (r.Q.Collapse || i%scored == 0) && ctx.Err() != nil {
 			return nil, ctx.Err()
@@ -98,10 +132,6 @@ func (r *Run) group(ctx context.Context, cs []fusion.Candidate) ([]Found, error)
 				}
 				continue
 			}
-			if len(hits) < k {
-				folds.Add(pairs)
-				pairs = nil // it is kept
-			}
 		}
 		if len(hits) == k {
 			if r.Q.Collapse { // later ones may still be duplicates of these
@@ -110,7 +140,16 @@ func (r *Run) group(ctx context.Context, cs []fusion.Candidate) ([]Found, error)
 			break
 		}
 		documents[ord] = struct{}{}
-		hits = append(hits, Found{Candidate: c})
+		if full, err := groups.full(c); err != nil {
+			return nil, err
+		} else if full {
+			continue
+		}
+		if r.Q.Collapse {
+			folds.Add(pairs)
+			pairs = nil // it is kept
+		}
+		hits = append(hits, Found{Candidate: c, Probability: r.probability(c)})
 	}
 	return hits, nil
 }
