@@ -157,8 +157,7 @@ func (c *Cache) encode(ctx context.Context, role Role, texts []string, need Need
 		if err := c.checkLength(got[k].Dense); err != nil {
 			return nil, err
 		}
-		if cut := got[k].Tokens.Truncated; cut > out[i].Tokens.Truncated { // by a server: kept, it would no longer be counted
-			out[i].Tokens.Truncated = cut
+		if got[k].Tokens.Truncated > out[i].Tokens.Truncated { // cut by a server: kept, it would no longer be counted
 			continue
 		}
 		vectors.add(keys[i], c.vectorRecord(keys[i], got[k].Dense))

@@ -1,6 +1,7 @@
 package encoder
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -28,6 +29,7 @@ const (
 const (
 	assumedPooling = PoolMean
 	assumedTokens  = 256
+	staticTokens   = 512 // which Model2Vec takes
 )
 
 // describable reports whether dir has a file by which Describe knows what it is.
@@ -43,14 +45,14 @@ func describable(dir string) bool {
 // Describe reads the files that sentence-transformers and transformers write with a model. It also
 // returns a line, fit for a log, for each assumption. The model is named after its folder.
 //
-//   - modules.json: a Transformer, a Pooling, any number of Dense, a Normalize;
-//     without the file a Transformer, and the Pooling in 1_Pooling.
+//   - modules.json: a Transformer and a Pooling, or a StaticEmbedding; any number of Dense, a Normalize;
+//     without the file a Transformer, and the Pooling in 1_Pooling, or what Model2Vec wrote.
 //   - config.json of the Pooling: one mode, include_prompt. Without the file: mean.
 //   - config_sentence_transformers.json: the prompt "query" for queries; for passages the
 //     first of "document", "passage" and "corpus"; if it has none of these, a default
 //     prompt for both.
 //   - tokens: max_seq_length in sentence_bert_config.json, else model_max_length in
-//     tokenizer_config.json, else 256; at most what max_position_embeddings allows.
+//     tokenizer_config.json, else 256, of static models 512; at most what max_position_embeddings allows.
 //
 // Errors wrap ErrSpec, and name what is damaged or unknown. Files that cannot be read give the errors
 // of the file system.
@@ -98,6 +100,16 @@ func (d *description) modules() error {
 		return err
 	}
 	if !found {
+		var config struct {
+			Type string `json:"model_type"`
+		}
+		if _, err := d.read(fileConfig, &config); err != nil {
+			return err
+		}
+		if config.Type == "model2vec" { // as its own library writes it
+			d.spec.Static, d.spec.Pooling = ".", PoolMean
+			return nil
+		}
 		return d.pooling(folderPooling, false)
 	}
 	if len(modules) > maxModules {
@@ -119,6 +131,9 @@ func (d *description) modules() error {
 			if m.Path != "" {
 				return d.wrong("%s: the Transformer lies in %q; move its files beside %s and make its path empty", fileModules, m.Path, fileModules)
 			}
+		case "StaticEmbedding":
+			fits, place = place == 0, 2
+			d.spec.Static, d.spec.Pooling = cmp.Or(m.Path, "."), PoolMean
 		case "Pooling":
 			fits, place = place == 1, 2
 			if err := d.pooling(m.Path, true); err != nil {
@@ -130,7 +145,7 @@ func (d *description) modules() error {
 		case "Normalize":
 			place = 4
 		default:
-			return d.wrong("%s: a module of type %q is not known; known are Transformer, Pooling, Dense and Normalize", fileModules, m.Type)
+			return d.wrong("%s: a module of type %q is not known; known are Transformer, StaticEmbedding, Pooling, Dense and Normalize", fileModules, m.Type)
 		}
 		if !fits {
 			return d.wrong("%s: %s stands where it cannot; known is Transformer, Pooling, Dense as often as there are some, Normalize", fileModules, kind)
@@ -273,6 +288,8 @@ func (d *description) length() error {
 		d.spec.MaxTokens = *sentence.Max
 	case tokenizer.Max != nil && *tokenizer.Max >= 1 && *tokenizer.Max <= MaxTokens:
 		d.spec.MaxTokens = int(math.Floor(*tokenizer.Max))
+	case d.spec.Static != "":
+		d.spec.MaxTokens = staticTokens
 	default:
 		defer func() {
 			d.note("no max_seq_length in %s, cutting texts at %d tokens; describe the model in %s if that is wrong", fileLength, d.spec.MaxTokens, SpecFile)

@@ -41,6 +41,9 @@ type Spec struct {
 	// Dense are the folders of the Dense modules after the pooling, in order, relative to the model's
 	// folder.
 	Dense []string `json:"dense,omitempty"`
+	// Static is the folder, relative to the model's, of a table with a vector for each token, which is all of the model
+	// (StaticEmbedding of sentence-transformers, Model2Vec); "" for a transformer.
+	Static string `json:"static,omitempty"`
 }
 
 // Prefix returns the prefix for texts of a role.
@@ -65,6 +68,9 @@ func (s Spec) Validate() error {
 	}
 	if len(s.Dense) > maxModules {
 		return fmt.Errorf("%w: %d dense modules; at most %d are read", ErrSpec, len(s.Dense), maxModules)
+	}
+	if s.Static != "" && !filepath.IsLocal(filepath.FromSlash(s.Static)) {
+		return fmt.Errorf("%w: static table %q is not in the model's folder", ErrSpec, s.Static)
 	}
 	for _, path := range s.Dense {
 		if !filepath.IsLocal(filepath.FromSlash(path)) {

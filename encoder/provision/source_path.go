@@ -66,7 +66,7 @@ func (s *session) adopt(ctx context.Context, dir, name string) (Provenance, erro
 	if err != nil {
 		return Provenance{}, err
 	}
-	if names[0] != fileONNX || len(spec.Dense) > 0 {
+	if names[0] != fileONNX || len(spec.Dense) > 0 || spec.Static != "" {
 		as, err := s.asItIs(dir, spec)
 		if err != nil {
 			return Provenance{}, err
@@ -138,7 +138,7 @@ func (s *session) describe(dir string) (encoder.Spec, bool, error) {
 func (s *session) asItIs(dir string, spec encoder.Spec) (bool, error) {
 	_, err := os.Stat(filepath.Join(dir, fileONNX))
 	graph := err == nil
-	if _, err := os.Stat(filepath.Join(dir, filePacked)); err == nil && !graph {
+	if _, err := os.Stat(filepath.Join(dir, filePacked)); err == nil && !graph || spec.Static != "" {
 		return true, nil
 	}
 	if _, err := os.Stat(filepath.Join(dir, fileTokenizer)); err != nil {

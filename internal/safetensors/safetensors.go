@@ -141,6 +141,28 @@ func (s *File) Section(name string, shape ...int64) (*io.SectionReader, error) {
 	return io.NewSectionReader(converted{r, t.DType, width}, 0, r.Size()/width*4), nil
 }
 
+// Integers reads a tensor of type I32 or I64, of any shape.
+func (s *File) Integers(name string) ([]int64, error) {
+	t := s.Tensors[name]
+	width, ok := map[string]int64{"I32": 4, "I64": 8}[t.DType]
+	if !ok || (t.Offsets[1]-t.Offsets[0])%width != 0 {
+		return nil, fmt.Errorf("%w: it has no tensor %q of type I32 or I64", ErrFormat, name)
+	}
+	b := make([]byte, t.Offsets[1]-t.Offsets[0])
+	if _, err := s.f.ReadAt(b, s.data+t.Offsets[0]); err != nil && len(b) > 0 {
+		return nil, fmt.Errorf("%w: tensor %q: %w", ErrFormat, name, err)
+	}
+	x := make([]int64, int64(len(b))/width)
+	for i := range x {
+		if width == 4 {
+			x[i] = int64(int32(binary.LittleEndian.Uint32(b[4*i:])))
+		} else {
+			x[i] = int64(binary.LittleEndian.Uint64(b[8*i:]))
+		}
+	}
+	return x, nil
+}
+
 // Floats reads what Section gives of a tensor of any shape. Memory O(the result).
 func (s *File) Floats(name string) ([]float32, error) {
 	r, err := s.Section(name, s.Tensors[name].Shape...)

@@ -41,6 +41,15 @@ func (f *File) AddBF16(name string, x []float32, shape ...int) {
 	f.header[name] = map[string]any{"dtype": "BF16", "shape": shape, "data_offsets": [2]int{begin, len(f.data)}}
 }
 
+// AddI64 adds a tensor of type I64 and one dimension.
+func (f *File) AddI64(name string, x []int64) {
+	begin := len(f.data)
+	for _, v := range x {
+		f.data = binary.LittleEndian.AppendUint64(f.data, uint64(v))
+	}
+	f.header[name] = map[string]any{"dtype": "I64", "shape": []int{len(x)}, "data_offsets": [2]int{begin, len(f.data)}}
+}
+
 // Bytes returns the file.
 func (f *File) Bytes() []byte {
 	header, err := json.Marshal(f.header)
