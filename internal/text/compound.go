@@ -76,7 +76,7 @@ func (sc *scanner) compound(i int) int {
 			sc.camel(r, 1)
 			short = short || r.end-r.start <= shortPart
 		}
-		if n := end - sc.runs[0].start; n <= longJoined && (!sc.asked || short || n <= shortJoined) {
+		if n := end - sc.runs[0].start; n <= shortJoined || short && n <= longJoined {
 			sc.joined(joinedWeight)
 		}
 	default:
@@ -144,9 +144,8 @@ func (sc *scanner) identifier() {
 	}
 }
 
-// Words that hyphens join are also written as one: Wi-Fi and wifi, e-mail and email, GPT-4 and GPT4. Texts have both
-// forms, up to a length. Queries have the joined one only where it is common: of short words. Others would ask for what
-// no document has.
+// Short words that hyphens join are also written as one, and so are letters and a number: Wi-Fi and wifi, e-mail and
+// email, GPT-4 and GPT4. Texts and queries have both forms. Of longer words, they would be many, and seldom met.
 const (
 	shortPart    = 3 // bytes
 	shortJoined  = 9 // with hyphens
