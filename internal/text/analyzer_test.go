@@ -70,7 +70,7 @@ func TestTerms(t *testing.T) {
 		{"de", "Straße", "strass"},
 		{"ru", "Ёлка йод", "ёлка [елк] йод"},
 		{"none", "Işık", "işık [isik]"},
-		{"none", "ΛΟΓΟΣ λόγος", "λογοσ λόγος [λογοσ]"},
+		{"none", "ΛΟΓΟΣ λόγος", "λογοσ λόγοσ [λογοσ]"},
 		{"none", "हिन्दी ภาษา", "हिन्दी ภา [ภ] าษ [า] ษา [ษ] [า]"},
 		{"none", "The foxes were ReadAll", "the foxes were readall [read] [all]"},
 		{"fr", "L'homme qu’il aimait n'est pas l'Amérique", "homm aim amer"},

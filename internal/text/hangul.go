@@ -17,7 +17,7 @@ var particles = func() []string {
 
 // withParticle is the weight of the pairs of characters of a query that have some of a particle: a text may have the
 // word with another one, or what looks like a particle may belong to the word.
-const withParticle = 0.3
+const withParticle = 0.1
 
 // particle is the length of the word at the front of s without its particle; 0 if it has none, or is not of Hangul.
 func particle(s string) int {

@@ -168,8 +168,8 @@ func (sc *scanner) dense(i int) int {
 	return i
 }
 
-// signs are written as ASCII writes them in a term, and what is invisible is not.
-var signs = strings.NewReplacer("’", "'", "\u2010", "-", "\u00ad", "", "\u200b", "", "\u200d", "", "\u2060", "", "\ufeff", "")
+// signs are written as ASCII writes them in a term, a sigma as within a word, and what is invisible is not.
+var signs = strings.NewReplacer("’", "'", "\u2010", "-", "ς", "σ", "\u00ad", "", "\u200b", "", "\u200d", "", "\u2060", "", "\ufeff", "")
 
 // form is the lower-cased, normalised form of the bytes [start, end).
 func (sc *scanner) form(start, end int) string {
