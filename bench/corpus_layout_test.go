@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/lexsem/lexsem/encoder"
+	_ "github.com/lexsem/lexsem/ingest/files/parquet"
 )
 
 // corpusFiles writes a folder of files.
@@ -73,6 +74,106 @@ func TestCorpusLayouts(t *testing.T) {
 	}
 }
 
+// TestForeignFolders reads folders that other programs wrote: testdata/make_foreign.py says how. It has the
+// folders of MTEB (parts, and several languages), BEIR (.gz), MS MARCO, and the exports of ir_datasets.
+func TestForeignFolders(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.CopyFS(dir, os.DirFS("testdata/foreign")); err != nil {
+		t.Fatal(err)
+	}
+	want := &Corpus{
+		Passages: []Passage{{"a", "Boats", "on the river"}, {"b c", "", "a heron"}, {"7", "Wood", ""}},
+		Queries:  []Query{{"7q", "boats & rivers"}, {"401", "herons"}},
+		Qrels:    Qrels{"7q": {"a": 1}, "401": {"b c": 2, "a": 0}},
+	}
+	for _, name := range []string{"mteb", "mteb2", "langs/de", "beirgz", "msmarco", "irds", "irdsj", "pandas"} {
+		if err := CheckData(filepath.Join(dir, name)); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		got, err := ReadCorpora(filepath.Join(dir, name), ReadOptions{})
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if got.Name != filepath.Base(name) {
+			t.Errorf("%s is called %s", name, got.Name)
+		}
+		for i, p := range got.Passages { // some of them have one column of text
+			if p.Text() == want.Passages[i].Text() {
+				got.Passages[i] = want.Passages[i]
+			}
+		}
+		got.Name, got.Dir = "", ""
+		if !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: read %+v, want %+v", name, got, want)
+		}
+	}
+	got, err := ReadCorpus(filepath.Join(dir, "numbers"), ReadOptions{})
+	if want := (Qrels{"5": {"1": 1}, "6": {"2": 1}}); err != nil || !reflect.DeepEqual(got.Qrels, want) {
+		t.Errorf("ids that are numbers: %+v, %v", got, err)
+	}
+	q, err := ReadQrels(filepath.Join(dir, "mteb/data/dev-00000-of-00001.parquet"), ReadOptions{})
+	if want := (Qrels{"401": {"a": 1}}); err != nil || !reflect.DeepEqual(q, want) {
+		t.Errorf("a file of judgements: %v, %v", q, err)
+	}
+	for name, want := range map[string]string{
+		"langs": "name one of " + filepath.Join(dir, "langs/de") + ", ", "nulls": "corpus.parquet:2: broken line: no _id", "nulltext": "corpus.parquet:2: broken line: no text field",
+		"notparquet": "corpus.parquet: the Parquet file is damaged", "notgz": "drop .gz from its name", "cutgz": "corpus.jsonl.gz after line 0: unexpected EOF",
+	} {
+		if _, err := ReadCorpus(filepath.Join(dir, name), ReadOptions{}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	for split, want := range map[string]string{"train": "there are judgements of dev, test: ", "dev": ""} {
+		if _, err := ReadCorpus(filepath.Join(dir, "mteb"), ReadOptions{Split: split}); want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("split %s: %v", split, err)
+		}
+	}
+	skipped := 0
+	c, err := ReadCorpus(filepath.Join(dir, "nulls"), ReadOptions{OnProblem: func(*LineError) error { skipped++; return nil }})
+	if err != nil || len(c.Passages) != 1 || skipped != 1 {
+		t.Errorf("a row is skipped: %+v, %d, %v", c, skipped, err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	for _, name := range []string{"mteb", "msmarco"} { // the loops over rows and over lines
+		if name == "msmarco" {
+			if err := os.WriteFile(filepath.Join(dir, name, "collection.tsv"), []byte(strings.Repeat("x\ty\n", 2000)), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		o := ReadOptions{ctx: ctx, OnProblem: func(*LineError) error { return nil }}
+		if _, err := ReadCorpus(filepath.Join(dir, name), o); !errors.Is(err, context.Canceled) {
+			t.Errorf("%s: reading goes on after the end of the context: %v", name, err)
+		}
+	}
+}
+
+// TestTopics: topics in the spellings that TREC, CLEF and their tools use.
+func TestTopics(t *testing.T) {
+	for name, c := range map[string]struct {
+		text string
+		want []Query
+	}{
+		"CRLF":            {"<top>\r\n<num> Number: 301 \r\n<title> River Boats \r\n\r\n<desc> Description: \r\nwhat\r\n</top>\r\n", []Query{{"301", "River Boats"}}},
+		"a mark, ends":    {"\ufeff<top>\n<num> Number: 301</num>\n<title>River Boats</title>\n</top>\n", []Query{{"301", "River Boats"}}},
+		"TIPSTER":         {"<top>\n<head> Tipster\n<num> Number:  051\n<dom> Domain: X\n<title> Topic:  River\n Boats\n<desc> Description:\n x\n</top>\n", []Query{{"51", "River Boats"}}},
+		"COVID":           {"<?xml version=\"1.0\"?>\n<topics>\n<topic number=\"1\">\n <query>river boats</query>\n <question>q?</question>\n</topic>\n</topics>", []Query{{"1", "river boats"}}},
+		"clinical trials": {"<topics task=\"CT\">\n<topic number=\"1\">\nA man on a river.\n</topic>\n</topics>", []Query{{"1", "A man on a river."}}},
+		"medicine":        {"<topics><topic number='1'><disease>river</disease><gene>boats</gene></topic></topics>", []Query{{"1", "river boats"}}},
+		"id":              {"<topic id=\"1\"><title lang=\"en\">river</title></topic>", []Query{{"1", "river"}}},
+		"two on a line":   {"<top><num>1</num><title>river</title></top><top><num>2</num><title>bread</title></top>\n", []Query{{"1", "river"}, {"2", "bread"}}},
+		"CLEF":            {"<top lang=\"EN\">\n<num>C041</num>\n<EN-title>river</EN-title>\n<EN-desc>d</EN-desc></top>", []Query{{"C041", "river"}}},
+		"colons":          {"1:river: boats\n2:bread\n", []Query{{"1", "river: boats"}, {"2", "bread"}}},
+		"tabs":            {"1\triver boats\n", []Query{{"1", "river boats"}}},
+	} {
+		got, err := readQueries(ReadOptions{}, filepath.Join(corpusFiles(t, map[string]string{"topics.txt": c.text}), "topics.txt"))
+		if err != nil || !reflect.DeepEqual(got, c.want) {
+			t.Errorf("%s: %q, %v", name, got, err)
+		}
+	}
+}
+
 func TestTopicFaults(t *testing.T) {
 	for name, c := range map[string]struct {
 		text string
@@ -83,6 +184,8 @@ func TestTopicFaults(t *testing.T) {
 		"no text":   {"<top>\n<num> Number: 1\n<title>\n</top>", 4, errEmptyQuery},
 		"no end":    {"\n<top>\n<num> 1 <title> x", 2, ErrBrokenLine},
 		"twice":     {"<top><num>1<title> x\n</top>\n<top><num>01<title> y\n</top>", 4, ErrDuplicateID},
+		"neither":   {"river boats\n", 1, ErrBrokenLine},
+		"colon":     {"1:\n", 1, errEmptyQuery},
 		"too long":  {"<top><num>1<title>\n" + strings.Repeat(strings.Repeat("x", 90)+"\n", 20) + "</top>", 12, errLineTooLong},
 	} {
 		dir := corpusFiles(t, map[string]string{"corpus.jsonl": okCorpus, "topics.txt": c.text})

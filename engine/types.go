@@ -140,6 +140,10 @@ type Hit struct {
 	Rank int    `json:"rank"` // place among all hits, from 1
 	// Score orders the hits, higher is better: the fused score, Modulated (ModeDense) or BM25 (ModeLexical).
 	Score float32 `json:"score"`
+	// Probability estimates how probable it is that the hit is relevant, whatever the query (fusion.Probability); 0 where
+	// that is not known: for images, a query with its own vector, metrics that are no cosine, and until the database has
+	// encoded a text.
+	Probability float32 `json:"probability,omitempty"`
 	// Rerank is the reranker's score, on its own scale, if Reranked is true. Reranked hits come first, ordered by
 	// Rerank and then by Score.
 	Rerank   float64 `json:"rerank,omitempty"`
@@ -154,10 +158,11 @@ type Hit struct {
 	Presence  float32 `json:"presence"` // term recall: share of the query's words in the text, by idf, in [0, 1]
 	Near      float32 `json:"near"`     // term recall of the best 24 words in a row, in [0, Presence]
 	Pair      float32 `json:"pair"`     // bigram match: share of the query's adjacent word pairs, by idf, in [0, 1]
-	// TitleMatch is the term recall of the title: share of the query's words in it, by idf, in [0, 1].
+	// TitleMatch is the title match, in [0, 1]: the share of the query's words in the title, by idf, and down to a quarter
+	// of it by what else the title says.
 	TitleMatch float32 `json:"title_match"`
 	// TokenScore, in [0, 1], is how well the text's tokens match the query's: the mean of best cosines, by idf, and at
-	// least 0.8·Presence. It is 0 if token states are not compared.
+	// least 0.8·Presence, less 0.2·Presence^1.25. It is 0 if token states are not compared.
 	TokenScore float32 `json:"token_score,omitempty"`
 	Title      string  `json:"title,omitempty"` // title of the document
 	// Symbol is the function or type of source code that Span lies in, or without one the first of Text, after those around
@@ -330,6 +335,7 @@ type Stats struct {
 	Reembedding bool                // Reembed is running, or was interrupted and can continue
 	TokenStates TokenStats          // token states
 	Problems    problems.Summary    // failures, stale files and warnings of indexed files
+	Note        string              // in which language most text is, if the model does not read it or its words have the stems of another, and the remedy; else ""
 }
 
 // TokenStats describes the token states of a database.
@@ -337,7 +343,7 @@ type TokenStats struct {
 	Mode   string // mode for new documents: TokenStatesOff, TokenStatesAuto or TokenStatesOn
 	Chunks int    // chunks with token states
 	Bases  int    // bases of the codes
-	Bytes  int64  // size of the codes, in files and in memory
+	Bytes  int64  // size of the codes in the store
 	Note   string // why new documents get no token states although Mode asks for them; "" otherwise
 }
 
@@ -351,7 +357,7 @@ type Memory struct {
 	Columns int64 // metadata
 	RLR     int64 // sufficient statistics and factor of RLR
 	Local   int64 // local bridges; 0 without them
-	Tokens  int64 // codes of token states; 0 without them
+	Tokens  int64 // list of the chunks with token states, and the most that is cached of their codes; 0 without them
 }
 
 // Parts returns the fields under their names in metrics.

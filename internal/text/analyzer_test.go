@@ -9,8 +9,8 @@ import (
 	"unicode/utf8"
 )
 
-// recordedDigest is that of the defaults in version 2.
-const recordedDigest = "59053e808613b64b"
+// recordedDigest is that of the defaults in version 4.
+const recordedDigest = "5140563b7f3aee31"
 
 func analyzerOf(t testing.TB, o Options) *Analyzer {
 	t.Helper()
@@ -78,6 +78,14 @@ func TestTerms(t *testing.T) {
 		{"de", "Die Häuser und die Straßen", "haus strass"},
 		{"ru", "Старые книги и новый дом", "стар книг нов дом"},
 		{"es", "Las casas de los niños", "cas niñ [nin]"},
+		{"ar", "في المكتبات كتب جديدة", "مكتب كتب جديد"},
+		{"ro", "Casele și cărțile din biblioteci", "cas cărț [cart] bibliotec"},
+		{"tr", "Evler ve kitapların sayfaları", "ev kitap sayfa [sayfalari]"},
+		{"en", "The foxes, старые книги и новый дом, في المكتبات", "fox стар книг нов дом مكتب"}, // each script by its language
+		{"uk", "Старі книги і дім, the foxes", "старі книги і дім the foxes"},
+		{"fa", "المكتبات и книги", "المكتبات книг"},
+		{"ja", "図書館 старые", "図書 [図] 書館 [書] [館] стар"},
+		{"none", "старые книги и", "старые книги и"},
 	} {
 		a := analyzerOf(t, Options{Language: c.language, Stem: true, Stop: true})
 		words := slices.DeleteFunc(a.Terms(nil, c.in), func(t Term) bool { return Function(t.Text) }) // TestFunctionWords has these
@@ -173,6 +181,17 @@ func TestOptionsDecide(t *testing.T) {
 	} {
 		if got := shown(analyzerOf(t, c.o).Terms(nil, s)); got != c.want {
 			t.Errorf("%+v: %q, want %q", c.o, got, c.want)
+		}
+	}
+	if got := shown(analyzerOf(t, Options{Language: "en", Stem: true}).Terms(nil, "старые книги и")); got != "стар книг и" {
+		t.Errorf("stems without function words: %s", got)
+	}
+	if got := shown(analyzerOf(t, Options{Language: "en", Stop: true}).Terms(nil, "старые книги и")); got != "старые книги [=и]" {
+		t.Errorf("function words without stems: %s", got)
+	}
+	for code, hint := range map[string]string{"deu": "write it as de", "nb": "write it as no", "mul": "unknown", "": "", "gsw": "", "zh": "", "German": "unknown"} {
+		if _, err := For(code); (err == nil) != (hint == "") || err != nil && !strings.Contains(err.Error(), hint) {
+			t.Errorf("language %q: %v", code, err)
 		}
 	}
 	if _, err := NewAnalyzer(Options{Language: "xx"}); !errors.Is(err, ErrLanguage) || !strings.Contains(err.Error(), "da, de, en, ") {

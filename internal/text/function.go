@@ -40,10 +40,11 @@ const (
 
 // function takes in a function word.
 func (sc *scanner) function(w string, start, end int, beside bool) {
-	if beside {
+	number, ok := sc.a.number[w]
+	if !ok || beside {
 		return
 	}
-	n, before := uint32(sc.a.number[w]), sc.before
+	n, before := uint32(number), sc.before
 	sc.before = w
 	capitals := end-start > 1 && strings.IndexFunc(sc.s[start:end], func(r rune) bool { return !unicode.IsUpper(r) }) < 0
 	alone := !sc.asked || sc.functions // the term does not depend on the others

@@ -203,7 +203,9 @@ func (sc *scanner) word(start, end int, letters, beside bool, weight float32) {
 		return
 	}
 	n := len(sc.dst)
-	sc.stemmed(w, start, end, letters, beside, weight*Accented)
+	if !sc.stemmed(w, start, end, letters, beside, weight*Accented) {
+		return
+	}
 	sc.stemmed(plain, start, end, letters, true, weight*(1-Accented))
 	if len(sc.dst) == n+2 && sc.dst[n].Text == sc.dst[n+1].Text { // the stem has no accent
 		sc.dst = sc.dst[:n+1]
@@ -211,20 +213,39 @@ func (sc *scanner) word(start, end int, letters, beside bool, weight float32) {
 	}
 }
 
-// stemmed adds a word in its form for terms, unless it is a function word.
-func (sc *scanner) stemmed(w string, start, end int, letters, beside bool, weight float32) {
-	if letters && sc.a.stem != nil && len(w) <= MaxTerm {
-		stem := sc.a.stem.of(w)
-		if stem == "" {
-			sc.function(w, start, end, beside)
-			return
+// stemmed adds a word in its form for terms and returns true, or takes in a function word.
+func (sc *scanner) stemmed(w string, start, end int, letters, beside bool, weight float32) bool {
+	stem := w
+	switch guest, of := sc.guest(w, letters); {
+	case of:
+		if stem = guest; sc.stops(w) {
+			stem = ""
 		}
-		w = stem
-	} else if _, ok := sc.a.stop[w]; ok {
-		sc.function(w, start, end, beside)
-		return
+	case letters && sc.a.stem != nil && len(w) <= MaxTerm:
+		stem = sc.a.stem.of(w)
+	case sc.stops(w):
+		stem = ""
 	}
-	sc.add(w, start, end, beside, weight)
+	if stem == "" {
+		sc.function(w, start, end, beside)
+		return false
+	}
+	sc.add(stem, start, end, beside, weight)
+	return true
+}
+
+func (sc *scanner) stops(w string) bool { _, ok := sc.a.stop[w]; return ok }
+
+// guest returns the stem of a word in the script of another language.
+func (sc *scanner) guest(w string, letters bool) (stem string, of bool) {
+	if letters && w != "" && w[0] >= utf8.RuneSelf && len(w) <= MaxTerm {
+		for _, g := range sc.a.guests {
+			if stem, of = g.stemOf(w); of {
+				return stem, true
+			}
+		}
+	}
+	return "", false
 }
 
 func (sc *scanner) add(term string, start, end int, beside bool, weight float32) {

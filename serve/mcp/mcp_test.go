@@ -192,10 +192,12 @@ type answer struct {
 	Mode, Variant, Meaning string
 	Documents, Matching    int
 	NextOffset             int `json:"next_offset"`
+	Unlikely               bool
 	Hits                   []struct {
 		ID, Title, Text string
 		Rank            int
 		Score           float64
+		Probability     float64
 		LeftOut         int   `json:"left_out"`
 		TextStart       int   `json:"text_start"`
 		BestLines       []int `json:"best_lines"`
@@ -221,6 +223,13 @@ func TestSearch(t *testing.T) {
 		}
 	}
 	first := a
+	if strings.Contains(text, "Probably not here") || a.Unlikely || a.Hits[0].Probability < 0.5 {
+		t.Errorf("%s %+v", text, a)
+	}
+	a = answer{}
+	if text, failed = call(t, c, "search", object{"query": "qqqq zzzz"}, &a); failed || !strings.HasPrefix(text, "Probably not here: ") || !a.Unlikely || a.Hits[0].Probability >= 0.1 {
+		t.Errorf("%v %s %+v", failed, text, a)
+	}
 
 	a = answer{}
 	if _, failed = call(t, c, "search", object{"query": "rotate signing keys", "offset": 1, "k": 4}, &a); failed || len(a.Hits) != 4 || a.Hits[0].Rank != 2 || a.Hits[0].ID != first.Hits[1].ID || a.NextOffset != 0 {
@@ -790,7 +799,7 @@ func TestRefusalsNameTheRemedy(t *testing.T) {
 		{"search", object{"query": "x", "boost": "recency(year)"}, []string{"boost, character 13", "recency(year)"}},
 		{"search", object{"query": "x", "sort": "year up"}, []string{"sort, character 6"}},
 		{"search", object{"query": "x", "per_group": 2}, []string{"group"}},
-		{"search", object{"query": strings.Repeat("x ", 20_000)}, []string{"40000 bytes", "32768"}},
+		{"search", object{"query": strings.Repeat("x ", 40_000)}, []string{"80000 bytes", "65536"}},
 		{"search", object{"like": []string{"nope"}}, []string{"nope", "ID:LINE"}},
 		{"search", object{"unlike": []string{"keys.md"}}, []string{"query is empty"}},
 		{"get", object{"id": "nope"}, []string{"nope", "search or list"}},
@@ -887,5 +896,14 @@ func TestListTellsProblems(t *testing.T) {
 	}
 	if text, failed := call(t, c, "list", object{"filter": "year >= 2024"}, nil); failed || strings.Contains(text, "lacks") {
 		t.Errorf("with a filter: %s", text)
+	}
+	for i := range 20 {
+		if _, err := e.Add(t.Context(), []engine.Document{{ID: fmt.Sprint("de", i), Text: "Der Teig muss zwei Stunden ruhen, bevor er in den Ofen kommt."}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var noted struct{ Note string }
+	if text, failed := call(t, c, "list", object{}, &noted); failed || !strings.HasPrefix(noted.Note, "most text is German; ") || !strings.Contains(text, "Note: most text is German; ") {
+		t.Errorf("another language: %q, %s", noted.Note, text)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"text/tabwriter"
 
 	"github.com/lexsem/lexsem/bench"
+	"github.com/lexsem/lexsem/bench/limit"
 	"github.com/lexsem/lexsem/bench/report"
 	"github.com/lexsem/lexsem/bench/sure"
 	"github.com/lexsem/lexsem/encoder"
@@ -16,6 +17,7 @@ import (
 // protocolFlags are what the protocols of papers take.
 type protocolFlags struct {
 	data, systems, cache, json *string
+	language                   *string // nil where texts have none
 	seed                       *uint64
 	perPassage                 *int
 }
@@ -23,12 +25,18 @@ type protocolFlags struct {
 func declareProtocol(f *flags, systems string) *protocolFlags {
 	return &protocolFlags{
 		data:       f.str("data", "", "`DIR`folder of the data; separate several by commas"),
-		systems:    f.str("systems", systems, "`LIST`systems, as `lexsem help bench` lists them"),
+		systems:    f.str("systems", systems, "`LIST`systems, as `lexsem help bench flags` lists them"),
 		seed:       f.uint64("seed", 1, "seed of fits, draws and tests"),
 		perPassage: f.int("queries-per-passage", 10, "training queries of a fit per passage"),
 		cache:      f.str("encodings", "", "`DIR`folder in which encodings and fitted bridges are kept for the next run"),
 		json:       f.outFile("json", "", "`FILE`write the report as JSON; - prints it instead of the table"),
 	}
+}
+
+// declareLanguage adds the language of the texts.
+func (p *protocolFlags) declareLanguage(f *flags) *protocolFlags {
+	p.language = f.str("language", "", languageUsage)
+	return p
 }
 
 // folders checks the flags and gives the folders of --data, which are there,
@@ -55,7 +63,11 @@ func (p *protocolFlags) measure(ctx context.Context, a *app, fn func(encoder.Enc
 }
 
 func (p *protocolFlags) setting(progress func(bench.Progress)) bench.SettingOptions {
-	return bench.SettingOptions{Seed: *p.seed, QueriesPerPassage: *p.perPassage, CacheDir: *p.cache, Progress: progress}
+	o := bench.SettingOptions{Seed: *p.seed, QueriesPerPassage: *p.perPassage, CacheDir: *p.cache, Progress: progress}
+	if p.language != nil {
+		o.Language = *p.language
+	}
+	return o
 }
 
 // judged asks the judged queries of each folder; shape changes the options.
@@ -65,7 +77,7 @@ func (p *protocolFlags) judged(ctx context.Context, a *app, dirs, metrics []stri
 		for _, dir := range dirs {
 			o := bench.Options{
 				Data: dir, Systems: list(*p.systems), Tasks: []string{"query"}, Metrics: metrics, Seed: s.Seed,
-				QueriesPerPassage: s.QueriesPerPassage, CacheDir: s.CacheDir, Version: versions().Version, Progress: s.Progress,
+				QueriesPerPassage: s.QueriesPerPassage, CacheDir: s.CacheDir, Language: s.Language, Version: versions().Version, Progress: s.Progress,
 			}
 			shape(&o)
 			rep, err := bench.Run(ctx, enc, o)
@@ -81,7 +93,7 @@ func (p *protocolFlags) judged(ctx context.Context, a *app, dirs, metrics []stri
 
 var cmdBenchSURE = command{
 	name:    "bench sure",
-	summary: "SURE: are texts of the same meaning ranked together, and precise ones first?",
+	summary: "SURE: are texts of one meaning near each other?",
 	about: `
 Ranks passages together with rewritten versions of them (variants/*.jsonl) and scores the ranks of
 each query's own passage and versions. RDC compares their spread with the reference; ROC is the
@@ -94,7 +106,7 @@ billion parameters. gap is the distance of two ranks: smaller is better.`,
 	},
 	declare: func(f *flags) action {
 		f.group("Flags")
-		p := declareProtocol(f, "dense,rlr,bm25,hybrid")
+		p := declareProtocol(f, "dense,rlr,bm25,hybrid").declareLanguage(f)
 		reference := f.str("reference", "", "`FILE`reference ranks: JSONL with query and ranks")
 		limit := f.int("queries-limit", 0, "use N queries of each folder, drawn by the seed; default all")
 		alone := f.bool("passages-alone", "compute the statistics of the corpus and of BM25 from the passages only, without the versions")
@@ -168,7 +180,7 @@ func writeSURE(w io.Writer, reports []*sure.Report) error {
 
 var cmdBenchCapRetrieval = command{
 	name:    "bench capretrieval",
-	summary: "CapRetrieval: short phrases against captions, by type of query",
+	summary: "CapRetrieval: phrases against captions, by type of query",
 	about: `
 Searches with the judged queries (labels 0, 1, 2, linear gain) and reports nDCG@1, @5 and @10. For
 the types of query-types.jsonl it also reports nDCG@10 and the share of queries on which each
@@ -182,7 +194,7 @@ uncased models and BM25.`,
 	},
 	declare: func(f *flags) action {
 		f.group("Flags")
-		p := declareProtocol(f, "dense,rlr,bm25,rrf,hybrid:dense,hybrid")
+		p := declareProtocol(f, "dense,rlr,bm25,rrf,hybrid:dense,hybrid").declareLanguage(f)
 		lower := f.bool("lower", "lower-case passages and queries")
 		html := f.outFile("html", "", "`FILE`write the report as one HTML page with plots")
 		return func(ctx context.Context, a *app, args []string) error {
@@ -277,19 +289,35 @@ func writeAnswerable(w io.Writer, all []bench.Answerable) {
 
 var cmdBenchLIMIT = command{
 	name:    "bench limit",
-	summary: "LIMIT: combinations of attributes that one vector cannot distinguish",
+	summary: "LIMIT: combinations that one vector cannot distinguish",
 	about: `
 Searches with the judged queries of the LIMIT set (arXiv 2508.21038) and reports Recall@2, @10 and
 @100. Each query has two relevant documents, and every pair of documents answers a query. Single
-vectors of few dimensions cannot satisfy that.`,
+vectors of few dimensions cannot satisfy that. --make writes such a set of any size, by the rules of
+the paper's generator with names and likes of its own, and measures nothing.`,
 	examples: []string{
-		"lexsem bench limit --data $LEXSEM_DATA/limit-small",
-		"lexsem bench limit --data $LEXSEM_DATA/limit-small --systems dense,rlr,rlr+slr --json limit.json",
+		"lexsem bench limit --make limit-50k",
+		"lexsem bench limit --data limit-50k --systems dense,rlr,bm25 --json limit.json",
 	},
 	declare: func(f *flags) action {
 		f.group("Flags")
-		p := declareProtocol(f, "dense,rlr,bm25,hybrid")
+		p := declareProtocol(f, "dense,rlr,bm25,hybrid").declareLanguage(f)
+		dir := f.outDir("make", "`DIR`make a set in this new folder instead of measuring one")
+		n := f.int("documents", limit.DefaultDocuments, "documents of the set that --make makes")
 		return func(ctx context.Context, a *app, args []string) error {
+			if *dir != "" {
+				if len(args) > 0 || *p.data != "" {
+					return usagef("--make writes a set; --data measures one: use one of them")
+				}
+				if err := limit.Write(ctx, *dir, *n, *p.seed); err != nil {
+					return benchError(err)
+				}
+				_, err := fmt.Fprintf(a.Stdout, "%s: %d documents, 1,000 queries. Measure it by: lexsem bench limit --data %s\n", *dir, *n, *dir)
+				return err
+			}
+			if *n != limit.DefaultDocuments {
+				return usagef("--documents is the size of a set that --make DIR makes")
+			}
 			dirs, err := p.folders(args)
 			if err != nil {
 				return err
