@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -190,7 +191,7 @@ func TestDrawFollowsTheWeights(t *testing.T) {
 }
 
 func TestTasksDependOnTheSeedAlone(t *testing.T) {
-	for _, name := range []string{"query", "keyword", "keyword-rake", "keyword-yake", "part:5", "verbose:query", "verbose:part:5", "typo:1", "verbose:typo:2"} {
+	for _, name := range []string{"query", "keyword", "keyword-rake", "keyword-yake", "part:5", "verbose:query", "verbose:part:5", "typo:1", "verbose:typo:2", "operator"} {
 		a, err := MakeTask(name, tinyInput(1))
 		if err != nil {
 			t.Fatal(err)
@@ -219,6 +220,35 @@ func TestTasksDependOnTheSeedAlone(t *testing.T) {
 	}
 	if !changed {
 		t.Error("keyword: the seed changes nothing")
+	}
+}
+
+// An operator query has a phrase and another content word of its passage; passages without are left out.
+func TestOperatorTask(t *testing.T) {
+	in := TaskInput{Corpus: &Corpus{Name: "some"}, Seed: 1, Targets: &Targets{
+		Texts:   []string{"Rotate the signing keys, with keyctl.", "walnut, the harbour", "signing keys", "Ein Satz. Noch ein Satz mit roten Ampeln"},
+		Members: [][]string{{"a"}, {"b"}, {"c"}, {"d"}},
+	}}
+	form := regexp.MustCompile(`^"(\S+ \S+)" \+(\S+)$`)
+	seen := map[string]bool{}
+	for in.Seed = 1; in.Seed < 60; in.Seed++ {
+		task, err := MakeTask("operator", in)
+		if err != nil || len(task.Queries) != 2 || task.LeftOut != 2 {
+			t.Fatalf("%+v, %v", task, err)
+		}
+		for _, q := range task.Queries {
+			m := form.FindStringSubmatch(q.Text)
+			i := slices.IndexFunc(in.Targets.Texts, func(s string) bool {
+				return m != nil && strings.Contains(s, m[1]) && strings.Contains(strings.ToLower(s), m[2])
+			})
+			if i < 0 || strings.Contains(strings.ToLower(m[1]), m[2]) || len(task.Qrels[q.ID]) != 1 {
+				t.Fatalf("%q, judged %v", q.Text, task.Qrels[q.ID])
+			}
+			seen[q.Text] = true
+		}
+	}
+	if !seen[`"signing keys" +keyctl`] || !seen[`"signing keys" +rotate`] || seen[`"Rotate the" +keys`] || len(seen) < 6 {
+		t.Errorf("%v", seen)
 	}
 }
 
@@ -298,7 +328,7 @@ func TestTypo(t *testing.T) {
 }
 
 func TestTaskNames(t *testing.T) {
-	for _, bad := range []string{"", "part", "part:", "part:0", "part:-3", "part:x", "query:1", "keyword:", "nothing", "verbose", "verbose:", "verbose:nothing", "verbose:part:x", "verbose:verbose:query", "typo", "typo:", "typo:0", "typo:x"} {
+	for _, bad := range []string{"", "part", "part:", "part:0", "part:-3", "part:x", "query:1", "keyword:", "nothing", "verbose", "verbose:", "verbose:nothing", "verbose:part:x", "verbose:verbose:query", "typo", "typo:", "typo:0", "typo:x", "operator:2"} {
 		if _, err := MakeTask(bad, tinyInput(1)); !errors.Is(err, ErrUnknownName) {
 			t.Errorf("%q gives %v", bad, err)
 		}

@@ -123,7 +123,7 @@ type Passage struct {
 	// Terms are the analysed words of title and text, stored byte for byte. One to five spaces separate them, and tell
 	// additional terms and the title (inverted.Spell). The lexical retriever splits at spaces and compares terms exactly.
 	Terms  string
-	Length int // number of Terms
+	Length int // inverted.Length of Terms
 	// Tokens are the tokens with lexical weight (encoder.Tokens.Lexical), from which bridges are made. There are none
 	// if the encoder has no tokenizer.
 	Tokens    []int32

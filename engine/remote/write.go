@@ -252,7 +252,7 @@ func (r *Database) passages(ctx context.Context, d *incoming, stored []Passage) 
 // analyse fills in the words of a passage.
 func (p *Passage) analyse(a *text.Analyzer) {
 	terms := text.InTitle(a.Terms(nil, chunk.Passage(p.Title, p.Text)), chunk.TitleEnd(p.Title))
-	p.Terms, p.Length = inverted.Spell(terms), len(terms)
+	p.Terms, p.Length = inverted.Spell(terms), inverted.Length(terms)
 }
 
 // samePassages says whether what is stored of a document is what it is to be.

@@ -12,8 +12,18 @@ import (
 // Corpus are the numbers that BM25 needs of documents that another engine indexes.
 type Corpus struct {
 	Documents int            // N
-	Length    int64          // number of terms of all documents, Beside terms included
+	Length    int64          // number of terms of all documents (Length), Beside terms included
 	Having    map[string]int // number of documents that have a term, for the terms of a query; a missing term means 0
+}
+
+// Length is the number of terms of a document that count in its BM25: function words do not.
+func Length(terms []text.Term) (n int) {
+	for _, t := range terms {
+		if !text.Function(t.Text) {
+			n++
+		}
+	}
+	return n
 }
 
 // Spell writes the terms of a document as one text for an engine that splits at white space, in
@@ -194,7 +204,9 @@ func (s *Scorer) count(spelled string) (length uint32) {
 			title = false
 			continue
 		}
-		length++
+		if !text.Function(t.text) {
+			length++
+		}
 		n := s.find(t.text)
 		switch {
 		case !t.beside:

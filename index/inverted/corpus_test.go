@@ -41,7 +41,7 @@ func TestScorerEqualsWords(t *testing.T) {
 			t.Fatal(err)
 		}
 		corpus.Documents++
-		corpus.Length += int64(len(terms))
+		corpus.Length += int64(inverted.Length(terms))
 		spelled = append(spelled, inverted.Spell(terms))
 		if n := len(strings.Fields(spelled[id])); n != len(terms) {
 			t.Fatalf("%d terms are spelled as %d: %q", len(terms), n, spelled[id])

@@ -146,7 +146,7 @@ func TestJudged(t *testing.T) {
 			x, _ := build(t, a, j.passages)
 			sum, n := 0.0, 0
 			for _, q := range j.queries {
-				answers, err := x.Search(t.Context(), nil, a.Terms(nil, q.text()), 10, nil)
+				answers, err := x.Search(t.Context(), nil, a.Asked(nil, q.text()), 10, nil)
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -53,8 +53,9 @@ func (e *edit) put(id uint64, entries []entry) error {
 		}
 		return nil
 	}
-	c.lengths = append(c.lengths, uint32(len(entries)))
-	c.total += uint64(len(entries))
+	length := counted(entries)
+	c.lengths = append(c.lengths, length)
+	c.total += uint64(length)
 	d := e.sorted(entries)
 	e.ahead(d)
 	for i := 0; i < len(d); {
@@ -200,10 +201,14 @@ func (e *edit) remove(id uint64) (bool, error) {
 		return false, err
 	}
 	if !c.weights {
-		if c.total < uint64(len(old)) {
+		length, err := c.length(slot)
+		if err != nil {
+			return false, err
+		}
+		if c.total < uint64(length) {
 			return false, corrupt("document %d has more terms than all", id)
 		}
-		c.total -= uint64(len(old))
+		c.total -= uint64(length)
 	}
 	for i, t := range e.sorted(old) {
 		if i > 0 && t == e.distinct[i-1] {

@@ -10,15 +10,17 @@ import (
 )
 
 // Having appends the ids of the documents in which the words of terms stand one after the other. One word may also
-// be a piece of another (Term.Beside); of several, terms with Beside are left out. Without words it appends nothing.
+// be a piece of another (Term.Beside); of several, terms with Beside are left out. Of function words alone, the documents
+// have all terms. Without words it appends nothing.
 // Errors: ErrCorrupt, that of ctx. Cost: the documents that have the rarest word, some 0.3 µs each.
 func (x *Words) Having(ctx context.Context, dst []uint64, terms []text.Term) (out []uint64, err error) {
 	defer wrapped(&err)
 	defer snapshot.Guard(&err)()
 	var words []uint32
 	rarest := uint32(0)
+	functions := text.Functions(terms)
 	for _, t := range terms {
-		if t.Beside {
+		if t.Beside && !functions {
 			continue
 		}
 		n, ok := x.terms.find(t.Text)
@@ -36,6 +38,9 @@ func (x *Words) Having(ctx context.Context, dst []uint64, terms []text.Term) (ou
 	return x.documents(ctx, dst, rarest, func(slot uint32) (bool, error) {
 		if len(words) == 1 {
 			return true, nil
+		}
+		if functions {
+			return x.all(slot, words)
 		}
 		return x.consecutive(slot, words)
 	})
@@ -90,6 +95,19 @@ func (x *Words) documents(ctx context.Context, dst []uint64, term uint32, ok fun
 		err = ctx.Err()
 	}
 	return dst, err
+}
+
+// all says whether a document has all of some terms.
+func (c *core) all(slot uint32, terms []uint32) (bool, error) {
+	has := map[uint32]bool{}
+	w, err := c.walk(slot)
+	if err != nil {
+		return false, err
+	}
+	for w.left > 0 {
+		has[w.next().term] = true
+	}
+	return !slices.ContainsFunc(terms, func(t uint32) bool { return !has[t] }), w.end()
 }
 
 // consecutive says whether words stand one after the other in the document at a slot.

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 
 	"github.com/lexsem/lexsem/internal/snapshot"
+	"github.com/lexsem/lexsem/internal/text"
 )
 
 // Verify recomputes postings, blocks, counts and tables from the forward lists and compares. It
@@ -78,8 +79,11 @@ func (x *Words) recount(ctx context.Context) (*recounted, error) {
 		if entries, err = x.entries(entries[:0], slot); err != nil {
 			return nil, err
 		}
-		if int(length) != len(entries) {
-			return nil, corrupt("document %d has %d terms, not %d", id, len(entries), length)
+		for i, e := range entries {
+			entries[i].function = int(e.term) < n && text.Function(x.terms.name(e.term))
+		}
+		if length != counted(entries) {
+			return nil, corrupt("document %d has %d terms, not %d", id, counted(entries), length)
 		}
 		alive := !has(x.dead, slot)
 		if alive {

@@ -98,7 +98,7 @@ func (e *Edit) Add(id uint64, terms []text.Term) (err error) {
 	defer snapshot.Guard(&err)()
 	entries, hashes := e.e.entries[:0], e.terms.ahead(e.hashes[:0], terms)
 	for i, t := range terms {
-		entries = append(entries, entry{term: e.terms.intern(t.Text, hashes[i]), beside: t.Beside, title: t.Title})
+		entries = append(entries, entry{term: e.terms.intern(t.Text, hashes[i]), beside: t.Beside, title: t.Title, function: text.Function(t.Text)})
 	}
 	if e.e.entries, e.hashes = entries, hashes; cap(entries) > 1<<16 {
 		e.e.entries, e.hashes = nil, nil

@@ -13,7 +13,7 @@ import (
 
 // analyzerVersion changes with everything that makes another term of the same
 // text, the stemming library included: an index is made by one version only.
-const analyzerVersion = 3
+const analyzerVersion = 4
 
 // MaxTerm is the maximum length of a term in bytes. A longer term keeps its first bytes and ends with
 // a digest of the whole, so that it stays distinct.
@@ -64,9 +64,10 @@ func InTitle(terms []Term, end int) []Term {
 type Analyzer struct {
 	o      Options
 	stop   map[string]struct{}
-	stem   *stemmer // nil: words stay as they are
-	guests []*guest // languages of words in other scripts
-	elides bool     // an apostrophe ends a word: l'homme
+	stem   *stemmer          // nil: words stay as they are
+	guests []*guest          // languages of words in other scripts
+	elides bool              // an apostrophe ends a word: l'homme
+	number map[string]uint16 // of the words in stop
 	digest string
 }
 
@@ -96,6 +97,10 @@ func NewAnalyzer(o Options) (*Analyzer, error) {
 			}
 			maps.Copy(a.stop, stopWords(g.code))
 		}
+		a.number = make(map[string]uint16, len(a.stop))
+		for w := range a.stop {
+			a.number[w] = uint16(len(a.number))
+		}
 	}
 	if o.Stem {
 		a.guests = guests
@@ -122,13 +127,16 @@ func (a *Analyzer) FunctionWords() iter.Seq[string] { return maps.Keys(a.stop) }
 //
 //   - words are maximal runs of letters, digits and marks, lower-cased and in Unicode's form NFKC;
 //     purely alphabetic ones are stemmed;
+//   - 1,000 is 1000. A word of letters and numbers that a hyphen joins, and short words that hyphens join, are also
+//     written without it: GPT4, wifi;
 //   - words joined by a sign (_ . - / \ : @ + & = #) are a compound, which gives the whole and its
 //     parts, except that words of letters joined by hyphens are just words. A camelCase word is one
 //     word with its pieces as additional terms;
 //   - a word with accents has its form without them as an additional term;
 //   - scripts without spaces (Han, Kana, Hangul, Thai, Lao, Khmer, Myanmar) give overlapping pairs of
-//     characters, or the single character if it stands alone. The characters of Han, Kana and Hangul are
-//     additional terms;
+//     characters, or the single character if it stands alone. The characters are additional terms;
+//   - function words give additional terms (Function), each word and each pair of neighbours once, and so does each
+//     function word in capitals, such as US. They are for queries of nothing else;
 //   - an emoji is a word. Soft hyphens and characters without width are no part of a word. Raised numbers
 //     are numbers: CO₂ is co2.
 //
@@ -136,9 +144,16 @@ func (a *Analyzer) FunctionWords() iter.Seq[string] { return maps.Keys(a.stop) }
 // seen word, 2 µs for a new one.
 func (a *Analyzer) Terms(dst []Term, s string) []Term { return a.terms(scanner{a: a, s: s, dst: dst}) }
 
-// Asked appends the terms of a query to dst: as Terms, without the single characters of longer runs.
+// Asked appends the terms of a query to dst: as Terms, without the single characters of longer runs, and with function
+// words only where there is no other term, or in capitals among small letters. A Hangul particle at the end of a word
+// is an additional term.
 func (a *Analyzer) Asked(dst []Term, s string) []Term {
-	return a.terms(scanner{a: a, s: s, dst: dst, asked: true})
+	n := len(dst)
+	dst = a.terms(scanner{a: a, s: s, dst: dst, asked: true})
+	if len(dst) == n && len(a.stop) > 0 {
+		dst = a.terms(scanner{a: a, s: s, dst: dst, asked: true, functions: true})
+	}
+	return dst
 }
 
 func (a *Analyzer) terms(sc scanner) []Term {

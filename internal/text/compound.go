@@ -40,6 +40,10 @@ func (sc *scanner) compound(i int) int {
 	sc.runs, sc.join = sc.runs[:0], sc.join[:0]
 	for {
 		r := sc.run(i)
+		if end := sc.thousands(r); end > r.end && len(sc.runs) == 0 {
+			sc.number(r.start, end)
+			return end
+		}
 		sc.runs = append(sc.runs, r)
 		if r.end == len(sc.s) || len(sc.runs) == maxRuns {
 			break
@@ -67,8 +71,13 @@ func (sc *scanner) compound(i int) int {
 		}
 		sc.camel(sc.runs[0], 1)
 	case sc.justHyphens():
+		short := false
 		for _, r := range sc.runs {
 			sc.camel(r, 1)
+			short = short || r.end-r.start <= shortPart
+		}
+		if n := end - sc.runs[0].start; n <= shortJoined || short && n <= longJoined {
+			sc.joined(joinedWeight)
 		}
 	default:
 		sc.identifier()
@@ -129,6 +138,73 @@ func (sc *scanner) identifier() {
 	}
 	for _, r := range sc.runs {
 		sc.camel(r, part)
+	}
+	if last == 1 && sc.join[0] == '-' && sc.runs[0].letters != sc.runs[1].letters {
+		sc.joined(part)
+	}
+}
+
+// Short words that hyphens join are also written as one, and so are letters and a number: Wi-Fi and wifi, e-mail and
+// email, GPT-4 and GPT4. Texts and queries have both forms. Of longer words, they would be many, and seldom met.
+const (
+	shortPart    = 3 // bytes
+	shortJoined  = 9 // with hyphens
+	longJoined   = 24
+	joinedWeight = 0.3
+)
+
+// joined adds the words of a compound as one, beside them.
+func (sc *scanner) joined(weight float32) {
+	var b strings.Builder
+	letters := true
+	for _, r := range sc.runs {
+		b.WriteString(sc.form(r.start, r.end))
+		letters = letters && r.letters
+	}
+	sc.stemmed(b.String(), sc.runs[0].start, sc.runs[len(sc.runs)-1].end, letters, true, weight)
+}
+
+// thousands returns the end of a number such as 1,000,000 that begins with a run, r.end if it is none.
+func (sc *scanner) thousands(r run) int {
+	digits := func(from int) (n int) {
+		for from+n < len(sc.s) && '0' <= sc.s[from+n] && sc.s[from+n] <= '9' {
+			n++
+		}
+		return n
+	}
+	end := r.end
+	if n := digits(r.start); r.start+n != end || n > 3 {
+		return end
+	}
+	for end < len(sc.s) && sc.s[end] == ',' {
+		n := digits(end + 1)
+		if n == 0 {
+			break
+		}
+		if n != 3 {
+			return r.end // a list of numbers
+		}
+		end += 4
+	}
+	if end > r.end && end < len(sc.s) {
+		if c, n := decode(sc.s[end:]); classOf(c, n) == classWord {
+			return r.end
+		}
+	}
+	return end
+}
+
+// number adds a number without its commas. Beside it, a document has what stands between them.
+func (sc *scanner) number(start, end int) {
+	s := sc.s[start:end]
+	sc.add(strings.ReplaceAll(s, ",", ""), start, end, false, 1)
+	for at := start; !sc.asked && at < end; {
+		n := strings.IndexByte(sc.s[at:end], ',')
+		if n < 0 {
+			n = end - at
+		}
+		sc.add(sc.s[at:at+n], at, at+n, true, 1)
+		at += n + 1
 	}
 }
 

@@ -10,7 +10,7 @@ import (
 
 // Letters that are written without their accents, and what they fold to where that is no decomposition.
 var folds = map[rune]string{
-	'ß': "ss", 'æ': "ae", 'œ': "oe", 'ø': "o", 'đ': "d", 'ð': "d", 'þ': "th", 'ł': "l", 'ı': "i", 'ħ': "h", 'ς': "σ",
+	'ß': "ss", 'æ': "ae", 'œ': "oe", 'ø': "o", 'đ': "d", 'ð': "d", 'þ': "th", 'ł': "l", 'ı': "i", 'ħ': "h",
 }
 
 // unaccented is a lower-cased word as it is written without accents: etudiant for étudiant, strasse for straße; the

@@ -53,19 +53,17 @@ func classOf(r rune, n int) class {
 	return classOther
 }
 
-// single says whether one character of a dense script is a word often enough to be searched for.
-func single(r rune) bool {
-	return unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul, unicode.Bopomofo)
-}
-
 // scanner makes the terms of one text.
 type scanner struct {
-	a     *Analyzer
-	asked bool // the text is a query
-	s     string
-	dst   []Term
-	runs  []run  // of the compound in progress
-	join  []byte // join[i] is the last sign between runs i and i+1
+	a         *Analyzer
+	asked     bool            // the text is a query
+	functions bool            // and has function words alone
+	before    string          // the function word that the last word was, as a term; "" for another word
+	seen      map[uint32]bool // function words, and pairs of them, that the text has had
+	s         string
+	dst       []Term
+	runs      []run  // of the compound in progress
+	join      []byte // join[i] is the last sign between runs i and i+1
 }
 
 // run is a maximal run of word characters.
@@ -126,12 +124,22 @@ func (sc *scanner) run(i int) run {
 func (sc *scanner) dense(i int) int {
 	from, prev := -1, -1 // starts of the last character and of the one before it
 	alone := func(start, end int) {
-		if r, _ := decode(sc.s[start:]); !sc.asked && single(r) {
+		if !sc.asked {
 			sc.add(sc.form(start, end), start, end, true, 1)
 		}
 	}
+	stem := 0 // end of a word whose particle follows
+	if sc.asked {
+		if n := particle(sc.s[i:]); n > 0 {
+			stem = i + n
+		}
+	}
 	emit := func(start, end int) {
-		sc.add(sc.form(start, end), start, end, false, 1)
+		if stem > 0 && end > stem {
+			sc.add(sc.form(start, end), start, end, true, withParticle)
+		} else {
+			sc.add(sc.form(start, end), start, end, false, 1)
+		}
 		if end > from && from > start {
 			alone(start, from)
 		}
@@ -144,6 +152,8 @@ func (sc *scanner) dense(i int) int {
 		if from < 0 || !unicode.IsMark(r) {
 			if prev >= 0 {
 				emit(prev, i)
+			} else if from >= 0 && i == stem { // of one character
+				sc.add(sc.form(from, i), from, i, false, 1)
 			}
 			prev, from = from, i
 		}
@@ -158,8 +168,8 @@ func (sc *scanner) dense(i int) int {
 	return i
 }
 
-// signs are written as ASCII writes them in a term, and what is invisible is not.
-var signs = strings.NewReplacer("’", "'", "\u2010", "-", "\u00ad", "", "\u200b", "", "\u200d", "", "\u2060", "", "\ufeff", "")
+// signs are written as ASCII writes them in a term, a sigma as within a word, and what is invisible is not.
+var signs = strings.NewReplacer("’", "'", "\u2010", "-", "ς", "σ", "\u00ad", "", "\u200b", "", "\u200d", "", "\u2060", "", "\ufeff", "")
 
 // form is the lower-cased, normalised form of the bytes [start, end).
 func (sc *scanner) form(start, end int) string {
@@ -193,8 +203,7 @@ func (sc *scanner) word(start, end int, letters, beside bool, weight float32) {
 		return
 	}
 	n := len(sc.dst)
-	sc.stemmed(w, start, end, letters, beside, weight*Accented)
-	if len(sc.dst) == n { // a function word
+	if !sc.stemmed(w, start, end, letters, beside, weight*Accented) {
 		return
 	}
 	sc.stemmed(plain, start, end, letters, true, weight*(1-Accented))
@@ -204,26 +213,39 @@ func (sc *scanner) word(start, end int, letters, beside bool, weight float32) {
 	}
 }
 
-// stemmed adds a word in its form for terms, unless it is a function word.
-func (sc *scanner) stemmed(w string, start, end int, letters, beside bool, weight float32) {
+// stemmed adds a word in its form for terms and returns true, or takes in a function word.
+func (sc *scanner) stemmed(w string, start, end int, letters, beside bool, weight float32) bool {
+	stem := w
+	switch guest, of := sc.guest(w, letters); {
+	case of:
+		if stem = guest; sc.stops(w) {
+			stem = ""
+		}
+	case letters && sc.a.stem != nil && len(w) <= MaxTerm:
+		stem = sc.a.stem.of(w)
+	case sc.stops(w):
+		stem = ""
+	}
+	if stem == "" {
+		sc.function(w, start, end, beside)
+		return false
+	}
+	sc.add(stem, start, end, beside, weight)
+	return true
+}
+
+func (sc *scanner) stops(w string) bool { _, ok := sc.a.stop[w]; return ok }
+
+// guest returns the stem of a word in the script of another language.
+func (sc *scanner) guest(w string, letters bool) (stem string, of bool) {
 	if letters && w != "" && w[0] >= utf8.RuneSelf && len(w) <= MaxTerm {
 		for _, g := range sc.a.guests {
-			if stem, of := g.stemOf(w); of {
-				if _, stop := sc.a.stop[w]; !stop {
-					sc.add(stem, start, end, beside, weight)
-				}
-				return
+			if stem, of = g.stemOf(w); of {
+				return stem, true
 			}
 		}
 	}
-	if letters && sc.a.stem != nil && len(w) <= MaxTerm {
-		if w = sc.a.stem.of(w); w == "" {
-			return
-		}
-	} else if _, ok := sc.a.stop[w]; ok {
-		return
-	}
-	sc.add(w, start, end, beside, weight)
+	return "", false
 }
 
 func (sc *scanner) add(term string, start, end int, beside bool, weight float32) {
@@ -235,6 +257,9 @@ func (sc *scanner) add(term string, start, end int, beside bool, weight float32)
 			n--
 		}
 		term = term[:n] + "~" + strconv.FormatUint(h.Sum64(), 16)
+	}
+	if !beside {
+		sc.before = ""
 	}
 	sc.dst = append(sc.dst, Term{Text: term, Start: start, End: end, Beside: beside, Weight: weight})
 }

@@ -3,6 +3,7 @@ package httpapi
 import (
 	"encoding/base64"
 	"encoding/binary"
+	"encoding/json"
 	"fmt"
 	"math"
 	"net/url"
@@ -102,6 +103,19 @@ func TestSearch(t *testing.T) {
 		}
 	}
 	c.want(c.ask("POST", "/v1/search", `{"query": "keys", "per_group": 2}`), 400, "invalid")
+	for _, odd := range []string{`"`, `"keys`, `-"keys`, "-", "+", "*", "title:", "-title:", "- -", "keys:", "🔑", "-🔑 keys", "\u200f\u202ekeys\u202c", "e\u0301tude", "\x00", "keys\x00doors", "the", "IT", "to be or not to be", "=the", "-keys", `-"signing keys"`,
+		strings.Repeat("🔑", 15<<10), strings.Repeat("-x ", 20<<10), strings.Repeat("keys", 15<<10), strings.Repeat("\u0301", 30<<10)} {
+		for _, mode := range []string{"hybrid", "dense", "lexical"} {
+			body, err := json.Marshal(map[string]any{"query": odd, "mode": mode, "spans": true, "k": 9})
+			if err != nil {
+				t.Fatal(err)
+			}
+			got = c.ask("POST", "/v1/search", string(body))
+			if got.status != 200 || strings.HasPrefix(odd, "-k") && strings.Contains(got.raw, `"id":"keys"`) {
+				t.Errorf("%.20q, %s: %d, %.200s", odd, mode, got.status, got.raw)
+			}
+		}
+	}
 	got = c.ask("POST", "/v1/search", `{"query": "keys", "min_score": 100}`)
 	if len(got.at(t, "hits").([]any)) != 0 {
 		t.Error(got.raw)

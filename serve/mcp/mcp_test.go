@@ -270,6 +270,13 @@ func TestSearch(t *testing.T) {
 	if text, failed = call(t, c, "explain", object{"query": "keys", "id": first.Hits[0].ID, "boost": "field(year, 1)"}, nil); failed || !strings.Contains(text, "field(year, 1)") {
 		t.Errorf("boost: %s", text)
 	}
+	for _, odd := range []string{`"`, `-"keys`, "-", "*", "title:", "- -", "🔑", "\u202ekeys\u202c", "e\u0301tude", "\x00", "the", "IT", "=the", "-keys", strings.Repeat("🔑", 7<<10), strings.Repeat("-x ", 10<<10)} {
+		for _, mode := range []string{"hybrid", "dense", "lexical"} {
+			if text, failed := call(t, c, "search", object{"query": odd, "mode": mode}, &read); failed {
+				t.Errorf("%.20q, %s: %s", odd, mode, text)
+			}
+		}
+	}
 	if _, failed = call(t, c, "explain", object{"query": "rotate -signing", "id": first.Hits[0].ID}, nil); !failed {
 		t.Error("an excluded document is explained")
 	}

@@ -87,7 +87,7 @@ func (l Lexicon) Words(terms []text.Term, title, body string, start int) (words 
 	}
 	for _, t := range l.Scores {
 		words = append(words, explain.Word{
-			Term: t.Term, Start: first[t.Term].Start, End: first[t.Term].End,
+			Term: text.Shown(t.Term), Start: first[t.Term].Start, End: first[t.Term].End,
 			Count: t.Count, Documents: t.Documents, IDF: t.IDF,
 			BM25: t.Score, Coverage: inverted.Coverage(t.Score, l.UB), Most: inverted.Coverage(t.Most, l.UB),
 		})

@@ -93,8 +93,13 @@ func (r *Run) Decide(q Query, tokens bool) (err error) {
 	if r.fields, err = readFields(q); err != nil {
 		return err
 	}
-	excludes := len(r.Clauses) > 0 && !r.Q.HasText() && q.Vector == nil
-	if !excludes {
+	excludes := len(r.Clauses) > 0 && !r.Q.HasText() && (q.Vector == nil || q.Mode == Lexical)
+	switch {
+	case excludes:
+	case len(r.Clauses) > 0 && !r.Q.HasText() && q.Mode == Hybrid: // of a vector and what the text excludes
+		q = r.Q
+		q.Mode = Dense
+	default:
 		q = r.Q
 	}
 	r.Plan, err = Decide(r.By, q, tokens)

@@ -184,6 +184,11 @@ func (r *Run) having(ctx context.Context, c Clause, among documents) (documents,
 
 // In says whether a text with these terms meets the clause, whatever its sign and Title.
 func (c Clause) In(terms []text.Term) bool {
+	if text.Functions(c.Terms) {
+		return !slices.ContainsFunc(c.Terms, func(t text.Term) bool {
+			return !slices.ContainsFunc(terms, func(o text.Term) bool { return o.Text == t.Text })
+		})
+	}
 	want := words(c.Terms)
 	if c.Prefix || len(want) == 1 {
 		for _, t := range terms {

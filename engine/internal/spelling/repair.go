@@ -90,7 +90,7 @@ func (s *Speller) unknown(ctx context.Context, x *inverted.Words, query string, 
 		if i%looks == looks-1 && ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
-		if t.Beside || known(x, terms, t) {
+		if t.Beside || known(x, terms, i) {
 			continue
 		}
 		if looked++; looked > mostLooked {
@@ -120,12 +120,17 @@ func word(typed string) bool {
 	return n >= leastTyped && n <= maxLetters && upper < n
 }
 
-// known says whether x has a word, as it is typed or without its accents.
-func known(x *inverted.Words, terms []text.Term, t text.Term) bool {
-	return slices.ContainsFunc(terms, func(o text.Term) bool {
-		_, ok := x.Find(o.Text)
-		return ok && same(o, t)
-	})
+// known says whether x has the word of a term, as it is typed or without its accents, which is the term behind.
+func known(x *inverted.Words, terms []text.Term, i int) bool {
+	for _, o := range terms[i:] {
+		if !same(o, terms[i]) {
+			return false
+		}
+		if _, ok := x.Find(o.Text); ok {
+			return true
+		}
+	}
+	return false
 }
 
 // same says whether two terms are one word: one of them may be without its accents.

@@ -359,7 +359,7 @@ func TestQuery(t *testing.T) {
 		t.Errorf("%q, want %q", words, want)
 	}
 	var terms []string
-	for _, x := range rs.Terms(a.Terms(nil, typed)) {
+	for _, x := range rs.Terms(a.Asked(nil, typed)) {
 		terms = append(terms, fmt.Sprint(x.Text, x.Start, x.End, x.Beside, x.Weight))
 	}
 	if want := []string{"rotat0 6 false 1", "rotaet0 6 true 0.25", "sign11 19 false 1", "sigin11 19 true 0.25", "key20 24 false 1", "kesi20 24 true 0.25"}; !slices.Equal(terms, want) {
