@@ -63,6 +63,7 @@ type Engine struct {
 	tokens  tokenStates
 	images  *images // of a database of images
 	kind    kind
+	later   later
 	probe   prober
 	cone    cone
 	encoded atomic.Int64 // texts of documents so far

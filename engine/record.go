@@ -17,6 +17,8 @@ type record struct {
 	whole  bool   // its rows have all that they are to have
 	stored bool   // its id was, when this was looked up
 	same   uint64 // the stored version that it equals; 0 for none
+	later  bool   // its vectors are made in the background
+	of     uint64 // the stored version that it completes, and nothing but that; 0 for any
 }
 
 // cut gives a record that has no rows those that its text is cut into.
@@ -124,6 +126,9 @@ func (e *Engine) reuse(ctx context.Context, view *store.View, r *record, b broug
 	}
 	if err != nil {
 		return err
+	}
+	if !r.later && len(rows[0].Vector) == 0 { // they are made now
+		return nil
 	}
 	for i := range rows {
 		rows[i].Start, rows[i].End = d.Rows[i].Start, d.Rows[i].End

@@ -268,6 +268,9 @@ func (r *Run) candidates(ctx context.Context, depth int) (cs []fusion.Candidate,
 		return nil, false, err
 	}
 	r.step("lexical")
+	if r.deferred() { // the dense leg does not name all that there is
+		all = all && len(best) < depth
+	}
 	known := make(map[uint64]struct{}, len(cs))
 	for _, c := range cs {
 		known[c.Ord] = struct{}{}
@@ -277,7 +280,7 @@ func (r *Run) candidates(ctx context.Context, depth int) (cs []fusion.Candidate,
 			cs = append(cs, b)
 		}
 	}
-	if err := r.dense.score(ctx, cs); err != nil {
+	if err := r.score(ctx, cs); err != nil {
 		return nil, false, err
 	}
 	if err := r.matchTokens(ctx, cs); err != nil {
@@ -288,6 +291,27 @@ func (r *Run) candidates(ctx context.Context, depth int) (cs []fusion.Candidate,
 	}
 	r.step("fuse")
 	return cs, all, r.byFiles(ctx, cs, true)
+}
+
+// deferred says whether chunks of the state have no vector yet.
+func (r *Run) deferred() bool { return r.S != nil && r.S.Encoded() < r.S.Chunks() }
+
+// score gives candidates the score of the dense leg. What has no vector yet counts as a text that has nothing to do with
+// the query, so that its words decide.
+func (r *Run) score(ctx context.Context, cs []fusion.Candidate) error {
+	n := len(cs)
+	if r.deferred() {
+		n = 0
+		for i := range cs { // those with a vector to the front
+			if r.S.Vectors.Has(cs[i].Ord) {
+				cs[i], cs[n] = cs[n], cs[i]
+				n++
+			} else {
+				cs[i].Dense, cs[i].Waiting = r.Unrelated, true
+			}
+		}
+	}
+	return r.dense.score(ctx, cs[:n])
 }
 
 // lexicon is the words of the chunks that are searched: *inverted.Words, or a Corpus.
@@ -330,7 +354,7 @@ func (r *Run) order(ctx context.Context, cs []fusion.Candidate) error {
 		return nil
 	}
 	if r.dense != nil {
-		if err := r.dense.score(ctx, cs); err != nil {
+		if err := r.score(ctx, cs); err != nil {
 			return err
 		}
 	}
