@@ -293,7 +293,7 @@ func (s *Server) searchText(r searchResult, in searchArgs) string {
 		fmt.Fprintf(&b, "for: %s\n\n", oneLine(r.For))
 	}
 	if r.Waiting > 0 {
-		fmt.Fprintf(&b, "%d of %d passages are found by meaning yet, all by words\n\n", r.Passages-r.Waiting, r.Passages)
+		fmt.Fprintf(&b, "%d of %d passages are found by meaning so far, all by words\n\n", r.Passages-r.Waiting, r.Passages)
 	}
 	if len(r.Hits) == 0 {
 		b.WriteString("No hits: ")

@@ -27,7 +27,6 @@ one. The tool index is then left out.
 
   {"mcpServers": {"notes": {"command": "lexsem", "args": ["mcp", "--db", "/home/me/notes.db"]}}}`,
 	examples: []string{
-		"lexsem mcp --db notes.db",
 		"lexsem mcp --db memory.db --create",
 		"lexsem mcp --dir ~/src/project",
 	},
