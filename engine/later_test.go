@@ -137,6 +137,12 @@ func TestWordsFirst(t *testing.T) {
 	}
 	waiting(e)
 
+	for _, err := range e.Records(ctx, 0) {
+		if !errors.Is(err, engine.ErrInvalid) || !strings.Contains(fmt.Sprint(err), "no vector yet") {
+			t.Fatal(err)
+		}
+	}
+
 	// Copies wait as well, or are encoded where they come to.
 	var export bytes.Buffer
 	if n, err := e.Export(ctx, &export, archive.ExportOptions{Vectors: true}); err != nil || n != 60 {
@@ -265,5 +271,31 @@ func verified(t *testing.T, e *engine.Engine) {
 	t.Helper()
 	if r, err := e.Verify(t.Context(), nil); err != nil || len(r.Problems) > 0 {
 		t.Fatalf("%+v, %v", r, err)
+	}
+}
+
+// TestWordsFirstBeside: a passage without a vector ranks before those with vectors that have fewer of the query's words, for
+// all that their cosines are high.
+func TestWordsFirstBeside(t *testing.T) {
+	g := newGate(t)
+	g.refused = "matter"
+	g.open()
+	e := openGated(t, filepath.Join(t.TempDir(), "db"), g)
+	var all []engine.Document
+	for i, text := range []string{"otter crosses river at dusk", "swift otter crosses stream", "cold river crosses night", "swift cold otter river", "night otter crosses river"} {
+		all = append(all, engine.Document{ID: fmt.Sprint("part", i), Text: text})
+	}
+	all = append(all, engine.Document{ID: "all", Text: "dark matter: swift otter crosses cold river at night", WordsFirst: true}, engine.Document{ID: "none", Text: "dark matter of bread", WordsFirst: true})
+	add(t, e, all)
+	for _, q := range []engine.Query{{}, {Variant: "rlr"}, {Fusion: engine.Fusion{Kind: "convex"}}} {
+		q.Text = "swift otter crosses cold river night"
+		r := search(t, e, q)
+		if r.Trace.Waiting != 2 || len(r.Hits) < 6 || r.Hits[0].ID != "all" || slices.Contains(ids(r)[:5], "none") {
+			t.Fatalf("%+v: %v, %d wait", q, ids(r), r.Trace.Waiting)
+		}
+		x, err := e.Explain(t.Context(), q, "all")
+		if err != nil || x.Rank != 1 || x.Score != r.Hits[0].Score || x.Modulated != r.Hits[0].Modulated {
+			t.Fatalf("%+v: explained as %v, %v; found with %v, %v, %v", q, x.Score, x.Modulated, r.Hits[0].Score, r.Hits[0].Modulated, err)
+		}
 	}
 }

@@ -37,7 +37,7 @@ type Document struct {
 	Breaks []int
 	// WordsFirst stores a text without encoding it: when Add or Upsert returns, words find it, and its vectors follow in
 	// the background, also after a kill and the next opening with the encoder. Flush waits for them. Until then hybrid
-	// searches rank it by its words, with the cosine of unrelated texts, dense searches do not find it, and
+	// searches rank it by its words, with the cosine that these foretell, dense searches do not find it, and
 	// Result.Trace.Waiting counts it. Get, All and List return true as long as it waits. Only for metric cosine, and not
 	// for images.
 	WordsFirst bool

@@ -170,7 +170,7 @@ type Candidate struct {
 	Dense          float64 // cosine with the modulated query vector, in [-1, 1]; any score of vectors in RRF
 	inverted.Match         // how the query's words stand in it
 	Tokens         float64 // score of its token states (Answered); 0 if they are not compared
-	Waiting        bool    // it has no vector yet: RRF gives it no rank by Dense, whose place the cosine of unrelated texts takes
+	Waiting        bool    // it has no vector yet: Dense and Tokens are foretold by its words, and RRF gives it no rank by Dense
 	Score          float64 // the fused score, set by Fuse
 	// Lift is the factor of Options.Reach in Calibrated, the same for all candidates of a query: 1 or
 	// more. Set by Fuse.

@@ -51,6 +51,7 @@ type Run struct {
 	unmet    []string // quoted phrases that no document has
 	filter   filtered
 	step     func(name string)
+	foretold [2]line                                                                      // cosine and tokens of chunks without vectors
 	passages map[uint64]float64                                                           // of files among the first candidates, by ordinal
 	signals  map[uint64][fileSignals]float64                                              // of the candidates' files, by ordinal
 	meeting  func(ctx context.Context, cs []fusion.Candidate) ([]fusion.Candidate, error) // leaves those that meet Clauses; nil where filter does
@@ -286,32 +287,13 @@ func (r *Run) candidates(ctx context.Context, depth int) (cs []fusion.Candidate,
 	if err := r.matchTokens(ctx, cs); err != nil {
 		return nil, false, err
 	}
+	r.learn(best, cs)
+	r.foretell(cs)
 	if err := r.Plan.Fusion.Fuse(cs); err != nil {
 		return nil, false, err
 	}
 	r.step("fuse")
 	return cs, all, r.byFiles(ctx, cs, true)
-}
-
-// deferred says whether chunks of the state have no vector yet.
-func (r *Run) deferred() bool { return r.S != nil && r.S.Encoded() < r.S.Chunks() }
-
-// score gives candidates the score of the dense leg. What has no vector yet counts as a text that has nothing to do with
-// the query, so that its words decide.
-func (r *Run) score(ctx context.Context, cs []fusion.Candidate) error {
-	n := len(cs)
-	if r.deferred() {
-		n = 0
-		for i := range cs { // those with a vector to the front
-			if r.S.Vectors.Has(cs[i].Ord) {
-				cs[i], cs[n] = cs[n], cs[i]
-				n++
-			} else {
-				cs[i].Dense, cs[i].Waiting = r.Unrelated, true
-			}
-		}
-	}
-	return r.dense.score(ctx, cs[:n])
 }
 
 // lexicon is the words of the chunks that are searched: *inverted.Words, or a Corpus.
@@ -367,6 +349,7 @@ func (r *Run) order(ctx context.Context, cs []fusion.Candidate) error {
 		if err := r.matchTokens(ctx, cs); err != nil {
 			return err
 		}
+		r.foretell(cs)
 		if err := r.Plan.Fusion.Fuse(cs); err != nil {
 			return err
 		}
