@@ -29,7 +29,7 @@ func (p *plan) unansweredQueries(in TaskInput) ([]Query, error) {
 	if missing(name) {
 		return nil, nil
 	}
-	all, err := readQueries(name, p.Read)
+	all, err := readQueries(p.Read, name)
 	if err != nil {
 		return nil, err
 	}

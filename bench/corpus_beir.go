@@ -47,10 +47,11 @@ type Corpus struct {
 
 // ReadCorpus reads a folder in the BEIR layout: corpus.jsonl with _id, title and text; queries.jsonl
 // with _id and text; qrels/test.tsv with query id, corpus id and score. Options.Split names other
-// judgements. Passages and queries may also be files of ids and texts separated by tabs, and queries
-// may be topics of TREC. All texts are kept in memory. Cost O(bytes).
+// judgements. All three may also be what MTEB, MS MARCO, TREC and ir_datasets ship: Parquet files of the
+// same columns, if the program imports ingest/files/parquet, files of tabs, or topics of TREC; and each
+// may be compressed (.gz). All texts are kept in memory. Cost O(bytes).
 //
-// A corpus without judgements is a folder without qrels, a .jsonl or .tsv file of passages, or a
+// A corpus without judgements is a folder without qrels, a file of passages, or a
 // folder of .txt or .md files without a corpus file. It supports the tasks made from passages. The task
 // of judged queries returns ErrNoQueries.
 //
@@ -65,29 +66,35 @@ func ReadCorpus(dir string, o ReadOptions) (*Corpus, error) {
 		return nil, fmt.Errorf("resolving the data folder: %w", err)
 	}
 	c := &Corpus{Name: filepath.Base(abs), Dir: dir, Qrels: Qrels{}}
-	corpusFile := first(dir, corpusNames)
-	err = readFile(corpusFile, func(r io.Reader, name string) error { return c.readPassages(r, name, o) })
+	corpusFiles := o.find(dir, corpusNames)
+	if len(corpusFiles) == 0 {
+		_, err := os.Stat(filepath.Join(dir, corpusNames[0]))
+		return nil, fmt.Errorf("%w: %w; neither collection.tsv, corpus/*.parquet, .txt nor .md files are there%s", ErrNoData, err, languagesIn(dir))
+	}
+	if err := c.readPassages(o, corpusFiles...); err != nil {
+		return nil, err
+	}
+	qrelsFiles, err := o.qrelsFiles(dir)
 	if err != nil {
 		return nil, err
 	}
-	qrelsFile, err := o.qrelsFile(dir)
-	if err != nil {
-		return nil, err
+	queriesFiles := []string{o.Queries}
+	if o.Queries != "" && missing(o.Queries) {
+		return nil, fmt.Errorf("%w: no file of queries %s", ErrNoData, o.Queries)
 	}
-	queriesFile := o.Queries
-	if queriesFile != "" && missing(queriesFile) {
-		return nil, fmt.Errorf("%w: no file of queries %s", ErrNoData, queriesFile)
+	if o.Queries == "" {
+		queriesFiles = o.find(dir, queriesNames)
 	}
-	if queriesFile == "" {
-		queriesFile = first(dir, append(slices.Clone(queriesNames), "queries."+o.split()+".tsv"))
-	}
-	if qrelsFile == "" {
+	if len(qrelsFiles) == 0 {
 		c.lacks = o.noQrels(dir)
-		if missing(queriesFile) && o.Queries == "" {
+		if len(queriesFiles) == 0 {
 			return c, nil
 		}
 	}
-	if c.Queries, err = readQueries(queriesFile, o); err != nil || qrelsFile == "" {
+	if len(queriesFiles) == 0 {
+		return nil, fmt.Errorf("%w: no queries in %s; write them to queries.jsonl, or name their file with --queries", ErrNoData, dir)
+	}
+	if c.Queries, err = readQueries(o, queriesFiles...); err != nil || len(qrelsFiles) == 0 {
 		return c, err
 	}
 	passages, queries := map[string]struct{}{}, map[string]struct{}{}
@@ -97,19 +104,22 @@ func ReadCorpus(dir string, o ReadOptions) (*Corpus, error) {
 	for _, q := range c.Queries {
 		queries[q.ID] = struct{}{}
 	}
-	err = readFile(qrelsFile, func(r io.Reader, name string) error {
-		return EachQrel(r, name, o, func(query, passage string, grade int) error {
+	for _, file := range qrelsFiles {
+		err = eachLine(file, o, qrelLine(func(query, passage string, grade int) error {
 			if _, ok := queries[query]; !ok {
-				return fmt.Errorf("%w: query %q is not in %s; add it or drop the judgement", ErrUnknownID, query, filepath.Base(queriesFile))
+				return fmt.Errorf("%w: query %q is not in %s; add it or drop the judgement", ErrUnknownID, query, filepath.Base(queriesFiles[0]))
 			}
 			if _, ok := passages[passage]; !ok {
-				return fmt.Errorf("%w: passage %q is not in %s; add it or drop the judgement", ErrUnknownID, passage, filepath.Base(corpusFile))
+				return fmt.Errorf("%w: passage %q is not in %s; add it or drop the judgement", ErrUnknownID, passage, filepath.Base(corpusFiles[0]))
 			}
 			return c.Qrels.Add(query, passage, grade)
-		})
-	})
-	if err != nil {
-		return nil, err
+		}))
+		if err != nil {
+			return nil, err
+		}
+	}
+	if !slices.ContainsFunc(c.Queries, func(q Query) bool { return c.Qrels.HasPositive(q.ID) }) {
+		c.lacks = qrelsFiles[0] + " judges no passage relevant; give relevant ones a grade of 1 or more"
 	}
 	c.own = c.ownPassages()
 	return c, nil
@@ -119,20 +129,24 @@ func ReadCorpus(dir string, o ReadOptions) (*Corpus, error) {
 // are three columns, and a text. An error of fn is a problem of that line. name is the file's name in
 // errors.
 func EachPassage(r io.Reader, name string, o ReadOptions, fn func(Passage) error) error {
-	return EachLine(r, name, o, func(_ int, b []byte) error {
-		rec, err := recordOf(name, b)
+	return EachLine(r, name, o, passageLine(name, fn))
+}
+
+// passageLine reads the lines of a file of passages.
+func passageLine(file string, fn func(Passage) error) func(int, []byte) error {
+	return func(_ int, b []byte) error {
+		rec, err := recordOf(file, b)
 		if err != nil {
 			return err
 		}
 		return fn(Passage{ID: string(rec.ID), Title: rec.Title, Body: *rec.Text})
-	})
+	}
 }
 
-// eachQuery calls fn for every line of a queries.jsonl, or of a .tsv file with an id and a text. An
-// error of fn is a problem of that line.
-func eachQuery(r io.Reader, name string, o ReadOptions, fn func(Query) error) error {
-	return EachLine(r, name, o, func(_ int, b []byte) error {
-		rec, err := recordOf(name, b)
+// queryLine reads the lines of a queries.jsonl, or of a .tsv file with an id and a text.
+func queryLine(file string, fn func(Query) error) func(int, []byte) error {
+	return func(_ int, b []byte) error {
+		rec, err := recordOf(file, b)
 		if err != nil {
 			return err
 		}
@@ -140,7 +154,7 @@ func eachQuery(r io.Reader, name string, o ReadOptions, fn func(Query) error) er
 			return fmt.Errorf("%w: query %q has no text; give it one or drop it", errEmptyQuery, rec.ID)
 		}
 		return fn(Query{ID: string(rec.ID), Text: *rec.Text})
-	})
+	}
 }
 
 // record is a line of corpus.jsonl or queries.jsonl; other fields are allowed.
@@ -157,7 +171,7 @@ type record struct {
 
 // recordOf reads a line of a file of JSON, or of the file of tabs that its name tells.
 func recordOf(file string, b []byte) (record, error) {
-	if strings.ToLower(filepath.Ext(file)) != ".tsv" {
+	if extension(file) != ".tsv" {
 		return parseRecord(b)
 	}
 	f := strings.Split(string(b), "\t")
@@ -195,6 +209,21 @@ func parseRecord(b []byte) (record, error) {
 		return rec, fmt.Errorf("%w: %v; want a JSON object with _id and text", ErrBrokenLine, err)
 	}
 	rec.ID = cmp.Or(rec.ID, rec.Plain, rec.Doc, rec.Query)
+	if rec.Text == nil {
+		var other struct{ Body, Abstract, Contents, Query json.RawMessage } // names of the text in other exports
+		if err := json.Unmarshal(b, &other); err != nil {
+			return rec, fmt.Errorf("%w: %v", ErrBrokenLine, err)
+		}
+		for _, raw := range []json.RawMessage{other.Body, other.Abstract, other.Contents, other.Query} {
+			var s *string
+			if rec.Text == nil && json.Unmarshal(raw, &s) == nil {
+				rec.Text = s
+			}
+		}
+		if rec.Text == nil && rec.Query != "" && rec.Title != "" { // a topic of TREC
+			rec.Text = &rec.Title
+		}
+	}
 	return rec, rec.check()
 }
 
@@ -208,13 +237,4 @@ func (rec record) check() error {
 		return fmt.Errorf("%w: no text field; add one, empty if need be", ErrBrokenLine)
 	}
 	return nil
-}
-
-func readFile(name string, read func(r io.Reader, name string) error) error {
-	f, err := os.Open(name)
-	if err != nil {
-		return fmt.Errorf("a corpus folder holds corpus.jsonl, queries.jsonl and qrels/test.tsv: %w", err)
-	}
-	defer f.Close()
-	return read(f, name)
 }

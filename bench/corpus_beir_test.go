@@ -190,12 +190,12 @@ func FuzzReadLines(f *testing.F) {
 			}
 			return nil
 		}))
-		check(eachQuery(strings.NewReader(string(b)), "f", o, func(q Query) error {
+		check(EachLine(strings.NewReader(string(b)), "f", o, queryLine("f", func(q Query) error {
 			if q.ID == "" || strings.TrimSpace(q.Text) == "" {
 				t.Fatalf("an unusable query %+v", q)
 			}
 			return nil
-		}))
+		})))
 		check(EachQrel(strings.NewReader(string(b)), "f", o, func(query, passage string, _ int) error {
 			if query == "" || passage == "" {
 				t.Fatal("a judgement without an id")

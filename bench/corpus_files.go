@@ -2,7 +2,6 @@ package bench
 
 import (
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -18,7 +17,7 @@ var textFiles = []string{".txt", ".md"}
 // ErrNoData.
 func CheckData(data string) error {
 	for _, part := range dataParts(data) {
-		if _, err := os.Stat(part); err != nil {
+		if _, err := os.Stat(part); err != nil && len((ReadOptions{}).find(part, corpusNames)) == 0 {
 			return fmt.Errorf("%w: %w; docs/data.md says what a folder holds", ErrNoData, err)
 		}
 	}
@@ -36,10 +35,10 @@ func readLoose(path string, o ReadOptions) (c *Corpus, ok bool, err error) {
 	}
 	c = &Corpus{Name: strings.TrimSuffix(filepath.Base(path), filepath.Ext(path)), Qrels: Qrels{}}
 	if !st.IsDir() {
-		err := readFile(path, func(r io.Reader, name string) error { return c.readPassages(r, name, o) })
-		return c, true, err
+		c.Name = strings.TrimSuffix(c.Name, ".jsonl") // of .jsonl.gz
+		return c, true, c.readPassages(o, path)
 	}
-	if !missing(first(path, corpusNames)) {
+	if len(o.find(path, corpusNames)) > 0 {
 		return nil, false, nil
 	}
 	abs, err := filepath.Abs(path)
@@ -94,44 +93,53 @@ func readText(root, name string) (Passage, error) {
 	return p, nil
 }
 
-// readPassages appends the lines of a corpus.jsonl; an id that stood earlier
-// is a problem of its line.
-func (c *Corpus) readPassages(r io.Reader, name string, o ReadOptions) error {
+// readPassages reads files of passages; an id that stood earlier is a problem of its line.
+func (c *Corpus) readPassages(o ReadOptions, corpus ...string) error {
 	seen := map[string]struct{}{}
-	err := EachPassage(r, name, o, func(p Passage) error {
-		if _, dup := seen[p.ID]; dup {
-			return fmt.Errorf("%w: passage %q stood earlier in the file; keep one of the two", ErrDuplicateID, p.ID)
+	for _, file := range corpus {
+		err := eachLine(file, o, passageLine(file, func(p Passage) error {
+			if _, dup := seen[p.ID]; dup {
+				return fmt.Errorf("%w: passage %q stood earlier in the file; keep one of the two", ErrDuplicateID, p.ID)
+			}
+			seen[p.ID] = struct{}{}
+			c.Passages = append(c.Passages, p)
+			return nil
+		}))
+		if err != nil {
+			return err
 		}
-		seen[p.ID] = struct{}{}
-		c.Passages = append(c.Passages, p)
-		return nil
-	})
-	if err == nil && len(c.Passages) == 0 {
-		err = &LineError{File: name, Err: fmt.Errorf("%w: holds no passage; each line is an object with _id, title and text", ErrBrokenLine)}
 	}
-	return err
+	if len(c.Passages) == 0 {
+		return &LineError{File: corpus[0], Err: fmt.Errorf("%w: holds no passage; each line is an object with _id, title and text", ErrBrokenLine)}
+	}
+	return nil
 }
 
-// readQueries reads a file of queries; an id that stood earlier is a problem of
+// readQueries reads files of queries; an id that stood earlier is a problem of
 // its line.
-func readQueries(file string, o ReadOptions) ([]Query, error) {
+func readQueries(o ReadOptions, queries ...string) ([]Query, error) {
 	var out []Query
 	seen := map[string]struct{}{}
-	each := eachQuery
-	if isTopics(file) {
-		each = eachTopic
+	add := func(q Query) error {
+		if _, dup := seen[q.ID]; dup {
+			return fmt.Errorf("%w: query %q stood earlier in the file; keep one of the two", ErrDuplicateID, q.ID)
+		}
+		seen[q.ID] = struct{}{}
+		out = append(out, q)
+		return nil
 	}
-	err := readFile(file, func(r io.Reader, name string) error {
-		return each(r, name, o, func(q Query) error {
-			if _, dup := seen[q.ID]; dup {
-				return fmt.Errorf("%w: query %q stood earlier in the file; keep one of the two", ErrDuplicateID, q.ID)
-			}
-			seen[q.ID] = struct{}{}
-			out = append(out, q)
-			return nil
-		})
-	})
-	return out, err
+	for _, file := range queries {
+		var err error
+		if isTopics(file) {
+			err = eachTopic(file, o, add)
+		} else {
+			err = eachLine(file, o, queryLine(file, add))
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
 }
 
 // lower makes all texts lower case.

@@ -5,28 +5,40 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 )
 
-// Names of the files of a corpus folder, the first that exists is read: BEIR's, then those of MS MARCO
-// and TREC.
+// Names of the files of a corpus folder, the first that exists is read: BEIR's, then those of MS MARCO,
+// TREC and MTEB. Each may also end in .gz. %s is the split. A * names all parts of a table.
 var (
-	corpusNames  = []string{"corpus.jsonl", "corpus.tsv", "collection.tsv"}
-	queriesNames = []string{"queries.jsonl", "queries.tsv", "topics.txt", "topics.xml", "topics"}
+	corpusNames  = []string{"corpus.jsonl", "corpus.tsv", "collection.tsv", "corpus.parquet", "corpus/%s-*.parquet", "corpus/*.parquet", "docs.jsonl", "docs.tsv"}
+	queriesNames = []string{"queries.jsonl", "queries.tsv", "topics.txt", "topics.xml", "topics", "queries.%s.tsv", "queries.parquet", "queries/%s-*.parquet", "queries/*.parquet"}
+	qrelsNames   = []string{"qrels/%s.tsv", "qrels/%s.jsonl", "qrels/%s.qrels", "qrels/%s.txt", "qrels.%s.tsv", "qrels/%s.parquet", "qrels/%s-*.parquet", "data/%s-*.parquet", "default/%s-*.parquet"}
+	// oneQrels are the judgements of a folder that has no splits.
+	oneQrels = []string{"qrels.tsv", "qrels.txt", "qrels.trec", "qrels", "qrels.jsonl", "qrels.parquet"}
 )
 
-// qrelsNames are the names of the judgements of a split, with %s for it.
-var qrelsNames = []string{"qrels/%s.tsv", "qrels/%s.jsonl", "qrels/%s.qrels", "qrels/%s.txt", "qrels.%s.tsv"}
-
-// first is the first of names in dir that exists, else the first name.
-func first(dir string, names []string) string {
+// find gives the files of the first of names that exists in dir. Where MTEB has a corpus in several
+// languages, dir is the folder and the language: DIR/de-corpus and DIR/de-queries belong to DIR/de.
+func (o ReadOptions) find(dir string, names []string) []string {
 	for _, n := range names {
-		if name := filepath.Join(dir, filepath.FromSlash(n)); !missing(name) {
-			return name
+		n = filepath.FromSlash(strings.ReplaceAll(n, "%s", escapeGlob(o.split())))
+		for _, name := range []string{filepath.Join(escapeGlob(dir), n), escapeGlob(filepath.Clean(dir)) + "-" + n} {
+			for _, end := range []string{"", ".gz"} {
+				found, err := filepath.Glob(name + end)
+				if err != nil { // no name is malformed
+					continue
+				}
+				found = slices.DeleteFunc(found, func(name string) bool { info, err := os.Stat(name); return err != nil || info.IsDir() })
+				if len(found) > 0 {
+					return found
+				}
+			}
 		}
 	}
-	return filepath.Join(dir, names[0])
+	return nil
 }
 
 func (o ReadOptions) split() string {
@@ -36,22 +48,20 @@ func (o ReadOptions) split() string {
 	return o.Split
 }
 
-// qrelsFile is the file of the judgements that o asks for: "" where the default split has none.
-func (o ReadOptions) qrelsFile(dir string) (string, error) {
+// qrelsFiles are the files of the judgements that o asks for: none where the default split has none.
+func (o ReadOptions) qrelsFiles(dir string) ([]string, error) {
 	if !strings.ContainsAny(o.Split, `/\`) {
-		for _, n := range qrelsNames {
-			if name := filepath.Join(dir, filepath.FromSlash(fmt.Sprintf(n, o.split()))); !missing(name) {
-				return name, nil
-			}
+		if found := o.find(dir, qrelsNames); len(found) > 0 {
+			return found, nil
 		}
 	}
 	if o.Split == "" {
-		return "", nil
+		return o.find(dir, oneQrels), nil
 	}
 	if info, err := os.Stat(o.Split); err == nil && !info.IsDir() {
-		return o.Split, nil
+		return []string{o.Split}, nil
 	}
-	return "", fmt.Errorf("%w: no judgements %s: neither a split of %s nor a file%s", ErrNoData, o.Split, dir, splitsIn(dir))
+	return nil, fmt.Errorf("%w: no judgements %s: neither a split of %s nor a file%s", ErrNoData, o.Split, dir, splitsIn(dir))
 }
 
 // noQrels says which judgements of the default split are missing.
@@ -59,18 +69,38 @@ func (o ReadOptions) noQrels(dir string) string {
 	return filepath.Join(dir, "qrels", "test.tsv") + " does not exist" + splitsIn(dir)
 }
 
+// languagesIn names the corpora of several languages in a folder, for an error.
+func languagesIn(dir string) string {
+	found, err := filepath.Glob(filepath.Join(escapeGlob(dir), "*-corpus"))
+	if err != nil || len(found) == 0 {
+		return "; docs/data.md says what a folder holds"
+	}
+	var names []string
+	for _, f := range found {
+		names = append(names, strings.TrimSuffix(f, "-corpus"))
+	}
+	return "; it has several: name one of " + strings.Join(names, ", ")
+}
+
 // splitsIn names the splits of a folder, for an error.
 func splitsIn(dir string) string {
 	var names []string
 	for _, n := range qrelsNames {
-		pattern := filepath.FromSlash(fmt.Sprintf(n, "*"))
-		found, err := filepath.Glob(filepath.Join(escapeGlob(dir), pattern))
+		part := regexp.MustCompile("^" + strings.NewReplacer(`%s`, "(.+?)", `\*`, "[^-]+.*").Replace(regexp.QuoteMeta(n)) + "(\\.gz)?$")
+		found, err := filepath.Glob(filepath.Join(escapeGlob(dir), filepath.FromSlash(strings.ReplaceAll(n, "%s", "*")+"*")))
 		if err != nil {
 			continue // no pattern of qrelsNames is malformed
 		}
-		before, after, _ := strings.Cut(filepath.Base(pattern), "*")
 		for _, f := range found {
-			names = append(names, strings.TrimSuffix(strings.TrimPrefix(filepath.Base(f), before), after))
+			if info, err := os.Stat(f); err != nil || info.IsDir() {
+				continue
+			}
+			if f, err = filepath.Rel(dir, f); err != nil {
+				continue
+			}
+			if m := part.FindStringSubmatch(filepath.ToSlash(f)); m != nil {
+				names = append(names, m[1])
+			}
 		}
 	}
 	slices.Sort(names)

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/lexsem/lexsem/encoder"
+	_ "github.com/lexsem/lexsem/ingest/files/parquet"
 )
 
 // corpusFiles writes a folder of files.
@@ -69,6 +70,81 @@ func TestCorpusLayouts(t *testing.T) {
 		got.Name, got.Dir = "", ""
 		if !reflect.DeepEqual(got, want) {
 			t.Errorf("%s: read %+v, want %+v", name, got, want)
+		}
+	}
+}
+
+// TestForeignFolders reads folders that other programs wrote: testdata/make_foreign.py says how. It has the
+// folders of MTEB (parts, and several languages), BEIR (.gz), MS MARCO, and the exports of ir_datasets.
+func TestForeignFolders(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.CopyFS(dir, os.DirFS("testdata/foreign")); err != nil {
+		t.Fatal(err)
+	}
+	want := &Corpus{
+		Passages: []Passage{{"a", "Boats", "on the river"}, {"b c", "", "a heron"}, {"7", "Wood", ""}},
+		Queries:  []Query{{"7q", "boats & rivers"}, {"401", "herons"}},
+		Qrels:    Qrels{"7q": {"a": 1}, "401": {"b c": 2, "a": 0}},
+	}
+	for _, name := range []string{"mteb", "mteb2", "langs/de", "beirgz", "msmarco", "irds", "irdsj", "pandas"} {
+		if err := CheckData(filepath.Join(dir, name)); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		got, err := ReadCorpora(filepath.Join(dir, name), ReadOptions{})
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if got.Name != filepath.Base(name) {
+			t.Errorf("%s is called %s", name, got.Name)
+		}
+		for i, p := range got.Passages { // some of them have one column of text
+			if p.Text() == want.Passages[i].Text() {
+				got.Passages[i] = want.Passages[i]
+			}
+		}
+		got.Name, got.Dir = "", ""
+		if !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: read %+v, want %+v", name, got, want)
+		}
+	}
+	got, err := ReadCorpus(filepath.Join(dir, "numbers"), ReadOptions{})
+	if want := (Qrels{"5": {"1": 1}, "6": {"2": 1}}); err != nil || !reflect.DeepEqual(got.Qrels, want) {
+		t.Errorf("ids that are numbers: %+v, %v", got, err)
+	}
+	q, err := ReadQrels(filepath.Join(dir, "mteb/data/dev-00000-of-00001.parquet"), ReadOptions{})
+	if want := (Qrels{"401": {"a": 1}}); err != nil || !reflect.DeepEqual(q, want) {
+		t.Errorf("a file of judgements: %v, %v", q, err)
+	}
+	for name, want := range map[string]string{
+		"langs": "name one of " + filepath.Join(dir, "langs/de") + ", ", "nulls": "corpus.parquet:2: broken line: no _id", "nulltext": "corpus.parquet:2: broken line: no text field",
+		"notparquet": "corpus.parquet: the Parquet file is damaged", "notgz": "drop .gz from its name", "cutgz": "corpus.jsonl.gz after line 0: unexpected EOF",
+	} {
+		if _, err := ReadCorpus(filepath.Join(dir, name), ReadOptions{}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	for split, want := range map[string]string{"train": "there are judgements of dev, test: ", "dev": ""} {
+		if _, err := ReadCorpus(filepath.Join(dir, "mteb"), ReadOptions{Split: split}); want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("split %s: %v", split, err)
+		}
+	}
+	skipped := 0
+	c, err := ReadCorpus(filepath.Join(dir, "nulls"), ReadOptions{OnProblem: func(*LineError) error { skipped++; return nil }})
+	if err != nil || len(c.Passages) != 1 || skipped != 1 {
+		t.Errorf("a row is skipped: %+v, %d, %v", c, skipped, err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	for _, name := range []string{"mteb", "msmarco"} { // the loops over rows and over lines
+		if name == "msmarco" {
+			if err := os.WriteFile(filepath.Join(dir, name, "collection.tsv"), []byte(strings.Repeat("x\ty\n", 2000)), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		o := ReadOptions{ctx: ctx, OnProblem: func(*LineError) error { return nil }}
+		if _, err := ReadCorpus(filepath.Join(dir, name), o); !errors.Is(err, context.Canceled) {
+			t.Errorf("%s: reading goes on after the end of the context: %v", name, err)
 		}
 	}
 }

@@ -3,7 +3,6 @@ package bench
 import (
 	"fmt"
 	"html"
-	"io"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -25,21 +24,17 @@ var (
 
 // isTopics tells files of topics by their names.
 func isTopics(name string) bool {
-	base := strings.ToLower(filepath.Base(name))
-	return slices.Contains([]string{".txt", ".xml", ".trec", ".topics"}, filepath.Ext(base)) || strings.HasPrefix(base, "topics")
+	return slices.Contains([]string{".txt", ".xml", ".trec", ".topics"}, extension(name)) || strings.HasPrefix(strings.ToLower(filepath.Base(name)), "topics")
 }
 
 // eachTopic calls fn for every topic of a file. The text of a query is the topic's title, else its
 // query, else its description. Numbers lose leading zeros, which TREC's judgements do not have. An
 // error of fn is a problem of the line that ends the topic.
-func eachTopic(r io.Reader, name string, o ReadOptions, fn func(Query) error) error {
-	limit := o.MaxLine
-	if limit <= 0 {
-		limit = defaultMaxLine
-	}
+func eachTopic(name string, o ReadOptions, fn func(Query) error) error {
+	limit := o.maxLine()
 	var topic strings.Builder
 	began := 0 // the line
-	err := EachLine(r, name, o, func(line int, b []byte) error {
+	err := eachLine(name, o, func(line int, b []byte) error {
 		if began == 0 {
 			if !topicStart.Match(b) {
 				return nil

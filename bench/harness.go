@@ -117,6 +117,7 @@ var (
 // is spent on encoding and fitting.
 func Run(ctx context.Context, enc encoder.Encoder, o Options) (report *Report, err error) {
 	began, cpuBegan := time.Now(), process.CPUTime()
+	o.Read.ctx = ctx
 	p, err := newPlan(o)
 	if err != nil {
 		return nil, err

@@ -3,10 +3,18 @@ package bench
 import (
 	"bufio"
 	"bytes"
+	"compress/gzip"
+	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
+	"strings"
 	"unicode/utf8"
+
+	"github.com/lexsem/lexsem/ingest/files"
 )
 
 // defaultMaxLine is the maximum length of a line in bytes if ReadOptions.MaxLine is 0.
@@ -25,6 +33,22 @@ type ReadOptions struct {
 	Split string
 	// Queries, if not empty, is the file of queries to use in place of the folder's own.
 	Queries string
+
+	ctx context.Context // that of Run; reading ends with it
+}
+
+func (o ReadOptions) context() context.Context {
+	if o.ctx == nil {
+		return context.Background()
+	}
+	return o.ctx
+}
+
+func (o ReadOptions) maxLine() int {
+	if o.MaxLine <= 0 {
+		return defaultMaxLine
+	}
+	return o.MaxLine
 }
 
 func (o ReadOptions) problem(file string, line int, err error) error {
@@ -35,17 +59,70 @@ func (o ReadOptions) problem(file string, line int, err error) error {
 	return o.OnProblem(e)
 }
 
+// extension is the ending of a file's name in lower case, without that of compression.
+func extension(name string) string {
+	return filepath.Ext(strings.TrimSuffix(strings.ToLower(name), ".gz"))
+}
+
+// eachLine is EachLine of a file, which may be compressed (.gz). The rows of a .parquet file are read as
+// lines of JSON, and count as lines in errors.
+func eachLine(file string, o ReadOptions, fn func(line int, b []byte) error) (err error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if extension(file) == ".parquet" {
+		return eachRow(f, file, o, fn)
+	}
+	if !strings.EqualFold(filepath.Ext(file), ".gz") {
+		return EachLine(f, file, o, fn)
+	}
+	z, err := gzip.NewReader(f)
+	if err != nil {
+		return &LineError{File: file, Err: fmt.Errorf("%w: not compressed by gzip; compress it again or drop .gz from its name: %w", ErrBrokenLine, err)}
+	}
+	return EachLine(z, file, o, fn)
+}
+
+// eachRow reads a table.
+func eachRow(f *os.File, file string, o ReadOptions, fn func(line int, b []byte) error) error {
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	n := 0
+	for rec, err := range files.Read(o.context(), f, info.Size(), file, files.Options{Rows: true, MaxBytes: int64(o.maxLine())}) {
+		n++
+		if bad := new(files.RecordError); err != nil && !errors.As(err, &bad) {
+			return fmt.Errorf("reading %s: %w", file, err)
+		}
+		if err == nil {
+			var b []byte
+			if b, err = json.Marshal(rec.Metadata); err == nil {
+				err = fn(n, b)
+			}
+		}
+		if err != nil {
+			if err := o.problem(file, n, err); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
 // EachLine calls fn with every non-blank line of r, without its line end and without a byte order mark
 // at the start. The slice is valid only during the call. ReadOptions says how unusable lines and
 // errors of fn are handled. file is the name of r in errors. Memory is bounded by ReadOptions.MaxLine.
 func EachLine(r io.Reader, file string, o ReadOptions, fn func(line int, b []byte) error) error {
-	limit := o.MaxLine
-	if limit <= 0 {
-		limit = defaultMaxLine
-	}
+	limit, ctx := o.maxLine(), o.context()
 	br := bufio.NewReaderSize(r, 64<<10)
 	var buf []byte
 	for n := 1; ; n++ {
+		if err := ctx.Err(); n%1024 == 0 && err != nil {
+			return err
+		}
 		buf = buf[:0]
 		tooLong := false
 		var err error

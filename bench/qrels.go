@@ -2,9 +2,11 @@ package bench
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -50,21 +52,32 @@ func (q Qrels) HasPositive(query string) bool {
 	return false
 }
 
+// ReadQrels reads a file of judgements, which may be compressed (.gz) or a Parquet file; see EachQrel.
+func ReadQrels(file string, o ReadOptions) (Qrels, error) {
+	q := Qrels{}
+	return q, eachLine(file, o, qrelLine(q.Add))
+}
+
 // EachQrel calls fn for every judgement of a file. A line has the columns of BEIR: query id, corpus id
 // and an integer score, separated by tabs. Or it has those of TREC: query id, a column without meaning,
 // passage id and grade, separated by tabs or blanks, with ids as WriteRun writes them. Or it is a JSON
-// object with query-id, corpus-id and score. A heading whose third field is "score" is optional. An
-// error of fn is a problem of that line.
+// object with query-id, corpus-id and score, or query_id, doc_id and relevance. A heading
+// whose last field is score, relevance, rel, grade or label is optional. An error of fn is a problem of that line.
 func EachQrel(r io.Reader, name string, o ReadOptions, fn func(query, passage string, grade int) error) error {
-	return EachLine(r, name, o, func(line int, b []byte) error {
+	return EachLine(r, name, o, qrelLine(fn))
+}
+
+// qrelLine reads the lines of a file of judgements.
+func qrelLine(fn func(query, passage string, grade int) error) func(int, []byte) error {
+	return func(line int, b []byte) error {
 		query, passage, score, err := qrelFields(b)
 		if err != nil {
 			return err
 		}
-		if line == 1 && strings.EqualFold(score, "score") {
+		if line == 1 && slices.Contains([]string{"score", "relevance", "rel", "grade", "label"}, strings.ToLower(score)) {
 			return nil
 		}
-		grade, err := strconv.Atoi(score)
+		grade, err := strconv.Atoi(strings.TrimSuffix(score, ".0"))
 		if err != nil {
 			return fmt.Errorf("%w: score %q is not an integer; write 0, 1, 2, …", ErrBrokenLine, score)
 		}
@@ -72,7 +85,7 @@ func EachQrel(r io.Reader, name string, o ReadOptions, fn func(query, passage st
 			return fmt.Errorf("%w: an empty id; want query id, corpus id and score", ErrBrokenLine)
 		}
 		return fn(query, passage, grade)
-	})
+	}
 }
 
 // qrelFields are the ids and the score of a line.
@@ -82,11 +95,15 @@ func qrelFields(b []byte) (query, passage, score string, err error) {
 			Query   recordID    `json:"query-id"`
 			Passage recordID    `json:"corpus-id"`
 			Score   json.Number `json:"score"`
+
+			QueryID   recordID    `json:"query_id"` // ir_datasets
+			DocID     recordID    `json:"doc_id"`
+			Relevance json.Number `json:"relevance"`
 		}
 		if err := json.Unmarshal(t, &q); err != nil {
 			return "", "", "", fmt.Errorf("%w: %v; want an object with query-id, corpus-id and score", ErrBrokenLine, err)
 		}
-		return string(q.Query), string(q.Passage), strings.TrimSuffix(string(q.Score), ".0"), nil
+		return string(cmp.Or(q.Query, q.QueryID)), string(cmp.Or(q.Passage, q.DocID)), string(cmp.Or(q.Score, q.Relevance)), nil
 	}
 	f := strings.Split(string(b), "\t")
 	if len(f) == 3 {

@@ -27,6 +27,7 @@ func WriteSamples(ctx context.Context, w io.Writer, o Options) (int, error) {
 	if o.Seed == 0 {
 		o.Seed = 1
 	}
+	o.Read.ctx = ctx
 	corpus, err := ReadCorpora(o.Data, o.Read)
 	if err != nil {
 		return 0, err

@@ -22,7 +22,7 @@ var _ = RegisterTask(TaskKind{
 		if in.Corpus.Dir == "" {
 			return nil, fmt.Errorf("%w: queries:%s stands beside a corpus folder, which a union or a single file is not", ErrUnknownName, arg)
 		}
-		queries, err := readQueries(filepath.Join(in.Corpus.Dir, "queries-"+arg+".jsonl"), in.Read)
+		queries, err := readQueries(in.Read, filepath.Join(in.Corpus.Dir, "queries-"+arg+".jsonl"))
 		if err != nil {
 			return nil, err
 		}

@@ -606,15 +606,15 @@ func TestTrimCachesOfStates(t *testing.T) {
 	if err := encoder.TrimCaches(dir, own, 0, 0); err != nil {
 		t.Fatal(err)
 	}
-	left(v(own), s(own), v(held), s(held))
+	left(v(own), v(held), s(held))
 	closeCache(t, writer)
 	if err := encoder.TrimCaches(dir, own, 0, 0); err != nil {
 		t.Fatal(err)
 	}
-	left(v(own), s(own))
+	left(v(own))
 	held, old, young = fill(11), fill(12), fill(13)
 	if err := encoder.TrimCaches(dir, own, all, size(s(young))+size(s(held))); err != nil {
 		t.Fatal(err)
 	}
-	left(v(own), s(own), v(held), s(held), v(old), v(young), s(young)) // what goes makes room for older ones
+	left(v(own), v(held), s(held), v(old), v(young), s(young)) // what goes makes room for older ones
 }

@@ -56,8 +56,8 @@ func CacheFiles(dir string) ([]CacheFile, error) {
 }
 
 // TrimCaches bounds the caches of other encoders in a folder: their vectors take at most max bytes, their token
-// states at most maxStates. It removes the least recently used files first. Files of inner stay. A file that another
-// process has open for writing stays as well, and counts.
+// states at most maxStates. It removes the least recently used files first. Files of inner stay, but for its token
+// states where maxStates is 0. A file that another process has open for writing stays as well, and counts.
 func TrimCaches(dir string, inner Encoder, max, maxStates int64) error {
 	files, err := CacheFiles(dir)
 	if err != nil {
@@ -66,7 +66,7 @@ func TrimCaches(dir string, inner Encoder, max, maxStates int64) error {
 	own := inner.Fingerprint().Digest()
 	left := map[bool]int64{false: max, true: maxStates}
 	for _, f := range files {
-		if f.digest() == own {
+		if f.digest() == own && !(f.States && maxStates == 0) {
 			continue
 		}
 		if left[f.States] -= f.Bytes; left[f.States] >= 0 {

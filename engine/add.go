@@ -131,6 +131,7 @@ func (e *Engine) encode(ctx context.Context, records []record) (err error) {
 			}
 		}()
 	}
+	e.editsFirst(records)
 	window := e.window()
 	keep, err := e.keeps(ctx)
 	if err != nil {
@@ -197,7 +198,7 @@ func (e *Engine) encode(ctx context.Context, records []record) (err error) {
 		e.report(ctx, Progress{Stage: "encode", Done: done, Total: len(records)})
 		return nil
 	}
-	ready := func(r *record) bool { return len(r.Rows) > 0 && r.Rows[0].Vector != nil }
+	ready := func(r *record) bool { return len(r.Rows) > 0 && r.Rows[0].Vector != nil && !r.part }
 	var own []*store.Document // that brought their vectors
 	for i := range records {
 		if r := &records[i]; ready(r) && !r.whole {
@@ -229,6 +230,9 @@ func (e *Engine) encode(ctx context.Context, records []record) (err error) {
 				r.Truncated += int32(left)
 			}
 			for j := range r.Rows {
+				if r.Rows[j].Vector != nil {
+					continue
+				}
 				if len(texts) == window {
 					if err := flush(i); err != nil {
 						return err

@@ -15,7 +15,6 @@ import (
 
 	"github.com/lexsem/lexsem/engine/filter"
 	"github.com/lexsem/lexsem/engine/internal/columns"
-	"github.com/lexsem/lexsem/engine/internal/tokens"
 	"github.com/lexsem/lexsem/index"
 	"github.com/lexsem/lexsem/index/inverted"
 	"github.com/lexsem/lexsem/internal/snapshot"
@@ -61,7 +60,7 @@ func newLateDamage(t *testing.T) *lateDamage {
 	l.want = answers(t, e, l.qs)
 	closed(t, e)
 	files, err := filepath.Glob(filepath.Join(l.dir, "derived", "*.snap"))
-	if err != nil || len(files) != 8 {
+	if err != nil || len(files) != 7 {
 		t.Fatal(files, err)
 	}
 	for _, f := range files {
@@ -173,9 +172,6 @@ func TestLateDamage(t *testing.T) {
 			}
 			e := opened(t, l.dir, lateOptions, AutoHNSW)
 			met := l.use(t, e, what)
-			if tokens.BlockName(name) != "" {
-				late["blocks"] += met
-			}
 			late[name] += met
 			flushed(t, e)
 			sameAnswers(t, what, answers(t, e, l.qs), l.want, l.qs)
@@ -189,7 +185,7 @@ func TestLateDamage(t *testing.T) {
 		}
 	}
 	// Those of live ordinals and, in so small a corpus, of columns are read at open.
-	for _, name := range []string{"flat-int8.snap", "words.snap", "sums.snap", "local.snap", "blocks"} {
+	for _, name := range []string{"flat-int8.snap", "words.snap", "sums.snap", "local.snap"} {
 		if late[name] == 0 {
 			t.Errorf("no search has met damage in %s", name)
 		}

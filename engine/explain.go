@@ -117,7 +117,7 @@ func (e *Engine) explain(ctx context.Context, q Query, id string) (_ Explanation
 	}
 	x := Explanation{Hit: hits[0], Trace: e.trace(r, t), For: r.For()}
 	x.Rank = rank
-	x.Terms = append(r.Plan.Terms(best), r.FileTerms(best)...)
+	x.Terms = r.Summands(best)
 	if vector := d.Rows[chunk.Number(best.Ord)].Vector; r.Plan.Dense && vector != nil {
 		shares, err := r.Shares(best, vector, func(id int32) string { return intake.Token(e.enc, id) })
 		if err != nil {

@@ -15,8 +15,5 @@ func WithFailpoint(ctx context.Context, f func(name string)) context.Context {
 // SetNewTokenStates says what new databases are made with.
 func SetNewTokenStates(mode string) { intake.NewTokenStates = mode }
 
-// SetTokenTail says how many bytes of token states may lie in memory.
-func SetTokenTail(n int64) { tokenTail = n }
-
 // SetReclaimAfter sets the rest after which databases that are opened from then on reclaim space.
 func SetReclaimAfter(d time.Duration) { reclaimAfter = d }

@@ -48,7 +48,7 @@ func shares(all []engine.Hit, h engine.Hit, reach float32) float32 {
 		lift = max(1, reach/most)
 	}
 	raised := func(share float32) float32 { return float32(math.Pow(float64(share*lift), 1.25)) }
-	return 0.25*raised(h.Presence) + 0.07*raised(h.Near) + 0.1*h.Coverage*lift + 0.2*h.Pair*lift + 0.05*raised(h.TitleMatch)
+	return 0.25*raised(h.Presence) + 0.07*raised(h.Near) + 0.1*h.Coverage*lift + 0.2*h.Pair*lift + 0.2*raised(h.TitleMatch)
 }
 
 // TestCalibratedScore recomputes the fused score of every hit from its parts.

@@ -76,7 +76,7 @@ type keeper struct {
 
 	most   int // if not 0, work is done for the first documents alone, if they have no more tokens
 	ords   []uint64
-	before *tokens.Codes // when the call began
+	before *tokens.List // when the call began
 	done   int
 	codes  coding
 }
@@ -90,7 +90,7 @@ func (k *keeper) run(ctx context.Context) error {
 	for ord := range ref.Value.Live.All {
 		k.ords = append(k.ords, ord)
 	}
-	k.before = ref.Value.Tokens // which stays mapped as long as the call runs
+	k.before = ref.Value.Tokens
 	ref.Release()
 	k.codes.e = k.e
 	prepare := k.sample
@@ -138,9 +138,9 @@ func (k *keeper) report(ctx context.Context) {
 
 // lacks returns a version that is to get codes, nil for others.
 func (k *keeper) lacks(ord uint64) (*store.Document, error) {
-	if codes, err := k.before.Get(ord); err != nil || codes != nil { // those of its first chunk
+	if k.before.Has(ord) { // its first chunk
 		k.rep.Already++
-		return nil, err
+		return nil, nil
 	}
 	d, err := k.e.st.Get(ord)
 	if errors.Is(err, ErrNotFound) { // replaced since, and gone

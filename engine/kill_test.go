@@ -36,8 +36,7 @@ var writeUnderFaults = func(dir string) error { return errors.ErrUnsupported }
 var writeAndReopen = func(mount string) error { return errors.ErrUnsupported }
 
 func TestMain(m *testing.M) {
-	debug.SetGCPercent(400)       // each opening takes memtables, which would each time begin a collection
-	engine.SetTokenTail(32 << 10) // blocks of some dozen documents
+	debug.SetGCPercent(400) // each opening takes memtables, which would each time begin a collection
 	// Many tests compare with a database of another past, whose bases would differ.
 	engine.SetNewTokenStates(engine.TokenStatesOff)
 	if dir := os.Getenv(killDir); dir != "" {

@@ -28,6 +28,35 @@ func (e *Engine) defers(image bool) error {
 	return e.metric.Needs("storing words first")
 }
 
+// editsFirst has the passages of edited texts made at once, where they are few, and else of these texts all later: a
+// document has the vectors of all its passages, or none.
+func (e *Engine) editsFirst(records []record) {
+	few := 0
+	each := func(do func(r *record)) {
+		for i := range records {
+			if r := &records[i]; r.later && r.part {
+				do(r)
+			}
+		}
+	}
+	each(func(r *record) {
+		for _, row := range r.Rows {
+			if row.Vector == nil {
+				few++
+			}
+		}
+	})
+	each(func(r *record) {
+		if r.later = few > firstWindow; !r.later {
+			return
+		}
+		r.part = false
+		for i, row := range r.Rows {
+			r.Rows[i] = store.Row{Start: row.Start, End: row.End}
+		}
+	})
+}
+
 // mayDefer remembers, before the first document is stored without vectors, that some are.
 func (e *Engine) mayDefer(ctx context.Context, records []record) error {
 	for i := range records {

@@ -299,3 +299,46 @@ func TestWordsFirstBeside(t *testing.T) {
 		}
 	}
 }
+
+// TestWordsFirstEdits: an edited text that keeps its passages has the few new ones encoded at once; many edits wait whole.
+func TestWordsFirstEdits(t *testing.T) {
+	ctx, g := t.Context(), newGate(t)
+	g.open()
+	e := openGated(t, filepath.Join(t.TempDir(), "db"), g)
+	text := func(name string) engine.Document {
+		return engine.Document{ID: name, Text: long(name, 30), WordsFirst: true}
+	}
+	var all []engine.Document
+	for i := range 40 {
+		all = append(all, text(fmt.Sprint("t", i)))
+	}
+	add(t, e, all)
+	if err := e.Flush(ctx); err != nil {
+		t.Fatal(err)
+	}
+	edit := func(docs []engine.Document) (asked int64) {
+		t.Helper()
+		for i := range docs {
+			docs[i].Text += " One more sentence stands at the end."
+		}
+		was := g.asked.Load()
+		if r, err := e.Upsert(ctx, docs); err != nil || r.Replaced != len(docs) {
+			t.Fatalf("%+v, %v", r, err)
+		}
+		return g.asked.Load() - was
+	}
+	s := statsOf(t, e)
+	if n := edit(all[:1]); n == 0 || n > 3 || statsOf(t, e).Waiting != 0 {
+		t.Fatalf("%d passages were encoded, %d of %d wait", n, statsOf(t, e).Waiting, s.Chunks)
+	}
+	verified(t, e)
+	edit(all)
+	verified(t, e) // documents wait, or not, as a whole
+	if err := e.Flush(ctx); err != nil {
+		t.Fatal(err)
+	}
+	verified(t, e)
+	if s := statsOf(t, e); s.Waiting != 0 || s.Documents != 40 {
+		t.Fatalf("%+v", s)
+	}
+}

@@ -15,6 +15,7 @@ type record struct {
 	store.Document
 	breaks []int  // Document.Breaks
 	whole  bool   // its rows have all that they are to have
+	part   bool   // some of its rows do
 	stored bool   // its id was, when this was looked up
 	same   uint64 // the stored version that it equals; 0 for none
 	later  bool   // its vectors are made in the background
@@ -110,7 +111,7 @@ func (e *Engine) reuse(ctx context.Context, view *store.View, r *record, b broug
 		}
 	}
 	if d.Text != r.Text {
-		return nil
+		return e.reusePassages(ctx, view, ord, d, r, b)
 	}
 	if b == bringsText {
 		if err := e.cut(ctx, r); err != nil {
@@ -142,6 +143,46 @@ func (e *Engine) reuse(ctx context.Context, view *store.View, r *record, b broug
 	r.Rows, r.Truncated, r.whole = rows, d.Truncated, true
 	if bytes.Equal(d.Metadata, r.Metadata) {
 		r.same = ord
+	}
+	return nil
+}
+
+// reusePassages takes over the rows of those passages that the version before of an edited text has, too: what makes
+// them costs most of storing a text. d is that version, of the same title and media type.
+func (e *Engine) reusePassages(ctx context.Context, view *store.View, ord uint64, d *store.Document, r *record, b brought) error {
+	if b != bringsText || e.enc == nil || isImage(d) || d.Truncated > 0 {
+		return nil
+	}
+	if err := e.cut(ctx, r); err != nil {
+		return err
+	}
+	rows, err := view.Rows(ord)
+	if errors.Is(state.Missing(err), ErrCorrupt) || err == nil && len(rows) != len(d.Rows) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if len(rows[0].Vector) == 0 { // it is not encoded yet
+		return nil
+	}
+	keep := e.keeping()
+	before := map[string]store.Row{}
+	for i, in := range e.passages(d) {
+		if row := rows[i]; !keep || len(row.Codes) > 0 {
+			before[in.Text] = row
+		}
+	}
+	for i, in := range e.passages(&r.Document) {
+		was, ok := before[in.Text]
+		if !ok {
+			continue
+		}
+		row := &r.Rows[i]
+		row.Vector, row.Tokens, r.part = was.Vector, was.Tokens, true
+		if keep {
+			row.Codes = was.Codes
+		}
 	}
 	return nil
 }

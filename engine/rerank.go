@@ -14,6 +14,7 @@ import (
 	"github.com/lexsem/lexsem/engine/internal/chunk"
 	"github.com/lexsem/lexsem/engine/internal/intake"
 	"github.com/lexsem/lexsem/engine/internal/search"
+	"github.com/lexsem/lexsem/internal/fault"
 )
 
 // Numbers of hits that a reranker rescores.
@@ -175,7 +176,9 @@ func (s stage) plan(q Query) (first Query, n int, err error) {
 		return q, 0, ErrNoReranker
 	case q.Rerank > 0 && !text:
 		return q, 0, fmt.Errorf("%w: a query without a text cannot be reranked; give it one, or leave Rerank out", ErrInvalid)
-	case q.Rerank >= 0 && s.score != nil && text:
+	case q.Rerank > 0 && q.Sort != "":
+		return q, 0, fmt.Errorf("%w: reranking of hits that %q sorts; leave one of them out", ErrInvalid, fault.Clip(q.Sort))
+	case q.Rerank >= 0 && s.score != nil && text && q.Sort == "":
 		n = cmp.Or(q.Rerank, s.depth, DefaultRerank)
 	}
 	first = q

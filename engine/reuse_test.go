@@ -3,6 +3,7 @@ package engine_test
 import (
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"sync"
@@ -232,6 +233,58 @@ func TestReuseCountsTruncationOnce(t *testing.T) {
 		}
 		if r := upsert(t, e, d...); r.Replaced != 2 || r.Truncated != 2 || r.TruncatedTokens != first.TruncatedTokens {
 			t.Fatalf("%+v, at first %+v", r, first)
+		}
+	}
+}
+
+// TestEditedTextKeepsItsPassages: of a long text that was edited, what an edit leaves is not encoded again, and the
+// database is as if all had been, with token states and without.
+func TestEditedTextKeepsItsPassages(t *testing.T) {
+	t.Parallel()
+	const parts = 12
+	doc := func(edit func(i int) string) engine.Document {
+		d := engine.Document{ID: "long", Title: "Title"}
+		for i := range parts {
+			d.Breaks = append(d.Breaks, len(d.Text))
+			d.Text += edit(i) + strings.Repeat(text(i)+fmt.Sprintf(" %d. ", i), 12)
+		}
+		d.Breaks = d.Breaks[1:]
+		return d
+	}
+	was := doc(func(int) string { return "" })
+	is := doc(func(i int) string { return strings.Repeat("Edited. ", i%6/5) })
+	for mode, keeps := range map[string]bool{engine.TokenStatesOn: true, engine.TokenStatesOff: false} {
+		e, w := watch(t, engine.Options{ChunkTokens: 60, TokenStates: mode})
+		fill := docs(0, 300) // enough tokens for a basis
+		add(t, e, fill)
+		first := upsert(t, e, was)
+		texts := w.texts.Load()
+		next := upsert(t, e, is)
+		if n := int(w.texts.Load() - texts); next.Replaced != 1 || n < 2 || n > next.Chunks/3 {
+			t.Errorf("%s: %d of %d passages encoded for an edit of 2 parts of %d", mode, n, next.Chunks, parts)
+		}
+		fresh, _ := watch(t, engine.Options{ChunkTokens: 60, TokenStates: mode})
+		add(t, fresh, fill)
+		if again := upsert(t, fresh, is); again.Chunks != next.Chunks || next.Chunks < first.Chunks {
+			t.Errorf("%s: %+v, anew %+v", mode, next, again)
+		}
+		for _, q := range []engine.Query{{Text: "edited"}, {Text: text(5)}, {Text: text(3), Mode: engine.ModeDense}} {
+			got, want := search(t, e, q), search(t, fresh, q)
+			if len(got.Hits) != len(want.Hits) {
+				t.Fatalf("%s: %d hits, anew %d", mode, len(got.Hits), len(want.Hits))
+			}
+			for i := range got.Hits {
+				if g, w := got.Hits[i], want.Hits[i]; g.ID != w.ID || g.Chunk != w.Chunk || g.Cosine != w.Cosine || g.TokenScore != w.TokenScore || math.Abs(float64(g.Score-w.Score)) > 1e-5 {
+					t.Errorf("%s: %q: hit %d is %+v, anew %+v", mode, q.Text, i, g, w)
+				}
+			}
+		}
+		s, err := e.Stats(t.Context())
+		if err != nil || keeps != (s.TokenStates.Chunks == s.Chunks) || !keeps && s.TokenStates.Chunks > 0 {
+			t.Errorf("%s: %d of %d chunks with token states, %v", mode, s.TokenStates.Chunks, s.Chunks, err)
+		}
+		if v, err := e.Verify(t.Context(), nil); err != nil || len(v.Problems) > 0 {
+			t.Errorf("%s: %+v, %v", mode, v, err)
 		}
 	}
 }

@@ -23,14 +23,14 @@ const (
 	// TokenStatesOff keeps no token states, and ignores stored ones in searches.
 	TokenStatesOff = "off"
 	// TokenStatesAuto keeps token states if the encoder gives them, until their codes take 1 GiB (some 200,000
-	// passages of 100 tokens), or less under Options.MaxMemoryMiB.
+	// passages of 100 tokens).
 	TokenStatesAuto = "auto"
 	// TokenStatesOn keeps token states, and refuses an encoder that gives none.
 	TokenStatesOn = "on"
 )
 
-// mostTokenBytes is the most bytes of token states under TokenStatesAuto. Options.MaxMemoryMiB may lower it.
-const mostTokenBytes = 1 << 30
+// mostTokenBytes is the most bytes of token states under TokenStatesAuto. Tests lower it.
+var mostTokenBytes int64 = 1 << 30
 
 const (
 	// leastSample is how many token states a basis is fitted on at least. Documents that come
@@ -44,9 +44,6 @@ const (
 	// hiddenBytes bounds the states of the texts that are encoded at once.
 	hiddenBytes = 64 << 20
 )
-
-// tokenTail, if not 0, is how much of their codes lies in memory. Tests set it.
-var tokenTail int64
 
 // tokenStates is what an open database knows of the token states of its passages.
 type tokenStates struct {
@@ -146,15 +143,7 @@ func (e *Engine) keeping() bool {
 	e.tokens.mu.Lock()
 	none := e.tokens.none
 	e.tokens.mu.Unlock()
-	return none == nil && (mode == TokenStatesOn || e.tokenBytes() < e.autoTokenBytes())
-}
-
-// autoTokenBytes is how much the codes take at most with TokenStatesAuto.
-func (e *Engine) autoTokenBytes() int64 {
-	if n := e.o.partBytes(); n > 0 {
-		return min(mostTokenBytes, n/2)
-	}
-	return mostTokenBytes
+	return none == nil && (mode == TokenStatesOn || e.tokenBytes() < mostTokenBytes)
 }
 
 // keeps is keeping of an encoder that says without texts that it gives no states, as ours do:
@@ -185,8 +174,7 @@ func (e *Engine) tokenBytes() int64 {
 		return 0
 	}
 	defer ref.Release()
-	mapped, memory := ref.Value.Tokens.Bytes()
-	return mapped + memory
+	return ref.Value.Tokens.Stored()
 }
 
 // coding makes the codes of what one call encodes.
@@ -278,9 +266,7 @@ func (e *Engine) lateQuery(r *search.Run) (*late.Query, error) {
 
 // tokenStats tells what is kept.
 func (e *Engine) tokenStats(s *state.State) TokenStats {
-	r := TokenStats{Mode: e.tokenMode(), Chunks: s.Tokens.Len(), Bases: e.st.BasisCount()}
-	mapped, memory := s.Tokens.Bytes()
-	r.Bytes = mapped + memory
+	r := TokenStats{Mode: e.tokenMode(), Chunks: s.Tokens.Len(), Bytes: s.Tokens.Stored(), Bases: e.st.BasisCount()}
 	e.tokens.mu.Lock()
 	none := e.tokens.none
 	e.tokens.mu.Unlock()
@@ -288,8 +274,8 @@ func (e *Engine) tokenStats(s *state.State) TokenStats {
 	case r.Mode == TokenStatesOff:
 	case none != nil:
 		r.Note = fmt.Sprintf("the encoder %s gives no token states", e.fp.Model)
-	case r.Mode == TokenStatesAuto && r.Bytes >= e.autoTokenBytes():
-		r.Note = fmt.Sprintf("documents come without since these take %d MiB", e.autoTokenBytes()>>20)
+	case r.Mode == TokenStatesAuto && r.Bytes >= mostTokenBytes:
+		r.Note = fmt.Sprintf("documents come without since these take %d MiB", mostTokenBytes>>20)
 	case r.Bases == 0:
 		r.Note = fmt.Sprintf("none before the texts that were encoded here have %d tokens in all", leastSample)
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/lexsem/lexsem/engine/internal/chunk"
 	"github.com/lexsem/lexsem/engine/internal/intake"
 	"github.com/lexsem/lexsem/engine/internal/state"
+	"github.com/lexsem/lexsem/engine/internal/tokens"
 	"github.com/lexsem/lexsem/index/late"
 	"github.com/lexsem/lexsem/modulate"
 	"github.com/lexsem/lexsem/store"
@@ -41,9 +42,13 @@ func codedAll(t *testing.T, when string, e *Engine) {
 			t.Fatal(err)
 		}
 		for i, text := range e.passages(d) {
-			codes, err := s.Tokens.Get(chunk.ID(ord, i))
-			if err != nil || len(codes) == 0 {
-				t.Fatalf("%s: chunk %d of %s has %d bytes of codes, %v", when, i, d.ID, len(codes), err)
+			id := chunk.ID(ord, i)
+			var codes []byte
+			if err := s.Codes(t.Context(), 1, func(int) uint64 { return id }, func(_ int, b []byte) error { codes = bytes.Clone(b); return nil }); err != nil {
+				t.Fatal(err)
+			}
+			if len(codes) == 0 || s.Tokens.Bytes(id) != len(codes) {
+				t.Fatalf("%s: chunk %d of %s has %d bytes of codes, listed with %d", when, i, d.ID, len(codes), s.Tokens.Bytes(id))
 			}
 			n++
 			if want := anew(t, e, codes, text.Text); !bytes.Equal(codes, want) || !bytes.Equal(codes, d.Rows[i].Codes) {
@@ -52,7 +57,7 @@ func codedAll(t *testing.T, when string, e *Engine) {
 		}
 	}
 	st, err := e.Stats(t.Context())
-	if err != nil || st.TokenStates.Chunks != n || n != s.Chunks() || st.TokenStates.Bytes == 0 || st.Memory.Tokens != st.TokenStates.Bytes {
+	if err != nil || st.TokenStates.Chunks != n || n != s.Chunks() || st.TokenStates.Bytes == 0 || st.Memory.Tokens < 12*int64(n) || st.Memory.Tokens > 24*int64(n)+12*1024+tokens.MostCached {
 		t.Fatalf("%s: %d chunks, %+v, %v", when, n, st.TokenStates, err)
 	}
 }
@@ -110,7 +115,7 @@ func TestTokenScores(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, h := range r.Hits {
-			if want := max(maxSim(t, e, s, out[0], h), 0.8*float64(h.Presence)); math.Abs(float64(h.TokenScore)-want) > 0.03 {
+			if want := fusion.Answered(maxSim(t, e, s, out[0], h), float64(h.Presence)); math.Abs(float64(h.TokenScore)-want) > 0.03 {
 				t.Errorf("%+v: %s: tokens score %v, of the states %v", q, h.ID, h.TokenScore, want)
 			}
 			x, err := e.Explain(t.Context(), q, h.ID)
@@ -273,12 +278,9 @@ func TestTokenUpkeep(t *testing.T) {
 	e = opened(t, dir, keptOptions, AutoHNSW)
 	flushed(t, e)
 	codedAll(t, "nearly empty and opened", e)
-	if mapped, _ := e.db.Present().Tokens.Bytes(); mapped > 200<<10 {
-		t.Errorf("%d bytes are left", mapped)
-	}
 	closed(t, e)
 	files, err := filepath.Glob(filepath.Join(dir, "derived", "tokens*.snap"))
-	if err != nil || len(files) > 12 || len(files) < 1 {
+	if err != nil || len(files) != 1 {
 		t.Errorf("%d files are left: %v", len(files), files)
 	}
 }
@@ -453,7 +455,7 @@ func TestTokenKinds(t *testing.T) {
 	codedAll(t, "of three kinds", e)
 	for i := 1; i < len(docs); i += 21 { // short ones
 		x, err := e.Explain(t.Context(), Query{Text: docs[i].Text}, docs[i].ID)
-		if err != nil || x.Rank != 1 || len(x.Ties) == 0 || x.TokenScore < .8 {
+		if err != nil || x.Rank != 1 || len(x.Ties) == 0 || x.TokenScore < .6 {
 			t.Errorf("%s: rank %d, %d ties, token score %v, %v", docs[i].ID, x.Rank, len(x.Ties), x.TokenScore, err)
 		}
 	}
@@ -492,7 +494,7 @@ func TestKeepTokenStates(t *testing.T) {
 	}
 	lack := 0 // what has no codes yet is taken to match as its vector does
 	for _, h := range some.Hits {
-		if h.TokenScore == max(h.Modulated, 0.8*h.Presence, 0) {
+		if math.Abs(float64(h.TokenScore)-fusion.Answered(float64(h.Modulated), float64(h.Presence))) < 1e-6 {
 			lack++
 		}
 	}

@@ -38,7 +38,7 @@ type Document struct {
 	// WordsFirst stores a text without encoding it: when Add or Upsert returns, words find it, and its vectors follow in
 	// the background, also after a kill and the next opening with the encoder. Flush waits for them. Until then hybrid
 	// searches rank it by its words, with the cosine that these foretell, dense searches do not find it, and
-	// Result.Trace.Waiting counts it. Get, All and List return true as long as it waits. Only for metric cosine, and not
+	// Result.Trace.Waiting counts it. Of an edited text, few new passages are encoded at once. Get, All and List return true as long as it waits. Only for metric cosine, and not
 	// for images.
 	WordsFirst bool
 }
@@ -124,6 +124,20 @@ type Query struct {
 	// title:word looks at titles. Forms of a word are equal. A phrase without + that no document has is not required.
 	// Trace.Required, Excluded and Unmet tell what was read.
 	Plain bool
+	// Boost raises or lowers scores by the metadata, such as "recency(time, 30d) + 0.5*field(stars, 100)": a score s becomes
+	// s·(1 + Σ weight·value), or s/(1 + …) below 0, which counts for MinScore. filter.ParseBoosts has the grammar. The 200
+	// documents that it favours most are scored too, whether words and vectors name them or not; a remote.Backend scores
+	// only what these name. Cost: one pass over all metadata.
+	Boost string
+	// Sort orders the hits by a field of the metadata instead of their scores: "time desc" (filter.ParseSort). Documents
+	// without it come last. With MinScore, in ModeLexical and in a query that only excludes, the 10,000 best hits are
+	// sorted, otherwise the 100 best, or K if that is more. They are not reranked.
+	Sort string
+	// GroupBy is a field of the metadata of which each value gets at most PerGroup hits (0 means 1), the best. Documents
+	// without the field are one group; a document of several values belongs to the least. The hits may be fewer than K if a
+	// few values have most of the best 12,800 chunks.
+	GroupBy  string
+	PerGroup int
 }
 
 // Hit is a document found, or one chunk of it.
@@ -146,10 +160,11 @@ type Hit struct {
 	Presence  float32 `json:"presence"` // term recall: share of the query's words in the text, by idf, in [0, 1]
 	Near      float32 `json:"near"`     // term recall of the best 24 words in a row, in [0, Presence]
 	Pair      float32 `json:"pair"`     // bigram match: share of the query's adjacent word pairs, by idf, in [0, 1]
-	// TitleMatch is the term recall of the title: share of the query's words in it, by idf, in [0, 1].
+	// TitleMatch is the title match, in [0, 1]: the share of the query's words in the title, by idf, and down to a quarter
+	// of it by what else the title says.
 	TitleMatch float32 `json:"title_match"`
 	// TokenScore, in [0, 1], is how well the text's tokens match the query's: the mean of best cosines, by idf, and at
-	// least 0.8·Presence. It is 0 if token states are not compared.
+	// least 0.8·Presence, less 0.2·Presence^1.25. It is 0 if token states are not compared.
 	TokenScore float32 `json:"token_score,omitempty"`
 	Title      string  `json:"title,omitempty"` // title of the document
 	// Symbol is the function or type of source code that Span lies in, or without one the first of Text, after those around
@@ -334,7 +349,7 @@ type TokenStats struct {
 	Mode   string // mode for new documents: TokenStatesOff, TokenStatesAuto or TokenStatesOn
 	Chunks int    // chunks with token states
 	Bases  int    // bases of the codes
-	Bytes  int64  // size of the codes, in files and in memory
+	Bytes  int64  // size of the codes in the store
 	Note   string // why new documents get no token states although Mode asks for them; "" otherwise
 }
 
@@ -348,7 +363,7 @@ type Memory struct {
 	Columns int64 // metadata
 	RLR     int64 // sufficient statistics and factor of RLR
 	Local   int64 // local bridges; 0 without them
-	Tokens  int64 // codes of token states; 0 without them
+	Tokens  int64 // list of the chunks with token states, and the most that is cached of their codes; 0 without them
 }
 
 // Parts returns the fields under their names in metrics.

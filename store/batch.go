@@ -91,7 +91,7 @@ func (b *Batch) put(d *Document) (Change, error) {
 	}
 	text := encodeDocument(nil, d)
 	row := encodeRows(make([]byte, 0, len(d.Rows)*(4*len(d.Rows[0].Vector)+2*len(d.Rows[0].Tokens)+16)), d.Rows)
-	if err := errors.Join(b.w.record(prefixDocument, c.New, text), b.w.record(prefixRow, c.New, row)); err != nil {
+	if err := errors.Join(b.w.record(prefixDocument, c.New, text), b.w.rows(c.New, row)); err != nil {
 		return Change{}, err
 	}
 	b.st.nextOrd++

@@ -92,6 +92,19 @@ func (r *reader) rows(version byte) (uint64, error) {
 	return n, nil
 }
 
+// skipRow skips vector and tokens of a row.
+func (r *reader) skipRow() {
+	dim := r.uvarint()
+	if dim > uint64(len(r.p))/4 {
+		r.fail()
+		return
+	}
+	r.p = r.p[4*dim:]
+	for n := r.uvarint(); n > 0 && r.err == nil; n-- {
+		r.varint()
+	}
+}
+
 func (r *reader) finish() error {
 	if r.err == nil && len(r.p) > 0 {
 		r.err = fmt.Errorf("%w: %d bytes too many", errRecord, len(r.p))

@@ -139,7 +139,7 @@ func (x *restorer) put(ord uint64, d *Document) error {
 		return x.refuse(fmt.Sprintf("id %.80q is there twice", d.ID), nil)
 	}
 	text, rows := encodeDocument(nil, d), encodeRows(nil, d.Rows)
-	if err := errors.Join(x.w.record(prefixDocument, ord, text), x.w.record(prefixRow, ord, rows)); err != nil {
+	if err := errors.Join(x.w.record(prefixDocument, ord, text), x.w.rows(ord, rows)); err != nil {
 		return err
 	}
 	now := version{ord: ord, seq: x.to.Seq, bytes: uint64(len(text) + len(rows)), truncated: d.Truncated > 0}

@@ -57,9 +57,14 @@ func (w *stager) apply(ops ...op) error {
 	return nil
 }
 
-// record adds the parts of one record.
-func (w *stager) record(prefix byte, ord uint64, record []byte) error {
-	ps, err := parts(record)
+// rows adds the parts of the record of a version's rows.
+func (w *stager) rows(ord uint64, record []byte) error {
+	return w.record(prefixRow, ord, record, rowStarts(record)...)
+}
+
+// record adds the parts of one record, of which one begins at each of starts.
+func (w *stager) record(prefix byte, ord uint64, record []byte, starts ...int) error {
+	ps, err := parts(record, starts...)
 	if err != nil {
 		return err
 	}

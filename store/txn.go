@@ -120,20 +120,34 @@ func isEmpty(txn *badger.Txn) (bool, error) {
 }
 
 // parts cuts a record into the payloads of its parts: each begins with the
-// number of parts (4 bytes) and has room for the checksum behind it.
-func parts(record []byte) ([][]byte, error) {
-	n := max(1, (len(record)+partBytes-1)/partBytes)
-	if n > maxParts {
+// number of parts (4 bytes) and has room for the checksum behind it. A part begins at each of
+// starts, which ascend.
+func parts(record []byte, starts ...int) ([][]byte, error) {
+	var chunks [][]byte
+	from := 0
+	for _, end := range append(starts, len(record)) {
+		for ; end-from > partBytes; from += partBytes {
+			chunks = append(chunks, record[from:from+partBytes])
+		}
+		if from < end {
+			chunks = append(chunks, record[from:end])
+		}
+		from = end
+	}
+	if len(chunks) > maxParts && len(starts) > 0 {
+		return parts(record)
+	}
+	if len(chunks) > maxParts {
 		return nil, ErrTooLarge
 	}
-	out := make([][]byte, n)
-	for i := range out {
-		chunk := record[i*partBytes : min(len(record), (i+1)*partBytes)]
-		p := make([]byte, 4, 4+len(chunk)+4)
-		binary.LittleEndian.PutUint32(p, uint32(n))
-		out[i] = append(p, chunk...)
+	if len(chunks) == 0 {
+		chunks = [][]byte{nil}
 	}
-	return out, nil
+	for i, chunk := range chunks {
+		p := binary.LittleEndian.AppendUint32(make([]byte, 0, 4+len(chunk)+4), uint32(len(chunks)))
+		chunks[i] = append(p, chunk...)
+	}
+	return chunks, nil
 }
 
 // partCount returns the number of parts that a part's payload tells, and the
@@ -164,7 +178,7 @@ func (s *Store) record(txn *badger.Txn, prefix byte, ord uint64, fn func(record 
 		if n == 1 {
 			return s.decoded(key, fn(chunk))
 		}
-		whole = append(make([]byte, 0, min(n*partBytes, 16<<20)), chunk...)
+		whole = append(make([]byte, 0, min(n*max(len(chunk), partBytes/8), 16<<20)), chunk...)
 		return nil
 	})
 	if err != nil || n == 1 {

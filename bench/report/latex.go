@@ -116,7 +116,7 @@ func (t latexTable) write(out *strings.Builder) {
 		out.WriteString(" \\\\\n")
 	}
 	r := t.report
-	by := "lexsem " + r.Version
+	by := strings.TrimSpace("lexsem " + r.Version)
 	if r.Commit != "" {
 		by += ", commit " + r.Commit[:min(len(r.Commit), 12)]
 	}

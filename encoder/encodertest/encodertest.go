@@ -270,10 +270,11 @@ func testTruncation(t *testing.T, e encoder.Encoder) {
 		t.Skip("no tokens to be counted")
 	}
 	limit := e.Fingerprint().MaxTokens
-	long := strings.Repeat("word ", limit+10)
-	out := encode(t, e, encoder.Passage, []string{"word", long, long + "word"}, encoder.NeedDense)
+	long := "word" + strings.Repeat(" word", limit+9)
+	texts := []string{"word", long, long + " word"}
+	out := encode(t, e, encoder.Passage, texts, encoder.NeedDense)
 	for i, o := range out {
-		checkOutput(t, e, encoder.Passage, []string{"word", long, long + "word"}[i], o)
+		checkOutput(t, e, encoder.Passage, texts[i], o)
 	}
 	short, cut, more := out[0].Tokens, out[1].Tokens, out[2].Tokens
 	if short.Truncated != 0 || len(cut.IDs) != limit || cut.Truncated < 10 || more.Truncated != cut.Truncated+1 {

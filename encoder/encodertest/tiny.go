@@ -22,6 +22,7 @@ type Tiny struct {
 	Vocab                                   []string // special tokens of BERT first
 	Activation                              string   // hidden_act of config.json
 	Prefix                                  string   // prefix of weight names in the file; if not "", the file also has a masked-language-model head
+	BFloat16                                bool     // Write rounds the weights to two bytes
 	weights                                 map[string][]float32
 	shapes                                  map[string][]int
 }
@@ -130,7 +131,14 @@ func (m *Tiny) Write(t *testing.T, dir string) {
 	t.Helper()
 	file := safetensorstest.New(map[string]string{"format": "pt"})
 	for name, w := range m.weights {
-		file.Add(m.nameInFile(name), w, m.shapes[name]...)
+		add := file.Add
+		if m.BFloat16 {
+			add = file.AddBF16
+			for i, v := range w {
+				w[i] = math.Float32frombits(math.Float32bits(v) &^ 0xffff)
+			}
+		}
+		add(m.nameInFile(name), w, m.shapes[name]...)
 	}
 	vocab := map[string]int{}
 	for i, w := range m.Vocab {

@@ -33,6 +33,9 @@ func Find(ctx context.Context, name string, o Options) (*Model, error) {
 	if inBytes {
 		m.precision, m.request.Runtime = native.Int8, provision.RuntimeNone
 	}
+	if r, ok := registered(file); ok && !r.HasGraph() {
+		m.request.Runtime = provision.RuntimeNone
+	}
 	switch {
 	case o.Backend == BackendONNX && inBytes:
 		return nil, fmt.Errorf("%w: %s is run in Go alone", ErrName, name)

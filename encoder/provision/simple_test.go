@@ -69,6 +69,8 @@ func TestFindWheel(t *testing.T) {
 		{tagged, "pkg-1.0-cp312-cp312-manylinux_2_28_x86_64.whl", false},
 		{tagged, "pkg-1.0-cp311-cp311-manylinux_2_28_aarch64.whl", false},
 		{tagged, "pkg-1.0-py3-none-any.whl", false},
+		{tagged, "pkg-1.0-py3-none-manylinux_2_17_x86_64.manylinux_2_28_x86_64.whl", true}, // a program of no Python's
+		{tagged, "pkg-1.0-cp312-none-manylinux_2_28_x86_64.whl", false},
 	} {
 		if _, ok := findWheel([]indexFile{{name: c.name}}, c.p); ok != c.ok {
 			t.Errorf("%s for %s %s: %v", c.name, c.p.Name, c.p.Version, ok)

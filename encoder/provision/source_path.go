@@ -138,6 +138,9 @@ func (s *session) describe(dir string) (encoder.Spec, bool, error) {
 func (s *session) asItIs(dir string, spec encoder.Spec) (bool, error) {
 	_, err := os.Stat(filepath.Join(dir, fileONNX))
 	graph := err == nil
+	if _, err := os.Stat(filepath.Join(dir, filePacked)); err == nil && !graph {
+		return true, nil
+	}
 	if _, err := os.Stat(filepath.Join(dir, fileTokenizer)); err != nil {
 		return false, err
 	}

@@ -107,11 +107,22 @@ type builder struct {
 }
 
 func (f *file) build(kind string) (*Tokenizer, error) {
-	b := &builder{Tokenizer: &Tokenizer{properties: unicodeProperties(), words: &cache{}}, unk: -1, limit: int32(len(f.Model) + len(f.AddedTokens))}
+	b := newBuilder(len(f.Model) + len(f.AddedTokens))
+	if err := b.normalizer(f.Normalizer, 0); err != nil {
+		return nil, err
+	}
+	return f.finish(b, kind, func() error { return b.readModel(kind, f.Model) })
+}
+
+func newBuilder(limit int) *builder {
+	return &builder{Tokenizer: &Tokenizer{properties: unicodeProperties(), words: &cache{}}, unk: -1, limit: int32(limit)}
+}
+
+// finish adds all that follows the normalizer, of which model adds the model.
+func (f *file) finish(b *builder, kind string, model func() error) (*Tokenizer, error) {
 	for _, step := range []func() error{
-		func() error { return b.normalizer(f.Normalizer, 0) },
 		func() error { return b.preTokenizer(f.PreTokenizer, 0) },
-		func() error { return b.readModel(kind, f.Model) },
+		model,
 		func() error { return b.added(f.AddedTokens) },
 		func() error { return b.postProcessor(f.PostProcessor, 0) },
 	} {

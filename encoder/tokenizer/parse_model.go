@@ -88,9 +88,8 @@ func (b *builder) unigram(raw json.RawMessage) error {
 	if err := strict("model", raw, &j); err != nil {
 		return err
 	}
-	b.ids = map[string]int32{}
-	m := &unigram{}
-	lowest, size := math.Inf(1), 0
+	var texts []string
+	var scores []float64
 	s := scanner{b: j.Vocab}
 	err := s.array(func() error {
 		var text, number string
@@ -112,34 +111,47 @@ func (b *builder) unigram(raw json.RawMessage) error {
 		if n != 2 || err != nil {
 			return refuse("model.vocab: the score of %.200q is %.40q; fetch the model again", text, number)
 		}
-		id := int32(len(m.scores))
-		// Of entries that are there twice the last one counts, as in the reference.
-		b.ids[text] = id
-		m.scores = append(m.scores, score)
-		lowest = min(lowest, score)
-		size += len(text)
-		return b.name(text, id)
+		texts, scores = append(texts, text), append(scores, score)
+		return nil
 	})
 	if err != nil {
 		return err
 	}
+	unk := int32(-1)
+	if j.UnkID != nil {
+		unk = *j.UnkID
+	}
+	return b.scored(texts, scores, unk, j.ByteFallback)
+}
+
+// scored makes the Unigram model of entries with scores, whose ids are their places.
+func (b *builder) scored(texts []string, scores []float64, unk int32, byteFallback bool) error {
+	b.ids, b.vocab, b.special = make(map[string]int32, len(texts)), texts, make([]bool, len(texts))
+	m := &unigram{scores: scores, unk: unk}
+	lowest, size := math.Inf(1), 0
+	for id, text := range texts {
+		// Of entries that are there twice the last one counts, as in the reference.
+		b.ids[text] = int32(id)
+		lowest = min(lowest, scores[id])
+		size += len(text)
+	}
 	if size > maxEntryBytes {
 		return refuse("model.vocab has %d bytes; at most %d are allowed", size, maxEntryBytes)
 	}
-	b.entries = len(m.scores)
-	if j.UnkID == nil || *j.UnkID < 0 || int(*j.UnkID) >= b.entries {
+	b.entries = len(texts)
+	if unk < 0 || int(unk) >= b.entries {
 		return refuse("model.unk_id is missing or no id of the vocabulary; use another model")
 	}
-	m.unk, b.unk = *j.UnkID, *j.UnkID
+	b.unk = unk
 	m.unkScore = lowest - 10 // the penalty of SentencePiece for an unknown character
-	var entries []trieEntry
+	entries := make([]trieEntry, 0, len(b.ids))
 	for text, id := range b.ids {
 		if text != "" {
 			entries = append(entries, trieEntry{text: text, id: id})
 		}
 	}
 	m.trie = newTrie(1, entries)
-	if j.ByteFallback {
+	if byteFallback {
 		m.fallback = b.fallback()
 	}
 	b.model = m

@@ -9,19 +9,38 @@ import (
 	"github.com/lexsem/lexsem/encoder"
 )
 
-// charsmap is the normaliser of SentencePiece as the reference runs it. Its
-// rules are a double array (the trie of Darts-clone, github.com/s-yata/darts-clone)
-// behind its length in bytes, whose values are places in the strings behind it,
-// each ended by a zero.
+// charsmap is the normaliser of SentencePiece as the reference runs it.
 //
 // The reference looks up whole graphemes of less than six bytes, takes the
 // shortest rule that the grapheme begins with, and drops the rest of it.
 // Graphemes without a rule, and longer ones, go code point by code point.
 type charsmap struct {
 	*properties
+	rules rules
+	plain [utf8.RuneSelf]bool // ASCII without a rule
+}
+
+// rules say what stands for a text.
+type rules interface {
+	// lookup returns what the shortest rule that key begins with puts in its place.
+	lookup(key []byte) ([]byte, bool)
+}
+
+func charsmapOf(r rules) *charsmap {
+	m := &charsmap{properties: unicodeProperties(), rules: r}
+	for c := range m.plain {
+		_, rule := r.lookup([]byte{byte(c)})
+		m.plain[c] = !rule
+	}
+	return m
+}
+
+// doubleArray are rules as tokenizer.json has them: a double array (the trie of
+// Darts-clone, github.com/s-yata/darts-clone) behind its length in bytes, whose
+// values are places in the strings behind it, each ended by a zero.
+type doubleArray struct {
 	units []uint32
 	text  []byte
-	plain [utf8.RuneSelf]bool // ASCII without a rule
 }
 
 func newCharsmap(b []byte) (*charsmap, error) {
@@ -35,7 +54,7 @@ func newCharsmap(b []byte) (*charsmap, error) {
 	if b = b[4:]; size < 4 || uint64(size) > uint64(len(b)) {
 		return nil, bad(fmt.Sprintf("has %d bytes of rules, %d are announced", len(b), size))
 	}
-	m := &charsmap{properties: unicodeProperties(), units: make([]uint32, size/4)}
+	m := &doubleArray{units: make([]uint32, size/4)}
 	for i := range m.units {
 		m.units[i] = binary.LittleEndian.Uint32(b[4*i:])
 	}
@@ -43,15 +62,10 @@ func newCharsmap(b []byte) (*charsmap, error) {
 	if !utf8.Valid(m.text) {
 		return nil, bad("has replacements that are not UTF-8")
 	}
-	for c := range m.plain {
-		_, rule := m.lookup([]byte{byte(c)})
-		m.plain[c] = !rule
-	}
-	return m, nil
+	return charsmapOf(m), nil
 }
 
-// lookup returns what the shortest rule that key begins with puts in its place.
-func (m *charsmap) lookup(key []byte) ([]byte, bool) {
+func (m *doubleArray) lookup(key []byte) ([]byte, bool) {
 	offset := func(u uint32) uint32 { return u >> 10 << (u & (1 << 9) >> 6) }
 	at := offset(m.units[0])
 	for _, c := range key {
@@ -88,7 +102,7 @@ func (m *charsmap) normalize(dst, src *buffer) bool {
 	w := rewriter{aligner: aligner{dst: dst, src: src}, inserted: -1}
 	modified := false
 	rule := func(lo, hi int) bool {
-		s, ok := m.lookup(text[lo:hi])
+		s, ok := m.rules.lookup(text[lo:hi])
 		if ok {
 			modified = true
 			w.keep(done, lo)

@@ -96,25 +96,33 @@ func documentOf(m map[string]any) (document, error) {
 	return metadata.Parse(raw)
 }
 
-func (d document) All(yes bool) (bool, error)       { return yes, nil }
-func (d document) Not(a bool) (bool, error)         { return !a, nil }
-func (d document) And(a, b bool) (bool, error)      { return a && b, nil }
-func (d document) Or(a, b bool) (bool, error)       { return a || b, nil }
-func (d document) Where(c *Condition) (bool, error) { return c.within(map[string]any(d), c.path), nil }
+func (d document) All(yes bool) (bool, error)  { return yes, nil }
+func (d document) Not(a bool) (bool, error)    { return !a, nil }
+func (d document) And(a, b bool) (bool, error) { return a && b, nil }
+func (d document) Or(a, b bool) (bool, error)  { return a || b, nil }
+func (d document) Where(c *Condition) (bool, error) {
+	return walk(map[string]any(d), c.path, func(k Kind, text string) bool { return c.Meets(k, []byte(text)) }), nil
+}
 
-// within says whether c is met at what is left of its path below v.
-func (c *Condition) within(v any, path string) bool {
+// Each calls do with the values at a path of a document's metadata, as metadata.Parse has read them: the elements of an
+// array one by one, and Empty for an object or an array without elements.
+func Each(metadata map[string]any, path string, do func(k Kind, text []byte)) {
+	walk(metadata, path, func(k Kind, text string) bool { do(k, []byte(text)); return false })
+}
+
+// walk calls do with the values at what is left of a path below v, until it returns true.
+func walk(v any, path string, do func(k Kind, text string) bool) bool {
 	switch v := v.(type) {
 	case []any:
 		for _, e := range v {
-			if c.within(e, path) {
+			if walk(e, path, do) {
 				return true
 			}
 		}
 	case map[string]any:
 		for key, e := range v {
 			rest, ok := strings.CutPrefix(path, key)
-			if ok && (rest == "" && c.at(e) || rest != "" && rest[0] == '.' && c.within(e, rest[1:])) {
+			if ok && (rest == "" && here(e, do) || rest != "" && rest[0] == '.' && walk(e, rest[1:], do)) {
 				return true
 			}
 		}
@@ -122,26 +130,29 @@ func (c *Condition) within(v any, path string) bool {
 	return false
 }
 
-// at says whether c is met by v, which stands at its path.
-func (c *Condition) at(v any) bool {
+// here is walk for v at the end of the path.
+func here(v any, do func(k Kind, text string) bool) bool {
 	switch v := v.(type) {
 	case nil:
-		return c.Meets(Null, nil)
+		return do(Null, "")
 	case bool:
 		if v {
-			return c.Meets(True, nil)
+			return do(True, "")
 		}
-		return c.Meets(False, nil)
+		return do(False, "")
 	case string:
-		return c.Meets(String, []byte(v))
+		return do(String, v)
 	case json.Number:
-		return c.Meets(Number, []byte(v))
+		return do(Number, string(v))
 	case []any:
 		for _, e := range v {
-			if c.at(e) {
+			if here(e, do) {
 				return true
 			}
 		}
+		if len(v) > 0 {
+			return false
+		}
 	}
-	return c.Beneath() // an object, or an empty array
+	return do(Empty, "")
 }

@@ -1,6 +1,7 @@
 package filter
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"unicode"
@@ -9,8 +10,9 @@ import (
 	"github.com/lexsem/lexsem/internal/fault"
 )
 
-// Error is a mistake in the expression of a filter. It wraps engine.ErrInvalid.
+// Error is a mistake in an expression. It wraps engine.ErrInvalid.
 type Error struct {
+	Of     string // what the expression is: "boost", "sort", or "" for a filter
 	Expr   string // the expression
 	Offset int    // byte of Expr with the mistake; len(Expr) at its end
 	Msg    string // what is wrong and what to write
@@ -24,7 +26,7 @@ func (e *Error) Unwrap() error { return fault.ErrInvalid }
 
 // Summary returns the message with the position of the character, on one line.
 func (e *Error) Summary() string {
-	return fmt.Sprintf("filter, character %d: %s", utf8.RuneCountInString(e.Expr[:e.at()])+1, e.Msg)
+	return fmt.Sprintf("%s, character %d: %s", cmp.Or(e.Of, "filter"), utf8.RuneCountInString(e.Expr[:e.at()])+1, e.Msg)
 }
 
 // at is Offset, held within the expression.

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"math"
+	"strconv"
 
 	"github.com/lexsem/lexsem/internal/fault"
 )
@@ -24,14 +26,22 @@ func FacetsOf(field string, k int) (path string, most int, err error) {
 	switch {
 	case field == "":
 		return "", 0, fmt.Errorf("%w: no field to count by; name a field of the metadata", fault.ErrInvalid)
-	case field == idPath:
-		return "", 0, fmt.Errorf("%w: each document has its own id; count by a field of the metadata, or by %s for one of that name", fault.ErrInvalid, ownID)
 	case k < 0 || k > MaxFacets:
 		return "", 0, fmt.Errorf("%w: %d values to count; use 1 to %d", fault.ErrInvalid, k, MaxFacets)
-	case field == ownID:
-		field = idPath
 	}
-	return field, cmp.Or(k, 10), nil
+	path, err = PathOf(field)
+	return path, cmp.Or(k, 10), err
+}
+
+// PathOf returns the path in the metadata that a field of a filter means. Errors: ErrInvalid for the document's id.
+func PathOf(field string) (string, error) {
+	switch field {
+	case idPath:
+		return "", fmt.Errorf("%w: each document has its own id; name a field of the metadata, or %s for one of that name", fault.ErrInvalid, ownID)
+	case ownID:
+		return idPath, nil
+	}
+	return field, nil
 }
 
 // Value returns the value with a text, as a Facet has it. For Empty, which is no value, ok is false.
@@ -56,4 +66,47 @@ func (k Kind) Key(text []byte) string {
 		return string(rune(k)) + parseDecimal(text).sortable()
 	}
 	return string(rune(k)) + string(text)
+}
+
+// Order returns a text that orders values as ranges compare them: as Key, and timestamps by their instants, before
+// other strings.
+func (k Kind) Order(text []byte) string {
+	if k != String {
+		return k.Key(text)
+	}
+	if t, ok := toInstant(string(text)); ok {
+		return string(rune(k)) + "0" + t.sortable()
+	}
+	return string(rune(k)) + "1" + string(text)
+}
+
+// Number is the number that a value is, true being 1 and false 0.
+func (k Kind) Number(text []byte) (x float64, ok bool) {
+	switch k {
+	case False, True:
+		return float64(k - False), true
+	case Number:
+		x, err := strconv.ParseFloat(string(text), 64)
+		return x, err == nil || math.IsInf(x, 0)
+	}
+	return 0, false
+}
+
+// milliseconds is from where on a number counts milliseconds since 1970, not seconds: the year 5138.
+const milliseconds = 1e11
+
+// Seconds is the instant that a value is, in seconds since 1970. A string is a timestamp; a number is seconds, or
+// milliseconds.
+func (k Kind) Seconds(text []byte) (x float64, ok bool) {
+	switch k {
+	case Number:
+		if x, ok = k.Number(text); x >= milliseconds {
+			x /= 1000
+		}
+		return x, ok
+	case String:
+		t, ok := toInstant(string(text))
+		return float64(t.seconds) + float64(t.nanos)/1e9, ok
+	}
+	return 0, false
 }

@@ -5,7 +5,8 @@
 // A Filter never changes and may be shared. Numbers are compared exactly, whatever their size, and only
 // values of one kind are compared. An invalid filter keeps its error (Err), and searches refuse it with
 // engine.ErrInvalid. A mistake in an expression is an *Error with its place. facts.go writes metadata as
-// sorted texts, for engines that compare nothing else.
+// sorted texts, for engines that compare nothing else. [ParseBoosts] and [ParseSort] read how metadata change
+// the order of hits.
 package filter
 
 import (

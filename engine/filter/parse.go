@@ -74,6 +74,7 @@ var words = map[string]bool{"and": true, "or": true, "not": true, "in": true, "b
 var signs = map[string]operation{"=": opEq, "==": opEq, "!=": opEq, "<": opLt, "<=": opLe, ">": opGt, ">=": opGe, "^=": opPrefix}
 
 type parser struct {
+	of    string // Error.Of
 	expr  string
 	at    int // where the next token is read
 	tok   token
@@ -81,16 +82,12 @@ type parser struct {
 }
 
 func (p *parser) errorf(at int, format string, args ...any) error {
-	return &Error{Expr: p.expr, Offset: at, Msg: fmt.Sprintf(format, args...)}
+	return &Error{Of: p.of, Expr: p.expr, Offset: at, Msg: fmt.Sprintf(format, args...)}
 }
 
 func (p *parser) parse() (Filter, error) {
-	for i, r := range p.expr {
-		if r == utf8.RuneError {
-			if _, n := utf8.DecodeRuneInString(p.expr[i:]); n == 1 {
-				return Filter{}, p.errorf(i, "a byte that is not UTF-8; convert the expression")
-			}
-		}
+	if at := notUTF8(p.expr); at >= 0 {
+		return Filter{}, p.errorf(at, "a byte that is not UTF-8; convert the expression")
 	}
 	if err := p.next(); err != nil {
 		return Filter{}, err

@@ -22,9 +22,9 @@ import (
 const (
 	// Calibrated adds absolute scores, so one setting serves every corpus (docs/method.md):
 	//
-	//	κ·(1 − Unknown)·cos(q_out, p) + Presence·s^1.25 + Near·n^1.25 + (Beta + 2·Unknown)·c + Pair·m + Title·h^1.25 [+ κ·Tokens·max(T, 0.8·s)]
+	//	κ·(1 − Unknown)·cos(q_out, p) + Presence·s^1.25 + Near·n^1.25 + (Beta + 2·Unknown)·c + Pair·m + Title·h^1.25 [+ κ·Tokens·(max(T, 0.8·s) − 0.2·s^1.25)]
 	//
-	// s is the term recall, n that of the best 24 words in a row, h that of the title, c the normalised
+	// s is the term recall, n that of the best 24 words in a row, h the title match, c the normalised
 	// BM25, m the bigram match, T the score of token states, if these are kept (Answered). κ is 1, or what Calibrate
 	// has made of the encoder.
 	Calibrated = "calibrated"
@@ -57,8 +57,8 @@ type Options struct {
 	// pairs of adjacent words that are adjacent in the passage. 0 means 0.2, below 0 none; at most
 	// 1000.
 	Pair float64
-	// Title is the weight of the title match in Calibrated: the idf-weighted share of the query's words
-	// that the document's title has, to the power 1.25. 0 means 0.05, below 0 none; at most 1000.
+	// Title is the weight of the title match in Calibrated (inverted.Match.Title), to the power 1.25: how much of
+	// the query the title says, and little else. 0 means 0.2, below 0 none; at most 1000.
 	Title float64
 	// Tokens is the weight of the token states (package late) in Calibrated, if these are kept. 0
 	// means 0.5, below 0 none; at most 1000. A dense search compares tokens only if it is above 0; 1
@@ -92,7 +92,7 @@ func (f Options) fill() (Options, error) {
 	def(&f.Near, 0.07)
 	def(&f.Beta, 0.1)
 	def(&f.Pair, 0.2)
-	def(&f.Title, 0.05)
+	def(&f.Title, 0.2)
 	def(&f.Tokens, DefaultTokens)
 	def(&f.RankConstant, 60)
 	def(&f.LexicalShare, 0.3)

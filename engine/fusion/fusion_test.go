@@ -27,7 +27,7 @@ func TestFuse(t *testing.T) {
 		ords []uint64
 		want []float64
 	}{
-		"calibrated": {Options{}, []uint64{2, 3, 1}, []float64{0.5 + 0.25 + 0.07 + 0.05 + 0.2 + 0.05/32, 0.9, 0.1 + 0.25/32 + 0.025}},
+		"calibrated": {Options{}, []uint64{2, 3, 1}, []float64{0.5 + 0.25 + 0.07 + 0.05 + 0.2 + 0.2/32, 0.9, 0.1 + 0.25/32 + 0.025}},
 		"presence":   {Options{Beta: -1, Pair: -1, Near: 0.03, Title: 1.6}, []uint64{3, 2, 1}, []float64{0.9, 0.83, 0.1 + 0.25/32}},
 		"weights":    {Options{Presence: -1, Near: -1, Beta: 2, Pair: -1, Title: -1}, []uint64{2, 3, 1}, []float64{1.5, 0.9, 0.6}},
 		"ranks":      {Options{Kind: RRF, RankConstant: 1}, []uint64{2, 1, 3}, []float64{1.0/3 + 0.5, 0.25 + 1.0/3, 0.5}},
@@ -71,11 +71,11 @@ func TestReach(t *testing.T) {
 		o    Options
 		want []float64 // by ord
 	}{
-		"half":    {Options{Reach: 0.5}, []float64{0.5 + 0.37*half + 0.1*0.25 + 0.2*0.125, 0.75, 0.125 + 0.25*half*half + 0.1*0.125}},
-		"more":    {Options{Reach: 0.55}, []float64{0.5 + 0.37*math.Pow(0.55, 1.25) + 0.1*0.275 + 0.2*0.1375, 0.75, 0.125 + 0.25*math.Pow(0.275, 1.25) + 0.1*0.1375}},
-		"all":     {Options{Reach: 1}, []float64{0.5 + 0.37 + 0.1*0.5 + 0.2*0.25, 0.75, 0.125 + 0.25*half + 0.1*0.25}},
-		"reached": {Options{Reach: 0.25}, []float64{0.5 + 0.37*half*half + 0.1*0.125 + 0.2*0.0625, 0.75, 0.125 + 0.25*half*half*half + 0.1*0.0625}},
-		"shipped": {Options{}, []float64{0.5 + 0.37*half*half + 0.1*0.125 + 0.2*0.0625, 0.75, 0.125 + 0.25*half*half*half + 0.1*0.0625}},
+		"half":    {Options{Reach: 0.5}, []float64{0.5 + 0.52*half + 0.1*0.25 + 0.2*0.125, 0.75, 0.125 + 0.25*half*half + 0.1*0.125}},
+		"more":    {Options{Reach: 0.55}, []float64{0.5 + 0.52*math.Pow(0.55, 1.25) + 0.1*0.275 + 0.2*0.1375, 0.75, 0.125 + 0.25*math.Pow(0.275, 1.25) + 0.1*0.1375}},
+		"all":     {Options{Reach: 1}, []float64{0.5 + 0.52 + 0.1*0.5 + 0.2*0.25, 0.75, 0.125 + 0.25*half + 0.1*0.25}},
+		"reached": {Options{Reach: 0.25}, []float64{0.5 + 0.52*half*half + 0.1*0.125 + 0.2*0.0625, 0.75, 0.125 + 0.25*half*half*half + 0.1*0.0625}},
+		"shipped": {Options{}, []float64{0.5 + 0.52*half*half + 0.1*0.125 + 0.2*0.0625, 0.75, 0.125 + 0.25*half*half*half + 0.1*0.0625}},
 	} {
 		cs := weak()
 		if err := x.o.Fuse(cs); err != nil {

@@ -2,14 +2,18 @@ package remote
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"sync"
 
 	"github.com/lexsem/lexsem/engine"
+	"github.com/lexsem/lexsem/engine/filter"
 	"github.com/lexsem/lexsem/engine/fusion"
 	"github.com/lexsem/lexsem/engine/internal/chunk"
 	"github.com/lexsem/lexsem/engine/internal/search"
 	"github.com/lexsem/lexsem/index/inverted"
+	"github.com/lexsem/lexsem/internal/fault"
+	"github.com/lexsem/lexsem/internal/metadata"
 	"github.com/lexsem/lexsem/internal/text"
 )
 
@@ -25,6 +29,7 @@ type corpus struct {
 	pairs  inverted.Pairs
 	ids    map[uint64]PassageID
 	seen   map[uint64]seen
+	meta   map[uint64]map[string]any // of documents, by ordinal: those that Values has fetched
 }
 
 // seen is what is known of a passage.
@@ -170,6 +175,39 @@ func (c *corpus) Match(ctx context.Context, dst []inverted.Match, _ []text.Term,
 
 func (c *corpus) PairNumbers(dst []uint64, id uint64) ([]uint64, error) {
 	return c.pairs.Numbers(dst, c.seen[id].terms), nil
+}
+
+// Values has the metadata of candidates fetched.
+func (c *corpus) Values(ctx context.Context, path string, cs []fusion.Candidate) (func(uint64, func(filter.Kind, []byte)) error, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var ids []PassageID
+	var ords []uint64
+	for _, one := range cs {
+		ord := chunk.Ord(one.Ord)
+		if _, ok := c.meta[ord]; !ok {
+			ids, ords = append(ids, c.ids[one.Ord]), append(ords, ord)
+			c.meta[ord] = nil
+		}
+	}
+	if len(ids) > 0 {
+		passages, err := c.b.Fetch(ctx, ids, false)
+		if err != nil {
+			return nil, err
+		}
+		for i, p := range passages {
+			if p == nil { // deleted meanwhile
+				continue
+			}
+			if c.meta[ords[i]], err = metadata.Parse([]byte(p.Metadata)); err != nil {
+				return nil, fmt.Errorf("%w: metadata of %q in %s: %v", engine.ErrCorrupt, fault.Clip(p.ID), c.b.Name(), err)
+			}
+		}
+	}
+	return func(ord uint64, do func(filter.Kind, []byte)) error {
+		filter.Each(c.meta[ord], path, do)
+		return nil
+	}, nil
 }
 
 // Meeting has the titles of candidates fetched where a clause looks at them.

@@ -75,7 +75,7 @@ func (r *Database) Explain(ctx context.Context, q engine.Query, id string) (_ en
 	p := passages[0]
 	x := engine.Explanation{Hit: hits[0], Trace: r.trace(run)}
 	x.Rank = rank
-	x.Terms = run.Plan.Terms(best)
+	x.Terms = run.Summands(best)
 	if run.Plan.Dense {
 		shares, err := run.Shares(best, p.Vector, func(id int32) string { return intake.Token(r.enc, id) })
 		if err != nil {

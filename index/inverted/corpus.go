@@ -187,9 +187,11 @@ func (s *Scorer) Match(spelled string) Match {
 func (s *Scorer) count(spelled string) (length uint32) {
 	f := s.finder
 	f.begin()
+	title := strings.Contains(spelled, "   ") // three spaces end it
 	for t := range each(spelled) {
 		if t.endTitle {
 			f.endTitle()
+			title = false
 			continue
 		}
 		length++
@@ -197,7 +199,7 @@ func (s *Scorer) count(spelled string) (length uint32) {
 		switch {
 		case !t.beside:
 			f.word(n)
-		case n > 0 || f.chain.open():
+		case n > 0 || title || f.chain.open():
 			f.beside(n, whole(t.text))
 		}
 	}

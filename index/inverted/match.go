@@ -22,7 +22,8 @@ type Match struct {
 	Near float64
 	// Pair is the bigram match: the sum of the PairShares that are found, in [0, 1].
 	Pair float64
-	// Title is the term recall of the title (text.InTitle), in [0, Presence].
+	// Title is the title match, in [0, Presence]: the term recall of the title (text.InTitle) where the title says
+	// nothing else, and down to a quarter of it by the share of the title's words that the query does not have.
 	Title float64
 }
 
@@ -117,8 +118,15 @@ type finder struct {
 	words uint32 // so far
 	found []float64
 	spots []spot
+	heads heads
 	title float64
 	here  []uint32 // scratch of near: counts in the window
+}
+
+// heads counts the words of the title, and those that are asked. A word that has pieces counts as its pieces.
+type heads struct {
+	words, asked  int
+	whole, pieces bool // the last word is asked; pieces of it were counted
 }
 
 // spot is a place in a document where a term of the query stands: the number of the word.
@@ -169,10 +177,10 @@ func (f *finder) match(c *core, slot uint32) (Match, error) {
 	}
 	f.begin()
 	if w.left > w.body {
-		f.read(&w, w.body)
+		f.read(&w, w.body, true)
 		f.endTitle()
 	}
-	f.read(&w, 0)
+	f.read(&w, 0, false)
 	if err := w.end(); err != nil {
 		return Match{}, err
 	}
@@ -180,8 +188,8 @@ func (f *finder) match(c *core, slot uint32) (Match, error) {
 	return f.matched(bm25), err
 }
 
-// read takes in terms until so many are left.
-func (f *finder) read(w *walk, left int) {
+// read takes in terms until so many are left, those of the title or others.
+func (f *finder) read(w *walk, left int, title bool) {
 	for w.left > left {
 		e := w.next()
 		n := f.q.find(e.term)
@@ -190,7 +198,7 @@ func (f *finder) read(w *walk, left int) {
 			f.word(n)
 		case n > 0:
 			f.beside(n, f.whole[n-1])
-		case f.chain.open():
+		case title || f.chain.open():
 			f.beside(0, whole(f.name(e.term)))
 		}
 	}
@@ -200,17 +208,36 @@ func (f *finder) read(w *walk, left int) {
 func (f *finder) begin() {
 	clear(f.q.counts)
 	clear(f.found)
-	f.chain, f.words, f.spots, f.title = chain{}, 0, f.spots[:0], 0
+	f.chain, f.words, f.spots, f.heads, f.title = chain{}, 0, f.spots[:0], heads{}, 0
 }
 
 // word takes in a word of the document by its number in the query from 1, 0 for none.
 func (f *finder) word(n uint32) {
 	left := f.chain.word(n)
 	f.words++
+	f.heads.word(n > 0)
 	if n > 0 {
 		f.stands(f.words, n)
 		f.meet(left, n)
 	}
+}
+
+func (h *heads) word(asked bool) {
+	h.words++
+	if asked {
+		h.asked++
+	}
+	h.whole, h.pieces = asked, false
+}
+
+func (h *heads) piece(asked bool) {
+	if h.pieces {
+		h.words++
+	}
+	if h.whole && h.pieces || !h.whole && asked {
+		h.asked++
+	}
+	h.pieces = true
 }
 
 // beside takes in a term beside the words.
@@ -222,6 +249,7 @@ func (f *finder) beside(n uint32, whole bool) {
 		return
 	}
 	left := f.chain.piece(n)
+	f.heads.piece(n > 0)
 	if n > 0 {
 		f.stands(f.words, n)
 		f.meet(left, n)
@@ -245,7 +273,10 @@ func (f *finder) meet(left [2]uint32, n uint32) {
 }
 
 // endTitle takes in that all terms so far are those of the title.
-func (f *finder) endTitle() { f.title = f.q.present(f.q.counts) }
+func (f *finder) endTitle() {
+	share := min(1, float64(f.heads.asked)/float64(max(f.heads.words, 1)))
+	f.title = f.q.present(f.q.counts) * (1 + 3*share) / 4
+}
 
 // matched is the match of the document that was taken in.
 func (f *finder) matched(bm25 float64) Match {

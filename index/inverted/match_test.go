@@ -15,10 +15,11 @@ type placed struct {
 	pieces [][]string // of each word; those before the first word are words[0]'s, which is ""
 	at     map[string][]int
 	title  map[string]bool
+	heads  [][]string // of each word of the title, itself and its pieces; of what stands before them heads[0]
 }
 
 func place(terms []text.Term) placed {
-	p := placed{words: []string{""}, pieces: [][]string{nil}, at: map[string][]int{}, title: map[string]bool{}}
+	p := placed{words: []string{""}, pieces: [][]string{nil}, at: map[string][]int{}, title: map[string]bool{}, heads: [][]string{{""}}}
 	for _, t := range terms {
 		last := len(p.words) - 1
 		place := last
@@ -34,9 +35,32 @@ func place(terms []text.Term) placed {
 		p.at[t.Text] = append(p.at[t.Text], place)
 		if t.Title {
 			p.title[t.Text] = true
+			if n := len(p.heads) - 1; !t.Beside {
+				p.heads = append(p.heads, []string{t.Text})
+			} else if place == last {
+				p.heads[n] = append(p.heads[n], t.Text)
+			}
 		}
 	}
 	return p
+}
+
+// asked is the share of the title's words that a query has; a word of pieces counts as its pieces.
+func (p placed) asked(query map[string]float64) float64 {
+	var all, has float64
+	for i, word := range p.heads {
+		_, whole := query[word[0]]
+		units := word[min(1, len(word)-1):]
+		for _, u := range units {
+			if _, ok := query[u]; ok || whole {
+				has++
+			}
+		}
+		if all += float64(len(units)); i == 0 {
+			all-- // it is no word
+		}
+	}
+	return min(1, has/max(all, 1))
 }
 
 // pairs are the neighbours, in any order.
@@ -118,7 +142,7 @@ func plainMatch(query, doc []text.Term, idf func(string) float64) (m inverted.Ma
 	}
 	m.Pair = found
 	if all > 0 {
-		m.Presence, m.Near, m.Title = m.Presence/all, m.Near/all, m.Title/all
+		m.Presence, m.Near, m.Title = m.Presence/all, m.Near/all, m.Title/all*(1+3*d.asked(weights))/4
 	}
 	return m
 }
@@ -189,7 +213,7 @@ func TestNearAndTitle(t *testing.T) {
 	if err := x.Match(t.Context(), got, query, []uint64{0, 1, 2, 3, 4}); err != nil {
 		t.Fatal(err)
 	}
-	for i, want := range []inverted.Match{{Near: 1}, {Near: max(a, b) / (a + b)}, {Near: 1, Title: a / (a + b)}, {Near: b / (a + b)}, {}} {
+	for i, want := range []inverted.Match{{Near: 1}, {Near: max(a, b) / (a + b)}, {Near: 1, Title: a / (a + b) * (1 + 3*.5) / 4}, {Near: b / (a + b)}, {}} {
 		if d := got[i].Near - want.Near; d > 1e-12 || d < -1e-12 || got[i].Near > got[i].Presence {
 			t.Errorf("document %d: near %v, want %v", i, got[i].Near, want.Near)
 		}
@@ -201,6 +225,40 @@ func TestNearAndTitle(t *testing.T) {
 	if err := x.Match(t.Context(), got[:1], query, []uint64{5}); err != nil || got[0].Near >= got[0].Presence {
 		t.Errorf("a compound 24 words away: %+v, %v", got[0], err)
 	}
+}
+
+// TestTitleThatSaysMore: of titles with the words of the query, the shorter one matches better. A word counts as its
+// pieces, all of which match where the word is asked.
+func TestTitleThatSaysMore(t *testing.T) {
+	a, err := text.NewAnalyzer(text.Defaults())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		query, title string
+		want         float64
+	}{
+		{"walk", "walk", 1}, {"walk", "walk tree", 5. / 8}, {"walk", "fast walk tree long", 7. / 16}, {"walk", "WalkDir", 5. / 8},
+		{"walk", "WalkDirFunc", .5}, {"WalkDirFunc", "WalkDirFunc", 1}, {"WalkDirFunc", "WalkDirFunc x", (1 + 3*.75) / 4},
+		{"walk dir", "filepath.WalkDir", .75}, {"tree", "walk", 0}, {"walk", "", 0},
+	} {
+		doc := a.Terms(nil, c.title+" and tree, walk, dir, WalkDirFunc")
+		s, err := inverted.NewScorer(inverted.Options{}, inverted.Corpus{Documents: 1, Length: int64(len(doc)), Having: having(doc)}, a.Asked(nil, c.query))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if m := s.Match(inverted.Spell(text.InTitle(doc, len(c.title)))); m.Presence < .999 || m.Title-c.want > 1e-12 || c.want-m.Title > 1e-12 {
+			t.Errorf("%q in %q: %+v, want %v", c.query, c.title, m, c.want)
+		}
+	}
+}
+
+func having(doc []text.Term) map[string]int {
+	n := map[string]int{}
+	for _, t := range doc {
+		n[inverted.SpellTerm(t.Text)] = 1
+	}
+	return n
 }
 
 // TestNearOfEqualWords: the same words near each other give the same number to the last bit, in

@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	. "github.com/lexsem/lexsem/ingest/files"
-	"github.com/lexsem/lexsem/ingest/files/internal/filestest"
+	"github.com/lexsem/lexsem/ingest/internal/filestest"
 )
 
 // These are what chromem-go v0.7.0 gives to package gob.

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	. "github.com/lexsem/lexsem/ingest/files"
-	"github.com/lexsem/lexsem/ingest/files/internal/filestest"
+	"github.com/lexsem/lexsem/ingest/internal/filestest"
 )
 
 func TestCode(t *testing.T) {

@@ -202,6 +202,10 @@ func (s *File) newTable(header []string) (*table, error) {
 		seen[name] = true
 		t.names[i] = name
 	}
+	if s.o.Rows {
+		t.id, t.title, t.text, t.vector = -1, -1, -1, -1
+		return t, nil
+	}
 	for _, f := range []struct {
 		to    *int
 		named string

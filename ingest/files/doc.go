@@ -40,10 +40,14 @@
 //
 // [Register] adds a kind of your own.
 //
+// A .gz file is read as what it holds, within a bound: notes.md.gz is of kind markdown. Records of more than Options.MaxBytes
+// are read as a stream.
+//
 // Texts are UTF-8, UTF-16, UTF-32 or of an older encoding, which is recognised. What a file has besides its text, such as
 // front matter, is a warning (Options.Warn) where it cannot be read. Dates of front matter become RFC 3339 in UTC, those
 // without a time stay such as 2024-01-05. Memory is bounded by one document, and what
 // an archive expands to by four times Options.MaxBytes: what is longer is cut with a warning. A damaged record is a
-// *RecordError with its line, and the loop may go on. Read is safe for concurrent use as far as its reader
+// *RecordError with its line, and the loop may go on. Of a damaged file the text before the damage is read, and what follows
+// as far as the kind allows; the damage is named. Read is safe for concurrent use as far as its reader
 // is.
 package files

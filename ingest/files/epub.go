@@ -1,6 +1,7 @@
 package files
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/xml"
 	"errors"
@@ -93,7 +94,11 @@ var closed = regexp.MustCompile(`(?i)<(title|script|style|textarea|iframe|noscri
 
 // pageText is all that a page shows.
 func (s *File) pageText(raw []byte) (out shown, err error) {
-	plain, err := s.pageReader(closed.ReplaceAll(raw, []byte("<$1$2></$1>")))
+	raw = closed.ReplaceAll(raw, []byte("<$1$2></$1>"))
+	plain, err := s.pageReader(raw)
+	if errors.Is(err, ErrBinary) { // some of it is damaged: what it is part of says that it is a page
+		plain, err = s.mended(&cancelled{s.ctx, bytes.NewReader(raw)}, nil), nil
+	}
 	if err != nil {
 		return out, err
 	}

@@ -36,6 +36,9 @@ type Options struct {
 	DropVectors bool
 	// MaxBytes limits one text, and one whole record; 0 means DefaultMaxBytes.
 	MaxBytes int64
+	// Rows yields each row of a table as metadata alone: no column is an id, a title, a text or a vector, and a row
+	// needs none.
+	Rows bool
 	// KeepRepeated keeps all records of a file that have the same id: the second becomes ID~2, with a warning.
 	// It takes about 40 bytes of memory a record. Otherwise the caller gets the same id again.
 	KeepRepeated bool
@@ -128,7 +131,7 @@ func Register(k Kind) {
 }
 
 // plainNames are texts by their whole name.
-var plainNames = []string{"readme", "license", "licence", "copying", "notice", "authors", "contributors", "changelog", "changes", "news", "todo", "install"}
+var plainNames = []string{"readme", "license", "licence", "copyright", "copying", "notice", "authors", "contributors", "changelog", "changes", "news", "todo", "install"}
 
 // Kinds returns the sorted names of all registered kinds.
 func Kinds() []string {
@@ -145,7 +148,15 @@ func Kinds() []string {
 // names the package. The file may turn out to be no text (ErrBinary) or to hold no document (ErrNoText).
 func KindOf(name string) string {
 	base := baseName(name)
+	if zipped(base) {
+		if base = strings.TrimSuffix(base, ".gz"); zipped(base) {
+			return ""
+		}
+	}
 	ext := path.Ext(base)
+	if stem := strings.TrimSuffix(base, ext); ext == "" || ext == ".debian" || stem == "readme" && kindOfExtension(ext) == "" {
+		base, ext = stem, ""
+	}
 	if ext == "" {
 		if slices.Contains(plainNames, base) {
 			return "text"
@@ -156,8 +167,12 @@ func KindOf(name string) string {
 		return ""
 	}
 	if ext == ".gz" { // read where it belongs to the kind, as with chromem-go
-		ext = path.Ext(strings.TrimSuffix(base, ext)) + ext
+		ext = ".gob.gz"
 	}
+	return kindOfExtension(ext)
+}
+
+func kindOfExtension(ext string) string {
 	ext = strings.TrimPrefix(ext, ".")
 	for _, k := range kinds {
 		if slices.Contains(k.Extensions, ext) {
@@ -182,7 +197,7 @@ func baseName(name string) string {
 // Records share no memory. Read may be called concurrently if r may be read concurrently.
 func Read(ctx context.Context, r io.ReaderAt, size int64, name string, o Options) iter.Seq2[Record, error] {
 	return func(yield func(Record, error) bool) {
-		(&File{ctx: ctx, r: io.NewSectionReader(r, 0, size), at: r, size: size, name: name, o: o, yield: yield}).run()
+		(&File{ctx: ctx, r: io.NewSectionReader(r, 0, size), at: r, size: size, name: name, named: name, o: o, yield: yield}).run()
 	}
 }
 
@@ -190,7 +205,7 @@ func Read(ctx context.Context, r io.ReaderAt, size int64, name string, o Options
 // random access (Parquet, PDF) return ErrKind.
 func ReadStream(ctx context.Context, r io.Reader, name string, o Options) iter.Seq2[Record, error] {
 	return func(yield func(Record, error) bool) {
-		(&File{ctx: ctx, r: r, name: name, o: o, yield: yield}).run()
+		(&File{ctx: ctx, r: r, name: name, named: name, o: o, yield: yield}).run()
 	}
 }
 
@@ -200,7 +215,8 @@ type File struct {
 	r     io.Reader   // from the start
 	at    io.ReaderAt // nil for a stream
 	size  int64
-	name  string
+	name  string // without .gz while such a file is read
+	named string // as Read was told
 	o     Options
 	yield func(Record, error) bool
 	n     int              // records met so far, bad ones too
@@ -257,7 +273,14 @@ func (s *File) read() error {
 	case kinds[i].Seek && s.at == nil:
 		return Errorf(ErrKind, "%s is not read from a stream; write it to a file", name)
 	}
-	return kinds[i].Read(s)
+	if !zipped(s.name) {
+		return kinds[i].Read(s)
+	}
+	g, err := s.gunzip(kinds[i].Seek)
+	if err != nil {
+		return err
+	}
+	return g.end(kinds[i].Read(s))
 }
 
 // Context is that of Read.
@@ -315,7 +338,7 @@ func (s *File) One(r Record) error {
 		return Errorf(ErrTooLarge, "its text is longer than %s; split it", bytesText(s.o.MaxBytes))
 	}
 	if r.ID = s.o.ID; r.ID == "" {
-		r.ID = s.name
+		r.ID = s.named
 	}
 	if blank(r.Title) && blank(r.Text) && len(r.Data) == 0 {
 		return ErrNoText
@@ -326,6 +349,9 @@ func (s *File) One(r Record) error {
 // record yields one of several records, or the error that stands for it.
 // Its number is s.n.
 func (s *File) record(r Record, err error) error {
+	if err == nil && s.o.Rows {
+		return s.give(r)
+	}
 	if err == nil && r.ID == "" {
 		if s.o.ID == "" {
 			err = errNoID

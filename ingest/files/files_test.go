@@ -11,7 +11,7 @@ import (
 
 	"github.com/lexsem/lexsem/engine"
 	. "github.com/lexsem/lexsem/ingest/files"
-	"github.com/lexsem/lexsem/ingest/files/internal/filestest"
+	"github.com/lexsem/lexsem/ingest/internal/filestest"
 )
 
 func TestKindOf(t *testing.T) {

@@ -45,6 +45,11 @@ func (s *File) readPage(raw []byte, rec *Record) (err error) {
 		return err
 	}
 	doc, err := html.Parse(plain)
+	if err != nil && s.ctx.Err() == nil { // the one other reason is elements that stand too deep
+		if doc, err = s.parseFlattened(raw); err == nil {
+			s.Warn(0, "elements stand more than %d deep within each other; the text is kept without the deeper ones", maxDepthOfPage)
+		}
+	}
 	if err != nil {
 		return Errorf(ErrMalformed, "not HTML: %w", err)
 	}
@@ -68,6 +73,18 @@ func (s *File) readPage(raw []byte, rec *Record) (err error) {
 		rec.Metadata = nil
 	}
 	return nil
+}
+
+func (s *File) parseFlattened(raw []byte) (*html.Node, error) {
+	plain, err := s.pageReader(raw)
+	if err != nil {
+		return nil, err
+	}
+	flat, err := flattened(plain)
+	if err != nil {
+		return nil, err
+	}
+	return html.Parse(flat)
 }
 
 // pageReader decodes a page.

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	. "github.com/lexsem/lexsem/ingest/files"
-	"github.com/lexsem/lexsem/ingest/files/internal/filestest"
+	"github.com/lexsem/lexsem/ingest/internal/filestest"
 )
 
 const paragraph = "<p>Bees find their way home by the sun, by landmarks, and by the shape of the hive, as long experiments in the open have shown, and they tell each other of it.</p>"
@@ -163,4 +163,28 @@ func TestHostilePages(t *testing.T) {
 
 func FuzzHTML(f *testing.F) {
 	filestest.Fuzz(f, "html", "<html lang=de><title>T</title><main><h1>x</h1><p>y</main>", "<meta charset=utf-16><p>x", "<table><a><div></a>", "<pre>\n x</pre><h2>")
+}
+
+// TestDeepPages: elements that stand too deep for the parser cost their tags alone; what they show is kept, with words apart.
+func TestDeepPages(t *testing.T) {
+	for name, page := range map[string]string{
+		"closed":   "<p>first</p>" + strings.Repeat("<div>", 20_000) + "<p>alpha</p><p>beta</p>" + strings.Repeat("</div>", 20_000) + "<p>last</p>",
+		"open":     "<p>first" + strings.Repeat("<table><tr><td>", 5_000) + "alpha<td>beta<p>last",
+		"inline":   "<p>first " + strings.Repeat("<font color=1><b><i>", 5_000) + "alpha <p>beta<script>no</script><p>last",
+		"foreign":  "first <svg>" + strings.Repeat("<g>", 5_000) + "<text>drawn</text></svg> alpha beta <p>last",
+		"unpaired": "first " + strings.Repeat("</div>", 3_000) + strings.Repeat("<ul><li>", 3_000) + "alpha<li>beta" + strings.Repeat("</ul>", 9_000) + "<p>last",
+	} {
+		recs, warned := warnings(t, "a.html", page, Options{})
+		if len(recs) != 1 {
+			t.Errorf("%s: %v", name, recs)
+			continue
+		}
+		words := strings.Fields(recs[0].Text)
+		if got := strings.Join(words, " "); got != "first alpha beta last" {
+			t.Errorf("%s: %q", name, got)
+		}
+		if len(warned) != 1 || !strings.Contains(warned[0], "deep") {
+			t.Errorf("%s: warnings %v", name, warned)
+		}
+	}
 }

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	. "github.com/lexsem/lexsem/ingest/files"
-	"github.com/lexsem/lexsem/ingest/files/internal/filestest"
+	"github.com/lexsem/lexsem/ingest/internal/filestest"
 )
 
 // TestMarkup: titles and headings of markups, and what only looks like them.

@@ -33,6 +33,9 @@ func readODF(s *File) error {
 
 // encrypted says whether an ODF file has a password.
 func (a *archive) encrypted() bool {
+	if !a.has("META-INF/manifest.xml") {
+		return false
+	}
 	r, err := a.part("META-INF/manifest.xml")
 	if err != nil {
 		return false

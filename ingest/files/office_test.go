@@ -6,18 +6,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/lexsem/lexsem/engine"
 	. "github.com/lexsem/lexsem/ingest/files"
-	"github.com/lexsem/lexsem/ingest/files/internal/filestest"
-	"github.com/lexsem/lexsem/internal/testkit/trial"
+	"github.com/lexsem/lexsem/ingest/internal/filestest"
 )
 
 // made is a file that testdata/make.sh has made.
@@ -264,42 +260,6 @@ func TestManyParts(t *testing.T) {
 	}
 	if _, _, err := filestest.ReadAll(t, "a.docx", b.String(), Options{}); !errors.Is(err, ErrMalformed) || !strings.Contains(err.Error(), "too many parts") {
 		t.Error(err)
-	}
-}
-
-// TestMutations: a file that is cut, or has other bytes somewhere, gives records or an error of its content, within two seconds.
-func TestMutations(t *testing.T) {
-	rng := rand.New(rand.NewPCG(trial.Seed(t), 1))
-	n := trial.Rounds(t, 24, 10_000)
-	for _, name := range []string{"pandoc.docx", "pandoc.pptx", "office.xlsx", "office.ods", "pandoc.odt", "pandoc.epub", "office.odp", "pandoc.rtf", "nbformat.ipynb", "python.eml", "python.mbox"} {
-		whole := made(t, name)
-		read, slowest := 0, time.Duration(0)
-		for range n {
-			in := []byte(whole)
-			for range rng.IntN(4) {
-				switch at := rng.IntN(len(in)); rng.IntN(3) {
-				case 0:
-					in = in[:at+1]
-				case 1:
-					in[at] ^= byte(1 + rng.IntN(255))
-				default:
-					from := rng.IntN(len(in))
-					in = slices.Insert(in, at, in[from:from+rng.IntN(min(100, len(in)-from))]...)
-				}
-			}
-			begin := time.Now()
-			recs, _, err := filestest.ReadAll(t, name, string(in), Options{ID: "x"})
-			slowest = max(slowest, time.Since(begin))
-			if err != nil && !errors.Is(err, engine.ErrInvalid) {
-				t.Errorf("%s: %v of %q", name, err, in)
-			}
-			if len(recs) > 0 {
-				read++
-			}
-		}
-		if t.Logf("%s: %d of %d are read, the slowest takes %v", name, read, n, slowest); slowest > 2*time.Second || read < n/4 {
-			t.Errorf("%s: %d of %d are read, the slowest takes %v", name, read, n, slowest)
-		}
 	}
 }
 

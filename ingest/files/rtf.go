@@ -106,7 +106,7 @@ func (r *rtf) read() error {
 			}
 			r.now, r.outer, r.ignore, star = r.outer[n-1], r.outer[:n-1], 0, false
 			if n == 1 {
-				return nil
+				return r.behind()
 			}
 		case '\\':
 			if err := r.control(&star); err != nil && err != io.EOF {
@@ -115,6 +115,21 @@ func (r *rtf) read() error {
 		case '\r', '\n', 0:
 		default:
 			r.byte(c)
+		}
+	}
+}
+
+// behind says whether something stands behind the end of the document.
+func (r *rtf) behind() error {
+	for {
+		c, err := r.in.ReadByte()
+		switch {
+		case err == io.EOF:
+			return nil
+		case err != nil:
+			return err
+		case c > ' ' && c != '}':
+			return Errorf(ErrMalformed, "a brace closes the document before the end of the file; open it in its program and save it again")
 		}
 	}
 }

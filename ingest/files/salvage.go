@@ -20,6 +20,20 @@ func (a *archive) salvage(why error) error {
 	if n, _ := s.ReadAt(head, 0); bytes.HasPrefix(head[:n], []byte("\xd0\xcf\x11\xe0")) {
 		return Errorf(ErrMalformed, "encrypted, or of the format before 2007; save it without a password in the present format: %w", why)
 	}
+	if err := a.scan(); err != nil {
+		return err
+	}
+	if a.parts = a.heads; len(a.parts) == 0 {
+		return Errorf(ErrMalformed, "damaged, or not of this kind; open it in its program and save it again: %w", why)
+	}
+	s.Warn(0, "the file is damaged, and what is left of it is stored; open it in its program and save it again: %v", why)
+	return nil
+}
+
+// scan finds the parts that stand in the file.
+func (a *archive) scan() error {
+	s := a.s
+	a.heads = map[string]part{}
 	found := 0
 	buf := make([]byte, 256<<10)
 	for at := int64(0); at < s.size && found < maxSalvaged; {
@@ -43,14 +57,7 @@ func (a *archive) salvage(why error) error {
 		}
 		at += int64(n - len(partHead) + 1)
 	}
-	if s.err != nil {
-		return s.err
-	}
-	if found == 0 {
-		return Errorf(ErrMalformed, "damaged, or not of this kind; open it in its program and save it again: %w", why)
-	}
-	s.Warn(0, "the file is damaged, and what is left of it is stored; open it in its program and save it again: %v", why)
-	return nil
+	return s.err
 }
 
 // salvagePart adds the part whose head is at an offset of the file.
@@ -69,7 +76,7 @@ func (a *archive) salvagePart(at int64) bool {
 	if begin >= a.s.size || method != 0 && method != 8 {
 		return false
 	}
-	a.add(string(name), part{func() (io.ReadCloser, error) {
+	add(a.heads, string(name), part{func() (io.ReadCloser, error) {
 		if method == 8 {
 			return flate.NewReader(io.NewSectionReader(a.s, begin, a.s.size-begin)), nil
 		}

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	. "github.com/lexsem/lexsem/ingest/files"
-	"github.com/lexsem/lexsem/ingest/files/internal/filestest"
+	"github.com/lexsem/lexsem/ingest/internal/filestest"
 )
 
 func TestCSV(t *testing.T) {
@@ -34,6 +34,20 @@ func TestCSV(t *testing.T) {
 	}
 	if recs[2].ID != "a" || recs[2].From != 6 {
 		t.Errorf("an id that is there twice is the caller's to judge: %+v", recs[2])
+	}
+}
+
+// TestTableRows: with Options.Rows all columns are metadata, also those of an id and a text, and a row needs neither.
+func TestTableRows(t *testing.T) {
+	var got []string
+	for rec, err := range ReadStream(t.Context(), strings.NewReader("_id,text,score\na,,1\n,y,2\n"), "a.csv", Options{Rows: true}) {
+		if err != nil || rec.ID+rec.Text != "" {
+			t.Errorf("%+v, %v", rec, err)
+		}
+		got = append(got, fmt.Sprint(rec.Metadata))
+	}
+	if want := []string{"map[_id:a score:1]", "map[score:2 text:y]"}; !slices.Equal(got, want) {
+		t.Errorf("rows %q, want %q", got, want)
 	}
 }
 

@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	. "github.com/lexsem/lexsem/ingest/files"
-	"github.com/lexsem/lexsem/ingest/files/internal/filestest"
+	"github.com/lexsem/lexsem/ingest/internal/filestest"
 )
 
 func vectorFile(t testing.TB, kind string, rows ...[]float32) string {

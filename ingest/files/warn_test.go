@@ -9,7 +9,7 @@ import (
 	"golang.org/x/text/encoding/htmlindex"
 
 	. "github.com/lexsem/lexsem/ingest/files"
-	"github.com/lexsem/lexsem/ingest/files/internal/filestest"
+	"github.com/lexsem/lexsem/ingest/internal/filestest"
 )
 
 // warnings reads a file all records of which must be good, and returns its warnings as "line: text".

@@ -45,7 +45,7 @@ func readXLSX(s *File) error {
 		}
 		b.o.heading(2, sh.name)
 		e := a.walk(sh.part, b.cell)
-		b.endRow()
+		b.rest()
 		err = cmp.Or(err, e)
 		if e != nil && (b.o.full || s.ctx.Err() != nil || a.left <= 0) {
 			break
@@ -158,6 +158,9 @@ func (b *workbook) cell(t xml.Token) error {
 	case xml.StartElement:
 		switch t.Name.Local {
 		case "c":
+			if b.text.Len() > 0 {
+				b.rest()
+			}
 			b.kind = attr(t, "t")
 			style, err := strconv.Atoi(attr(t, "s"))
 			b.isDate = err == nil && style >= 0 && style < len(b.dates) && b.dates[style]
@@ -166,6 +169,8 @@ func (b *workbook) cell(t xml.Token) error {
 			b.in = t.Name.Local
 		case "rPh":
 			b.reading = true
+		case "row":
+			b.rest() // of one that damage left open
 		}
 	case xml.CharData:
 		if b.in != "" && !b.reading {
@@ -178,13 +183,7 @@ func (b *workbook) cell(t xml.Token) error {
 		case "rPh":
 			b.reading = false
 		case "c":
-			if b.row.Len() > 0 {
-				b.row.WriteByte('\t')
-			}
-			b.row.WriteString(strings.Join(strings.Fields(b.value(b.text.String())), " "))
-			if int64(b.row.Len()) > b.o.s.o.MaxBytes { // cells may name one long text again and again
-				b.endRow()
-			}
+			b.endCell()
 		case "row":
 			b.endRow()
 		}
@@ -192,10 +191,29 @@ func (b *workbook) cell(t xml.Token) error {
 	return nil
 }
 
+func (b *workbook) endCell() {
+	if b.row.Len() > 0 {
+		b.row.WriteByte('\t')
+	}
+	b.row.WriteString(strings.Join(strings.Fields(b.value(b.text.String())), " "))
+	b.text.Reset()
+	if int64(b.row.Len()) > b.o.s.o.MaxBytes { // cells may name one long text again and again
+		b.endRow()
+	}
+}
+
 func (b *workbook) endRow() {
 	b.o.line(b.row.String())
 	b.row.Reset()
 	b.in, b.reading = "", false
+}
+
+// rest adds what is open where a sheet is damaged.
+func (b *workbook) rest() {
+	if b.text.Len() > 0 && (b.kind == "inlineStr" || b.kind == "str") { // of others a part says something else
+		b.endCell()
+	}
+	b.endRow()
 }
 
 // value is what a cell shows.

@@ -2,13 +2,18 @@ package files
 
 import (
 	"archive/zip"
+	"bufio"
+	"bytes"
 	"encoding/xml"
 	"errors"
 	"io"
 	"math"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"golang.org/x/net/html/charset"
 )
@@ -26,6 +31,7 @@ type archive struct {
 	s     *File
 	parts map[string]part // by name; of two with one name the first
 	left  int64           // bytes that parts may still expand to
+	heads map[string]part // as parts, of those that stand in the file; nil until they were looked for
 }
 
 // part is a file in an archive.
@@ -65,15 +71,15 @@ func (s *File) archive() (*archive, error) {
 		return a, a.salvage(err)
 	}
 	for _, f := range z.File {
-		a.add(f.Name, part{f.Open, f.Flags&1 != 0})
+		add(a.parts, f.Name, part{f.Open, f.Flags&1 != 0})
 	}
 	return a, nil
 }
 
-func (a *archive) add(name string, p part) {
+func add(to map[string]part, name string, p part) {
 	name = strings.TrimPrefix(strings.ReplaceAll(name, `\`, "/"), "/")
-	if _, twice := a.parts[name]; !twice {
-		a.parts[name] = p
+	if _, twice := to[name]; !twice {
+		to[name] = p
 	}
 }
 
@@ -81,7 +87,25 @@ func (a *archive) has(name string) bool { return a.parts[name].open != nil }
 
 // part opens a part.
 func (a *archive) part(name string) (io.ReadCloser, error) {
-	f := a.parts[name]
+	r, err := a.open(name, a.parts[name])
+	if err != nil && !a.parts[name].encrypted && a.heads == nil {
+		if e := a.scan(); e != nil {
+			return nil, e
+		}
+	}
+	if f := a.heads[name]; err != nil && f.open != nil {
+		if again, e := a.open(name, f); e == nil {
+			a.s.Warn(0, "the archive's list of parts does not lead to %s, which was found without it; open the file in its program and save it again", clip(name, 80))
+			r, err = again, nil
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &expanding{r, a}, nil
+}
+
+func (a *archive) open(name string, f part) (io.ReadCloser, error) {
 	if f.open == nil {
 		return nil, Errorf(ErrMalformed, "the archive lacks its part %s; open the file in its program and save it again", clip(name, 80))
 	}
@@ -92,7 +116,7 @@ func (a *archive) part(name string) (io.ReadCloser, error) {
 	if err != nil {
 		return nil, Errorf(ErrMalformed, "its part %s: %w", clip(name, 80), err)
 	}
-	return &expanding{r, a}, nil
+	return r, nil
 }
 
 // expanding reads a part within the bound of its archive.
@@ -120,7 +144,13 @@ func (a *archive) walk(name string, visit func(xml.Token) error) error {
 		return err
 	}
 	defer r.Close()
-	d := xml.NewDecoder(r)
+	m := &xmlMender{r: bufio.NewReader(r)}
+	defer func() {
+		if m.bad > 0 {
+			a.s.Warn(0, "its part %s has characters that no text has; they were replaced by U+FFFD (%d times)", clip(name, 80), m.bad)
+		}
+	}()
+	d := xml.NewDecoder(m)
 	d.Strict = false
 	d.CharsetReader = charset.NewReaderLabel
 	d.Entity = xml.HTMLEntity
@@ -130,6 +160,9 @@ func (a *archive) walk(name string, visit func(xml.Token) error) error {
 			return nil
 		}
 		if err != nil {
+			if m.err != nil && m.err != io.EOF {
+				err = m.err
+			}
 			return a.damaged(name, err)
 		}
 		switch t.(type) {
@@ -146,6 +179,52 @@ func (a *archive) walk(name string, visit func(xml.Token) error) error {
 		}
 	}
 }
+
+// xmlMender reads XML so that damage costs only itself: it replaces what no XML may hold by U+FFFD, and opens a tag where the
+// part ends within a text, which package xml would drop.
+type xmlMender struct {
+	r     *bufio.Reader
+	asIs  bool // it says that it is of another encoding
+	begun bool
+	last  rune
+	bad   int // characters that were replaced
+	err   error
+}
+
+func (m *xmlMender) Read(p []byte) (n int, err error) {
+	if !m.begun {
+		m.begun = true
+		head, _ := m.r.Peek(200) // an error comes again
+		label := declared.FindSubmatch(head)
+		m.asIs = bytes.HasPrefix(head, []byte("\xff\xfe")) || bytes.HasPrefix(head, []byte("\xfe\xff")) || label != nil && !strings.EqualFold(string(label[1]), "utf-8")
+	}
+	if m.asIs {
+		return m.r.Read(p)
+	}
+	for m.err == nil && n+utf8.UTFMax <= len(p) && (n == 0 || m.r.Buffered() >= utf8.UTFMax) {
+		r, size, err := m.r.ReadRune()
+		if err != nil {
+			if m.err = err; m.last != '>' && !unicode.IsSpace(m.last) {
+				p[n] = '<'
+				n++
+			}
+			break
+		}
+		if r == utf8.RuneError && size == 1 || r < ' ' && r != '\t' && r != '\n' && r != '\r' || r == '\ufffe' || r == '\uffff' {
+			m.bad++
+			r = utf8.RuneError
+		}
+		m.last = r
+		n += utf8.EncodeRune(p[n:], r)
+	}
+	if n > 0 {
+		return n, nil
+	}
+	return 0, m.err
+}
+
+// declared finds the encoding that an XML declaration names.
+var declared = regexp.MustCompile(`^\s*<\?xml[^>]*encoding=["']([^"']+)["']`)
 
 // damaged is the error of a part that cannot be read.
 func (a *archive) damaged(name string, err error) error {
@@ -255,9 +334,6 @@ func (s *File) ooxml(usual string, rec *Record) (a *archive, main string, rels r
 	root, err := a.relations("")
 	if main = root.byType["officeDocument"]; err != nil || !a.has(main) {
 		main = usual
-	}
-	if !a.has(main) {
-		return a, main, rels, Errorf(ErrMalformed, "the archive lacks its part %s; open the file in its program and save it again", usual)
 	}
 	about := root.byType["core-properties"]
 	if about == "" {

@@ -280,8 +280,10 @@ func (d *reader) documents(ctx context.Context, x *reading, from io.ReaderAt) er
 		case isOne:
 			d.bad(x, one.Line, one.Err)
 			continue
-		case (err == files.ErrNoText || errors.Is(err, files.ErrBinary)) && x.stamp.Documents == 0 && !x.bad && d.left(x.path) == 0:
-			x.stamp.Empty = err == files.ErrNoText
+		case (errors.Is(err, files.ErrNoText) || errors.Is(err, files.ErrBinary)) && x.stamp.Documents == 0 && !x.bad && d.left(x.path) == 0:
+			if x.stamp.Empty = errors.Is(err, files.ErrNoText); x.stamp.Empty && err != files.ErrNoText {
+				d.warn(x, 0, err.Error()) // a scan, or a table without texts
+			}
 			d.skip(0, x.stamp)
 			return nil
 		case err != nil:

@@ -34,7 +34,7 @@ const Folder = "sync"
 const (
 	Failed = "failed" // nothing of it is stored
 	Stale  = "stale"  // what was stored of it before stays as it was
-	Warned = "warned" // its text is stored, and something else of it could not be read
+	Warned = "warned" // its text is stored, and something else of it could not be read; or it holds no text, as a scan
 )
 
 // Problem is a failure, a stale file or a warning.

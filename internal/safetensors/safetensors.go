@@ -121,54 +121,86 @@ func (t Tensor) check(size int64) error {
 	return nil
 }
 
-// Section returns the bytes of a tensor of type F32 and the given shape.
+// Section returns a tensor of type F64, F32, F16 or BF16 and the given shape: its numbers in row-major order, rounded to
+// float32, little endian. They are converted as they are read.
 func (s *File) Section(name string, shape ...int64) (*io.SectionReader, error) {
 	t, ok := s.Tensors[name]
+	width, float := widths[t.DType]
 	switch {
 	case !ok:
 		return nil, fmt.Errorf("%w: it has no tensor %q", ErrFormat, name)
-	case t.DType != "F32":
-		return nil, fmt.Errorf("%w: tensor %q is of type %s; only F32 is read", ErrFormat, name, t.DType)
+	case !float:
+		return nil, fmt.Errorf("%w: tensor %q is of type %s; write it as F32, F16 or BF16", ErrFormat, name, t.DType)
 	case !slices.Equal(t.Shape, shape):
 		return nil, fmt.Errorf("%w: tensor %q has the shape %v, want %v", ErrFormat, name, t.Shape, shape)
 	}
-	return io.NewSectionReader(s.f, s.data+t.Offsets[0], t.Offsets[1]-t.Offsets[0]), nil
+	r := io.NewSectionReader(s.f, s.data+t.Offsets[0], t.Offsets[1]-t.Offsets[0])
+	if t.DType == "F32" {
+		return r, nil
+	}
+	return io.NewSectionReader(converted{r, t.DType, width}, 0, r.Size()/width*4), nil
 }
 
-// Floats reads a tensor of type F64, F32, F16 or BF16 in row-major order,
-// rounded to float32. Memory O(its bytes in the file).
+// Floats reads what Section gives of a tensor of any shape. Memory O(the result).
 func (s *File) Floats(name string) ([]float32, error) {
-	t, ok := s.Tensors[name]
-	if !ok {
-		return nil, fmt.Errorf("%w: it has no tensor %q", ErrFormat, name)
+	r, err := s.Section(name, s.Tensors[name].Shape...)
+	if err != nil {
+		return nil, err
 	}
-	w, ok := widths[t.DType]
-	if !ok {
-		return nil, fmt.Errorf("%w: tensor %q is of type %s; write it as F32, F16 or BF16", ErrFormat, name, t.DType)
-	}
-	raw := make([]byte, t.Offsets[1]-t.Offsets[0])
-	if _, err := s.f.ReadAt(raw, s.data+t.Offsets[0]); err != nil && len(raw) > 0 {
-		return nil, fmt.Errorf("%w: tensor %q: %w", ErrFormat, name, err)
-	}
-	x := make([]float32, int64(len(raw))/w)
-	for i := range x {
-		b := raw[int64(i)*w:]
-		switch t.DType {
-		case "F64":
-			x[i] = float32(math.Float64frombits(binary.LittleEndian.Uint64(b)))
-		case "F32":
-			x[i] = math.Float32frombits(binary.LittleEndian.Uint32(b))
-		case "F16":
-			x[i] = half(binary.LittleEndian.Uint16(b))
-		case "BF16":
-			x[i] = math.Float32frombits(uint32(binary.LittleEndian.Uint16(b)) << 16)
+	x := make([]float32, r.Size()/4)
+	var b [1 << 14]byte
+	for rest := x; len(rest) > 0; {
+		n := min(len(rest), len(b)/4)
+		if _, err := io.ReadFull(r, b[:4*n]); err != nil {
+			return nil, fmt.Errorf("%w: tensor %q: %w", ErrFormat, name, err)
 		}
+		for i := range rest[:n] {
+			rest[i] = math.Float32frombits(binary.LittleEndian.Uint32(b[4*i:]))
+		}
+		rest = rest[n:]
 	}
 	return x, nil
 }
 
-// half is the value of an IEEE 754 binary16.
-func half(b uint16) float32 {
+// converted reads numbers of a type as float32.
+type converted struct {
+	r     io.ReaderAt
+	dtype string
+	width int64 // bytes of a number there
+}
+
+func (c converted) ReadAt(p []byte, off int64) (n int, err error) {
+	var raw [1 << 13]byte
+	var out [1 << 12]byte
+	for n < len(p) && err == nil {
+		at := off + int64(n)
+		skip := int(at % 4)
+		b := raw[:c.width*int64(min((skip+len(p)-n+3)/4, len(out)/4))]
+		var read int
+		if read, err = c.r.ReadAt(b, at/4*c.width); read == len(b) {
+			err = nil
+		}
+		whole := read / int(c.width)
+		for i := range whole {
+			b := raw[int64(i)*c.width:]
+			var v float32
+			switch c.dtype {
+			case "F64":
+				v = float32(math.Float64frombits(binary.LittleEndian.Uint64(b)))
+			case "F16":
+				v = Half(binary.LittleEndian.Uint16(b))
+			case "BF16":
+				v = math.Float32frombits(uint32(binary.LittleEndian.Uint16(b)) << 16)
+			}
+			binary.LittleEndian.PutUint32(out[4*i:], math.Float32bits(v))
+		}
+		n += copy(p[n:], out[min(skip, 4*whole):4*whole])
+	}
+	return n, err
+}
+
+// Half is the value of an IEEE 754 binary16.
+func Half(b uint16) float32 {
 	sign, exp, frac := uint32(b>>15)<<31, uint32(b>>10&0x1f), uint32(b&0x3ff)
 	switch exp {
 	case 0: // zero and subnormals, multiples of 2⁻²⁴

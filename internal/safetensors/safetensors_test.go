@@ -1,6 +1,7 @@
 package safetensors
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -52,7 +53,8 @@ func TestSection(t *testing.T) {
 		{"wrong length", file(entry("F32", "[2,3]", "[0,20]"), make([]byte, 24)), false},
 		{"negative shape", file(entry("F32", "[-2,-3]", "[0,24]"), make([]byte, 24)), false},
 		{"huge shape", file(entry("F32", "[4611686018427387904,4611686018427387904]", "[0,0]"), make([]byte, 24)), false},
-		{"other type", file(entry("F16", "[2,3]", "[0,12]"), make([]byte, 12)), false},
+		{"half the width", file(entry("F16", "[2,3]", "[0,12]"), make([]byte, 12)), true},
+		{"other type", file(entry("I32", "[2,3]", "[0,24]"), make([]byte, 24)), false},
 		{"other shape", file(entry("F32", "[3,2]", "[0,24]"), make([]byte, 24)), false},
 		{"other rank", file(entry("F32", "[6]", "[0,24]"), make([]byte, 24)), false},
 		{"no tensor", file(`{}`, nil), false},
@@ -93,6 +95,22 @@ func TestFloats(t *testing.T) {
 		defer s.Close()
 		if got, err := s.Floats("x"); err != nil || !slices.Equal(got, c.want) {
 			t.Errorf("%s: %v, %v; want %v", c.dtype, got, err, c.want)
+		}
+		r, err := s.Section("x", int64(len(c.want)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var whole []byte
+		for _, v := range c.want {
+			whole = binary.LittleEndian.AppendUint32(whole, math.Float32bits(v))
+		}
+		for from := range whole { // at any byte
+			for to := from; to <= len(whole); to++ {
+				part := make([]byte, to-from)
+				if n, err := r.ReadAt(part, int64(from)); n != len(part) || err != nil && err != io.EOF || !bytes.Equal(part, whole[from:to]) {
+					t.Errorf("%s: bytes %d to %d: %v, %d, %v", c.dtype, from, to, part, n, err)
+				}
+			}
 		}
 	}
 	s, err := Open(write(t, file(entry("I64", "[1]", "[0,8]"), make([]byte, 8))))

@@ -13,23 +13,23 @@ import (
 
 // analyzerVersion changes with everything that makes another term of the same
 // text, the stemming library included: an index is made by one version only.
-const analyzerVersion = 2
+const analyzerVersion = 3
 
 // MaxTerm is the maximum length of a term in bytes. A longer term keeps its first bytes and ends with
 // a digest of the whole, so that it stays distinct.
 const MaxTerm = 64
 
-// ErrLanguage: the language is not one of Languages.
-var ErrLanguage = errors.New("unknown language; use one of " + strings.Join(Languages(), ", ") + ` ("none" for texts of several languages)`)
+// ErrLanguage: the language is no ISO 639 code.
+var ErrLanguage = errors.New("unknown language; use an ISO 639 code. Stems and function words are known of " + strings.Join(Languages(), ", ") + ` ("none" leaves words as they are)`)
 
 // Options are the options of an Analyzer.
 type Options struct {
-	// Language is the ISO 639-1 code of the texts, one of Languages. "" means "en". With "none", Stem
-	// and Stop have no effect.
+	// Language is the ISO 639 code of the texts. "" means "en". With "none", Stem and Stop have no effect.
 	Language string
-	// Stem reduces words to their Snowball stems.
+	// Stem reduces words to their Snowball stems if the language is one of Languages. Words in Cyrillic and Arabic
+	// script become Russian and Arabic stems in texts of languages that are not written in these scripts.
 	Stem bool
-	// Stop removes the function words of the language.
+	// Stop removes the function words of the language, and those of Russian and Arabic where Stem uses these.
 	Stop bool
 }
 
@@ -65,6 +65,7 @@ type Analyzer struct {
 	o      Options
 	stop   map[string]struct{}
 	stem   *stemmer // nil: words stay as they are
+	guests []*guest // languages of words in other scripts
 	elides bool     // an apostrophe ends a word: l'homme
 	digest string
 }
@@ -81,13 +82,23 @@ func NewAnalyzer(o Options) (*Analyzer, error) {
 	if o.Language == "" {
 		o.Language = "en"
 	}
-	l, ok := languages[o.Language]
-	if !ok {
-		return nil, fmt.Errorf("language %q: %w", o.Language, ErrLanguage)
+	l, err := languageOf(o.Language)
+	if err != nil {
+		return nil, err
 	}
 	a := &Analyzer{o: o, elides: l.elides}
+	guests := guestsOf(o.Language)
 	if o.Stop {
-		a.stop = stopWords(o.Language)
+		a.stop = maps.Clone(stopWords(o.Language))
+		for _, g := range guests {
+			if a.stop == nil {
+				a.stop = map[string]struct{}{}
+			}
+			maps.Copy(a.stop, stopWords(g.code))
+		}
+	}
+	if o.Stem {
+		a.guests = guests
 	}
 	if o.Stem && l.stem != nil {
 		a.stem = newStemmer(l.stem, a.stop)

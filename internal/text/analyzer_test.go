@@ -10,7 +10,7 @@ import (
 )
 
 // recordedDigest is that of the defaults in version 2.
-const recordedDigest = "e2588d3fa8550673"
+const recordedDigest = "205a4dd43be1b835"
 
 func analyzerOf(t testing.TB, o Options) *Analyzer {
 	t.Helper()
@@ -78,6 +78,14 @@ func TestTerms(t *testing.T) {
 		{"de", "Die Häuser und die Straßen", "haus strass"},
 		{"ru", "Старые книги и новый дом", "стар книг нов дом"},
 		{"es", "Las casas de los niños", "cas niñ [nin]"},
+		{"ar", "في المكتبات كتب جديدة", "مكتب كتب جديد"},
+		{"ro", "Casele și cărțile din biblioteci", "cas cărț [cart] bibliotec"},
+		{"tr", "Evler ve kitapların sayfaları", "ev kitap sayfa [sayfalari]"},
+		{"en", "The foxes, старые книги и новый дом, في المكتبات", "fox стар книг нов дом مكتب"}, // each script by its language
+		{"uk", "Старі книги і дім, the foxes", "старі книги і дім the foxes"},
+		{"fa", "المكتبات и книги", "المكتبات книг"},
+		{"ja", "図書館 старые", "図書 [図] 書館 [書] [館] стар"},
+		{"none", "старые книги и", "старые книги и"},
 	} {
 		a := analyzerOf(t, Options{Language: c.language, Stem: true, Stop: true})
 		if got := shown(a.Terms(nil, c.in)); got != c.want {
@@ -99,6 +107,17 @@ func TestOptionsDecide(t *testing.T) {
 	} {
 		if got := shown(analyzerOf(t, c.o).Terms(nil, s)); got != c.want {
 			t.Errorf("%+v: %q, want %q", c.o, got, c.want)
+		}
+	}
+	if got := shown(analyzerOf(t, Options{Language: "en", Stem: true}).Terms(nil, "старые книги и")); got != "стар книг и" {
+		t.Errorf("stems without function words: %s", got)
+	}
+	if got := shown(analyzerOf(t, Options{Language: "en", Stop: true}).Terms(nil, "старые книги и")); got != "старые книги" {
+		t.Errorf("function words without stems: %s", got)
+	}
+	for code, hint := range map[string]string{"deu": "write it as de", "nb": "write it as no", "mul": "unknown", "": "", "gsw": "", "zh": "", "German": "unknown"} {
+		if _, err := For(code); (err == nil) != (hint == "") || err != nil && !strings.Contains(err.Error(), hint) {
+			t.Errorf("language %q: %v", code, err)
 		}
 	}
 	if _, err := NewAnalyzer(Options{Language: "xx"}); !errors.Is(err, ErrLanguage) || !strings.Contains(err.Error(), "da, de, en, ") {

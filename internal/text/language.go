@@ -3,12 +3,16 @@ package text
 import (
 	"crypto/sha256"
 	_ "embed"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
 	"sync"
 
+	"unicode/utf8"
+
 	"github.com/blevesearch/snowballstem"
+	"github.com/blevesearch/snowballstem/arabic"
 	"github.com/blevesearch/snowballstem/danish"
 	"github.com/blevesearch/snowballstem/dutch"
 	"github.com/blevesearch/snowballstem/english"
@@ -19,9 +23,12 @@ import (
 	"github.com/blevesearch/snowballstem/italian"
 	"github.com/blevesearch/snowballstem/norwegian"
 	"github.com/blevesearch/snowballstem/portuguese"
+	"github.com/blevesearch/snowballstem/romanian"
 	"github.com/blevesearch/snowballstem/russian"
 	"github.com/blevesearch/snowballstem/spanish"
 	"github.com/blevesearch/snowballstem/swedish"
+	"github.com/blevesearch/snowballstem/turkish"
+	iso "golang.org/x/text/language"
 )
 
 // language is what the analysis of one language adds to that of all.
@@ -32,6 +39,7 @@ type language struct {
 
 var languages = map[string]language{
 	"none": {},
+	"ar":   {stem: arabic.Stem},
 	"da":   {stem: danish.Stem},
 	"de":   {stem: german.Stem},
 	"en":   {stem: english.Stem},
@@ -43,11 +51,65 @@ var languages = map[string]language{
 	"nl":   {stem: dutch.Stem},
 	"no":   {stem: norwegian.Stem},
 	"pt":   {stem: portuguese.Stem},
+	"ro":   {stem: romanian.Stem},
 	"ru":   {stem: russian.Stem},
 	"sv":   {stem: swedish.Stem},
+	"tr":   {stem: turkish.Stem},
 }
 
-// Languages lists the supported languages, ascending.
+// languageOf returns the language of a code. That of an ISO 639 code without a row has no stems and no function words.
+func languageOf(code string) (language, error) {
+	if l, ok := languages[code]; ok {
+		return l, nil
+	}
+	base, err := iso.ParseBase(code)
+	switch own := base.String(); {
+	case err != nil || slices.Contains([]string{"und", "mul", "mis", "zxx"}, own):
+		return language{}, fmt.Errorf("language %q: %w", code, ErrLanguage)
+	case own == "nb" || own == "nn":
+		return language{}, fmt.Errorf("language %q: %w; write it as no", code, ErrLanguage)
+	case own != code:
+		return language{}, fmt.Errorf("language %q: %w; write it as %s", code, ErrLanguage, own)
+	}
+	return language{}, nil
+}
+
+// guests are the languages by which words of their scripts are analysed in texts of all languages that are written in
+// another script: a folder of English and Russian files needs no choice. Words of one script could be of several
+// languages, and documents and queries take the same one.
+var guests = []*guest{
+	{code: "ru", from: 0x400, to: 0x52f, hosts: "ru uk be bg mk sr kk ky mn tg tt ba cv os ab av ce sah kv"},
+	{code: "ar", from: 0x620, to: 0x6ff, hosts: "ar fa ur ps sd ug ku ckb ks pnb"},
+}
+
+type guest struct {
+	code     string
+	from, to rune
+	hosts    string // languages of its script
+	once     sync.Once
+	stem     *stemmer
+}
+
+// guestsOf are the guests in texts of a language.
+func guestsOf(code string) (out []*guest) {
+	for _, g := range guests {
+		if code != "none" && !slices.Contains(strings.Fields(g.hosts), code) {
+			out = append(out, g)
+		}
+	}
+	return out
+}
+
+// stemOf returns the stem of a word, and whether it is written in the guest's script.
+func (g *guest) stemOf(word string) (string, bool) {
+	if r, _ := utf8.DecodeRuneInString(word); r < g.from || r > g.to {
+		return "", false
+	}
+	g.once.Do(func() { g.stem = newStemmer(languages[g.code].stem, nil) })
+	return g.stem.of(word), true
+}
+
+// Languages lists the languages with stems and function words, and "none", ascending.
 func Languages() []string { return slices.Sorted(maps.Keys(languages)) }
 
 //go:embed stopwords.txt

@@ -194,6 +194,9 @@ func (sc *scanner) word(start, end int, letters, beside bool, weight float32) {
 	}
 	n := len(sc.dst)
 	sc.stemmed(w, start, end, letters, beside, weight*Accented)
+	if len(sc.dst) == n { // a function word
+		return
+	}
 	sc.stemmed(plain, start, end, letters, true, weight*(1-Accented))
 	if len(sc.dst) == n+2 && sc.dst[n].Text == sc.dst[n+1].Text { // the stem has no accent
 		sc.dst = sc.dst[:n+1]
@@ -203,6 +206,16 @@ func (sc *scanner) word(start, end int, letters, beside bool, weight float32) {
 
 // stemmed adds a word in its form for terms, unless it is a function word.
 func (sc *scanner) stemmed(w string, start, end int, letters, beside bool, weight float32) {
+	if letters && w != "" && w[0] >= utf8.RuneSelf && len(w) <= MaxTerm {
+		for _, g := range sc.a.guests {
+			if stem, of := g.stemOf(w); of {
+				if _, stop := sc.a.stop[w]; !stop {
+					sc.add(stem, start, end, beside, weight)
+				}
+				return
+			}
+		}
+	}
 	if letters && sc.a.stem != nil && len(w) <= MaxTerm {
 		if w = sc.a.stem.of(w); w == "" {
 			return

@@ -14,15 +14,19 @@ import (
 //
 //	sums      shape, counts, Σx, the tokens that have rows, the weights of steps
 //	sums.ids  uint64 × N, the passages by slot
-//	sums.df   uint32 × |V|
-//	sums.off  uint64 × (|V|+1), where the postings of a token begin
+//	sums.cnt  for each token of any passage, as uvarints: its distance from the one before (the first from -1),
+//	          df, bytes of its postings
 //	sums.pst  postings: each slot as its distance from the one before, less one
-//	sums.row  float32 × d for each token with a row
+//	sums.row  float32 × d for each token with a row, of more than 3d/20 passages: the others are summed again
 //	sums.inv  float32 × d(d+1)/2, the upper triangle of the factor, or nothing
 //	sums.stp  float32 × d for each step of the inverse, those of the factor first
+//
+// Older files have sums.df, uint32 × |V|, and sums.off, uint64 × (|V|+1), where the postings of a token begin, in
+// place of sums.cnt.
 const (
 	sumsMeta     = "sums"
 	sumsIDs      = "sums.ids"
+	sumsCounts   = "sums.cnt"
 	sumsDF       = "sums.df"
 	sumsOffsets  = "sums.off"
 	sumsPostings = "sums.pst"
@@ -30,6 +34,9 @@ const (
 	sumsInverse  = "sums.inv"
 	sumsSteps    = "sums.stp"
 )
+
+// maxSaved bounds a vocabulary that grows, and with it the memory that a forged file can ask for.
+const maxSaved = 1 << 26
 
 // Save writes the sums, their factor and the steps since as sections of a snapshot. w.Close
 // returns errors of writing. Sums that are not in one piece are Compacted first.
@@ -54,7 +61,7 @@ func (s *Sums) Save(w *snapshot.Writer) error {
 	var tokens, rounds []uint32
 	var rows [][]float32
 	for t, p := range s.tokens.All {
-		if p.row == nil {
+		if p.row == nil || s.rowOver < 0 && s.df(t, p) <= commonRow(s.dim) {
 			continue
 		}
 		sum, err := s.rowOf(p.row)
@@ -81,10 +88,16 @@ func (s *Sums) Save(w *snapshot.Writer) error {
 	w.Uint32s(rounds)
 	w.Begin(sumsIDs)
 	w.Uint64s(f.ids)
-	w.Begin(sumsDF)
-	w.Uint32s(f.df)
-	w.Begin(sumsOffsets)
-	w.Uint64s(f.off)
+	w.Begin(sumsCounts)
+	last := -1
+	for t, df := range f.df {
+		if df > 0 {
+			w.Uvarint(uint64(t - last))
+			w.Uvarint(uint64(df))
+			w.Uvarint(f.off[t+1] - f.off[t])
+			last = t
+		}
+	}
 	w.Begin(sumsPostings)
 	if _, err := w.Write(f.post); err != nil {
 		return fmt.Errorf("write sums: %w", err)
@@ -113,7 +126,7 @@ func b2u(b bool) uint32 {
 // tokens, 0 for one that grows. lambda and vectors are those of NewSums. Sums saved with another
 // ridge have no factor. f must stay open as long as the sums, or any made from them, are used;
 // damage found later is reported by Err. ErrCorrupt for sections that are missing, damaged or of
-// another shape. Cost: a read of 8 bytes a passage and 12 a token.
+// another shape. Cost: a read of 8 bytes a passage and some 4 for each of their tokens.
 func OpenSums(dim, vocab int, lambda float64, vectors func(id uint64) []float32, f *snapshot.File) (*Sums, error) {
 	s, err := NewSums(dim, vocab, lambda, vectors)
 	if err != nil {
@@ -132,14 +145,14 @@ func (s *Sums) open(f *snapshot.File) error {
 		err = errors.Join(err, e)
 		return sec
 	}
-	meta, ids, df, off := section(sumsMeta), section(sumsIDs), section(sumsDF), section(sumsOffsets)
+	meta, ids := section(sumsMeta), section(sumsIDs)
 	post, rows, inv, steps := section(sumsPostings), section(sumsRows), section(sumsInverse), section(sumsSteps)
 	if err != nil {
 		return err
 	}
 	r := meta.Reader()
 	d, vocab := r.U32(), int64(r.U32())
-	if int64(d) != int64(s.dim) || vocab > maxVocab || s.vocab > 0 && vocab != int64(s.vocab) {
+	if int64(d) != int64(s.dim) || vocab > maxSaved && s.vocab == 0 || s.vocab > 0 && vocab != int64(s.vocab) {
 		r.Fail("dimension %d and vocabulary %d where %d and %d are in use", d, vocab, s.dim, s.vocab)
 	}
 	lambda, n := math.Float64frombits(r.U64()), r.U64()
@@ -158,7 +171,7 @@ func (s *Sums) open(f *snapshot.File) error {
 	switch {
 	case n > math.MaxInt32 || facN > math.MaxInt32 || ids.Len() != 8*int(n):
 		r.Fail("%d passages with %d bytes of ids", n, ids.Len())
-	case int64(df.Len()) != 4*vocab || int64(off.Len()) != 8*(vocab+1) || rows.Len()/4/s.dim != k || rows.Len()%(4*s.dim) != 0:
+	case rows.Len()/4/s.dim != k || rows.Len()%(4*s.dim) != 0:
 		r.Fail("tables of another size")
 	case inv.Len() != 0 && inv.Len() != 4*full || steps.Len()/4/s.dim != all || steps.Len()%(4*s.dim) != 0 || own > all:
 		r.Fail("an inverse of another size")
@@ -170,19 +183,13 @@ func (s *Sums) open(f *snapshot.File) error {
 	}
 	s.n, s.total = int(n), total
 	z := &frozen{post: post.Raw(), file: post}
-	for _, x := range []struct {
-		to func([]byte)
-		of *snapshot.Section
-	}{
-		{func(b []byte) { z.ids = snapshot.Uint64s(b) }, ids},
-		{func(b []byte) { z.df = snapshot.Uint32s(b) }, df},
-		{func(b []byte) { z.off = snapshot.Uint64s(b) }, off},
-	} {
-		b, err := x.of.All()
-		if err != nil {
-			return err
-		}
-		x.to(b)
+	b, err := ids.All()
+	if err != nil {
+		return err
+	}
+	z.ids = snapshot.Uint64s(b)
+	if err := z.count(f, int(vocab)); err != nil {
+		return err
 	}
 	for t, df := range z.df {
 		if uint64(df) > n {
@@ -224,6 +231,59 @@ func (s *Sums) open(f *snapshot.File) error {
 	fac.inverse, fac.n = *v, int(facN)
 	fac.q, fac.c = clip(v.q[:own]), clip(v.c[:own])
 	s.factor = fac
+	return nil
+}
+
+// count reads how many passages each token has, and where its postings lie.
+func (z *frozen) count(f *snapshot.File, vocab int) error {
+	counts, err := f.Section(sumsCounts)
+	if err != nil {
+		return z.countOlder(f, vocab)
+	}
+	z.df, z.off = make([]uint32, vocab), make([]uint64, vocab+1)
+	r, t, end := counts.Reader(), -1, uint64(0)
+	for r.Len() > 0 {
+		step, df, n := r.Uvarint(), r.Uvarint(), r.Uvarint()
+		if r.Err() != nil {
+			break
+		}
+		if step == 0 || step > uint64(vocab-1-t) || df > math.MaxInt32 || n > uint64(len(z.post))-end {
+			r.Fail("%d passages of token %d and %d", df, t, step)
+			break
+		}
+		for ; step > 0; step-- {
+			t++
+			z.off[t] = end
+		}
+		z.df[t], end = uint32(df), end+n
+	}
+	for ; t < vocab; t++ {
+		z.off[t+1] = end
+	}
+	return r.Done()
+}
+
+// countOlder is count of a file that has both for all tokens.
+func (z *frozen) countOlder(f *snapshot.File, vocab int) error {
+	all := func(tag string, size int) ([]byte, error) {
+		s, err := f.Section(tag)
+		if err != nil {
+			return nil, err
+		}
+		if s.Len() != size {
+			return nil, fmt.Errorf("section %q of %d bytes, not %d", tag, s.Len(), size)
+		}
+		return s.All()
+	}
+	df, err := all(sumsDF, 4*vocab)
+	if err != nil {
+		return err
+	}
+	off, err := all(sumsOffsets, 8*(vocab+1))
+	if err != nil {
+		return err
+	}
+	z.df, z.off = snapshot.Uint32s(df), snapshot.Uint64s(off)
 	return nil
 }
 

@@ -29,7 +29,11 @@ func opened(s *Sums, data []byte) (*Sums, error) {
 	if err != nil {
 		return nil, err
 	}
-	return OpenSums(s.dim, s.VocabSize(), s.lambda, s.vectors, f)
+	o, err := OpenSums(s.dim, s.VocabSize(), s.lambda, s.vectors, f)
+	if err == nil {
+		o.rowOver = s.rowOver
+	}
+	return o, err
 }
 
 // lived is a corpus with removed passages, rows, a factor and steps.
@@ -188,7 +192,7 @@ func FuzzOpenSums(f *testing.F) {
 	const d, vocab = 6, 20
 	g := lived(f, d, vocab, 30)
 	data := saved(f, g.Sums)
-	tags := []string{sumsMeta, sumsIDs, sumsDF, sumsOffsets, sumsPostings, sumsRows, sumsInverse, sumsSteps}
+	tags := []string{sumsMeta, sumsIDs, sumsCounts, sumsPostings, sumsRows, sumsInverse, sumsSteps}
 	for i := range tags {
 		f.Add(uint8(i), uint16(0), uint32(0xffffffff), false)
 		f.Add(uint8(i), uint16(8), uint32(1), true)
@@ -238,4 +242,82 @@ func FuzzOpenSums(f *testing.F) {
 			}
 		}
 	})
+}
+
+// TestOlderSums: files that tell the passages of each token are read, and what does not fit is refused.
+func TestOlderSums(t *testing.T) {
+	const d, vocab = 12, 50
+	g := lived(t, d, vocab, 60)
+	s, err := g.Compacted(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	data := saved(t, s)
+	older := func(df []uint32, off []uint64) []byte {
+		f, err := snapshot.Parse(data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var b bytes.Buffer
+		w := snapshot.NewWriter(&b, f.Header())
+		for _, tag := range []string{sumsMeta, sumsIDs, sumsPostings, sumsRows, sumsInverse, sumsSteps} {
+			section, err := f.Section(tag)
+			if err != nil {
+				t.Fatal(err)
+			}
+			w.Begin(tag)
+			w.Write(section.Raw())
+		}
+		w.Begin(sumsDF)
+		w.Uint32s(df)
+		w.Begin(sumsOffsets)
+		w.Uint64s(off)
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+		return b.Bytes()
+	}
+	qs := someQuestions(rand.New(rand.NewPCG(9, 4)), d, vocab, 20)
+	o, err := opened(s, older(s.frozen.df, s.frozen.off))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := worst(answers(t, o, qs), answers(t, s, qs)); diff != 0 || o.Verify(t.Context()) != nil || !bytes.Equal(saved(t, o), data) {
+		t.Errorf("differs by %g, or is saved otherwise", diff)
+	}
+	for name, raw := range map[string][]byte{
+		"fewer tokens": older(s.frozen.df[1:], s.frozen.off), "fewer ends": older(s.frozen.df, s.frozen.off[1:]),
+	} {
+		if _, err := opened(s, raw); !errors.Is(err, ErrCorrupt) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestSavedRows: of a small corpus the rows of tokens that are summed soon are not saved.
+func TestSavedRows(t *testing.T) {
+	const d, n = 64, 40
+	r := rand.New(rand.NewPCG(9, 5))
+	g := newGrowing(d, 3)
+	for i := range n {
+		g.add(passage{x: unit(r, d), tokens: []int32{0, int32(i%9/8 + 1)}}) // of 40, 36 and 4 passages
+	}
+	for range n / 4 {
+		g.remove(1)
+	}
+	g.settle(t)
+	s, err := opened(g.Sums, saved(t, g.Sums))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for id := range int32(3) {
+		df := g.DF(id)
+		if kept := s.tokens.At(int(id)).row != nil; kept != (df > 3*d/20) || s.DF(id) != df || (g.tokens.At(int(id)).row != nil) != (df > d/32) {
+			t.Errorf("token of %d passages, read with %d: row %v", df, s.DF(id), kept)
+		}
+	}
+	qs := someQuestions(r, d, 3, 9)
+	if diff := worst(answers(t, s, qs), answers(t, g.Sums, qs)); diff > 1e-6 {
+		t.Errorf("differs by %g", diff)
+	}
 }

@@ -212,10 +212,13 @@ func (s *Sums) df(t int, p posted) int {
 func (s *Sums) keeps(df int) bool {
 	over := s.rowOver
 	if over < 0 {
-		over = max(s.dim/32, min(3*s.dim/20, s.n*s.dim>>18))
+		over = max(s.dim/32, min(commonRow(s.dim), s.n*s.dim>>18))
 	}
 	return df > over
 }
+
+// commonRow is of how many passages a token is in a large corpus before it has a row, and in any before its row is saved.
+func commonRow(dim int) int { return 3 * dim / 20 }
 
 // Err is the damage that reading any version of these Sums has met: a damaged block of the
 // snapshot, or a missing vector. Searches leave out what they could not read.

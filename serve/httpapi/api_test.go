@@ -76,6 +76,29 @@ func TestSearch(t *testing.T) {
 	if got = c.ask("POST", "/v1/search", `{"like": ["nope"]}`); got.status != 404 || !strings.Contains(got.raw, "nope") {
 		t.Error(got.status, got.raw)
 	}
+	got = c.ask("POST", "/v1/search", `{"query": "keys", "sort": "year desc", "k": 9}`)
+	if got.at(t, "hits", 0, "id") != "keys" || got.at(t, "hits", 1, "id") != "backup" {
+		t.Error(got.raw)
+	}
+	got = c.ask("POST", "/v1/search", `{"query": "rotate signing keys", "boost": "100*field(year, 1) - 0.999*field(year, 1e-9)", "k": 9}`)
+	if id := got.at(t, "hits", 0, "id"); id != "keys" && id != "backup" {
+		t.Error(got.raw)
+	}
+	got = c.ask("POST", "/v1/search", `{"query": "keys", "group_by": "nope", "per_group": 2}`)
+	if len(got.at(t, "hits").([]any)) != 2 {
+		t.Error(got.raw)
+	}
+	got = c.ask("POST", "/v1/explain", `{"query": "keys", "id": "keys", "boost": "field(year, 2024)"}`)
+	if terms := got.at(t, "terms").([]any); got.at(t, "terms", len(terms)-1, "name") != "field(year, 2024)" || got.at(t, "terms", len(terms)-1, "value") != 0.5 {
+		t.Error(got.raw)
+	}
+	for bad, param := range map[string]string{`"boost": "field(year)"`: "boost", `"sort": "year up"`: "sort"} {
+		got = c.ask("POST", "/v1/search", `{"query": "keys", `+bad+`}`)
+		if c.want(got, 400, "invalid"); got.at(t, "error", "param") != param || !strings.Contains(got.raw, "character ") {
+			t.Error(bad, got.raw)
+		}
+	}
+	c.want(c.ask("POST", "/v1/search", `{"query": "keys", "per_group": 2}`), 400, "invalid")
 	got = c.ask("POST", "/v1/search", `{"query": "keys", "min_score": 100}`)
 	if len(got.at(t, "hits").([]any)) != 0 {
 		t.Error(got.raw)

@@ -92,6 +92,9 @@ func errorOf(err error) *Error {
 	var f *filter.Error
 	if errors.As(err, &f) {
 		out.Status, out.Code, out.Message, out.Param = http.StatusBadRequest, "invalid_filter", f.Summary(), "filter"
+		if f.Of != "" {
+			out.Code, out.Param = "invalid", f.Of
+		}
 	}
 	var d *engine.DocumentError
 	if errors.As(err, &d) {

@@ -39,7 +39,7 @@ const filterHelp = `filters compare fields of metadata: lang = "go" and year >= 
 // advice is what a caller is told of an error: what is wrong, and what to do.
 func (s *Server) advice(err error) string {
 	var f *filter.Error
-	if errors.As(err, &f) {
+	if errors.As(err, &f) && f.Of == "" {
 		return err.Error() + "\n" + filterHelp
 	}
 	var wrong *inputError

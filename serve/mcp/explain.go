@@ -27,6 +27,7 @@ type explainArgs struct {
 	Filter  string `json:"filter,omitempty" jsonschema:"the filter of the search"`
 	Plain   bool   `json:"plain,omitempty" jsonschema:"plain of the search"`
 	Exact   bool   `json:"exact,omitempty" jsonschema:"exact of the search"`
+	Boost   string `json:"boost,omitempty" jsonschema:"boost of the search"`
 }
 
 type explainTerm struct {
@@ -91,7 +92,7 @@ func (s *Server) explain(ctx context.Context, in explainArgs) (string, explainRe
 	if err != nil {
 		return "", explainResult{}, err
 	}
-	q.Spans, q.Plain, q.Exact = true, in.Plain, in.Exact
+	q.Spans, q.Plain, q.Exact, q.Boost = true, in.Plain, in.Exact, in.Boost
 	x, err := s.db.Explain(ctx, q, in.ID)
 	if err != nil {
 		return "", explainResult{}, err

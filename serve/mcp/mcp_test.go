@@ -247,6 +247,20 @@ func TestSearch(t *testing.T) {
 	if _, failed = call(t, c, "search", object{"like": []string{first.Hits[0].ID}, "unlike": []string{first.Hits[1].ID + ":1"}}, &read); failed || len(read.Hits) != 3 {
 		t.Errorf("like: %+v", read)
 	}
+	years := func(args object) string {
+		read.Hits = nil
+		if text, failed := call(t, c, "search", args, &read); failed {
+			t.Error(text)
+		}
+		return fmt.Sprint(read.Hits)
+	}
+	up, down := years(object{"query": "keys", "sort": "year", "k": 9}), years(object{"query": "keys", "sort": "year desc", "k": 9})
+	if up == down || years(object{"query": "keys", "group_by": "nope"}) == up || len(read.Hits) != 1 || years(object{"query": "keys", "group_by": "nope", "per_group": 2}) == up || len(read.Hits) != 2 {
+		t.Errorf("by year %s, downwards %s, in groups %v", up, down, read.Hits)
+	}
+	if text, failed = call(t, c, "explain", object{"query": "keys", "id": first.Hits[0].ID, "boost": "field(year, 1)"}, nil); failed || !strings.Contains(text, "field(year, 1)") {
+		t.Errorf("boost: %s", text)
+	}
 	if _, failed = call(t, c, "explain", object{"query": "rotate -signing", "id": first.Hits[0].ID}, nil); !failed {
 		t.Error("an excluded document is explained")
 	}
@@ -766,7 +780,10 @@ func TestRefusalsNameTheRemedy(t *testing.T) {
 		{"search", object{"query": "x", "variant": "nope"}, []string{"nope"}},
 		{"search", object{"query": "x", "variant": "slr"}, []string{"slr", "leave variant out"}},
 		{"search", object{"query": "x", "filter": "year >"}, []string{"character", "operators"}},
-		{"search", object{"query": strings.Repeat("x ", 20_000)}, []string{"40000 bytes", "32768"}},
+		{"search", object{"query": "x", "boost": "recency(year)"}, []string{"boost, character 13", "recency(year)"}},
+		{"search", object{"query": "x", "sort": "year up"}, []string{"sort, character 6"}},
+		{"search", object{"query": "x", "per_group": 2}, []string{"group"}},
+		{"search", object{"query": strings.Repeat("x ", 40_000)}, []string{"80000 bytes", "65536"}},
 		{"search", object{"like": []string{"nope"}}, []string{"nope", "ID:LINE"}},
 		{"search", object{"unlike": []string{"keys.md"}}, []string{"query is empty"}},
 		{"get", object{"id": "nope"}, []string{"nope", "search or list"}},

@@ -19,7 +19,7 @@ import (
 
 // Limits of an answer, in hits and bytes of text.
 const (
-	maxQuery    = 32 << 10 // bytes of a query
+	maxQuery    = engine.MaxQuery // bytes of a query
 	maxHits     = 100
 	maxOffset   = engine.MaxK - maxHits - 1
 	hitText     = 1_500
@@ -45,6 +45,10 @@ type searchArgs struct {
 	MinScore float32  `json:"min_score,omitempty" jsonschema:"leaves out hits with a lower score; 0 leaves out none"`
 	PerChunk bool     `json:"per_chunk,omitempty" jsonschema:"true: each passage of a long document is a separate hit; false: a document is one hit, by its best passage"`
 	Exact    bool     `json:"exact,omitempty" jsonschema:"true: words are searched for as they are typed; false: mistyped words are also searched for as repaired"`
+	Boost    string   `json:"boost,omitempty" jsonschema:"raises or lowers scores by metadata: recency(time, 30d) for a timestamp, 1 now and half after 30 days; field(stars, 100) for a number, half at 100; weight*boost has a weight other than 0.2; + and - join several"`
+	Sort     string   `json:"sort,omitempty" jsonschema:"orders the hits by a field of metadata instead of their scores, such as time desc; use min_score or mode lexical to leave out what does not match"`
+	GroupBy  string   `json:"group_by,omitempty" jsonschema:"field of metadata; each of its values gets at most per_group hits"`
+	PerGroup int      `json:"per_group,omitempty" jsonschema:"most hits of each value of group_by; default 1"`
 	MaxText  *int     `json:"max_text,omitempty" jsonschema:"most bytes of text per hit, whatever budget is; get reads the rest"`
 	Budget   *int     `json:"budget,omitempty" jsonschema:"tokens of the whole answer, about; hits share them"`
 	JSON     bool     `json:"json,omitempty" jsonschema:"true: the answer is structured content with all scores and metadata, and no text"`
@@ -132,6 +136,7 @@ func (s *Server) search(ctx context.Context, in searchArgs) (string, plainText, 
 	q.Offset, q.K = in.Offset, k+1 // one more tells whether there is a next page
 	q.MinScore = in.MinScore
 	q.Spans, q.Exact = true, in.Exact
+	q.Boost, q.Sort, q.GroupBy, q.PerGroup = in.Boost, in.Sort, in.GroupBy, in.PerGroup
 	res, err := s.db.Search(ctx, q)
 	last := false // of the pages that there can be
 	if in.Offset > 0 && errors.Is(err, engine.ErrInvalid) {

@@ -9,6 +9,7 @@ import (
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/engine"
 	"github.com/lexsem/lexsem/engine/archive"
+	"github.com/lexsem/lexsem/engine/filter"
 	"github.com/lexsem/lexsem/modulate"
 	"github.com/lexsem/lexsem/store"
 )
@@ -41,6 +42,7 @@ type fault struct {
 	Query    *faultAt
 	Line     *faultAt
 	Mismatch *faultMismatch
+	Filter   *filter.Error
 }
 
 type faultAt struct {
@@ -88,6 +90,7 @@ func faultOf(err error) *fault {
 	if errors.As(err, &m) {
 		f.Mismatch = &faultMismatch{m.What, m.Want, m.Got, m.Difference}
 	}
+	errors.As(err, &f.Filter)
 	return f
 }
 
@@ -109,6 +112,9 @@ func (f *fault) error() error {
 	}
 	if m := f.Mismatch; m != nil {
 		add(&encoder.MismatchError{What: m.What, Want: m.Want, Got: m.Got, Difference: m.Difference})
+	}
+	if f.Filter != nil {
+		add(f.Filter)
 	}
 	for _, name := range f.Is {
 		if s := sentinels[name]; s != nil {

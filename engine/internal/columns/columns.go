@@ -56,6 +56,7 @@ type family struct {
 type lineage struct {
 	rows, gone int // of the last one; for the writer
 	cache      matchCache
+	rankings   rankings
 }
 
 var (
@@ -141,7 +142,7 @@ func (c *Columns) After(ord uint64) int {
 // Bytes is the memory that c takes, that of its file and of kept answers
 // included; what it shares with others counts in full.
 func (c *Columns) Bytes() int64 {
-	n := c.paths.bytes() + c.terms.bytes() + c.rows.bytes() + c.tables + int64(8*len(c.gone)) + c.line.cache.size()
+	n := c.paths.bytes() + c.terms.bytes() + c.rows.bytes() + c.tables + int64(8*len(c.gone)) + c.line.cache.size() + c.line.rankings.size()
 	if c.dead.Len() > 0 {
 		n += int64(c.rows.len() / 8)
 	}

@@ -2,6 +2,7 @@ package columns
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -309,6 +310,64 @@ func counts(t *testing.T, v version, o oracle, path string) {
 	}
 }
 
+// ranked compares the ranking of a boost with the numbers of every document, and what a field reads with its values.
+func ranked(t *testing.T, v version, expr, path string) {
+	t.Helper()
+	if path == "" {
+		return // no field
+	}
+	quoted, err := json.Marshal(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	expr = fmt.Sprintf(expr, quoted)
+	bs, err := filter.ParseBoosts(expr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := bs[0]
+	got, err := v.c.Ranking(t.Context(), b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got = slices.DeleteFunc(slices.Clone(got), func(one Ranked) bool { return v.docs[one.Ord] == nil })
+	f, err := v.c.Field(t.Context(), b.Path())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want []Ranked
+	for ord, doc := range v.docs {
+		m, err := metadata.Parse(encode(t, doc))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for n, each := range []func(do func(k filter.Kind, text []byte)){
+			func(do func(k filter.Kind, text []byte)) { filter.Each(m, b.Path(), do) },
+			func(do func(k filter.Kind, text []byte)) {
+				if err := f.Values(ord, do); err != nil {
+					t.Fatal(err)
+				}
+			},
+		} {
+			one, any := Ranked{Ord: ord}, false
+			each(func(k filter.Kind, text []byte) {
+				if x, ok := b.Number(k, text); ok && (!any || x > one.X) {
+					one.X, any = x, true
+				}
+			})
+			if n == 0 && any {
+				want = append(want, one)
+			} else if n == 1 && any && one != want[len(want)-1] {
+				t.Fatalf("%s of %s: %v, want %v", expr, encode(t, doc), one, want[len(want)-1])
+			}
+		}
+	}
+	slices.SortFunc(want, func(a, b Ranked) int { return cmp.Or(cmp.Compare(b.X, a.X), cmp.Compare(a.Ord, b.Ord)) })
+	if !slices.Equal(got, want) {
+		t.Fatalf("%s: %v, want %v", expr, got, want)
+	}
+}
+
 // change makes the next columns by one edit.
 func change(t testing.TB, c *Columns, edit func(e *Edit)) *Columns {
 	t.Helper()
@@ -439,6 +498,10 @@ func TestColumnsAgreeWithTheDocuments(t *testing.T) {
 				}
 				for _, v := range []version{now, was, now} {
 					holds(t, v, filters[r.IntN(1+step%len(filters))], last)
+					if step%10 == 0 {
+						ranked(t, v, pick(r, []string{"field(%s, 1)", "recency(%s, 1d)"}), somePath(r))
+						ranked(t, v, "field(%s, 1)", someKeys[0])
+					}
 				}
 			}
 			for _, v := range append(kept, now) {

@@ -222,8 +222,8 @@ func (x *sourceFile) signals(asked []askedWord, off map[string]bool) (s [fileSig
 	return s
 }
 
-// FileTerms are the summands that the signals of its file give to the score of a candidate.
-func (r *Run) FileTerms(c fusion.Candidate) (terms []fusion.Term) {
+// fileTerms are the summands that the signals of its file give to the score of a candidate.
+func (r *Run) fileTerms(c fusion.Candidate) (terms []fusion.Term) {
 	for n, v := range r.signals[chunk.Ord(c.Ord)] {
 		if v != 0 {
 			terms = append(terms, fusion.Term{Name: fileWeights[n].name, Weight: fileWeights[n].weight, Value: v})

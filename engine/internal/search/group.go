@@ -27,7 +27,26 @@ const near = 0.8
 // Offset leaves out are not among them. A page beyond the pool of candidates that the
 // pages before it came from is refused: another pool may have another order.
 func (r *Run) Rank(ctx context.Context) ([]Found, error) {
-	page := r.Q.Offset > 0 && r.Plan.pooled()
+	if r.fields.sort == nil {
+		hits, err := r.rank(ctx)
+		return hits[min(r.Q.Offset, len(hits)):], err
+	}
+	end := r.Plan.K
+	r.Plan.K, r.Plan.Depth = r.pool(), minDepth // the same for all pages
+	if r.Q.Offset > 0 && end > r.Plan.K {
+		return nil, BeyondPages(r.Q.Offset, end-r.Q.Offset, r.Plan.K)
+	}
+	hits, err := r.rank(ctx)
+	if err == nil {
+		err = r.sorted(ctx, hits)
+	}
+	end = min(end, len(hits))
+	return hits[min(r.Q.Offset, end):end], err
+}
+
+// rank is Rank without a sort and without regard to the query's Offset.
+func (r *Run) rank(ctx context.Context) ([]Found, error) {
+	page := r.Q.Offset > 0 && r.Plan.pooled() && r.fields.sort == nil
 	depth := r.Plan.Depth
 	if page {
 		depth = minDepth
@@ -50,8 +69,8 @@ func (r *Run) Rank(ctx context.Context) ([]Found, error) {
 		if all = all || depth >= r.chunks; page && !all && (!enough || r.Plan.K > PageEnd) {
 			return nil, BeyondPages(r.Q.Offset, r.Plan.K-r.Q.Offset, min(len(hits), PageEnd))
 		}
-		if enough || all {
-			return hits[min(r.Q.Offset, len(hits)):], nil
+		if enough || all || r.fields.group != "" && depth >= maxGrouped {
+			return hits, nil
 		}
 	}
 }
@@ -76,6 +95,10 @@ func (r *Run) group(ctx context.Context, cs []fusion.Candidate) ([]Found, error)
 		folds = inverted.NewFolds(near)
 	}
 	var pairs []uint64
+	groups, err := r.groups(ctx, cs)
+	if err != nil {
+		return nil, err
+	}
 	for i, c := range cs {
 		if (r.Q.Collapse || i%scored == 0) && ctx.Err() != nil {
 			return nil, ctx.Err()
@@ -98,10 +121,6 @@ func (r *Run) group(ctx context.Context, cs []fusion.Candidate) ([]Found, error)
 				}
 				continue
 			}
-			if len(hits) < k {
-				folds.Add(pairs)
-				pairs = nil // it is kept
-			}
 		}
 		if len(hits) == k {
 			if r.Q.Collapse { // later ones may still be duplicates of these
@@ -110,6 +129,15 @@ func (r *Run) group(ctx context.Context, cs []fusion.Candidate) ([]Found, error)
 			break
 		}
 		documents[ord] = struct{}{}
+		if full, err := groups.full(c); err != nil {
+			return nil, err
+		} else if full {
+			continue
+		}
+		if r.Q.Collapse {
+			folds.Add(pairs)
+			pairs = nil // it is kept
+		}
 		hits = append(hits, Found{Candidate: c})
 	}
 	return hits, nil

@@ -3,6 +3,7 @@ package search
 import (
 	"context"
 
+	"github.com/lexsem/lexsem/engine/filter"
 	"github.com/lexsem/lexsem/engine/fusion"
 	"github.com/lexsem/lexsem/modulate"
 )
@@ -18,6 +19,9 @@ type Corpus interface {
 	Cosines(ctx context.Context, vector []float32, cs []fusion.Candidate) error
 	// Meeting returns the candidates whose chunk meets all clauses.
 	Meeting(ctx context.Context, cs []fusion.Candidate, clauses []Clause) ([]fusion.Candidate, error)
+	// Values reads the values at a path of the metadata of candidates' documents, each time it is called: of calls do with
+	// each value of a document.
+	Values(ctx context.Context, path string, cs []fusion.Candidate) (of func(ord uint64, do func(k filter.Kind, text []byte)) error, err error)
 	lexicon
 }
 
@@ -26,6 +30,7 @@ type Corpus interface {
 func (r *Run) Over(ctx context.Context, c Corpus, chunks int, o modulate.RLROptions, step func(string)) error {
 	r.set(ctx, o, step)
 	r.lexicon, r.chunks = c, chunks
+	r.fields.values = c.Values
 	if len(r.Clauses) > 0 {
 		r.meeting = func(ctx context.Context, cs []fusion.Candidate) ([]fusion.Candidate, error) {
 			return c.Meeting(ctx, cs, r.Clauses)

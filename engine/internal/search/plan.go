@@ -61,6 +61,9 @@ type Query struct {
 	Rerank, Ef         int
 	Exact, Spans       bool
 	Plain              bool
+	Boost              string
+	Sort, GroupBy      string
+	PerGroup           int
 }
 
 // HasText says that there is more than white space to look for.
@@ -75,6 +78,7 @@ type Plan struct {
 	Way            Way  // of the dense leg
 	Tokens         bool // candidates are compared token by token
 	Listed         bool // there is nothing to rank by: the query only excludes
+	Boosted        bool // metadata change the scores
 
 	metric metric.Metric
 }
@@ -86,11 +90,17 @@ func (r *Run) Decide(q Query, tokens bool) (err error) {
 	if r.Q, r.Clauses, err = Read(q, r.AnalyseQuery); err != nil {
 		return err
 	}
+	if r.fields, err = readFields(q); err != nil {
+		return err
+	}
 	excludes := len(r.Clauses) > 0 && !r.Q.HasText() && q.Vector == nil
 	if !excludes {
 		q = r.Q
 	}
 	r.Plan, err = Decide(r.By, q, tokens)
+	if len(r.fields.boosts) > 0 {
+		r.Plan.Boosted, r.Plan.Depth = true, max(minDepth, 2*r.Plan.K)
+	}
 	if excludes {
 		r.Plan.Listed, r.Plan.Dense, r.Plan.Lexical, r.Plan.Tokens = true, false, false, false
 	}
@@ -180,7 +190,7 @@ func (p *Plan) fuse(m metric.Metric) error {
 }
 
 // pooled says that the hits are the best of more candidates, so that their order depends on how many these are.
-func (p Plan) pooled() bool { return p.Dense && p.Lexical || p.Tokens }
+func (p Plan) pooled() bool { return p.Dense && p.Lexical || p.Tokens || p.Boosted }
 
 // compares says whether the candidates of a query are compared token by token where that
 // can be done: in calibrated fusion, unless the query says no; in a dense search
@@ -208,6 +218,8 @@ func Default(by *state.Modulation, mode string) string {
 // Terms are the summands of a candidate's score in a plan.
 func (p Plan) Terms(c fusion.Candidate) []fusion.Term {
 	switch {
+	case p.Listed && p.Boosted:
+		return []fusion.Term{{Name: "unranked", Weight: 1, Value: 1}}
 	case !p.Lexical && p.Tokens:
 		return []fusion.Term{{Name: p.metric.String(), Weight: 1, Value: c.Dense}, {Name: "tokens", Weight: p.Fusion.Tokens, Value: c.Tokens}}
 	case !p.Lexical:

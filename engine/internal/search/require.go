@@ -1,6 +1,7 @@
 package search
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -213,13 +214,27 @@ func words(terms []text.Term) (w []string) {
 
 // listed are the first documents that the query lets through, where it names nothing to rank by.
 func (r *Run) listed(ctx context.Context, depth int) (cs []fusion.Candidate, all bool, err error) {
+	all = true
 	for id := range r.filter.among {
-		if len(cs) == depth {
-			return cs, false, ctx.Err()
+		if all = len(cs) < depth; !all {
+			break
 		}
-		cs = append(cs, fusion.Candidate{Ord: id})
+		cs = append(cs, fusion.Candidate{Ord: id, Score: r.unranked()})
 	}
-	return cs, true, ctx.Err()
+	more, err := r.favoured(ctx, cs)
+	for _, c := range more {
+		c.Score = r.unranked()
+		cs = append(cs, c)
+	}
+	return cs, all, cmp.Or(err, ctx.Err())
+}
+
+// unranked is the score of a document where there is nothing to rank by: boosts multiply it.
+func (r *Run) unranked() float64 {
+	if r.Plan.Boosted {
+		return 1
+	}
+	return 0
 }
 
 // documents is a set of ordinals.

@@ -50,6 +50,9 @@ type Run struct {
 	typed    string   // the text of the query with its operators, which stand at the same bytes
 	unmet    []string // quoted phrases that no document has
 	filter   filtered
+	fields   fields
+	gains    map[uint64][]float64 // what the boosts give to candidates, by ordinal
+	favours  []uint64             // documents, see favourites
 	step     func(name string)
 	foretold [2]line                                                                      // cosine and tokens of chunks without vectors
 	passages map[uint64]float64                                                           // of files among the first candidates, by ordinal
@@ -92,6 +95,7 @@ func (r *Run) Begin(ctx context.Context, tokens *late.Query, o modulate.RLROptio
 	s := r.S
 	r.set(ctx, o, step)
 	r.lexicon, r.chunks = s.Words, s.Chunks()
+	r.fields.values = r.inColumns
 	r.Facts.Filtered = s.View.Len()
 	r.compare(tokens)
 	if !r.Q.Filter.IsZero() || len(r.Clauses) > 0 {
@@ -233,10 +237,12 @@ func (r *Run) localLeg(ctx context.Context, vector []float32, found int) (leg, e
 // that leg took longer than the dense one.
 func (r *Run) Candidates(ctx context.Context, depth int) (cs []fusion.Candidate, all bool, err error) {
 	if r.Plan.Listed {
-		return r.listed(ctx, depth)
-	}
-	if cs, all, err = r.candidates(ctx, depth); err == nil && r.meeting != nil {
+		cs, all, err = r.listed(ctx, depth)
+	} else if cs, all, err = r.candidates(ctx, depth); err == nil && r.meeting != nil {
 		cs, err = r.meeting(ctx, cs)
+	}
+	if err == nil {
+		err = r.boost(ctx, cs)
 	}
 	return cs, all, err
 }
@@ -244,9 +250,22 @@ func (r *Run) Candidates(ctx context.Context, depth int) (cs []fusion.Candidate,
 func (r *Run) candidates(ctx context.Context, depth int) (cs []fusion.Candidate, all bool, err error) {
 	words := func() ([]fusion.Candidate, error) { return r.words(ctx, depth) }
 	if r.dense == nil {
-		cs, err = words()
+		if cs, err = words(); err != nil {
+			return nil, false, err
+		}
+		all = len(cs) < depth
 		r.step("lexical")
-		return cs, len(cs) < depth, err
+		more, err := r.favoured(ctx, cs)
+		if err == nil {
+			err = r.match(ctx, more)
+		}
+		for _, c := range more {
+			if c.BM25 > 0 {
+				c.Score = fusion.Lexical(c)
+				cs = append(cs, c)
+			}
+		}
+		return cs, all, err
 	}
 	if r.Plan.Lexical {
 		words = beside(words)
@@ -258,6 +277,18 @@ func (r *Run) candidates(ctx context.Context, depth int) (cs []fusion.Candidate,
 	all = len(cs) < depth
 	if !r.Plan.Lexical {
 		r.step("dense")
+		more, err := r.favoured(ctx, cs)
+		if err == nil {
+			err = r.score(ctx, more)
+		}
+		for _, c := range more {
+			if c.Score = c.Dense; !c.Waiting {
+				cs = append(cs, c)
+			}
+		}
+		if err != nil {
+			return nil, false, err
+		}
 		return cs, all, r.rescore(ctx, cs)
 	}
 	if err := r.match(ctx, cs); err != nil {
@@ -281,6 +312,14 @@ func (r *Run) candidates(ctx context.Context, depth int) (cs []fusion.Candidate,
 			cs = append(cs, b)
 		}
 	}
+	more, err := r.favoured(ctx, cs)
+	if err == nil {
+		err = r.match(ctx, more)
+	}
+	if err != nil {
+		return nil, false, err
+	}
+	cs = append(cs, more...)
 	if err := r.score(ctx, cs); err != nil {
 		return nil, false, err
 	}
@@ -333,6 +372,12 @@ func beside[T any](f func() (T, error)) func() (T, error) {
 // that the plan ranks by.
 func (r *Run) order(ctx context.Context, cs []fusion.Candidate) error {
 	if len(cs) == 0 {
+		return nil
+	}
+	if r.Plan.Listed {
+		for i := range cs {
+			cs[i].Score = r.unranked()
+		}
 		return nil
 	}
 	if r.dense != nil {
@@ -404,6 +449,9 @@ func (r *Run) Place(ctx context.Context, ord uint64, chunks int) (best fusion.Ca
 		}
 	}
 	if err := r.order(ctx, cs); err != nil {
+		return best, 0, err
+	}
+	if err := r.boost(ctx, cs); err != nil {
 		return best, 0, err
 	}
 	before := map[uint64]struct{}{}

@@ -37,17 +37,18 @@ func (r *Run) matchTokens(ctx context.Context, cs []fusion.Candidate) error {
 	if r.late == nil {
 		return nil
 	}
-	codes, scores := make([][]byte, len(cs)), make([]float64, len(cs))
-	for i, c := range cs {
-		var err error
-		if codes[i], err = r.S.Tokens.Get(c.Ord); err != nil {
-			return err
-		}
+	scores := make([]float64, len(cs))
+	for i := range scores {
+		scores[i] = math.NaN() // of those without
 	}
-	if err := r.late.ScoreAll(ctx, scores, codes); err != nil {
-		if errors.Is(err, late.ErrCodes) || errors.Is(err, late.ErrBasis) {
-			err = fmt.Errorf("%w: stored token states: %w", store.ErrCorrupt, err)
+	err := r.S.Codes(ctx, len(cs), func(i int) uint64 { return cs[i].Ord }, func(i int, codes []byte) error {
+		c, err := late.Parse(codes)
+		if err == nil {
+			scores[i], err = r.late.Score(c)
 		}
+		return unread(err)
+	})
+	if err != nil {
 		return err
 	}
 	for i, s := range scores {
@@ -84,17 +85,24 @@ func (r *Run) Cosines(dst []late.Tie, id uint64) ([]late.Tie, error) {
 	return r.tied(dst, id, (*late.Query).Cosines)
 }
 
-func (r *Run) tied(dst []late.Tie, id uint64, by func(*late.Query, []late.Tie, late.Codes) ([]late.Tie, error)) ([]late.Tie, error) {
+func (r *Run) tied(dst []late.Tie, id uint64, by func(*late.Query, []late.Tie, late.Codes) ([]late.Tie, error)) (_ []late.Tie, err error) {
 	if r.late == nil {
 		return dst, nil
 	}
-	codes, err := r.S.Tokens.Get(id)
-	if err != nil || codes == nil {
-		return dst, err
+	err = r.S.Codes(context.Background(), 1, func(int) uint64 { return id }, func(_ int, codes []byte) error {
+		c, err := late.Parse(codes)
+		if err == nil {
+			dst, err = by(r.late, dst, c)
+		}
+		return unread(err)
+	})
+	return dst, err
+}
+
+// unread makes damage of codes that cannot be read.
+func unread(err error) error {
+	if errors.Is(err, late.ErrCodes) || errors.Is(err, late.ErrBasis) {
+		return fmt.Errorf("%w: stored token states: %w", store.ErrCorrupt, err)
 	}
-	c, err := late.Parse(codes)
-	if err != nil {
-		return dst, fmt.Errorf("%w: stored token states: %w", store.ErrCorrupt, err)
-	}
-	return by(r.late, dst, c)
+	return err
 }

@@ -29,7 +29,6 @@ type Options struct {
 	Local      bool                 // local bridges from the start
 	MaxBytes   int64                // most that is kept in memory beside the float32 vectors; 0 for no bound
 	CheckCodes func([]byte) error   // what is wrong with codes of token states; nil for no checks
-	TokenTail  int64                // bytes of token states that may lie in memory, 0 for the default
 	Bridges    func(s *State) error // fills in the fitted bridges of the first state
 	Logger     *slog.Logger
 	Progress   func(stage string, done, total int) // of Open
@@ -80,7 +79,6 @@ type DB struct {
 	mapped     []*snapshot.File
 	unused     []*snapshot.File // of these, what is to be closed
 	fresh      *written         // of these, what the index is to go over to
-	written    map[string]bool  // blocks of token states that this process has made and not given up
 }
 
 // Index is the kind of index that was asked for at this opening or at one before, or "".

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lexsem/lexsem/engine/internal/tokens"
 	"github.com/lexsem/lexsem/internal/smaps"
 	"github.com/lexsem/lexsem/internal/snapshot"
 	"github.com/lexsem/lexsem/store"
@@ -100,9 +101,11 @@ func TestForgetVectors(t *testing.T) {
 	const size = 8 << 20
 	f, path, read := rowsFile(t, size)
 	d := &DB{rows: []*snapshot.File{f}}
+	s := &State{cached: tokens.NewCache(100)}
+	s.cached.Put(1, []byte("codes"))
 	pass := func() {
 		t.Helper()
-		if worked, err := d.forgetVectors(t.Context(), nil); worked || err != nil {
+		if worked, err := d.forgetVectors(t.Context(), s); worked || err != nil {
 			t.Fatal(worked, err)
 		}
 	}
@@ -124,8 +127,11 @@ func TestForgetVectors(t *testing.T) {
 		time.Sleep(rest / 20)
 	}
 	d.maintainer.later = false
-	if pass(); !codesAlone(t, path, size) || d.maintainer.later {
-		t.Fatalf("%d bytes are resident a second behind the last search", resident(t, path))
+	if s.cached.Get(1) == nil {
+		t.Fatal("codes are forgotten beside a search")
+	}
+	if pass(); !codesAlone(t, path, size) || d.maintainer.later || s.cached.Get(1) != nil {
+		t.Fatalf("%d bytes are resident a second behind the last search, or cached codes", resident(t, path))
 	}
 	read()
 	if pass(); resident(t, path) < size/2 {

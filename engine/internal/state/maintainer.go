@@ -244,7 +244,6 @@ func (d *DB) pass(ctx context.Context) (worked bool) {
 		{name: "words", do: d.compactWords},
 		{name: "metadata", do: d.compactColumns},
 		{name: "sums", do: d.compactSums},
-		{name: "tokens", do: d.sealTokens},
 		{name: "graph", do: d.growGraph},
 		{name: "links", do: d.linkTail},
 		{name: "local bridges", do: d.followLocal},

@@ -21,8 +21,7 @@ func (s *State) Memory() Memory {
 	if s.Local != nil {
 		m.Local = s.Local.Bytes().Total()
 	}
-	mapped, memory := s.Tokens.Bytes()
-	m.Tokens = mapped + memory
+	m.Tokens = s.Tokens.Memory() + min(s.Tokens.Stored(), int64(s.cached.Most()))
 	return m
 }
 

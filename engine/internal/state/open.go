@@ -28,7 +28,7 @@ func Open(ctx context.Context, st *store.Store, o Options) (_ *DB, err error) {
 		return nil, err
 	}
 	views := share(view)
-	cur := &State{Modulation: Modulation{Metric: o.Metric}, Seq: view.Seq(), View: view, views: views}
+	cur := &State{Modulation: Modulation{Metric: o.Metric}, Seq: view.Seq(), View: view, views: views, cached: tokens.NewCache(o.mostCached())}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, d.unmap())
@@ -173,7 +173,7 @@ func (d *DB) catchUp(ctx context.Context, s *State, at commits) (*State, error) 
 		}
 		d.distrust("all parts", err)
 		clear(at)
-		next = &State{Modulation: Modulation{Metric: s.Metric}, Seq: s.Seq, View: s.View, views: s.views}
+		next = &State{Modulation: Modulation{Metric: s.Metric}, Seq: s.Seq, View: s.View, views: s.views, cached: s.cached}
 	}
 	var missing parts
 	for _, p := range []parts{live, vectors, words, metadata, sums, codes} {
@@ -195,9 +195,16 @@ func (d *DB) catchUp(ctx context.Context, s *State, at commits) (*State, error) 
 	return next, nil
 }
 
-// dropStrays takes vectors out that are of no document: those of deleted ones that were
-// still in the index when it was saved. deferred says that chunks may lack their vectors.
+// dropStrays takes out what is of no document: vectors of deleted ones that were still in the index when it was
+// saved, and such chunks of an older list of token states. deferred says that chunks may lack their vectors.
 func (s *State) dropStrays(at commits, deferred bool) {
+	if at.has(codes) && s.Tokens.Loose() {
+		if at.has(live) {
+			s.Tokens = s.Tokens.Only(s.Sees)
+		} else {
+			delete(at, codes)
+		}
+	}
 	if !at.has(live|vectors|words) || s.Vectors.Len() <= s.Chunks() && !deferred {
 		return
 	}
@@ -230,8 +237,8 @@ func (s *State) miscounts(at commits, deferred bool) error {
 	if deferred && at.has(vectors|sums) {
 		count("vectors", s.Vectors.Len(), s.Encoded())
 	}
-	if n := s.Tokens.Len(); at.has(codes|words) && n > s.Chunks() {
-		count("token states", n, s.Chunks())
+	if at.has(codes|words) && s.Tokens.Len() > s.Chunks() {
+		count("token states", s.Tokens.Len(), s.Chunks())
 	}
 	if s.Metric.Directions() && at.has(sums|words) && (!deferred || s.Encoded() > s.Chunks()) {
 		count("sums", s.Sums.Len(), s.Chunks())

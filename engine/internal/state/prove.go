@@ -1,7 +1,6 @@
 package state
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -146,10 +145,8 @@ func (p *prover) rows(ctx context.Context, progress func(stage string, done, tot
 			if s.Metric.Directions() && !lists(id, row.Tokens) {
 				p.miss(fileSums, "chunk %d of version %d has other tokens", i, ord)
 			}
-			if codes, err := s.Tokens.Get(id); err != nil {
-				return err
-			} else if !bytes.Equal(codes, row.Codes) {
-				p.miss(fileTokens, "the codes of chunk %d of version %d are not the stored ones", i, ord)
+			if n := s.Tokens.Bytes(id); n != len(row.Codes) {
+				p.miss(fileTokens, "chunk %d of version %d has %d bytes of token states, where %d are stored", i, ord, n, len(row.Codes))
 			}
 			if check := p.d.o.CheckCodes; check != nil && p.unread == nil {
 				if err := check(row.Codes); err != nil {

@@ -85,7 +85,7 @@ func (d *DB) rebuild(ctx context.Context, s *State, missing parts, progress func
 		err := next.View.Scan(ctx, 0, func(ord uint64, rows []store.Row) error {
 			vs := rowsOf(nil, ord, rows)
 			for i := range vs { // valid during the call only
-				vs[i].Vector, vs[i].Tokens, vs[i].Codes = slices.Clone(vs[i].Vector), slices.Clone(vs[i].Tokens), slices.Clone(vs[i].Codes)
+				vs[i].Vector, vs[i].Tokens = slices.Clone(vs[i].Vector), slices.Clone(vs[i].Tokens)
 			}
 			return take(ord, vs)
 		})

@@ -137,7 +137,7 @@ func (d *DB) Verify(ctx context.Context, s *State, progress func(stage string, d
 	for _, p := range []struct {
 		name string
 		part any
-	}{{s.Vectors.Kind, s.Vectors.Keeper}, {fileWords, s.Words}, {fileColumns, s.Columns}, {fileSums, s.Sums}, {fileTokens, s.Tokens}, {fileLocal, s.Local}} {
+	}{{s.Vectors.Kind, s.Vectors.Keeper}, {fileWords, s.Words}, {fileColumns, s.Columns}, {fileSums, s.Sums}, {fileLocal, s.Local}} {
 		v, ok := p.part.(verifier)
 		if !ok || p.name == fileLocal && s.Local == nil {
 			continue

@@ -11,9 +11,10 @@ import (
 // may because it was read.
 const tablesBytes = 32 << 20
 
-// forgetVectors gives the memory back that vectors take that searches have read from a file, a second behind the last search.
-func (d *DB) forgetVectors(context.Context, *State) (bool, error) {
-	if len(d.rows) == 0 || !d.touched.Swap(false) {
+// forgetVectors gives the memory back that vectors take that searches have read from a file, and cached codes of token
+// states, a second behind the last search.
+func (d *DB) forgetVectors(_ context.Context, s *State) (bool, error) {
+	if !d.touched.Swap(false) {
 		return false, nil
 	}
 	// A search that began before that has been counted, one that begins now marks it anew.
@@ -25,6 +26,7 @@ func (d *DB) forgetVectors(context.Context, *State) (bool, error) {
 	for _, f := range d.rows {
 		index.ForgetRows(f)
 	}
+	s.cached.Clear()
 	return false, nil
 }
 

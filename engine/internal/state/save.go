@@ -137,7 +137,7 @@ func (d *DB) saveAll(ctx context.Context, s *State) error {
 		files = append(files, file{fileSums, s.Seq, s.Sums.Save})
 	}
 	if d.st.BasisCount() > 0 {
-		files = append(files, file{fileTokens, s.Seq, func(w *snapshot.Writer) error { return s.Tokens.Save(ctx, w, s.Sees) }})
+		files = append(files, file{fileTokens, s.Seq, func(w *snapshot.Writer) error { return s.Tokens.Save(w, s.Sees) }})
 	}
 	if s.Local != nil {
 		files = append(files, file{fileLocal, s.LocalSeq, s.Local.Save})
@@ -185,7 +185,7 @@ func (d *DB) saveAll(ctx context.Context, s *State) error {
 			return err
 		}
 	}
-	return d.dropBlocks(s.Tokens)
+	return d.dropBlocks()
 }
 
 // removeOwn removes a snapshot if it is one of this database, of whatever format.

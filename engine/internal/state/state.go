@@ -38,14 +38,15 @@ type State struct {
 	Vectors *Vectors    // shared by all states; Sees says which of them are this one's
 	Words   *inverted.Words
 	Columns *columns.Columns
-	Tokens  *tokens.Codes // of chunks that have codes of token states
+	Tokens  *tokens.List // the chunks that have codes of token states
 
 	// Local bridges follow behind the commits, and stand at that of LocalSeq: Fresh are the
 	// chunks that came since, among them some that are gone.
 	LocalSeq uint64
 	Fresh    []uint64
 
-	views *shared
+	views  *shared
+	cached *tokens.Cache // of codes, shared by all states
 }
 
 // Modulation is what queries can be modulated by.
@@ -160,7 +161,7 @@ type Version struct {
 	ID       uint64    // of the chunk
 	Vector   []float32 // nil where it is not made yet
 	Tokens   []int32
-	Codes    []byte // of token states, or nil
+	Codes    int    // bytes of the codes of its token states
 	Text     string // title and text, as the words see them
 	Title    int    // bytes of Text that are the title
 	Metadata []byte // JSON object, or nil; of the first chunk
@@ -184,7 +185,7 @@ func withVectors(vs []Version) []Version {
 // rowsOf are the chunks of version ord as far as its rows tell.
 func rowsOf(dst []Version, ord uint64, rows []store.Row) []Version {
 	for i, r := range rows {
-		dst = append(dst, Version{ID: chunk.ID(ord, i), Vector: r.Vector, Tokens: r.Tokens, Codes: r.Codes})
+		dst = append(dst, Version{ID: chunk.ID(ord, i), Vector: r.Vector, Tokens: r.Tokens, Codes: len(r.Codes)})
 	}
 	return dst
 }

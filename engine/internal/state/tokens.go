@@ -7,114 +7,60 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 
+	"github.com/lexsem/lexsem/engine/internal/chunk"
 	"github.com/lexsem/lexsem/engine/internal/tokens"
-	"github.com/lexsem/lexsem/internal/private"
 	"github.com/lexsem/lexsem/internal/snapshot"
+	"github.com/lexsem/lexsem/store"
 )
 
-// The codes of token states lie in blocks, each a file of its own that is written once.
-// Those of commits since the last block are in memory; the maintainer makes a block of
-// them, and a commit before it adds to what the maintainer has let grow too far.
+// The list of the chunks that have codes of token states. The codes lie in the store.
 
-// tokenTail is how much lies in memory before the maintainer makes a block of it. A commit
-// adds to no more than mostTails times that.
-func (d *DB) tokenTail() int64 {
-	if d.o.TokenTail > 0 {
-		return d.o.TokenTail
-	}
-	return tokens.TailBytes
-}
-
-const mostTails = 4
-
-func (d *DB) editTokens(ctx context.Context, cur *State, in *feed) (_ *tokens.Codes, err error) {
-	codes := cur.Tokens
-	if codes.Unsealed() >= mostTails*d.tokenTail() && !d.o.ReadOnly {
-		if codes, err = codes.Sealed(ctx, d.writeBlock(cur), nil); err != nil {
-			return nil, err
-		}
+func (d *DB) editTokens(ctx context.Context, cur *State, in *feed) (*tokens.List, error) {
+	list := cur.Tokens
+	if list.Wasteful() {
+		list = list.Only(cur.Sees)
 	}
 	added, err := in.whole(ctx)
 	if err != nil {
 		return nil, err
 	}
-	came := make([]tokens.Chunk, 0, len(added))
-	for _, v := range added {
-		came = append(came, tokens.Chunk{ID: v.ID, Codes: v.Codes})
+	came := make([]tokens.Chunk, len(added))
+	for i, v := range added {
+		came[i] = tokens.Chunk{ID: v.ID, Bytes: v.Codes}
 	}
-	return codes.Next(came, idsOf(in.gone))
+	return list.Next(came, idsOf(in.gone))
 }
 
-// sealTokens makes a block of what lies in memory, or one of blocks of which most is gone.
-func (d *DB) sealTokens(ctx context.Context, s *State) (bool, error) {
-	base := s.Tokens
-	make := base.Sealed
-	switch {
-	case d.o.ReadOnly:
-		return false, nil
-	case base.Wasteful():
-		make = base.Compacted
-	case base.Unsealed() < d.tokenTail():
-		return false, nil
+// Codes calls fn with the codes of token states of each of n chunks that has some; they are valid during the call.
+// at names a chunk. It stops at an error of fn and returns it. Errors: that of ctx, store.ErrCorrupt. Cost: some 10 µs a
+// chunk that is not cached.
+func (s *State) Codes(ctx context.Context, n int, at func(i int) uint64, fn func(i int, codes []byte) error) error {
+	var places []store.RowAt
+	var of []int
+	for i := range n {
+		id := at(i)
+		if !s.Tokens.Has(id) {
+			continue
+		}
+		if codes := s.cached.Get(id); codes != nil {
+			if err := fn(i, codes); err != nil {
+				return err
+			}
+			continue
+		}
+		places, of = append(places, store.RowAt{Ord: chunk.Ord(id), Row: chunk.Number(id)}), append(of, i)
 	}
-	d.maintainer.report("tokens", 0, 0)
-	fresh, err := make(ctx, d.writeBlock(s), s.Sees)
-	if err != nil {
-		return false, err
-	}
-	var next *tokens.Codes
-	err = d.change(ctx, func(now *State) error {
-		next, _ = now.Tokens.Rebase(base, fresh, now.Sees)
-		now.Tokens = next
+	if len(places) == 0 {
 		return nil
-	})
-	if err != nil {
-		return false, err
 	}
-	d.giveUpBlocks(slices.Concat(base.Names(), fresh.Names()), next)
-	return true, d.notePending(ctx)
+	return Missing(s.View.Codes(ctx, places, func(i int, codes []byte) error {
+		s.cached.Put(at(of[i]), codes)
+		return fn(of[i], codes)
+	}))
 }
 
-// notePending has Close write the list of blocks; until then the files that the last one names are kept.
-func (d *DB) notePending(ctx context.Context) error {
-	if err := d.turn.lock(ctx); err != nil {
-		return err
-	}
-	defer d.turn.unlock()
-	d.pending = max(d.pending, 1)
-	return nil
-}
-
-// writeBlock is how a block of a state is written.
-func (d *DB) writeBlock(s *State) tokens.Files {
-	return func(name string, write func(w *snapshot.Writer) error) (*snapshot.File, error) {
-		history, ok, err := s.View.HistoryAt(s.Seq)
-		if err == nil && !ok {
-			err = fmt.Errorf("commit %d is not known any more", s.Seq)
-		}
-		if err == nil {
-			err = os.MkdirAll(filepath.Join(d.o.Dir, folder), private.Folder)
-		}
-		if err != nil {
-			return nil, err
-		}
-		d.mu.Lock()
-		if d.written == nil {
-			d.written = map[string]bool{}
-		}
-		d.written[name] = true
-		d.mu.Unlock()
-		h := snapshot.Header{Kind: name, Version: version, Seq: s.Seq, Database: d.st.Manifest().UUID, History: history}
-		if err := snapshot.Write(d.path(name), h, write); err != nil {
-			return nil, err
-		}
-		return d.openBlock(name)
-	}
-}
-
-// openBlock maps a block of this database until the end.
+// openBlock opens a file of codes that an older program has written.
 func (d *DB) openBlock(name string) (*snapshot.File, error) {
 	f, err := snapshot.Open(d.path(name))
 	if err != nil {
@@ -123,43 +69,27 @@ func (d *DB) openBlock(name string) (*snapshot.File, error) {
 	if err := foreign(f.Header(), name, d.st.Manifest().UUID); err != nil {
 		return nil, errors.Join(fmt.Errorf("%w: block %s: %w", tokens.ErrCorrupt, name, err), f.Close())
 	}
-	d.mu.Lock()
-	d.mapped = append(d.mapped, f)
-	d.mu.Unlock()
 	return f, nil
 }
 
-// giveUpBlocks notes that of some blocks only those of now are in use.
-func (d *DB) giveUpBlocks(names []string, now *tokens.Codes) {
-	kept := now.Names()
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	for _, name := range names {
-		if !slices.Contains(kept, name) {
-			delete(d.written, name)
-		}
+// mostCached is how many bytes of codes are cached.
+func (o Options) mostCached() int {
+	if o.MaxBytes > 0 {
+		return int(min(tokens.MostCached, o.MaxBytes/16))
 	}
+	return tokens.MostCached
 }
 
-// dropBlocks removes the files of blocks that neither the saved codes nor later ones of
-// this process have.
-func (d *DB) dropBlocks(saved *tokens.Codes) error {
+// dropBlocks removes those files.
+func (d *DB) dropBlocks() error {
 	entries, err := os.ReadDir(filepath.Join(d.o.Dir, folder))
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
 	}
-	kept := saved.Names()
 	for _, e := range entries {
-		name := tokens.BlockName(e.Name())
-		d.mu.Lock()
-		written := d.written[name]
-		d.mu.Unlock()
-		if name == "" || written || slices.Contains(kept, name) {
-			continue
-		}
-		if err := d.removeOwn(d.path(name)); err != nil {
-			return err
+		if name := tokens.BlockName(e.Name()); name != "" {
+			err = errors.Join(err, d.removeOwn(d.path(name)))
 		}
 	}
-	return nil
+	return err
 }

@@ -1,9 +1,8 @@
 package tokens
 
 import (
-	"context"
 	"fmt"
-	"slices"
+	"path/filepath"
 	"strings"
 
 	"github.com/lexsem/lexsem/engine/internal/chunk"
@@ -13,99 +12,145 @@ import (
 // Kind is the name of the file that Save writes.
 const Kind = "tokens"
 
+// version of the sections that Save writes. Version 1 has codes beside the ids, in this file and in blocks that it
+// names, each a file with the sections of ids and ends.
+const (
+	version = 2
+	blocks  = 1
+)
+
+// Sections.
+const (
+	sectionHead  = "tk.head"
+	sectionIDs   = "tk.ids"
+	sectionSizes = "tk.sizes"
+	sectionEnds  = "tk.ends" // version 1: where the codes of each chunk end
+)
+
 // maxBlocks bounds the number of blocks that a file may name.
 const maxBlocks = 1 << 20
 
-// Save writes the list of c's blocks, and the chunks that are in none of their own as far as
-// keep lets them through. Cost: Unsealed bytes. Errors: ErrCorrupt, those of w, that of ctx.
-func (c *Codes) Save(ctx context.Context, w *snapshot.Writer, keep func(id uint64) bool) error {
-	whole := len(c.blocks)
-	if c.loose() {
-		whole--
+// BlockName is the name in a path of the file of a block, "" for other files.
+func BlockName(path string) string {
+	name, ok := strings.CutSuffix(filepath.Base(path), ".snap")
+	if !ok || !strings.HasPrefix(name, Kind+"-") || len(name) != len(Kind)+1+16 || strings.ContainsAny(name, `/\`) {
+		return ""
 	}
-	w.Begin(sectionHead)
-	w.U32(version)
-	w.U32(uint32(whole))
-	for i, b := range c.blocks[:whole] {
-		w.Text(b.name)
-		w.U64(uint64(len(b.ids)))
-		w.U64(uint64(c.gone[i]))
-	}
-	var r run
-	r.take(c, c.blocks[whole:], len(c.ids), keep)
-	return r.write(ctx, w)
+	return name
 }
 
-// Open reads what Save wrote; block opens the file of a block. limit is above the ordinals of all chunks. Errors:
-// ErrCorrupt, and those of block. Cost: 16 bytes a chunk are read.
-func Open(f *snapshot.File, limit uint64, block func(name string) (*snapshot.File, error)) (*Codes, error) {
+// Save writes the chunks that sees lets through. Errors are those of w.
+func (l *List) Save(w *snapshot.Writer, sees func(id uint64) bool) error {
+	l = l.Only(sees)
+	w.Begin(sectionHead)
+	w.U32(version)
+	w.Begin(sectionIDs)
+	w.Uint64s(l.ids)
+	w.Begin(sectionSizes)
+	w.Uint32s(l.sizes)
+	return nil
+}
+
+// Open reads what Save wrote; block opens the file of a block, for version 1. limit is above the ordinals of all
+// chunks. Errors: ErrCorrupt, and those of block. Cost: 12 bytes a chunk are read.
+func Open(f *snapshot.File, limit uint64, block func(name string) (*snapshot.File, error)) (*List, error) {
+	l, err := open(f, block)
+	if err != nil {
+		return nil, err
+	}
+	if n := len(l.ids); n > 0 && chunk.Ord(l.ids[n-1]) >= limit {
+		return nil, fmt.Errorf("%w: version %d, where all are below %d", ErrCorrupt, chunk.Ord(l.ids[n-1]), limit)
+	}
+	return l, nil
+}
+
+func open(f *snapshot.File, block func(name string) (*snapshot.File, error)) (*List, error) {
 	s, err := f.Section(sectionHead)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrCorrupt, err)
 	}
-	r := s.Reader()
-	v, n := r.U32(), r.U32()
-	if r.Err() == nil && (v != version || n > maxBlocks) {
-		r.Fail("version %d with %d blocks", v, n)
-	}
-	c := New()
-	for range n {
-		name, chunks, gone := r.Text(), r.U64(), r.U64()
-		if r.Err() != nil {
-			break
-		}
-		if BlockName(name+".snap") != name || strings.ContainsAny(name, `/\`) || slices.Contains(c.Names(), name) {
-			return nil, fmt.Errorf("%w: a block of the name %.40q", ErrCorrupt, name)
-		}
-		file, err := block(name)
-		if err != nil {
+	l, r := New(), s.Reader()
+	switch v := r.U32(); {
+	case r.Err() != nil:
+	case v == version:
+		if err := l.read(f, sectionSizes); err != nil {
 			return nil, err
 		}
-		b, err := openBlock(name, file)
-		if err != nil {
-			return nil, err
+	case v == blocks:
+		l.loose = true
+		n := r.U32()
+		if n > maxBlocks {
+			r.Fail("%d blocks", n)
 		}
-		if uint64(len(b.ids)) != chunks || gone > chunks || chunks == 0 {
-			return nil, fmt.Errorf("%w: block %s has %d chunks of %d, %d of them gone", ErrCorrupt, name, len(b.ids), chunks, gone)
+		for range n {
+			name := r.Text()
+			r.U64() // chunks
+			r.U64() // of these, gone
+			if r.Err() != nil {
+				break
+			}
+			if BlockName(name+".snap") != name {
+				return nil, fmt.Errorf("%w: a block of the name %.40q", ErrCorrupt, name)
+			}
+			file, err := block(name)
+			if err != nil {
+				return nil, err
+			}
+			err = l.read(file, sectionEnds)
+			if e := file.Close(); err == nil {
+				err = e
+			}
+			if err != nil {
+				return nil, err
+			}
 		}
-		if err := c.push(b, int(gone)); err != nil {
-			return nil, err
+		if r.Err() == nil {
+			if err := l.read(f, sectionEnds); err != nil {
+				return nil, err
+			}
 		}
+	default:
+		r.Fail("version %d", v)
 	}
 	if err := r.Done(); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrCorrupt, err)
 	}
-	own, err := openBlock("", f)
+	return l, nil
+}
+
+// read adds the chunks of a file behind those of l; numbers is the section of their sizes, or ends.
+func (l *List) read(f *snapshot.File, numbers string) error {
+	ids, err := f.Section(sectionIDs)
 	if err != nil {
-		return nil, err
+		return fmt.Errorf("%w: %w", ErrCorrupt, err)
 	}
-	if len(own.ids) > 0 {
-		if err := c.push(own, 0); err != nil {
-			return nil, err
+	of, err := f.Section(numbers)
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrCorrupt, err)
+	}
+	r, s := ids.Reader(), of.Reader()
+	size, end := func() uint64 { return uint64(s.U32()) }, uint64(0)
+	if numbers == sectionEnds {
+		size = func() uint64 {
+			before := end
+			end = s.U64()
+			return end - before
 		}
 	}
-	if last, any := c.last(); any && chunk.Ord(last) >= limit {
-		return nil, fmt.Errorf("%w: version %d, where all are below %d", ErrCorrupt, chunk.Ord(last), limit)
+	for r.Len() > 0 {
+		id, n := r.U64(), size()
+		if r.Err() != nil || s.Err() != nil {
+			break
+		}
+		if n > 1<<31 {
+			return fmt.Errorf("%w: chunk %d of version %d has %d bytes", ErrCorrupt, chunk.Number(id), chunk.Ord(id), n)
+		}
+		if err := l.push(id, uint32(n)); err != nil {
+			return err
+		}
 	}
-	return c, nil
-}
-
-// push adds a block behind the others.
-func (c *Codes) push(b *block, gone int) error {
-	if last, any := c.last(); any && chunk.Compare(b.ids[0], last) <= 0 {
-		return fmt.Errorf("%w: block %q begins before the end of the one before", ErrCorrupt, b.name)
-	}
-	c.blocks, c.gone = append(c.blocks, b), append(c.gone, gone)
-	return nil
-}
-
-// Verify checks all codes that lie in files against their checksums. Errors: ErrCorrupt, that of ctx.
-func (c *Codes) Verify(ctx context.Context) error {
-	for _, b := range c.blocks {
-		if err := b.codes.Verify(ctx); err != nil {
-			if ctx.Err() != nil {
-				return ctx.Err()
-			}
+	for _, r := range []*snapshot.Reader{r, s} {
+		if err := r.Done(); err != nil {
 			return fmt.Errorf("%w: %w", ErrCorrupt, err)
 		}
 	}

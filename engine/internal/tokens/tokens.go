@@ -1,7 +1,9 @@
-// Package tokens keeps the codes of token states (package late) by chunk, as searches read them. Start with
-// [Codes.Get]; [Codes.Next] makes the Codes of the next commit. Codes never change and are safe for
-// concurrent use. Those of recent commits are in memory, older ones in mapped blocks, each a file that is
-// written once. The rows of the store are the truth. Damage is ErrCorrupt.
+// Package tokens keeps which chunks have codes of token states (package late), and how many bytes. The codes
+// themselves are stored once, in the rows of the store, where searches read them: store.View.Codes. Start with
+// [List.Has]; [List.Next] makes the List of the next commit. Lists never change and are safe for concurrent use.
+//
+// Older programs kept a copy of the codes in mapped blocks beside the store. It made a search a little faster
+// (some 10 µs a passage) and doubled the largest part of a database.
 package tokens
 
 import (
@@ -12,112 +14,100 @@ import (
 	"github.com/lexsem/lexsem/engine/internal/chunk"
 )
 
-// ErrCorrupt answers reading what is damaged where it lies, or does not fit together.
-var ErrCorrupt = errors.New("codes of token states are damaged")
+// ErrCorrupt answers reading a list that is damaged or does not fit together.
+var ErrCorrupt = errors.New("list of token states is damaged")
 
-// Codes are the codes of the chunks of a state, as far as these have some. It never
-// changes; Next makes the one behind a commit. Chunks that are gone stay for a while:
-// nobody asks for them. Safe for concurrent use.
-type Codes struct {
-	// Chunks lie in the order of their ids (chunk.Compare), which is that of commits:
-	// first those of the blocks, then those in memory.
-	blocks []*block
-	gone   []int // chunks of each block that are gone
-
-	ids   []uint64
-	codes [][]byte
-	bytes int64 // of codes in memory
-	dead  int   // chunks in memory that are gone
+// List is the chunks of a state that have codes. It never changes; Next makes the one behind a commit. Chunks
+// that are gone stay for a while: nobody asks for them. Safe for concurrent use.
+type List struct {
+	ids   []uint64 // in the order of chunk.Compare, which is that of commits
+	sizes []uint32 // bytes of the codes of each
+	n     int      // of ids, without those that are gone
+	bytes int64    // of their codes
+	loose bool     // n and bytes may count chunks that are gone
 }
 
 // New is of no chunks.
-func New() *Codes { return &Codes{} }
+func New() *List { return &List{} }
 
-// Chunk is a chunk with its codes.
+// Chunk is a chunk with the bytes of its codes, 0 for none.
 type Chunk struct {
 	ID    uint64
-	Codes []byte // kept, not copied
+	Bytes int
 }
 
-// Next is c behind a commit in which chunks came and went. Those that came are in the
-// order of their ids, behind all that c ever had; such without codes are left out. Cost: that of the
-// change. What is made of one c shares its memory: of two, the one made first is to be
-// given up.
-func (c *Codes) Next(came []Chunk, gone []uint64) (*Codes, error) {
-	next := *c
+// Next is l behind a commit in which chunks came and went. Those that came are in the order of their ids, behind
+// all that l ever had. Cost: that of the change. What is made of one l shares its memory: of two, the one made
+// first is to be given up. Error: ErrCorrupt for chunks out of order.
+func (l *List) Next(came []Chunk, gone []uint64) (*List, error) {
+	next := *l
 	for _, id := range gone {
-		if i, ok := next.blockOf(id); ok && next.blocks[i].has(id) {
-			if next.shares(c) {
-				next.gone = slices.Clone(c.gone)
-			}
-			next.gone[i]++
-		} else if _, ok := slices.BinarySearchFunc(c.ids, id, chunk.Compare); ok {
-			next.dead++
+		if size := l.Bytes(id); size > 0 {
+			next.n--
+			next.bytes -= int64(size)
 		}
 	}
-	for _, v := range came {
-		if len(v.Codes) == 0 {
+	for _, c := range came {
+		if c.Bytes == 0 {
 			continue
 		}
-		if last, any := next.last(); any && chunk.Compare(v.ID, last) <= 0 {
-			return nil, fmt.Errorf("%w: chunk %d of version %d comes behind version %d", ErrCorrupt, chunk.Number(v.ID), chunk.Ord(v.ID), chunk.Ord(last))
+		if err := next.push(c.ID, uint32(c.Bytes)); err != nil {
+			return nil, err
 		}
-		next.ids, next.codes = append(next.ids, v.ID), append(next.codes, v.Codes)
-		next.bytes += int64(len(v.Codes))
 	}
 	return &next, nil
 }
 
-// shares says whether the numbers of what is gone are those of another.
-func (c *Codes) shares(o *Codes) bool {
-	return len(c.gone) > 0 && len(o.gone) > 0 && &c.gone[0] == &o.gone[0]
+// push adds a chunk behind the others.
+func (l *List) push(id uint64, size uint32) error {
+	if n := len(l.ids); n > 0 && chunk.Compare(id, l.ids[n-1]) <= 0 {
+		last := l.ids[n-1]
+		return fmt.Errorf("%w: chunk %d of version %d comes behind chunk %d of version %d", ErrCorrupt, chunk.Number(id), chunk.Ord(id), chunk.Number(last), chunk.Ord(last))
+	}
+	if size == 0 {
+		return fmt.Errorf("%w: chunk %d of version %d has no codes", ErrCorrupt, chunk.Number(id), chunk.Ord(id))
+	}
+	l.ids, l.sizes = append(l.ids, id), append(l.sizes, size)
+	l.n++
+	l.bytes += int64(size)
+	return nil
 }
 
-// last is the last chunk.
-func (c *Codes) last() (id uint64, any bool) {
-	if n := len(c.ids); n > 0 {
-		return c.ids[n-1], true
+// Wasteful says whether most chunks are gone.
+func (l *List) Wasteful() bool { return len(l.ids) > 2*l.n+1024 }
+
+// Only is l without the chunks that sees does not let through. Cost: a look at each.
+func (l *List) Only(sees func(id uint64) bool) *List {
+	next := &List{ids: make([]uint64, 0, l.n), sizes: make([]uint32, 0, l.n)}
+	for i, id := range l.ids {
+		if sees(id) {
+			next.ids, next.sizes = append(next.ids, id), append(next.sizes, l.sizes[i])
+			next.bytes += int64(l.sizes[i])
+		}
 	}
-	if n := len(c.blocks); n > 0 {
-		return c.blocks[n-1].last(), true
-	}
-	return 0, false
+	next.n = len(next.ids)
+	return next
 }
 
-// blockOf is the block in which a chunk stands if it is in any.
-func (c *Codes) blockOf(id uint64) (int, bool) {
-	i, _ := slices.BinarySearchFunc(c.blocks, id, func(b *block, id uint64) int { return chunk.Compare(b.last(), id) })
-	return i, i < len(c.blocks)
+// Loose says whether l was read from a file that does not tell which of its chunks are gone.
+func (l *List) Loose() bool { return l.loose }
+
+// Bytes is how many bytes of codes a chunk has, 0 for none. Cost: a binary search.
+func (l *List) Bytes(id uint64) int {
+	if i, ok := slices.BinarySearchFunc(l.ids, id, chunk.Compare); ok {
+		return int(l.sizes[i])
+	}
+	return 0
 }
 
-// Get returns the codes of a chunk, nil where it has none. They are valid as long as the
-// state is in use. Errors: ErrCorrupt. Cost: two binary searches, and a checksum for each block
-// of the file that is read for the first time.
-func (c *Codes) Get(id uint64) ([]byte, error) {
-	if i, ok := c.blockOf(id); ok {
-		return c.blocks[i].get(id)
-	}
-	if i, ok := slices.BinarySearchFunc(c.ids, id, chunk.Compare); ok {
-		return c.codes[i], nil
-	}
-	return nil, nil
-}
+// Has says whether a chunk has codes.
+func (l *List) Has(id uint64) bool { return l.Bytes(id) > 0 }
 
-// Len is how many chunks have codes, without those that are gone.
-func (c *Codes) Len() (n int) {
-	if c == nil {
-		return 0
-	}
-	for i, b := range c.blocks {
-		n += len(b.ids) - c.gone[i]
-	}
-	return n + len(c.ids) - c.dead
-}
+// Len is how many chunks have codes.
+func (l *List) Len() int { return l.n }
 
-// Bytes are what they take, in files that are mapped and in memory.
-func (c *Codes) Bytes() (mapped, memory int64) {
-	for _, b := range c.blocks {
-		mapped += b.size()
-	}
-	return mapped, c.bytes + int64(len(c.ids))*(8+24)
-}
+// Stored is how many bytes all codes take in the store.
+func (l *List) Stored() int64 { return l.bytes }
+
+// Memory is how many bytes l takes.
+func (l *List) Memory() int64 { return int64(len(l.ids)) * (8 + 4) }

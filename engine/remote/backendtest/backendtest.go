@@ -211,6 +211,7 @@ func Databases(t *testing.T, open func(t *testing.T, enc encoder.Encoder) engine
 	t.Run("Operators", func(t *testing.T) { operators(t, open) })
 	t.Run("Facets", func(t *testing.T) { facets(t, open) })
 	t.Run("Similar", func(t *testing.T) { similar(t, open) })
+	t.Run("Fields", func(t *testing.T) { fields(t, open) })
 	t.Run("Write", func(t *testing.T) { writes(t, open) })
 	t.Run("Refuse", func(t *testing.T) { refusals(t, open) })
 }

@@ -4,6 +4,7 @@
 package parquet
 
 import (
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"io"
@@ -20,14 +21,7 @@ func init() {
 
 // read reads a table. Rows are read page by page.
 func read(f *files.File) (err error) {
-	defer func() { // the library panics on some damage
-		if f.InLoop() {
-			return
-		}
-		if p := recover(); p != nil && err == nil {
-			err = files.Errorf(files.ErrMalformed, "the Parquet file is damaged: %v", p)
-		}
-	}()
+	defer guard(f, &err)
 	if err := footer(f); err != nil {
 		return err
 	}
@@ -49,17 +43,21 @@ func read(f *files.File) (err error) {
 	for i, c := range top {
 		columns[i] = newColumn(c, level{}, &leaves)
 	}
-	for _, g := range file.RowGroups() {
-		if err := rowGroup(f, g, give, columns, leaves); err != nil {
+	var damaged error
+	for _, g := range file.RowGroups() { // each can be read without the others
+		err := rowGroup(f, g, give, columns, leaves)
+		if err != nil && !errors.Is(err, files.ErrMalformed) {
 			return err
 		}
+		damaged = cmp.Or(damaged, err)
 	}
-	return nil
+	return damaged
 }
 
 func rowGroup(f *files.File, g parquet.RowGroup, give files.Row, columns []*column, leaves int) (err error) {
 	rows := g.Rows()
 	defer func() { err = errors.Join(err, rows.Close()) }()
+	defer guard(f, &err)
 	buf := make([]parquet.Row, 16)
 	values := make([][]parquet.Value, leaves)
 	for {
@@ -84,6 +82,16 @@ func rowGroup(f *files.File, g parquet.RowGroup, give files.Row, columns []*colu
 		case n == 0:
 			return files.Errorf(files.ErrMalformed, "the Parquet file is damaged: a row group ends before its last row")
 		}
+	}
+}
+
+// guard, deferred, makes a panic of the library, as on some damage, an error.
+func guard(f *files.File, err *error) {
+	if f.InLoop() {
+		return
+	}
+	if p := recover(); p != nil && *err == nil {
+		*err = files.Errorf(files.ErrMalformed, "the Parquet file is damaged: %v", p)
 	}
 }
 

@@ -18,9 +18,9 @@ import (
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/engine"
 	"github.com/lexsem/lexsem/ingest/files"
-	"github.com/lexsem/lexsem/ingest/files/internal/filestest"
 	_ "github.com/lexsem/lexsem/ingest/files/parquet"
 	"github.com/lexsem/lexsem/ingest/folder"
+	"github.com/lexsem/lexsem/ingest/internal/filestest"
 	"github.com/lexsem/lexsem/internal/testkit/trial"
 )
 

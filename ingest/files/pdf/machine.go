@@ -22,7 +22,7 @@ import (
 // some seconds of a core; what comes out is kept in the user's cache folder.
 
 // maxMemory is the most memory that reading one PDF may take, in bytes.
-const maxMemory = 256 << 20
+const maxMemory = 176 << 20
 
 // oneBlock is the memory of a machine, in one piece of which only what is used is resident. Memory that
 // grows by copies takes four times as much, as the copies are garbage for a while.

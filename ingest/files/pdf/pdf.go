@@ -4,6 +4,7 @@
 package pdf
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,6 +15,7 @@ import (
 	"github.com/klippa-app/go-pdfium"
 	pdferrors "github.com/klippa-app/go-pdfium/errors"
 	"github.com/klippa-app/go-pdfium/requests"
+	"github.com/klippa-app/go-pdfium/responses"
 
 	"github.com/lexsem/lexsem/ingest/files"
 	"github.com/lexsem/lexsem/ingest/files/internal/readable"
@@ -97,9 +99,9 @@ func (p *reader) read(f *files.File, rec *files.Record) error {
 	var at requests.PageByIndex
 	var pages int
 	err := p.step(func() error {
-		doc, err := p.doc.OpenDocument(&requests.OpenDocument{FileReader: io.NewSectionReader(f, 0, f.Size()), FileReaderSize: f.Size()})
+		doc, err := p.open(f)
 		if err != nil {
-			return explain(err)
+			return err
 		}
 		n, err := p.doc.FPDF_GetPageCount(&requests.FPDF_GetPageCount{Document: doc.Document})
 		if err != nil {
@@ -131,9 +133,13 @@ func (p *reader) read(f *files.File, rec *files.Record) error {
 			return err
 		}
 		if bad != nil {
-			f.Warn(0, "page %d cannot be read and is left out: %v", i+1, bad)
+			why := bad.Error()
+			if strings.HasPrefix(why, "wasm error") { // the library gave up
+				why = fmt.Sprintf("it is damaged, or takes more than %d MiB of memory", maxMemory>>20)
+			}
+			f.Warn(0, "page %d cannot be read and is left out: %s", i+1, why)
 			if damaged == nil {
-				damaged = files.Errorf(files.ErrMalformed, "page %d: %w", i+1, bad)
+				damaged = files.Errorf(files.ErrMalformed, "page %d cannot be read: %s", i+1, why)
 			}
 		}
 		if page = pageLines(page); strings.TrimSpace(page) == "" {
@@ -154,6 +160,28 @@ func (p *reader) read(f *files.File, rec *files.Record) error {
 	rec.Text = text.String()
 	rec.Metadata = map[string]any{"pages": pages}
 	return p.step(func() error { return p.describe(&at, rec) })
+}
+
+// open opens a file, also one that was cut.
+func (p *reader) open(f *files.File) (*responses.OpenDocument, error) {
+	doc, err := p.doc.OpenDocument(&requests.OpenDocument{FileReader: io.NewSectionReader(f, 0, f.Size()), FileReaderSize: f.Size()})
+	if err == nil {
+		return doc, nil
+	}
+	why := explain(err)
+	if !errors.Is(err, pdferrors.ErrFile) && !errors.Is(err, pdferrors.ErrFormat) {
+		return nil, why
+	}
+	end, err := tail(f)
+	if err != nil || end == "" {
+		return nil, cmp.Or(err, why)
+	}
+	size := f.Size() + int64(len(end))
+	if doc, err = p.doc.OpenDocument(&requests.OpenDocument{FileReader: io.NewSectionReader(longer{f, end}, 0, size), FileReaderSize: size}); err != nil {
+		return nil, why
+	}
+	f.Warn(0, "the file is damaged, and what is left of it is stored; print it to a new PDF: %v", why)
+	return doc, nil
 }
 
 // placeholders are what programs write where they are told no title or author.

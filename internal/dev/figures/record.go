@@ -220,7 +220,7 @@ func recordable(r *runs.Run) bool {
 	return !slices.ContainsFunc(r.Commands, func(c runs.Command) bool {
 		rest, ok := strings.CutPrefix(c.Run, "lexsem bench ")
 		part, _, _ := strings.Cut(rest, " ")
-		return !ok || !strings.HasPrefix(part, "--") && !slices.Contains([]string{"curve", "capretrieval", "sure", "sage", "limit", "summary", "correlate", "compare", "tune", "engine"}, part)
+		return !ok || !strings.HasPrefix(part, "--") && !slices.Contains([]string{"curve", "lexsembridge", "capretrieval", "sure", "sage", "limit", "summary", "correlate", "compare", "tune", "engine"}, part)
 	})
 }
 

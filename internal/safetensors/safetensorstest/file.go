@@ -32,6 +32,15 @@ func (f *File) Add(name string, x []float32, shape ...int) {
 	f.header[name] = map[string]any{"dtype": "F32", "shape": shape, "data_offsets": [2]int{begin, len(f.data)}}
 }
 
+// AddBF16 is Add for a tensor of type BF16, which has the upper half of each number.
+func (f *File) AddBF16(name string, x []float32, shape ...int) {
+	begin := len(f.data)
+	for _, v := range x {
+		f.data = binary.LittleEndian.AppendUint16(f.data, uint16(math.Float32bits(v)>>16))
+	}
+	f.header[name] = map[string]any{"dtype": "BF16", "shape": shape, "data_offsets": [2]int{begin, len(f.data)}}
+}
+
 // Bytes returns the file.
 func (f *File) Bytes() []byte {
 	header, err := json.Marshal(f.header)

@@ -17,10 +17,10 @@ import (
 
 var cmdBench = command{
 	name:    "bench",
-	summary: "measure retrieval on a corpus: several systems, probes and judged queries",
+	summary: "measure retrieval on a corpus, by probes and judged queries",
 	about: `
-Reads a corpus in BEIR's layout: corpus.jsonl and, for the task query, queries.jsonl with
-qrels/test.tsv. Makes probes from the passages and lets several systems answer them by exact
+Reads a corpus as BEIR, MTEB, MS MARCO, TREC or ir_datasets ship it (docs/data.md), or passages alone.
+Makes probes from the passages and lets several systems answer them by exact
 search. All systems share one encoding. Bridges are fitted on the corpus with other seeds than
 those of the probes. A task without queries is left out and named. Equal scores are ordered by
 falling passage id, as trec_eval does.
@@ -31,11 +31,7 @@ p and p_holm. hybrid+rerank measures the second stage that --rerank names. Make 
 --half dev and report them on --half test.
 
 --model exec:COMMAND measures a model behind a program of your own, which reads and writes JSON
-lines; tools/process/lexsem_encoder.py serves those of sentence-transformers. Its source says how.
-
-The other parts: bench ann measures vector indexes; bench curve measures gain against amounts;
-bench compare, bench report and bench summary show the files that --json wrote; bench
-capretrieval, sure, sage, limit and image run the protocols of papers.`,
+lines; tools/process/lexsem_encoder.py serves those of sentence-transformers. Its source says how.`,
 	examples: []string{
 		"lexsem bench --data beir/scifact",
 		"lexsem bench --data my-corpus --tasks keyword,part:8 --systems dense,rlr+slr --json report.json --html report.html",
@@ -60,9 +56,9 @@ capretrieval, sure, sage, limit and image run the protocols of papers.`,
 func declareBench(f *flags) *benchOptions {
 	o := &benchOptions{}
 	f.group("Corpus")
-	o.data = f.str("data", "", "`DIR`corpus: a folder, a .jsonl file or a folder of texts; separate several by commas")
-	o.split = f.str("split", "", "`SPLIT`judgements: those of qrels/SPLIT.tsv, or a file of judgements; default test")
-	o.queries = f.str("queries", "", "`FILE`queries in place of the corpus's own: JSONL, a .tsv file of id and text, or topics of TREC")
+	o.data = f.str("data", "", "`DIR`corpus: a folder, a file of passages or a folder of texts; separate several by commas")
+	o.split = f.str("split", "", "`SPLIT`judgements: those of a split, or a file of judgements; default test")
+	o.queries = f.str("queries", "", "`FILE`queries in place of the corpus's own: JSONL, Parquet, .tsv of id and text, or topics of TREC")
 	o.keepSelf = f.bool("keep-self", "rank the passage with the query's own id; by default it is left out where queries stand in the corpus, as in ArguAna")
 	o.passages = f.int("passages-limit", 0, "use N passages of the corpus, drawn by the seed; default all")
 	o.distract = f.bool("distractors", "also search the passages that --passages-limit leaves out; they get no probes and no fits")
@@ -119,7 +115,7 @@ func names[T any](list []T, name func(T) string) string {
 
 func (o *benchOptions) run(ctx context.Context, a *app, args []string) error {
 	if len(args) > 0 {
-		return hinted(usagef("bench has no part %q", args[0]), "`lexsem help` lists the parts: bench compare, bench sure, …; everything else is a flag")
+		return hinted(usagef("bench has no part %q", args[0]), "`lexsem help bench` lists the parts: bench compare, bench sure, …; everything else is a flag")
 	}
 	opt, err := o.options()
 	if err != nil {
@@ -331,7 +327,7 @@ func list(s string) []string {
 // benchError makes usage errors of what the command line can mend.
 func benchError(err error) error {
 	if errors.Is(err, bench.ErrUnknownName) || errors.Is(err, bench.ErrOption) {
-		return &usageError{msg: err.Error(), hint: "`lexsem help bench` lists systems, tasks and metrics"}
+		return &usageError{msg: err.Error(), hint: "`lexsem help bench flags` lists systems, tasks and metrics"}
 	}
 	return err
 }

@@ -13,7 +13,7 @@ import (
 var cmdBenchCorrelate = command{
 	name:    "bench correlate",
 	args:    "FILE…",
-	summary: "do SURE's measures and nDCG@10 rank systems in the same order?",
+	summary: "do SURE's measures and nDCG@10 rank systems alike?",
 	about: `
 Reads the files that bench sure --json wrote for several encoders on the same sets, and prints
 Spearman's rank correlations over their systems: of RDC and ROC with nDCG@10 on each set (Table 5

@@ -16,7 +16,7 @@ import (
 
 var cmdBenchCurve = command{
 	name:    "bench curve",
-	summary: "measure gain against training queries, steps or corpus size",
+	summary: "gain against training queries, steps or corpus size",
 	about: `
 Runs the bench once for each amount of --at. --over queries varies the training queries per
 passage, which gives the training curve of a bridge. --over steps varies the steps of its descent.

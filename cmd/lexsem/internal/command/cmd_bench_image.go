@@ -10,7 +10,7 @@ import (
 
 var cmdBenchImage = command{
 	name:    "bench image",
-	summary: "measure image search: images of the same class, and images by their parts",
+	summary: "measure image search: images of a class, images by parts",
 	about: `
 Task class: search with each image for the other images of its class (nDCG@1 first). Tasks part:N
 and patches:N: search with a part of each image for the image itself; part:N is N percent of its

@@ -8,6 +8,7 @@ import (
 	"text/tabwriter"
 
 	"github.com/lexsem/lexsem/bench"
+	"github.com/lexsem/lexsem/bench/limit"
 	"github.com/lexsem/lexsem/bench/report"
 	"github.com/lexsem/lexsem/bench/sure"
 	"github.com/lexsem/lexsem/encoder"
@@ -23,7 +24,7 @@ type protocolFlags struct {
 func declareProtocol(f *flags, systems string) *protocolFlags {
 	return &protocolFlags{
 		data:       f.str("data", "", "`DIR`folder of the data; separate several by commas"),
-		systems:    f.str("systems", systems, "`LIST`systems, as `lexsem help bench` lists them"),
+		systems:    f.str("systems", systems, "`LIST`systems, as `lexsem help bench flags` lists them"),
 		seed:       f.uint64("seed", 1, "seed of fits, draws and tests"),
 		perPassage: f.int("queries-per-passage", 10, "training queries of a fit per passage"),
 		cache:      f.str("encodings", "", "`DIR`folder in which encodings and fitted bridges are kept for the next run"),
@@ -81,7 +82,7 @@ func (p *protocolFlags) judged(ctx context.Context, a *app, dirs, metrics []stri
 
 var cmdBenchSURE = command{
 	name:    "bench sure",
-	summary: "SURE: are texts of the same meaning ranked together, and precise ones first?",
+	summary: "SURE: are texts of one meaning near each other?",
 	about: `
 Ranks passages together with rewritten versions of them (variants/*.jsonl) and scores the ranks of
 each query's own passage and versions. RDC compares their spread with the reference; ROC is the
@@ -168,7 +169,7 @@ func writeSURE(w io.Writer, reports []*sure.Report) error {
 
 var cmdBenchCapRetrieval = command{
 	name:    "bench capretrieval",
-	summary: "CapRetrieval: short phrases against captions, by type of query",
+	summary: "CapRetrieval: phrases against captions, by type of query",
 	about: `
 Searches with the judged queries (labels 0, 1, 2, linear gain) and reports nDCG@1, @5 and @10. For
 the types of query-types.jsonl it also reports nDCG@10 and the share of queries on which each
@@ -277,19 +278,36 @@ func writeAnswerable(w io.Writer, all []bench.Answerable) {
 
 var cmdBenchLIMIT = command{
 	name:    "bench limit",
-	summary: "LIMIT: combinations of attributes that one vector cannot distinguish",
+	summary: "LIMIT: combinations that one vector cannot distinguish",
 	about: `
 Searches with the judged queries of the LIMIT set (arXiv 2508.21038) and reports Recall@2, @10 and
 @100. Each query has two relevant documents, and every pair of documents answers a query. Single
-vectors of few dimensions cannot satisfy that.`,
+vectors of few dimensions cannot satisfy that. --make writes such a set of any size, by the rules of
+the paper's generator with names and likes of its own, and measures nothing.`,
 	examples: []string{
 		"lexsem bench limit --data $LEXSEM_DATA/limit-small",
-		"lexsem bench limit --data $LEXSEM_DATA/limit-small --systems dense,rlr,rlr+slr --json limit.json",
+		"lexsem bench limit --make limit-50k",
+		"lexsem bench limit --data limit-50k --systems dense,rlr,bm25 --json limit.json",
 	},
 	declare: func(f *flags) action {
 		f.group("Flags")
 		p := declareProtocol(f, "dense,rlr,bm25,hybrid")
+		dir := f.outDir("make", "`DIR`make a set in this new folder instead of measuring one")
+		n := f.int("documents", limit.DefaultDocuments, "documents of the set that --make makes")
 		return func(ctx context.Context, a *app, args []string) error {
+			if *dir != "" {
+				if len(args) > 0 || *p.data != "" {
+					return usagef("--make writes a set; --data measures one: use one of them")
+				}
+				if err := limit.Write(ctx, *dir, *n, *p.seed); err != nil {
+					return benchError(err)
+				}
+				_, err := fmt.Fprintf(a.Stdout, "%s: %d documents, 1,000 queries. Measure it by: lexsem bench limit --data %s\n", *dir, *n, *dir)
+				return err
+			}
+			if *n != limit.DefaultDocuments {
+				return usagef("--documents is the size of a set that --make DIR makes")
+			}
 			dirs, err := p.folders(args)
 			if err != nil {
 				return err

@@ -14,7 +14,7 @@ import (
 var cmdBenchReport = command{
 	name:    "bench report",
 	args:    "FILE…",
-	summary: "combine JSON files of bench, bench curve, ann and soak into one page or Markdown",
+	summary: "make one page, table or Markdown of files of --json",
 	about: `
 Reads files that these commands wrote with --json and makes one HTML page with plots, or Markdown,
 of all of them: scores with intervals, score against span length, wins and losses with texts, gain
@@ -70,7 +70,7 @@ func writeCharts(dir string, b *report.Bundle) error {
 var cmdBenchCompare = command{
 	name:    "bench compare",
 	args:    "A.json B.json",
-	summary: "tell which differences between two reports are more than chance",
+	summary: "tell which differences of two reports exceed chance",
 	about: `
 Compares every system of the second report with the system of the same name in the first, task by
 task, over the queries that both have. Prints the difference of the means, p of a paired

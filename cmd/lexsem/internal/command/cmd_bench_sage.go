@@ -16,7 +16,7 @@ import (
 
 var cmdBenchSAGE = command{
 	name:    "bench sage",
-	summary: "SAGE: five tasks of semantic understanding for measures of similarity",
+	summary: "SAGE: five tasks of semantic understanding",
 	about: `
 Compares the cosine of the model, plain and modulated (rlr), with Levenshtein ratio, ROUGE, Jaccard
 and BM25 on five tasks: preference (needs pairs.jsonl), robustness (variants/summaries.jsonl),

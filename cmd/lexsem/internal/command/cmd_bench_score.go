@@ -40,8 +40,7 @@ in single precision, and equal ones are ordered by falling passage id.`,
 			if err != nil {
 				return benchError(err)
 			}
-			judged := bench.Qrels{}
-			err = readNamed(*qrels, func(r io.Reader) error { return bench.EachQrel(r, *qrels, bench.ReadOptions{}, judged.Add) })
+			judged, err := bench.ReadQrels(*qrels, bench.ReadOptions{})
 			if err != nil {
 				return err
 			}

@@ -11,7 +11,7 @@ import (
 
 var cmdBenchSoak = command{
 	name:    "bench soak",
-	summary: "use a database for a long time; check answers, memory and files",
+	summary: "use a database for long; check answers, memory and files",
 	about: `
 Fills a database with generated texts and vectors and uses it: of 100 operations 70 read, 20 store
 a document and 10 delete one, each in a commit of its own. Every answer is compared with what was

@@ -11,7 +11,7 @@ import (
 var cmdBenchSummary = command{
 	name:    "bench summary",
 	args:    "FILE…",
-	summary: "summarise reports of several corpora, one table for each half of the queries",
+	summary: "one table over several corpora, with macro means",
 	about: `
 Reads the files that bench --json wrote, one per corpus and all with the same systems. Prints a
 Markdown table for each half of the queries: means over questions (query), keywords (keyword,

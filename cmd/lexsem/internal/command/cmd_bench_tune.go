@@ -12,7 +12,7 @@ import (
 
 var cmdBenchTune = command{
 	name:    "bench tune",
-	summary: "choose constants on the dev half of several corpora, report on the test half",
+	summary: "choose constants on dev halves, report on test halves",
 	about: `
 Tries values of a system's constants over several corpora, which are searched separately. For each
 constant and value it prints the result on the dev half of the queries; for the start values and the

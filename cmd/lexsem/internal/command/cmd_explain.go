@@ -24,7 +24,7 @@ var cmdExplain = command{
 	about: `
 Shows what the score of one document is made of: the cosine of the query vector; coverage
 (normalised BM25), presence (term recall), near (that of the best 24 words in a row), pair (bigram
-match) and title (term recall of the title) of the words; the part of each word in BM25; what
+match) and title (title match) of the words; the part of each word in BM25; what
 modulation added for each token; the dimensions of the vector that changed the cosine most; and the
 places in the text where words of the query stand. If token states are kept (lexsem tokens), it also
 shows which word of the text answers each word of the query. Without --id the first hit is explained.

@@ -35,11 +35,11 @@ removes the documents.
 
 A text, Markdown, HTML, PDF, office (.docx .pptx .xlsx .odt .odp .ods .rtf), .epub, .ipynb, .eml or
 source file is one document. Its id is its path below the folder, after --prefix. Each record of .jsonl,
-.json, .csv, .tsv, .parquet and each message of .mbox is a document with its own id. A JSONL
-line is {"_id": …, "title": …, "text": …}; "id" works, too, and all other fields become metadata.
---columns sets other names. If the database has a model, vectors in records are ignored, because they
-may come from another model; --vectors says that they come from this one. A file of vectors (.npy,
-.fbin, .fvecs) takes its ids from the file NAME.ids next to it, one per line.
+.json, .csv, .tsv, .parquet and each message of .mbox is a document with its own id. A .gz file is read
+as what it holds. A JSONL line is {"_id": …, "title": …, "text": …}; "id" works, too, and all other
+fields become metadata. --columns sets other names. If the database has a model, vectors in records are
+ignored, because they may come from another model; --vectors says that they come from this one. A file
+of vectors (.npy, .fbin, .fvecs) takes its ids from the file NAME.ids next to it, one per line.
 
 Metadata say where a document is from: path, root, time (of the file), kind, line. The front matter of
 Markdown becomes metadata, too. Hits name file and lines. Documents of single files and of standard
@@ -53,24 +53,24 @@ search finds the document by its best chunk and says which one.
 sends them to Ollama (OLLAMA_HOST). NAME@DIM gives the length of the vectors if it is not known. Such a
 server is asked only to encode, never for a lexical search.
 
-Vectors of texts and the states of their tokens are kept in the cache folder. A text that was indexed
-before, in any database, is not encoded again. --vector-cache and --state-cache limit the size. A model
-behind a URL first encodes some probe texts; if its answers have changed, the cache is not used.
+Passages that a document had before an edit are not encoded again. Where token states are off, vectors
+are kept in the cache folder as well, for other databases of the same texts; --vector-cache limits them.
+--state-cache keeps token states there, too. A model behind a URL first encodes some probe texts; if its
+answers have changed, the cache is not used.
 
 --words-first stores texts before they are encoded. Words find them at once, also from other processes, and
 hybrid searches say how many passages have vectors already. The command then makes the vectors. If it is
 interrupted, the next index, serve or mcp of the database goes on.
 
-Each batch is stored completely or not at all. A file that cannot be read, or a bad record in a folder's
-file, is named; the command goes on, keeps what is stored of that file, and ends with exit code 1. In a
-file named on the command line, or on standard input, a bad record stops the command before its batch
-is stored, and the error names file and line. --skip-bad skips, names and counts all of these, and the
-exit code is 0. Ctrl-C stops after the current batch; stored documents stay, and the same command
-continues.
+Each batch is stored completely or not at all. A file or a record that cannot be read is named with its
+line; the command goes on, keeps what is stored of that file, and ends with exit code 1. --skip-bad
+counts all of these, and the exit code is 0. Ctrl-C stops after the current batch; stored documents
+stay, and the same command continues.
 
 What a file has besides its text, such as front matter, a title or an id, is a warning if it cannot be
-read, and the text is stored. --strict makes warnings fail. An empty file is no failure. The database
-keeps what failed, is stale, was warned of or left out, until it is mended; --problems lists it.
+read, and the text is stored. A scan, or a table without a text column, is a warning, too. --strict makes
+warnings fail. An empty file is no failure. The database keeps what failed, is stale, was warned of or
+left out, until it is mended; --problems lists it.
 
 Records of two files of a folder may have the same id: the second is stored as FILE:ID. Of two records of
 one file with the same id, the second is stored as ID~2, with a warning. --global-ids refuses the
@@ -382,7 +382,7 @@ func (o indexOptions) print(a *app, s indexSummary, stats engine.Stats) error {
 		fmt.Fprintf(a.Stdout, "%s left out because of errors\n", count(s.Bad, "document", "documents"))
 	}
 	if n := len(s.Warned); n > 0 {
-		fmt.Fprintf(a.Stdout, "%s: the texts are stored; `lexsem index --problems` lists them\n", count(n, "warning", "warnings"))
+		fmt.Fprintf(a.Stdout, "%s; `lexsem index --problems` lists them\n", count(n, "warning", "warnings"))
 	}
 	if !s.Skipped.Zero() {
 		fmt.Fprintf(a.Stdout, "left out in folders: %s\n", leftOutWords(s.Skipped))

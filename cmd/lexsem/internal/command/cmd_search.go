@@ -42,6 +42,11 @@ away from others. Both take an id, or ID:LINE for the chunk at a line of the doc
 --filter tests metadata: = != < <= > >=, in [..], ^= (prefix), exists, and, or, not, and dots into nested
 objects. Timestamps are compared as instants: time >= now-7d, time < "2024-01-01". id is the document's id.
 
+--boost multiplies scores by 1 plus a weighted sum of what metadata give: recency(time, 30d) gives 1 to a
+timestamp of now and 0.5 to one 30 days old, field(stars, 100) gives 0.5 to the number 100 and more to
+greater ones. The weight is 0.2; 0.5*field(stars, 100) has another, and - lowers scores. --sort orders hits
+by a field: the 100 best ones, with --mode lexical the 10,000 best. --group-by limits the hits of each value.
+
 Hits carry the score that ranks them, the cosine of the plain vector, presence (term recall: the share of
 the query's words, by weight, that the passage has), pair (bigram match: the share of its adjacent word
 pairs) and coverage (normalised BM25: BM25 divided by the most that BM25 can give the query).
@@ -66,8 +71,8 @@ stored in chunks, text is the chunk that was found: number chunk, from 0, of chu
 the document's text. span, {"start","end","first_line","last_line"}, is the part of text that answers best,
 in bytes of the document's text and in lines of the file, or of the text if there is no file. It is left
 out if text has nothing of the query. With --collapse, duplicates names the documents that share four
-fifths of their word pairs with a better hit. --format trec prints a run file; with --rerank its scores
-are 1/rank, because hits then have two kinds of scores.`,
+fifths of their word pairs with a better hit. --format trec prints a run file; with --rerank or --sort its
+scores are 1/rank, because readers order hits by them.`,
 	examples: []string{
 		`lexsem search --db notes.db "how do I rotate the signing keys"`,
 		`lexsem search --db papers.db --filter 'year >= 2024' --queries queries.jsonl -k 100 --format trec > run.trec`,
@@ -86,6 +91,9 @@ are 1/rank, because hits then have two kinds of scores.`,
 			queries: f.str("queries", "", "`FILE`queries as JSONL; - is standard input"),
 			chunks:  f.bool("per-chunk", "make every chunk of a long document a hit of its own; without it, a document is one hit"),
 			fold:    f.bool("collapse", "show only the best of near-duplicates"),
+			sort:    f.str("sort", "", "`ORDER`order the hits by a field of metadata instead of their scores: time desc"),
+			group:   f.str("group-by", "", "`FIELD`show at most --per-group hits of each value of a metadata field"),
+			each:    f.int("per-group", 0, "hits of each value of --group-by; default 1"),
 			ef:      f.int("ef", 0, "candidate pool of an approximate index; default the index's own"),
 		}
 		return o.run
@@ -95,7 +103,8 @@ are 1/rank, because hits then have two kinds of scores.`,
 type searchOptions struct {
 	way
 	second             rerankFlags
-	k, ef              *int
+	k, ef, each        *int
+	sort, group        *string
 	format, queries    *string
 	image              *string
 	like, unlike       *[]string
@@ -107,6 +116,7 @@ type way struct {
 	mode, fusion, filter, variant *string
 	share, beta                   *float64
 	plain, exact                  *bool
+	boost                         *string
 }
 
 func declareWay(f *flags, filter, variant string) way {
@@ -119,6 +129,7 @@ func declareWay(f *flags, filter, variant string) way {
 		variant: f.str("variant", "", "`NAME`"+variant),
 		plain:   f.bool("plain", "take the query as it is, without operators"),
 		exact:   f.bool("exact", "search for the words as they are typed; without it, mistyped words are also searched for as repaired"),
+		boost:   f.str("boost", "", "`EXPR`raise or lower scores by metadata: recency(time, 30d) + 0.5*field(stars, 100)"),
 	}
 }
 
@@ -134,13 +145,16 @@ func (o way) check() error {
 		return usagef("--presence %v: use a number up to 1000, 0 for the default, or a number below 0 for none", *o.share)
 	case !(*o.beta >= -1000 && *o.beta <= 1000):
 		return usagef("--beta %v: use a number up to 1000, 0 for the default, or a number below 0 for none", *o.beta)
+	case *o.boost != "":
+		_, err := filter.ParseBoosts(*o.boost)
+		return err
 	}
 	return nil
 }
 
 // query is what the flags say about one text.
 func (o way) query(text string, filter engine.Filter) engine.Query {
-	return engine.Query{Text: text, Plain: *o.plain, Exact: *o.exact, Mode: *o.mode, Variant: *o.variant, Filter: filter,
+	return engine.Query{Text: text, Plain: *o.plain, Exact: *o.exact, Boost: *o.boost, Mode: *o.mode, Variant: *o.variant, Filter: filter,
 		Fusion: fusion.Options{Kind: *o.fusion, Presence: *o.share, Beta: *o.beta}}
 }
 
@@ -169,6 +183,11 @@ func (o searchOptions) check(args []string) error {
 	if err := o.way.check(); err != nil {
 		return err
 	}
+	if *o.sort != "" {
+		if _, err := filter.ParseSort(*o.sort); err != nil {
+			return err
+		}
+	}
 	switch {
 	case !slices.Contains([]string{"text", "json", "trec"}, *o.format):
 		return hinted(usagef("unknown format %q", *o.format), "formats are text, json and trec")
@@ -178,6 +197,8 @@ func (o searchOptions) check(args []string) error {
 		return usagef("-k %d: use a number from 1 to %d", *o.k, engine.MaxK)
 	case *o.ef < 0:
 		return usagef("--ef %d: use a positive number", *o.ef)
+	case *o.each < 0 || *o.each > 0 && *o.group == "":
+		return hinted(usagef("--per-group %d", *o.each), "use a number of 1 or more, with --group-by FIELD")
 	case *o.queries != "" && len(args) > 0:
 		return hinted(usagef("both a query and --queries"), "give one of them")
 	case *o.image != "" && (len(args) > 0 || *o.queries != ""):
@@ -254,6 +275,7 @@ func (o searchOptions) one(ctx context.Context, a *app, db engine.Database, q na
 	}
 	query.Like, query.Unlike = *o.like, *o.unlike
 	query.K, query.Ef, query.PerChunk, query.Collapse, query.Rerank = *o.k, *o.ef, *o.chunks, *o.fold, *o.second.depth
+	query.Sort, query.GroupBy, query.PerGroup = *o.sort, *o.group, *o.each
 	query.Spans = *o.format != "trec"
 	res, err := db.Search(ctx, query)
 	if err == nil && o.local() && res.Trace.LocalWanted { // of another process, which builds them now
@@ -285,7 +307,7 @@ func (o searchOptions) one(ctx context.Context, a *app, db engine.Database, q na
 		}
 		for i, h := range res.Hits {
 			ranked[i] = bench.Ranked{ID: h.ID, Score: float64(h.Score)}
-			if second != "" { // readers of run files sort by the score
+			if second != "" || *o.sort != "" { // readers of run files sort by the score
 				ranked[i].Score = 1 / float64(h.Rank)
 			}
 		}

@@ -19,8 +19,8 @@ This command keeps these states, about 50 bytes each, for all documents that lac
 are added later get theirs as well. Searches then compare each word of a query with the words of the
 passages that they have found, and explain shows which word answers which.
 
-Every text is encoded once more, unless the states of its tokens are in the cache folder (--state-cache
-limits them). Vectors stay as they are, and other commands can search and write meanwhile. Ctrl-C, a kill
+Every text is encoded once more, unless the states of its tokens are in the cache folder (--state-cache).
+Vectors stay as they are, and other commands can search and write meanwhile. Ctrl-C, a kill
 or an error loses nothing: the same command continues. Models behind a URL give no token states.`,
 	examples: []string{"lexsem tokens --db notes.db", "lexsem tokens --db notes.db --json"},
 	declare: func(f *flags) action {

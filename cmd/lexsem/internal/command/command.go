@@ -31,7 +31,7 @@ func commands() []command {
 		cmdDemo, cmdSetup, cmdDoctor,
 		cmdIndex, cmdFit, cmdSearch, cmdExplain, cmdList, cmdGet, cmdCount, cmdDelete, cmdStats, cmdReembed, cmdTokens, cmdCompact, cmdBackup, cmdRestore, cmdExport, cmdImport, cmdMigrate, cmdBridge,
 		cmdServe, cmdMCP, cmdMCPInstall, cmdMCPUninstall, cmdHealth, cmdEmbed, cmdBench, cmdBenchANN, cmdBenchEngine, cmdBenchSoak, cmdCompletion, cmdVersion,
-		cmdBenchCurve, cmdBenchCompare, cmdBenchReport, cmdBenchSummary, cmdBenchTune, cmdBenchCapRetrieval, cmdBenchSURE, cmdBenchCorrelate, cmdBenchSAGE, cmdBenchLIMIT, cmdBenchImage, cmdBenchScore, cmdBenchSamples,
+		cmdBenchCurve, cmdBenchCompare, cmdBenchReport, cmdBenchSummary, cmdBenchTune, cmdBenchLexSemBridge, cmdBenchCapRetrieval, cmdBenchSURE, cmdBenchCorrelate, cmdBenchSAGE, cmdBenchLIMIT, cmdBenchImage, cmdBenchScore, cmdBenchSamples,
 	}
 }
 

@@ -51,7 +51,7 @@ type sources struct {
 	stdin    io.Reader
 	how      files.Options         // what of records is read
 	each     func(item) error      // takes one document
-	bad      func(*badInput) error // decides about a record that cannot be read: nil goes on
+	bad      func(*badInput)       // hears of a record that cannot be read
 	failed   func(*badInput) error // decides about a whole file that cannot be read: nil goes on
 	warned   func(*badInput)       // hears of what could not be read of a file whose text could
 	begun    func(file string)     // hears of each file, and "stdin", before it is read
@@ -159,7 +159,8 @@ func (s *sources) record(rec files.Record, err error, name string, document func
 	var one *files.RecordError
 	switch {
 	case errors.As(err, &one):
-		return s.bad(&badInput{name, one.Line, one.Err})
+		s.bad(&badInput{name, one.Line, one.Err})
+		return nil
 	case errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded):
 		return err
 	case err != nil:

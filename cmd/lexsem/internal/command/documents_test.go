@@ -16,7 +16,7 @@ func readAll(t *testing.T, stdin string, paths ...string) (items []item, bad []s
 	s := &sources{
 		stdin:  strings.NewReader(stdin),
 		each:   func(it item) error { items = append(items, it); return nil },
-		bad:    func(b *badInput) error { bad = append(bad, b.Error()); return nil },
+		bad:    func(b *badInput) { bad = append(bad, b.Error()) },
 		failed: func(b *badInput) error { failed = append(failed, b.Error()); return nil },
 		warned: func(b *badInput) { bad = append(bad, "warned: "+b.Error()) },
 		begun:  func(string) {},

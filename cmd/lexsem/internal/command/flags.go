@@ -145,7 +145,11 @@ func (f *flags) usage(err error) error {
 		return err
 	}
 	msg := err.Error()
-	topic := "`lexsem help " + f.set.Name() + "`"
+	name := f.set.Name()
+	if name == cmdBenchName {
+		name += " " + flagsTopic
+	}
+	topic := "`lexsem help " + name + "`"
 	if f.set.Name() == program {
 		topic = "`lexsem help COMMAND`"
 	}

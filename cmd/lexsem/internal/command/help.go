@@ -4,6 +4,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -21,6 +22,13 @@ func help(env Env, topics []string) error {
 		c, rest, ok := match(topics)
 		if !ok {
 			return unknownCommand(topics[0])
+		}
+		if c.name == cmdBenchName && len(rest) == 0 {
+			writeBench(env.Stdout, c)
+			return nil
+		}
+		if c.name == cmdBenchName && len(rest) == 1 && rest[0] == flagsTopic {
+			rest = nil
 		}
 		if len(rest) > 0 {
 			return hinted(usagef("help takes one command, got %q after %s", rest[0], c.name), "`lexsem help` lists the commands")
@@ -45,15 +53,47 @@ var firstSteps = []string{
 
 func writeOverview(w io.Writer) {
 	fmt.Fprintf(w, "%s\nUsage: lexsem COMMAND [flags] [arguments]\n\n", wrap(overview, 0, helpWidth))
+	writeCommands(w, slices.DeleteFunc(commands(), func(c command) bool { return strings.HasPrefix(c.name, "bench ") }))
+	fmt.Fprintf(w, "\n%s\nStart with:\n", wrap("`lexsem help COMMAND` shows flags, exit codes and examples, `lexsem help bench` all that can be measured; `lexsem help "+manTopic+"` prints a man page. "+variablesText, 0, helpWidth))
+	writeExamples(w, firstSteps)
+}
+
+// writeCommands lists commands with their summaries.
+func writeCommands(w io.Writer, list []command) {
 	column := 0
-	for _, c := range commands() {
+	for _, c := range list {
 		column = max(column, len(c.name)+4)
 	}
-	for _, c := range commands() {
+	for _, c := range list {
 		fmt.Fprintf(w, "  %-*s%s", column-2, c.name, wrap(c.summary, column, helpWidth)[column:])
 	}
-	fmt.Fprintf(w, "\n%s\nStart with:\n", wrap("`lexsem help COMMAND` shows flags, exit codes and examples, `lexsem help "+manTopic+"` prints a man page. "+variablesText, 0, helpWidth))
-	writeExamples(w, firstSteps)
+}
+
+// flagsTopic stands behind help bench for the whole help of bench.
+const flagsTopic = "flags"
+
+const cmdBenchName = "bench"
+
+// benchParts are the commands of bench by what they measure.
+var benchParts = []struct {
+	title string
+	names []string
+}{
+	{"Retrieval", []string{"bench", "bench curve", "bench tune", "bench compare", "bench report", "bench summary", "bench score", "bench samples"}},
+	{"Index", []string{"bench ann"}},
+	{"Database", []string{"bench engine", "bench soak"}},
+	{"Papers", []string{"bench lexsembridge", "bench capretrieval", "bench sure", "bench correlate", "bench sage", "bench limit", "bench image"}},
+}
+
+// writeBench prints the parts of bench on one screen.
+func writeBench(w io.Writer, c command) {
+	fmt.Fprint(w, wrap("lexsem bench: "+c.summary, 0, helpWidth), "\nUsage: lexsem bench --data DIR [--systems LIST] [--tasks LIST] [flags]\n")
+	for _, part := range benchParts {
+		fmt.Fprintf(w, "\n%s:\n", part.title)
+		writeCommands(w, slices.DeleteFunc(commands(), func(c command) bool { return !slices.Contains(part.names, c.name) }))
+	}
+	fmt.Fprintf(w, "\n%s\nExamples:\n", wrap("`lexsem help bench "+flagsTopic+"` lists the flags of bench with its systems, tasks and metrics, `lexsem help bench NAME` those of a part.", 0, helpWidth))
+	writeExamples(w, c.examples)
 }
 
 func writeHelp(w io.Writer, c command) {

@@ -120,3 +120,49 @@ func TestMan(t *testing.T) {
 		}
 	}
 }
+
+// TestHelpOfBench: the parts of bench fit a screen, each in one group; its flags stand behind "flags".
+func TestHelpOfBench(t *testing.T) {
+	page := func(topics ...string) string {
+		t.Helper()
+		var b bytes.Buffer
+		if err := help(Env{Stdout: &b}, topics); err != nil {
+			t.Fatal(err)
+		}
+		return b.String()
+	}
+	short := page("bench")
+	if n := strings.Count(short, "\n"); n > 40 {
+		t.Errorf("it has %d lines", n)
+	}
+	for _, c := range commands() {
+		if c.name != "bench" && !strings.HasPrefix(c.name, "bench ") {
+			continue
+		}
+		in := 0
+		for _, part := range benchParts {
+			for _, name := range part.names {
+				if name == c.name {
+					in++
+				}
+			}
+		}
+		if in != 1 || !strings.Contains(short, "\n  "+c.name+" ") {
+			t.Errorf("%s stands in %d groups", c.name, in)
+		}
+		if c.name != "bench" && strings.Contains(page(), "  "+c.name+" ") {
+			t.Errorf("the list of commands has %s, which help bench lists", c.name)
+		}
+	}
+	for _, line := range strings.Split(short, "\n") {
+		if n := utf8.RuneCountInString(line); n > helpWidth {
+			t.Errorf("a line of %d columns: %q", n, line)
+		}
+	}
+	if long := page("bench", flagsTopic); !strings.Contains(long, "\n  --keep-self ") || strings.Contains(short, "--keep-self") {
+		t.Errorf("the flags are not behind %s", flagsTopic)
+	}
+	if err := help(Env{Stdout: &bytes.Buffer{}}, []string{"search", flagsTopic}); err == nil {
+		t.Error("help search flags is no page")
+	}
+}

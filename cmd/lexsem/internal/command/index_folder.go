@@ -17,7 +17,6 @@ import (
 	"github.com/lexsem/lexsem/engine"
 	"github.com/lexsem/lexsem/ingest/files"
 	"github.com/lexsem/lexsem/ingest/folder"
-	"github.com/lexsem/lexsem/internal/problems"
 )
 
 // checkPath says whether p can be indexed, before a database is opened.
@@ -41,11 +40,7 @@ func (o indexOptions) checkPath(p string) error {
 func (ix *indexer) take(paths []string) error {
 	src := &sources{stdin: ix.app.Stdin, how: ix.how, repeated: !*ix.options.global, each: ix.add, bad: ix.bad, read: func(n int) { ix.bytes += int64(n) }}
 	src.failed = ix.unread
-	src.warned = func(b *badInput) {
-		ix.lack(b, problems.Warned)
-		ix.summary.warn(b)
-		ix.warned(b)
-	}
+	src.warned = ix.hearWarning
 	src.begun = ix.begun
 	for _, p := range paths {
 		if p == "-" {

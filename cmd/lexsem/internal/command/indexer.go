@@ -55,16 +55,10 @@ func (ix *indexer) add(it item) error {
 	return ix.ctx.Err()
 }
 
-// bad decides about a document that cannot be read.
-func (ix *indexer) bad(b *badInput) error {
+// bad notes a document that cannot be read: the rest goes on, as in a folder.
+func (ix *indexer) bad(b *badInput) {
 	ix.lack(b, problems.Failed)
-	if !*ix.options.skipBad {
-		return hinted(b, "--skip-bad skips and counts such documents")
-	}
-	ix.summary.Bad++
-	ix.tell("left out", b.Error())
-	ix.summary.fail(b)
-	return nil
+	ix.failed(b)
 }
 
 // unread decides about a file that was named and cannot be read. Its documents stay. One with nothing in it is no failure.
@@ -78,8 +72,10 @@ func (ix *indexer) unread(b *badInput) error {
 	case n > 0:
 		ix.lacks[at] = append(ix.lacks[at], problems.Problem{State: problems.Stale, Documents: n, Reason: oneLine(b.err.Error())})
 		b.err = &folder.StaleError{Documents: n, Err: b.err}
-	case b.err == files.ErrNoText:
-		ix.summary.Skipped.Empty++
+	case errors.Is(b.err, files.ErrNoText):
+		if ix.summary.Skipped.Empty++; b.err != files.ErrNoText { // a scan, or a table without texts
+			ix.hearWarning(b)
+		}
 		return nil
 	default:
 		ix.lack(b, problems.Failed)
@@ -88,7 +84,7 @@ func (ix *indexer) unread(b *badInput) error {
 	return nil
 }
 
-// failed notes a file that cannot be read at all: the rest goes on.
+// failed notes what cannot be read of a file: the rest goes on.
 func (ix *indexer) failed(b *badInput) {
 	ix.mu.Lock()
 	defer ix.mu.Unlock()
@@ -102,6 +98,13 @@ func (ix *indexer) failed(b *badInput) {
 	if !*ix.options.watch { // where each sync has a summary of its own, and there is no last one
 		ix.summary.fail(b)
 	}
+}
+
+// hearWarning notes a warning of a file that was named, or of standard input.
+func (ix *indexer) hearWarning(b *badInput) {
+	ix.lack(b, problems.Warned)
+	ix.summary.warn(b)
+	ix.warned(b)
 }
 
 // warned tells of something besides the text of a file that cannot be read.
@@ -187,9 +190,7 @@ func (ix *indexer) flush() error {
 		res, err := ix.db.Upsert(ix.ctx, docs)
 		var refused *engine.DocumentError
 		if errors.As(err, &refused) && refused.Position < len(ix.batch) {
-			if err := ix.bad(&badInput{ix.batch[refused.Position].file, ix.batch[refused.Position].line, refused.Err}); err != nil {
-				return err
-			}
+			ix.bad(&badInput{ix.batch[refused.Position].file, ix.batch[refused.Position].line, refused.Err})
 			ix.batch = append(ix.batch[:refused.Position], ix.batch[refused.Position+1:]...)
 			continue
 		}

@@ -139,10 +139,9 @@ func helpOr(err error, env Env, c command) error {
 	}
 	if c.name == "" {
 		writeOverview(env.Stdout)
-	} else {
-		writeHelp(env.Stdout, c)
+		return nil
 	}
-	return nil
+	return help(env, strings.Fields(c.name))
 }
 
 func unknownCommand(name string) error {

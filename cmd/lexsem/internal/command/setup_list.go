@@ -49,8 +49,11 @@ func listModels(ctx context.Context, a *app, asJSON bool) error {
 	for _, m := range provision.Models() {
 		info := modelInfo{Name: m.Spec.Model, Description: m.Description, Languages: m.Languages, License: m.License, Licence: m.License, Dim: m.Dim,
 			MaxTokens: m.Spec.MaxTokens, Pooling: string(m.Spec.Pooling), Bytes: m.Size(), Backend: backend, Default: m.Spec.Model == defaultModel}
-		if m.Spec.Precision != "fp32" {
+		switch {
+		case m.Spec.Precision != "fp32":
 			info.Backend = models.BackendONNX
+		case !m.HasGraph():
+			info.Backend = models.BackendNative
 		}
 		p.update(step{stage: "measuring", done: len(list), total: len(provision.Models()), unit: "models"})
 		if err := a.measureModel(ctx, p, &info); err != nil {

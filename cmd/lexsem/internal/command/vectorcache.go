@@ -9,16 +9,17 @@ import (
 	"github.com/lexsem/lexsem/internal/private"
 )
 
-// Vectors of texts, and the states of their tokens, are kept below the cache folder, two files a
+// Vectors of texts, and on request the states of their tokens, are kept below the cache folder, two files a
 // model, so that commands that encode documents encode a text once. Queries are never looked up
-// there: opening a file costs a pass over it.
+// there: opening a file costs a pass over it. A database keeps what it made of a text itself, and takes it over
+// where the text is edited, so the cache serves other databases of the same texts.
 
 const (
 	// vectorCacheMiB is the default bound of all files of vectors together.
-	vectorCacheMiB = 1024
-	// stateCacheMiB is that of the files of token states, which take some 26 times as much for a passage
-	// of 100 tokens: half of it, what one model gets, is for 27,000 of these.
-	stateCacheMiB = 2048
+	vectorCacheMiB = 128
+	// stateCacheMiB is that of the files of token states: none, since they take some 26 times as much for a passage
+	// of 100 tokens, and ten times as much as the codes that databases keep of them.
+	stateCacheMiB = 0
 )
 
 // cacheBounds are how many MiB are kept of vectors, and of token states. The zero value keeps none.
@@ -27,7 +28,7 @@ type cacheBounds struct{ vectors, states int }
 // cacheFlags declares --vector-cache and --state-cache.
 func cacheFlags(f *flags) func() cacheBounds {
 	vectors := f.int("vector-cache", vectorCacheMiB, "`MIB`most disk space for vectors of texts in the cache folder, which save encoding unchanged texts again; 0 keeps neither vectors nor token states")
-	states := f.int("state-cache", stateCacheMiB, "`MIB`most disk space for token states in the cache folder; 0 keeps none")
+	states := f.int("state-cache", stateCacheMiB, "`MIB`most disk space for token states in the cache folder, which save making other databases of the same texts; 0 keeps none, and removes those of the model")
 	return func() cacheBounds { return cacheBounds{*vectors, *states} }
 }
 

@@ -1,0 +1,71 @@
+package backendtest
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/engine"
+)
+
+// fields: metadata boost, sort and group the hits, in every mode.
+func fields(t *testing.T, open func(t *testing.T, enc encoder.Encoder) engine.Database) {
+	db := open(t, encoder.NewHash(dim))
+	fill(t, db, []engine.Document{
+		{ID: "keys", Text: "Rotate the signing keys.", Metadata: map[string]any{"lang": "en", "stars": 1, "time": "2024-01-01"}},
+		{ID: "more", Text: "Rotate the signing keys with keyctl or by hand.", Metadata: map[string]any{"lang": "en", "stars": []any{1, 900}, "time": "2023-12-31T23:00:00-02:00"}},
+		{ID: "bees", Text: strings.Repeat("Bees fly from flower to flower and rotate. ", 20), Metadata: map[string]any{"lang": "de", "stars": 5}},
+	})
+	hits := func(q engine.Query) (ids string) {
+		t.Helper()
+		q.K = 3
+		res, err := db.Search(t.Context(), q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, h := range res.Hits {
+			if h.Rank != i+1 {
+				t.Errorf("hit %d has rank %d", i+1, h.Rank)
+			}
+			ids += " " + h.ID
+		}
+		return ids
+	}
+	for _, mode := range []string{engine.ModeHybrid, engine.ModeDense, engine.ModeLexical} {
+		q := func(q engine.Query) engine.Query { q.Text, q.Mode = "rotate signing keys", mode; return q }
+		for _, c := range []struct {
+			q    engine.Query
+			want string
+		}{
+			{engine.Query{}, " keys more bees"},
+			{engine.Query{Boost: "100*field(stars, 500)"}, " more keys bees"},
+			{engine.Query{Sort: "time desc"}, " more keys bees"},
+			{engine.Query{Sort: "stars"}, " keys more bees"},
+			{engine.Query{Sort: "lang"}, " bees keys more"},
+			{engine.Query{GroupBy: "lang"}, " keys bees"},
+			{engine.Query{GroupBy: "lang", PerGroup: 2}, " keys more bees"},
+		} {
+			if got := hits(q(c.q)); got != c.want {
+				t.Errorf("%+v, %s:%s, want%s", c.q, mode, got, c.want)
+			}
+		}
+		boosted := q(engine.Query{Boost: "2*field(stars, 900) - 0.1*field(stars, 1)"})
+		x, err := db.Explain(t.Context(), boosted, "more")
+		sum := 0.0
+		for _, term := range x.Terms {
+			sum += term.Weight * term.Value
+		}
+		if err != nil || math.Abs(sum-float64(x.Score)) > 1e-4 || !strings.Contains(fmt.Sprint(x.Terms), "{field(stars, 900)") {
+			t.Errorf("%s: the terms %+v make %v, %v", mode, x.Terms, x.Score, err)
+		}
+	}
+	for _, q := range []engine.Query{{Boost: "field(stars)"}, {Sort: "id"}, {GroupBy: "id"}, {PerGroup: 1}} {
+		q.Text = "keys"
+		if _, err := db.Search(t.Context(), q); !errors.Is(err, engine.ErrInvalid) {
+			t.Errorf("%+v: %v", q, err)
+		}
+	}
+}
