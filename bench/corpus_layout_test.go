@@ -149,6 +149,31 @@ func TestForeignFolders(t *testing.T) {
 	}
 }
 
+// TestTopics: topics in the spellings that TREC, CLEF and their tools use.
+func TestTopics(t *testing.T) {
+	for name, c := range map[string]struct {
+		text string
+		want []Query
+	}{
+		"CRLF":            {"<top>\r\n<num> Number: 301 \r\n<title> River Boats \r\n\r\n<desc> Description: \r\nwhat\r\n</top>\r\n", []Query{{"301", "River Boats"}}},
+		"a mark, ends":    {"\ufeff<top>\n<num> Number: 301</num>\n<title>River Boats</title>\n</top>\n", []Query{{"301", "River Boats"}}},
+		"TIPSTER":         {"<top>\n<head> Tipster\n<num> Number:  051\n<dom> Domain: X\n<title> Topic:  River\n Boats\n<desc> Description:\n x\n</top>\n", []Query{{"51", "River Boats"}}},
+		"COVID":           {"<?xml version=\"1.0\"?>\n<topics>\n<topic number=\"1\">\n <query>river boats</query>\n <question>q?</question>\n</topic>\n</topics>", []Query{{"1", "river boats"}}},
+		"clinical trials": {"<topics task=\"CT\">\n<topic number=\"1\">\nA man on a river.\n</topic>\n</topics>", []Query{{"1", "A man on a river."}}},
+		"medicine":        {"<topics><topic number='1'><disease>river</disease><gene>boats</gene></topic></topics>", []Query{{"1", "river boats"}}},
+		"id":              {"<topic id=\"1\"><title lang=\"en\">river</title></topic>", []Query{{"1", "river"}}},
+		"two on a line":   {"<top><num>1</num><title>river</title></top><top><num>2</num><title>bread</title></top>\n", []Query{{"1", "river"}, {"2", "bread"}}},
+		"CLEF":            {"<top lang=\"EN\">\n<num>C041</num>\n<EN-title>river</EN-title>\n<EN-desc>d</EN-desc></top>", []Query{{"C041", "river"}}},
+		"colons":          {"1:river: boats\n2:bread\n", []Query{{"1", "river: boats"}, {"2", "bread"}}},
+		"tabs":            {"1\triver boats\n", []Query{{"1", "river boats"}}},
+	} {
+		got, err := readQueries(ReadOptions{}, filepath.Join(corpusFiles(t, map[string]string{"topics.txt": c.text}), "topics.txt"))
+		if err != nil || !reflect.DeepEqual(got, c.want) {
+			t.Errorf("%s: %q, %v", name, got, err)
+		}
+	}
+}
+
 func TestTopicFaults(t *testing.T) {
 	for name, c := range map[string]struct {
 		text string
@@ -159,6 +184,8 @@ func TestTopicFaults(t *testing.T) {
 		"no text":   {"<top>\n<num> Number: 1\n<title>\n</top>", 4, errEmptyQuery},
 		"no end":    {"\n<top>\n<num> 1 <title> x", 2, ErrBrokenLine},
 		"twice":     {"<top><num>1<title> x\n</top>\n<top><num>01<title> y\n</top>", 4, ErrDuplicateID},
+		"neither":   {"river boats\n", 1, ErrBrokenLine},
+		"colon":     {"1:\n", 1, errEmptyQuery},
 		"too long":  {"<top><num>1<title>\n" + strings.Repeat(strings.Repeat("x", 90)+"\n", 20) + "</top>", 12, errLineTooLong},
 	} {
 		dir := corpusFiles(t, map[string]string{"corpus.jsonl": okCorpus, "topics.txt": c.text})

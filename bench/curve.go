@@ -20,14 +20,15 @@ const (
 
 // Curve holds the results of Run for several amounts of one thing.
 type Curve struct {
-	Data    string       `json:"data"`
-	Encoder string       `json:"encoder"`
-	Seed    uint64       `json:"seed"`
-	Version string       `json:"version"`
-	Over    string       `json:"over"`  // OverQueries, OverSteps or OverPassages
-	Half    Half         `json:"half"`  // half of the queries that was searched; "all" for both
-	Clean   bool         `json:"clean"` // see Options.Clean
-	Points  []curvePoint `json:"points"`
+	Data     string       `json:"data"`
+	Encoder  string       `json:"encoder"`
+	Seed     uint64       `json:"seed"`
+	Version  string       `json:"version"`
+	Over     string       `json:"over"`               // OverQueries, OverSteps or OverPassages
+	Half     Half         `json:"half"`               // half of the queries that was searched; "all" for both
+	Clean    bool         `json:"clean"`              // see Options.Clean
+	Language string       `json:"language,omitempty"` // see Options.Language
+	Points   []curvePoint `json:"points"`
 }
 
 // curvePoint is Run at one amount. Its results have no per-query scores.
@@ -76,7 +77,7 @@ func RunCurve(ctx context.Context, enc encoder.Encoder, o Options, over string, 
 			return nil, err
 		}
 		c.Data, c.Encoder, c.Seed, c.Version = rep.Data, rep.Encoder, rep.Seed, rep.Version
-		c.Half, c.Clean = rep.Half, rep.Clean
+		c.Half, c.Clean, c.Language = rep.Half, rep.Clean, rep.Language
 		for i := range rep.Results {
 			rep.Results[i].PerQuery = nil
 		}

@@ -90,6 +90,9 @@ type Options struct {
 	// Cases is the number of largest losses against dense, and of largest gains, to report with their
 	// texts for each task and system.
 	Cases int
+	// Language of the texts, an ISO 639-1 code or "none", chooses stems and function words for BM25, for
+	// words that serve as tokens, and for keyword probes. "" means English.
+	Language string
 	// KeepSelf leaves the passage with a query's own id in the query's ranking. By BEIR's rule it is left
 	// out where the queries stand in the corpus, as in ArguAna and Quora.
 	KeepSelf bool
@@ -143,7 +146,7 @@ func Run(ctx context.Context, enc encoder.Encoder, o Options) (report *Report, e
 	}
 	report = &Report{
 		Data: p.corpus.Name, Documents: len(p.corpus.Passages), Distractors: p.distractors, Distinct: p.targets.Len(), Truncated: setting.Truncated(),
-		Encoder: enc.Fingerprint().Model, Seed: p.Seed, Relevance: p.Relevance, Half: p.Half, Clean: p.Clean, Version: p.Version, Commit: p.Commit, Index: p.Index, Fit: map[string]Fit{}, BytesPerPassage: map[string]float64{},
+		Encoder: enc.Fingerprint().Model, Seed: p.Seed, Relevance: p.Relevance, Half: p.Half, Clean: p.Clean, Language: p.Language, Version: p.Version, Commit: p.Commit, Index: p.Index, Fit: map[string]Fit{}, BytesPerPassage: map[string]float64{},
 		LeftOutTasks: p.leftOutTasks, Words: setting.readsWords(),
 		Cost: searchCost{
 			EncodeSeconds: time.Since(encodeBegan).Seconds(), EncodeCPUSeconds: (process.CPUTime() - encodeCPU).Seconds(),
@@ -253,6 +256,9 @@ func newPlan(o Options) (*plan, error) {
 	if o.Half, err = ParseHalf(string(o.Half)); err != nil {
 		return nil, err
 	}
+	if err := checkLanguage(o.Language); err != nil {
+		return nil, err
+	}
 	p := &plan{Options: o}
 	if err := p.parse(); err != nil {
 		return nil, err
@@ -278,7 +284,7 @@ func newPlan(o Options) (*plan, error) {
 	default:
 		p.leftOut = func() *Targets { return leftOutTargets(all, p.targets) }
 	}
-	in := TaskInput{Corpus: p.corpus, Targets: asked, Seed: o.Seed, Limit: o.QueriesLimit, Half: o.Half, Clean: o.Clean, KeepSelf: o.KeepSelf, Read: o.Read}
+	in := TaskInput{Corpus: p.corpus, Targets: asked, Seed: o.Seed, Limit: o.QueriesLimit, Half: o.Half, Clean: o.Clean, KeepSelf: o.KeepSelf, Read: o.Read, Language: o.Language}
 	for _, name := range o.Tasks {
 		t, err := MakeTask(name, in)
 		if err != nil && o.without != nil && o.without(name, err) {
@@ -340,7 +346,7 @@ func (p *plan) codes() (all []codesKind) {
 // setting encodes the targets, for the systems of the plan.
 func (p *plan) setting(ctx context.Context, enc encoder.Encoder) (*Setting, error) {
 	return NewSetting(ctx, enc, p.targets, SettingOptions{
-		Seed: p.Seed, QueriesPerPassage: p.QueriesPerPassage, MaxFitQueries: p.MaxFitQueries, FitSteps: p.FitSteps, FitRate: p.FitRate, FitPassages: p.FitPassages, Clean: p.Clean,
+		Seed: p.Seed, QueriesPerPassage: p.QueriesPerPassage, MaxFitQueries: p.MaxFitQueries, FitSteps: p.FitSteps, FitRate: p.FitRate, FitPassages: p.FitPassages, Clean: p.Clean, Language: p.Language,
 		CacheDir: p.CacheDir, Index: p.Index, Ef: p.Ef, Over: p.Over, Asked: p.asked, LeftOut: p.leftOut, Codes: p.codes(), Progress: p.Progress,
 		Reranker: p.Reranker, RerankDepth: p.RerankDepth,
 	})

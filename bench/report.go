@@ -34,8 +34,9 @@ type Report struct {
 	// Fit has an entry for every system that was fitted on the corpus. Fits see all passages, but no
 	// queries of the tasks.
 	Fit map[string]Fit `json:"fit"`
-	// Clean is Options.Clean.
-	Clean bool `json:"clean"`
+	// Clean is Options.Clean, Language Options.Language.
+	Clean    bool   `json:"clean"`
+	Language string `json:"language,omitempty"`
 	// Overlaps says, for each task made from passages, how much text its queries share with training
 	// queries. It is empty if no system uses training queries.
 	Overlaps []overlapShares `json:"overlaps,omitempty"`
@@ -139,7 +140,7 @@ func (r *Report) Searched(passages string) string {
 // Asked says in words which queries were searched: their half if it is not all, whether they are
 // clean, and the reranker. Each part is preceded by sep. It returns "" if there is nothing to say.
 func (r *Report) Asked(sep string) string {
-	out := asked(r.Half, r.Clean, sep)
+	out := asked(r.Half, r.Clean, r.Language, sep)
 	if r.Reranker != "" {
 		out += fmt.Sprintf("%sthe first %d reranked by %s", sep, r.RerankDepth, r.Reranker)
 	}
@@ -178,15 +179,18 @@ func (r *Report) Notes() []string {
 }
 
 // Asked is like Report.Asked, without the reranker.
-func (c *Curve) Asked(sep string) string { return asked(c.Half, c.Clean, sep) }
+func (c *Curve) Asked(sep string) string { return asked(c.Half, c.Clean, c.Language, sep) }
 
-func asked(h Half, clean bool, sep string) string {
+func asked(h Half, clean bool, language, sep string) string {
 	out := ""
 	if l := h.Label(); l != "" {
 		out += sep + l
 	}
 	if clean {
 		out += sep + "clean probes"
+	}
+	if language != "" {
+		out += sep + "language " + language
 	}
 	return out
 }

@@ -60,6 +60,7 @@ type SettingOptions struct {
 	FitRate           float64 // see Options
 	FitPassages       int     // see Options
 	Clean             bool    // see Options
+	Language          string  // see Options
 	CacheDir          string
 	Index             string
 	Ef                int
@@ -83,9 +84,12 @@ type SettingOptions struct {
 // tokens of an encoder that has none (see ByTerms). The caller closes the setting.
 func NewSetting(ctx context.Context, enc encoder.Encoder, targets *Targets, o SettingOptions) (*Setting, error) {
 	s := &Setting{Encoder: enc, Targets: targets, SettingOptions: o, fitted: map[string]*modulate.Weights{}}
-	var err error
+	err := checkLanguage(o.Language)
+	if err != nil {
+		return nil, err
+	}
 	if enc.VocabSize() == 0 {
-		if s.Encoder, err = ByTerms(enc); err != nil {
+		if s.Encoder, err = byTermsOf(enc, o.Language); err != nil {
 			return nil, err
 		}
 	}

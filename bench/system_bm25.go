@@ -12,7 +12,7 @@ import (
 	"github.com/lexsem/lexsem/internal/text"
 )
 
-// BM25 ranks by words alone: stemmed English, k1 1.2, b 0.75. It returns only documents with a word of
+// BM25 ranks by words alone: stemmed, k1 1.2, b 0.75. It returns only documents with a word of
 // the query. bm25:okapi keeps function words and uses k1 1.5, like baselines made with the rank_bm25
 // package over stemmed words. The BM25 of CapRetrieval's paper uses Porter stems and no function
 // words: docs/runs/capretrieval-words.json.
@@ -24,7 +24,7 @@ var _ = RegisterSystem(SystemKind{
 			return System{Name: "bm25", Need: encoder.NeedDense, Prepare: prepareBM25((*Setting).lexicon)}, nil
 		case "okapi":
 			return System{Name: "bm25:okapi", Need: encoder.NeedDense, Prepare: prepareBM25(func(s *Setting, ctx context.Context) (*lexicon, error) {
-				return s.newLexicon(ctx, text.Options{Language: "en", Stem: true}, inverted.Options{K1: 1.5, B: .75})
+				return s.newLexicon(ctx, text.Options{Language: s.Language, Stem: true}, inverted.Options{K1: 1.5, B: .75})
 			})}, nil
 		}
 		return System{}, fmt.Errorf("%w: bm25 takes okapi or nothing behind the colon, not %q", ErrUnknownName, arg)

@@ -136,7 +136,7 @@ func (s *Setting) openEngine(ctx context.Context, o engineSystem) (engine.Databa
 	if o.tokens {
 		states = engine.TokenStatesOn
 	}
-	e, err := engine.Open(ctx, dir, memo.Lent{Encoder: s.Encoder}, engine.Options{TokenStates: states, ChunkTokens: o.chunk})
+	e, err := engine.Open(ctx, dir, memo.Lent{Encoder: s.Encoder}, engine.Options{TokenStates: states, ChunkTokens: o.chunk, Language: s.Language})
 	if err != nil {
 		return nil, err
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/lexsem/lexsem/bench/internal/random"
+	"github.com/lexsem/lexsem/internal/text"
 	"github.com/lexsem/lexsem/modulate/train"
 )
 
@@ -43,6 +44,23 @@ type TaskInput struct {
 	// KeepSelf is Options.KeepSelf.
 	KeepSelf bool
 	Read     ReadOptions
+	Language string // see Options
+}
+
+// stop tells the function words of the language.
+func (in TaskInput) stop() (func(word string) bool, error) {
+	if in.Language == "" || in.Language == "en" {
+		return text.Stop, nil
+	}
+	a, err := text.For(in.Language)
+	if err != nil {
+		return nil, err
+	}
+	words := map[string]bool{}
+	for w := range a.FunctionWords() {
+		words[w] = true
+	}
+	return func(w string) bool { return words[w] }, nil
 }
 
 // TaskKind is a family of tasks. To add one, write a file with "var _ = RegisterTask(TaskKind{…})".

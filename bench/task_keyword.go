@@ -6,8 +6,6 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
-
-	"github.com/lexsem/lexsem/internal/text"
 )
 
 // Bounds of a keyword query (LexSemBridge Sec. 4.2: "3–8 keywords").
@@ -15,7 +13,7 @@ const minKeywords, maxKeywords = 3, 8
 
 // Keyword makes queries of 3 to 8 distinct content words of a passage in random order. Each word is
 // drawn with a probability proportional to its idf over the corpus. Passages with fewer than 3 are
-// left out and counted.
+// left out and counted. In scripts without blanks a word is a pair of characters; see segments.
 var _ = RegisterTask(TaskKind{
 	Name:  "keyword",
 	Usage: "keyword",
@@ -24,10 +22,15 @@ var _ = RegisterTask(TaskKind{
 		if err := noArgument(arg); err != nil {
 			return nil, err
 		}
+		stop, err := in.stop()
+		if err != nil {
+			return nil, err
+		}
 		words := make([][]string, in.Targets.Len())
 		df := map[string]int{}
+		found := newSegments(in.Targets.Texts)
 		for i, t := range in.Targets.Texts {
-			words[i] = contentWords(t)
+			words[i] = contentWords(found, stop, t)
 			for _, w := range words[i] {
 				df[w]++
 			}
@@ -50,19 +53,16 @@ var _ = RegisterTask(TaskKind{
 // contentWords returns the distinct words of s that say something about its
 // topic, in order of first occurrence: no function words, no single
 // characters.
-func contentWords(s string) []string {
+func contentWords(g segments, stop func(string) bool, s string) []string {
 	var out []string
 	seen := map[string]struct{}{}
-	for _, w := range text.Words(nil, s) {
-		if text.Stop(w.Lower) || utf8.RuneCountInString(w.Lower) < 2 {
-			continue
+	g.words(s, func(w string) {
+		if _, dup := seen[w]; dup || stop(w) || utf8.RuneCountInString(w) < 2 {
+			return
 		}
-		if _, dup := seen[w.Lower]; dup {
-			continue
-		}
-		seen[w.Lower] = struct{}{}
-		out = append(out, w.Lower)
-	}
+		seen[w] = struct{}{}
+		out = append(out, w)
+	})
 	return out
 }
 

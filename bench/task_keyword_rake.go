@@ -32,14 +32,18 @@ var _ = RegisterTask(TaskKind{
 		if err := noArgument(arg); err != nil {
 			return nil, err
 		}
+		stop, err := in.stop()
+		if err != nil {
+			return nil, err
+		}
 		return PerTarget("keyword-rake", in, func(_ *rand.Rand, i int) string {
-			return rakeQuery(in.Targets.Texts[i])
+			return rakeQuery(stop, in.Targets.Texts[i])
 		}), nil
 	},
 })
 
-func rakeQuery(s string) string {
-	phrases := rakePhrases(s)
+func rakeQuery(stop func(string) bool, s string) string {
+	phrases := rakePhrases(stop, s)
 	freq, degree := map[string]int{}, map[string]int{}
 	for _, p := range phrases {
 		for _, w := range p {
@@ -87,7 +91,7 @@ func joinPhrases(phrases [][]string) string {
 
 // rakePhrases returns the runs of content words with nothing but blanks
 // between them.
-func rakePhrases(s string) [][]string {
+func rakePhrases(stop func(string) bool, s string) [][]string {
 	var out [][]string
 	var run []string
 	end := 0
@@ -102,7 +106,7 @@ func rakePhrases(s string) [][]string {
 			flush()
 		}
 		end = w.End
-		if text.Stop(w.Lower) {
+		if stop(w.Lower) {
 			flush()
 			continue
 		}

@@ -27,8 +27,12 @@ var _ = RegisterTask(TaskKind{
 		if err := noArgument(arg); err != nil {
 			return nil, err
 		}
+		stop, err := in.stop()
+		if err != nil {
+			return nil, err
+		}
 		return PerTarget("keyword-yake", in, func(_ *rand.Rand, i int) string {
-			return joinPhrases(yakePhrases(in.Targets.Texts[i]))
+			return joinPhrases(yakePhrases(stop, in.Targets.Texts[i]))
 		}), nil
 	},
 })
@@ -46,7 +50,7 @@ type yakeWord struct {
 
 // yakePhrases returns the phrases of s, the best first, ties in order of
 // occurrence.
-func yakePhrases(s string) [][]string {
+func yakePhrases(stop func(string) bool, s string) [][]string {
 	sentences := yakeSentences(s)
 	words := map[string]*yakeWord{}
 	for n, chunks := range sentences {
@@ -74,15 +78,15 @@ func yakePhrases(s string) [][]string {
 			}
 		}
 	}
-	scoreYakeWords(words, len(sentences))
-	return rankYakePhrases(sentences, words)
+	scoreYakeWords(stop, words, len(sentences))
+	return rankYakePhrases(stop, sentences, words)
 }
 
-func scoreYakeWords(words map[string]*yakeWord, sentences int) {
+func scoreYakeWords(stop func(string) bool, words map[string]*yakeWord, sentences int) {
 	var sum, squares, n, most float64
 	for w, y := range words {
 		most = max(most, y.count)
-		if !text.Stop(w) {
+		if !stop(w) {
 			sum, squares, n = sum+y.count, squares+y.count*y.count, n+1
 		}
 	}
@@ -115,7 +119,7 @@ func median(sorted []int) float64 {
 	return float64(sorted[(len(sorted)-1)/2]+sorted[len(sorted)/2]) / 2
 }
 
-func rankYakePhrases(sentences [][][]text.Word, words map[string]*yakeWord) [][]string {
+func rankYakePhrases(stop func(string) bool, sentences [][][]text.Word, words map[string]*yakeWord) [][]string {
 	type phrase struct {
 		words []string
 		count float64
@@ -127,7 +131,7 @@ func rankYakePhrases(sentences [][][]text.Word, words map[string]*yakeWord) [][]
 		for _, chunk := range chunks {
 			for i := range chunk {
 				for n := 1; n <= min(yakeLength, len(chunk)-i); n++ {
-					if text.Stop(chunk[i].Lower) || text.Stop(chunk[i+n-1].Lower) {
+					if stop(chunk[i].Lower) || stop(chunk[i+n-1].Lower) {
 						continue
 					}
 					var p []string
@@ -147,7 +151,7 @@ func rankYakePhrases(sentences [][][]text.Word, words map[string]*yakeWord) [][]
 	for _, p := range found {
 		product, sum := 1.0, 0.0
 		for _, w := range p.words {
-			if text.Stop(w) { // function words inside neither help nor harm
+			if stop(w) { // function words inside neither help nor harm
 				continue
 			}
 			product, sum = product*words[w].score, sum+words[w].score
@@ -158,7 +162,7 @@ func rankYakePhrases(sentences [][][]text.Word, words map[string]*yakeWord) [][]
 	out := make([][]string, len(found))
 	for i, p := range found {
 		// A query has content words alone, as the other keyword tasks do.
-		out[i] = slices.DeleteFunc(p.words, func(w string) bool { return text.Stop(w) || utf8.RuneCountInString(w) < 2 })
+		out[i] = slices.DeleteFunc(p.words, func(w string) bool { return stop(w) || utf8.RuneCountInString(w) < 2 })
 	}
 	return slices.DeleteFunc(out, func(p []string) bool { return len(p) == 0 })
 }

@@ -12,7 +12,7 @@ import (
 )
 
 // PartOfPassage makes queries of N consecutive words of a passage, drawn uniformly (LexSemBridge Sec.
-// 4.2, "part-of-passage"). Words are separated by white space, and the query is the passage's bytes
+// 4.2, "part-of-passage"). Words are separated by white space, each character of a script without blanks is one, and the query is the passage's bytes
 // from the first to the last word. Passages with fewer words are left out and counted. With
 // Options.Clean, the words come from the part that fits leave alone.
 var _ = RegisterTask(TaskKind{
@@ -64,25 +64,32 @@ func cleanSpan(rng *rand.Rand, passage string, n int) string {
 
 type byteSpan struct{ start, end int }
 
-// fields finds the words of s as strings.Fields does, as byte offsets.
+// fields finds the words of s as strings.Fields does, and the characters of scripts without blanks, as byte offsets.
 func fields(s string) []byteSpan {
 	var out []byteSpan
-	start := -1
+	start, alone := -1, false
+	end := func(i int) {
+		if start >= 0 {
+			out = append(out, byteSpan{start, i})
+		}
+		start, alone = -1, false
+	}
 	for i := 0; i < len(s); {
 		r, n := utf8.DecodeRuneInString(s[i:])
 		switch {
-		case !unicode.IsSpace(r):
-			if start < 0 {
-				start = i
-			}
-		case start >= 0:
-			out = append(out, byteSpan{start, i})
-			start = -1
+		case unicode.IsSpace(r):
+			end(i)
+		case standsAlone(r):
+			end(i)
+			start, alone = i, true
+		case start < 0:
+			start = i
+		case alone && (unicode.IsLetter(r) || unicode.IsDigit(r)): // a word beside it; its marks and punctuation belong to it
+			end(i)
+			start = i
 		}
 		i += n
 	}
-	if start >= 0 {
-		out = append(out, byteSpan{start, len(s)})
-	}
+	end(len(s))
 	return out
 }

@@ -92,7 +92,7 @@ func TestKeywordTasks(t *testing.T) {
 		for _, q := range task.Queries {
 			i := slices.IndexFunc(in.Targets.Members, func(m []string) bool { return m[0] == q.ID })
 			words := strings.Fields(q.Text)
-			content := contentWords(in.Targets.Texts[i])
+			content := contentWords(newSegments(in.Targets.Texts), text.Stop, in.Targets.Texts[i])
 			if len(words) < 3 || len(words) > 8 {
 				t.Errorf("%s: %q has %d words", name, q.Text, len(words))
 			}
@@ -118,7 +118,7 @@ func TestRakeByHand(t *testing.T) {
 		{"two words", ""},
 		{"of the and", ""},
 	} {
-		if got := rakeQuery(c.text); got != c.want {
+		if got := rakeQuery(text.Stop, c.text); got != c.want {
 			t.Errorf("rake of %q gives %q, want %q", c.text, got, c.want)
 		}
 	}
@@ -127,7 +127,7 @@ func TestRakeByHand(t *testing.T) {
 func TestYakeByHand(t *testing.T) {
 	// A word that is repeated, capitalised and early stands before one that is
 	// not; a phrase that comes twice before its own words with others.
-	ranked := yakePhrases("The Fresnel lens bends light. A Fresnel lens weighs little. Elsewhere grain was sold by weight.")
+	ranked := yakePhrases(text.Stop, "The Fresnel lens bends light. A Fresnel lens weighs little. Elsewhere grain was sold by weight.")
 	at := func(words ...string) int {
 		return slices.IndexFunc(ranked, func(p []string) bool { return slices.Equal(p, words) })
 	}
@@ -139,7 +139,7 @@ func TestYakeByHand(t *testing.T) {
 		}
 	}
 	for _, short := range []string{"two words", "of the and", ""} {
-		if got := joinPhrases(yakePhrases(short)); got != "" {
+		if got := joinPhrases(yakePhrases(text.Stop, short)); got != "" {
 			t.Errorf("%q gives %q", short, got)
 		}
 	}

@@ -11,8 +11,11 @@ import (
 // ByTerms returns enc with the terms of the English analysis as tokens, numbered by first occurrence.
 // A database does the same if an encoder has no tokenizer. Vectors and fingerprint are those of enc.
 // Fitted systems do not work with it, since they must know all tokens beforehand.
-func ByTerms(enc encoder.Encoder) (encoder.Encoder, error) {
-	a, err := text.NewAnalyzer(text.Defaults())
+func ByTerms(enc encoder.Encoder) (encoder.Encoder, error) { return byTermsOf(enc, "") }
+
+// byTermsOf is ByTerms by the analysis of a language.
+func byTermsOf(enc encoder.Encoder, language string) (encoder.Encoder, error) {
+	a, err := text.For(language)
 	if err != nil {
 		return nil, err
 	}

@@ -2,6 +2,7 @@ package bench
 
 import (
 	"context"
+	"fmt"
 	"strings"
 
 	"github.com/lexsem/lexsem/index/inverted"
@@ -15,15 +16,23 @@ type lexicon struct {
 	outside  *outside // targets that Words does not hold; nil for none
 }
 
-// lexicon makes the inverted index of the corpus at the first call: English
-// analysis with stems and without function words, as the engine's default.
+// lexicon makes the inverted index of the corpus at the first call: analysis
+// by Language with stems and without function words, as the engine's default.
 func (s *Setting) lexicon(ctx context.Context) (*lexicon, error) {
 	if s.words != nil {
 		return s.words, nil
 	}
-	l, err := s.newLexicon(ctx, text.Defaults(), inverted.Options{})
+	l, err := s.newLexicon(ctx, text.Options{Language: s.Language, Stem: true, Stop: true}, inverted.Options{})
 	s.words = l
 	return l, err
+}
+
+// checkLanguage refuses what is no language.
+func checkLanguage(code string) error {
+	if _, err := text.For(code); err != nil {
+		return fmt.Errorf("%w: language %q: %w", ErrOption, code, err)
+	}
+	return nil
 }
 
 // newLexicon makes an inverted index over the targets.

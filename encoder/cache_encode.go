@@ -66,7 +66,9 @@ func (c *Cache) first(ctx context.Context, role Role, texts []string, need Need)
 	}
 	var fresh records
 	for i, text := range texts {
-		fresh.add(keyOf(role, text), c.vectorRecord(keyOf(role, text), out[i].Dense))
+		if out[i].Tokens.Truncated <= c.inner.Tokenize(role, text).Truncated { // else a server cut it: see encode
+			fresh.add(keyOf(role, text), c.vectorRecord(keyOf(role, text), out[i].Dense))
+		}
 	}
 	return out[:n], c.keep(ctx, c.vectors, fresh)
 }
@@ -155,6 +157,10 @@ func (c *Cache) encode(ctx context.Context, role Role, texts []string, need Need
 		if err := c.checkLength(got[k].Dense); err != nil {
 			return nil, err
 		}
+		if cut := got[k].Tokens.Truncated; cut > out[i].Tokens.Truncated { // by a server: kept, it would no longer be counted
+			out[i].Tokens.Truncated = cut
+			continue
+		}
 		vectors.add(keys[i], c.vectorRecord(keys[i], got[k].Dense))
 		if need&NeedHidden != 0 {
 			var record []byte
@@ -183,6 +189,7 @@ func (c *Cache) encode(ctx context.Context, role Role, texts []string, need Need
 			out[i].Dense = slices.Clone(got[k].Dense)
 		}
 		out[i].Hidden = slices.Clone(got[k].Hidden)
+		out[i].Tokens.Truncated = max(out[i].Tokens.Truncated, got[k].Tokens.Truncated)
 	}
 	return out, nil
 }

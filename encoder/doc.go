@@ -15,7 +15,7 @@
 // Encoder must pass.
 //
 // What holds: an Encoder is safe for concurrent use, keeps the order of its input, and stops soon after its
-// context ends. A model cuts a text at Fingerprint.MaxTokens and counts the cut in Tokens.Truncated; a server
-// may refuse the text. An input that an Encoder refuses is a *TextError with its place. A missing runtime or
+// context ends. A model cuts a text at Fingerprint.MaxTokens and counts the cut in Tokens.Truncated. A text that
+// a server refuses is cut until it is taken, and about as many tokens are counted. An input that an Encoder refuses is a *TextError with its place. A missing runtime or
 // model is ErrUnavailable, a server that fails is ErrSource, and the message names the remedy.
 package encoder

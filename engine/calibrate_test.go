@@ -160,3 +160,44 @@ func TestCalibration(t *testing.T) {
 	check(fusion.Scale(c))
 	close(e)
 }
+
+// TestProbability: hits of each mode have the estimate of their own cosine and words, by what the encoder's cosines say,
+// and none where that is not known. A query that has nothing to do with the documents gets a low one.
+func TestProbability(t *testing.T) {
+	e := open(t, t.TempDir(), engine.Options{})
+	d := docs(0, 60)
+	add(t, e, d)
+	u, err := encoder.Unrelated(t.Context(), hash(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	about := d[7].Text
+	for _, q := range []engine.Query{{Text: about}, {Text: about, Mode: engine.ModeDense}, {Text: about, Mode: engine.ModeLexical}, {Text: about, PerChunk: true, K: 3, Offset: 2},
+		{Text: about, Fusion: fusion.Options{Kind: fusion.RRF}}, {Text: "топик 日本 topic3"}, {Text: "qqqq zzzz"}} {
+		r := search(t, e, q)
+		for _, h := range r.Hits {
+			want := fusion.Probability(fusion.Evidence{Dense: r.Trace.Mode != engine.ModeLexical, Lexical: r.Trace.Mode != engine.ModeDense,
+				Cosine: float64(h.Modulated), Unrelated: u, Presence: float64(h.Presence), Unknown: r.Trace.Unknown})
+			if h.Probability <= 0 || h.Probability >= 1 || math.Abs(float64(h.Probability)-want) > 1e-5 {
+				t.Errorf("%+v: %+v, want %v", q, h, want)
+			}
+		}
+		if first := r.Hits[0]; q.Text == about && q.Offset == 0 && first.Probability < 0.9 || q.Text == "qqqq zzzz" && first.Probability >= fusion.Unlikely {
+			t.Errorf("%+v: the first hit is relevant with a probability of %v", q, first.Probability)
+		}
+	}
+	vector := search(t, e, engine.Query{Like: []string{d[7].ID}}).Hits
+	if len(vector) == 0 || vector[0].Probability != 0 {
+		t.Errorf("without a text: %+v", vector)
+	}
+	if h := search(t, e, engine.Query{Text: "topic3", Like: []string{d[7].ID}}).Hits; h[0].Probability != 0 {
+		t.Errorf("with a vector of its own: %+v", h[0])
+	}
+	for _, m := range []string{"dot", "l2"} {
+		other := open(t, t.TempDir(), engine.Options{Metric: m})
+		add(t, other, d)
+		if h := search(t, other, engine.Query{Text: about}).Hits; h[0].Probability != 0 {
+			t.Errorf("metric %s: %+v", m, h[0])
+		}
+	}
+}

@@ -64,6 +64,7 @@ type Engine struct {
 	images  *images // of a database of images
 	kind    kind
 	later   later
+	note    atomic.Pointer[noteAt]
 	probe   prober
 	cone    cone
 	encoded atomic.Int64 // texts of documents so far

@@ -290,7 +290,7 @@ func TestWordsFirstBeside(t *testing.T) {
 	for _, q := range []engine.Query{{}, {Variant: "rlr"}, {Fusion: engine.Fusion{Kind: "convex"}}} {
 		q.Text = "swift otter crosses cold river night"
 		r := search(t, e, q)
-		if r.Trace.Waiting != 2 || len(r.Hits) < 6 || r.Hits[0].ID != "all" || slices.Contains(ids(r)[:5], "none") {
+		if r.Trace.Waiting != 2 || r.Hits[0].Probability != 0 || len(r.Hits) < 6 || r.Hits[0].ID != "all" || slices.Contains(ids(r)[:5], "none") {
 			t.Fatalf("%+v: %v, %d wait", q, ids(r), r.Trace.Waiting)
 		}
 		x, err := e.Explain(t.Context(), q, "all")

@@ -146,6 +146,10 @@ type Hit struct {
 	Rank int    `json:"rank"` // place among all hits, from 1
 	// Score orders the hits, higher is better: the fused score, Modulated (ModeDense) or BM25 (ModeLexical).
 	Score float32 `json:"score"`
+	// Probability estimates how probable it is that the hit is relevant, whatever the query (fusion.Probability); 0 where
+	// that is not known: for images, a query with its own vector, metrics that are no cosine, until the database has
+	// encoded a text, and while passages wait for their vectors (Trace.Waiting).
+	Probability float32 `json:"probability,omitempty"`
 	// Rerank is the reranker's score, on its own scale, if Reranked is true. Reranked hits come first, ordered by
 	// Rerank and then by Score.
 	Rerank   float64 `json:"rerank,omitempty"`
@@ -342,6 +346,7 @@ type Stats struct {
 	Reembedding bool                // Reembed is running, or was interrupted and can continue
 	TokenStates TokenStats          // token states
 	Problems    problems.Summary    // failures, stale files and warnings of indexed files
+	Note        string              // in which language most text is, if the model does not read it or its words have the stems of another, and the remedy; else ""
 }
 
 // TokenStats describes the token states of a database.

@@ -62,6 +62,10 @@ func (e *Engine) Stats(ctx context.Context) (_ Stats, err error) {
 	if err != nil {
 		return Stats{}, err
 	}
+	note, err := e.noteOf(ctx, s)
+	if err != nil {
+		return Stats{}, err
+	}
 	m := e.db.Maintenance()
 	r := Stats{
 		Dir: e.dir, Documents: s.View.Len(), Chunks: s.Chunks(), Waiting: s.Chunks() - s.Encoded(), Seq: s.Seq, Dim: e.fp.Dim,
@@ -75,6 +79,7 @@ func (e *Engine) Stats(ctx context.Context) (_ Stats, err error) {
 		Reembedding: reembedding,
 		TokenStates: e.tokenStats(s),
 		Problems:    lacks,
+		Note:        note,
 		Maintenance: Maintenance{Task: m.Task, Done: m.Done, Total: m.Total, Unindexed: len(s.Fresh)},
 	}
 	r.Maintenance.Stale, _ = s.Sums.Staleness()

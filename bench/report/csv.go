@@ -10,10 +10,13 @@ import (
 	"github.com/lexsem/lexsem/bench"
 )
 
-// WriteCSV writes every mean of the bench reports of b as one line of CSV, with all digits.
+// WriteCSV writes every mean of the bench reports of b as one line of CSV, with all digits, and then the means
+// over corpora.
 func (b *Bundle) WriteCSV(w io.Writer) error {
 	rows := [][]string{{"corpus", "model", "seed", "task", "system", "metric", "queries", "mean", "low", "high", "delta", "p", "p_holm"}}
+	var all []bench.Result
 	for _, r := range b.Benches {
+		all = append(all, r.Results...)
 		metrics := metricsOf(r.Results)
 		for _, res := range r.Results {
 			for _, m := range metrics {
@@ -25,6 +28,17 @@ func (b *Bundle) WriteCSV(w io.Writer) error {
 					row[10], row[11], row[12] = digits(d.Delta), digits(d.P), digits(d.PHolm)
 				}
 				rows = append(rows, row)
+			}
+		}
+	}
+	for _, metric := range metricsOf(all) {
+		for _, m := range macros(b.Benches, metric) {
+			for i, r := range m.Rows {
+				queries := 0
+				for _, n := range m.queries {
+					queries += n
+				}
+				rows = append(rows, []string{fmt.Sprintf("mean of %d corpora", len(m.Corpora)), m.Encoder, "", m.Task, r.System, metric, strconv.Itoa(queries), digits(m.means[i]), "", "", "", "", ""})
 			}
 		}
 	}

@@ -56,11 +56,12 @@ func (b *Bundle) WriteHTML(w io.Writer) error {
 		Title   string
 		Style   template.CSS
 		Benches []benchView
+		Macros  []macro
 		Curves  []curveView
 		ANN     []*ann.Report
 		Speed   []template.HTML
 		Soaks   []soakView
-	}{Title: pageTitle(b), Style: template.CSS(plot.Style), ANN: b.ANN}
+	}{Title: pageTitle(b), Style: template.CSS(plot.Style), ANN: b.ANN, Macros: macros(b.Benches, mainMetric)}
 	for _, r := range b.Benches {
 		v, err := viewBench(r)
 		if err != nil {

@@ -12,11 +12,14 @@ import (
 // WriteLaTeX writes each bench report of b as a LaTeX table in the style of booktabs: a block of lines
 // for each task, a column for each metric. The best value of a column is bold. A dagger marks a value
 // that differs from that of dense (Holm-corrected p < .05). The caption names corpus, model, seed and
-// commit. metrics are the columns; nil means all.
+// commit; a comment has the entry for BibTeX. metrics are the columns; nil means all. Of several corpora, a table for each task follows, by nDCG@10
+// and with the mean over the corpora.
 func (b *Bundle) WriteLaTeX(w io.Writer, metrics []string) error {
 	var out strings.Builder
 	for i, r := range b.Benches {
-		if i > 0 {
+		if i == 0 {
+			out.WriteString(citation(r))
+		} else {
 			out.WriteString("\n")
 		}
 		t := latexTable{report: r, metrics: chosen(r.Results, metrics), seeds: fmt.Sprintf("seed %d", r.Seed)}
@@ -29,6 +32,10 @@ func (b *Bundle) WriteLaTeX(w io.Writer, metrics []string) error {
 			t.lines = append(t.lines, line)
 		}
 		t.write(&out)
+	}
+	for _, m := range macros(b.Benches, mainMetric) {
+		out.WriteString("\n")
+		m.latex(&out)
 	}
 	return writeText(w, out.String())
 }
@@ -46,6 +53,7 @@ func WriteSeedsLaTeX(w io.Writer, s *bench.Seeds, metrics []string) error {
 		t.lines = append(t.lines, line)
 	}
 	var out strings.Builder
+	out.WriteString(citation(r))
 	t.write(&out)
 	return writeText(w, out.String())
 }
@@ -116,12 +124,23 @@ func (t latexTable) write(out *strings.Builder) {
 		out.WriteString(" \\\\\n")
 	}
 	r := t.report
+	by := builtAs(r)
+	fmt.Fprintf(out, "\\bottomrule\n\\end{tabular}\n\\caption{%s, %s, %s, %s%s, %s. Values $\\times$ 100; the best of each task is bold; $\\dagger$: differs from dense (paired randomization test over the queries, $p < .05$ with Holm's correction over the systems of a task).}\n\\label{tab:%s}\n\\end{table}\n",
+		latexText(r.Data), latexText(r.Searched("passages")), latexText(r.Encoder), t.seeds, latexText(r.Asked(", ")), latexText(by), latexLabel(r.Data))
+}
+
+// builtAs names the program and its commit.
+func builtAs(r *bench.Report) string {
 	by := strings.TrimSpace("lexsem " + r.Version)
 	if r.Commit != "" {
 		by += ", commit " + r.Commit[:min(len(r.Commit), 12)]
 	}
-	fmt.Fprintf(out, "\\bottomrule\n\\end{tabular}\n\\caption{%s, %s, %s, %s%s, %s. Values $\\times$ 100; the best of each task is bold; $\\dagger$: differs from dense (paired randomization test over the queries, $p < .05$ with Holm's correction over the systems of a task).}\n\\label{tab:%s}\n\\end{table}\n",
-		latexText(r.Data), latexText(r.Searched("passages")), latexText(r.Encoder), t.seeds, latexText(r.Asked(", ")), latexText(by), latexLabel(r.Data))
+	return by
+}
+
+// citation is a comment with the entry of the program for BibTeX.
+func citation(r *bench.Report) string {
+	return "% Cite: @software{lexsem, author = {{The lexsem authors}}, title = {" + latexText(builtAs(r)) + "}, url = {https://github.com/lexsem/lexsem}}\n"
 }
 
 // shown is a mean as the table rounds it.

@@ -36,7 +36,7 @@ func TestLaTeX(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		"\\begin{tabular}{lrr}", "system & nDCG@10 & MRR \\\\", "\\multicolumn{3}{l}{\\emph{query}} \\\\\ndense & 50.0 & \\textbf{60.0} \\\\\nrlr+slr & \\textbf{70.0}$^\\dagger$ & \\textbf{60.0} \\\\",
+		"% Cite: @software{lexsem, author = {{The lexsem authors}}, title = {lexsem 1.2, commit 0123456789ab}, ", "\\begin{tabular}{lrr}", "system & nDCG@10 & MRR \\\\", "\\multicolumn{3}{l}{\\emph{query}} \\\\\ndense & 50.0 & \\textbf{60.0} \\\\\nrlr+slr & \\textbf{70.0}$^\\dagger$ & \\textbf{60.0} \\\\",
 		"\\emph{part:16}} \\\\\ndense & \\textbf{90.0} & 90.0 \\\\\nrlr+slr & 80.0 & \\textbf{95.0} \\\\",
 		"\\caption{my\\_corpus \\& co, 500 passages, a\\_b/c\\#1, seed 7, lexsem 1.2, commit 0123456789ab. ", "\\label{tab:my-corpus---co}",
 	} {

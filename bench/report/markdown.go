@@ -10,11 +10,14 @@ import (
 
 // WriteMarkdown writes every bench report of b as Markdown tables, one a task. The highest value of
 // each column is bold, and a dagger marks systems that differ from dense (Holm-corrected p < .05).
-// Curves, indexes and soaks follow.
+// Tables over all corpora, curves, indexes and soaks follow.
 func (b *Bundle) WriteMarkdown(w io.Writer) error {
 	var out strings.Builder
 	for _, r := range b.Benches {
 		markdownBench(&out, r)
+	}
+	for _, m := range macros(b.Benches, mainMetric) {
+		m.markdown(&out)
 	}
 	for _, c := range b.Curves {
 		markdownCurve(&out, c)

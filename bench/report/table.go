@@ -37,6 +37,9 @@ func systemsOf(results []bench.Result) []string {
 // metricsOf lists the metrics of results: the default ones first, then the
 // others by name.
 func metricsOf(results []bench.Result) []string {
+	if len(results) == 0 {
+		return nil
+	}
 	var out, others []string
 	for _, m := range bench.DefaultMetrics {
 		if _, ok := results[0].Metrics[m]; ok {

@@ -79,14 +79,15 @@ func (t *tuner) aim(scores [][]float64, half bench.Half) aim {
 
 // Report is the result of Run. Figures are in [-1, 1].
 type Report struct {
-	System  string   `json:"system"`
-	Against []string `json:"against"`
-	Metric  string   `json:"metric"`
-	Encoder string   `json:"encoder"`
-	Version string   `json:"version"`
-	Seed    uint64   `json:"seed"`
-	Clean   bool     `json:"clean"`
-	Search  string   `json:"search"`
+	System   string   `json:"system"`
+	Against  []string `json:"against"`
+	Metric   string   `json:"metric"`
+	Encoder  string   `json:"encoder"`
+	Version  string   `json:"version"`
+	Seed     uint64   `json:"seed"`
+	Clean    bool     `json:"clean"`
+	Language string   `json:"language,omitempty"`
+	Search   string   `json:"search"`
 	// Settings is the number of combinations of constants that were tried.
 	Settings int `json:"settings"`
 	// Rows has an entry for every value of every constant, with the chosen values of the others.
@@ -158,7 +159,7 @@ func (t *tuner) report(ctx context.Context, enc encoder.Encoder, chosen *trial) 
 	start := t.start
 	r := &Report{
 		System: t.System, Against: t.Against, Metric: t.corpora[0].Metric, Encoder: enc.Fingerprint().Model, Version: t.Version,
-		Seed: t.Seed, Clean: t.Clean, Search: t.Search, LeftOut: append([]kinds.Name{}, t.left...),
+		Seed: t.Seed, Clean: t.Clean, Language: t.Language, Search: t.Search, LeftOut: append([]kinds.Name{}, t.left...),
 		Start:  point{Constants: start.constants, Dev: start.dev, Test: t.aim(start.scores, bench.TestHalf)},
 		Chosen: point{Constants: chosen.constants, Dev: chosen.dev, Test: t.aim(chosen.scores, bench.TestHalf)},
 	}
@@ -259,6 +260,9 @@ func (r *Report) WriteTable(w io.Writer) error {
 	probes := ""
 	if r.Clean {
 		probes = ", clean probes"
+	}
+	if r.Language != "" {
+		probes += ", language " + r.Language
 	}
 	fmt.Fprintf(t, "%s, %s × 100, %s, seed %d%s; %d settings, search %s\n", r.System, r.Metric, r.Encoder, r.Seed, probes, r.Settings, r.Search)
 	fmt.Fprintf(t, "lead: over the best of %s on each set. Chosen on the dev half by the mean lead, less what sets lie more than %.1f below,\nof those with which no set loses more than %.1f by the start.\n", strings.Join(r.Against, ", "), 100*tolerance, 100*tolerance)

@@ -2,7 +2,8 @@
 // most servers of models and gateways. Start with [New], which calls nobody.
 //
 // The Encoder is safe for concurrent use. Encode returns all vectors, normalised and in the order of the
-// texts, or an error. Calls that fail with status 429 or 5xx are tried again. No error holds the key. Errors
+// texts, or an error. Calls that fail with status 429 or 5xx are tried again. Batches that the server refuses become
+// smaller, and stay so; a text that it refuses alone is cut, and the cut counted. No error holds the key. Errors
 // of the server wrap encoder.ErrSource.
 package openai
 
@@ -15,6 +16,7 @@ import (
 	"math"
 	"net/http"
 	"os"
+	"sync/atomic"
 	"time"
 
 	"github.com/lexsem/lexsem/encoder"
@@ -31,7 +33,7 @@ type Options struct {
 	// Model is the model's name at the server.
 	Model string
 	// Dim is the length of the vectors. 0 means that of the model, which must then be one of OpenAI's.
-	// Models that can shorten their vectors are asked to do so.
+	// A model whose vectors are longer is asked for shorter ones (dimensions).
 	Dim int
 	// BaseURL is the address before /embeddings. "" means the variable OPENAI_BASE_URL, else
 	// DefaultURL.
@@ -105,7 +107,7 @@ func New(o Options) (encoder.Encoder, error) {
 		Passes: func(f *rest.Failure) bool { return f.Passing() && f.Kind != noMeans },
 	}}
 	if ok && dim < known.dim {
-		c.dimensions = dim
+		c.dimensions.Store(int64(dim))
 	}
 	r := remote.Options{
 		Name: "openai:" + o.Model, Dim: dim,
@@ -123,7 +125,7 @@ func New(o Options) (encoder.Encoder, error) {
 type client struct {
 	rest.Client
 	model      string
-	dimensions int // that are asked for; 0 for the model's
+	dimensions atomic.Int64 // that are asked for; 0 for the model's
 }
 
 type request struct {
@@ -143,11 +145,26 @@ type answer struct {
 	} `json:"usage"`
 }
 
+// ask makes one call, for vectors of so many dimensions, or with 0 for the model's.
+func (c *client) ask(ctx context.Context, texts []string, dimensions int64, dim int) (out answer, err error) {
+	in := request{Model: c.model, Input: texts, Encoding: "base64", Dimensions: int(dimensions)}
+	return out, c.Post(ctx, in, &out, remote.AnswerLimit(len(texts), dim))
+}
+
 // embed makes one call.
 func (c *client) embed(ctx context.Context, texts []string, dim int) ([][]float32, int64, error) {
-	in := request{Model: c.model, Input: texts, Encoding: "base64", Dimensions: c.dimensions}
-	var out answer
-	if err := c.Post(ctx, in, &out, remote.AnswerLimit(len(texts), dim)); err != nil {
+	asked := c.dimensions.Load()
+	out, err := c.ask(ctx, texts, asked, dim)
+	if err == nil && asked == 0 && len(out.Data) > 0 && len(out.Data[0].Embedding) > dim { // it may give shorter ones
+		long, charged := len(out.Data[0].Embedding), out.Usage.Total
+		if out, err = c.ask(ctx, texts, int64(dim), dim); rest.Refused(err) {
+			err = fmt.Errorf("%w: model %s gives vectors of %d numbers, and refuses to give %d: %v", encoder.ErrSource, c.model, long, dim, err)
+		} else if err == nil {
+			c.dimensions.Store(int64(dim))
+			out.Usage.Total += charged
+		}
+	}
+	if err != nil {
 		return nil, 0, err
 	}
 	vectors := make([][]float32, len(out.Data))

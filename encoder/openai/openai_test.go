@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"reflect"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -98,6 +99,50 @@ func TestExchange(t *testing.T) {
 	}
 	if e = opened(t, openai.Options{Model: "text-embedding-3-large"}); e.Dim() != 3072 {
 		t.Errorf("dimension %d", e.Dim())
+	}
+}
+
+// A model whose vectors are too long is asked for shorter ones, by one more call; one that refuses is told.
+func TestDimensions(t *testing.T) {
+	for _, refuses := range []bool{false, true} {
+		var asked []int
+		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			var in struct {
+				Input      []string
+				Dimensions int
+			}
+			if err := json.NewDecoder(r.Body).Decode(&in); err != nil {
+				t.Error(err)
+			}
+			asked = append(asked, in.Dimensions)
+			if in.Dimensions > 0 && refuses {
+				http.Error(w, `{"error":"no such parameter"}`, http.StatusBadRequest)
+				return
+			}
+			v := []float32{3, 4, 5, 6}
+			if in.Dimensions > 0 {
+				v = v[:in.Dimensions]
+			}
+			data := make([]map[string]any, len(in.Input))
+			for i := range data {
+				data[i] = map[string]any{"index": i, "embedding": v}
+			}
+			json.NewEncoder(w).Encode(map[string]any{"data": data})
+		}))
+		defer s.Close()
+		e := opened(t, openai.Options{Model: "matryoshka", Dim: 2, BaseURL: s.URL, Concurrency: 1})
+		for range 2 {
+			out, err := encode(e, "one", "two")
+			switch {
+			case refuses && (err == nil || !strings.Contains(err.Error(), "matryoshka gives vectors of 4 numbers, and refuses to give 2")):
+				t.Errorf("refused: %v", err)
+			case !refuses && (err != nil || !reflect.DeepEqual(out[1].Dense, []float32{.6, .8})):
+				t.Errorf("%+v, %v", out, err)
+			}
+		}
+		if want := map[bool][]int{false: {0, 2, 2}, true: {0, 2, 0, 2}}[refuses]; !reflect.DeepEqual(asked, want) {
+			t.Errorf("refuses %v: asked for %v, want %v", refuses, asked, want)
+		}
 	}
 }
 
@@ -451,6 +496,17 @@ func TestRefusedTexts(t *testing.T) {
 			t.Errorf("text %d has another vector alone, %v", i, err)
 		}
 	}
+	refused := 0
+	api.Next = func(_ int, texts []string) encodertest.Fault {
+		if len(texts) > 10 {
+			refused++
+			return encodertest.Fault{Status: 413}
+		}
+		return encodertest.Fault{}
+	}
+	if _, err := encode(e, numbered(150)...); err != nil || refused > 0 {
+		t.Errorf("%d batches that are known to be too large, %v", refused, err)
+	}
 
 	long := strings.Repeat("long ", 100)
 	api, e = fake(t, openai.Options{})
@@ -464,10 +520,40 @@ func TestRefusedTexts(t *testing.T) {
 	}
 	texts = numbered(150)
 	texts[7], texts[100], texts[101] = long, long+"er", long+"est"
-	for _, at := range []int{7, 99, 99} {
+	out, err = encode(e, texts...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, o := range out {
+		if cut := o.Tokens.Truncated; (cut > 0) != (i == 7 || i == 100 || i == 101) || cut > 0 && (cut < 133 || cut > 145) { // of 500 bytes 80 to 100 are taken
+			t.Errorf("of text %d %d tokens are cut off", i, cut)
+		}
+	}
+	before, _ := api.Calls()
+	again, err := encode(e, long)
+	if calls, _ := api.Calls(); err != nil || calls-before > 4 || !reflect.DeepEqual(again[0].Dense, out[7].Dense) {
+		t.Errorf("once more: %d calls, %v", calls-before, err)
+	}
+	dense := strings.Repeat("я", 60) // the limit may lie within a character
+	if out, err := encode(e, dense); err != nil || out[0].Tokens.Truncated == 0 {
+		t.Errorf("%+v, %v", out, err)
+	}
+
+	// A text that is not taken however short it is made is refused by its place, and known afterwards.
+	api.Next = func(_ int, texts []string) encodertest.Fault {
+		for _, s := range texts {
+			if strings.HasPrefix(s, "bad") {
+				return encodertest.Fault{Status: 400, Body: `{"error":{"message":"content policy"}}`}
+			}
+		}
+		return encodertest.Fault{}
+	}
+	texts = numbered(150)
+	texts[7], texts[100] = "bad"+long, "bad beyond repair"
+	for _, at := range []int{7, 99} {
 		before, _ := api.Calls()
 		var one *encoder.TextError
-		if _, err := encode(e, texts...); !errors.As(err, &one) || one.Text != at || !strings.Contains(err.Error(), "512 tokens") || !strings.Contains(err.Error(), "--chunk-tokens") {
+		if _, err := encode(e, texts...); !errors.As(err, &one) || one.Text != at || !strings.Contains(err.Error(), "content policy") || !strings.Contains(err.Error(), "--chunk-tokens") {
 			t.Fatalf("%v; want text %d", err, at)
 		}
 		if calls, _ := api.Calls(); at != 7 && calls != before {
@@ -475,7 +561,7 @@ func TestRefusedTexts(t *testing.T) {
 		}
 		texts = append(texts[:at], texts[at+1:]...)
 	}
-	if out, err := encode(e, texts...); err != nil || len(out) != 147 {
+	if out, err := encode(e, texts...); err != nil || len(out) != 148 {
 		t.Errorf("the others: %v", err)
 	}
 
@@ -488,5 +574,38 @@ func TestRefusedTexts(t *testing.T) {
 	}
 	if calls, _ := api.Calls(); calls != 2 {
 		t.Errorf("%d calls", calls)
+	}
+}
+
+// A text that the server cut is not kept, so that it is counted each time; the others are.
+func TestCacheCountsCuts(t *testing.T) {
+	api, e := fake(t, openai.Options{})
+	api.Next = func(_ int, texts []string) encodertest.Fault {
+		if slices.ContainsFunc(texts, func(s string) bool { return len(s) > 200 }) {
+			return encodertest.Fault{Status: 400}
+		}
+		return encodertest.Fault{}
+	}
+	c, err := encoder.NewCache(e, t.TempDir(), encoder.CacheOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	long := strings.Repeat("long ", 100)
+	for range 3 {
+		out, err := c.Encode(t.Context(), encoder.Passage, encoder.Texts("short", long), encoder.NeedDense)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if out[0].Tokens.Truncated != 0 || out[1].Tokens.Truncated < 90 || len(out[1].Dense) != dim {
+			t.Errorf("%d and %d tokens are cut off", out[0].Tokens.Truncated, out[1].Tokens.Truncated)
+		}
+	}
+	before, _ := api.Calls()
+	if _, err := c.Encode(t.Context(), encoder.Passage, encoder.Texts("short"), encoder.NeedDense); err != nil {
+		t.Error(err)
+	}
+	if calls, _ := api.Calls(); calls != before {
+		t.Errorf("a text that was not cut is asked for again: %d calls", calls-before)
 	}
 }

@@ -28,7 +28,7 @@ type Model struct {
 	Spec        encoder.Spec // written to the model's folder; Spec.Model is its name
 	Description string       // one line for a list
 	License     string       // SPDX identifier of the weights
-	Languages   []string     // ISO 639 codes
+	Languages   []string     // encoder.ModelLanguages
 	Dim         int          // length of its vectors
 	Layers      int          // transformer layers
 	Packages    []Package    // in the order in which they are tried
@@ -82,6 +82,7 @@ func (m Model) main() string {
 var models []Model
 
 func registerModel(m Model) Model {
+	m.Languages = encoder.ModelLanguages(m.Spec.Model)
 	models = append(models, m)
 	return m
 }

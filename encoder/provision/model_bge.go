@@ -19,7 +19,6 @@ var bgeSmall = registerModel(Model{
 	},
 	Description: "twice the layers, half the speed; made for search, with an instruction before queries",
 	License:     "MIT",
-	Languages:   []string{"en"},
 	Dim:         384,
 	Layers:      12,
 	Packages: []Package{

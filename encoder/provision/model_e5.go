@@ -15,7 +15,6 @@ var e5Small = registerModel(Model{
 	},
 	Description: "twice the layers, half the speed; made for search, with a word before queries and passages",
 	License:     "MIT",
-	Languages:   []string{"en"},
 	Dim:         384,
 	Layers:      12,
 	Packages: []Package{

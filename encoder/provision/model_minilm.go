@@ -24,7 +24,6 @@ var miniLM = registerModel(Model{
 	},
 	Description: "small, fast and symmetric; the default",
 	License:     "Apache-2.0",
-	Languages:   []string{"en"},
 	Dim:         384,
 	Layers:      6,
 	Packages: []Package{

@@ -14,7 +14,6 @@ var multilingualE5 = registerModel(Model{
 	},
 	Description: "made for search in and across about 100 languages, with a word before queries and passages",
 	License:     "MIT",
-	Languages:   []string{"mul"},
 	Dim:         384,
 	Layers:      12,
 	Packages: []Package{

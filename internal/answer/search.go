@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/lexsem/lexsem/engine"
+	"github.com/lexsem/lexsem/engine/fusion"
 	"github.com/lexsem/lexsem/ingest/location"
 )
 
@@ -35,15 +36,16 @@ type Search struct {
 // Hit is one document that was found, or one chunk of it. The fields have the meanings of engine.Hit:
 // Coverage is normalised BM25, Presence is term recall, Pair is bigram match.
 type Hit struct {
-	ID       string         `json:"id"`
-	Score    float32        `json:"score"`
-	Cosine   float32        `json:"cosine"`
-	Coverage float32        `json:"coverage"`
-	Rank     int            `json:"rank"`
-	Title    string         `json:"title,omitempty"`
-	Text     string         `json:"text"`
-	Media    string         `json:"media,omitempty"` // of an image; its text holds its visual words
-	Metadata map[string]any `json:"metadata,omitempty"`
+	ID          string         `json:"id"`
+	Score       float32        `json:"score"`
+	Probability float32        `json:"probability,omitempty"` // that it is relevant; absent if not known
+	Cosine      float32        `json:"cosine"`
+	Coverage    float32        `json:"coverage"`
+	Rank        int            `json:"rank"`
+	Title       string         `json:"title,omitempty"`
+	Text        string         `json:"text"`
+	Media       string         `json:"media,omitempty"` // of an image; its text holds its visual words
+	Metadata    map[string]any `json:"metadata,omitempty"`
 
 	TokenScore float32  `json:"token_score,omitempty"` // if token states were compared
 	Presence   float32  `json:"presence"`
@@ -80,10 +82,20 @@ func NewSearch(query string, res engine.Result, took time.Duration) Search {
 	return s
 }
 
+// Unlikely says that what was asked is probably not there: no hit of a first page is likely to be relevant.
+func Unlikely(hits []engine.Hit) bool {
+	for _, h := range hits {
+		if h.Probability == 0 || h.Probability >= fusion.Unlikely {
+			return false
+		}
+	}
+	return len(hits) > 0 && hits[0].Rank == 1
+}
+
 // NewHit returns the JSON form of a hit.
 func NewHit(h engine.Hit) Hit {
 	a := Hit{
-		ID: h.ID, Score: h.Score, Cosine: h.Cosine, Coverage: h.Coverage, Rank: h.Rank,
+		ID: h.ID, Score: h.Score, Probability: h.Probability, Cosine: h.Cosine, Coverage: h.Coverage, Rank: h.Rank,
 		Title: h.Title, Text: h.Text, Media: h.Media, Metadata: h.Metadata, TokenScore: h.TokenScore, Presence: h.Presence, Pair: h.Pair,
 		Chunk: h.Chunk, Chunks: h.Chunks, Start: h.Start, End: h.End, Symbol: h.Symbol, Duplicates: h.Duplicates, Rerank: rerankOf(h),
 	}

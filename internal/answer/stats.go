@@ -38,6 +38,7 @@ type Stats struct {
 	Stale       int         `json:"stale"`       // passages that RLR's factor does not fully include
 	Reembedding bool        `json:"reembedding"` // a change of the model is in progress
 	Problems    Problems    `json:"problems"`
+	Note        string      `json:"note"` // that the model or the stems are not of the texts' language; "" otherwise
 }
 
 // Problems says what failed, is stale, was warned of or left out when files were indexed.
@@ -81,7 +82,7 @@ func NewStats(s engine.Stats) Stats {
 		Model: s.Encoder.Model, Precision: s.Encoder.Precision, Media: s.Encoder.Media, Pooling: s.Encoder.Pooling, MaxTokens: s.Encoder.MaxTokens,
 		DiskBytes: s.DiskBytes, LiveBytes: s.LiveBytes, DeadBytes: s.DeadBytes, Reclaimable: s.Reclaimable, FormatMajor: s.FormatMajor, Kind: s.Kind, Default: s.Default, Bridges: []Bridge{},
 		Memory: Memory(s.Memory), MaxMemory: s.MaxMemory, Foregone: append([]string{}, s.Foregone...), Stale: s.Maintenance.Stale, Reembedding: s.Reembedding,
-		TokenStates: TokenStates(s.TokenStates), Problems: s.Problems,
+		TokenStates: TokenStates(s.TokenStates), Problems: s.Problems, Note: s.Note,
 	}
 	out.Problems.First = append([]problems.Problem{}, out.Problems.First...)
 	out.Problems.LeftOut.Kinds = append([]problems.Extension{}, out.Problems.LeftOut.Kinds...)

@@ -43,24 +43,32 @@ func enough(patience time.Duration, retries int) func(try int, took time.Duratio
 // waits as long as do says, or its own time if that is 0.
 func (w waits) retry(ctx context.Context, enough func(int, time.Duration) bool, do func(try int) (again bool, after time.Duration, err error)) error {
 	began := time.Now()
+	var last error // of the try before
+	ended := func() error {
+		if last == nil {
+			return ctx.Err()
+		}
+		return fmt.Errorf("%w; the last try: %v", ctx.Err(), last)
+	}
 	for try := 0; ; try++ {
 		again, after, err := do(try)
 		switch {
 		case err == nil:
 			return nil
 		case ctx.Err() != nil:
-			return ctx.Err()
+			return ended()
 		case !again:
 			return err
 		case enough(try, time.Since(began)):
 			return fmt.Errorf("%w; gave up after %d tries in %s", err, try+1, time.Since(began).Round(time.Second))
 		}
+		last = err
 		t := time.NewTimer(cmp.Or(after, w.after(try)))
 		select {
 		case <-t.C:
 		case <-ctx.Done():
 			t.Stop()
-			return ctx.Err()
+			return ended()
 		}
 	}
 }

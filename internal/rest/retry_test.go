@@ -1,7 +1,10 @@
 package rest
 
 import (
+	"context"
+	"errors"
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 )
@@ -45,6 +48,31 @@ func TestWait(t *testing.T) {
 		}
 		if len(seen) < 10 {
 			t.Errorf("try %d has %d waits of 50", try, len(seen))
+		}
+	}
+}
+
+// When time is up, the error still has what failed.
+func TestDeadlineTellsTheCause(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	err := waits{first: time.Hour, longest: time.Hour}.retry(ctx, func(int, time.Duration) bool { return false }, func(try int) (bool, time.Duration, error) {
+		cancel()
+		return true, 0, ctx.Err()
+	})
+	if !errors.Is(err, context.Canceled) || strings.Contains(err.Error(), "last try") {
+		t.Errorf("during the first: %v", err)
+	}
+	for _, tries := range []int{1, 2} { // it ends while somebody waits, or while a try is under way
+		ctx, cancel := context.WithCancel(t.Context())
+		err := waits{first: 2, longest: 2}.retry(ctx, func(int, time.Duration) bool { return false }, func(try int) (bool, time.Duration, error) {
+			if try == tries {
+				cancel()
+				return true, 0, ctx.Err()
+			}
+			return true, 0, errors.New("status 503: overloaded")
+		})
+		if !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "the last try: status 503: overloaded") {
+			t.Errorf("after %d tries: %v", tries, err)
 		}
 	}
 }

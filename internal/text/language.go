@@ -1,6 +1,7 @@
 package text
 
 import (
+	"cmp"
 	"crypto/sha256"
 	_ "embed"
 	"fmt"
@@ -98,6 +99,13 @@ func guestsOf(code string) (out []*guest) {
 		}
 	}
 	return out
+}
+
+// Fits says whether words of a language have its own stems, if there are any, in texts that are analysed as another
+// language ("" is English), or stay as they are.
+func Fits(code, analysed string) bool {
+	return languages[code].stem == nil || analysed == "none" || code == cmp.Or(analysed, "en") ||
+		slices.ContainsFunc(guestsOf(cmp.Or(analysed, "en")), func(g *guest) bool { return g.code == code })
 }
 
 // stemOf returns the stem of a word, and whether it is written in the guest's script.

@@ -29,6 +29,9 @@ func TestSearch(t *testing.T) {
 		if got.at(t, "hits", i, "id") != h.ID || got.at(t, "hits", i, "rank") != float64(h.Rank) || math.Abs(got.at(t, "hits", i, "score").(float64)-float64(h.Score)) > 1e-6 {
 			t.Errorf("hit %d is %v, want %+v", i, got.at(t, "hits", i), h)
 		}
+		if p := got.at(t, "hits", i, "probability").(float64); p <= 0 || math.Abs(p-float64(h.Probability)) > 1e-6 {
+			t.Errorf("hit %d is relevant with a probability of %v, want %v", i, p, h.Probability)
+		}
 	}
 	if got.at(t, "hits", 0, "id") != "keys" || got.at(t, "hits", 0, "metadata", "year") != 2024.0 || got.at(t, "hits", 0, "title") != "Keys" || got.at(t, "mode") != "hybrid" {
 		t.Error(got.raw)

@@ -49,6 +49,7 @@ type listResult struct {
 	NextOffset int              `json:"next_offset,omitempty" jsonschema:"offset of the next documents; absent at the end and with after"`
 	Lacking    []lack           `json:"lacking,omitempty" jsonschema:"what the database lacks of the files that it was filled from, the gravest first; only without filter, after and offset"`
 	Lacks      int              `json:"lacks,omitempty" jsonschema:"number of these in all"`
+	Note       string           `json:"note,omitempty" jsonschema:"language of most text, if the model does not read it or its words have the stems of another, and the remedy; only without filter, after and offset"`
 }
 
 type lack struct {
@@ -144,7 +145,7 @@ func (s *Server) lacking(ctx context.Context, out *listResult) error {
 	if err != nil {
 		return err
 	}
-	out.Lacks = stats.Problems.Total()
+	out.Lacks, out.Note = stats.Problems.Total(), stats.Note
 	for _, p := range stats.Problems.First {
 		at := filepath.Base(p.Source)
 		if p.Path != "" {
@@ -157,10 +158,13 @@ func (s *Server) lacking(ctx context.Context, out *listResult) error {
 
 // lacksText lists what the database lacks.
 func lacksText(r listResult) string {
-	if r.Lacks == 0 {
-		return ""
-	}
 	var b strings.Builder
+	if r.Note != "" {
+		b.WriteString("\nNote: " + r.Note + ".\n")
+	}
+	if r.Lacks == 0 {
+		return b.String()
+	}
 	fmt.Fprintf(&b, "\nThe database lacks something of its files, %d in all:\n", r.Lacks)
 	for _, l := range r.Lacking {
 		at := l.Path

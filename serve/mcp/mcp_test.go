@@ -192,10 +192,12 @@ type answer struct {
 	Mode, Variant, Meaning string
 	Documents, Matching    int
 	NextOffset             int `json:"next_offset"`
+	Unlikely               bool
 	Hits                   []struct {
 		ID, Title, Text string
 		Rank            int
 		Score           float64
+		Probability     float64
 		LeftOut         int   `json:"left_out"`
 		TextStart       int   `json:"text_start"`
 		BestLines       []int `json:"best_lines"`
@@ -221,6 +223,13 @@ func TestSearch(t *testing.T) {
 		}
 	}
 	first := a
+	if strings.Contains(text, "Probably not here") || a.Unlikely || a.Hits[0].Probability < 0.5 {
+		t.Errorf("%s %+v", text, a)
+	}
+	a = answer{}
+	if text, failed = call(t, c, "search", object{"query": "qqqq zzzz"}, &a); failed || !strings.HasPrefix(text, "Probably not here: ") || !a.Unlikely || a.Hits[0].Probability >= 0.1 {
+		t.Errorf("%v %s %+v", failed, text, a)
+	}
 
 	a = answer{}
 	if _, failed = call(t, c, "search", object{"query": "rotate signing keys", "offset": 1, "k": 4}, &a); failed || len(a.Hits) != 4 || a.Hits[0].Rank != 2 || a.Hits[0].ID != first.Hits[1].ID || a.NextOffset != 0 {
@@ -880,5 +889,14 @@ func TestListTellsProblems(t *testing.T) {
 	}
 	if text, failed := call(t, c, "list", object{"filter": "year >= 2024"}, nil); failed || strings.Contains(text, "lacks") {
 		t.Errorf("with a filter: %s", text)
+	}
+	for i := range 20 {
+		if _, err := e.Add(t.Context(), []engine.Document{{ID: fmt.Sprint("de", i), Text: "Der Teig muss zwei Stunden ruhen, bevor er in den Ofen kommt."}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var noted struct{ Note string }
+	if text, failed := call(t, c, "list", object{}, &noted); failed || !strings.HasPrefix(noted.Note, "most text is German; ") || !strings.Contains(text, "Note: most text is German; ") {
+		t.Errorf("another language: %q, %s", noted.Note, text)
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/lexsem/lexsem/engine"
 	"github.com/lexsem/lexsem/engine/filter"
 	"github.com/lexsem/lexsem/engine/fusion"
+	"github.com/lexsem/lexsem/internal/answer"
 )
 
 // Limits of an answer, in hits and bytes of text.
@@ -55,28 +56,29 @@ type searchArgs struct {
 }
 
 type searchHit struct {
-	Rank      int            `json:"rank" jsonschema:"rank, from 1"`
-	ID        string         `json:"id" jsonschema:"id of the document, for get and explain"`
-	Path      string         `json:"path,omitempty" jsonschema:"file from which the document came"`
-	Symbol    string         `json:"symbol,omitempty" jsonschema:"function or type of source code in which the passage lies"`
-	Lines     []int          `json:"lines,omitempty" jsonschema:"first and last line of the passage in that file, or in the document's text, from 1"`
-	Shown     []int          `json:"-"` // lines of text
-	Score     float32        `json:"score" jsonschema:"score that ranks hits; higher is better"`
-	Rerank    *float64       `json:"rerank,omitempty" jsonschema:"score of the server's reranker, on its own scale; hits that have it come first, in its order"`
-	Cosine    float32        `json:"cosine" jsonschema:"similarity in meaning, from -1 to 1; 0 in mode lexical"`
-	Presence  float32        `json:"presence" jsonschema:"term recall: share of the query's words, by weight, that the passage has, from 0 to 1; 0 in mode dense"`
-	Title     string         `json:"title,omitempty"`
-	BestLines []int          `json:"best_lines,omitempty" jsonschema:"first and last line of the part of the passage that answers best; counted as in lines"`
-	Text      string         `json:"text" jsonschema:"the passage, or up to max_text bytes of it around the part that answers best"`
-	TextStart int            `json:"text_start" jsonschema:"offset of text in the document's text, in bytes"`
-	LeftOut   int            `json:"left_out,omitempty" jsonschema:"number of bytes of the passage that are not in text"`
-	Chunk     int            `json:"chunk" jsonschema:"number of the passage in the document, from 0"`
-	Chunks    int            `json:"chunks" jsonschema:"number of passages of the document"`
-	Start     int            `json:"start" jsonschema:"the passage is bytes start to end of the document's text; use start as offset of get"`
-	End       int            `json:"end"`
-	Metadata  map[string]any `json:"metadata,omitempty"`
-	MoreBytes int            `json:"metadata_left_out,omitempty" jsonschema:"number of bytes of metadata that are left out; get shows them"`
-	Media     string         `json:"media,omitempty" jsonschema:"media type of an image, which has no text; get shows the image"`
+	Rank        int            `json:"rank" jsonschema:"rank, from 1"`
+	ID          string         `json:"id" jsonschema:"id of the document, for get and explain"`
+	Path        string         `json:"path,omitempty" jsonschema:"file from which the document came"`
+	Symbol      string         `json:"symbol,omitempty" jsonschema:"function or type of source code in which the passage lies"`
+	Lines       []int          `json:"lines,omitempty" jsonschema:"first and last line of the passage in that file, or in the document's text, from 1"`
+	Shown       []int          `json:"-"` // lines of text
+	Score       float32        `json:"score" jsonschema:"score that ranks hits; higher is better"`
+	Probability float32        `json:"probability,omitempty" jsonschema:"estimate that the passage is relevant, from 0 to 1; below 0.1 probably not"`
+	Rerank      *float64       `json:"rerank,omitempty" jsonschema:"score of the server's reranker, on its own scale; hits that have it come first, in its order"`
+	Cosine      float32        `json:"cosine" jsonschema:"similarity in meaning, from -1 to 1; 0 in mode lexical"`
+	Presence    float32        `json:"presence" jsonschema:"term recall: share of the query's words, by weight, that the passage has, from 0 to 1; 0 in mode dense"`
+	Title       string         `json:"title,omitempty"`
+	BestLines   []int          `json:"best_lines,omitempty" jsonschema:"first and last line of the part of the passage that answers best; counted as in lines"`
+	Text        string         `json:"text" jsonschema:"the passage, or up to max_text bytes of it around the part that answers best"`
+	TextStart   int            `json:"text_start" jsonschema:"offset of text in the document's text, in bytes"`
+	LeftOut     int            `json:"left_out,omitempty" jsonschema:"number of bytes of the passage that are not in text"`
+	Chunk       int            `json:"chunk" jsonschema:"number of the passage in the document, from 0"`
+	Chunks      int            `json:"chunks" jsonschema:"number of passages of the document"`
+	Start       int            `json:"start" jsonschema:"the passage is bytes start to end of the document's text; use start as offset of get"`
+	End         int            `json:"end"`
+	Metadata    map[string]any `json:"metadata,omitempty"`
+	MoreBytes   int            `json:"metadata_left_out,omitempty" jsonschema:"number of bytes of metadata that are left out; get shows them"`
+	Media       string         `json:"media,omitempty" jsonschema:"media type of an image, which has no text; get shows the image"`
 }
 
 type searchResult struct {
@@ -92,6 +94,7 @@ type searchResult struct {
 	Passages   int         `json:"passages,omitempty" jsonschema:"number of passages, if some are waiting"`
 	Hits       []searchHit `json:"hits" jsonschema:"best first"`
 	NextOffset int         `json:"next_offset,omitempty" jsonschema:"offset of the next hits; absent if there are no more"`
+	Unlikely   bool        `json:"unlikely,omitempty" jsonschema:"true: what was asked is probably not here, as no hit is likely to be relevant"`
 	Meaning    string      `json:"meaning" jsonschema:"what the scores of this answer mean"`
 }
 
@@ -148,7 +151,7 @@ func (s *Server) search(ctx context.Context, in searchArgs) (string, plainText, 
 	}
 	out := searchResult{Mode: res.Trace.Mode, Variant: res.Trace.Variant, For: res.For, Documents: res.Trace.Documents, Matching: res.Trace.Filtered,
 		Required: res.Trace.Required, Excluded: res.Trace.Excluded, Unmet: res.Trace.Unmet, Waiting: res.Trace.Waiting, Passages: res.Trace.Passages,
-		Hits: []searchHit{}, Meaning: meaning(res.Trace)}
+		Hits: []searchHit{}, Unlikely: answer.Unlikely(res.Hits), Meaning: meaning(res.Trace)}
 	left := answerText
 	shown := res.Hits[:min(k, len(res.Hits))]
 	if len(res.Hits) > k {
@@ -214,7 +217,7 @@ func (s *Server) hitOf(h engine.Hit, room int) searchHit {
 		text, at = wholeLines(h.Text, at, at+len(text), from, to)
 		left = len(h.Text) - len(text)
 	}
-	out := searchHit{Rank: h.Rank, ID: h.ID, Score: h.Score, Cosine: h.Cosine, Presence: h.Presence,
+	out := searchHit{Rank: h.Rank, ID: h.ID, Score: h.Score, Probability: h.Probability, Cosine: h.Cosine, Presence: h.Presence,
 		Title: clipped(h.Title, maxTitle), Symbol: h.Symbol, Text: text, TextStart: h.Start + at, LeftOut: left, Chunk: h.Chunk, Chunks: h.Chunks, Start: h.Start, End: h.End, Media: h.Media}
 	if h.Reranked {
 		out.Rerank = &h.Rerank
@@ -315,6 +318,9 @@ func (s *Server) searchText(r searchResult, in searchArgs) string {
 			b.WriteString("no document contains a word of the query; try other words or mode dense.")
 		}
 		return b.String()
+	}
+	if r.Unlikely {
+		b.WriteString("Probably not here: no hit is likely to be relevant.\n\n")
 	}
 	below := rootOf(r.Hits)
 	if below != "" {

@@ -37,14 +37,16 @@ type Encoder struct {
 	o               Options
 	calls           chan struct{} // holds a value for each call in progress
 
-	mu      sync.Mutex // guards used and refused
+	mu      sync.Mutex // guards what follows
+	most    int        // texts of a call: fewer than BatchTexts once the server has refused as many
+	fits    int        // bytes of a text that was taken when a longer one was not; 0 for none
 	used    int64      // tokens, of calls in progress by estimate
 	refused refusals   // texts that the server did not take alone
 }
 
 // New returns the encoder of o.
 func New(o Options) *Encoder {
-	e := &Encoder{o: o, calls: make(chan struct{}, o.Concurrency)}
+	e := &Encoder{o: o, calls: make(chan struct{}, o.Concurrency), most: o.BatchTexts}
 	e.Encoder = encoder.Func(o.Name, o.Dim, e.embed)
 	return e
 }
@@ -65,8 +67,23 @@ func (e *Encoder) Encode(ctx context.Context, role encoder.Role, in []encoder.In
 			full[i] = " " // servers refuse a text of nothing
 		}
 	}
-	return e.Encoder.Encode(ctx, role, encoder.Texts(full...), need)
+	short := &cuts{of: map[int]int{}}
+	out, err := e.Encoder.Encode(context.WithValue(ctx, cutsKey{}, short), role, encoder.Texts(full...), need)
+	if err == nil {
+		for i, tokens := range short.of {
+			out[i].Tokens.Truncated = tokens
+		}
+	}
+	return out, err
 }
+
+// cuts are how many tokens of the texts of a call were cut off, about.
+type cuts struct {
+	mu sync.Mutex
+	of map[int]int
+}
+
+type cutsKey struct{}
 
 // Fingerprint implements encoder.Encoder.
 func (e *Encoder) Fingerprint() encoder.Fingerprint {
@@ -112,8 +129,11 @@ func (e *Encoder) embed(ctx context.Context, texts []string) ([][]float32, error
 
 // batch returns the end of the batch that begins at from.
 func (e *Encoder) batch(texts []string, from int) int {
+	e.mu.Lock()
+	most := e.most
+	e.mu.Unlock()
 	to, tokens := from, int64(0)
-	for to < len(texts) && to-from < e.o.BatchTexts {
+	for to < len(texts) && to-from < most {
 		tokens += estimate(texts[to])
 		if to > from && tokens > int64(e.o.BatchTokens) {
 			break

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -12,11 +13,13 @@ import (
 )
 
 // A server may refuse a call because it has too many texts, or because one of them is too long for the model. Then smaller calls
-// find the texts that it does not take alone. All others get their vectors.
+// find what it takes. If all texts are taken in the end, it was for their number, and later calls have no more. A text that is
+// not taken alone is cut until it is, and the cut is counted in Tokens.Truncated. All others get their vectors.
 
 const (
 	remembered = 5 * time.Minute // that a text counts as refused, so that whoever leaves it out and calls again gets on at once
 	mostKept   = 10_000          // of these texts
+	leastText  = 32              // bytes, below which a text is not refused for its length
 )
 
 type refusals map[[sha256.Size]byte]refusal
@@ -33,7 +36,7 @@ func (e *Encoder) call(ctx context.Context, out [][]float32, texts []string, fir
 		return nil
 	}
 	if len(texts) == 1 {
-		return e.alone(texts[0], first, err)
+		return e.alone(ctx, out, texts[0], first, err)
 	}
 	of := fmt.Errorf("texts %d to %d: %w", first, first+len(texts)-1, err)
 	if !e.o.Refused(err) {
@@ -51,22 +54,32 @@ func (e *Encoder) call(ctx context.Context, out [][]float32, texts []string, fir
 	case err != nil:
 		return fmt.Errorf("text %d: %w", first+short, err)
 	}
-	return e.halves(ctx, out, texts, first)
+	taken, whole := 0, true
+	err = e.halves(ctx, out, texts, first, &taken, &whole)
+	if err == nil && whole {
+		e.mu.Lock()
+		e.most = min(e.most, taken)
+		e.mu.Unlock()
+	}
+	return err
 }
 
-// halves makes two calls for texts that the server refused together, or more.
-func (e *Encoder) halves(ctx context.Context, out [][]float32, texts []string, first int) error {
+// halves makes two calls for texts that the server refused together, or more. taken becomes the largest number that
+// it took together, whole false if one had to be cut.
+func (e *Encoder) halves(ctx context.Context, out [][]float32, texts []string, first int, taken *int, whole *bool) error {
 	var bad worst
 	for _, part := range [2][2]int{{0, len(texts) / 2}, {len(texts) / 2, len(texts)}} {
 		from, to := part[0], part[1]
 		err := e.once(ctx, out[from:to], texts[from:to])
 		switch {
 		case err == nil:
+			*taken = max(*taken, to-from)
 			continue
 		case to-from == 1:
-			err = e.alone(texts[from], first+from, err)
+			*whole = false
+			err = e.alone(ctx, out[from:to], texts[from], first+from, err)
 		case e.o.Refused(err):
-			err = e.halves(ctx, out[from:to], texts[from:to], first+from)
+			err = e.halves(ctx, out[from:to], texts[from:to], first+from, taken, whole)
 		default:
 			err = fmt.Errorf("texts %d to %d: %w", first+from, first+to-1, err)
 		}
@@ -77,10 +90,22 @@ func (e *Encoder) halves(ctx context.Context, out [][]float32, texts []string, f
 	return bad.error()
 }
 
-// alone is the error of a text that was sent alone. One that was refused is remembered.
-func (e *Encoder) alone(text string, at int, err error) error {
+// alone cuts a text that was refused when it was sent alone, and returns the error of one that is not taken
+// however short it is. It is remembered.
+func (e *Encoder) alone(ctx context.Context, out [][]float32, text string, at int, err error) error {
 	if !e.o.Refused(err) {
 		return &encoder.TextError{Text: at, Err: err}
+	}
+	switch n, failed := e.shorten(ctx, out, text); {
+	case failed != nil:
+		return &encoder.TextError{Text: at, Err: failed}
+	case n > 0:
+		if short, ok := ctx.Value(cutsKey{}).(*cuts); ok {
+			short.mu.Lock()
+			short.of[at] = int(estimate(text[n:]))
+			short.mu.Unlock()
+		}
+		return nil
 	}
 	err = fmt.Errorf("%w; if the text is too long for the model, limit the tokens of chunks (--chunk-tokens)", err)
 	e.mu.Lock()
@@ -92,6 +117,41 @@ func (e *Encoder) alone(text string, at int, err error) error {
 		e.refused[sha256.Sum256([]byte(text))] = refusal{err, time.Now().Add(remembered)}
 	}
 	return &encoder.TextError{Text: at, Err: err}
+}
+
+// shorten encodes the longest beginning of a text that the server takes, to within a quarter, and returns how
+// many bytes it has; 0 where it takes none. An error is another than a refusal.
+func (e *Encoder) shorten(ctx context.Context, out [][]float32, text string) (int, error) {
+	e.mu.Lock()
+	next := e.fits // that of the last text; as often as not this one fits, too
+	e.mu.Unlock()
+	taken, refused := 0, len(text)
+	if next == 0 || next >= refused {
+		next = refused / 2
+	}
+	for next >= leastText && next > taken {
+		part := strings.ToValidUTF8(text[:next], "")
+		err := e.once(ctx, out, []string{part})
+		switch {
+		case err == nil:
+			taken = next
+		case e.o.Refused(err):
+			refused = next
+		default:
+			return 0, err
+		}
+		if next = min((taken+refused)/2, taken+taken/2); taken == 0 {
+			next = refused / 2
+		} else if refused-taken <= taken/4 {
+			break
+		}
+	}
+	if taken > 0 {
+		e.mu.Lock()
+		e.fits = taken
+		e.mu.Unlock()
+	}
+	return taken, nil
 }
 
 // known is the error of the first text that the server refused just before.

@@ -9,7 +9,7 @@ import (
 type Hit struct {
 	ID                                                                              string
 	Rank                                                                            int
-	Score                                                                           float32
+	Score, Probability                                                              float32
 	Rerank                                                                          float64
 	Reranked                                                                        bool
 	Cosine, Modulated, BM25, Coverage, Presence, Near, Pair, TitleMatch, TokenScore float32
@@ -34,7 +34,7 @@ type Passage struct {
 // cosine is that of the unmodulated query, 0 where there is none.
 func (f Found) Hit(p Passage, cosine float32) Hit {
 	return Hit{
-		ID: p.ID, Score: float32(f.Score), Cosine: cosine, Modulated: float32(f.Dense),
+		ID: p.ID, Score: float32(f.Score), Probability: float32(f.Probability), Cosine: cosine, Modulated: float32(f.Dense),
 		BM25: float32(f.BM25), Coverage: float32(f.Coverage), Presence: float32(f.Presence), Near: float32(f.Near), Pair: float32(f.Pair), TitleMatch: float32(f.Title), TokenScore: float32(f.Tokens),
 		Title: p.Title, Media: p.Media, Text: p.Text, Metadata: p.Metadata,
 		Chunk: p.Chunk, Chunks: p.Chunks, Start: p.Start, End: p.Start + len(p.Text),

@@ -12,7 +12,8 @@ import (
 // Found is one hit before its document is read.
 type Found struct {
 	fusion.Candidate
-	Duplicates []uint64 // ordinals of the documents that were folded into it
+	Probability float64
+	Duplicates  []uint64 // ordinals of the documents that were folded into it
 }
 
 // near is the least share of their word pairs that near-duplicates have in
@@ -73,6 +74,16 @@ func (r *Run) rank(ctx context.Context) ([]Found, error) {
 			return hits, nil
 		}
 	}
+}
+
+// probability is that of a hit to be relevant, 0 where it is not known: for a query without a text or with a vector of its
+// own, for encoders of which nobody knows the cosine of unrelated texts, and while a better hit may have no vector yet.
+func (r *Run) probability(c fusion.Candidate) float64 {
+	dense, lexical := r.Plan.Dense, r.Plan.Lexical
+	if r.Plan.Listed || r.Q.Image != nil || dense && (r.Q.Vector != nil || r.Unrelated == 0 || r.deferred()) {
+		return 0
+	}
+	return fusion.Probability(fusion.Evidence{Dense: dense, Lexical: lexical, Cosine: c.Dense, Unrelated: r.Unrelated, Presence: c.Presence, Unknown: r.Facts.Unknown})
 }
 
 // good are the ranked candidates with the score that is asked for at least.
@@ -138,7 +149,7 @@ func (r *Run) group(ctx context.Context, cs []fusion.Candidate) ([]Found, error)
 			folds.Add(pairs)
 			pairs = nil // it is kept
 		}
-		hits = append(hits, Found{Candidate: c})
+		hits = append(hits, Found{Candidate: c, Probability: r.probability(c)})
 	}
 	return hits, nil
 }

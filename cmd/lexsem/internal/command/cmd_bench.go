@@ -69,6 +69,7 @@ func declareBench(f *flags) *benchOptions {
 	o.metrics = f.str("metrics", strings.Join(bench.DefaultMetrics, ","), "`LIST`metrics: "+metricNames())
 	o.relevance = f.int("relevance", 1, "least grade that counts as relevant; nDCG takes all grades as gains")
 	o.limit = f.int("queries-limit", 0, "use at most N queries of each task; default all")
+	o.language = f.str("language", "", languageUsage)
 	o.half = f.str("half", string(bench.AllQueries), "`HALF`half of the queries: dev, test or all; the SHA-256 of a query's id decides its half")
 	o.clean = f.bool("clean", "draw probes from one half of each passage and fit bridges on the other, so that they share no run of words")
 	o.seed = f.uint64("seed", 1, "seed of probes, fits and tests")
@@ -86,6 +87,8 @@ func declareBench(f *flags) *benchOptions {
 	return o
 }
 
+const languageUsage = "`CODE`language of the texts, for stems and function words of BM25 and of keyword probes: en, de, …, or none; default en"
+
 // metricNames lists the metrics for help.
 func metricNames() string {
 	return names(bench.MetricKinds(), func(k bench.MetricKind) string {
@@ -97,12 +100,12 @@ func metricNames() string {
 }
 
 type benchOptions struct {
-	data, systems, tasks, metrics, json, md, html, runs, cache, index, half, over, split, queries, latex, csv, perQuery *string
-	limit, passages, perPassage, maxFit, fitTo, ef, cases, seeds, relevance                                             *int
-	seed                                                                                                                *uint64
-	rate                                                                                                                *float64
-	skipBad, distract, terms, clean, keepSelf                                                                           *bool
-	second                                                                                                              rerankFlags
+	data, systems, tasks, metrics, json, md, html, runs, cache, index, half, over, split, queries, latex, csv, perQuery, language *string
+	limit, passages, perPassage, maxFit, fitTo, ef, cases, seeds, relevance                                                       *int
+	seed                                                                                                                          *uint64
+	rate                                                                                                                          *float64
+	skipBad, distract, terms, clean, keepSelf                                                                                     *bool
+	second                                                                                                                        rerankFlags
 }
 
 func names[T any](list []T, name func(T) string) string {
@@ -210,7 +213,7 @@ func (o *benchOptions) options() (bench.Options, error) {
 	return bench.Options{
 		Data: *o.data, Systems: list(*o.systems), Tasks: list(*o.tasks), Metrics: list(*o.metrics), Relevance: *o.relevance, Half: half, Clean: *o.clean,
 		KeepSelf: *o.keepSelf, Read: bench.ReadOptions{Split: *o.split, Queries: *o.queries},
-		QueriesLimit: *o.limit, PassagesLimit: *o.passages, Distractors: *o.distract, Seed: *o.seed, QueriesPerPassage: *o.perPassage, MaxFitQueries: *o.maxFit, FitPassages: *o.fitTo, FitRate: *o.rate,
+		Language: *o.language, QueriesLimit: *o.limit, PassagesLimit: *o.passages, Distractors: *o.distract, Seed: *o.seed, QueriesPerPassage: *o.perPassage, MaxFitQueries: *o.maxFit, FitPassages: *o.fitTo, FitRate: *o.rate,
 		Index: *o.index, Ef: *o.ef, CacheDir: *o.cache, Version: versions().Version,
 	}, nil
 }

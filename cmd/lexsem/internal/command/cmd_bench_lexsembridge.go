@@ -50,7 +50,7 @@ passages. So compare what a row adds to the row without a bridge, not the figure
 	},
 	declare: func(f *flags) action {
 		f.group("Flags")
-		p := declareProtocol(f, "dense,slr,llr,clr,rlr,rlr+slr")
+		p := declareProtocol(f, "dense,slr,llr,clr,rlr,rlr+slr").declareLanguage(f)
 		limit := f.int("queries-limit", 0, "use at most N queries of each task; default all")
 		clean := f.bool("clean", "draw spans from one half of each passage and fit bridges on the other, so that they share no run of words")
 		return func(ctx context.Context, a *app, args []string) error {

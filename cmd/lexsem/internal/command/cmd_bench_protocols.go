@@ -17,6 +17,7 @@ import (
 // protocolFlags are what the protocols of papers take.
 type protocolFlags struct {
 	data, systems, cache, json *string
+	language                   *string // nil where texts have none
 	seed                       *uint64
 	perPassage                 *int
 }
@@ -30,6 +31,12 @@ func declareProtocol(f *flags, systems string) *protocolFlags {
 		cache:      f.str("encodings", "", "`DIR`folder in which encodings and fitted bridges are kept for the next run"),
 		json:       f.outFile("json", "", "`FILE`write the report as JSON; - prints it instead of the table"),
 	}
+}
+
+// declareLanguage adds the language of the texts.
+func (p *protocolFlags) declareLanguage(f *flags) *protocolFlags {
+	p.language = f.str("language", "", languageUsage)
+	return p
 }
 
 // folders checks the flags and gives the folders of --data, which are there,
@@ -56,7 +63,11 @@ func (p *protocolFlags) measure(ctx context.Context, a *app, fn func(encoder.Enc
 }
 
 func (p *protocolFlags) setting(progress func(bench.Progress)) bench.SettingOptions {
-	return bench.SettingOptions{Seed: *p.seed, QueriesPerPassage: *p.perPassage, CacheDir: *p.cache, Progress: progress}
+	o := bench.SettingOptions{Seed: *p.seed, QueriesPerPassage: *p.perPassage, CacheDir: *p.cache, Progress: progress}
+	if p.language != nil {
+		o.Language = *p.language
+	}
+	return o
 }
 
 // judged asks the judged queries of each folder; shape changes the options.
@@ -66,7 +77,7 @@ func (p *protocolFlags) judged(ctx context.Context, a *app, dirs, metrics []stri
 		for _, dir := range dirs {
 			o := bench.Options{
 				Data: dir, Systems: list(*p.systems), Tasks: []string{"query"}, Metrics: metrics, Seed: s.Seed,
-				QueriesPerPassage: s.QueriesPerPassage, CacheDir: s.CacheDir, Version: versions().Version, Progress: s.Progress,
+				QueriesPerPassage: s.QueriesPerPassage, CacheDir: s.CacheDir, Language: s.Language, Version: versions().Version, Progress: s.Progress,
 			}
 			shape(&o)
 			rep, err := bench.Run(ctx, enc, o)
@@ -95,7 +106,7 @@ billion parameters. gap is the distance of two ranks: smaller is better.`,
 	},
 	declare: func(f *flags) action {
 		f.group("Flags")
-		p := declareProtocol(f, "dense,rlr,bm25,hybrid")
+		p := declareProtocol(f, "dense,rlr,bm25,hybrid").declareLanguage(f)
 		reference := f.str("reference", "", "`FILE`reference ranks: JSONL with query and ranks")
 		limit := f.int("queries-limit", 0, "use N queries of each folder, drawn by the seed; default all")
 		alone := f.bool("passages-alone", "compute the statistics of the corpus and of BM25 from the passages only, without the versions")
@@ -183,7 +194,7 @@ uncased models and BM25.`,
 	},
 	declare: func(f *flags) action {
 		f.group("Flags")
-		p := declareProtocol(f, "dense,rlr,bm25,rrf,hybrid:dense,hybrid")
+		p := declareProtocol(f, "dense,rlr,bm25,rrf,hybrid:dense,hybrid").declareLanguage(f)
 		lower := f.bool("lower", "lower-case passages and queries")
 		html := f.outFile("html", "", "`FILE`write the report as one HTML page with plots")
 		return func(ctx context.Context, a *app, args []string) error {
@@ -285,13 +296,12 @@ Searches with the judged queries of the LIMIT set (arXiv 2508.21038) and reports
 vectors of few dimensions cannot satisfy that. --make writes such a set of any size, by the rules of
 the paper's generator with names and likes of its own, and measures nothing.`,
 	examples: []string{
-		"lexsem bench limit --data $LEXSEM_DATA/limit-small",
 		"lexsem bench limit --make limit-50k",
 		"lexsem bench limit --data limit-50k --systems dense,rlr,bm25 --json limit.json",
 	},
 	declare: func(f *flags) action {
 		f.group("Flags")
-		p := declareProtocol(f, "dense,rlr,bm25,hybrid")
+		p := declareProtocol(f, "dense,rlr,bm25,hybrid").declareLanguage(f)
 		dir := f.outDir("make", "`DIR`make a set in this new folder instead of measuring one")
 		n := f.int("documents", limit.DefaultDocuments, "documents of the set that --make makes")
 		return func(ctx context.Context, a *app, args []string) error {

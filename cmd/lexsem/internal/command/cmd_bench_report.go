@@ -18,10 +18,11 @@ var cmdBenchReport = command{
 	about: `
 Reads files that these commands wrote with --json and makes one HTML page with plots, or Markdown,
 of all of them: scores with intervals, score against span length, wins and losses with texts, gain
-against amounts, recall against speed, memory during a soak.`,
+against amounts, recall against speed, memory during a soak. Of several corpora, tables with a
+column for each and the mean over them follow, by nDCG@10; the CSV has these means of every metric.`,
 	examples: []string{
 		"lexsem bench report bench.json curve.json ann.json --html page.html",
-		"lexsem bench report curve.json --svg plots",
+		"lexsem bench report scifact.json fiqa.json nq.json --latex table.tex",
 	},
 	declare: func(f *flags) action {
 		f.group("Flags")

@@ -352,6 +352,9 @@ func (r *doctorReport) database(ctx context.Context, a *app, enc encoder.Encoder
 		r.pass("proof", "%s, their codes, words and metadata held to what is stored; %d of %s and %d of %s recounted",
 			count(rep.Vectors, "vector", "vectors"), rep.SumsRecounted, count(rep.Sums, "sum", "sums"), rep.CellsRecounted, count(rep.Cells, "cell", "cells"))
 	}
+	if stats.Note != "" {
+		r.pass("language", "%s", stats.Note)
+	}
 	if n := problemCounts(stats.Problems); n != "" {
 		r.pass("files", "%s; the first: %s", n, problemLine(stats.Problems.First[0]))
 	}

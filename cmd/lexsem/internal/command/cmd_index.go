@@ -158,6 +158,7 @@ type indexSummary struct {
 	FromCache       int64          `json:"from_cache"`       // of these, those whose vectors an earlier run had kept
 	Seconds         float64        `json:"seconds"`
 	PerSecond       float64        `json:"documents_per_second"`
+	Note            string         `json:"note,omitempty"` // that of stats
 }
 
 // emptySummary is the summary of a run that has done nothing yet.
@@ -305,7 +306,7 @@ func (ix *indexer) end(begin time.Time) (engine.Stats, error) {
 	if err != nil {
 		return stats, err
 	}
-	ix.summary.Documents, ix.summary.Stored = stats.Documents, stats.Documents
+	ix.summary.Documents, ix.summary.Stored, ix.summary.Note = stats.Documents, stats.Documents, stats.Note
 	ix.summary.took(begin, ix.db)
 	return stats, nil
 }
@@ -372,8 +373,12 @@ func (o indexOptions) print(a *app, s indexSummary, stats engine.Stats) error {
 		fmt.Fprintf(a.Stdout, "%s stored in %s\n", count(s.Chunked, "long document is", "long documents are"), count(s.Chunks, "chunk", "chunks"))
 	}
 	if s.Truncated > 0 {
-		fmt.Fprintf(a.Stdout, "%s longer than the %d tokens that %s reads: %s tokens at their ends are not searchable\n",
-			count(s.Truncated, "document is", "documents are"), stats.Encoder.MaxTokens, stats.Encoder.Model, thousands(s.TruncatedTokens))
+		limit := ""
+		if n := stats.Encoder.MaxTokens; n > 0 {
+			limit = fmt.Sprintf("the %d tokens that ", n)
+		}
+		fmt.Fprintf(a.Stdout, "%s longer than %s%s reads: %s tokens at their ends are not searchable\n",
+			count(s.Truncated, "document is", "documents are"), limit, stats.Encoder.Model, thousands(s.TruncatedTokens))
 	}
 	if s.FromCache > 0 {
 		fmt.Fprintln(a.Stdout, cacheLine(s.FromCache, s.Texts))
@@ -386,6 +391,9 @@ func (o indexOptions) print(a *app, s indexSummary, stats engine.Stats) error {
 	}
 	if !s.Skipped.Zero() {
 		fmt.Fprintf(a.Stdout, "left out in folders: %s\n", leftOutWords(s.Skipped))
+	}
+	if s.Note != "" {
+		fmt.Fprintln(a.Stdout, s.Note)
 	}
 	return nil
 }

@@ -47,9 +47,11 @@ timestamp of now and 0.5 to one 30 days old, field(stars, 100) gives 0.5 to the 
 greater ones. The weight is 0.2; 0.5*field(stars, 100) has another, and - lowers scores. --sort orders hits
 by a field: the 100 best ones, with --mode lexical the 10,000 best. --group-by limits the hits of each value.
 
-Hits carry the score that ranks them, the cosine of the plain vector, presence (term recall: the share of
-the query's words, by weight, that the passage has), pair (bigram match: the share of its adjacent word
-pairs) and coverage (normalised BM25: BM25 divided by the most that BM25 can give the query).
+Hits carry the score that ranks them, the estimated probability that they are relevant (absent for --image
+and --like), the cosine of the plain vector, presence (term recall: the share of the query's words, by
+weight, that the passage has), pair (bigram match: the share of its adjacent word pairs) and coverage
+(normalised BM25: BM25 divided by the most that BM25 can give the query). Where no hit reaches 0.1, the
+output says "probably not here".
 
 --rerank names a second stage that reads the first hits and orders them anew: a cross-encoder in a folder
 or at an address. "score" is still the score before it, and --collapse and thresholds use it; "rerank" is
@@ -60,8 +62,8 @@ own words; the output then says "for:". --exact searches for the words as they a
 round a word do so for that word.
 
 --queries takes BEIR's layout, {"_id": …, "text": …} on each line. --format json prints one line per
-query: {"query","mode","variant","took_ms","hits":[{"id","score","cosine","coverage","rank",
-"title","text","metadata","presence","pair","chunk","chunks","start","end",
+query: {"query","mode","variant","took_ms","hits":[{"id","score","probability","cosine",
+"coverage","rank","title","text","metadata","presence","pair","chunk","chunks","start","end",
 "path","lines","span","duplicates","rerank"}]}, also "for", the query with its mistyped words
 repaired; "required" and "excluded", its operators, and "unmet", quoted phrases that no document has;
 "reranked", the number of hits that were reranked; and "query_id" with --queries.
@@ -317,6 +319,9 @@ func (o searchOptions) one(ctx context.Context, a *app, db engine.Database, q na
 		fmt.Fprintf(out, "%s\n", a.style(bold, q.id+": "+q.text))
 	}
 	writeFor(out, a, res.For)
+	if answer.Unlikely(res.Hits) {
+		fmt.Fprintln(out, "probably not here: no hit is likely to be relevant")
+	}
 	writeHits(out, a, cmp.Or(res.For, q.text), res)
 	fmt.Fprintf(out, "%s\n", a.style(faint, fmt.Sprintf("%s · %s · %s", count(len(res.Hits), "hit", "hits"), wayName(res.Trace), millis(took))))
 	return nil

@@ -194,6 +194,9 @@ func writeStats(w io.Writer, s statsSummary) {
 		}
 		row("tokens", "%s: %s of %s chunks with token states, %s%s", k.Mode, thousands(k.Chunks), thousands(s.Chunks), bytesOf(k.Bytes), more)
 	}
+	if s.Note != "" {
+		row("note", "%s", s.Note)
+	}
 	if n := problemCounts(s.Problems); n != "" {
 		row("problems", "%s", n)
 		for _, p := range s.Problems.First[:min(len(s.Problems.First), 3)] {

@@ -74,7 +74,11 @@ func candidates(words []string, cur string) ([]candidate, string) {
 	}
 	words = words[at:]
 	if words[0] == "help" {
-		return commandNames(words[1:]), offerNothing
+		found := commandNames(words[1:])
+		if slices.Equal(words[1:], []string{cmdBenchName}) {
+			found = append(found, candidate{flagsTopic, "the flags of bench, with its systems, tasks and metrics"})
+		}
+		return found, offerNothing
 	}
 	second := commandNames(words) // such as engine behind bench
 	c, rest, ok := match(words)

@@ -71,6 +71,7 @@ func TestComplete(t *testing.T) {
 		{"bench --systems =dense,rr", "dense,rrf", offerNothing},
 		{"help =exp", "explain export", offerNothing},
 		{"help bench =a", "ann", offerNothing},
+		{"help bench =fl", "flags", offerNothing},
 		{"completion =", "bash zsh fish powershell", offerNothing},
 		{"completion bash =", "", offerNothing},
 		{"mcp =un", "uninstall", offerNothing},

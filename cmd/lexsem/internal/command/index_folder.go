@@ -87,9 +87,9 @@ func (ix *indexer) isFolder(p string) (bool, error) {
 func (ix *indexer) open(p string) (*folder.Folder, error) {
 	o := ix.options
 	exclude := *o.exclude
-	if isBEIR(p) {
-		ix.tell("note", p+": a corpus with judged queries; corpus.jsonl alone is indexed. To index another file too, use --exclude '!/NAME'")
-		exclude = append([]string{"/*", "!/corpus.jsonl"}, exclude...)
+	if corpus := judgedCorpus(p); corpus != "" {
+		ix.tell("note", p+": a corpus with judged queries; "+corpus+" alone is indexed. To index another file too, use --exclude '!/NAME'")
+		exclude = append([]string{"/*", "!/" + corpus}, exclude...)
 	}
 	f, err := folder.Open(ix.ctx, ix.db, p, folder.Options{
 		Prefix: *o.prefix, Keep: *o.stay, PruneAll: *o.prune, Exclude: exclude, NoDefaultExcludes: *o.usual, Reread: *o.reread, Batch: *o.batch, WordsFirst: *o.first,
@@ -105,14 +105,20 @@ func (ix *indexer) open(p string) (*folder.Folder, error) {
 	return f, err
 }
 
-// isBEIR tells that a folder is a corpus with its queries and judgements, as bench reads it.
-func isBEIR(dir string) bool {
-	for _, name := range []string{"corpus.jsonl", "queries.jsonl", "qrels"} {
-		if _, err := os.Stat(filepath.Join(dir, name)); err != nil {
-			return false
-		}
+// judgedCorpus names the passages of a folder that is a corpus with its queries and judgements, as BEIR and MTEB
+// ship them and bench reads them; "" for another folder.
+func judgedCorpus(dir string) string {
+	has := func(pattern string) bool {
+		found, err := filepath.Glob(filepath.Join(strings.NewReplacer("*", "[*]", "?", "[?]", "[", "[[]").Replace(dir), pattern))
+		return err == nil && len(found) > 0
 	}
-	return true
+	switch {
+	case has("corpus.jsonl") && has("queries.jsonl") && has("qrels"):
+		return "corpus.jsonl"
+	case has("corpus/*.parquet") && has("queries/*.parquet") && (has("qrels/*.parquet") || has("data/*.parquet") || has("default/*.parquet")):
+		return "corpus"
+	}
+	return ""
 }
 
 // failureOf names a file as the user would.

@@ -118,3 +118,29 @@ func TestWatchFolder(t *testing.T) {
 		t.Errorf("behind the watch a sync did %s (%v)", out, err)
 	}
 }
+
+// A corpus is told by its passages, queries and judgements together, as BEIR and MTEB lay them out.
+func TestJudgedCorpus(t *testing.T) {
+	for want, names := range map[string][]string{
+		"corpus.jsonl": {"corpus.jsonl", "queries.jsonl", "qrels/test.tsv"},
+		"corpus":       {"corpus/a-0.parquet", "queries/a-0.parquet", "data/test-0.parquet"},
+		"":             {"corpus/a-0.parquet", "queries.jsonl", "data/test-0.parquet"},
+	} {
+		dir := filepath.Join(t.TempDir(), "a[b]*")
+		for i, name := range names {
+			if got := judgedCorpus(dir); got != "" {
+				t.Errorf("%v are taken for %q", names[:i], got)
+			}
+			name = filepath.Join(dir, filepath.FromSlash(name))
+			if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(name, nil, 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got := judgedCorpus(dir); got != want {
+			t.Errorf("%v are %q, want %q", names, got, want)
+		}
+	}
+}

@@ -95,7 +95,8 @@ function move(rank, before) {
 }
 
 function scoreTitle(h) {
-  return `cosine ${h.cosine.toFixed(3)}, words found ${Math.round(100 * h.presence)} %, adjacent pairs ${Math.round(100 * h.pair)} %, coverage ${h.coverage.toFixed(3)}`;
+  const likely = h.probability === undefined ? "" : `relevant with a probability of about ${Math.round(100 * h.probability)} %, `;
+  return `${likely}cosine ${h.cosine.toFixed(3)}, words found ${Math.round(100 * h.presence)} %, adjacent pairs ${Math.round(100 * h.pair)} %, coverage ${h.coverage.toFixed(3)}`;
 }
 
 // place is where the hit stands: its file and lines, else the document's id, if the name

@@ -100,6 +100,8 @@ async function run(w, offset = 0, exact = offset > 0 && Boolean(w.ask?.exact)) {
     w.info.textContent = `${found.mode === "lexical" ? "BM25" : found.variant === "none" ? "plain vector" : found.variant} · ${found.took_ms.toFixed(1)} ms`;
     const read = [["only with", found.required], ["without", found.excluded], ["no document has", found.unmet]].filter(([, words]) => words);
     w.info.textContent += read.map(([what, words]) => ` · ${what} ${words.join(", ")}`).join("");
+    const unlikely = offset === 0 && w.hits.length && w.hits.every((h) => h.probability < 0.1);
+    if (unlikely) w.info.textContent += " · probably not here: no hit is likely to be relevant";
   } catch (e) {
     if (e.name === "AbortError") return;
     w.hits = [];

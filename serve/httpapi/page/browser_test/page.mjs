@@ -112,6 +112,14 @@ try {
     assert.equal(await page.locator(".way").count(), 2);
   });
 
+  await visit("what is not there", {}, async (page) => {
+    await page.goto(base);
+    await search(page, "rotate signing keys");
+    assert.ok(!(await page.locator(".info").first().textContent()).includes("probably not here"));
+    await search(page, "qqqqqq zzzzzz");
+    assert.ok((await page.locator(".info").first().textContent()).endsWith("probably not here: no hit is likely to be relevant"));
+  });
+
   await visit("a mistyped word", {}, async (page) => {
     await page.goto(base);
     await search(page, "rotate sigining keys");

@@ -1,0 +1,30 @@
+package answer
+
+import (
+	"testing"
+
+	"github.com/lexsem/lexsem/engine"
+)
+
+// TestUnlikely: a first page is unlikely where each hit is known to be.
+func TestUnlikely(t *testing.T) {
+	for name, c := range map[string]struct {
+		first int // rank
+		p     []float32
+		want  bool
+	}{
+		"none":         {1, nil, false},
+		"low":          {1, []float32{0.02, 0.09}, true},
+		"one is not":   {1, []float32{0.02, 0.1}, false},
+		"not known":    {1, []float32{0, 0}, false},
+		"a later page": {11, []float32{0.02}, false},
+	} {
+		var hits []engine.Hit
+		for i, p := range c.p {
+			hits = append(hits, engine.Hit{Rank: c.first + i, Probability: p})
+		}
+		if got := Unlikely(hits); got != c.want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}

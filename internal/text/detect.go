@@ -1,0 +1,123 @@
+package text
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"unicode"
+)
+
+// detected is how many bytes of a text LanguageOf reads.
+const detected = 4096
+
+// names are the languages that LanguageOf tells.
+var names = map[string]string{
+	"ar": "Arabic", "bn": "Bengali", "da": "Danish", "de": "German", "el": "Greek", "en": "English", "es": "Spanish", "fa": "Persian", "fi": "Finnish",
+	"fr": "French", "he": "Hebrew", "hi": "Hindi", "hu": "Hungarian", "hy": "Armenian", "it": "Italian", "ja": "Japanese", "ka": "Georgian", "km": "Khmer",
+	"ko": "Korean", "lo": "Lao", "my": "Burmese", "nl": "Dutch", "no": "Norwegian", "pt": "Portuguese", "ro": "Romanian", "ru": "Russian", "sv": "Swedish",
+	"ta": "Tamil", "te": "Telugu", "th": "Thai", "tr": "Turkish", "uk": "Ukrainian", "vi": "Vietnamese", "zh": "Chinese",
+}
+
+// LanguageName is the English name of a language that LanguageOf tells, else its code.
+func LanguageName(code string) string {
+	if n, ok := names[code]; ok {
+		return n
+	}
+	return code
+}
+
+// writing is a script and the largest language that is written in it.
+type writing struct {
+	script *unicode.RangeTable
+	code   string
+}
+
+var written = []writing{
+	{unicode.Latin, "latin"}, {unicode.Cyrillic, "ru"}, {unicode.Han, "zh"}, {unicode.Hiragana, "ja"}, {unicode.Katakana, "ja"}, {unicode.Hangul, "ko"},
+	{unicode.Arabic, "ar"}, {unicode.Greek, "el"}, {unicode.Hebrew, "he"}, {unicode.Devanagari, "hi"}, {unicode.Bengali, "bn"}, {unicode.Tamil, "ta"},
+	{unicode.Telugu, "te"}, {unicode.Thai, "th"}, {unicode.Lao, "lo"}, {unicode.Khmer, "km"}, {unicode.Myanmar, "my"}, {unicode.Georgian, "ka"},
+	{unicode.Armenian, "hy"},
+}
+
+// Letters that tell a language from the one that its script stands for, or among those of Latin script.
+var telling = map[rune]string{'і': "uk", 'ї': "uk", 'є': "uk", 'ґ': "uk", 'پ': "fa", 'چ': "fa", 'گ': "fa", 'ژ': "fa", 'ی': "fa", 'ơ': "vi", 'ư': "vi", 'đ': "vi"}
+
+// LanguageOf returns the ISO 639 code of the language that most of a text is written in, "" where it cannot tell. Most
+// scripts stand for the largest language that is written in them; some letters tell another. Among languages of Latin
+// script the function words decide, so one without a list in this package is not told, nor is a text of a few words. It
+// looks at the first 4 KiB.
+func LanguageOf(s string) string {
+	if len(s) > detected {
+		s = s[:detected]
+	}
+	s = strings.ToLower(strings.ToValidUTF8(s, ""))
+	letters, by := 0, map[string]int{}
+	last := 0 // the script of the letter before
+	for _, r := range s {
+		if !unicode.IsLetter(r) {
+			continue
+		}
+		letters++
+		by[telling[r]]++
+		if !unicode.Is(written[last].script, r) {
+			at := slices.IndexFunc(written, func(w writing) bool { return unicode.Is(w.script, r) })
+			if at < 0 {
+				continue
+			}
+			last = at
+		}
+		by[written[last].code]++
+	}
+	share := func(code string) float64 { return float64(by[code]) / float64(max(letters, 1)) }
+	switch {
+	case letters < 8:
+		return ""
+	case share("ja") > .05 && share("ja")+share("zh") > .5:
+		return "ja"
+	case share("latin") > .5 && share("vi") > .02:
+		return "vi"
+	case share("latin") > .5:
+		return byFunctionWords(s)
+	case share("ru") > .5 && share("uk") > .02:
+		return "uk"
+	case share("ar") > .5 && share("fa") > .03:
+		return "fa"
+	}
+	for _, w := range written {
+		if share(w.code) > .5 {
+			return w.code
+		}
+	}
+	return ""
+}
+
+// byFunctionWords tells languages of Latin script.
+func byFunctionWords(s string) string {
+	lists := functionWords()
+	words, by := 0, map[string]int{}
+	for w := range strings.FieldsFuncSeq(s, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsMark(r) }) {
+		words++
+		for _, code := range lists[w] {
+			by[code]++
+		}
+	}
+	codes := slices.SortedFunc(maps.Keys(by), func(a, b string) int { return by[b] - by[a] })
+	if len(codes) == 0 || by[codes[0]] < 3 || 8*by[codes[0]] < words || len(codes) > 1 && 10*by[codes[1]] > 9*by[codes[0]] {
+		return ""
+	}
+	return codes[0]
+}
+
+// functionWords are the languages of each function word of Latin script.
+var functionWords = sync.OnceValue(func() map[string][]string {
+	all := map[string][]string{}
+	for _, code := range Languages() {
+		for w := range stopWords(code) {
+			if !slices.Contains([]string{"none", "ru", "ar"}, code) {
+				all[w] = append(all[w], code)
+			}
+		}
+	}
+	return all
+})
