@@ -140,7 +140,7 @@ func (e *Engine) encode(ctx context.Context, records []record) (err error) {
 	if keep {
 		window = e.keptWindow(window)
 	}
-	codes := coding{e: e}
+	codes := coding{e: e, more: true}
 	// wanted are the rows that lack a vector, the next window of them.
 	type wanted struct{ document, row int }
 	var texts []encoder.Input
@@ -246,7 +246,11 @@ func (e *Engine) encode(ctx context.Context, records []record) (err error) {
 			}
 		}
 	}
-	return flush(len(records))
+	codes.more = false
+	if err := flush(len(records)); err != nil || len(codes.waiting) == 0 {
+		return err
+	}
+	return codes.take(ctx, nil)
 }
 
 // importBatch stores records of documents that may be stored already.

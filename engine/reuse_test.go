@@ -288,3 +288,30 @@ func TestEditedTextKeepsItsPassages(t *testing.T) {
 		}
 	}
 }
+
+// TestEditGetsTokenStates: passages that have no token states are encoded again where these are wanted, and lose theirs
+// where they are not.
+func TestEditGetsTokenStates(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	d := engine.Document{ID: "long"}
+	for i := range 12 {
+		d.Text += strings.Repeat(text(i)+". ", 12)
+	}
+	for _, mode := range []string{engine.TokenStatesOff, engine.TokenStatesOn, engine.TokenStatesOff} {
+		e := open(t, dir, engine.Options{ChunkTokens: 60, TokenStates: mode})
+		d.Text += text(99) + " " + mode
+		r := upsert(t, e, d)
+		s, err := e.Stats(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := s.TokenStates.Chunks
+		if want := map[bool]int{true: r.Chunks}[mode == engine.TokenStatesOn]; got != want || r.Chunks < 9 {
+			t.Errorf("%s: %d of %d chunks have token states, want %d", mode, got, r.Chunks, want)
+		}
+		if err := e.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

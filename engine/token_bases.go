@@ -192,6 +192,14 @@ func (t *tokenStates) short() bool {
 	return 2*t.sample.len() < most(t.sample.dim)
 }
 
+// early says that there is no basis yet, and that one would be outgrown soon.
+func (t *tokenStates) early() bool {
+	t.mu.Lock()
+	none := t.now.Basis == nil
+	t.mu.Unlock()
+	return none && t.short()
+}
+
 // look lets the sample see the states of some rows, where another basis may be wanted.
 func (t *tokenStates) look(rows []coded) {
 	t.mu.Lock()

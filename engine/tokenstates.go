@@ -180,6 +180,7 @@ func (e *Engine) tokenBytes() int64 {
 // coding makes the codes of what one call encodes.
 type coding struct {
 	e       *Engine
+	more    bool    // texts come that were not encoded yet: a first basis waits for as many states as are final
 	waiting []coded // for the first basis
 }
 
@@ -209,6 +210,10 @@ func codedOf(row *store.Row, out encoder.Output, dim int) (coded, error) {
 func (c *coding) take(ctx context.Context, rows []coded) error {
 	t := &c.e.tokens
 	t.look(rows)
+	if c.more && t.early() {
+		c.waiting = append(c.waiting, rows...)
+		return nil
+	}
 	b, err := c.e.basisFor(ctx)
 	if err != nil {
 		return err

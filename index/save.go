@@ -16,25 +16,27 @@ type Snapshotter interface {
 	Save(w *snapshot.Writer) error
 }
 
-// What an index saves, in this order. All arrays are by slot.
+// What an index saves, in this order. A slot numbers a vector; arrays are by slot, and hold zeros for slots that are not
+// live. d is the dimension. Vectors and codes are checked by block when they are first read, links 8 slots at a time, the
+// rest at opening. An id whose ordinal is not below that of the snapshot's state is not used.
 const (
-	tagHead   = "v.head"   // what the index is: see saveHead
-	tagAlive  = "v.alive"  // uint64: a bit a slot
-	tagIDs    = "v.ids"    // uint64
-	tagTable  = "v.table"  // the table of ids: 64 times length and number, then the slots + 1 of each shard
-	tagRows   = "v.rows"   // float32, Dim each
-	tagCodes  = "v.codes"  // int8, Dim each, or half as many; kinds with codes
-	tagScales = "v.scales" // float32; kinds with codes
-	tagNorms  = "v.norms"  // float32; kinds with codes, metrics that do not scale to length 1
-	tagLosts  = "v.losts"  // int8; kinds with codes of four bits
-	tagNodes  = "v.nodes"  // uint64: numbers of links, tree edges and back-links, 16 bits each; graphs
-	tagLinks  = "v.links"  // uint32, 2·M each; graphs
-	tagSpill  = "v.spill"  // back-links without room: slot, number, slots; graphs
-	tagTowers = "v.towers" // what nodes have above layer 0; graphs
-	tagPivots = "v.pivots" // where searches begin: see pivots.encode; graphs, but not those of older programs
+	tagHead   = "v.head"   // version u32, kind and metric as texts, u32 each: d, M, efConstruction, slots, live slots, entry of the graph; seed u64
+	tagAlive  = "v.alive"  // one bit a slot, in u64: live
+	tagIDs    = "v.ids"    // u64: ids of chunks
+	tagTable  = "v.table"  // hash table of ids in 64 shards, which a reader can ignore: for each its length and the ids in it, u32; then the shards: slot + 1, 0 for none
+	tagRows   = "v.rows"   // f32 × d
+	tagCodes  = "v.codes"  // kinds with codes: i8 × d. compact and fast: ⌈d/2⌉ bytes; byte i holds component i in its low 4 bits and component ⌈d/2⌉ + i above, each plus 8
+	tagScales = "v.scales" // kinds with codes: f32
+	tagNorms  = "v.norms"  // kinds with codes, under dot and l2: f32
+	tagLosts  = "v.losts"  // compact and fast: i8, ⌈127·r⌉ if the codes lose r of the vector's length
+	tagNodes  = "v.nodes"  // graphs: u64, 16 bits each from the lowest: links, tree edges (the first of the links), back-links. 0 for a live slot other than the entry: it is in the unlinked buffer
+	tagLinks  = "v.links"  // graphs: u32 × 2·M: links on layer 0 from the front; from the back, nodes that link here and are not linked to
+	tagSpill  = "v.spill"  // graphs: back-links without room: slot, number, slots, u32 each
+	tagTowers = "v.towers" // graphs: for each node above layer 0, ascending: slot, layers, and for each layer number and slots of links, number and slots of back-links, u32 each
+	tagPivots = "v.pivots" // graphs: where searches begin (pivots.encode); empty for none, missing in older files
 )
 
-// saveVersion is the format's. In 3, which is read as well, a graph has all vectors.
+// saveVersion is the format's. In 3, which is read as well, a graph has all vectors: there is no unlinked buffer.
 const saveVersion = 4
 
 // saver writes the slots of a view, numbered anew where chunks are left out.

@@ -19,12 +19,13 @@ const (
 	blocks  = 1
 )
 
-// Sections.
+// Sections. In version 1 the head goes on: number of blocks u32, and for each its name, its chunks and those of them
+// that were gone, u64 each.
 const (
-	sectionHead  = "tk.head"
-	sectionIDs   = "tk.ids"
-	sectionSizes = "tk.sizes"
-	sectionEnds  = "tk.ends" // version 1: where the codes of each chunk end
+	sectionHead  = "tk.head"  // version u32
+	sectionIDs   = "tk.ids"   // u64: ids of chunks, by ordinal and chunk number, also across files
+	sectionSizes = "tk.sizes" // u32: bytes of the codes of each
+	sectionEnds  = "tk.ends"  // u64, version 1: where the codes of each end
 )
 
 // maxBlocks bounds the number of blocks that a file may name.
