@@ -55,6 +55,9 @@ func (e *Engine) put(ctx context.Context, docs []Document, replace bool) (_ AddR
 	if err := e.encode(ctx, records); err != nil {
 		return AddResult{}, err
 	}
+	if err := e.mayDefer(ctx, records); err != nil {
+		return AddResult{}, err
+	}
 	res, err := e.stage(ctx, records, replace)
 	if err == nil {
 		e.wordWaiting(ctx)
@@ -99,6 +102,11 @@ func (e *Engine) check(ctx context.Context, docs []Document, replace bool) ([]re
 			return nil, refuse(err)
 		}
 		r.Metadata = raw
+		if r.later = d.WordsFirst && vector == nil; r.later {
+			if err := e.defers(isImage(&r.Document)); err != nil {
+				return nil, refuse(err)
+			}
+		}
 		if vector != nil {
 			r.Rows = []store.Row{{End: len(r.Text), Vector: vector}}
 		}
@@ -123,6 +131,7 @@ func (e *Engine) encode(ctx context.Context, records []record) (err error) {
 			}
 		}()
 	}
+	e.editsFirst(records)
 	window := e.window()
 	keep, err := e.keeps(ctx)
 	if err != nil {
@@ -209,6 +218,10 @@ func (e *Engine) encode(ctx context.Context, records []record) (err error) {
 		if !ready(r) {
 			if err := e.cut(ctx, r); err != nil {
 				return err
+			}
+			if r.later {
+				r.whole = true
+				continue
 			}
 			title := r.Title
 			if len(r.Rows) > 1 {

@@ -63,6 +63,7 @@ type Engine struct {
 	tokens  tokenStates
 	images  *images // of a database of images
 	kind    kind
+	later   later
 	note    atomic.Pointer[noteAt]
 	probe   prober
 	cone    cone

@@ -118,8 +118,8 @@ func (e *Engine) explain(ctx context.Context, q Query, id string) (_ Explanation
 	x := Explanation{Hit: hits[0], Trace: e.trace(r, t), For: r.For()}
 	x.Rank = rank
 	x.Terms = r.Summands(best)
-	if r.Plan.Dense {
-		shares, err := r.Shares(best, d.Rows[chunk.Number(best.Ord)].Vector, func(id int32) string { return intake.Token(e.enc, id) })
+	if vector := d.Rows[chunk.Number(best.Ord)].Vector; r.Plan.Dense && vector != nil {
+		shares, err := r.Shares(best, vector, func(id int32) string { return intake.Token(e.enc, id) })
 		if err != nil {
 			return Explanation{}, err
 		}

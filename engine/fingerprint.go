@@ -112,7 +112,7 @@ func (c *cone) set(unrelated float64) { c.bits.Store(math.Float64bits(unrelated)
 // uncalibrated says that the encoder is to be measured when it has encoded records: nobody has measured it, and some lack
 // their vectors.
 func (e *Engine) uncalibrated(records []record) bool {
-	lacks := func(r record) bool { return len(r.Rows) == 0 || r.Rows[0].Vector == nil }
+	lacks := func(r record) bool { return !r.later && (len(r.Rows) == 0 || r.Rows[0].Vector == nil) }
 	return e.cone.unrelated() == 0 && e.images == nil && e.metric.Directions() && slices.ContainsFunc(records, lacks)
 }
 

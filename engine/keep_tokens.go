@@ -17,7 +17,7 @@ type TokenReport struct {
 	Documents int // documents that got token states in this call
 	Chunks    int // chunks of those documents
 	Already   int // documents that already had token states
-	Left      int // documents without token states: no text, or a database with too few tokens
+	Left      int // documents without token states: no text, no vectors yet, or a database with too few tokens
 }
 
 // KeepTokenStates adds token states to all stored documents that lack them. New documents then get them, too, as under
@@ -152,6 +152,9 @@ func (k *keeper) lacks(ord uint64) (*store.Document, error) {
 	switch {
 	case !slices.ContainsFunc(d.Rows, func(r store.Row) bool { return len(r.Codes) == 0 }):
 		k.rep.Already++
+		return nil, nil
+	case d.Deferred(): // they come with its vectors
+		k.rep.Left++
 		return nil, nil
 	case intake.Blank(d.Title) && intake.Blank(d.Text) && !isImage(d):
 		k.rep.Left++

@@ -73,7 +73,7 @@ func TestMain(m *testing.M) {
 // killed are the options of the writer that gets killed.
 var killed = engine.Options{ChunkTokens: small.ChunkTokens, TokenStates: engine.TokenStatesOn}
 
-// writeForever upserts batches of 1 to 9 documents and deletes one now and
+// writeForever upserts batches of 1 to 9 documents, every second one with words first, and deletes one now and
 // then. It prints "ack LO HI" and "del N" after each acknowledgement, and
 // "try N" before a delete.
 func writeForever(dir string) error {
@@ -100,7 +100,11 @@ func writeForever(dir string) error {
 			}
 		}
 		hi := next + 1 + r.IntN(9)
-		if _, err := e.Upsert(ctx, killDocs(next, hi)); err != nil {
+		d := killDocs(next, hi)
+		for i := range d {
+			d[i].WordsFirst = batch%2 == 1
+		}
+		if _, err := e.Upsert(ctx, d); err != nil {
 			return err
 		}
 		fmt.Println("ack", next, hi)
@@ -169,7 +173,7 @@ func agree(t *testing.T, e *engine.Engine) {
 }
 
 // TestKill kills a writer with SIGKILL at random moments: after reopening,
-// every acknowledged document is found by a search for its text, every
+// every acknowledged document is found by its words, and once those that wait have their vectors, by a search for its text, every
 // acknowledged delete holds, the batch in flight is there wholly or not at all,
 // and documents, vectors, words and metadata agree at one commit.
 func TestKill(t *testing.T) {
@@ -201,9 +205,15 @@ func TestKill(t *testing.T) {
 			t.Fatalf("round %d, seed %d: reading: %v", round, seed, err)
 		}
 		e := open(t, dir, engine.Options{})
-		s, err := e.Stats(t.Context())
-		if err != nil {
-			t.Fatal(err)
+		if found, s := search(t, e, engine.Query{Text: "speaks", Mode: engine.ModeLexical, K: engine.MaxK, PerChunk: true}), statsOf(t, e); len(found.Hits) != s.Chunks {
+			t.Fatalf("round %d, seed %d: words find %d passages of %d", round, seed, len(found.Hits), s.Chunks)
+		}
+		if err := e.Flush(t.Context()); err != nil { // the vectors that wait
+			t.Fatalf("round %d, seed %d: %v", round, seed, err)
+		}
+		s := statsOf(t, e)
+		if s.Waiting != 0 {
+			t.Fatalf("round %d, seed %d: %d passages wait", round, seed, s.Waiting)
 		}
 		agree(t, e)
 		for i := range live {

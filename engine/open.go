@@ -213,6 +213,9 @@ func (e *Engine) start(ctx context.Context) error {
 	if err == nil {
 		err = e.keepIndex(ctx)
 	}
+	if err == nil && e.enc != nil {
+		e.db.EncodeBy(e.encodeDeferred)
+	}
 	return err
 }
 

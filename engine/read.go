@@ -251,7 +251,7 @@ func documentOf(d *store.Document) (Document, error) {
 	if err != nil {
 		return Document{}, err
 	}
-	doc := Document{ID: d.ID, Title: d.Title, Text: d.Text, Metadata: meta}
+	doc := Document{ID: d.ID, Title: d.Title, Text: d.Text, Metadata: meta, WordsFirst: d.Deferred()}
 	if isImage(d) {
 		doc.Text, doc.Media, doc.Data = "", d.Media, d.Data
 	}

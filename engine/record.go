@@ -18,6 +18,8 @@ type record struct {
 	part   bool   // some of its rows do
 	stored bool   // its id was, when this was looked up
 	same   uint64 // the stored version that it equals; 0 for none
+	later  bool   // its vectors are made in the background
+	of     uint64 // the stored version that it completes, and nothing but that; 0 for any
 }
 
 // cut gives a record that has no rows those that its text is cut into.
@@ -126,6 +128,9 @@ func (e *Engine) reuse(ctx context.Context, view *store.View, r *record, b broug
 	if err != nil {
 		return err
 	}
+	if !r.later && len(rows[0].Vector) == 0 { // they are made now
+		return nil
+	}
 	for i := range rows {
 		rows[i].Start, rows[i].End = d.Rows[i].Start, d.Rows[i].End
 	}
@@ -157,6 +162,9 @@ func (e *Engine) reusePassages(ctx context.Context, view *store.View, ord uint64
 	}
 	if err != nil {
 		return err
+	}
+	if len(rows[0].Vector) == 0 { // it is not encoded yet
+		return nil
 	}
 	keep := e.keeping()
 	before := map[string]store.Row{}

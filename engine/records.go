@@ -6,6 +6,7 @@ import (
 	"iter"
 
 	"github.com/lexsem/lexsem/engine/internal/intake"
+	"github.com/lexsem/lexsem/internal/fault"
 	"github.com/lexsem/lexsem/internal/snapshot"
 	"github.com/lexsem/lexsem/store"
 )
@@ -19,7 +20,7 @@ type Record struct {
 
 // Records yields the documents of one commit whose ordinals exceed after, in ascending order, like All. Use it to copy
 // documents into another engine without encoding them again. Token states are left out, and so are tokens that are
-// terms of this database's own vocabulary.
+// terms of this database's own vocabulary. Errors: ErrInvalid for a document without a vector yet.
 func (e *Engine) Records(ctx context.Context, after uint64) iter.Seq2[Record, error] {
 	return func(yield func(Record, error) bool) {
 		l, err := e.list(ctx, Filter{})
@@ -32,6 +33,9 @@ func (e *Engine) Records(ctx context.Context, after uint64) iter.Seq2[Record, er
 		var at uint64
 		for d, err := range l.records(ctx, func(ord uint64) (*store.Document, error) { at = ord; return l.view.Get(ord) }) {
 			var r Record
+			if err == nil && d.Deferred() {
+				err = fmt.Errorf("%w: document %q has no vector yet; wait until background work has made it (Flush)", ErrInvalid, fault.Clip(d.ID))
+			}
 			if err == nil {
 				if e.terms != nil {
 					intake.DropTokens(d)

@@ -13,6 +13,7 @@ import (
 	"github.com/lexsem/lexsem/engine/internal/search"
 	"github.com/lexsem/lexsem/engine/internal/state"
 	"github.com/lexsem/lexsem/index"
+	"github.com/lexsem/lexsem/internal/fault"
 	"github.com/lexsem/lexsem/internal/metric"
 	"github.com/lexsem/lexsem/internal/snapshot"
 	"github.com/lexsem/lexsem/internal/text"
@@ -158,6 +159,9 @@ func (e *Engine) analyse(s string) []text.Term { return e.db.Terms(nil, s) }
 // trace tells how a query was answered.
 func (e *Engine) trace(r *search.Run, t *search.Timer) Trace {
 	tr := traceOf(r.S, r.Facts, r.Plan.Mode, r.Plan.Way, t)
+	if n := r.S.Chunks(); r.Plan.Dense && r.S.Encoded() < n {
+		tr.Waiting, tr.Passages = n-r.S.Encoded(), n
+	}
 	tr.Required, tr.Excluded, tr.Unmet = r.Operators()
 	if tr.Mode == ModeHybrid {
 		tr.Fusion = r.Plan.Fusion.Kind
@@ -253,6 +257,9 @@ func examples(ctx context.Context, s *state.State, id string) ([]search.Example,
 		return nil, state.Missing(err)
 	}
 	chunks := make([]search.Example, len(d.Rows))
+	if d.Deferred() {
+		return nil, fmt.Errorf("%w: document %q has no vector yet; wait until background work has made it (Flush), or search by words", ErrInvalid, fault.Clip(id))
+	}
 	for i, r := range d.Rows {
 		chunks[i] = search.Example{Line: lineOf(d.Text, r.Start), Text: d.Text[r.Start:r.End], Vector: r.Vector}
 	}
@@ -274,6 +281,9 @@ func (e *Engine) join(ctx context.Context, s *state.State, found []search.Found,
 	}
 	hits := make([]Hit, len(found))
 	for i, f := range found {
+		if plain[i] != plain[i] { // it has no vector yet
+			plain[i] = 0
+		}
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}

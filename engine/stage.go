@@ -101,6 +101,15 @@ func (e *Engine) putAll(ctx context.Context, b *store.Batch, own *terms.Addition
 			}
 		}
 		r := &records[i]
+		if r.of != 0 {
+			now, err := b.Lookup(ctx, r.ID)
+			if err != nil {
+				return &DocumentError{Position: i, ID: r.ID, Err: err}
+			}
+			if now != r.of {
+				continue
+			}
+		}
 		if r.same != 0 { // and nobody has changed it meanwhile
 			now, err := b.Lookup(ctx, r.ID)
 			if err != nil {

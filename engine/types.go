@@ -35,6 +35,12 @@ type Document struct {
 	// Breaks are ascending byte offsets in Text where it is best split into chunks, such as headings. A part between
 	// two breaks is split by sentences only if it exceeds a chunk. Breaks are not stored.
 	Breaks []int
+	// WordsFirst stores a text without encoding it: when Add or Upsert returns, words find it, and its vectors follow in
+	// the background, also after a kill and the next opening with the encoder. Flush waits for them. Until then hybrid
+	// searches rank it by its words, with the cosine that these foretell, dense searches do not find it, and
+	// Result.Trace.Waiting counts it. Of an edited text, few new passages are encoded at once. Get, All and List return true as long as it waits. Only for metric cosine, and not
+	// for images.
+	WordsFirst bool
 }
 
 // AddResult reports what Add or Upsert did.
@@ -141,14 +147,14 @@ type Hit struct {
 	// Score orders the hits, higher is better: the fused score, Modulated (ModeDense) or BM25 (ModeLexical).
 	Score float32 `json:"score"`
 	// Probability estimates how probable it is that the hit is relevant, whatever the query (fusion.Probability); 0 where
-	// that is not known: for images, a query with its own vector, metrics that are no cosine, and until the database has
-	// encoded a text.
+	// that is not known: for images, a query with its own vector, metrics that are no cosine, until the database has
+	// encoded a text, and while passages wait for their vectors (Trace.Waiting).
 	Probability float32 `json:"probability,omitempty"`
 	// Rerank is the reranker's score, on its own scale, if Reranked is true. Reranked hits come first, ordered by
 	// Rerank and then by Score.
 	Rerank   float64 `json:"rerank,omitempty"`
 	Reranked bool    `json:"reranked,omitempty"`
-	// Cosine is that of the plain query vector, for every metric; 0 in ModeLexical.
+	// Cosine is that of the plain query vector, for every metric; 0 in ModeLexical, and for a passage without a vector yet.
 	Cosine float32 `json:"cosine"`
 	// Modulated is the cosine of the modulated query vector, or above 1 with local bridges; 0 in ModeLexical. With
 	// metric dot it is the dot product, and with l2 minus the squared distance.
@@ -209,6 +215,10 @@ type Trace struct {
 	Cells     int      `json:"cells,omitempty"`    // cells of the local bridges searched; 0 without local bridges
 	Required  []string `json:"required,omitempty"` // what the operators of the query's text require
 	Excluded  []string `json:"excluded,omitempty"` // and what they exclude, without their signs
+	// Waiting of the Passages of the state have no vector yet (Document.WordsFirst). Both are 0 if all have one, and in
+	// ModeLexical.
+	Waiting  int `json:"waiting,omitempty"`
+	Passages int `json:"passages,omitempty"`
 	// Unmet are phrases in quotes that no document has. They were not required.
 	Unmet []string `json:"unmet,omitempty"`
 	// Turned is the cosine between the plain and the modulated query vector; 1 means that modulation changed nothing.
@@ -312,6 +322,7 @@ type Stats struct {
 	Dir         string              // folder of the database
 	Documents   int                 // live documents
 	Chunks      int                 // passages that searches compare; a short document is one chunk
+	Waiting     int                 // of these, passages without a vector yet (Document.WordsFirst)
 	Seq         uint64              // sequence number of the last commit
 	Dim         int                 // length of the vectors
 	Index       string              // kind of index in use

@@ -68,7 +68,7 @@ func (e *Engine) Stats(ctx context.Context) (_ Stats, err error) {
 	}
 	m := e.db.Maintenance()
 	r := Stats{
-		Dir: e.dir, Documents: s.View.Len(), Chunks: s.Chunks(), Seq: s.Seq, Dim: e.fp.Dim,
+		Dir: e.dir, Documents: s.View.Len(), Chunks: s.Chunks(), Waiting: s.Chunks() - s.Encoded(), Seq: s.Seq, Dim: e.fp.Dim,
 		Index: s.Vectors.Kind, Metric: e.metric.String(), Encoder: e.fp, Language: cmp.Or(e.st.Manifest().Language, text.Defaults().Language), Kind: kind, Truncated: s.View.Truncated(),
 		DiskBytes: disk.Sum(), Disk: disk, LiveBytes: int64(live), DeadBytes: int64(dead), Reclaimable: int64(max(tables, live+dead) - live), Bridges: bridges, Default: search.Default(&s.Modulation, ModeHybrid),
 		Reranker:    RerankerName(e.o.Reranker),

@@ -122,6 +122,9 @@ func (e *Engine) searchStored(ctx context.Context, s *state.State, r *VerifyRepo
 			return nil
 		}
 		n := seen / every % len(rows)
+		if len(rows[n].Vector) == 0 {
+			return nil
+		}
 		if hits, err = s.Vectors.Search(hits[:0], rows[n].Vector, index.SearchOptions{K: 1, Visible: s.Sees, Ctx: ctx}); err != nil {
 			return err
 		}

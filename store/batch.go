@@ -69,9 +69,9 @@ func (b *Batch) Put(ctx context.Context, d *Document) (Change, error) {
 	}
 	defer b.s.leave()
 	b.s.mu.Lock()
-	dim := b.s.manifest.Dim
+	m := b.s.manifest
 	b.s.mu.Unlock()
-	if err := d.check(dim); err != nil {
+	if err := d.check(m); err != nil {
 		return Change{}, err
 	}
 	c, err := b.put(d)

@@ -20,7 +20,7 @@ type Document struct {
 	Data        []byte // source of the text if it is not text, such as an image; nil for none. Needs Media
 	Truncated   int32  // number of tokens cut off when the text was encoded
 	// Rows are the vectors of the document: one, or one for each chunk of a long text. At most
-	// MaxRows.
+	// MaxRows. In a database with Manifest.Deferred either all have a vector, or none has.
 	Rows []Row
 }
 
@@ -30,7 +30,7 @@ const MaxRows = 1 << 18
 // Row is one vector of a document with the part of the text that it stands for.
 type Row struct {
 	Start, End int       // byte range of the chunk in Text; chunks may overlap. A single row always covers the whole text
-	Vector     []float32 // length Dim, all finite
+	Vector     []float32 // length Dim, all finite; nil where it is not made yet
 	Tokens     []int32   // distinct lexical token ids; the order is kept
 	Codes      []byte    // codes of the token states, opaque to the store; nil for none
 }
@@ -45,8 +45,12 @@ func (d *Document) dropCodes() {
 // MaxMediaBytes is the maximum length of a media type in bytes.
 const MaxMediaBytes = 255
 
-// check refuses what Put must not store.
-func (d *Document) check(dim int) error {
+// Deferred says that the vectors of the document are not made yet.
+func (d *Document) Deferred() bool { return len(d.Rows) > 0 && len(d.Rows[0].Vector) == 0 }
+
+// check refuses what Put must not store in a database of m.
+func (d *Document) check(m Manifest) error {
+	dim := m.Dim
 	if err := checkID(d.ID); err != nil {
 		return err
 	}
@@ -60,6 +64,9 @@ func (d *Document) check(dim int) error {
 		return fmt.Errorf("document %q has %d chunks, at most %d are allowed: %w", d.ID, len(d.Rows), MaxRows, ErrTooLarge)
 	}
 	size := 0
+	if m.Deferred && d.Deferred() {
+		dim = 0
+	}
 	for i, r := range d.Rows {
 		if len(r.Vector) != dim {
 			return fmt.Errorf("document %q: %w", d.ID, &DimensionError{Got: len(r.Vector), Want: dim})

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -412,4 +413,82 @@ func TestMetricRaisesTheFormat(t *testing.T) {
 		check(s, "restored")
 		s.Close()
 	}
+}
+
+// TestDeferred: documents without vectors are stored where the manifest says so, all rows or none, in a format that older
+// programs refuse, and a database that is read around its damage keeps them.
+func TestDeferred(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, dir, small)
+	later := doc("a", 1)
+	later.Rows[0].Vector = nil
+	put := func(d *Document) error {
+		b, err := s.Begin(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := b.Put(ctx, d); err != nil {
+			return errors.Join(err, b.Discard())
+		}
+		_, err = b.Commit(ctx)
+		return err
+	}
+	if err := put(later); !errors.Is(err, ErrDimension) {
+		t.Fatal(err)
+	}
+	set := func(deferred bool, metric string) error {
+		return s.SetManifest(ctx, func(m *Manifest) error { m.Deferred, m.Metric = deferred, metric; return nil })
+	}
+	if err := set(true, "dot"); !errors.Is(err, ErrManifest) {
+		t.Fatal(err)
+	}
+	if err := set(true, ""); err != nil {
+		t.Fatal(err)
+	}
+	if err := put(later); err != nil {
+		t.Fatal(err)
+	}
+	if err := set(false, ""); !errors.Is(err, ErrManifest) {
+		t.Fatal(err)
+	}
+	half := doc("b", 2)
+	half.Text = "two chunks"
+	half.Rows = []Row{{End: 3, Vector: half.Rows[0].Vector}, {Start: 3, End: 10}}
+	for range 2 {
+		if err := put(half); !errors.Is(err, ErrDimension) {
+			t.Fatal(err)
+		}
+		slices.Reverse(half.Rows)
+		half.Rows[0].Start, half.Rows[0].End, half.Rows[1].Start, half.Rows[1].End = 0, 3, 3, 10
+	}
+	add(t, s, doc("c", 3))
+	check := func(s *Store) {
+		t.Helper()
+		if m, _, ok, _, err := readHead(s.dir); err != nil || !ok || m.major != formatDeferred || s.Manifest().Major != formatDeferred || !s.Manifest().Deferred {
+			t.Fatalf("HEAD says %d (%v, %v), %+v", m.major, ok, err, s.Manifest())
+		}
+		for id, want := range map[string]bool{"a": true, "c": false} {
+			ord, _, err := s.Lookup(id)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if d, err := s.Get(ord); err != nil || d.Deferred() != want {
+				t.Fatalf("%s: %+v, %v", id, d, err)
+			}
+		}
+		if r, err := s.Verify(ctx, nil); err != nil || len(r.Problems) > 0 || r.Documents != 2 {
+			t.Fatalf("%+v, %v", r, err)
+		}
+	}
+	check(s)
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	to := filepath.Join(t.TempDir(), "saved")
+	if r, err := Salvage(ctx, dir, to, SalvageOptions{}); err != nil {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	check(open(t, to, small))
+	s = open(t, dir, small)
+	check(s)
 }

@@ -13,11 +13,13 @@ import (
 // The format of the database. A change that older programs cannot read raises FormatMajor; a change
 // that they can ignore raises FormatMinor. A database has the lowest format that can hold it.
 const (
-	FormatMajor = formatMetric // newest major format that this program reads
-	FormatMinor = 1            // 1: the manifest has backups
+	FormatMajor = formatDeferred // newest major format that this program reads
+	FormatMinor = 1              // 1: the manifest has backups
 
 	formatHistory = 2 // states and commits have a history
 	formatMetric  = 3 // as before, and the metric counts: programs of format 2 take every one for cosine
+
+	formatDeferred = 4 // as formatHistory, and documents may have no vectors yet (Manifest.Deferred); the metric is cosine
 )
 
 // plainMetric is the metric of the databases that formats before formatMetric hold.
@@ -70,6 +72,9 @@ type Manifest struct {
 
 	Kind string `json:"kind,omitempty"` // of what is stored, opaque to the store; "" is decided by the documents
 
+	// Deferred says that documents may be stored without vectors, which are made later. It is never taken back.
+	Deferred bool `json:"deferred,omitempty"`
+
 	// TokenStates is the mode for token states of documents, opaque to the store; "" in databases that
 	// were made before token states existed.
 	TokenStates string `json:"token_states,omitempty"`
@@ -118,7 +123,7 @@ type Bridge struct {
 
 // The names in the JSON of the fields above; what else is there is kept.
 var (
-	manifestFields = []string{"major", "minor", "uuid", "created", "from", "dim", "metric", "encoder", "language", "kind", "token_states", "index", "bridges", "default", "auto", "source", "backups"}
+	manifestFields = []string{"major", "minor", "uuid", "created", "from", "dim", "metric", "encoder", "language", "kind", "deferred", "token_states", "index", "bridges", "default", "auto", "source", "backups"}
 	bridgeFields   = []string{"file", "crc32c", "seq", "last", "passages", "probes"}
 )
 
@@ -126,6 +131,9 @@ var (
 func (m Manifest) format() int {
 	if m.Metric != "" && m.Metric != plainMetric {
 		return formatMetric
+	}
+	if m.Deferred {
+		return formatDeferred
 	}
 	return formatHistory
 }
@@ -220,6 +228,10 @@ func (m Manifest) checkChange(old Manifest, documents uint64) error {
 		return fmt.Errorf("%w: the dimension is fixed while there are documents; build a new database", ErrManifest)
 	case m.Metric != old.Metric && documents > 0:
 		return fmt.Errorf("%w: the metric is fixed while there are documents; build a new database", ErrManifest)
+	case m.Deferred && m.Metric != "" && m.Metric != plainMetric:
+		return fmt.Errorf("%w: documents without vectors in a database of metric %s; only %s has them", ErrManifest, m.Metric, plainMetric)
+	case old.Deferred && !m.Deferred && documents > 0:
+		return fmt.Errorf("%w: documents may lack their vectors, and that stays so", ErrManifest)
 	}
 	return nil
 }

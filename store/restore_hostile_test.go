@@ -182,6 +182,7 @@ func TestRestoreForged(t *testing.T) {
 		}, 2},
 		"empty id":     {first, documents(map[uint64]*Document{1: changed(func(d *Document) { d.ID = "" })}), 1},
 		"dimension":    {first, documents(map[uint64]*Document{1: changed(func(d *Document) { d.Rows[0].Vector = make([]float32, 3) })}), 1},
+		"no vectors":   {first, documents(map[uint64]*Document{1: changed(func(d *Document) { d.Rows[0].Vector = nil })}), 1},
 		"not a number": {first, documents(map[uint64]*Document{1: changed(func(d *Document) { d.Rows[0].Vector[0] = float32(math.NaN()) })}), 1},
 		"metadata":     {first, documents(map[uint64]*Document{1: changed(func(d *Document) { d.Metadata = []byte("[1]") })}), 1},
 		"no rows":      {first, func(p *partWriter) error { return p.document(1, encodeDocument(nil, doc("a", 1)), nil) }, 1},
@@ -207,15 +208,16 @@ func TestRestoreForged(t *testing.T) {
 		"a frame too long": {manifest(fmt.Sprintf(`{"major":2,"dim":4,"uuid":"00000000000000000000000000000001","bridges":{"slr":{"file":"x","crc32c":%d}}}`, crc32.Checksum(make([]byte, frameMax-3), castagnoli))), func(p *partWriter) error {
 			return errors.Join(p.frame(frameBridge, []byte("x")), p.frame(frameBytes, make([]byte, frameMax+1)))
 		}, 0},
-		"manifest":    {manifest(`[]`), nil, 0},
-		"major":       {manifest(`{"major":4}`), nil, 0},
-		"wide":        {manifest(`{"major":2,"dim":1000000000}`), nil, 0},
-		"negative":    {manifest(`{"major":2,"dim":-1}`), nil, 0},
-		"part 0":      {partHeader{To: to}, nil, 0},
-		"with a base": {partHeader{Part: 1, To: to, From: &to}, nil, 0},
-		"seq":         {partHeader{Part: 1, To: place{Seq: math.MaxUint64, Next: 10}}, nil, 0},
-		"next":        {partHeader{Part: 1, To: place{Seq: 1, Next: math.MaxUint64}}, nil, 0},
-		"next 0":      {partHeader{Part: 1}, nil, 0},
+		"manifest":                      {manifest(`[]`), nil, 0},
+		"major":                         {manifest(fmt.Sprintf(`{"major":%d}`, FormatMajor+1)), nil, 0},
+		"no vectors, of another metric": {manifest(`{"major":4,"dim":4,"metric":"dot","deferred":true}`), nil, 0},
+		"wide":                          {manifest(`{"major":2,"dim":1000000000}`), nil, 0},
+		"negative":                      {manifest(`{"major":2,"dim":-1}`), nil, 0},
+		"part 0":                        {partHeader{To: to}, nil, 0},
+		"with a base":                   {partHeader{Part: 1, To: to, From: &to}, nil, 0},
+		"seq":                           {partHeader{Part: 1, To: place{Seq: math.MaxUint64, Next: 10}}, nil, 0},
+		"next":                          {partHeader{Part: 1, To: place{Seq: 1, Next: math.MaxUint64}}, nil, 0},
+		"next 0":                        {partHeader{Part: 1}, nil, 0},
 	} {
 		b, _ := f.bytes(t)
 		refusedWhole(t, what, b)

@@ -118,7 +118,7 @@ func (x *restorer) document(ctx context.Context) (ord uint64, d *Document, err e
 		err = d.join(rows)
 	}
 	if err == nil {
-		err = d.check(x.manifest.Dim)
+		err = d.check(x.manifest)
 	}
 	if err == nil && x.accept != nil {
 		err = x.accept(d)

@@ -147,6 +147,7 @@ func (r *rawReader) salvage(ctx context.Context, to string, o SalvageOptions, re
 		if err := o.Describe(&r.manifest); err != nil {
 			return err
 		}
+		r.manifest.Deferred = r.headed && r.head.major == formatDeferred
 		if f := r.manifest.format(); r.headed && r.head.major > f {
 			return fmt.Errorf("%w: that of %s is lost, which is of format %d and thus of another metric than %s; say which it was made with", ErrManifest, r.dir, r.head.major, plainMetric)
 		}
@@ -209,7 +210,7 @@ func (r *rawReader) fill(ctx context.Context, dir string, c *census, told bool, 
 	old := r.manifest
 	if err := s.SetManifest(ctx, func(m *Manifest) error {
 		m.Dim, m.Metric, m.Encoder, m.Language = old.Dim, old.Metric, old.Encoder, old.Language
-		m.TokenStates, m.Index, m.Kind = old.TokenStates, old.Index, old.Kind
+		m.TokenStates, m.Index, m.Kind, m.Deferred = old.TokenStates, old.Index, old.Kind, old.Deferred
 		return nil
 	}); err != nil {
 		return err
@@ -262,7 +263,7 @@ func (r *rawReader) fill(ctx context.Context, dir string, c *census, told bool, 
 			err = r.codec.corrupt(fmt.Sprintf("version %d is of id %q, not %q", ord, d.ID, id), nil)
 		}
 		if err == nil {
-			if err = d.check(old.Dim); errors.Is(err, ErrDimension) && told {
+			if err = d.check(old); errors.Is(err, ErrDimension) && told {
 				return err
 			}
 		}

@@ -203,7 +203,11 @@ func (p *pin) verifyAll(ctx context.Context, progress func(done, total int), r *
 	}))
 }
 
-func (p *pin) checkDims(ord uint64, rows []Row, dim int) error {
+func (p *pin) checkDims(ord uint64, rows []Row, m Manifest) error {
+	dim := m.Dim
+	if d := (Document{Rows: rows}); m.Deferred && d.Deferred() {
+		dim = 0
+	}
 	for _, r := range rows {
 		if len(r.Vector) != dim {
 			return p.s.corrupt(fmt.Sprintf("version %d has %d dimensions, the database %d", ord, len(r.Vector), dim), nil)
@@ -214,7 +218,7 @@ func (p *pin) checkDims(ord uint64, rows []Row, dim int) error {
 
 // verifyVersions reads both halves of every version, dead ones included.
 func (p *pin) verifyVersions(ctx context.Context, progress func(done, total int), r *Report, problem func(error) error) error {
-	dim := p.s.Manifest().Dim
+	m := p.s.Manifest()
 	it, err := p.whole(ctx, prefixRow)
 	if err != nil {
 		return problem(err)
@@ -247,7 +251,7 @@ func (p *pin) verifyVersions(ctx context.Context, progress func(done, total int)
 			continue // Compact is on its way
 		}
 		if err == nil {
-			err = p.checkDims(ord, d.Rows, dim)
+			err = p.checkDims(ord, d.Rows, m)
 		}
 		if err == nil && !gone {
 			var cur uint64

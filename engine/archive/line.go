@@ -80,6 +80,7 @@ type row struct {
 // lineOf is the line of a record.
 func lineOf(d *store.Document, head *Head, vectors bool) Line {
 	x := Line{ID: d.ID, Title: d.Title, Text: d.Text, Metadata: d.Metadata, Lexsem: &rest{Export: head, Media: d.Media, Data: d.Data}}
+	vectors = vectors && !d.Deferred()
 	var b raw
 	for _, f := range []struct {
 		s  string

@@ -170,6 +170,7 @@ type Candidate struct {
 	Dense          float64 // cosine with the modulated query vector, in [-1, 1]; any score of vectors in RRF
 	inverted.Match         // how the query's words stand in it
 	Tokens         float64 // score of its token states (Answered); 0 if they are not compared
+	Waiting        bool    // it has no vector yet: Dense and Tokens are foretold by its words, and RRF gives it no rank by Dense
 	Score          float64 // the fused score, set by Fuse
 	// Lift is the factor of Options.Reach in Calibrated, the same for all candidates of a query: 1 or
 	// more. Set by Fuse.
@@ -200,8 +201,8 @@ func (f Options) Fuse(cs []Candidate) error {
 		for leg, by := range legs {
 			Sort(cs, by)
 			for i := range cs {
-				// A document without any word of the query has no lexical rank.
-				if leg == 0 || cs[i].BM25 > 0 {
+				// A document without any word of the query has no lexical rank, and one without a vector no other.
+				if leg == 0 && !cs[i].Waiting || leg == 1 && cs[i].BM25 > 0 {
 					cs[i].Score += 1 / (f.RankConstant + float64(i+1))
 				}
 			}

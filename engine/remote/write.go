@@ -85,6 +85,9 @@ type incoming struct {
 // document checks a document and cuts it.
 func (r *Database) document(ctx context.Context, d engine.Document) (o incoming, err error) {
 	o.Document = d
+	if d.WordsFirst {
+		return o, fmt.Errorf("%w: words first, and the documents are kept by another search engine, which needs their vectors; leave WordsFirst out", engine.ErrInvalid)
+	}
 	raw, vector, err := r.space().Document(intake.Document(d), false)
 	if err != nil {
 		return o, err

@@ -74,6 +74,8 @@ type Options struct {
 	// and of two records of one file with the same id the later replaces the earlier. Otherwise such a record is
 	// stored under an id of its own: FILE:ID, or ID~2 in one file.
 	GlobalIDs bool
+	// WordsFirst stores documents without waiting for their vectors (engine.Document.WordsFirst).
+	WordsFirst bool
 	// Batch limits the documents of one commit; 0 means DefaultBatch. Batches are smaller if documents
 	// take long, so that each batch ends within seconds.
 	Batch int

@@ -150,6 +150,7 @@ func (r *run) store(ctx context.Context, items []item, put func(context.Context,
 		docs := make([]engine.Document, len(items))
 		for i, it := range items {
 			docs[i] = it.doc
+			docs[i].WordsFirst = r.f.o.WordsFirst && it.doc.Data == nil
 		}
 		res, err := put(ctx, docs)
 		var refused *engine.DocumentError

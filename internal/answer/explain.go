@@ -46,6 +46,8 @@ type Explanation struct {
 	Required []string `json:"required,omitempty"`  // what the operators of the query require
 	Excluded []string `json:"excluded,omitempty"`  // and what they exclude, without their signs
 	Unmet    []string `json:"unmet,omitempty"`     // phrases in quotes that no document has; they were not required
+	Waiting  int      `json:"waiting,omitempty"`   // passages that have no vector yet
+	Passages int      `json:"passages,omitempty"`  // of so many; both are 0 if all have one
 	Picture  []byte   `json:"picture,omitempty"`   // a PNG that shows by which parts an image was found, if requested; base64
 }
 
@@ -126,7 +128,7 @@ func NewExplanation(query string, x engine.Explanation) Explanation {
 		Attributed: x.Attributed, Plain: x.Plain, Bias: x.Bias,
 		Tokens: []ExplainedToken{}, Dimensions: []ExplainedDimension{}, Matches: []ExplainedMatch{},
 		TokenScore: x.TokenScore, Ties: []ExplainedTie{},
-		Symbol: x.Symbol, Span: spanOf(x.Hit), Rerank: rerankOf(x.Hit), Reranked: x.Trace.Reranked, Required: x.Trace.Required, Excluded: x.Trace.Excluded, Unmet: x.Trace.Unmet, Picture: x.Picture, Stale: x.Trace.Stale, BridgeOf: x.Trace.BridgeOf,
+		Symbol: x.Symbol, Span: spanOf(x.Hit), Rerank: rerankOf(x.Hit), Reranked: x.Trace.Reranked, Required: x.Trace.Required, Excluded: x.Trace.Excluded, Unmet: x.Trace.Unmet, Waiting: x.Trace.Waiting, Passages: x.Trace.Passages, Picture: x.Picture, Stale: x.Trace.Stale, BridgeOf: x.Trace.BridgeOf,
 	}
 	for _, t := range x.Terms {
 		e.Terms = append(e.Terms, ExplainedTerm(t))

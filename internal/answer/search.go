@@ -25,6 +25,9 @@ type Search struct {
 	Excluded []string `json:"excluded,omitempty"` // and what they exclude, without their signs
 	Unmet    []string `json:"unmet,omitempty"`    // phrases in quotes that no document has; they were not required
 
+	Waiting  int `json:"waiting,omitempty"`  // passages that have no vector yet
+	Passages int `json:"passages,omitempty"` // of so many; both are 0 if all have one
+
 	Reranked int    `json:"reranked,omitempty"`  // hits that the reranker read
 	Stale    int    `json:"stale,omitempty"`     // passages that RLR's factor does not fully include; 0 if RLR did not modulate the query
 	BridgeOf string `json:"bridge_of,omitempty"` // the filter for whose passages the bridge was made that this query used
@@ -72,7 +75,7 @@ type Span struct {
 // NewSearch returns the JSON form of res, the result of query, which took the time took.
 func NewSearch(query string, res engine.Result, took time.Duration) Search {
 	s := Search{Query: query, For: res.For, Mode: res.Trace.Mode, Variant: res.Trace.Variant, TookMS: float64(took.Microseconds()) / 1000, Hits: make([]Hit, len(res.Hits)),
-		Required: res.Trace.Required, Excluded: res.Trace.Excluded, Unmet: res.Trace.Unmet, Reranked: res.Trace.Reranked, Stale: res.Trace.Stale, BridgeOf: res.Trace.BridgeOf}
+		Required: res.Trace.Required, Excluded: res.Trace.Excluded, Unmet: res.Trace.Unmet, Waiting: res.Trace.Waiting, Passages: res.Trace.Passages, Reranked: res.Trace.Reranked, Stale: res.Trace.Stale, BridgeOf: res.Trace.BridgeOf}
 	for i, h := range res.Hits {
 		s.Hits[i] = NewHit(h)
 	}
@@ -132,9 +135,11 @@ type Document struct {
 	Text     string         `json:"text"`
 	Media    string         `json:"media,omitempty"` // of an image
 	Metadata map[string]any `json:"metadata,omitempty"`
+
+	WordsFirst bool `json:"words_first,omitempty"` // its vectors are not made yet
 }
 
 // NewDocument returns the JSON form of a document.
 func NewDocument(d engine.Document) Document {
-	return Document{ID: d.ID, Title: d.Title, Text: d.Text, Media: d.Media, Metadata: d.Metadata}
+	return Document{ID: d.ID, Title: d.Title, Text: d.Text, Media: d.Media, Metadata: d.Metadata, WordsFirst: d.WordsFirst}
 }

@@ -9,8 +9,9 @@ import (
 type Stats struct {
 	DB          string   `json:"db"`
 	Documents   int      `json:"documents"`
-	Chunks      int      `json:"chunks"` // chunks that are searched; a document in one piece is one chunk
-	Seq         uint64   `json:"seq"`    // number of the last commit
+	Chunks      int      `json:"chunks"`  // chunks that are searched; a document in one piece is one chunk
+	Waiting     int      `json:"waiting"` // of these, passages that have no vector yet
+	Seq         uint64   `json:"seq"`     // number of the last commit
 	Truncated   int      `json:"truncated"`
 	Index       string   `json:"index"`
 	Metric      string   `json:"metric"`
@@ -77,7 +78,7 @@ type Bridge struct {
 // NewStats returns the JSON form of the statistics of a database.
 func NewStats(s engine.Stats) Stats {
 	out := Stats{
-		DB: s.Dir, Documents: s.Documents, Chunks: s.Chunks, Seq: s.Seq, Truncated: s.Truncated, Index: s.Index, Metric: s.Metric, Dim: s.Dim,
+		DB: s.Dir, Documents: s.Documents, Chunks: s.Chunks, Waiting: s.Waiting, Seq: s.Seq, Truncated: s.Truncated, Index: s.Index, Metric: s.Metric, Dim: s.Dim,
 		Model: s.Encoder.Model, Precision: s.Encoder.Precision, Media: s.Encoder.Media, Pooling: s.Encoder.Pooling, MaxTokens: s.Encoder.MaxTokens,
 		DiskBytes: s.DiskBytes, LiveBytes: s.LiveBytes, DeadBytes: s.DeadBytes, Reclaimable: s.Reclaimable, FormatMajor: s.FormatMajor, Kind: s.Kind, Default: s.Default, Bridges: []Bridge{},
 		Memory: Memory(s.Memory), MaxMemory: s.MaxMemory, Foregone: append([]string{}, s.Foregone...), Stale: s.Maintenance.Stale, Reembedding: s.Reembedding,

@@ -27,6 +27,7 @@ type world struct {
 	name    string
 	o       collections.Options
 	states  bool // tokens have states
+	first   bool // documents are stored words first
 	held    bool // another Set has the collections open
 	server  *httpapi.Server
 	overWeb bool
@@ -48,8 +49,9 @@ func worlds(t *testing.T) []*world {
 	}{
 		{"flat", false, ""}, {"flat-int8", false, "held"}, {"hnsw", false, "http"}, {"hnsw-int8", false, "one open"}, {"hnsw-compact", false, ""}, {"hnsw-fast", false, "held"},
 		{"flat", true, ""}, {"flat-int8", true, "http"}, {"hnsw-int8", true, "held"}, {"hnsw", true, "one open"},
+		{"flat-int8", false, "words first"}, {"hnsw-int8", false, "held, words first"}, {"flat", true, "words first"},
 	} {
-		w := &world{name: fmt.Sprintf("%s, token states %t, %s", c.index, c.states, c.how), states: c.states, held: c.how == "held", overWeb: c.how == "http",
+		w := &world{name: fmt.Sprintf("%s, token states %t, %s", c.index, c.states, c.how), states: c.states, held: strings.HasPrefix(c.how, "held"), first: strings.HasSuffix(c.how, "words first"), overWeb: c.how == "http",
 			dir: t.TempDir(), backups: t.TempDir(), parts: map[string]int{}}
 		w.o.Engine = engine.Options{NoSync: true, MemoryMiB: 16, Index: c.index, TokenStates: engine.TokenStatesOff}
 		if c.states {
@@ -200,6 +202,7 @@ func (w *world) run(t *testing.T, o op) reply {
 	docs := make([]engine.Document, len(o.Docs))
 	for i, d := range o.Docs {
 		docs[i] = d.document()
+		docs[i].WordsFirst = w.first
 	}
 	switch o.Do {
 	case "upsert":

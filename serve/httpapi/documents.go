@@ -22,6 +22,8 @@ type content struct {
 	Vector   []float32      `json:"vector"`
 	Media    string         `json:"media"`
 	Data     []byte         `json:"data"` // of an image; base64
+
+	WordsFirst bool `json:"words_first"`
 }
 
 type documentRequest struct {
@@ -30,7 +32,7 @@ type documentRequest struct {
 }
 
 func (d *documentRequest) document() (engine.Document, error) {
-	return engine.Document{ID: d.ID, Title: d.Title, Text: d.Text, Metadata: d.Metadata, Vector: d.Vector, Media: d.Media, Data: d.Data}, checkNumbers(d.Metadata)
+	return engine.Document{ID: d.ID, Title: d.Title, Text: d.Text, Metadata: d.Metadata, Vector: d.Vector, Media: d.Media, Data: d.Data, WordsFirst: d.WordsFirst}, checkNumbers(d.Metadata)
 }
 
 type documentsRequest struct {

@@ -98,6 +98,7 @@ var (
 	upDesc        = gauge("lexsem_database_up", "1 if the database answers.")
 	docsDesc      = gauge("lexsem_documents", "Stored documents.")
 	chunksDesc    = gauge("lexsem_chunks", "Chunks that are searched; a document in one piece is one chunk.")
+	waitingDesc   = gauge("lexsem_waiting_passages", "Chunks that have no vector yet.")
 	truncatedDesc = gauge("lexsem_truncated_documents", "Documents with text beyond the encoder's limit.")
 	seqDesc       = gauge("lexsem_commit", "Number of the last commit.")
 	indexDesc     = gauge("lexsem_index_info", "Kind of the vector index, and the model.", "index", "model", "dim")
@@ -113,7 +114,7 @@ var (
 
 // Describe implements prometheus.Collector.
 func (c *databaseCollector) Describe(to chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{upDesc, docsDesc, chunksDesc, truncatedDesc, seqDesc, indexDesc, diskDesc, liveDesc, reclaimDesc, memoryDesc, taskDesc, failedDesc, staleDesc, unindexedDesc} {
+	for _, d := range []*prometheus.Desc{upDesc, docsDesc, chunksDesc, waitingDesc, truncatedDesc, seqDesc, indexDesc, diskDesc, liveDesc, reclaimDesc, memoryDesc, taskDesc, failedDesc, staleDesc, unindexedDesc} {
 		to <- d
 	}
 }
@@ -147,6 +148,7 @@ func (c *databaseCollector) Collect(to chan<- prometheus.Metric) {
 	send(upDesc, 1)
 	send(docsDesc, float64(st.Documents))
 	send(chunksDesc, float64(st.Chunks))
+	send(waitingDesc, float64(st.Waiting))
 	send(truncatedDesc, float64(st.Truncated))
 	send(seqDesc, float64(st.Seq))
 	send(indexDesc, 1, st.Index, st.Encoder.Model, strconv.Itoa(st.Dim))

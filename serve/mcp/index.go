@@ -21,7 +21,8 @@ type newDocument struct {
 }
 
 type indexArgs struct {
-	Documents []newDocument `json:"documents" jsonschema:"documents to store; all are stored or none"`
+	Documents  []newDocument `json:"documents" jsonschema:"documents to store; all are stored or none"`
+	WordsFirst bool          `json:"words_first,omitempty" jsonschema:"true: words find them at once, and their meaning is added in the background"`
 }
 
 type indexResult struct {
@@ -50,7 +51,7 @@ func (s *Server) index(ctx context.Context, in indexArgs) (string, indexResult, 
 	}
 	docs := make([]engine.Document, len(in.Documents))
 	for i, d := range in.Documents {
-		docs[i] = engine.Document{ID: d.ID, Title: d.Title, Text: d.Text, Metadata: d.Metadata}
+		docs[i] = engine.Document{ID: d.ID, Title: d.Title, Text: d.Text, Metadata: d.Metadata, WordsFirst: in.WordsFirst}
 	}
 	r, err := s.db.Upsert(ctx, docs)
 	if err != nil {
@@ -58,6 +59,9 @@ func (s *Server) index(ctx context.Context, in indexArgs) (string, indexResult, 
 	}
 	out := indexResult{Added: r.Added, Replaced: r.Replaced, Unchanged: r.Unchanged, Passages: r.Chunks, Truncated: r.Truncated, TruncatedTokens: r.TruncatedTokens}
 	text := fmt.Sprintf("Stored: %d added, %d replaced, %d unchanged.", out.Added, out.Replaced, out.Unchanged)
+	if in.WordsFirst {
+		text += " Words find them now; their meaning is added in the background."
+	}
 	if out.Passages > 0 {
 		text += fmt.Sprintf(" %d long documents were split into %d passages.", r.Chunked, out.Passages)
 	}

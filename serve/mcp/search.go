@@ -90,6 +90,8 @@ type searchResult struct {
 	Required   []string    `json:"required,omitempty" jsonschema:"what the query's operators required of a document"`
 	Excluded   []string    `json:"excluded,omitempty" jsonschema:"what the query's operators excluded"`
 	Unmet      []string    `json:"unmet,omitempty" jsonschema:"phrases in quotes that no document has; they were not required"`
+	Waiting    int         `json:"waiting,omitempty" jsonschema:"number of passages that only words find yet"`
+	Passages   int         `json:"passages,omitempty" jsonschema:"number of passages, if some are waiting"`
 	Hits       []searchHit `json:"hits" jsonschema:"best first"`
 	NextOffset int         `json:"next_offset,omitempty" jsonschema:"offset of the next hits; absent if there are no more"`
 	Unlikely   bool        `json:"unlikely,omitempty" jsonschema:"true: what was asked is probably not here, as no hit is likely to be relevant"`
@@ -148,7 +150,7 @@ func (s *Server) search(ctx context.Context, in searchArgs) (string, plainText, 
 		return "", plainText{}, err
 	}
 	out := searchResult{Mode: res.Trace.Mode, Variant: res.Trace.Variant, For: res.For, Documents: res.Trace.Documents, Matching: res.Trace.Filtered,
-		Required: res.Trace.Required, Excluded: res.Trace.Excluded, Unmet: res.Trace.Unmet,
+		Required: res.Trace.Required, Excluded: res.Trace.Excluded, Unmet: res.Trace.Unmet, Waiting: res.Trace.Waiting, Passages: res.Trace.Passages,
 		Hits: []searchHit{}, Unlikely: answer.Unlikely(res.Hits), Meaning: meaning(res.Trace)}
 	left := answerText
 	shown := res.Hits[:min(k, len(res.Hits))]
@@ -297,6 +299,9 @@ func (s *Server) searchText(r searchResult, in searchArgs) string {
 	var b strings.Builder
 	if r.For != "" {
 		fmt.Fprintf(&b, "for: %s\n\n", oneLine(r.For))
+	}
+	if r.Waiting > 0 {
+		fmt.Fprintf(&b, "%d of %d passages are found by meaning so far, all by words\n\n", r.Passages-r.Waiting, r.Passages)
 	}
 	if len(r.Hits) == 0 {
 		b.WriteString("No hits: ")

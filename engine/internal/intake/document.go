@@ -24,6 +24,7 @@ type Document struct {
 	Media           string
 	Data            []byte
 	Breaks          []int
+	WordsFirst      bool
 }
 
 // Document checks a document, and returns its metadata and the vector that it brings, if

@@ -13,7 +13,9 @@ import (
 // there twice or are none of a vocabulary.
 func CheckRows(d *store.Document, by metric.Metric, vocab int) error {
 	for i, r := range d.Rows {
-		if err := by.Check(r.Vector); err != nil {
+		if d.Deferred() {
+			// the store says whether it may
+		} else if err := by.Check(r.Vector); err != nil {
 			return fmt.Errorf("vector %d: %w", i, err)
 		}
 		tokens := slices.Clone(r.Tokens)

@@ -77,10 +77,10 @@ func (r *Run) rank(ctx context.Context) ([]Found, error) {
 }
 
 // probability is that of a hit to be relevant, 0 where it is not known: for a query without a text or with a vector of its
-// own, and for encoders of which nobody knows the cosine of unrelated texts.
+// own, for encoders of which nobody knows the cosine of unrelated texts, and while a better hit may have no vector yet.
 func (r *Run) probability(c fusion.Candidate) float64 {
 	dense, lexical := r.Plan.Dense, r.Plan.Lexical
-	if r.Plan.Listed || r.Q.Image != nil || dense && (r.Q.Vector != nil || r.Unrelated == 0) {
+	if r.Plan.Listed || r.Q.Image != nil || dense && (r.Q.Vector != nil || r.Unrelated == 0 || r.deferred()) {
 		return 0
 	}
 	return fusion.Probability(fusion.Evidence{Dense: dense, Lexical: lexical, Cosine: c.Dense, Unrelated: r.Unrelated, Presence: c.Presence, Unknown: r.Facts.Unknown})

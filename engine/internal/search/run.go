@@ -54,6 +54,7 @@ type Run struct {
 	gains    map[uint64][]float64 // what the boosts give to candidates, by ordinal
 	favours  []uint64             // documents, see favourites
 	step     func(name string)
+	foretold [2]line                                                                      // cosine and tokens of chunks without vectors
 	passages map[uint64]float64                                                           // of files among the first candidates, by ordinal
 	signals  map[uint64][fileSignals]float64                                              // of the candidates' files, by ordinal
 	meeting  func(ctx context.Context, cs []fusion.Candidate) ([]fusion.Candidate, error) // leaves those that meet Clauses; nil where filter does
@@ -278,11 +279,12 @@ func (r *Run) candidates(ctx context.Context, depth int) (cs []fusion.Candidate,
 		r.step("dense")
 		more, err := r.favoured(ctx, cs)
 		if err == nil {
-			err = r.dense.score(ctx, more)
+			err = r.score(ctx, more)
 		}
 		for _, c := range more {
-			c.Score = c.Dense
-			cs = append(cs, c)
+			if c.Score = c.Dense; !c.Waiting {
+				cs = append(cs, c)
+			}
 		}
 		if err != nil {
 			return nil, false, err
@@ -298,6 +300,9 @@ func (r *Run) candidates(ctx context.Context, depth int) (cs []fusion.Candidate,
 		return nil, false, err
 	}
 	r.step("lexical")
+	if r.deferred() { // the dense leg does not name all that there is
+		all = all && len(best) < depth
+	}
 	known := make(map[uint64]struct{}, len(cs))
 	for _, c := range cs {
 		known[c.Ord] = struct{}{}
@@ -315,12 +320,14 @@ func (r *Run) candidates(ctx context.Context, depth int) (cs []fusion.Candidate,
 		return nil, false, err
 	}
 	cs = append(cs, more...)
-	if err := r.dense.score(ctx, cs); err != nil {
+	if err := r.score(ctx, cs); err != nil {
 		return nil, false, err
 	}
 	if err := r.matchTokens(ctx, cs); err != nil {
 		return nil, false, err
 	}
+	r.learn(best, cs)
+	r.foretell(cs)
 	if err := r.Plan.Fusion.Fuse(cs); err != nil {
 		return nil, false, err
 	}
@@ -374,7 +381,7 @@ func (r *Run) order(ctx context.Context, cs []fusion.Candidate) error {
 		return nil
 	}
 	if r.dense != nil {
-		if err := r.dense.score(ctx, cs); err != nil {
+		if err := r.score(ctx, cs); err != nil {
 			return err
 		}
 	}
@@ -387,6 +394,7 @@ func (r *Run) order(ctx context.Context, cs []fusion.Candidate) error {
 		if err := r.matchTokens(ctx, cs); err != nil {
 			return err
 		}
+		r.foretell(cs)
 		if err := r.Plan.Fusion.Fuse(cs); err != nil {
 			return err
 		}

@@ -10,11 +10,11 @@ import (
 type backlog struct{ diff }
 
 func (b *backlog) add(df diff) {
-	for _, v := range df.added {
+	for _, v := range withVectors(df.added) {
 		v.Text, v.Metadata = "", nil
 		b.added = append(b.added, v)
 	}
-	b.gone = append(b.gone, df.gone...)
+	b.gone = append(b.gone, withVectors(df.gone)...)
 }
 
 // take empties the backlog.

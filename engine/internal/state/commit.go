@@ -259,7 +259,7 @@ func (d *DB) apply(ctx context.Context, cur *State, in *feed, p parts) (*State, 
 		next.Live = e.Done()
 	}
 	if p.has(bridges) && cur.Local != nil {
-		for _, v := range df.added {
+		for _, v := range withVectors(df.added) {
 			next.Fresh = append(next.Fresh, v.ID) // behind what older states see
 		}
 	}
@@ -278,9 +278,12 @@ func (d *DB) addVectors(ctx context.Context, to *Vectors, in *feed) error {
 	to.SetWorkers(d.workers())
 	var rows []float32
 	return in.each(ctx, step, func(vs []Version) error {
-		rows = rows[:0]
+		vs, rows = withVectors(vs), rows[:0]
 		for _, v := range vs {
 			rows = append(rows, v.Vector...)
+		}
+		if len(vs) == 0 {
+			return nil
 		}
 		return to.AddContext(ctx, idsOf(vs), rows)
 	})

@@ -58,9 +58,10 @@ type DB struct {
 	vectors atomic.Pointer[Vectors] // of the present state
 	before  atomic.Pointer[Vectors] // of states before it that are in use
 
-	drops         queue         // chunks that no state sees any more
-	localBacklog  backlog       // of the local bridges; guarded by turn
-	committed     moment        // the last commit
+	drops         queue   // chunks that no state sees any more
+	localBacklog  backlog // of the local bridges; guarded by turn
+	committed     moment  // the last commit
+	encode        atomic.Pointer[Encode]
 	links         atomic.Int64  // chunks that were linked since links were saved
 	localWanted   atomic.Bool   // local bridges are asked for
 	localEach     atomic.Int64  // bytes a chunk that the last ones took

@@ -17,7 +17,7 @@ const graphWaits = 4
 
 // graphDue says whether a corpus has outgrown the exact index.
 func (d *DB) graphDue(s *State) bool {
-	return d.auto() && s.Vectors.Kind == index.KindFlatInt8 && s.Chunks() > d.o.GraphAbove
+	return d.auto() && s.Vectors.Kind == index.KindFlatInt8 && s.Encoded() > d.o.GraphAbove
 }
 
 // growGraph replaces the exact index by a graph once the corpus has outgrown it. All but one of the vectors wait beside the graph at

@@ -56,7 +56,7 @@ func (d *DB) giveUpLocal() error {
 
 func (d *DB) tendLocal(ctx context.Context, s *State) (bool, error) {
 	if s.Local == nil {
-		if s.Chunks() == 0 {
+		if s.Encoded() == 0 {
 			return false, nil
 		}
 		b := &d.localBacklog
@@ -159,7 +159,7 @@ func (d *DB) buildLocal(ctx context.Context, s *State) (*local.Bridges, error) {
 // WithLocal is s with local bridges, which are built where it has none. It is not
 // published.
 func (d *DB) WithLocal(ctx context.Context, s *State) (*State, error) {
-	if s.Local != nil || s.Chunks() == 0 {
+	if s.Local != nil || s.Encoded() == 0 {
 		return s, nil
 	}
 	built, err := d.buildLocal(ctx, s)

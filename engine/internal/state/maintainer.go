@@ -50,6 +50,8 @@ type maintainer struct {
 	countedAt  time.Time // then
 	forgot     time.Time // when forgetTables last did something
 	many       bool      // more than a handful had come in the second before
+	encoded    bool      // this pass has made vectors, and so a commit
+	encodeEnd  time.Time // when that was last tried
 	restSeq    uint64    // the last commit, when tidy saw it first, and whether it has tidied up since
 	restSince  time.Time
 	tidied     bool
@@ -197,7 +199,7 @@ func (d *DB) maintain() {
 		if m.ctx.Err() != nil {
 			return
 		}
-		if !worked || d.st.Seq() != seq { // while commits keep coming there is always work
+		if !worked || d.st.Seq() != seq && !m.encoded { // while commits of others keep coming there is always work
 			m.mu.Lock()
 			m.settled, m.outcome = asked, m.now.Err
 			m.now.Task, m.now.Done, m.now.Total = "", 0, 0
@@ -233,10 +235,11 @@ type task struct {
 // whether any did something.
 func (d *DB) pass(ctx context.Context) (worked bool) {
 	m := &d.maintainer
-	m.later = false
+	m.later, m.encoded = false, false
 	tasks := []task{
 		{name: "clear", do: d.clear},
 		{name: "repair", do: d.repair},
+		{name: encodeTask, do: d.encodeSome},
 		{name: "factor", do: d.factor},
 		{name: "words", do: d.compactWords},
 		{name: "metadata", do: d.compactColumns},
@@ -258,7 +261,7 @@ func (d *DB) pass(ctx context.Context) (worked bool) {
 		m.mu.Lock()
 		failed := m.failed[t.name] != nil
 		m.mu.Unlock()
-		if failed {
+		if failed && !(t.name == encodeTask && d.encodeAgain()) {
 			continue // until Flush, or the database is opened again
 		}
 		w, err := d.run(ctx, t)
@@ -268,6 +271,7 @@ func (d *DB) pass(ctx context.Context) (worked bool) {
 			d.warn("work in the background failed", "task", t.name, "error", err)
 			m.mu.Lock()
 			m.failed[t.name], m.now.Err = err, err
+			m.later = m.later || t.name == encodeTask
 			m.mu.Unlock()
 		}
 		worked = worked || w && err == nil

@@ -163,8 +163,9 @@ func (d *DB) catchUp(ctx context.Context, s *State, at commits) (*State, error) 
 		next, err = d.replay(ctx, next, at)
 	}
 	if err == nil {
-		next.dropStrays(at)
-		err = next.miscounts(at)
+		deferred := d.st.Manifest().Deferred
+		next.dropStrays(at, deferred)
+		err = next.miscounts(at, deferred)
 	}
 	if err != nil {
 		if ctx.Err() != nil {
@@ -195,8 +196,8 @@ func (d *DB) catchUp(ctx context.Context, s *State, at commits) (*State, error) 
 }
 
 // dropStrays takes out what is of no document: vectors of deleted ones that were still in the index when it was
-// saved, and such chunks of an older list of token states.
-func (s *State) dropStrays(at commits) {
+// saved, and such chunks of an older list of token states. deferred says that chunks may lack their vectors.
+func (s *State) dropStrays(at commits, deferred bool) {
 	if at.has(codes) && s.Tokens.Loose() {
 		if at.has(live) {
 			s.Tokens = s.Tokens.Only(s.Sees)
@@ -204,7 +205,7 @@ func (s *State) dropStrays(at commits) {
 			delete(at, codes)
 		}
 	}
-	if !at.has(live|vectors|words) || s.Vectors.Len() <= s.Chunks() {
+	if !at.has(live|vectors|words) || s.Vectors.Len() <= s.Chunks() && !deferred {
 		return
 	}
 	var strays []uint64
@@ -217,7 +218,7 @@ func (s *State) dropStrays(at commits) {
 }
 
 // miscounts says why parts that were read cannot be right together.
-func (s *State) miscounts(at commits) error {
+func (s *State) miscounts(at commits, deferred bool) error {
 	var errs []error
 	count := func(what string, n, want int) {
 		if n != want {
@@ -230,13 +231,16 @@ func (s *State) miscounts(at commits) error {
 	if at.has(metadata) {
 		count("metadata", s.Columns.Len(), s.View.Len())
 	}
-	if at.has(vectors | words) {
+	if !deferred && at.has(vectors|words) {
 		count("vectors", s.Vectors.Len(), s.Chunks())
+	}
+	if deferred && at.has(vectors|sums) {
+		count("vectors", s.Vectors.Len(), s.Encoded())
 	}
 	if at.has(codes|words) && s.Tokens.Len() > s.Chunks() {
 		count("token states", s.Tokens.Len(), s.Chunks())
 	}
-	if s.Metric.Directions() && at.has(sums|words) {
+	if s.Metric.Directions() && at.has(sums|words) && (!deferred || s.Encoded() > s.Chunks()) {
 		count("sums", s.Sums.Len(), s.Chunks())
 	}
 	return errors.Join(errs...)

@@ -101,6 +101,9 @@ func (d *DB) editSums(ctx context.Context, cur *State, in *feed) (*ridge.Sums, e
 	e := cur.Sums.Edit().Obey(ctx)
 	with := func(put func(ids []uint64, xs [][]float32, tokens [][]int32) error) func([]Version) error {
 		return func(vs []Version) error {
+			if vs = withVectors(vs); len(vs) == 0 {
+				return nil
+			}
 			xs, tokens := make([][]float32, len(vs)), make([][]int32, len(vs))
 			for i, v := range vs {
 				xs[i], tokens[i] = v.Vector, v.Tokens

@@ -53,13 +53,17 @@ func (d *DB) prove(ctx context.Context, s *State, proof *Proof, progress func(st
 	if err != nil {
 		return err
 	}
-	held := map[string]int{s.Vectors.Kind: s.seen(), fileWords: s.Words.Len()}
-	if s.Metric.Directions() {
-		held[fileSums] = s.Sums.Len()
+	type held struct {
+		part      string
+		n, stored int
 	}
-	for part, n := range held {
-		if n != p.chunks && p.chunks >= 0 {
-			p.miss(part, "it holds %d chunks of %d that are stored", n, p.chunks)
+	parts := []held{{s.Vectors.Kind, s.seen(), p.proof.Vectors}, {fileWords, s.Words.Len(), p.chunks}}
+	if s.Metric.Directions() {
+		parts = append(parts, held{fileSums, s.Sums.Len(), p.proof.Vectors})
+	}
+	for _, h := range parts {
+		if h.n != h.stored && p.chunks >= 0 {
+			p.miss(h.part, "it holds %d chunks of %d that are stored", h.n, h.stored)
 		}
 	}
 	if p.unread != nil {
@@ -115,7 +119,7 @@ func (p *prover) rows(ctx context.Context, progress func(stage string, done, tot
 	for _, id := range s.Fresh {
 		fresh[id] = true
 	}
-	done, chunks := 0, 0
+	done, chunks, encoded := 0, 0, 0
 	err = s.View.Scan(ctx, 0, func(ord uint64, rows []store.Row) error {
 		if done++; done%progressStep == 0 {
 			progress("vectors", done, s.View.Len())
@@ -128,6 +132,13 @@ func (p *prover) rows(ctx context.Context, progress func(stage string, done, tot
 				return ctx.Err()
 			}
 			id := chunk.ID(ord, i)
+			if len(row.Vector) == 0 { // it is made later
+				if s.Vectors.Has(id) {
+					p.miss(s.Vectors.Kind, "chunk %d of version %d has a vector, and none is stored", i, ord)
+				}
+				continue
+			}
+			encoded++
 			if !s.Metric.Holds(s.Vector(id), row.Vector) {
 				p.miss(s.Vectors.Kind, "the vector of chunk %d of version %d is not the stored one", i, ord)
 			}
@@ -151,7 +162,7 @@ func (p *prover) rows(ctx context.Context, progress func(stage string, done, tot
 	if err != nil {
 		return err
 	}
-	p.chunks, p.proof.Vectors = chunks, chunks
+	p.chunks, p.proof.Vectors = chunks, encoded
 	return nil
 }
 

@@ -88,6 +88,14 @@ type Ref = rcu.Ref[*State]
 // Chunks is how many there are: a document of one piece counts once.
 func (s *State) Chunks() int { return s.Words.Len() }
 
+// Encoded is how many chunks have their vector: RLR's sums have those. Other metrics than cosine store no chunk without one.
+func (s *State) Encoded() int {
+	if !s.Metric.Directions() {
+		return s.Chunks()
+	}
+	return s.Sums.Len()
+}
+
 // Match returns the documents of the state that meet f.
 func (s *State) Match(ctx context.Context, f filter.Filter) (*columns.Matches, error) {
 	return s.Columns.Match(ctx, f, s.View.IDs)
@@ -150,8 +158,8 @@ func (s *shared) drop() {
 
 // Version is one chunk of a document's version.
 type Version struct {
-	ID       uint64 // of the chunk
-	Vector   []float32
+	ID       uint64    // of the chunk
+	Vector   []float32 // nil where it is not made yet
 	Tokens   []int32
 	Codes    int    // bytes of the codes of its token states
 	Text     string // title and text, as the words see them
@@ -163,6 +171,15 @@ type Version struct {
 type Change struct {
 	store.Change
 	Now []Version // where New != 0
+}
+
+// withVectors are the chunks that have theirs.
+func withVectors(vs []Version) []Version {
+	without := func(v Version) bool { return len(v.Vector) == 0 }
+	if !slices.ContainsFunc(vs, without) {
+		return vs
+	}
+	return slices.DeleteFunc(slices.Clone(vs), without)
 }
 
 // rowsOf are the chunks of version ord as far as its rows tell.

@@ -58,6 +58,10 @@ are kept in the cache folder as well, for other databases of the same texts; --v
 --state-cache keeps token states there, too. A model behind a URL first encodes some probe texts; if its
 answers have changed, the cache is not used.
 
+--words-first stores texts before they are encoded. Words find them at once, also from other processes, and
+hybrid searches say how many passages have vectors already. The command then makes the vectors. If it is
+interrupted, the next index, serve or mcp of the database goes on.
+
 Each batch is stored completely or not at all. A file or a record that cannot be read is named with its
 line; the command goes on, keeps what is stored of that file, and ends with exit code 1. --skip-bad
 counts all of these, and the exit code is 0. Ctrl-C stops after the current batch; stored documents
@@ -98,6 +102,7 @@ documents of path that stay as they were.`,
 			columns: f.str("columns", "", "`MAP`columns of tables and fields of records, as id=sku,title=name,text=body,vector=v; default the usual names"),
 			vectors: f.bool("vectors", "use the vectors in records as the model's own, instead of encoding the texts"),
 			batch:   f.int("batch", 500, "most documents stored in one commit"),
+			first:   f.bool("words-first", "store texts before they are encoded: words find them at once, and vectors follow"),
 			skipBad: f.bool("skip-bad", "skip and count what cannot be read; the exit code is then 0"),
 			words:   f.int("visual-words", 0, "visual words of the codebook of a new database of images, 16 to 4,096; default 1,024"),
 			chunk:   f.int("chunk-tokens", 0, "most tokens of a chunk; default what the model reads; -1 truncates longer texts"),
@@ -121,6 +126,7 @@ type indexOptions struct {
 	batch, poll                         *int
 	watch, stay, prune, skipBad, noSync *bool
 	vectors, global, strict, lacks      *bool
+	first                               *bool
 	kind, holds, metric, prefix, lang   *string
 	columns, states, idField, moved     *string
 	exclude                             *[]string
@@ -258,6 +264,9 @@ func (o indexOptions) run(ctx context.Context, a *app, paths []string) (err erro
 	ix.total = total(paths)
 	p.update(step{stage: "indexing", unit: "documents"})
 	if err = ix.take(paths); err == nil { // what the first search would wait for is saved with the rest
+		if *o.first {
+			ix.tell("note", fmt.Sprintf("words find all documents after %.1f s; their vectors follow", time.Since(begin).Seconds()))
+		}
 		err = ix.db.settle(ctx, p)
 	}
 	p.done()

@@ -19,12 +19,16 @@ explain, and index, which stores documents that the client sends. Documents are 
 lexsem://documents/ID. No tool reads a file or an address that a client names. Stdout carries only the
 protocol; messages for people go to stderr.
 
-Configure the client with this command line. Many clients read this form:
+--dir serves a folder, such as a repository, from nothing: its files are found by their words at once, and
+by their meaning soon after; changes are followed. The database lies in the cache folder unless --db names
+one. The tool index is then left out.
+
+` + "`lexsem mcp install CLIENT`" + ` configures a client. By hand, configure it with this command line. Many clients read this form:
 
   {"mcpServers": {"notes": {"command": "lexsem", "args": ["mcp", "--db", "/home/me/notes.db"]}}}`,
 	examples: []string{
-		"lexsem mcp --db notes.db",
 		"lexsem mcp --db memory.db --create",
+		"lexsem mcp --dir ~/src/project",
 	},
 	declare: func(f *flags) action {
 		f.group("Flags")
@@ -33,6 +37,7 @@ Configure the client with this command line. Many clients read this form:
 			most:     memoryFlag(f),
 			second:   declareRerank(f),
 			create:   f.bool("create", "make the database if it does not exist"),
+			dir:      f.str("dir", "", "`DIR`serve the files of this folder, and follow their changes"),
 		}
 		return o.run
 	},
@@ -40,6 +45,7 @@ Configure the client with this command line. Many clients read this form:
 
 type mcpOptions struct {
 	readOnly, create *bool
+	dir              *string
 	most             *int
 	second           rerankFlags
 }
@@ -47,15 +53,22 @@ type mcpOptions struct {
 func (o mcpOptions) run(ctx context.Context, a *app, args []string) (err error) {
 	switch {
 	case len(args) > 0:
-		return hinted(usagef("mcp takes no arguments, got %q", args[0]), "name the database with --db")
+		return hinted(usagef("mcp takes no arguments, got %q", args[0]), "name the database with --db, or a folder with --dir")
 	case *o.readOnly && *o.create:
 		return hinted(usagef("--read-only with --create: a new database would stay empty"), "leave one of them out")
 	}
-	opt := engine.Options{MustExist: !*o.create, ReadOnly: *o.readOnly, MaxMemoryMiB: *o.most}
+	if *o.dir != "" && (*o.readOnly || *o.create) {
+		return hinted(usagef("--dir with --read-only or --create: the files of the folder are stored, and the database is made"), "leave them out")
+	}
+	opt := engine.Options{MustExist: !*o.create && *o.dir == "", ReadOnly: *o.readOnly, MaxMemoryMiB: *o.most}
 	if err := opt.Validate(); err != nil {
 		return &usageError{msg: err.Error()}
 	}
-	dir, err := a.needDB()
+	where := a.needDB
+	if *o.dir != "" {
+		where = func() (string, error) { return a.folderDB(*o.dir) }
+	}
+	dir, err := where()
 	if err != nil {
 		return err
 	}
@@ -69,7 +82,14 @@ func (o mcpOptions) run(ctx context.Context, a *app, args []string) (err error) 
 		return err
 	}
 	defer func() { err = errors.Join(err, db.close()) }()
-	s := mcp.New(engine.WithReranker(db, second, *o.second.depth), mcp.Options{ReadOnly: *o.readOnly, Version: versions().Version, Place: location.Of, Logger: a.warnings()})
+	if *o.dir != "" {
+		end, err := a.follow(ctx, db, *o.dir)
+		if err != nil {
+			return err
+		}
+		defer end()
+	}
+	s := mcp.New(engine.WithReranker(db, second, *o.second.depth), mcp.Options{ReadOnly: *o.readOnly || *o.dir != "", Version: versions().Version, Place: location.Of, Logger: a.warnings()})
 	err = s.Serve(ctx, a.Stdin, raw(a.Stdout))
 	if errors.Is(err, context.Canceled) { // a client ends its servers by a signal
 		return nil

@@ -367,6 +367,9 @@ func wayName(t engine.Trace) string {
 	if len(t.Unmet) > 0 {
 		way += " · no document has " + strings.Join(t.Unmet, ", ")
 	}
+	if t.Waiting > 0 {
+		way += fmt.Sprintf(" · %s of %s passages have vectors", thousands(t.Passages-t.Waiting), thousands(t.Passages))
+	}
 	if t.Unknown >= 0.1 && t.Mode != engine.ModeLexical {
 		way += fmt.Sprintf(" · the model does not know %.0f %% of the query", 100*t.Unknown)
 	}

@@ -162,6 +162,9 @@ func writeStats(w io.Writer, s statsSummary) {
 	if s.Chunks > s.Documents {
 		row("chunks", "%s, long documents in several", thousands(s.Chunks))
 	}
+	if s.Waiting > 0 {
+		row("vectors", "%s of %s passages have one; the others follow while a process has the database open for writing", thousands(s.Chunks-s.Waiting), thousands(s.Chunks))
+	}
 	switch {
 	case s.Model == "":
 		row("encoder", "none: vectors alone, %d dimensions", s.Dim)

@@ -30,7 +30,7 @@ func commands() []command {
 	return []command{
 		cmdDemo, cmdSetup, cmdDoctor,
 		cmdIndex, cmdFit, cmdSearch, cmdExplain, cmdList, cmdGet, cmdCount, cmdDelete, cmdStats, cmdReembed, cmdTokens, cmdCompact, cmdBackup, cmdRestore, cmdExport, cmdImport, cmdMigrate, cmdBridge,
-		cmdServe, cmdMCP, cmdHealth, cmdEmbed, cmdBench, cmdBenchANN, cmdBenchEngine, cmdBenchSoak, cmdCompletion, cmdVersion,
+		cmdServe, cmdMCP, cmdMCPInstall, cmdMCPUninstall, cmdHealth, cmdEmbed, cmdBench, cmdBenchANN, cmdBenchEngine, cmdBenchSoak, cmdCompletion, cmdVersion,
 		cmdBenchCurve, cmdBenchCompare, cmdBenchReport, cmdBenchSummary, cmdBenchTune, cmdBenchLexSemBridge, cmdBenchCapRetrieval, cmdBenchSURE, cmdBenchCorrelate, cmdBenchSAGE, cmdBenchLIMIT, cmdBenchImage, cmdBenchScore, cmdBenchSamples,
 	}
 }

@@ -102,6 +102,11 @@ func candidates(words []string, cur string) ([]candidate, string) {
 			second = append(second, candidate{s, "completion script for " + s})
 		}
 	}
+	if strings.HasPrefix(c.name, cmdMCP.name+" ") && len(rest) == 0 {
+		for _, m := range mcpClients {
+			second = append(second, candidate{m.name, m.title})
+		}
+	}
 	return second, offerOf(c.args)
 }
 

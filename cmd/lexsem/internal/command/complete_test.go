@@ -74,6 +74,9 @@ func TestComplete(t *testing.T) {
 		{"help bench =fl", "flags", offerNothing},
 		{"completion =", "bash zsh fish powershell", offerNothing},
 		{"completion bash =", "", offerNothing},
+		{"mcp =un", "uninstall", offerNothing},
+		{"mcp install =c", "claude codex cursor", offerNothing},
+		{"mcp install claude =", "", offerNothing},
 	} {
 		found, offer := completed(t, strings.Split(c.words, " ")...)
 		if got := strings.Join(found, " "); got != c.want || offer != c.offer {

@@ -170,8 +170,12 @@ func (a *app) openSearch(ctx context.Context, dir string, w way) (*database, err
 	if _, other := db.Holder(); other { // which is at it
 		return db, nil
 	}
-	// A database that was killed lacks what its maintainer had not made yet.
-	if err := db.Flush(ctx); err != nil {
+	// A database that was killed lacks what its maintainer had not made yet. Vectors would take minutes, and words answer now.
+	s, err := db.Stats(ctx)
+	if err == nil && s.Waiting == 0 {
+		err = db.Flush(ctx)
+	}
+	if err != nil {
 		return nil, errors.Join(err, db.close())
 	}
 	return db, nil

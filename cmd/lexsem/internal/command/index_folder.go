@@ -92,7 +92,7 @@ func (ix *indexer) open(p string) (*folder.Folder, error) {
 		exclude = append([]string{"/*", "!/" + corpus}, exclude...)
 	}
 	f, err := folder.Open(ix.ctx, ix.db, p, folder.Options{
-		Prefix: *o.prefix, Keep: *o.stay, PruneAll: *o.prune, Exclude: exclude, NoDefaultExcludes: *o.usual, Reread: *o.reread, Moved: *o.moved, Batch: *o.batch,
+		Prefix: *o.prefix, Keep: *o.stay, PruneAll: *o.prune, Exclude: exclude, NoDefaultExcludes: *o.usual, Reread: *o.reread, Moved: *o.moved, Batch: *o.batch, WordsFirst: *o.first,
 		Columns: ix.how.Columns, DropVectors: ix.how.DropVectors, GlobalIDs: *o.global,
 		Poll:     time.Duration(*o.poll) * time.Second,
 		Progress: ix.hearFolder,

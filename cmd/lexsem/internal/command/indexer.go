@@ -185,6 +185,7 @@ func (ix *indexer) flush() error {
 		docs := make([]engine.Document, len(ix.batch))
 		for i, it := range ix.batch {
 			docs[i] = it.doc
+			docs[i].WordsFirst = *ix.options.first && it.doc.Data == nil
 		}
 		res, err := ix.db.Upsert(ix.ctx, docs)
 		var refused *engine.DocumentError

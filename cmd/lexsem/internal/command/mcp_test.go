@@ -177,3 +177,64 @@ func (k withKey) RoundTrip(r *http.Request) (*http.Response, error) {
 	r.Header.Set("Authorization", "Bearer "+string(k))
 	return http.DefaultTransport.RoundTrip(r)
 }
+
+// TestMCPFolder: a server of a folder starts from nothing, answers by words, follows changes, and the next one finds all there.
+func TestMCPFolder(t *testing.T) {
+	dir, cache := t.TempDir(), t.TempDir()
+	write := func(name, text string) {
+		t.Helper()
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("otter.go", "package otter\n\n// Swim crosses the river.\nfunc Swim() {}\n")
+	serve := func() *sdk.ClientSession {
+		t.Helper()
+		cmd := exec.Command("lexsem", "mcp", "--dir", dir, "--cache", cache, "--model", "hash")
+		cmd.Stderr = t.Output()
+		c, err := sdk.NewClient(&sdk.Implementation{Name: "test", Version: "1"}, nil).Connect(t.Context(), &sdk.CommandTransport{Command: cmd}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { c.Close() })
+		return c
+	}
+	ask := func(c *sdk.ClientSession, query string) string {
+		t.Helper()
+		res, err := c.CallTool(t.Context(), &sdk.CallToolParams{Name: "search", Arguments: map[string]any{"query": query}})
+		if err != nil || res.IsError {
+			t.Fatalf("%v, %+v", err, res)
+		}
+		return res.Content[0].(*sdk.TextContent).Text
+	}
+	c := serve()
+	if got := ask(c, "swim river"); !strings.Contains(got, "otter.go:") || !strings.Contains(got, "Swim") {
+		t.Fatal(got)
+	}
+	tools, err := c.ListTools(t.Context(), nil)
+	if err != nil || slices.ContainsFunc(tools.Tools, func(x *sdk.Tool) bool { return x.Name == "index" }) {
+		t.Fatalf("%+v, %v", tools, err)
+	}
+	other := serve() // of another agent, beside it
+	write("bat.go", "package bat\n\n// Hang sleeps in caves.\nfunc Hang() {}\n")
+	for until := time.Now().Add(20 * time.Second); !strings.Contains(ask(other, "sleeps caves"), "bat.go:"); time.Sleep(50 * time.Millisecond) {
+		if time.Now().After(until) {
+			t.Fatal("the change is not found")
+		}
+	}
+	if err := c.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if got := ask(other, "sleeps caves"); !strings.Contains(got, "bat.go:") {
+		t.Fatal(got)
+	}
+	if err := other.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if got := ask(serve(), "sleeps caves"); !strings.Contains(got, "bat.go:") {
+		t.Fatal(got)
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) != 2 {
+		t.Fatalf("%v, %v", left, err)
+	}
+}

@@ -1,0 +1,79 @@
+package command
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/lexsem/lexsem/ingest/folder"
+)
+
+// lexsem mcp --dir serves a folder: it makes the database, stores the files words first, and follows their changes until
+// the client ends. Vectors are made meanwhile; what is left of them is made by the next one.
+
+// firstSync is how long a client waits at most for the words of a folder before it is answered.
+const firstSync = 2 * time.Second
+
+// folderDB is where the database of a folder lies unless --db names another place: in the cache folder, so that nothing is
+// written into the folder itself.
+func (a *app) folderDB(dir string) (string, error) {
+	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+		return "", usagef("--dir %s: no folder; name one that is there", dir)
+	}
+	if a.db != "" {
+		return a.needDB()
+	}
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return "", err
+	}
+	if real, err := filepath.EvalSymlinks(abs); err == nil { // one database, whatever the folder is called by
+		abs = real
+	}
+	cache, err := a.cacheDir()
+	if err != nil {
+		return "", err
+	}
+	sum := sha256.Sum256([]byte(abs))
+	return filepath.Join(cache, "folders", fmt.Sprintf("%s-%x", filepath.Base(abs), sum[:8])), nil
+}
+
+// follow keeps a database equal to a folder until end is called. It returns when words find the files, or after firstSync.
+func (a *app) follow(ctx context.Context, db *database, dir string) (end func(), err error) {
+	s, err := db.Stats(ctx)
+	if err != nil {
+		return nil, err
+	}
+	tell := func(x folder.Failure) { a.warnings().Warn("a file is left out", "file", x.Path, "error", x.Err) }
+	f, err := folder.Open(ctx, db, dir, folder.Options{WordsFirst: true, DropVectors: s.Encoder.Model != "", Failed: tell})
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	synced, ended := make(chan struct{}, 1), make(chan struct{})
+	go func() {
+		defer close(ended)
+		err := f.Watch(ctx, func(_ folder.Report, err error) error {
+			if err != nil {
+				a.warnings().Warn("the folder cannot be read; what is stored of it stays", "error", err)
+			}
+			select {
+			case synced <- struct{}{}:
+			default:
+			}
+			return nil
+		})
+		if ctx.Err() == nil {
+			a.warnings().Warn("changes of the folder are no longer followed; start the server again", "error", err)
+		}
+	}()
+	select {
+	case <-synced:
+	case <-ended:
+	case <-time.After(firstSync):
+	}
+	return func() { cancel(); <-ended }, nil
+}

@@ -1,0 +1,79 @@
+package search
+
+import (
+	"context"
+
+	"github.com/lexsem/lexsem/engine/fusion"
+)
+
+// While chunks have no vector yet, a hybrid search ranks them beside those that have one. Their cosine and their tokens
+// are foretold by their words: by the regression on term recall over those candidates of the lexical leg that have
+// vectors. A cosine of 0 would put all of them behind whatever was encoded first.
+
+// line is a quantity as a linear function of term recall.
+type line struct{ at, slope float64 }
+
+// flat is the ridge of the regression: the slope of few candidates is less.
+const flat = 0.1
+
+// deferred says whether chunks of the state have no vector yet.
+func (r *Run) deferred() bool { return r.S != nil && r.S.Encoded() < r.S.Chunks() }
+
+// score gives candidates the score of the dense leg, and marks those that have no vector yet.
+func (r *Run) score(ctx context.Context, cs []fusion.Candidate) error {
+	n := len(cs)
+	if r.deferred() {
+		n = 0
+		for i := range cs { // those with a vector to the front
+			if cs[i].Waiting = !r.S.Vectors.Has(cs[i].Ord); !cs[i].Waiting {
+				cs[i], cs[n] = cs[n], cs[i]
+				n++
+			}
+		}
+	}
+	return r.dense.score(ctx, cs[:n])
+}
+
+// learn makes the lines of a query from its scored candidates, of which the lexical leg has named some.
+func (r *Run) learn(named, cs []fusion.Candidate) {
+	if !r.deferred() {
+		return
+	}
+	words := make(map[uint64]struct{}, len(named))
+	for _, c := range named {
+		words[c.Ord] = struct{}{}
+	}
+	var n, x, xx float64
+	var y, xy [2]float64
+	for _, c := range cs {
+		if _, ok := words[c.Ord]; !ok || c.Waiting {
+			continue
+		}
+		n, x, xx = n+1, x+c.Presence, xx+c.Presence*c.Presence
+		for i, v := range [2]float64{c.Dense, c.Tokens} {
+			y[i], xy[i] = y[i]+v, xy[i]+v*c.Presence
+		}
+	}
+	r.foretold = [2]line{{at: r.Unrelated}, {at: r.Unrelated}}
+	if n == 0 {
+		return
+	}
+	for i := range r.foretold {
+		slope := max(0, (xy[i]-x*y[i]/n)/(xx-x*x/n+flat))
+		r.foretold[i] = line{y[i]/n - slope*x/n, slope}
+	}
+}
+
+// foretell gives candidates without vectors what their words foretell.
+func (r *Run) foretell(cs []fusion.Candidate) {
+	for i := range cs {
+		c := &cs[i]
+		if !c.Waiting {
+			continue
+		}
+		c.Dense = r.foretold[0].at + r.foretold[0].slope*c.Presence
+		if r.late != nil {
+			c.Tokens = fusion.Answered(r.foretold[1].at+r.foretold[1].slope*c.Presence, c.Presence)
+		}
+	}
+}

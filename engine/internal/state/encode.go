@@ -1,0 +1,52 @@
+package state
+
+import (
+	"context"
+	"time"
+)
+
+// Documents may be stored before their vectors are made: their chunks have words and metadata, and are no part of the
+// vector index, of RLR's sums and of local bridges. The maintainer has the vectors made, some at a time, from the
+// oldest document on; each time is a commit of new versions that have them.
+
+// Encode makes some of the vectors that a state lacks, and commits them.
+type Encode func(ctx context.Context, s *State) (worked bool, err error)
+
+// encodeTask is the name of the task, and encodePause how long it waits after an error, which may be that of a server.
+const (
+	encodeTask  = "encode"
+	encodePause = 30 * time.Second
+)
+
+// EncodeBy says what makes vectors, for the maintainer to call.
+func (d *DB) EncodeBy(f Encode) {
+	d.encode.Store(&f)
+	d.wake()
+}
+
+func (d *DB) encodeSome(ctx context.Context, s *State) (worked bool, err error) {
+	f, m := d.encode.Load(), &d.maintainer
+	if f == nil || d.o.ReadOnly || s.Encoded() == s.Chunks() {
+		return false, nil
+	}
+	m.report(encodeTask, s.Encoded(), s.Chunks())
+	worked, err = (*f)(ctx, s)
+	m.encoded, m.encodeEnd = worked, time.Now()
+	return worked, err
+}
+
+// encodeAgain lets the task run again after an error, once its pause is over. The maintainer alone calls it.
+func (d *DB) encodeAgain() bool {
+	m := &d.maintainer
+	if time.Since(m.encodeEnd) < encodePause {
+		m.later = true
+		return false
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.now.Err == m.failed[encodeTask] {
+		m.now.Err = nil
+	}
+	delete(m.failed, encodeTask)
+	return true
+}
