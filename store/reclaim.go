@@ -46,17 +46,30 @@ func (s *Store) rewrite(ctx context.Context, renew func() error) error {
 	if err := s.renew(ctx, renew); err != nil {
 		return err
 	}
-	if err := s.settle(ctx); err != nil {
-		return err
-	}
-	if err := s.renew(ctx, renew); err != nil { // or what settle wrote stays
-		return err
-	}
-	if err := s.db.Flatten(1); err != nil {
-		return err
+	before := s.version()
+	for range 2 {
+		if err := s.settle(ctx); err != nil {
+			return err
+		}
+		if err := s.renew(ctx, renew); err != nil { // or what settle wrote stays
+			return err
+		}
+		if err := s.db.Flatten(1); err != nil {
+			return err
+		}
+		// A compaction that Badger began before the views were opened again may have taken all tables, and left
+		// what settle wrote in one level.
+		if s.pinned() || !s.writtenFrom(before+1) {
+			break
+		}
 	}
 	s.shrinkReserve()
 	return nil
+}
+
+// writtenFrom says that a table has a record of the transaction with the number first, or of a later one.
+func (s *Store) writtenFrom(first uint64) bool {
+	return slices.ContainsFunc(s.db.Tables(), func(t badger.TableInfo) bool { return t.MaxVersion >= first })
 }
 
 // renew calls what opens a caller's views anew, and waits for reads in progress, which end
@@ -181,7 +194,7 @@ func (s *Store) flush(ctx context.Context) error {
 		long = polite
 	}
 	err = s.poll(ctx, long, func() (bool, error) { // logs stay while a compaction holds them
-		return slices.ContainsFunc(s.db.Tables(), func(t badger.TableInfo) bool { return t.MaxVersion >= last }), nil
+		return s.writtenFrom(last), nil
 	})
 	s.stuck = errors.Is(err, errImpatient)
 	if err != nil {
