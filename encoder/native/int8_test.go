@@ -23,9 +23,7 @@ func TestInt8Conformance(t *testing.T) {
 // Vectors in bytes are next to those in float32, and no nearer than bytes can be.
 func TestInt8IsNear(t *testing.T) {
 	texts, _, _ := recorded(t)
-	if texts = texts[:60]; testing.Short() {
-		texts = texts[:20]
-	}
+	texts = texts[:60]
 	dir := provisioned(t)
 	want := encode(t, open(t, dir, Options{}), encoder.Query, texts, encoder.NeedDense)
 	sum, least := 0.0, 1.0
