@@ -152,7 +152,7 @@ func TestTextBeforeDamage(t *testing.T) {
 }
 
 // TestMutations: a file of any kind that is cut, or has other bytes somewhere, gives records or an error of its content, within two
-// seconds and 200 MiB.
+// seconds and 200 MiB. A fourth of the files are whole, and give records.
 func TestMutations(t *testing.T) {
 	rng := rand.New(rand.NewPCG(trial.Seed(t), 1))
 	n := trial.Rounds(t, 16, 10_000)
@@ -166,9 +166,9 @@ func TestMutations(t *testing.T) {
 	}
 	for _, x := range all {
 		read, slowest, most := 0, time.Duration(0), uint64(0)
-		for range n {
+		for i := range n {
 			in := []byte(x.content)
-			for range rng.IntN(4) {
+			for range i % 4 {
 				switch at := rng.IntN(len(in)); rng.IntN(3) {
 				case 0:
 					in = in[:at+1]
@@ -201,7 +201,7 @@ func TestMutations(t *testing.T) {
 				read++
 			}
 		}
-		if t.Logf("%s of %d bytes: %d of %d are read, at most %v and %d KiB", x.name, len(x.content), read, n, slowest, most>>10); read < n/8 {
+		if t.Logf("%s of %d bytes: %d of %d are read, at most %v and %d KiB", x.name, len(x.content), read, n, slowest, most>>10); read < n/4 {
 			t.Errorf("%s: %d of %d are read", x.name, read, n)
 		}
 	}
