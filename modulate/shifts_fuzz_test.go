@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/lexsem/lexsem/internal/snapshot"
@@ -11,7 +12,50 @@ import (
 	"github.com/lexsem/lexsem/modulate/ridge"
 )
 
-// Over sums from a file that was made to harm, with checksums that are right, queries
+// inAllSums are the sections of files of sums in both forms.
+var inAllSums = []string{"sums", "sums.ids", "sums.pst", "sums.row", "sums.inv", "sums.stp"}
+
+// olderSums returns a file of sums in the older form, which has two tables of all tokens instead of the list
+// "sums.cnt".
+func olderSums(t testing.TB, data []byte, vocab int) []byte {
+	t.Helper()
+	f, err := snapshot.Parse(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b bytes.Buffer
+	w := snapshot.NewWriter(&b, f.Header())
+	for _, tag := range inAllSums {
+		section, err := f.Section(tag)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.Begin(tag)
+		w.Write(section.Raw())
+	}
+	counts, err := f.Section("sums.cnt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	df, off, r := make([]uint32, vocab), make([]uint64, vocab+1), counts.Reader()
+	for at := -1; r.Len() > 0; {
+		at += int(r.Uvarint())
+		df[at], off[at+1] = uint32(r.Uvarint()), r.Uvarint()
+	}
+	for i := range df {
+		off[i+1] += off[i]
+	}
+	w.Begin("sums.df")
+	w.Uint32s(df)
+	w.Begin("sums.off")
+	w.Uint64s(off)
+	if err := errors.Join(r.Done(), w.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+// Over sums from a file of either form that was made to harm, with checksums that are right, queries
 // stay finite.
 func FuzzShiftsOverSums(f *testing.F) {
 	const d, vocab = 6, 20
@@ -28,15 +72,28 @@ func FuzzShiftsOverSums(f *testing.F) {
 		}
 		return nil
 	}
-	tags := []string{"sums", "sums.ids", "sums.df", "sums.off", "sums.pst", "sums.row", "sums.inv", "sums.stp"}
-	for i := range tags {
+	forms := []struct {
+		tags []string
+		data []byte
+	}{{append(slices.Clip(inAllSums), "sums.cnt"), buf.Bytes()}, {append(slices.Clip(inAllSums), "sums.df", "sums.off"), olderSums(f, buf.Bytes(), vocab)}}
+	for _, form := range forms {
+		whole, err := snapshot.Parse(form.data)
+		if err != nil {
+			f.Fatal(err)
+		}
+		if _, err := ridge.OpenSums(d, vocab, 0, vectors, whole); err != nil {
+			f.Fatal(err)
+		}
+	}
+	for i := range 2 * len(forms[1].tags) {
 		f.Add(uint8(i), uint16(0), uint32(0xffffffff), false)
 		f.Add(uint8(i), uint16(0), uint32(0x7f7fffff), false) // the largest float32
 		f.Add(uint8(i), uint16(8), uint32(1), true)
 	}
 	f.Fuzz(func(t *testing.T, which uint8, at uint16, value uint32, cut bool) {
-		spoiled := snapshottest.Rewritten(t, buf.Bytes(), tags, func(i int, b []byte) []byte {
-			if i != int(which)%len(tags) {
+		form := forms[which%2]
+		spoiled := snapshottest.Rewritten(t, form.data, form.tags, func(i int, b []byte) []byte {
+			if i != int(which/2)%len(form.tags) {
 				return b
 			}
 			return snapshottest.Spoil(b, int(at), value, cut)

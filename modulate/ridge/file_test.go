@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/lexsem/lexsem/internal/snapshot"
@@ -186,20 +187,28 @@ func TestDamagedSums(t *testing.T) {
 	}
 }
 
-// A file that was made to harm, with checksums that are right, is refused or
+// A file of either form that was made to harm, with checksums that are right, is refused or
 // answers something, in bounded memory.
 func FuzzOpenSums(f *testing.F) {
 	const d, vocab = 6, 20
 	g := lived(f, d, vocab, 30)
-	data := saved(f, g.Sums)
-	tags := []string{sumsMeta, sumsIDs, sumsCounts, sumsPostings, sumsRows, sumsInverse, sumsSteps}
-	for i := range tags {
+	whole, err := g.Compacted(f.Context())
+	if err != nil {
+		f.Fatal(err)
+	}
+	data := saved(f, whole)
+	forms := []struct {
+		tags []string
+		data []byte
+	}{{append(slices.Clip(inAllSums), sumsCounts), data}, {append(slices.Clip(inAllSums), sumsDF, sumsOffsets), olderSums(f, data, whole.frozen.df, whole.frozen.off)}}
+	for i := range 2 * len(forms[1].tags) {
 		f.Add(uint8(i), uint16(0), uint32(0xffffffff), false)
 		f.Add(uint8(i), uint16(8), uint32(1), true)
 	}
 	f.Fuzz(func(t *testing.T, which uint8, at uint16, value uint32, cut bool) {
-		spoiled := snapshottest.Rewritten(t, data, tags, func(i int, b []byte) []byte {
-			if i != int(which)%len(tags) {
+		form := forms[which%2]
+		spoiled := snapshottest.Rewritten(t, form.data, form.tags, func(i int, b []byte) []byte {
+			if i != int(which/2)%len(form.tags) {
 				return b
 			}
 			return snapshottest.Spoil(b, int(at), value, cut)
@@ -244,6 +253,36 @@ func FuzzOpenSums(f *testing.F) {
 	})
 }
 
+// inAllSums are the sections of files of both forms.
+var inAllSums = []string{sumsMeta, sumsIDs, sumsPostings, sumsRows, sumsInverse, sumsSteps}
+
+// olderSums returns a file in the older form, of df and off for all tokens.
+func olderSums(t testing.TB, data []byte, df []uint32, off []uint64) []byte {
+	t.Helper()
+	f, err := snapshot.Parse(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b bytes.Buffer
+	w := snapshot.NewWriter(&b, f.Header())
+	for _, tag := range inAllSums {
+		section, err := f.Section(tag)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.Begin(tag)
+		w.Write(section.Raw())
+	}
+	w.Begin(sumsDF)
+	w.Uint32s(df)
+	w.Begin(sumsOffsets)
+	w.Uint64s(off)
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
 // TestOlderSums: files that tell the passages of each token are read, and what does not fit is refused.
 func TestOlderSums(t *testing.T) {
 	const d, vocab = 12, 50
@@ -253,32 +292,8 @@ func TestOlderSums(t *testing.T) {
 		t.Fatal(err)
 	}
 	data := saved(t, s)
-	older := func(df []uint32, off []uint64) []byte {
-		f, err := snapshot.Parse(data)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var b bytes.Buffer
-		w := snapshot.NewWriter(&b, f.Header())
-		for _, tag := range []string{sumsMeta, sumsIDs, sumsPostings, sumsRows, sumsInverse, sumsSteps} {
-			section, err := f.Section(tag)
-			if err != nil {
-				t.Fatal(err)
-			}
-			w.Begin(tag)
-			w.Write(section.Raw())
-		}
-		w.Begin(sumsDF)
-		w.Uint32s(df)
-		w.Begin(sumsOffsets)
-		w.Uint64s(off)
-		if err := w.Close(); err != nil {
-			t.Fatal(err)
-		}
-		return b.Bytes()
-	}
 	qs := someQuestions(rand.New(rand.NewPCG(9, 4)), d, vocab, 20)
-	o, err := opened(s, older(s.frozen.df, s.frozen.off))
+	o, err := opened(s, olderSums(t, data, s.frozen.df, s.frozen.off))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -286,7 +301,7 @@ func TestOlderSums(t *testing.T) {
 		t.Errorf("differs by %g, or is saved otherwise", diff)
 	}
 	for name, raw := range map[string][]byte{
-		"fewer tokens": older(s.frozen.df[1:], s.frozen.off), "fewer ends": older(s.frozen.df, s.frozen.off[1:]),
+		"fewer tokens": olderSums(t, data, s.frozen.df[1:], s.frozen.off), "fewer ends": olderSums(t, data, s.frozen.df, s.frozen.off[1:]),
 	} {
 		if _, err := opened(s, raw); !errors.Is(err, ErrCorrupt) {
 			t.Errorf("%s: %v", name, err)
