@@ -39,7 +39,7 @@ func (b *outside) takes(i int, terms []text.Term, known bool) bool {
 		return false
 	}
 	b.corpus.Documents++
-	b.corpus.Length += int64(len(terms))
+	b.corpus.Length += int64(inverted.Length(terms))
 	for _, t := range inverted.Asked(terms) {
 		b.corpus.Having[t.Text]++
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"math"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -175,8 +176,9 @@ func TestProbability(t *testing.T) {
 	for _, q := range []engine.Query{{Text: about}, {Text: about, Mode: engine.ModeDense}, {Text: about, Mode: engine.ModeLexical}, {Text: about, PerChunk: true, K: 3, Offset: 2},
 		{Text: about, Fusion: fusion.Options{Kind: fusion.RRF}}, {Text: "топик 日本 topic3"}, {Text: "qqqq zzzz"}} {
 		r := search(t, e, q)
+		shared := slices.ContainsFunc(r.Hits, func(h engine.Hit) bool { return h.Presence > 0 }) // words that no document has say nothing
 		for _, h := range r.Hits {
-			want := fusion.Probability(fusion.Evidence{Dense: r.Trace.Mode != engine.ModeLexical, Lexical: r.Trace.Mode != engine.ModeDense,
+			want := fusion.Probability(fusion.Evidence{Dense: r.Trace.Mode != engine.ModeLexical, Lexical: r.Trace.Mode == engine.ModeLexical || r.Trace.Mode == engine.ModeHybrid && shared,
 				Cosine: float64(h.Modulated), Unrelated: u, Presence: float64(h.Presence), Unknown: r.Trace.Unknown})
 			if h.Probability <= 0 || h.Probability >= 1 || math.Abs(float64(h.Probability)-want) > 1e-5 {
 				t.Errorf("%+v: %+v, want %v", q, h, want)

@@ -69,7 +69,7 @@ func (b *base) id(slot uint32) (uint64, error) {
 	return b.ids.v[slot], nil
 }
 
-// length is the number of terms of a slot.
+// length is the Length of a slot.
 func (b *base) length(slot uint32) (uint32, error) {
 	if err := b.lengths.check(int(slot), 1); err != nil {
 		return 0, err

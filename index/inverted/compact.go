@@ -61,7 +61,11 @@ func (x *Words) Compacted(ctx context.Context) (out *Words, err error) {
 			}
 			entries[i].term = number[n.term]
 		}
-		if err := e.put(id, entries); err != nil {
+		length, err := x.length(slot)
+		if err != nil {
+			return nil, err
+		}
+		if err := e.put(id, entries, length); err != nil {
 			return nil, err
 		}
 	}

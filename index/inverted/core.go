@@ -23,7 +23,7 @@ type core struct {
 	base    *base // nil for none
 	from    uint32
 	ids     []uint64 // of the slots from..
-	lengths []uint32 // numbers of terms, of the slots from border()..; nil for weights
+	lengths []uint32 // Length of the slots from border()..; nil for weights
 	at      []uint64 // chunk<<32 | offset of the forward lists, of the slots from..
 	chunks  [][]byte // each as long as it can get
 	used    int      // bytes of the last chunk
@@ -97,7 +97,7 @@ func (c *core) id(slot uint32) (uint64, error) {
 	return c.ids[slot-c.from], nil
 }
 
-// length is the number of terms of a slot.
+// length is the Length of a slot.
 func (c *core) length(slot uint32) (uint32, error) {
 	if slot < c.border() {
 		return c.base.length(slot)

@@ -33,9 +33,9 @@ func (e *edit) done() *core {
 	return &c
 }
 
-// put stores a document in place of the one with its id. Entries of a weighted
-// index ascend by term.
-func (e *edit) put(id uint64, entries []entry) error {
+// put stores a document in place of the one with its id. length is its Length; a weighted index has none, and
+// its entries ascend by term.
+func (e *edit) put(id uint64, entries []entry, length uint32) error {
 	if _, err := e.remove(id); err != nil {
 		return err
 	}
@@ -53,7 +53,6 @@ func (e *edit) put(id uint64, entries []entry) error {
 		}
 		return nil
 	}
-	length := counted(entries)
 	c.lengths = append(c.lengths, length)
 	c.total += uint64(length)
 	d := e.sorted(entries)

@@ -13,18 +13,7 @@ const chunkSize = 1 << 18
 type entry struct {
 	term          uint32
 	beside, title bool
-	function      bool // of function words (text.Function), which do not count in the length; not known of what is read
 	weight        float32
-}
-
-// counted is the length of a document.
-func counted(entries []entry) (n uint32) {
-	for _, e := range entries {
-		if !e.function {
-			n++
-		}
-	}
-	return n
 }
 
 // titled is the number of entries of the title.

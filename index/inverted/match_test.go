@@ -27,7 +27,7 @@ func place(terms []text.Term) placed {
 		case !t.Beside:
 			p.words, p.pieces = append(p.words, t.Text), append(p.pieces, nil)
 			place++
-		case strings.ContainsAny(t.Text, "_."):
+		case strings.ContainsAny(t.Text, "_.="):
 			place++ // a compound comes before its words
 		default:
 			p.pieces[last] = append(p.pieces[last], t.Text)

@@ -43,11 +43,21 @@ func weight(t text.Term) float64 {
 	return 1
 }
 
+// length is the number of terms of a document; those of function words begin with "=" and do not count.
+func length(d []text.Term) (n int) {
+	for _, t := range d {
+		if !strings.HasPrefix(t.Text, "=") {
+			n++
+		}
+	}
+	return n
+}
+
 // scores are those of all documents that have a word of the query.
 func (m model) scores(query []text.Term) map[uint64]float64 {
 	total := 0
 	for _, d := range m.docs {
-		total += len(d)
+		total += length(d)
 	}
 	weights := map[string]float64{}
 	for _, t := range query {
@@ -64,7 +74,7 @@ func (m model) scores(query []text.Term) map[uint64]float64 {
 				}
 			}
 			if tf > 0 {
-				norm := m.k1 * (1 - m.b + m.b*float64(len(d))/(float64(total)/float64(len(m.docs))))
+				norm := m.k1 * (1 - m.b + m.b*float64(length(d))/(float64(total)/float64(len(m.docs))))
 				out[id] += w * idf * tf * (m.k1 + 1) / (tf + norm)
 			}
 		}
@@ -90,8 +100,12 @@ func randomDoc(r *rand.Rand, vocab int) []text.Term {
 	title := r.IntN(2) * r.IntN(len(d)+1)
 	for i := range d {
 		d[i] = text.Term{Text: zipf(r, vocab), Weight: 1, Beside: r.IntN(4) == 0, Title: i < title}
-		if d[i].Beside && (r.IntN(3) == 0 || i > 0 && strings.HasSuffix(d[i-1].Text, ".x")) {
-			d[i].Text += ".x" // a compound, which is after the pieces of the word before
+		if d[i].Beside && (r.IntN(3) == 0 || i > 0 && d[i-1].Beside && strings.ContainsAny(d[i-1].Text, ".=")) {
+			if r.IntN(2) == 0 { // of function words or a compound, which are after the pieces of the word before
+				d[i].Text = "=" + d[i].Text
+			} else {
+				d[i].Text += ".x"
+			}
 		}
 	}
 	return d
@@ -116,6 +130,9 @@ func (m model) check(t *testing.T, r *rand.Rand, x, fresh *inverted.Words, vocab
 		t.Fatalf("%d documents, want %d", x.Len(), len(m.docs))
 	}
 	m.checkVocabulary(t, r, x, vocab)
+	if err := x.Verify(t.Context()); err != nil {
+		t.Fatal(err)
+	}
 	ids := slices.Sorted(maps.Keys(m.docs))
 	for range 6 {
 		query := randomDoc(r, vocab)[:]

@@ -56,7 +56,7 @@ func (e *SparseEdit) Add(id uint64, weights []Weighted) error {
 	}
 	slices.SortFunc(entries, func(a, b entry) int { return int(a.term) - int(b.term) })
 	e.e.entries = entries
-	return e.e.put(id, entries)
+	return e.e.put(id, entries, 0)
 }
 
 // Done returns the edited value. The SparseEdit must not be used afterwards.

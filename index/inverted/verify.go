@@ -79,11 +79,14 @@ func (x *Words) recount(ctx context.Context) (*recounted, error) {
 		if entries, err = x.entries(entries[:0], slot); err != nil {
 			return nil, err
 		}
-		for i, e := range entries {
-			entries[i].function = int(e.term) < n && text.Function(x.terms.name(e.term))
+		counted := uint32(0)
+		for _, e := range entries {
+			if int(e.term) >= n || !text.Function(x.terms.name(e.term)) {
+				counted++
+			}
 		}
-		if length != counted(entries) {
-			return nil, corrupt("document %d has %d terms, not %d", id, counted(entries), length)
+		if length != counted {
+			return nil, corrupt("document %d has %d terms, not %d", id, counted, length)
 		}
 		alive := !has(x.dead, slot)
 		if alive {

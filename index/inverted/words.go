@@ -98,12 +98,12 @@ func (e *Edit) Add(id uint64, terms []text.Term) (err error) {
 	defer snapshot.Guard(&err)()
 	entries, hashes := e.e.entries[:0], e.terms.ahead(e.hashes[:0], terms)
 	for i, t := range terms {
-		entries = append(entries, entry{term: e.terms.intern(t.Text, hashes[i]), beside: t.Beside, title: t.Title, function: text.Function(t.Text)})
+		entries = append(entries, entry{term: e.terms.intern(t.Text, hashes[i]), beside: t.Beside, title: t.Title})
 	}
 	if e.e.entries, e.hashes = entries, hashes; cap(entries) > 1<<16 {
 		e.e.entries, e.hashes = nil, nil
 	}
-	return e.e.put(id, entries)
+	return e.e.put(id, entries, uint32(Length(terms)))
 }
 
 // Remove removes the documents that are present and returns how many were. Error: ErrCorrupt,

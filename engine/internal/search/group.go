@@ -2,6 +2,7 @@ package search
 
 import (
 	"context"
+	"slices"
 	"sort"
 
 	"github.com/lexsem/lexsem/engine/fusion"
@@ -78,8 +79,10 @@ func (r *Run) rank(ctx context.Context) ([]Found, error) {
 
 // probability is that of a hit to be relevant, 0 where it is not known: for a query without a text or with a vector of its
 // own, for encoders of which nobody knows the cosine of unrelated texts, and while a better hit may have no vector yet.
-func (r *Run) probability(c fusion.Candidate) float64 {
+// Words that no candidate has, such as those of another language, say nothing beside a vector.
+func (r *Run) probability(c fusion.Candidate, shared bool) float64 {
 	dense, lexical := r.Plan.Dense, r.Plan.Lexical
+	lexical = lexical && (shared || !dense)
 	if r.Plan.Listed || r.Q.Image != nil || dense && (r.Q.Vector != nil || r.Unrelated == 0 || r.deferred()) {
 		return 0
 	}
@@ -110,6 +113,7 @@ func (r *Run) group(ctx context.Context, cs []fusion.Candidate) ([]Found, error)
 	if err != nil {
 		return nil, err
 	}
+	shared := slices.ContainsFunc(cs, func(c fusion.Candidate) bool { return c.Presence > 0 })
 	for i, c := range cs {
 		if (r.Q.Collapse || i%scored == 0) && ctx.Err() != nil {
 			return nil, ctx.Err()
@@ -149,7 +153,7 @@ func (r *Run) group(ctx context.Context, cs []fusion.Candidate) ([]Found, error)
 			folds.Add(pairs)
 			pairs = nil // it is kept
 		}
-		hits = append(hits, Found{Candidate: c, Probability: r.probability(c)})
+		hits = append(hits, Found{Candidate: c, Probability: r.probability(c, shared)})
 	}
 	return hits, nil
 }
