@@ -1,0 +1,232 @@
+package search
+
+import (
+	"context"
+
+	"github.com/lexsem/lexsem/engine/fusion"
+	"github.com/lexsem/lexsem/index/inverted"
+	"github.com/lexsem/lexsem/internal/text"
+)
+
+// Candidates runs the legs to a depth, beside each other, and returns what they name,
+// with the scores of both and ranked; all says that there is nothing else to be found.
+// Each leg also finds how the words match what it names. The step "lexical" is what
+// that leg took longer than the dense one.
+func (r *Run) Candidates(ctx context.Context, depth int) (cs []fusion.Candidate, all bool, err error) {
+	if r.Plan.Listed {
+		cs, all, err = r.listed(ctx, depth)
+	} else if cs, all, err = r.candidates(ctx, depth); err == nil && r.meeting != nil {
+		cs, err = r.meeting(ctx, cs)
+	}
+	if err == nil {
+		err = r.boost(ctx, cs)
+	}
+	return cs, all, err
+}
+
+func (r *Run) candidates(ctx context.Context, depth int) (cs []fusion.Candidate, all bool, err error) {
+	switch {
+	case r.dense == nil:
+		return r.byWords(ctx, depth)
+	case !r.Plan.Lexical:
+		return r.byVector(ctx, depth)
+	}
+	return r.byBoth(ctx, depth)
+}
+
+// byWords are the candidates of the lexical leg alone.
+func (r *Run) byWords(ctx context.Context, depth int) ([]fusion.Candidate, bool, error) {
+	cs, err := r.words(ctx, depth)
+	if err != nil {
+		return nil, false, err
+	}
+	all := len(cs) < depth
+	r.step("lexical")
+	more, err := r.favoured(ctx, cs)
+	if err == nil {
+		err = r.match(ctx, more)
+	}
+	for _, c := range more {
+		if c.BM25 > 0 {
+			c.Score = fusion.Lexical(c)
+			cs = append(cs, c)
+		}
+	}
+	return cs, all, err
+}
+
+// byVector are the candidates of the dense leg alone.
+func (r *Run) byVector(ctx context.Context, depth int) ([]fusion.Candidate, bool, error) {
+	cs, err := r.dense.nearest(ctx, depth, r.Q.Ef, r.filter)
+	if err != nil {
+		return nil, false, err
+	}
+	all := len(cs) < depth
+	r.step("dense")
+	more, err := r.favoured(ctx, cs)
+	if err == nil {
+		err = r.score(ctx, more)
+	}
+	if err != nil {
+		return nil, false, err
+	}
+	for _, c := range more {
+		if c.Score = c.Dense; !c.Waiting {
+			cs = append(cs, c)
+		}
+	}
+	return cs, all, r.rescore(ctx, cs)
+}
+
+// byBoth are the fused candidates of both legs.
+func (r *Run) byBoth(ctx context.Context, depth int) ([]fusion.Candidate, bool, error) {
+	words := beside(func() ([]fusion.Candidate, error) { return r.words(ctx, depth) })
+	defer words() // it reads the state, which is the caller's no longer than this call
+	cs, err := r.dense.nearest(ctx, depth, r.Q.Ef, r.filter)
+	if err != nil {
+		return nil, false, err
+	}
+	all := len(cs) < depth
+	if err := r.match(ctx, cs); err != nil {
+		return nil, false, err
+	}
+	r.step("dense")
+	best, err := words()
+	if err != nil {
+		return nil, false, err
+	}
+	r.step("lexical")
+	if r.deferred() { // the dense leg does not name all that there is
+		all = all && len(best) < depth
+	}
+	known := make(map[uint64]struct{}, len(cs))
+	for _, c := range cs {
+		known[c.Ord] = struct{}{}
+	}
+	for _, b := range best {
+		if _, ok := known[b.Ord]; !ok {
+			cs = append(cs, b)
+		}
+	}
+	more, err := r.favoured(ctx, cs)
+	if err == nil {
+		err = r.match(ctx, more)
+	}
+	if err != nil {
+		return nil, false, err
+	}
+	cs = append(cs, more...)
+	if err := r.score(ctx, cs); err != nil {
+		return nil, false, err
+	}
+	if err := r.fuse(ctx, cs, best); err != nil {
+		return nil, false, err
+	}
+	r.step("fuse")
+	return cs, all, r.byFiles(ctx, cs, true)
+}
+
+// fuse ranks candidates that have the scores of both legs. From best, where it is not nil, the cosines of chunks without
+// vectors are learned.
+func (r *Run) fuse(ctx context.Context, cs, best []fusion.Candidate) error {
+	if err := r.matchTokens(ctx, cs); err != nil {
+		return err
+	}
+	if best != nil {
+		r.learn(best, cs)
+	}
+	r.foretell(cs)
+	return r.Plan.Fusion.Fuse(cs)
+}
+
+// lexicon is the words of the chunks that are searched: *inverted.Words, or a Corpus.
+type lexicon interface {
+	SearchMatches(ctx context.Context, terms []text.Term, k int, allow func(id uint64) bool) ([]uint64, []inverted.Match, error)
+	Match(ctx context.Context, dst []inverted.Match, terms []text.Term, ids []uint64) error
+	PairNumbers(dst []uint64, id uint64) ([]uint64, error)
+}
+
+// words is what the lexical leg names, with its scores and best first.
+func (r *Run) words(ctx context.Context, depth int) ([]fusion.Candidate, error) {
+	ids, matches, err := r.lexicon.SearchMatches(ctx, r.Terms, depth, r.filter.allow)
+	cs := make([]fusion.Candidate, len(ids))
+	for i, m := range matches {
+		cs[i] = fusion.Candidate{Ord: ids[i], Match: m}
+		cs[i].Score = fusion.Lexical(cs[i])
+	}
+	return cs, err
+}
+
+// beside starts f in a goroutine, and returns what waits for its answer.
+func beside[T any](f func() (T, error)) func() (T, error) {
+	var v T
+	var err error
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		v, err = f()
+	}()
+	return func() (T, error) {
+		<-done
+		return v, err
+	}
+}
+
+// order gives candidates the scores of both legs, and ranks them by the one
+// that the plan ranks by.
+func (r *Run) order(ctx context.Context, cs []fusion.Candidate) error {
+	if len(cs) == 0 {
+		return nil
+	}
+	if r.Plan.Listed {
+		for i := range cs {
+			cs[i].Score = r.unranked()
+		}
+		return nil
+	}
+	if r.dense != nil {
+		if err := r.score(ctx, cs); err != nil {
+			return err
+		}
+	}
+	if r.Plan.Lexical {
+		if err := r.match(ctx, cs); err != nil {
+			return err
+		}
+	}
+	if r.dense != nil && r.Plan.Lexical {
+		if err := r.fuse(ctx, cs, nil); err != nil {
+			return err
+		}
+		return r.byFiles(ctx, cs, false)
+	}
+	if r.late != nil {
+		return r.rescore(ctx, cs)
+	}
+	by := fusion.Dense
+	if r.Plan.Lexical {
+		by = fusion.Lexical
+	}
+	for i := range cs {
+		cs[i].Score = by(cs[i])
+	}
+	fusion.Sort(cs, by)
+	return nil
+}
+
+// match gives every candidate its lexical scores: one that only the dense leg has
+// named has true scores, not zero.
+func (r *Run) match(ctx context.Context, cs []fusion.Candidate) error {
+	ids := make([]uint64, len(cs))
+	for i, c := range cs {
+		ids[i] = c.Ord
+	}
+	matches := make([]inverted.Match, len(cs))
+	if err := r.lexicon.Match(ctx, matches, r.Terms, ids); err != nil {
+		return err
+	}
+	for i, m := range matches {
+		cs[i].Match = m
+	}
+	return nil
+}
