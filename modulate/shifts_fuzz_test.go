@@ -23,16 +23,6 @@ func olderSums(t testing.TB, data []byte, vocab int) []byte {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var b bytes.Buffer
-	w := snapshot.NewWriter(&b, f.Header())
-	for _, tag := range inAllSums {
-		section, err := f.Section(tag)
-		if err != nil {
-			t.Fatal(err)
-		}
-		w.Begin(tag)
-		w.Write(section.Raw())
-	}
 	counts, err := f.Section("sums.cnt")
 	if err != nil {
 		t.Fatal(err)
@@ -45,14 +35,15 @@ func olderSums(t testing.TB, data []byte, vocab int) []byte {
 	for i := range df {
 		off[i+1] += off[i]
 	}
-	w.Begin("sums.df")
-	w.Uint32s(df)
-	w.Begin("sums.off")
-	w.Uint64s(off)
-	if err := errors.Join(r.Done(), w.Close()); err != nil {
+	if err := r.Done(); err != nil {
 		t.Fatal(err)
 	}
-	return b.Bytes()
+	return snapshottest.Extended(t, data, inAllSums, func(w *snapshot.Writer) {
+		w.Begin("sums.df")
+		w.Uint32s(df)
+		w.Begin("sums.off")
+		w.Uint64s(off)
+	})
 }
 
 // Over sums from a file of either form that was made to harm, with checksums that are right, queries

@@ -259,28 +259,12 @@ var inAllSums = []string{sumsMeta, sumsIDs, sumsPostings, sumsRows, sumsInverse,
 // olderSums returns a file in the older form, of df and off for all tokens.
 func olderSums(t testing.TB, data []byte, df []uint32, off []uint64) []byte {
 	t.Helper()
-	f, err := snapshot.Parse(data)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var b bytes.Buffer
-	w := snapshot.NewWriter(&b, f.Header())
-	for _, tag := range inAllSums {
-		section, err := f.Section(tag)
-		if err != nil {
-			t.Fatal(err)
-		}
-		w.Begin(tag)
-		w.Write(section.Raw())
-	}
-	w.Begin(sumsDF)
-	w.Uint32s(df)
-	w.Begin(sumsOffsets)
-	w.Uint64s(off)
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
-	return b.Bytes()
+	return snapshottest.Extended(t, data, inAllSums, func(w *snapshot.Writer) {
+		w.Begin(sumsDF)
+		w.Uint32s(df)
+		w.Begin(sumsOffsets)
+		w.Uint64s(off)
+	})
 }
 
 // TestOlderSums: files that tell the passages of each token are read, and what does not fit is refused.

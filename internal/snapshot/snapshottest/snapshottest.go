@@ -16,6 +16,17 @@ import (
 // change returns the new payload of each section. It may modify the payload that it gets.
 func Rewritten(t testing.TB, data []byte, tags []string, change func(section int, payload []byte) []byte) []byte {
 	t.Helper()
+	return extended(t, data, tags, change, func(*snapshot.Writer) {})
+}
+
+// Extended returns a snapshot with the same header, the sections tags as they are, and those that add writes.
+func Extended(t testing.TB, data []byte, tags []string, add func(w *snapshot.Writer)) []byte {
+	t.Helper()
+	return extended(t, data, tags, func(_ int, payload []byte) []byte { return payload }, add)
+}
+
+func extended(t testing.TB, data []byte, tags []string, change func(section int, payload []byte) []byte, add func(w *snapshot.Writer)) []byte {
+	t.Helper()
 	f, err := snapshot.Parse(data)
 	if err != nil {
 		t.Fatal(err)
@@ -36,6 +47,7 @@ func Rewritten(t testing.TB, data []byte, tags []string, change func(section int
 			t.Fatal(err)
 		}
 	}
+	add(w)
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
