@@ -14,41 +14,49 @@ const minKeywords, maxKeywords = 3, 8
 // Keyword makes queries of 3 to 8 distinct content words of a passage in random order. Each word is
 // drawn with a probability proportional to its idf over the corpus. Passages with fewer than 3 are
 // left out and counted. In scripts without blanks a word is a pair of characters; see segments.
-var _ = RegisterTask(TaskKind{
-	Name:  "keyword",
-	Usage: "keyword",
-	Doc:   "3 to 8 content words of each passage, drawn by idf",
-	Make: func(arg string, in TaskInput) (*Task, error) {
-		if err := noArgument(arg); err != nil {
-			return nil, err
+var _ = registerContentTask("keyword", "3 to 8 content words of each passage, drawn by idf", func(in TaskInput, stop func(string) bool) func(*rand.Rand, int) string {
+	words := make([][]string, in.Targets.Len())
+	df := map[string]int{}
+	found := newSegments(in.Targets.Texts)
+	for i, t := range in.Targets.Texts {
+		words[i] = contentWords(found, stop, t)
+		for _, w := range words[i] {
+			df[w]++
 		}
-		stop, err := in.stop()
-		if err != nil {
-			return nil, err
+	}
+	n := float64(in.Targets.Len())
+	idf := func(w string) float64 {
+		d := float64(df[w])
+		return math.Log(1 + (n-d+.5)/(d+.5))
+	}
+	return func(rng *rand.Rand, i int) string {
+		if len(words[i]) < minKeywords {
+			return ""
 		}
-		words := make([][]string, in.Targets.Len())
-		df := map[string]int{}
-		found := newSegments(in.Targets.Texts)
-		for i, t := range in.Targets.Texts {
-			words[i] = contentWords(found, stop, t)
-			for _, w := range words[i] {
-				df[w]++
-			}
-		}
-		n := float64(in.Targets.Len())
-		idf := func(w string) float64 {
-			d := float64(df[w])
-			return math.Log(1 + (n-d+.5)/(d+.5))
-		}
-		return PerTarget("keyword", in, func(rng *rand.Rand, i int) string {
-			if len(words[i]) < minKeywords {
-				return ""
-			}
-			want := minKeywords + rng.IntN(maxKeywords-minKeywords+1)
-			return strings.Join(drawWeighted(rng, words[i], min(want, len(words[i])), idf), " ")
-		}), nil
-	},
+		want := minKeywords + rng.IntN(maxKeywords-minKeywords+1)
+		return strings.Join(drawWeighted(rng, words[i], min(want, len(words[i])), idf), " ")
+	}
 })
+
+// registerContentTask registers a task whose queries are made of the content words of each passage; draw gives the query
+// of passage i, "" if it has too few. stop names function words.
+func registerContentTask(name, doc string, draw func(in TaskInput, stop func(string) bool) func(rng *rand.Rand, i int) string) TaskKind {
+	return RegisterTask(TaskKind{
+		Name:  name,
+		Usage: name,
+		Doc:   doc,
+		Make: func(arg string, in TaskInput) (*Task, error) {
+			if err := noArgument(arg); err != nil {
+				return nil, err
+			}
+			stop, err := in.stop()
+			if err != nil {
+				return nil, err
+			}
+			return PerTarget(name, in, draw(in, stop)), nil
+		},
+	})
+}
 
 // contentWords returns the distinct words of s that say something about its
 // topic, in order of first occurrence: no function words, no single

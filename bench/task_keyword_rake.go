@@ -24,22 +24,10 @@ const enoughKeywords = 5
 // Phrases are taken from the best on, until the query has 5 words. A phrase is skipped if it repeats a
 // word or makes the query longer than 8. Passages with fewer words give queries of 3 or 4. It uses
 // neither randomness nor idf, so it shares nothing with the generator of training queries.
-var _ = RegisterTask(TaskKind{
-	Name:  "keyword-rake",
-	Usage: "keyword-rake",
-	Doc:   "the best RAKE phrases of each passage, 3 to 8 words",
-	Make: func(arg string, in TaskInput) (*Task, error) {
-		if err := noArgument(arg); err != nil {
-			return nil, err
-		}
-		stop, err := in.stop()
-		if err != nil {
-			return nil, err
-		}
-		return PerTarget("keyword-rake", in, func(_ *rand.Rand, i int) string {
-			return rakeQuery(stop, in.Targets.Texts[i])
-		}), nil
-	},
+var _ = registerContentTask("keyword-rake", "the best RAKE phrases of each passage, 3 to 8 words", func(in TaskInput, stop func(string) bool) func(*rand.Rand, int) string {
+	return func(_ *rand.Rand, i int) string {
+		return rakeQuery(stop, in.Targets.Texts[i])
+	}
 })
 
 func rakeQuery(stop func(string) bool, s string) string {

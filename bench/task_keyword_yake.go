@@ -19,22 +19,10 @@ import (
 //
 // Phrases are taken as in KeywordRake, so queries have 3 to 8 words. It reads one passage alone: no
 // corpus, no idf, no randomness.
-var _ = RegisterTask(TaskKind{
-	Name:  "keyword-yake",
-	Usage: "keyword-yake",
-	Doc:   "the best YAKE phrases of each passage, 3 to 8 words",
-	Make: func(arg string, in TaskInput) (*Task, error) {
-		if err := noArgument(arg); err != nil {
-			return nil, err
-		}
-		stop, err := in.stop()
-		if err != nil {
-			return nil, err
-		}
-		return PerTarget("keyword-yake", in, func(_ *rand.Rand, i int) string {
-			return joinPhrases(yakePhrases(stop, in.Targets.Texts[i]))
-		}), nil
-	},
+var _ = registerContentTask("keyword-yake", "the best YAKE phrases of each passage, 3 to 8 words", func(in TaskInput, stop func(string) bool) func(*rand.Rand, int) string {
+	return func(_ *rand.Rand, i int) string {
+		return joinPhrases(yakePhrases(stop, in.Targets.Texts[i]))
+	}
 })
 
 // yakeLength is the number of words of the longest phrase.

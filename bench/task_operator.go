@@ -10,24 +10,12 @@ import (
 // Operator makes queries with operators: two content words that stand side by side in a passage, in quotes, and a third
 // one of it with a plus. The passage meets both. A system without operators is asked for the three words with their
 // signs. Passages without such words are left out and counted.
-var _ = RegisterTask(TaskKind{
-	Name:  "operator",
-	Usage: "operator",
-	Doc:   "a phrase in quotes and a required word of each passage",
-	Make: func(arg string, in TaskInput) (*Task, error) {
-		if err := noArgument(arg); err != nil {
-			return nil, err
-		}
-		stop, err := in.stop()
-		if err != nil {
-			return nil, err
-		}
-		found := newSegments(in.Targets.Texts)
-		return PerTarget("operator", in, func(rng *rand.Rand, i int) string {
-			passage := in.Targets.Texts[i]
-			return withOperators(rng, passage, contentWords(found, stop, passage))
-		}), nil
-	},
+var _ = registerContentTask("operator", "a phrase in quotes and a required word of each passage", func(in TaskInput, stop func(string) bool) func(*rand.Rand, int) string {
+	found := newSegments(in.Targets.Texts)
+	return func(rng *rand.Rand, i int) string {
+		passage := in.Targets.Texts[i]
+		return withOperators(rng, passage, contentWords(found, stop, passage))
+	}
 })
 
 // withOperators is a query of content words of a passage, "" if it has too few.
