@@ -121,11 +121,8 @@ func (e *Engine) reuse(ctx context.Context, view *store.View, r *record, b broug
 	if !slices.EqualFunc(d.Rows, r.Rows, func(a, b store.Row) bool { return a.Start == b.Start && a.End == b.End }) {
 		return nil
 	}
-	rows, err := view.Rows(ord)
-	if errors.Is(state.Missing(err), ErrCorrupt) || err == nil && len(rows) != len(d.Rows) {
-		return nil
-	}
-	if err != nil {
+	rows, err := wholeRows(view, ord, d)
+	if rows == nil || err != nil {
 		return err
 	}
 	if !r.later && len(rows[0].Vector) == 0 { // they are made now
@@ -156,11 +153,8 @@ func (e *Engine) reusePassages(ctx context.Context, view *store.View, ord uint64
 	if err := e.cut(ctx, r); err != nil {
 		return err
 	}
-	rows, err := view.Rows(ord)
-	if errors.Is(state.Missing(err), ErrCorrupt) || err == nil && len(rows) != len(d.Rows) {
-		return nil
-	}
-	if err != nil {
+	rows, err := wholeRows(view, ord, d)
+	if rows == nil || err != nil {
 		return err
 	}
 	if len(rows[0].Vector) == 0 { // it is not encoded yet
@@ -185,4 +179,13 @@ func (e *Engine) reusePassages(ctx context.Context, view *store.View, ord uint64
 		}
 	}
 	return nil
+}
+
+// wholeRows are the rows of a stored version d, nil if they are damaged: then nothing of them is taken over.
+func wholeRows(view *store.View, ord uint64, d *store.Document) ([]store.Row, error) {
+	rows, err := view.Rows(ord)
+	if errors.Is(state.Missing(err), ErrCorrupt) || err == nil && len(rows) != len(d.Rows) {
+		return nil, nil
+	}
+	return rows, err
 }
