@@ -51,18 +51,15 @@ passages. So compare what a row adds to the row without a bridge, not the figure
 	declare: func(f *flags) action {
 		f.group("Flags")
 		p := declareProtocol(f, "dense,slr,llr,clr,rlr,rlr+slr").declareLanguage(f)
-		limit := f.int("queries-limit", 0, "use at most N queries of each task; default all")
+		p.declareLimit(f, "use at most N queries of each task; default all")
 		clean := f.bool("clean", "draw spans from one half of each passage and fit bridges on the other, so that they share no run of words")
 		return func(ctx context.Context, a *app, args []string) error {
 			dirs, err := p.folders(args)
 			if err != nil {
 				return err
 			}
-			if *limit < 0 {
-				return usagef("--queries-limit: use a number from 0")
-			}
 			reports, err := p.judged(ctx, a, dirs, []string{"ndcg@1"}, func(o *bench.Options) {
-				o.Tasks, o.QueriesLimit, o.Clean, o.Commit = bridgeTasks, *limit, *clean, versions().Commit
+				o.Tasks, o.QueriesLimit, o.Clean, o.Commit = bridgeTasks, *p.limit, *clean, versions().Commit
 			})
 			if err != nil {
 				return err

@@ -20,6 +20,7 @@ type protocolFlags struct {
 	language                   *string // nil where texts have none
 	seed                       *uint64
 	perPassage                 *int
+	limit                      *int // nil where all queries are used
 }
 
 func declareProtocol(f *flags, systems string) *protocolFlags {
@@ -39,6 +40,12 @@ func (p *protocolFlags) declareLanguage(f *flags) *protocolFlags {
 	return p
 }
 
+// declareLimit adds the bound of the queries.
+func (p *protocolFlags) declareLimit(f *flags, usage string) *protocolFlags {
+	p.limit = f.int("queries-limit", 0, usage)
+	return p
+}
+
 // folders checks the flags and gives the folders of --data, which are there,
 // before a model is opened or fetched.
 func (p *protocolFlags) folders(args []string) ([]string, error) {
@@ -49,6 +56,8 @@ func (p *protocolFlags) folders(args []string) ([]string, error) {
 		return nil, hinted(usagef("no data given"), "name its folder with --data DIR; docs/data.md says what it holds")
 	case *p.perPassage < 1:
 		return nil, usagef("--queries-per-passage: use a number from 1")
+	case p.limit != nil && *p.limit < 0:
+		return nil, usagef("--queries-limit: use a number from 0")
 	default:
 		return dirs, bench.CheckData(strings.Join(dirs, ","))
 	}
@@ -108,15 +117,12 @@ billion parameters. gap is the distance of two ranks: smaller is better.`,
 		f.group("Flags")
 		p := declareProtocol(f, "dense,rlr,bm25,hybrid").declareLanguage(f)
 		reference := f.str("reference", "", "`FILE`reference ranks: JSONL with query and ranks")
-		limit := f.int("queries-limit", 0, "use N queries of each folder, drawn by the seed; default all")
+		p.declareLimit(f, "use N queries of each folder, drawn by the seed; default all")
 		alone := f.bool("passages-alone", "compute the statistics of the corpus and of BM25 from the passages only, without the versions")
 		return func(ctx context.Context, a *app, args []string) error {
 			dirs, err := p.folders(args)
 			if err != nil {
 				return err
-			}
-			if *limit < 0 {
-				return usagef("--queries-limit: use a number from 0")
 			}
 			if *reference != "" && len(dirs) > 1 {
 				return usagef("--reference needs one folder of --data, got %d", len(dirs))
@@ -124,7 +130,7 @@ billion parameters. gap is the distance of two ranks: smaller is better.`,
 			var reports []*sure.Report
 			err = p.measure(ctx, a, func(enc encoder.Encoder, s bench.SettingOptions) error {
 				for _, dir := range dirs {
-					r, err := sure.Run(ctx, enc, sure.Options{Data: dir, Systems: list(*p.systems), Reference: *reference, QueriesLimit: *limit, PassagesAlone: *alone,
+					r, err := sure.Run(ctx, enc, sure.Options{Data: dir, Systems: list(*p.systems), Reference: *reference, QueriesLimit: *p.limit, PassagesAlone: *alone,
 						Setting: s, Version: versions().Version})
 					if err != nil {
 						return err
