@@ -35,7 +35,7 @@ const (
 type kind struct {
 	stored string // "" where the documents decide
 	auto   atomic.Pointer[kindAt]
-	files  search.Files
+	files  *search.Files
 }
 
 // kindAt is what the documents of a state decide.
@@ -47,7 +47,7 @@ type kindAt struct {
 // startKind reads the kind of the database, or writes that of the options.
 func (e *Engine) startKind(ctx context.Context) error {
 	was := cmp.Or(e.st.Manifest().Kind, KindAuto)
-	e.kind.stored = cmp.Or(e.o.Kind, was)
+	e.kind.stored, e.kind.files = cmp.Or(e.o.Kind, was), search.NewFiles()
 	if e.kind.stored == was || e.o.ReadOnly {
 		return nil
 	}
@@ -106,7 +106,7 @@ func (e *Engine) symbols(ctx context.Context, s *state.State, found []search.Fou
 func (e *Engine) readFiles(ctx context.Context, r *search.Run) error {
 	k, err := e.kindOf(ctx, r.S)
 	if k == KindCode {
-		r.Files = &e.kind.files
+		r.Files = e.kind.files
 	}
 	return err
 }

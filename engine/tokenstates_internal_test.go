@@ -19,7 +19,6 @@ import (
 	"github.com/lexsem/lexsem/engine/internal/chunk"
 	"github.com/lexsem/lexsem/engine/internal/intake"
 	"github.com/lexsem/lexsem/engine/internal/state"
-	"github.com/lexsem/lexsem/engine/internal/tokens"
 	"github.com/lexsem/lexsem/index/late"
 	"github.com/lexsem/lexsem/modulate"
 	"github.com/lexsem/lexsem/store"
@@ -57,7 +56,7 @@ func codedAll(t *testing.T, when string, e *Engine) {
 		}
 	}
 	st, err := e.Stats(t.Context())
-	if err != nil || st.TokenStates.Chunks != n || n != s.Chunks() || st.TokenStates.Bytes == 0 || st.Memory.Tokens < 12*int64(n) || st.Memory.Tokens > 24*int64(n)+12*1024+tokens.MostCached {
+	if err != nil || st.TokenStates.Chunks != n || n != s.Chunks() || st.TokenStates.Bytes == 0 || st.Memory.Tokens < 12*int64(n) || st.Memory.Tokens > 24*int64(n)+12*1024+state.MostCached {
 		t.Fatalf("%s: %d chunks, %+v, %v", when, n, st.TokenStates, err)
 	}
 }

@@ -5,10 +5,10 @@ import (
 	"hash/fnv"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/lexsem/lexsem/engine/fusion"
 	"github.com/lexsem/lexsem/engine/internal/chunk"
+	"github.com/lexsem/lexsem/engine/internal/recent"
 	"github.com/lexsem/lexsem/internal/code"
 	"github.com/lexsem/lexsem/internal/place"
 	"github.com/lexsem/lexsem/internal/text"
@@ -48,12 +48,11 @@ const (
 	keptNames     = 1 << 20 // words that Files keeps, of 4 bytes each
 )
 
-// Files keeps what is known of the files of source code. The zero value is ready for use, by many goroutines.
-type Files struct {
-	mu       sync.Mutex
-	now, old map[uint64]*sourceFile // by ordinal; old goes when now holds half of what may be kept
-	words    int                    // in now
-}
+// Files keeps what is known of the files of source code, by ordinal. It is for many goroutines.
+type Files = recent.Cache[*sourceFile]
+
+// NewFiles is an empty Files.
+func NewFiles() *Files { return recent.New[*sourceFile](keptNames) }
 
 // sourceFile is what is known of one version of a document.
 type sourceFile struct {
@@ -61,32 +60,15 @@ type sourceFile struct {
 	name, defined []uint32 // hashes of terms, ascending
 }
 
-func (f *Files) get(ord uint64) *sourceFile {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if x := f.now[ord]; x != nil {
-		return x
-	}
-	x := f.old[ord]
-	if x != nil {
-		f.put(ord, x)
-	}
-	return x
-}
-
-// put needs mu.
-func (f *Files) put(ord uint64, x *sourceFile) {
-	const each = 32 // words that an entry without names takes
-	if f.words > keptNames/2 || f.now == nil {
-		f.now, f.old, f.words = map[uint64]*sourceFile{}, f.now, 0
-	}
-	f.now[ord] = x
-	f.words += len(x.name) + len(x.defined) + each
+// words is how many words x takes in Files.
+func (x *sourceFile) words() int {
+	const each = 32 // that an entry without names takes
+	return len(x.name) + len(x.defined) + each
 }
 
 // file returns what is known of a document.
 func (r *Run) file(ctx context.Context, ord uint64) (*sourceFile, error) {
-	if x := r.Files.get(ord); x != nil {
+	if x := r.Files.Get(ord); x != nil {
 		return x, nil
 	}
 	d, err := r.S.View.Text(ord)
@@ -117,9 +99,7 @@ func (r *Run) file(ctx context.Context, ord uint64) (*sourceFile, error) {
 		slices.Sort(*list)
 		*list = slices.Clip(slices.Compact(*list))
 	}
-	r.Files.mu.Lock()
-	defer r.Files.mu.Unlock()
-	r.Files.put(ord, x)
+	r.Files.Put(ord, x, x.words())
 	return x, nil
 }
 

@@ -37,20 +37,20 @@ func TestSignals(t *testing.T) {
 
 // Files keeps those that were asked for last, in bounded memory.
 func TestFilesAreBounded(t *testing.T) {
-	var f Files
+	f := NewFiles()
 	one := &sourceFile{role: "first"}
 	big := &sourceFile{defined: make([]uint32, keptNames/100)}
-	f.put(0, one)
+	f.Put(0, one, one.words())
 	for ord := uint64(1); ord < 500; ord++ {
-		f.put(ord, big)
-		if f.get(0) != one || f.get(ord) != big {
+		f.Put(ord, big, big.words())
+		if f.Get(0) != one || f.Get(ord) != big {
 			t.Fatalf("after %d files one that was just asked for is gone", ord)
 		}
-		if n := len(f.now) + len(f.old); n > 110 {
+		if n := f.Len(); n > 110 {
 			t.Fatalf("%d files of %d words are kept", n, keptNames/100)
 		}
 	}
-	if f.get(1) != nil {
+	if f.Get(1) != nil {
 		t.Error("a file that was asked for long ago is kept")
 	}
 }

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/lexsem/lexsem/engine/internal/tokens"
+	"github.com/lexsem/lexsem/engine/internal/recent"
 	"github.com/lexsem/lexsem/internal/smaps"
 	"github.com/lexsem/lexsem/internal/snapshot"
 	"github.com/lexsem/lexsem/store"
@@ -101,8 +101,8 @@ func TestForgetVectors(t *testing.T) {
 	const size = 8 << 20
 	f, path, read := rowsFile(t, size)
 	d := &DB{rows: []*snapshot.File{f}}
-	s := &State{cached: tokens.NewCache(100)}
-	s.cached.Put(1, []byte("codes"))
+	s := &State{cached: recent.New[[]byte](100)}
+	s.cached.Put(1, []byte("codes"), len("codes"))
 	pass := func() {
 		t.Helper()
 		if worked, err := d.forgetVectors(t.Context(), s); worked || err != nil {

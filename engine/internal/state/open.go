@@ -8,6 +8,7 @@ import (
 
 	"github.com/lexsem/lexsem/engine/internal/chunk"
 	"github.com/lexsem/lexsem/engine/internal/columns"
+	"github.com/lexsem/lexsem/engine/internal/recent"
 	"github.com/lexsem/lexsem/engine/internal/tokens"
 	"github.com/lexsem/lexsem/index"
 	"github.com/lexsem/lexsem/index/inverted"
@@ -28,7 +29,7 @@ func Open(ctx context.Context, st *store.Store, o Options) (_ *DB, err error) {
 		return nil, err
 	}
 	views := share(view)
-	cur := &State{Modulation: Modulation{Metric: o.Metric}, Seq: view.Seq(), View: view, views: views, cached: tokens.NewCache(o.mostCached())}
+	cur := &State{Modulation: Modulation{Metric: o.Metric}, Seq: view.Seq(), View: view, views: views, cached: recent.New[[]byte](o.mostCached())}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, d.unmap())

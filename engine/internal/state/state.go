@@ -15,6 +15,7 @@ import (
 	"github.com/lexsem/lexsem/engine/filter"
 	"github.com/lexsem/lexsem/engine/internal/chunk"
 	"github.com/lexsem/lexsem/engine/internal/columns"
+	"github.com/lexsem/lexsem/engine/internal/recent"
 	"github.com/lexsem/lexsem/engine/internal/tokens"
 	"github.com/lexsem/lexsem/index"
 	"github.com/lexsem/lexsem/index/inverted"
@@ -46,7 +47,7 @@ type State struct {
 	Fresh    []uint64
 
 	views  *shared
-	cached *tokens.Cache // of codes, shared by all states
+	cached *recent.Cache[[]byte] // of codes, shared by all states
 }
 
 // Modulation is what queries can be modulated by.

@@ -1,6 +1,7 @@
 package state
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -55,7 +56,7 @@ func (s *State) Codes(ctx context.Context, n int, at func(i int) uint64, fn func
 		return nil
 	}
 	return Missing(s.View.Codes(ctx, places, func(i int, codes []byte) error {
-		s.cached.Put(at(of[i]), codes)
+		s.cached.Put(at(of[i]), bytes.Clone(codes), len(codes))
 		return fn(of[i], codes)
 	}))
 }
@@ -72,12 +73,16 @@ func (d *DB) openBlock(name string) (*snapshot.File, error) {
 	return f, nil
 }
 
+// MostCached bounds the bytes of codes that are cached by default: reading them from the store takes longer than
+// comparing them.
+const MostCached = 16 << 20
+
 // mostCached is how many bytes of codes are cached.
 func (o Options) mostCached() int {
 	if o.MaxBytes > 0 {
-		return int(min(tokens.MostCached, o.MaxBytes/16))
+		return int(min(MostCached, o.MaxBytes/16))
 	}
-	return tokens.MostCached
+	return MostCached
 }
 
 // dropBlocks removes those files.
