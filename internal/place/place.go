@@ -23,35 +23,39 @@ const (
 	between = " › " // headings
 )
 
-// Known says whether Of can tell places in files of a kind.
-func Known(kind string) bool {
-	switch kind {
-	case "pdf", "pptx", "odp", "xlsx", "ods", "markdown", "html", "docx", "odt", "rtf", "epub", "ipynb":
-		return true
-	}
-	return false
+// kinds tell places in files of each kind.
+var kinds = map[string]func(title, text string, from, to int) string{
+	"pdf":  func(_, text string, from, to int) string { return numbered("page", text, from, to) },
+	"pptx": slides, "odp": slides,
+	"xlsx": sheet, "ods": sheet,
+	"markdown": func(title, text string, from, _ int) string { return path(title, Headings(text), from) },
+	"html": func(title, text string, from, _ int) string {
+		all := marked(text[:min(len(text), from+1)], text)
+		if len(all) > 0 && all[0].Level == 1 { // which is the title that the page shows
+			title = ""
+		}
+		return path(title, all, from)
+	},
+	"docx": headed, "odt": headed, "rtf": headed, "epub": headed, "ipynb": headed,
 }
+
+// Known says whether Of can tell places in files of a kind.
+func Known(kind string) bool { return kinds[kind] != nil }
 
 // Of tells where the bytes [from, to) of the text of a file are: "page 7", "slides 2-3", `sheet "Q3" row 12`, or the headings above
 // from with the title of the file, "Guide › Install". kind is that of package files. It is "" where nothing is known.
 func Of(kind, title, text string, from, to int) string {
-	switch kind {
-	case "pdf":
-		return numbered("page", text, from, to)
-	case "pptx", "odp":
-		return numbered("slide", text, from, to)
-	case "xlsx", "ods":
-		return sheet(text, from, to)
-	case "markdown":
-		return path(title, Headings(text), from)
-	case "html", "docx", "odt", "rtf", "epub", "ipynb":
-		all := marked(text[:min(len(text), from+1)], text)
-		if kind == "html" && len(all) > 0 && all[0].Level == 1 { // which is the title that the page shows
-			title = ""
-		}
-		return path(title, all, from)
+	if !Known(kind) {
+		return ""
 	}
-	return ""
+	return kinds[kind](title, text, from, to)
+}
+
+func slides(_, text string, from, to int) string { return numbered("slide", text, from, to) }
+
+// headed tells the headings before which marks stand.
+func headed(title, text string, from, _ int) string {
+	return path(title, marked(text[:min(len(text), from+1)], text), from)
 }
 
 // numbered counts marks.
@@ -68,7 +72,7 @@ func numbered(what, text string, from, to int) string {
 }
 
 // sheet names the sheet, and the row if it is one. The first row is two lines behind the name.
-func sheet(text string, from, to int) string {
+func sheet(_, text string, from, to int) string {
 	at := strings.LastIndex(text[:from], Part) + 1
 	if at == 0 {
 		return ""

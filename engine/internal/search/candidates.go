@@ -104,7 +104,7 @@ func (r *Run) byBoth(ctx context.Context, depth int) ([]fusion.Candidate, bool, 
 		known[c.Ord] = struct{}{}
 	}
 	for _, b := range best {
-		if _, ok := known[b.Ord]; !ok {
+		if !has(known, b.Ord) {
 			cs = append(cs, b)
 		}
 	}
