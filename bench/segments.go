@@ -9,14 +9,9 @@ import (
 	"github.com/lexsem/lexsem/internal/text"
 )
 
-// unspaced are the scripts that write no blanks between words.
-var unspaced = []*unicode.RangeTable{
-	unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Bopomofo, unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar,
-}
-
 // standsAlone tells whether a character is one of a script without blanks. Marks belong to the character before them.
 func standsAlone(r rune) bool {
-	return r >= 0x0e00 && !unicode.IsMark(r) && (r == 'ー' || unicode.In(r, unspaced...))
+	return text.Dense(r) && !unicode.Is(unicode.Hangul, r) && !unicode.IsMark(r)
 }
 
 // segments finds the words of passages for probes. Where a script writes no blanks, a word is a pair of

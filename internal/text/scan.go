@@ -26,6 +26,11 @@ var denseScripts = []*unicode.RangeTable{
 	unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar,
 }
 
+// Dense says whether a character is of a script that writes no spaces between words, or of Hangul.
+func Dense(r rune) bool {
+	return r == 'ー' || r == 'ｰ' || r >= 0x0e00 && unicode.In(r, denseScripts...)
+}
+
 func decode(s string) (rune, int) {
 	if s[0] < utf8.RuneSelf {
 		return rune(s[0]), 1
@@ -41,7 +46,7 @@ func classOf(r rune, n int) class {
 		}
 	case r == utf8.RuneError && n <= 1:
 	case unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r):
-		if r == 'ー' || r == 'ｰ' || r >= 0x0e00 && unicode.In(r, denseScripts...) {
+		if Dense(r) {
 			return classDense
 		}
 		return classWord

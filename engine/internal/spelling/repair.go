@@ -110,7 +110,7 @@ func word(typed string) bool {
 		switch {
 		case unicode.IsMark(r):
 			continue
-		case !unicode.IsLetter(r) || r >= 0x0e00 && unicode.In(r, unspaced...):
+		case !unicode.IsLetter(r) || text.Dense(r):
 			return false
 		case unicode.IsUpper(r):
 			upper++

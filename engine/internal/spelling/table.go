@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/lexsem/lexsem/index/inverted"
+	"github.com/lexsem/lexsem/internal/text"
 )
 
 // Lengths of words, in letters, that are looked for.
@@ -53,16 +54,10 @@ func shape(term string) (bucket uint16, letters uint32, first rune, ok bool) {
 		letters |= 1 << (r & 31)
 		n++
 	}
-	if n < minLetters || first >= 0x0e00 && unicode.In(first, unspaced...) {
+	if n < minLetters || text.Dense(first) {
 		return 0, 0, 0, false
 	}
 	return bucketOf(first, n), letters, first, true
-}
-
-// unspaced are scripts whose terms are pairs of characters.
-var unspaced = []*unicode.RangeTable{
-	unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul, unicode.Bopomofo,
-	unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar,
 }
 
 func bucketOf(first rune, n int) uint16 { return uint16(first&31)*(maxLetters+1) + uint16(n) }
