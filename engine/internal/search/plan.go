@@ -2,6 +2,10 @@
 // [Decide] makes the query plan: mode, retrievers and modulation. [Run.Begin] filters and modulates ([Run.Over]
 // for another engine), [Run.Rank] runs the retrievers, fuses their candidates and makes hits. A Run is for one
 // goroutine. The package takes no lock and changes no state.
+//
+// A query passes require.go (operators), plan.go, modulated.go and variant.go (its vector), candidates.go (retrievers),
+// tokens.go, files.go, deferred.go and boost.go (what changes scores), group.go and fields.go (which become hits, in
+// which order), and answer.go.
 package search
 
 import (
