@@ -41,8 +41,9 @@ type Corpus struct {
 	Queries  []Query
 	Qrels    Qrels
 
-	own   map[string]struct{} // see ownPassages
-	lacks string              // why there are no judgements, "" where there are
+	own    map[string]struct{} // see ownPassages
+	absent map[string]struct{} // ids of judged passages that are not in the corpus
+	lacks  string              // why there are no judgements, "" where there are
 }
 
 // ReadCorpus reads a folder in the BEIR layout: corpus.jsonl with _id, title and text; queries.jsonl
@@ -55,8 +56,9 @@ type Corpus struct {
 // folder of .txt or .md files without a corpus file. It supports the tasks made from passages. The task
 // of judged queries returns ErrNoQueries.
 //
-// Broken lines, duplicate ids, judgements of unknown ids and empty queries are a *LineError; see
-// ReadOptions.OnProblem.
+// A judged passage that is not in the corpus, as ArguAna has one, counts as not found, as in trec_eval and BEIR.
+// If most judgements name such passages, or one names an unknown query, that is ErrUnknownID. Broken lines,
+// duplicate ids, unknown queries and empty queries are a *LineError; see ReadOptions.OnProblem.
 func ReadCorpus(dir string, o ReadOptions) (*Corpus, error) {
 	if c, ok, err := readLoose(dir, o); ok || err != nil {
 		return c, err
@@ -104,19 +106,30 @@ func ReadCorpus(dir string, o ReadOptions) (*Corpus, error) {
 	for _, q := range c.Queries {
 		queries[q.ID] = struct{}{}
 	}
+	judgements, absent, firstAbsent := 0, 0, ""
 	for _, file := range qrelsFiles {
 		err = eachLine(file, o, qrelLine(func(query, passage string, grade int) error {
 			if _, ok := queries[query]; !ok {
 				return fmt.Errorf("%w: query %q is not in %s; add it or drop the judgement", ErrUnknownID, query, filepath.Base(queriesFiles[0]))
 			}
-			if _, ok := passages[passage]; !ok {
-				return fmt.Errorf("%w: passage %q is not in %s; add it or drop the judgement", ErrUnknownID, passage, filepath.Base(corpusFiles[0]))
+			if err := c.Qrels.Add(query, passage, grade); err != nil {
+				return err
 			}
-			return c.Qrels.Add(query, passage, grade)
+			judgements++
+			if _, ok := passages[passage]; !ok {
+				if absent++; c.absent == nil {
+					c.absent, firstAbsent = map[string]struct{}{}, passage
+				}
+				c.absent[passage] = struct{}{}
+			}
+			return nil
 		}))
 		if err != nil {
 			return nil, err
 		}
+	}
+	if 2*absent > judgements {
+		return nil, fmt.Errorf("%w: %d of %d judgements in %s name passages that are not in %s, such as %q; use the judgements of this corpus", ErrUnknownID, absent, judgements, qrelsFiles[0], filepath.Base(corpusFiles[0]), firstAbsent)
 	}
 	if !slices.ContainsFunc(c.Queries, func(q Query) bool { return c.Qrels.HasPositive(q.ID) }) {
 		c.lacks = qrelsFiles[0] + " judges no passage relevant; give relevant ones a grade of 1 or more"

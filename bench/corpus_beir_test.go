@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -8,6 +9,8 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"github.com/lexsem/lexsem/encoder"
 )
 
 const (
@@ -43,6 +46,32 @@ func TestReadCorpus(t *testing.T) {
 		if a, b := c.Passages[0].Text(), c.Passages[1].Text(); a != "Alpha first" || b != "second" {
 			t.Errorf("%s: texts are %q and %q", name, a, b)
 		}
+	}
+}
+
+// TestAbsentPassages: ArguAna judges a passage that it does not have. It counts as not found, as in BEIR; judgements of
+// another corpus are refused. What is judged without a positive is counted.
+func TestAbsentPassages(t *testing.T) {
+	dir := writeCorpus(t, okCorpus, okQueries+`{"_id":"q3","text":"three?"}`+"\n", okQrels+"2\tz\t1\nq3\ta\t0\n")
+	for data, prefix := range map[string]string{dir: "", dir + "," + corpusFolder(t, "other", "red fox"): "tiny:"} {
+		c, err := ReadCorpora(data, ReadOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		task, err := MakeTask("query", TaskInput{Corpus: c, Seed: 1})
+		if err != nil || task.Absent != 1 || task.NoPositive != 1 || task.Qrels[prefix+"2"][prefix+"z"] != 1 {
+			t.Errorf("%s: %+v, %v", data, task, err)
+		}
+	}
+	rep, err := Run(context.Background(), encoder.NewHash(16), Options{Data: dir, Systems: []string{"dense", "bm25"}, Tasks: []string{"query"}, Metrics: []string{"recall@10"}, Cases: 2})
+	if err != nil || rep.Results[0].Metrics["recall@10"] != .75 { // one of one, and one of two
+		t.Errorf("%+v, %v", rep, err)
+	}
+	if notes := strings.Join(rep.Notes(), " "); !strings.Contains(notes, "1 judgements name passages that are not in the corpus") || !strings.Contains(notes, "1 judged queries have no relevant passage") {
+		t.Errorf("the report says %s", notes)
+	}
+	if _, err := ReadCorpus(writeCorpus(t, okCorpus, okQueries, okQrels+"q1\tx\t1\nq1\ty\t1\n2\tx\t1\n2\ty\t0\n"), ReadOptions{}); !errors.Is(err, ErrUnknownID) || !strings.Contains(err.Error(), `4 of 7`) || !strings.Contains(err.Error(), `"x"`) {
+		t.Errorf("judgements of another corpus: %v", err)
 	}
 }
 
@@ -112,7 +141,6 @@ func TestReadCorpusFaults(t *testing.T) {
 		{"duplicate query", okCorpus, okQueries + `{"_id":"q1","text":"x"}`, okQrels, "queries.jsonl", 3, ErrDuplicateID, 2, 2, 3},
 		{"empty query", okCorpus, okQueries + `{"_id":"q3","text":" \t"}`, okQrels, "queries.jsonl", 3, errEmptyQuery, 2, 2, 3},
 		{"unknown query", okCorpus, okQueries, okQrels + "q9\ta\t1\n", "test.tsv", 5, ErrUnknownID, 2, 2, 3},
-		{"unknown passage", okCorpus, okQueries, okQrels + "q1\tz\t1\n", "test.tsv", 5, ErrUnknownID, 2, 2, 3},
 		{"judged twice", okCorpus, okQueries, okQrels + "q1\ta\t1\n", "test.tsv", 5, ErrDuplicateID, 2, 2, 3},
 		{"two fields", okCorpus, okQueries, okQrels + "q1\ta\n", "test.tsv", 5, ErrBrokenLine, 2, 2, 3},
 		{"score a word", okCorpus, okQueries, okQrels + "2\ta\thigh\n", "test.tsv", 5, ErrBrokenLine, 2, 2, 3},

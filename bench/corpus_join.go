@@ -20,7 +20,7 @@ func ReadCorpora(dirs string, o ReadOptions) (*Corpus, error) {
 	if len(parts) == 1 {
 		return ReadCorpus(parts[0], o)
 	}
-	all := &Corpus{Qrels: Qrels{}, own: map[string]struct{}{}}
+	all := &Corpus{Qrels: Qrels{}, own: map[string]struct{}{}, absent: map[string]struct{}{}}
 	var names []string
 	for _, dir := range parts {
 		c, err := ReadCorpus(dir, o)
@@ -42,6 +42,9 @@ func ReadCorpora(dirs string, o ReadOptions) (*Corpus, error) {
 		}
 		for id := range c.own {
 			all.own[prefix+id] = struct{}{}
+		}
+		for id := range c.absent {
+			all.absent[prefix+id] = struct{}{}
 		}
 		all.lacks = cmp.Or(all.lacks, c.lacks)
 		for query, judged := range c.Qrels {

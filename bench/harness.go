@@ -199,7 +199,7 @@ func (p *plan) answer(ctx context.Context, setting *Setting, questions [][]Quest
 		if err := p.weigh(ctx, row); err != nil {
 			return err
 		}
-		report.Tasks = append(report.Tasks, TaskQueries{Task: p.tasks[i].Name, Queries: row[0].ids, Own: len(p.tasks[i].Own), KeepSelf: p.tasks[i].KeepSelf})
+		report.Tasks = append(report.Tasks, TaskQueries{Task: p.tasks[i].Name, Queries: row[0].ids, Own: len(p.tasks[i].Own), KeepSelf: p.tasks[i].KeepSelf, Absent: p.tasks[i].Absent, NoPositive: p.tasks[i].NoPositive})
 		report.Cases = append(report.Cases, p.cases(p.tasks[i], row, p.Cases)...)
 		report.Results = append(report.Results, row...)
 	}

@@ -116,7 +116,7 @@ const maxDepth = 10_000
 
 // Scores are the per-query scores of one system on one task.
 type Scores struct {
-	// Queries are the ids of the judged queries with a positive.
+	// Queries are the ids of the queries in the means.
 	Queries []string
 	// Values maps a metric to one score in [0, 1] for each of Queries.
 	Values map[string][]float64
@@ -128,9 +128,22 @@ type Scores struct {
 // positive, whatever the relevance level; a query without hits counts 0. A passage that occurs twice in
 // a ranking is an error. Cost O(judgements + metrics · depth · queries).
 func Evaluate(qrels Qrels, r Rankings, metrics []Metric) (*Scores, error) {
+	return evaluate(qrels, r, metrics, false)
+}
+
+// EvaluateJudged is Evaluate with means over all judged queries, as those of trec_eval -c: a query without a
+// positive counts 0.
+func EvaluateJudged(qrels Qrels, r Rankings, metrics []Metric) (*Scores, error) {
+	return evaluate(qrels, r, metrics, true)
+}
+
+func evaluate(qrels Qrels, r Rankings, metrics []Metric, all bool) (*Scores, error) {
 	s := &Scores{Values: map[string][]float64{}, Mean: map[string]float64{}}
+	positive := false
 	for _, query := range slices.Sorted(maps.Keys(qrels)) {
-		if !qrels.HasPositive(query) {
+		has := qrels.HasPositive(query)
+		positive = positive || has
+		if !has && !all {
 			continue
 		}
 		s.Queries = append(s.Queries, query)
@@ -142,7 +155,7 @@ func Evaluate(qrels Qrels, r Rankings, metrics []Metric) (*Scores, error) {
 			s.Values[m.Name] = append(s.Values[m.Name], m.score(grades, qrels[query]))
 		}
 	}
-	if len(s.Queries) == 0 {
+	if !positive {
 		return nil, fmt.Errorf("%w: no query has a passage judged above zero; check the judgements", ErrNoQueries)
 	}
 	for _, m := range metrics {

@@ -61,6 +61,9 @@ type TaskQueries struct {
 	// is left out of its ranking, unless KeepSelf is true.
 	Own      int  `json:"own,omitempty"`
 	KeepSelf bool `json:"keep_self,omitempty"`
+	// Absent and NoPositive are those of Task.
+	Absent     int `json:"absent,omitempty"`
+	NoPositive int `json:"no_positive,omitempty"`
 }
 
 // LeftOutTask is a task that the corpus has no queries for.
@@ -158,6 +161,12 @@ func (r *Report) Notes() []string {
 		out = append(out, fmt.Sprintf("The encoder read only the beginning of %d of %d passages, which are longer than its limit.", r.Truncated, r.Distinct))
 	}
 	for _, t := range r.Tasks {
+		if t.Absent > 0 {
+			out = append(out, fmt.Sprintf("Task %s: %d judgements name passages that are not in the corpus; they count as not found, as in trec_eval.", t.Task, t.Absent))
+		}
+		if t.NoPositive > 0 {
+			out = append(out, fmt.Sprintf("Task %s: %d judged queries have no relevant passage and are left out of the means; trec_eval and BEIR count them as 0.", t.Task, t.NoPositive))
+		}
 		switch {
 		case t.Own == 0:
 		case t.KeepSelf:

@@ -25,6 +25,10 @@ type Task struct {
 	// too few words, no positive judgement. It excludes the other half (TaskInput.Half) and passages
 	// for which clean tasks make no query (TaskInput.Clean).
 	LeftOut int
+	// Absent counts the judgements of passages that are not in the corpus. They count as not found.
+	Absent int
+	// NoPositive counts the queries of LeftOut that are judged and have no positive. trec_eval and BEIR count them 0.
+	NoPositive int
 	// Own holds the ids of queries that stand in the corpus themselves (see Options.KeepSelf). The
 	// passage of that id is left out of the query's ranking, unless KeepSelf is true.
 	Own map[string]struct{}

@@ -41,6 +41,9 @@ func judgedTask(in TaskInput, queries []Query) *Task {
 		}
 		if !in.Corpus.Qrels.HasPositive(q.ID) {
 			t.LeftOut++
+			if len(in.Corpus.Qrels[q.ID]) > 0 {
+				t.NoPositive++
+			}
 			continue
 		}
 		if in.Limit > 0 && len(t.Queries) >= in.Limit {
@@ -48,6 +51,11 @@ func judgedTask(in TaskInput, queries []Query) *Task {
 		}
 		t.Queries = append(t.Queries, q)
 		t.Qrels[q.ID] = in.Corpus.Qrels[q.ID]
+		for passage := range t.Qrels[q.ID] {
+			if _, absent := in.Corpus.absent[passage]; absent {
+				t.Absent++
+			}
+		}
 		if _, own := in.Corpus.own[q.ID]; own {
 			t.Own[q.ID] = struct{}{}
 		}

@@ -40,8 +40,9 @@ func (d *versions) arrange() (*beds, *bench.Targets) {
 	}
 	for _, q := range d.Queries {
 		version, same := map[string]int{}, map[string]bool{}
-		if id := d.Qrels.Best(q.ID); id != "" {
-			version[originalText] = at[id]
+		id := d.Qrels.Best(q.ID)
+		if original, ok := at[id]; ok {
+			version[originalText] = original
 			for v, texts := range d.Versions {
 				if _, ok := texts[id]; !ok {
 					continue

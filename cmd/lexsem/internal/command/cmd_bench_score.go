@@ -17,8 +17,8 @@ var cmdBenchScore = command{
 	about: `
 Reads judgements of BEIR (query id, passage id, grade, separated by tabs) or TREC (query id, 0,
 passage id, grade), and run files in TREC's format. Prints the metrics of each run: means over all
-judged queries that have a passage of grade 1 or more (trec_eval -c). As in trec_eval, scores count
-in single precision, and equal ones are ordered by falling passage id.`,
+judged queries (trec_eval -c), of which those without an answer or a relevant passage count 0. As in
+trec_eval, scores count in single precision, and equal ones are ordered by falling passage id.`,
 	examples: []string{
 		"lexsem bench score --qrels runs/keyword.qrels.tsv runs/keyword.dense.trec runs/keyword.rlr.trec",
 		"lexsem bench score --qrels qrels/test.tsv --metrics ndcg@10,ndcg-exp@10 other.trec --json -",
@@ -62,7 +62,7 @@ in single precision, and equal ones are ordered by falling passage id.`,
 				if !answers(rankings, judged) {
 					return hinted(fmt.Errorf("%s answers no query that %s judges", name, *qrels), "the run and the judgements must use the same query ids")
 				}
-				s, err := bench.Evaluate(judged, rankings, ms)
+				s, err := bench.EvaluateJudged(judged, rankings, ms)
 				if err != nil {
 					return fmt.Errorf("%s: %w", name, err)
 				}
