@@ -52,8 +52,9 @@ type SeedDifference struct {
 	Better int     `json:"better"` // number of seeds with a higher mean than that of dense
 }
 
-// RunSeeds calls Run for n seeds, from o.Seed on. Every text is encoded once. A folder of runs gets a
-// folder "seed-N" for each seed.
+// RunSeeds calls Run for n seeds, from o.Seed on. The vector of every text is made once, and the token states of
+// every passage. Token states and logits of queries, which llr, mlm and tokens read, are made for each seed. A
+// folder of runs gets a folder "seed-N" for each seed.
 func RunSeeds(ctx context.Context, enc encoder.Encoder, o Options, n int) (*Seeds, error) {
 	if n < 2 {
 		return nil, fmt.Errorf("%w: %d seeds; use 2 or more", ErrOption, n)

@@ -1,5 +1,5 @@
 // Package process encodes by a program of the user's own, in any language. Start with [New], which starts
-// the program; tools/process/lexsem_encoder.py is one for models of sentence-transformers.
+// the program; tools/process/lexsem_encoder.py is one for models of sentence-transformers, transformers and PyLate.
 //
 // The program reads one JSON object a line and writes one JSON object a line in answer:
 //
@@ -130,9 +130,9 @@ func (e *model) Encode(ctx context.Context, role encoder.Role, in []encoder.Inpu
 	}
 	switch {
 	case need&encoder.NeedHidden != 0 && !e.info.Hidden:
-		return nil, fmt.Errorf("encoder %s: %w", e.info.Model, encoder.ErrNoHidden)
+		return nil, fmt.Errorf("encoder %s: %w; leave out llr and tokens, or let its program say \"hidden\": true and answer \"states\"", e.info.Model, encoder.ErrNoHidden)
 	case need&encoder.NeedLogits != 0 && !e.info.Logits:
-		return nil, fmt.Errorf("encoder %s: %w", e.info.Model, encoder.ErrNoLogits)
+		return nil, fmt.Errorf("encoder %s: %w; leave out mlm, or let its program say \"logits\": true and answer \"scores\"", e.info.Model, encoder.ErrNoLogits)
 	}
 	e.mu.Lock()
 	err := e.failed

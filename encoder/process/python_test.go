@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"encoding/json"
 	"math"
 	"os"
 	"os/exec"
@@ -13,6 +14,8 @@ import (
 	"testing"
 
 	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/encoder/encodertest"
+	"github.com/lexsem/lexsem/internal/testkit/trial"
 )
 
 func python(t *testing.T, modules string) string {
@@ -52,16 +55,125 @@ func TestPythonHelper(t *testing.T) {
 	}
 }
 
-// TestSentenceTransformers: a tiny model of random weights by the real libraries.
-func TestSentenceTransformers(t *testing.T) {
-	name, dir := python(t, "sentence_transformers, torch"), t.TempDir()
-	if out, err := exec.Command(name, "testdata/tiny.py", dir).CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
+// library is what testdata/tiny.py made: models of random weights by the real libraries, and what those say of texts.
+type library struct {
+	python, dir string
+	Texts       []string
+	Said        map[string]map[string][][]float32 // model → role or tensor → text
+}
+
+func tiny(t *testing.T) library {
+	t.Helper()
+	l := library{python: python(t, "sentence_transformers, torch, transformers"), dir: t.TempDir()}
+	cmd := exec.Command(l.python, "testdata/tiny.py", l.dir)
+	var failed bytes.Buffer
+	cmd.Stderr = &failed
+	raw, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("%v: %s", err, failed.String())
 	}
-	e, err := New(context.Background(), Options{Command: []string{name, filepath.Join("..", "..", "tools", "process", "lexsem_encoder.py"), filepath.Join(dir, "tiny")}})
+	if err := json.Unmarshal(raw, &l); err != nil || len(l.Texts) != 3 {
+		t.Fatalf("%.200s, %v", raw, err)
+	}
+	return l
+}
+
+func (l library) open(t *testing.T, name string, args ...string) encoder.Encoder {
+	t.Helper()
+	e, err := New(context.Background(), Options{
+		Command: append([]string{l.python, filepath.Join("..", "..", "tools", "process", "lexsem_encoder.py"), filepath.Join(l.dir, name)}, args...),
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
+	return e
+}
+
+// meansAre holds the means of token states to the vectors, but for their length.
+func meansAre(t *testing.T, out []encoder.Output) {
+	t.Helper()
+	for i, o := range out {
+		mean := make([]float32, len(o.Dense))
+		for j, x := range o.Hidden {
+			mean[j%len(mean)] += x
+		}
+		if cos := encodertest.Cosine(mean, o.Dense); !(cos > .9999) {
+			t.Errorf("text %d: the states' mean has cosine %v with the vector", i, cos)
+		}
+	}
+}
+
+// TestPythonLibraries: models of sentence-transformers, transformers and PyLate keep the contract of encoders, and
+// their vectors, token states and logits are what the libraries give without lexsem.
+func TestPythonLibraries(t *testing.T) {
+	l := tiny(t)
+	t.Run("prefix and limit", l.prefixAndLimit)
+	for name, args := range map[string][]string{"bpe": nil, "masked": {"--as", "transformers"}, "colbert": {"--as", "pylate"}} {
+		t.Run(name, func(t *testing.T) {
+			if l.Said[name] == nil {
+				t.Skip("NOT TESTED: PyLate is not installed")
+			}
+			if trial.Long() { // three starts more
+				encodertest.Run(t, func(t *testing.T) encoder.Encoder { return l.open(t, name, args...) })
+			}
+			e := l.open(t, name, args...)
+			defer e.Close()
+			for _, role := range []encoder.Role{encoder.Query, encoder.Passage} {
+				out, err := e.Encode(context.Background(), role, encoder.Texts(l.Texts...), encoder.NeedDense|encoder.NeedHidden)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for i, want := range l.Said[name][role.String()] {
+					got := out[i].Dense
+					if name == "colbert" {
+						got = out[i].Hidden
+						meansAre(t, out[i:i+1])
+						want = want[:min(len(want), len(got))]
+					}
+					if cos := encodertest.Cosine(got, want); !(cos > .9999) {
+						t.Errorf("%s %q: cosine %v with what the library gives, lengths %d and %d", role, l.Texts[i], cos, len(got), len(want))
+					}
+				}
+				for i, k := range out {
+					if want := strings.Fields(l.Texts[i])[0]; !strings.HasPrefix(lexicalText(l.Texts[i], k.Tokens), want) {
+						t.Errorf("%s %q: the tokens that are no marks read %q", role, l.Texts[i], lexicalText(l.Texts[i], k.Tokens))
+					}
+				}
+			}
+			scores := l.Said[name]["scores"]
+			if scores == nil {
+				return
+			}
+			out, err := e.Encode(context.Background(), encoder.Passage, encoder.Texts(l.Texts...), encoder.NeedLogits)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i, want := range scores {
+				if d := encodertest.Distance(out[i].Logits, want); !(d < 1e-4) {
+					t.Errorf("%q: logits differ from the library's by %v", l.Texts[i], d)
+				}
+			}
+		})
+	}
+	if out, err := exec.Command(l.python, "../../tools/process/lexsem_encoder.py", "x", "--pooling", "cls").CombinedOutput(); err == nil || !strings.Contains(string(out), "--as transformers takes --pooling") {
+		t.Errorf("an option of another library: %v, %s", err, out)
+	}
+}
+
+// lexicalText is what the lexical tokens of a text stand for.
+func lexicalText(text string, k encoder.Tokens) string {
+	var b strings.Builder
+	for i, s := range k.Offsets {
+		if !k.Special[i] {
+			b.WriteString(text[s.Start:s.End])
+		}
+	}
+	return strings.TrimSpace(b.String())
+}
+
+// prefixAndLimit: tokens of a prefix, an unknown word and a cut text.
+func (l library) prefixAndLimit(t *testing.T) {
+	e := l.open(t, "tiny")
 	defer e.Close()
 	if fp := e.Fingerprint(); fp.Model != "tiny" || fp.Dim != 32 || fp.VocabSize != 14 || fp.MaxTokens != 8 || fp.QueryPrefix != "query: " {
 		t.Errorf("fingerprint %+v", fp)
@@ -77,18 +189,7 @@ func TestSentenceTransformers(t *testing.T) {
 	if got := out[1].Tokens; got.Truncated != 3 || len(got.IDs) != 8 || !got.Special[4] {
 		t.Errorf("a long text with an unknown word: %+v", got)
 	}
-	for i, o := range out { // the mean of the states is the vector, but for its length
-		mean, dot, length := make([]float64, 32), 0.0, 0.0
-		for j, x := range o.Hidden {
-			mean[j%32] += float64(x)
-		}
-		for j, x := range mean {
-			dot, length = dot+x*float64(o.Dense[j]), length+x*x
-		}
-		if cos := dot / math.Sqrt(length); cos < .9999 {
-			t.Errorf("text %d: the states' mean has cosine %v with the vector", i, cos)
-		}
-	}
+	meansAre(t, out)
 	passage, err := e.Encode(context.Background(), encoder.Passage, encoder.Texts("the herons"), encoder.NeedDense)
 	if err != nil || slices.Equal(passage[0].Dense, out[0].Dense) || len(passage[0].Tokens.IDs) != 5 {
 		t.Errorf("a passage has no prefix: %+v, %v", passage, err)

@@ -1,21 +1,70 @@
-"""Makes a tiny model of sentence-transformers with random weights in the folder that is named."""
+"""Makes tiny models with random weights in the folder that is named, and prints what their libraries say of texts.
 
+    tiny.py FOLDER
+
+tiny, of sentence-transformers with a few words; masked, a BERT with a head and letters; bpe, of
+sentence-transformers over bytes; colbert, of PyLate where that is installed.
+"""
+
+import json
 import os
 import sys
 
 import torch
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.models import Pooling, Transformer
-from transformers import BertConfig, BertModel, BertTokenizerFast
+from tokenizers import ByteLevelBPETokenizer
+from tokenizers.processors import RobertaProcessing
+from transformers import AutoModelForMaskedLM, AutoTokenizer, BertConfig, BertForMaskedLM, BertModel, BertTokenizerFast, PreTrainedTokenizerFast, RobertaConfig, RobertaModel
+
+try:
+    from pylate import models
+except ImportError:
+    models = None
 
 folder = sys.argv[1]
-bert = os.path.join(folder, "bert")
-os.makedirs(bert)
-words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "query", ":", "boats", "river", "on", "the", "heron", "##s", "a"]
-with open(os.path.join(bert, "vocab.txt"), "w") as f:
-    f.write("\n".join(words) + "\n")
-torch.manual_seed(1)
-BertModel(BertConfig(vocab_size=len(words), hidden_size=32, num_hidden_layers=2, num_attention_heads=2, intermediate_size=64)).save_pretrained(bert)
-BertTokenizerFast(os.path.join(bert, "vocab.txt")).save_pretrained(bert)
-model = SentenceTransformer(modules=[Transformer(bert, max_seq_length=8), Pooling(32)], prompts={"query": "query: ", "document": ""}, device="cpu")
-model.save(os.path.join(folder, "tiny"))
+TEXTS = ["the herons", "  boats on the river\n", "A Heron."]
+
+
+def at(name):
+    os.makedirs(os.path.join(folder, name), exist_ok=True)
+    return os.path.join(folder, name)
+
+
+def bert(name, words, kind, **size):
+    with open(os.path.join(at(name), "vocab.txt"), "w") as f:
+        f.write("\n".join(words) + "\n")
+    torch.manual_seed(1)
+    kind(BertConfig(vocab_size=len(words), hidden_size=32, num_hidden_layers=2, num_attention_heads=2, intermediate_size=64, **size)).save_pretrained(at(name))
+    BertTokenizerFast(os.path.join(at(name), "vocab.txt"), model_max_length=64).save_pretrained(at(name))
+
+
+marks = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+bert("bert", marks + ["query", ":", "boats", "river", "on", "the", "heron", "##s", "a"], BertModel)
+model = SentenceTransformer(modules=[Transformer(at("bert"), max_seq_length=8), Pooling(32)], prompts={"query": "query: ", "document": ""}, device="cpu")
+model.save(at("tiny"))
+
+letters = [chr(c) for c in range(33, 127)]
+bert("masked", marks + letters + ["##" + x for x in letters] + ["the", "heron", "word"], BertForMaskedLM, max_position_embeddings=64, initializer_range=0.2)
+
+trained = ByteLevelBPETokenizer()
+trained.train_from_iterator(["the herons stand on the river", "boats on the river", "a word word word"] * 9, vocab_size=320, special_tokens=["<s>", "<pad>", "</s>", "<unk>", "<mask>"])
+trained.post_processor = RobertaProcessing(("</s>", 2), ("<s>", 0))
+torch.manual_seed(2)
+RobertaModel(RobertaConfig(vocab_size=trained.get_vocab_size(), hidden_size=32, num_hidden_layers=2, num_attention_heads=2, intermediate_size=64, max_position_embeddings=66, initializer_range=0.2)).save_pretrained(at("roberta"))
+PreTrainedTokenizerFast(tokenizer_object=trained._tokenizer, model_max_length=64, bos_token="<s>", eos_token="</s>", cls_token="<s>", sep_token="</s>",
+                        pad_token="<pad>", unk_token="<unk>", mask_token="<mask>").save_pretrained(at("roberta"))
+bpe = SentenceTransformer(modules=[Transformer(at("roberta"), max_seq_length=64), Pooling(32)], prompts={"query": "find "}, device="cpu")
+bpe.save(at("bpe"))
+
+said = {"bpe": {"query": bpe.encode(TEXTS, prompt_name="query").tolist(), "passage": bpe.encode(TEXTS).tolist()}}
+head, tokenizer = AutoModelForMaskedLM.from_pretrained(at("masked")).eval(), AutoTokenizer.from_pretrained(at("masked"))
+with torch.no_grad():  # one by one: without padding
+    out = [head(**tokenizer(t, return_tensors="pt"), output_hidden_states=True) for t in TEXTS]
+said["masked"] = {"passage": [o.hidden_states[-1][0].mean(0).tolist() for o in out], "scores": [o.logits[0, 0].tolist() for o in out]}
+if models:
+    colbert = models.ColBERT(at("masked"), embedding_size=16, query_length=24, document_length=40, device="cpu")
+    colbert.save(at("colbert"))
+    # Without punctuation PyLate returns the states of all tokens of a passage; of a query those of [MASK] stand last.
+    said["colbert"] = {role: [x.ravel().tolist() for x in colbert.encode(TEXTS[:2], is_query=role == "query", show_progress_bar=False)] for role in ("query", "passage")}
+json.dump({"texts": TEXTS, "said": said}, sys.stdout)

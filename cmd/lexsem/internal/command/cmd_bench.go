@@ -46,7 +46,7 @@ lines; tools/process/lexsem_encoder.py serves those of sentence-transformers. It
 		o.csv = f.outFile("csv", "", "`FILE`write the means, intervals and p values as CSV")
 		o.perQuery = f.outFile("per-query", "", "`FILE`write the scores of every query as CSV")
 		o.runs = f.outDir("runs", "`DIR`write the TREC run files, queries and judgements of each task")
-		o.seeds = f.int("seeds", 1, "measure with N seeds, from --seed on, and tell mean, spread and significance; texts are encoded once")
+		o.seeds = f.int("seeds", 1, "measure with N seeds, from --seed on, and tell mean, spread and significance; vectors are made once")
 		o.cases = f.int("cases", 5, "report N queries with their texts: the largest losses and gains of each system")
 		return o.run
 	},
