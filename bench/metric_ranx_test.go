@@ -6,33 +6,44 @@ import (
 	"testing"
 )
 
-// TestMetricsEqualRanx holds every metric to what ranx and ir_measures said about the same
-// 1,000 runs (testdata/make_ranx.py): the second judge for the linear gain,
-// the only one for the exponential.
-func TestMetricsEqualRanx(t *testing.T) {
+// TestMetricsEqualOthers holds every metric to two outside implementations on the same 1,000 runs: to trec_eval
+// (metric_trec_test.go), to ranx and ir_measures (testdata/make_ranx.py), and, where those are one only, to another
+// (testdata/make_second.py).
+func TestMetricsEqualOthers(t *testing.T) {
 	runs := readTrecRuns(t)
-	expected := readRecorded[map[string]map[string]float64](t, "testdata/ranx.jsonl.gz")
-	if len(runs) != 1000 || len(expected) != 1000 {
-		t.Fatalf("%d runs and %d answers, want 1,000 of each", len(runs), len(expected))
-	}
-	compared, named := 0, map[string]struct{}{}
-	for i, run := range runs {
-		compared += holdTo(t, "run "+strconv.Itoa(i), run.Qrels, run.rankings(t), 1, expected[i])
-		for _, outside := range []map[string]map[string]float64{expected[i], run.Expected} {
-			for _, values := range outside {
-				for name := range values {
-					family, _, _ := strings.Cut(name, "@")
-					named[family] = struct{}{}
+	judges := map[string]map[string]struct{}{} // of each family
+	names := func(judge string, expected map[string]map[string]float64) {
+		for _, values := range expected {
+			for name := range values {
+				family, _, _ := strings.Cut(name, "@")
+				if judges[family] == nil {
+					judges[family] = map[string]struct{}{}
 				}
+				judges[family][judge] = struct{}{}
 			}
 		}
 	}
-	if compared < 40*1000 {
-		t.Errorf("compared %d values, want 40 a query", compared)
+	for file, c := range map[string]struct {
+		within float64
+		least  int // values of a query
+	}{"ranx": {1e-6, 40}, "second": {1e-5, 13}} {
+		expected := readRecorded[map[string]map[string]float64](t, "testdata/"+file+".jsonl.gz")
+		if len(runs) != 1000 || len(expected) != 1000 {
+			t.Fatalf("%s: %d runs and %d answers, want 1,000 of each", file, len(runs), len(expected))
+		}
+		compared := 0
+		for i, run := range runs {
+			compared += holdTo(t, file+", run "+strconv.Itoa(i), run.Qrels, run.rankings(t), 1, expected[i], c.within)
+			names(file, expected[i])
+			names("trec_eval", run.Expected)
+		}
+		if compared < c.least*1000 {
+			t.Errorf("%s: compared %d values, want %d a query", file, compared, c.least)
+		}
 	}
 	for _, k := range MetricKinds() {
-		if _, ok := named[k.Name]; !ok {
-			t.Errorf("no outside figure of %s was compared", k.Name)
+		if len(judges[k.Name]) < 2 {
+			t.Errorf("%s is held to %v, want two outside implementations", k.Name, judges[k.Name])
 		}
 	}
 }

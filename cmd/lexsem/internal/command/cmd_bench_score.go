@@ -18,7 +18,7 @@ var cmdBenchScore = command{
 Reads judgements of BEIR (query id, passage id, grade, separated by tabs) or TREC (query id, 0,
 passage id, grade), and run files in TREC's format. Prints the metrics of each run: means over all
 judged queries (trec_eval -c), of which those without an answer or a relevant passage count 0. As in
-trec_eval, scores count in single precision, and equal ones are ordered by falling passage id.`,
+trec_eval 9, scores count in single precision, and equal ones are ordered by falling passage id.`,
 	examples: []string{
 		"lexsem bench score --qrels runs/keyword.qrels.tsv runs/keyword.dense.trec runs/keyword.rlr.trec",
 		"lexsem bench score --qrels qrels/test.tsv --metrics ndcg@10,ndcg-exp@10 other.trec --json -",
