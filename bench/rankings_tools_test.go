@@ -15,13 +15,13 @@ import (
 	"github.com/lexsem/lexsem/encoder"
 )
 
-// TestExportedRunsInOtherTools hands exported files, unchanged, to trec_eval (pytrec_eval) and
-// ir_measures, and holds their figures to those of the report. Systems with heavy ties are among them, and ids
+// TestExportedRunsInOtherTools hands exported files, unchanged, to trec_eval (pytrec_eval),
+// ir_measures and ranx, and holds their figures to those of the report. Systems with heavy ties are among them, and ids
 // with white space.
 func TestExportedRunsInOtherTools(t *testing.T) {
 	python := cmp.Or(os.Getenv("LEXSEM_PYTHON"), "python3")
-	if out, err := exec.Command(python, "-c", "import pytrec_eval, ir_measures").CombinedOutput(); err != nil {
-		t.Skipf("NOT TESTED: %s lacks pytrec_eval or ir_measures; LEXSEM_PYTHON names an interpreter with both: %s", python, bytes.TrimSpace(out))
+	if out, err := exec.Command(python, "-c", "import pytrec_eval, ir_measures, ranx").CombinedOutput(); err != nil {
+		t.Skipf("NOT TESTED: %s lacks pytrec_eval, ir_measures or ranx; LEXSEM_PYTHON names an interpreter with them: %s", python, bytes.TrimSpace(out))
 	}
 	var corpus, queries, qrels strings.Builder
 	for i, words := range []string{"boats", "boats", "river", "boats river", "boats", "river", "heron", "boats"} {
@@ -47,7 +47,7 @@ func TestExportedRunsInOtherTools(t *testing.T) {
 			t.Fatalf("%v: %s", err, failed.String())
 		}
 		var theirs map[string]float64
-		if err := json.Unmarshal(raw, &theirs); err != nil || len(theirs) != 12 {
+		if err := json.Unmarshal(raw, &theirs); err != nil || len(theirs) != 19 {
 			t.Fatalf("%s, %v", raw, err)
 		}
 		for name, v := range theirs {

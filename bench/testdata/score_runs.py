@@ -2,8 +2,8 @@
 
     python score_runs.py DIR TASK SYSTEM
 
-The files are handed over as they are: to trec_eval through pytrec_eval, and to ir_measures.
-Unanswered queries count 0. Prints a JSON object of means.
+The files are handed over as they are: to trec_eval through pytrec_eval, to ir_measures and to ranx.
+Unanswered queries count 0; ranx takes none. Prints a JSON object of means.
 """
 
 import json
@@ -11,10 +11,12 @@ import sys
 
 import ir_measures
 import pytrec_eval
+import ranx
 
 TREC = {"ndcg@1": "ndcg_cut_1", "ndcg@10": "ndcg_cut_10", "recall@100": "recall_100", "map": "map", "mrr": "recip_rank", "bpref": "bpref",
         "rprec": "Rprec", "success@5": "success_5", "precision@5": "P_5"}
 IR = {"ndcg@10": "nDCG@10", "mrr@10": "RR@10", "judged@10": "Judged@10"}
+RANX = {"ndcg@1": "ndcg@1", "ndcg@10": "ndcg@10", "recall@100": "recall@100", "map": "map", "mrr": "mrr", "rprec": "r-precision", "precision@5": "precision@5"}
 
 folder, task, system = sys.argv[1:]
 qrels, run = {}, {}
@@ -33,4 +35,6 @@ for ours, theirs in IR.items():
     values = [m.value for m in ir_measures.iter_calc([ir_measures.parse_measure(theirs)],
               list(ir_measures.read_trec_qrels(f"{folder}/{task}.qrels")), list(ir_measures.read_trec_run(f"{folder}/{task}.{system}.trec")))]
     out["ir_measures " + ours] = sum(values) / len(qrels)
+got = ranx.evaluate(ranx.Qrels.from_file(f"{folder}/{task}.qrels", kind="trec"), ranx.Run.from_file(f"{folder}/{task}.{system}.trec", kind="trec"), list(RANX.values()))
+out |= {"ranx " + ours: float(got[theirs]) for ours, theirs in RANX.items()}
 json.dump(out, sys.stdout)
