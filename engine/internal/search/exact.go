@@ -20,13 +20,10 @@ import (
 // for byte. So a search by words looks whether one of the first hits has it. If none has, the best document that has it
 // takes a place among them. A query for places asks for nothing else: its hits are all documents that have the string.
 
-// firstPage is how many hits are looked at for an exact string.
-const firstPage = 10
-
-// mostNames bounds the names in a query that are looked for, and mostRead the documents that are read for one of them.
 const (
-	mostNames = 4
-	mostRead  = 2000
+	firstPage = 10   // hits that are looked at for an exact string
+	mostNames = 4    // names of a query that are looked for
+	mostRead  = 2000 // documents that are read for one of them: those that have its words, then in source code all
 )
 
 // exact is a string that is looked for byte by byte. Where it begins or ends with a letter, digit or underscore, none may
@@ -155,32 +152,37 @@ func (r *Run) missed(ctx context.Context, cs []fusion.Candidate, x exact) (uint6
 		hits++
 	}
 	ids, err := r.S.Words.Having(ctx, nil, r.AnalyseQuery(string(x)))
-	if err != nil || len(ids) == 0 {
+	if err != nil {
 		return 0, err
 	}
 	having := map[uint64]bool{}
 	for _, id := range ids {
 		having[chunk.Ord(id)] = true
 	}
-	order := make([]uint64, 0, minDepth+len(ids)) // the best first
-	for _, c := range cs[:min(len(cs), minDepth)] {
-		order = append(order, c.Ord)
-	}
-	read := 0
-	for _, id := range append(order, ids...) {
-		ord := chunk.Ord(id)
-		if seen[ord] || !having[ord] || !r.S.Live.Has(ord) || !r.Allows(id) {
-			continue
+	read, found := 0, uint64(0)
+	try := func(ord uint64) bool { // whether to go on
+		if seen[ord] || !r.S.Live.Has(ord) || !r.Allows(chunk.ID(ord, 0)) {
+			return true
 		}
 		seen[ord] = true
-		if read++; read > mostRead {
-			break
-		}
-		if id, err := r.standing(ctx, ord, x); err != nil || id != 0 {
-			return id, err
+		found, err = r.standing(ctx, ord, x)
+		read++
+		return err == nil && found == 0 && read < mostRead
+	}
+	for _, c := range cs[:min(len(cs), minDepth)] { // the best first
+		if ord := chunk.Ord(c.Ord); having[ord] && !try(ord) {
+			return found, err
 		}
 	}
-	return 0, nil
+	for _, id := range ids {
+		if !try(chunk.Ord(id)) {
+			return found, err
+		}
+	}
+	if r.Files != nil { // of a word that others are joined to, such as \x7F, the index has other terms
+		r.S.Live.All(try)
+	}
+	return found, err
 }
 
 // standing is the chunk of a document in which a string stands first, 0 if it stands in none and not in the title.

@@ -89,7 +89,7 @@ scores are 1/rank, because readers order hits by them.`,
 		f.group("Flags")
 		o := searchOptions{
 			second:  declareRerank(f),
-			k:       f.int("k", 0, "hits per query; default 10, with --places 10,000"),
+			k:       f.int("k", 10, "hits per query; with --places, most documents, by default 10,000"),
 			way:     declareWay(f, "only documents whose metadata match this filter: lang = \"go\" and year >= 2020", "modulation: rlr-local, rlr, rlr+whiten, slr, rlr+slr or none; default the best that the database has"),
 			format:  f.str("format", "text", "`FORMAT`text, json or trec"),
 			json:    f.bool("json", "the same as --format json"),
@@ -97,6 +97,7 @@ scores are 1/rank, because readers order hits by them.`,
 			like:    f.strs("like", "`ID`a document that the hits are to resemble; repeatable"),
 			unlike:  f.strs("unlike", "`ID`a document that the hits are not to resemble; repeatable"),
 			queries: f.str("queries", "", "`FILE`queries as JSONL; - is standard input"),
+			given:   f.given,
 			places:  f.bool("places", "find every document whose text has the query, or its phrase in quotes, byte for byte, and print all lines of it"),
 			chunks:  f.bool("per-chunk", "make every chunk of a long document a hit of its own; without it, a document is one hit"),
 			fold:    f.bool("collapse", "show only the best of near-duplicates"),
@@ -119,6 +120,7 @@ type searchOptions struct {
 	like, unlike       *[]string
 	json, chunks, fold *bool
 	places             *bool
+	given              func(flag string) bool
 }
 
 // way are the flags that say how a query is answered, of search and explain.
@@ -203,8 +205,8 @@ func (o searchOptions) check(args []string) error {
 		return hinted(usagef("unknown format %q", *o.format), "formats are text, json and trec")
 	case *o.chunks && *o.format == "trec":
 		return hinted(usagef("--per-chunk with --format trec: a run file ranks each document once"), "leave one of them out")
-	case *o.k < 0 || *o.k > engine.MaxK:
-		return usagef("-k %d: use a number from 1 to %d, or 0 for the default", *o.k, engine.MaxK)
+	case *o.k < 1 || *o.k > engine.MaxK:
+		return usagef("-k %d: use a number from 1 to %d", *o.k, engine.MaxK)
 	case *o.places && (*o.format == "trec" || *o.image != "" || len(*o.like)+len(*o.unlike) > 0):
 		return hinted(usagef("--places with --format trec, --image, --like or --unlike"), "--places finds the lines that have a text, without ranking; leave the others out")
 	case *o.ef < 0:
@@ -292,7 +294,7 @@ func (o searchOptions) one(ctx context.Context, a *app, db engine.Database, q na
 	query.Places = *o.places
 	query.K, query.Ef, query.PerChunk, query.Collapse, query.Rerank = *o.k, *o.ef, *o.chunks, *o.fold, *o.second.depth
 	query.Sort, query.GroupBy, query.PerGroup = *o.sort, *o.group, *o.each
-	if query.Spans = *o.format != "trec" && !query.Places; query.K == 0 && query.Places {
+	if query.Spans = *o.format != "trec" && !query.Places; query.Places && !o.given("k") {
 		query.K = engine.MaxK
 	}
 	res, err := db.Search(ctx, query)
