@@ -170,8 +170,8 @@ func (s *Server) search(ctx context.Context, in searchArgs) (string, plainText, 
 	tokens -= frameTokens
 	for i, h := range shown {
 		if in.Places {
-			head := headTokens/2 + tokensOf(h.ID)
-			if i > 0 && tokens < head { // the next page begins here
+			head := headTokens + tokensOf(h.ID)
+			if i > 0 && tokens < 2*head { // the next page begins here
 				out.NextOffset = in.Offset + i
 				break
 			}
