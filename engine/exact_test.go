@@ -51,7 +51,6 @@ func generated(rng *rand.Rand, files int) (docs []engine.Document, names []strin
 
 // places is what grep finds: the lines of each document with a string as a whole word.
 func places(docs []engine.Document, s string) map[string][]int {
-	const inside = `[\pL\pN\pM_]`
 	is := regexp.MustCompile(`(?:^|[^\pL\pN\pM_])` + regexp.QuoteMeta(s) + `(?:$|[^\pL\pN\pM_])`)
 	found := map[string][]int{}
 	for _, d := range docs {
