@@ -19,7 +19,7 @@ func (e *Engine) repair(ctx context.Context, r *search.Run) (err error) {
 	if !r.Q.HasText() {
 		return nil
 	}
-	if r.Terms = e.db.Asked(r.Q.Text); r.Q.Exact || r.Q.Image != nil {
+	if r.Terms = e.db.Asked(r.Q.Text); r.Q.Exact || r.Q.Places || r.Q.Image != nil {
 		return nil
 	}
 	if r.Repairs, err = e.speller.Repair(ctx, r.S.Words, r.Q.Text, r.Free(), e.knows(r.S)); err == nil {

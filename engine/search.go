@@ -106,6 +106,15 @@ func (e *Engine) result(ctx context.Context, r *search.Run, found []search.Found
 	if err := e.symbols(ctx, r.S, found, hits); err != nil {
 		return Result{}, err
 	}
+	for i := 0; i < len(hits) && r.Q.Places; i++ {
+		d, err := r.S.View.Text(chunk.Ord(found[i].Ord))
+		if err != nil {
+			return Result{}, state.Missing(err)
+		}
+		if hits[i].Places, err = r.Places(ctx, d.Text); err != nil {
+			return Result{}, err
+		}
+	}
 	return Result{Hits: hits, Trace: e.trace(r, t), For: r.For()}, nil
 }
 
@@ -133,7 +142,7 @@ func (e *Engine) decide(ctx context.Context, s *state.State, q Query) (*search.R
 	if err == nil {
 		err = e.repair(ctx, r)
 	}
-	if err == nil && r.Plan.Mode == ModeHybrid && len(q.Like) == 0 {
+	if err == nil && r.Plan.Lexical && len(q.Like) == 0 {
 		err = e.readFiles(ctx, r)
 	}
 	return r, err

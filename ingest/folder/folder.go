@@ -25,6 +25,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 	"unicode/utf8"
 
@@ -178,7 +179,9 @@ type Folder struct {
 	stamped  string      // file of stamps
 	settings string
 
-	turn   chan struct{} // whoever holds it syncs
+	turn   chan struct{}                 // whoever holds it syncs
+	hurry  chan chan struct{}            // from CatchUp to the Watch that follows changes; each is closed when they are stored
+	follow atomic.Pointer[chan struct{}] // closed when that Watch ends; nil while there is none
 	loaded bool
 	stale  bool                // docs are of an earlier sync: others may have written since
 	docs   map[string]place    // by id: what is recorded from this root
@@ -234,7 +237,7 @@ func Open(ctx context.Context, db engine.Database, root string, o Options) (*Fol
 	if err != nil {
 		return nil, err
 	}
-	f := &Folder{db: db, root: root, o: o, images: stats.Encoder.Media == encoder.MediaImages, turn: make(chan struct{}, 1), exclude: parseRules("", []byte(strings.Join(o.Exclude, "\n")))}
+	f := &Folder{db: db, root: root, o: o, images: stats.Encoder.Media == encoder.MediaImages, turn: make(chan struct{}, 1), hurry: make(chan chan struct{}), exclude: parseRules("", []byte(strings.Join(o.Exclude, "\n")))}
 	if f.own, err = os.Stat(stats.Dir); err != nil {
 		return nil, err
 	}

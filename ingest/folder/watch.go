@@ -18,6 +18,7 @@ const (
 	quiet    = 200 * time.Millisecond // without a change before a sync begins
 	patience = 2 * time.Second        // from the first change to the sync, at most
 	pollRate = 5 * time.Second        // where the system does not tell of changes
+	straggle = 3 * time.Millisecond   // for changes that the system is about to tell of, in CatchUp
 )
 
 // Watch syncs the whole folder and then its changes, until ctx ends; it returns the error of ctx. each
@@ -35,13 +36,39 @@ func (f *Folder) Watch(ctx context.Context, each func(Report, error) error) (err
 	defer func() { err = errors.Join(err, f.save()) }()
 	w := &watch{f: f, each: each, told: map[string]string{}, heard: map[string]string{}, first: true}
 	defer w.close()
+	ended := make(chan struct{})
+	defer func() { f.follow.Store(nil); close(ended) }()
 	for {
 		if err := w.whole(ctx); err != nil {
 			return err
 		}
+		f.follow.Store(&ended)
 		if err := w.follow(ctx); err != nil {
 			return err
 		}
+	}
+}
+
+// CatchUp has a Watch in progress store the changes that it has heard of, without the pause for which it waits otherwise, and
+// returns when they are stored, when ctx ends, or at once without a Watch that hears of changes. A change that the system
+// tells of later is not waited for.
+func (f *Folder) CatchUp(ctx context.Context) {
+	ended := f.follow.Load()
+	if ended == nil {
+		return
+	}
+	stored := make(chan struct{})
+	select {
+	case f.hurry <- stored:
+	case <-*ended:
+		return
+	case <-ctx.Done():
+		return
+	}
+	select {
+	case <-stored:
+	case <-*ended:
+	case <-ctx.Done():
 	}
 }
 
@@ -57,6 +84,16 @@ type watch struct {
 	events  *fsnotify.Watcher // nil: folders are looked through
 	watched map[string]bool   // folders, below the root
 	poll    bool              // the system cannot watch
+
+	waiting []chan struct{} // of CatchUp, for the next sync
+}
+
+// answer tells those who wait that the changes are stored, or cannot be.
+func (w *watch) answer() {
+	for _, stored := range w.waiting {
+		close(stored)
+	}
+	w.waiting = nil
 }
 
 func (w *watch) close() {
@@ -111,6 +148,7 @@ func (w *watch) add(folders []string) (fresh []string) {
 
 // sync syncs a scope and the folders that are new in it, until none is, and tells.
 func (w *watch) sync(ctx context.Context, scope []string) error {
+	defer w.answer()
 	var sum Report
 	var err error
 	for {
@@ -200,7 +238,7 @@ func (w *watch) follow(ctx context.Context) error {
 		if w.f.o.Poll > 0 {
 			every = w.f.o.Poll
 		}
-		return sleep(ctx, every)
+		return w.sleep(ctx, every)
 	}
 	var changed map[string]bool
 	all := false
@@ -223,7 +261,14 @@ func (w *watch) follow(ctx context.Context) error {
 			}
 			changed[name] = true
 			all = all || name == ""
-			timer = time.After(max(0, min(quiet, patience-time.Since(began))))
+			pause := quiet
+			if len(w.waiting) > 0 {
+				pause = straggle
+			}
+			timer = time.After(max(0, min(pause, patience-time.Since(began))))
+		case stored := <-w.f.hurry:
+			w.waiting = append(w.waiting, stored)
+			timer = time.After(straggle)
 		case err, ok := <-w.events.Errors:
 			if !ok {
 				return nil
@@ -239,6 +284,11 @@ func (w *watch) follow(ctx context.Context) error {
 		case <-timer:
 			if all {
 				return nil
+			}
+			if len(changed) == 0 {
+				w.answer()
+				timer = nil
+				continue
 			}
 			if err := w.sync(ctx, outermost(slices.Collect(maps.Keys(changed)))); err != nil || w.events == nil {
 				return err
@@ -299,12 +349,16 @@ func outermost(names []string) []string {
 	return out
 }
 
-func sleep(ctx context.Context, d time.Duration) error {
+// sleep waits for the next look at the folder, or until CatchUp asks for one.
+func (w *watch) sleep(ctx context.Context, d time.Duration) error {
 	t := time.NewTimer(d)
 	defer t.Stop()
 	select {
 	case <-ctx.Done():
 		return ctx.Err()
+	case stored := <-w.f.hurry:
+		w.waiting = append(w.waiting, stored)
+		return nil
 	case <-t.C:
 		return nil
 	}

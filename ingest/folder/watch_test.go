@@ -3,6 +3,7 @@ package folder_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -26,6 +27,12 @@ type told struct {
 
 func (b *base) watch(o folder.Options) *watching {
 	b.Helper()
+	w, _ := b.watched(o)
+	return w
+}
+
+func (b *base) watched(o folder.Options) (*watching, *folder.Folder) {
+	b.Helper()
 	f, err := folder.Open(b.Context(), b.e, b.dir, o)
 	b.ok(err)
 	ctx, cancel := context.WithCancel(b.Context())
@@ -43,7 +50,7 @@ func (b *base) watch(o folder.Options) *watching {
 			b.Errorf("Watch ended with %v", err)
 		}
 	})
-	return w
+	return w, f
 }
 
 // until waits until the database holds some ids, and returns the sum of what was told.
@@ -136,4 +143,43 @@ func TestWatchVanished(t *testing.T) {
 	b.ok(os.Rename(b.dir+".away", b.dir))
 	b.write(map[string]string{"b.txt": "bees"})
 	w.until("a.txt b.txt")
+}
+
+// TestCatchUp: what has changed before CatchUp is stored when it returns, without the pauses of Watch, also in folders that
+// are new; it waits for nothing where nothing has changed, where no Watch runs, and beyond its context.
+func TestCatchUp(t *testing.T) {
+	for _, poll := range []time.Duration{0, time.Hour} {
+		t.Run(poll.String(), func(t *testing.T) {
+			b := newBase(t)
+			b.write(map[string]string{"a.txt": "apples"})
+			idle, err := folder.Open(t.Context(), b.e, b.dir, folder.Options{})
+			b.ok(err)
+			idle.CatchUp(t.Context())
+			w, f := b.watched(folder.Options{Poll: poll})
+			w.until("a.txt")
+			f.CatchUp(t.Context())
+			want, begin := "a.txt", time.Now()
+			const rounds = 10
+			for i := range rounds {
+				name := fmt.Sprintf("n%d/x.txt", i)
+				b.write(map[string]string{name: fmt.Sprintf("ants %d", i)})
+				f.CatchUp(t.Context())
+				if want += " " + name; b.ids(engine.Filter{}) != want {
+					if time.Sleep(50 * time.Millisecond); poll > 0 {
+						t.Fatalf("after CatchUp the database holds %q, want %q", b.ids(engine.Filter{}), want)
+					}
+					f.CatchUp(t.Context()) // the system had not told yet
+					if b.ids(engine.Filter{}) != want {
+						t.Fatalf("after CatchUp the database holds %q, want %q", b.ids(engine.Filter{}), want)
+					}
+				}
+			}
+			if took := time.Since(begin); took > rounds*190*time.Millisecond {
+				t.Errorf("%d changes took %v: they waited for the pauses of Watch", rounds, took)
+			}
+			ctx, cancel := context.WithCancel(t.Context())
+			cancel()
+			f.CatchUp(ctx)
+		})
+	}
 }

@@ -1,12 +1,16 @@
-// Package location tells in which file, and in which lines of it, a hit is. Start with [Of], or [OfSpan] for
-// the span of a hit. Both read the metadata that package folder gives every document of a file, so a program
-// that shows hits needs no reader of files.
+// Package location tells in which file, and in which lines of it, a hit is. Start with [Of], [OfSpan] for
+// the span of a hit, or [OfLine] for a line of its document. All read the metadata that package folder gives every
+// document of a file, so a program that shows hits needs no reader of files. [Stale] also asks the file system.
 package location
 
 import (
 	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/lexsem/lexsem/engine"
 )
@@ -33,6 +37,44 @@ func OfSpan(h engine.Hit) (path string, lines [2]int, ok bool) {
 		return Of(h)
 	}
 	return placed(h, h.SpanLines)
+}
+
+// OfLine is Of for a line, from 1, of the text of the hit's document; line is 0 if the kind of file has no lines.
+func OfLine(h engine.Hit, of int) (path string, line int, ok bool) {
+	path, lines, ok := placed(h, [2]int{of, of})
+	return path, lines[0], ok
+}
+
+// What Stale answers.
+const (
+	Changed = "changed"
+	Gone    = "gone"
+)
+
+// Stale says what became of the file of a document since it was stored: Changed if its time is another, Gone if its folder
+// is there and it is not, else "". It asks the file system about the path in the metadata, so call it only for documents
+// whose metadata no stranger has written.
+func Stale(m map[string]any) string {
+	path, ok := FileOf(m)
+	stored, _ := m[Time].(string)
+	was, err := time.Parse(time.RFC3339, stored)
+	if !ok || err != nil {
+		return ""
+	}
+	info, err := os.Stat(path)
+	switch {
+	case err == nil && info.ModTime().Unix() != was.Unix():
+		return Changed
+	case errors.Is(err, fs.ErrNotExist):
+		folder, inside := m[Root].(string)
+		if !inside {
+			folder = filepath.Dir(path)
+		}
+		if _, err := os.Stat(folder); err == nil {
+			return Gone
+		}
+	}
+	return ""
 }
 
 // placed says where lines of a hit's document stand.

@@ -58,6 +58,7 @@ type Hit struct {
 	Lines      []int    `json:"lines,omitempty"`  // of that file: the first and the last
 	Symbol     string   `json:"symbol,omitempty"` // the function or type of source code in which the hit lies, or the page, row or headings of other files
 	Span       *Span    `json:"span,omitempty"`   // the part of text that answers best, if requested and known
+	Places     []Place  `json:"places,omitempty"` // the lines that have what a query for places looks for
 	Duplicates []string `json:"duplicates,omitempty"`
 	Rerank     *float64 `json:"rerank,omitempty"` // the reranker's score, of hits that it read
 }
@@ -70,6 +71,13 @@ type Span struct {
 	End       int `json:"end"`
 	FirstLine int `json:"first_line,omitempty"`
 	LastLine  int `json:"last_line,omitempty"`
+}
+
+// Place is a line of the file at Path, or of the document's text if there is no file; Line is 0 if the kind of file has no
+// lines.
+type Place struct {
+	Line int    `json:"line"`
+	Text string `json:"text"`
 }
 
 // NewSearch returns the JSON form of res, the result of query, which took the time took.
@@ -105,6 +113,13 @@ func NewHit(h engine.Hit) Hit {
 		}
 	}
 	a.Span = spanOf(h)
+	for _, p := range h.Places {
+		line := p.Line
+		if _, of, ok := location.OfLine(h, line); ok {
+			line = of
+		}
+		a.Places = append(a.Places, Place{line, p.Text})
+	}
 	return a
 }
 

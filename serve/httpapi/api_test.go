@@ -151,6 +151,25 @@ func TestSearchRepairs(t *testing.T) {
 	}
 }
 
+// A query for places has all lines with a string, counted in the file where there is one, also in a batch.
+func TestSearchPlaces(t *testing.T) {
+	c := newClient(t, Options{})
+	meta := map[string]any{"path": "src/a.txt", "root": "/", "kind": "text", "line": 11, "time": "2020-01-01T00:00:00Z"}
+	c.want(c.ask("POST", "/v1/documents", map[string]any{"documents": []any{
+		map[string]any{"id": "src/a.txt", "text": "parseURL(x)\nparseURLs\n parseURL", "metadata": meta}, map[string]any{"id": "b", "text": "none\nparseURL(x)"},
+	}}), 200, "")
+	for path, body := range map[string]string{"/v1/search": `%s`, "/v1/search/batch": `{"searches": [%s]}`} {
+		got := c.ask("POST", path, fmt.Sprintf(body, `{"query": "parseURL", "places": true, "k": 5}`))
+		c.want(got, 200, "")
+		for _, want := range []string{`"id":"src/a.txt"`, `"places":[{"line":11,"text":"parseURL(x)"},{"line":13,"text":" parseURL"}]`, `"places":[{"line":2,"text":"parseURL(x)"}]`} {
+			if !strings.Contains(got.raw, want) {
+				t.Errorf("%s: %s has no %s", path, got.raw, want)
+			}
+		}
+	}
+	c.want(c.ask("POST", "/v1/search", `{"query": "parseURL", "places": true, "like": ["b"]}`), 400, "invalid")
+}
+
 // Spans come where they are asked for: of hits, of those of a batch, and of what is explained.
 func TestSearchSpans(t *testing.T) {
 	c := newClient(t, Options{})

@@ -34,6 +34,7 @@ type searchRequest struct {
 	Spans    bool      `json:"spans"`
 	Plain    bool      `json:"plain"`
 	Exact    bool      `json:"exact"`
+	Places   bool      `json:"places"`
 	Boost    string    `json:"boost"`
 	Sort     string    `json:"sort"`
 	GroupBy  string    `json:"group_by"`
@@ -44,7 +45,7 @@ type searchRequest struct {
 func (in *searchRequest) query(o Options) (q engine.Query, err error) {
 	q = engine.Query{
 		Text: in.Query, Vector: in.Vector, Image: in.Image, Like: in.Like, Unlike: in.Unlike, Offset: in.Offset, MinScore: in.MinScore, Mode: in.Mode, Variant: in.Variant,
-		PerChunk: in.PerChunk, Collapse: in.Collapse, Ef: in.Ef, Rerank: in.Rerank, Spans: in.Spans, Plain: in.Plain, Exact: in.Exact,
+		PerChunk: in.PerChunk, Collapse: in.Collapse, Ef: in.Ef, Rerank: in.Rerank, Spans: in.Spans, Plain: in.Plain, Exact: in.Exact, Places: in.Places,
 		Boost: in.Boost, Sort: in.Sort, GroupBy: in.GroupBy, PerGroup: in.PerGroup,
 	}
 	q.Fusion.Kind, q.Fusion.Presence, q.Fusion.Beta = in.Fusion, in.Presence, in.Beta

@@ -10,7 +10,7 @@ import (
 
 // What an answer of search takes besides ids, symbols and texts, in tokens.
 const (
-	frameTokens = 60 // of the answer
+	frameTokens = 90 // of the answer
 	headTokens  = 22 // of a hit
 )
 

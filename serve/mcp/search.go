@@ -46,6 +46,7 @@ type searchArgs struct {
 	MinScore float32  `json:"min_score,omitempty" jsonschema:"leaves out hits with a lower score; 0 leaves out none"`
 	PerChunk bool     `json:"per_chunk,omitempty" jsonschema:"true: each passage of a long document is a separate hit; false: a document is one hit, by its best passage"`
 	Exact    bool     `json:"exact,omitempty" jsonschema:"true: words are searched for as they are typed; false: mistyped words are also searched for as repaired"`
+	Places   bool     `json:"places,omitempty" jsonschema:"true: finds every document whose text has the query, or its phrase in quotes, byte for byte, with all lines where it stands; like grep, without ranking"`
 	Boost    string   `json:"boost,omitempty" jsonschema:"raises or lowers scores by metadata: recency(time, 30d) for a timestamp, 1 now and half after 30 days; field(stars, 100) for a number, half at 100; weight*boost has a weight other than 0.2; + and - join several"`
 	Sort     string   `json:"sort,omitempty" jsonschema:"orders the hits by a field of metadata instead of their scores, such as time desc; use min_score or mode lexical to leave out what does not match"`
 	GroupBy  string   `json:"group_by,omitempty" jsonschema:"field of metadata; each of its values gets at most per_group hits"`
@@ -76,6 +77,9 @@ type searchHit struct {
 	Chunks      int            `json:"chunks" jsonschema:"number of passages of the document"`
 	Start       int            `json:"start" jsonschema:"the passage is bytes start to end of the document's text; use start as offset of get"`
 	End         int            `json:"end"`
+	Places      []placeLine    `json:"places,omitempty" jsonschema:"lines that have what a query for places looks for"`
+	MorePlaces  int            `json:"places_left_out,omitempty" jsonschema:"number of further lines; a larger budget shows them"`
+	Stale       string         `json:"stale,omitempty" jsonschema:"changed: the file is another since it was stored; gone: it is not there"`
 	Metadata    map[string]any `json:"metadata,omitempty"`
 	MoreBytes   int            `json:"metadata_left_out,omitempty" jsonschema:"number of bytes of metadata that are left out; get shows them"`
 	Media       string         `json:"media,omitempty" jsonschema:"media type of an image, which has no text; get shows the image"`
@@ -123,6 +127,9 @@ var searchTool = newTool[searchArgs, plainText](sdk.Tool{
 
 func (s *Server) search(ctx context.Context, in searchArgs) (string, plainText, error) {
 	k, room, tokens := or(in.K, 10), or(in.MaxText, hitText), or(in.Budget, budget)
+	if in.Places && in.K == nil {
+		k = placesPage
+	}
 	q, err := query(in.Query, in.Like, in.Mode, in.Variant, in.Filter)
 	q.Unlike = in.Unlike
 	for _, e := range []error{err,
@@ -138,7 +145,7 @@ func (s *Server) search(ctx context.Context, in searchArgs) (string, plainText, 
 	q.PerChunk, q.Plain = in.PerChunk, in.Plain
 	q.Offset, q.K = in.Offset, k+1 // one more tells whether there is a next page
 	q.MinScore = in.MinScore
-	q.Spans, q.Exact = true, in.Exact
+	q.Spans, q.Exact, q.Places = !in.Places, in.Exact, in.Places
 	q.Boost, q.Sort, q.GroupBy, q.PerGroup = in.Boost, in.Sort, in.GroupBy, in.PerGroup
 	res, err := s.db.Search(ctx, q)
 	last := false // of the pages that there can be
@@ -162,6 +169,19 @@ func (s *Server) search(ctx context.Context, in searchArgs) (string, plainText, 
 	}
 	tokens -= frameTokens
 	for i, h := range shown {
+		if in.Places {
+			head := headTokens + tokensOf(h.ID)
+			if i > 0 && tokens < 2*head { // the next page begins here
+				out.NextOffset = in.Offset + i
+				break
+			}
+			lines, more, n := s.placesOf(h, tokens/(len(shown)-i)-head)
+			hit := s.hitOf(h, 0)
+			hit.Places, hit.MorePlaces = lines, more
+			tokens -= head + n
+			out.Hits = append(out.Hits, hit)
+			continue
+		}
 		hit := s.hitOf(h, min(room, left, roomOf(h, tokens/(len(shown)-i)-headTokens-tokensOf(h.ID+h.Symbol))))
 		left -= len(hit.Text)
 		tokens -= headTokens + tokensOf(h.ID+h.Symbol+hit.Text)
@@ -221,6 +241,9 @@ func (s *Server) hitOf(h engine.Hit, room int) searchHit {
 		Title: clipped(h.Title, maxTitle), Symbol: h.Symbol, Text: text, TextStart: h.Start + at, LeftOut: left, Chunk: h.Chunk, Chunks: h.Chunks, Start: h.Start, End: h.End, Media: h.Media}
 	if h.Reranked {
 		out.Rerank = &h.Rerank
+	}
+	if s.o.Stale != nil {
+		out.Stale = s.o.Stale(h.Metadata)
 	}
 	out.Metadata, out.MoreBytes = lightMetadata(h.Metadata, maxMetadata)
 	var lines [2]int
@@ -308,6 +331,8 @@ func (s *Server) searchText(r searchResult, in searchArgs) string {
 		switch {
 		case r.Documents == 0:
 			b.WriteString("the database is empty" + s.toFill() + ".")
+		case in.Places:
+			b.WriteString("no document has it byte for byte" + narrowed(in) + "; search without places finds what is near.")
 		case r.Matching == 0:
 			b.WriteString("no document matches the filter; use list to see documents and their metadata.")
 		case in.Offset > 0:
@@ -329,11 +354,23 @@ func (s *Server) searchText(r searchResult, in searchArgs) string {
 	for _, h := range r.Hits {
 		s.writeHit(&b, h, r.Mode, below)
 	}
-	fmt.Fprintf(&b, "%d of %d documents, mode %s, variant %s", r.Matching, r.Documents, r.Mode, r.Variant)
+	if in.Places {
+		fmt.Fprintf(&b, "%d of %d documents have it", r.Matching, r.Documents)
+	} else {
+		fmt.Fprintf(&b, "%d of %d documents, mode %s, variant %s", r.Matching, r.Documents, r.Mode, r.Variant)
+	}
 	if r.NextOffset > 0 {
 		fmt.Fprintf(&b, "; more with offset=%d", r.NextOffset)
 	}
 	return b.String()
+}
+
+// narrowed says that a filter was set.
+func narrowed(in searchArgs) string {
+	if in.Filter == "" {
+		return ""
+	}
+	return ", of those that match the filter"
 }
 
 // writeHit writes a hit for models: its place and score, and what tells something of its title, metadata and text.
@@ -345,6 +382,7 @@ func (s *Server) writeHit(b *strings.Builder, h searchHit, mode, below string) {
 	lines := h.Shown
 	fmt.Fprintf(b, "%d. %s", h.Rank, oneLine(where))
 	switch {
+	case len(h.Places) > 0:
 	case len(lines) < 2 || h.Path == "" && h.Chunks < 2 && h.LeftOut == 0:
 	case h.Path != "":
 		fmt.Fprintf(b, ":%d-%d", lines[0], lines[1])
@@ -353,6 +391,14 @@ func (s *Server) writeHit(b *strings.Builder, h searchHit, mode, below string) {
 	}
 	if h.Path != "" && below == "" && h.Path != h.ID {
 		fmt.Fprintf(b, "  id %q", h.ID)
+	}
+	if h.Stale != "" {
+		b.WriteString("  [" + map[string]string{"changed": "the file has changed since", "gone": "the file is gone"}[h.Stale] + "]")
+	}
+	if len(h.Places) > 0 {
+		b.WriteString("\n")
+		writePlaces(b, h)
+		return
 	}
 	if h.Symbol != "" {
 		b.WriteString("  " + oneLine(h.Symbol))

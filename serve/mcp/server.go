@@ -42,6 +42,9 @@ type Options struct {
 	// Place returns the file of a hit and its first and last line there, counted from 1, or 0
 	// if the file has no lines. nil means that no hit came from a file.
 	Place func(engine.Hit) (path string, lines [2]int, ok bool)
+	// Stale says what became of the file of a hit since it was stored, by the hit's metadata: "changed", "gone", or "" for
+	// neither. Set it only if no client writes documents. nil means that it is not known.
+	Stale func(metadata map[string]any) string
 	// Timeout limits calls of the tools that read; 0 means no limit.
 	Timeout time.Duration
 	// Version is the version of the server that clients are told.

@@ -190,6 +190,7 @@ func steps(t *testing.T) []step {
 		{"search vector", search(engine.Query{Vector: unit, Collapse: true})},
 		{"search nothing", search(engine.Query{Text: "zzz", Mode: engine.ModeLexical})},
 		{"search mistyped", search(engine.Query{Text: "speeks of y7"})},
+		{"search places", search(engine.Query{Text: "w3", Places: true, K: 5})},
 		{"search mistyped exactly", search(engine.Query{Text: "speeks of y7", Exact: true})},
 		{"search alike", search(engine.Query{Like: []string{"d7", "d3:1"}, Unlike: []string{"d5"}, K: 4})},
 		{"search boosted", search(engine.Query{Text: "keys of y7", Boost: "0.5*field(n, 7)", GroupBy: "lang", PerGroup: 2})},

@@ -16,6 +16,7 @@ type Hit struct {
 	Title, Symbol, Media, Text                                                      string
 	Chunk, Chunks, Start, End                                                       int
 	Lines, Span, SpanLines                                                          [2]int
+	Places                                                                          Places
 	Metadata                                                                        map[string]any
 	Duplicates                                                                      []string
 }

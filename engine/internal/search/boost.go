@@ -64,15 +64,30 @@ func (r *Run) gain(id uint64) (sum float64) {
 // Summands are those of a candidate's score.
 func (r *Run) Summands(c fusion.Candidate) []fusion.Term {
 	terms := append(r.Plan.Terms(c), r.fileTerms(c)...)
+	lift := r.lifts[c.Ord]
+	c.Score -= lift
+	terms = append(terms, r.gained(c, len(terms) == 0)...)
+	if lift == 0 {
+		return terms
+	}
+	if len(terms) == 0 {
+		terms = append(terms, fusion.Term{Name: r.Plan.Fusion.Kind, Weight: 1, Value: c.Score})
+	}
+	return append(terms, fusion.Term{Name: "exact", Weight: lift, Value: 1})
+}
+
+// gained are the summands that the boosts give to a candidate; bare says that there are no others: then what they have
+// multiplied is one of them.
+func (r *Run) gained(c fusion.Candidate, bare bool) (terms []fusion.Term) {
 	sum := r.gain(c.Ord)
 	if sum == 0 {
-		return terms
+		return nil
 	}
 	before := c.Score / (1 + sum)
 	if c.Score < 0 {
 		before = c.Score * (1 + sum)
 	}
-	if len(terms) == 0 { // of a fusion by ranks
+	if bare { // of a fusion by ranks
 		terms = append(terms, fusion.Term{Name: r.Plan.Fusion.Kind, Weight: 1, Value: before})
 	}
 	for n, x := range r.gains[chunk.Ord(c.Ord)] {

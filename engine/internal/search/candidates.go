@@ -21,6 +21,9 @@ func (r *Run) Candidates(ctx context.Context, depth int) (cs []fusion.Candidate,
 	if err == nil {
 		err = r.boost(ctx, cs)
 	}
+	if err == nil {
+		cs, err = r.certain(ctx, cs)
+	}
 	return cs, all, err
 }
 
@@ -36,6 +39,9 @@ func (r *Run) candidates(ctx context.Context, depth int) (cs []fusion.Candidate,
 
 // byWords are the candidates of the lexical leg alone.
 func (r *Run) byWords(ctx context.Context, depth int) ([]fusion.Candidate, bool, error) {
+	if len(r.exacts()) > 0 { // whichever hits are asked for, certain decides by the same
+		depth = max(depth, minDepth)
+	}
 	cs, err := r.words(ctx, depth)
 	if err != nil {
 		return nil, false, err

@@ -64,7 +64,7 @@ type Query struct {
 	PerChunk, Collapse bool
 	Rerank, Ef         int
 	Exact, Spans       bool
-	Plain              bool
+	Places, Plain      bool
 	Boost              string
 	Sort, GroupBy      string
 	PerGroup           int
@@ -97,7 +97,13 @@ func (r *Run) Decide(q Query, tokens bool) (err error) {
 	if r.fields, err = readFields(q); err != nil {
 		return err
 	}
+	if err = r.sought(); err != nil {
+		return err
+	}
 	excludes := len(r.Clauses) > 0 && !r.Q.HasText() && (q.Vector == nil || q.Mode == Lexical)
+	if r.Q.Places { // there is nothing to rank by
+		excludes, q.Mode = true, Lexical
+	}
 	switch {
 	case excludes:
 	case len(r.Clauses) > 0 && !r.Q.HasText() && q.Mode == Hybrid: // of a vector and what the text excludes

@@ -220,7 +220,17 @@ func words(terms []text.Term) (w []string) {
 // listed are the first documents that the query lets through, where it names nothing to rank by.
 func (r *Run) listed(ctx context.Context, depth int) (cs []fusion.Candidate, all bool, err error) {
 	all = true
-	for id := range r.filter.among {
+	among := r.filter.among
+	if len(r.places) > 0 {
+		among = func(yield func(id uint64) bool) {
+			for _, p := range r.placed {
+				if !yield(p.id) {
+					return
+				}
+			}
+		}
+	}
+	for id := range among {
 		if all = len(cs) < depth; !all {
 			break
 		}

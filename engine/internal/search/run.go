@@ -48,6 +48,9 @@ type Run struct {
 	fields   fields
 	gains    map[uint64][]float64 // what the boosts give to candidates, by ordinal
 	favours  []uint64             // documents, see favourites
+	lifts    map[uint64]float64   // what certain adds to scores, by id of the chunk
+	places   []exact              // the strings of a query for places
+	placed   []placed             // the documents that have them, in the order of their ids
 	step     func(name string)
 	foretold [2]line                                                                      // cosine and tokens of chunks without vectors
 	passages map[uint64]float64                                                           // of files among the first candidates, by ordinal
@@ -93,7 +96,7 @@ func (r *Run) Begin(ctx context.Context, tokens *late.Query, o modulate.RLROptio
 	r.fields.values = r.inColumns
 	r.Facts.Filtered = s.View.Len()
 	r.compare(tokens)
-	if !r.Q.Filter.IsZero() || len(r.Clauses) > 0 {
+	if !r.Q.Filter.IsZero() || len(r.Clauses) > 0 || len(r.places) > 0 {
 		m, err := r.let(ctx)
 		if err != nil {
 			return err
@@ -127,10 +130,15 @@ func (r *Run) let(ctx context.Context) (m matches, err error) {
 			return nil, err
 		}
 	}
-	if len(r.Clauses) == 0 {
+	if len(r.Clauses) > 0 {
+		if m, err = r.required(ctx, m); err != nil {
+			return nil, err
+		}
+	}
+	if len(r.places) == 0 {
 		return m, nil
 	}
-	return r.required(ctx, m)
+	return r.findPlaces(ctx, m)
 }
 
 // set sets what both kinds of legs need.
@@ -177,6 +185,9 @@ func (r *Run) Place(ctx context.Context, ord uint64, chunks int) (best fusion.Ca
 		return best, 0, err
 	}
 	if err := r.boost(ctx, cs); err != nil {
+		return best, 0, err
+	}
+	if cs, err = r.certain(ctx, cs); err != nil {
 		return best, 0, err
 	}
 	before := map[uint64]struct{}{}

@@ -52,6 +52,7 @@ var promises = []struct {
 	{"A folder that was moved keeps its documents", "ingest/folder TestMovedRoot", "by its files, by `--moved`", ""},
 	{"Texts stored words first get their vectors", "engine TestWordsFirst, TestWordsFirstMixed, TestWordsFirstEdits, TestKill", "deletes, patches, backups, kills", ""},
 	{"No text of a query is an error, and what it excludes never returns", "engine TestOddQueries, TestExcludedNeverReturn", "180 odd queries, modes", ""},
+	{"A name that stands in a text is on the first page; its places are all found", "engine TestExact, TestPlaces", "generated code; grep", ""},
 	{"Boosts, sorts and groups hold on every page", "engine TestBoost, TestSort, TestGroupBy", "modes, pages, explanations", ""},
 	{"A small database takes little space", "engine TestSpaceOfMarkdown", "parts; token states or none", ""},
 	{"No link leads out of an indexed folder", "ingest/folder TestLinks, TestSwaps", "also as a file is opened", ""},

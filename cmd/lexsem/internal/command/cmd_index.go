@@ -60,7 +60,9 @@ answers have changed, the cache is not used.
 
 --words-first stores texts before they are encoded. Words find them at once, also from other processes, and
 hybrid searches say how many passages have vectors already. The command then makes the vectors. If it is
-interrupted, the next index, serve or mcp of the database goes on.
+interrupted, the next index, serve or mcp of the database goes on. --background ends the command before
+that: a process of its own makes the vectors, answers the commands that come meanwhile, and ends. It may be
+killed. --finish does its work in this process.
 
 Each batch is stored completely or not at all. A file or a record that cannot be read is named with its
 line; the command goes on, keeps what is stored of that file, and ends with exit code 1. --skip-bad
@@ -103,6 +105,8 @@ documents of path that stay as they were.`,
 			vectors: f.bool("vectors", "use the vectors in records as the model's own, instead of encoding the texts"),
 			batch:   f.int("batch", 500, "most documents stored in one commit"),
 			first:   f.bool("words-first", "store texts before they are encoded: words find them at once, and vectors follow"),
+			behind:  f.bool("background", "the same, and end when words find all documents: a process of its own makes the vectors"),
+			finish:  f.bool("finish", "make the vectors that the database lacks, and index nothing"),
 			skipBad: f.bool("skip-bad", "skip and count what cannot be read; the exit code is then 0"),
 			words:   f.int("visual-words", 0, "visual words of the codebook of a new database of images, 16 to 4,096; default 1,024"),
 			chunk:   f.int("chunk-tokens", 0, "most tokens of a chunk; default what the model reads; -1 truncates longer texts"),
@@ -126,7 +130,7 @@ type indexOptions struct {
 	batch, poll                         *int
 	watch, stay, prune, skipBad, noSync *bool
 	vectors, global, strict, lacks      *bool
-	first                               *bool
+	first, behind, finish               *bool
 	kind, holds, metric, prefix, lang   *string
 	columns, states, idField, moved     *string
 	exclude                             *[]string
@@ -159,7 +163,8 @@ type indexSummary struct {
 	FromCache       int64          `json:"from_cache"`       // of these, those whose vectors an earlier run had kept
 	Seconds         float64        `json:"seconds"`
 	PerSecond       float64        `json:"documents_per_second"`
-	Note            string         `json:"note,omitempty"` // that of stats
+	Note            string         `json:"note,omitempty"`    // that of stats
+	Waiting         int            `json:"waiting,omitempty"` // passages whose vectors another process makes
 }
 
 // emptySummary is the summary of a run that has done nothing yet.
@@ -186,7 +191,11 @@ func (o indexOptions) check(paths []string) error {
 	switch {
 	case *o.lacks && (len(paths) > 0 || *o.watch):
 		return hinted(usagef("--problems indexes nothing"), "run it without paths and --watch")
-	case *o.lacks:
+	case *o.finish && (len(paths) > 0 || *o.watch || *o.behind || *o.lacks):
+		return hinted(usagef("--finish indexes nothing"), "run it without paths, --watch, --background and --problems")
+	case *o.behind && *o.watch:
+		return hinted(usagef("both --background and --watch"), "leave one of them out: --watch makes the vectors while it follows the folders")
+	case *o.lacks, *o.finish:
 		return nil
 	case len(paths) == 0:
 		return hinted(usagef("nothing to index"), "name files, folders or - for JSONL on standard input")
@@ -221,6 +230,10 @@ func (o indexOptions) run(ctx context.Context, a *app, paths []string) (err erro
 		return runProblems(ctx, a, dir, *o.json)
 	}
 	a.keep = o.keep()
+	if *o.finish {
+		return o.makeVectors(ctx, a, dir)
+	}
+	*o.first = *o.first || *o.behind
 	opt := engine.Options{Index: *o.kind, Kind: *o.holds, Metric: *o.metric, VisualWords: *o.words, ChunkTokens: *o.chunk, ChunkOverlap: *o.overlap, Language: *o.lang, NoSync: *o.noSync, MemoryMiB: *o.memory, MaxMemoryMiB: *o.most, TokenStates: *o.states}
 	if err := opt.Validate(); err != nil {
 		return &usageError{msg: err.Error()}
@@ -249,7 +262,12 @@ func (o indexOptions) run(ctx context.Context, a *app, paths []string) (err erro
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, ix.db.close()) }()
+	later := false // another process is to make the vectors
+	defer func() {
+		if err = errors.Join(err, ix.db.close()); later {
+			err = errors.Join(err, o.startFinish(a, dir))
+		}
+	}()
 	before, err := ix.db.Stats(ctx)
 	if err != nil {
 		return err
@@ -267,7 +285,9 @@ func (o indexOptions) run(ctx context.Context, a *app, paths []string) (err erro
 		if *o.first {
 			ix.tell("note", fmt.Sprintf("words find all documents after %.1f s; their vectors follow", time.Since(begin).Seconds()))
 		}
-		err = ix.db.settle(ctx, p)
+		if !*o.behind {
+			err = ix.db.settle(ctx, p)
+		}
 	}
 	p.done()
 	if e := ix.keepProblems(); e != nil {
@@ -279,6 +299,9 @@ func (o indexOptions) run(ctx context.Context, a *app, paths []string) (err erro
 	stats, err := ix.end(begin)
 	if err != nil {
 		return err
+	}
+	if _, other := ix.db.Holder(); *o.behind && stats.Waiting > 0 && !other { // which makes them itself
+		later = true
 	}
 	if err := o.print(a, ix.summary, stats); err != nil {
 		return err
@@ -309,7 +332,7 @@ func (ix *indexer) end(begin time.Time) (engine.Stats, error) {
 	if err != nil {
 		return stats, err
 	}
-	ix.summary.Documents, ix.summary.Stored, ix.summary.Note = stats.Documents, stats.Documents, stats.Note
+	ix.summary.Documents, ix.summary.Stored, ix.summary.Note, ix.summary.Waiting = stats.Documents, stats.Documents, stats.Note, stats.Waiting
 	ix.summary.took(begin, ix.db)
 	return stats, nil
 }

@@ -82,14 +82,17 @@ func (o mcpOptions) run(ctx context.Context, a *app, args []string) (err error) 
 		return err
 	}
 	defer func() { err = errors.Join(err, db.close()) }()
+	served := mcp.Database(engine.WithReranker(db, second, *o.second.depth))
+	opts := mcp.Options{ReadOnly: *o.readOnly || *o.dir != "", Version: versions().Version, Place: location.Of, Logger: a.warnings()}
 	if *o.dir != "" {
-		end, err := a.follow(ctx, db, *o.dir)
+		f, end, err := a.follow(ctx, db, *o.dir)
 		if err != nil {
 			return err
 		}
 		defer end()
+		served, opts.Stale = fresh{served, f}, location.Stale
 	}
-	s := mcp.New(engine.WithReranker(db, second, *o.second.depth), mcp.Options{ReadOnly: *o.readOnly || *o.dir != "", Version: versions().Version, Place: location.Of, Logger: a.warnings()})
+	s := mcp.New(served, opts)
 	err = s.Serve(ctx, a.Stdin, raw(a.Stdout))
 	if errors.Is(err, context.Canceled) { // a client ends its servers by a signal
 		return nil

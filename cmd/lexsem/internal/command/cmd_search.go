@@ -62,6 +62,12 @@ A word that neither the database nor the model knows is also searched for as rep
 own words; the output then says "for:". --exact searches for the words as they are typed, and double quotes
 round a word do so for that word.
 
+Where a document has a phrase in quotes, or a name that is all of the query, byte for byte, one of the first ten
+hits has it; in source code, also a name among other words. --places prints all lines of all documents that have it, as
+path:line:text: the phrase in quotes, or without one the query. Where the phrase begins or ends with a letter, a digit or
+an underscore, none stands next to it. A hit whose file has changed or gone since it was stored says so; in JSON,
+"stale_ids" names it, and "places" has {"line","text"} of each line.
+
 --queries takes BEIR's layout, {"_id": …, "text": …} on each line. --format json prints one line per
 query: {"query","mode","variant","took_ms","hits":[{"id","score","probability","cosine",
 "coverage","rank","title","text","metadata","presence","pair","chunk","chunks","start","end",
@@ -84,7 +90,7 @@ scores are 1/rank, because readers order hits by them.`,
 		f.group("Flags")
 		o := searchOptions{
 			second:  declareRerank(f),
-			k:       f.int("k", 10, "hits per query"),
+			k:       f.int("k", 10, "hits per query; with --places, most documents, by default 10,000"),
 			way:     declareWay(f, "only documents whose metadata match this filter: lang = \"go\" and year >= 2020", "modulation: rlr-local, rlr, rlr+whiten, slr, rlr+slr or none; default the best that the database has"),
 			format:  f.str("format", "text", "`FORMAT`text, json or trec"),
 			json:    f.bool("json", "the same as --format json"),
@@ -92,6 +98,8 @@ scores are 1/rank, because readers order hits by them.`,
 			like:    f.strs("like", "`ID`a document that the hits are to resemble; repeatable"),
 			unlike:  f.strs("unlike", "`ID`a document that the hits are not to resemble; repeatable"),
 			queries: f.str("queries", "", "`FILE`queries as JSONL; - is standard input"),
+			given:   f.given,
+			places:  f.bool("places", "find every document whose text has the query, or its phrase in quotes, byte for byte, and print all lines of it"),
 			chunks:  f.bool("per-chunk", "make every chunk of a long document a hit of its own; without it, a document is one hit"),
 			fold:    f.bool("collapse", "show only the best of near-duplicates"),
 			sort:    f.str("sort", "", "`ORDER`order the hits by a field of metadata instead of their scores: time desc"),
@@ -112,6 +120,8 @@ type searchOptions struct {
 	image              *string
 	like, unlike       *[]string
 	json, chunks, fold *bool
+	places             *bool
+	given              func(flag string) bool
 }
 
 // way are the flags that say how a query is answered, of search and explain.
@@ -198,6 +208,8 @@ func (o searchOptions) check(args []string) error {
 		return hinted(usagef("--per-chunk with --format trec: a run file ranks each document once"), "leave one of them out")
 	case *o.k < 1 || *o.k > engine.MaxK:
 		return usagef("-k %d: use a number from 1 to %d", *o.k, engine.MaxK)
+	case *o.places && (*o.format == "trec" || *o.image != "" || len(*o.like)+len(*o.unlike) > 0):
+		return hinted(usagef("--places with --format trec, --image, --like or --unlike"), "--places finds the lines that have a text, without ranking; leave the others out")
 	case *o.ef < 0:
 		return usagef("--ef %d: use a positive number", *o.ef)
 	case *o.each < 0 || *o.each > 0 && *o.group == "":
@@ -255,6 +267,9 @@ func (o searchOptions) run(ctx context.Context, a *app, args []string) (err erro
 		return err
 	}
 	defer func() { err = errors.Join(err, closeSecond()) }()
+	if *o.places { // needs no model
+		*o.mode = engine.ModeLexical
+	}
 	db, err := a.openSearch(ctx, dir, o.way)
 	if err != nil {
 		return err
@@ -287,9 +302,12 @@ func (o searchOptions) one(ctx context.Context, a *app, db engine.Database, q na
 		query.Text, query.Image = "", image
 	}
 	query.Like, query.Unlike = *o.like, *o.unlike
+	query.Places = *o.places
 	query.K, query.Ef, query.PerChunk, query.Collapse, query.Rerank = *o.k, *o.ef, *o.chunks, *o.fold, *o.second.depth
 	query.Sort, query.GroupBy, query.PerGroup = *o.sort, *o.group, *o.each
-	query.Spans = *o.format != "trec"
+	if query.Spans = *o.format != "trec" && !query.Places; query.Places && !o.given("k") {
+		query.K = engine.MaxK
+	}
 	res, err := db.Search(ctx, query)
 	if err == nil && o.local() && res.Trace.LocalWanted { // of another process, which builds them now
 		if err = db.Flush(ctx); err == nil {
@@ -312,7 +330,10 @@ func (o searchOptions) one(ctx context.Context, a *app, db engine.Database, q na
 		if *o.queries != "" {
 			ans.QueryID = q.id
 		}
-		return json.NewEncoder(out).Encode(ans)
+		return json.NewEncoder(out).Encode(struct {
+			answer.Search
+			Stale []string `json:"stale_ids,omitempty"`
+		}{ans, staleIDs(res.Hits)})
 	case "trec":
 		second, ranked := "", make([]bench.Ranked, len(res.Hits))
 		if res.Trace.Reranked > 0 {
@@ -328,6 +349,9 @@ func (o searchOptions) one(ctx context.Context, a *app, db engine.Database, q na
 	}
 	if *o.queries != "" {
 		fmt.Fprintf(out, "%s\n", a.style(bold, q.id+": "+q.text))
+	}
+	if query.Places {
+		return writePlaces(out, a, res, query.K)
 	}
 	writeFor(out, a, res.For)
 	if answer.Unlikely(res.Hits) {

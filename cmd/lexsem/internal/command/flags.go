@@ -39,6 +39,12 @@ func (f *flags) note(name string) {
 	g.names = append(g.names, name)
 }
 
+// given says whether a flag was set, also by its variable.
+func (f *flags) given(name string) (is bool) {
+	f.set.Visit(func(fl *flag.Flag) { is = is || fl.Name == name })
+	return is
+}
+
 func (f *flags) str(name, value, usage string) *string {
 	f.note(name)
 	return f.set.String(name, value, usage)

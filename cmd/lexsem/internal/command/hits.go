@@ -1,11 +1,13 @@
 package command
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/lexsem/lexsem/encoder"
@@ -64,6 +66,9 @@ func writeHits(w io.Writer, a *app, query string, res engine.Result) {
 			}
 			fmt.Fprintf(w, "    %s\n", a.style(faint, clipColumns(flat(at), width-4)))
 		}
+		if why := staleWords[location.Stale(h.Metadata)]; why != "" {
+			fmt.Fprintf(w, "    %s; `lexsem index` stores what is there now\n", why)
+		}
 		if n := len(h.Duplicates); n > 0 {
 			fmt.Fprintf(w, "    %s\n", a.style(faint, clipColumns("near-duplicates: "+flat(strings.Join(h.Duplicates, ", ")), width-4)))
 		}
@@ -71,6 +76,46 @@ func writeHits(w io.Writer, a *app, query string, res engine.Result) {
 			fmt.Fprintf(w, "    %s\n", a.highlight(line, query))
 		}
 	}
+}
+
+// staleWords say what location.Stale does.
+var staleWords = map[string]string{location.Changed: "the file has changed since", location.Gone: "the file is gone"}
+
+// staleIDs are the documents of hits whose files are others now.
+func staleIDs(hits []engine.Hit) (ids []string) {
+	for _, h := range hits {
+		if location.Stale(h.Metadata) != "" && !slices.Contains(ids, h.ID) {
+			ids = append(ids, h.ID)
+		}
+	}
+	return ids
+}
+
+// writePlaces prints the lines of a query for places as grep does, and below them how many documents there are, and which are
+// stale.
+func writePlaces(w io.Writer, a *app, res engine.Result, k int) error {
+	lines := 0
+	var stale []string
+	for _, h := range res.Hits {
+		for _, p := range h.Places {
+			at := h
+			at.Lines, at.Span = [2]int{p.Line, p.Line}, [2]int{}
+			where := cmp.Or(placeOf(at), fmt.Sprintf("%s:%d", h.ID, p.Line))
+			fmt.Fprintf(w, "%s: %s\n", a.style(faint, visible(where)), visible(p.Text))
+			lines++
+		}
+		if why := staleWords[location.Stale(h.Metadata)]; why != "" {
+			stale = append(stale, h.ID+": "+why)
+		}
+	}
+	fmt.Fprintf(w, "%s in %s\n", count(lines, "line", "lines"), count(len(res.Hits), "document", "documents"))
+	if len(res.Hits) == k && res.Trace.Filtered > k {
+		fmt.Fprintf(w, "%s more have it; a larger -k or --filter shows them\n", count(res.Trace.Filtered-k, "document", "documents"))
+	}
+	for _, s := range stale {
+		fmt.Fprintf(w, "%s; `lexsem index` stores what is there now\n", visible(s))
+	}
+	return nil
 }
 
 // writeFor says what was searched for besides what was typed.

@@ -8,7 +8,9 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/lexsem/lexsem/engine"
 	"github.com/lexsem/lexsem/ingest/folder"
+	"github.com/lexsem/lexsem/serve/mcp"
 )
 
 // lexsem mcp --dir serves a folder: it makes the database, stores the files words first, and follows their changes until
@@ -42,15 +44,15 @@ func (a *app) folderDB(dir string) (string, error) {
 }
 
 // follow keeps a database equal to a folder until end is called. It returns when words find the files, or after firstSync.
-func (a *app) follow(ctx context.Context, db *database, dir string) (end func(), err error) {
+func (a *app) follow(ctx context.Context, db *database, dir string) (_ *folder.Folder, end func(), err error) {
 	s, err := db.Stats(ctx)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	tell := func(x folder.Failure) { a.warnings().Warn("a file is left out", "file", x.Path, "error", x.Err) }
 	f, err := folder.Open(ctx, db, dir, folder.Options{WordsFirst: true, DropVectors: s.Encoder.Model != "", Failed: tell})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	synced, ended := make(chan struct{}, 1), make(chan struct{})
@@ -75,5 +77,31 @@ func (a *app) follow(ctx context.Context, db *database, dir string) (end func(),
 	case <-ended:
 	case <-time.After(firstSync):
 	}
-	return func() { cancel(); <-ended }, nil
+	return f, func() { cancel(); <-ended }, nil
+}
+
+// firstChanges is how long a call waits at most for changes of the folder that are not stored yet.
+const firstChanges = time.Second
+
+// fresh is the database of a folder that is followed: what reads it sees the changes that came before the call. If they take
+// longer, it sees what is stored, and hits tell which files have changed.
+type fresh struct {
+	mcp.Database
+	f *folder.Folder
+}
+
+func (d fresh) catchUp(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, firstChanges)
+	defer cancel()
+	d.f.CatchUp(ctx)
+}
+
+func (d fresh) Search(ctx context.Context, q engine.Query) (engine.Result, error) {
+	d.catchUp(ctx)
+	return d.Database.Search(ctx, q)
+}
+
+func (d fresh) Get(ctx context.Context, id string) (engine.Document, error) {
+	d.catchUp(ctx)
+	return d.Database.Get(ctx, id)
 }

@@ -72,8 +72,8 @@ var cmdMCPUninstall = command{
 	args:    installClients,
 	summary: "take the entry of `lexsem mcp install` out again",
 	about: `
-Takes the entry "lexsem" out of the project file of the client in --dir, and the file away if nothing else
-is in it. Without --yes it only says so.`,
+Takes the entry "lexsem" out of the project file of the client in --dir, and the file and its folder away if nothing
+else is in them. Without --yes it only says so.`,
 	examples: []string{"lexsem mcp uninstall claude --yes", "lexsem mcp uninstall codex --dir ~/src/project"},
 	declare:  func(f *flags) action { return declareInstall(f, false) },
 }
@@ -133,7 +133,13 @@ func (c mcpClient) install(a *app, dir string, in, yes bool) error {
 		return nil
 	}
 	if rest := strings.TrimSpace(string(is)); !in && (rest == "" || rest == "{}") {
-		return os.Remove(path)
+		if err := os.Remove(path); err != nil {
+			return err
+		}
+		if above := filepath.Dir(path); filepath.Clean(above) != filepath.Clean(dir) {
+			_ = os.Remove(above) // it stays if there is more in it
+		}
+		return nil
 	}
 	return writeConfig(path, is)
 }

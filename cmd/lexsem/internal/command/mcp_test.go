@@ -231,8 +231,20 @@ func TestMCPFolder(t *testing.T) {
 	if err := other.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if got := ask(serve(), "sleeps caves"); !strings.Contains(got, "bat.go:") {
+	last := serve()
+	if got := ask(last, "sleeps caves"); !strings.Contains(got, "bat.go:") {
 		t.Fatal(got)
+	}
+	for i := range 5 { // a change is found by the next search, and by its name
+		name := fmt.Sprintf("Roost%d", i)
+		write("bat.go", "package bat\n\n\nfunc "+name+"() {}\n")
+		res, err := last.CallTool(t.Context(), &sdk.CallToolParams{Name: "search", Arguments: map[string]any{"query": name, "places": true}})
+		if err != nil || res.IsError {
+			t.Fatalf("%v, %+v", err, res)
+		}
+		if got := res.Content[0].(*sdk.TextContent).Text; !strings.Contains(got, "1. bat.go\n  4: func "+name+"() {}\n") || !strings.HasSuffix(got, "1 of 2 documents have it") {
+			t.Fatalf("%d: %s", i, got)
+		}
 	}
 	if left, err := os.ReadDir(dir); err != nil || len(left) != 2 {
 		t.Fatalf("%v, %v", left, err)
