@@ -6,8 +6,7 @@ import { explanation } from "./explain.js";
 import { thumbnail } from "./images.js";
 import * as api from "./api.js";
 
-// of files, shown in the hit's place: all in one field, or as earlier builds have stored them
-const fileField = "_file";
+// of files, shown in the hit's place: all in the field _file, or as earlier builds have stored them
 const fileFields = new Set(["path", "root", "time", "kind", "line", "line_end"]);
 let serial = 0;
 
@@ -114,7 +113,7 @@ function place(h) {
 
 function fields(h) {
   const metadata = h.metadata ?? {};
-  const own = (name) => !h.path || (fileField in metadata ? name !== fileField : !fileFields.has(name));
+  const own = (name) => !h.path || (Object(metadata._file) === metadata._file ? name !== "_file" : !fileFields.has(name));
   const shown = Object.entries(metadata).filter(([name]) => own(name)).slice(0, 8);
   if (!shown.length) return null;
   return el("dl", { class: "fields" }, shown.map(([name, value]) => {
