@@ -136,7 +136,7 @@ func TestOwnFields(t *testing.T) {
 		if delete(got, "new.txt"); len(was) != 3 || !reflect.DeepEqual(got, was) {
 			t.Errorf("from %s: %v, want %v", in, got, was)
 		}
-		if out := printed(t, "", "search", "--json", "-k", "1", "--mode", "lexical", "--db", db, "b.txt"); !strings.Contains(out, `"path":`+strconv.Quote(filepath.Join(notes, "b.txt"))) {
+		if out := printed(t, "", "search", "--json", "-k", "1", "--mode", "lexical", "--db", db, "b.txt"); !strings.Contains(out, `"path":`+strconv.Quote(filepath.Join(notes, "b.txt"))+`,"lines":[1,1]`) {
 			t.Errorf("from %s: the file is not told by %s", in, out)
 		}
 	}
