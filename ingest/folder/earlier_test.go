@@ -112,7 +112,7 @@ func TestEarlierMetadata(t *testing.T) {
 	encoded, had := b.enc.texts, b.content()
 	b.writeAt(b.dir, "stale.txt", "\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR", past.Add(time.Hour))
 	b.remove("left.txt")
-	r, err := b.sync(folder.Options{Keep: true})
+	r, err := b.sync(folder.Options{DropVectors: true, Keep: true})
 	b.ok(err)
 	if b.counts(r, "+0 ~9 -0 =0 read 9"); b.lacks() != "stale stale.txt:0, warned warned.md:2" || b.enc.texts != encoded || !maps.Equal(b.content(), had) {
 		t.Errorf("%s; %d texts encoded; stored %q", b.lacks(), b.enc.texts-encoded, b.content())
@@ -131,17 +131,17 @@ func TestEarlierMetadata(t *testing.T) {
 			t.Errorf("%s has the metadata %s, want %s", id, got, want)
 		}
 	}
-	r, err = b.sync(folder.Options{Keep: true})
+	r, err = b.sync(folder.Options{DropVectors: true, Keep: true})
 	b.ok(err)
 	b.counts(r, "+0 ~0 -0 =9 read 1")
 	b.writeAt(b.dir, "stale.txt", "once readable\n", past.Add(2*time.Hour))
 	b.remove("gone.txt")
-	b.synced(folder.Options{}, "+0 ~1 -2 =8 read 1")
+	b.synced(folder.Options{DropVectors: true}, "+0 ~1 -2 =8 read 1")
 	if b.holds("1 2 a.md go.go m.txt n1 own page.html stale.txt stdin.md sub/b.txt t.csv:1 warned.md"); !strings.HasPrefix(b.metadata("stale.txt"), `{"_file":`) || b.enc.texts != encoded {
 		t.Errorf("mended: %s, %d texts encoded", b.metadata("stale.txt"), b.enc.texts-encoded)
 	}
 	b.ok(os.RemoveAll(b.dir))
-	b.synced(folder.Options{PruneAll: true}, "+0 ~0 -9 =0 read 0")
+	b.synced(folder.Options{DropVectors: true, PruneAll: true}, "+0 ~0 -9 =0 read 0")
 	b.holds("m.txt n1 own stdin.md")
 	for id, was := range stdin {
 		if got := b.metadata(id); got != was {
@@ -158,7 +158,7 @@ func TestEarlierMoved(t *testing.T) {
 	b.ok(os.Rename(from, b.dir))
 	b.remove("gone.txt")
 	encoded := b.enc.texts
-	b.synced(folder.Options{Moved: from}, "+0 ~10 -1 =0 read 9")
+	b.synced(folder.Options{DropVectors: true, Moved: from}, "+0 ~10 -1 =0 read 9")
 	if left, err := folder.Recorded(t.Context(), b.e, from); err != nil || left != 1 || b.enc.texts != encoded { // that of standard input
 		t.Errorf("%d documents are of the former path, %v, %d texts encoded", left, err, b.enc.texts-encoded)
 	}
