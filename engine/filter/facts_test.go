@@ -94,7 +94,7 @@ func someObject(rng *rand.Rand, depth int) map[string]any {
 		m[pick(rng, someKeys)] = someValue(rng, depth)
 	}
 	if rng.IntN(4) == 0 {
-		m["_file"] = map[string]any{"path": someValue(rng, depth), "x": someScalar(rng)}
+		m["_file"] = map[string]any{pick(rng, []string{"path", "line"}): someValue(rng, depth), "line": someScalar(rng)}
 	}
 	return m
 }

@@ -104,8 +104,11 @@ func TestFieldsOfFiles(t *testing.T) {
 			t.Errorf("%s: %v, %v", expr, got, err)
 		}
 	}
+	if got, err := Eq("kind", "csv").Match(parsedDocument(t, `{"_file": {"kind": "csv"}}`)); err != nil || got {
+		t.Errorf("an object of a user's: %v, %v", got, err)
+	}
 	for raw, want := range map[string]bool{
-		`{"_file": "a.csv", "x": {"_file": {"path": "a.csv"}}}`: false, `{"_file": [{"path": "a.csv"}]}`: false, `{"_file": {}}`: false, `{"_file": {"path": ["b", "a.csv"]}}`: true,
+		`{"_file": "a.csv", "x": {"_file": {"path": "a.csv"}}}`: false, `{"_file": [{"path": "a.csv"}]}`: false, `{"_file": {}}`: false, `{"_file": {"path": null}}`: false, `{"_file": {"path": ["b", "a.csv"]}}`: true,
 	} {
 		if got, err := Eq("path", "a.csv").Match(parsedDocument(t, raw)); err != nil || got != want {
 			t.Errorf("%s: %v, %v", raw, got, err)

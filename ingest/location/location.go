@@ -90,7 +90,7 @@ func written(at string) bool {
 
 // Where returns the filter of a field of File, which of makes of its path, in documents of earlier builds too.
 func Where(name string, of func(path string) filter.Filter) filter.Filter {
-	return filter.Or(of(File+"."+name), filter.And(filter.Not(filter.Exists(File)), of(name)))
+	return filter.Or(of(File+"."+name), filter.And(filter.Not(filter.Exists(File+"."+Path)), of(name)))
 }
 
 // Whole reads a whole number from metadata, in any type that a JSON decoder returns.

@@ -36,7 +36,8 @@ func TestFile(t *testing.T) {
 		"named, a relative path": {object{File: object{Path: "b.csv", Kind: "csv"}}, "", 0},
 		"leads out of the root":  {object{File: with(of, Path, "../a.md")}, "", 0},
 		"no object, of earlier":  {with(of, File, "x.pdf"), at, 3},
-		"an object of a user's":  {with(of, File, object{"name": "x.pdf"}), "", 0},
+		"an object, of earlier":  {with(of, File, object{"name": "x.pdf"}), at, 3},
+		"an object of a user's":  {object{File: object{"name": "x.pdf"}}, "", 0},
 		"another time":           {with(of, Time, "2026-01-02T04:04:05+01:00"), "", 0},
 		"no time":                {object{Root: root, Path: "sub/a.md", Kind: "markdown"}, "", 0},
 		"no kind":                {object{File: object{Root: root, Path: "sub/a.md"}}, "", 0},
@@ -52,7 +53,7 @@ func TestFile(t *testing.T) {
 		m    object
 		want bool
 	}{
-		"of the root": {object{File: of}, true}, "of an earlier build": {of, true}, "own fields of another file": {with(of, File, object{Root: "/other"}), false},
+		"of the root": {object{File: of}, true}, "of an earlier build": {of, true}, "of one with an own object": {with(of, File, object{"name": "x"}), true}, "own fields of another file": {with(of, File, with(of, Root, "/other")), false},
 		"own fields of a named file": {object{Root: root, File: object{Path: "/a"}}, false}, "of another root": {object{File: with(of, Root, "/other")}, false},
 	} {
 		if got, err := here.Match(c.m); err != nil || got != c.want {

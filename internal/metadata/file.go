@@ -2,19 +2,20 @@ package metadata
 
 import "maps"
 
-// File is the reserved field in which lexsem keeps which file a document is from: an object with fields of FileNames, and "own",
-// which is the file's own field of that name. All other fields are the user's. Filters, counts, sorts, groups and boosts find a
+// File is the reserved field in which lexsem keeps which file a document is from: an object with fields of FileNames, of which
+// "path" is always there, and "own", which is the file's own field of that name. All other fields are the user's. Filters, counts, sorts, groups and boosts find a
 // field of the object by its plain name, too, where the document has no field of that name: `kind = "csv"` is met by a record of
 // a CSV file, unless the file has a column kind.
 const File = "_file"
 
-// FileNames are the fields of File.
+// FileNames are the fields of File. An object without the first is a user's.
 var FileNames = [...]string{"path", "root", "time", "kind", "line", "line_end"}
 
 // OfFile returns the fields that say which file a document is from: those of File. flat says that there is none, and returns the
 // metadata themselves: so earlier builds wrote them, and so do programs.
 func OfFile(m map[string]any) (fields map[string]any, flat bool) {
-	if file, ok := m[File].(map[string]any); ok {
+	file, _ := m[File].(map[string]any)
+	if _, there := file[FileNames[0]]; there {
 		return file, false
 	}
 	return m, true

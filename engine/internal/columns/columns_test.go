@@ -27,7 +27,7 @@ import (
 // lookup returns the values of a dotted path of a document and whether it is there.
 func lookup(doc map[string]any, path string) (values []any, there bool) {
 	doc = maps.Clone(doc)
-	if file, ok := doc["_file"].(map[string]any); ok {
+	if file, ok := doc["_file"].(map[string]any); ok && has(file, "path") {
 		for _, name := range []string{"path", "root", "time", "kind", "line", "line_end"} {
 			if v, ok := file[name]; ok && !has(doc, name) {
 				doc[name] = v
@@ -150,9 +150,11 @@ func someObject(r *rand.Rand, depth int) map[string]any {
 	for range r.IntN(5) {
 		m[pick(r, someKeys)] = someValue(r, depth)
 	}
-	switch file := map[string]any{pick(r, someKeys): someValue(r, depth), "path": someValue(r, depth), "own": 1}; r.IntN(12) {
+	switch file := map[string]any{pick(r, someKeys): someValue(r, depth), "path": someValue(r, depth), "line": json.Number("1")}; r.IntN(12) {
 	case 0, 1, 2:
-		m["_file"] = file
+		if m["_file"] = file; r.IntN(4) == 0 {
+			delete(file, "path")
+		}
 	case 3:
 		m["_file"] = []any{file, someScalar(r)}
 	}

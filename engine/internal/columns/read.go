@@ -192,7 +192,7 @@ func (e *Edit) object(j *text, path uint32) error {
 // plainNames appends what metadata.Named adds to a document with these keys.
 func (e *Edit) plainNames(raw []byte, own []member) error {
 	for i, at := range e.file.at {
-		if at == 0 {
+		if at == 0 || e.file.at[0] == 0 {
 			continue
 		}
 		path, err := e.c.family.paths.intern(rootPath, []byte(metadata.FileNames[i]))

@@ -16,9 +16,9 @@ import (
 func fields(t *testing.T, open func(t *testing.T, enc encoder.Encoder) engine.Database) {
 	db := open(t, encoder.NewHash(dim))
 	fill(t, db, []engine.Document{
-		{ID: "keys", Text: "Rotate the signing keys.", Metadata: map[string]any{"lang": "en", "stars": 1, "time": "2024-01-01", "_file": map[string]any{"time": "2030-01-01T00:00:00Z", "kind": "csv"}}},
-		{ID: "more", Text: "Rotate the signing keys with keyctl or by hand.", Metadata: map[string]any{"lang": "en", "stars": []any{1, 900}, "_file": map[string]any{"time": "2023-12-31T23:00:00-02:00", "kind": "csv"}}},
-		{ID: "bees", Text: strings.Repeat("Bees fly from flower to flower and rotate. ", 20), Metadata: map[string]any{"lang": "de", "stars": 5, "kind": "essay", "_file": map[string]any{"kind": "csv"}}},
+		{ID: "keys", Text: "Rotate the signing keys.", Metadata: map[string]any{"lang": "en", "stars": 1, "time": "2024-01-01", "_file": map[string]any{"time": "2030-01-01T00:00:00Z", "kind": "csv", "path": "a.csv"}}},
+		{ID: "more", Text: "Rotate the signing keys with keyctl or by hand.", Metadata: map[string]any{"lang": "en", "stars": []any{1, 900}, "_file": map[string]any{"time": "2023-12-31T23:00:00-02:00", "kind": "csv", "path": "a.csv"}}},
+		{ID: "bees", Text: strings.Repeat("Bees fly from flower to flower and rotate. ", 20), Metadata: map[string]any{"lang": "de", "stars": 5, "kind": "essay", "_file": map[string]any{"kind": "csv", "path": "a.csv"}}},
 	})
 	hits := func(q engine.Query) (ids string) {
 		t.Helper()

@@ -113,7 +113,7 @@ function place(h) {
 
 function fields(h) {
   const metadata = h.metadata ?? {};
-  const own = (name) => !h.path || (Object(metadata._file) === metadata._file ? name !== "_file" : !fileFields.has(name));
+  const own = (name) => !h.path || (metadata._file?.path ? name !== "_file" : !fileFields.has(name));
   const shown = Object.entries(metadata).filter(([name]) => own(name)).slice(0, 8);
   if (!shown.length) return null;
   return el("dl", { class: "fields" }, shown.map(([name, value]) => {
