@@ -13,6 +13,7 @@ import (
 	"github.com/lexsem/lexsem/engine/internal/chunk"
 	"github.com/lexsem/lexsem/engine/internal/search"
 	"github.com/lexsem/lexsem/engine/internal/state"
+	"github.com/lexsem/lexsem/internal/metadata"
 	"github.com/lexsem/lexsem/internal/text"
 	"github.com/lexsem/lexsem/store"
 )
@@ -54,8 +55,9 @@ func (e *Engine) startKind(ctx context.Context) error {
 	return e.st.SetManifest(ctx, func(m *store.Manifest) error { m.Kind = e.kind.stored; return nil })
 }
 
-// ofSource are the documents that are files of source code.
-var ofSource = filter.And(filter.Eq("kind", "code"), filter.Exists("language"), filter.Exists("path"))
+// ofSource are the documents that are files of source code, as search.OfSource tells.
+var ofSource = filter.And(filter.Exists("language"), filter.Or(filter.Eq(metadata.File+".kind", "code"),
+	filter.And(filter.Eq("kind", "code"), filter.Exists("path"), filter.Not(filter.Exists(metadata.File+".kind")))))
 
 // kindOf is KindCode or KindText.
 func (e *Engine) kindOf(ctx context.Context, s *state.State) (string, error) {

@@ -14,7 +14,17 @@ import (
 
 // codeFile is a file as package folder stores it.
 func codeFile(path, text string) engine.Document {
-	return engine.Document{ID: path, Title: path, Text: text, Metadata: map[string]any{"kind": "code", "language": "go", "path": path, "root": "/src"}}
+	return engine.Document{ID: path, Title: path, Text: text, Metadata: map[string]any{"language": "go", "_file": map[string]any{"kind": "code", "path": path, "root": "/src"}}}
+}
+
+// TestFieldsOfRecords: a record whose own fields have the names of a source file's is none.
+func TestFieldsOfRecords(t *testing.T) {
+	own := map[string]any{"kind": "code", "language": "go", "path": "a.go", "_file": map[string]any{"kind": "csv", "path": "a.csv", "root": "/src"}}
+	e := kindly(t, "", engine.Document{ID: "1", Text: "func Walrus() {\n}\n", Metadata: own}, engine.Document{ID: "3", Text: "func Seal() {\n}\n", Metadata: own}, engine.Document{ID: "2", Text: "func Walrus() {\n}\n", Metadata: map[string]any{"kind": "pdf", "path": "a.pdf", "_file": own["_file"]}})
+	r := search(t, e, engine.Query{Text: "walrus", K: 2, Spans: true})
+	if r.Trace.Kind == engine.KindCode || len(r.Hits) != 2 || r.Hits[0].Symbol+r.Hits[1].Symbol != "" {
+		t.Errorf("of kind %s, hits %+v", r.Trace.Kind, r.Hits)
+	}
 }
 
 // repository are files that all speak of the same words; only what they are called, define and are for tells them apart.

@@ -93,7 +93,10 @@ func documentOf(m map[string]any) (document, error) {
 	if err != nil {
 		return nil, err
 	}
-	return metadata.Parse(raw)
+	if m, err = metadata.Parse(raw); err != nil {
+		return nil, err
+	}
+	return metadata.Named(m), nil
 }
 
 func (d document) All(yes bool) (bool, error)  { return yes, nil }
@@ -106,8 +109,8 @@ func (d document) Where(c *Condition) (bool, error) {
 
 // Each calls do with the values at a path of a document's metadata, as metadata.Parse has read them: the elements of an
 // array one by one, and Empty for an object or an array without elements.
-func Each(metadata map[string]any, path string, do func(k Kind, text []byte)) {
-	walk(metadata, path, func(k Kind, text string) bool { do(k, []byte(text)); return false })
+func Each(m map[string]any, path string, do func(k Kind, text []byte)) {
+	walk(metadata.Named(m), path, func(k Kind, text string) bool { do(k, []byte(text)); return false })
 }
 
 // walk calls do with the values at what is left of a path below v, until it returns true.

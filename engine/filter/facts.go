@@ -32,7 +32,7 @@ func Facts(raw []byte) ([]string, error) {
 		return nil, err
 	}
 	var facts []string
-	addFacts(&facts, "", m)
+	addFacts(&facts, "", metadata.Named(m))
 	slices.Sort(facts)
 	return slices.Compact(facts), nil
 }

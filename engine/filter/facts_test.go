@@ -54,7 +54,7 @@ func must(s []string, err error) []string {
 }
 
 var (
-	someKeys  = []string{"a", "b", "a.b", "", "\x00", "\x01", "é"}
+	someKeys  = []string{"a", "b", "a.b", "", "\x00", "\x01", "é", "path", "line", "_file"}
 	someTexts = []string{"2024-01-01", "2024-01-01T00:00:00Z", "2024-01-01T00:00:00.5Z", "2024-01-01T00:30:00+02:00", "2024-01-01 00:00", "2024-13-01", "Mon, 01 Jan 2024 02:00:00 +0200",
 		"", "a", "ab", "a\x00", "b", "\U0010ffff", "a\U0010ffff", strings.Repeat("x", longFact), strings.Repeat("x", longFact-2) + "é", strings.Repeat("x", longFact+1)}
 	someNums = []string{"0", "-0.0", "1", "10e-1", "-1", "12", "123", "-12", "-123", "-0.12", "0.12", "0.123", "-0.123", "1e400", "-1e400", "1e-400", "9007199254740993", "9007199254740992", "-9.5", "95"}
@@ -92,6 +92,9 @@ func someObject(rng *rand.Rand, depth int) map[string]any {
 	m := map[string]any{}
 	for range rng.IntN(4) {
 		m[pick(rng, someKeys)] = someValue(rng, depth)
+	}
+	if rng.IntN(4) == 0 {
+		m["_file"] = map[string]any{pick(rng, []string{"path", "line"}): someValue(rng, depth), "line": someScalar(rng)}
 	}
 	return m
 }

@@ -88,6 +88,34 @@ func TestFilterMeaning(t *testing.T) {
 	}
 }
 
+// TestFieldsOfFiles: a field of a file's metadata is found by its plain name where the document has no field of that name.
+func TestFieldsOfFiles(t *testing.T) {
+	doc := parsedDocument(t, `{"kind": "invoice", "time": null, "_file": {"path": "a.csv", "root": "/r", "kind": "csv", "time": "2024-01-01T00:00:00Z", "line": 2, "own": "x", "lang": "go"}}`)
+	for expr, want := range map[string]bool{
+		`path = "a.csv"`: true, `_file.path = "a.csv"`: true, `root ^= "/"`: true, `line > 1`: true, `kind = "invoice"`: true, `kind = "csv"`: false, `_file.kind = "csv"`: true,
+		`time = null`: true, `time exists`: true, `time > "2000-01-01"`: false, `_file.time > "2000-01-01"`: true, `line_end exists`: false, `own exists`: false,
+		`_file.own = "x"`: true, `lang exists`: false, `_file exists`: true, `not path exists`: false, `path.root exists`: false,
+	} {
+		f, err := Parse(expr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := f.Match(doc); err != nil || got != want {
+			t.Errorf("%s: %v, %v", expr, got, err)
+		}
+	}
+	if got, err := Eq("kind", "csv").Match(parsedDocument(t, `{"_file": {"kind": "csv"}}`)); err != nil || got {
+		t.Errorf("an object of a user's: %v, %v", got, err)
+	}
+	for raw, want := range map[string]bool{
+		`{"_file": "a.csv", "x": {"_file": {"path": "a.csv"}}}`: false, `{"_file": [{"path": "a.csv"}]}`: false, `{"_file": {}}`: false, `{"_file": {"path": null}}`: false, `{"_file": {"path": ["b", "a.csv"]}}`: true,
+	} {
+		if got, err := Eq("path", "a.csv").Match(parsedDocument(t, raw)); err != nil || got != want {
+			t.Errorf("%s: %v, %v", raw, got, err)
+		}
+	}
+}
+
 func TestFilterOfGoValues(t *testing.T) {
 	type name string
 	doc := map[string]any{"i": int64(math.MaxInt64), "u": uint64(math.MaxUint64), "f": 0.1, "g": float32(0.1),

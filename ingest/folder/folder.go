@@ -205,6 +205,15 @@ type Folder struct {
 type place struct {
 	path string
 	time int64 // seconds since 1970
+	flat bool  // an earlier build stored it: the fields of location.File stand beside those of the file
+}
+
+// patch is the change of metadata that gives the document another value of a field of location.File.
+func (p place) patch(name string, v any) map[string]any {
+	if p.flat {
+		return map[string]any{name: v}
+	}
+	return map[string]any{location.File: map[string]any{name: v}}
 }
 
 // Open binds a root to a database and reads nothing yet. The root may be missing, so that its documents
@@ -320,7 +329,12 @@ func Recorded(ctx context.Context, db engine.Database, root string) (int, error)
 	if err != nil || !utf8.ValidString(root) {
 		return 0, err
 	}
-	return db.Count(ctx, filter.Eq(location.Root, root))
+	return db.Count(ctx, from(root))
+}
+
+// from is met by the documents whose metadata say that they are from a root.
+func from(root string) filter.Filter {
+	return location.Where(location.Root, func(path string) filter.Filter { return filter.Eq(path, root) })
 }
 
 // load reads what is recorded from the root, and the stamps.
@@ -338,14 +352,14 @@ func (f *Folder) load(ctx context.Context) error {
 		return remedy(err)
 	}
 	docs, unsure := map[string]place{}, map[string]said{}
-	for d, err := range f.db.All(ctx, filter.Eq(location.Root, f.root)) {
+	for d, err := range f.db.All(ctx, from(f.root)) {
 		if err != nil {
 			return err
 		}
 		s, ok := f.says(d.ID, d.Metadata)
 		switch {
 		case !ok:
-		case noted.has(d.ID), !noted.there && s.exact && oneDocument(s.kind): // of a backup, which has no notes
+		case noted.has(d.ID), !noted.there && s.exact && !s.flat && oneDocument(s.kind): // of a backup, which has no notes
 			docs[d.ID] = s.place
 		default:
 			unsure[d.ID] = s

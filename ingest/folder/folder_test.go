@@ -206,14 +206,15 @@ func TestMetadata(t *testing.T) {
 	b.write(map[string]string{
 		"a.md":    "---\ntitle: Named\ntags: [x, y]\nkind: essay\nfront: f\nday: 2024-01-02\n---\n\nfirst\nsecond\n",
 		"b.txt":   "l1\r\nl2\r\n",
-		"r.jsonl": "\n" + `{"_id":"r","text":"rec\nord","path":"own","n":7}`,
+		"r.jsonl": "\n" + `{"_id":"r","text":"rec\nord","path":"own","n":7,"_file":"mine"}`,
 	})
 	b.synced(folder.Options{}, "+3 ~0 -0 =0 read 3")
 	root := b.dir
 	for expr, want := range map[string]string{
-		`tags = "x"`: "a.md", `kind = "markdown"`: "a.md", `front.kind = "essay"`: "a.md", `front.front = "f"`: "a.md",
-		`path = "b.txt"`: "b.txt", `kind = "text"`: "b.txt", `front.path = "own"`: "r", `line = 2 and line_end = 2`: "r",
-		`time = "2024-05-06T07:08:09Z"`: "a.md b.txt r", `n = 7`: "r", `path = "r.jsonl"`: "r", `line_end exists`: "r",
+		`tags = "x"`: "a.md", `kind = "essay"`: "a.md", `_file.kind = "markdown"`: "a.md", `kind = "markdown"`: "", `front = "f"`: "a.md",
+		`path = "b.txt"`: "b.txt", `kind = "text"`: "b.txt", `path = "own"`: "r", `line = 2 and line_end = 2`: "r",
+		`time = "2024-05-06T07:08:09Z"`: "a.md b.txt r", `n = 7`: "r", `_file.path = "r.jsonl"`: "r", `path = "r.jsonl"`: "", `line_end exists`: "r",
+		`not kind exists`: "", `_file exists`: "a.md b.txt r", `_file = "mine"`: "", `_file.own = "mine"`: "r",
 	} {
 		f, err := filter.Parse(expr)
 		b.ok(err)

@@ -26,7 +26,9 @@ func users(root string) (docs []engine.Document) {
 							m[k] = v
 						}
 					}
-					docs = append(docs, engine.Document{ID: fmt.Sprintf("mine%d", len(docs)), Text: fmt.Sprintf("words of a user %d", len(docs)), Metadata: m})
+					for _, m := range []map[string]any{m, {"_file": m}, {"_file": []any{m}}} {
+						docs = append(docs, engine.Document{ID: fmt.Sprintf("mine%d", len(docs)), Text: fmt.Sprintf("words of a user %d", len(docs)), Metadata: m})
+					}
 				}
 			}
 		}
@@ -37,7 +39,7 @@ func users(root string) (docs []engine.Document) {
 		"b.txt":        {"root": root, "path": "b.txt", "kind": "text"},
 		"r9":           {"root": root, "path": "r.jsonl", "kind": "jsonl", "time": canonical, "line": 1, "line_end": 1},
 	} {
-		docs = append(docs, engine.Document{ID: id, Text: "words of " + id, Metadata: m})
+		docs = append(docs, engine.Document{ID: id, Text: "words of " + id, Metadata: m}, engine.Document{ID: id + "/" + id, Text: "words of " + id, Metadata: map[string]any{"_file": m}})
 	}
 	return docs
 }
@@ -166,7 +168,7 @@ func TestEarlierDatabase(t *testing.T) {
 // TestTakenOver: a user's document that takes the place of one of the folder's is not overwritten and not removed, neither by a sync
 // nor by a watch that goes on.
 func TestTakenOver(t *testing.T) {
-	for _, metadata := range []map[string]any{nil, {"path": "a.md"}, {"root": "elsewhere", "path": "a.md", "kind": "markdown"}} {
+	for _, metadata := range []map[string]any{nil, {"path": "a.md"}, {"root": "elsewhere", "path": "a.md", "kind": "markdown"}, {"_file": "a.md"}, {"_file": map[string]any{"root": "elsewhere", "path": "a.md", "kind": "markdown"}}} {
 		b := newBase(t)
 		b.write(map[string]string{"a.md": "apples", "c.md": "cherries", "d.md": "dates"})
 		w := b.watch(folder.Options{Poll: 20 * time.Millisecond})

@@ -9,7 +9,9 @@ import (
 	"time"
 
 	"github.com/lexsem/lexsem/engine"
+	"github.com/lexsem/lexsem/ingest/files"
 	"github.com/lexsem/lexsem/ingest/location"
+	"github.com/lexsem/lexsem/internal/metadata"
 )
 
 const (
@@ -91,8 +93,8 @@ func (r *run) batch(ctx context.Context, b *batch) error {
 			r.badKept[p.file.path] = true
 			continue
 		}
-		times = append(times, engine.Patch{ID: p.id, Metadata: map[string]any{location.Time: written(time.Unix(0, p.file.time))}})
-		r.now[p.id] = place{p.file.path, seconds(p.file.time)}
+		times = append(times, engine.Patch{ID: p.id, Metadata: r.f.docs[p.id].patch(location.Time, written(time.Unix(0, p.file.time)))})
+		r.now[p.id] = place{p.file.path, seconds(p.file.time), r.f.docs[p.id].flat}
 	}
 	if len(times) > 0 {
 		if _, err := r.f.db.Patch(ctx, times); err != nil {
@@ -189,7 +191,7 @@ func (r *run) store(ctx context.Context, items []item, put func(context.Context,
 		}
 		r.report.Add(res)
 		for _, it := range items {
-			r.now[it.doc.ID] = place{it.file.path, seconds(it.file.time)}
+			r.now[it.doc.ID] = place{path: it.file.path, time: seconds(it.file.time)}
 		}
 		break
 	}
@@ -217,12 +219,13 @@ func (r *run) mayReplace(ctx context.Context, it item) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	if _, inside := d.Metadata[location.Root]; inside {
+	file, _ := metadata.OfFile(d.Metadata)
+	if _, inside := file[location.Root]; inside {
 		s, ok := r.f.says(it.doc.ID, d.Metadata)
 		return ok && s.exact && s.path == it.file.path, nil
 	}
 	if at, ok := location.FileOf(d.Metadata); ok {
-		return at == r.f.path(it.file.path) && d.Metadata[location.Kind] == it.doc.Metadata[location.Kind], nil
+		return at == r.f.path(it.file.path) && file[location.Kind] == files.KindOf(at), nil
 	}
 	return len(d.Metadata) == 0 && d.Title == it.doc.Title && d.Text == it.doc.Text, nil
 }

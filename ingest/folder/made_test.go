@@ -61,11 +61,11 @@ func TestMadeFiles(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !strings.HasPrefix(d.ID, d.Metadata[location.Path].(string)) && !strings.HasSuffix(d.ID, "@example.org") || len(d.Text) < 40 {
+		if !strings.HasPrefix(d.ID, fileOf(d, location.Path).(string)) && !strings.HasSuffix(d.ID, "@example.org") || len(d.Text) < 40 {
 			t.Errorf("%+v", d)
 		}
 		if strings.HasSuffix(d.ID, "@example.org") {
-			if line, ok := location.Whole(d.Metadata[location.Line]); ok && line > 0 {
+			if line, ok := location.Whole(fileOf(d, location.Line)); ok && line > 0 {
 				lines++
 			}
 		}
@@ -90,4 +90,10 @@ func TestMadeFiles(t *testing.T) {
 	if err != nil || n != len(names)+1 {
 		t.Errorf("%d documents, %v", n, err)
 	}
+}
+
+// fileOf is a field of location.File.
+func fileOf(d engine.Document, name string) any {
+	file, _ := d.Metadata[location.File].(map[string]any)
+	return file[name]
 }

@@ -1,6 +1,8 @@
 package folder
 
 import (
+	"maps"
+	"path/filepath"
 	"time"
 
 	"github.com/lexsem/lexsem/engine"
@@ -8,48 +10,57 @@ import (
 	"github.com/lexsem/lexsem/ingest/location"
 )
 
-// Metadata that every document from a folder's file has. A field of the file's own with one
-// of these names stands in the object "front" instead. A record of a file that was named
-// itself keeps its fields, and has none of these where it has one of their names.
-var ownNames = map[string]bool{
-	location.Path: true, location.Root: true, location.Time: true, location.Kind: true, location.Line: true, location.End: true, metaFront: true,
-}
-
-const metaFront = "front"
-
-// Describe adds the origin of a record to its metadata. root is "" for a file that was named itself;
-// path is then absolute. The fields of such a record keep their names, so that filters find what the
-// file says and an export can be imported unchanged.
+// Describe adds the origin of a record to its metadata, as the field location.File. root is "" for a file that was named itself;
+// path is then absolute. A record of such a file that was exported from a database keeps the file that it is from (Apart).
 func Describe(r files.Record, root, path, kind string, modified time.Time) engine.Document {
 	d := r.Document
-	d.Breaks = r.Breaks
-	m := make(map[string]any, len(d.Metadata)+6)
-	front := map[string]any{}
-	for k, v := range d.Metadata {
-		if ownNames[k] {
-			front[k] = v
-		} else {
-			m[k] = v
-		}
+	own, has := d.Metadata[location.File]
+	if root == "" && !r.Verbatim && exported(own) {
+		return Apart(d)
 	}
-	switch {
-	case len(front) > 0 && root == "" && !r.Verbatim:
-		return d
-	case len(front) > 0:
-		m[metaFront] = front
+	file := map[string]any{location.Path: path, location.Kind: kind, location.Time: written(modified)}
+	if has {
+		file[location.Own] = own
 	}
-	m[location.Path], m[location.Kind] = path, kind
-	m[location.Time] = written(modified)
 	if root != "" {
-		m[location.Root] = root
+		file[location.Root] = root
 	}
 	if r.From > 0 {
-		m[location.Line] = r.From
+		file[location.Line] = r.From
 		if !r.Verbatim {
-			m[location.End] = max(r.From, r.To)
+			file[location.End] = max(r.From, r.To)
 		}
 	}
-	d.Metadata = m
+	return with(d, file)
+}
+
+// Apart returns a document that was not read with the folder that it is from, such as a line of an export on standard input. If its
+// metadata name that folder, they name the file alone: no sync takes the document for one that it has stored.
+func Apart(d engine.Document) engine.Document {
+	own, _ := d.Metadata[location.File].(map[string]any)
+	path, ok := location.FileOf(d.Metadata)
+	if !ok || own[location.Root] == nil {
+		return d
+	}
+	file := maps.Clone(own)
+	delete(file, location.Root)
+	file[location.Path] = filepath.ToSlash(path)
+	return with(d, file)
+}
+
+// exported says whether a record's own field location.File is one that lexsem has written.
+func exported(own any) bool {
+	_, ok := location.FileOf(map[string]any{location.File: own})
+	return ok
+}
+
+// with is a document with another field location.File.
+func with(d engine.Document, file map[string]any) engine.Document {
+	d.Metadata = maps.Clone(d.Metadata)
+	if d.Metadata == nil {
+		d.Metadata = map[string]any{}
+	}
+	d.Metadata[location.File] = file
 	return d
 }
 

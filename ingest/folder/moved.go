@@ -153,7 +153,7 @@ func (f *Folder) adoptFrom(ctx context.Context, root string) (int, error) {
 	for some := range slices.Chunk(ids, f.o.Batch) {
 		patches := make([]engine.Patch, len(some))
 		for i, id := range some {
-			patches[i] = engine.Patch{ID: id, Metadata: map[string]any{location.Root: f.root}}
+			patches[i] = engine.Patch{ID: id, Metadata: old.docs[id].patch(location.Root, f.root)}
 		}
 		if _, err := f.db.Patch(ctx, patches); err != nil {
 			return 0, err

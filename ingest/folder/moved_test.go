@@ -63,7 +63,7 @@ func TestMovedRoot(t *testing.T) {
 
 	// Interrupted in the middle, it is repeated.
 	move("half")
-	_, err = b.e.Patch(t.Context(), []engine.Patch{{ID: "r1", Metadata: map[string]any{"root": b.dir}}})
+	_, err = b.e.Patch(t.Context(), []engine.Patch{{ID: "r1", Metadata: map[string]any{"_file": map[string]any{"root": b.dir}}}})
 	b.ok(err)
 	if r, err := b.sync(folder.Options{}); err != nil || len(r.Moved) != 1 || len(r.Failed) > 0 || b.ids(engine.Filter{}) != want {
 		t.Errorf("interrupted: moved from %q, failed %v, %v, %s", r.Moved, r.Failed, err, b.ids(engine.Filter{}))

@@ -16,12 +16,14 @@ import (
 
 	"github.com/lexsem/lexsem/ingest/files"
 	"github.com/lexsem/lexsem/ingest/location"
+	"github.com/lexsem/lexsem/internal/metadata"
 	"github.com/lexsem/lexsem/internal/regular"
 )
 
 // Metadata are anyone's to write, so a document is not the folder's because they say so. The
 // ids of the documents that a sync is about to store are noted first. A document is
-// recorded from a root where its metadata say so and its id is noted.
+// recorded from a root where its metadata say so and its id is noted. Of what earlier builds stored the metadata have the names
+// that a user's fields may have, too: without notes such a document gives way to its file, and is never removed.
 
 // notes are the hashes of the ids that are noted for one root, and their file.
 type notes struct {
@@ -137,6 +139,7 @@ type said struct {
 // says reads the metadata of a document that is from this root by what they say; not ok where they say less
 // than any sync has written.
 func (f *Folder) says(id string, m map[string]any) (s said, ok bool) {
+	m, s.flat = metadata.OfFile(m)
 	root, _ := m[location.Root].(string)
 	s.path, _ = m[location.Path].(string)
 	s.kind, _ = m[location.Kind].(string)

@@ -33,7 +33,7 @@ func TestPlaces(t *testing.T) {
 		b.ok(err)
 		out := map[string]string{}
 		for _, h := range r.Hits {
-			out[h.Metadata["path"].(string)] = h.Symbol
+			out[h.Metadata["_file"].(map[string]any)["path"].(string)] = h.Symbol
 		}
 		return out
 	}

@@ -243,7 +243,7 @@ func TestDamagedFiles(t *testing.T) {
 		for name := range files {
 			var mine []string
 			for d, err := range b.e.All(t.Context(), engine.Filter{}) {
-				if b.ok(err); d.Metadata["path"] == name {
+				if b.ok(err); d.Metadata["_file"].(map[string]any)["path"] == name {
 					mine = append(mine, d.Text)
 				}
 			}

@@ -45,7 +45,7 @@ type warning struct {
 // some kind get other documents than before: then all are read again.
 const (
 	stampsVersion  = 1
-	readingVersion = 5
+	readingVersion = 6
 )
 
 // maxStamps bounds the file of stamps: 1 GiB is some five million files.

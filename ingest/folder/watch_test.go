@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -17,12 +18,14 @@ import (
 // watching is a Watch that runs.
 type watching struct {
 	*base
-	told chan told
+	told   chan told
+	wanted atomic.Pointer[string] // id of a document that told is asked for
 }
 
 type told struct {
 	folder.Report
 	err error
+	has bool // the wanted document was there
 }
 
 func (b *base) watch(o folder.Options) *watching {
@@ -36,11 +39,16 @@ func (b *base) watched(o folder.Options) (*watching, *folder.Folder) {
 	f, err := folder.Open(b.Context(), b.e, b.dir, o)
 	b.ok(err)
 	ctx, cancel := context.WithCancel(b.Context())
-	w := &watching{b, make(chan told, 100)}
+	w := &watching{base: b, told: make(chan told, 100)}
 	ended := make(chan error, 1)
 	go func() {
 		ended <- f.Watch(ctx, func(r folder.Report, err error) error {
-			w.told <- told{r, err}
+			t := told{Report: r, err: err}
+			if id := w.wanted.Load(); id != nil {
+				_, missing := b.e.Get(ctx, *id)
+				t.has = missing == nil
+			}
+			w.told <- t
 			return nil
 		})
 	}()

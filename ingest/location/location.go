@@ -1,6 +1,9 @@
 // Package location tells in which file, and in which lines of it, a hit is. Start with [Of], [OfSpan] for
 // the span of a hit, or [OfLine] for a line of its document. All read the metadata that package folder gives every
 // document of a file, so a program that shows hits needs no reader of files. [Stale] also asks the file system.
+//
+// What is lexsem's own stands in the one reserved field [File] ("_file"); all other fields are the file's or the user's. Documents
+// of earlier builds have the same fields beside those of the file, and are read as well.
 package location
 
 import (
@@ -13,10 +16,14 @@ import (
 	"time"
 
 	"github.com/lexsem/lexsem/engine"
+	"github.com/lexsem/lexsem/engine/filter"
+	"github.com/lexsem/lexsem/internal/metadata"
 )
 
-// Fields of the metadata that every document of a folder's file has.
+// File is the field of the metadata that every document of a file has, and the others are its fields.
 const (
+	File = metadata.File
+	Own  = "own"      // the file's own field of the name File
 	Path = "path"     // below the root, with slashes; of a file that was named itself, its absolute path
 	Root = "root"     // absolute path of the folder; a file that was named itself has none
 	Time = "time"     // of the file's modification, RFC 3339, UTC, in seconds
@@ -56,7 +63,8 @@ const (
 // whose metadata no stranger has written.
 func Stale(m map[string]any) string {
 	path, ok := FileOf(m)
-	stored, _ := m[Time].(string)
+	file, _ := metadata.OfFile(m)
+	stored, _ := file[Time].(string)
 	was, err := time.Parse(time.RFC3339, stored)
 	if !ok || err != nil {
 		return ""
@@ -66,7 +74,7 @@ func Stale(m map[string]any) string {
 	case err == nil && info.ModTime().Unix() != was.Unix():
 		return Changed
 	case errors.Is(err, fs.ErrNotExist):
-		folder, inside := m[Root].(string)
+		folder, inside := file[Root].(string)
 		if !inside {
 			folder = filepath.Dir(path)
 		}
@@ -83,11 +91,12 @@ func placed(h engine.Hit, of [2]int) (path string, lines [2]int, ok bool) {
 	if !ok {
 		return "", lines, false
 	}
-	line, ok := Whole(h.Metadata[Line])
+	file, _ := metadata.OfFile(h.Metadata)
+	line, ok := Whole(file[Line])
 	if !ok || line < 1 {
 		return path, lines, true
 	}
-	if end, ok := Whole(h.Metadata[End]); ok {
+	if end, ok := Whole(file[End]); ok {
 		return path, [2]int{line, max(line, end)}, true
 	}
 	if of[0] < 1 {
@@ -98,9 +107,11 @@ func placed(h engine.Hit, of [2]int) (path string, lines [2]int, ok bool) {
 
 // FileOf returns the absolute path of the file from which a document with these metadata came.
 func FileOf(m map[string]any) (string, bool) {
-	path, _ := m[Path].(string)
-	root, inside := m[Root].(string)
-	if kind, _ := m[Kind].(string); path == "" || kind == "" {
+	file, flat := metadata.OfFile(m)
+	path, _ := file[Path].(string)
+	root, inside := file[Root].(string)
+	kind, _ := file[Kind].(string)
+	if at, _ := file[Time].(string); path == "" || kind == "" || flat && !written(at) {
 		return "", false
 	}
 	local := filepath.FromSlash(path)
@@ -111,6 +122,17 @@ func FileOf(m map[string]any) (string, bool) {
 		return "", false
 	}
 	return filepath.Join(root, local), true
+}
+
+// written says whether a time is as lexsem writes it: fields of a user's that have these names seldom are.
+func written(at string) bool {
+	t, err := time.Parse(time.RFC3339, at)
+	return err == nil && t.UTC().Format(time.RFC3339) == at
+}
+
+// Where returns the filter of a field of File, which of makes of its path, in documents of earlier builds too.
+func Where(name string, of func(path string) filter.Filter) filter.Filter {
+	return filter.Or(of(File+"."+name), filter.And(filter.Not(filter.Exists(File+"."+Path)), of(name)))
 }
 
 // Whole reads a whole number from metadata, in any type that a JSON decoder returns.

@@ -208,7 +208,11 @@ func TestSearchSymbol(t *testing.T) {
 	c := newClient(t, Options{})
 	var files []any
 	for i := range 20 {
-		files = append(files, map[string]any{"id": fmt.Sprintf("zoo/feed%d.go", i), "text": "package zoo\n\n// Feed feeds the turquoise walrus.\nfunc (k *Keeper) Feed() {\n\tk.fish--\n}\n", "metadata": map[string]any{"kind": "code", "language": "go", "path": "x"}})
+		metadata := map[string]any{"kind": "code", "language": "go", "path": "x"}
+		if i%2 == 0 {
+			metadata = map[string]any{"language": "go", "kind": "own", "_file": map[string]any{"kind": "code", "path": "x"}}
+		}
+		files = append(files, map[string]any{"id": fmt.Sprintf("zoo/feed%d.go", i), "text": "package zoo\n\n// Feed feeds the turquoise walrus.\nfunc (k *Keeper) Feed() {\n\tk.fish--\n}\n", "metadata": metadata})
 	}
 	if got := c.ask("GET", "/v1/stats", nil).at(t, "kind"); got != "text" {
 		t.Errorf("kind %v before", got)

@@ -2,10 +2,12 @@ package mcp
 
 import (
 	"cmp"
+	"maps"
 	"strings"
 	"unicode"
 
 	"github.com/lexsem/lexsem/engine"
+	"github.com/lexsem/lexsem/internal/metadata"
 )
 
 // What an answer of search takes besides ids, symbols and texts, in tokens.
@@ -98,19 +100,19 @@ func rootOf(hits []searchHit) (root string) {
 	return root
 }
 
-// placeNames are the metadata of a hit that its place tells.
-var placeNames = map[string]bool{"path": true, "root": true, "time": true, "kind": true, "line": true, "line_end": true, "language": true}
-
 // ownMetadata are those of a hit that its place does not tell.
 func ownMetadata(h searchHit) map[string]any {
 	if h.Path == "" {
 		return h.Metadata
 	}
-	own := map[string]any{}
-	for k, v := range h.Metadata {
-		if !placeNames[k] {
-			own[k] = v
-		}
+	own := maps.Clone(h.Metadata)
+	delete(own, "language")
+	if _, flat := metadata.OfFile(own); !flat {
+		delete(own, metadata.File)
+		return own
+	}
+	for _, name := range metadata.FileNames { // of an earlier build
+		delete(own, name)
 	}
 	return own
 }

@@ -31,7 +31,12 @@ func repository(t *testing.T) *engine.Engine {
 			b.WriteString("}\n\n")
 		}
 		path := fmt.Sprintf("zoo/feed%d.go", i)
-		docs = append(docs, engine.Document{ID: path, Title: path, Text: b.String(), Metadata: map[string]any{"kind": "code", "language": "go", "path": path, "root": "/src", "time": "2026-01-02T03:04:05Z", "line": 1, "owner": "me"}})
+		metadata := map[string]any{"kind": "code", "path": path, "root": "/src", "time": "2026-01-02T03:04:05Z", "line": 1}
+		if i%2 == 0 { // the others are of an earlier build
+			metadata = map[string]any{"_file": metadata}
+		}
+		metadata["language"], metadata["owner"] = "go", "me"
+		docs = append(docs, engine.Document{ID: path, Title: path, Text: b.String(), Metadata: metadata})
 	}
 	if _, err := e.Upsert(t.Context(), docs); err != nil {
 		t.Fatal(err)

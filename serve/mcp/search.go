@@ -16,6 +16,7 @@ import (
 	"github.com/lexsem/lexsem/engine/filter"
 	"github.com/lexsem/lexsem/engine/fusion"
 	"github.com/lexsem/lexsem/internal/answer"
+	"github.com/lexsem/lexsem/internal/metadata"
 )
 
 // Limits of an answer, in hits and bytes of text.
@@ -233,7 +234,7 @@ func (s *Server) hitOf(h engine.Hit, room int) searchHit {
 	h = told(h)
 	from, to := max(0, h.Span[0]-h.Start), max(0, h.Span[1]-h.Start)
 	text, at, left := clipAround(h.Text, from, to, room)
-	if h.Metadata["kind"] == "code" { // which is read by lines
+	if file, _ := metadata.OfFile(h.Metadata); file["kind"] == "code" { // which is read by lines
 		text, at = wholeLines(h.Text, at, at+len(text), from, to)
 		left = len(h.Text) - len(text)
 	}

@@ -24,12 +24,26 @@ import (
 
 // The oracle walks one document as a person would, knowing nothing of columns.
 
-// lookup returns the values of a dotted path and whether it is there.
-func lookup(v any, path string) (values []any, there bool) {
+// lookup returns the values of a dotted path of a document and whether it is there.
+func lookup(doc map[string]any, path string) (values []any, there bool) {
+	doc = maps.Clone(doc)
+	if file, ok := doc["_file"].(map[string]any); ok && has(file, "path") {
+		for _, name := range []string{"path", "root", "time", "kind", "line", "line_end"} {
+			if v, ok := file[name]; ok && !has(doc, name) {
+				doc[name] = v
+			}
+		}
+	}
+	return below(doc, path)
+}
+
+func has(m map[string]any, key string) bool { _, ok := m[key]; return ok }
+
+func below(v any, path string) (values []any, there bool) {
 	switch v := v.(type) {
 	case []any:
 		for _, e := range v {
-			vs, ok := lookup(e, path)
+			vs, ok := below(e, path)
 			values, there = append(values, vs...), there || ok
 		}
 	case map[string]any:
@@ -38,7 +52,7 @@ func lookup(v any, path string) (values []any, there bool) {
 				values, there = append(values, spread(e)...), true
 			}
 			if rest, ok := strings.CutPrefix(path, key+"."); ok {
-				vs, ok := lookup(e, rest)
+				vs, ok := below(e, rest)
 				values, there = append(values, vs...), there || ok
 			}
 		}
@@ -99,7 +113,7 @@ func oneOf(path string, test func(v any) bool) func(map[string]any) bool {
 }
 
 var (
-	someKeys    = []string{"a", "b", "a.b", "", "c", "b.c", "日", "in"}
+	someKeys    = []string{"a", "b", "a.b", "", "c", "b.c", "日", "in", "path", "line"}
 	someStrings = []string{"", "a", "ab", "abc", "é", "\"\\\n'", "2020", "\x00\u2028"}
 	someNumbers = []json.Number{"0", "-0", "1", "1.0", "10e-1", "-1", "0.5", "5e-1", "9007199254740992", "9007199254740993", "-9007199254740993.5", "1e30", "1e-30", "12.0340", "100"}
 )
@@ -136,6 +150,14 @@ func someObject(r *rand.Rand, depth int) map[string]any {
 	for range r.IntN(5) {
 		m[pick(r, someKeys)] = someValue(r, depth)
 	}
+	switch file := map[string]any{pick(r, someKeys): someValue(r, depth), "path": someValue(r, depth), "line": json.Number("1")}; r.IntN(12) {
+	case 0, 1, 2:
+		if m["_file"] = file; r.IntN(4) == 0 {
+			delete(file, "path")
+		}
+	case 3:
+		m["_file"] = []any{file, someScalar(r)}
+	}
 	return m
 }
 
@@ -143,6 +165,9 @@ func somePath(r *rand.Rand) string {
 	path := pick(r, someKeys)
 	for range r.IntN(3) {
 		path += "." + pick(r, someKeys)
+	}
+	if r.IntN(8) == 0 {
+		path = "_file." + path
 	}
 	return path
 }
@@ -682,12 +707,14 @@ func payloads(t testing.TB, data []byte) map[string][]byte {
 
 // TestKeysThatStandTwice: the last one counts, as for all who read JSON.
 func TestKeysThatStandTwice(t *testing.T) {
-	c := with(t, New(), 1, ` { "a" : {"x": 1, "x": [2, {"y": 3}], "z": 5}, "b": {"x": 1}, "\u0062": {"x": 6, "z": {}}, "c": [{"d": 1, "d": 2}, {"d": 3}] } `)
-	doc, err := metadata.Parse([]byte(`{"a": {"x": [2, {"y": 3}], "z": 5}, "b": {"x": 6, "z": {}}, "c": [{"d": 2}, {"d": 3}]}`))
+	c := with(t, New(), 1, ` { "a" : {"x": 1, "x": [2, {"y": 3}], "z": 5}, "b": {"x": 1}, "\u0062": {"x": 6, "z": {}}, "c": [{"d": 1, "d": 2}, {"d": 3}],
+		"_file": {"path": 1, "line": 2}, "_file": {"path": 3, "kind": 4, "path": 5, "time": [{"root": 6}]}, "kind": 7, "kind": 8} `)
+	doc, err := metadata.Parse([]byte(`{"a": {"x": [2, {"y": 3}], "z": 5}, "b": {"x": 6, "z": {}}, "c": [{"d": 2}, {"d": 3}], "path": 5, "kind": 8, "time": [{"root": 6}],
+		"_file": {"path": 5, "kind": 4, "time": [{"root": 6}]}}`))
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, path := range []string{"a.x", "a.z", "a.x.y", "b.x", "b.z", "c.d"} {
+	for _, path := range []string{"a.x", "a.z", "a.x.y", "b.x", "b.z", "c.d", "path", "kind", "time", "time.root", "root", "line", "_file.path", "_file.kind", "_file.line"} {
 		for n := range 8 {
 			f := filter.Or(filter.Eq(path, n), filter.And(filter.Exists(path), filter.Eq("a.z", 9-n)))
 			want, err := f.Match(doc)

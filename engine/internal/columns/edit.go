@@ -16,6 +16,7 @@ type Edit struct {
 	list  []uint32 // terms of the document that is being added
 	keys  []member // of the objects that are being read
 	paths []uint32 // of the keys of one
+	file  fileField
 }
 
 // Edit begins the Columns that come after c, which stay as they are. Cost: none

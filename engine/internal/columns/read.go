@@ -17,6 +17,13 @@ type member struct {
 	from, to int
 }
 
+// fileField is metadata.File of the document that is being read: its path, rootPath where it is no object, and where the values of
+// metadata.FileNames begin, 0 for those that are not there.
+type fileField struct {
+	path uint32
+	at   [len(metadata.FileNames)]int
+}
+
 // read appends to e.list the terms of metadata. It makes no values of the JSON:
 // a million keys are a million terms and nothing else.
 func (e *Edit) read(raw []byte) error {
@@ -30,6 +37,7 @@ func (e *Edit) read(raw []byte) error {
 		return fmt.Errorf("%w: more stands behind it", metadata.ErrNoObject)
 	}
 	j := text{raw: raw}
+	e.file = fileField{path: rootPath}
 	switch j.next() {
 	case 'n':
 		return nil
@@ -151,6 +159,16 @@ func (e *Edit) object(j *text, path uint32) error {
 			return err
 		}
 		j.pass(':')
+		switch {
+		case path == rootPath && string(key) == metadata.File:
+			if e.file = (fileField{path: rootPath}); j.next() == '{' {
+				e.file.path = m.path
+			}
+		case path == e.file.path && path != rootPath:
+			if i := slices.Index(metadata.FileNames[:], string(key)); i >= 0 {
+				e.file.at[i] = j.at
+			}
+		}
 		if err := e.value(j, m.path); err != nil {
 			return err
 		}
@@ -162,7 +180,32 @@ func (e *Edit) object(j *text, path uint32) error {
 		j.at++ // the comma
 	}
 	e.single(e.keys[first:])
+	if path == rootPath {
+		if err := e.plainNames(j.raw, e.keys[first:]); err != nil {
+			return err
+		}
+	}
 	e.keys = e.keys[:first]
+	return nil
+}
+
+// plainNames appends what metadata.Named adds to a document with these keys.
+func (e *Edit) plainNames(raw []byte, own []member) error {
+	for i, at := range e.file.at {
+		if at == 0 || e.file.at[0] == 0 {
+			continue
+		}
+		path, err := e.c.family.paths.intern(rootPath, []byte(metadata.FileNames[i]))
+		if err != nil {
+			return err
+		}
+		if slices.ContainsFunc(own, func(m member) bool { return m.path == path }) {
+			continue
+		}
+		if err := e.value(&text{raw: raw, at: at}, path); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 

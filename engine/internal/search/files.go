@@ -10,6 +10,7 @@ import (
 	"github.com/lexsem/lexsem/engine/internal/chunk"
 	"github.com/lexsem/lexsem/engine/internal/recent"
 	"github.com/lexsem/lexsem/internal/code"
+	"github.com/lexsem/lexsem/internal/metadata"
 	"github.com/lexsem/lexsem/internal/place"
 	"github.com/lexsem/lexsem/internal/text"
 )
@@ -214,22 +215,24 @@ func (r *Run) fileTerms(c fusion.Candidate) (terms []fusion.Term) {
 }
 
 // OfSource says by its metadata whether a document is a file of source code.
-func OfSource(metadata map[string]any) bool {
-	kind, _ := metadata["kind"].(string)
-	_, named := metadata["language"].(string)
-	return kind == "code" && named
+func OfSource(m map[string]any) bool {
+	file, _ := metadata.OfFile(m)
+	_, named := m["language"].(string)
+	return file["kind"] == "code" && named
 }
 
 // HasPlaces says by its metadata whether a document is of a file whose text tells where its parts are.
-func HasPlaces(metadata map[string]any) bool {
-	kind, _ := metadata["kind"].(string)
-	path, _ := metadata["path"].(string)
+func HasPlaces(m map[string]any) bool {
+	file, _ := metadata.OfFile(m)
+	kind, _ := file["kind"].(string)
+	path, _ := file["path"].(string)
 	return path != "" && place.Known(kind)
 }
 
 // Place says where in its file a span of a text lies, or where there is none, the bytes from to to.
-func Place(metadata map[string]any, title, text string, from, to int, span [2]int) string {
-	kind, _ := metadata["kind"].(string)
+func Place(m map[string]any, title, text string, from, to int, span [2]int) string {
+	file, _ := metadata.OfFile(m)
+	kind, _ := file["kind"].(string)
 	if span[1] > 0 {
 		from, to = span[0], span[1]
 	}

@@ -9,15 +9,16 @@ import (
 
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/engine"
+	"github.com/lexsem/lexsem/engine/filter"
 )
 
 // fields: metadata boost, sort and group the hits, in every mode.
 func fields(t *testing.T, open func(t *testing.T, enc encoder.Encoder) engine.Database) {
 	db := open(t, encoder.NewHash(dim))
 	fill(t, db, []engine.Document{
-		{ID: "keys", Text: "Rotate the signing keys.", Metadata: map[string]any{"lang": "en", "stars": 1, "time": "2024-01-01"}},
-		{ID: "more", Text: "Rotate the signing keys with keyctl or by hand.", Metadata: map[string]any{"lang": "en", "stars": []any{1, 900}, "time": "2023-12-31T23:00:00-02:00"}},
-		{ID: "bees", Text: strings.Repeat("Bees fly from flower to flower and rotate. ", 20), Metadata: map[string]any{"lang": "de", "stars": 5}},
+		{ID: "keys", Text: "Rotate the signing keys.", Metadata: map[string]any{"lang": "en", "stars": 1, "time": "2024-01-01", "_file": map[string]any{"time": "2030-01-01T00:00:00Z", "kind": "csv", "path": "a.csv"}}},
+		{ID: "more", Text: "Rotate the signing keys with keyctl or by hand.", Metadata: map[string]any{"lang": "en", "stars": []any{1, 900}, "_file": map[string]any{"time": "2023-12-31T23:00:00-02:00", "kind": "csv", "path": "a.csv"}}},
+		{ID: "bees", Text: strings.Repeat("Bees fly from flower to flower and rotate. ", 20), Metadata: map[string]any{"lang": "de", "stars": 5, "kind": "essay", "_file": map[string]any{"kind": "csv", "path": "a.csv"}}},
 	})
 	hits := func(q engine.Query) (ids string) {
 		t.Helper()
@@ -47,6 +48,10 @@ func fields(t *testing.T, open func(t *testing.T, enc encoder.Encoder) engine.Da
 			{engine.Query{Sort: "lang"}, " bees keys more"},
 			{engine.Query{GroupBy: "lang"}, " keys bees"},
 			{engine.Query{GroupBy: "lang", PerGroup: 2}, " keys more bees"},
+			{engine.Query{GroupBy: "kind"}, " keys bees"},
+			{engine.Query{Filter: filter.Eq("kind", "csv")}, " keys more"},
+			{engine.Query{Filter: filter.Gt("time", "2024-01-01T00:30:00Z")}, " more"},
+			{engine.Query{Filter: filter.Eq("_file.kind", "csv")}, " keys more bees"},
 		} {
 			if got := hits(q(c.q)); got != c.want {
 				t.Errorf("%+v, %s:%s, want%s", c.q, mode, got, c.want)
@@ -61,6 +66,9 @@ func fields(t *testing.T, open func(t *testing.T, enc encoder.Encoder) engine.Da
 		if err != nil || math.Abs(sum-float64(x.Score)) > 1e-4 || !strings.Contains(fmt.Sprint(x.Terms), "{field(stars, 900)") {
 			t.Errorf("%s: the terms %+v make %v, %v", mode, x.Terms, x.Score, err)
 		}
+	}
+	if got, err := db.Facets(t.Context(), engine.Filter{}, "kind", 3); err != nil || fmt.Sprint(got) != "[{csv 2} {essay 1}]" {
+		t.Errorf("by kind: %v, %v", got, err)
 	}
 	for _, q := range []engine.Query{{Boost: "field(stars)"}, {Sort: "id"}, {GroupBy: "id"}, {PerGroup: 1}} {
 		q.Text = "keys"

@@ -41,9 +41,11 @@ fields become metadata. --columns sets other names. If the database has a model,
 ignored, because they may come from another model; --vectors says that they come from this one. A file
 of vectors (.npy, .fbin, .fvecs) takes its ids from the file NAME.ids next to it, one per line.
 
-Metadata say where a document is from: path, root, time (of the file), kind, line. The front matter of
-Markdown becomes metadata, too. Hits name file and lines. Documents of single files and of standard
-input are stored by id and belong to no folder; they replace a stored document of the same id.
+The metadata field _file says where a document is from: path, root, time (of the file), kind, line.
+Filters find these by plain name, too (kind = "csv"), unless the file has a field of that name. Front
+matter and the fields of records become metadata under their own names. Hits name file and lines.
+Documents of single files and of standard input are stored by id and belong to no folder; they replace
+a stored document of the same id, and no sync removes them.
 
 A text that is longer than the model reads is stored in overlapping chunks of whole sentences. A
 search finds the document by its best chunk and says which one.

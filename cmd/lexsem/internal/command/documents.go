@@ -63,7 +63,7 @@ type sources struct {
 func (s *sources) stream(ctx context.Context) error {
 	s.begun("stdin")
 	for rec, err := range files.ReadStream(ctx, &heard{s.stdin, s.read}, "", s.options("stdin", "jsonl", "")) {
-		err := s.record(rec, err, "stdin", func(r files.Record) engine.Document { return r.Document })
+		err := s.record(rec, err, "stdin", func(r files.Record) engine.Document { return folder.Apart(r.Document) })
 		if errors.Is(err, files.ErrNoText) { // nothing came
 			return nil
 		}

@@ -99,10 +99,10 @@ func TestNamedFiles(t *testing.T) {
 		!strings.HasPrefix(bad[2], "gone.txt: ") || strings.Count(bad[2], "gone.txt") != 1 || !strings.HasPrefix(bad[3], "x: ") {
 		t.Errorf("complaints: %q", bad)
 	}
-	if m := items[2].doc.Metadata; len(m) != 1 || m["time"] != "noon" { // a field of its own by a name of ours
+	if m := items[2].doc.Metadata; len(m) != 2 || m["time"] != "noon" { // a field of its own by a name of ours
 		t.Errorf("metadata of a record: %v", m)
 	}
-	m := items[3].doc.Metadata
+	m, _ := items[3].doc.Metadata["_file"].(map[string]any)
 	if at, _ := m["path"].(string); !filepath.IsAbs(at) || filepath.Base(at) != "t.csv" || m["root"] != nil || m["line"] != 2 {
 		t.Errorf("metadata of a record: %v", m)
 	}

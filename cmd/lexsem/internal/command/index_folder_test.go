@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"testing"
 	"time"
 
@@ -76,7 +77,7 @@ func TestKillIndexFolder(t *testing.T) {
 	}
 }
 
-// TestWatchFolder: --watch takes over changes and ends well on Ctrl-C.
+// TestWatchFolder: --watch takes over changes, names what becomes unreadable until it is mended, and ends well on Ctrl-C.
 func TestWatchFolder(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("signals cannot be sent to a child on Windows")
@@ -105,6 +106,20 @@ func TestWatchFolder(t *testing.T) {
 	for added < 1 || removed < 1 {
 		s := next()
 		added, removed = added+s.Added, removed+s.Removed
+	}
+	listed := func() string { return printed(t, "", "index", "--db", db, "--problems") }
+	at := filepath.Join(dir, "1.txt")
+	if err := os.WriteFile(at, []byte("\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if s := next(); len(s.Failed) != 1 || s.Failed[0].Path != at || s.Failed[0].Stale != 1 || s.Stored != 3 || !strings.HasPrefix(listed(), "stale ") {
+		t.Errorf("of a file that cannot be read any more: %+v; listed is %s", s, listed())
+	}
+	if err := os.WriteFile(at, []byte("mended"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if s := next(); len(s.Failed) != 0 || s.Replaced != 1 || !strings.Contains(listed(), "nothing of its files") {
+		t.Errorf("of a file that was mended: %+v; listed is %s", s, listed())
 	}
 	if err := c.Process.Signal(os.Interrupt); err != nil {
 		t.Fatal(err)

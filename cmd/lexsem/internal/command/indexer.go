@@ -64,7 +64,8 @@ func (ix *indexer) bad(b *badInput) {
 // unread decides about a file that was named and cannot be read. Its documents stay. One with nothing in it is no failure.
 func (ix *indexer) unread(b *badInput) error {
 	at := sourceName(b.file)
-	n, err := ix.db.Count(ix.ctx, filter.And(filter.Eq(location.Path, filepath.ToSlash(at)), filter.Not(filter.Exists(location.Root))))
+	of := location.Where(location.Path, func(path string) filter.Filter { return filter.Eq(path, filepath.ToSlash(at)) })
+	n, err := ix.db.Count(ix.ctx, filter.And(of, filter.Not(location.Where(location.Root, filter.Exists))))
 	if err != nil {
 		return err
 	}

@@ -6,7 +6,7 @@ import { explanation } from "./explain.js";
 import { thumbnail } from "./images.js";
 import * as api from "./api.js";
 
-// of files, shown in the hit's place
+// of files, shown in the hit's place: all in the field _file, or as earlier builds have stored them
 const fileFields = new Set(["path", "root", "time", "kind", "line", "line_end"]);
 let serial = 0;
 
@@ -27,7 +27,7 @@ export function hit(h, ask, searched, before) {
     el("div", { class: "rank", "aria-label": `Rank ${h.rank}` }, String(h.rank), move(h.rank, before)),
     el("div", { class: "body" },
       el("div", { class: "line" }, button, el("span", { class: "score", title: scoreTitle(h) }, h.score.toFixed(3))),
-      place(h), passage, fields(h.metadata), why));
+      place(h), passage, fields(h), why));
 
   let loading = null;
   async function open() {
@@ -111,8 +111,10 @@ function place(h) {
   return parts.length ? el("p", { class: "place" }, parts.join(" · ")) : null;
 }
 
-function fields(metadata) {
-  const shown = Object.entries(metadata ?? {}).filter(([name]) => !fileFields.has(name)).slice(0, 8);
+function fields(h) {
+  const metadata = h.metadata ?? {};
+  const own = (name) => !h.path || (metadata._file?.path ? name !== "_file" : !fileFields.has(name));
+  const shown = Object.entries(metadata).filter(([name]) => own(name)).slice(0, 8);
   if (!shown.length) return null;
   return el("dl", { class: "fields" }, shown.map(([name, value]) => {
     const text = typeof value === "string" ? value : JSON.stringify(value);

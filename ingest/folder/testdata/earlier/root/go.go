@@ -1,0 +1,4 @@
+package zoo
+
+// Feed feeds the seal.
+func Feed() {}
