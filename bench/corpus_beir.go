@@ -52,27 +52,31 @@ type Corpus struct {
 // may be compressed (.gz). All texts are kept in memory. Cost O(bytes).
 //
 // A corpus without judgements is a folder without qrels, a file of passages, or a
-// folder of .txt or .md files without a corpus file. It supports the tasks made from passages. The task
-// of judged queries returns ErrNoQueries.
+// folder of .txt or .md files without a corpus file, unless Options.Queries and Options.Split name files of
+// queries and judgements. It supports the tasks made from passages. The task of judged queries returns
+// ErrNoQueries.
 //
 // Broken lines, duplicate ids, judgements of unknown ids and empty queries are a *LineError; see
 // ReadOptions.OnProblem.
 func ReadCorpus(dir string, o ReadOptions) (*Corpus, error) {
-	if c, ok, err := readLoose(dir, o); ok || err != nil {
+	c, loose, err := readLoose(dir, o)
+	if err != nil || loose && o.Queries == "" && o.Split == "" {
 		return c, err
 	}
-	abs, err := filepath.Abs(dir)
-	if err != nil {
-		return nil, fmt.Errorf("resolving the data folder: %w", err)
-	}
-	c := &Corpus{Name: filepath.Base(abs), Dir: dir, Qrels: Qrels{}}
-	corpusFiles := o.find(dir, corpusNames)
-	if len(corpusFiles) == 0 {
-		_, err := os.Stat(filepath.Join(dir, corpusNames[0]))
-		return nil, fmt.Errorf("%w: %w; neither collection.tsv, corpus/*.parquet, .txt nor .md files are there%s", ErrNoData, err, languagesIn(dir))
-	}
-	if err := c.readPassages(o, corpusFiles...); err != nil {
-		return nil, err
+	corpusFiles := []string{dir}
+	if !loose {
+		abs, err := filepath.Abs(dir)
+		if err != nil {
+			return nil, fmt.Errorf("resolving the data folder: %w", err)
+		}
+		c = &Corpus{Name: filepath.Base(abs), Dir: dir, Qrels: Qrels{}}
+		if corpusFiles = o.find(dir, corpusNames); len(corpusFiles) == 0 {
+			_, err := os.Stat(filepath.Join(dir, corpusNames[0]))
+			return nil, fmt.Errorf("%w: %w; neither collection.tsv, corpus/*.parquet, .txt nor .md files are there%s", ErrNoData, err, languagesIn(dir))
+		}
+		if err := c.readPassages(o, corpusFiles...); err != nil {
+			return nil, err
+		}
 	}
 	qrelsFiles, err := o.qrelsFiles(dir)
 	if err != nil {

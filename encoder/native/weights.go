@@ -33,7 +33,7 @@ type source interface {
 	// floats reads a tensor, whose elements dst has room for.
 	floats(name string, dst []float32) error
 	// reader reads a tensor as float32, little endian.
-	reader(name string) (io.Reader, error)
+	reader(name string) (*io.SectionReader, error)
 	Close() error
 }
 
@@ -175,7 +175,7 @@ func (t tensorsFile) floats(name string, dst []float32) error {
 	return readFloats(r, dst)
 }
 
-func (t tensorsFile) reader(name string) (io.Reader, error) {
+func (t tensorsFile) reader(name string) (*io.SectionReader, error) {
 	return t.Section(name, t.Tensors[name].Shape...)
 }
 
@@ -198,7 +198,7 @@ func (g graphFile) floats(name string, dst []float32) error {
 	return readFloats(r, dst)
 }
 
-func (g graphFile) reader(name string) (io.Reader, error) { return g.Floats(name) }
+func (g graphFile) reader(name string) (*io.SectionReader, error) { return g.Floats(name) }
 
 // readFloats fills dst with the little-endian numbers of r.
 func readFloats(r io.Reader, dst []float32) error {

@@ -27,7 +27,7 @@ var listed = []string{"json", "parquet", "pdf", "docx", "pptx", "xlsx", "odt", "
 var whole = []string{"parquet"}
 
 // unit is how many marks a kind loses with one of them: what is read as a whole or not at all. It is named, unless it is a page.
-var unit = map[string]int{"csv": 1, "tsv": 1, "json": 1, "jsonl": 1, "ipynb": 1, "pdf": 1, "html": 1, "parquet": 4}
+var unit = map[string]int{"csv": 1, "tsv": 1, "json": 1, "jsonl": 1, "ipynb": 1, "pdf": 1, "html": 1, "rtf": 1, "parquet": 4}
 
 // marked is filestest.Marked for Parquet, too.
 func marked(t *testing.T, kind string, n int) (name, content string) {

@@ -24,6 +24,10 @@ const sampleBytes = 64 << 10
 // least is the share of a file that must be text.
 const least = 0.97
 
+// mostASCII is the longest run of bytes of printable ASCII that UTF-16 is believed to have. Of Chinese text about one character
+// in four has two such bytes, so a run of twelve characters comes once in ten million: a long file may have one, but then has many NUL bytes, too.
+const mostASCII = 24
+
 // sure is the confidence, from 0 to 100, from which a legacy encoding needs no warning; below likely it is not believed.
 const sure, likely = 60, 10
 
@@ -170,6 +174,7 @@ func (c contextReaderAt) ReadAt(p []byte, off int64) (int, error) {
 type census struct {
 	bytes, control, multi, bad int    // all; control characters; characters of several bytes; bytes that are not UTF-8
 	nul                        [4]int // NUL bytes, by their place modulo 4
+	run, longest               int    // bytes of printable ASCII in a row, at the end and at most
 	rest                       []byte // of a character that the last part ended in the middle of
 	sample                     []byte // parts that are not ASCII
 }
@@ -196,6 +201,11 @@ func (c *census) add(part []byte) {
 	ascii := true
 	for i := 0; i < len(p); {
 		b := p[i]
+		if b < ' ' || b > '~' {
+			c.run = 0
+		} else if c.run++; c.run > c.longest {
+			c.longest = c.run
+		}
 		if b < utf8.RuneSelf {
 			if b == 0 {
 				c.nul[(c.bytes+i)%4]++
@@ -263,7 +273,7 @@ func (c *census) wide(quads, even, odd int) encoding.Encoding {
 		return utf32le
 	case c.nul[0] >= quads && 10*c.nul[1] >= 9*quads && 10*c.nul[3] < quads:
 		return utf32be
-	case 3*nuls < c.bytes && 20*(c.bad+c.control) < c.bytes: // of a log, perhaps
+	case 3*nuls < c.bytes && 20*(c.bad+c.control) < c.bytes, nuls < 16 && c.longest > mostASCII: // of a log, perhaps, or of a damaged file
 		return nil
 	case 20*odd >= 19*nuls:
 		return utf16le

@@ -142,6 +142,16 @@ func TestEncodings(t *testing.T) {
 	}
 }
 
+// TestNoiseIsNotUTF16: one NUL byte among other damage does not make UTF-16 of the words before.
+func TestNoiseIsNotUTF16(t *testing.T) {
+	in := "<html><body><h1>Part</h1><p>mark0008z of the walrus that sleep\x99s\x89>o,0\xa07N\xe0z\xd2\xb7\x07!o\xc3Q\xc9\xc5\x1eR,\xc6\x88\xcb5\xe2\x00"
+	for _, name := range []string{"a.txt", "a.html", "a.md", "a.log"} {
+		if text, _ := textOf(t, name, in); !strings.Contains(text, "mark0008z of the walrus that sleep") {
+			t.Errorf("%s: %q", name, text)
+		}
+	}
+}
+
 // textOf is the text of a file of one document, with the warnings.
 func textOf(t *testing.T, name, in string) (text string, warned []string) {
 	t.Helper()
