@@ -11,9 +11,10 @@ var english = []string{
 }
 
 // ModelLanguages returns the languages that a model reads, as ISO 639 codes ("mul" for very many), nil if they are not
-// known. The name is that of its Fingerprint, in which the suffixes -q, -q4 and -int8 and the tags of Ollama change nothing.
+// known. The name is that of its Fingerprint, in which the suffixes -q, -q4 and -int8, the tags of Ollama and "static:"
+// before the name change nothing.
 func ModelLanguages(model string) []string {
-	name := strings.TrimSuffix(model, "-int8")
+	name := strings.TrimSuffix(strings.TrimPrefix(model, "static:"), "-int8")
 	name = strings.TrimSuffix(strings.TrimSuffix(name, "-q"), "-q4")
 	if kind, rest, ok := strings.Cut(name, ":"); ok {
 		rest, _, _ = strings.Cut(rest, ":")

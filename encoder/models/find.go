@@ -27,6 +27,9 @@ type Model struct {
 // Find brings a model onto this machine, and also its runtime as far as the options ask for it.
 // Errors: those of Open.
 func Find(ctx context.Context, name string, o Options) (*Model, error) {
+	if teacher, ok := Static(name); ok {
+		return findStatic(ctx, teacher, o)
+	}
 	m := &Model{o: o, precision: native.FP32}
 	file, inBytes := splitInt8(name)
 	m.request = o.Request(file)

@@ -5,6 +5,7 @@
 //   - a registered model (provision.Models), or a folder as sentence-transformers writes it. With "-int8" at
 //     its end package native runs it with weights of one byte.
 //   - a folder of a vision transformer
+//   - "static" or "static:NAME", a table of vectors that is made once of the model NAME (see [Static])
 //   - "openai:NAME" or "ollama:NAME", a model that a server runs. "@DIM" at its end gives its dimension.
 //   - "hash" or "hash-DIM", which needs no model and is for tests
 package models

@@ -19,7 +19,13 @@ const leastBatch = 64
 
 // Encoder is an encoder.Encoder that computes in Go. It is safe for concurrent
 // use. Cancelling a call takes effect between the layers of a batch: with MiniLM and AVX-512 within 10 ms.
-type Encoder struct{ *frame.Encoder }
+type Encoder struct {
+	*frame.Encoder
+	static bool
+}
+
+// Static reports whether the model is a table of vectors, which encodes a text in microseconds.
+func (e *Encoder) Static() bool { return e.static }
 
 // Open loads the model in dir: tokenizer.json, a description (encoder.LoadSpec) and the weights. The
 // weights are model.safetensors, or several files listed in model.safetensors.index.json, with a
@@ -81,12 +87,12 @@ func Open(ctx context.Context, dir string, o Options) (*Encoder, error) {
 	if err != nil {
 		return nil, errors.Join(err, run.Close())
 	}
-	return &Encoder{e}, nil
+	return &Encoder{e, spec.Static != ""}, nil
 }
 
 // loadTokenizer reads tokenizer.json, or where there is none, the pieces of model.q4.
 func loadTokenizer(dir string) (*tokenizer.Tokenizer, error) {
-	t, err := tokenizer.Load(filepath.Join(dir, "tokenizer.json"))
+	t, err := tokenizer.Load(filepath.Join(dir, fileTokenizer))
 	if path := filepath.Join(dir, filePacked); errors.Is(err, fs.ErrNotExist) && exists(path) {
 		p, err := openPacked(path)
 		if err != nil {

@@ -22,6 +22,7 @@ const (
 	fileShards      = "model.safetensors.index.json"
 	fileONNX        = "model.onnx"
 	fileConfig      = "config.json"
+	fileTokenizer   = "tokenizer.json"
 	filePacked      = "model.q4" // see packed
 )
 

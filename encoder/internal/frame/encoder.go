@@ -144,15 +144,40 @@ func (e *Encoder) Encode(ctx context.Context, role encoder.Role, in []encoder.In
 		if need == 0 {
 			continue
 		}
-		some := out[start:end]
-		err := e.slots.Run(ctx, e.c.Packing.Pack(some), func(ctx context.Context, batch []int) error {
-			return e.run(ctx, role, some, batch, need)
-		})
-		if err != nil {
+		if err := e.runAll(ctx, role, out[start:end], need); err != nil {
 			return nil, err
 		}
 	}
 	return out, ctx.Err()
+}
+
+// EncodeTokens returns the vectors of texts of a role that are given as tokens, which the model sees as they are: at most
+// some thousand texts, each of at most as many tokens as the model takes. Errors are those of Encode.
+func (e *Encoder) EncodeTokens(ctx context.Context, role encoder.Role, texts []encoder.Tokens) ([][]float32, error) {
+	e.mu.RLock()
+	defer e.mu.RUnlock()
+	if e.closed {
+		return nil, encoder.ErrClosed
+	}
+	out := make([]encoder.Output, len(texts))
+	for i, t := range texts {
+		out[i].Tokens = t
+	}
+	if err := e.runAll(ctx, role, out, encoder.NeedDense); err != nil {
+		return nil, err
+	}
+	vectors := make([][]float32, len(out))
+	for i := range out {
+		vectors[i] = out[i].Dense
+	}
+	return vectors, nil
+}
+
+// runAll encodes texts whose tokens are known, in batches beside each other.
+func (e *Encoder) runAll(ctx context.Context, role encoder.Role, texts []encoder.Output, need encoder.Need) error {
+	return e.slots.Run(ctx, e.c.Packing.Pack(texts), func(ctx context.Context, batch []int) error {
+		return e.run(ctx, role, texts, batch, need)
+	})
 }
 
 // run encodes the texts of one batch.

@@ -46,6 +46,10 @@ func (a *app) modelOptions(p *progress) models.Options {
 				p.done()
 				return
 			}
+			if e.Route == provision.RouteMade {
+				p.update(step{stage: "making " + e.Artifact, done: int(e.Bytes), total: int(e.Total), unit: "tokens"})
+				return
+			}
 			p.update(step{stage: "fetching " + e.Artifact, done: int(e.Bytes >> 10), total: int(e.Total >> 10), unit: "KiB", note: "by " + e.Route})
 		},
 	}

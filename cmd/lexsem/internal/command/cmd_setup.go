@@ -106,6 +106,8 @@ func origin(f provision.Provenance) string {
 		return "as you named it"
 	case f.Route == "system":
 		return "installed on this system, version " + f.Version
+	case f.Route == provision.RouteMade:
+		return "made of " + f.Package + " on this machine"
 	case f.Cached:
 		return fmt.Sprintf("in the cache, fetched earlier by %s: %s", f.Route, version)
 	}

@@ -270,7 +270,7 @@ func modelNames() []string {
 			names = append(names, m.Spec.Model+native.Int8Suffix)
 		}
 	}
-	return append(names, "hash", "openai:", "ollama:")
+	return append(names, "static", "static:", "hash", "openai:", "ollama:")
 }
 
 func systemNames() []string {

@@ -183,6 +183,9 @@ func sameModel(given, stored string) bool {
 		}
 		return given == stored
 	}
+	if _, ok := models.Static(given); ok {
+		return strings.EqualFold(models.StaticName(given), stored)
+	}
 	return strings.EqualFold(filepath.Base(given), stored)
 }
 

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 
 	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/encoder/native"
 	"github.com/lexsem/lexsem/internal/private"
 )
 
@@ -40,10 +41,11 @@ func (a *app) vectorCacheDir() (string, error) {
 
 // cached is an encoder that keeps the vectors and token states it gives. The files of its model
 // get at most half of the bounds, those of others the rest, so that one model does not drive
-// out all others. The hash encoder is faster than a file. That nothing can be kept is
+// out all others. The hash encoder and static models are faster than a file. That nothing can be kept is
 // said, and no reason to encode nothing.
 func (a *app) cached(enc encoder.Encoder, keep cacheBounds) encoder.Encoder {
-	if _, hash := enc.(*encoder.Hash); hash || keep.vectors == 0 {
+	_, hash := enc.(*encoder.Hash)
+	if table, ok := enc.(*native.Encoder); hash || ok && table.Static() || keep.vectors == 0 {
 		return enc
 	}
 	dir, err := a.vectorCacheDir()
