@@ -173,7 +173,11 @@ func TestPDFTable(t *testing.T) {
 	}{{plain, "\nxref\n", map[string]int{"walrus": 10}}, {testPDF(t, "p_packed.pdf"), "/XRef", map[string]int{"Heading one": 1, "Second page": 1}}} {
 		searched := 0
 		for at := strings.Index(c.in, c.table); at < len(c.in)-14; at += 9 {
-			in := c.in[:at] + strings.Repeat("\xa5", 14) + c.in[at+14:]
+			put := "\x12\xe5\xca7" // which leaves numbers, so that the table is still believed
+			if at%2 == 0 {
+				put = strings.Repeat("\xa5", 14)
+			}
+			in := c.in[:at] + put + c.in[at+len(put):]
 			o := files.Options{Warn: func(w files.Warning) {
 				if searched++; !strings.Contains(w.Text, "print it to a new PDF") {
 					t.Errorf("%s: warned %+v", c.table, w)
