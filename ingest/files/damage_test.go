@@ -192,7 +192,7 @@ func mutations(t *testing.T, rng *rand.Rand, n int, x example) {
 		recs, _, err := filestest.ReadAll(t, x.name, string(in), Options{ID: "x"})
 		took := time.Since(begin)
 		runtime.ReadMemStats(&after)
-		if took > 2*time.Second { // others may have had the processors
+		for try := 0; took > 2*time.Second && try < 5; try++ { // others may have had the processors
 			begin = time.Now()
 			filestest.ReadAll(t, x.name, string(in), Options{ID: "x"})
 			took = min(took, time.Since(begin))
