@@ -224,16 +224,17 @@ func OfSource(metadata map[string]any) bool {
 func HasPlaces(metadata map[string]any) bool {
 	kind, _ := metadata["kind"].(string)
 	path, _ := metadata["path"].(string)
-	return path != "" && place.Known(kind)
+	return path != "" && place.Known(place.In(kind, path))
 }
 
 // Place says where in its file a span of a text lies, or where there is none, the bytes from to to.
 func Place(metadata map[string]any, title, text string, from, to int, span [2]int) string {
 	kind, _ := metadata["kind"].(string)
+	path, _ := metadata["path"].(string)
 	if span[1] > 0 {
 		from, to = span[0], span[1]
 	}
-	return place.Of(kind, title, text, from, to)
+	return place.Of(place.In(kind, path), title, text, from, to)
 }
 
 // Symbol names the function or type in which a span of a text lies, or where there is none, the first of the bytes from to to.
