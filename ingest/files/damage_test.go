@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"runtime"
 	"slices"
@@ -152,57 +153,62 @@ func TestTextBeforeDamage(t *testing.T) {
 }
 
 // TestMutations: a file of any kind that is cut, or has other bytes somewhere, gives records or an error of its content, within two
-// seconds and 200 MiB. A fourth of the files are whole, and give records.
+// seconds and 200 MiB. A fourth of the files are whole, and give records. Each sample is a test of its own.
 func TestMutations(t *testing.T) {
-	rng := rand.New(rand.NewPCG(trial.Seed(t), 1))
-	n := trial.Rounds(t, 16, 10_000)
+	seed, n := trial.Seed(t), trial.Rounds(t, 16, 10_000)
 	all := []example{{"nbformat.ipynb", made(t, "nbformat.ipynb")}, {"office.epub", made(t, "office.epub")}, {"office.docx", made(t, "office.docx")}}
-	for _, x := range examples(t) {
-		all = append(all, x)
+	byKind := examples(t)
+	for _, kind := range slices.Sorted(maps.Keys(byKind)) {
+		all = append(all, byKind[kind])
 	}
 	for _, kind := range append([]string{"parquet"}, filestest.MarkedKinds...) {
 		name, in := marked(t, kind, 20)
-		all = append(all, example{name, in})
+		all = append(all, example{"marked-" + name, in})
 	}
-	for _, x := range all {
-		read, slowest, most := 0, time.Duration(0), uint64(0)
-		for i := range n {
-			in := []byte(x.content)
-			for range i % 4 {
-				switch at := rng.IntN(len(in)); rng.IntN(3) {
-				case 0:
-					in = in[:at+1]
-				case 1:
-					in[at] ^= byte(1 + rng.IntN(255))
-				default:
-					from := rng.IntN(len(in))
-					in = slices.Insert(in, at, in[from:from+rng.IntN(min(100, len(in)-from))]...)
-				}
-			}
-			var before, after runtime.MemStats
-			runtime.ReadMemStats(&before)
-			begin := time.Now()
-			recs, _, err := filestest.ReadAll(t, x.name, string(in), Options{ID: "x"})
-			took := time.Since(begin)
-			runtime.ReadMemStats(&after)
-			if took > 2*time.Second { // others may have had the processors
-				begin = time.Now()
-				filestest.ReadAll(t, x.name, string(in), Options{ID: "x"})
-				took = min(took, time.Since(begin))
-			}
-			if err != nil && !errors.Is(err, engine.ErrInvalid) {
-				t.Errorf("%s: %v of %q", x.name, err, in)
-			}
-			if used := after.TotalAlloc - before.TotalAlloc; took > 2*time.Second || used > 200<<20 {
-				t.Errorf("%s: %v and %d MiB for %q", x.name, took, used>>20, in)
-			}
-			slowest, most = max(slowest, took), max(most, after.TotalAlloc-before.TotalAlloc)
-			if len(recs) > 0 {
-				read++
+	for i, x := range all {
+		t.Run(x.name, func(t *testing.T) { mutations(t, rand.New(rand.NewPCG(seed, uint64(i))), n, x) })
+	}
+}
+
+// mutations reads n files that are near x.
+func mutations(t *testing.T, rng *rand.Rand, n int, x example) {
+	read, slowest, most := 0, time.Duration(0), uint64(0)
+	for i := range n {
+		in := []byte(x.content)
+		for range i % 4 {
+			switch at := rng.IntN(len(in)); rng.IntN(3) {
+			case 0:
+				in = in[:at+1]
+			case 1:
+				in[at] ^= byte(1 + rng.IntN(255))
+			default:
+				from := rng.IntN(len(in))
+				in = slices.Insert(in, at, in[from:from+rng.IntN(min(100, len(in)-from))]...)
 			}
 		}
-		if t.Logf("%s of %d bytes: %d of %d are read, at most %v and %d KiB", x.name, len(x.content), read, n, slowest, most>>10); read < n/4 {
-			t.Errorf("%s: %d of %d are read", x.name, read, n)
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		begin := time.Now()
+		recs, _, err := filestest.ReadAll(t, x.name, string(in), Options{ID: "x"})
+		took := time.Since(begin)
+		runtime.ReadMemStats(&after)
+		for try := 0; took > 2*time.Second && try < 5; try++ { // others may have had the processors
+			begin = time.Now()
+			filestest.ReadAll(t, x.name, string(in), Options{ID: "x"})
+			took = min(took, time.Since(begin))
 		}
+		if err != nil && !errors.Is(err, engine.ErrInvalid) {
+			t.Errorf("%v of %q", err, in)
+		}
+		if used := after.TotalAlloc - before.TotalAlloc; took > 2*time.Second || used > 200<<20 {
+			t.Errorf("%v and %d MiB for %q", took, used>>20, in)
+		}
+		slowest, most = max(slowest, took), max(most, after.TotalAlloc-before.TotalAlloc)
+		if len(recs) > 0 {
+			read++
+		}
+	}
+	if t.Logf("%d of %d files near %d bytes are read, at most %v and %d KiB", read, n, len(x.content), slowest, most>>10); read < n/4 {
+		t.Errorf("%d of %d are read", read, n)
 	}
 }

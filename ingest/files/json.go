@@ -101,8 +101,9 @@ func (j *jsonReader) array() error {
 
 // object reads the fields of an object whose brace has been read.
 func (j *jsonReader) object(from int) error {
-	fields := map[string]any{}
+	fields, again := map[string]any{}, map[string]int{}
 	size, listed := 0, false
+	j.s.line = from
 	for j.dec.More() {
 		key, err := j.dec.Token()
 		if err != nil {
@@ -122,7 +123,7 @@ func (j *jsonReader) object(from int) error {
 			case t == json.Delim('{'):
 				return Errorf(ErrMalformed, `line %d: "documents" is an object; make it an array of objects`, j.lines.at(j.dec.InputOffset()))
 			default:
-				fields[name] = t
+				j.s.member(fields, again, name, t)
 				continue
 			}
 		}
@@ -133,11 +134,11 @@ func (j *jsonReader) object(from int) error {
 		if size += len(name) + len(raw); j.s.tooLong(size) != nil {
 			return errBudget
 		}
-		var v any
-		if v, err = unmarshal(raw); err != nil {
+		v, err := j.s.value(raw)
+		if err != nil {
 			return err
 		}
-		fields[name] = v
+		j.s.member(fields, again, name, v)
 	}
 	_, err := j.dec.Token()
 	switch {

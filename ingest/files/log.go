@@ -51,5 +51,5 @@ func (s *File) readLog() (done bool, err error) {
 		return true, err
 	}
 	s.Warn(0, "the log is longer than %s: its beginning and its end are stored; split it to store all", bytesText(most))
-	return true, s.One(Record{Document: document(strings.ReplaceAll(string(text), "\r\n", "\n")), From: 1, To: lines})
+	return true, s.One(Record{Document: document(printed(strings.ReplaceAll(string(text), "\r\n", "\n"))), From: 1, To: lines})
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	. "github.com/lexsem/lexsem/ingest/files"
+	"github.com/lexsem/lexsem/ingest/internal/filestest"
 )
 
 // TestLongLog: of a long log the beginning and the end are stored, in whole lines; other texts are stored whole.
@@ -37,6 +38,22 @@ func TestLongLog(t *testing.T) {
 	for name, in := range map[string]string{"a.txt": in, "a.log": in[:2000], "one.log": strings.Repeat("word ", 1000)} {
 		if recs, warned := warnings(t, name, in, Options{ID: "x", MaxBytes: 16 << 10}); len(warned) > 0 || len(recs[0].Text) < len(strings.ReplaceAll(in, "\r", "")) {
 			t.Errorf("%s: %d of %d bytes, warned %q", name, len(recs[0].Text), len(in), warned)
+		}
+	}
+}
+
+// TestPrinted: a text has no colours, and no letters that are struck twice.
+func TestPrinted(t *testing.T) {
+	for in, want := range map[string]string{
+		"\x1b[31merror\x1b[0m \x1b[1;4mdisk\x1b[m full\n":            "error disk full\n",
+		"N\bNA\bAM\bME\bE\n_\bh_\ba_\bt a\ba_\b_b\bb t\b_w\b_o\b_\n": "NAME\nhat a_b two\n",
+		"\bx \x1b y\n": "\bx \x1b y\n",
+	} {
+		for _, name := range []string{"a.txt", "a.log"} {
+			recs, _, err := filestest.ReadAll(t, name, in, Options{ID: "x"})
+			if err != nil || len(recs) != 1 || recs[0].Text != want || recs[0].To != strings.Count(in, "\n") {
+				t.Errorf("%s, %q: %+v, %v", name, in, recs, err)
+			}
 		}
 	}
 }

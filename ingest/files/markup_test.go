@@ -78,6 +78,9 @@ func TestRTF(t *testing.T) {
 			t.Errorf("%.30s: %.80v, warned %q; want %q", in, recs, warned, want)
 		}
 	}
+	if recs, warned := warnings(t, "a.rtf", "{\\rtf1 a\x00b\x03\tc}", Options{ID: "x"}); recs[0].Text != "ab\x03\tc" && recs[0].Text != "ab\tc" || len(warned) != 1 || !strings.Contains(warned[0], "control characters (2)") {
+		t.Errorf("control characters: %q, warned %q", recs[0].Text, warned)
+	}
 	for in, is := range map[string]error{"": ErrNoText, "words": ErrMalformed, `{\rtf1 }`: ErrNoText} {
 		if recs, _, err := filestest.ReadAll(t, "a.rtf", in, Options{ID: "x"}); !errors.Is(err, is) {
 			t.Errorf("%q: %v, %v", in, recs, err)

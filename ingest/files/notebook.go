@@ -34,15 +34,17 @@ type cellOut struct {
 // cellText is a text, or its lines.
 type cellText string
 
-// UnmarshalJSON implements json.Unmarshaler. What is no text is none.
+// UnmarshalJSON implements json.Unmarshaler. What is no text is none. A name that is there twice has both texts.
 func (c *cellText) UnmarshalJSON(b []byte) error {
 	var lines []string
 	var one string
-	if json.Unmarshal(b, &one) == nil {
-		*c = cellText(one)
-	} else if json.Unmarshal(b, &lines) == nil {
-		*c = cellText(strings.Join(lines, ""))
+	if json.Unmarshal(b, &one) != nil && json.Unmarshal(b, &lines) == nil {
+		one = strings.Join(lines, "")
 	}
+	if *c != "" && one != "" {
+		*c += "\n\n"
+	}
+	*c += cellText(one)
 	return nil
 }
 
@@ -175,6 +177,9 @@ func (n *notebook) cell(in *json.Decoder) error {
 	var c notebookCell
 	if err := json.Unmarshal(raw, &c); err != nil {
 		n.o.s.Warn(0, "a part of a cell cannot be read: %v", err)
+	}
+	if v, err := unmarshal(raw); err == nil && repeats(raw, v) {
+		n.o.s.Warn(0, "a cell has a name twice; of its texts both are stored, else the later value; the file may be damaged")
 	}
 	source := string(c.Source + c.Input)
 	switch c.Type {

@@ -41,6 +41,11 @@ func (s *File) object(raw []byte) (engine.Document, error) { return s.parse(raw,
 
 func (s *File) parse(raw []byte, needID bool) (engine.Document, error) {
 	fields, err := parseObject(raw)
+	if err == nil && repeats(raw, fields) {
+		var all any
+		all, err = s.distinct(decoder(raw))
+		fields, _ = all.(map[string]any)
+	}
 	if err != nil {
 		return engine.Document{}, err
 	}
@@ -143,8 +148,7 @@ func parseObject(line []byte) (map[string]any, error) {
 	if !utf8.Valid(line) {
 		return nil, Errorf(ErrBinary, "not valid UTF-8; convert the file first")
 	}
-	dec := json.NewDecoder(bytes.NewReader(line))
-	dec.UseNumber()
+	dec := decoder(line)
 	var fields map[string]any
 	if err := dec.Decode(&fields); err != nil {
 		var other *json.UnmarshalTypeError
@@ -164,9 +168,7 @@ func parseObject(line []byte) (map[string]any, error) {
 
 // unmarshal reads one JSON value, numbers as json.Number.
 func unmarshal(raw []byte) (v any, err error) {
-	dec := json.NewDecoder(bytes.NewReader(raw))
-	dec.UseNumber()
-	return v, dec.Decode(&v)
+	return v, decoder(raw).Decode(&v)
 }
 
 // TakeID removes "_id" or "id" from the fields of a line of JSONL and returns it as a string. Errors:

@@ -30,6 +30,9 @@ func readRTF(s *File) error {
 	r.flush()
 	r.endPara()
 	r.o.endRow()
+	if r.foreign > 0 {
+		s.Warn(0, "it has control characters (%d), as no program writes them; the file may be damaged: open it in its program and save it again", r.foreign)
+	}
 	return r.o.finish(r.rec, err)
 }
 
@@ -56,23 +59,24 @@ type rtfGroup struct {
 }
 
 type rtf struct {
-	o      *outline
-	in     *bufio.Reader
-	rec    Record
-	now    rtfGroup
-	outer  []rtfGroup
-	fonts  map[int]string // code pages
-	styles map[int]int    // levels of headings
-	page   string         // the code page where the font has none
-	text   strings.Builder
-	notes  strings.Builder // of the paragraph
-	level  int
-	style  int    // that the table of styles describes
-	bytes  []byte // of a code page, not yet decoded
-	high   rune   // the first half of a pair of UTF-16
-	ignore int    // characters that stand for the one before
-	date   [5]int
-	aside  strings.Builder // a text that is not the document's
+	o       *outline
+	in      *bufio.Reader
+	rec     Record
+	now     rtfGroup
+	outer   []rtfGroup
+	fonts   map[int]string // code pages
+	styles  map[int]int    // levels of headings
+	page    string         // the code page where the font has none
+	text    strings.Builder
+	notes   strings.Builder // of the paragraph
+	level   int
+	style   int    // that the table of styles describes
+	bytes   []byte // of a code page, not yet decoded
+	high    rune   // the first half of a pair of UTF-16
+	ignore  int    // characters that stand for the one before
+	date    [5]int
+	aside   strings.Builder // a text that is not the document's
+	foreign int             // control characters, which RTF does not have
 }
 
 // read reads to the end of the first group.
@@ -112,9 +116,14 @@ func (r *rtf) read() error {
 			if err := r.control(&star); err != nil && err != io.EOF {
 				return err
 			}
-		case '\r', '\n', 0:
+		case '\r', '\n':
 		default:
-			r.byte(c)
+			if c < ' ' && c != '\t' {
+				r.foreign++
+			}
+			if c != 0 {
+				r.byte(c)
+			}
 		}
 	}
 }

@@ -3,8 +3,20 @@ package files
 import (
 	"bytes"
 	"io"
+	"regexp"
 	"strings"
 )
+
+// terminal matches what a terminal does not show: colours, and letters that are struck twice or with a line below, as in manuals.
+var terminal = regexp.MustCompile(`\x1b\[[0-9;:?]*[A-Za-z]|(.)\x08_|.\x08`)
+
+// printed is a text as a terminal shows it.
+func printed(text string) string {
+	if !strings.ContainsAny(text, "\b\x1b") {
+		return text
+	}
+	return terminal.ReplaceAllString(text, "$1")
+}
 
 // readText reads a plain text: one document.
 func readText(s *File) error {
@@ -15,7 +27,7 @@ func readText(s *File) error {
 	if err != nil {
 		return err
 	}
-	rec := Record{Document: document(text), From: 1, To: lastLine(1, text), Verbatim: true}
+	rec := Record{Document: document(printed(text)), From: 1, To: lastLine(1, text), Verbatim: true}
 	rec.mark(s.name)
 	return s.One(rec)
 }

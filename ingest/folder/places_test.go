@@ -18,7 +18,7 @@ func TestPlaces(t *testing.T) {
 		name, in := filestest.Marked(t, kind, 12)
 		b.write(map[string]string{kind + "/" + name: in})
 	}
-	for _, name := range []string{"pandoc.docx", "office.docx", "pandoc.odt", "pandoc.rtf", "pandoc.epub"} {
+	for _, name := range []string{"pandoc.docx", "office.docx", "pandoc.odt", "pandoc.rtf", "pandoc.epub", "pandoc.org", "pandoc.rst", "pandoc.adoc", "pandoc.tex"} {
 		in, err := os.ReadFile(filepath.Join("..", "files", "testdata", name))
 		b.ok(err)
 		b.write(map[string]string{"made/" + name: string(in)})

@@ -3,7 +3,7 @@
 //
 // Readers of files put form feeds, which no other text of theirs has, before each page and slide, before the name of a sheet, and
 // before a heading as many as its level. A vertical tab in a sheet says that the numbers of the rows behind it are not known.
-// Markdown needs none.
+// Markdown and the markups of plain texts need none.
 package place
 
 import (
@@ -37,13 +37,22 @@ var kinds = map[string]func(title, text string, from, to int) string{
 		return path(title, all, from)
 	},
 	"docx": headed, "odt": headed, "rtf": headed, "epub": headed, "ipynb": headed,
+	"text.org": inMarkup("org"), "text.rst": inMarkup("rst"), "text.adoc": inMarkup("adoc"), "text.asciidoc": inMarkup("adoc"), "text.tex": inMarkup("tex"),
+}
+
+// In is the kind for Known and Of of a file of a kind of package files. Texts are told apart by the names of their files.
+func In(kind, name string) string {
+	if kind == "text" {
+		return "text." + Extension(name)
+	}
+	return kind
 }
 
 // Known says whether Of can tell places in files of a kind.
 func Known(kind string) bool { return kinds[kind] != nil }
 
 // Of tells where the bytes [from, to) of the text of a file are: "page 7", "slides 2-3", `sheet "Q3" row 12`, or the headings above
-// from with the title of the file, "Guide › Install". kind is that of package files. It is "" where nothing is known.
+// from with the title of the file, "Guide › Install". kind is what In says. It is "" where nothing is known.
 func Of(kind, title, text string, from, to int) string {
 	if !Known(kind) {
 		return ""

@@ -39,13 +39,22 @@ func TestOf(t *testing.T) {
 		{"markdown", " ", marks, "moor", "moor", "Usage"},
 		{"markdown", "Guide", "# " + strings.Repeat("x", 200) + "\n\na", "a", "a", "Guide › " + strings.Repeat("x", 79) + "…"},
 		{"text", "T", heads, "run", "run", ""},
+		{In("text", "a/B.ORG.gz"), "T", "hello\n* One  :tag:\n#+begin_src\n* no\n#+end_src\nx\n** Two :: three\ny\n* Three\nz\n", "x", "x", "T › One"},
+		{In("text", "b.org"), "T", "* One\n** Two :: three\ny\n* Three\nz\n", "y", "y", "T › One › Two :: three"},
+		{In("text", "b.rst"), "Top", "====\nTop\n====\n\na\n\nOne\n---\n\nb\n\nDeep\n====\n\nc\n\nTwo\n---\n\nd\n", "c", "c", "Top › One › Deep"},
+		{In("text", "b.rst"), "Top", "====\nTop\n====\n\na\n\nOne\n---\n\nb\n\nDeep\n====\n\nc\n\nTwo\n---\n\nd\n", "d", "d", "Top › Two"},
+		{In("text", "b.adoc"), "G", "= G\n\n== One\n\n----\n== no\n----\n\n=== Two\n\nx\n\n== Three\n\ny\n", "x", "x", "G › One › Two"},
+		{In("text", "b.asciidoc"), "G", "= G\n\n== One\n\n=== Two\n\nx\n\n== Three\n\ny\n", "y", "y", "G › Three"},
+		{In("text", "b.tex"), "G", "\\title{G}\n\\begin{document}\nhello\n\\section[s]{One \\emph{two}\nthree}\nx\n\\subsection*{Four}\ny\n", "hello", "hello", ""},
+		{In("text", "b.tex"), "G", "\\chapter{Zero}\\section[s]\n\\section[s]{One \\emph{two}\nthree}\nx\n\\subsection*{Four}\ny\n", "y", "y", "G › Zero › One two three › Four"},
+		{In("text", "b.tex/readme"), "G", "\\chapter{Zero}\nx", "x", "x", ""},
 	} {
 		from := strings.Index(c.text, c.from)
 		to := from + strings.Index(c.text[from:], c.to) + len(c.to)
 		if got := Of(c.kind, c.title, c.text, from, to); got != c.want {
 			t.Errorf("%s, %q in %q: %q, want %q", c.kind, c.text[from:to], c.text, got, c.want)
 		}
-		if Known(c.kind) != (c.kind != "text") {
+		if Known(c.kind) != (c.kind != "text" && c.kind != In("text", "b.tex/readme")) {
 			t.Errorf("%s: known is %t", c.kind, Known(c.kind))
 		}
 	}
@@ -59,7 +68,7 @@ func FuzzOf(f *testing.F) {
 		if from < 0 || to < from || to > len(text) {
 			return
 		}
-		for _, kind := range []string{"pdf", "xlsx", "markdown", "html"} {
+		for _, kind := range []string{"pdf", "xlsx", "markdown", "html", "text.org", "text.rst", "text.adoc", "text.tex"} {
 			Of(kind, "T", text, from, to)
 		}
 	})

@@ -223,20 +223,24 @@ func OfSource(m map[string]any) bool {
 
 // HasPlaces says by its metadata whether a document is of a file whose text tells where its parts are.
 func HasPlaces(m map[string]any) bool {
+	kind, path := kindAndPath(m)
+	return path != "" && place.Known(place.In(kind, path))
+}
+
+func kindAndPath(m map[string]any) (kind, path string) {
 	file, _ := metadata.OfFile(m)
-	kind, _ := file["kind"].(string)
-	path, _ := file["path"].(string)
-	return path != "" && place.Known(kind)
+	kind, _ = file["kind"].(string)
+	path, _ = file["path"].(string)
+	return kind, path
 }
 
 // Place says where in its file a span of a text lies, or where there is none, the bytes from to to.
 func Place(m map[string]any, title, text string, from, to int, span [2]int) string {
-	file, _ := metadata.OfFile(m)
-	kind, _ := file["kind"].(string)
+	kind, path := kindAndPath(m)
 	if span[1] > 0 {
 		from, to = span[0], span[1]
 	}
-	return place.Of(kind, title, text, from, to)
+	return place.Of(place.In(kind, path), title, text, from, to)
 }
 
 // Symbol names the function or type in which a span of a text lies, or where there is none, the first of the bytes from to to.

@@ -15,7 +15,6 @@ import (
 	"github.com/klippa-app/go-pdfium"
 	pdferrors "github.com/klippa-app/go-pdfium/errors"
 	"github.com/klippa-app/go-pdfium/requests"
-	"github.com/klippa-app/go-pdfium/responses"
 
 	"github.com/lexsem/lexsem/ingest/files"
 	"github.com/lexsem/lexsem/ingest/files/internal/readable"
@@ -54,9 +53,17 @@ func read(f *files.File) (err error) {
 
 // reader reads one PDF in a machine of its own.
 type reader struct {
-	ctx  context.Context
-	doc  pdfium.Pdfium
-	dead bool // was stopped in the middle of a step
+	ctx    context.Context
+	doc    pdfium.Pdfium
+	dead   bool      // was stopped in the middle of a step
+	again  *document // the file without its table of objects, once it was looked for; nil if it cannot be opened
+	looked bool      // for again
+}
+
+// document is an open file.
+type document struct {
+	requests.PageByIndex // of its first page
+	pages                int
 }
 
 func newReader(ctx context.Context) (*reader, error) {
@@ -97,46 +104,30 @@ func (p *reader) step(f func() error) error {
 
 // read fills rec with what a file has.
 func (p *reader) read(f *files.File, rec *files.Record) error {
-	var at requests.PageByIndex
-	var pages int
-	err := p.step(func() error {
-		doc, err := p.open(f)
-		if err != nil {
-			return err
-		}
-		n, err := p.doc.FPDF_GetPageCount(&requests.FPDF_GetPageCount{Document: doc.Document})
-		if err != nil {
-			return explain(err)
-		}
-		at.Document, pages = doc.Document, n.PageCount
-		return nil
-	})
-	if err != nil {
+	var doc *document
+	if err := p.step(func() (err error) { doc, err = p.open(f); return err }); err != nil {
 		return err
 	}
 	var text strings.Builder
 	before := 0       // the last page with a text
+	found := 0        // pages that the table of objects does not lead to
 	var damaged error // the first page that cannot be read
-	for i := range pages {
-		var page string
-		var bad error
-		err := p.step(func() error {
-			at.Index = i
-			got, err := p.doc.GetPageText(&requests.GetPageText{Page: requests.Page{ByIndex: &at}})
-			if bad = err; err == nil {
-				page = got.Text
+	for i := range doc.pages {
+		page, err := p.page(doc, i)
+		if err == nil && (page.bad != nil && !page.gaveUp() || page.empty) {
+			if page, err = p.instead(f, page, i); page.found {
+				found++
 			}
-			return nil
-		})
+		}
 		if err == nil {
 			err = f.Err()
 		}
 		if err != nil {
 			return err
 		}
-		if bad != nil {
-			why := bad.Error()
-			if strings.HasPrefix(why, "wasm error") { // the library gave up
+		if page.bad != nil {
+			why := page.bad.Error()
+			if page.gaveUp() {
 				why = fmt.Sprintf("it is damaged, or takes more than %d MiB of memory", maxMemory>>20)
 			}
 			f.Warn(0, "page %d cannot be read and is left out: %s", i+1, why)
@@ -144,7 +135,8 @@ func (p *reader) read(f *files.File, rec *files.Record) error {
 				damaged = files.Errorf(files.ErrMalformed, "page %d cannot be read: %s", i+1, why)
 			}
 		}
-		if page = pageLines(page); strings.TrimSpace(page) == "" {
+		lines := pageLines(page.text)
+		if strings.TrimSpace(lines) == "" {
 			continue
 		}
 		if text.Len() == 0 {
@@ -154,48 +146,144 @@ func (p *reader) read(f *files.File, rec *files.Record) error {
 			rec.Breaks = append(rec.Breaks, text.Len())
 		}
 		before = i
-		text.WriteString(page)
+		text.WriteString(lines)
 		if int64(text.Len()) > f.MaxBytes() { // which One reports
 			break
 		}
+	}
+	if found > 0 {
+		f.Warn(0, "the table of its objects is damaged; %d of its pages were found without it; print it to a new PDF", found)
 	}
 	if text.Len() == 0 && damaged != nil {
 		return damaged
 	}
 	rec.Text = text.String()
-	rec.Metadata = map[string]any{"pages": pages}
-	return p.step(func() error { return p.describe(&at, rec) })
+	rec.Metadata = map[string]any{"pages": doc.pages}
+	return p.step(func() error { return p.describe(doc, rec) })
+}
+
+// page is what one page has.
+type page struct {
+	text  string
+	empty bool  // nothing is on it
+	found bool  // it is not where the table of objects says
+	bad   error // why it cannot be read
+}
+
+// gaveUp says whether the library stopped in the middle of the page.
+func (p page) gaveUp() bool { return p.bad != nil && strings.HasPrefix(p.bad.Error(), "wasm error") }
+
+// page reads one page. Its error ends the file.
+func (p *reader) page(doc *document, i int) (got page, err error) {
+	at := doc.PageByIndex
+	at.Index = i
+	one := requests.Page{ByIndex: &at}
+	err = p.step(func() error {
+		text, err := p.doc.GetPageText(&requests.GetPageText{Page: one})
+		if err != nil {
+			got.bad = err
+			return nil
+		}
+		if got.text = text.Text; strings.TrimSpace(got.text) == "" {
+			n, err := p.doc.FPDFPage_CountObjects(&requests.FPDFPage_CountObjects{Page: one})
+			got.empty = err == nil && n.Count == 0
+		}
+		return nil
+	})
+	return got, err
+}
+
+// instead reads a page that has failed, or is empty, without the table of objects. It returns was where that does not help.
+func (p *reader) instead(f *files.File, was page, i int) (page, error) {
+	if !p.looked && f.Size() <= maxSalvage {
+		err := p.step(func() (err error) { p.again, err = p.search(f); return err })
+		if err != nil {
+			return was, err
+		}
+	}
+	p.looked = true
+	if p.again == nil || i >= p.again.pages {
+		return was, nil
+	}
+	got, err := p.page(p.again, i)
+	if got.bad != nil || got.empty || strings.TrimSpace(got.text) == "" {
+		return was, err
+	}
+	got.found = true
+	return got, err
 }
 
 // open opens a file, also one that was cut.
-func (p *reader) open(f *files.File) (*responses.OpenDocument, error) {
-	doc, err := p.doc.OpenDocument(&requests.OpenDocument{FileReader: io.NewSectionReader(f, 0, f.Size()), FileReaderSize: f.Size()})
-	if err == nil {
+func (p *reader) open(f *files.File) (*document, error) {
+	doc, err := p.opened(f, "")
+	if err == nil && doc.pages > 0 {
 		return doc, nil
 	}
-	why := explain(err)
-	if !errors.Is(err, pdferrors.ErrFile) && !errors.Is(err, pdferrors.ErrFormat) {
+	why := explain(cmp.Or(err, errNoPages))
+	if err != nil && !errors.Is(err, pdferrors.ErrFile) && !errors.Is(err, pdferrors.ErrFormat) {
 		return nil, why
 	}
+	search := p.search
+	if err != nil { // PDFium has searched
+		search = p.completed
+	}
+	again, err := search(f)
+	switch {
+	case err != nil:
+		return nil, err
+	case again != nil:
+		p.looked = true
+		f.Warn(0, "the file is damaged, and what is left of it is stored; print it to a new PDF: %v", why)
+		return again, nil
+	case doc != nil: // a file of no pages
+		return doc, nil
+	}
+	return nil, why
+}
+
+var errNoPages = errors.New("it has no pages")
+
+// search opens a file whose table of objects cannot be trusted: PDFium searches for its objects. It is nil where no page is found.
+func (p *reader) search(f *files.File) (*document, error) {
+	if doc, err := p.opened(f, noTable); err == nil && doc.pages > 0 {
+		return doc, nil
+	}
+	return p.completed(f)
+}
+
+// completed opens a file whose end is lost. It is nil where no page is found.
+func (p *reader) completed(f *files.File) (*document, error) {
 	end, err := tail(f)
 	if err != nil || end == "" {
-		return nil, cmp.Or(err, why)
+		return nil, err
 	}
+	if doc, err := p.opened(f, end); err == nil && doc.pages > 0 {
+		return doc, nil
+	}
+	return nil, f.Err()
+}
+
+// opened opens a file as if end followed it.
+func (p *reader) opened(f *files.File, end string) (*document, error) {
 	size := f.Size() + int64(len(end))
-	if doc, err = p.doc.OpenDocument(&requests.OpenDocument{FileReader: io.NewSectionReader(longer{f, end}, 0, size), FileReaderSize: size}); err != nil {
-		return nil, why
+	got, err := p.doc.OpenDocument(&requests.OpenDocument{FileReader: io.NewSectionReader(longer{f, end}, 0, size), FileReaderSize: size})
+	if err != nil {
+		return nil, err
 	}
-	f.Warn(0, "the file is damaged, and what is left of it is stored; print it to a new PDF: %v", why)
-	return doc, nil
+	n, err := p.doc.FPDF_GetPageCount(&requests.FPDF_GetPageCount{Document: got.Document})
+	if err != nil {
+		return nil, err
+	}
+	return &document{requests.PageByIndex{Document: got.Document}, n.PageCount}, nil
 }
 
 // placeholders are what programs write where they are told no title or author.
 var placeholders = map[string]bool{"untitled": true, "(anonymous)": true, "anonymous": true, "(unspecified)": true, "unspecified": true, "unknown": true}
 
 // describe takes the title and what else the file says of itself.
-func (p *reader) describe(at *requests.PageByIndex, rec *files.Record) error {
+func (p *reader) describe(doc *document, rec *files.Record) error {
 	for tag, to := range map[string]string{"Title": "", "Author": "author", "Subject": "description"} {
-		got, err := p.doc.FPDF_GetMetaText(&requests.FPDF_GetMetaText{Document: at.Document, Tag: tag})
+		got, err := p.doc.FPDF_GetMetaText(&requests.FPDF_GetMetaText{Document: doc.Document, Tag: tag})
 		if err != nil { // the file has no such information, or none at all
 			continue
 		}

@@ -163,6 +163,39 @@ func TestPDFWithoutInfo(t *testing.T) {
 	}
 }
 
+// TestPDFTable: a file whose table of objects is damaged anywhere loses no page: neither one with a plain table, nor one whose
+// objects are packed.
+func TestPDFTable(t *testing.T) {
+	_, plain := filestest.Marked(t, "pdf", 10)
+	for _, c := range []struct {
+		in, table string
+		marks     map[string]int
+	}{{plain, "\nxref\n", map[string]int{"walrus": 10}}, {testPDF(t, "p_packed.pdf"), "/XRef", map[string]int{"Heading one": 1, "Second page": 1}}} {
+		searched := 0
+		for at := strings.Index(c.in, c.table); at < len(c.in)-14; at += 9 {
+			put := "\x12\xe5\xca7" // which leaves numbers, so that the table is still believed
+			if at%2 == 0 {
+				put = strings.Repeat("\xa5", 14)
+			}
+			in := c.in[:at] + put + c.in[at+len(put):]
+			o := files.Options{Warn: func(w files.Warning) {
+				if searched++; !strings.Contains(w.Text, "print it to a new PDF") {
+					t.Errorf("%s: warned %+v", c.table, w)
+				}
+			}}
+			recs, _, err := filestest.ReadAll(t, "a.pdf", in, o)
+			for mark, n := range c.marks {
+				if err != nil || strings.Count(recs[0].Text, mark) != n {
+					t.Errorf("%s, damaged at %d of %d: %v, %v; want %q %d times", c.table, at, len(in), recs, err, mark, n)
+				}
+			}
+		}
+		if searched == 0 {
+			t.Errorf("%s: no damage was named", c.table)
+		}
+	}
+}
+
 func FuzzPDF(f *testing.F) {
 	filestest.Fuzz(f, "pdf", testPDF(f, "p_simple.pdf"), testPDF(f, "p_scan.pdf"), "%PDF-1.4\n1 0 obj<</Type/Catalog>>endobj\ntrailer<</Root 1 0 R>>")
 }

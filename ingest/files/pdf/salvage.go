@@ -2,11 +2,14 @@ package pdf
 
 import (
 	"bytes"
+	"cmp"
+	"compress/zlib"
 	"errors"
 	"fmt"
 	"io"
 	"regexp"
 	"strconv"
+	"strings"
 
 	"github.com/lexsem/lexsem/ingest/files"
 )
@@ -22,8 +25,12 @@ const (
 var (
 	objectHead  = regexp.MustCompile(`(\d{1,9})[ \r\n\t]+(\d{1,5})[ \r\n\t]+obj\b`)
 	catalogType = regexp.MustCompile(`/Type[ \r\n\t]*/Catalog\b`)
+	packedType  = regexp.MustCompile(`/ObjStm\b[^>]*?/First[ \r\n\t]+(\d{1,9})|/First[ \r\n\t]+(\d{1,9})[^>]*?/ObjStm\b`)
 	pageType    = regexp.MustCompile(`/Type[ \r\n\t]*/Page\b`)
 )
+
+// noTable ends a file as if it had no table of objects.
+const noTable = "\nstartxref\n0\n%%EOF\n"
 
 // tail is what ends a damaged file so that it can be read: a trailer that names its catalog, or a catalog of all its pages
 // where it has none any more. It is "" where there are none.
@@ -35,22 +42,8 @@ func tail(f *files.File) (string, error) {
 	var root string
 	var kids bytes.Buffer
 	pages, last := 0, 0
-	heads := objectHead.FindAllSubmatchIndex(raw, -1)
-	for i, h := range heads {
-		end := len(raw)
-		if i+1 < len(heads) {
-			end = heads[i+1][0]
-		}
-		body := raw[h[1]:end]
-		if at := bytes.Index(body, []byte("stream")); at >= 0 {
-			body = body[:at]
-		}
-		n, err := strconv.Atoi(string(raw[h[2]:h[3]]))
-		if err != nil {
-			continue
-		}
-		last = max(last, n)
-		name := fmt.Sprintf("%d %s R ", n, raw[h[4]:h[5]])
+	found := func(n int, generation string, body []byte) {
+		name := fmt.Sprintf("%d %s R ", n, generation)
 		switch {
 		case catalogType.Match(body):
 			root = name
@@ -58,6 +51,27 @@ func tail(f *files.File) (string, error) {
 			kids.WriteString(name)
 			pages++
 		}
+		last = max(last, n)
+	}
+	heads := objectHead.FindAllSubmatchIndex(raw, -1)
+	room := int64(maxSalvage) // for what is unpacked
+	for i, h := range heads {
+		if err := f.Context().Err(); err != nil {
+			return "", err
+		}
+		end := len(raw)
+		if i+1 < len(heads) {
+			end = heads[i+1][0]
+		}
+		n, err := strconv.Atoi(string(raw[h[2]:h[3]]))
+		if err != nil {
+			continue
+		}
+		body, data, _ := bytes.Cut(raw[h[1]:end], []byte("stream"))
+		if m := packedType.FindSubmatch(body); m != nil {
+			room -= packed(data, cmp.Or(string(m[1]), string(m[2])), room, found)
+		}
+		found(n, string(raw[h[4]:h[5]]), body)
 	}
 	if pages == 0 {
 		return "", nil
@@ -67,7 +81,35 @@ func tail(f *files.File) (string, error) {
 		root = fmt.Sprintf("%d 0 R", last+1)
 		out += fmt.Sprintf("%d 0 obj\n<< /Type /Catalog /Pages %d 0 R >>\nendobj\n%d 0 obj\n<< /Type /Pages /Count %d /Kids [ %s] >>\nendobj\n", last+1, last+2, last+2, pages, kids.String())
 	}
-	return out + fmt.Sprintf("trailer\n<< /Size %d /Root %s >>\nstartxref\n0\n%%%%EOF\n", last+3, root), nil
+	return out + fmt.Sprintf("trailer\n<< /Size %d /Root %s >>", last+3, root) + noTable, nil
+}
+
+// packed calls found for each object of a stream of objects, and returns how long the stream is. head is the length of what stands
+// before the first object: numbers and places.
+func packed(data []byte, head string, room int64, found func(int, string, []byte)) int64 {
+	z, err := zlib.NewReader(bytes.NewReader(bytes.TrimLeft(data, "\r\n")))
+	if err != nil { // it is not packed
+		return 0
+	}
+	raw, _ := io.ReadAll(io.LimitReader(z, room)) // as far as it is whole
+	first, err := strconv.Atoi(head)
+	if err != nil || first > len(raw) {
+		return int64(len(raw))
+	}
+	before := 0 // the end of the last object: they do not overlap
+	for list := strings.Fields(string(raw[:first])); len(list) >= 2; list = list[2:] {
+		n, err := strconv.Atoi(list[0])
+		at, aerr := strconv.Atoi(list[1])
+		end := len(raw) - first
+		if len(list) >= 4 {
+			end, _ = strconv.Atoi(list[3])
+		}
+		if err == nil && aerr == nil && before <= at && at < end && end <= len(raw)-first {
+			found(n, "0", raw[first+at:first+end])
+			before = end
+		}
+	}
+	return int64(len(raw))
 }
 
 // longer is a file with a tail.

@@ -1,4 +1,6 @@
-"""Makes the PDF files of this folder. Needs reportlab, fpdf2 and the font DejaVu Sans."""
+"""Makes the PDF files of this folder. Needs reportlab, fpdf2, qpdf and the font DejaVu Sans."""
+import subprocess
+
 from fpdf import FPDF
 from reportlab.lib.pagesizes import A4
 from reportlab.lib.pdfencrypt import StandardEncryption
@@ -41,3 +43,4 @@ pdf.add_font("D", fname="/usr/share/fonts/truetype/dejavu/DejaVuSans.ttf")
 pdf.set_font("D", size=12)
 pdf.multi_cell(0, 6, "Zwölf Boxkämpfer jagen Viktor. Привет мир. Ελληνικά. efficient office ﬁle. " * 5)
 pdf.output("p_uni.pdf")
+subprocess.run("qpdf --deterministic-id --object-streams=generate p_simple.pdf p_packed.pdf".split(), check=True)
