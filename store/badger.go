@@ -165,7 +165,8 @@ func openBadger(dir string, o Options, k *tableChecksums, ready func() error, ke
 
 // checkLogs returns ErrUnclean if a log has not even a head, as a process leaves
 // it that dies while Badger makes or removes one: Badger wants to size it, which
-// a reader may not.
+// a reader may not. On Windows it does so for every log: one that Badger refuses to
+// cut for a reader stays in its memory, and no later opening could cut it. A clean end leaves none.
 func checkLogs(records string) error {
 	entries, err := entriesOf(records)
 	if err != nil {
@@ -179,7 +180,7 @@ func checkLogs(records string) error {
 		if err != nil {
 			return err
 		}
-		if info.Size() < logHead {
+		if info.Size() < logHead || badgerLocks && isNumbered(e.Name(), ".mem") {
 			return ErrUnclean
 		}
 	}
