@@ -28,6 +28,8 @@ const recordsName = "records"
 //   - a memtable gets 1/16 of the memory granted: one is filled while up to two
 //     are flushed, each an arena of 1.3 times its nominal size, and the builders
 //     of tables, which Badger keeps in a pool, take three times as much again;
+//   - where Badger locks by itself, on Windows, it refuses to read only, so a
+//     reader bypasses its lock and takes that of the database only;
 //   - a compaction takes twelve tables at once: each rewrites the whole level
 //     below, since every table of a memtable spans all kinds of keys.
 func badgerOptions(dir string, o Options) badger.Options {
@@ -56,7 +58,7 @@ func badgerOptions(dir string, o Options) badger.Options {
 		WithVerifyValueChecksum(true).
 		WithChecksumVerificationMode(options.OnBlockRead).
 		WithDetectConflicts(false). // one writer at a time
-		WithBypassLockGuard(!badgerLocks).
+		WithBypassLockGuard(!badgerLocks || o.ReadOnly).
 		WithMetricsEnabled(false).
 		WithNumGoroutines(2)
 }
@@ -163,7 +165,8 @@ func openBadger(dir string, o Options, k *tableChecksums, ready func() error, ke
 
 // checkLogs returns ErrUnclean if a log has not even a head, as a process leaves
 // it that dies while Badger makes or removes one: Badger wants to size it, which
-// a reader may not.
+// a reader may not. On Windows it does so for every log: one that Badger refuses to
+// cut for a reader stays in its memory, and no later opening could cut it. A clean end leaves none.
 func checkLogs(records string) error {
 	entries, err := entriesOf(records)
 	if err != nil {
@@ -177,7 +180,7 @@ func checkLogs(records string) error {
 		if err != nil {
 			return err
 		}
-		if info.Size() < logHead {
+		if info.Size() < logHead || badgerLocks && isNumbered(e.Name(), ".mem") {
 			return ErrUnclean
 		}
 	}

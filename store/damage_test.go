@@ -61,6 +61,9 @@ func copyDir(t *testing.T, from, to string) []string {
 		if d.IsDir() {
 			return os.MkdirAll(filepath.Join(to, rel), 0o755)
 		}
+		if badgerLocks && rel == filepath.Join(recordsName, lockName) { // which nobody can read
+			return nil
+		}
 		files = append(files, rel)
 		return copyFile(path, filepath.Join(to, rel))
 	})

@@ -157,6 +157,9 @@ func (s *Set) Create(ctx context.Context, name, metric string) error {
 	} else if there {
 		return fmt.Errorf("collection %s: %w", name, engine.ErrExists)
 	}
+	if err := c.shut(); err != nil { // one of this name that another process has dropped
+		return err
+	}
 	o := s.engineOptions()
 	o.Metric = cmp.Or(metric, o.Metric)
 	return c.open(ctx, func(ctx context.Context) error { return s.create(ctx, c, o) })
@@ -212,11 +215,11 @@ func (s *Set) Share(ctx context.Context, name string) error {
 	return db.(*handle).touch(ctx)
 }
 
-// there is a collection that is open, nil for others.
+// there is a collection that this process has open, nil for others: another process may have dropped what it has open.
 func (s *Set) there(name string) *collection {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if c := s.all[name]; c != nil && c.joined != nil && !c.gone {
+	if c := s.all[name]; c != nil && c.joined != nil && c.own != nil && !c.gone {
 		return c
 	}
 	return nil
@@ -272,18 +275,26 @@ func (s *Set) Drop(ctx context.Context, name string) error {
 		return err
 	}
 	s.mu.Lock()
-	c.gone = true
+	own := c.own != nil
+	c.gone = own // while another process has it open, that refuses the removal, and calls go on
 	s.mu.Unlock()
-	err = c.shut()
+	if own {
+		err = c.shut()
+	}
 	if err == nil {
 		err = store.Remove(c.dir)
 	}
 	s.mu.Lock()
-	defer s.mu.Unlock()
+	c.gone = err == nil
+	s.mu.Unlock()
+	if err == nil && !own {
+		err = c.shut()
+	}
 	if err != nil {
-		c.gone = false
 		return fmt.Errorf("collection %s: %w", name, err)
 	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if s.all[name] == c {
 		delete(s.all, name)
 	}

@@ -160,8 +160,34 @@ func TestTwoSets(t *testing.T) {
 	}
 	create(t, two, "b")
 	add(t, get(t, one, "b"), 7)
-	if err := two.Drop(t.Context(), "a"); !errors.Is(err, engine.ErrLocked) {
-		t.Errorf("dropped while another has it open: %v", err)
+	for d, err := range get(t, two, "a").All(t.Context(), engine.Filter{}) { // which a refused drop does not end
+		if err != nil {
+			t.Fatalf("of a call while it is to be dropped: %v", err)
+		}
+		if d.ID == "d0" {
+			if err := two.Drop(t.Context(), "a"); !errors.Is(err, engine.ErrLocked) {
+				t.Errorf("dropped while another has it open: %v", err)
+			}
+		}
+	}
+	create(t, one, "c")
+	holds(t, get(t, two, "a"), 5)
+	for range 2 { // what one has dropped, two does not have, and makes anew
+		add(t, get(t, two, "c"), 3)
+		if err := one.Drop(t.Context(), "c"); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := two.Get(t.Context(), "c"); !errors.Is(err, engine.ErrNotFound) {
+			t.Errorf("dropped by another: %v", err)
+		}
+		create(t, two, "c")
+		if n, err := get(t, one, "c").Count(t.Context(), engine.Filter{}); n != 0 || err != nil {
+			t.Errorf("%d documents of one that was made anew, %v", n, err)
+		}
+		if err := two.Drop(t.Context(), "c"); err != nil {
+			t.Fatal(err)
+		}
+		create(t, one, "c")
 	}
 	if err := one.Close(); err != nil {
 		t.Fatal(err)
