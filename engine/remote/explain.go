@@ -6,9 +6,9 @@ import (
 	"slices"
 
 	"github.com/lexsem/lexsem/engine"
-	"github.com/lexsem/lexsem/engine/internal/chunk"
 	"github.com/lexsem/lexsem/engine/internal/intake"
 	"github.com/lexsem/lexsem/engine/internal/search"
+	"github.com/lexsem/lexsem/internal/chunk"
 	"github.com/lexsem/lexsem/internal/fault"
 	"github.com/lexsem/lexsem/internal/metadata"
 )

@@ -6,10 +6,10 @@ import (
 	"fmt"
 
 	"github.com/lexsem/lexsem/engine/fusion"
-	"github.com/lexsem/lexsem/engine/internal/chunk"
 	"github.com/lexsem/lexsem/engine/internal/spelling"
 	"github.com/lexsem/lexsem/engine/internal/state"
 	"github.com/lexsem/lexsem/index/late"
+	"github.com/lexsem/lexsem/internal/chunk"
 	"github.com/lexsem/lexsem/internal/text"
 	"github.com/lexsem/lexsem/modulate"
 	"github.com/lexsem/lexsem/store"
