@@ -98,11 +98,11 @@ func (e *Engine) explain(ctx context.Context, q Query, id string) (_ Explanation
 	if err != nil {
 		return Explanation{}, state.Missing(err)
 	}
-	best, rank, err := r.Place(ctx, ord, len(d.Rows))
+	placed, rank, err := r.Place(ctx, ord, len(d.Rows))
 	if err != nil {
 		return Explanation{}, err
 	}
-	found := []search.Found{{Candidate: best}}
+	best, found := placed.Candidate, []search.Found{placed}
 	hits, err := e.join(ctx, s, found, r.In.Dense)
 	if err != nil {
 		return Explanation{}, err

@@ -286,6 +286,10 @@ func TestExplain(t *testing.T) {
 	if got.at(t, "id") != "backup" || len(got.at(t, "terms").([]any)) == 0 {
 		t.Error(got.raw)
 	}
+	hit := c.ask("POST", "/v1/search", `{"query": "signing keys", "k": 1}`)
+	if got = c.ask("POST", "/v1/explain", `{"query": "signing keys", "id": "keys"}`); got.at(t, "probability") != hit.at(t, "hits", 0, "probability") || got.at(t, "probability") == nil {
+		t.Errorf("%s, found with %s", got.raw, hit.raw)
+	}
 	if got = c.ask("POST", "/v1/explain", `{"query": "signing keys"}`); got.at(t, "id") != "keys" || got.at(t, "rank") != 1.0 {
 		t.Error(got.raw)
 	}

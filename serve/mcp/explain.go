@@ -56,24 +56,25 @@ type explainTie struct {
 }
 
 type explainResult struct {
-	ID        string         `json:"id"`
-	Mode      string         `json:"mode"`
-	Variant   string         `json:"variant"`
-	For       string         `json:"for,omitempty" jsonschema:"the query with its mistyped words repaired, which was searched for too"`
-	Rank      int            `json:"rank" jsonschema:"rank among the hits, from 1; 0 if it is not among the candidates"`
-	Score     float32        `json:"score"`
-	Rerank    *float64       `json:"rerank,omitempty" jsonschema:"score of the server's reranker; it decides the rank of hits that have it"`
-	Cosine    float32        `json:"cosine" jsonschema:"cosine with the plain query vector"`
-	Modulated float32        `json:"modulated" jsonschema:"cosine with the query vector after modulation by the words of the query"`
-	Terms     []explainTerm  `json:"terms" jsonschema:"parts of the score: the sum of weight times value"`
-	Words     []explainWord  `json:"words" jsonschema:"the query's words"`
-	Pairs     []string       `json:"pairs" jsonschema:"adjacent words of the query that are adjacent in the passage"`
-	Ties      []explainTie   `json:"ties,omitempty" jsonschema:"token alignment: which word of the passage matches each word of the query; only if the database keeps token states"`
-	Tokens    []explainToken `json:"tokens" jsonschema:"tokens of the query that changed its vector, largest change of the score first"`
-	Chunk     int            `json:"chunk" jsonschema:"number of the explained passage, from 0"`
-	Chunks    int            `json:"chunks"`
-	Text      string         `json:"text" jsonschema:"the passage, or the part of it that answers best"`
-	LeftOut   int            `json:"left_out,omitempty" jsonschema:"number of bytes of the passage that are not in text"`
+	ID          string         `json:"id"`
+	Mode        string         `json:"mode"`
+	Variant     string         `json:"variant"`
+	For         string         `json:"for,omitempty" jsonschema:"the query with its mistyped words repaired, which was searched for too"`
+	Rank        int            `json:"rank" jsonschema:"rank among the hits, from 1; 0 if it is not among the candidates"`
+	Score       float32        `json:"score"`
+	Probability float32        `json:"probability,omitempty" jsonschema:"estimate that the passage is relevant, from 0 to 1; absent if not known"`
+	Rerank      *float64       `json:"rerank,omitempty" jsonschema:"score of the server's reranker; it decides the rank of hits that have it"`
+	Cosine      float32        `json:"cosine" jsonschema:"cosine with the plain query vector"`
+	Modulated   float32        `json:"modulated" jsonschema:"cosine with the query vector after modulation by the words of the query"`
+	Terms       []explainTerm  `json:"terms" jsonschema:"parts of the score: the sum of weight times value"`
+	Words       []explainWord  `json:"words" jsonschema:"the query's words"`
+	Pairs       []string       `json:"pairs" jsonschema:"adjacent words of the query that are adjacent in the passage"`
+	Ties        []explainTie   `json:"ties,omitempty" jsonschema:"token alignment: which word of the passage matches each word of the query; only if the database keeps token states"`
+	Tokens      []explainToken `json:"tokens" jsonschema:"tokens of the query that changed its vector, largest change of the score first"`
+	Chunk       int            `json:"chunk" jsonschema:"number of the explained passage, from 0"`
+	Chunks      int            `json:"chunks"`
+	Text        string         `json:"text" jsonschema:"the passage, or the part of it that answers best"`
+	LeftOut     int            `json:"left_out,omitempty" jsonschema:"number of bytes of the passage that are not in text"`
 }
 
 var explainTool = newTool[explainArgs, explainResult](sdk.Tool{
@@ -97,7 +98,7 @@ func (s *Server) explain(ctx context.Context, in explainArgs) (string, explainRe
 	if err != nil {
 		return "", explainResult{}, err
 	}
-	out := explainResult{ID: x.ID, Mode: x.Trace.Mode, Variant: x.Trace.Variant, For: x.For, Rank: x.Rank, Score: x.Score, Cosine: x.Cosine, Modulated: x.Modulated,
+	out := explainResult{ID: x.ID, Mode: x.Trace.Mode, Variant: x.Trace.Variant, For: x.For, Rank: x.Rank, Score: x.Score, Probability: x.Probability, Cosine: x.Cosine, Modulated: x.Modulated,
 		Terms: []explainTerm{}, Words: []explainWord{}, Pairs: []string{}, Tokens: []explainToken{}, Chunk: x.Chunk, Chunks: x.Chunks}
 	x.Hit = told(x.Hit)
 	out.Text, _, out.LeftOut = clipAround(x.Text, max(0, x.Span[0]-x.Start), max(0, x.Span[1]-x.Start), hitText)
@@ -152,6 +153,9 @@ func explainText(x explainResult) string {
 			sign = " ="
 		}
 		fmt.Fprintf(&b, "%s %.4g × %s %.4f", sign, t.Weight, t.Name, t.Value)
+	}
+	if x.Probability > 0 {
+		fmt.Fprintf(&b, "\nrelevant with a probability of about %.2f", x.Probability)
 	}
 	if x.Mode != engine.ModeLexical {
 		fmt.Fprintf(&b, "\ncosine %.4f of the plain query vector", x.Cosine)

@@ -189,6 +189,9 @@ func writeExplanation(w io.Writer, a *app, query string, x engine.Explanation) {
 	case x.Trace.Reranked > 0:
 		fmt.Fprintf(w, "%-10s not among the first %d, which were reranked\n", "rerank", x.Trace.Reranked)
 	}
+	if x.Probability > 0 {
+		fmt.Fprintf(w, "%-10s with a probability of about %.2f\n", "relevant", x.Probability)
+	}
 	if x.Trace.Mode != engine.ModeLexical {
 		fmt.Fprintf(w, "%-10s %.4f of the plain vector", "cosine", x.Cosine)
 		if x.Trace.Variant != engine.VariantNone {
