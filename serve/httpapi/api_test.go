@@ -77,6 +77,9 @@ func TestSearch(t *testing.T) {
 			t.Errorf("hit %d is %v", i, id)
 		}
 	}
+	if got = c.ask("POST", "/v1/explain", `{"like": ["keys"], "unlike": ["docs/bees.md:1"]}`); got.status != 200 || got.at(t, "rank") != 1.0 || got.at(t, "query") != "" {
+		t.Errorf("explain of like: %s", got.raw)
+	}
 	if got = c.ask("POST", "/v1/search", `{"like": ["nope"]}`); got.status != 404 || !strings.Contains(got.raw, "nope") {
 		t.Error(got.status, got.raw)
 	}

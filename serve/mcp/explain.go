@@ -20,14 +20,16 @@ const maxTokens = 24
 const maxTies = 64
 
 type explainArgs struct {
-	ID      string `json:"id" jsonschema:"id of the document"`
-	Query   string `json:"query" jsonschema:"the query of the search"`
-	Mode    string `json:"mode,omitempty" jsonschema:"the mode of the search"`
-	Variant string `json:"variant,omitempty" jsonschema:"the variant of the search"`
-	Filter  string `json:"filter,omitempty" jsonschema:"the filter of the search"`
-	Plain   bool   `json:"plain,omitempty" jsonschema:"plain of the search"`
-	Exact   bool   `json:"exact,omitempty" jsonschema:"exact of the search"`
-	Boost   string `json:"boost,omitempty" jsonschema:"boost of the search"`
+	ID      string   `json:"id" jsonschema:"id of the document"`
+	Query   string   `json:"query,omitempty" jsonschema:"the query of the search; optional with like"`
+	Like    []string `json:"like,omitempty" jsonschema:"like of the search"`
+	Unlike  []string `json:"unlike,omitempty" jsonschema:"unlike of the search"`
+	Mode    string   `json:"mode,omitempty" jsonschema:"the mode of the search"`
+	Variant string   `json:"variant,omitempty" jsonschema:"the variant of the search"`
+	Filter  string   `json:"filter,omitempty" jsonschema:"the filter of the search"`
+	Plain   bool     `json:"plain,omitempty" jsonschema:"plain of the search"`
+	Exact   bool     `json:"exact,omitempty" jsonschema:"exact of the search"`
+	Boost   string   `json:"boost,omitempty" jsonschema:"boost of the search"`
 }
 
 type explainTerm struct {
@@ -86,13 +88,14 @@ var explainTool = newTool[explainArgs, explainResult](sdk.Tool{
 }, shape{"id": lengths(1, engine.MaxID), "query": wayShape["query"], "mode": wayShape["mode"]})
 
 func (s *Server) explain(ctx context.Context, in explainArgs) (string, explainResult, error) {
-	q, err := query(in.Query, nil, in.Mode, in.Variant, in.Filter)
+	q, err := query(in.Query, in.Like, in.Mode, in.Variant, in.Filter)
 	if err == nil {
 		err = checkID(in.ID)
 	}
 	if err != nil {
 		return "", explainResult{}, err
 	}
+	q.Unlike = in.Unlike
 	q.Spans, q.Plain, q.Exact, q.Boost = true, in.Plain, in.Exact, in.Boost
 	x, err := s.db.Explain(ctx, q, in.ID)
 	if err != nil {

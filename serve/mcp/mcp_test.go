@@ -256,6 +256,12 @@ func TestSearch(t *testing.T) {
 	if _, failed = call(t, c, "search", object{"like": []string{first.Hits[0].ID}, "unlike": []string{first.Hits[1].ID + ":1"}}, &read); failed || len(read.Hits) != 3 {
 		t.Errorf("like: %+v", read)
 	}
+	if text, failed = call(t, c, "explain", object{"id": "bees.md", "like": []string{first.Hits[0].ID}, "unlike": []string{first.Hits[1].ID}}, nil); failed || !strings.Contains(text, "rank ") {
+		t.Errorf("explain of like: %s", text)
+	}
+	if text, failed = call(t, c, "explain", object{"id": "bees.md", "unlike": []string{first.Hits[1].ID}}, nil); !failed || !strings.Contains(text, "query is empty") {
+		t.Errorf("explain of nothing: %s", text)
+	}
 	years := func(args object) string {
 		read.Hits = nil
 		if text, failed := call(t, c, "search", args, &read); failed {
