@@ -15,19 +15,28 @@ import (
 )
 
 // TestSystemsAnswerAsTheEngine: what a table says of a system holds for the search
-// that users get by its name: the same hits, in the same order, with the same scores.
+// that users get by its name: the same hits, in the same order, with the same scores, also where texts are cut.
 func TestSystemsAnswerAsTheEngine(t *testing.T) {
+	for _, chunk := range []int{0, 24} {
+		t.Run(fmt.Sprint("chunk ", chunk), func(t *testing.T) { systemsAnswerAsTheEngine(t, chunk) })
+	}
+}
+
+func systemsAnswerAsTheEngine(t *testing.T, chunk int) {
 	ctx, enc := t.Context(), encoder.NewHash(24)
 	c, err := ReadCorpus(townCorpus(t, 300), ReadOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	targets := NewTargets(c.Passages)
-	s, err := NewSetting(ctx, enc, targets, SettingOptions{Seed: 1})
+	s, err := NewSetting(ctx, enc, targets, SettingOptions{Seed: 1, ChunkTokens: chunk})
 	if err != nil {
 		t.Fatal(err)
 	}
-	db, err := engine.Open(ctx, t.TempDir(), enc, engine.Options{})
+	if cut := s.Targets.Len() - targets.Len(); cut > 0 != (chunk > 0) {
+		t.Fatalf("%d texts have %d chunks", targets.Len(), s.Targets.Len())
+	}
+	db, err := engine.Open(ctx, t.TempDir(), enc, engine.Options{ChunkTokens: chunk, TokenStates: engine.TokenStatesOff})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -35,7 +44,7 @@ func TestSystemsAnswerAsTheEngine(t *testing.T) {
 	docs := make([]engine.Document, targets.Len())
 	at := map[string]int{}
 	for i := range docs {
-		docs[i] = engine.Document{ID: targets.ID(i), Title: targets.first[i].Title, Text: targets.first[i].Body, Vector: s.Passages[i].Dense}
+		docs[i] = engine.Document{ID: targets.ID(i), Title: targets.first[i].Title, Text: targets.first[i].Body}
 		at[docs[i].ID] = i
 	}
 	if _, err := db.Add(ctx, docs); err != nil {
@@ -189,7 +198,7 @@ func prepared(t *testing.T, s *Setting, name string) (System, Retriever) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, _, err := system.Prepare(t.Context(), s)
+	r, _, err := s.Prepare(t.Context(), system)
 	if err != nil {
 		t.Fatal(err)
 	}

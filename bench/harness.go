@@ -43,8 +43,13 @@ type Options struct {
 	// Clean makes queries that share no text with the training queries of bridges. Fits leave half of
 	// each passage alone (train.Reserved), and part:N, from four words on, is drawn from that half.
 	// The epoch is chosen by queries of one passage in eight (train.Selects), for which no queries are
-	// made. Without Clean, bridges learn from whole passages, as in production.
+	// made. Without Clean, bridges learn from whole passages, as in production. Texts stay whole: chunks
+	// share words.
 	Clean bool
+	// ChunkTokens is the most tokens of the chunks that longer texts are cut into, as engine.Options has it.
+	// A text is found with the score of its best chunk. 0 means the encoder's limit, below 0 whole texts,
+	// of which the encoder reads the beginning.
+	ChunkTokens int
 	// Half chooses which half of each task's queries is searched. The zero value searches all. The fit
 	// of bridges does not depend on it.
 	Half Half
@@ -144,10 +149,14 @@ func Run(ctx context.Context, enc encoder.Encoder, o Options) (report *Report, e
 	if err != nil {
 		return nil, err
 	}
+	chunks := 0
+	if setting.of != nil {
+		chunks = setting.Targets.Len()
+	}
 	report = &Report{
 		Data: p.corpus.Name, Documents: len(p.corpus.Passages), Distractors: p.distractors, Distinct: p.targets.Len(), Truncated: setting.Truncated(),
 		Encoder: enc.Fingerprint().Model, Seed: p.Seed, Relevance: p.Relevance, Half: p.Half, Clean: p.Clean, Language: p.Language, Version: p.Version, Commit: p.Commit, Index: p.Index, Fit: map[string]Fit{}, BytesPerPassage: map[string]float64{},
-		LeftOutTasks: p.leftOutTasks, Words: setting.readsWords(),
+		LeftOutTasks: p.leftOutTasks, Words: setting.readsWords(), Chunks: chunks,
 		Cost: searchCost{
 			EncodeSeconds: time.Since(encodeBegan).Seconds(), EncodeCPUSeconds: (process.CPUTime() - encodeCPU).Seconds(),
 		},
@@ -168,7 +177,7 @@ func Run(ctx context.Context, enc encoder.Encoder, o Options) (report *Report, e
 func (p *plan) answer(ctx context.Context, setting *Setting, questions [][]Question, unanswered []Question, report *Report) error {
 	results := make([][]Result, len(p.tasks)) // task → system
 	for _, system := range p.systems {
-		retriever, fit, err := system.Prepare(ctx, setting)
+		retriever, fit, err := setting.Prepare(ctx, system)
 		if err != nil {
 			return fmt.Errorf("preparing system %s: %w", system.Name, err)
 		}
@@ -256,7 +265,7 @@ func newPlan(o Options) (*plan, error) {
 	if o.Half, err = ParseHalf(string(o.Half)); err != nil {
 		return nil, err
 	}
-	if err := checkLanguage(o.Language); err != nil {
+	if err := errors.Join(checkLanguage(o.Language), checkChunks(o.ChunkTokens, o.Clean)); err != nil {
 		return nil, err
 	}
 	p := &plan{Options: o}
@@ -346,7 +355,7 @@ func (p *plan) codes() (all []codesKind) {
 // setting encodes the targets, for the systems of the plan.
 func (p *plan) setting(ctx context.Context, enc encoder.Encoder) (*Setting, error) {
 	return NewSetting(ctx, enc, p.targets, SettingOptions{
-		Seed: p.Seed, QueriesPerPassage: p.QueriesPerPassage, MaxFitQueries: p.MaxFitQueries, FitSteps: p.FitSteps, FitRate: p.FitRate, FitPassages: p.FitPassages, Clean: p.Clean, Language: p.Language,
+		Seed: p.Seed, QueriesPerPassage: p.QueriesPerPassage, MaxFitQueries: p.MaxFitQueries, FitSteps: p.FitSteps, FitRate: p.FitRate, FitPassages: p.FitPassages, Clean: p.Clean, ChunkTokens: p.ChunkTokens, Language: p.Language,
 		CacheDir: p.CacheDir, Index: p.Index, Ef: p.Ef, Over: p.Over, Asked: p.asked, LeftOut: p.leftOut, Codes: p.codes(), Progress: p.Progress,
 		Reranker: p.Reranker, RerankDepth: p.RerankDepth,
 	})

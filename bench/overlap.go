@@ -31,30 +31,22 @@ type overlapShares struct {
 // the same targets. Cost O(words).
 func measureOverlap(task *Task, targets *Targets, taught, chosen []train.Drawn) overlapShares {
 	o := overlapShares{Task: task.Name, Queries: len(task.Queries)}
-	of := map[string]int{} // the passage of a query
-	for i := range targets.Len() {
-		of[targets.ID(i)] = i
-	}
-	byPassage := func(drawn []train.Drawn) map[int][]string {
-		m := map[int][]string{}
+	byPassage := func(drawn []train.Drawn) map[string][]string {
+		m := map[string][]string{}
 		for _, d := range drawn {
-			m[d.Passage] = append(m[d.Passage], d.Query)
+			m[targets.ID(d.Passage)] = append(m[targets.ID(d.Passage)], d.Query)
 		}
 		return m
 	}
 	taughtOf, chosenOf := byPassage(taught), byPassage(chosen)
 	for _, q := range task.Queries {
-		i, ok := of[q.ID]
-		if !ok {
-			continue
-		}
-		if shares(q.Text, taughtOf[i], overlapRun) {
+		if shares(q.Text, taughtOf[q.ID], overlapRun) {
 			o.Taught++
 		}
-		if shares(q.Text, taughtOf[i], 0) {
+		if shares(q.Text, taughtOf[q.ID], 0) {
 			o.Whole++
 		}
-		if shares(q.Text, chosenOf[i], overlapRun) {
+		if shares(q.Text, chosenOf[q.ID], overlapRun) {
 			o.Chosen++
 		}
 	}

@@ -9,7 +9,7 @@ import (
 )
 
 // Probe measures systems with targets and tasks of the caller's own, such as images. Run makes both from
-// a corpus instead.
+// a corpus instead. Texts stay whole.
 type Probe struct {
 	Data    string // name of the data in the report
 	Targets *Targets
@@ -38,6 +38,7 @@ func (b Probe) Run(ctx context.Context, enc encoder.Encoder) (report *Report, er
 			}
 		}
 	}
+	b.Setting.ChunkTokens = -1
 	setting, err := NewSetting(ctx, enc, b.Targets, b.Setting)
 	if err != nil {
 		return nil, err

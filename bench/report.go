@@ -7,11 +7,13 @@ type Report struct {
 	Data      string `json:"data"`      // name of the corpus
 	Documents int    `json:"documents"` // number of passages of the corpus
 	// Distractors is the number of further passages that were searched, see Options.Distractors.
-	Distractors int    `json:"distractors,omitempty"`
-	Distinct    int    `json:"distinct"`  // number of passages with different texts, which are indexed
-	Truncated   int    `json:"truncated"` // number of those texts that were cut at the encoder's limit
-	Encoder     string `json:"encoder"`
-	Seed        uint64 `json:"seed"`
+	Distractors int `json:"distractors,omitempty"`
+	Distinct    int `json:"distinct"`  // number of passages with different texts, which are indexed
+	Truncated   int `json:"truncated"` // number of those texts that were cut at the encoder's limit
+	// Chunks is the number of chunks that were searched, 0 where every text is one; see Options.ChunkTokens.
+	Chunks  int    `json:"chunks,omitempty"`
+	Encoder string `json:"encoder"`
+	Seed    uint64 `json:"seed"`
 	// Relevance is the least grade that counts as relevant, if it is not 1; see Options.Relevance.
 	Relevance int    `json:"relevance,omitempty"`
 	Half      Half   `json:"half"`             // half of the queries that was searched; "all" for both
@@ -156,6 +158,9 @@ func (r *Report) Notes() []string {
 	var out []string
 	if r.Relevance > 1 {
 		out = append(out, fmt.Sprintf("Passages of grade %d and above count as relevant. nDCG takes all grades as gains.", r.Relevance))
+	}
+	if r.Chunks > 0 {
+		out = append(out, fmt.Sprintf("Long passages are cut as a database cuts them, all into %d chunks; each is found with the score of its best one.", r.Chunks))
 	}
 	if r.Truncated > 0 {
 		out = append(out, fmt.Sprintf("The encoder read only the beginning of %d of %d passages, which are longer than its limit.", r.Truncated, r.Distinct))

@@ -11,6 +11,7 @@ import (
 	"github.com/lexsem/lexsem/engine"
 	"github.com/lexsem/lexsem/engine/remote"
 	"github.com/lexsem/lexsem/index"
+	"github.com/lexsem/lexsem/internal/chunk"
 	"github.com/lexsem/lexsem/modulate"
 	"github.com/lexsem/lexsem/modulate/ridge"
 )
@@ -26,7 +27,9 @@ type Progress struct {
 // Setting is what all systems of a run share: the corpus, encoded once, and one index over it, which
 // is exact by default. Prepare systems one after another.
 type Setting struct {
-	Encoder  encoder.Encoder
+	Encoder encoder.Encoder
+	// Targets are what systems search: the texts, or the chunks of all where some are cut. Each chunk is
+	// named as its text is.
 	Targets  *Targets
 	Passages []encoder.Output // Tokens and Dense of each target
 	// Index holds the vector of target i under the id i, so its ties by id are ties by target.
@@ -49,6 +52,10 @@ type Setting struct {
 	ends      []func() error               // see Close
 
 	databases map[engineSystem]*database // see database
+
+	splitter chunk.Splitter
+	texts    *Targets // that were given
+	of       []int    // text of each target; nil where the texts are the targets
 }
 
 // SettingOptions are the options of a Setting.
@@ -60,6 +67,7 @@ type SettingOptions struct {
 	FitRate           float64 // see Options
 	FitPassages       int     // see Options
 	Clean             bool    // see Options
+	ChunkTokens       int     // see Options
 	Language          string  // see Options
 	CacheDir          string
 	Index             string
@@ -80,12 +88,18 @@ type SettingOptions struct {
 	Mates func(target int) []string
 }
 
-// NewSetting encodes the targets and indexes their vectors. enc may come from Cached. Words serve as
-// tokens of an encoder that has none (see ByTerms). The caller closes the setting.
+// NewSetting cuts the texts of targets into chunks, encodes them and indexes their vectors. enc may come
+// from Cached. Words serve as tokens of an encoder that has none (see ByTerms). The caller closes the setting.
 func NewSetting(ctx context.Context, enc encoder.Encoder, targets *Targets, o SettingOptions) (*Setting, error) {
-	s := &Setting{Encoder: enc, Targets: targets, SettingOptions: o, fitted: map[string]*modulate.Weights{}}
-	err := checkLanguage(o.Language)
+	s := &Setting{Encoder: enc, SettingOptions: o, fitted: map[string]*modulate.Weights{}}
+	if !o.Clean {
+		s.splitter = chunk.New(enc, o.ChunkTokens, 0)
+	}
+	err := errors.Join(checkLanguage(o.Language), checkChunks(o.ChunkTokens, o.Clean))
 	if err != nil {
+		return nil, err
+	}
+	if err := s.split(ctx, targets); err != nil {
 		return nil, err
 	}
 	if enc.VocabSize() == 0 {
@@ -96,7 +110,7 @@ func NewSetting(ctx context.Context, enc encoder.Encoder, targets *Targets, o Se
 	if s.Index, err = newIndex(o.Index, enc.Dim(), o.Seed); err != nil {
 		return nil, err
 	}
-	if s.Passages, err = s.encodeAll(ctx, encoder.Passage, targets.Texts, encoder.NeedDense, "encode"); err != nil {
+	if s.Passages, err = s.encodeAll(ctx, encoder.Passage, s.Targets.Texts, encoder.NeedDense, "encode"); err != nil {
 		return nil, err
 	}
 	if err := s.fill(s.Index); err != nil {
@@ -124,9 +138,12 @@ func (s *Setting) fill(ix index.Index) error {
 func (s *Setting) beside(ctx context.Context, targets *Targets, stage string) (*Setting, error) {
 	o := s.SettingOptions
 	o.Asked, o.LeftOut, o.Known = nil, nil, nil
-	out := &Setting{Encoder: s.Encoder, Targets: targets, SettingOptions: o, Constants: s.Constants, fitted: map[string]*modulate.Weights{}}
+	out := &Setting{Encoder: s.Encoder, SettingOptions: o, Constants: s.Constants, fitted: map[string]*modulate.Weights{}, splitter: s.splitter}
+	if err := out.split(ctx, targets); err != nil {
+		return nil, err
+	}
 	var err error
-	out.Passages, err = out.encodeAll(ctx, encoder.Passage, targets.Texts, encoder.NeedDense, stage)
+	out.Passages, err = out.encodeAll(ctx, encoder.Passage, out.Targets.Texts, encoder.NeedDense, stage)
 	return out, err
 }
 

@@ -69,7 +69,7 @@ func (s *Study) Close() error {
 // Scores measures a system with shipped constants: the first metric of each task, by query, sorted by
 // query id.
 func (s *Study) Scores(ctx context.Context, system System) (scores [][]float64, err error) {
-	r, _, err := system.Prepare(ctx, s.setting)
+	r, _, err := s.setting.Prepare(ctx, system)
 	if err != nil {
 		return nil, fmt.Errorf("preparing system %s: %w", system.Name, err)
 	}
@@ -164,7 +164,7 @@ func fusedOf(r Retriever) (fusedRetriever, *tokenScorer) {
 
 func (s *Study) try(ctx context.Context, task int, cs Constants) ([]float64, error) {
 	if s.candidates == nil {
-		return s.asked(ctx, task, s.retriever)
+		return s.asked(ctx, task, s.setting.whole(s.retriever))
 	}
 	f, tokens := fusedOf(s.retriever)
 	if _, given := cs[tokensConstant]; tokens != nil && !given {
@@ -176,7 +176,7 @@ func (s *Study) try(ctx context.Context, task int, cs Constants) ([]float64, err
 		if err := f.fuseBy(cs, some, s.questions[task][i].Output.Tokens.Unknown()); err != nil {
 			return err
 		}
-		hits[i] = bestOf(some, s.depth(task))
+		hits[i] = s.setting.firstTexts(some, s.depth(task))
 		return nil
 	})
 	if err != nil {

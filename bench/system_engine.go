@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -84,7 +85,7 @@ func (o engineSystem) prepare(ctx context.Context, s *Setting) (Retriever, *Fit,
 // database is one of the targets.
 type database struct {
 	engine engine.Database
-	at     map[string]int // target by id
+	at     map[string]int // target by id, the first chunk of a text
 	bytes  int64
 }
 
@@ -101,7 +102,9 @@ func (s *Setting) database(ctx context.Context, o engineSystem) (d *database, ma
 	}
 	d = &database{at: map[string]int{}}
 	for i, p := range s.Targets.first {
-		d.at[p.ID] = i
+		if _, again := d.at[p.ID]; !again {
+			d.at[p.ID] = i
+		}
 	}
 	if o.over {
 		d.engine, err = s.openOver(ctx)
@@ -136,13 +139,13 @@ func (s *Setting) openEngine(ctx context.Context, o engineSystem) (engine.Databa
 	if o.tokens {
 		states = engine.TokenStatesOn
 	}
-	e, err := engine.Open(ctx, dir, memo.Lent{Encoder: s.Encoder}, engine.Options{TokenStates: states, ChunkTokens: o.chunk, Language: s.Language})
+	e, err := engine.Open(ctx, dir, memo.Lent{Encoder: s.Encoder}, engine.Options{TokenStates: states, ChunkTokens: cmp.Or(o.chunk, max(0, s.ChunkTokens)), Language: s.Language})
 	if err != nil {
 		return nil, err
 	}
 	s.atClose(e.Close)
-	docs := make([]engine.Document, s.Targets.Len())
-	for i, p := range s.Targets.first {
+	docs := make([]engine.Document, s.texts.Len())
+	for i, p := range s.texts.first {
 		docs[i] = engine.Document{ID: p.ID, Title: p.Title, Text: p.Body}
 	}
 	for at := 0; at < len(docs); at += encodeBatch {

@@ -31,6 +31,9 @@ var _ = RegisterSystem(SystemKind{
 				if err != nil {
 					return nil, nil, err
 				}
+				if s.of != nil {
+					r = bestChunks{r, s.of}
+				}
 				return rerankedRetriever{r, s.Reranker, cmp.Or(s.RerankDepth, engine.DefaultRerank), s.Targets.Texts}, fit, nil
 			},
 		}, nil

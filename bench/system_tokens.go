@@ -285,23 +285,33 @@ func (r tokenRetriever) Retrieve(ctx context.Context, questions []Question, k in
 	if depth == 0 {
 		depth = max(fusionDepth, 2*k)
 	}
+	all, err := r.candidates(ctx, questions, depth)
+	out := make([][]Hit, len(all))
+	for i, cs := range all {
+		hits := make([]Hit, len(cs))
+		for j, c := range cs {
+			hits[j] = Hit{Target: int(c.Ord), Score: c.Score}
+		}
+		out[i] = bestHits(hits, k)
+	}
+	return out, err
+}
+
+// candidates implements candidateRetriever.
+func (r tokenRetriever) candidates(ctx context.Context, questions []Question, depth int) ([][]fusion.Candidate, error) {
 	all, err := r.leg.candidates(ctx, questions, depth)
 	if err != nil {
 		return nil, err
 	}
-	out := make([][]Hit, len(questions))
-	err = parallel.Each(ctx, len(questions), func(i int) error {
+	return all, parallel.Each(ctx, len(questions), func(i int) error {
 		if err := r.scorer.answer(ctx, questions[i], all[i]); err != nil {
 			return err
 		}
-		hits := make([]Hit, len(all[i]))
 		for j, c := range all[i] {
-			hits[j] = Hit{Target: int(c.Ord), Score: c.Score + r.scorer.weight*r.scorer.scale*c.Tokens}
+			all[i][j].Score += r.scorer.weight * r.scorer.scale * c.Tokens
 		}
-		out[i] = bestHits(hits, k)
 		return nil
 	})
-	return out, err
 }
 
 // tokenScan scores all passages.

@@ -56,7 +56,7 @@ func (s *Setting) newLexicon(ctx context.Context, analysis text.Options, o inver
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		terms = a.Terms(terms[:0], s.spelled(s.Targets.Texts[i], p))
+		terms = a.Terms(terms[:0], s.spelled(s.Targets.first[i].Text(), p))
 		if s.Spell == nil {
 			terms = text.InTitle(terms, len(strings.TrimSpace(s.Targets.first[i].Title)))
 		}

@@ -7,8 +7,8 @@ import (
 
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/encoder/picture"
-	"github.com/lexsem/lexsem/engine/internal/chunk"
 	"github.com/lexsem/lexsem/engine/internal/intake"
+	"github.com/lexsem/lexsem/internal/chunk"
 	"github.com/lexsem/lexsem/store"
 )
 

@@ -163,7 +163,7 @@ func TestCalibration(t *testing.T) {
 }
 
 // TestProbability: hits of each mode have the estimate of their own cosine and words, by what the encoder's cosines say,
-// and none where that is not known. A query that has nothing to do with the documents gets a low one.
+// and none where that is not known; an explanation says the same. A query that has nothing to do with the documents gets a low one.
 func TestProbability(t *testing.T) {
 	e := open(t, t.TempDir(), engine.Options{})
 	d := docs(0, 60)
@@ -183,6 +183,10 @@ func TestProbability(t *testing.T) {
 			if h.Probability <= 0 || h.Probability >= 1 || math.Abs(float64(h.Probability)-want) > 1e-5 {
 				t.Errorf("%+v: %+v, want %v", q, h, want)
 			}
+			x, err := e.Explain(t.Context(), q, h.ID)
+			if err != nil || q.PerChunk == false && x.Probability != h.Probability {
+				t.Errorf("%+v: %s is explained with %v, found with %v, %v", q, h.ID, x.Probability, h.Probability, err)
+			}
 		}
 		if first := r.Hits[0]; q.Text == about && q.Offset == 0 && first.Probability < 0.9 || q.Text == "qqqq zzzz" && first.Probability >= fusion.Unlikely {
 			t.Errorf("%+v: the first hit is relevant with a probability of %v", q, first.Probability)
@@ -192,8 +196,11 @@ func TestProbability(t *testing.T) {
 	if len(vector) == 0 || vector[0].Probability != 0 {
 		t.Errorf("without a text: %+v", vector)
 	}
-	if h := search(t, e, engine.Query{Text: "topic3", Like: []string{d[7].ID}}).Hits; h[0].Probability != 0 {
+	mixed := engine.Query{Text: "topic3", Like: []string{d[7].ID}}
+	if h := search(t, e, mixed).Hits; h[0].Probability != 0 {
 		t.Errorf("with a vector of its own: %+v", h[0])
+	} else if x, err := e.Explain(t.Context(), mixed, h[0].ID); err != nil || x.Probability != 0 {
+		t.Errorf("with a vector of its own it is explained with %v, %v", x.Probability, err)
 	}
 	for _, m := range []string{"dot", "l2"} {
 		other := open(t, t.TempDir(), engine.Options{Metric: m})

@@ -16,10 +16,10 @@ import (
 	"github.com/lexsem/lexsem/engine/explain"
 	"github.com/lexsem/lexsem/engine/fusion"
 	"github.com/lexsem/lexsem/engine/internal/calls"
-	"github.com/lexsem/lexsem/engine/internal/chunk"
 	"github.com/lexsem/lexsem/engine/internal/intake"
 	"github.com/lexsem/lexsem/engine/internal/search"
 	"github.com/lexsem/lexsem/engine/internal/state"
+	"github.com/lexsem/lexsem/internal/chunk"
 	"github.com/lexsem/lexsem/internal/fault"
 	"github.com/lexsem/lexsem/internal/snapshot"
 	"github.com/lexsem/lexsem/store"
@@ -98,11 +98,11 @@ func (e *Engine) explain(ctx context.Context, q Query, id string) (_ Explanation
 	if err != nil {
 		return Explanation{}, state.Missing(err)
 	}
-	best, rank, err := r.Place(ctx, ord, len(d.Rows))
+	placed, rank, err := r.Place(ctx, ord, len(d.Rows))
 	if err != nil {
 		return Explanation{}, err
 	}
-	found := []search.Found{{Candidate: best}}
+	best, found := placed.Candidate, []search.Found{placed}
 	hits, err := e.join(ctx, s, found, r.In.Dense)
 	if err != nil {
 		return Explanation{}, err

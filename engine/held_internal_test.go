@@ -7,9 +7,9 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/lexsem/lexsem/engine/internal/chunk"
 	"github.com/lexsem/lexsem/engine/internal/search"
 	"github.com/lexsem/lexsem/engine/internal/state"
+	"github.com/lexsem/lexsem/internal/chunk"
 )
 
 // TestAStateNeverChanges: whoever holds a state finds in it what was there, to the

@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"github.com/lexsem/lexsem/engine/filter"
-	"github.com/lexsem/lexsem/engine/internal/chunk"
 	"github.com/lexsem/lexsem/engine/internal/search"
+	"github.com/lexsem/lexsem/internal/chunk"
 	"github.com/lexsem/lexsem/modulate/local"
 )
 

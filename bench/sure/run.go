@@ -27,7 +27,7 @@ type Options struct {
 	// PassagesAlone restricts corpus statistics and BM25 to the passages, like a retriever that has
 	// not seen the versions.
 	PassagesAlone bool
-	// Setting holds the options of encoding, fitting and index.
+	// Setting holds the options of encoding, fitting and index. Texts stay whole.
 	Setting bench.SettingOptions
 	Version string
 }
@@ -125,6 +125,7 @@ func Run(ctx context.Context, enc encoder.Encoder, o Options) (report *Report, e
 	if o.PassagesAlone {
 		o.Setting.Known = func(i int) bool { return beds.passages[i] != nil }
 	}
+	o.Setting.ChunkTokens = -1
 	setting, err := bench.NewSetting(ctx, enc, targets, o.Setting)
 	if err != nil {
 		return nil, err

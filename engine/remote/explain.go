@@ -6,9 +6,9 @@ import (
 	"slices"
 
 	"github.com/lexsem/lexsem/engine"
-	"github.com/lexsem/lexsem/engine/internal/chunk"
 	"github.com/lexsem/lexsem/engine/internal/intake"
 	"github.com/lexsem/lexsem/engine/internal/search"
+	"github.com/lexsem/lexsem/internal/chunk"
 	"github.com/lexsem/lexsem/internal/fault"
 	"github.com/lexsem/lexsem/internal/metadata"
 )
@@ -53,11 +53,11 @@ func (r *Database) Explain(ctx context.Context, q engine.Query, id string) (_ en
 	if !slices.ContainsFunc(docs[0], func(p Passage) bool { return run.corpus.meets(run.Clauses, p.Terms, p.Title) }) {
 		return engine.Explanation{}, fmt.Errorf("document %q does not meet the operators of the query: %w", fault.Clip(id), engine.ErrNotFound)
 	}
-	best, rank, err := run.Place(ctx, ord, len(docs[0]))
+	placed, rank, err := run.Place(ctx, ord, len(docs[0]))
 	if err != nil {
 		return engine.Explanation{}, err
 	}
-	hits, passages, err := r.join(ctx, run, []search.Found{{Candidate: best}}, true)
+	hits, passages, err := r.join(ctx, run, []search.Found{placed}, true)
 	if err != nil {
 		return engine.Explanation{}, err
 	}
@@ -72,7 +72,7 @@ func (r *Database) Explain(ctx context.Context, q engine.Query, id string) (_ en
 	if err := symbols(ctx, hits); err != nil {
 		return engine.Explanation{}, err
 	}
-	p := passages[0]
+	p, best := passages[0], placed.Candidate
 	x := engine.Explanation{Hit: hits[0], Trace: r.trace(run)}
 	x.Rank = rank
 	x.Terms = run.Summands(best)

@@ -37,6 +37,8 @@ type Explanation struct {
 	TokenScore float32              `json:"token_score"`
 	Ties       []ExplainedTie       `json:"ties"`
 
+	Probability float32 `json:"probability,omitempty"` // that the document is relevant; absent if not known
+
 	Symbol   string   `json:"symbol,omitempty"`    // the function or type of source code in which the chunk lies, or the page, row or headings of other files
 	Span     *Span    `json:"span,omitempty"`      // the part of the chunk that answers best, if requested and known
 	Rerank   *float64 `json:"rerank,omitempty"`    // the reranker's score, if it read the document
@@ -123,7 +125,7 @@ func NewExplanation(query string, x engine.Explanation) Explanation {
 	e := Explanation{
 		Query: query, For: x.For, Mode: x.Trace.Mode, Variant: x.Trace.Variant, ID: x.ID, Title: x.Title, Rank: x.Rank,
 		Chunk: x.Chunk, Chunks: x.Chunks, Start: x.Start, End: x.End,
-		Score: x.Score, Cosine: x.Cosine, Modulated: x.Modulated, BM25: x.BM25, Coverage: x.Coverage, Presence: x.Presence, Near: x.Near, Pair: x.Pair, TitleMatch: x.TitleMatch,
+		Score: x.Score, Probability: x.Probability, Cosine: x.Cosine, Modulated: x.Modulated, BM25: x.BM25, Coverage: x.Coverage, Presence: x.Presence, Near: x.Near, Pair: x.Pair, TitleMatch: x.TitleMatch,
 		Terms: []ExplainedTerm{}, Words: []ExplainedWord{}, Pairs: []ExplainedPair{},
 		Attributed: x.Attributed, Plain: x.Plain, Bias: x.Bias,
 		Tokens: []ExplainedToken{}, Dimensions: []ExplainedDimension{}, Matches: []ExplainedMatch{},

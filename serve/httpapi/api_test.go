@@ -77,6 +77,9 @@ func TestSearch(t *testing.T) {
 			t.Errorf("hit %d is %v", i, id)
 		}
 	}
+	if got = c.ask("POST", "/v1/explain", `{"like": ["keys"], "unlike": ["docs/bees.md:1"]}`); got.status != 200 || got.at(t, "rank") != 1.0 || got.at(t, "query") != "" {
+		t.Errorf("explain of like: %s", got.raw)
+	}
 	if got = c.ask("POST", "/v1/search", `{"like": ["nope"]}`); got.status != 404 || !strings.Contains(got.raw, "nope") {
 		t.Error(got.status, got.raw)
 	}
@@ -308,6 +311,10 @@ func TestExplain(t *testing.T) {
 	got := c.ask("POST", "/v1/explain", `{"query": "signing keys", "id": "backup"}`)
 	if got.at(t, "id") != "backup" || len(got.at(t, "terms").([]any)) == 0 {
 		t.Error(got.raw)
+	}
+	hit := c.ask("POST", "/v1/search", `{"query": "signing keys", "k": 1}`)
+	if got = c.ask("POST", "/v1/explain", `{"query": "signing keys", "id": "keys"}`); got.at(t, "probability") != hit.at(t, "hits", 0, "probability") || got.at(t, "probability") == nil {
+		t.Errorf("%s, found with %s", got.raw, hit.raw)
 	}
 	if got = c.ask("POST", "/v1/explain", `{"query": "signing keys"}`); got.at(t, "id") != "keys" || got.at(t, "rank") != 1.0 {
 		t.Error(got.raw)

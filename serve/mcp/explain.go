@@ -20,14 +20,16 @@ const maxTokens = 24
 const maxTies = 64
 
 type explainArgs struct {
-	ID      string `json:"id" jsonschema:"id of the document"`
-	Query   string `json:"query" jsonschema:"the query of the search"`
-	Mode    string `json:"mode,omitempty" jsonschema:"the mode of the search"`
-	Variant string `json:"variant,omitempty" jsonschema:"the variant of the search"`
-	Filter  string `json:"filter,omitempty" jsonschema:"the filter of the search"`
-	Plain   bool   `json:"plain,omitempty" jsonschema:"plain of the search"`
-	Exact   bool   `json:"exact,omitempty" jsonschema:"exact of the search"`
-	Boost   string `json:"boost,omitempty" jsonschema:"boost of the search"`
+	ID      string   `json:"id" jsonschema:"id of the document"`
+	Query   string   `json:"query,omitempty" jsonschema:"the query of the search; optional with like"`
+	Like    []string `json:"like,omitempty" jsonschema:"like of the search"`
+	Unlike  []string `json:"unlike,omitempty" jsonschema:"unlike of the search"`
+	Mode    string   `json:"mode,omitempty" jsonschema:"the mode of the search"`
+	Variant string   `json:"variant,omitempty" jsonschema:"the variant of the search"`
+	Filter  string   `json:"filter,omitempty" jsonschema:"the filter of the search"`
+	Plain   bool     `json:"plain,omitempty" jsonschema:"plain of the search"`
+	Exact   bool     `json:"exact,omitempty" jsonschema:"exact of the search"`
+	Boost   string   `json:"boost,omitempty" jsonschema:"boost of the search"`
 }
 
 type explainTerm struct {
@@ -56,24 +58,25 @@ type explainTie struct {
 }
 
 type explainResult struct {
-	ID        string         `json:"id"`
-	Mode      string         `json:"mode"`
-	Variant   string         `json:"variant"`
-	For       string         `json:"for,omitempty" jsonschema:"the query with its mistyped words repaired, which was searched for too"`
-	Rank      int            `json:"rank" jsonschema:"rank among the hits, from 1; 0 if it is not among the candidates"`
-	Score     float32        `json:"score"`
-	Rerank    *float64       `json:"rerank,omitempty" jsonschema:"score of the server's reranker; it decides the rank of hits that have it"`
-	Cosine    float32        `json:"cosine" jsonschema:"cosine with the plain query vector"`
-	Modulated float32        `json:"modulated" jsonschema:"cosine with the query vector after modulation by the words of the query"`
-	Terms     []explainTerm  `json:"terms" jsonschema:"parts of the score: the sum of weight times value"`
-	Words     []explainWord  `json:"words" jsonschema:"the query's words"`
-	Pairs     []string       `json:"pairs" jsonschema:"adjacent words of the query that are adjacent in the passage"`
-	Ties      []explainTie   `json:"ties,omitempty" jsonschema:"token alignment: which word of the passage matches each word of the query; only if the database keeps token states"`
-	Tokens    []explainToken `json:"tokens" jsonschema:"tokens of the query that changed its vector, largest change of the score first"`
-	Chunk     int            `json:"chunk" jsonschema:"number of the explained passage, from 0"`
-	Chunks    int            `json:"chunks"`
-	Text      string         `json:"text" jsonschema:"the passage, or the part of it that answers best"`
-	LeftOut   int            `json:"left_out,omitempty" jsonschema:"number of bytes of the passage that are not in text"`
+	ID          string         `json:"id"`
+	Mode        string         `json:"mode"`
+	Variant     string         `json:"variant"`
+	For         string         `json:"for,omitempty" jsonschema:"the query with its mistyped words repaired, which was searched for too"`
+	Rank        int            `json:"rank" jsonschema:"rank among the hits, from 1; 0 if it is not among the candidates"`
+	Score       float32        `json:"score"`
+	Probability float32        `json:"probability,omitempty" jsonschema:"estimate that the passage is relevant, from 0 to 1; absent if not known"`
+	Rerank      *float64       `json:"rerank,omitempty" jsonschema:"score of the server's reranker; it decides the rank of hits that have it"`
+	Cosine      float32        `json:"cosine" jsonschema:"cosine with the plain query vector"`
+	Modulated   float32        `json:"modulated" jsonschema:"cosine with the query vector after modulation by the words of the query"`
+	Terms       []explainTerm  `json:"terms" jsonschema:"parts of the score: the sum of weight times value"`
+	Words       []explainWord  `json:"words" jsonschema:"the query's words"`
+	Pairs       []string       `json:"pairs" jsonschema:"adjacent words of the query that are adjacent in the passage"`
+	Ties        []explainTie   `json:"ties,omitempty" jsonschema:"token alignment: which word of the passage matches each word of the query; only if the database keeps token states"`
+	Tokens      []explainToken `json:"tokens" jsonschema:"tokens of the query that changed its vector, largest change of the score first"`
+	Chunk       int            `json:"chunk" jsonschema:"number of the explained passage, from 0"`
+	Chunks      int            `json:"chunks"`
+	Text        string         `json:"text" jsonschema:"the passage, or the part of it that answers best"`
+	LeftOut     int            `json:"left_out,omitempty" jsonschema:"number of bytes of the passage that are not in text"`
 }
 
 var explainTool = newTool[explainArgs, explainResult](sdk.Tool{
@@ -85,19 +88,20 @@ var explainTool = newTool[explainArgs, explainResult](sdk.Tool{
 }, shape{"id": lengths(1, engine.MaxID), "query": wayShape["query"], "mode": wayShape["mode"]})
 
 func (s *Server) explain(ctx context.Context, in explainArgs) (string, explainResult, error) {
-	q, err := query(in.Query, nil, in.Mode, in.Variant, in.Filter)
+	q, err := query(in.Query, in.Like, in.Mode, in.Variant, in.Filter)
 	if err == nil {
 		err = checkID(in.ID)
 	}
 	if err != nil {
 		return "", explainResult{}, err
 	}
+	q.Unlike = in.Unlike
 	q.Spans, q.Plain, q.Exact, q.Boost = true, in.Plain, in.Exact, in.Boost
 	x, err := s.db.Explain(ctx, q, in.ID)
 	if err != nil {
 		return "", explainResult{}, err
 	}
-	out := explainResult{ID: x.ID, Mode: x.Trace.Mode, Variant: x.Trace.Variant, For: x.For, Rank: x.Rank, Score: x.Score, Cosine: x.Cosine, Modulated: x.Modulated,
+	out := explainResult{ID: x.ID, Mode: x.Trace.Mode, Variant: x.Trace.Variant, For: x.For, Rank: x.Rank, Score: x.Score, Probability: x.Probability, Cosine: x.Cosine, Modulated: x.Modulated,
 		Terms: []explainTerm{}, Words: []explainWord{}, Pairs: []string{}, Tokens: []explainToken{}, Chunk: x.Chunk, Chunks: x.Chunks}
 	x.Hit = told(x.Hit)
 	out.Text, _, out.LeftOut = clipAround(x.Text, max(0, x.Span[0]-x.Start), max(0, x.Span[1]-x.Start), hitText)
@@ -152,6 +156,9 @@ func explainText(x explainResult) string {
 			sign = " ="
 		}
 		fmt.Fprintf(&b, "%s %.4g × %s %.4f", sign, t.Weight, t.Name, t.Value)
+	}
+	if x.Probability > 0 {
+		fmt.Fprintf(&b, "\nrelevant with a probability of about %.2f", x.Probability)
 	}
 	if x.Mode != engine.ModeLexical {
 		fmt.Fprintf(&b, "\ncosine %.4f of the plain query vector", x.Cosine)

@@ -256,6 +256,12 @@ func TestSearch(t *testing.T) {
 	if _, failed = call(t, c, "search", object{"like": []string{first.Hits[0].ID}, "unlike": []string{first.Hits[1].ID + ":1"}}, &read); failed || len(read.Hits) != 3 {
 		t.Errorf("like: %+v", read)
 	}
+	if text, failed = call(t, c, "explain", object{"id": "bees.md", "like": []string{first.Hits[0].ID}, "unlike": []string{first.Hits[1].ID}}, nil); failed || !strings.Contains(text, "rank ") {
+		t.Errorf("explain of like: %s", text)
+	}
+	if text, failed = call(t, c, "explain", object{"id": "bees.md", "unlike": []string{first.Hits[1].ID}}, nil); !failed || !strings.Contains(text, "query is empty") {
+		t.Errorf("explain of nothing: %s", text)
+	}
 	years := func(args object) string {
 		read.Hits = nil
 		if text, failed := call(t, c, "search", args, &read); failed {
@@ -511,15 +517,19 @@ func TestAnswersAreBounded(t *testing.T) {
 
 // A token adds what shift and scale give together; those that give most come first.
 func TestExplainAddsUpTokens(t *testing.T) {
-	x := engine.Explanation{Attributed: true, Tokens: []explain.Token{{Token: "small", Shift: 0.25, Scale: -0.125}, {Token: "big", Shift: -0.25, Scale: -0.5}}}
+	x := engine.Explanation{Hit: engine.Hit{Probability: .25}, Attributed: true, Tokens: []explain.Token{{Token: "small", Shift: 0.25, Scale: -0.125}, {Token: "big", Shift: -0.25, Scale: -0.5}}}
 	var got struct {
-		Tokens []struct {
+		Probability float64
+		Tokens      []struct {
 			Token string
 			Adds  float64
 		}
 	}
 	text, _ := call(t, connect(t, fixed{x: x}, mcp.Options{}), "explain", object{"query": "x", "id": "a"}, &got)
 	if len(got.Tokens) != 2 || got.Tokens[0].Token != "big" || got.Tokens[0].Adds != -0.75 || got.Tokens[1].Adds != 0.125 || !strings.Contains(text, "big  -0.7500") {
+		t.Errorf("%+v\n%s", got, text)
+	}
+	if got.Probability != .25 || !strings.Contains(text, "\nrelevant with a probability of about 0.25\n") {
 		t.Errorf("%+v\n%s", got, text)
 	}
 }

@@ -7,8 +7,8 @@ import (
 
 	"github.com/lexsem/lexsem/engine/filter"
 	"github.com/lexsem/lexsem/engine/fusion"
-	"github.com/lexsem/lexsem/engine/internal/chunk"
 	"github.com/lexsem/lexsem/engine/internal/columns"
+	"github.com/lexsem/lexsem/internal/chunk"
 )
 
 // boosted is what the boosts give to the documents of candidates: one number for each boost.

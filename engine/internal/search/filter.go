@@ -1,8 +1,8 @@
 package search
 
 import (
-	"github.com/lexsem/lexsem/engine/internal/chunk"
 	"github.com/lexsem/lexsem/engine/internal/state"
+	"github.com/lexsem/lexsem/internal/chunk"
 )
 
 // filtered is what a query's filter lets through, as index.SearchOptions has it. The zero value is no filter.

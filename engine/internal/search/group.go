@@ -6,8 +6,8 @@ import (
 	"sort"
 
 	"github.com/lexsem/lexsem/engine/fusion"
-	"github.com/lexsem/lexsem/engine/internal/chunk"
 	"github.com/lexsem/lexsem/index/inverted"
+	"github.com/lexsem/lexsem/internal/chunk"
 )
 
 // Found is one hit before its document is read.
@@ -77,6 +77,11 @@ func (r *Run) rank(ctx context.Context) ([]Found, error) {
 	}
 }
 
+// shareWords says that some candidate has a word of the query.
+func shareWords(cs []fusion.Candidate) bool {
+	return slices.ContainsFunc(cs, func(c fusion.Candidate) bool { return c.Presence > 0 })
+}
+
 // probability is that of a hit to be relevant, 0 where it is not known: for a query without a text or with a vector of its
 // own, for encoders of which nobody knows the cosine of unrelated texts, and while a better hit may have no vector yet.
 // Words that no candidate has, such as those of another language, say nothing beside a vector.
@@ -113,7 +118,7 @@ func (r *Run) group(ctx context.Context, cs []fusion.Candidate) ([]Found, error)
 	if err != nil {
 		return nil, err
 	}
-	shared := slices.ContainsFunc(cs, func(c fusion.Candidate) bool { return c.Presence > 0 })
+	shared := shareWords(cs)
 	for i, c := range cs {
 		if (r.Q.Collapse || i%scored == 0) && ctx.Err() != nil {
 			return nil, ctx.Err()

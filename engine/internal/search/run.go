@@ -6,10 +6,10 @@ import (
 	"fmt"
 
 	"github.com/lexsem/lexsem/engine/fusion"
-	"github.com/lexsem/lexsem/engine/internal/chunk"
 	"github.com/lexsem/lexsem/engine/internal/spelling"
 	"github.com/lexsem/lexsem/engine/internal/state"
 	"github.com/lexsem/lexsem/index/late"
+	"github.com/lexsem/lexsem/internal/chunk"
 	"github.com/lexsem/lexsem/internal/text"
 	"github.com/lexsem/lexsem/modulate"
 	"github.com/lexsem/lexsem/store"
@@ -165,9 +165,9 @@ func (r *Run) Release() {
 }
 
 // Place gives every chunk of version ord its scores among the candidates of the
-// search, and returns the best one with the rank of its document, 0 if the legs
+// search, and returns the best one as a hit, with the rank of its document, 0 if the legs
 // do not name it.
-func (r *Run) Place(ctx context.Context, ord uint64, chunks int) (best fusion.Candidate, rank int, err error) {
+func (r *Run) Place(ctx context.Context, ord uint64, chunks int) (best Found, rank int, err error) {
 	cs, _, err := r.Candidates(ctx, max(minDepth, 2*r.Plan.K))
 	if err != nil {
 		return best, 0, err
@@ -190,13 +190,14 @@ func (r *Run) Place(ctx context.Context, ord uint64, chunks int) (best fusion.Ca
 	if cs, err = r.certain(ctx, cs); err != nil {
 		return best, 0, err
 	}
+	shared := shareWords(cs)
 	before := map[uint64]struct{}{}
 	for _, c := range cs {
 		if chunk.Ord(c.Ord) == ord {
 			if named[c.Ord] {
 				rank = len(before) + 1
 			}
-			return c, rank, nil
+			return Found{Candidate: c, Probability: r.probability(c, shared)}, rank, nil
 		}
 		before[chunk.Ord(c.Ord)] = struct{}{}
 	}

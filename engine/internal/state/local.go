@@ -7,7 +7,7 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/lexsem/lexsem/engine/internal/chunk"
+	"github.com/lexsem/lexsem/internal/chunk"
 	"github.com/lexsem/lexsem/modulate/local"
 	"github.com/lexsem/lexsem/store"
 )

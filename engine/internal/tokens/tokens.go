@@ -11,7 +11,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/lexsem/lexsem/engine/internal/chunk"
+	"github.com/lexsem/lexsem/internal/chunk"
 )
 
 // ErrCorrupt answers reading a list that is damaged or does not fit together.

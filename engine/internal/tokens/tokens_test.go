@@ -11,7 +11,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/lexsem/lexsem/engine/internal/chunk"
+	"github.com/lexsem/lexsem/internal/chunk"
 	"github.com/lexsem/lexsem/internal/snapshot"
 )
 

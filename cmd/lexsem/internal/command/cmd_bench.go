@@ -72,6 +72,7 @@ func declareBench(f *flags) *benchOptions {
 	o.language = f.str("language", "", languageUsage)
 	o.half = f.str("half", string(bench.AllQueries), "`HALF`half of the queries: dev, test or all; the SHA-256 of a query's id decides its half")
 	o.clean = f.bool("clean", "draw probes from one half of each passage and fit bridges on the other, so that they share no run of words")
+	o.chunk = f.int("chunk-tokens", 0, chunkUsage)
 	o.seed = f.uint64("seed", 1, "seed of probes, fits and tests")
 	f.group("Fits and search")
 	o.perPassage = f.int("queries-per-passage", 10, "training queries of a fit per passage")
@@ -87,6 +88,8 @@ func declareBench(f *flags) *benchOptions {
 	return o
 }
 
+const chunkUsage = "most tokens of a chunk, as of lexsem index; a text has the score of its best chunk; default what the model reads; -1 takes texts whole, cut there, as --clean does"
+
 const languageUsage = "`CODE`language of the texts, for stems and function words of BM25 and of keyword probes: en, de, …, or none; default en"
 
 // metricNames lists the metrics for help.
@@ -101,7 +104,7 @@ func metricNames() string {
 
 type benchOptions struct {
 	data, systems, tasks, metrics, json, md, html, runs, cache, index, half, over, split, queries, latex, csv, perQuery, language *string
-	limit, passages, perPassage, maxFit, fitTo, ef, cases, seeds, relevance                                                       *int
+	limit, passages, perPassage, maxFit, fitTo, ef, cases, seeds, relevance, chunk                                                *int
 	seed                                                                                                                          *uint64
 	rate                                                                                                                          *float64
 	skipBad, distract, terms, clean, keepSelf                                                                                     *bool
@@ -211,7 +214,7 @@ func (o *benchOptions) options() (bench.Options, error) {
 		return bench.Options{}, usagef("--half %q: use dev, test or all", *o.half)
 	}
 	return bench.Options{
-		Data: *o.data, Systems: list(*o.systems), Tasks: list(*o.tasks), Metrics: list(*o.metrics), Relevance: *o.relevance, Half: half, Clean: *o.clean,
+		Data: *o.data, Systems: list(*o.systems), Tasks: list(*o.tasks), Metrics: list(*o.metrics), Relevance: *o.relevance, Half: half, Clean: *o.clean, ChunkTokens: *o.chunk,
 		KeepSelf: *o.keepSelf, Read: bench.ReadOptions{Split: *o.split, Queries: *o.queries},
 		Language: *o.language, QueriesLimit: *o.limit, PassagesLimit: *o.passages, Distractors: *o.distract, Seed: *o.seed, QueriesPerPassage: *o.perPassage, MaxFitQueries: *o.maxFit, FitPassages: *o.fitTo, FitRate: *o.rate,
 		Index: *o.index, Ef: *o.ef, CacheDir: *o.cache, Version: versions().Version,

@@ -85,7 +85,8 @@ func (p *protocolFlags) judged(ctx context.Context, a *app, dirs, metrics []stri
 	err := p.measure(ctx, a, func(enc encoder.Encoder, s bench.SettingOptions) error {
 		for _, dir := range dirs {
 			o := bench.Options{
-				Data: dir, Systems: list(*p.systems), Tasks: []string{"query"}, Metrics: metrics, Seed: s.Seed,
+				ChunkTokens: -1, // papers give models whole texts
+				Data:        dir, Systems: list(*p.systems), Tasks: []string{"query"}, Metrics: metrics, Seed: s.Seed,
 				QueriesPerPassage: s.QueriesPerPassage, CacheDir: s.CacheDir, Language: s.Language, Version: versions().Version, Progress: s.Progress,
 			}
 			shape(&o)

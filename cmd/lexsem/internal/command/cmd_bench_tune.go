@@ -42,6 +42,7 @@ fits a new fit.`,
 			limit:      f.int("queries-limit", 0, "use at most N queries of each task; default all"),
 			passages:   f.int("passages-limit", 0, "use N passages of each corpus, drawn by the seed; default all"),
 			clean:      f.bool("clean", "draw probes that share no run of words with the texts of fits"),
+			chunk:      f.int("chunk-tokens", 0, chunkUsage),
 			language:   f.str("language", "", languageUsage),
 			seed:       f.uint64("seed", 1, "seed of probes, fits and intervals"),
 			perPassage: f.int("queries-per-passage", 10, "training queries of a fit per passage"),
@@ -67,7 +68,7 @@ fits a new fit.`,
 			}
 			opt := tune.Options{
 				Options: bench.Options{
-					Tasks: list(*tasks), Metrics: []string{*metric}, Clean: *o.clean, Language: *o.language, QueriesLimit: *o.limit, PassagesLimit: *o.passages,
+					Tasks: list(*tasks), Metrics: []string{*metric}, Clean: *o.clean, ChunkTokens: *o.chunk, Language: *o.language, QueriesLimit: *o.limit, PassagesLimit: *o.passages,
 					Seed: *o.seed, QueriesPerPassage: *o.perPassage, CacheDir: *o.cache, Version: versions().Version,
 				},
 				Data: *data, System: *system, Search: *search,

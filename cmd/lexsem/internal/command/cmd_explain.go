@@ -19,7 +19,7 @@ import (
 
 var cmdExplain = command{
 	name:    "explain",
-	args:    "QUERY",
+	args:    "QUERY | --like ID",
 	summary: "show why a document is found: words, tokens and dimensions",
 	about: `
 Shows what the score of one document is made of: the cosine of the query vector; coverage
@@ -35,7 +35,7 @@ are exact. The softmax of a fitted bridge is not linear; its change is divided a
 modulation to full modulation. For small changes this is the first-order share.
 
 --json prints {"query","mode","variant","id","title","rank","chunk","chunks","start","end",
-"score","cosine","modulated","bm25","coverage","presence","near","pair","title_match",
+"score","probability","cosine","modulated","bm25","coverage","presence","near","pair","title_match",
 "terms":[{"name","weight","value"}],
 "words":[{"term","start","end","count","documents","idf","bm25","coverage","most"}],
 "pairs":[{"first","second","share","found"}],"attributed","plain","bias",
@@ -56,6 +56,8 @@ retriever has the document among its candidates.`,
 		o := explainOptions{
 			image:  f.str("image", "", "`FILE`an image as the query, for a database of images"),
 			draw:   f.outFile("picture", "", "`FILE`write a PNG of the query and the document whose patches are as bright as their share of the score; for a database of images"),
+			like:   f.strs("like", "`ID`a document that the hits were to resemble; repeatable"),
+			unlike: f.strs("unlike", "`ID`a document that the hits were not to resemble; repeatable"),
 			id:     f.str("id", "", "`ID`document to explain; default the first hit"),
 			second: declareRerank(f),
 			way:    declareWay(f, "filter of the search, as in lexsem search", "modulation; default the best that the database has"),
@@ -70,6 +72,8 @@ type explainOptions struct {
 	second rerankFlags
 	id     *string
 	image  *string
+	like   *[]string
+	unlike *[]string
 	draw   *string
 	json   *bool
 }
@@ -81,6 +85,9 @@ func (o explainOptions) run(ctx context.Context, a *app, args []string) (err err
 	switch {
 	case *o.image != "" && len(args) > 0:
 		return hinted(usagef("both --image and another query"), "give one of them")
+	case *o.image != "" && len(*o.like)+len(*o.unlike) > 0:
+		return hinted(usagef("--like or --unlike with --image"), "leave one of them out")
+	case len(*o.like) > 0 && len(args) == 0:
 	case *o.image == "":
 		if err := checkText(args, "give one, in quotes"); err != nil {
 			return err
@@ -107,9 +114,10 @@ func (o explainOptions) run(ctx context.Context, a *app, args []string) (err err
 	db := engine.WithReranker(held, second, 0)
 	name := *o.image
 	if name == "" {
-		name = args[0]
+		name = strings.Join(args, "") // none with --like
 	}
 	q := o.query(name, filter)
+	q.Like, q.Unlike = *o.like, *o.unlike
 	if *o.image != "" {
 		q.Text = ""
 		if q.Image, err = readImage(a, *o.image); err != nil {
@@ -188,6 +196,9 @@ func writeExplanation(w io.Writer, a *app, query string, x engine.Explanation) {
 		fmt.Fprintf(w, "%-10s %.4f, which decides among the first %d\n", "rerank", x.Rerank, x.Trace.Reranked)
 	case x.Trace.Reranked > 0:
 		fmt.Fprintf(w, "%-10s not among the first %d, which were reranked\n", "rerank", x.Trace.Reranked)
+	}
+	if x.Probability > 0 {
+		fmt.Fprintf(w, "%-10s with a probability of about %.2f\n", "relevant", x.Probability)
 	}
 	if x.Trace.Mode != engine.ModeLexical {
 		fmt.Fprintf(w, "%-10s %.4f of the plain vector", "cosine", x.Cosine)

@@ -261,6 +261,9 @@ func runCount(ctx context.Context, a *app, args []string, expr, by string, limit
 		}
 		fmt.Fprintf(&b, "%7d  %s\n", x.Count, flat(value))
 	}
+	if len(facets) == 0 && n > 0 {
+		fmt.Fprintf(&b, "no document has the field %s\n", flat(by))
+	}
 	fmt.Fprintf(&b, "%s\n", a.style(faint, fmt.Sprintf("%s of %s", count(len(facets), "value", "values"), count(n, "document", "documents"))))
 	_, err = fmt.Fprint(a.Stdout, b.String())
 	return err

@@ -36,6 +36,7 @@ function sum(x) {
     parts.length > 0 && el("ul", { class: "legend" }, parts.map((p) =>
       el("li", {}, el("span", { class: `swatch ${p.kind}`, "aria-hidden": "true" }), `${p.name} `, el("b", {}, signed(p.adds))))),
     parts.length === 0 && el("p", { class: "quiet" }, "This score is by ranks, and no sum."),
+    x.probability !== undefined && el("p", { class: "quiet" }, `Relevant with a probability of about ${Math.round(100 * x.probability)} %.`),
     x.mode !== "lexical" && el("p", { class: "quiet" },
       `Cosine ${x.cosine.toFixed(3)} of the query as the model reads it` + (x.variant === "none" ? "." : `, ${x.modulated.toFixed(3)} as its words turn it (${x.variant}).`)));
 }
