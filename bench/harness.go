@@ -426,8 +426,8 @@ func (t *Task) retrieved(depth int) int {
 	return depth
 }
 
-// rankings name the hits. In a judged task every passage of a target stands
-// with the target's score, in a task made from the passages the target does.
+// rankings turns hits into ids. In a judged task all passages of a target get the target's score. In
+// a task made from passages the target itself is the hit.
 func (t *Task) rankings(targets *Targets, hits [][]Hit, depth int) Rankings {
 	out := make(Rankings, len(hits))
 	for i, answer := range hits {
@@ -449,7 +449,7 @@ func (t *Task) rankings(targets *Targets, hits [][]Hit, depth int) Rankings {
 	return out
 }
 
-// keepRun keeps what is needed to score a run again.
+// keepRun saves a run so that it can be scored again.
 func keepRun(dir, system string, task *Task, r Rankings) error {
 	base := filepath.Join(dir, fileName(task.Name))
 	if err := private.MkdirAll(dir); err != nil {
@@ -467,7 +467,7 @@ func keepRun(dir, system string, task *Task, r Rankings) error {
 	return writeFile(base+".queries.jsonl", func(f *os.File) error { return writeQueries(f, task.Queries) })
 }
 
-// fileName replaces what file systems do not take in a name.
+// fileName replaces characters that file systems refuse.
 func fileName(s string) string { return strings.NewReplacer(":", "-", "/", "-", `\`, "-").Replace(s) }
 
 func writeFile(name string, write func(*os.File) error) error {

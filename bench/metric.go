@@ -155,7 +155,7 @@ func Evaluate(qrels Qrels, r Rankings, metrics []Metric) (*Scores, error) {
 	return s, nil
 }
 
-// gradesOf are the grades of a ranking, Unjudged for what has none.
+// gradesOf returns the grades of a ranking, Unjudged for passages without a judgement.
 func gradesOf(query string, hits []Ranked, judged map[string]int) ([]int, error) {
 	seen := make(map[string]struct{}, len(hits))
 	grades := make([]int, len(hits))

@@ -16,7 +16,7 @@ type Probe struct {
 	Tasks   []*Task
 	Systems []string
 	Metrics []string
-	// OthersOnly drops the target whose id is that of the query from every answer.
+	// OthersOnly drops the target with the query's own id from every answer.
 	OthersOnly bool
 	Version    string // see Options
 	Setting    SettingOptions

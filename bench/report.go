@@ -137,8 +137,9 @@ func (r *Report) Searched(passages string) string {
 	return fmt.Sprintf("%d %s among %d others", r.Documents, passages, r.Distractors)
 }
 
-// Asked says in words which queries were searched: their half if it is not all, whether they are
-// clean, and the reranker. Each part is preceded by sep. It returns "" if there is nothing to say.
+// Asked says in words which queries were searched: their half unless it is all, whether they are
+// clean, and the reranker. Each part is preceded by sep. It returns "" if all queries were searched
+// and no reranker ran.
 func (r *Report) Asked(sep string) string {
 	out := asked(r.Half, r.Clean, r.Language, sep)
 	if r.Reranker != "" {

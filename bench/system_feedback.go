@@ -61,7 +61,7 @@ func (r feedbackRetriever) drawn(ctx context.Context, questions []Question) ([]Q
 	return again, nil
 }
 
-// drawn is the direction of 0.8 q + 0.2 p, or q where they cancel out.
+// drawn is the direction of 0.8 q + 0.2 p, or q if the two cancel out.
 func drawn(q, p []float32) []float32 {
 	out := make([]float32, len(q))
 	for j, x := range p {

@@ -75,7 +75,7 @@ var _ = RegisterSystem(SystemKind{
 	},
 })
 
-// folderOf is the folder that an id of a corpus of several begins with (ReadCorpora); "" in a corpus of one.
+// folderOf is the folder prefix of an id in a union of folders (ReadCorpora); "" in a single corpus.
 func folderOf(id string) string {
 	name, _, ok := strings.Cut(id, ":")
 	if !ok {

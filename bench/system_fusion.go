@@ -37,8 +37,8 @@ func registerFusion(name, leg string, f fusion.Options, doc string) SystemKind {
 	}, names...)
 }
 
-// registerFused registers the systems NAME and NAME:LEG, which retrieve by what with makes
-// of the two legs by constants.
+// registerFused registers the systems NAME and NAME:LEG. They retrieve with the retriever that with
+// makes of both legs and the constants.
 func registerFused(name, leg, doc string, with func(*Setting, fusedRetriever) Retriever, constants ...string) SystemKind {
 	return RegisterSystem(SystemKind{
 		Name: name, Usage: name + "[:LEG]", Doc: doc + "; the dense leg is " + leg + " unless named",
@@ -88,7 +88,7 @@ func fusionSystem(name string, dense System, with func(*Setting, fusedRetriever)
 	}
 }
 
-// denseRetriever is a dense leg: it names candidates, and scores any.
+// denseRetriever is a dense retriever that finds candidates and can score any passage.
 type denseRetriever interface {
 	Retriever
 	// scores writes the score of each of the targets ids into dst.
@@ -102,7 +102,7 @@ type fusedRetriever struct {
 	// rank sets the scores of candidates and sorts them; unknown is the share of the
 	// query that the encoder does not know. Safe for concurrent use.
 	rank func(cs []fusion.Candidate, unknown float64) error
-	// fuseBy is rank with other constants; nil where the fusion has none.
+	// fuseBy ranks with other constants; it is nil if the fusion has none.
 	fuseBy func(c Constants, cs []fusion.Candidate, unknown float64) error
 	scale  float64 // fusion.Scale of the encoder, 0 where the fusion has none
 }

@@ -56,8 +56,8 @@ func CacheFiles(dir string) ([]CacheFile, error) {
 }
 
 // TrimCaches bounds the caches of other encoders in a folder: their vectors take at most max bytes, their token
-// states at most maxStates. It removes the least recently used files first. Files of inner stay, but for its token
-// states where maxStates is 0. A file that another process has open for writing stays as well, and counts.
+// states at most maxStates. It removes the least recently used files first. Files of inner stay, except its token
+// states if maxStates is 0. A file that another process has open for writing also stays, and its size counts.
 func TrimCaches(dir string, inner Encoder, max, maxStates int64) error {
 	files, err := CacheFiles(dir)
 	if err != nil {

@@ -10,8 +10,8 @@ var english = []string{
 	"ollama:all-minilm", "ollama:mxbai-embed-large", "ollama:nomic-embed-text", "ollama:snowflake-arctic-embed",
 }
 
-// ModelLanguages returns the languages that a model reads, as ISO 639 codes ("mul" for very many), nil if they are not
-// known. The name is that of its Fingerprint, in which the suffixes -q, -q4 and -int8 and the tags of Ollama change nothing.
+// ModelLanguages returns the languages that a model reads, as ISO 639 codes ("mul" for very many), or nil if they are
+// unknown. name is that of its Fingerprint; the suffixes -q, -q4 and -int8 and the tags of Ollama are ignored.
 func ModelLanguages(model string) []string {
 	name := strings.TrimSuffix(model, "-int8")
 	name = strings.TrimSuffix(strings.TrimSuffix(name, "-q"), "-q4")

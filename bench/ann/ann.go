@@ -248,7 +248,8 @@ func (o Options) build(ctx context.Context, ix index.Index, base *vectors.Set, r
 	return nil
 }
 
-// delete removes a share of the vectors, drawn by the seed, and returns which.
+// delete removes a share of the vectors, drawn by the seed, and reports for each vector whether it
+// was removed.
 func (o Options) delete(ix index.Index, n int, rep *Report) []bool {
 	gone := make([]bool, n)
 	rng := rand.New(rand.NewPCG(o.Seed, 0xde1e7e))

@@ -102,8 +102,8 @@ func (m measurement) quality(ctx context.Context, p *Point, o index.SearchOption
 	return nil
 }
 
-// speed fills the times: all threads go through the queries, each from its own
-// place on, until enough time has passed.
+// speed measures the times: all threads repeat the queries, each from a different first
+// query, until enough time has passed.
 func (m measurement) speed(ctx context.Context, p *Point, o index.SearchOptions) {
 	var mu sync.Mutex
 	var took []time.Duration

@@ -127,7 +127,7 @@ func paired(a, b *bench.Report, ra, rb *bench.Result, metric string) (x, y []flo
 	return x, y, nil
 }
 
-// judged tells that the queries of a task come from files, whatever the seed.
+// judged reports whether the queries of a task come from files, so that they do not depend on the seed.
 func judged(task string) bool {
 	family, _, _ := strings.Cut(task, ":")
 	return family == "query" || family == "queries"

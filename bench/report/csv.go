@@ -45,8 +45,8 @@ func (b *Bundle) WriteCSV(w io.Writer) error {
 	return writeCSV(w, rows)
 }
 
-// WritePerQuery writes the score of every query of the bench reports of b as one line of CSV. A report
-// must have scores of single queries.
+// WritePerQuery writes the score of every query of the bench reports of b as one line of CSV. A report must
+// have per-query scores.
 func (b *Bundle) WritePerQuery(w io.Writer) error {
 	rows := [][]string{{"corpus", "model", "seed", "task", "system", "query", "metric", "score"}}
 	for _, r := range b.Benches {

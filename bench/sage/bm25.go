@@ -32,7 +32,7 @@ func plusIDF(of []int) []float64 {
 	return out
 }
 
-// posting is how often a token stands in a candidate.
+// posting counts a token in a candidate.
 type posting struct {
 	candidate int32
 	count     float64

@@ -31,7 +31,7 @@ func (in input) cuts(docs []bench.Passage) ([][]bool, error) {
 	return out, err
 }
 
-// cutShares gives the shares of texts that are cut, by what is inserted.
+// cutShares gives the share of cut texts for each kind of insertion.
 func cutShares(cuts [][]bool) map[string]float64 {
 	n := float64(len(cuts))
 	out := map[string]float64{"as-is": 0, "any": 0}

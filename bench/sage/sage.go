@@ -115,8 +115,7 @@ func newRand(seed uint64, purpose string) *rand.Rand {
 	return rand.New(rand.NewPCG(seed, h.Sum64()))
 }
 
-// sample draws n of size positions by the seed, in rising order; all where n
-// is 0 or more than there are.
+// sample draws n of size positions by the seed, in rising order; it returns all if n is 0 or more than size.
 func sample(size, n int, seed uint64) []int {
 	out := newRand(seed, "sample").Perm(size)
 	if n > 0 && n < size {

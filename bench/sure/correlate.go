@@ -126,8 +126,8 @@ func (c *correlations) add(systems map[string]measured, over, measure, between s
 	return nil
 }
 
-// measures are those of one system on one set: by testbed, and the means over
-// the testbeds that have them.
+// measures are the measures of one system on one set: for each testbed, and the means over the
+// testbeds that have them.
 func measures(r *Report, system string) map[string]float64 {
 	out := map[string]float64{"ndcg@10": r.NDCG[system]}
 	var rdc, roc []float64

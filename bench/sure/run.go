@@ -204,8 +204,8 @@ func compare(results []result, seed uint64) error {
 	return nil
 }
 
-// correct sets one p of the systems on a testbed by Holm's method. of gives the raw
-// p, 0 where there is none, and where the corrected one goes.
+// correct sets one p of the systems on a testbed by Holm's method. of gives the raw p, 0 if there is
+// none, and the place of the corrected one.
 func correct(results []result, bed string, of func(*vsDense) (p float64, corrected *float64)) {
 	var ps []float64
 	var to []*float64
@@ -222,7 +222,7 @@ func correct(results []result, bed string, of func(*vsDense) (p float64, correct
 	}
 }
 
-// median of x, which is sorted by it; 0 of nothing.
+// median sorts x and returns its median; 0 if x is empty.
 func median(x []float64) float64 {
 	if len(x) == 0 {
 		return 0

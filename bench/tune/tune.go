@@ -95,7 +95,7 @@ type tunedSet struct {
 	rivals [][]float64
 }
 
-// trial is what the system finds with some constants.
+// trial is the result of the system with some constants.
 type trial struct {
 	constants bench.Constants
 	scores    [][]float64 // set → query

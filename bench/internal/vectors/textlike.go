@@ -23,7 +23,7 @@ func TextLike(n, nq, dim int, seed uint64) (base, queries *Set) {
 	return m.Draw(n, Stored), m.Draw(nq, Asked)
 }
 
-// Collection draws vectors of one collection, some after the other.
+// Collection draws vectors of one collection in batches.
 type Collection struct {
 	dim        int
 	rng        *rand.Rand

@@ -14,7 +14,7 @@ import (
 	"github.com/lexsem/lexsem/encoder"
 )
 
-// protocolFlags are what the protocols of papers take.
+// protocolFlags are the flags of the protocols of papers.
 type protocolFlags struct {
 	data, systems, cache, json *string
 	language                   *string // nil where texts have none
@@ -46,7 +46,7 @@ func (p *protocolFlags) declareLimit(f *flags, usage string) *protocolFlags {
 	return p
 }
 
-// folders checks the flags and gives the folders of --data, which are there,
+// folders checks the flags and returns the folders of --data. It checks that they exist
 // before a model is opened or fetched.
 func (p *protocolFlags) folders(args []string) ([]string, error) {
 	switch dirs := list(*p.data); {
@@ -79,7 +79,7 @@ func (p *protocolFlags) setting(progress func(bench.Progress)) bench.SettingOpti
 	return o
 }
 
-// judged asks the judged queries of each folder; shape changes the options.
+// judged runs the judged queries of each folder; shape changes the options.
 func (p *protocolFlags) judged(ctx context.Context, a *app, dirs, metrics []string, shape func(*bench.Options)) ([]*bench.Report, error) {
 	var reports []*bench.Report
 	err := p.measure(ctx, a, func(enc encoder.Encoder, s bench.SettingOptions) error {
@@ -251,7 +251,8 @@ uncased models and BM25.`,
 	},
 }
 
-// writeGroups writes nDCG@10 by type, and the shares against BM25.
+// writeGroups writes nDCG@10 by type, and the shares of queries that score higher or
+// lower than BM25.
 func writeGroups(w io.Writer, groups []bench.Group) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprint(t, "\ntype\tqueries\t")

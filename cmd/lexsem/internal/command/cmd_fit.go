@@ -75,7 +75,8 @@ type fitSummary struct {
 	Seconds   float64        `json:"seconds"`
 	FinalLoss float64        `json:"final_loss"`
 	Probes    []answer.Probe `json:"probes"`
-	// Default is what queries without --variant get, Choice what decided on it.
+	// Default is the variant of queries without --variant; Choice holds the figures that
+	// decided it.
 	Default string                `json:"default_variant,omitempty"`
 	Choice  []engine.VariantScore `json:"choice,omitempty"`
 }
@@ -191,7 +192,7 @@ func (o fitOptions) take(ctx context.Context, a *app, dir string) error {
 	return err
 }
 
-// buildLocal builds the local bridges of a database, which then keeps them.
+// buildLocal builds the local bridges of a database, which then maintains them.
 func (o fitOptions) buildLocal(ctx context.Context, a *app, dir string) error {
 	e, err := a.openBare(ctx, dir, engine.Options{Local: true})
 	if err != nil {
@@ -219,8 +220,8 @@ func (o fitOptions) buildLocal(ctx context.Context, a *app, dir string) error {
 	return err
 }
 
-// wantLocal asks the process that has a database open for local bridges, as the first
-// query that names them does.
+// wantLocal asks the process that has a database open to build local bridges, as the
+// first query that names them does.
 func wantLocal(ctx context.Context, db engine.Database) error {
 	s, err := db.Stats(ctx)
 	if err != nil {
@@ -232,7 +233,7 @@ func wantLocal(ctx context.Context, db engine.Database) error {
 	return err
 }
 
-// closedForm answers a request to fit what needs no fit, such as rlr.
+// closedForm answers a request to fit a variant that needs no fit, such as rlr.
 func (o fitOptions) closedForm(ctx context.Context, a *app, dir, variant string) error {
 	stats, _, err := a.statsOf(ctx, dir)
 	if err != nil {

@@ -137,7 +137,7 @@ type indexOptions struct {
 	json                                *bool
 }
 
-// indexSummary is what index --json prints.
+// indexSummary is the output of index --json.
 type indexSummary struct {
 	DB              string         `json:"db"`
 	Root            string         `json:"root,omitempty"` // with --watch: the folder that was synced
@@ -175,7 +175,7 @@ type indexFailed struct {
 	Stale int    `json:"stale,omitempty"` // documents that stay as they were, since nothing of the path could be read
 }
 
-// indexWarned is something besides the text of a file that cannot be read.
+// indexWarned is an unreadable part of a file other than its text.
 type indexWarned struct {
 	Path    string `json:"path"`
 	Line    int    `json:"line,omitempty"` // from 1; left out for the whole file
@@ -314,14 +314,14 @@ func (ix *indexer) end(begin time.Time) (engine.Stats, error) {
 	return stats, nil
 }
 
-// took notes what a run that began then has cost.
+// took records the cost of a run that began at the given time.
 func (s *indexSummary) took(begin time.Time, db *database) {
 	s.FromCache, s.Texts = fromCache(db.encoder())
 	s.Seconds = time.Since(begin).Seconds()
 	s.PerSecond = float64(s.Added+s.Replaced+s.Unchanged) / max(s.Seconds, 1e-9)
 }
 
-// verdict is the error of what failed, where all else is done.
+// verdict is the error for files that failed; everything else is already stored.
 func (ix *indexer) verdict() error {
 	failed := ix.summary.Failed
 	if len(failed) == 0 || *ix.options.skipBad {
@@ -351,7 +351,7 @@ func (ix *indexer) verdict() error {
 	return err
 }
 
-// strict is the error of the warnings where they are to fail.
+// strict is the error for warnings if --strict is set.
 func (ix *indexer) strict() error {
 	n := len(ix.summary.Warned)
 	if n == 0 || !*ix.options.strict {

@@ -172,7 +172,7 @@ func runGet(ctx context.Context, a *app, ids []string, asJSON bool) (err error) 
 	return nil
 }
 
-// printWhole prints a document for people; behind another one.
+// printWhole prints a document for people, with a blank line before it if behind is set.
 func (a *app) printWhole(d engine.Document, behind bool) error {
 	var b strings.Builder
 	if behind {

@@ -154,7 +154,7 @@ func (o way) check() error {
 	return nil
 }
 
-// query is what the flags say about one text.
+// query makes the query of one text from the flags.
 func (o way) query(text string, filter engine.Filter) engine.Query {
 	return engine.Query{Text: text, Plain: *o.plain, Exact: *o.exact, Boost: *o.boost, Mode: *o.mode, Variant: *o.variant, Filter: filter,
 		Fusion: fusion.Options{Kind: *o.fusion, Presence: *o.share, Beta: *o.beta}}
@@ -165,7 +165,7 @@ func (o way) local() bool {
 	return slices.ContainsFunc(strings.Split(*o.variant, "+"), func(s string) bool { return strings.TrimSpace(s) == engine.VariantLocal })
 }
 
-// checkText says whether args are one query.
+// checkText refuses args that are not one query.
 func checkText(args []string, remedy string) error {
 	switch {
 	case len(args) == 0:
@@ -268,7 +268,7 @@ func (o searchOptions) run(ctx context.Context, a *app, args []string) (err erro
 	return nil
 }
 
-// one answers one query: a text, or an image whose file the text names.
+// one runs one query: a text, or an image whose file the text names.
 func (o searchOptions) one(ctx context.Context, a *app, db engine.Database, q namedText, image []byte, filter engine.Filter, out io.Writer) error {
 	begin := time.Now()
 	query := o.query(q.text, filter)
@@ -327,7 +327,7 @@ func (o searchOptions) one(ctx context.Context, a *app, db engine.Database, q na
 	return nil
 }
 
-// searchError makes a usage error of what the command line can mend.
+// searchError turns errors that other flags can avoid into usage errors.
 func searchError(err error) error {
 	if errors.Is(err, engine.ErrInvalid) {
 		return &usageError{msg: err.Error(), hint: "`lexsem help search` lists modes and variants"}
@@ -335,7 +335,7 @@ func searchError(err error) error {
 	return err
 }
 
-// parseFilter reads --filter; without one, every document is kept.
+// parseFilter reads --filter; without one, all documents match.
 func parseFilter(expr string) (engine.Filter, error) {
 	if expr == "" {
 		return engine.Filter{}, nil
@@ -381,8 +381,8 @@ var (
 	fusions     = []string{fusion.Calibrated, fusion.RRF, fusion.Convex}
 )
 
-// pointed refuses the value of a flag and points at the character where it
-// departs from the nearest one that is known.
+// pointed refuses the value of a flag, and marks the first character that differs from
+// the nearest known value.
 func pointed(flag, value string, known []string) error {
 	at, near := 0, known[0]
 	for _, k := range known {
@@ -442,7 +442,7 @@ func readQueries(a *app, name string) ([]namedText, error) {
 	return out, nil
 }
 
-// lineError names the file, and the line where it is that of one.
+// lineError names the file and, if the error has one, the line.
 func lineError(name string, err error) error {
 	var one *files.RecordError
 	if errors.As(err, &one) {

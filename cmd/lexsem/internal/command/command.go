@@ -35,8 +35,8 @@ func commands() []command {
 	}
 }
 
-// match finds the command that args begin with, by two words where a command
-// has a name of two, and returns the arguments behind the name.
+// match finds the command that args begin with; its name may have two words. It returns
+// the arguments after the name.
 func match(args []string) (c command, rest []string, ok bool) {
 	for n := min(2, len(args)); n > 0; n-- {
 		name := strings.Join(args[:n], " ")
@@ -49,7 +49,7 @@ func match(args []string) (c command, rest []string, ok bool) {
 	return command{}, nil, false
 }
 
-// globals are the flags that every command takes.
+// globals are the flags of every command.
 type globals struct {
 	db, model, cache, library, backend string
 	collection, main                   string // main is the folder of the database with the collection
@@ -106,7 +106,7 @@ func (g *globals) enterCollection() error {
 	return nil
 }
 
-// app is what a running command works with.
+// app is the environment of a running command.
 type app struct {
 	Env
 	globals

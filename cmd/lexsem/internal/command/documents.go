@@ -23,15 +23,14 @@ import (
 // maxText is the longest line of queries, and of texts for embed, that is read.
 const maxText = files.DefaultMaxBytes
 
-// item is one document and the place it was read from.
+// item is one document and its source.
 type item struct {
 	doc  engine.Document
 	file string // or "stdin"
 	line int    // of it, from 1, of one of several records; else 0
 }
 
-// badInput says that one document cannot be read. Reading goes on after it
-// when the caller wishes.
+// badInput reports that one document cannot be read. The caller may continue after it.
 type badInput struct {
 	file string
 	line int // from 1; 0 for the whole file
@@ -96,7 +95,7 @@ func (h *heard) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// file reads one file that was named. Its id, if it is one document, is that name.
+// file reads one named file. If the file is one document, its name is the id.
 func (s *sources) file(ctx context.Context, name string) error {
 	abs, err := filepath.Abs(name)
 	if err != nil {
@@ -154,7 +153,7 @@ func (s *sources) open(ctx context.Context, f *os.File, name, abs string) error 
 	return ctx.Err()
 }
 
-// record hands one record over, or what is wrong with it. A *wholeError is of the file.
+// record passes on one record, or its error. A *wholeError concerns the whole file.
 func (s *sources) record(rec files.Record, err error, name string, document func(files.Record) engine.Document) error {
 	var one *files.RecordError
 	switch {
@@ -202,7 +201,7 @@ func total(paths []string) int64 {
 	return sum
 }
 
-// reason is err without the path, which stands before it already.
+// reason is err without the path, since the message already begins with the path.
 func reason(err error) error {
 	var p *fs.PathError
 	if errors.As(err, &p) {

@@ -9,16 +9,16 @@ import (
 	"github.com/lexsem/lexsem/internal/private"
 )
 
-// Vectors of texts, and on request the states of their tokens, are kept below the cache folder, two files a
-// model, so that commands that encode documents encode a text once. Queries are never looked up
-// there: opening a file costs a pass over it. A database keeps what it made of a text itself, and takes it over
-// where the text is edited, so the cache serves other databases of the same texts.
+// Vectors of texts, and on request the states of their tokens, are cached in the cache folder, two files a
+// model, so that commands encode each document text once. Queries do not use the cache, since opening a file
+// costs a pass over it. A database keeps its own vectors and reuses them for edited texts, so the cache serves
+// other databases of the same texts.
 
 const (
 	// vectorCacheMiB is the default bound of all files of vectors together.
 	vectorCacheMiB = 128
-	// stateCacheMiB is that of the files of token states: none, since they take some 26 times as much for a passage
-	// of 100 tokens, and ten times as much as the codes that databases keep of them.
+	// stateCacheMiB is the bound for token states: 0. For a passage of 100 tokens they take some 26 times as much
+	// as vectors, and ten times as much as the codes that databases keep.
 	stateCacheMiB = 0
 )
 
@@ -32,16 +32,16 @@ func cacheFlags(f *flags) func() cacheBounds {
 	return func() cacheBounds { return cacheBounds{*vectors, *states} }
 }
 
-// vectorCacheDir is where the vectors are kept.
+// vectorCacheDir is the folder of cached vectors.
 func (a *app) vectorCacheDir() (string, error) {
 	dir, err := a.cacheDir()
 	return filepath.Join(dir, "vectors"), err
 }
 
-// cached is an encoder that keeps the vectors and token states it gives. The files of its model
-// get at most half of the bounds, those of others the rest, so that one model does not drive
-// out all others. The hash encoder is faster than a file. That nothing can be kept is
-// said, and no reason to encode nothing.
+// cached is an encoder that stores its vectors and token states. The files of its model get at most half of
+// the space and those of other models the rest, so one model does not displace all others. The hash encoder
+// is not cached: it is faster than a file. If the cache cannot be used, a warning says so, and encoding goes
+// on.
 func (a *app) cached(enc encoder.Encoder, keep cacheBounds) encoder.Encoder {
 	if _, hash := enc.(*encoder.Hash); hash || keep.vectors == 0 {
 		return enc
@@ -72,7 +72,7 @@ func (a *app) notKept(err error) {
 	fmt.Fprintf(a.Stderr, "vectors of texts are not kept: %s\n", oneLine(err.Error()))
 }
 
-// closeEncoder closes an encoder; that its vectors could not be kept is said alone.
+// closeEncoder closes an encoder. A failure of its cache is only a warning.
 func (a *app) closeEncoder(enc encoder.Encoder) error {
 	err := enc.Close()
 	if errors.Is(err, encoder.ErrCacheWrite) {
@@ -93,7 +93,7 @@ func fromCache(enc encoder.Encoder) (hits, texts int64) {
 	return s.Hits, s.Hits + s.Misses
 }
 
-// cacheLine is the line of a report for what fromCache returned.
+// cacheLine is the line of a report about the result of fromCache.
 func cacheLine(hits, texts int64) string {
 	if texts == 1 {
 		return "the text had its vector from an earlier run"
