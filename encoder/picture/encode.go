@@ -8,7 +8,7 @@ import (
 	"golang.org/x/image/bmp"
 )
 
-// MediaBMP is the media type of what Encode returns.
+// MediaBMP is the media type of Encode's result.
 const MediaBMP = "image/bmp"
 
 // rgb shows an Image to encoders of others.

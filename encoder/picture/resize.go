@@ -18,8 +18,8 @@ const (
 	Hamming  Filter = 5
 )
 
-// kernel is a filter's weight of a pixel at a distance, in pixels of the smaller image, and the
-// distance from which on it is 0.
+// kernel is a filter's weight of a pixel, by its distance in pixels of the smaller image. reach is the
+// distance at which the weight becomes 0.
 type kernel struct {
 	reach  float64
 	weight func(x float64) float64
@@ -112,8 +112,8 @@ func (m *Image) Resize(w, h int, f Filter) *Image {
 	return out
 }
 
-// taps are the pixels that one pixel of the result is made of: those from first on, with
-// weights of weightBits behind the point.
+// taps are the pixels that contribute to one pixel of the result: the first one, and the weights in
+// fixed point with weightBits fractional bits.
 type taps struct {
 	first   int
 	weights []int32
@@ -162,7 +162,7 @@ func blend(dst, src []uint8, step int, weights []int32) {
 
 func clip(x int32) uint8 { return uint8(min(max(x>>weightBits, 0), 255)) }
 
-// nearest takes the pixel that the middle of each lies in.
+// nearest takes for each pixel of the result the pixel that contains its middle.
 func (m *Image) nearest(w, h int) *Image {
 	out := New(w, h)
 	columns, rows := middles(m.W, w), middles(m.H, h)
@@ -175,8 +175,8 @@ func (m *Image) nearest(w, h int) *Image {
 	return out
 }
 
-// middles are the places of in that the middles of out places fall on, summed up step by step
-// as the reference does.
+// middles are the input positions of the middles of the output pixels. They are summed step by step,
+// as in the reference.
 func middles(in, out int) []int {
 	step := float64(in) / float64(out)
 	at := step / 2

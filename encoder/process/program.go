@@ -36,7 +36,7 @@ type running struct {
 	last *tail
 }
 
-// errDied: the program ended, or its pipes did.
+// errDied: the program ended or closed its pipes.
 var errDied = errors.New("the program ended")
 
 // ask makes one call. A program that ended is started again once.
@@ -166,7 +166,7 @@ func (p *program) stop() error {
 	return errors.Join(r.cmd.Wait(), err)
 }
 
-// close lets the program end by the end of its input, or ends it after two seconds.
+// close ends the input of the program so that it ends, and kills it after two seconds.
 func (p *program) close() error {
 	p.turn <- struct{}{}
 	defer func() { <-p.turn }()
@@ -203,7 +203,7 @@ func (p *program) err(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// tail keeps the end of what is written, and passes it on.
+// tail passes on what is written, and keeps the end of it.
 type tail struct {
 	also io.Writer
 	mu   sync.Mutex

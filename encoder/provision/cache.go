@@ -26,10 +26,9 @@ import (
 //	staging/NAME@*         a folder being filled; its name changes to the final
 //	                       one only when every digest was right
 //
-// A receipt lists each file with its digest and its stamp. A folder counts as
-// cached when its receipt names a package that is still registered and every file
-// has its digest, or the stamp that it had when it was hashed; otherwise it is
-// fetched again.
+// A receipt lists each file with its digest and its stamp. A folder counts as cached if its receipt names a
+// package that is still registered, and every file has its digest or the stamp of the last hashing. Otherwise
+// it is fetched again.
 
 const receiptFile = "receipt.json"
 
@@ -46,7 +45,7 @@ func CacheDir() (string, error) {
 	return filepath.Join(dir, "lexsem"), nil
 }
 
-// receipt says what a cached folder holds and where it came from.
+// receipt lists the files of a cached folder and their origin.
 type receipt struct {
 	Route   string            `json:"route"`
 	Package string            `json:"package"`
@@ -118,8 +117,8 @@ func (s *session) cached(ctx context.Context, a artifact) (receipt, error) {
 	return r, err
 }
 
-// pinned compares the digests of a receipt with those of the package that this program knows: a receipt lies beside its
-// files, and whoever changes them can change it.
+// pinned compares the digests of a receipt with those of the package in this program: a receipt is in the same folder
+// as its files, so anybody who can change them can change it.
 func (a artifact) pinned(p Package, r receipt) error {
 	for _, f := range p.Files {
 		digest, listed := r.Files[f.Name]
@@ -220,8 +219,8 @@ func (s *session) install(ctx context.Context, a artifact, p Package, w route) (
 	return r, place(ctx, fill, a.dir, r)
 }
 
-// place writes r, completed by the digests of all files, into fill and moves
-// fill to dir, out of whose way it takes what was there.
+// place writes r, completed by the digests of all files, into fill, and moves fill to dir. It moves an
+// existing dir away first.
 func place(ctx context.Context, fill, dir string, r receipt) error {
 	entries, err := os.ReadDir(fill)
 	if err != nil {
@@ -256,8 +255,7 @@ func place(ctx context.Context, fill, dir string, r receipt) error {
 
 func (s *session) staging() string { return filepath.Join(s.cache, "staging") }
 
-// sweep removes what an earlier, killed process left while it fetched the
-// named artifact. Its lock must be held.
+// sweep removes the remains of a killed process that was fetching the named artifact. Its lock must be held.
 func (s *session) sweep(name string) error {
 	if err := os.MkdirAll(s.staging(), 0o755); err != nil {
 		return err

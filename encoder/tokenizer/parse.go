@@ -118,7 +118,7 @@ func newBuilder(limit int) *builder {
 	return &builder{Tokenizer: &Tokenizer{properties: unicodeProperties(), words: &cache{}}, unk: -1, limit: int32(limit)}
 }
 
-// finish adds all that follows the normalizer, of which model adds the model.
+// finish reads the parts after the normalizer; model adds the model.
 func (f *file) finish(b *builder, kind string, model func() error) (*Tokenizer, error) {
 	for _, step := range []func() error{
 		func() error { return b.preTokenizer(f.PreTokenizer, 0) },
@@ -221,8 +221,8 @@ func sequence(parts []json.RawMessage, depth int, read func(raw json.RawMessage,
 	return nil
 }
 
-// added reads the added tokens. Their ids follow from the model, as in the
-// reference; a file that has others is refused.
+// added reads the added tokens. Their ids follow from the model, as in the reference; a file with
+// other ids is refused.
 func (b *builder) added(list []json.RawMessage) error {
 	next := int32(b.entries)
 	var raw, normal []addedToken

@@ -140,7 +140,7 @@ func (b *builder) normalizer(raw json.RawMessage, depth int) error {
 	return strict(name, raw, &plain)
 }
 
-// behaviours are the names of what becomes of a match.
+// behaviours are the names of the ways to treat a match.
 var behaviours = map[string]behaviour{
 	"Removed": removed, "Isolated": isolated, "MergedWithPrevious": mergedWithPrevious,
 	"MergedWithNext": mergedWithNext, "Contiguous": contiguous,

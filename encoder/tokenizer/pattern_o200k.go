@@ -1,7 +1,7 @@
 package tokenizer
 
-// patternO200k is the pattern of o200k. Words are cut before a capital behind a small
-// letter; letters without case, and marks, are either.
+// patternO200k is the pattern of o200k. Words are cut before a capital that follows a
+// small letter; letters without case, and marks, count as both.
 const (
 	patternO200k = patternPrefix + patternUpper + `*` + patternLower + `+` + patternApostroph + `?|` +
 		patternPrefix + patternUpper + `+` + patternLower + `*` + patternApostroph + `?|` +

@@ -4,8 +4,8 @@ import (
 	"unicode/utf8"
 )
 
-// unigram is the model of SentencePiece in which each entry has a score (a log
-// probability) and a word becomes the entries of the highest sum.
+// unigram is the model of SentencePiece: each entry has a score (a log probability), and
+// a word becomes the entries with the highest sum.
 type unigram struct {
 	trie     *trie
 	scores   []float64
@@ -73,8 +73,8 @@ func (m *unigram) tokenize(dst []piece, word []byte, w *work) []piece {
 	return m.named(dst, first, word)
 }
 
-// named puts dst[first:] into order and looks the unknown ones up once more:
-// several together may be an entry, or be spelled in bytes.
+// named sorts dst[first:] and looks up unknown parts again: several together may be an
+// entry, or be spelled in bytes.
 func (m *unigram) named(dst []piece, first int, word []byte) []piece {
 	extra := 0
 	for i, j := first, len(dst)-1; i < j; i, j = i+1, j-1 {

@@ -42,7 +42,7 @@ func NewReferences(enc encoder.Encoder, open func(ctx context.Context, name stri
 	return &References{enc, open}
 }
 
-// referenceWindow is how many images lie in memory at once.
+// referenceWindow is the number of images in memory at once.
 const referenceWindow = 64
 
 // Encode implements encoder.Encoder, for references. An image that cannot be opened is an error of its

@@ -22,11 +22,11 @@ import (
 // version is that of the format.
 const version = 1
 
-// maxLine is the greatest length of a line of an export: that of the longest
-// document, each byte of it escaped, with its vectors.
+// maxLine is the maximum length of a line of an export: that of the longest document with every byte escaped,
+// and its vectors.
 const maxLine = 8 * store.MaxDocumentBytes
 
-// Line is a line of an export: a document as BEIR's corpora have it. Lexsem is what only this program reads.
+// Line is a line of an export: a document in the format of BEIR. Only this program reads the field Lexsem.
 type Line struct {
 	ID       string          `json:"_id"`
 	Title    string          `json:"title,omitempty"`
@@ -45,7 +45,7 @@ type rest struct {
 	Rows      []row    `json:"rows,omitempty"` // one a chunk
 }
 
-// Encoded says whether the line brings the vectors of the document.
+// Encoded reports whether the line has the vectors of the document.
 func (x *Line) Encoded() bool { return x.Lexsem != nil && len(x.Lexsem.Rows) > 0 }
 
 // Empty says whether the document has neither text nor data.
@@ -147,8 +147,8 @@ func parse(line []byte) (x Line, err error) {
 	return x, nil
 }
 
-// Record returns the stored form of the line for a database of an encoder and a metric. Its rows lack their vectors where the line has
-// none; it has no rows where the line does not say how the text is cut.
+// Record returns the stored form of the line for a database of an encoder and a metric. If the line has no vectors, the
+// rows have none; if it has no chunk division, there are no rows.
 func (x *Line) Record(fp encoder.Fingerprint, by metric.Metric) (d store.Document, err error) {
 	d = store.Document{ID: x.ID, Title: x.Title, Text: x.Text}
 	refuse := func(format string, args ...any) (store.Document, error) {

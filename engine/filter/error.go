@@ -32,7 +32,7 @@ func (e *Error) Summary() string {
 // at is Offset, held within the expression.
 func (e *Error) at() int { return min(max(e.Offset, 0), len(e.Expr)) }
 
-// around is how many characters are shown before and behind the mistake.
+// around is the number of characters shown on each side of the mistake.
 const around = 40
 
 // Caret returns two lines: the expression, or 40 characters on each side of the mistake, and a

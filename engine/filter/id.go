@@ -35,11 +35,11 @@ func where[S any](f Filter, in Algebra[S]) (none S, err error) {
 // there is no end.
 type IDRange struct{ From, Below string }
 
-// One reports whether a range has one id alone, From.
+// One reports whether a range contains only one id, From.
 func (r IDRange) One() bool { return r.Below == r.From+"\x00" }
 
-// IDs returns the ranges of ids that meet c, a condition on id. Bounds are UTF-8. A range of a
-// prefix also has some ids that are not UTF-8 and do not meet c: ask Meets.
+// IDs returns the ranges of ids that meet c, a condition on id. Bounds are UTF-8. A range for a
+// prefix may also contain ids that are not UTF-8 and do not meet c, so test them with Meets.
 func (c *Condition) IDs() (ranges []IDRange) {
 	add := func(from, below string) {
 		if below == "" || from < below {
@@ -72,7 +72,7 @@ func (c *Condition) IDs() (ranges []IDRange) {
 	return ranges
 }
 
-// beyond is the first UTF-8 text above all that begin with a prefix; "" where there is none.
+// beyond is the first UTF-8 text above all texts with a prefix; "" if there is none.
 func beyond(prefix string) string {
 	for prefix != "" {
 		r, n := utf8.DecodeLastRuneInString(prefix)
@@ -88,7 +88,7 @@ func beyond(prefix string) string {
 	return ""
 }
 
-// identified is an algebra of one document, with its id.
+// identified is an algebra over one document with a known id.
 type identified struct {
 	Algebra[bool]
 	id string

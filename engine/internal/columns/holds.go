@@ -7,8 +7,8 @@ import (
 	"github.com/lexsem/lexsem/internal/snapshot"
 )
 
-// Checker holds rows to the metadata that they are of. It is for one goroutine,
-// and keeps each distinct path and value that it has met.
+// Checker compares rows with their metadata. It is for one goroutine, and keeps each
+// distinct path and value that it has seen.
 type Checker struct{ m mover }
 
 // Checker returns a checker of c.

@@ -11,14 +11,14 @@ import (
 	"github.com/lexsem/lexsem/internal/metadata"
 )
 
-// member is a key of an object: its path, and its terms in Edit.list.
+// member is a key of an object: its path, and the range of its terms in Edit.list.
 type member struct {
 	path     uint32
 	from, to int
 }
 
-// read appends to e.list the terms of metadata. It makes no values of the JSON:
-// a million keys are a million terms and nothing else.
+// read appends to e.list the terms of metadata. It builds no values from the JSON: a
+// million keys become a million terms and nothing else.
 func (e *Edit) read(raw []byte) error {
 	if len(raw) == 0 {
 		return nil
@@ -46,8 +46,7 @@ type text struct {
 	at  int
 }
 
-// next passes white space over and returns the byte behind it, which is not
-// passed.
+// next skips white space and returns the next byte, which it does not consume.
 func (j *text) next() byte {
 	for {
 		switch c := j.raw[j.at]; c {
@@ -89,7 +88,7 @@ func (j *text) quoted() ([]byte, error) {
 	return []byte(v), err
 }
 
-// value takes the next value, which stands at path.
+// value reads the next value, which is at path.
 func (e *Edit) value(j *text, path uint32) error {
 	switch j.next() {
 	case '{':
@@ -131,7 +130,7 @@ func (e *Edit) value(j *text, path uint32) error {
 	return e.term(path, filter.Number, j.raw[from:j.at])
 }
 
-// object takes the next value, an object at path.
+// object reads the next value, an object at path.
 func (e *Edit) object(j *text, path uint32) error {
 	j.at++
 	if j.pass('}') {
@@ -166,8 +165,8 @@ func (e *Edit) object(j *text, path uint32) error {
 	return nil
 }
 
-// single drops the terms of keys that stand in their object again: the last
-// one counts, as wherever metadata are read.
+// single drops the terms of repeated keys of an object: the last one counts, as
+// everywhere in metadata.
 func (e *Edit) single(members []member) {
 	e.paths = e.paths[:0]
 	for _, m := range members {

@@ -25,7 +25,7 @@ type uvFile struct {
 	} `toml:"pip"`
 }
 
-// uv reads variables and files of uv: as with uv, the default index is asked last.
+// uv reads variables and files of uv; as in uv, the default index comes last.
 func (e Env) uv() ([]Registry, error) {
 	var first, last []Registry
 	add := func(to *[]Registry, where string, addresses ...string) error {

@@ -82,8 +82,7 @@ func New(o Options) *Client {
 	return c
 }
 
-// authorized gives each request the credentials of its own origin and of no
-// other, wherever a redirect leads.
+// authorized adds to each request the credentials of its own origin only, even after a redirect.
 type authorized struct {
 	next   *http.Transport
 	header func(origin string) string
@@ -111,8 +110,7 @@ func follow(r *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// Shown is an address as it may be shown: without user, password, query and
-// fragment, any of which may hold a secret.
+// Shown is an address without user, password, query and fragment, all of which may contain secrets.
 func Shown(address string) string {
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" {
@@ -121,7 +119,7 @@ func Shown(address string) string {
 	return (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String()
 }
 
-// StatusError is an answer other than the file.
+// StatusError is an answer other than the requested file.
 type StatusError struct {
 	URL  string // as it may be shown
 	Code int
@@ -191,8 +189,7 @@ func (c *Client) again(ctx context.Context, try func() (brought bool, err error)
 	}
 }
 
-// answer is a response whose body ends with an error when the server falls
-// silent. Close it.
+// answer is a response; its body ends with an error when the server falls silent. The caller closes it.
 type answer struct {
 	*http.Response
 	silent func() bool // whether it fell silent
@@ -283,8 +280,8 @@ type Page struct {
 	Body []byte
 }
 
-// Get reads a file of at most so many bytes. accept is the header of that name.
-// Errors: *StatusError, ErrTooLong, ErrSilent, ctx's error.
+// Get reads a file of at most most bytes. accept is the Accept header. Errors: *StatusError, ErrTooLong,
+// ErrSilent, ctx's error.
 func (c *Client) Get(ctx context.Context, address, accept string, most int64) (p Page, err error) {
 	err = c.again(ctx, func() (bool, error) {
 		a, err := c.send(ctx, address, http.Header{"Accept": {accept}})
