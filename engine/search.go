@@ -191,7 +191,7 @@ func stepsOf(t *search.Timer) []Step {
 	return steps
 }
 
-// Vector returns the modulated query vector [Dim] of a query, to search the passage vectors elsewhere. K and Ef are
+// Vector returns the modulated vector [Dim] of a query, for searching the passage vectors elsewhere. K and Ef are
 // ignored. Errors: ErrInvalid for a variant with local bridges, which have a vector for each cell.
 func (e *Engine) Vector(ctx context.Context, q Query) (_ []float32, _ Trace, err error) {
 	ctx = calls.Promptly(ctx)
@@ -231,7 +231,8 @@ func (e *Engine) Vector(ctx context.Context, q Query) (_ []float32, _ Trace, err
 	return vector, traceOf(s, facts, ModeDense, w, t), nil
 }
 
-// queryVector gives a query with examples or an image its vector, and one with an image its visual words for text.
+// queryVector makes the vector of a query with examples or an image, and gives one with an image its visual words
+// as text.
 func (e *Engine) queryVector(ctx context.Context, s *state.State, q Query) (Query, error) {
 	by, err := search.ByExamples(search.Query(q), func(id string) ([]search.Example, error) { return examples(ctx, s, id) })
 	if err != nil {
@@ -240,7 +241,7 @@ func (e *Engine) queryVector(ctx context.Context, s *state.State, q Query) (Quer
 	return e.queryImage(ctx, Query(by))
 }
 
-// examples are the chunks of a document; none if there is no document with the id.
+// examples returns the chunks of a document; nil if no document has the id.
 func examples(ctx context.Context, s *state.State, id string) ([]search.Example, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -266,8 +267,7 @@ func examples(ctx context.Context, s *state.State, id string) ([]search.Example,
 	return chunks, nil
 }
 
-// join reads the documents of what was found from the store. dense is the
-// unmodulated query vector, nil where there is none.
+// join reads the documents of hits from the store. dense is the unmodulated query vector, or nil.
 func (e *Engine) join(ctx context.Context, s *state.State, found []search.Found, dense []float32) ([]Hit, error) {
 	plain := make([]float32, len(found))
 	if dense != nil {
@@ -316,11 +316,11 @@ func (e *Engine) join(ctx context.Context, s *state.State, found []search.Found,
 	return hits, nil
 }
 
-// lineOf is the line, from 1, that byte at of a text stands on.
+// lineOf is the line, from 1, of byte at of a text.
 func lineOf(s string, at int) int { return 1 + strings.Count(s[:at], "\n") }
 
-// input tokenizes and encodes a query, with the tensors that its way reads, and its token
-// states where they are compared.
+// input tokenizes and encodes a query, with the tensors that its modulation reads, and its token states if
+// they are compared.
 func (e *Engine) input(ctx context.Context, q search.Query, w search.Way, tokens bool) (modulate.Input, error) {
 	in, need, err := e.given(ctx, q, w, tokens)
 	if err == nil && need != 0 {
@@ -329,8 +329,8 @@ func (e *Engine) input(ctx context.Context, q search.Query, w search.Way, tokens
 	return in, err
 }
 
-// encodeOptional is encodeQueries with tensors of which must are needed: where the
-// encoder gives no token states that are not, the queries go without.
+// encodeOptional is encodeQueries with tensors that are only needed if must has them: if the encoder gives no
+// token states and must does not ask for them, the queries go without.
 func (e *Engine) encodeOptional(ctx context.Context, need, must encoder.Need, texts []encoder.Input, ins []*modulate.Input) error {
 	err := e.encodeQueries(ctx, need, texts, ins)
 	if need&^must&encoder.NeedHidden == 0 || !errors.Is(err, encoder.ErrNoHidden) {
@@ -340,8 +340,8 @@ func (e *Engine) encodeOptional(ctx context.Context, need, must encoder.Need, te
 	return e.encodeQueries(ctx, need&^encoder.NeedHidden, texts, ins)
 }
 
-// given is what a query's input has without its text being encoded, and the tensors
-// that lack yet, 0 for none.
+// given is the input of a query before its text is encoded, and the tensors that are still missing, 0 for
+// none.
 func (e *Engine) given(ctx context.Context, q search.Query, w search.Way, tokens bool) (in modulate.Input, need encoder.Need, err error) {
 	in, need, err = e.space().Query(ctx, q, w)
 	if need != 0 && tokens {
@@ -350,8 +350,8 @@ func (e *Engine) given(ctx context.Context, q search.Query, w search.Way, tokens
 	return in, need, err
 }
 
-// encodeQueries fills in what encoding the texts of queries gives, in one call. The
-// error of one text is a *QueryError where there are several.
+// encodeQueries encodes the texts of queries in one call and fills in the outputs. An error of one text is a
+// *QueryError if there are several texts.
 func (e *Engine) encodeQueries(ctx context.Context, need encoder.Need, texts []encoder.Input, ins []*modulate.Input) error {
 	probed := e.probed(ctx)
 	out, err := e.enc.Encode(ctx, encoder.Query, texts, need)

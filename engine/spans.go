@@ -13,8 +13,8 @@ import (
 	"github.com/lexsem/lexsem/internal/text"
 )
 
-// spans gives hits their spans; found are the chunks that they show. Of a query that the encoder knows in part the words
-// decide for the rest.
+// spans gives hits their spans; found are their chunks. For the share of a query that the encoder does not know, the
+// words decide.
 func (e *Engine) spans(ctx context.Context, r *search.Run, found []search.Found, hits []Hit) error {
 	var ties []late.Tie // room for those of one hit
 	for i := range hits {
@@ -42,8 +42,8 @@ func (e *Engine) spans(ctx context.Context, r *search.Run, found []search.Found,
 	return nil
 }
 
-// tiesIn are the places of a hit's text whose tokens answer those of the query, in the room that the hit before has left; compared is false where
-// the passage has no states, or nothing tells where they stand.
+// tiesIn returns the positions in a hit's text of the tokens that match those of the query; room is reused between
+// hits. compared is false if the passage has no states, or if the positions of its tokens are unknown.
 func (e *Engine) tiesIn(r *search.Run, id uint64, h *Hit, room *[]late.Tie) (matches []span.Match, compared bool, err error) {
 	if e.terms != nil {
 		return nil, false, nil
@@ -68,8 +68,9 @@ func (e *Engine) tiesIn(r *search.Run, id uint64, h *Hit, room *[]late.Tie) (mat
 	return matches, true, nil
 }
 
-// encodedOf is what was encoded of a chunk with this title and text: without the white space that the first lead bytes
-// of the title are, and its text begins at body, which is below 0 where that began with white space and there is no title.
+// encodedOf is the encoded text of a chunk with this title and text. lead is the number of white-space bytes cut from
+// its start, and body the start of the chunk's text in it. body is negative if the title is empty and the text begins
+// with white space.
 func (e *Engine) encodedOf(title, text string, chunks int) (passage string, lead, body int) {
 	if chunks > 1 {
 		title, _ = e.chunks.TitleOf(title)
@@ -99,8 +100,8 @@ func (e *Engine) wordsOf(ctx context.Context, s string) (terms []text.Term, err 
 	return terms, nil
 }
 
-// frontOf is where to cut s behind n bytes: behind the blank that comes next, or all of it where that ends soon, else behind
-// the character that stands there.
+// frontOf is a position to cut s after n bytes: after the next blank, at the end of s if that is near, else after the
+// current character.
 func frontOf(s string, n int) int {
 	if n >= len(s) {
 		return len(s)

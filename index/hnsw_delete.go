@@ -2,12 +2,12 @@ package index
 
 import "slices"
 
-// unlinkBatch bounds the nodes that are taken out at once.
+// unlinkBatch is the maximum number of nodes removed at once.
 const unlinkBatch = 256
 
-// unlink takes hidden nodes out of the graph for good. Whoever linked to one
-// chooses anew; the parts into which the spanning tree falls are joined; nodes
-// left with few links look for better ones.
+// unlink removes hidden nodes from the graph for good. Nodes that linked to a removed one
+// choose new links; the parts into which the spanning tree falls are joined; nodes left
+// with few links look for better ones.
 func (h *hnsw) unlink(gone []uint32) {
 	for len(gone) > 0 {
 		n := min(len(gone), unlinkBatch)
@@ -50,8 +50,8 @@ func (h *hnsw) unlinkSome(gone []uint32) {
 	h.relink(weak)
 }
 
-// affected lists, with nothing but place and layer filled in, the nodes that
-// link to one of gone and stay.
+// affected lists the remaining nodes that link to one of gone, with only place and layer
+// filled in.
 func (h *hnsw) affected(gone []uint32) []edit {
 	var edits []edit
 	var in []uint32
@@ -74,9 +74,8 @@ func (h *hnsw) affected(gone []uint32) []edit {
 	return slices.CompactFunc(edits, func(a, b edit) bool { return a.slot == b.slot && a.layer == b.layer })
 }
 
-// heal plans the links of a node without the leaving ones: the tree edges that
-// remain, then the best among its other links and what the leaving ones led
-// to, through other leaving ones if need be.
+// heal plans new links for a node: the remaining tree edges, then the best among its
+// other links and the links of removed nodes, also through further removed ones.
 func (h *hnsw) heal(w *walker, e *edit) {
 	old := h.links(e.slot, e.layer)
 	w.anew()

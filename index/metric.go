@@ -9,7 +9,7 @@ import (
 	"github.com/lexsem/lexsem/internal/vec"
 )
 
-// metric is a registered distance. To add one, add a file that registers it.
+// metric is a registered distance. To add one, write a file that registers it.
 type metric struct {
 	name string
 	// unit: vectors and queries are scaled to length 1 before anything else.
@@ -22,7 +22,7 @@ type metric struct {
 	// fromDot, if not nil, turns inner products into distances in place;
 	// searches in batches then run as a matrix product.
 	fromDot func(dots []float32)
-	// code is what the distance is made of, for kinds that keep codes.
+	// code describes the distance for kinds that keep codes.
 	code form
 }
 
@@ -36,8 +36,8 @@ func registerMetric(m *metric) string {
 // Metrics are the names that Options.Metric accepts, sorted.
 func Metrics() []string { return slices.Sorted(maps.Keys(metrics)) }
 
-// maxNorm bounds vectors where lengths matter: |a·b| ≤ 1e36 and |a-b|² ≤ 4e36
-// are far inside float32, and so is every partial sum.
+// maxNorm bounds the length of vectors if lengths matter: |a·b| ≤ 1e36 and |a-b|² ≤ 4e36 are well
+// within float32, and so is every partial sum.
 const maxNorm = 1e18
 
 // check refuses a vector that has no distance to others.
@@ -59,8 +59,8 @@ func (m *metric) check(v []float32) error {
 	return nil
 }
 
-// CheckVector returns the error with which an index of a metric would refuse a vector of the right
-// length: ErrNotFinite, ErrZeroVector, ErrTooLarge; or ErrUnknownMetric.
+// CheckVector returns the error with which an index with a metric would refuse a vector of the
+// right length: ErrNotFinite, ErrZeroVector, ErrTooLarge; or ErrUnknownMetric.
 func CheckVector(metric string, v []float32) error {
 	m, ok := metrics[Options{Metric: metric}.metricName()]
 	if !ok {
@@ -93,7 +93,7 @@ func (m *metric) checkRows(n int, vectors []float32, dim int) error {
 	return nil
 }
 
-// put copies a checked vector to where it is compared from.
+// put copies a checked vector to dst in the form used for comparisons.
 func (m *metric) put(dst, v []float32) {
 	copy(dst, v)
 	if m.unit {

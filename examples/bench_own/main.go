@@ -17,7 +17,7 @@ import (
 	"github.com/lexsem/lexsem/modulate"
 )
 
-// The bridge: a token weighs less, the later it stands in the query.
+// The bridge: a token weighs less the later it comes in the query.
 var _ = modulate.Register(modulate.Variant{
 	Name: "lead", Kind: modulate.Multiplicative,
 	Weigh: func(modulate.Parts) (modulate.Weigher, error) { return lead{}, nil },

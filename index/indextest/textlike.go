@@ -1,6 +1,6 @@
 // Package indextest tests indexes. Start with [Suite]: it tests that an index, of this module or another,
-// keeps the promises of index.Index. [TextLike] and [TextLikeQueries] make vectors that are clustered as
-// those of texts are, to measure indexes with.
+// satisfies the contract of index.Index. [TextLike] and [TextLikeQueries] make vectors with clusters like
+// those of texts, for measuring indexes.
 package indextest
 
 import (

@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// best keeps the k best documents of those it is offered. A sum that is not the
-// score itself is near it; scores are only computed for those that may still be
-// among the best when settle is called, each once.
+// best keeps the k best of the documents offered to it. Some sums only approximate the
+// score. settle computes exact scores, each once, for documents that may still be among
+// the best.
 type best struct {
 	k     int
 	near  []near    // what may be among the best
@@ -17,7 +17,8 @@ type best struct {
 	score func(*near) error // computes a score that is not exact
 }
 
-// near is a document whose score is near that of Scored; exact says that it is it.
+// near is a document with an approximate score in Scored; exact says that the score is
+// exact.
 type near struct {
 	Scored
 	slot  uint32
@@ -34,8 +35,8 @@ func (b *best) start(k int, score func(*near) error) {
 	*b = best{k: k, near: b.near[:0], sums: b.sums[:0], score: score}
 }
 
-// least is the lowest of the k highest sums; full is false, and it is 0, where
-// there are fewer.
+// least is the lowest of the k highest sums. If there are fewer than k, it is 0, and full
+// is false.
 func (b *best) least() (sum float64, full bool) {
 	if len(b.sums) < b.k {
 		return 0, false
@@ -52,7 +53,7 @@ func (b *best) mayTake(sum float64) bool {
 // beaten says that a document is not among the best, for certain.
 func (b *best) beaten(x near) bool { return b.known && x.exact && !better(x.Scored, b.worst) }
 
-// offer takes a document; full says that settle must be called.
+// offer adds a document; full says that settle must be called.
 func (b *best) offer(x near) (full bool) {
 	b.near = append(b.near, x)
 	b.push(x.Score)

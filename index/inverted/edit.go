@@ -33,8 +33,8 @@ func (e *edit) done() *core {
 	return &c
 }
 
-// put stores a document in place of the one with its id. length is its Length; a weighted index has none, and
-// its entries ascend by term.
+// put stores a document in place of the one with its id. length is its Length; a weighted index has no
+// lengths, and its entries ascend by term.
 func (e *edit) put(id uint64, entries []entry, length uint32) error {
 	if _, err := e.remove(id); err != nil {
 		return err
@@ -110,8 +110,8 @@ func (e *edit) forward(entries []entry) {
 	c.used = len(appendForward(c.chunks[last][:c.used], entries, c.weights))
 }
 
-// ahead asks for the memory of the lists of terms, which are to be changed, and of their
-// ends: each lies elsewhere, and so they are waited for together.
+// ahead prefetches the lists of terms that will be changed, and their ends, so that the cache misses
+// overlap.
 func (e *edit) ahead(terms []uint32) {
 	near := e.near[:0]
 	for _, t := range terms {
@@ -162,8 +162,8 @@ func (e *edit) touch(term uint32) (*list, error) {
 // df is the number of live documents with a term.
 func (e *edit) df(term uint32) uint32 { return dfOf(&e.c, e.lists, term) }
 
-// begin makes l go on where the list of a term in the snapshot ends: its full
-// blocks stay there, the tail is copied.
+// begin makes l continue the list of a term in the snapshot: full blocks stay there, the tail is
+// copied.
 func (e *edit) begin(l *list, term uint32) error {
 	v := view{limit: e.c.from}
 	if err := e.c.base.view(&v, term); err != nil {
@@ -187,8 +187,7 @@ func (e *edit) begin(l *list, term uint32) error {
 	return nil
 }
 
-// remove takes a document back, if it is there; its postings stay until the
-// next compaction and count nowhere.
+// remove removes a document if it exists; its postings stay until the next compaction and are ignored.
 func (e *edit) remove(id uint64) (bool, error) {
 	c := &e.c
 	slot, ok, err := slotOf(c, e.dead, id)

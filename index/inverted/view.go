@@ -2,8 +2,8 @@ package inverted
 
 import "github.com/lexsem/lexsem/internal/snapshot"
 
-// view is the postings of a term as a core sees them: the blocks of a snapshot
-// (the head), then own ones, then the tail.
+// view is the postings of a term in a core: the blocks of a snapshot (the head), then
+// blocks in memory, then the tail.
 type view struct {
 	weights bool
 	limit   uint32 // slots are below it
@@ -16,8 +16,7 @@ type view struct {
 	data    []byte
 }
 
-// cut leaves the full blocks of the head alone: what comes after them was
-// copied.
+// cut keeps only the full blocks of the head, since the rest was copied.
 func (v *view) cut() {
 	if n := len(v.head); n > 0 {
 		v.bytes = v.bytes[:min(len(v.bytes), int(v.head[n-1].end))]

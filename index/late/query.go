@@ -33,10 +33,9 @@ type sides struct {
 	scales []float32 // of each
 }
 
-// NewQuery makes a query of states [n × dim], row by row. weights has one number ≥ 0 for each row,
-// nil for all 1. Rows of weight 0 and rows marked in skip (encoder.Tokens.Special, or nil) are
-// left out. bases are all bases that codes may have been made with. ErrLength, ErrNotFinite, or
-// ErrOptions without a basis.
+// NewQuery makes a query of states [n × dim], row by row. weights has one number ≥ 0 for each row, nil for
+// all 1. Rows of weight 0 and rows marked in skip (encoder.Tokens.Special, or nil) are left out. bases are
+// all bases that the codes may use. ErrLength, ErrNotFinite, or ErrOptions without a basis.
 func NewQuery(states []float32, skip []bool, weights []float32, bases ...*Basis) (*Query, error) {
 	if len(bases) == 0 {
 		return nil, fmt.Errorf("%w: a query without a basis", ErrOptions)
@@ -77,7 +76,7 @@ func NewQuery(states []float32, skip []bool, weights []float32, bases ...*Basis)
 	return q, nil
 }
 
-// sidesOf rounds the directions of rows, to be compared with codes of so many bits.
+// sidesOf rounds the directions of rows, for comparison with codes of bits bits.
 func sidesOf(rows []float32, rank, bits int) sides {
 	top := float32(vec.SimTop(bits))
 	n, wide := len(rows)/rank, 4*groupsOf(rank)
@@ -123,9 +122,9 @@ func (q *Query) side(c Codes) (sides, error) {
 	return sides{}, fmt.Errorf("%w: %08x with %d directions", ErrBasis, c.basis, c.rank)
 }
 
-// Score is the weighted mean, over the query's tokens, of the cosine with the closest token of the
-// passage: in [-1, 1] up to rounding, 0 if either side has no tokens. ErrBasis if q does not have
-// the basis of the codes. Cost Len·codes·Rank byte multiplications.
+// Score is the weighted mean, over the query's tokens, of the cosine with the closest token of the passage.
+// It is in [-1, 1] up to rounding, and 0 if either side has no tokens. ErrBasis if q does not have the basis
+// of the codes. Cost Len·codes·Rank byte multiplications.
 func (q *Query) Score(c Codes) (float64, error) {
 	s := queryScratches.Get().(*queryScratch)
 	defer queryScratches.Put(s)
@@ -196,10 +195,9 @@ type Tie struct {
 	Cosine float64 // in [-1, 1] up to rounding
 }
 
-// Ties appends to dst the token alignment: for each token of the query the closest token of the
-// passage, the first of equals. Σ Weight·Cosine is the score up to the order of the sum. Nothing
-// is appended if either side has no tokens. Slower than Score; meant for explanations. Errors as
-// Score.
+// Ties appends the token alignment to dst: for each token of the query the closest token of the passage, or
+// the first of equally close ones. Σ Weight·Cosine is the score, up to rounding. Nothing is appended if
+// either side has no tokens. Slower than Score; meant for explanations. It returns the errors of Score.
 func (q *Query) Ties(dst []Tie, c Codes) ([]Tie, error) {
 	at := len(dst)
 	for t := range q.tokens {
@@ -218,8 +216,8 @@ func (q *Query) Ties(dst []Tie, c Codes) ([]Tie, error) {
 	return dst, nil
 }
 
-// Cosines appends to dst a Tie for every token of the query with every code of the passage, in the
-// order of the codes: what Ties chooses from. Memory Len·codes. Errors as Score.
+// Cosines appends to dst a Tie for every token of the query with every code of the passage, in the order of
+// the codes. Ties chooses among these. Memory Len·codes. It returns the errors of Score.
 func (q *Query) Cosines(dst []Tie, c Codes) ([]Tie, error) {
 	at := len(dst)
 	if c.n > 0 {
@@ -234,10 +232,11 @@ func (q *Query) Cosines(dst []Tie, c Codes) ([]Tie, error) {
 	return dst, nil
 }
 
-// share is what token t weighs of all together.
+// share is the weight of token t divided by the sum of all weights.
 func (q *Query) share(t int) float64 { return float64(q.weights[t]) / q.total }
 
-// each calls f for each code of a passage with each token of the query, numbered among those that are compared.
+// each calls f for each code of a passage and each compared token of the query, with its number among the
+// compared ones.
 func (q *Query) each(c Codes, f func(t, from, to int, cosine float64)) error {
 	side, err := q.side(c)
 	if err != nil || q.total == 0 || c.n == 0 {
@@ -269,7 +268,7 @@ type queryScratch struct {
 	tail          [2 * vec.SimLanes]byte // scales of a short block
 }
 
-// size makes room for n tokens and codes of so many groups; best is below all cosines.
+// size allocates for n tokens and codes of the given groups; it sets best below all cosines.
 func (s *queryScratch) size(n, groups int) {
 	if cap(s.best) < n*vec.SimLanes {
 		s.best = make([]float32, n*vec.SimLanes)

@@ -16,7 +16,7 @@ var (
 	ErrStored = fmt.Errorf("%w; use Upsert to replace it", fault.ErrExists)
 )
 
-// Document has the fields of engine.Document, which says what they are.
+// Document has the same fields as engine.Document, which documents them.
 type Document struct {
 	ID, Title, Text string
 	Metadata        map[string]any
@@ -27,9 +27,9 @@ type Document struct {
 	WordsFirst      bool
 }
 
-// Document checks a document, and returns its metadata and the vector that it brings, if
-// any, as they are kept. image says that Data are an image, which needs no text; its file is
-// not checked.
+// Document checks a document, and returns its metadata and its own vector, if any, in stored
+// form. image says that Data is an image, so the text may be empty; the image itself is not
+// checked.
 func (s Space) Document(d Document, image bool) (raw []byte, vector []float32, err error) {
 	if err := CheckID(d.ID); err != nil {
 		return nil, nil, err
@@ -76,10 +76,10 @@ func checkBreaks(text string, breaks []int) error {
 	return nil
 }
 
-// Blank says that a text holds nothing but white space.
+// Blank reports whether a text is empty or only white space.
 func Blank(s string) bool { return strings.TrimSpace(s) == "" }
 
-// encodeMetadata is what is stored of metadata: nothing where there are none.
+// encodeMetadata returns metadata in stored form: nothing if there are none.
 func encodeMetadata(m map[string]any) ([]byte, error) {
 	if len(m) == 0 {
 		return nil, nil

@@ -3,8 +3,8 @@ package recent
 
 import "sync"
 
-// Cache keeps values by number. It has two generations: when the younger has half of the size, it becomes the older,
-// and the older is forgotten. Safe for concurrent use.
+// Cache keeps values by number. It has two generations: when the younger reaches half of the size, it becomes the
+// older, and the previous older one is dropped. Safe for concurrent use.
 type Cache[V any] struct {
 	most int
 
@@ -45,7 +45,7 @@ func (c *Cache[V]) Get(id uint64) (v V) {
 	return x.value
 }
 
-// Put keeps a value, unless its number has one or it has more than half of the size of all.
+// Put stores a value, unless its number already has one or the value exceeds half of the total size.
 func (c *Cache[V]) Put(id uint64, v V, size int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -17,17 +17,15 @@ type Found struct {
 	Duplicates  []uint64 // ordinals of the documents that were folded into it
 }
 
-// near is the least share of their word pairs that near-duplicates have in
-// common (Jaccard's coefficient of the sets; Broder's resemblance of shingles
-// of two). One other word among fifty leaves 0.92.
+// near is the minimum share of word pairs that near-duplicates have in common (Jaccard's coefficient of the
+// sets; Broder's resemblance of shingles of two). One different word in fifty gives 0.92.
 const near = 0.8
 
-// Rank runs the legs and makes hits of their candidates: the best chunk of each
-// document unless the query asks for every chunk, and of near-duplicates the
-// best one where it asks for that. As that leaves fewer hits than candidates, it
-// looks deeper until there are enough or nothing is left. Those that the query's
-// Offset leaves out are not among them. A page beyond the pool of candidates that the
-// pages before it came from is refused: another pool may have another order.
+// Rank runs the retrievers and makes hits of their candidates: the best chunk of each document, or every
+// chunk if the query asks for it, and only the best of near-duplicates if the query asks for that. As there
+// are then fewer hits than candidates, it searches deeper until there are enough or no more candidates. It
+// leaves out the hits that the query's Offset skips. It refuses a page beyond the candidate pool of the
+// earlier pages, since a larger pool may have another order.
 func (r *Run) Rank(ctx context.Context) ([]Found, error) {
 	if r.fields.sort == nil {
 		hits, err := r.rank(ctx)
@@ -77,9 +75,9 @@ func (r *Run) rank(ctx context.Context) ([]Found, error) {
 	}
 }
 
-// probability is that of a hit to be relevant, 0 where it is not known: for a query without a text or with a vector of its
-// own, for encoders of which nobody knows the cosine of unrelated texts, and while a better hit may have no vector yet.
-// Words that no candidate has, such as those of another language, say nothing beside a vector.
+// probability is the probability that a hit is relevant. It is 0 if unknown: for a query without a text or with its own
+// vector, for encoders whose cosine of unrelated texts is unknown, and while a better hit may have no vector yet. If no
+// candidate has the words of the query, such as those of another language, only the vector counts.
 func (r *Run) probability(c fusion.Candidate, shared bool) float64 {
 	dense, lexical := r.Plan.Dense, r.Plan.Lexical
 	lexical = lexical && (shared || !dense)

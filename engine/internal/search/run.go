@@ -15,25 +15,27 @@ import (
 	"github.com/lexsem/lexsem/store"
 )
 
-// Run is one query over one state. Whoever makes it sets the fields up to In; [Run.Begin] or [Run.Over] then makes its
-// legs ready. It is for one goroutine.
+// Run is one query over one state. Its creator sets the fields up to In; [Run.Begin] or [Run.Over] then prepares the
+// retrievers. It is for one goroutine.
 type Run struct {
 	S    *state.State // nil over a Corpus
 	By   *state.Modulation
 	Q    Query
 	Plan Plan
 	In   modulate.Input // of the dense leg
-	// Terms are those of the query, repaired ones included; Repairs are the words that are searched for beside mistyped ones.
+	// Terms are the terms of the query, with the repaired ones; Repairs are the words that are searched for in addition
+	// to mistyped ones.
 	Terms   []text.Term
 	Repairs spelling.Repairs
-	// Clauses are the conditions of Q's text. Analyse gives the terms of a document, AnalyseQuery those of a query.
+	// Clauses are the conditions of Q's text. Analyse returns the terms of a document, AnalyseQuery those of a
+	// query.
 	Clauses               []Clause
 	Analyse, AnalyseQuery func(string) []text.Term
 	// Unrelated is the encoder's (encoder.Unrelated), 0 if not known.
 	Unrelated float64
 	// Facts tell what was done.
 	Facts Facts
-	// Files are those of a database of source code, nil for another one.
+	// Files are the properties of files in a database of source code; nil in other databases.
 	Files *Files
 
 	spoken   *modulate.Input // see lexical
@@ -75,7 +77,7 @@ func (r *Run) Asked() Query {
 	return q
 }
 
-// For is the repaired query, "" where nothing was repaired.
+// For is the repaired query, "" if nothing was repaired.
 func (r *Run) For() string {
 	if len(r.Repairs) == 0 {
 		return ""
@@ -83,9 +85,8 @@ func (r *Run) For() string {
 	return r.Repairs.Query(cmp.Or(r.typed, r.Q.Text))
 }
 
-// Begin makes the legs ready: it filters and modulates. tokens are the query's token
-// states, nil where the plan does not compare them. step is called behind each step with
-// its name.
+// Begin prepares the retrievers: it filters and modulates. tokens are the query's token states, nil if the
+// plan does not compare them. step is called after each step with its name.
 func (r *Run) Begin(ctx context.Context, tokens *late.Query, o modulate.RLROptions, step func(string)) error {
 	s := r.S
 	r.set(ctx, o, step)
@@ -147,8 +148,8 @@ func (r *Run) set(ctx context.Context, o modulate.RLROptions, step func(string))
 	}
 }
 
-// Release gives up what the Run holds of memory that others may use: it may not be asked any more. A Run
-// that is not released is garbage like any other.
+// Release returns reusable memory of the Run, which must not be used afterwards. A Run that is not released
+// is garbage-collected.
 func (r *Run) Release() {
 	if l, ok := r.dense.(*localLeg); ok {
 		l.release()
@@ -156,9 +157,8 @@ func (r *Run) Release() {
 	r.dense = nil
 }
 
-// Place gives every chunk of version ord its scores among the candidates of the
-// search, and returns the best one with the rank of its document, 0 if the legs
-// do not name it.
+// Place gives every chunk of version ord its scores among the candidates of the search. It returns the best
+// chunk and the rank of its document, 0 if no retriever found it.
 func (r *Run) Place(ctx context.Context, ord uint64, chunks int) (best fusion.Candidate, rank int, err error) {
 	cs, _, err := r.Candidates(ctx, max(minDepth, 2*r.Plan.K))
 	if err != nil {

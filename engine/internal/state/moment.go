@@ -15,7 +15,7 @@ var began = time.Now()
 
 func (m *moment) set() { m.at.Store(int64(time.Since(began)) + 1) }
 
-// since is how long ago it was; for ever, if it was never.
+// since is the time since then; if it never happened, the maximum.
 func (m *moment) since() time.Duration {
 	at := m.at.Load()
 	if at == 0 {

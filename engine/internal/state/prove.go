@@ -13,8 +13,8 @@ import (
 	"github.com/lexsem/lexsem/store"
 )
 
-// prover holds a state's derived parts to the records of the store, which nothing
-// in them is taken for granted by.
+// prover compares a state's derived parts with the records of the store, and trusts
+// nothing in the parts.
 type prover struct {
 	d      *DB
 	s      *State
@@ -24,7 +24,7 @@ type prover struct {
 	unread error                // the first codes of token states that no search can read
 }
 
-// mismatch counts what is wrong with a part.
+// mismatch counts the errors of a part.
 type mismatch struct {
 	n     int
 	first string
@@ -39,8 +39,8 @@ func (p *prover) miss(part, format string, args ...any) {
 	m.n++
 }
 
-// prove adds to the proof what does not agree with the records. Errors: those of
-// the store, that of ctx.
+// prove adds all disagreements with the records to the proof. Errors: those of the store,
+// that of ctx.
 func (d *DB) prove(ctx context.Context, s *State, proof *Proof, progress func(stage string, done, total int)) error {
 	p := &prover{d: d, s: s, proof: proof, wrong: map[string]*mismatch{}}
 	err := p.attempt(ctx, s.Vectors.Kind, func() error { return p.rows(ctx, progress) })
@@ -80,8 +80,8 @@ func (d *DB) prove(ctx context.Context, s *State, proof *Proof, progress func(st
 	return nil
 }
 
-// attempt runs a part of the proof. Damage that it meets in derived state is a
-// problem, which Verify has told already if it named the part.
+// attempt runs a part of the proof. Damage in derived state is a problem; Verify has
+// already reported it if it named the part.
 func (p *prover) attempt(ctx context.Context, part string, do func() error) error {
 	err := guarded(do)
 	if err == nil || ctx.Err() != nil {

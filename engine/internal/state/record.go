@@ -16,7 +16,7 @@ func Missing(err error) error {
 	return err
 }
 
-// ChunkRow is the part of a document's text that a chunk stands for.
+// ChunkRow is the part of a document's text that belongs to a chunk.
 func ChunkRow(d *store.Document, id uint64) (store.Row, error) {
 	if chunk.Number(id) >= len(d.Rows) {
 		return store.Row{}, fmt.Errorf("%w: version %d has no chunk %d", store.ErrCorrupt, chunk.Ord(id), chunk.Number(id))

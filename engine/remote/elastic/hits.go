@@ -7,9 +7,9 @@ import (
 	"unicode/utf8"
 )
 
-// The answers to the legs are most of what this side reads: package json takes longer
-// over them than all else that a search does here. So these are read by a
-// parser that knows no more than it must; what it does not know it leaves to package json.
+// Most of what this side reads are the answers to the retrievers, and package json takes
+// longer for them than the rest of a search. So a minimal parser reads them; it leaves the
+// parts that it does not know to package json.
 
 // candidates are hits with the fields that named asks for.
 type candidates struct{ hits []hit }
@@ -61,7 +61,7 @@ func (p *parser) space() {
 	}
 }
 
-// take takes one character that must come next.
+// take reads one character that must come next.
 func (p *parser) take(c byte) {
 	if p.space(); p.bad || p.i >= len(p.b) || p.b[p.i] != c {
 		p.bad = true
@@ -70,7 +70,7 @@ func (p *parser) take(c byte) {
 	p.i++
 }
 
-// next says whether a character comes next, and takes it then.
+// next reads a character if it comes next, and reports whether it did.
 func (p *parser) next(c byte) bool {
 	if p.space(); !p.bad && p.i < len(p.b) && p.b[p.i] == c {
 		p.i++
@@ -79,7 +79,7 @@ func (p *parser) next(c byte) bool {
 	return false
 }
 
-// object calls do for each key; do takes the value.
+// object calls do for each key; do reads the value.
 func (p *parser) object(do func(key []byte)) {
 	p.take('{')
 	if p.bad || p.next('}') {
@@ -101,7 +101,7 @@ func (p *parser) object(do func(key []byte)) {
 	}
 }
 
-// array calls do for each element, which do takes.
+// array calls do for each element, which do reads.
 func (p *parser) array(do func()) {
 	p.take('[')
 	if p.bad || p.next(']') {
@@ -118,7 +118,7 @@ func (p *parser) array(do func()) {
 	}
 }
 
-// raw takes a string, and returns what stands between its quotes.
+// raw reads a string, and returns the bytes between its quotes.
 func (p *parser) raw() []byte {
 	p.take('"')
 	for from := p.i; !p.bad && p.i < len(p.b); p.i++ {

@@ -8,8 +8,8 @@ import (
 	"github.com/lexsem/lexsem/engine/remote"
 )
 
-// uuidOf is the server's id of a passage. Those of a document follow each other, and
-// documents lie in the order of the digests of their ids.
+// uuidOf is the server's id of a passage. The ids of one document are consecutive, and documents are ordered
+// by the digests of their ids.
 func uuidOf(id remote.PassageID) string {
 	sum := sha256.Sum256([]byte(id.ID))
 	return uuid([12]byte(sum[:12]), uint32(id.Chunk))
@@ -21,8 +21,8 @@ func uuid(bits [12]byte, n uint32) string {
 	return h[:8] + "-" + h[8:12] + "-" + h[12:16] + "-" + h[16:20] + "-" + h[20:]
 }
 
-// between are the ids between which a scan goes: from the first on, which no passage has, and up to before the
-// second, "" for no end.
+// between are the bounds of a scan: ids from the first, which no passage has, to below the second; "" means no
+// end.
 func between(o remote.ScanOptions) (from, end string) {
 	parts := max(o.Parts, 1)
 	bound := func(part int) string {

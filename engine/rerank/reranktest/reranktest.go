@@ -16,7 +16,7 @@ import (
 	"github.com/lexsem/lexsem/engine"
 )
 
-// Options say what a reranker guarantees beyond its interface.
+// Options describe guarantees of a reranker beyond its interface.
 type Options struct {
 	// Pointwise says that the score of a text depends only on the query and the text, as with
 	// cross-encoders. Run then tests that scores depend on the query, and that other texts in the call
@@ -62,7 +62,7 @@ func Run(t *testing.T, o Options, open func(t *testing.T) engine.Reranker) {
 	}
 }
 
-// scores are those of one call, which keep the contract.
+// scores are the scores of one call, which must satisfy the contract.
 func scores(t *testing.T, r engine.Reranker, query string, texts []string) []float64 {
 	t.Helper()
 	out, err := r.Rerank(context.Background(), query, texts)
@@ -141,7 +141,7 @@ func testConcurrency(t *testing.T, r engine.Reranker) {
 	wg.Wait()
 }
 
-// testCancel: a call ends soon after its context, by its error if it has not finished.
+// testCancel: a call ends soon after its context, with the context's error if it has not finished.
 func testCancel(t *testing.T, r engine.Reranker) {
 	in := make([]string, 1000)
 	for i := range in {
