@@ -2,10 +2,10 @@ package modulate
 
 import "fmt"
 
-// Bridge is the multiplicative side of a stack. The lexical vectors of its parts stand side by
-// side, w = [w₁; w₂; …], as do the matrices, W = [W₁ W₂ …], so that the logits of the parts add
-// up: z = Σ W_k·w_k + b. Token t of part k has the id k·|V| + t. A stack with one fitted part has
-// plain token ids.
+// Bridge is the multiplicative side of a stack. The lexical vectors of its parts are
+// concatenated, w = [w₁; w₂; …], and so are the matrices, W = [W₁ W₂ …]. The logits of the parts
+// add up: z = Σ W_k·w_k + b. Token t of part k has the id k·|V| + t. A stack with one fitted part
+// has plain token ids.
 type Bridge struct {
 	vocab int // |V| of one part
 	parts []Weigher
@@ -53,8 +53,8 @@ func (b *Bridge) Weigh(dst Lexical, in Input) Lexical {
 	return dst
 }
 
-// shift turns the token ids of part k into columns of W. An id outside the
-// vocabulary becomes −1, which no column has.
+// shift turns the token ids of part k into columns of W. An id outside the vocabulary becomes −1,
+// which is no column.
 func (b *Bridge) shift(ids []int32, k int) {
 	for i, id := range ids {
 		if id < 0 || int(id) >= b.vocab {

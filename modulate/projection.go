@@ -8,9 +8,9 @@ import (
 	"github.com/lexsem/lexsem/internal/vec"
 )
 
-// Projection is the linear layer of Eq. 8, W [d × |V|] and b [d]. It stores one row of length d
-// for each token that was touched; all other columns of W are 0 and take no memory. Reading is
-// safe for concurrent use while nobody calls Touch.
+// Projection is the linear layer of Eq. 8, W [d × |V|] and b [d]. Reading is safe for concurrent
+// use unless Touch is called at the same time. Reading is safe for concurrent use while nobody
+// calls Touch.
 type Projection struct {
 	dim   int
 	vocab int

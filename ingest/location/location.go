@@ -1,6 +1,6 @@
-// Package location tells in which file, and in which lines of it, a hit is. Start with [Of], or [OfSpan] for
-// the span of a hit. Both read the metadata that package folder gives every document of a file, so a program
-// that shows hits needs no reader of files.
+// Package location returns the file and the lines of a hit. Start with [Of], or [OfSpan] for the span of a
+// hit. Both read the metadata that package folder gives every document of a file, so a program that shows
+// hits needs no reader of files.
 package location
 
 import (
@@ -35,7 +35,7 @@ func OfSpan(h engine.Hit) (path string, lines [2]int, ok bool) {
 	return placed(h, h.SpanLines)
 }
 
-// placed says where lines of a hit's document stand.
+// placed converts lines of a hit's document to lines of its file.
 func placed(h engine.Hit, of [2]int) (path string, lines [2]int, ok bool) {
 	path, ok = FileOf(h.Metadata)
 	if !ok {

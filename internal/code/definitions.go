@@ -1,9 +1,10 @@
-// Package code reads what source code defines, without a grammar. Start with [Definitions], which lists the functions
-// and types of a text in any of some twenty languages, and [Symbol], which names the one that a place lies in. [Role] tells by
-// a file's path whether it is code, a test, an example or documentation.
+// Package code finds definitions in source code, without a grammar. Start with [Definitions], which lists the functions
+// and types of a text in any of some twenty languages, and [Symbol], which names the one around a position. [Role]
+// decides from a file's path whether it is code, a test, an example or documentation.
 //
-// A line is read by two regular expressions: a word such as func, class or struct with a name after it, and a name with parameters,
-// as C, Java and TypeScript write functions and methods. What belongs to a definition follows from the indentation.
+// Two regular expressions match lines: a word such as func, class or struct with a name after it, and a name with
+// parameters, as C, Java and TypeScript write functions and methods. The extent of a definition follows from the
+// indentation.
 package code
 
 import (

@@ -12,10 +12,10 @@ import (
 // functionMark begins the terms of function words, and no others.
 const functionMark = '='
 
-// Function says whether a term is one of function words.
+// Function reports whether a term stands for function words.
 func Function(term string) bool { return term != "" && term[0] == functionMark }
 
-// Functions says whether terms are those of function words alone; false for none.
+// Functions reports whether all terms stand for function words; false if there are none.
 func Functions(terms []Term) bool {
 	for _, t := range terms {
 		if !Function(t.Text) {

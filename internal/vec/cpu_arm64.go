@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/cpu"
 )
 
-// hasDotprod: SDOT, four int8 products to a lane and instruction. NEON itself
-// every arm64 CPU has.
+// hasDotprod: SDOT computes four int8 products for each lane in one instruction. Every
+// arm64 CPU has NEON itself.
 var hasDotprod = cpu.ARM64.HasASIMDDP || runtime.GOOS == "darwin"
 
 var int8Kernel = map[bool]string{true: "neon-dotprod", false: "neon"}[hasDotprod]

@@ -108,8 +108,7 @@ func four(out *[4]float32, q, a, b, c, d []float32, l2 bool) {
 	}
 }
 
-// dotGo is the plain twin: four sums, so that additions need not wait for one
-// another.
+// dotGo is the plain Go form: four sums, so that additions need not wait for each other.
 func dotGo(a, b []float32) float32 {
 	b = b[:len(a)]
 	var s0, s1, s2, s3 float32

@@ -4,7 +4,7 @@ package vec
 
 import "golang.org/x/sys/cpu"
 
-// hasVNNI: the int8 products of AVX-512, four to a lane and instruction.
+// hasVNNI: AVX-512 computes four int8 products for each lane in one instruction.
 var hasVNNI = hasAVX512 && cpu.X86.HasAVX512VNNI && cpu.X86.HasBMI2
 
 var int8Kernel = func() string {

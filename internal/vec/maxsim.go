@@ -1,7 +1,7 @@
 package vec
 
-// Late interaction: codes of token states, 16 side by side, against the tokens of
-// a query. Package index/late says what they are.
+// Late interaction: codes of token states, 16 in parallel, against the tokens of a query. Package
+// index/late describes them.
 
 const (
 	// SimLanes is the number of codes in a block.
@@ -10,8 +10,8 @@ const (
 	SimTokens = 4
 )
 
-// SimTop returns the largest component of a query for codes of so many bits. AVX2 adds two products in
-// 16 bits, which would overflow above 63 for codes of eight bits.
+// SimTop returns the largest allowed component of a query for codes of the given number of bits. AVX2
+// adds two products in 16 bits, which would overflow above 63 for codes of eight bits.
 func SimTop(bits int) int {
 	if bits == 8 {
 		return 63
@@ -27,7 +27,7 @@ func UnpackCodes(dst, src []byte, bits int) {
 	unpackGo(dst, src, bits, unpack(dst, src, bits))
 }
 
-// unpackGo is the plain twin; it begins at byte from of src.
+// unpackGo is the plain Go form; it begins at byte from of src.
 func unpackGo(dst, src []byte, bits, from int) {
 	n, mask := len(src), byte(1<<bits-1)
 	for part := range 8 / bits {

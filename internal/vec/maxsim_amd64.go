@@ -21,7 +21,7 @@ func unpack(dst, src []byte, bits int) int {
 	return n
 }
 
-// simStep is how many products of two components AVX2 adds up in 16 bits before it widens them: 8 of 2·15·127, or
+// simStep is how many products of two components AVX2 sums in 16 bits before it widens them: 8 of 2·15·127, or
 // one of 2·255·63.
 func simStep(bits int) int {
 	if bits == 8 {

@@ -16,10 +16,10 @@ const (
 )
 
 // SignKernel names the instruction set that Signs uses on this machine: "avx2", "neon" or "go". "go"
-// takes longer than some hundred inner products.
+// is slower than some hundred inner products.
 func SignKernel() string { return signKernel }
 
-// Signs holds one-bit codes of up to len(Factors) vectors, one lane each. Lanes come in blocks of
+// Signs holds one-bit codes of up to len(Factors) vectors, one lane each. Lanes are in blocks of
 // SignLanes. A lane that was not set scores −Inf.
 type Signs struct {
 	Codes            []byte // block by block, group by group; see Set
@@ -49,7 +49,7 @@ func (s *Signs) Grow(n int) {
 }
 
 // PackSigns writes the signs of x to dst, of length SignBytes. Four components make a number of four
-// bits, the first in the lowest bit; 1 means 0 or above. The rest is zeros.
+// bits, the first in the lowest bit; 1 means 0 or above. The other bits are zeros.
 func PackSigns(dst []byte, x []float32) {
 	clear(dst)
 	for i, v := range x {
@@ -113,8 +113,8 @@ func (s *SignQuery) Make(q []float32) {
 	}
 }
 
-// signTablesGo is the plain twin: for each four components, of all their subsets
-// the sum, and 128.
+// signTablesGo is the plain Go form: for each four components, the sums of all their subsets, plus
+// 128.
 func signTablesGo(tables []byte, codes []int8) {
 	for i := 0; i < len(codes); i += 4 {
 		t := (*[16]byte)(tables[4*i:])

@@ -131,7 +131,7 @@ func (e *Editor) refit(ctx context.Context, at uint32, added []member) (both [2]
 	return [2]*cell{last, next}, nil
 }
 
-// publish makes the next version, in which some cells are others.
+// publish makes the next version, with some cells replaced.
 func (e *Editor) publish(cells []uint32, last, next []*cell) (*Bridges, error) {
 	b := *e.b
 	b.cells = slices.Clone(b.cells)
@@ -165,9 +165,9 @@ func (e *Editor) ids() []uint64 {
 	return slices.Compact(ids)
 }
 
-// parallel calls f for 0 to n−1 on as many goroutines as workers says, and returns the
-// first error in that order, or the context's. While it runs workers may come to say
-// fewer: each goroutine but the first asks before every call.
+// parallel calls f for 0 to n−1 on workers() goroutines, and returns the first error in that
+// order, or the context's. workers may return a smaller number while it runs: each goroutine but
+// the first asks before every call.
 func parallel(ctx context.Context, workers func() int, n int, f func(i int) error) error {
 	errs := make([]error, n)
 	var next atomic.Int64

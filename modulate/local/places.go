@@ -2,10 +2,9 @@ package local
 
 import "slices"
 
-// places tell the cell of each passage: sorted runs, each of them what edits
-// changed, the newest last. A run is joined with the one before while that is
-// not more than twice as long, so they are few and a change costs O(log n) in
-// the mean. They never change.
+// places hold the cell of each passage: sorted runs of changes, the newest last. A run is
+// merged with the previous one if that is at most twice as long, so there are few runs,
+// and a change costs O(log n) on average. They never change.
 type places struct{ runs []run }
 
 type run struct {
@@ -15,7 +14,7 @@ type run struct {
 
 const gone = ^uint32(0)
 
-// find is the cell of a passage, and false where it is not there.
+// find is the cell of a passage; ok is false if there is no such passage.
 func (p places) find(id uint64) (uint32, bool) {
 	for i := len(p.runs) - 1; i >= 0; i-- {
 		r := &p.runs[i]
@@ -39,7 +38,7 @@ func (p places) with(r run) places {
 	return places{append(runs, r)}
 }
 
-// join is a run that says what b says, and a of the others.
+// join merges two runs; entries of b override those of a.
 func join(a, b run) run {
 	n := len(a.ids) + len(b.ids)
 	out := run{make([]uint64, 0, n), make([]uint32, 0, n)}

@@ -5,7 +5,7 @@ import (
 	"math/rand/v2"
 )
 
-// Verify checks everything that lies in a file: that cells and the table of passages agree, and
+// Verify checks everything that is in a file: that cells and the table of passages agree, and
 // that the directory has the tokens of the cells. Recount compares cells with their passages.
 // Errors: modulate.ErrCorrupt, that of ctx within a cell. Cost: one read of the cells, and a
 // lookup for each passage.
@@ -45,8 +45,8 @@ func (b *Bridges) Verify(ctx context.Context) error {
 	return count.compare(ctx, &b.words)
 }
 
-// tokenCount is what cells say of their tokens: the passages of each, and the sum of
-// a random number for each of its cells.
+// tokenCount holds statistics of the cells' tokens: the passages of each, and the sum of a
+// random number for each of its cells.
 type tokenCount struct {
 	key   uint64
 	df    []int

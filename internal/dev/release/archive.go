@@ -22,7 +22,7 @@ func (f file) mode() int64 {
 	return 0o644
 }
 
-// tarred packs files in their order, all of one time and of no owner.
+// tarred packs files in their order, all with one time and without an owner.
 func tarred(files []file, at time.Time) ([]byte, error) {
 	var b bytes.Buffer
 	z, err := gzip.NewWriterLevel(&b, gzip.BestCompression) // without a name or a time of its own

@@ -58,10 +58,10 @@ type release struct {
 	at              time.Time // of the commit: the time of every file
 }
 
-// versions are those of semver.org, without a v.
+// versions matches versions of semver.org, without a v.
 var versions = regexp.MustCompile(`^\d+\.\d+\.\d+(-[0-9A-Za-z.-]+)?(\+[0-9A-Za-z.-]+)?$`)
 
-// begin finds out what is released: a commit as it is.
+// begin determines what is released: a commit without local changes.
 func (r *release) begin(version string) error {
 	changed, err := r.run(nil, "git", "status", "--porcelain")
 	if err != nil {
@@ -97,7 +97,7 @@ func (r *release) begin(version string) error {
 	return os.MkdirAll(r.out, 0o755)
 }
 
-// make builds and packs every target, and sums them up.
+// make builds and packs every target, and writes the checksums.
 func (r *release) make(targets []string) error {
 	var sums strings.Builder
 	shared, err := r.shared()

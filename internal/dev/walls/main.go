@@ -1,6 +1,6 @@
-// Command walls measures the shape of the repository: how much code and text there is, how much of it
-// is public, what a package brings with it, and how the files of package engine call each other.
-// Run it in the root of the repository; it prints a table, a goal beside each figure.
+// Command walls measures the shape of the repository: the amount of code and text, how much of it is public,
+// the dependencies of packages, and how the files of package engine call each other. Run it in the root of
+// the repository; it prints a table with a goal for each figure.
 package main
 
 import (

@@ -43,7 +43,7 @@ func Passage(r *rand.Rand, d, vocab int) (x []float32, tokens []int32) {
 	return x, tokens
 }
 
-// Words are n tokens with the frequencies of text, of 100 of which about 60 are distinct.
+// Words returns n tokens with frequencies like those of text: of 100, about 60 are distinct.
 func Words(r *rand.Rand, vocab, n int) []int32 {
 	z := rand.NewZipf(r, 1.1, 3, uint64(vocab-1))
 	ids := make([]int32, n)
@@ -53,7 +53,7 @@ func Words(r *rand.Rand, vocab, n int) []int32 {
 	return ids
 }
 
-// Same says whether two vectors are equal bit for bit.
+// Same reports whether two vectors are equal bit for bit.
 func Same(a, b []float32) bool {
 	return slices.EqualFunc(a, b, func(x, y float32) bool { return math.Float32bits(x) == math.Float32bits(y) })
 }
