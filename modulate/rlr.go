@@ -10,10 +10,10 @@ import (
 	"github.com/lexsem/lexsem/modulate/ridge"
 )
 
-// RLR is the ridge lexical representation, a closed form that the paper does not have. X are the
-// centred passage vectors, B is the 0/1 matrix of which passage has which token. Ridge regression
-// R = (XᵀX + λI)⁻¹ XᵀB gives for each token t the direction R_t in which passages with t differ
-// from the others. The query moves along l = Σ_t idf_t R_t over its distinct tokens:
+// RLR is the ridge lexical representation, a closed form that the paper does not have. X is the matrix of
+// centred passage vectors; B is 1 where a passage has a token, else 0. Ridge regression R = (XᵀX + λI)⁻¹ XᵀB
+// gives for each token t the direction R_t in which passages with t differ from the others. The query moves
+// along l = Σ_t idf_t R_t over its distinct tokens:
 //
 //	q_out = norm(q + ρ·α·l/‖l‖)
 //
@@ -46,8 +46,8 @@ type RLROptions struct {
 	Lambda float64 `json:"lambda"`
 }
 
-// centredLambda is the ridge of spaces whose vectors share a long mean: what tells their passages apart lies in
-// directions of little scatter, which a ridge of 1 would flatten.
+// centredLambda is the ridge for spaces whose vectors share a long mean: their passages differ in directions of
+// small scatter, which a ridge of 1 would flatten.
 const centredLambda = 0.01
 
 // Ridge is Lambda, or the default that 0 means if Centred. Sums with this ridge need no second
@@ -82,7 +82,7 @@ type Regression struct {
 	options RLROptions
 }
 
-// NewRLR returns the additive part over sums. If the ridge of o is another than that of the sums, it costs a new
+// NewRLR returns the additive part over sums. If the ridge of o differs from that of the sums, it costs a new
 // factor (ridge.Sums.WithRidge), else nothing. ErrOptions for options out of range.
 func NewRLR(sums *ridge.Sums, o RLROptions) (*Regression, error) {
 	o, err := o.withDefaults()

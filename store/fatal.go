@@ -11,12 +11,11 @@ import (
 	"github.com/dgraph-io/badger/v4"
 )
 
-// Badger (v4.9.6) calls log.Fatal while it opens, where it cannot list its folder, or open
-// or map its file DISCARD (y.Check), which fence could do a moment before. log.Fatal
-// writes its message before it ends the process. So, while Badger opens, what the
-// standard logger writes passes through unfatal, which panics instead in y.Check: openBadger makes an
-// error of it. What Badger had opened by then stays open: some memory, files and goroutines that
-// write nothing.
+// Badger (v4.9.6) calls log.Fatal during opening if it cannot list its folder, or open or map its file
+// DISCARD (y.Check), although fence could do so a moment before. log.Fatal writes its message before
+// it ends the process. So during the opening, the output of the standard logger passes through
+// unfatal, which panics if it comes from y.Check: openBadger turns the panic into an error. Whatever
+// Badger has opened by then stays open: some memory, files and goroutines that write nothing.
 type unfatal struct{ io.Writer }
 
 // Write passes everything on, except Badger's last message before it would end the process.
@@ -52,8 +51,8 @@ var surviving struct {
 	n int
 }
 
-// survive calls open, in which log.Fatal panics. It leaves the writer of the standard logger as it
-// was, or as others have set it meanwhile.
+// survive calls open, in which log.Fatal becomes a panic. Afterwards the writer of the standard logger
+// is the previous one, or one that others have set meanwhile.
 func survive(open func() (*badger.DB, error)) (*badger.DB, error) {
 	surviving.Lock()
 	if surviving.n++; surviving.n == 1 {

@@ -65,7 +65,7 @@ func (p *pin) log(ctx context.Context, after uint64, fn func(uint64, Change) err
 	return nil
 }
 
-// commit reads the commit record of a batch that must have one.
+// commit reads the commit record of a batch, which must exist.
 func (p *pin) commit(seq uint64) (c commit, err error) {
 	key := numberKey(prefixCommit, seq)
 	err = p.s.with(p.txn, key, func(b []byte) (err error) {

@@ -13,10 +13,10 @@ import (
 	"github.com/dgraph-io/badger/v4/table"
 )
 
-// rawReader reads the records that can be read of a database, damaged or not, without
-// Badger, which refuses to open damaged files or leaves out what is in them. All
-// tables and logs are read and nothing is written. A record counts if its own
-// checksum is right, whatever is wrong around it.
+// rawReader reads the readable records of a database, damaged or not, without Badger,
+// which refuses to open damaged files or leaves out their content. It reads all tables
+// and logs and writes nothing. A record counts if its own checksum is right, whatever the
+// damage around it.
 type rawReader struct {
 	dir    string
 	codec  *Store // knows how values get their checksums, and nothing else
@@ -52,8 +52,8 @@ type sighting struct {
 	found
 }
 
-// readRaw reads all that there is. The caller closes the reader. Errors: those
-// of the operating system but EIO, which is damage, and that of ctx.
+// readRaw reads everything. The caller closes the reader. Errors: those of the operating
+// system except EIO, which is damage, and that of ctx.
 func readRaw(ctx context.Context, dir string, progress func(done, total int)) (_ *rawReader, err error) {
 	r := &rawReader{dir: dir, codec: &Store{dir: dir}, open: map[int]*os.File{}, at: map[string]found{}}
 	if r.head, _, r.headed, _, err = readHead(dir); err != nil {
@@ -78,7 +78,7 @@ func readRaw(ctx context.Context, dir string, progress func(done, total int)) (_
 	if len(stray) == 0 || r.stated && !(r.headed && r.st.gen < r.head.gen) {
 		return r, nil
 	}
-	// What the list of tables has lost holds what is missed.
+	// The missing records may be in tables that the list of tables has lost.
 	r.note("Badger's MANIFEST does not name %d of the tables", len(stray))
 	r.files = append(r.files, stray...)
 	return r, r.read(ctx, len(listed), progress)
@@ -94,8 +94,8 @@ func (r *rawReader) note(format string, args ...any) {
 	}
 }
 
-// list names the logs and the tables: those that Badger's MANIFEST lists, and the
-// others. Without a MANIFEST that can be read all are listed.
+// list returns the logs, and the tables: those that Badger's MANIFEST lists, and the
+// others. Without a readable MANIFEST all count as listed.
 func (r *rawReader) list() (listed, stray []string, err error) {
 	records := filepath.Join(r.dir, recordsName)
 	entries, err := entriesOf(records)
@@ -136,8 +136,8 @@ func (r *rawReader) list() (listed, stray []string, err error) {
 	return listed, stray, nil
 }
 
-// read reads the files from one on: first for the manifest, whose checksum needs no
-// knowledge of the database, then for all that the manifest makes readable.
+// read reads the files from one on: first for the manifest, whose checksum does not
+// depend on the database, then for everything that the manifest makes readable.
 func (r *rawReader) read(ctx context.Context, from int, progress func(done, total int)) error {
 	passes := []func(s sighting){r.describe, r.enter}
 	for pass, see := range passes {
@@ -181,7 +181,7 @@ func (r *rawReader) walk(ctx context.Context, file int, see func(s sighting), te
 	return walkTable(ctx, data, r.checksums.blocks(path, data), show, note)
 }
 
-// readAround reads a file, with zeros for what the disk does not give.
+// readAround reads a file, with zeros for the parts that the disk cannot read.
 func readAround(ctx context.Context, path string, note func(format string, args ...any)) ([]byte, error) {
 	const piece = 1 << 20
 	f, err := os.Open(path)
@@ -263,10 +263,10 @@ func (r *rawReader) unlock(ctx context.Context, from int) error {
 	return nil
 }
 
-// kinds are the first bytes of the keys that enter takes.
+// kinds are the first bytes of the keys that enter accepts.
 var kinds = []byte{keyState[0], prefixDocument, prefixRow, prefixID, prefixDeath, prefixLog, prefixCommit, prefixTerms, prefixBasis}
 
-// enter takes any other record whose checksum is right.
+// enter stores any other record whose checksum is right.
 func (r *rawReader) enter(s sighting) {
 	if len(s.key) == 0 || !slices.Contains(kinds, s.key[0]) {
 		return
@@ -397,8 +397,8 @@ func (r *rawReader) document(ctx context.Context, ord uint64) (*Document, error)
 	return d, r.codec.decoded(partKey(prefixRow, ord, 0), err)
 }
 
-// seedOf is the seed with which the checksum of a value is right: the checksum is a
-// register that can be run backwards.
+// seedOf is the seed for which the checksum of a value is right: the checksum is a
+// register that can be computed backwards.
 func seedOf(key, value []byte) uint32 {
 	n := len(value) - 4
 	sum := ^(uint32(value[n]) | uint32(value[n+1])<<8 | uint32(value[n+2])<<16 | uint32(value[n+3])<<24)
@@ -411,7 +411,7 @@ func seedOf(key, value []byte) uint32 {
 	return ^sum
 }
 
-// backwards tells which entry of the table of the checksum has a last byte.
+// backwards maps a last byte to the entry of the checksum's table with that byte.
 var backwards = func() (t [256]byte) {
 	for i, x := range castagnoli {
 		t[x>>24] = byte(i)

@@ -14,8 +14,8 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 var errRecord = errors.New("record does not decode")
 
 // addChecksum appends the CRC32C of database, key and payload to the payload, so that a
-// value that turns up under another key or in another database is noticed too.
-// seed is the database's, see UUID.seed; 0 leaves the database out.
+// value under another key or in another database is also noticed. seed is the database's,
+// see UUID.seed; 0 leaves the database out.
 func addChecksum(seed uint32, key, payload []byte) []byte {
 	crc := crc32.Update(crc32.Update(seed, castagnoli, key), castagnoli, payload)
 	return binary.LittleEndian.AppendUint32(payload, crc)

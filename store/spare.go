@@ -12,14 +12,14 @@ import (
 	"github.com/dgraph-io/badger/v4/table"
 )
 
-// spareExt is behind the name of a table, or of a log, that is set aside.
+// spareExt is appended to the name of a table or log that is set aside.
 const spareExt = ".spare"
 
-// setAside renames files that Badger is not to meet when it opens for writing: tables that its MANIFEST does not
-// list, which it would remove, and logs that are in tables, which it would read. A process that dies leaves such tables
-// with nothing in them that is missed; but where the MANIFEST itself has lost its
-// end, they hold the documents. Only the state record and HEAD can tell, and they
-// are read after Badger has opened: then removeSpares or returnSpares follows.
+// setAside renames files that Badger must not see when it opens for writing: tables that its MANIFEST does not list,
+// which it would remove, and logs whose content is in tables, which it would read. Usually a dying process leaves such
+// tables without needed content; but if the MANIFEST itself has lost its end, they have the documents. Only the state
+// record and HEAD can decide this, and they are read after Badger has opened: then removeSpares or returnSpares
+// follows.
 func setAside(paths []string) error {
 	for _, path := range paths {
 		if err := os.Rename(path, path+spareExt); err != nil {
@@ -44,8 +44,8 @@ func strayTables(records string, listed map[uint64]badger.TableManifest) (paths 
 	return paths, nil
 }
 
-// returnSpares gives what is set aside its name again, unless a new
-// file has the name, and counts the tables among them.
+// returnSpares restores the names of set-aside files, unless a new file has the name, and counts the tables
+// among them.
 func returnSpares(records string) (tables int, err error) {
 	err = eachSpare(records, func(spare string) error {
 		name := trimSpare(spare)
@@ -88,8 +88,8 @@ func countSpares(records string) (n int, err error) {
 	return n, err
 }
 
-// keepSpares closes Badger and returns the tables that it does not list to their
-// names, after err has stopped the opening. A *CorruptError tells of them.
+// keepSpares closes Badger and restores the names of tables that it does not list, after err has stopped the
+// opening. A *CorruptError mentions them.
 func (s *Store) keepSpares(err error) error {
 	if s.o.ReadOnly {
 		return err

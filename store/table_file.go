@@ -29,7 +29,7 @@ type tableFile struct {
 	level int
 	size  int64
 	first []byte // its first key
-	// filter is the Bloom filter of its keys, 10 bits a key, empty if it has none.
+	// filter is the Bloom filter of its keys, 10 bits a key, empty if the table has none.
 	filter y.Filter
 	index  [2]int64 // where its index begins and ends
 	last   uint64   // the highest version of its records
@@ -47,22 +47,22 @@ type tableFile struct {
 	next int      // the first block that may not have been read
 }
 
-// aside is how many bytes a call checks beside those that it needs, at least, some hundredths of a millisecond.
+// aside is the minimum number of bytes that a call checks in addition to those that it needs, which takes some
+// hundredths of a millisecond.
 const aside = 64 << 10
 
-// badBlock is a block that does not check: nothing is to be read between its
-// keys.
+// badBlock is an invalid block: nothing between its keys may be read.
 type badBlock struct {
 	from, to []byte
 	err      error
 }
 
-// ahead is how many blocks behind the one where it stands an iterator of
-// Badger's may look into, one that is not prefetching.
+// ahead is how many blocks beyond its position one of Badger's iterators may look into if it does not
+// prefetch.
 const ahead = 4
 
-// The end of a table file: index, length of the index, checksum of the index,
-// length of that checksum. Before it lie the blocks, one behind the other.
+// The end of a table file: index, length of the index, checksum of the index, length of that checksum. The
+// blocks lie before it without gaps.
 
 // open reads the end of the file and the last block.
 func (f *tableFile) open() (err error) {
@@ -117,8 +117,8 @@ func (f *tableFile) readIndex(file *os.File) ([]byte, error) {
 	return b, err
 }
 
-// checkIndex says that the blocks lie one behind the other up to the index, each
-// with a first key, and that the last one checks.
+// checkIndex checks that the blocks lie without gaps up to the index, each with a first key, and that the
+// last one is valid.
 func (f *tableFile) checkIndex(file *os.File, index *fb.TableIndex) error {
 	var o fb.BlockOffset
 	var at int64
@@ -142,8 +142,8 @@ func (f *tableFile) checkIndex(file *os.File, index *fb.TableIndex) error {
 	return err
 }
 
-// firstKey is the first key of a block, without the eight bytes of Badger's behind
-// it; behind the last block, a key above all.
+// firstKey is the first key of a block, without the last eight bytes, which Badger adds; after the last
+// block, a key above all.
 func firstKey(index *fb.TableIndex, block int) []byte {
 	var o fb.BlockOffset
 	if !index.Offsets(&o, block) {
@@ -153,8 +153,8 @@ func firstKey(index *fb.TableIndex, block int) []byte {
 	return bytes.Clone(k[:len(k)-8])
 }
 
-// check reads the blocks that a call needs, and some of the others, and lists the bad ones. All are read in the end, and
-// then no call reads the index any more, but no call waits for all.
+// check reads the blocks that a call needs, and some others, and lists the bad ones. In the end all are read, and no
+// call reads the index any more, but no call waits for all.
 func (f *tableFile) check(from, to []byte) (err error) {
 	file, err := os.Open(f.path)
 	if err != nil {
@@ -200,8 +200,7 @@ func (f *tableFile) check(from, to []byte) (err error) {
 	return nil
 }
 
-// checkBlocks reads those of the blocks from first to before end that were not
-// read before.
+// checkBlocks reads the blocks from first to before end that were not yet read.
 func (f *tableFile) checkBlocks(file *os.File, index *fb.TableIndex, first, end int) error {
 	var in *bufio.Reader // from the end of the last block read, nil if some was left out
 	var block []byte
@@ -242,9 +241,9 @@ func tail(f *os.File, size, n int64) ([]byte, error) {
 	return b, err
 }
 
-// checkBlock holds a block to its checksum, and returns another one, CRC-32 (IEEE). Each
-// record ends with its own CRC-32C, and the CRC-32C of what ends with its own is always
-// the same: Badger's checksum does not tell two blocks of good records apart.
+// checkBlock compares a block with its checksum, and returns another checksum, CRC-32 (IEEE). Each record
+// ends with its own CRC-32C, and the CRC-32C of data that ends with its own CRC-32C is constant: so Badger's
+// checksum does not distinguish two blocks of good records.
 func checkBlock(i int, block []byte) (uint32, error) {
 	body, sum, err := cutChecksum(block)
 	if err == nil {
@@ -256,8 +255,7 @@ func checkBlock(i int, block []byte) (uint32, error) {
 	return crc32.ChecksumIEEE(body), nil
 }
 
-// lengthBefore reads the length at the end of b, of what lies before it in room
-// bytes.
+// lengthBefore reads the length at the end of b, which counts the bytes before it; room is their maximum.
 func lengthBefore(b []byte, room int64) (int64, error) {
 	if len(b) < 4 {
 		return 0, errors.New("file is truncated")
@@ -269,7 +267,7 @@ func lengthBefore(b []byte, room int64) (int64, error) {
 	return n, nil
 }
 
-// cutChecksum splits off a checksum and the length behind it.
+// cutChecksum splits off a checksum and the length after it.
 func cutChecksum(b []byte) (rest []byte, sum *pb.Checksum, err error) {
 	n, err := lengthBefore(b, int64(len(b)))
 	if err != nil {

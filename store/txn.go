@@ -14,8 +14,8 @@ func (s *Store) set(txn *badger.Txn, key, payload []byte) error {
 	return txn.Set(key, addChecksum(s.seedOf(key), key, payload))
 }
 
-// seedOf is the beginning of the checksum of the value under a key. That of the
-// manifest does not depend on the UUID, which the manifest tells.
+// seedOf is the initial value of the checksum for the value under a key. That of the manifest
+// does not depend on the UUID, since the manifest contains the UUID.
 func (s *Store) seedOf(key []byte) uint32 {
 	if len(key) > 0 && key[0] == keyManifest[0] {
 		return 0
@@ -52,7 +52,7 @@ func (s *Store) with(txn *badger.Txn, key []byte, fn func(payload []byte) error)
 	return s.value(item, key, fn)
 }
 
-// item finds what is under key. Errors: ErrNotFound, *CorruptError, ErrFailed.
+// item finds the item under key. Errors: ErrNotFound, *CorruptError, ErrFailed.
 func (s *Store) item(txn *badger.Txn, key []byte) (item *badger.Item, err error) {
 	if err := s.tables.checkKey(s.stopped, key); err != nil {
 		return nil, err
@@ -119,9 +119,9 @@ func isEmpty(txn *badger.Txn) (bool, error) {
 	return !it.Valid(), nil
 }
 
-// parts cuts a record into the payloads of its parts: each begins with the
-// number of parts (4 bytes) and has room for the checksum behind it. A part begins at each of
-// starts, which ascend.
+// parts cuts a record into the payloads of its parts: each begins with the number of parts (4
+// bytes) and has room for the checksum after it. A part begins at each of starts, which
+// ascend.
 func parts(record []byte, starts ...int) ([][]byte, error) {
 	var chunks [][]byte
 	from := 0

@@ -10,10 +10,10 @@ import (
 	"github.com/lexsem/lexsem/internal/vec"
 )
 
-// Totals are the parts of Sums that add up: the number of passages, Σx, Σx·xᵀ, and df_t and s_t of
-// each token. Totals of parts of a corpus merge into those of the whole. They do not know the
-// passages. Numbers are summed in float64. Memory 8·d bytes for each token that occurs, and 8·d².
-// For one goroutine.
+// Totals are the parts of Sums that can be added: the number of passages, Σx, Σx·xᵀ, and df_t and
+// s_t of each token. Totals of parts of a corpus can be merged into those of the whole. They do
+// not contain the passages. Numbers are summed in float64. Memory 8·d bytes for each token that
+// occurs, and 8·d². For one goroutine.
 type Totals struct {
 	dim, vocab int
 	n          int
@@ -78,7 +78,7 @@ func (t *Totals) Add(x []float32, tokens []int32) error {
 	return nil
 }
 
-// multiply takes the block into the products.
+// multiply adds the block to the products.
 func (t *Totals) multiply() {
 	d, k := t.dim, len(t.block)/t.dim
 	if k == 0 {
@@ -167,7 +167,7 @@ func (t *Totals) Sums(ctx context.Context, lambda float64) (*Sums, error) {
 	return s.settled(ctx, s.lambda)
 }
 
-// totalsTags are the sections that totals take in a snapshot.
+// totalsTags are the sections of totals in a snapshot.
 type totalsTags struct {
 	meta     string // shape, counts, Σx, the tokens that have rows
 	products string // float64 × d(d+1)/2, the upper triangle of Σx·xᵀ by rows
@@ -185,7 +185,7 @@ func tagsOf(number int) totalsTags {
 }
 
 // Save writes t as sections of a snapshot that can hold several totals, by number, 0 to 999.
-// w.Close returns errors of writing.
+// w.Close returns write errors.
 func (t *Totals) Save(w *snapshot.Writer, number int) {
 	tag := tagsOf(number)
 	t.multiply()

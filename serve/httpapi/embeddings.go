@@ -17,8 +17,8 @@ import (
 	"github.com/lexsem/lexsem/engine"
 )
 
-// embeddingsRequest is the body of OpenAI's API, and input_type besides, as other
-// sources of embeddings have it.
+// embeddingsRequest is the request body of OpenAI's API, with the additional field
+// input_type of other APIs.
 type embeddingsRequest struct {
 	Input          texts  `json:"input"`
 	Model          string `json:"model"`
@@ -71,10 +71,10 @@ type usage struct {
 }
 
 // embeddings answers with the vectors of texts. Without input_type texts count as
-// passages: clients of this API embed documents by the thousand and know no roles. A
-// model name with a variant behind it, "NAME+rlr", asks for query vectors, which this
-// database modulates; passages of such a model are plain vectors, as in the database,
-// so one index serves every variant.
+// passages: clients of this API embed documents by the thousand and do not know roles. A
+// model name followed by a variant, "NAME+rlr", requests query vectors, which this
+// database modulates. Passages of such a model are plain vectors, as in the database, so
+// one index serves every variant.
 func embeddings(ctx context.Context, c *call, in *embeddingsRequest) (embeddingsAnswer, error) {
 	var none embeddingsAnswer
 	name, variant, err := c.s.model(in.Model)
@@ -139,8 +139,8 @@ func (s *Server) model(asked string) (name, variant string, err error) {
 	return name, variant, err
 }
 
-// variantOf is the variant that a model name asks for: the name of the encoder, in
-// any case, and perhaps "+VARIANT" behind it. "" is that encoder, too.
+// variantOf is the variant in a requested model name: the name of the encoder, in any
+// case, optionally followed by "+VARIANT". "" also means that encoder.
 func variantOf(asked, name string) (string, error) {
 	unknown := func() error {
 		return &Error{Status: http.StatusNotFound, Code: "model_not_found", Param: "model",
@@ -192,7 +192,7 @@ func (s *Server) checkTexts(param string, texts []string) error {
 	return nil
 }
 
-// encode asks the encoder, holds its vectors to what they must be, and counts.
+// encode calls the encoder, checks its vectors, and counts the texts.
 func (c *call) encode(ctx context.Context, role encoder.Role, texts []string) ([]encoder.Output, error) {
 	enc := c.s.o.Encoder
 	begin := time.Now()

@@ -16,7 +16,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// exchange is one request and what became of it.
+// exchange is one request with its outcome.
 type exchange struct {
 	http.ResponseWriter
 	r       *http.Request
@@ -124,7 +124,7 @@ func (s *Server) finish(x *exchange) {
 	if x.err != nil {
 		attrs = append(attrs, slog.String("code", x.err.Code))
 	}
-	// What a client did wrong may quote its query; what failed here is told in full.
+	// Client errors may quote a query and are not logged in full; server errors are.
 	if x.cause != nil && status >= 500 && !errors.Is(x.cause, context.Canceled) {
 		attrs = append(attrs, slog.String("error", x.cause.Error()))
 	}
@@ -138,7 +138,7 @@ func (e *Error) code() string {
 	return e.Code
 }
 
-// methodName bounds what clients can make of a label.
+// methodName limits the label values that clients can create.
 func methodName(m string) string {
 	switch m {
 	case "GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS":

@@ -36,7 +36,7 @@ type Options struct {
 	// machine.
 	Hosts []string
 	// Origins are other web origins, such as "https://app.example", whose pages may call the server from a
-	// browser. Default: none.
+	// browser. Default: no other origins.
 	Origins []string
 	// ReadOnly refuses all writes.
 	ReadOnly bool
@@ -80,9 +80,9 @@ type Options struct {
 	Version string
 }
 
-// Collections are named databases besides the main one. Get and Drop return engine.ErrNotFound for an
-// unknown name, and Create returns engine.ErrExists for a name in use. The metric of Create is that of
-// engine.Options; "" means cosine.
+// Collections are named databases in addition to the main one. Get and Drop return engine.ErrNotFound
+// for an unknown name, and Create returns engine.ErrExists for a name in use. The metric of Create is
+// that of engine.Options; "" means cosine.
 type Collections interface {
 	List(ctx context.Context) ([]string, error)
 	Create(ctx context.Context, name, metric string) error

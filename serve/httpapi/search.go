@@ -11,7 +11,7 @@ import (
 	"github.com/lexsem/lexsem/internal/answer"
 )
 
-// searchRequest is the body of a search. The fields mean what those of engine.Query do.
+// searchRequest is the body of a search. The fields have the meanings of engine.Query.
 type searchRequest struct {
 	Query    string    `json:"query"`
 	Vector   []float32 `json:"vector"`
@@ -139,7 +139,7 @@ func lasted(res engine.Result) (t time.Duration) {
 
 func millis(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
-// explainRequest is a search and the document to explain, "" for the first hit.
+// explainRequest is a search and the id of the document to explain, "" for the first hit.
 type explainRequest struct {
 	ID      string `json:"id"`
 	Picture bool   `json:"picture"` // of an image
@@ -173,7 +173,7 @@ func explain(ctx context.Context, c *call, in *explainRequest) (answer.Explanati
 	return answer.NewExplanation(in.Query, x), nil
 }
 
-// sees keeps the text of a query for the log, where that is wanted.
+// sees keeps the text of a query for the log, if queries are logged.
 func (c *call) sees(query string) {
 	if c.s.o.LogQueries {
 		c.x.notes = append(c.x.notes, slog.String("query", query))

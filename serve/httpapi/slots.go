@@ -21,9 +21,9 @@ func newSlots(o Options) *slots {
 	return &slots{free: make(chan struct{}, o.Concurrency), queue: int64(o.Queue), patient: o.QueueTime}
 }
 
-// take waits for a slot, no longer than the context lasts and than requests wait.
-// patient waits as long as the context lasts: a bulk that is under way has nowhere to
-// go. The returned function gives the slot back.
+// take waits for a slot, until the context or the waiting time of requests ends. With
+// patient it waits until the context ends, since a bulk in progress cannot be sent
+// elsewhere. The returned function releases the slot.
 func (s *slots) take(ctx context.Context, patient bool) (func(), error) {
 	give := func() { <-s.free }
 	select {
@@ -61,7 +61,7 @@ type buffers struct {
 	most int64
 }
 
-// grow takes n bytes, or says that there are none.
+// grow reserves n bytes, or reports that there are not enough.
 func (b *buffers) grow(n int64) error {
 	if b.used.Add(n) > b.most {
 		b.used.Add(-n)
@@ -84,7 +84,7 @@ func newValues(most int64, patient time.Duration) *values {
 	return &values{free: semaphore.NewWeighted(most), most: most, patient: patient}
 }
 
-// A holding is what one request holds of them.
+// holding is the share of one request.
 type holding struct {
 	of *values
 	n  int64 // bytes
@@ -100,7 +100,7 @@ func (h *holding) try(n int64) bool {
 	return ok
 }
 
-// fits refuses what would take more than there ever is.
+// fits refuses amounts above the total.
 func (h *holding) fits(n int64) error {
 	if n > h.of.most {
 		return refuse(http.StatusRequestEntityTooLarge, "too_large", "the decoded body would take %d MiB of memory, and the limit is %d; send less at a time, or documents as NDJSON", n>>20, h.of.most>>20)
@@ -108,7 +108,7 @@ func (h *holding) fits(n int64) error {
 	return nil
 }
 
-// take waits for n bytes, no longer than the context lasts and than requests wait.
+// take waits for n bytes, until the context or the waiting time of requests ends.
 func (h *holding) take(ctx context.Context, n int64) error {
 	if err := h.fits(n); err != nil {
 		return err

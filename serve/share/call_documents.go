@@ -117,7 +117,7 @@ type listing struct {
 	After  string
 }
 
-// walk is what All and List take: the documents and the body of the loop.
+// walk holds the arguments of All and List, and the body of the loop.
 type walk struct {
 	listing
 	Each func(engine.Document) error
@@ -230,7 +230,7 @@ var patched = form[engine.Patch, patch]{
 	},
 }
 
-// encodeMeta writes metadata as the store keeps them; nil for none.
+// encodeMeta writes metadata in the stored form; nil if there are none.
 func encodeMeta(m map[string]any) ([]byte, error) {
 	if m == nil {
 		return nil, nil

@@ -312,8 +312,7 @@ func give(w *wire, payload []byte, in io.Reader) (unread, err error) {
 	return unread, w.send(kindAbort, nil)
 }
 
-// replied reads the end of a call. A call that was cancelled by its context ends with the
-// error of that.
+// replied reads the end of a call. If the context of a call ends, the call returns the error of the context.
 func replied[R any](ctx context.Context, payload []byte) (value R, err error) {
 	r, err := decode[reply](payload)
 	if err != nil {

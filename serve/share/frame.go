@@ -34,8 +34,9 @@ const (
 // kindData is a part of a stream of bytes, either way.
 const kindData kind = 'd'
 
-// A message is one or more frames, each of them at most maxFrame long: nothing is
-// made room for that has not come. maxMessage bounds what one call takes or gives.
+// A message is one or more frames of at most maxFrame bytes each: memory is only
+// allocated for data that has arrived. maxMessage limits the arguments and the result of
+// one call.
 const (
 	maxFrame   = 1 << 20
 	maxMessage = 1 << 30
@@ -48,7 +49,7 @@ var errTooLong = fmt.Errorf("more than %d MiB in one call between processes; spl
 // errProtocol answers bytes that are no frames of this package.
 var errProtocol = errors.New("what the other process sends is not understood")
 
-// wire is a connection that messages are written to whole, by several goroutines.
+// wire is a connection to which several goroutines write whole messages.
 type wire struct {
 	net.Conn
 	mu sync.Mutex // held while a message is written
@@ -119,7 +120,7 @@ func receive(r io.Reader, limit int, each func()) (kind, []byte, error) {
 	}
 }
 
-// within ends a read or write of c that takes longer than d; 0 lifts that.
+// within sets the deadline of reads and writes of c to d from now; 0 removes it.
 func within(c net.Conn, d time.Duration) error {
 	if d == 0 {
 		return c.SetDeadline(time.Time{})
@@ -127,7 +128,7 @@ func within(c net.Conn, d time.Duration) error {
 	return c.SetDeadline(time.Now().Add(d))
 }
 
-// wanted is the payload of kindWant: at most how many bytes, of at most maxFrame.
+// wanted is the payload of kindWant: the maximum number of bytes, at most maxFrame.
 func wanted(n int) []byte {
 	return binary.BigEndian.AppendUint32(nil, uint32(min(n, maxFrame)))
 }

@@ -1,8 +1,9 @@
-// Command fanout says how long queries over many shards take, from the times of one shard:
+// Command fanout computes the times of queries over many shards from the times of one
+// shard:
 //
 //	go run ./tools/fanout < times.txt
 //
-// times.txt has one line for each request to one shard: its milliseconds.
+// times.txt has one line for each request to one shard: its time in milliseconds.
 package main
 
 import (
