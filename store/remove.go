@@ -57,7 +57,8 @@ func Remove(dir string) error {
 	return errors.Join(err, unlockDir(lock, false), removeMarkerLast(to), os.RemoveAll(out))
 }
 
-// removeMarkerLast removes everything in the folder of a database except its marker, and then the marker.
+// removeMarkerLast removes everything in the folder of a database except its marker, which the caller
+// removes last.
 func removeMarkerLast(dir string) error {
 	entries, err := os.ReadDir(dir)
 	errs := []error{err}
