@@ -45,10 +45,23 @@ type tableFile struct {
 	read []bool   // by block, nil before the first is
 	sums []uint32 // by block: its checksum, if it is known or read
 	next int      // the first block that may not have been read
+	kept []byte   // the index, from the first check until all blocks are checked, as far as there is room
+	room *atomic.Int64
 }
 
-// aside is the minimum number of bytes that a call checks in addition to those that it needs, which takes some
-// hundredths of a millisecond.
+// indexRoom is how many bytes of indexes a database keeps while its tables are not all checked. A search may check a hundred
+// places of one table, and an index of half a megabyte would be read for each.
+const indexRoom = 8 << 20
+
+// blockReader is what blocks are read with. It is used again: new memory costs as much as the check itself.
+type blockReader struct {
+	in    *bufio.Reader
+	block []byte
+}
+
+var blockReaders = sync.Pool{New: func() any { return &blockReader{in: bufio.NewReaderSize(nil, aside)} }}
+
+// aside is how many bytes a call checks beside those that it needs, at least, some hundredths of a millisecond.
 const aside = 64 << 10
 
 // badBlock is an invalid block: nothing between its keys may be read.
@@ -166,9 +179,16 @@ func (f *tableFile) check(from, to []byte) (err error) {
 			err = firstLine(r)
 		}
 	}()
-	b, err := f.readIndex(file)
-	if err != nil {
-		return err
+	b := f.kept
+	if b == nil {
+		if b, err = f.readIndex(file); err != nil {
+			return err
+		}
+		if f.room.Add(-int64(len(b))) >= 0 {
+			f.kept = b
+		} else {
+			f.room.Add(int64(len(b)))
+		}
 	}
 	index := fb.GetRootAsTableIndex(b, 0)
 	n := index.OffsetsLength()
@@ -195,6 +215,8 @@ func (f *tableFile) check(from, to []byte) (err error) {
 		return err
 	}
 	if f.next = more; more == n {
+		f.room.Add(int64(len(f.kept)))
+		f.kept = nil
 		f.done.Store(true)
 	}
 	return nil
@@ -202,24 +224,28 @@ func (f *tableFile) check(from, to []byte) (err error) {
 
 // checkBlocks reads the blocks from first to before end that were not yet read.
 func (f *tableFile) checkBlocks(file *os.File, index *fb.TableIndex, first, end int) error {
-	var in *bufio.Reader // from the end of the last block read, nil if some was left out
-	var block []byte
+	r := blockReaders.Get().(*blockReader)
+	defer func() {
+		r.in.Reset(nil) // lets go of the file
+		blockReaders.Put(r)
+	}()
+	follows := false // r.in is at the end of the block before
 	for i := first; i < end; i++ {
 		if f.read[i] {
-			in = nil
+			follows = false
 			continue
 		}
 		var o fb.BlockOffset
 		index.Offsets(&o, i)
-		if in == nil {
-			at := int64(o.Offset())
-			in = bufio.NewReaderSize(io.NewSectionReader(file, at, f.index[0]-at), min(256<<10, (end-i)*8<<10))
+		if at := int64(o.Offset()); !follows {
+			r.in.Reset(io.NewSectionReader(file, at, f.blocksEnd(index, i, end)-at))
 		}
-		if n := int(o.Len()); cap(block) < n {
-			block = make([]byte, n)
+		follows = true
+		if n := int(o.Len()); cap(r.block) < n {
+			r.block = make([]byte, n)
 		}
-		block = block[:o.Len()]
-		if _, err := io.ReadFull(in, block); err != nil {
+		block := r.block[:o.Len()]
+		if _, err := io.ReadFull(r.in, block); err != nil {
 			return err
 		}
 		sum, err := checkBlock(i, block)
@@ -232,6 +258,16 @@ func (f *tableFile) checkBlocks(file *os.File, index *fb.TableIndex, first, end 
 		f.read[i] = true
 	}
 	return nil
+}
+
+// blocksEnd is the end of the last block before end that follows block i without one that was read: no more is read.
+func (f *tableFile) blocksEnd(index *fb.TableIndex, i, end int) int64 {
+	for i+1 < end && !f.read[i+1] {
+		i++
+	}
+	var o fb.BlockOffset
+	index.Offsets(&o, i)
+	return int64(o.Offset()) + int64(o.Len())
 }
 
 // tail reads the last n bytes of a file.

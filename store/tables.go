@@ -30,17 +30,19 @@ type tables struct {
 	levels    [][]*tableFile  // by level, each by first key
 	left      atomic.Int64    // tables that were not checked yet, or have a bad block
 	checksums *tableChecksums // what HEAD tells of them, or nil
+	room      atomic.Int64    // bytes that indexes may still be kept in
 }
 
 // file is the table of a number.
 func (t *tables) file(id uint64, level int) *tableFile {
-	return &tableFile{id: id, path: filepath.Join(t.dir, recordsName, table.IDToFilename(id)), level: level}
+	return &tableFile{id: id, path: filepath.Join(t.dir, recordsName, table.IDToFilename(id)), level: level, room: &t.room}
 }
 
 // openTables checks the footer, the index and the last block of every table in Badger's MANIFEST, and
 // that it is the same table as before.
 func openTables(dir string, k *tableChecksums) (*tables, error) {
 	t := &tables{dir: dir, checksums: k}
+	t.room.Store(indexRoom)
 	listed, err := listedTables(dir)
 	if err != nil || listed == nil {
 		return t, err // a new database; if it is not, HEAD tells

@@ -40,14 +40,15 @@ func OpenCross(ctx context.Context, dir string, o Options) (*CrossEncoder, error
 	if err != nil {
 		return nil, err
 	}
+	run := newRunner(m, head)
 	switch {
 	case p.Most > m.positions || p.Tokenizer.VocabSize() > m.vocab:
-		return nil, fmt.Errorf("%w: %s: %d tokens a pair and a vocabulary of %d, the model has %d positions and %d words",
-			ErrModel, dir, p.Most, p.Tokenizer.VocabSize(), m.positions, m.vocab)
+		return nil, errors.Join(fmt.Errorf("%w: %s: %d tokens a pair and a vocabulary of %d, the model has %d positions and %d words",
+			ErrModel, dir, p.Most, p.Tokenizer.VocabSize(), m.positions, m.vocab), run.Close())
 	case m.types() > 1 && p.Types() > m.types():
-		return nil, fmt.Errorf("%w: %s: tokens of %d types, the model has %d", ErrModel, dir, p.Types(), m.types())
+		return nil, errors.Join(fmt.Errorf("%w: %s: tokens of %d types, the model has %d", ErrModel, dir, p.Types(), m.types()), run.Close())
 	}
-	return &CrossEncoder{frame.NewCross(p, newRunner(m, head), o.packing(), o.Workers, ErrModel)}, nil
+	return &CrossEncoder{frame.NewCross(p, run, o.packing(), o.Workers, ErrModel)}, nil
 }
 
 // loadCross reads the model in dir and the layers that score its states.
@@ -58,10 +59,7 @@ func loadCross(ctx context.Context, dir, precision string) (*model, *scoring, er
 	}
 	c.int8 = precision == Int8
 	m, head, err := c.cross(ctx, dir)
-	if err := errors.Join(err, c.Close()); err != nil {
-		return nil, nil, fmt.Errorf("%s: %w", dir, err)
-	}
-	return m, head, nil
+	return m, head, c.finish(m, dir, err)
 }
 
 func (c *checkpoint) cross(ctx context.Context, dir string) (*model, *scoring, error) {

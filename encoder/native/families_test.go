@@ -205,7 +205,11 @@ func TestPlaceOfPadding(t *testing.T) {
 	}
 	row := func(place, word int) []float32 {
 		y := make([]float32, m.d)
-		vec.AddNorm(y, m.words.floats[word*m.d:][:m.d], m.places[place*m.d:][:m.d], m.kinds[:m.d], m.embedded.scale, m.embedded.shift, m.embedded.eps)
+		of, err := m.words.row(word, make([]float32, m.d))
+		if err != nil {
+			t.Fatal(err)
+		}
+		vec.AddNorm(y, of, m.places[place*m.d:][:m.d], m.kinds[:m.d], m.embedded.scale, m.embedded.shift, m.embedded.eps)
 		return y
 	}
 	for i, want := range [][]float32{row(2, 7), row(1, 1), row(3, 7), row(4, 9)} {

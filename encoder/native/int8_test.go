@@ -133,11 +133,11 @@ func TestInt8Logits(t *testing.T) {
 // Weights that are no numbers are refused where they would be read as codes, and
 // make states that cannot be pooled elsewhere.
 func TestInt8NotANumber(t *testing.T) {
-	for tensor, says := range map[string]string{wordTable: "row 0", "encoder.layer.0.output.dense.weight": "cannot be pooled"} {
+	for tensor, says := range map[string]string{wordTable: "row ", "encoder.layer.0.output.dense.weight": "cannot be pooled"} {
 		m := large(4)
 		m.Each(func(name string, w []float32, _ []int) {
-			if name == tensor {
-				w[1] = float32(math.NaN())
+			for i := 1; name == tensor && i < len(w); i += 2 { // of the table of words any row, as only those of a text are read
+				w[i] = float32(math.NaN())
 			}
 		})
 		_, err := Open(t.Context(), folder(t, m, encoder.PoolMean), Options{Precision: Int8})

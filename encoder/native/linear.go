@@ -1,6 +1,7 @@
 package native
 
 import (
+	"encoding/binary"
 	"fmt"
 
 	"github.com/lexsem/lexsem/internal/vec"
@@ -44,14 +45,14 @@ func (c *checkpoint) product(in int) product {
 	return new(vec.Packed8)
 }
 
-// rowTable is a table of vectors, one for each word: in float32, as a byte an element with a scale a
-// row, or as stored in a file.
+// rowTable is a table of vectors, one a word: float32, or a byte an element and
+// a scale a row, or what a file has, whose rows are read when they are asked for.
 type rowTable struct {
 	d      int
 	floats []float32
 	codes  []int8
 	scales []float32
-	stored func(dst []float32, i int) error // reads row i
+	stored func(dst []float32, i int) error // reads row i; safe for concurrent use
 }
 
 // row returns row i; it may use buf for it.
@@ -80,11 +81,51 @@ func (t *rowTable) products(out, x []float32) {
 	}
 }
 
-// rowTable reads the tensor name of the given shape in the requested precision, row by row.
-func (c *checkpoint) rowTable(name string, rows, d int) rowTable {
-	if p, ok := c.source.(*packed); ok && c.want(name, int64(rows), int64(d)) {
+// storedRows is the tensor name of the given shape, rows of which are read from the file one by one, in the precision that was
+// asked for: a text has few of the words, and the table is half of a small model.
+func (c *checkpoint) storedRows(name string, rows, d int) rowTable {
+	if !c.want(name, int64(rows), int64(d)) {
+		return rowTable{}
+	}
+	if p, ok := c.source.(*packed); ok {
 		return rowTable{d: d, stored: p.rows(name, d)}
 	}
+	r, err := c.reader(c.file(name))
+	if err != nil {
+		c.err = unusable(err)
+		return rowTable{}
+	}
+	int8s := c.int8
+	return rowTable{d: d, stored: func(dst []float32, i int) error {
+		b := make([]byte, 4*d)
+		if _, err := r.ReadAt(b, int64(i)*int64(len(b))); err != nil {
+			return fmt.Errorf("%w: row %d of %s: %w", ErrModel, i, name, err)
+		}
+		if _, err := binary.Decode(b, binary.LittleEndian, dst); err != nil || !int8s {
+			return err
+		}
+		if err := finite(name, i, dst); err != nil {
+			return err
+		}
+		codes := make([]int8, d)
+		scale := vec.QuantizeInt8(codes, dst)
+		clear(dst)
+		vec.AxpyInt8(dst, scale, codes)
+		return nil
+	}}
+}
+
+// finite says that bytes can stand for row i of the tensor name.
+func finite(name string, i int, row []float32) error {
+	if vec.Finite(row) {
+		return nil
+	}
+	return fmt.Errorf("%w: tensor %q: row %d has an infinity or what is not a number, which %s cannot hold", ErrModel, name, i, Int8)
+}
+
+// rowTable reads the tensor name of the given shape in the precision that was
+// asked for into memory.
+func (c *checkpoint) rowTable(name string, rows, d int) rowTable {
 	if !c.int8 {
 		return rowTable{d: d, floats: c.table(name, rows, d)}
 	}
@@ -94,11 +135,9 @@ func (c *checkpoint) rowTable(name string, rows, d int) rowTable {
 	t := rowTable{d: d, codes: make([]int8, rows*d), scales: make([]float32, rows)}
 	row := make([]float32, d)
 	c.rows(name, rows, row, func(i int) {
-		if !vec.Finite(row) {
-			c.err = fmt.Errorf("%w: tensor %q: row %d has an infinity or what is not a number, which %s cannot hold", ErrModel, name, i, Int8)
-			return
+		if c.err = finite(name, i, row); c.err == nil {
+			t.scales[i] = vec.QuantizeInt8(t.codes[i*d:i*d+d], row)
 		}
-		t.scales[i] = vec.QuantizeInt8(t.codes[i*d:i*d+d], row)
 	})
 	return t
 }

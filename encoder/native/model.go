@@ -94,14 +94,19 @@ func load(ctx context.Context, dir, precision string) (*model, error) {
 	}
 	c.int8 = precision == Int8
 	m, err := c.model(ctx, dir)
+	return m, c.finish(m, dir, err)
+}
+
+// finish closes the file, or leaves that to a model that reads words there.
+func (c *checkpoint) finish(m *model, dir string, err error) error {
 	if err == nil && m.words.stored != nil {
 		m.file = c.source
-		return m, nil
+		return nil
 	}
 	if err := errors.Join(err, c.Close()); err != nil {
-		return nil, fmt.Errorf("%s: %w", dir, err)
+		return fmt.Errorf("%s: %w", dir, err)
 	}
-	return m, nil
+	return nil
 }
 
 func (c *checkpoint) model(ctx context.Context, dir string) (*model, error) {
@@ -120,7 +125,13 @@ func (c *checkpoint) model(ctx context.Context, dir string) (*model, error) {
 		score: float32(1 / math.Sqrt(conf.Scale)), word: float32(conf.EmbedScale),
 		activation: conf.Activation, gated: conf.Gated, causal: conf.Causal, sums: n.sums, layers: make([]layer, conf.Layers),
 	}
-	m.words = c.rowTable(n.words+".weight", m.vocab, m.d)
+	const headName, headWords = "cls.predictions.transform", "cls.predictions.decoder.weight"
+	withHead := n.headings && c.has(headName+".dense.weight")
+	if withHead && !c.has(headWords) { // which multiplies by all words
+		m.words = c.rowTable(n.words+".weight", m.vocab, m.d)
+	} else {
+		m.words = c.storedRows(n.words+".weight", m.vocab, m.d)
+	}
 	if conf.Places {
 		m.places = c.table(n.places+".weight", m.first+m.positions, m.d)
 	}
@@ -145,8 +156,8 @@ func (c *checkpoint) model(ctx context.Context, dir string) (*model, error) {
 		m.layers[i].turns = all[a]
 		c.layer(&m.layers[i], n, n.layer+strconv.Itoa(i)+".", i, m, conf)
 	}
-	if name := "cls.predictions.transform"; n.headings && c.has(name+".dense.weight") {
-		m.head = c.head(name, m, conf)
+	if withHead {
+		m.head = c.head(headName, headWords, m, conf)
 	}
 	if c.err == nil { // now the sizes are those of weights that are there
 		m.zero = make([]float32, m.rowWidth())
@@ -322,13 +333,13 @@ func bucket(distance, buckets int) int {
 	return base + min(far, half-1)
 }
 
-// head reads the masked-language-model head. Its last matrix is the word embeddings
-// unless the checkpoint has a separate one.
-func (c *checkpoint) head(name string, m *model, conf transformer.Config) *head {
+// head reads the masked-language-model head. Its last matrix is that of the word
+// embeddings unless the checkpoint has one of its own.
+func (c *checkpoint) head(name, own string, m *model, conf transformer.Config) *head {
 	h := &head{words: m.words}
 	c.linear(&h.dense, bertNames, m.d, part{name: name + ".dense", out: m.d})
 	h.norm = c.norm(bertNames, name+".LayerNorm", m.d, conf)
-	if own := "cls.predictions.decoder.weight"; c.has(own) {
+	if c.has(own) {
 		h.words = c.rowTable(own, m.vocab, m.d)
 	}
 	bias := "cls.predictions.bias"

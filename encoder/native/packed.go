@@ -262,8 +262,8 @@ func (p *packed) rows(name string, d int) func(dst []float32, i int) error {
 	}
 }
 
-// reader fails: all tables are read by rows.
-func (p *packed) reader(name string) (io.Reader, error) {
+// reader is not asked for: all tables are read by rows.
+func (p *packed) reader(name string) (*io.SectionReader, error) {
 	return nil, fmt.Errorf("%w: %s is read by rows", ErrModel, name)
 }
 

@@ -139,17 +139,6 @@ func TestPacked(t *testing.T) {
 	if err := e.Close(); err != nil {
 		t.Error(err)
 	}
-	loaded, err := load(t.Context(), packedFolder(t, file), FP32)
-	if err != nil {
-		t.Fatal(err)
-	}
-	rows := loaded.file
-	if err := newRunner(loaded, nil).Close(); err != nil {
-		t.Error(err)
-	}
-	if err := rows.Close(); !errors.Is(err, os.ErrClosed) {
-		t.Errorf("the file of the words is open after Close: %v", err)
-	}
 }
 
 func TestPackedConformance(t *testing.T) {

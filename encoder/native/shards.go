@@ -65,7 +65,7 @@ func (s *shards) floats(name string, dst []float32) error {
 	return s.files[s.of[name]].floats(name, dst)
 }
 
-func (s *shards) reader(name string) (io.Reader, error) { return s.files[s.of[name]].reader(name) }
+func (s *shards) reader(name string) (*io.SectionReader, error) { return s.files[s.of[name]].reader(name) }
 
 // Close closes all files.
 func (s *shards) Close() error {

@@ -32,7 +32,7 @@ type source interface {
 	// floats reads a tensor into dst, which must have its size.
 	floats(name string, dst []float32) error
 	// reader reads a tensor as float32, little endian.
-	reader(name string) (io.Reader, error)
+	reader(name string) (*io.SectionReader, error)
 	Close() error
 }
 
@@ -174,7 +174,7 @@ func (t tensorsFile) floats(name string, dst []float32) error {
 	return readFloats(r, dst)
 }
 
-func (t tensorsFile) reader(name string) (io.Reader, error) {
+func (t tensorsFile) reader(name string) (*io.SectionReader, error) {
 	return t.Section(name, t.Tensors[name].Shape...)
 }
 
@@ -197,7 +197,7 @@ func (g graphFile) floats(name string, dst []float32) error {
 	return readFloats(r, dst)
 }
 
-func (g graphFile) reader(name string) (io.Reader, error) { return g.Floats(name) }
+func (g graphFile) reader(name string) (*io.SectionReader, error) { return g.Floats(name) }
 
 // readFloats fills dst with the little-endian numbers of r.
 func readFloats(r io.Reader, dst []float32) error {
