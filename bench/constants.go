@@ -13,7 +13,7 @@ import (
 	"github.com/lexsem/lexsem/modulate/train"
 )
 
-// Constant is a tunable number of a system.
+// Constant is a number of a system that can be tuned.
 type Constant struct {
 	Name string // for example "presence"
 	Doc  string // one-line description
@@ -77,7 +77,7 @@ var fusionConstants = map[string][]string{
 // tokensConstant is the weight of the token score after a calibrated fusion.
 const tokensConstant = "tokens"
 
-// reranks tells whether another value of the constant asks for no search.
+// reranks reports whether another value of the constant needs no new search.
 func reranks(name string) bool {
 	if name == tokensConstant {
 		return true
@@ -107,7 +107,7 @@ func (c Constants) With(name string, v float64) Constants {
 	return out
 }
 
-// Only are the constants that keep says.
+// Only returns the constants for which keep is true.
 func (c Constants) Only(keep func(name string) bool) Constants {
 	out := Constants{}
 	for k, v := range c {
@@ -181,7 +181,7 @@ func (c Constants) local(o *local.Options, n int) {
 	}
 }
 
-// ofFits tells whether a constant is read by fits.
+// ofFits reports whether a constant is read by fits.
 func ofFits(name string) bool { return name == "spread" || name == "tau" }
 
 // fit puts the options of a fit into o.

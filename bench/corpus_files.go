@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 )
 
-// textFiles are the endings of files that a folder of texts is read from.
+// textFiles are the name endings of the files that are read from a folder of texts.
 var textFiles = []string{".txt", ".md"}
 
 // CheckData checks, without reading, that every part of data exists (see ReadCorpora). The error is

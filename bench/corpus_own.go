@@ -6,8 +6,8 @@ import (
 	"github.com/lexsem/lexsem/internal/text"
 )
 
-// ownPassages are the ids of queries that are also passages of the corpus, as in ArguAna and Quora. BEIR
-// leaves the passage with a query's id out of the query's ranking. Ids also agree by chance, where
+// ownPassages returns the ids of queries that are also passages of the corpus, as in ArguAna and Quora.
+// BEIR leaves the passage with a query's id out of the query's ranking. Ids also agree by chance, where
 // queries and passages are both numbered. So a query counts as a passage if the passage with its id has
 // nearly the same words, or if this holds for half of the queries that share an id with a passage. A
 // passage that is judged relevant to the query with its own id stays in the ranking.
@@ -36,7 +36,7 @@ func (c *Corpus) ownPassages() map[string]struct{} {
 	return alike
 }
 
-// sameWords tells whether the words that two texts share are at least six tenths of all their words.
+// sameWords reports whether the words that two texts share are at least six tenths of all their words.
 func sameWords(a, b string) bool {
 	of := map[string]int{}
 	for i, s := range []string{a, b} {

@@ -36,7 +36,7 @@ func (s *Setting) fitStack(ctx context.Context, stack modulate.Stack, fit *Fit) 
 	return t.fitHere(ctx, stack, fit)
 }
 
-// fitHere fits a stack to the targets of s, or to some that are drawn.
+// fitHere fits a stack to the targets of s, or to a random part of them.
 func (s *Setting) fitHere(ctx context.Context, of modulate.Stack, fit *Fit) (*modulate.Weights, error) {
 	stack := of.Name()
 	if s.Encoder.VocabSize() == 0 {

@@ -94,7 +94,7 @@ type Options struct {
 	// words that serve as tokens, and for keyword probes. "" means English.
 	Language string
 	// KeepSelf leaves the passage with a query's own id in the query's ranking. By BEIR's rule it is left
-	// out where the queries stand in the corpus, as in ArguAna and Quora.
+	// out if queries are also passages of the corpus, as in ArguAna and Quora.
 	KeepSelf bool
 	// Read holds the options for reading Data.
 	Read ReadOptions
@@ -209,7 +209,7 @@ func (p *plan) answer(ctx context.Context, setting *Setting, questions [][]Quest
 // compareBy is the metric that systems are compared by.
 const compareBy = "ndcg@10"
 
-// plan is an Options with its names resolved and its data read.
+// plan is an Options after its names were resolved and its data was read.
 type plan struct {
 	Options
 	systems []System
@@ -335,7 +335,7 @@ func (p *plan) parse() error {
 	return nil
 }
 
-// codes are the kinds of codes that the systems read.
+// codes returns the kinds of codes that the systems read.
 func (p *plan) codes() (all []codesKind) {
 	for _, s := range p.systems {
 		all = append(all, s.codes...)
@@ -364,7 +364,7 @@ func (p *plan) encodeQuestions(ctx context.Context, setting *Setting) ([][]Quest
 	return out, nil
 }
 
-// encode encodes queries with all that the systems need.
+// encode encodes queries into all the tensors that the systems need.
 func (p *plan) encode(ctx context.Context, setting *Setting, queries []Query) ([]Question, error) {
 	need := encoder.NeedDense
 	for _, s := range p.systems {
@@ -381,7 +381,7 @@ func (p *plan) encode(ctx context.Context, setting *Setting, queries []Query) ([
 	return out, err
 }
 
-// measure lets one system answer one task.
+// measure runs one system on one task and measures it.
 func (p *plan) measure(ctx context.Context, system System, r Retriever, task *Task, questions []Question) (Result, error) {
 	began, cpu := time.Now(), process.CPUTime()
 	hits, err := r.Retrieve(ctx, questions, min(task.retrieved(p.depth), p.targets.Len()))
@@ -409,7 +409,7 @@ func (p *plan) measure(ctx context.Context, system System, r Retriever, task *Ta
 	return result, nil
 }
 
-// drops tells whether a passage is left out of the ranking of a query.
+// drops reports whether a passage is left out of the ranking of a query.
 func (t *Task) drops(query, passage string) bool {
 	if t.KeepSelf || query != passage {
 		return false
@@ -418,7 +418,7 @@ func (t *Task) drops(query, passage string) bool {
 	return own
 }
 
-// retrieved is the number of passages to ask for, for rankings of that depth.
+// retrieved is the number of passages to request for rankings of that depth.
 func (t *Task) retrieved(depth int) int {
 	if len(t.Own) > 0 && !t.KeepSelf {
 		return depth + 1

@@ -23,7 +23,7 @@ type MetricKind struct {
 	ScoreJudged func(JudgedRanking) float64
 	// Gain reports that grades are gains, which the relevance level does not change, as in trec_eval.
 	Gain bool
-	// Whole reports that the name may stand without a cutoff, for the whole ranking.
+	// Whole reports whether the name may lack a cutoff and so mean the whole ranking.
 	Whole bool
 }
 

@@ -51,7 +51,7 @@ func (b Probe) Run(ctx context.Context, enc encoder.Encoder) (report *Report, er
 	return report, p.answer(ctx, setting, questions, nil, report)
 }
 
-// othersOnly drops the query itself from its answer.
+// othersOnly removes the query itself from its answer.
 type othersOnly struct {
 	Retriever
 	targets *Targets

@@ -169,7 +169,7 @@ func writeQueries(w io.Writer, queries []Query) error {
 // runSpace ends a field of a run file, as trec_eval reads it (C's isspace).
 const runSpace = " \t\r\n\v\f"
 
-// runFields are the fields of a line that white space separates.
+// runFields returns the fields of a line that white space separates.
 func runFields(b []byte) []string {
 	return strings.FieldsFunc(string(b), func(r rune) bool { return strings.ContainsRune(runSpace, r) })
 }

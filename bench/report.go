@@ -57,13 +57,13 @@ type Report struct {
 type TaskQueries struct {
 	Task    string   `json:"task"`
 	Queries []string `json:"queries"`
-	// Own is the number of queries that stand in the corpus themselves. The passage of a query's own id
-	// is left out of its ranking, unless KeepSelf is true.
+	// Own is the number of queries that are also passages of the corpus. The passage of a query's own
+	// id is left out of its ranking, unless KeepSelf is true.
 	Own      int  `json:"own,omitempty"`
 	KeepSelf bool `json:"keep_self,omitempty"`
 }
 
-// LeftOutTask is a task that the corpus has no queries for.
+// LeftOutTask is a task for which the corpus has no queries.
 type LeftOutTask struct {
 	Task   string `json:"task"`
 	Reason string `json:"reason"`

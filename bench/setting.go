@@ -188,7 +188,7 @@ func (s *Setting) Truncated() int {
 	return n
 }
 
-// readsWords reports that words serve as tokens.
+// readsWords reports whether words serve as tokens.
 func (s *Setting) readsWords() bool {
 	_, ok := s.Encoder.(*byTerms)
 	return ok
@@ -243,7 +243,7 @@ type vectorRetriever struct {
 	// vector appends the query vector [d] to dst. Safe for concurrent use.
 	vector func(dst []float32, q Question) []float32
 	held   int64 // bytes that vector reads
-	// scaler has the factors of single tokens; nil where the vector is made without a stack.
+	// scaler has the factors of single tokens; it is nil if the vector is made without a stack.
 	scaler modulate.TokenScaler
 }
 

@@ -102,7 +102,7 @@ func (s *Study) depth(task int) int {
 	return min(s.Tasks[task].retrieved(s.plan.depth), s.plan.targets.Len())
 }
 
-// asked are the scores of a system on a task.
+// asked returns the scores of a system on a task.
 func (s *Study) asked(ctx context.Context, task int, r Retriever) ([]float64, error) {
 	hits, err := r.Retrieve(ctx, s.questions[task], s.depth(task))
 	if err != nil {

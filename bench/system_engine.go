@@ -81,7 +81,7 @@ func (o engineSystem) prepare(ctx context.Context, s *Setting) (Retriever, *Fit,
 	return r, &Fit{Seconds: time.Since(began).Seconds(), CPUSeconds: (process.CPUTime() - cpuBegan).Seconds(), Cached: !made, Bytes: d.bytes, Passages: s.Targets.Len()}, nil
 }
 
-// database is one of the targets.
+// database is the engine's database of one of the targets.
 type database struct {
 	engine engine.Database
 	at     map[string]int // target by id
@@ -195,5 +195,5 @@ func (s *Setting) Close() (err error) {
 	return err
 }
 
-// atClose has Close call end.
+// atClose makes Close call end.
 func (s *Setting) atClose(end func() error) { s.ends = append(s.ends, end) }

@@ -44,7 +44,7 @@ func (r feedbackRetriever) candidates(ctx context.Context, questions []Question,
 	return r.fusedRetriever.candidates(ctx, again, depth)
 }
 
-// drawn are the questions with the vectors that ask again.
+// drawn returns the questions with their vectors for the second search.
 func (r feedbackRetriever) drawn(ctx context.Context, questions []Question) ([]Question, error) {
 	first, err := r.fusedRetriever.Retrieve(ctx, questions, 1)
 	if err != nil {

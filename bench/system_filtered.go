@@ -84,7 +84,7 @@ func folderOf(id string) string {
 	return name
 }
 
-// within is the setting of some of its targets, with an exact index.
+// within returns a setting of some of the targets, with an exact index.
 func (s *Setting) within(targets []int) (*Setting, error) {
 	o := s.SettingOptions
 	o.Asked, o.LeftOut = nil, nil
@@ -101,7 +101,7 @@ func (s *Setting) within(targets []int) (*Setting, error) {
 	return out, out.fill(out.Index)
 }
 
-// filteredRetriever answers from the part of the question's folder.
+// filteredRetriever searches only the part of the targets that is in the question's folder.
 type filteredRetriever struct{ parts map[string]*filteredPart }
 
 type filteredPart struct {

@@ -169,7 +169,7 @@ func (r *localRetriever) Retrieve(ctx context.Context, questions []Question, k i
 	return out, err
 }
 
-// search leaves its answer in s.found.
+// search stores its answer in s.found.
 func (r *localRetriever) search(ctx context.Context, s *localScratch, q Question, k int) (err error) {
 	in := r.input(q)
 	if s.cells, err = r.bridges.Probe(s.cells[:0], in, r.probed); err != nil {

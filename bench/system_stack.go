@@ -28,8 +28,8 @@ func stackSystem(stack modulate.Stack) System {
 	}
 }
 
-// stackConstants are the constants of a stack. α and λ of a fitted stack belong to the
-// fit.
+// stackConstants returns the constants of a stack. α and λ of a fitted stack belong to
+// the fit.
 func stackConstants(stack modulate.Stack) (names []string) {
 	if stack.Fitted() {
 		return []string{"spread", "tau"}
@@ -139,7 +139,7 @@ func (c settingCorpus) Mates(i int) []string {
 	return c.s.Mates(i)
 }
 
-// drawnCorpus is some passages of one.
+// drawnCorpus is a random part of a corpus.
 type drawnCorpus struct {
 	all settingCorpus
 	at  []int

@@ -157,7 +157,7 @@ func tokensBehind(full, system, options string) (System, error) {
 	}, nil
 }
 
-// candidateRetriever is a system that names candidates with absolute scores.
+// candidateRetriever is a system that returns candidates with absolute scores.
 type candidateRetriever interface {
 	Retriever
 	// candidates returns the candidates of each question that legs of a depth name, in any order, with
@@ -169,7 +169,7 @@ func (r fusedRetriever) candidates(ctx context.Context, questions []Question, de
 	return r.fuseAll(ctx, questions, depth)
 }
 
-// oneLeg is a dense leg as a system.
+// oneLeg makes a dense leg a system.
 type oneLeg struct{ denseRetriever }
 
 func (r oneLeg) bytes() int64 { return bytesOf(r.denseRetriever) }

@@ -56,7 +56,7 @@ func (s *Setting) leftOut(ctx context.Context) (*Setting, error) {
 	return others, nil
 }
 
-// leftOutTargets are the texts of all passages except the drawn ones.
+// leftOutTargets returns the texts of all passages except the drawn ones.
 func leftOutTargets(all *Corpus, drawn *Targets) *Targets {
 	known := make(map[string]struct{}, drawn.Len())
 	for _, t := range drawn.Texts {

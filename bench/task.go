@@ -25,7 +25,7 @@ type Task struct {
 	// few words, or no positive judgement. It excludes the other half (TaskInput.Half) and passages
 	// for which clean tasks make no query (TaskInput.Clean).
 	LeftOut int
-	// Own holds the ids of queries that stand in the corpus themselves (see Options.KeepSelf). The
+	// Own holds the ids of queries that are also passages of the corpus (see Options.KeepSelf). The
 	// passage of that id is left out of the query's ranking, unless KeepSelf is true.
 	Own map[string]struct{}
 	// KeepSelf is Options.KeepSelf.

@@ -25,7 +25,7 @@ var _ = registerContentTask("keyword-yake", "the best YAKE phrases of each passa
 	}
 })
 
-// yakeLength is the number of words of the longest phrase.
+// yakeLength is the maximum number of words in a phrase.
 const yakeLength = 3
 
 // yakeWord counts the features of one word.

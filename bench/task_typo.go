@@ -11,7 +11,7 @@ import (
 	"github.com/lexsem/lexsem/internal/text"
 )
 
-// mistypedLetters is the least number of letters of a word that is mistyped.
+// mistypedLetters is the minimum length of a word that gets a typo.
 const mistypedLetters = 4
 
 // Typo misspells N words of each judged query by one edit each: a letter is removed, inserted, replaced, or swapped

@@ -38,7 +38,7 @@ func (r tokenScorer) moved(q Question) ([]float32, error) {
 	return q.Output.Hidden, nil
 }
 
-// modulated are the states, each as if it were the vector.
+// modulated returns the states after each was modulated like a query vector.
 func (r tokenScorer) modulated(q Question) []float32 {
 	d := r.dim
 	out := slices.Clone(q.Output.Hidden)

@@ -9,7 +9,7 @@ import (
 	"github.com/lexsem/lexsem/internal/text"
 )
 
-// known are the targets that count in the setting's statistics.
+// known returns the targets that count in the setting's statistics.
 func (s *Setting) known() (targets []int) {
 	for i := range s.Passages {
 		if s.Known == nil || s.Known(i) {

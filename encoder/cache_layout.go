@@ -30,7 +30,7 @@ type layout struct {
 	magic string
 	// head is how many bytes of a record tell its size.
 	head int
-	// buffer is how much is read at once where heads are read one after the other.
+	// buffer is the number of bytes read at once while heads are read one after the other.
 	buffer int
 	// size is the size of the record with a head; 0 if the head is invalid.
 	size func(head []byte) int64

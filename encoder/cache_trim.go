@@ -21,7 +21,7 @@ type CacheFile struct {
 	States bool      // it holds token states
 }
 
-// digest is that of the encoder.
+// digest is the digest of the encoder.
 func (f CacheFile) digest() string {
 	return strings.TrimSuffix(strings.TrimSuffix(filepath.Base(f.Path), vectorsSuffix), statesSuffix)
 }

@@ -108,7 +108,7 @@ func (c *Cache) keep(ctx context.Context, v *cacheFile, fresh records) error {
 	return nil
 }
 
-// fail says why a file is not written any more, if err is not nil.
+// fail records why a file is no longer written, if err is not nil.
 func (c *Cache) fail(v *cacheFile, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

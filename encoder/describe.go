@@ -25,7 +25,7 @@ const (
 	folderPooling = "1_Pooling" // where there is no modules.json
 )
 
-// Assumed of a folder that does not tell.
+// Assumed if a folder does not say.
 const (
 	assumedPooling = PoolMean
 	assumedTokens  = 256
@@ -89,7 +89,7 @@ func (d *description) wrong(format string, args ...any) error {
 	return fmt.Errorf("%w: %s: %s", ErrSpec, d.dir, fmt.Sprintf(format, args...))
 }
 
-// modules reads which modules there are.
+// modules reads the list of modules.
 func (d *description) modules() error {
 	var modules []struct {
 		Path string `json:"path"`
@@ -231,7 +231,7 @@ func poolingOf(conf map[string]json.RawMessage) ([]Pooling, error) {
 	return modes, nil
 }
 
-// prompts reads what stands before texts.
+// prompts reads the prefixes of texts.
 func (d *description) prompts() error {
 	var conf struct {
 		Prompts map[string]*string `json:"prompts"`
@@ -263,7 +263,7 @@ func (d *description) prompts() error {
 	return nil
 }
 
-// length reads how many tokens a text may have.
+// length reads the maximum number of tokens of a text.
 func (d *description) length() error {
 	var sentence struct {
 		Max *int `json:"max_seq_length"`

@@ -173,7 +173,7 @@ func (p *Pooler) Pool(role Role, hidden []float32) ([]float32, bool) {
 	return v, normalize(v)
 }
 
-// project puts x through the Dense modules.
+// project applies the Dense modules to x.
 func (p *Pooler) project(x []float32) []float32 {
 	for _, d := range p.layers {
 		y := make([]float32, d.out)

@@ -18,7 +18,7 @@ type Tokens struct {
 	// Special marks tokens that carry no lexical weight: [CLS], [SEP], [PAD],
 	// [UNK], [MASK] and every token of an instruction prefix.
 	Special []bool
-	// Offsets are the bytes of the text that each token stands for.
+	// Offsets are the byte ranges of the text that the tokens represent.
 	Offsets []Span
 	// Truncated is the number of tokens beyond the model's limit.
 	Truncated int
@@ -97,7 +97,7 @@ func (t Tokens) Words(text string) Tokens {
 	return t
 }
 
-// wordRune reports whether words are made of r.
+// wordRune reports whether r can be part of a word.
 func wordRune(r rune) bool {
 	if r < utf8.RuneSelf {
 		return 'a' <= r|0x20 && r|0x20 <= 'z' || '0' <= r && r <= '9'

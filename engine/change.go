@@ -96,7 +96,7 @@ func (e *Engine) commit(ctx context.Context, stage func(*store.Batch) ([]state.C
 // background. The next write waits for it, and gets its error.
 func discard(b *store.Batch) { go b.Discard() }
 
-// chosen are the ids that choose names in the state of the last commit.
+// chosen returns the ids that choose selects in the state of the last commit.
 func (e *Engine) chosen(ctx context.Context, choose func(context.Context, *state.State) ([]string, error)) (_ []string, err error) {
 	if err := e.db.Settled(ctx); err != nil {
 		return nil, err
@@ -216,7 +216,7 @@ func (e *Engine) rewrite(ctx context.Context, page []kept) (n, chunks int, err e
 	return n, chunks, err
 }
 
-// kept is a version with its document.
+// kept is a version and its document.
 type kept struct {
 	ord uint64
 	*store.Document

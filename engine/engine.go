@@ -82,7 +82,7 @@ type Engine struct {
 	replaced atomic.Bool   // another database takes the place of this one
 }
 
-// vectorsOnly says that the database was made without an encoder.
+// vectorsOnly reports whether the database was made without an encoder.
 func (e *Engine) vectorsOnly() bool { return e.fp.Model == "" }
 
 // space describes the vectors of the database.
@@ -94,7 +94,7 @@ func (e *Engine) space() intake.Space {
 	return s
 }
 
-// rlr are the options of RLR.
+// rlr returns the options of RLR.
 func (e *Engine) rlr() modulate.RLROptions {
 	return modulate.RLROptions{Alpha: e.o.Alpha, Lambda: e.o.Lambda, Centred: e.fp.Media == encoder.MediaImages}
 }

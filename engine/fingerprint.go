@@ -103,7 +103,7 @@ func (e *Engine) compare(ctx context.Context, filled []encoder.Output) error {
 // cone is the mean cosine of unrelated texts with the encoder (encoder.Unrelated).
 type cone struct{ bits atomic.Uint64 }
 
-// unrelated is their mean cosine, 0 if it is not known.
+// unrelated is the mean cosine of unrelated texts, 0 if unknown.
 func (c *cone) unrelated() float64 { return math.Float64frombits(c.bits.Load()) }
 
 func (c *cone) set(unrelated float64) { c.bits.Store(math.Float64bits(unrelated)) }

@@ -61,7 +61,7 @@ func (e *Engine) Fit(ctx context.Context, o FitOptions) (_ FitReport, err error)
 	if err := e.probed(ctx)(); err != nil {
 		return FitReport{}, err
 	}
-	// The closed form that the fit stands on is that of all documents so far.
+	// The closed form from which the fit starts includes all documents so far.
 	if err := e.db.Flush(ctx); err != nil {
 		return FitReport{}, err
 	}
@@ -171,8 +171,8 @@ func base(st *state.State, variant string) (*state.Bridge, error) {
 	return b, nil
 }
 
-// train runs the fit with its state and its encoded queries kept on disk. That
-// they cannot be kept does not fail it.
+// train runs the fit with its state and its encoded queries kept on disk. If these cannot be kept, it does
+// not fail.
 func (e *Engine) train(ctx context.Context, c *fitting.Corpus, o train.Options) (*modulate.Weights, *train.Report, error) {
 	if e.images != nil { // a cache would keep their vectors, and not their tokens
 		return train.Fit(ctx, c, e.resolving(c.S), o)
@@ -191,7 +191,7 @@ func (e *Engine) train(ctx context.Context, c *fitting.Corpus, o train.Options) 
 	return w, r, err
 }
 
-// standing is Default for a call that runs already.
+// standing is Default for use inside a call.
 func (e *Engine) standing() string {
 	ref := e.db.Acquire()
 	defer ref.Release()

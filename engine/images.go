@@ -94,7 +94,7 @@ func checkFile(b []byte, given string) (string, error) {
 
 var errNoImage = fmt.Errorf("%w: its first bytes are of no format that is read (PNG, JPEG, GIF, WebP, BMP, TIFF)", picture.ErrImage)
 
-// isImage says whether a stored document is an image.
+// isImage reports whether a stored document is an image.
 func isImage(d *store.Document) bool {
 	return len(d.Data) > 0 && encoder.Input{Media: d.Media}.IsImage()
 }

@@ -80,7 +80,7 @@ type keeper struct {
 	codes  coding
 }
 
-// run codes all documents that lack codes.
+// run encodes all documents that lack codes.
 func (k *keeper) run(ctx context.Context) error {
 	ref := k.e.db.Acquire()
 	if ref == nil {

@@ -31,7 +31,7 @@ const (
 	KindText = "text"
 )
 
-// kind is what the database holds.
+// kind describes what the database contains.
 type kind struct {
 	stored string // "" where the documents decide
 	auto   atomic.Pointer[kindAt]
@@ -112,7 +112,7 @@ func (e *Engine) readFiles(ctx context.Context, r *search.Run) error {
 	return err
 }
 
-// noteSample is how many documents tell the language of a database.
+// noteSample is the number of documents from which the language of a database is determined.
 const noteSample = 48
 
 // noteAt is the note of a state.
@@ -121,9 +121,9 @@ type noteAt struct {
 	note string
 }
 
-// noteOf says why searches of this database's texts are poor: most of them are in a language that the model does not
-// read, or they are stemmed as another language. The language is the one of more than half of a sample. It is "" if
-// nothing is known to be wrong. Cost: reading the sample, once for each commit.
+// noteOf returns the reason why searches of this database's texts are poor: most of them are in a language that the
+// model does not read, or they are stemmed as another language. The language is the one of more than half of a
+// sample. It is "" if nothing is known to be wrong. Cost: reading the sample, once for each commit.
 func (e *Engine) noteOf(ctx context.Context, s *state.State) (string, error) {
 	if e.fp.Media != "" || s.Live.Len() == 0 {
 		return "", nil

@@ -253,7 +253,7 @@ func (e *Engine) startMetric(m store.Manifest) (err error) {
 	return errors.Join(errs...)
 }
 
-// keepIndex remembers the kind of index that was asked for.
+// keepIndex stores the kind of index that was requested.
 func (e *Engine) keepIndex(ctx context.Context) error {
 	kind := e.db.Index()
 	if e.o.ReadOnly || kind == e.st.Manifest().Index {

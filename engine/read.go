@@ -73,7 +73,8 @@ func (e *Engine) walk(ctx context.Context, f Filter, records func(l list) iter.S
 const (
 	// idsAtOnce is how many ids byID reads at once.
 	idsAtOnce = 128
-	// fewSorted are so few that they are read and sorted, where others are met by a walk over all ids.
+	// fewSorted is the maximum number of documents that are read and sorted; more are found by a walk over
+	// all ids.
 	fewSorted = 512
 )
 

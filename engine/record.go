@@ -181,7 +181,7 @@ func (e *Engine) reusePassages(ctx context.Context, view *store.View, ord uint64
 	return nil
 }
 
-// wholeRows are the rows of a stored version d. It returns nil if they are damaged, and nothing is then
+// wholeRows returns the rows of a stored version d. It returns nil if they are damaged, and nothing is then
 // reused.
 func wholeRows(view *store.View, ord uint64, d *store.Document) ([]store.Row, error) {
 	rows, err := view.Rows(ord)

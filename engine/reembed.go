@@ -15,7 +15,7 @@ import (
 	"github.com/lexsem/lexsem/store"
 )
 
-// ReembedReport reports what Reembed did.
+// ReembedReport reports the results of Reembed.
 type ReembedReport struct {
 	// AddResult counts the documents that this call encoded. Deleted counts encoded documents that were deleted
 	// meanwhile, Found documents that an interrupted call had already encoded.
@@ -120,7 +120,7 @@ const (
 	mostRounds   = 20
 )
 
-// lockedPause is between two attempts to open a database that is locked.
+// lockedPause is the pause between two attempts to open a locked database.
 const lockedPause = 50 * time.Millisecond
 
 // open opens the old database, and waits while another process has it open.

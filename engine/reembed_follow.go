@@ -12,7 +12,7 @@ import (
 	"github.com/lexsem/lexsem/store"
 )
 
-// reembedder is one Reembed.
+// reembedder is the state of one Reembed.
 type reembedder struct {
 	dir string
 	enc encoder.Encoder
@@ -40,7 +40,7 @@ const (
 	pageBytes     = 8 << 20
 )
 
-// page is what is taken over at once.
+// page is a group of documents that is moved at once.
 type page struct {
 	at      store.Source // when it is done
 	deleted []string
@@ -123,8 +123,8 @@ func (r *reembedder) page(ctx context.Context, st *store.Store) (p page, err err
 	return p, nil
 }
 
-// deleted are the ids that are gone from the old database since deletions were last
-// followed, in the state of a view.
+// deleted returns the ids that the old database has lost since deletions were last
+// followed, up to the state of a view.
 func (r *reembedder) deleted(ctx context.Context, view *store.View) ([]string, error) {
 	gone := map[string]bool{}
 	look := func(id string) error {

@@ -182,7 +182,7 @@ func traceOf(s *state.State, f search.Facts, mode string, w search.Way, t *searc
 	}
 }
 
-// stepsOf are the steps that a timer has collected.
+// stepsOf returns the steps that a timer has collected.
 func stepsOf(t *search.Timer) []Step {
 	steps := make([]Step, len(t.Steps))
 	for i, s := range t.Steps {

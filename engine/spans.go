@@ -83,7 +83,7 @@ func (e *Engine) encodedOf(title, text string, chunks int) (passage string, lead
 // analysed is how many bytes of a text are analysed between two looks at the context.
 const analysed = 64 << 10
 
-// wordsOf are the terms of a text.
+// wordsOf returns the terms of a text.
 func (e *Engine) wordsOf(ctx context.Context, s string) (terms []text.Term, err error) {
 	for at := 0; at < len(s); {
 		if err := ctx.Err(); err != nil {
@@ -119,7 +119,7 @@ func frontOf(s string, n int) int {
 	return n
 }
 
-// lexicalSpans are the bytes of the tokens that codes were made of.
+// lexicalSpans returns the bytes of the tokens that codes were made of.
 func lexicalSpans(t encoder.Tokens) []encoder.Span {
 	var spans []encoder.Span
 	for i, o := range t.Offsets {

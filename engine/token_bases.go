@@ -21,7 +21,7 @@ type basis struct {
 // most is the number of states, for a dimension, at which a sample is final.
 func most(dim int) int { return max(2*leastSample, sampleBytes/(4*dim)) }
 
-// final says that a basis is never outgrown.
+// final reports whether a basis is never outgrown.
 func (b basis) final() bool { return 2*b.fitted >= most(b.Dim()) }
 
 // record is a basis in stored form: the number of states that it was fitted on as u64,
@@ -82,7 +82,7 @@ func (e *Engine) readBases() error {
 	return nil
 }
 
-// storedBases are the records of the bases that the store has.
+// storedBases returns the records of the bases that the store has.
 func (e *Engine) storedBases() (records [][]byte, err error) {
 	for n := range e.st.BasisCount() {
 		record, err := e.st.Basis(n)
@@ -115,7 +115,7 @@ func (e *Engine) acceptBases(records [][]byte) error {
 	return nil
 }
 
-// same says whether a basis is b.
+// same reports whether a basis is b.
 func same(b basis) func(basis) bool { return func(o basis) bool { return o.ID() == b.ID() } }
 
 // searchable returns the bases that codes in the database may use; nil if searches do not
@@ -185,14 +185,15 @@ func (e *Engine) basisFor(ctx context.Context) (*late.Basis, error) {
 	return b, nil
 }
 
-// short reports that the sample is too small for a final basis.
+// short reports whether the sample is too small for a final basis.
 func (t *tokenStates) short() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return 2*t.sample.len() < most(t.sample.dim)
 }
 
-// early reports that there is no basis yet, and that a first one would soon be outgrown.
+// early reports whether there is no basis yet, and that a first one would soon be
+// outgrown.
 func (t *tokenStates) early() bool {
 	t.mu.Lock()
 	none := t.now.Basis == nil

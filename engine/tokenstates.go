@@ -134,7 +134,7 @@ func (t *tokenStates) knows(codes []byte) error {
 	return nil
 }
 
-// keeping says whether the states of texts are wanted that are encoded now.
+// keeping reports whether the states of texts are wanted that are encoded now.
 func (e *Engine) keeping() bool {
 	mode := e.tokenMode()
 	if mode == TokenStatesOff || e.enc == nil {

@@ -78,7 +78,7 @@ const pieceBytes = 512
 // dimension 512, vectors of 2 MiB.
 func chunkBits(dim int) int { return bits.Len(uint(max(1, min(1024, 1<<19/dim)))) - 1 }
 
-// row is what slot i has.
+// row returns what slot i has.
 func (a *arena[T]) row(i uint32) []T {
 	at := int(i&(1<<a.bits-1)) * a.dim
 	return a.chunks[i>>a.bits][at : at+a.dim : at+a.dim]

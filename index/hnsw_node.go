@@ -79,7 +79,7 @@ func (h *hnsw) height(slot uint32) int {
 	return 0
 }
 
-// links are the slots a node leads to on a layer it has.
+// links returns the slots a node leads to on a layer it has.
 func (h *hnsw) links(slot uint32, layer int) []uint32 {
 	c := h.node(slot)
 	if layer > 0 {

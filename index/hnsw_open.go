@@ -86,7 +86,7 @@ func (h *hnsw) checkRoom(s *snapshot.Section, first, n int) error {
 	return nil
 }
 
-// linkable says whether two nodes of a snapshot may be linked.
+// linkable reports whether two nodes of a snapshot may be linked.
 func (h *hnsw) linkable(a, b uint32) bool {
 	return int(b>>6) < len(h.saved) && a != b && h.saved[b>>6]>>(b&63)&1 != 0
 }

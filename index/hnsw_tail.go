@@ -56,7 +56,7 @@ func (h *hnsw) shorten(ctx context.Context, most int) error {
 	return nil
 }
 
-// batch is how many nodes may be linked together: their links are chosen from the graph
+// batch returns how many nodes may be linked together: their links are chosen from the graph
 // before the batch.
 func (h *hnsw) batch() int { return min(1+(h.now.live-len(h.tail))/32, 64) }
 

@@ -75,7 +75,7 @@ func (w *walker) pause() bool {
 	return w.err != nil
 }
 
-// links are the slots that a node leads to, once they are checked.
+// links returns the slots that a node leads to, once they are checked.
 func (w *walker) links(slot uint32, layer int) []uint32 {
 	if layer == 0 && w.h.lazy != nil {
 		if err := w.h.lazy.check(int(slot >> linkBits)); err != nil {

@@ -33,7 +33,7 @@ func registerMetric(m *metric) string {
 	return m.name
 }
 
-// Metrics are the names that Options.Metric accepts, sorted.
+// Metrics returns the names that Options.Metric accepts, sorted.
 func Metrics() []string { return slices.Sorted(maps.Keys(metrics)) }
 
 // maxNorm bounds the length of vectors if lengths matter: |a·b| ≤ 1e36 and |a-b|² ≤ 4e36 are well

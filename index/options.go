@@ -97,7 +97,7 @@ func registerKind(name string, k kind) string {
 	return name
 }
 
-// Kinds are the names that New accepts, sorted.
+// Kinds returns the names that New accepts, sorted.
 func Kinds() []string { return slices.Sorted(maps.Keys(kinds)) }
 
 // New makes an empty index of one of Kinds. Errors: ErrUnknownKind and those of Options.Validate.

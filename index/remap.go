@@ -102,7 +102,7 @@ func (b *base) remap(m Mark, f *snapshot.File, retired func()) error {
 	return nil
 }
 
-// lies says whether a chunk, or part of it, lies in a snapshot.
+// lies reports whether a chunk, or part of it, lies in a snapshot.
 func (x *memory) lies(c int) bool {
 	return x.rows.place(c).in != nil || x.codes.rows.place(c).in != nil
 }

@@ -26,8 +26,8 @@ func slabs[T float32 | int8 | uint32 | uint64](n, size int, each func([]T)) {
 	}
 }
 
-// more is how many chunks to allocate in memory if need are missing: at least an eighth
-// of the existing number, so that slabs grow with it.
+// more returns how many chunks to allocate in memory if need are missing: at least an
+// eighth of the existing number, so that slabs grow with it.
 func more(need, there int) int {
 	if need <= 0 {
 		return 0

@@ -16,7 +16,7 @@ type topK struct {
 	k    int
 }
 
-// full reports that neighbours farther than the root cannot enter any more.
+// full reports whether neighbours farther than the root cannot enter any more.
 func (t *topK) full() bool { return len(t.heap) == t.k }
 
 // push offers one neighbour.

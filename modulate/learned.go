@@ -18,8 +18,8 @@ type learned interface {
 	head() *Head
 }
 
-// Heads are the parameters that a fit learns in addition to W, by part of the bridge. It is nil
-// for parts without parameters and for fixed heads.
+// Heads returns the parameters that a fit learns in addition to W, by part of the bridge. It is
+// nil for parts without parameters and for fixed heads.
 func (b *Bridge) Heads() []*Head {
 	heads := make([]*Head, len(b.parts))
 	for k, p := range b.parts {

@@ -35,10 +35,10 @@ func (p *Projection) Dim() int { return p.dim }
 // VocabSize is |V|.
 func (p *Projection) VocabSize() int { return p.vocab }
 
-// Tokens are the token ids that have a row, in the order of the rows. Read only.
+// Tokens returns the token ids that have a row, in the order of the rows. Read only.
 func (p *Projection) Tokens() []int32 { return p.ids }
 
-// Rows are the stored rows [len(Tokens()) × Dim]. Writing to them changes the projection.
+// Rows returns the stored rows [len(Tokens()) × Dim]. Writing to them changes the projection.
 func (p *Projection) Rows() []float32 { return p.rows }
 
 // Bias is b [Dim], or nil for b = 0.

@@ -95,7 +95,7 @@ func NewRLR(sums *ridge.Sums, o RLROptions) (*Regression, error) {
 	return &Regression{sums, o}, nil
 }
 
-// Options are the options in use, with defaults filled in.
+// Options returns the options in use, with defaults filled in.
 func (r *Regression) Options() RLROptions { return r.options }
 
 // AddShift adds α·l/‖l‖ to dst [d] and reports whether it did. There is no shift if every token is

@@ -45,7 +45,7 @@ func ParseStack(name string) (Stack, error) {
 // Name is the canonical name: the parts in alphabetical order, joined by "+".
 func (s Stack) Name() string { return s.name }
 
-// Parts are the variants in canonical order. Read only.
+// Parts returns the variants in canonical order. Read only.
 func (s Stack) Parts() []Variant { return s.parts }
 
 // Has reports whether the variant called name is in the stack.

@@ -267,7 +267,7 @@ const (
 // logHead is the size of the head of Badger's logs.
 const logHead = 20
 
-// isNumbered says that a file of Badger's has a name of digits and ext.
+// isNumbered reports whether a file of Badger's has a name of digits and ext.
 func isNumbered(name, ext string) bool {
 	digits, ok := strings.CutSuffix(name, ext)
 	return ok && digits != "" && strings.Trim(digits, "0123456789") == ""

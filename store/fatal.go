@@ -26,7 +26,8 @@ func (w unfatal) Write(b []byte) (int, error) {
 	return w.Writer.Write(b)
 }
 
-// checking says whether y.Check is ending the process in this goroutine, while openBadger opens there.
+// checking reports whether y.Check is ending the process in this goroutine, while openBadger opens
+// there.
 func checking() bool {
 	pcs := make([]uintptr, 64)
 	frames := runtime.CallersFrames(pcs[:runtime.Callers(3, pcs)])

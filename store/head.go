@@ -176,7 +176,7 @@ func (s *Store) openHead(m mark, slot int) (err error) {
 	return s.head.writeAll(m)
 }
 
-// mark is what HEAD says of a state.
+// mark returns what HEAD says of a state.
 func (s *Store) mark(st state, clean bool) mark {
 	m := mark{
 		major: s.manifest.Major, minor: s.manifest.Minor, clean: clean, leads: !s.o.NoSync,

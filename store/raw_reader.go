@@ -419,7 +419,7 @@ var backwards = func() (t [256]byte) {
 	return t
 }()
 
-// exists says whether there is something of a name.
+// exists reports whether there is something of a name.
 func exists(path string) (bool, error) {
 	_, err := os.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) {

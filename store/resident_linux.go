@@ -37,7 +37,7 @@ func forgetMapped(paths map[string]bool) error {
 	return nil
 }
 
-// residentFiles is how many bytes of files are in this process's memory, 0 if unknown.
+// residentFiles returns how many bytes of files are in this process's memory, 0 if unknown.
 func residentFiles() uint64 {
 	raw, err := os.ReadFile("/proc/self/statm")
 	if err != nil {

@@ -176,7 +176,7 @@ func (r *rawReader) ids(ctx context.Context, seq uint64) (map[string]uint64, err
 	return out, err
 }
 
-// dead are the versions that had ended at a commit.
+// dead returns the versions that had ended at a commit.
 func (r *rawReader) dead(ctx context.Context, seq uint64, logged []change) (map[uint64]bool, error) {
 	out := map[uint64]bool{}
 	for _, l := range logged {

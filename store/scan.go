@@ -280,8 +280,8 @@ func (p *pin) deaths(ctx context.Context, from uint64) (*deathList, error) {
 	return &deathList{p: p, it: it}, err
 }
 
-// dead says whether a version is dead in the pin's state. The ordinals asked
-// for must not decrease.
+// dead reports whether a version is dead in the pin's state. The ordinals asked for must
+// not decrease.
 func (l *deathList) dead(ord uint64) (bool, error) {
 	for l.ord < ord && l.it.Valid() {
 		key := l.it.Item().KeyCopy(nil)

@@ -150,7 +150,7 @@ func checkSpace(dir string, o Options, tables uint64) error {
 	return nil
 }
 
-// writeRoom is what checkSpace asks for.
+// writeRoom returns what checkSpace asks for.
 func writeRoom(o Options, tables uint64) uint64 {
 	return flushRoom(o) + min(2*tables, compactionRoom(o))
 }

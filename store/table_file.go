@@ -119,7 +119,7 @@ func (f *tableFile) open() (err error) {
 	return f.checkIndex(file, fb.GetRootAsTableIndex(index, 0))
 }
 
-// mayHold says whether Badger looks into the table when it gets a key of this hash.
+// mayHold reports whether Badger looks into the table when it gets a key of this hash.
 func (f *tableFile) mayHold(hash uint32) bool {
 	return len(f.filter) == 0 || f.filter.MayContain(hash)
 }

@@ -120,7 +120,7 @@ func (t *tables) lastVersion() (v uint64) {
 	return v
 }
 
-// checked says that no table is left to check.
+// checked reports whether no table is left to check.
 func (t *tables) checked() bool { return t.left.Load() == 0 }
 
 // check makes sure that the data in the tables under the keys from one to another, both included, is

@@ -39,7 +39,7 @@ func (p *pin) checkNewTables(ctx context.Context) error {
 	return nil
 }
 
-// hasTable says whether Badger still uses a table.
+// hasTable reports whether Badger still uses a table.
 func (s *Store) hasTable(id uint64) bool {
 	return slices.ContainsFunc(s.db.Tables(), func(t badger.TableInfo) bool { return t.ID == id })
 }

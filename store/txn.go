@@ -71,7 +71,7 @@ func (s *Store) item(txn *badger.Txn, key []byte) (item *badger.Item, err error)
 	return item, nil
 }
 
-// has says whether there is a record under key.
+// has reports whether there is a record under key.
 func (s *Store) has(txn *badger.Txn, key []byte) (bool, error) {
 	_, err := s.item(txn, key)
 	if errors.Is(err, ErrNotFound) {

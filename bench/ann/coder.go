@@ -25,8 +25,7 @@ var _ = registerBaseline("coder", indexKind{
 	},
 })
 
-// coderIndex shows a coder/hnsw graph as an index.Index. Only searches may run
-// at the same time.
+// coderIndex wraps a coder/hnsw graph as an index.Index. Only searches may run at the same time.
 type coderIndex struct {
 	g   *hnsw.Graph[uint64]
 	dim int

@@ -136,7 +136,7 @@ func (m *mappedRun) save(done int) error {
 	return m.keep(done)
 }
 
-// open maps what save wrote.
+// open maps the file that save wrote.
 func (m *mappedRun) open(rep *Report) (err error) {
 	began := time.Now()
 	if m.file, err = snapshot.Open(m.index(m.Done)); err == nil {
@@ -170,7 +170,7 @@ func (m *mappedRun) distances(queries *vectors.Set) func(q int, id uint64) (floa
 	}
 }
 
-// nearest are the least distances of each query to the vectors that were offered, ascending.
+// nearest holds, for each query, the smallest distances to the vectors offered so far, ascending.
 type nearest struct {
 	queries *vectors.Set
 	k       int

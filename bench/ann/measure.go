@@ -26,7 +26,7 @@ type measurement struct {
 	distance func(query int, id uint64) (float32, error) // 1 − cosine, exact
 }
 
-// points measures at each candidate pool.
+// points measures the index at each candidate pool.
 func (m measurement) points(ctx context.Context, o Options, rep *Report, efs []int) error {
 	for i, ef := range efs {
 		o.report("search", i, len(efs))

@@ -178,7 +178,7 @@ func readCUB(dir, name string) ([]labelled, error) {
 	return out, nil
 }
 
-// extensions are the ends of names of files that are images.
+// extensions are the name endings of image files.
 var extensions = []string{".png", ".jpg", ".jpeg", ".gif", ".webp", ".bmp", ".tif", ".tiff"}
 
 // readClasses treats each folder below dir as a class. If dir has folders "train" and "test" with such

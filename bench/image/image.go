@@ -169,7 +169,7 @@ func codebook(ctx context.Context, enc encoder.Encoder, targets *bench.Targets, 
 	return words, words.Set(book)
 }
 
-// passages are the images that are asked for.
+// passages returns the images of the corpus.
 func passages(images []labelled) (out []bench.Passage) {
 	for _, i := range images {
 		if i.corpus {
@@ -179,7 +179,7 @@ func passages(images []labelled) (out []bench.Passage) {
 	return out
 }
 
-// taskOf makes the task of a name.
+// taskOf makes the task with a given name.
 func taskOf(name string, images []labelled, targets *bench.Targets, seed uint64) (*bench.Task, error) {
 	kind, arg, _ := strings.Cut(name, ":")
 	percent, err := strconv.Atoi(arg)

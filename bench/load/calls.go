@@ -13,7 +13,7 @@ import (
 	"github.com/lexsem/lexsem/engine/filter"
 )
 
-// lifeDeadlines are given to each call.
+// lifeDeadlines are the time limits tried for each call.
 var lifeDeadlines = []time.Duration{time.Millisecond, 5 * time.Millisecond, 20 * time.Millisecond, 80 * time.Millisecond}
 
 // deadlines runs every call into a deadline. Commits are not synced, as the final sync
@@ -142,7 +142,7 @@ func (b *life) overrun(ctx context.Context, deadline time.Duration, ready func()
 // lifeHang is the time, one minute, after which work that blocks Close is ended.
 const lifeHang = time.Minute
 
-// closes times Close, the least of Rounds tries.
+// closes times Close: the shortest of Rounds attempts.
 func (b *life) closes(ctx context.Context) error {
 	least := func(name string, took time.Duration) {
 		if x := took.Seconds(); b.r.Close[name] == nil || x < *b.r.Close[name] {

@@ -166,7 +166,7 @@ type mode struct {
 	AfterUpsert map[string]*float64 `json:"after_upsert_ms"`
 }
 
-// life is a run of Run.
+// life is the state of one Run.
 type life struct {
 	o       Options
 	r       *Report
@@ -254,8 +254,8 @@ func (b *life) ingest(ctx context.Context) error {
 	return err
 }
 
-// fill adds new documents, a thousand a commit, and returns the time in Add, on
-// the clock and of the processor.
+// fill adds new documents, a thousand per commit, and returns the clock time and the processor time
+// spent in Add.
 func (b *life) fill(ctx context.Context, e *engine.Engine, n int) (took, cpu time.Duration, err error) {
 	for left := n; left > 0; {
 		docs := b.corpus.fresh(min(left, 1000))
@@ -287,7 +287,7 @@ func (b *life) with(ctx context.Context, from string, o engine.Options, fn func(
 	return errors.Join(fn(e, dir), e.Close())
 }
 
-// onMain is with the database of all documents, after a few searches.
+// onMain calls fn with the database of all documents, after a few searches.
 func (b *life) onMain(ctx context.Context, fn func(e *engine.Engine) error) error {
 	return b.with(ctx, b.main, engine.Options{}, func(e *engine.Engine, _ string) error {
 		if err := b.warm(ctx, e); err != nil {

@@ -146,7 +146,7 @@ func (s *soak) progress(stage string, done, total int) {
 	}
 }
 
-// use lets the workers work, and looks at the process meanwhile.
+// use lets the workers run and samples the process meanwhile.
 func (s *soak) use(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

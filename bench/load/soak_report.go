@@ -57,7 +57,7 @@ var soakFigures = map[string]func(SoakSample) float64{
 	"p50_ms":      func(s SoakSample) float64 { return s.P50 },
 }
 
-// growth compares quarters.
+// growth compares the quarters of the soak.
 func (s *soak) growth() {
 	quarter := len(s.r.Samples) / 4
 	for name, of := range soakFigures {

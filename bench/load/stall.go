@@ -20,7 +20,7 @@ const (
 	lifeRest     = 2 * time.Minute  // longest wait until a process does nothing
 )
 
-// oneSearch is when a search began and how long it took.
+// oneSearch records when a search began and how long it took.
 type oneSearch struct {
 	start time.Time
 	took  time.Duration
@@ -68,8 +68,7 @@ func (r *readers) end() ([]oneSearch, error) {
 	return slices.Concat(r.logs...), errors.Join(r.errs...)
 }
 
-// longest is the longest of the searches that ran at any time of [from, to],
-// and how many they were.
+// longest returns the longest of the searches that ran at any time in [from, to], and their number.
 func longest(log []oneSearch, from, to time.Time) (most time.Duration, n int) {
 	for _, s := range log {
 		if s.start.Before(to) && s.start.Add(s.took).After(from) {
@@ -212,7 +211,7 @@ func ms(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 // middle is the median of times, which must not be empty.
 func middle(t []time.Duration) time.Duration { return quantileOf(t, 0.5) }
 
-// quantileOf is the least time that a share q of t do not exceed.
+// quantileOf is the shortest time that a share q of t does not exceed.
 func quantileOf(t []time.Duration, q float64) time.Duration {
 	t = slices.Clone(t)
 	slices.Sort(t)

@@ -184,7 +184,7 @@ func newLifeCorpus(docs, dim int, seed uint64) *lifeCorpus {
 	return &lifeCorpus{vectors: vectors.NewCollection(docs, dim, seed), rng: rng, zipf: rand.NewZipf(rng, 1.1, 2.7, lifeWords-1)}
 }
 
-// text is of n words.
+// text returns a text of n words.
 func (c *lifeCorpus) text(n int) string {
 	var b strings.Builder
 	for i := range n {

@@ -157,7 +157,7 @@ func (b *life) adds(ctx context.Context) error {
 	})
 }
 
-// fits searches beside fits.
+// fits searches during fits.
 func (b *life) fits(ctx context.Context) error {
 	return b.onMain(ctx, func(e *engine.Engine) error {
 		for round := range b.o.Rounds {
@@ -175,8 +175,8 @@ func (b *life) fits(ctx context.Context) error {
 	})
 }
 
-// graph searches while the commit that outgrows the exact index has the graph
-// built. Texts are short, as words do not matter here.
+// graph searches during the commit after which the exact index is too small and the graph
+// is built. Texts are short, as words do not matter here.
 func (b *life) graph(ctx context.Context) error {
 	dir := filepath.Join(b.dir, "graph")
 	defer os.RemoveAll(dir)

@@ -74,7 +74,7 @@ func write(name string, v *vectors.Set) error {
 	return errors.Join(vectors.Write(f, v), f.Close())
 }
 
-// built is what serve says of its index.
+// built is what serve reports about its index.
 type built struct {
 	CPU   float64 `json:"cpu"`   // seconds, of the build; 0 when loaded
 	Wall  float64 `json:"wall"`  // seconds

@@ -144,7 +144,7 @@ func viewBench(r *bench.Report) (benchView, error) {
 	return v, nil
 }
 
-// drawAll gives charts as markup.
+// drawAll returns charts as markup.
 func drawAll(charts []Chart) ([]template.HTML, error) {
 	var out []template.HTML
 	for _, c := range charts {

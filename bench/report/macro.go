@@ -18,8 +18,8 @@ type macro struct {
 	means                 []float64 // of each row
 }
 
-// macros are the tasks that were run on two or more corpora with one encoder, each with the systems that all
-// these corpora have. Reports of one corpus with several seeds count as one, by their mean.
+// macros returns the tasks that were run on two or more corpora with one encoder, each with the systems that
+// all these corpora have. Reports of one corpus with several seeds count as one, by their mean.
 func macros(reports []*bench.Report, metric string) (out []macro) {
 	var encoders, tasks []string
 	for _, r := range reports {

@@ -141,7 +141,7 @@ func each(list []int) (out [][]int) {
 	return out
 }
 
-// strata are the tasks of the given kinds, each with its weight.
+// strata returns the tasks of the given kinds, each with its weight.
 func strata(all []scored, of []int) []stat.Stratum {
 	var names []kinds.Name
 	for _, t := range all {
@@ -157,7 +157,7 @@ func strata(all []scored, of []int) []stat.Stratum {
 	return out
 }
 
-// scoresOf are the scores of the systems on the queries of a half.
+// scoresOf returns the scores of the systems on the queries of a half.
 func scoresOf(r *bench.Report, task string, systems []string, half bench.Half, metric string) (scored, error) {
 	t := scored{name: kinds.Name{Corpus: r.Data, Task: task}, kind: kindOf(task)}
 	in := bench.TaskInput{Corpus: &bench.Corpus{Parts: strings.Split(r.Data, "+")}, Half: half}

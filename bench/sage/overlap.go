@@ -55,7 +55,7 @@ func fMeasure(common, a, b int) float64 {
 	return 2 * float64(common) / float64(a+b)
 }
 
-// pairwise is a measure that looks at two texts alone.
+// pairwise is a measure that depends on two texts only.
 type pairwise func(a, b int) float64
 
 func (f pairwise) Against(candidates []int) func(dst []float64, query int) {

@@ -106,7 +106,7 @@ func shuffleWords(rng *rand.Rand, s string) string {
 	return strings.Join(words, " ")
 }
 
-// sentences cuts s behind . ! ? that white space follows.
+// sentences cuts s after . ! or ? followed by white space.
 func sentences(s string) []string {
 	var out []string
 	start := 0
@@ -128,8 +128,8 @@ func sentences(s string) []string {
 	return out
 }
 
-// insert puts filler of share times the tokens of s at a place from 0, its
-// start, to 1, its end, counted in characters.
+// insert puts filler of share times the tokens of s at a place: 0 is the start of s and 1
+// its end, counted in characters.
 func insert(rng *rand.Rand, s string, share, place float64) string {
 	needle := filler(rng, max(1, int(share*float64(len(tokenSpans(s)))+.5)))
 	runes := []rune(s)

@@ -56,7 +56,7 @@ type Report struct {
 	Overall map[string]float64 `json:"overall,omitempty"`
 }
 
-// result is one similarity on one task.
+// result holds the scores of one similarity on one task.
 type result struct {
 	Task       string `json:"task"`
 	Similarity string `json:"similarity"`
@@ -71,7 +71,7 @@ type result struct {
 	Cut map[string]float64 `json:"cut,omitempty"`
 }
 
-// input is what a task works on.
+// input is the data of a task.
 type input struct {
 	ctx     context.Context
 	enc     encoder.Encoder
@@ -83,7 +83,7 @@ type input struct {
 	measure []similarity
 }
 
-// task is one of the five.
+// task is one of the five tasks.
 type task struct {
 	name string
 	// files must be in a folder for the task to run on it.

@@ -8,8 +8,8 @@ import (
 	"github.com/lexsem/lexsem/bench/internal/parallel"
 )
 
-// retrievalChanges are the 18 of Sec. A.6: six of Task 2, insertions and
-// removals of 15 and 50 % at three places.
+// retrievalChanges returns the 18 of Sec. A.6: six of Task 2, insertions and removals of
+// 15 and 50 % at three places.
 func retrievalChanges() []change {
 	out := append(append([]change{}, superficial...), semantic...)
 	for _, p := range []float64{.15, .5} {
@@ -108,8 +108,8 @@ type ranker struct {
 	texts   []string
 }
 
-// ndcg is the mean nDCG@10 over a corpus of the given copies, 0 being the
-// original, when the documents of copy relevant count.
+// ndcg is the mean nDCG@10 over a corpus of the given copies, of which 0 is the original,
+// if the documents of copy relevant are relevant.
 func (m ranker) ndcg(copies []int, relevant int) (float64, error) {
 	nq, nd := len(m.queries), len(m.corpus.Passages)
 	var candidates []int

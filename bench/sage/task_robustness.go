@@ -73,7 +73,7 @@ func runRobustness(in input) ([]result, error) {
 	})
 }
 
-// span is from, from+1, … of n positions.
+// span returns n positions: from, from+1, …
 func span(from, n int) []int {
 	out := make([]int, n)
 	for i := range out {

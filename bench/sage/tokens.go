@@ -55,7 +55,7 @@ func spaces(s string) int {
 	return n
 }
 
-// run is the length of the first runes of s, at most limit, that fit.
+// run is the length of the first runes of s that fit, at most limit.
 func run(s string, limit int, fits func(rune) bool) int {
 	at := 0
 	for k := 0; at < len(s) && k < limit; k++ {

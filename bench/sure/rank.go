@@ -96,10 +96,10 @@ func (b *beds) first(answer []bench.Hit) (out []bench.Ranked) {
 	return out
 }
 
-// ndcg is the measure of retrieval that RDC and ROC are held against.
+// ndcg is the measure of retrieval with which RDC and ROC are compared.
 var ndcg, _ = bench.ParseMetric("ndcg@10")
 
-// retrieval is the mean of ndcg over the queries, among the passages alone.
+// retrieval is the mean of ndcg over the queries, with only the passages ranked.
 func (b *beds) retrieval(first bench.Rankings) (float64, error) {
 	judged := bench.Qrels{}
 	for _, q := range b.data.Queries {

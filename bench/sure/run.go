@@ -47,7 +47,7 @@ type Report struct {
 	Fit     map[string]bench.Fit `json:"fit"`
 }
 
-// result is one system on one testbed.
+// result holds the scores of one system on one testbed.
 type result struct {
 	System  string `json:"system"`
 	Testbed string `json:"testbed"`
@@ -171,7 +171,7 @@ func bedIndex(name string) int {
 	return slices.IndexFunc(testbeds, func(t testbed) bool { return t.Name == name })
 }
 
-// compare fills vsDense in.
+// compare fills in the field vsDense.
 func compare(results []result, seed uint64) error {
 	for i := range results {
 		r := &results[i]

@@ -36,7 +36,7 @@ type aim struct {
 	WorstSet kinds.Name `json:"worst_set"`
 }
 
-// better tells whether a is the better aim, by more than rounding.
+// better reports whether a is the better aim, by more than rounding.
 func (a aim) better(b aim) bool { return a.Objective > b.Objective+1e-9 }
 
 // asks returns the numbers and weights of the sets that have queries in a half.

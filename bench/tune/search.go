@@ -6,7 +6,7 @@ import (
 	"github.com/lexsem/lexsem/bench"
 )
 
-// choose finds the constants of the best aim on the dev half.
+// choose finds the constants with the best aim on the dev half.
 func (t *tuner) choose(ctx context.Context) (*trial, error) {
 	best, err := t.try(ctx, t.From)
 	if err != nil {
@@ -57,7 +57,7 @@ func (tr *trial) better(other *trial) bool {
 	return tr.loss <= tolerance+1e-9 && tr.dev.better(other.dev)
 }
 
-// around are the points that differ from at in the value of one constant; the start's
+// around returns the points that differ from at in the value of one constant; the start's
 // value comes first.
 func (t *tuner) around(at bench.Constants, of Trial) []bench.Constants {
 	first := at.Only(func(name string) bool { return name != of.Name })

@@ -30,7 +30,7 @@ var texts = []string{
 	"quarterly revenue grew",
 }
 
-// awkward are texts that real input holds sooner or later.
+// awkward are difficult texts that real input contains sooner or later.
 func awkward() map[string]string {
 	return map[string]string{
 		"empty":              "",

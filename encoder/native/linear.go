@@ -45,8 +45,8 @@ func (c *checkpoint) product(in int) product {
 	return new(vec.Packed8)
 }
 
-// rowTable is a table of vectors, one a word: float32, or a byte an element and
-// a scale a row, or what a file has, whose rows are read when they are asked for.
+// rowTable is a table with one vector per word: in float32, in bytes with a scale per row, or in a file whose
+// rows are read on demand.
 type rowTable struct {
 	d      int
 	floats []float32
@@ -81,8 +81,8 @@ func (t *rowTable) products(out, x []float32) {
 	}
 }
 
-// storedRows is the tensor name of the given shape, rows of which are read from the file one by one, in the precision that was
-// asked for: a text has few of the words, and the table is half of a small model.
+// storedRows is the tensor name of the given shape, in the requested precision, with rows read from the file on demand:
+// a text has few of the words, and the table is half of a small model.
 func (c *checkpoint) storedRows(name string, rows, d int) rowTable {
 	if !c.want(name, int64(rows), int64(d)) {
 		return rowTable{}
@@ -115,7 +115,7 @@ func (c *checkpoint) storedRows(name string, rows, d int) rowTable {
 	}}
 }
 
-// finite says that bytes can stand for row i of the tensor name.
+// finite checks that bytes can represent row i of the tensor name.
 func finite(name string, i int, row []float32) error {
 	if vec.Finite(row) {
 		return nil
@@ -123,8 +123,7 @@ func finite(name string, i int, row []float32) error {
 	return fmt.Errorf("%w: tensor %q: row %d has an infinity or what is not a number, which %s cannot hold", ErrModel, name, i, Int8)
 }
 
-// rowTable reads the tensor name of the given shape in the precision that was
-// asked for into memory.
+// rowTable reads the tensor name of the given shape into memory, in the requested precision.
 func (c *checkpoint) rowTable(name string, rows, d int) rowTable {
 	if !c.int8 {
 		return rowTable{d: d, floats: c.table(name, rows, d)}

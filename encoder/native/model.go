@@ -70,10 +70,10 @@ type model struct {
 	file                io.Closer // of words that lie there, else nil
 }
 
-// rowWidth is the greatest number of values that a product has for a token.
+// rowWidth is the maximum number of values that a product computes for a token.
 func (m *model) rowWidth() int { return max(m.qkvWidth(), m.innerWidth(), m.d) }
 
-// types is how many types of tokens it tells apart.
+// types is the number of token types that the model distinguishes.
 func (m *model) types() int { return len(m.kinds) / m.d }
 
 func (m *model) qkvWidth() int { return (m.heads + 2*m.kv) * m.width }
@@ -85,7 +85,7 @@ func (m *model) innerWidth() int {
 	return m.inner
 }
 
-// load reads the model in dir in the given precision. Memory is that of the weights.
+// load reads the model in dir in the given precision. It takes the memory of the weights.
 // It looks at ctx before each layer.
 func load(ctx context.Context, dir, precision string) (*model, error) {
 	c, err := openCheckpoint(dir)
@@ -97,7 +97,7 @@ func load(ctx context.Context, dir, precision string) (*model, error) {
 	return m, c.finish(m, dir, err)
 }
 
-// finish closes the file, or leaves that to a model that reads words there.
+// finish closes the file unless the model reads words from it.
 func (c *checkpoint) finish(m *model, dir string, err error) error {
 	if err == nil && m.words.stored != nil {
 		m.file = c.source

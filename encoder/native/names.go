@@ -28,7 +28,7 @@ type names struct {
 	headings bool // there may be BERT's masked-language-model head
 }
 
-// order is how the halves of a fused inner product lie.
+// order is the order of the halves of a fused inner product.
 type order uint8
 
 const (
@@ -45,7 +45,7 @@ var bertNames = names{
 	sums: true, biases: true, headings: true,
 }
 
-// decoder are the names of families that were made of decoders.
+// decoder are the tensor names in families made from decoders.
 var decoder = names{
 	before: []string{"", "model."}, words: "embed_tokens", layer: "layers.",
 	qkv: []string{"self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj"}, mix: "self_attn.o_proj",

@@ -164,7 +164,7 @@ func (p *packed) read() error {
 	return p.name(named)
 }
 
-// name gives the tensors the names that they have in PyTorch, and their shapes.
+// name gives the tensors their names in PyTorch, and their shapes.
 func (p *packed) name(in map[string]packedTensor) error {
 	p.tensors = map[string]packedTensor{}
 	var err error
@@ -233,7 +233,7 @@ func (p *packed) floats(name string, dst []float32) error {
 	return nil
 }
 
-// unpack writes the numbers of blocks.
+// unpack writes the numbers that blocks encode.
 func unpack(dst []float32, blocks []byte) {
 	for ; len(blocks) > 0; blocks, dst = blocks[packedBytes:], dst[packedBlock:] {
 		scale := safetensors.Half(binary.LittleEndian.Uint16(blocks))

@@ -20,7 +20,7 @@ const staticWeights, staticRows = "weights", "mapping"
 // such tokens has a vector.
 const leastState = 1e-6
 
-// unknownText is a letter that no vocabulary has.
+// unknownText is a letter that no vocabulary contains.
 const unknownText = "\U00012000"
 
 // loadStatic reads the table of a static model, whose states are its rows: a model without layers. The mean of the

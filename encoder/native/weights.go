@@ -114,8 +114,8 @@ func (c *checkpoint) file(name string) string {
 
 func (c *checkpoint) has(name string) bool { return c.shape(c.file(name)) != nil }
 
-// want reports whether the tensor name is there and of the given shape, before
-// memory is made for it.
+// want reports whether the tensor name exists with the given shape, before memory is
+// allocated for it.
 func (c *checkpoint) want(name string, shape ...int64) bool {
 	if c.err != nil {
 		return false

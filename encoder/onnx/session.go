@@ -14,7 +14,7 @@ import (
 // ErrModel is wrapped if a model file cannot be run as a text encoder.
 var ErrModel = errors.New("unusable model")
 
-// Names of the inputs that BERT-like encoders have.
+// Names of the inputs of encoders like BERT.
 const (
 	inputIDs  = "input_ids"
 	inputMask = "attention_mask"
@@ -101,7 +101,7 @@ func (s *session) start(outputs ...string) (*ort.DynamicAdvancedSession, error) 
 	return d, nil
 }
 
-// withHead is the session that gives logits, too.
+// withHead returns the session that also computes logits.
 func (s *session) withHead() (*ort.DynamicAdvancedSession, error) {
 	s.once.Do(func() { s.head, s.err = s.start(s.output, s.logits) })
 	return s.head, s.err

@@ -57,7 +57,7 @@ type Options struct {
 	HTTP *http.Client
 }
 
-// model is what is known of a model.
+// model holds the known properties of a model.
 type model struct {
 	dim     int
 	shorter bool // can give shorter vectors
@@ -69,7 +69,7 @@ var models = map[string]model{
 	"text-embedding-ada-002": {1536, false},
 }
 
-// maxTokens is what OpenAI's models read.
+// maxTokens is the maximum number of tokens that OpenAI's models read.
 const maxTokens = 8191
 
 // New returns the encoder of a model. It does not contact the server: a wrong key or server is an error of
@@ -208,7 +208,7 @@ func (v *vector) UnmarshalJSON(b []byte) error {
 // noMeans is the error code of an account without credit; repeating the call does not help.
 const noMeans = "insufficient_quota"
 
-// refusal reads the body of an error. Of its codes it tells noMeans alone.
+// refusal reads the body of an error. noMeans is the only code that it recognises.
 func refusal(body []byte) (kind, reason string) {
 	var e struct {
 		Error json.RawMessage `json:"error"`

@@ -16,7 +16,7 @@ import (
 	"golang.org/x/image/webp"
 )
 
-// format is a kind of file that is read.
+// format is a kind of image file.
 type format struct {
 	name, media string
 	front       func(b []byte) bool
@@ -24,7 +24,7 @@ type format struct {
 	decode      func(r io.Reader) (image.Image, error)
 }
 
-// formats are those that Decode reads. Of several images in a file the first is taken.
+// formats are the formats that Decode reads. If a file has several images, the first is used.
 var formats = []format{
 	{"PNG", "image/png", begins("\x89PNG\r\n\x1a\n"), png.DecodeConfig, png.Decode},
 	{"JPEG", "image/jpeg", begins("\xff\xd8"), jpeg.DecodeConfig, jpeg.Decode},
@@ -121,8 +121,8 @@ func checkSize(name string, w, h, most int) error {
 	return nil
 }
 
-// flat copies the pixels of the rectangle canvas. Colours of the usual kinds are taken as they
-// are stored, without their transparency.
+// flat copies the pixels of the rectangle canvas. Pixels of the usual kinds keep their stored
+// colours, without transparency.
 func flat(src image.Image, canvas image.Rectangle) *Image {
 	m := New(canvas.Dx(), canvas.Dy())
 	part := canvas.Intersect(src.Bounds())

@@ -67,7 +67,7 @@ func sinc(x float64) float64 {
 	return math.Sin(x) / x
 }
 
-// check says whether f is known.
+// check refuses an unknown filter.
 func (f Filter) check() error {
 	if f < Nearest || int(f) >= len(kernels) {
 		return fmt.Errorf("resample is %d; known are 0 (nearest), 1 (lanczos), 2 (bilinear), 3 (bicubic), 4 (box), 5 (hamming)", f)
@@ -148,7 +148,7 @@ func tapsOf(in, out int, k kernel) []taps {
 	return all
 }
 
-// blend makes the three channels of a pixel of others that lie step bytes apart.
+// blend computes the three channels of a pixel from pixels that are step bytes apart.
 func blend(dst, src []uint8, step int, weights []int32) {
 	r, g, b := int32(1<<(weightBits-1)), int32(1<<(weightBits-1)), int32(1<<(weightBits-1))
 	for i, w := range weights {
@@ -175,8 +175,8 @@ func (m *Image) nearest(w, h int) *Image {
 	return out
 }
 
-// middles are the input positions of the middles of the output pixels. They are summed step by step,
-// as in the reference.
+// middles returns the input positions of the middles of the output pixels. They are summed step by
+// step, as in the reference.
 func middles(in, out int) []int {
 	step := float64(in) / float64(out)
 	at := step / 2

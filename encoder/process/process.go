@@ -226,7 +226,7 @@ func (e *model) take(out *encoder.Output, a *answer, i int, text string, need en
 	return nil
 }
 
-// scaled has length 1.
+// scaled returns v scaled to length 1.
 func scaled(v []float32) []float32 {
 	sum := 0.0
 	for _, x := range v {

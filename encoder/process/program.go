@@ -19,7 +19,7 @@ import (
 // maxAnswer bounds the bytes of an answer.
 const maxAnswer = 1 << 30
 
-// program is the running program. Whoever holds turn may use the rest.
+// program is the running program. Only the owner of turn may use the other fields.
 type program struct {
 	o    Options
 	turn chan struct{} // holds one while a call is made
@@ -158,7 +158,7 @@ func readLine(r *bufio.Reader) ([]byte, error) {
 	}
 }
 
-// stop ends the program, and tells how it ended.
+// stop ends the program, and returns how it ended.
 func (p *program) stop() error {
 	r := p.running
 	p.running = nil
@@ -189,7 +189,7 @@ func (p *program) close() error {
 	return err
 }
 
-// err tells why no call can be made.
+// err returns the reason why no call can be made.
 func (p *program) err(ctx context.Context) error {
 	select {
 	case p.turn <- struct{}{}:

@@ -145,7 +145,7 @@ func openZip(r io.ReaderAt, size int64) (*zip.Reader, error) {
 	return z, nil
 }
 
-// part is a run of bytes of an archive.
+// part is a range of bytes in an archive.
 type part struct{ from, size int64 }
 
 // wantedParts returns the byte ranges of the wanted files in the zip, and their total

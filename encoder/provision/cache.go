@@ -64,7 +64,7 @@ func (r receipt) provenance(a artifact, cached bool) Provenance {
 	return p
 }
 
-// artifact is something that packages carry and the cache keeps in a folder.
+// artifact is something from a package that the cache keeps in a folder.
 type artifact struct {
 	name     string
 	dir      string // its folder in the cache
@@ -76,7 +76,7 @@ type artifact struct {
 	remedy   string
 }
 
-// errNotCached says that an artifact's folder does not exist.
+// errNotCached means that the folder of an artifact does not exist.
 var errNotCached = errors.New("not there")
 
 // cached returns the receipt of a's folder after checking every file.

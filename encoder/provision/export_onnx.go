@@ -96,8 +96,8 @@ func bertGraph(s *safetensors.File, c transformer.Config) (*graph, error) {
 	return &b.graph, b.err
 }
 
-// embed adds word, type and position embeddings and their normalisation. It
-// returns the states and the mask as Attention wants it.
+// embed adds word, type and position embeddings and their normalisation. It returns the states and
+// the mask in the form for Attention.
 func (b *bertBuilder) embed() (states, mask string) {
 	c := b.c
 	ids := b.input("input_ids", "batch", "seq")
@@ -220,7 +220,7 @@ func (b *bertBuilder) sections(names []string, shape ...int64) []*io.SectionRead
 	return out
 }
 
-// table adds a tensor [rows, cols] as it is.
+// table adds a tensor [rows, cols] unchanged.
 func (b *bertBuilder) table(name string, rows, cols int64) string {
 	return b.joined(name, []int64{rows, cols}, b.sections([]string{name}, rows, cols))
 }

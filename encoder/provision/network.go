@@ -87,7 +87,7 @@ func (s *session) newNetwork() (*network, error) {
 	return n, nil
 }
 
-// roots are the certificates of the system and of the user's clients.
+// roots returns the certificates of the system and of the user's clients.
 func (s *session) roots(cert string) (*x509.CertPool, error) {
 	var pool *x509.CertPool
 	for _, f := range []struct{ where, path string }{{"PIP_CERT or cert in pip.conf", cert},
@@ -262,7 +262,7 @@ func emptyFolder(dir string) error {
 	return err
 }
 
-// checkSum refuses a digest that an index writes wrongly.
+// checkSum refuses a malformed digest of an index.
 func checkSum(sum string) bool {
 	b, err := hex.DecodeString(sum)
 	return err == nil && len(b) == sha256.Size

@@ -55,7 +55,7 @@ type Request struct {
 	Progress func(Event)
 }
 
-// Runtime says whether ONNX Runtime is wanted.
+// Runtime selects whether ONNX Runtime is provided.
 type Runtime uint8
 
 const (
@@ -128,8 +128,8 @@ func Ensure(ctx context.Context, r Request) (Result, error) {
 	return res, nil
 }
 
-// Library puts the library of ONNX Runtime in place, as far as r wants it, and returns its path or "".
-// Errors and cost are those of Ensure.
+// Library provides the library of ONNX Runtime if r requests it, and returns its path or "". Errors and cost
+// are those of Ensure.
 func Library(ctx context.Context, r Request) (string, error) {
 	s, err := newSession(r)
 	if err != nil {
@@ -139,7 +139,7 @@ func Library(ctx context.Context, r Request) (string, error) {
 	return p.Path, err
 }
 
-// runtime puts the library in place as far as it is wanted.
+// runtime finds or fetches the library if it is wanted.
 func (s *session) runtime(ctx context.Context, r Request) (Provenance, error) {
 	switch r.Runtime {
 	case RuntimeNone:

@@ -11,7 +11,7 @@ type transfer struct {
 	tmp, dir string
 }
 
-// outer are the members of the package's archive that are wanted themselves.
+// outer returns the members of the package's archive that are requested themselves.
 func (t transfer) outer() []File {
 	if t.pkg.Inner != "" {
 		return []File{{Member: t.pkg.Inner, Name: "inner.zip"}}
@@ -35,7 +35,7 @@ type route struct {
 	fetch source
 }
 
-// routes are the routes to a package, in the order in which they are tried.
+// routes returns the routes to a package, in the order in which they are tried.
 func (p Package) routes() []route {
 	var out []route
 	if f, ok := indexes[p.Via]; ok {

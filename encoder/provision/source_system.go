@@ -45,8 +45,8 @@ func (v libraryVersion) usable() bool {
 	return v.major == minLibraryMajor && v.minor >= minLibraryMinor
 }
 
-// libraryGlobs are the patterns under which installed libraries are found:
-// loader paths, package managers, Python packages.
+// libraryGlobs returns the patterns under which installed libraries are found: loader
+// paths, package managers, Python packages.
 func libraryGlobs(platform string) []string {
 	var dirs []string
 	for _, env := range []string{"LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH"} {

@@ -18,7 +18,7 @@ type model interface {
 	tokenize(dst []piece, word []byte, w *work) []piece
 }
 
-// work is the memory that models work in.
+// work is the working memory of models.
 type work struct {
 	symbols []symbol
 	heap    []candidate
@@ -60,7 +60,7 @@ type candidate struct {
 	id  int32  // of the result
 }
 
-// noMerge is above every rank.
+// noMerge is a value above every rank.
 const noMerge = math.MaxUint64
 
 // fewSymbols is the number of symbols up to which looking at all pairs is

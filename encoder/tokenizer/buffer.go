@@ -52,8 +52,8 @@ func (b *buffer) puts(s string, from int32) {
 	put(b.text[n:], b.from[n:], s, from)
 }
 
-// put writes s to the start of text, and from for each of its bytes to that of places. It
-// returns the length of s.
+// put writes s to the start of text, and from to places for each of its bytes. It returns
+// the length of s.
 func put(text []byte, places []int32, s string, from int32) int {
 	for i := range len(s) {
 		text[i], places[i] = s[i], from

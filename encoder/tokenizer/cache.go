@@ -5,13 +5,13 @@ import (
 	"sync/atomic"
 )
 
-// What is remembered of one word at most.
+// Maximum sizes of one cached word.
 const (
 	cachedWord   = 46 // bytes
 	cachedPieces = 24
 )
 
-// cache remembers the tokens of words, for all goroutines. It takes at most some 3 MB.
+// cache stores the tokens of words, for all goroutines. It takes at most some 3 MB.
 type cache struct {
 	slots [1 << 12][ways]atomic.Pointer[cached]
 }

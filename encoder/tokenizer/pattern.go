@@ -132,8 +132,8 @@ func (m gpt2) find(text []byte, at int) (lo, hi int) {
 	return at, m.run(text, hi, c&(isLetter|isNumber))
 }
 
-// run returns the end of the code points from at on that are letters, numbers,
-// or neither of these nor space.
+// run returns the end of the code points from at on that are all letters, all numbers, or
+// all neither of these nor space.
 func (p *properties) run(text []byte, at int, kind class) int {
 	for at < len(text) {
 		c, size := p.next(text[at:])

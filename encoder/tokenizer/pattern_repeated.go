@@ -83,7 +83,7 @@ func (s *runeSet) add(lo, hi rune) {
 	}
 }
 
-// has says that r, a code point, is in s.
+// has reports whether r, a code point, is in s.
 func (s *runeSet) has(r rune) bool {
 	page := s[r>>8]
 	return page != nil && page[r&0xff]

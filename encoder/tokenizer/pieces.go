@@ -81,7 +81,7 @@ func asJSON(v any) json.RawMessage {
 	return b
 }
 
-// composing are rules for single code points, and the composition of others.
+// composing holds rules for single code points, and compositions.
 type composing map[rune][]byte
 
 func (c composing) lookup(key []byte) ([]byte, bool) {

@@ -20,7 +20,7 @@ type charsmap struct {
 	plain [utf8.RuneSelf]bool // ASCII without a rule
 }
 
-// rules say what stands for a text.
+// rules find the replacement of a text.
 type rules interface {
 	// lookup returns the replacement of the shortest rule that key begins with.
 	lookup(key []byte) ([]byte, bool)

@@ -80,7 +80,7 @@ func (p *pieces) add(m matcher, text []byte, c span, matches, gaps bool) {
 	}
 }
 
-// find sets p.segments to those of c.
+// find sets p.segments to the segments of c.
 func (p *pieces) find(m matcher, text []byte, c span, invert bool) {
 	p.segments = p.segments[:0]
 	at := int(c.lo)
@@ -100,7 +100,7 @@ func (p *pieces) find(m matcher, text []byte, c span, invert bool) {
 	}
 }
 
-// join adds p.segments, merged in the way of b.
+// join adds p.segments, merged as b describes.
 func (p *pieces) join(b behaviour) {
 	last := segment{} // the one before, and it is no match
 	for i, s := range p.segments {

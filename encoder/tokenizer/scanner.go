@@ -62,7 +62,7 @@ func (s *scanner) list(open, end byte, f func() error) error {
 	}
 }
 
-// string takes a string.
+// string reads a string.
 func (s *scanner) string() string {
 	if s.peek() != '"' {
 		return ""

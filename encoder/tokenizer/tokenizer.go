@@ -141,7 +141,7 @@ func (s *scan) reset(t *Tokenizer, text string, max int) {
 	}
 }
 
-// mend puts U+FFFD for each byte of text that is no UTF-8.
+// mend replaces each byte of text that is not UTF-8 with U+FFFD.
 func (s *scan) mend(text string) {
 	var b []byte
 	s.original = s.original[:0]

@@ -168,7 +168,7 @@ func (s *composer) rewrite(text []byte) {
 	s.flush()
 }
 
-// add appends r to the list. A settled one ends what is there.
+// add appends r to the list. A settled code point completes the list before it.
 func (s *composer) add(r rune, change int32) {
 	c, class := changed{r: r, change: change}, s.of(r)
 	if class&isOrdered != 0 {

@@ -14,7 +14,7 @@ type unigram struct {
 	fallback *[256]int32 // ids of bytes, or nil
 }
 
-// node is the best way to the end of a stretch of a word.
+// node is the best segmentation up to the end of a part of a word.
 type node struct {
 	score float64
 	start int32 // of its last token, -1 where there is no way
@@ -133,7 +133,7 @@ func (m *unigram) whole(s []byte) int32 {
 	return m.trie.id[at]
 }
 
-// spelled says that there is an id for each byte of b.
+// spelled reports whether there is an id for each byte of b.
 func spelled(ids *[256]int32, b []byte) bool {
 	for _, c := range b {
 		if ids[c] < 0 {

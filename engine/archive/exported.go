@@ -137,8 +137,7 @@ func (e *LineError) Error() string { return fmt.Sprintf("line %d: %v", e.Line, e
 // Unwrap returns the cause.
 func (e *LineError) Unwrap() error { return e.Err }
 
-// lineReader reads the lines of an export that are not blank. Memory: the longest
-// line that is there.
+// lineReader reads the lines of an export that are not blank. It takes the memory of the longest line.
 type lineReader struct {
 	r    *bufio.Reader
 	line int // number of the last one

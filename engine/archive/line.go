@@ -19,7 +19,7 @@ import (
 	"github.com/lexsem/lexsem/store"
 )
 
-// version is that of the format.
+// version is the version of the format.
 const version = 1
 
 // maxLine is the maximum length of a line of an export: that of the longest document with every byte escaped,
@@ -48,7 +48,7 @@ type rest struct {
 // Encoded reports whether the line has the vectors of the document.
 func (x *Line) Encoded() bool { return x.Lexsem != nil && len(x.Lexsem.Rows) > 0 }
 
-// Empty says whether the document has neither text nor data.
+// Empty reports whether the document has neither text nor data.
 func (x *Line) Empty() bool {
 	return intake.Blank(x.Title) && intake.Blank(x.Text) && (x.Lexsem == nil || len(x.Lexsem.Data) == 0)
 }
@@ -64,7 +64,7 @@ type Head struct {
 	Bases     [][]byte            `json:"bases,omitempty"`  // of the codes in rows, as they are stored
 }
 
-// raw are in base64.
+// raw values are in base64.
 type raw struct {
 	ID    []byte `json:"_id,omitempty"`
 	Title []byte `json:"title,omitempty"`
@@ -109,7 +109,7 @@ func lineOf(d *store.Document, head *Head, vectors bool) Line {
 	return x
 }
 
-// parse reads a line. What it refuses is fault.ErrInvalid.
+// parse reads a line. Errors are fault.ErrInvalid.
 func parse(line []byte) (x Line, err error) {
 	refuse := func(format string, args ...any) (Line, error) {
 		return x, fmt.Errorf("%w: %s", fault.ErrInvalid, fmt.Sprintf(format, args...))

@@ -19,7 +19,7 @@ import (
 type (
 	// BackupReport reports what Engine.Backup wrote.
 	BackupReport = store.BackupReport
-	// RestoreReport reports what Restore made.
+	// RestoreReport reports what Restore did.
 	RestoreReport = store.RestoreReport
 )
 

@@ -21,7 +21,7 @@ type Algebra[S any] interface {
 	// And is the intersection, Or the union.
 	And(a, b S) (S, error)
 	Or(a, b S) (S, error)
-	// Where is the set of documents with a value that meets c.
+	// Where returns the set of documents with a value that meets c.
 	Where(c *Condition) (S, error)
 }
 
@@ -86,7 +86,7 @@ func (f Filter) MatchDocument(id string, metadata map[string]any) (bool, error) 
 // document is the algebra of one document.
 type document map[string]any
 
-// documentOf has the values of metadata as they are in JSON.
+// documentOf returns metadata with its values as JSON has them.
 func documentOf(m map[string]any) (document, error) {
 	raw, err := metadata.Encode(m)
 	if err != nil {
@@ -129,7 +129,7 @@ func walk(v any, path string, do func(k Kind, text string) bool) bool {
 	return false
 }
 
-// here is walk for v at the end of the path.
+// here is walk for a value v at the end of the path.
 func here(v any, do func(k Kind, text string) bool) bool {
 	switch v := v.(type) {
 	case nil:

@@ -85,7 +85,7 @@ func ParseBoosts(expr string) ([]Boost, error) {
 // boostParser reads the parts that filters do not have: 30d, * and +.
 type boostParser struct{ parser }
 
-// blank passes white space over.
+// blank skips white space.
 func (p *boostParser) blank() { p.at = len(p.expr) - len(strings.TrimLeft(p.expr[p.at:], " \t\r\n")) }
 
 // take skips white space, and c if it is next.
@@ -238,7 +238,7 @@ func (b Boost) At(x float64) float64 {
 	return 1 / (1 + b.half/x)
 }
 
-// Of is what a value gives.
+// Of returns the boost of a value.
 func (b Boost) Of(k Kind, text []byte) float64 {
 	x, ok := b.Number(k, text)
 	if !ok {

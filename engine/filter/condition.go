@@ -64,8 +64,8 @@ func (c *Condition) Path() string { return c.path }
 // requires that the path exists.
 func (c *Condition) Beneath() bool { return c.op == opExists }
 
-// Meets reports whether a value at the path meets c. text is that of a string, or of a number as
-// in JSON.
+// Meets reports whether a value at the path meets c. text is the text of a string, or of a
+// number as written in JSON.
 func (c *Condition) Meets(k Kind, text []byte) bool {
 	if c.op == opExists {
 		return true

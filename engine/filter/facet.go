@@ -80,7 +80,7 @@ func (k Kind) Order(text []byte) string {
 	return string(rune(k)) + "1" + string(text)
 }
 
-// Number is the number that a value is, true being 1 and false 0.
+// Number is the value as a number, with true as 1 and false as 0.
 func (k Kind) Number(text []byte) (x float64, ok bool) {
 	switch k {
 	case False, True:

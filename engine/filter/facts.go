@@ -12,10 +12,9 @@ import (
 	"github.com/lexsem/lexsem/internal/metadata"
 )
 
-// A fact is one value of a document's metadata as a text: its path, its kind and the
-// value, written so that texts in the order of their bytes are values in theirs. So an
-// engine that knows no more than equal texts and ranges of texts answers every filter
-// as this one does, whatever kinds of values a path has.
+// A fact is one value of a document's metadata as a text: its path, its kind and the value,
+// written so that texts in the order of their bytes are values in theirs. So an engine that only
+// compares texts answers every filter like this one, even if a path has values of several kinds.
 
 // longFact is the maximum number of bytes of a string in a fact. A longer string is cut and
 // followed by a digest of the whole: it equals only itself, and strings that differ only after
@@ -93,7 +92,7 @@ func shortened(s string) string {
 	return front(s, longFact) + "\x00" + hex.EncodeToString(sum[:])
 }
 
-// front is the first n bytes of s, or less, so that no character is cut.
+// front is the first n bytes of s, or a few less so that no character is cut.
 func front(s string, n int) string {
 	for n > 0 && s[n]&0xc0 == 0x80 {
 		n--
@@ -213,7 +212,7 @@ func Meets(f Filter, id string, facts []string) (bool, error) {
 	return Answer(f, identified{byFacts(facts), id})
 }
 
-// byFacts answers a filter by facts.
+// byFacts answers a filter from facts.
 type byFacts []string
 
 func (d byFacts) All(yes bool) (bool, error)  { return yes, nil }

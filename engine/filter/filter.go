@@ -102,7 +102,7 @@ func Range(path string, lo, hi any) Filter { return comparison(opRange, path, lo
 // Prefix is met if path is a string that starts with prefix.
 func Prefix(path, prefix string) Filter { return comparison(opPrefix, path, prefix) }
 
-// Exists is met if path is present with any value, null, an empty array or an object included.
+// Exists is met if path is present with any value, including null, an empty array and an empty object.
 func Exists(path string) Filter { return comparison(opExists, path) }
 
 // And is met if all of fs are; And() always is.
@@ -166,7 +166,7 @@ func comparison(op operation, path string, values ...any) Filter {
 	return f
 }
 
-// check says why the i-th value of a comparison is invalid, or returns "".
+// check returns the reason why the i-th value of a comparison is invalid, or returns "".
 func (f Filter) check(i int) string {
 	v := f.values[i]
 	if f.path == idPath && v.kind != String {

@@ -14,7 +14,7 @@ const (
 	ownID = "metadata." + idPath
 )
 
-// where answers one condition.
+// where evaluates one condition.
 func where[S any](f Filter, in Algebra[S]) (none S, err error) {
 	switch {
 	case f.path != idPath:
@@ -31,8 +31,8 @@ func where[S any](f Filter, in Algebra[S]) (none S, err error) {
 	return ids.WhereID(newCondition(f))
 }
 
-// IDRange are the ids from From to before Below, in the order of bytes. "" for Below means that
-// there is no end.
+// IDRange are the ids from From to before Below, in the order of bytes. An empty Below means no
+// end.
 type IDRange struct{ From, Below string }
 
 // One reports whether a range contains only one id, From.
@@ -94,5 +94,5 @@ type identified struct {
 	id string
 }
 
-// WhereID says whether the id meets c.
+// WhereID reports whether the id meets c.
 func (d identified) WhereID(c *Condition) (bool, error) { return c.Meets(String, []byte(d.id)), nil }

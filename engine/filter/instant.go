@@ -66,13 +66,13 @@ func (i instant) sortable() string {
 	return fmt.Sprintf("%016x%08x", uint64(i.seconds)^1<<63, i.nanos)
 }
 
-// timestamp is how a time.Time is compared with metadata.
+// timestamp returns how a time.Time is compared with metadata.
 func timestamp(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }
 
-// clock is time.Now, but for tests.
+// clock is time.Now except in tests.
 var clock = time.Now
 
-// relativeTime is now, or a time before or after it.
+// relativeTime matches now, or a time before or after it.
 var relativeTime = regexp.MustCompile(`^now(?:[+-][0-9]{1,6}[smhdwMy])*$`)
 
 // relative resolves now, now-7d or now-1M+12h to a timestamp. ok is false for other words.

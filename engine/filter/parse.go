@@ -170,7 +170,7 @@ func (p *parser) not() (Filter, error) {
 // column is the number of the character at a byte, from 1.
 func (p *parser) column(at int) int { return utf8.RuneCountInString(p.expr[:at]) + 1 }
 
-// condition reads a condition, or true or false in its place.
+// condition reads a condition, or true or false instead of one.
 func (p *parser) condition() (Filter, error) {
 	path := p.tok
 	switch {

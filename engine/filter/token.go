@@ -107,7 +107,7 @@ func inWord(r rune) bool {
 // wordLength is the length of the word that s starts with.
 func wordLength(s string) int { return lengthWith(s, '.') }
 
-// lengthWith is the length of the run of letters of words, and of also, that s starts with.
+// lengthWith is the length of the run of word letters, or of also, at the start of s.
 func lengthWith(s string, also rune) int {
 	for i, r := range s {
 		if !inWord(r) && r != also {

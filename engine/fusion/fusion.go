@@ -37,7 +37,7 @@ const (
 // DefaultTokens is the weight of the token states that Options.Tokens 0 means.
 const DefaultTokens = 0.5
 
-// Options say how the scores of the dense and the lexical retriever are joined. The zero value is
+// Options choose how the scores of the dense and the lexical retriever are combined. The zero value is
 // Calibrated with its defaults.
 type Options struct {
 	// Kind is Calibrated (also ""), RRF or Convex.
@@ -131,8 +131,8 @@ type Term struct {
 	Weight, Value float64
 }
 
-// Terms are the summands of the score that Fuse gave a candidate, without those of weight 0. nil
-// for kinds other than Calibrated, whose scores depend on all candidates.
+// Terms returns the summands of the score that Fuse gave a candidate, without those of weight 0. nil for
+// kinds other than Calibrated, whose scores depend on all candidates.
 func (f Options) Terms(c Candidate) []Term {
 	f, err := f.fill()
 	if err != nil || f.Kind != Calibrated {
@@ -151,7 +151,7 @@ func (f Options) Terms(c Candidate) []Term {
 // without the cosine, term recall alone ranks worse than BM25.
 const unknownBeta = 2
 
-// calibrated are the summands of a candidate's score in Calibrated.
+// calibrated returns the summands of a candidate's score in Calibrated.
 func (f Options) calibrated(c *Candidate) [7]Term {
 	lift, scale := max(c.Lift, 1), cmp.Or(f.scale, 1)
 	return [7]Term{
@@ -237,7 +237,7 @@ func (f Options) lift(cs []Candidate) float64 {
 	return max(1, f.Reach/most)
 }
 
-// raised is a share to the power 1.25.
+// raised returns a share to the power of 1.25.
 func raised(s float64) float64 { return s * math.Sqrt(math.Sqrt(s)) }
 
 // Dense and Lexical return the score of one retriever.

@@ -72,7 +72,7 @@ type Unsettler interface {
 	Unsettled(ctx context.Context, ids []PassageID) ([]PassageID, error)
 }
 
-// Info says what an index was made for. The Backend stores it with the index.
+// Info describes what an index was made for. The Backend stores it with the index.
 type Info struct {
 	Dim      int                 `json:"dim"`      // length of the vectors
 	Encoder  encoder.Fingerprint `json:"encoder"`  // zero for a database without an encoder
@@ -99,7 +99,7 @@ type WeightedTerm struct {
 	Weight float64
 }
 
-// Candidate is a passage that a retriever named.
+// Candidate is a passage that a retriever found.
 type Candidate struct {
 	PassageID
 	Cosine float64 // Nearest only: in [-1, 1], exact to 1e-6 if the index keeps float32

@@ -49,7 +49,7 @@ type BridgeValue struct {
 	Passages int    `json:"passages"`
 }
 
-// maxValues is how many values of a path may have totals of their own.
+// maxValues is the maximum number of values of a path that have their own totals.
 const maxValues = 100
 
 // BridgeOptions configure MakeBridge. The zero value fits nothing.
@@ -184,7 +184,7 @@ type reading struct {
 	drawn *draw
 }
 
-// add takes in a passage.
+// add adds a passage.
 func (r *reading) add(p *Passage, path string) error {
 	add := func(t *ridge.Totals) error {
 		if err := t.Add(p.Vector, p.Tokens); err != nil {

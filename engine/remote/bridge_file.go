@@ -24,7 +24,7 @@ import (
 	"github.com/lexsem/lexsem/store"
 )
 
-// bridgeLook is how often a bridge file is looked at.
+// bridgeLook is the time between two looks at a bridge file.
 const bridgeLook = 2 * time.Second
 
 // bridgeFile identifies the version of the file in use.
@@ -127,7 +127,7 @@ func (b *bridges) of(f engine.Filter) (*state.Modulation, string, error) {
 	return b.whole, "", nil
 }
 
-// readBridge reads a bridge file, and makes all factors on all cores.
+// readBridge reads a bridge file, and computes all factors on all cores.
 func (r *Database) readBridge(ctx context.Context, path string) (b *bridges, err error) {
 	f, err := snapshot.Open(path)
 	if err != nil {
@@ -225,7 +225,7 @@ func readSource(f *snapshot.File) (source bridgeSource, fitted *modulate.Weights
 	return source, fitted, nil
 }
 
-// facts are those of the values.
+// facts returns the facts of the values.
 func (s bridgeSource) facts() ([]string, error) {
 	var facts []string
 	for _, p := range s.Values {
@@ -245,7 +245,7 @@ func (s bridgeSource) facts() ([]string, error) {
 	return facts, nil
 }
 
-// sectionOf are the bytes of a section.
+// sectionOf returns the bytes of a section.
 func sectionOf(f *snapshot.File, name string) ([]byte, error) {
 	section, err := f.Section(name)
 	if err != nil {
@@ -254,7 +254,7 @@ func sectionOf(f *snapshot.File, name string) ([]byte, error) {
 	return section.All()
 }
 
-// stale is how many passages were written or deleted since the file was made.
+// stale returns how many passages were written or deleted after the file was made.
 func (b *bridges) stale(now Status) int {
 	if b.whole.Sums == nil || now.Writes < b.writes {
 		return 0

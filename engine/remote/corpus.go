@@ -32,7 +32,7 @@ type corpus struct {
 	meta   map[uint64]map[string]any // of documents, by ordinal: those that Values has fetched
 }
 
-// seen is what is known of a passage.
+// seen holds what is known about a passage.
 type seen struct {
 	terms  string
 	cosine float64
@@ -177,7 +177,7 @@ func (c *corpus) PairNumbers(dst []uint64, id uint64) ([]uint64, error) {
 	return c.pairs.Numbers(dst, c.seen[id].terms), nil
 }
 
-// Values has the metadata of candidates fetched.
+// Values fetches the metadata of candidates.
 func (c *corpus) Values(ctx context.Context, path string, cs []fusion.Candidate) (func(uint64, func(filter.Kind, []byte)) error, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -187,7 +187,7 @@ func (r *Database) Close() error {
 	return r.b.Close()
 }
 
-// counted is how much the Backend held lately.
+// counted is the size of the Backend at a recent moment.
 type counted struct {
 	mu     sync.Mutex
 	status Status
@@ -197,7 +197,7 @@ type counted struct {
 
 const defaultFresh = time.Second
 
-// status is how much the Backend holds, as old as Options.Fresh allows.
+// status returns the size of the Backend, at most as old as Options.Fresh.
 func (r *Database) status(ctx context.Context) (Status, error) {
 	fresh := r.o.Fresh
 	if fresh == 0 {
@@ -223,7 +223,7 @@ func (r *Database) status(ctx context.Context) (Status, error) {
 	return status, nil
 }
 
-// wrote makes the next search ask for counts.
+// wrote makes the next search request new counts.
 func (r *Database) wrote() {
 	r.counted.mu.Lock()
 	defer r.counted.mu.Unlock()
@@ -239,7 +239,7 @@ func (r *Database) space() intake.Space {
 	return intake.Space{Dim: r.info.Dim, Metric: r.metric, Encoder: r.enc}
 }
 
-// rlr are the options of RLR.
+// rlr returns the options of RLR.
 func (r *Database) rlr() modulate.RLROptions {
 	return modulate.RLROptions{Alpha: r.o.Alpha, Lambda: r.o.Lambda}
 }

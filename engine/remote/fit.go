@@ -21,7 +21,7 @@ import (
 // maxSample limits how many passages a fit for a Backend keeps in memory.
 const maxSample = 200_000
 
-// drawn is a passage that was drawn.
+// drawn is a passage in the sample.
 type drawn struct {
 	number uint64
 	text   string // as it was encoded
@@ -47,7 +47,7 @@ func (s *draw) Pop() any {
 	return last
 }
 
-// offer keeps a passage if it is drawn so far.
+// offer keeps a passage if it is in the sample so far.
 func (s *draw) offer(p *Passage) {
 	number := numberOf(p.PassageID, s.seed)
 	if s.most == 0 || len(s.kept) == s.most && number >= s.kept[0].number {
@@ -70,7 +70,7 @@ func (s *draw) merge(o *draw) {
 	}
 }
 
-// numberOf is a number that is as likely anywhere in its range, of the name of a passage.
+// numberOf is a uniformly distributed number derived from the name of a passage.
 func numberOf(id PassageID, seed uint64) uint64 {
 	h := seed ^ 0x9e3779b97f4a7c15
 	step := func(b uint64) {

@@ -55,7 +55,7 @@ func (c *census) differ(o *census) map[int]bool {
 	return differ
 }
 
-// digest is one of all documents.
+// digest is one digest over all documents.
 func (c *census) digest() string {
 	h := sha256.New()
 	for i := range c.count {

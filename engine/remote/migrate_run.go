@@ -13,14 +13,14 @@ import (
 	"github.com/lexsem/lexsem/engine"
 )
 
-// migrateMark is what the file Mark holds.
+// migrateMark is the content of the file Mark.
 type migrateMark struct {
 	To      string `json:"to"`
 	Ordinal uint64 `json:"ordinal,omitempty"` // documents up to this one are copied
 	After   string `json:"after,omitempty"`   // documents up to this id are
 }
 
-// migration is one that runs.
+// migration is the state of a running migration.
 type migration struct {
 	MigrateOptions
 	to    string
@@ -117,7 +117,7 @@ func (m *migration) compare(ctx context.Context, source, target func(context.Con
 	return want, got, err
 }
 
-// copy puts documents batch by batch.
+// copy stores documents in batches.
 func (m *migration) copy(ctx context.Context, docs iter.Seq2[migrated, error], put func(context.Context, []migrated) error, mark func(last migrated) error) error {
 	var batch []migrated
 	flush := func() error {

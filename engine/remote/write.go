@@ -214,8 +214,8 @@ func (r *Database) settled(ctx context.Context, docs []incoming, same []bool) er
 	return err
 }
 
-// passages are the passages of a document, with its given vectors or those of stored passages with the same
-// texts. The error is that of ctx.
+// passages returns the passages of a document, with its given vectors or those of stored passages with the
+// same texts. The error is that of ctx.
 func (r *Database) passages(ctx context.Context, d *incoming, stored []Passage) ([]Passage, error) {
 	same := d.vector == nil && len(stored) == len(d.spans) && stored[0].Title == d.Title
 	ps := make([]Passage, len(d.spans))

@@ -44,13 +44,13 @@ func (b *best) least() (sum float64, full bool) {
 	return b.sums[0], true
 }
 
-// mayTake says whether a document with a sum may be among the best.
+// mayTake reports whether a document with a sum may be among the best.
 func (b *best) mayTake(sum float64) bool {
 	least, full := b.least()
 	return !full || sum*room >= least
 }
 
-// beaten says that a document is not among the best, for certain.
+// beaten reports whether a document is not among the best, for certain.
 func (b *best) beaten(x near) bool { return b.known && x.exact && !better(x.Scored, b.worst) }
 
 // offer adds a document; full says that settle must be called.

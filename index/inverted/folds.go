@@ -279,7 +279,7 @@ func (t *elementTable) grow() {
 	}
 }
 
-// count is in how many sets an element is.
+// count returns in how many sets an element is.
 func (f *Folds) count(e *element) int {
 	if e.list == 0 {
 		return 1

@@ -107,7 +107,7 @@ func (w *walk) fail() entry {
 	return entry{term: math.MaxUint32}
 }
 
-// end says whether all entries were sound.
+// end reports whether all entries were sound.
 func (w *walk) end() error {
 	if w.bad {
 		return corrupt("forward list ends within an entry")

@@ -97,7 +97,7 @@ func (x *Words) documents(ctx context.Context, dst []uint64, term uint32, ok fun
 	return dst, err
 }
 
-// all says whether a document has all of some terms.
+// all reports whether a document has all of some terms.
 func (c *core) all(slot uint32, terms []uint32) (bool, error) {
 	has := map[uint32]bool{}
 	w, err := c.walk(slot)

@@ -170,7 +170,7 @@ func newFinder(q *query, terms []text.Term, idf func(string) float64, number fun
 	return f
 }
 
-// match is how the query matches the document at a slot.
+// match returns how the query matches the document at a slot.
 func (f *finder) match(c *core, slot uint32) (Match, error) {
 	w, err := c.walk(slot)
 	if err != nil {

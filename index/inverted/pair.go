@@ -65,7 +65,7 @@ func (c *chain) word(n uint32) (left [2]uint32) {
 	return c.before
 }
 
-// open reports that a piece would have a left neighbour, or would replace one.
+// open reports whether a piece would have a left neighbour, or would replace one.
 func (c *chain) open() bool { return c.end > 0 || !c.pieces && c.before != [2]uint32{} }
 
 // piece takes in a piece of the last word.

@@ -29,7 +29,7 @@ func sizedTable(n int) *table {
 	return &table{entries: make([]uint32, size)}
 }
 
-// full says that the next number needs another table.
+// full reports whether the next number needs another table.
 func (t *table) full() bool { return 4*t.used >= 3*len(t.entries) }
 
 // add inserts a number; the table must not be full.

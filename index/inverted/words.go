@@ -205,7 +205,7 @@ func distinct(terms []text.Term) []text.Term {
 	return out
 }
 
-// idf is how much a word that df of n documents have says.
+// idf returns how much a word that df of n documents have says.
 func idf(n int, df uint32) float64 {
 	return math.Log(1 + (float64(n)-float64(df)+.5)/(float64(df)+.5))
 }

@@ -65,7 +65,7 @@ func (c Codes) Basis() uint32 { return c.basis }
 // Bits is the size of a component.
 func (c Codes) Bits() int { return c.bits }
 
-// Pool is how many neighbouring states share a code.
+// Pool returns how many neighbouring states share a code.
 func (c Codes) Pool() int { return c.pool }
 
 // Rank is the number of components of a code.
@@ -83,7 +83,7 @@ func codeSize(rank, bits int) int { return groupsOf(rank) * bits / 2 }
 // topOf is the largest value of a component.
 func topOf(bits int) int { return 1<<bits - 1 }
 
-// unitOf is what scales are counted in.
+// unitOf returns what scales are counted in.
 func unitOf(bits int) float32 { return 2 / (65535 * float32(topOf(bits))) }
 
 // block fills s.sim for block i. It returns the number of codes in the block; values after them are

@@ -82,8 +82,8 @@ func NewSearch(query string, res engine.Result, took time.Duration) Search {
 	return s
 }
 
-// Unlikely reports that the subject of the query is probably not covered: no hit of a first page is likely
-// to be relevant.
+// Unlikely reports whether the subject of the query is probably not covered: no hit of a first page is
+// likely to be relevant.
 func Unlikely(hits []engine.Hit) bool {
 	for _, h := range hits {
 		if h.Probability == 0 || h.Probability >= fusion.Unlikely {

@@ -10,10 +10,10 @@ type Set struct {
 	n     int
 }
 
-// Len is how many numbers are in the set.
+// Len returns how many numbers are in the set.
 func (s Set) Len() int { return s.n }
 
-// Has says whether x is in the set.
+// Has reports whether x is in the set.
 func (s Set) Has(x uint64) bool { return s.words.At(int(x>>6))>>(x&63)&1 != 0 }
 
 // All calls yield for each number, ascending.
@@ -36,7 +36,7 @@ type SetEditor struct {
 // Edit begins the next version of s, which does not change.
 func (s Set) Edit() *SetEditor { return &SetEditor{s.words.Edit(), s.n} }
 
-// Has says whether x is in the set as edited so far.
+// Has reports whether x is in the set as edited so far.
 func (e *SetEditor) Has(x uint64) bool { return e.words.At(int(x>>6))>>(x&63)&1 != 0 }
 
 // Add puts x in and says whether it was not there.

@@ -33,8 +33,8 @@ func (m Metric) String() string {
 	return string(m)
 }
 
-// Directions reports that only the directions of vectors count: they are stored at length 1. Queries can be
-// modulated, which turns their direction, and be compared with passages token by token. Under the other
+// Directions reports whether only the directions of vectors count: they are stored at length 1. Queries can
+// be modulated, which turns their direction, and be compared with passages token by token. Under the other
 // metrics vectors are stored and used as given. Only directions support RLR's sums, local and fitted
 // bridges, token states, and calibrated and convex fusion.
 func (m Metric) Directions() bool { return m.String() == index.Cosine }

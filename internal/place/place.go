@@ -39,7 +39,7 @@ var kinds = map[string]func(title, text string, from, to int) string{
 	"docx": headed, "odt": headed, "rtf": headed, "epub": headed, "ipynb": headed,
 }
 
-// Known says whether Of can tell places in files of a kind.
+// Known reports whether Of can tell places in files of a kind.
 func Known(kind string) bool { return kinds[kind] != nil }
 
 // Of returns the place of the bytes [from, to) of a file's text: "page 7", "slides 2-3", `sheet "Q3" row 12`, or the
@@ -87,7 +87,7 @@ func sheet(_, text string, from, to int) string {
 	return fmt.Sprintf("%s row %d", out, row)
 }
 
-// marked are the headings with marks that begin within begin, the beginning of a text.
+// marked returns the headings with marks that begin within begin, the beginning of a text.
 func marked(begin, text string) (out []Heading) {
 	for at := strings.Index(begin, Part); at >= 0 && at < len(begin); {
 		n := len(text[at:]) - len(strings.TrimLeft(text[at:], Part))

@@ -100,7 +100,7 @@ const MostUsual = 5
 // Now is the present as problems have it.
 func Now() string { return time.Now().UTC().Format(time.RFC3339) }
 
-// MostFrequent are the three kinds with the most files.
+// MostFrequent returns the three kinds with the most files.
 func MostFrequent(kinds []Extension) []Extension {
 	slices.SortFunc(kinds, func(a, b Extension) int {
 		return cmp.Or(cmp.Compare(b.Files, a.Files), cmp.Compare(a.Extension, b.Extension))
@@ -255,7 +255,7 @@ func load(path string) ([]byte, error) {
 	return data, nil
 }
 
-// of is what a file says of a source.
+// of returns what a file says of a source.
 func of(source string, data []byte) ([]Problem, LeftOut) {
 	h, list := parse(data, most)
 	if h.Source != source {

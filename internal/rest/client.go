@@ -169,7 +169,7 @@ func Refused(err error) bool {
 	return errors.As(err, &f) && (f.Status == http.StatusBadRequest || f.Status == http.StatusRequestEntityTooLarge || f.Status == http.StatusUnprocessableEntity)
 }
 
-// Passing says that the status is 429 or 5xx.
+// Passing reports whether the status is 429 or 5xx.
 func (f *Failure) Passing() bool { return f.Status == http.StatusTooManyRequests || f.Status >= 500 }
 
 // Status is that of an error of a server, 0 for another error.

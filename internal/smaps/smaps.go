@@ -9,16 +9,16 @@ import (
 	"strings"
 )
 
-// Resident is how many bytes of the mapped files selected by is are in this process's memory; removed files do
-// not count. Cost: a walk over the page tables of the whole process, some 10 ms for 600 MB. Errors: the
-// operating system's; always one on other systems than Linux.
+// Resident returns how many bytes of the mapped files selected by is are in this process's memory; removed
+// files do not count. Cost: a walk over the page tables of the whole process, some 10 ms for 600 MB. Errors:
+// the operating system's; always one on other systems than Linux.
 func Resident(is func(path string) bool) (bytes uint64, err error) {
 	err = each(is, func(m mapping) { bytes += m.resident })
 	return bytes, err
 }
 
-// Huge is how many bytes of the selected files are in mappings that request large pages, whether in memory or not. Cost
-// and errors: those of Resident.
+// Huge returns how many bytes of the selected files are in mappings that request large pages, whether in memory or not.
+// Cost and errors: those of Resident.
 func Huge(is func(path string) bool) (bytes uint64, err error) {
 	err = each(is, func(m mapping) {
 		if m.huge {

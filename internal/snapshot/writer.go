@@ -110,7 +110,7 @@ func checkTag(tag string) error {
 	return nil
 }
 
-// at is how many bytes of data there are.
+// at returns how many bytes of data there are.
 func (w *Writer) at() uint64 { return w.n + uint64(len(w.buf)) - page }
 
 // end completes the entry of the present section.

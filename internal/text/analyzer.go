@@ -33,7 +33,7 @@ type Options struct {
 	Stop bool
 }
 
-// Defaults are the options for English: stems, without function words.
+// Defaults returns the options for English: stems, without function words.
 func Defaults() Options { return Options{Language: "en", Stem: true, Stop: true} }
 
 // Term is one term of a text. Terms with Beside false are the words of the text in order. A compound gives
@@ -119,7 +119,7 @@ func (a *Analyzer) Options() Options { return a.o }
 // are comparable.
 func (a *Analyzer) Digest() string { return a.digest }
 
-// FunctionWords are the words that Terms leaves out, lower-cased, in no order.
+// FunctionWords returns the words that Terms leaves out, lower-cased, in no order.
 func (a *Analyzer) FunctionWords() iter.Seq[string] { return maps.Keys(a.stop) }
 
 // Terms appends the terms of s to dst:

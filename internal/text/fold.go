@@ -38,7 +38,7 @@ func unaccented(word string) string {
 	return b.String()
 }
 
-// accent says whether r is a combining mark of European scripts.
+// accent reports whether r is a combining mark of European scripts.
 func accent(r rune) bool { return 0x300 <= r && r <= 0x36f }
 
 // vanishes reports whether r is invisible within a word: a soft hyphen, a joiner, or a space without width.
@@ -51,6 +51,6 @@ func sign(r rune) bool {
 	return (0x2600 <= r && r < 0x27c0 || 0x2b00 <= r && r < 0x2c00 || 0x1f000 <= r && r < 0x1fb00) && unicode.Is(unicode.So, r)
 }
 
-// raised says whether r is a number set above or below its line, a fraction, or a number in a circle. It belongs to a
-// short name before it, as in CO₂ and m². After a longer word it marks a footnote.
+// raised reports whether r is a number set above or below its line, a fraction, or a number in a circle. It belongs
+// to a short name before it, as in CO₂ and m². After a longer word it marks a footnote.
 func raised(r rune) bool { return r >= utf8.RuneSelf && unicode.Is(unicode.No, r) }

@@ -59,7 +59,7 @@ func (sc *scanner) function(w string, start, end int, beside bool) {
 	}
 }
 
-// first says whether a text has not had a term of function words.
+// first reports whether a text has not had a term of function words.
 func (sc *scanner) first(key uint32) bool {
 	if sc.seen == nil {
 		sc.seen = map[uint32]bool{}

@@ -91,7 +91,7 @@ type guest struct {
 	stem     *stemmer
 }
 
-// guestsOf are the guests in texts of a language.
+// guestsOf returns the guests in texts of a language.
 func guestsOf(code string) (out []*guest) {
 	for _, g := range guests {
 		if code != "none" && !slices.Contains(strings.Fields(g.hosts), code) {

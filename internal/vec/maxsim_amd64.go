@@ -21,8 +21,8 @@ func unpack(dst, src []byte, bits int) int {
 	return n
 }
 
-// simStep is how many products of two components AVX2 sums in 16 bits before it widens them: 8 of 2·15·127, or
-// one of 2·255·63.
+// simStep returns how many products of two components AVX2 sums in 16 bits before it widens them: 8 of
+// 2·15·127, or one of 2·255·63.
 func simStep(bits int) int {
 	if bits == 8 {
 		return 1

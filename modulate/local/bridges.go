@@ -106,7 +106,7 @@ func New(dim, vocab int, vectors func(id uint64) []float32, o Options) (*Bridges
 	}, nil
 }
 
-// Options are the options in use, with defaults filled in.
+// Options returns the options in use, with defaults filled in.
 func (b *Bridges) Options() Options { return b.o }
 
 // Len is the number of passages, Dim the length of their vectors.

@@ -60,7 +60,7 @@ func (b *Bridges) Repartition(ctx context.Context) (*Bridges, error) {
 	return b.build(ctx, all)
 }
 
-// all are the passages, by id.
+// all returns the passages, by id.
 func (b *Bridges) all(ctx context.Context) ([]member, error) {
 	all := make([]member, 0, b.n)
 	for i := range b.cells {

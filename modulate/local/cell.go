@@ -79,7 +79,7 @@ func (c *cell) prefetch(i, d int) {
 	}
 }
 
-// members are the passages with their tokens.
+// members returns the passages with their tokens.
 func (c *cell) members() []member {
 	counts := make([]int, len(c.ids))
 	for _, s := range c.slots {

@@ -68,7 +68,7 @@ func (d *directory) count(t int32) int {
 	return n
 }
 
-// cells are the cells with token t, which must be in the vocabulary, ascending.
+// cells returns the cells with token t, which must be in the vocabulary, ascending.
 func (d *directory) cells(t int32) ([]uint32, error) {
 	if list := d.listed.At(int(t)); list != nil {
 		return list, nil

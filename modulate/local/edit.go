@@ -55,7 +55,7 @@ func (e *Editor) Add(id uint64, vector []float32, tokens []int32) error {
 	return nil
 }
 
-// lexical are the tokens of a passage, ascending.
+// lexical returns the tokens of a passage, ascending.
 func lexical(tokens []int32, vocab int) ([]uint32, error) {
 	list := make([]uint32, len(tokens))
 	for i, t := range tokens {
@@ -158,7 +158,7 @@ func (e *Editor) publish(cells []uint32, last, next []*cell) (*Bridges, error) {
 	return &b, nil
 }
 
-// ids are the passages added and removed, ascending.
+// ids returns the passages added and removed, ascending.
 func (e *Editor) ids() []uint64 {
 	ids := slices.AppendSeq(slices.Collect(maps.Keys(e.added)), maps.Keys(e.removed))
 	slices.Sort(ids)

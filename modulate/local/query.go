@@ -136,7 +136,7 @@ func (c *cell) move(q []float32, tokens []int32, whole []float32, there uint64, 
 	return found
 }
 
-// having are the cells that have token t.
+// having returns the cells that have token t.
 func (b *Bridges) having(t int32) ([]uint32, error) {
 	list, err := b.words.cells(t)
 	for _, c := range list {

@@ -298,7 +298,7 @@ func (s *Sums) each(t int, p posted, yield func(slot int) bool) error {
 	return nil
 }
 
-// postings are the bytes of the frozen list of t.
+// postings returns the bytes of the frozen list of t.
 func (f *frozen) postings(t int) ([]byte, error) {
 	if t >= len(f.off)-1 { // there is nothing frozen, or the token came later
 		return nil, nil

@@ -175,7 +175,7 @@ type totalsTags struct {
 	rows     string // float64 × d for each token with a row
 }
 
-// tagsOf are the tags of the totals of a number.
+// tagsOf returns the tags of the totals of a number.
 func tagsOf(number int) totalsTags {
 	if number == 0 {
 		return totalsTags{"tot", "tot.prd", "tot.df", "tot.row"}

@@ -54,7 +54,7 @@ type recent struct {
 // Options.Steps ended: 2,048 queries by default, since one step has few.
 const recentSteps = 8
 
-// stopped tells that o ends the descent here.
+// stopped reports whether o ends the descent here.
 func (p *place) stopped(o Options) bool { return o.Steps > 0 && p.Step >= o.Steps }
 
 // loss is the loss for the weights that are kept: of their epoch, or of the last steps.

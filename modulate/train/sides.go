@@ -51,7 +51,7 @@ func (t *trainer) newSides() *sides {
 	return s
 }
 
-// rows are the texts that a step over batch modulates.
+// rows returns the texts that a step over batch modulates.
 func (t *trainer) rows(batch []int32) []int32 {
 	if t.sides == nil {
 		return batch
@@ -130,7 +130,7 @@ func (t *trainer) eachRow(ctx context.Context, n int, f func(worker, i int)) err
 	})
 }
 
-// movedPassages are the vectors of the distinct texts with the present weights.
+// movedPassages returns the vectors of the distinct texts with the present weights.
 func (t *trainer) movedPassages(ctx context.Context) ([]float32, error) {
 	rows := t.sides.passages
 	if err := t.weigh(ctx, rows); err != nil {
@@ -142,7 +142,7 @@ func (t *trainer) movedPassages(ctx context.Context) ([]float32, error) {
 	return slices.Clone(t.sides.all.out[:len(rows)*t.q.dim]), nil
 }
 
-// modulated are the bounds of the rows that are modulated.
+// modulated returns the bounds of the rows that are modulated.
 func (q *queries) modulated() (from, to int) {
 	if q.side == PassageSide {
 		from = q.len()

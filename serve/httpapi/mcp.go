@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// mayWrite says whether a request may store and delete.
+// mayWrite reports whether a request may store and delete.
 func (s *Server) mayWrite(r *http.Request) bool {
 	return !s.o.ReadOnly && s.allow(r, ScopeWrite) == nil
 }

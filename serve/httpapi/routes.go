@@ -92,7 +92,7 @@ func (s *Server) answer(method, path string, serve http.HandlerFunc) {
 	s.endpoints = append(s.endpoints, endpoint{method, path, strings.Split(path, "/"), serve})
 }
 
-// answers says whether an endpoint answers a method.
+// answers reports whether an endpoint answers a method.
 func (e *endpoint) answers(method string) bool {
 	return e.method == "" || e.method == method || e.method == http.MethodGet && method == http.MethodHead
 }

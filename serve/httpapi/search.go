@@ -40,7 +40,7 @@ type searchRequest struct {
 	PerGroup int       `json:"per_group"`
 }
 
-// query is what a request asks for.
+// query returns what a request asks for.
 func (in *searchRequest) query(o Options) (q engine.Query, err error) {
 	q = engine.Query{
 		Text: in.Query, Vector: in.Vector, Image: in.Image, Like: in.Like, Unlike: in.Unlike, Offset: in.Offset, MinScore: in.MinScore, Mode: in.Mode, Variant: in.Variant,
@@ -129,7 +129,7 @@ func searchBatch(ctx context.Context, c *call, in *batchRequest) (batchAnswer, e
 	return out, nil
 }
 
-// lasted is how long the steps of a search took.
+// lasted returns how long the steps of a search took.
 func lasted(res engine.Result) (t time.Duration) {
 	for _, s := range res.Trace.Steps {
 		t += s.Took

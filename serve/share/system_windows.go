@@ -9,10 +9,10 @@ import (
 // ownerOf does not tell.
 func ownerOf(string) (uid int, ok bool) { return 0, false }
 
-// refused reports that nobody listens on a socket.
+// refused reports whether nobody listens on a socket.
 func refused(err error) bool { return errors.Is(err, windows.WSAECONNREFUSED) }
 
-// isReset reports that the other end is gone.
+// isReset reports whether the other end is gone.
 func isReset(err error) bool {
 	return errors.Is(err, windows.WSAECONNRESET) || errors.Is(err, windows.WSAECONNABORTED)
 }

@@ -17,7 +17,7 @@ type memo struct {
 	seen map[string]encoder.Output
 }
 
-// New remembers queries in memory alone.
+// New caches queries in memory only.
 func New(enc encoder.Encoder) encoder.Encoder {
 	return &memo{Encoder: enc, seen: map[string]encoder.Output{}}
 }

@@ -61,7 +61,7 @@ func (f Frame) size() (w, h float64, err error) {
 	return w, h, nil
 }
 
-// finite holds that all numbers can be drawn.
+// finite checks that all numbers can be drawn.
 func finite(what string, xs ...float64) error {
 	for _, x := range xs {
 		if math.IsNaN(x) || math.IsInf(x, 0) {
@@ -71,7 +71,7 @@ func finite(what string, xs ...float64) error {
 	return nil
 }
 
-// interval reports whether v has one.
+// interval reports whether v has an interval.
 func (v Value) interval() bool { return v.Low < v.High }
 
 // text is the value as a tooltip shows it.

@@ -71,7 +71,7 @@ func Resident() (*Usage, error) {
 	return u, nil
 }
 
-// ForgetPeak makes the peak of Resident Memory begin anew.
+// ForgetPeak resets the peak of resident memory.
 func ForgetPeak() error {
 	if runtime.GOOS != "linux" {
 		return nil
@@ -103,7 +103,7 @@ func DiskUse(dir string) (bytes int64, files int, err error) {
 	return bytes, files, err
 }
 
-// MiB is bytes in MiB, as reports have it.
+// MiB converts bytes to MiB for reports.
 func MiB(bytes int64) *float64 {
 	x := float64(bytes) / (1 << 20)
 	return &x

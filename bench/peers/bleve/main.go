@@ -36,7 +36,7 @@ import (
 	"github.com/lexsem/lexsem/internal/text"
 )
 
-// row is what was measured of one index.
+// row holds the measurements of one index.
 type row struct {
 	Name         string  `json:"name"`
 	BuildSeconds float64 `json:"build_seconds"`

@@ -15,7 +15,7 @@ import (
 // Slots limits how many batches run at one time, over all calls.
 type Slots chan struct{}
 
-// NewSlots makes n.
+// NewSlots makes n slots.
 func NewSlots(n int) Slots { return make(Slots, n) }
 
 // Run runs each batch as soon as a slot is free, and waits for all. After an error or the end of ctx no
@@ -84,7 +84,7 @@ func (p Packing) Pack(texts []encoder.Output) iter.Seq[[]int] {
 	}
 }
 
-// first is how many texts the next batch has.
+// first returns how many texts the next batch has.
 func (p Packing) first(order []int, length func(i int) int, limit int) int {
 	if p.Padded {
 		return min(len(order), max(1, limit/max(1, length(order[0]))))

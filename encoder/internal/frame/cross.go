@@ -15,7 +15,7 @@ import (
 type Scorer interface {
 	// Score scores the pairs of one batch; types[i] are the types of the tokens of pairs[i].
 	Score(ctx context.Context, scores []float64, pairs []encoder.Output, types [][]int32, batch []int) error
-	// Close frees the model. No call runs, and none follows.
+	// Close frees the model. It is not called during other calls, and is the last call.
 	Close() error
 }
 

@@ -18,11 +18,11 @@ type Model interface {
 	// d]. With logits it also passes those of the first token, [|V|], which the caller may keep. States are
 	// valid only until give returns.
 	Run(ctx context.Context, texts []encoder.Output, batch []int, logits bool, give func(text int, states, logits []float32) error) error
-	// Close frees the model. No call runs, and none follows.
+	// Close frees the model. It is not called during other calls, and is the last call.
 	Close() error
 }
 
-// Config is what an Encoder is made of.
+// Config holds the parts of an Encoder.
 type Config struct {
 	Dir       string // of the model
 	Spec      encoder.Spec

@@ -77,7 +77,7 @@ func (e *Encoder) Encode(ctx context.Context, role encoder.Role, in []encoder.In
 	return out, err
 }
 
-// cuts are how many tokens of the texts of a call were cut off, about.
+// cuts are estimates of how many tokens of a call's texts were cut off.
 type cuts struct {
 	mu sync.Mutex
 	of map[int]int
@@ -92,7 +92,7 @@ func (e *Encoder) Fingerprint() encoder.Fingerprint {
 	return f
 }
 
-// Window is how many texts keep all calls busy.
+// Window returns how many texts keep all calls busy.
 func (e *Encoder) Window() int { return 4 * e.o.BatchTexts * e.o.Concurrency }
 
 // embed makes the calls for texts and returns their vectors in the same order. The
@@ -186,5 +186,5 @@ func (e *Encoder) reserve(tokens int64) error {
 	return nil
 }
 
-// estimate is about how many tokens a text has, rather more.
+// estimate is a rough number of tokens in a text, rather too high.
 func estimate(text string) int64 { return int64(len(text))/3 + 1 }

@@ -156,7 +156,7 @@ func (e *Encoder) shorten(ctx context.Context, out [][]float32, text string) (in
 	return taken, nil
 }
 
-// known is the error of the first text that the server refused just before.
+// known returns the error of the first text that the server refused a moment ago.
 func (e *Encoder) known(texts []string) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -39,7 +39,7 @@ func Unpack(t testing.TB, archive io.Reader) map[string]string {
 	}
 }
 
-// Cases are those in a folder's cases.json, which must have at least n.
+// Cases returns those in a folder's cases.json, which must have at least n.
 func Cases[Case any](t testing.TB, dir string, n int) (out []Case) {
 	t.Helper()
 	b, err := os.ReadFile(filepath.Join(dir, "cases.json"))

@@ -43,7 +43,7 @@ func NewIndexer(c *Config) (*Indexer, error) {
 // GetType returns the component's name for callbacks: "LexsemIndexer".
 func (x *Indexer) GetType() string { return "Lexsem" }
 
-// IsCallbacksEnabled says that the component itself calls callbacks.
+// IsCallbacksEnabled reports whether the component itself calls callbacks.
 func (x *Indexer) IsCallbacksEnabled() bool { return true }
 
 // Store stores documents and returns their ids in order: all of them or, on an error, none. A stored document with the

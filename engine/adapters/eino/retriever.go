@@ -106,7 +106,7 @@ func WithVariant(name string) retriever.Option {
 // GetType returns the component's name for callbacks: "LexsemRetriever".
 func (r *Retriever) GetType() string { return "Lexsem" }
 
-// IsCallbacksEnabled says that the component itself calls callbacks.
+// IsCallbacksEnabled reports whether the component itself calls callbacks.
 func (r *Retriever) IsCallbacksEnabled() bool { return true }
 
 // Retrieve returns documents, best first; for a long document its best chunk. It reads WithTopK (0 means

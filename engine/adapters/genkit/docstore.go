@@ -98,7 +98,7 @@ func DefineRetriever(g *genkit.Genkit, name string, cfg Config, opts *ai.Retriev
 	return ds, genkit.DefineRetriever(g, api.NewName(provider, name), &o, ds.Retrieve), nil
 }
 
-// IsDefinedRetriever says whether DefineRetriever registered this name.
+// IsDefinedRetriever reports whether DefineRetriever registered this name.
 func IsDefinedRetriever(g *genkit.Genkit, name string) bool { return Retriever(g, name) != nil }
 
 // Retriever returns the retriever that DefineRetriever registered under this name, or nil.

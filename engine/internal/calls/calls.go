@@ -21,14 +21,14 @@ type Calls struct {
 	running sync.WaitGroup
 }
 
-// New is that of a database that has just been opened.
+// New returns the Calls of a database that was just opened.
 func New() *Calls {
 	c := new(Calls)
 	c.root, c.stop = context.WithCancelCause(context.Background())
 	return c
 }
 
-// Root is a context that ends with End. Its cause is store.ErrClosed then.
+// Root is a context that ends with End. Its cause is then store.ErrClosed.
 func (c *Calls) Root() context.Context { return c.root }
 
 // Enter marks a call as running; the returned function ends it. After End it returns
@@ -75,7 +75,7 @@ func (c *Calls) End() (first bool) {
 	return first
 }
 
-// Wait waits until no call runs. End comes before it.
+// Wait waits until no call is running. End must be called first.
 func (c *Calls) Wait() { c.running.Wait() }
 
 // either is a context that ends with the caller's or the database's. It also asks both

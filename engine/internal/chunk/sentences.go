@@ -35,7 +35,7 @@ func Sentences(text string) iter.Seq[string] {
 // longRun is how many characters are read of a run in which no sentence ends.
 const longRun = 64
 
-// drop is what was left out of a text.
+// drop is a part that was left out of a text.
 type drop struct{ at, bytes int } // place in the rest
 
 // shortened returns a text whose sentences end at the same positions as those of text, minus

@@ -27,7 +27,7 @@ type Splitter struct {
 // of the room to the text.
 const titleShare = 2
 
-// MinTokens is the least that a limit of tokens may be.
+// MinTokens is the smallest allowed token limit.
 const MinTokens = 16
 
 // New makes a Splitter for an encoder's texts. A chunk has at most tokens tokens, and repeats at most overlap
@@ -55,13 +55,13 @@ func New(enc encoder.Encoder, tokens, overlap int) Splitter {
 	return c
 }
 
-// tokens counts those of s alone.
+// tokens counts the tokens of s without special tokens.
 func (c *Splitter) tokens(s string) int { return c.count(c.enc.Tokenize(encoder.Passage, s)) }
 
-// count is how many tokens a text has that was tokenized.
+// count returns the number of tokens of a tokenized text.
 func (c *Splitter) count(t encoder.Tokens) int { return len(t.IDs) + t.Truncated - c.frame }
 
-// room is how many tokens of the text fit into a chunk after title.
+// room returns how many tokens of the text fit into a chunk after title.
 func (c *Splitter) room(title string) int {
 	room := c.limit - c.frame
 	if n, whole := c.fits(title, room/titleShare); whole { // of a longer title no more need be counted
@@ -169,7 +169,7 @@ func parts(text string, breaks []int) []Span {
 	return out
 }
 
-// fits counts the tokens of s if they are no more than room.
+// fits counts the tokens of s if there are at most room.
 func (c *Splitter) fits(s string, room int) (tokens int, whole bool) {
 	_, t := c.front(s, room)
 	n := c.count(t)
@@ -334,7 +334,7 @@ func Passage(title, text string) string { return strings.TrimSpace(title + " " +
 // TitleEnd is the end of the title in a Passage.
 func TitleEnd(title string) int { return len(strings.TrimSpace(title)) }
 
-// Trim leaves white space at both ends out.
+// Trim removes white space at both ends of a span.
 func Trim(text string, s Span) Span {
 	t := text[s.Start:s.End]
 	s.Start += len(t) - len(strings.TrimLeftFunc(t, unicode.IsSpace))

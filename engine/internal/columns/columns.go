@@ -61,7 +61,7 @@ var (
 	ErrOrder = errors.New("ordinals must ascend")
 	// ErrFull means that a document exceeds the 32-bit numbers of terms.
 	ErrFull = errors.New("too many distinct values of metadata; split the database")
-	// ErrCorrupt answers a file that is damaged, by whoever meets the damage.
+	// ErrCorrupt is the error for a damaged file, returned by the call that reads the damage.
 	ErrCorrupt = errors.New("columns are damaged")
 )
 
@@ -72,7 +72,7 @@ func corrupt(err error) error {
 	return fmt.Errorf("%w: %w", ErrCorrupt, err)
 }
 
-// named makes damage that a call has met an ErrCorrupt.
+// named turns damage that a call has met into an ErrCorrupt.
 func named(err *error) {
 	if errors.Is(*err, snapshot.ErrDamaged) {
 		*err = corrupt(*err)
@@ -196,7 +196,7 @@ func (c *Columns) Rebase(base, fresh *Columns) (_ *Columns, err error) {
 	return to, nil
 }
 
-// each calls do for every live document from a slot on, with its terms.
+// each calls do with every live document from a slot on, and its terms.
 func (c *Columns) each(ctx context.Context, from int, do func(ord uint64, terms []uint32) error) error {
 	if from == c.rows.len() {
 		return nil

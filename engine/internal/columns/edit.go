@@ -49,7 +49,7 @@ func (e *Edit) Add(ord uint64, raw []byte) (err error) {
 	return nil
 }
 
-// fits says why there is no row for ord, or nil.
+// fits returns the reason why ord cannot have a row, or nil.
 func (e *Edit) fits(ord uint64) error {
 	if last, any := e.c.rows.last(); any && ord <= last || ord >= MaxOrd {
 		return fmt.Errorf("metadata of version %d: %w", ord, ErrOrder)

@@ -28,8 +28,7 @@ type matchPage [1 << pageBits / 64]uint64
 // Len is the number of documents that met the filter.
 func (m *Matches) Len() int { return m.n }
 
-// Allow says whether the document with this ordinal met the filter. Cost: two
-// reads of memory.
+// Allow reports whether the document with this ordinal met the filter. Cost: two reads of memory.
 func (m *Matches) Allow(ord uint64) bool {
 	n := ord >> pageBits
 	if n >= uint64(len(m.pages)) || m.pages[n] == nil {
@@ -150,7 +149,7 @@ func (c *Columns) advance(ctx context.Context, m *Matches, f filter.Filter, ids 
 	return to, nil
 }
 
-// ticker looks at a context after every few thousand small steps.
+// ticker checks a context after every few thousand small steps.
 type ticker struct {
 	ctx  context.Context
 	done int
@@ -324,7 +323,7 @@ func (e *evaluation) WhereID(q *filter.Condition) ([]uint64, error) {
 	return set, nil
 }
 
-// posts is about how many terms the slots have.
+// posts returns a rough number of the terms in the slots.
 func (e *evaluation) posts() int {
 	n := 0
 	for k := e.c.rows.holding(e.from); k < e.c.rows.segments(); k++ {

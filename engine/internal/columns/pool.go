@@ -27,7 +27,7 @@ type block struct {
 
 const blockLen = 1024
 
-// stored says whether something that lies in a file was found good.
+// stored records whether something in a file was checked and found intact.
 type stored struct {
 	ok    atomic.Bool
 	check func() error

@@ -58,7 +58,7 @@ func (j *text) next() byte {
 	}
 }
 
-// pass takes the next byte if it is c.
+// pass reads the next byte if it is c.
 func (j *text) pass(c byte) bool {
 	if j.next() != c {
 		return false
@@ -67,8 +67,8 @@ func (j *text) pass(c byte) bool {
 	return true
 }
 
-// quoted takes the next string. Bytes that are not UTF-8 become U+FFFD, as they
-// do wherever metadata are read.
+// quoted reads the next string. Bytes that are not UTF-8 become U+FFFD, as they do
+// wherever metadata are read.
 func (j *text) quoted() ([]byte, error) {
 	j.next()
 	from, plain := j.at, true

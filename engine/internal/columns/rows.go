@@ -115,7 +115,7 @@ func full(rows, posts int, base, ord uint64) bool {
 	return rows == segmentRows || posts >= segmentPosts || ord-base > math.MaxUint32
 }
 
-// of are the terms of the i-th row of a segment that is ready.
+// of returns the terms of the i-th row of a segment that is ready.
 func (s *segment) of(i int) []uint32 {
 	from := uint32(0)
 	if i > 0 {

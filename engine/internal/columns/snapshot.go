@@ -15,7 +15,7 @@ const (
 	Version = 1
 )
 
-// head is the section "head", a number each.
+// head is the section "head", with one number per field.
 type head struct {
 	paths, terms, rows, segments int
 	carried                      int // see Columns
@@ -23,7 +23,7 @@ type head struct {
 }
 
 // The sections of a snapshot. Numbers are u32 unless stated. head, segments, ords, pathFrom, termFrom are checked at
-// opening, the others when read. A path or term that no row has is 0 without text and in no hash
+// opening, the others when read. A path or term without rows is saved as 0, without text, and is in no hash
 // table; the others keep their numbers.
 //
 //	head: u64 each: paths, terms, rows, segments, rows whose terms may be left over, two hash seeds
@@ -119,14 +119,14 @@ func (c *Columns) markPath(m marks, path uint32) error {
 	return nil
 }
 
-// marks are a bit for each of some numbers.
+// marks holds one bit per number.
 type marks []uint64
 
 func newMarks(n int) marks { return make(marks, n>>6+1) }
 
 func (m marks) has(i uint32) bool { return m[i>>6]>>(i&63)&1 == 1 }
 
-// set says whether i was not marked.
+// set marks i and reports whether it was not marked before.
 func (m marks) set(i uint32) bool {
 	was := m.has(i)
 	m[i>>6] |= 1 << (i & 63)
@@ -435,7 +435,7 @@ func openRows(f *snapshot.File, h head) (rows, error) {
 	return r, nil
 }
 
-// check says that the lists of a segment are ascending numbers of terms.
+// check checks that the lists of a segment are ascending term numbers.
 func (s *segment) check(terms int) error {
 	if !slices.IsSorted(s.ends) || int(s.ends[len(s.ends)-1]) != len(s.posts) {
 		return corruptf("lists from row %d", s.first)

@@ -15,7 +15,7 @@ import (
 	"github.com/lexsem/lexsem/store"
 )
 
-// Corpus is the state of the database that a fit works on.
+// Corpus is the state of the database for a fit.
 type Corpus struct {
 	S   *state.State
 	dim int

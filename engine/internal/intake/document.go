@@ -10,7 +10,7 @@ import (
 	"github.com/lexsem/lexsem/store"
 )
 
-// Why a document is not new.
+// Reasons why a document is not new.
 var (
 	ErrTwice  = fmt.Errorf("%w: it stands twice in this call; give each its own id or use Upsert", fault.ErrExists)
 	ErrStored = fmt.Errorf("%w; use Upsert to replace it", fault.ErrExists)
@@ -53,7 +53,7 @@ func (s Space) Document(d Document, image bool) (raw []byte, vector []float32, e
 	return raw, vector, err
 }
 
-// CheckID says why no document can have an id, or nil.
+// CheckID returns the reason why no document can have an id, or nil.
 func CheckID(id string) error {
 	if id == "" || len(id) > store.MaxIDBytes {
 		return fmt.Errorf("%w: an id has 1 to %d bytes, this one %d", fault.ErrInvalid, store.MaxIDBytes, len(id))
@@ -61,7 +61,7 @@ func CheckID(id string) error {
 	return nil
 }
 
-// checkBreaks says why a text cannot be cut at breaks, or nil.
+// checkBreaks returns the reason why a text cannot be cut at breaks, or nil.
 func checkBreaks(text string, breaks []int) error {
 	for i, b := range breaks {
 		switch {

@@ -103,8 +103,8 @@ func CheckEncoder(enc encoder.Encoder) error {
 // memory, so a manifest must not demand huge ones.
 const maxVocab = 1 << 24
 
-// CheckShape says why an encoder's fingerprint cannot be that of a database of vectors
-// of length dim, or nil.
+// CheckShape returns the reason why an encoder's fingerprint cannot belong to a database with vectors of
+// length dim, or nil.
 func CheckShape(fp encoder.Fingerprint, dim int) error {
 	switch {
 	case fp.Dim < 1 || fp.Dim > store.MaxDim:

@@ -11,7 +11,7 @@ import (
 	"github.com/lexsem/lexsem/store"
 )
 
-// StoredFingerprint is that of the encoder a database was filled with.
+// StoredFingerprint returns the fingerprint of the encoder that filled the database.
 func StoredFingerprint(m store.Manifest) (f encoder.Fingerprint, err error) {
 	if err := json.Unmarshal(m.Encoder, &f); err != nil {
 		return f, fmt.Errorf("%w: encoder fingerprint in the manifest: %v", store.ErrCorrupt, err)

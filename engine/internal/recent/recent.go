@@ -21,10 +21,10 @@ type entry[V any] struct {
 // New is a Cache of at most this size, in the unit of Put.
 func New[V any](most int) *Cache[V] { return &Cache[V]{most: most, young: map[uint64]entry[V]{}} }
 
-// Most is the size that c has at most.
+// Most is the maximum size of c.
 func (c *Cache[V]) Most() int { return c.most }
 
-// Len is how many values c keeps.
+// Len returns how many values c keeps.
 func (c *Cache[V]) Len() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()

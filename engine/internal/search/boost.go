@@ -83,9 +83,9 @@ func (r *Run) Summands(c fusion.Candidate) []fusion.Term {
 	return terms
 }
 
-// favourites are the documents with the highest boosts among those that may be found, highest first. Each boost has its
-// own ranking. The search stops when no later document in the rankings can exceed the ones already found (the threshold
-// algorithm of Fagin, Lotem and Naor).
+// favourites returns the documents with the highest boosts among those that may be found, highest first. Each boost has
+// its own ranking. The search stops when no later document in the rankings can exceed the ones already found (the
+// threshold algorithm of Fagin, Lotem and Naor).
 func (r *Run) favourites(ctx context.Context) ([]uint64, error) {
 	type leg struct {
 		filter.Boost
@@ -157,7 +157,7 @@ func (r *Run) favourites(ctx context.Context) ([]uint64, error) {
 	return ords, nil
 }
 
-// favoured are the chunks of the favourites, without those that are already candidates.
+// favoured returns the chunks of the favourites, without those that are already candidates.
 func (r *Run) favoured(ctx context.Context, known []fusion.Candidate) (cs []fusion.Candidate, err error) {
 	if !r.Plan.Boosted || r.S == nil {
 		return nil, nil

@@ -34,7 +34,7 @@ func (r *Run) candidates(ctx context.Context, depth int) (cs []fusion.Candidate,
 	return r.byBoth(ctx, depth)
 }
 
-// byWords are the candidates of the lexical leg alone.
+// byWords returns the candidates of the lexical leg alone.
 func (r *Run) byWords(ctx context.Context, depth int) ([]fusion.Candidate, bool, error) {
 	cs, err := r.words(ctx, depth)
 	if err != nil {
@@ -55,7 +55,7 @@ func (r *Run) byWords(ctx context.Context, depth int) ([]fusion.Candidate, bool,
 	return cs, all, err
 }
 
-// byVector are the candidates of the dense leg alone.
+// byVector returns the candidates of the dense leg alone.
 func (r *Run) byVector(ctx context.Context, depth int) ([]fusion.Candidate, bool, error) {
 	cs, err := r.dense.nearest(ctx, depth, r.Q.Ef, r.filter)
 	if err != nil {
@@ -78,7 +78,7 @@ func (r *Run) byVector(ctx context.Context, depth int) ([]fusion.Candidate, bool
 	return cs, all, r.rescore(ctx, cs)
 }
 
-// byBoth are the fused candidates of both legs.
+// byBoth returns the fused candidates of both legs.
 func (r *Run) byBoth(ctx context.Context, depth int) ([]fusion.Candidate, bool, error) {
 	words := beside(func() ([]fusion.Candidate, error) { return r.words(ctx, depth) })
 	defer words() // it reads the state, which is the caller's no longer than this call

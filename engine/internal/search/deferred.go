@@ -10,7 +10,7 @@ import (
 // token scores are predicted from their words, by a regression on term recall over the candidates of the lexical
 // retriever that have vectors. With a cosine of 0, all of them would rank after the first encoded documents.
 
-// line is a quantity as a linear function of term recall.
+// line is a quantity that is a linear function of term recall.
 type line struct{ at, slope float64 }
 
 // flat is the ridge of the regression: with few candidates it reduces the slope.

@@ -40,7 +40,7 @@ func (l oneVector) nearest(ctx context.Context, k, ef int, f filtered) ([]fusion
 	return cs, nil
 }
 
-// scored is how many candidates are scored between two looks at the context.
+// scored is the number of candidates scored between two looks at the context.
 const scored = 256
 
 func (l oneVector) score(ctx context.Context, cs []fusion.Candidate) error {

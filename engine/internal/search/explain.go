@@ -12,10 +12,10 @@ import (
 	"github.com/lexsem/lexsem/internal/text"
 )
 
-// topDimensions is how many dimensions an explanation names.
+// topDimensions is the number of dimensions that an explanation lists.
 const topDimensions = 8
 
-// Shares divide the modulated score of a candidate, as engine.Explanation says.
+// Shares divide the modulated score of a candidate, as described at engine.Explanation.
 type Shares struct {
 	Plain, Bias float64
 	Attributed  bool

@@ -15,7 +15,7 @@ import (
 // and groups limit how many hits have the same value. A boost is also a retriever: it adds the documents with the
 // highest boosts to the candidates, so that words and vectors need not find them.
 
-// maxGrouped is how many candidates a leg names at most to fill the groups of a query.
+// maxGrouped is the maximum number of candidates of a leg for the groups of a query.
 const maxGrouped = 64 * minDepth
 
 // fields holds the uses of metadata in a query.
@@ -67,8 +67,8 @@ func (r *Run) inColumns(ctx context.Context, path string, _ []fusion.Candidate) 
 	return f.Values, nil
 }
 
-// pool is how many hits are sorted: all if the query itself determines which documents match, else the hits that
-// pages can reach.
+// pool returns how many hits are sorted: all if the query itself determines which documents match, else the hits
+// that pages can reach.
 func (r *Run) pool() int {
 	if r.Q.MinScore != 0 || !r.Plan.Dense {
 		return MaxK

@@ -205,7 +205,7 @@ func (x *sourceFile) signals(asked []askedWord, off map[string]bool) (s [fileSig
 	return s
 }
 
-// fileTerms are the summands that the signals of its file give to the score of a candidate.
+// fileTerms returns the summands of a candidate's score that its file's signals give.
 func (r *Run) fileTerms(c fusion.Candidate) (terms []fusion.Term) {
 	for n, v := range r.signals[chunk.Ord(c.Ord)] {
 		if v != 0 {

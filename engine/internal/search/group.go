@@ -44,7 +44,7 @@ func (r *Run) Rank(ctx context.Context) ([]Found, error) {
 	return hits[min(r.Q.Offset, end):end], err
 }
 
-// rank is Rank without a sort and without regard to the query's Offset.
+// rank is Rank without sorting and without the query's Offset.
 func (r *Run) rank(ctx context.Context) ([]Found, error) {
 	page := r.Q.Offset > 0 && r.Plan.pooled() && r.fields.sort == nil
 	depth := r.Plan.Depth
@@ -87,7 +87,7 @@ func (r *Run) probability(c fusion.Candidate, shared bool) float64 {
 	return fusion.Probability(fusion.Evidence{Dense: dense, Lexical: lexical, Cosine: c.Dense, Unrelated: r.Unrelated, Presence: c.Presence, Unknown: r.Facts.Unknown})
 }
 
-// good are the ranked candidates with the score that is asked for at least.
+// good returns the ranked candidates that have at least the requested score.
 func (r *Run) good(cs []fusion.Candidate) []fusion.Candidate {
 	least := r.Q.MinScore
 	if least == 0 {

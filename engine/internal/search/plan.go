@@ -70,10 +70,10 @@ type Query struct {
 	PerGroup           int
 }
 
-// HasText says that there is more than white space to look for.
+// HasText reports whether there is more than white space to look for.
 func (q Query) HasText() bool { return strings.TrimSpace(q.Text) != "" }
 
-// Plan is what was decided about a query.
+// Plan describes how a query will be answered.
 type Plan struct {
 	Mode           string // never Auto
 	Dense, Lexical bool   // the legs
@@ -198,7 +198,8 @@ func (p *Plan) fuse(m metric.Metric) error {
 	return err
 }
 
-// pooled says that the hits are the best of more candidates, so that their order depends on how many these are.
+// pooled reports whether the hits are the best of more candidates, so that their order depends on the number
+// of candidates.
 func (p Plan) pooled() bool { return p.Dense && p.Lexical || p.Tokens || p.Boosted }
 
 // compares reports whether candidates are compared token by token if possible: in calibrated fusion unless
@@ -224,7 +225,7 @@ func Default(by *state.Modulation, mode string) string {
 	return best(by, need{beside: mode != Dense})
 }
 
-// Terms are the summands of a candidate's score in a plan.
+// Terms returns the summands of a candidate's score in a plan.
 func (p Plan) Terms(c fusion.Candidate) []fusion.Term {
 	switch {
 	case p.Listed && p.Boosted:

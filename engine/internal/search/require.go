@@ -62,7 +62,7 @@ func (r *Run) Operators() (required, excluded, unmet []string) {
 	return required, excluded, r.unmet
 }
 
-// unquote drops the quoted phrases from the clauses, and says whether there were any.
+// unquote removes the quoted phrases from the clauses, and reports whether there were any.
 func (r *Run) unquote() bool {
 	var left []Clause
 	for _, c := range r.Clauses {
@@ -84,10 +84,10 @@ func (q Query) read() syntax.Query {
 	return syntax.Read(q.Text)
 }
 
-// Words are the text of a query without its operators.
+// Words returns the text of a query without its operators.
 func (q Query) Words() string { return q.read().Text }
 
-// Free are the terms of the query that no clause has.
+// Free returns the terms of the query that are in no clause.
 func (r *Run) Free() []text.Term {
 	if len(r.Clauses) == 0 {
 		return r.Terms
@@ -99,7 +99,7 @@ func (r *Run) Free() []text.Term {
 	})
 }
 
-// maxExpanded is how many terms a prefix is searched for with.
+// maxExpanded is the maximum number of terms that a prefix is expanded to.
 const maxExpanded = 8
 
 // expand appends the most frequent words of a prefix, which come first, to the terms of the query. Together they weigh
@@ -182,7 +182,7 @@ func (r *Run) having(ctx context.Context, c Clause, among documents) (documents,
 	return documents{e.Done()}, nil
 }
 
-// In says whether a text with these terms meets the clause, whatever its sign and Title.
+// In reports whether a text with these terms meets the clause, ignoring its sign and Title.
 func (c Clause) In(terms []text.Term) bool {
 	if text.Functions(c.Terms) {
 		return !slices.ContainsFunc(c.Terms, func(t text.Term) bool {
@@ -207,7 +207,7 @@ func (c Clause) In(terms []text.Term) bool {
 	return false
 }
 
-// words are the words of terms, in their order.
+// words returns the words of terms, in their order.
 func words(terms []text.Term) (w []string) {
 	for _, t := range terms {
 		if !t.Beside {

@@ -33,7 +33,7 @@ type Run struct {
 	Analyse, AnalyseQuery func(string) []text.Term
 	// Unrelated is the encoder's (encoder.Unrelated), 0 if not known.
 	Unrelated float64
-	// Facts tell what was done.
+	// Facts report what was done.
 	Facts Facts
 	// Files are the properties of files in a database of source code; nil in other databases.
 	Files *Files
@@ -57,7 +57,7 @@ type Run struct {
 	meeting  func(ctx context.Context, cs []fusion.Candidate) ([]fusion.Candidate, error) // leaves those that meet Clauses; nil where filter does
 }
 
-// Facts tell how a query was answered.
+// Facts report how a query was answered.
 type Facts struct {
 	Variant         string  // the modulation that was applied
 	Filtered        int     // documents that met the filter
@@ -70,7 +70,7 @@ type Facts struct {
 	Unknown         float64 // share of the query that the encoder does not know
 }
 
-// Asked is the query as the encoder is given it.
+// Asked returns the query in the form that the encoder gets.
 func (r *Run) Asked() Query {
 	q := r.Q
 	q.Text, _ = r.Repairs.Encoded(q.Text)
@@ -121,7 +121,7 @@ func (r *Run) Begin(ctx context.Context, tokens *late.Query, o modulate.RLROptio
 	return nil
 }
 
-// let are the documents that the filter and the clauses of the query let through.
+// let returns the documents that the filter and the clauses of the query allow.
 func (r *Run) let(ctx context.Context) (m matches, err error) {
 	if !r.Q.Filter.IsZero() {
 		if m, err = r.S.Match(ctx, r.Q.Filter); err != nil {
@@ -134,7 +134,7 @@ func (r *Run) let(ctx context.Context) (m matches, err error) {
 	return r.required(ctx, m)
 }
 
-// set sets what both kinds of legs need.
+// set prepares what both kinds of legs need.
 func (r *Run) set(ctx context.Context, o modulate.RLROptions, step func(string)) {
 	r.In.Ctx = ctx
 	r.rlr, r.step = o, step
@@ -192,5 +192,5 @@ func (r *Run) Place(ctx context.Context, ord uint64, chunks int) (best fusion.Ca
 	return best, 0, fmt.Errorf("%w: version %d has no chunk", store.ErrCorrupt, ord)
 }
 
-// Allows says whether a chunk may be found.
+// Allows reports whether a chunk may be found.
 func (r *Run) Allows(id uint64) bool { return r.filter.allow == nil || r.filter.allow(id) }

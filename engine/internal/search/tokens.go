@@ -80,7 +80,7 @@ func (r *Run) rescore(ctx context.Context, cs []fusion.Candidate) error {
 // tokens are not compared.
 func (r *Run) Ties(id uint64) ([]late.Tie, error) { return r.tied(nil, id, (*late.Query).Ties) }
 
-// Cosines appends to dst all that Ties chooses from.
+// Cosines appends the candidates of Ties to dst.
 func (r *Run) Cosines(dst []late.Tie, id uint64) ([]late.Tie, error) {
 	return r.tied(dst, id, (*late.Query).Cosines)
 }
@@ -99,7 +99,7 @@ func (r *Run) tied(dst []late.Tie, id uint64, by func(*late.Query, []late.Tie, l
 	return dst, err
 }
 
-// unread makes damage of codes that cannot be read.
+// unread turns codes that cannot be read into damage.
 func unread(err error) error {
 	if errors.Is(err, late.ErrCodes) || errors.Is(err, late.ErrBasis) {
 		return fmt.Errorf("%w: stored token states: %w", store.ErrCorrupt, err)

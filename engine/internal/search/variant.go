@@ -24,8 +24,8 @@ type Way struct {
 	Stack modulate.Stack
 	Any   bool // Stack has parts
 	Local bool
-	// Wanted is set where the query asks for local bridges that are not there:
-	// they are to be built, and this query goes without.
+	// Wanted is set if the query requests local bridges that do not exist yet: they will be
+	// built, and this query does without.
 	Wanted bool
 	// With is a modulator in place of that of the state, for a bridge that is
 	// measured before it is in use.
@@ -123,7 +123,7 @@ var rlr = func() modulate.Stack {
 	return s
 }()
 
-// Need is the tensors that a query of this way wants of its encoder.
+// Need returns the tensors that the encoder must compute for such a query.
 func (w Way) Need() encoder.Need {
 	if !w.Any {
 		return encoder.NeedDense

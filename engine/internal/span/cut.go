@@ -73,7 +73,7 @@ func lineEnd(text string, at int) int {
 	return at + runesIn(line)
 }
 
-// runesIn is the length of s without a rune that is cut at its end. Bytes that are no UTF-8 are runes of their own.
+// runesIn is the length of s without a rune that is cut at its end. Each byte that is not UTF-8 counts as a rune.
 func runesIn(s string) int {
 	for n := 1; n < utf8.UTFMax && n < len(s); n++ {
 		if utf8.RuneStart(s[len(s)-n]) {

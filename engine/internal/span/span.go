@@ -12,14 +12,14 @@ import (
 	"unicode/utf8"
 )
 
-// Limit is how many bytes a span has at most.
+// Limit is the maximum length of a span in bytes.
 const Limit = 240
 
 // toll is how much more of the possible gain a span of Limit bytes must have than a short one, so that sentences
 // that add almost nothing are left out.
 const toll = 0.02
 
-// Match is a place in a text that answers a part of the query.
+// Match is a place in a text that matches a part of the query.
 type Match struct {
 	Start, End int     // bytes of the text
 	Part       int     // of the query, from 0
@@ -64,8 +64,8 @@ func Place(ctx context.Context, text string, start, first int, matches []Match) 
 	return [2]int{start + from, start + to}, [2]int{line, line + strings.Count(text[from:to], "\n")}, nil
 }
 
-// placed are the matches inside a text, ordered by their ends. If a match is longer than half a window, only
-// its beginning counts.
+// placed returns the matches inside a text, ordered by their ends. If a match is longer than half a window,
+// only its beginning counts.
 func placed(text string, matches []Match) []Match {
 	out := make([]Match, 0, len(matches))
 	for _, m := range matches {
@@ -91,7 +91,7 @@ func byEnd(a, b Match) int {
 	return cmp.Or(a.Start-b.Start, a.Part-b.Part, cmp.Compare(a.Gain, b.Gain))
 }
 
-// trim is [a, b) of a text without white space at its ends.
+// trim is the range [a, b) of a text without white space at its ends.
 func trim(text string, a, b int) (int, int) {
 	s := strings.TrimLeftFunc(text[a:b], unicode.IsSpace)
 	a = b - len(s)
@@ -113,7 +113,7 @@ type piece struct {
 	long       int // number of the long sentence that it belongs to, 0 for none: no window goes beyond that
 }
 
-// best is the window that gives most, less its toll.
+// best returns the window with the highest gain minus toll.
 func (w *windows) best() (start, end int, ok bool, err error) {
 	parts := 0
 	for _, m := range w.matches {

@@ -66,7 +66,7 @@ func each(terms []text.Term, f func(a, b text.Term)) {
 	}
 }
 
-// Mixed are the matches of two kinds, b with so much of the weight.
+// Mixed returns the matches of a and b, where b gets this share of the weight.
 func Mixed(a, b []Match, share float64) []Match {
 	out, parts := make([]Match, 0, len(a)+len(b)), 0
 	for _, m := range a {

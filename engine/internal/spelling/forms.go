@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// endings are the endings of the analyzer's language.
+// endings returns the endings of the analyzer's language.
 func (w *work) endings() []string { return endings[w.s.analyzer.Options().Language] }
 
 // stem is the term of a word, "" for a function word.
@@ -20,7 +20,7 @@ func (w *work) stem(word string) string {
 	return ""
 }
 
-// has says whether enough documents have a word.
+// has reports whether enough documents contain a word.
 func (w *work) has(word string) bool {
 	n, ok := w.x.Find(w.stem(word))
 	return ok && w.x.DF(n) >= leastDF(w.x.Len())
@@ -31,7 +31,7 @@ func (w *work) isEnding(s string) bool {
 	return ok
 }
 
-// mostTail is how many letters a mistyped ending has at most.
+// mostTail is the maximum number of letters in a mistyped ending.
 const mostTail = 6
 
 // nearEnding reports whether letters differ from an ending by one edit.
@@ -96,7 +96,7 @@ func (w *work) near(typed, stem string, most int, add func(term int)) {
 	}
 }
 
-// form is how a term may be written.
+// form is a possible spelling of a term.
 type form struct {
 	word  string
 	edits int
@@ -104,7 +104,7 @@ type form struct {
 	alike bool // its last letter is that of the typed word
 }
 
-// written is the form of a term that is nearest to the typed word, at most most edits away.
+// written returns the spelling of a term nearest to the typed word, at most most edits away.
 func (w *work) written(typed []rune, stem, term string, most int) (best form, ok bool) {
 	try := func(word string) {
 		if f, near := w.formOf(typed, word, most); near && (!ok || f.better(best)) && w.stem(word) == term {

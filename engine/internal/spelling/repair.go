@@ -33,7 +33,7 @@ type Repair struct {
 
 // Known holds knowledge about words beyond the vocabulary.
 type Known struct {
-	// Word says whether the model knows a word as a whole; nil where nobody can say.
+	// Word reports whether the model knows a word as a whole; it is nil if that is unknown.
 	Word func(word string) bool
 	// Written returns the lower-cased forms of a term in some documents that have it.
 	Written func(ctx context.Context, term int) ([]string, error)
@@ -83,7 +83,7 @@ func (s *Speller) Repair(ctx context.Context, x *inverted.Words, query string, t
 	return out, nil
 }
 
-// unknown are the words of a query that x does not have and that may be mistyped.
+// unknown returns the words of a query that are not in x and may be mistyped.
 func (s *Speller) unknown(ctx context.Context, x *inverted.Words, query string, terms []text.Term) (out []text.Term, err error) {
 	looked := 0
 	for i, t := range terms {
@@ -148,7 +148,7 @@ func inName(terms []text.Term, i int) bool {
 	return false
 }
 
-// quotes are the pairs of them.
+// quotes maps opening to closing quotation marks.
 var quotes = map[rune]rune{'"': '"', '“': '”', '„': '“', '«': '»'}
 
 // quoted reports whether byte at of a query is between double quotes.
@@ -259,7 +259,7 @@ func better(a, b candidate) int {
 	return cmp.Or(a.edits-b.edits, truth(a.beside, b.beside), truth(a.first, b.first), b.df-a.df)
 }
 
-// leastDF is how many of n documents have a candidate at least.
+// leastDF returns the minimum number of documents, out of n, that must contain a candidate.
 func leastDF(n int) int { return 1 + min(n/10_000, 4) }
 
 // beside looks for documents with a term and another word of the query. may is true if there is one, or if there are

@@ -24,7 +24,7 @@ const buckets = 32 * (maxLetters + 1)
 // most k bits that the other lacks.
 type entry struct{ term, letters uint32 }
 
-// near says whether a word of the given letters may be most edits away.
+// near reports whether a word of the given letters may be at most most edits away.
 func (e entry) near(letters uint32, most int) bool {
 	return bits.OnesCount32(e.letters&^letters) <= most && bits.OnesCount32(letters&^e.letters) <= most
 }
@@ -62,7 +62,7 @@ func shape(term string) (bucket uint16, letters uint32, first rune, ok bool) {
 
 func bucketOf(first rune, n int) uint16 { return uint16(first&31)*(maxLetters+1) + uint16(n) }
 
-// looks is after how many terms a context is looked at.
+// looks is the number of terms between two looks at a context.
 const looks = 4096
 
 // newTable makes the table of a vocabulary. Cost: some 50 ns a term.

@@ -35,7 +35,7 @@ func (d *DB) undo(df diff) {
 	d.wake()
 }
 
-// undoSome takes out some of them. The caller holds turn.
+// undoSome removes some of these vectors. The caller holds turn.
 func (d *DB) undoSome() {
 	n := min(len(d.undone), 32)
 	if n == 0 {

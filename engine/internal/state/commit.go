@@ -345,7 +345,7 @@ func ChunkText(d *store.Document, r store.Row) string {
 	return chunk.Passage(d.Title, d.Text[r.Start:r.End])
 }
 
-// words are the terms of a chunk.
+// words returns the terms of a chunk.
 func (d *DB) words(dst []text.Term, v Version) []text.Term {
 	return text.InTitle(d.analyzer.Terms(dst, v.Text), v.Title)
 }
@@ -353,5 +353,5 @@ func (d *DB) words(dst []text.Term, v Version) []text.Term {
 // Terms analyses a text for the lexical retriever.
 func (d *DB) Terms(dst []text.Term, s string) []text.Term { return d.analyzer.Terms(dst, s) }
 
-// Asked are those of a query.
+// Asked returns the terms of a query.
 func (d *DB) Asked(s string) []text.Term { return d.analyzer.Asked(nil, s) }

@@ -27,7 +27,7 @@ func (d *DB) Compact(ctx context.Context) error {
 	return d.Flush(ctx)
 }
 
-// compact is the maintainer's.
+// compact is a task of the maintainer.
 func (d *DB) compact(ctx context.Context, _ *State) (bool, error) {
 	if !d.compactWanted.Load() {
 		return false, nil

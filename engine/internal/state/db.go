@@ -102,10 +102,10 @@ func (d *DB) Search() func() {
 	}
 }
 
-// quiet is how long after the last search all cores may be taken.
+// quiet is the time after the last search from which all cores may be used.
 const quiet = 2 * time.Second
 
-// workers is how many goroutines background work may use.
+// workers returns how many goroutines background work may use.
 func (d *DB) workers() int {
 	if d.searching.Load() > 0 || d.searched.since() < quiet {
 		return 1
@@ -156,8 +156,8 @@ func (d *DB) SetBridges(ctx context.Context, edit func(s *State, bridges map[str
 	})
 }
 
-// Close ends the maintainer, saves the derived state, and gives everything back.
-// The caller has ended all calls, and closes the store.
+// Close ends the maintainer, saves the derived state, and gives everything back. The
+// caller ends all calls first, and then closes the store.
 func (d *DB) Close() error {
 	d.maintainer.end()
 	var err error

@@ -6,8 +6,8 @@ import (
 )
 
 // Documents may be stored before their vectors are made: their chunks have words and metadata, and are no part of the
-// vector index, of RLR's sums and of local bridges. The maintainer has the vectors made, some at a time, from the
-// oldest document on; each time is a commit of new versions that have them.
+// vector index, of RLR's sums and of local bridges. The maintainer has the vectors made in batches, from the oldest
+// document on; each batch is a commit of new versions with vectors.
 
 // Encode makes and commits some of the missing vectors of a state.
 type Encode func(ctx context.Context, s *State) (worked bool, err error)

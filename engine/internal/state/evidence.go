@@ -36,7 +36,7 @@ func SavedLive(dir string, uuid store.UUID, history func(seq uint64) ([16]byte, 
 	return e
 }
 
-// Snapshots are the files of the database in dir that opening rebuilds if they are
+// Snapshots returns the files of the database in dir that opening rebuilds if they are
 // missing.
 func Snapshots(dir string) []string {
 	files := slices.Concat(index.Kinds(), []string{fileLive, fileWords, fileColumns, fileSums, fileTokens, fileLocal})

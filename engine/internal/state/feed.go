@@ -24,7 +24,7 @@ type feed struct {
 // fed is a feed of all of df.
 func fed(df diff) *feed { return &feed{gone: df.gone, dead: df.dead, df: df, ended: true} }
 
-// add hands over version ord with its chunks.
+// add passes on version ord with its chunks.
 func (f *feed) add(ord uint64, vs []Version) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

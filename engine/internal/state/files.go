@@ -36,7 +36,7 @@ func pathOf(dir, kind string) string { return filepath.Join(dir, folder, kind+".
 
 func (d *DB) path(kind string) string { return pathOf(d.o.Dir, kind) }
 
-// SavedLocal says whether the database in dir has local bridges, as far as they were saved.
+// SavedLocal reports whether the saved state of the database in dir has local bridges.
 func SavedLocal(dir string) bool {
 	_, err := os.Stat(pathOf(dir, fileLocal))
 	return err == nil

@@ -7,15 +7,15 @@ import (
 	"github.com/lexsem/lexsem/index"
 )
 
-// handful is how many changes may be caught up with while commits wait, and how many
-// a second are no bulk load.
+// handful is how many changes may be replayed while commits wait, and up to how many changes a second are not
+// a bulk load.
 const handful = 512
 
 // graphWaits is the multiple of the size at which a graph is due up to which the graph waits for the end of a
 // bulk load.
 const graphWaits = 4
 
-// graphDue says whether a corpus has outgrown the exact index.
+// graphDue reports whether a corpus is too large for the exact index.
 func (d *DB) graphDue(s *State) bool {
 	return d.auto() && s.Vectors.Kind == index.KindFlatInt8 && s.Encoded() > d.o.GraphAbove
 }
@@ -56,7 +56,7 @@ func (d *DB) growGraph(ctx context.Context, s *State) (bool, error) {
 	return true, nil
 }
 
-// graphLater says that a corpus that is due a graph waits for a bulk load to end.
+// graphLater reports whether the graph that a corpus needs waits for the end of a bulk load.
 func (d *DB) graphLater(s *State) bool {
 	m := &d.maintainer
 	if s.Chunks() > graphWaits*d.o.GraphAbove || m.hurried() || !d.loading(s) {

@@ -126,7 +126,7 @@ func (m *maintainer) begin() (asked uint64) {
 	return m.asked
 }
 
-// hurried says whether a call of Flush waits.
+// hurried reports whether a call of Flush is waiting.
 func (m *maintainer) hurried() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -182,8 +182,7 @@ func (d *DB) Flush(ctx context.Context) error {
 	}
 }
 
-// rest is how long the last commit must lie back for work that would otherwise
-// wait for more changes.
+// rest is the minimum time since the last commit before work is done that could wait for more changes.
 const rest = time.Second
 
 // maintain is the maintainer.

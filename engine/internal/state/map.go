@@ -20,7 +20,7 @@ func mapped(kind string) bool {
 	return snapshot.Maps && kind != index.KindFlat && kind != index.KindHNSW
 }
 
-// written is a snapshot of vectors that this process has made, and is open.
+// written is an open snapshot of vectors that this process has made.
 type written struct {
 	of   *Vectors
 	mark index.Mark

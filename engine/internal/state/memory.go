@@ -42,8 +42,8 @@ const (
 	fastBytes = 199
 )
 
-// vectorBytes is about the memory of a vector in an index of a kind, in addition to its
-// float32 row.
+// vectorBytes returns about the memory of a vector in an index of a kind, in addition to
+// its float32 row.
 func (d *DB) vectorBytes(kind string) int64 {
 	n := int64(slotBytes)
 	switch kind {
@@ -72,7 +72,7 @@ func (d *DB) foresee(s *State, added int) error {
 	return d.fits(m.needed() + grown)
 }
 
-// room refuses a state that documents have grown beyond the limit.
+// room refuses a state if its new documents exceed the limit.
 func (d *DB) room(next *State, added int) error {
 	if d.o.MaxBytes == 0 || added == 0 {
 		return nil
@@ -120,7 +120,7 @@ func (d *DB) holdsLocal(s *State) bool {
 	return m.needed()+m.Local <= d.o.MaxBytes
 }
 
-// holdsGraph says whether a graph in place of the exact index has room.
+// holdsGraph reports whether there is memory for a graph instead of the exact index.
 func (d *DB) holdsGraph(s *State) bool {
 	return d.o.MaxBytes == 0 || s.Memory().needed()+int64(s.Chunks())*linkBytes <= d.o.MaxBytes
 }

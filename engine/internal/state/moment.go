@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// moment is when something happened last. A clock that is set does not move it.
+// moment is the last time at which something happened. Setting the clock does not change
+// it.
 type moment struct {
 	at atomic.Int64 // nanoseconds since began and one, 0 for never
 }

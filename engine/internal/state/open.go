@@ -58,7 +58,7 @@ func Open(ctx context.Context, st *store.Store, o Options) (_ *DB, err error) {
 // commits holds the commit of each existing part.
 type commits map[parts]uint64
 
-// has says whether all of some parts are there.
+// has reports whether all of the given parts exist.
 func (c commits) has(p parts) bool {
 	for part := range c {
 		p &^= part
@@ -136,8 +136,7 @@ func (d *DB) readAll(s *State) commits {
 	return at
 }
 
-// catchUp replays the change log into parts that a snapshot gave, and makes the
-// others anew.
+// catchUp replays the change log into the parts that snapshots contained, and rebuilds the others.
 func (d *DB) catchUp(ctx context.Context, s *State, at commits) (*State, error) {
 	oldest := s.Seq
 	for _, seq := range at {
@@ -217,7 +216,7 @@ func (s *State) dropStrays(at commits, deferred bool) {
 	s.Vectors.Delete(strays)
 }
 
-// miscounts says why parts that were read cannot be right together.
+// miscounts returns the reason why parts that were read contradict each other.
 func (s *State) miscounts(at commits, deferred bool) error {
 	var errs []error
 	count := func(what string, n, want int) {

@@ -89,7 +89,7 @@ func (d *DB) editColumns(ctx context.Context, cur *State, in *feed) (*columns.Co
 // per chunk, since tokens are sorted within a batch.
 const sumsBatch = 256
 
-// noSums are sums of no chunk.
+// noSums returns sums without chunks.
 func (d *DB) noSums() (*ridge.Sums, error) {
 	return ridge.NewSums(d.o.Dim, d.o.Vocab, d.o.Lambda, d.vector)
 }

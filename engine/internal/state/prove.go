@@ -107,8 +107,8 @@ func (s *State) seen() (n int) {
 	return n
 }
 
-// rows holds vectors, live versions, postings of tokens and the passages of local
-// bridges to the stored rows.
+// rows compares vectors, live versions, postings of tokens and the passages of local
+// bridges with the stored rows.
 func (p *prover) rows(ctx context.Context, progress func(stage string, done, total int)) error {
 	s := p.s
 	lists, err := s.Sums.Lists(ctx)
@@ -167,13 +167,13 @@ func (p *prover) rows(ctx context.Context, progress func(stage string, done, tot
 }
 
 const (
-	// progressStep is how many documents lie between two reports, proveLook how many
-	// chunks between two looks at the context: a few milliseconds of them.
+	// progressStep is the number of documents between two reports, proveLook the number
+	// of chunks between two looks at the context, a few milliseconds apart.
 	progressStep = 256
 	proveLook    = 256
 )
 
-// texts holds words and columns to texts and metadata.
+// texts compares words and columns with texts and metadata.
 func (p *prover) texts(ctx context.Context, progress func(stage string, done, total int)) error {
 	s := p.s
 	checker := s.Columns.Checker()
@@ -211,7 +211,7 @@ func (p *prover) texts(ctx context.Context, progress func(stage string, done, to
 	})
 }
 
-// cells recounts a sample of the cells of local bridges from the stored tokens.
+// cells recomputes a sample of the cells of local bridges from the stored tokens.
 func (p *prover) cells(ctx context.Context) error {
 	s := p.s
 	p.proof.Cells = s.Local.Cells()

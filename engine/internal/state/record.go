@@ -8,7 +8,7 @@ import (
 	"github.com/lexsem/lexsem/store"
 )
 
-// Missing makes damage of a record that is not there though the state has it.
+// Missing turns the absence of a record that the state has into damage.
 func Missing(err error) error {
 	if errors.Is(err, store.ErrNotFound) {
 		return fmt.Errorf("%w: %v", store.ErrCorrupt, err)

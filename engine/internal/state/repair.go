@@ -15,10 +15,10 @@ import (
 	"github.com/lexsem/lexsem/store"
 )
 
-// Damage in a mapped snapshot is found when it is first read. The call that meets it
-// gets an error, and the maintainer makes the part anew from the store.
+// Damage in a mapped snapshot is found when it is first read. The call that meets it gets
+// an error, and the maintainer rebuilds the part from the store.
 
-// damages says which parts an error names.
+// damages returns the parts that an error names.
 func damages(err error) (p parts) {
 	if errors.Is(err, fault.ErrInvalid) { // a file that the caller brought
 		return 0
@@ -59,7 +59,7 @@ func (d *DB) Repair(err *error) bool {
 // Damaged reports whether an error comes from damage in derived state.
 func Damaged(err error) bool { return damages(err) != 0 }
 
-// repair makes damaged parts anew. Commits wait for it, searches do not.
+// repair rebuilds damaged parts. Commits wait for it, searches do not.
 func (d *DB) repair(ctx context.Context, _ *State) (bool, error) {
 	p := parts(d.damaged.Swap(0))
 	if p == 0 {
@@ -107,7 +107,7 @@ func guarded(f func() error) (err error) {
 	return f()
 }
 
-// verifier is a part that checks itself whole.
+// verifier is a part that can check itself completely.
 type verifier interface {
 	Verify(ctx context.Context) error
 }

@@ -23,9 +23,8 @@ const saveAfter = 20_000
 // building of a graph.
 const linkedShare = 4
 
-// saveDue says whether enough has changed, in number or in bytes. Unsynced commits may
-// be lost to a power cut, so with NoSync only Close and Compact save. The caller holds
-// turn.
+// saveDue reports whether there were enough changes, in number or in bytes. Unsynced commits may be lost to a
+// power cut, so with NoSync only Close and Compact save. The caller holds turn.
 func (d *DB) saveDue(v *store.View) (bool, error) {
 	if d.o.NoSync || d.o.ReadOnly {
 		return false, nil
@@ -64,7 +63,7 @@ func (d *DB) little() bool {
 	return d.saved > 0 && !d.unsaved && d.fewLinks() && d.now.View.Len() >= largeDocuments && d.pending <= littleChanges
 }
 
-// fewLinks says whether links are made again sooner than all is written. The caller holds turn.
+// fewLinks reports whether making links again is faster than writing everything. The caller holds turn.
 func (d *DB) fewLinks() bool {
 	return d.links.Load() <= int64(min(saveAfter, d.now.Chunks()/littleLinks))
 }

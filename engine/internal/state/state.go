@@ -88,8 +88,8 @@ type Ref = rcu.Ref[*State]
 // Chunks is the number of chunks; a short document counts once.
 func (s *State) Chunks() int { return s.Words.Len() }
 
-// Encoded is how many chunks have a vector: RLR's sums contain exactly these. With other metrics than cosine, all
-// stored chunks have vectors.
+// Encoded returns how many chunks have a vector: RLR's sums contain exactly these. With other metrics than
+// cosine, all stored chunks have vectors.
 func (s *State) Encoded() int {
 	if !s.Metric.Directions() {
 		return s.Chunks()
@@ -114,7 +114,7 @@ func (s *State) Facets(ctx context.Context, f filter.Filter, path string, k int)
 	return s.Columns.Facets(ctx, m, path, k)
 }
 
-// Sees says whether a chunk is part of the state. Cost: a few reads of memory.
+// Sees reports whether a chunk is part of the state. Cost: a few reads of memory.
 func (s *State) Sees(id uint64) bool { return s.Live.Has(chunk.Ord(id)) }
 
 // Vector is the stored vector of a chunk, of unit length if vectors are directions; nil if the chunk does not
@@ -174,7 +174,7 @@ type Change struct {
 	Now []Version // where New != 0
 }
 
-// withVectors are the chunks that have theirs.
+// withVectors returns the chunks that have their vectors.
 func withVectors(vs []Version) []Version {
 	without := func(v Version) bool { return len(v.Vector) == 0 }
 	if !slices.ContainsFunc(vs, without) {
@@ -183,7 +183,7 @@ func withVectors(vs []Version) []Version {
 	return slices.DeleteFunc(slices.Clone(vs), without)
 }
 
-// rowsOf are the chunks of version ord as far as its rows tell.
+// rowsOf returns the chunks of version ord as its rows describe them.
 func rowsOf(dst []Version, ord uint64, rows []store.Row) []Version {
 	for i, r := range rows {
 		dst = append(dst, Version{ID: chunk.ID(ord, i), Vector: r.Vector, Tokens: r.Tokens, Codes: len(r.Codes)})
@@ -191,7 +191,7 @@ func rowsOf(dst []Version, ord uint64, rows []store.Row) []Version {
 	return dst
 }
 
-// VersionsOf are the chunks of version ord of a document that was read whole.
+// VersionsOf returns the chunks of version ord of a document that was read whole.
 func VersionsOf(ord uint64, d *store.Document) []Version {
 	vs := rowsOf(nil, ord, d.Rows)
 	for i, r := range d.Rows {

@@ -77,7 +77,7 @@ func (d *DB) openBlock(name string) (*snapshot.File, error) {
 // them.
 const MostCached = 16 << 20
 
-// mostCached is how many bytes of codes are cached.
+// mostCached returns the maximum number of cached bytes of codes.
 func (o Options) mostCached() int {
 	if o.MaxBytes > 0 {
 		return int(min(MostCached, o.MaxBytes/16))
@@ -85,7 +85,7 @@ func (o Options) mostCached() int {
 	return MostCached
 }
 
-// dropBlocks removes those files.
+// dropBlocks removes the files of blocks.
 func (d *DB) dropBlocks() error {
 	entries, err := os.ReadDir(filepath.Join(d.o.Dir, folder))
 	if errors.Is(err, fs.ErrNotExist) {

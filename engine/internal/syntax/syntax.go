@@ -31,7 +31,7 @@ type Clause struct {
 	Text   string // a word or a phrase, as typed
 }
 
-// String is the clause as it can be typed, without the sign of Not.
+// String returns the clause as a user can type it, without the sign of Not.
 func (c Clause) String() string {
 	s := c.Text
 	if strings.ContainsFunc(s, unicode.IsSpace) {
@@ -91,7 +91,7 @@ func Read(s string) Query {
 	return q
 }
 
-// message says whether a word ends with a colon.
+// message reports whether a word ends with a colon.
 func message(s string) bool {
 	for w := range strings.FieldsSeq(s) {
 		if strings.HasSuffix(w, ":") {
@@ -167,7 +167,7 @@ func word(s string) int {
 	return len(s)
 }
 
-// begins says that s begins with a letter or a digit.
+// begins reports whether s begins with a letter or a digit.
 func begins(s string) bool {
 	r, _ := utf8.DecodeRuneInString(s)
 	return unicode.IsLetter(r) || unicode.IsDigit(r)
@@ -182,7 +182,7 @@ func letters(s string) (n int) {
 	return n
 }
 
-// bare says that a word has letters, digits and underscores alone.
+// bare reports whether a word consists of letters, digits and underscores.
 func bare(s string) bool {
 	return !strings.ContainsFunc(s, func(r rune) bool {
 		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !unicode.IsMark(r) && r != '_'

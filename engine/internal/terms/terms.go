@@ -14,8 +14,8 @@ import (
 	"github.com/lexsem/lexsem/internal/text"
 )
 
-// Vocabulary numbers terms. It is read when it is first needed, some 60 bytes and
-// 0.7 µs a term (measured on a million), and is safe for concurrent use.
+// Vocabulary numbers terms. It is read on first use, at some 60 bytes and 0.7 µs per term (measured on a
+// million), and is safe for concurrent use.
 type Vocabulary struct {
 	analyzer *text.Analyzer
 	kept     Kept
@@ -38,7 +38,7 @@ func New(analyzer *text.Analyzer, kept Kept) *Vocabulary {
 	return &Vocabulary{analyzer: analyzer, kept: kept, reading: make(chan struct{}, 1), adding: make(chan struct{}, 1)}
 }
 
-// lock takes one of the channels.
+// lock locks one of the channels.
 func lock(ctx context.Context, c chan struct{}) error {
 	select {
 	case c <- struct{}{}:
@@ -105,7 +105,7 @@ func (v *Vocabulary) Tokens(ctx context.Context, s string) (t encoder.Tokens, er
 	return t, nil
 }
 
-// Distinct are the terms of a text, each once.
+// Distinct returns the distinct terms of a text.
 func (v *Vocabulary) Distinct(s string) []string {
 	terms := v.analyzer.Asked(nil, s)
 	out := make([]string, len(terms))
@@ -155,7 +155,7 @@ func (a *Addition) Numbers(terms []string) []int32 {
 	return ids
 }
 
-// Fresh are the new terms, and the number of the first.
+// Fresh returns the new terms, and the number of the first one.
 func (a *Addition) Fresh() (first int, terms []string) { return a.first, a.fresh }
 
 // Keep adds the new terms to the vocabulary after their commit.
@@ -170,7 +170,7 @@ func (a *Addition) Keep() {
 	}
 }
 
-// End lets others add. What is not kept is forgotten.
+// End lets others add terms. Terms that were not kept are forgotten.
 func (a *Addition) End() {
 	if !a.ended {
 		a.ended = true

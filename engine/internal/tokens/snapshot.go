@@ -40,7 +40,7 @@ func BlockName(path string) string {
 	return name
 }
 
-// Save writes the chunks that sees lets through. Errors are those of w.
+// Save writes the chunks for which sees is true. Errors are those of w.
 func (l *List) Save(w *snapshot.Writer, sees func(id uint64) bool) error {
 	l = l.Only(sees)
 	w.Begin(sectionHead)

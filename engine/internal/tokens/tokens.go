@@ -14,7 +14,7 @@ import (
 	"github.com/lexsem/lexsem/engine/internal/chunk"
 )
 
-// ErrCorrupt answers reading a list that is damaged or does not fit together.
+// ErrCorrupt is the error for a list that is damaged or contradicts itself.
 var ErrCorrupt = errors.New("list of token states is damaged")
 
 // List lists the chunks of a state that have codes. It never changes; Next makes the list after a commit.
@@ -27,7 +27,7 @@ type List struct {
 	loose bool     // n and bytes may count chunks that are gone
 }
 
-// New is of no chunks.
+// New returns a list without chunks.
 func New() *List { return &List{} }
 
 // Chunk is a chunk with the size of its codes in bytes, 0 for none.
@@ -58,7 +58,7 @@ func (l *List) Next(came []Chunk, gone []uint64) (*List, error) {
 	return &next, nil
 }
 
-// push adds a chunk behind the others.
+// push adds a chunk at the end.
 func (l *List) push(id uint64, size uint32) error {
 	if n := len(l.ids); n > 0 && chunk.Compare(id, l.ids[n-1]) <= 0 {
 		last := l.ids[n-1]
@@ -73,10 +73,10 @@ func (l *List) push(id uint64, size uint32) error {
 	return nil
 }
 
-// Wasteful says whether most chunks are gone.
+// Wasteful reports whether most chunks are gone.
 func (l *List) Wasteful() bool { return len(l.ids) > 2*l.n+1024 }
 
-// Only is l without the chunks that sees does not let through. Cost: a look at each.
+// Only returns l with only the chunks for which sees is true. It looks at every chunk.
 func (l *List) Only(sees func(id uint64) bool) *List {
 	next := &List{ids: make([]uint64, 0, l.n), sizes: make([]uint32, 0, l.n)}
 	for i, id := range l.ids {
@@ -100,14 +100,14 @@ func (l *List) Bytes(id uint64) int {
 	return 0
 }
 
-// Has says whether a chunk has codes.
+// Has reports whether a chunk has codes.
 func (l *List) Has(id uint64) bool { return l.Bytes(id) > 0 }
 
-// Len is how many chunks have codes.
+// Len returns how many chunks have codes.
 func (l *List) Len() int { return l.n }
 
 // Stored is the size of all codes in the store, in bytes.
 func (l *List) Stored() int64 { return l.bytes }
 
-// Memory is how many bytes l takes.
+// Memory returns how many bytes l takes.
 func (l *List) Memory() int64 { return int64(len(l.ids)) * (8 + 4) }

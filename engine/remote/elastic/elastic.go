@@ -192,7 +192,7 @@ func (b *Backend) Create(ctx context.Context, i remote.Info) error {
 	return err
 }
 
-// path is that of something of the index.
+// path returns the path of a resource of the index.
 func (b *Backend) path(what string) string {
 	p := "/" + url.PathEscape(b.o.Index)
 	if what != "" {

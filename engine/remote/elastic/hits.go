@@ -11,12 +11,12 @@ import (
 // longer for them than the rest of a search. So a minimal parser reads them; it leaves the
 // parts that it does not know to package json.
 
-// candidates are hits with the fields that named asks for.
+// candidates are hits with the fields that named requests.
 type candidates struct{ hits []hit }
 
 var errHits = errors.New("hits are malformed")
 
-// Decode reads an answer with hits.
+// Decode reads the hits of an answer.
 func (c *candidates) Decode(data []byte) error {
 	p := parser{b: data}
 	p.object(func(key []byte) {
@@ -43,7 +43,7 @@ func (c *candidates) Decode(data []byte) error {
 	return nil
 }
 
-// parser walks over JSON. Once something is malformed it stays bad and moves no more.
+// parser walks over JSON. After malformed input it stays bad and does not move.
 type parser struct {
 	b   []byte
 	i   int
@@ -136,7 +136,7 @@ func (p *parser) raw() []byte {
 	return nil
 }
 
-// text takes a string.
+// text reads a string.
 func (p *parser) text() (s string) {
 	from := p.i
 	raw := p.raw()
@@ -154,7 +154,7 @@ func (p *parser) text() (s string) {
 	return s
 }
 
-// number takes a number.
+// number reads a number.
 func (p *parser) number() float64 {
 	p.space()
 	from := p.i
@@ -166,7 +166,7 @@ func (p *parser) number() float64 {
 	return x
 }
 
-// skip takes any value.
+// skip skips any value.
 func (p *parser) skip() {
 	p.space()
 	if p.bad || p.i >= len(p.b) {

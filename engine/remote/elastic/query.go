@@ -244,7 +244,7 @@ func (c clause) MarshalJSON() ([]byte, error) {
 	return json.Marshal(object{"bool": b})
 }
 
-// algebra makes a clause of a filter.
+// algebra turns a filter into a clause.
 type algebra struct{}
 
 func (algebra) All(yes bool) (clause, error) {

@@ -18,7 +18,7 @@ import (
 	"github.com/lexsem/lexsem/internal/rest"
 )
 
-// source is a passage as it lies in the index.
+// source is a passage in its stored form.
 type source struct {
 	ID        string    `json:"id"`
 	Chunk     int       `json:"chunk"`
@@ -82,7 +82,7 @@ func keyOf(id remote.PassageID) string {
 	return base64.RawURLEncoding.EncodeToString(sum[:18]) + "." + strconv.Itoa(id.Chunk)
 }
 
-// partCount is into how many parts ids are divided.
+// partCount is the number of parts into which ids are divided.
 const partCount = 1 << 12
 
 // partOf is the part of an id, from 0.

@@ -46,7 +46,7 @@ func (b *Backend) dialectOf(extension string, dim int) *dialect {
 	return &dialect{b.o.Schema, strings.NewReplacer("{s}", s, "{v}", v, "{near}", near)}
 }
 
-// here is the dialect of the schema that was made.
+// here returns the dialect of the existing schema.
 func (b *Backend) here(ctx context.Context) (*dialect, error) {
 	if d := b.made.Load(); d != nil {
 		return d, nil
@@ -68,7 +68,7 @@ type query struct {
 	breadth int // of the search of a graph, in candidates; 0 for the statements that search none
 }
 
-// ask asks a query of the schema, and reads each row of the answer.
+// ask sends a query about the schema, and reads each row of the answer.
 func ask[T any](ctx context.Context, b *Backend, q query, read pgx.RowToFunc[T]) (all []T, err error) {
 	d, err := b.here(ctx)
 	if err != nil {
@@ -78,7 +78,7 @@ func ask[T any](ctx context.Context, b *Backend, q query, read pgx.RowToFunc[T])
 	return rowsOf(ctx, b, q, read)
 }
 
-// rowsOf asks a query that is written out. A server that is away is asked again until patience ends.
+// rowsOf sends a complete query. If the server is unreachable, it tries again until patience ends.
 func rowsOf[T any](ctx context.Context, b *Backend, q query, read pgx.RowToFunc[T]) (all []T, err error) {
 	breadth := strconv.Itoa(min(max(q.breadth, leastBreadth), mostBreadth))
 	err = b.retry(ctx, oneRead, func(ctx context.Context) (err error) {
@@ -116,7 +116,7 @@ func (b *Backend) retry(ctx context.Context, each time.Duration, do func(ctx con
 // own are errors whose messages need no addition.
 var own = []error{engine.ErrExists, engine.ErrInvalid, engine.ErrForeign, engine.ErrNoDatabase, engine.ErrCorrupt}
 
-// failed says where an error came from.
+// failed adds to an error where it came from.
 func (b *Backend) failed(err error) error {
 	if slices.ContainsFunc(own, func(e error) bool { return errors.Is(err, e) }) {
 		return fmt.Errorf("%s: %w", b.name, err)
@@ -142,7 +142,7 @@ func codeOf(err error) string {
 // since it was looked up.
 var passingCodes = []string{"57P01", "57P02", "57P03", "25006", "53300", "40001", "40P01", "23505"}
 
-// passing says whether a call that failed may succeed when it is made again.
+// passing reports whether a failed call may succeed when it is repeated.
 func passing(err error) bool {
 	if code := codeOf(err); code != "" {
 		return strings.HasPrefix(code, "08") || slices.Contains(passingCodes, code)

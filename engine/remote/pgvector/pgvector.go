@@ -75,9 +75,9 @@ type Backend struct {
 var _ remote.Backend = (*Backend)(nil)
 
 const (
-	// connections are how many a Backend has at most, where the URL does not say.
+	// connections is the maximum number of connections of a Backend if the URL does not set it.
 	connections = 16
-	// toConnect is how long a connection may take, where the URL does not say.
+	// toConnect is the maximum time for connecting if the URL does not set it.
 	toConnect = 10 * time.Second
 	// longestName is how many bytes PostgreSQL keeps of a name.
 	longestName = 63

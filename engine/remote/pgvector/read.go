@@ -14,7 +14,7 @@ import (
 	"github.com/lexsem/lexsem/engine/remote"
 )
 
-// split are the keys and the chunks of ids.
+// split returns the keys and the chunks of ids.
 func split(ids []remote.PassageID) (keys []pgtype.UUID, chunks []int32) {
 	keys, chunks = make([]pgtype.UUID, len(ids)), make([]int32, len(ids))
 	for i, id := range ids {
@@ -36,7 +36,7 @@ type row struct {
 	remote.Passage
 }
 
-// columns are the columns that passage reads. Without vectors the large columns are omitted.
+// columns returns the columns that passage reads. Without vectors the large columns are omitted.
 func columns(at string, vectors bool) string {
 	c := at + ", d.id, d.title, d.whole, d.metadata, d.exact, d.chunks, p.chunk, p.start, p.line, p.length, p.truncated, p.text, p.terms, p.exact"
 	if vectors {

@@ -21,8 +21,8 @@ func uuid(bits [12]byte, n uint32) string {
 	return h[:8] + "-" + h[8:12] + "-" + h[12:16] + "-" + h[16:20] + "-" + h[20:]
 }
 
-// between are the bounds of a scan: ids from the first, which no passage has, to below the second; "" means no
-// end.
+// between returns the bounds of a scan: ids from the first, which no passage has, to below the second; ""
+// means no end.
 func between(o remote.ScanOptions) (from, end string) {
 	parts := max(o.Parts, 1)
 	bound := func(part int) string {

@@ -152,7 +152,7 @@ func (a *API) begin(c Call) (f Fault) {
 	return f
 }
 
-// results are the answer, best first.
+// results returns the answer, best first.
 func results(query string, texts []string, tei bool, f Fault) any {
 	name := "relevance_score"
 	if tei {

@@ -62,7 +62,7 @@ func Run(t *testing.T, o Options, open func(t *testing.T) engine.Reranker) {
 	}
 }
 
-// scores are the scores of one call, which must satisfy the contract.
+// scores returns the scores of one call, which must satisfy the contract.
 func scores(t *testing.T, r engine.Reranker, query string, texts []string) []float64 {
 	t.Helper()
 	out, err := r.Rerank(context.Background(), query, texts)

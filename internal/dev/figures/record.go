@@ -215,7 +215,7 @@ func adopt(prefix string) error {
 	return nil
 }
 
-// recordable tells that all commands write a report that reading knows.
+// recordable reports whether all commands write a report that reading knows.
 func recordable(r *runs.Run) bool {
 	return !slices.ContainsFunc(r.Commands, func(c runs.Command) bool {
 		rest, ok := strings.CutPrefix(c.Run, "lexsem bench ")

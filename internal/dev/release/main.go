@@ -168,8 +168,8 @@ func (r *release) build(env []string) ([]byte, error) {
 	return os.ReadFile(to)
 }
 
-// shared are the files that every archive has. The man page and the scripts come from
-// the program itself.
+// shared returns the files that every archive has. The man page and the scripts come from the program
+// itself.
 func (r *release) shared() ([]file, error) {
 	var files []file
 	for _, name := range []string{"LICENSE", "README.md", "CHANGELOG.md"} {

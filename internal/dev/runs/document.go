@@ -245,12 +245,12 @@ func (m *mark) names() string {
 	return strings.Join(names, " and ")
 }
 
-// empty reports that none of the runs has values.
+// empty reports whether none of the runs has values.
 func (m *mark) empty() bool {
 	return !slices.ContainsFunc(m.runs, func(r *Run) bool { return len(r.Values)+len(r.Cells)+len(r.Said) > 0 })
 }
 
-// says reports that one of the runs has the figure.
+// says reports whether one of the runs has the figure.
 func (m *mark) says(x number) bool {
 	for _, r := range m.runs {
 		if slices.Contains(r.Said, x.text) {

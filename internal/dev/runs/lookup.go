@@ -197,8 +197,8 @@ func format(v float64, metric string, decimals int, signed bool) string {
 	return s
 }
 
-// says tells that some value, or some difference to dense, is x when it is
-// rounded to the decimals that x was written with.
+// says reports whether some value, or some difference to dense, is x when it is rounded to the decimals
+// that x was written with.
 func (b *book) says(x float64, decimals int) bool {
 	unit := math.Pow10(decimals)
 	same := func(v float64) bool { return math.Abs(math.Abs(v)-math.Abs(x))*unit < 0.5+1e-6 }

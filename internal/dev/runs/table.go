@@ -62,7 +62,7 @@ func parseTable(b block) (*table, error) {
 
 var startsWithNumber = regexp.MustCompile(`^[*+−≤≥<>~-]*\.?\d`)
 
-// isFigure reports that a cell begins with a number.
+// isFigure reports whether a cell begins with a number.
 func isFigure(cell string) bool { return startsWithNumber.MatchString(cell) }
 
 func empty(cell string) bool { return cell == "" || cell == "–" }

@@ -80,7 +80,7 @@ func output(name string, args ...string) (string, error) {
 	return string(out), nil
 }
 
-// sizes are the lines of Go without tests, and the bytes of Markdown.
+// sizes returns the lines of Go without tests, and the bytes of Markdown.
 func sizes(files []string) (code, docs int, err error) {
 	for _, f := range files {
 		isCode := strings.HasSuffix(f, ".go") && !strings.HasSuffix(f, "_test.go")
@@ -118,7 +118,7 @@ func readme() (string, error) {
 	return fmt.Sprintf("%d, %d", len(imports), strings.Count(body, "\n")), nil
 }
 
-// importable says whether another module may import the package of a file.
+// importable reports whether another module may import the package of a file.
 func importable(file string) bool {
 	dir := filepath.Dir(file)
 	return strings.HasSuffix(file, ".go") && !strings.HasSuffix(file, "_test.go") &&

@@ -43,7 +43,7 @@ func (d *Disk) Replay() *Replay {
 // Len is the number of things that were done to the disk.
 func (r *Replay) Len() int { return len(r.log) }
 
-// Marks are the texts of Mark up to now.
+// Marks returns the texts of Mark up to now.
 func (r *Replay) Marks() Marks { return r.marks }
 
 // To continues until the given number of operations.

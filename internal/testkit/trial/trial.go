@@ -17,7 +17,7 @@ import (
 	"time"
 )
 
-// Long says that long forms are to run.
+// Long reports whether long forms are to run.
 func Long() bool { return os.Getenv("LEXSEM_LONG") != "" && !testing.Short() }
 
 // Rounds is the number of rounds: that of LEXSEM_ROUNDS, else long or short; go test -short halves the

@@ -36,7 +36,7 @@ func (a *app) openEncoder(ctx context.Context, model string) (encoder.Encoder, e
 	return enc, nil
 }
 
-// modelOptions are the options for opening a model, from the global flags.
+// modelOptions returns the options for opening a model, from the global flags.
 func (a *app) modelOptions(p *progress) models.Options {
 	o := models.Options{
 		Backend: a.backend, Brief: a.few, Library: a.library, CacheDir: a.cache, Offline: a.offline,

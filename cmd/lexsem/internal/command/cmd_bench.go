@@ -299,7 +299,7 @@ func (a *app) openBenched(ctx context.Context) (encoder.Encoder, error) {
 	return process.New(ctx, o)
 }
 
-// writePages writes the Markdown and HTML files that were asked for.
+// writePages writes the requested Markdown and HTML files.
 func writePages(md, html string, b *report.Bundle) error {
 	return errors.Join(writeAsked(md, b.WriteMarkdown), writeAsked(html, b.WriteHTML))
 }

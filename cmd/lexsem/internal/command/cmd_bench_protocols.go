@@ -34,13 +34,13 @@ func declareProtocol(f *flags, systems string) *protocolFlags {
 	}
 }
 
-// declareLanguage adds the language of the texts.
+// declareLanguage adds the flag for the language of the texts.
 func (p *protocolFlags) declareLanguage(f *flags) *protocolFlags {
 	p.language = f.str("language", "", languageUsage)
 	return p
 }
 
-// declareLimit adds the bound of the queries.
+// declareLimit adds the flag that limits the number of queries.
 func (p *protocolFlags) declareLimit(f *flags, usage string) *protocolFlags {
 	p.limit = f.int("queries-limit", 0, usage)
 	return p
@@ -63,8 +63,7 @@ func (p *protocolFlags) folders(args []string) ([]string, error) {
 	}
 }
 
-// measure opens the encoder and hands it to fn with the setting that the flags
-// ask for.
+// measure opens the encoder and calls fn with it and the setting that the flags describe.
 func (p *protocolFlags) measure(ctx context.Context, a *app, fn func(encoder.Encoder, bench.SettingOptions) error) error {
 	return a.measured(ctx, func(enc encoder.Encoder, progress func(bench.Progress)) error {
 		return fn(enc, p.setting(progress))

@@ -88,7 +88,7 @@ in single precision, and equal ones are ordered by falling passage id.`,
 	},
 }
 
-// answers tells whether rankings hold a query that judged has.
+// answers reports whether rankings contain a query of judged.
 func answers(rankings bench.Rankings, judged bench.Qrels) bool {
 	for q := range rankings {
 		if len(judged[q]) > 0 {

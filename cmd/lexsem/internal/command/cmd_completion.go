@@ -45,5 +45,5 @@ Invoke-Expression" to $PROFILE.`,
 	},
 }
 
-// shells are the shells that have a script.
+// shells returns the shells that have a script.
 func shells() []string { return []string{"bash", "zsh", "fish", "powershell"} }

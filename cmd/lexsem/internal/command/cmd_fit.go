@@ -63,7 +63,7 @@ type fitOptions struct {
 	update, same, json             *bool
 }
 
-// fitSummary is what fit --json prints.
+// fitSummary is the output of fit --json.
 type fitSummary struct {
 	DB        string         `json:"db"`
 	Variant   string         `json:"variant"`
@@ -172,7 +172,7 @@ func newFit(dir string, seed uint64, rep engine.FitReport) fitSummary {
 	return s
 }
 
-// take imports the bridge of a file.
+// take imports the bridge in a file.
 func (o fitOptions) take(ctx context.Context, a *app, dir string) error {
 	e, err := a.join(ctx, dir, engine.Options{}, wants{self: true})
 	if err != nil {
@@ -246,7 +246,7 @@ func (o fitOptions) closedForm(ctx context.Context, a *app, dir, variant string)
 	return err
 }
 
-// fit shows the progress of Engine.Fit.
+// fit shows how far Engine.Fit is.
 func (p *progress) fit(e engine.Progress) {
 	s := step{stage: e.Stage, done: e.Done, total: e.Total, unit: "queries"}
 	switch e.Stage {

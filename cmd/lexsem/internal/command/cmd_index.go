@@ -167,7 +167,7 @@ func emptySummary(dir string) indexSummary {
 	return indexSummary{DB: dir, Failed: []indexFailed{}, Warned: []indexWarned{}, Skipped: folder.Skipped{Kinds: []problems.Extension{}}}
 }
 
-// indexFailed is a file that could not be taken over, in whole or in part.
+// indexFailed is a file that could not be read, or not completely.
 type indexFailed struct {
 	Path  string `json:"path"`
 	Line  int    `json:"line,omitempty"` // of it, from 1, where the trouble is that of one record
@@ -286,7 +286,7 @@ func (o indexOptions) run(ctx context.Context, a *app, paths []string) (err erro
 	return ix.verdict()
 }
 
-// columnsOf reads --columns.
+// columnsOf reads the flag --columns.
 func columnsOf(s string) (c files.Columns, err error) {
 	if s == "" {
 		return c, nil

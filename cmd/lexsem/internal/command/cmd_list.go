@@ -108,8 +108,8 @@ func (a *app) printLine(d engine.Document) error {
 	return err
 }
 
-// openToRead opens the database that --db names for reading, without a model, and
-// reads a filter.
+// openToRead opens the database of --db for reading, without a model, and parses a
+// filter.
 func (a *app) openToRead(ctx context.Context, expr string) (*database, engine.Filter, error) {
 	f, err := parseFilter(expr)
 	if err != nil {

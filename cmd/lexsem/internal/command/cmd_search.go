@@ -114,7 +114,7 @@ type searchOptions struct {
 	json, chunks, fold *bool
 }
 
-// way are the flags that say how a query is answered, of search and explain.
+// way holds the flags of search and explain that choose how a query is answered.
 type way struct {
 	mode, fusion, filter, variant *string
 	share, beta                   *float64
@@ -161,7 +161,7 @@ func (o way) query(text string, filter engine.Filter) engine.Query {
 		Fusion: fusion.Options{Kind: *o.fusion, Presence: *o.share, Beta: *o.beta}}
 }
 
-// local says whether the way asks for local bridges.
+// local reports whether the flags request local bridges.
 func (o way) local() bool {
 	return slices.ContainsFunc(strings.Split(*o.variant, "+"), func(s string) bool { return strings.TrimSpace(s) == engine.VariantLocal })
 }
@@ -215,8 +215,8 @@ func (o searchOptions) check(args []string) error {
 	return nil
 }
 
-// fewerCollections lets the heap grow before it is collected, unless GOGC says how much: most of what one search takes lives to
-// its end, and the collections of an opening take a tenth of its time.
+// fewerCollections lets the heap grow before garbage is collected, unless GOGC is set: most memory of a search is used
+// to its end, and collections take a tenth of the time of opening.
 func fewerCollections() {
 	if set := debug.SetGCPercent(400); set != 100 {
 		debug.SetGCPercent(set)
@@ -354,7 +354,7 @@ func parseFilter(expr string) (engine.Filter, error) {
 	return filter.Parse(expr)
 }
 
-// wayName says in a few words how hits were found.
+// wayName describes in a few words how hits were found.
 func wayName(t engine.Trace) string {
 	way := "plain vector"
 	if t.Variant != engine.VariantNone {

@@ -286,7 +286,7 @@ func (o serveOptions) tls() (*tls.Config, error) {
 	return &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}}, nil
 }
 
-// listed are the parts of a list with commas.
+// listed splits a list at its commas.
 func listed(s string) []string {
 	parts := strings.Split(s, ",")
 	for i := range parts {

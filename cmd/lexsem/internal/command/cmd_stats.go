@@ -42,7 +42,7 @@ type statsSummary struct {
 	Space  map[string]int64 `json:"space,omitempty"` // bytes on disk, by part
 }
 
-// statsHolder is another process that has the database open, and answered.
+// statsHolder is another process that has the database open and answered.
 type statsHolder struct {
 	PID     int       `json:"pid"`
 	Command string    `json:"command"`

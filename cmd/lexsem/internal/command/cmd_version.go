@@ -45,7 +45,7 @@ type versionInfo struct {
 	CGO      bool   `json:"cgo"` // whether ONNX Runtime can be used
 }
 
-// String is what version prints.
+// String is the output of version.
 func (v versionInfo) String() string {
 	commit := ""
 	if v.Commit != "" {

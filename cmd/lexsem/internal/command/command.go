@@ -58,7 +58,7 @@ type globals struct {
 	offline, quiet                     bool
 }
 
-// defaultModel encodes when neither --model nor the database says otherwise.
+// defaultModel is the encoder if neither --model nor the database names another.
 const defaultModel = "all-MiniLM-L6-v2"
 
 func (g *globals) declare(f *flags) {
@@ -88,7 +88,7 @@ func (g *globals) declare(f *flags) {
 	f.set.BoolVar(&g.quiet, "quiet", false, "show no progress on stderr")
 }
 
-// enterCollection has the command work on the folder of the collection.
+// enterCollection makes the command work on the folder of the collection.
 func (g *globals) enterCollection() error {
 	switch {
 	case g.collection == "":

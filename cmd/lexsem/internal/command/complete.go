@@ -54,7 +54,7 @@ func complete(w io.Writer, words []string) error {
 	return err
 }
 
-// candidates are the possible words after words that begin with cur.
+// candidates returns the possible words after words that begin with cur.
 func candidates(words []string, cur string) ([]candidate, string) {
 	words = slices.Clone(words)
 	var g globals
@@ -109,7 +109,7 @@ func candidates(words []string, cur string) ([]candidate, string) {
 	return second, offerOf(c.args)
 }
 
-// ended says that a -- ends the flags.
+// ended means that a -- ends the flags.
 const ended = -1
 
 // walk reads words in the same way as parse. at is the position of the first word that is
@@ -144,7 +144,7 @@ func isBool(fl *flag.Flag) bool {
 	return ok && b.IsBoolFlag()
 }
 
-// candidates are the flags, or after --flag= its values.
+// candidates returns the flags, or after --flag= its values.
 func (f *flags) candidates(command, cur string) (found []candidate, offer string) {
 	if name, value, ok := strings.Cut(cur, "="); ok {
 		fl := f.set.Lookup(strings.TrimLeft(name, "-"))
@@ -165,7 +165,7 @@ func (f *flags) candidates(command, cur string) (found []candidate, offer string
 	return found, offerNothing
 }
 
-// commandNames are the possible words after the first words of a command's name.
+// commandNames returns the possible words after the first words of a command's name.
 func commandNames(before []string) (found []candidate) {
 	for _, c := range commands() {
 		words := strings.Fields(c.name)
@@ -189,8 +189,8 @@ func offerOf(args string) string {
 	return offerNothing
 }
 
-// values are the possible values of a flag that begin with cur. In a list, the part after
-// the last comma is completed.
+// values returns the possible values of a flag that begin with cur. In a list, the part
+// after the last comma is completed.
 func values(command string, fl *flag.Flag, cur string) (found []candidate, offer string) {
 	known, ok := knownValues[command+" "+fl.Name]
 	if !ok {

@@ -116,7 +116,7 @@ var builtinQueries = []demoQuery{
 	{Kind: "part", Query: "minimizes memory copying. The zero value is ready to use", Target: "strings.Builder"},
 }
 
-// search asks the demo's queries, or the user's own.
+// search runs the demo's queries, or the user's own.
 func (o demoOptions) search(ctx context.Context, a *app, db *database) ([]demoQuery, error) {
 	if err := db.Flush(ctx); err != nil { // local bridges are part of what is shown
 		return nil, err

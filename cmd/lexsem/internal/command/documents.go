@@ -20,7 +20,7 @@ import (
 	"github.com/lexsem/lexsem/internal/regular"
 )
 
-// maxText is the longest line of queries, and of texts for embed, that is read.
+// maxText is the maximum length of a line of queries, or of a text for embed.
 const maxText = files.DefaultMaxBytes
 
 // item is one document and its source.
@@ -73,7 +73,7 @@ func (s *sources) stream(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// options are those of one file.
+// options returns the options for one file.
 func (s *sources) options(name, kind, id string) files.Options {
 	o := s.how
 	o.Kind, o.ID = kind, id
@@ -81,7 +81,7 @@ func (s *sources) options(name, kind, id string) files.Options {
 	return o
 }
 
-// heard is a reader that tells how much was read.
+// heard is a reader that reports how much was read.
 type heard struct {
 	r    io.Reader
 	read func(int)
@@ -117,7 +117,7 @@ func (s *sources) file(ctx context.Context, name string) error {
 	return err
 }
 
-// wholeError says that a file cannot be read, or not to its end.
+// wholeError means that a file cannot be read, or not to its end.
 type wholeError struct{ err error }
 
 func (e *wholeError) Error() string { return e.err.Error() }
@@ -172,7 +172,7 @@ func (s *sources) record(rec files.Record, err error, name string, document func
 	return s.each(item{document(rec), name, line})
 }
 
-// heardAt tells how far a file was read.
+// heardAt reports how far a file was read.
 type heardAt struct {
 	r    io.ReaderAt
 	read func(int)

@@ -57,7 +57,7 @@ type droppable interface {
 	Drop(ctx context.Context) error
 }
 
-// backendShapes are how URLs of engines elsewhere are written, and backendKeys the
+// backendShapes returns how URLs of engines elsewhere are written, and backendKeys the
 // variables that have their keys.
 func backendShapes() string {
 	return ofBackends(func(k backendKind) string { return k.shape })
@@ -92,7 +92,7 @@ func (a *app) openBackend(where string) (droppable, error) {
 	return nil, usagef("backend %s; use %s", secret.URL(where), backendShapes())
 }
 
-// scratch names something new on the servers of a URL without a name.
+// scratch makes a new name on the servers of a URL without a name.
 func scratch(servers string) (where string, err error) {
 	for _, k := range backendKinds {
 		if strings.HasPrefix(servers, k.scheme+"://") {

@@ -68,7 +68,7 @@ func usagef(format string, args ...any) *usageError {
 
 func (e *usageError) Error() string { return e.msg }
 
-// hintError adds a remedy that is printed on a line of its own.
+// hintError adds a remedy that is printed on its own line.
 type hintError struct {
 	error
 	hint string

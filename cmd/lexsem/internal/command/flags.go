@@ -61,7 +61,7 @@ func (f *flags) strs(name, usage string) *[]string {
 	return v
 }
 
-// texts is the value of a flag that may be given again.
+// texts is the value of a flag that may be repeated.
 type texts []string
 
 func (t *texts) String() string { return strings.Join(*t, "\n") }

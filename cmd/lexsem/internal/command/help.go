@@ -127,7 +127,7 @@ func tableOf(c command) *flags {
 	return f
 }
 
-// paragraphs are the parts of a text between empty lines.
+// paragraphs returns the parts of a text between empty lines.
 func paragraphs(text string) []string {
 	var all []string
 	for p := range strings.SplitSeq(text, "\n\n") {

@@ -14,7 +14,7 @@ import (
 	"github.com/lexsem/lexsem/internal/text"
 )
 
-// Escape sequences of the few styles that are used.
+// Escape sequences of the few styles in use.
 const (
 	bold  = "1"
 	faint = "2"
@@ -101,7 +101,7 @@ func placeOf(h engine.Hit) string {
 	return fmt.Sprintf("%s:%d-%d", path, lines[0], lines[1])
 }
 
-// whyNone says why a search found nothing.
+// whyNone returns the reason why a search found nothing.
 func whyNone(t engine.Trace) string {
 	switch {
 	case t.Documents == 0:

@@ -19,7 +19,7 @@ import (
 	"github.com/lexsem/lexsem/ingest/folder"
 )
 
-// checkPath says whether p can be indexed, before a database is opened.
+// checkPath reports whether p can be indexed, before a database is opened.
 func (o indexOptions) checkPath(p string) error {
 	if p == "" {
 		return hinted(usagef("empty name among the paths to index"), "name files, folders or - for JSONL on standard input")
@@ -83,7 +83,7 @@ func (ix *indexer) isFolder(p string) (bool, error) {
 	return false, err
 }
 
-// open binds a folder to the database.
+// open connects a folder with the database.
 func (ix *indexer) open(p string) (*folder.Folder, error) {
 	o := ix.options
 	exclude := *o.exclude
@@ -168,7 +168,7 @@ func (s *indexSummary) sync(p string, r folder.Report) {
 	}
 }
 
-// hearFolder shows how far a sync is.
+// hearFolder shows the progress of a sync.
 func (ix *indexer) hearFolder(p folder.Progress) {
 	ix.mu.Lock()
 	ix.sync = &p
@@ -201,7 +201,7 @@ func syncStep(p folder.Progress, encoded int, share float64) step {
 	return s
 }
 
-// watch follows folders until the context ends, and prints a line a sync.
+// watch follows folders until the context ends, and prints one line for each sync.
 func (ix *indexer) watch(paths []string) error {
 	var turn sync.Mutex
 	whole := len(paths) // folders that are not synced for the first time yet

@@ -61,7 +61,7 @@ func (ix *indexer) bad(b *badInput) {
 	ix.failed(b)
 }
 
-// unread decides about a file that was named and cannot be read. Its documents stay. One with nothing in it is no failure.
+// unread decides about a named file that cannot be read. Its documents stay. A file without content is not a failure.
 func (ix *indexer) unread(b *badInput) error {
 	at := sourceName(b.file)
 	n, err := ix.db.Count(ix.ctx, filter.And(filter.Eq(location.Path, filepath.ToSlash(at)), filter.Not(filter.Exists(location.Root))))
@@ -100,7 +100,7 @@ func (ix *indexer) failed(b *badInput) {
 	}
 }
 
-// hearWarning notes a warning of a file that was named, or of standard input.
+// hearWarning records a warning about a named file or standard input.
 func (ix *indexer) hearWarning(b *badInput) {
 	ix.lack(b, problems.Warned)
 	ix.summary.warn(b)
@@ -114,7 +114,7 @@ func (ix *indexer) warned(b *badInput) {
 	ix.tell("warned", b.Error())
 }
 
-// lack notes a problem of a file that was named, or of standard input.
+// lack records a problem of a named file or of standard input.
 func (ix *indexer) lack(b *badInput, state string) {
 	at := sourceName(b.file)
 	ix.lacks[at] = append(ix.lacks[at], problems.Problem{State: state, Line: b.line, Reason: oneLine(b.err.Error())})
@@ -166,7 +166,7 @@ func (s *indexSummary) fail(b *badInput) {
 	s.Failed = append(s.Failed, one)
 }
 
-// add counts what a commit did.
+// add adds the results of a commit to the counts.
 func (s *indexSummary) add(r engine.AddResult) {
 	s.Added += r.Added
 	s.Replaced += r.Replaced

@@ -46,7 +46,7 @@ func (m manPage) line(format string, args ...any) { fmt.Fprintf(m.w, format+"\n"
 
 func (m manPage) section(name string) { m.line(".SH %s", manQuoted(name)) }
 
-// text prints words, which man fills.
+// text prints words as lines that man fills.
 func (m manPage) text(s string) { fmt.Fprint(m.w, manText(wrap(s, 0, helpWidth))) }
 
 func (m manPage) item(head, text string) {

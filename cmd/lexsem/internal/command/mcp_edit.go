@@ -83,7 +83,7 @@ func (s setting) wanted(m map[string]any, path []string) map[string]any {
 	return out
 }
 
-// plain is the value as parse reads it.
+// plain returns the value in the form that parse returns.
 func (s setting) plain() any {
 	one := setting{path: []string{"value"}, toml: s.toml}
 	text := append([]byte(`{"value":`), append(indented(s.value, ""), '}')...)

@@ -40,7 +40,7 @@ var mcpClients = []mcpClient{
 	}},
 }
 
-// mcpClientNames are the clients that install supports.
+// mcpClientNames returns the clients that install supports.
 func mcpClientNames() (names []string) {
 	for _, c := range mcpClients {
 		names = append(names, c.name)

@@ -35,7 +35,7 @@ func (f *flags) outDir(name, usage string) *string {
 	return p
 }
 
-// standardOutput tells that a flag for a file names standard output. "1" and
+// standardOutput reports whether the value of a file flag means standard output. "1" and
 // "true" do, so that LEXSEM_JSON=1 works for every command.
 func standardOutput(file string) bool { return file == "-" || file == "1" || file == "true" }
 

@@ -18,7 +18,7 @@ import (
 	"github.com/lexsem/lexsem/internal/secret"
 )
 
-// rerankNone asks for no second stage, whatever the variable says.
+// rerankNone turns the second stage off even if the variable names a reranker.
 const rerankNone = "none"
 
 // rerankFlags are the flags that name a second stage.
@@ -79,7 +79,7 @@ func (a *app) reranker(ctx context.Context, r rerankFlags) (_ engine.Reranker, c
 	return s, func() error { return nil }, nil
 }
 
-// cross is a cross-encoder in a folder, whatever runs it.
+// cross is a cross-encoder in a folder, run by any backend.
 type cross interface {
 	engine.Reranker
 	Close() error

@@ -101,7 +101,7 @@ func chosen(env Env) (do action, a *app, args []string, err error) {
 	return do, a, args, nil
 }
 
-// program is the name of the flag table before the command.
+// program is the name under which the flag table lists the flags before the command.
 const program = "lexsem"
 
 // splitGlobals parses the flags before the command's name. It returns the

@@ -34,7 +34,7 @@ func visible(s string) string {
 	return b.String()
 }
 
-// speaks says that a character is not to be printed as it is.
+// speaks reports whether a character must not be printed as it is.
 func speaks(r rune) bool {
 	switch {
 	case r == '\n' || r == '\t':
@@ -57,7 +57,7 @@ type screen struct {
 	tail    []byte // a character, or a sequence of style, of which the rest is to come
 }
 
-// sequences are those of style.
+// sequences are the escape sequences that style writes.
 var sequences = []string{"\x1b[0m", "\x1b[" + bold + "m", "\x1b[" + faint + "m", "\x1b[" + green + "m", "\x1b[" + red + "m"}
 
 func (s *screen) Write(p []byte) (int, error) {

@@ -102,14 +102,14 @@ func listModels(ctx context.Context, a *app, asJSON bool) error {
 	return err
 }
 
-// listed asks for models as far as they are here.
+// listed requests models without fetching any.
 func (a *app) listed(p *progress) models.Options {
 	o := a.modelOptions(p)
 	o.Offline, o.AtHand = true, true
 	return o
 }
 
-// measureModel opens a model that is here and measures it.
+// measureModel opens a model that is on disk and measures it.
 func (a *app) measureModel(ctx context.Context, p *progress, m *modelInfo) error {
 	found, err := models.Find(ctx, m.Name, a.listed(p))
 	var missing *provision.MissingError

@@ -22,7 +22,8 @@ const (
 	stateCacheMiB = 0
 )
 
-// cacheBounds are how many MiB are kept of vectors, and of token states. The zero value keeps none.
+// cacheBounds are the limits, in MiB, of cached vectors and of cached token states. The zero value keeps
+// none.
 type cacheBounds struct{ vectors, states int }
 
 // cacheFlags declares --vector-cache and --state-cache.
@@ -82,8 +83,7 @@ func (a *app) closeEncoder(enc encoder.Encoder) error {
 	return err
 }
 
-// fromCache is how many texts an encoder had the vectors of, and how many it was asked
-// for.
+// fromCache returns how many texts had their vectors in the cache, and how many texts were requested.
 func fromCache(enc encoder.Encoder) (hits, texts int64) {
 	c, ok := enc.(*encoder.Cache)
 	if !ok {
@@ -101,7 +101,7 @@ func cacheLine(hits, texts int64) string {
 	return fmt.Sprintf("%s of %s texts had their vectors from an earlier run", thousands(int(hits)), thousands(int(texts)))
 }
 
-// check refuses bounds that are none.
+// check refuses invalid bounds.
 func (b cacheBounds) check() error {
 	for _, f := range []struct {
 		name string

@@ -20,7 +20,7 @@ import (
 // maxFile bounds a configuration file.
 const maxFile = 1 << 20
 
-// Env is the environment that configuration is looked for in.
+// Env is the environment in which configuration is looked up.
 type Env struct {
 	Getenv func(string) string
 	Home   string // the user's folder, "" where there is none
@@ -69,7 +69,7 @@ func read(path string) ([]byte, error) {
 	return b, err
 }
 
-// Registry is a place that packages are fetched from.
+// Registry is a place from which packages are fetched.
 type Registry struct {
 	URL           string // without credentials
 	Authorization string // the header of that name, "" for none

@@ -16,7 +16,7 @@ import (
 // used only if a mirror replaces it.
 const central = "central"
 
-// Maven is what mvn was told.
+// Maven is the configuration of mvn.
 type Maven struct {
 	Local        string     // folder of packages that are on this machine, "" where there is none
 	Repositories []Registry // in the order in which they are asked

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Python is what pip and uv were told.
+// Python is the configuration of pip and uv.
 type Python struct {
 	Indexes []Registry // in the order in which they are asked
 	Folders []string   // of wheels on this machine: find-links

@@ -9,7 +9,7 @@ import (
 	"github.com/BurntSushi/toml"
 )
 
-// uvFile is what is read of a uv.toml.
+// uvFile holds the fields of a uv.toml that are used.
 type uvFile struct {
 	Index []struct {
 		URL     string `toml:"url"`
@@ -94,7 +94,7 @@ func (e Env) uv() ([]Registry, error) {
 	return append(first, last...), nil
 }
 
-// uvFiles are the paths of uv's configuration, the user's first.
+// uvFiles returns the paths of uv's configuration, the user's first.
 func (e Env) uvFiles() []string {
 	if e.Getenv("UV_NO_CONFIG") != "" {
 		return nil

@@ -130,7 +130,7 @@ func (e *StatusError) Error() string {
 	return fmt.Sprintf("%s: the server answered %d %s", e.URL, e.Code, http.StatusText(e.Code))
 }
 
-// failure is an error of one try. Another one may help unless final.
+// failure is the error of one attempt. Another attempt may succeed unless final is set.
 type failure struct {
 	error
 	final bool
@@ -138,7 +138,7 @@ type failure struct {
 
 func (f failure) Unwrap() error { return f.error }
 
-// worthwhile reports whether another try may help against err.
+// worthwhile reports whether another attempt may succeed after err.
 func worthwhile(err error) bool {
 	var s *StatusError
 	var f failure
@@ -156,8 +156,7 @@ func worthwhile(err error) bool {
 	return false
 }
 
-// again calls try until it works, fails for good, or failed several times in a
-// row without having brought anything.
+// again calls try until it succeeds, fails for good, or fails several times in a row without bringing data.
 func (c *Client) again(ctx context.Context, try func() (brought bool, err error)) error {
 	for failed := 0; ; {
 		brought, err := try()
@@ -229,13 +228,13 @@ func (a *answer) stop() {
 	a.cancel(nil)
 }
 
-// Close lets go of the connection.
+// Close closes the connection.
 func (a *answer) Close() error {
 	defer a.stop()
 	return a.Body.Close()
 }
 
-// Read reads the body. What failed may be tried again.
+// Read reads the body. After an error it may be tried again.
 func (a *answer) Read(p []byte) (int, error) {
 	a.watch.Reset(a.c.o.Silence)
 	n, err := a.Body.Read(p)
@@ -248,7 +247,7 @@ func (a *answer) Read(p []byte) (int, error) {
 	return n, failure{fmt.Errorf("%s: %w", a.shown, err), false}
 }
 
-// explain says why there is no answer.
+// explain returns the reason why there is no answer.
 func (a *answer) explain(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -268,7 +267,7 @@ func (a *answer) explain(ctx context.Context, err error) error {
 	return failure{secret.Error(fmt.Errorf("%s: %w", a.shown, err)), !cut} // a proxy's address may have a password
 }
 
-// status is the error of an answer that is not the file.
+// status returns the error of an answer that is not the file.
 func (a *answer) status() error {
 	return &StatusError{URL: a.shown, Code: a.StatusCode, wait: rest.RetryAfter(a.Header, time.Now())}
 }

@@ -19,8 +19,8 @@ import (
 // Piece is a run of bytes of a file on a server.
 type Piece struct {
 	URL string
-	// From is where the piece begins, Size how long it is; Size 0 means to the
-	// end of the file, from its beginning alone.
+	// From is where the piece begins, and Size its length; Size 0 means up to the end of
+	// the file, and then From is 0.
 	From, Size int64
 	// Most is the number of bytes that a piece of unknown size may have.
 	Most int64
@@ -93,7 +93,7 @@ type download struct {
 	anew  bool  // what was there at first was dropped
 }
 
-// load finds out how much of the file is there already.
+// load finds out how much of the file was fetched already.
 func (d *download) load() error {
 	sum := sha256.Sum256([]byte(d.p.URL))
 	source := hex.EncodeToString(sum[:])

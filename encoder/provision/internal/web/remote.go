@@ -36,7 +36,7 @@ type held struct {
 	b    []byte
 }
 
-// local is a part that lies in a file here.
+// local is a part stored in a local file.
 type local struct {
 	from, size int64
 	f          *os.File
@@ -56,7 +56,7 @@ func (c *Client) Open(ctx context.Context, address string) (*Remote, error) {
 // Size is the length of the file.
 func (r *Remote) Size() int64 { return r.size }
 
-// Close lets go of the parts that Fetch opened.
+// Close closes the parts that Fetch opened.
 func (r *Remote) Close() error {
 	var failed []error
 	for _, l := range r.local {

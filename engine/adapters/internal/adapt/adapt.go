@@ -115,7 +115,7 @@ func Narrow(base engine.Filter, call any, namespace string) (engine.Filter, erro
 }
 
 // Mark returns a copy of a document's metadata with its namespace added. It refuses a document that already has the
-// field, as it would leave its namespace.
+// field, because the document would change its namespace.
 func Mark(metadata map[string]any, namespace string) (map[string]any, error) {
 	if _, taken := metadata[NamespaceKey]; taken {
 		return nil, fmt.Errorf("%w: metadata with the field %q, which names the namespace; call it otherwise", engine.ErrInvalid, NamespaceKey)
@@ -151,7 +151,7 @@ func Metadata(h engine.Hit) map[string]any {
 	return m
 }
 
-// plain makes float64 of the numbers in a value of JSON.
+// plain converts the numbers in a JSON value to float64.
 func plain(v any) any {
 	switch v := v.(type) {
 	case json.Number:
