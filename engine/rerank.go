@@ -145,7 +145,7 @@ func (d reranked) Stats(ctx context.Context) (Stats, error) {
 // released its state.
 type stage struct {
 	depth int // 0 means DefaultRerank
-	// score is nil where there is no reranker.
+	// score is nil without a reranker.
 	score func(ctx context.Context, query string, texts []string) ([]float64, error)
 }
 

@@ -77,7 +77,7 @@ func (e *Engine) search(ctx context.Context, q Query) (_ Result, err error) {
 	return e.finish(ctx, r, t)
 }
 
-// finish searches for a query that is ready.
+// finish runs the search of a prepared query.
 func (e *Engine) finish(ctx context.Context, r *search.Run, t *search.Timer) (Result, error) {
 	defer r.Release()
 	found, err := r.Rank(ctx)
@@ -87,7 +87,7 @@ func (e *Engine) finish(ctx context.Context, r *search.Run, t *search.Timer) (Re
 	return e.result(ctx, r, found, t)
 }
 
-// result reads what a query has found.
+// result makes the result of a query from what was found.
 func (e *Engine) result(ctx context.Context, r *search.Run, found []search.Found, t *search.Timer) (Result, error) {
 	hits, err := e.join(ctx, r.S, found, r.In.Dense)
 	if err != nil {
@@ -109,7 +109,7 @@ func (e *Engine) result(ctx context.Context, r *search.Run, found []search.Found
 	return Result{Hits: hits, Trace: e.trace(r, t), For: r.For()}, nil
 }
 
-// begin decides about a query, encodes it, and makes its legs ready.
+// begin plans a query, encodes it, and prepares its legs.
 func (e *Engine) begin(ctx context.Context, s *state.State, q Query, t *search.Timer) (*search.Run, error) {
 	r, err := e.decide(ctx, s, q)
 	if err != nil {
@@ -139,7 +139,7 @@ func (e *Engine) decide(ctx context.Context, s *state.State, q Query) (*search.R
 	return r, err
 }
 
-// ready makes the legs of a query ready that has its input.
+// ready prepares the legs of a query that has its input.
 func (e *Engine) ready(ctx context.Context, r *search.Run, t *search.Timer) error {
 	asTyped(r)
 	tokens, err := e.lateQuery(r)
@@ -156,7 +156,7 @@ func (e *Engine) newRun(s *state.State) *search.Run {
 // analyse gives the terms of a document.
 func (e *Engine) analyse(s string) []text.Term { return e.db.Terms(nil, s) }
 
-// trace tells how a query was answered.
+// trace describes how a query was answered.
 func (e *Engine) trace(r *search.Run, t *search.Timer) Trace {
 	tr := traceOf(r.S, r.Facts, r.Plan.Mode, r.Plan.Way, t)
 	if n := r.S.Chunks(); r.Plan.Dense && r.S.Encoded() < n {
@@ -375,7 +375,7 @@ func (e *Engine) encodeQueries(ctx context.Context, need encoder.Need, texts []e
 	return nil
 }
 
-// scored is how many hits are scored between two looks at the context.
+// scored is the number of hits scored between two looks at the context.
 const scored = 256
 
 // cosines sets dst to the cosines of q with the vectors of chunks.

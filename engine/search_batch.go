@@ -102,7 +102,7 @@ func (e *Engine) inputs(ctx context.Context, runs []*search.Run, needs []encoder
 	return nil
 }
 
-// answers searches for each of some queries that have their input.
+// answers searches for queries that have their input.
 func (e *Engine) answers(ctx context.Context, runs []*search.Run, ts []*search.Timer, to []Result) error {
 	var next atomic.Int64
 	g, ctx := errgroup.WithContext(ctx)

@@ -55,7 +55,7 @@ func (e *Engine) tiesIn(r *search.Run, id uint64, h *Hit, room *[]late.Tie) (mat
 	}
 	states := ties[len(ties)-1].To
 	passage, _, body := e.encodedOf(h.Title, h.Text, h.Chunks)
-	// No more of a text that was cut than its states may stand for.
+	// A text that was cut is tokenized only as far as its states can reach.
 	tokens := lexicalSpans(e.enc.Tokenize(encoder.Passage, passage[:frontOf(passage, 64*(states+2))]))
 	if len(tokens) != states {
 		return nil, false, nil // another tokenizer than that of the codes
@@ -80,7 +80,7 @@ func (e *Engine) encodedOf(title, text string, chunks int) (passage string, lead
 	return whole[s.Start:s.End], s.Start, len(title) + 1 - s.Start
 }
 
-// analysed is how many bytes of a text are analysed between two looks at the context.
+// analysed is the number of bytes of a text that are analysed between two looks at the context.
 const analysed = 64 << 10
 
 // wordsOf returns the terms of a text.
@@ -119,7 +119,7 @@ func frontOf(s string, n int) int {
 	return n
 }
 
-// lexicalSpans returns the bytes of the tokens that codes were made of.
+// lexicalSpans returns the byte ranges of the tokens that codes were made from.
 func lexicalSpans(t encoder.Tokens) []encoder.Span {
 	var spans []encoder.Span
 	for i, o := range t.Offsets {

@@ -154,7 +154,7 @@ func (e *Engine) putAll(ctx context.Context, b *store.Batch, own *terms.Addition
 // numberWindow is the number of documents whose terms are in memory at once.
 const numberWindow = 1024
 
-// number gives the rows of documents the numbers of their terms for tokens.
+// number sets the numbers of the terms in the rows of documents.
 func (e *Engine) number(ctx context.Context, own *terms.Addition, records []record) error {
 	distinct := make([][][]string, len(records))
 	if err := e.db.Parallel(ctx, len(records), func(i int) {

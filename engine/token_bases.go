@@ -30,7 +30,7 @@ func (b basis) record() ([]byte, error) {
 	return b.AppendBinary(binary.LittleEndian.AppendUint64(nil, uint64(b.fitted)))
 }
 
-// readBasis reads a record. dim is that of the database.
+// readBasis reads a record. dim is the dimension of the database.
 func readBasis(record []byte, dim int) (b basis, err error) {
 	if len(record) < 8 {
 		return b, fmt.Errorf("basis of token states has %d bytes", len(record))
@@ -45,7 +45,7 @@ func readBasis(record []byte, dim int) (b basis, err error) {
 	return b, nil
 }
 
-// readBases reads the bases that have been stored since.
+// readBases reads the bases that were stored since the last call.
 func (e *Engine) readBases() error {
 	t := &e.tokens
 	t.mu.Lock()
@@ -94,7 +94,7 @@ func (e *Engine) storedBases() (records [][]byte, err error) {
 	return records, nil
 }
 
-// acceptBases makes the bases of an export known. What is no basis is ErrInvalid.
+// acceptBases adds the bases of an export. A record that is not a basis gives ErrInvalid.
 func (e *Engine) acceptBases(records [][]byte) error {
 	if len(records) > store.MaxBases {
 		return fmt.Errorf("%w: %d bases of token states, at most %d are possible", ErrInvalid, len(records), store.MaxBases)
@@ -134,7 +134,7 @@ func (e *Engine) searchable() []*late.Basis {
 	return bases
 }
 
-// add makes a basis known that the store may not have.
+// add adds a basis that may not be in the store yet.
 func (t *tokenStates) add(b basis) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -284,7 +284,7 @@ type sample struct {
 
 func (s *sample) len() int { return len(s.states) / s.dim }
 
-// add looks at the states of a passage.
+// add adds the states of a passage to the sample.
 func (s *sample) add(c coded) {
 	if s.r == nil {
 		s.r = rand.New(rand.NewPCG(1, uint64(s.dim)))

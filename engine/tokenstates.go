@@ -29,12 +29,13 @@ const (
 	TokenStatesOn = "on"
 )
 
-// mostTokenBytes is the most bytes of token states under TokenStatesAuto. Tests lower it.
+// mostTokenBytes is the maximum size of token states under TokenStatesAuto. Tests lower
+// it.
 var mostTokenBytes int64 = 1 << 30
 
 const (
-	// leastSample is how many token states a basis is fitted on at least. Documents that come
-	// before so many have been seen wait for their codes.
+	// leastSample is how many token states a basis is fitted on at least. The first
+	// documents, up to this number, wait for their codes.
 	leastSample = 1024
 	// sampleBytes bounds the states that are in memory for a basis: some 10,900 of 384 numbers.
 	sampleBytes = 16 << 20
@@ -134,7 +135,7 @@ func (t *tokenStates) knows(codes []byte) error {
 	return nil
 }
 
-// keeping reports whether the states of texts are wanted that are encoded now.
+// keeping reports whether the states of texts encoded now are wanted.
 func (e *Engine) keeping() bool {
 	mode := e.tokenMode()
 	if mode == TokenStatesOff || e.enc == nil {
@@ -184,7 +185,7 @@ type coding struct {
 	waiting []coded // for the first basis
 }
 
-// coded is a row with its states.
+// coded is a row and its states.
 type coded struct {
 	row    *store.Row
 	states []float32
@@ -269,7 +270,7 @@ func (e *Engine) lateQuery(r *search.Run) (*late.Query, error) {
 	return q, fromStates(err)
 }
 
-// tokenStats tells what is kept.
+// tokenStats describes the stored token states.
 func (e *Engine) tokenStats(s *state.State) TokenStats {
 	r := TokenStats{Mode: e.tokenMode(), Chunks: s.Tokens.Len(), Bytes: s.Tokens.Stored(), Bases: e.st.BasisCount()}
 	e.tokens.mu.Lock()
@@ -287,7 +288,7 @@ func (e *Engine) tokenStats(s *state.State) TokenStats {
 	return r
 }
 
-// fromStates blames the encoder for token states that cannot be.
+// fromStates makes impossible token states an error of the encoder.
 func fromStates(err error) error {
 	if err != nil {
 		err = fmt.Errorf("%w: token states of the query: %w", ErrEncoder, err)

@@ -33,7 +33,7 @@ type Document struct {
 	// encoded.
 	Media string
 	Data  []byte
-	// Breaks are ascending byte offsets in Text where it is best split into chunks, such as headings. A part between
+	// Breaks are ascending byte offsets at which Text is best split into chunks, such as headings. A part between
 	// two breaks is split by sentences only if it exceeds a chunk. Breaks are not stored.
 	Breaks []int
 	// WordsFirst stores a text without encoding it: when Add or Upsert returns, words find it, and its vectors follow in

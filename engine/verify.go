@@ -160,7 +160,7 @@ func storedLike(view *store.View, found, wanted uint64, v []float32) (bool, erro
 	return 1-dot/math.Sqrt(a*b) < selfDistance, nil
 }
 
-// selfDistance is the most that rounding leaves between a vector and itself.
+// selfDistance is the maximum distance that rounding leaves between a vector and itself.
 const selfDistance = 1e-4
 
 // Bounds for comparing sampled vectors with all: multiplications, and numbers kept in memory.
@@ -197,7 +197,7 @@ func (e *Engine) exactRecall(ctx context.Context, s *state.State, r *VerifyRepor
 	return err
 }
 
-// recallSample are stored vectors that were searched.
+// recallSample is a sample of stored vectors that were searched for.
 type recallSample struct {
 	by      metric.Metric
 	vectors []float32        // [n × dim]

@@ -26,7 +26,7 @@ type place struct {
 	from, n int
 }
 
-// place is that of chunk c.
+// place is the place of chunk c.
 func (a *arena[T]) place(c int) place {
 	if c < len(a.places) {
 		return a.places[c]
@@ -78,7 +78,7 @@ const pieceBytes = 512
 // dimension 512, vectors of 2 MiB.
 func chunkBits(dim int) int { return bits.Len(uint(max(1, min(1024, 1<<19/dim)))) - 1 }
 
-// row returns what slot i has.
+// row returns the contents of slot i.
 func (a *arena[T]) row(i uint32) []T {
 	at := int(i&(1<<a.bits-1)) * a.dim
 	return a.chunks[i>>a.bits][at : at+a.dim : at+a.dim]
@@ -106,7 +106,7 @@ func (a *arena[T]) checkSlot(i uint32) error {
 	return a.lazy.check(int(i >> (a.bits - a.cut)))
 }
 
-// grown is a with room for n slots in all.
+// grown is a with room for n slots in total.
 func (a arena[T]) grown(n int) arena[T] {
 	need := (n+1<<a.bits-1)>>a.bits - len(a.chunks)
 	if need <= 0 {
@@ -135,7 +135,7 @@ func (a arena[T]) with(places []int, chunk func(place int) []T) arena[T] {
 	return a
 }
 
-// copied is a with copies of the chunks at the given places, made whole.
+// copied is a with full-size copies of the chunks at the given places.
 func (a arena[T]) copied(places []int) arena[T] {
 	return a.with(places, func(p int) []T {
 		chunk := a.blank()
@@ -144,7 +144,7 @@ func (a arena[T]) copied(places []int) arena[T] {
 	})
 }
 
-// blank makes one chunk.
+// blank allocates one chunk.
 func (a *arena[T]) blank() (chunk []T) {
 	slabs(1, a.dim<<a.bits, func(c []T) { chunk = c })
 	return chunk

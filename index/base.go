@@ -107,7 +107,7 @@ func (b *base) Len() int {
 	return r.Value.live
 }
 
-// IDs calls yield for every id, in no order, until it returns false.
+// IDs calls yield for every id, in any order, until it returns false.
 func (b *base) IDs(yield func(id uint64) bool) {
 	r := b.views.Acquire()
 	defer r.Release()
@@ -177,7 +177,7 @@ func (b *base) bytes() Memory {
 	return m
 }
 
-// Search compares the query with every vector. An approximate index has another.
+// Search compares the query with every vector. Approximate indexes have their own Search.
 func (b *base) Search(dst []Neighbor, q []float32, o SearchOptions) (got []Neighbor, err error) {
 	if o.K < 1 {
 		return dst, fmt.Errorf("k is %d: %w", o.K, ErrBadK)

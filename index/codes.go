@@ -53,7 +53,7 @@ type query struct {
 	norm  float32 // length of row, where there are codes
 }
 
-// grown is c with room for n slots in all.
+// grown is c with room for n slots in total.
 func (c codes) grown(n int) codes {
 	c.rows, c.scales = c.rows.grown(n), c.scales.grown(n)
 	if !c.m.unit {
@@ -77,7 +77,7 @@ func (c codes) copied(places []int) codes {
 	return c
 }
 
-// put keeps a vector that metric.put has made.
+// put stores a vector that metric.put prepared.
 func (c *codes) put(slot uint32, v []float32) {
 	if c.by == byInt4 {
 		c.scales.row(slot)[0], c.losts.row(slot)[0] = vec.QuantizeInt4(c.rows.row(slot), v)
@@ -157,7 +157,7 @@ func (c *codes) find(f *found, slots []uint32) {
 	}
 }
 
-// add notes one slot more.
+// add adds one slot to f.
 func (c *codes) add(f *found, slot uint32) {
 	f.rows, f.scales = append(f.rows, &c.rows.row(slot)[0]), append(f.scales, c.scales.row(slot)[0])
 }

@@ -71,7 +71,7 @@ func (f *flat) AddContext(ctx context.Context, ids []uint64, vectors []float32) 
 	return nil
 }
 
-// addSome adds some rows.
+// addSome adds some of the rows.
 func (f *flat) addSome(ctx context.Context, ids []uint64, vectors []float32, rows []int) error {
 	if err := f.room(len(rows)); err != nil { // what was there may be used up by compact
 		return err
@@ -99,7 +99,7 @@ func (f *flat) addSome(ctx context.Context, ids []uint64, vectors []float32, row
 	return err
 }
 
-// kill marks a slot dead and appends its chunk if that is due to be rewritten.
+// kill marks a slot dead and appends its chunk to due if that must be rewritten.
 func (f *flat) kill(e *viewEdit, slot uint32, due []int) []int {
 	e.clear(slot)
 	c := int(slot) / f.rows()

@@ -71,7 +71,7 @@ func (g *grower) adopt() error {
 	return nil
 }
 
-// adopted is an arena of the chunks that g has, numbered anew.
+// adopted returns an arena with the chunks of g, renumbered.
 func adopted[T float32 | int8 | uint64](g *grower, from *arena[T]) arena[T] {
 	a := arena[T]{dim: from.dim, bits: from.bits}
 	var were []place
@@ -91,7 +91,7 @@ func adopted[T float32 | int8 | uint64](g *grower, from *arena[T]) arena[T] {
 	return a
 }
 
-// encode makes the codes that the flat index lacks.
+// encode makes the codes that are missing in the flat index.
 func (g *grower) encode(mem *memory) (err error) {
 	slots := make([]uint32, 1<<mem.rows.bits)
 	g.chunks(func(i, from, n int) {
@@ -109,7 +109,7 @@ func (g *grower) encode(mem *memory) (err error) {
 	return err
 }
 
-// grow links all that is visible.
+// grow links all visible vectors.
 func (g *grower) grow(ctx context.Context, visible func(id uint64) bool) error {
 	h, mem := g.h, g.h.mem.Load()
 	h.grow(g.n)

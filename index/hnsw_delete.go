@@ -119,8 +119,8 @@ func (h *hnsw) heal(w *walker, e *edit) {
 	e.links = append(e.links[:0], w.choose(e.links, pool, limit)...)
 }
 
-// parts lists, for each connected piece of the spanning tree that leaves, the
-// nodes that hung on it and stay. These lie in different trees afterwards.
+// parts lists, for each connected piece of the spanning tree that is removed, the nodes
+// that were attached to it and remain. These end up in different trees.
 func (h *hnsw) parts(gone []uint32) [][]uint32 {
 	seen := make(map[uint32]bool, len(gone))
 	var parts [][]uint32
@@ -165,7 +165,7 @@ func (h *hnsw) findEntry() {
 	h.mu.Unlock()
 }
 
-// relink searches anew for links on layer 0 of nodes that have few.
+// relink searches new links on layer 0 for nodes that have few.
 func (h *hnsw) relink(slots []uint32) {
 	for len(slots) > 0 {
 		n := min(len(slots), 64)

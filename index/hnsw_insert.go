@@ -6,7 +6,7 @@ import (
 	"sync/atomic"
 )
 
-// plan is what a node is to be linked to.
+// plan lists the links that a node will get.
 type plan struct {
 	slot  uint32
 	fresh bool       // the node is new
@@ -61,7 +61,7 @@ func (h *hnsw) seat(ids []uint64, vectors []float32, rows []int) ([]plan, error)
 	return plans, nil
 }
 
-// vacate gives back the slots of nodes that have not been linked.
+// vacate frees the slots of nodes that were not linked.
 func (h *hnsw) vacate(plans []plan) {
 	for i := range plans {
 		h.free = append(h.free, plans[i].slot)
@@ -174,7 +174,7 @@ func (h *hnsw) planInsert(w *walker, p *plan, mates []plan) {
 	}
 }
 
-// hang gives each new node its place in the spanning tree.
+// hang attaches each new node to the spanning tree.
 func (h *hnsw) hang(plans []plan) {
 	extra := map[uint32]int{}
 	for i := range plans {
@@ -301,7 +301,7 @@ func (h *hnsw) each(n int, f func(i int)) {
 	}
 }
 
-// apply writes edits down.
+// apply carries out edits.
 func (h *hnsw) apply(edits []edit) {
 	h.each(len(edits), func(i int) {
 		e := &edits[i]

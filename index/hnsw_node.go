@@ -79,7 +79,7 @@ func (h *hnsw) height(slot uint32) int {
 	return 0
 }
 
-// links returns the slots a node leads to on a layer it has.
+// links returns the slots that a node links to on one of its layers.
 func (h *hnsw) links(slot uint32, layer int) []uint32 {
 	c := h.node(slot)
 	if layer > 0 {
@@ -90,13 +90,13 @@ func (h *hnsw) links(slot uint32, layer int) []uint32 {
 	return c.room[at : at+int(c.out[i])]
 }
 
-// room is all that a node has for layer 0.
+// room returns the space of a node for layer 0.
 func (h *hnsw) room(slot uint32) []uint32 {
 	at := int(slot&nodeMask) * 2 * h.o.M
 	return h.node(slot).room[at : at+2*h.o.M]
 }
 
-// appendIn appends the slots that lead to a node on a layer.
+// appendIn appends the slots that link to a node on a layer.
 func (h *hnsw) appendIn(dst []uint32, slot uint32, layer int) []uint32 {
 	c, i := h.node(slot), slot&nodeMask
 	if layer > 0 {

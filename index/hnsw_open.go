@@ -7,7 +7,7 @@ import (
 	"github.com/lexsem/lexsem/internal/snapshot"
 )
 
-// openGraph fills in the graph over vectors that are open.
+// openGraph restores the graph over vectors that are open.
 func (p *opener) openGraph(h *hnsw) {
 	each := 2 * h.o.M
 	counts := snapshot.Uint64s(p.all(tagNodes, p.n, 8))

@@ -191,8 +191,7 @@ func (h *hnsw) filteredPool(w *walker, ef, budget int) []cand {
 	return found
 }
 
-// offer shows nodes that may be returned, ascending, to w.top and reports
-// whether they are k.
+// offer offers nodes that may be returned, ascending, to w.top and reports whether there were k of them.
 func (w *walker) offer(pool []cand) (found bool, err error) {
 	w.top.heap = w.top.heap[:0]
 	if w.v.mem.coded {
@@ -243,7 +242,7 @@ func (w *walker) refine(pool []cand) error {
 	return nil
 }
 
-// pushNearest and popNearest keep w.heap with the nearest first.
+// pushNearest and popNearest keep the nearest node at the front of w.heap.
 func (w *walker) pushNearest(c cand) {
 	w.heap = append(w.heap, c)
 	h := w.heap

@@ -5,7 +5,8 @@ import (
 	"slices"
 )
 
-// Linker is an index that may keep vectors in an unlinked buffer (Options.Tail). Graphs are.
+// Linker is an index that may keep vectors in an unlinked buffer (Options.Tail). Graphs
+// implement it.
 type Linker interface {
 	Index
 	// Unlinked is the number of vectors in the unlinked buffer.

@@ -60,9 +60,8 @@ func (w *walker) done() {
 	w.h.mu.RUnlock()
 }
 
-// pause is called before a node of layer 0 is expanded. Every 64 nodes it looks
-// at the context and lets a writer have its turn. It reports whether the walk
-// has to end.
+// pause is called before a node of layer 0 is expanded. Every 64 nodes it checks the context and lets a
+// writer continue. It reports whether the walk must end.
 func (w *walker) pause() bool {
 	if w.steps++; w.steps&63 == 0 && w.err == nil {
 		w.err = w.o.done()
@@ -75,7 +74,7 @@ func (w *walker) pause() bool {
 	return w.err != nil
 }
 
-// links returns the slots that a node leads to, once they are checked.
+// links returns the checked slots that a node links to.
 func (w *walker) links(slot uint32, layer int) []uint32 {
 	if layer == 0 && w.h.lazy != nil {
 		if err := w.h.lazy.check(int(slot >> linkBits)); err != nil {
@@ -119,7 +118,7 @@ func (w *walker) visit(slot uint32) bool {
 	return true
 }
 
-// expand visits what a node leads to.
+// expand visits the nodes that a node links to.
 func (w *walker) expand(c *cand, layer int) {
 	slot := c.slot
 	c.slot |= expanded
@@ -326,7 +325,7 @@ func mergeCands(p, come []cand, max int) ([]cand, int) {
 	return p, at
 }
 
-// checkRows makes slots ready to be read, or the walk end.
+// checkRows checks slots before they are read, and ends the walk on damage.
 func checkRows[T float32 | int8 | uint64](w *walker, a *arena[T], slots []uint32) {
 	for _, slot := range slots {
 		if err := a.checkSlot(slot); err != nil {

@@ -54,7 +54,7 @@ func (x *memory) move(to, from uint32) {
 	x.ids.row(to)[0] = x.id(from)
 }
 
-// grown is x with room for n slots in all.
+// grown is x with room for n slots in total.
 func (x *memory) grown(n int) *memory {
 	g := *x
 	g.rows = x.rows.grown(n)

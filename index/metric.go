@@ -17,7 +17,7 @@ type metric struct {
 	// four writes the distances from q to four rows into out. A row must give
 	// the same bits in each place, so that equal vectors tie.
 	four func(out *[4]float32, q, a, b, c, d []float32)
-	// rows does the same for len(out) rows that lie one after another.
+	// rows does the same for len(out) rows that are stored one after the other.
 	rows func(out, q, rows []float32)
 	// fromDot, if not nil, turns inner products into distances in place;
 	// searches in batches then run as a matrix product.
@@ -40,7 +40,7 @@ func Metrics() []string { return slices.Sorted(maps.Keys(metrics)) }
 // within float32, and so is every partial sum.
 const maxNorm = 1e18
 
-// check refuses a vector that has no distance to others.
+// check refuses a vector whose distances are undefined.
 func (m *metric) check(v []float32) error {
 	if !vec.Finite(v) {
 		return ErrNotFinite
@@ -69,7 +69,7 @@ func CheckVector(metric string, v []float32) error {
 	return m.check(v)
 }
 
-// checkQuery checks the length as well.
+// checkQuery also checks the length.
 func (m *metric) checkQuery(q []float32, dim int) error {
 	if len(q) != dim {
 		return fmt.Errorf("query: %w", &DimensionError{Got: len(q), Want: dim})

@@ -39,7 +39,7 @@ func Open(kind string, o Options, f *snapshot.File) (ix Index, err error) {
 	return ix, nil
 }
 
-// opener reads the sections of one index. The first error sticks.
+// opener reads the sections of one index. It keeps the first error.
 type opener struct {
 	f     *snapshot.File
 	err   error
@@ -51,7 +51,7 @@ type opener struct {
 // corrupt turns an error of a snapshot into one of this package.
 func corrupt(err error) error { return fmt.Errorf("%w: %w", ErrCorrupt, err) }
 
-// guarded calls f and makes a fault under a mapped file ErrCorrupt. It takes no memory.
+// guarded calls f and turns a fault in a mapped file into ErrCorrupt. It allocates nothing.
 func guarded(f func() error) (err error) {
 	defer unguard(debug.SetPanicOnFault(true), &err)
 	return f()
@@ -67,7 +67,7 @@ func unguard(before bool, err *error) {
 	corrupted(err)
 }
 
-// corrupted makes ErrCorrupt of a fault that snapshot.Guard has found.
+// corrupted turns a fault found by snapshot.Guard into ErrCorrupt.
 func corrupted(err *error) {
 	if errors.Is(*err, snapshot.ErrDamaged) && !errors.Is(*err, ErrCorrupt) {
 		*err = corrupt(*err)
@@ -103,7 +103,7 @@ func (p *opener) section(tag string, n, size int) *snapshot.Section {
 	return s
 }
 
-// all returns a section that is checked now.
+// all returns a section after checking it.
 func (p *opener) all(tag string, n, size int) []byte {
 	s := p.section(tag, n, size)
 	if s == nil {
@@ -135,7 +135,7 @@ func (p *opener) reader(tag string) *snapshot.Reader {
 	return r
 }
 
-// open fills in all but a graph.
+// open reads everything except a graph.
 func (p *opener) open(b *base) {
 	r := p.reader(tagHead)
 	if p.err != nil {

@@ -73,7 +73,7 @@ func (o Options) metricName() string {
 	return o.Metric
 }
 
-// withDefaults fills the zero fields in, the shape of a graph as its kind has it.
+// withDefaults fills in the zero fields; the shape of a graph depends on its kind.
 func (o Options) withDefaults(k kind) Options {
 	o.Metric = o.metricName()
 	o.M = cmp.Or(o.M, k.links, 16)

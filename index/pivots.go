@@ -45,8 +45,7 @@ func (w *walker) start(q *query) []cand {
 	return w.from
 }
 
-// sweep returns the pivots that are nearest as their signs tell, with their distances
-// from q.
+// sweep returns the pivots that are nearest by their signs, with their distances from q.
 func (w *walker) sweep(p *pivots, q *query) []cand {
 	w.centred = append(w.centred[:0], q.row...)
 	vec.Axpy(w.centred, -1, p.mean)
@@ -120,7 +119,7 @@ func (p *pivots) drop(lane int) {
 	p.slots, p.ranks = p.slots[:last], p.ranks[:last]
 }
 
-// lower finds the lowest pivot.
+// lower finds the lowest of the pivots.
 func (p *pivots) lower() {
 	p.lowest = 0
 	for lane, r := range p.ranks {

@@ -31,8 +31,8 @@ func (h *hnsw) promote(slot uint32) {
 	}
 }
 
-// demote makes nodes that are about to leave the graph no pivots any more, and the
-// next highest pivots in their place.
+// demote removes nodes that are about to leave the graph from the pivots, and adds the
+// next highest nodes instead.
 func (h *hnsw) demote(leaving []uint32) {
 	p := &h.pivots
 	before := len(p.slots)
@@ -112,7 +112,7 @@ func (h *hnsw) readRow(slot uint32, f func(row []float32)) error {
 	})
 }
 
-// fitPivots makes the mean anew, and all codes with it.
+// fitPivots computes the mean again, and with it all codes.
 func (h *hnsw) fitPivots() {
 	sum, n := make([]float64, h.o.Dim), 0
 	list := h.highest(mostPivots, nil)

@@ -37,8 +37,7 @@ func (p *pivots) encode() []byte {
 	return b
 }
 
-// openPivots reads the pivots of a graph that is open. A snapshot of an older
-// program has none.
+// openPivots reads the pivots of a graph that is open. Snapshots of older programs have no pivots.
 func (p *opener) openPivots(h *hnsw) {
 	if p.err != nil || !p.has(tagPivots) {
 		return

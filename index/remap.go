@@ -16,8 +16,7 @@ func ForgetRows(f *snapshot.File) {
 	}
 }
 
-// Remapper is an index that can release memory after it was saved. Every index of this package is
-// one.
+// Remapper is an index that can release memory after a save. Every index of this package is one.
 type Remapper interface {
 	Snapshotter
 	// SaveMarked is Save with a mark for Remap.
@@ -34,7 +33,7 @@ type Remapper interface {
 	Remap(mark Mark, f *snapshot.File, retired func()) error
 }
 
-// Mark is the moment of a SaveMarked. The zero Mark belongs to none.
+// Mark is the time of a SaveMarked. The zero Mark belongs to no save.
 type Mark struct {
 	of     *base
 	at     uint64 // which of the saves of the index
@@ -57,7 +56,7 @@ func (h *hnsw) Remap(m Mark, file *snapshot.File, retired func()) error {
 	return h.remap(m, file, retired)
 }
 
-// remap is Remap but for a graph. The caller holds write.
+// remap is Remap without the graph. The caller holds write.
 func (b *base) remap(m Mark, f *snapshot.File, retired func()) error {
 	if m.of != b {
 		return fmt.Errorf("the mark is of another index: %w", ErrMismatch)
@@ -102,7 +101,7 @@ func (b *base) remap(m Mark, f *snapshot.File, retired func()) error {
 	return nil
 }
 
-// lies reports whether a chunk, or part of it, lies in a snapshot.
+// lies reports whether a chunk, or part of it, is in a snapshot.
 func (x *memory) lies(c int) bool {
 	return x.rows.place(c).in != nil || x.codes.rows.place(c).in != nil
 }

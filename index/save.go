@@ -10,9 +10,8 @@ import (
 // Snapshotter is an index that can be saved. Every index of this package is one; Open reads it.
 type Snapshotter interface {
 	Index
-	// Save writes the index, as it is at one moment, into w. Searches go on; Add and Delete wait while
-	// the graph's links are copied. Errors: that of w, or ErrCorrupt if the index lies in a damaged
-	// snapshot.
+	// Save writes the index, as it is at one moment, into w. Searches go on; Add and Delete wait while the
+	// graph's links are copied. Errors: those of w, and ErrCorrupt if the index is in a damaged snapshot.
 	Save(w *snapshot.Writer) error
 }
 
@@ -149,8 +148,7 @@ func saveArena[T float32 | int8 | uint64](w *snapshot.Writer, tag string, a *are
 	return err
 }
 
-// tables makes the bits of live slots and the table of their ids, as numbered
-// anew.
+// tables makes the bits of live slots and the table of their ids, with the new numbers.
 func (s *saver) tables() (alive []uint64, table [64]savedShard) {
 	alive = make([]uint64, (s.n+63)/64)
 	each := func(f func(slot uint32, h uint64)) {

@@ -54,8 +54,8 @@ func (s *scanner) ask(q []float32) {
 	s.g.m.put(s.q.row, q)
 }
 
-// begin makes q, checked, the query of a search in v and returns how many
-// answers there can be.
+// begin starts a search in v with the checked query q, and returns the maximum number of
+// answers.
 func (s *scanner) begin(v *view, q []float32, o SearchOptions) int {
 	s.v, s.o = v, o
 	s.ask(q)
@@ -66,7 +66,7 @@ func (s *scanner) begin(v *view, q []float32, o SearchOptions) int {
 	return s.top.k
 }
 
-// end forgets what belongs to the caller.
+// end drops what belongs to the caller.
 func (s *scanner) end() {
 	s.v, s.o = nil, SearchOptions{}
 	clear(s.at.rows[:cap(s.at.rows)])
@@ -130,7 +130,7 @@ func (s *scanner) scan() error {
 	return nil
 }
 
-// clear forgets what was found.
+// clear drops the results.
 func (s *scanner) clear() {
 	if s.v.mem.coded {
 		s.bound()
@@ -157,7 +157,7 @@ func (s *scanner) among() (whole bool, err error) {
 	return true, err
 }
 
-// listed is how far among has come.
+// listed is the position in among.
 type listed struct {
 	n     int // of s.slots, not compared with yet
 	whole bool
@@ -187,7 +187,7 @@ func (s *scanner) take(id uint64) bool {
 	return l.err == nil
 }
 
-// ready looks at the context and makes a chunk ready to be compared with.
+// ready checks the context and prepares a chunk for comparison.
 func (s *scanner) ready(chunk int) error {
 	if err := s.o.done(); err != nil {
 		return err
@@ -233,7 +233,7 @@ func (s *scanner) run(from, n int) {
 	s.takeDistances(n)
 }
 
-// apart compares with the first n of s.slots.
+// apart compares the query with the first n of s.slots.
 func (s *scanner) apart(n int) {
 	x := s.v.mem
 	if x.coded {
@@ -342,8 +342,7 @@ func (s *scanner) bound() {
 	s.perNorm = float32(slope * (lost + vec.DotSlack(dim)*(decoded+lost)) * 1.0001)
 }
 
-// err bounds the difference between the distance of a row and that of its
-// codes.
+// err bounds the difference between a row's exact distance and the distance of its codes.
 func (s *scanner) err(slot uint32) float32 {
 	c := &s.v.mem.codes
 	scale, norm := c.scales.row(slot)[0], c.norm(slot)

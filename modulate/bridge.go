@@ -11,8 +11,8 @@ type Bridge struct {
 	parts []Weigher
 }
 
-// Bridge returns the multiplicative side of the stack. p.Weights must be set. ErrNotFitted if
-// something that a part needs is missing, or if W has the wrong number of columns.
+// Bridge returns the multiplicative side of the stack. p.Weights must be set. It returns
+// ErrNotFitted if a part lacks something, or if W has the wrong number of columns.
 func (s Stack) Bridge(p Parts) (*Bridge, error) {
 	b := &Bridge{}
 	columns := p.Weights.Projection.VocabSize()
@@ -43,7 +43,7 @@ func noSums(variant string) error {
 // Columns is the number of columns of W: |V| for each part.
 func (b *Bridge) Columns() int { return b.vocab * len(b.parts) }
 
-// Weigh implements Weigher over all parts.
+// Weigh implements Weigher for all parts.
 func (b *Bridge) Weigh(dst Lexical, in Input) Lexical {
 	for k, p := range b.parts {
 		at := len(dst.IDs)

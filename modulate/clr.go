@@ -29,7 +29,7 @@ var (
 // probabilities, not logits, and a plain softmax of numbers in [0, 1] is almost uniform.
 const clrTau = 0.1
 
-// clrTokens is how many weights are kept.
+// clrTokens is the number of weights that are kept.
 const clrTokens = 64
 
 // Bounds of the head of clr: a token of only one passage would be memorised, not learned, and a

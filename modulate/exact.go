@@ -153,9 +153,9 @@ func (e everyProbability) Weigh(dst Lexical, in Input) Lexical {
 	return dst
 }
 
-// MLMExact is mlm with all weights, of every token that is not special in the query. If the logits
-// are the largest over the text's tokens, w is that of SPLADE (Formal et al. 2021, max pooling).
-// It exists to measure mlm by.
+// MLMExact is mlm with all weights: one for every token of the query that is not special. If the
+// logits are the largest over the text's tokens, w is that of SPLADE (Formal et al. 2021, max
+// pooling). It is the reference for mlm.
 var MLMExact = Register(Variant{
 	Name:    "mlm-exact",
 	Summary: "every likely token by the encoder's own head, ReLU, to measure mlm by; needs fit",

@@ -79,9 +79,8 @@ func Fuse(out, mid, q []float32, z []float64, shift []float32) float64 {
 	return norm
 }
 
-// scale writes norm(q ⊙ exp(z)) into mid and spoils z. The largest exponent
-// taken off is that of a component that is not zero, so the product never
-// underflows as a whole.
+// scale writes norm(q ⊙ exp(z)) into mid and overwrites z. It subtracts the largest exponent of a
+// component that is not zero, so the product never underflows as a whole.
 func scale(mid, q []float32, z []float64) {
 	top, flat := math.Inf(-1), true
 	for i, x := range z {

@@ -18,8 +18,8 @@ type Head struct {
 	Tokens []int32
 	// U are the rows [Rows × d], B their biases [Rows].
 	U, B []float32
-	// Near lists for each row the k rows that are scored where its token stands, itself included:
-	// [Rows × k]. nil if the variant has no neighbours.
+	// Near lists for each row the k rows that are scored at its token, including itself: [Rows ×
+	// k]. nil if the variant has no neighbours.
 	Near []int32
 }
 

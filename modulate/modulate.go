@@ -27,7 +27,7 @@ import (
 	"github.com/lexsem/lexsem/encoder"
 )
 
-// Input is a query as modulation reads it.
+// Input is a query in the form for modulation.
 type Input struct {
 	// Tokens are the tokens of the query as the encoder read them.
 	Tokens encoder.Tokens

@@ -21,7 +21,7 @@ type Projection struct {
 }
 
 // NewProjection returns W = 0, b = 0 for vectors of length dim and a vocabulary of vocab tokens.
-// Both must be positive, else ErrOptions.
+// If they are not positive, it returns ErrOptions.
 func NewProjection(dim, vocab int) (*Projection, error) {
 	if dim <= 0 || vocab <= 0 || vocab > math.MaxInt32 {
 		return nil, fmt.Errorf("%w: projection of dimension %d and vocabulary %d; both must be positive", ErrOptions, dim, vocab)
@@ -44,8 +44,8 @@ func (p *Projection) Rows() []float32 { return p.rows }
 // Bias is b [Dim], or nil for b = 0.
 func (p *Projection) Bias() []float32 { return p.bias }
 
-// SetBias copies b [Dim]; nil means 0. ErrOptions for another length or a number that is not
-// finite.
+// SetBias copies b [Dim]; nil means 0. It returns ErrOptions for another length or a number that
+// is not finite.
 func (p *Projection) SetBias(b []float32) error {
 	if b != nil && (len(b) != p.dim || !vec.Finite(b)) {
 		return fmt.Errorf("%w: bias of length %d for dimension %d; it must be finite and of that length", ErrOptions, len(b), p.dim)

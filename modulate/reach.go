@@ -28,7 +28,7 @@ func (m *modulator) reach(ids []int32) (bridge, corpus float64) {
 	return bridge / all, corpus / all
 }
 
-// knows reports whether W has a row for token t in some part.
+// knows reports whether W has a row for token t in one of its parts.
 func (b *Bridge) knows(w *Projection, t int32) bool {
 	if t < 0 || int(t) >= b.vocab {
 		return false

@@ -49,7 +49,7 @@ func (k Kind) String() string {
 
 // Variant is one registered way to modulate a query vector.
 type Variant struct {
-	// Name is what users write, in lower case.
+	// Name is the name that users write, in lower case.
 	Name string
 	// Summary is one line for help texts.
 	Summary string

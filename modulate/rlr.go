@@ -34,10 +34,10 @@ var RLR = Register(Variant{
 	},
 })
 
-// RLROptions shape RLR. The zero value is the default.
+// RLROptions configure RLR. The zero value is the default.
 type RLROptions struct {
-	// Alpha is the length of the shift of a query of known tokens, in (0, 1000], where the query vector has length 1. 0 means
-	// 0.5; 0.7 in a stack with whitening; 0.6 if Centred.
+	// Alpha is the length of the shift for a query of known tokens, in (0, 1000], if the query vector has length 1. 0
+	// means 0.5; 0.7 in a stack with whitening; 0.6 if Centred.
 	Alpha float64 `json:"alpha"`
 	// Centred multiplies Alpha by the root mean square distance of the passages from their mean. It is
 	// for spaces whose vectors share a long mean, such as means of image patches.
@@ -50,7 +50,7 @@ type RLROptions struct {
 // small scatter, which a ridge of 1 would flatten.
 const centredLambda = 0.01
 
-// Ridge is Lambda, or the default that 0 means if Centred. Sums with this ridge need no second
+// Ridge is Lambda, or the default if Lambda is 0 and Centred is set. Sums with this ridge need no second
 // factor.
 func (o RLROptions) Ridge() float64 {
 	if o.Lambda == 0 && o.Centred {
@@ -134,7 +134,7 @@ func (r *Regression) AddShift(dst []float32, in Input) bool {
 	return true
 }
 
-// length is that of a shift.
+// length is the length of a shift.
 func (r *Regression) length() float64 {
 	if r.options.Centred {
 		return r.options.Alpha * r.sums.Deviation()

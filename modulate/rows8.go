@@ -9,7 +9,7 @@ import "math"
 // leastExponent bounds e from below, for rows of almost zero.
 const leastExponent = -120
 
-// exponent8 is e of a row of finite numbers.
+// exponent8 is the exponent e of a row of finite numbers.
 func exponent8(row []float32) int {
 	var top float64
 	for _, x := range row {
@@ -62,7 +62,7 @@ func append8(b []byte, row []float32) []byte {
 	return b
 }
 
-// read8 reads rows of d numbers. ok tells that the codes are in their range.
+// read8 reads rows of d numbers. ok reports whether the codes are in range.
 func read8(b []byte, rows, d int) (x []float32, ok bool) {
 	x = make([]float32, rows*d)
 	for r := range rows {

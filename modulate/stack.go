@@ -129,7 +129,7 @@ func (s Stack) Shifters(p Parts) ([]Shifter, error) {
 	return out, nil
 }
 
-// Parts are what stacks are made of. A stack reads only what it needs.
+// Parts are the data for stacks. A stack reads only what it needs.
 type Parts struct {
 	// Sums are the statistics of the corpus that RLR reads.
 	Sums *ridge.Sums
@@ -185,7 +185,7 @@ func NewStack(name string, p Parts) (Modulator, error) {
 	return m, nil
 }
 
-// modulator is a stack with its parts.
+// modulator is a stack and its parts.
 type modulator struct {
 	name       string
 	need       encoder.Need

@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// headShape announces a head in the header of a weights file. Its numbers are
+// headShape describes a head in the header of a weights file. Its numbers are
 //
 //	int32 × rows         token ids, ascending, only if Shared is false
 //	float32 × rows × d   U
@@ -49,7 +49,7 @@ func (h *Head) append(b []byte) []byte {
 	return appendInts(b, h.Near)
 }
 
-// maxNear bounds the neighbours of a row that a file may announce.
+// maxNear limits the number of neighbours of a row in a file.
 const maxNear = 1 << 10
 
 // headNumbers is the number of 4-byte numbers in heads of these shapes.

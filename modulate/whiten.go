@@ -35,7 +35,7 @@ var Whiten = Register(Variant{
 	},
 })
 
-// whitenLength is β. Between 0.3 and 1 copied words gain more and judged questions waver more
+// whitenLength is β. Between 0.3 and 1 copied words gain more, but judged questions vary more
 // (docs/decisions).
 const whitenLength = 0.5
 

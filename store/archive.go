@@ -40,7 +40,7 @@ const (
 	frameEnd       = 'E'
 )
 
-// maxOrdinal bounds the ordinals that are believed, as package columns does.
+// maxOrdinal is the highest accepted ordinal, as in package columns.
 const maxOrdinal = 1 << 38
 
 // maxSeq bounds sequence numbers, far below an overflow.

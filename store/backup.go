@@ -17,10 +17,10 @@ import (
 	"github.com/lexsem/lexsem/internal/regular"
 )
 
-// bridgesName is the folder of the files that the manifest names as bridges.
+// bridgesName is the folder of the bridge files that the manifest names.
 const bridgesName = "bridges"
 
-// BackupReport says what a backup wrote.
+// BackupReport describes the result of a backup.
 type BackupReport struct {
 	Part      int    // number of the part in the chain, from 1; 0 if nothing had changed
 	Seq       uint64 // sequence number of the commit that was backed up
@@ -162,7 +162,7 @@ func (b *backup) write(ctx context.Context, w io.Writer, last *lastPart, progres
 	return BackupReport{Part: h.Part, Seq: h.To.Seq, Documents: int(live), Written: int(p.documents), Bytes: int64(p.length)}, err
 }
 
-// writeBridge writes a bridge's file and holds it to the manifest meanwhile.
+// writeBridge writes a bridge's file and compares it with the manifest.
 func (b *backup) writeBridge(ctx context.Context, p *partWriter, name string) error {
 	if err := p.frame(frameBridge, []byte(name)); err != nil {
 		return err

@@ -14,7 +14,7 @@ import (
 	"github.com/dgraph-io/badger/v4/options"
 )
 
-// recordsName is the folder below the database's that Badger has to itself.
+// recordsName is the folder, in the folder of the database, that only Badger uses.
 const recordsName = "records"
 
 // Badger's defaults guarantee less than this package: no sync, no checksums, and memory for 5 memtables of 64

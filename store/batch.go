@@ -112,7 +112,7 @@ func (b *Batch) Lookup(ctx context.Context, id string) (uint64, error) {
 	return cur.now.ord, err
 }
 
-// Delete deletes the document with the id. ok is false if there was none.
+// Delete deletes the document with the id. ok is false if there was no such document.
 func (b *Batch) Delete(ctx context.Context, id string) (c Change, ok bool, err error) {
 	if err := b.enter(ctx); err != nil {
 		return Change{}, false, err
@@ -263,7 +263,7 @@ func (b *Batch) undo() error {
 	return nil
 }
 
-// end frees the writer's slot.
+// end releases the writer's slot.
 func (b *Batch) end() {
 	b.done = true
 	b.w.txn.Discard()

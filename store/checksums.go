@@ -79,7 +79,7 @@ func appendChecksum(b []byte) []byte {
 // checksumsSum is the checksum of the file in HEAD: the one at its end.
 func checksumsSum(b []byte) uint32 { return binary.LittleEndian.Uint32(b[len(b)-4:]) }
 
-// decodeChecksums reads them.
+// decodeChecksums decodes checksums.
 func decodeChecksums(b []byte) (map[uint64]tableChecksum, error) {
 	if len(b) < checksumsHead+4 || string(b[:len(checksumsMagic)]) != checksumsMagic {
 		return nil, errors.New("it does not begin as it should")
@@ -219,8 +219,8 @@ func (f *tableFile) checksum(now badger.TableManifest) tableChecksum {
 	return t
 }
 
-// writeChecksums writes down the tables that there are, after Badger has closed. Without that
-// the database is as good, so that a failure, as for want of space, is a warning.
+// writeChecksums writes the checksums of the existing tables, after Badger has closed. The
+// database does not need them, so a failure, such as a lack of space, is only a warning.
 func (s *Store) writeChecksums() *tableChecksums {
 	k, err := s.writeTableChecksums()
 	if err != nil {

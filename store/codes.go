@@ -12,7 +12,7 @@ import (
 // several rows with codes, the first part holds the data before the rows, and each row begins a part. A record of one
 // part, or one cut by an older program, is read as a whole.
 
-// RowAt names a row of a version.
+// RowAt identifies a row of a version.
 type RowAt struct {
 	Ord uint64
 	Row int
@@ -171,7 +171,7 @@ func (r *rowReader) give(i int, codes []byte) error {
 	return r.fn(i, codes)
 }
 
-// outside is the error of a row that a record does not have.
+// outside is the error for a row that a record does not have.
 func outside(row int, rows uint64) error { return fmt.Errorf("%w: row %d of %d", errRecord, row, rows) }
 
 // rowStarts returns the start of each row in a record that is cut at rows; nil for other records.

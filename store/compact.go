@@ -85,7 +85,7 @@ func (s *Store) passed(after, upTo uint64) (sum uint64, history History, err err
 	return sum, history, err
 }
 
-// reclaimSlack is how much the tables may hold beyond twice their due.
+// reclaimSlack is how much the tables may hold in excess of twice their due.
 const reclaimSlack = 8 << 20
 
 // reclaim rewrites the tables if most of their content is already removed. Badger drops a removed
@@ -153,8 +153,8 @@ func (s *Store) trim(ctx context.Context, st state) (state, error) {
 	return st, nil
 }
 
-// forgetAll adds the removal of log entries and of the commit records up to a
-// sequence, and the state that says so.
+// forgetAll adds the removal of log entries and of the commit records up to a sequence number, and the
+// state that records this.
 func (s *Store) forgetAll(w *stager, st state, entries []entry, upTo uint64) (state, error) {
 	for _, e := range entries {
 		if err := s.forget(w, st.base, e); err != nil {

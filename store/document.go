@@ -110,7 +110,7 @@ func checkID(id string) error {
 	return nil
 }
 
-// Op says what a change did to an id.
+// Op is the effect of a change on an id.
 type Op uint8
 
 // The operations of the change log.

@@ -91,8 +91,7 @@ func isOurs(dir string) (bool, error) {
 	return false, nil
 }
 
-// beginning reads up to n bytes of a regular file. ok is false where there is
-// none.
+// beginning reads up to n bytes of a regular file. ok is false if there is no such file.
 func beginning(path string, at int64, n int) (b []byte, ok bool, err error) {
 	info, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && !info.Mode().IsRegular() {

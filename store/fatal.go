@@ -18,7 +18,7 @@ import (
 // Badger has opened by then stays open: some memory, files and goroutines that write nothing.
 type unfatal struct{ io.Writer }
 
-// Write passes everything on, except Badger's last message before it would end the process.
+// Write writes everything except the last message of Badger before it would end the process.
 func (w unfatal) Write(b []byte) (int, error) {
 	if checking() {
 		panic(errors.New(strings.Join(strings.Fields(string(b)), " "))) // one line, with the cause

@@ -29,7 +29,7 @@ func WriteFileAtomic(path string, data []byte) error {
 // temporary matches the name of a file that was not yet renamed to its final name.
 var temporary = regexp.MustCompile(regexp.QuoteMeta(atomicfile.Mark) + `[0-9]+$`)
 
-// Folders below that of a database.
+// Folders in the folder of a database.
 const (
 	derivedName = "derived" // snapshots of what is derived
 	fitName     = "fit"     // what an interrupted fit goes on from

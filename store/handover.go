@@ -103,7 +103,7 @@ func TakeOver(dir string) (err error) {
 	return takeOver(dir)
 }
 
-// decided reports whether the database in NextDir is the database.
+// decided reports whether the database in NextDir has replaced the old one.
 func decided(dir string) (bool, error) {
 	b, err := regular.ReadFile(filepath.Join(dir, swapName), int64(len(swapText)))
 	if errors.Is(err, fs.ErrNotExist) {

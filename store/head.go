@@ -35,7 +35,7 @@ const (
 	headMoreSize = 64   // and, if the tables are known, checksum of TABLES 4, CRC-32 (IEEE, which is not blind to the two before) of all before 4
 )
 
-// mark is what a slot of HEAD says.
+// mark is the content of a slot of HEAD.
 type mark struct {
 	major, minor int
 	clean        bool   // the database was closed cleanly after gen
@@ -176,7 +176,7 @@ func (s *Store) openHead(m mark, slot int) (err error) {
 	return s.head.writeAll(m)
 }
 
-// mark returns what HEAD says of a state.
+// mark returns the content of HEAD for a state.
 func (s *Store) mark(st state, clean bool) mark {
 	m := mark{
 		major: s.manifest.Major, minor: s.manifest.Minor, clean: clean, leads: !s.o.NoSync,

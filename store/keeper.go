@@ -49,7 +49,7 @@ type keeper struct {
 	onCompared func() // for tests, or nil
 }
 
-// compaction is one that has added keys.
+// compaction is a compaction that has added keys.
 type compaction struct {
 	id      int // of Badger's goroutine
 	before  map[uint64]badger.TableInfo

@@ -6,7 +6,7 @@ import (
 	"fmt"
 )
 
-// log walks the change log after a sequence and holds every batch to the
+// log walks the change log after a sequence number and compares every batch with the
 // number of entries and the digest in its commit record.
 func (p *pin) log(ctx context.Context, after uint64, fn func(uint64, Change) error) error {
 	switch {

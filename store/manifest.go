@@ -22,7 +22,7 @@ const (
 	formatDeferred = 4 // as formatHistory, and documents may have no vectors yet (Manifest.Deferred); the metric is cosine
 )
 
-// plainMetric is the metric of the databases that formats before formatMetric hold.
+// plainMetric is the metric of databases in formats before formatMetric.
 const plainMetric = "cosine"
 
 // MaxManifestBytes is the maximum length of the encoded manifest in bytes.

@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// badgerLocks says that Badger locks its folder itself.
+// badgerLocks reports whether Badger locks its folder itself.
 const badgerLocks = false
 
 // readOnlyDisk reports whether err comes from a disk that is mounted read-only.

@@ -34,7 +34,7 @@ type rawReader struct {
 	checksums *tableChecksums // what HEAD tells of the tables, or nil
 }
 
-// found is where the value of a key lies.
+// found is the place of a key's value.
 type found struct {
 	file  int
 	from  int64
@@ -45,7 +45,7 @@ type found struct {
 	sound bool   // the block around it checks
 }
 
-// sighting is a record that a table or a log may hold.
+// sighting is a possible record in a table or a log.
 type sighting struct {
 	key   []byte // without Badger's eight bytes
 	value []byte
@@ -87,7 +87,7 @@ func readRaw(ctx context.Context, dir string, progress func(done, total int)) (_
 // maxDamage bounds the list of what is damaged.
 const maxDamage = 100
 
-// note enters a damage.
+// note records a damage.
 func (r *rawReader) note(format string, args ...any) {
 	if len(r.damage) < maxDamage {
 		r.damage = append(r.damage, fmt.Sprintf(format, args...))
@@ -158,7 +158,7 @@ func (r *rawReader) read(ctx context.Context, from int, progress func(done, tota
 	return nil
 }
 
-// walk shows all records of a file, and notes damage if asked to.
+// walk passes all records of a file to see, and notes damage if tell is set.
 func (r *rawReader) walk(ctx context.Context, file int, see func(s sighting), tell bool) error {
 	path := r.files[file]
 	name := filepath.Join(recordsName, filepath.Base(path))
@@ -214,7 +214,7 @@ func readAround(ctx context.Context, path string, note func(format string, args 
 	return data, nil
 }
 
-// describe takes manifests.
+// describe reads a manifest.
 func (r *rawReader) describe(s sighting) {
 	if s.gone || string(s.key) != string(keyManifest) {
 		return
@@ -231,7 +231,7 @@ func (r *rawReader) describe(s sighting) {
 	}
 }
 
-// unlock finds out how values got their checksums.
+// unlock finds out how the checksums of values were made.
 func (r *rawReader) unlock(ctx context.Context, from int) error {
 	if r.described {
 		r.codec.broughtOver = r.manifest.From != 0 || r.manifest.Major < formatHistory
@@ -345,7 +345,7 @@ func (r *rawReader) get(ctx context.Context, key []byte) ([]byte, error) {
 	return p, nil
 }
 
-// close closes the files that are open.
+// close closes the open files.
 func (r *rawReader) close() error {
 	var errs []error
 	for _, f := range r.open {
@@ -376,7 +376,7 @@ func (r *rawReader) record(ctx context.Context, prefix byte, ord uint64) ([]byte
 	return whole, nil
 }
 
-// document reads a version.
+// document reads one version of a document.
 func (r *rawReader) document(ctx context.Context, ord uint64) (*Document, error) {
 	text, err := r.record(ctx, prefixDocument, ord)
 	if err != nil {
@@ -419,7 +419,7 @@ var backwards = func() (t [256]byte) {
 	return t
 }()
 
-// exists reports whether there is something of a name.
+// exists reports whether a file or folder exists.
 func exists(path string) (bool, error) {
 	_, err := os.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) {

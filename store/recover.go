@@ -5,7 +5,7 @@ import (
 	"errors"
 )
 
-// chunk is how many log entries are undone or trimmed per pass.
+// chunk is the number of log entries undone or trimmed per pass.
 const chunk = 4096
 
 // recover removes the remains of a dead process: first the records of a batch without

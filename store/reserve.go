@@ -102,7 +102,7 @@ func (s *Store) shrinkReserve() {
 	}
 }
 
-// noReserve ends the attempts to keep a reserve.
+// noReserve ends the attempts to make a reserve.
 func (s *Store) noReserve(err error) {
 	s.reserved.Store(-1)
 	if err != nil && !errors.Is(err, errors.ErrUnsupported) {
@@ -110,7 +110,7 @@ func (s *Store) noReserve(err error) {
 	}
 }
 
-// releaseReserve gives the space back.
+// releaseReserve frees the space of the reserve.
 func (s *Store) releaseReserve() error {
 	s.reserved.Store(-1)
 	err := os.Remove(filepath.Join(s.dir, reserveName))
@@ -120,8 +120,7 @@ func (s *Store) releaseReserve() error {
 	return err
 }
 
-// need returns ErrNoSpace if less than n bytes are free, after it has given up the
-// reserve.
+// need returns ErrNoSpace if fewer than n bytes are free even without the reserve.
 func (s *Store) need(n uint64, what string) error {
 	free, err := s.free()
 	if err != nil || free >= n {

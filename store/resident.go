@@ -10,8 +10,8 @@ import (
 	"github.com/lexsem/lexsem/internal/smaps"
 )
 
-// Badger writes tables through memory maps and keeps them mapped, so a page that was written or read once
-// counts for this process until the system wants it back.
+// Badger writes tables through memory maps and keeps them mapped, so a page that was once written or read
+// counts for this process until the system reclaims it.
 
 // forgotten records what ForgetTables has handled.
 type forgotten struct {
@@ -87,7 +87,7 @@ func (s *Store) ForgetTables(least uint64) error {
 	})
 }
 
-// holdTables calls f while no table that is there now is given up.
+// holdTables calls f while no existing table can be removed.
 func (p *pin) holdTables(f func() error) error {
 	it, err := p.iterator(badger.IteratorOptions{})
 	if err != nil {

@@ -161,7 +161,7 @@ func (t *trace) wipe() error {
 	return errors.Join(errs...)
 }
 
-// build makes a database of a backup in a folder that is not there.
+// build makes a database from a backup, in a folder that does not exist yet.
 func build(ctx context.Context, dir string, r io.Reader, o RestoreOptions) (rep RestoreReport, err error) {
 	s, err := Open(dir, Options{NoSync: true, MemoryMiB: 64})
 	if err != nil {

@@ -170,7 +170,7 @@ func (x *restorer) header() error {
 	return nil
 }
 
-// flush makes what was staged readable.
+// flush makes staged records readable.
 func (x *restorer) flush() error {
 	if err := x.w.finish(); err != nil {
 		return err

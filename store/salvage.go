@@ -49,7 +49,7 @@ type SalvageReport struct {
 	Uncertain bool
 }
 
-// maxNames bounds SalvageReport.Names.
+// maxNames limits the length of SalvageReport.Names.
 const maxNames = 10_000
 
 // Damage reads all tables and logs of the database in dir and checks every record. It returns
@@ -199,8 +199,8 @@ func (r *rawReader) salvage(ctx context.Context, to string, o SalvageOptions, re
 // salvageBytes is the approximate size of the documents in one batch.
 const salvageBytes = 16 << 20
 
-// fill writes the new database and reads it back. told says that the manifest is not
-// the database's own.
+// fill writes the new database and reads it back. told is set if the manifest is not the database's
+// own.
 func (r *rawReader) fill(ctx context.Context, dir string, c *census, told bool, o SalvageOptions, rep *SalvageReport) (err error) {
 	s, err := Open(dir, Options{MemoryMiB: o.MemoryMiB, NoSync: true})
 	if err != nil {

@@ -122,7 +122,7 @@ func (r *rawReader) each(ctx context.Context, prefix byte, want func(key []byte)
 	return nil
 }
 
-// change is an entry of the log with its place.
+// change is a log entry and its place.
 type change struct {
 	seq uint64
 	n   uint32
@@ -247,7 +247,7 @@ func (r *rawReader) follow(ctx context.Context, c *census, e *Evidence, logged [
 	return true
 }
 
-// historyAt returns the digest of a commit, as far as anything tells.
+// historyAt returns the digest of a commit, if anything reveals it.
 func (r *rawReader) historyAt(ctx context.Context, seq uint64) (History, bool) {
 	switch {
 	case r.stated && seq == r.st.seq:

@@ -8,7 +8,7 @@ import (
 	"github.com/dgraph-io/badger/v4"
 )
 
-// checkEvery is how many records a long call reads between two looks at its
+// checkEvery is the number of records that a long call reads between two looks at its
 // context.
 const checkEvery = 256
 
@@ -260,7 +260,7 @@ func (p *pin) whole(ctx context.Context, prefix byte) (*badger.Iterator, error) 
 	return p.iterate(ctx, []byte{prefix}, []byte{prefix + 1})
 }
 
-// interrupted tells a long call to end.
+// interrupted returns an error if a long call must end.
 func (p *pin) interrupted(ctx context.Context) error {
 	if err := p.s.stopped(); err != nil {
 		return err

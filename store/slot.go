@@ -67,7 +67,7 @@ func (s *Store) startWriting(ctx context.Context) error {
 	return nil
 }
 
-// failure is ErrFailed with the cause that fail was given, or nil.
+// failure is ErrFailed with the cause given to fail, or nil.
 func (s *Store) failure() error {
 	if cause := s.failed.Load(); cause != nil {
 		return fmt.Errorf("%w: %w", ErrFailed, *cause)
@@ -77,7 +77,7 @@ func (s *Store) failure() error {
 
 func (s *Store) stopWriting() { s.writer <- struct{}{} }
 
-// writing runs do as a call that has the writer's slot.
+// writing runs do while the call has the writer's slot.
 func (s *Store) writing(ctx context.Context, do func() error) error {
 	if err := s.enter(); err != nil {
 		return err

@@ -13,7 +13,7 @@ import (
 // files of the store, "reserve" is space that Close frees, "derived/NAME" is a snapshot, and the others are folders.
 type DiskParts map[string]int64
 
-// reservePart is the part of the reserve.
+// reservePart is the name of the part for the reserve.
 const reservePart = "reserve"
 
 // Sum adds up the parts, without the reserve.
@@ -150,7 +150,7 @@ func checkSpace(dir string, o Options, tables uint64) error {
 	return nil
 }
 
-// writeRoom returns what checkSpace asks for.
+// writeRoom is the space that checkSpace requires.
 func writeRoom(o Options, tables uint64) uint64 {
 	return flushRoom(o) + min(2*tables, compactionRoom(o))
 }
@@ -162,7 +162,7 @@ func (s *Store) writeRoom() uint64 { return writeRoom(s.o, s.tableBytes()) }
 // table and the ten or so that it overlaps.
 func compactionRoom(o Options) uint64 { return 40 * uint64(o.memtableBytes()) }
 
-// tableBytesIn is the size of all tables of a database that is not open.
+// tableBytesIn is the size of all tables of a closed database.
 func tableBytesIn(dir string) (sum uint64, err error) {
 	entries, err := entriesOf(filepath.Join(dir, recordsName))
 	if err != nil {

@@ -29,7 +29,7 @@ func setAside(paths []string) error {
 	return nil
 }
 
-// strayTables finds the tables that are not listed.
+// strayTables finds the tables that the manifest does not list.
 func strayTables(records string, listed map[uint64]badger.TableManifest) (paths []string, err error) {
 	entries, err := entriesOf(records)
 	if err != nil {
@@ -60,10 +60,10 @@ func returnSpares(records string) (tables int, err error) {
 	return tables, err
 }
 
-// trimSpare is the name that a file had before it was set aside.
+// trimSpare returns the name of a file before it was set aside.
 func trimSpare(name string) string { return strings.TrimSuffix(name, spareExt) }
 
-// removeSpares removes what is set aside.
+// removeSpares removes the files that were set aside.
 func removeSpares(records string) error { return eachSpare(records, os.Remove) }
 
 func eachSpare(records string, do func(path string) error) error {
@@ -82,7 +82,7 @@ func eachSpare(records string, do func(path string) error) error {
 	return nil
 }
 
-// countSpares counts what is set aside.
+// countSpares counts the files that were set aside.
 func countSpares(records string) (n int, err error) {
 	err = eachSpare(records, func(string) error { n++; return nil })
 	return n, err
@@ -105,5 +105,5 @@ func (s *Store) keepSpares(err error) error {
 	return errors.Join(err, e)
 }
 
-// records is the folder that Badger has to itself.
+// records is the folder that only Badger uses.
 func (s *Store) records() string { return filepath.Join(s.dir, recordsName) }

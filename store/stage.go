@@ -24,8 +24,8 @@ const (
 	txnOverhead = 64
 )
 
-// apply adds ops, all to one transaction. Payloads get their checksum here and
-// must not be used afterwards.
+// apply adds ops, all in one transaction. Payloads get their checksum here and must not
+// be used afterwards.
 func (w *stager) apply(ops ...op) error {
 	var size int64
 	for _, o := range ops {

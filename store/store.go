@@ -97,7 +97,7 @@ type Store struct {
 	pins     map[*pin]struct{} // not yet given back
 }
 
-// failpoint, if not nil, is called at named moments. Tests set it.
+// failpoint, if not nil, is called at named points. Tests set it.
 var failpoint func(name string)
 
 func hit(name string) {

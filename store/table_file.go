@@ -49,11 +49,12 @@ type tableFile struct {
 	room *atomic.Int64
 }
 
-// indexRoom is how many bytes of indexes a database keeps while its tables are not all checked. A search may check a hundred
-// places of one table, and an index of half a megabyte would be read for each.
+// indexRoom is how many bytes of indexes a database keeps until all its tables are checked. A search may check a
+// hundred places in one table, and would read an index of half a megabyte for each.
 const indexRoom = 8 << 20
 
-// blockReader is what blocks are read with. It is used again: new memory costs as much as the check itself.
+// blockReader is the buffer and decoder for reading blocks. It is reused: new memory costs as much as the
+// check itself.
 type blockReader struct {
 	in    *bufio.Reader
 	block []byte
@@ -119,7 +120,7 @@ func (f *tableFile) open() (err error) {
 	return f.checkIndex(file, fb.GetRootAsTableIndex(index, 0))
 }
 
-// mayHold reports whether Badger looks into the table when it gets a key of this hash.
+// mayHold reports whether Badger reads the table for a key with this hash.
 func (f *tableFile) mayHold(hash uint32) bool {
 	return len(f.filter) == 0 || f.filter.MayContain(hash)
 }
@@ -260,7 +261,7 @@ func (f *tableFile) checkBlocks(file *os.File, index *fb.TableIndex, first, end 
 	return nil
 }
 
-// blocksEnd is the end of the last block before end that follows block i without one that was read: no more is read.
+// blocksEnd is the end of block i and of the unread blocks directly after it, up to block end.
 func (f *tableFile) blocksEnd(index *fb.TableIndex, i, end int) int64 {
 	for i+1 < end && !f.read[i+1] {
 		i++

@@ -120,7 +120,7 @@ func (t *tables) lastVersion() (v uint64) {
 	return v
 }
 
-// checked reports whether no table is left to check.
+// checked reports whether all tables are checked.
 func (t *tables) checked() bool { return t.left.Load() == 0 }
 
 // check makes sure that the data in the tables under the keys from one to another, both included, is
@@ -137,7 +137,7 @@ func (t *tables) checkKey(stop func() error, key []byte) error {
 	return t.checkThose(stop, key, key, func(f *tableFile) bool { return f.mayHold(hash) })
 }
 
-// checkThose is check of the tables that are read.
+// checkThose is check for the tables for which isRead is true.
 func (t *tables) checkThose(stop func() error, from, to []byte, isRead func(*tableFile) bool) error {
 	if t.checked() {
 		return nil

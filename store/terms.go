@@ -46,7 +46,7 @@ func (b *Batch) addTerms(first int, terms []string) error {
 	return nil
 }
 
-// terms stages records of terms from a number on.
+// terms stages records of terms, numbered from first.
 func (w *stager) terms(first uint64, terms []string) error {
 	for len(terms) > 0 {
 		n, size := 0, 0
@@ -66,7 +66,7 @@ func (w *stager) terms(first uint64, terms []string) error {
 	return nil
 }
 
-// encodeTerms is each term with its length before it.
+// encodeTerms returns the terms, each preceded by its length.
 func encodeTerms(terms []string) (p []byte) {
 	for _, t := range terms {
 		p = appendBytes(p, t)

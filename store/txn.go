@@ -23,8 +23,8 @@ func (s *Store) seedOf(key []byte) uint32 {
 	return s.seed
 }
 
-// payloadOf returns the payload of a value. In a database that was brought over
-// from format 1 values of that time are good as well.
+// payloadOf returns the payload of a value. In a database converted from format 1, values of
+// that time are also valid.
 func (s *Store) payloadOf(key, value []byte) ([]byte, error) {
 	p, err := payloadOf(s.seedOf(key), key, value)
 	if err != nil && s.broughtOver {
@@ -71,7 +71,7 @@ func (s *Store) item(txn *badger.Txn, key []byte) (item *badger.Item, err error)
 	return item, nil
 }
 
-// has reports whether there is a record under key.
+// has reports whether a record exists under key.
 func (s *Store) has(txn *badger.Txn, key []byte) (bool, error) {
 	_, err := s.item(txn, key)
 	if errors.Is(err, ErrNotFound) {
@@ -150,8 +150,8 @@ func parts(record []byte, starts ...int) ([][]byte, error) {
 	return chunks, nil
 }
 
-// partCount returns the number of parts that a part's payload tells, and the
-// rest of the payload.
+// partCount returns the number of parts given in a part's payload, and the rest of the
+// payload.
 func partCount(p []byte) (int, []byte, error) {
 	if len(p) < 4 {
 		return 0, nil, fmt.Errorf("%w: ends early", errRecord)
@@ -207,7 +207,7 @@ func (s *Store) record(txn *badger.Txn, prefix byte, ord uint64, fn func(record 
 	return s.decoded(key, fn(whole))
 }
 
-// decoded names the record in errors of its decoder.
+// decoded adds the name of the record to errors of its decoder.
 func (s *Store) decoded(key []byte, err error) error {
 	if errors.Is(err, errRecord) && !errors.Is(err, ErrCorrupt) {
 		return s.corrupt("record "+keyName(key), err)

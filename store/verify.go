@@ -7,7 +7,7 @@ import (
 	"math"
 )
 
-// Report is what Verify found.
+// Report is the result of Verify.
 type Report struct {
 	Documents  int // live versions
 	Dead       int // replaced or deleted versions that Compact has not removed

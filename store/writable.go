@@ -11,7 +11,7 @@ import (
 	"github.com/lexsem/lexsem/internal/atomicfile"
 )
 
-// probeEvery is how long the answer of a probe holds.
+// probeEvery is how long the result of a probe is used.
 const probeEvery = 5 * time.Second
 
 // probe is the result of the last attempt to write a file. A goroutine that has put an element into turn may

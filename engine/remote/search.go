@@ -22,7 +22,7 @@ import (
 	"github.com/lexsem/lexsem/modulate"
 )
 
-// query is one that runs over a Backend.
+// query is a query over a Backend.
 type query struct {
 	*search.Run
 	corpus  *corpus
@@ -191,7 +191,7 @@ func (r *Database) begin(ctx context.Context, q engine.Query) (*query, error) {
 	return run, nil
 }
 
-// byExamples gives a query with examples its vector.
+// byExamples replaces the examples of a query by a vector.
 func (r *Database) byExamples(ctx context.Context, q engine.Query) (engine.Query, error) {
 	by, err := search.ByExamples(search.Query(q), func(id string) ([]search.Example, error) {
 		docs, err := r.b.Documents(ctx, []string{id})

@@ -82,7 +82,7 @@ type incoming struct {
 	passages []Passage
 }
 
-// document checks a document and cuts it.
+// document checks and splits a document.
 func (r *Database) document(ctx context.Context, d engine.Document) (o incoming, err error) {
 	o.Document = d
 	if d.WordsFirst {
@@ -105,7 +105,7 @@ func (r *Database) document(ctx context.Context, d engine.Document) (o incoming,
 	return o, err
 }
 
-// putSome stores some documents, each id once.
+// putSome stores documents with distinct ids.
 func (r *Database) putSome(ctx context.Context, docs []incoming, replace bool, res *engine.AddResult) error {
 	ids := make([]string, len(docs))
 	for i, d := range docs {
@@ -420,7 +420,7 @@ func (r *Database) All(ctx context.Context, f engine.Filter) iter.Seq2[engine.Do
 	return r.List(ctx, f, "")
 }
 
-// List implements engine.Database, in the order of ids that the Backend scans in.
+// List implements engine.Database, in the Backend's order of ids.
 func (r *Database) List(ctx context.Context, f engine.Filter, after string) iter.Seq2[engine.Document, error] {
 	return func(yield func(engine.Document, error) bool) {
 		done, err := r.calls.Enter()

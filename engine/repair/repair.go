@@ -222,8 +222,7 @@ func (r *repairer) finish(ctx context.Context, dir string) error {
 	return err
 }
 
-// bridges copies the files of fitted bridges that are whole, and drops the others from
-// the new manifest.
+// bridges copies the intact files of fitted bridges, and removes the others from the new manifest.
 func (r *repairer) bridges(ctx context.Context, dir string) (documents int, err error) {
 	st, err := store.Open(dir, store.Options{MemoryMiB: r.o.MemoryMiB})
 	if err != nil {

@@ -99,7 +99,7 @@ func New(o Options) (*Server, error) {
 	return s, nil
 }
 
-// endpoint is the URL that is posted to.
+// endpoint returns the URL to which requests are posted.
 func endpoint(url string) (string, error) {
 	whole, err := rest.CheckURL(url, "")
 	if err != nil {

@@ -17,14 +17,14 @@ const (
 	TEI Shape = "tei"
 )
 
-// shape is one of them.
+// shape is one of the formats.
 type shape struct {
 	batch   int // texts that servers take in a call
 	request func(model, query string, texts []string) any
 	answer  func() answer
 }
 
-// answer is what is decoded of one.
+// answer is a decoded response.
 type answer interface{ scores() []scored }
 
 // scored is a result; missing fields are nil.

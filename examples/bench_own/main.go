@@ -1,5 +1,5 @@
-// Command bench_own measures a bridge and a task of its own, with an encoder of its own, and writes a table for
-// a paper. docs/study.md explains it.
+// Command bench_own measures a bridge, a task and an encoder of its own, and writes a table for a paper.
+// docs/study.md explains it.
 //
 //	go run ./examples/bench_own DIR [COMMAND…]
 package main
@@ -75,7 +75,7 @@ func main() {
 	}
 }
 
-// run uses the program that command names, or the encoder that needs no model.
+// run uses the program named by command, or the encoder that needs no model.
 func run(ctx context.Context, dir string, command []string) (err error) {
 	enc := encoder.Encoder(encoder.NewHash(384))
 	if len(command) > 0 {

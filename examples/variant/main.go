@@ -52,7 +52,7 @@ var texts = []string{
 	"The nuthatch wedges hazelnuts into bark and hammers them open with its bill.",
 }
 
-// corpus shows texts and their vectors to the trainer.
+// corpus gives texts and their vectors to the trainer.
 type corpus struct{ vectors [][]float32 }
 
 func (c corpus) Len() int                   { return len(texts) }

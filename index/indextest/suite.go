@@ -39,7 +39,7 @@ type suite struct {
 	open   func(o index.Options) (index.Index, error)
 }
 
-// new is an empty index.
+// new makes an empty index.
 func (s suite) new(t *testing.T, o index.Options) index.Index {
 	t.Helper()
 	o.Metric, o.Seed, o.Workers = s.metric, 7, 2

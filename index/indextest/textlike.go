@@ -119,7 +119,7 @@ func addScaled(dst []float32, f float32, v []float32) {
 	}
 }
 
-// scale gives v the length.
+// scale scales v to the given length.
 func scale(v []float32, length float64) {
 	s := 0.0
 	for _, x := range v {

@@ -27,7 +27,7 @@ type base struct {
 // half and high half.
 const listFields = 5
 
-// column is a section of numbers.
+// column is a section of numbers in a snapshot.
 type column[T any] struct {
 	section *snapshot.Section
 	v       []T
@@ -49,7 +49,7 @@ func check(s *snapshot.Section, from, n int) error {
 	return nil
 }
 
-// wrap makes ErrCorrupt of damage that the snapshot met.
+// wrap turns damage in the snapshot into ErrCorrupt.
 func wrap(err error) error {
 	if errors.Is(err, snapshot.ErrDamaged) && !errors.Is(err, ErrCorrupt) {
 		return fmt.Errorf("%w: %w", ErrCorrupt, err)
@@ -127,7 +127,7 @@ func (b *base) view(v *view, term uint32) error {
 	return nil
 }
 
-// blockFields is how many numbers a block is.
+// blockFields is the number of fields of a block.
 const blockFields = blockSize / 4
 
 // bytes is the length of the sections.
@@ -136,7 +136,7 @@ func (b *base) bytes() int {
 		8*len(b.at.v) + b.entries.Len() + 4*len(b.index.v)
 }
 
-// probe gives the slots that may have an id.
+// probe returns the slots that may have the id with this hash.
 func (b *base) probe(hash uint64) baseProbe {
 	n := uint64(len(b.index.v))
 	return baseProbe{b, hash & (n - 1), n}

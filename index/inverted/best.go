@@ -28,7 +28,8 @@ type near struct {
 	matched bool
 }
 
-// keep is how many documents are kept for each of the k before they are settled.
+// keep is the number of documents, for each of the k, that are kept before they are
+// settled.
 const keep = 4
 
 func (b *best) start(k int, score func(*near) error) {
@@ -44,13 +45,13 @@ func (b *best) least() (sum float64, full bool) {
 	return b.sums[0], true
 }
 
-// mayTake reports whether a document with a sum may be among the best.
+// mayTake reports whether a document with this sum may be among the best.
 func (b *best) mayTake(sum float64) bool {
 	least, full := b.least()
 	return !full || sum*room >= least
 }
 
-// beaten reports whether a document is not among the best, for certain.
+// beaten reports whether a document is certainly not among the best.
 func (b *best) beaten(x near) bool { return b.known && x.exact && !better(x.Scored, b.worst) }
 
 // offer adds a document; full says that settle must be called.
@@ -94,7 +95,7 @@ func (b *best) push(sum float64) {
 	}
 }
 
-// settle leaves the k best in near, best first and with their scores.
+// settle keeps only the k best in near, best first and with their scores.
 func (b *best) settle(ctx context.Context) error {
 	kept := b.near[:0]
 	for i := range b.near {

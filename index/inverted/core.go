@@ -38,7 +38,7 @@ type core struct {
 // line identifies all values that were made from one by edits.
 type line struct{ _ byte }
 
-// marks numbers edits.
+// marks counts edits.
 var marks atomic.Uint64
 
 func newCore(weights bool) *core {
@@ -196,7 +196,7 @@ func (c *core) entries(dst []entry, slot uint32) ([]entry, error) {
 	return dst, w.end()
 }
 
-// Len is the number of documents.
+// Len returns the number of documents.
 func (c *core) Len() int { return c.live }
 
 // bytes is the memory of the value, whether shared or not, including its part of the
@@ -218,7 +218,7 @@ func (c *core) bytes() int64 {
 	return int64(n)
 }
 
-// corrupt is ErrCorrupt for numbers that cannot be.
+// corrupt returns ErrCorrupt for impossible numbers.
 func corrupt(format string, args ...any) error {
 	return fmt.Errorf("%s: %w", fmt.Sprintf(format, args...), ErrCorrupt)
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/lexsem/lexsem/internal/text"
 )
 
-// Corpus are the numbers that BM25 needs of documents that another engine indexes.
+// Corpus holds the numbers that BM25 needs about documents in another engine's index.
 type Corpus struct {
 	Documents int            // N
 	Length    int64          // number of terms of all documents (Length), Beside terms included
@@ -77,7 +77,7 @@ func SpellTerm(term string) string {
 	return term
 }
 
-// spelledTerm is a term of a spelled text, or the end of its title.
+// spelledTerm is a term in a spelled text, or the end of its title.
 type spelledTerm struct {
 	text     string
 	beside   bool
@@ -193,7 +193,7 @@ func (s *Scorer) Match(spelled string) Match {
 	return s.finder.matched(s.q.bm25(length))
 }
 
-// count takes a document in.
+// count counts the terms of a document.
 func (s *Scorer) count(spelled string) (length uint32) {
 	f := s.finder
 	f.begin()

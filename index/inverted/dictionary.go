@@ -19,8 +19,8 @@ type dictionary struct {
 	index *table   // of the numbers from..
 }
 
-// dictionaryFile is a dictionary as it lies in a snapshot, checked whole when it
-// is opened.
+// dictionaryFile is the part of a dictionary that is in a snapshot, checked completely
+// when it is opened.
 type dictionaryFile struct {
 	text  []byte
 	at    []uint32 // number -> offset in text; one more than there are terms
@@ -106,7 +106,7 @@ func (d *dictionary) ahead(hashes []uint64, terms []text.Term) []uint64 {
 	return hashes
 }
 
-// ask asks for the memory of a string.
+// ask loads the memory of a string into the CPU's cache.
 func ask(s string) {
 	if s != "" {
 		vec.Prefetch(unsafe.Slice(unsafe.StringData(s), len(s)), len(s))

@@ -11,7 +11,7 @@ import (
 	"github.com/lexsem/lexsem/internal/vec"
 )
 
-// edit makes the next value of a core.
+// edit builds the next version of a core.
 type edit struct {
 	c        core // but for lists and dead, which are here
 	lists    *cow.Editor[*list]
@@ -82,7 +82,7 @@ func (e *edit) place(id uint64, slot uint32) {
 	c.slots.add(hashID(id), slot)
 }
 
-// sorted returns the terms of entries, ascending, as often as they are there.
+// sorted returns the terms of entries, ascending and with repetitions.
 func (e *edit) sorted(entries []entry) []uint32 {
 	d, most := e.distinct[:0], uint32(0)
 	for _, n := range entries {
@@ -137,7 +137,7 @@ func (e *edit) post(term, slot, value uint32) error {
 	return l.add(&e.c, slot, value)
 }
 
-// touch returns the list of a term, to be changed.
+// touch returns the list of a term for changing.
 func (e *edit) touch(term uint32) (*list, error) {
 	l := e.lists.At(int(term))
 	if l != nil && l.mark == e.mark {

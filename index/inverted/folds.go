@@ -44,7 +44,7 @@ func (s *sketch) lacking(t *sketch) (n int) {
 	return n
 }
 
-// element is one number of the sets.
+// element is a number that sets contain.
 type element struct {
 	x     uint64
 	first uint32 // the first set that has it, + 1; 0 for no element
@@ -78,7 +78,7 @@ func groupOf(set uint32) group { return group{set >> 6, 1 << (set & 63)} }
 // set i. So one step counts for all of them.
 type counts [32]uint64
 
-// add counts those of sets.
+// add adds the counts of sets.
 func (c *counts) add(sets uint64) {
 	for p := 0; sets != 0; p++ {
 		c[p], sets = c[p]^sets, c[p]&sets
@@ -102,7 +102,7 @@ func (c *counts) atLeast(n, digits int) (sets uint64) {
 	return sets | same
 }
 
-// of is the count of set i.
+// of is the count for set i.
 func (c *counts) of(i, digits int) (n int) {
 	for p := range digits {
 		n |= int(c[p]>>i&1) << p
@@ -110,7 +110,7 @@ func (c *counts) of(i, digits int) (n int) {
 	return n
 }
 
-// NewFolds makes Folds for a resemblance of at least near, above 0 and at most 1.
+// NewFolds returns Folds for a resemblance of at least near, which is above 0 and at most 1.
 func NewFolds(near float64) *Folds {
 	f := &Folds{near: near}
 	for i := range f.elements {
@@ -253,7 +253,7 @@ type elementTable struct {
 	used   int
 }
 
-// table is that of an element, with its hash there.
+// table returns the table of an element, with the element's hash in it.
 func (f *Folds) table(x uint64) (t *elementTable, h uint64) {
 	h = hashID(x)
 	return &f.elements[h&63], h >> 6
@@ -279,7 +279,7 @@ func (t *elementTable) grow() {
 	}
 }
 
-// count returns in how many sets an element is.
+// count returns the number of sets that contain an element.
 func (f *Folds) count(e *element) int {
 	if e.list == 0 {
 		return 1

@@ -48,7 +48,7 @@ func appendForward(b []byte, entries []entry, weights bool) []byte {
 	return b
 }
 
-// walk goes through a forward list. What it reads may be any bytes.
+// walk goes through a forward list. The bytes that it reads may be damaged.
 type walk struct {
 	b       []byte
 	left    int // entries; 0 as well once something is wrong

@@ -76,7 +76,7 @@ func (x *Words) Prefixed(ctx context.Context, prefix string) (terms []int, err e
 	return terms, nil
 }
 
-// documents appends the ids of the live documents with a term that meet ok.
+// documents appends the ids of the live documents that contain a term and meet ok.
 func (x *Words) documents(ctx context.Context, dst []uint64, term uint32, ok func(slot uint32) (bool, error)) ([]uint64, error) {
 	looked := 0
 	err := x.having(int(term), func(slot uint32) (bool, error) {
@@ -97,7 +97,7 @@ func (x *Words) documents(ctx context.Context, dst []uint64, term uint32, ok fun
 	return dst, err
 }
 
-// all reports whether a document has all of some terms.
+// all reports whether a document contains all of the given terms.
 func (c *core) all(slot uint32, terms []uint32) (bool, error) {
 	has := map[uint32]bool{}
 	w, err := c.walk(slot)

@@ -6,7 +6,7 @@ import (
 	"unsafe"
 )
 
-// blockLen postings share one bound.
+// blockLen is the number of postings that share a bound.
 const blockLen = 128
 
 // list holds the postings of one term that are not in a snapshot, ascending by slot, dead
@@ -52,7 +52,7 @@ func (b *block) take(value, length uint32) {
 	b.shortest[class] = min(b.shortest[class], length)
 }
 
-// bound returns bounds over the postings of p, without end.
+// bound returns the bounds over the postings of p, without the field end.
 func (c *core) bound(p *postings) (block, error) {
 	b := newBlock()
 	if p.n > 0 {

@@ -22,8 +22,8 @@ type Match struct {
 	Near float64
 	// Pair is the bigram match: the sum of the PairShares that are found, in [0, 1].
 	Pair float64
-	// Title is the title match, in [0, Presence]: the term recall of the title (text.InTitle) where the title says
-	// nothing else, and down to a quarter of it by the share of the title's words that the query does not have.
+	// Title is the title match, in [0, Presence]: the term recall of the title (text.InTitle), reduced by the
+	// share of the title's words that are not in the query, to a quarter at least.
 	Title float64
 }
 
@@ -60,7 +60,7 @@ func (x *Words) Match(ctx context.Context, dst []Match, terms []text.Term, ids [
 	return nil
 }
 
-// SearchMatches is Search together with Match of the results, for less than both cost.
+// SearchMatches is Search together with Match for the results, and costs less than both.
 func (x *Words) SearchMatches(ctx context.Context, terms []text.Term, k int, allow func(id uint64) bool) (ids []uint64, matches []Match, err error) {
 	if k < 1 {
 		return nil, nil, fmt.Errorf("k is %d: %w", k, ErrBadK)
@@ -170,7 +170,7 @@ func newFinder(q *query, terms []text.Term, idf func(string) float64, number fun
 	return f
 }
 
-// match returns how the query matches the document at a slot.
+// match returns how well the query matches the document at a slot.
 func (f *finder) match(c *core, slot uint32) (Match, error) {
 	w, err := c.walk(slot)
 	if err != nil {
@@ -205,7 +205,7 @@ func (f *finder) read(w *walk, left int, title bool) {
 	}
 }
 
-// begin forgets the document before.
+// begin clears the data of the previous document.
 func (f *finder) begin() {
 	clear(f.q.counts)
 	clear(f.found)
@@ -241,7 +241,7 @@ func (h *heads) piece(asked bool) {
 	h.pieces = true
 }
 
-// beside takes in a term beside the words.
+// beside counts a term that is not one of the words.
 func (f *finder) beside(n uint32, whole bool) {
 	if whole { // it is at the word to come
 		if n > 0 {
@@ -279,7 +279,7 @@ func (f *finder) endTitle() {
 	f.title = f.q.present(f.q.counts) * (1 + 3*share) / 4
 }
 
-// matched is the match of the document that was taken in.
+// matched returns the match of the document whose terms were counted.
 func (f *finder) matched(bm25 float64) Match {
 	present := f.q.present(f.q.counts)
 	return Match{
@@ -303,7 +303,7 @@ func (q *query) present(counts []uint32) float64 {
 	return min(Coverage(sum, q.limit), 1)
 }
 
-// nearWords is how many words in a row Match.Near looks at.
+// nearWords is the number of consecutive words that Match.Near looks at.
 const nearWords = 24
 
 // near is the greatest share of the query's words within nearWords consecutive words; present is the share
@@ -337,7 +337,7 @@ func (f *finder) near(present float64) float64 {
 	return f.q.present(f.here)
 }
 
-// bonus is the share of the pairs that were met.
+// bonus is the share of the pairs that were found.
 func (f *finder) bonus() float64 {
 	if f.all == 0 {
 		return 0

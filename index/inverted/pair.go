@@ -58,7 +58,7 @@ type chain struct {
 	pieces    bool      // the last word has some
 }
 
-// word takes in a word.
+// word adds a word.
 func (c *chain) word(n uint32) (left [2]uint32) {
 	c.before = [2]uint32{c.last, c.end}
 	c.last, c.end, c.pieces = n, 0, false
@@ -68,7 +68,7 @@ func (c *chain) word(n uint32) (left [2]uint32) {
 // open reports whether a piece would have a left neighbour, or would replace one.
 func (c *chain) open() bool { return c.end > 0 || !c.pieces && c.before != [2]uint32{} }
 
-// piece takes in a piece of the last word.
+// piece adds a piece of the last word.
 func (c *chain) piece(n uint32) (left [2]uint32) {
 	if left = c.before; c.pieces {
 		left = [2]uint32{c.end}

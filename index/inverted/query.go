@@ -68,7 +68,7 @@ func (q *query) saturate(weight float64, count, length uint32) float64 {
 	return float64(weight*tf) / (tf + (q.base + float64(q.slope*float64(length))))
 }
 
-// bound is the most that a posting of a block can contribute.
+// bound is the maximum contribution of a posting in a block.
 func (q *query) bound(b *block, weight float64, weights bool) float64 {
 	if weights {
 		return float64(weight * weightOf(b.top))
@@ -87,7 +87,7 @@ func (q *query) bound(b *block, weight float64, weights bool) float64 {
 	return best
 }
 
-// weightOf reads the value of a weighted posting.
+// weightOf decodes the value of a weighted posting.
 func weightOf(value uint32) float64 { return float64(math.Float32frombits(value)) }
 
 // score is the score of a document: contributions summed in the order of the query. It is
@@ -143,5 +143,5 @@ func (q *query) bm25(length uint32) float64 {
 	return sum
 }
 
-// every is after how many documents a context is looked at.
+// every is the number of documents between two looks at a context.
 const every = 64

@@ -79,7 +79,7 @@ func (s *scratch) giveBack() {
 	scratches.Put(s)
 }
 
-// at is a block of the cursor.
+// at returns block i of the cursor.
 func (cu *cursor) at(i int) *block {
 	if i < cu.full() {
 		return cu.block(i)
@@ -125,7 +125,7 @@ func (cu *cursor) seek(slot uint32) (first uint32, ok bool) {
 	return slot, true
 }
 
-// load decodes the block at hand and passes the postings before slot.
+// load decodes the current block and skips the postings before slot.
 func (cu *cursor) load(slot uint32) error {
 	if cu.read != cu.b {
 		cu.read = -1
@@ -243,8 +243,8 @@ func (s *scratch) window(ctx context.Context, c *core, cursors []cursor, from, e
 	return s.take(ctx, c, from, s.rest[len(s.rest)-1] > 0, allow)
 }
 
-// setAside marks the terms that are not needed in this window and returns how
-// many of order they are.
+// setAside marks the terms that are not needed in this window and returns how many of
+// order they are.
 func (s *scratch) setAside(cursors []cursor) int {
 	s.rest = append(s.rest[:0], 0)
 	least, full := s.best.least()
@@ -284,8 +284,8 @@ func (s *scratch) add(cu *cursor, from, end uint32) error {
 	return nil
 }
 
-// collect finds the touched documents of a window that may belong in the
-// answer, when the terms set aside add at most rest.
+// collect finds the touched documents of a window that may be among the answers, if the
+// terms set aside add at most rest.
 func (s *scratch) collect(c *core, from uint32, rest float64) {
 	s.found = s.found[:0]
 	least, _ := s.best.least()
@@ -342,8 +342,8 @@ func (s *scratch) contribution(cu *cursor, at, value uint32) float64 {
 	return s.q.saturate(cu.weight, value, s.lengths[at])
 }
 
-// take offers the documents found. Their sums are scores already, unless some
-// of the terms came in another order than that of the query.
+// take offers the documents found. Their sums are the final scores, unless terms were
+// added in another order than the query's.
 func (s *scratch) take(ctx context.Context, c *core, from uint32, reordered bool, allow func(uint64) bool) error {
 	for _, slot := range s.found {
 		sum := s.sums[slot-from]

@@ -260,7 +260,7 @@ func (x *Words) openHead(f *snapshot.File) (slots, terms uint32, err error) {
 	return slots, terms, nil
 }
 
-// opener opens sections. The first error sticks.
+// opener opens sections. It keeps the first error.
 type opener struct {
 	f   *snapshot.File
 	err error
@@ -274,7 +274,7 @@ func (o *opener) section(tag string) *snapshot.Section {
 	return s
 }
 
-// whole returns a section that is checked now.
+// whole returns a section after checking it.
 func (o *opener) whole(tag string) []byte {
 	s := o.section(tag)
 	if o.err != nil {

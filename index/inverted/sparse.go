@@ -21,7 +21,7 @@ type Sparse struct {
 	vocab int
 }
 
-// NewSparse makes an empty index over the terms 0 to vocab−1, vocab at most 2^24. Error:
+// NewSparse makes an empty index over the terms 0 to vocab−1; vocab is at most 2^24. Error:
 // ErrOptions.
 func NewSparse(vocab int) (*Sparse, error) {
 	if vocab < 1 || vocab > 1<<24 {
@@ -59,7 +59,7 @@ func (e *SparseEdit) Add(id uint64, weights []Weighted) error {
 	return e.e.put(id, entries, 0)
 }
 
-// Done returns the edited value. The SparseEdit must not be used afterwards.
+// Done returns the edited value. The SparseEdit must not be used after that.
 func (e *SparseEdit) Done() *Sparse { return &Sparse{e.e.done(), e.x.vocab} }
 
 // check finds invalid weights and repeated terms.

@@ -29,7 +29,7 @@ func sizedTable(n int) *table {
 	return &table{entries: make([]uint32, size)}
 }
 
-// full reports whether the next number needs another table.
+// full reports whether the next number needs a larger table.
 func (t *table) full() bool { return 4*t.used >= 3*len(t.entries) }
 
 // add inserts a number; the table must not be full.
@@ -51,7 +51,7 @@ func (t *table) first(hash uint64) uint32 {
 	return atomic.LoadUint32(&t.entries[hash&uint64(len(t.entries)-1)]) - 1
 }
 
-// probe gives the numbers that may have a key.
+// probe finds the numbers that may have a key.
 type probe struct {
 	entries  []uint32
 	at, left uint64

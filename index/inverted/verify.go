@@ -32,7 +32,7 @@ func (x *Words) Verify(ctx context.Context) (err error) {
 	return nil
 }
 
-// verify looks for each term by its text.
+// verify looks up each term by its text.
 func (d *dictionary) verify(ctx context.Context) error {
 	for n := range uint32(d.len()) {
 		if n%every == 0 && ctx.Err() != nil {
@@ -118,7 +118,7 @@ func (x *Words) recount(ctx context.Context) (*recounted, error) {
 	return r, nil
 }
 
-// verifyList compares the postings of a term with the recount.
+// verifyList compares the postings of a term with recounted ones.
 func (x *Words) verifyList(term uint32, count *recounted) error {
 	v, err := x.view(term)
 	if err != nil {

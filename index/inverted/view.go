@@ -28,7 +28,7 @@ func (v *view) cut() {
 // full is the number of full blocks.
 func (v *view) full() int { return len(v.head) + len(v.blocks) }
 
-// all is the number of blocks, the tail included.
+// all is the number of blocks, including the tail.
 func (v *view) all() int {
 	n := v.full()
 	if v.n%blockLen != 0 {
@@ -37,7 +37,7 @@ func (v *view) all() int {
 	return n
 }
 
-// block is full block i.
+// block returns full block i.
 func (v *view) block(i int) *block {
 	if i < len(v.head) {
 		return &v.head[i]

@@ -10,7 +10,7 @@ import (
 // new terms get higher numbers.
 type Numbering struct{ line *line }
 
-// Numbering is that of the value's terms.
+// Numbering returns the numbering of this value's terms.
 func (x *Words) Numbering() Numbering { return Numbering{x.line} }
 
 // Terms is the number of terms, including those that no document has any more.
@@ -41,7 +41,7 @@ func (x *Words) Some(n, most int) (ids []uint64, err error) {
 	return ids, err
 }
 
-// having calls next with the slots of a term's documents until it returns false.
+// having calls next with the slot of each document that contains a term, until next returns false.
 func (x *Words) having(n int, next func(slot uint32) (bool, error)) error {
 	v, err := x.view(uint32(n))
 	if err != nil {

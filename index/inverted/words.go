@@ -125,7 +125,7 @@ func (e *Edit) Remove(ids []uint64) (n int, err error) {
 	return n, nil
 }
 
-// keep makes damage the error of all further calls.
+// keep makes damage the error of all later calls.
 func (e *Edit) keep(err *error) {
 	wrapped(err)
 	e.err = *err
@@ -156,8 +156,7 @@ func (x *Words) Search(ctx context.Context, dst []Scored, terms []text.Term, k i
 	return s.search(ctx, dst, x.core, k, allow)
 }
 
-// prepare fills q with the distinct terms of a query that the index has, and
-// with the limit of all.
+// prepare fills q with the distinct terms of a query that are in the index, and with the limit of all.
 func (x *Words) prepare(q *query, terms []text.Term) {
 	q.terms, q.limit = q.terms[:0], 0
 	for _, t := range distinct(terms) {
@@ -205,12 +204,12 @@ func distinct(terms []text.Term) []text.Term {
 	return out
 }
 
-// idf returns how much a word that df of n documents have says.
+// idf is the weight of a word that df of n documents contain.
 func idf(n int, df uint32) float64 {
 	return math.Log(1 + (float64(n)-float64(df)+.5)/(float64(df)+.5))
 }
 
-// IDF returns ln(1 + (N − df + ½)/(df + ½)), with N documents and df documents that have the term.
+// IDF returns ln(1 + (N − df + ½)/(df + ½)), where df of N documents contain the term.
 func (x *Words) IDF(term string) float64 {
 	df := uint32(0)
 	if n, ok := x.terms.find(term); ok {

@@ -26,7 +26,7 @@ type Coder struct {
 	Pool int
 }
 
-// fill returns c with its defaults, or ErrOptions.
+// fill returns c with defaults filled in, or ErrOptions.
 func (c Coder) fill() (Coder, error) {
 	if c.Bits == 0 {
 		c.Bits = DefaultBits
@@ -84,7 +84,7 @@ func (c Coder) Encode(dst []byte, states []float32, skip []bool) ([]byte, error)
 	return c.append(dst, rows, n, s), nil
 }
 
-// append appends the codes of rows, unit vectors or zero.
+// append appends the codes of rows, which are unit vectors or zero.
 func (c Coder) append(dst []byte, rows []float32, states int, s *coderScratch) []byte {
 	rank, groups, size := c.Basis.rank, groupsOf(c.Basis.rank), codeSize(c.Basis.rank, c.Bits)
 	n := len(rows) / rank
@@ -115,7 +115,7 @@ func (c Coder) append(dst []byte, rows []float32, states int, s *coderScratch) [
 	return dst
 }
 
-// pack puts four components to place at of a block of unpacked bytes.
+// pack writes four components at position at of a block of unpacked bytes.
 func pack(block []byte, at int, four []byte, bits int) {
 	part := at / len(block) // which share of the block
 	at -= part * len(block)
@@ -187,7 +187,7 @@ func pool(rows []float32, rank, size int) []float32 {
 	return out
 }
 
-// kept appends the numbers of the rows of states that skip does not mark.
+// kept appends the numbers of the rows of states that are not in skip.
 func kept(dst []int, states []float32, dim int, skip []bool) ([]int, error) {
 	n := len(states) / dim
 	if len(states) != n*dim || skip != nil && len(skip) != n {

@@ -83,7 +83,7 @@ func codeSize(rank, bits int) int { return groupsOf(rank) * bits / 2 }
 // topOf is the largest value of a component.
 func topOf(bits int) int { return 1<<bits - 1 }
 
-// unitOf returns what scales are counted in.
+// unitOf returns the unit of scales.
 func unitOf(bits int) float32 { return 2 / (65535 * float32(topOf(bits))) }
 
 // block fills s.sim for block i. It returns the number of codes in the block; values after them are

@@ -8,7 +8,7 @@ import (
 	"github.com/lexsem/lexsem/internal/vec"
 )
 
-// minStates is the least number of states that a basis is fitted on.
+// minStates is the minimum number of states for fitting a basis.
 const minStates = 2
 
 // FitBasis computes the mean of states [n × dim] and the rank directions in which they vary most; rank 0
@@ -49,7 +49,8 @@ func FitBasis(states []float32, dim, rank int) (*Basis, error) {
 	return newBasis(center, axes, dim, rank), nil
 }
 
-// covariance is that of the states [n × dim] about center, summed in float64, in blocks in float32, over their number.
+// covariance is the covariance of the states [n × dim] around center, summed in float32 within blocks and in float64
+// over them.
 func covariance(states, center []float32, n, dim int) []float64 {
 	const rows = 256
 	block, part := make([]float32, rows*dim), make([]float32, dim*dim)

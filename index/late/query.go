@@ -10,8 +10,8 @@ import (
 	"github.com/lexsem/lexsem/internal/vec"
 )
 
-// Query is the token states of a query, ready to be compared with codes. It is immutable and safe
-// for concurrent use.
+// Query holds the token states of a query, prepared for comparison with codes. It is immutable and safe for
+// concurrent use.
 type Query struct {
 	tokens  []int     // rows of the states that are compared
 	weights []float32 // of these
@@ -19,14 +19,14 @@ type Query struct {
 	views   []view
 }
 
-// view is a query in a basis.
+// view is a query in the coordinates of a basis.
 type view struct {
 	basis  *Basis
 	fine   sides // for codes of 2 and 4 bits
 	coarse sides // for codes of 8 bits
 }
 
-// sides are unit vectors as whole numbers.
+// sides are unit vectors in whole numbers.
 type sides struct {
 	codes  []int8    // [tokens × groups × 4], tokens rounded up to a multiple of vec.SimTokens
 	sums   []int32   // of the codes of each of these
@@ -102,10 +102,10 @@ func sidesOf(rows []float32, rank, bits int) sides {
 	return s
 }
 
-// Len is the number of tokens that are compared. A query of 0 tokens scores 0.
+// Len is the number of tokens that are compared. A query without tokens scores 0.
 func (q *Query) Len() int { return len(q.tokens) }
 
-// side finds the numbers that codes are compared with.
+// side returns the numbers with which codes are compared.
 func (q *Query) side(c Codes) (sides, error) {
 	for _, v := range q.views {
 		if v.basis.id != c.basis {

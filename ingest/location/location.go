@@ -11,7 +11,7 @@ import (
 	"github.com/lexsem/lexsem/engine"
 )
 
-// Fields of the metadata that every document of a folder's file has.
+// Fields in the metadata of every document from a file of a folder.
 const (
 	Path = "path"     // below the root, with slashes; of a file that was named itself, its absolute path
 	Root = "root"     // absolute path of the folder; a file that was named itself has none

@@ -9,7 +9,7 @@ import (
 	"github.com/lexsem/lexsem/engine"
 )
 
-// notText begins the cursor of an id that JSON cannot hold.
+// notText begins the cursor for an id that JSON cannot represent.
 const notText = "\x00"
 
 // Cursor returns the text for continuing a list after the document with this id: the id itself or, if

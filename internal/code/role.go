@@ -6,7 +6,7 @@ import (
 	"unicode"
 )
 
-// Roles of a file, by its path.
+// Roles of a file, derived from its path.
 const (
 	Source        = ""
 	Test          = "test"
@@ -89,7 +89,7 @@ var (
 	proseWords   = words("doc docs documentation documented readme changelog licence license guide guides manual markdown md rst tutorial tutorials")
 )
 
-// Asked reports whether the words of a query, in lower case, ask for files of a role.
+// Asked reports whether a word of a query, in lower case, requests files of a role.
 func Asked(role string, word string) bool {
 	switch role {
 	case Test:

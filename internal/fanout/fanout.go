@@ -12,10 +12,10 @@ import (
 	"time"
 )
 
-// ErrInvalid answers options and times that make no simulation.
+// ErrInvalid means that options or times cannot be simulated.
 var ErrInvalid = errors.New("invalid simulation")
 
-// Options are what is simulated.
+// Options describe the simulation.
 type Options struct {
 	// Shards are asked by each query, 1 or more.
 	Shards int
@@ -28,7 +28,7 @@ type Options struct {
 	Seed uint64
 }
 
-// Result is what queries took.
+// Result holds the simulated times of queries.
 type Result struct {
 	P50, P90, P99, P999 time.Duration
 	Asked               float64 // requests for each shard and query, 1 without hedging

@@ -4,8 +4,7 @@ package fault
 
 import "errors"
 
-// ErrInvalid answers input that can never be right. Users know it as
-// engine.ErrInvalid.
+// ErrInvalid means that input can never be right. Users know it as engine.ErrInvalid.
 var ErrInvalid = errors.New("invalid input")
 
 // Errors that package engine exports under the same names.

@@ -14,7 +14,7 @@ import (
 	"github.com/lexsem/lexsem/internal/fault"
 )
 
-// ErrNoObject answers metadata that is no JSON object.
+// ErrNoObject means that metadata is not a JSON object.
 var ErrNoObject = errors.New("metadata is no JSON object")
 
 // Encode writes metadata as JSON that Parse reads back unchanged. It fails with engine.ErrInvalid for

@@ -33,7 +33,7 @@ const (
 	fieldLocation = 14 // TensorProto.data_location
 )
 
-// Float is float32 among the types of numbers, TensorProto.DataType.
+// Float is the type float32 in TensorProto.DataType.
 const Float = 1
 
 // Bounds of data read into memory, far above the needs of encoders.

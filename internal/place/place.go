@@ -12,7 +12,7 @@ import (
 	"unicode/utf8"
 )
 
-// Marks that readers of files put into texts.
+// Marks that file readers put into texts.
 const (
 	Part    = "\f"
 	Unknown = "\v"
@@ -23,7 +23,7 @@ const (
 	between = " › " // headings
 )
 
-// kinds tell places in files of each kind.
+// kinds maps kinds of files to the functions that determine places.
 var kinds = map[string]func(title, text string, from, to int) string{
 	"pdf":  func(_, text string, from, to int) string { return numbered("page", text, from, to) },
 	"pptx": slides, "odp": slides,
@@ -39,7 +39,7 @@ var kinds = map[string]func(title, text string, from, to int) string{
 	"docx": headed, "odt": headed, "rtf": headed, "epub": headed, "ipynb": headed,
 }
 
-// Known reports whether Of can tell places in files of a kind.
+// Known reports whether Of can determine places in files of a kind.
 func Known(kind string) bool { return kinds[kind] != nil }
 
 // Of returns the place of the bytes [from, to) of a file's text: "page 7", "slides 2-3", `sheet "Q3" row 12`, or the

@@ -18,7 +18,7 @@ const (
 	Folder fs.FileMode = 0o700
 )
 
-// others is what other users may do.
+// others are the permissions of other users.
 const others fs.FileMode = 0o077
 
 // MkdirAll creates a folder that only its owner can use. An existing folder is not changed. Missing

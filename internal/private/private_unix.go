@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// opening waits for no pipe and follows no link.
+// opening does not wait for pipes and does not follow links.
 const opening = unix.O_RDONLY | unix.O_NONBLOCK | unix.O_CLOEXEC | unix.O_NOFOLLOW
 
 func tighten(dir string, ours Ours) error {
@@ -74,7 +74,7 @@ func open(folder int, name string, how int) (*os.File, error) {
 	}
 }
 
-// closeTo closes a file or folder of this user to all others.
+// closeTo removes the access of others to a file or folder of this user.
 func closeTo(f *os.File) error {
 	info, err := f.Stat()
 	if err != nil {

@@ -73,7 +73,7 @@ type Extension struct {
 // Zero reports whether nothing was left out.
 func (l LeftOut) Zero() bool { return l.Hidden+l.Ignored+l.Binary+l.Empty+l.Other == 0 }
 
-// Add adds what another folder left out.
+// Add adds the counts of another folder.
 func (l *LeftOut) Add(o LeftOut) {
 	l.Hidden += o.Hidden
 	l.Ignored += o.Ignored
@@ -94,10 +94,10 @@ func (l *LeftOut) Add(o LeftOut) {
 	l.Kinds = MostFrequent(kinds)
 }
 
-// MostUsual is how many paths that the defaults leave out are named.
+// MostUsual is the maximum number of listed paths that the defaults leave out.
 const MostUsual = 5
 
-// Now is the present as problems have it.
+// Now is the present time in the format of problems.
 func Now() string { return time.Now().UTC().Format(time.RFC3339) }
 
 // MostFrequent returns the three kinds with the most files.
@@ -255,7 +255,7 @@ func load(path string) ([]byte, error) {
 	return data, nil
 }
 
-// of returns what a file says of a source.
+// of returns what a file reports about a source.
 func of(source string, data []byte) ([]Problem, LeftOut) {
 	h, list := parse(data, most)
 	if h.Source != source {

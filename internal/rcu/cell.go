@@ -1,6 +1,6 @@
 // Package rcu keeps the present version of a value for readers, and tells the writer when an old version is
-// out of use. Start with [Cell.Acquire] and [Cell.Publish]. A lock is held for a few instructions, never
-// while a version is in use.
+// no longer used. Start with [Cell.Acquire] and [Cell.Publish]. A lock is held for a few instructions,
+// never while a version is in use.
 package rcu
 
 import "sync"
@@ -82,7 +82,7 @@ func (c *Cell[T]) Clear(retire func()) {
 	c.unlock()
 }
 
-// unref gives one reference back. The caller holds mu.
+// unref releases one reference. The caller holds mu.
 func (r *Ref[T]) unref() {
 	if r.refs--; r.refs == 0 {
 		var none T

@@ -69,7 +69,7 @@ func CheckURL(base, path string) (string, error) {
 	return u.JoinPath(path).String(), nil
 }
 
-// Decoder is an answer that reads itself, faster than encoding/json does.
+// Decoder is an answer that decodes itself, faster than encoding/json.
 type Decoder interface{ Decode(answer []byte) error }
 
 // Post sends in to the one server, and decodes the answer of at most limit bytes into out.
@@ -124,7 +124,7 @@ func (c *Client) call(ctx context.Context, method, path string, in, out any, lim
 	})
 }
 
-// Failure is a call that failed, in words that hold no key.
+// Failure is a failed call, described without keys.
 type Failure struct {
 	Err          error  // Client.Err
 	Where        string // what was called
@@ -172,7 +172,7 @@ func Refused(err error) bool {
 // Passing reports whether the status is 429 or 5xx.
 func (f *Failure) Passing() bool { return f.Status == http.StatusTooManyRequests || f.Status >= 500 }
 
-// Status is that of an error of a server, 0 for another error.
+// Status is the HTTP status of a server's error, 0 for another error.
 func Status(err error) int {
 	var f *Failure
 	if errors.As(err, &f) {
@@ -208,8 +208,7 @@ func (c *Client) once(ctx context.Context, method, to, kind string, body []byte,
 		if ctx.Err() != nil {
 			err = context.Cause(ctx)
 		}
-		// That nobody is there, or another than it should be, does not pass by itself
-		// while somebody waits.
+		// A server that is missing, or is another one, does not change while somebody waits.
 		var dial *net.OpError
 		var other *tls.CertificateVerificationError
 		nobody := errors.As(err, &dial) && dial.Op == "dial"

@@ -96,7 +96,7 @@ func (s *File) readHeader() error {
 	return nil
 }
 
-// widths are the bytes of a number of the types that are read.
+// widths are the bytes per number of the supported types.
 var widths = map[string]int64{"F64": 8, "F32": 4, "F16": 2, "BF16": 2}
 
 // check verifies t's range within size bytes of data. Types of unknown width pass, since a reader checks the

@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// Mark stands where a key stood.
+// Mark replaces a key.
 const Mark = "[key]"
 
 var (
@@ -21,7 +21,7 @@ var (
 	inQuery = regexp.MustCompile(`(?i)([?&;][\w.%-]*(?:key|token|password|passwd|pwd|secret|signature|credential|auth)=)[^&;#\s"<>]+`)
 )
 
-// Hide is s with Mark in the place of each key, and without the users, passwords and keys of URLs in it.
+// Hide returns s with each key replaced by Mark, and without the users, passwords and keys in URLs.
 func Hide(s string, keys ...string) string {
 	for _, k := range keys {
 		if k != "" {
@@ -86,7 +86,7 @@ type hidden struct {
 func (h *hidden) Error() string        { return h.what }
 func (h *hidden) Is(target error) bool { return errors.Is(h.err, target) }
 
-// Client is c, except that a redirection to another origin carries no Authorization.
+// Client is c, except that redirections to another origin carry no Authorization.
 func Client(c *http.Client) *http.Client {
 	own := *c
 	own.CheckRedirect = func(r *http.Request, via []*http.Request) error {

@@ -40,7 +40,7 @@ func Open(path string) (*File, error) {
 	return openMapped(path, f)
 }
 
-// openMapped is Open of a file that is open, and lies at path or soon will.
+// openMapped is Open for an open file that is at path, or will be soon.
 func openMapped(path string, f *os.File) (*File, error) {
 	info, err := f.Stat()
 	if err != nil {
@@ -224,7 +224,7 @@ func (f *File) Verify(ctx context.Context) error {
 	return nil
 }
 
-// check makes sure that the blocks from first to last are as they were written.
+// check checks that the blocks from first to last are unchanged.
 func (f *File) check(first, last int) error {
 	for w := first / 64; w <= last/64; w++ {
 		want := ^uint64(0)

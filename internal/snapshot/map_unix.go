@@ -10,10 +10,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Maps says whether Files are memory-mapped, so that their pages can be released.
+// Maps reports whether Files are memory-mapped, so that their pages can be released.
 const Maps = true
 
-// forget is advice for whole pages within b.
+// forget advises the system about whole pages within b.
 func forget(b []byte) {
 	size := os.Getpagesize()
 	skip := -int(uintptr(unsafe.Pointer(unsafe.SliceData(b)))) & (size - 1)

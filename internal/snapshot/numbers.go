@@ -9,7 +9,7 @@ type number interface {
 	int8 | uint32 | uint64 | float32 | float64
 }
 
-// little says that the CPU keeps the low byte first, as files do.
+// little reports whether the CPU stores the low byte first, as files do.
 var little = binary.NativeEndian.Uint16([]byte{1, 0}) == 1
 
 // Uint32s, Uint64s, Float32s, Float64s and Int8s return the numbers in b; bytes after the last whole

@@ -168,7 +168,7 @@ func (w *Writer) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// U32 and U64 write an integer of fixed length. Uvarint writes one with 7 bits a byte.
+// U32 and U64 write an integer of fixed length. Uvarint writes an integer with 7 bits per byte.
 func (w *Writer) U32(v uint32) { w.Write(binary.LittleEndian.AppendUint32(nil, v)) }
 func (w *Writer) U64(v uint64) { w.Write(binary.LittleEndian.AppendUint64(nil, v)) }
 

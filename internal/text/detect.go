@@ -8,10 +8,10 @@ import (
 	"unicode"
 )
 
-// detected is how many bytes of a text LanguageOf reads.
+// detected is the number of bytes of a text that LanguageOf reads.
 const detected = 4096
 
-// names are the languages that LanguageOf tells.
+// names are the languages that LanguageOf recognises.
 var names = map[string]string{
 	"ar": "Arabic", "bn": "Bengali", "da": "Danish", "de": "German", "el": "Greek", "en": "English", "es": "Spanish", "fa": "Persian", "fi": "Finnish",
 	"fr": "French", "he": "Hebrew", "hi": "Hindi", "hu": "Hungarian", "hy": "Armenian", "it": "Italian", "ja": "Japanese", "ka": "Georgian", "km": "Khmer",
@@ -27,7 +27,7 @@ func LanguageName(code string) string {
 	return code
 }
 
-// writing is a script and the largest language that is written in it.
+// writing is a script and the most widespread language written in it.
 type writing struct {
 	script *unicode.RangeTable
 	code   string
@@ -92,7 +92,7 @@ func LanguageOf(s string) string {
 	return ""
 }
 
-// byFunctionWords tells languages of Latin script.
+// byFunctionWords recognises languages of Latin script.
 func byFunctionWords(s string) string {
 	lists := functionWords()
 	words, by := 0, map[string]int{}
@@ -109,7 +109,7 @@ func byFunctionWords(s string) string {
 	return codes[0]
 }
 
-// functionWords are the languages of each function word of Latin script.
+// functionWords maps each function word of Latin script to its languages.
 var functionWords = sync.OnceValue(func() map[string][]string {
 	all := map[string][]string{}
 	for _, code := range Languages() {

@@ -58,7 +58,7 @@ var languages = map[string]language{
 	"tr":   {stem: turkish.Stem},
 }
 
-// languageOf returns the language of a code. That of an ISO 639 code without a row has no stems and no function words.
+// languageOf returns the language of a code. An ISO 639 code without a row has no stems and no function words.
 func languageOf(code string) (language, error) {
 	if l, ok := languages[code]; ok {
 		return l, nil

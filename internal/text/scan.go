@@ -182,7 +182,7 @@ func (sc *scanner) form(start, end int) string {
 	return s
 }
 
-// formed is form, and says whether all are ASCII.
+// formed is form, and reports whether all bytes are ASCII.
 func (sc *scanner) formed(start, end int) (form string, ascii bool) {
 	s := sc.s[start:end]
 	for i := 0; i < len(s); i++ {

@@ -37,7 +37,7 @@ func newStemmer(stem func(*snowballstem.Env) bool, stop map[string]struct{}) *st
 	return &stemmer{stem: stem, stop: stop, seed: maphash.MakeSeed()}
 }
 
-// of returns the stem of a lower-cased word, "" for a function word.
+// of returns the stem of a lower-cased word, or "" for a function word.
 func (s *stemmer) of(word string) string {
 	h := maphash.String(s.seed, word)
 	slot, other := &s.slots[h%(1<<stemBits)], &s.others[h%uint64(len(s.others))]

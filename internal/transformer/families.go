@@ -163,7 +163,7 @@ func roberta(r raw, c *Config) error {
 	return bert(r, c)
 }
 
-// distilbert has half the layers, and no types.
+// distilbert has half the layers, and no token types.
 func distilbert(_ raw, c *Config) error {
 	c.Places, c.Types, c.Eps = true, 0, 1e-12
 	return nil
@@ -180,7 +180,7 @@ func mpnet(r raw, c *Config) error {
 	return nil
 }
 
-// nomic rotates queries and keys, and gates.
+// nomic rotates queries and keys, and has gates.
 func nomic(r raw, c *Config) error {
 	switch {
 	case r.Prenorm || r.ParallelBlock || r.UseRMS || r.NomicCausal || r.Interleaved:
@@ -211,7 +211,7 @@ func nomic(r raw, c *Config) error {
 	return r.rotate(c, "", theta)
 }
 
-// gte rotates queries and keys, and gates.
+// gte rotates queries and keys, and has gates.
 func gte(r raw, c *Config) error {
 	switch {
 	case r.PositionEmbedding != "" && r.PositionEmbedding != "rope":
@@ -376,7 +376,7 @@ func (r raw) kinds(c *Config, rule func(i int64) bool) ([]bool, error) {
 	return out, nil
 }
 
-// rope is a description of rotations.
+// rope describes the rotations.
 type rope struct {
 	Theta  *float64 `json:"rope_theta"`
 	Type   string   `json:"rope_type"`

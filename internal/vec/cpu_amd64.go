@@ -112,7 +112,8 @@ func axpy(y []float32, f float32, x []float32) int {
 	return n
 }
 
-// largest is the maximum of x, not empty. With a NaN in x it is anything.
+// largest is the maximum of x, which is not empty. If x contains NaN, the result is
+// undefined.
 func largest(x []float32) float32 {
 	if !hasAVX2 {
 		return largestGo(x)

@@ -26,7 +26,7 @@ func dotInt8x4sdot(out *[4]int32, q, a, b, c, d *int8, n int)
 //go:noescape
 func dotInt8x4neon(out *[4]int32, q, a, b, c, d *int8, n int)
 
-// dot4 does the first components and returns how many.
+// dot4 processes the first components and returns their number.
 func dot4(out *[4]float32, q, a, b, c, d []float32) int {
 	n := len(q) &^ 7
 	if n > 0 {

@@ -37,7 +37,7 @@ const geluLimit = 4 * math.Sqrt2
 var geluPoly = [16]float32{0.124992073, -0.062429104, 0.0465549678, -0.0380824246, 0.0318774767, -0.0264060292, 0.0213006716, -0.0162685197,
 	0.0112003386, -0.00765886158, 0.00607704697, -0.00356590655, 0.000601253123, -0.000380756537, 0.00106147723, -0.000485363416}
 
-// gelu is the plain twin of the kernels.
+// gelu is the plain Go form of the kernels.
 func gelu(x float32) float32 {
 	t := min(max(x, -geluLimit), geluLimit)
 	u := t*t*(1.0/16) - 1

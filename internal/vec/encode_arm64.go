@@ -25,7 +25,7 @@ func expneon(dst, x *float32, shift, f float32, n int) float64
 //go:noescape
 func addGELUneon(c, bias, consts *float32, n int)
 
-// geluConsts are what addGELUneon reads.
+// geluConsts are the constants of addGELUneon.
 var geluConsts = func() []float32 {
 	c := slices.Clone(geluPoly[:])
 	slices.Reverse(c)
@@ -48,7 +48,7 @@ func exp(dst, x []float32, shift, f float32) (n int, sum float64) {
 	return n, sum
 }
 
-// addGELU does the first columns and returns how many.
+// addGELU processes the first columns and returns their number.
 func addGELU(c []float32, ldc, rows int, bias []float32) int {
 	n := len(bias) &^ 7
 	if n == 0 {

@@ -17,7 +17,7 @@ const MaxInt8Dim = 1 << 16
 // its scale underflows, codes and scale are 0.
 func QuantizeInt8(dst []int8, x []float32) (scale float32) { return QuantizeTo(dst, x, 127) }
 
-// QuantizeTo is QuantizeInt8 with codes in [−most, most], for most from 1 to 127.
+// QuantizeTo is QuantizeInt8 with codes in [−most, most]; most is 1 to 127.
 func QuantizeTo(dst []int8, x []float32, most int8) (scale float32) {
 	dst = dst[:len(x)]
 	top := maxAbs(x)
@@ -142,7 +142,7 @@ func dotInt8x4Go(out *[4]int32, q, a, b, c, d []int8) {
 	out[0], out[1], out[2], out[3] = s0, s1, s2, s3
 }
 
-// maxAbsGo is the largest |x|, 0 for none.
+// maxAbsGo is the largest |x|, 0 for an empty x.
 func maxAbsGo(x []float32) float32 {
 	var top float32
 	for _, v := range x {

@@ -6,7 +6,7 @@ package vec
 const (
 	// SimLanes is the number of codes in a block.
 	SimLanes = 16
-	// SimTokens divides the number of query tokens: kernels process so many at a time.
+	// SimTokens divides the number of query tokens, since kernels process that many at a time.
 	SimTokens = 4
 )
 
@@ -49,7 +49,7 @@ type Sim struct {
 	room []byte // to unpack a block
 }
 
-// unpack makes Block of a byte a component.
+// unpack sets Block to one byte per component.
 func (s *Sim) unpack(groups int) {
 	n := 4 * SimLanes * groups
 	if cap(s.room) < n {
@@ -95,7 +95,7 @@ func MaxSim(best []float32, q []int8, sums []int32, s *Sim) {
 	maxSimGo(best, q, sums, s, groups)
 }
 
-// maxSimGo is the plain twin.
+// maxSimGo is the plain Go form.
 func maxSimGo(best []float32, q []int8, sums []int32, s *Sim, groups int) {
 	var scales [SimLanes]float32
 	for j := range scales {

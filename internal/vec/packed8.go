@@ -45,7 +45,7 @@ type kernel8 struct {
 	last func(c *float32, ldc int, a *uint8, lda int, b *int8, quads int, row, col *float32, acc bool)
 }
 
-// best8 is the kernel that products in bytes use on this machine.
+// best8 is the kernel for products in bytes on this machine.
 var best8 = kernels8[0]
 
 // Packed8 is a matrix of weights as one-byte codes, for products with many matrices A. Each element is
@@ -198,7 +198,7 @@ type buffers8 struct {
 
 var pool8 = sync.Pool{New: func() any { return new(buffers8) }}
 
-// quantize fills codes and rows with m rows of A, and room for whole tiles.
+// quantize fills codes and rows with m rows of A, padded to whole tiles.
 func (b *buffers8) quantize(a []float32, lda, m, k, mr int) {
 	tall, wide := (m+mr-1)/mr*mr, (k+3)&^3
 	if cap(b.codes) < tall*wide {

@@ -2,7 +2,7 @@
 
 package vec
 
-// What has assembly on amd64 and arm64.
+// Functions with assembly on amd64 and arm64.
 
 const int8Kernel = "go"
 

@@ -2,11 +2,10 @@ package vec
 
 import "math"
 
-// Codes of one bit: of a vector x the sign of each component, and two numbers
-// that make an estimate of the inner product of x with a query q out of
-// ⟨sgn x, q⟩. Codes of SignLanes vectors lie side by side. A query becomes a
-// table for every four components, of ⟨sgn, q⟩ there for each of 16 codes, so
-// that kernels look 32 codes up at once.
+// A code of one bit per component holds, for a vector x, the signs of its components, and two
+// numbers that estimate the inner product of x with a query q from ⟨sgn x, q⟩. The codes of
+// SignLanes vectors are stored together. A query becomes one table per four components, with ⟨sgn,
+// q⟩ for each of the 16 codes, so that kernels look up 32 codes at once.
 
 const (
 	// SignLanes is the number of codes in a block.
@@ -35,7 +34,7 @@ func signPairs(dim int) int { return (dim + 7) / 8 }
 // SignBytes returns the length of a packed code in bytes.
 func SignBytes(dim int) int { return 2 * signPairs(dim) }
 
-// Lanes returns the number of lanes that there is room for.
+// Lanes returns the number of lanes for which there is room.
 func (s *Signs) Lanes() int { return len(s.Factors) }
 
 // Grow makes room for n lanes, and for up to SignLanes−1 more.
@@ -137,7 +136,7 @@ func (s *Signs) Score(dst []float32, q *SignQuery) {
 	}
 }
 
-// signScoresGo is the plain twin.
+// signScoresGo is the plain Go form.
 func signScoresGo(dst []float32, codes, tables []byte, factors, offsets []float32, zero int32, scale float32) {
 	pairs := len(tables) / 32
 	for from := 0; from < len(dst); from += SignLanes {

@@ -7,7 +7,7 @@ package vec
 
 import "math"
 
-// best is the kernel that matrix products use on this machine.
+// best is the kernel for matrix products on this machine.
 var best = kernels[0]
 
 // Norm returns the Euclidean length of a, summed in float64.

@@ -20,7 +20,7 @@ import (
 	"github.com/lexsem/lexsem/modulate"
 )
 
-// Options shape Bridges. The zero value of each field means its default.
+// Options configure Bridges. The zero value of each field means its default.
 type Options struct {
 	// Beta is how much the shift adds to the score of a passage with every token of the query, in (0, 10].
 	// 0 means 0.8 up to 10,000 passages and 1 from 20,000 on, rising in between with the logarithm of their
@@ -85,7 +85,7 @@ type Bridges struct {
 	mapped     bool // some cells may lie in a file
 }
 
-// maxVocab bounds a vocabulary.
+// maxVocab limits the size of a vocabulary.
 const maxVocab = math.MaxInt32
 
 // New returns bridges without passages, in one cell, for unit vectors of length dim, 1 to 65,536, and a

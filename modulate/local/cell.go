@@ -121,7 +121,7 @@ func newSlot(c *cell) *slot {
 	return s
 }
 
-// cell returns cell i, which must exist. An error is that of a damaged file.
+// cell returns cell i, which must exist. It returns an error if the file is damaged.
 func (b *Bridges) cell(i int) (*cell, error) {
 	s := b.cells[i]
 	if c := s.loaded.Load(); c != nil {

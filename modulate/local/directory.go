@@ -19,7 +19,7 @@ type directory struct {
 	listed cow.Array[[]uint32] // the cells of a token that got or lost some; nil for none
 }
 
-// newDirectory is that of no passages.
+// newDirectory returns the directory of no passages.
 func newDirectory(vocab int) directory { return directory{heads: make([]uint32, 2*(vocab+1))} }
 
 // makeDirectory makes the directory of cells over a vocabulary of vocab tokens or, if

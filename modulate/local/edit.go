@@ -26,7 +26,7 @@ type addition struct {
 	tokens []uint32
 }
 
-// Edit begins the next version of b. b does not change.
+// Edit starts the next version of b. b does not change.
 func (b *Bridges) Edit() *Editor {
 	return &Editor{b: b, added: map[uint64]addition{}, removed: map[uint64]uint32{}}
 }
@@ -112,7 +112,7 @@ func (e *Editor) Done(ctx context.Context) (*Bridges, error) {
 	return guarded(func() (*Bridges, error) { return e.publish(cells, last, next) })
 }
 
-// refit returns a cell as it is and as it will be.
+// refit returns a cell before and after the change.
 func (e *Editor) refit(ctx context.Context, at uint32, added []member) (both [2]*cell, err error) {
 	last, err := e.b.cell(int(at))
 	if err != nil {
@@ -158,7 +158,7 @@ func (e *Editor) publish(cells []uint32, last, next []*cell) (*Bridges, error) {
 	return &b, nil
 }
 
-// ids returns the passages added and removed, ascending.
+// ids returns the added and removed passages, ascending.
 func (e *Editor) ids() []uint64 {
 	ids := slices.AppendSeq(slices.Collect(maps.Keys(e.added)), maps.Keys(e.removed))
 	slices.Sort(ids)

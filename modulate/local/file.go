@@ -112,7 +112,7 @@ func (b *Bridges) lost(i int) (float64, error) {
 	return c.lost, nil
 }
 
-// save writes what is now, in one table.
+// save writes the present contents as one table.
 func (d *directory) save(w *snapshot.Writer) error {
 	w.Begin(sectionWords)
 	first := 0
@@ -289,14 +289,14 @@ func (d *directory) open(f *snapshot.File, vocab, n int) error {
 	return nil
 }
 
-// record is where a cell lies in a file.
+// record is the place of a cell in a file.
 type record struct {
 	file *snapshot.Section
 	from int
 	lost float64
 }
 
-// read checks the cell and returns it, in the memory of the file.
+// read checks the cell and returns it; it uses the memory of the file.
 func (r *record) read(s *slot, d, vocab int) (*cell, error) {
 	data, err := r.file.Bytes(r.from, int(s.bytes(d)))
 	if err != nil {
@@ -322,7 +322,7 @@ func (r *record) read(s *slot, d, vocab int) (*cell, error) {
 	return c, nil
 }
 
-// check makes sure that no number of a cell leads outside it.
+// check checks that no number of a cell points outside it.
 func (c *cell) check(vocab int) error {
 	if !vec.Finite(c.scale) || !vec.Finite(c.hScale) || !vec.Finite(c.rowScale) {
 		return corrupt("a scale is not finite")

@@ -82,7 +82,7 @@ func regress(ctx context.Context, x []float32, n, d int, lambda float64) ([]floa
 	return h, ctx.Err()
 }
 
-// byRows calls f for some rows of n at a time, and ends early with ctx.
+// byRows calls f with ranges of the n rows, and ends early with ctx.
 func byRows(ctx context.Context, n int, f func(from, rows int)) {
 	const most = 64
 	for from := 0; from < n && ctx.Err() == nil; {

@@ -186,7 +186,7 @@ func (p *partition) assign(ctx context.Context, cell []int, rows []float32, work
 	})
 }
 
-// assigner is the space that assign needs.
+// assigner is the working memory of assign.
 type assigner struct {
 	dots, rows, best []float32
 	near             [][]int32 // of each group, the rows that are to be compared with its cells

@@ -25,7 +25,7 @@ func (p places) find(id uint64) (uint32, bool) {
 	return 0, false
 }
 
-// with is p and the changes of a run.
+// with is p after the changes in a run.
 func (p places) with(r run) places {
 	runs := slices.Clone(p.runs)
 	for len(runs) > 0 && len(runs[len(runs)-1].ids) <= 2*len(r.ids) {
@@ -55,7 +55,7 @@ func join(a, b run) run {
 	return out
 }
 
-// present is r without what is gone.
+// present is r without its deleted entries.
 func (r run) present() run {
 	out := run{make([]uint64, 0, len(r.ids)), make([]uint32, 0, len(r.ids))}
 	for i, c := range r.cells {
@@ -66,7 +66,7 @@ func (r run) present() run {
 	return out
 }
 
-// all is one run of every passage.
+// all is one run with every passage.
 func (p places) all() run {
 	var out run
 	for _, r := range p.runs {

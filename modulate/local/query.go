@@ -190,7 +190,7 @@ func (b *Bridges) weigh(s *scratch) (factor float32) {
 	return float32(b.beta() / all)
 }
 
-// beta is β for the present passages.
+// beta is β for the present number of passages.
 func (b *Bridges) beta() float64 {
 	if b.o.Beta > 0 {
 		return b.o.Beta

@@ -9,7 +9,7 @@ import (
 	"github.com/lexsem/lexsem/modulate"
 )
 
-// cellSample is how many cells Recount fits anew.
+// cellSample is the number of cells that Recount fits again.
 const cellSample = 16
 
 // Recount fits a random sample of up to 16 cells again from the vectors and tokens, and

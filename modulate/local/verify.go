@@ -57,14 +57,14 @@ func newTokenCount(vocab int) *tokenCount {
 	return &tokenCount{rand.Uint64(), make([]int, vocab), make([]uint64, vocab)}
 }
 
-// mark is the number of a cell.
+// mark is a number that identifies a cell.
 func (k *tokenCount) mark(cell int) uint64 {
 	x := (k.key ^ uint64(cell)) * 0x9E3779B97F4A7C15
 	return (x ^ x>>29) * 0xBF58476D1CE4E5B9
 }
 
-// add counts a cell. The directory has no token beyond its last, though a vocabulary
-// may grow.
+// add counts a cell. The directory has no token above its highest, although a vocabulary may
+// grow.
 func (k *tokenCount) add(at int, c *cell) error {
 	for i, t := range c.tokens {
 		if int(t) >= len(k.df) {

@@ -95,7 +95,7 @@ func (s *Sums) Compacted(ctx context.Context) (*Sums, error) {
 	return &c, nil
 }
 
-// settleRow returns the row that token t should have, or nil.
+// settleRow returns the row for token t, or nil if it needs none.
 func (s *Sums) settleRow(ctx context.Context, t int, p posted, df int) (*row, error) {
 	switch {
 	case !s.keeps(df):

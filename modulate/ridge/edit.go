@@ -44,8 +44,8 @@ func (s *Sums) Edit() *Edit {
 	return e
 }
 
-// Obey makes AddAll, RemoveAll and Done stop with the error of ctx, within some milliseconds. It
-// returns e.
+// Obey makes AddAll, RemoveAll and Done stop with the error of ctx within milliseconds. It returns
+// e.
 func (e *Edit) Obey(ctx context.Context) *Edit {
 	e.ctx = ctx
 	return e
@@ -165,8 +165,8 @@ func (e *Edit) pair(t int32, number int) {
 	e.pairs, e.most = append(e.pairs, uint64(t)<<32|uint64(number)), max(e.most, t)
 }
 
-// group calls f for each token of the pairs token<<32 | passage, ascending, with
-// its passages, each once and ascending.
+// group calls f for each token of the pairs token<<32 | passage, ascending, with its distinct
+// passages, ascending.
 func (e *Edit) group(f func(t int, of []uint64)) {
 	e.spare = radix.Sort(e.pairs, e.spare, 32, uint64(e.most))
 	e.pairs = slices.Compact(e.pairs)
@@ -231,7 +231,7 @@ func (r *row) round(sum []float64) {
 	r.rounds++
 }
 
-// sumRow makes the row of t from the vectors.
+// sumRow computes the row of t from the vectors.
 func (s *Sums) sumRow(ctx context.Context, t int, p posted) (*row, error) {
 	g := make([]float64, s.dim)
 	if err := s.sumUp(ctx, g, 1, t, p); err != nil {

@@ -109,7 +109,7 @@ func arrival(x []float32, total []float64, n int) change {
 	return change{off(x, total, n), float64(n) / float64(n+1)}
 }
 
-// departure is the change that taking x out makes.
+// departure returns the change of the scatter when x is removed.
 func departure(x []float32, total []float64, n int) change {
 	if n < 2 {
 		return change{v: make([]float32, len(x))}

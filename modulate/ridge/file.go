@@ -35,7 +35,7 @@ const (
 	sumsSteps    = "sums.stp"
 )
 
-// maxSaved bounds a vocabulary that grows, and with it the memory that a forged file can ask for.
+// maxSaved limits the size of a growing vocabulary, and so the memory that a forged file can request.
 const maxSaved = 1 << 26
 
 // Save writes the sums, their factor and the steps since as sections of a snapshot. w.Close returns write
@@ -263,7 +263,7 @@ func (z *frozen) count(f *snapshot.File, vocab int) error {
 	return r.Done()
 }
 
-// countOlder is count of a file that has both for all tokens.
+// countOlder is count for a file that has both for all tokens.
 func (z *frozen) countOlder(f *snapshot.File, vocab int) error {
 	all := func(tag string, size int) ([]byte, error) {
 		s, err := f.Section(tag)

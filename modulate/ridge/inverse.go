@@ -75,7 +75,7 @@ func (v *inverse) mul(us, fs [][]float32) error {
 	return nil
 }
 
-// correct takes B·f to A⁻¹·f.
+// correct turns B·f into A⁻¹·f.
 func (v *inverse) correct(dst, f []float32) {
 	for j, q := range v.q {
 		vec.Axpy(dst, -float32(v.c[j]*float64(vec.Dot(q, f))), q)

@@ -11,7 +11,7 @@ import (
 // The parts of regressions over a corpus. X and B are those of the package's text, A = XᵀX + λI.
 // Column t of the cross-scatter XᵀB is s_t − df_t·μ.
 
-// Lambda returns lambda, or 1 for 0. ErrOptions outside [1e-6, 1e9].
+// Lambda returns lambda, or 1 for 0. It returns ErrOptions outside [1e-6, 1e9].
 func Lambda(lambda float64) (float64, error) {
 	if lambda == 0 {
 		lambda = 1
@@ -36,7 +36,7 @@ func (s *Sums) WithRidge(ctx context.Context, lambda float64) (*Sums, error) {
 	return s.settled(ctx, lambda)
 }
 
-// settled returns s with a factor of s itself and a certain ridge.
+// settled returns s with its own factor and a final ridge.
 func (s *Sums) settled(ctx context.Context, lambda float64) (*Sums, error) {
 	c := *s
 	c.lambda = lambda

@@ -27,7 +27,7 @@ type Totals struct {
 }
 
 // NewTotals returns the totals of no passages, for vectors of length dim over a vocabulary of
-// vocab tokens. ErrOptions for an impossible shape.
+// vocab tokens. It returns ErrOptions for an impossible shape.
 func NewTotals(dim, vocab int) (*Totals, error) {
 	if dim < 1 || dim > maxDim || vocab < 1 || vocab > maxVocab {
 		return nil, fmt.Errorf("%w: totals of dimension %d over %d tokens", ErrOptions, dim, vocab)
@@ -96,7 +96,7 @@ func (t *Totals) multiply() {
 	t.block = t.block[:0]
 }
 
-// Merge adds o to t. ErrOptions for totals of another shape.
+// Merge adds o to t. It returns ErrOptions if the shapes differ.
 func (t *Totals) Merge(o *Totals) error {
 	if o.dim != t.dim || o.vocab != t.vocab {
 		return fmt.Errorf("%w: totals of dimension %d over %d tokens, and of %d over %d; make both with one encoder", ErrOptions, o.dim, o.vocab, t.dim, t.vocab)
@@ -175,7 +175,7 @@ type totalsTags struct {
 	rows     string // float64 × d for each token with a row
 }
 
-// tagsOf returns the tags of the totals of a number.
+// tagsOf returns the tags of the totals with this number.
 func tagsOf(number int) totalsTags {
 	if number == 0 {
 		return totalsTags{"tot", "tot.prd", "tot.df", "tot.row"}
@@ -214,8 +214,8 @@ func (t *Totals) Save(w *snapshot.Writer, number int) {
 	}
 }
 
-// OpenTotals reads the totals that Save wrote under number. The file may be closed afterwards.
-// ErrCorrupt for sections that are missing, damaged or impossible.
+// OpenTotals reads the totals that Save wrote under number. The file may be closed afterwards. It
+// returns ErrCorrupt for sections that are missing, damaged or impossible.
 func OpenTotals(f *snapshot.File, number int) (*Totals, error) {
 	t, err := openTotals(f, tagsOf(number))
 	if err != nil {

@@ -9,11 +9,11 @@ import (
 	"github.com/lexsem/lexsem/internal/vec"
 )
 
-// rowSample is how many rows Verify recounts.
+// rowSample is the number of rows that Verify recounts.
 const rowSample = 256
 
-// Sampled returns how many stored token sums Verify recounts, a new random sample each time, and
-// how many there are.
+// Sampled returns how many stored token sums Verify recounts, in a new random sample each time,
+// and how many exist.
 func (s *Sums) Sampled() (recounted, of int) {
 	for _, p := range s.tokens.All {
 		if p.row != nil {

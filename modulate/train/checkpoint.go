@@ -31,7 +31,7 @@ const maxPlace = 1 << 20 // bytes
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// place is where a descent stands.
+// place is the position of a descent.
 type place struct {
 	Key    string    `json:"key"` // of the fit, see fitKey
 	Step   int       `json:"step"`
@@ -96,8 +96,7 @@ func (t *trainer) eachFitted(fn func(w []float32, a *adam)) {
 	}
 }
 
-// state lists every number that the steps change, size is their length in
-// bytes.
+// state lists every number that the steps change, and size their length in bytes.
 func (t *trainer) state() (floats [][]float32, ints [][]int32, size int) {
 	t.eachFitted(func(w []float32, a *adam) {
 		floats = append(floats, w, a.m, a.v)
@@ -113,20 +112,20 @@ func (t *trainer) state() (floats [][]float32, ints [][]int32, size int) {
 	return floats, ints, size
 }
 
-// fitted lists what the fit makes.
+// fitted lists the numbers that are fitted.
 func (t *trainer) fitted() (all [][]float32) {
 	t.eachFitted(func(w []float32, _ *adam) { all = append(all, w) })
 	return all
 }
 
-// keep remembers the present weights as the best.
+// keep saves the present weights as the best.
 func (t *trainer) keep() {
 	for i, x := range t.fitted() {
 		copy(t.best[i], x)
 	}
 }
 
-// restore goes back to the best weights.
+// restore returns to the best weights.
 func (t *trainer) restore() {
 	for i, x := range t.fitted() {
 		copy(x, t.best[i])
@@ -211,7 +210,7 @@ type checkpointer struct {
 	last  time.Time
 }
 
-// after saves the state that p describes if it is time to.
+// after saves the state at p if it is due.
 func (c *checkpointer) after(t *trainer, p place) error {
 	if c.path == "" || time.Since(c.last) < c.every {
 		return nil

@@ -98,7 +98,7 @@ func descend(ctx context.Context, q *queries, set *passages, shift []modulate.Sh
 	return now, nil
 }
 
-// trainer holds what the steps share.
+// trainer holds the state that the steps share.
 type trainer struct {
 	problem
 	o      Options
@@ -106,7 +106,7 @@ type trainer struct {
 	bridge *modulate.Bridge
 	adam   *adam
 	bias   *adam // nil where b = 0
-	// learner teaches the parameters that w is made with; nil where w is fixed.
+	// learner trains the parameters from which w is made; it is nil if w is fixed.
 	learner *learner
 	sides   *sides             // nil where queries alone are modulated
 	lex     []modulate.Lexical // of the batch
@@ -168,7 +168,7 @@ func newTrainer(ctx context.Context, q *queries, set *passages, shift []modulate
 	return t, t.prepare(ctx)
 }
 
-// spread is that of modulate.Bound.
+// spread is the spread of modulate.Bound.
 func spread(o Options) float64 {
 	if math.IsInf(o.Spread, 1) {
 		return 0
@@ -206,7 +206,7 @@ func (t *trainer) prepare(ctx context.Context) error {
 	return nil
 }
 
-// blockRows is the number of queries worked on at a time.
+// blockRows is the number of queries processed at a time.
 func (t *trainer) blockRows(candidates int) int {
 	return min(max(leastRows, blockScores/candidates), mostRows, t.o.Batch)
 }

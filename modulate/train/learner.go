@@ -63,7 +63,7 @@ func newLearner(q *queries, b *modulate.Bridge, steps int, length float64, rows 
 	return l
 }
 
-// weigh makes the lexical vectors of batch with the heads as they are.
+// weigh makes the lexical vectors of batch with the present heads.
 func (l *learner) weigh(ctx context.Context, lex []modulate.Lexical, batch []int32) error {
 	return each(ctx, l.o.Workers, len(batch), func(worker, i int) {
 		lex[i], l.from[i] = l.bridge.Trace(lex[i].Emptied(), l.from[i][:0], l.q.input(int(batch[i]), &l.states[worker]))
@@ -92,8 +92,8 @@ func (l *learner) step(ctx context.Context, t *trainer, batch []int32, number in
 	return nil
 }
 
-// gradients computes dL/da = (dz · W_t) · dw/da for every score a of the batch
-// and lists it with the row that made it.
+// gradients computes dL/da = (dz · W_t) · dw/da for every score a of the batch and stores
+// it with its row.
 func (l *learner) gradients(ctx context.Context, t *trainer, batch []int32) error {
 	d, w := l.q.dim, t.projection.Rows()
 	err := each(ctx, l.o.Workers, len(batch), func(_, i int) {

@@ -61,8 +61,7 @@ func (p *problem) block(f *forward, rows []int32, lex []modulate.Lexical, c *can
 	}
 }
 
-// backward is the way back of forward, from row i of f.dout to the gradient
-// with respect to z.
+// backward reverses forward, from row i of f.dout to the gradient with respect to z.
 func (p *problem) backward(f *forward, i int, dz []float32) {
 	a, b := i*p.q.dim, (i+1)*p.q.dim
 	modulate.FuseGrad(dz, f.dout[a:b], f.out[a:b], f.mid[a:b], f.norm[i])

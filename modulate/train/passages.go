@@ -79,7 +79,7 @@ func readPassages(ctx context.Context, corpus Corpus, dim int, o Options) (*pass
 	return s, nil
 }
 
-// count notes which words a text contains.
+// count records which words a text contains.
 func (s *passages) count(words []text.Word) {
 	seen := make(map[string]struct{}, len(words))
 	for _, w := range words {
@@ -132,7 +132,7 @@ func random(seed uint64, purpose, text string) *rand.Rand {
 	return rand.New(rand.NewPCG(seed, h.Sum64()))
 }
 
-// drawn are training queries and the distinct text each was drawn from.
+// drawn holds training queries and the distinct text from which each was made.
 type drawn struct {
 	texts  []string
 	target []int32 // index in passages.reps
@@ -196,7 +196,7 @@ func (s *passages) draw(ctx context.Context, o Options) (drawn, error) {
 	return d, nil
 }
 
-// turn reports progress, and the end of ctx, now and then.
+// turn reports progress from time to time, and stops at the end of ctx.
 func (s *passages) turn(ctx context.Context, r int, o Options) error {
 	if r%256 != 0 {
 		return nil

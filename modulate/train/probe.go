@@ -13,7 +13,7 @@ import (
 	"github.com/lexsem/lexsem/modulate"
 )
 
-// probeQueries is the largest number of queries of a probe.
+// probeQueries is the maximum number of queries in a probe.
 const probeQueries = 300
 
 // A probe makes one query from a passage, or "" if it cannot, with other seeds than the
@@ -183,7 +183,7 @@ type answer struct {
 	loss  float64
 }
 
-// nearest answers the rows of qs [n × d] with the given targets.
+// nearest finds the nearest passages to the rows of qs [n × d], whose targets are given.
 func nearest(ctx context.Context, set *passages, qs []float32, target []int32, o Options) ([]answer, error) {
 	const rows, slice = 16, 1024
 	n := len(qs) / set.dim

@@ -128,7 +128,7 @@ func Draw(ctx context.Context, corpus Corpus, o Options) (taught, chosen []Drawn
 	return set.named(queries), set.named(probes), nil
 }
 
-// named gives the queries with the passages of the corpus.
+// named returns the queries with the ids of their passages in the corpus.
 func (s *passages) named(d drawn) []Drawn {
 	out := make([]Drawn, len(d.texts))
 	for i, q := range d.texts {

@@ -27,7 +27,7 @@ type Sampler struct {
 	Draw func(r *rand.Rand, p *Passage) string
 }
 
-// Passage is what a sampler reads.
+// Passage is the input of a sampler.
 type Passage struct {
 	// Text is the whole passage. For an image it is a visual.Reference, and there are no words.
 	Text string

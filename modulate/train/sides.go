@@ -142,7 +142,7 @@ func (t *trainer) movedPassages(ctx context.Context) ([]float32, error) {
 	return slices.Clone(t.sides.all.out[:len(rows)*t.q.dim]), nil
 }
 
-// modulated returns the bounds of the rows that are modulated.
+// modulated returns the bounds of the modulated rows.
 func (q *queries) modulated() (from, to int) {
 	if q.side == PassageSide {
 		from = q.len()

@@ -49,7 +49,7 @@ type Labelled interface {
 	Mates(i int) []string
 }
 
-// Options shape Fit. The zero value is the default.
+// Options configure Fit. The zero value is the default.
 type Options struct {
 	// Stack is what to fit, with at least one multiplicative part; "" means "rlr+slr".
 	Stack string
@@ -135,7 +135,7 @@ type Options struct {
 	Progress func(stage string, done, total int, loss float64)
 }
 
-// Report says what a fit did.
+// Report describes a fit.
 type Report struct {
 	Stack    string
 	Passages int // passages of the corpus
@@ -366,12 +366,12 @@ func fittable(name string) (modulate.Stack, error) {
 	return s, nil
 }
 
-// learns reports whether the lexical vectors of b have parameters to be learned.
+// learns reports whether the lexical vectors of b have trainable parameters.
 func learns(b *modulate.Bridge) bool {
 	return slices.ContainsFunc(b.Heads(), func(h *modulate.Head) bool { return h != nil })
 }
 
-// sumsOf makes the sums over the corpus.
+// sumsOf computes the sums over the corpus.
 func sumsOf(ctx context.Context, corpus Corpus, enc encoder.Encoder) (*ridge.Sums, error) {
 	return ridge.SumsOf(ctx, enc.Dim(), enc.VocabSize(), corpus.Len(), corpus.Vector, func(i int) ([]int32, error) {
 		text, err := corpus.Text(i)

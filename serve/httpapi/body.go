@@ -78,7 +78,7 @@ func (s *Server) source(w http.ResponseWriter, r *http.Request, most int64) (io.
 	return &limited{r: body, left: most, most: most}, p.done, nil
 }
 
-// limited is io.LimitReader that says when there is more.
+// limited is an io.LimitReader that reports whether there is more.
 type limited struct {
 	r          io.Reader
 	left, most int64

@@ -22,7 +22,7 @@ const (
 	failuresTold  = 100
 )
 
-// badLine is a line that a bulk skipped.
+// badLine is a line that a bulk load skipped.
 type badLine struct {
 	Line    int    `json:"line"` // from 1
 	ID      string `json:"id"`
@@ -104,7 +104,7 @@ func (b *bulkLoad) load(ctx context.Context, src io.Reader) error {
 	}
 }
 
-// line reads a line into memory that the server has for bodies.
+// line reads a line into memory reserved for bodies.
 func (b *bulkLoad) line(in *bufio.Reader, line []byte) ([]byte, error) {
 	for {
 		part, err := in.ReadSlice('\n')
@@ -163,7 +163,7 @@ func (b *bulkLoad) room(ctx context.Context, n int, need int64) error {
 	return nil
 }
 
-// take reads the document of a line.
+// take adds the document of a line to the batch.
 func (b *bulkLoad) take(n int, line []byte, cost int64) error {
 	var d documentRequest
 	if err := decode(line, &d); err != nil {
@@ -204,7 +204,7 @@ func (b *bulkLoad) flush(ctx context.Context) error {
 	return nil
 }
 
-// store commits the batch, in its turn.
+// store commits the batch when it is its turn.
 func (b *bulkLoad) store(ctx context.Context) (engine.AddResult, error) {
 	ctx, cancel := context.WithTimeout(ctx, b.c.s.o.LoadTimeout)
 	defer cancel()

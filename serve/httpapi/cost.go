@@ -52,8 +52,8 @@ var (
 	readsOwn = reflect.TypeFor[json.Unmarshaler]()
 )
 
-// formOf is the form of the values of a type. texts is the most elements of an array that is
-// no vector.
+// formOf is the form of the values of a type. texts is the maximum number of elements of an
+// array that is not a vector.
 func formOf(t reflect.Type, texts int) *form {
 	f := &form{}
 	switch t.Kind() {
@@ -183,7 +183,7 @@ type meter struct {
 	depth  int
 }
 
-// A nesting is an object or array that has begun.
+// A nesting is an object or array that was opened.
 type nesting struct {
 	field      // what it is
 	n      int // elements, or keys

@@ -165,7 +165,7 @@ type listAnswer struct {
 	After     *string           `json:"next_after"`  // null at the end
 }
 
-// defaultList is how many documents a list has.
+// defaultList is the default number of documents in a list.
 const defaultList = 100
 
 // listDocuments returns a page of documents. The page is shorter than requested if the
@@ -268,7 +268,7 @@ func checkNumbers(fields map[string]any) error {
 	return nil
 }
 
-// filterOf reads a filter; "" keeps all.
+// filterOf parses a filter; "" matches all documents.
 func filterOf(expr string) (engine.Filter, error) {
 	if expr == "" {
 		return engine.Filter{}, nil
@@ -276,7 +276,7 @@ func filterOf(expr string) (engine.Filter, error) {
 	return filter.Parse(expr)
 }
 
-// known refuses parameters that a path does not have.
+// known refuses parameters that a path does not support.
 func known(q url.Values, names ...string) error {
 	for name := range q {
 		if !slices.Contains(names, name) {

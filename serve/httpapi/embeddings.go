@@ -27,7 +27,7 @@ type embeddingsRequest struct {
 	InputType      string `json:"input_type"`
 }
 
-// texts is one text or an array of some.
+// texts is one text or an array of texts.
 type texts []string
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -129,7 +129,7 @@ func inBase64(v []float32) string {
 	return base64.StdEncoding.EncodeToString(raw)
 }
 
-// model is the name of the encoder, and the variant that is asked of it.
+// model returns the name of the encoder, and the requested variant.
 func (s *Server) model(asked string) (name, variant string, err error) {
 	if s.o.Encoder == nil {
 		return "", "", engine.ErrNoEncoder
@@ -163,7 +163,7 @@ func variantOf(asked, name string) (string, error) {
 	return strings.ToLower(variant), nil
 }
 
-// roleOf is the role that an input_type names.
+// roleOf returns the role named by an input_type.
 func roleOf(kind string, modulated bool) (encoder.Role, error) {
 	switch strings.ToLower(kind) {
 	case "":
@@ -179,7 +179,7 @@ func roleOf(kind string, modulated bool) (encoder.Role, error) {
 	return 0, invalid("input_type", "input_type is %.40q; use query or passage", kind)
 }
 
-// checkTexts refuses texts that have no vector, and more than there may be.
+// checkTexts refuses texts that have no vector, and more texts than allowed.
 func (s *Server) checkTexts(param string, texts []string) error {
 	if n := len(texts); n < 1 || n > s.o.MaxTexts {
 		return invalid(param, "%d texts; send 1 to %d", n, s.o.MaxTexts)
@@ -230,7 +230,7 @@ type model struct {
 	OwnedBy string `json:"owned_by"`
 }
 
-// models lists the encoder, and with it the variants that queries can have now.
+// models lists the encoder, and its variants for queries that are available now.
 func models(ctx context.Context, c *call) (modelsAnswer, error) {
 	out := modelsAnswer{Object: "list", Data: []model{}}
 	if c.s.o.Encoder == nil {

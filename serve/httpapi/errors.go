@@ -72,7 +72,7 @@ var sentinels = []struct {
 	{err: engine.ErrEncoder, status: http.StatusInternalServerError, code: "encoder_failed", quiet: "the server's encoder failed; see the server's log"},
 }
 
-// errorOf is err as an answer tells it.
+// errorOf is err in the form for an answer.
 func errorOf(err error) *Error {
 	var e *Error
 	if errors.As(err, &e) {

@@ -16,7 +16,7 @@ type healthAnswer struct {
 	ReadOnly bool   `json:"read_only,omitempty"` // ready for all but writes
 }
 
-// healthz says that the process lives.
+// healthz reports that the process is alive.
 func healthz(context.Context, *call) (healthAnswer, error) { return healthAnswer{Status: "ok"}, nil }
 
 // readyz reports whether the server is ready: the database answers, a write would succeed unless the

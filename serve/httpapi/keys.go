@@ -17,7 +17,7 @@ import (
 	"github.com/lexsem/lexsem/internal/regular"
 )
 
-// Scope is what a key may do.
+// Scope is what a key permits.
 type Scope uint8
 
 // Scopes; each includes those before it.
@@ -126,7 +126,7 @@ func (k *Keys) Scope(key string) Scope {
 
 var errNoKey = errors.New("no key")
 
-// keyOf is the key that a request shows.
+// keyOf returns the key in a request.
 func keyOf(h http.Header) (string, error) {
 	if key := h.Get("x-api-key"); key != "" {
 		return key, nil

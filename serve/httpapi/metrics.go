@@ -76,8 +76,8 @@ func (m *metrics) encoded(role encoder.Role, texts, tokens int, took time.Durati
 	m.encoding.Observe(took.Seconds())
 }
 
-// databaseCollector reads the numbers of a database when they are asked for. They
-// are kept for a while, since counting the bytes on disk walks its files.
+// databaseCollector reads the numbers of a database when they are requested. They are
+// cached for a while, since counting the bytes on disk walks its files.
 type databaseCollector struct {
 	db engine.Database
 

@@ -36,7 +36,7 @@ type exchange struct {
 // Unwrap serves http.ResponseController.
 func (x *exchange) Unwrap() http.ResponseWriter { return x.ResponseWriter }
 
-// Flush implements http.Flusher, for answers that go on.
+// Flush implements http.Flusher, for answers sent in parts.
 func (x *exchange) Flush() { _ = http.NewResponseController(x.ResponseWriter).Flush() } // not every connection can
 
 // WriteHeader implements http.ResponseWriter.
@@ -71,7 +71,7 @@ func (c *counted) Read(b []byte) (int, error) {
 
 var spanHeaders = propagation.TraceContext{}
 
-// begin opens the books on a request.
+// begin starts the records of a request.
 func (s *Server) begin(w http.ResponseWriter, r *http.Request) *exchange {
 	x := &exchange{ResponseWriter: w, r: r, id: fmt.Sprintf("%016x", rand.Uint64()), began: time.Now()}
 	ctx := spanHeaders.Extract(r.Context(), propagation.HeaderCarrier(r.Header))
@@ -84,7 +84,7 @@ func (s *Server) begin(w http.ResponseWriter, r *http.Request) *exchange {
 	return x
 }
 
-// finish counts, logs and traces a request that is over.
+// finish counts, logs and traces a finished request.
 func (s *Server) finish(x *exchange) {
 	took := time.Since(x.began)
 	route, method, status := x.route, methodName(x.r.Method), x.status

@@ -88,7 +88,7 @@ type Collections interface {
 	Create(ctx context.Context, name, metric string) error
 	Get(ctx context.Context, name string) (engine.Database, error)
 	Drop(ctx context.Context, name string) error
-	// Opened returns the open collections, for metrics. It opens none.
+	// Opened returns the open collections, for metrics. It opens no collection.
 	Opened() map[string]engine.Database
 }
 
@@ -109,7 +109,7 @@ const (
 	leastBuffers       = 64 << 20 // bytes of each, whatever MaxBody says
 )
 
-// filled is o with its defaults, or an error for each field that is out of range.
+// filled is o with its defaults, or an error that names each field out of range.
 func (o Options) filled() (Options, error) {
 	for _, n := range []struct {
 		name string

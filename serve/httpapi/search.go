@@ -40,7 +40,7 @@ type searchRequest struct {
 	PerGroup int       `json:"per_group"`
 }
 
-// query returns what a request asks for.
+// query makes the query of a request.
 func (in *searchRequest) query(o Options) (q engine.Query, err error) {
 	q = engine.Query{
 		Text: in.Query, Vector: in.Vector, Image: in.Image, Like: in.Like, Unlike: in.Unlike, Offset: in.Offset, MinScore: in.MinScore, Mode: in.Mode, Variant: in.Variant,
@@ -129,7 +129,7 @@ func searchBatch(ctx context.Context, c *call, in *batchRequest) (batchAnswer, e
 	return out, nil
 }
 
-// lasted returns how long the steps of a search took.
+// lasted is the total time of the steps of a search.
 func lasted(res engine.Result) (t time.Duration) {
 	for _, s := range res.Trace.Steps {
 		t += s.Took
@@ -180,7 +180,7 @@ func (c *call) sees(query string) {
 	}
 }
 
-// found counts what a search did.
+// found counts the results of a search.
 func (c *call) found(res engine.Result) {
 	c.x.notes = append(c.x.notes, slog.String("mode", res.Trace.Mode), slog.String("variant", res.Trace.Variant), slog.Int("hits", len(res.Hits)))
 	c.s.metrics.searched(res.Trace)

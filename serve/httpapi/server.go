@@ -158,7 +158,7 @@ func (s *Server) guarded(need Scope, h http.Handler) http.HandlerFunc {
 	}
 }
 
-// call is one request of a route.
+// call is one request to a route.
 type call struct {
 	s      *Server
 	x      *exchange
@@ -221,7 +221,7 @@ func (s *Server) run(c *call, rt *route) (out any, err error) {
 	return rt.do(ctx, c, in)
 }
 
-// body is that of a request of a route.
+// body reads the body of a request to a route.
 func (s *Server) body(c *call, rt *route) (*payload, error) {
 	if kind, err := kindOfBody(c.r); err != nil {
 		return nil, err

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sync/semaphore"
 )
 
-// slots bound how many requests are worked on at a time, and how many wait.
+// slots limit how many requests are processed at a time, and how many wait.
 type slots struct {
 	free    chan struct{} // holds a value a request that is worked on
 	waiting atomic.Int64
@@ -55,7 +55,7 @@ func overloaded(why string) *Error {
 	return refuse(http.StatusTooManyRequests, "overloaded", "the server is overloaded: %s; try again in a second", why)
 }
 
-// buffers bound the memory of all bodies until they are decoded.
+// buffers limit the memory of all bodies until they are decoded.
 type buffers struct {
 	used atomic.Int64
 	most int64
@@ -72,7 +72,7 @@ func (b *buffers) grow(n int64) error {
 
 func (b *buffers) shrink(n int64) { b.used.Add(-n) }
 
-// values bound the memory of all that bodies are decoded into.
+// values limit the memory of the decoded values of all bodies.
 type values struct {
 	free    *semaphore.Weighted
 	used    atomic.Int64
@@ -126,7 +126,7 @@ func (h *holding) take(ctx context.Context, n int64) error {
 	return nil
 }
 
-// keep gives back all but n bytes.
+// keep returns all but n bytes.
 func (h *holding) keep(n int64) {
 	if over := h.n - n; over > 0 {
 		h.n = n

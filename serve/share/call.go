@@ -19,7 +19,7 @@ type call[A, WA, R, WR any] struct {
 	streams streams[A]
 }
 
-// manner says what may happen to a call.
+// manner describes how a call may be repeated or ended.
 type manner uint8
 
 const (
@@ -27,7 +27,8 @@ const (
 	repeats                    // may be done twice: it is repeated if the server process ends during the call
 )
 
-// streams connect a call to the parts that cross while it runs. A call without such parts has none.
+// streams connect a call with the parts that are transferred while it runs. A call without such parts has
+// none.
 type streams[A any] struct {
 	caller func(a A, how *asked)                             // sets the receivers of the parts
 	server func(ctx context.Context, a *A, s *session) error // puts the session in the place of the caller's
@@ -126,7 +127,7 @@ type form[T, W any] struct {
 	from func(W) (T, error)
 }
 
-// plain is the form of values that cross as they are.
+// plain is the form for values that are transferred unchanged.
 func plain[T any]() form[T, T] {
 	same := func(v T) (T, error) { return v, nil }
 	return form[T, T]{same, same}
@@ -174,12 +175,12 @@ var filtered = form[engine.Filter, engine.Filter]{
 	func(f engine.Filter) (engine.Filter, error) { return f, nil },
 }
 
-// alone is a method without arguments as a call wants it.
+// alone turns a method without arguments into the form for a call.
 func alone[R any](do func(engine.Database, context.Context) (R, error)) func(engine.Database, context.Context, nothing) (R, error) {
 	return func(db engine.Database, ctx context.Context, _ nothing) (R, error) { return do(db, ctx) }
 }
 
-// silent is a method without arguments and result as a call wants it.
+// silent turns a method without arguments and result into the form for a call.
 func silent(do func(engine.Database, context.Context) error) func(engine.Database, context.Context, nothing) (nothing, error) {
 	return func(db engine.Database, ctx context.Context, _ nothing) (nothing, error) {
 		return nothing{}, do(db, ctx)

@@ -38,7 +38,7 @@ func must[T any](v T, err error) T {
 	return v
 }
 
-// decode reads what encode wrote of a T.
+// decode decodes a T that encode wrote.
 func decode[T any](raw []byte) (v T, err error) {
 	if err := decoding.Unmarshal(raw, &v); err != nil {
 		return v, fmt.Errorf("%w: %v", errProtocol, err)

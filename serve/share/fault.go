@@ -57,7 +57,7 @@ type faultMismatch struct {
 	Difference []string
 }
 
-// faultOf is nil for nil.
+// faultOf returns nil for nil.
 func faultOf(err error) *fault {
 	if err == nil {
 		return nil

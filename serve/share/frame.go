@@ -10,10 +10,10 @@ import (
 	"time"
 )
 
-// kind says what a frame carries.
+// kind is the kind of a frame.
 type kind byte
 
-// What the caller sends.
+// Frames that the caller sends.
 const (
 	kindMethod kind = 'm' // name of the call
 	kindArgs   kind = 'a' // its arguments; behind them the call runs
@@ -22,7 +22,7 @@ const (
 	kindAbort  kind = 'x' // the caller cannot read on what it streams
 )
 
-// What the holder sends.
+// Frames that the holder sends.
 const (
 	kindReply    kind = 'r' // result and error; the last of a call
 	kindGone     kind = 'g' // the holder ends without having done the call
@@ -31,7 +31,7 @@ const (
 	kindWant     kind = 'w' // asks for a kindData, kindEnd or kindAbort
 )
 
-// kindData is a part of a stream of bytes, either way.
+// kindData is a part of a byte stream in either direction.
 const kindData kind = 'd'
 
 // A message is one or more frames of at most maxFrame bytes each: memory is only
@@ -43,10 +43,10 @@ const (
 	headLen    = 6 // kind, 1 if more frames follow, length in big-endian
 )
 
-// errTooLong answers messages beyond maxMessage.
+// errTooLong means that a message exceeds maxMessage.
 var errTooLong = fmt.Errorf("more than %d MiB in one call between processes; split it", maxMessage>>20)
 
-// errProtocol answers bytes that are no frames of this package.
+// errProtocol means that bytes are not frames of this package.
 var errProtocol = errors.New("what the other process sends is not understood")
 
 // wire is a connection to which several goroutines write whole messages.

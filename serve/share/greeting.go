@@ -78,7 +78,7 @@ func writeGreeting(w io.Writer, h *Holder) error {
 	return err
 }
 
-// errOther answers a greeting of another protocol.
+// errOther means that a greeting has another protocol.
 var errOther = errors.New("another version of the protocol")
 
 // readGreeting reads no byte beyond the line. With errOther the greeting has the parts that could be

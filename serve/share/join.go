@@ -189,7 +189,7 @@ func (j *Joined) attempt(ctx context.Context) error {
 	return j.set(p)
 }
 
-// take uses a server process.
+// take uses this client's server process.
 func (j *Joined) take(ctx context.Context, c *client) error {
 	p := &place{client: c}
 	if j.o.Accept != nil {

@@ -10,10 +10,10 @@ import (
 	"github.com/lexsem/lexsem/engine"
 )
 
-// reportEvery is the least time between two reports of progress that cross.
+// reportEvery is the minimum time between two transferred reports of progress.
 const reportEvery = 50 * time.Millisecond
 
-// session is one call at the holder.
+// session is one call, as the holder sees it.
 type session struct {
 	w    *wire
 	in   chan part // what the caller streams, a part at a time, as it is asked for
@@ -61,7 +61,7 @@ func (s *session) listen(cancel context.CancelFunc) {
 	}
 }
 
-// item sends one of a sequence.
+// item sends one element of a sequence.
 func (s *session) item(v any) error {
 	raw, err := encoding.Marshal(v)
 	if err != nil {

@@ -287,7 +287,7 @@ func (s *shared) refuse(w *wire, err error) error {
 	return err
 }
 
-// reply is the end of a call.
+// reply ends a call.
 type reply struct {
 	Value cbor.RawMessage
 	Fault *fault
@@ -310,5 +310,5 @@ func (s *shared) reply(w *wire, value any, failed error) error {
 	return err
 }
 
-// null is CBOR's.
+// null is the null of CBOR.
 var null = cbor.RawMessage{0xf6}

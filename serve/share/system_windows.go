@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// ownerOf does not tell.
+// ownerOf does not know the owner.
 func ownerOf(string) (uid int, ok bool) { return 0, false }
 
 // refused reports whether nobody listens on a socket.

@@ -82,7 +82,7 @@ func compare(ctx context.Context, out io.Writer, commit string, pairs int, docum
 	return err
 }
 
-// tree writes a commit to a folder, with this tree's program.
+// tree writes the files of a commit to a folder, with the tools/pairs of this tree.
 func tree(ctx context.Context, commit, dir string) error {
 	const program = "tools/pairs"
 	if err := os.Mkdir(dir, 0o755); err != nil {

@@ -46,7 +46,7 @@ type report struct {
 	Hits   map[string][][]hit
 }
 
-// asked are the modes and variants that every tree has.
+// asked are the modes and variants that every version has.
 var asked = [][2]string{{engine.ModeDense, "none"}, {engine.ModeDense, "rlr"}, {engine.ModeDense, "rlr-local"}, {engine.ModeLexical, ""}, {engine.ModeHybrid, "rlr"}}
 
 // measure adds documents to a new database and searches it.

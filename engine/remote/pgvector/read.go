@@ -99,7 +99,7 @@ func (b *Backend) Documents(ctx context.Context, ids []string) ([][]remote.Passa
 // page is how many documents a scan reads at once.
 const page = 128
 
-// Scan implements remote.Backend. Each page shows the tables at the time when it is read.
+// Scan implements remote.Backend. Each page shows the tables as they are when it is read.
 func (b *Backend) Scan(ctx context.Context, f engine.Filter, o remote.ScanOptions) iter.Seq2[remote.Passage, error] {
 	return func(yield func(remote.Passage, error) bool) {
 		from, above := partOf(o)

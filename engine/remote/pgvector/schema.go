@@ -16,7 +16,7 @@ import (
 	"github.com/lexsem/lexsem/engine/remote"
 )
 
-// layout is the version of how documents lie in the tables.
+// layout is the version of the tables' layout.
 const layout = 1
 
 const (
@@ -28,12 +28,13 @@ const (
 	mostVector = 16_000
 )
 
-// tables are made in this order. The server's passages_near is the only index that is approximate.
+// tables are made in this order. Only the server's index passages_near is approximate.
 var tables = []string{
 	// One row: the description of the tables, and the total counts, which each write changes last.
 	`CREATE TABLE {s}.lexsem (one boolean PRIMARY KEY DEFAULT true CHECK (one), layout int NOT NULL, info text NOT NULL, own_schema boolean NOT NULL,
 		documents bigint NOT NULL DEFAULT 0, passages bigint NOT NULL DEFAULT 0, terms bigint NOT NULL DEFAULT 0, writes bigint NOT NULL DEFAULT 0) WITH (fillfactor = 20)`,
-	// key stands for the id, put for the call that wrote the document; exact has texts that are no text to the server.
+	// key represents the id, and put the call that wrote the document; exact holds texts that the server does not
+	// accept as text.
 	`CREATE TABLE {s}.documents (n bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, key uuid NOT NULL UNIQUE, put uuid NOT NULL, chunks int NOT NULL,
 		id text NOT NULL, title text NOT NULL, whole text NOT NULL, metadata text NOT NULL, exact bytea)`,
 	`CREATE TABLE {s}.passages (document bigint NOT NULL REFERENCES {s}.documents ON DELETE CASCADE, chunk int NOT NULL, start int NOT NULL, line int NOT NULL,
@@ -171,7 +172,7 @@ func (b *Backend) Create(ctx context.Context, i remote.Info) error {
 }
 
 func (b *Backend) create(ctx context.Context, tx pgx.Tx, dim int, info string) error {
-	// Who creates beside this one waits.
+	// Other calls of Create wait here.
 	if _, err := tx.Exec(ctx, `SELECT pg_advisory_xact_lock(hashtextextended('lexsem ' || $1, 0))`, b.o.Schema); err != nil {
 		return err
 	}
@@ -216,7 +217,7 @@ func lookIn(ctx context.Context, tx pgx.Tx, schema string) (f found, err error) 
 }
 
 // Drop removes the tables with all their data, and the schema if Create made it and it is otherwise empty. Missing
-// tables are not an error. Tables of others stay.
+// tables are not an error. It keeps tables that it did not make.
 func (b *Backend) Drop(ctx context.Context) error {
 	if _, err := b.Info(ctx); err != nil {
 		if errors.Is(err, engine.ErrNoDatabase) {

@@ -27,7 +27,7 @@ func condition(f engine.Filter, n string, values *[]any) (where, error) {
 	return filter.Answer(f, algebra{n, values})
 }
 
-// algebra makes a condition of a filter.
+// algebra turns a filter into a condition.
 type algebra struct {
 	n      string
 	values *[]any

@@ -44,7 +44,7 @@ func (t transaction) exec(ctx context.Context, text string, values ...any) error
 	return err
 }
 
-// stored is a document that is there.
+// stored is a document in the tables.
 type stored struct {
 	N      int64
 	Key    pgtype.UUID

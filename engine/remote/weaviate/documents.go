@@ -18,7 +18,7 @@ func (b *Backend) firsts(ctx context.Context, ids []string, vectors bool) ([]*re
 	return b.Fetch(ctx, first, vectors)
 }
 
-// appendRest appends the passages of a document from number n up to before chunks.
+// appendRest appends the passages of a document from number n up to, but not including, chunks.
 func appendRest(to []remote.PassageID, id string, n, chunks int) []remote.PassageID {
 	for ; n < chunks; n++ {
 		to = append(to, remote.PassageID{ID: id, Chunk: n})

@@ -15,7 +15,7 @@ func uuidOf(id remote.PassageID) string {
 	return uuid([12]byte(sum[:12]), uint32(id.Chunk))
 }
 
-// uuid is one of 96 bits and a number.
+// uuid makes a UUID from 96 bits and a number.
 func uuid(bits [12]byte, n uint32) string {
 	h := hex.EncodeToString(binary.BigEndian.AppendUint32(bits[:], n))
 	return h[:8] + "-" + h[8:12] + "-" + h[12:16] + "-" + h[16:20] + "-" + h[20:]

@@ -19,7 +19,7 @@ import (
 // most is the maximum number of passages that the server returns at once.
 const most = 10_000
 
-// hit is a passage that a query has found.
+// hit is a passage found by a query.
 type hit struct {
 	ID         string `json:"docid"`
 	Chunk      int
@@ -91,9 +91,8 @@ func candidates(found []hit) []remote.Candidate {
 }
 
 const (
-	// mostTerms is how many terms of a query the server is asked for at most, and
-	// shares how often one of weight 1 stands in the query where others weigh
-	// less: the server counts how often a term is asked for.
+	// mostTerms is the maximum number of query terms sent to the server, and shares how often a term of
+	// weight 1 is repeated if others weigh less: the server counts repetitions of a term.
 	mostTerms = 1000
 	shares    = 6
 )

@@ -158,13 +158,13 @@ func refusal(body []byte) (kind, reason string) {
 // Name implements remote.Backend.
 func (b *Backend) Name() string { return "weaviate " + b.o.Nodes[0] + "/" + b.o.Class }
 
-// layout is the version of how documents lie in the class.
+// layout is the version of the class's layout.
 const layout = 1
 
-// mark begins the description of a class that is ours.
+// mark is the beginning of the description of a class that lexsem made.
 const mark = "lexsem: "
 
-// meta is what follows.
+// meta is the JSON after mark.
 type meta struct {
 	Layout int         `json:"layout"`
 	Info   remote.Info `json:"info"`

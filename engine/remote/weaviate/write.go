@@ -122,7 +122,7 @@ func (b *Backend) Fetch(ctx context.Context, ids []remote.PassageID, vectors boo
 	return out, nil
 }
 
-// read returns the passages with ids of the server's that there are, in any order.
+// read returns the existing passages with the given ids of the server, in any order.
 func (b *Backend) read(ctx context.Context, keys []string, vectors bool) (all []stored, err error) {
 	fields := "docid chunk terms length body _additional{id}"
 	if vectors {
@@ -202,7 +202,7 @@ func (b *Backend) note(ctx context.Context, n int) error {
 	return b.send(ctx, []object{{"class": b.writesClass(), "id": uuid([12]byte(id[:12]), binary.BigEndian.Uint32(id[12:])), "properties": object{"n": n}}}, 1)
 }
 
-// batch stores passages, and returns when they are found.
+// batch stores passages, and returns once searches find them.
 func (b *Backend) batch(ctx context.Context, some []stored) error {
 	if err := b.send(ctx, some, len(some)); err != nil {
 		return err
@@ -236,7 +236,7 @@ func (b *Backend) send(ctx context.Context, objects any, n int) error {
 	})
 }
 
-// remove deletes passages, whether they are there or not.
+// remove deletes passages, even if some do not exist.
 func (b *Backend) remove(ctx context.Context, ids []remote.PassageID) error {
 	for from := 0; from < len(ids); from += page {
 		some := ids[from:min(from+page, len(ids))]

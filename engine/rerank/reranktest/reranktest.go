@@ -35,7 +35,7 @@ var texts = []string{
 	"quarterly revenue grew",
 }
 
-// awkward are texts that real input holds sooner or later.
+// awkward are difficult texts that real input contains sooner or later.
 var awkward = []string{
 	"", " \t\r\n  ", "a\x00b", "\xff\xfe abc \xc3(", "\ufeffhello", "\u0301\u0301\u0301",
 	"[CLS] [SEP] [PAD] [UNK] [MASK] [", "<s> </s> <pad>", strings.Repeat("x", 1<<16), strings.Repeat("many words ", 5000),
@@ -85,7 +85,7 @@ func check(t *testing.T, out []float64, texts []string) {
 	}
 }
 
-// many are n texts, repeated.
+// many returns n texts with repetitions.
 func many(n int) []string {
 	out := make([]string, n)
 	for i := range out {

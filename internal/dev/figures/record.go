@@ -215,7 +215,7 @@ func adopt(prefix string) error {
 	return nil
 }
 
-// recordable reports whether all commands write a report that reading knows.
+// recordable reports whether all commands write a report of a known format.
 func recordable(r *runs.Run) bool {
 	return !slices.ContainsFunc(r.Commands, func(c runs.Command) bool {
 		rest, ok := strings.CutPrefix(c.Run, "lexsem bench ")
@@ -287,7 +287,7 @@ func (w *workshop) kept(r *runs.Run, c runs.Command) string {
 	return filepath.Join(w.encodings, "reports", r.Name+"-"+r.SumOf(c)+".json")
 }
 
-// expand puts the folder of the judged sets for $LEXSEM_DATA.
+// expand replaces $LEXSEM_DATA with the folder of the judged sets.
 func expand(line string) (string, error) {
 	dir, err := filepath.Abs(dataDir())
 	if err != nil {
@@ -299,8 +299,7 @@ func expand(line string) (string, error) {
 	return strings.ReplaceAll(line, "$LEXSEM_DATA", dir), nil
 }
 
-// lastChange is the last commit that changed the program, documents and this
-// tool aside.
+// lastChange is the last commit that changed the program, not only documents or this tool.
 func lastChange(ctx context.Context) (string, error) {
 	paths := []string{"--", "*.go", "*.s", "go.mod", "go.sum", ":!internal/dev/figures", ":!internal/dev/runs", ":!internal/dev/house"}
 	out, err := exec.CommandContext(ctx, "git", append([]string{"log", "-1", "--format=%h"}, paths...)...).Output()
@@ -318,7 +317,7 @@ func lastChange(ctx context.Context) (string, error) {
 	return commit, nil
 }
 
-// machine is this machine in words, without its name.
+// machine describes this machine, without its name.
 func machine() string {
 	model := runtime.GOARCH
 	if raw, err := os.ReadFile("/proc/cpuinfo"); err == nil {

@@ -37,7 +37,7 @@ func newWorkshop() (*workshop, error) {
 
 func (w *workshop) close() { os.RemoveAll(w.tmp) }
 
-// lexsem is a run of the program.
+// lexsem returns a run of the program.
 func (w *workshop) lexsem(ctx context.Context, args ...string) (*exec.Cmd, error) {
 	bin := filepath.Join(w.tmp, "lexsem")
 	if !w.built {
@@ -76,7 +76,7 @@ func command(ctx context.Context, name string, args ...string) *exec.Cmd {
 	return c
 }
 
-// dataDir is where the judged sets lie.
+// dataDir is the folder of the judged sets.
 func dataDir() string {
 	if d := os.Getenv("LEXSEM_DATA"); d != "" {
 		return d

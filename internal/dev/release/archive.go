@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// file is one of an archive.
+// file is a file of an archive.
 type file struct {
 	name    string // with slashes
 	data    []byte
@@ -46,7 +46,7 @@ func tarred(files []file, at time.Time) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// zipped is tarred for Windows.
+// zipped is tarred in the format for Windows.
 func zipped(files []file, at time.Time) ([]byte, error) {
 	var b bytes.Buffer
 	w := zip.NewWriter(&b)

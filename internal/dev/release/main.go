@@ -27,7 +27,7 @@ import (
 	"time"
 )
 
-// targets are the systems that a release is for.
+// targets are the systems for which a release is built.
 var targets = []string{"linux/amd64", "linux/arm64", "darwin/amd64", "darwin/arm64", "windows/amd64", "windows/arm64"}
 
 func main() {

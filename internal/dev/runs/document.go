@@ -99,7 +99,7 @@ func firstName(line string) string {
 
 func joined(b block) string { return strings.Join(b.lines, "\n") }
 
-// block is lines of a document that belong together.
+// block is a group of lines in a document.
 type block struct {
 	line  int // of the first, from 1
 	lines []string
@@ -159,9 +159,8 @@ type Findings struct {
 	Where    []string        // of these, document and line
 }
 
-// Check holds the figures of a document to the runs. Figures are all cells of
-// tables that begin with a number, and in prose numbers with decimals, a sign or
-// a unit.
+// Check compares the figures in a document with the runs. Figures are the cells of tables
+// that begin with a number, and numbers in prose that have decimals, a sign or a unit.
 func Check(name, text string, all map[string]*Run) *Findings {
 	f := &Findings{Used: map[string]bool{}}
 	m := &mark{}

@@ -11,7 +11,7 @@ import (
 	"github.com/lexsem/lexsem/internal/stat"
 )
 
-// book is the values of the runs that a marker names.
+// book holds the values of the runs that a marker names.
 type book struct {
 	values map[string]float64
 	keys   []string // sorted
@@ -197,8 +197,7 @@ func format(v float64, metric string, decimals int, signed bool) string {
 	return s
 }
 
-// says reports whether some value, or some difference to dense, is x when it is rounded to the decimals
-// that x was written with.
+// says reports whether some value, or some difference to dense, is x after rounding to the decimals of x.
 func (b *book) says(x float64, decimals int) bool {
 	unit := math.Pow10(decimals)
 	same := func(v float64) bool { return math.Abs(math.Abs(v)-math.Abs(x))*unit < 0.5+1e-6 }

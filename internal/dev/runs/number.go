@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// number is a figure as a document has it.
+// number is a figure as written in a document.
 type number struct {
 	text     string // with its sign
 	value    float64

@@ -13,7 +13,7 @@ import (
 	"strings"
 )
 
-// How the values of a run came into its file.
+// Ways in which the values of a run were recorded.
 const (
 	ByCommand = "by its commands" // .ci/figures all ran them and wrote the values
 	ByHand    = "by hand"         // a person ran them and wrote the table

@@ -79,7 +79,7 @@ func cellsWithFigures(b block) int {
 	return n
 }
 
-// figures counts the numbers of cells that are no labels.
+// figures counts the numeric cells that are not labels.
 func (t *table) figures() int {
 	n := 0
 	for _, row := range t.rows {
@@ -137,7 +137,7 @@ func (t *table) compare(m *mark) []problem {
 	return out
 }
 
-// render gives the lines of the table with the values of the runs.
+// render returns the lines of the table with the values of the runs.
 func (t *table) render(m *mark) ([]string, error) {
 	fresh, bold, bad := t.fill(m)
 	if len(bad) > 0 {
@@ -162,7 +162,7 @@ func (t *table) render(m *mark) ([]string, error) {
 	return lines, nil
 }
 
-// fill gives cells as the runs have them. Cells without a figure stay.
+// fill sets cells to the values of the runs. Cells without a figure stay unchanged.
 func (t *table) fill(m *mark) (cells [][]string, bold [][]bool, bad []problem) {
 	seen := map[string]string{} // what a cell shows -> the cell
 	for i, row := range t.rows {

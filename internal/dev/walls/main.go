@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-// row is one figure, with the goal it has.
+// row is one figure and its goal.
 type row struct{ what, now, goal string }
 
 func main() {
@@ -80,7 +80,7 @@ func output(name string, args ...string) (string, error) {
 	return string(out), nil
 }
 
-// sizes returns the lines of Go without tests, and the bytes of Markdown.
+// sizes returns the number of lines of Go without tests, and the bytes of Markdown.
 func sizes(files []string) (code, docs int, err error) {
 	for _, f := range files {
 		isCode := strings.HasSuffix(f, ".go") && !strings.HasSuffix(f, "_test.go")
@@ -100,7 +100,7 @@ func sizes(files []string) (code, docs int, err error) {
 	return code, docs, nil
 }
 
-// readme counts the imports of this module and the lines, from "func main" on, of the first program of README.
+// readme counts the imports of this module and the lines, from "func main" on, in the first program of README.
 func readme() (string, error) {
 	raw, err := os.ReadFile("README.md")
 	if err != nil {

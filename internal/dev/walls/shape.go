@@ -45,7 +45,7 @@ func shapeOf(dir string) (shape, error) {
 	return s, nil
 }
 
-// callsAmong has, for each file, the files it calls.
+// callsAmong returns, for each file, the files that it calls.
 func callsAmong(files []*ast.File) map[int]map[int]bool {
 	const several = -1
 	funcs, methods := map[string]int{}, map[string]int{}

@@ -30,7 +30,7 @@ func FilesOf(dir string) []string {
 	return all
 }
 
-// What a child says, in lines of its own.
+// Lines that a child prints.
 const (
 	SaysFailed  = "failed:"           // behind the name of a call: that it gave an error
 	saysDamaged = "called damaged:"   // that an error called the database damaged

@@ -32,7 +32,7 @@ func (f Fault) String() string {
 	return fmt.Sprintf("%s at call %d of %s", f.Error, f.K, f.Call)
 }
 
-// faults are the calls that a database makes, and the errors they may give.
+// faults are the calls of a database and their possible errors.
 var faults = []Fault{
 	{Call: "openat", Error: "EIO"}, {Call: "openat", Error: "EMFILE"}, {Call: "openat", Error: "ENOSPC"}, {Call: "openat", Error: "ENOMEM"},
 	{Call: "read", Error: "EIO"}, {Call: "pread64", Error: "EIO"}, {Call: "getdents64", Error: "EIO"}, {Call: "newfstatat", Error: "EIO"},

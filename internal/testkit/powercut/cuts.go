@@ -49,7 +49,7 @@ func (d *Disk) Cuts(t *testing.T, n int, seed uint64, f func(label, dir string, 
 	}
 }
 
-// Marks are texts of Mark, in their order.
+// Marks are the texts given to Mark, in order.
 type Marks []string
 
 // Last is the highest number n of a mark "what n", or 0 if there is none.

@@ -52,7 +52,7 @@ func Mark(mount, text string) {
 	os.Lstat(filepath.Join(mount, markPrefix+text)) // there is no such file; that it was asked for is logged
 }
 
-// opKind says what an op is.
+// opKind is the kind of an op.
 type opKind int
 
 const (

@@ -40,10 +40,10 @@ func (d *Disk) Replay() *Replay {
 	}
 }
 
-// Len is the number of things that were done to the disk.
+// Len is the number of recorded operations on the disk.
 func (r *Replay) Len() int { return len(r.log) }
 
-// Marks returns the texts of Mark up to now.
+// Marks returns the texts given to Mark so far.
 func (r *Replay) Marks() Marks { return r.marks }
 
 // To continues until the given number of operations.

@@ -36,7 +36,7 @@ func Start(name, log string, cmd *exec.Cmd) (*Server, error) {
 	return s, nil
 }
 
-// Pid is the number of its process.
+// Pid returns the number of its process.
 func (s *Server) Pid() int { return s.cmd.Process.Pid }
 
 // Kill ends the server at once, and on Unix also the processes that it has started.
@@ -46,7 +46,7 @@ func (s *Server) Kill() {
 	s.ended <- nil
 }
 
-// Until waits until ready returns nil. Its error has that of ready and the end of the log.
+// Until waits until ready returns nil. Its error contains that of ready and the end of the log.
 func (s *Server) Until(ctx context.Context, patience time.Duration, ready func() error) error {
 	for end := time.Now().Add(patience); ; {
 		answer := ready()

@@ -17,7 +17,7 @@ import (
 	"time"
 )
 
-// Long reports whether long forms are to run.
+// Long reports whether the long forms of tests should run.
 func Long() bool { return os.Getenv("LEXSEM_LONG") != "" && !testing.Short() }
 
 // Rounds is the number of rounds: that of LEXSEM_ROUNDS, else long or short; go test -short halves the

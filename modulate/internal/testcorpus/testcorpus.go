@@ -21,7 +21,7 @@ func Unit(r *rand.Rand, d int) []float32 {
 	return x
 }
 
-// IDs are up to n distinct tokens, in [2, vocab).
+// IDs returns up to n distinct tokens, in [2, vocab).
 func IDs(r *rand.Rand, vocab, n int) (ids []int32) {
 	for range n {
 		if t := int32(2 + r.IntN(vocab-2)); !slices.Contains(ids, t) {
@@ -31,8 +31,8 @@ func IDs(r *rand.Rand, vocab, n int) (ids []int32) {
 	return ids
 }
 
-// Passage is a random passage of 24 tokens at most. Its vector leans towards the directions of
-// its tokens, so that there is something to regress.
+// Passage is a random passage of 24 tokens at most. Its vector leans towards the directions of its tokens,
+// so that a regression finds something.
 func Passage(r *rand.Rand, d, vocab int) (x []float32, tokens []int32) {
 	tokens = IDs(r, vocab, 5+r.IntN(20))
 	x = Unit(r, d)
