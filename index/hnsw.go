@@ -98,7 +98,7 @@ func (h *hnsw) limit(layer int) int {
 	return h.o.M
 }
 
-// maxLayer limits the layers for any random numbers.
+// maxLayer is the highest layer, even for extreme random numbers.
 const maxLayer = 31
 
 // rank orders nodes by height: the highest have the lowest rank. It depends on seed and id alone.

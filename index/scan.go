@@ -157,7 +157,7 @@ func (s *scanner) among() (whole bool, err error) {
 	return true, err
 }
 
-// listed is the position in among.
+// listed is the state of the walk over Among.
 type listed struct {
 	n     int // of s.slots, not compared with yet
 	whole bool
