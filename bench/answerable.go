@@ -11,7 +11,7 @@ import (
 	"github.com/lexsem/lexsem/internal/stat"
 )
 
-// Answerable says how well the scores of one system tell whether a query has an answer.
+// Answerable reports how well the scores of one system show whether a query has an answer.
 type Answerable struct {
 	System string `json:"system"`
 	// AUC is the area under the ROC curve: the probability that the first passage of a query with a

@@ -163,8 +163,7 @@ func Run(ctx context.Context, enc encoder.Encoder, o Options) (report *Report, e
 	return report, nil
 }
 
-// answer prepares the systems, lets them answer every task, and reports what
-// they found.
+// answer prepares the systems, runs them on every task, and reports the results.
 func (p *plan) answer(ctx context.Context, setting *Setting, questions [][]Question, unanswered []Question, report *Report) error {
 	results := make([][]Result, len(p.tasks)) // task → system
 	for _, system := range p.systems {

@@ -26,8 +26,8 @@ func (f CacheFile) digest() string {
 	return strings.TrimSuffix(strings.TrimSuffix(filepath.Base(f.Path), vectorsSuffix), statesSuffix)
 }
 
-// CacheFiles returns the files in a folder of caches, most recently used first. A missing folder has
-// none.
+// CacheFiles returns the files in a folder of caches, most recently used first. A missing folder
+// has no caches.
 func CacheFiles(dir string) ([]CacheFile, error) {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -244,7 +244,7 @@ func (e *Engine) storeCodebook(ctx context.Context, b *store.Batch, number int) 
 	return b.AddBasis(ctx, number, e.images.words.Codebook().AppendBinary(nil))
 }
 
-// acceptCodebook uses the bytes of a codebook; stored says whether the store has them. A second codebook is
+// acceptCodebook uses the bytes of a codebook; stored reports whether the store has them. A second codebook is
 // refused, since its words would have the same numbers.
 func (e *Engine) acceptCodebook(record []byte, stored bool) error {
 	if e.images == nil {

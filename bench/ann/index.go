@@ -54,7 +54,7 @@ func findIndex(name string) (indexKind, error) {
 	}, nil
 }
 
-// options returns those of an index of this package.
+// options returns the options of an index of this package.
 func (o Options) options(dim int) index.Options {
 	return index.Options{Dim: dim, M: o.M, EfConstruction: o.EfConstruction, Seed: o.Seed, Workers: o.Threads}
 }

@@ -26,7 +26,7 @@ var Parts = []string{
 	"open", "search", "upsert", "add", "delete", "fit", "graph", "repartition", "snapshot", "deadlines", "close", "collapse",
 }
 
-// engineStalls are the parts that "stalls" stands for.
+// engineStalls are the parts that "stalls" includes.
 var engineStalls = []string{"add", "delete", "fit", "graph", "repartition", "snapshot"}
 
 // Options are the options of Run. A zero field means its default.

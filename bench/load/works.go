@@ -340,7 +340,7 @@ func (w *watcher) run() {
 	}
 }
 
-// files tells the names, sizes and times of the files.
+// files lists the names, sizes and times of the files.
 func (w *watcher) files() string {
 	var b strings.Builder
 	entries, err := os.ReadDir(w.dir)

@@ -120,7 +120,7 @@ func curveLines(c *bench.Curve, task, metric string) plot.Chart {
 	return chart
 }
 
-// shownMetrics returns those of nDCG@1 and @10 that r has.
+// shownMetrics returns nDCG@1 and nDCG@10, as far as r has them.
 func shownMetrics(r *bench.Report) []string {
 	metrics := metricsOf(r.Results)
 	return slices.DeleteFunc([]string{"ndcg@1", mainMetric}, func(m string) bool { return !slices.Contains(metrics, m) })

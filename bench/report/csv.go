@@ -75,7 +75,7 @@ func writeCSV(w io.Writer, rows [][]string) error {
 
 func digits(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
 
-// chosen returns those of metrics that results have, in their order; nil means all.
+// chosen returns the metrics that results have, in the order of metrics; nil means all.
 func chosen(results []bench.Result, metrics []string) []string {
 	if metrics == nil {
 		return metricsOf(results)

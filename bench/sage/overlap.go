@@ -47,7 +47,7 @@ func newRouge(tokens [][]int32) scorer {
 	})
 }
 
-// fMeasure of counts in common; 0 where a side has none.
+// fMeasure is the F measure of the number in common; 0 if a side is empty.
 func fMeasure(common, a, b int) float64 {
 	if common == 0 {
 		return 0

@@ -108,7 +108,7 @@ func Tasks() []string {
 	return out
 }
 
-// newRand returns a generator of its own for a purpose.
+// newRand returns a separate generator for a purpose.
 func newRand(seed uint64, purpose string) *rand.Rand {
 	h := fnv.New64a()
 	h.Write([]byte(purpose))

@@ -22,7 +22,7 @@ func retrievalChanges() []change {
 }
 
 // runRetrieval adds a changed copy of every document to the corpus, one kind of change at
-// a time, and asks how much of nDCG@10 is left when the originals alone count as relevant
+// a time, and asks how much of nDCG@10 is left if only the originals count as relevant
 // (Sec. A.6). The score is the harmonic mean of that over 18 changes. replaced is the
 // same with the copies in place of the originals, counted as relevant. all has the copies
 // of all changes at once. Copies with the text of their original are not added.

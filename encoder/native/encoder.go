@@ -159,7 +159,7 @@ func (r *runner) Score(ctx context.Context, scores []float64, pairs []encoder.Ou
 	})
 }
 
-// Close lets go of the model.
+// Close releases the model.
 func (r *runner) Close() (err error) {
 	if r.model.file != nil {
 		err = r.model.file.Close()

@@ -13,7 +13,7 @@ import (
 //
 //	w.head   version (4), k1 (8), b (8), seed of hashes (8), slots (4), terms
 //	         (4), terms of all live documents (8), analysis
-//	w.text   the terms one behind the other
+//	w.text   the terms one after the other
 //	w.textat their offsets (4 each), and the end
 //	w.textix table from terms to their numbers (4 each)
 //	w.lists  of each term, and of one more: live documents, postings, the first

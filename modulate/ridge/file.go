@@ -263,7 +263,7 @@ func (z *frozen) count(f *snapshot.File, vocab int) error {
 	return r.Done()
 }
 
-// countOlder is count for a file that has both for all tokens.
+// countOlder is count for a file that stores both numbers for all tokens.
 func (z *frozen) countOlder(f *snapshot.File, vocab int) error {
 	all := func(tag string, size int) ([]byte, error) {
 		s, err := f.Section(tag)

@@ -42,7 +42,7 @@ const (
 	fastBytes = 199
 )
 
-// vectorBytes returns about the memory of a vector in an index of a kind, in addition to
+// vectorBytes returns the approximate memory of a vector in an index of a kind, in addition to
 // its float32 row.
 func (d *DB) vectorBytes(kind string) int64 {
 	n := int64(slotBytes)
