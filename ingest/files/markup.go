@@ -6,16 +6,17 @@ import (
 	"strings"
 )
 
-// markups find the headings, and what a text says of itself, in the markups that are read as they are. Their keys are extensions.
+// markups find the headings and the metadata of texts in other markups, whose text is kept unchanged. Their keys are
+// extensions.
 var markups = map[string]func(lines []string) marked{"org": orgMarks, "rst": rstMarks, "adoc": adocMarks, "asciidoc": adocMarks, "tex": texMarks}
 
-// marked is what the lines of a text have, by the numbers of lines from 0.
+// marked holds the marks found in the lines of a text, by line number from 0.
 type marked struct {
 	title, author, date string
 	headings            []int
 }
 
-// mark adds to a text the breaks, the title and the metadata of its markup.
+// mark adds the breaks, the title and the metadata from a text's markup.
 func (r *Record) mark(name string) {
 	find := markups[strings.TrimPrefix(path.Ext(baseName(name)), ".")]
 	if find == nil {
@@ -37,7 +38,7 @@ func (r *Record) mark(name string) {
 	}
 }
 
-// orgMarks reads Org: stars before headings, and keywords such as #+TITLE.
+// orgMarks reads Org: headings begin with stars, and there are keywords such as #+TITLE.
 func orgMarks(lines []string) (m marked) {
 	block := false
 	for i, l := range lines {
@@ -62,11 +63,11 @@ func orgMarks(lines []string) (m marked) {
 	return m
 }
 
-// rstField is a field of the list at the head of a text in reStructuredText.
+// rstField matches a field in the list at the head of a text in reStructuredText.
 var rstField = regexp.MustCompile(`^:([A-Za-z]+):\s+(.*)$`)
 
-// rstMarks reads reStructuredText: headings have a line of one sign below them, and perhaps above. The first one is the title
-// if nothing but comments and fields stands before it.
+// rstMarks reads reStructuredText: a heading has a line of one sign below it, and sometimes above. The first heading is
+// the title if only comments and fields come before it.
 func rstMarks(lines []string) (m marked) {
 	alone := true // nothing but comments and fields stands before
 	for i, l := range lines {
@@ -101,7 +102,7 @@ func rstMarks(lines []string) (m marked) {
 	return m
 }
 
-// isRule says whether a line repeats one sign.
+// isRule reports whether a line consists of one repeated sign.
 func isRule(l string) bool {
 	l = strings.TrimRight(l, " \t\r")
 	return len(l) >= 3 && strings.ContainsRune("=-`:.'\"~^_*+#<>", rune(l[0])) && strings.Trim(l, l[:1]) == ""
@@ -149,7 +150,7 @@ var (
 	texMacro   = regexp.MustCompile(`\\[A-Za-z]+\*?\s*|[{}~]|\\\\`)
 )
 
-// texMarks reads LaTeX: commands of headings, and of the title.
+// texMarks reads LaTeX: commands for headings and the title.
 func texMarks(lines []string) (m marked) {
 	for i, l := range lines {
 		if texHeading.MatchString(l) {
@@ -177,7 +178,7 @@ func texMarks(lines []string) (m marked) {
 	return m
 }
 
-// braced is the text as far as the brace that closes, within ten lines.
+// braced returns the text up to the closing brace, within ten lines.
 func braced(text string, more []string) string {
 	text = strings.Join(append([]string{text}, more[:min(len(more), 10)]...), " ")
 	depth := 1

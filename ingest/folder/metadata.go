@@ -8,18 +8,18 @@ import (
 	"github.com/lexsem/lexsem/ingest/location"
 )
 
-// Metadata that every document from a folder's file has. A field of the file's own with one
-// of these names stands in the object "front" instead. A record of a file that was named
-// itself keeps its fields, and has none of these where it has one of their names.
+// Metadata of every document from a file in a folder. If the file itself has a field with
+// one of these names, the field is moved to the object "front". A record of a file that was
+// named directly keeps its fields; they take precedence over these.
 var ownNames = map[string]bool{
 	location.Path: true, location.Root: true, location.Time: true, location.Kind: true, location.Line: true, location.End: true, metaFront: true,
 }
 
 const metaFront = "front"
 
-// Describe adds the origin of a record to its metadata. root is "" for a file that was named itself;
-// path is then absolute. The fields of such a record keep their names, so that filters find what the
-// file says and an export can be imported unchanged.
+// Describe adds the origin of a record to its metadata. For a file that was named directly, root is
+// "" and path is absolute. The fields of such a record keep their names, so that filters find what
+// the file says and an export can be imported unchanged.
 func Describe(r files.Record, root, path, kind string, modified time.Time) engine.Document {
 	d := r.Document
 	d.Breaks = r.Breaks
@@ -53,6 +53,6 @@ func Describe(r files.Record, root, path, kind string, modified time.Time) engin
 	return d
 }
 
-// written is a time as metadata have it. Seconds alone: with fractions the order of the
-// bytes would not be that of time.
+// written is the form of a time in metadata. It has whole seconds, since with fractions
+// the order of bytes would not be that of time.
 func written(t time.Time) string { return t.UTC().Format(time.RFC3339) }

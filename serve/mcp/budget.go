@@ -8,13 +8,14 @@ import (
 	"github.com/lexsem/lexsem/engine"
 )
 
-// What an answer of search takes besides ids, symbols and texts, in tokens.
+// The size of an answer of search besides ids, symbols and texts, in tokens.
 const (
 	frameTokens = 60 // of the answer
 	headTokens  = 22 // of a hit
 )
 
-// tokensOf is about how many tokens a model reads in a text. Models differ; this is rather more than cl100k counts.
+// tokensOf estimates the number of a model's tokens in a text. Models differ; the estimate is rather above
+// the count of cl100k.
 func tokensOf(s string) (n int) {
 	run, class := 0, 0
 	end := func() {
@@ -60,7 +61,7 @@ func tokensOf(s string) (n int) {
 	return n
 }
 
-// roomOf is how many bytes of a hit's text take so many tokens.
+// roomOf is the number of bytes of a hit's text that take that many tokens.
 func roomOf(h engine.Hit, tokens int) int {
 	all := tokensOf(h.Text)
 	if all <= tokens {
@@ -69,7 +70,8 @@ func roomOf(h engine.Hit, tokens int) int {
 	return len(h.Text) * max(0, tokens) / all
 }
 
-// wholeLines takes the broken lines off both ends of the part of s from a to z. It leaves the line of the bytes from to to.
+// wholeLines removes incomplete lines at both ends of the part of s from a to z. It keeps the line of the bytes from
+// from to to.
 func wholeLines(s string, a, z, from, to int) (string, int) {
 	if a > 0 && s[a-1] != '\n' {
 		if i := strings.IndexByte(s[a:z], '\n'); i >= 0 && a+i < from {
@@ -86,7 +88,7 @@ func wholeLines(s string, a, z, from, to int) (string, int) {
 	return s[a:z], a
 }
 
-// rootOf is the folder below which the ids of all hits are their paths, "" where there is none.
+// rootOf is the folder below which the ids of all hits are paths, "" if there is none.
 func rootOf(hits []searchHit) (root string) {
 	for _, h := range hits {
 		at, ok := strings.CutSuffix(strings.ReplaceAll(h.Path, `\`, "/"), "/"+h.ID)
@@ -98,10 +100,10 @@ func rootOf(hits []searchHit) (root string) {
 	return root
 }
 
-// placeNames are the metadata of a hit that its place tells.
+// placeNames are the metadata of a hit that its place already shows.
 var placeNames = map[string]bool{"path": true, "root": true, "time": true, "kind": true, "line": true, "line_end": true, "language": true}
 
-// ownMetadata are those of a hit that its place does not tell.
+// ownMetadata are the metadata of a hit that its place does not already show.
 func ownMetadata(h searchHit) map[string]any {
 	if h.Path == "" {
 		return h.Metadata

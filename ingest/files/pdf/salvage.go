@@ -11,9 +11,10 @@ import (
 	"github.com/lexsem/lexsem/ingest/files"
 )
 
-// A PDF names its first object at its end. Of one that was cut, PDFium finds the other objects, but not which is the first.
+// A PDF names its first object at its end. If a file was cut off, PDFium finds its other objects, but not the first
+// one.
 
-// Bounds of what is looked at in a damaged file.
+// Bounds for searching a damaged file.
 const (
 	maxSalvage = 64 << 20
 	maxKids    = 100_000
@@ -25,8 +26,8 @@ var (
 	pageType    = regexp.MustCompile(`/Type[ \r\n\t]*/Page\b`)
 )
 
-// tail is what ends a damaged file so that it can be read: a trailer that names its catalog, or a catalog of all its pages
-// where it has none any more. It is "" where there are none.
+// tail is an ending that makes a damaged file readable: a trailer that names its catalog or, if the catalog is lost, a
+// catalog of all its pages. It is "" if there are no pages.
 func tail(f *files.File) (string, error) {
 	raw, err := io.ReadAll(io.NewSectionReader(f, 0, min(f.Size(), maxSalvage)))
 	if err != nil {
@@ -70,7 +71,7 @@ func tail(f *files.File) (string, error) {
 	return out + fmt.Sprintf("trailer\n<< /Size %d /Root %s >>\nstartxref\n0\n%%%%EOF\n", last+3, root), nil
 }
 
-// longer is a file with a tail.
+// longer is a file with bytes appended.
 type longer struct {
 	f    *files.File
 	tail string
