@@ -3,7 +3,7 @@
 // [DB.Search] finds them by meaning and by their exact words.
 //
 // A DB is an engine.Engine: its other methods change, delete and list documents, fit bridges, explain hits,
-// back up and verify. What package engine promises holds here, too: concurrency, durability, errors. The
+// back up and verify. Package engine's guarantees of concurrency, durability and errors also apply here. The
 // packages below ingest make documents of files and folders. The packages below serve answer over HTTP and
 // MCP.
 package lexsem

@@ -11,7 +11,7 @@ import (
 	"github.com/lexsem/lexsem/internal/stat"
 )
 
-// Answerable says how well the scores of one system tell whether a query has an answer.
+// Answerable reports how well the scores of one system show whether a query has an answer.
 type Answerable struct {
 	System string `json:"system"`
 	// AUC is the area under the ROC curve: the probability that the first passage of a query with a
@@ -22,8 +22,8 @@ type Answerable struct {
 	Without int     `json:"without"` // number of queries without a positive
 }
 
-// unansweredQueries reads queries-without-positives.jsonl of the corpus, where
-// there is one.
+// unansweredQueries reads queries-without-positives.jsonl of the corpus, if the file
+// exists.
 func (p *plan) unansweredQueries(in TaskInput) ([]Query, error) {
 	name := filepath.Join(p.corpus.Dir, "queries-without-positives.jsonl")
 	if missing(name) {
@@ -41,8 +41,8 @@ func (p *plan) unansweredQueries(in TaskInput) ([]Query, error) {
 	return slices.DeleteFunc(all, func(q Query) bool { return !in.Asks(q.ID) }), nil
 }
 
-// answerable asks the queries without a positive and holds their best scores
-// against those of with, the same system on the first task.
+// answerable runs the queries without a positive, and compares their best scores with
+// those of the queries with a positive.
 func (p *plan) answerable(ctx context.Context, r Retriever, with Result, without []Question) (Answerable, error) {
 	hits, err := r.Retrieve(ctx, without, min(p.depth, p.targets.Len()))
 	if err != nil {

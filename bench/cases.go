@@ -33,8 +33,8 @@ type caseText struct {
 // caseRunes is the length at which texts of cases are cut.
 const caseRunes = 280
 
-// cases finds, for each system, the n queries it lost most on and the n it
-// gained most on against dense, ties by query id.
+// cases finds, for each system, the n queries with the largest loss and the n with the
+// largest gain against dense; ties go by query id.
 func (p *plan) cases(task *Task, row []Result, n int) []Case {
 	at := slices.IndexFunc(row, func(r Result) bool { return r.System == "dense" })
 	if at < 0 || n <= 0 {
@@ -90,8 +90,8 @@ func (p *plan) cases(task *Task, row []Result, n int) []Case {
 	return out
 }
 
-// firsts notes what stood first for each query, by which score, and where the
-// first positive stood.
+// firsts records for each query the first passage, its score, and the rank of the first
+// positive.
 func (r *Result) firsts(task *Task, rankings Rankings, ids []string) {
 	r.ids = ids
 	for _, q := range ids {

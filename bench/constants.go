@@ -13,13 +13,13 @@ import (
 	"github.com/lexsem/lexsem/modulate/train"
 )
 
-// Constant is a tunable number of a system.
+// Constant is a number of a system that can be tuned.
 type Constant struct {
 	Name string // for example "presence"
 	Doc  string // one-line description
 	// Shipped is the default of the program. NaN means that it depends on the corpus.
 	Shipped float64
-	// Try lists the values that are tried if none are named.
+	// Try lists the values that are tried by default.
 	Try []float64
 	// Low and High are the bounds of the values.
 	Low, High float64
@@ -62,21 +62,22 @@ func ConstantNamed(name string) (Constant, error) {
 	return Constant{}, fmt.Errorf("%w: constant %q; known are %s", ErrUnknownName, name, strings.Join(known, ", "))
 }
 
-// Reranks reports that another value needs no new search: candidates of a fusion are ranked again.
+// Reranks reports whether another value needs no new search: the fusion ranks the known candidates
+// again.
 func (c Constant) Reranks() bool { return reranks(c.Name) }
 
-// fusionConstants are those that candidates are fused by, by kind of fusion. Their
-// values cost a ranking of known candidates, others a search.
+// fusionConstants are the constants of each kind of fusion. Another value of one only ranks known
+// candidates again; other constants need a new search.
 var fusionConstants = map[string][]string{
 	fusion.Calibrated: {"presence", "power", "near", "coverage", "pair", "title", "reach", "unknown"},
 	fusion.RRF:        {"rank-constant"},
 	fusion.Convex:     {"share"},
 }
 
-// tokensConstant is read by what has token states behind a calibrated fusion.
+// tokensConstant is the weight of the token score after a calibrated fusion.
 const tokensConstant = "tokens"
 
-// reranks tells whether another value of the constant asks for no search.
+// reranks reports whether another value of the constant needs no new search.
 func reranks(name string) bool {
 	if name == tokensConstant {
 		return true
@@ -92,8 +93,8 @@ func reranks(name string) bool {
 // Constants are values, by constant name, that systems use instead of the shipped ones.
 type Constants map[string]float64
 
-// With is c with one value changed; the shipped one is left out, so that a point has
-// one name.
+// With returns c with one value changed. A shipped value is left out, so that equal settings have
+// equal names.
 func (c Constants) With(name string, v float64) Constants {
 	out := Constants{}
 	for k, x := range c {
@@ -106,7 +107,7 @@ func (c Constants) With(name string, v float64) Constants {
 	return out
 }
 
-// Only are the constants that keep says.
+// Only returns the constants for which keep is true.
 func (c Constants) Only(keep func(name string) bool) Constants {
 	out := Constants{}
 	for k, v := range c {
@@ -167,7 +168,7 @@ func (c Constants) fuse(f fusion.Options, cs []fusion.Candidate, unknown float64
 	return f.Fuse(cs)
 }
 
-// rlr are the options of RLR, shipped ones 0.
+// rlr returns the options of RLR; 0 stands for a shipped value.
 func (c Constants) rlr() modulate.RLROptions {
 	return modulate.RLROptions{Alpha: c["alpha"], Lambda: c["lambda"]}
 }
@@ -180,7 +181,7 @@ func (c Constants) local(o *local.Options, n int) {
 	}
 }
 
-// ofFits tells whether a constant is read by fits.
+// ofFits reports whether a constant is read by fits.
 func ofFits(name string) bool { return name == "spread" || name == "tau" }
 
 // fit puts the options of a fit into o.

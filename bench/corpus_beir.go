@@ -186,7 +186,7 @@ type record struct {
 	Query recordID `json:"query_id"`
 }
 
-// recordOf reads a line of a file of JSON, or of the file of tabs that its name tells.
+// recordOf reads a line of a JSON file, or of a table with tabs if the file's name ends like one.
 func recordOf(file string, b []byte) (record, error) {
 	if extension(file) != ".tsv" {
 		return parseRecord(b)

@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 )
 
-// textFiles are the endings of files that a folder of texts is read from.
+// textFiles are the name endings of the files that are read from a folder of texts.
 var textFiles = []string{".txt", ".md"}
 
 // CheckData checks, without reading, that every part of data exists (see ReadCorpora). The error is
@@ -24,10 +24,9 @@ func CheckData(data string) error {
 	return nil
 }
 
-// readLoose reads passages that have no BEIR folder: a .jsonl or .tsv file of them, or
-// a folder of text files, each a passage whose id is its path below the
-// folder; hidden ones and those below hidden folders are left out, and so is what
-// is no regular file. ok tells that path is one of the two.
+// readLoose reads passages without a BEIR folder: a .jsonl or .tsv file, or a folder of text files.
+// Each text file is a passage, and its path below the folder is the id. Hidden files, files in
+// hidden folders and irregular files are left out. ok is false if path is neither.
 func readLoose(path string, o ReadOptions) (c *Corpus, ok bool, err error) {
 	st, err := os.Stat(path)
 	if err != nil {

@@ -59,8 +59,7 @@ func ReadCorpora(dirs string, o ReadOptions) (*Corpus, error) {
 	return all, nil
 }
 
-// dataParts are the folders and files that data names: itself where there is
-// such a one, else what commas separate.
+// dataParts splits data at commas into folders and files. A path that exists as a whole is not split.
 func dataParts(data string) []string {
 	if _, err := os.Stat(data); err == nil || !strings.Contains(data, ",") {
 		return []string{data}

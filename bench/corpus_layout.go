@@ -48,7 +48,7 @@ func (o ReadOptions) split() string {
 	return o.Split
 }
 
-// qrelsFiles are the files of the judgements that o asks for: none where the default split has none.
+// qrelsFiles lists the judgement files that o names. It is empty if the default split has no file.
 func (o ReadOptions) qrelsFiles(dir string) ([]string, error) {
 	if !strings.ContainsAny(o.Split, `/\`) {
 		if found := o.find(dir, qrelsNames); len(found) > 0 {
@@ -110,7 +110,7 @@ func splitsIn(dir string) string {
 	return "; there are judgements of " + strings.Join(names, ", ") + ": choose with --split " + names[0]
 }
 
-// escapeGlob is dir as a pattern that it alone matches.
+// escapeGlob returns dir as a pattern that matches only dir.
 func escapeGlob(dir string) string {
 	return strings.NewReplacer("*", "[*]", "?", "[?]", "[", "[[]").Replace(dir)
 }

@@ -6,11 +6,11 @@ import (
 	"github.com/lexsem/lexsem/internal/text"
 )
 
-// ownPassages are the ids of the queries that stand in the corpus themselves, as in ArguAna and Quora.
+// ownPassages returns the ids of queries that are also passages of the corpus, as in ArguAna and Quora.
 // BEIR leaves the passage with a query's id out of the query's ranking. Ids also agree by chance, where
-// queries and passages are both numbered. So a query is taken for a passage if the passage of its id has
-// much the same words, or if that holds for half of the queries whose ids are those of passages. A
-// passage that is judged relevant to the query of its own id is sought, and stays.
+// queries and passages are both numbered. So a query counts as a passage if the passage with its id has
+// nearly the same words, or if this holds for half of the queries that share an id with a passage. A
+// passage that is judged relevant to the query with its own id stays in the ranking.
 func (c *Corpus) ownPassages() map[string]struct{} {
 	texts := make(map[string]string, len(c.Queries))
 	for _, q := range c.Queries {
@@ -36,7 +36,7 @@ func (c *Corpus) ownPassages() map[string]struct{} {
 	return alike
 }
 
-// sameWords tells whether the words that two texts share are at least six tenths of all their words.
+// sameWords reports whether the words that two texts share are at least six tenths of all their words.
 func sameWords(a, b string) bool {
 	of := map[string]int{}
 	for i, s := range []string{a, b} {

@@ -26,7 +26,7 @@ var (
 	topicTag = regexp.MustCompile(`<[^>]*>`)
 )
 
-// isTopics tells files of topics by their names.
+// isTopics recognises files of topics by their names.
 func isTopics(name string) bool {
 	return slices.Contains([]string{".txt", ".xml", ".trec", ".topics"}, extension(name)) || strings.HasPrefix(strings.ToLower(filepath.Base(name)), "topics")
 }

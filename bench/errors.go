@@ -34,7 +34,7 @@ type LineError struct {
 	Err  error // wraps one of this package's errors, such as ErrBrokenLine
 }
 
-// Error has the form "file:line: what is wrong".
+// Error has the form "file:line: MESSAGE".
 func (e *LineError) Error() string {
 	if e.Line == 0 {
 		return fmt.Sprintf("%s: %v", e.File, e.Err)

@@ -21,9 +21,9 @@ import (
 	"github.com/lexsem/lexsem/modulate/train"
 )
 
-// fitStack fits a stack to the targets that are asked for, once a run: systems
-// that share a bridge share its fit. With a cache folder it is kept for later runs of the same
-// program on the same texts, vectors and options. fit is told what it took.
+// fitStack fits a stack to the requested targets, once a run: systems with the same bridge
+// share its fit. With a cache folder it is kept for later runs of the same program on the same
+// texts, vectors and options. fit receives the figures of the fit.
 func (s *Setting) fitStack(ctx context.Context, stack modulate.Stack, fit *Fit) (*modulate.Weights, error) {
 	t, err := s.teacher(ctx)
 	if err != nil {
@@ -36,7 +36,7 @@ func (s *Setting) fitStack(ctx context.Context, stack modulate.Stack, fit *Fit) 
 	return t.fitHere(ctx, stack, fit)
 }
 
-// fitHere fits a stack to the targets of s, or to some that are drawn.
+// fitHere fits a stack to the targets of s, or to a random part of them.
 func (s *Setting) fitHere(ctx context.Context, of modulate.Stack, fit *Fit) (*modulate.Weights, error) {
 	stack := of.Name()
 	if s.Encoder.VocabSize() == 0 {
@@ -106,10 +106,10 @@ func (s *Setting) fitOptions() train.Options {
 	return o
 }
 
-// fitKey names everything that a fit depends on: stack, seeds and numbers, the
-// encoder, whether the dense vector is left out, and, where files are kept,
-// what is the same all through a run: texts and vectors of the passages, and
-// the program itself, as another build may fit otherwise.
+// fitKey names everything that a fit depends on: stack, seeds and numbers, the encoder, and
+// whether the dense vector is left out. If fits are kept in files, it also covers the texts
+// and vectors of the passages, and the program itself, since another build may fit
+// differently.
 func (s *Setting) fitKey(stack string) (string, error) {
 	h := sha256.New()
 	fmt.Fprintf(h, "%s\x00%d\x00%d\x00%d\x00%t\x00%s\x00%t\x00%s\x00%t\x00%d\x00%d\x00%v\x00%s\x00", stack, s.Seed, s.QueriesPerPassage, s.MaxFitQueries, s.Clean, s.Constants.Only(ofFits), s.alone, s.Encoder.Fingerprint().Digest(), s.Mates != nil, s.FitPassages, s.FitSteps, s.FitRate, s.side)

@@ -99,7 +99,7 @@ type Options struct {
 	// words that serve as tokens, and for keyword probes. "" means English.
 	Language string
 	// KeepSelf leaves the passage with a query's own id in the query's ranking. By BEIR's rule it is left
-	// out where the queries stand in the corpus, as in ArguAna and Quora.
+	// out if queries are also passages of the corpus, as in ArguAna and Quora.
 	KeepSelf bool
 	// Read holds the options for reading Data.
 	Read ReadOptions
@@ -172,8 +172,7 @@ func Run(ctx context.Context, enc encoder.Encoder, o Options) (report *Report, e
 	return report, nil
 }
 
-// answer prepares the systems, lets them answer every task, and reports what
-// they found.
+// answer prepares the systems, runs them on every task, and reports the results.
 func (p *plan) answer(ctx context.Context, setting *Setting, questions [][]Question, unanswered []Question, report *Report) error {
 	results := make([][]Result, len(p.tasks)) // task → system
 	for _, system := range p.systems {
@@ -218,7 +217,7 @@ func (p *plan) answer(ctx context.Context, setting *Setting, questions [][]Quest
 // compareBy is the metric that systems are compared by.
 const compareBy = "ndcg@10"
 
-// plan is an Options with its names resolved and its data read.
+// plan is an Options after its names were resolved and its data was read.
 type plan struct {
 	Options
 	systems []System
@@ -344,7 +343,7 @@ func (p *plan) parse() error {
 	return nil
 }
 
-// codes are the kinds of codes that the systems read.
+// codes returns the kinds of codes that the systems read.
 func (p *plan) codes() (all []codesKind) {
 	for _, s := range p.systems {
 		all = append(all, s.codes...)
@@ -373,7 +372,7 @@ func (p *plan) encodeQuestions(ctx context.Context, setting *Setting) ([][]Quest
 	return out, nil
 }
 
-// encode encodes queries with all that the systems need.
+// encode encodes queries into all the tensors that the systems need.
 func (p *plan) encode(ctx context.Context, setting *Setting, queries []Query) ([]Question, error) {
 	need := encoder.NeedDense
 	for _, s := range p.systems {
@@ -390,7 +389,7 @@ func (p *plan) encode(ctx context.Context, setting *Setting, queries []Query) ([
 	return out, err
 }
 
-// measure lets one system answer one task.
+// measure runs one system on one task and measures it.
 func (p *plan) measure(ctx context.Context, system System, r Retriever, task *Task, questions []Question) (Result, error) {
 	began, cpu := time.Now(), process.CPUTime()
 	hits, err := r.Retrieve(ctx, questions, min(task.retrieved(p.depth), p.targets.Len()))
@@ -418,7 +417,7 @@ func (p *plan) measure(ctx context.Context, system System, r Retriever, task *Ta
 	return result, nil
 }
 
-// drops tells whether a passage is left out of the ranking of a query.
+// drops reports whether a passage is left out of the ranking of a query.
 func (t *Task) drops(query, passage string) bool {
 	if t.KeepSelf || query != passage {
 		return false
@@ -427,7 +426,7 @@ func (t *Task) drops(query, passage string) bool {
 	return own
 }
 
-// retrieved is the number of passages to ask for, for rankings of that depth.
+// retrieved is the number of passages to request for rankings of that depth.
 func (t *Task) retrieved(depth int) int {
 	if len(t.Own) > 0 && !t.KeepSelf {
 		return depth + 1
@@ -435,8 +434,8 @@ func (t *Task) retrieved(depth int) int {
 	return depth
 }
 
-// rankings name the hits. In a judged task every passage of a target stands
-// with the target's score, in a task made from the passages the target does.
+// rankings turns hits into ids. In a judged task all passages of a target get the target's score. In
+// a task made from passages the target itself is the hit.
 func (t *Task) rankings(targets *Targets, hits [][]Hit, depth int) Rankings {
 	out := make(Rankings, len(hits))
 	for i, answer := range hits {
@@ -458,7 +457,7 @@ func (t *Task) rankings(targets *Targets, hits [][]Hit, depth int) Rankings {
 	return out
 }
 
-// keepRun keeps what is needed to score a run again.
+// keepRun saves a run so that it can be scored again.
 func keepRun(dir, system string, task *Task, r Rankings) error {
 	base := filepath.Join(dir, fileName(task.Name))
 	if err := private.MkdirAll(dir); err != nil {
@@ -476,7 +475,7 @@ func keepRun(dir, system string, task *Task, r Rankings) error {
 	return writeFile(base+".queries.jsonl", func(f *os.File) error { return writeQueries(f, task.Queries) })
 }
 
-// fileName replaces what file systems do not take in a name.
+// fileName replaces characters that file systems refuse.
 func fileName(s string) string { return strings.NewReplacer(":", "-", "/", "-", `\`, "-").Replace(s) }
 
 func writeFile(name string, write func(*os.File) error) error {

@@ -23,7 +23,7 @@ type MetricKind struct {
 	ScoreJudged func(JudgedRanking) float64
 	// Gain reports that grades are gains, which the relevance level does not change, as in trec_eval.
 	Gain bool
-	// Whole reports that the name may stand without a cutoff, for the whole ranking.
+	// Whole reports whether the name may lack a cutoff and so mean the whole ranking.
 	Whole bool
 }
 
@@ -168,7 +168,7 @@ func evaluate(qrels Qrels, r Rankings, metrics []Metric, all bool) (*Scores, err
 	return s, nil
 }
 
-// gradesOf are the grades of a ranking, Unjudged for what has none.
+// gradesOf returns the grades of a ranking, Unjudged for passages without a judgement.
 func gradesOf(query string, hits []Ranked, judged map[string]int) ([]int, error) {
 	seen := make(map[string]struct{}, len(hits))
 	grades := make([]int, len(hits))

@@ -1,7 +1,7 @@
 package bench
 
 // Judged is the share of the first k ranks that have a judgement (ir_measures: Judged@k). If it is low,
-// other metrics count passages as irrelevant that nobody looked at.
+// other metrics count many passages as irrelevant that nobody judged.
 var _ = RegisterMetric(MetricKind{
 	Name:  "judged",
 	Doc:   "judged passages among the first k, divided by the number of ranks there are up to k",

@@ -7,9 +7,8 @@ import (
 	"github.com/lexsem/lexsem/index"
 )
 
-// hardNegatives gives train.Options.HardNegatives over the passages of s. The
-// index behind it, a graph, is made at the first call: few corpora are large
-// enough to need one.
+// hardNegatives gives train.Options.HardNegatives over the passages of s. Its index, a
+// graph, is made at the first call, since few corpora are large enough to need it.
 func (s *Setting) hardNegatives() func(ctx context.Context, query []float32, from, to int) ([]int, error) {
 	graph := sync.OnceValues(func() (index.Index, error) {
 		ix, err := newIndex(index.KindHNSWInt8, s.Encoder.Dim(), s.Seed)

@@ -56,8 +56,8 @@ func measureOverlap(task *Task, targets *Targets, taught, chosen []train.Drawn) 
 	return o
 }
 
-// shares tells whether probe has a run of n words that stands in one of
-// queries; with fewer words, or n 0, all of them.
+// shares reports whether probe and one of queries have a run of n words in common. If probe has fewer words,
+// or n is 0, the run is all words of probe.
 func shares(probe string, queries []string, n int) bool {
 	words := len(text.Words(nil, probe))
 	if n == 0 || n > words {
@@ -77,8 +77,8 @@ func shares(probe string, queries []string, n int) bool {
 	return false
 }
 
-// overlaps measures the tasks that are made from passages, where a system was
-// taught by queries.
+// overlaps measures the overlap with training queries for each task made from passages and each system
+// trained on queries.
 func (p *plan) overlaps(ctx context.Context, s *Setting, report *Report) error {
 	taughtAny := false
 	for _, f := range report.Fit {

@@ -16,7 +16,7 @@ type Probe struct {
 	Tasks   []*Task
 	Systems []string
 	Metrics []string
-	// OthersOnly drops the target whose id is that of the query from every answer.
+	// OthersOnly drops the target with the query's own id from every answer.
 	OthersOnly bool
 	Version    string // see Options
 	Setting    SettingOptions
@@ -52,7 +52,7 @@ func (b Probe) Run(ctx context.Context, enc encoder.Encoder) (report *Report, er
 	return report, p.answer(ctx, setting, questions, nil, report)
 }
 
-// othersOnly drops the query itself from its answer.
+// othersOnly removes the query itself from its answer.
 type othersOnly struct {
 	Retriever
 	targets *Targets

@@ -88,7 +88,7 @@ func qrelLine(fn func(query, passage string, grade int) error) func(int, []byte)
 	}
 }
 
-// qrelFields are the ids and the score of a line.
+// qrelFields returns the ids and the score of a line.
 func qrelFields(b []byte) (query, passage, score string, err error) {
 	if t := bytes.TrimSpace(b); t[0] == '{' {
 		var q struct {

@@ -55,8 +55,9 @@ func WriteRun(w io.Writer, tag, query string, hits []Ranked) error {
 	return nil
 }
 
-// fallingScores are the scores of hits, each lowered to the next number below its predecessor where it
-// is not lower already. Where no number is left below, they count down from the number of hits.
+// fallingScores returns the scores of hits in strictly falling order: each score that is not lower
+// than its predecessor becomes the next smaller number. If no smaller number exists, the scores count
+// down from the number of hits.
 func fallingScores(hits []Ranked) []float32 {
 	out := make([]float32, len(hits))
 	last := float32(math.Inf(1))
@@ -168,13 +169,14 @@ func writeQueries(w io.Writer, queries []Query) error {
 // runSpace ends a field of a run file, as trec_eval reads it (C's isspace).
 const runSpace = " \t\r\n\v\f"
 
-// runFields are the fields of a line that white space separates.
+// runFields returns the fields of a line that white space separates.
 func runFields(b []byte) []string {
 	return strings.FieldsFunc(string(b), func(r rune) bool { return strings.ContainsRune(runSpace, r) })
 }
 
-// Signs in the written form of an id. An openBox stands for a blank. An escape, a hexadecimal number
-// and a semicolon stand for the character of that number: other white space, and the two signs.
+// Signs that replace characters in the written form of an id. An openBox replaces a blank. An escape,
+// a hexadecimal number and a semicolon replace the character with that number: other white space, and
+// the two signs themselves.
 const (
 	openBox = '␣'
 	escape  = '␛'

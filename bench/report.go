@@ -59,8 +59,8 @@ type Report struct {
 type TaskQueries struct {
 	Task    string   `json:"task"`
 	Queries []string `json:"queries"`
-	// Own is the number of queries that stand in the corpus themselves. The passage of a query's own id
-	// is left out of its ranking, unless KeepSelf is true.
+	// Own is the number of queries that are also passages of the corpus. The passage of a query's own
+	// id is left out of its ranking, unless KeepSelf is true.
 	Own      int  `json:"own,omitempty"`
 	KeepSelf bool `json:"keep_self,omitempty"`
 	// Absent and NoPositive are those of Task.
@@ -68,7 +68,7 @@ type TaskQueries struct {
 	NoPositive int `json:"no_positive,omitempty"`
 }
 
-// LeftOutTask is a task that the corpus has no queries for.
+// LeftOutTask is a task for which the corpus has no queries.
 type LeftOutTask struct {
 	Task   string `json:"task"`
 	Reason string `json:"reason"`
@@ -142,8 +142,9 @@ func (r *Report) Searched(passages string) string {
 	return fmt.Sprintf("%d %s among %d others", r.Documents, passages, r.Distractors)
 }
 
-// Asked says in words which queries were searched: their half if it is not all, whether they are
-// clean, and the reranker. Each part is preceded by sep. It returns "" if there is nothing to say.
+// Asked says in words which queries were searched: their half unless it is all, whether they are
+// clean, and the reranker. Each part is preceded by sep. It returns "" if all queries were searched
+// and no reranker ran.
 func (r *Report) Asked(sep string) string {
 	out := asked(r.Half, r.Clean, r.Language, sep)
 	if r.Reranker != "" {

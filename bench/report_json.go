@@ -61,7 +61,7 @@ func joinLeaves(b []byte) []byte {
 	return out
 }
 
-// stringEnd is the position behind the string that starts at i.
+// stringEnd is the position after the string that starts at i.
 func stringEnd(b []byte, i int) int {
 	for i++; b[i] != '"'; i++ {
 		if b[i] == '\\' {
@@ -71,8 +71,8 @@ func stringEnd(b []byte, i int) int {
 	return i + 1
 }
 
-// leafEnd is the position behind the array that starts at i, or 0 where it
-// holds an object or an array.
+// leafEnd is the position after the array that starts at i, or 0 if the array has an object or an
+// array.
 func leafEnd(b []byte, i int) int {
 	for i++; ; i++ {
 		switch b[i] {

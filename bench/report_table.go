@@ -48,7 +48,7 @@ func (r *Report) WriteTable(w io.Writer, metrics []string) error {
 	return nil
 }
 
-// measured are those of metrics that the report has; nil means DefaultMetrics.
+// measured lists the given metrics that the report has; nil means DefaultMetrics.
 func (r *Report) measured(metrics []string) []string {
 	if metrics == nil {
 		metrics = DefaultMetrics

@@ -56,7 +56,7 @@ func WriteSamples(ctx context.Context, w io.Writer, o Options) (int, error) {
 	return len(taught) + len(chosen), nil
 }
 
-// targetTexts shows targets without vectors to what draws queries.
+// targetTexts shows targets without their vectors to the code that draws queries.
 type targetTexts struct{ *Targets }
 
 func (c targetTexts) Text(i int) (string, error) { return c.Texts[i], nil }

@@ -9,14 +9,15 @@ import (
 	"github.com/lexsem/lexsem/internal/text"
 )
 
-// standsAlone tells whether a character is one of a script without blanks. Marks belong to the character before them.
+// standsAlone reports whether a character belongs to a script without blanks. Marks belong to the character before
+// them.
 func standsAlone(r rune) bool {
 	return text.Dense(r) && !unicode.Is(unicode.Hangul, r) && !unicode.IsMark(r)
 }
 
-// segments finds the words of passages for probes. Where a script writes no blanks, a word is a pair of
-// characters: of overlapping pairs, those that more passages have are taken first. Pairs of one passage alone
-// are no words.
+// segments finds the words of passages for probes. In a script without blanks a word is a pair of characters:
+// of overlapping pairs, the pair in more passages is taken first. Pairs that only one passage has are not
+// words.
 type segments struct {
 	df map[string]int // passages with a pair
 }
@@ -67,8 +68,8 @@ func (g segments) words(s string, fn func(word string)) {
 	})
 }
 
-// eachRun calls fn for each word of s, in lower case, and for each run of characters without blanks, with the
-// places of its characters in s.
+// eachRun calls fn for each word of s, in lower case, and for each run of characters of scripts without
+// blanks, with the positions of its characters in s.
 func eachRun(s string, fn func(word string, chars []byteSpan)) {
 	for _, w := range text.Words(nil, s) {
 		plain, chars := w.Start, []byteSpan(nil)

@@ -24,8 +24,8 @@ type Progress struct {
 	Loss  float64 // current training loss, or 0
 }
 
-// Setting is what all systems of a run share: the corpus, encoded once, and one index over it, which
-// is exact by default. Prepare systems one after another.
+// Setting holds what all systems of a run share: the corpus, encoded once, and one index over it,
+// which is exact by default. Prepare systems one after another.
 type Setting struct {
 	Encoder encoder.Encoder
 	// Targets are what systems search: the texts, or the chunks of all where some are cut. Each chunk is
@@ -84,7 +84,7 @@ type SettingOptions struct {
 	// Spell returns the words of targets and queries that have tokens alone, such as images. nil for texts.
 	Spell func(tokens []int32) string
 	// Mates returns the texts of other targets with the label of a target. Fits use them as training
-	// queries. nil for none.
+	// queries. nil means none.
 	Mates func(target int) []string
 }
 
@@ -147,7 +147,7 @@ func (s *Setting) beside(ctx context.Context, targets *Targets, stage string) (*
 	return out, err
 }
 
-// measure asks the encoder once what cosine texts without relation have, as a database does.
+// measure determines once which cosine unrelated texts have with the encoder, as a database does.
 func (s *Setting) measure(ctx context.Context) (err error) {
 	if s.unrelated == 0 && s.Spell == nil {
 		s.unrelated, err = encoder.Unrelated(ctx, s.Encoder)
@@ -155,8 +155,8 @@ func (s *Setting) measure(ctx context.Context) (err error) {
 	return err
 }
 
-// teacher is the setting that bridges are fitted in: s, or where only some of
-// its targets are asked for, one of those, made at the first call.
+// teacher is the setting that bridges are fitted in: s, or, if the task uses only some of its
+// targets, a setting of those, made at the first call.
 func (s *Setting) teacher(ctx context.Context) (*Setting, error) {
 	if s.Asked == nil {
 		return s, nil
@@ -185,7 +185,8 @@ func (s *Setting) Questions(ctx context.Context, texts []string, need encoder.Ne
 	return questions, nil
 }
 
-// spelled is the text that words are read of: its own, or that of an image's tokens.
+// spelled is the text that words are read from: the text itself, or for an image the text of its
+// tokens.
 func (s *Setting) spelled(text string, o encoder.Output) string {
 	if s.Spell != nil {
 		return s.Spell(o.Tokens.IDs)
@@ -204,7 +205,7 @@ func (s *Setting) Truncated() int {
 	return n
 }
 
-// readsWords reports that words serve as tokens.
+// readsWords reports whether words serve as tokens.
 func (s *Setting) readsWords() bool {
 	_, ok := s.Encoder.(*byTerms)
 	return ok
@@ -217,8 +218,8 @@ func (s *Setting) Report(p Progress) {
 	}
 }
 
-// eachPassages hands the passages to take, part by part, with the tensors in
-// need, of which all but tokens and vectors are too large to be kept of every passage.
+// eachPassages passes the passages to take in parts, with the tensors in need. Apart from tokens and
+// vectors, these are too large to keep for every passage.
 func (s *Setting) eachPassages(ctx context.Context, need encoder.Need, take func(at int, part []encoder.Output) error) error {
 	for at := 0; at < len(s.Passages); at += encodeBatch {
 		part := s.Passages[at:min(at+encodeBatch, len(s.Passages))]
@@ -259,7 +260,7 @@ type vectorRetriever struct {
 	// vector appends the query vector [d] to dst. Safe for concurrent use.
 	vector func(dst []float32, q Question) []float32
 	held   int64 // bytes that vector reads
-	// scaler has the factors of single tokens; nil where the vector is made without a stack.
+	// scaler has the factors of single tokens; it is nil if the vector is made without a stack.
 	scaler modulate.TokenScaler
 }
 
@@ -320,7 +321,7 @@ func (r vectorRetriever) scores(dst []float32, q Question, ids []uint64) error {
 	return nil
 }
 
-// newExact makes an empty index that finds the exact neighbours by cosine.
+// newExact makes an empty exact index by cosine.
 func newExact(dim int) (index.BatchSearcher, error) { return newIndex("", dim, 0) }
 
 // newIndex makes an empty index by cosine; "" is the exact one.

@@ -28,8 +28,8 @@ type Difference struct {
 	PHolm float64 `json:"p_holm"` // P with Holm's correction over the systems of the task
 }
 
-// weigh fills in the intervals of the results of one task, and how each
-// compares with dense.
+// weigh computes the intervals of the results of one task and their comparison with
+// dense.
 func (p *plan) weigh(ctx context.Context, row []Result) error {
 	at := slices.IndexFunc(row, func(r Result) bool { return r.System == "dense" })
 	err := parallel.Each(ctx, len(row), func(i int) error {

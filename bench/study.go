@@ -102,7 +102,7 @@ func (s *Study) depth(task int) int {
 	return min(s.Tasks[task].retrieved(s.plan.depth), s.plan.targets.Len())
 }
 
-// asked are the scores of a system on a task.
+// asked returns the scores of a system on a task.
 func (s *Study) asked(ctx context.Context, task int, r Retriever) ([]float64, error) {
 	hits, err := r.Retrieve(ctx, s.questions[task], s.depth(task))
 	if err != nil {
@@ -121,7 +121,7 @@ func (s *Study) scores(task int, hits [][]Hit) ([]float64, error) {
 	return scored.Values[m[0].Name], nil
 }
 
-// prepare makes ready what cs asks for but reranking, unless it stands already.
+// prepare does the searches that cs needs, unless they were done before. Reranking comes later.
 func (s *Study) prepare(ctx context.Context, system System, cs Constants) (err error) {
 	slow := cs.Only(func(name string) bool { return !reranks(name) })
 	key := system.Name + " " + slow.String()
@@ -152,7 +152,8 @@ func (s *Study) prepare(ctx context.Context, system System, cs Constants) (err e
 	return nil
 }
 
-// fusedOf is the fusion in a retriever, and what scores tokens after it, nil for none.
+// fusedOf returns the fusion in a retriever, and the scorer of tokens after it, or nil if it has
+// none.
 func fusedOf(r Retriever) (fusedRetriever, *tokenScorer) {
 	if after, ok := r.(tokenRetriever); ok {
 		f, _ := after.leg.(fusedRetriever)

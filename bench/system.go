@@ -29,11 +29,11 @@ type Retriever interface {
 	Retrieve(ctx context.Context, questions []Question, k int) ([][]Hit, error)
 }
 
-// sized is a Retriever that tells the memory it answers from: vectors, words,
-// and what modulates queries. The encoder and the texts are not counted.
+// sized is a Retriever that reports the memory that its answers need: vectors, words, and what
+// modulates queries. The encoder and the texts are not counted.
 type sized interface{ bytes() int64 }
 
-// bytesOf is the memory of r, 0 where it does not tell.
+// bytesOf is the memory of r, 0 if r does not report it.
 func bytesOf(r Retriever) int64 {
 	if s, ok := r.(sized); ok {
 		return s.bytes()

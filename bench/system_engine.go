@@ -35,7 +35,7 @@ var _ = RegisterSystem(SystemKind{
 	},
 })
 
-// engineSystem says which searches are asked.
+// engineSystem describes the searches of a system.
 type engineSystem struct {
 	mode, variant string // "" for the engine's own choice
 	tokens        bool
@@ -82,20 +82,20 @@ func (o engineSystem) prepare(ctx context.Context, s *Setting) (Retriever, *Fit,
 	return r, &Fit{Seconds: time.Since(began).Seconds(), CPUSeconds: (process.CPUTime() - cpuBegan).Seconds(), Cached: !made, Bytes: d.bytes, Passages: s.Targets.Len()}, nil
 }
 
-// database is one of the targets.
+// database is the engine's database of one of the targets.
 type database struct {
 	engine engine.Database
 	at     map[string]int // target by id, the first chunk of a text
 	bytes  int64
 }
 
-// kind says which database a system asks, whatever it asks of it.
+// kind returns the database that a system uses, without the options of its searches.
 func (o engineSystem) kind() engineSystem {
 	o.mode, o.variant = "", ""
 	return o
 }
 
-// database makes that of a system, or returns the one that was made.
+// database creates the database of a system, or returns the existing one.
 func (s *Setting) database(ctx context.Context, o engineSystem) (d *database, made bool, err error) {
 	if d = s.databases[o.kind()]; d != nil {
 		return d, false, nil
@@ -188,7 +188,7 @@ func (r engineRetriever) Retrieve(ctx context.Context, questions []Question, k i
 	return out, err
 }
 
-// Close closes what systems opened and removes what they wrote. Retrievers of the setting can no
+// Close closes and removes what systems opened and wrote. Retrievers of the setting can no
 // longer be used.
 func (s *Setting) Close() (err error) {
 	for _, end := range slices.Backward(s.ends) {
@@ -198,5 +198,5 @@ func (s *Setting) Close() (err error) {
 	return err
 }
 
-// atClose has Close call end.
+// atClose makes Close call end.
 func (s *Setting) atClose(end func() error) { s.ends = append(s.ends, end) }

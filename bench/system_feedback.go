@@ -44,7 +44,7 @@ func (r feedbackRetriever) candidates(ctx context.Context, questions []Question,
 	return r.fusedRetriever.candidates(ctx, again, depth)
 }
 
-// drawn are the questions with the vectors that ask again.
+// drawn returns the questions with their vectors for the second search.
 func (r feedbackRetriever) drawn(ctx context.Context, questions []Question) ([]Question, error) {
 	first, err := r.fusedRetriever.Retrieve(ctx, questions, 1)
 	if err != nil {
@@ -61,7 +61,7 @@ func (r feedbackRetriever) drawn(ctx context.Context, questions []Question) ([]Q
 	return again, nil
 }
 
-// drawn is the direction of 0.8 q + 0.2 p, or q where they cancel out.
+// drawn is the direction of 0.8 q + 0.2 p, or q if the two cancel out.
 func drawn(q, p []float32) []float32 {
 	out := make([]float32, len(q))
 	for j, x := range p {

@@ -75,7 +75,7 @@ var _ = RegisterSystem(SystemKind{
 	},
 })
 
-// folderOf is the folder that an id of a corpus of several begins with (ReadCorpora); "" in a corpus of one.
+// folderOf is the folder prefix of an id in a union of folders (ReadCorpora); "" in a single corpus.
 func folderOf(id string) string {
 	name, _, ok := strings.Cut(id, ":")
 	if !ok {
@@ -84,7 +84,7 @@ func folderOf(id string) string {
 	return name
 }
 
-// within is the setting of some of its targets, with an exact index.
+// within returns a setting of some of the targets, with an exact index.
 func (s *Setting) within(targets []int) (*Setting, error) {
 	o := s.SettingOptions
 	o.Asked, o.LeftOut = nil, nil
@@ -101,7 +101,7 @@ func (s *Setting) within(targets []int) (*Setting, error) {
 	return out, out.fill(out.Index)
 }
 
-// filteredRetriever answers from the part of the question's folder.
+// filteredRetriever searches only the part of the targets that is in the question's folder.
 type filteredRetriever struct{ parts map[string]*filteredPart }
 
 type filteredPart struct {

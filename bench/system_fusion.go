@@ -37,8 +37,8 @@ func registerFusion(name, leg string, f fusion.Options, doc string) SystemKind {
 	}, names...)
 }
 
-// registerFused registers the systems NAME and NAME:LEG, which retrieve by what with makes
-// of the two legs by constants.
+// registerFused registers the systems NAME and NAME:LEG. They retrieve with the retriever that with
+// makes of both legs and the constants.
 func registerFused(name, leg, doc string, with func(*Setting, fusedRetriever) Retriever, constants ...string) SystemKind {
 	return RegisterSystem(SystemKind{
 		Name: name, Usage: name + "[:LEG]", Doc: doc + "; the dense leg is " + leg + " unless named",
@@ -60,7 +60,7 @@ func registerFused(name, leg, doc string, with func(*Setting, fusedRetriever) Re
 	})
 }
 
-// fusionDepth is the number of candidates that each leg names, the engine's.
+// fusionDepth is the number of candidates per leg, as in the engine.
 const fusionDepth = 200
 
 func fusionSystem(name string, dense System, with func(*Setting, fusedRetriever) Retriever) System {
@@ -88,7 +88,7 @@ func fusionSystem(name string, dense System, with func(*Setting, fusedRetriever)
 	}
 }
 
-// denseRetriever is a dense leg: it names candidates, and scores any.
+// denseRetriever is a dense retriever that finds candidates and can score any passage.
 type denseRetriever interface {
 	Retriever
 	// scores writes the score of each of the targets ids into dst.
@@ -102,7 +102,7 @@ type fusedRetriever struct {
 	// rank sets the scores of candidates and sorts them; unknown is the share of the
 	// query that the encoder does not know. Safe for concurrent use.
 	rank func(cs []fusion.Candidate, unknown float64) error
-	// fuseBy is rank with other constants; nil where the fusion has none.
+	// fuseBy ranks with other constants; it is nil if the fusion has none.
 	fuseBy func(c Constants, cs []fusion.Candidate, unknown float64) error
 	scale  float64 // fusion.Scale of the encoder, 0 where the fusion has none
 }
@@ -118,7 +118,7 @@ func (r fusedRetriever) Retrieve(ctx context.Context, questions []Question, k in
 	return out, err
 }
 
-// bestOf are the first k of ranked candidates.
+// bestOf returns the first k of the ranked candidates.
 func bestOf(cs []fusion.Candidate, k int) []Hit {
 	hits := make([]Hit, min(k, len(cs)))
 	for i := range hits {
@@ -127,7 +127,7 @@ func bestOf(cs []fusion.Candidate, k int) []Hit {
 	return hits
 }
 
-// fuseAll ranks all candidates of each question that legs of a depth name.
+// fuseAll ranks, for each question, all candidates that legs of this depth find.
 func (r fusedRetriever) fuseAll(ctx context.Context, questions []Question, depth int) ([][]fusion.Candidate, error) {
 	all, err := r.gather(ctx, questions, depth)
 	if err != nil {
@@ -136,8 +136,8 @@ func (r fusedRetriever) fuseAll(ctx context.Context, questions []Question, depth
 	return all, parallel.Each(ctx, len(all), func(i int) error { return r.rank(all[i], questions[i].Output.Tokens.Unknown()) })
 }
 
-// gather are the candidates of each question that legs of a depth name, with the scores
-// of both.
+// gather returns, for each question, the candidates that legs of this depth find, with the scores of
+// both legs.
 func (r fusedRetriever) gather(ctx context.Context, questions []Question, depth int) ([][]fusion.Candidate, error) {
 	near, err := r.dense.Retrieve(ctx, questions, depth)
 	if err != nil {
@@ -151,7 +151,7 @@ func (r fusedRetriever) gather(ctx context.Context, questions []Question, depth 
 	return out, err
 }
 
-// joined are the candidates of both legs, each with the scores of both.
+// joined returns the candidates of both legs, each with both scores.
 func (r fusedRetriever) joined(ctx context.Context, q Question, near []Hit, depth int) ([]fusion.Candidate, error) {
 	terms := r.words.analyzer.Asked(nil, q.Text)
 	best, err := r.words.Search(ctx, nil, terms, depth, nil)

@@ -77,7 +77,7 @@ var _ = RegisterSystem(SystemKind{
 	},
 })
 
-// parseLocal reads "cells:probed" or "cells"; "" gives 0, 0, the defaults.
+// parseLocal reads "cells:probed" or "cells". "" gives 0, 0, which stand for the defaults.
 func parseLocal(arg string) (cells, probed int, err error) {
 	if arg == "" {
 		return 0, 0, nil
@@ -142,8 +142,8 @@ type localScratch struct {
 	found   []local.Scored
 }
 
-// bytes are those of the cells, of the vectors that candidates are compared by
-// in the end, and of what moves the query first.
+// bytes is the memory of the cells, of the vectors that score the final candidates, and of the
+// first modulation of the query.
 func (r *localRetriever) bytes() int64 {
 	return r.setting.indexBytes() + r.bridges.Bytes().Total() + r.held
 }
@@ -169,7 +169,7 @@ func (r *localRetriever) Retrieve(ctx context.Context, questions []Question, k i
 	return out, err
 }
 
-// search leaves its answer in s.found.
+// search stores its answer in s.found.
 func (r *localRetriever) search(ctx context.Context, s *localScratch, q Question, k int) (err error) {
 	in := r.input(q)
 	if s.cells, err = r.bridges.Probe(s.cells[:0], in, r.probed); err != nil {

@@ -31,8 +31,8 @@ var _ = RegisterSystem(SystemKind{
 	},
 })
 
-// openOver moves the engine's database into the other engine, so that both hold the same
-// vectors, and returns the query side there, with a bridge of its passages.
+// openOver moves the engine's database into the other engine, so both hold the same
+// vectors. It returns the query side of that engine, with a bridge of its passages.
 func (s *Setting) openOver(ctx context.Context) (engine.Database, error) {
 	if s.Over == nil {
 		return nil, fmt.Errorf("%w: system over has no engine to stand in front of; name one", ErrOption)

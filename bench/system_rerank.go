@@ -42,7 +42,7 @@ var _ = RegisterSystem(SystemKind{
 
 var errNoReranker = fmt.Errorf("%w: system hybrid+rerank needs a reranker; name one (--rerank)", ErrOption)
 
-// rerankedRetriever puts the first hits of another in the order of a reranker.
+// rerankedRetriever sorts the first hits of another retriever by the scores of a reranker.
 type rerankedRetriever struct {
 	first    Retriever
 	reranker engine.Reranker

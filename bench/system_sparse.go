@@ -15,7 +15,7 @@ import (
 // Sparse searches lexical vectors without any dense vector. One variant weighs queries and passages,
 // and the score is the inner product of the weights, from the inverted index (Table 4 of the paper).
 // sparse:mlm, -softmax and -exact use the encoder's own logits. So an ONNX model like SPLADE, whose
-// logits are pooled over the tokens, is searched as it was trained for.
+// logits are pooled over the tokens, is searched as in its training.
 var _ = RegisterSystem(SystemKind{
 	Name:  "sparse",
 	Usage: "sparse:VARIANT",
@@ -69,9 +69,8 @@ func prepareSparse(ctx context.Context, s *Setting, v modulate.Variant) (Retriev
 	return r, fit, nil
 }
 
-// sparseWeigher makes the weigher of a variant: with the parameters that it
-// starts with, or, where those would be SLR's (they read hidden states), with
-// those that a fit has taught.
+// sparseWeigher makes the weigher of a variant. Its parameters are the initial ones. Only a variant
+// that reads hidden states (SLR) gets fitted ones.
 func sparseWeigher(ctx context.Context, s *Setting, v modulate.Variant, fit *Fit) (modulate.Weigher, error) {
 	var parts modulate.Parts
 	var err error

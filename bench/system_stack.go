@@ -28,7 +28,8 @@ func stackSystem(stack modulate.Stack) System {
 	}
 }
 
-// stackConstants are those of a stack. α and λ of a fitted one belong to the fit.
+// stackConstants returns the constants of a stack. α and λ of a fitted stack belong to
+// the fit.
 func stackConstants(stack modulate.Stack) (names []string) {
 	if stack.Fitted() {
 		return []string{"spread", "tau"}
@@ -61,8 +62,7 @@ func inputOf(q Question) modulate.Input {
 	return modulate.Input{Tokens: q.Output.Tokens.Words(q.Text), Dense: q.Output.Dense, Hidden: q.Output.Hidden, Logits: q.Output.Logits}
 }
 
-// modulator makes a stack ready on the corpus, by a fit where it has a fitted
-// part.
+// modulator prepares a stack for the corpus; a stack with a fitted part is fitted.
 func (s *Setting) modulator(ctx context.Context, stack modulate.Stack) (modulate.Modulator, *Fit, error) {
 	parts := modulate.Parts{Alone: s.alone}
 	fit := &Fit{Passages: s.Targets.Len()}
@@ -93,7 +93,7 @@ func (s *Setting) modulator(ctx context.Context, stack modulate.Stack) (modulate
 	return m, fit, nil
 }
 
-// partsBytes is the memory of sums and of what is fitted.
+// partsBytes is the memory of the sufficient statistics and the fitted weights.
 func partsBytes(p modulate.Parts) int64 {
 	var n int64
 	if p.Sums != nil {
@@ -139,7 +139,7 @@ func (c settingCorpus) Mates(i int) []string {
 	return c.s.Mates(i)
 }
 
-// drawnCorpus is some passages of one.
+// drawnCorpus is a random part of a corpus.
 type drawnCorpus struct {
 	all settingCorpus
 	at  []int

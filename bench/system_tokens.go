@@ -100,8 +100,8 @@ func parseTokens(arg string) (tokenOptions, error) {
 	return o, nil
 }
 
-// Weights of the term (docs/method.md): in the scores of a fusion, which have the words already, and in those of a
-// dense leg alone.
+// Weights of the token score (docs/method.md): in a fusion, which already scores words, and with a dense retriever
+// alone.
 const besideWords, besideVectors = fusion.DefaultTokens, 1
 
 // cutTokens splits SYSTEM+tokens:OPTIONS.
@@ -117,7 +117,7 @@ func cutTokens(name string) (system, options string, ok bool) {
 	return name[:at], strings.TrimPrefix(rest, ":"), true
 }
 
-// tokensBehind is the system called full: SYSTEM with the term.
+// tokensBehind is the system called full: SYSTEM with the token score.
 func tokensBehind(full, system, options string) (System, error) {
 	base, err := ParseSystem(system)
 	if err != nil {
@@ -157,7 +157,7 @@ func tokensBehind(full, system, options string) (System, error) {
 	}, nil
 }
 
-// candidateRetriever is a system that names candidates with absolute scores.
+// candidateRetriever is a system that returns candidates with absolute scores.
 type candidateRetriever interface {
 	Retriever
 	// candidates returns the candidates of each question that legs of a depth name, in any order, with
@@ -169,7 +169,7 @@ func (r fusedRetriever) candidates(ctx context.Context, questions []Question, de
 	return r.fuseAll(ctx, questions, depth)
 }
 
-// oneLeg is a dense leg as a system.
+// oneLeg makes a dense leg a system.
 type oneLeg struct{ denseRetriever }
 
 func (r oneLeg) bytes() int64 { return bytesOf(r.denseRetriever) }
@@ -228,7 +228,7 @@ func (s *Setting) tokenScorer(ctx context.Context, o tokenOptions, leg Retriever
 	return r, err
 }
 
-// answer sets how well the tokens of candidates answer those of a question, times what of the weight counts there.
+// answer sets the token score of each candidate for a question, times the share from query.
 func (r tokenScorer) answer(ctx context.Context, q Question, cs []fusion.Candidate) error {
 	query, counts, err := r.query(q)
 	if err != nil {
@@ -247,7 +247,8 @@ func (r tokenScorer) answer(ctx context.Context, q Question, cs []fusion.Candida
 	return nil
 }
 
-// query is a question made ready, and what of the weight counts for it.
+// query prepares a question, and returns the share of its token score that counts: less for unknown tokens
+// and long questions.
 func (r tokenScorer) query(q Question) (*late.Query, float64, error) {
 	tokens := q.Output.Tokens
 	weights, n := make([]float32, len(tokens.IDs)), 0
@@ -340,7 +341,7 @@ func (r tokenScan) Retrieve(ctx context.Context, questions []Question, k int) ([
 	return out, err
 }
 
-// bestHits sorts hits, best first, ties by target, and keeps k.
+// bestHits sorts hits, best first, ties by target, and returns the first k.
 func bestHits(hits []Hit, k int) []Hit {
 	slices.SortFunc(hits, func(a, b Hit) int {
 		switch {

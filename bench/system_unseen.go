@@ -7,7 +7,7 @@ import (
 
 // Unseen measures a stack on passages that it has never seen. Its sufficient statistics and fit use
 // the passages that Options.PassagesLimit left out. Questions and index use the drawn passages.
-// Left-out passages with the text of a drawn one are not used.
+// Left-out passages with the same text as a drawn one are not used.
 var _ = RegisterSystem(SystemKind{
 	Name:  "unseen",
 	Usage: "unseen:STACK",
@@ -35,8 +35,8 @@ var _ = RegisterSystem(SystemKind{
 	},
 })
 
-// leftOut is the setting with the passages left out in place of those that are
-// searched, made at the first call. It has no index.
+// leftOut is a setting of the left-out passages instead of the searched ones, made at the first
+// call. It has no index.
 func (s *Setting) leftOut(ctx context.Context) (*Setting, error) {
 	if s.others != nil {
 		return s.others, nil
@@ -56,7 +56,7 @@ func (s *Setting) leftOut(ctx context.Context) (*Setting, error) {
 	return others, nil
 }
 
-// leftOutTargets are the texts of all that are none of the drawn ones.
+// leftOutTargets returns the texts of all passages except the drawn ones.
 func leftOutTargets(all *Corpus, drawn *Targets) *Targets {
 	known := make(map[string]struct{}, drawn.Len())
 	for _, t := range drawn.Texts {

@@ -38,7 +38,7 @@ func NewTargets(passages []Passage) *Targets {
 	return t
 }
 
-// of is the targets that a passage of c belongs to.
+// of returns the targets to which a passage of c belongs.
 func (t *Targets) of(c *Corpus) *Targets {
 	known := make(map[string]struct{}, len(c.Passages))
 	for _, p := range c.Passages {

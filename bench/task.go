@@ -21,8 +21,8 @@ type Task struct {
 	// Judged reports that Qrels come with the corpus. They then name every passage by its own id, even
 	// if several share a text.
 	Judged bool
-	// LeftOut counts the targets, or the judged queries, that gave no query: too short for the span,
-	// too few words, no positive judgement. It excludes the other half (TaskInput.Half) and passages
+	// LeftOut counts the targets or judged queries that gave no query: too short for the span, too
+	// few words, or no positive judgement. It excludes the other half (TaskInput.Half) and passages
 	// for which clean tasks make no query (TaskInput.Clean).
 	LeftOut int
 	// Absent counts the judgements of passages that are not in the corpus. They count as not found.
@@ -126,11 +126,11 @@ func MakeTask(name string, in TaskInput) (*Task, error) {
 	return t, nil
 }
 
-// PerTarget makes at most one query for each target, at most in.Limit in all,
-// the targets drawn without regard to their order. draw answers "" for a
-// target that cannot give one; those are counted over the whole corpus, also
-// where the limit is reached. The random numbers of a target depend on task,
-// seed and the target's id alone, so a query is the same whatever the limit.
+// PerTarget makes at most one query for each target, and at most in.Limit in all; the targets are
+// drawn independently of their order. draw returns "" for a target that cannot give a query. Such
+// targets are counted over the whole corpus, even after the limit is reached. The random numbers of
+// a target depend on task, seed and the target's id alone, so a query is the same whatever the
+// limit.
 func PerTarget(task string, in TaskInput, draw func(rng *rand.Rand, target int) string) *Task {
 	t := &Task{Qrels: Qrels{}}
 	order := random.New(in.Seed, task, "order").Perm(in.Targets.Len())

@@ -38,8 +38,8 @@ var _ = registerContentTask("keyword", "3 to 8 content words of each passage, dr
 	}
 })
 
-// registerContentTask registers a task whose queries are made of the content words of each passage; draw gives the query
-// of passage i, "" if it has too few. stop names function words.
+// registerContentTask registers a task that makes its queries of the content words of a passage. draw returns the query
+// of passage i, or "" if it has too few words. stop names function words.
 func registerContentTask(name, doc string, draw func(in TaskInput, stop func(string) bool) func(rng *rand.Rand, i int) string) TaskKind {
 	return RegisterTask(TaskKind{
 		Name:  name,
@@ -74,9 +74,8 @@ func contentWords(g segments, stop func(string) bool, s string) []string {
 	return out
 }
 
-// drawWeighted draws n of words without putting back, in proportion to their
-// weights, by the keys log(u)/weight of Efraimidis and Spirakis (2006); the
-// order of the answer is random.
+// drawWeighted draws n of words without replacement, in proportion to their weights, by the keys
+// log(u)/weight of Efraimidis and Spirakis (2006). The words come back in random order.
 func drawWeighted(rng *rand.Rand, words []string, n int, weight func(string) float64) []string {
 	type keyed struct {
 		word string

@@ -8,22 +8,22 @@ import (
 	"github.com/lexsem/lexsem/internal/text"
 )
 
-// maxPhrase is the length above which a run of content words is no phrase but
-// a list; it is cut there.
+// maxPhrase is the length at which a run of content words is cut: a longer run is a list, not a
+// phrase.
 const maxPhrase = 4
 
-// enoughKeywords is the number of words at which no further phrase is taken.
-// As whole phrases are taken, queries come out longer: 7.0 words on average on
-// 1,997 passages of Wikipedia, where Keyword has 5.5.
+// enoughKeywords is the number of words at which no more phrases are added. Since whole phrases are
+// added, queries are longer: 7.0 words on average on 1,997 passages of Wikipedia, and 5.5 with
+// Keyword.
 const enoughKeywords = 5
 
 // KeywordRake makes queries of the best phrases of a passage by RAKE (Rose et al. 2010). Phrases are
 // runs of content words between function words and punctuation. A word scores degree/frequency, a
 // phrase the sum of its words.
 //
-// Phrases are taken from the best on, until the query has 5 words. A phrase is skipped if it repeats a
-// word or makes the query longer than 8. Passages with fewer words give queries of 3 or 4. It uses
-// neither randomness nor idf, so it shares nothing with the generator of training queries.
+// Phrases are added, best first, until the query has 5 words. A phrase is skipped if it repeats a word
+// or makes the query longer than 8. Passages with fewer words give queries of 3 or 4. It uses neither
+// randomness nor idf, so it shares nothing with the generator of training queries.
 var _ = registerContentTask("keyword-rake", "the best RAKE phrases of each passage, 3 to 8 words", func(in TaskInput, stop func(string) bool) func(*rand.Rand, int) string {
 	return func(_ *rand.Rand, i int) string {
 		return rakeQuery(stop, in.Targets.Texts[i])
@@ -77,8 +77,7 @@ func joinPhrases(phrases [][]string) string {
 	return strings.Join(out, " ")
 }
 
-// rakePhrases returns the runs of content words with nothing but blanks
-// between them.
+// rakePhrases returns the runs of content words that only blanks separate.
 func rakePhrases(stop func(string) bool, s string) [][]string {
 	var out [][]string
 	var run []string

@@ -17,7 +17,7 @@ import (
 // and the number of its different neighbours. A phrase of up to 3 words scores by the product of its
 // words against their sum and its own frequency.
 //
-// Phrases are taken as in KeywordRake, so queries have 3 to 8 words. It reads one passage alone: no
+// Phrases are added as in KeywordRake, so queries have 3 to 8 words. It reads one passage alone: no
 // corpus, no idf, no randomness.
 var _ = registerContentTask("keyword-yake", "the best YAKE phrases of each passage, 3 to 8 words", func(in TaskInput, stop func(string) bool) func(*rand.Rand, int) string {
 	return func(_ *rand.Rand, i int) string {
@@ -25,10 +25,10 @@ var _ = registerContentTask("keyword-yake", "the best YAKE phrases of each passa
 	}
 })
 
-// yakeLength is the number of words of the longest phrase.
+// yakeLength is the maximum number of words in a phrase.
 const yakeLength = 3
 
-// yakeWord is what is counted about one word.
+// yakeWord counts the features of one word.
 type yakeWord struct {
 	count, upper, acronym float64
 	sentences             []int // distinct ones, in order
@@ -155,8 +155,8 @@ func rankYakePhrases(stop func(string) bool, sentences [][][]text.Word, words ma
 	return slices.DeleteFunc(out, func(p []string) bool { return len(p) == 0 })
 }
 
-// yakeSentences cuts s into sentences, and these into runs of words with
-// nothing but blanks between them.
+// yakeSentences cuts s into sentences, and each sentence into runs of words that only blanks
+// separate.
 func yakeSentences(s string) [][][]text.Word {
 	var out [][][]text.Word
 	var chunks [][]text.Word

@@ -7,9 +7,9 @@ import (
 	"github.com/lexsem/lexsem/internal/text"
 )
 
-// Operator makes queries with operators: two content words that stand side by side in a passage, in quotes, and a third
-// one of it with a plus. The passage meets both. A system without operators is asked for the three words with their
-// signs. Passages without such words are left out and counted.
+// Operator makes queries with operators: two adjacent content words of a passage in quotes, and a third word with a
+// plus. The passage meets both operators. A system without operators gets the three words with their signs. Passages
+// without such words are left out and counted.
 var _ = registerContentTask("operator", "a phrase in quotes and a required word of each passage", func(in TaskInput, stop func(string) bool) func(*rand.Rand, int) string {
 	found := newSegments(in.Targets.Texts)
 	return func(rng *rand.Rand, i int) string {

@@ -42,9 +42,9 @@ var _ = RegisterTask(TaskKind{
 	},
 })
 
-// cleanSpan draws n contiguous words of the part of a passage that fits leave
-// alone, "" where it has none. What has fewer than train.CleanRun words of
-// letters and digits is not drawn: it may stand elsewhere in the passage.
+// cleanSpan draws n consecutive words from the part of a passage that fits do not use, or returns "" if it
+// has too few. A span with fewer than train.CleanRun words of letters and digits is not drawn, since it may
+// occur elsewhere in the passage.
 func cleanSpan(rng *rand.Rand, passage string, n int) string {
 	from, to := train.Reserved(passage)
 	held := passage[from:to]

@@ -30,8 +30,7 @@ var _ = RegisterTask(TaskKind{
 	},
 })
 
-// judgedTask asks those of queries that have a positive; with a limit, a
-// sample.
+// judgedTask uses the queries that have a positive; with a limit, a sample of them.
 func judgedTask(in TaskInput, queries []Query) *Task {
 	t := &Task{Qrels: Qrels{}, Judged: true, Own: map[string]struct{}{}, KeepSelf: in.KeepSelf}
 	for _, i := range random.New(in.Seed, "query", "order").Perm(len(queries)) {

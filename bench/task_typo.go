@@ -11,12 +11,12 @@ import (
 	"github.com/lexsem/lexsem/internal/text"
 )
 
-// mistypedLetters is the least number of letters of a word that is mistyped.
+// mistypedLetters is the minimum length of a word that gets a typo.
 const mistypedLetters = 4
 
-// Typo mistypes N words of each judged query by one edit each: a letter is left out, put in, replaced, or swapped with
-// the next. Words have 4 letters or more; a query with fewer such words has fewer typos. The typos depend on the seed
-// and the query's id.
+// Typo misspells N words of each judged query by one edit each: a letter is removed, inserted, replaced, or swapped
+// with the next. Words have 4 letters or more; a query with fewer such words has fewer typos. The typos depend on the
+// seed and the query's id.
 var _ = RegisterTask(TaskKind{
 	Name:  "typo",
 	Usage: "typo:N",
@@ -54,7 +54,7 @@ func mistyped(rng *rand.Rand, s string, n int) string {
 	return s
 }
 
-// typo is a word with one edit. A letter that is new is one of the word's own.
+// typo is a word with one edit. A new letter is one of the word's own letters.
 func typo(rng *rand.Rand, word []rune) string {
 	for {
 		at, letter := rng.IntN(len(word)), word[rng.IntN(len(word))]

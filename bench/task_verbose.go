@@ -8,8 +8,8 @@ import (
 )
 
 // Verbose rewrites the queries of another task as whole sentences of a request, as people write to a
-// person. Most words of such a sentence say nothing about what is sought. The sentence depends on the
-// seed and the query's id. Judgements and halves are those of the other task.
+// person. Most words of such a sentence are not about the subject of the query. The sentence depends
+// on the seed and the query's id. Judgements and halves are those of the other task.
 var _ = RegisterTask(TaskKind{
 	Name:  "verbose",
 	Usage: "verbose:TASK",
@@ -31,7 +31,7 @@ var _ = RegisterTask(TaskKind{
 	},
 })
 
-// requests are what stands before and behind a query.
+// requests are the texts before and after a query.
 var requests = [][2]string{
 	{"I am preparing an overview for my colleagues and would be grateful for anything that deals with the following: ", ""},
 	{"Could you please help me to find some documents? What I would like to know more about is this: ", " Thank you very much in advance."},

@@ -9,11 +9,11 @@ import (
 	"github.com/lexsem/lexsem/modulate"
 )
 
-// tokenStates are what may become of the states of a query's tokens: nothing; the shift that its vector takes, added to
-// each; each modulated as if it were that vector; each multiplied by the factors of its token alone.
+// tokenStates are the ways to change the states of a query's tokens: no change; the shift of the query vector added to
+// each; each modulated like the query vector; each multiplied by the factors of its own token.
 var tokenStates = []string{"plain", "shift", "each", "own"}
 
-// noFactors refuses a system whose bridge, if it has one, knows no factors of single tokens.
+// noFactors refuses a system with a bridge that has no factors for single tokens.
 func noFactors(system string) error {
 	var with []string
 	for _, v := range modulate.Variants() {
@@ -25,7 +25,7 @@ func noFactors(system string) error {
 		ErrOption, system, strings.Join(with, ", "))
 }
 
-// moved are the states of the query, as its bridge moves them.
+// moved returns the states of the query as its bridge changes them.
 func (r tokenScorer) moved(q Question) ([]float32, error) {
 	switch r.states {
 	case "shift":
@@ -38,7 +38,7 @@ func (r tokenScorer) moved(q Question) ([]float32, error) {
 	return q.Output.Hidden, nil
 }
 
-// modulated are the states, each as if it were the vector.
+// modulated returns the states after each was modulated like a query vector.
 func (r tokenScorer) modulated(q Question) []float32 {
 	d := r.dim
 	out := slices.Clone(q.Output.Hidden)
@@ -60,7 +60,7 @@ func (r tokenScorer) modulated(q Question) []float32 {
 	return out
 }
 
-// shifted are the states and, added to each, what was added to the vector.
+// shifted returns the states, each with the shift of the query vector added.
 func (r tokenScorer) shifted(q Question) []float32 {
 	d := r.dim
 	out := slices.Clone(q.Output.Hidden)

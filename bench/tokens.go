@@ -19,7 +19,7 @@ import (
 	"github.com/lexsem/lexsem/internal/private"
 )
 
-// codesKind says which codes of token states are kept.
+// codesKind describes a kind of codes for token states.
 type codesKind struct{ rank, bits, pool int }
 
 // tokenCodes are the codes of the token states of all targets.
@@ -46,9 +46,8 @@ const (
 	codesBatch    = 64     // passages whose states are held at a time
 )
 
-// tokenCodes makes the codes of one kind at the first call, and those of the other kinds that
-// the run will ask for beside them: encoding is the cost. With a cache folder they are kept for
-// later runs on the same texts.
+// tokenCodes makes the codes of one kind at the first call, together with the other kinds that the run needs,
+// since encoding is the main cost. With a cache folder the codes are kept for later runs on the same texts.
 func (s *Setting) tokenCodes(ctx context.Context, kind codesKind) (*tokenCodes, error) {
 	if c := s.codes[kind]; c != nil {
 		return c, nil
@@ -190,8 +189,8 @@ func (s *Setting) codesFile(k codesKind) string {
 	return filepath.Join(s.CacheDir, "tokens", hex.EncodeToString(h.Sum(nil)[:16])+".codes")
 }
 
-// keepCodes writes the file of a kind: of the basis and of the codes of each target the length (4) and the bytes, and
-// CRC-32C of all that (4).
+// keepCodes writes the file of a kind: for the basis and the codes of each target the length (4) and the bytes, then
+// the CRC-32C of all before (4).
 func (s *Setting) keepCodes(k codesKind) error {
 	name := s.codesFile(k)
 	if name == "" {
@@ -222,7 +221,7 @@ func (s *Setting) keepCodes(k codesKind) error {
 	return nil
 }
 
-// readCodes reads what keepCodes wrote; nil where there is nothing, or nothing that is whole.
+// readCodes reads a file of keepCodes; it returns nil if the file does not exist or is damaged.
 func (s *Setting) readCodes(k codesKind) (*tokenCodes, error) {
 	name := s.codesFile(k)
 	if name == "" {

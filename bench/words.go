@@ -27,7 +27,7 @@ func (s *Setting) lexicon(ctx context.Context) (*lexicon, error) {
 	return l, err
 }
 
-// checkLanguage refuses what is no language.
+// checkLanguage refuses an unknown language.
 func checkLanguage(code string) error {
 	if _, err := text.For(code); err != nil {
 		return fmt.Errorf("%w: language %q: %w", ErrOption, code, err)

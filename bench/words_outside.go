@@ -9,7 +9,7 @@ import (
 	"github.com/lexsem/lexsem/internal/text"
 )
 
-// known are the targets that the setting's statistics are of.
+// known returns the targets that count in the setting's statistics.
 func (s *Setting) known() (targets []int) {
 	for i := range s.Passages {
 		if s.Known == nil || s.Known(i) {
@@ -19,8 +19,8 @@ func (s *Setting) known() (targets []int) {
 	return targets
 }
 
-// outside holds targets that are ranked by the numbers of others: BM25 counts
-// documents and lengths without them.
+// outside holds targets that do not count in the statistics of BM25: they are ranked by
+// the document count and lengths of the other targets.
 type outside struct {
 	o      inverted.Options
 	corpus inverted.Corpus
@@ -31,8 +31,8 @@ func newOutside(o inverted.Options) *outside {
 	return &outside{o: o, corpus: inverted.Corpus{Having: map[string]int{}}, texts: map[uint64]string{}}
 }
 
-// takes keeps target i if it is not known, else it counts it. It tells whether
-// the index should have it.
+// takes stores target i if it is not known, and counts it otherwise. It reports whether
+// the index should hold the target.
 func (b *outside) takes(i int, terms []text.Term, known bool) bool {
 	if !known {
 		b.texts[uint64(i)] = inverted.Spell(terms)

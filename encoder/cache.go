@@ -20,8 +20,8 @@ const (
 	DefaultCacheStateBytes = 2 << 30
 )
 
-// ErrCacheWrite is wrapped by the error of Cache.Close that says why not all vectors or token states
-// were kept.
+// ErrCacheWrite is wrapped by the error of Cache.Close that says why some vectors or token states were
+// not kept.
 var ErrCacheWrite = errors.New("write vector cache")
 
 // CacheOptions are the options of a Cache. The zero value is a good default.
@@ -34,7 +34,7 @@ type CacheOptions struct {
 	MaxStateBytes int64
 }
 
-// CacheStats counts what a Cache did since it was opened.
+// CacheStats counts the work of a Cache since it was opened.
 type CacheStats struct {
 	Hits      int64 // texts answered from the files
 	StateHits int64 // of these, texts answered with token states
@@ -46,22 +46,22 @@ type CacheStats struct {
 }
 
 // Cache is an Encoder that keeps the dense vectors of another encoder in a file, and the token states
-// of passages in a second file. So each text is encoded once in the life of the files. The cache
+// of passages in a second file. So each text is encoded once in the lifetime of the files. The cache
 // answers requests for texts: NeedDense, and for the role Passage also NeedHidden, alone or with
 // NeedDense. All other requests go to the inner encoder. These include the states of queries, which
 // are short and seldom repeat.
 //
 // A state is stored as one signed byte a component and a scale a row. Each component differs from the
 // encoder's by less than 1/250 of the largest component of its row, or by less than 1e-36. This also
-// holds for a text that was just encoded, so results do not depend on what was in the file. Vectors
+// holds for a text that was just encoded, so results do not depend on the content of the file. Vectors
 // are stored exactly; a request for both returns the same bits as a request for the vector alone.
 //
 // The first process to open the files writes to them. Other processes that open them meanwhile read
-// what was there, add nothing, and encode the rest. The files may be deleted while no process has them
-// open.
+// the existing entries, add nothing, and encode the rest. The files may be deleted while no process
+// has them open.
 //
-// An encoder that does not know its probe vectors, such as one behind a URL, is asked for them
-// together with the first texts. If they differ from those that filled the file, no stored vector is
+// An encoder that does not know its probe vectors, such as a remote one, is asked for them together
+// with the first texts. If they differ from the probe vectors of the file, no stored vector is
 // returned and the file is started again.
 //
 // Safe for concurrent use. Each entry takes about 60 bytes of memory for each file. A hit costs one
@@ -147,12 +147,12 @@ func NewCache(inner Encoder, dir string, o CacheOptions) (*Cache, error) {
 
 func (c *Cache) pathOf(suffix string) string { return filepath.Join(c.dir, c.name+suffix) }
 
-// lockOfCache is the file that is locked by who writes the files of an encoder.
+// lockOfCache is the file that a process locks to write the cache files of an encoder.
 func lockOfCache(dir, digest string) string {
 	return filepath.Join(dir, digest+vectorsSuffix+".lock")
 }
 
-// Stats returns what the cache did since it was opened.
+// Stats returns the counts since the cache was opened.
 func (c *Cache) Stats() CacheStats {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -178,7 +178,7 @@ func (c *Cache) VocabSize() int { return c.inner.VocabSize() }
 // Fingerprint implements Encoder.
 func (c *Cache) Fingerprint() Fingerprint { return c.inner.Fingerprint() }
 
-// Window returns how many texts the inner encoder prefers at once, 0 if it does not say.
+// Window returns how many texts the inner encoder prefers in one call, 0 if it does not say.
 func (c *Cache) Window() int {
 	if w, ok := c.inner.(interface{ Window() int }); ok {
 		return w.Window()
@@ -198,8 +198,8 @@ func (c *Cache) isClosed() bool {
 	return c.closed
 }
 
-// Close closes the files and the inner encoder, after pending writes. It also returns what kept the
-// cache from writing.
+// Close closes the files and the inner encoder, after pending writes. It also returns the error that
+// kept the cache from writing.
 func (c *Cache) Close() error {
 	c.writing <- struct{}{}
 	defer func() { <-c.writing }()

@@ -73,8 +73,8 @@ func (c *Cache) first(ctx context.Context, role Role, texts []string, need Need)
 	return out[:n], c.keep(ctx, c.vectors, fresh)
 }
 
-// prove compares the vectors of the probe texts with those that filled the file of
-// vectors, and begins it anew where it is not of them. same says that what it gave away stands.
+// prove compares the probe vectors with those of the file of vectors, and empties the file if they
+// differ. same reports whether vectors returned before remain valid.
 func (c *Cache) prove(ctx context.Context, probes []Output) (same bool, err error) {
 	if len(probes) != len(ProbeTexts) {
 		return false, fmt.Errorf("%w: %d outputs for %d texts", ErrContract, len(probes), len(ProbeTexts))
@@ -110,7 +110,7 @@ func (c *Cache) prove(ctx context.Context, probes []Output) (same bool, err erro
 	return same, nil
 }
 
-// encode is Encode for what is kept. Positions in its errors are those of texts.
+// encode is Encode for the requests that the cache answers. Positions in its errors count texts.
 func (c *Cache) encode(ctx context.Context, role Role, texts []string, need Need) ([]Output, error) {
 	out := make([]Output, len(texts))
 	keys := make([]cacheKey, len(texts))
@@ -193,8 +193,8 @@ func (c *Cache) encode(ctx context.Context, role Role, texts []string, need Need
 	return out, nil
 }
 
-// lookUp fills in what the files have and returns the positions of the texts of which
-// something is not there.
+// lookUp fills in the stored outputs and returns the positions of the texts for which something is
+// missing.
 func (c *Cache) lookUp(ctx context.Context, out []Output, keys []cacheKey, need Need) (missing []int, err error) {
 	states := need&NeedHidden != 0
 	for i, key := range keys {
@@ -223,7 +223,7 @@ func (c *Cache) lookUp(ctx context.Context, out []Output, keys []cacheKey, need 
 	return missing, nil
 }
 
-// find returns the numbers that a file has for a key; nil where it has none, or damaged ones.
+// find returns the numbers stored under a key; nil if there are none or they are damaged.
 func (c *Cache) find(v *cacheFile, key cacheKey) ([]float32, error) {
 	for {
 		c.mu.Lock()
@@ -256,7 +256,7 @@ func (c *Cache) find(v *cacheFile, key cacheKey) ([]float32, error) {
 	}
 }
 
-// count counts texts that were found, and others that were encoded, but none of Unrelated.
+// count counts hits and encoded texts, except those of Unrelated.
 func (c *Cache) count(ctx context.Context, hits int, encoded []cacheKey, need Need) {
 	if ctx.Value(measuring{}) != nil {
 		return
@@ -274,7 +274,7 @@ func (c *Cache) count(ctx context.Context, hits int, encoded []cacheKey, need Ne
 	}
 }
 
-// records are those of keys; nil for a key that has none.
+// records holds the records of keys; nil for a key without one.
 type records struct {
 	keys []cacheKey
 	data [][]byte
@@ -286,7 +286,7 @@ func (r *records) add(key cacheKey, data []byte) {
 	}
 }
 
-// vectorRecord is the record of a vector, nil for one that is none, or is not to be kept.
+// vectorRecord is the record of a vector, nil if the vector is invalid or must not be stored.
 func (c *Cache) vectorRecord(key cacheKey, v []float32) []byte {
 	if c.asked[key] || CheckDense(v, len(v)) != nil {
 		return nil
@@ -294,8 +294,8 @@ func (c *Cache) vectorRecord(key cacheKey, v []float32) []byte {
 	return c.vectors.record(key, v)
 }
 
-// stateRecord is the record of states, and the states that will be read from it. What are no
-// states of these tokens have no record, for the caller to refuse.
+// stateRecord returns the record of states, and the states as they will be read from it. If states
+// do not belong to the tokens of t, it returns no record, and the caller refuses them.
 func (c *Cache) stateRecord(key cacheKey, states []float32, t Tokens) ([]byte, []float32) {
 	if !c.isWhole(states, t) || !vec.Finite(states) {
 		return nil, states
@@ -311,7 +311,7 @@ func (c *Cache) stateRecord(key cacheKey, states []float32, t Tokens) ([]byte, [
 	return record, kept
 }
 
-// isWhole says whether there is a state for each of the tokens, where there are tokens.
+// isWhole reports whether there is a state for each token, if t has tokens.
 func (c *Cache) isWhole(states []float32, t Tokens) bool {
 	dim := c.inner.Dim()
 	return len(states)%dim == 0 && (len(t.IDs) == 0 || len(states) == len(t.IDs)*dim)

@@ -22,9 +22,9 @@ import (
 // errCacheHeader says that a file is not a cache of this encoder.
 var errCacheHeader = errors.New("not a cache of this encoder")
 
-// cacheFile is a file of a cache and where its records are. What it says of the file
-// is changed by who has the turn to write and holds the lock of the Cache, so that either
-// is enough to read it; the index is that of the lock alone.
+// cacheFile is a file of a cache and the positions of its records. A goroutine that changes its fields holds
+// both the turn to write and the lock of the Cache, so either suffices to read them. The index needs only the
+// lock.
 type cacheFile struct {
 	layout
 	path   string
@@ -37,8 +37,8 @@ type cacheFile struct {
 	broken error              // why nothing is written any more
 }
 
-// open takes what is in the file, whose header must match print; other content counts
-// as none. For writing a file is made where there is none, and a torn record is cut off.
+// open reads the file, whose header must match print; other content is ignored. For writing, it creates the
+// file if needed and cuts off a torn record.
 func (v *cacheFile) open(print Fingerprint, write bool) error {
 	v.index = map[cacheKey]int64{}
 	mode := os.O_RDONLY
@@ -78,8 +78,8 @@ func (v *cacheFile) close() error {
 	return v.f.Close()
 }
 
-// scan reads the header and the heads of the records, up to one that is torn or, where
-// heads have checksums, damaged.
+// scan reads the header and the heads of the records. It stops at a torn head or, if heads have checksums, a
+// damaged one.
 func (v *cacheFile) scan(print Fingerprint) error {
 	info, err := v.f.Stat()
 	if err != nil {
@@ -131,7 +131,7 @@ func (v *cacheFile) scan(print Fingerprint) error {
 	return nil
 }
 
-// begin empties the file, which is made where there is none, and writes the header.
+// begin creates or empties the file and writes the header.
 func (v *cacheFile) begin(print Fingerprint) error {
 	j, err := json.Marshal(print)
 	if err != nil {
@@ -156,8 +156,7 @@ func (v *cacheFile) begin(print Fingerprint) error {
 	return nil
 }
 
-// recordAt reads the record that begins at a place of f, and ends at end at most; nil where
-// there is none.
+// recordAt reads the record that begins at a position of f and ends at or before end; nil if there is none.
 func (l layout) recordAt(f io.ReaderAt, at, end int64) ([]byte, error) {
 	head := make([]byte, l.head)
 	if _, err := f.ReadAt(head, at); err != nil {
@@ -181,7 +180,7 @@ func noneBehindEnd(err error) error {
 	return err
 }
 
-// write writes records behind the last one, and returns where each begins.
+// write appends records, and returns where each begins.
 func (v *cacheFile) write(records [][]byte) (at []int64, end int64, err error) {
 	end = v.end
 	w := bufio.NewWriterSize(io.NewOffsetWriter(v.f, end), 1<<20)
@@ -195,7 +194,7 @@ func (v *cacheFile) write(records [][]byte) (at []int64, end int64, err error) {
 	return at, end, w.Flush()
 }
 
-// half writes the newer half of the file, of the records that begin at places, to temp, which is closed then.
+// half writes the newer half of the file to temp and closes it. The records begin at places.
 func (v *cacheFile) half(temp string, places []int64) (_ *cacheFile, err error) {
 	half := &cacheFile{layout: v.layout, path: temp}
 	if err := half.begin(v.print); err != nil {

@@ -24,26 +24,26 @@ type cacheKey [cacheKeySize]byte
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// layout is how records lie in a file: a head, which begins with the key and tells the size,
-// numbers, and CRC-32C of all before. All numbers are little endian.
+// layout describes a record: a head, which begins with the key and holds the size, then
+// numbers, then CRC-32C of all before. All numbers are little endian.
 type layout struct {
 	magic string
 	// head is how many bytes of a record tell its size.
 	head int
-	// buffer is how much is read at once where heads are read one after the other.
+	// buffer is the number of bytes read at once while heads are read one after the other.
 	buffer int
-	// size is that of the record with a head; 0 where it is none.
+	// size is the size of the record with a head; 0 if the head is invalid.
 	size func(head []byte) int64
 	// add appends numbers to a record that begins with its key.
 	add func(record []byte, x []float32) []byte
-	// numbers are those of a record, without its checksum.
+	// numbers decodes a record without its checksum.
 	numbers func(record []byte) []float32
 }
 
 // record is the record of a key and its numbers.
 func (l layout) record(key cacheKey, x []float32) []byte { return sealed(l.add(key[:], x)) }
 
-// read returns the numbers of a record, nil where it is not the whole record of key.
+// read returns the numbers of a record, nil if it is not the whole record of key.
 func (l layout) read(key cacheKey, record []byte) []float32 {
 	end := len(record) - 4
 	if end < l.head || cacheKey(record) != key || crc32.Checksum(record[:end], castagnoli) != binary.LittleEndian.Uint32(record[end:]) {
@@ -57,7 +57,7 @@ func sealed(b []byte) []byte {
 	return binary.LittleEndian.AppendUint32(b, crc32.Checksum(b, castagnoli))
 }
 
-// vectorLayout is that of vectors, records of equal size: key, dim float32, checksum.
+// vectorLayout is the layout of vectors, records of equal size: key, dim float32, checksum.
 func vectorLayout(dim int) layout {
 	return layout{
 		magic: vectorsMagic, head: cacheKeySize, buffer: 1 << 20,
@@ -78,9 +78,9 @@ func vectorLayout(dim int) layout {
 	}
 }
 
-// stateLayout is that of token states: key, number of rows in 4 bytes, CRC-32C of both; then
-// for each row its scale, a float32, and dim signed bytes, which times the scale are the state;
-// the checksum. As the head has a checksum of its own, the way from record to record is sure.
+// stateLayout is the layout of token states: key, number of rows in 4 bytes, CRC-32C of both;
+// then for each row its scale, a float32, and dim signed bytes, which are multiplied by the
+// scale; the checksum. As the head has its own checksum, the next record is always found.
 func stateLayout(dim int) layout {
 	row := 4 + dim
 	return layout{

@@ -21,13 +21,13 @@ type CacheFile struct {
 	States bool      // it holds token states
 }
 
-// digest is that of the encoder.
+// digest is the digest of the encoder.
 func (f CacheFile) digest() string {
 	return strings.TrimSuffix(strings.TrimSuffix(filepath.Base(f.Path), vectorsSuffix), statesSuffix)
 }
 
-// CacheFiles returns the files in a folder of caches, most recently used first. A missing folder has
-// none.
+// CacheFiles returns the files in a folder of caches, most recently used first. A missing folder
+// has no caches.
 func CacheFiles(dir string) ([]CacheFile, error) {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -56,8 +56,8 @@ func CacheFiles(dir string) ([]CacheFile, error) {
 }
 
 // TrimCaches bounds the caches of other encoders in a folder: their vectors take at most max bytes, their token
-// states at most maxStates. It removes the least recently used files first. Files of inner stay, but for its token
-// states where maxStates is 0. A file that another process has open for writing stays as well, and counts.
+// states at most maxStates. It removes the least recently used files first. Files of inner stay, except its token
+// states if maxStates is 0. A file that another process has open for writing also stays, and its size counts.
 func TrimCaches(dir string, inner Encoder, max, maxStates int64) error {
 	files, err := CacheFiles(dir)
 	if err != nil {

@@ -22,8 +22,8 @@ func (c *Cache) startWriting(ctx context.Context) error {
 
 func (c *Cache) endWriting() { <-c.writing }
 
-// openStates opens the file of states at the first call, once the probe vectors are known. Where
-// it cannot be opened, nothing is found and nothing written, and Close tells.
+// openStates opens the file of states at the first call, once the probe vectors are known. If it cannot
+// be opened, no states are found or written, and Close returns the reason.
 func (c *Cache) openStates(ctx context.Context) error {
 	c.mu.Lock()
 	open := c.states != nil
@@ -108,17 +108,16 @@ func (c *Cache) keep(ctx context.Context, v *cacheFile, fresh records) error {
 	return nil
 }
 
-// fail says why a file is not written any more, if err is not nil.
+// fail records why a file is no longer written, if err is not nil.
 func (c *Cache) fail(v *cacheFile, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	v.broken = err
 }
 
-// shrink replaces a file by its newer half, which is written beside searches. Both are closed around the
-// rename, as Windows renames no open file. Where the half cannot take the
-// place of the whole (on Windows while another process reads the whole), the
-// whole stays.
+// shrink replaces a file by its newer half, which is written while searches go on. Both are closed
+// around the rename, as Windows renames no open file. If the rename fails (on Windows while another
+// process reads the file), the whole file stays.
 func (c *Cache) shrink(v *cacheFile) error {
 	c.mu.Lock()
 	places := slices.Collect(maps.Values(v.index))

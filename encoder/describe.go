@@ -25,14 +25,14 @@ const (
 	folderPooling = "1_Pooling" // where there is no modules.json
 )
 
-// Assumed of a folder that does not tell.
+// Assumed if a folder does not say.
 const (
 	assumedPooling = PoolMean
 	assumedTokens  = 256
 	staticTokens   = 512 // which Model2Vec takes
 )
 
-// describable reports whether dir has a file by which Describe knows what it is.
+// describable reports whether dir has a file from which Describe recognises the model.
 func describable(dir string) bool {
 	for _, name := range []string{fileModules, fileConfig} {
 		if _, err := os.Stat(filepath.Join(dir, name)); err == nil {
@@ -45,8 +45,8 @@ func describable(dir string) bool {
 // Describe reads the files that sentence-transformers and transformers write with a model. It also
 // returns a line, fit for a log, for each assumption. The model is named after its folder.
 //
-//   - modules.json: a Transformer and a Pooling, or a StaticEmbedding; any number of Dense, a Normalize;
-//     without the file a Transformer, and the Pooling in 1_Pooling, or what Model2Vec wrote.
+//   - modules.json: a Transformer and a Pooling, or a StaticEmbedding; any number of Dense, a Normalize.
+//     Without the file: a Transformer and the Pooling in 1_Pooling, or the files of Model2Vec.
 //   - config.json of the Pooling: one mode, include_prompt. Without the file: mean.
 //   - config_sentence_transformers.json: the prompt "query" for queries; for passages the
 //     first of "document", "passage" and "corpus"; if it has none of these, a default
@@ -89,7 +89,7 @@ func (d *description) wrong(format string, args ...any) error {
 	return fmt.Errorf("%w: %s: %s", ErrSpec, d.dir, fmt.Sprintf(format, args...))
 }
 
-// modules reads which modules there are.
+// modules reads the list of modules.
 func (d *description) modules() error {
 	var modules []struct {
 		Path string `json:"path"`
@@ -157,7 +157,7 @@ func (d *description) modules() error {
 	return nil
 }
 
-// poolingModes are the modes as the first versions wrote them.
+// poolingModes are the modes as the first versions of the library wrote them.
 var poolingModes = map[string]Pooling{
 	"pooling_mode_mean_tokens": PoolMean, "pooling_mode_cls_token": PoolCLS, "pooling_mode_max_tokens": PoolMax,
 	"pooling_mode_lasttoken": PoolLast, "pooling_mode_weightedmean_tokens": PoolWeighted, "pooling_mode_mean_sqrt_len_tokens": PoolSqrt,
@@ -231,7 +231,7 @@ func poolingOf(conf map[string]json.RawMessage) ([]Pooling, error) {
 	return modes, nil
 }
 
-// prompts reads what stands before texts.
+// prompts reads the prefixes of texts.
 func (d *description) prompts() error {
 	var conf struct {
 		Prompts map[string]*string `json:"prompts"`
@@ -263,7 +263,7 @@ func (d *description) prompts() error {
 	return nil
 }
 
-// length reads how many tokens a text may have.
+// length reads the maximum number of tokens of a text.
 func (d *description) length() error {
 	var sentence struct {
 		Max *int `json:"max_seq_length"`
@@ -313,7 +313,7 @@ func (d *description) length() error {
 	return nil
 }
 
-// lastPart is what stands behind the last dot of a Python name.
+// lastPart is the part after the last dot of a Python name.
 func lastPart(name string) string { return name[strings.LastIndexByte(name, '.')+1:] }
 
 // maxJSONBytes bounds a file that describes a model.
@@ -334,7 +334,7 @@ func readJSON(path string, v any) (bool, error) {
 	return true, nil
 }
 
-// missing is the error of a file that must be there, or err where it is one.
+// missing is the error of a required file that does not exist, or err for another error.
 func missing(path string, err error) error {
 	if err != nil {
 		return err
@@ -342,8 +342,8 @@ func missing(path string, err error) error {
 	return &fs.PathError{Op: "open", Path: path, Err: fs.ErrNotExist}
 }
 
-// unusableModule makes an ErrSpec of what a file of weights holds, and leaves alone
-// what the file system says.
+// unusableModule makes an ErrSpec of an invalid file of weights, and returns errors of the file system
+// unchanged.
 func unusableModule(err error) error {
 	if errors.Is(err, safetensors.ErrFormat) {
 		return fmt.Errorf("%w: %w", ErrSpec, err)

@@ -2,7 +2,7 @@ package encoder
 
 import "context"
 
-// Role says whether a text is indexed or searched with. Models such as E5 or BGE use a different
+// Role says whether a text is stored or is a query. Models such as E5 or BGE use a different
 // instruction for each.
 type Role uint8
 
@@ -39,8 +39,8 @@ const (
 // Output is the result for one input. The caller owns all slices. A tensor that was not requested is
 // nil.
 type Output struct {
-	// Tokens are the ids that the model was given, special tokens and instruction prefix included.
-	// There are none if the encoder has no vocabulary.
+	// Tokens are the ids that were given to the model, special tokens and instruction prefix
+	// included. There are none if the encoder has no vocabulary.
 	Tokens Tokens
 	// Dense is the pooled vector, of shape [Dim]. It is L2-normalised, except for encoders whose
 	// lengths count (FuncUnscaled). A text without usable tokens has the vector of [CLS][SEP].

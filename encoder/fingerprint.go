@@ -14,8 +14,8 @@ var (
 	// ErrUnavailable says that a runtime or model is missing on this machine. The message names the
 	// remedy.
 	ErrUnavailable = errors.New("encoder unavailable")
-	// ErrSource says that a source of vectors behind a URL cannot be reached, refuses, or may not be
-	// asked. The message names the remedy.
+	// ErrSource says that a remote source of vectors cannot be reached, refuses, or may not be called.
+	// The message names the remedy.
 	ErrSource = errors.New("source of vectors")
 	// ErrMismatch says that vector spaces differ. *MismatchError wraps it.
 	ErrMismatch = errors.New("encoder mismatch")
@@ -28,7 +28,7 @@ var (
 	ErrClosed = errors.New("encoder is closed")
 )
 
-// MinProbeCosine is the least cosine at which two probe vectors count as output of the same model.
+// MinProbeCosine is the lowest cosine at which two probe vectors count as output of the same model.
 const MinProbeCosine = 0.9999
 
 // ProbeTexts are four fixed texts. Their passage vectors identify a model, whichever file it was
@@ -77,7 +77,7 @@ func (f Fingerprint) States() int {
 	return f.Dim
 }
 
-// Probed reports whether probe vectors are known; an encoder knows all or none.
+// Probed reports whether probe vectors are known. An encoder knows either all or none.
 func (f Fingerprint) Probed() bool {
 	for _, p := range f.Probe {
 		if p != nil {

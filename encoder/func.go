@@ -41,16 +41,17 @@ func CheckDense(v []float32, dim int) error {
 	return nil
 }
 
-// Func returns an Encoder for any source of vectors. name alone tells it from other sources. dim is
-// the length of its vectors. The function returns one vector for each text, of any length but zero,
-// and must be safe for concurrent use. There are no tokens and no hidden states, and passages and
-// queries do not differ.
+// Func returns an Encoder for any source of vectors. Only name distinguishes it from other sources.
+// dim is the length of its vectors. The function returns one vector for each text, of any length but
+// zero, and must be safe for concurrent use. There are no tokens and no hidden states, and passages
+// and queries do not differ.
 //
-// Probe vectors are not known when the source is opened, since a server may be down then. Whoever
-// stores vectors requests them with the first ones, and compares them when texts are next encoded.
+// Probe vectors are not known when the source is opened, since a server may be down then. Code that
+// stores vectors requests the probe vectors with the first texts, and compares them at the next
+// encoding.
 //
 // ErrContract is returned for a wrong number of vectors. It is returned in a *TextError for a vector
-// of another length, or one that is zero or not finite. Wrong arguments are an error of each Encode.
+// of another length, or one that is zero or not finite. Invalid arguments make each Encode fail.
 func Func(name string, dim int, embed func(ctx context.Context, texts []string) ([][]float32, error)) Encoder {
 	return &function{name: name, dim: dim, embed: embed}
 }

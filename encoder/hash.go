@@ -116,8 +116,7 @@ func (h *Hash) encode(text string, need Need) Output {
 	return out
 }
 
-// add adds to v the unit direction of feature, all of whose components are
-// ±1/√d, times f.
+// add adds f times the unit direction of feature to v. All components of the direction are ±1/√d.
 func (h *Hash) add(v []float32, feature uint64, f float32) {
 	size := math.Float32bits(f / float32(math.Sqrt(float64(h.dim))))
 	var signs uint64
@@ -223,7 +222,7 @@ func hashString(h uint64, s string) uint64 {
 	return h
 }
 
-// mix is the finaliser of SplitMix64: every bit of x moves every bit.
+// mix is the finaliser of SplitMix64: every bit of x affects every bit of the result.
 func mix(x uint64) uint64 {
 	x = (x ^ x>>30) * 0xBF58476D1CE4E5B9
 	x = (x ^ x>>27) * 0x94D049BB133111EB

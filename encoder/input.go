@@ -27,10 +27,10 @@ type Input struct {
 	Data []byte
 }
 
-// IsText says whether in is a text.
+// IsText reports whether in is a text.
 func (in Input) IsText() bool { return in.Media == "" || in.Media == MediaText }
 
-// IsImage says whether in is an image.
+// IsImage reports whether in is an image.
 func (in Input) IsImage() bool { return strings.HasPrefix(in.Media, MediaImages) }
 
 // Texts returns texts as inputs, in their order.

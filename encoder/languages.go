@@ -2,7 +2,7 @@ package encoder
 
 import "strings"
 
-// english are models that read English alone.
+// english lists the models that read only English.
 var english = []string{
 	"all-MiniLM-L6-v2", "bge-small-en-v1.5", "e5-small-v2",
 	"all-MiniLM-L12-v2", "all-mpnet-base-v2", "all-distilroberta-v1", "multi-qa-MiniLM-L6-cos-v1", "bge-base-en-v1.5", "bge-large-en-v1.5",

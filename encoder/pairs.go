@@ -133,8 +133,8 @@ func (p *Pairs) Part(text string) Part {
 	return Part{ids, len(ids) + t.Truncated}
 }
 
-// Join returns the pair of two parts. If it is too long, the longer part is cut first, down to the
-// length of the other, then both.
+// Join returns the pair of two parts. If it is too long, the longer part is cut to the length of the
+// other, then both are cut alike.
 func (p *Pairs) Join(first, second Part) (ids, types []int32) {
 	n, m := cut(first.length, second.length, p.max-p.frame.Len())
 	size := n + m + p.frame.Len()
@@ -158,8 +158,7 @@ func (p *Pairs) Join(first, second Part) (ids, types []int32) {
 	return ids, types
 }
 
-// pairsWindow is the number of pairs that are made and scored together: their tokens
-// bound what Score keeps in memory.
+// pairsWindow is the number of pairs that are scored together, which bounds the memory of Score.
 const pairsWindow = 4096
 
 // Score joins query with each text and calls run to score the pairs, at most 4,096 at a time. types[i]
@@ -184,8 +183,8 @@ func (p *Pairs) Score(ctx context.Context, query string, texts []string, run fun
 	return scores, ctx.Err()
 }
 
-// cut is how much of two parts of n and m tokens is kept where most are allowed in all:
-// what the reference calls longest_first.
+// cut returns how many of n and m tokens are kept if at most most fit together, like longest_first of
+// the reference library.
 func cut(n, m, most int) (int, int) {
 	if n+m <= most {
 		return n, m
@@ -202,11 +201,11 @@ func cut(n, m, most int) (int, int) {
 	return short, long
 }
 
-// assumedPairTokens is the limit of a cross-encoder whose folder does not tell.
+// assumedPairTokens is the limit of a cross-encoder whose folder does not specify one.
 const assumedPairTokens = 512
 
-// DescribeCross reads the description of the cross-encoder in dir. Its name is that of the folder. The
-// maximum number of tokens a pair is max_tokens in lexsem-model.json, else model_max_length in
+// DescribeCross reads the description of the cross-encoder in dir. Its name is the name of the folder.
+// The maximum number of tokens a pair is max_tokens in lexsem-model.json, else model_max_length in
 // tokenizer_config.json, else 512; at most what max_position_embeddings allows. Errors wrap ErrSpec.
 func DescribeCross(dir string) (name string, maxTokens int, err error) {
 	abs, err := filepath.Abs(dir)

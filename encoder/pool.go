@@ -38,15 +38,15 @@ func (p Pooling) Validate() error {
 
 // Pool writes the unit vector of one text into dst, of length d. hidden are its token states, [n × d]
 // row-major, n ≥ 1, without padding: for a padded batch pass only the rows of the text. It returns
-// false and leaves dst undefined if the sum of states is not finite or has length zero, p is unknown,
-// or hidden is no whole number of rows. Cost: O(n·d), no allocation.
+// false and leaves dst undefined if the sum of states is not finite or has length zero, if p is
+// unknown, or if hidden is not a whole number of rows. Cost: O(n·d), no allocation.
 func (p Pooling) Pool(dst, hidden []float32) bool {
 	_, ok := p.sum(dst, hidden, 0)
 	return ok && normalize(dst)
 }
 
-// sum writes what p makes of the rows of hidden from the given one on, times
-// weight, which is above zero.
+// sum writes the pooled rows of hidden, from the given one on, times weight into dst. weight is above
+// zero.
 func (p Pooling) sum(dst, hidden []float32, from int) (weight float64, ok bool) {
 	d := len(dst)
 	if d == 0 || len(hidden) < d || len(hidden)%d != 0 {

@@ -27,8 +27,7 @@ type dense struct {
 	activate func(float64) float64
 }
 
-// The activations of Dense modules, by the names that PyTorch has for them.
-// Identity is nil.
+// The activations of Dense modules, by their names in PyTorch. Identity is nil.
 var denseActivations = map[string]func(float64) float64{
 	"Identity": nil,
 	"Tanh":     math.Tanh,
@@ -44,9 +43,9 @@ const (
 	maxModules  = 64
 )
 
-// NewPooler reads the Dense modules listed in s from dir. States have the given width; t tells how
-// many tokens a prefix has. Errors wrap ErrSpec for a module that is damaged, does not fit or has an
-// unknown kind, and fs.ErrNotExist for a missing one.
+// NewPooler reads the Dense modules listed in s from dir. States have the given width; t counts the
+// tokens of a prefix. Errors wrap ErrSpec for a module that is damaged, does not fit or has an unknown
+// kind, and fs.ErrNotExist for a missing one.
 func NewPooler(dir string, s Spec, t Tokenizer, width int) (*Pooler, error) {
 	p := &Pooler{pooling: s.Pooling, leave: s.LeavePrompt, width: width}
 	if s.LeavePrompt {
@@ -67,7 +66,7 @@ func NewPooler(dir string, s Spec, t Tokenizer, width int) (*Pooler, error) {
 	return p, nil
 }
 
-// promptTokens is the number of tokens of a prefix and of what stands before it.
+// promptTokens is the number of tokens of a prefix and of the special tokens before it.
 func promptTokens(t Tokenizer, prefix string) int {
 	if prefix == "" {
 		return 0
@@ -174,7 +173,7 @@ func (p *Pooler) Pool(role Role, hidden []float32) ([]float32, bool) {
 	return v, normalize(v)
 }
 
-// project puts x through the Dense modules.
+// project applies the Dense modules to x.
 func (p *Pooler) project(x []float32) []float32 {
 	for _, d := range p.layers {
 		y := make([]float32, d.out)
@@ -198,8 +197,8 @@ func (p *Pooler) project(x []float32) []float32 {
 
 // HasHidden reports whether there are states of width Dim that pool to the vector of the text. Without
 // Dense modules these are the model's states. With Dense modules these are the model's states after
-// the modules. That is exact if one token is taken, or if states are averaged and no module has an
-// activation.
+// the modules. The result is exact if pooling takes one token, or if it averages states and no module
+// has an activation.
 func (p *Pooler) HasHidden() bool {
 	switch {
 	case len(p.layers) == 0, p.pooling == PoolCLS, p.pooling == PoolLast:

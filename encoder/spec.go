@@ -36,13 +36,13 @@ type Spec struct {
 	PassagePrefix string  `json:"passage_prefix"` // put before passages, final space included
 	MaxTokens     int     `json:"max_tokens"`     // tokens at which a text is cut, special tokens included
 
-	// LeavePrompt says that the tokens of the prefix, and those before them, are not pooled.
+	// LeavePrompt says that pooling skips the tokens of the prefix and those before them.
 	LeavePrompt bool `json:"leave_prompt,omitempty"`
 	// Dense are the folders of the Dense modules after the pooling, in order, relative to the model's
 	// folder.
 	Dense []string `json:"dense,omitempty"`
-	// Static is the folder, relative to the model's, of a table with a vector for each token, which is all of the model
-	// (StaticEmbedding of sentence-transformers, Model2Vec); "" for a transformer.
+	// Static is the folder, relative to the model's, of a table with one vector for each token, which is the whole
+	// model (StaticEmbedding of sentence-transformers, Model2Vec); "" for a transformer.
 	Static string `json:"static,omitempty"`
 }
 
@@ -111,7 +111,7 @@ func LoadSpec(dir string) (Spec, error) {
 	return s, nil
 }
 
-// Write validates s and writes it atomically to dir/lexsem-model.json, by a temporary file in dir.
+// Write validates s and writes it atomically to dir/lexsem-model.json.
 func (s Spec) Write(dir string) error {
 	if err := s.Validate(); err != nil {
 		return err

@@ -10,8 +10,8 @@ var ErrTokenizer = errors.New("unusable tokenizer")
 // concurrent use. They take any string: each byte that is not UTF-8 counts as U+FFFD.
 type Tokenizer interface {
 	// Tokenize returns the ids of text with the model's special tokens around them, at most max ids; 0
-	// means no limit. Tokens.Truncated counts what did not fit. Special tokens are kept under any
-	// limit.
+	// means no limit. Tokens.Truncated counts the tokens that did not fit. Special tokens are kept
+	// under any limit.
 	Tokenize(text string, max int) Tokens
 	// VocabSize returns |V|; every id is in [0, |V|).
 	VocabSize() int

@@ -8,7 +8,7 @@ import (
 )
 
 // Span is a half-open range of byte offsets [Start, End) in the original text, without the instruction
-// prefix. Tokens that stand for no bytes have {0, 0}.
+// prefix. Tokens without bytes have {0, 0}.
 type Span struct{ Start, End int32 }
 
 // Tokens holds the token ids of one text. The three slices have equal length.
@@ -18,7 +18,7 @@ type Tokens struct {
 	// Special marks tokens that carry no lexical weight: [CLS], [SEP], [PAD],
 	// [UNK], [MASK] and every token of an instruction prefix.
 	Special []bool
-	// Offsets are the bytes of the text that each token stands for.
+	// Offsets are the byte ranges of the text that the tokens represent.
 	Offsets []Span
 	// Truncated is the number of tokens beyond the model's limit.
 	Truncated int
@@ -71,9 +71,9 @@ func (t Tokens) lexicalOfMany(dst []int32) []int32 {
 	return dst
 }
 
-// Words returns t with tokens without a letter, digit or mark of text marked as Special: punctuation says nothing about
-// what is sought. text is what the offsets are of. Tokens without any offsets, as those of images, are returned
-// unchanged. t itself is not changed.
+// Words returns t with tokens without a letter, digit or mark of text marked as Special, since punctuation says nothing
+// about the subject of a query. The offsets of t refer to text. If no token has offsets, as for images, it returns t. t
+// itself is not changed.
 func (t Tokens) Words(text string) Tokens {
 	mute := func(i int) bool {
 		o := t.Offsets[i]
@@ -97,7 +97,7 @@ func (t Tokens) Words(text string) Tokens {
 	return t
 }
 
-// wordRune reports whether words are made of r.
+// wordRune reports whether r can be part of a word.
 func wordRune(r rune) bool {
 	if r < utf8.RuneSelf {
 		return 'a' <= r|0x20 && r|0x20 <= 'z' || '0' <= r && r <= '9'
@@ -106,7 +106,7 @@ func wordRune(r rune) bool {
 }
 
 // Unknown returns the share of a text, in [0, 1], that the vocabulary does not cover: the bytes of [UNK] tokens and
-// those that are Unwritten, over the bytes of all tokens. It is 0 for a text without tokens.
+// Unwritten bytes, divided by the bytes of all tokens. It is 0 for a text without tokens.
 func (t Tokens) Unknown() float64 {
 	all, unknown := 0, t.Unwritten
 	for i, o := range t.Offsets {

@@ -6,13 +6,13 @@ import (
 	"math"
 )
 
-// measuring is the key of a context in which an encoder is measured.
+// measuring is the context key that is set while an encoder is measured.
 type measuring struct{}
 
-// Unrelated returns the mean cosine of texts that have nothing to do with each other, as enc encodes passages. It is a
-// constant of the model: about 0.1 for all-MiniLM-L6-v2, and 0.7 for models of a narrow cone such as E5. It is the
-// least over some languages, which is that of a language the model reads: texts in others look alike to it. The result
-// is never 0. Cost: encoding 64 sentences.
+// Unrelated returns the mean cosine of unrelated texts that enc encodes as passages. It is a constant of the model:
+// about 0.1 for all-MiniLM-L6-v2, and 0.7 for models of a narrow cone such as E5. It is the lowest over some
+// languages. The lowest belongs to a language that the model reads: texts in unknown languages look alike to it. The
+// result is never 0. Cost: encoding 64 sentences.
 func Unrelated(ctx context.Context, enc Encoder) (float64, error) {
 	var texts []string
 	for _, s := range strangers {
@@ -46,7 +46,7 @@ func Unrelated(ctx context.Context, enc Encoder) (float64, error) {
 	return least, nil
 }
 
-// strangers are sentences of one language each, no two of which are about one subject.
+// strangers are sentences in one language each; no two have the same subject.
 var strangers = [...][]string{
 	{
 		"The bakery on the corner sells rye bread only on Fridays.",

@@ -240,7 +240,7 @@ func (im *importer) add(ctx context.Context, x *archive.Exported, d archive.Line
 	return nil
 }
 
-// sameTexts says that two encoders read texts alike: then a text stays cut as it is.
+// sameTexts reports whether two encoders tokenize texts alike; then the stored chunks of a text stay valid.
 func sameTexts(a, b encoder.Fingerprint) bool {
 	return a.Model == b.Model && a.Tokenizer == b.Tokenizer && a.MaxTokens == b.MaxTokens && a.PassagePrefix == b.PassagePrefix
 }
@@ -268,8 +268,7 @@ func (im *importer) report(ctx context.Context) {
 	im.e.report(ctx, Progress{Stage: "import", Done: im.r.Added + im.r.Replaced + im.r.Unchanged, Total: im.total})
 }
 
-// importable takes over for a record what is stored of it. A record that is to be
-// encoded is compared by its texts.
+// importable reuses the stored parts of a record. A record that must be encoded is compared by its texts.
 func (e *Engine) importable(ctx context.Context, r *record, encode bool) error {
 	done, err := e.calls.Enter()
 	if err != nil {

@@ -40,9 +40,8 @@ func (e *Engine) loadBridges(s *state.State) error {
 	return nil
 }
 
-// tidyBridges removes the files of bridges that the manifest does not name: what
-// a fit leaves that was killed, or could not write the manifest, behind its file.
-// A file of the name of a bridge that is not one stays.
+// tidyBridges removes files of bridges that the manifest does not name. A fit leaves them if it was killed or
+// could not write the manifest. It keeps other files, even if they have the name of a bridge.
 func (e *Engine) tidyBridges(bridges map[string]*state.Bridge) {
 	dir := filepath.Join(e.dir, state.BridgesDir)
 	files, err := os.ReadDir(dir)
@@ -67,7 +66,7 @@ func (e *Engine) tidyBridges(bridges map[string]*state.Bridge) {
 	}
 }
 
-// bridgeName is what writeBridge calls a file, after its variant and its digest.
+// bridgeName matches the file names of writeBridge: the variant, then the digest.
 var bridgeName = regexp.MustCompile(`^[a-z0-9+-]+-[0-9a-f]{8}\.bridge$`)
 
 // readBridge reads and checks one file.
@@ -96,8 +95,7 @@ func (e *Engine) readBridge(variant string, b store.Bridge) (*modulate.Weights, 
 	return w, nil
 }
 
-// saveBridge writes a fitted bridge and makes it the one in use, and auto, if it
-// is not empty, what queries without a variant get.
+// saveBridge writes a fitted bridge and puts it into use. auto, if not empty, becomes the default variant.
 func (e *Engine) saveBridge(ctx context.Context, w *modulate.Weights, last uint64, probes []ProbeScore, auto string) (string, error) {
 	file, crc, err := e.writeBridge(w)
 	if err != nil {
@@ -119,7 +117,7 @@ func (e *Engine) saveBridge(ctx context.Context, w *modulate.Weights, last uint6
 	}); err != nil {
 		return "", err
 	}
-	// The manifest names the bridge: nothing may cancel what is left.
+	// The manifest already names the bridge, so the remaining steps must not be cancelled.
 	err = e.db.SetBridges(context.WithoutCancel(ctx), func(s *state.State, bridges map[string]*state.Bridge) {
 		// Documents that came while the fit ran are fresh.
 		bridges[w.Stack] = &state.Bridge{Bridge: b, Weights: w, Fresh: s.Columns.After(last)}
@@ -178,8 +176,8 @@ type ImportOptions struct {
 	SameEncoder bool
 }
 
-// ImportBridge adds a bridge that was trained elsewhere: a safetensors file, in the format of modulate.Import. Queries
-// that name no variant use it from then on. All stored documents count as not seen by the bridge.
+// ImportBridge adds a bridge that was trained elsewhere, from a safetensors file in the format of modulate.Import.
+// Afterwards queries that name no variant use it. All stored documents count as not seen by the bridge.
 //
 // Errors: *encoder.MismatchError for a file of another encoder; ErrInvalid for a file that cannot be used.
 func (e *Engine) ImportBridge(ctx context.Context, path string, o ImportOptions) (_ FitReport, err error) {

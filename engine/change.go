@@ -49,8 +49,7 @@ func (e *Engine) DeleteWhere(ctx context.Context, f Filter) (int, error) {
 	})
 }
 
-// remove deletes the documents that choose names while no other write can come
-// between.
+// remove deletes the documents that choose names; no other write can happen in between.
 func (e *Engine) remove(ctx context.Context, choose func(context.Context, *state.State) ([]string, error)) (_ int, err error) {
 	ctx, done, err := e.write(ctx)
 	if err != nil {
@@ -75,8 +74,8 @@ func (e *Engine) remove(ctx context.Context, choose func(context.Context, *state
 	})
 }
 
-// commit makes one commit of what stage puts into a batch, if that changes anything, and
-// returns how many changes it has.
+// commit makes one commit of the changes that stage puts into a batch, and returns their number. Without
+// changes it makes none.
 func (e *Engine) commit(ctx context.Context, stage func(*store.Batch) ([]state.Change, error)) (int, error) {
 	b, err := e.st.Begin(ctx)
 	if err != nil {
@@ -93,12 +92,11 @@ func (e *Engine) commit(ctx context.Context, stage func(*store.Batch) ([]state.C
 	return len(changes), nil
 }
 
-// discard gives back a batch that was not committed. What it has staged goes beside
-// the caller, whose context may have ended; the next write waits for that, and gets
-// the error if it fails.
+// discard releases a batch that was not committed. Removing its staged records takes time and runs in the
+// background. The next write waits for it, and gets its error.
 func discard(b *store.Batch) { go b.Discard() }
 
-// chosen are the ids that choose names in the state of the last commit.
+// chosen returns the ids that choose selects in the state of the last commit.
 func (e *Engine) chosen(ctx context.Context, choose func(context.Context, *state.State) ([]string, error)) (_ []string, err error) {
 	if err := e.db.Settled(ctx); err != nil {
 		return nil, err
@@ -162,8 +160,8 @@ func (e *Engine) Patch(ctx context.Context, patches []Patch) (_ int, err error) 
 	})
 }
 
-// merged is the record of a document with other metadata, if they are others. The
-// caller has begun a batch, so that nobody else changes it.
+// merged returns the record of a document with merged metadata, and whether they changed. The caller has
+// begun a batch, so no other write can change the document.
 func (e *Engine) merged(ctx context.Context, m intake.Merge) (_ *store.Document, changed bool, err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, false, err
@@ -187,7 +185,7 @@ func (e *Engine) merged(ctx context.Context, m intake.Merge) (_ *store.Document,
 	return d, true, nil
 }
 
-// rewrite stores documents again that nobody has changed meanwhile, in one commit, and counts them and their
+// rewrite stores documents again in one commit, unless they have changed since, and counts them and their
 // chunks.
 func (e *Engine) rewrite(ctx context.Context, page []kept) (n, chunks int, err error) {
 	records := make([]record, len(page))
@@ -218,7 +216,7 @@ func (e *Engine) rewrite(ctx context.Context, page []kept) (n, chunks int, err e
 	return n, chunks, err
 }
 
-// kept is a version with its document.
+// kept is a version and its document.
 type kept struct {
 	ord uint64
 	*store.Document

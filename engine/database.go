@@ -9,9 +9,9 @@ import (
 	"github.com/lexsem/lexsem/engine/filter"
 )
 
-// Database is an open database: an Engine, a client of another process that has it open (package share), or the query
-// side of another engine's documents (package remote). The methods keep the promises of Engine's methods: they are safe
-// for concurrent use, obey their contexts, and return this package's errors.
+// Database is an open database: an Engine, a client of another process that has the database open (package share), or
+// the query side of documents in another engine (package remote). The methods keep the promises of Engine's methods:
+// they are safe for concurrent use, obey their contexts, and return this package's errors.
 type Database interface {
 	Add(ctx context.Context, docs []Document) (AddResult, error)
 	Upsert(ctx context.Context, docs []Document) (AddResult, error)
@@ -49,6 +49,7 @@ type Database interface {
 
 var _ Database = (*Engine)(nil)
 
-// A new call of the database touches four files: this one, the file of Engine's method, the file of the method in
-// engine/remote, and a call_*.go of serve/share with newCall and the method of Joined. Its tests are a step of
-// serve/share/conformance_test.go, which fails without one, and a case in the tests of engine and engine/remote.
+// A new call of the database changes four files: this one, the file of Engine's method, the file of the method in
+// engine/remote, and a call_*.go of serve/share with newCall and the method of Joined. Its tests are a step in
+// serve/share/conformance_test.go, which fails if the step is missing, and a case in the tests of engine and
+// engine/remote.

@@ -13,16 +13,16 @@ import (
 	"github.com/lexsem/lexsem/store"
 )
 
-// An encoder is handed encodeWindow texts at once: enough to sort by length, few enough
-// for progress and cancellation. The first ones of an open database are handed over
-// firstWindow at once, then as many as were encoded before, so that a slow model shows
-// soon how fast it is. An encoder that knows better says so by a method Window() int.
+// An encoder gets encodeWindow texts in one call: enough to sort by length, few enough
+// for progress and cancellation. The first call of an open database has firstWindow
+// texts, and each later one as many as were encoded before, so a slow model soon shows
+// its speed. An encoder can choose another number by a method Window() int.
 const (
 	encodeWindow = 256
 	firstWindow  = 16
 )
 
-// window is how many texts the encoder is handed next.
+// window returns the number of texts that the encoder gets next.
 func (e *Engine) window() int {
 	if w, ok := e.enc.(intake.Checked).Encoder.(interface{ Window() int }); ok && w.Window() > 0 {
 		return w.Window()
@@ -30,7 +30,7 @@ func (e *Engine) window() int {
 	return int(min(max(e.encoded.Load(), firstWindow), encodeWindow))
 }
 
-// keptWindow bounds the texts that are encoded at once by the memory of their states.
+// keptWindow limits the texts in one call by the memory of their states.
 func (e *Engine) keptWindow(n int) int {
 	tokens := e.fp.MaxTokens
 	if tokens <= 0 {
@@ -39,7 +39,7 @@ func (e *Engine) keptWindow(n int) int {
 	return max(1, min(n, hiddenBytes/(4*e.fp.Dim*tokens)))
 }
 
-// encodePassages encodes texts, with their states where they are kept.
+// encodePassages encodes texts, with their states if these are kept.
 func (e *Engine) encodePassages(ctx context.Context, texts []encoder.Input, keep bool) (out []encoder.Output, kept bool, err error) {
 	if keep {
 		out, err = e.enc.Encode(ctx, encoder.Passage, texts, encoder.NeedDense|encoder.NeedHidden)
@@ -54,8 +54,8 @@ func (e *Engine) encodePassages(ctx context.Context, texts []encoder.Input, keep
 	return out, false, err
 }
 
-// withoutStates decides what becomes of texts whose encoder gives no states: an error, or
-// nil where they do without.
+// withoutStates handles an encoder that returns no states: an error, or nil if the
+// database can do without them.
 func (e *Engine) withoutStates(err error) error {
 	if !errors.Is(err, encoder.ErrNoHidden) {
 		return err
@@ -67,7 +67,7 @@ func (e *Engine) withoutStates(err error) error {
 	return nil
 }
 
-// passages are what the rows of a stored document were made of.
+// passages are the texts that the rows of a stored document were encoded from.
 func (e *Engine) passages(d *store.Document) []encoder.Input {
 	if isImage(d) {
 		return []encoder.Input{imageOf(d)}
@@ -83,23 +83,23 @@ func (e *Engine) passages(d *store.Document) []encoder.Input {
 	return texts
 }
 
-// noStates notes that the encoder gives no token states.
+// noStates records that the encoder gives no token states.
 func (e *Engine) noStates(err error) {
 	e.tokens.mu.Lock()
 	defer e.tokens.mu.Unlock()
 	e.tokens.none = err
 }
 
-// Documents with WordsFirst are stored without vectors. The maintainer calls encodeDeferred, which makes those of some
-// documents and stores new versions of them, until all have theirs.
+// Documents with WordsFirst are stored without vectors. The maintainer calls encodeDeferred until all documents have
+// vectors. Each call encodes some documents and stores new versions of them.
 
-// later is what encodeDeferred, which runs once at a time, remembers.
+// later is the state of encodeDeferred between its calls, which run one at a time.
 type later struct {
 	from   uint64           // documents of lower ordinals have their vectors
 	failed map[uint64]error // by ordinal: the encoder takes all others first
 }
 
-// defers says why a document cannot be stored before its vectors, or nil.
+// defers returns the reason why a document cannot be stored before its vectors, or nil.
 func (e *Engine) defers(image bool) error {
 	if image {
 		return fmt.Errorf("%w: an image has no words before it is encoded; leave WordsFirst out", ErrInvalid)
@@ -107,8 +107,8 @@ func (e *Engine) defers(image bool) error {
 	return e.metric.Needs("storing words first")
 }
 
-// editsFirst has the passages of edited texts made at once, where they are few, and else of these texts all later: a
-// document has the vectors of all its passages, or none.
+// editsFirst keeps the missing passages of edited texts for this call if they are few; otherwise all these texts are
+// encoded later as a whole. A document has the vectors of all its passages, or none.
 func (e *Engine) editsFirst(records []record) {
 	few := 0
 	each := func(do func(r *record)) {
@@ -136,7 +136,8 @@ func (e *Engine) editsFirst(records []record) {
 	})
 }
 
-// mayDefer remembers, before the first document is stored without vectors, that some are.
+// mayDefer records, before the first document is stored without vectors, that such
+// documents exist.
 func (e *Engine) mayDefer(ctx context.Context, records []record) error {
 	for i := range records {
 		if records[i].Deferred() && !e.st.Manifest().Deferred {
@@ -146,8 +147,8 @@ func (e *Engine) mayDefer(ctx context.Context, records []record) error {
 	return nil
 }
 
-// encodeDeferred makes vectors that a state lacks: of as many documents as the encoder is handed at once. A document that
-// the encoder refuses is tried again when all others have their vectors, and is an error then.
+// encodeDeferred makes missing vectors of a state, for as many documents as fit into one call of the encoder.
+// If the encoder refuses a document, it is tried again after all others; a second refusal is an error.
 func (e *Engine) encodeDeferred(ctx context.Context, s *state.State) (worked bool, err error) {
 	records, err := e.deferredOf(ctx, s)
 	if err != nil {

@@ -1,22 +1,22 @@
 // Package engine is the embedded database: it stores documents in a folder and finds them by meaning and by
 // their exact words.
 //
-// Start with [Open], [Engine.Add] or [Engine.Upsert], and [Engine.Search]. [Engine.Fit] fits a bridge,
-// [Engine.Explain] tells why a document is found, [Engine.Backup], [Engine.Export] and package engine/archive
-// keep copies, [Engine.Verify] and package engine/repair find and mend damage. [Database] is the interface of an open database, also of one that
-// another process has open (serve/share) or whose documents another engine keeps (engine/remote).
-// docs/design.md follows a query, a document and a commit.
+// Start with [Open], [Engine.Add] or [Engine.Upsert], and [Engine.Search]. [Engine.Fit] fits a bridge, [Engine.Explain]
+// shows why a document is found, [Engine.Backup], [Engine.Export] and package engine/archive keep copies,
+// [Engine.Verify] and package engine/repair find and repair damage. [Database] is the interface of an open database. It
+// also covers a database that another process has open (serve/share), and documents that another engine keeps
+// (engine/remote). docs/design.md follows a query, a document and a commit.
 //
 // What holds:
 //
-//   - Durability: a write that has returned survives the end of the process. It survives a loss of power,
-//     too, unless Options.NoSync is set (docs/reliability.md). An Add of any size is stored as a whole or not
-//     at all.
+//   - Durability: a write that has returned survives the end of the process. It also survives a power cut,
+//     unless Options.NoSync is set (docs/reliability.md). An Add of any size is stored as a whole or not at
+//     all.
 //   - Concurrency: all methods of an Engine are safe for concurrent use. Commits run one at a time. A search
 //     sees one committed state and waits for no commit.
-//   - Freshness: when Add returns, its documents are found. Factors, graphs, local bridges and snapshots
+//   - Freshness: when Add returns, searches find its documents. Factors, graphs, local bridges and snapshots
 //     follow in the background; [Engine.Flush] waits for them.
-//   - Passages stay as they are: only queries are modulated, so one index serves every variant.
+//   - Stored passages do not change: only queries are modulated, so one index serves every variant.
 //   - Contexts: a call ends with its context. With a deadline it ends by the clock: it may return
 //     context.DeadlineExceeded some milliseconds before the context itself says so.
 //   - Damage is detected when data is read. The call returns ErrCorrupt, never a wrong result. Damaged
@@ -82,10 +82,10 @@ type Engine struct {
 	replaced atomic.Bool   // another database takes the place of this one
 }
 
-// vectorsOnly says that the database was made without an encoder.
+// vectorsOnly reports whether the database was made without an encoder.
 func (e *Engine) vectorsOnly() bool { return e.fp.Model == "" }
 
-// space is what the vectors of the database are.
+// space describes the vectors of the database.
 func (e *Engine) space() intake.Space {
 	s := intake.Space{Dim: e.fp.Dim, Metric: e.metric, Encoder: e.enc, VectorsOnly: e.vectorsOnly()}
 	if e.terms != nil {
@@ -94,7 +94,7 @@ func (e *Engine) space() intake.Space {
 	return s
 }
 
-// rlr are the options of RLR.
+// rlr returns the options of RLR.
 func (e *Engine) rlr() modulate.RLROptions {
 	return modulate.RLROptions{Alpha: e.o.Alpha, Lambda: e.o.Lambda, Centred: e.fp.Media == encoder.MediaImages}
 }
@@ -131,8 +131,8 @@ func (e *Engine) Close() error {
 	return errors.Join(save(), e.st.Close(), e.closeEncoder(), e.leave())
 }
 
-// work marks a call as running that Close cancels, and beside which searches run. What ends
-// the call also repairs as that of read does.
+// work registers a call that Close cancels and that lets searches go first. The function that ends the call
+// also starts repairs, like that of read.
 func (e *Engine) work(ctx context.Context) (context.Context, func(*error), error) {
 	ctx, done, err := e.calls.Begin(ctx)
 	if err != nil {
@@ -154,8 +154,8 @@ func (e *Engine) write(ctx context.Context) (context.Context, func(*error), erro
 	return ctx, done, err
 }
 
-// read marks a call as running that reads one state. What ends the call repairs what an
-// error of it says is damaged.
+// read registers a call that reads one state. The function that ends the call starts the repair of parts that
+// its error reports as damaged.
 func (e *Engine) read() (*state.State, func(*error), error) {
 	done, err := e.calls.Enter()
 	if err != nil {
@@ -181,8 +181,8 @@ func (e *Engine) Default() string {
 	return search.Default(&s.Modulation, ModeHybrid)
 }
 
-// report tells how far a call is: whoever made it in another process, else whoever opened
-// the database.
+// report passes on the progress of a call: to the process that made the call, else to the opener of the
+// database.
 func (e *Engine) report(ctx context.Context, p Progress) {
 	if hear := progress.Of(ctx); hear != nil {
 		hear(p.Stage, p.Done, p.Total)
@@ -201,7 +201,7 @@ func (e *Engine) warn(msg string, args ...any) {
 	}
 }
 
-// failpoint is the key of a func(name string) in a context, which hears of named moments. Tests set it.
+// failpoint is the context key of a func(name string) that is called at named moments. Tests set it.
 type failpoint struct{}
 
 func hit(ctx context.Context, name string) {

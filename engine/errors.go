@@ -53,8 +53,8 @@ var (
 	ErrOccupied = store.ErrOccupied
 	// ErrReadOnly means that the database was opened without write access.
 	ErrReadOnly = store.ErrReadOnly
-	// ErrEncoder means that the encoder broke its contract: too few outputs, or a vector of another length, zero or not
-	// finite. None of its output is stored.
+	// ErrEncoder means that the encoder broke its contract: too few outputs, or a vector that has the wrong length, is
+	// zero or is not finite. None of its output is stored.
 	ErrEncoder = encoder.ErrContract
 	// ErrElsewhere means that another engine keeps the documents (package remote), and only that engine can do this.
 	ErrElsewhere = errors.New("the documents are kept by another engine")
@@ -89,8 +89,8 @@ func (e *DocumentError) Error() string {
 // Unwrap returns the cause.
 func (e *DocumentError) Unwrap() error { return e.Err }
 
-// misplaced is the error of a query that stands at others before it. The end of the
-// context is nobody's.
+// misplaced adds the position of a query to its error. Errors of the context belong to no query and stay
+// unchanged.
 func misplaced(ctx context.Context, err error, at int) error {
 	if cause := ctx.Err(); cause != nil && errors.Is(err, cause) {
 		return cause

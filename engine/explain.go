@@ -25,7 +25,7 @@ import (
 	"github.com/lexsem/lexsem/store"
 )
 
-// Explanation tells how the score of a document for a query comes about. Contributions add up to the number that they
+// Explanation shows how the score of a document for a query is made up. Contributions add up to the number that they
 // explain.
 type Explanation struct {
 	// Hit is the document, or its best chunk. Rank is its place among the search's hits; 0 if no retriever named it as
@@ -33,32 +33,35 @@ type Explanation struct {
 	Hit
 	Trace Trace  // of the search
 	For   string // the repaired query, as in Result; Words has both the mistyped word and the one that was searched for too
-	// Terms add up to Score, each with Weight·Value. Fusion by rank or by range has none.
+	// Terms add up to Score, each with Weight·Value. Fusion by rank or by range has no
+	// terms.
 	Terms []fusion.Term
-	// Words are the distinct words of the query and their parts of BM25 and Coverage; none in ModeDense.
+	// Words are the distinct words of the query with their parts of BM25 and Coverage; empty in
+	// ModeDense.
 	Words []explain.Word
-	// Pairs are the adjacent word pairs of the query; none in ModeDense.
+	// Pairs are the adjacent word pairs of the query; empty in ModeDense.
 	Pairs []explain.Pair
 	// Attributed says that Tokens explain Modulated: Modulated = Plain + Bias + Σ (Scale + Shift), up to rounding. It
 	// is false in ModeLexical, and for variants that have no such parts.
 	Attributed  bool
 	Plain, Bias float64         // Plain is the score of the plain query vector; Bias belongs to no token: b of Eq. 8, and whitening
 	Tokens      []explain.Token // parts of the query's tokens, and of other tokens in variants that use some
-	// Dimensions are the eight vector dimensions in which modulation changed the score most; none if nothing changed.
+	// Dimensions are the eight vector dimensions in which modulation changed the score most; empty if nothing
+	// changed.
 	Dimensions []explain.Dimension
-	// Matches are the places of the query's words in title and text, in order; none in ModeDense. Compounds and their
-	// parts may overlap.
+	// Matches are the positions of the query's words in title and text, in order; empty in ModeDense. Compounds and
+	// their parts may overlap.
 	Matches []explain.Match
 	// Ties are the token alignment, in the query's order: each word of the query with the document's word that matches
-	// it best. There are none if token states are not compared.
+	// it best. It is empty if token states are not compared.
 	Ties []explain.Tie
 	// Picture is a PNG, 448 pixels high, if Query.Picture is set: the query's image, if any, next to the document's, as
 	// the encoder sees them. A brighter patch gave more to BM25; all patches are bright if none gave anything.
 	Picture []byte
 }
 
-// Explain tells how the score of the document with this id for q comes about. If the document has several chunks, it
-// explains the best one. Collapse is ignored, and K only sets how many candidates the retrievers name.
+// Explain shows how the score of the document with this id for q is made up. If the document has several chunks, it
+// explains the best one. Collapse is ignored, and K only sets the number of candidates of the retrievers.
 //
 // RLR's additive part is divided among the tokens exactly. The softmax product is not linear in the tokens; it is
 // divided along the straight path from no modulation to full modulation (modulate.TokenShare).
@@ -144,11 +147,11 @@ func (e *Engine) explain(ctx context.Context, q Query, id string) (_ Explanation
 	return x, err
 }
 
-// pictureHeight is how many pixels high Explanation.Picture is.
+// pictureHeight is the height of Explanation.Picture in pixels.
 const pictureHeight = 448
 
-// drawExplanation draws the image of a document, its patches as bright as what their words gave, behind that of the
-// query where there is one.
+// drawExplanation draws the image of the query, if any, and that of the document, with patches as bright as the
+// contributions of their words.
 func (e *Engine) drawExplanation(q Query, d *store.Document, x Explanation) ([]byte, error) {
 	if e.images == nil || !isImage(d) {
 		return nil, fmt.Errorf("%w: a picture of an explanation, and the document is no image of a database of images; ask without Picture", ErrInvalid)
@@ -176,8 +179,8 @@ func (e *Engine) drawExplanation(q Query, d *store.Document, x Explanation) ([]b
 	return b.Bytes(), nil
 }
 
-// patchWeights are what the patches of a found image gave to its score by their words: the part of a word in BM25,
-// shared by the patches that have it. It is nil where none gave anything.
+// patchWeights are the contributions of the patches of an image to its score: each word's part of BM25, divided
+// among the patches with that word. It is nil if no patch contributes.
 func patchWeights(x Explanation, patches int) []float64 {
 	give := map[string]float64{}
 	for _, w := range x.Words {
@@ -195,8 +198,8 @@ func patchWeights(x Explanation, patches int) []float64 {
 	return weights
 }
 
-// explainTies fills in what the tokens tell. A word of several tokens has their mean, and the match
-// of the one that gives most.
+// explainTies fills in the token alignment. A word of several tokens gets their mean, and the
+// match of the token that contributes most.
 func (e *Engine) explainTies(x *Explanation, r *search.Run, query string, id uint64, d *store.Document) error {
 	ties, err := r.Ties(id)
 	if err != nil || len(ties) == 0 || e.terms != nil {
@@ -245,8 +248,7 @@ func (e *Engine) explainTies(x *Explanation, r *search.Run, query string, id uin
 	return nil
 }
 
-// wordAt is the word of a text that a token stands in: letters and digits on both sides
-// belong to it.
+// wordAt is the word around a token: it extends over letters and digits on both sides.
 func wordAt(s string, o encoder.Span) chunk.Span {
 	w := chunk.Span{Start: min(max(0, int(o.Start)), len(s)), End: min(max(0, int(o.End)), len(s))}
 	w.End = max(w.Start, w.End)

@@ -14,11 +14,10 @@ import (
 	"github.com/lexsem/lexsem/store"
 )
 
-// Some encoders can be asked for the vectors of the probe texts only by asking
-// whoever is behind them, who may be down while the database is opened. They are
-// asked beside the first texts that an open database has for them.
+// Some encoders know their probe vectors only by calling a server, which may be down when the database is
+// opened. They are asked together with the first texts that an open database encodes.
 
-// prober is what is known of such an encoder.
+// prober is the state of such an encoder.
 type prober struct {
 	turn chan struct{} // holds a value while somebody asks
 	done atomic.Bool   // it is the one that the database was filled with
@@ -26,8 +25,8 @@ type prober struct {
 
 func newProber() prober { return prober{turn: make(chan struct{}, 1)} }
 
-// checkEncoder compares an encoder with the one that the database was filled with.
-// Its model accepted by name may have other probe vectors.
+// checkEncoder compares an encoder with the encoder that filled the database. An encoder whose model is
+// accepted by name may have other probe vectors.
 func (e *Engine) checkEncoder(want, got encoder.Fingerprint) error {
 	err := intake.CheckSpace("database "+e.dir, e.metric, want, got)
 	if err == nil || got.Model != e.o.AcceptModel {
@@ -42,14 +41,14 @@ func (e *Engine) checkEncoder(want, got encoder.Fingerprint) error {
 	return nil
 }
 
-// unprobed says that the encoder is to be compared yet. One of images knows its probe vectors, or is taken by
-// its name.
+// unprobed reports whether the encoder must still be compared. An encoder of images knows its probe vectors
+// or is accepted by name.
 func (e *Engine) unprobed() bool {
 	return e.images == nil && !e.probe.done.Load() && !e.enc.Fingerprint().Probed()
 }
 
-// probed begins to compare an encoder that does not know its probe vectors with
-// the one that filled the database, and returns what waits for the result.
+// probed starts the comparison of an encoder that does not know its probe vectors, and returns a function
+// that waits for the result.
 func (e *Engine) probed(ctx context.Context) (wait func() error) {
 	if !e.unprobed() {
 		return func() error { return nil }
@@ -59,9 +58,9 @@ func (e *Engine) probed(ctx context.Context) (wait func() error) {
 	return func() error { return <-result }
 }
 
-// compare is one comparison at a time, and none after the first that has agreed.
-// filled are the vectors of the probe texts that came with documents, of which the
-// first are stored; nil asks for them if there are some to compare with.
+// compare makes one comparison at a time, and none after the first success. filled are probe vectors that
+// came with documents; if none are stored yet, these become the stored ones. With nil it requests them from
+// the encoder, if there are stored ones to compare with.
 func (e *Engine) compare(ctx context.Context, filled []encoder.Output) error {
 	select {
 	case e.probe.turn <- struct{}{}:
@@ -101,28 +100,28 @@ func (e *Engine) compare(ctx context.Context, filled []encoder.Output) error {
 	return err
 }
 
-// cone is how close the encoder places texts that have nothing to do with each other (encoder.Unrelated).
+// cone is the mean cosine of unrelated texts with the encoder (encoder.Unrelated).
 type cone struct{ bits atomic.Uint64 }
 
-// unrelated is their mean cosine, 0 if it is not known.
+// unrelated is the mean cosine of unrelated texts, 0 if unknown.
 func (c *cone) unrelated() float64 { return math.Float64frombits(c.bits.Load()) }
 
 func (c *cone) set(unrelated float64) { c.bits.Store(math.Float64bits(unrelated)) }
 
-// uncalibrated says that the encoder is to be measured when it has encoded records: nobody has measured it, and some lack
-// their vectors.
+// uncalibrated reports whether the encoder must be measured when it encodes records: it has not been measured, and some
+// records lack vectors.
 func (e *Engine) uncalibrated(records []record) bool {
 	lacks := func(r record) bool { return !r.later && (len(r.Rows) == 0 || r.Rows[0].Vector == nil) }
 	return e.cone.unrelated() == 0 && e.images == nil && e.metric.Directions() && slices.ContainsFunc(records, lacks)
 }
 
-// calibrate measures the encoder and keeps the result with its fingerprint: with the first documents, and in a database
-// that an older version made with the next ones. Fusion weighs cosines by it.
+// calibrate measures the encoder and stores the result with its fingerprint: with the first documents, or with the next
+// ones if an older version made the database. Fusion weights cosines by it.
 func (e *Engine) calibrate(ctx context.Context) error {
 	return e.calibrateBy(ctx, func() (float64, error) { return unrelatedOf(ctx, e.enc) })
 }
 
-// calibrateBy keeps what measure says, unless another call was first.
+// calibrateBy stores the result of measure, unless another call was first.
 func (e *Engine) calibrateBy(ctx context.Context, measure func() (float64, error)) error {
 	select {
 	case e.probe.turn <- struct{}{}:
@@ -152,7 +151,7 @@ func (e *Engine) calibrateBy(ctx context.Context, measure func() (float64, error
 	return err
 }
 
-// unrelated has what was measured of encoders that are known by their probe vectors, by fingerprint: a server may open a
+// unrelated caches the measurements of encoders with known probe vectors, by fingerprint, since a server may open a
 // thousand databases of one model.
 var unrelated sync.Map
 

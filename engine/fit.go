@@ -22,15 +22,15 @@ import (
 	"github.com/lexsem/lexsem/modulate/train"
 )
 
-// fitDir holds what an interrupted fit left, below the database's folder:
-// encoded queries and the state of the descent.
+// fitDir holds the remains of an interrupted fit, in the database's folder: encoded queries and the state of
+// the training.
 const (
 	fitDir   = "fit"
 	fitState = "state"
 )
 
-// Fit trains a bridge on the stored documents, without labels. Queries that name no variant use the bridge from then
-// on, if it finds more held-out queries than local bridges do.
+// Fit trains a bridge on the stored documents, without labels. Queries that name no variant use the bridge
+// afterwards, if it finds more held-out queries than local bridges do.
 //
 // Fit works on the state at its start. Reads and writes continue; another Fit waits. After a cancelled ctx or a kill
 // the database is unchanged, and the same Fit continues where it stopped, to the same bridge. Cost: encoding the
@@ -61,7 +61,7 @@ func (e *Engine) Fit(ctx context.Context, o FitOptions) (_ FitReport, err error)
 	if err := e.probed(ctx)(); err != nil {
 		return FitReport{}, err
 	}
-	// The closed form that the fit stands on is that of all documents so far.
+	// The closed form from which the fit starts includes all documents so far.
 	if err := e.db.Flush(ctx); err != nil {
 		return FitReport{}, err
 	}
@@ -118,7 +118,7 @@ func (e *Engine) Fit(ctx context.Context, o FitOptions) (_ FitReport, err error)
 	}, nil
 }
 
-// trainProgress tells of a trainer's steps; to may be nil.
+// trainProgress reports a trainer's steps; to may be nil.
 func trainProgress(to func(Progress)) func(stage string, done, total int, loss float64) {
 	return func(stage string, done, total int, loss float64) {
 		if to != nil {
@@ -135,7 +135,7 @@ func probeScores(w *modulate.Weights) []ProbeScore {
 	return probes
 }
 
-// tidyFit removes what the fit kept, and the folder if nothing else is in it.
+// tidyFit removes the files of the fit, and the folder if it is then empty.
 func (e *Engine) tidyFit() {
 	dir := filepath.Join(e.dir, fitDir)
 	vectors := filepath.Join(dir, e.fp.Digest()+".vectors")
@@ -151,8 +151,7 @@ func (e *Engine) tidyFit() {
 	}
 }
 
-// base is the bridge that an update goes on from: that of the variant, else
-// the default one.
+// base is the bridge that an update starts from: that of the variant, else the default one.
 func base(st *state.State, variant string) (*state.Bridge, error) {
 	name := cmp.Or(variant, st.Standard)
 	if name == "" {
@@ -172,8 +171,8 @@ func base(st *state.State, variant string) (*state.Bridge, error) {
 	return b, nil
 }
 
-// train runs the fit with its state and its encoded queries kept on disk. That
-// they cannot be kept does not fail it.
+// train runs the fit with its state and its encoded queries kept on disk. If these cannot be kept, it does
+// not fail.
 func (e *Engine) train(ctx context.Context, c *fitting.Corpus, o train.Options) (*modulate.Weights, *train.Report, error) {
 	if e.images != nil { // a cache would keep their vectors, and not their tokens
 		return train.Fit(ctx, c, e.resolving(c.S), o)
@@ -192,18 +191,17 @@ func (e *Engine) train(ctx context.Context, c *fitting.Corpus, o train.Options) 
 	return w, r, err
 }
 
-// standing is Default for a call that runs already.
+// standing is Default for use inside a call.
 func (e *Engine) standing() string {
 	ref := e.db.Acquire()
 	defer ref.Release()
 	return search.Default(&ref.Value.Modulation, ModeHybrid)
 }
 
-// A query that names no variant gets what search.Default says. Measured on every
-// corpus at hand local bridges find copied words better than any fitted bridge, and
-// by the bound of their shift they leave questions in other words as they are
-// (docs/method.md). A fit holds what it has fitted against them, on probes that it
-// draws from the corpus; where they win, the closed forms go on serving.
+// A query that names no variant gets the one of search.Default. On every corpus measured, local bridges find
+// copied words better than any fitted bridge. The bound on their shift keeps questions in other words nearly
+// unchanged (docs/method.md). So a fit compares its bridge with them, on probes drawn from the corpus; if
+// they win, they continue to serve.
 
 // VariantScore is the share of held-out queries, in [0, 1], whose first hit is the passage they were drawn from.
 type VariantScore struct {
@@ -211,9 +209,9 @@ type VariantScore struct {
 	Found   float64 `json:"found"`
 }
 
-// choose measures the local bridges and a bridge that is fitted, not saved yet, on
-// probes drawn from c and returns the name of the better one; of equals that of the
-// local bridges. Where there are none, they are built for this alone.
+// choose measures the local bridges and a newly fitted bridge, which is not yet saved, on probes drawn from
+// c. It returns the name of the better one; a tie goes to the local bridges. If there are no local bridges,
+// they are built for this purpose.
 func (e *Engine) choose(ctx context.Context, c *fitting.Corpus, seed uint64, fitted *modulate.Weights) (best string, scores []VariantScore, err error) {
 	draw, enc := func(seed uint64) ([]string, []int, error) { return fitting.Probes(c, seed) }, e.enc
 	if c.Images {

@@ -22,7 +22,7 @@ import (
 // MaxImageBytes is the greatest size of an image file.
 const MaxImageBytes = 16 << 20
 
-// images is what a database of images knows beside one of texts: nil in those.
+// images is the additional state of a database of images; nil in a database of texts.
 type images struct {
 	words *visual.Words
 
@@ -34,7 +34,7 @@ type images struct {
 	fresh bool       // the codebook in use is not stored yet
 }
 
-// startImages gives an encoder of images the words of the database, as many as it was made with.
+// startImages gives an encoder of images as many words as the database was made with.
 func (e *Engine) startImages(m store.Manifest) error {
 	if e.enc == nil || e.enc.Fingerprint().Media != encoder.MediaImages {
 		return nil
@@ -62,7 +62,7 @@ func (e *Engine) startImages(m store.Manifest) error {
 	return nil
 }
 
-// checkImage checks the image of a document, or that it has none.
+// checkImage checks the image of a document, or that the document has none.
 func (e *Engine) checkImage(d *Document) (media string, err error) {
 	switch {
 	case d.Data == nil && d.Media == "" || d.Data == nil && (encoder.Input{Media: d.Media}).IsText():
@@ -78,7 +78,7 @@ func (e *Engine) checkImage(d *Document) (media string, err error) {
 	return checkFile(d.Data, d.Media)
 }
 
-// checkFile returns the media type of an image's file, which must be as given, if it is.
+// checkFile returns the media type of an image file; it must equal given, if that is not empty.
 func checkFile(b []byte, given string) (string, error) {
 	media := picture.Media(b)
 	switch {
@@ -94,22 +94,22 @@ func checkFile(b []byte, given string) (string, error) {
 
 var errNoImage = fmt.Errorf("%w: its first bytes are of no format that is read (PNG, JPEG, GIF, WebP, BMP, TIFF)", picture.ErrImage)
 
-// isImage says whether a stored document is an image.
+// isImage reports whether a stored document is an image.
 func isImage(d *store.Document) bool {
 	return len(d.Data) > 0 && encoder.Input{Media: d.Media}.IsImage()
 }
 
-// imageOf is the image of a document as the encoder takes it.
+// imageOf is the image of a document as input of the encoder.
 func imageOf(d *store.Document) encoder.Input { return encoder.Input{Media: d.Media, Data: d.Data} }
 
-// spell gives the one row of an image its tokens, and the document the text that they make.
+// spell gives the row of an image its tokens, and the document the text of the tokens.
 func (e *Engine) spell(d *store.Document, t encoder.Tokens) {
 	d.Text = e.images.words.Text(t.IDs)
 	d.Rows[0].Start, d.Rows[0].End = 0, len(d.Text)
 	intake.SetTokens(d, 0, t)
 }
 
-// queryImage makes a query with an image one with its visual words for text.
+// queryImage gives a query with an image its visual words as text.
 func (e *Engine) queryImage(ctx context.Context, q Query) (Query, error) {
 	if q.Image == nil {
 		return q, nil
@@ -137,7 +137,7 @@ func (e *Engine) queryImage(ctx context.Context, q Query) (Query, error) {
 	return q, nil
 }
 
-// queryInput is what the encoder is given for the text of a query that was made ready.
+// queryInput is the input of the encoder for the text of a prepared query.
 func queryInput(q search.Query) encoder.Input {
 	if q.Image != nil {
 		return encoder.Input{Media: picture.Media(q.Image), Data: q.Image}
@@ -145,8 +145,8 @@ func queryInput(q search.Query) encoder.Input {
 	return encoder.Input{Text: q.Text}
 }
 
-// codebookFor fits the codebook, where there is none, on images that next returns until it returns false; too
-// few of them are no error, and leave the database without.
+// codebookFor fits the codebook, unless there is one, on images that next returns until it returns false. If
+// they are too few, it returns nil, and the database stays without a codebook.
 func (e *Engine) codebookFor(ctx context.Context, next func() (encoder.Input, bool, error)) error {
 	x := e.images
 	select {
@@ -198,12 +198,12 @@ func (e *Engine) codebookFor(ctx context.Context, next func() (encoder.Input, bo
 	return nil
 }
 
-// needsCodebook says whether so many images are enough for the first codebook.
+// needsCodebook reports whether n images are enough for the first codebook.
 func (e *Engine) needsCodebook(n int) bool {
 	return e.images != nil && e.images.words.Codebook() == nil && visual.Enough(n*e.fp.MaxTokens, e.images.words.VocabSize())
 }
 
-// wordsForAll fits the codebook on the images of a call, where they are enough, before they are encoded.
+// wordsForAll fits the codebook on the images of a call before they are encoded, if they are enough.
 func (e *Engine) wordsForAll(ctx context.Context, records []record) error {
 	var at []int
 	for i := range records {
@@ -244,8 +244,8 @@ func (e *Engine) storeCodebook(ctx context.Context, b *store.Batch, number int) 
 	return b.AddBasis(ctx, number, e.images.words.Codebook().AppendBinary(nil))
 }
 
-// acceptCodebook takes the bytes of a codebook, stored says whether the store has them. One beside another is
-// refused: their words have the same numbers.
+// acceptCodebook uses the bytes of a codebook; stored reports whether the store has them. A second codebook is
+// refused, since its words would have the same numbers.
 func (e *Engine) acceptCodebook(record []byte, stored bool) error {
 	if e.images == nil {
 		return nil // opened without the encoder, or for vectors alone
@@ -282,8 +282,8 @@ func (e *Engine) resolving(s *state.State) encoder.Encoder {
 	})
 }
 
-// wordWaiting gives their words to the images that came before there was a codebook, and fits that where
-// there are enough of them by now. What keeps it from that is no error of the call that stored the last of them.
+// wordWaiting fits the codebook if there are enough images by now, and gives words to the images stored before
+// it. A failure is not an error of the call that stored the last image.
 func (e *Engine) wordWaiting(ctx context.Context) {
 	if e.images == nil || !e.needsCodebook(e.st.Len()) && !e.images.waiting.Load() {
 		return
@@ -295,8 +295,8 @@ func (e *Engine) wordWaiting(ctx context.Context) {
 	e.images.waiting.Store(false)
 }
 
-// noteWaiting finds out whether a process ended between the commit of the codebook and what gives the images
-// before it their words: the oldest gets them last.
+// noteWaiting finds out whether a process ended between the commit of the codebook and the commits that give
+// earlier images their words. It looks at the oldest image, which gets them last.
 func (e *Engine) noteWaiting() error {
 	if e.images == nil || e.images.words.Codebook() == nil {
 		return nil

@@ -12,7 +12,7 @@ import (
 	"github.com/lexsem/lexsem/store"
 )
 
-// TokenReport reports what KeepTokenStates did.
+// TokenReport reports the result of KeepTokenStates.
 type TokenReport struct {
 	Documents int // documents that got token states in this call
 	Chunks    int // chunks of those documents
@@ -20,12 +20,12 @@ type TokenReport struct {
 	Left      int // documents without token states: no text, no vectors yet, or a database with too few tokens
 }
 
-// KeepTokenStates adds token states to all stored documents that lack them. New documents then get them, too, as under
-// TokenStatesAuto. The states are kept whatever memory they take.
+// KeepTokenStates adds token states to all stored documents that lack them. New documents then get them too, as under
+// TokenStatesAuto. The states are kept however much memory they take.
 //
 // Texts are encoded again; vectors, tokens and metadata do not change. Some hundred documents are one commit, and each
-// counts as a new version. Searches and writes continue; a document changed meanwhile is left as it is. After an error
-// or a kill the same call continues where it stopped.
+// counts as a new version. Searches and writes continue; a document changed meanwhile is skipped. After an error or a
+// kill the same call continues where it stopped.
 //
 // Errors: ErrInvalid if Options.TokenStates is TokenStatesOff or the encoder gives no token states; ErrNoEncoder;
 // ErrReadOnly; ErrNoSpace; those of the encoder and of ctx. Cost: encoding the texts and rewriting the records.
@@ -55,9 +55,8 @@ func (e *Engine) KeepTokenStates(ctx context.Context) (rep TokenReport, err erro
 	return rep, err
 }
 
-// codeWaiting gives their codes to the documents that came before there was a basis, where
-// they are few: those that waited for it. What keeps it from that is no error of the
-// call that made the basis.
+// codeWaiting makes the codes of documents that were stored before there was a basis, if they are few. A
+// failure is not an error of the call that made the basis.
 func (e *Engine) codeWaiting(ctx context.Context) {
 	if !e.tokens.waiting.Swap(false) {
 		return
@@ -81,7 +80,7 @@ type keeper struct {
 	codes  coding
 }
 
-// run codes all documents that lack codes.
+// run encodes all documents that lack codes.
 func (k *keeper) run(ctx context.Context) error {
 	ref := k.e.db.Acquire()
 	if ref == nil {
@@ -136,7 +135,7 @@ func (k *keeper) report(ctx context.Context) {
 	k.e.report(ctx, Progress{Stage: "tokens", Done: k.done, Total: len(k.ords)})
 }
 
-// lacks returns a version that is to get codes, nil for others.
+// lacks returns a version that must get codes, nil for others.
 func (k *keeper) lacks(ord uint64) (*store.Document, error) {
 	if k.before.Has(ord) { // its first chunk
 		k.rep.Already++
@@ -163,8 +162,8 @@ func (k *keeper) lacks(ord uint64) (*store.Document, error) {
 	return d, nil
 }
 
-// first leaves the documents before the first that has codes, if they have at most so many
-// distinct tokens, else none.
+// first limits the documents to those before the first one with codes, if together they have at most most
+// tokens, else to none.
 func (k *keeper) first(ctx context.Context) error {
 	left := k.most
 	for i, ord := range k.ords {
@@ -190,7 +189,7 @@ func (k *keeper) first(ctx context.Context) error {
 	return nil
 }
 
-// sampled is how many documents are encoded at once for the first basis.
+// sampled is how many documents are encoded together for the first basis.
 const sampled = 16
 
 // sample fits the first basis on documents from all over the database.
@@ -232,7 +231,7 @@ func (k *keeper) sample(ctx context.Context) error {
 	return err
 }
 
-// encode gives the states of texts, and nothing else.
+// encode returns only the states of texts.
 func (k *keeper) encode(ctx context.Context, texts []encoder.Input) ([]encoder.Output, error) {
 	if len(texts) == 0 {
 		return nil, nil
@@ -297,7 +296,7 @@ func (k *keeper) store(ctx context.Context, page []kept) error {
 	return nil
 }
 
-// commit writes documents that nobody has changed meanwhile.
+// commit writes documents, except those that were changed meanwhile.
 func (k *keeper) commit(ctx context.Context, page []kept) error {
 	n, chunks, err := k.e.rewrite(ctx, page)
 	if err == nil {

@@ -23,23 +23,23 @@ const (
 	// KindAuto is KindCode while more than half of the documents are files of source code, as package folder stores
 	// them, else KindText.
 	KindAuto = "auto"
-	// KindCode ranks by the files, too: hybrid searches with calibrated fusion add to the score of a passage how well the
-	// file's name and the names that it defines fit, and take from it for tests, examples and documentation, unless the
-	// query asks for those. The ids of the documents are the paths. Explanation.Terms has the parts. Queries with Like and package
-	// remote rank as KindText does.
+	// KindCode also ranks by files: hybrid searches with calibrated fusion raise the score of a passage if the file's
+	// name and the names that it defines fit the query. They lower it for tests, examples and documentation, unless the
+	// query asks for those. The ids of the documents are the paths. Explanation.Terms has the parts. Queries with Like
+	// and package remote rank as KindText does.
 	KindCode = "code"
 	// KindText ranks by the passages alone.
 	KindText = "text"
 )
 
-// kind is what the database holds.
+// kind describes what the database contains.
 type kind struct {
 	stored string // "" where the documents decide
 	auto   atomic.Pointer[kindAt]
 	files  *search.Files
 }
 
-// kindAt is what the documents of a state decide.
+// kindAt is the kind derived from the documents of a state.
 type kindAt struct {
 	seq  uint64
 	kind string
@@ -79,7 +79,8 @@ func (e *Engine) kindOf(ctx context.Context, s *state.State) (string, error) {
 	return k, nil
 }
 
-// symbols gives hits of source code the names of what they lie in, and those of other files the page, or the headings above.
+// symbols gives hits of source code the names of their functions or types, and hits of other files the page or the
+// headings above.
 func (e *Engine) symbols(ctx context.Context, s *state.State, found []search.Found, hits []Hit) error {
 	for i := range hits {
 		placed := search.HasPlaces(hits[i].Metadata)
@@ -104,7 +105,7 @@ func (e *Engine) symbols(ctx context.Context, s *state.State, found []search.Fou
 	return nil
 }
 
-// readFiles lets a query rank by the files where the database holds source code.
+// readFiles lets a query rank by files if the database holds source code.
 func (e *Engine) readFiles(ctx context.Context, r *search.Run) error {
 	k, err := e.kindOf(ctx, r.S)
 	if k == KindCode {
@@ -113,7 +114,7 @@ func (e *Engine) readFiles(ctx context.Context, r *search.Run) error {
 	return err
 }
 
-// noteSample is how many documents tell the language of a database.
+// noteSample is the number of documents from which the language of a database is determined.
 const noteSample = 48
 
 // noteAt is the note of a state.
@@ -122,9 +123,9 @@ type noteAt struct {
 	note string
 }
 
-// noteOf says what makes the search of this database's texts poor: most of them are in a language that the model does
-// not read, or whose words have the stems of another. The language is that of more than half of a sample. It is "" if nothing is
-// wrong, or known. Cost: reading the sample, once for each commit.
+// noteOf returns the reason why searches of this database's texts are poor: most of them are in a language that the
+// model does not read, or they are stemmed as another language. The language is the one of more than half of a
+// sample. It is "" if nothing is known to be wrong. Cost: reading the sample, once for each commit.
 func (e *Engine) noteOf(ctx context.Context, s *state.State) (string, error) {
 	if e.fp.Media != "" || s.Live.Len() == 0 {
 		return "", nil
@@ -162,7 +163,8 @@ func (e *Engine) noteOf(ctx context.Context, s *state.State) (string, error) {
 	return note, nil
 }
 
-// languageNote is the note of texts in a language, in a database whose words are analysed as another.
+// languageNote is the note about texts in a language, in a database whose words are analysed as another
+// language.
 func languageNote(code, analysed, model string, reads []string) string {
 	var wrong []string
 	if len(reads) > 0 && !slices.Contains(reads, code) && !slices.Contains(reads, "mul") {

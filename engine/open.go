@@ -23,7 +23,7 @@ import (
 // Open opens the database in dir, or creates one. enc must be the encoder that the database was filled with. Close does
 // not close enc.
 //
-// Without an encoder (nil) the database serves everything that needs none: Get, Delete, Stats, lexical searches, and
+// Without an encoder (nil) the database serves all calls that need none: Get, Delete, Stats, lexical searches, and
 // documents and queries with vectors. Such a database can be created with Options.Dim.
 //
 // An encoder whose fingerprint has no probe vectors, such as encoder.Func, is checked later: its vectors of the probe
@@ -61,8 +61,8 @@ func open(ctx context.Context, dir string, enc encoder.Encoder, o Options, graph
 	return e, nil
 }
 
-// folderOf is the folder of a database, absolute since the process may change its own, and what removes it
-// in the end: that of a database in memory is a temporary one.
+// folderOf is the folder of a database, as an absolute path since the process may change its working
+// directory, and a function that removes it at the end: a database in memory has a temporary folder.
 func folderOf(dir string, o Options) (string, func() error, error) {
 	if !o.InMemory {
 		if dir == "" { // which is the folder of the process to filepath.Abs
@@ -111,7 +111,7 @@ func openIn(ctx context.Context, dir string, enc encoder.Encoder, o Options, gra
 	return e, nil
 }
 
-// openEncoder opens the encoder of the database, nil for one of vectors alone.
+// openEncoder opens the encoder of the database, nil for one with only vectors.
 func (e *Engine) openEncoder(ctx context.Context) (enc encoder.Encoder, err error) {
 	var stored encoder.Fingerprint
 	if m := e.st.Manifest(); len(m.Encoder) > 0 {
@@ -219,8 +219,8 @@ func (e *Engine) start(ctx context.Context) error {
 	return err
 }
 
-// startMetric says by which metric the database compares, and refuses options that do
-// not go with it. What there is in package metric holds for all else.
+// startMetric sets the metric of the database, and refuses options that do not work with it. What there is in
+// package metric holds for all else.
 func (e *Engine) startMetric(m store.Manifest) (err error) {
 	if e.metric, err = metric.Of(e.o.Metric); err != nil {
 		return err
@@ -253,7 +253,7 @@ func (e *Engine) startMetric(m store.Manifest) (err error) {
 	return errors.Join(errs...)
 }
 
-// keepIndex remembers the kind of index that was asked for.
+// keepIndex stores the kind of index that was requested.
 func (e *Engine) keepIndex(ctx context.Context) error {
 	kind := e.db.Index()
 	if e.o.ReadOnly || kind == e.st.Manifest().Index {
@@ -266,8 +266,7 @@ func (e *Engine) keepIndex(ctx context.Context) error {
 	return err
 }
 
-// checkTerms refuses a database with tokens that its vocabulary does not have: their
-// numbers would be given to other terms.
+// checkTerms refuses a database with tokens beyond its vocabulary, since new terms would get their numbers.
 func (e *Engine) checkTerms() error {
 	if n, terms := e.db.Present().Sums.VocabSize(), e.st.TermCount(); n > terms {
 		err := fmt.Errorf("%w: documents of %s have terms up to number %d, its vocabulary has %d", ErrCorrupt, e.dir, n-1, terms)

@@ -31,13 +31,14 @@ type Options struct {
 	// each dense query. With an encoder, or for an existing database, use 0 or the same length.
 	Dim int
 	// OpenEncoder opens the encoder if Open gets none, and Close closes that encoder. stored is the database's
-	// fingerprint, zero for a new one. It is not called for a new database with Dim or one without an encoder.
+	// fingerprint, or zero for a new one. It is not called for a new database with Dim or one without an
+	// encoder.
 	OpenEncoder func(ctx context.Context, stored encoder.Fingerprint) (encoder.Encoder, error)
 	// Metric is how a new database compares vectors, one of index.Metrics; "" means "cosine", or the database's own.
 	// "dot" and "l2" take plain vectors and rank fusion alone: modulation, fits and token states are ErrInvalid.
 	Metric string
-	// AcceptModel names a model whose vectors may differ from the stored ones, such as an API that never repeats a
-	// vector. The engine then does not compare vectors, and logs a warning.
+	// AcceptModel names a model whose vectors may differ from the stored ones, such as an API that never returns
+	// the same vector twice. The engine then does not compare vectors, and logs a warning.
 	AcceptModel string
 	// Index is the kind of vector index, one of IndexKinds; "" means the database's own, and "auto" for a new one.
 	// docs/guide.md compares the kinds. "hnsw-compact" keeps vectors added since Open in memory until Close.
@@ -51,11 +52,12 @@ type Options struct {
 	// VisualWords is the size of the codebook of a new image database, visual.MinWords to visual.MaxWords. 0 means
 	// visual.DefaultWords, or the database's own.
 	VisualWords int
-	// ChunkTokens is the most tokens of a chunk; longer texts are split. It applies to texts stored from now on. 0
-	// means the encoder's limit. Below 0 texts are not split: what exceeds the limit is cut off and counted.
+	// ChunkTokens is the maximum number of tokens of a chunk; longer texts are split. It applies to texts stored
+	// later. 0 means the encoder's limit. A negative value means no splitting: the part beyond the limit is cut
+	// off and counted.
 	ChunkTokens int
-	// ChunkOverlap is the most tokens that a chunk repeats from the previous one, at most half of ChunkTokens. 0 means
-	// an eighth of ChunkTokens, below 0 none.
+	// ChunkOverlap is the maximum number of tokens that a chunk repeats from the previous one, at most half of
+	// ChunkTokens. 0 means an eighth of ChunkTokens, a negative value none.
 	ChunkOverlap int
 	// NoSync makes commits faster: they return before the data is on disk. A killed process loses nothing, but a power
 	// cut may lose the last commits or leave a database that is reported as damaged.
@@ -114,7 +116,7 @@ func (o Options) storeMiB() int {
 	return min(autoStoreMiB, max(leastStoreMiB, o.MaxMemoryMiB/4))
 }
 
-// partBytes is what all parts but the float32 vectors may take, 0 for no bound.
+// partBytes is the memory limit of all parts except the float32 vectors, 0 for no limit.
 func (o Options) partBytes() int64 {
 	if o.MaxMemoryMiB == 0 {
 		return 0

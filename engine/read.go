@@ -17,8 +17,9 @@ import (
 	"github.com/lexsem/lexsem/store"
 )
 
-// All yields the documents that match f. The zero Filter matches all. Each document is as Get returns it. They come
-// from one commit, in the order in which they were last stored. Writes continue meanwhile, and the loop may call the engine.
+// All yields the documents that match f. The zero Filter matches all. Each document is in the form that Get returns.
+// They come from one commit, in the order in which they were last stored. Writes continue meanwhile, and the loop may
+// call the engine.
 //
 // An error is yielded last, with an empty Document; it is ErrClosed after Close. Cost: two reads from the store a
 // document. Memory: one document, and a bit for each match.
@@ -26,11 +27,11 @@ func (e *Engine) All(ctx context.Context, f Filter) iter.Seq2[Document, error] {
 	return e.walk(ctx, f, func(l list) iter.Seq2[*store.Document, error] { return l.records(ctx, l.view.Get) })
 }
 
-// List yields the documents that match f in the order of the bytes of their ids, from the one after the id after; "" is
-// the beginning. A list that goes on after the last id of the page before has each document that is stored throughout
-// once, whatever is written between the pages. Each call is like All in all else. The cost does not grow with after:
-// three reads a document, and one for each id between them that does not match. Where few documents match, each is
-// read once more instead.
+// List yields the documents that match f in the byte order of their ids, beginning after the id after; "" means from
+// the beginning. If each list begins after the last id of the page before, every document that stays stored appears
+// exactly once, whatever is written between the pages. Otherwise each call is like All. The cost does not grow with
+// after: three reads a document, and one for each id between them that does not match. If few documents match, each of
+// them is read once more instead.
 func (e *Engine) List(ctx context.Context, f Filter, after string) iter.Seq2[Document, error] {
 	return e.walk(ctx, f, func(l list) iter.Seq2[*store.Document, error] {
 		return func(yield func(*store.Document, error) bool) {
@@ -72,12 +73,13 @@ func (e *Engine) walk(ctx context.Context, f Filter, records func(l list) iter.S
 const (
 	// idsAtOnce is how many ids byID reads at once.
 	idsAtOnce = 128
-	// fewSorted are so few that they are read and sorted, where others are met by a walk over all ids.
+	// fewSorted is the maximum number of documents that are read and sorted; more are found by a walk over
+	// all ids.
 	fewSorted = 512
 )
 
-// byID yields the ordinals of documents that match, in the order of the ids after one. Like records it holds nothing
-// while the loop's body runs.
+// byID yields the ordinals of matching documents, in the order of their ids, beginning after one. Like records it
+// holds no resource while the loop's body runs.
 func (l list) byID(ctx context.Context, after string) iter.Seq2[uint64, error] {
 	ctx = calls.Promptly(ctx)
 	if l.n <= fewSorted {
@@ -116,7 +118,7 @@ func (l list) byID(ctx context.Context, after string) iter.Seq2[uint64, error] {
 	}
 }
 
-// sorted is byID by a read of each document that matches.
+// sorted is byID, implemented by reading each matching document.
 func (l list) sorted(ctx context.Context, after string) iter.Seq2[uint64, error] {
 	return func(yield func(uint64, error) bool) {
 		ords := make(map[string]uint64, l.n)
@@ -139,7 +141,7 @@ func (l list) sorted(ctx context.Context, after string) iter.Seq2[uint64, error]
 	}
 }
 
-// Count returns how many documents match f, all for the zero Filter. It costs as much as the filter of a search.
+// Count returns how many documents match f, all for the zero Filter. It costs as much as a search's filter.
 func (e *Engine) Count(ctx context.Context, f Filter) (_ int, err error) {
 	ctx = calls.Promptly(ctx)
 	s, done, err := e.read()
@@ -157,8 +159,8 @@ func (e *Engine) Count(ctx context.Context, f Filter) (_ int, err error) {
 	return m.Len(), nil
 }
 
-// Facets returns the k most frequent values of a metadata field among the documents that match f, and how many of these
-// have each: the most frequent first. k is at most filter.MaxFacets; 0 means 10. A field is named as in a filter. An
+// Facets returns the k most frequent values of a metadata field among the documents that match f, with their numbers of
+// documents, the most frequent first. k is at most filter.MaxFacets; 0 means 10. field is named as in a filter. An
 // element of an array counts as a value; 1 and 1.0 are equal. Cost: the filter's, and one pass over all metadata.
 func (e *Engine) Facets(ctx context.Context, f Filter, field string, k int) (_ []filter.Facet, err error) {
 	ctx = calls.Promptly(ctx)
@@ -174,7 +176,7 @@ func (e *Engine) Facets(ctx context.Context, f Filter, field string, k int) (_ [
 	return s.Facets(ctx, f, path, k)
 }
 
-// list is what of one state a walk over its documents needs.
+// list is the part of a state that a walk over its documents needs.
 type list struct {
 	view *store.View      // the walk's own, which its owner closes
 	live iter.Seq[uint64] // ordinals, ascending: at least of the documents that meet the filter
@@ -201,8 +203,8 @@ func (e *Engine) list(ctx context.Context, f Filter) (l list, err error) {
 	return l, err
 }
 
-// records yields records as read reads them of the view. No call of the engine runs while the loop's body
-// does, so that the body may close the database.
+// records yields the records that read returns from the view. While the loop's body runs, no call of the
+// engine is in progress, so the body may close the database.
 func (l list) records(ctx context.Context, read func(ord uint64) (*store.Document, error)) iter.Seq2[*store.Document, error] {
 	ctx = calls.Promptly(ctx)
 	return func(yield func(*store.Document, error) bool) {
@@ -245,7 +247,7 @@ func (e *Engine) Get(ctx context.Context, id string) (_ Document, err error) {
 	return documentOf(d)
 }
 
-// documentOf is what a user gets of a record.
+// documentOf converts a record to the user's form.
 func documentOf(d *store.Document) (Document, error) {
 	meta, err := metadataOf(d)
 	if err != nil {
@@ -261,8 +263,7 @@ func documentOf(d *store.Document) (Document, error) {
 	return doc, nil
 }
 
-// metadataOf decodes a stored document's metadata. Numbers come back as
-// json.Number, so that none loses digits on its way.
+// metadataOf decodes a stored document's metadata. Numbers are json.Number, so that no digits are lost.
 func metadataOf(d *store.Document) (map[string]any, error) {
 	if len(d.Metadata) == 0 {
 		return nil, nil

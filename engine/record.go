@@ -22,7 +22,7 @@ type record struct {
 	of     uint64 // the stored version that it completes, and nothing but that; 0 for any
 }
 
-// cut gives a record that has no rows those that its text is cut into.
+// cut divides the text of a record without rows into rows.
 func (e *Engine) cut(ctx context.Context, r *record) error {
 	if len(r.Rows) > 0 {
 		return nil
@@ -44,7 +44,7 @@ func (e *Engine) cut(ctx context.Context, r *record) error {
 	return nil
 }
 
-// brought says what a record brings of its rows.
+// brought says which parts of its rows a record already has.
 type brought int
 
 const (
@@ -53,8 +53,8 @@ const (
 	bringsAll                    // nothing is to be made, but terms for tokens
 )
 
-// reuseAll looks for what can be taken over from the stored versions of records. If all
-// are stored as they are it returns the commit that has them, else 0.
+// reuseAll looks for parts of the stored versions of records that can be reused. If all records are stored
+// unchanged, it returns their commit, else 0.
 func (e *Engine) reuseAll(ctx context.Context, records []record) (seq uint64, err error) {
 	view, err := e.st.Snapshot()
 	if err != nil {
@@ -84,11 +84,10 @@ func (e *Engine) reuseAll(ctx context.Context, records []record) (seq uint64, er
 	return seq, nil
 }
 
-// reuse compares a record with the version of its id in a view. If that has the same
-// texts, is cut alike, and has the vectors that the record brings, the record takes
-// over its rows, and what was cut off. If all else is equal too, that version is
-// what the record is the same as. Cost: two point reads, and two more where the texts are equal.
-// Errors: ctx's while the text is cut, those of the store.
+// reuse compares a record with the stored version of its id in a view. If the version has the same texts,
+// chunks and given vectors, the record takes over its rows and its count of cut tokens. If everything else is
+// equal too, the record counts as unchanged. Cost: two point reads, and two more if the texts are equal. It
+// returns the error of ctx while the text is cut, and errors of the store.
 func (e *Engine) reuse(ctx context.Context, view *store.View, r *record, b brought) error {
 	ord, ok, err := view.Lookup(r.ID)
 	if r.stored = ok; err != nil || !ok {
@@ -144,8 +143,9 @@ func (e *Engine) reuse(ctx context.Context, view *store.View, r *record, b broug
 	return nil
 }
 
-// reusePassages takes over the rows of those passages that the version before of an edited text has, too: what makes
-// them costs most of storing a text. d is that version, of the same title and media type.
+// reusePassages takes over the rows of passages that are also in the previous version of an edited text, since
+// encoding them is most of the cost of storing a text. d is the previous version, with the same title and media
+// type.
 func (e *Engine) reusePassages(ctx context.Context, view *store.View, ord uint64, d *store.Document, r *record, b brought) error {
 	if b != bringsText || e.enc == nil || isImage(d) || d.Truncated > 0 {
 		return nil
@@ -181,7 +181,8 @@ func (e *Engine) reusePassages(ctx context.Context, view *store.View, ord uint64
 	return nil
 }
 
-// wholeRows are the rows of a stored version d, nil if they are damaged: then nothing of them is taken over.
+// wholeRows returns the rows of a stored version d. It returns nil if they are damaged, and nothing is then
+// reused.
 func wholeRows(view *store.View, ord uint64, d *store.Document) ([]store.Row, error) {
 	rows, err := view.Rows(ord)
 	if errors.Is(state.Missing(err), ErrCorrupt) || err == nil && len(rows) != len(d.Rows) {

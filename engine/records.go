@@ -19,8 +19,8 @@ type Record struct {
 }
 
 // Records yields the documents of one commit whose ordinals exceed after, in ascending order, like All. Use it to copy
-// documents into another engine without encoding them again. Token states are left out, and so are tokens that are
-// terms of this database's own vocabulary. Errors: ErrInvalid for a document without a vector yet.
+// documents to another engine without encoding them again. Token states are left out. So are tokens that are terms of
+// this database's own vocabulary. Errors: ErrInvalid for a document that has no vector yet.
 func (e *Engine) Records(ctx context.Context, after uint64) iter.Seq2[Record, error] {
 	return func(yield func(Record, error) bool) {
 		l, err := e.list(ctx, Filter{})
@@ -76,7 +76,7 @@ func (e *Engine) PutRecords(ctx context.Context, docs []store.Document) (_ AddRe
 	return e.stage(ctx, records, true)
 }
 
-// checkRecord says why a document that brings its rows cannot be stored, or nil.
+// checkRecord returns why a document with its own rows cannot be stored, or nil.
 func (e *Engine) checkRecord(d *store.Document) error {
 	if err := intake.CheckID(d.ID); err != nil {
 		return err

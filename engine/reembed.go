@@ -15,10 +15,10 @@ import (
 	"github.com/lexsem/lexsem/store"
 )
 
-// ReembedReport reports what Reembed did.
+// ReembedReport reports the results of Reembed.
 type ReembedReport struct {
 	// AddResult counts the documents that this call encoded. Deleted counts encoded documents that were deleted
-	// meanwhile, Found those that an interrupted call had already encoded.
+	// meanwhile, Found documents that an interrupted call had already encoded.
 	AddResult
 	Deleted, Found int
 	Documents      int                 // documents in the database now
@@ -40,9 +40,9 @@ type ReembedReport struct {
 // database only for moments. After an error or a kill the same call continues and repeats at most 256 documents.
 // store.DropNext removes an interrupted attempt.
 //
-// Of o it uses AcceptModel, Alpha, ChunkOverlap, ChunkTokens, Index, Lambda, Local, Logger, MaxMemoryMiB, MemoryMiB,
-// NoSync, Progress, TokenBits, TokenPool and TokenStates ("" means as in the old database, TokenStatesAuto for
-// TokenStatesOn).
+// It uses these fields of o: AcceptModel, Alpha, ChunkOverlap, ChunkTokens, Index, Lambda, Local, Logger,
+// MaxMemoryMiB, MemoryMiB, NoSync, Progress, TokenBits, TokenPool and TokenStates ("" means as in the old database,
+// TokenStatesAuto for TokenStatesOn).
 //
 // Errors: ErrInvalid for a database without an encoder, or one of this encoder already; ErrInvalid, in a
 // *DocumentError, for a document without text; *encoder.MismatchError if the interrupted call had another encoder;
@@ -113,17 +113,17 @@ func (e *Engine) reembed(ctx context.Context, r *reembedder) (err error) {
 	return r.run(ctx)
 }
 
-// A Reembed catches up in rounds before it locks writers out: until a round has met
-// few documents, or so many rounds have not.
+// A Reembed catches up in rounds before it locks out writers: until a round finds few documents, or this
+// number of rounds has passed.
 const (
 	fewDocuments = 200
 	mostRounds   = 20
 )
 
-// lockedPause is between two attempts to open a database that is locked.
+// lockedPause is the pause between two attempts to open a locked database.
 const lockedPause = 50 * time.Millisecond
 
-// open opens the old database, when whoever has it open lets it go.
+// open opens the old database, and waits while another process has it open.
 func (r *reembedder) open(ctx context.Context, readOnly bool) (*store.Store, error) {
 	for {
 		st, err := store.Open(r.dir, store.Options{ReadOnly: readOnly, MemoryMiB: r.o.storeMiB(), Logger: r.o.Logger})
@@ -206,8 +206,8 @@ func (r *reembedder) run(ctx context.Context) (err error) {
 	return err
 }
 
-// takeOver moves what was decided for to its place. Whoever was faster to open the
-// database has done so.
+// takeOver moves the completed database into place. If another process opened the database first, that
+// process has done so.
 func (r *reembedder) takeOver() error {
 	if err := store.TakeOver(r.dir); err != nil && !errors.Is(err, ErrLocked) {
 		return err
@@ -215,7 +215,7 @@ func (r *reembedder) takeOver() error {
 	return nil
 }
 
-// start opens or makes the new database, and refuses what cannot be encoded.
+// start opens or creates the new database, and refuses documents that cannot be encoded.
 func (r *reembedder) start(ctx context.Context) (err error) {
 	var old store.Manifest
 	var at store.Source
@@ -288,7 +288,7 @@ func (r *reembedder) start(ctx context.Context) (err error) {
 	return err
 }
 
-// begin takes up an interrupted call, or begins.
+// begin continues an interrupted call, or starts anew.
 func (r *reembedder) begin(ctx context.Context, at store.Source) error {
 	found := r.next.st.Manifest().Source
 	r.rep.Found = r.next.st.Len()
@@ -327,14 +327,14 @@ func (r *reembedder) checkTexts(ctx context.Context) error {
 	})
 }
 
-// heard is what the new database tells while a page is encoded.
+// heard receives the progress of the new database while a page is encoded.
 func (r *reembedder) heard(p Progress) {
 	if p.Stage == "encode" {
 		r.report("reembed", r.next.st.Len()+p.Done, r.total)
 	}
 }
 
-// settle waits until the new database has made what its first search would wait for.
+// settle waits until the new database has built the state that its first search would wait for.
 func (r *reembedder) settle(ctx context.Context) error {
 	done := make(chan error, 1)
 	go func() { done <- r.next.Flush(ctx) }()

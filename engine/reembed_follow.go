@@ -12,7 +12,7 @@ import (
 	"github.com/lexsem/lexsem/store"
 )
 
-// reembedder is one Reembed.
+// reembedder is the state of one Reembed.
 type reembedder struct {
 	dir string
 	enc encoder.Encoder
@@ -34,13 +34,13 @@ func (r *reembedder) report(stage string, done, total int) {
 	}
 }
 
-// A page of documents is read at once, and stored in one commit.
+// A page of documents is read together and stored in one commit.
 const (
 	pageDocuments = encodeWindow
 	pageBytes     = 8 << 20
 )
 
-// page is what is taken over at once.
+// page is a group of documents that is moved at once.
 type page struct {
 	at      store.Source // when it is done
 	deleted []string
@@ -48,7 +48,7 @@ type page struct {
 	more    bool
 }
 
-// follow brings the new database up to the old one.
+// follow applies the changes of the old database to the new one.
 func (r *reembedder) follow(ctx context.Context, read func(context.Context, func(*store.Store) error) error) error {
 	for more := true; more; {
 		var p page
@@ -89,8 +89,8 @@ func (r *reembedder) follow(ctx context.Context, read func(context.Context, func
 // errPage ends a scan when a page is full.
 var errPage = errors.New("page")
 
-// page reads what comes next. Ordinals are never used twice and versions come in their
-// order: what is behind the last one that was taken over is all that is new.
+// page reads the next documents. Ordinals are never reused and ascend with versions, so
+// all new versions come after the last one taken over.
 func (r *reembedder) page(ctx context.Context, st *store.Store) (p page, err error) {
 	view, err := st.Snapshot()
 	if err != nil {
@@ -123,8 +123,8 @@ func (r *reembedder) page(ctx context.Context, st *store.Store) (p page, err err
 	return p, nil
 }
 
-// deleted are the ids that are gone from the old database since deletions were last
-// followed, in the state of a view.
+// deleted returns the ids that the old database has lost since deletions were last
+// followed, up to the state of a view.
 func (r *reembedder) deleted(ctx context.Context, view *store.View) ([]string, error) {
 	gone := map[string]bool{}
 	look := func(id string) error {
@@ -150,7 +150,7 @@ func (r *reembedder) deleted(ctx context.Context, view *store.View) ([]string, e
 	return slices.Sorted(maps.Keys(gone)), err
 }
 
-// note writes down how far the new database has followed the old one.
+// note records how far the new database has followed the old one.
 func (r *reembedder) note(ctx context.Context, at store.Source) error {
 	r.at = at
 	return r.next.st.SetManifest(ctx, func(m *store.Manifest) error {

@@ -13,8 +13,8 @@ import (
 	"github.com/lexsem/lexsem/internal/chunk"
 )
 
-// repair sets the terms of a query, and the words that are searched for beside its mistyped ones. The visual words of an
-// image are not typed.
+// repair sets the terms of a query, and the words to search for in addition to its mistyped ones. The visual words of
+// an image are not repaired.
 func (e *Engine) repair(ctx context.Context, r *search.Run) (err error) {
 	if !r.Q.HasText() {
 		return nil
@@ -28,8 +28,8 @@ func (e *Engine) repair(ctx context.Context, r *search.Run) (err error) {
 	return err
 }
 
-// asTyped makes the offsets of a query's tokens those of the query as it was typed. The mistyped words, which come after
-// the repaired query, are in its vector alone: their pieces tell nothing as tokens.
+// asTyped converts the offsets of a query's tokens to offsets in the typed query. The mistyped words, which come after
+// the repaired query, only affect its vector: as tokens their pieces are meaningless.
 func asTyped(r *search.Run) {
 	if len(r.Repairs) == 0 {
 		return
@@ -49,8 +49,8 @@ func asTyped(r *search.Run) {
 	}
 }
 
-// knows tells of words what the vocabulary of a state does not. The model knows a word if it has one
-// token for it; an encoder whose tokens have no names tells nothing.
+// knows returns knowledge about words beyond the vocabulary of a state. The model knows a word if it is one
+// token; an encoder whose tokens have no names knows none.
 func (e *Engine) knows(s *state.State) spelling.Known {
 	k := spelling.Known{Written: func(ctx context.Context, term int) ([]string, error) { return e.written(ctx, s, term) }}
 	if e.enc == nil || e.fp.VocabSize == 0 || e.images != nil {
@@ -76,10 +76,10 @@ func (e *Engine) knows(s *state.State) spelling.Known {
 	return k
 }
 
-// writtenIn is how many documents are read for the forms of a term.
+// writtenIn is the number of documents that are read for the forms of a term.
 const writtenIn = 3
 
-// written are the forms in which some documents of a state have a term.
+// written returns the forms of a term in some documents of a state.
 func (e *Engine) written(ctx context.Context, s *state.State, term int) (words []string, err error) {
 	ids, err := s.Words.Some(term, writtenIn)
 	if err != nil {

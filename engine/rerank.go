@@ -87,7 +87,7 @@ func RerankerName(r Reranker) string {
 	return "unnamed"
 }
 
-// named is the name of a reranker as it stands before other words.
+// named is the name of a reranker for the beginning of a message.
 func named(r Reranker) string {
 	if n, ok := r.(interface{ Name() string }); ok && n.Name() != "" {
 		return n.Name() + ": "
@@ -141,15 +141,15 @@ func (d reranked) Stats(ctx context.Context) (Stats, error) {
 	return s, err
 }
 
-// stage is the second stage after searches of a first one, which is not asked to rerank.
-// It runs when the first stage is done with its state.
+// stage is the second stage of searches; the first stage must not rerank. It runs after the first stage has
+// released its state.
 type stage struct {
 	depth int // 0 means DefaultRerank
-	// score is nil where there is no reranker.
+	// score is nil without a reranker.
 	score func(ctx context.Context, query string, texts []string) ([]float64, error)
 }
 
-// secondStage is that of an engine, whose Close cancels it.
+// secondStage is the second stage of an engine, whose Close cancels it.
 func (e *Engine) secondStage() stage {
 	s := stage{depth: e.o.RerankDepth}
 	if e.o.Reranker != nil {
@@ -165,8 +165,7 @@ func (e *Engine) secondStage() stage {
 	return s
 }
 
-// plan is what the first stage is asked for instead of q, and how many of its hits are
-// reranked, 0 for none.
+// plan returns the query of the first stage instead of q, and how many of its hits are reranked, 0 for none.
 func (s stage) plan(q Query) (first Query, n int, err error) {
 	text := !intake.Blank(wordsOf(q, ""))
 	switch {
@@ -194,13 +193,13 @@ func (s stage) plan(q Query) (first Query, n int, err error) {
 	return first, n, nil
 }
 
-// wordsOf is the text of a query, or what it was repaired to, without its operators.
+// wordsOf is the text of a query, or its repaired form, without operators.
 func wordsOf(q Query, repaired string) string {
 	q.Text = cmp.Or(repaired, q.Text)
 	return search.Query(q).Words()
 }
 
-// finish is what Search gives for q after its first stage, of which the first n hits are reranked.
+// finish makes the result of Search for q from that of the first stage, whose first n hits are reranked.
 func (s stage) finish(ctx context.Context, q Query, n int, res Result, err error) (Result, error) {
 	if err == nil && n > 0 {
 		err = s.rerank(ctx, q, n, &res)
@@ -211,11 +210,11 @@ func (s stage) finish(ctx context.Context, q Query, n int, res Result, err error
 	return res, nil
 }
 
-// rerankedBesides is how many queries of a batch are reranked at a time: most of their
-// time may be spent waiting for a server.
+// rerankedBesides is how many queries of a batch are reranked concurrently: they may spend most of their time
+// waiting for a server.
 const rerankedBesides = 8
 
-// many is SearchBatch; batch is that of the first stage.
+// many is SearchBatch with reranking; batch is the SearchBatch of the first stage.
 func (s stage) many(ctx context.Context, qs []Query, batch func(context.Context, []Query) ([]Result, error)) ([]Result, error) {
 	ctx = calls.Promptly(ctx)
 	first, ns := make([]Query, len(qs)), make([]int, len(qs))
@@ -249,8 +248,8 @@ func (s stage) many(ctx context.Context, qs []Query, batch func(context.Context,
 	return results, ctx.Err()
 }
 
-// rerank puts the first n hits of the first stage in the order of their scores; the rest
-// follow as they are. Of all the page of q stays.
+// rerank sorts the first n hits of the first stage by their new scores; the rest follow unchanged. Then only
+// the page of q stays.
 func (s stage) rerank(ctx context.Context, q Query, n int, res *Result) error {
 	began := time.Now()
 	n = min(n, len(res.Hits))
@@ -266,7 +265,7 @@ func (s stage) rerank(ctx context.Context, q Query, n int, res *Result) error {
 	return nil
 }
 
-// order has the reranker read hits as they are shown, and sorts them by its scores.
+// order passes hits to the reranker as they are shown, and sorts them by its scores.
 func (s stage) order(ctx context.Context, query string, hits []Hit) error {
 	texts := make([]string, len(hits))
 	for i, h := range hits {
@@ -290,7 +289,7 @@ func (t *Trace) reranked(n int, began time.Time) {
 	}
 }
 
-// explained is Explain: the place of a document is that behind the reranker.
+// explained is Explain with the document's rank after reranking.
 func (s stage) explained(ctx context.Context, q Query, id string, explain func(context.Context, Query, string) (Explanation, error), search func(context.Context, Query) (Result, error)) (Explanation, error) {
 	ctx = calls.Promptly(ctx)
 	front := q // a page decides about no place

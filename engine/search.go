@@ -77,7 +77,7 @@ func (e *Engine) search(ctx context.Context, q Query) (_ Result, err error) {
 	return e.finish(ctx, r, t)
 }
 
-// finish searches for a query that is ready.
+// finish runs the search of a prepared query.
 func (e *Engine) finish(ctx context.Context, r *search.Run, t *search.Timer) (Result, error) {
 	defer r.Release()
 	found, err := r.Rank(ctx)
@@ -87,7 +87,7 @@ func (e *Engine) finish(ctx context.Context, r *search.Run, t *search.Timer) (Re
 	return e.result(ctx, r, found, t)
 }
 
-// result reads what a query has found.
+// result makes the result of a query from what was found.
 func (e *Engine) result(ctx context.Context, r *search.Run, found []search.Found, t *search.Timer) (Result, error) {
 	hits, err := e.join(ctx, r.S, found, r.In.Dense)
 	if err != nil {
@@ -118,7 +118,7 @@ func (e *Engine) result(ctx context.Context, r *search.Run, found []search.Found
 	return Result{Hits: hits, Trace: e.trace(r, t), For: r.For()}, nil
 }
 
-// begin decides about a query, encodes it, and makes its legs ready.
+// begin plans a query, encodes it, and prepares its legs.
 func (e *Engine) begin(ctx context.Context, s *state.State, q Query, t *search.Timer) (*search.Run, error) {
 	r, err := e.decide(ctx, s, q)
 	if err != nil {
@@ -148,7 +148,7 @@ func (e *Engine) decide(ctx context.Context, s *state.State, q Query) (*search.R
 	return r, err
 }
 
-// ready makes the legs of a query ready that has its input.
+// ready prepares the legs of a query that has its input.
 func (e *Engine) ready(ctx context.Context, r *search.Run, t *search.Timer) error {
 	asTyped(r)
 	tokens, err := e.lateQuery(r)
@@ -165,7 +165,7 @@ func (e *Engine) newRun(s *state.State) *search.Run {
 // analyse gives the terms of a document.
 func (e *Engine) analyse(s string) []text.Term { return e.db.Terms(nil, s) }
 
-// trace tells how a query was answered.
+// trace describes how a query was answered.
 func (e *Engine) trace(r *search.Run, t *search.Timer) Trace {
 	tr := traceOf(r.S, r.Facts, r.Plan.Mode, r.Plan.Way, t)
 	if n := r.S.Chunks(); r.Plan.Dense && r.S.Encoded() < n {
@@ -191,7 +191,7 @@ func traceOf(s *state.State, f search.Facts, mode string, w search.Way, t *searc
 	}
 }
 
-// stepsOf are the steps that a timer has collected.
+// stepsOf returns the steps that a timer has collected.
 func stepsOf(t *search.Timer) []Step {
 	steps := make([]Step, len(t.Steps))
 	for i, s := range t.Steps {
@@ -200,7 +200,7 @@ func stepsOf(t *search.Timer) []Step {
 	return steps
 }
 
-// Vector returns the modulated query vector [Dim] of a query, to search the passage vectors elsewhere. K and Ef are
+// Vector returns the modulated vector [Dim] of a query, for searching the passage vectors elsewhere. K and Ef are
 // ignored. Errors: ErrInvalid for a variant with local bridges, which have a vector for each cell.
 func (e *Engine) Vector(ctx context.Context, q Query) (_ []float32, _ Trace, err error) {
 	ctx = calls.Promptly(ctx)
@@ -240,7 +240,8 @@ func (e *Engine) Vector(ctx context.Context, q Query) (_ []float32, _ Trace, err
 	return vector, traceOf(s, facts, ModeDense, w, t), nil
 }
 
-// queryVector gives a query with examples or an image its vector, and one with an image its visual words for text.
+// queryVector makes the vector of a query with examples or an image, and gives one with an image its visual words
+// as text.
 func (e *Engine) queryVector(ctx context.Context, s *state.State, q Query) (Query, error) {
 	by, err := search.ByExamples(search.Query(q), func(id string) ([]search.Example, error) { return examples(ctx, s, id) })
 	if err != nil {
@@ -249,7 +250,7 @@ func (e *Engine) queryVector(ctx context.Context, s *state.State, q Query) (Quer
 	return e.queryImage(ctx, Query(by))
 }
 
-// examples are the chunks of a document; none if there is no document with the id.
+// examples returns the chunks of a document; nil if no document has the id.
 func examples(ctx context.Context, s *state.State, id string) ([]search.Example, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -275,8 +276,7 @@ func examples(ctx context.Context, s *state.State, id string) ([]search.Example,
 	return chunks, nil
 }
 
-// join reads the documents of what was found from the store. dense is the
-// unmodulated query vector, nil where there is none.
+// join reads the documents of hits from the store. dense is the unmodulated query vector, or nil.
 func (e *Engine) join(ctx context.Context, s *state.State, found []search.Found, dense []float32) ([]Hit, error) {
 	plain := make([]float32, len(found))
 	if dense != nil {
@@ -325,11 +325,11 @@ func (e *Engine) join(ctx context.Context, s *state.State, found []search.Found,
 	return hits, nil
 }
 
-// lineOf is the line, from 1, that byte at of a text stands on.
+// lineOf is the line, from 1, of byte at of a text.
 func lineOf(s string, at int) int { return 1 + strings.Count(s[:at], "\n") }
 
-// input tokenizes and encodes a query, with the tensors that its way reads, and its token
-// states where they are compared.
+// input tokenizes and encodes a query, with the tensors that its modulation reads, and its token states if
+// they are compared.
 func (e *Engine) input(ctx context.Context, q search.Query, w search.Way, tokens bool) (modulate.Input, error) {
 	in, need, err := e.given(ctx, q, w, tokens)
 	if err == nil && need != 0 {
@@ -338,8 +338,8 @@ func (e *Engine) input(ctx context.Context, q search.Query, w search.Way, tokens
 	return in, err
 }
 
-// encodeOptional is encodeQueries with tensors of which must are needed: where the
-// encoder gives no token states that are not, the queries go without.
+// encodeOptional is encodeQueries with tensors that are only needed if must has them: if the encoder gives no
+// token states and must does not ask for them, the queries go without.
 func (e *Engine) encodeOptional(ctx context.Context, need, must encoder.Need, texts []encoder.Input, ins []*modulate.Input) error {
 	err := e.encodeQueries(ctx, need, texts, ins)
 	if need&^must&encoder.NeedHidden == 0 || !errors.Is(err, encoder.ErrNoHidden) {
@@ -349,8 +349,8 @@ func (e *Engine) encodeOptional(ctx context.Context, need, must encoder.Need, te
 	return e.encodeQueries(ctx, need&^encoder.NeedHidden, texts, ins)
 }
 
-// given is what a query's input has without its text being encoded, and the tensors
-// that lack yet, 0 for none.
+// given is the input of a query before its text is encoded, and the tensors that are still missing, 0 for
+// none.
 func (e *Engine) given(ctx context.Context, q search.Query, w search.Way, tokens bool) (in modulate.Input, need encoder.Need, err error) {
 	in, need, err = e.space().Query(ctx, q, w)
 	if need != 0 && tokens {
@@ -359,8 +359,8 @@ func (e *Engine) given(ctx context.Context, q search.Query, w search.Way, tokens
 	return in, need, err
 }
 
-// encodeQueries fills in what encoding the texts of queries gives, in one call. The
-// error of one text is a *QueryError where there are several.
+// encodeQueries encodes the texts of queries in one call and fills in the outputs. An error of one text is a
+// *QueryError if there are several texts.
 func (e *Engine) encodeQueries(ctx context.Context, need encoder.Need, texts []encoder.Input, ins []*modulate.Input) error {
 	probed := e.probed(ctx)
 	out, err := e.enc.Encode(ctx, encoder.Query, texts, need)
@@ -384,7 +384,7 @@ func (e *Engine) encodeQueries(ctx context.Context, need encoder.Need, texts []e
 	return nil
 }
 
-// scored is how many hits are scored between two looks at the context.
+// scored is the number of hits scored between two looks at the context.
 const scored = 256
 
 // cosines sets dst to the cosines of q with the vectors of chunks.

@@ -22,7 +22,7 @@ import (
 // cores. The step "encode" of each Trace is the time of the whole batch.
 //
 // Errors: a *QueryError, which wraps the error of Search, for the first query of a failed check or encoder call. Cost:
-// less than single searches, by what the encoder gains from batches.
+// less than single searches, since the encoder works in batches.
 func (e *Engine) SearchBatch(ctx context.Context, qs []Query) ([]Result, error) {
 	return e.secondStage().many(ctx, qs, e.searchBatch)
 }
@@ -73,7 +73,7 @@ func (e *Engine) searchBatch(ctx context.Context, qs []Query) (_ []Result, err e
 	return results, ctx.Err()
 }
 
-// inputs has the texts of queries encoded, those that need the same tensors in one call.
+// inputs encodes the texts of queries; those that need the same tensors share a call.
 func (e *Engine) inputs(ctx context.Context, runs []*search.Run, needs []encoder.Need) error {
 	for i, need := range needs {
 		if need == 0 {
@@ -102,7 +102,7 @@ func (e *Engine) inputs(ctx context.Context, runs []*search.Run, needs []encoder
 	return nil
 }
 
-// answers searches for each of some queries that have their input.
+// answers searches for queries that have their input.
 func (e *Engine) answers(ctx context.Context, runs []*search.Run, ts []*search.Timer, to []Result) error {
 	var next atomic.Int64
 	g, ctx := errgroup.WithContext(ctx)

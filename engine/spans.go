@@ -13,8 +13,8 @@ import (
 	"github.com/lexsem/lexsem/internal/text"
 )
 
-// spans gives hits their spans; found are the chunks that they show. Of a query that the encoder knows in part the words
-// decide for the rest.
+// spans gives hits their spans; found are their chunks. For the share of a query that the encoder does not know, the
+// words decide.
 func (e *Engine) spans(ctx context.Context, r *search.Run, found []search.Found, hits []Hit) error {
 	var ties []late.Tie // room for those of one hit
 	for i := range hits {
@@ -42,8 +42,8 @@ func (e *Engine) spans(ctx context.Context, r *search.Run, found []search.Found,
 	return nil
 }
 
-// tiesIn are the places of a hit's text whose tokens answer those of the query, in the room that the hit before has left; compared is false where
-// the passage has no states, or nothing tells where they stand.
+// tiesIn returns the positions in a hit's text of the tokens that match those of the query; room is reused between
+// hits. compared is false if the passage has no states, or if the positions of its tokens are unknown.
 func (e *Engine) tiesIn(r *search.Run, id uint64, h *Hit, room *[]late.Tie) (matches []span.Match, compared bool, err error) {
 	if e.terms != nil {
 		return nil, false, nil
@@ -55,7 +55,7 @@ func (e *Engine) tiesIn(r *search.Run, id uint64, h *Hit, room *[]late.Tie) (mat
 	}
 	states := ties[len(ties)-1].To
 	passage, _, body := e.encodedOf(h.Title, h.Text, h.Chunks)
-	// No more of a text that was cut than its states may stand for.
+	// A text that was cut is tokenized only as far as its states can reach.
 	tokens := lexicalSpans(e.enc.Tokenize(encoder.Passage, passage[:frontOf(passage, 64*(states+2))]))
 	if len(tokens) != states {
 		return nil, false, nil // another tokenizer than that of the codes
@@ -68,8 +68,9 @@ func (e *Engine) tiesIn(r *search.Run, id uint64, h *Hit, room *[]late.Tie) (mat
 	return matches, true, nil
 }
 
-// encodedOf is what was encoded of a chunk with this title and text: without the white space that the first lead bytes
-// of the title are, and its text begins at body, which is below 0 where that began with white space and there is no title.
+// encodedOf is the encoded text of a chunk with this title and text. lead is the number of white-space bytes cut from
+// its start, and body the start of the chunk's text in it. body is negative if the title is empty and the text begins
+// with white space.
 func (e *Engine) encodedOf(title, text string, chunks int) (passage string, lead, body int) {
 	if chunks > 1 {
 		title, _ = e.chunks.TitleOf(title)
@@ -79,10 +80,10 @@ func (e *Engine) encodedOf(title, text string, chunks int) (passage string, lead
 	return whole[s.Start:s.End], s.Start, len(title) + 1 - s.Start
 }
 
-// analysed is how many bytes of a text are analysed between two looks at the context.
+// analysed is the number of bytes of a text that are analysed between two looks at the context.
 const analysed = 64 << 10
 
-// wordsOf are the terms of a text.
+// wordsOf returns the terms of a text.
 func (e *Engine) wordsOf(ctx context.Context, s string) (terms []text.Term, err error) {
 	for at := 0; at < len(s); {
 		if err := ctx.Err(); err != nil {
@@ -99,8 +100,8 @@ func (e *Engine) wordsOf(ctx context.Context, s string) (terms []text.Term, err 
 	return terms, nil
 }
 
-// frontOf is where to cut s behind n bytes: behind the blank that comes next, or all of it where that ends soon, else behind
-// the character that stands there.
+// frontOf is a position to cut s after n bytes: after the next blank, at the end of s if that is near, else after the
+// current character.
 func frontOf(s string, n int) int {
 	if n >= len(s) {
 		return len(s)
@@ -118,7 +119,7 @@ func frontOf(s string, n int) int {
 	return n
 }
 
-// lexicalSpans are the bytes of the tokens that codes were made of.
+// lexicalSpans returns the byte ranges of the tokens that codes were made from.
 func lexicalSpans(t encoder.Tokens) []encoder.Span {
 	var spans []encoder.Span
 	for i, o := range t.Offsets {

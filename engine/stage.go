@@ -20,10 +20,10 @@ func (e *Engine) stage(ctx context.Context, records []record, replace bool) (Add
 	return res, err
 }
 
-// errStored: a document that was to be new has been stored by another call meanwhile.
+// errStored: a document that had to be new was stored by another call meanwhile.
 var errStored = errors.New("stored meanwhile")
 
-// allNew says whether no id was stored or stands twice.
+// allNew reports whether no id is stored or occurs twice.
 func allNew(records []record) bool {
 	seen := make(map[string]struct{}, len(records))
 	for i := range records {
@@ -35,7 +35,7 @@ func allNew(records []record) bool {
 	return len(seen) == len(records)
 }
 
-// stageAs is stage; where the documents are to be new, those that are not are an error.
+// stageAs is stage; with fresh, documents that are not new are an error.
 func (e *Engine) stageAs(ctx context.Context, records []record, replace, fresh bool) (AddResult, error) {
 	var own *terms.Addition
 	if e.terms != nil {
@@ -91,8 +91,8 @@ func (e *Engine) stageAs(ctx context.Context, records []record, replace, fresh b
 	return res, nil
 }
 
-// putAll puts the records into a batch, with the terms that they bring, counts them in res,
-// and hands over each change.
+// putAll puts the records into a batch, with their new terms, counts them in res, and
+// passes on each change.
 func (e *Engine) putAll(ctx context.Context, b *store.Batch, own *terms.Addition, records []record, res *AddResult, give func(state.Change) error) error {
 	for i := range records {
 		if own != nil && i%numberWindow == 0 {
@@ -151,10 +151,10 @@ func (e *Engine) putAll(ctx context.Context, b *store.Batch, own *terms.Addition
 	return b.AddTerms(ctx, first, fresh)
 }
 
-// numberWindow is how many documents have their terms in memory at once.
+// numberWindow is the number of documents whose terms are in memory at once.
 const numberWindow = 1024
 
-// number gives the rows of documents the numbers of their terms for tokens.
+// number sets the numbers of the terms in the rows of documents.
 func (e *Engine) number(ctx context.Context, own *terms.Addition, records []record) error {
 	distinct := make([][][]string, len(records))
 	if err := e.db.Parallel(ctx, len(records), func(i int) {

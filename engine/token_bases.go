@@ -12,25 +12,25 @@ import (
 	"github.com/lexsem/lexsem/store"
 )
 
-// basis is one with the number of states that it was fitted on.
+// basis is a basis with the number of states that it was fitted on.
 type basis struct {
 	*late.Basis
 	fitted int
 }
 
-// most is how many states of a dimension are a sample that nothing outgrows.
+// most is the number of states, for a dimension, at which a sample is final.
 func most(dim int) int { return max(2*leastSample, sampleBytes/(4*dim)) }
 
-// final says that a basis is never outgrown.
+// final reports whether a basis is never outgrown.
 func (b basis) final() bool { return 2*b.fitted >= most(b.Dim()) }
 
-// record is a basis as it is stored: the number of states that it was fitted on u64, then
-// what package late makes of it.
+// record is a basis in stored form: the number of states that it was fitted on as u64,
+// then the bytes of package late.
 func (b basis) record() ([]byte, error) {
 	return b.AppendBinary(binary.LittleEndian.AppendUint64(nil, uint64(b.fitted)))
 }
 
-// readBasis reads a record. dim is that of the database.
+// readBasis reads a record. dim is the dimension of the database.
 func readBasis(record []byte, dim int) (b basis, err error) {
 	if len(record) < 8 {
 		return b, fmt.Errorf("basis of token states has %d bytes", len(record))
@@ -45,7 +45,7 @@ func readBasis(record []byte, dim int) (b basis, err error) {
 	return b, nil
 }
 
-// readBases reads the bases that have been stored since.
+// readBases reads the bases that were stored since the last call.
 func (e *Engine) readBases() error {
 	t := &e.tokens
 	t.mu.Lock()
@@ -82,7 +82,7 @@ func (e *Engine) readBases() error {
 	return nil
 }
 
-// storedBases are the records of the bases that the store has.
+// storedBases returns the records of the bases that the store has.
 func (e *Engine) storedBases() (records [][]byte, err error) {
 	for n := range e.st.BasisCount() {
 		record, err := e.st.Basis(n)
@@ -94,7 +94,7 @@ func (e *Engine) storedBases() (records [][]byte, err error) {
 	return records, nil
 }
 
-// acceptBases makes the bases of an export known. What is no basis is ErrInvalid.
+// acceptBases adds the bases of an export. A record that is not a basis gives ErrInvalid.
 func (e *Engine) acceptBases(records [][]byte) error {
 	if len(records) > store.MaxBases {
 		return fmt.Errorf("%w: %d bases of token states, at most %d are possible", ErrInvalid, len(records), store.MaxBases)
@@ -115,11 +115,11 @@ func (e *Engine) acceptBases(records [][]byte) error {
 	return nil
 }
 
-// same says whether a basis is b.
+// same reports whether a basis is b.
 func same(b basis) func(basis) bool { return func(o basis) bool { return o.ID() == b.ID() } }
 
-// searchable are the bases that codes in the database may have been made with, none where
-// token states are left out of searches.
+// searchable returns the bases that codes in the database may use; nil if searches do not
+// use token states.
 func (e *Engine) searchable() []*late.Basis {
 	if e.o.TokenStates == TokenStatesOff {
 		return nil
@@ -134,7 +134,7 @@ func (e *Engine) searchable() []*late.Basis {
 	return bases
 }
 
-// add makes a basis known that the store may not have.
+// add adds a basis that may not be in the store yet.
 func (t *tokenStates) add(b basis) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -143,9 +143,9 @@ func (t *tokenStates) add(b basis) {
 	}
 }
 
-// basisFor is the basis that new codes are made with, nil where too few states have been
-// seen for the first one. It fits another where that is outgrown, while calls beside this
-// one go on with the one that is there.
+// basisFor returns the basis for new codes, nil if there are too few states for the first
+// one. If the basis is outgrown, it fits another, while concurrent calls use the present
+// one.
 func (e *Engine) basisFor(ctx context.Context) (*late.Basis, error) {
 	t := &e.tokens
 	now, due := t.due()
@@ -185,14 +185,15 @@ func (e *Engine) basisFor(ctx context.Context) (*late.Basis, error) {
 	return b, nil
 }
 
-// short says that more states are wanted for a basis that nothing outgrows.
+// short reports whether the sample is too small for a final basis.
 func (t *tokenStates) short() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return 2*t.sample.len() < most(t.sample.dim)
 }
 
-// early says that there is no basis yet, and that one would be outgrown soon.
+// early reports whether there is no basis yet, and that a first one would soon be
+// outgrown.
 func (t *tokenStates) early() bool {
 	t.mu.Lock()
 	none := t.now.Basis == nil
@@ -200,7 +201,7 @@ func (t *tokenStates) early() bool {
 	return none && t.short()
 }
 
-// look lets the sample see the states of some rows, where another basis may be wanted.
+// look adds the states of some rows to the sample, unless the basis is final.
 func (t *tokenStates) look(rows []coded) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -212,8 +213,8 @@ func (t *tokenStates) look(rows []coded) {
 	}
 }
 
-// due returns the basis in use, nil for none, and the states that another is to be
-// fitted on, nil if it is good.
+// due returns the basis in use, nil for none, and the states for fitting another one, nil
+// if the present one is good.
 func (t *tokenStates) due() (now *late.Basis, states []float32) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -230,8 +231,8 @@ func (t *tokenStates) due() (now *late.Basis, states []float32) {
 	return now, slices.Clone(t.sample.states)
 }
 
-// storeBases puts the bases into a batch that the codes of its records need and the store
-// does not have yet.
+// storeBases puts those bases into a batch that the codes of its records need and the
+// store does not have.
 func (e *Engine) storeBases(ctx context.Context, b *store.Batch, records []record) error {
 	used := map[uint32]bool{}
 	for _, r := range records {
@@ -274,7 +275,7 @@ func (e *Engine) storeBases(ctx context.Context, b *store.Batch, records []recor
 	return e.storeCodebook(ctx, b, number+len(fresh))
 }
 
-// sample are some of the states that were seen, each with the same chance.
+// sample is a uniform random sample of the states so far.
 type sample struct {
 	dim, seen int
 	states    []float32
@@ -283,7 +284,7 @@ type sample struct {
 
 func (s *sample) len() int { return len(s.states) / s.dim }
 
-// add looks at the states of a passage.
+// add adds the states of a passage to the sample.
 func (s *sample) add(c coded) {
 	if s.r == nil {
 		s.r = rand.New(rand.NewPCG(1, uint64(s.dim)))

@@ -25,16 +25,17 @@ const (
 	// TokenStatesAuto keeps token states if the encoder gives them, until their codes take 1 GiB (some 200,000
 	// passages of 100 tokens).
 	TokenStatesAuto = "auto"
-	// TokenStatesOn keeps token states, and refuses an encoder that gives none.
+	// TokenStatesOn keeps token states, and refuses an encoder without them.
 	TokenStatesOn = "on"
 )
 
-// mostTokenBytes is the most bytes of token states under TokenStatesAuto. Tests lower it.
+// mostTokenBytes is the maximum size of token states under TokenStatesAuto. Tests lower
+// it.
 var mostTokenBytes int64 = 1 << 30
 
 const (
-	// leastSample is how many token states a basis is fitted on at least. Documents that come
-	// before so many have been seen wait for their codes.
+	// leastSample is how many token states a basis is fitted on at least. The first
+	// documents, up to this number, wait for their codes.
 	leastSample = 1024
 	// sampleBytes bounds the states that are in memory for a basis: some 10,900 of 384 numbers.
 	sampleBytes = 16 << 20
@@ -45,7 +46,7 @@ const (
 	hiddenBytes = 64 << 20
 )
 
-// tokenStates is what an open database knows of the token states of its passages.
+// tokenStates is the state of an open database for token states of its passages.
 type tokenStates struct {
 	turn    chan struct{} // holds a value while a basis is fitted
 	waiting atomic.Bool   // the first basis has come: documents before it lack their codes
@@ -69,8 +70,8 @@ func (e *Engine) startTokens() error {
 	return e.readBases()
 }
 
-// tokensOf is what a database does about token states: what it was made with, and where
-// it is older, whether it has some.
+// tokensOf is the stored setting of a database for token states. For an older database it
+// depends on whether there are token states.
 func tokensOf(st *store.Store) string {
 	switch m := st.Manifest().TokenStates; {
 	case slices.Contains([]string{TokenStatesOff, TokenStatesAuto, TokenStatesOn}, m):
@@ -81,14 +82,14 @@ func tokensOf(st *store.Store) string {
 	return TokenStatesOff
 }
 
-// tokenMode is what is done about token states.
+// tokenMode is the setting for token states in effect.
 func (e *Engine) tokenMode() string {
 	e.tokens.mu.Lock()
 	defer e.tokens.mu.Unlock()
 	return cmp.Or(e.o.TokenStates, e.tokens.made)
 }
 
-// wantTokens remembers that the documents that come from now on get token states.
+// wantTokens records that later documents get token states.
 func (e *Engine) wantTokens(ctx context.Context) error {
 	if e.tokenMode() != TokenStatesOff {
 		return nil
@@ -102,8 +103,8 @@ func (e *Engine) wantTokens(ctx context.Context) error {
 	return err
 }
 
-// acceptCodes refuses codes that no search could read, and leaves them out where token
-// states are off.
+// acceptCodes refuses codes that no search could read, and drops codes if token states are
+// off.
 func (e *Engine) acceptCodes(d *store.Document) error {
 	for i := range d.Rows {
 		if e.o.TokenStates == TokenStatesOff {
@@ -116,7 +117,7 @@ func (e *Engine) acceptCodes(d *store.Document) error {
 	return nil
 }
 
-// knows says whether codes were made with a known basis, nil, or what is wrong with them.
+// knows returns nil for codes of a known basis, else what is wrong with them.
 func (t *tokenStates) knows(codes []byte) error {
 	if len(codes) == 0 {
 		return nil
@@ -134,7 +135,7 @@ func (t *tokenStates) knows(codes []byte) error {
 	return nil
 }
 
-// keeping says whether the states of texts are wanted that are encoded now.
+// keeping reports whether the states of texts encoded now are wanted.
 func (e *Engine) keeping() bool {
 	mode := e.tokenMode()
 	if mode == TokenStatesOff || e.enc == nil {
@@ -146,8 +147,8 @@ func (e *Engine) keeping() bool {
 	return none == nil && (mode == TokenStatesOn || e.tokenBytes() < mostTokenBytes)
 }
 
-// keeps is keeping of an encoder that says without texts that it gives no states, as ours do:
-// so their calls are not cut into windows for states that never come.
+// keeps is keeping, but also asks the encoder, without texts, whether it has states. If it
+// says no, as our encoders do, calls need not be cut into windows for states.
 func (e *Engine) keeps(ctx context.Context) (bool, error) {
 	if !e.keeping() {
 		return false, nil
@@ -167,7 +168,7 @@ func (e *Engine) keeps(ctx context.Context) (bool, error) {
 	return true, nil // of whatever else is wrong the next call tells
 }
 
-// tokenBytes is what the codes of the present state take.
+// tokenBytes is the size of the codes of the present state.
 func (e *Engine) tokenBytes() int64 {
 	ref := e.db.Acquire()
 	if ref == nil {
@@ -177,21 +178,21 @@ func (e *Engine) tokenBytes() int64 {
 	return ref.Value.Tokens.Stored()
 }
 
-// coding makes the codes of what one call encodes.
+// coding makes the codes for one call that encodes.
 type coding struct {
 	e       *Engine
 	more    bool    // texts come that were not encoded yet: a first basis waits for as many states as are final
 	waiting []coded // for the first basis
 }
 
-// coded is a row with its states.
+// coded is a row and its states.
 type coded struct {
 	row    *store.Row
 	states []float32
 	skip   []bool // rows of states that are none of the text's
 }
 
-// codedOf is a row with the states that an encoder gave, which must be whole.
+// codedOf is a row with the states from an encoder, one for each token.
 func codedOf(row *store.Row, out encoder.Output, dim int) (coded, error) {
 	c := coded{row: row, states: out.Hidden}
 	if n := len(out.Tokens.IDs); n > 0 {
@@ -206,7 +207,8 @@ func codedOf(row *store.Row, out encoder.Output, dim int) (coded, error) {
 	return c, nil
 }
 
-// take makes the codes of a window of rows. It keeps them where there is no basis yet.
+// take makes the codes of a window of rows. Without a basis it keeps the states of the
+// rows.
 func (c *coding) take(ctx context.Context, rows []coded) error {
 	t := &c.e.tokens
 	t.look(rows)
@@ -237,8 +239,7 @@ func (c *coding) take(ctx context.Context, rows []coded) error {
 	return errors.Join(errs...)
 }
 
-// comparesTokens says whether a state has passages that a query can be compared with
-// token by token.
+// comparesTokens reports whether a state has passages that can be compared token by token.
 func (e *Engine) comparesTokens(s *state.State) bool {
 	if s.Tokens.Len() == 0 || e.enc == nil || e.o.TokenStates == TokenStatesOff {
 		return false
@@ -248,7 +249,7 @@ func (e *Engine) comparesTokens(s *state.State) bool {
 	return e.tokens.none == nil
 }
 
-// lateQuery is a query's token states, weighted by how rare its tokens are; nil where its
+// lateQuery is a query's token states, weighted by the rarity of its tokens; nil if its
 // plan does not compare them.
 func (e *Engine) lateQuery(r *search.Run) (*late.Query, error) {
 	dim := e.fp.Dim
@@ -269,7 +270,7 @@ func (e *Engine) lateQuery(r *search.Run) (*late.Query, error) {
 	return q, fromStates(err)
 }
 
-// tokenStats tells what is kept.
+// tokenStats describes the stored token states.
 func (e *Engine) tokenStats(s *state.State) TokenStats {
 	r := TokenStats{Mode: e.tokenMode(), Chunks: s.Tokens.Len(), Bytes: s.Tokens.Stored(), Bases: e.st.BasisCount()}
 	e.tokens.mu.Lock()
@@ -287,7 +288,7 @@ func (e *Engine) tokenStats(s *state.State) TokenStats {
 	return r
 }
 
-// fromStates blames the encoder for token states that cannot be.
+// fromStates makes impossible token states an error of the encoder.
 func fromStates(err error) error {
 	if err != nil {
 		err = fmt.Errorf("%w: token states of the query: %w", ErrEncoder, err)

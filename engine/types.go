@@ -29,10 +29,11 @@ type Document struct {
 	// Data is the file of an image (PNG, JPEG, GIF, WebP, BMP or TIFF, at most MaxImageBytes), for an image encoder.
 	// Media is its media type; "" means that the type is detected. Get returns both, hits only Media.
 	//
-	// Text must then be empty: the database fills it with the visual words. Words find Title, which is not encoded.
+	// Text must then be empty: the database fills it with the visual words. Title is found by words but not
+	// encoded.
 	Media string
 	Data  []byte
-	// Breaks are ascending byte offsets in Text where it is best split into chunks, such as headings. A part between
+	// Breaks are ascending byte offsets at which Text is best split into chunks, such as headings. A part between
 	// two breaks is split by sentences only if it exceeds a chunk. Breaks are not stored.
 	Breaks []int
 	// WordsFirst stores a text without encoding it: when Add or Upsert returns, words find it, and its vectors follow in
@@ -43,7 +44,7 @@ type Document struct {
 	WordsFirst bool
 }
 
-// AddResult reports what Add or Upsert did.
+// AddResult reports the result of Add or Upsert.
 type AddResult struct {
 	Seq             uint64 // sequence number of the commit
 	Added           int    // new documents
@@ -67,7 +68,7 @@ func (r *AddResult) Add(o AddResult) {
 	r.TruncatedTokens += o.TruncatedTokens
 }
 
-// Query is one search. Text, Image, Vector or Like is required; all other fields are optional.
+// Query is one search. One of Text, Image, Vector and Like is required; all other fields are optional.
 type Query struct {
 	// Text is the text to search for, at most MaxQuery bytes.
 	Text string
@@ -78,29 +79,31 @@ type Query struct {
 	// Vector is a ready query vector [Dim], under the rules of Document.Vector. Text then gives only the tokens and
 	// words, and may be empty.
 	Vector []float32
-	// Like names documents that the hits are to resemble, and Unlike those that they are not to resemble: by id, or by
-	// ID:LINE for the chunk at a line. Their stored vectors make the query vector; they are no hits themselves. Text then
-	// is optional, and gives only the words and tokens. Vector and Image must be empty. Errors: ErrNotFound.
+	// Like names documents that the hits should resemble, and Unlike documents that they should not resemble: by id, or
+	// by ID:LINE for the chunk at a line. The query vector is made from their stored vectors; they are not hits
+	// themselves. Text is then optional, and supplies only words and tokens. Vector and Image must be empty. Errors:
+	// ErrNotFound.
 	Like, Unlike []string
 	// K is the number of hits; 0 means 10. At most MaxK.
 	K int
 	// Offset skips the first hits, for paging. Offset+K is at most MaxK, and costs as much as a search for that many.
-	// Pages of one state neither repeat nor miss a hit with an exact index. Those of ModeHybrid end at hit 100, or earlier
-	// in documents of many chunks: a later page is ErrInvalid, unless few passages match. Ask for more with K.
+	// Pages of one state neither repeat nor miss a hit with an exact index. In ModeHybrid pages end at hit 100, or
+	// earlier for documents with many chunks: a later page is ErrInvalid, unless few passages match. Ask for more with
+	// K.
 	Offset int
 	// MinScore drops hits, and their Duplicates, with a lower Score; 0 means no limit. Its scale depends on mode, model
 	// and metric: measure it. With all-MiniLM-L6-v2 start with 0.5 in ModeHybrid and 0.4 in ModeDense.
 	MinScore float32
 	// Variant names the modulation: "none", "rlr", "rlr-local", "rlr+whiten", "slr", "rlr+slr" or "rlr-local+slr". ""
-	// is the last fit's choice, else "rlr-local" in a dense search if local bridges are built, else "rlr".
+	// means the last fit's choice, else "rlr-local" in a dense search if local bridges are built, else "rlr".
 	Variant string
 	// Mode is ModeAuto (also ""), ModeDense, ModeLexical or ModeHybrid.
 	Mode string
 	// Fusion says how ModeHybrid joins dense and lexical hits. Zero means calibrated fusion for metric cosine, and
 	// reciprocal ranks, the only choice, for other metrics.
 	Fusion Fusion
-	// Filter keeps documents whose metadata match; zero keeps all. filter.Parse explains its text form. Retrievers
-	// apply it while they search, so K hits come back if that many documents match.
+	// Filter keeps documents whose metadata match; zero keeps all. filter.Parse documents its text form.
+	// Retrievers apply it while they search, so K hits come back if that many documents match.
 	Filter Filter
 	// PerChunk returns every matching chunk as a hit of its own. Otherwise a document is one hit, by its best chunk.
 	PerChunk bool
@@ -108,7 +111,7 @@ type Query struct {
 	// Hit.Duplicates lists the others.
 	Collapse bool
 	// Rerank is how many of the first hits Options.Reranker rescores, at most MaxRerank; 0 means Options.RerankDepth,
-	// below 0 none. Filter, MinScore, PerChunk and Collapse apply before reranking, Offset and K after.
+	// a negative value none. Filter, MinScore, PerChunk and Collapse apply before reranking, Offset and K after.
 	Rerank int
 	// Ef is the size of the candidate pool of an approximate index; 0 means the index's default.
 	Ef int
@@ -131,18 +134,18 @@ type Query struct {
 	// title:word looks at titles. Forms of a word are equal. A phrase without + that no document has is not required.
 	// Trace.Required, Excluded and Unmet tell what was read.
 	Plain bool
-	// Boost raises or lowers scores by the metadata, such as "recency(time, 30d) + 0.5*field(stars, 100)": a score s becomes
-	// s·(1 + Σ weight·value), or s/(1 + …) below 0, which counts for MinScore. filter.ParseBoosts has the grammar. The 200
-	// documents that it favours most are scored too, whether words and vectors name them or not; a remote.Backend scores
-	// only what these name. Cost: one pass over all metadata.
+	// Boost raises or lowers scores by the metadata, such as "recency(time, 30d) + 0.5*field(stars, 100)": a score s
+	// becomes s·(1 + Σ weight·value), or s/(1 + …) below 0, which counts for MinScore. filter.ParseBoosts has the
+	// grammar. The 200 documents with the highest boosts are also scored, even if words and vectors do not find them; a
+	// remote.Backend scores only those found. Cost: one pass over all metadata.
 	Boost string
 	// Sort orders the hits by a field of the metadata instead of their scores: "time desc" (filter.ParseSort). Documents
 	// without it come last. With MinScore, in ModeLexical and in a query that only excludes, the 10,000 best hits are
 	// sorted, otherwise the 100 best, or K if that is more. They are not reranked.
 	Sort string
-	// GroupBy is a field of the metadata of which each value gets at most PerGroup hits (0 means 1), the best. Documents
-	// without the field are one group; a document of several values belongs to the least. The hits may be fewer than K if a
-	// few values have most of the best 12,800 chunks.
+	// GroupBy is a metadata field. At most PerGroup hits (0 means 1) of each value are kept, the best ones. Documents
+	// without the field form one group; a document with several values belongs to the lowest. The hits may be fewer
+	// than K if a few values have most of the best 12,800 chunks.
 	GroupBy  string
 	PerGroup int
 }
@@ -171,16 +174,16 @@ type Hit struct {
 	Presence  float32 `json:"presence"` // term recall: share of the query's words in the text, by idf, in [0, 1]
 	Near      float32 `json:"near"`     // term recall of the best 24 words in a row, in [0, Presence]
 	Pair      float32 `json:"pair"`     // bigram match: share of the query's adjacent word pairs, by idf, in [0, 1]
-	// TitleMatch is the title match, in [0, 1]: the share of the query's words in the title, by idf, and down to a quarter
-	// of it by what else the title says.
+	// TitleMatch is the title match, in [0, 1]: the share of the query's words in the title, by idf, reduced to as
+	// little as a quarter if the title has other words.
 	TitleMatch float32 `json:"title_match"`
 	// TokenScore, in [0, 1], is how well the text's tokens match the query's: the mean of best cosines, by idf, and at
 	// least 0.8·Presence, less 0.2·Presence^1.25. It is 0 if token states are not compared.
 	TokenScore float32 `json:"token_score,omitempty"`
 	Title      string  `json:"title,omitempty"` // title of the document
-	// Symbol is the function or type of source code that Span lies in, or without one the first of Text, after those around
-	// it: Parser.parse. Of other files it is the page, slide, sheet and row, or the headings above: page 7, Guide › Install;
-	// documents in another engine have none. It is "" where nothing is known.
+	// Symbol is the function or type of source code that contains Span or, without a span, the first one of Text,
+	// preceded by the enclosing ones: Parser.parse. For other files it is the page, slide, sheet and row, or the
+	// headings above: page 7, Guide › Install; it is missing for documents in another engine. It is "" if unknown.
 	Symbol string `json:"symbol,omitempty"`
 	Media  string `json:"media,omitempty"` // media type of an image, whose Text holds visual words; "" for a text
 	Text   string `json:"text"`            // text of the document, or of the chunk that was found
@@ -207,11 +210,12 @@ type Hit struct {
 type Result struct {
 	Hits  []Hit `json:"hits"`  // best first
 	Trace Trace `json:"trace"` // how they were found
-	// For is the query with its mistyped words repaired, which was searched for besides Query.Text; "" if none was.
+	// For is the query with its mistyped words repaired, which was searched for in addition to Query.Text; "" if no
+	// word was repaired.
 	For string `json:"for,omitempty"`
 }
 
-// Trace tells which steps a query took and how long each lasted.
+// Trace lists the steps of a query and their times.
 type Trace struct {
 	Mode      string   `json:"mode"`               // mode used, never "auto"
 	Metric    string   `json:"metric"`             // metric of the database, one of index.Metrics
@@ -269,7 +273,7 @@ type Progress struct {
 
 // FitOptions configure Engine.Fit. The zero value is a good default.
 type FitOptions struct {
-	// Variant is what to fit: a variant or a stack with at least one fitted part. "" means "rlr+slr".
+	// Variant is the variant to fit, or a stack with at least one fitted part. "" means "rlr+slr".
 	Variant string
 	// Seed makes the fit reproducible; 0 means 1.
 	Seed uint64
@@ -281,13 +285,14 @@ type FitOptions struct {
 	// Epochs is the number of passes over the training queries; 0 means 3.
 	Epochs int
 	// Update continues the existing bridge (Variant "" means the default one) with queries from documents it has not
-	// seen and as many from all others. The cost grows with what is new. Without a bridge it is ErrNotFitted.
+	// seen and as many from all others. The cost grows with the number of new documents. Without a bridge the error
+	// is ErrNotFitted.
 	Update bool
 	// Progress, if not nil, reports the fit's progress. Only one goroutine calls it at a time.
 	Progress func(Progress)
 }
 
-// FitReport reports what a fit did and what it gained on held-out queries.
+// FitReport reports the result of a fit and its gain on held-out queries.
 type FitReport struct {
 	// Choice compares the fitted bridge with local bridges on separate held-out queries. The better one becomes
 	// Default, the new value of Engine.Default.
@@ -301,7 +306,7 @@ type FitReport struct {
 	Seconds   float64 // time of the fit
 	FinalLoss float64 // training loss at the end
 	Current   bool    // the update found nothing new and changed nothing
-	// Probes compare nDCG@1 before and after the fit, on held-out queries from the corpus. Those of "part:16" are spans
+	// Probes compare nDCG@1 before and after the fit, on held-out queries from the corpus. "part:16" probes are spans
 	// of passages that training also used, so they show a larger gain than other texts would.
 	Probes []ProbeScore
 }
@@ -372,7 +377,7 @@ type TokenStats struct {
 	Note   string // why new documents get no token states although Mode asks for them; "" otherwise
 }
 
-// Memory is what an open database keeps in memory, in bytes, including mapped files and without the store's caches.
+// Memory is the memory of an open database, in bytes, including mapped files and without the store's caches.
 // Options.MaxMemoryMiB bounds all fields except Vectors.
 type Memory struct {
 	Vectors int64 // float32 vectors
@@ -412,7 +417,7 @@ type BridgeStats struct {
 	Probes   []ProbeScore // results of the fit
 }
 
-// Types of other packages that this API uses.
+// Types of other packages in this API.
 type (
 	// Filter is a condition on metadata; package filter makes and parses filters.
 	Filter = filter.Filter

@@ -12,12 +12,13 @@ import (
 	"github.com/lexsem/lexsem/store"
 )
 
-// reclaimAfter, if not 0, is the rest after which space is reclaimed. Tests set it.
+// reclaimAfter, if not 0, is the idle time after which space is reclaimed. Tests set it.
 var reclaimAfter time.Duration
 
 // Writable returns the error that a write would have now, or nil, without a commit: ErrClosed, ErrReadOnly, ErrNoSpace,
-// or that of a failed disk. At most every 5 s it writes and syncs a small file; meanwhile the last answer holds. It does
-// not foresee ErrMemory, which depends on the documents. In a remote.Database it asks whether the Backend answers.
+// or that of a failed disk. At most every 5 s it writes and syncs a small file; in between it returns the last answer.
+// It does not predict ErrMemory, which depends on the documents. In a remote.Database it asks whether the Backend
+// answers.
 func (e *Engine) Writable(ctx context.Context) (err error) {
 	ctx, done, err := e.write(ctx)
 	if err != nil {
@@ -89,11 +90,11 @@ func (e *Engine) Stats(ctx context.Context) (_ Stats, err error) {
 	return r, nil
 }
 
-// Compact frees the disk space of replaced and deleted documents. The engine also does so by itself when they take more
-// space than live documents. If ctx ends, the work continues in the background.
+// Compact frees the disk space of replaced and deleted documents. The engine also does so automatically when they take
+// more space than live documents. If ctx ends, the work continues in the background.
 //
-// Searches run meanwhile; writes wait for short moments. Errors: ErrNoSpace if the disk has no room for a second copy
-// of the tables; ErrReadOnly. Cost: reading and writing all live data once.
+// Searches continue meanwhile; writes wait for short moments. Errors: ErrNoSpace if the disk has no room for a second
+// copy of the tables; ErrReadOnly. Cost: reading and writing all live data once.
 func (e *Engine) Compact(ctx context.Context) (err error) {
 	ctx, done, err := e.write(ctx)
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/lexsem/lexsem/store"
 )
 
-// verifySample is the number of vectors that Verify searches by themselves.
+// verifySample is the number of stored vectors for which Verify searches.
 const verifySample = 1000
 
 // Verify checks the whole database and changes nothing. It works on one state, while searches and writes continue.
@@ -23,7 +23,7 @@ const verifySample = 1000
 //
 // It checks every record's checksum and compares the derived state with the records: vectors, int8 codes, postings,
 // lengths, metadata columns and RLR's tokens. It recomputes a random sample of the sufficient statistics, factor and
-// local bridges. It counts vectors that the graph cannot reach, and searches for a sample of vectors by themselves.
+// local bridges. It counts vectors that the graph cannot reach, and searches for a sample of stored vectors.
 //
 // Cost: three scans of the store, one of the derived state, the analysis of all texts, and 1,000 searches. A metric
 // other than cosine adds one scan and up to 10¹¹ multiplications.
@@ -73,7 +73,7 @@ func (e *Engine) Verify(ctx context.Context, progress func(Progress)) (_ VerifyR
 	case ctx.Err() != nil:
 		return r, ctx.Err()
 	case errors.Is(err, store.ErrCorrupt), state.Damaged(err):
-		// What reads on meets the damage that is listed already.
+		// Later steps meet the same damage again, which is already listed.
 		if r.Damaged = r.Damaged || errors.Is(err, store.ErrCorrupt); len(r.Problems) == 0 {
 			r.Problems = append(r.Problems, err.Error())
 		}
@@ -91,9 +91,8 @@ func (e *Engine) Verify(ctx context.Context, progress func(Progress)) (_ VerifyR
 	return r, nil
 }
 
-// selfRecall searches a stored vector of every n-th document by itself. It counts as
-// found where the nearest is near and, by the store, its vector or another one like
-// it.
+// selfRecall searches for a stored vector of every n-th document. It counts as found if the nearest hit is
+// close and, according to the store, has this vector or an equal one.
 func (e *Engine) selfRecall(ctx context.Context, s *state.State, r *VerifyReport, report func(stage string, done, total int)) (err error) {
 	defer snapshot.Guard(&err)()
 	found := 0
@@ -112,8 +111,8 @@ func (e *Engine) selfRecall(ctx context.Context, s *state.State, r *VerifyReport
 	return err
 }
 
-// searchStored searches a stored vector of each document whose number, from 1, every divides, and
-// calls f with that number, the vector and what was found first.
+// searchStored searches for a stored vector of every every-th document. It calls f with the number of the
+// document, from 1, the vector and the first hit.
 func (e *Engine) searchStored(ctx context.Context, s *state.State, r *VerifyReport, every int, f func(seen int, id uint64, v []float32, hits []index.Neighbor) error) error {
 	seen := 0
 	var hits []index.Neighbor
@@ -133,8 +132,8 @@ func (e *Engine) searchStored(ctx context.Context, s *state.State, r *VerifyRepo
 	})
 }
 
-// recalled notes how many of the sampled vectors were found, all where there were none. An
-// exact index finds all of a whole sample.
+// recalled records how many of the sampled vectors were found; without samples, all. An exact index must find
+// all of a whole sample.
 func (r *VerifyReport) recalled(s *state.State, found int, whole bool) {
 	if r.SelfRecall = 1; r.Sampled > 0 {
 		r.SelfRecall = float64(found) / float64(r.Sampled)
@@ -144,8 +143,8 @@ func (r *VerifyReport) recalled(s *state.State, found int, whole bool) {
 	}
 }
 
-// storedLike says whether the chunk that was found for v is the one looked for, or
-// one whose stored vector is the same but for rounding.
+// storedLike reports whether the chunk found for v is the wanted one, or has the same stored vector up to
+// rounding.
 func storedLike(view *store.View, found, wanted uint64, v []float32) (bool, error) {
 	if found == wanted {
 		return true, nil
@@ -161,18 +160,18 @@ func storedLike(view *store.View, found, wanted uint64, v []float32) (bool, erro
 	return 1-dot/math.Sqrt(a*b) < selfDistance, nil
 }
 
-// selfDistance is the most that rounding leaves between a vector and itself.
+// selfDistance is the maximum distance that rounding leaves between a vector and itself.
 const selfDistance = 1e-4
 
-// Bounds of a comparison of sampled vectors with all: multiplications, and numbers kept.
+// Bounds for comparing sampled vectors with all: multiplications, and numbers kept in memory.
 const (
 	exactWork   = 1e11
 	exactSample = 16 << 20
 )
 
-// exactRecall searches a stored vector of every n-th document. By the dot product a vector
-// need not be its own nearest, so each counts as found where nothing stored has a better
-// score than what the search names first; a scan of the records tells.
+// exactRecall searches for a stored vector of every n-th document. By the dot product a vector need not be
+// its own nearest. So a vector counts as found if no stored vector scores better than the first hit; a scan
+// of the records checks this.
 func (e *Engine) exactRecall(ctx context.Context, s *state.State, r *VerifyReport, report func(stage string, done, total int)) (err error) {
 	defer snapshot.Guard(&err)()
 	x, err := e.searchSample(ctx, s, r)
@@ -198,7 +197,7 @@ func (e *Engine) exactRecall(ctx context.Context, s *state.State, r *VerifyRepor
 	return err
 }
 
-// recallSample are stored vectors that were searched.
+// recallSample is a sample of stored vectors that were searched for.
 type recallSample struct {
 	by      metric.Metric
 	vectors []float32        // [n × dim]
@@ -208,7 +207,7 @@ type recallSample struct {
 	now     []float32
 }
 
-// searchSample takes and searches as many vectors as the bounds allow.
+// searchSample draws as many vectors as the bounds allow, and searches for them.
 func (e *Engine) searchSample(ctx context.Context, s *state.State, r *VerifyReport) (*recallSample, error) {
 	dim := float64(e.fp.Dim)
 	n := max(1, min(verifySample, exactWork/dim/float64(max(1, s.Chunks())), exactSample/dim))
@@ -239,10 +238,10 @@ func (x *recallSample) meet(id uint64, v []float32) {
 	}
 }
 
-// exactRounding is the share of a score that rounding may take.
+// exactRounding is the tolerance for rounding, as a share of a score.
 const exactRounding = 1e-5
 
-// found says whether nothing was met that is better than what was found first.
+// found reports whether no better vector than the first hit was met.
 func (x *recallSample) found(i int) bool {
 	return x.score[i] >= x.best[i]-exactRounding*float32(math.Abs(float64(x.best[i])))
 }

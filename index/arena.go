@@ -9,9 +9,8 @@ import (
 	"github.com/lexsem/lexsem/internal/snapshot"
 )
 
-// arena holds an array of dim elements for each slot, in chunks of equal size,
-// so that growing neither copies nor moves what is there. It is a value: what
-// grown and with return shares all that they do not change.
+// arena holds an array of dim elements for each slot, in chunks of equal size, so growing neither copies nor
+// moves existing data. It is a value: the results of grown and with share all unchanged chunks.
 type arena[T float32 | int8 | uint64] struct {
 	dim    int
 	bits   int     // a chunk has 1<<bits rows
@@ -21,13 +20,13 @@ type arena[T float32 | int8 | uint64] struct {
 	cut    int     // a chunk has 1<<cut pieces
 }
 
-// place is where a chunk lies: in a section from a byte on, or in memory.
+// place is the location of a chunk: at a byte offset of a section, or in memory.
 type place struct {
 	in      *snapshot.Section // nil: in memory
 	from, n int
 }
 
-// place is that of chunk c.
+// place is the place of chunk c.
 func (a *arena[T]) place(c int) place {
 	if c < len(a.places) {
 		return a.places[c]
@@ -35,7 +34,7 @@ func (a *arena[T]) place(c int) place {
 	return place{}
 }
 
-// watch has what lies in the given places, by chunk, checked when it is first read.
+// watch arranges that the data at the given places, by chunk, are checked when they are first read.
 func (a *arena[T]) watch(places []place) {
 	var t T
 	size := int(unsafe.Sizeof(t)) * a.dim
@@ -60,7 +59,7 @@ func (a *arena[T]) watch(places []place) {
 	}
 }
 
-// laid is a section of rows, cut into chunks as those of a, and where they lie.
+// laid cuts a section of rows into chunks as a has them, and returns the chunks and their places.
 func (a *arena[T]) laid(s *snapshot.Section, numbers func([]byte) []T) (chunks [][]T, places []place) {
 	var t T
 	chunks = chunked(a, numbers(s.Raw()))
@@ -71,26 +70,27 @@ func (a *arena[T]) laid(s *snapshot.Section, numbers func([]byte) []T) (chunks [
 	return chunks, places
 }
 
-// pieceBytes is about how much of a snapshot is checked at once, and one row where that is more: a search that reads single rows waits for no more.
+// pieceBytes is the approximate size of a piece of a snapshot that is checked at once, or one row if that is larger, so
+// that a search for single rows does not wait long.
 const pieceBytes = 512
 
-// chunkBits says how many slots a chunk has where vectors have dim components:
-// up to 1,024 and, above dimension 512, vectors of 2 MiB.
+// chunkBits determines the number of slots of a chunk for vectors with dim components: up to 1,024 and, above
+// dimension 512, vectors of 2 MiB.
 func chunkBits(dim int) int { return bits.Len(uint(max(1, min(1024, 1<<19/dim)))) - 1 }
 
-// row is what slot i has.
+// row returns the contents of slot i.
 func (a *arena[T]) row(i uint32) []T {
 	at := int(i&(1<<a.bits-1)) * a.dim
 	return a.chunks[i>>a.bits][at : at+a.dim : at+a.dim]
 }
 
-// run is the rows of slots from to from+n-1, which lie in one chunk.
+// run returns the rows of slots from to from+n-1, which must be in one chunk.
 func (a *arena[T]) run(from, n int) []T {
 	at := from & (1<<a.bits - 1)
 	return a.chunks[from>>a.bits][at*a.dim : (at+n)*a.dim]
 }
 
-// check makes chunk c ready to be read: ErrCorrupt if it is damaged.
+// check makes chunk c ready for reading, or returns ErrCorrupt if it is damaged.
 func (a *arena[T]) check(c int) error {
 	if a.lazy == nil {
 		return nil
@@ -98,7 +98,7 @@ func (a *arena[T]) check(c int) error {
 	return a.lazy.checkAll(c<<a.cut, 1<<a.cut)
 }
 
-// checkSlot does so for what lies around a slot.
+// checkSlot does the same for the data around a slot.
 func (a *arena[T]) checkSlot(i uint32) error {
 	if a.lazy == nil {
 		return nil
@@ -106,7 +106,7 @@ func (a *arena[T]) checkSlot(i uint32) error {
 	return a.lazy.check(int(i >> (a.bits - a.cut)))
 }
 
-// grown is a with room for n slots in all.
+// grown is a with room for n slots in total.
 func (a arena[T]) grown(n int) arena[T] {
 	need := (n+1<<a.bits-1)>>a.bits - len(a.chunks)
 	if need <= 0 {
@@ -123,7 +123,7 @@ func (a arena[T]) grown(n int) arena[T] {
 	return a
 }
 
-// with is a with other chunks, in memory, at the given places.
+// with returns a with other chunks, in memory, at the given places.
 func (a arena[T]) with(places []int, chunk func(place int) []T) arena[T] {
 	a.chunks, a.places = slices.Clone(a.chunks), slices.Clone(a.places)
 	for _, p := range places {
@@ -135,7 +135,7 @@ func (a arena[T]) with(places []int, chunk func(place int) []T) arena[T] {
 	return a
 }
 
-// copied is a with copies of the chunks at the given places, made whole.
+// copied is a with full-size copies of the chunks at the given places.
 func (a arena[T]) copied(places []int) arena[T] {
 	return a.with(places, func(p int) []T {
 		chunk := a.blank()
@@ -144,13 +144,13 @@ func (a arena[T]) copied(places []int) arena[T] {
 	})
 }
 
-// blank makes one chunk.
+// blank allocates one chunk.
 func (a *arena[T]) blank() (chunk []T) {
 	slabs(1, a.dim<<a.bits, func(c []T) { chunk = c })
 	return chunk
 }
 
-// bytes is the memory that the chunks take.
+// bytes is the memory of the chunks.
 func (a *arena[T]) bytes(size int) (n int64) {
 	for _, c := range a.chunks {
 		n += int64(len(c) * size)
@@ -158,8 +158,8 @@ func (a *arena[T]) bytes(size int) (n int64) {
 	return n
 }
 
-// lazy checks pieces of a snapshot when they are first read. Pieces that it does not know are
-// ready. Those that are read by several at once may be checked by each; no one waits for another.
+// lazy checks pieces of a snapshot when they are first read. Unknown pieces count as ready. Concurrent
+// readers of a piece may each check it; none waits for another.
 type lazy struct {
 	pieces int
 	left   atomic.Int64    // pieces not found to be ready
@@ -173,7 +173,7 @@ func newLazy(pieces int, test func(piece, n int) error) *lazy {
 	return l
 }
 
-// check makes a piece ready: the error of the test if it is not, each time that it is read.
+// check makes a piece ready. If its test fails, every call returns the error.
 func (l *lazy) check(c int) error {
 	if l.left.Load() == 0 || c >= l.pieces || l.has(c) {
 		return nil

@@ -11,10 +11,10 @@ import (
 	"github.com/lexsem/lexsem/internal/rcu"
 )
 
-// base is what all kinds share: where vectors lie, under which ids, and which of
-// them are live. One writer at a time prepares what comes in slots that no
-// search reads and then publishes the next view. A search holds the view that
-// it began with, and no lock.
+// base is the common part of all kinds: the memory of vectors, their ids, and which of
+// them are live. One writer at a time prepares additions in slots that no search reads
+// and then publishes the next view. A search keeps the view that it started with, and
+// holds no lock.
 type base struct {
 	kind    string
 	o       Options
@@ -43,13 +43,13 @@ func (b *base) init(kind string, o Options, by coding) {
 	b.scanners.New = func() any { return newScanner(mem, &b.slots) }
 }
 
-// publish makes v what searches see from now on; see rcu.Cell.Publish.
+// publish makes v the view of later searches; see rcu.Cell.Publish.
 func (b *base) publish(v *view, retire func()) {
 	b.now = v
 	b.views.Publish(v, retire)
 }
 
-// grow makes room for n slots in all, beside the searches.
+// grow makes room for n slots in total, while searches go on.
 func (b *base) grow(n int) {
 	if old := b.mem.Load(); n > old.slots() {
 		b.mem.Store(old.grown(n))
@@ -59,8 +59,8 @@ func (b *base) grow(n int) {
 	}
 }
 
-// own makes the chunks at places, some of which may lie in a snapshot or belong
-// to another index, the index's own, before it writes to them. The error is ErrCorrupt.
+// own prepares chunks for writing: it copies those that are in a snapshot or shared with
+// another index. The error is ErrCorrupt.
 func (b *base) own(places []int) error {
 	var foreign []int
 	for _, p := range places {
@@ -107,7 +107,7 @@ func (b *base) Len() int {
 	return r.Value.live
 }
 
-// IDs calls yield for every id, in no order, until it returns false.
+// IDs calls yield for every id, in any order, until it returns false.
 func (b *base) IDs(yield func(id uint64) bool) {
 	r := b.views.Acquire()
 	defer r.Release()
@@ -177,7 +177,7 @@ func (b *base) bytes() Memory {
 	return m
 }
 
-// Search compares the query with every vector. An approximate index has another.
+// Search compares the query with every vector. Approximate indexes have their own Search.
 func (b *base) Search(dst []Neighbor, q []float32, o SearchOptions) (got []Neighbor, err error) {
 	if o.K < 1 {
 		return dst, fmt.Errorf("k is %d: %w", o.K, ErrBadK)
@@ -202,7 +202,7 @@ func (b *base) Search(dst []Neighbor, q []float32, o SearchOptions) (got []Neigh
 	return append(dst, s.top.heap...), nil
 }
 
-// lastOf lists the places of ids but for those that come again further on.
+// lastOf returns the positions of ids, without those that occur again later.
 func lastOf(ids []uint64) []int {
 	rows := make([]int, 0, len(ids))
 	if len(ids) == 1 {

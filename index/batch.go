@@ -8,10 +8,10 @@ import (
 // BatchSearcher is an index that answers many queries at once. Every index of this package is one.
 type BatchSearcher interface {
 	Index
-	// SearchBatch writes the neighbours of query i, row i of queries [len(dst) × Dim], to dst[i],
-	// whose old content is dropped and whose space is reused. It uses as many goroutines as the index
-	// has workers; o.Allow and o.Visible are called from all of them. Distances may differ from those
-	// of Search by rounding. After an error dst is unchanged.
+	// SearchBatch writes the neighbours of query i, row i of queries [len(dst) × Dim], to dst[i]; the
+	// previous content of dst[i] is dropped and its memory reused. It uses as many goroutines as the
+	// index has workers; o.Allow and o.Visible are called from all of them. Distances may differ from
+	// those of Search by rounding. After an error dst is unchanged.
 	SearchBatch(dst [][]Neighbor, queries []float32, o SearchOptions) error
 }
 

@@ -6,7 +6,7 @@ import (
 	"github.com/lexsem/lexsem/internal/vec"
 )
 
-// coding is what a kind keeps of vectors beside the float32 rows.
+// coding is the kind of codes that an index keeps in addition to the float32 rows.
 type coding int
 
 const (
@@ -15,9 +15,9 @@ const (
 	byInt4         // half a byte: vec.QuantizeInt4
 )
 
-// codes keep vectors as codes beside the float32 rows: a quarter of the bytes to
-// fetch, or an eighth. Distances between codes are
-// near the true ones, and scan says how near.
+// codes keep vectors as codes in addition to the float32 rows: only a quarter or an
+// eighth of the bytes are fetched. Distances between codes approximate the true ones;
+// scan bounds the error.
 type codes struct {
 	m      *metric
 	by     coding
@@ -36,7 +36,7 @@ func newCodes(dim int, m *metric, by coding) codes {
 	return codes{m: m, by: by, rows: arena[int8]{dim: bytes, bits: b}, scales: one, norms: one, losts: arena[int8]{dim: 1, bits: b}}
 }
 
-// width is the number of codes of a query, which may be one more than it has
+// width is the number of codes of a query, which may be one more than the number of its
 // components.
 func (c *codes) width() int {
 	if c.by == byInt4 {
@@ -45,8 +45,7 @@ func (c *codes) width() int {
 	return c.rows.dim
 }
 
-// query is what rows are compared with: a vector and, in an index with codes,
-// its codes.
+// query is the query of a comparison: a vector and, in an index with codes, its codes.
 type query struct {
 	row   []float32
 	code  []int8  // a byte each
@@ -54,7 +53,7 @@ type query struct {
 	norm  float32 // length of row, where there are codes
 }
 
-// grown is c with room for n slots in all.
+// grown is c with room for n slots in total.
 func (c codes) grown(n int) codes {
 	c.rows, c.scales = c.rows.grown(n), c.scales.grown(n)
 	if !c.m.unit {
@@ -78,7 +77,7 @@ func (c codes) copied(places []int) codes {
 	return c
 }
 
-// put keeps a vector that metric.put has made.
+// put stores a vector that metric.put prepared.
 func (c *codes) put(slot uint32, v []float32) {
 	if c.by == byInt4 {
 		c.scales.row(slot)[0], c.losts.row(slot)[0] = vec.QuantizeInt4(c.rows.row(slot), v)
@@ -90,7 +89,7 @@ func (c *codes) put(slot uint32, v []float32) {
 	}
 }
 
-// move copies one slot to another, in a flat index, whose codes are bytes.
+// move copies one slot to another, in a flat index with codes of one byte.
 func (c *codes) move(to, from uint32) {
 	copy(c.rows.row(to), c.rows.row(from))
 	c.scales.row(to)[0] = c.scales.row(from)[0]
@@ -99,7 +98,7 @@ func (c *codes) move(to, from uint32) {
 	}
 }
 
-// fill makes the codes of q.row; q.code has the width, and 0 behind them.
+// fill makes the codes of q.row; q.code has length width, with 0 after the codes.
 func (c *codes) fill(q *query) {
 	q.scale = vec.QuantizeInt8(q.code[:len(q.row)], q.row)
 	q.norm = 1
@@ -108,8 +107,8 @@ func (c *codes) fill(q *query) {
 	}
 }
 
-// query views a stored row, here given, as a query. space, of the width, holds
-// its codes where they do not lie a byte each.
+// query returns a stored row, given as row, in the form of a query. space, of length
+// width, receives its codes if they are not stored as one byte each.
 func (c *codes) query(slot uint32, row []float32, space []int8) query {
 	code := c.rows.row(slot)
 	if c.by == byInt4 {
@@ -127,21 +126,22 @@ func (c *codes) norm(slot uint32) float32 {
 	return c.norms.row(slot)[0]
 }
 
-// form is what a metric makes of an inner product s:
-// one − slope·s, and where squares is set, |q|² + |p|² more.
+// form describes how a metric uses an inner product s: one − slope·s and, if squares is
+// set, plus |q|² + |p|².
 type form struct {
 	one, slope float32
 	squares    bool
 }
 
-// found is where the codes of some slots lie, and their scales. Its space is kept.
+// found holds the locations of the codes of some slots, and their scales. Its memory is
+// reused.
 type found struct {
 	rows   []*int8
 	scales []float32
 	dots   []int32 // scratch of distances
 }
 
-// find asks the memory for the codes of slots, and notes where they are.
+// find prefetches the codes of slots, and records their locations.
 func (c *codes) find(f *found, slots []uint32) {
 	n := len(slots)
 	f.rows, f.scales = resized(f.rows, n), resized(f.scales, n)
@@ -157,12 +157,13 @@ func (c *codes) find(f *found, slots []uint32) {
 	}
 }
 
-// add notes one slot more.
+// add adds one slot to f.
 func (c *codes) add(f *found, slot uint32) {
 	f.rows, f.scales = append(f.rows, &c.rows.row(slot)[0]), append(f.scales, c.scales.row(slot)[0])
 }
 
-// distances writes approximate distances from q to slots, which f has found, into dist.
+// distances writes to dist the approximate distances from q to the slots that f has
+// found.
 func (c *codes) distances(dist []float32, q *query, slots []uint32, f *found) {
 	one, slope := c.m.code.one, c.m.code.slope*q.scale
 	if c.m.code.squares {
@@ -191,11 +192,10 @@ func (c *codes) dots(out []int32, q *query, rows []*int8) {
 	}
 }
 
-// doubt is by how much codes may tell two rows like that in slot to be farther
-// apart, seen from q, than they are: six standard deviations of the difference,
-// for components rounded independently, whose errors are even within half a
-// scale. Of codes of four bits it is three, for errors of any direction: six
-// find no more, and read up to twice as many rows.
+// doubt is the distance error of codes for a row like that in slot, seen from q: six
+// standard deviations of the difference, if components are rounded independently with
+// errors uniform within half a scale. For codes of four bits it is three, for errors in
+// any direction: six find no more, and read up to twice as many rows.
 func (c *codes) doubt(q *query, slot uint32) float32 {
 	scale, norm, deviations := c.scales.row(slot)[0], c.norm(slot), 6.0
 	x, y := float64(q.scale*norm), float64(scale*q.norm)
@@ -206,7 +206,7 @@ func (c *codes) doubt(q *query, slot uint32) float32 {
 	return float32(float64(c.m.code.slope) * deviations * math.Sqrt((x*x+y*y)/6))
 }
 
-// lost is at least the length of what codes of four bits lost of a row.
+// lost is an upper bound of the length that a row lost in codes of four bits.
 func (c *codes) lost(slot uint32) float32 {
 	return float32(c.losts.row(slot)[0]) * vec.LostInt4 * c.norm(slot)
 }

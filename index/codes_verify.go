@@ -8,10 +8,10 @@ import (
 	"github.com/lexsem/lexsem/internal/vec"
 )
 
-// checkCodes says that the codes of the live slots of a chunk, which is ready to
-// be read, are those of their vectors: each component within half a scale, as
-// vec.QuantizeInt8 promises, or just what vec.QuantizeInt4 makes, and norms those of the rows. On that
-// rests the bound of the codes' error, and so the exactness of a scan.
+// checkCodes checks that the codes of the live slots of a chunk, which is ready for reading, belong to
+// their vectors. Each component must be within half a scale, as vec.QuantizeInt8 promises, or exactly
+// as vec.QuantizeInt4 makes it, and norms must be those of the rows. The error bound of the codes, and
+// so the exactness of a scan, depends on this.
 func (v *view) checkCodes(chunk int) error {
 	x := v.mem
 	if !x.coded {
@@ -28,7 +28,7 @@ func (v *view) checkCodes(chunk int) error {
 	return nil
 }
 
-// fit says whether the codes of a slot are those of row.
+// fit reports whether the codes of a slot belong to row.
 func (c *codes) fit(slot uint32, row []float32) bool {
 	const rounding = 1 + 1e-4 // more than what the arithmetic of codes loses
 	code, scale := c.rows.row(slot), c.scales.row(slot)[0]

@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// What can be wrong with what an index is given.
+// Errors of arguments of an index.
 var (
 	// ErrNotFinite: a vector contains NaN or an infinity.
 	ErrNotFinite = errors.New("vector holds NaN or an infinity; give finite numbers")
@@ -21,7 +21,7 @@ var (
 	ErrFull = errors.New("index is full; split the collection over several indexes")
 )
 
-// What can be wrong with options and snapshots.
+// Errors of options and snapshots.
 var (
 	// ErrUnknownKind: no index of that kind is registered.
 	ErrUnknownKind = errors.New("unknown kind of index; see index.Kinds")

@@ -19,8 +19,8 @@ var KindFlat = registerKind("flat", kind{new: func(o Options) Index { return new
 // distances between them.
 var KindFlatInt8 = registerKind("flat-int8", kind{new: func(o Options) Index { return newFlat("flat-int8", o, byInt8) }})
 
-// flat fills chunks one after the other. A slot that was live once is never
-// written to again: when a chunk has gone, its place gets new memory.
+// flat fills chunks one after the other. A slot that was once live is never written again: when a
+// chunk is removed, its place gets new memory.
 type flat struct {
 	base
 	used  []int // by chunk: slots ever used
@@ -71,7 +71,7 @@ func (f *flat) AddContext(ctx context.Context, ids []uint64, vectors []float32) 
 	return nil
 }
 
-// addSome adds some rows.
+// addSome adds some of the rows.
 func (f *flat) addSome(ctx context.Context, ids []uint64, vectors []float32, rows []int) error {
 	if err := f.room(len(rows)); err != nil { // what was there may be used up by compact
 		return err
@@ -99,7 +99,7 @@ func (f *flat) addSome(ctx context.Context, ids []uint64, vectors []float32, row
 	return err
 }
 
-// kill marks a slot dead and appends its chunk if that is due to be rewritten.
+// kill marks a slot dead and appends its chunk to due if that must be rewritten.
 func (f *flat) kill(e *viewEdit, slot uint32, due []int) []int {
 	e.clear(slot)
 	c := int(slot) / f.rows()
@@ -168,8 +168,7 @@ func (f *flat) Delete(ids []uint64) int {
 	return n
 }
 
-// compact copies what is live in chunks that are due to other ones and gives
-// them up.
+// compact copies the live vectors of the given chunks to other chunks and frees the given ones.
 func (f *flat) compact(due []int) {
 	slices.Sort(due)
 	due = slices.Compact(due)

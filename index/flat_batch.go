@@ -12,10 +12,9 @@ import (
 // block of scores [256×1024] is 1 MiB and stays in the L2 cache.
 const flatQueries = 256
 
-// SearchBatch multiplies blocks of queries with chunks of vectors where the
-// metric is a function of the inner product; the vectors are then read once
-// for flatQueries queries. With a filter, or under another metric, it is as
-// many single searches.
+// SearchBatch multiplies blocks of queries with chunks of vectors if the metric is a
+// function of the inner product, so the vectors are read once for flatQueries queries.
+// With a filter, or under another metric, it runs single searches.
 func (f *flat) SearchBatch(dst [][]Neighbor, queries []float32, o SearchOptions) error {
 	if o.K < 1 {
 		return fmt.Errorf("k is %d: %w", o.K, ErrBadK)
@@ -101,7 +100,8 @@ func (f *flat) searchBlock(v *view, dst [][]Neighbor, queries []float32, o Searc
 	return nil
 }
 
-// searchEach is SearchBatch by single searches. All arguments are checked.
+// searchEach implements SearchBatch by single searches. All arguments must be checked
+// already.
 func (b *base) searchEach(ix Index, dst [][]Neighbor, queries []float32, o SearchOptions) error {
 	dim := b.o.Dim
 	errs := make([]error, len(dst))

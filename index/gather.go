@@ -1,6 +1,6 @@
 package index
 
-// gather computes distances to rows that lie apart, four at a time.
+// gather computes distances to scattered rows, four at a time.
 type gather struct {
 	m    *metric
 	q    []float32
@@ -17,8 +17,8 @@ func (g *gather) add(tag uint32, row []float32) bool {
 	return g.n == 4
 }
 
-// flush returns the noted tags with the distances of their rows, valid until the
-// next add.
+// flush returns the added tags with the distances of their rows, valid until the next
+// add.
 func (g *gather) flush() ([]uint32, []float32) {
 	n := g.n
 	if n == 0 {

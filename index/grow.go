@@ -7,9 +7,9 @@ import (
 
 // Grow makes a graph, with kind and options as for New, over the vectors of a flat index that
 // visible accepts (nil for all). Vectors, and codes that both kinds have, are shared, not copied;
-// what is written later is copied first, a chunk of 1,024 vectors or 2 MiB at a time. Both indexes
-// can then be used and changed independently. If the flat index lies in a snapshot, that must stay
-// open as long as the graph.
+// later writes first copy a chunk of 1,024 vectors or 2 MiB. Both indexes can then be used and
+// changed independently. If the flat index reads from a snapshot, the snapshot must stay open as
+// long as the graph.
 //
 // With Options.Tail all vectors but one start in the unlinked buffer, so the graph is usable at
 // once. Searches compare the whole buffer until Linker.Link has linked enough.
@@ -39,14 +39,14 @@ func Grow(ctx context.Context, from Index, kind string, o Options, visible func(
 	return h, nil
 }
 
-// grower makes a graph of what a saver would write.
+// grower makes a graph from the data that a saver would write.
 type grower struct {
 	h *hnsw
 	saver
 }
 
-// adopt gives the graph the memory of the flat index, and copies of the chunks
-// that the flat index may still write to: those that are not full.
+// adopt gives the graph the memory of the flat index, and copies the chunks that are not full,
+// since the flat index may still write to them.
 func (g *grower) adopt() error {
 	b, x := &g.h.base, g.v.mem
 	mem := *b.mem.Load()
@@ -71,7 +71,7 @@ func (g *grower) adopt() error {
 	return nil
 }
 
-// adopted is an arena of the chunks that g has, numbered anew.
+// adopted returns an arena with the chunks of g, renumbered.
 func adopted[T float32 | int8 | uint64](g *grower, from *arena[T]) arena[T] {
 	a := arena[T]{dim: from.dim, bits: from.bits}
 	var were []place
@@ -91,7 +91,7 @@ func adopted[T float32 | int8 | uint64](g *grower, from *arena[T]) arena[T] {
 	return a
 }
 
-// encode makes the codes that the flat index lacks.
+// encode makes the codes that are missing in the flat index.
 func (g *grower) encode(mem *memory) (err error) {
 	slots := make([]uint32, 1<<mem.rows.bits)
 	g.chunks(func(i, from, n int) {
@@ -109,7 +109,7 @@ func (g *grower) encode(mem *memory) (err error) {
 	return err
 }
 
-// grow links all that is visible.
+// grow links all visible vectors.
 func (g *grower) grow(ctx context.Context, visible func(id uint64) bool) error {
 	h, mem := g.h, g.h.mem.Load()
 	h.grow(g.n)
@@ -146,7 +146,7 @@ func (g *grower) grow(ctx context.Context, visible func(id uint64) bool) error {
 	return nil
 }
 
-// wait makes nodes live beside the graph, but for the first, which is linked.
+// wait makes all nodes but the first, which is linked, live in the unlinked buffer.
 func (g *grower) wait(ctx context.Context, take []uint32) error {
 	h := g.h
 	e := h.now.edit()

@@ -10,15 +10,15 @@ import (
 	"github.com/lexsem/lexsem/internal/snapshot"
 )
 
-// KindHNSW is a hierarchical navigable small world graph (Malkov and Yashunin 2016): a search
-// reads a few hundred vectors instead of all. It may miss true neighbours; SearchOptions.Ef trades
-// recall against time. It compares with every vector and is exact where that costs no more: in
-// small indexes, for a large K or Ef, and for narrow filters.
+// KindHNSW is a hierarchical navigable small world graph (Malkov and Yashunin 2016): a search reads
+// a few hundred vectors instead of all. It may miss true neighbours; SearchOptions.Ef trades recall
+// against time. It compares with every vector, and is exact, if that costs no more: in small
+// indexes, for a large K or Ef, and for narrow filters.
 //
 // It differs from the paper in four points:
 //
 //   - Searches start on layer 0 at the nearest of up to 1,024 pivots, found by one-bit codes. The
-//     upper layers serve machines without a kernel for that, and the linking of new nodes.
+//     upper layers serve machines without a kernel for these codes, and the linking of new nodes.
 //   - Layer 0 contains a spanning tree whose edges go both ways and are never pruned. So every node
 //     can be reached from every other after any adds, updates and deletes, without a repair pass.
 //   - Delete removes a node. The nodes that linked to it choose new links from their own and the
@@ -32,25 +32,24 @@ import (
 // equal graphs only if no search runs meanwhile.
 var KindHNSW = registerKind("hnsw", kind{new: func(o Options) Index { return newHNSW("hnsw", o, noCodes) }})
 
-// KindHNSWInt8 is KindHNSW with int8 codes. A search walks by the codes and then compares the
-// vectors of the best K, and of all that may belong to them by the error of the codes. Where it
-// compares with every vector it works like KindFlatInt8 and is exact. Building takes about half
+// KindHNSWInt8 is KindHNSW with int8 codes. A search walks the graph by codes and then compares the
+// vectors of the best K, and of all that may belong to them within the error of the codes. If it
+// compares with every vector, it works like KindFlatInt8 and is exact. Building takes about half
 // the time of KindHNSW, searching less than half; it takes Dim + 4 bytes a vector more (+ 8 under
 // dot and l2). Under l2 it suits vectors that are not much longer than the distances between them.
 var KindHNSWInt8 = registerKind("hnsw-int8", kind{new: func(o Options) Index { return newHNSW("hnsw-int8", o, byInt8) }})
 
-// KindHNSWCompact is KindHNSWInt8 for more vectors than fit in memory: codes of four bits, and an
-// M of 12 if Options.M is 0. Searches of an index opened from a snapshot read (Dim+1)/2 + 5 bytes
-// a vector (+ 4 under dot and l2) and about 145 for links and places. The float32 vectors stay in
-// the file and are read for the best K of a query and those that may be as near by the error of
-// the codes. Vectors added since lie in memory until the index is saved and opened again, or
-// Remapper.Remap. Recall at an equal Ef is that of hnsw-int8 with the same M.
+// KindHNSWCompact is KindHNSWInt8 for more vectors than fit in memory: codes of four bits, and an M
+// of 12 if Options.M is 0. Searches of an index opened from a snapshot read (Dim+1)/2 + 5 bytes a
+// vector (+ 4 under dot and l2) and about 145 for links and positions. The float32 vectors stay in
+// the file. They are read for the best K of a query and for those that may be as near within the
+// error of the codes. Vectors added later are in memory until the index is saved and opened again,
+// or Remapper.Remap is called. Recall at an equal Ef is that of hnsw-int8 with the same M.
 var KindHNSWCompact = registerKind("hnsw-compact", kind{links: 12, new: func(o Options) Index { return newHNSW("hnsw-compact", o, byInt4) }})
 
-// KindHNSWFast is KindHNSWCompact with more and better chosen links: an M of 20 and an
-// EfConstruction of 600 where Options say 0. Over vectors of texts it is the fastest kind at high
-// recall. It takes about twice the time of KindHNSWInt8 to build and 64 bytes a vector more than
-// KindHNSWCompact.
+// KindHNSWFast is KindHNSWCompact with more and better chosen links: M is 20 and EfConstruction is
+// 600 if Options say 0. For vectors of texts it is the fastest kind at high recall. It takes about
+// twice the time of KindHNSWInt8 to build and 64 bytes a vector more than KindHNSWCompact.
 var KindHNSWFast = registerKind("hnsw-fast", kind{links: 20, pool: 600, new: func(o Options) Index { return newHNSW("hnsw-fast", o, byInt4) }})
 
 type hnsw struct {
@@ -99,11 +98,10 @@ func (h *hnsw) limit(layer int) int {
 	return h.o.M
 }
 
-// maxLayer bounds the layers whatever the random numbers say.
+// maxLayer is the highest layer, even for extreme random numbers.
 const maxLayer = 31
 
-// rank orders nodes by height: the highest have the least. It depends on seed
-// and id alone.
+// rank orders nodes by height: the highest have the lowest rank. It depends on seed and id alone.
 func (h *hnsw) rank(id uint64) uint64 {
 	x := id ^ h.o.Seed*0x9e3779b97f4a7c15 // splitmix64
 	for range 2 {
@@ -200,8 +198,7 @@ func (h *hnsw) Delete(ids []uint64) int {
 	return n
 }
 
-// hide notes that live nodes are not to be returned any more; those in the graph
-// still lead to others.
+// hide marks live nodes as no longer returned; those in the graph still lead to others.
 func (h *hnsw) hide(slots []uint32) {
 	waited := false
 	for _, slot := range slots {
@@ -214,8 +211,7 @@ func (h *hnsw) hide(slots []uint32) {
 	}
 }
 
-// giveUp lets vacant slots be used again once no search that is running now can
-// meet them.
+// giveUp makes vacant slots reusable once no running search can meet them.
 func (h *hnsw) giveUp(slots []uint32) {
 	slots = slices.Clone(slots)
 	same := *h.now
@@ -226,7 +222,7 @@ func (h *hnsw) giveUp(slots []uint32) {
 	})
 }
 
-// collect takes in the slots that may be used again by now.
+// collect gathers the slots that have become reusable.
 func (h *hnsw) collect() {
 	h.freedMu.Lock()
 	h.free, h.freed = append(h.free, h.freed...), h.freed[:0]
@@ -248,7 +244,7 @@ func (h *hnsw) Bytes() Memory {
 	}
 }
 
-// chunkBytes is what a chunk of nodes takes, if it exists.
+// chunkBytes is the memory of a chunk of nodes, if it exists.
 func (h *hnsw) chunkBytes(c int) (n int64, ok bool) {
 	h.mu.RLock()
 	defer h.mu.RUnlock()

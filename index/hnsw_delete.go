@@ -2,12 +2,12 @@ package index
 
 import "slices"
 
-// unlinkBatch bounds the nodes that are taken out at once.
+// unlinkBatch is the maximum number of nodes removed at once.
 const unlinkBatch = 256
 
-// unlink takes hidden nodes out of the graph for good. Whoever linked to one
-// chooses anew; the parts into which the spanning tree falls are joined; nodes
-// left with few links look for better ones.
+// unlink removes hidden nodes from the graph for good. Nodes that linked to a removed one
+// choose new links; the parts into which the spanning tree falls are joined; nodes left
+// with few links look for better ones.
 func (h *hnsw) unlink(gone []uint32) {
 	for len(gone) > 0 {
 		n := min(len(gone), unlinkBatch)
@@ -50,8 +50,8 @@ func (h *hnsw) unlinkSome(gone []uint32) {
 	h.relink(weak)
 }
 
-// affected lists, with nothing but place and layer filled in, the nodes that
-// link to one of gone and stay.
+// affected lists the remaining nodes that link to one of gone, with only place and layer
+// filled in.
 func (h *hnsw) affected(gone []uint32) []edit {
 	var edits []edit
 	var in []uint32
@@ -74,9 +74,8 @@ func (h *hnsw) affected(gone []uint32) []edit {
 	return slices.CompactFunc(edits, func(a, b edit) bool { return a.slot == b.slot && a.layer == b.layer })
 }
 
-// heal plans the links of a node without the leaving ones: the tree edges that
-// remain, then the best among its other links and what the leaving ones led
-// to, through other leaving ones if need be.
+// heal plans new links for a node: the remaining tree edges, then the best among its
+// other links and the links of removed nodes, also through further removed ones.
 func (h *hnsw) heal(w *walker, e *edit) {
 	old := h.links(e.slot, e.layer)
 	w.anew()
@@ -120,8 +119,8 @@ func (h *hnsw) heal(w *walker, e *edit) {
 	e.links = append(e.links[:0], w.choose(e.links, pool, limit)...)
 }
 
-// parts lists, for each connected piece of the spanning tree that leaves, the
-// nodes that hung on it and stay. These lie in different trees afterwards.
+// parts lists, for each connected piece of the spanning tree that is removed, the nodes
+// that were attached to it and remain. These end up in different trees.
 func (h *hnsw) parts(gone []uint32) [][]uint32 {
 	seen := make(map[uint32]bool, len(gone))
 	var parts [][]uint32
@@ -166,7 +165,7 @@ func (h *hnsw) findEntry() {
 	h.mu.Unlock()
 }
 
-// relink searches anew for links on layer 0 of nodes that have few.
+// relink searches new links on layer 0 for nodes that have few.
 func (h *hnsw) relink(slots []uint32) {
 	for len(slots) > 0 {
 		n := min(len(slots), 64)

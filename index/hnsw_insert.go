@@ -6,7 +6,7 @@ import (
 	"sync/atomic"
 )
 
-// plan is what a node is to be linked to.
+// plan lists the links that a node will get.
 type plan struct {
 	slot  uint32
 	fresh bool       // the node is new
@@ -23,8 +23,8 @@ type edit struct {
 	tree  int // on layer 0
 }
 
-// insert adds the given rows, each id once, as one batch. In an empty graph it
-// must be one. On an error, which is the context's or ErrCorrupt, none is added.
+// insert adds the given rows, each id once, as one batch. In an empty graph it must be a
+// single row. On an error, which is the context's or ErrCorrupt, no row is added.
 func (h *hnsw) insert(ctx context.Context, ids []uint64, vectors []float32, rows []int) error {
 	plans, err := h.seat(ids, vectors, rows)
 	if err != nil {
@@ -36,7 +36,7 @@ func (h *hnsw) insert(ctx context.Context, ids []uint64, vectors []float32, rows
 	return err
 }
 
-// seat gives rows slots. On an error, which is ErrCorrupt, none has one.
+// seat assigns slots to rows. On an error, which is ErrCorrupt, no row has a slot.
 func (h *hnsw) seat(ids []uint64, vectors []float32, rows []int) ([]plan, error) {
 	plans := h.takePlans(len(rows))
 	h.collect()
@@ -61,15 +61,15 @@ func (h *hnsw) seat(ids []uint64, vectors []float32, rows []int) ([]plan, error)
 	return plans, nil
 }
 
-// vacate gives back the slots of nodes that have not been linked.
+// vacate frees the slots of nodes that were not linked.
 func (h *hnsw) vacate(plans []plan) {
 	for i := range plans {
 		h.free = append(h.free, plans[i].slot)
 	}
 }
 
-// link takes placed nodes into the graph. On an error, which is the context's or
-// ErrCorrupt, it takes none.
+// link links placed nodes into the graph. On an error, which is the context's or
+// ErrCorrupt, it links none.
 func (h *hnsw) link(ctx context.Context, plans []plan) error {
 	h.mu.Lock() // for Bytes; no search looks at these nodes yet
 	for i := range plans {
@@ -101,9 +101,9 @@ func (h *hnsw) takePlans(n int) []plan {
 	return h.plans[:n]
 }
 
-// eachWalker runs f for all i < n on the writer's goroutines. The error, the
-// context's or ErrCorrupt, says that some of it was not done, or by damaged
-// vectors. Walkers need no lock here: links stay as they are.
+// eachWalker runs f for all i < n on the writer's goroutines. After an error, the
+// context's or ErrCorrupt, some calls were not made or used damaged vectors. Walkers need
+// no lock here, since links do not change.
 func (h *hnsw) eachWalker(ctx context.Context, n int, f func(w *walker, i int)) error {
 	var bad atomic.Pointer[error]
 	mem := h.mem.Load()
@@ -127,15 +127,14 @@ func (h *hnsw) eachWalker(ctx context.Context, n int, f func(w *walker, i int)) 
 	return nil
 }
 
-// mend is eachWalker for what has to be done. A link that damaged vectors have
-// chosen is a poor link, but the graph holds, and searches that meet the damage
-// tell.
+// mend is eachWalker for work that must be done. A link chosen with damaged vectors may
+// be poor, but the graph stays consistent, and searches that meet the damage report it.
 func (h *hnsw) mend(n int, f func(w *walker, i int)) {
 	_ = h.eachWalker(context.Background(), n, f)
 }
 
-// planInsert finds candidates for a new node in the graph and among those of
-// its batch before it, and chooses its links (algorithm 1).
+// planInsert finds candidates for a new node in the graph and among the earlier nodes of
+// its batch, and chooses its links (algorithm 1).
 func (h *hnsw) planInsert(w *walker, p *plan, mates []plan) {
 	q := w.mem.query(p.slot, w.q.code)
 	height := h.height(p.slot)
@@ -175,7 +174,7 @@ func (h *hnsw) planInsert(w *walker, p *plan, mates []plan) {
 	}
 }
 
-// hang gives each new node its place in the spanning tree.
+// hang attaches each new node to the spanning tree.
 func (h *hnsw) hang(plans []plan) {
 	extra := map[uint32]int{}
 	for i := range plans {
@@ -197,8 +196,8 @@ func (h *hnsw) hang(plans []plan) {
 	}
 }
 
-// connect sets the links of the planned nodes and has the nodes at the other
-// ends link back.
+// connect sets the links of the planned nodes and adds the links back from their
+// neighbours.
 func (h *hnsw) connect(plans []plan) {
 	type back struct {
 		to    uint32
@@ -289,8 +288,8 @@ func (h *hnsw) complete(w *walker, e *edit, rest []uint32) {
 	e.links = append(e.links[:0], w.choose(e.links, pool, limit)...)
 }
 
-// each calls f(i) for all i < n with searches locked out for a few at a time,
-// so that none of them waits long.
+// each calls f(i) for all i < n. It locks searches out for a few calls at a time, so that
+// none waits long.
 func (h *hnsw) each(n int, f func(i int)) {
 	const perLock = 16
 	for from := 0; from < n; from += perLock {
@@ -302,7 +301,7 @@ func (h *hnsw) each(n int, f func(i int)) {
 	}
 }
 
-// apply writes edits down.
+// apply carries out edits.
 func (h *hnsw) apply(edits []edit) {
 	h.each(len(edits), func(i int) {
 		e := &edits[i]
@@ -313,8 +312,8 @@ func (h *hnsw) apply(edits []edit) {
 	})
 }
 
-// show makes the new nodes visible, hides those whose ids they take over, all at
-// once, and returns the latter.
+// show makes the new nodes visible and, in the same step, hides the nodes whose ids they
+// take over, which it returns.
 func (h *hnsw) show(plans []plan) (gone []uint32) {
 	e := h.now.edit()
 	e.mem = h.mem.Load()

@@ -2,8 +2,8 @@ package index
 
 import "slices"
 
-// Nodes lie in chunks of 1,024, so that growing moves nothing. A slot numbers
-// a node and its vector.
+// Nodes are in chunks of 1,024, so growing moves nothing. A slot numbers a node and its
+// vector.
 const (
 	nodeBits = 10
 	nodeMask = 1<<nodeBits - 1
@@ -20,21 +20,21 @@ const (
 
 type nodes struct {
 	state [1 << nodeBits]uint8
-	// Room for 2·M slots a node on layer 0. From the front, its out[i] links,
-	// the first tree[i] of which are edges of the spanning tree. From the back,
-	// ins[i] of those who link here without being linked to; what finds no room
-	// is in spill. The others that link here are among the links.
+	// Room for 2·M slots for each node on layer 0. From the front: its out[i] links, of
+	// which the first tree[i] are edges of the spanning tree. From the back: ins[i] nodes
+	// that link here without a link back; further ones are in spill. Other nodes that
+	// link here are among the links.
 	room           []uint32
 	out, tree, ins [1 << nodeBits]uint16
 	spill          map[uint32][]uint32
 	tower          map[uint32]*tower // of nodes above layer 0, one in M
 }
 
-// tower is what a node has above layer 0; layer l is at l-1.
+// tower holds the links of a node above layer 0; layer l is at l-1.
 type tower struct{ links, in [][]uint32 }
 
-// newTower makes a tower without links. Most have one layer: its lists lie
-// beside the tower, a miss less for whoever comes by.
+// newTower makes a tower without links. Most towers have one layer: its lists are stored
+// together with the tower, which saves a cache miss.
 func newTower(height int) *tower {
 	if height == 1 {
 		t := &struct {
@@ -47,10 +47,10 @@ func newTower(height int) *tower {
 	return &tower{links: make([][]uint32, height), in: make([][]uint32, height)}
 }
 
-// towerPlace is about what a place in nodes.tower takes.
+// towerPlace is the approximate memory of an entry in nodes.tower.
 const towerPlace = 24
 
-// setTower gives a node a tower, or takes it away if it is nil.
+// setTower sets the tower of a node, or removes it if t is nil.
 func (h *hnsw) setTower(slot uint32, t *tower) {
 	c := h.node(slot)
 	if t == nil {
@@ -79,7 +79,7 @@ func (h *hnsw) height(slot uint32) int {
 	return 0
 }
 
-// links are the slots a node leads to on a layer it has.
+// links returns the slots that a node links to on one of its layers.
 func (h *hnsw) links(slot uint32, layer int) []uint32 {
 	c := h.node(slot)
 	if layer > 0 {
@@ -90,13 +90,13 @@ func (h *hnsw) links(slot uint32, layer int) []uint32 {
 	return c.room[at : at+int(c.out[i])]
 }
 
-// room is all that a node has for layer 0.
+// room returns the space of a node for layer 0.
 func (h *hnsw) room(slot uint32) []uint32 {
 	at := int(slot&nodeMask) * 2 * h.o.M
 	return h.node(slot).room[at : at+2*h.o.M]
 }
 
-// appendIn appends the slots that lead to a node on a layer.
+// appendIn appends the slots that link to a node on a layer.
 func (h *hnsw) appendIn(dst []uint32, slot uint32, layer int) []uint32 {
 	c, i := h.node(slot), slot&nodeMask
 	if layer > 0 {
@@ -113,7 +113,7 @@ func (h *hnsw) appendIn(dst []uint32, slot uint32, layer int) []uint32 {
 	return dst
 }
 
-// noteIn notes that from links to slot, which does not link back, on layer 0.
+// noteIn records that from links to slot on layer 0 without a link back.
 func (h *hnsw) noteIn(slot, from uint32) {
 	c, i, room := h.node(slot), slot&nodeMask, h.room(slot)
 	if int(c.out[i]+c.ins[i]) < len(room) {
@@ -124,7 +124,7 @@ func (h *hnsw) noteIn(slot, from uint32) {
 	c.overflow(i, from)
 }
 
-// overflow notes the same of node i of c beside its room.
+// overflow records the same for node i of c in spill.
 func (c *nodes) overflow(i, from uint32) {
 	if c.spill == nil {
 		c.spill = map[uint32][]uint32{}
@@ -152,7 +152,7 @@ func (h *hnsw) dropIn(slot, from uint32) {
 	}
 }
 
-// setLinks replaces the links of a node and tells the nodes at the other ends.
+// setLinks replaces the links of a node and updates the nodes at the other ends.
 func (h *hnsw) setLinks(slot uint32, layer int, links []uint32) {
 	old := h.links(slot, layer)
 	gone, come := h.gone[:0], h.come[:0]
@@ -212,7 +212,7 @@ func contains(list []uint32, s uint32) bool {
 	return false
 }
 
-// drop takes s out of a list whose order does not matter.
+// drop removes s from a list whose order does not matter.
 func drop(list *[]uint32, s uint32) {
 	l := *list
 	for i, x := range l {
@@ -224,8 +224,8 @@ func drop(list *[]uint32, s uint32) {
 	}
 }
 
-// grow makes room for n slots in all. The memory is made beside the searches,
-// and nothing that they read moves.
+// grow makes room for n slots in total. The memory is allocated while searches go on, and
+// nothing that they read moves.
 func (h *hnsw) grow(n int) {
 	h.base.grow(n)
 	if nodes := h.grownNodes(n); len(nodes) > len(h.nodes) {
@@ -235,8 +235,8 @@ func (h *hnsw) grow(n int) {
 	}
 }
 
-// place gives vacant slots, which nobody reads, ids and vectors. The
-// error is ErrCorrupt, where their memory cannot be had.
+// place writes ids and vectors into vacant slots, which nobody reads. The error is
+// ErrCorrupt if the memory of a slot cannot be prepared.
 func (h *hnsw) place(plans []plan, ids []uint64, vectors []float32, rows []int) error {
 	dim := h.o.Dim
 	var chunks []int
@@ -262,7 +262,7 @@ func (h *hnsw) grownNodes(n int) []*nodes {
 	return all
 }
 
-// leave gives up the slot of a node that nothing links to any more.
+// leave frees the slot of a node that no other links to.
 func (h *hnsw) leave(slot uint32) {
 	c := h.node(slot)
 	c.state[slot&nodeMask] = vacant

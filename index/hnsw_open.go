@@ -7,7 +7,7 @@ import (
 	"github.com/lexsem/lexsem/internal/snapshot"
 )
 
-// openGraph fills in the graph over vectors that are open.
+// openGraph restores the graph over vectors that are open.
 func (p *opener) openGraph(h *hnsw) {
 	each := 2 * h.o.M
 	counts := snapshot.Uint64s(p.all(tagNodes, p.n, 8))
@@ -58,14 +58,14 @@ func (p *opener) openGraph(h *hnsw) {
 	})
 }
 
-// The links of so many nodes are checked at once: a search that expands single nodes waits for
-// no more. They take about a block of a snapshot.
+// The links of this many nodes are checked at once, so a search that expands single nodes does not
+// wait long. They take about one block of a snapshot.
 const (
 	linkBits = 3
 	linkMask = 1<<linkBits - 1
 )
 
-// checkRoom checks links as they lie in a snapshot, those of n nodes of a chunk from slot first on.
+// checkRoom checks links in a snapshot: those of n nodes of a chunk, from slot first on.
 func (h *hnsw) checkRoom(s *snapshot.Section, first, n int) error {
 	each, c := 2*h.o.M, h.nodes[first>>nodeBits]
 	n = min(n, s.Len()/(each*4)-first)
@@ -86,12 +86,12 @@ func (h *hnsw) checkRoom(s *snapshot.Section, first, n int) error {
 	return nil
 }
 
-// linkable says whether two nodes of a snapshot may be linked.
+// linkable reports whether two nodes of a snapshot may be linked.
 func (h *hnsw) linkable(a, b uint32) bool {
 	return int(b>>6) < len(h.saved) && a != b && h.saved[b>>6]>>(b&63)&1 != 0
 }
 
-// openTowers reads what nodes have above layer 0, and finds the entry good.
+// openTowers reads the links above layer 0, and checks the entry.
 func (p *opener) openTowers(h *hnsw, r *snapshot.Reader) {
 	all := append([]uint32(nil), snapshot.Uint32s(r.Raw(r.Len()))...)
 	next := func() uint32 {
@@ -158,8 +158,7 @@ func (p *opener) openTowers(h *hnsw, r *snapshot.Reader) {
 	}
 }
 
-// openSpill reads the back-links that found no room, which the writer alone
-// needs.
+// openSpill reads the back-links that are outside of nodes' rooms, which only the writer needs.
 func (h *hnsw) openSpill(r *snapshot.Reader) error {
 	for r.Len() > 0 && r.Err() == nil {
 		slot := r.U32()

@@ -64,8 +64,8 @@ func (g *savedGraph) write(w *snapshot.Writer) error {
 	return err
 }
 
-// copyGraph copies what live nodes have; those of the tail have nothing. No node
-// is hidden while nobody writes.
+// copyGraph copies the links of live nodes; nodes of the unlinked buffer have none. While
+// nobody writes, no node is hidden.
 func (h *hnsw) copyGraph() *savedGraph {
 	n := h.n
 	for n > 0 && !h.now.has(uint32(n-1)) {

@@ -7,8 +7,8 @@ import (
 	"github.com/lexsem/lexsem/internal/vec"
 )
 
-// Costs of the ways to search, in units of one distance to a vector out of
-// order. They decide between the graph and the comparison with all.
+// Costs of the ways to search, relative to one distance to a random vector. They decide between the graph
+// and the comparison with all vectors.
 const (
 	costExpand = 16   // distances per node that the graph search expands
 	costScan   = 0.25 // one vector in order
@@ -50,8 +50,7 @@ func (h *hnsw) search(dst []Neighbor, q []float32, o SearchOptions) ([]Neighbor,
 	return append(dst, w.top.heap...), nil
 }
 
-// find fills w.top with the neighbours of w.q, by the cheapest way that finds
-// them.
+// find fills w.top with the neighbours of w.q in the cheapest reliable way.
 func (h *hnsw) find(w *walker, ef int) error {
 	n := float64(w.v.n)
 	all, graph := costScan*n, costExpand*float64(ef)+costTail*float64(len(w.v.tail))
@@ -82,10 +81,10 @@ func (h *hnsw) find(w *walker, ef int) error {
 	return w.scan()
 }
 
-// share is what part of the slots hold nodes that may be returned. Where the filter does
-// not tell, it is estimated by a look at 64 of them, or one in 256 up to 256: the fewer slots there are, the
-// larger the shares at which the graph begins to pay. What is looked at does not lie at equal
-// distances, as every second document may be of one kind.
+// share is the share of slots with nodes that may be returned. If the filter does not tell, it is estimated
+// from a sample of slots: 64, or one in 256 up to 256. With fewer slots, the share at which the graph pays
+// is larger. The sampled slots are not equally spaced, since for example every second document may be of one
+// kind.
 func (h *hnsw) share(w *walker) float64 {
 	if w.o.Among != nil {
 		return min(1, float64(w.o.Allowed)/float64(w.v.n))
@@ -106,9 +105,8 @@ func (w *walker) answer(slot uint32) bool {
 	return w.v.has(slot) && (w.o.Allow == nil || w.o.Allow(w.v.mem.id(slot))) && w.may(slot)
 }
 
-// searchGraph is the plain search of the paper (algorithm 5). It reports
-// whether it is good for an answer: whether nearly all of the pool, and k nodes
-// of it, may be returned.
+// searchGraph is the plain search of the paper (algorithm 5). It reports whether the result can be used:
+// nearly all of the pool, and at least k nodes of it, may be returned.
 func (h *hnsw) searchGraph(w *walker, ef int) (found bool, err error) {
 	pool := h.pool(w, ef)
 	if w.err != nil {
@@ -137,11 +135,9 @@ func (h *hnsw) pool(w *walker, ef int) []cand {
 	return w.walk(&w.q, from, ef, 0)
 }
 
-// searchFiltered walks the graph through nodes of every sort, but collects
-// only those that may be returned: it goes on until the nearest node not yet
-// expanded is farther than the ef-th of them. It gives up, and reports so,
-// after the given number of distances, and if there is nothing left to expand
-// before k are found.
+// searchFiltered walks the graph through all nodes, but collects only those that may be returned. It stops
+// when the nearest unexpanded node is farther than the ef-th collected one. It gives up, and returns false,
+// after the given number of distances, or if no node is left to expand before k are found.
 func (h *hnsw) searchFiltered(w *walker, ef, budget int) (found bool, err error) {
 	pool := h.filteredPool(w, ef, budget)
 	if w.err != nil || pool == nil {
@@ -153,7 +149,7 @@ func (h *hnsw) searchFiltered(w *walker, ef, budget int) (found bool, err error)
 	return w.offer(pool)
 }
 
-// filteredPool returns nil where it gives up.
+// filteredPool returns nil if it gives up.
 func (h *hnsw) filteredPool(w *walker, ef, budget int) []cand {
 	w.share()
 	defer w.done()
@@ -195,8 +191,7 @@ func (h *hnsw) filteredPool(w *walker, ef, budget int) []cand {
 	return found
 }
 
-// offer shows nodes that may be returned, ascending, to w.top and reports
-// whether they are k.
+// offer offers nodes that may be returned, ascending, to w.top and reports whether there were k of them.
 func (w *walker) offer(pool []cand) (found bool, err error) {
 	w.top.heap = w.top.heap[:0]
 	if w.v.mem.coded {
@@ -212,9 +207,8 @@ func (w *walker) offer(pool []cand) (found bool, err error) {
 	return w.top.full(), nil
 }
 
-// refine offers those of pool, ascending by codes, to w.top by their true
-// distances: the first k, and what may be as near as the k-th for all that the
-// codes tell.
+// refine offers nodes of pool, ascending by codes, to w.top with their true distances: the first k, and
+// those that may be as near as the k-th within the error of the codes.
 func (w *walker) refine(pool []cand) error {
 	x, end, n := w.v.mem, infinite, 0
 	for _, c := range pool {
@@ -248,7 +242,7 @@ func (w *walker) refine(pool []cand) error {
 	return nil
 }
 
-// pushNearest and popNearest keep w.heap with the nearest first.
+// pushNearest and popNearest keep the nearest node at the front of w.heap.
 func (w *walker) pushNearest(c cand) {
 	w.heap = append(w.heap, c)
 	h := w.heap

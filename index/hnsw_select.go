@@ -1,16 +1,16 @@
 package index
 
-// choose picks links for a node by the paper's heuristic (algorithm 4): of the
-// candidates, ascending by their distance from the node, one is taken if it is
-// nearer to the node than to everything taken before. So links lead into all
-// directions, and from one cluster to the next, where the nearest alone would
-// all lie in one. Equal distances do not count against a candidate: among many
-// equal vectors, lists with one link to each kind of neighbour are too short. But
-// those as near as the nearest, as copies of the node are, take half of the room
-// where others are there: copies that link to copies alone are not left again.
+// choose picks links for a node by the paper's heuristic (algorithm 4): of the candidates,
+// ascending by their distance from the node, one is taken if it is nearer to the node than
+// to everything taken before. So links lead in all directions and from one cluster to the
+// next; the nearest nodes alone might all be in one cluster. Equal distances do not count
+// against a candidate: among many equal vectors, lists with one link to each kind of
+// neighbour are too short. But those as near as the nearest, as copies of the node are,
+// take half of the room if there are others: a search could not leave copies that link only
+// to copies.
 //
-// kept are links that stand already; up to max are returned in all, kept
-// first, valid until the next call.
+// kept are existing links; up to max are returned in total, kept first, valid until the
+// next call.
 func (w *walker) choose(kept []uint32, pool []cand, max int) []uint32 {
 	sel, same, spare := append(w.sel[:0], kept...), 0, w.spare[:0]
 	w.chosen(kept)
@@ -48,7 +48,7 @@ next:
 	return sel
 }
 
-// chosen looks up where the codes of links that stand already lie, once for all candidates.
+// chosen looks up the codes of existing links, once for all candidates.
 func (w *walker) chosen(kept []uint32) {
 	if w.mem.coded {
 		w.find(&w.sels, kept)
@@ -56,7 +56,8 @@ func (w *walker) chosen(kept []uint32) {
 	}
 }
 
-// toChosen are the distances from v to sel[i:j], at most four; valid until the next call.
+// toChosen returns the distances from v to sel[i:j], at most four; valid until the next
+// call.
 func (w *walker) toChosen(v *query, sel []uint32, i, j int) []float32 {
 	if !w.mem.coded {
 		return w.distances(v, sel[i:j])

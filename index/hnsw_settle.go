@@ -5,8 +5,8 @@ import (
 	"errors"
 )
 
-// checkLinks reads and checks all links that lie in a snapshot and have not been
-// read yet: ErrCorrupt, or that of ctx. The writer calls it.
+// checkLinks reads and checks all links in a snapshot that were not read yet; it returns
+// ErrCorrupt or ctx's error. The writer calls it.
 func (h *hnsw) checkLinks(ctx context.Context) error {
 	if h.lazy == nil {
 		return nil
@@ -29,8 +29,8 @@ func (h *hnsw) checkLinks(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// settle makes links that lie in a snapshot the index's own before the writer
-// changes the first. Searches go on. The error is ErrCorrupt, and then nothing
+// settle copies the links in a snapshot into the index's own memory before the writer
+// first changes one. Searches go on. If it returns an error, which is ErrCorrupt, nothing
 // may be changed.
 func (h *hnsw) settle() error {
 	if h.settled {

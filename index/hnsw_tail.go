@@ -5,14 +5,15 @@ import (
 	"slices"
 )
 
-// Linker is an index that may keep vectors in an unlinked buffer (Options.Tail). Graphs are.
+// Linker is an index that may keep vectors in an unlinked buffer (Options.Tail). Graphs
+// implement it.
 type Linker interface {
 	Index
 	// Unlinked is the number of vectors in the unlinked buffer.
 	Unlinked() int
 	// Link links up to n of them into the graph, each at the cost of Add without a buffer. Searches go
-	// on; Add and Delete wait. Errors: that of ctx, or ErrCorrupt; what was not linked stays in the
-	// buffer.
+	// on; Add and Delete wait. Errors: that of ctx, or ErrCorrupt; vectors that were not linked stay
+	// in the buffer.
 	Link(ctx context.Context, n int) error
 }
 
@@ -28,8 +29,8 @@ func (h *hnsw) Link(ctx context.Context, n int) error {
 	return h.shorten(ctx, max(0, len(h.tail)-n))
 }
 
-// shorten links the first of the tail until no more than most are left, and the
-// first node of all in any case: a graph without nodes has no tail.
+// shorten links vectors from the front of the buffer until at most most are left. It always
+// links the first node, since a graph without nodes has no buffer.
 func (h *hnsw) shorten(ctx context.Context, most int) error {
 	if h.top < 0 && len(h.tail) > 0 {
 		most = min(most, len(h.tail)-1)
@@ -56,12 +57,12 @@ func (h *hnsw) shorten(ctx context.Context, most int) error {
 	return nil
 }
 
-// batch is how many nodes may be linked at once: their links are chosen in the
-// graph as it is.
+// batch returns how many nodes may be linked together: their links are chosen from the graph
+// before the batch.
 func (h *hnsw) batch() int { return min(1+(h.now.live-len(h.tail))/32, 64) }
 
-// await takes rows in, each id once, without linking them. On an error, which is
-// the context's or ErrCorrupt, it has taken some.
+// await adds rows to the buffer, each id once, without linking them. On an error, which is
+// the context's or ErrCorrupt, some rows were added.
 func (h *hnsw) await(ctx context.Context, ids []uint64, vectors []float32, rows []int) error {
 	for piece := range slices.Chunk(rows, 1<<nodeBits) {
 		if err := ctx.Err(); err != nil {
@@ -80,8 +81,8 @@ func (h *hnsw) await(ctx context.Context, ids []uint64, vectors []float32, rows 
 	return nil
 }
 
-// addTail offers the vectors that the graph lacks to pool, which holds up to ef
-// nodes, ascending. Those that a walk has met since are passed by.
+// addTail offers the vectors of the unlinked buffer to pool, which holds up to ef nodes,
+// ascending. It skips those that were linked meanwhile and met by the walk.
 func (w *walker) addTail(pool []cand, ef int) []cand {
 	w.mem = w.v.mem // later memory may lack what was deleted meanwhile
 	for piece := range slices.Chunk(w.v.tail, 1<<nodeBits) {

@@ -1,15 +1,14 @@
 package index
 
-// The spanning tree within layer 0: the first treeDegree links of each node,
-// each there from both ends. See KindHNSW for what it is good for.
+// The spanning tree within layer 0 is the first treeDegree links of each node; each edge
+// is stored at both ends. KindHNSW explains its purpose.
 
-// comfortable is the number of tree edges up to which a node takes children
-// without the search for another parent, so that half of its links stay free
-// to be chosen by distance.
+// comfortable is the number of tree edges up to which a node accepts children before
+// another parent is looked for, so that half of its links can be chosen by distance.
 func (h *hnsw) comfortable() int { return h.o.M }
 
-// parent chooses whom a new node hangs on: the nearest of its candidates that
-// has room. extra counts the edges that are planned, but not set.
+// parent chooses the tree parent of a new node: the nearest of its candidates with room.
+// extra counts edges that are planned but not set.
 func (h *hnsw) parent(pool []cand, extra map[uint32]int) uint32 {
 	for _, c := range pool {
 		if h.treeDegree(c.slot)+extra[c.slot] < h.comfortable() {
@@ -24,9 +23,9 @@ func (h *hnsw) parent(pool []cand, extra map[uint32]int) uint32 {
 	return pool[0].slot
 }
 
-// roomy returns the node nearest to slot along the tree that has room for one
-// more edge. There is one: the leaves have, and a finite tree has leaves. In a
-// snapshot that somebody made up there may be none: then it is slot itself.
+// roomy returns the node nearest to slot along the tree that has room for another edge.
+// There is one: leaves have room, and a finite tree has leaves. Only a forged snapshot
+// may have none; then it returns slot.
 func (h *hnsw) roomy(slot uint32, extra map[uint32]int) uint32 {
 	if h.treeDegree(slot)+extra[slot] < h.limit(0) {
 		return slot
@@ -47,7 +46,7 @@ func (h *hnsw) roomy(slot uint32, extra map[uint32]int) uint32 {
 	return slot
 }
 
-// join ties the trees that parts belong to, one slot of each, into one.
+// join connects the trees of parts, given by one slot each, into one.
 func (h *hnsw) join(parts []uint32) {
 	for i := 1; i < len(parts); i++ {
 		a, b := h.roomy(parts[i-1], nil), h.roomy(parts[i], nil)
@@ -56,8 +55,8 @@ func (h *hnsw) join(parts []uint32) {
 	}
 }
 
-// addEdge makes b the last tree edge of a, which has room; if all links are in
-// use, the last one goes.
+// addEdge makes b the last tree edge of a, which must have room; if all links are in use,
+// the last link is dropped.
 func (h *hnsw) addEdge(a, b uint32) {
 	tree := h.treeDegree(a)
 	if tree >= h.limit(0) {

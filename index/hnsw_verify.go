@@ -70,7 +70,7 @@ func (h *hnsw) Verify(ctx context.Context) error {
 	return h.verify(ctx)
 }
 
-// Unreachable counts by one walk over the graph while Add and Delete wait.
+// Unreachable counts in one walk over the graph, while Add and Delete wait.
 func (h *hnsw) Unreachable(ctx context.Context) (int, error) {
 	h.write.Lock()
 	defer h.write.Unlock()
@@ -170,8 +170,8 @@ func (h *hnsw) verify(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// verifyLinks checks the links of one node on one layer.
-// held are the last lists that held each node.
+// verifyLinks checks the links of one node on one layer. held records for each node the
+// last list that contained it.
 func (h *hnsw) verifyLinks(slot uint32, layer int, held []int, bad func(string, ...any)) {
 	links := h.links(slot, layer)
 	if len(links) > h.limit(layer) {

@@ -14,7 +14,7 @@ type cand struct {
 
 const expanded = 1 << 31
 
-// walker is what one traversal of the graph needs. Its space is kept.
+// walker is the working memory of one traversal of the graph. Its memory is reused.
 type walker struct {
 	scanner
 	h      *hnsw
@@ -49,7 +49,7 @@ func newWalker(h *hnsw) *walker {
 	return w
 }
 
-// share lets the walker read the graph beside the writer until done.
+// share lets the walker read the graph concurrently with the writer until done.
 func (w *walker) share() {
 	w.h.mu.RLock()
 	w.mem, w.shared, w.err = w.h.mem.Load(), true, nil
@@ -60,9 +60,8 @@ func (w *walker) done() {
 	w.h.mu.RUnlock()
 }
 
-// pause is called before a node of layer 0 is expanded. Every 64 nodes it looks
-// at the context and lets a writer have its turn. It reports whether the walk
-// has to end.
+// pause is called before a node of layer 0 is expanded. Every 64 nodes it checks the context and lets a
+// writer continue. It reports whether the walk must end.
 func (w *walker) pause() bool {
 	if w.steps++; w.steps&63 == 0 && w.err == nil {
 		w.err = w.o.done()
@@ -75,7 +74,7 @@ func (w *walker) pause() bool {
 	return w.err != nil
 }
 
-// links are the slots that a node leads to, once they are checked.
+// links returns the checked slots that a node links to.
 func (w *walker) links(slot uint32, layer int) []uint32 {
 	if layer == 0 && w.h.lazy != nil {
 		if err := w.h.lazy.check(int(slot >> linkBits)); err != nil {
@@ -86,16 +85,15 @@ func (w *walker) links(slot uint32, layer int) []uint32 {
 	return w.h.links(slot, layer)
 }
 
-// end forgets what belongs to the caller, and memory that the index may let go of.
+// end drops references to the caller's data and to memory that the index may free.
 func (w *walker) end() {
 	w.scanner.end()
 	w.mem = nil
 	clear(w.sels.rows[:cap(w.sels.rows)])
 }
 
-// anew forgets where the walker has been. A bit a slot stays in the nearest
-// cache for a hundred thousand slots; numbers of the walk in their place would
-// not.
+// anew clears the record of visited nodes. At a bit a slot, it fits into the nearest cache for a hundred
+// thousand slots; walk numbers would not.
 func (w *walker) anew() {
 	for _, s := range w.been {
 		w.seen[s>>6] = 0
@@ -106,8 +104,7 @@ func (w *walker) anew() {
 	}
 }
 
-// visit reports whether slot is new since anew. A node that came
-// later than that is passed by.
+// visit reports whether slot was not visited since anew. It skips nodes that were added later.
 func (w *walker) visit(slot uint32) bool {
 	if int(slot>>6) >= len(w.seen) {
 		return false
@@ -121,15 +118,15 @@ func (w *walker) visit(slot uint32) bool {
 	return true
 }
 
-// expand visits what a node leads to.
+// expand visits the nodes that a node links to.
 func (w *walker) expand(c *cand, layer int) {
 	slot := c.slot
 	c.slot |= expanded
 	w.fresh(w.links(slot, layer))
 }
 
-// fresh visits slots and returns those that are new since anew, valid until then. It guesses
-// at none: half of them would be guessed wrong.
+// fresh visits slots and returns those that were not visited since anew, valid until the next call. It has no
+// branch to predict: half of the predictions would be wrong.
 func (w *walker) fresh(slots []uint32) []uint32 {
 	from, n := len(w.been), 0
 	w.been = slices.Grow(w.been, len(slots))
@@ -148,8 +145,8 @@ func (w *walker) fresh(slots []uint32) []uint32 {
 	return w.been[from:]
 }
 
-// distances from q to the vectors in slots, by codes where there are any; valid
-// until the next call.
+// distances returns the distances from q to the vectors in slots, by codes if there are any; valid until the
+// next call.
 func (w *walker) distances(q *query, slots []uint32) []float32 {
 	n := len(slots)
 	if need := n + 3; cap(w.dist) < need {
@@ -187,7 +184,7 @@ func (w *walker) distances(q *query, slots []uint32) []float32 {
 	return dist[:n]
 }
 
-// find looks up where the codes of slots lie, and checks them.
+// find looks up the locations of the codes of slots, and checks them.
 func (w *walker) find(f *found, slots []uint32) {
 	c := &w.mem.codes
 	c.find(f, slots) // first, for what is on its way while the checks are made
@@ -221,9 +218,9 @@ func (w *walker) descend(q *query, to int) cand {
 	return best
 }
 
-// walk finds the ef nearest nodes it can on a layer (algorithm 2), ascending.
-// The pool is one sorted list in which each node is expanded once, nearest
-// first, until there is none left to expand; of a full one on layer 0 two at a time. from is where it begins, ascending. anew must have been called.
+// walk finds the ef nearest nodes it can on a layer (algorithm 2), ascending. The pool is one sorted list in which each
+// node is expanded once, nearest first, until none is left to expand; if it is full on layer 0, two at a time. from are
+// the start nodes, ascending. The caller must have called anew.
 func (w *walker) walk(q *query, from []cand, ef, layer int) []cand {
 	h := w.h
 	p := append(w.pool[:0], from[:min(len(from), ef)]...)
@@ -273,8 +270,7 @@ func (w *walker) walk(q *query, from []cand, ef, layer int) []cand {
 	return p
 }
 
-// insertCand puts c into the ascending list p, which it keeps at no more than
-// max entries, and returns the place.
+// insertCand inserts c into the ascending list p, keeps at most max entries, and returns c's position.
 func insertCand(p []cand, c cand, max int) ([]cand, int) {
 	at, end := 0, len(p)
 	for at < end {
@@ -292,8 +288,8 @@ func insertCand(p []cand, c cand, max int) ([]cand, int) {
 	return p, at
 }
 
-// mergeCands puts what has come into the ascending list p, behind its equals, keeps the nearest max,
-// and returns the place of the first. come is put in order.
+// mergeCands merges come into the ascending list p, after equal entries, keeps the nearest max, and returns
+// the position of the first new one. It sorts come.
 func mergeCands(p, come []cand, max int) ([]cand, int) {
 	for i := 1; i < len(come); i++ {
 		c, at := come[i], i
@@ -329,7 +325,7 @@ func mergeCands(p, come []cand, max int) ([]cand, int) {
 	return p, at
 }
 
-// checkRows makes slots ready to be read, or the walk end.
+// checkRows checks slots before they are read, and ends the walk on damage.
 func checkRows[T float32 | int8 | uint64](w *walker, a *arena[T], slots []uint32) {
 	for _, slot := range slots {
 		if err := a.checkSlot(slot); err != nil {

@@ -6,10 +6,10 @@ import (
 	"sync/atomic"
 )
 
-// idTable finds the slot of an id. It holds slots alone, some ten bytes an id,
-// and asks memory for the ids behind them. One goroutine changes it; others may
-// look things up meanwhile, each under a lock of one shard of 64 for as long as
-// one lookup takes. Growing moves one shard, so that nobody waits long.
+// idTable finds the slot of an id. It stores only slots, some ten bytes an id, and reads
+// the ids from memory. One goroutine changes it. Others may look up ids meanwhile, each
+// under the lock of one of 64 shards for one lookup. Growing moves one shard at a time,
+// so nobody waits long.
 type idTable struct {
 	mem    *atomic.Pointer[memory]
 	shards [64]idShard
@@ -24,7 +24,7 @@ type idShard struct {
 	n     int
 }
 
-// hash spreads ids: the upper 6 bits choose the shard, the lower the place.
+// hash spreads ids: the upper 6 bits choose the shard, the lower bits the place in it.
 func hash(id uint64) uint64 {
 	h, l := bits.Mul64(id^0x9e3779b97f4a7c15, 0xd6e8feb86659fd93)
 	return h ^ l
@@ -53,7 +53,7 @@ func (t *idTable) find(s *idShard, h, id uint64) (slot uint32, ok bool) {
 	return 0, false
 }
 
-// slot returns that of id, which may be moved once slot has returned.
+// slot returns the slot of id, which may change after slot has returned.
 func (t *idTable) slot(id uint64) (slot uint32, ok bool) {
 	h := hash(id)
 	s := t.shard(h)
@@ -62,9 +62,9 @@ func (t *idTable) slot(id uint64) (slot uint32, ok bool) {
 	return t.find(s, h, id)
 }
 
-// row returns the vector of id, nil where id is absent. The error is ErrCorrupt
-// where the vector is damaged. The slot may be moved once row has returned, but
-// not the vector.
+// row returns the vector of id, nil if id is absent. The error is ErrCorrupt if the
+// vector is damaged. The slot may change after row has returned, but the vector stays
+// valid.
 func (t *idTable) row(id uint64) ([]float32, error) {
 	h := hash(id)
 	s := t.shard(h)
@@ -83,8 +83,8 @@ func (t *idTable) row(id uint64) ([]float32, error) {
 	return row, x.rows.checkSlot(slot)
 }
 
-// put sets the slot of id, which memory knows, and reports whether id was
-// absent.
+// put sets the slot of id, and reports whether id was absent; memory already has the id
+// at that slot.
 func (t *idTable) put(id uint64, slot uint32) bool {
 	h := hash(id)
 	s := t.shard(h)
@@ -122,7 +122,7 @@ func (t *idTable) grow(s *idShard) {
 	}
 }
 
-// drop takes id out, whose slot must still have it.
+// drop removes id, whose slot must still hold it.
 func (t *idTable) drop(id uint64) {
 	h := hash(id)
 	s := t.shard(h)
@@ -140,7 +140,7 @@ func (t *idTable) drop(id uint64) {
 	}
 	s.n--
 	t.n.Add(-1)
-	// Close the gap: what probed past it moves up.
+	// Close the gap: entries that were displaced past it move up.
 	for j := (i + 1) & mask; s.slots[j] != 0; j = (j + 1) & mask {
 		if home := hash(t.id(s.slots[j]-1)) & mask; (j-home)&mask >= (j-i)&mask {
 			s.slots[i] = s.slots[j]

@@ -1,6 +1,6 @@
 // Package index finds the nearest of many vectors, by cosine, dot product or squared Euclidean distance.
 //
-// Start with [New], [Index.Add] and [Index.Search]. [Open] uses what Save wrote without reading it whole.
+// Start with [New], [Index.Add] and [Index.Search]. [Open] uses a saved index without reading the whole file.
 // [Grow] makes a graph of a flat index. The kinds:
 //
 //	flat          compares every vector: exact, and the measure of every other kind
@@ -11,11 +11,11 @@
 //	hnsw-fast     the same with more links: the fastest at high recall, twice as long to build as hnsw-int8
 //
 // What holds: an index is safe for concurrent use and changes in place, one writer at a time. A search sees
-// an Add or Delete of a vector wholly or not at all, and waits for a writer for microseconds at a time. While
-// an id gets another vector, a search of a graph may miss that id. A slot is reused only after all searches
-// that started before the delete have finished. Equal calls with equal seeds give equal graphs, if no search
-// runs meanwhile. An index copies what it is given. Damage in a snapshot is ErrCorrupt, from the call that
-// reads it first.
+// an Add or Delete of a vector wholly or not at all, and waits for a writer only for microseconds at a time.
+// While an id gets another vector, a search of a graph may miss that id. A slot is reused only after all
+// searches that started before the delete have finished. Equal calls with equal seeds give equal graphs, if
+// no search runs meanwhile. An index copies its arguments. Damage in a snapshot is ErrCorrupt, from the call
+// that first reads it.
 //
 // A metric is one file, metric_NAME.go. Package indextest has the conformance suite, also for indexes outside
 // this module.
@@ -44,9 +44,9 @@ type SearchOptions struct {
 	// every id. Ignored without Allow.
 	Among   func(yield func(id uint64) bool)
 	Allowed int
-	// Visible, if not nil, says which ids exist for this search. It should accept nearly all ids: it
-	// is called only for ids close to the answer and does not change the plan of the search. Other ids
-	// are not returned; a graph still walks through them.
+	// Visible, if not nil, reports which ids exist for this search. It should accept nearly all ids: it is
+	// called only for ids close to the answer and does not change the plan of the search. Other ids are not
+	// returned; a graph still walks through them.
 	Visible func(id uint64) bool
 	// Ctx, if not nil, ends the search: its error is returned within about a millisecond of work.
 	Ctx context.Context

@@ -1,8 +1,7 @@
 package index
 
-// memory is where vectors lie: by slot, their ids, rows and codes. It is a
-// value that never changes but for slots that no search reads yet; the next one
-// shares its chunks.
+// memory holds the ids, rows and codes of vectors, by slot. It is a value that never
+// changes, except for slots that no search reads yet; the next one shares its chunks.
 type memory struct {
 	m     *metric
 	ids   arena[uint64]
@@ -27,7 +26,7 @@ func (x *memory) id(slot uint32) uint64 { return x.ids.row(slot)[0] }
 // slots is the number of slots there is room for.
 func (x *memory) slots() int { return len(x.rows.chunks) << x.rows.bits }
 
-// query views a stored vector as a query; see codes.query.
+// query returns a stored vector in the form of a query; see codes.query.
 func (x *memory) query(slot uint32, space []int8) query {
 	row := x.rows.row(slot)
 	if !x.coded {
@@ -36,7 +35,7 @@ func (x *memory) query(slot uint32, space []int8) query {
 	return x.codes.query(slot, row, space)
 }
 
-// put gives a slot that nobody reads an id and a checked vector.
+// put writes an id and a checked vector into a slot that nobody reads.
 func (x *memory) put(slot uint32, id uint64, v []float32) {
 	row := x.rows.row(slot)
 	x.m.put(row, v)
@@ -46,7 +45,7 @@ func (x *memory) put(slot uint32, id uint64, v []float32) {
 	x.ids.row(slot)[0] = id
 }
 
-// move copies one slot to another that nobody reads.
+// move copies one slot to another one that nobody reads.
 func (x *memory) move(to, from uint32) {
 	copy(x.rows.row(to), x.rows.row(from))
 	if x.coded {
@@ -55,7 +54,7 @@ func (x *memory) move(to, from uint32) {
 	x.ids.row(to)[0] = x.id(from)
 }
 
-// grown is x with room for n slots in all.
+// grown is x with room for n slots in total.
 func (x *memory) grown(n int) *memory {
 	g := *x
 	g.rows = x.rows.grown(n)
@@ -67,8 +66,8 @@ func (x *memory) grown(n int) *memory {
 	return &g
 }
 
-// copied is x with copies of the given chunks, which it checks first: the error
-// is ErrCorrupt.
+// copied is x with copies of the given chunks, which it checks first; the error is
+// ErrCorrupt.
 func (x *memory) copied(places []int) (*memory, error) {
 	for _, p := range places {
 		if err := x.check(p); err != nil {
@@ -83,7 +82,7 @@ func (x *memory) copied(places []int) (*memory, error) {
 	return &g, nil
 }
 
-// without is x with new, empty chunks at places in fresh and none at those in
+// without is x with new, empty chunks at places in fresh, and without those at places in
 // gone.
 func (x *memory) without(fresh, gone []int) *memory {
 	g := *x
@@ -103,7 +102,7 @@ func renewed[T float32 | int8 | uint64](a arena[T], fresh, gone []int) arena[T] 
 	return b.with(gone, func(int) []T { return nil })
 }
 
-// check makes a chunk ready to be read: ErrCorrupt if it is damaged.
+// check makes a chunk ready for reading, or returns ErrCorrupt if it is damaged.
 func (x *memory) check(chunk int) error {
 	if err := x.rows.check(chunk); err != nil {
 		return err

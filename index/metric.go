@@ -9,7 +9,7 @@ import (
 	"github.com/lexsem/lexsem/internal/vec"
 )
 
-// metric is a registered distance. To add one, add a file that registers it.
+// metric is a registered distance. To add one, write a file that registers it.
 type metric struct {
 	name string
 	// unit: vectors and queries are scaled to length 1 before anything else.
@@ -17,12 +17,12 @@ type metric struct {
 	// four writes the distances from q to four rows into out. A row must give
 	// the same bits in each place, so that equal vectors tie.
 	four func(out *[4]float32, q, a, b, c, d []float32)
-	// rows does the same for len(out) rows that lie one after another.
+	// rows does the same for len(out) rows that are stored one after the other.
 	rows func(out, q, rows []float32)
 	// fromDot, if not nil, turns inner products into distances in place;
 	// searches in batches then run as a matrix product.
 	fromDot func(dots []float32)
-	// code is what the distance is made of, for kinds that keep codes.
+	// code describes the distance for kinds that keep codes.
 	code form
 }
 
@@ -33,14 +33,14 @@ func registerMetric(m *metric) string {
 	return m.name
 }
 
-// Metrics are the names that Options.Metric accepts, sorted.
+// Metrics returns the names that Options.Metric accepts, sorted.
 func Metrics() []string { return slices.Sorted(maps.Keys(metrics)) }
 
-// maxNorm bounds vectors where lengths matter: |a·b| ≤ 1e36 and |a-b|² ≤ 4e36
-// are far inside float32, and so is every partial sum.
+// maxNorm bounds the length of vectors if lengths matter: |a·b| ≤ 1e36 and |a-b|² ≤ 4e36 are well
+// within float32, and so is every partial sum.
 const maxNorm = 1e18
 
-// check refuses a vector that has no distance to others.
+// check refuses a vector whose distances are undefined.
 func (m *metric) check(v []float32) error {
 	if !vec.Finite(v) {
 		return ErrNotFinite
@@ -59,8 +59,8 @@ func (m *metric) check(v []float32) error {
 	return nil
 }
 
-// CheckVector returns the error with which an index of a metric would refuse a vector of the right
-// length: ErrNotFinite, ErrZeroVector, ErrTooLarge; or ErrUnknownMetric.
+// CheckVector returns the error with which an index with a metric would refuse a vector of the
+// right length: ErrNotFinite, ErrZeroVector, ErrTooLarge; or ErrUnknownMetric.
 func CheckVector(metric string, v []float32) error {
 	m, ok := metrics[Options{Metric: metric}.metricName()]
 	if !ok {
@@ -69,7 +69,7 @@ func CheckVector(metric string, v []float32) error {
 	return m.check(v)
 }
 
-// checkQuery checks the length as well.
+// checkQuery also checks the length.
 func (m *metric) checkQuery(q []float32, dim int) error {
 	if len(q) != dim {
 		return fmt.Errorf("query: %w", &DimensionError{Got: len(q), Want: dim})
@@ -93,7 +93,7 @@ func (m *metric) checkRows(n int, vectors []float32, dim int) error {
 	return nil
 }
 
-// put copies a checked vector to where it is compared from.
+// put copies a checked vector to dst in the form used for comparisons.
 func (m *metric) put(dst, v []float32) {
 	copy(dst, v)
 	if m.unit {

@@ -10,12 +10,12 @@ import (
 	"github.com/lexsem/lexsem/internal/snapshot"
 )
 
-// Open reads an index of the given kind that Save wrote. Vectors, codes and links are used where
-// they lie: f must stay open as long as the index and every vector that it returned are used. They
-// are checked when first read, 16 KiB or more at a time; a search that finds damage returns
-// ErrCorrupt. Tables, some 30 bytes a vector, are read now. Options must be those of the saved
-// index; Ef, Tail and Workers may differ. Errors: those of New, ErrMismatch for another kind,
-// format version or options, ErrCorrupt. It allocates at most a small multiple of the file's size.
+// Open opens a saved index of the given kind. Vectors, codes and links are read in place: f must
+// stay open as long as the index and every returned vector are used. They are checked when first
+// read, 16 KiB or more at a time; a search that finds damage returns ErrCorrupt. Tables, some 30
+// bytes a vector, are read at once. Options must be those of the saved index; Ef, Tail and Workers
+// may differ. Errors: those of New, ErrMismatch for another kind, format version or options,
+// ErrCorrupt. It allocates at most a small multiple of the file's size.
 func Open(kind string, o Options, f *snapshot.File) (ix Index, err error) {
 	defer corrupted(&err)
 	defer snapshot.Guard(&err)()
@@ -39,7 +39,7 @@ func Open(kind string, o Options, f *snapshot.File) (ix Index, err error) {
 	return ix, nil
 }
 
-// opener reads the sections of one index. The first error sticks.
+// opener reads the sections of one index. It keeps the first error.
 type opener struct {
 	f     *snapshot.File
 	err   error
@@ -48,16 +48,17 @@ type opener struct {
 	alive []uint64
 }
 
-// corrupt is err, which a snapshot returned, as one of this package.
+// corrupt turns an error of a snapshot into one of this package.
 func corrupt(err error) error { return fmt.Errorf("%w: %w", ErrCorrupt, err) }
 
-// guarded calls f and makes a fault under a mapped file ErrCorrupt. It takes no memory.
+// guarded calls f and turns a fault in a mapped file into ErrCorrupt. It allocates nothing.
 func guarded(f func() error) (err error) {
 	defer unguard(debug.SetPanicOnFault(true), &err)
 	return f()
 }
 
-// unguard is what a guarded function defers: before is whether a fault was a panic before it began.
+// unguard is deferred by a guarded function; before says whether a fault was a panic before the
+// function began.
 func unguard(before bool, err *error) {
 	debug.SetPanicOnFault(before)
 	if p := recover(); p != nil {
@@ -66,7 +67,7 @@ func unguard(before bool, err *error) {
 	corrupted(err)
 }
 
-// corrupted makes ErrCorrupt of a fault that snapshot.Guard has found.
+// corrupted turns a fault found by snapshot.Guard into ErrCorrupt.
 func corrupted(err *error) {
 	if errors.Is(*err, snapshot.ErrDamaged) && !errors.Is(*err, ErrCorrupt) {
 		*err = corrupt(*err)
@@ -79,7 +80,7 @@ func (p *opener) fail(format string, args ...any) {
 	}
 }
 
-// has reports whether there is such a section.
+// has reports whether the section exists.
 func (p *opener) has(tag string) bool {
 	_, err := p.f.Section(tag)
 	return err == nil
@@ -102,7 +103,7 @@ func (p *opener) section(tag string, n, size int) *snapshot.Section {
 	return s
 }
 
-// all returns a section that is checked now.
+// all returns a section after checking it.
 func (p *opener) all(tag string, n, size int) []byte {
 	s := p.section(tag, n, size)
 	if s == nil {
@@ -134,7 +135,7 @@ func (p *opener) reader(tag string) *snapshot.Reader {
 	return r
 }
 
-// open fills in all but a graph.
+// open reads everything except a graph.
 func (p *opener) open(b *base) {
 	r := p.reader(tagHead)
 	if p.err != nil {
@@ -196,8 +197,7 @@ func (p *opener) open(b *base) {
 	b.owned, b.wrote = make([]bool, len(x.rows.chunks)), make([]uint64, len(x.rows.chunks))
 }
 
-// lengths reads scales or norms. A bound made of anything but lengths of vectors
-// would bound nothing.
+// lengths reads scales or norms. With wrong lengths, the error bound of codes would be wrong.
 func (p *opener) lengths(tag string) []float32 {
 	all := append([]float32(nil), snapshot.Float32s(p.all(tag, p.n, 4))...)
 	for i, x := range all {
@@ -209,7 +209,7 @@ func (p *opener) lengths(tag string) []float32 {
 	return all
 }
 
-// losts reads what codes lost of rows, which is no less than nothing.
+// losts reads the lengths that codes lost of rows, which must not be negative.
 func (p *opener) losts() []int8 {
 	all := append([]int8(nil), snapshot.Int8s(p.all(tagLosts, p.n, 1))...)
 	for i, x := range all {
@@ -221,7 +221,7 @@ func (p *opener) losts() []int8 {
 	return all
 }
 
-// chunked cuts what belongs to an arena into chunks.
+// chunked cuts the data of an arena into chunks.
 func chunked[T float32 | int8 | uint64](a *arena[T], all []T) (chunks [][]T) {
 	for size := a.dim << a.bits; len(all) > 0; {
 		n := min(size, len(all))
@@ -230,7 +230,7 @@ func chunked[T float32 | int8 | uint64](a *arena[T], all []T) (chunks [][]T) {
 	return chunks
 }
 
-// openArena uses a section where it lies, checks it later, and returns its bytes.
+// openArena uses a section in place, arranges that it is checked later, and returns its bytes.
 func openArena[T float32 | int8 | uint64](p *opener, tag string, a *arena[T], numbers func([]byte) []T) []byte {
 	var t T
 	s := p.section(tag, p.n, int(unsafe.Sizeof(t))*a.dim)
@@ -242,7 +242,7 @@ func openArena[T float32 | int8 | uint64](p *opener, tag string, a *arena[T], nu
 	return s.Raw()
 }
 
-// openTable reads the table of ids, which must have each live slot once.
+// openTable reads the table of ids, which must contain each live slot once.
 func (p *opener) openTable(t *idTable, live int) {
 	r := p.reader(tagTable)
 	if p.err != nil {
@@ -285,7 +285,7 @@ func (p *opener) openTable(t *idTable, live int) {
 	}
 }
 
-// opened takes up the chunks of a snapshot.
+// opened prepares the chunks of a snapshot.
 func (f *flat) opened() {
 	v, rows := f.now, f.rows()
 	slots := make([]uint32, rows)

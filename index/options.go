@@ -13,7 +13,7 @@ import (
 // MaxLen is the greatest number of vectors in one index.
 const MaxLen = 1<<31 - 1
 
-// Options shape an index. The zero value of each field but Dim means its default.
+// Options shape an index. Zero values of all fields except Dim mean the defaults.
 type Options struct {
 	// Dim is the length of the vectors, 1 to 65,536. Required.
 	Dim int
@@ -25,14 +25,15 @@ type Options struct {
 	// EfConstruction is the size of the candidate pool when an hnsw node is linked, M to 65,536. 0
 	// means 200, or 600 for hnsw-fast (or M if that is more).
 	EfConstruction int
-	// Ef is the size of the candidate pool of an hnsw search that names none, 1 to 65,536; 0 means 64.
+	// Ef is the size of the candidate pool for hnsw searches that do not set one, 1 to 65,536; 0 means
+	// 64.
 	Ef int
 	// Seed decides the layers of hnsw nodes. Equal seeds, options and calls give equal graphs, for any
 	// number of Workers.
 	Seed uint64
 	// Tail is the capacity of the unlinked buffer of an hnsw index, 0 to MaxLen. Add then costs about
-	// what it does in a flat index; searches compare the whole buffer; Linker.Link links its vectors.
-	// Beyond Tail, Add links the first ones itself, unless Grow has left more. 0 means that Add links
+	// as much as in a flat index; searches compare the whole buffer; Linker.Link links its vectors.
+	// Beyond Tail, Add itself links the first ones, unless Grow has left more. 0 means that Add links
 	// all. The graph then also depends on the calls of Link.
 	Tail int
 	// Workers is the number of goroutines of Add, Delete and SearchBatch; 0 means GOMAXPROCS.
@@ -40,7 +41,7 @@ type Options struct {
 	Workers int
 }
 
-// Validate returns all faults of o, joined: ErrOptions and ErrUnknownMetric.
+// Validate returns all errors of o, joined: ErrOptions and ErrUnknownMetric.
 func (o Options) Validate() error {
 	var errs []error
 	check := func(name string, v, lo, hi int, zero bool) {
@@ -72,7 +73,7 @@ func (o Options) metricName() string {
 	return o.Metric
 }
 
-// withDefaults fills the zero fields in, the shape of a graph as its kind has it.
+// withDefaults fills in the zero fields; the shape of a graph depends on its kind.
 func (o Options) withDefaults(k kind) Options {
 	o.Metric = o.metricName()
 	o.M = cmp.Or(o.M, k.links, 16)
@@ -96,7 +97,7 @@ func registerKind(name string, k kind) string {
 	return name
 }
 
-// Kinds are the names that New accepts, sorted.
+// Kinds returns the names that New accepts, sorted.
 func Kinds() []string { return slices.Sorted(maps.Keys(kinds)) }
 
 // New makes an empty index of one of Kinds. Errors: ErrUnknownKind and those of Options.Validate.

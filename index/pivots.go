@@ -6,22 +6,22 @@ import (
 	"github.com/lexsem/lexsem/internal/vec"
 )
 
-// Searches begin on layer 0, at the nearest of the pivots: the highest nodes of
-// the graph, a random sample of all. One bit a component tells about which those
-// are, in some microseconds for all pivots; the way down the layers, which
-// linking takes, compares some eighty vectors one after another.
+// Searches begin on layer 0, at the nearest of the pivots: the highest nodes of the
+// graph, which are a random sample of all. One-bit codes show approximately which are
+// nearest, in some microseconds for all pivots. Going down the layers, as linking does,
+// compares some eighty vectors one after another.
 const (
 	mostPivots  = 1024
 	leastPivots = 16 // with fewer, searches take the way down
 	bestPivots  = 4  // compared by distance, and walked from
 )
 
-// sweeps says that this machine looks pivots up faster than it goes down the
+// sweeps reports whether this machine compares all pivots faster than it goes down the
 // layers.
 var sweeps = vec.SignKernel() != "go"
 
-// pivots are read by searches, which hold the lock of the graph. The writer alone
-// changes them, under that lock what searches read.
+// Searches read pivots while they hold the lock of the graph. Only the writer changes
+// them, and it holds that lock for the parts that searches read.
 type pivots struct {
 	signs *vec.Signs // of what pivots are beyond mean; a lane each
 	slots []uint32   // by lane; none where there are too few, or a snapshot has none
@@ -33,8 +33,8 @@ type pivots struct {
 	come   int      // nodes that have become pivots since; as many as fitted, and mean is made anew
 }
 
-// start returns where a search on layer 0 begins, ascending, valid until the
-// next call.
+// start returns the start nodes of a search on layer 0, ascending, valid until the next
+// call.
 func (w *walker) start(q *query) []cand {
 	if p := &w.h.pivots; len(p.slots) > 0 && sweeps {
 		if from := w.sweep(p, q); len(from) > 0 {
@@ -45,8 +45,7 @@ func (w *walker) start(q *query) []cand {
 	return w.from
 }
 
-// sweep returns the pivots that are nearest as their signs tell, with their distances
-// from q.
+// sweep returns the pivots that are nearest by their signs, with their distances from q.
 func (w *walker) sweep(p *pivots, q *query) []cand {
 	w.centred = append(w.centred[:0], q.row...)
 	vec.Axpy(w.centred, -1, p.mean)
@@ -102,7 +101,7 @@ func (p *pivots) code(row []float32, m *metric) pivotCode {
 	return c
 }
 
-// set makes a node the pivot of a lane, at most the one behind the last.
+// set makes a node the pivot of a lane; lane is at most one after the last.
 func (p *pivots) set(lane int, slot uint32, rank uint64, c pivotCode) {
 	if lane == len(p.slots) {
 		p.signs.Grow(lane + 1)
@@ -112,7 +111,7 @@ func (p *pivots) set(lane int, slot uint32, rank uint64, c pivotCode) {
 	p.signs.Set(lane, c.packed, c.factor, c.offset)
 }
 
-// drop gives the lane of a pivot to the last one.
+// drop removes the pivot of a lane; the last pivot takes its place.
 func (p *pivots) drop(lane int) {
 	last := len(p.slots) - 1
 	p.signs.Move(lane, last)
@@ -120,7 +119,7 @@ func (p *pivots) drop(lane int) {
 	p.slots, p.ranks = p.slots[:last], p.ranks[:last]
 }
 
-// lower finds the lowest pivot.
+// lower finds the lowest of the pivots.
 func (p *pivots) lower() {
 	p.lowest = 0
 	for lane, r := range p.ranks {

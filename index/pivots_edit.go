@@ -7,11 +7,11 @@ import (
 	"github.com/lexsem/lexsem/internal/vec"
 )
 
-// The pivots are the highest nodes at all times, so they follow what comes and
-// goes. Of n vectors that come or go some 1,024 change them, so that looking
-// through all nodes for another pivot costs little for each.
+// The pivots are always the highest nodes, so they change with additions and deletions.
+// Among n added or deleted vectors about 1,024 change them, so the search of all nodes
+// for another pivot costs little per vector.
 
-// promote makes a node that has come into the graph a pivot, if it is high enough.
+// promote makes a new node a pivot, if it is high enough.
 func (h *hnsw) promote(slot uint32) {
 	p := &h.pivots
 	if h.height(slot) == 0 {
@@ -31,8 +31,8 @@ func (h *hnsw) promote(slot uint32) {
 	}
 }
 
-// demote makes nodes that are about to leave the graph no pivots any more, and the
-// next highest pivots in their place.
+// demote removes nodes that are about to leave the graph from the pivots, and adds the
+// next highest nodes instead.
 func (h *hnsw) demote(leaving []uint32) {
 	p := &h.pivots
 	before := len(p.slots)
@@ -58,7 +58,8 @@ func (h *hnsw) demote(leaving []uint32) {
 	}
 }
 
-// highest lists up to n live nodes above layer 0 but for some, the highest first.
+// highest lists up to n live nodes above layer 0, without those in but, the highest
+// first.
 func (h *hnsw) highest(n int, but []uint32) []uint32 {
 	type ranked struct {
 		rank uint64
@@ -84,8 +85,8 @@ func (h *hnsw) highest(n int, but []uint32) []uint32 {
 	return list
 }
 
-// takeUp makes a node the pivot of a lane. One whose vector is damaged it leaves
-// out: searches that meet the damage tell.
+// takeUp makes a node the pivot of a lane. It leaves out a node with a damaged vector;
+// searches that meet the damage report it.
 func (h *hnsw) takeUp(lane int, slot uint32) {
 	p := &h.pivots
 	var c pivotCode
@@ -99,7 +100,7 @@ func (h *hnsw) takeUp(lane int, slot uint32) {
 	p.lower()
 }
 
-// readRow calls f with a vector: ErrCorrupt if it is damaged.
+// readRow calls f with a vector, or returns ErrCorrupt if it is damaged.
 func (h *hnsw) readRow(slot uint32, f func(row []float32)) error {
 	return guarded(func() error {
 		mem := h.mem.Load()
@@ -111,7 +112,7 @@ func (h *hnsw) readRow(slot uint32, f func(row []float32)) error {
 	})
 }
 
-// fitPivots makes the mean anew, and all codes with it.
+// fitPivots computes the mean again, and with it all codes.
 func (h *hnsw) fitPivots() {
 	sum, n := make([]float64, h.o.Dim), 0
 	list := h.highest(mostPivots, nil)

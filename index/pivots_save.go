@@ -9,9 +9,9 @@ import (
 	"github.com/lexsem/lexsem/internal/vec"
 )
 
-// encode is what tagPivots has: number n, number when their mean was made, arrivals since, u32 each; mean f32 × d; factors
-// f32 × n; offsets f32 × n; slots u32 × n; signs of each less the mean, 2·⌈d/8⌉ bytes, a byte for four components, the
-// first in the lowest bit.
+// encode is the content of tagPivots: number n, number when their mean was made, arrivals since, u32 each; mean f32 ×
+// d; factors f32 × n; offsets f32 × n; slots u32 × n; signs of each minus the mean, 2·⌈d/8⌉ bytes, a byte for four
+// components, the first in the lowest bit.
 func (p *pivots) encode() []byte {
 	if len(p.slots) == 0 {
 		return nil
@@ -37,8 +37,7 @@ func (p *pivots) encode() []byte {
 	return b
 }
 
-// openPivots reads the pivots of a graph that is open. A snapshot of an older
-// program has none.
+// openPivots reads the pivots of a graph that is open. Snapshots of older programs have no pivots.
 func (p *opener) openPivots(h *hnsw) {
 	if p.err != nil || !p.has(tagPivots) {
 		return

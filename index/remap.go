@@ -7,33 +7,33 @@ import (
 	"github.com/lexsem/lexsem/internal/snapshot"
 )
 
-// ForgetRows lets the system take the float32 vectors of the file that an index was opened from,
-// or remapped to, out of memory. Searches read again what they need; codes and links stay.
+// ForgetRows lets the system remove from memory the float32 vectors of the file from which an
+// index was opened or to which it was remapped. Searches read them again as needed; codes and
+// links stay.
 func ForgetRows(f *snapshot.File) {
 	if rows, err := f.Section(tagRows); err == nil {
 		rows.Forget(0, rows.Len())
 	}
 }
 
-// Remapper is an index that can release memory after it was saved. Every index of this package is
-// one.
+// Remapper is an index that can release memory after a save. Every index of this package is one.
 type Remapper interface {
 	Snapshotter
 	// SaveMarked is Save with a mark for Remap.
 	SaveMarked(w *snapshot.Writer) (Mark, error)
-	// Remap makes the index read its float32 vectors, and codes that already lie in a file, from f,
-	// which the SaveMarked call that made the mark has written, and releases their memory. Chunks
-	// written to since, and the last chunk, stay in memory. Answers do not change. Searches go on; Add
-	// and Delete wait some milliseconds at most.
+	// Remap makes the index read its float32 vectors, and codes that are already in a file, from f,
+	// and frees their memory. f must be written by the SaveMarked call that returned the mark. Chunks
+	// written to since then, and the last chunk, stay in memory. Answers do not change. Searches go
+	// on; Add and Delete wait some milliseconds at most.
 	//
-	// f must stay open as Open says. retired, if not nil, is called when no search uses the former
-	// memory or file any more, on the goroutine of the search that ends last. Vectors returned before
-	// may still lie there. Errors, which change nothing: ErrMismatch for a mark of another index or
-	// file, ErrCorrupt.
+	// f must stay open as described for Open. retired, if not nil, is called when no search uses the
+	// former memory or file any more, on the goroutine of the search that ends last. Vectors returned
+	// before may still be there. Errors, which change nothing: ErrMismatch for a mark of another
+	// index or file, ErrCorrupt.
 	Remap(mark Mark, f *snapshot.File, retired func()) error
 }
 
-// Mark is the moment of a SaveMarked. The zero Mark belongs to none.
+// Mark is the time of a SaveMarked. The zero Mark belongs to no save.
 type Mark struct {
 	of     *base
 	at     uint64 // which of the saves of the index
@@ -56,7 +56,7 @@ func (h *hnsw) Remap(m Mark, file *snapshot.File, retired func()) error {
 	return h.remap(m, file, retired)
 }
 
-// remap is Remap but for a graph. The caller holds write.
+// remap is Remap without the graph. The caller holds write.
 func (b *base) remap(m Mark, f *snapshot.File, retired func()) error {
 	if m.of != b {
 		return fmt.Errorf("the mark is of another index: %w", ErrMismatch)
@@ -101,13 +101,13 @@ func (b *base) remap(m Mark, f *snapshot.File, retired func()) error {
 	return nil
 }
 
-// lies says whether a chunk, or part of it, lies in a snapshot.
+// lies reports whether a chunk, or part of it, is in a snapshot.
 func (x *memory) lies(c int) bool {
 	return x.rows.place(c).in != nil || x.codes.rows.place(c).in != nil
 }
 
-// remapped is a with the chunks of a section at the places that were taken; where these
-// lie in memory, only if all is set.
+// remapped is a with the chunks of a section at the taken places; chunks in memory are replaced
+// only if all is set.
 func remapped[T float32 | int8](a arena[T], s *snapshot.Section, numbers func([]byte) []T, taken map[int]int, all bool) arena[T] {
 	chunks, laid := a.laid(s, numbers)
 	places := append(slices.Clone(a.places), make([]place, len(a.chunks)-len(a.places))...)

@@ -1,7 +1,7 @@
 package index
 
-// resized is s with length n, its contents unspecified; s itself where that has
-// room.
+// resized returns s with length n and undefined content, in the same memory if it
+// suffices.
 func resized[T any](s []T, n int) []T {
 	if cap(s) < n {
 		return make([]T, n)

@@ -10,15 +10,14 @@ import (
 // Snapshotter is an index that can be saved. Every index of this package is one; Open reads it.
 type Snapshotter interface {
 	Index
-	// Save writes the index, as it is at one moment, into w. Searches go on; Add and Delete wait while
-	// the graph's links are copied. Errors: that of w, or ErrCorrupt if the index lies in a damaged
-	// snapshot.
+	// Save writes the index, as it is at one moment, into w. Searches go on; Add and Delete wait while the
+	// graph's links are copied. Errors: those of w, and ErrCorrupt if the index is in a damaged snapshot.
 	Save(w *snapshot.Writer) error
 }
 
-// What an index saves, in this order. A slot numbers a vector; arrays are by slot, and hold zeros for slots that are not
-// live. d is the dimension. Vectors and codes are checked by block when they are first read, links 8 slots at a time, the
-// rest at opening. An id whose ordinal is not below that of the snapshot's state is not used.
+// The sections of a saved index, in this order. A slot numbers a vector; arrays are by slot, with zeros for slots that
+// are not live. d is the dimension. Vectors and codes are checked by block when they are first read, links 8 slots at a
+// time, the rest at opening. An id whose ordinal is not below that of the snapshot's state is not used.
 const (
 	tagHead   = "v.head"   // version u32, kind and metric as texts, u32 each: d, M, efConstruction, slots, live slots, entry of the graph; seed u64
 	tagAlive  = "v.alive"  // one bit a slot, in u64: live
@@ -36,10 +35,11 @@ const (
 	tagPivots = "v.pivots" // graphs: where searches begin (pivots.encode); empty for none, missing in older files
 )
 
-// saveVersion is the format's. In 3, which is read as well, a graph has all vectors: there is no unlinked buffer.
+// saveVersion is the version of the format. In version 3, which can also be read, all vectors are in the graph:
+// there is no unlinked buffer.
 const saveVersion = 4
 
-// saver writes the slots of a view, numbered anew where chunks are left out.
+// saver writes the slots of a view; they get new numbers if chunks are left out.
 type saver struct {
 	v      *view
 	places []int // of the chunks to write
@@ -62,7 +62,7 @@ func newSaver(v *view, renumber bool) *saver {
 	return s
 }
 
-// chunks calls f for the number, the first slot and the length of each chunk.
+// chunks calls f with the number, the first slot and the length of each chunk.
 func (s *saver) chunks(f func(i, from, n int)) {
 	rows := 1 << s.v.mem.rows.bits
 	for i, c := range s.places {
@@ -117,8 +117,8 @@ func (c *codes) save(w *snapshot.Writer, s *saver) error {
 	return errors.Join(errs...)
 }
 
-// saveArena writes what live slots have, and zeros for the others: they may be
-// written to at this moment. The error is ErrCorrupt.
+// saveArena writes the data of live slots, and zeros for the others, which may be written to at this moment.
+// The error is ErrCorrupt.
 func saveArena[T float32 | int8 | uint64](w *snapshot.Writer, tag string, a *arena[T], s *saver, write func([]T)) (err error) {
 	w.Begin(tag)
 	var copied []T
@@ -148,8 +148,7 @@ func saveArena[T float32 | int8 | uint64](w *snapshot.Writer, tag string, a *are
 	return err
 }
 
-// tables makes the bits of live slots and the table of their ids, as numbered
-// anew.
+// tables makes the bits of live slots and the table of their ids, with the new numbers.
 func (s *saver) tables() (alive []uint64, table [64]savedShard) {
 	alive = make([]uint64, (s.n+63)/64)
 	each := func(f func(slot uint32, h uint64)) {

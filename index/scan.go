@@ -6,13 +6,13 @@ import (
 	"github.com/lexsem/lexsem/internal/vec"
 )
 
-// flatBlock is the number of rows between two looks at what is known so far.
+// flatBlock is the number of rows between two checks of the current threshold.
 const flatBlock = 128
 
 var infinite = float32(math.Inf(1))
 
-// scanner compares a query with every live vector of a view. Its space is kept,
-// so that searches allocate nothing.
+// scanner compares a query with every live vector of a view. Its memory is reused, so
+// searches allocate nothing.
 type scanner struct {
 	ids *idTable
 	v   *view
@@ -48,15 +48,14 @@ func (s *scanner) init(x *memory, ids *idTable) {
 	}
 }
 
-// ask makes q, checked, the query, and forgets what a search that was ended by its
-// context, damage or a fault has left.
+// ask sets the query q, which was checked, and clears the remains of an aborted search.
 func (s *scanner) ask(q []float32) {
 	s.g.n = 0
 	s.g.m.put(s.q.row, q)
 }
 
-// begin makes q, checked, the query of a search in v and returns how many
-// answers there can be.
+// begin starts a search in v with the checked query q, and returns the maximum number of
+// answers.
 func (s *scanner) begin(v *view, q []float32, o SearchOptions) int {
 	s.v, s.o = v, o
 	s.ask(q)
@@ -67,30 +66,30 @@ func (s *scanner) begin(v *view, q []float32, o SearchOptions) int {
 	return s.top.k
 }
 
-// end forgets what belongs to the caller.
+// end drops what belongs to the caller.
 func (s *scanner) end() {
 	s.v, s.o = nil, SearchOptions{}
 	clear(s.at.rows[:cap(s.at.rows)])
 }
 
-// may reports whether a live slot that comes near may be returned.
+// may reports whether a live slot within the threshold may be returned.
 func (s *scanner) may(slot uint32) bool {
 	return s.o.Visible == nil || s.o.Visible(s.v.mem.id(slot))
 }
 
-// Costs of a scan, in units of one distance to a vector out of order.
+// Costs of a scan, relative to one distance to a random vector.
 const (
 	costAsk  = 0.2 // one question to the filter
 	costFind = 1   // the slot of an id
 )
 
-// lists says that the ids that the filter names are to be compared with, one by one.
+// lists reports whether to compare only with the ids that the filter names, one by one.
 func (s *scanner) lists() bool {
 	return s.o.Allow != nil && s.o.Among != nil && costFind*float64(s.o.Allowed) < costAsk*float64(s.v.n)
 }
 
-// scan leaves in s.top the nearest of all. With codes it first lists every
-// vector that can be among them by the bound of the codes' error.
+// scan leaves the nearest of all in s.top. With codes it first lists every vector that may
+// be among them within the error bound of the codes.
 func (s *scanner) scan() error {
 	if s.lists() {
 		if whole, err := s.among(); whole || err != nil {
@@ -131,7 +130,7 @@ func (s *scanner) scan() error {
 	return nil
 }
 
-// clear forgets what was found.
+// clear drops the results.
 func (s *scanner) clear() {
 	if s.v.mem.coded {
 		s.bound()
@@ -140,10 +139,10 @@ func (s *scanner) clear() {
 	s.top.heap = s.top.heap[:0]
 }
 
-// among does what scan does with the ids that the filter names. It reports whether
-// it found the slots of all: one that a change beside the search has moved is live in
-// the search's view at its old place, which the table does not know, and at the place that
-// it knows the view may have another.
+// among does the same as scan for the ids that the filter names. It reports whether it
+// found the slots of all. If a concurrent change has moved a vector, the search's view
+// still has it at its old slot, which the table no longer knows, and the slot in the table
+// may hold another vector in that view.
 func (s *scanner) among() (whole bool, err error) {
 	s.clear()
 	s.listed = listed{whole: true}
@@ -158,14 +157,14 @@ func (s *scanner) among() (whole bool, err error) {
 	return true, err
 }
 
-// listed is how far among has come.
+// listed is the state of the walk over Among.
 type listed struct {
 	n     int // of s.slots, not compared with yet
 	whole bool
 	err   error
 }
 
-// take is visit, which is made once, so that a search allocates nothing.
+// take is visit as a function value, made once so that a search allocates nothing.
 func (s *scanner) take(id uint64) bool {
 	l, v, x := &s.listed, s.v, s.v.mem
 	slot, ok := s.ids.slot(id)
@@ -188,7 +187,7 @@ func (s *scanner) take(id uint64) bool {
 	return l.err == nil
 }
 
-// ready looks at the context and makes a chunk ready to be compared with.
+// ready checks the context and prepares a chunk for comparison.
 func (s *scanner) ready(chunk int) error {
 	if err := s.o.done(); err != nil {
 		return err
@@ -199,8 +198,7 @@ func (s *scanner) ready(chunk int) error {
 	return s.v.mem.rows.check(chunk)
 }
 
-// pick writes those of the n slots from one on that are live and allowed into
-// out.
+// pick writes those of the n slots from from on that are live and allowed into out.
 func (s *scanner) pick(out []uint32, from, n int) int {
 	m := s.v.pick(out, from, n)
 	if s.o.Allow == nil {
@@ -216,7 +214,7 @@ func (s *scanner) pick(out []uint32, from, n int) int {
 	return k
 }
 
-// run compares with n live slots that lie one after another.
+// run compares with n consecutive live slots.
 func (s *scanner) run(from, n int) {
 	x := s.v.mem
 	if x.coded {
@@ -235,7 +233,7 @@ func (s *scanner) run(from, n int) {
 	s.takeDistances(n)
 }
 
-// apart compares with the first n of s.slots.
+// apart compares the query with the first n of s.slots.
 func (s *scanner) apart(n int) {
 	x := s.v.mem
 	if x.coded {
@@ -254,7 +252,7 @@ func (s *scanner) apart(n int) {
 	s.takeDistances(n)
 }
 
-// takeDistances looks at the first n slots, whose distances are known.
+// takeDistances processes the first n slots, whose distances are computed.
 func (s *scanner) takeDistances(n int) {
 	for i, d := range s.dist[:n] {
 		if s.top.full() && d > s.top.heap[0].Distance {
@@ -266,8 +264,9 @@ func (s *scanner) takeDistances(n int) {
 	}
 }
 
-// takeDots looks at n slots whose dots are known: those from one on, or the first of
-// s.slots where from is below 0. Few come near, so little is done for the others.
+// takeDots processes n slots whose dots are computed: those from from on, or the first of
+// s.slots if from is negative. Few slots are within the threshold, so the others are
+// handled cheaply.
 func (s *scanner) takeDots(from, n int) {
 	c := &s.v.mem.codes
 	f := &c.m.code
@@ -303,7 +302,7 @@ func (s *scanner) takeDots(from, n int) {
 	s.pruneIfLong()
 }
 
-// rescore offers the listed ones to s.top by their true distances.
+// rescore offers the listed rows to s.top with their true distances.
 func (s *scanner) rescore() error {
 	s.prune()
 	x := s.v.mem
@@ -332,8 +331,8 @@ func (s *scanner) flush() {
 	}
 }
 
-// bound prepares err: see vec.DotSlack. Each component of e_p is at most half the scale
-// of p, by int8; by four bits the row's own lost is the length of e_p.
+// bound prepares err (see vec.DotSlack). With int8, each component of e_p is at most half
+// the scale of p; with four bits, the length of e_p is stored in lost.
 func (s *scanner) bound() {
 	x, q := s.v.mem, &s.q
 	slope, dim := float64(x.m.code.slope), x.rows.dim
@@ -343,8 +342,7 @@ func (s *scanner) bound() {
 	s.perNorm = float32(slope * (lost + vec.DotSlack(dim)*(decoded+lost)) * 1.0001)
 }
 
-// err bounds the difference between the distance of a row and that of its
-// codes.
+// err bounds the difference between a row's exact distance and the distance of its codes.
 func (s *scanner) err(slot uint32) float32 {
 	c := &s.v.mem.codes
 	scale, norm := c.scales.row(slot)[0], c.norm(slot)

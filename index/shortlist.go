@@ -6,8 +6,8 @@ type maybe struct {
 	low  float32 // the distance is at least this
 }
 
-// shortlist gathers the rows that may be among the k nearest, ties included, by
-// bounds of their distances. Its space is kept.
+// shortlist collects the rows that may be among the k nearest, ties included, by bounds
+// of their distances. Its memory is reused.
 type shortlist struct {
 	near  []maybe
 	high  topK    // the k smallest upper bounds of distances; empty where k is all
@@ -15,8 +15,8 @@ type shortlist struct {
 	keep  int     // prune when near is longer
 }
 
-// reset empties the list for the k nearest of n rows within a radius, infinite
-// for none.
+// reset empties the list for the k nearest of n rows within a radius, which may be
+// infinite.
 func (l *shortlist) reset(k, n int, radius float32) {
 	l.near = l.near[:0]
 	l.high = topK{heap: l.high.heap[:0]}
@@ -27,7 +27,7 @@ func (l *shortlist) reset(k, n int, radius float32) {
 	l.keep = max(l.keep, 1024)
 }
 
-// add takes a row whose lower bound is not above worst.
+// add adds a row whose lower bound is not above worst.
 func (l *shortlist) add(m maybe, high float32) {
 	l.near = append(l.near, m)
 	if l.high.k == 0 {
@@ -39,14 +39,14 @@ func (l *shortlist) add(m maybe, high float32) {
 	}
 }
 
-// pruneIfLong keeps the list short while rows come.
+// pruneIfLong keeps the list short during a scan.
 func (l *shortlist) pruneIfLong() {
 	if len(l.near) > l.keep {
 		l.prune()
 	}
 }
 
-// prune drops what cannot be among the nearest any more.
+// prune removes rows that can no longer be among the nearest.
 func (l *shortlist) prune() {
 	near := l.near[:0]
 	for _, m := range l.near {

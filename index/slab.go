@@ -2,16 +2,16 @@ package index
 
 import "unsafe"
 
-// Memory that searches read out of order is made in slabs: the kernel is asked
-// to lay their insides out in pages of 2 MiB, since a walk through pages of
-// 4 KiB misses the TLB at every row.
+// Memory that searches read in random order is allocated in slabs: the kernel is asked to
+// use pages of 2 MiB for their insides, since random access to pages of 4 KiB misses the
+// TLB at every row.
 const (
 	slabMost = 64 << 20 // bytes; a slab is given back as a whole
 	pageHuge = 2 << 20
 )
 
-// slabs makes n arrays of size elements, neighbours in memory as far as slabs
-// allow, and hands them to each.
+// slabs makes n arrays of size elements, adjacent in memory as far as slabs allow, and
+// passes them to each.
 func slabs[T float32 | int8 | uint32 | uint64](n, size int, each func([]T)) {
 	var t T
 	most := max(1, slabMost/(size*int(unsafe.Sizeof(t))))
@@ -26,8 +26,8 @@ func slabs[T float32 | int8 | uint32 | uint64](n, size int, each func([]T)) {
 	}
 }
 
-// more is how many chunks to make where need are wanted beside those there, in memory: an
-// eighth of what is there at least, so that slabs grow with it.
+// more returns how many chunks to allocate in memory if need are missing: at least an
+// eighth of the existing number, so that slabs grow with it.
 func more(need, there int) int {
 	if need <= 0 {
 		return 0

@@ -6,8 +6,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// adviseHuge asks for large pages within b, of memory or of a mapped file: what Linux reads from disk
-// would lie in small ones. It is advice: a kernel without them refuses, and nothing but speed depends on it.
+// adviseHuge asks for large pages within b, which is memory or a mapped file; otherwise Linux would read the
+// file into small pages. It is only advice: a kernel without large pages refuses, and only speed depends on
+// it.
 func adviseHuge(b []byte) {
 	if len(b) == 0 {
 		return

@@ -10,13 +10,13 @@ func before(a, b Neighbor) bool {
 	return a.Distance < b.Distance || a.Distance == b.Distance && a.ID < b.ID
 }
 
-// topK keeps the k best of the neighbours that it is shown, in a heap whose root is the worst of them.
+// topK keeps the k best of the neighbours offered to it, in a heap whose root is the worst of them.
 type topK struct {
 	heap []Neighbor
 	k    int
 }
 
-// full says that what is farther than the root cannot enter any more.
+// full reports whether neighbours farther than the root cannot enter any more.
 func (t *topK) full() bool { return len(t.heap) == t.k }
 
 // push offers one neighbour.

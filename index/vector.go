@@ -2,8 +2,8 @@ package index
 
 import "context"
 
-// Keeper is an index that returns what it stores and works in steps. Every index of this package
-// is one.
+// Keeper is an index that returns stored vectors and can work in steps. Every index of this
+// package is one.
 type Keeper interface {
 	Index
 	// AddContext is Add that stops when ctx is done, within a few milliseconds, and returns its error.

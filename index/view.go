@@ -6,8 +6,9 @@ import (
 	"github.com/lexsem/lexsem/internal/cow"
 )
 
-// view is what a search sees: which slots are live, and where they lie. It never
-// changes, and while somebody uses it no slot that is live in it is written to.
+// view is the state that a search sees: which slots are live, and the memory of their
+// vectors. It never changes, and while it is in use, no slot that is live in it is
+// written to.
 type view struct {
 	mem   *memory
 	n     int // live slots are below n
@@ -18,7 +19,7 @@ type view struct {
 
 func (v *view) has(slot uint32) bool { return v.alive.At(int(slot>>6))>>(slot&63)&1 != 0 }
 
-// whole reports whether the m slots from one on are all live.
+// whole reports whether the m slots from from on are all live.
 func (v *view) whole(from, m int) bool {
 	for end := from + m; from < end; {
 		k := min(64-from&63, end-from)
@@ -31,8 +32,8 @@ func (v *view) whole(from, m int) bool {
 	return true
 }
 
-// pick writes those of the m slots from one on that are live into out and
-// returns their number.
+// pick writes the live ones of the m slots from from on into out and returns their
+// number.
 func (v *view) pick(out []uint32, from, m int) (n int) {
 	for end := from + m; from < end; {
 		k := min(64-from&63, end-from)
@@ -45,8 +46,8 @@ func (v *view) pick(out []uint32, from, m int) (n int) {
 	return n
 }
 
-// end is the slot behind the last live one of the m slots from one on, from
-// where there is none.
+// end is the slot after the last live one of the m slots from from on, or from if none is
+// live.
 func (v *view) end(from, m int) int {
 	for to := from + m; to > from; {
 		k := min((to-1)&63+1, to-from)
@@ -78,7 +79,7 @@ type viewEdit struct {
 
 func (v *view) edit() *viewEdit { return &viewEdit{*v, v.alive.Edit()} }
 
-// set makes a slot live, clear takes a live one away.
+// set makes a slot live, clear makes it not live.
 func (e *viewEdit) set(slot uint32) {
 	if e.bits.Len() <= int(slot>>6) {
 		e.bits.Resize(int(slot>>6) + 1)

@@ -21,7 +21,7 @@ type Attribution struct {
 	Tokens []TokenShare
 }
 
-// TokenShare is the part of a score that one token causes.
+// TokenShare is the part of a score that one token contributes.
 type TokenShare struct {
 	ID int32
 	// Shift is the token's part of the additive side. That side is linear in the tokens, so the share

@@ -2,17 +2,17 @@ package modulate
 
 import "fmt"
 
-// Bridge is the multiplicative side of a stack. The lexical vectors of its parts stand side by
-// side, w = [w₁; w₂; …], as do the matrices, W = [W₁ W₂ …], so that the logits of the parts add
-// up: z = Σ W_k·w_k + b. Token t of part k has the id k·|V| + t. A stack with one fitted part has
-// plain token ids.
+// Bridge is the multiplicative side of a stack. The lexical vectors of its parts are
+// concatenated, w = [w₁; w₂; …], and so are the matrices, W = [W₁ W₂ …]. The logits of the parts
+// add up: z = Σ W_k·w_k + b. Token t of part k has the id k·|V| + t. A stack with one fitted part
+// has plain token ids.
 type Bridge struct {
 	vocab int // |V| of one part
 	parts []Weigher
 }
 
-// Bridge returns the multiplicative side of the stack. p.Weights must be set. ErrNotFitted if
-// something that a part needs is missing, or if W has the wrong number of columns.
+// Bridge returns the multiplicative side of the stack. p.Weights must be set. It returns
+// ErrNotFitted if a part lacks something, or if W has the wrong number of columns.
 func (s Stack) Bridge(p Parts) (*Bridge, error) {
 	b := &Bridge{}
 	columns := p.Weights.Projection.VocabSize()
@@ -43,7 +43,7 @@ func noSums(variant string) error {
 // Columns is the number of columns of W: |V| for each part.
 func (b *Bridge) Columns() int { return b.vocab * len(b.parts) }
 
-// Weigh implements Weigher over all parts.
+// Weigh implements Weigher for all parts.
 func (b *Bridge) Weigh(dst Lexical, in Input) Lexical {
 	for k, p := range b.parts {
 		at := len(dst.IDs)
@@ -53,8 +53,8 @@ func (b *Bridge) Weigh(dst Lexical, in Input) Lexical {
 	return dst
 }
 
-// shift turns the token ids of part k into columns of W. An id outside the
-// vocabulary becomes −1, which no column has.
+// shift turns the token ids of part k into columns of W. An id outside the vocabulary becomes −1,
+// which is no column.
 func (b *Bridge) shift(ids []int32, k int) {
 	for i, id := range ids {
 		if id < 0 || int(id) >= b.vocab {

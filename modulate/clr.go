@@ -25,16 +25,15 @@ var (
 	MLMSoftmax = Register(mlm("mlm-softmax", "mlm with a softmax over the vocabulary; needs fit", true))
 )
 
-// clrTau is the temperature of the softmax of clr-softmax: the closed-form head
-// estimates probabilities, not logits, and of numbers in [0, 1] a plain softmax
-// is all but uniform.
+// clrTau is the temperature of the softmax of clr-softmax: the closed-form head estimates
+// probabilities, not logits, and a plain softmax of numbers in [0, 1] is almost uniform.
 const clrTau = 0.1
 
-// clrTokens is how many weights are kept.
+// clrTokens is the number of weights that are kept.
 const clrTokens = 64
 
-// Bounds of the head of clr: a token of one passage alone is memorised, not
-// learned, and a token of most passages tells none apart.
+// Bounds of the head of clr: a token of only one passage would be memorised, not learned, and a
+// token of most passages distinguishes none.
 var clrHead = HeadOptions{MinDF: 2, MaxShare: 0.5, MaxRows: 16384}
 
 func clr(name, summary string, softmax bool) Variant {
@@ -108,8 +107,8 @@ func (o ownHead) Weigh(dst Lexical, in Input) Lexical {
 	return s.keep(dst, o.softmax)
 }
 
-// lexical reports whether a token of the query has lexical weight. A query
-// without any has nothing to say, whatever a head makes of its vector.
+// lexical reports whether a token of the query has lexical weight. A query without any is not
+// modulated, whatever a head makes of its vector.
 func (in Input) lexical() bool { return slices.Contains(in.Tokens.Special, false) }
 
 type scoreScratch struct {
@@ -119,8 +118,8 @@ type scoreScratch struct {
 
 var scoreScratches = sync.Pool{New: func() any { return new(scoreScratch) }}
 
-// keep appends the clrTokens largest positive weights of s.scores to dst, by
-// position; of equal scores the first wins.
+// keep appends the clrTokens largest positive weights of s.scores to dst, by position; of equal
+// scores the first is kept.
 func (s *scoreScratch) keep(dst Lexical, softmax bool) Lexical {
 	s.top = s.top[:0]
 	for i, x := range s.scores {

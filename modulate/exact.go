@@ -10,11 +10,11 @@ import (
 	"github.com/lexsem/lexsem/internal/vec"
 )
 
-// Eq. 6 and 7 without the bounds of llr-full, clr-softmax and mlm, to measure what
-// these cost. All are Whole: a query takes O(|V|) and more.
+// Eq. 6 and 7 without the bounds of llr-full, clr-softmax and mlm, for measuring the effect of
+// these bounds. All are Whole: a query takes O(|V|) and more.
 
 // LLRExact is Eq. 6 over the whole vocabulary: every position scores every token, and the largest
-// weight counts. It exists to measure llr-full by. Tokens that no passage has keep weight 0. Cost
+// weight counts. It exists to evaluate llr-full. Tokens without a passage keep weight 0. Cost
 // O(L·|V|·d) for each query.
 var LLRExact = Register(Variant{
 	Name:    "llr-exact",
@@ -61,7 +61,7 @@ type stateScratch struct {
 
 var stateScratches = sync.Pool{New: func() any { return new(stateScratch) }}
 
-// weigh scores U in blocks of rows that stay in the cache, all states at once.
+// weigh scores U in blocks of rows that fit into the cache, for all states at once.
 func (e everyToken) weigh(dst Lexical, from []Origin, in Input, trace bool) (Lexical, []Origin) {
 	d, n := e.dim, e.h.Rows()
 	if len(in.Hidden) != len(in.Tokens.IDs)*d || !in.lexical() {
@@ -100,8 +100,8 @@ func (e everyToken) weigh(dst Lexical, from []Origin, in Input, trace bool) (Lex
 }
 
 // CLRExact is Eq. 7 over the whole vocabulary, with the head of NewHead for every token of the
-// corpus. Tokens that no passage has score 0 and take part in the softmax. It exists to measure
-// clr-softmax by. Cost O(|V|·d) for each query.
+// corpus. Tokens without a passage score 0 and take part in the softmax. It exists to evaluate
+// clr-softmax. Cost O(|V|·d) for each query.
 var CLRExact = Register(Variant{
 	Name:    "clr-exact",
 	Summary: "probabilities of every token by a head fitted in closed form (Eq. 7), to measure clr-softmax by; needs fit",
@@ -153,9 +153,9 @@ func (e everyProbability) Weigh(dst Lexical, in Input) Lexical {
 	return dst
 }
 
-// MLMExact is mlm with all weights, of every token that is not special in the query. If the logits
-// are the largest over the text's tokens, w is that of SPLADE (Formal et al. 2021, max pooling).
-// It exists to measure mlm by.
+// MLMExact is mlm with all weights: one for every token of the query that is not special. If the
+// logits are the largest over the text's tokens, w is that of SPLADE (Formal et al. 2021, max
+// pooling). It is the reference for mlm.
 var MLMExact = Register(Variant{
 	Name:    "mlm-exact",
 	Summary: "every likely token by the encoder's own head, ReLU, to measure mlm by; needs fit",

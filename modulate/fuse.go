@@ -2,7 +2,7 @@ package modulate
 
 import "math"
 
-// Bound divides the logits z = W·w + b [d] by the number of at least 1 that makes their standard
+// Bound divides the logits z = W·w + b [d] by the smallest number ≥ 1 that makes their standard
 // deviation over the d components at most spread. It returns the reciprocal of that number. A
 // spread of 0 means no bound. The bound limits how far q ⊙ exp(z) can turn from q.
 func Bound(z []float64, spread float64) (gain float64) {
@@ -28,9 +28,9 @@ func Bound(z []float64, spread float64) (gain float64) {
 	return gain
 }
 
-// BoundGrad is the backward pass of Bound where that returned a gain below 1. dz is the gradient
-// of a loss with respect to the bounded logits z, and becomes the gradient with respect to the
-// logits before Bound. dz must sum to 0, as FuseGrad's does.
+// BoundGrad is the backward pass of Bound for a gain below 1. dz is the gradient of a loss with
+// respect to the bounded logits z, and becomes the gradient with respect to the logits before
+// Bound. dz must sum to 0, as that of FuseGrad does.
 //
 //	u = (z − mean(z)) / spread,   dz ← gain (dz − (dz·u/d) u)
 func BoundGrad(dz []float32, z []float64, spread, gain float64) {
@@ -79,9 +79,8 @@ func Fuse(out, mid, q []float32, z []float64, shift []float32) float64 {
 	return norm
 }
 
-// scale writes norm(q ⊙ exp(z)) into mid and spoils z. The largest exponent
-// taken off is that of a component that is not zero, so the product never
-// underflows as a whole.
+// scale writes norm(q ⊙ exp(z)) into mid and overwrites z. It subtracts the largest exponent of a
+// component that is not zero, so the product never underflows as a whole.
 func scale(mid, q []float32, z []float64) {
 	top, flat := math.Inf(-1), true
 	for i, x := range z {
@@ -110,8 +109,8 @@ func scale(mid, q []float32, z []float64) {
 }
 
 // FuseGrad is the backward pass of Fuse. dout is the gradient of a loss with respect to out; out,
-// mid and norm are what Fuse made. It writes the gradient with respect to z into dz, which may be
-// dout.
+// mid and norm are the results of Fuse. It writes the gradient with respect to z into dz, which
+// may be dout.
 //
 //	dv = (dout − (dout·out) out) / norm
 //	dz = (dv − (dv·mid) mid) ⊙ mid

@@ -18,15 +18,15 @@ type Head struct {
 	Tokens []int32
 	// U are the rows [Rows × d], B their biases [Rows].
 	U, B []float32
-	// Near lists for each row the k rows that are scored where its token stands, itself included:
-	// [Rows × k]. nil if the variant has no neighbours.
+	// Near lists for each row the k rows that are scored at its token, including itself: [Rows ×
+	// k]. nil if the variant has no neighbours.
 	Near []int32
 }
 
 // Rows is the number of rows.
 func (h *Head) Rows() int { return len(h.B) }
 
-// row returns the row of token id, −1 where it has none.
+// row returns the row of token id, or −1 if it has none.
 func (h *Head) row(id int32) int {
 	if i, ok := slices.BinarySearch(h.Tokens, id); ok {
 		return i
@@ -34,14 +34,14 @@ func (h *Head) row(id int32) int {
 	return -1
 }
 
-// near are the rows scored where the token of row r stands.
+// near returns the rows that are scored at a position whose token has row r.
 func (h *Head) near(r int) []int32 {
 	k := len(h.Near) / len(h.B)
 	return h.Near[r*k : (r+1)*k]
 }
 
-// check returns an error where the slices are not those of a head for vectors
-// of length dim over a vocabulary of vocab tokens.
+// check returns an error if the slices do not form a head for vectors of length dim over a
+// vocabulary of vocab tokens.
 func (h *Head) check(dim, vocab int) error {
 	n := len(h.B)
 	bad := func(what string) error {

@@ -12,8 +12,8 @@ import (
 	"github.com/lexsem/lexsem/internal/vec"
 )
 
-// EncoderKey is the metadata key of a safetensors file under which Import looks for the encoder of
-// the bridge, an encoder.Fingerprint as JSON.
+// EncoderKey is the metadata key of a safetensors file under which Import finds the encoder of the
+// bridge, an encoder.Fingerprint as JSON.
 const EncoderKey = "lexsem.encoder"
 
 // Import reads a bridge that was trained elsewhere from a safetensors file. stack must have
@@ -25,7 +25,7 @@ const EncoderKey = "lexsem.encoder"
 //	b              [1] or [|V|]   one number for each row of U, optional, 0 if missing
 //
 // A name may have one prefix that ends in a dot, as in "model.linear.weight". The encoder is that
-// of the metadata EncoderKey, else trust, for which the caller vouches. ErrNoEncoder if both are
+// of the metadata EncoderKey, else trust, which the caller guarantees. ErrNoEncoder if both are
 // missing; ErrCorrupt for damage and wrong shapes; ErrOptions for other stacks. Passages and
 // Queries of the result are 0. Memory O(d·|V|).
 func Import(path, stack string, trust encoder.Fingerprint) (*Weights, error) {
@@ -85,7 +85,7 @@ type importer struct {
 	dim, vocab int
 }
 
-// find returns the name under which the tensor stands, "" where it does not.
+// find returns the name of the tensor in the file, or "" if it does not exist.
 func (in importer) find(name string) (string, error) {
 	if _, ok := in.f.Tensors[name]; ok {
 		return name, nil
@@ -102,8 +102,7 @@ func (in importer) find(name string) (string, error) {
 	return found, nil
 }
 
-// matrix reads a tensor as rows × cols, turned where it stands the other way
-// round; nil where there is none.
+// matrix reads a tensor as rows × cols, and transposes it if needed; nil if it does not exist.
 func (in importer) matrix(name string, rows, cols int) ([]float32, error) {
 	at, err := in.find(name)
 	if err != nil || at == "" {
@@ -168,8 +167,7 @@ func (in importer) projection() (*Projection, error) {
 	return p, err
 }
 
-// head reads the parameters of variant: one row for all tokens (llr), or one
-// for each.
+// head reads the parameters of variant: one row for all tokens (llr), or one for each token.
 func (in importer) head(variant string) (*Head, error) {
 	rows := in.vocab
 	if variant == LLR.Name {

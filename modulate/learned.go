@@ -10,7 +10,7 @@ type Origin struct {
 	Slope            float32
 }
 
-// learned is a Weigher whose Head a fit teaches.
+// learned is a Weigher with a Head that a fit trains.
 type learned interface {
 	Weigher
 	// trace is Weigh that also appends the origin of each entry (Part 0).
@@ -18,8 +18,8 @@ type learned interface {
 	head() *Head
 }
 
-// Heads are the parameters that a fit learns in addition to W, by part of the bridge. nil for
-// parts without parameters and for fixed heads.
+// Heads returns the parameters that a fit learns in addition to W, by part of the bridge. It is
+// nil for parts without parameters and for fixed heads.
 func (b *Bridge) Heads() []*Head {
 	heads := make([]*Head, len(b.parts))
 	for k, p := range b.parts {
@@ -50,8 +50,8 @@ func (b *Bridge) Trace(dst Lexical, from []Origin, in Input) (Lexical, []Origin)
 	return dst, from
 }
 
-// keep adds weight w of token id to the entries of dst from at on: the larger
-// one where the token repeats (the pooling of Eq. 6). from may be nil.
+// keep adds weight w of token id to the entries of dst from at on; for a repeated token the
+// larger weight is kept (the pooling of Eq. 6). from may be nil.
 func keep(dst Lexical, from []Origin, at int, id int32, w float32, o Origin, trace bool) (Lexical, []Origin) {
 	if i := slices.Index(dst.IDs[at:], id); i >= 0 {
 		if w > dst.Weights[at+i] {

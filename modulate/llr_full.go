@@ -57,8 +57,8 @@ func startFull(_ int, length float64, p Parts) (*Head, error) {
 // llrNear is the number of tokens that a position scores.
 const llrNear = 8
 
-// nearest lists the k rows of the largest cosine with each row, itself first
-// and then by descending cosine; all of them where there are fewer.
+// nearest lists the k rows with the largest cosine to each row, itself first and then by
+// descending cosine; all of them if there are fewer.
 func (h *Head) nearest(k int) []int32 {
 	n, d := h.Rows(), len(h.U)/h.Rows()
 	k = min(k, n)

@@ -1,10 +1,10 @@
 // Package modulate turns a dense query vector and the tokens of the query into a modulated query vector.
-// Passage vectors stay as they are.
+// Passage vectors do not change.
 //
-// Start with [NewStack], which makes a [Modulator] by a name such as "rlr+slr". [Parts] are what a stack is
-// made of: the sufficient statistics of the corpus (package ridge) and fitted [Weights], which package train
-// makes and [Load] and [Import] read. A [Variant] is one file of this package, or a call of [Register] in
-// yours.
+// Start with [NewStack], which makes a [Modulator] by a name such as "rlr+slr". [Parts] are the inputs of a
+// stack: the sufficient statistics of the corpus (package ridge) and fitted [Weights], which package train
+// makes and [Load] and [Import] read. A [Variant] is one file of this package, or one call of [Register] in
+// your code.
 //
 // Two kinds of variants can be stacked. Multiplicative ones are the bridge of the LexSemBridge paper, q ⊙
 // softmax(W·w + b), where w is a sparse lexical vector over the vocabulary (Sec. 3.4–3.7, Eq. 5–9). Additive
@@ -12,8 +12,8 @@
 //
 //	q_out = norm( norm(q ⊙ exp(ρ·Σ z)) + ρ·Σ shift ),   z = W·w + b
 //
-// ρ is the share of the query's tokens that the corpus knows, by idf.
-// The denominator of the softmax cancels by normalisation. docs/method.md has the equations of each variant.
+// ρ is the share of the query's tokens that the corpus knows, by idf. Normalisation cancels the denominator
+// of the softmax. docs/method.md has the equations of each variant.
 //
 // What holds: a Modulator is safe for concurrent use. Its result is finite and of length 1 whenever the query
 // vector is. If no token of the query can be used, the query vector is unchanged, bit for bit. The cost is
@@ -27,7 +27,7 @@ import (
 	"github.com/lexsem/lexsem/encoder"
 )
 
-// Input is a query as modulation reads it.
+// Input is a query in the form for modulation.
 type Input struct {
 	// Tokens are the tokens of the query as the encoder read them.
 	Tokens encoder.Tokens

@@ -8,9 +8,9 @@ import (
 	"github.com/lexsem/lexsem/internal/vec"
 )
 
-// Projection is the linear layer of Eq. 8, W [d × |V|] and b [d]. It stores one row of length d
-// for each token that was touched; all other columns of W are 0 and take no memory. Reading is
-// safe for concurrent use while nobody calls Touch.
+// Projection is the linear layer of Eq. 8, W [d × |V|] and b [d]. Reading is safe for concurrent
+// use unless Touch is called at the same time. Reading is safe for concurrent use while nobody
+// calls Touch.
 type Projection struct {
 	dim   int
 	vocab int
@@ -21,7 +21,7 @@ type Projection struct {
 }
 
 // NewProjection returns W = 0, b = 0 for vectors of length dim and a vocabulary of vocab tokens.
-// Both must be positive, else ErrOptions.
+// If they are not positive, it returns ErrOptions.
 func NewProjection(dim, vocab int) (*Projection, error) {
 	if dim <= 0 || vocab <= 0 || vocab > math.MaxInt32 {
 		return nil, fmt.Errorf("%w: projection of dimension %d and vocabulary %d; both must be positive", ErrOptions, dim, vocab)
@@ -35,17 +35,17 @@ func (p *Projection) Dim() int { return p.dim }
 // VocabSize is |V|.
 func (p *Projection) VocabSize() int { return p.vocab }
 
-// Tokens are the token ids that have a row, in the order of the rows. Read only.
+// Tokens returns the token ids that have a row, in the order of the rows. Read only.
 func (p *Projection) Tokens() []int32 { return p.ids }
 
-// Rows are the stored rows [len(Tokens()) × Dim]. Writing to them changes the projection.
+// Rows returns the stored rows [len(Tokens()) × Dim]. Writing to them changes the projection.
 func (p *Projection) Rows() []float32 { return p.rows }
 
 // Bias is b [Dim], or nil for b = 0.
 func (p *Projection) Bias() []float32 { return p.bias }
 
-// SetBias copies b [Dim]; nil means 0. ErrOptions for another length or a number that is not
-// finite.
+// SetBias copies b [Dim]; nil means 0. It returns ErrOptions for another length or a number that
+// is not finite.
 func (p *Projection) SetBias(b []float32) error {
 	if b != nil && (len(b) != p.dim || !vec.Finite(b)) {
 		return fmt.Errorf("%w: bias of length %d for dimension %d; it must be finite and of that length", ErrOptions, len(b), p.dim)

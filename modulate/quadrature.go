@@ -1,8 +1,8 @@
 package modulate
 
 // pathNodes and pathWeights are the 32-point Gauss-Legendre rule on [0, 1] (NIST DLMF, section 3.5(v)).
-// The integrand of an attribution is smooth: the sum misses the whole by less than 1e-6 even where the
-// logits range over tens.
+// The integrand of an attribution is smooth: the error of the sum is below 1e-6 even if the logits
+// differ by tens.
 var (
 	pathNodes = [...]float64{
 		0.99863193092474078, 0.99280575577263419, 0.98238112779375331, 0.96745303796886983,

@@ -1,11 +1,11 @@
 package modulate
 
-// reach is the share of a query, by idf, that the bridge and the corpus know, each in [0, 1]. A modulation moves the
-// query by this share of what it moves a query of known tokens by: the few tokens that a text of another language
-// has in common with the corpus are accidents. ids are distinct. A share is exactly 1 if all are known.
+// reach is the share of a query, by idf, that the bridge and the corpus know, each in [0, 1]. A modulation is
+// reduced to this share of that for a query with only known tokens: the few tokens that a text of another language
+// shares with the corpus are accidental. ids are distinct. A share is exactly 1 if all are known.
 //
-// The corpus knows a token that some passage has. The bridge also knows those with a row in W. Without sums all tokens
-// count alike.
+// The corpus knows a token if some passage has it. The bridge also knows those with a row in W. Without sums all
+// tokens have equal weight.
 func (m *modulator) reach(ids []int32) (bridge, corpus float64) {
 	var all float64
 	for _, t := range ids {
@@ -28,7 +28,7 @@ func (m *modulator) reach(ids []int32) (bridge, corpus float64) {
 	return bridge / all, corpus / all
 }
 
-// knows reports whether W has a row for token t in some part.
+// knows reports whether W has a row for token t in one of its parts.
 func (b *Bridge) knows(w *Projection, t int32) bool {
 	if t < 0 || int(t) >= b.vocab {
 		return false
@@ -41,7 +41,7 @@ func (b *Bridge) knows(w *Projection, t int32) bool {
 	return false
 }
 
-// shorten multiplies logits by a share, which keeps their bits if it is 1.
+// shorten multiplies logits by a share; a share of 1 keeps their bits.
 func shorten(z []float64, share float64) {
 	for i := range z {
 		z[i] *= share

@@ -20,7 +20,7 @@ var (
 	ErrNotFitted = errors.New("not fitted")
 	// ErrOptions: an option is out of its range.
 	ErrOptions = ridge.ErrOptions
-	// ErrNoEncoder: an imported file does not say which encoder it belongs to.
+	// ErrNoEncoder: an imported file does not name its encoder.
 	ErrNoEncoder = errors.New("bridge without an encoder")
 	// ErrPassage: a passage cannot be added to, or removed from, sums or local bridges.
 	ErrPassage = ridge.ErrPassage
@@ -49,7 +49,7 @@ func (k Kind) String() string {
 
 // Variant is one registered way to modulate a query vector.
 type Variant struct {
-	// Name is what users write, in lower case.
+	// Name is the name that users write, in lower case.
 	Name string
 	// Summary is one line for help texts.
 	Summary string
@@ -92,10 +92,10 @@ type Shifter interface {
 
 var variants []Variant
 
-// Register adds v to the registry and returns it, for the declaration of a package variable: var X
-// = modulate.Register(modulate.Variant{…}). Stacks, fits, databases and benchmarks then know it by
+// Register adds v to the registry and returns it, for a declaration of a package variable: var X =
+// modulate.Register(modulate.Variant{…}). Stacks, fits, databases and benchmarks then know it by
 // its name. Call it only while packages are initialised; it is not safe for concurrent use. It
-// panics on a name that is taken or contains "+", a comma or white space, and on a variant without
+// panics if the name is taken or contains "+", a comma or white space, and if v does not have
 // exactly the one of Weigh and Shift that its Kind needs.
 func Register(v Variant) Variant {
 	if v.Name == "" || strings.ContainsAny(v.Name, "+, \t\n") {

@@ -10,10 +10,10 @@ import (
 	"github.com/lexsem/lexsem/modulate/ridge"
 )
 
-// RLR is the ridge lexical representation, a closed form that the paper does not have. X are the
-// centred passage vectors, B is the 0/1 matrix of which passage has which token. Ridge regression
-// R = (XᵀX + λI)⁻¹ XᵀB gives for each token t the direction R_t in which passages with t differ
-// from the others. The query moves along l = Σ_t idf_t R_t over its distinct tokens:
+// RLR is the ridge lexical representation, a closed form that the paper does not have. X is the matrix of
+// centred passage vectors; B is 1 where a passage has a token, else 0. Ridge regression R = (XᵀX + λI)⁻¹ XᵀB
+// gives for each token t the direction R_t in which passages with t differ from the others. The query moves
+// along l = Σ_t idf_t R_t over its distinct tokens:
 //
 //	q_out = norm(q + ρ·α·l/‖l‖)
 //
@@ -34,10 +34,10 @@ var RLR = Register(Variant{
 	},
 })
 
-// RLROptions shape RLR. The zero value is the default.
+// RLROptions configure RLR. The zero value is the default.
 type RLROptions struct {
-	// Alpha is the length of the shift of a query of known tokens, in (0, 1000], where the query vector has length 1. 0 means
-	// 0.5; 0.7 in a stack with whitening; 0.6 if Centred.
+	// Alpha is the length of the shift for a query of known tokens, in (0, 1000], if the query vector has length 1. 0
+	// means 0.5; 0.7 in a stack with whitening; 0.6 if Centred.
 	Alpha float64 `json:"alpha"`
 	// Centred multiplies Alpha by the root mean square distance of the passages from their mean. It is
 	// for spaces whose vectors share a long mean, such as means of image patches.
@@ -46,11 +46,11 @@ type RLROptions struct {
 	Lambda float64 `json:"lambda"`
 }
 
-// centredLambda is the ridge of spaces whose vectors share a long mean: what tells their passages apart lies in
-// directions of little scatter, which a ridge of 1 would flatten.
+// centredLambda is the ridge for spaces whose vectors share a long mean: their passages differ in directions of
+// small scatter, which a ridge of 1 would flatten.
 const centredLambda = 0.01
 
-// Ridge is Lambda, or the default that 0 means if Centred. Sums with this ridge need no second
+// Ridge is Lambda, or the default if Lambda is 0 and Centred is set. Sums with this ridge need no second
 // factor.
 func (o RLROptions) Ridge() float64 {
 	if o.Lambda == 0 && o.Centred {
@@ -82,7 +82,7 @@ type Regression struct {
 	options RLROptions
 }
 
-// NewRLR returns the additive part over sums. If the ridge of o is another than that of the sums, it costs a new
+// NewRLR returns the additive part over sums. If the ridge of o differs from that of the sums, it costs a new
 // factor (ridge.Sums.WithRidge), else nothing. ErrOptions for options out of range.
 func NewRLR(sums *ridge.Sums, o RLROptions) (*Regression, error) {
 	o, err := o.withDefaults()
@@ -95,7 +95,7 @@ func NewRLR(sums *ridge.Sums, o RLROptions) (*Regression, error) {
 	return &Regression{sums, o}, nil
 }
 
-// Options are the options in use, with defaults filled in.
+// Options returns the options in use, with defaults filled in.
 func (r *Regression) Options() RLROptions { return r.options }
 
 // AddShift adds α·l/‖l‖ to dst [d] and reports whether it did. There is no shift if every token is
@@ -134,7 +134,7 @@ func (r *Regression) AddShift(dst []float32, in Input) bool {
 	return true
 }
 
-// length is that of a shift.
+// length is the length of a shift.
 func (r *Regression) length() float64 {
 	if r.options.Centred {
 		return r.options.Alpha * r.sums.Deviation()

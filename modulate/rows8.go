@@ -2,14 +2,14 @@ package modulate
 
 import "math"
 
-// Rows of W as int8 codes. A row is 2^e times whole numbers in [−127, 127], with
-// the least e that has room for its largest: what was rounded once is rounded
-// without a loss ever after, so that weights are the same in memory and file.
+// Rows of W as int8 codes. A row is 2^e times whole numbers in [−127, 127], with the smallest e
+// that fits its largest number. Rounding a rounded row again changes nothing, so weights are the
+// same in memory and file.
 
-// leastExponent bounds e from below, where rows are next to nothing.
+// leastExponent bounds e from below, for rows of almost zero.
 const leastExponent = -120
 
-// exponent8 is e of a row of finite numbers.
+// exponent8 is the exponent e of a row of finite numbers.
 func exponent8(row []float32) int {
 	var top float64
 	for _, x := range row {
@@ -38,7 +38,7 @@ func (p *Projection) Round() {
 	}
 }
 
-// rounded tells that every row is what its codes say.
+// rounded reports whether every row equals its rounded form.
 func (p *Projection) rounded() bool {
 	for at := 0; at < len(p.rows); at += p.dim {
 		row := p.rows[at : at+p.dim]
@@ -62,7 +62,7 @@ func append8(b []byte, row []float32) []byte {
 	return b
 }
 
-// read8 reads rows of d numbers. ok tells that the codes are in their range.
+// read8 reads rows of d numbers. ok reports whether the codes are in range.
 func read8(b []byte, rows, d int) (x []float32, ok bool) {
 	x = make([]float32, rows*d)
 	for r := range rows {

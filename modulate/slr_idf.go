@@ -10,8 +10,8 @@ import (
 //
 //	w_t = log(1 + idf_t/idf_max · 1[t occurs in the query])
 //
-// idf_t is that of RLR and follows the corpus. idf_max is that of a token that no passage has, so
-// no weight exceeds SLR's log 2.
+// idf_t is that of RLR and changes with the corpus. idf_max is the idf of a token that no passage
+// has, so no weight exceeds SLR's log 2.
 var SLRIDF = Register(Variant{
 	Name:     "slr-idf",
 	Summary:  "slr with tokens weighted by idf; needs fit",

@@ -45,7 +45,7 @@ func ParseStack(name string) (Stack, error) {
 // Name is the canonical name: the parts in alphabetical order, joined by "+".
 func (s Stack) Name() string { return s.name }
 
-// Parts are the variants in canonical order. Read only.
+// Parts returns the variants in canonical order. Read only.
 func (s Stack) Parts() []Variant { return s.parts }
 
 // Has reports whether the variant called name is in the stack.
@@ -72,9 +72,9 @@ func (s Stack) ReadsSums() bool {
 	return slices.ContainsFunc(s.parts, func(v Variant) bool { return v.ReadsSums })
 }
 
-// Start returns the weights that a fit begins with: W = 0 and the start of each part's own
-// parameters. Only Stack, Projection and Heads are set. length is about that of the encoder's
-// hidden states. ErrNotFitted if a part needs p.Sums and they are nil.
+// Start returns the initial weights of a fit: W = 0 and the initial values of each part's own
+// parameters. Only Stack, Projection and Heads are set. length is the approximate length of the
+// encoder's hidden states. ErrNotFitted if a part needs p.Sums and they are nil.
 func (s Stack) Start(dim, vocab int, length float64, p Parts) (*Weights, error) {
 	w := &Weights{Stack: s.name}
 	columns := 0
@@ -104,7 +104,7 @@ func (s Stack) Start(dim, vocab int, length float64, p Parts) (*Weights, error) 
 }
 
 // Shifters makes the additive parts of the stack from p. It costs nothing, except a new factor if
-// the ridge of p.RLR is not that of the sums (NewRLR).
+// the ridge of p.RLR differs from that of the sums (NewRLR).
 func (s Stack) Shifters(p Parts) ([]Shifter, error) {
 	var out []Shifter
 	if p.RLR.Alpha == 0 && s.Has(Whiten.Name) {
@@ -129,7 +129,7 @@ func (s Stack) Shifters(p Parts) ([]Shifter, error) {
 	return out, nil
 }
 
-// Parts are what stacks are made of. A stack reads only what it needs.
+// Parts are the data for stacks. A stack reads only what it needs.
 type Parts struct {
 	// Sums are the statistics of the corpus that RLR reads.
 	Sums *ridge.Sums
@@ -185,7 +185,7 @@ func NewStack(name string, p Parts) (Modulator, error) {
 	return m, nil
 }
 
-// modulator is a stack with its parts.
+// modulator is a stack and its parts.
 type modulator struct {
 	name       string
 	need       encoder.Need
@@ -242,7 +242,7 @@ func (m *modulator) Modulate(dst []float32, in Input) []float32 {
 	return dst
 }
 
-// Even is the unit vector [dim] whose components are all equal, so q ⊙ q_lex of it is q_lex up to
+// Even is the unit vector [dim] with all components equal, so that q ⊙ q_lex is q_lex up to
 // length.
 func Even(dim int) []float32 {
 	v := make([]float32, dim)
@@ -262,7 +262,7 @@ type scratch struct {
 
 var scratches = sync.Pool{New: func() any { return new(scratch) }}
 
-// zeroed returns n zeros, in the storage of s where that is large enough.
+// zeroed returns n zeros, in the memory of s if it is large enough.
 func zeroed[T float32 | float64](s []T, n int) []T {
 	if cap(s) < n {
 		return make([]T, n)

@@ -6,8 +6,8 @@ import (
 	"github.com/lexsem/lexsem/encoder"
 )
 
-// Weights are a fitted bridge and where it comes from. Encode and Save write them; Decode and Load
-// read them. They must not change while a modulator uses them.
+// Weights are a fitted bridge and its origin. Encode and Save write them; Decode and Load read
+// them. They must not change while a modulator uses them.
 type Weights struct {
 	// Stack is the canonical name of the stack that was fitted. The bridge serves no other stack.
 	Stack string
@@ -19,7 +19,7 @@ type Weights struct {
 	RLR RLROptions
 	// Spread is the bound on the logits of each query, see Bound; 0 means none.
 	Spread float64
-	// Encoder is the encoder whose vectors and tokens the bridge belongs to.
+	// Encoder is the encoder to whose vectors and tokens the bridge belongs.
 	Encoder encoder.Fingerprint
 	// Seed is the seed of the fit.
 	Seed uint64
@@ -35,8 +35,8 @@ type Weights struct {
 	Probes []ProbeScore
 }
 
-// ProbeScore is the result of one probe: queries that are made from the corpus with other seeds
-// than those of training. Spans of part:16 can overlap with training spans of the same passage,
+// ProbeScore is the result of one probe: queries made from the corpus with other seeds than
+// those of training. Spans of part:16 can overlap with training spans of the same passage,
 // unless the fit reserved a part of each passage (train.Options.Reserve).
 type ProbeScore struct {
 	Task     string  `json:"task"`     // "keyword" or "part:16"; of images "crop" or "hidden"
@@ -62,7 +62,7 @@ func (p Parts) head(name string) (*Head, error) {
 	return p.Weights.Heads[name], nil
 }
 
-// CheckEncoder returns nil if got has the vector space that the bridge was fitted in, else an
+// CheckEncoder returns nil if got has the vector space in which the bridge was fitted, else an
 // *encoder.MismatchError that names both. what names the bridge in the message, for example
 // "bridge FILE".
 func (w *Weights) CheckEncoder(what string, got encoder.Fingerprint) error {

@@ -29,7 +29,7 @@ import (
 //	heads       in the order of the header, see weights_heads.go
 //	uint32      CRC-32C of all bytes before it
 //
-// Version 1 has no heads and is otherwise version 2.
+// Version 1 has no heads; otherwise it equals version 2.
 const (
 	weightsMagic   = "LEXSEMBR"
 	weightsVersion = 3
@@ -107,7 +107,7 @@ func (w *Weights) Encode() ([]byte, error) {
 	return binary.LittleEndian.AppendUint32(b, crc32.Checksum(b, castagnoli)), nil
 }
 
-// Decode reads the bytes of a weights file. ErrCorrupt for damage and for anything else,
+// Decode reads the bytes of a weights file. Errors: ErrCorrupt for damage and for other files,
 // ErrUnknownVariant if its stack has a variant that is not registered. It allocates at most a
 // small multiple of len(b).
 func Decode(b []byte) (*Weights, error) {
@@ -211,7 +211,8 @@ func checkRLR(s Stack, o RLROptions) (RLROptions, error) {
 	return o.withDefaults()
 }
 
-// Save writes the weights to path atomically: the file is always the old one or the new one.
+// Save writes the weights to path atomically: at any moment the file is the old one or the new
+// one.
 func (w *Weights) Save(path string) error {
 	b, err := w.Encode()
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// headShape announces a head in the header of a weights file. Its numbers are
+// headShape describes a head in the header of a weights file. Its numbers are
 //
 //	int32 × rows         token ids, ascending, only if Shared is false
 //	float32 × rows × d   U
@@ -28,7 +28,7 @@ func (s headShape) ids() int {
 	return s.Rows
 }
 
-// headShapes are the shapes of the heads by name, each of which is checked.
+// headShapes returns the shapes of the heads by name, after checking each.
 func (w *Weights) headShapes() ([]headShape, error) {
 	var shapes []headShape
 	for _, name := range slices.Sorted(maps.Keys(w.Heads)) {
@@ -49,10 +49,10 @@ func (h *Head) append(b []byte) []byte {
 	return appendInts(b, h.Near)
 }
 
-// maxNear bounds the neighbours of a row that a file may announce.
+// maxNear limits the number of neighbours of a row in a file.
 const maxNear = 1 << 10
 
-// headNumbers is how many 4-byte numbers heads of these shapes take.
+// headNumbers is the number of 4-byte numbers in heads of these shapes.
 func headNumbers(shapes []headShape, dim, vocab int) (int, error) {
 	n := 0
 	for i, s := range shapes {
@@ -67,7 +67,7 @@ func headNumbers(shapes []headShape, dim, vocab int) (int, error) {
 	return n, nil
 }
 
-// readHeads reads heads of these shapes from b, which is long enough.
+// readHeads reads heads of these shapes from b, which must be long enough.
 func (w *Weights) readHeads(b []byte, shapes []headShape) error {
 	dim, vocab := w.Projection.dim, w.Projection.vocab
 	take := func(n int) []byte {

@@ -8,14 +8,14 @@ import (
 	"github.com/lexsem/lexsem/modulate/ridge"
 )
 
-// Whiten moves a query along its whitened self, a closed form that the paper does not have and
-// that depends on no single token or passage:
+// Whiten moves a query along its whitened vector, a closed form that the paper does not have. The
+// direction does not depend on any single token or passage:
 //
 //	q_out = norm(q + ρ·β·y/‖y‖),   y = A⁻¹(q − μ),   β = 0.5
 //
-// μ and A = XᵀX + λI are those of RLR. y raises the directions in which the corpus varies little;
-// these mostly tell passages on one subject apart. So it also helps for passages that the
-// statistics have not seen.
+// μ and A = XᵀX + λI are those of RLR. y amplifies the directions in which the corpus varies
+// little; these mostly distinguish passages on one subject. So it also helps for passages that
+// the statistics have not seen.
 var Whiten = Register(Variant{
 	Name:     "whiten",
 	Summary:  "the directions in which the corpus varies little, raised; needs no fit and serves unseen passages",
@@ -35,19 +35,18 @@ var Whiten = Register(Variant{
 	},
 })
 
-// whitenLength is β. Between 0.3 and 1 copied words gain more and judged questions waver more
+// whitenLength is β. Between 0.3 and 1 copied words gain more, but judged questions vary more
 // (docs/decisions).
 const whitenLength = 0.5
 
-// alphaBesideWhiten is α of RLR in a stack with whitening, whose shift takes its
-// share of the length of the sum.
+// alphaBesideWhiten is α of RLR in a stack with whitening, since the whitening shift is part of
+// the length of the sum.
 const alphaBesideWhiten = 0.7
 
 type whitening struct{ sums *ridge.Sums }
 
-// AddShift implements Shifter. There is no shift for a query without a token of
-// weight, of an empty corpus or one without a factor, or where q is the mean. Cost
-// O(L² + d²/2 + k·d) for k steps.
+// AddShift implements Shifter. There is no shift for a query without a token of weight, for an
+// empty corpus or one without a factor, or if q is the mean. Cost O(L² + d²/2 + k·d) for k steps.
 func (w whitening) AddShift(dst []float32, in Input) bool {
 	d := w.sums.Dim()
 	if len(dst) != d {

@@ -13,10 +13,10 @@ import (
 	"time"
 )
 
-// A backup is a chain of parts: the first holds a whole state, each further one
-// what a later state has more and which documents it has no more. A part is a
-// sequence of frames between a header and an end, which has a digest of the part;
-// the header has that of the part before. format.md has the bytes.
+// A backup is a chain of parts: the first has a whole state, and each further one the additions
+// and deletions up to a later state. A part is a sequence of frames between a header and an
+// end. The end has a digest of the part; the header has that of the previous part. format.md
+// describes the bytes.
 const (
 	archiveMagic   = "LEXSEMBK"
 	archiveVersion = 1
@@ -26,7 +26,7 @@ const (
 	endSize        = frameHead + endPayload + 4 // of the last frame
 )
 
-// Kinds of frames, in the order in which they come.
+// Kinds of frames, in their order in a part.
 const (
 	frameHeader    = 'H' // JSON of partHeader
 	frameSurvivors = 'S' // runs of ordinals of the parts before that are still live
@@ -40,15 +40,15 @@ const (
 	frameEnd       = 'E'
 )
 
-// maxOrdinal bounds the ordinals that are believed, as package columns does.
+// maxOrdinal is the highest accepted ordinal, as in package columns.
 const maxOrdinal = 1 << 38
 
-// maxSeq bounds sequence numbers, far from where they could overflow.
+// maxSeq bounds sequence numbers, far below an overflow.
 const maxSeq = 1 << 56
 
-// place is a state in the history of a database: the sequence of its last commit,
-// the digest there, the first ordinal that was free, how many terms the vocabulary
-// had, and how many bases of codes there were.
+// place is a state in the history of a database: the sequence number of its last commit, the
+// digest there, the first free ordinal, the number of terms in the vocabulary, and the number
+// of bases of codes.
 type place struct {
 	Seq     uint64  `json:"seq"`
 	History History `json:"history"`
@@ -78,7 +78,7 @@ type partEnd struct {
 // ErrBackup says that a backup is damaged or that the data is no backup. *BackupError wraps it.
 var ErrBackup = errors.New("file is a damaged backup or no backup")
 
-// BackupError says what is wrong with a backup. No part of the backup was restored.
+// BackupError describes what is wrong with a backup. No part of the backup was restored.
 type BackupError struct {
 	Part int // number of the part, from 1
 	What string
@@ -186,7 +186,7 @@ type partReader struct {
 	buf    bytes.Buffer // the last frame without its head
 }
 
-// begin reads the magic of a part: io.EOF where nothing follows.
+// begin reads the magic of a part: io.EOF if nothing follows.
 func (p *partReader) begin() error {
 	var b [len(archiveMagic) + 4]byte
 	if _, err := io.ReadFull(p.r, b[:]); err != nil {
@@ -203,11 +203,11 @@ func (p *partReader) begin() error {
 	return nil
 }
 
-// reset begins a part of which only the end is read.
+// reset begins a part that is not read from its start.
 func (p *partReader) reset() { p.sum, p.length = sha256.New(), 0 }
 
-// next reads a frame; its payload is valid until the next call. Memory: that of
-// the longest payload, at most frameMax.
+// next reads a frame; its payload is valid until the next call. Memory: the longest payload, at
+// most frameMax.
 func (p *partReader) next() (kind byte, payload []byte, err error) {
 	defer func() {
 		if errors.Is(err, io.EOF) {

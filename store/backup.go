@@ -17,10 +17,10 @@ import (
 	"github.com/lexsem/lexsem/internal/regular"
 )
 
-// bridgesName is the folder of the files that the manifest names as bridges.
+// bridgesName is the folder of the bridge files that the manifest names.
 const bridgesName = "bridges"
 
-// BackupReport says what a backup wrote.
+// BackupReport describes the result of a backup.
 type BackupReport struct {
 	Part      int    // number of the part in the chain, from 1; 0 if nothing had changed
 	Seq       uint64 // sequence number of the commit that was backed up
@@ -32,7 +32,7 @@ type BackupReport struct {
 // Backup writes the last commit to w as the first part of a backup: documents, vocabulary, manifest
 // and bridges. It sees one state, and writes do not wait for it. progress, if not nil, receives the
 // number of documents written. Memory: one document. Errors: *CorruptError, ErrClosed, and those of
-// ctx and w. After an error the written data is no backup.
+// ctx and w. After an error the written data is not a backup.
 func (s *Store) Backup(ctx context.Context, w io.Writer, progress func(done, total int)) (BackupReport, error) {
 	b, err := s.beginBackup(ctx)
 	if err != nil {
@@ -45,7 +45,7 @@ func (s *Store) Backup(ctx context.Context, w io.Writer, progress func(done, tot
 	return b.write(ctx, w, nil, progress)
 }
 
-// backup is one state on its way into a part.
+// backup is one state that is being written into a part.
 type backup struct {
 	s        *Store
 	view     *View
@@ -54,8 +54,8 @@ type backup struct {
 	bridges  map[string]*os.File // open, by name
 }
 
-// beginBackup takes a view of the last commit, and the bridges of its manifest. A
-// fit may replace them and remove the files meanwhile: then there is a newer one.
+// beginBackup takes a view of the last commit, and the bridges of its manifest. A fit may replace
+// them and remove the files meanwhile; newer ones then exist.
 func (s *Store) beginBackup(ctx context.Context) (b *backup, err error) {
 	for range 10 {
 		b = &backup{s: s, bridges: map[string]*os.File{}}
@@ -113,7 +113,7 @@ func (b *backup) to() place {
 	return place{Seq: st.seq, History: st.history, Next: st.nextOrd, Terms: st.terms, Bases: st.bases}
 }
 
-// write writes a part: the next one after the header and end given, or the first.
+// write writes a part: the next one after the given header and end, or the first.
 func (b *backup) write(ctx context.Context, w io.Writer, last *lastPart, progress func(done, total int)) (r BackupReport, err error) {
 	h := partHeader{Part: 1, UUID: b.manifest.UUID, To: b.to(), Created: time.Now().UTC().Truncate(time.Second), Manifest: b.raw}
 	var from, terms, bases uint64 = 1, 0, 0
@@ -162,7 +162,7 @@ func (b *backup) write(ctx context.Context, w io.Writer, last *lastPart, progres
 	return BackupReport{Part: h.Part, Seq: h.To.Seq, Documents: int(live), Written: int(p.documents), Bytes: int64(p.length)}, err
 }
 
-// writeBridge writes a bridge's file and holds it to the manifest meanwhile.
+// writeBridge writes a bridge's file and compares it with the manifest.
 func (b *backup) writeBridge(ctx context.Context, p *partWriter, name string) error {
 	if err := p.frame(frameBridge, []byte(name)); err != nil {
 		return err
@@ -195,7 +195,7 @@ func (b *backup) writeBridge(ctx context.Context, p *partWriter, name string) er
 	return nil
 }
 
-// bridgeSum is the CRC of a bridge's file but its last 4 bytes.
+// bridgeSum is the CRC of a bridge's file without its last 4 bytes.
 type bridgeSum struct {
 	crc  uint32
 	tail []byte
@@ -208,8 +208,8 @@ func (b *bridgeSum) add(p []byte) {
 	b.tail = append(b.tail[:0], b.tail[n:]...)
 }
 
-// remember writes the state into the manifest, so that a further part can be
-// based on it: the log that leads there may be gone by then.
+// remember writes the state into the manifest, so that a further part can be based on it even if
+// the log up to it has been removed.
 func (b *backup) remember(ctx context.Context) error {
 	to := b.to()
 	if b.s.o.ReadOnly || slices.Contains(b.s.Manifest().Backups, to) {
@@ -222,7 +222,7 @@ func (b *backup) remember(ctx context.Context) error {
 	})
 }
 
-// knows says whether a state is one of this database's past.
+// knows reports whether a state belongs to this database's past.
 func (s *Store) knows(p place) (bool, error) {
 	if p.History == (History{}) {
 		return false, nil

@@ -46,8 +46,8 @@ func (p *pin) writeTerms(ctx context.Context, w *partWriter, from uint64) error 
 	return flush()
 }
 
-// writeSurvivors writes which versions below an ordinal are live, as runs: the
-// distance from the end of the run before, and the length. It returns their number.
+// writeSurvivors writes which versions below an ordinal are live, as runs: the distance
+// from the end of the previous run, and the length. It returns their number.
 func (p *pin) writeSurvivors(ctx context.Context, w *partWriter, below uint64) (total uint64, err error) {
 	var runs []byte
 	var before, start, end uint64 // ends of the run before; this one

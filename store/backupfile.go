@@ -26,10 +26,10 @@ var (
 
 // BackupFile writes a backup to a file. If the file is missing or empty, it writes the first part: the
 // file is then complete or absent. If the file holds a backup of this database, it appends a part with
-// the changes since the last part, or nothing if there are none. An unfinished part of an earlier call
-// is cut off first. After an error the file is otherwise unchanged. Cost and size follow the size of
-// the change, plus one pass over the keys. Errors: those of Backup, ErrOtherBackup, ErrBackupBusy, and
-// *BackupError for a file that is no backup.
+// the changes since the last part, or nothing if there are none. It first cuts off an unfinished part
+// of an earlier call. After an error the file is otherwise unchanged. Cost and size are proportional
+// to the change, plus one pass over the keys. Errors: those of Backup, ErrOtherBackup, ErrBackupBusy,
+// and *BackupError for a file that is not a backup.
 func (s *Store) BackupFile(ctx context.Context, path string, progress func(done, total int)) (r BackupReport, err error) {
 	b, err := s.beginBackup(ctx)
 	if err != nil {
@@ -69,7 +69,7 @@ func (s *Store) BackupFile(ctx context.Context, path string, progress func(done,
 	return r, errors.Join(err, filelock.Release(f))
 }
 
-// append writes the next part behind those of a file.
+// append writes the next part at the end of a file.
 func (b *backup) append(ctx context.Context, f *os.File, progress func(done, total int)) (r BackupReport, err error) {
 	last, err := readLast(f)
 	if err != nil {
@@ -124,7 +124,7 @@ type lastPart struct {
 	size     int64 // of the file up to the end of the part
 }
 
-// has says whether the part's state had a bridge's file: then it is in the backup.
+// has reports whether the part's state had a bridge's file: then it is in the backup.
 func (l *lastPart) has(name string) bool {
 	for _, br := range l.manifest.Bridges {
 		if filepath.Base(br.File) == name {
@@ -134,8 +134,8 @@ func (l *lastPart) has(name string) bool {
 	return false
 }
 
-// readLast finds the last part of a file by the frame at its end. Where there is
-// none, an earlier append may have died in the middle, and the parts are read.
+// readLast finds the last part of a file from the frame at its end. If there is no such frame, an
+// earlier append may have been interrupted, and all parts are read.
 func readLast(f *os.File) (*lastPart, error) {
 	info, err := f.Stat()
 	if err != nil {
@@ -167,7 +167,7 @@ func (l *lastPart) readEnd(f *os.File) error {
 	return err
 }
 
-// readHeader reads the header of the part of which the end is known.
+// readHeader reads the header of a part whose end is known.
 func (l *lastPart) readHeader(f *os.File) error {
 	start := l.size - endSize - int64(l.end.length)
 	p := &partReader{r: io.NewSectionReader(f, start, int64(l.end.length))}
@@ -189,9 +189,8 @@ func (l *lastPart) readHeader(f *os.File) error {
 	return nil
 }
 
-// wholeParts returns where the last whole part of a file ends of which the rest is
-// the beginning of a part. Anything else is a *BackupError: it may be damage, and
-// parts behind it may be good.
+// wholeParts returns the end of the last whole part of a file that ends with an incomplete part. Any
+// other ending is a *BackupError: it may be damage, and parts after it may be good.
 func wholeParts(f *os.File) (int64, error) {
 	var size int64
 	p := &partReader{r: bufio.NewReaderSize(io.NewSectionReader(f, 0, 1<<62), 256<<10)}

@@ -14,15 +14,15 @@ import (
 	"github.com/dgraph-io/badger/v4/options"
 )
 
-// recordsName is the folder below the database's that Badger has to itself.
+// recordsName is the folder, in the folder of the database, that only Badger uses.
 const recordsName = "records"
 
-// Badger's defaults promise less than this package: no sync, no checksums, and
-// a memory of 5 × 64 MiB memtables and a 256 MiB cache. So:
+// Badger's defaults guarantee less than this package: no sync, no checksums, and memory for 5 memtables of 64
+// MiB and a cache of 256 MiB. So these options are set:
 //   - every commit is synced unless NoSync is set;
-//   - all values stay in the tree (partBytes is below ValueThreshold), so the
-//     value log holds nothing, needs no collection and gets the smallest file that
-//     can be: the kernel clears pages of it at each opening, more for a large one;
+//   - all values stay in the tree (partBytes is below ValueThreshold), so the value log is empty, needs no
+//     collection and gets the smallest possible file: the kernel clears pages of it at each opening, more for
+//     a large one;
 //   - nothing is compressed (vectors do not shrink), so blocks are read from
 //     the memory map without a cache, their checksums verified each time;
 //   - a memtable gets 1/16 of the memory granted: one is filled while up to two
@@ -63,21 +63,20 @@ func badgerOptions(dir string, o Options) badger.Options {
 		WithNumGoroutines(2)
 }
 
-// levelZeroTables is how many tables a compaction takes at once. Tests of compactions set it.
+// levelZeroTables is how many tables one compaction takes. Tests of compactions set it.
 var levelZeroTables = 12
 
 const (
-	// valueThreshold is the size from which Badger would put a value into its
-	// value log; it must be below a transaction's cap (15 % of a memtable).
+	// valueThreshold is the size from which Badger would put a value into its value log; it must be below the
+	// maximum of a transaction (15 % of a memtable).
 	valueThreshold = 512 << 10
 	// partBytes is the payload of one part of a large record.
 	partBytes = 128 << 10
 )
 
-// openBadger checks the files, as far as tables says, and opens them. Whatever
-// Badger says of damaged ones, panics included, becomes a *CorruptError. Tables
-// that Badger does not list, and logs that are in tables, are set aside if it may write. ready is called before it
-// opens them.
+// openBadger checks the files, as far as k allows, and opens them. Every failure of Badger on damaged files,
+// including a panic, becomes a *CorruptError. If it may write, it sets aside tables that Badger does not list, and
+// logs whose content is in tables. It calls ready before it opens them.
 func openBadger(dir string, o Options, k *tableChecksums, ready func() error, keep func() *keeper) (db *badger.DB, t *tables, kept *keeper, err error) {
 	records := filepath.Join(dir, recordsName)
 	logs := 0
@@ -100,7 +99,7 @@ func openBadger(dir string, o Options, k *tableChecksums, ready func() error, ke
 	}
 	spare := append(stray, flushed...)
 	if o.ReadOnly {
-		// Badger removes tables that it does not list, even when it only reads.
+		// Badger removes tables that it does not list, even when it is opened read-only.
 		if len(spare) > 0 {
 			return nil, nil, nil, ErrUnclean
 		}
@@ -187,14 +186,13 @@ func checkLogs(records string) error {
 	return nil
 }
 
-// refusals are the operating system's, that are no damage.  The words of ENFILE
-// begin with those of EMFILE.
+// refusals are errors of the operating system that do not mean damage. The text of ENFILE begins with that of
+// EMFILE.
 var refusals = []error{syscall.ENOSPC, syscall.ENFILE, syscall.EMFILE, syscall.EACCES, syscall.EPERM,
 	syscall.EROFS, syscall.ENOMEM, syscall.EIO, syscall.EFBIG}
 
-// systemError returns err, if it is the operating system's refusal, as an error
-// that wraps the cause, and ErrNoSpace if that is a full disk; else nil. Badger
-// keeps only the text of most causes.
+// systemError returns err, if the operating system refused something, as an error that wraps the cause, and
+// also ErrNoSpace for a full disk; else nil. Badger keeps only the text of most causes.
 func systemError(err error) error {
 	for _, e := range refusals {
 		if !errors.Is(err, e) && !strings.Contains(err.Error(), e.Error()) {
@@ -208,7 +206,7 @@ func systemError(err error) error {
 	return nil
 }
 
-// causedError is an error of which more causes are known than it tells.
+// causedError is an error with additional causes that its text does not show.
 type causedError struct {
 	error
 	causes []error
@@ -219,12 +217,10 @@ func (e *causedError) Unwrap() []error {
 	return append(e.causes[:len(e.causes):len(e.causes)], e.error)
 }
 
-// tidy removes files that hold nothing and that Badger would stumble over:
-// logs without a head, which a process leaves that dies while Badger creates or
-// deletes one; value logs without entries, since all values are in the tree; and
-// a damaged registry of keys that is too short to hold one, as nothing is
-// encrypted. If it was damage that made a log empty, HEAD and the count of
-// records tell.
+// tidy removes files without content that Badger cannot open: logs without a header, which a process leaves
+// that dies while Badger creates or deletes one; value logs without entries, since all values are in the
+// tree; and a damaged registry of keys that is too short for a key, since nothing is encrypted. If damage
+// made a log empty, HEAD and the count of records show it.
 func tidy(records string, log *slog.Logger) error {
 	entries, err := entriesOf(records)
 	if err != nil {
@@ -266,8 +262,7 @@ func tidy(records string, log *slog.Logger) error {
 	return nil
 }
 
-// A registry without keys is a salt and a text of twelve bytes, plain where
-// nothing is encrypted.
+// A registry without keys is a salt and a text of twelve bytes, unencrypted if nothing is encrypted.
 const (
 	registrySalt  = 16
 	registryBytes = registrySalt + 12
@@ -276,22 +271,22 @@ const (
 // logHead is the size of the head of Badger's logs.
 const logHead = 20
 
-// isNumbered says that a file of Badger's has a name of digits and ext.
+// isNumbered reports whether a file of Badger's has a name of digits and ext.
 func isNumbered(name, ext string) bool {
 	digits, ok := strings.CutSuffix(name, ext)
 	return ok && digits != "" && strings.Trim(digits, "0123456789") == ""
 }
 
-// holdsNoValues says that nothing stands behind the head of a value log, where
-// its first entry would. One with entries is not a log of this package's.
+// holdsNoValues reports whether a value log has nothing after its header, where its first entry would be. A
+// log with entries is not from this package.
 func holdsNoValues(path string) (bool, error) {
 	const entry = 64 // bytes, not all zero, that an entry begins with
 	b, _, err := beginning(path, logHead, entry)
 	return strings.Trim(string(b), "\x00") == "", err
 }
 
-// logger passes Badger's messages on. Badger tells routine matters at its info
-// level; here they are debug messages.
+// logger passes Badger's messages on. Badger logs routine events at its info level; here they are debug
+// messages.
 type logger struct{ l *slog.Logger }
 
 func (l logger) log(level slog.Level, format string, args []any) {

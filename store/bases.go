@@ -6,10 +6,10 @@ import (
 	"fmt"
 )
 
-// The codes of rows (Row.Codes) are written by bases: numbers that whoever makes the
-// codes has fitted, opaque here. They are numbered from 0 upwards, and stay as long as
-// the database, since rows of any age may need them. A new one belongs to the batch
-// whose rows are the first to need it.
+// The codes of rows (Row.Codes) are encoded with bases, which are opaque here: numbers fitted by the
+// code that makes the codes. They are numbered from 0 upwards, and stay as long as the database,
+// since rows of any age may need them. A new one belongs to the batch with the first rows that need
+// it.
 
 const (
 	// MaxBasisBytes is the maximum length of a basis in bytes.
@@ -18,7 +18,7 @@ const (
 	MaxBases = 1 << 10
 )
 
-// errBasis answers a basis that the store cannot take.
+// errBasis reports a basis that the store cannot store.
 var errBasis = errors.New("invalid basis")
 
 // AddBasis stores a basis of 1 to MaxBasisBytes bytes under the next number. number must be the
@@ -78,7 +78,7 @@ func (p *pin) basis(n uint64) (basis []byte, err error) {
 	return basis, err
 }
 
-// readBases reads all bases and nothing else.
+// readBases reads all bases to check them.
 func (p *pin) readBases(ctx context.Context) error {
 	for n := range p.st.bases {
 		if err := p.interrupted(ctx); err != nil {
@@ -91,8 +91,8 @@ func (p *pin) readBases(ctx context.Context) error {
 	return nil
 }
 
-// writeBases writes the bases from a number on into a backup: the length and the
-// beginning of each in a frame, what it cannot hold in further ones.
+// writeBases writes the bases from a number on into a backup: the length and the beginning of each
+// in a frame, the rest in further frames.
 func (p *pin) writeBases(ctx context.Context, w *partWriter, from uint64) error {
 	for n := from; n < p.st.bases; n++ {
 		if err := p.interrupted(ctx); err != nil {
@@ -114,7 +114,7 @@ func (p *pin) writeBases(ctx context.Context, w *partWriter, from uint64) error 
 	return nil
 }
 
-// bases reads the bases that a part of a backup has more than the ones before.
+// bases reads the bases that a part of a backup adds to those of earlier parts.
 func (x *restorer) bases(ctx context.Context) error {
 	for x.kind == frameBasis {
 		refuse := func(err error) error { return x.refuse(fmt.Sprintf("basis %d", x.basisCount), err) }
@@ -155,8 +155,8 @@ func (x *restorer) bases(ctx context.Context) error {
 	return nil
 }
 
-// bases are those of a damaged database, in their order. ok is false where one is lost
-// or may be: codes of rows cannot be read then.
+// bases returns the bases of a damaged database, in order. ok is false if one is lost or may be: the
+// codes of rows then cannot be read.
 func (r *rawReader) bases(ctx context.Context) (all [][]byte, ok bool, err error) {
 	want := 0
 	for key := range r.at {

@@ -10,9 +10,9 @@ import (
 // concurrently.
 //
 // Records are staged under their final keys in as many synced transactions as Badger's limits require.
-// They do not count until the last transaction writes the commit record and the new state. If a batch
-// is not committed, Discard or the next Open removes its records, and its ordinals and sequence number
-// are used again.
+// They become visible only when the last transaction writes the commit record and the new state. If a
+// batch is not committed, Discard or the next Open removes its records, and its ordinals and sequence
+// number are used again.
 type Batch struct {
 	s    *Store
 	w    *stager
@@ -112,7 +112,7 @@ func (b *Batch) Lookup(ctx context.Context, id string) (uint64, error) {
 	return cur.now.ord, err
 }
 
-// Delete deletes the document with the id. ok is false if there was none.
+// Delete deletes the document with the id. ok is false if there was no such document.
 func (b *Batch) Delete(ctx context.Context, id string) (c Change, ok bool, err error) {
 	if err := b.enter(ctx); err != nil {
 		return Change{}, false, err
@@ -136,7 +136,7 @@ func (b *Batch) Delete(ctx context.Context, id string) (c Change, ok bool, err e
 	return c, true, nil
 }
 
-// currentOf reads an id's record, with what this batch did to it.
+// currentOf reads an id's record, with the changes of this batch.
 func (b *Batch) currentOf(id string) (cur current, err error) {
 	key := idKey(id)
 	err = b.s.with(b.w.txn, key, func(p []byte) error {
@@ -149,9 +149,8 @@ func (b *Batch) currentOf(id string) (cur current, err error) {
 	return cur, err
 }
 
-// record writes log entry, id and death of one change in one transaction, so
-// that the log entry, from which an unfinished batch is undone, is there
-// exactly if the others are.
+// record writes log entry, id and death of one change in one transaction, so that the log entry, from
+// which an unfinished batch is undone, exists exactly if the others do.
 func (b *Batch) record(c Change, cur current, now version) error {
 	if b.n >= 1<<32 {
 		return fmt.Errorf("batch has 2^32 changes: %w", ErrTooLarge)
@@ -250,7 +249,7 @@ func (b *Batch) Discard() error {
 	return b.undo()
 }
 
-// undo removes what is staged and ends the batch.
+// undo removes the staged records and ends the batch.
 func (b *Batch) undo() error {
 	defer b.end()
 	b.w.txn.Discard()
@@ -264,7 +263,7 @@ func (b *Batch) undo() error {
 	return nil
 }
 
-// end frees the writer's slot.
+// end releases the writer's slot.
 func (b *Batch) end() {
 	b.done = true
 	b.w.txn.Discard()

@@ -20,16 +20,16 @@ import (
 	"github.com/lexsem/lexsem/internal/regular"
 )
 
-// A record's checksum tells its database, not its history: a table of a copy that
-// went on for itself is whole, and has the same name. So Close writes down which
-// tables there are and the checksums of their blocks, in a file of which HEAD holds
-// the checksum, and the tables are held to that when they are read next.
+// A record's checksum identifies its database, not its history: a table of a copy that was
+// changed separately is intact, and may have the same name. So Close writes a file with all
+// tables and the checksums of their blocks, and HEAD has the checksum of that file. The
+// tables are compared with it when they are next read.
 //
-// After an unclean end, and after an opening that failed, as Badger compacts from the
-// moment it is open, there may be other tables, and one that Badger's MANIFEST had
-// lost may have its number again: then only those are held to the file that have the
-// index they had. Of a table that is left over from an unclean end, blocks are known
-// once all of them were read. Without the file, nothing is.
+// After an unclean end, or after a failed opening (Badger compacts as soon as it is open),
+// there may be other tables, and a table that Badger's MANIFEST had lost may have a reused
+// number. Then only tables with the same index are compared with the file. For a table from
+// before an unclean end, the checksums of blocks are known once all blocks were read. Without
+// the file, no checksums are known.
 const (
 	checksumsName  = "TABLES" // in the folder of the records
 	checksumsMagic = "LXSMTABL"
@@ -38,7 +38,7 @@ const (
 	checksumsMajor = 1
 )
 
-// tableChecksum is what is known of a table.
+// tableChecksum holds the checksums of a table.
 type tableChecksum struct {
 	level  uint32
 	size   uint64
@@ -46,14 +46,14 @@ type tableChecksum struct {
 	blocks []uint32 // CRC-32 (IEEE) of each block without its checksum, nil if they are not known
 }
 
-// tableChecksums are those of all tables, by number.
+// tableChecksums holds those of all tables, by number.
 type tableChecksums struct {
 	tables map[uint64]tableChecksum
 	sum    uint32 // of the file
 	exact  bool   // Badger has not been opened for writing since: there are no other tables
 }
 
-// encodeChecksums makes the bytes of the file, whose last four are the CRC of the others.
+// encodeChecksums makes the bytes of the file; the last four are the CRC of the others.
 func encodeChecksums(tables map[uint64]tableChecksum) []byte {
 	b := append(make([]byte, 0, checksumsHead+len(tables)*checksumsTable), checksumsMagic...)
 	b = binary.LittleEndian.AppendUint32(b, checksumsMajor)
@@ -76,10 +76,10 @@ func appendChecksum(b []byte) []byte {
 	return binary.LittleEndian.AppendUint32(b, crc32.Checksum(b, castagnoli))
 }
 
-// checksumsSum is the checksum by which HEAD knows the file, the one that ends it.
+// checksumsSum is the checksum of the file in HEAD: the one at its end.
 func checksumsSum(b []byte) uint32 { return binary.LittleEndian.Uint32(b[len(b)-4:]) }
 
-// decodeChecksums reads them.
+// decodeChecksums decodes checksums.
 func decodeChecksums(b []byte) (map[uint64]tableChecksum, error) {
 	if len(b) < checksumsHead+4 || string(b[:len(checksumsMagic)]) != checksumsMagic {
 		return nil, errors.New("it does not begin as it should")
@@ -122,8 +122,8 @@ func decodeChecksums(b []byte) (map[uint64]tableChecksum, error) {
 	return tables, nil
 }
 
-// readChecksums reads the file that HEAD tells of. It is nil where there is none, and
-// where it is damaged: that takes nothing away but a check.
+// readChecksums reads the file that HEAD names. It returns nil if the file does not exist or
+// is damaged, since only a check is lost.
 func readChecksums(dir string, m mark, o Options) (*tableChecksums, error) {
 	if !m.hasChecksums {
 		return nil, nil
@@ -152,7 +152,7 @@ func readChecksums(dir string, m mark, o Options) (*tableChecksums, error) {
 	return nil, nil // the process died after it had written the file, before HEAD
 }
 
-// hold says whether the tables that Badger's MANIFEST lists are those of the file.
+// hold checks that the tables in Badger's MANIFEST are those of the file.
 func (k *tableChecksums) hold(listed map[uint64]badger.TableManifest) error {
 	if k == nil || !k.exact {
 		return nil
@@ -168,8 +168,8 @@ func (k *tableChecksums) hold(listed map[uint64]badger.TableManifest) error {
 	return nil
 }
 
-// blocks are the checksums of the blocks that a table had, nil if they are not known.
-// Where there may be other tables, only one of the same index is that table.
+// blocks returns the checksums of a table's blocks, or nil if they are unknown. If there may
+// be other tables, only a table with the same index counts as the same.
 func (k *tableChecksums) blocks(path string, data []byte) []uint32 {
 	id, ok := table.ParseFileID(trimSpare(filepath.Base(path)))
 	if k == nil || !ok {
@@ -186,7 +186,7 @@ func (k *tableChecksums) blocks(path string, data []byte) []uint32 {
 
 var errForeignTable = errors.New("it is not the table that was there when the database was closed: it has another history")
 
-// hold takes what is known of a table whose index was read, and holds the table to it.
+// hold compares a table, whose index was read, with its known checksums.
 func (f *tableFile) hold(k *tableChecksums) error {
 	if k == nil {
 		return nil
@@ -208,7 +208,7 @@ func (f *tableFile) hold(k *tableChecksums) error {
 	return nil
 }
 
-// checksum is what is known of a table; of one that was written since Open all is read.
+// checksum returns the checksums of a table; it reads a table written since Open completely.
 func (f *tableFile) checksum(now badger.TableManifest) tableChecksum {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -219,8 +219,8 @@ func (f *tableFile) checksum(now badger.TableManifest) tableChecksum {
 	return t
 }
 
-// writeChecksums writes down the tables that there are, after Badger has closed. Without that
-// the database is as good, so that a failure, as for want of space, is a warning.
+// writeChecksums writes the checksums of the existing tables, after Badger has closed. The
+// database does not need them, so a failure, such as a lack of space, is only a warning.
 func (s *Store) writeChecksums() *tableChecksums {
 	k, err := s.writeTableChecksums()
 	if err != nil {

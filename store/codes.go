@@ -8,19 +8,20 @@ import (
 	"slices"
 )
 
-// Codes of token states, which a search reads of a hundred rows, and nothing else of these. So the first part of a
-// record of several rows with codes holds what precedes the rows, and each row begins a part. A record of one part, and
-// one that an older program has cut, is read as a whole.
+// Codes of token states: a search reads them for a hundred rows, and nothing else of these rows. So in a record of
+// several rows with codes, the first part holds the data before the rows, and each row begins a part. A record of one
+// part, or one cut by an older program, is read as a whole.
 
-// RowAt names a row of a version.
+// RowAt identifies a row of a version.
 type RowAt struct {
 	Ord uint64
 	Row int
 }
 
-// Codes calls fn with the codes of some rows, which are valid during the call; i counts in at, in any order. Rows
+// Codes calls fn with the codes of some rows, which are valid during the call; i is the index in at, in any order. Rows
 // without codes are left out. It stops at an error of fn and returns it. Errors: that of ctx, ErrNotFound for a version
-// that is not there, *CorruptError, also for a row that it does not have. Cost: a point read for each version, and for each row of those that have several.
+// that does not exist, *CorruptError, also for a row that the version does not have. Cost: a point read for each
+// version, and for each row of those that have several.
 func (v *View) Codes(ctx context.Context, at []RowAt, fn func(i int, codes []byte) error) error {
 	order := make([]int, len(at))
 	for i := range order {
@@ -109,7 +110,7 @@ func (r *rowReader) read() error {
 	return nil
 }
 
-// part calls fn with the number of the parts of the record, and what one of them holds.
+// part calls fn with the number of the record's parts, and the content of one of them.
 func (r *rowReader) part(i int, fn func(n int, b []byte) error) error {
 	key := partKey(prefixRow, r.ord, i)
 	return r.p.s.with(r.p.txn, key, func(payload []byte) error {
@@ -170,10 +171,10 @@ func (r *rowReader) give(i int, codes []byte) error {
 	return r.fn(i, codes)
 }
 
-// outside is the error of a row that a record does not have.
+// outside is the error for a row that a record does not have.
 func outside(row int, rows uint64) error { return fmt.Errorf("%w: row %d of %d", errRecord, row, rows) }
 
-// rowStarts is where the rows of a record begin that is cut at rows; nil of one that is not.
+// rowStarts returns the start of each row in a record that is cut at rows; nil for other records.
 func rowStarts(record []byte) (starts []int) {
 	r := reader{p: record}
 	if r.byte() != recordVersionX {

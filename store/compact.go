@@ -7,10 +7,10 @@ import (
 )
 
 // Compact removes replaced and deleted versions that ended up to sequence upTo, and the change log up
-// to there. Pass the lowest sequence that all derived snapshots have reached. Disk space is freed
-// gradually, or by Reclaim. Compact blocks other writers while it runs. If ctx or the end of the
-// process interrupts it, the next Open or Compact finishes the work. What open views see is kept until
-// they are closed.
+// to that sequence. Pass the lowest sequence that all derived snapshots have reached. Disk space is
+// freed gradually, or by Reclaim. Compact blocks other writers while it runs. If ctx or the end of the
+// process interrupts it, the next Open or Compact finishes the work. Data that open views see is kept
+// until they are closed.
 func (s *Store) Compact(ctx context.Context, upTo uint64) error {
 	return s.writing(ctx, func() error { return s.compact(ctx, upTo) })
 }
@@ -66,8 +66,8 @@ func (s *Store) compact(ctx context.Context, upTo uint64) error {
 	return nil
 }
 
-// passed sums up the versions that ended after one sequence up to another, and
-// returns the digest there.
+// passed sums the sizes of the versions that ended after one sequence up to another, and returns the
+// digest there.
 func (s *Store) passed(after, upTo uint64) (sum uint64, history History, err error) {
 	err = s.read(func(p *pin) (err error) {
 		if history, err = p.historyAt(upTo); err != nil {
@@ -85,15 +85,14 @@ func (s *Store) passed(after, upTo uint64) (sum uint64, history History, err err
 	return sum, history, err
 }
 
-// reclaimSlack is how much the tables may hold beyond twice their due.
+// reclaimSlack is how much the tables may hold in excess of twice their due.
 const reclaimSlack = 8 << 20
 
-// reclaim rewrites the tables when most of what they hold is removed already.
-// Badger drops a removed record when the tombstone meets it on the way down the
-// levels, which takes its time. Where all tables are new ones, which it would leave as they
-// are, and more than a few memtables too many, settle, if not nil, comes before. Deletions
-// that Badger still has in memory are else not helped by this; the next Open helps them.
-// Failure costs only disk space and is logged.
+// reclaim rewrites the tables if most of their content is already removed. Badger drops a removed
+// record when its tombstone meets it on the way down the levels, which may take long. If all tables
+// are new ones, which Badger would leave unchanged, and they exceed the need by a few memtables,
+// settle, if not nil, is called before. Otherwise deletions that are still in Badger's memory are not
+// reclaimed by this call, but after the next Open. Failure costs only disk space and is logged.
 func (s *Store) reclaim(st state, settle func() error) {
 	tables, due := s.tableBytes(), 2*(st.liveBytes+st.deadBytes)+reclaimSlack
 	if tables <= due {
@@ -117,10 +116,9 @@ func (s *Store) reclaim(st state, settle func() error) {
 	}
 }
 
-// trim removes log entries up to st.base, each in one transaction with the
-// version that it ended, and the commit records. It begins where the last one
-// ended, which the state remembers, so that it does not walk over what is
-// removed already. It returns the state as it left it, with an error as well.
+// trim removes log entries up to st.base, each in one transaction with the version that it ended, and
+// the commit records. It continues at the end of the last call, which is in the state, so that it does
+// not walk over removed entries. It returns the resulting state, also with an error.
 func (s *Store) trim(ctx context.Context, st state) (state, error) {
 	from := logKey(st.trimmed+1, 0)
 	for st.trimmed < st.base {
@@ -155,8 +153,8 @@ func (s *Store) trim(ctx context.Context, st state) (state, error) {
 	return st, nil
 }
 
-// forgetAll adds the removal of log entries and of the commit records up to a
-// sequence, and the state that says so.
+// forgetAll adds the removal of log entries and of the commit records up to a sequence number, and the
+// state that records this.
 func (s *Store) forgetAll(w *stager, st state, entries []entry, upTo uint64) (state, error) {
 	for _, e := range entries {
 		if err := s.forget(w, st.base, e); err != nil {
@@ -182,8 +180,8 @@ func (s *Store) forgetAll(w *stager, st state, entries []entry, upTo uint64) (st
 	return st, w.apply(op{keyState, st.encode()})
 }
 
-// forget adds the removal of one log entry, of the version that it ended, and
-// of the id if that is deleted.
+// forget adds the removal of one log entry, of the version that it ended, and of the id if that is
+// deleted.
 func (s *Store) forget(w *stager, base uint64, e entry) error {
 	var ops []op
 	if old := e.change.Old; old != 0 {

@@ -20,14 +20,14 @@ type Document struct {
 	Data        []byte // source of the text if it is not text, such as an image; nil for none. Needs Media
 	Truncated   int32  // number of tokens cut off when the text was encoded
 	// Rows are the vectors of the document: one, or one for each chunk of a long text. At most
-	// MaxRows. In a database with Manifest.Deferred either all have a vector, or none has.
+	// MaxRows. In a database with Manifest.Deferred either all rows have a vector, or none has.
 	Rows []Row
 }
 
 // MaxRows is the maximum number of rows of a document.
 const MaxRows = 1 << 18
 
-// Row is one vector of a document with the part of the text that it stands for.
+// Row is one vector of a document, with the part of the text that it represents.
 type Row struct {
 	Start, End int       // byte range of the chunk in Text; chunks may overlap. A single row always covers the whole text
 	Vector     []float32 // length Dim, all finite; nil where it is not made yet
@@ -45,10 +45,10 @@ func (d *Document) dropCodes() {
 // MaxMediaBytes is the maximum length of a media type in bytes.
 const MaxMediaBytes = 255
 
-// Deferred says that the vectors of the document are not made yet.
+// Deferred reports whether the vectors of the document are not made yet.
 func (d *Document) Deferred() bool { return len(d.Rows) > 0 && len(d.Rows[0].Vector) == 0 }
 
-// check refuses what Put must not store in a database of m.
+// check refuses a document that Put must not store in a database of m.
 func (d *Document) check(m Manifest) error {
 	dim := m.Dim
 	if err := checkID(d.ID); err != nil {
@@ -110,7 +110,7 @@ func checkID(id string) error {
 	return nil
 }
 
-// Op says what a change did to an id.
+// Op is the effect of a change on an id.
 type Op uint8
 
 // The operations of the change log.

@@ -88,7 +88,7 @@ func (e *LockedError) Error() string {
 // Unwrap returns ErrLocked, for errors.Is.
 func (e *LockedError) Unwrap() error { return ErrLocked }
 
-// ForeignError says that a folder holds files but no database. No database is created there and no
+// ForeignError says that a folder has files but no database. No database is created there and no
 // file is touched.
 type ForeignError struct {
 	Dir     string

@@ -14,19 +14,18 @@ import (
 	"github.com/lexsem/lexsem/internal/private"
 )
 
-// A folder is ours if it has the marker, the first file that is made in a new
-// database, or a HEAD of which a slot begins with our magic: databases of
-// versions that knew no marker have that, and get the marker when they are
-// opened for writing. Nothing is made, locked, changed or removed in any other
-// folder that holds files.
+// A folder is ours if it has the marker, which is the first file of a new database, or a HEAD with a
+// slot that begins with our magic. Databases of versions without a marker have such a HEAD, and get the
+// marker when they are opened for writing. Nothing is created, locked, changed or removed in any other
+// folder with files.
 const (
 	markerName = "LEXSEM"
 	markerText = "This folder is a lexsem database.\n"
 )
 
-// Exists reports whether dir holds a database. It opens, locks and creates nothing. The result is
-// false for a folder that is missing or empty, or that holds only what the first moments of a database
-// leave behind. Errors: *ForeignError for a folder with other files; an error if dir is a file.
+// Exists reports whether dir holds a database. It does not open, lock or create anything. The result is
+// false for a folder that is missing or empty, or that has only files from the first moments of a
+// database. Errors: *ForeignError for a folder with other files; an error if dir is a file.
 func Exists(dir string) (bool, error) {
 	info, err := os.Stat(dir)
 	switch {
@@ -72,10 +71,10 @@ func Exists(dir string) (bool, error) {
 	return false, nil
 }
 
-// isOurs looks for the marker and for HEAD. The marker counts as soon as it
-// begins as it should: a process may have died while it wrote it, and a person
-// may make an empty one for a database that has lost its HEAD. So does one of
-// zeros: a disk that lost its power may have the length of a file without its bytes.
+// isOurs looks for the marker and for HEAD. The marker counts if its beginning is right: a process may
+// have died while it wrote it, and a person may create an empty one for a database that has lost its
+// HEAD. A marker of zeros also counts: after a power cut a disk may have the length of a file without
+// its bytes.
 func isOurs(dir string) (bool, error) {
 	b, ok, err := beginning(filepath.Join(dir, markerName), 0, len(markerText)+1)
 	begun := strings.HasPrefix(markerText, string(b[:min(len(b), len(markerText))]))
@@ -92,8 +91,7 @@ func isOurs(dir string) (bool, error) {
 	return false, nil
 }
 
-// beginning reads up to n bytes of a regular file. ok is false where there is
-// none.
+// beginning reads up to n bytes of a regular file. ok is false if there is no such file.
 func beginning(path string, at int64, n int) (b []byte, ok bool, err error) {
 	info, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && !info.Mode().IsRegular() {
@@ -114,8 +112,8 @@ func beginning(path string, at int64, n int) (b []byte, ok bool, err error) {
 	return b, true, err
 }
 
-// checkEmpty returns a *ForeignError if a folder without marker and HEAD holds
-// anything but a lock and what a file system has of its own.
+// checkEmpty returns a *ForeignError if a folder without marker and HEAD has anything except a lock and
+// entries of the file system.
 func checkEmpty(dir string) error {
 	f, err := os.Open(dir)
 	if err != nil {
@@ -143,9 +141,9 @@ func checkEmpty(dir string) error {
 	}
 }
 
-// isFree says that an entry of a folder keeps no one from making a database
-// there: a mounted disk's lost+found, the collections of one that was there, or the
-// lock of a process that died before it made anything else.
+// isFree reports whether an entry of a folder does not prevent a new database there: a mounted disk's
+// lost+found, the collections of an earlier database, or the lock of a process that died before it
+// created anything else.
 func isFree(dir string, e fs.DirEntry) (bool, error) {
 	if (e.Name() == "lost+found" || e.Name() == collectionsName) && e.IsDir() {
 		return true, nil
@@ -157,8 +155,8 @@ func isFree(dir string, e fs.DirEntry) (bool, error) {
 	return ok && len(b) < 32 && strings.Trim(string(b), "0123456789\n") == "", err
 }
 
-// claim makes the folder, which is its owner's alone, and puts the marker into it. The caller knows from
-// Exists that this is allowed.
+// claim creates the folder, which only its owner can use, and puts the marker into it. The caller must
+// know from Exists that this is allowed.
 func claim(dir string) error {
 	if parent := filepath.Dir(dir); filepath.Base(parent) == collectionsName {
 		if err := private.MkdirAll(parent); err != nil {

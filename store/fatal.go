@@ -11,15 +11,14 @@ import (
 	"github.com/dgraph-io/badger/v4"
 )
 
-// Badger (v4.9.6) calls log.Fatal while it opens, where it cannot list its folder, or open
-// or map its file DISCARD (y.Check), which fence could do a moment before. log.Fatal
-// writes its message before it ends the process. So, while Badger opens, what the
-// standard logger writes passes through unfatal, which panics instead in y.Check: openBadger makes an
-// error of it. What Badger had opened by then stays open: some memory, files and goroutines that
-// write nothing.
+// Badger (v4.9.6) calls log.Fatal during opening if it cannot list its folder, or open or map its file
+// DISCARD (y.Check), although fence could do so a moment before. log.Fatal writes its message before
+// it ends the process. So during the opening, the output of the standard logger passes through
+// unfatal, which panics if it comes from y.Check: openBadger turns the panic into an error. Whatever
+// Badger has opened by then stays open: some memory, files and goroutines that write nothing.
 type unfatal struct{ io.Writer }
 
-// Write passes everything on, except Badger's last message before it would end the process.
+// Write writes everything except the last message of Badger before it would end the process.
 func (w unfatal) Write(b []byte) (int, error) {
 	if checking() {
 		panic(errors.New(strings.Join(strings.Fields(string(b)), " "))) // one line, with the cause
@@ -27,7 +26,8 @@ func (w unfatal) Write(b []byte) (int, error) {
 	return w.Writer.Write(b)
 }
 
-// checking says whether y.Check is ending the process in this goroutine, while openBadger opens there.
+// checking reports whether y.Check is ending the process in this goroutine, while openBadger opens
+// there.
 func checking() bool {
 	pcs := make([]uintptr, 64)
 	frames := runtime.CallersFrames(pcs[:runtime.Callers(3, pcs)])
@@ -52,8 +52,8 @@ var surviving struct {
 	n int
 }
 
-// survive calls open, in which log.Fatal panics. It leaves the writer of the standard logger as it
-// was, or as others have set it meanwhile.
+// survive calls open, in which log.Fatal becomes a panic. Afterwards the writer of the standard logger
+// is the previous one, or one that others have set meanwhile.
 func survive(open func() (*badger.DB, error)) (*badger.DB, error) {
 	surviving.Lock()
 	if surviving.n++; surviving.n == 1 {

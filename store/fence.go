@@ -12,21 +12,20 @@ import (
 	"github.com/lexsem/lexsem/internal/private"
 )
 
-// Badger ends the process, or waits for ever, where it meets some errors while it
-// opens: that its file DISCARD cannot be opened, that its folder cannot be listed,
-// that there are no file descriptors left. What can cause these is checked before,
-// so that it becomes an error.
+// Badger ends the process or waits for ever on some errors during opening: if its file
+// DISCARD cannot be opened, if its folder cannot be listed, or if there are no file
+// descriptors left. The causes are checked before, so that they become errors.
 
 const (
 	discardName  = "DISCARD"
 	discardBytes = 1 << 20 // as Badger makes it
-	// spareFiles is more than what Badger has open beside tables and logs, and
-	// what it opens for a moment.
+	// spareFiles is more than the number of files that Badger has open besides tables and
+	// logs, temporary ones included.
 	spareFiles = 24
 )
 
-// fence checks what Badger takes for granted, of a folder of records in which
-// so many tables are listed.
+// fence checks what Badger assumes about a folder of records with the given number of
+// listed tables.
 func fence(records string, o Options, tables int) error {
 	if !o.ReadOnly {
 		if err := os.MkdirAll(records, private.Folder); err != nil {
@@ -62,8 +61,8 @@ func fence(records string, o Options, tables int) error {
 	return checkDescriptors(records, tables+logs+spareFiles)
 }
 
-// makeDiscard makes the file in which Badger counts what is removed from its
-// value logs, or makes it anew: there is nothing to count.
+// makeDiscard creates or recreates the file in which Badger counts what is removed from
+// its value logs, which are empty.
 func makeDiscard(path string) error {
 	info, err := os.Stat(path)
 	if err == nil && (!info.Mode().IsRegular() || info.Size() == discardBytes) {

@@ -11,9 +11,9 @@ import (
 	"github.com/lexsem/lexsem/internal/atomicfile"
 )
 
-// WriteFileAtomic replaces a file atomically: path holds the old or the new contents, whatever
-// happens. It writes and syncs a temporary file in the same folder, renames it and syncs the folder,
-// which must exist. Only the owner can read the file. A full disk is ErrNoSpace.
+// WriteFileAtomic replaces a file atomically: at any moment path has the old or the new contents. It
+// writes and syncs a temporary file in the same folder, renames it and syncs the folder, which must
+// exist. Only the owner can read the file. A full disk is ErrNoSpace.
 func WriteFileAtomic(path string, data []byte) error {
 	err := atomicfile.Write(path, func(f *os.File) error {
 		_, err := f.Write(data)
@@ -26,11 +26,10 @@ func WriteFileAtomic(path string, data []byte) error {
 	return err
 }
 
-// temporary is the name of a file that a writer of whole files has not given its
-// own name yet.
+// temporary matches the name of a file that was not yet renamed to its final name.
 var temporary = regexp.MustCompile(regexp.QuoteMeta(atomicfile.Mark) + `[0-9]+$`)
 
-// Folders below that of a database.
+// Folders in the folder of a database.
 const (
 	derivedName = "derived" // snapshots of what is derived
 	fitName     = "fit"     // what an interrupted fit goes on from
@@ -43,9 +42,8 @@ const (
 // together with it. Each is in the folder of its name.
 func CollectionsDir(dir string) string { return filepath.Join(dir, collectionsName) }
 
-// removeTemporaries removes what writers of whole files in a process that died
-// have left in the database's folder and in those below it that have such
-// writers, and what is left of a Restore.
+// removeTemporaries removes temporary files of a dead process from the database's folder and from
+// the folders below it that can have them, and the remains of a Restore.
 func removeTemporaries(dir string) error {
 	for _, folder := range []string{"", recordsName, bridgesName, derivedName, fitName, syncName} {
 		folder = filepath.Join(dir, folder)
@@ -70,7 +68,7 @@ func removeTemporaries(dir string) error {
 	return nil
 }
 
-// entriesOf lists a folder: nothing of one that is not there.
+// entriesOf lists a folder; a missing one is empty.
 func entriesOf(dir string) ([]fs.DirEntry, error) {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {

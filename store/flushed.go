@@ -7,13 +7,13 @@ import (
 	"github.com/lexsem/lexsem/internal/regular"
 )
 
-// flushedLogs finds the logs of memtables that are in tables already, of which the highest
-// version is last. Badger (v4.9.6) removes a log behind the flush, and goes on where the disk refuses. A
-// compaction may drop a record that was deleted since, and its tombstone. If Badger read the log again, the record would be back.
+// flushedLogs finds the logs of memtables whose content is already in tables; last is the highest version in tables.
+// Badger (v4.9.6) removes a log after the flush, and continues if the disk refuses. A compaction may then drop a
+// deleted record together with its tombstone. If Badger read the log again, the record would reappear.
 //
-// A transaction lies in one memtable, memtables are written in the order of their versions,
-// and behind the opening versions go on above those of the tables. So a log is in tables if its first
-// record is of no later version than one in a table.
+// A transaction is in one memtable, memtables are flushed in the order of their versions, and after an
+// opening versions continue above those of the tables. So the content of a log is in tables if the version of
+// its first record is not above those in tables.
 func flushedLogs(records string, last uint64) (paths []string, err error) {
 	entries, err := entriesOf(records)
 	if err != nil {
@@ -35,7 +35,7 @@ func flushedLogs(records string, last uint64) (paths []string, err error) {
 	return paths, nil
 }
 
-// firstVersion is the version of the first record of a log; not ok where there is none that can be read.
+// firstVersion is the version of the first record of a log; ok is false if it cannot be read.
 func firstVersion(path string) (version uint64, ok bool, err error) {
 	f, err := regular.Open(path)
 	if err != nil {

@@ -13,10 +13,9 @@ import (
 	"github.com/lexsem/lexsem/internal/regular"
 )
 
-// A database can be made anew beside itself, in a folder of its own below it, and
-// then take its own place. What decides that is one file, SWAP: without it the old
-// database is the database, with it the new one is, wherever its parts lie by then. Whoever
-// opens the database for writing moves what is left to move.
+// A new version of a database can be built in a folder below it, and then take its place. The file
+// SWAP decides: without it the old database is valid, with it the new one, wherever its parts are at
+// that moment. The process that opens the database for writing moves the remaining parts.
 const (
 	nextName     = "reembed"  // the new database
 	swapName     = "SWAP"     // the file that decides
@@ -63,7 +62,7 @@ func (s *Store) HandOver(ctx context.Context, last func() error) error {
 	})
 }
 
-// lockNext takes the lock of the database in next, which must be whole.
+// lockNext takes the lock of the database in next, which must be complete.
 func (s *Store) lockNext(next string) (*os.File, error) {
 	there, err := Exists(next)
 	if err != nil {
@@ -86,9 +85,9 @@ func (s *Store) lockNext(next string) (*os.File, error) {
 	return lock, nil
 }
 
-// TakeOver moves the database that HandOver decided for to its place. Without such a decision it does
-// nothing. The database must not be open. Errors: ErrLocked and those of the operating system; the
-// next call continues.
+// TakeOver moves the database chosen by HandOver into place. Without such a decision it does nothing.
+// The database must not be open. Errors: ErrLocked and those of the operating system; the next call
+// continues.
 func TakeOver(dir string) (err error) {
 	if there, err := Exists(dir); err != nil || !there {
 		return err
@@ -104,7 +103,7 @@ func TakeOver(dir string) (err error) {
 	return takeOver(dir)
 }
 
-// decided says whether the database in NextDir is the database.
+// decided reports whether the database in NextDir has replaced the old one.
 func decided(dir string) (bool, error) {
 	b, err := regular.ReadFile(filepath.Join(dir, swapName), int64(len(swapText)))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -119,7 +118,7 @@ func decided(dir string) (bool, error) {
 	return true, nil
 }
 
-// takeOver is TakeOver for whoever holds the lock. Each step may have been done before.
+// takeOver is TakeOver for a caller that holds the lock. Each step may already have been done.
 func takeOver(dir string) error {
 	if ok, err := decided(dir); err != nil || !ok {
 		return err
@@ -178,7 +177,7 @@ func takeOver(dir string) error {
 	return errors.Join(os.Remove(at(swapName)), atomicfile.SyncDir(dir))
 }
 
-// move puts a file or folder, if it is there, where no other folder may be.
+// move moves a file or folder, if it exists, to a place where no other folder may exist.
 func move(from, to string) error {
 	there, err := exists(from)
 	if err != nil || !there {

@@ -14,19 +14,18 @@ import (
 	"github.com/lexsem/lexsem/internal/regular"
 )
 
-// HEAD is a small file beside Badger that tells how many durable writes have
-// been acknowledged. Badger cuts its write-ahead log at the first entry that
-// does not check, which is right for a torn tail and wrong for damage; a
-// database whose state is older than HEAD says has lost acknowledged writes.
+// HEAD is a small file next to Badger that counts acknowledged durable writes. Badger
+// cuts its write-ahead log at the first invalid entry, which is right for a torn end and
+// wrong for damage. A database whose state is older than HEAD has lost acknowledged
+// writes.
 //
-// Nor is a digest of the past known below the sequence that Compact has passed. So
-// Compact syncs the mark before: HEAD is never behind it, and records that have
-// passed HEAD's sequence are of another history.
+// Digests of the past are not known below the sequence that Compact has passed. So
+// Compact syncs the mark first: HEAD is never older, and records beyond HEAD's sequence
+// belong to another history.
 //
-// The file has two slots, written in turn, each alone in its disk sector:
-// a torn write leaves the other. It is not synced with each commit: an old
-// mark is a weaker check, never a wrong one. Without a valid slot the mark is
-// written anew from the database.
+// The file has two slots, written in turn, each in its own disk sector: a torn write
+// spares the other. It is not synced with each commit: an old mark is a weaker check,
+// never a wrong one. Without a valid slot the mark is recreated from the database.
 const (
 	headName     = "HEAD"
 	headMagic    = "LXSMHEAD"
@@ -36,7 +35,7 @@ const (
 	headMoreSize = 64   // and, if the tables are known, checksum of TABLES 4, CRC-32 (IEEE, which is not blind to the two before) of all before 4
 )
 
-// mark is what a slot of HEAD says.
+// mark is the content of a slot of HEAD.
 type mark struct {
 	major, minor int
 	clean        bool   // the database was closed cleanly after gen
@@ -76,7 +75,7 @@ func bit(b bool) byte {
 	return 0
 }
 
-// decodeMark decodes a slot, of which the beginning is the same in all formats.
+// decodeMark decodes a slot, whose beginning is the same in all formats.
 func decodeMark(b []byte) (mark, bool) {
 	checks := func(n int) bool {
 		return len(b) >= n && crc32.Checksum(b[:n-4], castagnoli) == binary.LittleEndian.Uint32(b[n-4:])
@@ -111,8 +110,8 @@ type head struct {
 	next int // slot of the next write
 }
 
-// readHead returns the newest valid mark of dir's HEAD. ok is false without
-// one; present tells whether there is a file at all.
+// readHead returns the newest valid mark of dir's HEAD. ok is false if there is none;
+// present reports whether the file exists.
 func readHead(dir string) (m mark, slot int, ok, present bool, err error) {
 	f, err := regular.Open(filepath.Join(dir, headName))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -128,9 +127,9 @@ func readHead(dir string) (m mark, slot int, ok, present bool, err error) {
 		if err != nil && !errors.Is(err, io.EOF) {
 			return mark{}, 0, false, true, err
 		}
-		// Equal generations: an unclean mark follows a clean one at open, so
-		// it wins; a clean one that follows it has the same meaning as both. So
-		// wins one that is not exact, which follows an exact one before that.
+		// Equal generations: at opening, an unclean mark follows a clean one, so it is
+		// the newer; a clean one that follows it has the same meaning as both. In the
+		// same way, an inexact mark follows an exact one.
 		if n, valid := decodeMark(b[:got]); valid && (!ok || n.gen > m.gen || n.gen == m.gen && (!n.clean || m.clean && !n.exact)) {
 			m, slot, ok = n, i, true
 		}
@@ -138,8 +137,7 @@ func readHead(dir string) (m mark, slot int, ok, present bool, err error) {
 	return m, slot, ok, true, nil
 }
 
-// openHead opens HEAD for writing; the slot that holds the newest mark is
-// spared by the next write.
+// openHead opens HEAD for writing; the next write spares the slot with the newest mark.
 func openHead(dir string, newest int) (*head, error) {
 	f, err := os.OpenFile(filepath.Join(dir, headName), os.O_RDWR|os.O_CREATE, private.File)
 	if err != nil {
@@ -165,8 +163,8 @@ func (h *head) writeAll(m mark) error {
 func (h *head) close() error { return h.f.Close() }
 
 // openHead opens HEAD, if the database is opened for writing. Badger may change its
-// tables from then on, so HEAD must not tell any more that there are no others. What
-// else it tells stays until the records are found to agree.
+// tables from then on, so HEAD must no longer say that there are no other tables. Its
+// other content stays until the records are found to agree.
 func (s *Store) openHead(m mark, slot int) (err error) {
 	if s.o.ReadOnly {
 		return nil
@@ -178,7 +176,7 @@ func (s *Store) openHead(m mark, slot int) (err error) {
 	return s.head.writeAll(m)
 }
 
-// mark is what HEAD says of a state.
+// mark returns the content of HEAD for a state.
 func (s *Store) mark(st state, clean bool) mark {
 	m := mark{
 		major: s.manifest.Major, minor: s.manifest.Minor, clean: clean, leads: !s.o.NoSync,

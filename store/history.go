@@ -9,10 +9,10 @@ import (
 )
 
 // History is a digest of all commits up to a sequence number: the first 16 bytes of SHA-256 over the
-// digest before, the sequence number, a random nonce, and the log entries of the commit, each with its
-// length before it. Two databases have the same digest only if one is a copy of the other and neither
-// has committed since. Data derived from one then fits the other. All zeros mean that the digest is
-// not known.
+// previous digest, the sequence number, a random nonce, and the log entries of the commit, each
+// preceded by its length. Two databases have the same digest only if one is a copy of the other and
+// neither has committed since. Data derived from one then fits the other. All zeros mean that the
+// digest is not known.
 type History [16]byte
 
 // MarshalText writes 32 hexadecimal digits.
@@ -48,8 +48,8 @@ func newNonce() (n [16]byte) {
 	return n
 }
 
-// firstHistory is the digest of a database without commits, or of one whose
-// commits so far have none.
+// firstHistory is the digest of a database without commits, or of one whose commits so far have no
+// digest.
 func firstHistory(u UUID) History { return newChain(History(u), 0, newNonce()).history() }
 
 // historyAt returns the digest at a sequence number, zeros if it is not known.
@@ -80,10 +80,8 @@ func (v *View) HistoryAt(seq uint64) (h [16]byte, ok bool, err error) {
 	return h, err == nil && h != History{}, err
 }
 
-// checkHistory holds the records to what HEAD says of them: records that were
-// copied here, one table or all, from another database, or from another time of
-// this one, have another history. That writes are missing was noticed before, by
-// their number.
+// checkHistory compares the records with HEAD: records copied from another database, or from another
+// time of this one, have another history. Missing writes were noticed before, by their number.
 func (p *pin) checkHistory(m mark) error {
 	if m.history == (History{}) {
 		return nil // of format 1

@@ -17,17 +17,16 @@ import (
 	"github.com/lexsem/lexsem/internal/atomicfile"
 )
 
-// A compaction of Badger's (v4.9.6) whose new table cannot be made or synced goes on
-// without it, and removes the old ones: in levels.go, defer inflightBuilders.Done(err)
-// takes err before it is set. Badger says in its log, in the goroutine that compacts,
-// how many keys it has added to each table before any old one goes, and when it is done. So a keeper holds
-// all tables from the first of these words on, by an iterator that nobody moves, for Badger
-// removes no table that one holds, and at the last it compares the keys that were added
-// with those of the new tables. Where some are missing it holds the old tables until the
-// process ends, and undo, at the next opening, has them take the place of the new ones.
+// If a compaction of Badger (v4.9.6) cannot create or sync its new table, it continues without it and
+// removes the old ones: in levels.go, defer inflightBuilders.Done(err) evaluates err before it is set.
+// Before any old table is removed, the compacting goroutine logs how many keys it has added to each new
+// table, and later that it is done. Badger does not remove a table that an iterator holds. So a keeper
+// holds all tables from the first of these messages on, by an unused iterator; at the last message it
+// compares the keys that were added with those of the new tables. If some are missing, it holds the old
+// tables until the process ends, and undo restores them at the next opening.
 //
-// One compaction at a time is past its first table, so that each is compared before
-// another takes what it has made.
+// Only one compaction at a time is past its first table, so that each is compared before another uses its
+// tables.
 type keeper struct {
 	records string
 	log     *slog.Logger
@@ -50,7 +49,7 @@ type keeper struct {
 	onCompared func() // for tests, or nil
 }
 
-// compaction is one that has added keys.
+// compaction is a compaction that has added keys.
 type compaction struct {
 	id      int // of Badger's goroutine
 	before  map[uint64]badger.TableInfo
@@ -64,7 +63,7 @@ func newKeeper(records string, log *slog.Logger, hold func() (func(), bool), fai
 	return k
 }
 
-// opened lets compactions begin. They wait for it, as nothing can be held before.
+// opened allows compactions to begin. They wait for it, since nothing can be held before.
 func (k *keeper) opened(db *badger.DB) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -72,8 +71,8 @@ func (k *keeper) opened(db *badger.DB) {
 	k.changed.Broadcast()
 }
 
-// close holds what there is, for compactions that begin while Badger closes; of tables that
-// are made meanwhile they make copies.
+// close holds the existing tables for compactions during Badger's Close, and makes copies of tables that
+// are created meanwhile.
 func (k *keeper) close(db *badger.DB) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -87,7 +86,7 @@ func (k *keeper) close(db *badger.DB) {
 	k.changed.Broadcast()
 }
 
-// closed gives back what was held, when Badger has closed, and removes the copies.
+// closed releases what was held, after Badger was closed, and removes the copies.
 func (k *keeper) closed() error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -101,11 +100,12 @@ func (k *keeper) closed() error {
 	if k.copied {
 		err = removeSpares(k.records)
 	}
-	// A table whose removal a loss of power takes back would not be Badger's, and a reader would find the end unclean.
+	// If a power cut undoes the removal of a copy, the table would not be in Badger's list, and a reader would report
+	// an unclean end.
 	return errors.Join(err, atomicfile.SyncDir(k.records))
 }
 
-// adds is called before a table of n keys is made, by the goroutine of that number.
+// adds is called before a table of n keys is created, by the goroutine with number id.
 func (k *keeper) adds(id int, n uint64) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -143,7 +143,7 @@ func (k *keeper) begin(id int) *compaction {
 	}
 }
 
-// copy makes copies, by the name of tables that are set aside, of those that are not held.
+// copy copies tables that are not held; the copies have the names of set-aside tables.
 func (k *keeper) copy(c *compaction) error {
 	entries, err := entriesOf(k.records)
 	if err != nil {
@@ -167,7 +167,7 @@ func (k *keeper) copy(c *compaction) error {
 	return nil
 }
 
-// done is called behind a compaction: err is nil, or Badger's.
+// done is called after a compaction: err is nil, or Badger's error.
 func (k *keeper) done(id int, err error) {
 	k.mu.Lock()
 	c := k.now
@@ -198,8 +198,8 @@ func (k *keeper) done(id int, err error) {
 	}
 }
 
-// compare holds the tables behind a compaction to the keys that it has added. Those it has made lie below
-// level 0, or are one table there, of no later version than those that it has taken.
+// compare compares the tables after a compaction with the keys that it has added. Its new tables are
+// below level 0, or are one table there, of no later version than its inputs.
 func (c *compaction) compare(now []badger.TableInfo) error {
 	gone := map[uint64]badger.TableInfo{}
 	for id, t := range c.before {
@@ -230,8 +230,8 @@ func (c *compaction) compare(now []badger.TableInfo) error {
 		below, c.added)
 }
 
-// settled returns an error where what was read before the call may be wrong, as tables
-// are missing. Where a compaction has just replaced tables it waits for its end.
+// settled returns an error if earlier reads may be wrong because tables are missing. If a compaction has
+// just replaced tables, it waits for its end.
 func (k *keeper) settled() error {
 	if k == nil {
 		return nil
@@ -266,8 +266,8 @@ func (k *keeper) wait() {
 	}
 }
 
-// watch is the logger of a database that may be written to: it tells the keeper what
-// Badger does, by the formats of its messages.
+// watch is the logger of a writable database: it informs the keeper about Badger's actions, which it
+// recognises by the formats of Badger's messages.
 type watch struct {
 	logger
 	k *keeper
@@ -320,7 +320,7 @@ func failed(v any) error {
 	return errors.New("the MANIFEST of Badger could not be written")
 }
 
-// number is an argument of a message, 0 where it is of another type.
+// number is an argument of a message, 0 if it is of another type.
 func number[T int | uint64](v any) T {
 	n, _ := v.(T)
 	return n

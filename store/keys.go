@@ -66,8 +66,8 @@ func idKey(id string) []byte {
 	return k
 }
 
-// keyNumber returns the first number of a key, its part (or entry) number, and
-// whether the key has the length that its prefix asks for.
+// keyNumber returns the first number of a key, its part (or entry) number, and whether
+// the key has the right length for its prefix.
 func keyNumber(key []byte) (n uint64, part uint32, ok bool) {
 	if len(key) < 9 {
 		return 0, 0, false

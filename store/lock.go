@@ -14,13 +14,13 @@ import (
 	"github.com/lexsem/lexsem/internal/regular"
 )
 
-// lockName is the file whose operating-system lock guards the database, and
-// which holds the process id of the writer. A stale file is harmless: the lock
-// goes with the process.
+// lockName is the file whose operating-system lock guards the database, and which holds
+// the process id of the writer. A stale file is harmless, since the lock ends with the
+// process.
 const lockName = "LOCK"
 
-// lockDir takes the database's lock: exclusive for writing, shared for reading.
-// The file is nil where none is needed.
+// lockDir takes the database's lock: exclusive for writing, shared for reading. The file
+// is nil if no lock is needed.
 func lockDir(dir string, readOnly bool) (*os.File, error) {
 	path := filepath.Join(dir, lockName)
 	var f *os.File
@@ -56,10 +56,10 @@ func lockDir(dir string, readOnly bool) (*os.File, error) {
 	return f, nil
 }
 
-// lockBadger takes the lock that Badger would take on its folder, so that other
-// programs of Badger's stay out. Badger frees its own by closing it, which comes
-// late while this process starts another (filelock.Release). The file is nil
-// where Badger locks, and for a reader where there is no folder.
+// lockBadger takes the lock that Badger would take on its folder, so that other Badger
+// programs stay out. Badger releases its own lock by closing the file, which takes effect
+// late while this process starts another (filelock.Release). The file is nil if Badger
+// itself locks, and for a reader if there is no folder.
 func lockBadger(dir string, readOnly bool) (*os.File, error) {
 	if badgerLocks {
 		return nil, nil

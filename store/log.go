@@ -6,7 +6,7 @@ import (
 	"fmt"
 )
 
-// log walks the change log after a sequence and holds every batch to the
+// log walks the change log after a sequence number and compares every batch with the
 // number of entries and the digest in its commit record.
 func (p *pin) log(ctx context.Context, after uint64, fn func(uint64, Change) error) error {
 	switch {
@@ -65,7 +65,7 @@ func (p *pin) log(ctx context.Context, after uint64, fn func(uint64, Change) err
 	return nil
 }
 
-// commit reads the commit record of a batch that must have one.
+// commit reads the commit record of a batch, which must exist.
 func (p *pin) commit(seq uint64) (c commit, err error) {
 	key := numberKey(prefixCommit, seq)
 	err = p.s.with(p.txn, key, func(b []byte) (err error) {

@@ -22,7 +22,7 @@ const (
 	formatDeferred = 4 // as formatHistory, and documents may have no vectors yet (Manifest.Deferred); the metric is cosine
 )
 
-// plainMetric is the metric of the databases that formats before formatMetric hold.
+// plainMetric is the metric of databases in formats before formatMetric.
 const plainMetric = "cosine"
 
 // MaxManifestBytes is the maximum length of the encoded manifest in bytes.
@@ -55,8 +55,8 @@ func (u *UUID) UnmarshalText(b []byte) error {
 	return err
 }
 
-// Manifest describes a database. SetManifest keeps fields that a newer program of the same major
-// format has written.
+// Manifest describes a database. SetManifest keeps unknown fields from newer programs of the same
+// major format.
 type Manifest struct {
 	Major   int       `json:"major"` // format; set by the store
 	Minor   int       `json:"minor"`
@@ -72,7 +72,7 @@ type Manifest struct {
 
 	Kind string `json:"kind,omitempty"` // of what is stored, opaque to the store; "" is decided by the documents
 
-	// Deferred says that documents may be stored without vectors, which are made later. It is never taken back.
+	// Deferred says that documents may be stored without vectors, which are made later. It is never reset.
 	Deferred bool `json:"deferred,omitempty"`
 
 	// TokenStates is the mode for token states of documents, opaque to the store; "" in databases that
@@ -96,7 +96,7 @@ type Manifest struct {
 	extra map[string]json.RawMessage
 }
 
-// Source says how far a database has followed another one.
+// Source records how far a database has followed another one.
 type Source struct {
 	UUID    UUID    `json:"uuid"`
 	Seq     uint64  `json:"seq"`     // deletions up to this commit were applied
@@ -104,9 +104,9 @@ type Source struct {
 	Next    uint64  `json:"next"`    // ordinals below it were processed
 }
 
-// maxBackups is how many ends of backups a manifest remembers, each with its digest. Sequence
-// numbers alone would let a copy that has gone another way since continue a backup, and
-// the commit record that has the digest is often gone.
+// maxBackups is how many ends of backups a manifest stores, each with its digest. With sequence
+// numbers alone, a copy that has diverged since could continue a backup, and the commit record with
+// the digest is often removed.
 const maxBackups = 64
 
 // Bridge describes the active file of one fitted variant.
@@ -121,13 +121,13 @@ type Bridge struct {
 	extra map[string]json.RawMessage
 }
 
-// The names in the JSON of the fields above; what else is there is kept.
+// The names of these fields in JSON; other fields are kept.
 var (
 	manifestFields = []string{"major", "minor", "uuid", "created", "from", "dim", "metric", "encoder", "language", "kind", "deferred", "token_states", "index", "bridges", "default", "auto", "source", "backups"}
 	bridgeFields   = []string{"file", "crc32c", "seq", "last", "passages", "probes"}
 )
 
-// format is the least one that holds a database with this manifest.
+// format is the lowest format that can store a database with this manifest.
 func (m Manifest) format() int {
 	if m.Metric != "" && m.Metric != plainMetric {
 		return formatMetric
@@ -138,7 +138,7 @@ func (m Manifest) format() int {
 	return formatHistory
 }
 
-// clone returns a copy that shares nothing that callers may change.
+// clone returns a copy that shares no data that callers may change.
 func (m Manifest) clone() Manifest {
 	m.Encoder = slices.Clone(m.Encoder)
 	if m.Source != nil {
@@ -217,7 +217,7 @@ func unknownFields(b []byte, known []string) (map[string]json.RawMessage, error)
 	return all, nil
 }
 
-// checkChange refuses changes of what is fixed.
+// checkChange refuses changes of fixed properties.
 func (m Manifest) checkChange(old Manifest, documents uint64) error {
 	switch {
 	case m.Major != old.Major || m.UUID != old.UUID || m.From != old.From || !m.Created.Equal(old.Created):

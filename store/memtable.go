@@ -6,12 +6,12 @@ import (
 	"strings"
 )
 
-// errNoMemtable: Badger could not make a memtable, for want of space say. It has none
-// from then on (v4.9.6: DB.mt is nil), and panics in every call that reads.
+// errNoMemtable: Badger could not create a memtable, for example for lack of space. It
+// has none from then on (v4.9.6: DB.mt is nil), and panics in every read.
 var errNoMemtable = errors.New("there is no memtable, as one could not be made")
 
-// memtable, deferred around a call of Badger that reads, ends it with ErrFailed where
-// there is no memtable. Every other panic goes on.
+// memtable, deferred around a read from Badger, turns the panic into ErrFailed if there
+// is no memtable. Every other panic continues.
 func (s *Store) memtable(err *error) {
 	p := recover()
 	if p == nil {
@@ -24,8 +24,8 @@ func (s *Store) memtable(err *error) {
 	*err = s.failure()
 }
 
-// inMemtables says whether the panic that is recovered is of the function by which
-// Badger takes its memtables.
+// inMemtables reports whether the recovered panic comes from Badger's function that
+// collects its memtables.
 func inMemtables() bool {
 	pcs := make([]uintptr, 16)
 	frames := runtime.CallersFrames(pcs[:runtime.Callers(3, pcs)])

@@ -10,15 +10,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// badgerLocks says that Badger locks its folder itself.
+// badgerLocks reports whether Badger locks its folder itself.
 const badgerLocks = false
 
-// readOnlyDisk says that err comes of a disk that is mounted without the right to
-// write.
+// readOnlyDisk reports whether err comes from a disk that is mounted read-only.
 func readOnlyDisk(err error) bool { return errors.Is(err, unix.EROFS) }
 
-// fileBytes is what a file takes on disk; files with holes take less than
-// their length.
+// fileBytes is the disk space of a file; files with holes take less than their length.
 func fileBytes(info fs.FileInfo) int64 {
 	if st, ok := info.Sys().(*syscall.Stat_t); ok {
 		return int64(st.Blocks) * 512

@@ -7,11 +7,11 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// badgerLocks says that Badger locks its folder itself: no folder can be locked
-// here, and Badger locks in its own way.
+// badgerLocks says that Badger locks its folder: on Windows no folder can be locked, and
+// Badger uses its own method.
 const badgerLocks = true
 
-// readOnlyDisk says that err comes of a disk that takes no writes.
+// readOnlyDisk reports whether err comes from a write-protected disk.
 func readOnlyDisk(err error) bool { return errors.Is(err, windows.ERROR_WRITE_PROTECT) }
 
 func fileBytes(info fs.FileInfo) int64 { return info.Size() }

@@ -12,8 +12,8 @@ import (
 	"github.com/lexsem/lexsem/internal/private"
 )
 
-// Of the files of a database these are known: nothing else in its folder is touched. A collection
-// is a database of its own, and says so when it is opened.
+// The known files of a database: nothing else in its folder is touched. A collection is a separate database,
+// with its own known files.
 var (
 	ourRecords = private.Ours{Folders: map[string]private.Ours{recordsName: {Files: isRecordFile}}}
 	ourParts   = map[string]private.Ours{
@@ -30,13 +30,14 @@ func init() {
 	ours.Folders[collectionsName] = private.Ours{}
 }
 
-// named is a folder whose files have these names or endings, as private.Named takes them, or are on their way to them.
+// named is a folder in which files with these names or endings, as in private.Named, belong to us, including temporary
+// files for them.
 func named(names ...string) private.Ours {
 	has := private.Named(names...)
 	return private.Ours{Files: func(name string) bool { return temporary.MatchString(name) || has(name) }}
 }
 
-// isRecordFile says that a file has a name of Badger's, or of ours beside them.
+// isRecordFile reports whether a name is that of one of Badger's files, or of our files next to them.
 func isRecordFile(name string) bool {
 	name = strings.TrimSuffix(name, spareExt)
 	switch name {
@@ -46,24 +47,24 @@ func isRecordFile(name string) bool {
 	return isNumbered(name, ".sst") || isNumbered(name, ".mem") || isNumbered(name, ".vlog") || temporary.MatchString(name)
 }
 
-// tighten makes what is ours in the database's folder its owner's alone.
+// tighten restricts our files in the database's folder to their owner.
 func (s *Store) tighten(what private.Ours) {
 	if err := private.Tighten(s.dir, what); err != nil {
 		s.o.logger().Warn("other users of this machine may read files of the database", "dir", s.dir, "error", err)
 	}
 }
 
-// tight says which files of Badger's are their owner's alone. Badger leaves that to the umask; until
-// tightenNew comes to them, their folder keeps others out.
+// tight records which of Badger's files are restricted to their owner. Badger leaves this to the umask; until
+// tightenNew restricts them, their folder keeps others out.
 type tight struct {
 	mu   sync.Mutex
 	seen time.Time // when the folder had changed for the last time
 }
 
-// clockStep is more than the time in which all changes of a folder may have the same time.
+// clockStep is more than the time within which changes of a folder may get the same timestamp.
 const clockStep = 50 * time.Millisecond
 
-// tightenNew tightens the records if files have come since its last call.
+// tightenNew restricts the records if files were added since its last call.
 func (s *Store) tightenNew() {
 	if s.o.ReadOnly {
 		return

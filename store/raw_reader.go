@@ -13,10 +13,10 @@ import (
 	"github.com/dgraph-io/badger/v4/table"
 )
 
-// rawReader reads the records that can be read of a database, damaged or not, without
-// Badger, which refuses to open damaged files or leaves out what is in them. All
-// tables and logs are read and nothing is written. A record counts if its own
-// checksum is right, whatever is wrong around it.
+// rawReader reads the readable records of a database, damaged or not, without Badger,
+// which refuses to open damaged files or leaves out their content. It reads all tables
+// and logs and writes nothing. A record counts if its own checksum is right, whatever the
+// damage around it.
 type rawReader struct {
 	dir    string
 	codec  *Store // knows how values get their checksums, and nothing else
@@ -34,7 +34,7 @@ type rawReader struct {
 	checksums *tableChecksums // what HEAD tells of the tables, or nil
 }
 
-// found is where the value of a key lies.
+// found is the place of a key's value.
 type found struct {
 	file  int
 	from  int64
@@ -45,15 +45,15 @@ type found struct {
 	sound bool   // the block around it checks
 }
 
-// sighting is a record that a table or a log may hold.
+// sighting is a possible record in a table or a log.
 type sighting struct {
 	key   []byte // without Badger's eight bytes
 	value []byte
 	found
 }
 
-// readRaw reads all that there is. The caller closes the reader. Errors: those
-// of the operating system but EIO, which is damage, and that of ctx.
+// readRaw reads everything. The caller closes the reader. Errors: those of the operating
+// system except EIO, which is damage, and that of ctx.
 func readRaw(ctx context.Context, dir string, progress func(done, total int)) (_ *rawReader, err error) {
 	r := &rawReader{dir: dir, codec: &Store{dir: dir}, open: map[int]*os.File{}, at: map[string]found{}}
 	if r.head, _, r.headed, _, err = readHead(dir); err != nil {
@@ -78,7 +78,7 @@ func readRaw(ctx context.Context, dir string, progress func(done, total int)) (_
 	if len(stray) == 0 || r.stated && !(r.headed && r.st.gen < r.head.gen) {
 		return r, nil
 	}
-	// What the list of tables has lost holds what is missed.
+	// The missing records may be in tables that the list of tables has lost.
 	r.note("Badger's MANIFEST does not name %d of the tables", len(stray))
 	r.files = append(r.files, stray...)
 	return r, r.read(ctx, len(listed), progress)
@@ -87,15 +87,15 @@ func readRaw(ctx context.Context, dir string, progress func(done, total int)) (_
 // maxDamage bounds the list of what is damaged.
 const maxDamage = 100
 
-// note enters a damage.
+// note records a damage.
 func (r *rawReader) note(format string, args ...any) {
 	if len(r.damage) < maxDamage {
 		r.damage = append(r.damage, fmt.Sprintf(format, args...))
 	}
 }
 
-// list names the logs and the tables: those that Badger's MANIFEST lists, and the
-// others. Without a MANIFEST that can be read all are listed.
+// list returns the logs, and the tables: those that Badger's MANIFEST lists, and the
+// others. Without a readable MANIFEST all count as listed.
 func (r *rawReader) list() (listed, stray []string, err error) {
 	records := filepath.Join(r.dir, recordsName)
 	entries, err := entriesOf(records)
@@ -136,8 +136,8 @@ func (r *rawReader) list() (listed, stray []string, err error) {
 	return listed, stray, nil
 }
 
-// read reads the files from one on: first for the manifest, whose checksum needs no
-// knowledge of the database, then for all that the manifest makes readable.
+// read reads the files from one on: first for the manifest, whose checksum does not
+// depend on the database, then for everything that the manifest makes readable.
 func (r *rawReader) read(ctx context.Context, from int, progress func(done, total int)) error {
 	passes := []func(s sighting){r.describe, r.enter}
 	for pass, see := range passes {
@@ -158,7 +158,7 @@ func (r *rawReader) read(ctx context.Context, from int, progress func(done, tota
 	return nil
 }
 
-// walk shows all records of a file, and notes damage if asked to.
+// walk passes all records of a file to see, and notes damage if tell is set.
 func (r *rawReader) walk(ctx context.Context, file int, see func(s sighting), tell bool) error {
 	path := r.files[file]
 	name := filepath.Join(recordsName, filepath.Base(path))
@@ -181,7 +181,7 @@ func (r *rawReader) walk(ctx context.Context, file int, see func(s sighting), te
 	return walkTable(ctx, data, r.checksums.blocks(path, data), show, note)
 }
 
-// readAround reads a file, with zeros for what the disk does not give.
+// readAround reads a file, with zeros for the parts that the disk cannot read.
 func readAround(ctx context.Context, path string, note func(format string, args ...any)) ([]byte, error) {
 	const piece = 1 << 20
 	f, err := os.Open(path)
@@ -214,7 +214,7 @@ func readAround(ctx context.Context, path string, note func(format string, args 
 	return data, nil
 }
 
-// describe takes manifests.
+// describe reads a manifest.
 func (r *rawReader) describe(s sighting) {
 	if s.gone || string(s.key) != string(keyManifest) {
 		return
@@ -231,7 +231,7 @@ func (r *rawReader) describe(s sighting) {
 	}
 }
 
-// unlock finds out how values got their checksums.
+// unlock finds out how the checksums of values were made.
 func (r *rawReader) unlock(ctx context.Context, from int) error {
 	if r.described {
 		r.codec.broughtOver = r.manifest.From != 0 || r.manifest.Major < formatHistory
@@ -263,10 +263,10 @@ func (r *rawReader) unlock(ctx context.Context, from int) error {
 	return nil
 }
 
-// kinds are the first bytes of the keys that enter takes.
+// kinds are the first bytes of the keys that enter accepts.
 var kinds = []byte{keyState[0], prefixDocument, prefixRow, prefixID, prefixDeath, prefixLog, prefixCommit, prefixTerms, prefixBasis}
 
-// enter takes any other record whose checksum is right.
+// enter stores any other record whose checksum is right.
 func (r *rawReader) enter(s sighting) {
 	if len(s.key) == 0 || !slices.Contains(kinds, s.key[0]) {
 		return
@@ -345,7 +345,7 @@ func (r *rawReader) get(ctx context.Context, key []byte) ([]byte, error) {
 	return p, nil
 }
 
-// close closes the files that are open.
+// close closes the open files.
 func (r *rawReader) close() error {
 	var errs []error
 	for _, f := range r.open {
@@ -376,7 +376,7 @@ func (r *rawReader) record(ctx context.Context, prefix byte, ord uint64) ([]byte
 	return whole, nil
 }
 
-// document reads a version.
+// document reads one version of a document.
 func (r *rawReader) document(ctx context.Context, ord uint64) (*Document, error) {
 	text, err := r.record(ctx, prefixDocument, ord)
 	if err != nil {
@@ -397,8 +397,8 @@ func (r *rawReader) document(ctx context.Context, ord uint64) (*Document, error)
 	return d, r.codec.decoded(partKey(prefixRow, ord, 0), err)
 }
 
-// seedOf is the seed with which the checksum of a value is right: the checksum is a
-// register that can be run backwards.
+// seedOf is the seed for which the checksum of a value is right: the checksum is a
+// register that can be computed backwards.
 func seedOf(key, value []byte) uint32 {
 	n := len(value) - 4
 	sum := ^(uint32(value[n]) | uint32(value[n+1])<<8 | uint32(value[n+2])<<16 | uint32(value[n+3])<<24)
@@ -411,7 +411,7 @@ func seedOf(key, value []byte) uint32 {
 	return ^sum
 }
 
-// backwards tells which entry of the table of the checksum has a last byte.
+// backwards maps a last byte to the entry of the checksum's table with that byte.
 var backwards = func() (t [256]byte) {
 	for i, x := range castagnoli {
 		t[x>>24] = byte(i)
@@ -419,7 +419,7 @@ var backwards = func() (t [256]byte) {
 	return t
 }()
 
-// exists says whether there is something of a name.
+// exists reports whether a file or folder exists.
 func exists(path string) (bool, error) {
 	_, err := os.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) {

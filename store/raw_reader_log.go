@@ -9,9 +9,8 @@ import (
 	"slices"
 )
 
-// walkLog shows the entries of a memtable's log. Behind one that does not check it
-// goes on with the next that does. A transaction at the end of the log without its
-// last entry never was.
+// walkLog calls see for the entries of a memtable's log. After an invalid entry it continues with the
+// next valid one. A transaction at the end of the log without its last entry does not count.
 func walkLog(ctx context.Context, data []byte, see func(s sighting), note func(format string, args ...any)) error {
 	var pending []sighting
 	release := func() {
@@ -59,7 +58,8 @@ func walkLog(ctx context.Context, data []byte, see func(s sighting), note func(f
 	return nil
 }
 
-// longestEntry is what an entry of a log takes at most: two marks, three numbers, key, value, checksum.
+// longestEntry is the maximum size of an entry in a log: two marks, three numbers, key, value,
+// checksum.
 const longestEntry = 2 + 3*binary.MaxVarintLen64 + math.MaxUint16 + valueThreshold + 4
 
 // logEntry reads the entry at a byte of a log, and its length.
@@ -78,7 +78,7 @@ func logEntry(data []byte, at int) (s sighting, meta byte, n int, ok bool) {
 		}
 		sizes[i], head = v, head+k
 	}
-	// None of this package's has a mark of its own or a time to live.
+	// Entries of this package have no user mark and no time to live.
 	if b[1] != 0 || sizes[2] != 0 || sizes[0] <= 8 || sizes[0] > math.MaxUint16 || sizes[1] > valueThreshold || sizes[0]+sizes[1]+uint64(head)+4 > uint64(len(b)) {
 		return s, 0, 0, false
 	}

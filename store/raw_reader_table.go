@@ -20,9 +20,9 @@ const (
 	markTxnEnd  = 1 << 7
 )
 
-// walkTable shows the entries of a table. Where the index does not check, the blocks
-// are found by their ends. A good block whose checksum is none of known, if that is not
-// nil, is of another table, and left out.
+// walkTable calls see for the entries of a table. If the index is invalid, it finds the
+// blocks by their ends. A good block whose checksum is not in known, if that is not nil,
+// belongs to another table and is left out.
 func walkTable(ctx context.Context, data []byte, known []uint32, see func(s sighting), note func(format string, args ...any)) error {
 	ends, err := indexedBlocks(data)
 	if err != nil {
@@ -52,7 +52,7 @@ func walkTable(ctx context.Context, data []byte, known []uint32, see func(s sigh
 	return nil
 }
 
-// indexedBlocks are the ends of the blocks as the index tells them.
+// indexedBlocks returns the ends of the blocks according to the index.
 func indexedBlocks(data []byte) (ends []int, err error) {
 	rest, sum, err := cutChecksum(data)
 	if err != nil {
@@ -85,9 +85,9 @@ func indexedBlocks(data []byte) (ends []int, err error) {
 	return ends, nil
 }
 
-// soughtBlocks finds the ends of blocks by what stands there: offsets of entries,
-// their number, a checksum and its length. Between an end and the next one that
-// checks there may be one or more damaged blocks, as one.
+// soughtBlocks finds the ends of blocks by their content: offsets of entries, their
+// number, a checksum and its length. Between two valid ends there may be one or more
+// damaged blocks, which count as one.
 func soughtBlocks(ctx context.Context, data []byte) (ends []int, err error) {
 	const back = 64 // candidates before, where a block may begin
 	candidates := []int{0}
@@ -122,8 +122,8 @@ func soughtBlocks(ctx context.Context, data []byte) (ends []int, err error) {
 	return ends, nil
 }
 
-// entryOffsets are where the entries of a block begin, whose data and offsets end at
-// end; the last one is where they end. ok is false if they make no sense.
+// entryOffsets returns the starts of the entries of a block whose data and offsets end at
+// end; the last offset is the end of the entries. ok is false if they are invalid.
 func entryOffsets(block []byte, end int) (offsets []int, ok bool) {
 	if end < 8 || end > len(block) {
 		return nil, false
@@ -143,8 +143,8 @@ func entryOffsets(block []byte, end int) (offsets []int, ok bool) {
 	return append(offsets, first), true
 }
 
-// walkBlock shows the entries of a block, which may be any bytes: what is read of a
-// damaged one still has its own checksum.
+// walkBlock calls see for the entries of a block, which may be arbitrary bytes: an entry
+// of a damaged block still has its own checksum.
 func walkBlock(block []byte, at int, sound bool, see func(s sighting)) {
 	var offsets []int
 	ok := false

@@ -12,11 +12,11 @@ import (
 	"github.com/dgraph-io/badger/v4"
 )
 
-// Badger gives space back when a compaction meets a removed record together with
-// its tombstone, and no transaction is open that could still see it. Three things
-// are in the way: the tombstones are in memory, there is nothing above the tables
-// that hold the removed records which a compaction could begin with, and views
-// that were opened before the removal.
+// Badger frees space when a compaction meets a removed record together with its
+// tombstone, and no transaction is open that could still see the record. Three things
+// prevent this: the tombstones may be in memory; there may be no tables above those with
+// the removed records, from which a compaction could start; and views may be open from
+// before the removal.
 
 // Flush writes what Badger has in memory to tables, so that everything committed is durable, also with
 // NoSync. To make Badger do this, it writes about one memtable of deletions of keys that never
@@ -33,7 +33,7 @@ func (s *Store) Reclaim(ctx context.Context, renew func() error) error {
 	return s.writing(ctx, func() error { return s.rewrite(ctx, renew) })
 }
 
-// rewrite is Reclaim for who has the writer's slot.
+// rewrite is Reclaim for a caller that holds the writer's slot.
 func (s *Store) rewrite(ctx context.Context, renew func() error) error {
 	if err := s.need(freeRoom(s.o)+2*s.tableBytes(), "compacting"); err != nil {
 		return err
@@ -41,8 +41,8 @@ func (s *Store) rewrite(ctx context.Context, renew func() error) error {
 	if err := s.tables.checkAll(s.stopped); err != nil {
 		return err
 	}
-	// Badger may compact as soon as it is flushed: what a view sees then stays, and in one
-	// level with its tombstone, which nothing begins with any more.
+	// Badger may compact as soon as it is flushed. Data that a view still sees then stays,
+	// in one level with its tombstone, from which no compaction starts any more.
 	if err := s.renew(ctx, renew); err != nil {
 		return err
 	}
@@ -57,8 +57,8 @@ func (s *Store) rewrite(ctx context.Context, renew func() error) error {
 		if err := s.db.Flatten(1); err != nil {
 			return err
 		}
-		// A compaction that Badger began before the views were opened again may have taken all tables, and left
-		// what settle wrote in one level.
+		// A compaction that Badger began before the views were reopened may have taken all tables, and left the
+		// records of settle in one level.
 		if s.pinned() || !s.writtenFrom(before+1) {
 			break
 		}
@@ -67,13 +67,14 @@ func (s *Store) rewrite(ctx context.Context, renew func() error) error {
 	return nil
 }
 
-// writtenFrom says that a table has a record of the transaction with the number first, or of a later one.
+// writtenFrom reports whether a table has a record of the transaction with the number first, or of a
+// later one.
 func (s *Store) writtenFrom(first uint64) bool {
 	return slices.ContainsFunc(s.db.Tables(), func(t badger.TableInfo) bool { return t.MaxVersion >= first })
 }
 
-// renew calls what opens a caller's views anew, and waits for reads in progress, which end
-// soon; a view that is kept only costs space.
+// renew calls the function that reopens a caller's views, and waits for reads in progress,
+// which end soon; a view that stays open only costs space.
 func (s *Store) renew(ctx context.Context, views func() error) error {
 	if views != nil {
 		if err := views(); err != nil {
@@ -87,7 +88,7 @@ func (s *Store) renew(ctx context.Context, views func() error) error {
 	return err
 }
 
-// settle flushes once, and until there is something for a compaction to begin with.
+// settle flushes once, and then until a compaction has something to begin with.
 func (s *Store) settle(ctx context.Context) error {
 	for range 2 * s.db.Opts().NumLevelZeroTables {
 		if err := s.flush(ctx); err != nil || !s.unsettled() {
@@ -97,7 +98,7 @@ func (s *Store) settle(ctx context.Context) error {
 	return nil
 }
 
-// unsettled says that all tables are new ones, which Badger leaves alone until
+// unsettled reports whether all tables are new ones, which Badger leaves alone until
 // there are enough of them.
 func (s *Store) unsettled() bool {
 	for _, l := range s.db.Levels() {
@@ -108,7 +109,7 @@ func (s *Store) unsettled() bool {
 	return true
 }
 
-// pinned says that a view is open of before the last pin.
+// pinned reports whether a view is open from before the last pin.
 func (s *Store) pinned() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -116,22 +117,23 @@ func (s *Store) pinned() bool {
 }
 
 const (
-	// fillerBytes is the length of a filler's key: short enough that a block of a table
-	// has many, which share what they begin with, and long enough that few fill a memtable.
+	// fillerBytes is the length of a filler's key: short enough that a table's block has
+	// many keys, which share their prefix, and long enough that few fill a memtable.
 	fillerBytes = 1000
-	// patient is how long is waited for a flush, which a failing disk keeps from ending, and polite
-	// for a flush behind one that did not end, and for reads in progress, which may go on. No
-	// call waits in vain for more than one of each, so none hangs for ten seconds.
+	// patient is the waiting time for a flush, which a failing disk may prevent from ending. polite
+	// is that for a flush after one that did not end, and for reads in progress, which may
+	// continue. No call waits in vain for more than one of each, so each call returns within ten
+	// seconds.
 	patient, polite = 5 * time.Second, 2 * time.Second
 )
 
 var errImpatient = errors.New("waited too long")
 
-// fill commits the tombstones of fillers: for each number from to to-1 a key of about size
-// bytes below all others, and one above all others and below what checkAll takes for the last,
-// so that a table that has them lies above all tables. Nobody ever sees them, and they go with
-// the first compaction. Keys differ in their last bytes alone: a table writes out what the
-// keys of a block begin with once.
+// fill commits the tombstones of fillers: for each number from from to to-1 a key of about
+// size bytes below all others, and one above all others but below the last key of checkAll, so
+// that a table with them lies above all tables. Nobody ever sees them, and the first
+// compaction removes them. Keys differ only in their last bytes: a table stores the common
+// prefix of a block's keys once.
 func (s *Store) fill(from, to, size int) error {
 	txn := s.db.NewTransaction(true)
 	defer txn.Discard()
@@ -154,7 +156,7 @@ func (s *Store) fill(from, to, size int) error {
 	return nil
 }
 
-// flush is Flush for who has the writer's slot and stages nothing.
+// flush is Flush for a caller that holds the writer's slot and stages nothing.
 func (s *Store) flush(ctx context.Context) error {
 	if s.o.InMemory {
 		return ctx.Err()
@@ -205,14 +207,14 @@ func (s *Store) flush(ctx context.Context) error {
 	return nil
 }
 
-// version is Badger's number of the last transaction.
+// version is Badger's version of the last transaction.
 func (s *Store) version() uint64 {
 	txn := s.db.NewTransaction(false)
 	defer txn.Discard()
 	return txn.ReadTs()
 }
 
-// poll waits until done, or errImpatient after so long.
+// poll waits until done returns true, or returns errImpatient after that time.
 func (s *Store) poll(ctx context.Context, long time.Duration, done func() (bool, error)) error {
 	deadline := time.Now().Add(long)
 	for {
@@ -229,7 +231,7 @@ func (s *Store) poll(ctx context.Context, long time.Duration, done func() (bool,
 	}
 }
 
-// logs are the numbers of the memtables' logs, ascending.
+// logs returns the numbers of the memtables' logs, ascending.
 func (s *Store) logs() ([]int, error) { return logsIn(s.records()) }
 
 func logsIn(records string) (numbers []int, err error) {

@@ -9,13 +9,13 @@ import (
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// errRecord is the cause inside a *CorruptError of a value that its checksum
-// or its decoder refused.
+// errRecord is the cause inside a *CorruptError for a value that its checksum or its
+// decoder refused.
 var errRecord = errors.New("record does not decode")
 
 // addChecksum appends the CRC32C of database, key and payload to the payload, so that a
-// value that turns up under another key or in another database is noticed too.
-// seed is the database's, see UUID.seed; 0 leaves the database out.
+// value under another key or in another database is also noticed. seed is the database's,
+// see UUID.seed; 0 leaves the database out.
 func addChecksum(seed uint32, key, payload []byte) []byte {
 	crc := crc32.Update(crc32.Update(seed, castagnoli, key), castagnoli, payload)
 	return binary.LittleEndian.AppendUint32(payload, crc)
@@ -34,5 +34,5 @@ func payloadOf(seed uint32, key, value []byte) ([]byte, error) {
 	return payload, nil
 }
 
-// seed is the beginning of the checksums of a database's values.
+// seed is the initial checksum for a database's values.
 func (u UUID) seed() uint32 { return crc32.Checksum(u[:], castagnoli) }

@@ -7,10 +7,10 @@ import (
 	"slices"
 )
 
-// What stands in the records of a document: its text side and its rows.
+// The content of the records of a document: its texts and its rows.
 
-// The first byte of documents and rows: one row, several, or any number with a
-// media type (documents) or codes (rows); or a document with a media type and data.
+// The first byte of documents and rows: one row, several rows, or any number with a media
+// type (documents) or codes (rows); or a document with a media type and data.
 const (
 	recordVersion  = 1
 	recordVersionN = 2
@@ -28,11 +28,11 @@ func versionFor(rows int, more bool) byte {
 	return recordVersion
 }
 
-// encodeDocument appends the text side of d: version, truncated, id, title,
-// text, metadata, each of the latter with its length before it; in version 3 the
-// media type likewise and the number of rows; of several rows their number, and
-// for each the distance of its start from the one before and its length. In version 4 the
-// data stand behind all that version 3 has, with their length.
+// encodeDocument appends the texts of d: version, truncated, id, title, text, metadata,
+// the last four each with its length before it. In version 3 the media type follows in
+// the same way, and the number of rows. For several rows come their number, and for each
+// the distance of its start from the previous one and its length. In version 4 the data
+// follow everything of version 3, with their length.
 func encodeDocument(dst []byte, d *Document) []byte {
 	v := versionFor(len(d.Rows), d.Media != "")
 	if len(d.Data) > 0 {
@@ -110,7 +110,7 @@ func decodeDocument(p []byte, d *Document) error {
 	return nil
 }
 
-// decodeSpans fills the bytes that each of several rows stands for.
+// decodeSpans sets the byte range of each of several rows.
 func decodeSpans(r *reader, d *Document, n uint64) error {
 	d.Rows = make([]Row, n)
 	var start uint64
@@ -125,10 +125,10 @@ func decodeSpans(r *reader, d *Document, n uint64) error {
 	return r.err
 }
 
-// encodeRows appends the vectors and the token ids: version, for several rows
-// their number, and each as dimension, float32 little-endian, count, zigzag
-// differences of consecutive ids. In version 3 the number is always there, and
-// behind each row the length of its codes and the codes.
+// encodeRows appends the vectors and the token ids: version, for several rows their
+// number, and each as dimension, float32 little-endian, count, zigzag differences of
+// consecutive ids. In version 3 the number is always present, and each row is followed by
+// the length of its codes and the codes.
 func encodeRows(dst []byte, rows []Row) []byte {
 	codes := false
 	for _, r := range rows {
@@ -161,8 +161,8 @@ func encodeRow(dst []byte, vector []float32, tokens []int32) []byte {
 	return dst
 }
 
-// decodeRows reads the rows of one document into the slice given, whose
-// vectors, tokens and codes are used again. Their spans are the document's.
+// decodeRows reads the rows of one document into the given slice, whose memory for
+// vectors, tokens and codes is reused. Their spans come from the document.
 func decodeRows(p []byte, rows []Row) ([]Row, error) {
 	r := reader{p: p}
 	n := uint64(1)
@@ -226,7 +226,7 @@ func decodeRow(r *reader, vector []float32, tokens []int32) ([]float32, []int32,
 	return vector, tokens, r.err
 }
 
-// join gives the chunks of a document the rows that are read for them.
+// join combines the chunks of a document with the rows read for them.
 func (d *Document) join(rows []Row) error {
 	if len(rows) != len(d.Rows) {
 		return fmt.Errorf("%w: %d chunks and %d rows", errRecord, len(d.Rows), len(rows))

@@ -22,13 +22,13 @@ func decodeNumbers(p []byte, ns ...*uint64) error {
 	return nil
 }
 
-// appendBytes appends bytes with their number before them, as reader.bytes takes them.
+// appendBytes appends bytes preceded by their number, in the format of reader.bytes.
 func appendBytes[T string | []byte](dst []byte, b T) []byte {
 	return append(binary.AppendUvarint(dst, uint64(len(b))), b...)
 }
 
-// reader decodes from the front of p and remembers the first error, after
-// which it yields zeros.
+// reader decodes from the front of p and keeps the first error, after which it returns
+// zeros.
 type reader struct {
 	p   []byte
 	err error
@@ -82,8 +82,8 @@ func (r *reader) bytes() []byte {
 	return b
 }
 
-// rows reads how many rows a record of a version has. Of several, each takes two
-// bytes or more.
+// rows reads the number of rows of a record of a version. If there are several, each
+// takes two bytes or more.
 func (r *reader) rows(version byte) (uint64, error) {
 	n := r.uvarint()
 	if n < 1 || n == 1 && version == recordVersionN || n > MaxRows || n > 1 && n > uint64(len(r.p))/2 {

@@ -5,17 +5,17 @@ import (
 	"fmt"
 )
 
-// What stands in the records of ids, commits and the state, and in the log.
+// The content of the records of ids, commits and the state, and of the log.
 
-// version is what an id has since batch seq: ordinal ord (0 means deleted),
-// whose records take bytes; truncated says that tokens of it were cut off.
+// version is the version of an id since batch seq: ordinal ord (0 means deleted), and the
+// size of its records in bytes; truncated says that tokens of it were cut off.
 type version struct {
 	ord, seq, bytes uint64
 	truncated       bool
 }
 
-// truncatedBit is in the number of bytes of a version of which tokens were cut
-// off. In databases of format 1 it is never set.
+// truncatedBit is set in the size of a version if tokens of it were cut off. In databases
+// of format 1 it is never set.
 const truncatedBit = 1 << 63
 
 func (v version) size() uint64 {
@@ -30,9 +30,9 @@ func (v *version) split() {
 	v.bytes &^= truncatedBit
 }
 
-// current is the record of an id: its version and the one before. The latter
-// answers while the batch of the former is not committed, and restores the
-// record if it never is.
+// current is the record of an id: its version and the previous one. The previous one is
+// valid while the batch of the newer one is not committed, and restores the record if it
+// never is.
 type current struct{ now, before version }
 
 func (c current) encode() []byte {
@@ -54,10 +54,10 @@ func (c current) at(seq uint64) uint64 {
 	return c.before.ord
 }
 
-// commit is the record of one batch: how many log entries it has, the first
-// free ordinal and the number of live documents after it, the bytes of the
-// versions that it ended, and the digest of all commits up to it with the nonce
-// that went into it. Those of format 1 have neither.
+// commit is the record of one batch: the number of its log entries, the first free
+// ordinal and the number of live documents after it, the size of the versions that it
+// ended, and the digest of all commits up to it, with its nonce. Records of format 1 lack
+// the size and the digest.
 type commit struct {
 	entries, nextOrd, live, deadBytes uint64
 	nonce                             [16]byte
@@ -84,19 +84,18 @@ func decodeCommit(p []byte) (c commit, err error) {
 	return c, err
 }
 
-// state is what the last durable write left. gen counts durable writes of any
-// kind; base is the sequence up to which Compact has trimmed; manifestGen is
-// gen at the last change of the manifest; liveBytes and deadBytes are the sizes
-// of the records of live versions and of dead ones that Compact has not passed.
+// state is the state after the last durable write. gen counts durable writes of any kind;
+// base is the sequence up to which Compact has trimmed; manifestGen is gen at the last
+// change of the manifest; liveBytes and deadBytes are the sizes of the records of live
+// versions and of dead versions that Compact has not passed.
 //
-// truncated counts live documents of which tokens were cut off. trimmed is the
-// sequence up to which Compact has removed what it is to remove. Everything
-// below ordinal safeOrd and up to sequence safeSeq lay in Badger's tables when
-// the database was last opened after a clean end; newLive of the live versions
-// are later ones, which may lie in its logs. history is the digest at seq,
-// baseHistory that at base. terms counts the vocabulary's and bases those of the codes
-// of rows; the record of a database without bases does not have these, and that of one
-// without a vocabulary neither number.
+// truncated counts live documents whose tokens were cut off. trimmed is the sequence up
+// to which Compact has finished its removals. When the database was last opened after a
+// clean end, everything below ordinal safeOrd and up to sequence safeSeq was in Badger's
+// tables. newLive counts later live versions, which may be in its logs. history is the
+// digest at seq, baseHistory that at base. terms counts the terms of the vocabulary, and
+// bases the bases of codes. The record of a database without bases lacks bases, and one
+// without a vocabulary lacks both.
 type state struct {
 	gen, seq, nextOrd, live, base, manifestGen, liveBytes, deadBytes uint64
 

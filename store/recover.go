@@ -5,11 +5,11 @@ import (
 	"errors"
 )
 
-// chunk is how many log entries are undone or trimmed per pass.
+// chunk is the number of log entries undone or trimmed per pass.
 const chunk = 4096
 
-// recover removes what a process that died left behind: first the records of
-// a batch without commit, then the rest of an interrupted Compact.
+// recover removes the remains of a dead process: first the records of a batch without
+// commit, then the rest of an interrupted Compact.
 func (s *Store) recover(st state) (state, error) {
 	if err := s.sweep(st); err != nil {
 		return st, err
@@ -28,10 +28,10 @@ func (s *Store) recover(st state) (state, error) {
 	return st, nil
 }
 
-// sweep removes all records of batches after st: by the log entries what
-// belongs to ids, then, by their numbers, documents, rows, terms and bases. It may be
-// interrupted anywhere and run again. It leaves alone what is not there, so it
-// costs a few seeks when there is nothing to do.
+// sweep removes all records of batches after st: those of ids by the log entries, then
+// documents, rows, terms and bases by their numbers. It may be interrupted anywhere and
+// run again. It skips missing records, so it costs only a few seeks if there is nothing
+// to do.
 func (s *Store) sweep(st state) error {
 	for {
 		entries, err := s.entries(logKey(st.seq+1, 0), 1<<63, chunk)
@@ -66,8 +66,8 @@ func (s *Store) sweep(st state) error {
 	return s.deleteKeys(numberKey(prefixBasis, st.bases), []byte{prefixBasis + 1})
 }
 
-// undo adds the removal of one log entry of an uncommitted batch and of what
-// was written with it.
+// undo adds the removal of one log entry of an uncommitted batch and of the records
+// written with it.
 func (s *Store) undo(w *stager, committed uint64, e entry) error {
 	ops := []op{{key: e.key}}
 	key := idKey(e.change.ID)
@@ -131,7 +131,7 @@ func (s *Store) entries(from []byte, last uint64, limit int) (out []entry, err e
 	return out, nil
 }
 
-// keys lists up to limit keys from one key to before another.
+// keys lists up to limit keys from from to below to.
 func (s *Store) keys(from, to []byte, limit int) (out [][]byte, err error) {
 	p := &pin{s: s, txn: s.db.NewTransaction(false)}
 	defer p.discard()
@@ -150,7 +150,7 @@ func (s *Store) keys(from, to []byte, limit int) (out [][]byte, err error) {
 	return out, nil
 }
 
-// deleteKeys deletes all keys from one key to before another.
+// deleteKeys deletes all keys from from to below to.
 func (s *Store) deleteKeys(from, to []byte) error {
 	for {
 		keys, err := s.keys(from, to, chunk)

@@ -13,7 +13,7 @@ import (
 	"github.com/lexsem/lexsem/internal/private"
 )
 
-// removedPrefix begins the name of a folder that is being removed, beside its place.
+// removedPrefix begins the temporary name, in the same parent folder, of a folder that is being removed.
 const removedPrefix = ".removed-"
 
 // Remove removes a database, its folder and everything in it. Other processes see the whole database
@@ -57,7 +57,8 @@ func Remove(dir string) error {
 	return errors.Join(err, unlockDir(lock, false), removeMarkerLast(to), os.RemoveAll(out))
 }
 
-// removeMarkerLast empties the folder of a database but for its marker.
+// removeMarkerLast removes everything in the folder of a database except its marker, which the caller
+// removes last.
 func removeMarkerLast(dir string) error {
 	entries, err := os.ReadDir(dir)
 	errs := []error{err}
@@ -70,10 +71,10 @@ func removeMarkerLast(dir string) error {
 	return errors.Join(errs...)
 }
 
-// Create makes a database in dir, which must not exist: make gets the name of a folder beside dir, which is
-// renamed to dir when make has returned nil. Other processes see the whole database or none. If the process
-// dies, ClearRemoved removes what it made. Errors: those of make and of the file system; fs.ErrExist if
-// another process has made dir meanwhile.
+// Create makes a database in dir, which must not exist: make gets the name of a folder next to dir, which is
+// renamed to dir after make has returned nil. Other processes see the whole database or none. If the process
+// dies, ClearRemoved removes the rest. Errors: those of make and of the file system; fs.ErrExist if another
+// process has made dir meanwhile.
 func Create(dir string, make func(dir string) error) (err error) {
 	parent := filepath.Dir(dir)
 	if err := private.MkdirAll(parent); err != nil {
@@ -98,8 +99,8 @@ func Create(dir string, make func(dir string) error) (err error) {
 	return atomicfile.SyncDir(parent)
 }
 
-// ClearRemoved removes what a process that died in Remove or Create left in parent, a folder of databases. It
-// does nothing if parent does not exist, and leaves what a process is at.
+// ClearRemoved removes the remains of processes that died in Remove or Create from parent, a folder of
+// databases. It does nothing if parent does not exist, and leaves folders that a process is working on.
 func ClearRemoved(parent string) error {
 	entries, err := os.ReadDir(parent)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -120,8 +121,7 @@ func ClearRemoved(parent string) error {
 	return errors.Join(append(errs, err)...)
 }
 
-// onlyOurs says that a folder holds nothing but folders of databases that no process has open, as far as these
-// are there.
+// onlyOurs reports whether a folder has nothing but folders of databases that no process has open.
 func onlyOurs(dir string) (bool, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {

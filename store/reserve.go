@@ -11,24 +11,22 @@ import (
 	"github.com/lexsem/lexsem/internal/private"
 )
 
-// reserveName is a file that holds space on the disk while the database is open
-// for writing, where the system can allocate it: what removals need, and Close, is there even
-// when others have filled the disk. Both give it up when they need it. It grows with the
-// database, so that a small one takes little.
+// reserveName is a file that reserves space on the disk while the database is open for writing, if the system
+// can allocate it. So removals and Close have space even when others have filled the disk. Both free it when
+// they need it. It grows with the database, so that a small one takes little.
 const reserveName = "RESERVE"
 
-// flushRoom is what Badger needs for its memtables, their logs and the tables
-// that it makes of them.
+// flushRoom is the space that Badger needs for its memtables, their logs and the tables made from them.
 func flushRoom(o Options) uint64 { return 6 * uint64(o.memtableBytes()) }
 
-// freeRoom is what Badger needs while documents are removed a transaction at a
-// time: less than the reserve, so that it serves for many.
+// freeRoom is the space that Badger needs while documents are removed one transaction at a time: less than
+// the reserve, so the reserve suffices for many.
 func freeRoom(o Options) uint64 { return 3 * uint64(o.memtableBytes()) }
 
-// fixedRoom is more than what MANIFEST, HEAD and the heads of tables and logs take.
+// fixedRoom is more than the size of MANIFEST, HEAD and the headers of tables and logs.
 const fixedRoom = 128 << 10
 
-// held is how much the tables and the memtables hold: without end where logs were replayed, of which that is not known.
+// held is the size of tables and memtables; it is the maximum if logs were replayed, since their size is then unknown.
 func (s *Store) held() uint64 {
 	if s.replayed {
 		return math.MaxUint64 / 16
@@ -36,20 +34,21 @@ func (s *Store) held() uint64 {
 	return s.tableBytes() + uint64(s.unflushed.Load())
 }
 
-// removal is more than what it writes to remove all documents: some records without contents for each, of keys as long as
-// ids may be, and no more than what is held.
+// removal is an upper bound of what removing all documents writes: some records without content for each, with keys as
+// long as ids may be, and no more than is stored.
 func (s *Store) removal() uint64 {
 	st := s.current()
 	return min(s.held(), 4096*st.live+st.deadBytes)
 }
 
-// removeRoom is freeRoom, or less for a small database: what removals write to the log, and to the table that follows.
+// removeRoom is freeRoom, or less for a small database: the space that removals write to the log, and to the table
+// made from it.
 func (s *Store) removeRoom() uint64 { return min(freeRoom(s.o), fixedRoom+3*s.removal()) }
 
-// closeRoom is what Close needs to write tables of memtables of n bytes.
+// closeRoom is the space that Close needs to write tables from memtables of n bytes.
 func (s *Store) closeRoom(n uint64) uint64 { return min(fixedRoom+2*n, freeRoom(s.o)+1<<20) }
 
-// reserveRoom is the size of the reserve: room to remove all documents, and to close then.
+// reserveRoom is the size of the reserve: enough to remove all documents and then to close.
 func (s *Store) reserveRoom() uint64 {
 	if s.replayed { // memtables may be full
 		return flushRoom(s.o)
@@ -67,9 +66,9 @@ func (s *Store) keepReserve() {
 	s.growReserve()
 }
 
-// growReserve brings the reserve to the size that the database needs by now, if there is room for it beside what
-// writers need. Without it the disk may be too full to delete from the database and to close
-// it; the errors say so. A reserve that was given up is not made again. The caller has the writer's slot.
+// growReserve extends the reserve to the size that the database now needs, if the disk has room for it in
+// addition to the writers' needs. Without it the disk may be too full to delete from the database and to close
+// it; the errors say so. A reserve that was freed is not created again. The caller must hold the writer's slot.
 func (s *Store) growReserve() {
 	has, needs := s.reserved.Load(), int64(s.reserveRoom())
 	if has < 0 || needs <= has || s.o.InMemory {
@@ -96,14 +95,14 @@ func (s *Store) growReserve() {
 	}
 }
 
-// shrinkReserve brings a reserve to its size that has become too large. The caller has the writer's slot.
+// shrinkReserve reduces a reserve that has become too large. The caller must hold the writer's slot.
 func (s *Store) shrinkReserve() {
 	if s.reserved.Load() > int64(s.reserveRoom())*3/2 {
 		s.keepReserve()
 	}
 }
 
-// noReserve ends the attempts to keep a reserve.
+// noReserve ends the attempts to make a reserve.
 func (s *Store) noReserve(err error) {
 	s.reserved.Store(-1)
 	if err != nil && !errors.Is(err, errors.ErrUnsupported) {
@@ -111,7 +110,7 @@ func (s *Store) noReserve(err error) {
 	}
 }
 
-// releaseReserve gives the space back.
+// releaseReserve frees the space of the reserve.
 func (s *Store) releaseReserve() error {
 	s.reserved.Store(-1)
 	err := os.Remove(filepath.Join(s.dir, reserveName))
@@ -121,8 +120,7 @@ func (s *Store) releaseReserve() error {
 	return err
 }
 
-// need returns ErrNoSpace if less than n bytes are free, after it has given up the
-// reserve.
+// need returns ErrNoSpace if fewer than n bytes are free even without the reserve.
 func (s *Store) need(n uint64, what string) error {
 	free, err := s.free()
 	if err != nil || free >= n {
@@ -139,8 +137,7 @@ func (s *Store) need(n uint64, what string) error {
 
 func mib(n uint64) float64 { return float64(n) / (1 << 20) }
 
-// checkSpaceToFree is checkSpace for what removes documents: it asks for less,
-// and may use the reserve.
+// checkSpaceToFree is checkSpace for removals of documents: it requires less, and may use the reserve.
 func (s *Store) checkSpaceToFree() error {
 	return s.need(s.removeRoom()+s.nextCompaction(), "removing documents")
 }
@@ -150,7 +147,7 @@ func (s *Store) checkSpaceToFlush() error {
 	return s.need(freeRoom(s.o)+s.nextCompaction(), "compacting")
 }
 
-// checkSpaceToClose asks for room for the flush of what memtables hold.
+// checkSpaceToClose requires space for the flush of the memtables.
 func (s *Store) checkSpaceToClose() error {
 	n := uint64(s.unflushed.Load())
 	if s.replayed {
@@ -162,9 +159,8 @@ func (s *Store) checkSpaceToClose() error {
 	return s.need(s.closeRoom(n)+s.nextCompaction(), "closing the database")
 }
 
-// nextCompaction is how much a compaction may write that begins before another
-// memtable and the one of Close are flushed: no more than the tables that it
-// reads.
+// nextCompaction is the maximum that a compaction writes which begins before another memtable and that of
+// Close are flushed: the size of the tables that it reads.
 func (s *Store) nextCompaction() (sum uint64) {
 	levels := s.db.Levels()
 	var above bool // a level that is due is above

@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// allocate gives a file n bytes of the disk. Errors: errors.ErrUnsupported where
-// the file system has no way to do that.
+// allocate reserves n bytes of the disk for a file. Errors: errors.ErrUnsupported if the
+// file system cannot do that.
 func allocate(f *os.File, n int64) error {
 	for {
 		err := unix.Fallocate(int(f.Fd()), 0, 0, n)

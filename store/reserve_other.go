@@ -7,5 +7,5 @@ import (
 	"os"
 )
 
-// allocate is not there: to write the bytes would cost too much at each opening.
+// allocate is not supported: writing the bytes would cost too much at each opening.
 func allocate(*os.File, int64) error { return errors.ErrUnsupported }

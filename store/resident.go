@@ -10,10 +10,10 @@ import (
 	"github.com/lexsem/lexsem/internal/smaps"
 )
 
-// Badger writes tables through memory maps and keeps them mapped, so a page that was written or read once
-// counts for this process until the system wants it back.
+// Badger writes tables through memory maps and keeps them mapped, so a page that was once written or read
+// counts for this process until the system reclaims it.
 
-// forgotten is what ForgetTables has dealt with.
+// forgotten records what ForgetTables has handled.
 type forgotten struct {
 	mu      sync.Mutex
 	ids     map[uint64]bool
@@ -24,7 +24,7 @@ type forgotten struct {
 // ForgetTables removes table pages from the resident memory of this process. They stay in the file
 // cache of the system and can still be read. Two cases apply, with least in bytes:
 //
-//   - The tables that are new since the last call have least or more together: they are removed.
+//   - The tables that are new since the last call have least or more in total: they are removed.
 //   - More than twice least, and more than an eighth of all tables, is resident: all are removed.
 //
 // It has an effect only on Linux with /proc. Cost: some milliseconds for the list of mappings. If the tables have more
@@ -87,7 +87,7 @@ func (s *Store) ForgetTables(least uint64) error {
 	})
 }
 
-// holdTables calls f while no table that is there now is given up.
+// holdTables calls f while no existing table can be removed.
 func (p *pin) holdTables(f func() error) error {
 	it, err := p.iterator(badger.IteratorOptions{})
 	if err != nil {
@@ -97,8 +97,8 @@ func (p *pin) holdTables(f func() error) error {
 	return f()
 }
 
-// hold holds all tables, and the logs of memtables, until release. It is not ok where there is
-// nothing to hold them by: no commit yet, or no memtable.
+// hold protects all tables, and the logs of memtables, from removal until release. ok is false if there is
+// nothing to hold them with: no commit yet, or no memtable.
 func (s *Store) hold() (release func(), ok bool) {
 	s.mu.Lock()
 	p := s.last

@@ -10,8 +10,8 @@ import (
 
 const forgets = true
 
-// forgetMapped takes the pages of files out of memory, which must stay mapped meanwhile. It leaves private mappings
-// alone, whose pages may be nowhere else.
+// forgetMapped removes the pages of files from memory; the files must stay mapped meanwhile. It does not touch
+// private mappings, whose pages may exist nowhere else.
 func forgetMapped(paths map[string]bool) error {
 	raw, err := os.ReadFile("/proc/self/maps")
 	if err != nil {
@@ -37,7 +37,7 @@ func forgetMapped(paths map[string]bool) error {
 	return nil
 }
 
-// residentFiles is how many bytes of files are in this process's memory, 0 where it is not known.
+// residentFiles returns how many bytes of files are in this process's memory, 0 if unknown.
 func residentFiles() uint64 {
 	raw, err := os.ReadFile("/proc/self/statm")
 	if err != nil {

@@ -14,8 +14,7 @@ import (
 	"github.com/lexsem/lexsem/internal/private"
 )
 
-// restoreName is the folder, inside that of a database to be, in which a backup
-// becomes one.
+// restoreName is the folder, inside that of the new database, in which a backup is restored.
 const restoreName = "restore" + atomicfile.Mark + "0"
 
 // ErrOccupied is returned by Restore if the folder already has a database.
@@ -41,12 +40,12 @@ type RestoreReport struct {
 }
 
 // Restore makes a database from a backup, in a folder that is empty or does not exist. The database
-// appears as a whole, after every digest was checked. If Restore fails, the folder is left as it was.
-// If the process dies, at most an unfinished folder is left, which the next Restore or Open removes.
+// appears as a whole, after every digest was checked. If Restore fails, the folder is unchanged. If
+// the process dies, at most an unfinished folder is left, which the next Restore or Open removes.
 //
 // The database has the documents, vocabulary, ordinals, sequence number, manifest and bridges of the
-// backup, and a UUID and history of its own. No file, record or further backup part of the source
-// database fits it. Memory: one document, the vocabulary, and the memory of the store.
+// backup, and a new UUID and history. No file, record or further backup part of the source database
+// fits it. Memory: one document, the vocabulary, and the memory of the store.
 //
 // Errors: *BackupError, ErrOccupied, *ForeignError, *LockedError, those of ctx, of r, and of the disk.
 func Restore(ctx context.Context, dir string, r io.Reader, o RestoreOptions) (rep RestoreReport, err error) {
@@ -93,8 +92,8 @@ func Restore(ctx context.Context, dir string, r io.Reader, o RestoreOptions) (re
 	return rep, err
 }
 
-// show moves what was built to its place. The records come last: with them the
-// folder has a database. HEAD follows; it is written anew where it is missing.
+// show moves the restored files into place. The records come last: with them the folder becomes a
+// database. HEAD follows; it is recreated if it is missing.
 func show(dir string) (shown bool, err error) {
 	built := filepath.Join(dir, restoreName)
 	entries, err := entriesOf(filepath.Join(built, bridgesName))
@@ -127,7 +126,7 @@ func show(dir string) (shown bool, err error) {
 	return true, errors.Join(err, atomicfile.SyncDir(dir))
 }
 
-// trace remembers what a folder held, so that what came can be removed.
+// trace remembers the previous content of a folder, so that new files can be removed.
 type trace struct {
 	dir   string
 	made  bool // the folder is not there
@@ -146,7 +145,7 @@ func newTrace(dir string) (*trace, error) {
 	return t, nil
 }
 
-// wipe removes what Restore has made but the folders above the database's.
+// wipe removes everything that Restore has created except the folders above the database's.
 func (t *trace) wipe() error {
 	var errs []error
 	for _, name := range []string{bridgesName, restoreName, lockName, markerName} {
@@ -162,7 +161,7 @@ func (t *trace) wipe() error {
 	return errors.Join(errs...)
 }
 
-// build makes a database of a backup in a folder that is not there.
+// build makes a database from a backup, in a folder that does not exist yet.
 func build(ctx context.Context, dir string, r io.Reader, o RestoreOptions) (rep RestoreReport, err error) {
 	s, err := Open(dir, Options{NoSync: true, MemoryMiB: 64})
 	if err != nil {
@@ -193,7 +192,7 @@ func build(ctx context.Context, dir string, r io.Reader, o RestoreOptions) (rep 
 	return rep, errors.Join(atomicfile.SyncDir(filepath.Join(dir, recordsName)), atomicfile.SyncDir(filepath.Join(dir, bridgesName)))
 }
 
-// source remembers the error of a reader, to tell it from that of what is read.
+// source records the error of a reader, to distinguish it from errors in the data.
 type source struct {
 	r   io.Reader
 	err error

@@ -10,8 +10,8 @@ import (
 	"github.com/lexsem/lexsem/internal/private"
 )
 
-// bridges reads the files of bridges, and removes those that the manifest names
-// no more.
+// bridges reads the files of bridges, and removes those that the manifest no longer
+// names.
 func (x *restorer) bridges(ctx context.Context) error {
 	crc := map[string]uint32{}
 	for _, br := range x.manifest.Bridges {

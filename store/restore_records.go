@@ -7,8 +7,7 @@ import (
 	"slices"
 )
 
-// survivors removes the versions of the parts before that are none of the part's
-// runs.
+// survivors removes the versions of earlier parts that are in none of the part's runs.
 func (x *restorer) survivors(ctx context.Context, before place) error {
 	if err := x.flush(); err != nil {
 		return err

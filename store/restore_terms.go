@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// vocabulary reads the terms that a part has more than the ones before. They stay in memory
-// meanwhile, to refuse one that is there twice: all numbers after it would be off by one.
+// vocabulary reads the terms that a part adds to those of earlier parts. They stay in
+// memory meanwhile, to refuse a repeated term, which would shift all later numbers by one.
 func (x *restorer) vocabulary(ctx context.Context) error {
 	if x.terms == nil {
 		x.terms = map[string]struct{}{}

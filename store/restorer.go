@@ -8,8 +8,8 @@ import (
 	"path/filepath"
 )
 
-// restorer writes the parts of a backup into a new store: first without state, so
-// that nothing of it counts, then the state with the manifest.
+// restorer writes the parts of a backup into a new store: first without a state, so that
+// nothing counts yet, then the state with the manifest.
 type restorer struct {
 	s   *Store
 	src *source
@@ -57,7 +57,7 @@ func (x *restorer) run(ctx context.Context) error {
 	return x.finish()
 }
 
-// refuse makes a *BackupError, where it is not the reader that failed.
+// refuse makes a *BackupError, unless the reader failed.
 func (x *restorer) refuse(what string, err error) error {
 	switch {
 	case x.src.err != nil:
@@ -133,7 +133,7 @@ func (x *restorer) readPart(ctx context.Context) error {
 	return nil
 }
 
-// header begins a part, which must follow the one before.
+// header begins a part, which must follow the previous one.
 func (x *restorer) header() error {
 	if x.kind != frameHeader {
 		return x.refuse("it has no header", nil)
@@ -170,7 +170,7 @@ func (x *restorer) header() error {
 	return nil
 }
 
-// flush makes what was staged readable.
+// flush makes staged records readable.
 func (x *restorer) flush() error {
 	if err := x.w.finish(); err != nil {
 		return err
@@ -179,8 +179,7 @@ func (x *restorer) flush() error {
 	return nil
 }
 
-// finish makes a database of the records: what was backed up, under a history that
-// begins here.
+// finish turns the records into a database, with a history that begins here.
 func (x *restorer) finish() error {
 	if err := x.w.finish(); err != nil {
 		return err

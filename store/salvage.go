@@ -24,7 +24,7 @@ type SalvageOptions struct {
 	// Tokens, if not nil, is called with the manifest. If it returns a function, that function sets
 	// the tokens of each document's rows and returns the terms that are new to the vocabulary. Their
 	// numbers follow those of earlier calls. The vocabulary of the damaged database is then not kept,
-	// since the numbers of lost terms would be given to others. Otherwise tokens stay as they are.
+	// since the numbers of lost terms would be reused. Otherwise tokens stay unchanged.
 	Tokens func(ctx context.Context, m *Manifest) (func(d *Document) (terms []string), error)
 	// Finish, if not nil, may add to the new database before it gets its name.
 	Finish func(ctx context.Context, dir string) error
@@ -49,12 +49,12 @@ type SalvageReport struct {
 	Uncertain bool
 }
 
-// maxNames bounds SalvageReport.Names.
+// maxNames limits the length of SalvageReport.Names.
 const maxNames = 10_000
 
 // Damage reads all tables and logs of the database in dir and checks every record. It returns
-// descriptions of the damage, at most about a hundred. It changes nothing, except that it finishes
-// what HandOver decided. The database must not be open for writing. Errors: *LockedError,
+// descriptions of the damage, at most about a hundred. It changes nothing, except that it finishes a
+// decision of HandOver. The database must not be open for writing. Errors: *LockedError,
 // *ForeignError, ErrNoDatabase, *VersionError, those of the operating system, and that of ctx within
 // about 10 ms. Cost: two reads of the records.
 func Damage(ctx context.Context, dir string, progress func(done, total int)) (damage []string, err error) {
@@ -65,7 +65,7 @@ func Damage(ctx context.Context, dir string, progress func(done, total int)) (da
 	return damage, err
 }
 
-// withRaw reads what there is of a database and keeps writers out meanwhile.
+// withRaw reads all readable records of a database and keeps writers out meanwhile.
 func withRaw(ctx context.Context, dir string, progress func(done, total int), do func(r *rawReader) error) (err error) {
 	ours, err := Exists(dir)
 	if err != nil {
@@ -110,11 +110,11 @@ func withRaw(ctx context.Context, dir string, progress func(done, total int), do
 
 // Salvage copies every readable document of the damaged database in dir to a new database in to, which
 // must not exist. It reads around damage, also if Badger cannot open its files, and writes nothing in
-// dir. A document is copied whole, with all checksums right, or counted as lost. The new database is
-// checked before it gets its name. Its manifest keeps the bridges, without their files. Errors: those
-// of Damage, fs.ErrExist for to, ErrManifest if the manifest is lost and not described, ErrNoSpace.
-// Cost: two reads of the records, one of the documents, and their writing; about 150 bytes of memory a
-// record.
+// dir. A document is either copied whole, with all checksums right, or counted as lost. The new
+// database is checked before it gets its name. Its manifest keeps the bridges, without their files.
+// Errors: those of Damage, fs.ErrExist for to, ErrManifest if the manifest is lost and not described,
+// ErrNoSpace. Cost: two reads of the records, one of the documents, and their writing; about 150 bytes
+// of memory a record.
 func Salvage(ctx context.Context, dir, to string, o SalvageOptions) (rep SalvageReport, err error) {
 	if o.Progress == nil {
 		o.Progress = func(string, int, int) {}
@@ -136,9 +136,9 @@ func Salvage(ctx context.Context, dir, to string, o SalvageOptions) (rep Salvage
 	return rep, err
 }
 
-// salvage makes the new database beside its place, and moves it there.
+// salvage makes the new database next to its place, and moves it there.
 func (r *rawReader) salvage(ctx context.Context, to string, o SalvageOptions, rep *SalvageReport) (err error) {
-	// The first manifest of a database, which an old table may still hold, says nothing.
+	// The first manifest of a database, which an old table may still contain, has no information.
 	told := !r.described || r.manifest.Dim == 0 && len(r.versions()) > 0
 	if told {
 		if o.Describe == nil {
@@ -196,11 +196,11 @@ func (r *rawReader) salvage(ctx context.Context, to string, o SalvageOptions, re
 	return nil
 }
 
-// salvageBytes is about how much of documents goes into one batch.
+// salvageBytes is the approximate size of the documents in one batch.
 const salvageBytes = 16 << 20
 
-// fill writes the new database and reads it back. told says that the manifest is not
-// the database's own.
+// fill writes the new database and reads it back. told is set if the manifest is not the database's
+// own.
 func (r *rawReader) fill(ctx context.Context, dir string, c *census, told bool, o SalvageOptions, rep *SalvageReport) (err error) {
 	s, err := Open(dir, Options{MemoryMiB: o.MemoryMiB, NoSync: true})
 	if err != nil {
@@ -323,7 +323,7 @@ func (r *rawReader) fill(ctx context.Context, dir string, c *census, told bool, 
 	return err
 }
 
-// lose enters a document that could not be saved; d is what was read of it, or nil.
+// lose records a document that could not be saved; d has its readable parts, or is nil.
 func (rep *SalvageReport) lose(c *census, ord uint64, d *Document) {
 	rep.Lost++
 	id := c.live[ord]

@@ -15,7 +15,7 @@ type Evidence struct {
 	Live map[uint64]struct{}
 }
 
-// census is who lives, as far as the raw reader can tell.
+// census records which versions are live, as far as the raw reader can tell.
 type census struct {
 	seq   uint64            // of the last commit
 	known bool              // live is all of them: from evidence
@@ -98,11 +98,11 @@ func (r *rawReader) count(ctx context.Context, e *Evidence) (*census, error) {
 	return c, nil
 }
 
-// lost says that an error is of a record that cannot be read.
+// lost reports whether an error means that a record cannot be read.
 func lost(err error) bool { return errors.Is(err, ErrNotFound) || errors.Is(err, ErrCorrupt) }
 
-// each calls fn with the records of a kind that can be read, in no order; want, if not
-// nil, says whether one is to be read at all.
+// each calls fn with the readable records of a kind, in no order; want, if not nil, selects the keys
+// to read.
 func (r *rawReader) each(ctx context.Context, prefix byte, want func(key []byte) bool, fn func(key, payload []byte)) error {
 	for name, at := range r.at {
 		if name[0] != prefix || at.gone {
@@ -122,15 +122,15 @@ func (r *rawReader) each(ctx context.Context, prefix byte, want func(key []byte)
 	return nil
 }
 
-// change is an entry of the log with its place.
+// change is a log entry and its place.
 type change struct {
 	seq uint64
 	n   uint32
 	Change
 }
 
-// log reads the entries of the batches that were committed, in their order, and sets
-// the last commit of the census by their records.
+// log reads the entries of the committed batches, in order, and sets the last commit of the census
+// from their records.
 func (r *rawReader) log(ctx context.Context, c *census) ([]change, error) {
 	newer := func(key []byte) bool {
 		seq, _, ok := keyNumber(key)
@@ -165,7 +165,7 @@ func (r *rawReader) log(ctx context.Context, c *census) ([]change, error) {
 	return out, nil
 }
 
-// ids are the ordinals that ids have at a commit, 0 for deleted ones.
+// ids returns the ordinals of ids at a commit, 0 for deleted ones.
 func (r *rawReader) ids(ctx context.Context, seq uint64) (map[string]uint64, error) {
 	out := map[string]uint64{}
 	err := r.each(ctx, prefixID, nil, func(key, p []byte) {
@@ -176,7 +176,7 @@ func (r *rawReader) ids(ctx context.Context, seq uint64) (map[string]uint64, err
 	return out, err
 }
 
-// dead are the versions that had ended at a commit.
+// dead returns the versions that had ended at a commit.
 func (r *rawReader) dead(ctx context.Context, seq uint64, logged []change) (map[uint64]bool, error) {
 	out := map[uint64]bool{}
 	for _, l := range logged {
@@ -191,7 +191,7 @@ func (r *rawReader) dead(ctx context.Context, seq uint64, logged []change) (map[
 	return out, err
 }
 
-// versions are the ordinals of which anything is there, ascending.
+// versions lists the ordinals that have any record, ascending.
 func (r *rawReader) versions() []uint64 {
 	seen := map[uint64]bool{}
 	for key, at := range r.at {
@@ -204,8 +204,8 @@ func (r *rawReader) versions() []uint64 {
 	return slices.Sorted(maps.Keys(seen))
 }
 
-// follow brings evidence on by the log, which must be whole from there. It reports
-// whether the census is complete.
+// follow updates evidence by the log, which must be complete from there on. It reports whether the
+// census is complete.
 func (r *rawReader) follow(ctx context.Context, c *census, e *Evidence, logged []change, ids map[string]uint64) bool {
 	entries := map[uint64]uint64{}
 	for _, l := range logged {
@@ -247,7 +247,7 @@ func (r *rawReader) follow(ctx context.Context, c *census, e *Evidence, logged [
 	return true
 }
 
-// historyAt returns the digest of a commit, as far as anything tells.
+// historyAt returns the digest of a commit, if anything reveals it.
 func (r *rawReader) historyAt(ctx context.Context, seq uint64) (History, bool) {
 	switch {
 	case r.stated && seq == r.st.seq:

@@ -8,7 +8,7 @@ import (
 	"github.com/dgraph-io/badger/v4"
 )
 
-// checkEvery is how many records a long call reads between two looks at its
+// checkEvery is the number of records that a long call reads between two looks at its
 // context.
 const checkEvery = 256
 
@@ -33,9 +33,9 @@ func (p *pin) scanDocuments(ctx context.Context, from uint64, fn func(uint64, *D
 	})
 }
 
-// each calls fn with the record of every live version from ordinal from
-// upwards. Badger ends an iteration early where it cannot read on, without a
-// word; therefore a full pass counts.
+// each calls fn with the record of every live version with ordinal from or above. If
+// Badger cannot read on, it ends an iteration early without an error; therefore a full
+// pass counts the records.
 func (p *pin) each(ctx context.Context, prefix byte, from uint64, fn func(ord uint64, record []byte) error) error {
 	from = max(from, 1)
 	it, err := p.iterate(ctx, numberKey(prefix, from), numberKey(prefix, p.st.nextOrd))
@@ -111,7 +111,7 @@ func (p *pin) idsFrom(ctx context.Context, from, below string, fn func(id string
 	return fn(from, ord)
 }
 
-// ids calls fn with the records of ids from one to before another; below is "" for no end.
+// ids calls fn with the records of ids from from to before below; below = "" means no end.
 func (p *pin) ids(ctx context.Context, from, below string, fn func(id string, c current) error) error {
 	end := []byte{prefixID + 1}
 	if below != "" {
@@ -147,8 +147,8 @@ func (p *pin) ids(ctx context.Context, from, below string, fn func(id string, c 
 	return nil
 }
 
-// versions calls fn with the versions from one ordinal to before another, ascending,
-// by the keys of their first parts alone, and says whether they are dead.
+// versions calls fn with the versions from ordinal from to before below, ascending, and
+// whether they are dead. It reads only the keys of their first parts.
 func (p *pin) versions(ctx context.Context, prefix byte, from, below uint64, fn func(ord uint64, dead bool) error) error {
 	it, err := p.iterate(ctx, numberKey(prefix, from), numberKey(prefix, below))
 	if err != nil {
@@ -169,8 +169,7 @@ func (p *pin) versions(ctx context.Context, prefix byte, from, below uint64, fn 
 	})
 }
 
-// eachOrdinal calls fn with the ordinals below one whose first parts an iterator
-// meets.
+// eachOrdinal calls fn with the ordinals below below whose first parts an iterator meets.
 func (p *pin) eachOrdinal(ctx context.Context, it *badger.Iterator, below uint64, fn func(ord uint64) error) error {
 	for steps := 0; it.Valid(); it.Next() {
 		if steps++; steps%checkEvery == 0 {
@@ -195,9 +194,9 @@ func (p *pin) eachOrdinal(ctx context.Context, it *badger.Iterator, below uint64
 	return nil
 }
 
-// join reads the parts of the record at which the iterator stands and moves
-// behind them. A record of one part goes straight to single; one of several is
-// appended to dst.
+// join reads the parts of the record at the iterator's position and moves past them. A
+// record of one part is passed to single directly; one of several parts is appended to
+// dst.
 func (p *pin) join(it *badger.Iterator, prefix byte, ord uint64, dst []byte, single func([]byte) error) ([]byte, error) {
 	n := 1
 	for i := 0; i < n; i++ {
@@ -227,8 +226,8 @@ func (p *pin) join(it *badger.Iterator, prefix byte, ord uint64, dst []byte, sin
 	return dst, nil
 }
 
-// iterate returns an iterator over the keys of one kind, from a key upwards. Up
-// to the key to, included, the tables are checked; the caller goes no further.
+// iterate returns an iterator over the keys of one kind, from from upwards. The tables are
+// checked up to and including the key to; the caller must not go further.
 func (p *pin) iterate(ctx context.Context, from, to []byte) (it *badger.Iterator, err error) {
 	if err := p.s.tables.check(func() error { return p.interrupted(ctx) }, from, to); err != nil {
 		return nil, err
@@ -245,7 +244,7 @@ func (p *pin) iterate(ctx context.Context, from, to []byte) (it *badger.Iterator
 	return it, nil
 }
 
-// iterator opens an iterator. Errors: ErrFailed, where there is no memtable.
+// iterator opens an iterator. Errors: ErrFailed if there is no memtable.
 func (p *pin) iterator(o badger.IteratorOptions) (it *badger.Iterator, err error) {
 	defer p.s.memtable(&err)
 	defer func() {
@@ -261,7 +260,7 @@ func (p *pin) whole(ctx context.Context, prefix byte) (*badger.Iterator, error) 
 	return p.iterate(ctx, []byte{prefix}, []byte{prefix + 1})
 }
 
-// interrupted tells a long call to end.
+// interrupted returns an error if a long call must end.
 func (p *pin) interrupted(ctx context.Context) error {
 	if err := p.s.stopped(); err != nil {
 		return err
@@ -281,8 +280,8 @@ func (p *pin) deaths(ctx context.Context, from uint64) (*deathList, error) {
 	return &deathList{p: p, it: it}, err
 }
 
-// dead says whether a version is dead in the pin's state. The ordinals asked
-// for must not decrease.
+// dead reports whether a version is dead in the pin's state. The ordinals asked for must
+// not decrease.
 func (l *deathList) dead(ord uint64) (bool, error) {
 	for l.ord < ord && l.it.Valid() {
 		key := l.it.Item().KeyCopy(nil)

@@ -49,8 +49,7 @@ func (s *Store) changeManifest(change func(*Manifest) error) error {
 	return s.finish(st)
 }
 
-// writeManifest writes manifest and state, and what else is given, in one
-// transaction.
+// writeManifest writes manifest, state and more in one transaction.
 func (s *Store) writeManifest(st state, m Manifest, more ...op) error {
 	p, err := encodeManifest(st.gen, m)
 	if err != nil {

@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// enter admits a call; leave must follow it. Calls within calls are fine.
+// enter admits a call; the caller must call leave. Nested calls are allowed.
 func (s *Store) enter() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -34,8 +34,8 @@ func (s *Store) stopped() error {
 	}
 }
 
-// beforeWriting checks all tables before so much is written that Badger may
-// begin to compact them. The caller has the writer's slot.
+// beforeWriting checks all tables before a write that is large enough to start a
+// compaction in Badger. The caller must hold the writer's slot.
 func (s *Store) beforeWriting(size int64) error {
 	written := s.written.Add(size)
 	s.unflushed.Add(size)
@@ -45,7 +45,7 @@ func (s *Store) beforeWriting(size int64) error {
 	return s.tables.checkAll(s.stopped)
 }
 
-// startWriting waits for the writer's slot; stopWriting must follow.
+// startWriting waits for the writer's slot; the caller must call stopWriting.
 func (s *Store) startWriting(ctx context.Context) error {
 	if s.o.ReadOnly {
 		return ErrReadOnly
@@ -67,7 +67,7 @@ func (s *Store) startWriting(ctx context.Context) error {
 	return nil
 }
 
-// failure is ErrFailed with the cause that fail was given, or nil.
+// failure is ErrFailed with the cause given to fail, or nil.
 func (s *Store) failure() error {
 	if cause := s.failed.Load(); cause != nil {
 		return fmt.Errorf("%w: %w", ErrFailed, *cause)
@@ -77,7 +77,7 @@ func (s *Store) failure() error {
 
 func (s *Store) stopWriting() { s.writer <- struct{}{} }
 
-// writing runs do as a call that has the writer's slot.
+// writing runs do while the call has the writer's slot.
 func (s *Store) writing(ctx context.Context, do func() error) error {
 	if err := s.enter(); err != nil {
 		return err
@@ -90,7 +90,7 @@ func (s *Store) writing(ctx context.Context, do func() error) error {
 	return do()
 }
 
-// fail refuses all further writes: what err left on disk is not known.
+// fail refuses all further writes, since the result of a failed write on disk is unknown.
 func (s *Store) fail(err error) { s.failed.CompareAndSwap(nil, &err) }
 
 // finish makes a durable write visible: the mark, then the readers' pin.

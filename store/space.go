@@ -9,11 +9,11 @@ import (
 	"strings"
 )
 
-// DiskParts is the disk space of a database by part, in bytes: "tables" and "log" have the records, "files" is
-// what the store keeps besides, "reserve" is what Close frees, "derived/NAME" is a snapshot, and the others are folders.
+// DiskParts is the disk space of a database by part, in bytes: "tables" and "log" have the records, "files" are other
+// files of the store, "reserve" is space that Close frees, "derived/NAME" is a snapshot, and the others are folders.
 type DiskParts map[string]int64
 
-// reservePart is the part of the reserve.
+// reservePart is the name of the part for the reserve.
 const reservePart = "reserve"
 
 // Sum adds up the parts, without the reserve.
@@ -29,7 +29,7 @@ func (p DiskParts) Sum() (sum int64) {
 // DiskBytes returns DiskBytes of the store's folder.
 func (s *Store) DiskBytes() (int64, error) { return DiskBytes(s.dir) }
 
-// DiskBytes returns the sum of what DiskSpace returns.
+// DiskBytes returns the sum of DiskSpace.
 func DiskBytes(dir string) (int64, error) {
 	parts, err := DiskSpace(dir)
 	return parts.Sum(), err
@@ -38,9 +38,9 @@ func DiskBytes(dir string) (int64, error) {
 // DiskSpace returns DiskSpace of the store's folder.
 func (s *Store) DiskSpace() (DiskParts, error) { return DiskSpace(s.dir) }
 
-// DiskSpace returns the disk space that the files of the database in dir take. It leaves out collections, and
-// folders that may not be read, since they are not part of the database. While the database is open, Badger's log
-// may count some megabytes more than it holds.
+// DiskSpace returns the disk space of the files of the database in dir. It leaves out collections, and unreadable
+// folders, since they are not part of the database. While the database is open, Badger's log may count some
+// megabytes more than its content.
 func DiskSpace(dir string) (DiskParts, error) {
 	parts := DiskParts{}
 	dir, err := filepath.EvalSymlinks(dir) // a walk does not enter a link
@@ -100,9 +100,9 @@ func partOf(name string) string {
 	return "files"
 }
 
-// Space returns sizes in bytes: the records of live documents; the records of dead versions that
-// Compact has not passed; and the tables on disk. Tables include removed records that are not yet
-// reclaimed, but not what is still in Badger's logs.
+// Space returns sizes in bytes: the records of live documents; the records of dead versions that Compact has
+// not passed; and the tables on disk. Tables include removed records that are not yet reclaimed, but not
+// records that are only in Badger's logs.
 func (v *View) Space() (live, dead, disk uint64, err error) {
 	err = v.use(func(p *pin) error {
 		live, dead, disk = p.st.liveBytes, p.st.deadBytes, p.s.tableBytes()
@@ -111,10 +111,9 @@ func (v *View) Space() (live, dead, disk uint64, err error) {
 	return live, dead, disk, err
 }
 
-// checkSpace refuses writes while the disk could fill up before Badger has
-// flushed and compacted what it holds: it writes through memory maps of files
-// with holes, and a full disk would then end the process with a fault instead
-// of an error. What others write meanwhile is beyond this check.
+// checkSpace refuses writes if the disk could fill up before Badger has flushed and compacted its memory.
+// Badger writes through memory maps of files with holes, so a full disk would end the process with a fault
+// instead of an error. The check cannot foresee what other programs write.
 func (s *Store) checkSpace() error {
 	if s.o.InMemory {
 		return nil
@@ -122,7 +121,7 @@ func (s *Store) checkSpace() error {
 	return checkSpace(s.dir, s.o, s.tableBytes())
 }
 
-// free is the space on the disk that is free, in bytes: without end in memory.
+// free is the free space on the disk, in bytes; the maximum for a database in memory.
 func (s *Store) free() (uint64, error) {
 	if s.o.InMemory {
 		return math.MaxUint64, nil
@@ -138,9 +137,8 @@ func (s *Store) tableBytes() (sum uint64) {
 	return sum
 }
 
-// checkSpace asks for room for all memtables and their logs, and for two
-// compactions, which write new tables before they remove the old: at most all
-// there are, and not more than the files of a few levels.
+// checkSpace requires space for all memtables and their logs, and for two compactions, which write new tables
+// before they remove the old: at most the size of all tables, and of the files of a few levels.
 func checkSpace(dir string, o Options, tables uint64) error {
 	free, err := freeBytes(dir)
 	if err != nil {
@@ -152,20 +150,19 @@ func checkSpace(dir string, o Options, tables uint64) error {
 	return nil
 }
 
-// writeRoom is what checkSpace asks for.
+// writeRoom is the space that checkSpace requires.
 func writeRoom(o Options, tables uint64) uint64 {
 	return flushRoom(o) + min(2*tables, compactionRoom(o))
 }
 
 func (s *Store) writeRoom() uint64 { return writeRoom(s.o, s.tableBytes()) }
 
-// compactionRoom is more than compactions that run at one time write.
-// The one of all tables at level 0, of which there are 20 at most, takes in the level below
-// while that is less than twice its size; beside it another one takes in a table and the
-// ten or so that this spans.
+// compactionRoom is more than all concurrent compactions write. A compaction of all tables at level 0, at
+// most 20, includes the level below if that is less than twice its size. At the same time another one takes a
+// table and the ten or so that it overlaps.
 func compactionRoom(o Options) uint64 { return 40 * uint64(o.memtableBytes()) }
 
-// tableBytesIn is the size of all tables of a database that is not open.
+// tableBytesIn is the size of all tables of a closed database.
 func tableBytesIn(dir string) (sum uint64, err error) {
 	entries, err := entriesOf(filepath.Join(dir, recordsName))
 	if err != nil {

@@ -4,5 +4,5 @@ package store
 
 import "math"
 
-// freeBytes does not know the disk of these systems and lets writes try.
+// freeBytes cannot find out the free space on these systems, so writes are attempted.
 func freeBytes(string) (uint64, error) { return math.MaxUint64, nil }

@@ -4,7 +4,7 @@ package store
 
 import "golang.org/x/sys/unix"
 
-// freeBytes is the space on dir's disk that this user may fill.
+// freeBytes is the space on dir's disk that this user may use.
 func freeBytes(dir string) (uint64, error) {
 	var st unix.Statfs_t
 	if err := unix.Statfs(dir, &st); err != nil {

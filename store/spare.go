@@ -12,14 +12,14 @@ import (
 	"github.com/dgraph-io/badger/v4/table"
 )
 
-// spareExt is behind the name of a table, or of a log, that is set aside.
+// spareExt is appended to the name of a table or log that is set aside.
 const spareExt = ".spare"
 
-// setAside renames files that Badger is not to meet when it opens for writing: tables that its MANIFEST does not
-// list, which it would remove, and logs that are in tables, which it would read. A process that dies leaves such tables
-// with nothing in them that is missed; but where the MANIFEST itself has lost its
-// end, they hold the documents. Only the state record and HEAD can tell, and they
-// are read after Badger has opened: then removeSpares or returnSpares follows.
+// setAside renames files that Badger must not see when it opens for writing: tables that its MANIFEST does not list,
+// which it would remove, and logs whose content is in tables, which it would read. Usually a dying process leaves such
+// tables without needed content; but if the MANIFEST itself has lost its end, they have the documents. Only the state
+// record and HEAD can decide this, and they are read after Badger has opened: then removeSpares or returnSpares
+// follows.
 func setAside(paths []string) error {
 	for _, path := range paths {
 		if err := os.Rename(path, path+spareExt); err != nil {
@@ -29,7 +29,7 @@ func setAside(paths []string) error {
 	return nil
 }
 
-// strayTables finds the tables that are not listed.
+// strayTables finds the tables that the manifest does not list.
 func strayTables(records string, listed map[uint64]badger.TableManifest) (paths []string, err error) {
 	entries, err := entriesOf(records)
 	if err != nil {
@@ -44,8 +44,8 @@ func strayTables(records string, listed map[uint64]badger.TableManifest) (paths 
 	return paths, nil
 }
 
-// returnSpares gives what is set aside its name again, unless a new
-// file has the name, and counts the tables among them.
+// returnSpares restores the names of set-aside files, unless a new file has the name, and counts the tables
+// among them.
 func returnSpares(records string) (tables int, err error) {
 	err = eachSpare(records, func(spare string) error {
 		name := trimSpare(spare)
@@ -60,10 +60,10 @@ func returnSpares(records string) (tables int, err error) {
 	return tables, err
 }
 
-// trimSpare is the name that a file had before it was set aside.
+// trimSpare returns the name of a file before it was set aside.
 func trimSpare(name string) string { return strings.TrimSuffix(name, spareExt) }
 
-// removeSpares removes what is set aside.
+// removeSpares removes the files that were set aside.
 func removeSpares(records string) error { return eachSpare(records, os.Remove) }
 
 func eachSpare(records string, do func(path string) error) error {
@@ -82,14 +82,14 @@ func eachSpare(records string, do func(path string) error) error {
 	return nil
 }
 
-// countSpares counts what is set aside.
+// countSpares counts the files that were set aside.
 func countSpares(records string) (n int, err error) {
 	err = eachSpare(records, func(string) error { n++; return nil })
 	return n, err
 }
 
-// keepSpares closes Badger and returns the tables that it does not list to their
-// names, after err has stopped the opening. A *CorruptError tells of them.
+// keepSpares closes Badger and restores the names of tables that it does not list, after err has stopped the
+// opening. A *CorruptError mentions them.
 func (s *Store) keepSpares(err error) error {
 	if s.o.ReadOnly {
 		return err
@@ -105,5 +105,5 @@ func (s *Store) keepSpares(err error) error {
 	return errors.Join(err, e)
 }
 
-// records is the folder that Badger has to itself.
+// records is the folder that only Badger uses.
 func (s *Store) records() string { return filepath.Join(s.dir, recordsName) }

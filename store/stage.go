@@ -5,7 +5,7 @@ import "github.com/dgraph-io/badger/v4"
 // op is one change of a key; a nil payload deletes it.
 type op struct{ key, payload []byte }
 
-// stager writes in as many synced transactions as Badger's cap asks for.
+// stager writes in as many synced transactions as Badger's size limit requires.
 type stager struct {
 	s           *Store
 	txn         *badger.Txn
@@ -17,15 +17,15 @@ type stager struct {
 func (s *Store) newStager() *stager { return &stager{s: s, txn: s.db.NewTransaction(true)} }
 
 const (
-	// entryOverhead is more than what Badger adds to key and value of an entry.
+	// entryOverhead is more than Badger adds to the key and value of an entry.
 	entryOverhead = 32
-	// txnOverhead is more than the entries and bytes that it adds to each
-	// transaction of its own.
+	// txnOverhead is more than the entries and bytes that Badger adds to each
+	// transaction.
 	txnOverhead = 64
 )
 
-// apply adds ops, all to one transaction. Payloads get their checksum here and
-// must not be used afterwards.
+// apply adds ops, all in one transaction. Payloads get their checksum here and must not
+// be used afterwards.
 func (w *stager) apply(ops ...op) error {
 	var size int64
 	for _, o := range ops {
@@ -62,7 +62,7 @@ func (w *stager) rows(ord uint64, record []byte) error {
 	return w.record(prefixRow, ord, record, rowStarts(record)...)
 }
 
-// record adds the parts of one record, of which one begins at each of starts.
+// record adds the parts of one record; a part begins at each of starts.
 func (w *stager) record(prefix byte, ord uint64, record []byte, starts ...int) error {
 	ps, err := parts(record, starts...)
 	if err != nil {
@@ -92,7 +92,7 @@ func (w *stager) remove(ord uint64) error {
 	return nil
 }
 
-// checkSpace asks for the room that another transaction needs.
+// checkSpace requires the space for another transaction.
 func (w *stager) checkSpace() error {
 	if w.frees {
 		return w.s.checkSpaceToFree()
@@ -100,9 +100,9 @@ func (w *stager) checkSpace() error {
 	return w.s.checkSpace()
 }
 
-// flush commits what was applied and begins the next transaction. After an error of
-// Badger's the store refuses writes: what was applied may be there, where nothing
-// would sweep it away.
+// flush commits the applied changes and begins the next transaction. After an error of
+// Badger the store refuses writes: the changes may be on disk, and nothing would remove
+// them.
 func (w *stager) flush() error {
 	if err := w.checkSpace(); err != nil {
 		return err

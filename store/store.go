@@ -97,7 +97,7 @@ type Store struct {
 	pins     map[*pin]struct{} // not yet given back
 }
 
-// failpoint, if not nil, is called at named moments. Tests set it.
+// failpoint, if not nil, is called at named points. Tests set it.
 var failpoint func(name string)
 
 func hit(name string) {
@@ -106,14 +106,13 @@ func hit(name string) {
 	}
 }
 
-// Open opens the database in dir, or creates it unless o.ReadOnly is set. It repairs what a dead
-// process left behind: uncommitted batches are removed, and an interrupted Compact or HandOver is
-// finished. After an unclean end it counts the records written since the last opening. Unless
-// o.ReadOnly is set, a database of format 1 is converted. A folder with other files is refused and not
-// changed.
+// Open opens the database in dir, or creates it unless o.ReadOnly is set. It repairs the remains of a
+// dead process: uncommitted batches are removed, and an interrupted Compact or HandOver is finished.
+// After an unclean end it counts the records written since the last opening. Unless o.ReadOnly is set,
+// a database of format 1 is converted. A folder with other files is refused and not changed.
 //
-// Cost: reads footers and indexes of the tables, not their contents. Contents are checked when they
-// are first read, before Badger first compacts them, and by Verify. The call that meets damage returns
+// Cost: it reads footers and indexes of the tables, not their contents. Contents are checked when they
+// are first read, before Badger's first compaction, and by Verify. The call that meets damage returns
 // the error.
 //
 // Errors: *ForeignError, *LockedError, *CorruptError, *VersionError, ErrUnclean and ErrNoDatabase
@@ -264,7 +263,7 @@ func Open(dir string, o Options) (_ *Store, err error) {
 	return s, nil
 }
 
-// newStore is a store that holds nothing yet.
+// newStore returns a store without content.
 func newStore(dir string, o Options) *Store {
 	s := &Store{
 		dir: dir, o: o, pins: map[*pin]struct{}{}, tables: &tables{dir: dir},
@@ -295,8 +294,7 @@ func openInMemory(dir string, o Options) (_ *Store, err error) {
 	return s, nil
 }
 
-// load reads manifest and state, or writes the first ones, and compares the
-// state with the mark.
+// load reads manifest and state, or writes the first ones, and compares the state with the mark.
 func (s *Store) load(m mark, marked bool) (st state, err error) {
 	txn := s.db.NewTransaction(false)
 	defer txn.Discard()
@@ -338,8 +336,7 @@ func (s *Store) load(m mark, marked bool) (st state, err error) {
 	return st, nil
 }
 
-// loadNothing is load without a manifest: there must be no other record, and no
-// trace of one.
+// loadNothing is load without a manifest: there must be no other record, and no sign of one.
 func (s *Store) loadNothing(txn *badger.Txn, m mark, marked bool) (st state, err error) {
 	if marked && m.gen > 0 {
 		return st, s.corrupt("all records are missing", nil)
@@ -422,7 +419,7 @@ func (s *Store) Close() error {
 	return s.closeErr
 }
 
-// closeBadger closes Badger, and gives up what was held for it to be undone.
+// closeBadger closes Badger, and releases what was held for undo.
 func (s *Store) closeBadger() error {
 	if s.keep != nil {
 		s.keep.close(s.db)
@@ -441,7 +438,7 @@ func (s *Store) closeBadger() error {
 	return err
 }
 
-// release closes what is open, in the order that keeps the lock to the last.
+// release closes what is open and releases the lock last.
 func (s *Store) release() error {
 	var errs []error
 	if s.db != nil {
@@ -469,8 +466,8 @@ func (s *Store) Seq() uint64 { return s.current().seq }
 // Len returns the number of documents.
 func (s *Store) Len() int { return int(s.current().live) }
 
-// corrupt makes a *CorruptError, unless the operating system has refused something:
-// that is no damage, and no reason to restore a backup.
+// corrupt makes a *CorruptError, unless the operating system has refused something: that is not
+// damage, and no reason to restore a backup.
 func (s *Store) corrupt(what string, err error) error {
 	if err != nil {
 		if sys := systemError(err); sys != nil {

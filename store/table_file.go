@@ -29,7 +29,7 @@ type tableFile struct {
 	level int
 	size  int64
 	first []byte // its first key
-	// filter is the Bloom filter of its keys, 10 bits a key, empty if it has none.
+	// filter is the Bloom filter of its keys, 10 bits a key, empty if the table has none.
 	filter y.Filter
 	index  [2]int64 // where its index begins and ends
 	last   uint64   // the highest version of its records
@@ -49,11 +49,12 @@ type tableFile struct {
 	room *atomic.Int64
 }
 
-// indexRoom is how many bytes of indexes a database keeps while its tables are not all checked. A search may check a hundred
-// places of one table, and an index of half a megabyte would be read for each.
+// indexRoom is how many bytes of indexes a database keeps until all its tables are checked. A search may check a
+// hundred places in one table, and would read an index of half a megabyte for each.
 const indexRoom = 8 << 20
 
-// blockReader is what blocks are read with. It is used again: new memory costs as much as the check itself.
+// blockReader is the buffer and decoder for reading blocks. It is reused: new memory costs as much as the
+// check itself.
 type blockReader struct {
 	in    *bufio.Reader
 	block []byte
@@ -64,19 +65,18 @@ var blockReaders = sync.Pool{New: func() any { return &blockReader{in: bufio.New
 // aside is how many bytes a call checks beside those that it needs, at least, some hundredths of a millisecond.
 const aside = 64 << 10
 
-// badBlock is a block that does not check: nothing is to be read between its
-// keys.
+// badBlock is an invalid block: nothing between its keys may be read.
 type badBlock struct {
 	from, to []byte
 	err      error
 }
 
-// ahead is how many blocks behind the one where it stands an iterator of
-// Badger's may look into, one that is not prefetching.
+// ahead is how many blocks beyond its position one of Badger's iterators may look into if it does not
+// prefetch.
 const ahead = 4
 
-// The end of a table file: index, length of the index, checksum of the index,
-// length of that checksum. Before it lie the blocks, one behind the other.
+// The end of a table file: index, length of the index, checksum of the index, length of that checksum. The
+// blocks lie before it without gaps.
 
 // open reads the end of the file and the last block.
 func (f *tableFile) open() (err error) {
@@ -120,7 +120,7 @@ func (f *tableFile) open() (err error) {
 	return f.checkIndex(file, fb.GetRootAsTableIndex(index, 0))
 }
 
-// mayHold says whether Badger looks into the table when it gets a key of this hash.
+// mayHold reports whether Badger reads the table for a key with this hash.
 func (f *tableFile) mayHold(hash uint32) bool {
 	return len(f.filter) == 0 || f.filter.MayContain(hash)
 }
@@ -131,8 +131,8 @@ func (f *tableFile) readIndex(file *os.File) ([]byte, error) {
 	return b, err
 }
 
-// checkIndex says that the blocks lie one behind the other up to the index, each
-// with a first key, and that the last one checks.
+// checkIndex checks that the blocks lie without gaps up to the index, each with a first key, and that the
+// last one is valid.
 func (f *tableFile) checkIndex(file *os.File, index *fb.TableIndex) error {
 	var o fb.BlockOffset
 	var at int64
@@ -156,8 +156,8 @@ func (f *tableFile) checkIndex(file *os.File, index *fb.TableIndex) error {
 	return err
 }
 
-// firstKey is the first key of a block, without the eight bytes of Badger's behind
-// it; behind the last block, a key above all.
+// firstKey is the first key of a block, without the last eight bytes, which Badger adds; after the last
+// block, a key above all.
 func firstKey(index *fb.TableIndex, block int) []byte {
 	var o fb.BlockOffset
 	if !index.Offsets(&o, block) {
@@ -167,8 +167,8 @@ func firstKey(index *fb.TableIndex, block int) []byte {
 	return bytes.Clone(k[:len(k)-8])
 }
 
-// check reads the blocks that a call needs, and some of the others, and lists the bad ones. All are read in the end, and
-// then no call reads the index any more, but no call waits for all.
+// check reads the blocks that a call needs, and some others, and lists the bad ones. In the end all are read, and no
+// call reads the index any more, but no call waits for all.
 func (f *tableFile) check(from, to []byte) (err error) {
 	file, err := os.Open(f.path)
 	if err != nil {
@@ -223,8 +223,7 @@ func (f *tableFile) check(from, to []byte) (err error) {
 	return nil
 }
 
-// checkBlocks reads those of the blocks from first to before end that were not
-// read before.
+// checkBlocks reads the blocks from first to before end that were not yet read.
 func (f *tableFile) checkBlocks(file *os.File, index *fb.TableIndex, first, end int) error {
 	r := blockReaders.Get().(*blockReader)
 	defer func() {
@@ -262,7 +261,7 @@ func (f *tableFile) checkBlocks(file *os.File, index *fb.TableIndex, first, end 
 	return nil
 }
 
-// blocksEnd is the end of the last block before end that follows block i without one that was read: no more is read.
+// blocksEnd is the end of block i and of the unread blocks directly after it, up to block end.
 func (f *tableFile) blocksEnd(index *fb.TableIndex, i, end int) int64 {
 	for i+1 < end && !f.read[i+1] {
 		i++
@@ -279,9 +278,9 @@ func tail(f *os.File, size, n int64) ([]byte, error) {
 	return b, err
 }
 
-// checkBlock holds a block to its checksum, and returns another one, CRC-32 (IEEE). Each
-// record ends with its own CRC-32C, and the CRC-32C of what ends with its own is always
-// the same: Badger's checksum does not tell two blocks of good records apart.
+// checkBlock compares a block with its checksum, and returns another checksum, CRC-32 (IEEE). Each record
+// ends with its own CRC-32C, and the CRC-32C of data that ends with its own CRC-32C is constant: so Badger's
+// checksum does not distinguish two blocks of good records.
 func checkBlock(i int, block []byte) (uint32, error) {
 	body, sum, err := cutChecksum(block)
 	if err == nil {
@@ -293,8 +292,7 @@ func checkBlock(i int, block []byte) (uint32, error) {
 	return crc32.ChecksumIEEE(body), nil
 }
 
-// lengthBefore reads the length at the end of b, of what lies before it in room
-// bytes.
+// lengthBefore reads the length at the end of b, which counts the bytes before it; room is their maximum.
 func lengthBefore(b []byte, room int64) (int64, error) {
 	if len(b) < 4 {
 		return 0, errors.New("file is truncated")
@@ -306,7 +304,7 @@ func lengthBefore(b []byte, room int64) (int64, error) {
 	return n, nil
 }
 
-// cutChecksum splits off a checksum and the length behind it.
+// cutChecksum splits off a checksum and the length after it.
 func cutChecksum(b []byte) (rest []byte, sum *pb.Checksum, err error) {
 	n, err := lengthBefore(b, int64(len(b)))
 	if err != nil {

@@ -18,14 +18,12 @@ import (
 	"github.com/lexsem/lexsem/internal/regular"
 )
 
-// tables are the tables that were there when the database was opened. Badger
-// cannot be left alone with a damaged one: it leaves out a table whose index
-// does not check, takes a record in a bad block for absent, so that an older
-// one or none answers, ends an iteration early there, drops what follows when it
-// compacts, and ends the process at a bad footer. So footers, indexes and last
-// blocks, which Badger reads when it opens, are checked before, and the other
-// blocks before the first call that reads from them. Compactions read what they
-// like: before the first one all is checked.
+// tables are the tables that existed when the database was opened. Badger mishandles a damaged one. It
+// leaves out a table with an invalid index. It treats a record in a bad block as absent, so that an
+// older one or none is returned. It ends an iteration early there, drops the rest in a compaction, and
+// ends the process at a bad footer. So footers, indexes and last blocks, which Badger reads when it
+// opens, are checked before that, and other blocks before the first call that reads them. Compactions
+// may read anything: everything is checked before the first one.
 type tables struct {
 	dir       string // of the database
 	listed    map[uint64]badger.TableManifest
@@ -40,8 +38,8 @@ func (t *tables) file(id uint64, level int) *tableFile {
 	return &tableFile{id: id, path: filepath.Join(t.dir, recordsName, table.IDToFilename(id)), level: level, room: &t.room}
 }
 
-// openTables checks the footer, the index and the last block of every table
-// that Badger's MANIFEST lists, and that it is the table that was there.
+// openTables checks the footer, the index and the last block of every table in Badger's MANIFEST, and
+// that it is the same table as before.
 func openTables(dir string, k *tableChecksums) (*tables, error) {
 	t := &tables{dir: dir, checksums: k}
 	t.room.Store(indexRoom)
@@ -71,7 +69,7 @@ func openTables(dir string, k *tableChecksums) (*tables, error) {
 	return t, nil
 }
 
-// listedTables are the tables that Badger's MANIFEST names, nil where there is none.
+// listedTables returns the tables in Badger's MANIFEST, nil if there is none.
 func listedTables(dir string) (map[uint64]badger.TableManifest, error) {
 	m, err := manifestOf(filepath.Join(dir, recordsName, badger.ManifestFilename))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -83,8 +81,8 @@ func listedTables(dir string) (map[uint64]badger.TableManifest, error) {
 	return m.Tables, nil
 }
 
-// manifestOf reads Badger's MANIFEST. Badger calls it damaged as well when the disk
-// refuses to be read, so what it calls damaged is read twice.
+// manifestOf reads Badger's MANIFEST. Badger also reports damage if the disk refuses a read, so a
+// MANIFEST that it calls damaged is read twice.
 func manifestOf(path string) (m badger.Manifest, err error) {
 	for range 2 {
 		var f *os.File
@@ -122,25 +120,24 @@ func (t *tables) lastVersion() (v uint64) {
 	return v
 }
 
-// checked says that no table is left to check.
+// checked reports whether all tables are checked.
 func (t *tables) checked() bool { return t.left.Load() == 0 }
 
-// check makes sure that what lies in the tables under the keys from one to
-// another, both included, is as it was written. What lies a few blocks before a
-// bad one counts as bad, since Badger looks ahead. stop is asked between tables.
-// Cost: one read of each block in question, once, and for the first calls that
-// meet a table one of its index.
+// check makes sure that the data in the tables under the keys from one to another, both included, is
+// undamaged. The few blocks before a bad one also count as bad, since Badger reads ahead. stop is called
+// between tables. Cost: one read of each block in question, once, and for the first calls on a table one
+// read of its index.
 func (t *tables) check(stop func() error, from, to []byte) error {
 	return t.checkThose(stop, from, to, func(*tableFile) bool { return true })
 }
 
-// checkKey is check for a call that gets one key: Badger reads no table then whose filter lacks the key.
+// checkKey is check for a call that gets one key: Badger then reads no table whose filter lacks the key.
 func (t *tables) checkKey(stop func() error, key []byte) error {
 	hash := y.Hash(key)
 	return t.checkThose(stop, key, key, func(f *tableFile) bool { return f.mayHold(hash) })
 }
 
-// checkThose is check of the tables that are read.
+// checkThose is check for the tables for which isRead is true.
 func (t *tables) checkThose(stop func() error, from, to []byte, isRead func(*tableFile) bool) error {
 	if t.checked() {
 		return nil
@@ -204,9 +201,9 @@ func (t *tables) checkFile(stop func() error, f *tableFile, from, to []byte) err
 	return nil
 }
 
-// compactionDue says that Badger may begin to compact before another memtable
-// is full: by the number of tables at level 0, to which the memtables in its
-// logs come and the one that Close writes, or by the size of another level.
+// compactionDue reports whether Badger may start to compact before another memtable is full. This
+// depends on the size of the levels, and at level 0 on the number of tables, including those from the
+// memtables in its logs and the one that Close writes.
 func (t *tables) compactionDue(options Options, logs int) bool {
 	const last = 6
 	var sizes [last + 1]int64

@@ -8,10 +8,10 @@ import (
 	"github.com/dgraph-io/badger/v4"
 )
 
-// checkNewTables reads the tables that Badger has written since Open, whose blocks
-// nothing else checks before they are used. One that a compaction removes meanwhile
-// is left out: Badger takes it off its list, cuts it short and removes it, in this
-// order. It looks at ctx between two tables.
+// checkNewTables reads the tables that Badger has written since Open, whose blocks are
+// not otherwise checked before use. It leaves out a table that a compaction removes
+// meanwhile: Badger takes it off its list, truncates it and removes it, in this order. It
+// checks ctx between two tables.
 func (p *pin) checkNewTables(ctx context.Context) error {
 	if p.s.o.InMemory {
 		return nil
@@ -39,7 +39,7 @@ func (p *pin) checkNewTables(ctx context.Context) error {
 	return nil
 }
 
-// hasTable says whether Badger still uses a table.
+// hasTable reports whether Badger still uses a table.
 func (s *Store) hasTable(id uint64) bool {
 	return slices.ContainsFunc(s.db.Tables(), func(t badger.TableInfo) bool { return t.ID == id })
 }

@@ -6,20 +6,20 @@ import (
 	"fmt"
 )
 
-// The vocabulary of a database numbers terms from 0 upwards, for rows whose token
-// ids are not those of an encoder. It only grows: a term keeps its number when all
-// documents that have it are gone. New terms belong to the batch that needs them.
+// The vocabulary of a database numbers terms from 0 upwards, for rows whose token ids are not those of
+// an encoder. It only grows: a term keeps its number even when no document has it any more. New terms
+// belong to the batch that needs them.
 
 // MaxTermBytes is the maximum length of a vocabulary term in bytes.
 const MaxTermBytes = 255
 
-// maxTerms is how many terms a vocabulary can have: token ids are int32.
+// maxTerms is the maximum number of terms in a vocabulary: token ids are int32.
 const maxTerms = 1 << 31
 
-// termsRecord is about how many bytes of terms stand in one record.
+// termsRecord is the approximate size of the terms in one record, in bytes.
 const termsRecord = 16 << 10
 
-// errTerms answers terms that the vocabulary cannot take.
+// errTerms reports terms that the vocabulary cannot store.
 var errTerms = errors.New("invalid terms")
 
 // AddTerms adds terms of 1 to MaxTermBytes bytes that are not yet in the vocabulary. They get the
@@ -46,7 +46,7 @@ func (b *Batch) addTerms(first int, terms []string) error {
 	return nil
 }
 
-// terms stages records of terms from a number on.
+// terms stages records of terms, numbered from first.
 func (w *stager) terms(first uint64, terms []string) error {
 	for len(terms) > 0 {
 		n, size := 0, 0
@@ -66,7 +66,7 @@ func (w *stager) terms(first uint64, terms []string) error {
 	return nil
 }
 
-// encodeTerms is each term with its length before it.
+// encodeTerms returns the terms, each preceded by its length.
 func encodeTerms(terms []string) (p []byte) {
 	for _, t := range terms {
 		p = appendBytes(p, t)
@@ -100,8 +100,8 @@ func (s *Store) Terms(ctx context.Context, fn func(term string) error) error {
 	return s.read(func(p *pin) error { return p.terms(ctx, 0, fn) })
 }
 
-// terms calls fn with the terms from a number on, at which a record begins: 0, or
-// how many there were after an earlier commit.
+// terms calls fn with the terms from a number on, at which a record must begin: 0, or the number of
+// terms after an earlier commit.
 func (p *pin) terms(ctx context.Context, from uint64, fn func(term string) error) error {
 	if p.st.terms == from {
 		return nil
@@ -147,7 +147,7 @@ func (p *pin) missingTerms(n uint64) error {
 	return p.s.corrupt(fmt.Sprintf("the vocabulary of %d terms is wrong after number %d", p.st.terms, n), nil)
 }
 
-// countTerms reads the vocabulary and nothing else.
+// countTerms reads the vocabulary to check it.
 func (p *pin) countTerms(ctx context.Context) error {
 	return p.terms(ctx, 0, func(string) error { return nil })
 }

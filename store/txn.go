@@ -14,8 +14,8 @@ func (s *Store) set(txn *badger.Txn, key, payload []byte) error {
 	return txn.Set(key, addChecksum(s.seedOf(key), key, payload))
 }
 
-// seedOf is the beginning of the checksum of the value under a key. That of the
-// manifest does not depend on the UUID, which the manifest tells.
+// seedOf is the initial value of the checksum for the value under a key. That of the manifest
+// does not depend on the UUID, since the manifest contains the UUID.
 func (s *Store) seedOf(key []byte) uint32 {
 	if len(key) > 0 && key[0] == keyManifest[0] {
 		return 0
@@ -23,8 +23,8 @@ func (s *Store) seedOf(key []byte) uint32 {
 	return s.seed
 }
 
-// payloadOf returns the payload of a value. In a database that was brought over
-// from format 1 values of that time are good as well.
+// payloadOf returns the payload of a value. In a database converted from format 1, values of
+// that time are also valid.
 func (s *Store) payloadOf(key, value []byte) ([]byte, error) {
 	p, err := payloadOf(s.seedOf(key), key, value)
 	if err != nil && s.broughtOver {
@@ -52,7 +52,7 @@ func (s *Store) with(txn *badger.Txn, key []byte, fn func(payload []byte) error)
 	return s.value(item, key, fn)
 }
 
-// item finds what is under key. Errors: ErrNotFound, *CorruptError, ErrFailed.
+// item finds the item under key. Errors: ErrNotFound, *CorruptError, ErrFailed.
 func (s *Store) item(txn *badger.Txn, key []byte) (item *badger.Item, err error) {
 	if err := s.tables.checkKey(s.stopped, key); err != nil {
 		return nil, err
@@ -71,7 +71,7 @@ func (s *Store) item(txn *badger.Txn, key []byte) (item *badger.Item, err error)
 	return item, nil
 }
 
-// has says whether there is a record under key.
+// has reports whether a record exists under key.
 func (s *Store) has(txn *badger.Txn, key []byte) (bool, error) {
 	_, err := s.item(txn, key)
 	if errors.Is(err, ErrNotFound) {
@@ -119,9 +119,9 @@ func isEmpty(txn *badger.Txn) (bool, error) {
 	return !it.Valid(), nil
 }
 
-// parts cuts a record into the payloads of its parts: each begins with the
-// number of parts (4 bytes) and has room for the checksum behind it. A part begins at each of
-// starts, which ascend.
+// parts cuts a record into the payloads of its parts: each begins with the number of parts (4
+// bytes) and has room for the checksum after it. A part begins at each of starts, which
+// ascend.
 func parts(record []byte, starts ...int) ([][]byte, error) {
 	var chunks [][]byte
 	from := 0
@@ -150,8 +150,8 @@ func parts(record []byte, starts ...int) ([][]byte, error) {
 	return chunks, nil
 }
 
-// partCount returns the number of parts that a part's payload tells, and the
-// rest of the payload.
+// partCount returns the number of parts given in a part's payload, and the rest of the
+// payload.
 func partCount(p []byte) (int, []byte, error) {
 	if len(p) < 4 {
 		return 0, nil, fmt.Errorf("%w: ends early", errRecord)
@@ -207,7 +207,7 @@ func (s *Store) record(txn *badger.Txn, prefix byte, ord uint64, fn func(record 
 	return s.decoded(key, fn(whole))
 }
 
-// decoded names the record in errors of its decoder.
+// decoded adds the name of the record to errors of its decoder.
 func (s *Store) decoded(key []byte, err error) error {
 	if errors.Is(err, errRecord) && !errors.Is(err, ErrCorrupt) {
 		return s.corrupt("record "+keyName(key), err)

@@ -19,15 +19,15 @@ import (
 	"github.com/lexsem/lexsem/internal/regular"
 )
 
-// manifestHead is the length of what Badger's MANIFEST begins with, changesHead of what
-// stands before each of its sets of changes: the length and the CRC-32C, big-endian.
+// manifestHead is the length of the header of Badger's MANIFEST; changesHead is that of the header of each of
+// its sets of changes: the length and the CRC-32C, big-endian.
 const (
 	manifestHead = 8
 	changesHead  = 8
 )
 
-// mend makes the files that Badger has left ready for it to open for writing: logs with nothing in them go, tables that were
-// set aside have their names again, and behind an unclean end undo follows.
+// mend prepares Badger's files for opening for writing: it removes logs without content, restores the names of
+// set-aside tables, and after an unclean end calls undo.
 func mend(records string, clean bool, log *slog.Logger) (missing bool, err error) {
 	if err := tidy(records, log); err != nil {
 		return false, err
@@ -38,12 +38,12 @@ func mend(records string, clean bool, log *slog.Logger) (missing bool, err error
 	return undo(records, log)
 }
 
-// undo mends Badger's MANIFEST after an unclean end, before Badger opens. From the last
-// compaction backwards, those are taken back whose old tables are all there: the keeper keeps them
-// of a compaction that has failed, and a good one may be taken back as well. Then tables of
-// level 0 are taken off the list that are not there, as a sync of MANIFEST that fails leaves their
-// names: what they held lies in logs, or in the next. missing says that there was one, so that
-// all records are to be counted. What else does not fit is left for who reads the tables.
+// undo repairs Badger's MANIFEST after an unclean end, before Badger opens. From the last compaction
+// backwards, it undoes those whose old tables all exist. The keeper keeps the old tables of a failed
+// compaction; undoing a good one does no harm. Then it removes missing tables of level 0 from the list. A
+// failed sync of MANIFEST leaves their names; their content is in logs, or in the next table. missing reports
+// that there was one, so that all records must be counted. Other mismatches are left to the code that reads
+// the tables.
 func undo(records string, log *slog.Logger) (missing bool, err error) {
 	path := filepath.Join(records, badger.ManifestFilename)
 	raw, err := regular.ReadFile(path, math.MaxInt32)
@@ -106,7 +106,7 @@ func tablePath(records string, id uint64) string {
 	return filepath.Join(records, table.IDToFilename(id))
 }
 
-// changeSets reads the sets of a MANIFEST that Badger can read, up to one that is cut short.
+// changeSets reads the sets of a MANIFEST that Badger can read, up to an incomplete one.
 func changeSets(raw []byte) (sets []*pb.ManifestChangeSet, err error) {
 	for b := raw[manifestHead:]; len(b) >= changesHead; {
 		n := int64(binary.BigEndian.Uint32(b))
@@ -122,8 +122,8 @@ func changeSets(raw []byte) (sets []*pb.ManifestChangeSet, err error) {
 	return sets, nil
 }
 
-// deleted returns how the tables came that the last of the sets takes away. compacts is
-// false where it takes none, or one of which nothing is known.
+// deleted returns the changes that added the tables which the last set removes. compacts is false if the set
+// removes no table, or one of unknown origin.
 func deleted(sets []*pb.ManifestChangeSet) (old []*pb.ManifestChange, compacts bool) {
 	last := len(sets) - 1
 	for _, d := range sets[last].Changes {
@@ -149,8 +149,8 @@ func appendCreation(old *[]*pb.ManifestChange, sets []*pb.ManifestChangeSet, id 
 	return false
 }
 
-// takeBack lists the old tables of a set for those that it has made, if all of the old
-// are there, and all that it has made are listed. old are none where it is not known how they came.
+// takeBack lists the old tables of a set instead of those that it has made, if all old ones exist and all new
+// ones are listed. old is empty if the origin of the old tables is unknown.
 func takeBack(records string, set *pb.ManifestChangeSet, old []*pb.ManifestChange, listed map[uint64]*pb.ManifestChange) (bool, error) {
 	if len(old) == 0 {
 		return false, nil
@@ -176,7 +176,7 @@ func takeBack(records string, set *pb.ManifestChangeSet, old []*pb.ManifestChang
 	return true, nil
 }
 
-// wholeTable says whether a table can be opened, and takes its copy where only that can.
+// wholeTable reports whether a table can be opened; if only its copy can, it puts the copy in place.
 func wholeTable(records string, id uint64) (bool, error) {
 	path := tablePath(records, id)
 	f := &tableFile{id: id, path: path}
@@ -194,7 +194,7 @@ func wholeTable(records string, id uint64) (bool, error) {
 	return true, os.Rename(f.path, path)
 }
 
-// writeTableList writes a MANIFEST of one set, which makes the tables listed.
+// writeTableList writes a MANIFEST with one set that creates the listed tables.
 func writeTableList(path string, head []byte, listed map[uint64]*pb.ManifestChange) error {
 	set := &pb.ManifestChangeSet{}
 	for _, c := range listed {

@@ -5,10 +5,9 @@ import (
 	"errors"
 )
 
-// upgrade brings a database of format 1 over, in one transaction behind which
-// nothing is half done: state and manifest get their present form, and the last
-// commit a digest, from which history is known. Records stay as they are; a
-// pass over the texts counts those that were truncated.
+// upgrade converts a database of format 1, in one transaction: state and manifest get
+// their present form, and the last commit a digest, from which the history is known.
+// Records do not change; a pass over the texts counts those that were truncated.
 func (s *Store) upgrade(st state) (state, error) {
 	p := &pin{s: s, st: st, txn: s.db.NewTransaction(false)}
 	defer p.discard()
@@ -46,8 +45,8 @@ func (s *Store) upgrade(st state) (state, error) {
 	return st, nil
 }
 
-// wasTruncated says whether tokens of a version were cut off. The ids of
-// format 1 do not tell; the documents do.
+// wasTruncated reports whether tokens of a version were cut off. The ids of format 1 do
+// not record this; the documents do.
 func (b *Batch) wasTruncated(v version) (bool, error) {
 	if v.truncated || v.ord == 0 || !b.s.broughtOver {
 		return v.truncated, nil

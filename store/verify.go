@@ -7,7 +7,7 @@ import (
 	"math"
 )
 
-// Report is what Verify found.
+// Report is the result of Verify.
 type Report struct {
 	Documents  int // live versions
 	Dead       int // replaced or deleted versions that Compact has not removed
@@ -21,10 +21,10 @@ const maxProblems = 100
 // errProblems ends Verify when there are too many problems to list.
 var errProblems = errors.New("too many problems")
 
-// countNew holds what may have been in Badger's logs to the state. Open runs it
-// after an unclean end, when Badger has replayed them: one whose middle is
-// damaged loses entries although later ones are there. What is older lies in
-// tables, whose damage is noticed by their checksums.
+// countNew compares the records that may have been in Badger's logs with the state. Open runs it
+// after an unclean end, when Badger has replayed the logs: if the middle of a log is damaged, entries
+// are lost although later ones exist. Older records are in tables, whose damage is found by
+// checksums.
 func (p *pin) countNew() error {
 	ctx := context.Background()
 	for _, prefix := range []byte{prefixRow, prefixDocument} {
@@ -42,9 +42,9 @@ func (p *pin) countNew() error {
 	return p.countChanged(ctx)
 }
 
-// countChanged holds the ids of the changes that may have been in Badger's logs to the log of
-// changes. A deleted id may have no record: earlier builds removed it when they undid a
-// batch that had added the id again.
+// countChanged compares the ids of changes that may have been in Badger's logs with the change log. A
+// deleted id may have no record: earlier builds removed it when they undid a batch that had added the
+// id again.
 func (p *pin) countChanged(ctx context.Context) error {
 	bare := map[string]Op{} // the last change of each id without a record
 	err := p.log(ctx, max(p.st.base, p.st.safeSeq), func(seq uint64, c Change) error {
@@ -73,8 +73,8 @@ func (p *pin) countChanged(ctx context.Context) error {
 	return nil
 }
 
-// count compares the numbers of rows, documents and ids with the state, and
-// the log with its commit records. It returns how many rows are of dead versions.
+// count compares the numbers of rows, documents and ids with the state, and the log with its commit
+// records. It returns the number of rows of dead versions.
 func (p *pin) count(ctx context.Context) (dead uint64, err error) {
 	for _, prefix := range []byte{prefixRow, prefixDocument} {
 		n, gone, err := p.countVersions(ctx, prefix, 1)
@@ -104,7 +104,7 @@ func (p *pin) count(ctx context.Context) (dead uint64, err error) {
 	return dead, p.log(ctx, p.st.base, func(uint64, Change) error { return nil })
 }
 
-// countVersions counts first parts from an ordinal on, by their keys alone.
+// countVersions counts first parts from an ordinal on; it reads only their keys.
 func (p *pin) countVersions(ctx context.Context, prefix byte, from uint64) (live, dead uint64, err error) {
 	err = p.versions(ctx, prefix, from, math.MaxUint64, func(ord uint64, gone bool) error {
 		switch {
@@ -216,7 +216,7 @@ func (p *pin) checkDims(ord uint64, rows []Row, m Manifest) error {
 	return nil
 }
 
-// verifyVersions reads both halves of every version, dead ones included.
+// verifyVersions reads both records of every version, dead ones included.
 func (p *pin) verifyVersions(ctx context.Context, progress func(done, total int), r *Report, problem func(error) error) error {
 	m := p.s.Manifest()
 	it, err := p.whole(ctx, prefixRow)

@@ -9,9 +9,9 @@ import (
 	"github.com/dgraph-io/badger/v4"
 )
 
-// pin holds the state of one commit and the Badger transaction that sees it.
-// All readers of one commit share a pin, so that reading never waits for a
-// write in progress (a fresh Badger transaction would).
+// pin holds the state of one commit and the Badger transaction that reads it. All readers of one
+// commit share a pin, so reading never waits for a write in progress, as a new Badger transaction
+// would.
 type pin struct {
 	s    *Store
 	st   state
@@ -22,15 +22,15 @@ type pin struct {
 	held atomic.Int32
 }
 
-// discard ends the transaction of a pin that no one uses.
+// discard ends the transaction of an unused pin.
 func (p *pin) discard() {
 	if p.held.Load() == 0 {
 		p.txn.Discard()
 	}
 }
 
-// newPin pins what is committed now. The caller has the writer's slot (or the
-// store to itself) and is staging nothing.
+// newPin pins the committed state. The caller must hold the writer's slot (or the only reference to
+// the store) and must not be staging.
 func (s *Store) newPin(st state) *pin {
 	p := &pin{s: s, st: st, txn: s.db.NewTransaction(false), refs: 1}
 	s.mu.Lock()
@@ -39,7 +39,7 @@ func (s *Store) newPin(st state) *pin {
 	return p
 }
 
-// setPin makes p what all further calls read.
+// setPin makes p the pin of all further reads.
 func (s *Store) setPin(p *pin) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -49,7 +49,7 @@ func (s *Store) setPin(p *pin) {
 	}
 }
 
-// drop gives back one reference; s.mu is held.
+// drop releases one reference; the caller must hold s.mu.
 func (s *Store) drop(p *pin) {
 	if p.refs--; p.refs == 0 {
 		delete(s.pins, p)
@@ -58,8 +58,8 @@ func (s *Store) drop(p *pin) {
 }
 
 // View is the immutable state of one commit. Use one View for several reads that must agree. It is
-// safe for concurrent use and must be closed: while it is open, what it sees takes disk space. After
-// the store's Close its methods return ErrClosed.
+// safe for concurrent use and must be closed: while it is open, the data that it sees takes disk
+// space. After the store's Close its methods return ErrClosed.
 type View struct {
 	s      *Store
 	p      *pin
@@ -154,9 +154,9 @@ func (v *View) Lookup(id string) (ord uint64, ok bool, err error) {
 	return ord, ord != 0, err
 }
 
-// IDs calls fn with the ids of the view's documents from one to before another, in the order of bytes,
-// and with the ordinals of their versions. below is "" for no end. It stops at an error of fn and
-// returns it. Errors: that of ctx, *CorruptError. Cost: a read for each id.
+// IDs calls fn with the ids of the view's documents from from to before below, in byte order, and with
+// the ordinals of their versions. below = "" means no end. It stops at an error of fn and returns it.
+// Errors: that of ctx, *CorruptError. Cost: a read for each id.
 func (v *View) IDs(ctx context.Context, from, below string, fn func(id string, ord uint64) error) error {
 	return v.use(func(p *pin) error { return p.idsFrom(ctx, from, below, fn) })
 }
@@ -290,8 +290,8 @@ func (p *pin) rows(ord uint64) (rows []Row, err error) {
 	return rows, nil
 }
 
-// record reads a version's document or row and tells absence from damage: of
-// a version that is not on its way out, both halves must be there.
+// record reads a version's document or rows and distinguishes absence from damage: of a version that
+// is not being removed, both records must exist.
 func (p *pin) record(prefix byte, ord uint64, fn func([]byte) error) error {
 	if ord == 0 || ord >= p.st.nextOrd {
 		return fmt.Errorf("version %d: %w", ord, ErrNotFound)

@@ -11,10 +11,11 @@ import (
 	"github.com/lexsem/lexsem/internal/atomicfile"
 )
 
-// probeEvery is how long the answer of a probe holds.
+// probeEvery is how long the result of a probe is used.
 const probeEvery = 5 * time.Second
 
-// probe is what the last attempt to write a file gave. Who has put something into turn may read and change it.
+// probe is the result of the last attempt to write a file. A goroutine that has put an element into turn may
+// read and change it.
 type probe struct {
 	turn chan struct{}
 	at   time.Time
@@ -22,8 +23,8 @@ type probe struct {
 }
 
 // Writable returns the error that a write would have now, or nil: ErrClosed, ErrReadOnly, ErrFailed,
-// ErrNoSpace, or that of the system. It commits nothing. Where nothing else stands against a write it
-// writes, syncs and removes a small file, at most every 5 s; meanwhile the last answer holds.
+// ErrNoSpace, or that of the system. It commits nothing. If no other error applies, it writes, syncs and
+// removes a small file, at most every 5 s; in between it returns the last result.
 func (s *Store) Writable(ctx context.Context) error {
 	if err := s.enter(); err != nil {
 		return err

@@ -248,7 +248,8 @@ func (o Options) build(ctx context.Context, ix index.Index, base *vectors.Set, r
 	return nil
 }
 
-// delete removes a share of the vectors, drawn by the seed, and returns which.
+// delete removes a share of the vectors, drawn by the seed, and reports for each vector whether it
+// was removed.
 func (o Options) delete(ix index.Index, n int, rep *Report) []bool {
 	gone := make([]bool, n)
 	rng := rand.New(rand.NewPCG(o.Seed, 0xde1e7e))
@@ -269,8 +270,7 @@ func (o Options) delete(ix index.Index, n int, rep *Report) []bool {
 // exactBatch is the number of queries compared with all vectors between two looks at ctx.
 const exactBatch = 1024
 
-// truth returns, for each query, the distance of the 10th nearest of the
-// vectors that are left.
+// truth returns, for each query, the distance of its 10th nearest vector among those not deleted.
 func (o Options) truth(ctx context.Context, base, queries *vectors.Set, gone []bool) ([]float32, error) {
 	worst := make([]float32, queries.Len())
 	if o.Truth != "" && !slices.Contains(gone, true) {

@@ -14,8 +14,8 @@ import (
 	"github.com/lexsem/lexsem/internal/filelock"
 )
 
-// savedBuild is how far the index of a mapped build has come: Done vectors are in the file in it, which took so long.
-// It is a file itself, so that a build which was ended goes on.
+// savedBuild records the progress of a mapped build: Done is the number of vectors in the saved index, and the
+// times are those of all steps so far. It is stored as a file, so that an interrupted build can be continued.
 type savedBuild struct {
 	Done            int     `json:"done"`
 	BuildSeconds    float64 `json:"build_seconds"`
@@ -26,8 +26,8 @@ type savedBuild struct {
 	lock *os.File
 }
 
-// openBuilt takes the folder in o.Dir of the build that o asks for, and makes it where there is none. Nobody else may build there
-// until close.
+// openBuilt opens the folder below o.Dir of the build that o describes, and creates it if it does not exist. No other
+// process may build in it until close.
 func openBuilt(o Options) (_ *savedBuild, err error) {
 	b := &savedBuild{dir: filepath.Join(o.Dir, fmt.Sprintf("ann-%s-%dx%d-seed%d-asked%d-m%d-%d-by%d-step%d",
 		o.Index, o.N, o.Dim, o.Seed, o.NumQueries, o.M, o.EfConstruction, o.Threads, o.Step))}
@@ -65,12 +65,12 @@ func openBuilt(o Options) (_ *savedBuild, err error) {
 
 func (b *savedBuild) state() string { return filepath.Join(b.dir, "built.json") }
 
-// index is the file of the index of so many vectors.
+// index is the name of the index file with that number of vectors.
 func (b *savedBuild) index(done int) string {
 	return filepath.Join(b.dir, fmt.Sprintf("%d.snap", done))
 }
 
-// keep notes that the file of the index of so many vectors is whole, and removes the one before it.
+// keep records that the index file with done vectors is complete, and removes the previous one.
 func (b *savedBuild) keep(done int) error {
 	b.Done = done
 	data, err := json.Marshal(b)
@@ -83,7 +83,7 @@ func (b *savedBuild) keep(done int) error {
 	return b.clear()
 }
 
-// clear removes indexes of fewer vectors, and what a process that was killed has left of one.
+// clear removes files of indexes with fewer vectors, and files that a killed process left.
 func (b *savedBuild) clear() error {
 	files, err := os.ReadDir(b.dir)
 	if err != nil {
@@ -100,7 +100,7 @@ func (b *savedBuild) clear() error {
 	return nil
 }
 
-// close lets go of the folder, and removes it where nothing is to go on with it.
+// close releases the folder. With remove, or if nothing was saved, it also deletes the folder.
 func (b *savedBuild) close(remove bool) error {
 	if b.Done > 0 && !remove {
 		return filelock.Release(b.lock)

@@ -25,8 +25,7 @@ var _ = registerBaseline("coder", indexKind{
 	},
 })
 
-// coderIndex shows a coder/hnsw graph as an index.Index. Only searches may run
-// at the same time.
+// coderIndex wraps a coder/hnsw graph as an index.Index. Only searches may run at the same time.
 type coderIndex struct {
 	g   *hnsw.Graph[uint64]
 	dim int
@@ -47,7 +46,7 @@ func caught(f func()) (err error) {
 // setEf sets the candidate pool of later searches.
 func (c *coderIndex) setEf(ef int) { c.g.EfSearch = ef }
 
-// Add adds each vector in a call of its own. Each vector is copied, since the library keeps the slice.
+// Add adds each vector in a separate call. Each vector is copied, since the library keeps the slice.
 func (c *coderIndex) Add(ids []uint64, vectors []float32) error {
 	if len(vectors) != len(ids)*c.dim {
 		return &index.DimensionError{Got: len(vectors), Want: len(ids) * c.dim}

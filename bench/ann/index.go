@@ -16,7 +16,7 @@ type indexKind struct {
 	make  func(dim int, o Options) (index.Index, error)
 }
 
-// baselines are indexes of others, for comparison only. Add one by a file
+// baselines are indexes of other libraries, for comparison only. To add one, write a file
 // that registers it.
 var baselines = map[string]indexKind{}
 
@@ -54,7 +54,7 @@ func findIndex(name string) (indexKind, error) {
 	}, nil
 }
 
-// options are those of an index of this package.
+// options returns the options of an index of this package.
 func (o Options) options(dim int) index.Options {
 	return index.Options{Dim: dim, M: o.M, EfConstruction: o.EfConstruction, Seed: o.Seed, Workers: o.Threads}
 }

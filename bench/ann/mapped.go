@@ -20,9 +20,9 @@ import (
 // defaultStep is how many vectors a mapped index takes before it is saved.
 const defaultStep = 2_500_000
 
-// mappedRun builds an index that lies in a file: after every step it is saved, closed and mapped, so what is in memory
-// is what the index has changed or added since. Vectors are made when they are added, after the queries, and their
-// distances to all queries taken then, so neither is kept.
+// mappedRun builds an index in a file. After every step the index is saved, closed and mapped, so memory holds only
+// the changes since the last save. Each batch of vectors is made when it is added. Its distances to all queries are
+// computed then, so no vector needs to be kept.
 type mappedRun struct {
 	*savedBuild
 	o    Options
@@ -65,7 +65,7 @@ func (o Options) runMapped(ctx context.Context, kind indexKind) (_ *Report, err 
 	return rep, err
 }
 
-// build makes the index, or goes on with the one that the folder has. It returns the queries, and what they are to find.
+// build makes the index, or continues the one in the folder. It returns the queries and their true neighbours.
 func (m *mappedRun) build(ctx context.Context, rep *Report) (queries *vectors.Set, near *nearest, err error) {
 	o := m.o
 	if m.Done > 0 {
@@ -118,7 +118,7 @@ func (m *mappedRun) add(first int, part *vectors.Set) error {
 	return nil
 }
 
-// save writes the index of done vectors to a file, and lets go of both the index and the file that it lay in.
+// save writes the index of done vectors to a file, and closes the index and the file that it was mapped from.
 func (m *mappedRun) save(done int) error {
 	saved, ok := m.ix.(index.Snapshotter)
 	if !ok {
@@ -136,7 +136,7 @@ func (m *mappedRun) save(done int) error {
 	return m.keep(done)
 }
 
-// open maps what save wrote.
+// open maps the file that save wrote.
 func (m *mappedRun) open(rep *Report) (err error) {
 	began := time.Now()
 	if m.file, err = snapshot.Open(m.index(m.Done)); err == nil {
@@ -170,7 +170,7 @@ func (m *mappedRun) distances(queries *vectors.Set) func(q int, id uint64) (floa
 	}
 }
 
-// nearest are the least distances of each query to the vectors that were offered, ascending.
+// nearest holds, for each query, the smallest distances to the vectors offered so far, ascending.
 type nearest struct {
 	queries *vectors.Set
 	k       int

@@ -26,7 +26,7 @@ type measurement struct {
 	distance func(query int, id uint64) (float32, error) // 1 − cosine, exact
 }
 
-// points measures at each candidate pool.
+// points measures the index at each candidate pool.
 func (m measurement) points(ctx context.Context, o Options, rep *Report, efs []int) error {
 	for i, ef := range efs {
 		o.report("search", i, len(efs))
@@ -102,8 +102,8 @@ func (m measurement) quality(ctx context.Context, p *Point, o index.SearchOption
 	return nil
 }
 
-// speed fills the times: all threads go through the queries, each from its own
-// place on, until enough time has passed.
+// speed measures the times: all threads repeat the queries, each from a different first
+// query, until enough time has passed.
 func (m measurement) speed(ctx context.Context, p *Point, o index.SearchOptions) {
 	var mu sync.Mutex
 	var took []time.Duration

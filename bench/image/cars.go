@@ -11,8 +11,8 @@ import (
 	"github.com/lexsem/lexsem/internal/regular"
 )
 
-// readCars reads Stanford Cars as it is distributed in one piece: cars_annos.mat beside the folder car_ims. Test
-// images ask for training images.
+// readCars reads Stanford Cars as distributed in one piece: cars_annos.mat next to the folder car_ims. Test
+// images are queries, training images the corpus.
 func readCars(dir, name string) ([]labelled, error) {
 	vars, err := readMAT(name)
 	if err != nil {
@@ -23,8 +23,8 @@ func readCars(dir, name string) ([]labelled, error) {
 	})
 }
 
-// readCarsSplit reads Stanford Cars as it is distributed in two: cars_train, cars_test, the folder devkit, and
-// cars_test_annos_withlabels.mat in that or beside it.
+// readCarsSplit reads Stanford Cars as distributed in two pieces: cars_train, cars_test, the folder devkit,
+// and cars_test_annos_withlabels.mat inside devkit or next to it.
 func readCarsSplit(dir, name string) ([]labelled, error) {
 	devkit := filepath.Dir(name)
 	meta, err := readMAT(filepath.Join(devkit, "cars_meta.mat"))
@@ -77,7 +77,7 @@ func readMAT(name string) (map[string]matfile.Value, error) {
 	return vars, nil
 }
 
-// carsOf makes an image of each annotation: its file is the field path, its class what names calls its number.
+// carsOf makes an image of each annotation. The field path names its file; names gives the name of its class.
 func carsOf(annotations, names matfile.Value, name, path string, as func(file string, test bool) labelled) ([]labelled, error) {
 	var out []labelled
 	seen := map[string]bool{}

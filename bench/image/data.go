@@ -16,15 +16,15 @@ import (
 	"github.com/lexsem/lexsem/bench/internal/random"
 )
 
-// labelled is one with its class, and whether it asks and is asked for.
+// labelled is an image with its class, and whether it is a query, a passage or both.
 type labelled struct {
 	file, class   string // file is the path below the folder of the data, with slashes
 	query, corpus bool
 }
 
-// readImages reads which images a folder has, by the first of these that is there: labels.tsv, labels.csv,
-// the lists of CUB-200-2011 (images.txt), those of Stanford Cars, or a folder for each class. withhold is the share of the
-// images of each class that ask alone, where the data do not split them; 0 for none.
+// readImages reads the images of a folder from the first of these that exists: labels.tsv, labels.csv, the lists of
+// CUB-200-2011 (images.txt), those of Stanford Cars, or a folder for each class. If the data do not split the images,
+// the share withhold of each class become queries only; 0 keeps all images as both.
 func readImages(dir string, withhold float64, seed uint64) ([]labelled, error) {
 	for _, known := range []struct {
 		name string
@@ -46,8 +46,8 @@ func readImages(dir string, withhold float64, seed uint64) ([]labelled, error) {
 	return withheld(images, withhold, seed), err
 }
 
-// withheld lets a share of the images of each class ask alone, by the seed, and the others be asked for alone.
-// It leaves images alone that are split already.
+// withheld makes a share of the images of each class queries only, drawn by the seed, and the others corpus
+// only. It does not change images that are already split.
 func withheld(images []labelled, share float64, seed uint64) []labelled {
 	if share == 0 || slices.ContainsFunc(images, func(i labelled) bool { return !i.query || !i.corpus }) {
 		return images
@@ -84,7 +84,7 @@ func splitImage(fields []string, seen map[string]bool) (labelled, error) {
 	return i, nil
 }
 
-// readLabels reads a line for each image: file and class, and query or corpus where they are split, separated by
+// readLabels reads one image a line: file and class, and query or corpus if the data split them, separated by
 // tabs, under an optional heading.
 func readLabels(_, name string) ([]labelled, error) {
 	f, err := os.Open(name)
@@ -108,7 +108,7 @@ func readLabels(_, name string) ([]labelled, error) {
 	return out, err
 }
 
-// readLabelsCSV reads the same fields separated by commas, as RFC 4180 has it.
+// readLabelsCSV reads the same fields separated by commas (RFC 4180).
 func readLabelsCSV(_, name string) ([]labelled, error) {
 	f, err := os.Open(name)
 	if err != nil {
@@ -139,8 +139,8 @@ func readLabelsCSV(_, name string) ([]labelled, error) {
 	}
 }
 
-// readCUB reads CUB-200-2011 as it is distributed: images.txt, image_class_labels.txt, classes.txt and
-// train_test_split.txt, each with a number and a value a line, and the folder images. Test images ask for training images.
+// readCUB reads CUB-200-2011 as distributed: images.txt, image_class_labels.txt, classes.txt and train_test_split.txt,
+// each with a number and a value a line, and the folder images. Test images are queries, training images the corpus.
 func readCUB(dir, name string) ([]labelled, error) {
 	values := func(file string) (map[string]string, []string, error) {
 		out := map[string]string{}
@@ -178,11 +178,11 @@ func readCUB(dir, name string) ([]labelled, error) {
 	return out, nil
 }
 
-// extensions are the ends of names of files that are images.
+// extensions are the name endings of image files.
 var extensions = []string{".png", ".jpg", ".jpeg", ".gif", ".webp", ".bmp", ".tif", ".tiff"}
 
-// readClasses takes each folder below dir for a class. Folders "train" and "test" hold such folders, and
-// images of test ask for those of train.
+// readClasses treats each folder below dir as a class. If dir has folders "train" and "test" with such
+// folders, images of test are queries and images of train the corpus.
 func readClasses(dir string) ([]labelled, error) {
 	var out []labelled
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {

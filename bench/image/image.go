@@ -33,9 +33,9 @@ type Options struct {
 	// Vectors is an .fbin file with one row for each image in the order of the data, for vision
 	// encoders that run elsewhere.
 	Vectors string
-	// Tasks are names of tasks; nil means class. "class" seeks images of the query's class. "part:N"
-	// seeks the image from which N percent of its area were cropped. "patches:N" seeks the image of
-	// which N percent of 64 cells are left.
+	// Tasks are names of tasks; nil means class. "class" seeks images of the query's class. "part:N" seeks
+	// the image from which N percent of its area were cropped. "patches:N" seeks the image that keeps N
+	// percent of its 64 cells in the query.
 	Tasks []string
 	// Words is the number of visual words; 0 means visual.DefaultWords.
 	Words int
@@ -112,7 +112,7 @@ func Run(ctx context.Context, enc encoder.Encoder, o Options) (*bench.Report, er
 	return probe.Run(ctx, memo.New(enc))
 }
 
-// matesOf tells the other images of the class of a target, those of the corpus.
+// matesOf returns, for a target, the other images of its class in the corpus.
 func matesOf(images []labelled, targets *bench.Targets) func(int) []string {
 	class, of := map[string]string{}, map[string][]string{}
 	for _, i := range images {
@@ -169,7 +169,7 @@ func codebook(ctx context.Context, enc encoder.Encoder, targets *bench.Targets, 
 	return words, words.Set(book)
 }
 
-// passages are the images that are asked for.
+// passages returns the images of the corpus.
 func passages(images []labelled) (out []bench.Passage) {
 	for _, i := range images {
 		if i.corpus {
@@ -179,7 +179,7 @@ func passages(images []labelled) (out []bench.Passage) {
 	return out
 }
 
-// taskOf makes the task of a name.
+// taskOf makes the task with a given name.
 func taskOf(name string, images []labelled, targets *bench.Targets, seed uint64) (*bench.Task, error) {
 	kind, arg, _ := strings.Cut(name, ":")
 	percent, err := strconv.Atoi(arg)
@@ -192,8 +192,8 @@ func taskOf(name string, images []labelled, targets *bench.Targets, seed uint64)
 	return nil, fmt.Errorf("%w: task %q; known are class, part:N, a part of N percent of the area, and patches:N, N percent of 64 cells where they are, 1 to 99", bench.ErrUnknownName, name)
 }
 
-// classTask asks with each query image for those of its class but itself. Queries without any are left out
-// and counted.
+// classTask uses each query image to find the other images of its class. Queries of a class without other
+// images are left out and counted.
 func classTask(images []labelled) *bench.Task {
 	classes := map[string][]string{}
 	for _, i := range images {
@@ -223,10 +223,10 @@ func classTask(images []labelled) *bench.Task {
 	return t
 }
 
-// partOf is what stands before the name of an image in the id of a query that is a part of it.
+// partOf is the prefix of a query id: a part of an image is named after that image.
 const partOf = "part of "
 
-// parts draw a part of an image, of so many percent of its area.
+// parts draw a part of an image with the given percentage of its area.
 var parts = map[string]func(r *rand.Rand, percent int) picture.View{
 	"part": func(r *rand.Rand, percent int) picture.View { // in the shape of the image; a model sees it larger
 		side := int(1000 * math.Sqrt(float64(percent)/100))
@@ -240,7 +240,7 @@ var parts = map[string]func(r *rand.Rand, percent int) picture.View{
 	},
 }
 
-// partTask asks with a part of each image for the image.
+// partTask uses a part of each image to find the image.
 func partTask(kind string, percent int, targets *bench.Targets, seed uint64) *bench.Task {
 	t := bench.PerTarget("image "+kind, bench.TaskInput{Corpus: &bench.Corpus{}, Targets: targets, Seed: seed}, func(r *rand.Rand, i int) string {
 		return visual.Part(targets.Texts[i], parts[kind](r, percent))

@@ -14,8 +14,8 @@ import (
 	"github.com/lexsem/lexsem/encoder/visual"
 )
 
-// fileVectors is an encoder whose texts are references to images with vectors known before;
-// it has no tokens, so that modulation passes them by.
+// fileVectors is an encoder of image references whose vectors are known. It has no tokens,
+// so modulation does not change them.
 type fileVectors struct {
 	name string
 	dim  int

@@ -2,10 +2,10 @@
 // rank, whatever the encoder. Start with [Write]. Its rules are those of the paper's public generator; names and
 // likes are its own, so figures compare with the paper's in kind and not in value.
 //
-// A document says what a person likes. Each query asks for one like. The first documents are the fewest whose
-// pairs suffice for the queries, and each query has a pair of its own as its answer, so that nearly all
-// combinations of two occur. Everybody has the same number of likes: those that queries ask for, then others
-// that no query asks for. All other documents have only such others.
+// A document says what a person likes. Each query asks for one like. The first documents are the fewest with
+// enough pairs for the queries. Each query has its own pair of them as its answer, so nearly all pairs occur.
+// Everybody has the same number of likes: likes that queries ask for, filled up with likes that no query asks
+// for. The remaining documents have only likes that no query asks for.
 package limit
 
 import (
@@ -106,7 +106,7 @@ func Write(ctx context.Context, dir string, n int, seed uint64) error {
 	})
 }
 
-// fill adds others until there are as many as everybody has, and mixes them.
+// fill adds others until a person has the common number of likes, and shuffles them.
 func fill(rng *rand.Rand, has, others []string) []string {
 	has = append([]string(nil), has...)
 	for _, i := range rng.Perm(len(others))[:max(0, likes-len(has))] {
@@ -116,7 +116,7 @@ func fill(rng *rand.Rand, has, others []string) []string {
 	return has
 }
 
-// write writes a file; what fn writes is buffered.
+// write creates a file; fn writes to it through a buffer.
 func write(name string, fn func(io.Writer) error) error {
 	return atomicfile.Write(name, func(f *os.File) error {
 		w := bufio.NewWriter(f)
@@ -134,7 +134,8 @@ func line(w io.Writer, id, text string) error {
 	}{id, "", text})
 }
 
-// likesFile has a group a line: words that are likes themselves ("each"), or that make one with the group's name.
+// likesFile has one group a line: words that are likes themselves ("each"), or that form a like with the group's
+// name.
 //
 //go:embed likes.txt
 var likesFile string

@@ -13,11 +13,11 @@ import (
 	"github.com/lexsem/lexsem/engine/filter"
 )
 
-// lifeDeadlines are given to each call.
+// lifeDeadlines are the time limits tried for each call.
 var lifeDeadlines = []time.Duration{time.Millisecond, 5 * time.Millisecond, 20 * time.Millisecond, 80 * time.Millisecond}
 
-// deadlines has every call run into deadlines. Commits are not synced, as the
-// final sync may take longer.
+// deadlines runs every call into a deadline. Commits are not synced, as the final sync
+// may take longer.
 func (b *life) deadlines(ctx context.Context) error {
 	group, err := filter.Parse(`group = "g7"`)
 	if err != nil {
@@ -110,9 +110,9 @@ func (b *life) deadlines(ctx context.Context) error {
 	})
 }
 
-// overrun is how long after its deadline a call comes back, the least of Rounds
-// tries: more than once, what runs beside may delay it. A try that takes a tenth
-// of a second too long is not repeated.
+// overrun measures how long after its deadline a call returns: the smallest of Rounds
+// tries, since other processes may delay a try. If a try is more than a tenth of a second
+// late, no further try is made.
 func (b *life) overrun(ctx context.Context, deadline time.Duration, ready func() error, call func(context.Context) error, round *int) (least time.Duration, err error) {
 	for try := range b.o.Rounds {
 		*round++
@@ -139,10 +139,10 @@ func (b *life) overrun(ctx context.Context, deadline time.Duration, ready func()
 	return least, nil
 }
 
-// lifeHang ends what Close waits for, after a minute.
+// lifeHang is the time, one minute, after which work that blocks Close is ended.
 const lifeHang = time.Minute
 
-// closes times Close, the least of Rounds tries.
+// closes times Close: the shortest of Rounds attempts.
 func (b *life) closes(ctx context.Context) error {
 	least := func(name string, took time.Duration) {
 		if x := took.Seconds(); b.r.Close[name] == nil || x < *b.r.Close[name] {
@@ -208,8 +208,8 @@ func (b *life) closes(ctx context.Context) error {
 	return nil
 }
 
-// collapse folds near-duplicates: texts that differ from one by up to eight
-// words in about a hundred and twenty, so that some are folded and some nearly.
+// collapse measures the merging of near-duplicates. Texts of about 120 words differ from
+// one text in up to eight words, so some are merged and some nearly.
 func (b *life) collapse(ctx context.Context) (err error) {
 	e, err := b.create(ctx, filepath.Join(b.dir, "alike"), engine.Options{NoSync: true})
 	if err != nil {

@@ -26,7 +26,7 @@ var Parts = []string{
 	"open", "search", "upsert", "add", "delete", "fit", "graph", "repartition", "snapshot", "deadlines", "close", "collapse",
 }
 
-// engineStalls are the parts that "stalls" stands for.
+// engineStalls are the parts that "stalls" includes.
 var engineStalls = []string{"add", "delete", "fit", "graph", "repartition", "snapshot"}
 
 // Options are the options of Run. A zero field means its default.
@@ -47,7 +47,7 @@ type Options struct {
 	sizes engineSizes
 }
 
-// engineSizes are how much work is done beside searches; tests make less.
+// engineSizes are the amounts of work during searches; tests use smaller ones.
 type engineSizes struct {
 	bulk     int // documents of the parts add and delete
 	graph    int // documents at which a graph is built
@@ -57,9 +57,8 @@ type engineSizes struct {
 	closeFit int // training queries of a fit that Close meets
 	alike    int // near-duplicates
 	queries  int // different queries, 8 at least
-	// stream is how long small commits follow one another, linger how long searches
-	// are timed after work returned, for what it left to be done, and moment how long
-	// a process must do nothing to be at rest.
+	// stream is how long small commits follow one another. linger is how long searches are timed after
+	// work returned. moment is how long a process must be idle to count as at rest.
 	stream, linger, moment time.Duration
 }
 
@@ -167,7 +166,7 @@ type mode struct {
 	AfterUpsert map[string]*float64 `json:"after_upsert_ms"`
 }
 
-// life is a run of Run.
+// life is the state of one Run.
 type life struct {
 	o       Options
 	r       *Report
@@ -226,7 +225,7 @@ func Run(ctx context.Context, o Options) (r *Report, err error) {
 
 func (b *life) wants(part string) bool { return slices.Contains(b.o.Parts, part) }
 
-// ingest fills the database of all other parts.
+// ingest fills the database that all other parts use.
 func (b *life) ingest(ctx context.Context) error {
 	before, err := process.Memory(b.main)
 	if err != nil {
@@ -255,8 +254,8 @@ func (b *life) ingest(ctx context.Context) error {
 	return err
 }
 
-// fill adds new documents, a thousand a commit, and returns the time in Add, on
-// the clock and of the processor.
+// fill adds new documents, a thousand per commit, and returns the clock time and the processor time
+// spent in Add.
 func (b *life) fill(ctx context.Context, e *engine.Engine, n int) (took, cpu time.Duration, err error) {
 	for left := n; left > 0; {
 		docs := b.corpus.fresh(min(left, 1000))
@@ -274,8 +273,7 @@ func (b *life) create(ctx context.Context, dir string, o engine.Options) (*engin
 	return engine.Open(ctx, dir, b.enc, o)
 }
 
-// with runs fn on a copy of a closed database, which it closes and removes. fn
-// may close it.
+// with runs fn on a copy of a closed database, then closes and removes the copy. fn may close it.
 func (b *life) with(ctx context.Context, from string, o engine.Options, fn func(e *engine.Engine, dir string) error) (err error) {
 	dir := filepath.Join(b.dir, "copy")
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
@@ -289,7 +287,7 @@ func (b *life) with(ctx context.Context, from string, o engine.Options, fn func(
 	return errors.Join(fn(e, dir), e.Close())
 }
 
-// onMain is with the database of all documents, after a few searches.
+// onMain calls fn with the database of all documents, after a few searches.
 func (b *life) onMain(ctx context.Context, fn func(e *engine.Engine) error) error {
 	return b.with(ctx, b.main, engine.Options{}, func(e *engine.Engine, _ string) error {
 		if err := b.warm(ctx, e); err != nil {
@@ -311,7 +309,7 @@ func (b *life) warm(ctx context.Context, e *engine.Engine) error {
 	return nil
 }
 
-// jsonBytes is what a document takes as JSON, without its vector.
+// jsonBytes is the mean size of a document as JSON without its vector.
 func (b *life) jsonBytes() (*float64, error) {
 	const n = 1000
 	bytes := 0

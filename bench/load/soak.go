@@ -107,8 +107,8 @@ type soak struct {
 	seed    maphash.Seed
 }
 
-// sum stands for a text: the texts themselves would be a good part of the memory that is
-// measured.
+// sum is a hash that stands for a text: keeping the texts would take a large part of the measured
+// memory.
 func (s *soak) sum(text string) uint64 { return maphash.String(s.seed, text) }
 
 // fill stores the documents, a thousand a commit.
@@ -146,7 +146,7 @@ func (s *soak) progress(stage string, done, total int) {
 	}
 }
 
-// use lets the workers work, and looks at the process meanwhile.
+// use lets the workers run and samples the process meanwhile.
 func (s *soak) use(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -179,7 +179,7 @@ func (s *soak) use(ctx context.Context) error {
 	return errors.Join(append(errs, err)...)
 }
 
-// watch takes the samples; it returns when the last one is taken, or ctx ends.
+// watch takes the samples until the last one is taken or ctx ends.
 func (s *soak) watch(ctx context.Context) error {
 	for i := range s.o.Samples {
 		at := s.start.Add(s.o.For * time.Duration(i+1) / time.Duration(s.o.Samples))

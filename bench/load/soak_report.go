@@ -47,7 +47,7 @@ type SoakSample struct {
 	P99         float64 `json:"p99_ms"`
 }
 
-// soakFigures are those of SoakReport.Growth.
+// soakFigures are the figures in SoakReport.Growth.
 var soakFigures = map[string]func(SoakSample) float64{
 	"rss_mb":      func(s SoakSample) float64 { return s.RSS },
 	"disk_mb":     func(s SoakSample) float64 { return s.Disk },
@@ -57,7 +57,7 @@ var soakFigures = map[string]func(SoakSample) float64{
 	"p50_ms":      func(s SoakSample) float64 { return s.P50 },
 }
 
-// growth compares quarters.
+// growth compares the quarters of the soak.
 func (s *soak) growth() {
 	quarter := len(s.r.Samples) / 4
 	for name, of := range soakFigures {

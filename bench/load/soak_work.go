@@ -12,8 +12,8 @@ import (
 	"github.com/lexsem/lexsem/engine"
 )
 
-// soakWorker owns the documents whose numbers leave its own over when they are
-// divided by the number of workers: no other writes them, so it knows what they are.
+// soakWorker owns the documents whose number modulo the number of workers is its own. No
+// other worker writes them, so it knows their content.
 type soakWorker struct {
 	s       *soak
 	rng     *rand.Rand
@@ -75,8 +75,8 @@ func (x *soakWorker) get(ctx context.Context, n int) error {
 	return nil
 }
 
-// search asks in all modes by turns. Hits of documents that are this worker's own
-// must be there, with the text that it gave them last, and a page must be full.
+// search uses all modes in turn. Documents of this worker among the hits must exist and
+// have the text that it stored last, and a page must be full.
 func (x *soakWorker) search(ctx context.Context) error {
 	q := lifeModes[x.rng.IntN(len(lifeModes))].of(x.queries[x.rng.IntN(len(x.queries))])
 	start := time.Now()

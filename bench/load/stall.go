@@ -20,7 +20,7 @@ const (
 	lifeRest     = 2 * time.Minute  // longest wait until a process does nothing
 )
 
-// oneSearch is when a search began and how long it took.
+// oneSearch records when a search began and how long it took.
 type oneSearch struct {
 	start time.Time
 	took  time.Duration
@@ -34,8 +34,8 @@ type readers struct {
 	errs []error
 }
 
-// read starts n readers of e. Their queries are of a vector and words, dense and
-// hybrid by turns, of variant in place of the default one for the dense.
+// read starts n readers of e. Their queries have a vector and words, dense and hybrid in turn; the dense ones
+// use variant instead of the default.
 func read(ctx context.Context, e *engine.Engine, queries []engine.Query, n int, variant string) *readers {
 	r := &readers{logs: make([][]oneSearch, n), errs: make([]error, n)}
 	for i := range n {
@@ -68,8 +68,7 @@ func (r *readers) end() ([]oneSearch, error) {
 	return slices.Concat(r.logs...), errors.Join(r.errs...)
 }
 
-// longest is the longest of the searches that ran at any time of [from, to],
-// and how many they were.
+// longest returns the longest of the searches that ran at any time in [from, to], and their number.
 func longest(log []oneSearch, from, to time.Time) (most time.Duration, n int) {
 	for _, s := range log {
 		if s.start.Before(to) && s.start.Add(s.took).After(from) {
@@ -84,7 +83,7 @@ type span struct{ from, to time.Time }
 
 func (s span) length() time.Duration { return s.to.Sub(s.from) }
 
-// stall measures the longest search during one kind of work, in the best round.
+// stall measures the longest search during one kind of work; the best round counts.
 type stall struct {
 	// Seconds is how long the work was observed. Searches is the number of searches in that time.
 	Seconds  float64 `json:"seconds"`
@@ -96,9 +95,9 @@ type stall struct {
 	Stall   float64 `json:"stall_ms"`
 }
 
-// stall runs work beside readers and then one busy goroutine for as long, and
-// keeps the round if it is the best so far. work returns the time in which its
-// searches count; a span of length 0 is a round that showed nothing.
+// stall runs work during searches and then, for the same time, one busy goroutine. It keeps the round if it
+// is the best so far. work returns the time span in which searches count. A span of length 0 makes the round
+// void.
 func (b *life) stall(ctx context.Context, e *engine.Engine, name, variant string, work func() (span, error)) error {
 	if err := b.settle(ctx, e, variant); err != nil {
 		return err
@@ -138,8 +137,8 @@ func (b *life) stall(ctx context.Context, e *engine.Engine, name, variant string
 	return nil
 }
 
-// settle waits until e is at rest and has every search of the readers made once:
-// what earlier commits left to searches belongs to no work and no control run.
+// settle waits until e is at rest and has served every query once, so that work left by earlier commits is
+// not measured.
 func (b *life) settle(ctx context.Context, e *engine.Engine, variant string) error {
 	if err := rest(ctx, b.o.sizes.moment); err != nil {
 		return err
@@ -156,7 +155,7 @@ func (b *life) settle(ctx context.Context, e *engine.Engine, variant string) err
 	return nil
 }
 
-// lingering is work that also counts what it leaves to be done after it.
+// lingering extends work by the time in which its background work runs.
 func (b *life) lingering(work func() error) func() (span, error) {
 	return func() (span, error) {
 		from := time.Now()
@@ -179,10 +178,10 @@ func busy(d time.Duration) span {
 	return span{from, time.Now()}
 }
 
-// busySink keeps the compiler from leaving out what busy computes.
+// busySink keeps the compiler from removing the computation of busy.
 var busySink atomic.Uint64
 
-// caughtUp waits until a database has done what it does in the background, as to link a graph of a million vectors, and is at rest.
+// caughtUp waits until a database has finished its background work, such as linking a graph of a million vectors.
 func (b *life) caughtUp(ctx context.Context, e *engine.Engine) error {
 	if err := e.Flush(ctx); err != nil {
 		return err
@@ -190,8 +189,8 @@ func (b *life) caughtUp(ctx context.Context, e *engine.Engine) error {
 	return rest(ctx, b.o.sizes.moment)
 }
 
-// rest waits until the process does next to nothing for a moment, as a database
-// does whose background work is done; for two minutes at most, as it may never be.
+// rest waits until the process is nearly idle for a moment, as it is after background work. It waits for at
+// most two minutes.
 func rest(ctx context.Context, moment time.Duration) error {
 	for until := time.Now().Add(lifeRest); time.Now().Before(until); {
 		start, used := time.Now(), process.CPUTime()
@@ -209,10 +208,10 @@ func rest(ctx context.Context, moment time.Duration) error {
 
 func ms(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
-// middle is the median of times, of which there must be one at least.
+// middle is the median of times, which must not be empty.
 func middle(t []time.Duration) time.Duration { return quantileOf(t, 0.5) }
 
-// quantileOf is the least time that a share q of t do not exceed.
+// quantileOf is the shortest time that a share q of t does not exceed.
 func quantileOf(t []time.Duration, q float64) time.Duration {
 	t = slices.Clone(t)
 	slices.Sort(t)

@@ -21,7 +21,7 @@ const (
 	lifeGroups = 100    // values of the metadata "group"
 )
 
-// lifeWord is the made word of a rank: two to four syllables, each rank another.
+// lifeWord is the made word of a rank: two to four syllables, different for each rank.
 func lifeWord(rank int) string {
 	const consonants, vowels = "bdfgklmnprtvz", "aiou"
 	var b strings.Builder
@@ -34,10 +34,9 @@ func lifeWord(rank int) string {
 	return b.String()
 }
 
-// lifeEncoder is an encoder without a model over made words: WordPiece's share
-// of words that are two tokens, and vectors that are the mean of their tokens'
-// directions. Documents and queries of the bench bring vectors of their own, so
-// only a fit encodes.
+// lifeEncoder is an encoder without a model for made words: the share of words with two
+// tokens is WordPiece's, and a vector is the mean of its tokens' directions. Documents
+// and queries of the bench bring vectors of their own, so only a fit encodes.
 type lifeEncoder struct {
 	dim    int
 	ranks  map[string]int
@@ -170,10 +169,9 @@ func (e *lifeEncoder) Close() error {
 	return nil
 }
 
-// lifeCorpus makes documents and queries, each call the next ones, with vectors
-// as vectors.TextLike's and words of a Zipf law (exponent 1.1), so that the tokens and
-// words of a corpus are as many, and as frequent, as real ones. One goroutine
-// uses it at a time.
+// lifeCorpus makes new documents and queries at each call. Vectors are those of
+// vectors.TextLike. Words follow a Zipf law (exponent 1.1), so their number and
+// frequencies are like those of real text. One goroutine uses it at a time.
 type lifeCorpus struct {
 	vectors *vectors.Collection
 	rng     *rand.Rand
@@ -186,7 +184,7 @@ func newLifeCorpus(docs, dim int, seed uint64) *lifeCorpus {
 	return &lifeCorpus{vectors: vectors.NewCollection(docs, dim, seed), rng: rng, zipf: rand.NewZipf(rng, 1.1, 2.7, lifeWords-1)}
 }
 
-// text is of n words.
+// text returns a text of n words.
 func (c *lifeCorpus) text(n int) string {
 	var b strings.Builder
 	for i := range n {

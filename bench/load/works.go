@@ -104,7 +104,7 @@ func (b *life) upsert(ctx context.Context) error {
 	})
 }
 
-// adds runs the parts add and delete: streams of small commits, one of 5,000
+// adds runs the parts add and delete: streams of small commits, one commit of 5,000
 // documents, and its delete.
 func (b *life) adds(ctx context.Context) error {
 	return b.onMain(ctx, func(e *engine.Engine) error {
@@ -157,7 +157,7 @@ func (b *life) adds(ctx context.Context) error {
 	})
 }
 
-// fits searches beside fits.
+// fits searches during fits.
 func (b *life) fits(ctx context.Context) error {
 	return b.onMain(ctx, func(e *engine.Engine) error {
 		for round := range b.o.Rounds {
@@ -175,8 +175,8 @@ func (b *life) fits(ctx context.Context) error {
 	})
 }
 
-// graph searches while the commit that outgrows the exact index has the graph
-// built. Texts are short, as words do not matter here.
+// graph searches during the commit after which the exact index is too small and the graph
+// is built. Texts are short, as words do not matter here.
 func (b *life) graph(ctx context.Context) error {
 	dir := filepath.Join(b.dir, "graph")
 	defer os.RemoveAll(dir)
@@ -220,8 +220,8 @@ func (b *life) graph(ctx context.Context) error {
 // cellPassages is the size of cells that local bridges aim at.
 const cellPassages = 250
 
-// repartition searches by local bridges while their cells are made anew: when
-// the corpus has grown by half since they were made for documents of one commit.
+// repartition searches with local bridges while their cells are rebuilt: the cells were
+// made for the documents of one commit, and the corpus has since grown by half.
 func (b *life) repartition(ctx context.Context) error {
 	dir := filepath.Join(b.dir, "cells")
 	defer os.RemoveAll(dir)
@@ -272,9 +272,8 @@ func (b *life) repartition(ctx context.Context) error {
 	return nil
 }
 
-// snapshot searches while derived state is saved, which is seen by its files:
-// documents are replaced until it is, or five quarters of the changes that should
-// have had it saved are made.
+// snapshot searches while derived state is saved. Documents are replaced until the files
+// show a save, or until five quarters of the changes that should cause one are made.
 func (b *life) snapshot(ctx context.Context) error {
 	changes := max(b.o.sizes.changes, b.o.Docs/4) * 5 / 4
 	for range b.o.Rounds {
@@ -341,7 +340,7 @@ func (w *watcher) run() {
 	}
 }
 
-// files tells the names, sizes and times of the files.
+// files lists the names, sizes and times of the files.
 func (w *watcher) files() string {
 	var b strings.Builder
 	entries, err := os.ReadDir(w.dir)
@@ -362,8 +361,8 @@ func (w *watcher) files() string {
 	return b.String()
 }
 
-// end returns the time from before the first change to after the last; a span
-// of length 0 if nothing changed.
+// end returns the time from before the first change to after the last. Its length is 0 if
+// nothing changed.
 func (w *watcher) end() (span, error) {
 	close(w.stop)
 	<-w.done

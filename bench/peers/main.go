@@ -1,7 +1,7 @@
 //go:build unix
 
-// Command peers is the side of this module in compare.py, which measures several vector libraries in turn. It
-// makes vector files, and answers queries on demand.
+// Command peers is this module's part in compare.py, which measures several vector libraries in turn. It
+// makes vector files and answers queries on request.
 //
 //	peers vectors -n N -dim D -seed S -base FILE -queries FILE
 //	peers serve -base FILE -queries FILE -index KIND [-snapshot FILE] [-threads N] [-k K] [-m M] [-ef-construction E]
@@ -74,7 +74,7 @@ func write(name string, v *vectors.Set) error {
 	return errors.Join(vectors.Write(f, v), f.Close())
 }
 
-// built is what serve says of its index.
+// built is what serve reports about its index.
 type built struct {
 	CPU   float64 `json:"cpu"`   // seconds, of the build; 0 when loaded
 	Wall  float64 `json:"wall"`  // seconds
@@ -171,7 +171,7 @@ func open(basePath, kind, snap string, o index.Options) (index.Index, built, err
 	return ix, b, nil
 }
 
-// heap is what the program holds, in bytes.
+// heap is the size of the live heap in bytes.
 func heap() float64 {
 	runtime.GC()
 	runtime.GC()

@@ -46,8 +46,8 @@ func taskBars(r *bench.Report, metric string) plot.Chart {
 	return c
 }
 
-// spanLines shows the score against the length of spans, where there are two
-// lengths or more.
+// spanLines shows the score against the length of spans, if there are two lengths or
+// more.
 func spanLines(r *bench.Report, metric string) (plot.Chart, bool) {
 	lengths := map[int]string{}
 	for _, t := range tasksOf(r.Results) {
@@ -120,7 +120,7 @@ func curveLines(c *bench.Curve, task, metric string) plot.Chart {
 	return chart
 }
 
-// shownMetrics are those of nDCG@1 and @10 that r has.
+// shownMetrics returns nDCG@1 and nDCG@10, as far as r has them.
 func shownMetrics(r *bench.Report) []string {
 	metrics := metricsOf(r.Results)
 	return slices.DeleteFunc([]string{"ndcg@1", mainMetric}, func(m string) bool { return !slices.Contains(metrics, m) })
@@ -156,7 +156,7 @@ func lossLines(c *bench.Curve) (plot.Chart, bool) {
 	return chart, len(chart.Series) > 0
 }
 
-// recallSpeed shows how many queries a second an index answers at what recall.
+// recallSpeed shows the queries per second of an index against its recall.
 func recallSpeed(reports []*ann.Report) plot.Chart {
 	c := plot.Lines{
 		Frame: plot.Frame{Title: "Recall against speed"},
@@ -174,11 +174,11 @@ func recallSpeed(reports []*ann.Report) plot.Chart {
 	return c
 }
 
-// costRecall is the recall at which costs of indexes of several sizes compare.
+// costRecall is the recall at which the costs of indexes of several sizes are compared.
 const costRecall = 0.98
 
-// sizeCost shows what a query costs at costRecall against the number of
-// vectors, of indexes that were measured with several.
+// sizeCost shows the cost of a query at costRecall against the number of vectors, for
+// indexes measured with several numbers.
 func sizeCost(reports []*ann.Report) (plot.Chart, bool) {
 	chart := plot.Lines{
 		Frame: plot.Frame{Title: fmt.Sprintf("Cost of a query at recall %g", costRecall)},

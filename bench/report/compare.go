@@ -105,7 +105,7 @@ func Compare(a, b *bench.Report, metric, base string, seed uint64) (Comparisons,
 	return out, nil
 }
 
-// paired gives the scores of the queries that both results have.
+// paired returns the scores of the queries that both results contain.
 func paired(a, b *bench.Report, ra, rb *bench.Result, metric string) (x, y []float64, err error) {
 	va, vb := ra.PerQuery[metric], rb.PerQuery[metric]
 	ia, ib := queriesOf(a, ra.Task), queriesOf(b, rb.Task)
@@ -127,7 +127,7 @@ func paired(a, b *bench.Report, ra, rb *bench.Result, metric string) (x, y []flo
 	return x, y, nil
 }
 
-// judged tells that the queries of a task come from files, whatever the seed.
+// judged reports whether the queries of a task come from files, so that they do not depend on the seed.
 func judged(task string) bool {
 	family, _, _ := strings.Cut(task, ":")
 	return family == "query" || family == "queries"

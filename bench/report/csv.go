@@ -45,8 +45,8 @@ func (b *Bundle) WriteCSV(w io.Writer) error {
 	return writeCSV(w, rows)
 }
 
-// WritePerQuery writes the score of every query of the bench reports of b as one line of CSV. A report
-// must have scores of single queries.
+// WritePerQuery writes the score of every query of the bench reports of b as one line of CSV. A report must
+// have per-query scores.
 func (b *Bundle) WritePerQuery(w io.Writer) error {
 	rows := [][]string{{"corpus", "model", "seed", "task", "system", "query", "metric", "score"}}
 	for _, r := range b.Benches {
@@ -75,7 +75,7 @@ func writeCSV(w io.Writer, rows [][]string) error {
 
 func digits(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
 
-// chosen are those of metrics that results have, in their order; nil means all.
+// chosen returns the metrics that results have, in the order of metrics; nil means all.
 func chosen(results []bench.Result, metrics []string) []string {
 	if metrics == nil {
 		return metricsOf(results)

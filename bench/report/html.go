@@ -21,7 +21,7 @@ var page = sync.OnceValue(func() *template.Template { // few starts of the progr
 	return template.Must(template.New("page").Funcs(template.FuncMap{"rank": rankText, "title": title}).Parse(pageSource))
 })
 
-// benchView is what the page shows of one bench.
+// benchView is the page's view of one bench report.
 type benchView struct {
 	*bench.Report
 	Bars    []template.HTML
@@ -144,7 +144,7 @@ func viewBench(r *bench.Report) (benchView, error) {
 	return v, nil
 }
 
-// drawAll gives charts as markup.
+// drawAll returns charts as markup.
 func drawAll(charts []Chart) ([]template.HTML, error) {
 	var out []template.HTML
 	for _, c := range charts {

@@ -158,7 +158,7 @@ func latexText(s string) string {
 		"~", `\textasciitilde{}`, "^", `\textasciicircum{}`, "\n", " ").Replace(s)
 }
 
-// latexLabel keeps of a name what a label may hold.
+// latexLabel keeps the characters of a name that a label may have.
 func latexLabel(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-' {

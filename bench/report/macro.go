@@ -8,8 +8,8 @@ import (
 	"github.com/lexsem/lexsem/bench"
 )
 
-// macro is a task by one metric on several corpora: a line for each system, a cell for each corpus, and the
-// mean of these last.
+// macro is one task by one metric on several corpora: a line for each system, a cell for each corpus, and a
+// last column with the mean.
 type macro struct {
 	Task, Metric, Encoder string
 	Corpora               []string
@@ -18,8 +18,8 @@ type macro struct {
 	means                 []float64 // of each row
 }
 
-// macros are the tasks that two corpora or more were asked with one encoder, each with the systems that all of
-// these have. Reports of one corpus with several seeds count as one, by their mean.
+// macros returns the tasks that were run on two or more corpora with one encoder, each with the systems that
+// all these corpora have. Reports of one corpus with several seeds count as one, by their mean.
 func macros(reports []*bench.Report, metric string) (out []macro) {
 	var encoders, tasks []string
 	for _, r := range reports {

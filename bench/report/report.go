@@ -19,7 +19,7 @@ import (
 	"github.com/lexsem/lexsem/bench/load"
 )
 
-// errReport: a file is no JSON report of the bench, or reports cannot be compared.
+// errReport: a file is not a JSON report of the bench, or reports cannot be compared.
 var errReport = errors.New("bad report")
 
 // Bundle is the set of reports that one page shows.

@@ -52,8 +52,8 @@ type summaryCell struct {
 	High float64 `json:"high"`
 }
 
-// kindOf is the number of the kind of a task. Tasks of no kind, such as those that
-// others register, are left out of a summary.
+// kindOf is the number of the kind of a task. A summary leaves out tasks without a kind, such as those
+// that other packages register.
 func kindOf(task string) int { return slices.Index(kinds.All, kinds.Of(task)) }
 
 // scored is one task of one corpus, over the queries of a half.
@@ -66,8 +66,9 @@ type scored struct {
 // Summarize makes the table of one half of the queries. Within a kind every corpus has equal weight,
 // within a corpus every task, and in the mean every kind.
 //
-// Each report is of a corpus of its own. All must have the same systems, encoder and program version,
-// per-query scores, and either clean queries in all or in none. seed determines the intervals.
+// Each report must be of a different corpus. All must have the same systems, encoder and program
+// version, and per-query scores. Clean queries must be used in all or in none. seed determines the
+// intervals.
 func Summarize(reports []*bench.Report, half bench.Half, metric string, seed uint64) (*Summary, error) {
 	if len(reports) == 0 {
 		return nil, fmt.Errorf("%w: nothing to sum up", errReport)
@@ -140,7 +141,7 @@ func each(list []int) (out [][]int) {
 	return out
 }
 
-// strata are the tasks of some kinds, each with what it counts.
+// strata returns the tasks of the given kinds, each with its weight.
 func strata(all []scored, of []int) []stat.Stratum {
 	var names []kinds.Name
 	for _, t := range all {
@@ -156,7 +157,7 @@ func strata(all []scored, of []int) []stat.Stratum {
 	return out
 }
 
-// scoresOf are the scores of the systems on the queries of a half.
+// scoresOf returns the scores of the systems on the queries of a half.
 func scoresOf(r *bench.Report, task string, systems []string, half bench.Half, metric string) (scored, error) {
 	t := scored{name: kinds.Name{Corpus: r.Data, Task: task}, kind: kindOf(task)}
 	in := bench.TaskInput{Corpus: &bench.Corpus{Parts: strings.Split(r.Data, "+")}, Half: half}
@@ -276,8 +277,7 @@ func WriteSummaries(w io.Writer, summaries []*Summary) error {
 	return nil
 }
 
-// rounded has two digits that count below 100, and whole numbers above; "–"
-// where nothing is told.
+// rounded shows two significant digits below 100, and whole numbers above; "–" for an unknown value.
 func rounded(x float64) string {
 	switch {
 	case x == 0:

@@ -63,7 +63,7 @@ func (b *Bundle) Charts() []Chart {
 	return all
 }
 
-// curveCharts are the plots of a curve: one for each task, and the loss.
+// curveCharts returns the plots of a curve: one for each task, and the loss.
 func curveCharts(c *bench.Curve) []Chart {
 	var out []Chart
 	if len(c.Points) == 0 {
@@ -79,7 +79,7 @@ func curveCharts(c *bench.Curve) []Chart {
 	return out
 }
 
-// annCharts are the plots of all indexes together.
+// annCharts returns the plots of all indexes together.
 func annCharts(reports []*ann.Report) []Chart {
 	if len(reports) == 0 {
 		return nil
@@ -91,8 +91,7 @@ func annCharts(reports []*ann.Report) []Chart {
 	return out
 }
 
-// soakCharts are the plots of a soak over its time: memory and disk, and how long
-// searches took.
+// soakCharts returns the plots of a soak over its time: memory and disk, and how long searches took.
 func soakCharts(r *load.SoakReport) []Chart {
 	if len(r.Samples) == 0 {
 		return nil

@@ -18,8 +18,8 @@ const bm25K1, bm25B = 1.5, .75
 
 type bm25 struct {
 	tokens [][]int32
-	// idf gives the weight of a token that stands in f of the candidates at f;
-	// of[f] tokens do, the last f being all candidates.
+	// idf returns, at f, the weight of a token that f candidates contain; of[f] is the
+	// number of such tokens, and the last f is the number of candidates.
 	idf   func(of []int) []float64
 	delta float64 // δ
 }
@@ -32,7 +32,7 @@ func plusIDF(of []int) []float64 {
 	return out
 }
 
-// posting is how often a token stands in a candidate.
+// posting counts a token in a candidate.
 type posting struct {
 	candidate int32
 	count     float64

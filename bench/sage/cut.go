@@ -8,8 +8,8 @@ import (
 	"github.com/lexsem/lexsem/encoder"
 )
 
-// cut tells of a text as it is, and with each share of filler at each place,
-// whether the encoder does not read it to its end.
+// cut reports, for a text as it is and with each share of filler at each place, whether
+// the encoder cuts it off.
 func (in input) cut(p bench.Passage) []bool {
 	isCut := func(s string) bool { return in.enc.Tokenize(encoder.Passage, s).Truncated > 0 }
 	out := []bool{isCut(p.Text())}
@@ -21,7 +21,7 @@ func (in input) cut(p bench.Passage) []bool {
 	return out
 }
 
-// cuts is cut of many texts.
+// cuts calls cut for many texts.
 func (in input) cuts(docs []bench.Passage) ([][]bool, error) {
 	out := make([][]bool, len(docs))
 	err := parallel.Each(in.ctx, len(docs), func(i int) error {
@@ -31,7 +31,7 @@ func (in input) cuts(docs []bench.Passage) ([][]bool, error) {
 	return out, err
 }
 
-// cutShares gives the shares of texts that are cut, by what is inserted.
+// cutShares gives the share of cut texts for each kind of insertion.
 func cutShares(cuts [][]bool) map[string]float64 {
 	n := float64(len(cuts))
 	out := map[string]float64{"as-is": 0, "any": 0}

@@ -18,7 +18,7 @@ assumenda repellendus temporibus autem quibusdam officiis debitis aut necessitat
 repudiandae recusandae itaque earum hic tenetur sapiente delectus reiciendis voluptatibus maiores alias perferendis
 doloribus asperiores repellat`)
 
-// filler is about n tokens of filler text in sentences, the first as always.
+// filler returns about n tokens of filler text in sentences, the first as always.
 func filler(rng *rand.Rand, n int) string {
 	var b strings.Builder
 	for written, sentence := 0, 0; written < n; sentence++ {

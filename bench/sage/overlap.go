@@ -47,7 +47,7 @@ func newRouge(tokens [][]int32) scorer {
 	})
 }
 
-// fMeasure of counts in common; 0 where a side has none.
+// fMeasure is the F measure of the number in common; 0 if a side is empty.
 func fMeasure(common, a, b int) float64 {
 	if common == 0 {
 		return 0
@@ -55,7 +55,7 @@ func fMeasure(common, a, b int) float64 {
 	return 2 * float64(common) / float64(a+b)
 }
 
-// pairwise is a measure that looks at two texts alone.
+// pairwise is a measure that depends on two texts only.
 type pairwise func(a, b int) float64
 
 func (f pairwise) Against(candidates []int) func(dst []float64, query int) {

@@ -55,13 +55,12 @@ var digits = strings.NewReplacer("e", "3", "i", "1", "a", "4", "o", "0", "E", "3
 // numerize writes e, i, a, o as 3, 1, 4, 0.
 func numerize(_ *rand.Rand, s string) string { return digits.Replace(s) }
 
-// auxiliaries are the verbs whose sense "not" behind them turns round.
+// auxiliaries are the verbs that a following "not" negates.
 var auxiliaries = []string{"is", "are", "was", "were", "am", "be", "been", "has", "have", "had", "do", "does", "did",
 	"can", "could", "will", "would", "shall", "should", "may", "might", "must"}
 
-// negate turns sentences round: "not" behind an auxiliary verb goes, and comes
-// where there was none; n't goes. A text without such verbs gets a denial in
-// front.
+// negate negates sentences: it removes "not" after an auxiliary verb, or inserts it if
+// there is none, and removes n't. A text without such verbs gets a denial at its start.
 func negate(_ *rand.Rand, s string) string {
 	words := strings.Split(s, " ")
 	var out []string
@@ -93,7 +92,7 @@ func negate(_ *rand.Rand, s string) string {
 	return strings.Join(out, " ")
 }
 
-// shuffleSentences puts the sentences in random order; a text of one stays.
+// shuffleSentences puts the sentences in random order; a single sentence stays.
 func shuffleSentences(rng *rand.Rand, s string) string {
 	parts := sentences(s)
 	rng.Shuffle(len(parts), func(i, j int) { parts[i], parts[j] = parts[j], parts[i] })
@@ -107,7 +106,7 @@ func shuffleWords(rng *rand.Rand, s string) string {
 	return strings.Join(words, " ")
 }
 
-// sentences cuts s behind . ! ? that white space follows.
+// sentences cuts s after . ! or ? followed by white space.
 func sentences(s string) []string {
 	var out []string
 	start := 0
@@ -129,8 +128,8 @@ func sentences(s string) []string {
 	return out
 }
 
-// insert puts filler of share times the tokens of s at a place from 0, its
-// start, to 1, its end, counted in characters.
+// insert puts filler of share times the tokens of s at a place: 0 is the start of s and 1
+// its end, counted in characters.
 func insert(rng *rand.Rand, s string, share, place float64) string {
 	needle := filler(rng, max(1, int(share*float64(len(tokenSpans(s)))+.5)))
 	runes := []rune(s)
@@ -138,8 +137,8 @@ func insert(rng *rand.Rand, s string, share, place float64) string {
 	return strings.TrimSpace(string(runes[:at]) + " " + needle + " " + string(runes[at:]))
 }
 
-// remove takes a run of share times the tokens of s away, from its start at
-// place 0 to its end at place 1.
+// remove cuts a run of tokens out of s. share is its length as a share of all tokens;
+// place 0 is the start of s, place 1 its end.
 func remove(s string, share, place float64) string {
 	tokens := tokenSpans(s)
 	n := int(share*float64(len(tokens)) + .5)

@@ -12,8 +12,8 @@ import (
 
 // Modulated is the cosine of vectors modulated by the closed-form bridge (RLR). Its sufficient
 // statistics use all compared texts, each once. For queries against passages, only the queries are
-// modulated, as in a search. For two texts of one kind both are, so that the measure is symmetric and
-// 1 for a text and itself.
+// modulated, as in a search. For two texts of one kind both are modulated, so the measure is
+// symmetric, and 1 for a text and itself.
 var _ = register(similarity{
 	Name: "rlr", Doc: "cosine of the encoder's vectors, moved by RLR over all the texts",
 	Prepare: func(ctx context.Context, env env, texts []string) (scorer, error) {

@@ -56,7 +56,7 @@ type Report struct {
 	Overall map[string]float64 `json:"overall,omitempty"`
 }
 
-// result is one similarity on one task.
+// result holds the scores of one similarity on one task.
 type result struct {
 	Task       string `json:"task"`
 	Similarity string `json:"similarity"`
@@ -71,7 +71,7 @@ type result struct {
 	Cut map[string]float64 `json:"cut,omitempty"`
 }
 
-// input is what a task works on.
+// input is the data of a task.
 type input struct {
 	ctx     context.Context
 	enc     encoder.Encoder
@@ -83,7 +83,7 @@ type input struct {
 	measure []similarity
 }
 
-// task is one of the five.
+// task is one of the five tasks.
 type task struct {
 	name string
 	// files must be in a folder for the task to run on it.
@@ -108,15 +108,14 @@ func Tasks() []string {
 	return out
 }
 
-// newRand returns a generator of its own for a purpose.
+// newRand returns a separate generator for a purpose.
 func newRand(seed uint64, purpose string) *rand.Rand {
 	h := fnv.New64a()
 	h.Write([]byte(purpose))
 	return rand.New(rand.NewPCG(seed, h.Sum64()))
 }
 
-// sample draws n of size positions by the seed, in rising order; all where n
-// is 0 or more than there are.
+// sample draws n of size positions by the seed, in rising order; it returns all if n is 0 or more than size.
 func sample(size, n int, seed uint64) []int {
 	out := newRand(seed, "sample").Perm(size)
 	if n > 0 && n < size {

@@ -79,8 +79,8 @@ func (c cosine) Against(candidates []int) func(dst []float64, query int) {
 	}
 }
 
-// encode encodes texts in their roles. One that comes again, as changes that
-// change nothing make it, is encoded once.
+// encode encodes texts in their roles. A repeated text, which a change without effect produces, is
+// encoded once.
 func encode(ctx context.Context, env env, texts []string, need encoder.Need) ([]encoder.Output, error) {
 	const batch = 256
 	all := make([]encoder.Output, len(texts))

@@ -11,10 +11,10 @@ import (
 	"github.com/lexsem/lexsem/internal/stat"
 )
 
-// runClustering cuts the texts into as many clusters as there are classes, by
-// complete linkage over 1 − similarity, and scores them by V-measure
-// (Sec. A.5). A measure that looks at all candidates counts with its mean both ways.
-// Time and memory grow with the square of the texts: 7,600 take 116 MB.
+// runClustering cuts the texts into as many clusters as there are classes, by complete
+// linkage over 1 − similarity, and scores them by V-measure (Sec. A.5). If a measure
+// depends on all candidates, the mean of both directions counts. Time and memory grow
+// with the square of the texts: 7,600 take 116 MB.
 func runClustering(in input) ([]result, error) {
 	docs, err := readPassages(filepath.Join(in.dir, "corpus.jsonl"))
 	if err != nil {

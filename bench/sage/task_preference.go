@@ -19,7 +19,7 @@ type pair struct {
 	Score *float64 `json:"score"`
 }
 
-// readPairs reads the pairs of the split test, or all where none is in it.
+// readPairs reads the pairs of the split test, or all pairs if none has that split.
 func readPairs(dir string) ([]pair, error) {
 	name := filepath.Join(dir, "pairs.jsonl")
 	f, err := os.Open(name)
@@ -45,12 +45,11 @@ func readPairs(dir string) ([]pair, error) {
 	return all, err
 }
 
-// runPreference holds the similarity of two texts against its human score
-// (Sec. A.2): Pearson's r as (r+1)/2, correlation, and the choice between every
-// two pairs by accuracy, precision, recall and F1. The score is the mean of the
-// correlation and of the mean of these four, as the paper's Table 1 is of its
-// Tables 2 and 3. Which of two pairs stands first is drawn. The paper has
-// judgements of summaries; these are judgements of sentences.
+// runPreference compares the similarity of two texts with its human score (Sec. A.2):
+// Pearson's r as (r+1)/2, correlation, and the choice between every two pairs by
+// accuracy, precision, recall and F1. The score is the mean of the correlation and of the
+// mean of the four others, as in the paper's Tables 1 to 3. The order within two pairs is
+// drawn. The paper has judgements of summaries; these are judgements of sentences.
 func runPreference(in input) ([]result, error) {
 	pairs, err := readPairs(in.dir)
 	if err != nil {
@@ -107,8 +106,8 @@ func runPreference(in input) ([]result, error) {
 	})
 }
 
-// eachMeasure prepares each measure on texts, of which the first queries ones
-// are queries, and lets fn fill its result.
+// eachMeasure prepares each measure on texts and lets fn fill its result. The first
+// texts, as many as queries says, are queries.
 func (in input) eachMeasure(texts []string, queries int, fn func(similarity, scorer, *result) error) ([]result, error) {
 	if len(texts) == 0 {
 		return nil, fmt.Errorf("%w: no text to compare", errData)

@@ -8,8 +8,8 @@ import (
 	"github.com/lexsem/lexsem/bench/internal/parallel"
 )
 
-// retrievalChanges are the 18 of Sec. A.6: six of Task 2, insertions and
-// removals of 15 and 50 % at three places.
+// retrievalChanges returns the 18 of Sec. A.6: six of Task 2, insertions and removals of
+// 15 and 50 % at three places.
 func retrievalChanges() []change {
 	out := append(append([]change{}, superficial...), semantic...)
 	for _, p := range []float64{.15, .5} {
@@ -21,12 +21,11 @@ func retrievalChanges() []change {
 	return out
 }
 
-// runRetrieval adds a changed copy of every document to the corpus, one kind
-// of change at a time, and asks how much of nDCG@10 is left when the originals
-// alone count as relevant (Sec. A.6). The score is the harmonic mean of that
-// over 18 changes. replaced is the same where the copies stand in place of the
-// originals and count as relevant; all has the copies of all changes at once.
-// Copies with the text of their original are not added.
+// runRetrieval adds a changed copy of every document to the corpus, one kind of change at
+// a time, and asks how much of nDCG@10 is left if only the originals count as relevant
+// (Sec. A.6). The score is the harmonic mean of that over 18 changes. replaced is the
+// same with the copies in place of the originals, counted as relevant. all has the copies
+// of all changes at once. Copies with the text of their original are not added.
 func runRetrieval(in input) ([]result, error) {
 	c, err := bench.ReadCorpus(in.dir, bench.ReadOptions{})
 	if err != nil {
@@ -109,8 +108,8 @@ type ranker struct {
 	texts   []string
 }
 
-// ndcg is the mean nDCG@10 over a corpus of the given copies, 0 being the
-// original, when the documents of copy relevant count.
+// ndcg is the mean nDCG@10 over a corpus of the given copies, of which 0 is the original,
+// if the documents of copy relevant are relevant.
 func (m ranker) ndcg(copies []int, relevant int) (float64, error) {
 	nq, nd := len(m.queries), len(m.corpus.Passages)
 	var candidates []int

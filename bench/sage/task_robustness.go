@@ -9,13 +9,13 @@ import (
 	"github.com/lexsem/lexsem/bench"
 )
 
-// runRobustness asks whether surface changes of a document leave it nearer
-// than its summary, and changes of meaning leave it farther (Sec. A.3): the
-// shares of documents whose summary is nearer than every semantic change,
-// whose superficial changes are all nearer than the summary, and all nearer
-// than the semantic ones. The score is their mean, together the share of
-// documents of which all three hold, as Sec. 2.2 has it. Documents whose
-// sentences cannot be shuffled, having one, are left out.
+// runRobustness tests whether surface changes of a document leave it nearer than its
+// summary, and changes of meaning leave it farther (Sec. A.3). It reports three shares of
+// documents: those whose summary is nearer than every semantic change, those whose
+// superficial changes are all nearer than the summary, and those whose superficial
+// changes are all nearer than the semantic ones. The score is the mean of the three and
+// of the share of documents that meet all three, as in Sec. 2.2. Documents of one
+// sentence, which cannot be shuffled, are left out.
 func runRobustness(in input) ([]result, error) {
 	docs, err := readPassages(filepath.Join(in.dir, "corpus.jsonl"))
 	if err != nil {
@@ -73,7 +73,7 @@ func runRobustness(in input) ([]result, error) {
 	})
 }
 
-// span is from, from+1, … of n positions.
+// span returns n positions: from, from+1, …
 func span(from, n int) []int {
 	out := make([]int, n)
 	for i := range out {

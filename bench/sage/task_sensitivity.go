@@ -11,11 +11,10 @@ import (
 	"github.com/lexsem/lexsem/bench/internal/parallel"
 )
 
-// runSensitivity asks whether similarity falls with the share p of a text that
-// was changed as 1 − p/(1+p) does (Sec. A.4): 1 less the mean absolute error,
-// over insertions of filler text and over removals. The score is the mean of
-// the two. How many texts a model cuts stands beside it, as a model does not see
-// what comes behind.
+// runSensitivity tests whether similarity falls as 1 − p/(1+p) with the changed share p
+// of a text (Sec. A.4). It computes 1 minus the mean absolute error, over insertions of
+// filler text and over removals. The score is the mean of the two. The result also counts
+// the texts that the model cuts, since a model does not see the text after the cut.
 func runSensitivity(in input) ([]result, error) {
 	docs, err := readPassages(filepath.Join(in.dir, "corpus.jsonl"))
 	if err != nil {

@@ -6,11 +6,10 @@ import (
 	"unicode/utf8"
 )
 
-// tokenSpans cuts s into tokens that together are s: words with the blank
-// before them, numbers of up to three digits, runs of other marks, and white
-// space. It is the cut that byte-pair tokenizers of the cl100k family make
-// before they merge; case is kept, as they keep it. Words they would divide
-// further are one token here.
+// tokenSpans cuts s into tokens without gaps: words with the blank before them, numbers
+// of up to three digits, runs of other marks, and white space. Byte-pair tokenizers of
+// the cl100k family make the same cut before they merge; like them, it keeps case. Words
+// that they would divide further are one token here.
 func tokenSpans(s string) []string {
 	var out []string
 	for len(s) > 0 {
@@ -44,8 +43,8 @@ func tokenLength(s string) int {
 	})
 }
 
-// spaces is the length of the white space at the start of s, without the last
-// blank where a word follows that takes it.
+// spaces is the length of the white space at the start of s. A last blank that belongs to
+// a following word does not count.
 func spaces(s string) int {
 	n := run(s, 1<<30, unicode.IsSpace)
 	if n < len(s) && n > 1 && s[n-1] == ' ' {
@@ -56,7 +55,7 @@ func spaces(s string) int {
 	return n
 }
 
-// run is the length of the first runes of s, at most limit, that fit.
+// run is the length of the first runes of s that fit, at most limit.
 func run(s string, limit int, fits func(rune) bool) int {
 	at := 0
 	for k := 0; at < len(s) && k < limit; k++ {
@@ -95,8 +94,8 @@ func tokenize(texts []string) [][]int32 {
 	return out
 }
 
-// overlap is the number of elements that sorted a and b share, counted as
-// often as both have them.
+// overlap is the number of elements that sorted a and b share; an element counts as often
+// as both have it.
 func overlap[T int32 | int64](a, b []T) int {
 	n := 0
 	for i, j := 0, 0; i < len(a) && j < len(b); {

@@ -126,8 +126,8 @@ func (c *correlations) add(systems map[string]measured, over, measure, between s
 	return nil
 }
 
-// measures are those of one system on one set: by testbed, and the means over
-// the testbeds that have them.
+// measures returns the measures of one system on one set: for each testbed, and the means over the
+// testbeds that have them.
 func measures(r *Report, system string) map[string]float64 {
 	out := map[string]float64{"ndcg@10": r.NDCG[system]}
 	var rdc, roc []float64
@@ -144,7 +144,7 @@ func measures(r *Report, system string) map[string]float64 {
 	return out
 }
 
-// mean is that of a measure over sets.
+// mean returns the mean of a measure over sets.
 func (m measured) mean(measure string, sets []string) (float64, bool) {
 	sum := 0.0
 	for _, set := range sets {

@@ -62,9 +62,9 @@ func (d *versions) arrange() (*beds, *bench.Targets) {
 // rankBatch bounds the answers in memory: each holds every target.
 const rankBatch = 128
 
-// rank gives the rank of each version of each query among the passages and
-// that query's versions, from 1, and the first passages of each query. What was
-// not retrieved shares the rank behind all others.
+// rank gives the rank of each version of each query among the passages and that query's versions,
+// from 1, and the first passages of each query. Versions that were not retrieved share the rank
+// after all others.
 func (b *beds) rank(ctx context.Context, r bench.Retriever, questions []bench.Question, report func(bench.Progress)) ([]map[string]float64, bench.Rankings, error) {
 	out, first := make([]map[string]float64, 0, len(questions)), bench.Rankings{}
 	for from := 0; from < len(questions); from += rankBatch {
@@ -82,7 +82,8 @@ func (b *beds) rank(ctx context.Context, r bench.Retriever, questions []bench.Qu
 	return out, first, nil
 }
 
-// first are the passages of an answer that nDCG looks at, and those that tie with the last of them.
+// first returns the passages of an answer that nDCG looks at, and those that tie with the last of
+// them.
 func (b *beds) first(answer []bench.Hit) (out []bench.Ranked) {
 	for _, hit := range answer {
 		if n := len(out); n >= ndcg.K && out[n-1].Score != hit.Score {
@@ -96,10 +97,10 @@ func (b *beds) first(answer []bench.Hit) (out []bench.Ranked) {
 	return out
 }
 
-// ndcg is the measure of retrieval that RDC and ROC are held against.
+// ndcg is the measure of retrieval with which RDC and ROC are compared.
 var ndcg, _ = bench.ParseMetric("ndcg@10")
 
-// retrieval is the mean of ndcg over the queries, among the passages alone.
+// retrieval is the mean of ndcg over the queries, with only the passages ranked.
 func (b *beds) retrieval(first bench.Rankings) (float64, error) {
 	judged := bench.Qrels{}
 	for _, q := range b.data.Queries {

@@ -47,7 +47,7 @@ type Report struct {
 	Fit     map[string]bench.Fit `json:"fit"`
 }
 
-// result is one system on one testbed.
+// result holds the scores of one system on one testbed.
 type result struct {
 	System  string `json:"system"`
 	Testbed string `json:"testbed"`
@@ -172,7 +172,7 @@ func bedIndex(name string) int {
 	return slices.IndexFunc(testbeds, func(t testbed) bool { return t.Name == name })
 }
 
-// compare fills vsDense in.
+// compare fills in the field vsDense.
 func compare(results []result, seed uint64) error {
 	for i := range results {
 		r := &results[i]
@@ -205,8 +205,8 @@ func compare(results []result, seed uint64) error {
 	return nil
 }
 
-// correct sets one p of the systems on a testbed by Holm's method. of gives the raw
-// p, 0 where there is none, and where the corrected one goes.
+// correct sets one p of the systems on a testbed by Holm's method. of gives the raw p, 0 if there is
+// none, and the place of the corrected one.
 func correct(results []result, bed string, of func(*vsDense) (p float64, corrected *float64)) {
 	var ps []float64
 	var to []*float64
@@ -223,7 +223,7 @@ func correct(results []result, bed string, of func(*vsDense) (p float64, correct
 	}
 }
 
-// median of x, which is sorted by it; 0 of nothing.
+// median sorts x and returns its median; 0 if x is empty.
 func median(x []float64) float64 {
 	if len(x) == 0 {
 		return 0

@@ -114,7 +114,7 @@ func (t *tuner) checkTrials() error {
 	return nil
 }
 
-// corpus reads a corpus and makes those of the tasks that it has queries of.
+// corpus reads a corpus and makes those tasks for which it has queries.
 func (t *tuner) corpus(data string) (*bench.Study, error) {
 	o := t.Options.Options
 	o.Data, o.Half = data, bench.AllQueries

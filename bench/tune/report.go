@@ -36,10 +36,10 @@ type aim struct {
 	WorstSet kinds.Name `json:"worst_set"`
 }
 
-// better tells whether a is the better aim, by more than rounding.
+// better reports whether a is the better aim, by more than rounding.
 func (a aim) better(b aim) bool { return a.Objective > b.Objective+1e-9 }
 
-// asks are the numbers of the sets that have queries in a half, and what they count.
+// asks returns the numbers and weights of the sets that have queries in a half.
 func (t *tuner) asks(half bench.Half) (sets []int, weights []float64) {
 	var names []kinds.Name
 	for i, s := range t.sets {
@@ -123,8 +123,8 @@ type point struct {
 	Constants bench.Constants `json:"constants"` // constants that differ from the shipped ones
 	Dev       aim             `json:"dev"`
 	Test      aim             `json:"test"`
-	// Mean and Lead are those of Test with their intervals. In Lead, the rival of each set is fixed to
-	// the best one on the test half.
+	// Mean and Lead are the figures of Test with their intervals. In Lead, the rival of each set is
+	// fixed to the best one on the test half.
 	Mean estimate `json:"test_mean"`
 	Lead estimate `json:"test_lead"`
 }
@@ -151,7 +151,7 @@ type setHalf struct {
 	Gain       estimate `json:"gain"`
 }
 
-// Loses reports whether the set loses more than tolerance by the chosen constants, with the interval
+// Loses reports whether the chosen constants lose more than tolerance on the set, with the interval
 // of Gain below 0.
 func (s setHalf) Loses() bool { return s.Gain.Mean < -tolerance && s.Gain.High < 0 }
 
@@ -221,7 +221,7 @@ func (t *tuner) estimate(r *Report, start, chosen *trial) error {
 	return nil
 }
 
-// compare tells set by set what was gained.
+// compare computes the gain on each set.
 func (t *tuner) compare(r *Report, start, chosen *trial) error {
 	r.Confirmed = chosen != start && r.Gain.Low > 0
 	for _, half := range []bench.Half{bench.DevHalf, bench.TestHalf} {
@@ -346,7 +346,7 @@ func (a aim) cells() string {
 	return fmt.Sprintf("%+.2f\t%.2f\t%+.2f\t%.2f\t%+.1f %s %s", 100*a.Objective, 100*a.Mean, 100*a.Lead, 100*a.Short, 100*a.Worst, a.WorstSet.Corpus, a.WorstSet.Task)
 }
 
-// text is the estimate in hundredths, each number by format.
+// text is the estimate in hundredths, with each number in the given format.
 func (e estimate) text(format string) string {
 	return fmt.Sprintf(format+" ("+format+" … "+format+")", 100*e.Mean, 100*e.Low, 100*e.High)
 }

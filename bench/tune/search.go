@@ -6,7 +6,7 @@ import (
 	"github.com/lexsem/lexsem/bench"
 )
 
-// choose finds the constants of the best aim on the dev half.
+// choose finds the constants with the best aim on the dev half.
 func (t *tuner) choose(ctx context.Context) (*trial, error) {
 	best, err := t.try(ctx, t.From)
 	if err != nil {
@@ -32,8 +32,9 @@ func (t *tuner) choose(ctx context.Context) (*trial, error) {
 	return best, nil
 }
 
-// grid tries all values of the constants ahead on top of at. Candidates are found
-// for the first constants anew, so those that ask for a search should come first.
+// grid tries all values of the constants ahead on top of at. Candidates are searched
+// again for each value of the first constants, so constants that need a search should
+// come first.
 func (t *tuner) grid(ctx context.Context, best *trial, at bench.Constants, ahead []Trial) (*trial, error) {
 	if len(ahead) == 0 {
 		next, err := t.try(ctx, at)
@@ -51,12 +52,13 @@ func (t *tuner) grid(ctx context.Context, best *trial, at bench.Constants, ahead
 	return best, nil
 }
 
-// better tells whether tr may be chosen before other.
+// better reports whether tr should be preferred to other.
 func (tr *trial) better(other *trial) bool {
 	return tr.loss <= tolerance+1e-9 && tr.dev.better(other.dev)
 }
 
-// around are the points with another value of one constant, that of the start first.
+// around returns the points that differ from at in the value of one constant; the start's
+// value comes first.
 func (t *tuner) around(at bench.Constants, of Trial) []bench.Constants {
 	first := at.Only(func(name string) bool { return name != of.Name })
 	if v, ok := t.From[of.Name]; ok {

@@ -57,7 +57,7 @@ func (t Trial) check() error {
 	return nil
 }
 
-// reranks tells whether another value of a constant asks for no search.
+// reranks reports whether another value of a constant needs no new search.
 func reranks(name string) bool {
 	c, err := bench.ConstantNamed(name)
 	return err == nil && c.Reranks()

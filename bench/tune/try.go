@@ -8,7 +8,7 @@ import (
 	"github.com/lexsem/lexsem/internal/stat"
 )
 
-// try measures the system with constants, or remembers it.
+// try measures the system with the constants, or returns an earlier measurement.
 func (t *tuner) try(ctx context.Context, cs bench.Constants) (*trial, error) {
 	key := cs.String()
 	if done, ok := t.known[key]; ok {

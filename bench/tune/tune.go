@@ -76,7 +76,7 @@ func Run(ctx context.Context, enc encoder.Encoder, o Options) (report *Report, e
 	return t.report(ctx, enc, chosen)
 }
 
-// tuner is a Run at work.
+// tuner is the state of a Run.
 type tuner struct {
 	Options
 	system  bench.System
@@ -95,7 +95,7 @@ type tunedSet struct {
 	rivals [][]float64
 }
 
-// trial is what the system finds with some constants.
+// trial is the result of the system with some constants.
 type trial struct {
 	constants bench.Constants
 	scores    [][]float64 // set → query
@@ -103,7 +103,7 @@ type trial struct {
 	loss      float64 // the most that a set of the dev half loses by the start
 }
 
-// close ends what encode has made.
+// close closes what encode has made.
 func (t *tuner) close() (err error) {
 	for _, c := range t.corpora {
 		err = errors.Join(err, c.Close())
@@ -143,7 +143,7 @@ func (t *tuner) measureRivals(ctx context.Context) error {
 	return nil
 }
 
-// values are the scores of one half of the queries of a set.
+// values returns the scores of one half of the queries of a set.
 func (s *tunedSet) values(of []float64, half bench.Half) []float64 {
 	var out []float64
 	for i, dev := range s.dev {

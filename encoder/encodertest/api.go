@@ -38,7 +38,7 @@ type API struct {
 	bodies  []string
 }
 
-// Fault is an error in a response. The zero Fault is none.
+// Fault is an error in a response. The zero Fault means no error.
 type Fault struct {
 	Status int                             // HTTP status, if not 200
 	After  string                          // Retry-After header

@@ -30,7 +30,7 @@ var texts = []string{
 	"quarterly revenue grew",
 }
 
-// awkward are texts that real input holds sooner or later.
+// awkward are difficult texts that real input contains sooner or later.
 func awkward() map[string]string {
 	return map[string]string{
 		"empty":              "",
@@ -282,8 +282,8 @@ func testTruncation(t *testing.T, e encoder.Encoder) {
 	}
 }
 
-// testMedia: a text may say that it is one, and what an encoder does not take it refuses
-// by its place.
+// testMedia: a text may declare its media type, and an encoder refuses an unknown type with the position of
+// the input.
 func testMedia(t *testing.T, e encoder.Encoder) {
 	in := encoder.Texts(texts[:2]...)
 	in[1].Media = encoder.MediaText
@@ -328,7 +328,7 @@ func testNeeds(t *testing.T, e encoder.Encoder) {
 	}
 }
 
-// testHidden is of encoders that see the states of the tokens.
+// testHidden tests encoders that return the states of the tokens.
 func testHidden(t *testing.T, e encoder.Encoder) {
 	if !hasHidden(t, e) {
 		return
@@ -356,7 +356,7 @@ func testHidden(t *testing.T, e encoder.Encoder) {
 	}
 }
 
-// hasHidden asks an encoder for hidden states; one that has none says so.
+// hasHidden asks an encoder for hidden states; an encoder without them must return ErrNoHidden.
 func hasHidden(t *testing.T, e encoder.Encoder) bool {
 	t.Helper()
 	_, err := e.Encode(context.Background(), encoder.Passage, encoder.Texts(texts[:1]...), encoder.NeedHidden)

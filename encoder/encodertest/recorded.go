@@ -93,7 +93,7 @@ func Recordings(path string) ([]Recording, error) {
 	return out, nil
 }
 
-// reader reads numbers and bytes until something is wrong.
+// reader reads numbers and bytes until an error occurs.
 type reader struct {
 	b   []byte
 	err error

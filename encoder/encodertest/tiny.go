@@ -84,9 +84,8 @@ func NewTiny(seed uint64, t Tiny) *Tiny {
 	return m
 }
 
-// nameInFile is what weight name is called in the checkpoint: behind the
-// prefix, which the head does not have, and where there is one by the names of
-// the first implementation.
+// nameInFile is the name of a weight in the checkpoint: after the prefix, which the head does not
+// have, and if the checkpoint is old with the names of the first implementation.
 func (m *Tiny) nameInFile(name string) string {
 	if m.Prefix == "" {
 		return name

@@ -24,8 +24,8 @@ type Model struct {
 	precision string
 }
 
-// Find brings a model onto this machine, and also its runtime as far as the options ask for it.
-// Errors: those of Open.
+// Find brings a model onto this machine, and its runtime if the options ask for it. Errors:
+// those of Open.
 func Find(ctx context.Context, name string, o Options) (*Model, error) {
 	if teacher, ok := Static(name); ok {
 		return findStatic(ctx, teacher, o)
@@ -96,8 +96,8 @@ func (m *Model) Open(ctx context.Context) (enc encoder.Encoder, backend string, 
 	return e, BackendONNX, nil
 }
 
-// InGo reports whether a model is run in Go although ONNX Runtime could run it, since Go starts
-// sooner.
+// InGo reports whether a model is run in Go although ONNX Runtime could run it, because Go
+// starts sooner.
 func (o Options) InGo() bool {
 	return o.Brief && (o.Backend == BackendAuto || o.Backend == "") && runtime.GOARCH == "amd64"
 }
@@ -109,7 +109,7 @@ func HasGraph(dir string) bool {
 }
 
 // splitInt8 returns the model of a name that ends with native.Int8Suffix, unless a model or a
-// folder is called so.
+// folder has that whole name.
 func splitInt8(name string) (file string, inBytes bool) {
 	base := len(name) - len(native.Int8Suffix)
 	if base <= 0 || !strings.EqualFold(name[base:], native.Int8Suffix) {
@@ -124,7 +124,7 @@ func splitInt8(name string) (file string, inBytes bool) {
 	return name[:base], true
 }
 
-// registered returns the registered model of a name.
+// registered returns the registered model with a name.
 func registered(name string) (m provision.Model, ok bool) {
 	all := provision.Models()
 	i := slices.IndexFunc(all, func(m provision.Model) bool { return strings.EqualFold(m.Spec.Model, name) })
@@ -134,7 +134,7 @@ func registered(name string) (m provision.Model, ok bool) {
 	return all[i], true
 }
 
-// needsRuntime says of a registered model whether only ONNX Runtime runs it.
+// needsRuntime reports whether only ONNX Runtime runs a registered model.
 func needsRuntime(name string) bool {
 	m, ok := registered(name)
 	return ok && m.Spec.Precision != "fp32"

@@ -1,6 +1,6 @@
-// Package models opens an encoder by the name of its model, wherever the model is and whatever runs it. Start
-// with [Open], which also fetches what is missing. [Find] and [Model.Open] are its two halves, for a caller
-// that reports what was fetched before it opens the model. A name is one of
+// Package models opens an encoder by the name of its model, whatever its location and runtime. Start with
+// [Open], which also fetches what is missing. [Find] and [Model.Open] are its two halves, for a caller that
+// reports what was fetched before it opens the model. A name is one of
 //
 //   - a registered model (provision.Models), or a folder as sentence-transformers writes it. With "-int8" at
 //     its end package native runs it with weights of one byte.
@@ -35,7 +35,7 @@ const (
 	BackendNative = "native" // Go only
 )
 
-// Errors about names and backends. All except ErrName are also encoder.ErrUnavailable.
+// Errors about names and backends. All except ErrName also wrap encoder.ErrUnavailable.
 var (
 	ErrName    = errors.New("unusable name of a model")
 	ErrNoCGO   = fmt.Errorf("%w: this program was built without cgo and cannot use ONNX Runtime", encoder.ErrUnavailable)
@@ -44,7 +44,7 @@ var (
 	ErrOffline = fmt.Errorf("%w: the model is behind a URL, and offline mode opens no connection", encoder.ErrSource)
 )
 
-// Options say where a model is looked for and what runs it. The zero value is a good default.
+// Options say where to look for a model and what runs it. The zero value is a good default.
 type Options struct {
 	Backend string // BackendAuto (or ""), BackendONNX or BackendNative
 	Brief   bool   // only a text or two are encoded: on amd64 BackendAuto then runs the model in Go, which starts sooner
@@ -85,7 +85,7 @@ func Open(ctx context.Context, name string, o Options) (encoder.Encoder, error) 
 	return enc, err
 }
 
-// Request returns the request to provision that opens a model with that name.
+// Request returns the request to provision for opening the model with that name.
 func (o Options) Request(name string) provision.Request {
 	r := provision.Request{Model: name, Library: o.Library, CacheDir: o.CacheDir, Offline: o.Offline, Verify: o.Verify, Log: o.Log, Progress: o.Progress}
 	switch {
@@ -97,7 +97,7 @@ func (o Options) Request(name string) provision.Request {
 	return r
 }
 
-// Hash reports whether a name is that of a hash encoder, which needs no model, and returns its
+// Hash reports whether name is that of a hash encoder, which needs no model, and returns its
 // dimension. "hash" means hash-384.
 func Hash(name string) (dim int, ok bool, err error) {
 	rest, ok := strings.CutPrefix(name, "hash")
@@ -114,7 +114,7 @@ func Hash(name string) (dim int, ok bool, err error) {
 	return dim, true, nil
 }
 
-// vision says whether a name is the folder of a vision transformer.
+// vision reports whether a name is the folder of a vision transformer.
 func vision(dir string) bool {
 	_, errPixels := os.Stat(filepath.Join(dir, picture.ConfigFile))
 	_, errTokens := os.Stat(filepath.Join(dir, "tokenizer.json"))

@@ -11,18 +11,18 @@ import (
 	"github.com/lexsem/lexsem/encoder/openai"
 )
 
-// Kinds of models that a server runs, which stand before their names.
+// Prefixes of the names of models that a server runs.
 const (
 	remoteOpenAI = "openai:"
 	remoteOllama = "ollama:"
 )
 
-// Remote reports whether a name is that of a model run by a server.
+// Remote reports whether a server runs the model with the given name.
 func Remote(name string) bool {
 	return strings.HasPrefix(name, remoteOpenAI) || strings.HasPrefix(name, remoteOllama)
 }
 
-// Of returns the name that opens the encoder of a database again, "" if there is none.
+// Of returns the name that opens the encoder of a database again, or "" if no name does.
 func Of(f encoder.Fingerprint) string {
 	if Remote(f.Model) {
 		return fmt.Sprintf("%s@%d", f.Model, f.Dim)
@@ -30,7 +30,7 @@ func Of(f encoder.Fingerprint) string {
 	return f.Model
 }
 
-// openRemote makes the client of a model that a server runs. Nobody is asked.
+// openRemote makes a client for a model on a server. It makes no request.
 func openRemote(model string, o Options) (encoder.Encoder, error) {
 	if o.Offline {
 		return nil, fmt.Errorf("%s: %w", model, ErrOffline)

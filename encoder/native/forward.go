@@ -23,8 +23,8 @@ type attention struct {
 	scores       []float32 // [attentionRows × tokens, rounded up]
 }
 
-// attentionRows is how many queries of a text are scored together, so that the
-// scores stay in the cache.
+// attentionRows is how many queries of a text are scored together, so that their scores fit in the
+// cache.
 const attentionRows = 64
 
 func grown(s []float32, n int) []float32 {
@@ -34,11 +34,11 @@ func grown(s []float32, n int) []float32 {
 	return s[:n]
 }
 
-// forward computes the states of the last layer, [tokens × d], for the ids of
-// all texts one after the other; text i ends before ends[i]. The states stay
-// valid until the next call with b. It looks at ctx before each layer, which
-// takes MiniLM about 30 µs a token, and among many tokens within it.
-// types are those of the tokens, nil for type 0; a model that tells none apart does not read them.
+// forward computes the states of the last layer, [tokens × d], for the ids of all texts one after
+// the other; text i ends before ends[i]. The states stay valid until the next call with b. It
+// checks ctx before each layer, which takes MiniLM about 30 µs a token, and also within a layer if
+// there are many tokens. types are the types of the tokens, nil for type 0; a model without types
+// does not read them.
 func (m *model) forward(ctx context.Context, b *buffers, ids, types []int32, ends []int) ([]float32, error) {
 	n, d := len(ids), m.d
 	b.x, b.y, b.wide = grown(b.x, n*d), grown(b.y, n*max(d, m.heads*m.width)), grown(b.wide, n*m.rowWidth())
@@ -95,11 +95,10 @@ func (m *model) embed(x []float32, ids, types []int32, ends []int) error {
 	return nil
 }
 
-// stretch is how many tokens go through a product, or have others looked for, before
-// the context is looked at again.
+// stretch is how many tokens are multiplied between two looks at the context.
 const stretch = 512
 
-// multiply is l.mul, stretch by stretch.
+// multiply calls l.mul for one stretch after the other.
 func multiply(ctx context.Context, l *linear, c []float32, ldc int, a []float32, lda, n int, then vec.Then) error {
 	for from := 0; from < n; from += stretch {
 		if from > 0 && ctx.Err() != nil {
@@ -169,7 +168,8 @@ func (m *model) layer(ctx context.Context, b *buffers, l *layer, n int, ends []i
 	return nil
 }
 
-// of is the bias of some columns; zero has as many zeros.
+// of is the bias of w columns from a given one; zero, a slice of zeros, serves a layer without
+// bias.
 func (l *linear) of(from, w int, zero []float32) []float32 {
 	if l.bias == nil {
 		return zero[:w]
@@ -184,8 +184,8 @@ func (l *linear) add(c []float32, ldc, rows, from, w int) {
 	}
 }
 
-// join adds to the states x what a part of a layer made, y, with its bias, and
-// normalises the sum or what is added, row by row. It writes to y.
+// join adds the output y of a part of a layer and its bias to the states x, row by row. Depending
+// on the model, it normalises the sum or y. It writes to y.
 func (m *model) join(x, y []float32, of *linear, out norm) {
 	d := m.d
 	bias := of.of(0, d, m.zero)
@@ -253,7 +253,7 @@ func (m *model) attend(ctx context.Context, a *attention, l *layer, out, qkv []f
 	return nil
 }
 
-// sees returns the first token that token i of n sees and the one behind the last.
+// sees returns the range [lo, hi) of tokens that token i of n attends to.
 func (m *model) sees(l *layer, i, n int) (lo, hi int) {
 	hi = n
 	if l.window > 0 {
@@ -265,8 +265,7 @@ func (m *model) sees(l *layer, i, n int) (lo, hi int) {
 	return lo, hi
 }
 
-// attendRows is attend for head h of some tokens, whose keys and values from lo to
-// hi are packed.
+// attendRows is attend for head h of some tokens; their keys and values from lo to hi are packed.
 func (m *model) attendRows(a *attention, l *layer, mix, queries []float32, h, from, rows, lo, hi, n int) {
 	w, stride, heads := m.width, m.qkvWidth(), m.heads*m.width
 	cols := (hi - lo + 7) &^ 7 // rows of scores are filled up with what softmax makes 0
@@ -287,8 +286,9 @@ func (m *model) attendRows(a *attention, l *layer, mix, queries []float32, h, fr
 	}
 }
 
-// weigh makes of the scores from first to last their softmax before the division by
-// its sum, which it returns, and 0 of the others. The score of the largest becomes 1.
+// weigh replaces the scores from first to last by their exponentials, which are softmax
+// numerators, and all others by 0. It returns the sum by which they must be divided. The largest
+// score becomes 1.
 func weigh(scores []float32, first, last int, f float32) float32 {
 	top := vec.Max(scores[first:last])
 	for i := range first {

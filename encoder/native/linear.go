@@ -13,8 +13,8 @@ const (
 	Int8 = "int8" // bytes, with activations in bytes: see vec.Packed8
 )
 
-// product is a packed matrix W [out × in]: Mul computes x·Wᵀ, and MulOf hands on
-// each block of it while it is in the cache.
+// product is a packed matrix W [out × in]. Mul computes x·Wᵀ; MulOf passes on each block of the result
+// while it is in the cache.
 type product interface {
 	PackNT(w []float32, n, k int)
 	PackNN(w []float32, k, n int)
@@ -28,14 +28,13 @@ type linear struct {
 	bias []float32 // nil for none
 }
 
-// mul writes the product of the rows of a, n rows lda apart, into c, rows ldc apart,
-// without the bias; then is as in vec.Packed.MulOf.
+// mul writes the product of n rows of a, lda apart, into c, with rows ldc apart, without the bias;
+// then is as in vec.Packed.MulOf.
 func (l *linear) mul(c []float32, ldc int, a []float32, lda, n int, then vec.Then) {
 	l.w.MulOf(c, ldc, a, lda, n, then)
 }
 
-// product returns an empty matrix of so many inputs and of the precision that was
-// asked for.
+// product returns an empty matrix with the given number of inputs, in the requested precision.
 func (c *checkpoint) product(in int) product {
 	switch {
 	case !c.int8:
@@ -46,8 +45,8 @@ func (c *checkpoint) product(in int) product {
 	return new(vec.Packed8)
 }
 
-// rowTable is a table of vectors, one a word: float32, or a byte an element and
-// a scale a row, or what a file has, whose rows are read when they are asked for.
+// rowTable is a table with one vector per word: in float32, in bytes with a scale per row, or in a file whose
+// rows are read on demand.
 type rowTable struct {
 	d      int
 	floats []float32
@@ -56,7 +55,7 @@ type rowTable struct {
 	stored func(dst []float32, i int) error // reads row i; safe for concurrent use
 }
 
-// row returns row i, which buf may be used for.
+// row returns row i; it may use buf for it.
 func (t *rowTable) row(i int, buf []float32) ([]float32, error) {
 	switch {
 	case t.stored != nil:
@@ -69,7 +68,7 @@ func (t *rowTable) row(i int, buf []float32) ([]float32, error) {
 	return buf[:t.d], nil
 }
 
-// products writes the inner products of x with all rows, which lie in memory, into out.
+// products writes the inner products of x with all rows into out; the rows must be in memory.
 func (t *rowTable) products(out, x []float32) {
 	if t.codes == nil {
 		vec.DotRows(out, x, t.floats)
@@ -82,8 +81,8 @@ func (t *rowTable) products(out, x []float32) {
 	}
 }
 
-// storedRows is the tensor name of the given shape, rows of which are read from the file one by one, in the precision that was
-// asked for: a text has few of the words, and the table is half of a small model.
+// storedRows is the tensor name of the given shape, in the requested precision, with rows read from the file on demand:
+// a text has few of the words, and the table is half of a small model.
 func (c *checkpoint) storedRows(name string, rows, d int) rowTable {
 	if !c.want(name, int64(rows), int64(d)) {
 		return rowTable{}
@@ -116,7 +115,7 @@ func (c *checkpoint) storedRows(name string, rows, d int) rowTable {
 	}}
 }
 
-// finite says that bytes can stand for row i of the tensor name.
+// finite checks that bytes can represent row i of the tensor name.
 func finite(name string, i int, row []float32) error {
 	if vec.Finite(row) {
 		return nil
@@ -124,8 +123,7 @@ func finite(name string, i int, row []float32) error {
 	return fmt.Errorf("%w: tensor %q: row %d has an infinity or what is not a number, which %s cannot hold", ErrModel, name, i, Int8)
 }
 
-// rowTable reads the tensor name of the given shape in the precision that was
-// asked for into memory.
+// rowTable reads the tensor name of the given shape into memory, in the requested precision.
 func (c *checkpoint) rowTable(name string, rows, d int) rowTable {
 	if !c.int8 {
 		return rowTable{d: d, floats: c.table(name, rows, d)}
@@ -143,8 +141,8 @@ func (c *checkpoint) rowTable(name string, rows, d int) rowTable {
 	return t
 }
 
-// rows reads the tensor name, which want has seen, of [rows × len(row)] and calls f with the number of
-// each row when it lies in row.
+// rows reads the tensor name of shape [rows × len(row)], which want has checked. It reads each row
+// into row and calls f with its number.
 func (c *checkpoint) rows(name string, rows int, row []float32, f func(i int)) {
 	r, err := c.reader(c.file(name))
 	const some = 64 // are read at a time

@@ -14,7 +14,7 @@ import (
 	"github.com/lexsem/lexsem/internal/transformer"
 )
 
-// The tables of BERT, by which a graph without a config.json is known.
+// The tables of BERT, which identify a graph without a config.json.
 const (
 	wordTable     = "embeddings.word_embeddings.weight"
 	positionTable = "embeddings.position_embeddings.weight"
@@ -22,14 +22,14 @@ const (
 )
 
 // norm is a layer normalisation, or one by the root mean square, which has no shift.
-// Without a scale it is none.
+// Without a scale it does nothing.
 type norm struct {
 	scale, shift []float32
 	eps          float32
 }
 
-// layer is a transformer layer: attention and feed-forward, each with a residual
-// and normalisations before or behind it.
+// layer is a transformer layer: attention and feed-forward, each with a residual and
+// normalisations before or after it.
 type layer struct {
 	attentionIn, attentionOut norm
 	qkv                       linear // d to (heads + 2·kv)·width: queries, keys and values side by side
@@ -70,10 +70,10 @@ type model struct {
 	file                io.Closer // of words that lie there, else nil
 }
 
-// rowWidth is the greatest number of values that a product has for a token.
+// rowWidth is the maximum number of values that a product computes for a token.
 func (m *model) rowWidth() int { return max(m.qkvWidth(), m.innerWidth(), m.d) }
 
-// types is how many types of tokens it tells apart.
+// types is the number of token types that the model distinguishes.
 func (m *model) types() int { return len(m.kinds) / m.d }
 
 func (m *model) qkvWidth() int { return (m.heads + 2*m.kv) * m.width }
@@ -85,7 +85,7 @@ func (m *model) innerWidth() int {
 	return m.inner
 }
 
-// load reads the model in dir in the given precision. Memory is that of the weights.
+// load reads the model in dir in the given precision. It takes the memory of the weights.
 // It looks at ctx before each layer.
 func load(ctx context.Context, dir, precision string) (*model, error) {
 	c, err := openCheckpoint(dir)
@@ -97,7 +97,7 @@ func load(ctx context.Context, dir, precision string) (*model, error) {
 	return m, c.finish(m, dir, err)
 }
 
-// finish closes the file, or leaves that to a model that reads words there.
+// finish closes the file unless the model reads words from it.
 func (c *checkpoint) finish(m *model, dir string, err error) error {
 	if err == nil && m.words.stored != nil {
 		m.file = c.source
@@ -194,7 +194,7 @@ func (c *checkpoint) norm(n names, name string, d int, conf transformer.Config) 
 	return out
 }
 
-// part is a matrix [out, in] of those that lie one below the other in a product.
+// part is one of the matrices [out, in] that are stacked in a product.
 type part struct {
 	name string
 	out  int
@@ -264,7 +264,7 @@ func swap(x []float32) {
 	}
 }
 
-// layer reads layer i, whose names begin with name.
+// layer reads layer i; its names begin with name.
 func (c *checkpoint) layer(l *layer, n names, name string, i int, m *model, conf transformer.Config) {
 	of := func(short string) string {
 		if short == "" {
@@ -298,8 +298,8 @@ func (c *checkpoint) layer(l *layer, n names, name string, i int, m *model, conf
 	l.feedOut = c.norm(n, of(n.feedOut), m.d, conf)
 }
 
-// distances reads what is added to the scores of each head, a row for each bucket of
-// distances, and lays it out by distance.
+// distances reads the position bias of each head, a row for each bucket of distances, and
+// expands it to one number for each distance.
 func (c *checkpoint) distances(name string, m *model, buckets int) [][]float32 {
 	table := c.table(name+".weight", buckets, m.heads)
 	if table == nil {
@@ -315,9 +315,9 @@ func (c *checkpoint) distances(name string, m *model, buckets int) [][]float32 {
 	return out
 }
 
-// bucket is the row for a key that stands so many places behind the query: half of
-// the rows are for either side, and of these half for single distances, the rest for
-// ranges that grow up to 128 in proportion (Raffel et al. 2020, T5).
+// bucket is the row for a key at the given distance after the query. Each side has half
+// of the rows. Half of a side's rows stand for single distances, the others for ranges
+// that grow geometrically up to 128 (Raffel et al. 2020, T5).
 func bucket(distance, buckets int) int {
 	half, base := buckets/2, 0
 	if distance > 0 {
@@ -350,7 +350,8 @@ func (c *checkpoint) head(name, own string, m *model, conf transformer.Config) *
 	return h
 }
 
-// config reads config.json, or where there is none, what the weights' file says.
+// config reads config.json or, if it does not exist, derives the configuration from the
+// file of weights.
 func (c *checkpoint) config(path string) (transformer.Config, error) {
 	if p, ok := c.source.(*packed); ok {
 		return p.conf, nil
@@ -424,8 +425,9 @@ func (c *checkpoint) infer(g graphFile) (transformer.Config, error) {
 	return conf, nil
 }
 
-// headWidth is the whole number by whose root the scores are divided of which a
-// softmax is taken, with a mask added to them or without; 0 where there is none.
+// headWidth is the width of a head, derived from the graph: its root divides the scores
+// before the softmax, with or without an added mask. It is 0 if the graph shows no such
+// number.
 func (g graphFile) headWidth(maker map[string]onnxfile.Node, scores string) int64 {
 	n := maker[scores]
 	if n.Op == "Add" {
@@ -448,7 +450,7 @@ func (g graphFile) headWidth(maker map[string]onnxfile.Node, scores string) int6
 	return 0
 }
 
-// constant is the one input of n that is a number, 0 where there is none.
+// constant is the first input of n that is a single number, 0 if there is none.
 func (g graphFile) constant(n onnxfile.Node) float64 {
 	for _, name := range n.Inputs {
 		one := make([]float32, 1)

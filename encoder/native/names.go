@@ -1,9 +1,8 @@
 package native
 
-// names are what a family calls its weights: without ".weight" and ".bias" behind
-// them, and those of a layer without what stands before all of the layer's names.
-// An empty name says that the family has no such weights, one of which a
-// checkpoint need not have all is marked as optional.
+// names are a family's names of its weights, without the suffixes ".weight" and ".bias".
+// Names of a layer also lack the common prefix of the layer. An empty name means that the
+// family has no such weights; weights that a checkpoint may lack are marked as optional.
 type names struct {
 	before []string // what may stand before all names, the usual first
 
@@ -17,8 +16,8 @@ type names struct {
 	outer                           string
 	last                            string // normalisation
 
-	// Normalisations: of what goes into attention and feed-forward, and of what
-	// comes out; of queries and keys, head by head.
+	// Normalisations: of the inputs and the outputs of attention and feed-forward; of
+	// queries and keys, head by head.
 	attentionIn, attentionOut, feedIn, feedOut string
 	queries, keys                              string
 
@@ -29,7 +28,7 @@ type names struct {
 	headings bool // there may be BERT's masked-language-model head
 }
 
-// order is how the halves of a fused inner product lie.
+// order is the order of the halves of a fused inner product.
 type order uint8
 
 const (
@@ -46,7 +45,7 @@ var bertNames = names{
 	sums: true, biases: true, headings: true,
 }
 
-// decoder are the names of families that were made of decoders.
+// decoder are the tensor names in families made from decoders.
 var decoder = names{
 	before: []string{"", "model."}, words: "embed_tokens", layer: "layers.",
 	qkv: []string{"self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj"}, mix: "self_attn.o_proj",

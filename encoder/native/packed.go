@@ -25,7 +25,8 @@ import (
 //	tensors       type 0: float32; 1: Q4_0, blocks of 32 numbers. A block has a scale s (float16) and 16 bytes. Byte j
 //	              holds numbers j (low bits) and j+16 (high bits) of a block, as s·(bits − 8).
 //
-// The rows of the word embeddings, three quarters of the file, stay there: a row is read when a text has its word.
+// The rows of the word embeddings, three quarters of the file, are not loaded: a row is read when a text has its
+// word.
 type packed struct {
 	f       *os.File
 	conf    transformer.Config
@@ -63,7 +64,7 @@ func openPacked(path string) (*packed, error) {
 	return p, nil
 }
 
-// read reads all that stands before the tensors.
+// read reads the part of the file before the tensors.
 func (p *packed) read() error {
 	info, err := p.f.Stat()
 	if err != nil {
@@ -163,7 +164,7 @@ func (p *packed) read() error {
 	return p.name(named)
 }
 
-// name gives the tensors the names that they have in PyTorch, and their shapes.
+// name gives the tensors their names in PyTorch, and their shapes.
 func (p *packed) name(in map[string]packedTensor) error {
 	p.tensors = map[string]packedTensor{}
 	var err error
@@ -232,7 +233,7 @@ func (p *packed) floats(name string, dst []float32) error {
 	return nil
 }
 
-// unpack writes the numbers of blocks.
+// unpack writes the numbers that blocks encode.
 func unpack(dst []float32, blocks []byte) {
 	for ; len(blocks) > 0; blocks, dst = blocks[packedBytes:], dst[packedBlock:] {
 		scale := safetensors.Half(binary.LittleEndian.Uint16(blocks))
@@ -243,7 +244,7 @@ func unpack(dst []float32, blocks []byte) {
 	}
 }
 
-// rows returns a function that reads a row of a table, which may run several times at once.
+// rows returns a function that reads a row of a table and is safe for concurrent use.
 func (p *packed) rows(name string, d int) func(dst []float32, i int) error {
 	t := p.tensors[name]
 	row := t.size / t.shape[0]

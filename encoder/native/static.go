@@ -10,20 +10,22 @@ import (
 	"github.com/lexsem/lexsem/internal/safetensors"
 )
 
-// Tensors of a static model: its table by sentence-transformers and by Model2Vec, factors of the tokens, and the rows of
-// the tokens where several share one.
+// Tensors of a static model: its table in sentence-transformers and in Model2Vec, the factors of the tokens, and the
+// row of each token if several share one.
 var staticTables = []string{"embedding.weight", "embeddings"}
 
 const staticWeights, staticRows = "weights", "mapping"
 
-// leastState is what tokens that do not count have of a state, so that a text of these alone has a vector.
+// leastState is the first component of the state of a token that does not count, so that a text with only
+// such tokens has a vector.
 const leastState = 1e-6
 
-// unknownText is a letter that no vocabulary has.
+// unknownText is a letter that no vocabulary contains.
 const unknownText = "\U00012000"
 
-// loadStatic reads the table of a static model, whose states are its rows: a model without layers. The mean of the states
-// is the vector of a text. Tokens around texts do not count, nor does the unknown one of Model2Vec: their states are zero.
+// loadStatic reads the table of a static model, whose states are its rows: a model without layers. The mean of the
+// states is the vector of a text. Tokens around texts and the unknown token of Model2Vec do not count: their states are
+// nearly zero.
 func loadStatic(dir string, t *tokenizer.Tokenizer) (*model, error) {
 	s, err := safetensors.Open(filepath.Join(dir, fileSafetensors))
 	if err != nil {

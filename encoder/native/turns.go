@@ -6,9 +6,9 @@ import (
 	"github.com/lexsem/lexsem/internal/transformer"
 )
 
-// turns are the rotations by which queries and keys know their positions (Su et al.
-// 2021): at position p the components k and k + width/2 of a head are the coordinates
-// of a point that is turned by p·frequency[k].
+// turns are the rotations that give queries and keys their positions (Su et al. 2021): at
+// position p the components k and k + width/2 of a head are the coordinates of a point
+// that is turned by p·frequency[k].
 type turns struct {
 	frequency []float32 // [width/2]
 }
@@ -21,10 +21,11 @@ func newTurns(a transformer.Attention, width int) *turns {
 	return t
 }
 
-// turnTable are the cosines and sines of positions, as many as a text has had.
+// turnTable holds the cosines and sines of positions, up to those of the longest text so
+// far.
 type turnTable struct{ cos, sin []float32 }
 
-// table returns those of n positions or more.
+// table returns the table for n positions or more.
 func (b *buffers) table(t *turns, n int) *turnTable {
 	if b.tables == nil {
 		b.tables = map[*turns]*turnTable{}
@@ -43,8 +44,8 @@ func (b *buffers) table(t *turns, n int) *turnTable {
 	return x
 }
 
-// place normalises the queries and keys of one text, as far as the model does, and
-// turns them by their positions. qkv is [n × qkvWidth].
+// place normalises the queries and keys of one text, if the model does so, and rotates
+// them by their positions. qkv is [n × qkvWidth].
 func (m *model) place(b *buffers, l *layer, qkv []float32, n int) {
 	if l.queries.scale == nil && l.turns == nil {
 		return

@@ -28,18 +28,18 @@ const (
 
 // source is an open file of weights.
 type source interface {
-	// shape returns the shape of a tensor, nil where there is none.
+	// shape returns the shape of a tensor, or nil if it does not exist.
 	shape(name string) []int64
-	// floats reads a tensor, whose elements dst has room for.
+	// floats reads a tensor into dst, which must have its size.
 	floats(name string, dst []float32) error
 	// reader reads a tensor as float32, little endian.
 	reader(name string) (*io.SectionReader, error)
 	Close() error
 }
 
-// checkpoint is a source whose tensors are asked for by the names that their family
-// has in PyTorch, whatever they are called in the file. Its methods do nothing
-// after the first error.
+// checkpoint is a source that finds tensors by the names that their family has in
+// PyTorch, whatever their names in the file. Its methods do nothing after the first
+// error.
 type checkpoint struct {
 	source
 	pre        string            // put before the names of the encoder, for example "" or "bert."
@@ -76,7 +76,7 @@ func openCheckpoint(dir string) (*checkpoint, error) {
 	return c, nil
 }
 
-// find finds out what stands before the names of a family.
+// find determines the prefix of a family's names.
 func (c *checkpoint) find(n names) {
 	for _, pre := range n.before {
 		if c.shape(pre+n.words+".weight") != nil {
@@ -86,8 +86,8 @@ func (c *checkpoint) find(n names) {
 	}
 }
 
-// unusable makes an ErrModel of what a file holds, and leaves alone what the
-// file system says.
+// unusable makes an ErrModel of an error in a file's content, and returns errors of the
+// file system unchanged.
 func unusable(err error) error {
 	if err == nil {
 		return nil
@@ -99,7 +99,7 @@ func unusable(err error) error {
 	return fmt.Errorf("%w: %w", ErrModel, err)
 }
 
-// file returns what the file calls the tensor name.
+// file returns the name of the tensor in the file.
 func (c *checkpoint) file(name string) string {
 	full := c.pre + name
 	for _, head := range []string{"cls.", "classifier.", "pre_classifier."} { // which stand beside the encoder
@@ -115,8 +115,8 @@ func (c *checkpoint) file(name string) string {
 
 func (c *checkpoint) has(name string) bool { return c.shape(c.file(name)) != nil }
 
-// want reports whether the tensor name is there and of the given shape, before
-// memory is made for it.
+// want reports whether the tensor name exists with the given shape, before memory is
+// allocated for it.
 func (c *checkpoint) want(name string, shape ...int64) bool {
 	if c.err != nil {
 		return false
@@ -131,7 +131,7 @@ func (c *checkpoint) want(name string, shape ...int64) bool {
 	return c.err == nil
 }
 
-// read reads the tensor name, which want has seen, into dst.
+// read reads the tensor name, which want has checked, into dst.
 func (c *checkpoint) read(dst []float32, name string) {
 	if c.err == nil {
 		c.err = unusable(c.floats(c.file(name), dst))
@@ -216,9 +216,9 @@ func readFloats(r io.Reader, dst []float32) error {
 	return nil
 }
 
-// aliases finds the matrices of an exported graph. Exporters keep the names of
-// the biases, but not those of the matrices, which they transpose: a matrix is
-// what is multiplied before "NAME.bias" is added.
+// aliases finds the matrices of an exported graph. Exporters keep the names of biases,
+// but not those of matrices, which they transpose. The matrix of NAME is the one
+// multiplied before "NAME.bias" is added.
 func aliases(x *onnxfile.File) map[string]string {
 	product := map[string]string{} // output of a product by a matrix: that matrix
 	for _, n := range x.Nodes {

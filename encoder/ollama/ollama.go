@@ -1,8 +1,9 @@
-// Package ollama encodes by the models of an Ollama server. Start with [New], which calls nobody.
+// Package ollama encodes by the models of an Ollama server. Start with [New], which makes no call to the
+// server.
 //
 // The Encoder is safe for concurrent use. Encode returns all vectors, normalised and in the order of the
-// texts, or an error. Calls that fail with status 429 or 5xx are tried again. A text that is longer than the
-// model reads is an error, not cut. Errors of the server wrap encoder.ErrSource.
+// texts, or an error. Calls that fail with status 429 or 5xx are tried again. A text that is too long for
+// the model is an error; it is not cut. Errors of the server wrap encoder.ErrSource.
 package ollama
 
 import (
@@ -32,8 +33,8 @@ type Options struct {
 	Dim int
 	// BaseURL is the address of the server. "" means the variable OLLAMA_HOST, else DefaultURL.
 	BaseURL string
-	// QueryPrefix and PassagePrefix are put before texts. If both are empty, those that the model was
-	// trained with are used, if they are known.
+	// QueryPrefix and PassagePrefix are put before texts. If both are empty, the prefixes of the model's
+	// training are used, if they are known.
 	QueryPrefix, PassagePrefix string
 	// BatchTexts is the maximum number of texts a call. 0 means 32.
 	BatchTexts int
@@ -50,7 +51,7 @@ type Options struct {
 	HTTP *http.Client
 }
 
-// model is what is known of a model, by its name without a tag.
+// model holds known facts about a model, by its name without a tag.
 type model struct {
 	dim, tokens    int
 	query, passage string
@@ -65,15 +66,15 @@ var models = map[string]model{
 	"snowflake-arctic-embed": {dim: 1024, tokens: 512, query: "Represent this sentence for searching relevant passages: "},
 }
 
-// batchTokens is the most of one call, by estimate.
+// batchTokens is the estimated maximum of tokens in one call.
 const batchTokens = 32_000
 
 // New returns the encoder of a model. It does not contact the server: a missing server or model is an
-// error of Encode, which wraps encoder.ErrSource. Impossible options are an error that names them.
+// error of Encode, which wraps encoder.ErrSource. Invalid options are an error that names them.
 //
 // Vectors are normalised. The encoder is safe for concurrent use. Encode splits its texts into calls,
 // keeps their order, and returns all vectors or an error. The server is told not to cut texts: a text
-// that is longer than the model reads is an error. The engine cuts texts before, by an estimate.
+// that is too long for the model is an error. The engine itself cuts texts beforehand, by an estimate.
 func New(o Options) (encoder.Encoder, error) {
 	name, tag, _ := strings.Cut(o.Model, ":")
 	known := models[name]

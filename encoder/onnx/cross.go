@@ -50,8 +50,8 @@ func OpenCross(ctx context.Context, dir string, o Options) (*CrossEncoder, error
 	return &CrossEncoder{frame.NewCross(p, r, o.packing(), o.Workers, ErrModel)}, nil
 }
 
-// openCrossSession loads the model at path, whose one output that is asked for is the
-// score of each row.
+// openCrossSession loads the model at path, of which only the output with the score of each row is
+// requested.
 func openCrossSession(path string) (*session, error) {
 	s, outs, err := readInputs(path)
 	if err != nil {

@@ -76,8 +76,7 @@ func newRunner(s *session) *runner {
 	return &runner{session: s, pool: sync.Pool{New: func() any { return new(buffers) }}}
 }
 
-// fits asks the model for the last id of the vocabulary: an embedding that is
-// smaller refuses it.
+// fits runs the model on the last id of the vocabulary: a smaller embedding refuses it.
 func (r *runner) fits(ctx context.Context, t encoder.Tokenizer) error {
 	last := int32(t.VocabSize() - 1)
 	probe := []encoder.Output{{Tokens: encoder.Tokens{IDs: []int32{last}}}}
@@ -93,7 +92,8 @@ func (r *runner) fits(ctx context.Context, t encoder.Tokenizer) error {
 	return nil
 }
 
-// with calls run with the tokens of a batch, padded to those of its first text, which is the longest.
+// with calls run with the tokens of a batch, padded to the length of its first text, which is the
+// longest.
 func (r *runner) with(texts []encoder.Output, types [][]int32, batch []int, run func(*buffers) error) error {
 	b := r.pool.Get().(*buffers)
 	defer r.pool.Put(b)

@@ -10,8 +10,8 @@ import (
 	ort "github.com/yalue/onnxruntime_go"
 )
 
-// environment is the process's ONNX Runtime. Once loaded it stays: unloading
-// a library that has had threads of its own is not safe.
+// environment is the ONNX Runtime of the process. Once loaded it stays: unloading a
+// library that has started threads is not safe.
 var environment struct {
 	sync.Mutex
 	library string // path it was loaded from; "" while it is not

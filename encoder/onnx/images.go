@@ -42,7 +42,7 @@ type Images struct {
 
 var _ encoder.Encoder = (*Images)(nil)
 
-// Names of what a vision transformer takes and gives.
+// Names of the inputs and outputs of a vision transformer.
 const (
 	inputPixels  = "pixel_values"
 	outputPooled = "pooler_output"
@@ -56,8 +56,8 @@ const (
 // without it, the mean of the patches. For CLIP it is image_embeds if the graph has it. If
 // text_model.onnx and tokenizer.json are there too, it then also encodes texts as queries.
 //
-// Errors: encoder.ErrUnavailable if the library cannot be loaded; encoder.ErrSpec for a config.json
-// that is wrong or of another family; picture.ErrConfig; ErrModel for a model that cannot be run or
+// Errors: encoder.ErrUnavailable if the library cannot be loaded; encoder.ErrSpec for an invalid
+// config.json or an unknown family; picture.ErrConfig; ErrModel for a model that cannot be run or
 // gives another number of states; fs.ErrNotExist for a missing file.
 func OpenImages(ctx context.Context, dir string, o Options) (*Images, error) {
 	o, err := o.withDefaults()
@@ -101,7 +101,7 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// vision is what config.json says of a vision transformer.
+// vision describes a vision transformer as config.json does.
 type vision struct {
 	rows, cols int  // of patches
 	front      int  // states before those of the patches
@@ -109,8 +109,8 @@ type vision struct {
 	mean       bool // whether the mean of the patches is, without that
 }
 
-// visionFamilies are the families that are known: states before those of the patches, and how
-// they are pooled.
+// visionFamilies are the supported families: the number of states before those of the patches, and
+// the pooling.
 var visionFamilies = map[string]vision{
 	"vit":                   {front: 1},
 	"deit":                  {front: 2},
@@ -314,7 +314,8 @@ func (e *Images) Encode(ctx context.Context, role encoder.Role, in []encoder.Inp
 	return out, nil
 }
 
-// sorted tells the places of images from those of texts, which only queries with a text tower may be.
+// sorted separates the positions of images from those of texts. Only queries may be texts, and only
+// with a text tower.
 func (e *Images) sorted(role encoder.Role, in []encoder.Input) (images, texts []int, err error) {
 	for i := range in {
 		if e.texts != nil && role == encoder.Query && in[i].IsText() {

@@ -33,7 +33,8 @@ const (
 	textTowerUsual = 77 // tokens, where config.json does not say
 )
 
-// openTextTower loads text_model.onnx and tokenizer.json of a folder, whose texts have vectors of p numbers.
+// openTextTower loads text_model.onnx and tokenizer.json of a folder; its texts must have vectors of p
+// numbers.
 func openTextTower(dir string, p int) (*textTower, error) {
 	t := &textTower{p: p}
 	config := filepath.Join(dir, "config.json")
@@ -111,8 +112,8 @@ func (t *textTower) batch(in []encoder.Input, out []encoder.Output, at []int) er
 	return nil
 }
 
-// run returns the vectors of texts [n × p]. A tower sees what stands before a token alone, so what fills up
-// a row behind its last token changes nothing.
+// run returns the vectors of texts [n × p]. A token of the tower sees only earlier tokens, so padding after
+// the last token changes nothing.
 func (t *textTower) run(tokens []encoder.Tokens) ([]float32, error) {
 	b := new(buffers)
 	cols := t.fixed

@@ -33,7 +33,7 @@ type Options struct {
 	MaxTokens int
 }
 
-// withDefaults checks o and fills in what is zero.
+// withDefaults checks o and replaces zero fields by their defaults.
 func (o Options) withDefaults() (Options, error) {
 	if o.Workers < 0 || o.BatchTokens < 0 || o.MaxTokens < 0 || o.MaxTokens == 1 || o.MaxTokens == 2 {
 		return o, fmt.Errorf("workers %d, batch tokens %d, max tokens %d: none may be negative, and max tokens must be 0 or at least 3",

@@ -14,7 +14,7 @@ import (
 // ErrModel is wrapped if a model file cannot be run as a text encoder.
 var ErrModel = errors.New("unusable model")
 
-// Names of the inputs that BERT-like encoders have.
+// Names of the inputs of encoders like BERT.
 const (
 	inputIDs  = "input_ids"
 	inputMask = "attention_mask"
@@ -30,9 +30,9 @@ type session struct {
 	output string   // name of the token states
 	dim    int      // d
 
-	// A masked-language-model head is run with the states, in a session of its
-	// own that is opened when it is first asked for: most models have none, and
-	// most queries of one that has do not want it.
+	// A masked-language-model head runs together with the states, in a separate session
+	// that is opened at the first request: most models have no head, and most queries do
+	// not need it.
 	path   string
 	logits string // name of the output [batch, |V|]; "" without a head
 	vocab  int    // |V| of the head
@@ -65,7 +65,7 @@ func openSession(path string) (*session, error) {
 	return s, nil
 }
 
-// readInputs finds the inputs of the model at path, and returns what it can put out.
+// readInputs finds the inputs of the model at path, and returns its possible outputs.
 func readInputs(path string) (*session, []value, error) {
 	ins, outs, err := readSignature(path)
 	if err != nil {
@@ -101,7 +101,7 @@ func (s *session) start(outputs ...string) (*ort.DynamicAdvancedSession, error) 
 	return d, nil
 }
 
-// withHead is the session that gives logits, too.
+// withHead returns the session that also computes logits.
 func (s *session) withHead() (*ort.DynamicAdvancedSession, error) {
 	s.once.Do(func() { s.head, s.err = s.start(s.output, s.logits) })
 	return s.head, s.err

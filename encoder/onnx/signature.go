@@ -10,9 +10,9 @@ import (
 	"github.com/lexsem/lexsem/internal/regular"
 )
 
-// A model's inputs and outputs stand in its file, an onnx.proto ModelProto.
-// They are read from there, by walking over the fields and jumping over the
-// weights, because asking the runtime for them means loading the model twice.
+// A model file, an onnx.proto ModelProto, lists the inputs and outputs of the model. They
+// are read by walking over the fields and skipping the weights, because asking the
+// runtime would load the model twice.
 
 // Fields of onnx.proto on the way to a value's name, type and shape.
 const (

@@ -1,10 +1,10 @@
 // Package openai encodes by any server that answers POST /v1/embeddings as OpenAI does: OpenAI itself, and
-// most servers of models and gateways. Start with [New], which calls nobody.
+// most servers of models and gateways. Start with [New], which makes no call to the server.
 //
-// The Encoder is safe for concurrent use. Encode returns all vectors, normalised and in the order of the
-// texts, or an error. Calls that fail with status 429 or 5xx are tried again. Batches that the server refuses become
-// smaller, and stay so; a text that it refuses alone is cut, and the cut counted. No error holds the key. Errors
-// of the server wrap encoder.ErrSource.
+// The Encoder is safe for concurrent use. Encode returns all vectors, normalised and in the order of the texts, or
+// an error. Calls that fail with status 429 or 5xx are tried again. If the server refuses a batch, this and later
+// batches become smaller. A text that it refuses alone is cut, and the cut is counted. No error contains the key.
+// Errors of the server wrap encoder.ErrSource.
 package openai
 
 import (
@@ -32,14 +32,14 @@ const DefaultURL = "https://api.openai.com/v1"
 type Options struct {
 	// Model is the model's name at the server.
 	Model string
-	// Dim is the length of the vectors. 0 means that of the model, which must then be one of OpenAI's.
-	// A model whose vectors are longer is asked for shorter ones (dimensions).
+	// Dim is the length of the vectors. 0 means that of the model, which must then be one of OpenAI's. If a
+	// model's vectors are longer, the server is asked for shorter ones (dimensions).
 	Dim int
 	// BaseURL is the address before /embeddings. "" means the variable OPENAI_BASE_URL, else
 	// DefaultURL.
 	BaseURL string
-	// Key is the API key. If it is empty, KeyEnv names the environment variable that holds it; ""
-	// means OPENAI_API_KEY. If there is no key, none is sent.
+	// Key is the API key. If it is empty, KeyEnv names the environment variable that holds it; "" means
+	// OPENAI_API_KEY. If there is no key, requests have none.
 	Key, KeyEnv string
 	// BatchTexts and BatchTokens bound one call; tokens are estimated. 0 means 64 texts and 100,000
 	// tokens.
@@ -57,7 +57,7 @@ type Options struct {
 	HTTP *http.Client
 }
 
-// model is what is known of a model.
+// model holds the known properties of a model.
 type model struct {
 	dim     int
 	shorter bool // can give shorter vectors
@@ -69,15 +69,15 @@ var models = map[string]model{
 	"text-embedding-ada-002": {1536, false},
 }
 
-// maxTokens is what OpenAI's models read.
+// maxTokens is the maximum number of tokens that OpenAI's models read.
 const maxTokens = 8191
 
-// New returns the encoder of a model. It does not contact the server: a wrong key or server is an
-// error of Encode, which wraps encoder.ErrSource. Impossible options are an error that names them.
+// New returns the encoder of a model. It does not contact the server: a wrong key or server is an error of
+// Encode, which wraps encoder.ErrSource. Invalid options are an error that names them.
 //
-// Vectors are normalised. The encoder is safe for concurrent use. Encode splits its texts into calls,
-// keeps their order, and returns all vectors or an error. A text that is longer than the model reads
-// is the server's error. The engine cuts texts before, by an estimate.
+// Vectors are normalised. The encoder is safe for concurrent use. Encode splits its texts into calls, keeps
+// their order, and returns all vectors or an error. If a text is too long for the model, the server's error
+// is returned. The engine itself cuts texts beforehand, by an estimate.
 func New(o Options) (encoder.Encoder, error) {
 	known, ok := models[o.Model]
 	dim := cmp.Or(o.Dim, known.dim)
@@ -145,7 +145,7 @@ type answer struct {
 	} `json:"usage"`
 }
 
-// ask makes one call, for vectors of so many dimensions, or with 0 for the model's.
+// ask makes one call, for vectors of the given dimensions, or with 0 of the model's own.
 func (c *client) ask(ctx context.Context, texts []string, dimensions int64, dim int) (out answer, err error) {
 	in := request{Model: c.model, Input: texts, Encoding: "base64", Dimensions: int(dimensions)}
 	return out, c.Post(ctx, in, &out, remote.AnswerLimit(len(texts), dim))
@@ -183,8 +183,7 @@ func (c *client) embed(ctx context.Context, texts []string, dim int) ([][]float3
 	return vectors, out.Usage.Total, nil
 }
 
-// vector is base64 of float32, as it is asked for, or numbers: some servers know
-// nothing else.
+// vector is base64 of float32, as requested, or a list of numbers, which some servers always send.
 type vector []float32
 
 func (v *vector) UnmarshalJSON(b []byte) error {
@@ -206,10 +205,10 @@ func (v *vector) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// noMeans is the code of an account without means, which will not pass.
+// noMeans is the error code of an account without credit; repeating the call does not help.
 const noMeans = "insufficient_quota"
 
-// refusal reads the body of an error. Of its codes it tells noMeans alone.
+// refusal reads the body of an error. noMeans is the only code that it recognises.
 func refusal(body []byte) (kind, reason string) {
 	var e struct {
 		Error json.RawMessage `json:"error"`

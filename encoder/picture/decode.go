@@ -16,7 +16,7 @@ import (
 	"golang.org/x/image/webp"
 )
 
-// format is a kind of file that is read.
+// format is a kind of image file.
 type format struct {
 	name, media string
 	front       func(b []byte) bool
@@ -24,7 +24,7 @@ type format struct {
 	decode      func(r io.Reader) (image.Image, error)
 }
 
-// formats are those that Decode reads. Of several images in a file the first is taken.
+// formats are the formats that Decode reads. If a file has several images, the first is used.
 var formats = []format{
 	{"PNG", "image/png", begins("\x89PNG\r\n\x1a\n"), png.DecodeConfig, png.Decode},
 	{"JPEG", "image/jpeg", begins("\xff\xd8"), jpeg.DecodeConfig, jpeg.Decode},
@@ -53,8 +53,8 @@ func Media(b []byte) string {
 	return f.media
 }
 
-// Decode reads an image: PNG, JPEG (gray, YCbCr, RGB and CMYK), GIF, WebP, BMP or TIFF. Of an
-// animation or a file of several pages it takes the first image. It applies the EXIF orientation,
+// Decode reads an image: PNG, JPEG (gray, YCbCr, RGB and CMYK), GIF, WebP, BMP or TIFF. If the file
+// is an animation or has several pages, it decodes the first image. It applies the EXIF orientation,
 // ignores transparency, and reduces 16 bits to 8. The size is read from the header first, so an image
 // beyond MaxSide or MaxPixels takes no memory.
 //
@@ -121,8 +121,8 @@ func checkSize(name string, w, h, most int) error {
 	return nil
 }
 
-// flat copies the pixels of the rectangle canvas. Colours of the usual kinds are taken as they
-// are stored, without their transparency.
+// flat copies the pixels of the rectangle canvas. Pixels of the usual kinds keep their stored
+// colours, without transparency.
 func flat(src image.Image, canvas image.Rectangle) *Image {
 	m := New(canvas.Dx(), canvas.Dy())
 	part := canvas.Intersect(src.Bounds())
@@ -154,8 +154,8 @@ func flat(src image.Image, canvas image.Rectangle) *Image {
 	return m
 }
 
-// stored copies a row of an image whose colours are stored without being multiplied by their
-// transparency, which a general copy does and so loses them where there is much of it.
+// stored copies a row of an image with straight alpha. A general copy would multiply the colours by
+// their alpha and lose them where it is low.
 func stored(row []uint8, src image.Image, part image.Rectangle, y int) bool {
 	switch s := src.(type) {
 	case *image.NRGBA:

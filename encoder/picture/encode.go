@@ -8,10 +8,10 @@ import (
 	"golang.org/x/image/bmp"
 )
 
-// MediaBMP is the media type of what Encode returns.
+// MediaBMP is the media type of Encode's result.
 const MediaBMP = "image/bmp"
 
-// rgb shows an Image to encoders of others.
+// rgb lets encoders of other packages read an Image.
 type rgb struct{ *Image }
 
 func (m rgb) ColorModel() color.Model { return color.NRGBAModel }

@@ -6,8 +6,8 @@ import (
 	"iter"
 )
 
-// orientation is the EXIF orientation of an image's file, 1 to 8; 1, upright, where the file
-// says nothing, or nothing that can be.
+// orientation is the EXIF orientation of an image file, 1 to 8; 1, upright, if the file has none or an
+// invalid one.
 func orientation(name string, b []byte) int {
 	switch name {
 	case "JPEG":
@@ -22,8 +22,8 @@ func orientation(name string, b []byte) int {
 	return 1
 }
 
-// segments yields the kind and the content of the segments of a JPEG file before its pixels, as the decoder finds
-// them: it passes over what is none, and over marks without content.
+// segments yields the kind and content of the segments before the pixels of a JPEG file. Like the decoder, it
+// skips bytes outside segments and markers without content.
 func segments(b []byte) iter.Seq2[byte, []byte] {
 	return func(yield func(byte, []byte) bool) {
 		for b = b[2:]; len(b) >= 4; {
@@ -42,8 +42,7 @@ func segments(b []byte) iter.Seq2[byte, []byte] {
 	}
 }
 
-// jpegEXIF is the TIFF structure in the segment APP1 of a JPEG file, nil where there is none
-// before the pixels.
+// jpegEXIF is the TIFF structure in the segment APP1 of a JPEG file, nil if there is none before the pixels.
 func jpegEXIF(b []byte) []byte {
 	for kind, content := range segments(b) {
 		if exif, ok := bytes.CutPrefix(content, []byte("Exif\x00\x00")); kind == 0xe1 && ok {
@@ -53,7 +52,8 @@ func jpegEXIF(b []byte) []byte {
 	return nil
 }
 
-// progressive says whether a JPEG file comes in passes, whose coefficients are all held.
+// progressive reports whether a JPEG file is progressive, so that decoding it keeps all coefficients in
+// memory.
 func progressive(b []byte) bool {
 	for kind := range segments(b) {
 		if kind == 0xc2 {
@@ -63,8 +63,8 @@ func progressive(b []byte) bool {
 	return false
 }
 
-// chunkOf is the content of the first chunk of a kind, nil for none: of a PNG file, where the
-// length stands before the name and a checksum behind the content, or of a RIFF file.
+// chunkOf is the content of the first chunk of a kind, nil if there is none. In a PNG file the length comes
+// before the kind and a checksum after the content; otherwise the file is RIFF.
 func chunkOf(b []byte, kind string, png bool) []byte {
 	for len(b) >= 8 {
 		name, size := string(b[:4]), int64(binary.LittleEndian.Uint32(b[4:]))
@@ -109,8 +109,8 @@ func tagOf(b []byte) int {
 	return 1
 }
 
-// turned returns the image upright whose first row and column lie as the EXIF orientation o
-// says; the image itself for 1.
+// turned returns the image upright; o is the EXIF orientation of its rows and columns. For 1 it returns the
+// image itself.
 func (m *Image) turned(o int) *Image {
 	if o <= 1 {
 		return m

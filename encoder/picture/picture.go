@@ -1,11 +1,11 @@
-// Package picture reads images and makes of them the pixel values that a vision model takes. Start with
-// [Decode], then [LoadProcessor] and [Processor.Process].
+// Package picture reads images and computes the pixel values that a vision model takes as input. Start
+// with [Decode], then [LoadProcessor] and [Processor.Process].
 //
 // Decode reads PNG, JPEG, GIF, WebP, BMP and TIFF, and turns an image upright by its EXIF orientation. An
-// image beyond MaxSide or MaxPixels is refused by its header, before it takes memory. A Processor crops,
-// scales and normalises as the preprocessor_config.json of the model says, with the arithmetic of Pillow:
-// values differ from the reference by rounding alone. It is safe for concurrent use. Bytes that are no
-// readable image are ErrImage.
+// image beyond MaxSide or MaxPixels is refused from its header, before it takes memory. A Processor
+// crops, scales and normalises as the preprocessor_config.json of the model says, with the arithmetic of
+// Pillow: values differ from the reference by rounding alone. It is safe for concurrent use. Bytes that
+// are not a readable image are ErrImage.
 package picture
 
 import (

@@ -16,10 +16,10 @@ import (
 // ConfigFile is the name of the file in a model's folder that describes the preprocessing of images.
 const ConfigFile = "preprocessor_config.json"
 
-// ErrConfig is wrapped by errors about a preprocessing that is damaged or unknown.
+// ErrConfig is wrapped by errors about an image preprocessing that is damaged or unknown.
 var ErrConfig = errors.New("unusable image preprocessing")
 
-// Greatest side of what a model takes, in pixels.
+// Maximum side of a model's input, in pixels.
 const maxInput = 4096
 
 // Processor turns an image into the pixel values that a model takes. It is immutable and safe for
@@ -28,7 +28,7 @@ type Processor struct {
 	c config
 }
 
-// config is a preprocessor_config.json with what is assumed filled in.
+// config is a preprocessor_config.json with defaults filled in.
 type config struct {
 	Resize    bool
 	Shortest  int // side that the shorter one gets; 0 where Height and Width are the size
@@ -43,7 +43,7 @@ type config struct {
 	Mean, Std [3]float32
 }
 
-// kind is what a processor of that name does where its file does not say otherwise.
+// kind holds the defaults of a processor, for settings that its file does not have.
 type kind struct {
 	shortest  bool // a size that is one number is the shorter side, else both
 	size      int
@@ -60,8 +60,8 @@ var (
 	clipStd  = [3]float64{0.26862954, 0.26130258, 0.27577711}
 )
 
-// kinds are the processors that are known, by the names of transformers without
-// ImageProcessor, ImageProcessorFast and FeatureExtractor behind them.
+// kinds are the supported processors, by their names in transformers without the suffixes
+// ImageProcessor, ImageProcessorFast and FeatureExtractor.
 var kinds = map[string]kind{
 	"ViT":    {false, 224, 0, Bilinear, half, half},
 	"Deit":   {false, 256, 224, Bicubic, natural, spread},
@@ -71,7 +71,7 @@ var kinds = map[string]kind{
 	"Siglip": {false, 224, 0, Bicubic, half, half},
 }
 
-// names of transformers that differ from one another in letters alone.
+// sameKind maps spellings of names in transformers that differ only in case.
 var sameKind = map[string]string{"DeiT": "Deit", "BEiT": "Beit", "SigLIP": "Siglip"}
 
 // LoadProcessor reads a preprocessor_config.json. It knows the processors of ViT, DeiT, BEiT, CLIP,
@@ -233,7 +233,7 @@ func channels(name string, given []float64, otherwise [3]float64, above float64)
 	return out, nil
 }
 
-// Size returns the height and width, in pixels, of what Process returns.
+// Size returns the height and width, in pixels, of the result of Process.
 func (p *Processor) Size() (h, w int) {
 	if p.c.Crop {
 		return p.c.CropH, p.c.CropW
@@ -241,8 +241,8 @@ func (p *Processor) Size() (h, w int) {
 	return p.c.Height, p.c.Width
 }
 
-// Digest returns 16 hexadecimal digits that identify what the processor does. Processors with the same
-// digest make the same values.
+// Digest returns 16 hexadecimal digits that identify the processing. Processors with the same digest
+// make the same values.
 func (p *Processor) Digest() string {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%+v", p.c))
 	return hex.EncodeToString(sum[:8])
@@ -276,8 +276,8 @@ func (p *Processor) View(m *Image) (*Image, error) {
 	return m, nil
 }
 
-// middle is where a part of the length want begins in the middle of have; below 0 where the
-// part is longer, by the greater half of what lacks.
+// middle is the offset of a centred part of length want in have. It is negative if the part is
+// longer; the larger half of the border then comes first.
 func middle(have, want int) int {
 	if want > have {
 		return -((want - have + 1) / 2)
@@ -286,7 +286,7 @@ func middle(have, want int) int {
 }
 
 // Process appends the values [3 × height × width] of an image to dst, all of red first: (pixel·factor
-// − mean)/std of what View returns. Values differ from those of the reference only by rounding.
+// − mean)/std of the result of View. Values differ from those of the reference only by rounding.
 func (p *Processor) Process(dst []float32, m *Image) ([]float32, error) {
 	v, err := p.View(m)
 	if err != nil {

@@ -18,8 +18,8 @@ const (
 	Hamming  Filter = 5
 )
 
-// kernel is a filter's weight of a pixel at a distance, in pixels of the smaller image, and the
-// distance from which on it is 0.
+// kernel is a filter's weight of a pixel, by its distance in pixels of the smaller image. reach is the
+// distance at which the weight becomes 0.
 type kernel struct {
 	reach  float64
 	weight func(x float64) float64
@@ -67,7 +67,7 @@ func sinc(x float64) float64 {
 	return math.Sin(x) / x
 }
 
-// check says whether f is known.
+// check refuses an unknown filter.
 func (f Filter) check() error {
 	if f < Nearest || int(f) >= len(kernels) {
 		return fmt.Errorf("resample is %d; known are 0 (nearest), 1 (lanczos), 2 (bilinear), 3 (bicubic), 4 (box), 5 (hamming)", f)
@@ -112,8 +112,8 @@ func (m *Image) Resize(w, h int, f Filter) *Image {
 	return out
 }
 
-// taps are the pixels that one pixel of the result is made of: those from first on, with
-// weights of weightBits behind the point.
+// taps are the pixels that contribute to one pixel of the result: the first one, and the weights in
+// fixed point with weightBits fractional bits.
 type taps struct {
 	first   int
 	weights []int32
@@ -148,7 +148,7 @@ func tapsOf(in, out int, k kernel) []taps {
 	return all
 }
 
-// blend makes the three channels of a pixel of others that lie step bytes apart.
+// blend computes the three channels of a pixel from pixels that are step bytes apart.
 func blend(dst, src []uint8, step int, weights []int32) {
 	r, g, b := int32(1<<(weightBits-1)), int32(1<<(weightBits-1)), int32(1<<(weightBits-1))
 	for i, w := range weights {
@@ -162,7 +162,7 @@ func blend(dst, src []uint8, step int, weights []int32) {
 
 func clip(x int32) uint8 { return uint8(min(max(x>>weightBits, 0), 255)) }
 
-// nearest takes the pixel that the middle of each lies in.
+// nearest takes for each pixel of the result the pixel that contains its middle.
 func (m *Image) nearest(w, h int) *Image {
 	out := New(w, h)
 	columns, rows := middles(m.W, w), middles(m.H, h)
@@ -175,8 +175,8 @@ func (m *Image) nearest(w, h int) *Image {
 	return out
 }
 
-// middles are the places of in that the middles of out places fall on, summed up step by step
-// as the reference does.
+// middles returns the input positions of the middles of the output pixels. They are summed step by
+// step, as in the reference.
 func middles(in, out int) []int {
 	step := float64(in) / float64(out)
 	at := step / 2

@@ -5,7 +5,7 @@ import (
 	"image/png"
 )
 
-// Thumbnail returns the image file as a PNG whose longer side has at most so many pixels. Errors and
+// Thumbnail returns the image file as a PNG whose longer side has at most side pixels. Errors and
 // cost are those of Decode.
 func Thumbnail(file []byte, side int) ([]byte, error) {
 	m, err := Decode(file)

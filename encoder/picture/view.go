@@ -33,7 +33,7 @@ func (v View) String() string {
 	return strings.Join(parts, " ")
 }
 
-// ParseView reads what String returned. Errors wrap ErrImage.
+// ParseView parses a string in the form that String returns. Errors wrap ErrImage.
 func ParseView(s string) (v View, err error) {
 	for _, part := range strings.Fields(s) {
 		var n int
@@ -73,7 +73,7 @@ func (v View) Apply(m *Image) *Image {
 	return m
 }
 
-// without returns the image with cells in its mean colour.
+// without returns the image with the given cells in its mean colour.
 func (m *Image) without(cells uint64) *Image {
 	out := &Image{m.W, m.H, append([]uint8(nil), m.Pix...)}
 	var sum [3]int

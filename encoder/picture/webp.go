@@ -2,8 +2,8 @@ package picture
 
 import "encoding/binary"
 
-// checkFrame checks the size that the frame of a WebP file says of itself: the decoder takes
-// memory by that, and not by the canvas that the file's header names.
+// checkFrame checks the size in the frame of a WebP file: the decoder allocates by it, and
+// not by the canvas size in the file's header.
 func checkFrame(b []byte) error {
 	for b = b[12:]; len(b) >= 8; {
 		kind, size := string(b[:4]), int64(binary.LittleEndian.Uint32(b[4:]))

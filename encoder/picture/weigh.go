@@ -3,8 +3,8 @@ package picture
 import "image"
 
 // Weigh returns the image with the brightness of its patches, rows by cols from the top, set by
-// weights. A patch of the largest weight keeps its colours, one of weight 0 or less keeps a quarter of
-// its light. weights has rows·cols numbers; missing ones are 0.
+// weights. A patch of the largest weight keeps its colours; a patch of weight 0 or less keeps a
+// quarter of its brightness. weights has rows·cols numbers; missing ones are 0.
 func (m *Image) Weigh(rows, cols int, weights []float64) *Image {
 	most := 0.0
 	for _, w := range weights {

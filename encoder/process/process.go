@@ -1,7 +1,7 @@
 // Package process encodes by a program of the user's own, in any language. Start with [New], which starts
 // the program; tools/process/lexsem_encoder.py is one for models of sentence-transformers, transformers and PyLate.
 //
-// The program reads one JSON object a line and writes one JSON object a line in answer:
+// The program reads one JSON object a line and answers each with one JSON object a line:
 //
 //	{"op": "info"}  →  {"model": "my-model", "dim": 384, "vocab": 30522, "max_tokens": 256}
 //	{"op": "encode", "role": "query", "need": ["dense", "tokens"], "texts": ["…", "…"]}  →
@@ -11,11 +11,11 @@
 // Only model and dim are required. A program without a tokenizer leaves out vocab and tokens. Offsets count
 // characters of the text; special tokens have [0, 0]. If need names "hidden", "states" has one list a text,
 // the states of its tokens one after another; if it names "logits", "scores" has one list a text. They are
-// asked for only if info says "hidden": true or "logits": true. Whatever else the program prints must go to
-// its standard error.
+// requested only if info has "hidden": true or "logits": true. All other output of the program must go to its
+// standard error.
 //
-// The Encoder is safe for concurrent use; calls wait for one another. A program that ends is started again,
-// once a batch. A batch that takes longer than Options.Timeout ends the program and is an error.
+// The Encoder is safe for concurrent use; calls wait for one another. A program that ends is restarted, once
+// for each batch. A batch that takes longer than Options.Timeout ends the program and is an error.
 package process
 
 import (
@@ -38,11 +38,11 @@ type Options struct {
 	BatchTexts int
 	// Timeout bounds the start and each request. 0 means ten minutes.
 	Timeout time.Duration
-	// Stderr, if not nil, gets what the program writes to its standard error.
+	// Stderr, if not nil, gets the standard error of the program.
 	Stderr io.Writer
 }
 
-// info is what the program tells of its model.
+// info is the program's description of its model.
 type info struct {
 	Model         string `json:"model"`
 	Dim           int    `json:"dim"`
@@ -77,9 +77,9 @@ type tokens struct {
 	Truncated int        `json:"truncated"`
 }
 
-// New starts the program and asks it for its model, and for the vectors of encoder.ProbeTexts. A program
-// that does not start or does not answer is encoder.ErrUnavailable. One that answers something else than
-// it should is encoder.ErrContract.
+// New starts the program and asks it for its model, and for the vectors of encoder.ProbeTexts. A program that
+// does not start or does not answer is encoder.ErrUnavailable. A program that answers wrongly is
+// encoder.ErrContract.
 func New(ctx context.Context, o Options) (encoder.Encoder, error) {
 	if len(o.Command) == 0 || o.Command[0] == "" {
 		return nil, fmt.Errorf("%w: no program; write exec:COMMAND, for example \"exec:python3 encoder.py\"", encoder.ErrUnavailable)
@@ -226,7 +226,7 @@ func (e *model) take(out *encoder.Output, a *answer, i int, text string, need en
 	return nil
 }
 
-// scaled has length 1.
+// scaled returns v scaled to length 1.
 func scaled(v []float32) []float32 {
 	sum := 0.0
 	for _, x := range v {
@@ -238,7 +238,7 @@ func scaled(v []float32) []float32 {
 	return v
 }
 
-// of are the tokens of a text, whose offsets count characters.
+// of converts the tokens of a text, whose offsets count characters.
 func (t tokens) of(text string, vocab int) (encoder.Tokens, error) {
 	n := len(t.IDs)
 	if len(t.Special) != n || len(t.Offsets) != n || t.Truncated < 0 {
@@ -264,7 +264,7 @@ func (t tokens) of(text string, vocab int) (encoder.Tokens, error) {
 	return out, nil
 }
 
-// Tokenize implements encoder.Encoder. What fails is an error of the next Encode.
+// Tokenize implements encoder.Encoder. A failure is returned by the next Encode.
 func (e *model) Tokenize(role encoder.Role, text string) encoder.Tokens {
 	if e.info.Vocab == 0 {
 		return encoder.Tokens{}

@@ -19,7 +19,7 @@ import (
 // maxAnswer bounds the bytes of an answer.
 const maxAnswer = 1 << 30
 
-// program is the running program. Whoever holds turn may use the rest.
+// program is the running program. Only the owner of turn may use the other fields.
 type program struct {
 	o    Options
 	turn chan struct{} // holds one while a call is made
@@ -36,7 +36,7 @@ type running struct {
 	last *tail
 }
 
-// errDied: the program ended, or its pipes did.
+// errDied: the program ended or closed its pipes.
 var errDied = errors.New("the program ended")
 
 // ask makes one call. A program that ended is started again once.
@@ -158,7 +158,7 @@ func readLine(r *bufio.Reader) ([]byte, error) {
 	}
 }
 
-// stop ends the program, and tells how it ended.
+// stop ends the program, and returns how it ended.
 func (p *program) stop() error {
 	r := p.running
 	p.running = nil
@@ -166,7 +166,7 @@ func (p *program) stop() error {
 	return errors.Join(r.cmd.Wait(), err)
 }
 
-// close lets the program end by the end of its input, or ends it after two seconds.
+// close ends the input of the program so that it ends, and kills it after two seconds.
 func (p *program) close() error {
 	p.turn <- struct{}{}
 	defer func() { <-p.turn }()
@@ -189,7 +189,7 @@ func (p *program) close() error {
 	return err
 }
 
-// err tells why no call can be made.
+// err returns the reason why no call can be made.
 func (p *program) err(ctx context.Context) error {
 	select {
 	case p.turn <- struct{}{}:
@@ -203,7 +203,7 @@ func (p *program) err(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// tail keeps the end of what is written, and passes it on.
+// tail passes on what is written, and keeps the end of it.
 type tail struct {
 	also io.Writer
 	mu   sync.Mutex

@@ -19,11 +19,10 @@ import (
 	"github.com/lexsem/lexsem/internal/regular"
 )
 
-// Archives come from strangers. Of each only the wanted members are read, by
-// their exact names, into names of our own choosing, no further than the size
-// that is pinned for them. An archive is refused as a whole when a name in it
-// leads out of its folder, when a wanted name occurs twice or is anything but
-// a regular file, and when it is larger, unpacked, than anything we know.
+// Archives are not trusted. Only the wanted members are read, by their exact names. They
+// are written under names that we choose, up to their pinned sizes. A whole archive is
+// refused if a name in it leads out of its folder, if a wanted name occurs twice or is
+// not a regular file, or if its unpacked size exceeds every known archive.
 const (
 	maxEntries  = 20_000  // members in an archive
 	maxUnpacked = 2 << 30 // bytes that a tgz may unpack to before the wanted members are found
@@ -89,7 +88,7 @@ func extractZip(ctx context.Context, r io.ReaderAt, size int64, files []File, di
 	})
 }
 
-// extractFiles stores those of the members that walk offers which are wanted.
+// extractFiles stores the wanted ones among the members that walk yields.
 func extractFiles(ctx context.Context, files []File, dir string, walk func(takeFunc) error) error {
 	wanted := make(map[string]File, len(files))
 	for _, w := range files {
@@ -146,11 +145,11 @@ func openZip(r io.ReaderAt, size int64) (*zip.Reader, error) {
 	return z, nil
 }
 
-// part is a run of bytes of an archive.
+// part is a range of bytes in an archive.
 type part struct{ from, size int64 }
 
-// wantedParts says where in the zip the data of the files lie that it has, and
-// how long they are in all.
+// wantedParts returns the byte ranges of the wanted files in the zip, and their total
+// length.
 func wantedParts(r io.ReaderAt, size int64, files []File) (parts []part, total int64, err error) {
 	z, err := openZip(r, size)
 	if err != nil {
@@ -220,9 +219,9 @@ func checkName(name string) error {
 	return nil
 }
 
-// store copies r into dir under w's name and checks size and digest. A file
-// that fails them is removed. Nothing is synced: a cache that a power cut
-// damaged shows by its digests, and is fetched again.
+// store copies r into dir under w's name and checks size and digest. A file that fails
+// them is removed. Nothing is synced: if a power cut damages the cache, the digests show
+// it, and the file is fetched again.
 func store(ctx context.Context, r io.Reader, w File, dir string) (err error) {
 	limit := int64(maxMember)
 	if w.Size > 0 {

@@ -27,10 +27,9 @@ import (
 //	staging/NAME@*         a folder being filled; its name changes to the final
 //	                       one only when every digest was right
 //
-// A receipt lists each file with its digest and its stamp. A folder counts as
-// cached when its receipt names a package that is still registered and every file
-// has its digest, or the stamp that it had when it was hashed; otherwise it is
-// fetched again.
+// A receipt lists each file with its digest and its stamp. A folder counts as cached if its receipt names a
+// package that is still registered, and every file has its digest or the stamp of the last hashing. Otherwise
+// it is fetched again.
 
 const receiptFile = "receipt.json"
 
@@ -47,7 +46,7 @@ func CacheDir() (string, error) {
 	return filepath.Join(dir, "lexsem"), nil
 }
 
-// receipt says what a cached folder holds and where it came from.
+// receipt lists the files of a cached folder and their origin.
 type receipt struct {
 	Route   string            `json:"route"`
 	Package string            `json:"package"`
@@ -66,7 +65,7 @@ func (r receipt) provenance(a artifact, cached bool) Provenance {
 	return p
 }
 
-// artifact is something that packages carry and the cache keeps in a folder.
+// artifact is something from a package that the cache keeps in a folder.
 type artifact struct {
 	name     string
 	dir      string // its folder in the cache
@@ -78,7 +77,7 @@ type artifact struct {
 	remedy   string
 }
 
-// errNotCached says that an artifact's folder does not exist.
+// errNotCached means that the folder of an artifact does not exist.
 var errNotCached = errors.New("not there")
 
 // cached returns the receipt of a's folder after checking every file.
@@ -119,8 +118,8 @@ func (s *session) cached(ctx context.Context, a artifact) (receipt, error) {
 	return r, err
 }
 
-// pinned compares the digests of a receipt with those of the package that this program knows: a receipt lies beside its
-// files, and whoever changes them can change it.
+// pinned compares the digests of a receipt with those of the package in this program: a receipt is in the same folder
+// as its files, so anybody who can change them can change it.
 func (a artifact) pinned(p Package, r receipt) error {
 	for _, f := range p.Files {
 		digest, listed := r.Files[f.Name]
@@ -221,8 +220,8 @@ func (s *session) install(ctx context.Context, a artifact, p Package, w route) (
 	return r, place(ctx, fill, a.dir, r)
 }
 
-// place writes r, completed by the digests of all files, into fill and moves
-// fill to dir, out of whose way it takes what was there.
+// place writes r, completed by the digests of all files, into fill, and moves fill to dir. It moves an
+// existing dir away first.
 func place(ctx context.Context, fill, dir string, r receipt) error {
 	entries, err := os.ReadDir(fill)
 	if err != nil {
@@ -257,8 +256,7 @@ func place(ctx context.Context, fill, dir string, r receipt) error {
 
 func (s *session) staging() string { return filepath.Join(s.cache, "staging") }
 
-// sweep removes what an earlier, killed process left while it fetched the
-// named artifact. Its lock must be held.
+// sweep removes the remains of a killed process that was fetching the named artifact. Its lock must be held.
 func (s *session) sweep(name string) error {
 	if err := os.MkdirAll(s.staging(), 0o755); err != nil {
 		return err

@@ -15,14 +15,14 @@ import (
 	"github.com/lexsem/lexsem/internal/secret"
 )
 
-// maxClientOutput bounds what is kept of a client's output; the end of it
-// says why it failed.
+// maxClientOutput bounds how much of a client's output is kept; its end shows why the client
+// failed.
 const maxClientOutput = 4 << 10
 
 var errNoClient = errors.New("not on PATH")
 
-// fromClient calls the first client that is installed and works, in an empty
-// folder, and unpacks the one file that it leaves there.
+// fromClient calls the first installed client that works, in an empty folder, and unpacks the one
+// file that the client leaves there.
 func (s *session) fromClient(ctx context.Context, t transfer, what string, commands [][]string, args []string) error {
 	var failed []error
 	for _, c := range commands {
@@ -50,8 +50,8 @@ func (s *session) fromClient(ctx context.Context, t transfer, what string, comma
 	return errors.Join(failed...)
 }
 
-// runClient runs argv in dir. While it runs, what has arrived in dir is
-// reported, and every s.silence a line says that it still runs.
+// runClient runs argv in dir. While it runs, the size of dir is reported, and every s.silence a
+// line says that it is still running.
 func (s *session) runClient(ctx context.Context, t transfer, dir string, argv []string) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, s.limit, fmt.Errorf("gave up after %v", s.limit))
 	defer cancel()
@@ -97,7 +97,7 @@ func (s *session) runClient(ctx context.Context, t transfer, dir string, argv []
 	}
 }
 
-// sofar says how much has arrived, where a client shows that at all.
+// sofar says how much has arrived, if the client shows it.
 func sofar(bytes int64) string {
 	if bytes == 0 {
 		return ""
@@ -147,8 +147,8 @@ func (t *tail) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// String returns the last three non-empty lines, joined into one. It removes the password from an
-// address that a client may have named.
+// String returns the last three non-empty lines, joined into one. It removes the password from
+// addresses in the client's output.
 func (t *tail) String() string {
 	b := t.b
 	if len(b) == maxClientOutput { // it may begin within an address

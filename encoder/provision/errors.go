@@ -34,8 +34,8 @@ type Missing struct {
 	Remedy   string    // what the user can do
 }
 
-// MissingError says that this machine lacks what an encoder needs. It wraps encoder.ErrUnavailable and
-// the reason of each attempt.
+// MissingError says that this machine lacks a part that an encoder needs. It wraps
+// encoder.ErrUnavailable and the reason of each attempt.
 type MissingError struct {
 	Missing []Missing
 	Offline bool // clients and connections were not allowed

@@ -24,9 +24,9 @@ const exportVersion = 1
 // head at the first token. A pooler is left out.
 //
 // The graph uses the fused operators of ONNX Runtime (Attention, SkipLayerNormalization, BiasGelu).
-// From a graph of basic operators ONNX Runtime would have to find them itself, and it does not find
-// Attention. On MiniLM the fused graph takes 13 % less CPU time than the published ONNX file. States
-// differ from it only by rounding.
+// From basic operators ONNX Runtime would have to find them itself, and it does not find Attention.
+// On MiniLM the fused graph takes 13 % less CPU time than the published ONNX file. States differ from
+// it only by rounding.
 //
 // Errors wrap ErrCheckpoint if the files are damaged or of another architecture. Cost: one pass over
 // the weights; memory is that of the largest matrix of a layer.
@@ -62,8 +62,7 @@ func exportable(c transformer.Config) bool {
 	return c.ModelType == "bert" && c.Activation != transformer.SiLU
 }
 
-// checkpoint makes an ErrCheckpoint of what a safetensors file or its
-// configuration lacks.
+// checkpoint makes an ErrCheckpoint of an error in a safetensors file or its configuration.
 func checkpoint(err error) error {
 	if errors.Is(err, safetensors.ErrFormat) || errors.Is(err, transformer.ErrConfig) {
 		return fmt.Errorf("%w: %w", ErrCheckpoint, err)
@@ -97,8 +96,8 @@ func bertGraph(s *safetensors.File, c transformer.Config) (*graph, error) {
 	return &b.graph, b.err
 }
 
-// embed adds word, type and position embeddings and their normalisation. It
-// returns the states and the mask as Attention wants it.
+// embed adds word, type and position embeddings and their normalisation. It returns the states and
+// the mask in the form for Attention.
 func (b *bertBuilder) embed() (states, mask string) {
 	c := b.c
 	ids := b.input("input_ids", "batch", "seq")
@@ -163,9 +162,9 @@ func (b *bertBuilder) activation() string {
 // headTransform is the first part of the masked-language-model head.
 const headTransform = "cls.predictions.transform"
 
-// head adds the masked-language-model head at the first token of states x: a
-// dense layer, the activation, a normalisation, and the product with the word
-// embeddings, or with a matrix of its own where the checkpoint has one.
+// head adds the masked-language-model head at the first token of states x: a dense layer, the
+// activation, a normalisation, and the product with the word embeddings or, if the checkpoint has
+// one, with a separate matrix.
 func (b *bertBuilder) head(x string) {
 	d, v := b.c.HiddenSize, b.c.Vocab
 	pre := b.pre
@@ -190,8 +189,8 @@ func (b *bertBuilder) head(x string) {
 	b.output("logits", "batch", strconv.FormatInt(v, 10))
 }
 
-// has reports whether the checkpoint has a tensor of the encoder, or where no
-// prefix is set any tensor, of that name.
+// has reports whether the checkpoint has an encoder tensor of that name, or any tensor of that name
+// if no prefix is set.
 func (b *bertBuilder) has(name string) bool {
 	_, ok := b.s.Tensors[b.pre+name]
 	return ok
@@ -221,7 +220,7 @@ func (b *bertBuilder) sections(names []string, shape ...int64) []*io.SectionRead
 	return out
 }
 
-// table adds a tensor [rows, cols] as it is.
+// table adds a tensor [rows, cols] unchanged.
 func (b *bertBuilder) table(name string, rows, cols int64) string {
 	return b.joined(name, []int64{rows, cols}, b.sections([]string{name}, rows, cols))
 }
@@ -246,8 +245,8 @@ func (b *bertBuilder) joined(name string, dims []int64, parts []*io.SectionReade
 	})
 }
 
-// matrix adds linear layers [out, in], transposed to [in, out] and put side
-// by side, the way MatMul and Attention want them.
+// matrix adds linear layers [out, in], transposed to [in, out] and concatenated, the layout of MatMul
+// and Attention.
 func (b *bertBuilder) matrix(name string, in, out int64, from ...string) string {
 	parts := b.sections(from, out, in)
 	n := int64(len(from))

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// The library must be of this version or newer: onnxruntime_go asks it for
-// API 24, and a library offers every API up to its own minor version.
+// The library must have this version or a newer one: onnxruntime_go requests API 24, and
+// a library offers every API up to its own minor version.
 const (
 	minLibraryMajor = 1
 	minLibraryMinor = 24
@@ -28,7 +28,7 @@ func libraryName(platform string) string {
 	return "libonnxruntime.so"
 }
 
-// libraryBuild is one file that holds the library for one platform.
+// libraryBuild is a file with the library for one platform.
 type libraryBuild struct {
 	tags   []string // pip's platform tags
 	member string
@@ -72,9 +72,8 @@ var (
 		"windows/arm64": {nil, "win32/arm64/onnxruntime.dll", 26834232,
 			"908ce63e73f375e90daabe24c52486b42392c19df3d63973a26f871cfeab5453"},
 	}
-	// These are digests of whole archives of the release page. They were not
-	// measured, but taken from public projects that pin them, at least three
-	// of which agree on each.
+	// These are the digests of whole archives of the release page. They were not
+	// measured: at least three public projects pin the same digest for each.
 	releaseLibraries = map[string]libraryBuild{
 		"linux/amd64": {nil, "onnxruntime-linux-x64-1.27.0.tgz", 0,
 			"547e40a48f1fe73e3f812d7c88a948612c23f896b91e4e2ee1e232d7b468246f"},
@@ -113,8 +112,8 @@ func libraryPackages(platform string) []Package {
 	return out
 }
 
-// releaseMember is the library's file name in an archive of the release page,
-// where the name without a version is a link.
+// releaseMember is the library's file name in an archive of the release page; the name
+// without a version is a link there.
 func releaseMember(platform string) string {
 	switch name := libraryName(platform); name {
 	case "libonnxruntime.so":
@@ -126,8 +125,8 @@ func releaseMember(platform string) string {
 	}
 }
 
-// ensureLibrary puts the library in place: the user's, else the cached, else
-// one installed on this machine, else a fetched one.
+// ensureLibrary finds the library: the user's, else the cached one, else one installed on
+// this machine, else a fetched one.
 func (s *session) ensureLibrary(ctx context.Context, path string) (Provenance, error) {
 	if path != "" {
 		return userLibrary(path, s.platform)

@@ -11,9 +11,9 @@ import (
 	"github.com/lexsem/lexsem/internal/filelock"
 )
 
-// lock takes the artifact's lock, which one process at a time holds, and
-// returns the function that gives it back. The system frees it when the
-// process dies. A wait of more than s.silence is logged.
+// lock takes the artifact's lock, which only one process can hold, and returns the
+// function that releases it. The system frees it when the process dies. A wait of more
+// than s.silence is logged.
 func (s *session) lock(ctx context.Context, name string) (func(), error) {
 	dir := filepath.Join(s.cache, "locks")
 	if err := os.MkdirAll(dir, 0o755); err != nil {

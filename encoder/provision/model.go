@@ -23,7 +23,7 @@ const (
 	filePacked      = "model.q4" // weights and vocabulary for package native
 )
 
-// Model is a registered model. To add one, add a file that calls registerModel.
+// Model is a registered model. To add one, write a file that calls registerModel.
 type Model struct {
 	Spec        encoder.Spec // written to the model's folder; Spec.Model is its name
 	Description string       // one line for a list
@@ -71,7 +71,7 @@ func (m Model) Size() int64 {
 // HasGraph reports whether ONNX Runtime can run the model; package native runs all others.
 func (m Model) HasGraph() bool { return m.main() == fileONNX }
 
-// main is the file that names the digest of what is in the cache.
+// main is the file whose digest names the cached copy.
 func (m Model) main() string {
 	if m.Packages[0].Files[0].Name == filePacked {
 		return filePacked
@@ -126,8 +126,8 @@ func (s *session) ensureModel(ctx context.Context, m Model) (Provenance, error) 
 	})
 }
 
-// recipe identifies what completeModel makes of the same files. What stands in
-// receipts must not change for the models that are in caches already.
+// recipe identifies how completeModel completes the files. Its value for existing models
+// must not change, since receipts contain it.
 func recipe(spec encoder.Spec) string {
 	r := fmt.Sprintf("export %d, {Model:%v Precision:%v Pooling:%v QueryPrefix:%v PassagePrefix:%v MaxTokens:%v}",
 		exportVersion, spec.Model, spec.Precision, spec.Pooling, spec.QueryPrefix, spec.PassagePrefix, spec.MaxTokens)
@@ -137,8 +137,8 @@ func recipe(spec encoder.Spec) string {
 	return r
 }
 
-// completeModel makes of the files in dir a folder that an encoder opens: it
-// writes model.onnx where there are only safetensors, and spec.
+// completeModel turns the files in dir into a folder that an encoder opens: it writes spec
+// and, if there are only safetensors, model.onnx.
 func completeModel(ctx context.Context, dir string, spec encoder.Spec) error {
 	weights := filepath.Join(dir, fileSafetensors)
 	if _, err := os.Stat(weights); err == nil {

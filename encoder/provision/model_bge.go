@@ -2,8 +2,8 @@ package provision
 
 import "github.com/lexsem/lexsem/encoder"
 
-// Measured from the mvn package; other public projects pin the same digests
-// for the hub's revision below.
+// Measured from the mvn package; other public projects pin the same digests for the hub
+// revision below.
 const (
 	bgeONNX      = "828e1496d7fabb79cfa4dcd84fa38625c0d3d21da474a00f08db0f559940cf35"
 	bgeTokenizer = "d241a60d5e8f04cc1b2b3e9ef7a4921b27bf526d9f6050ab90f9267a1f9e5c66"

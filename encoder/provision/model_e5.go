@@ -2,8 +2,8 @@ package provision
 
 import "github.com/lexsem/lexsem/encoder"
 
-// Measured from the mvn package. Its tokenizer is that of bge-small-en-v1.5, byte
-// for byte. No hub's revision is known to hold the same model file.
+// Measured from the mvn package. Its tokenizer is that of bge-small-en-v1.5, byte for
+// byte. No revision of the hub is known to have the same model file.
 var e5Small = registerModel(Model{
 	Spec: encoder.Spec{
 		Model:         "e5-small-v2",

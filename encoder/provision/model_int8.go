@@ -1,7 +1,7 @@
 package provision
 
-// The published int8 twins of the models, quantised by ONNX Runtime's tools, which
-// alone runs them. Their vectors are another space than those of the models.
+// The published int8 versions of the models, quantised by the tools of ONNX Runtime,
+// which alone can run them. Their vectors form another space than those of the models.
 // Measured from the mvn packages.
 var _ = []Model{
 	registerTwin(miniLM, "all-minilm-l6-v2", "all-minilm-l6-v2", 22972370,
@@ -13,8 +13,8 @@ var _ = []Model{
 		"7d9092cb25f2bd1c023b7e8d2aa459044a02030ac880e5a59fdaf27af69f1ded", File{Size: 711396, SHA256: bgeTokenizer}),
 }
 
-// registerTwin registers the twin of m, which is m but for its weights: NAME-q, by
-// the package's stem and that of its files.
+// registerTwin registers the int8 version of m under NAME-q. It differs from m only in
+// its weights; pkg names the package and stem its files.
 func registerTwin(m Model, pkg, stem string, size int64, sha256 string, tokenizer File) Model {
 	m.Spec.Model, m.Spec.Precision = m.Spec.Model+"-q", "int8"
 	m.Description = "the same with weights of a byte, run by ONNX Runtime alone"

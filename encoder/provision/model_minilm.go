@@ -2,8 +2,8 @@ package provision
 
 import "github.com/lexsem/lexsem/encoder"
 
-// miniLMCheckpoint are the files of the model's makers. Two independent pip
-// packages hold the very same bytes, which are those that other public projects pin for the hub's revision below.
+// miniLMCheckpoint returns the original files of the model. Two independent pip packages have identical bytes,
+// which other public projects also pin for the hub revision below.
 func miniLMCheckpoint(prefix string) []File {
 	return []File{
 		{Member: prefix + "model.safetensors", Name: fileSafetensors, Size: 90868376,

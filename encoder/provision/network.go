@@ -25,7 +25,8 @@ import (
 // maxArchive bounds a file that is fetched.
 const maxArchive = 1 << 30
 
-// network is how a session reaches servers: as the user's package clients do.
+// network holds the settings with which a session reaches servers: those of the user's
+// package clients.
 type network struct {
 	client *web.Client
 	mu     sync.Mutex
@@ -86,8 +87,7 @@ func (s *session) newNetwork() (*network, error) {
 	return n, nil
 }
 
-// roots are the system's certificates and those of the files that the user's
-// clients were given.
+// roots returns the certificates of the system and of the user's clients.
 func (s *session) roots(cert string) (*x509.CertPool, error) {
 	var pool *x509.CertPool
 	for _, f := range []struct{ where, path string }{{"PIP_CERT or cert in pip.conf", cert},
@@ -112,8 +112,8 @@ func (s *session) roots(cert string) (*x509.CertPool, error) {
 	return pool, nil
 }
 
-// partial is where a file that is being fetched lies, across runs: it is
-// completed by the next one.
+// partial is the path of a file that is being fetched. It stays the same across runs, so
+// that the next run completes the file.
 func (s *session) partial(artifact, key string) (string, error) {
 	dir := filepath.Join(s.cache, "partial", artifact)
 	if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -122,15 +122,14 @@ func (s *session) partial(artifact, key string) (string, error) {
 	return filepath.Join(dir, fmt.Sprintf("%.16x", sha256.Sum256([]byte(key)))), nil
 }
 
-// dropPartial removes what was fetched in part of an artifact.
+// dropPartial removes partly fetched files of an artifact.
 func (s *session) dropPartial(artifact string) error {
 	return os.RemoveAll(filepath.Join(s.cache, "partial", artifact))
 }
 
-// fetchFile downloads a file, completing what an earlier run left, and moves it
-// to dst once its length and its digest, where it has one, are right. A file
-// that was completed and is wrong is fetched once more. done and total place it
-// in the whole transfer.
+// fetchFile downloads a file, completes the remains of an earlier run, and moves it to
+// dst once its length and its digest, if known, are right. If a completed file is wrong,
+// it is fetched once more. done and total are the progress of the whole transfer.
 func (s *session) fetchFile(ctx context.Context, t transfer, address string, f File, dst string, done, total int64) error {
 	n, err := s.network()
 	if err != nil {
@@ -170,8 +169,8 @@ func (s *session) fetchFile(ctx context.Context, t transfer, address string, f F
 	}
 }
 
-// fetchMembers reads the members that t wants out of an archive on a server,
-// and no more where it sends parts of files.
+// fetchMembers reads the wanted members of an archive on a server. If the server supports
+// ranges, it reads nothing else.
 func (s *session) fetchMembers(ctx context.Context, t transfer, f indexFile) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, s.limit, fmt.Errorf("gave up after %v", s.limit))
 	defer cancel()
@@ -193,10 +192,10 @@ func (s *session) fetchMembers(ctx context.Context, t transfer, f indexFile) err
 }
 
 var (
-	// errMostOfIt says that so much is wanted of an archive that it may as well
-	// be fetched whole, and be held to the digest that the index has of it.
+	// errMostOfIt says that the wanted members are so much of an archive that it is
+	// better fetched whole and checked against the index's digest.
 	errMostOfIt = errors.New("most of it is wanted")
-	// errResumed says that parts which an earlier run had left are not right.
+	// errResumed says that parts left by an earlier run are wrong.
 	errResumed = errors.New("completed parts are wrong")
 )
 
@@ -263,7 +262,7 @@ func emptyFolder(dir string) error {
 	return err
 }
 
-// checkSum refuses a digest that an index writes wrongly.
+// checkSum refuses a malformed digest of an index.
 func checkSum(sum string) bool {
 	b, err := hex.DecodeString(sum)
 	return err == nil && len(b) == sha256.Size

@@ -30,7 +30,7 @@ func (m *message) bytes(field int, b []byte) {
 
 func (m *message) string(field int, s string) { m.bytes(field, []byte(s)) }
 
-// length appends the head of a field of n bytes, which must follow.
+// length appends the header of a field of n bytes; the caller appends the bytes.
 func (m *message) length(field int, n int64) {
 	m.tag(field, 2)
 	*m = binary.AppendUvarint(*m, uint64(n))

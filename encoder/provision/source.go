@@ -2,8 +2,8 @@ package provision
 
 import "context"
 
-// transfer is the job of a source: to put the files of pkg, each with its
-// digest checked, into dir. What else it needs on disk goes into tmp.
+// transfer is the task of a source: to put the files of pkg, each with its digest
+// checked, into dir. Temporary files go into tmp.
 type transfer struct {
 	artifact string
 	route    string
@@ -11,7 +11,7 @@ type transfer struct {
 	tmp, dir string
 }
 
-// outer are the members of the package's archive that are wanted themselves.
+// outer returns the members of the package's archive that are requested themselves.
 func (t transfer) outer() []File {
 	if t.pkg.Inner != "" {
 		return []File{{Member: t.pkg.Inner, Name: "inner.zip"}}
@@ -19,8 +19,7 @@ func (t transfer) outer() []File {
 	return t.pkg.Files
 }
 
-// source fetches a package. A new one is added by adding a file that calls
-// registerSource.
+// source fetches a package. To add one, write a file that calls registerSource.
 type source func(ctx context.Context, s *session, t transfer) error
 
 var sources = map[string]source{}
@@ -36,7 +35,7 @@ type route struct {
 	fetch source
 }
 
-// routes are the ways to a package, in the order in which they are tried.
+// routes returns the routes to a package, in the order in which they are tried.
 func (p Package) routes() []route {
 	var out []route
 	if f, ok := indexes[p.Via]; ok {

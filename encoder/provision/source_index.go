@@ -18,9 +18,8 @@ import (
 // configuration names.
 const RouteIndex = "index"
 
-// indexes read the packages of a client where the client's configuration says
-// they are. They are asked before the client, which takes longer to start than
-// they take to read.
+// indexes read the packages of a client from the places that the client's configuration
+// names. They are tried before the client, since starting the client takes longer.
 var indexes = map[string]source{
 	"pip": fromPythonIndex,
 	"mvn": fromMavenRepository,
@@ -70,11 +69,10 @@ func fromPythonIndex(ctx context.Context, s *session, t transfer) error {
 	})
 }
 
-// maxWheels bounds what is looked at of a folder.
+// maxWheels bounds how many files of a folder are looked at.
 const maxWheels = 100_000
 
-// fromFolder takes the wheel out of a folder of wheels, and reports whether it is
-// there.
+// fromFolder copies the wheel from a folder of wheels, and reports whether it was there.
 func (s *session) fromFolder(ctx context.Context, t transfer, dir string) (found bool, err error) {
 	info, err := os.Stat(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -144,7 +142,7 @@ func fromMavenRepository(ctx context.Context, s *session, t transfer) error {
 	})
 }
 
-// each asks registries one after the other until one has what is wanted.
+// each asks the registries in order until one has the file.
 func (s *session) each(ctx context.Context, registries []clientconf.Registry, ask func(clientconf.Registry, *network) error) error {
 	n, err := s.network()
 	if err != nil {

@@ -2,7 +2,7 @@ package provision
 
 import "context"
 
-// The mvn source copies a jar, by way of the user's local Maven repository.
+// The mvn source copies a jar through the user's local Maven repository.
 var _ = registerSource("mvn", func(ctx context.Context, s *session, t transfer) error {
 	return s.fromClient(ctx, t, "mvn", [][]string{{"mvn"}}, []string{
 		"--quiet", "--batch-mode",

@@ -37,12 +37,11 @@ func copyInto(ctx context.Context, path string, f File, dir string) error {
 // maxJSONBytes bounds a receipt.
 const maxJSONBytes = 1 << 20
 
-// adoptModel takes the model in the folder dir that the user named. A folder
-// with model.onnx, tokenizer.json and lexsem-model.json is used where it is, and so
-// is one of weights of which no graph can be made, that has Dense modules, or where
-// no library is wanted to run a graph. Else what is lacking is made, in the cache:
-// the description out of the files that sentence-transformers puts beside a model,
-// model.onnx out of safetensors.
+// adoptModel uses the model in the folder dir that the user named. A folder with
+// model.onnx, tokenizer.json and lexsem-model.json is used in place. So is a folder of
+// weights if no graph can be made of them, if it has Dense modules, or if no library is
+// wanted. Otherwise the missing files are made in the cache: the description from the
+// files of sentence-transformers, and model.onnx from safetensors.
 func (s *session) adoptModel(ctx context.Context, dir string) (Provenance, error) {
 	abs, err := filepath.Abs(dir)
 	if err != nil {
@@ -93,8 +92,8 @@ func (s *session) adopt(ctx context.Context, dir, name string) (Provenance, erro
 	}
 	id := fmt.Sprintf("local-%s-%.12x", name, key.Sum(nil))
 	pkg.Version = id
-	// The export of version 1 left heads out. Models of the registry have none,
-	// so their version stays; a folder of the user's may have one.
+	// The export of version 1 omitted heads. Registered models have no head, so their
+	// version stays; a user's folder may have one.
 	a := artifact{
 		name: id, dir: filepath.Join(s.cache, "models", id), main: fileONNX, recipe: recipe(spec) + ", head", packages: []Package{pkg},
 		finish: func(ctx context.Context, dir string) error { return completeModel(ctx, dir, spec) },
@@ -104,8 +103,8 @@ func (s *session) adopt(ctx context.Context, dir, name string) (Provenance, erro
 	return p, err
 }
 
-// describe returns what is known of the model in dir, and whether it says so in a
-// description of its own. What else was chosen or assumed is told.
+// describe returns the description of the model in dir, and whether it is in a
+// description file. Choices and assumptions are reported.
 func (s *session) describe(dir string) (encoder.Spec, bool, error) {
 	if _, err := os.Lstat(filepath.Join(dir, encoder.SpecFile)); err == nil {
 		spec, err := encoder.LoadSpec(dir)
@@ -118,8 +117,8 @@ func (s *session) describe(dir string) (encoder.Spec, bool, error) {
 	return spec, false, err
 }
 
-// asItIs reports whether the model in dir is opened where it lies, without a copy in
-// the cache. Errors are those of files that must be there.
+// asItIs reports whether the model in dir is opened in place, without a copy in the
+// cache. It returns an error if a required file is missing.
 func (s *session) asItIs(dir string, spec encoder.Spec) (bool, error) {
 	_, err := os.Stat(filepath.Join(dir, fileONNX))
 	graph := err == nil

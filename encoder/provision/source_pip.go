@@ -2,8 +2,8 @@ package provision
 
 import "context"
 
-// pipCommands are the ways to call pip, in the order in which they are tried.
-// uv has no download command of its own but runs pip in a folder of its own.
+// pipCommands are the ways to call pip, in the order in which they are tried. uv has no
+// download command but can run pip in a temporary environment.
 var pipCommands = [][]string{
 	{"python3", "-m", "pip"},
 	{"pip3"},
@@ -12,14 +12,13 @@ var pipCommands = [][]string{
 	{"uv", "tool", "run", "pip"},
 }
 
-// wheelABI is the Python that wheels with platform tags are for: any will do, as
-// none of it is run, and this one says which of them is meant.
+// wheelABI is the Python version of wheels with platform tags. Any version will do, since
+// no Python code is run; this one makes the choice definite.
 const wheelABI = "cp311"
 
-// The pip source downloads a wheel: nothing is installed and none of the
-// package's code runs, so an externally managed Python (PEP 668) does not
-// matter. Explicit tags make the choice of the wheel independent of the
-// Python that pip happens to run in.
+// The pip source downloads a wheel: nothing is installed and none of the package's code
+// runs, so an externally managed Python (PEP 668) does not matter. Explicit tags make the
+// choice of the wheel independent of the Python version that pip runs in.
 var _ = registerSource("pip", func(ctx context.Context, s *session, t transfer) error {
 	args := []string{"download", "--quiet", "--disable-pip-version-check", "--no-input",
 		"--retries", "1", "--timeout", "15", "--no-deps", "--only-binary", ":all:", "--dest", "."}

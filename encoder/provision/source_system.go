@@ -20,7 +20,7 @@ var errNoLibrary = errors.New("no ONNX Runtime library is installed in the usual
 // symbol version VERS_1.27.0.
 var versionPattern = regexp.MustCompile(`(?:^|[-_.])(\d+)\.(\d+)(\.\d+)?`)
 
-// libraryVersion is a version of the library, or zero where it is not known.
+// libraryVersion is a version of the library, or zero if unknown.
 type libraryVersion struct {
 	major, minor int
 	text         string
@@ -45,8 +45,8 @@ func (v libraryVersion) usable() bool {
 	return v.major == minLibraryMajor && v.minor >= minLibraryMinor
 }
 
-// libraryGlobs are the patterns under which installed libraries are found:
-// loader paths, package managers, Python packages.
+// libraryGlobs returns the patterns under which installed libraries are found: loader
+// paths, package managers, Python packages.
 func libraryGlobs(platform string) []string {
 	var dirs []string
 	for _, env := range []string{"LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH"} {
@@ -90,10 +90,9 @@ func libraryGlobs(platform string) []string {
 	return out
 }
 
-// systemLibrary finds a library of a sufficient version that is installed on
-// this machine. It loads nothing: the version is read from the file, from its
-// name or from the metadata of the Python package around it, and a library
-// whose version cannot be told that way is passed over.
+// systemLibrary finds an installed library of a sufficient version. It loads nothing: the
+// version comes from the file, its name, or the metadata of the Python package around it.
+// Libraries of unknown version are skipped.
 func systemLibrary(platform string) (Provenance, error) {
 	return findLibrary(libraryGlobs(platform), platform)
 }
@@ -123,8 +122,8 @@ func findLibrary(globs []string, platform string) (Provenance, error) {
 	return Provenance{}, reason
 }
 
-// inspectLibrary returns the version of the library at path, zero where it
-// cannot be told, or an error where the file cannot be one for the platform.
+// inspectLibrary returns the version of the library at path, or zero if it is unknown. It
+// returns an error if the file cannot be a library for the platform.
 func inspectLibrary(path, platform string) (libraryVersion, error) {
 	real, err := filepath.EvalSymlinks(path)
 	if err != nil {
@@ -179,8 +178,8 @@ func inspectELF(path, platform string) (libraryVersion, error) {
 	return libraryVersion{}, nil
 }
 
-// userLibrary takes the library that the user named: a file, or a folder
-// that holds one. It is refused only where it certainly cannot work.
+// userLibrary uses the library that the user named: a file, or a folder with one. It is
+// refused only if it certainly cannot work.
 func userLibrary(path, platform string) (Provenance, error) {
 	fail := func(err error) (Provenance, error) {
 		return Provenance{}, &MissingError{Missing: []Missing{{Artifact: LibraryArtifact,

@@ -11,9 +11,9 @@ import (
 	"github.com/lexsem/lexsem/internal/atomicfile"
 )
 
-// stamp tells whether a file may have changed since it was hashed. A change that
-// keeps the size and puts back the time goes unseen until the file is hashed
-// again, which `lexsem doctor` does.
+// stamp shows whether a file may have changed since it was hashed. A change that keeps
+// the size and restores the time is found only when the file is hashed again, as `lexsem
+// doctor` does.
 type stamp struct {
 	Size int64 `json:"size"`
 	Time int64 `json:"time"` // of the last change, in ns since 1970
@@ -21,8 +21,8 @@ type stamp struct {
 
 func stampOf(info fs.FileInfo) stamp { return stamp{info.Size(), info.ModTime().UnixNano()} }
 
-// check holds every file in dir to its digest, those whose stamp has not changed
-// by that alone unless all is asked for. It reports whether stamps are new.
+// check compares every file in dir with its digest. Unless all is set, an unchanged stamp
+// suffices. It reports whether it updated stamps.
 func (r *receipt) check(ctx context.Context, dir string, all bool) (stamped bool, err error) {
 	for name, want := range r.Files {
 		if err := ctx.Err(); err != nil {

@@ -5,8 +5,8 @@ import (
 	"unicode/utf8"
 )
 
-// addedToken is a token that is found in the text as it stands, or as the
-// normaliser leaves it, before anything else looks at the text.
+// addedToken is a token that is matched in the original or the normalised text before the
+// model sees the text.
 type addedToken struct {
 	Content    string
 	ID         int32
@@ -47,9 +47,8 @@ func newFinder(p *properties, tokens []addedToken) *finder {
 	return f
 }
 
-// next returns the first token in text[at:] and its range, the white space it
-// swallows included; free is the end of the one before. A nil token says that
-// there is none.
+// next returns the first token in text[at:] and its range, including white space that
+// belongs to it. free is the end of the previous token. t is nil if there is no token.
 func (f *finder) next(text []byte, at, free int) (t *addedToken, lo, hi, after int) {
 	for ; ; at++ {
 		if at += f.start(text[at:]); at == len(text) {
@@ -92,8 +91,9 @@ func (f *finder) next(text []byte, at, free int) (t *addedToken, lo, hi, after i
 	}
 }
 
-// start is where a token may begin in text, or its length. Each of a few bytes is
-// looked for in a stretch at a time: one that is not there costs no more than what is found.
+// start is the first position in text where a token may begin, or its length. If tokens
+// begin with few different bytes, each byte is searched for in one stretch at a time, so an
+// absent byte costs little.
 func (f *finder) start(text []byte) int {
 	if len(f.few) > 0 {
 		for at, size := 0, 64; at < len(text); at, size = at+size, min(2*size, 1<<12) {
@@ -118,7 +118,7 @@ func (f *finder) start(text []byte) int {
 	return len(text)
 }
 
-// alone says that no part of a word touches text[lo:hi].
+// alone reports whether no part of a word touches text[lo:hi].
 func (f *finder) alone(text []byte, lo, hi int) bool {
 	if lo > 0 {
 		if r, _ := utf8.DecodeLastRune(text[:lo]); f.of(r)&isWord != 0 {
@@ -133,8 +133,8 @@ func (f *finder) alone(text []byte, lo, hi int) bool {
 	return true
 }
 
-// blanksAround counts the code points at the ends of s that are white space or
-// the letter that byte-level vocabularies have for a blank.
+// blanksAround counts the code points at each end of s that are white space or the letter
+// that stands for a blank in byte-level vocabularies.
 func (p *properties) blanksAround(s []byte) (before, behind int) {
 	blank := func(r rune) bool { return r == 'Ġ' || p.of(r)&isWhite != 0 }
 	for _, r := range bytes.Runes(s) {

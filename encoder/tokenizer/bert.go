@@ -10,7 +10,7 @@ import (
 	"slices"
 )
 
-// bertNormalizer is what BERT does to a text before it is cut.
+// bertNormalizer is BERT's normalisation of a text.
 type bertNormalizer struct {
 	Type         string
 	CleanText    bool  `json:"clean_text"`
@@ -26,7 +26,8 @@ func (n bertNormalizer) strips() bool {
 	return *n.StripAccents
 }
 
-// longestBERT is the length in bytes of the longest file whose digest is that of bertDigest.
+// longestBERT is the length in bytes of the longest file that can have the digest of
+// bertDigest.
 const longestBERT = 1<<24 - 1
 
 // bertDigest is the digest of BERT's own recipe, cased or uncased, and "" for any other. It

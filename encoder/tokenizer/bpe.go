@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// piece is a token: an id and a range of the word that was given.
+// piece is a token: an id and a range of the given word.
 type piece struct {
 	id     int32
 	lo, hi int32
@@ -14,11 +14,11 @@ type piece struct {
 
 // model turns words into tokens.
 type model interface {
-	// tokenize appends the tokens of word, which is not empty, to dst.
+	// tokenize appends the tokens of word to dst; word must not be empty.
 	tokenize(dst []piece, word []byte, w *work) []piece
 }
 
-// work is the memory that models work in.
+// work is the working memory of models.
 type work struct {
 	symbols []symbol
 	heap    []candidate
@@ -26,15 +26,15 @@ type work struct {
 	best    []node
 }
 
-// bpe is byte-pair encoding: of the pairs of neighbours that may merge, the one
-// of lowest rank does, the leftmost of these, until none is left.
+// bpe is byte-pair encoding: the pair of neighbours with the lowest rank merges, the
+// leftmost first, until no pair can merge.
 type bpe struct {
 	raw          bool // symbols are bytes, not code points
 	whole        map[string]int32
 	longest      int // bytes of the longest entry of whole
 	ignoreMerges bool
-	// The ids of single symbols, -1 for none, by where they stand: [1][.] behind
-	// another, [.][1] last in the word.
+	// The ids of single symbols, -1 for none, by position: [1][.] after another symbol,
+	// [.][1] last in the word.
 	small  [2][2]*[256]int32
 	large  [2][2]map[rune]int32
 	merges pairs
@@ -47,7 +47,7 @@ type bpe struct {
 	cutBefore bool
 }
 
-// symbol is a stretch of a word that is one token so far.
+// symbol is a range of a word that is currently one token.
 type symbol struct {
 	id         int32
 	len        int32 // 0 where it was merged into the one before
@@ -60,7 +60,7 @@ type candidate struct {
 	id  int32  // of the result
 }
 
-// noMerge is above every rank.
+// noMerge is a value above every rank.
 const noMerge = math.MaxUint64
 
 // fewSymbols is the number of symbols up to which looking at all pairs is
@@ -125,7 +125,7 @@ func (m *bpe) symbols(word []byte, w *work) {
 			}
 			put(id, int32(size))
 		case m.fallback != nil && spelled(m.fallback, word[i:i+size]):
-			// What is pending stays behind these, as in the reference.
+			// Pending symbols stay after these, as in the reference.
 			for _, b := range word[i : i+size] {
 				put(m.fallback[b], 1)
 			}
@@ -232,8 +232,8 @@ func (m *bpe) mergeMany(w *work) {
 	}
 }
 
-// sink moves the candidate at i to its place below, rise the last one to its
-// place above.
+// sink moves the candidate at i down to its place in the heap, rise moves the last one
+// up.
 func (w *work) sink(i int) {
 	h := w.heap
 	for {
@@ -288,7 +288,7 @@ func (p *pairs) slot(key uint64) uint64 {
 	}
 }
 
-// set gives a pair its rank; a later one takes the place of an earlier.
+// set gives a pair its rank; it replaces an earlier one.
 func (p *pairs) set(a, b int32, rank int, id int32) {
 	key := uint64(a)<<32 | uint64(b) + 1
 	h := p.slot(key)
@@ -303,8 +303,8 @@ func (p *pairs) get(a, b int32) uint64 {
 	return noMerge
 }
 
-// cut returns the end of the part of word, from at on, that can be tokenized by
-// itself: no merge joins what is before the next mark with the mark.
+// cut returns the end of the part of word, from at on, that can be tokenized separately:
+// no merge crosses the boundary to the next mark.
 func (m *bpe) cut(word []byte, at int) int {
 	if !m.cutBefore {
 		return len(word)

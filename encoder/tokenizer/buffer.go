@@ -5,11 +5,10 @@ import (
 	"unicode/utf8"
 )
 
-// buffer is a text in the course of normalisation. It is valid UTF-8.
+// buffer is a text during normalisation. It is valid UTF-8.
 //
-// As in the reference, each code point stands for one code point of the
-// original: from[i] is where that begins, for each byte text[i]. What it is
-// long follows from the original.
+// As in the reference, each code point belongs to one code point of the original: from[i]
+// is its start, for each byte text[i]. Its length follows from the original.
 type buffer struct {
 	text []byte
 	from []int32
@@ -17,7 +16,7 @@ type buffer struct {
 
 func (b *buffer) reset() { b.text, b.from = b.text[:0], b.from[:0] }
 
-// load sets b to original[lo:hi], which is valid UTF-8.
+// load sets b to original[lo:hi], which must be valid UTF-8.
 func (b *buffer) load(original string, lo, hi int) {
 	text := append(b.text[:0], original[lo:hi]...)
 	from := slices.Grow(b.from[:0], len(text))[:len(text)]
@@ -31,7 +30,7 @@ func (b *buffer) load(original string, lo, hi int) {
 	b.text, b.from = text, from
 }
 
-// put appends r, which stands for the code point at from.
+// put appends r, which belongs to the code point at from.
 func (b *buffer) put(r rune, from int32) {
 	n := len(b.text)
 	b.text = utf8.AppendRune(b.text, r)
@@ -46,15 +45,15 @@ func (b *buffer) copy(src *buffer, lo, hi int) {
 	b.from = append(b.from, src.from[lo:hi]...)
 }
 
-// puts appends s, all of which stands for the code point at from.
+// puts appends s; all of it belongs to the code point at from.
 func (b *buffer) puts(s string, from int32) {
 	n := len(b.text)
 	b.text, b.from = slices.Grow(b.text, len(s))[:n+len(s)], slices.Grow(b.from, len(s))[:n+len(s)]
 	put(b.text[n:], b.from[n:], s, from)
 }
 
-// put writes s to the start of text, and from for each of its bytes to that of places. It
-// returns the length of s.
+// put writes s to the start of text, and from to places for each of its bytes. It returns
+// the length of s.
 func put(text []byte, places []int32, s string, from int32) int {
 	for i := range len(s) {
 		text[i], places[i] = s[i], from
@@ -62,17 +61,17 @@ func put(text []byte, places []int32, s string, from int32) int {
 	return len(s)
 }
 
-// aligner appends code points to dst the way the reference aligns the result of
-// a normaliser with its input: by counting. Each put says by how much the number
-// of code points changed there.
+// aligner appends code points to dst the way the reference aligns the result of a
+// normaliser with its input: by counting. Each put states the change in the number of
+// code points.
 type aligner struct {
 	dst, src *buffer
 	at       int // of src, what is not consumed yet
 }
 
-// put appends r. A change of 0 means that it takes the place of the next code
-// point of src, -n that n more are gone behind that one, and above 0 that it is
-// one more, aligned with what was consumed last.
+// put appends r. With change 0 it replaces the next code point of src. With −n it also
+// removes the n code points after that. Above 0 it is an additional code point, aligned
+// with the last consumed one.
 func (a *aligner) put(r rune, change int) {
 	if change > 0 {
 		a.dst.put(r, a.src.from[max(a.at-1, 0)])

@@ -5,13 +5,13 @@ import (
 	"sync/atomic"
 )
 
-// What is remembered of one word at most.
+// Maximum sizes of one cached word.
 const (
 	cachedWord   = 46 // bytes
 	cachedPieces = 24
 )
 
-// cache remembers the tokens of words, for all goroutines. It takes at most some 3 MB.
+// cache stores the tokens of words, for all goroutines. It takes at most some 3 MB.
 type cache struct {
 	slots [1 << 12][ways]atomic.Pointer[cached]
 }
@@ -19,8 +19,8 @@ type cache struct {
 // ways is the number of slots that a word may be in.
 const ways = 4
 
-// cached is a word and its tokens: word[lo[i]:hi[i]] has the id ids[i]. All of it lies in
-// one place, as looking up several would cost more than all else here.
+// cached is a word and its tokens: word[lo[i]:hi[i]] has the id ids[i]. It is one block
+// of memory, since several lookups would cost more than all other work.
 type cached struct {
 	size, count uint8
 	word        [cachedWord]byte
@@ -36,7 +36,7 @@ func (c *cache) set(hash uint64) *[ways]atomic.Pointer[cached] {
 	return &c.slots[hash%uint64(len(c.slots))]
 }
 
-// get returns what is remembered of word, which must not be changed, or nil.
+// get returns the stored tokens of word, which must not be changed, or nil.
 func (c *cache) get(word []byte, hash uint64) *cached {
 	set := c.set(hash)
 	for i := range set {
@@ -47,8 +47,8 @@ func (c *cache) get(word []byte, hash uint64) *cached {
 	return nil
 }
 
-// put remembers the tokens of word, in a free slot or a random one, and returns what get
-// will; nil where that is too much.
+// put stores the tokens of word in a free slot or a random one, and returns what get will
+// return; nil if they are too many.
 func (c *cache) put(word []byte, hash uint64, found []piece) *cached {
 	if len(word) > cachedWord || len(found) > cachedPieces {
 		return nil

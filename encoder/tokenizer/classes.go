@@ -27,8 +27,8 @@ const (
 	isCapital class = 1 << (iota + 19) // has a small letter
 	isUpper                            // [\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]
 	isLower                            // [\p{Ll}\p{Lm}\p{Lo}\p{M}]
-	// A form may change it, by itself or with what is before it. Text without
-	// such code points is in that form.
+	// The form may change the code point, alone or together with the text before it. Text
+	// without such code points is already in that form.
 	unsettledNFC
 	unsettledNFD
 	unsettledNFKC
@@ -44,7 +44,7 @@ type properties struct {
 	lower   map[rune]rune // of letters that are not ASCII
 }
 
-// of returns the class of r, which must be a code point.
+// of returns the class of r, which must be a valid code point.
 func (p *properties) of(r rune) class { return p.classes[p.page[r>>8]][r&0xff] }
 
 // next returns the class and the size of the code point at the start of b, which is

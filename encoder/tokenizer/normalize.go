@@ -7,19 +7,19 @@ import (
 	"unicode/utf8"
 )
 
-// normalizer rewrites a text. It puts the result into dst, which is empty, and
-// reports true, or leaves it in src and reports false.
+// normalizer rewrites a text. It writes the result to dst, which is empty, and returns
+// true. If nothing changes, it returns false, and src is the result.
 type normalizer interface {
 	normalize(dst, src *buffer) bool
 }
 
-// edit copies what a normalizer does not change from src to dst.
+// edit copies the unchanged parts from src to dst.
 type edit struct {
 	dst, src *buffer
 	done     int // of src.text
 }
 
-// skip copies what lies before lo, and goes on at hi.
+// skip copies the text before lo and continues at hi.
 func (e *edit) skip(lo, hi int) {
 	e.dst.copy(e.src, e.done, lo)
 	e.done = hi
@@ -34,7 +34,7 @@ func (e *edit) end() bool {
 	return true
 }
 
-// replace puts r in the place of the code point that src.text[i:i+size] is.
+// replace puts r in place of the code point src.text[i:i+size].
 func (e *edit) replace(i, size int, r rune) {
 	if utf8.RuneLen(r) == size {
 		utf8.EncodeRune(e.src.text[i:i+size], r)
@@ -44,7 +44,7 @@ func (e *edit) replace(i, size int, r rune) {
 	e.dst.put(r, e.src.from[i])
 }
 
-// lowercase maps letters to small ones, one by one.
+// lowercase maps each letter to lower case.
 type lowercase struct{ *properties }
 
 func (n lowercase) normalize(dst, src *buffer) bool {
@@ -83,10 +83,10 @@ func ascii(text []byte, i int) int {
 	return i
 }
 
-// dropped is what a mapping returns for code points that it takes out.
+// dropped is the result of a mapping that removes a code point.
 const dropped = -1
 
-// mapping replaces code points one by one, or takes them out.
+// mapping replaces or removes code points one by one.
 type mapping struct {
 	of   func(r rune) rune
 	keep [utf8.RuneSelf]bool // ASCII that stays as it is
@@ -120,8 +120,8 @@ func (m *mapping) normalize(dst, src *buffer) bool {
 	return e.end()
 }
 
-// nmt is the cleaning of the NMT recipe: control characters go, white space of
-// other kinds becomes blanks.
+// nmt is the cleaning of the NMT recipe: it removes control characters and turns other
+// white space into blanks.
 func nmt(r rune) rune {
 	switch {
 	case 0x01 <= r && r <= 0x08, r == 0x0B, 0x0E <= r && r <= 0x1F, r == 0x7F, r == 0x8F, r == 0x9F:
@@ -133,7 +133,7 @@ func nmt(r rune) rune {
 	return r
 }
 
-// without takes out the code points of a class.
+// without removes the code points of a class.
 func without(p *properties, c class) *mapping {
 	return newMapping(func(r rune) rune {
 		if p.of(r)&c != 0 {
@@ -156,8 +156,7 @@ func cleanText(p *properties) *mapping {
 	})
 }
 
-// ideographs sets CJK ideographs apart with blanks: BertNormalizer's
-// handle_chinese_chars.
+// ideographs surrounds CJK ideographs with blanks: BertNormalizer's handle_chinese_chars.
 type ideographs struct{}
 
 func (ideographs) normalize(dst, src *buffer) bool {
@@ -179,7 +178,7 @@ func (ideographs) normalize(dst, src *buffer) bool {
 	return e.end()
 }
 
-// ideograph follows the reference, whose ranges leave U+2B820 to U+2B91F out.
+// ideograph follows the reference, whose ranges omit U+2B820 to U+2B91F.
 func ideograph(r rune) bool {
 	return 0x4E00 <= r && r <= 0x9FFF || 0x3400 <= r && r <= 0x4DBF || 0x20000 <= r && r <= 0x2A6DF ||
 		0x2A700 <= r && r <= 0x2B81F || 0x2B920 <= r && r <= 0x2CEAF || 0xF900 <= r && r <= 0xFAFF || 0x2F800 <= r && r <= 0x2FA1F
@@ -212,7 +211,7 @@ func (n strip) normalize(dst, src *buffer) bool {
 	return false
 }
 
-// prepend puts a string before any text but the empty one.
+// prepend puts a string before every non-empty text.
 type prepend string
 
 func (n prepend) normalize(dst, src *buffer) bool {
@@ -224,7 +223,7 @@ func (n prepend) normalize(dst, src *buffer) bool {
 	return true
 }
 
-// replace puts content where pattern matches.
+// replace puts content in place of each match of pattern.
 type replace struct {
 	pattern matcher
 	content string
@@ -254,8 +253,8 @@ func (n replace) normalize(dst, src *buffer) bool {
 	}
 }
 
-// byte is normalize where the pattern is one byte and the content is longer: mostly the
-// blank, of which every word has one.
+// byte is normalize for a pattern of one byte and longer content: usually the blank,
+// which every word has.
 func (n replace) byte(dst, src *buffer, p byte) bool {
 	count := bytes.Count(src.text, []byte{p})
 	if count == 0 {
@@ -276,7 +275,7 @@ func (n replace) byte(dst, src *buffer, p byte) bool {
 	return true
 }
 
-// literal matches a string, which is not empty.
+// literal matches a non-empty string.
 type literal []byte
 
 func (p literal) find(text []byte, at int) (lo, hi int) {

@@ -118,7 +118,7 @@ func newBuilder(limit int) *builder {
 	return &builder{Tokenizer: &Tokenizer{properties: unicodeProperties(), words: &cache{}}, unk: -1, limit: int32(limit)}
 }
 
-// finish adds all that follows the normalizer, of which model adds the model.
+// finish reads the parts after the normalizer; model adds the model.
 func (f *file) finish(b *builder, kind string, model func() error) (*Tokenizer, error) {
 	for _, step := range []func() error{
 		func() error { return b.preTokenizer(f.PreTokenizer, 0) },
@@ -171,7 +171,7 @@ func (f *file) finish(b *builder, kind string, model func() error) (*Tokenizer, 
 	return t, nil
 }
 
-// digest sums up all that ids follow from.
+// digest is a digest of everything that determines ids.
 func (f *file) digest(t *Tokenizer) string {
 	h := sha256.New()
 	fmt.Fprintf(h, "tokenizer 1 vocab=%d\n", len(t.vocab))
@@ -199,7 +199,7 @@ func (f *file) digest(t *Tokenizer) string {
 	return hex.EncodeToString(h.Sum(nil)[:16])
 }
 
-// part counts a part at some depth of sequences, and returns its type.
+// part counts a part at this depth of sequences, and returns its type.
 func (b *builder) part(name string, raw json.RawMessage, depth int) (kind string, err error) {
 	if b.parts++; depth > maxDepth || b.parts > maxParts {
 		return "", refuse("%s has more than %d parts, or more than %d within each other", name, maxParts, maxDepth)
@@ -221,8 +221,8 @@ func sequence(parts []json.RawMessage, depth int, read func(raw json.RawMessage,
 	return nil
 }
 
-// added reads the added tokens. Their ids follow from the model, as in the
-// reference; a file that has others is refused.
+// added reads the added tokens. Their ids follow from the model, as in the reference; a file with
+// other ids is refused.
 func (b *builder) added(list []json.RawMessage) error {
 	next := int32(b.entries)
 	var raw, normal []addedToken
@@ -299,7 +299,7 @@ func (b *builder) name(text string, id int32) error {
 	return nil
 }
 
-// normalize runs the normalizers over text.
+// normalize applies the normalizers to text.
 func (b *builder) normalize(text string) string {
 	var x, y buffer
 	src, dst := &x, &y

@@ -65,7 +65,7 @@ func (b *builder) vocabulary(raw json.RawMessage) error {
 	return err
 }
 
-// fallback returns the ids of <0x00> to <0xFF>, -1 for those that are not there.
+// fallback returns the ids of <0x00> to <0xFF>, -1 for missing ones.
 func (b *builder) fallback() *[256]int32 {
 	var ids [256]int32
 	for i := range ids {
@@ -124,7 +124,7 @@ func (b *builder) unigram(raw json.RawMessage) error {
 	return b.scored(texts, scores, unk, j.ByteFallback)
 }
 
-// scored makes the Unigram model of entries with scores, whose ids are their places.
+// scored makes the Unigram model of entries with scores; their positions are their ids.
 func (b *builder) scored(texts []string, scores []float64, unk int32, byteFallback bool) error {
 	b.ids, b.vocab, b.special = make(map[string]int32, len(texts)), texts, make([]bool, len(texts))
 	m := &unigram{scores: scores, unk: unk}
@@ -198,9 +198,9 @@ func (b *builder) wordPiece(raw json.RawMessage) error {
 	return nil
 }
 
-// bytesOf returns the bytes that a text of the alphabet of byte-level
-// vocabularies stands for: printable bytes of Latin-1 stand for themselves, the
-// others, in order, for U+0100 and what follows.
+// bytesOf decodes a text in the alphabet of byte-level vocabularies: printable bytes of
+// Latin-1 stand for themselves; U+0100 and the following letters stand for the other
+// bytes, in order.
 func bytesOf(text string) ([]byte, bool) {
 	b := make([]byte, 0, len(text))
 	for _, r := range text {
@@ -413,7 +413,7 @@ func (b *builder) merges(m *bpe, raw json.RawMessage, prefix string) error {
 	return nil
 }
 
-// modelSum sums up the model but for its vocabulary.
+// modelSum is a digest of the model without its vocabulary.
 func (t *Tokenizer) modelSum() string {
 	h := sha256.New()
 	switch m := t.model.(type) {

@@ -26,7 +26,7 @@ func (p patternJSON) matcher(name string) (matcher, error) {
 	return nil, unsupported(name, "neither a string nor a pattern")
 }
 
-// normalizer adds what raw describes.
+// normalizer adds the normalizer that raw describes.
 func (b *builder) normalizer(raw json.RawMessage, depth int) error {
 	const name = "normalizer"
 	if absent(raw) {
@@ -140,7 +140,7 @@ func (b *builder) normalizer(raw json.RawMessage, depth int) error {
 	return strict(name, raw, &plain)
 }
 
-// behaviours are the names of what becomes of a match.
+// behaviours are the names of the ways to treat a match.
 var behaviours = map[string]behaviour{
 	"Removed": removed, "Isolated": isolated, "MergedWithPrevious": mergedWithPrevious,
 	"MergedWithNext": mergedWithNext, "Contiguous": contiguous,
@@ -154,7 +154,7 @@ type byteLevelJSON struct {
 	UseRegex       *bool `json:"use_regex"`
 }
 
-// preTokenizer adds what raw describes.
+// preTokenizer adds the pre-tokenizer that raw describes.
 func (b *builder) preTokenizer(raw json.RawMessage, depth int) error {
 	const name = "pre_tokenizer"
 	if absent(raw) {
@@ -303,7 +303,7 @@ func (t *tokenJSON) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// postProcessor adds what raw describes.
+// postProcessor adds the post-processor that raw describes.
 func (b *builder) postProcessor(raw json.RawMessage, depth int) error {
 	const name = "post_processor"
 	if absent(raw) {

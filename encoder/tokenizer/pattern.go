@@ -11,8 +11,8 @@ import (
 
 // matcher finds what a pattern matches.
 type matcher interface {
-	// find returns the first match in text[at:], which is not empty, as a range
-	// of text, or -1, -1. Nothing before at is looked at.
+	// find returns the first match in text[at:], which must not be empty, as a range of text,
+	// or -1, -1. It does not look before at.
 	find(text []byte, at int) (lo, hi int)
 }
 
@@ -64,8 +64,9 @@ func (m words) find(text []byte, at int) (lo, hi int) {
 	return -1, -1
 }
 
-// Patterns that are followed by hand: those of GPT-2 and of cl100k, the latter with a
-// number of digits and with or without case. Those of o200k and CLIP have files of their own.
+// Patterns that are implemented by hand: those of GPT-2 and of cl100k, the latter with a
+// number of digits and with or without case. The patterns of o200k and CLIP have separate
+// files.
 const (
 	patternGPT2      = `'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+` + patternBlanks
 	patternLetters   = `|[^\r\n\p{L}\p{N}]?\p{L}+|`
@@ -131,8 +132,8 @@ func (m gpt2) find(text []byte, at int) (lo, hi int) {
 	return at, m.run(text, hi, c&(isLetter|isNumber))
 }
 
-// run returns the end of the code points from at on that are letters, numbers,
-// or neither of these nor space.
+// run returns the end of the code points from at on that are all letters, all numbers, or
+// all neither of these nor space.
 func (p *properties) run(text []byte, at int, kind class) int {
 	for at < len(text) {
 		c, size := p.next(text[at:])
@@ -144,8 +145,8 @@ func (p *properties) run(text []byte, at int, kind class) int {
 	return at
 }
 
-// blanks is the end of \s+(?!\S)|\s+ at a space: all of them at the end of the
-// text, else all but the last one, or that one where there is no other.
+// blanks is the end of a match of \s+(?!\S)|\s+ at a space: all spaces at the end of the
+// text, else all but the last one, or a single space.
 func (p *properties) blanks(text []byte, at int) int {
 	end, last := at, at
 	for end < len(text) {
@@ -162,8 +163,8 @@ func (p *properties) blanks(text []byte, at int) int {
 	return end
 }
 
-// contraction is the length of 's, 't, 're, 've, 'm, 'll or 'd at the start of
-// text, or 0. Without case, s may be the long one, U+017F.
+// contraction is the length of 's, 't, 're, 've, 'm, 'll or 'd at the start of text, or
+// 0. If case is ignored, s may also be the long s, U+017F.
 func contraction(text []byte, anyCase bool) int {
 	if len(text) < 2 || text[0] != '\'' {
 		return 0
@@ -194,8 +195,8 @@ func small(b byte) byte {
 	return b
 }
 
-// cl100k matches the pattern of cl100k, Llama 3 and Qwen 2, in which a number has
-// at most so many digits, or any number of them where that is negative.
+// cl100k matches the pattern of cl100k, Llama 3 and Qwen 2. A number has at most digits
+// digits; a negative value means no limit.
 type cl100k struct {
 	*properties
 	digits int
@@ -220,9 +221,8 @@ func (m cl100k) find(text []byte, at int) (lo, hi int) {
 	return at, m.noWord(text, at, m.digits, false)
 }
 
-// noWord is the end of what begins at a place where no word does: numbers of at most
-// so many digits, signs with the line breaks behind them and, if slashes, the slashes
-// among these, or space.
+// noWord is the end of a match that is not a word: a number of at most digits digits;
+// signs with the following line breaks and, with slashes, slashes; or space.
 func (p *properties) noWord(text []byte, at, digits int, slashes bool) int {
 	c, size := p.next(text[at:])
 	hi := at + size
@@ -264,8 +264,7 @@ func (p *properties) noWord(text []byte, at, digits int, slashes bool) int {
 	return p.blanks(text, at)
 }
 
-// compiled is any other pattern that needs no looking ahead but for the blanks
-// at its end.
+// compiled is any other pattern that needs no lookahead except for blanks at its end.
 type compiled struct {
 	*properties
 	re     *regexp.Regexp

@@ -1,7 +1,7 @@
 package tokenizer
 
-// patternCLIP cuts CLIP's texts: contractions, words, single digits, and what is
-// neither; no match holds space.
+// patternCLIP cuts CLIP's texts: contractions, words, single digits, and other signs; no
+// match contains space.
 const patternCLIP = `'s|'t|'re|'ve|'m|'ll|'d|[\p{L}]+|[\p{N}]|[^\s\p{L}\p{N}]+`
 
 // clip matches patternCLIP.

@@ -1,7 +1,7 @@
 package tokenizer
 
-// patternO200k is the pattern of o200k. Words are cut before a capital behind a small
-// letter; letters without case, and marks, are either.
+// patternO200k is the pattern of o200k. Words are cut before a capital that follows a
+// small letter; letters without case, and marks, count as both.
 const (
 	patternO200k = patternPrefix + patternUpper + `*` + patternLower + `+` + patternApostroph + `?|` +
 		patternPrefix + patternUpper + `+` + patternLower + `*` + patternApostroph + `?|` +
@@ -37,7 +37,7 @@ func (m o200k) find(text []byte, at int) (lo, hi int) {
 	return at, m.noWord(text, at, 3, true)
 }
 
-// endsLower is the end of patternUpper*patternLower+ at a place, or that place.
+// endsLower is the end of a match of patternUpper*patternLower+ at from, or from itself.
 func (m o200k) endsLower(text []byte, from int) int {
 	at, either := from, from // behind the last letter that is either
 	for at < len(text) {
@@ -55,7 +55,7 @@ func (m o200k) endsLower(text []byte, from int) int {
 	return either
 }
 
-// endsUpper is the end of patternUpper+patternLower* at a place, or that place.
+// endsUpper is the end of a match of patternUpper+patternLower* at from, or from itself.
 func (m o200k) endsUpper(text []byte, from int) int {
 	at := m.letters(text, from, isUpper)
 	if at == from {
@@ -64,7 +64,7 @@ func (m o200k) endsUpper(text []byte, from int) int {
 	return m.letters(text, at, isLower)
 }
 
-// letters is the end of the code points of a class at a place.
+// letters is the end of the code points of a class that begin at at.
 func (m o200k) letters(text []byte, at int, kind class) int {
 	for at < len(text) {
 		c, size := m.next(text[at:])

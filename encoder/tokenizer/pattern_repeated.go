@@ -5,14 +5,14 @@ import (
 	"unicode/utf8"
 )
 
-// repeated matches a set of code points so many times in a row, as many as
-// there are: patterns such as \d, \s+ and " {2,}".
+// repeated matches a set of code points repeated within limits, as often as possible:
+// patterns such as \d, \s+ and " {2,}".
 type repeated struct {
 	set      runeSet
 	min, max int // max is -1 for any number
 }
 
-// newRepeated reads an expression of package regexp, or says that it is another.
+// newRepeated reads an expression of package regexp; ok is false if it has another form.
 func newRepeated(expr string) (*repeated, bool) {
 	e, err := syntax.Parse(expr, syntax.Perl)
 	if err != nil {
@@ -83,7 +83,7 @@ func (s *runeSet) add(lo, hi rune) {
 	}
 }
 
-// has says that r, a code point, is in s.
+// has reports whether r, a code point, is in s.
 func (s *runeSet) has(r rune) bool {
 	page := s[r>>8]
 	return page != nil && page[r&0xff]

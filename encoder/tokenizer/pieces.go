@@ -21,8 +21,8 @@ type Pieces struct {
 	Start, End, Pad, Unknown int32
 }
 
-// FromPieces returns the tokenizer of XLM-RoBERTa with these pieces. Sequences of code points of less than six bytes are
-// composed by NFC, as by the rules that SentencePiece derives from NFKC. Errors wrap encoder.ErrTokenizer.
+// FromPieces returns the tokenizer of XLM-RoBERTa with these pieces. Sequences of code points of less than six bytes
+// are composed by NFC, as in the rules that SentencePiece derives from NFKC. Errors wrap encoder.ErrTokenizer.
 func FromPieces(p Pieces) (*Tokenizer, error) {
 	n := len(p.Texts)
 	if len(p.Scores) != n {
@@ -81,7 +81,7 @@ func asJSON(v any) json.RawMessage {
 	return b
 }
 
-// composing are rules for single code points, and the composition of others.
+// composing holds rules for single code points, and compositions.
 type composing map[rune][]byte
 
 func (c composing) lookup(key []byte) ([]byte, bool) {
@@ -102,7 +102,8 @@ func (c composing) lookup(key []byte) ([]byte, bool) {
 	return nil, false
 }
 
-// joinedLetter returns the one letter that NFC makes of several code points, unless NFKC writes it otherwise.
+// joinedLetter returns the one letter into which NFC composes several code points, unless NFKC writes it
+// differently.
 func joinedLetter(s []byte) ([]byte, bool) {
 	one := norm.NFC.Append(make([]byte, 0, 2*utf8.UTFMax), s...)
 	if r, n := utf8.DecodeRune(one); n != len(one) || r < utf8.RuneSelf || !norm.NFKC.IsNormal(one) {

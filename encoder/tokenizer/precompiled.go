@@ -9,20 +9,20 @@ import (
 	"github.com/lexsem/lexsem/encoder"
 )
 
-// charsmap is the normaliser of SentencePiece as the reference runs it.
+// charsmap is the normaliser of SentencePiece as in the reference.
 //
-// The reference looks up whole graphemes of less than six bytes, takes the
-// shortest rule that the grapheme begins with, and drops the rest of it.
-// Graphemes without a rule, and longer ones, go code point by code point.
+// The reference looks up whole graphemes of less than six bytes. It applies the shortest
+// rule that is a prefix of the grapheme and drops the rest of the grapheme. Longer
+// graphemes and those without a rule are replaced code point by code point.
 type charsmap struct {
 	*properties
 	rules rules
 	plain [utf8.RuneSelf]bool // ASCII without a rule
 }
 
-// rules say what stands for a text.
+// rules find the replacement of a text.
 type rules interface {
-	// lookup returns what the shortest rule that key begins with puts in its place.
+	// lookup returns the replacement of the shortest rule that key begins with.
 	lookup(key []byte) ([]byte, bool)
 }
 
@@ -35,9 +35,9 @@ func charsmapOf(r rules) *charsmap {
 	return m
 }
 
-// doubleArray are rules as tokenizer.json has them: a double array (the trie of
-// Darts-clone, github.com/s-yata/darts-clone) behind its length in bytes, whose
-// values are places in the strings behind it, each ended by a zero.
+// doubleArray holds the rules as in tokenizer.json: the length in bytes and a double
+// array (the trie of Darts-clone, github.com/s-yata/darts-clone), then strings that each
+// end with a zero. The values of the array are positions of strings.
 type doubleArray struct {
 	units []uint32
 	text  []byte
@@ -135,8 +135,8 @@ func (m *charsmap) normalize(dst, src *buffer) bool {
 	return modified
 }
 
-// rewriter replaces parts of src. It aligns as the reference does: where a part
-// at the very start is deleted, all that follows is aligned too early.
+// rewriter replaces parts of src. It aligns as the reference does: if a part at the very
+// start is deleted, the following text is aligned too early.
 type rewriter struct {
 	aligner
 	inserted int // where the last code point of dst begins if it was one more, else -1
@@ -158,7 +158,7 @@ func (w *rewriter) keep(lo, hi int) {
 	}
 }
 
-// replace puts s where so many code points of src were.
+// replace puts s in place of old code points of src.
 func (w *rewriter) replace(s []byte, old int) {
 	count := utf8.RuneCount(s)
 	for k := 0; len(s) > 0; k++ {
@@ -178,8 +178,8 @@ func (w *rewriter) replace(s []byte, old int) {
 	if count > 0 || len(w.dst.text) == 0 {
 		return
 	}
-	// What is deleted counts for the code point before. If that was one more, it
-	// takes the place of the deleted.
+	// A deleted code point counts for the one before it. If that was an additional one,
+	// it takes the position of the deleted one.
 	if w.inserted >= 0 {
 		from := w.src.from[min(w.at, len(w.src.from)-1)]
 		for k := w.inserted; k < len(w.dst.from); k++ {

@@ -5,26 +5,26 @@ import "slices"
 // span is a range of a buffer's text.
 type span struct{ lo, hi int32 }
 
-// words are what pre-tokenizers cut a text into: ranges of buf, in order, none
-// of which is empty.
+// pieces are the parts into which pre-tokenizers cut a text: non-empty ranges of buf, in
+// order.
 type pieces struct {
 	buf, spare *buffer
 	cuts, next []span
 	segments   []segment
 }
 
-// segment is a stretch of text that a pattern matches, or one between matches.
+// segment is a match of a pattern, or the text between two matches.
 type segment struct {
 	span
 	match bool
 }
 
-// preTokenizer cuts the pieces of p into smaller ones, and may rewrite them.
+// preTokenizer cuts the pieces of p into smaller ones, and may rewrite their text.
 type preTokenizer interface {
 	cut(p *pieces)
 }
 
-// behaviour says where the matches of a pattern go.
+// behaviour says what becomes of the matches of a pattern.
 type behaviour int
 
 const (
@@ -35,7 +35,7 @@ const (
 	contiguous
 )
 
-// split cuts where pattern matches, or with invert where it does not.
+// split cuts at matches of pattern, or with invert at the text between them.
 type split struct {
 	pattern   matcher
 	behaviour behaviour
@@ -59,7 +59,7 @@ func (s split) cut(p *pieces) {
 	p.cuts, p.next = p.next, p.cuts
 }
 
-// add adds the matches in c, or what lies between them, or both.
+// add adds the matches in c, the text between them, or both.
 func (p *pieces) add(m matcher, text []byte, c span, matches, gaps bool) {
 	at := int(c.lo)
 	for at < len(text) {
@@ -80,7 +80,7 @@ func (p *pieces) add(m matcher, text []byte, c span, matches, gaps bool) {
 	}
 }
 
-// find sets p.segments to those of c.
+// find sets p.segments to the segments of c.
 func (p *pieces) find(m matcher, text []byte, c span, invert bool) {
 	p.segments = p.segments[:0]
 	at := int(c.lo)
@@ -100,7 +100,7 @@ func (p *pieces) find(m matcher, text []byte, c span, invert bool) {
 	}
 }
 
-// join adds p.segments, merged in the way of b.
+// join adds p.segments, merged as b describes.
 func (p *pieces) join(b behaviour) {
 	last := segment{} // the one before, and it is no match
 	for i, s := range p.segments {
@@ -165,7 +165,8 @@ func (m metaspace) cut(p *pieces) {
 	p.buf, p.spare = dst, src
 }
 
-// end is where the first blank or mark behind the first byte of text begins, or its length.
+// end is the position of the next blank or mark after the first byte of text, or its
+// length.
 func (m metaspace) end(text []byte) int {
 	first := m.mark[0]
 	for i := 1; i < len(text); i++ {
@@ -176,14 +177,13 @@ func (m metaspace) end(text []byte) int {
 	return len(text)
 }
 
-// begins says that text, which is not empty, begins with a blank or a mark.
+// begins reports whether text, which must not be empty, begins with a blank or a mark.
 func (m metaspace) begins(text []byte) bool {
 	return text[0] == ' ' || text[0] == m.mark[0] && string(text[:min(len(m.mark), len(text))]) == m.mark
 }
 
-// byteLevel puts a blank before each piece that has none, where it is told to.
-// That bytes then become letters is left to the model, which knows its
-// vocabulary in bytes.
+// byteLevel puts a blank before each piece without one, if the file asks for it. The
+// model itself maps bytes to letters, since it stores its vocabulary as bytes.
 type byteLevel struct{}
 
 func (byteLevel) cut(p *pieces) {

@@ -5,10 +5,9 @@ import (
 	"encoding/json"
 )
 
-// scanner walks through JSON that is known to be well formed, for vocabularies
-// of a quarter of a million entries: it makes nothing but the strings. Where
-// another kind of value stands than is asked for, it gives an empty one, which
-// callers refuse.
+// scanner reads well-formed JSON for vocabularies of a quarter of a million entries. It
+// allocates only the strings. If a value is of another kind than requested, it returns an
+// empty one, which callers refuse.
 type scanner struct {
 	b []byte
 	i int
@@ -27,7 +26,7 @@ func (s *scanner) peek() byte {
 	return 0
 }
 
-// object calls f behind each key of an object; f takes the value.
+// object calls f after each key of an object; f reads the value.
 func (s *scanner) object(f func(key string) error) error {
 	return s.list('{', '}', func() error {
 		if s.peek() != '"' {
@@ -37,7 +36,7 @@ func (s *scanner) object(f func(key string) error) error {
 	})
 }
 
-// array calls f before each value of an array; f takes it.
+// array calls f before each value of an array; f reads it.
 func (s *scanner) array(f func() error) error { return s.list('[', ']', f) }
 
 func (s *scanner) list(open, end byte, f func() error) error {
@@ -63,7 +62,7 @@ func (s *scanner) list(open, end byte, f func() error) error {
 	}
 }
 
-// string takes a string.
+// string reads a string.
 func (s *scanner) string() string {
 	if s.peek() != '"' {
 		return ""
@@ -96,7 +95,7 @@ func (s *scanner) string() string {
 	return ""
 }
 
-// number takes what a number may consist of.
+// number reads the characters that a number may have.
 func (s *scanner) number() string {
 	s.peek()
 	start := s.i

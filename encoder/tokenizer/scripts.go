@@ -8,17 +8,17 @@ import (
 	"github.com/lexsem/lexsem/encoder"
 )
 
-// A vocabulary that was made of texts in one language has the letters of some others, and no words of theirs: what it
-// cuts such a text into are letters, which say as little as the token for unknown text. Some thousand Chinese
-// characters are words.
+// A vocabulary made from texts in one language has letters of other scripts, but no words. It cuts texts in those
+// scripts into letters, which say as little as the token for unknown text. Some thousand Chinese characters count as
+// words.
 const (
 	leastWords   = 256  // entries of two letters and more that a script has which the vocabulary writes
 	leastHan     = 1024 // entries of Chinese characters
 	leastEntries = 4096 // of a vocabulary that tells anything
 )
 
-// unwritten finds the entries of scripts that the vocabulary cannot write. Entries must be plain text: those of bytes
-// tell no script.
+// unwritten finds the entries of scripts in which the vocabulary has no words. Entries must be plain text, since
+// entries of bytes show no script.
 func (t *Tokenizer) unwritten() {
 	scripts, known := make([]*unicode.RangeTable, len(t.vocab)), map[rune]*unicode.RangeTable{}
 	entries, words := 0, map[*unicode.RangeTable]int{}
@@ -51,8 +51,8 @@ func (t *Tokenizer) unwritten() {
 	}
 }
 
-// unwrittenIn returns the bytes of words that are spelled in letters of scripts that the vocabulary does not write. A
-// letter that stands alone, such as α, is a sign of its own.
+// unwrittenIn returns the number of bytes in words that are spelled letter by letter, in scripts without words in the
+// vocabulary. A single letter, such as α, counts as a sign.
 func (t *Tokenizer) unwrittenIn(text string, ids []int32, spans []encoder.Span, special []bool) (bytes int) {
 	before := false // the token before goes on in this one
 	for i, id := range ids {
@@ -69,14 +69,14 @@ func (t *Tokenizer) unwrittenIn(text string, ids []int32, spans []encoder.Span, 
 	return bytes
 }
 
-// joined reports whether nothing but marks stands between two places of a text, those that normalisation takes out.
-// Letters into which it cuts one code point have the same place.
+// joined reports whether only marks, which normalisation removes, lie between two positions of a text. Letters that
+// come from one code point have the same position.
 func joined(text string, from, to int32) bool {
 	return from > to || strings.IndexFunc(text[from:to], func(r rune) bool { return !unicode.IsMark(r) }) < 0
 }
 
-// scriptOf is the script of the letters and vowel signs of an entry and their number, nil where there are none or of several scripts.
-// known has the scripts of letters so far.
+// scriptOf returns the script of the letters and vowel signs of an entry, and their number. The script is nil if there
+// are no letters or several scripts. known caches the scripts of letters.
 func scriptOf(entry string, known map[rune]*unicode.RangeTable) (script *unicode.RangeTable, letters int) {
 	for _, r := range entry {
 		if r < utf8.RuneSelf {

@@ -1,10 +1,11 @@
-// Package tokenizer reads the tokenizer.json of a model. Start with [Load] or [Parse]. The [Tokenizer] gives
-// the ids and offsets that the reference library (Hugging Face tokenizers) gives, for Unigram of
+// Package tokenizer reads the tokenizer.json of a model. Start with [Load] or [Parse]. The [Tokenizer]
+// returns the same ids and offsets as the reference library (Hugging Face tokenizers), for Unigram of
 // SentencePiece (XLM-R, multilingual E5, BGE-M3), byte-level BPE (RoBERTa, ModernBERT, Qwen), BPE with byte
 // fallback (Gemma, Llama) and WordPiece (BERT).
 //
 // A Tokenizer never changes and is safe for concurrent use. A file that cannot be followed exactly is refused
-// with an encoder.ErrTokenizer that names the part. Each model has a file: bpe.go, unigram.go, wordpiece.go.
+// with an encoder.ErrTokenizer that names the unsupported part. Each model has a file: bpe.go, unigram.go,
+// wordpiece.go.
 package tokenizer
 
 import (
@@ -38,8 +39,8 @@ type Tokenizer struct {
 
 var _ encoder.Tokenizer = (*Tokenizer)(nil)
 
-// trim takes blanks out of offsets. With prefix, a single blank before the first
-// token stays: it was put there, and has no bytes of its own.
+// trim removes blanks from the ends of offsets. With prefix, a single blank before the first token stays,
+// since the tokenizer inserted it and it has no bytes in the text.
 type trim struct {
 	prefix bool
 	framed bool // the special tokens before the text are there already
@@ -63,8 +64,8 @@ func (t *Tokenizer) Digest() string { return t.digest }
 // PairFrame implements encoder.PairTokenizer.
 func (t *Tokenizer) PairFrame() (encoder.PairFrame, error) { return t.pair, t.pairErr }
 
-// longestText is where longer texts are cut, which adds 1 to Truncated. A text
-// takes up to about 40 bytes of memory a byte while it is tokenized.
+// longestText is the length at which texts are cut, which adds 1 to Truncated. A text takes up to about 40
+// bytes of memory a byte while it is tokenized.
 const longestText = 1 << 28
 
 // Tokenize implements encoder.Tokenizer. Cost: O(n) for languages that separate words by spaces; O(n
@@ -140,7 +141,7 @@ func (s *scan) reset(t *Tokenizer, text string, max int) {
 	}
 }
 
-// mend puts U+FFFD for each byte of text that is no UTF-8.
+// mend replaces each byte of text that is not UTF-8 with U+FFFD.
 func (s *scan) mend(text string) {
 	var b []byte
 	s.original = s.original[:0]
@@ -156,7 +157,7 @@ func (s *scan) mend(text string) {
 	s.text = string(b)
 }
 
-// restore moves offsets from the mended text to the one that was given.
+// restore converts offsets in the repaired text to offsets in the original text.
 func (s *scan) restore(offsets []encoder.Span) {
 	for i, o := range offsets {
 		if o != (encoder.Span{}) {
@@ -165,7 +166,7 @@ func (s *scan) restore(offsets []encoder.Span) {
 	}
 }
 
-// document finds the added tokens and reads what is between them.
+// document finds the added tokens and tokenizes the text between them.
 func (s *scan) document() {
 	if s.t.raw == nil {
 		s.segment(0, len(s.text))
@@ -195,8 +196,7 @@ func (s *scan) bytes() []byte {
 	return s.raw.text
 }
 
-// added emits an added token that was found as value, which stands for
-// text[lo:hi].
+// added emits the added token value, which was found at text[lo:hi].
 func (s *scan) added(t *addedToken, value []byte, lo, hi int) {
 	before, behind := 0, 0
 	if len(s.t.trims) > 0 {
@@ -205,7 +205,7 @@ func (s *scan) added(t *addedToken, value []byte, lo, hi int) {
 	s.emit(t.ID, int32(lo), int32(hi), before, behind)
 }
 
-// segment normalises text[lo:hi], which has no added token, and reads it.
+// segment normalises and tokenizes text[lo:hi], which has no added token.
 func (s *scan) segment(lo, hi int) {
 	if lo == hi {
 		return
@@ -333,8 +333,8 @@ func (s *scan) end(i int32) int32 {
 	return i + 4
 }
 
-// room makes place for so many tokens more, as far as the limit allows, and returns where
-// they begin and how many they are.
+// room reserves space for count more tokens, up to the limit. It returns the position of the first and how
+// many fit.
 func (s *scan) room(count int) (n, fit int) {
 	n = len(s.ids)
 	fit = min(count, s.limit-n)
@@ -348,7 +348,7 @@ func (s *scan) room(count int) (n, fit int) {
 	return n, fit
 }
 
-// emit adds a token of text[lo:hi] whose own text has so many blanks at its ends.
+// emit adds a token of text[lo:hi]; before and behind count the blanks at the ends of the token's own text.
 func (s *scan) emit(id, lo, hi int32, before, behind int) {
 	n, fit := s.room(1)
 	if fit == 0 {
@@ -358,8 +358,8 @@ func (s *scan) emit(id, lo, hi int32, before, behind int) {
 	s.ids[n], s.spans[n] = id, encoder.Span{Start: lo, End: hi}
 }
 
-// trimmed is what the trims leave of text[lo:hi], the place of token n, whose own text has
-// so many blanks at its ends.
+// trimmed returns the range text[lo:hi] of token n without the blanks that trims remove; before and behind
+// count the blanks of its own text.
 func (s *scan) trimmed(n int, lo, hi int32, before, behind int) (int32, int32) {
 	if before > 0 || behind > 0 {
 		for _, t := range s.t.trims {
@@ -373,8 +373,7 @@ func (s *scan) trimmed(n int, lo, hi int32, before, behind int) (int32, int32) {
 	return lo, hi
 }
 
-// trim takes code points off the ends of text[lo:hi]; keep says that a single
-// one at its start stays.
+// trim removes code points from the ends of text[lo:hi]; with keep, a single blank at the start stays.
 func (s *scan) trim(lo, hi int32, before, behind int, keep bool) (int32, int32) {
 	if before == 1 && keep {
 		before = 0

@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// trie finds vocabulary entries byte by byte. Nodes are numbers; the first few
-// are roots. The edges of all nodes share one open-addressing hash table, so a
-// step costs one probe into flat memory and a node costs 4 bytes beside its edge.
+// trie finds vocabulary entries byte by byte. Nodes are numbers; the first few are roots.
+// The edges of all nodes share one open-addressing hash table, so a step costs one probe
+// into flat memory, and a node costs 4 bytes in addition to its edge.
 type trie struct {
 	// id is, by node, the id of the entry that ends there, or -1.
 	id []int32
@@ -16,19 +16,19 @@ type trie struct {
 	mask  uint32
 }
 
-// maxTrieBytes is what the texts of all entries together may have.
+// maxTrieBytes is the maximum total length of the texts of all entries.
 const maxTrieBytes = 1<<24 - 1<<8
 
-// trieEntry is a text below a root, which is not empty.
+// trieEntry is a non-empty text below a root.
 type trieEntry struct {
 	text string
 	root uint32
 	id   int32
 }
 
-// newTrie builds the trie of entries, which it sorts, with so many roots. Of entries
-// that are equal, which one counts is not defined. The texts must have at most
-// maxTrieBytes bytes together.
+// newTrie sorts entries and builds their trie with the given number of roots. Which of
+// equal entries counts is undefined. The texts must have at most maxTrieBytes bytes
+// together.
 func newTrie(roots int, entries []trieEntry) *trie {
 	slices.SortFunc(entries, func(a, b trieEntry) int {
 		if a.root != b.root {

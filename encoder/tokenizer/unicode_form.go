@@ -8,8 +8,8 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// unicodeForm is one of the forms NFC, NFD, NFKC and NFKD. The decompositions
-// are those of golang.org/x/text, less those that the reference does not know.
+// unicodeForm is one of the forms NFC, NFD, NFKC and NFKD. The decompositions are those
+// of golang.org/x/text, without those that the reference does not know.
 type unicodeForm struct {
 	*properties
 	form      norm.Form
@@ -18,7 +18,7 @@ type unicodeForm struct {
 	unsettled class // what the form may change
 }
 
-// unsettledBy is what each form may change.
+// unsettledBy is the class of code points that each form may change.
 var unsettledBy = [...]class{norm.NFC: unsettledNFC, norm.NFD: unsettledNFD, norm.NFKC: unsettledNFKC, norm.NFKD: unsettledNFKD}
 
 func newUnicodeForm(p *properties, f norm.Form) unicodeForm {
@@ -40,7 +40,7 @@ const (
 	leads, vowels, tails      = 19, 21, 28
 )
 
-// markForms marks which code points each form may change.
+// markForms marks the code points that each form may change.
 func markForms(flat []class) {
 	second := func(r rune) { flat[r] |= unsettledNFC | unsettledNFKC } // of two that compose
 	for r := rune(vowelBase); r < vowelBase+vowels; r++ {
@@ -74,8 +74,7 @@ func markForms(flat []class) {
 	}
 }
 
-// normalize rewrites the stretches of src that the form may change, and copies
-// what is between them.
+// normalize rewrites the parts of src that the form may change, and copies the others.
 func (n unicodeForm) normalize(dst, src *buffer) bool {
 	text := src.text
 	s := composer{unicodeForm: n, aligner: aligner{dst: dst, src: src}}
@@ -116,15 +115,14 @@ func (n unicodeForm) normalize(dst, src *buffer) bool {
 	return true
 }
 
-// changed is a code point with the change that aligner.put takes.
+// changed is a code point with its change for aligner.put.
 type changed struct {
 	r      rune
 	change int32
 	ccc    uint8
 }
 
-// composer takes code points apart, brings marks into order and composes what
-// composes.
+// composer decomposes code points, sorts marks and composes again.
 type composer struct {
 	unicodeForm
 	aligner
@@ -133,8 +131,8 @@ type composer struct {
 	unordered bool      // these are out of order
 }
 
-// rewrite puts the form of text, behind which a settled code point or nothing
-// follows, into dst.
+// rewrite appends the normal form of text to dst; text must be followed by a settled code
+// point or the end.
 func (s *composer) rewrite(text []byte) {
 	if s.list == nil {
 		s.list = make([]changed, 0, 16)
@@ -170,7 +168,7 @@ func (s *composer) rewrite(text []byte) {
 	s.flush()
 }
 
-// add appends r to the list. A settled one ends what is there.
+// add appends r to the list. A settled code point completes the list before it.
 func (s *composer) add(r rune, change int32) {
 	c, class := changed{r: r, change: change}, s.of(r)
 	if class&isOrdered != 0 {
@@ -208,8 +206,8 @@ func (s *composer) flush() {
 	s.list, s.marks = s.list[:0], 0
 }
 
-// join composes code points with the starter before them, unless a mark of the
-// same class or a higher one is between.
+// join composes code points with the starter before them, unless a mark of the same or a
+// higher class is between.
 func (s *composer) join() {
 	n, starter := 0, -1
 	for _, c := range s.list {
@@ -241,8 +239,8 @@ func composed(a, b rune) (rune, bool) {
 	return r, ok
 }
 
-// compositions are the pairs that compose, found by taking apart what stands
-// for itself in NFC.
+// compositions are the pairs that compose, found by decomposing the code points that NFC
+// keeps.
 var compositions = sync.OnceValue(func() map[uint64]rune {
 	p, pairs := unicodeProperties(), map[uint64]rune{}
 	for r := rune(0x80); r <= utf8.MaxRune; r++ {

@@ -4,8 +4,8 @@ import (
 	"unicode/utf8"
 )
 
-// unigram is the model of SentencePiece in which each entry has a score (a log
-// probability) and a word becomes the entries of the highest sum.
+// unigram is the model of SentencePiece: each entry has a score (a log probability), and
+// a word becomes the entries with the highest sum.
 type unigram struct {
 	trie     *trie
 	scores   []float64
@@ -14,7 +14,7 @@ type unigram struct {
 	fallback *[256]int32 // ids of bytes, or nil
 }
 
-// node is the best way to the end of a stretch of a word.
+// node is the best segmentation up to the end of a part of a word.
 type node struct {
 	score float64
 	start int32 // of its last token, -1 where there is no way
@@ -73,8 +73,8 @@ func (m *unigram) tokenize(dst []piece, word []byte, w *work) []piece {
 	return m.named(dst, first, word)
 }
 
-// named puts dst[first:] into order and looks the unknown ones up once more:
-// several together may be an entry, or be spelled in bytes.
+// named sorts dst[first:] and looks up unknown parts again: several together may be an
+// entry, or be spelled in bytes.
 func (m *unigram) named(dst []piece, first int, word []byte) []piece {
 	extra := 0
 	for i, j := first, len(dst)-1; i < j; i, j = i+1, j-1 {
@@ -133,7 +133,7 @@ func (m *unigram) whole(s []byte) int32 {
 	return m.trie.id[at]
 }
 
-// spelled says that there is an id for each byte of b.
+// spelled reports whether there is an id for each byte of b.
 func spelled(ids *[256]int32, b []byte) bool {
 	for _, c := range b {
 		if ids[c] < 0 {

@@ -10,9 +10,8 @@ const (
 	wordRest  = 1 // entries that continue a word, without their prefix
 )
 
-// wordPiece takes the longest entry that a word begins with, then the longest
-// that continues it, and so on; a word for which that fails is unknown as a
-// whole.
+// wordPiece takes the longest entry that is a prefix of the word, then the longest that
+// continues it, and so on. If this fails, the whole word is unknown.
 type wordPiece struct {
 	trie    *trie
 	unk     int32

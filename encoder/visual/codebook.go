@@ -1,5 +1,5 @@
 // Package visual gives images tokens. A token is a visual word: the number of the codebook entry that is
-// nearest to the state of a patch. What works on the tokens of texts then works on images.
+// nearest to the state of a patch. So methods for tokens of texts also work on images.
 //
 // Start with [New], which wraps an encoder of images; [FitCodebook] makes its codebook by k-means over the
 // states of patches. Without a codebook images have no tokens. [NewReferences] is an encoder whose texts name
@@ -59,7 +59,7 @@ func (b *Codebook) Len() int { return len(b.offsets) }
 // and at least.
 const mostPerWord, leastPerWord = 64, 4
 
-// Enough reports whether so many states suffice for a codebook of size words; more would hardly
+// Enough reports whether the number of states suffices for a codebook of size words; more states hardly
 // improve it.
 func Enough(states, size int) bool { return states >= 16*size }
 
@@ -139,7 +139,7 @@ func FitCodebook(ctx context.Context, states []float32, dim, size int, seed uint
 	return newCodebook(dim, mean, words), nil
 }
 
-// assign finds the word of each of x, and how near it is, and counts those that changed theirs.
+// assign finds the nearest word of each of x and its cosine, and counts the changed words.
 func assign(ctx context.Context, of []int32, score, x, words []float32, dim, workers int) (moved int, err error) {
 	const rows = 256
 	size := len(words) / dim
@@ -190,7 +190,7 @@ func (b *Codebook) Words(dst []int32, states []float32) []int32 {
 	return dst
 }
 
-// codebookFront is what the bytes of a codebook begin with.
+// codebookFront is the beginning of an encoded codebook.
 const codebookFront = "lexsem visual words 1\n"
 
 // AppendBinary appends the codebook as bytes: the prefix, dimension and number of words as u32, then
@@ -211,7 +211,7 @@ func (b *Codebook) AppendBinary(dst []byte) []byte {
 // IsCodebook reports whether bytes begin like a codebook.
 func IsCodebook(p []byte) bool { return bytes.HasPrefix(p, []byte(codebookFront)) }
 
-// ReadCodebook reads what AppendBinary wrote.
+// ReadCodebook decodes the bytes of AppendBinary.
 func ReadCodebook(p []byte) (*Codebook, error) {
 	p, ok := bytes.CutPrefix(p, []byte(codebookFront))
 	if !ok || len(p) < 8 {

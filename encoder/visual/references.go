@@ -10,8 +10,8 @@ import (
 	"github.com/lexsem/lexsem/encoder/picture"
 )
 
-// A reference is a text that names an image and a part of it: the name, "#", and a
-// picture.View. So training queries made of images are short.
+// A reference is a text that names an image and a part of it: the name, "#", and a picture.View. So
+// training queries made from images are short.
 
 // Reference returns the reference to a part of the image with a name.
 func Reference(name string, v picture.View) string { return name + "#" + v.String() }
@@ -42,7 +42,7 @@ func NewReferences(enc encoder.Encoder, open func(ctx context.Context, name stri
 	return &References{enc, open}
 }
 
-// referenceWindow is how many images lie in memory at once.
+// referenceWindow is the number of images in memory at once.
 const referenceWindow = 64
 
 // Encode implements encoder.Encoder, for references. An image that cannot be opened is an error of its

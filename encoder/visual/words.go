@@ -48,15 +48,14 @@ func (e *Words) Codebook() *Codebook { return e.book.Load() }
 func (e *Words) VocabSize() int { return e.size }
 
 // Fingerprint returns that of the encoder, with the number of words. The codebook is not part of it;
-// whoever stores the codebook keeps track of it.
+// code that stores the codebook must track it.
 func (e *Words) Fingerprint() encoder.Fingerprint {
 	f := e.Encoder.Fingerprint()
 	f.VocabSize = e.size
 	return f
 }
 
-// Tokenize returns the visual words in a text made by Text, or one like it, if they are below
-// VocabSize. It ignores the rest.
+// Tokenize returns the visual words below VocabSize in a text like that of Text. It ignores the rest.
 func (e *Words) Tokenize(_ encoder.Role, text string) (t encoder.Tokens) {
 	for at := 0; at < len(text); {
 		n := strings.IndexAny(text[at:], " \n")
@@ -72,7 +71,7 @@ func (e *Words) Tokenize(_ encoder.Role, text string) (t encoder.Tokens) {
 	return t
 }
 
-// wordOf is the number of a word such as v0042.
+// wordOf parses a word such as v0042.
 func (e *Words) wordOf(s string) (int32, bool) {
 	if len(s) != wordBytes-1 || s[0] != 'v' {
 		return 0, false
@@ -140,8 +139,8 @@ func (e *Words) Encode(ctx context.Context, role encoder.Role, in []encoder.Inpu
 	return out, nil
 }
 
-// View returns an image as the encoder sees it, by the encoder's method of that name if it has one;
-// else the whole image.
+// View returns an image as the encoder sees it, if the encoder has a method View, else the whole
+// image.
 func (e *Words) View(file []byte) (*picture.Image, error) {
 	if v, ok := e.Encoder.(interface {
 		View(file []byte) (*picture.Image, error)
@@ -151,7 +150,7 @@ func (e *Words) View(file []byte) (*picture.Image, error) {
 	return picture.Decode(file)
 }
 
-// wordBytes is the length of a word in a Text, and of what stands behind it.
+// wordBytes is the length of a word in a Text with the separator after it.
 const wordBytes = 6
 
 // Text returns the words of an image as a text: a line for each row of patches, a word such as v0042

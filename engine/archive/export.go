@@ -28,7 +28,7 @@ type Writer struct {
 	lines   *json.Encoder
 }
 
-// NewWriter returns a Writer to w. The first line says h.
+// NewWriter returns a Writer to w. The first line contains h.
 func NewWriter(w io.Writer, h Head) *Writer {
 	h.Version = version
 	b := bufio.NewWriterSize(w, 64<<10)
@@ -44,5 +44,5 @@ func (x *Writer) Write(d *store.Document) error {
 	return x.lines.Encode(lineOf(d, head, x.vectors))
 }
 
-// Flush writes what is still buffered.
+// Flush writes the buffered data.
 func (x *Writer) Flush() error { return x.buffer.Flush() }

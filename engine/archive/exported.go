@@ -28,7 +28,7 @@ type Exported struct {
 	// Vectors says that the documents come with their vectors.
 	Vectors bool
 
-	// Bases are those of the token states in the lines from now on.
+	// Bases are the bases of the token states in the following lines.
 	Bases [][]byte
 
 	lines     lineReader
@@ -38,8 +38,8 @@ type Exported struct {
 	documents int    // how many they said there are
 }
 
-// NewExported returns a reader of an export, and reads its first line. Errors: a *LineError if that is not a line of an
-// export; those of r.
+// NewExported returns a reader of an export, and reads its first line. Errors: a *LineError if the first line is not
+// that of an export; errors of r.
 func NewExported(r io.Reader) (*Exported, error) {
 	x := &Exported{lines: lineReader{r: bufio.NewReaderSize(r, 64<<10)}}
 	d, err := x.Next()
@@ -53,14 +53,15 @@ func NewExported(r io.Reader) (*Exported, error) {
 	return x, nil
 }
 
-// Heads returns how many lines so far said where documents come from, and how many documents they announce.
+// Heads returns how many lines so far described the origin of documents, and how many documents they
+// announced.
 func (x *Exported) Heads() (n, documents int) { return x.heads, x.documents }
 
 // At returns the number of the last line that was read.
 func (x *Exported) At() int { return x.lines.line }
 
-// Next reads a line. If the line says where documents come from, the fields of x change. After the last line the error
-// is io.EOF.
+// Next reads a line. If the line describes the origin of documents, the fields of x change. After the last line the
+// error is io.EOF.
 func (x *Exported) Next() (Line, error) {
 	if d := x.first; d != nil {
 		x.first = nil
@@ -136,8 +137,7 @@ func (e *LineError) Error() string { return fmt.Sprintf("line %d: %v", e.Line, e
 // Unwrap returns the cause.
 func (e *LineError) Unwrap() error { return e.Err }
 
-// lineReader reads the lines of an export that are not blank. Memory: the longest
-// line that is there.
+// lineReader reads the lines of an export that are not blank. It takes the memory of the longest line.
 type lineReader struct {
 	r    *bufio.Reader
 	line int // number of the last one

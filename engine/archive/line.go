@@ -19,14 +19,14 @@ import (
 	"github.com/lexsem/lexsem/store"
 )
 
-// version is that of the format.
+// version is the version of the format.
 const version = 1
 
-// maxLine is the greatest length of a line of an export: that of the longest
-// document, each byte of it escaped, with its vectors.
+// maxLine is the maximum length of a line of an export: that of the longest document with every byte escaped,
+// and its vectors.
 const maxLine = 8 * store.MaxDocumentBytes
 
-// Line is a line of an export: a document as BEIR's corpora have it. Lexsem is what only this program reads.
+// Line is a line of an export: a document in the format of BEIR. Only this program reads the field Lexsem.
 type Line struct {
 	ID       string          `json:"_id"`
 	Title    string          `json:"title,omitempty"`
@@ -45,10 +45,10 @@ type rest struct {
 	Rows      []row    `json:"rows,omitempty"` // one a chunk
 }
 
-// Encoded says whether the line brings the vectors of the document.
+// Encoded reports whether the line has the vectors of the document.
 func (x *Line) Encoded() bool { return x.Lexsem != nil && len(x.Lexsem.Rows) > 0 }
 
-// Empty says whether the document has neither text nor data.
+// Empty reports whether the document has neither text nor data.
 func (x *Line) Empty() bool {
 	return intake.Blank(x.Title) && intake.Blank(x.Text) && (x.Lexsem == nil || len(x.Lexsem.Data) == 0)
 }
@@ -64,7 +64,7 @@ type Head struct {
 	Bases     [][]byte            `json:"bases,omitempty"`  // of the codes in rows, as they are stored
 }
 
-// raw are in base64.
+// raw values are in base64.
 type raw struct {
 	ID    []byte `json:"_id,omitempty"`
 	Title []byte `json:"title,omitempty"`
@@ -109,7 +109,7 @@ func lineOf(d *store.Document, head *Head, vectors bool) Line {
 	return x
 }
 
-// parse reads a line. What it refuses is fault.ErrInvalid.
+// parse reads a line. Errors are fault.ErrInvalid.
 func parse(line []byte) (x Line, err error) {
 	refuse := func(format string, args ...any) (Line, error) {
 		return x, fmt.Errorf("%w: %s", fault.ErrInvalid, fmt.Sprintf(format, args...))
@@ -147,8 +147,8 @@ func parse(line []byte) (x Line, err error) {
 	return x, nil
 }
 
-// Record returns the stored form of the line for a database of an encoder and a metric. Its rows lack their vectors where the line has
-// none; it has no rows where the line does not say how the text is cut.
+// Record returns the stored form of the line for a database of an encoder and a metric. If the line has no vectors, the
+// rows have none; if it has no chunk division, there are no rows.
 func (x *Line) Record(fp encoder.Fingerprint, by metric.Metric) (d store.Document, err error) {
 	d = store.Document{ID: x.ID, Title: x.Title, Text: x.Text}
 	refuse := func(format string, args ...any) (store.Document, error) {

@@ -19,7 +19,7 @@ import (
 type (
 	// BackupReport reports what Engine.Backup wrote.
 	BackupReport = store.BackupReport
-	// RestoreReport reports what Restore made.
+	// RestoreReport reports what Restore did.
 	RestoreReport = store.RestoreReport
 )
 
@@ -34,8 +34,8 @@ type RestoreOptions struct {
 // Restore makes a database from a backup, in a folder that is empty or does not exist. It checks the whole backup
 // before the database appears. If Restore fails, the folder is unchanged.
 //
-// The new database has its own identity: files of the original and of the copy are never confused. It continues the
-// commit numbers and starts backups of its own. Its derived state is built when it is first opened.
+// The new database has a new identity, so files of the original and the copy are never confused. It continues the
+// commit numbers and begins a new series of backups. Its derived state is built when it is first opened.
 //
 // Errors of package engine: ErrBackup for a file that is no sound backup; ErrOccupied if the folder has a database;
 // ErrForeign if it has other files; ErrLocked. Also those of ctx and r. Memory: one document, the vocabulary, and some
@@ -51,8 +51,8 @@ func Restore(ctx context.Context, dir string, r io.Reader, o RestoreOptions) (Re
 	return store.Restore(ctx, dir, r, store.RestoreOptions{Parts: o.Parts, Accept: acceptor(), Progress: o.Progress})
 }
 
-// acceptor makes what is asked about the parts of a backup, in their order. It
-// refuses what no engine has stored, and could not open.
+// acceptor returns the checks for the parts of a backup, in their order. They refuse content that no engine
+// has stored or could open.
 func acceptor() func(m *store.Manifest, terms, bases int) (func(*store.Document) error, error) {
 	var before int // tokens of the part before
 	var own bool   // which are terms

@@ -1,5 +1,5 @@
-// Package explain has the parts of an engine.Explanation: what words, tokens and
-// dimensions give to the score of a document.
+// Package explain has the parts of an engine.Explanation: the contributions of words, tokens and dimensions
+// to the score of a document.
 package explain
 
 // Word is one distinct word of the query, and its part of the score.
@@ -36,7 +36,7 @@ type Dimension struct {
 	Before, After float64 // its summand of the score
 }
 
-// Match is a place in the document where a word of the query stands.
+// Match is the position of a word of the query in the document.
 type Match struct {
 	Field      string // "title" or "text"
 	Start, End int    // bytes of the title or text

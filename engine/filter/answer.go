@@ -7,13 +7,12 @@ import (
 	"github.com/lexsem/lexsem/internal/metadata"
 )
 
-// Algebra evaluates a filter over sets S, for example of documents. Methods may change their
-// arguments and return them. An Algebra that knows the ids of documents also has
+// Algebra evaluates a filter over sets S, for example of documents. Methods may change their arguments and
+// return them. An Algebra with access to document ids also has
 //
 //	WhereID(c *Condition) (S, error)
 //
-// which is the set of documents whose id meets c (Condition.IDs). Without it, a filter on id is
-// invalid.
+// which returns the set of documents whose id meets c (Condition.IDs). Without it, a filter on id is invalid.
 type Algebra[S any] interface {
 	// All is the set of all documents, or the empty set.
 	All(yes bool) (S, error)
@@ -22,7 +21,7 @@ type Algebra[S any] interface {
 	// And is the intersection, Or the union.
 	And(a, b S) (S, error)
 	Or(a, b S) (S, error)
-	// Where is the set of documents with a value that meets c.
+	// Where returns the set of documents with a value that meets c.
 	Where(c *Condition) (S, error)
 }
 
@@ -64,9 +63,9 @@ func Answer[S any](f Filter, in Algebra[S]) (S, error) {
 	return s, nil
 }
 
-// Match reports whether metadata meets f. metadata is what a Document holds; values of other types
-// count as what they are in JSON. engine.ErrInvalid for an invalid filter, for one on id, and for
-// metadata that JSON cannot hold. To test many documents, search with the filter instead.
+// Match reports whether metadata meets f. metadata are those of a Document; values of other types are
+// converted as JSON does. Errors: engine.ErrInvalid for an invalid filter, for one on id, and for metadata
+// that JSON cannot encode. To test many documents, search with the filter instead.
 func (f Filter) Match(metadata map[string]any) (bool, error) {
 	d, err := documentOf(metadata)
 	if err != nil {
@@ -75,7 +74,7 @@ func (f Filter) Match(metadata map[string]any) (bool, error) {
 	return Answer(f, d)
 }
 
-// MatchDocument is Match for a document whose id is known.
+// MatchDocument is Match for a document with the given id.
 func (f Filter) MatchDocument(id string, metadata map[string]any) (bool, error) {
 	d, err := documentOf(metadata)
 	if err != nil {
@@ -87,7 +86,7 @@ func (f Filter) MatchDocument(id string, metadata map[string]any) (bool, error) 
 // document is the algebra of one document.
 type document map[string]any
 
-// documentOf has the values of metadata as they are in JSON.
+// documentOf returns metadata with its values as JSON has them.
 func documentOf(m map[string]any) (document, error) {
 	raw, err := metadata.Encode(m)
 	if err != nil {
@@ -107,13 +106,13 @@ func (d document) Where(c *Condition) (bool, error) {
 	return walk(map[string]any(d), c.path, func(k Kind, text string) bool { return c.Meets(k, []byte(text)) }), nil
 }
 
-// Each calls do with the values at a path of a document's metadata, as metadata.Parse has read them: the elements of an
+// Each calls do with the values at a path of a document's metadata, as parsed by metadata.Parse: the elements of an
 // array one by one, and Empty for an object or an array without elements.
 func Each(m map[string]any, path string, do func(k Kind, text []byte)) {
 	walk(metadata.Named(m), path, func(k Kind, text string) bool { do(k, []byte(text)); return false })
 }
 
-// walk calls do with the values at what is left of a path below v, until it returns true.
+// walk calls do with the values at the rest of a path below v, until it returns true.
 func walk(v any, path string, do func(k Kind, text string) bool) bool {
 	switch v := v.(type) {
 	case []any:
@@ -133,7 +132,7 @@ func walk(v any, path string, do func(k Kind, text string) bool) bool {
 	return false
 }
 
-// here is walk for v at the end of the path.
+// here is walk for a value v at the end of the path.
 func here(v any, do func(k Kind, text string) bool) bool {
 	switch v := v.(type) {
 	case nil:

@@ -19,8 +19,8 @@ const (
 	defaultWeight = 0.2 // of a term that names none
 )
 
-// Boost is a term of a boost expression: a number from 0 to 1 that a field of the metadata gives, and its weight. A
-// search multiplies a score s by 1 + Σ Weight·Of, and divides one below 0. Made by ParseBoosts.
+// Boost is a term of a boost expression: a number from 0 to 1 from a metadata field, and its weight. A search
+// multiplies a score s ≥ 0 by 1 + Σ Weight·Of, and divides a negative one by it. ParseBoosts makes it.
 type Boost struct {
 	Name   string // as it was written, without the weight
 	Weight float64
@@ -36,10 +36,11 @@ type Boost struct {
 //	boost    = [ number "*" ] ( "recency" "(" path "," duration ")" | "field" "(" path "," number ")" )
 //	duration = digits ( "s" | "m" | "h" | "d" | "w" | "M" | "y" )
 //
-// recency is 2^(−age/duration) of a timestamp: 1 now and later, 0.5 at the duration's age. field is x/(x + number) of a
-// number x above 0, else 0: 0.5 at the number; true counts 1. A document without such a value has 0; of several, the
-// greatest counts. A number as a timestamp is seconds since 1970, or milliseconds. The weight is 0.2 unless it is
-// written; weights below 0 add up to more than −1. Paths are those of filters.
+// recency is 2^(−age/duration) of a timestamp: 1 for now and the future, 0.5 at the age of the duration. field is x/(x
+// + number) for a number x above 0, else 0. It is 0.5 if x equals the number; true counts as 1. A document without such
+// a value gets 0; of several values, the greatest counts. A number as a timestamp is seconds since 1970, or
+// milliseconds. The weight is 0.2 unless it is written; negative weights must add up to more than −1. Paths are those
+// of filters.
 //
 // Errors are *Error.
 func ParseBoosts(expr string) ([]Boost, error) {
@@ -81,13 +82,13 @@ func ParseBoosts(expr string) ([]Boost, error) {
 	}
 }
 
-// boostParser reads what the tokens of filters have no room for: 30d, * and +.
+// boostParser reads the parts that filters do not have: 30d, * and +.
 type boostParser struct{ parser }
 
-// blank passes white space over.
+// blank skips white space.
 func (p *boostParser) blank() { p.at = len(p.expr) - len(strings.TrimLeft(p.expr[p.at:], " \t\r\n")) }
 
-// take passes white space over, and c if it is next.
+// take skips white space, and c if it is next.
 func (p *boostParser) take(c byte) bool {
 	p.blank()
 	if p.at < len(p.expr) && p.expr[p.at] == c {
@@ -104,7 +105,7 @@ func (p *boostParser) expect(c byte, what string) error {
 	return nil
 }
 
-// number reads a number above 0 in JSON's form, and says where it begins.
+// number reads a number above 0 in JSON's form, and returns its position.
 func (p *boostParser) number() (x float64, at int, err error) {
 	p.blank()
 	at = p.at
@@ -208,7 +209,7 @@ func (p *boostParser) path() (string, error) {
 // Path is the path in the metadata that the boost reads.
 func (b Boost) Path() string { return b.path }
 
-// Key is the same for boosts with equal numbers for equal values.
+// Key is the same for two boosts if they give equal numbers for equal values.
 func (b Boost) Key() string {
 	if b.age {
 		return "recency " + b.path
@@ -216,7 +217,7 @@ func (b Boost) Key() string {
 	return "field " + b.path
 }
 
-// Number is the number that the boost reads of a value: of a timestamp, its seconds since 1970.
+// Number is the number that the boost reads from a value; for a timestamp, its seconds since 1970.
 func (b Boost) Number(k Kind, text []byte) (x float64, ok bool) {
 	if b.age {
 		return k.Seconds(text)
@@ -224,7 +225,7 @@ func (b Boost) Number(k Kind, text []byte) (x float64, ok bool) {
 	return k.Number(text)
 }
 
-// At is what a number gives, from 0 to 1: a greater one no less.
+// At maps a number to a boost from 0 to 1; it never falls with the number.
 func (b Boost) At(x float64) float64 {
 	switch {
 	case b.age:
@@ -237,7 +238,7 @@ func (b Boost) At(x float64) float64 {
 	return 1 / (1 + b.half/x)
 }
 
-// Of is what a value gives.
+// Of returns the boost of a value.
 func (b Boost) Of(k Kind, text []byte) float64 {
 	x, ok := b.Number(k, text)
 	if !ok {
@@ -272,7 +273,8 @@ func ParseSort(expr string) (s Sort, err error) {
 	return s, nil
 }
 
-// Compare orders two values, written by Kind.Order, as the sort does; "" stands for none, and comes last.
+// Compare orders two values, written by Kind.Order, as the sort does; "" stands for a missing value, and
+// comes last.
 func (s Sort) Compare(a, b string) int {
 	switch {
 	case a == "" || b == "":
@@ -283,7 +285,7 @@ func (s Sort) Compare(a, b string) int {
 	return cmp.Compare(a, b)
 }
 
-// notUTF8 is the first byte of s that is not UTF-8, −1 if there is none.
+// notUTF8 is the position of the first byte of s that is not UTF-8, or −1.
 func notUTF8(s string) int {
 	for i, r := range s {
 		if r == utf8.RuneError {

@@ -2,7 +2,8 @@ package filter
 
 import "bytes"
 
-// Condition is one comparison of a filter, prepared for many values. For one goroutine.
+// Condition is one comparison of a filter, prepared for comparing many values. It is not safe
+// for concurrent use.
 type Condition struct {
 	op      operation
 	path    string
@@ -15,7 +16,7 @@ type Condition struct {
 	key     []byte
 }
 
-// fewValues is up to how many values are compared one by one.
+// fewValues is the number of values up to which they are compared one by one.
 const fewValues = 8
 
 func newCondition(f Filter) *Condition {
@@ -53,18 +54,18 @@ func newCondition(f Filter) *Condition {
 	return c
 }
 
-// ordered reports whether c asks for an order: less, more or between.
+// ordered reports whether c compares by order: less, more or between.
 func (c *Condition) ordered() bool { return c.op >= opLt && c.op <= opRange }
 
 // Path is the dotted path that c reads.
 func (c *Condition) Path() string { return c.path }
 
-// Beneath reports whether a path that only leads to other values meets c: c only asks that its
-// path exists.
+// Beneath reports whether a path that only leads to other values meets c: it does if c only
+// requires that the path exists.
 func (c *Condition) Beneath() bool { return c.op == opExists }
 
-// Meets reports whether a value at the path meets c. text is that of a string, or of a number as
-// in JSON.
+// Meets reports whether a value at the path meets c. text is the text of a string, or of a
+// number as written in JSON.
 func (c *Condition) Meets(k Kind, text []byte) bool {
 	if c.op == opExists {
 		return true
@@ -116,7 +117,7 @@ func (c *Condition) atTime(text []byte) bool {
 	return c.inOrder(func(i int) int { return t.compare(c.times[i]) }, len(c.times))
 }
 
-// inOrder decides by how the value compares with each of the condition's n.
+// inOrder decides by comparing the value with each of the condition's n values.
 func (c *Condition) inOrder(compare func(i int) int, n int) bool {
 	switch c.op {
 	case opLt:

@@ -29,10 +29,10 @@ func (e *Error) Summary() string {
 	return fmt.Sprintf("%s, character %d: %s", cmp.Or(e.Of, "filter"), utf8.RuneCountInString(e.Expr[:e.at()])+1, e.Msg)
 }
 
-// at is Offset, held within the expression.
+// at is Offset, limited to the expression.
 func (e *Error) at() int { return min(max(e.Offset, 0), len(e.Expr)) }
 
-// around is how many characters are shown before and behind the mistake.
+// around is the number of characters shown on each side of the mistake.
 const around = 40
 
 // Caret returns two lines: the expression, or 40 characters on each side of the mistake, and a
@@ -64,7 +64,7 @@ func visible(r rune) rune {
 	return r
 }
 
-// blankOf is white space as wide as r.
+// blankOf returns white space as wide as r.
 func blankOf(r rune) string {
 	switch {
 	case unicode.Is(unicode.Mn, r) || unicode.Is(unicode.Me, r):

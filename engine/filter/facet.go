@@ -17,11 +17,11 @@ type Facet struct {
 	Count int `json:"count"`
 }
 
-// MaxFacets is the greatest number of facets of one call.
+// MaxFacets is the maximum number of facets of one call.
 const MaxFacets = 1_000
 
-// FacetsOf returns the path in the metadata that a field of a filter means, and how many facets k asks for, 0 being
-// the default 10. Errors: ErrInvalid for a field or a k that cannot be.
+// FacetsOf returns the metadata path of a filter field, and the number of facets that k means; 0 means 10. Errors:
+// ErrInvalid for an invalid field or k.
 func FacetsOf(field string, k int) (path string, most int, err error) {
 	switch {
 	case field == "":
@@ -33,7 +33,7 @@ func FacetsOf(field string, k int) (path string, most int, err error) {
 	return path, cmp.Or(k, 10), err
 }
 
-// PathOf returns the path in the metadata that a field of a filter means. Errors: ErrInvalid for the document's id.
+// PathOf returns the metadata path of a filter field. Errors: ErrInvalid for the document's id.
 func PathOf(field string) (string, error) {
 	switch field {
 	case idPath:
@@ -44,7 +44,7 @@ func PathOf(field string) (string, error) {
 	return field, nil
 }
 
-// Value returns the value with a text, as a Facet has it. For Empty, which is no value, ok is false.
+// Value returns the value with a text, in the form of a Facet. For Empty, which is not a value, ok is false.
 func (k Kind) Value(text []byte) (v any, ok bool) {
 	switch k {
 	case Null:
@@ -59,8 +59,8 @@ func (k Kind) Value(text []byte) (v any, ok bool) {
 	return nil, false
 }
 
-// Key returns a text that equal values share: 1 and 1.0 do, 1 and "1" do not. Keys are in the order of null, false,
-// true, numbers and strings, and then of the values.
+// Key returns a text that is the same for equal values: for 1 and 1.0, but not for 1 and "1". Keys are in the order
+// of null, false, true, numbers and strings, and then of the values.
 func (k Kind) Key(text []byte) string {
 	if k == Number {
 		return string(rune(k)) + parseDecimal(text).sortable()
@@ -68,8 +68,8 @@ func (k Kind) Key(text []byte) string {
 	return string(rune(k)) + string(text)
 }
 
-// Order returns a text that orders values as ranges compare them: as Key, and timestamps by their instants, before
-// other strings.
+// Order returns a text that sorts values as ranges compare them: like Key, except that timestamps are sorted by
+// instant and come before other strings.
 func (k Kind) Order(text []byte) string {
 	if k != String {
 		return k.Key(text)
@@ -80,7 +80,7 @@ func (k Kind) Order(text []byte) string {
 	return string(rune(k)) + "1" + string(text)
 }
 
-// Number is the number that a value is, true being 1 and false 0.
+// Number is the value as a number, with true as 1 and false as 0.
 func (k Kind) Number(text []byte) (x float64, ok bool) {
 	switch k {
 	case False, True:
@@ -92,10 +92,11 @@ func (k Kind) Number(text []byte) (x float64, ok bool) {
 	return 0, false
 }
 
-// milliseconds is from where on a number counts milliseconds since 1970, not seconds: the year 5138.
+// milliseconds is the number from which a value counts milliseconds since 1970 instead of seconds: as
+// seconds, the year 5138.
 const milliseconds = 1e11
 
-// Seconds is the instant that a value is, in seconds since 1970. A string is a timestamp; a number is seconds, or
+// Seconds converts a value to an instant, in seconds since 1970. A string is a timestamp; a number is seconds, or
 // milliseconds.
 func (k Kind) Seconds(text []byte) (x float64, ok bool) {
 	switch k {

@@ -12,20 +12,19 @@ import (
 	"github.com/lexsem/lexsem/internal/metadata"
 )
 
-// A fact is one value of a document's metadata as a text: its path, its kind and the
-// value, written so that texts in the order of their bytes are values in theirs. So an
-// engine that knows no more than equal texts and ranges of texts answers every filter
-// as this one does, whatever kinds of values a path has.
+// A fact is one value of a document's metadata as a text: its path, its kind and the value,
+// written so that texts in the order of their bytes are values in theirs. So an engine that only
+// compares texts answers every filter like this one, even if a path has values of several kinds.
 
-// longFact is how many bytes of a string a fact has. A longer string goes on with a
-// digest of all of it: it is equal to itself alone, and strings that differ only behind
-// that many bytes have no order.
+// longFact is the maximum number of bytes of a string in a fact. A longer string is cut and
+// followed by a digest of the whole: it equals only itself, and strings that differ only after
+// that length have no order.
 const longFact = 2000
 
 const pathEnd = "\x00"
 
-// Facts returns the facts of a document's metadata, a JSON object or nothing: each once, in order.
-// Errors as metadata.Parse.
+// Facts returns the distinct facts of a document's metadata, a JSON object or nothing, in order.
+// It returns the errors of metadata.Parse.
 func Facts(raw []byte) ([]string, error) {
 	m, err := metadata.Parse(raw)
 	if err != nil {
@@ -37,7 +36,7 @@ func Facts(raw []byte) ([]string, error) {
 	return slices.Compact(facts), nil
 }
 
-// addFacts adds those of a value at a path that ends with a dot, or is empty.
+// addFacts adds the facts of a value at a path that is empty or ends with a dot.
 func addFacts(to *[]string, path string, v any) {
 	switch v := v.(type) {
 	case []any:
@@ -52,7 +51,7 @@ func addFacts(to *[]string, path string, v any) {
 	}
 }
 
-// addValue adds those of a value that stands at a path.
+// addValue adds the facts of a value at a path.
 func addValue(to *[]string, path string, v any) {
 	switch v := v.(type) {
 	case nil:
@@ -93,7 +92,7 @@ func shortened(s string) string {
 	return front(s, longFact) + "\x00" + hex.EncodeToString(sum[:])
 }
 
-// front is the first n bytes of s, or less, so that no character is cut.
+// front is the first n bytes of s, or a few less so that no character is cut.
 func front(s string, n int) string {
 	for n > 0 && s[n]&0xc0 == 0x80 {
 		n--
@@ -126,7 +125,7 @@ func (d decimal) sortable() string {
 const hexDigits = "0123456789abcdef"
 
 // FactRange is the range of facts from From to To. "" means no bound on that side; FromOpen and
-// ToOpen exclude the bound. If From equals To it is one fact.
+// ToOpen exclude the bound. If From equals To, the range is one fact.
 type FactRange struct {
 	From, To         string
 	FromOpen, ToOpen bool
@@ -138,8 +137,8 @@ func (r FactRange) Has(fact string) bool {
 		(r.To == "" || fact < r.To || fact == r.To && !r.ToOpen)
 }
 
-// Facts returns the ranges of facts that meet c: a document meets c if one of its facts is in one
-// of them. engine.ErrInvalid for an order, or a prefix, of a string that is longer than facts are.
+// Facts returns ranges of facts. A document meets c if one of its facts is in one of the ranges.
+// Errors: engine.ErrInvalid for an order or prefix of a string that is longer than facts.
 func (c *Condition) Facts() ([]FactRange, error) {
 	if c.op == opExists {
 		f := fact(c.path, 'e', "")
@@ -199,8 +198,8 @@ func (c *Condition) Facts() ([]FactRange, error) {
 	case opRange:
 		return []FactRange{{From: f, To: bound(1)}}, nil
 	}
-	// A prefix: up to what no text that begins with it reaches, which is above all of
-	// Unicode behind it.
+	// The upper bound of a prefix is the prefix followed by the highest code points, which no
+	// text with that prefix exceeds.
 	return []FactRange{{From: f, To: f + "\U0010ffff\U0010ffff"}}, nil
 }
 
@@ -208,12 +207,12 @@ func (c *Condition) Facts() ([]FactRange, error) {
 // metadata. Errors as Condition.Facts.
 func MeetsFacts(f Filter, facts []string) (bool, error) { return Answer(f, byFacts(facts)) }
 
-// Meets is MeetsFacts for a document whose id is known.
+// Meets is MeetsFacts for a document with the given id.
 func Meets(f Filter, id string, facts []string) (bool, error) {
 	return Answer(f, identified{byFacts(facts), id})
 }
 
-// byFacts answers a filter by facts.
+// byFacts answers a filter from facts.
 type byFacts []string
 
 func (d byFacts) All(yes bool) (bool, error)  { return yes, nil }

@@ -1,12 +1,12 @@
 // Package filter holds conditions on the metadata of documents. Start with [Parse], which reads an expression
 // such as `lang = "go" and year >= 2020`, or with [Eq], [In], [Range], [And] and the other functions that
-// make a [Filter]. [Filter.Match] asks one document; to ask many, search with the filter.
+// make a [Filter]. [Filter.Match] tests one document; to test many, search with the filter.
 //
 // A Filter never changes and may be shared. Numbers are compared exactly, whatever their size, and only
-// values of one kind are compared. An invalid filter keeps its error (Err), and searches refuse it with
-// engine.ErrInvalid. A mistake in an expression is an *Error with its place. facts.go writes metadata as
-// sorted texts, for engines that compare nothing else. [ParseBoosts] and [ParseSort] read how metadata change
-// the order of hits.
+// values of one kind are compared. An invalid filter stores its error (Err), and searches refuse it with
+// engine.ErrInvalid. A mistake in an expression is an *Error with its position. facts.go writes metadata as
+// sorted texts, for engines that can only compare texts. [ParseBoosts] and [ParseSort] read expressions that
+// change the order of hits.
 package filter
 
 import (
@@ -21,18 +21,17 @@ import (
 	"github.com/lexsem/lexsem/internal/fault"
 )
 
-// Filter is a condition on metadata; a search returns only documents that meet it. Every document
-// meets the zero value. Filters are made by the functions below or by Parse, are immutable, and
-// may be shared.
+// Filter is a condition on metadata; a search returns only documents that meet it. Every document meets the
+// zero value. Filters are made by the functions below or by Parse. They are immutable and may be shared.
 //
 // A path names a field, nested fields with dots: "author.name". A key with a dot in it is found by
 // the same path. The path "id" is the document's id, and "metadata.id" a metadata field of that name. If an array is on the path or at its end, one element that meets the condition is
 // enough. Each condition of And looks for its own element.
 //
-// Values are compared only with values of their own kind: a number never equals a string. Numbers
-// are compared exactly: 1 is 1.0 and 10e-1, and 9007199254740993 is not 9007199254740992. Strings
-// are compared byte by byte, so ISO 8601 dates are in order. A document without the field meets no
-// condition except under Not.
+// Values are compared only with values of their own kind: a number never equals a string. Numbers are
+// compared exactly: 1 equals 1.0 and 10e-1, and 9007199254740993 does not equal 9007199254740992. Strings are
+// compared byte by byte, so ISO 8601 dates are in order. A document without the field meets no condition
+// except under Not.
 //
 // A filter with a value that cannot be compared, or nested deeper than MaxDepth, is invalid: Err
 // says why, and searches refuse it.
@@ -103,7 +102,7 @@ func Range(path string, lo, hi any) Filter { return comparison(opRange, path, lo
 // Prefix is met if path is a string that starts with prefix.
 func Prefix(path, prefix string) Filter { return comparison(opPrefix, path, prefix) }
 
-// Exists is met if path is present with any value, null, an empty array or an object included.
+// Exists is met if path is present with any value, including null, an empty array and an empty object.
 func Exists(path string) Filter { return comparison(opExists, path) }
 
 // And is met if all of fs are; And() always is.
@@ -167,7 +166,7 @@ func comparison(op operation, path string, values ...any) Filter {
 	return f
 }
 
-// check says what is wrong with the i-th value of a comparison, or "".
+// check returns the reason why the i-th value of a comparison is invalid, or returns "".
 func (f Filter) check(i int) string {
 	v := f.values[i]
 	if f.path == idPath && v.kind != String {
@@ -190,7 +189,7 @@ func (f Filter) check(i int) string {
 	return ""
 }
 
-// toScalar turns a Go value into what it is in a document's metadata.
+// toScalar converts a Go value to its form in a document's metadata.
 func toScalar(v any) (scalar, error) {
 	switch v := v.(type) {
 	case nil:
@@ -228,8 +227,8 @@ func toScalar(v any) (scalar, error) {
 	return scalar{}, fmt.Errorf("a value of type %T; use a string, a number, a time.Time, true, false or nil", v)
 }
 
-// String returns f as an expression. Parse reads it as the same filter, unless it is longer than
-// MaxLength. "true" for the zero Filter; the error of an invalid one.
+// String returns f as an expression. Parse reads it as the same filter, unless it is longer than MaxLength.
+// The zero Filter gives "true", an invalid one its error.
 func (f Filter) String() string {
 	if f.err != nil {
 		return f.err.Error()
@@ -284,8 +283,8 @@ func (f Filter) write(b *strings.Builder) {
 	}
 }
 
-// writeInside writes f as an argument, in parentheses where it needs them. An
-// And in an And gets them, too, so that reading gives the same nesting.
+// writeInside writes f as an operand, in parentheses if needed. An And in an And also gets them, so that
+// reading gives the same nesting.
 func (f Filter) writeInside(b *strings.Builder, outer operation) {
 	if f.op != opOr && (f.op != opAnd || outer == opOr) {
 		f.write(b)

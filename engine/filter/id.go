@@ -14,7 +14,7 @@ const (
 	ownID = "metadata." + idPath
 )
 
-// where answers one condition.
+// where evaluates one condition.
 func where[S any](f Filter, in Algebra[S]) (none S, err error) {
 	switch {
 	case f.path != idPath:
@@ -31,15 +31,15 @@ func where[S any](f Filter, in Algebra[S]) (none S, err error) {
 	return ids.WhereID(newCondition(f))
 }
 
-// IDRange are the ids from From to before Below, in the order of bytes. "" for Below means that
-// there is no end.
+// IDRange are the ids from From to before Below, in the order of bytes. An empty Below means no
+// end.
 type IDRange struct{ From, Below string }
 
-// One reports whether a range has one id alone, From.
+// One reports whether a range contains only one id, From.
 func (r IDRange) One() bool { return r.Below == r.From+"\x00" }
 
-// IDs returns the ranges of ids that meet c, a condition on id. Bounds are UTF-8. A range of a
-// prefix also has some ids that are not UTF-8 and do not meet c: ask Meets.
+// IDs returns the ranges of ids that meet c, a condition on id. Bounds are UTF-8. A range for a
+// prefix may also contain ids that are not UTF-8 and do not meet c, so test them with Meets.
 func (c *Condition) IDs() (ranges []IDRange) {
 	add := func(from, below string) {
 		if below == "" || from < below {
@@ -72,7 +72,7 @@ func (c *Condition) IDs() (ranges []IDRange) {
 	return ranges
 }
 
-// beyond is the first UTF-8 text above all that begin with a prefix; "" where there is none.
+// beyond is the first UTF-8 text above all texts with a prefix; "" if there is none.
 func beyond(prefix string) string {
 	for prefix != "" {
 		r, n := utf8.DecodeLastRuneInString(prefix)
@@ -88,11 +88,11 @@ func beyond(prefix string) string {
 	return ""
 }
 
-// identified is an algebra of one document, with its id.
+// identified is an algebra over one document with a known id.
 type identified struct {
 	Algebra[bool]
 	id string
 }
 
-// WhereID says whether the id meets c.
+// WhereID reports whether the id meets c.
 func (d identified) WhereID(c *Condition) (bool, error) { return c.Meets(String, []byte(d.id)), nil }

@@ -16,11 +16,12 @@ type instant struct {
 	nanos   int
 }
 
-// isoLayouts are the forms of ISO 8601 that are timestamps. Go reads a fraction of a second behind any of them.
+// isoLayouts are the forms of ISO 8601 that are timestamps. Go accepts a fraction of a second after any of
+// them.
 var isoLayouts = []string{time.RFC3339, "2006-01-02T15:04:05", "2006-01-02T15:04:05Z0700", "2006-01-02T15:04Z07:00", "2006-01-02T15:04", "2006-01-02T15:04:05Z07"}
 
-// toInstant reads a timestamp: RFC 3339, also with a blank for the T, without seconds or without an
-// offset, which then is UTC; a date alone, which is its midnight in UTC; a date of mail (RFC 5322).
+// toInstant reads a timestamp: RFC 3339, also with a blank instead of the T, without seconds, or without
+// an offset, which means UTC; a date alone, which means its midnight in UTC; or a date of mail (RFC 5322).
 func toInstant(text string) (instant, bool) {
 	if len(text) < len(time.DateOnly) || len(text) > 64 {
 		return instant{}, false
@@ -65,16 +66,16 @@ func (i instant) sortable() string {
 	return fmt.Sprintf("%016x%08x", uint64(i.seconds)^1<<63, i.nanos)
 }
 
-// timestamp is how a time.Time is compared with metadata.
+// timestamp returns how a time.Time is compared with metadata.
 func timestamp(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }
 
-// clock is time.Now, but for tests.
+// clock is time.Now except in tests.
 var clock = time.Now
 
-// relativeTime is now, or a time before or after it.
+// relativeTime matches now, or a time before or after it.
 var relativeTime = regexp.MustCompile(`^now(?:[+-][0-9]{1,6}[smhdwMy])*$`)
 
-// relative is the timestamp that now, now-7d or now-1M+12h stands for. ok is false if it is none.
+// relative resolves now, now-7d or now-1M+12h to a timestamp. ok is false for other words.
 func relative(word string) (stamp string, ok bool) {
 	if !relativeTime.MatchString(word) {
 		return "", false

@@ -8,11 +8,11 @@ import (
 	"github.com/lexsem/lexsem/internal/fault"
 )
 
-// Parse reads a filter as it is written on a command line:
+// Parse reads a filter in the syntax of the command line:
 //
 //	lang = "go" and (year >= 2020 or tags in ["a", "b"]) and not draft exists
 //
-// The grammar, with words in any case and white space where one likes:
+// The grammar; words may be in any case, and white space is optional between them:
 //
 //	filter     = and { "or" and }
 //	and        = not { "and" not }
@@ -27,12 +27,11 @@ import (
 //	value      = number | string | "true" | "false" | "null" | time
 //	time       = "now" { ( "+" | "-" ) digits ( "s" | "m" | "h" | "d" | "w" | "M" | "y" ) }
 //
-// A word starts with a letter or one of _ @ $ and goes on with letters,
-// digits and _ @ $ - : and the dots of nested fields; paths with other
-// characters, or that are a word of the grammar, are quoted. Numbers are
-// written as in JSON, strings in "…" or '…' with JSON's escapes and \'. a != 1
-// means not a = 1, so it is met where there is no a. now is the time of Parse:
-// now-7d is 7 days before, now-1M a month.
+// A word starts with a letter or one of _ @ $ and continues with letters, digits, _ @ $ -
+// : and the dots of nested fields. Paths with other characters, or equal to a word of the
+// grammar, must be quoted. Numbers are written as in JSON, strings in "…" or '…' with
+// JSON's escapes and \'. a != 1 means not a = 1, so documents without a meet it. now is
+// the time of Parse: now-7d is 7 days before, now-1M a month.
 //
 // Errors are *Error.
 func Parse(expr string) (Filter, error) {
@@ -66,7 +65,7 @@ func (f *Filter) UnmarshalText(text []byte) (err error) {
 	return err
 }
 
-// words are the words of the grammar, which are no paths unless quoted.
+// words are the words of the grammar; as paths they must be quoted.
 var words = map[string]bool{"and": true, "or": true, "not": true, "in": true, "between": true,
 	"exists": true, "true": true, "false": true, "null": true}
 
@@ -110,7 +109,7 @@ func (p *parser) parse() (Filter, error) {
 func (p *parser) or() (Filter, error)  { return p.chain("or", p.and, Or) }
 func (p *parser) and() (Filter, error) { return p.chain("and", p.not, And) }
 
-// chain reads one or more operands with word between them.
+// chain reads one or more operands separated by word.
 func (p *parser) chain(word string, operand func() (Filter, error), make func(...Filter) Filter) (Filter, error) {
 	at := p.tok.at
 	var fs []Filter
@@ -130,8 +129,7 @@ func (p *parser) chain(word string, operand func() (Filter, error), make func(..
 	return p.made(at, make(fs...))
 }
 
-// made hands on a filter, or turns what is wrong with it into an error at a
-// place of the expression.
+// made returns a filter, or turns its error into one with a position in the expression.
 func (p *parser) made(at int, f Filter) (Filter, error) {
 	if f.err != nil {
 		return f, p.errorf(at, "%s", strings.TrimPrefix(f.err.Error(), fault.ErrInvalid.Error()+": "))
@@ -172,7 +170,7 @@ func (p *parser) not() (Filter, error) {
 // column is the number of the character at a byte, from 1.
 func (p *parser) column(at int) int { return utf8.RuneCountInString(p.expr[:at]) + 1 }
 
-// condition reads a condition, or true or false in its place.
+// condition reads a condition, or true or false instead of one.
 func (p *parser) condition() (Filter, error) {
 	path := p.tok
 	switch {
@@ -224,7 +222,7 @@ func (p *parser) condition() (Filter, error) {
 	return f, err
 }
 
-// value reads the value behind the current token and adds it to f.
+// value reads the value after the current token and adds it to f.
 func (p *parser) value(f *Filter) error {
 	before := p.tok
 	if err := p.next(); err != nil {

@@ -2,7 +2,7 @@ package filter
 
 import "slices"
 
-// Paths returns the distinct paths that f reads, sorted; none for an invalid filter.
+// Paths returns the distinct paths that f reads, sorted; nil for an invalid filter.
 func (f Filter) Paths() []string {
 	if f.err != nil {
 		return nil

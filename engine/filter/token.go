@@ -20,8 +20,8 @@ const (
 	tokenSign
 )
 
-// token is a piece of an expression; text is the value of a string, a
-// word of the grammar in lower case, anything else as it stands.
+// token is a piece of an expression. text is the value of a string, a word of the grammar
+// in lower case, or the original text.
 type token struct {
 	kind tokenKind
 	text string
@@ -93,7 +93,7 @@ func (p *parser) next() error {
 	return p.errorf(p.at, "%s has no meaning here; put quotes around text and unusual fields", strconv.Quote(rest[:size]))
 }
 
-// peek says whether the next token is this sign of one byte.
+// peek reports whether the next token is the given sign of one byte.
 func (p *parser) peek(sign string) bool {
 	return strings.HasPrefix(strings.TrimLeft(p.expr[p.at:], " \t\r\n"), sign)
 }
@@ -107,7 +107,7 @@ func inWord(r rune) bool {
 // wordLength is the length of the word that s starts with.
 func wordLength(s string) int { return lengthWith(s, '.') }
 
-// lengthWith is the length of the run of letters of words, and of also, that s starts with.
+// lengthWith is the length of the run of word letters, or of also, at the start of s.
 func lengthWith(s string, also rune) int {
 	for i, r := range s {
 		if !inWord(r) && r != also {
@@ -142,7 +142,7 @@ func (p *parser) quoted(quote byte) error {
 	return p.errorf(p.at, "a quote that is not closed; add %c at the end of the text", quote)
 }
 
-// unescape reads the escape that s starts with; n is 0 if it is none.
+// unescape reads the escape at the start of s; n is 0 if there is none.
 func unescape(s string) (r rune, n int) {
 	if len(s) < 2 {
 		return 0, 0

@@ -21,7 +21,7 @@ const (
 	kinds
 )
 
-// scalar is a value: the text of a string, the JSON text of a number.
+// scalar is a value: a string as its text, a number as its JSON text.
 type scalar struct {
 	kind Kind
 	text string
@@ -65,7 +65,7 @@ func writeQuoted(b *strings.Builder, s string) {
 	b.WriteByte('"')
 }
 
-// writePath writes a path bare where it reads as one.
+// writePath writes a path without quotes if it can be read back so.
 func writePath(b *strings.Builder, path string) {
 	if r, _ := utf8.DecodeRuneInString(path); startsWord(r) && wordLength(path) == len(path) && !words[strings.ToLower(path)] {
 		b.WriteString(path)
@@ -74,16 +74,16 @@ func writePath(b *strings.Builder, path string) {
 	writeQuoted(b, path)
 }
 
-// decimal is a number without rounding: ±0.ab · 10^exp, where ab are the digits
-// of a and then b, the first and the last of them not 0. Zero has sign 0.
+// decimal is a number without rounding: ±0.ab · 10^exp, where ab are the digits of a
+// followed by those of b. The first and the last digit are not 0. Zero has sign 0.
 type decimal struct {
 	sign int
 	a, b []byte
 	exp  int64
 }
 
-// maxExponent bounds the exponents of numbers in filters. Those of documents
-// are cut off far beyond it, which changes no comparison between the two.
+// maxExponent bounds the exponents of numbers in filters. Exponents in documents are
+// capped far above it, which changes no comparison with a filter.
 const maxExponent = 1 << 40
 
 // parseDecimal reads a valid JSON number.
@@ -180,7 +180,7 @@ func numberLength(s string) int {
 	return end
 }
 
-// digit returns the i-th digit behind the point.
+// digit returns the i-th digit after the point.
 func (d decimal) digit(i int) byte {
 	switch {
 	case i < len(d.a):
@@ -207,7 +207,7 @@ func (d decimal) compare(o decimal) int {
 	return 0
 }
 
-// appendKey appends a text that is the same for equal numbers only.
+// appendKey appends a text that is the same for equal numbers and differs for others.
 func (d decimal) appendKey(b []byte) []byte {
 	b = append(b, byte(d.sign+1))
 	for shift := 0; shift < 64; shift += 8 {

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Values returns those facts that give a path a value that Value can name: a string of up to 2,000
+// Values returns the facts that give a path a value that Value supports: a string of up to 2,000
 // bytes, a number, true or false.
 func Values(facts []string, path string) []string {
 	front := pathEscapes.Replace(path) + pathEnd
@@ -24,7 +24,7 @@ func Values(facts []string, path string) []string {
 	return of
 }
 
-// Value is the filter that documents with a fact of Values meet: a path has a value.
+// Value returns the filter for a fact of Values: the path has that value.
 func Value(fact string) (Filter, error) {
 	path, value, ok := strings.Cut(fact, pathEnd)
 	none := fmt.Errorf("fact %q is not one of a value", fact)
@@ -60,7 +60,7 @@ func Value(fact string) (Filter, error) {
 
 var pathPlain = strings.NewReplacer("\x01\x01", "\x00", "\x01\x02", "\x01")
 
-// plainNumber is what sortable wrote, as JSON has it.
+// plainNumber converts the result of sortable to a JSON number.
 func plainNumber(s string) (string, bool) {
 	if s == "1" {
 		return "0", true
@@ -100,12 +100,12 @@ func plainNumber(s string) (string, bool) {
 	return fmt.Sprintf("%s%se%d", minus, digits, exp-n), true
 }
 
-// Demanded returns the values of a path, as facts, that every document that meets f must have:
-// those of conditions that only one value meets. And joins them, Or keeps those that both sides
-// demand. Errors as Condition.Facts.
+// Demanded returns, as facts, the values of a path that every document that meets f must have.
+// They come from conditions that only one value meets. And combines them; Or keeps those that
+// both sides demand. It returns the errors of Condition.Facts.
 func Demanded(f Filter, path string) ([]string, error) { return Answer(f, demanded(path)) }
 
-// demanded works out what a filter demands of a path.
+// demanded is an algebra that computes which values a filter demands of a path.
 type demanded string
 
 func (demanded) All(bool) ([]string, error)     { return nil, nil }

@@ -3,8 +3,8 @@ package fusion
 import "math"
 
 const (
-	// defaultSpread is √(1 − mean cosine of unrelated texts) of all-MiniLM-L6-v2 (encoder.Unrelated), whose cosines
-	// the weights were chosen for.
+	// defaultSpread is √(1 − mean cosine of unrelated texts) of all-MiniLM-L6-v2 (encoder.Unrelated), the model for
+	// which the weights were chosen.
 	defaultSpread = 0.977
 	// asDefault is how far the spread of a model may be from that of the default one, as a share, to count as the
 	// same: 64 sentences do not measure it more exactly.
@@ -13,9 +13,9 @@ const (
 	mostScale = 4
 )
 
-// Calibrate returns f for an encoder whose vectors of unrelated texts have a mean cosine (encoder.Unrelated): the nearer
-// they are to each other, the more a difference of two cosines says. Calibrated multiplies what the vectors give by κ,
-// the spread of the default model over that of this one; other kinds do not change. 0 means not known, and κ = 1.
+// Calibrate adapts f to the mean cosine of unrelated texts with an encoder (encoder.Unrelated): the higher it is, the
+// more a difference of two cosines means. In Calibrated, the contributions of vectors are multiplied by κ, the spread
+// of the default model divided by that of this one; other kinds do not change. 0 means unknown, and κ is 1.
 func (f Options) Calibrate(unrelated float64) Options {
 	f.scale = Scale(unrelated)
 	return f

@@ -1,11 +1,11 @@
-// Package fusion combines the scores of the dense and the lexical retriever. Start with [Options.Fuse], which
-// scores and sorts candidates; [Options.Terms] gives the summands of a score. Calibrated, the default, adds
-// absolute scores: cosine, term recall of the passage, of its best part and of the title, normalised BM25, bigram match
-// and, where they are kept, token states.
-// RRF adds reciprocal ranks, and Convex adds scores scaled to a range. docs/method.md has the equations.
+// Package fusion combines the scores of the dense and the lexical retriever. Start with [Options.Fuse], which scores
+// and sorts candidates; [Options.Terms] gives the summands of a score. Calibrated, the default, adds absolute scores:
+// cosine, term recall of the passage, of its best part and of the title, normalised BM25, bigram match and, if they are
+// kept, token states. RRF adds reciprocal ranks, and Convex adds scores scaled to a range. docs/method.md has the
+// equations.
 //
-// Every candidate needs its true scores of both retrievers, also if only one retriever found it. Candidates
-// of equal score are ordered by Ord. Options out of range are engine.ErrInvalid. The cost is O(n log n).
+// Every candidate needs its true scores of both retrievers, even if only one found it. Candidates of equal
+// score are ordered by Ord. Options out of range are engine.ErrInvalid. The cost is O(n log n).
 package fusion
 
 import (
@@ -24,9 +24,8 @@ const (
 	//
 	//	κ·(1 − Unknown)·cos(q_out, p) + Presence·s^1.25 + Near·n^1.25 + (Beta + 2·Unknown)·c + Pair·m + Title·h^1.25 [+ κ·Tokens·(max(T, 0.8·s) − 0.2·s^1.25)]
 	//
-	// s is the term recall, n that of the best 24 words in a row, h the title match, c the normalised
-	// BM25, m the bigram match, T the score of token states, if these are kept (Answered). κ is 1, or what Calibrate
-	// has made of the encoder.
+	// s is the term recall, n that of the best 24 consecutive words, h the title match, c the normalised BM25, m the
+	// bigram match, T the score of token states, if these are kept (Answered). κ is 1, or the factor of Calibrate.
 	Calibrated = "calibrated"
 	// RRF adds reciprocal ranks, 1/(RankConstant + rank) of each retriever.
 	RRF = "rrf"
@@ -38,37 +37,35 @@ const (
 // DefaultTokens is the weight of the token states that Options.Tokens 0 means.
 const DefaultTokens = 0.5
 
-// Options say how the scores of the dense and the lexical retriever are joined. The zero value is
+// Options choose how the scores of the dense and the lexical retriever are combined. The zero value is
 // Calibrated with its defaults.
 type Options struct {
 	// Kind is Calibrated (also ""), RRF or Convex.
 	Kind string
-	// Presence is the weight of the term recall in Calibrated: the idf-weighted share of the query's
-	// words that the passage has, to the power 1.25. 0 means 0.25, below 0 none; at most 1000.
+	// Presence is the weight of the term recall in Calibrated: the idf-weighted share of the query's words
+	// that the passage has, to the power 1.25. 0 means 0.25, a negative value no weight; at most 1000.
 	Presence float64
-	// Near is the weight of the nearness of words in Calibrated: the greatest share of the query's words
-	// that 24 words in a row of the passage have, to the power 1.25. 0 means 0.07, below 0 none; at most
-	// 1000.
+	// Near is the weight of the nearness of words in Calibrated: the greatest share of the query's words in
+	// 24 consecutive words of the passage, to the power 1.25. 0 means 0.07, a negative value no weight; at
+	// most 1000.
 	Near float64
-	// Beta is the weight of the normalised BM25 in Calibrated: BM25 divided by the most that BM25 can
-	// give this query. 0 means 0.1, below 0 none; at most 1000.
+	// Beta is the weight of the normalised BM25 in Calibrated: BM25 divided by its maximum for this query. 0
+	// means 0.1, a negative value no weight; at most 1000.
 	Beta float64
-	// Pair is the weight of the bigram match in Calibrated: the idf-weighted share of the query's
-	// pairs of adjacent words that are adjacent in the passage. 0 means 0.2, below 0 none; at most
-	// 1000.
+	// Pair is the weight of the bigram match in Calibrated: the idf-weighted share of the query's pairs of
+	// adjacent words that are adjacent in the passage. 0 means 0.2, a negative value no weight; at most 1000.
 	Pair float64
-	// Title is the weight of the title match in Calibrated (inverted.Match.Title), to the power 1.25: how much of
-	// the query the title says, and little else. 0 means 0.2, below 0 none; at most 1000.
+	// Title is the weight of the title match in Calibrated (inverted.Match.Title), to the power 1.25. It is high
+	// if the title has most of the query and little else. 0 means 0.2, a negative value no weight; at most 1000.
 	Title float64
-	// Tokens is the weight of the token states (package late) in Calibrated, if these are kept. 0
-	// means 0.5, below 0 none; at most 1000. A dense search compares tokens only if it is above 0; 1
-	// is a good value there. A search multiplies it by 16/n for a query of n > 16 tokens and by 1 −
-	// Unknown.
+	// Tokens is the weight of the token states (package late) in Calibrated, if these are kept. 0 means 0.5,
+	// a negative value no weight; at most 1000. A dense search compares tokens only if it is above 0; 1 is a
+	// good value there. A search multiplies it by 16/n for a query of n > 16 tokens and by 1 − Unknown.
 	Tokens float64
-	// Reach, in [0, 1], is the least term recall that the best candidate counts as having in
-	// Calibrated. If no candidate has it, the shares of the query of all candidates (term recall, nearness,
-	// normalised BM25, bigram and title match) are raised by the same factor until one does. It is for long requests, where most
-	// words do not tell what is sought. 0 means none; 0.55 serves requests in whole sentences.
+	// Reach, in [0, 1], is the term recall that the best candidate counts as having at least, in Calibrated. If no
+	// candidate has it, the shares of the query (term recall, nearness, normalised BM25, bigram and title match) of all
+	// candidates are raised by the same factor until one does. It is for long requests, in which most words are not
+	// about the subject. 0 means no minimum; 0.55 suits requests in whole sentences.
 	Reach float64
 	// RankConstant of RRF, in (0, 1e6]; 0 means 60.
 	RankConstant float64
@@ -134,8 +131,8 @@ type Term struct {
 	Weight, Value float64
 }
 
-// Terms are the summands of the score that Fuse gave a candidate, without those of weight 0. nil
-// for kinds other than Calibrated, whose scores depend on all candidates.
+// Terms returns the summands of the score that Fuse gave a candidate, without those of weight 0. nil for
+// kinds other than Calibrated, whose scores depend on all candidates.
 func (f Options) Terms(c Candidate) []Term {
 	f, err := f.fill()
 	if err != nil || f.Kind != Calibrated {
@@ -150,11 +147,11 @@ func (f Options) Terms(c Candidate) []Term {
 	return terms
 }
 
-// unknownBeta is what normalised BM25 gains in weight where the encoder knows nothing of the query: without the cosine,
-// term recall alone ranks below BM25.
+// unknownBeta multiplies the weight of normalised BM25 for the share of the query that the encoder does not know:
+// without the cosine, term recall alone ranks worse than BM25.
 const unknownBeta = 2
 
-// calibrated are the summands of a candidate's score in Calibrated.
+// calibrated returns the summands of a candidate's score in Calibrated.
 func (f Options) calibrated(c *Candidate) [7]Term {
 	lift, scale := max(c.Lift, 1), cmp.Or(f.scale, 1)
 	return [7]Term{
@@ -177,9 +174,9 @@ type Candidate struct {
 	Lift float64
 }
 
-// Fuse sets the scores of cs and sorts them, best first, ties by Ord. Every candidate must have
-// its true scores of both retrievers, whichever named it. engine.ErrInvalid for weights out of
-// range. Cost O(n log n).
+// Fuse sets the scores of cs and sorts them, best first, ties by Ord. Every candidate must have its true
+// scores of both retrievers, even if only one found it. Errors: engine.ErrInvalid for weights out of range.
+// Cost O(n log n).
 func (f Options) Fuse(cs []Candidate) error {
 	f, err := f.fill()
 	if err != nil || len(cs) == 0 {
@@ -228,7 +225,7 @@ func (f Options) Fuse(cs []Candidate) error {
 	return nil
 }
 
-// lift is what shares of the query are multiplied by.
+// lift is the factor for the shares of the query.
 func (f Options) lift(cs []Candidate) float64 {
 	most := 0.0
 	for i := range cs {
@@ -240,7 +237,7 @@ func (f Options) lift(cs []Candidate) float64 {
 	return max(1, f.Reach/most)
 }
 
-// raised is a share to the power 1.25.
+// raised returns a share to the power of 1.25.
 func raised(s float64) float64 { return s * math.Sqrt(math.Sqrt(s)) }
 
 // Dense and Lexical return the score of one retriever.

@@ -8,19 +8,19 @@ import (
 	"github.com/lexsem/lexsem/engine"
 )
 
-// Backend is a search engine, such as a cluster, that stores passages with their vectors and names candidates for a
-// query. Over makes a Database of it. Only the query is modulated, on this side; the passages do not change.
+// Backend is a search engine, such as a cluster, that stores passages with their vectors and returns candidates for
+// a query. Over makes a Database of it. Only the query is modulated, on this side; the passages do not change.
 //
-// If the engine's own scores are in other units, or there are none, the Backend must convert them as said here. Package
-// backendtest tests an implementation. BM25, normalised BM25, term recall and bigram match are computed on this side
-// from Candidate.Terms, so scores mean the same as in an embedded database.
+// If the engine's own scores have other units, or it returns none, the Backend must convert or compute them as
+// described here. Package backendtest tests an implementation. BM25, normalised BM25, term recall and bigram match are
+// computed on this side from Candidate.Terms, so scores mean the same as in an embedded database.
 //
-// All methods are safe for concurrent use and obey their contexts. Errors name the call and a remedy. A filter that is
-// invalid is ErrInvalid.
+// All methods are safe for concurrent use and obey their contexts. Errors name the call and a remedy. An invalid
+// filter is ErrInvalid.
 type Backend interface {
 	// Name returns the kind and address of the engine, for Stats and errors. It contains no secret.
 	Name() string
-	// Info returns what Create was given. Errors: ErrNoDatabase if there is no index.
+	// Info returns the argument of Create. Errors: ErrNoDatabase if there is no index.
 	Info(ctx context.Context) (Info, error)
 	// Create makes an empty index. Errors: ErrExists if there is one.
 	Create(ctx context.Context, i Info) error
@@ -43,7 +43,7 @@ type Backend interface {
 	// Fetch returns passages in the order of ids, nil for an unknown one. Whole, Vector and Tokens are filled only if
 	// vectors is true.
 	Fetch(ctx context.Context, ids []PassageID, vectors bool) ([]*Passage, error)
-	// Documents returns the passages of each document in the order of their numbers, with vectors; none for an unknown
+	// Documents returns the passages of each document in the order of their numbers, with vectors; nil for an unknown
 	// id.
 	Documents(ctx context.Context, ids []string) ([][]Passage, error)
 	// Count returns the number of documents that match f.
@@ -65,14 +65,14 @@ type Backend interface {
 	Close() error
 }
 
-// Unsettler is a Backend in which an interrupted Put may leave passages that can be read but that Nearest does not
+// Unsettler is a Backend in which an interrupted Put may leave passages that can be read but that Nearest cannot
 // find. Putting them again repairs that; Upsert does so.
 type Unsettler interface {
-	// Unsettled returns those of the given stored passages that Nearest does not find, in the given order.
+	// Unsettled returns those of the given stored passages that Nearest cannot find, in the given order.
 	Unsettled(ctx context.Context, ids []PassageID) ([]PassageID, error)
 }
 
-// Info says what an index was made for. The Backend stores it with the index.
+// Info describes what an index was made for. The Backend stores it with the index.
 type Info struct {
 	Dim      int                 `json:"dim"`      // length of the vectors
 	Encoder  encoder.Fingerprint `json:"encoder"`  // zero for a database without an encoder
@@ -99,7 +99,7 @@ type WeightedTerm struct {
 	Weight float64
 }
 
-// Candidate is a passage that a retriever named.
+// Candidate is a passage that a retriever found.
 type Candidate struct {
 	PassageID
 	Cosine float64 // Nearest only: in [-1, 1], exact to 1e-6 if the index keeps float32
@@ -124,8 +124,8 @@ type Passage struct {
 	// additional terms and the title (inverted.Spell). The lexical retriever splits at spaces and compares terms exactly.
 	Terms  string
 	Length int // inverted.Length of Terms
-	// Tokens are the tokens with lexical weight (encoder.Tokens.Lexical), from which bridges are made. There are none
-	// if the encoder has no tokenizer.
+	// Tokens are the tokens with lexical weight (encoder.Tokens.Lexical), from which bridges are made. It is empty if
+	// the encoder has no tokenizer.
 	Tokens    []int32
 	Truncated int // tokens beyond the encoder's limit; in chunk 0 those of the document
 }

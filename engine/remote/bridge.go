@@ -20,8 +20,9 @@ import (
 	"github.com/lexsem/lexsem/modulate/ridge"
 )
 
-// A bridge file is a snapshot with the totals of a corpus (ridge.Totals), behind them those of bridgeSource.Values by their
-// places from 1, in section "source" a bridgeSource as JSON and, where a stack was fitted, in section "fitted" its modulate.Weights.
+// A bridge file is a snapshot with the totals of a corpus (ridge.Totals), followed by the totals of
+// bridgeSource.Values, numbered from 1. Section "source" has a bridgeSource as JSON; section "fitted" has the
+// modulate.Weights if a stack was fitted.
 const (
 	bridgeKind    = "bridge of a backend"
 	bridgeVersion = 1
@@ -29,7 +30,7 @@ const (
 	fittedSection = "fitted"
 )
 
-// bridgeSource tells what a bridge file was made of.
+// bridgeSource describes the origin of a bridge file.
 type bridgeSource struct {
 	Backend  string              `json:"backend"`
 	Encoder  encoder.Fingerprint `json:"encoder"`
@@ -48,7 +49,7 @@ type BridgeValue struct {
 	Passages int    `json:"passages"`
 }
 
-// maxValues is how many values of a path may have totals of their own.
+// maxValues is the maximum number of values of a path that have their own totals.
 const maxValues = 100
 
 // BridgeOptions configure MakeBridge. The zero value fits nothing.
@@ -59,11 +60,11 @@ type BridgeOptions struct {
 	// drawn evenly while reading. docs/results/scale.md compares it with a fit to all passages.
 	Sample int
 	// By is a metadata field, such as "lang" or "tenant": each of its values gets its own bridge as well; "" means
-	// none. A query uses it if its filter requires one value (`lang = "en" and year > 2020`), and else the bridge of
-	// all.
+	// none. A query uses it if its filter requires one value (`lang = "en" and year > 2020`), otherwise the bridge
+	// of all passages.
 	//
-	// It takes up to 100 values: strings of up to 2,000 bytes, numbers, true and false. A value of a single passage
-	// uses the bridge of all passages.
+	// It takes up to 100 values: strings of up to 2,000 bytes, numbers, true and false. A value that only one
+	// passage has uses the bridge of all passages.
 	By string
 	// Fit configures the fit. Update is ErrInvalid, and Progress is ignored.
 	Fit engine.FitOptions
@@ -71,7 +72,7 @@ type BridgeOptions struct {
 	Progress func(engine.Progress)
 }
 
-// BridgeReport reports what MakeBridge did.
+// BridgeReport reports the result of MakeBridge.
 type BridgeReport struct {
 	Backend  string // Backend.Name
 	Passages int
@@ -94,13 +95,13 @@ func (o BridgeOptions) check() error {
 }
 
 // MakeBridge reads all passages of the Backend and writes their sufficient statistics for RLR to a file. The file
-// replaces an existing one in one step. A Database with the file as Options.Bridge reads it again.
+// replaces an existing one in one step. A Database reads the file again if Options.Bridge names it.
 //
 // Passages written meanwhile may be missing: Trace.Stale counts from the start of the call. A fit needs an encoder.
 //
 // Errors: ErrInvalid if the encoder has no tokenizer, an option is out of range, or By has too many values;
 // ErrNoEncoder. Cost: one scan; a fit costs as much as Engine.Fit on a corpus of the sample's size. Memory: for each
-// part, and again for each value of By, 12·Dim² bytes and 8·Dim for each token that occurs; the sample with its texts
+// part, and again for each value of By, 12·Dim² bytes and 8·Dim for each distinct token; the sample with its texts
 // and vectors.
 func (r *Database) MakeBridge(ctx context.Context, path string, o BridgeOptions) (_ BridgeReport, err error) {
 	ctx, done, err := r.calls.Begin(ctx)
@@ -175,14 +176,15 @@ func (r *Database) MakeBridge(ctx context.Context, path string, o BridgeOptions)
 	return rep, nil
 }
 
-// reading is what was read of some passages: their totals, those of each value of a path by its fact, and a sample.
+// reading holds the data read from some passages: their totals, the totals of each value of a path by its fact, and
+// a sample.
 type reading struct {
 	whole *ridge.Totals
 	by    map[string]*ridge.Totals
 	drawn *draw
 }
 
-// add takes in a passage.
+// add adds a passage.
 func (r *reading) add(p *Passage, path string) error {
 	add := func(t *ridge.Totals) error {
 		if err := t.Add(p.Vector, p.Tokens); err != nil {
@@ -213,7 +215,7 @@ func tooManyValues(path string) error {
 	return fmt.Errorf("%w: %s has more than %d values, each of which would have a bridge of its own; choose a field with fewer", engine.ErrInvalid, fault.Clip(path), maxValues)
 }
 
-// merge takes in what was read of other passages.
+// merge adds the data read from other passages.
 func (r *reading) merge(o *reading, path string) error {
 	if err := r.whole.Merge(o.whole); err != nil {
 		return err
@@ -232,7 +234,7 @@ func (r *reading) merge(o *reading, path string) error {
 	return nil
 }
 
-// values are those that have totals, most passages first.
+// values returns the values that have totals, most passages first.
 func (r *reading) values() (named []BridgeValue, totals []*ridge.Totals, err error) {
 	for _, fact := range slices.SortedFunc(maps.Keys(r.by), func(a, b string) int {
 		return cmp.Or(cmp.Compare(r.by[b].Len(), r.by[a].Len()), cmp.Compare(a, b))
@@ -246,7 +248,7 @@ func (r *reading) values() (named []BridgeValue, totals []*ridge.Totals, err err
 	return named, totals, nil
 }
 
-// totals are those of all passages, of which it draws a sample.
+// totals reads all passages and returns their totals and a sample.
 func (r *Database) totals(ctx context.Context, o BridgeOptions, total int) (*reading, error) {
 	all := make([]*reading, o.Parts)
 	var mu sync.Mutex // guards read, and calls of progress

@@ -24,16 +24,16 @@ import (
 	"github.com/lexsem/lexsem/store"
 )
 
-// bridgeLook is how often a bridge file is looked at.
+// bridgeLook is the time between two looks at a bridge file.
 const bridgeLook = 2 * time.Second
 
-// bridgeFile is what is known of the file that is in use.
+// bridgeFile identifies the version of the file in use.
 type bridgeFile struct {
 	changed time.Time
 	size    int64
 }
 
-// startBridge reads the bridge, if there is to be one, and follows its file.
+// startBridge reads the bridge file, if one is named, and follows its changes.
 func (r *Database) startBridge(ctx context.Context) error {
 	r.bridge.Store(&bridges{whole: &state.Modulation{Metric: r.metric, Modulators: new(sync.Map), Standard: search.None, Auto: search.None}})
 	if r.o.Bridge == "" {
@@ -54,8 +54,8 @@ func (r *Database) startBridge(ctx context.Context) error {
 	return nil
 }
 
-// followBridge reads the file again whenever it has changed, until Close. While it
-// cannot be read the one before stays in use.
+// followBridge reads the file again whenever it has changed, until Close. If it cannot be read, the previous
+// bridge stays in use.
 func (r *Database) followBridge(at bridgeFile) {
 	look := time.NewTicker(bridgeLook)
 	defer look.Stop()
@@ -96,7 +96,7 @@ func (r *Database) loadBridge(ctx context.Context) (at bridgeFile, err error) {
 	return at, nil
 }
 
-// bridges are what a bridge file gives: what queries are modulated by, of the whole, and of values by their facts.
+// bridges holds the modulation from a bridge file: of the whole, and of values by their facts.
 type bridges struct {
 	writes uint64 // bridgeSource.Writes
 	whole  *state.Modulation
@@ -109,8 +109,8 @@ type valueBridge struct {
 	where string
 }
 
-// of is what a query with a filter is modulated by, and as a filter the passages that it is of, "" for all. Of several that would
-// do it is that of the first value in the order of facts.
+// of returns the modulation for a query with a filter, and the filter of the passages that it was made from, "" for
+// all. If several values qualify, it is that of the first value in the order of facts.
 func (b *bridges) of(f engine.Filter) (*state.Modulation, string, error) {
 	if len(b.values) == 0 {
 		return b.whole, "", nil
@@ -127,7 +127,7 @@ func (b *bridges) of(f engine.Filter) (*state.Modulation, string, error) {
 	return b.whole, "", nil
 }
 
-// readBridge reads a bridge file, and makes all factors on all cores.
+// readBridge reads a bridge file, and computes all factors on all cores.
 func (r *Database) readBridge(ctx context.Context, path string) (b *bridges, err error) {
 	f, err := snapshot.Open(path)
 	if err != nil {
@@ -198,7 +198,7 @@ func (r *Database) readBridge(ctx context.Context, path string) (b *bridges, err
 	return b, nil
 }
 
-// readSource reads what a bridge file says of itself, and what was fitted.
+// readSource reads the description in a bridge file, and the fitted weights.
 func readSource(f *snapshot.File) (source bridgeSource, fitted *modulate.Weights, err error) {
 	raw, err := sectionOf(f, sourceSection)
 	if err != nil {
@@ -225,7 +225,7 @@ func readSource(f *snapshot.File) (source bridgeSource, fitted *modulate.Weights
 	return source, fitted, nil
 }
 
-// facts are those of the values.
+// facts returns the facts of the values.
 func (s bridgeSource) facts() ([]string, error) {
 	var facts []string
 	for _, p := range s.Values {
@@ -245,7 +245,7 @@ func (s bridgeSource) facts() ([]string, error) {
 	return facts, nil
 }
 
-// sectionOf are the bytes of a section.
+// sectionOf returns the bytes of a section.
 func sectionOf(f *snapshot.File, name string) ([]byte, error) {
 	section, err := f.Section(name)
 	if err != nil {
@@ -254,7 +254,7 @@ func sectionOf(f *snapshot.File, name string) ([]byte, error) {
 	return section.All()
 }
 
-// stale is how many passages were written or deleted since the file was made.
+// stale returns how many passages were written or deleted after the file was made.
 func (b *bridges) stale(now Status) int {
 	if b.whole.Sums == nil || now.Writes < b.writes {
 		return 0

@@ -17,7 +17,7 @@ import (
 	"github.com/lexsem/lexsem/internal/text"
 )
 
-// corpus is what one query asks of a Backend; both legs ask it beside each other.
+// corpus answers one query's requests to a Backend; both retrievers use it concurrently.
 type corpus struct {
 	b       Backend
 	f       engine.Filter
@@ -32,7 +32,7 @@ type corpus struct {
 	meta   map[uint64]map[string]any // of documents, by ordinal: those that Values has fetched
 }
 
-// seen is what is known of a passage.
+// seen holds what is known about a passage.
 type seen struct {
 	terms  string
 	cosine float64
@@ -41,8 +41,8 @@ type seen struct {
 
 var _ search.Corpus = (*corpus)(nil)
 
-// see notes a candidate, and returns its id in this search: that of a chunk, whose
-// ordinal comes of the document's id. The caller holds mu, or is alone.
+// see records a candidate, and returns its id in this search: a chunk id with an ordinal derived from the
+// document's id. The caller holds mu, or is the only user.
 func (c *corpus) see(p Candidate, dense bool) uint64 {
 	ord := ordinalOf(p.ID)
 	for {
@@ -71,7 +71,7 @@ func (c *corpus) document(ord uint64) string { return c.ids[chunk.ID(ord, 0)].ID
 
 const ordinals = 1<<44 - 1
 
-// ordinalOf is a number of an id that does not depend on anything else.
+// ordinalOf is a number that depends only on the id.
 func ordinalOf(id string) uint64 {
 	h := uint64(14695981039346656037)
 	for i := range len(id) {
@@ -138,8 +138,8 @@ func (c *corpus) SearchMatches(ctx context.Context, _ []text.Term, k int, _ func
 	for i, t := range c.asked {
 		terms[i] = WeightedTerm{t.Text, float64(t.Weight)}
 	}
-	// Some more than k: engines keep lengths coarsely, so that their order is near that of
-	// the true scores, which are computed here.
+	// It requests more than k: engines store lengths coarsely, so their order is only near that of the true
+	// scores, which are computed here.
 	named, err := c.b.Matching(ctx, terms, k+k/8+20, c.f)
 	if err != nil {
 		return nil, nil, err
@@ -177,7 +177,7 @@ func (c *corpus) PairNumbers(dst []uint64, id uint64) ([]uint64, error) {
 	return c.pairs.Numbers(dst, c.seen[id].terms), nil
 }
 
-// Values has the metadata of candidates fetched.
+// Values fetches the metadata of candidates.
 func (c *corpus) Values(ctx context.Context, path string, cs []fusion.Candidate) (func(uint64, func(filter.Kind, []byte)) error, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -210,7 +210,7 @@ func (c *corpus) Values(ctx context.Context, path string, cs []fusion.Candidate)
 	}, nil
 }
 
-// Meeting has the titles of candidates fetched where a clause looks at them.
+// Meeting fetches the titles of candidates if a clause needs them.
 func (c *corpus) Meeting(ctx context.Context, cs []fusion.Candidate, clauses []search.Clause) ([]fusion.Candidate, error) {
 	titles := make([]string, len(cs))
 	if slices.ContainsFunc(clauses, func(cl search.Clause) bool { return cl.Title }) {
@@ -244,7 +244,7 @@ func (c *corpus) Meeting(ctx context.Context, cs []fusion.Candidate, clauses []s
 	return met, nil
 }
 
-// meets says whether a chunk meets all clauses, given by its spelled terms, which begin with those of its title.
+// meets reports whether a chunk meets all clauses; spelled has its terms, which begin with those of its title.
 func (c *corpus) meets(clauses []search.Clause, spelled, title string) bool {
 	terms := inverted.Unspell(spelled)
 	for _, cl := range clauses {

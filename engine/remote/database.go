@@ -1,10 +1,10 @@
 // Package remote is the query side of a database whose documents another engine keeps, such
 // as Elasticsearch, Weaviate or PostgreSQL.
 //
-// A Backend is that engine; packages elastic, weaviate and pgvector have some, and package
-// backendtest tests one. Over makes a Database of it, which is an engine.Database.
-// Database.MakeBridge reads all passages once and writes the file that queries are modulated by.
-// MigrateTo and MigrateFrom copy documents between a Backend and an embedded database.
+// A Backend is that engine; packages elastic, weaviate and pgvector implement it, and package backendtest
+// tests implementations. Over makes a Database of it, which is an engine.Database. Database.MakeBridge reads
+// all passages once and writes the file that modulates queries. MigrateTo and MigrateFrom copy documents
+// between a Backend and an embedded database.
 package remote
 
 import (
@@ -76,7 +76,7 @@ type Options struct {
 	// Fresh is the greatest age of the document and term counts used in scores; 0 means a second, below 0 every search
 	// asks for them. A write of this Database renews them.
 	Fresh time.Duration
-	// Logger receives warnings about bridge files that cannot be read; nil means none.
+	// Logger receives warnings about unreadable bridge files; nil means none.
 	Logger *slog.Logger
 }
 
@@ -109,7 +109,7 @@ func Over(ctx context.Context, b Backend, enc encoder.Encoder, o Options) (*Data
 	return r, nil
 }
 
-// start reads, or makes, what the index was made for, and compares.
+// start reads or creates the description of the index, and compares it with the options.
 func (r *Database) start(ctx context.Context) (err error) {
 	r.info, err = r.b.Info(ctx)
 	if errors.Is(err, engine.ErrNoDatabase) && r.o.Create {
@@ -159,7 +159,7 @@ func (r *Database) create(ctx context.Context) error {
 	return err
 }
 
-// infoOf is what an index for the vectors of an encoder is made for.
+// infoOf is the description of an index for the vectors of an encoder.
 func infoOf(fp encoder.Fingerprint, language string) (Info, error) {
 	a, err := text.For(language)
 	if err != nil {
@@ -187,7 +187,7 @@ func (r *Database) Close() error {
 	return r.b.Close()
 }
 
-// counted is how much the Backend held lately.
+// counted is the size of the Backend at a recent moment.
 type counted struct {
 	mu     sync.Mutex
 	status Status
@@ -197,7 +197,7 @@ type counted struct {
 
 const defaultFresh = time.Second
 
-// status is how much the Backend holds, as old as Options.Fresh allows.
+// status returns the size of the Backend, at most as old as Options.Fresh.
 func (r *Database) status(ctx context.Context) (Status, error) {
 	fresh := r.o.Fresh
 	if fresh == 0 {
@@ -223,7 +223,7 @@ func (r *Database) status(ctx context.Context) (Status, error) {
 	return status, nil
 }
 
-// wrote makes the next search ask for counts.
+// wrote makes the next search request new counts.
 func (r *Database) wrote() {
 	r.counted.mu.Lock()
 	defer r.counted.mu.Unlock()
@@ -234,12 +234,12 @@ func (r *Database) wrote() {
 // Default implements engine.Database: "none" without a bridge, otherwise "rlr" or the variant that a fit chose.
 func (r *Database) Default() string { return search.Default(r.bridge.Load().whole, engine.ModeHybrid) }
 
-// space is what the vectors of the database are.
+// space describes the vectors of the database.
 func (r *Database) space() intake.Space {
 	return intake.Space{Dim: r.info.Dim, Metric: r.metric, Encoder: r.enc}
 }
 
-// rlr are the options of RLR.
+// rlr returns the options of RLR.
 func (r *Database) rlr() modulate.RLROptions {
 	return modulate.RLROptions{Alpha: r.o.Alpha, Lambda: r.o.Lambda}
 }
@@ -268,7 +268,7 @@ func (r *Database) Stats(ctx context.Context) (_ engine.Stats, err error) {
 // Flush implements engine.Database. There is nothing to wait for: a write returns when it is complete.
 func (r *Database) Flush(ctx context.Context) error { return r.idle(ctx) }
 
-// Writable implements engine.Database: the Backend answers, and this side may write.
+// Writable implements engine.Database: it asks whether the Backend answers and this side may write.
 func (r *Database) Writable(ctx context.Context) (err error) {
 	ctx, done, err := r.write(ctx)
 	if err != nil {
@@ -288,7 +288,7 @@ func (r *Database) idle(ctx context.Context) (err error) {
 	return ctx.Err()
 }
 
-// elsewhere is the error of what only the keeper of the documents can do.
+// elsewhere is the error of a call that only the keeper of the documents can serve.
 func (r *Database) elsewhere(what, remedy string) error {
 	return fmt.Errorf("%s: %w (%s); %s", what, engine.ErrElsewhere, r.b.Name(), remedy)
 }

@@ -18,19 +18,18 @@ import (
 	"github.com/lexsem/lexsem/modulate/train"
 )
 
-// maxSample bounds what a fit in front of a Backend keeps in memory.
+// maxSample limits how many passages a fit for a Backend keeps in memory.
 const maxSample = 200_000
 
-// drawn is a passage that was drawn.
+// drawn is a passage in the sample.
 type drawn struct {
 	number uint64
 	text   string // as it was encoded
 	vector []float32
 }
 
-// draw takes passages evenly from a stream: those whose names have the lowest numbers. Which these are depends on
-// the names and the seed alone, so samples of parts merge into that of the whole. It is a heap, the highest
-// number first.
+// draw samples passages evenly from a stream: those whose ids have the lowest hashes. The choice depends only on
+// ids and seed, so samples of parts can be merged into that of the whole. It is a heap, the highest number first.
 type draw struct {
 	most int
 	seed uint64
@@ -48,7 +47,7 @@ func (s *draw) Pop() any {
 	return last
 }
 
-// offer keeps a passage if it is drawn so far.
+// offer keeps a passage if it is in the sample so far.
 func (s *draw) offer(p *Passage) {
 	number := numberOf(p.PassageID, s.seed)
 	if s.most == 0 || len(s.kept) == s.most && number >= s.kept[0].number {
@@ -64,14 +63,14 @@ func (s *draw) add(x drawn) {
 	}
 }
 
-// merge adds what another sample has drawn from another part.
+// merge adds the sample of another part.
 func (s *draw) merge(o *draw) {
 	for _, x := range o.kept {
 		s.add(x)
 	}
 }
 
-// numberOf is a number that is as likely anywhere in its range, of the name of a passage.
+// numberOf is a uniformly distributed number derived from the name of a passage.
 func numberOf(id PassageID, seed uint64) uint64 {
 	h := seed ^ 0x9e3779b97f4a7c15
 	step := func(b uint64) {
@@ -86,10 +85,10 @@ func numberOf(id PassageID, seed uint64) uint64 {
 	return h ^ h>>31
 }
 
-// drawnCorpus is what was drawn, for a fit.
+// drawnCorpus is a sample as the corpus of a fit.
 type drawnCorpus []drawn
 
-// corpus is what was drawn, in an order that does not depend on the parts.
+// corpus returns the sample in an order that does not depend on the parts.
 func (s *draw) corpus() drawnCorpus {
 	c := slices.Clone(s.kept)
 	slices.SortFunc(c, func(a, b drawn) int { return cmp.Compare(a.number, b.number) })
@@ -112,7 +111,7 @@ func (c drawnCorpus) nearest(vector []float32) []float32 {
 	return best
 }
 
-// fitSample fits a stack to what was drawn; what it reads of sums it reads of those of all passages.
+// fitSample fits a stack to the sample; its sufficient statistics are those of all passages.
 func (r *Database) fitSample(ctx context.Context, c drawnCorpus, totals *ridge.Totals, o BridgeOptions) (w *modulate.Weights, rep engine.FitReport, err error) {
 	sums, err := totals.Sums(ctx, r.o.Lambda)
 	if err != nil {
@@ -138,8 +137,8 @@ func (r *Database) fitSample(ctx context.Context, c drawnCorpus, totals *ridge.T
 	return w, rep, err
 }
 
-// chooseFitted measures RLR and what was fitted on probes drawn from the sample and returns the name
-// of the better one; of equals it is RLR.
+// chooseFitted measures RLR and the fitted stack on probes drawn from the sample and returns the name of the
+// better one; a tie goes to RLR.
 func (r *Database) chooseFitted(ctx context.Context, c drawnCorpus, sums *ridge.Sums, w *modulate.Weights, seed uint64) (best string, scores []engine.VariantScore, err error) {
 	texts, targets, err := fitting.Probes(c, seed)
 	if err != nil {

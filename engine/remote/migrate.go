@@ -23,7 +23,7 @@ type MigrateOptions struct {
 	Progress func(engine.Progress)
 }
 
-// MigrateReport reports what a migration did.
+// MigrateReport reports the result of a migration.
 type MigrateReport struct {
 	Documents, Passages int    // documents on both sides, compared by digests at the end
 	Copied              int    // documents that this call copied
@@ -32,13 +32,13 @@ type MigrateReport struct {
 	Digest              string // of all documents, independent of their order
 }
 
-// Between two marks so many documents are copied, or so many bytes and one document.
+// Between two marks this many documents are copied, or this many bytes and one document.
 const (
 	migrateBatch = 500
 	migrateBytes = 8 << 20
 )
 
-// errDigest answers a migration whose two sides still differ at the end.
+// errDigest means that the two sides of a migration still differ at the end.
 var errDigest = errors.New("the documents there are not those here")
 
 // MigrateTo copies all documents of a database into a Backend: texts, metadata and chunks byte for byte, vectors bit
@@ -110,7 +110,7 @@ func MigrateTo(ctx context.Context, e *engine.Engine, b Backend, o MigrateOption
 	return r, m.run(ctx, source(ctx, m.mark.Ordinal), all, target, put, b.Delete)
 }
 
-// textsAlone refuses an encoder of images: a Backend keeps no files and no codebook.
+// textsAlone refuses an encoder of images: a Backend stores no files and no codebook.
 func textsAlone(fp encoder.Fingerprint) error {
 	if fp.Media == encoder.MediaImages {
 		return fmt.Errorf("%w: images, which another engine cannot keep for this one; leave them in an embedded database", engine.ErrInvalid)

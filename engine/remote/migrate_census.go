@@ -12,11 +12,12 @@ import (
 	"strings"
 )
 
-// buckets is into how many parts ids are divided where two sides are compared.
+// buckets is the number of parts into which ids are divided for the comparison of two
+// sides.
 const buckets = 4096
 
-// census is what one side holds: for each bucket the number of documents and the sum of
-// their digests, which does not depend on their order.
+// census describes the content of one side: for each bucket the number of documents and
+// the sum of their digests, which does not depend on their order.
 type census struct {
 	documents, passages int
 	count               [buckets]int
@@ -54,7 +55,7 @@ func (c *census) differ(o *census) map[int]bool {
 	return differ
 }
 
-// digest is one of all documents.
+// digest is one digest over all documents.
 func (c *census) digest() string {
 	h := sha256.New()
 	for i := range c.count {
@@ -65,7 +66,7 @@ func (c *census) digest() string {
 
 func bucketOf(id string) int { return int(ordinalOf(id) % buckets) }
 
-// digest is that of all that is to be kept of a document.
+// digest covers everything that must be kept of a document.
 func (d migrated) digest() (sum [32]byte) {
 	var b bytes.Buffer
 	number := func(n int) { b.Write(binary.AppendVarint(nil, int64(n))) }
@@ -99,7 +100,7 @@ func (d migrated) digest() (sum [32]byte) {
 	return sha256.Sum256(b.Bytes())
 }
 
-// mend copies and removes what differs in some buckets.
+// mend copies or removes the documents that differ in some buckets.
 func (m *migration) mend(ctx context.Context, differ map[int]bool, source, target func(context.Context) iter.Seq2[migrated, error],
 	put func(context.Context, []migrated) error, remove func(context.Context, []string) (int, error)) error {
 	there := map[string][32]byte{}

@@ -12,7 +12,7 @@ import (
 	"github.com/lexsem/lexsem/store"
 )
 
-// migrated is a document on its way, with where it stands in its source.
+// migrated is a document in migration, with its position in the source.
 type migrated struct {
 	passages []Passage
 	ordinal  uint64 // of an engine
@@ -20,7 +20,7 @@ type migrated struct {
 
 func (d migrated) id() string { return d.passages[0].ID }
 
-// stored yields the documents of one state of a database that were stored behind an ordinal.
+// stored yields the documents of one state of a database whose ordinals exceed after.
 func stored(ctx context.Context, e *engine.Engine, a *text.Analyzer, after uint64) iter.Seq2[migrated, error] {
 	return func(yield func(migrated, error) bool) {
 		for r, err := range e.Records(ctx, after) {
@@ -35,7 +35,7 @@ func stored(ctx context.Context, e *engine.Engine, a *text.Analyzer, after uint6
 	}
 }
 
-// passagesOf are those of a stored document.
+// passagesOf converts a stored document to passages.
 func passagesOf(s engine.Record, a *text.Analyzer) (migrated, error) {
 	d := migrated{ordinal: s.Ordinal}
 	facts, err := filter.Facts(s.Metadata)
@@ -55,7 +55,7 @@ func passagesOf(s engine.Record, a *text.Analyzer) (migrated, error) {
 	return d, nil
 }
 
-// scanned yields the documents of a Backend behind an id.
+// scanned yields the documents of a Backend after an id.
 func scanned(ctx context.Context, b Backend, after string) iter.Seq2[migrated, error] {
 	return func(yield func(migrated, error) bool) {
 		var d migrated
@@ -78,7 +78,7 @@ func scanned(ctx context.Context, b Backend, after string) iter.Seq2[migrated, e
 	}
 }
 
-// recordsOf are documents of a Backend as a database of dim dimensions stores them.
+// recordsOf converts documents of a Backend to records with dim dimensions.
 func recordsOf(docs []migrated, dim int) ([]store.Document, error) {
 	records := make([]store.Document, len(docs))
 	for i, d := range docs {

@@ -13,14 +13,14 @@ import (
 	"github.com/lexsem/lexsem/engine"
 )
 
-// migrateMark is what the file Mark holds.
+// migrateMark is the content of the file Mark.
 type migrateMark struct {
 	To      string `json:"to"`
 	Ordinal uint64 `json:"ordinal,omitempty"` // documents up to this one are copied
 	After   string `json:"after,omitempty"`   // documents up to this id are
 }
 
-// migration is one that runs.
+// migration is the state of a running migration.
 type migration struct {
 	MigrateOptions
 	to    string
@@ -49,7 +49,7 @@ func (m *migration) begin() error {
 	return nil
 }
 
-// save writes the mark beside the old one, and puts it in its place.
+// save writes the new mark next to the old one, then replaces it.
 func (m *migration) save() error {
 	raw, err := json.Marshal(m.mark)
 	if err != nil {
@@ -62,7 +62,7 @@ func (m *migration) save() error {
 	return os.Rename(next, m.Mark)
 }
 
-// run copies what rest yields, then makes target equal to source.
+// run copies the documents that rest yields, then makes target equal to source.
 func (m *migration) run(ctx context.Context, rest iter.Seq2[migrated, error], source, target func(context.Context) iter.Seq2[migrated, error],
 	put func(context.Context, []migrated) error, remove func(context.Context, []string) (int, error)) error {
 	if err := m.save(); err != nil {
@@ -95,8 +95,8 @@ func (m *migration) run(ctx context.Context, rest iter.Seq2[migrated, error], so
 	}
 }
 
-// again answers a migration into a target that has documents, where no mark tells of one
-// that was interrupted. The last one may have ended before its caller knew.
+// again handles a migration into a target that has documents but no mark of an
+// interrupted migration. The last migration may have finished without its caller knowing.
 func (m *migration) again(ctx context.Context, here, there int, source, target func(context.Context) iter.Seq2[migrated, error]) error {
 	if here == there {
 		want, got, err := m.compare(ctx, source, target)
@@ -107,7 +107,7 @@ func (m *migration) again(ctx context.Context, here, there int, source, target f
 	return fmt.Errorf("%w: migration %s: the target has %d documents, not all of them the %d of the source, and no migration between them was interrupted; name a target that is not there", engine.ErrExists, m.to, there, here)
 }
 
-// compare takes the census of both sides; the report tells of the source.
+// compare takes the census of both sides; the report has the figures of the source.
 func (m *migration) compare(ctx context.Context, source, target func(context.Context) iter.Seq2[migrated, error]) (want, got *census, err error) {
 	if want, err = m.digests(ctx, source); err != nil {
 		return nil, nil, err
@@ -117,7 +117,7 @@ func (m *migration) compare(ctx context.Context, source, target func(context.Con
 	return want, got, err
 }
 
-// copy puts documents batch by batch.
+// copy stores documents in batches.
 func (m *migration) copy(ctx context.Context, docs iter.Seq2[migrated, error], put func(context.Context, []migrated) error, mark func(last migrated) error) error {
 	var batch []migrated
 	flush := func() error {

@@ -22,7 +22,7 @@ import (
 	"github.com/lexsem/lexsem/modulate"
 )
 
-// query is one that runs over a Backend.
+// query is a query over a Backend.
 type query struct {
 	*search.Run
 	corpus  *corpus
@@ -32,8 +32,8 @@ type query struct {
 	t       *search.Timer
 }
 
-// Search implements engine.Database. It asks the Backend for candidates and counts at once, then for the cosines of
-// candidates that only words found, and then for the hits.
+// Search implements engine.Database. It requests candidates and counts at once, then the cosines of candidates that
+// only words found, and then the hits.
 func (r *Database) Search(ctx context.Context, q engine.Query) (_ engine.Result, err error) {
 	if q.Rerank > 0 {
 		return engine.Result{}, engine.ErrNoReranker
@@ -99,8 +99,8 @@ func (r *Database) SearchBatch(ctx context.Context, qs []engine.Query) ([]engine
 	return results, ctx.Err()
 }
 
-// begin decides about a query, and makes its legs ready. What does not depend on the
-// vector is asked beside the encoder.
+// begin plans a query, and prepares its retrievers. Requests that do not depend on the vector run while the
+// text is encoded.
 func (r *Database) begin(ctx context.Context, q engine.Query) (*query, error) {
 	if q.Image != nil || q.Picture {
 		return nil, fmt.Errorf("%w: a query about images in an engine elsewhere, which holds none; leave them in an embedded database", engine.ErrInvalid)
@@ -191,7 +191,7 @@ func (r *Database) begin(ctx context.Context, q engine.Query) (*query, error) {
 	return run, nil
 }
 
-// byExamples gives a query with examples its vector.
+// byExamples replaces the examples of a query by a vector.
 func (r *Database) byExamples(ctx context.Context, q engine.Query) (engine.Query, error) {
 	by, err := search.ByExamples(search.Query(q), func(id string) ([]search.Example, error) {
 		docs, err := r.b.Documents(ctx, []string{id})
@@ -221,7 +221,7 @@ func (r *Database) input(ctx context.Context, q search.Query, w search.Way) (in 
 	return in, nil
 }
 
-// analyse gives the terms of a document, and asked those of a query.
+// analyse returns the terms of a document, and asked those of a query.
 func (r *Database) analyse(s string) []text.Term { return r.analyzer.Terms(nil, s) }
 func (r *Database) asked(s string) []text.Term   { return r.analyzer.Asked(nil, s) }
 
@@ -287,8 +287,8 @@ func (r *Database) Vector(ctx context.Context, q engine.Query) (_ []float32, _ e
 	return vector, r.trace(run), nil
 }
 
-// join fetches what was found, and its cosines with the unmodulated query beside. What
-// is not there any more is left out.
+// join fetches the found documents and, at the same time, their cosines with the unmodulated query. Documents
+// that no longer exist are left out.
 func (r *Database) join(ctx context.Context, run *query, found []search.Found, vectors bool) ([]engine.Hit, []*Passage, error) {
 	if len(found) == 0 {
 		return nil, nil, nil
@@ -345,7 +345,7 @@ func (r *Database) join(ctx context.Context, run *query, found []search.Found, v
 	return hits, kept, nil
 }
 
-// spans gives hits their spans, by the words.
+// spans gives hits their spans, from the words.
 func (r *Database) spans(ctx context.Context, run *query, query string, hits []engine.Hit) error {
 	asked := r.asked(query)
 	for i := range hits {
@@ -359,7 +359,8 @@ func (r *Database) spans(ctx context.Context, run *query, query string, hits []e
 	return nil
 }
 
-// symbols gives hits of source code the names of what they lie in, as far as the text of the passage tells them.
+// symbols gives hits of source code the names of their functions or types, if the text of the passage shows
+// them.
 func symbols(ctx context.Context, hits []engine.Hit) (err error) {
 	for i := range hits {
 		h := &hits[i]

@@ -21,10 +21,10 @@ import (
 	"github.com/lexsem/lexsem/internal/text"
 )
 
-// atOnce is how many documents are handed to a Backend, or asked of it, at once.
+// atOnce is how many documents are sent to or requested from a Backend in one call.
 const atOnce = 256
 
-// encodedAtOnce is how many texts an encoder is handed at once.
+// encodedAtOnce is how many texts an encoder gets in one call.
 const encodedAtOnce = 256
 
 // Add implements engine.Database. On an error earlier documents may be stored.
@@ -82,7 +82,7 @@ type incoming struct {
 	passages []Passage
 }
 
-// document checks a document and cuts it.
+// document checks and splits a document.
 func (r *Database) document(ctx context.Context, d engine.Document) (o incoming, err error) {
 	o.Document = d
 	if d.WordsFirst {
@@ -105,7 +105,7 @@ func (r *Database) document(ctx context.Context, d engine.Document) (o incoming,
 	return o, err
 }
 
-// putSome stores some documents, each id once.
+// putSome stores documents with distinct ids.
 func (r *Database) putSome(ctx context.Context, docs []incoming, replace bool, res *engine.AddResult) error {
 	ids := make([]string, len(docs))
 	for i, d := range docs {
@@ -191,7 +191,7 @@ func (r *Database) putSome(ctx context.Context, docs []incoming, replace bool, r
 	return r.b.Put(ctx, puts, !replace)
 }
 
-// settled makes same false for documents that the Backend has, but not for all its searches.
+// settled sets same to false for documents that the Backend stores, but not all of its searches find.
 func (r *Database) settled(ctx context.Context, docs []incoming, same []bool) error {
 	u, ok := r.b.(Unsettler)
 	if !ok {
@@ -214,8 +214,8 @@ func (r *Database) settled(ctx context.Context, docs []incoming, same []bool) er
 	return err
 }
 
-// passages are those of a document, with the vectors that it brings, or that those in
-// the Backend have of the same texts. The error is that of ctx.
+// passages returns the passages of a document, with its given vectors or those of stored passages with the
+// same texts. The error is that of ctx.
 func (r *Database) passages(ctx context.Context, d *incoming, stored []Passage) ([]Passage, error) {
 	same := d.vector == nil && len(stored) == len(d.spans) && stored[0].Title == d.Title
 	ps := make([]Passage, len(d.spans))
@@ -258,7 +258,7 @@ func (p *Passage) analyse(a *text.Analyzer) {
 	p.Terms, p.Length = inverted.Spell(terms), inverted.Length(terms)
 }
 
-// samePassages says whether what is stored of a document is what it is to be.
+// samePassages reports whether the stored passages of a document equal the new ones.
 func samePassages(stored, now []Passage) bool {
 	return slices.EqualFunc(stored, now, func(a, b Passage) bool {
 		return a.Title == b.Title && a.Text == b.Text && a.Start == b.Start && a.Whole == b.Whole && a.Metadata == b.Metadata && a.Terms == b.Terms && slices.Equal(a.Vector, b.Vector)
@@ -313,7 +313,7 @@ func (r *Database) Patch(ctx context.Context, patches []engine.Patch) (n int, er
 	return n, nil
 }
 
-// patched gives the passages of a document other metadata, if they are others.
+// patched merges metadata into the passages of a document, and reports whether they changed.
 func patched(ps []Passage, m intake.Merge) (changed bool, err error) {
 	if len(ps) == 0 {
 		return false, engine.ErrNotFound
@@ -400,7 +400,7 @@ func (r *Database) Get(ctx context.Context, id string) (_ engine.Document, err e
 	return documentOfPassage(docs[0][0])
 }
 
-// documentOfPassage is what a user gets of a document by its first passage.
+// documentOfPassage converts a document's first passage to the user's form.
 func documentOfPassage(p Passage) (engine.Document, error) {
 	meta, err := metadata.Parse([]byte(p.Metadata))
 	if err != nil {
@@ -420,7 +420,7 @@ func (r *Database) All(ctx context.Context, f engine.Filter) iter.Seq2[engine.Do
 	return r.List(ctx, f, "")
 }
 
-// List implements engine.Database, in the order of ids that the Backend scans in.
+// List implements engine.Database, in the Backend's order of ids.
 func (r *Database) List(ctx context.Context, f engine.Filter, after string) iter.Seq2[engine.Document, error] {
 	return func(yield func(engine.Document, error) bool) {
 		done, err := r.calls.Enter()

@@ -27,15 +27,15 @@ type Report struct {
 	Dir      string
 	Salvaged bool // Dir is a new database
 	Rebuilt  bool // derived state was rebuilt in place
-	// Saved and Lost count the documents in the new database and those that could not be read, as far as known. Names
-	// are known ids of lost documents, at most 10,000.
+	// Saved counts the documents in the new database, Lost those that could not be read, as far as known. Names are
+	// known ids of lost documents, at most 10,000.
 	Saved, Lost int
 	Names       []string
 	// Uncertain says that records of later changes may be lost: a document may be an older version, or may have been
 	// deleted.
 	Uncertain bool
 	Damage    []string // what was wrong, at most some hundred entries
-	// Problems remain: damaged bridges, which must be fitted again.
+	// Problems are the remaining ones: damaged bridges, which must be fitted again.
 	Problems []string
 }
 
@@ -44,11 +44,12 @@ type Report struct {
 // must not exist. It saves a document exactly or not at all, and reports the others.
 //
 // The database must not be open. If its manifest is lost, Run needs the encoder or, for a database without one,
-// o.Dim, and also o.Metric and o.Language. Otherwise enc may be nil. enc is not closed. Of o Run also uses
+// o.Dim, and also o.Metric and o.Language; otherwise enc may be nil. enc is not closed. Of o, Run also uses
 // MemoryMiB, Logger and Progress. If the encoder has no tokens, terms are numbered anew.
 //
-// Errors: ErrLocked, ErrForeign, ErrNoDatabase, ErrNoEncoder and ErrNoSpace of package engine; fs.ErrExist for to;
-// *encoder.MismatchError; those of the operating system and of ctx. Cost: reading all data several times, and the rebuilding.
+// Errors: ErrLocked, ErrForeign, ErrNoDatabase, ErrNoEncoder and ErrNoSpace of package engine; fs.ErrExist if to
+// exists; *encoder.MismatchError; those of the operating system and of ctx. Cost: reading all data several times, and
+// rebuilding.
 func Run(ctx context.Context, dir, to string, enc encoder.Encoder, o engine.Options) (rep Report, err error) {
 	if err := o.Validate(); err != nil {
 		return rep, err
@@ -89,7 +90,7 @@ func (r *repairer) report(stage string, done, total int) {
 	}
 }
 
-// verified opens a database, which makes missing derived state anew, and verifies it.
+// verified opens a database, which rebuilds missing derived state, and verifies it.
 func (r *repairer) verified(ctx context.Context, dir string) (v engine.VerifyReport, err error) {
 	e, err := engine.Open(ctx, dir, nil, r.o)
 	if err != nil {
@@ -101,8 +102,7 @@ func (r *repairer) verified(ctx context.Context, dir string) (v engine.VerifyRep
 	return v, errors.Join(err, e.Close())
 }
 
-// rebuild makes derived state anew where the records are sound. It returns false
-// where they are not.
+// rebuild rebuilds derived state if the records are sound. Otherwise it returns false.
 func (r *repairer) rebuild(ctx context.Context) (sound bool, err error) {
 	v, err := r.verified(ctx, r.dir)
 	switch {
@@ -131,7 +131,7 @@ func (r *repairer) rebuild(ctx context.Context) (sound bool, err error) {
 	return true, err
 }
 
-// salvage saves what can be read into a new database, with its derived state.
+// salvage saves all readable documents into a new database, and builds its derived state.
 func (r *repairer) salvage(ctx context.Context, to string) error {
 	s, err := store.Salvage(ctx, r.dir, to, store.SalvageOptions{
 		Describe:  r.describe,
@@ -169,8 +169,8 @@ func (r *repairer) describe(m *store.Manifest) error {
 	return intake.Describe(m, fp, by, r.language)
 }
 
-// termsAsTokens returns what gives documents the terms of their texts for tokens, where
-// their encoder has none and queries can be modulated.
+// termsAsTokens returns a function that gives documents their terms as tokens, if their encoder has no tokens
+// and queries can be modulated.
 func termsAsTokens(ctx context.Context, m *store.Manifest) (func(d *store.Document) []string, error) {
 	if len(m.Encoder) == 0 {
 		return nil, nil
@@ -200,13 +200,13 @@ func termsAsTokens(ctx context.Context, m *store.Manifest) (func(d *store.Docume
 	}, nil
 }
 
-// noTerms is what a new database has of a vocabulary.
+// noTerms is the empty vocabulary of a new database.
 type noTerms struct{}
 
 func (noTerms) TermCount() int                                       { return 0 }
 func (noTerms) Terms(context.Context, func(term string) error) error { return nil }
 
-// finish brings the bridges over, and makes and proves the derived state.
+// finish copies the bridges, and builds and verifies the derived state.
 func (r *repairer) finish(ctx context.Context, dir string) error {
 	documents, err := r.bridges(ctx, dir)
 	if err != nil {
@@ -222,8 +222,7 @@ func (r *repairer) finish(ctx context.Context, dir string) error {
 	return err
 }
 
-// bridges copies the files of fitted bridges that are whole, and drops the others from
-// the new manifest.
+// bridges copies the intact files of fitted bridges, and removes the others from the new manifest.
 func (r *repairer) bridges(ctx context.Context, dir string) (documents int, err error) {
 	st, err := store.Open(dir, store.Options{MemoryMiB: r.o.MemoryMiB})
 	if err != nil {

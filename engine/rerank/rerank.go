@@ -2,8 +2,8 @@
 // for a server that answers as Cohere, Jina or Text Embeddings Inference does, or with [Func] for a function.
 // Cross-encoders in a folder are opened by OpenCross of encoder/onnx and encoder/native.
 //
-// A Server is safe for concurrent use and calls nobody before the first Rerank. Calls that fail with status
-// 429 or 5xx are tried again. Errors wrap ErrServer and hold no key.
+// A Server is safe for concurrent use and makes no call before the first Rerank. Calls that fail with status
+// 429 or 5xx are tried again. Errors wrap ErrServer and contain no key.
 package rerank
 
 import "context"

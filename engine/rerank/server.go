@@ -28,7 +28,7 @@ type Options struct {
 	// Model is the model's name on the server. "" leaves the choice to the server.
 	Model string
 	// Shape is the format of requests and responses. "" means Cohere if Model is set, else TEI, whose
-	// servers have one model.
+	// servers each have one model.
 	Shape Shape
 	// Key is the API key. If it is empty, the key comes from the environment variable KeyEnv; "" means
 	// KeyVariable. Without a key none is sent.
@@ -57,8 +57,7 @@ type Server struct {
 }
 
 // New returns the reranker of a server. It does not contact the server: a wrong key or a missing
-// server is an error of Rerank, which wraps ErrServer. Impossible options are an error that names
-// them.
+// server is an error of Rerank, which wraps ErrServer. Invalid options are an error that names them.
 func New(o Options) (*Server, error) {
 	if o.Shape == "" {
 		o.Shape = TEI
@@ -100,7 +99,7 @@ func New(o Options) (*Server, error) {
 	return s, nil
 }
 
-// endpoint is the URL that is posted to.
+// endpoint returns the URL to which requests are posted.
 func endpoint(url string) (string, error) {
 	whole, err := rest.CheckURL(url, "")
 	if err != nil {
@@ -163,7 +162,7 @@ func (s *Server) call(ctx context.Context, out []float64, query string, texts []
 	return nil
 }
 
-// place puts scores where their indices say, each place once.
+// place puts scores at their indices; each index must occur once.
 func place(out []float64, scores []scored) error {
 	if len(scores) != len(out) {
 		return fmt.Errorf("the answer has %d scores for %d texts", len(scores), len(out))

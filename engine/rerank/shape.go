@@ -17,17 +17,17 @@ const (
 	TEI Shape = "tei"
 )
 
-// shape is one of them.
+// shape is one of the formats.
 type shape struct {
 	batch   int // texts that servers take in a call
 	request func(model, query string, texts []string) any
 	answer  func() answer
 }
 
-// answer is what is decoded of one.
+// answer is a decoded response.
 type answer interface{ scores() []scored }
 
-// scored is a result; what is missing is nil.
+// scored is a result; missing fields are nil.
 type scored struct {
 	index *int
 	score *float64
@@ -89,8 +89,8 @@ func (a *teiAnswer) scores() (out []scored) {
 	return out
 }
 
-// refusal reads the body of an error: Cohere says message, Jina and Infinity detail, TEI
-// error, others as OpenAI does an error with a message.
+// refusal reads the body of an error: Cohere uses message, Jina and Infinity detail, TEI
+// error, others, like OpenAI, an error with a message.
 func refusal(body []byte) (kind, reason string) {
 	var e map[string]json.RawMessage
 	if json.Unmarshal(body, &e) != nil {

@@ -1,5 +1,5 @@
 // Command bench_metric adds a metric to the bench: the expected reciprocal rank, which models a reader who
-// goes down the list and stops with a chance that grows with the grade (Chapelle et al. 2009). One
+// goes down the list and stops with a probability that grows with the grade (Chapelle et al. 2009). One
 // registration is all that is needed; the bench then knows err@1, err@10 and so on.
 //
 //	go run ./examples/bench_metric DIR
@@ -16,7 +16,7 @@ import (
 	"github.com/lexsem/lexsem/encoder"
 )
 
-// ERR takes the highest grade of the query as the highest there is.
+// ERR treats the highest grade of the query as the highest possible grade.
 var ERR = bench.RegisterMetric(bench.MetricKind{
 	Name: "err", Doc: "expected reciprocal rank, divided by that of the best ranking",
 	Score: func(grades, ideal []int, k int) float64 {

@@ -1,5 +1,5 @@
-// Command bench_own measures a bridge and a task of its own, with an encoder of its own, and writes a table for
-// a paper. docs/study.md explains it.
+// Command bench_own measures a bridge, a task and an encoder of its own, and writes a table for a paper.
+// docs/study.md explains it.
 //
 //	go run ./examples/bench_own DIR [COMMAND…]
 package main
@@ -17,7 +17,7 @@ import (
 	"github.com/lexsem/lexsem/modulate"
 )
 
-// The bridge: a token weighs less, the later it stands in the query.
+// The bridge: a token weighs less the later it comes in the query.
 var _ = modulate.Register(modulate.Variant{
 	Name: "lead", Kind: modulate.Multiplicative,
 	Weigh: func(modulate.Parts) (modulate.Weigher, error) { return lead{}, nil },
@@ -75,7 +75,7 @@ func main() {
 	}
 }
 
-// run uses the program that command names, or the encoder that needs no model.
+// run uses the program named by command, or the encoder that needs no model.
 func run(ctx context.Context, dir string, command []string) (err error) {
 	enc := encoder.Encoder(encoder.NewHash(384))
 	if len(command) > 0 {

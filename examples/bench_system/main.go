@@ -18,7 +18,7 @@ import (
 	"github.com/lexsem/lexsem/encoder"
 )
 
-// WordCount needs nothing but the texts.
+// WordCount needs only the texts.
 var WordCount = bench.RegisterSystem(bench.SystemKind{
 	Name: "wordcount", Usage: "wordcount", Doc: "words in common",
 	Make: func(string) (bench.System, error) {

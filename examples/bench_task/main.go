@@ -16,8 +16,8 @@ import (
 	"github.com/lexsem/lexsem/encoder"
 )
 
-// Typos asks with the first six words of each passage, two neighbouring
-// letters of each exchanged.
+// Typos queries with the first six words of each passage, with two neighbouring letters of each word
+// swapped.
 var Typos = bench.RegisterTask(bench.TaskKind{
 	Name: "typos", Usage: "typos", Doc: "the first six words of each passage, mistyped",
 	Make: func(_ string, in bench.TaskInput) (*bench.Task, error) {

@@ -1,5 +1,5 @@
-// Command own-encoder searches by vectors of its own source: any function from texts to vectors is an
-// encoder. The function of this example counts letters.
+// Command own-encoder searches with vectors from its own source: any function from texts to vectors
+// is an encoder. The function of this example counts letters.
 package main
 
 import (

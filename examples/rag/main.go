@@ -86,8 +86,8 @@ func answer(ctx context.Context, dir string, enc encoder.Encoder, c chat, questi
 	return nil
 }
 
-// prompt are the messages that ask for an answer from the hits alone. Passages stand
-// in the user's message: what is written in them gives no orders.
+// prompt returns messages that ask for an answer based only on the hits. Passages are in the user's message,
+// so text in them has no authority as an instruction.
 func prompt(question string, hits []engine.Hit) []message {
 	var b strings.Builder
 	for i, h := range hits {
@@ -100,7 +100,7 @@ func prompt(question string, hits []engine.Hit) []message {
 	}
 }
 
-// chat is a model behind /chat/completions.
+// chat is a model served at /chat/completions.
 type chat struct{ url, key, model string }
 
 type message struct {

@@ -52,7 +52,7 @@ func run(ctx context.Context, url, key, query string, out io.Writer) error {
 	return nil
 }
 
-// server is where documents are, and the key that it asks for, if any.
+// server is the address of the server, and its key, if it needs one.
 type server struct{ url, key string }
 
 // post sends in and reads the answer into out.

@@ -1,5 +1,6 @@
 // Command variant adds a variant of modulation: one value, registered under a name. It then fits a bridge of
-// that variant to a handful of passages and shows where a query ends up. It runs without a model.
+// that variant to a handful of passages and shows where a query ends up. It then fits a bridge of that
+// variant to a handful of passages and shows how a query vector changes.
 //
 //	go run ./examples/variant
 package main
@@ -19,10 +20,9 @@ import (
 // name what they look for first: the n-th distinct token, counted from 0, has
 // weight log(1 + 1/(1 + n/4)).
 //
-// That is all there is to a variant. Stacks know it by its name, alone or as in
-// "rlr+lead", and it is fitted, saved, searched with and measured like those
-// that come with the package. Kind says which laws bind it; SetBased is left
-// out, because the order of tokens matters to it.
+// Nothing else is needed for a variant. Stacks know it by its name, alone or as in "rlr+lead", and it is
+// fitted, saved, searched with and measured like the built-in ones. Kind says which laws apply to it;
+// SetBased is not set, because the order of tokens matters.
 var Lead = modulate.Register(modulate.Variant{
 	Name:    "lead",
 	Summary: "token presence that fades along the query",
@@ -52,7 +52,7 @@ var texts = []string{
 	"The nuthatch wedges hazelnuts into bark and hammers them open with its bill.",
 }
 
-// corpus shows texts and their vectors to the trainer.
+// corpus gives texts and their vectors to the trainer.
 type corpus struct{ vectors [][]float32 }
 
 func (c corpus) Len() int                   { return len(texts) }

@@ -12,13 +12,13 @@ import (
 	"github.com/lexsem/lexsem/internal/testkit/trial"
 )
 
-// Suite tests the contract of index.Index, and those of index.Keeper, index.BatchSearcher and
-// index.Verifier if the index implements them. open returns an empty index of the given options: Dim,
-// Metric, Seed, Workers, M and EfConstruction. An index may ignore all but Dim and Metric. metrics are
-// the metrics to test, such as index.Metrics().
+// Suite tests the contract of index.Index, and those of index.Keeper, index.BatchSearcher and index.Verifier
+// if the index implements them. open returns an empty index with the given options: Dim, Metric, Seed,
+// Workers, M and EfConstruction. An index may ignore all options except Dim and Metric. metrics are the
+// metrics to test, such as index.Metrics().
 //
-// Searches for ten nearest neighbours must have a recall of 0.95 under any filter. LEXSEM_ROUNDS in
-// the environment sets the number of queries for that. Each test uses a few thousand vectors at most.
+// Searches for ten nearest neighbours must have a recall of 0.95 under any filter. LEXSEM_ROUNDS in the
+// environment sets the number of queries for that. Each test uses at most a few thousand vectors.
 func Suite(t *testing.T, metrics []string, open func(o index.Options) (index.Index, error)) {
 	for _, metric := range metrics {
 		t.Run(metric, func(t *testing.T) {
@@ -39,7 +39,7 @@ type suite struct {
 	open   func(o index.Options) (index.Index, error)
 }
 
-// new is an empty index.
+// new makes an empty index.
 func (s suite) new(t *testing.T, o index.Options) index.Index {
 	t.Helper()
 	o.Metric, o.Seed, o.Workers = s.metric, 7, 2
@@ -50,7 +50,7 @@ func (s suite) new(t *testing.T, o index.Options) index.Index {
 	return ix
 }
 
-// filled is an index of n vectors, by their numbers.
+// filled is an index of n vectors, with ids from 0.
 func (s suite) filled(t *testing.T, n, dim int) (index.Index, []float32) {
 	t.Helper()
 	ix, v := s.new(t, index.Options{Dim: dim}), Gauss(n, dim, 5)
@@ -403,7 +403,7 @@ func (s suite) filters(t *testing.T) {
 	Verify(t, ix)
 }
 
-// narrowFilters: a filter that lists what it lets through finds that, and of what is gone nothing.
+// narrowFilters: a search with a filter that lists ids finds them, and no deleted ones.
 func (s suite) narrowFilters(t *testing.T) {
 	const n, dim = 1000, 8
 	ix, v := s.filled(t, n, dim)
@@ -419,7 +419,7 @@ func (s suite) narrowFilters(t *testing.T) {
 	Verify(t, ix)
 }
 
-// narrowFiltersBesideWrites: a search finds what its filter lists, wherever a writer moves it meanwhile.
+// narrowFiltersBesideWrites: a search finds the ids that its filter lists, even while a writer moves them.
 func (s suite) narrowFiltersBesideWrites(t *testing.T) {
 	const n, dim = 600, 8
 	ix, v := s.filled(t, n, dim)

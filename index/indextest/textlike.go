@@ -1,6 +1,6 @@
 // Package indextest tests indexes. Start with [Suite]: it tests that an index, of this module or another,
-// keeps the promises of index.Index. [TextLike] and [TextLikeQueries] make vectors that are clustered as
-// those of texts are, to measure indexes with.
+// satisfies the contract of index.Index. [TextLike] and [TextLikeQueries] make vectors with clusters like
+// those of texts, for measuring indexes.
 package indextest
 
 import (
@@ -119,7 +119,7 @@ func addScaled(dst []float32, f float32, v []float32) {
 	}
 }
 
-// scale gives v the length.
+// scale scales v to the given length.
 func scale(v []float32, length float64) {
 	s := 0.0
 	for _, x := range v {

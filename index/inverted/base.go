@@ -8,9 +8,9 @@ import (
 	"github.com/lexsem/lexsem/internal/snapshot"
 )
 
-// base is what of a core lies in a snapshot, used where it lies. The table of
-// the lists was checked whole; every other range is checked before it is read.
-// Nothing that it says is trusted: numbers that cannot be are ErrCorrupt.
+// base is the part of a core that is in a snapshot and is read from there. The whole
+// table of lists was checked; every other range is checked before it is read. Nothing in
+// it is trusted: impossible numbers are ErrCorrupt.
 type base struct {
 	slots, terms uint32
 	lists        []uint32 // of each term, and of one more, listFields numbers
@@ -23,11 +23,11 @@ type base struct {
 	index        column[uint32]    // a table from ids to slots
 }
 
-// The fields of a list: live documents, postings, the first of its blocks, and
-// the first of its bytes, low half and high half.
+// The fields of a list: live documents, postings, first block, and first byte, as low
+// half and high half.
 const listFields = 5
 
-// column is a section of numbers.
+// column is a section of numbers in a snapshot.
 type column[T any] struct {
 	section *snapshot.Section
 	v       []T
@@ -49,7 +49,7 @@ func check(s *snapshot.Section, from, n int) error {
 	return nil
 }
 
-// wrap makes ErrCorrupt of damage that the snapshot met.
+// wrap turns damage in the snapshot into ErrCorrupt.
 func wrap(err error) error {
 	if errors.Is(err, snapshot.ErrDamaged) && !errors.Is(err, ErrCorrupt) {
 		return fmt.Errorf("%w: %w", ErrCorrupt, err)
@@ -57,8 +57,8 @@ func wrap(err error) error {
 	return err
 }
 
-// wrapped makes what a call returns ErrCorrupt where it is damage. It is deferred
-// before snapshot.Guard, so that it comes after it.
+// wrapped turns damage in the error of a call into ErrCorrupt. It is deferred before
+// snapshot.Guard, so it runs after it.
 func wrapped(err *error) { *err = wrap(*err) }
 
 // id is the id of a slot.
@@ -101,7 +101,7 @@ func (b *base) forward(slot uint32) ([]byte, error) {
 // df is the number of live documents with a term.
 func (b *base) df(term uint32) uint32 { return b.lists[term*listFields] }
 
-// view fills in what the snapshot has of a term.
+// view fills in the postings of a term from the snapshot.
 func (b *base) view(v *view, term uint32) error {
 	l := b.lists[int(term)*listFields:][:2*listFields]
 	v.df, v.n, v.section = l[0], l[1], b.postings
@@ -127,7 +127,7 @@ func (b *base) view(v *view, term uint32) error {
 	return nil
 }
 
-// blockFields is how many numbers a block is.
+// blockFields is the number of fields of a block.
 const blockFields = blockSize / 4
 
 // bytes is the length of the sections.
@@ -136,7 +136,7 @@ func (b *base) bytes() int {
 		8*len(b.at.v) + b.entries.Len() + 4*len(b.index.v)
 }
 
-// probe gives the slots that may have an id.
+// probe returns the slots that may have the id with this hash.
 func (b *base) probe(hash uint64) baseProbe {
 	n := uint64(len(b.index.v))
 	return baseProbe{b, hash & (n - 1), n}

@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// best keeps the k best documents of those it is offered. A sum that is not the
-// score itself is near it; scores are only computed for those that may still be
-// among the best when settle is called, each once.
+// best keeps the k best of the documents offered to it. Some sums only approximate the
+// score. settle computes exact scores, each once, for documents that may still be among
+// the best.
 type best struct {
 	k     int
 	near  []near    // what may be among the best
@@ -17,7 +17,8 @@ type best struct {
 	score func(*near) error // computes a score that is not exact
 }
 
-// near is a document whose score is near that of Scored; exact says that it is it.
+// near is a document with an approximate score in Scored; exact says that the score is
+// exact.
 type near struct {
 	Scored
 	slot  uint32
@@ -27,15 +28,16 @@ type near struct {
 	matched bool
 }
 
-// keep is how many documents are kept for each of the k before they are settled.
+// keep is the number of documents, for each of the k, that are kept before they are
+// settled.
 const keep = 4
 
 func (b *best) start(k int, score func(*near) error) {
 	*b = best{k: k, near: b.near[:0], sums: b.sums[:0], score: score}
 }
 
-// least is the lowest of the k highest sums; full is false, and it is 0, where
-// there are fewer.
+// least is the lowest of the k highest sums. If there are fewer than k, it is 0, and full
+// is false.
 func (b *best) least() (sum float64, full bool) {
 	if len(b.sums) < b.k {
 		return 0, false
@@ -43,16 +45,16 @@ func (b *best) least() (sum float64, full bool) {
 	return b.sums[0], true
 }
 
-// mayTake says whether a document with a sum may be among the best.
+// mayTake reports whether a document with this sum may be among the best.
 func (b *best) mayTake(sum float64) bool {
 	least, full := b.least()
 	return !full || sum*room >= least
 }
 
-// beaten says that a document is not among the best, for certain.
+// beaten reports whether a document is certainly not among the best.
 func (b *best) beaten(x near) bool { return b.known && x.exact && !better(x.Scored, b.worst) }
 
-// offer takes a document; full says that settle must be called.
+// offer adds a document; full says that settle must be called.
 func (b *best) offer(x near) (full bool) {
 	b.near = append(b.near, x)
 	b.push(x.Score)
@@ -93,7 +95,7 @@ func (b *best) push(sum float64) {
 	}
 }
 
-// settle leaves the k best in near, best first and with their scores.
+// settle keeps only the k best in near, best first and with their scores.
 func (b *best) settle(ctx context.Context) error {
 	kept := b.near[:0]
 	for i := range b.near {

@@ -11,22 +11,21 @@ import (
 	"github.com/lexsem/lexsem/internal/text"
 )
 
-// compactAfter is the least number of removed documents that a compaction is
-// made for. Beyond it, one is due when a third of all documents is removed, so
-// that it costs a constant share of removing.
+// compactAfter is the minimum number of removed documents for a compaction. In larger indexes a
+// third of all documents must be removed, so that the cost is a constant share of removing.
 const compactAfter = 4096
 
 // Dead is the number of removed documents that still take memory.
 func (x *Words) Dead() int { return int(x.len()) - x.live }
 
-// Wasteful reports whether Compacted is due, by the number of removed documents.
+// Wasteful reports whether enough documents were removed for Compacted.
 func (x *Words) Wasteful() bool {
 	dead := x.Dead()
 	return dead >= compactAfter && 2*dead >= x.live
 }
 
-// Compacted returns an equal value in memory, without removed documents and the terms that only
-// they had. Frequent terms get short numbers. Errors: ErrCorrupt, and that of ctx within some
+// Compacted returns an equal value in memory, without removed documents and without terms that
+// only they had. Frequent terms get short numbers. Errors: ErrCorrupt, and that of ctx within some
 // milliseconds. Cost: that of adding the documents without analysing them.
 func (x *Words) Compacted(ctx context.Context) (out *Words, err error) {
 	defer wrapped(&err)
@@ -76,8 +75,7 @@ func (x *Words) Compacted(ctx context.Context) (out *Words, err error) {
 	return fresh, nil
 }
 
-// order returns the terms that live documents have: those of most documents
-// first, ties by number.
+// order returns the terms of live documents: those in most documents first, ties by number.
 func (x *Words) order() []uint32 {
 	var order, dfs []uint32
 	for t := range uint32(x.terms.len()) {
@@ -90,10 +88,10 @@ func (x *Words) order() []uint32 {
 	return order
 }
 
-// Rebase applies to fresh the edits that led from base to x, and returns the result. fresh equals
-// base, by Compacted or through a snapshot. The three do not change, but values made from fresh by
-// earlier edits must not be used any more. Errors: ErrBase, ErrCorrupt. Cost: that of the edits
-// since base, and a look at each 64 slots of it.
+// Rebase applies the edits that led from base to x to fresh, and returns the result. fresh equals
+// base, as the result of Compacted or read from a snapshot. The three do not change, but values
+// made from fresh by earlier edits must not be used any more. Errors: ErrBase, ErrCorrupt. Cost:
+// that of the edits since base, and a check of each 64 slots of it.
 func (x *Words) Rebase(base, fresh *Words) (out *Words, err error) {
 	if x.line != base.line || x.len() < base.len() {
 		return nil, fmt.Errorf("%d documents on %d: %w", x.live, base.live, ErrBase)

@@ -10,14 +10,14 @@ import (
 // MaxLen is the greatest number of documents of an index.
 const MaxLen = 1 << 28
 
-// core is a value of an index, which never changes. A document has a slot;
-// slots ascend in the order of adding and are not used twice. Of each document
-// its terms are kept in their order (the forward list), so that it can be
-// scored, searched for pairs, taken back and written down without its text.
+// core is a value of an index, which never changes. A document has a slot; slots ascend
+// in the order of adding and are not used twice. The terms of each document are kept in
+// their order (the forward list), so that it can be scored, searched for pairs, removed
+// and saved without its text.
 //
-// The slots below from, and the postings of these, lie in a snapshot. The next
-// value of a core appends behind what this one sees of the slices, and shares
-// all else but the lists that it changes.
+// The slots below from, and their postings, are in a snapshot. The next value of a core
+// appends beyond the length that this one sees, and shares everything except the lists
+// that it changes.
 type core struct {
 	weights bool
 	base    *base // nil for none
@@ -35,10 +35,10 @@ type core struct {
 	line    *line
 }
 
-// line is one for all values that were made from one by edits.
+// line identifies all values that were made from one by edits.
 type line struct{ _ byte }
 
-// marks numbers edits.
+// marks counts edits.
 var marks atomic.Uint64
 
 func newCore(weights bool) *core {
@@ -48,11 +48,11 @@ func newCore(weights bool) *core {
 // len is the number of slots.
 func (c *core) len() uint32 { return c.from + uint32(len(c.ids)) }
 
-// border is the first slot whose length is not read from the snapshot: the
-// last 64 slots of that may be in one word of dead with others.
+// border is the first slot whose length is not read from the snapshot. It is rounded down
+// to 64, since a word of dead may also have later slots.
 func (c *core) border() uint32 { return c.from &^ 63 }
 
-// bitmap is a cow.Array of uint64, or what an edit makes of one.
+// bitmap is a cow.Array of uint64, or its form in an edit.
 type bitmap interface{ At(i int) uint64 }
 
 func has[D bitmap](dead D, slot uint32) bool { return dead.At(int(slot/64))>>(slot%64)&1 != 0 }
@@ -60,7 +60,7 @@ func has[D bitmap](dead D, slot uint32) bool { return dead.At(int(slot/64))>>(sl
 // slot returns the slot of a live document.
 func (c *core) slot(id uint64) (uint32, bool, error) { return slotOf(c, c.dead, id) }
 
-// slotOf is slot where dead takes the place of what c has.
+// slotOf is slot with dead instead of that of c.
 func slotOf[D bitmap](c *core, dead D, id uint64) (uint32, bool, error) {
 	hash := hashID(id)
 	for p := c.slots.probe(hash); ; {
@@ -105,8 +105,8 @@ func (c *core) length(slot uint32) (uint32, error) {
 	return c.lengths[slot-c.border()], nil
 }
 
-// lengthsIn returns the lengths of the slots from..end, which are on one side
-// of the border; nil for weights.
+// lengthsIn returns the lengths of the slots from..end, which must be on one side of the
+// border; nil for weights.
 func (c *core) lengthsIn(from, end uint32) ([]uint32, error) {
 	if c.weights {
 		return nil, nil
@@ -143,7 +143,7 @@ func (c *core) view(term uint32) (v view, err error) {
 // df is the number of live documents with a term.
 func (c *core) df(term uint32) uint32 { return dfOf(c, c.lists, term) }
 
-// dfOf is df where lists takes the place of what c has.
+// dfOf is df with lists instead of those of c.
 func dfOf[L interface{ At(i int) *list }](c *core, lists L, term uint32) uint32 {
 	if l := lists.At(int(term)); l != nil {
 		return l.df
@@ -196,11 +196,11 @@ func (c *core) entries(dst []entry, slot uint32) ([]entry, error) {
 	return dst, w.end()
 }
 
-// Len is the number of documents.
+// Len returns the number of documents.
 func (c *core) Len() int { return c.live }
 
-// bytes is the memory that the value takes, shared or not, what lies in the
-// snapshot included.
+// bytes is the memory of the value, whether shared or not, including its part of the
+// snapshot.
 func (c *core) bytes() int64 {
 	n := 8*cap(c.ids) + 4*cap(c.lengths) + 8*cap(c.at) + 4*len(c.slots.entries) + 8*c.dead.Len()
 	for _, b := range c.chunks {
@@ -218,7 +218,7 @@ func (c *core) bytes() int64 {
 	return int64(n)
 }
 
-// corrupt is ErrCorrupt for numbers that cannot be.
+// corrupt returns ErrCorrupt for impossible numbers.
 func corrupt(format string, args ...any) error {
 	return fmt.Errorf("%s: %w", fmt.Sprintf(format, args...), ErrCorrupt)
 }

@@ -9,14 +9,14 @@ import (
 	"github.com/lexsem/lexsem/internal/text"
 )
 
-// Corpus are the numbers that BM25 needs of documents that another engine indexes.
+// Corpus holds the numbers that BM25 needs about documents in another engine's index.
 type Corpus struct {
 	Documents int            // N
 	Length    int64          // number of terms of all documents (Length), Beside terms included
 	Having    map[string]int // number of documents that have a term, for the terms of a query; a missing term means 0
 }
 
-// Length is the number of terms of a document that count in its BM25: function words do not.
+// Length is the number of terms of a document that count in its BM25; function words do not count.
 func Length(terms []text.Term) (n int) {
 	for _, t := range terms {
 		if !text.Function(t.Text) {
@@ -27,9 +27,9 @@ func Length(terms []text.Term) (n int) {
 }
 
 // Spell writes the terms of a document as one text for an engine that splits at white space, in
-// their order. One space stands between two words, and between two terms with Term.Beside; two where
-// the one kind follows the other. Three end the title; words follow there unless two more stand
-// there. White space in a term becomes "_" (SpellTerm).
+// their order. One space separates two words, and two terms with Term.Beside; two spaces separate a
+// word and a term with Term.Beside. Three spaces end the title; a word follows, unless two more
+// spaces follow. White space in a term becomes "_" (SpellTerm).
 func Spell(terms []text.Term) string {
 	var b strings.Builder
 	beside := false
@@ -77,14 +77,14 @@ func SpellTerm(term string) string {
 	return term
 }
 
-// spelledTerm is a term of a spelled text, or the end of its title.
+// spelledTerm is a term in a spelled text, or the end of its title.
 type spelledTerm struct {
 	text     string
 	beside   bool
 	endTitle bool // text is "": the title ends here
 }
 
-// each yields the terms of a spelled text. Texts of earlier versions have the terms beside the words
+// each yields the terms of a spelled text. Texts of earlier versions have the terms with Term.Beside
 // at their end, and no title.
 func each(spelled string) iter.Seq[spelledTerm] {
 	return func(yield func(spelledTerm) bool) {
@@ -116,8 +116,8 @@ func each(spelled string) iter.Seq[spelledTerm] {
 	}
 }
 
-// Scorer computes the match of one query with documents that another engine indexes, from their
-// spelled terms, with the numbers that Words of the same documents would give. For one goroutine.
+// Scorer matches one query with documents that another engine indexes, from their spelled terms,
+// with the same numbers as Words of the same documents. For one goroutine.
 type Scorer struct {
 	corpus Corpus
 	o      Options
@@ -128,8 +128,8 @@ type Scorer struct {
 	finder *finder
 }
 
-// find is 1 + the index of a term in q, 0 for another. Most words of a document are
-// told by their first byte and length.
+// find is 1 + the index of a term in q, 0 for other terms. For most words of a document, first byte
+// and length already show that they are other terms.
 func (s *Scorer) find(term string) uint32 {
 	if s.may[term[0]]>>(len(term)&63)&1 == 0 {
 		return 0
@@ -163,7 +163,7 @@ func NewScorer(o Options, c Corpus, terms []text.Term) (*Scorer, error) {
 	return s, nil
 }
 
-// spelled are the terms of a query as Spell writes them.
+// spelled returns the terms of a query in the form of Spell.
 func spelled(terms []text.Term) []text.Term {
 	terms = slices.Clone(terms)
 	for i := range terms {
@@ -172,12 +172,12 @@ func spelled(terms []text.Term) []text.Term {
 	return terms
 }
 
-// Asked are the distinct terms of a query as Spell writes them, in order of first occurrence, each
-// with its highest weight: the terms to ask an engine for.
+// Asked returns the distinct terms of a query in the form of Spell, in order of first occurrence,
+// each with its highest weight. An engine is asked for these.
 func Asked(terms []text.Term) []text.Term { return distinct(spelled(terms)) }
 
-// IDF is Words.IDF over the corpus, of a term in plain or spelled form. A term that the corpus
-// does not name counts as one that no document has.
+// IDF is Words.IDF over the corpus, for a term in plain or spelled form. A term that the corpus does
+// not list counts as one that no document has.
 func (s *Scorer) IDF(term string) float64 {
 	// Counts that were taken one after the other may belong to different moments.
 	return idf(s.corpus.Documents, uint32(min(s.corpus.Having[SpellTerm(term)], s.corpus.Documents)))
@@ -186,14 +186,14 @@ func (s *Scorer) IDF(term string) float64 {
 // UB is Words.UB.
 func (s *Scorer) UB() float64 { return s.q.limit }
 
-// Match returns the match of the query with a document, given by its spelled terms. Cost: one walk
-// over them.
+// Match returns the match of the query with a document, given as spelled terms. Cost: one walk over
+// them.
 func (s *Scorer) Match(spelled string) Match {
 	length := s.count(spelled)
 	return s.finder.matched(s.q.bm25(length))
 }
 
-// count takes a document in.
+// count counts the terms of a document.
 func (s *Scorer) count(spelled string) (length uint32) {
 	f := s.finder
 	f.begin()
@@ -218,7 +218,7 @@ func (s *Scorer) count(spelled string) (length uint32) {
 	return length
 }
 
-// Explain is Words.Explain for a document given by its spelled terms.
+// Explain is Words.Explain for a document given as spelled terms.
 func (s *Scorer) Explain(dst []TermScore, spelled string) []TermScore {
 	length := s.count(spelled)
 	for _, t := range distinct(s.terms) {
@@ -234,12 +234,12 @@ func (s *Scorer) Explain(dst []TermScore, spelled string) []TermScore {
 	return dst
 }
 
-// Pairs numbers the pairs of adjacent words of documents given by their spelled terms, as
+// Pairs numbers the pairs of adjacent words of documents given as spelled terms, as
 // Words.PairNumbers does. For one goroutine.
 type Pairs struct{ number map[string]uint32 }
 
 // Numbers appends a number for each distinct pair of adjacent words, ascending; one number for a
-// document of one word, none for one without words.
+// document of one word, nothing for one without words.
 func (p *Pairs) Numbers(dst []uint64, spelled string) []uint64 {
 	if p.number == nil {
 		p.number = map[string]uint32{}

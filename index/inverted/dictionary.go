@@ -8,8 +8,8 @@ import (
 	"github.com/lexsem/lexsem/internal/vec"
 )
 
-// dictionary numbers the terms. Its values share the table and the names behind
-// what older ones see.
+// dictionary numbers the terms. Its values share the table and the names; new ones are
+// appended beyond what older values see.
 type dictionary struct {
 	seed  uint64
 	file  *dictionaryFile // the numbers below from
@@ -19,15 +19,15 @@ type dictionary struct {
 	index *table   // of the numbers from..
 }
 
-// dictionaryFile is a dictionary as it lies in a snapshot, checked whole when it
-// is opened.
+// dictionaryFile is the part of a dictionary that is in a snapshot, checked completely
+// when it is opened.
 type dictionaryFile struct {
 	text  []byte
 	at    []uint32 // number -> offset in text; one more than there are terms
 	index table
 }
 
-// name is the text of a term, empty where the offsets make no sense.
+// name is the text of a term, empty if the offsets are invalid.
 func (f *dictionaryFile) name(n uint32) []byte {
 	from, end := f.at[n], f.at[n+1]
 	if from > end || uint64(end) > uint64(len(f.text)) {
@@ -77,8 +77,8 @@ func (d *dictionary) name(n uint32) string {
 	return d.names[n-d.from]
 }
 
-// ahead appends the hashes of terms, and asks for the memory in which they will be looked
-// up: each lies elsewhere, and so they are waited for together.
+// ahead appends the hashes of terms, and prefetches their table entries, so that the
+// cache misses overlap.
 func (d *dictionary) ahead(hashes []uint64, terms []text.Term) []uint64 {
 	for _, t := range terms {
 		h := hashText(d.seed, t.Text)
@@ -106,15 +106,15 @@ func (d *dictionary) ahead(hashes []uint64, terms []text.Term) []uint64 {
 	return hashes
 }
 
-// ask asks for the memory of a string.
+// ask loads the memory of a string into the CPU's cache.
 func ask(s string) {
 	if s != "" {
 		vec.Prefetch(unsafe.Slice(unsafe.StringData(s), len(s)), len(s))
 	}
 }
 
-// intern returns the number of a term with its hash, a new one if it has none. It is for
-// the next value of d.
+// intern returns the number of the term with the given hash, a new one if it has none.
+// Only the next value of d may use it.
 func (d *dictionary) intern(name string, hash uint64) uint32 {
 	if n, ok := d.findHashed(name, hash); ok {
 		return n

@@ -11,7 +11,7 @@ import (
 	"github.com/lexsem/lexsem/internal/vec"
 )
 
-// edit makes the next value of a core.
+// edit builds the next version of a core.
 type edit struct {
 	c        core // but for lists and dead, which are here
 	lists    *cow.Editor[*list]
@@ -33,8 +33,8 @@ func (e *edit) done() *core {
 	return &c
 }
 
-// put stores a document in place of the one with its id. length is its Length; a weighted index has none, and
-// its entries ascend by term.
+// put stores a document in place of the one with its id. length is its Length; a weighted index has no
+// lengths, and its entries ascend by term.
 func (e *edit) put(id uint64, entries []entry, length uint32) error {
 	if _, err := e.remove(id); err != nil {
 		return err
@@ -82,7 +82,7 @@ func (e *edit) place(id uint64, slot uint32) {
 	c.slots.add(hashID(id), slot)
 }
 
-// sorted returns the terms of entries, ascending, as often as they are there.
+// sorted returns the terms of entries, ascending and with repetitions.
 func (e *edit) sorted(entries []entry) []uint32 {
 	d, most := e.distinct[:0], uint32(0)
 	for _, n := range entries {
@@ -110,8 +110,8 @@ func (e *edit) forward(entries []entry) {
 	c.used = len(appendForward(c.chunks[last][:c.used], entries, c.weights))
 }
 
-// ahead asks for the memory of the lists of terms, which are to be changed, and of their
-// ends: each lies elsewhere, and so they are waited for together.
+// ahead prefetches the lists of terms that will be changed, and their ends, so that the cache misses
+// overlap.
 func (e *edit) ahead(terms []uint32) {
 	near := e.near[:0]
 	for _, t := range terms {
@@ -137,7 +137,7 @@ func (e *edit) post(term, slot, value uint32) error {
 	return l.add(&e.c, slot, value)
 }
 
-// touch returns the list of a term, to be changed.
+// touch returns the list of a term for changing.
 func (e *edit) touch(term uint32) (*list, error) {
 	l := e.lists.At(int(term))
 	if l != nil && l.mark == e.mark {
@@ -162,8 +162,8 @@ func (e *edit) touch(term uint32) (*list, error) {
 // df is the number of live documents with a term.
 func (e *edit) df(term uint32) uint32 { return dfOf(&e.c, e.lists, term) }
 
-// begin makes l go on where the list of a term in the snapshot ends: its full
-// blocks stay there, the tail is copied.
+// begin makes l continue the list of a term in the snapshot: full blocks stay there, the tail is
+// copied.
 func (e *edit) begin(l *list, term uint32) error {
 	v := view{limit: e.c.from}
 	if err := e.c.base.view(&v, term); err != nil {
@@ -187,8 +187,7 @@ func (e *edit) begin(l *list, term uint32) error {
 	return nil
 }
 
-// remove takes a document back, if it is there; its postings stay until the
-// next compaction and count nowhere.
+// remove removes a document if it exists; its postings stay until the next compaction and are ignored.
 func (e *edit) remove(id uint64) (bool, error) {
 	c := &e.c
 	slot, ok, err := slotOf(c, e.dead, id)

@@ -5,7 +5,7 @@ import (
 	"github.com/lexsem/lexsem/internal/text"
 )
 
-// TermScore is the part of a document's score that one distinct term of the query gives.
+// TermScore is the contribution of one distinct query term to a document's score.
 type TermScore struct {
 	Term      string
 	Count     int     // occurrences in the document
@@ -58,11 +58,11 @@ type PairShare struct {
 	Found         bool    // adjacent, in this order, in the passage
 }
 
-// PairShares returns the distinct pairs of neighbours in the query and whether they are neighbours,
-// in that order, in the passage. Match.Pair is the sum of the shares that are found. The weight of a
-// pair is the sum of the idf of its words. Words are neighbours of the next ones. So are the pieces of
-// a word such as UnknownAuthorityError; the outer ones are neighbours of the words around, too.
-// Function words that the analyzer dropped separate nothing.
+// PairShares returns the distinct pairs of neighbours in the query, and whether they are neighbours in the
+// same order in the passage. Match.Pair is the sum of the shares of found pairs. The weight of a pair is the
+// sum of the idf of its words. Adjacent words are neighbours. So are adjacent pieces of a word such as
+// UnknownAuthorityError; its outer pieces are also neighbours of the surrounding words. Function words that
+// the analyzer dropped do not separate words.
 func PairShares(query, passage []text.Term, idf func(term string) float64) []PairShare {
 	in := map[[2]string]struct{}{}
 	for _, p := range pairsOf(passage) {

@@ -10,7 +10,7 @@ import (
 //
 // Two sets of n and m elements whose resemblance (Jaccard) is at least t have at least t·n
 // elements in common. So the other set has at least one of any n − ⌈t·n⌉ + 1 elements, and only
-// the sets with one of the rarest such elements are compared.
+// sets with one of the rarest such elements need be compared.
 type Folds struct {
 	near     float64
 	sets     [][]uint64
@@ -23,9 +23,8 @@ type Folds struct {
 	alone    []group
 }
 
-// sketch has a bit for each element of a set, one of 512 by its hash; elements may
-// share one. It tells most sets that are nearly near from those that are, some ten
-// times as fast as comparing them.
+// sketch has a bit for each element of a set, one of 512 by its hash; elements may share a bit.
+// It excludes most sets that are not near, some ten times as fast as a comparison of the sets.
 type sketch [8]uint64
 
 func sketchOf(set []uint64) (s sketch) {
@@ -36,8 +35,8 @@ func sketchOf(set []uint64) (s sketch) {
 	return s
 }
 
-// lacking is a number of elements of the set of s, at least, that that of t lacks:
-// each bit that t has not stands for one or more.
+// lacking is a lower bound of how many elements of the set of s that of t lacks: each bit missing
+// in t stands for at least one.
 func (s *sketch) lacking(t *sketch) (n int) {
 	for i := range s {
 		n += bits.OnesCount64(s[i] &^ t[i])
@@ -45,14 +44,14 @@ func (s *sketch) lacking(t *sketch) (n int) {
 	return n
 }
 
-// element is one number of the sets.
+// element is a number that sets contain.
 type element struct {
 	x     uint64
 	first uint32 // the first set that has it, + 1; 0 for no element
 	list  uint32 // index in lists + 1, 0 while one set has it
 }
 
-// members are the sets that have an element, of which there are n.
+// members are the sets that have an element; n is their number.
 type members struct {
 	n      int
 	groups []group // ascending
@@ -67,7 +66,7 @@ func (m *members) add(set uint32) {
 	}
 }
 
-// group is some of 64 sets: bit i stands for the set 64·at + i.
+// group is a subset of 64 sets: bit i stands for the set 64·at + i.
 type group struct {
 	at   uint32
 	sets uint64
@@ -75,18 +74,18 @@ type group struct {
 
 func groupOf(set uint32) group { return group{set >> 6, 1 << (set & 63)} }
 
-// counts are a count for each of 64 sets: bit i of the binary digit p of that of
-// set i is in counts[p]. So a step counts for all of them.
+// counts holds a count for each of 64 sets: bit i of counts[p] is binary digit p of the count of
+// set i. So one step counts for all of them.
 type counts [32]uint64
 
-// add counts those of sets.
+// add adds the counts of sets.
 func (c *counts) add(sets uint64) {
 	for p := 0; sets != 0; p++ {
 		c[p], sets = c[p]^sets, c[p]&sets
 	}
 }
 
-// atLeast are the sets whose count is n or more, of counts below 1<<digits.
+// atLeast returns the sets with a count of n or more, if counts are below 1<<digits.
 func (c *counts) atLeast(n, digits int) (sets uint64) {
 	if n >= 1<<digits {
 		return 0
@@ -103,7 +102,7 @@ func (c *counts) atLeast(n, digits int) (sets uint64) {
 	return sets | same
 }
 
-// of is the count of set i.
+// of is the count for set i.
 func (c *counts) of(i, digits int) (n int) {
 	for p := range digits {
 		n |= int(c[p]>>i&1) << p
@@ -111,7 +110,7 @@ func (c *counts) of(i, digits int) (n int) {
 	return n
 }
 
-// NewFolds makes Folds for a resemblance of at least near, above 0 and at most 1.
+// NewFolds returns Folds for a resemblance of at least near, which is above 0 and at most 1.
 func NewFolds(near float64) *Folds {
 	f := &Folds{near: near}
 	for i := range f.elements {
@@ -121,9 +120,9 @@ func NewFolds(near float64) *Folds {
 }
 
 // Find returns the number of the first added set whose resemblance with set is at least near. set
-// is ascending without repetitions; an empty set is near none. Cost: O(len(set)), and for 64 sets
-// at once a count of the rarest elements they share; then a comparison with each set that this
-// leaves.
+// is ascending without repetitions; an empty set is near no set. Cost: O(len(set)), and for each
+// 64 sets a count of the rarest elements that they share; then a comparison with each remaining
+// set.
 func (f *Folds) Find(set []uint64) (i int, ok bool) {
 	need := max(1, f.common(len(set), 0))
 	rows := f.rarest(set, len(set)-need+1)
@@ -147,7 +146,7 @@ func (f *Folds) Find(set []uint64) (i int, ok bool) {
 				r--
 			}
 		}
-		// What is not looked at are need - 1 elements.
+		// need - 1 elements are not looked at.
 		least := max(1, f.common(len(set), f.least[at])-need+1)
 		for found := c.atLeast(least, digits); found != 0; found &= found - 1 {
 			if !sketched {
@@ -164,9 +163,9 @@ func (f *Folds) Find(set []uint64) (i int, ok bool) {
 	return 0, false
 }
 
-// rarest are the sets that have the n rarest elements of a set, those that none has
-// among them: a row for each of the others. Elements count as equally rare
-// whose numbers of sets have as many binary digits.
+// rarest returns the sets that have the n rarest elements of a set, a row for each element;
+// elements that no set has get no row. Elements count as equally rare if their numbers of sets
+// have equally many binary digits.
 func (f *Folds) rarest(set []uint64, n int) [][]group {
 	f.rare = f.rare[:0]
 	var having [33]int // elements by the digits of their counts
@@ -205,14 +204,14 @@ func (f *Folds) rarest(set []uint64, n int) [][]group {
 	return f.rows
 }
 
-// common is how many elements a set of n must have in common with one of m
-// or more, at least, to be near it. Rounding must not ask for more than there need be.
+// common is the minimum number of elements that a set of n must share with one of m or more to be
+// near it. Rounding must not make it too large.
 func (f *Folds) common(n, m int) int {
 	return int(math.Ceil(f.near/(1+f.near)*(float64(n)+max(float64(m), f.near*float64(n))) - 1e-6))
 }
 
-// may says whether sets of n and m elements that have at most common ones in
-// common can be near each other. It rounds as resemblance does.
+// may reports whether sets of n and m elements that share at most common elements can be near
+// each other. It rounds like resemblance.
 func (f *Folds) may(common, n, m int) bool {
 	common = min(common, n, m)
 	return float64(common)/float64(n+m-common) >= f.near
@@ -248,13 +247,13 @@ func (f *Folds) Add(set []uint64) int {
 	return int(n)
 }
 
-// elementTable is a hash table with open addressing; a power of two of them.
+// elementTable is a hash table with open addressing; its size is a power of two.
 type elementTable struct {
 	places []element
 	used   int
 }
 
-// table is that of an element, with its hash there.
+// table returns the table of an element, with the element's hash in it.
 func (f *Folds) table(x uint64) (t *elementTable, h uint64) {
 	h = hashID(x)
 	return &f.elements[h&63], h >> 6
@@ -280,7 +279,7 @@ func (t *elementTable) grow() {
 	}
 }
 
-// count is in how many sets an element is.
+// count returns the number of sets that contain an element.
 func (f *Folds) count(e *element) int {
 	if e.list == 0 {
 		return 1
@@ -288,8 +287,8 @@ func (f *Folds) count(e *element) int {
 	return f.lists[e.list-1].n
 }
 
-// resemblance is Jaccard's coefficient of two ascending sets: the share of the
-// elements of either that both have; 0 for empty ones.
+// resemblance is Jaccard's coefficient of two ascending sets: the shared elements divided by all
+// elements; 0 for empty sets.
 func resemblance(a, b []uint64) float64 {
 	both := 0
 	for i, j := 0, 0; i < len(a) && j < len(b); {

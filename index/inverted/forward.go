@@ -5,11 +5,11 @@ import (
 	"math"
 )
 
-// chunkSize is what forward lists are allocated in.
+// chunkSize is the size of the allocations for forward lists.
 const chunkSize = 1 << 18
 
-// entry is one term of a document. Counts: it stands there, among the words or
-// beside them, and in the title, which comes first, or not. Weights: with this weight.
+// entry is one term of a document. Counts: whether it is a word or in addition to one,
+// and whether it is in the title, which comes first. Weights: its weight.
 type entry struct {
 	term          uint32
 	beside, title bool
@@ -25,9 +25,9 @@ func titled(entries []entry) int {
 	return n
 }
 
-// appendForward appends a forward list. Counts: the numbers of entries and of those in
-// the title, then each as varint term<<1 | beside. Weights: the number of entries, then
-// each as varint term and four bytes of weight.
+// appendForward appends a forward list. Counts: the numbers of entries and of title
+// entries, then each entry as varint term<<1 | beside. Weights: the number of entries,
+// then each as varint term and four bytes of weight.
 func appendForward(b []byte, entries []entry, weights bool) []byte {
 	b = binary.AppendUvarint(b, uint64(len(entries)))
 	if !weights {
@@ -48,7 +48,7 @@ func appendForward(b []byte, entries []entry, weights bool) []byte {
 	return b
 }
 
-// walk goes through a forward list. What it reads may be any bytes.
+// walk goes through a forward list. The bytes that it reads may be damaged.
 type walk struct {
 	b       []byte
 	left    int // entries; 0 as well once something is wrong
@@ -74,7 +74,7 @@ func newWalk(b []byte, weights bool) (walk, error) {
 	return w, nil
 }
 
-// next returns the next entry; left says whether there is one.
+// next returns the next entry; left reports whether there is one.
 func (w *walk) next() entry {
 	w.left--
 	if len(w.b) == 0 {
@@ -101,13 +101,13 @@ func (w *walk) next() entry {
 	return e
 }
 
-// fail ends the walk; the entry it returns is of no term that there is.
+// fail ends the walk; it returns an entry with a term that does not exist.
 func (w *walk) fail() entry {
 	w.left, w.bad = 0, true
 	return entry{term: math.MaxUint32}
 }
 
-// end says whether all entries were sound.
+// end reports whether all entries were sound.
 func (w *walk) end() error {
 	if w.bad {
 		return corrupt("forward list ends within an entry")

@@ -9,10 +9,10 @@ import (
 	"github.com/lexsem/lexsem/internal/text"
 )
 
-// Having appends the ids of the documents in which the words of terms stand one after the other. One word may also
-// be a piece of another (Term.Beside); of several, terms with Beside are left out. Of function words alone, the documents
-// have all terms. Without words it appends nothing.
-// Errors: ErrCorrupt, that of ctx. Cost: the documents that have the rarest word, some 0.3 µs each.
+// Having appends the ids of the documents in which the words of terms are consecutive. A single word may also be a
+// piece of another (Term.Beside); with several words, terms with Beside are ignored. If all are function words, the
+// documents must have all terms. Without words it appends nothing. Errors: ErrCorrupt, that of ctx. Cost: the documents
+// with the rarest word, some 0.3 µs each.
 func (x *Words) Having(ctx context.Context, dst []uint64, terms []text.Term) (out []uint64, err error) {
 	defer wrapped(&err)
 	defer snapshot.Guard(&err)()
@@ -46,8 +46,8 @@ func (x *Words) Having(ctx context.Context, dst []uint64, terms []text.Term) (ou
 	})
 }
 
-// HavingAny appends the ids of the documents with one of some terms, by their numbers; documents with several are named
-// as often. Errors: ErrCorrupt, that of ctx. Cost: the postings of the terms.
+// HavingAny appends the ids of the documents with one of some terms, given by number; a document with several terms is
+// listed several times. Errors: ErrCorrupt, that of ctx. Cost: the postings of the terms.
 func (x *Words) HavingAny(ctx context.Context, dst []uint64, terms []int) (out []uint64, err error) {
 	defer wrapped(&err)
 	defer snapshot.Guard(&err)()
@@ -59,8 +59,8 @@ func (x *Words) HavingAny(ctx context.Context, dst []uint64, terms []int) (out [
 	return dst, nil
 }
 
-// Prefixed returns the numbers of the terms that begin with prefix, those of the most documents first. Errors:
-// ErrCorrupt, that of ctx. Cost: a look at each term of the index, some 10 ns.
+// Prefixed returns the numbers of the terms that begin with prefix, those in most documents first. Errors:
+// ErrCorrupt, that of ctx. Cost: a check of each term of the index, some 10 ns.
 func (x *Words) Prefixed(ctx context.Context, prefix string) (terms []int, err error) {
 	defer wrapped(&err)
 	defer snapshot.Guard(&err)()
@@ -76,7 +76,7 @@ func (x *Words) Prefixed(ctx context.Context, prefix string) (terms []int, err e
 	return terms, nil
 }
 
-// documents appends the ids of the live documents with a term that meet ok.
+// documents appends the ids of the live documents that contain a term and meet ok.
 func (x *Words) documents(ctx context.Context, dst []uint64, term uint32, ok func(slot uint32) (bool, error)) ([]uint64, error) {
 	looked := 0
 	err := x.having(int(term), func(slot uint32) (bool, error) {
@@ -97,7 +97,7 @@ func (x *Words) documents(ctx context.Context, dst []uint64, term uint32, ok fun
 	return dst, err
 }
 
-// all says whether a document has all of some terms.
+// all reports whether a document contains all of the given terms.
 func (c *core) all(slot uint32, terms []uint32) (bool, error) {
 	has := map[uint32]bool{}
 	w, err := c.walk(slot)
@@ -110,7 +110,7 @@ func (c *core) all(slot uint32, terms []uint32) (bool, error) {
 	return !slices.ContainsFunc(terms, func(t uint32) bool { return !has[t] }), w.end()
 }
 
-// consecutive says whether words stand one after the other in the document at a slot.
+// consecutive reports whether words are consecutive in the document at a slot.
 func (c *core) consecutive(slot uint32, words []uint32) (bool, error) {
 	w, err := c.walk(slot)
 	if err != nil {

@@ -6,15 +6,14 @@ import (
 	"unsafe"
 )
 
-// blockLen postings share one bound.
+// blockLen is the number of postings that share a bound.
 const blockLen = 128
 
-// list holds the postings of one term that do not lie in a snapshot, ascending
-// by slot, dead ones included. It never changes, but for the edit that made it;
-// the next one appends behind its data and blocks.
-// A posting is the gap to the slot before it and a value. Counts: one varint
-// gap<<1 | (count > 1), then count-2 as varint where it is above 1; mostly one
-// byte or two in all. Weights: the gap as varint, then four bytes.
+// list holds the postings of one term that are not in a snapshot, ascending by slot, dead
+// ones included. It never changes after its edit; the next one appends after its data and
+// blocks. A posting is the gap to the slot before it and a value. Counts: one varint
+// gap<<1 | (count > 1), then count-2 as varint if the count is above 1; usually one or
+// two bytes. Weights: the gap as varint, then four bytes.
 type list struct {
 	mark   uint64 // of the edit that made it
 	df     uint32 // live documents
@@ -26,10 +25,10 @@ type list struct {
 	data   []byte
 }
 
-// block describes blockLen postings. The best of a block depends on the mean
-// length of the documents, which changes with each; so what is kept are the
-// shortest documents (slots of them are of no interest) with the term once,
-// twice and more often, and the highest count. For weights top is all.
+// block describes blockLen postings. The best score in a block depends on the mean length
+// of the documents, which changes with each document. So a block stores the lengths of
+// its shortest documents with the term once, twice and more often, and the highest count.
+// With weights it stores only top.
 type block struct {
 	next     uint32    // last slot + 1
 	end      uint32    // its bytes end here
@@ -46,14 +45,14 @@ func newBlock() block {
 	return block{shortest: [3]uint32{math.MaxUint32, math.MaxUint32, math.MaxUint32}}
 }
 
-// take makes the block's bounds cover a posting.
+// take extends the block's bounds to a posting.
 func (b *block) take(value, length uint32) {
 	b.top = max(b.top, value)
 	class := min(value, 3) - 1
 	b.shortest[class] = min(b.shortest[class], length)
 }
 
-// bound returns bounds over the postings of p, without end.
+// bound returns the bounds over the postings of p, without the field end.
 func (c *core) bound(p *postings) (block, error) {
 	b := newBlock()
 	if p.n > 0 {
@@ -73,8 +72,7 @@ func (c *core) bound(p *postings) (block, error) {
 	return b, nil
 }
 
-// add appends a posting of slot, the last one of c, and seals a block that is
-// full.
+// add appends a posting of slot, the last one of c, and seals the block if it is full.
 func (l *list) add(c *core, slot, value uint32) error {
 	gap := uint64(slot - l.next)
 	switch {
@@ -116,9 +114,9 @@ type postings struct {
 	slots, values [blockLen]uint32
 }
 
-// decode reads n postings, which are all of data, from slot next on; slots are
-// below limit. Whatever the bytes, slots ascend and are below limit where there
-// is no error, and counts are within 1 to 2³¹.
+// decode reads n postings, which take all of data, from slot next on; slots are below
+// limit. For any bytes, if there is no error, slots ascend and are below limit, and
+// counts are within 1 to 2³¹.
 func (p *postings) decode(data []byte, n int, next, limit uint32, weights bool) error {
 	p.n = 0
 	slot, all, at := uint64(next), uint64(0), 0

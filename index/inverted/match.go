@@ -9,7 +9,7 @@ import (
 	"github.com/lexsem/lexsem/internal/text"
 )
 
-// Match says how well the words of a query match one document.
+// Match measures how well the words of a query match one document.
 type Match struct {
 	// BM25 is the score that Search gives.
 	BM25 float64
@@ -22,8 +22,8 @@ type Match struct {
 	Near float64
 	// Pair is the bigram match: the sum of the PairShares that are found, in [0, 1].
 	Pair float64
-	// Title is the title match, in [0, Presence]: the term recall of the title (text.InTitle) where the title says
-	// nothing else, and down to a quarter of it by the share of the title's words that the query does not have.
+	// Title is the title match, in [0, Presence]: the term recall of the title (text.InTitle), reduced by the
+	// share of the title's words that are not in the query, to a quarter at least.
 	Title float64
 }
 
@@ -60,7 +60,7 @@ func (x *Words) Match(ctx context.Context, dst []Match, terms []text.Term, ids [
 	return nil
 }
 
-// SearchMatches is Search together with Match of the results, for less than both cost.
+// SearchMatches is Search together with Match for the results, and costs less than both.
 func (x *Words) SearchMatches(ctx context.Context, terms []text.Term, k int, allow func(id uint64) bool) (ids []uint64, matches []Match, err error) {
 	if k < 1 {
 		return nil, nil, fmt.Errorf("k is %d: %w", k, ErrBadK)
@@ -95,8 +95,8 @@ func (x *Words) SearchMatches(ctx context.Context, terms []text.Term, k int, all
 	return ids, matches, nil
 }
 
-// Coverage is the normalised BM25: bm25/ub, with ub the limit UB of the query; 0 for a query
-// without words.
+// Coverage is the normalised BM25: bm25/ub, where ub is the limit UB of the query; 0 for a query without
+// words.
 func Coverage(bm25, ub float64) float64 {
 	if !(ub > 0) {
 		return 0
@@ -104,7 +104,7 @@ func Coverage(bm25, ub float64) float64 {
 	return bm25 / ub
 }
 
-// finder finds out how the words of a query stand in documents, one document at a time.
+// finder finds the words of a query in documents, one document at a time.
 type finder struct {
 	q       *query
 	whole   []bool              // of the query's terms, whether a term beside words is a compound
@@ -123,13 +123,14 @@ type finder struct {
 	here  []uint32 // scratch of near: counts in the window
 }
 
-// heads counts the words of the title, and those that are asked. A word that has pieces counts as its pieces.
+// heads counts the words of the title, and those of them that are in the query. For a word with pieces, the
+// pieces count.
 type heads struct {
 	words, asked  int
 	whole, pieces bool // the last word is asked; pieces of it were counted
 }
 
-// spot is a place in a document where a term of the query stands: the number of the word.
+// spot is the position of a query term in a document: the number of the word.
 type spot struct{ word, term uint32 }
 
 func (x *Words) finder(q *query, terms []text.Term) *finder {
@@ -149,8 +150,8 @@ func (x *Words) finder(q *query, terms []text.Term) *finder {
 	return f
 }
 
-// newFinder makes one for the words of a query; number is 1 + the index of a word
-// in q, 0 for one that no document has.
+// newFinder makes a finder for the words of a query; number returns 1 + the index of a word in q, or 0 for
+// a word that no document has.
 func newFinder(q *query, terms []text.Term, idf func(string) float64, number func(string) uint32) *finder {
 	f := &finder{q: q, at: map[[2]uint32]int{}, whole: make([]bool, len(q.terms)), here: make([]uint32, len(q.terms))}
 	for _, t := range terms {
@@ -169,7 +170,7 @@ func newFinder(q *query, terms []text.Term, idf func(string) float64, number fun
 	return f
 }
 
-// match is how the query matches the document at a slot.
+// match returns how well the query matches the document at a slot.
 func (f *finder) match(c *core, slot uint32) (Match, error) {
 	w, err := c.walk(slot)
 	if err != nil {
@@ -188,7 +189,7 @@ func (f *finder) match(c *core, slot uint32) (Match, error) {
 	return f.matched(bm25), err
 }
 
-// read takes in terms until so many are left, those of the title or others.
+// read reads terms until left remain, from the title or the rest.
 func (f *finder) read(w *walk, left int, title bool) {
 	for w.left > left {
 		e := w.next()
@@ -204,14 +205,14 @@ func (f *finder) read(w *walk, left int, title bool) {
 	}
 }
 
-// begin forgets the document before.
+// begin clears the data of the previous document.
 func (f *finder) begin() {
 	clear(f.q.counts)
 	clear(f.found)
 	f.chain, f.words, f.spots, f.heads, f.title = chain{}, 0, f.spots[:0], heads{}, 0
 }
 
-// word takes in a word of the document by its number in the query from 1, 0 for none.
+// word processes a word of the document; n is its number in the query from 1, or 0.
 func (f *finder) word(n uint32) {
 	left := f.chain.word(n)
 	f.words++
@@ -240,7 +241,7 @@ func (h *heads) piece(asked bool) {
 	h.pieces = true
 }
 
-// beside takes in a term beside the words.
+// beside counts a term that is not one of the words.
 func (f *finder) beside(n uint32, whole bool) {
 	if whole { // it is at the word to come
 		if n > 0 {
@@ -261,7 +262,7 @@ func (f *finder) stands(word, n uint32) {
 	f.spots = append(f.spots, spot{word, n - 1})
 }
 
-// meet takes in that a term of the query follows others.
+// meet records that a term of the query follows others.
 func (f *finder) meet(left [2]uint32, n uint32) {
 	for _, last := range left {
 		if last > 0 {
@@ -272,13 +273,13 @@ func (f *finder) meet(left [2]uint32, n uint32) {
 	}
 }
 
-// endTitle takes in that all terms so far are those of the title.
+// endTitle records that all terms so far belong to the title.
 func (f *finder) endTitle() {
 	share := min(1, float64(f.heads.asked)/float64(max(f.heads.words, 1)))
 	f.title = f.q.present(f.q.counts) * (1 + 3*share) / 4
 }
 
-// matched is the match of the document that was taken in.
+// matched returns the match of the document whose terms were counted.
 func (f *finder) matched(bm25 float64) Match {
 	present := f.q.present(f.q.counts)
 	return Match{
@@ -302,11 +303,11 @@ func (q *query) present(counts []uint32) float64 {
 	return min(Coverage(sum, q.limit), 1)
 }
 
-// nearWords is how many words in a row Match.Near looks at.
+// nearWords is the number of consecutive words that Match.Near looks at.
 const nearWords = 24
 
-// near is the greatest share of the query's words within nearWords words in a row, where the
-// document has the share present.
+// near is the greatest share of the query's words within nearWords consecutive words; present is the share
+// in the whole document.
 func (f *finder) near(present float64) float64 {
 	spots := f.spots
 	if len(spots) == 0 || spots[len(spots)-1].word-spots[0].word < nearWords {
@@ -336,7 +337,7 @@ func (f *finder) near(present float64) float64 {
 	return f.q.present(f.here)
 }
 
-// bonus is the share of the pairs that were met.
+// bonus is the share of the pairs that were found.
 func (f *finder) bonus() float64 {
 	if f.all == 0 {
 		return 0

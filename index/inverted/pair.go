@@ -45,30 +45,30 @@ func pairsOf(terms []text.Term) []pair {
 	return pairs
 }
 
-// whole says of a term beside words that it is a compound, such as err_conn_reset: it stands before
-// its words. The others are pieces of the word before them, and are of letters and digits alone.
+// whole reports whether a term with Beside is a compound, such as err_conn_reset, which comes before
+// its words. The others are pieces of the preceding word, and have only letters and digits.
 func whole(term string) bool { return strings.ContainsAny(term, `_.-/\:>@+&=#`) }
 
-// chain follows the terms of a text and tells the neighbours to the left of each, by numbers of the
-// caller's, 0 for none. Words are neighbours, and so are the pieces of a word. Its first piece has the
-// neighbours that the word has to its left, and its last one those that it has to its right.
+// chain follows the terms of a text and returns the left neighbours of each, as numbers chosen by the
+// caller, 0 for none. Words are neighbours, and so are pieces of a word. The first piece of a word has
+// the word's left neighbours, and the last piece its right neighbours.
 type chain struct {
 	last, end uint32    // the last word, and the last piece of it
 	before    [2]uint32 // what stood before that word
 	pieces    bool      // the last word has some
 }
 
-// word takes in a word.
+// word adds a word.
 func (c *chain) word(n uint32) (left [2]uint32) {
 	c.before = [2]uint32{c.last, c.end}
 	c.last, c.end, c.pieces = n, 0, false
 	return c.before
 }
 
-// open says that a piece would have a neighbour to its left, or that it could take away one.
+// open reports whether a piece would have a left neighbour, or would replace one.
 func (c *chain) open() bool { return c.end > 0 || !c.pieces && c.before != [2]uint32{} }
 
-// piece takes in a piece of the last word.
+// piece adds a piece of the last word.
 func (c *chain) piece(n uint32) (left [2]uint32) {
 	if left = c.before; c.pieces {
 		left = [2]uint32{c.end}
@@ -84,12 +84,12 @@ func weightIn(t text.Term) float64 {
 	return 1
 }
 
-// alone is the bit of the number of a word that stands alone: no pair has it.
+// alone marks the number of a single word, since no pair has this bit.
 const alone = 1 << 63
 
-// PairNumbers appends a number for each distinct pair of adjacent words of a document, ascending;
-// one number for a document of one word, none for one without words or an absent one. Equal pairs
-// have equal numbers within one value and the values that edits make from it. Error: ErrCorrupt.
+// PairNumbers appends a number for each distinct pair of adjacent words of a document, ascending; one
+// number for a document of one word, nothing for one without words or an absent one. Equal pairs have
+// equal numbers within one value and the values made from it by edits. Error: ErrCorrupt.
 func (x *Words) PairNumbers(dst []uint64, id uint64) (out []uint64, err error) {
 	defer wrapped(&err)
 	defer snapshot.Guard(&err)()

@@ -4,7 +4,7 @@ import (
 	"math"
 )
 
-// query is a query made ready for one state of an index.
+// query is a query prepared for one state of an index.
 type query struct {
 	terms  []queryTerm
 	limit  float64  // BM25: what no score reaches, by all terms of the query
@@ -60,15 +60,15 @@ func (q *query) find(term uint32) uint32 {
 	}
 }
 
-// saturate is what a term contributes that stands count times in a document
-// of the given length. The conversions keep compilers from fusing operations,
-// so that it is the same number wherever it is computed.
+// saturate is the contribution of a term that occurs count times in a document of the
+// given length. The conversions prevent fused operations, so the number is the same
+// wherever it is computed.
 func (q *query) saturate(weight float64, count, length uint32) float64 {
 	tf := float64(count)
 	return float64(weight*tf) / (tf + (q.base + float64(q.slope*float64(length))))
 }
 
-// bound is the most that a posting of a block can contribute.
+// bound is the maximum contribution of a posting in a block.
 func (q *query) bound(b *block, weight float64, weights bool) float64 {
 	if weights {
 		return float64(weight * weightOf(b.top))
@@ -87,12 +87,11 @@ func (q *query) bound(b *block, weight float64, weights bool) float64 {
 	return best
 }
 
-// weightOf reads the value of a weighted posting.
+// weightOf decodes the value of a weighted posting.
 func weightOf(value uint32) float64 { return float64(math.Float32frombits(value)) }
 
-// score is the score of a document: contributions added in the order of the
-// query. It is the one definition of a score; searching finds the documents
-// that are highest by it.
+// score is the score of a document: contributions summed in the order of the query. It is
+// the only definition of a score; searches find the documents with the highest ones.
 func (q *query) score(c *core, slot uint32) (float64, error) {
 	clear(q.counts)
 	w, err := c.walk(slot)
@@ -115,7 +114,7 @@ func (q *query) score(c *core, slot uint32) (float64, error) {
 	return q.sum(c, slot)
 }
 
-// sum adds up what the terms contribute that were counted in a document.
+// sum adds the contributions of the terms counted in a document.
 func (q *query) sum(c *core, slot uint32) (float64, error) {
 	sum := 0.0
 	if c.weights {
@@ -133,7 +132,7 @@ func (q *query) sum(c *core, slot uint32) (float64, error) {
 	return q.bm25(length), nil
 }
 
-// bm25 adds up what the terms contribute that were counted in a document of a length.
+// bm25 adds the contributions of the terms counted in a document of a length.
 func (q *query) bm25(length uint32) float64 {
 	sum := 0.0
 	for i, n := range q.counts {
@@ -144,5 +143,5 @@ func (q *query) bm25(length uint32) float64 {
 	return sum
 }
 
-// every is after how many documents a context is looked at.
+// every is the number of documents between two looks at a context.
 const every = 64

@@ -8,18 +8,17 @@ import (
 	"sync"
 )
 
-// Search is MaxScore over windows of the slots with a bound per block.
+// Search is MaxScore over windows of slots, with a bound for each block.
 //
-// The slots are cut into windows. In each, every term has a bound: the best
-// that its blocks there can contribute. Terms whose bounds together stay below
-// the k-th best score so far cannot lift a document into the answer alone:
-// they are set aside, the postings of the others are added up in an array, and
-// only documents that could pass the threshold with the bounds of the terms set
-// aside are looked up in the postings of these, the highest bound first, fewer
-// each time. Where no term is needed the window is skipped without decoding
-// anything. The answer is the same as that of scoring every document: sums are
-// only compared with room for rounding, and the score that counts is always
-// that of query.score, which best asks for where a sum came about in another order.
+// The slots are cut into windows. In each, every term has a bound: the highest
+// contribution of its blocks there. Terms whose bounds together stay below the k-th best
+// score so far cannot lift a document into the answer alone, and are set aside. The
+// contributions of the other terms are summed in an array. Only documents that could pass
+// the threshold with the bounds of the set-aside terms are looked up in their postings,
+// highest bound first, fewer each time. If no term is left, the window is skipped without
+// decoding anything. The answer equals that of scoring every document: sums are only
+// compared with a margin for rounding, and if a sum was computed in another order, best
+// asks query.score for the final score.
 //
 // A window of 4,096 sums is 32 KiB, the size of a first-level cache.
 const (
@@ -50,7 +49,7 @@ type cursor struct {
 	p      postings
 }
 
-// scratch is what a search needs; it is used again.
+// scratch is the reusable memory of a search.
 type scratch struct {
 	q       query
 	cursors []cursor
@@ -68,7 +67,7 @@ var scratches = sync.Pool{New: func() any { return new(scratch) }}
 
 func takeScratch() *scratch { return scratches.Get().(*scratch) }
 
-// giveBack keeps s for the next search, unless the query was a whole book.
+// giveBack keeps s for the next search, unless the query was as long as a book.
 func (s *scratch) giveBack() {
 	if s.spoilt || len(s.cursors) > 1024 {
 		return
@@ -80,7 +79,7 @@ func (s *scratch) giveBack() {
 	scratches.Put(s)
 }
 
-// at is a block of the cursor.
+// at returns block i of the cursor.
 func (cu *cursor) at(i int) *block {
 	if i < cu.full() {
 		return cu.block(i)
@@ -88,8 +87,8 @@ func (cu *cursor) at(i int) *block {
 	return &cu.tail
 }
 
-// start puts the cursor before the first posting of a term. The tail has no
-// bounds yet, it grows; so it gets them here.
+// start puts the cursor before the first posting of a term. The tail, which still grows,
+// has no stored bounds; they are computed here.
 func (cu *cursor) start(c *core, term uint32, weight float64) (err error) {
 	cu.weight, cu.b, cu.read, cu.pos = weight, 0, -1, 0
 	if cu.view, err = c.view(term); err != nil {
@@ -106,8 +105,8 @@ func (cu *cursor) start(c *core, term uint32, weight float64) (err error) {
 	return err
 }
 
-// seek moves to the first block that reaches slot or beyond and returns the
-// lowest slot from slot on that may have a posting; ok is false at the end.
+// seek moves to the first block that reaches slot or beyond and returns the lowest slot
+// from slot on that may have a posting; ok is false at the end.
 func (cu *cursor) seek(slot uint32) (first uint32, ok bool) {
 	for n := cu.all(); ; cu.b++ {
 		if cu.b == n {
@@ -126,7 +125,7 @@ func (cu *cursor) seek(slot uint32) (first uint32, ok bool) {
 	return slot, true
 }
 
-// load decodes the block at hand and passes the postings before slot.
+// load decodes the current block and skips the postings before slot.
 func (cu *cursor) load(slot uint32) error {
 	if cu.read != cu.b {
 		cu.read = -1
@@ -158,8 +157,8 @@ func (s *scratch) search(ctx context.Context, dst []Scored, c *core, k int, allo
 	return dst, nil
 }
 
-// find leaves the k best allowed documents in s.best.near, best first; score sets
-// the score of one. It looks at ctx once a window.
+// find leaves the k best allowed documents in s.best.near, best first; score computes the
+// score of one. It checks ctx once for each window.
 func (s *scratch) find(ctx context.Context, c *core, k int, allow func(uint64) bool, score func(*near) error) error {
 	q := &s.q
 	for len(s.cursors) < len(q.terms) {
@@ -244,8 +243,8 @@ func (s *scratch) window(ctx context.Context, c *core, cursors []cursor, from, e
 	return s.take(ctx, c, from, s.rest[len(s.rest)-1] > 0, allow)
 }
 
-// setAside marks the terms that are not needed in this window and returns how
-// many of order they are.
+// setAside marks the terms that are not needed in this window and returns how many of
+// order they are.
 func (s *scratch) setAside(cursors []cursor) int {
 	s.rest = append(s.rest[:0], 0)
 	least, full := s.best.least()
@@ -285,8 +284,8 @@ func (s *scratch) add(cu *cursor, from, end uint32) error {
 	return nil
 }
 
-// collect finds the touched documents of a window that may belong in the
-// answer, when the terms set aside add at most rest.
+// collect finds the touched documents of a window that may be among the answers, if the
+// terms set aside add at most rest.
 func (s *scratch) collect(c *core, from uint32, rest float64) {
 	s.found = s.found[:0]
 	least, _ := s.best.least()
@@ -307,8 +306,8 @@ func (s *scratch) collect(c *core, from uint32, rest float64) {
 	}
 }
 
-// lookUp adds what a term set aside contributes to the documents found, and
-// forgets those that cannot pass the threshold with the rest.
+// lookUp adds the contributions of a set-aside term to the candidates, and drops those
+// that cannot pass the threshold with the rest.
 func (s *scratch) lookUp(cu *cursor, from uint32, rest float64) error {
 	least, _ := s.best.least()
 	kept, n := s.found[:0], cu.all()
@@ -335,7 +334,7 @@ func (s *scratch) lookUp(cu *cursor, from uint32, rest float64) error {
 	return nil
 }
 
-// contribution is what a posting of the slot at in the window adds.
+// contribution is the contribution of a posting of the slot at in the window.
 func (s *scratch) contribution(cu *cursor, at, value uint32) float64 {
 	if cu.weights {
 		return float64(cu.weight * weightOf(value))
@@ -343,8 +342,8 @@ func (s *scratch) contribution(cu *cursor, at, value uint32) float64 {
 	return s.q.saturate(cu.weight, value, s.lengths[at])
 }
 
-// take offers the documents found. Their sums are scores already, unless some
-// of the terms came in another order than that of the query.
+// take offers the documents found. Their sums are the final scores, unless terms were
+// added in another order than the query's.
 func (s *scratch) take(ctx context.Context, c *core, from uint32, reordered bool, allow func(uint64) bool) error {
 	for _, slot := range s.found {
 		sum := s.sums[slot-from]

@@ -13,7 +13,7 @@ import (
 //
 //	w.head   version (4), k1 (8), b (8), seed of hashes (8), slots (4), terms
 //	         (4), terms of all live documents (8), analysis
-//	w.text   the terms one behind the other
+//	w.text   the terms one after the other
 //	w.textat their offsets (4 each), and the end
 //	w.textix table from terms to their numbers (4 each)
 //	w.lists  of each term, and of one more: live documents, postings, the first
@@ -28,12 +28,11 @@ import (
 //	w.fwdat  offset of the forward list of each slot (8), and the end
 //	w.fwd    forward lists, see appendForward
 //
-// The sections down to w.dead are checked when they are opened, the others
-// where they are read.
+// The sections up to w.dead are checked when they are opened, the others when they are read.
 const snapshotVersion = 3
 
-// Save writes the index as sections of w. Errors: ErrCorrupt if x lies in a damaged snapshot, and
-// those of writing. Cost: a copy of the bytes, and two tables.
+// Save writes the index as sections of w. Errors: ErrCorrupt if x reads from a damaged snapshot,
+// and those of writing. Cost: a copy of the bytes, and two tables.
 func (x *Words) Save(w *snapshot.Writer) (err error) {
 	defer wrapped(&err)
 	defer snapshot.Guard(&err)()
@@ -168,11 +167,11 @@ func (c *core) saveSlots(w *snapshot.Writer) error {
 	return nil
 }
 
-// OpenWords reads the index that Save wrote, where it lies: the snapshot must stay open as long as
-// the index, or a value that edits made from it, is used. Options must be those of the saved
-// index. Errors: ErrOptions, ErrMismatch for another version or options, ErrCorrupt; damage of
-// what is not read here is an ErrCorrupt of the call that finds it. Cost: a checksum over the
-// dictionary, some 60 bytes a term.
+// OpenWords opens a saved index in place: the snapshot must stay open as long as the index, or a
+// value made from it by edits, is used. Options must be those of the saved index. Errors:
+// ErrOptions, ErrMismatch for another version or options, ErrCorrupt. Damage in parts that are not
+// read here is an ErrCorrupt of a later call. Cost: a checksum over the dictionary, some 60 bytes
+// a term.
 func OpenWords(o Options, f *snapshot.File) (x *Words, err error) {
 	x, err = NewWords(o)
 	if err != nil {
@@ -236,8 +235,8 @@ func OpenWords(o Options, f *snapshot.File) (x *Words, err error) {
 	return x, nil
 }
 
-// openHead reads the first section, compares it with what is wanted, and
-// returns the numbers of slots and of terms.
+// openHead reads the first section, compares it with the expected values, and returns the numbers
+// of slots and terms.
 func (x *Words) openHead(f *snapshot.File) (slots, terms uint32, err error) {
 	s, err := f.Section("w.head")
 	if err != nil {
@@ -261,7 +260,7 @@ func (x *Words) openHead(f *snapshot.File) (slots, terms uint32, err error) {
 	return slots, terms, nil
 }
 
-// opener opens sections. The first error sticks.
+// opener opens sections. It keeps the first error.
 type opener struct {
 	f   *snapshot.File
 	err error
@@ -275,7 +274,7 @@ func (o *opener) section(tag string) *snapshot.Section {
 	return s
 }
 
-// whole returns a section that is checked now.
+// whole returns a section after checking it.
 func (o *opener) whole(tag string) []byte {
 	s := o.section(tag)
 	if o.err != nil {
@@ -286,7 +285,7 @@ func (o *opener) whole(tag string) []byte {
 	return b
 }
 
-// open returns a section of numbers, which is checked where it is read.
+// open returns a section of numbers, which is checked when it is read.
 func open[T any](o *opener, tag string, numbers func([]byte) []T) column[T] {
 	s := o.section(tag)
 	if o.err != nil {

@@ -21,7 +21,7 @@ type Sparse struct {
 	vocab int
 }
 
-// NewSparse makes an empty index over the terms 0 to vocab−1, vocab at most 2^24. Error:
+// NewSparse makes an empty index over the terms 0 to vocab−1; vocab is at most 2^24. Error:
 // ErrOptions.
 func NewSparse(vocab int) (*Sparse, error) {
 	if vocab < 1 || vocab > 1<<24 {
@@ -39,8 +39,8 @@ type SparseEdit struct {
 // Edit begins the next value of x, as Words.Edit does.
 func (x *Sparse) Edit() *SparseEdit { return &SparseEdit{x, x.edit()} }
 
-// Add stores a document by its weights, in any order, and replaces one with this id. Weights of 0
-// are left out. Errors, which change nothing: ErrTerm, ErrWeight, ErrFull.
+// Add stores a document by its weights, in any order, and replaces an existing one with this id.
+// Weights of 0 are left out. Errors, which change nothing: ErrTerm, ErrWeight, ErrFull.
 func (e *SparseEdit) Add(id uint64, weights []Weighted) error {
 	if err := e.x.check(weights); err != nil {
 		return fmt.Errorf("document %d: %w", id, err)
@@ -59,10 +59,10 @@ func (e *SparseEdit) Add(id uint64, weights []Weighted) error {
 	return e.e.put(id, entries, 0)
 }
 
-// Done returns the edited value. The SparseEdit must not be used afterwards.
+// Done returns the edited value. The SparseEdit must not be used after that.
 func (e *SparseEdit) Done() *Sparse { return &Sparse{e.e.done(), e.x.vocab} }
 
-// check finds weights that are none and terms that are there twice.
+// check finds invalid weights and repeated terms.
 func (x *Sparse) check(weights []Weighted) error {
 	terms := make([]int32, len(weights))
 	for i, w := range weights {
@@ -83,7 +83,7 @@ func (x *Sparse) check(weights []Weighted) error {
 	return nil
 }
 
-// Search appends to dst the k documents with the highest inner product among those that share a
+// Search appends to dst the k documents with the highest inner product, among those that share a
 // term with the query and that allow, if not nil, accepts; best first, ties by id. Errors:
 // ErrBadK, ErrTerm, ErrWeight, that of ctx.
 func (x *Sparse) Search(ctx context.Context, dst []Scored, weights []Weighted, k int, allow func(id uint64) bool) ([]Scored, error) {

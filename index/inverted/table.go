@@ -8,20 +8,19 @@ import (
 	"github.com/lexsem/lexsem/internal/vec"
 )
 
-// table is a hash table from keys that lie elsewhere to numbers: whoever looks
-// compares the keys of the numbers that come. Entries are only added, and all
-// values share a table, so a reader passes over numbers that its value does not
-// know, and over those that an abandoned edit left. Readers need no lock beside
-// one writer.
+// table is a hash table from keys that are stored elsewhere to numbers: the caller
+// compares the keys of the numbers found. Entries are only added, and all values share a
+// table. So a reader skips numbers that its value does not know, and those of abandoned
+// edits. Readers need no lock during one writer's changes.
 type table struct {
 	entries []uint32 // number + 1, 0 for none; a power of two of them
 	used    int      // entries that are not 0
 }
 
-// newTable has room for n numbers, and for more if it is to grow.
+// newTable has space for n numbers, and for later growth.
 func newTable(n int) *table { return sizedTable(n + n/2) }
 
-// sizedTable has room for n numbers and no more: at most 7/8 of it is used.
+// sizedTable has space for exactly n numbers; at most 7/8 of the table is used.
 func sizedTable(n int) *table {
 	size := 8
 	for size < n+n/7+1 {
@@ -30,10 +29,10 @@ func sizedTable(n int) *table {
 	return &table{entries: make([]uint32, size)}
 }
 
-// full says that the next number needs another table.
+// full reports whether the next number needs a larger table.
 func (t *table) full() bool { return 4*t.used >= 3*len(t.entries) }
 
-// add puts a number in; the table is not full.
+// add inserts a number; the table must not be full.
 func (t *table) add(hash uint64, number uint32) {
 	mask := uint64(len(t.entries) - 1)
 	at := hash & mask
@@ -44,7 +43,7 @@ func (t *table) add(hash uint64, number uint32) {
 	t.used++
 }
 
-// ahead asks for the memory that a probe of a hash reads first, and first is the number
+// ahead prefetches the entry that a probe of a hash reads first. first is the number
 // there, 2³²-1 for none.
 func (t *table) ahead(hash uint64) { vec.Prefetch(t.entries[hash&uint64(len(t.entries)-1):], 4) }
 
@@ -52,7 +51,7 @@ func (t *table) first(hash uint64) uint32 {
 	return atomic.LoadUint32(&t.entries[hash&uint64(len(t.entries)-1)]) - 1
 }
 
-// probe gives the numbers that may have a key.
+// probe finds the numbers that may have a key.
 type probe struct {
 	entries  []uint32
 	at, left uint64
@@ -81,9 +80,8 @@ func fold(a, b uint64) uint64 {
 
 func hashID(id uint64) uint64 { return fold(id^0x9E3779B97F4A7C15, 0xD6E8FEB86659FD93) }
 
-// hashText is the hash of a term. Which terms have equal hashes depends on
-// seed, so that nobody who does not know it can write a text that makes the
-// table slow.
+// hashText is the hash of a term. seed determines which terms have equal hashes, so only
+// someone who knows it can write a text that makes the table slow.
 func hashText(seed uint64, s string) uint64 {
 	h := fold(seed^uint64(len(s)), 0xA0761D6478BD642F)
 	for ; len(s) >= 8; s = s[8:] {

@@ -32,7 +32,7 @@ func (x *Words) Verify(ctx context.Context) (err error) {
 	return nil
 }
 
-// verify looks for each term by its text.
+// verify looks up each term by its text.
 func (d *dictionary) verify(ctx context.Context) error {
 	for n := range uint32(d.len()) {
 		if n%every == 0 && ctx.Err() != nil {
@@ -46,7 +46,7 @@ func (d *dictionary) verify(ctx context.Context) error {
 	return nil
 }
 
-// recounted is what the forward lists say of the terms.
+// recounted holds the statistics of terms, recomputed from the forward lists.
 type recounted struct {
 	key   uint64   // of this count, so that no file can be made to fit
 	df    []uint32 // live documents
@@ -57,7 +57,7 @@ func (r *recounted) mark(slot, count uint32) uint64 {
 	return fold(r.key^(uint64(slot)<<32|uint64(count)), 0x9E3779B97F4A7C15)
 }
 
-// recount walks over all slots, those of removed documents included.
+// recount walks over all slots, including those of removed documents.
 func (x *Words) recount(ctx context.Context) (*recounted, error) {
 	n := x.terms.len()
 	r := &recounted{rand.Uint64(), make([]uint32, n), make([]uint64, n)}
@@ -118,7 +118,7 @@ func (x *Words) recount(ctx context.Context) (*recounted, error) {
 	return r, nil
 }
 
-// verifyList compares the postings of a term with the recount.
+// verifyList compares the postings of a term with recounted ones.
 func (x *Words) verifyList(term uint32, count *recounted) error {
 	v, err := x.view(term)
 	if err != nil {

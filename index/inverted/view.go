@@ -2,8 +2,8 @@ package inverted
 
 import "github.com/lexsem/lexsem/internal/snapshot"
 
-// view is the postings of a term as a core sees them: the blocks of a snapshot
-// (the head), then own ones, then the tail.
+// view is the postings of a term in a core: the blocks of a snapshot (the head), then
+// blocks in memory, then the tail.
 type view struct {
 	weights bool
 	limit   uint32 // slots are below it
@@ -16,8 +16,7 @@ type view struct {
 	data    []byte
 }
 
-// cut leaves the full blocks of the head alone: what comes after them was
-// copied.
+// cut keeps only the full blocks of the head, since the rest was copied.
 func (v *view) cut() {
 	if n := len(v.head); n > 0 {
 		v.bytes = v.bytes[:min(len(v.bytes), int(v.head[n-1].end))]
@@ -29,7 +28,7 @@ func (v *view) cut() {
 // full is the number of full blocks.
 func (v *view) full() int { return len(v.head) + len(v.blocks) }
 
-// all is the number of blocks, the tail included.
+// all is the number of blocks, including the tail.
 func (v *view) all() int {
 	n := v.full()
 	if v.n%blockLen != 0 {
@@ -38,7 +37,7 @@ func (v *view) all() int {
 	return n
 }
 
-// block is full block i.
+// block returns full block i.
 func (v *view) block(i int) *block {
 	if i < len(v.head) {
 		return &v.head[i]

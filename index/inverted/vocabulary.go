@@ -6,29 +6,29 @@ import (
 	"github.com/lexsem/lexsem/internal/snapshot"
 )
 
-// Numbering identifies how the terms of an index are numbered: while it is the same, a number stays the
-// term's, and new terms get higher numbers.
+// Numbering identifies the numbers of terms in an index: while it is the same, a term keeps its number, and
+// new terms get higher numbers.
 type Numbering struct{ line *line }
 
-// Numbering is that of the value's terms.
+// Numbering returns the numbering of this value's terms.
 func (x *Words) Numbering() Numbering { return Numbering{x.line} }
 
-// Terms is the number of terms, those that no document has any more included.
+// Terms is the number of terms, including those that no document has any more.
 func (x *Words) Terms() int { return x.terms.len() }
 
 // Term is the text of a term by its number, from 0.
 func (x *Words) Term(n int) string { return x.terms.name(uint32(n)) }
 
-// DF is the number of documents that have a term, by its number.
+// DF is the number of documents with a term, given by its number.
 func (x *Words) DF(n int) int { return int(x.df(uint32(n))) }
 
-// Find returns the number of a term. ok is false for one that no document has.
+// Find returns the number of a term. ok is false if no document has it.
 func (x *Words) Find(term string) (n int, ok bool) {
 	at, ok := x.terms.find(term)
 	return int(at), ok && x.df(at) > 0
 }
 
-// Some returns the ids of up to most documents that have a term, by its number: those that were added first.
+// Some returns the ids of up to most documents with a term, given by its number: those that were added first.
 // Error: ErrCorrupt.
 func (x *Words) Some(n, most int) (ids []uint64, err error) {
 	defer wrapped(&err)
@@ -41,7 +41,7 @@ func (x *Words) Some(n, most int) (ids []uint64, err error) {
 	return ids, err
 }
 
-// having calls next with the slots of a term's documents until it returns false.
+// having calls next with the slot of each document that contains a term, until next returns false.
 func (x *Words) having(n int, next func(slot uint32) (bool, error)) error {
 	v, err := x.view(uint32(n))
 	if err != nil {
@@ -64,9 +64,9 @@ func (x *Words) having(n int, next func(slot uint32) (bool, error)) error {
 	return nil
 }
 
-// Together looks for a document that has both of two terms, by their numbers, among most documents that have the
-// rarer one. all says that this one is in no others. Errors: ErrCorrupt, that of ctx. Cost: a walk over the terms of
-// these documents.
+// Together looks for a document with both of two terms, given by number, among most documents with the rarer one.
+// all reports that no other documents have the rarer one. Errors: ErrCorrupt, that of ctx. Cost: a walk over the
+// terms of these documents.
 func (x *Words) Together(ctx context.Context, a, b, most int) (found, all bool, err error) {
 	defer wrapped(&err)
 	defer snapshot.Guard(&err)()

@@ -1,11 +1,11 @@
 // Package inverted finds the documents that have the terms of a query: by BM25 over the words of an analyzer
 // ([Words]), or by the inner product of weighted terms ([Sparse]). Start with [NewWords] or [OpenWords], then
-// [Words.Edit] and [Words.Search]. [Words.Match] gives term recall, normalised BM25 and bigram match of given
-// documents. [Scorer] computes the same for documents that are indexed elsewhere.
+// [Words.Edit] and [Words.Search]. [Words.Match] computes term recall, normalised BM25 and bigram match of
+// given documents. [Scorer] computes the same for documents that another engine indexes.
 //
-// An index is a value that never changes, so readers need no lock. Edit makes the next value, at a cost in
-// proportion to the edit; one edit runs at a time. After any edits, scores equal those of an index made
-// afresh of the same documents, to the last bit. Damage in a snapshot is ErrCorrupt.
+// An index is a value that never changes, so readers need no lock. Edit makes the next value at a cost
+// proportional to the edit; one edit runs at a time. After any edits, scores equal those of a new index of
+// the same documents, to the last bit. Damage in a snapshot is ErrCorrupt.
 package inverted
 
 import (
@@ -44,9 +44,8 @@ func (o Options) withDefaults() (Options, error) {
 	return o, nil
 }
 
-// Words is a BM25 index over the terms of an analyzer. It is immutable and safe for concurrent use
-// without locks; Edit makes the next value. A value opened from a snapshot reads the snapshot as
-// long as it is used.
+// Words is a BM25 index over the terms of an analyzer. It is immutable and safe for concurrent use without
+// locks; Edit makes the next value. A value opened from a snapshot reads from it as long as it is used.
 type Words struct {
 	*core
 	o     Options
@@ -75,13 +74,13 @@ type Edit struct {
 	err    error
 }
 
-// Edit begins the next value of x, which does not change. What an earlier Edit of x has made must
-// not be used any more.
+// Edit begins the next value of x, which does not change. Values from an earlier Edit of x must not be used
+// any more.
 func (x *Words) Edit() *Edit { return &Edit{x: x, e: x.edit(), terms: x.terms} }
 
-// Add stores a document by its terms, in the analyzer's order, and replaces one with this id. A
-// document without terms is stored and never found. Errors: ErrTerm and ErrFull, which change
-// nothing; ErrCorrupt, after which the edit is unusable. Cost O(len(terms)), some 0.3 µs a term.
+// Add stores a document by its terms, in the analyzer's order, and replaces an existing one with this id. A
+// document without terms is stored and never found. Errors: ErrTerm and ErrFull, which change nothing;
+// ErrCorrupt, after which the edit is unusable. Cost O(len(terms)), some 0.3 µs a term.
 func (e *Edit) Add(id uint64, terms []text.Term) (err error) {
 	if e.err != nil {
 		return e.err
@@ -106,8 +105,8 @@ func (e *Edit) Add(id uint64, terms []text.Term) (err error) {
 	return e.e.put(id, entries, uint32(Length(terms)))
 }
 
-// Remove removes the documents that are present and returns how many were. Error: ErrCorrupt,
-// after which the edit is unusable.
+// Remove removes the documents that exist and returns their number. Error: ErrCorrupt, after which the edit
+// is unusable.
 func (e *Edit) Remove(ids []uint64) (n int, err error) {
 	if e.err != nil {
 		return 0, e.err
@@ -126,14 +125,14 @@ func (e *Edit) Remove(ids []uint64) (n int, err error) {
 	return n, nil
 }
 
-// keep makes damage the error of all further calls.
+// keep makes damage the error of all later calls.
 func (e *Edit) keep(err *error) {
 	wrapped(err)
 	e.err = *err
 }
 
-// Done returns the edited value, or the original one if the edit met ErrCorrupt. The Edit must not
-// be used afterwards.
+// Done returns the edited value, or the original one if the edit met ErrCorrupt. The Edit must not be used
+// afterwards.
 func (e *Edit) Done() *Words {
 	if e.err != nil {
 		return e.x
@@ -141,10 +140,10 @@ func (e *Edit) Done() *Words {
 	return &Words{core: e.e.done(), o: e.x.o, terms: e.terms}
 }
 
-// Search appends to dst the k documents with the highest BM25 among those that have a word of the
-// query and that allow, if not nil, accepts; best first, ties by id. A word counts once, however
-// often the query has it. allow is called from this goroutine and must be fast. Errors: ErrBadK,
-// ErrCorrupt, and that of ctx within some 50 µs.
+// Search appends to dst the k documents with the highest BM25, among those that have a word of the query and
+// that allow, if not nil, accepts; best first, ties by id. A word counts once, however often the query has
+// it. allow is called from this goroutine and must be fast. Errors: ErrBadK, ErrCorrupt, and that of ctx
+// within some 50 µs.
 func (x *Words) Search(ctx context.Context, dst []Scored, terms []text.Term, k int, allow func(id uint64) bool) (out []Scored, err error) {
 	if k < 1 {
 		return dst, fmt.Errorf("k is %d: %w", k, ErrBadK)
@@ -157,8 +156,7 @@ func (x *Words) Search(ctx context.Context, dst []Scored, terms []text.Term, k i
 	return s.search(ctx, dst, x.core, k, allow)
 }
 
-// prepare fills q with the distinct terms of a query that the index has, and
-// with the limit of all.
+// prepare fills q with the distinct terms of a query that are in the index, and with the limit of all.
 func (x *Words) prepare(q *query, terms []text.Term) {
 	q.terms, q.limit = q.terms[:0], 0
 	for _, t := range distinct(terms) {
@@ -176,8 +174,8 @@ func (x *Words) prepare(q *query, terms []text.Term) {
 	q.ready()
 }
 
-// distinct returns the terms without repetitions, in the order of their first
-// occurrence, each with the highest of its weights; one without a weight has 1.
+// distinct returns the terms without repetitions, in the order of first occurrence, each with the highest of
+// its weights; a term without a weight has 1.
 func distinct(terms []text.Term) []text.Term {
 	out := make([]text.Term, 0, min(len(terms), 32))
 	at := map[string]int(nil)
@@ -206,12 +204,12 @@ func distinct(terms []text.Term) []text.Term {
 	return out
 }
 
-// idf is how much a word that df of n documents have says.
+// idf is the weight of a word that df of n documents contain.
 func idf(n int, df uint32) float64 {
 	return math.Log(1 + (float64(n)-float64(df)+.5)/(float64(df)+.5))
 }
 
-// IDF returns ln(1 + (N − df + ½)/(df + ½)), with N documents and df documents that have the term.
+// IDF returns ln(1 + (N − df + ½)/(df + ½)), where df of N documents contain the term.
 func (x *Words) IDF(term string) float64 {
 	df := uint32(0)
 	if n, ok := x.terms.find(term); ok {
@@ -220,8 +218,8 @@ func (x *Words) IDF(term string) float64 {
 	return idf(x.live, df)
 }
 
-// UB returns the limit that no BM25 of the query reaches: Σ weight·idf·(k1+1) over its distinct
-// words, including words that no document has.
+// UB returns the limit that no BM25 of the query reaches: Σ weight·idf·(k1+1) over its distinct words,
+// including words that no document has.
 func (x *Words) UB(terms []text.Term) float64 {
 	s := takeScratch()
 	defer s.giveBack()

@@ -82,8 +82,8 @@ func (b *Basis) AppendBinary(dst []byte) ([]byte, error) {
 	return binary.LittleEndian.AppendUint32(dst, crc32.Checksum(dst[at:], castagnoli)), nil
 }
 
-// ReadBasis reads what AppendBinary wrote. ErrDamaged for anything else. It allocates about as
-// much as data has.
+// ReadBasis reads what AppendBinary wrote. Other data gives ErrDamaged. It allocates about as
+// much memory as data takes.
 func ReadBasis(data []byte) (*Basis, error) {
 	head := len(basisMagic) + 8
 	if len(data) < head+4 || string(data[:len(basisMagic)]) != basisMagic {
@@ -110,7 +110,7 @@ func ReadBasis(data []byte) (*Basis, error) {
 	return newBasis(numbers[:dim:dim], numbers[dim:], int(dim), int(rank)), nil
 }
 
-// newBasis takes over mean and axes.
+// newBasis uses mean and axes without copying.
 func newBasis(mean, axes []float32, dim, rank int) *Basis {
 	b := &Basis{dim: dim, rank: rank, mean: mean, axes: axes, shift: make([]float32, rank)}
 	for i := range b.shift { // in float64: a mean may be long beside what differs from it

@@ -26,7 +26,7 @@ type Coder struct {
 	Pool int
 }
 
-// fill returns c with its defaults, or ErrOptions.
+// fill returns c with defaults filled in, or ErrOptions.
 func (c Coder) fill() (Coder, error) {
 	if c.Bits == 0 {
 		c.Bits = DefaultBits
@@ -55,8 +55,8 @@ func (c Coder) Size(n int) int {
 }
 
 // Encode appends the codes of a passage to dst. states are [n × Dim], row by row; rows marked in
-// skip are left out (encoder.Tokens.Special, or nil). A passage without any state has codes as
-// well. ErrOptions, ErrLength or ErrNotFinite; dst is then unchanged. Cost n·Dim·Rank; memory
+// skip are left out (encoder.Tokens.Special, or nil). A passage without states also has codes.
+// ErrOptions, ErrLength or ErrNotFinite; dst is then unchanged. Cost n·Dim·Rank; memory
 // 4·n·(Dim+Rank), kept for the next call.
 func (c Coder) Encode(dst []byte, states []float32, skip []bool) ([]byte, error) {
 	c, err := c.fill()
@@ -84,7 +84,7 @@ func (c Coder) Encode(dst []byte, states []float32, skip []bool) ([]byte, error)
 	return c.append(dst, rows, n, s), nil
 }
 
-// append appends the codes of rows, unit vectors or zero.
+// append appends the codes of rows, which are unit vectors or zero.
 func (c Coder) append(dst []byte, rows []float32, states int, s *coderScratch) []byte {
 	rank, groups, size := c.Basis.rank, groupsOf(c.Basis.rank), codeSize(c.Basis.rank, c.Bits)
 	n := len(rows) / rank
@@ -115,7 +115,7 @@ func (c Coder) append(dst []byte, rows []float32, states int, s *coderScratch) [
 	return dst
 }
 
-// pack puts four components to place at of a block of unpacked bytes.
+// pack writes four components at position at of a block of unpacked bytes.
 func pack(block []byte, at int, four []byte, bits int) {
 	part := at / len(block) // which share of the block
 	at -= part * len(block)
@@ -128,8 +128,8 @@ func pack(block []byte, at int, four []byte, bits int) {
 	}
 }
 
-// quantize writes the components of the code of y, a unit vector or zero, and returns its
-// scale. It takes that step, of some, whose code lies closest to y.
+// quantize writes the components of the code of y, a unit vector or zero, and returns its scale.
+// Of several scales it takes the one whose code is closest to y.
 func quantize(code, trial []byte, y []float32, bits int) (scale uint16) {
 	var top float32
 	for _, x := range y {
@@ -166,10 +166,10 @@ func quantize(code, trial []byte, y []float32, bits int) (scale uint16) {
 	return uint16(min(math.Round(1/(along*float64(unitOf(bits)))), 65535))
 }
 
-// clips are the shares of the largest component at which codes end, to choose from.
+// clips are the shares of the largest component at which codes may be clipped.
 var clips = map[int][]float32{2: {1, 0.85, 0.7, 0.55, 0.4}, 4: {1, 0.9, 0.8, 0.7, 0.6}, 8: {1}}
 
-// pool averages the directions of neighbours in place: as many rows in one.
+// pool averages the directions of size neighbouring rows into one, in place.
 func pool(rows []float32, rank, size int) []float32 {
 	if size == 1 {
 		return rows
@@ -187,7 +187,7 @@ func pool(rows []float32, rank, size int) []float32 {
 	return out
 }
 
-// kept appends the numbers of the rows of states that skip does not mark.
+// kept appends the numbers of the rows of states that are not in skip.
 func kept(dst []int, states []float32, dim int, skip []bool) ([]int, error) {
 	n := len(states) / dim
 	if len(states) != n*dim || skip != nil && len(skip) != n {

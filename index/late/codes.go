@@ -13,17 +13,16 @@ import (
 //	scales   one for each code (2), in units of 2/(65535·(2^bits−1))
 //	codes    in blocks of 16, the last one of what is left
 //
-// There is a code for each pool states that follow each other, and one for the rest.
-// A component is a number c of bits, which stands for 2c−(2^bits−1); a code has whole groups of 4.
-// A block of w codes as bytes, one a component, is group by group, in each the four of
-// every code. Where a byte holds several components, the first 1/n of the block stand
-// in the lowest bits, the next 1/n above them.
+// There is one code for each pool consecutive states, and one for the rest. A component is a number c
+// of bits bits, which stands for 2c−(2^bits−1); a code has whole groups of 4. A block of w codes, at
+// one byte a component, is ordered by group: for each group, the four components of every code. If a
+// byte holds n components, the first 1/n of the block is in the lowest bits, the next 1/n above them.
 const (
 	codesVersion = 1
 	headSize     = 16
 )
 
-// Codes are the token states of a passage as a Coder keeps them: a view of their bytes.
+// Codes are the token states of a passage as made by a Coder: a view of their bytes.
 type Codes struct {
 	basis        uint32
 	bits, pool   int
@@ -66,7 +65,7 @@ func (c Codes) Basis() uint32 { return c.basis }
 // Bits is the size of a component.
 func (c Codes) Bits() int { return c.bits }
 
-// Pool is how many neighbouring states share a code.
+// Pool returns how many neighbouring states share a code.
 func (c Codes) Pool() int { return c.pool }
 
 // Rank is the number of components of a code.
@@ -78,16 +77,17 @@ func (c Codes) States() int { return c.states }
 // groupsOf is the number of groups of four components.
 func groupsOf(rank int) int { return (rank + 3) / 4 }
 
-// codeSize is the bytes of one code, without its scale.
+// codeSize is the size of one code in bytes, without its scale.
 func codeSize(rank, bits int) int { return groupsOf(rank) * bits / 2 }
 
 // topOf is the largest value of a component.
 func topOf(bits int) int { return 1<<bits - 1 }
 
-// unitOf is what scales are counted in.
+// unitOf returns the unit of scales.
 func unitOf(bits int) float32 { return 2 / (65535 * float32(topOf(bits))) }
 
-// block makes s.sim of block i. It returns how many codes the block has; behind them may lie anything.
+// block fills s.sim for block i. It returns the number of codes in the block; values after them are
+// undefined.
 func (c Codes) block(s *queryScratch, i int) (w int) {
 	from := i * vec.SimLanes
 	w = min(vec.SimLanes, c.n-from)

@@ -8,14 +8,13 @@ import (
 	"github.com/lexsem/lexsem/internal/vec"
 )
 
-// minStates is the least number of states that a basis is fitted on.
+// minStates is the minimum number of states for fitting a basis.
 const minStates = 2
 
-// FitBasis computes the mean of states [n × dim] and the rank directions in which they vary most;
-// rank 0 means DefaultRank, and it is at most dim. Some ten thousand states of random passages,
-// without special tokens, are enough. On one machine the result depends on the states alone.
-// ErrOptions, ErrLength for fewer than two states, ErrNotFinite. Cost n·dim²/2 plus some
-// 20·dim²·rank; memory 24·dim².
+// FitBasis computes the mean of states [n × dim] and the rank directions in which they vary most; rank 0
+// means DefaultRank, and it is at most dim. Some ten thousand states of random passages, without special
+// tokens, are enough. On one machine the result depends only on the states. ErrOptions, ErrLength for fewer
+// than two states, ErrNotFinite. Cost n·dim²/2 plus some 20·dim²·rank; memory 24·dim².
 func FitBasis(states []float32, dim, rank int) (*Basis, error) {
 	if rank == 0 {
 		rank = DefaultRank
@@ -50,7 +49,8 @@ func FitBasis(states []float32, dim, rank int) (*Basis, error) {
 	return newBasis(center, axes, dim, rank), nil
 }
 
-// covariance is that of the states [n × dim] about center, summed in float64, in blocks in float32, over their number.
+// covariance is the covariance of the states [n × dim] around center, summed in float32 within blocks and in float64
+// over them.
 func covariance(states, center []float32, n, dim int) []float64 {
 	const rows = 256
 	block, part := make([]float32, rows*dim), make([]float32, dim*dim)
@@ -73,9 +73,9 @@ const (
 	still      = 1e-4 // the variance that is kept grows by less than this share: done; of real states 1e-6 keeps the same to six digits
 )
 
-// leading writes the rank leading eigenvectors of a [dim × dim], symmetric and not negative, to axes, a row each, the
-// largest eigenvalue first. It iterates a subspace (Rutishauser 1969): multiplies by a, twice, and makes orthonormal, until the
-// space holds still.
+// leading writes the rank leading eigenvectors of a [dim × dim], which is symmetric and positive semi-definite, to
+// axes, one a row, the largest eigenvalue first. It uses subspace iteration (Rutishauser 1969): it multiplies by a
+// twice and orthonormalises, until the space converges.
 func leading(axes []float32, a []float64, dim, rank int) {
 	wide := min(dim, rank+beside)
 	narrow := make([]float32, dim*dim)
@@ -143,8 +143,9 @@ func leading(axes []float32, a []float64, dim, rank int) {
 	}
 }
 
-// orthonormal makes the rows of q [n × dim] orthonormal, by Gram and Schmidt: twice where the first time leaves little,
-// and with it the errors of what is taken off. A row in the space of those before it is replaced by one that is not.
+// orthonormal makes the rows of q [n × dim] orthonormal, by Gram and Schmidt, and repeats the step if little of a row
+// is left, to remove the errors of the subtraction. A row that depends linearly on those before it is replaced by one
+// that does not.
 func orthonormal(q []float64, n, dim int) {
 	at := 0
 	for i := range n {
@@ -175,7 +176,7 @@ func orthonormal(q []float64, n, dim int) {
 	}
 }
 
-// dot has four sums, which do not wait for each other.
+// dot uses four independent sums.
 func dot(x, y []float64) float64 {
 	y = y[:len(x)]
 	var s0, s1, s2, s3 float64
@@ -192,8 +193,8 @@ func dot(x, y []float64) float64 {
 	return s0 + s1 + (s2 + s3)
 }
 
-// jacobi returns the eigenvectors of the symmetric a [n × n], which it spoils, as columns, and the order of these by
-// falling eigenvalue. It turns pairs of rows until nothing is left beside the diagonal (Jacobi 1846).
+// jacobi returns the eigenvectors of the symmetric a [n × n], which it overwrites, as columns, and their order by
+// falling eigenvalue. It rotates pairs of rows until all elements off the diagonal are 0 (Jacobi 1846).
 func jacobi(a []float64, n int) (v []float64, order []int) {
 	v = make([]float64, n*n) // by rows: row i is eigenvector i until the end
 	for i := range n {

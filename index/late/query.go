@@ -10,8 +10,8 @@ import (
 	"github.com/lexsem/lexsem/internal/vec"
 )
 
-// Query is the token states of a query, ready to be compared with codes. It is immutable and safe
-// for concurrent use.
+// Query holds the token states of a query, prepared for comparison with codes. It is immutable and safe for
+// concurrent use.
 type Query struct {
 	tokens  []int     // rows of the states that are compared
 	weights []float32 // of these
@@ -19,24 +19,23 @@ type Query struct {
 	views   []view
 }
 
-// view is a query in a basis.
+// view is a query in the coordinates of a basis.
 type view struct {
 	basis  *Basis
 	fine   sides // for codes of 2 and 4 bits
 	coarse sides // for codes of 8 bits
 }
 
-// sides are unit vectors as whole numbers.
+// sides are unit vectors in whole numbers.
 type sides struct {
 	codes  []int8    // [tokens × groups × 4], tokens rounded up to a multiple of vec.SimTokens
 	sums   []int32   // of the codes of each of these
 	scales []float32 // of each
 }
 
-// NewQuery makes a query of states [n × dim], row by row. weights has one number ≥ 0 for each row,
-// nil for all 1. Rows of weight 0 and rows marked in skip (encoder.Tokens.Special, or nil) are
-// left out. bases are all bases that codes may have been made with. ErrLength, ErrNotFinite, or
-// ErrOptions without a basis.
+// NewQuery makes a query of states [n × dim], row by row. weights has one number ≥ 0 for each row, nil for
+// all 1. Rows of weight 0 and rows marked in skip (encoder.Tokens.Special, or nil) are left out. bases are
+// all bases that the codes may use. ErrLength, ErrNotFinite, or ErrOptions without a basis.
 func NewQuery(states []float32, skip []bool, weights []float32, bases ...*Basis) (*Query, error) {
 	if len(bases) == 0 {
 		return nil, fmt.Errorf("%w: a query without a basis", ErrOptions)
@@ -77,7 +76,7 @@ func NewQuery(states []float32, skip []bool, weights []float32, bases ...*Basis)
 	return q, nil
 }
 
-// sidesOf rounds the directions of rows, to be compared with codes of so many bits.
+// sidesOf rounds the directions of rows, for comparison with codes of bits bits.
 func sidesOf(rows []float32, rank, bits int) sides {
 	top := float32(vec.SimTop(bits))
 	n, wide := len(rows)/rank, 4*groupsOf(rank)
@@ -103,10 +102,10 @@ func sidesOf(rows []float32, rank, bits int) sides {
 	return s
 }
 
-// Len is the number of tokens that are compared. A query of 0 tokens scores 0.
+// Len is the number of tokens that are compared. A query without tokens scores 0.
 func (q *Query) Len() int { return len(q.tokens) }
 
-// side finds the numbers that codes are compared with.
+// side returns the numbers with which codes are compared.
 func (q *Query) side(c Codes) (sides, error) {
 	for _, v := range q.views {
 		if v.basis.id != c.basis {
@@ -123,9 +122,9 @@ func (q *Query) side(c Codes) (sides, error) {
 	return sides{}, fmt.Errorf("%w: %08x with %d directions", ErrBasis, c.basis, c.rank)
 }
 
-// Score is the weighted mean, over the query's tokens, of the cosine with the closest token of the
-// passage: in [-1, 1] up to rounding, 0 if either side has no tokens. ErrBasis if q does not have
-// the basis of the codes. Cost Len·codes·Rank byte multiplications.
+// Score is the weighted mean, over the query's tokens, of the cosine with the closest token of the passage.
+// It is in [-1, 1] up to rounding, and 0 if either side has no tokens. ErrBasis if q does not have the basis
+// of the codes. Cost Len·codes·Rank byte multiplications.
 func (q *Query) Score(c Codes) (float64, error) {
 	s := queryScratches.Get().(*queryScratch)
 	defer queryScratches.Put(s)
@@ -196,10 +195,9 @@ type Tie struct {
 	Cosine float64 // in [-1, 1] up to rounding
 }
 
-// Ties appends to dst the token alignment: for each token of the query the closest token of the
-// passage, the first of equals. Σ Weight·Cosine is the score up to the order of the sum. Nothing
-// is appended if either side has no tokens. Slower than Score; meant for explanations. Errors as
-// Score.
+// Ties appends the token alignment to dst: for each token of the query the closest token of the passage, or
+// the first of equally close ones. Σ Weight·Cosine is the score, up to rounding. Nothing is appended if
+// either side has no tokens. Slower than Score; meant for explanations. It returns the errors of Score.
 func (q *Query) Ties(dst []Tie, c Codes) ([]Tie, error) {
 	at := len(dst)
 	for t := range q.tokens {
@@ -218,8 +216,8 @@ func (q *Query) Ties(dst []Tie, c Codes) ([]Tie, error) {
 	return dst, nil
 }
 
-// Cosines appends to dst a Tie for every token of the query with every code of the passage, in the
-// order of the codes: what Ties chooses from. Memory Len·codes. Errors as Score.
+// Cosines appends to dst a Tie for every token of the query with every code of the passage, in the order of
+// the codes. Ties chooses among these. Memory Len·codes. It returns the errors of Score.
 func (q *Query) Cosines(dst []Tie, c Codes) ([]Tie, error) {
 	at := len(dst)
 	if c.n > 0 {
@@ -234,10 +232,11 @@ func (q *Query) Cosines(dst []Tie, c Codes) ([]Tie, error) {
 	return dst, nil
 }
 
-// share is what token t weighs of all together.
+// share is the weight of token t divided by the sum of all weights.
 func (q *Query) share(t int) float64 { return float64(q.weights[t]) / q.total }
 
-// each calls f for each code of a passage with each token of the query, numbered among those that are compared.
+// each calls f for each code of a passage and each compared token of the query, with its number among the
+// compared ones.
 func (q *Query) each(c Codes, f func(t, from, to int, cosine float64)) error {
 	side, err := q.side(c)
 	if err != nil || q.total == 0 || c.n == 0 {
@@ -269,7 +268,7 @@ type queryScratch struct {
 	tail          [2 * vec.SimLanes]byte // scales of a short block
 }
 
-// size makes room for n tokens and codes of so many groups; best is below all cosines.
+// size allocates for n tokens and codes of the given groups; it sets best below all cosines.
 func (s *queryScratch) size(n, groups int) {
 	if cap(s.best) < n*vec.SimLanes {
 		s.best = make([]float32, n*vec.SimLanes)

@@ -10,9 +10,9 @@ import (
 	"unicode/utf8"
 )
 
-// readChromem reads what chromem-go keeps, a file a document, or exports, all
-// collections in one, zipped or not. Of its files that only name a collection it makes
-// no document.
+// readChromem reads the files of chromem-go, one document each, or its exports, all
+// collections in one file, zipped or not. A file that only names a collection gives no
+// document.
 func readChromem(s *File) error {
 	in := &errorKeeper{r: s}
 	br := bufio.NewReader(in)
@@ -37,7 +37,7 @@ func readChromem(s *File) error {
 	return Errorf(ErrMalformed, "not a file of chromem-go, encrypted, or damaged: %w", err)
 }
 
-// errorKeeper keeps the error of the file, which others wrap.
+// errorKeeper keeps the error of the file, since others wrap it.
 type errorKeeper struct {
 	r   io.Reader
 	err error
@@ -56,7 +56,7 @@ type chromemReader struct {
 	g gobReader
 }
 
-// file reads the one value of a file: a document, the name of a collection, or an
+// file reads the single value of a file: a document, the name of a collection, or an
 // export.
 func (c *chromemReader) file() error {
 	kind, err := c.g.value()
@@ -106,7 +106,7 @@ func (c *chromemReader) export(kind int) error {
 	})
 }
 
-// document reads one document. All that it has is no more than MaxBytes.
+// document reads one document. In total it may have at most MaxBytes.
 func (c *chromemReader) document(kind int) (rec Record, err error) {
 	size := 0
 	grow := func(n int) error { size += n; return c.s.tooLong(size) }
@@ -142,7 +142,7 @@ func (c *chromemReader) document(kind int) (rec Record, err error) {
 	return rec, err
 }
 
-// give yields a document. Its collection, where the file says that, is metadata.
+// give yields a document. Its collection, if the file names it, becomes metadata.
 func (c *chromemReader) give(rec Record, collection string) error {
 	c.s.n++
 	if collection != "" {

@@ -25,14 +25,14 @@ var languages = map[string]string{
 	"makefile": "make", "dockerfile": "dockerfile", "jenkinsfile": "groovy", "rakefile": "ruby", "gemfile": "ruby",
 }
 
-// codeNames are the names in languages that have no extension.
+// codeNames are the file names of languages without an extension.
 var codeNames = []string{"makefile", "dockerfile", "jenkinsfile", "rakefile", "gemfile"}
 
 func codeExtensions() []string {
 	return slices.DeleteFunc(slices.Sorted(maps.Keys(languages)), func(e string) bool { return slices.Contains(codeNames, e) })
 }
 
-// readCode reads one document, with breaks at declarations. Its title is the path, whose words tell what the file is about.
+// readCode reads one document, with breaks at declarations. Its title is the path, whose words describe the file.
 func readCode(s *File) error {
 	text, err := s.whole()
 	if err != nil {
@@ -60,7 +60,7 @@ func readCode(s *File) error {
 	return s.One(rec)
 }
 
-// titleOf is the path of a file with slashes, or its last name where the path leads out of the folder.
+// titleOf is the path of a file with slashes, or its last element if the path leads out of the folder.
 func titleOf(name string) string {
 	name = path.Clean(strings.ReplaceAll(name, `\`, "/"))
 	if path.IsAbs(name) || strings.HasPrefix(name, "../") || strings.Contains(name, ":") {
@@ -69,8 +69,8 @@ func titleOf(name string) string {
 	return name
 }
 
-// goBreaks are the declarations of a Go file, each with the comment above it; not ok
-// if it is none.
+// goBreaks are the declarations of a Go file, each with the comment above it; ok is false
+// if the text is not Go.
 func goBreaks(text string) (breaks []int, ok bool) {
 	set := token.NewFileSet()
 	file, err := parser.ParseFile(set, "", text, parser.ParseComments|parser.SkipObjectResolution)
@@ -97,8 +97,8 @@ func goBreaks(text string) (breaks []int, ok bool) {
 	return breaks, true
 }
 
-// paragraphBreaks are the lines without indent behind blank ones: there declarations
-// begin, with the comments above them, in most languages. One that closes a block does
+// paragraphBreaks are the lines without indent after blank lines: in most languages
+// declarations begin there, with the comments above them. A line that closes a block does
 // not count.
 func paragraphBreaks(text string) (breaks []int) {
 	above, some := false, false // the line above is blank; there was one that is not

@@ -17,11 +17,11 @@ import (
 func readCSV(s *File) error { return s.table(0) }
 func readTSV(s *File) error { return s.table('\t') }
 
-// readAhead is more than package csv reads ahead of a row.
+// readAhead is more than package csv reads beyond a row.
 const readAhead = 8 << 10
 
-// table reads a table with a header, a document a row. Comma 0 is that which the
-// header has.
+// table reads a table with a header: each row is a document. If comma is 0, the header
+// determines it.
 func (s *File) table(comma rune) error {
 	plain, err := s.decoded()
 	if err != nil {
@@ -86,8 +86,8 @@ func (s *File) table(comma rune) error {
 	}
 }
 
-// findTexts reads the table once before its rows are taken: a column that has a cell which is no number, or no true or
-// false where others are, is text in all rows. A stream is read only once, and each of its cells has a type of its own.
+// findTexts reads the whole table once before its rows are used: if a column has a cell of another type than number, or
+// than true and false, all its cells are text. A stream is read only once, so each of its cells has its own type.
 func (t *table) findTexts(comma rune) error {
 	plain := &budget{r: t.s.again()}
 	r := csv.NewReader(plain)
@@ -130,8 +130,8 @@ func (t *table) findTexts(comma rune) error {
 	return nil
 }
 
-// comma tells by the first line what stands between columns: a comma, or a semicolon
-// or a tab where there are more of those.
+// comma determines the separator of columns from the first line: a comma, or a semicolon
+// or a tab if there are more of those.
 func (s *File) comma(b *budget) (rune, error) {
 	head := make([]byte, 4096)
 	n, err := io.ReadFull(b.r, head)
@@ -150,7 +150,7 @@ func (s *File) comma(b *budget) (rune, error) {
 	return best, nil
 }
 
-// rowError is an error behind which no row can be found.
+// rowError is an error after which no further row can be found.
 func (s *File) rowError(err error) error {
 	var perr *csv.ParseError
 	switch {
@@ -162,7 +162,7 @@ func (s *File) rowError(err error) error {
 	return err
 }
 
-// rowReason says what is wrong with a row, without its line.
+// rowReason describes the error of a row, without its line.
 func rowReason(err *csv.ParseError, fields, columns int) error {
 	switch {
 	case errors.Is(err, csv.ErrFieldCount):
@@ -173,7 +173,7 @@ func rowReason(err *csv.ParseError, fields, columns int) error {
 	return Errorf(ErrMalformed, "%w", err.Err)
 }
 
-// table knows which columns hold what, by their numbers; -1 is none.
+// table maps roles to column numbers; -1 means none.
 type table struct {
 	s                       *File
 	names                   []string
@@ -237,11 +237,11 @@ func (t *table) find(named string, usual []string) (int, error) {
 	return -1, nil
 }
 
-// list names the columns for a message.
+// list names the columns in a message.
 func (t *table) list() string { return clip(strings.Join(t.names, ", "), 200) }
 
-// record fills rec from a row. Cells that are numbers, true or false in JSON are
-// metadata of that type, empty ones are none.
+// record fills rec from a row. Cells that are JSON numbers, true or false become metadata
+// of that type; empty cells are left out.
 func (t *table) record(rec Record, row []string) (Record, error) {
 	for i, cell := range row {
 		switch i {
@@ -286,7 +286,8 @@ func (t *table) record(rec Record, row []string) (Record, error) {
 	return rec, nil
 }
 
-// noID decides about a row without an id: it gets that of its place, or is refused where there is none.
+// noID handles a row without an id: its position becomes the id, or the row is refused if it has no
+// position.
 func (t *table) noID(format string, args ...any) error {
 	if t.s.o.ID == "" {
 		return Errorf(ErrMalformed, format+"; give every row an id", args...)
@@ -295,7 +296,7 @@ func (t *table) noID(format string, args ...any) error {
 	return nil
 }
 
-// badVector decides about a vector that cannot be read. It matters only where vectors are used.
+// badVector handles a vector that cannot be read. It matters only where vectors are used.
 func (t *table) badVector(i int, err error) error {
 	if !t.s.o.DropVectors {
 		return Errorf(ErrMalformed, "column %q: %w", t.names[i], err)
@@ -304,7 +305,7 @@ func (t *table) badVector(i int, err error) error {
 	return nil
 }
 
-// cellValue is a cell as metadata.
+// cellValue returns the value of a cell for metadata.
 func cellValue(cell string) any {
 	switch {
 	case cell == "true":
@@ -319,8 +320,8 @@ func cellValue(cell string) any {
 	return cell
 }
 
-// cellVector reads numbers between commas or white space, with or without brackets.
-// An empty cell is no vector.
+// cellVector reads numbers between commas or white space, with or without brackets. An
+// empty cell has no vector.
 func cellVector(cell string) ([]float32, error) {
 	cell = strings.TrimSpace(cell)
 	if cell == "" {
@@ -342,7 +343,7 @@ func cellVector(cell string) ([]float32, error) {
 	return out, nil
 }
 
-// budget fails with errBudget once left bytes are read.
+// budget fails with errBudget after left bytes were read.
 type budget struct {
 	r    io.Reader
 	left int64

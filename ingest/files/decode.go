@@ -18,17 +18,19 @@ import (
 	"golang.org/x/text/encoding/unicode/utf32"
 )
 
-// sampleBytes is how much of a file tells its encoding: of a stream the beginning, else the parts that are not ASCII.
+// sampleBytes is how much of a file is examined for its encoding: the beginning of a stream, else the parts that are
+// not ASCII.
 const sampleBytes = 64 << 10
 
-// least is the share of a file that must be text.
+// least is the minimum share of text in a file.
 const least = 0.97
 
-// mostASCII is the longest run of bytes of printable ASCII that UTF-16 is believed to have. Of Chinese text about one character
-// in four has two such bytes, so a run of twelve characters comes once in ten million: a long file may have one, but then has many NUL bytes, too.
+// mostASCII is the longest run of printable ASCII bytes that is accepted in UTF-16. In Chinese text about one character
+// in four has two such bytes, so a run of twelve characters occurs once in ten million. A long file may have one, but
+// then it also has many NUL bytes.
 const mostASCII = 24
 
-// sure is the confidence, from 0 to 100, from which a legacy encoding needs no warning; below likely it is not believed.
+// sure is the confidence, from 0 to 100, from which a legacy encoding needs no warning; below likely it is rejected.
 const sure, likely = 60, 10
 
 var (
@@ -38,14 +40,14 @@ var (
 	utf32be = utf32.UTF32(utf32.BigEndian, utf32.IgnoreBOM)
 )
 
-// marks are the byte order marks. That of UTF-16 begins that of UTF-32.
+// marks are the byte order marks. The mark of UTF-32 begins with that of UTF-16.
 var marks = []struct {
 	mark string
 	enc  encoding.Encoding // nil for UTF-8
 }{{"\ufeff", nil}, {"\xff\xfe\x00\x00", utf32le}, {"\x00\x00\xfe\xff", utf32be}, {"\xff\xfe", utf16le}, {"\xfe\xff", utf16be}}
 
 // decoded is the file in UTF-8, without a byte order mark and NUL bytes. Bytes that no encoding explains become U+FFFD.
-// It returns ErrBinary if less than 97 % of what it looks at is text. What was replaced is a warning at the end.
+// It returns ErrBinary if less than 97 % of the examined bytes are text. Replaced bytes give a warning at the end.
 func (s *File) decoded() (io.Reader, error) {
 	if s.at == nil {
 		return s.decodedFrom(s, nil, 0)
@@ -53,8 +55,8 @@ func (s *File) decoded() (io.Reader, error) {
 	return s.decodedFrom(s, contextReaderAt{s}, s.size)
 }
 
-// decodedFrom is decoded for what r has. It looks at all of it where at is not nil, else at what r gives first: it does not wait
-// for more.
+// decodedFrom is decoded for the content of r. It examines all of it if at is not nil, else the first bytes that r
+// returns, without waiting for more.
 func (s *File) decodedFrom(r io.Reader, at io.ReaderAt, size int64) (io.Reader, error) {
 	br := bufio.NewReaderSize(r, sampleBytes)
 	wait := sampleBytes
@@ -110,7 +112,7 @@ func (s *File) decodedFrom(r io.Reader, at io.ReaderAt, size int64) (io.Reader, 
 	return s.mended(br, enc), nil
 }
 
-// repeatable makes File.again of what is known of a file.
+// repeatable sets File.again from what is known about a file.
 func (s *File) repeatable(at io.ReaderAt, from, size int64, enc encoding.Encoding) {
 	if at == nil {
 		return
@@ -122,7 +124,8 @@ func (s *File) repeatable(at io.ReaderAt, from, size int64, enc encoding.Encodin
 	}
 }
 
-// plainUTF8 says whether r is UTF-8 without NUL bytes, as most files are. It is much faster than a census.
+// plainUTF8 reports whether r is UTF-8 without NUL bytes, as most files are. It is much faster than a
+// census.
 func plainUTF8(r io.Reader) (bool, error) {
 	buf := make([]byte, sampleBytes)
 	rest := 0 // bytes of a character that the last part ended in the middle of
@@ -147,7 +150,7 @@ func plainUTF8(r io.Reader) (bool, error) {
 	}
 }
 
-// wholeRunes is the length of p without a character that it ends in the middle of.
+// wholeRunes is the length of p without an incomplete character at its end.
 func wholeRunes(p []byte) int {
 	for back := 1; back < utf8.UTFMax && back <= len(p); back++ {
 		if at := len(p) - back; utf8.RuneStart(p[at]) {
@@ -170,7 +173,7 @@ func (c contextReaderAt) ReadAt(p []byte, off int64) (int, error) {
 	return c.s.at.ReadAt(p, off)
 }
 
-// census counts what speaks for an encoding.
+// census counts the evidence for encodings.
 type census struct {
 	bytes, control, multi, bad int    // all; control characters; characters of several bytes; bytes that are not UTF-8
 	nul                        [4]int // NUL bytes, by their place modulo 4
@@ -179,7 +182,7 @@ type census struct {
 	sample                     []byte // parts that are not ASCII
 }
 
-// all counts what r has.
+// all counts the bytes of r.
 func (c *census) all(r io.Reader) error {
 	buf := make([]byte, sampleBytes)
 	for {
@@ -194,7 +197,7 @@ func (c *census) all(r io.Reader) error {
 	}
 }
 
-// add counts one part. A character that it ends in the middle of is counted with the next part.
+// add counts one part. An incomplete character at its end is counted with the next part.
 func (c *census) add(part []byte) {
 	p := append(c.rest, part...)
 	c.rest = nil
@@ -234,7 +237,8 @@ func (c *census) add(part []byte) {
 	}
 }
 
-// encoding is that of the file, nil for UTF-8, or ErrBinary. name is that of a guess.
+// encoding returns the encoding of the file: nil for UTF-8, or ErrBinary. name is the
+// name of a guessed encoding.
 func (c *census) encoding(head []byte) (enc encoding.Encoding, name string, err error) {
 	if n := len(c.rest); n > 0 { // no character follows
 		c.bad, c.bytes, c.sample = c.bad+n, c.bytes+n, append(c.sample, c.rest...)
@@ -263,7 +267,8 @@ func (c *census) encoding(head []byte) (enc encoding.Encoding, name string, err 
 	return nil, "", ErrBinary
 }
 
-// wide is the encoding of two or four bytes a character that the places of the NUL bytes speak for, or nil.
+// wide returns the encoding of two or four bytes per character that the places of the NUL bytes suggest, or
+// nil.
 func (c *census) wide(quads, even, odd int) encoding.Encoding {
 	nuls := even + odd
 	switch {
@@ -283,7 +288,7 @@ func (c *census) wide(quads, even, odd int) encoding.Encoding {
 	return nil
 }
 
-// legacy recognises an encoding of before Unicode. name is not "" where it is a guess.
+// legacy recognises an encoding from before Unicode. name is set if it is a guess.
 func legacy(sample []byte) (enc encoding.Encoding, name string, ok bool) {
 	found, err := chardet.NewTextDetector().DetectAll(sample)
 	if err != nil {
@@ -308,7 +313,7 @@ func legacy(sample []byte) (enc encoding.Encoding, name string, ok bool) {
 	return nil, "", false
 }
 
-// textShare is the share of the characters of a sample that a text may have, in [0, 1].
+// textShare is the share of the characters of a sample that texts contain, in [0, 1].
 func textShare(e encoding.Encoding, sample []byte) float64 {
 	out, err := e.NewDecoder().Bytes(sample)
 	if err != nil || len(out) == 0 {
@@ -331,7 +336,8 @@ func textShare(e encoding.Encoding, sample []byte) float64 {
 	return float64(good) / float64(all)
 }
 
-// mended decodes r, replaces what is not UTF-8, and writes a space for each run of NUL bytes.
+// mended decodes r, replaces bytes that are not UTF-8, and writes a space for each run of NUL
+// bytes.
 func (s *File) mended(r io.Reader, enc encoding.Encoding) *mender {
 	if enc != nil {
 		r = enc.NewDecoder().Reader(r)
@@ -339,7 +345,7 @@ func (s *File) mended(r io.Reader, enc encoding.Encoding) *mender {
 	return &mender{s: s, r: r, decoded: enc != nil, line: 1}
 }
 
-// mender is the reader of mended.
+// mender is the reader that mended returns.
 type mender struct {
 	s       *File
 	r       io.Reader
@@ -372,7 +378,7 @@ func (m *mender) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// mend takes all of in that ends a character.
+// mend processes in up to its last complete character.
 func (m *mender) mend() []byte {
 	end := len(m.in)
 	if m.err == nil {
@@ -413,7 +419,7 @@ func (m *mender) mend() []byte {
 	return out
 }
 
-// tell warns of what was replaced, once, when the file has ended.
+// tell warns about replaced bytes, once, at the end of the file.
 func (m *mender) tell() {
 	if m.told || m.err != io.EOF {
 		return

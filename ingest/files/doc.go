@@ -1,4 +1,4 @@
-// Package files reads the documents that a file holds. Start with [KindOf], which names the kind of a file by
+// Package files reads the documents of a file. Start with [KindOf], which returns the kind of a file from
 // its name, and [Read], which yields the documents one after the other.
 //
 //	kind      names               documents
@@ -38,16 +38,16 @@
 //	pdf       .pdf                one: the text of its pages; title, author, description, pages.
 //	                              Not scans, which have no text, nor encrypted files
 //
-// [Register] adds a kind of your own.
+// [Register] adds your own kind.
 //
-// A .gz file is read as what it holds, within a bound: notes.md.gz is of kind markdown. Records of more than Options.MaxBytes
-// are read as a stream.
+// A .gz file is read like its content, up to a size limit: notes.md.gz is of kind markdown. Records of more than
+// Options.MaxBytes are read as a stream.
 //
-// Texts are UTF-8, UTF-16, UTF-32 or of an older encoding, which is recognised. What a file has besides its text, such as
-// front matter, is a warning (Options.Warn) where it cannot be read. Dates of front matter become RFC 3339 in UTC, those
-// without a time stay such as 2024-01-05. Memory is bounded by one document, and what
-// an archive expands to by four times Options.MaxBytes: what is longer is cut with a warning. A damaged record is a
-// *RecordError with its line, and the loop may go on. Of a damaged file the text before the damage is read, and what follows
-// as far as the kind allows; the damage is named. Read is safe for concurrent use as far as its reader
-// is.
+// Texts are UTF-8, UTF-16, UTF-32 or of an older encoding, which is recognised. If a part of a file besides its text,
+// such as front matter, cannot be read, the file is read with a warning (Options.Warn). Dates of front matter become
+// RFC 3339 in UTC; dates without a time stay as they are, such as 2024-01-05. Memory is bounded by one document, and
+// the expanded content of an archive by four times Options.MaxBytes; longer content is cut with a warning. A damaged
+// record is a *RecordError with its line, and the loop may continue. In a damaged file, the text before the damage is
+// read, and the text after it if the kind allows; the damage is reported. Read is as safe for concurrent use as its
+// reader.
 package files

@@ -24,7 +24,7 @@ func readDOCX(s *File) error {
 	return w.o.finish(rec, err)
 }
 
-// wordStyles are the levels of the styles that are headings.
+// wordStyles maps the heading styles to their levels.
 func (a *archive) wordStyles(name string) map[string]int {
 	levels := map[string]int{}
 	if !a.has(name) {
@@ -56,7 +56,8 @@ func (a *archive) wordStyles(name string) map[string]int {
 	return levels
 }
 
-// headingLevel is that of a style by its name, which is the same in all languages; 0 for others.
+// headingLevel is the heading level of a style, from its name, which is the same in all
+// languages; 0 for other styles.
 func headingLevel(style string) int {
 	style = strings.ToLower(strings.TrimSpace(style))
 	if style == "title" {
@@ -70,7 +71,7 @@ func headingLevel(style string) int {
 	return 0
 }
 
-// word takes the text out of the tokens of WordprocessingML.
+// word extracts the text from the tokens of WordprocessingML.
 type word struct {
 	o      *outline
 	levels map[string]int
@@ -149,7 +150,7 @@ func (w *word) put(s string) {
 	}
 }
 
-// end adds the paragraph that ends.
+// end adds the finished paragraph.
 func (w *word) end() {
 	n := len(w.paras)
 	if n == 0 {
@@ -163,7 +164,7 @@ func (w *word) end() {
 	w.paras = w.paras[:n-1]
 }
 
-// rest adds what is open where the file is damaged.
+// rest adds the open parts of a damaged file.
 func (w *word) rest() {
 	for len(w.paras) > 0 {
 		w.end()

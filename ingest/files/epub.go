@@ -14,7 +14,7 @@ import (
 	"golang.org/x/net/html"
 )
 
-// readEPUB reads a book: its chapters in the order of reading.
+// readEPUB reads a book: its chapters in reading order.
 func readEPUB(s *File) error {
 	a, err := s.archive()
 	if err != nil {
@@ -74,7 +74,7 @@ func readEPUB(s *File) error {
 	return o.finish(rec, err)
 }
 
-// page is the text of a part in HTML, as far as it can be read.
+// page returns the text of an HTML part, as far as it can be read.
 func (a *archive) page(name string) (shown, error) {
 	r, err := a.part(name)
 	if err != nil {
@@ -89,10 +89,11 @@ func (a *archive) page(name string) (shown, error) {
 	return page, cmp.Or(err, perr)
 }
 
-// closed are the elements whose text is not HTML. XHTML may close them where they open, which HTML does not know.
+// closed are the elements whose text is not HTML. XHTML allows them to be empty-element tags, which HTML does not
+// know.
 var closed = regexp.MustCompile(`(?i)<(title|script|style|textarea|iframe|noscript)(\s[^<>]*)?/>`)
 
-// pageText is all that a page shows.
+// pageText returns all that a page shows.
 func (s *File) pageText(raw []byte) (out shown, err error) {
 	raw = closed.ReplaceAll(raw, []byte("<$1$2></$1>"))
 	plain, err := s.pageReader(raw)

@@ -8,12 +8,12 @@ import (
 	"github.com/lexsem/lexsem/engine"
 )
 
-// Errors of this package, to be tested with errors.Is. All of them are
-// engine.ErrInvalid, too.
+// Errors of this package, to be tested with errors.Is. All of them also wrap
+// engine.ErrInvalid.
 var (
 	// ErrNoText reports a document or a file without anything to search for.
 	ErrNoText error = &sentinel{"no text to index; add a text or leave the document out"}
-	// ErrBinary reports a file less than 97 % of which is text in any encoding that is known.
+	// ErrBinary reports a file of which less than 97 % is text in a known encoding.
 	ErrBinary error = &sentinel{"not UTF-8 text; convert it first"}
 	// ErrTooLarge reports a text or a record larger than Options.MaxBytes.
 	ErrTooLarge error = &sentinel{"too large; split it"}
@@ -28,7 +28,7 @@ type sentinel struct{ text string }
 func (e *sentinel) Error() string { return e.text }
 func (e *sentinel) Unwrap() error { return engine.ErrInvalid }
 
-// failure is an error with words of its own that is one of the sentinels.
+// failure is one of the sentinel errors with its own message.
 type failure struct {
 	text string
 	is   error
@@ -43,7 +43,8 @@ func (e *failure) Unwrap() []error {
 	return []error{e.is, e.err}
 }
 
-// Errorf makes an error with words of its own that is one of this package's errors and, with %w, its cause.
+// Errorf makes an error with its own message that matches one of this package's errors and, with %w, its
+// cause.
 func Errorf(is error, format string, args ...any) error {
 	err := fmt.Errorf(format, args...)
 	return &failure{err.Error(), is, errors.Unwrap(err)}

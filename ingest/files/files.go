@@ -15,10 +15,10 @@ import (
 	"github.com/lexsem/lexsem/engine"
 )
 
-// DefaultMaxBytes is the most that one text may have, unless Options say otherwise.
+// DefaultMaxBytes is the maximum size of one text, unless Options say otherwise.
 const DefaultMaxBytes = 16 << 20
 
-// Options say how a file is read. The zero value is right for most files.
+// Options control how a file is read. The zero value is right for most files.
 type Options struct {
 	// Kind is one of Kinds; "" takes the kind from the file name.
 	Kind string
@@ -36,8 +36,8 @@ type Options struct {
 	DropVectors bool
 	// MaxBytes limits one text, and one whole record; 0 means DefaultMaxBytes.
 	MaxBytes int64
-	// Rows yields each row of a table as metadata alone: no column is an id, a title, a text or a vector, and a row
-	// needs none.
+	// Rows yields each row of a table as metadata only: no column is an id, a title, a text or a vector, and no
+	// text is needed.
 	Rows bool
 	// KeepRepeated keeps all records of a file that have the same id: the second becomes ID~2, with a warning.
 	// It takes about 40 bytes of memory a record. Otherwise the caller gets the same id again.
@@ -47,7 +47,8 @@ type Options struct {
 	Warn func(Warning)
 }
 
-// Warning is something besides the text that cannot be read. The text is in a record.
+// Warning describes a part of a file, other than its text, that cannot be read. The text
+// itself is in a record.
 type Warning struct {
 	Line int    // of the file, from 1; 0 where it concerns the whole file
 	Text string // what is wrong, and what became of it
@@ -56,7 +57,7 @@ type Warning struct {
 // Columns names the columns of a table, or the fields of JSON objects, that are not metadata. An empty
 // name selects the usual names in any case: _id or id; title or name; text, body, content, document or
 // page_content; vector or embedding. In JSON objects only title is a title, because name is often the
-// name of a person. A column that is named here must exist in a table.
+// name of a person. In a table, a column named here must exist.
 type Columns struct {
 	ID, Title, Text, Vector string
 }
@@ -71,7 +72,7 @@ type Record struct {
 	Verbatim bool
 }
 
-// Kind is how the files of one kind are read.
+// Kind defines how files of one kind are read.
 type Kind struct {
 	Name       string
 	Extensions []string // of file names, in lower case and without the dot
@@ -111,11 +112,12 @@ var kinds = []Kind{
 	{"mbox", []string{"mbox"}, false, readMbox},
 }
 
-// separate are the kinds with a package of their own, whose libraries are large. Each has one extension, its name.
+// separate are the kinds with their own packages, since their libraries are large. Each has one extension, its
+// name.
 var separate = []string{"parquet", "pdf"}
 
-// Register adds a kind. Call it only while packages are initialised; it is not safe for concurrent use. It panics on
-// a name or an extension that is taken.
+// Register adds a kind. Call it only while packages are initialised; it is not safe for concurrent use. It panics if
+// a name or extension is already taken.
 func Register(k Kind) {
 	for _, o := range kinds {
 		for _, e := range k.Extensions {
@@ -130,7 +132,7 @@ func Register(k Kind) {
 	kinds = append(kinds, k)
 }
 
-// plainNames are texts by their whole name.
+// plainNames are whole file names of texts.
 var plainNames = []string{"readme", "license", "licence", "copyright", "copying", "notice", "authors", "contributors", "changelog", "changes", "news", "todo", "install"}
 
 // Kinds returns the sorted names of all registered kinds.
@@ -143,9 +145,9 @@ func Kinds() []string {
 	return out
 }
 
-// KindOf returns the kind of a file by its name, with or without folders, or "" if such files are not
-// read. The kind may be one whose package the program does not import: reading the file then returns ErrKind, which
-// names the package. The file may turn out to be no text (ErrBinary) or to hold no document (ErrNoText).
+// KindOf returns the kind of a file by its name, with or without folders, or "" if such files are not read. The
+// kind may be one whose package the program does not import: reading the file then returns ErrKind, which names the
+// package. The file may turn out to be binary (ErrBinary) or to have no document (ErrNoText).
 func KindOf(name string) string {
 	base := baseName(name)
 	if zipped(base) {
@@ -185,7 +187,7 @@ func kindOfExtension(ext string) string {
 	return ""
 }
 
-// baseName is a name in lower case without its folders, whatever stands between them.
+// baseName is a name in lower case without its folders, with either separator.
 func baseName(name string) string {
 	return strings.ToLower(path.Base(strings.ReplaceAll(name, `\`, "/")))
 }
@@ -228,7 +230,7 @@ type File struct {
 	err   error            // of Read and ReadAt
 }
 
-// errStopped ends reading when the loop over the records has ended.
+// errStopped ends reading after the loop over the records has ended.
 var errStopped = errors.New("stopped")
 
 func (s *File) run() {
@@ -244,10 +246,12 @@ func (s *File) run() {
 	}
 }
 
-// maxWarnings is how many warnings of one file are told one by one.
+// maxWarnings is the maximum number of warnings for one file that are reported one by
+// one.
 const maxWarnings = 20
 
-// Warn tells of something besides the text that cannot be read, on a line from 1, or 0 for the whole file.
+// Warn reports a part of the file, other than its text, that cannot be read, on a line from 1, or 0 for
+// the whole file.
 func (s *File) Warn(line int, format string, args ...any) {
 	if s.heard++; s.o.Warn != nil && s.heard <= maxWarnings {
 		s.o.Warn(Warning{line, fmt.Sprintf(format, args...)})
@@ -283,7 +287,7 @@ func (s *File) read() error {
 	return g.end(kinds[i].Read(s))
 }
 
-// Context is that of Read.
+// Context returns the context of Read.
 func (s *File) Context() context.Context { return s.ctx }
 
 // Size is the length of the file in bytes.
@@ -317,10 +321,12 @@ func (s *File) ReadAt(p []byte, off int64) (int, error) {
 	return n, err
 }
 
-// Err is the last error of Read and ReadAt that concerns the file or the context and not its content.
+// Err is the last error of Read and ReadAt that is about the file or the context, not about the
+// content.
 func (s *File) Err() error { return s.err }
 
-// InLoop says that the loop over the records has one. A panic is then the loop's, and not to be recovered.
+// InLoop reports whether the body of the loop over the records is running. A panic then belongs to the
+// loop, and must not be recovered.
 func (s *File) InLoop() bool { return s.given }
 
 // tooLong returns ErrTooLarge if a record of n bytes is longer than MaxBytes.
@@ -346,8 +352,7 @@ func (s *File) One(r Record) error {
 	return s.give(r)
 }
 
-// record yields one of several records, or the error that stands for it.
-// Its number is s.n.
+// record yields one of several records, or its error. Its number is s.n.
 func (s *File) record(r Record, err error) error {
 	if err == nil && s.o.Rows {
 		return s.give(r)
@@ -373,7 +378,7 @@ func (s *File) record(r Record, err error) error {
 	return s.give(r)
 }
 
-// repeated gives a record another id where one before it has the same.
+// repeated changes the id of a record if an earlier one has the same.
 func (s *File) repeated(r *Record) {
 	if s.there == nil {
 		s.there = map[uint64]int{}
@@ -411,7 +416,7 @@ func (s *File) bad(line int, id string, err error) error {
 	return s.hand(Record{}, &RecordError{Line: line, ID: id, Err: err})
 }
 
-// hand gives the loop a record, or the error of one.
+// hand passes a record, or its error, to the loop.
 func (s *File) hand(r Record, err error) error {
 	s.given = true
 	more := s.yield(r, err)

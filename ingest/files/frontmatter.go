@@ -20,14 +20,14 @@ import (
 	"github.com/lexsem/lexsem/engine/filter"
 )
 
-// maxMatter is the most that front matter may take.
+// maxMatter is the maximum size of front matter.
 const maxMatter = 256 << 10
 
-// looksLikeKey is how a line of YAML with a key begins.
+// looksLikeKey matches the beginning of a YAML line with a key.
 var looksLikeKey = regexp.MustCompile(`(?m)^["']?[A-Za-z_][\w .-]*["']?:(\s|$)`)
 
-// frontMatter takes YAML between lines of --- or TOML between lines of +++ off the
-// start of a text. What merely stands between two rules is text, and so is what cannot be read, with a warning.
+// frontMatter cuts YAML between lines of ---, or TOML between lines of +++, from the start of a text. Text
+// that merely lies between two rules stays text. So does unreadable front matter, with a warning.
 func (s *File) frontMatter(text string) (map[string]any, string) {
 	var ends []string
 	switch first, _, _ := strings.Cut(text, "\n"); strings.TrimRight(first, " \t") {
@@ -66,10 +66,11 @@ func (s *File) frontMatter(text string) (map[string]any, string) {
 	return fields, body
 }
 
-// yamlPlace is how an error of the YAML library begins.
+// yamlPlace matches the beginning of an error of the YAML library.
 var yamlPlace = regexp.MustCompile(`^go-yaml load error.*? at L(\d+)\.C(\d+): `)
 
-// matterError is the line of the file, and the reason, of an error in front matter, which begins on line 2.
+// matterError returns the line in the file, and the reason, of an error in front matter, which begins on
+// line 2.
 func matterError(err error) (line int, why string) {
 	var t toml.ParseError
 	if errors.As(err, &t) {
@@ -91,8 +92,8 @@ func matterError(err error) (line int, why string) {
 	return n + 1, why + " (column " + at[2] + ")"
 }
 
-// cutMatter returns what is between the first line and the next that is one of ends,
-// and what is behind that.
+// cutMatter returns the text between the first line and the next line that is one of
+// ends, and the text after that.
 func cutMatter(text string, ends []string) (matter, body string, ok bool) {
 	start := strings.IndexByte(text, '\n') + 1
 	if start == 0 {
@@ -114,7 +115,7 @@ func cutMatter(text string, ends []string) (matter, body string, ok bool) {
 	return "", "", false
 }
 
-// loadYAML reads YAML. The library bounds what aliases may blow up.
+// loadYAML reads YAML. The library limits the expansion of aliases.
 func loadYAML(text string, to *map[string]any) (err error) {
 	defer func() { // it panics on what it takes for its own mistakes
 		if r := recover(); r != nil {
@@ -135,8 +136,8 @@ func loadYAML(text string, to *map[string]any) (err error) {
 	return nil
 }
 
-// asTyped returns v, which YAML reads in n, with the digits of its numbers. What is a number to YAML and not to JSON,
-// such as 01234 or .nan, is text.
+// asTyped returns v, the value of n in YAML, with the original digits of its numbers. A number in YAML that JSON
+// does not allow, such as 01234 or .nan, becomes text.
 func asTyped(n *yaml.Node, v any) any {
 	switch v := v.(type) {
 	case map[string]any:
@@ -166,8 +167,8 @@ func asTyped(n *yaml.Node, v any) any {
 	return v
 }
 
-// plain is a value of YAML or TOML as JSON has it: keys are strings, and so are dates,
-// in RFC 3339 and UTC, which compare in their order.
+// plain converts a value of YAML or TOML to JSON: keys become strings, and dates become
+// strings in RFC 3339 and UTC, which sort by time.
 func plain(v any, depth int) (_ any, err error) {
 	if depth > 100 {
 		return nil, fmt.Errorf("nests deeper than 100")
@@ -221,7 +222,7 @@ func plain(v any, depth int) (_ any, err error) {
 	return fmt.Sprint(v), nil
 }
 
-// dateText writes a date without a time as such, and a time in UTC.
+// dateText writes a date without a time as a date, and a time in UTC.
 func dateText(t time.Time) string {
 	switch t.Location().String() {
 	case "time-local": // TOML's

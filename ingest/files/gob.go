@@ -12,16 +12,16 @@ import (
 
 // gobReader reads the stream of package encoding/gob, a value at a time. That package
 // makes maps as large as a file claims to be, and reads an export of a database as one
-// value; here nothing is kept that the caller does not keep, and a length is believed
-// only as far as bytes follow.
+// value. Here only what the caller keeps stays in memory, and a length is trusted only as
+// far as bytes follow.
 type gobReader struct {
 	r     *bufio.Reader
 	types map[int]gobType
 	max   int // of one text
 }
 
-// gobType is what a stream says of a type: the fields of a struct, or the types of a
-// map or list.
+// gobType is the description of a type in a stream: the fields of a struct, or the types
+// of a map or list.
 type gobType struct {
 	fields    []gobField
 	key, elem int
@@ -33,7 +33,7 @@ type gobField struct {
 	kind int
 }
 
-// The types that every stream knows.
+// The types that are predefined in every stream.
 const (
 	gobBool, gobInt, gobUint, gobFloat, gobBytes, gobString = 1, 2, 3, 4, 5, 6
 	gobFirst                                                = 64 // the first of a stream's own
@@ -41,7 +41,7 @@ const (
 
 var errGob = errors.New("not a complete stream of package gob")
 
-// value reads the definitions up to the next value, and returns its type.
+// value reads the definitions before the next value, and returns that value's type.
 func (g *gobReader) value() (kind int, err error) {
 	for {
 		if _, err := g.uint(); err != nil { // the length of the message
@@ -65,7 +65,7 @@ func (g *gobReader) value() (kind int, err error) {
 	}
 }
 
-// define reads the definition of a type: one of an array, slice, struct or map.
+// define reads the definition of an array, slice, struct or map type.
 func (g *gobReader) define(id int) error {
 	if len(g.types) >= 100 {
 		return errGob
@@ -117,7 +117,7 @@ func (g *gobReader) define(id int) error {
 	return err
 }
 
-// structure calls read for each field that is there, by its number.
+// structure calls read for each field that is present, by its number.
 func (g *gobReader) structure(read func(field int) error) error {
 	for field := -1; ; {
 		delta, err := g.uint()
@@ -139,8 +139,8 @@ func (g *gobReader) structure(read func(field int) error) error {
 	}
 }
 
-// fields reads a struct of type kind. read is called by the names of fields, and says
-// whether it has read the value; others are skipped.
+// fields reads a struct of type kind. read gets the name of a field and reports whether
+// it has read the value; other fields are skipped.
 func (g *gobReader) fields(kind, depth int, read func(name string, kind int) (bool, error)) error {
 	t := g.types[kind]
 	return g.structure(func(i int) error {
@@ -156,7 +156,7 @@ func (g *gobReader) fields(kind, depth int, read func(name string, kind int) (bo
 	})
 }
 
-// list calls read for each element of a list, or each pair of a map.
+// list calls read for each element of a list, or for each pair of a map.
 func (g *gobReader) list(read func() error) error {
 	n, err := g.uint()
 	for ; err == nil && n > 0; n-- {
@@ -165,7 +165,7 @@ func (g *gobReader) list(read func() error) error {
 	return unended(err)
 }
 
-// skip reads over a value.
+// skip skips a value.
 func (g *gobReader) skip(kind, depth int) error {
 	if depth > 20 {
 		return errGob
@@ -196,8 +196,8 @@ func (g *gobReader) skip(kind, depth int) error {
 	return g.fields(kind, depth, func(string, int) (bool, error) { return false, nil })
 }
 
-// uint reads a number: itself if it is below 128, else the negated count of its bytes
-// and these.
+// uint reads a number: one byte if it is below 128, else the negated count of its bytes
+// and the bytes.
 func (g *gobReader) uint() (uint64, error) {
 	b, err := g.r.ReadByte()
 	if err != nil || b < 0x80 {
@@ -214,7 +214,7 @@ func (g *gobReader) uint() (uint64, error) {
 	return binary.BigEndian.Uint64(raw[:]), nil
 }
 
-// int reads a number whose lowest bit is the sign.
+// int reads a number with the sign in its lowest bit.
 func (g *gobReader) int() (int, error) {
 	u, err := g.uint()
 	n := int64(u >> 1)
@@ -227,7 +227,7 @@ func (g *gobReader) int() (int, error) {
 	return int(n), err
 }
 
-// float reads a number whose bytes stand the other way round.
+// float reads a number with reversed bytes.
 func (g *gobReader) float() (float64, error) {
 	u, err := g.uint()
 	return math.Float64frombits(bits.ReverseBytes64(u)), err

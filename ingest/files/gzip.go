@@ -7,7 +7,8 @@ import (
 	"strings"
 )
 
-// maxRatio is how often longer than itself a .gz file may become, beyond expansion times MaxBytes. Texts become 3 to 20 times longer.
+// maxRatio is the maximum ratio of a .gz file's text to its size, beyond expansion times MaxBytes. Texts become 3 to 20
+// times longer.
 const maxRatio = 100
 
 // gunzip is a file that is read decompressed. It ends where the file is damaged or becomes too long.
@@ -18,8 +19,8 @@ type gunzip struct {
 	err  error // why it ended too early
 }
 
-// gunzip lets the rest of s read what a .gz file holds: from memory if that is short or the kind needs random access, else as a
-// stream.
+// gunzip makes s read the decompressed content of a .gz file: from memory if it is short or the kind needs random
+// access, else as a stream.
 func (s *File) gunzip(seek bool) (*gunzip, error) {
 	z, err := gzip.NewReader(&cancelled{s.ctx, s.r})
 	switch {
@@ -67,7 +68,8 @@ func (g *gunzip) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// end says what was cut. Of a file of records it is an error, since others may have been stored of it before.
+// end reports what was cut. For a file of records this is an error, since earlier records may have been
+// stored.
 func (g *gunzip) end(err error) error {
 	switch {
 	case g.err == nil || g.s.ctx.Err() != nil:
@@ -79,7 +81,7 @@ func (g *gunzip) end(err error) error {
 	return nil
 }
 
-// zipped says whether a name is that of a .gz file that is read decompressed.
+// zipped reports whether a name is that of a .gz file that is read decompressed.
 func zipped(name string) bool {
 	return strings.HasSuffix(baseName(name), ".gz") && !strings.HasSuffix(baseName(name), ".gob.gz")
 }

@@ -12,12 +12,12 @@ import (
 	"golang.org/x/net/html/charset"
 )
 
-// maxElements is the most that a page may have to be searched for its article, which
-// takes several passes over them; of larger ones the whole text is taken.
+// maxElements is the maximum number of elements of a page that is searched for its
+// article, which takes several passes; of larger pages the whole text is used.
 const maxElements = 30_000
 
-// readHTML reads one document: the article that a page is about, or all that it shows
-// where it is about none.
+// readHTML reads one document: the article of a page, or its whole visible text if it has
+// no article.
 func readHTML(s *File) error {
 	raw, err := s.all(s)
 	if err != nil {
@@ -99,7 +99,7 @@ func (s *File) pageReader(raw []byte) (io.Reader, error) {
 	return s.decodedFrom(plain, bytes.NewReader(raw), int64(len(raw)))
 }
 
-// page is what a page says of itself.
+// page holds what a page says about itself.
 type page struct {
 	title, language, description, author string
 	main                                 *html.Node // the one element main, nil if there is none or several
@@ -152,9 +152,9 @@ func attribute(n *html.Node, name string) string {
 	return ""
 }
 
-// article is the text that the page is about. Readability finds it and leaves out
-// what is beside it, but of references also what is in it, such as signatures; so
-// where it keeps half of the element main, all of that is taken.
+// article is the text of the page's article. Readability finds it and leaves out the text
+// around it. In references it also leaves out inner parts, such as signatures. So if it
+// keeps at least half of the element main, all of main is used.
 func (p *page) article(doc *html.Node) (shown, readability.Article) {
 	var main, body shown
 	if p.main != nil {

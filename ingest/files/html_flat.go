@@ -8,14 +8,15 @@ import (
 	"golang.org/x/net/html"
 )
 
-// maxDepthOfPage is how deep the elements of a page may stand within each other; the parser refuses pages of 512.
+// maxDepthOfPage is the maximum nesting of the elements of a page; the parser refuses 512.
 const maxDepthOfPage = 256
 
-// rawElements hold text that is no markup: without their tags, scripts would be shown.
+// rawElements contain text that is not markup: without their tags, scripts would be
+// shown.
 var rawElements = setOf("iframe noembed noframes noscript plaintext script style textarea title xmp")
 
-// flattened is a page without the tags that stand too deep; line breaks stand for those of blocks, so no words
-// are welded and no text is lost.
+// flattened is a page without the tags that are nested too deeply. Line breaks replace those of blocks, so no
+// words are joined and no text is lost.
 func flattened(page io.Reader) (io.Reader, error) {
 	var out bytes.Buffer
 	var open []string      // names of the elements that stand open
@@ -60,10 +61,10 @@ func flattened(page io.Reader) (io.Reader, error) {
 	}
 }
 
-// voidElements have no end tag.
+// voidElements are the elements without an end tag.
 var voidElements = setOf("area base br col embed hr img input link meta source track wbr")
 
-// breakFor is what stands for a tag: a line break for a block's, a blank for that of a box.
+// breakFor is the replacement of a tag: a line break for a block, a blank for a box.
 func breakFor(name string) string {
 	switch {
 	case blocks[name]:

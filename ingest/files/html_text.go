@@ -9,19 +9,19 @@ import (
 	"github.com/lexsem/lexsem/internal/place"
 )
 
-// shown is a text as a page shows it, with breaks at its headings.
+// shown is the visible text of a page, with breaks at its headings.
 type shown struct {
 	text   string
 	breaks []int
 }
 
-// blocks are the elements that browsers show on lines of their own, by the rendering section of the HTML standard
+// blocks are the elements that browsers show on separate lines, by the rendering section of the HTML standard
 // (display: block, list-item, table and its rows), and the options of a list.
 var blocks = setOf("address article aside blockquote body caption center dd details dialog dir div dl dt fieldset figcaption figure " +
 	"footer form h1 h2 h3 h4 h5 h6 header hgroup hr legend li listing main menu nav noscript ol optgroup option p plaintext pre search " +
 	"section slot summary table tbody tfoot thead tr ul xmp")
 
-// boxes are the elements that stand within a line, apart from the words around them.
+// boxes are the elements within a line that are separate from the words around them.
 var boxes = setOf("audio button canvas embed iframe img input math meter object picture progress rp rt select svg td textarea th video")
 
 func setOf(names string) map[string]bool {
@@ -32,11 +32,11 @@ func setOf(names string) map[string]bool {
 	return set
 }
 
-// withoutInvisible takes out what no reader sees within a word: soft hyphens, zero-width spaces, word joiners and
-// byte order marks. Zero-width joiners stay, since scripts and emoji need them.
+// withoutInvisible removes characters that are invisible within a word: soft hyphens, zero-width spaces, word
+// joiners and byte order marks. Zero-width joiners stay, since scripts and emoji need them.
 var withoutInvisible = strings.NewReplacer("\u00ad", "", "\u200b", "", "\u2060", "", "\ufeff", "")
 
-// textOf is what an element shows. It leaves the element as it is.
+// textOf returns the visible text of an element. It does not change the element.
 func textOf(n *html.Node) (out shown) {
 	const mark = "\x00" // pages have none, the parser drops them
 	var elements, added []*html.Node

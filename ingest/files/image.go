@@ -7,7 +7,8 @@ import (
 	"github.com/lexsem/lexsem/engine"
 )
 
-// readImage reads an image: one document, whose title is the name of the file, without its end, in words.
+// readImage reads an image: one document whose title is the words of the file's name without its
+// extension.
 func readImage(s *File) error {
 	s.o.MaxBytes = min(s.o.MaxBytes, engine.MaxImageBytes)
 	raw, err := s.all(s)

@@ -7,8 +7,8 @@ import (
 	"io"
 )
 
-// readJSON reads an object, an array of objects, an object with an array of objects
-// under "documents", or several of these one behind the other.
+// readJSON reads an object, an array of objects, an object with an array of objects under
+// "documents", or a sequence of these.
 func readJSON(s *File) error {
 	r, err := s.decoded()
 	if err != nil {
@@ -41,11 +41,11 @@ type jsonReader struct {
 	dec    *json.Decoder
 }
 
-// allow lets the next value be as long as one may be. Package json keeps a value
+// allow lets the next value have the maximum length. Package json keeps a value as a
 // whole, and reads ahead by less than it has kept.
 func (j *jsonReader) allow() { j.budget.left = 2*j.s.o.MaxBytes + 8<<10 }
 
-// explain makes an error of package json one of ours.
+// explain converts an error of package json to one of this package.
 func (j *jsonReader) explain(err error) error {
 	var syntax *json.SyntaxError
 	switch {
@@ -59,7 +59,7 @@ func (j *jsonReader) explain(err error) error {
 	return err
 }
 
-// value reads one value at the top; io.EOF if there is none.
+// value reads one value at the top level; io.EOF if there is none.
 func (j *jsonReader) value() error {
 	t, err := j.dec.Token()
 	if err != nil {
@@ -157,7 +157,7 @@ func (j *jsonReader) object(from int) error {
 	return j.s.record(rec, err)
 }
 
-// unended is err, where the end of the file is one in the middle of a value.
+// unended converts an end of file in the middle of a value to an error that says so.
 func unended(err error) error {
 	if err == io.EOF {
 		return io.ErrUnexpectedEOF
@@ -165,7 +165,7 @@ func unended(err error) error {
 	return err
 }
 
-// lineCounter tells on which line of what was read lately a byte stands.
+// lineCounter determines the line of a byte in what was read last.
 type lineCounter struct {
 	r     io.Reader
 	read  int64
@@ -184,7 +184,7 @@ func (c *lineCounter) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// at is the line, from 1, of the byte at offset, which must not go back.
+// at is the line, from 1, of the byte at offset; offsets must not decrease.
 func (c *lineCounter) at(offset int64) int {
 	n := 0
 	for n < len(c.ends) && c.ends[n] <= offset {

@@ -8,7 +8,7 @@ import (
 	"iter"
 )
 
-// readJSONL reads one document a line: BEIR's layout, and what others dump.
+// readJSONL reads one document a line: the layout of BEIR and of other dumps.
 func readJSONL(s *File) error {
 	r, err := s.decoded()
 	if err != nil {
@@ -74,8 +74,8 @@ func Lines(r io.Reader, max int64) iter.Seq2[Line, error] {
 	}
 }
 
-// nextLine appends the next line of br, its end included, to line; over tells that
-// it is longer than max.
+// nextLine appends the next line of br, its end included, to line; over reports that it
+// is longer than max.
 func nextLine(br *bufio.Reader, line []byte, max int64) (_ []byte, over bool, err error) {
 	for {
 		part, err := br.ReadSlice('\n')

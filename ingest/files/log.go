@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// logShare is the part of MaxBytes from which a log is cut: most of what long logs say, they say again.
+// logShare is the part of MaxBytes at which a log is cut, since long logs mostly repeat themselves.
 const logShare = 8
 
-// readLog reads the beginning and the end of a long log, as far as it has no NUL bytes. done is false for other files.
+// readLog reads the beginning and the end of a long log, if they contain no NUL bytes. done is false for other files.
 func (s *File) readLog() (done bool, err error) {
 	most := s.o.MaxBytes / logShare
 	if s.at == nil || s.size <= most || !strings.HasSuffix(baseName(s.name), ".log") {

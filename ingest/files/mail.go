@@ -36,7 +36,7 @@ func readEML(s *File) error {
 	return s.One(rec)
 }
 
-// message reads a message that begins on a line of the file. It returns ErrNoText if there is nothing in it.
+// message reads a message that begins on a line of the file. It returns ErrNoText if the message is empty.
 func (s *File) message(r io.Reader, line int) (Record, error) {
 	in := bufio.NewReader(&cancelled{s.ctx, io.LimitReader(r, expansion*s.o.MaxBytes)})
 	m := &message{o: &outline{s: s}, line: line}
@@ -77,7 +77,7 @@ func (s *File) message(r io.Reader, line int) (Record, error) {
 	return rec, nil
 }
 
-// message is what is read of one message.
+// message holds what was read from one message.
 type message struct {
 	o        *outline
 	line     int
@@ -85,7 +85,7 @@ type message struct {
 	attached []any // names of parts that are no text
 }
 
-// header reads headers as far as the empty line. Lines that are none are passed over with a warning.
+// header reads headers up to the empty line. Invalid lines are skipped with a warning.
 func (m *message) header(in *bufio.Reader) (textproto.MIMEHeader, error) {
 	h := textproto.MIMEHeader{}
 	var name string
@@ -124,7 +124,7 @@ func (m *message) header(in *bufio.Reader) (textproto.MIMEHeader, error) {
 	return h, nil
 }
 
-// lineOfHeader reads a line of no more than maxHeader bytes, or a part of one.
+// lineOfHeader reads a line of at most maxHeader bytes, or a part of a longer one.
 func lineOfHeader(in *bufio.Reader) (string, error) {
 	var line []byte
 	for len(line) < maxHeader {
@@ -148,7 +148,7 @@ func (m *message) words(s string) string {
 	return decodedText([]byte(out), "")
 }
 
-// decodedText is a text in UTF-8. name is that of its encoding, "" where it has none.
+// decodedText is a text in UTF-8. name is that of its encoding, or "" if it has none.
 func decodedText(raw []byte, name string) string {
 	if e, _ := charset.Lookup(name); e != nil && !(strings.EqualFold(name, "us-ascii") || strings.EqualFold(name, "utf-8")) {
 		if out, err := e.NewDecoder().Bytes(raw); err == nil {
@@ -185,7 +185,7 @@ func (m *message) add(pieces []piece, err error) error {
 	return err
 }
 
-// part reads a part, and the parts in it.
+// part reads a part, and the parts inside it.
 func (m *message) part(h textproto.MIMEHeader, body io.Reader, depth int) ([]piece, error) {
 	if m.parts++; m.parts > maxParts || depth > maxPartsDepth {
 		return nil, Errorf(ErrTooLarge, "it has more than %d parts, or more than %d in one another", maxParts, maxPartsDepth)
@@ -243,7 +243,7 @@ func (m *message) part(h textproto.MIMEHeader, body io.Reader, depth int) ([]pie
 	return []piece{p}, err
 }
 
-// multi reads parts. Of alternatives it takes the one in plain text.
+// multi reads the parts of a message. Of alternatives it takes the plain text.
 func (m *message) multi(sub string, r *multipart.Reader, depth int) (out []piece, err error) {
 	for {
 		p, perr := r.NextRawPart()
@@ -281,7 +281,7 @@ func blankPieces(pieces []piece) bool {
 	return true
 }
 
-// damaged is the error of a part.
+// damaged returns the error for a part.
 func (m *message) damaged(err error) error {
 	if m.o.s.ctx.Err() != nil {
 		return err
@@ -289,7 +289,7 @@ func (m *message) damaged(err error) error {
 	return Errorf(ErrMalformed, "a part of the message is damaged: %w", err)
 }
 
-// fileName is the name of an attachment, "" of a text that is shown.
+// fileName is the name of an attachment; it is "" for a text that is shown.
 func (m *message) fileName(h textproto.MIMEHeader, params map[string]string) string {
 	_, place, _ := mime.ParseMediaType(h.Get("Content-Disposition")) // without it there is no name
 	name := place["filename"]
@@ -302,7 +302,7 @@ func (m *message) fileName(h textproto.MIMEHeader, params map[string]string) str
 	return path.Base(strings.ReplaceAll(name, `\`, "/"))
 }
 
-// base64Only reads what base64 may have, and leaves out the rest, such as spaces.
+// base64Only passes on the characters of base64, and drops others, such as spaces.
 type base64Only struct{ r io.Reader }
 
 func (b *base64Only) Read(p []byte) (int, error) {

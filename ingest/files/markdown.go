@@ -8,8 +8,8 @@ import (
 	"github.com/lexsem/lexsem/internal/place"
 )
 
-// readMarkdown reads one document. Its title is that of the front matter, else the
-// first level-1 heading, which is taken out of the text where the text begins with it.
+// readMarkdown reads one document. Its title is that of the front matter, else the first
+// level-1 heading, which is removed if the text begins with it.
 func readMarkdown(s *File) error {
 	text, err := s.whole()
 	if err != nil {

@@ -9,10 +9,10 @@ import (
 	"strings"
 )
 
-// mboxFrom is the line before a message of a mailbox: who sent it, and when.
+// mboxFrom is the line before a message in a mailbox: its sender and date.
 var mboxFrom = regexp.MustCompile(`^From \S.*\d\d:\d\d.*\d{4}`)
 
-// readMbox reads a mailbox: one document a message. Its id is that of the message, where it has one.
+// readMbox reads a mailbox: one document a message. Its id is that of the message, if it has one.
 func readMbox(s *File) error {
 	in := bufio.NewReaderSize(s, 64<<10)
 	var message bytes.Buffer

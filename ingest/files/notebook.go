@@ -10,10 +10,11 @@ import (
 	"github.com/lexsem/lexsem/internal/place"
 )
 
-// maxOutput is how much of the outputs of one cell of a notebook is text of the document.
+// maxOutput is the maximum size of the outputs of one notebook cell that become text of
+// the document.
 const maxOutput = 4 << 10
 
-// notebookCell is a cell of Jupyter's format 4, and of the formats before it.
+// notebookCell is a cell of Jupyter's format 4 or earlier.
 type notebookCell struct {
 	Type    string    `json:"cell_type"`
 	Level   int       `json:"level"`
@@ -31,7 +32,7 @@ type cellOut struct {
 	Value string `json:"evalue"`
 }
 
-// cellText is a text, or its lines.
+// cellText is a text, or an array of its lines.
 type cellText string
 
 // UnmarshalJSON implements json.Unmarshaler. What is no text is none. A name that is there twice has both texts.
@@ -48,7 +49,7 @@ func (c *cellText) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// notebookAbout is what a notebook says of itself.
+// notebookAbout is the metadata of a notebook.
 type notebookAbout struct {
 	Title   string `json:"title"`
 	Authors []struct {
@@ -62,7 +63,7 @@ type notebookAbout struct {
 	} `json:"language_info"`
 }
 
-// readNotebook reads a notebook of Jupyter: its cells in their order, with the beginnings of their outputs.
+// readNotebook reads a Jupyter notebook: its cells in order, with the beginnings of their outputs.
 func readNotebook(s *File) error {
 	plain, err := s.decoded()
 	if err != nil {
@@ -90,7 +91,7 @@ type notebook struct {
 	cut int // cells
 }
 
-// object reads the fields of a notebook, or of a sheet in it as formats before 4 have them.
+// object reads the fields of a notebook, or of a worksheet in formats before version 4.
 func (n *notebook) object(in *json.Decoder) error {
 	if t, err := in.Token(); err != nil {
 		return err
@@ -213,7 +214,7 @@ func (n *notebook) cell(in *json.Decoder) error {
 	return nil
 }
 
-// markdown adds a text in Markdown, with breaks at its headings.
+// markdown adds a Markdown text, with breaks at its headings.
 func (o *outline) markdown(text string) {
 	at := 0
 	for _, h := range place.Headings(text) {

@@ -16,7 +16,7 @@ import (
 	"github.com/lexsem/lexsem/internal/metadata"
 )
 
-// The usual names of columns, the first that is there counts.
+// The usual names of columns; the first that exists is used.
 var (
 	idNames     = []string{"_id", "id"}
 	titleNames  = []string{"title", "name"}
@@ -36,7 +36,8 @@ func ParseDocument(line []byte) (engine.Document, error) {
 	return (&File{}).parse(line, true)
 }
 
-// object is ParseDocument by the file's options; a record without an id has none.
+// object is ParseDocument with the file's options; a record without an id stays without
+// one.
 func (s *File) object(raw []byte) (engine.Document, error) { return s.parse(raw, s.o.ID == "") }
 
 func (s *File) parse(raw []byte, needID bool) (engine.Document, error) {
@@ -52,7 +53,8 @@ func (s *File) parse(raw []byte, needID bool) (engine.Document, error) {
 	return s.fields(fields, needID)
 }
 
-// fields makes a document of an object; it keeps and changes the map. What is wrong besides the text is a warning.
+// fields makes a document of an object; it keeps and changes the map. Errors in fields other than the text are
+// warnings.
 func (s *File) fields(fields map[string]any, needID bool) (doc engine.Document, err error) {
 	c := s.o.Columns
 	s.readableNumbers(fields)
@@ -87,7 +89,8 @@ func (s *File) fields(fields map[string]any, needID bool) (doc engine.Document, 
 	return doc, nil
 }
 
-// flatten makes the members of the object under name fields of their own. One that the document has already is left out.
+// flatten moves the members of the object under name into the fields. It leaves out members whose names the document
+// already has.
 func (s *File) flatten(fields map[string]any, name string) {
 	nested, ok := fields[name].(map[string]any)
 	if !ok {
@@ -103,7 +106,8 @@ func (s *File) flatten(fields map[string]any, name string) {
 	}
 }
 
-// readableNumbers makes strings of numbers that no float64 holds: reading them back would fail.
+// readableNumbers turns numbers that no float64 can hold into strings, since they could not be
+// read back.
 func (s *File) readableNumbers(fields map[string]any) {
 	if n, bad := metadata.Unreadable(fields); bad {
 		s.Warn(s.line, "number %s is out of range; it is kept as text", clip(n.String(), 40))
@@ -111,7 +115,7 @@ func (s *File) readableNumbers(fields map[string]any) {
 	}
 }
 
-// asText makes strings of the numbers in v that no float64 holds.
+// asText converts the numbers in v that no float64 represents to strings.
 func asText(v any) any {
 	switch v := v.(type) {
 	case map[string]any:
@@ -202,8 +206,8 @@ func takeID(fields map[string]any, column string, need bool) (string, error) {
 	return "", nil
 }
 
-// takeText removes the first of the named fields that is there, and returns it. The
-// first name is the field's own, where a number is its digits; under the others only a string counts.
+// takeText removes the first of the named fields that exists, and returns it. Under the first name
+// a number counts as its digits; under the other names only a string counts.
 func takeText(fields map[string]any, column string, usual []string) (string, error) {
 	for i, name := range names(column, usual) {
 		switch v := fields[name].(type) {
@@ -226,8 +230,8 @@ func takeText(fields map[string]any, column string, usual []string) (string, err
 	return "", nil
 }
 
-// takeVector removes the vector from fields. One of the usual names that holds no
-// array of numbers is metadata.
+// takeVector removes the vector from fields. A field with one of the usual names that is
+// not an array of numbers stays metadata.
 func takeVector(fields map[string]any, column string) ([]float32, error) {
 	for _, name := range names(column, vectorNames) {
 		v, ok := fields[name]
@@ -267,7 +271,7 @@ func takeVector(fields map[string]any, column string) ([]float32, error) {
 	return nil, nil
 }
 
-// oneVector is the one vector among those that have names.
+// oneVector returns the only vector among named ones.
 func oneVector(named map[string]any) (vec []float32, err error) {
 	var found []string
 	for _, name := range slices.Sorted(maps.Keys(named)) {
@@ -286,7 +290,7 @@ func oneVector(named map[string]any) (vec []float32, err error) {
 	return vec, nil
 }
 
-// vectorOf is v as a vector, nil if it is not an array of numbers.
+// vectorOf returns v as a vector, or nil if it is not an array of numbers.
 func vectorOf(v any) ([]float32, error) {
 	list, ok := v.([]any)
 	if !ok || len(list) == 0 {
@@ -313,7 +317,7 @@ func vectorOf(v any) ([]float32, error) {
 	return out, nil
 }
 
-// names are the names to look for: the one that was asked for, or the usual.
+// names are the names to look for: column if it is set, else the usual ones.
 func names(column string, usual []string) []string {
 	if column != "" {
 		return []string{column}

@@ -31,7 +31,7 @@ func readODF(s *File) error {
 	return d.o.finish(rec, err)
 }
 
-// encrypted says whether an ODF file has a password.
+// encrypted reports whether an ODF file has a password.
 func (a *archive) encrypted() bool {
 	if !a.has("META-INF/manifest.xml") {
 		return false
@@ -45,7 +45,7 @@ func (a *archive) encrypted() bool {
 	return err == nil && bytes.Contains(list, []byte("encryption-data"))
 }
 
-// odf takes the text out of the tokens of content.xml.
+// odf extracts the text from the tokens of content.xml.
 type odf struct {
 	o              *outline
 	paras          []*wordPara // that are open: a note has its own within one
@@ -167,7 +167,7 @@ func (d *odf) end() {
 	d.notes = nil
 }
 
-// rest adds what is open where the file is damaged.
+// rest adds the open parts of a damaged file.
 func (d *odf) rest() {
 	for len(d.paras) > 0 {
 		d.end()

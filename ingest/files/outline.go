@@ -11,8 +11,8 @@ import (
 	"github.com/lexsem/lexsem/internal/place"
 )
 
-// outline collects the text of a document that has paragraphs, headings and tables. What is longer than MaxBytes is cut
-// with a warning.
+// outline collects the text of a document that has paragraphs, headings and tables. Text beyond MaxBytes is cut with a
+// warning.
 type outline struct {
 	s      *File
 	title  string // the heading of level 1 that the document begins with
@@ -40,7 +40,7 @@ func (o *outline) part() {
 	}
 }
 
-// heading adds a heading. One of level 1 before all text is the title.
+// heading adds a heading. If it has level 1 and comes before all text, it is the title.
 func (o *outline) heading(level int, text string) {
 	text = shownText(text)
 	switch {
@@ -74,7 +74,8 @@ func (o *outline) para(text string) {
 	o.row.WriteString(text)
 }
 
-// maxGap is how many empty rows of a sheet are kept, so that a line of the text has the number of its row.
+// maxGap is the maximum number of empty rows of a sheet that are kept, so that the lines of the text have
+// the numbers of the rows.
 const maxGap = 100
 
 // sheet begins a sheet.
@@ -83,7 +84,7 @@ func (o *outline) sheet(name string) {
 	o.before = 0
 }
 
-// sheetRow adds a row of a sheet, by its number from 1.
+// sheetRow adds a row of a sheet; number counts from 1.
 func (o *outline) sheetRow(number int, text string) {
 	if blank(text) {
 		return
@@ -187,7 +188,8 @@ func (o *outline) cut() {
 
 func (o *outline) empty() bool { return o.text.Len() == 0 && o.title == "" }
 
-// finish gives the file's one document. err is why the text could not be read to its end: a warning where there is some.
+// finish yields the file's one document. err is why reading stopped early; it becomes a warning if there is some
+// text.
 func (o *outline) finish(rec Record, err error) error {
 	if o.full {
 		err = errEnough // what is wrong after that is of no matter
@@ -216,7 +218,8 @@ func (o *outline) finish(rec Record, err error) error {
 	return o.s.One(rec)
 }
 
-// settle returns an error that ends the reading of a file, and makes one that only cuts its text a warning.
+// settle returns an error that ends the reading of a file, and turns one that only shortens its text into a
+// warning.
 func (s *File) settle(empty bool, err error) error {
 	switch {
 	case s.ctx.Err() != nil:
@@ -232,15 +235,15 @@ func (s *File) settle(empty bool, err error) error {
 	return nil
 }
 
-// shownText is a text without what no reader sees, and without space around it.
+// shownText is a text without invisible characters, and without space around it.
 func shownText(s string) string {
 	return strings.TrimSpace(withoutInvisible.Replace(readable.Text(s)))
 }
 
-// placeholders are titles and authors that programs write where they are told none.
+// placeholders are titles and authors that programs write when none was given.
 var placeholders = setOf("untitled anonymous unspecified unknown document presentation")
 
-// property is a title, a name or the like as metadata have it.
+// property returns a title, a name or the like in the form for metadata.
 func property(s string) string {
 	s = strings.Join(strings.Fields(shownText(s)), " ")
 	if low := strings.ToLower(s); placeholders[low] || low == "powerpoint presentation" {
@@ -260,10 +263,10 @@ func (r *Record) say(name, value string) {
 	r.Metadata[name] = value
 }
 
-// dateLayouts are those of the metadata of documents.
+// dateLayouts are the layouts of dates in the metadata of documents.
 var dateLayouts = []string{time.RFC3339Nano, "2006-01-02T15:04:05.999999999", "2006-01-02T15:04", time.DateOnly, "2006-01", "2006"}
 
-// sayDate adds a date. One that cannot be read is a warning.
+// sayDate adds a date. A date that cannot be read gives a warning.
 func (s *File) sayDate(r *Record, name, value string) {
 	value = strings.TrimSpace(value)
 	if value == "" {

@@ -49,7 +49,7 @@ func readPPTX(s *File) error {
 	return o.finish(rec, err)
 }
 
-// drawing takes the text out of the tokens of a slide.
+// drawing extracts the text from the tokens of a slide.
 type drawing struct {
 	o    *outline
 	p    strings.Builder
@@ -113,7 +113,7 @@ func (d *drawing) end() {
 	}
 }
 
-// rest adds what is open where a slide is damaged.
+// rest adds the open parts of a damaged slide.
 func (d *drawing) rest() {
 	d.end()
 	for d.o.rows > 0 {

@@ -6,12 +6,12 @@ import (
 	"strings"
 )
 
-// Row yields one row of a table: size bytes that have value(i) in column i, nil for none. The values are those of
-// JSON: strings, bool, int64, uint64, float64, json.Number, []any and map[string]any.
+// Row yields one row of a table with size bytes; value(i) is its value in column i, or nil. The values are those
+// of JSON: strings, bool, int64, uint64, float64, json.Number, []any and map[string]any.
 type Row func(size int, value func(i int) (any, error)) error
 
 // Table yields the rows of a table, a document a row. It finds the columns of id, title, text and vector by their
-// names, as Options.Columns say; the others become metadata.
+// names, according to Options.Columns; the others become metadata.
 func (s *File) Table(columns []string) (Row, error) {
 	t, err := s.newTable(columns)
 	if err != nil {
@@ -49,7 +49,7 @@ func (t *table) fill(rec *Record, value func(int) (any, error)) error {
 	return nil
 }
 
-// take puts a value where its column belongs, if that is not the metadata.
+// take uses a value as id, title, text or vector if its column is one of these.
 func (t *table) take(rec *Record, i int, v any) (used bool, err error) {
 	text, isText := v.(string)
 	switch i {

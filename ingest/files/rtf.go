@@ -12,7 +12,7 @@ import (
 	"golang.org/x/text/encoding"
 )
 
-// readRTF reads a text in RTF, of which it knows what makes paragraphs, headings and tables.
+// readRTF reads a text in RTF; of its markup it knows paragraphs, headings and tables.
 func readRTF(s *File) error {
 	r := &rtf{o: &outline{s: s}, in: bufio.NewReader(s), fonts: map[int]string{}, styles: map[int]int{}, page: "windows-1252"}
 	r.now.unicode = 1
@@ -36,12 +36,12 @@ func readRTF(s *File) error {
 	return r.o.finish(r.rec, err)
 }
 
-// skipped are the groups that hold no text of the document.
+// skipped are the groups without text of the document.
 var skipped = setOf("colortbl pict object objdata header headerl headerr headerf footer footerl footerr footerf generator listtable " +
 	"listoverridetable rsidtbl themedata colorschememapping latentstyles datastore xmlnstbl filetbl revtbl fldinst nonshppict " +
 	"background template pntext listtext private1 ftnsep ftnsepc ftncn aftnsep aftnsepc aftncn")
 
-// rtfSigns are the words that stand for a character.
+// rtfSigns are the control words that stand for a character.
 var rtfSigns = map[string]string{"tab": "\t", "line": "\n", "emdash": "—", "endash": "–", "lquote": "‘", "rquote": "’", "ldblquote": "“",
 	"rdblquote": "”", "bullet": "•", "emspace": " ", "enspace": " ", "qmspace": " ", "~": "\u00a0", "_": "-", "{": "{", "}": "}", `\`: `\`}
 
@@ -49,7 +49,7 @@ var rtfSigns = map[string]string{"tab": "\t", "line": "\n", "emdash": "—", "en
 var rtfPages = map[int]string{128: "shift_jis", 129: "euc-kr", 134: "gbk", 136: "big5", 161: "windows-1253", 162: "windows-1254", 163: "windows-1258",
 	177: "windows-1255", 178: "windows-1256", 186: "windows-1257", 204: "windows-1251", 222: "windows-874", 238: "windows-1250"}
 
-// rtfGroup is what ends with a group.
+// rtfGroup is the state that ends with a group.
 type rtfGroup struct {
 	skip, hidden bool
 	note         bool // within a footnote
@@ -128,7 +128,7 @@ func (r *rtf) read() error {
 	}
 }
 
-// behind says whether something stands behind the end of the document.
+// behind checks whether anything follows the end of the document.
 func (r *rtf) behind() error {
 	for {
 		c, err := r.in.ReadByte()
@@ -143,7 +143,7 @@ func (r *rtf) behind() error {
 	}
 }
 
-// control reads what follows a backslash.
+// control reads the characters after a backslash.
 func (r *rtf) control(star *bool) error {
 	c, err := r.in.ReadByte()
 	if err != nil {
@@ -257,7 +257,7 @@ func (r *rtf) put(s string) {
 	}
 }
 
-// word obeys a control word, and says whether it knows it.
+// word processes a control word, and reports whether it is known.
 func (r *rtf) word(w string, n int, numbered bool) bool {
 	r.flush()
 	if s, ok := rtfSigns[w]; ok {
@@ -346,7 +346,7 @@ func (r *rtf) word(w string, n int, numbered bool) bool {
 	return true
 }
 
-// unicode takes a character by its number, which may be half a pair.
+// unicode adds a character by its number, which may be half a surrogate pair.
 func (r *rtf) unicode(c rune) {
 	if c < 0 {
 		c += 1 << 16
@@ -398,7 +398,7 @@ func (r *rtf) endPara() {
 	r.notes.Reset()
 }
 
-// endGroup takes what a group says of the file.
+// endGroup uses the group's metadata of the file.
 func (r *rtf) endGroup() {
 	switch v := r.aside.String(); r.now.to {
 	case "stylesheet":

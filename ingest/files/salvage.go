@@ -7,13 +7,13 @@ import (
 	"io"
 )
 
-// maxSalvaged bounds the parts that are looked for in a damaged archive.
+// maxSalvaged is the maximum number of parts that are searched for in a damaged archive.
 const maxSalvaged = 10_000
 
 var partHead = []byte("PK\x03\x04")
 
-// salvage finds the parts of an archive whose list of parts cannot be read, as of a file that was cut, by the head that each
-// part has. why is what is wrong with the list.
+// salvage finds the parts of an archive with an unreadable directory, such as a cut file, by the header of each part.
+// why is the error of the directory.
 func (a *archive) salvage(why error) error {
 	s := a.s
 	head := make([]byte, 8)
@@ -30,7 +30,7 @@ func (a *archive) salvage(why error) error {
 	return nil
 }
 
-// scan finds the parts that stand in the file.
+// scan finds the parts in the file.
 func (a *archive) scan() error {
 	s := a.s
 	a.heads = map[string]part{}
@@ -60,7 +60,7 @@ func (a *archive) scan() error {
 	return s.err
 }
 
-// salvagePart adds the part whose head is at an offset of the file.
+// salvagePart adds the part whose header is at an offset of the file.
 func (a *archive) salvagePart(at int64) bool {
 	head := make([]byte, 30)
 	if n, _ := a.s.ReadAt(head, at); n < len(head) {

@@ -32,7 +32,7 @@ func readText(s *File) error {
 	return s.One(rec)
 }
 
-// whole reads the file as one text in UTF-8 with lines that end in \n.
+// whole reads the file as one text in UTF-8 with line ends \n.
 func (s *File) whole() (string, error) {
 	r, err := s.decoded()
 	if err != nil {
@@ -45,7 +45,7 @@ func (s *File) whole() (string, error) {
 	return strings.ReplaceAll(string(raw), "\r\n", "\n"), nil
 }
 
-// all reads r, of no more than MaxBytes, to its end.
+// all reads r, which has at most MaxBytes, to its end.
 func (s *File) all(r io.Reader) ([]byte, error) {
 	var buf bytes.Buffer
 	if s.size > 0 && s.size <= s.o.MaxBytes {
@@ -60,7 +60,7 @@ func (s *File) all(r io.Reader) ([]byte, error) {
 	return buf.Bytes(), nil
 }
 
-// lastLine is the line of the file that a text which begins on line from ends on.
+// lastLine is the last line, in the file, of a text that begins on line from.
 func lastLine(from int, text string) int {
 	return from + strings.Count(strings.TrimSuffix(text, "\n"), "\n")
 }

@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// maxDim is the greatest dimension that is believed.
+// maxDim is the greatest dimension that is accepted.
 const maxDim = 1 << 20
 
 // NewVectorWriter writes the header of a file of n vectors of dimension dim and of kind "npy" or
@@ -49,9 +49,9 @@ func NewVectorWriter(w io.Writer, kind string, n, dim int) (func(vector []float3
 	}, nil
 }
 
-// npyHeader is that of NumPy's format 1.0 for a C-ordered n × dim array of
-// little-endian float32: magic, version, length, and a dictionary padded so
-// that the data starts at a multiple of 64 bytes.
+// npyHeader is the header of NumPy's format 1.0 for a C-ordered n × dim array of
+// little-endian float32: magic, version, length, and a dictionary padded so that the data
+// starts at a multiple of 64 bytes.
 func npyHeader(n, dim int) []byte {
 	dict := fmt.Sprintf("{'descr': '<f4', 'fortran_order': False, 'shape': (%d, %d), }", n, dim)
 	const fixed = 10
@@ -66,7 +66,8 @@ const npyMagic = "\x93NUMPY"
 
 var npyDict = regexp.MustCompile(`^\{\s*'descr':\s*'([^']*)',\s*'fortran_order':\s*(True|False),\s*'shape':\s*\(([0-9 ,L]*)\),?\s*\}\s*$`)
 
-// readNPY reads a two-dimensional array of NumPy, a document of a vector alone a row.
+// readNPY reads a two-dimensional array of NumPy: each row is a document with only a
+// vector.
 func readNPY(s *File) error {
 	r := bufio.NewReaderSize(s, 64<<10)
 	head := make([]byte, 12)
@@ -160,7 +161,7 @@ func readFVecs(s *File) error {
 	}
 }
 
-// vectors yields n rows of dim numbers of so many bytes each.
+// vectors yields n rows of dim numbers of width bytes each.
 func (s *File) vectors(r io.Reader, n, dim, width int) error {
 	next := s.ids()
 	for range n {
@@ -214,7 +215,7 @@ func (s *File) vector(r io.Reader, dim, width int, next func() (string, error)) 
 	return s.record(rec, nil)
 }
 
-// ids are those of Options.IDs, one a call, or else numbers from 1.
+// ids returns the ids of Options.IDs, one a call, or else numbers from 1.
 func (s *File) ids() func() (string, error) {
 	if s.o.IDs == nil {
 		return func() (string, error) {
@@ -243,7 +244,7 @@ func (s *File) ids() func() (string, error) {
 	}
 }
 
-// readPart reads all of to; what it belongs to is missing if there is less.
+// readPart fills to; if there are too few bytes, the error names what is missing.
 func readPart(r io.Reader, to []byte, what string) error {
 	_, err := io.ReadFull(r, to)
 	if err == io.EOF || err == io.ErrUnexpectedEOF {

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// maxStrings bounds the texts that the cells of a workbook share.
+// maxStrings is the maximum number of texts that the cells of a workbook share.
 const maxStrings = 2_000_000
 
 // readXLSX reads a workbook: its sheets, each row a line with tabs between its cells.
@@ -58,7 +58,7 @@ func readXLSX(s *File) error {
 	return b.o.finish(rec, err)
 }
 
-// workbook takes the text out of the tokens of the parts of a workbook.
+// workbook extracts the text from the tokens of the parts of a workbook.
 type workbook struct {
 	o        *outline
 	strings  []string
@@ -132,7 +132,7 @@ func (b *workbook) style(t xml.Token) error {
 	return tooMany(len(b.custom))
 }
 
-// isDateFormat says whether a format of numbers has a year, or a day and a month.
+// isDateFormat reports whether a number format has a year, or a day and a month.
 func isDateFormat(code string) bool {
 	quoted, bracket := false, false
 	seen := map[rune]bool{}
@@ -214,7 +214,7 @@ func (b *workbook) endRow() {
 	b.in, b.reading = "", false
 }
 
-// rest adds what is open where a sheet is damaged.
+// rest adds the open parts of a damaged sheet.
 func (b *workbook) rest() {
 	if b.text.Len() > 0 && (b.kind == "inlineStr" || b.kind == "str") { // of others a part says something else
 		b.endCell()
@@ -222,7 +222,7 @@ func (b *workbook) rest() {
 	b.endRow()
 }
 
-// value is what a cell shows.
+// value returns the visible text of a cell.
 func (b *workbook) value(v string) string {
 	switch b.kind {
 	case "s":

@@ -18,7 +18,7 @@ import (
 	"golang.org/x/net/html/charset"
 )
 
-// Office files and books are zip archives of XML. These bounds hold for each of them.
+// Office files and books are zip archives of XML. These bounds apply to each of them.
 const (
 	maxDirectory = 8 << 20 // bytes of the archive's list of parts
 	maxNamed     = 100_000 // parts, styles or sheets that a list names
@@ -40,7 +40,7 @@ type part struct {
 	encrypted bool
 }
 
-// directory bounds what is read of an archive before its parts.
+// directory limits how much of an archive is read before its parts.
 type directory struct {
 	s    *File
 	left int
@@ -119,7 +119,7 @@ func (a *archive) open(name string, f part) (io.ReadCloser, error) {
 	return r, nil
 }
 
-// expanding reads a part within the bound of its archive.
+// expanding reads a part within the limit of its archive.
 type expanding struct {
 	io.ReadCloser
 	a *archive
@@ -137,7 +137,7 @@ func (e *expanding) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// walk gives visit the tokens of a part in XML: of start and end elements, and texts.
+// walk calls visit with the XML tokens of a part: start and end elements, and texts.
 func (a *archive) walk(name string, visit func(xml.Token) error) error {
 	r, err := a.part(name)
 	if err != nil {
@@ -180,8 +180,8 @@ func (a *archive) walk(name string, visit func(xml.Token) error) error {
 	}
 }
 
-// xmlMender reads XML so that damage costs only itself: it replaces what no XML may hold by U+FFFD, and opens a tag where the
-// part ends within a text, which package xml would drop.
+// xmlMender reads XML so that damage affects only itself: it replaces characters that XML forbids by U+FFFD. If the
+// part ends within a text, it opens a tag, since package xml would drop the text.
 type xmlMender struct {
 	r     *bufio.Reader
 	asIs  bool // it says that it is of another encoding
@@ -226,7 +226,7 @@ func (m *xmlMender) Read(p []byte) (n int, err error) {
 // declared finds the encoding that an XML declaration names.
 var declared = regexp.MustCompile(`^\s*<\?xml[^>]*encoding=["']([^"']+)["']`)
 
-// damaged is the error of a part that cannot be read.
+// damaged returns the error for a part that cannot be read.
 func (a *archive) damaged(name string, err error) error {
 	if a.s.ctx.Err() != nil || a.s.err != nil || errors.Is(err, ErrTooLarge) {
 		return err
@@ -234,7 +234,7 @@ func (a *archive) damaged(name string, err error) error {
 	return Errorf(ErrMalformed, "its part %s is damaged: %w", clip(name, 80), err)
 }
 
-// tooMany is the error of a list that names more than maxNamed, or nil.
+// tooMany returns the error for a list of more than maxNamed names, or nil.
 func tooMany(n int) error {
 	if n > maxNamed {
 		return Errorf(ErrTooLarge, "it has more than %d parts, styles or sheets; split it", maxNamed)
@@ -242,7 +242,7 @@ func tooMany(n int) error {
 	return nil
 }
 
-// attr is an attribute by its name without a namespace.
+// attr is an attribute, by its name without a namespace.
 func attr(e xml.StartElement, name string) string {
 	for _, a := range e.Attr {
 		if a.Name.Local == name {
@@ -252,7 +252,8 @@ func attr(e xml.StartElement, name string) string {
 	return ""
 }
 
-// describe takes from a part what Dublin Core has words for. Files without it have none.
+// describe reads the Dublin Core metadata of a part. If the file has no such part, it
+// does nothing.
 func (a *archive) describe(name string, rec *Record) {
 	if !a.has(name) {
 		return
@@ -302,7 +303,7 @@ func (a *archive) describe(name string, rec *Record) {
 	}
 }
 
-// relations are the targets that a part of an OOXML file names, by their ids and their types.
+// relations are the targets named by a part of an OOXML file, by id and by type.
 type relations struct{ byID, byType map[string]string }
 
 func (a *archive) relations(of string) (relations, error) {
@@ -326,7 +327,8 @@ func (a *archive) relations(of string) (relations, error) {
 	return out, err
 }
 
-// ooxml opens an OOXML file: its main part, what that names, and what the file says of itself.
+// ooxml opens an OOXML file: it returns its main part, the relations of that part, and the
+// metadata of the file.
 func (s *File) ooxml(usual string, rec *Record) (a *archive, main string, rels relations, err error) {
 	if a, err = s.archive(); err != nil {
 		return
@@ -346,7 +348,7 @@ func (s *File) ooxml(usual string, rec *Record) (a *archive, main string, rels r
 	return a, main, rels, s.ctx.Err()
 }
 
-// count writes a number of things for metadata.
+// count adds a number of things to the metadata.
 func (r *Record) count(name string, n int) {
 	if r.Metadata == nil {
 		r.Metadata = map[string]any{}

@@ -1,14 +1,15 @@
 // Package folder makes a database equal to a folder of files. Start with [Open], then [Folder.Sync] once or
 // [Folder.Watch] to follow changes.
 //
-// A sync stores new and changed documents, and removes those whose files are gone. It changes only documents
-// that it has recorded from that folder. Files whose size and time are those of the last sync are not read.
-// In doubt nothing is deleted: below a folder that cannot be read everything stays, a file that cannot be
-// read keeps its last version, and a folder that is suddenly empty is ErrVanished. What a file has besides its
-// text is a warning if it cannot be read. engine.Stats.Problems lists failures and warnings until they are mended.
+// A sync stores new and changed documents, and removes those whose files are gone. It changes only documents that
+// it has recorded from that folder. Files whose size and time are unchanged since the last sync are not read. In
+// doubt nothing is deleted: below an unreadable folder everything stays, an unreadable file keeps its last
+// version, and a folder that is unexpectedly empty is ErrVanished. If a part of a file besides its text cannot be
+// read, this is a warning. engine.Stats.Problems lists failures and warnings until they are resolved.
 //
-// Each batch is one commit. After an error, or a kill, the batches before are stored and the next Sync goes
-// on. Files that fail are listed in Report.Failed and are no error. One Sync of a Folder runs at a time.
+// Each batch is one commit. After an error or a kill, the previous batches are stored, and the next Sync
+// continues. Files that fail are listed in Report.Failed; they are not an error. One Sync of a Folder
+// runs at a time.
 package folder
 
 import (
@@ -55,7 +56,7 @@ type Options struct {
 	// Prefix, followed by a slash, is put before the ids of files, so that two roots may have files of the
 	// same name. A changed prefix changes the ids: documents with the old ids are removed.
 	Prefix string
-	// Keep keeps documents whose files are gone.
+	// Keep keeps documents of files that no longer exist.
 	Keep bool
 	// PruneAll also removes the documents of a root that is empty, unreadable or gone.
 	PruneAll bool
@@ -63,24 +64,24 @@ type Options struct {
 	// after .gitignore and .lexsemignore of all folders and override them. In a Git repository, .gitignore of the folders
 	// above the root, .git/info/exclude and the user's core.excludesFile count, too.
 	Exclude []string
-	// NoDefaultExcludes reads what is left out of a folder in no Git repository: node_modules, venv, target, dist, build,
-	// __pycache__, minified files and lock files. In a repository its own rules hold.
+	// NoDefaultExcludes reads files that are left out by default in a folder outside Git repositories: node_modules,
+	// venv, target, dist, build, __pycache__, minified files and lock files. In a repository its own rules apply.
 	NoDefaultExcludes bool
-	// Moved is the former path of the root: its documents become those of this root. Without it a root that is gone, and most
-	// files of which are here with the same ids, is recognised.
+	// Moved is the former path of the root: its documents become those of this root. Without it, a vanished root is
+	// recognised if most of its files are here with the same ids.
 	Moved string
 	// Reread reads files that have not changed, too.
 	Reread bool
 	// GlobalIDs makes the ids of records unique in the database: a record whose id belongs to another file fails,
 	// and of two records of one file with the same id the later replaces the earlier. Otherwise such a record is
-	// stored under an id of its own: FILE:ID, or ID~2 in one file.
+	// stored under a different id: FILE:ID, or ID~2 in one file.
 	GlobalIDs bool
 	// WordsFirst stores documents without waiting for their vectors (engine.Document.WordsFirst).
 	WordsFirst bool
 	// Batch limits the documents of one commit; 0 means DefaultBatch. Batches are smaller if documents
 	// take long, so that each batch ends within seconds.
 	Batch int
-	// Columns, DropVectors and MaxBytes are those of files.Options.
+	// Columns, DropVectors and MaxBytes are passed to files.Options.
 	Columns     files.Columns
 	DropVectors bool
 	MaxBytes    int64
@@ -94,7 +95,7 @@ type Options struct {
 	Warned   func(Failure)
 }
 
-// Progress reports how far a sync is.
+// Progress reports the progress of a sync.
 type Progress struct {
 	Stage       string // "scan", "sync" or "remove"
 	Files, Of   int    // that are done, and in all; in a scan Of is 0
@@ -140,7 +141,7 @@ func (e *StaleError) Error() string {
 // Unwrap returns the cause.
 func (e *StaleError) Unwrap() error { return e.Err }
 
-// stale adds to the reason of a failure how many documents stay as they were.
+// stale adds to the reason of a failure how many documents stay unchanged.
 func stale(err error, documents int) error {
 	if documents == 0 {
 		return err
@@ -148,7 +149,7 @@ func stale(err error, documents int) error {
 	return &StaleError{documents, err}
 }
 
-// Report says what a sync did.
+// Report describes the result of a sync.
 type Report struct {
 	// AddResult holds the totals of all commits. Unchanged counts the documents that were already stored
 	// with the same content; the files of most of them were not read.
@@ -160,14 +161,15 @@ type Report struct {
 	Bytes   int64    // of the files found
 	Skipped Skipped
 	Failed  []Failure
-	// Warned lists the warnings of all files found, also of those that were not read again. Their texts are stored.
+	// Warned lists the warnings of all files found, including those that were not read again. Their texts are
+	// stored.
 	Warned []Failure
 }
 
-// Skipped counts what a sync left out.
+// Skipped counts the files that a sync left out.
 type Skipped = problems.LeftOut
 
-// Folder is one root and the database that follows it.
+// Folder connects one root with the database that follows it.
 type Folder struct {
 	db       engine.Database
 	images   bool // whether it holds images
@@ -201,7 +203,7 @@ type Folder struct {
 	told Progress   // last
 }
 
-// place is where a recorded document came from.
+// place is the origin of a recorded document.
 type place struct {
 	path string
 	time int64 // seconds since 1970
@@ -337,7 +339,7 @@ func from(root string) filter.Filter {
 	return location.Where(location.Root, func(path string) filter.Filter { return filter.Eq(path, root) })
 }
 
-// load reads what is recorded from the root, and the stamps.
+// load reads the records of the root, and the stamps.
 func (f *Folder) load(ctx context.Context) error {
 	if f.stale = f.loaded; f.loaded {
 		return nil
@@ -385,7 +387,7 @@ func (f *Folder) load(ctx context.Context) error {
 	return nil
 }
 
-// prove adds to docs those of unsure that stamps speak of.
+// prove adds those of unsure to docs that stamps confirm.
 func (f *Folder) prove(docs map[string]place, unsure map[string]said, stamps map[string]stamp) error {
 	if len(unsure) == 0 {
 		return nil

@@ -2,5 +2,5 @@
 
 package folder
 
-// notFolder says that a file stands where a folder did.
+// notFolder reports whether a file has replaced a folder.
 func notFolder(error) bool { return false }

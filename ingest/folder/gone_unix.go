@@ -7,5 +7,5 @@ import (
 	"syscall"
 )
 
-// notFolder says that a file stands where a folder did.
+// notFolder reports whether a file has replaced a folder.
 func notFolder(err error) bool { return errors.Is(err, syscall.ENOTDIR) }

@@ -9,8 +9,8 @@ import (
 	"unicode/utf8"
 )
 
-// Files that say what to leave out of a folder and those below it, in the format of
-// gitignore. The later name has the last word.
+// Files that list what to leave out of a folder and its subfolders, in the format of
+// gitignore. If both exist, the later name overrides.
 var ignoreFiles = []string{".gitignore", ".lexsemignore"}
 
 // maxIgnoreFile bounds an ignore file, maxPattern one of its lines.
@@ -27,7 +27,7 @@ type rules struct {
 	patterns []pattern
 }
 
-// pattern is one line.
+// pattern is one line of an ignore file.
 type pattern struct {
 	negated  bool // takes back what an earlier pattern left out
 	filesToo bool // false: for folders alone
@@ -38,7 +38,7 @@ type pattern struct {
 }
 
 // parseRules reads the lines of an ignore file. A line that no name can match, such as
-// one with an open bracket, is left out, as git does.
+// one with an open bracket, is ignored, as in git.
 func parseRules(base string, data []byte) rules {
 	r := rules{base: base}
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
@@ -85,7 +85,7 @@ func parsePattern(s string) (p pattern, ok bool) {
 	return p, err == nil
 }
 
-// escapedEnd says whether the last character of s stands behind an odd number of backslashes.
+// escapedEnd reports whether the last character of s follows an odd number of backslashes.
 func escapedEnd(s string) bool {
 	n := 0
 	for i := len(s) - 2; i >= 0 && s[i] == '\\'; i-- {
@@ -94,8 +94,8 @@ func escapedEnd(s string) bool {
 	return n%2 == 1
 }
 
-// expression makes a regular expression of a pattern: its time is linear in the name,
-// whatever the pattern.
+// expression makes a regular expression of a pattern, whose matching time is linear in
+// the name for every pattern.
 func expression(s string) (string, bool) {
 	var b strings.Builder
 	b.WriteString(`^(?s:`)
@@ -146,7 +146,7 @@ func expression(s string) (string, bool) {
 // classNames are the named classes that brackets may hold.
 var classNames = []string{"alnum", "alpha", "blank", "cntrl", "digit", "graph", "lower", "print", "punct", "space", "upper", "xdigit"}
 
-// class reads a bracket expression at the beginning of s, and says how long it is.
+// class reads a bracket expression at the beginning of s, and returns its length.
 func class(s string) (expr string, n int, ok bool) {
 	i := 1
 	var b strings.Builder
@@ -222,8 +222,8 @@ func quoteInClass(s string) string {
 	return s
 }
 
-// match says whether the last pattern that takes a path leaves it out; none tells that
-// no pattern takes it. The path lies below the base, with slashes.
+// match reports whether the last pattern that matches a path excludes it; none reports
+// that no pattern matches. name is relative to the base, with slashes.
 func (r rules) match(name string, folder bool) (out, none bool) {
 	below := path.Join(r.above, name)
 	if r.base != "" {
@@ -255,13 +255,13 @@ func (p *pattern) takes(s string) bool {
 	return p.expr.MatchString(s)
 }
 
-// ignored asks the rules in force, the nearest last: the last one that has an opinion decides.
+// ignored applies the rules in force, the nearest last: the last matching rule decides.
 func ignored(in []rules, name string, folder bool) bool {
 	out, _ := decided(in, name, folder)
 	return out
 }
 
-// decided is ignored, and whether the defaults decide.
+// decided reports whether a name is ignored, and whether the defaults decide this.
 func decided(in []rules, name string, folder bool) (out, usual bool) {
 	for i := len(in) - 1; i >= 0; i-- {
 		if out, none := in[i].match(name, folder); !none {

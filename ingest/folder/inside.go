@@ -12,14 +12,15 @@ import (
 	"github.com/lexsem/lexsem/internal/regular"
 )
 
-// What is below a root is opened from the folder that it is in, which is open, and only where it
-// is what stands at its name: a link that takes the place of a file or a folder between a look and the
-// opening leads nowhere.
+// Entries below a root are opened relative to their open folder, and only if they are still of the
+// expected kind. So a link that replaces a file or folder between the check and the opening is not
+// followed.
 
-// looked is called between a look at a name and its opening. Tests put something else there.
+// looked is called between a look at a name and its opening. Tests replace the file there.
 var looked = func(dir *os.Root, name string) {}
 
-// openings is how often a name is opened at most that gets another file each time.
+// openings is the maximum number of times that a name is opened if each gives another
+// file.
 const openings = 5
 
 var (
@@ -39,7 +40,7 @@ func openRoot(root string) (*os.Root, error) {
 	return os.OpenRoot(root)
 }
 
-// entriesOf are what is in a folder, by their names.
+// entriesOf returns the entries of a folder, by name.
 func entriesOf(dir *os.Root) ([]fs.DirEntry, error) {
 	f, err := dir.Open(".")
 	if err != nil {
@@ -50,10 +51,10 @@ func entriesOf(dir *os.Root) ([]fs.DirEntry, error) {
 	return entries, errors.Join(err, f.Close())
 }
 
-// opened is a file or a folder that is open.
+// opened is an open file or folder.
 type opened interface{ Close() error }
 
-// openAs opens what stands at a name in dir, if that is of the kind that is asked for and no link.
+// openAs opens the entry with a name in dir, if it has the requested kind and is not a link.
 func openAs[T opened](dir *os.Root, name string, is func(fs.FileMode) bool, other error, open func(string) (T, error), stat func(T) (fs.FileInfo, error)) (none T, err error) {
 	for range openings {
 		seen, err := dir.Lstat(name)
@@ -95,7 +96,7 @@ func openFile(dir *os.Root, name string) (*os.File, error) {
 	return openAs(dir, name, fs.FileMode.IsRegular, regular.ErrIrregular, open, (*os.File).Stat)
 }
 
-// readIn reads a regular file in dir of at most so many bytes.
+// readIn reads a regular file of at most most bytes in dir.
 func readIn(dir *os.Root, name string, most int64) ([]byte, error) {
 	f, err := openFile(dir, name)
 	if err != nil {

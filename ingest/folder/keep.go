@@ -20,7 +20,7 @@ const (
 	saveEvery  = 5 * time.Second // between two writings of the stamps
 )
 
-// keep stores batches as they come.
+// keep stores batches as they arrive.
 func (r *run) keep(ctx context.Context, in <-chan *batch) error {
 	saved := time.Now()
 	var size int64
@@ -56,7 +56,7 @@ func (r *run) keep(ctx context.Context, in <-chan *batch) error {
 	return ctx.Err()
 }
 
-// batch stores one batch, and stamps the files that end with it.
+// batch stores one batch, and stamps the files that are then complete.
 func (r *run) batch(ctx context.Context, b *batch) error {
 	var fresh, known []item
 	ids := make([]string, len(b.items))
@@ -113,9 +113,9 @@ func (r *run) batch(ctx context.Context, b *batch) error {
 	return nil
 }
 
-// recorded says whether a document is recorded from this root, was stored by this sync, or says in all that a sync
-// writes that it is that of a file. Where that is known from an earlier sync it is looked up: a document of a
-// user's may have taken the place.
+// recorded reports whether a document is recorded from this root, was stored by this sync, or has all metadata
+// that a sync writes for a file. If this is known only from an earlier sync, it is checked, since a user's
+// document may have replaced it.
 func (r *run) recorded(ctx context.Context, id, path string) (bool, error) {
 	if _, now := r.now[id]; now {
 		return true, nil
@@ -131,7 +131,7 @@ func (r *run) recorded(ctx context.Context, id, path string) (bool, error) {
 	return r.still(ctx, id, was.path)
 }
 
-// still says whether the document that is stored by an id is from a file of this root by its metadata.
+// still reports whether the document stored under an id is, by its metadata, from a file of this root.
 func (r *run) still(ctx context.Context, id, path string) (bool, error) {
 	d, err := r.f.db.Get(ctx, id)
 	if errors.Is(err, engine.ErrNotFound) {
@@ -144,8 +144,8 @@ func (r *run) still(ctx context.Context, id, path string) (bool, error) {
 	return ok && s.path == path, nil
 }
 
-// store stores items by put in one commit. Documents that are refused are noted and left
-// out. met are those whose id is stored, but whose document may be replaced.
+// store stores items with put in one commit. Refused documents are recorded and left out.
+// met are items whose id is already stored, but whose stored document may be replaced.
 func (r *run) store(ctx context.Context, items []item, put func(context.Context, []engine.Document) (engine.AddResult, error)) (met []item, err error) {
 	items = append([]item(nil), items...)
 	for len(items) > 0 {
@@ -198,7 +198,7 @@ func (r *run) store(ctx context.Context, items []item, put func(context.Context,
 	return met, nil
 }
 
-// renamed puts an item back under an id of its own.
+// renamed puts an item back with its own id.
 func (r *run) renamed(items []item, at int, it item, own string) ([]item, error) {
 	if _, ours := r.f.docs[it.doc.ID]; !ours {
 		r.f.noted.drop(it.doc.ID)
@@ -208,9 +208,9 @@ func (r *run) renamed(items []item, at int, it item, own string) ([]item, error)
 	return slices.Insert(items, at, it), r.f.noted.add(own)
 }
 
-// mayReplace says whether the stored document with the id of it is the same one: of this
-// root and this file, as a sync writes it, of the same file named by itself, or equal and without
-// metadata, as it was stored before folders were followed.
+// mayReplace reports whether the stored document with the item's id is the same one. It must be
+// of this root and file, as a sync writes it; of the same file, named directly; or equal and
+// without metadata, as it was stored before folders were followed.
 func (r *run) mayReplace(ctx context.Context, it item) (bool, error) {
 	d, err := r.f.db.Get(ctx, it.doc.ID)
 	if errors.Is(err, engine.ErrNotFound) { // went meanwhile

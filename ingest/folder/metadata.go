@@ -64,6 +64,6 @@ func with(d engine.Document, file map[string]any) engine.Document {
 	return d
 }
 
-// written is a time as metadata have it. Seconds alone: with fractions the order of the
-// bytes would not be that of time.
+// written is the form of a time in metadata. It has whole seconds, since with fractions
+// the order of bytes would not be that of time.
 func written(t time.Time) string { return t.UTC().Format(time.RFC3339) }

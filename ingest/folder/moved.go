@@ -22,13 +22,13 @@ import (
 	"github.com/lexsem/lexsem/internal/regular"
 )
 
-// A root that was renamed or moved keeps its documents: where a root is gone from which documents are recorded, and most of its
-// files are below the present one, its documents become those of the present one.
+// A root that was renamed or moved keeps its documents: if a recorded root no longer exists, and most of its files are
+// below the present root, its documents become those of the present root.
 
-// sample is how many files of a root that is gone are looked for.
+// sample is the number of files that are looked for if their root is gone.
 const sample = 100
 
-// adopt takes over the documents of roots that were moved here. It returns these roots.
+// adopt takes over the documents of roots that were moved here, and returns those roots.
 func (f *Folder) adopt(ctx context.Context) ([]string, error) {
 	if f.o.Moved == "" {
 		roots, err := f.vanishedHere(ctx)
@@ -56,7 +56,8 @@ func (f *Folder) adopt(ctx context.Context) ([]string, error) {
 	return nil, err
 }
 
-// vanishedHere are the roots that are gone, most files of which are below this root. Their documents have the same ids here.
+// vanishedHere returns the vanished roots most of whose files are below this root. Their documents have the same ids
+// here.
 func (f *Folder) vanishedHere(ctx context.Context) (roots []string, err error) {
 	names, err := filepath.Glob(filepath.Join(f.dir, stateFolder, "*.jsonl"))
 	if err != nil {
@@ -95,7 +96,7 @@ func (f *Folder) vanishedHere(ctx context.Context) (roots []string, err error) {
 	return roots, nil
 }
 
-// rootOf is the root that a file of stamps is of, "" if the file is damaged or of other settings.
+// rootOf is the root of a file of stamps, or "" if the file is damaged or has other settings.
 func rootOf(name, settings string) (string, error) {
 	h, err := regular.Open(name)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -118,7 +119,8 @@ func rootOf(name, settings string) (string, error) {
 	return head.Root, nil
 }
 
-// has says whether the file of a stamp is below this root: one of its size with its time or its content.
+// has reports whether the file of a stamp is below this root: a file of the same size with the same time
+// or content.
 func (f *Folder) has(s stamp) bool {
 	name := f.path(s.Path)
 	info, err := os.Lstat(name)
@@ -136,7 +138,8 @@ func (f *Folder) has(s stamp) bool {
 	return bytes.Equal(sum[:], s.Digest)
 }
 
-// adoptFrom makes the documents that are recorded from another root those of this one. What is interrupted can be repeated.
+// adoptFrom makes the documents recorded from another root those of this one. After an interruption it can be
+// repeated.
 func (f *Folder) adoptFrom(ctx context.Context, root string) (int, error) {
 	old := &Folder{db: f.db, root: root, o: f.o, dir: f.dir, settings: f.settings, stamped: stampsFile(filepath.Join(f.dir, stateFolder), root)}
 	if err := old.load(ctx); err != nil || len(old.docs) == 0 {

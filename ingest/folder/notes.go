@@ -25,7 +25,7 @@ import (
 // recorded from a root where its metadata say so and its id is noted. Of what earlier builds stored the metadata have the names
 // that a user's fields may have, too: without notes such a document gives way to its file, and is never removed.
 
-// notes are the hashes of the ids that are noted for one root, and their file.
+// notes are the hashes of the recorded ids of one root, and their file.
 type notes struct {
 	path, root string
 	ids        map[uint64]struct{}
@@ -44,8 +44,8 @@ const (
 	digits       = 16 // of a hash
 )
 
-// readNotes reads a file of notes. One that is not there, or no such file, counts as none; lines that were
-// torn by the end of a process are passed over.
+// readNotes reads a file of notes. A missing or foreign file counts as empty; lines torn by a killed
+// process are skipped.
 func readNotes(path, root string) (*notes, error) {
 	n := &notes{path: path, root: root, ids: map[uint64]struct{}{}}
 	data, err := regular.ReadFile(path, maxStamps)
@@ -75,7 +75,7 @@ func (n *notes) has(id string) bool {
 	return ok
 }
 
-// add notes ids, in the file too, before what they stand for is stored.
+// add records ids, also in the file, before their documents are stored.
 func (n *notes) add(ids ...string) error {
 	var lines bytes.Buffer
 	lines.WriteByte('\n') // ends what was torn
@@ -104,7 +104,7 @@ func (n *notes) add(ids ...string) error {
 	return errors.Join(err, f.Close())
 }
 
-// drop takes back that ids are noted. The file follows with write.
+// drop removes ids from the notes. write then updates the file.
 func (n *notes) drop(ids ...string) {
 	for _, id := range ids {
 		n.dirty = n.dirty || n.has(id)
@@ -112,7 +112,7 @@ func (n *notes) drop(ids ...string) {
 	}
 }
 
-// write makes the file anew.
+// write writes the file again.
 func (n *notes) write() error {
 	head, err := json.Marshal(notesHead{notesVersion, n.root})
 	if err != nil {
@@ -129,15 +129,15 @@ func (n *notes) write() error {
 	return nil
 }
 
-// said is what the metadata of a document say of its file.
+// said is the file information in the metadata of a document.
 type said struct {
 	place
 	kind  string
 	exact bool // all is there, and written as a sync writes it
 }
 
-// says reads the metadata of a document that is from this root by what they say; not ok where they say less
-// than any sync has written.
+// says reads the metadata of a document that claims to be from this root; ok is false if they have less
+// than every sync writes.
 func (f *Folder) says(id string, m map[string]any) (s said, ok bool) {
 	m, s.flat = metadata.OfFile(m)
 	root, _ := m[location.Root].(string)
@@ -158,7 +158,7 @@ func (f *Folder) says(id string, m map[string]any) (s said, ok bool) {
 	return s, true
 }
 
-// oneDocument says whether files of a kind are one document each, whose id is then that of the file.
+// oneDocument reports whether each file of a kind is one document with the file's id.
 func oneDocument(kind string) bool {
 	switch kind {
 	case "markdown", "text", "html", "code", "pdf", files.KindImage, "docx", "pptx", "xlsx", "odt", "ods", "odp", "epub", "rtf", "ipynb", "eml":
@@ -167,7 +167,7 @@ func oneDocument(kind string) bool {
 	return false
 }
 
-// hasLines says whether documents of a kind tell the line that they begin on.
+// hasLines reports whether documents of a kind store the line on which they begin.
 func hasLines(kind string) bool {
 	switch kind {
 	case "markdown", "text", "html", "code", "jsonl", "json", "csv", "tsv", "mbox":
@@ -176,8 +176,8 @@ func hasLines(kind string) bool {
 	return false
 }
 
-// proven are those of the documents that say they are from a file, but are not noted, that a stamp speaks of: one of before
-// ids were noted. Those of the file that are noted have the hashes of known.
+// proven returns those documents that claim to be from a file, are not recorded, and are confirmed by a stamp: they
+// were stored before ids were recorded. known are the hashes of the recorded ids of the file.
 func proven(s stamp, known []uint64, unsure []string) []string {
 	var sum uint64
 	for _, h := range known {

@@ -12,7 +12,7 @@ import (
 	"github.com/lexsem/lexsem/internal/regular"
 )
 
-// defaultExcludes are left out of folders that are in no Git repository, where no .gitignore names them: what programs
+// defaultExcludes are left out of folders outside Git repositories, which have no .gitignore: files that programs
 // install, build or write for themselves.
 var defaultExcludes = parseRules("", []byte(`node_modules/
 venv/
@@ -30,8 +30,8 @@ pnpm-lock.yaml
 
 func init() { defaultExcludes.usual = true }
 
-// outer are the rules for the root that do not stand in it: those of the Git repository that it is in, as git reads them, or
-// the defaults outside of one.
+// outer are the rules from outside the root: those of its Git repository, as git reads them, or the defaults outside of
+// one.
 func (f *Folder) outer() ([]rules, error) {
 	top := f.root
 	for ; ; top = filepath.Dir(top) {
@@ -115,8 +115,8 @@ func gitFolder(top string) string {
 	return git
 }
 
-// globalExcludes is the user's file of patterns for all repositories: core.excludesFile of git's settings, or its default.
-// It is "" where there is no home.
+// globalExcludes is the user's file of patterns for all repositories: core.excludesFile in git's settings, or its
+// default. It is "" if there is no home folder.
 func globalExcludes() string {
 	home, err := os.UserHomeDir()
 	if err != nil {

@@ -6,10 +6,10 @@ import (
 	"github.com/lexsem/lexsem/internal/problems"
 )
 
-// What a sync could not read is kept in two places. Warnings of a file are in its stamp, since the file is not read
-// again. What failed is in the file of problems alone, since such files are read by each sync.
+// Unreadable parts found by a sync are recorded in two places. Warnings of a file are in its stamp, since the file
+// is not read again. Failures are only in the file of problems, since every sync reads such files again.
 
-// loadProblems reads what is kept besides the stamps.
+// loadProblems reads the problems that are not in the stamps.
 func (f *Folder) loadProblems() error {
 	list, left, err := problems.Read(f.dir, f.root)
 	if err != nil {
@@ -24,7 +24,7 @@ func (f *Folder) loadProblems() error {
 	return nil
 }
 
-// warn notes something besides the text of a file that cannot be read.
+// warn records an unreadable part of a file other than its text.
 func (d *reader) warn(x *reading, line int, text string) {
 	x.stamp.Warned = append(x.stamp.Warned, warning{line, text, problems.Now()})
 	w := Failure{x.path, line, errors.New(text)}
@@ -36,8 +36,8 @@ func (d *reader) warn(x *reading, line int, text string) {
 	}
 }
 
-// keepProblems adds to the report the warnings of files that were not read again, and writes what the database lacks of this
-// root. whole says that the sync has come to its end.
+// keepProblems adds to the report the warnings of files that were not read again, and writes the problems of this root.
+// whole says that the sync was completed.
 func (r *run) keepProblems(whole bool) error {
 	f := r.f
 	r.report.Warned = r.warned
@@ -69,7 +69,7 @@ func (r *run) keepProblems(whole bool) error {
 	return f.writeProblems()
 }
 
-// problemOf is a failure as it is kept.
+// problemOf returns a failure in the form for storage.
 func problemOf(x Failure) problems.Problem {
 	p := problems.Problem{State: problems.Failed, Path: x.Path, Line: x.Line, Reason: x.Err.Error()}
 	var s *StaleError
@@ -79,7 +79,7 @@ func problemOf(x Failure) problems.Problem {
 	return p
 }
 
-// vanished keeps that the whole root is stale.
+// vanished records that the whole root is stale.
 func (f *Folder) vanished(v *VanishedError) error {
 	why := "the folder has no files any more"
 	if v.Err != nil {

@@ -24,7 +24,7 @@ const (
 	racy       = 2 * time.Second // a file may change again this long and keep its time: FAT counts in two seconds
 )
 
-// batch is what one commit stores.
+// batch holds the documents of one commit.
 type batch struct {
 	items   []item
 	patches []patch    // of documents whose file has another time and nothing else
@@ -34,7 +34,7 @@ type batch struct {
 	texts   int        // bytes of texts
 }
 
-// patch gives a document the time of its file.
+// patch sets the time of a document to that of its file.
 type patch struct {
 	id   string
 	file *reading
@@ -47,7 +47,7 @@ type item struct {
 	line int
 }
 
-// reading is one file on its way into the database.
+// reading is one file that is being read into the database.
 type reading struct {
 	file
 	stamp stamp
@@ -96,8 +96,8 @@ func (r *run) read(ctx context.Context, out chan<- *batch) error {
 	return d.send(ctx)
 }
 
-// same says whether a file is as it was when its documents were stored, and these are
-// there. A file that holds none has no ids.
+// same reports whether a file is unchanged since its documents were stored, and these
+// still exist. A file without documents has no ids.
 func (r *run) same(f file) ([]string, bool) {
 	s, ok := r.f.stamps[f.path]
 	if !ok || r.f.o.Reread || s.Racy || s.Size != f.size || s.Time != f.time {
@@ -107,8 +107,8 @@ func (r *run) same(f file) ([]string, bool) {
 	return ids, ok
 }
 
-// stored says whether the documents that a stamp speaks of are recorded, with its time, and
-// not claimed: with another time they are of another version of the file.
+// stored reports whether the documents of a stamp are recorded with its time and not
+// claimed by another file. With another time they are of another version of the file.
 func (r *run) stored(s stamp) ([]string, bool) {
 	ids := r.paths[s.Path]
 	if len(ids) != s.Documents {
@@ -124,7 +124,7 @@ func (r *run) stored(s stamp) ([]string, bool) {
 	return ids, sum == s.IDs
 }
 
-// skip counts a file that holds no documents.
+// skip counts a file without documents.
 func (r *run) skip(documents int, s stamp) {
 	switch {
 	case documents > 0:
@@ -148,7 +148,7 @@ func hashOf(id string) uint64 {
 
 func seconds(nanoseconds int64) int64 { return time.Unix(0, nanoseconds).Unix() }
 
-// file reads one file. Its error ends the sync; what is wrong with the file is noted.
+// file reads one file. Its error ends the sync; errors of the file itself are recorded.
 func (d *reader) file(ctx context.Context, f file) error {
 	d.reread[f.path] = true
 	d.f.begun(f.path)
@@ -170,8 +170,8 @@ func (d *reader) file(ctx context.Context, f file) error {
 	return nil
 }
 
-// left is how many documents are stored of a file that it was not found to hold, by what is recorded and what says so in all
-// that a sync writes.
+// left is how many documents of a file are stored that were not found in it now: recorded ones, and those with all
+// metadata that a sync writes.
 func (d *reader) left(path string) (n int) {
 	for _, id := range slices.Concat(d.f.likely[path], d.paths[path]) {
 		if d.claimed[id] != path {
@@ -181,14 +181,14 @@ func (d *reader) left(path string) (n int) {
 	return n
 }
 
-// bad notes that something of a file could not be read.
+// bad records that a part of a file could not be read.
 func (d *reader) bad(x *reading, line int, err error) {
 	x.bad = true
 	d.badRead[x.path] = true
 	d.fail(Failure{x.path, line, reason(err)})
 }
 
-// content reads an open file and hands over its documents.
+// content reads an open file and passes on its documents.
 func (d *reader) content(ctx context.Context, x *reading, h *os.File) error {
 	began := time.Now()
 	info, err := h.Stat()
@@ -240,8 +240,8 @@ func (u *until) Read(p []byte) (int, error) {
 	return u.r.Read(p)
 }
 
-// touched says whether a file has the bytes that it had. Then its documents get its time, if
-// that is another.
+// touched reports whether a file has the same bytes as before. Its documents then get its
+// new time, if that has changed.
 func (d *reader) touched(x *reading) bool {
 	was, ok := d.f.stamps[x.path]
 	if !ok || d.f.o.Reread || !bytes.Equal(was.Digest, x.stamp.Digest) {
@@ -266,7 +266,7 @@ func (d *reader) touched(x *reading) bool {
 	return true
 }
 
-// documents hands over the documents of a file.
+// documents passes on the documents of a file.
 func (d *reader) documents(ctx context.Context, x *reading, from io.ReaderAt) error {
 	o := files.Options{ID: d.f.id(x.path), Columns: d.f.o.Columns, DropVectors: d.f.o.DropVectors, MaxBytes: d.f.o.MaxBytes, KeepRepeated: !d.f.o.GlobalIDs}
 	o.Warn = func(w files.Warning) { d.warn(x, w.Line, w.Text) }
@@ -327,7 +327,7 @@ func (d *reader) documents(ctx context.Context, x *reading, from io.ReaderAt) er
 	return nil
 }
 
-// owner is the file that has an id already.
+// owner returns the file that already has an id.
 func (d *reader) owner(id, path string) (string, bool) {
 	if at, claimed := d.claimed[id]; claimed {
 		return at, true
@@ -336,7 +336,7 @@ func (d *reader) owner(id, path string) (string, bool) {
 	return p.path, recorded && p.path != path && d.stays(p.path)
 }
 
-// stays says whether the documents of another file keep their ids.
+// stays reports whether the documents of another file keep their ids.
 func (d *reader) stays(path string) bool {
 	if !d.inScope(path) || d.f.o.GlobalIDs {
 		return !d.inScope(path)
@@ -353,12 +353,12 @@ func (d *reader) stays(path string) bool {
 	return under(path, func(at string) bool { return d.there[at] })
 }
 
-// ownID is the id of a record of a file whose own one is another document's.
+// ownID is the id for a record of a file if its original one belongs to another document.
 func (f *Folder) ownID(path, id string) (own string, may bool) {
 	return f.id(path) + ":" + id, !f.o.GlobalIDs && !oneDocument(files.KindOf(path))
 }
 
-// lineOf is where a record begins, 0 for a file that is one document.
+// lineOf is the first line of a record, 0 for a file that is one document.
 func lineOf(r files.Record) int {
 	if r.Verbatim {
 		return 0
@@ -366,9 +366,10 @@ func lineOf(r files.Record) int {
 	return r.From
 }
 
-// add puts a document into the batch. The later of two with one id replaces the
-// earlier, so they are not of one batch. A full batch is sent when the next document comes:
-// by then the file of its last one has ended, and is stamped with it.
+// add adds a document to the batch. Of two documents with one id the later replaces the
+// earlier, so they must be in different batches. A full batch is sent when the next
+// document comes: only then is it known whether the file of its last document is complete
+// and can be stamped.
 func (d *reader) add(ctx context.Context, it item) error {
 	full := int64(len(d.next.items)) >= d.want.Load() || d.next.texts >= batchBytes
 	if full || d.inner[it.doc.ID] {
@@ -384,7 +385,7 @@ func (d *reader) add(ctx context.Context, it item) error {
 	return nil
 }
 
-// send hands the batch over.
+// send passes on the batch.
 func (d *reader) send(ctx context.Context) error {
 	d.next.files, d.next.bytes = d.files, d.bytes+min(d.texts, d.size)
 	select {

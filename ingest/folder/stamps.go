@@ -19,7 +19,7 @@ import (
 	"github.com/lexsem/lexsem/internal/regular"
 )
 
-// stamp is what was known of a file when its documents were stored.
+// stamp is the state of a file when its documents were stored.
 type stamp struct {
 	Path      string `json:"p"`           // below the root, with slashes
 	Size      int64  `json:"s"`           // bytes
@@ -34,15 +34,15 @@ type stamp struct {
 	Warned []warning `json:"w,omitempty"` // what could not be read besides the text
 }
 
-// warning is one thing that could not be read of a file whose text is stored.
+// warning describes an unreadable part of a file whose text is stored.
 type warning struct {
 	Line int    `json:"l,omitempty"` // from 1; 0 for the whole file
 	Text string `json:"m"`
 	Time string `json:"t"` // when it was seen, as problems.Problem has it
 }
 
-// stampsVersion is that of the file of stamps. readingVersion grows when files of
-// some kind get other documents than before: then all are read again.
+// stampsVersion is the version of the file of stamps. readingVersion is raised when files
+// of some kind give other documents than before; then all are read again.
 const (
 	stampsVersion  = 1
 	readingVersion = 6
@@ -62,11 +62,11 @@ type stampsHead struct {
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// errStamps answers a file of stamps that is damaged, of another version, or of other
-// settings. All of them are made anew by reading the files.
+// errStamps reports a file of stamps that is damaged, or has another version or other
+// settings. Reading the files makes all stamps anew.
 var errStamps = errors.New("the stamps cannot be used")
 
-// stampsFile is where the stamps of a root are kept.
+// stampsFile is the path of a root's stamps.
 func stampsFile(dir, root string) string {
 	sum := sha256.Sum256([]byte(root))
 	return filepath.Join(dir, hex.EncodeToString(sum[:12])+".jsonl")
@@ -89,7 +89,8 @@ func formatStamps(root, settings string, stamps map[string]stamp) ([]byte, error
 	return append(append(head, '\n'), lines.Bytes()...), nil
 }
 
-// parseStamps reads what formatStamps wrote; settings of "" are any. Errors: errStamps.
+// parseStamps reads the format of formatStamps; settings = "" accepts any. Errors:
+// errStamps.
 func parseStamps(data []byte, root, settings string) (map[string]stamp, error) {
 	line, rest, _ := bytes.Cut(data, []byte("\n"))
 	var head stampsHead
@@ -119,7 +120,7 @@ func parseStamps(data []byte, root, settings string) (map[string]stamp, error) {
 	return out, nil
 }
 
-// readStamps returns the stamps of a root: none where there are none that can be used.
+// readStamps returns the stamps of a root; none if they cannot be used.
 func readStamps(path, root, settings string) (map[string]stamp, error) {
 	data, err := regular.ReadFile(path, maxStamps)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -144,7 +145,7 @@ func writeStamps(path, root, settings string, stamps map[string]stamp) error {
 	return replace(path, data)
 }
 
-// replace writes a file, and its folder where that is missing, as a whole. They are their owner's alone.
+// replace writes a file atomically, and creates its folder if needed. Only the owner can read them.
 func replace(path string, data []byte) error {
 	if err := private.MkdirAll(filepath.Dir(path)); err != nil {
 		return err

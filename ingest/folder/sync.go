@@ -19,8 +19,8 @@ import (
 // removeAtOnce is how many documents one commit removes.
 const removeAtOnce = 5000
 
-// run is one sync while it goes on. One goroutine reads files (reader), another stores
-// what they hold (keeper); each field has one owner.
+// run is the state of one sync. One goroutine reads files (reader), another stores their
+// documents (keeper); each field belongs to one of them.
 type run struct {
 	f     *Folder
 	dir   *os.Root        // the root
@@ -42,8 +42,8 @@ type run struct {
 	dirty     bool              // the keeper's: these differ from the file
 }
 
-// sync takes over what changed below the root, or at some paths below it alone.
-// The caller has the turn.
+// sync processes the changes below the root, or only those at some paths. The caller must
+// hold the turn.
 func (f *Folder) sync(ctx context.Context, scope []string) (Report, error) {
 	var moved []string
 	if !f.loaded {
@@ -102,7 +102,8 @@ func (f *Folder) sync(ctx context.Context, scope []string) (Report, error) {
 	return r.report, errors.Join(err, r.keepProblems(err == nil))
 }
 
-// look opens the root, and walks the scope. rooted is why the root cannot be read.
+// look opens the root, and walks the scope. rooted is the reason why the root cannot be
+// read.
 func (r *run) look(ctx context.Context) (rooted, err error) {
 	f := r.f
 	r.dir, rooted = openRoot(f.root)
@@ -158,13 +159,13 @@ func (r *run) look(ctx context.Context) (rooted, err error) {
 	return rooted, nil
 }
 
-// walker looks at what is below the root, which is open.
+// walker returns a walker of the root, which must be open.
 func (f *Folder) walker(dir *os.Root) (*walker, error) {
 	outer, err := f.outer()
 	return &walker{dir: dir, exclude: f.exclude, outer: outer, own: f.own, images: f.images}, err
 }
 
-// allFolders are those below the root that a sync would read.
+// allFolders lists the folders below the root that a sync would read.
 func (f *Folder) allFolders(ctx context.Context) ([]string, error) {
 	dir, err := openRoot(f.root)
 	if err != nil {
@@ -177,12 +178,12 @@ func (f *Folder) allFolders(ctx context.Context) ([]string, error) {
 	return w.folders, errors.Join(err, dir.Close())
 }
 
-// inScope says whether this sync decides about a path.
+// inScope reports whether this sync decides about a path.
 func (r *run) inScope(name string) bool {
 	return r.scope == nil || under(name, func(at string) bool { return r.scope[at] })
 }
 
-// under says whether in holds for a path or a folder above it, the root too.
+// under reports whether in is true for a path or a folder above it, including the root.
 func under(name string, in func(string) bool) bool {
 	for at := name; ; at = path.Dir(at) {
 		if at == "." || at == "/" {
@@ -194,7 +195,7 @@ func under(name string, in func(string) bool) bool {
 	}
 }
 
-// take reads and stores, side by side.
+// take reads and stores concurrently.
 func (r *run) take(ctx context.Context) error {
 	r.want.Store(int64(min(firstBatch, r.f.o.Batch)))
 	batches := make(chan *batch, 1)
@@ -207,8 +208,8 @@ func (r *run) take(ctx context.Context) error {
 	return g.Wait()
 }
 
-// gone are the documents in the scope whose files are gone, or lack them now, in
-// order.
+// gone lists, in order, the documents in the scope whose files no longer exist or no
+// longer contain them.
 func (r *run) gone() []string {
 	if r.f.o.Keep {
 		return nil
@@ -272,7 +273,7 @@ func (r *run) forget() {
 	}
 }
 
-// fail notes what could not be taken over.
+// fail records a file or folder that could not be read or stored.
 func (r *run) fail(x Failure) {
 	r.f.mu.Lock()
 	defer r.f.mu.Unlock()
@@ -295,7 +296,7 @@ func (f *Folder) progress(p Progress) {
 	f.o.Progress(p)
 }
 
-// begun tells that a file is read.
+// begun reports that reading a file begins.
 func (f *Folder) begun(path string) {
 	if f.o.Progress == nil {
 		return
@@ -308,7 +309,7 @@ func (f *Folder) begun(path string) {
 	}
 }
 
-// save writes the stamps and the notes, if they are others than those in their files.
+// save writes the stamps and the notes if they have changed.
 func (f *Folder) save() (err error) {
 	if f.noted != nil && f.noted.dirty {
 		err = f.noted.write()
@@ -321,7 +322,7 @@ func (f *Folder) save() (err error) {
 	return errors.Join(err, failed)
 }
 
-// id is that of a file that is one document.
+// id is the id of a file that is one document.
 func (f *Folder) id(name string) string { return strings.TrimPrefix(f.o.Prefix+"/"+name, "/") }
 
 // plus is the sum of two reports.

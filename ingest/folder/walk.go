@@ -21,7 +21,7 @@ type file struct {
 	time int64 // of its modification, in nanoseconds since 1970
 }
 
-// walk is what was found below a root.
+// walk holds what was found below a root.
 type walk struct {
 	files   []file    // in the order of their names
 	folders []string  // that were read, for whoever watches them; "" is the root
@@ -30,7 +30,7 @@ type walk struct {
 	kinds   map[string]problems.Extension // of files of other kinds
 }
 
-// walker looks at a tree. Links are not followed, but for the root itself.
+// walker walks a tree. It follows no links except the root itself.
 type walker struct {
 	dir     *os.Root // the root
 	exclude rules
@@ -42,7 +42,7 @@ type walker struct {
 	walk
 }
 
-// all walks the whole tree. Its error is that of the root.
+// all walks the whole tree. It returns the error of the root.
 func (w *walker) all(ctx context.Context) error {
 	entries, err := entriesOf(w.dir)
 	if err != nil {
@@ -51,7 +51,8 @@ func (w *walker) all(ctx context.Context) error {
 	return w.folder(ctx, w.dir, "", entries, w.outer)
 }
 
-// below walks what is at a path below the root: a file, a folder, or nothing any more.
+// below walks the entry at a path below the root: a file, a folder, or nothing if it no
+// longer exists.
 func (w *walker) below(ctx context.Context, name string) error {
 	in := slices.Clone(w.outer)
 	at, dir := "", w.dir
@@ -90,7 +91,7 @@ func (w *walker) below(ctx context.Context, name string) error {
 	return nil
 }
 
-// gone says that a name has vanished, perhaps with a folder above it.
+// gone reports whether a name has vanished, perhaps with a folder above it.
 func gone(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || err != nil && notFolder(err)
 }
@@ -99,7 +100,7 @@ func (w *walker) fail(name string, err error) {
 	w.closed = append(w.closed, Failure{Path: name, Err: reason(err)})
 }
 
-// reason is err without the path, which stands before it already.
+// reason is err without the path, since the message already begins with the path.
 func reason(err error) error {
 	var p *fs.PathError
 	if errors.As(err, &p) {
@@ -108,7 +109,7 @@ func reason(err error) error {
 	return err
 }
 
-// folder walks the entries of a folder that is not left out itself, and is open.
+// folder walks the entries of an open folder that is not left out.
 func (w *walker) folder(ctx context.Context, dir *os.Root, name string, entries []fs.DirEntry, in []rules) error {
 	if isDatabase(entries) {
 		w.skipped.Other++
@@ -129,10 +130,10 @@ func (w *walker) folder(ctx context.Context, dir *os.Root, name string, entries 
 	return nil
 }
 
-// takes says whether files of a kind are read.
+// takes reports whether files of a kind are read.
 func (w *walker) takes(kind string) bool { return kind != "" && (kind == files.KindImage) == w.images }
 
-// entry looks at what has a name in dir.
+// entry examines one name in dir.
 func (w *walker) entry(ctx context.Context, dir *os.Root, name string, e fs.DirEntry, in []rules) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -185,7 +186,7 @@ func (w *walker) other(name string, e fs.DirEntry) {
 	}
 }
 
-// name counts the extension of a file of another kind, or that holds no documents.
+// name counts the extension of a file that is of another kind or has no documents.
 func (w *walk) name(name string) {
 	if w.kinds == nil {
 		w.kinds = map[string]problems.Extension{}
@@ -226,10 +227,10 @@ func (w *walker) ignored(in []rules, name string, folder bool) bool {
 	return ignored(in, name, folder)
 }
 
-// foreign says whether a folder is that of the database itself.
+// foreign reports whether a folder is that of the database itself.
 func (w *walker) foreign(info fs.FileInfo) bool { return w.own != nil && os.SameFile(info, w.own) }
 
-// isDatabase says whether a folder is a database, whose files are no one's texts.
+// isDatabase reports whether a folder is a database, whose files are not documents.
 func isDatabase(entries []fs.DirEntry) bool {
 	marker, records := false, false
 	for _, e := range entries {
@@ -257,7 +258,7 @@ func (w *walker) rulesOf(dir *os.Root, name string, entries []fs.DirEntry) ([]ru
 	return out, nil
 }
 
-// rules reads the ignore files of a folder whose entries are not at hand.
+// rules reads the ignore files of a folder without its list of entries.
 func (w *walker) rules(dir *os.Root, name string) ([]rules, error) {
 	var out []rules
 	for _, file := range ignoreFiles {
@@ -297,7 +298,8 @@ func (w *walker) readRules(dir *os.Root, name, file string) (rules, error) {
 	return r, nil
 }
 
-// ignoreFileError says that no one knows what an ignore file leaves out.
+// ignoreFileError reports that an ignore file cannot be read, so its patterns are
+// unknown.
 type ignoreFileError struct {
 	file string
 	err  error

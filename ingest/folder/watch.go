@@ -125,7 +125,7 @@ func (w *watch) whole(ctx context.Context) error {
 	return w.sync(ctx, nil)
 }
 
-// add watches folders, and returns those that are new.
+// add watches folders, and returns the new ones.
 func (w *watch) add(folders []string) (fresh []string) {
 	for _, name := range folders {
 		if w.events == nil || w.watched[name] {
@@ -146,7 +146,8 @@ func (w *watch) add(folders []string) (fresh []string) {
 	return fresh
 }
 
-// sync syncs a scope and the folders that are new in it, until none is, and tells.
+// sync syncs a scope and then new folders in it until there are none, and reports the
+// result.
 func (w *watch) sync(ctx context.Context, scope []string) error {
 	defer w.answer()
 	var sum Report
@@ -176,13 +177,15 @@ func (w *watch) sync(ctx context.Context, scope []string) error {
 	return w.tell(sum, err)
 }
 
-// rootGone says that a sync failed because the root, from which nothing is recorded, is gone.
+// rootGone reports whether a sync failed because the root, from which nothing is recorded,
+// does not exist.
 func (w *watch) rootGone(err error) bool {
 	var p *fs.PathError
 	return errors.As(err, &p) && p.Path == w.f.root
 }
 
-// forget lets a failure be told again whose file a sync of scope found mended or gone.
+// forget makes a failure reportable again if a sync of scope found its file repaired or
+// gone.
 func (w *watch) forget(scope []string, r Report) {
 	in, failed := map[string]bool{"": scope == nil}, map[string]bool{}
 	for _, s := range scope {
@@ -201,7 +204,7 @@ func (w *watch) forget(scope []string, r Report) {
 	maps.DeleteFunc(w.heard, mended)
 }
 
-// news are those of some failures that told has not, by path.
+// news are those of some failures that are not in told, by path.
 func news(told map[string]string, all []Failure) (out []Failure) {
 	now := map[string]string{}
 	for _, x := range all {
@@ -216,7 +219,7 @@ func news(told map[string]string, all []Failure) (out []Failure) {
 	return out
 }
 
-// tell calls each where there is something to tell that it has not heard.
+// tell calls each if there is something new to report.
 func (w *watch) tell(r Report, err error) error {
 	lost := err != nil
 	changed := w.first || lost != w.lost || r.Added+r.Replaced+r.Removed > 0
@@ -231,7 +234,7 @@ func (w *watch) tell(r Report, err error) error {
 	return nil
 }
 
-// follow waits for changes and syncs them. It returns nil when all is to be looked through.
+// follow waits for changes and syncs them. It returns nil when everything must be scanned.
 func (w *watch) follow(ctx context.Context) error {
 	if w.events == nil {
 		every := pollRate
@@ -298,7 +301,7 @@ func (w *watch) follow(ctx context.Context) error {
 	}
 }
 
-// name is the path below the root that an event makes necessary to look at.
+// name returns the path below the root that must be examined after an event.
 func (w *watch) name(e fsnotify.Event) (string, bool) {
 	rel, err := filepath.Rel(w.f.root, e.Name)
 	if err != nil {
@@ -318,8 +321,8 @@ func (w *watch) name(e fsnotify.Event) (string, bool) {
 	return name, !strings.HasPrefix(path.Base(name), ".")
 }
 
-// unwatch forgets a folder that has left its place, and those below it: a watch would go
-// with it to its new place and tell the old names.
+// unwatch removes the watches of a folder that was moved away, and of its subfolders: a
+// watch would follow the folder and report the old names.
 func (w *watch) unwatch(name string) {
 	if !w.watched[name] {
 		return
@@ -332,7 +335,7 @@ func (w *watch) unwatch(name string) {
 	}
 }
 
-// outermost leaves out paths below others of them.
+// outermost removes paths that are below other paths of the list.
 func outermost(names []string) []string {
 	slices.Sort(names)
 	in := make(map[string]bool, len(names))

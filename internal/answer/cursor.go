@@ -9,11 +9,11 @@ import (
 	"github.com/lexsem/lexsem/engine"
 )
 
-// notText begins the cursor of an id that JSON cannot hold.
+// notText begins the cursor for an id that JSON cannot represent.
 const notText = "\x00"
 
-// Cursor returns the text from which a list goes on after the document with this id: the id itself, or,
-// if that is not UTF-8, a zero byte and the id in hexadecimal.
+// Cursor returns the text for continuing a list after the document with this id: the id itself or, if
+// that is not UTF-8, a zero byte and the id in hexadecimal.
 func Cursor(id string) string {
 	if utf8.ValidString(id) && !strings.HasPrefix(id, notText) {
 		return id
@@ -21,7 +21,7 @@ func Cursor(id string) string {
 	return notText + hex.EncodeToString([]byte(id))
 }
 
-// After returns the id that a cursor stands for. Errors: engine.ErrInvalid.
+// After returns the id of a cursor. Errors: engine.ErrInvalid.
 func After(cursor string) (id string, err error) {
 	digits, encoded := strings.CutPrefix(cursor, notText)
 	if !encoded {

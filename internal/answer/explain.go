@@ -2,7 +2,7 @@ package answer
 
 import "github.com/lexsem/lexsem/engine"
 
-// Explanation says what the score of a document for a query is made of. The fields have the meanings of
+// Explanation shows how the score of a document for a query is made up. The fields have the meanings of
 // engine.Explanation.
 type Explanation struct {
 	Query      string               `json:"query"`

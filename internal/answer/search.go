@@ -1,6 +1,6 @@
 // Package answer defines the JSON of answers for the command line and the HTTP server: hits, explanations,
 // statistics. Start with [NewSearch], [NewExplanation] or [NewStats]. Users rely on the names of fields:
-// fields are added, and never renamed.
+// fields may be added, but never renamed.
 package answer
 
 import (
@@ -90,7 +90,8 @@ func NewSearch(query string, res engine.Result, took time.Duration) Search {
 	return s
 }
 
-// Unlikely says that what was asked is probably not there: no hit of a first page is likely to be relevant.
+// Unlikely reports whether the subject of the query is probably not covered: no hit of a first page is
+// likely to be relevant.
 func Unlikely(hits []engine.Hit) bool {
 	for _, h := range hits {
 		if h.Probability == 0 || h.Probability >= fusion.Unlikely {
@@ -123,7 +124,7 @@ func NewHit(h engine.Hit) Hit {
 	return a
 }
 
-// spanOf is the span of a hit, nil where it has none.
+// spanOf is the span of a hit, nil if it has none.
 func spanOf(h engine.Hit) *Span {
 	if h.Span[1] == 0 {
 		return nil
@@ -135,7 +136,7 @@ func spanOf(h engine.Hit) *Span {
 	return &Span{Start: h.Span[0], End: h.Span[1], FirstLine: lines[0], LastLine: lines[1]}
 }
 
-// rerankOf is the reranker's score of a hit, nil where it has none.
+// rerankOf is the reranker's score of a hit, nil if it has none.
 func rerankOf(h engine.Hit) *float64 {
 	if !h.Reranked {
 		return nil

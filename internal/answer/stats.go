@@ -41,10 +41,12 @@ type Stats struct {
 	Note        string      `json:"note"` // that the model or the stems are not of the texts' language; "" otherwise
 }
 
-// Problems says what failed, is stale, was warned of or left out when files were indexed.
+// Problems lists files that failed, documents that are stale, warnings, and what was left out when
+// files were indexed.
 type Problems = problems.Summary
 
-// TokenStates says which token states are kept. The fields have the meanings of engine.TokenStats.
+// TokenStates describes the stored token states. The fields have the meanings of
+// engine.TokenStats.
 type TokenStates struct {
 	Mode   string `json:"mode"`
 	Chunks int    `json:"chunks"`

@@ -9,12 +9,12 @@ import (
 	"path/filepath"
 )
 
-// Mark is part of the names of temporary files, which a process that dies leaves behind.
+// Mark is part of the names of temporary files, which a killed process may leave.
 const Mark = ".lexsem-tmp-"
 
-// Write replaces the file at path with what write writes, or leaves it as it was. It writes and syncs
-// a temporary file in the same folder, renames it, and syncs the folder if the system can. The folder
-// must exist. Only the owner can read the file, unless write changes that.
+// Write replaces the file at path by the output of write, or leaves it unchanged. It writes and syncs a
+// temporary file in the same folder, renames it, and syncs the folder if the system can. The folder must
+// exist. Only the owner can read the file, unless write changes that.
 func Write(path string, write func(f *os.File) error) error {
 	dir := filepath.Dir(path)
 	f, err := os.CreateTemp(dir, filepath.Base(path)+Mark+"*")

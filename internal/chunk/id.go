@@ -1,14 +1,13 @@
-// Package chunk cuts texts that an encoder cannot read whole into chunks, and numbers chunks. Start with
-// [New] and [Splitter.Split]: chunks end at sentences, or at the breaks that the caller gives. [ID] makes the
-// number of a chunk from the ordinal of its document's version and its place there.
+// Package chunk cuts texts that are too long for an encoder into chunks, and numbers chunks. Start with [New]
+// and [Splitter.Split]: chunks end at sentences, or at the breaks that the caller gives. [ID] makes the
+// number of a chunk from the ordinal of its document's version and its position in it.
 package chunk
 
 import "cmp"
 
-// A chunk is what the indexes find: a whole document, or a part of a long one.
-// Its id has the ordinal of the document's version in the low bits and the
-// number of the chunk, from 0, above them; so a document of one piece is known
-// by its ordinal.
+// A chunk is the unit that indexes find: a whole document, or a part of a long one. Its id has the ordinal of
+// the document's version in the low bits, and above them the number of the chunk, from 0. So the id of a
+// document with one chunk is its ordinal.
 const ordBits = 44
 
 // ID is the id of chunk n, from 0, of the version ord.

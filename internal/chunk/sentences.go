@@ -32,16 +32,17 @@ func Sentences(text string) iter.Seq[string] {
 	}
 }
 
-// longRun is how many characters of a run in which no sentence ends are read.
+// longRun is how many characters are read of a run in which no sentence ends.
 const longRun = 64
 
-// drop is what was left out of a text.
+// drop is a part that was left out of a text.
 type drop struct{ at, bytes int } // place in the rest
 
-// shortened is a text whose sentences end where those of text do, less what drops say.
-// Behind a full stop the library looks for a small letter at each closing sign or blank that
-// follows, up to the next letter: quadratic time for a long run of these. A
-// longer run means what a short one does, so the rest of it is left out.
+// shortened returns a text whose sentences end at the same positions as those of text, minus
+// the bytes in drops. After a full stop the library looks for a small letter at each
+// following closing sign or blank, up to the next letter, which takes quadratic time for a
+// long run of these. A long run has the same meaning as a short one, so the rest of it is
+// left out.
 func shortened(text string) (short string, drops []drop) {
 	var b strings.Builder
 	kinds := map[rune]kind{}
@@ -89,7 +90,7 @@ func shortened(text string) (short string, drops []drop) {
 	return b.String(), drops
 }
 
-// kind is what a character is behind the end of a sentence.
+// kind classifies a character after the end of a sentence.
 type kind uint8
 
 const (
@@ -99,7 +100,7 @@ const (
 	extends // belongs to the character before it
 )
 
-// kindOf asks the library, which has the tables, how it cuts a short text.
+// kindOf finds the kind by segmenting a short text with the library, which has the tables.
 func kindOf(r rune) kind {
 	s := string(r)
 	first := func(text string) int {

@@ -12,10 +12,10 @@ import (
 // Span is the bytes [Start, End) of a text.
 type Span struct{ Start, End int }
 
-// Splitter cuts texts that an encoder cannot read whole into chunks that it can:
-// whole sentences (Unicode Standard Annex 29), as many as there is room for, the
-// last ones repeated at the front of the next chunk. The room is counted in the
-// encoder's own tokens, or estimated where it has none. As few chunks are made as have room, about equally long.
+// Splitter cuts texts that are too long for an encoder into chunks of whole sentences (Unicode Standard Annex
+// 29). A chunk has as many as fit, and begins with the last sentences of the previous one. Length is counted in
+// the encoder's own tokens, or estimated if it has no tokenizer. It makes as few chunks as possible, about
+// equally long.
 type Splitter struct {
 	enc     encoder.Encoder
 	limit   int // tokens of a chunk, those the encoder adds included; 0 for texts that stay whole
@@ -23,17 +23,16 @@ type Splitter struct {
 	frame   int // tokens the encoder adds to any text
 }
 
-// Chunks of a text are small against what is repeated in each; a title leaves
-// at least this share of the room to the text.
+// The title and the overlap are repeated in each chunk and must be small; a title leaves at least this share
+// of the room to the text.
 const titleShare = 2
 
-// MinTokens is the least that a limit of tokens may be.
+// MinTokens is the smallest allowed token limit.
 const MinTokens = 16
 
-// New makes a Splitter for an encoder's texts. A chunk has at most so many
-// tokens, and repeats at most overlap of the one before. 0 tokens mean the
-// encoder's limit, below 0 texts stay whole, as they do without an encoder; an
-// overlap of 0 means an eighth of the chunk, below 0 none.
+// New makes a Splitter for an encoder's texts. A chunk has at most tokens tokens, and repeats at most overlap
+// tokens of the previous one. tokens = 0 means the encoder's limit; a negative value, or no encoder, keeps
+// texts whole. overlap = 0 means an eighth of the chunk, a negative value no overlap.
 func New(enc encoder.Encoder, tokens, overlap int) Splitter {
 	c := Splitter{enc: enc}
 	if enc == nil || tokens < 0 {
@@ -56,13 +55,13 @@ func New(enc encoder.Encoder, tokens, overlap int) Splitter {
 	return c
 }
 
-// tokens counts those of s alone.
+// tokens counts the tokens of s without special tokens.
 func (c *Splitter) tokens(s string) int { return c.count(c.enc.Tokenize(encoder.Passage, s)) }
 
-// count is how many tokens a text has that was tokenized.
+// count returns the number of tokens of a tokenized text.
 func (c *Splitter) count(t encoder.Tokens) int { return len(t.IDs) + t.Truncated - c.frame }
 
-// room is how many tokens of the text a chunk behind title has.
+// room returns how many tokens of the text fit into a chunk after title.
 func (c *Splitter) room(title string) int {
 	room := c.limit - c.frame
 	if n, whole := c.fits(title, room/titleShare); whole { // of a longer title no more need be counted
@@ -71,9 +70,8 @@ func (c *Splitter) room(title string) int {
 	return max(room/titleShare, 1)
 }
 
-// TitleOf returns as much of the title of a text in chunks as the encoder reads
-// before each of them, and how many of its tokens that leaves out: a longer one
-// would take the room of the text.
+// TitleOf returns the part of a title that the encoder reads before each chunk, and how many tokens of the
+// title are left out: a longer title would take the room of the text.
 func (c *Splitter) TitleOf(title string) (kept string, left int) {
 	most := c.enc.Fingerprint().MaxTokens - c.frame - c.room(title)
 	if n := c.tokens(title); most >= 1 && n > most {
@@ -84,11 +82,10 @@ func (c *Splitter) TitleOf(title string) (kept string, left int) {
 	return title, 0
 }
 
-// Split returns the chunks of a text that is encoded behind title: nil where
-// both fit the limit. breaks are offsets in the text, ascending and at the front of
-// characters. Where there are some, chunks are made of the parts between them: as
-// many as there is room for, without overlap. A part with more tokens than that has
-// chunks of its own. The error is that of ctx. Cost O(len(text)), whatever the text.
+// Split returns the chunks of a text that is encoded after title; nil if both fit the limit together. breaks
+// are offsets in the text, ascending and at the start of characters. If there are breaks, a chunk has as many
+// whole parts between them as fit, without overlap. A part that is too long is cut into its own chunks. The
+// error is that of ctx. Cost O(len(text)), whatever the text.
 func (c *Splitter) Split(ctx context.Context, title, text string, breaks []int) ([]Span, error) {
 	if c.limit == 0 {
 		return nil, ctx.Err()
@@ -147,8 +144,8 @@ func (c *Splitter) packParts(ctx context.Context, text string, parts []Span, roo
 	return packEvenly(chunks, short, room, 0), nil
 }
 
-// parts are what lies between breaks; what is blank belongs to the part before it,
-// or behind it at the front.
+// parts returns the parts between breaks. Blank text belongs to the part before it, or at the front to the
+// part after it.
 func parts(text string, breaks []int) []Span {
 	var out []Span
 	from, read := 0, 0 // where the next part begins; up to where it is known to be blank
@@ -172,15 +169,14 @@ func parts(text string, breaks []int) []Span {
 	return out
 }
 
-// fits counts the tokens of s if they are no more than room.
+// fits counts the tokens of s if there are at most room.
 func (c *Splitter) fits(s string, room int) (tokens int, whole bool) {
 	_, t := c.front(s, room)
 	n := c.count(t)
 	return n, n <= room
 }
 
-// packEvenly adds to chunks those of pieces: as few as there is room for, about
-// equally long.
+// packEvenly adds the chunks of pieces to chunks: as few as possible, about equally long.
 func packEvenly(chunks []Span, pieces []piece, room, overlap int) []Span {
 	some := pack(pieces, room, overlap, 0)
 	if even := pack(pieces, room, overlap, len(some)); len(even) == len(some) {
@@ -189,7 +185,7 @@ func packEvenly(chunks []Span, pieces []piece, room, overlap int) []Span {
 	return append(chunks, some...)
 }
 
-// piece is a sentence, or a part of one that is longer than a chunk.
+// piece is a sentence, or a part of a sentence that is longer than a chunk.
 type piece struct {
 	Span
 	tokens int
@@ -222,10 +218,9 @@ const (
 	settled   = 256 // characters that a token stands before the end of a front, so that what follows there changes it no more
 )
 
-// front returns as much of s as shows where it is to be cut, with its tokens, which are
-// more than room; all of s if that has no more. It ends behind a blank where one is near. A
-// text may be one sentence, or one word, of megabytes, which must not be read whole
-// for every piece of it.
+// front returns a prefix of s with more than room tokens, long enough to decide where to cut, and its tokens.
+// It returns all of s if that has no more. It ends after a blank if there is one nearby. A text may be one
+// sentence or one word of megabytes, which must not be tokenized as a whole for every piece.
 func (c *Splitter) front(s string, room int) (front string, t encoder.Tokens) {
 	for size := runeShare * room; ; size *= 2 {
 		front = s
@@ -244,7 +239,7 @@ func (c *Splitter) front(s string, room int) (front string, t encoder.Tokens) {
 	}
 }
 
-// runeEnd is i, or the end of the character that i stands in.
+// runeEnd is i, or the end of the character that contains i.
 func runeEnd(s string, i int) int {
 	for n := 1; n < utf8.UTFMax && i < len(s) && !utf8.RuneStart(s[i]); n++ {
 		i++
@@ -252,7 +247,7 @@ func runeEnd(s string, i int) int {
 	return i
 }
 
-// lastRunes is where the last n characters of s begin.
+// lastRunes is the position of the last n characters of s.
 func lastRunes(s string, n int) int {
 	at := len(s)
 	for ; n > 0 && at > 0; n-- {
@@ -262,7 +257,7 @@ func lastRunes(s string, n int) int {
 	return at
 }
 
-// endOf is where the first room tokens end that stand for bytes of a text; 0 where none does.
+// endOf is the end of the first room tokens that have bytes in the text; 0 if none has.
 func endOf(t encoder.Tokens, room int) int {
 	seen, end := 0, 0
 	for _, o := range t.Offsets {
@@ -277,8 +272,8 @@ func endOf(t encoder.Tokens, room int) int {
 	return end
 }
 
-// cut returns where to cut a sentence, which t are the tokens of, so that at most room tokens stand before
-// it: behind white space if there is some, else between two tokens.
+// cut returns the position at which to cut a sentence with the tokens t, so that at most room tokens come
+// before it: after white space if possible, else between two tokens.
 func cut(s string, t encoder.Tokens, room int) int {
 	end := runeEnd(s, endOf(t, room))
 	if end >= len(s) { // the tokenizer found less than it counted
@@ -301,10 +296,9 @@ func cut(s string, t encoder.Tokens, room int) int {
 	return end
 }
 
-// pack puts pieces into chunks of at most room tokens; a piece with more has a
-// chunk of its own. A chunk begins with the last pieces of the one before, up
-// to overlap tokens. With even above 0 the chunks end where that many would
-// share the text equally, and may become more than that.
+// pack puts pieces into chunks of at most room tokens; a piece with more has a chunk of its own. A chunk
+// begins with the last pieces of the one before, up to overlap tokens. If even is above 0, chunks end near
+// the positions that divide the text into that many equal parts; there may be more chunks.
 func pack(pieces []piece, room, overlap, even int) []Span {
 	left := 0 // tokens of pieces that are in no chunk yet
 	for _, p := range pieces {
@@ -334,14 +328,13 @@ func pack(pieces []piece, room, overlap, even int) []Span {
 	return out
 }
 
-// Passage is what the encoder sees of a document: its title, if any, before its
-// text, as in BEIR.
+// Passage is the text that the encoder gets for a document: its title, if any, before its text, as in BEIR.
 func Passage(title, text string) string { return strings.TrimSpace(title + " " + text) }
 
-// TitleEnd is where the title ends in a Passage.
+// TitleEnd is the end of the title in a Passage.
 func TitleEnd(title string) int { return len(strings.TrimSpace(title)) }
 
-// Trim leaves white space at both ends out.
+// Trim removes white space at both ends of a span.
 func Trim(text string, s Span) Span {
 	t := text[s.Start:s.End]
 	s.Start += len(t) - len(strings.TrimLeftFunc(t, unicode.IsSpace))

@@ -1,9 +1,10 @@
-// Package code reads what source code defines, without a grammar. Start with [Definitions], which lists the functions
-// and types of a text in any of some twenty languages, and [Symbol], which names the one that a place lies in. [Role] tells by
-// a file's path whether it is code, a test, an example or documentation.
+// Package code finds definitions in source code, without a grammar. Start with [Definitions], which lists the functions
+// and types of a text in any of some twenty languages, and [Symbol], which names the one around a position. [Role]
+// decides from a file's path whether it is code, a test, an example or documentation.
 //
-// A line is read by two regular expressions: a word such as func, class or struct with a name after it, and a name with parameters,
-// as C, Java and TypeScript write functions and methods. What belongs to a definition follows from the indentation.
+// Two regular expressions match lines: a word such as func, class or struct with a name after it, and a name with
+// parameters, as C, Java and TypeScript write functions and methods. The extent of a definition follows from the
+// indentation.
 package code
 
 import (
@@ -104,7 +105,7 @@ func remark(s string) bool {
 	return false
 }
 
-// defined is the name that a line defines, "" for none.
+// defined is the name that a line defines, or "".
 func defined(s string) string {
 	if s == "" {
 		return ""
@@ -146,7 +147,7 @@ func defined(s string) string {
 }
 
 // Symbol names the function or type that the byte at of a text lies in, with those around it: Multipart.Parser.parse. A
-// comment belongs to the definition below it. "" where the place lies in none. The error is that of ctx.
+// comment belongs to the definition below it. It is "" outside of them. The error is that of ctx.
 func Symbol(ctx context.Context, text string, at int) (string, error) {
 	l, ok := lineAt(text, min(max(at, 0), len(text)))
 	for ok && l.text != "" && remark(l.text) {
@@ -183,7 +184,7 @@ func Symbol(ctx context.Context, text string, at int) (string, error) {
 	return strings.Join(names, "."), ctx.Err()
 }
 
-// lineAt is the line, which may be blank, with the byte at of a text; not ok behind its end.
+// lineAt is the line that has byte at of a text, even if it is blank; ok is false after the end.
 func lineAt(text string, at int) (l line, ok bool) {
 	if at >= len(text) {
 		return l, false

@@ -6,7 +6,7 @@ import (
 	"unicode"
 )
 
-// Roles of a file, by its path.
+// Roles of a file, derived from its path.
 const (
 	Source        = ""
 	Test          = "test"
@@ -21,7 +21,7 @@ var (
 	examples = words("example examples sample samples demo demos doc docs docs_src documentation tutorial tutorials")
 )
 
-// Role says by a file's path what the file is for.
+// Role derives the purpose of a file from its path.
 func Role(file string) string {
 	file = strings.ReplaceAll(file, `\`, "/")
 	base := path.Base(file)
@@ -54,7 +54,7 @@ func Role(file string) string {
 	return Source
 }
 
-// in says whether one of the names of a folder's path is in a set.
+// in reports whether one of the names in a folder's path is in a set.
 func in(folder string, set map[string]bool) bool {
 	for name := range strings.SplitSeq(folder, "/") {
 		if set[name] {
@@ -64,8 +64,8 @@ func in(folder string, set map[string]bool) bool {
 	return false
 }
 
-// Name is the name of a file without its folder and its last extension, for a file that is named as its folder is used, such
-// as index.ts, the folder's name.
+// Name is the name of a file without its folder and its last extension. For a file that stands for its folder, such as
+// index.ts, it is the folder's name.
 func Name(file string) string {
 	file = strings.ReplaceAll(file, `\`, "/")
 	base := path.Base(file)
@@ -89,7 +89,7 @@ var (
 	proseWords   = words("doc docs documentation documented readme changelog licence license guide guides manual markdown md rst tutorial tutorials")
 )
 
-// Asked says whether the words of a query, in lower case, ask for files of a role.
+// Asked reports whether a word of a query, in lower case, requests files of a role.
 func Asked(role string, word string) bool {
 	switch role {
 	case Test:

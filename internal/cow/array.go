@@ -1,10 +1,10 @@
 // Package cow has sequences that never change: [Array] and [Set]. Edit begins the next version, which shares
-// all that was not edited, so a version costs what has changed. Versions are read without a lock; an Editor
-// is for one goroutine.
+// everything unchanged, so a version costs only its changes. Versions are read without a lock; an Editor is
+// for one goroutine.
 package cow
 
-// Elements lie in pages of 64, and pages in nodes of 64: an edit copies a page,
-// its node, and the list of nodes, 8 bytes for 4,096 elements.
+// Elements are in pages of 64, and pages in nodes of 64: an edit copies a page, its node, and the list of
+// nodes, 8 bytes for 4,096 elements.
 const (
 	bits = 6
 	size = 1 << bits
@@ -13,7 +13,7 @@ const (
 
 type page[T any] [size]T
 
-// node is 64 pages. An Editor changes those that it has made itself.
+// node is 64 pages. An Editor changes only nodes that it has made itself.
 type node[T any] struct {
 	pages [size]*page[T] // nil for one of zeros
 	by    *Editor[T]     // who has made the node
@@ -30,8 +30,7 @@ type Array[T any] struct {
 // Len is the number of elements.
 func (a Array[T]) Len() int { return a.n }
 
-// At is element i, the zero value where i is not within 0 to Len()-1. Cost:
-// three reads of memory.
+// At is element i, or the zero value if i is not within 0 to Len()-1. Cost: three reads of memory.
 func (a Array[T]) At(i int) (v T) {
 	if uint(i) >= uint(a.n) {
 		return v
@@ -47,8 +46,8 @@ func (a Array[T]) At(i int) (v T) {
 	return p[i&mask]
 }
 
-// All calls yield for each element that was ever set, and for its neighbours
-// within its page, in order: elements of pages of zeros are left out.
+// All calls yield for each element that was ever set, and for its neighbours within its page, in order;
+// pages of zeros are left out.
 func (a Array[T]) All(yield func(i int, v T) bool) {
 	for k, nd := range a.nodes {
 		if nd == nil {
@@ -77,7 +76,7 @@ type Editor[T any] struct {
 	last *page[T]
 }
 
-// Edit begins the next version of a, which stays as it is.
+// Edit begins the next version of a, which does not change.
 func (a Array[T]) Edit() *Editor[T] {
 	return &Editor[T]{a: a}
 }
@@ -88,8 +87,8 @@ func (e *Editor[T]) Len() int { return e.a.n }
 // At is element i as edited so far.
 func (e *Editor[T]) At(i int) T { return e.a.At(i) }
 
-// Resize sets the number of elements; new ones are zero. Elements that are cut
-// off and come back are zero, too.
+// Resize sets the number of elements; new ones are zero. Elements that were cut off and are added again are
+// also zero.
 func (e *Editor[T]) Resize(n int) {
 	var zero T
 	for i := n; i < e.a.n && i < (n+mask)&^mask; i++ { // the rest of the last page
@@ -130,7 +129,7 @@ func (e *Editor[T]) node(k int) *node[T] {
 	return nd
 }
 
-// Ptr returns element i, which must be below Len, to be changed until Done.
+// Ptr returns a pointer to element i, which must be below Len, for changes until Done.
 func (e *Editor[T]) Ptr(i int) *T {
 	if uint(i) >= uint(e.a.n) {
 		panic("cow: index out of range")

@@ -2,18 +2,18 @@ package cow
 
 import mathbits "math/bits"
 
-// Set is a set of numbers below 2⁴⁴, dense ones at best: a bit each between the
-// least and the greatest. The zero Set is empty. It is safe for concurrent use
-// and never changes.
+// Set is a set of numbers below 2⁴⁴, best dense ones: it takes one bit for each number
+// between the smallest and the greatest. The zero Set is empty. It is safe for concurrent
+// use and never changes.
 type Set struct {
 	words Array[uint64]
 	n     int
 }
 
-// Len is how many numbers are in the set.
+// Len returns how many numbers are in the set.
 func (s Set) Len() int { return s.n }
 
-// Has says whether x is in the set.
+// Has reports whether x is in the set.
 func (s Set) Has(x uint64) bool { return s.words.At(int(x>>6))>>(x&63)&1 != 0 }
 
 // All calls yield for each number, ascending.
@@ -33,10 +33,10 @@ type SetEditor struct {
 	n     int
 }
 
-// Edit begins the next version of s, which stays as it is.
+// Edit begins the next version of s, which does not change.
 func (s Set) Edit() *SetEditor { return &SetEditor{s.words.Edit(), s.n} }
 
-// Has says whether x is in the set as edited so far.
+// Has reports whether x is in the set as edited so far.
 func (e *SetEditor) Has(x uint64) bool { return e.words.At(int(x>>6))>>(x&63)&1 != 0 }
 
 // Add puts x in and says whether it was not there.
@@ -52,7 +52,7 @@ func (e *SetEditor) Add(x uint64) bool {
 	return true
 }
 
-// Remove takes x out and says whether it was there.
+// Remove removes x and reports whether it was present.
 func (e *SetEditor) Remove(x uint64) bool {
 	if !e.Has(x) {
 		return false

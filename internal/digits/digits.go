@@ -4,8 +4,8 @@ package digits
 
 import "strings"
 
-// Group puts a comma between groups of three of the digits before the point of a decimal number, which may have a
-// minus before it.
+// Group puts a comma between groups of three digits before the point of a decimal number, which may begin with a
+// minus.
 func Group(number string) string {
 	digits, minus := strings.CutPrefix(number, "-")
 	whole, rest, point := strings.Cut(digits, ".")

@@ -1,6 +1,6 @@
 // Package fanout simulates queries that ask all shards at once and wait for the slowest. Start with
-// [Simulate]. The same seed gives the same result. Shards are drawn independently, so what slows all of them
-// at once is not seen.
+// [Simulate]. The same seed gives the same result. Shards are drawn independently, so slowness common to all
+// of them is not modelled.
 package fanout
 
 import (
@@ -12,10 +12,10 @@ import (
 	"time"
 )
 
-// ErrInvalid answers options and times that make no simulation.
+// ErrInvalid means that options or times cannot be simulated.
 var ErrInvalid = errors.New("invalid simulation")
 
-// Options are what is simulated.
+// Options describe the simulation.
 type Options struct {
 	// Shards are asked by each query, 1 or more.
 	Shards int
@@ -28,14 +28,14 @@ type Options struct {
 	Seed uint64
 }
 
-// Result is what queries took.
+// Result holds the simulated times of queries.
 type Result struct {
 	P50, P90, P99, P999 time.Duration
 	Asked               float64 // requests for each shard and query, 1 without hedging
 }
 
-// Simulate draws the time of each shard's answer from those that one shard took, independently: what
-// shards wait for together, such as a machine that is overloaded, is not seen. Cost: Queries·Shards draws.
+// Simulate draws the times of each shard independently from the times of one shard. Common causes of
+// slowness, such as an overloaded machine, are not modelled. Cost: Queries·Shards draws.
 func Simulate(shard []time.Duration, o Options) (Result, error) {
 	if len(shard) == 0 || o.Shards < 1 || o.Queries < 1 || !(o.Hedge >= 0 && o.Hedge < 1) {
 		return Result{}, fmt.Errorf("%w: %d times of a shard, %d shards, %d queries, hedging after a share of %v; give one or more of each, and a share in [0, 1)", ErrInvalid, len(shard), o.Shards, o.Queries, o.Hedge)
@@ -64,7 +64,7 @@ func Simulate(shard []time.Duration, o Options) (Result, error) {
 	}, nil
 }
 
-// Quantile is the smallest of times that a share of them does not exceed; there must be one.
+// Quantile is the smallest of times that the given share of them does not exceed; times must not be empty.
 func Quantile(times []time.Duration, share float64) time.Duration {
 	sorted := slices.Sorted(slices.Values(times))
 	return sorted[min(len(sorted)-1, max(0, int(math.Ceil(share*float64(len(sorted))))-1))]

@@ -1,14 +1,13 @@
-// Package fault has what the errors of package engine and of the packages below it share: [ErrInvalid], which
-// users know as engine.ErrInvalid, and [Clip], which shortens a text for a message.
+// Package fault has common parts of the errors of package engine and of the packages below it: [ErrInvalid],
+// which users know as engine.ErrInvalid, and [Clip], which shortens a text for a message.
 package fault
 
 import "errors"
 
-// ErrInvalid answers input that can never be right. Users know it as
-// engine.ErrInvalid.
+// ErrInvalid means that input can never be right. Users know it as engine.ErrInvalid.
 var ErrInvalid = errors.New("invalid input")
 
-// Errors that users know by the same names in package engine.
+// Errors that package engine exports under the same names.
 var (
 	ErrExists    = errors.New("exists already")
 	ErrNoEncoder = errors.New("no encoder: open the database with one")

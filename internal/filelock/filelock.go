@@ -21,8 +21,8 @@ func Try(f *os.File, exclusive bool) error {
 	return err
 }
 
-// Release unlocks f, which Try has locked, and closes it. Closing alone may free the lock late: while
-// a process starts another one, that one has a copy of f and holds the lock until its program begins.
+// Release unlocks and closes f, which Try has locked. Closing alone may free the lock late: a process that
+// is being started holds a copy of f, and the lock, until its program begins.
 func Release(f *os.File) error {
 	return errors.Join(unlock(f), f.Close())
 }

@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// at is the byte that is locked. It lies far behind the contents, so that others
+// at is the byte that is locked. It is far after the end of the contents, so that others
 // can read them.
 var at = windows.Overlapped{OffsetHigh: 1}
 

@@ -1,5 +1,5 @@
 // Package matfile reads MATLAB files of version 5 (written as -v6 or -v7): numbers, texts, cells and structs.
-// Start with [Read]. Memory is bounded whatever the bytes are, and what cannot be read is ErrFormat.
+// Start with [Read]. Memory is bounded for any input, and unreadable input is ErrFormat.
 package matfile
 
 import (
@@ -14,7 +14,7 @@ import (
 	"unicode/utf16"
 )
 
-// ErrFormat is wrapped by every error about bytes that are no such file, or hold what is not read.
+// ErrFormat is wrapped by every error about bytes that are not such a file, or contain unsupported data.
 var ErrFormat = errors.New("unreadable MATLAB file")
 
 // Bounds of a file.
@@ -23,7 +23,7 @@ const (
 	maxDepth = 8
 )
 
-// Value is an array. Dims are its dimensions; values lie by columns.
+// Value is an array. Dims are its dimensions; values are stored by column.
 type Value struct {
 	Dims    []int
 	Numbers []float64 // of an array of numbers or truth values
@@ -33,7 +33,7 @@ type Value struct {
 	Structs [][]Value // one for each struct: its values, as Fields
 }
 
-// Field is the value of a field of the struct i, with false where there is none.
+// Field is the value of a field of the struct i; ok is false if there is no such field.
 func (v *Value) Field(i int, name string) (Value, bool) {
 	for j, f := range v.Fields {
 		if f == name && i < len(v.Structs) {
@@ -43,7 +43,7 @@ func (v *Value) Field(i int, name string) (Value, bool) {
 	return Value{}, false
 }
 
-// Number is the number of a value that is one, with false for any other.
+// Number is the number of a value with a single number; ok is false for other values.
 func (v Value) Number() (float64, bool) {
 	if len(v.Numbers) != 1 {
 		return 0, false
@@ -60,8 +60,8 @@ const (
 	classCell, classStruct, classChar, classDouble, classUint64 = 1, 2, 4, 6, 15
 )
 
-// Read returns the variables of a file by name. What is sparse, an object or complex is ErrFormat, as are
-// files of version 7.3, which are HDF5.
+// Read returns the variables of a file by name. Sparse, object and complex values are ErrFormat, as are files
+// of version 7.3, which are HDF5.
 func Read(b []byte) (map[string]Value, error) {
 	if len(b) < 128 || string(b[126:128]) != "IM" || binary.LittleEndian.Uint16(b[124:]) != 0x100 {
 		return nil, fmt.Errorf("%w: it does not begin as one of version 5 does; save it with -v7 or -v6", ErrFormat)
@@ -119,7 +119,7 @@ func (r *reader) unpack(b []byte) ([]byte, error) {
 
 var errShort = fmt.Errorf("%w: it ends early", ErrFormat)
 
-// element cuts the first element off: its type, its data and what follows.
+// element splits off the first element: its type, its data and the rest.
 func element(b []byte) (kind uint32, data, rest []byte, err error) {
 	if len(b) < 8 {
 		return 0, nil, nil, errShort
@@ -196,7 +196,7 @@ func (r *reader) matrix(b []byte, depth int) (v Value, name string, err error) {
 	return v, name, err
 }
 
-// matrices reads n arrays that lie behind one another, each of at least 8 bytes.
+// matrices reads n consecutive arrays, each of at least 8 bytes.
 func (r *reader) matrices(b []byte, n int64, depth int) (out []Value, rest []byte, err error) {
 	const bytesOfValue = 128 // in memory, about
 	if n > int64(len(b)/8) {

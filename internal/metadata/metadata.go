@@ -1,6 +1,6 @@
-// Package metadata turns the metadata of documents into JSON and back. [Encode] refuses what JSON cannot hold
-// with engine.ErrInvalid. [Parse] reads numbers as json.Number, so no digit is lost. [Merge] applies a merge
-// patch (RFC 7396).
+// Package metadata turns the metadata of documents into JSON and back. [Encode] refuses values that JSON
+// cannot express with engine.ErrInvalid. [Parse] reads numbers as json.Number, so no digit is lost. [Merge]
+// applies a merge patch (RFC 7396).
 package metadata
 
 import (
@@ -14,14 +14,13 @@ import (
 	"github.com/lexsem/lexsem/internal/fault"
 )
 
-// ErrNoObject answers metadata that is no JSON object.
+// ErrNoObject means that metadata is not a JSON object.
 var ErrNoObject = errors.New("metadata is no JSON object")
 
-// Encode writes metadata as JSON that Parse reads as the same. It fails with
-// engine.ErrInvalid on what JSON cannot hold: values of types that it has not,
-// nesting deeper than 10,000, and texts that are not UTF-8, which JSON would
-// change in silence. (A json.Marshaler that writes U+FFFD as an escape is taken
-// for one of those.)
+// Encode writes metadata as JSON that Parse reads back unchanged. It fails with engine.ErrInvalid for
+// values that JSON cannot express, for nesting deeper than 10,000, and for texts that are not UTF-8, which
+// package json would change silently. (A json.Marshaler that writes U+FFFD as an escape is mistaken for
+// such a text.)
 func Encode(m map[string]any) ([]byte, error) {
 	raw, err := json.Marshal(m)
 	if err != nil {
@@ -41,8 +40,8 @@ func Encode(m map[string]any) ([]byte, error) {
 	return raw, nil
 }
 
-// replaced is where package json has written U+FFFD for bytes that are not
-// UTF-8, or -1. It does so as an escape, and writes a true U+FFFD as it is.
+// replaced is the position where package json has written U+FFFD for bytes that are not UTF-8, or -1. It
+// does so as an escape, and writes an actual U+FFFD unescaped.
 func replaced(raw []byte) int {
 	for from := 0; ; {
 		i := bytes.Index(raw[from:], []byte(`\ufffd`))
@@ -58,9 +57,9 @@ func replaced(raw []byte) int {
 	}
 }
 
-// Parse reads metadata from JSON, numbers as json.Number; nil from nothing and
-// from null. It fails with ErrNoObject on what no reader of it can read: not an
-// object, or one that nests deeper than 10,000, or with something behind it.
+// Parse reads metadata from JSON, with numbers as json.Number; it returns nil for empty input and for null.
+// It fails with ErrNoObject if the input is not an object, nests deeper than 10,000, or has something after
+// it.
 func Parse(raw []byte) (m map[string]any, err error) {
 	if len(raw) == 0 {
 		return nil, nil
@@ -76,9 +75,9 @@ func Parse(raw []byte) (m map[string]any, err error) {
 	return m, nil
 }
 
-// Merge applies a JSON merge patch (RFC 7396) to metadata as Parse reads them, and
-// returns the result: null removes a key, an object is merged into the object that
-// is there, anything else takes its place. It changes m and may share parts of patch.
+// Merge applies a JSON merge patch (RFC 7396) to metadata from Parse, and returns the result: null removes
+// a key, an object is merged into an existing object, any other value replaces the old one. It changes m
+// and may share parts of patch.
 func Merge(m, patch map[string]any) map[string]any {
 	if m == nil {
 		m = make(map[string]any, len(patch))

@@ -5,8 +5,8 @@ import (
 	"math"
 )
 
-// Unreadable returns a number in v, a value as Parse reads it, that no float64 holds, so
-// that no filter can read it; ok says that there is one.
+// Unreadable returns a number in v, a value from Parse, that no float64 can hold, so that
+// no filter can read it; ok reports whether there is one.
 func Unreadable(v any) (n json.Number, ok bool) {
 	switch v := v.(type) {
 	case json.Number:

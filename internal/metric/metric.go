@@ -1,5 +1,6 @@
-// Package metric says what the metric of a database means outside its index: which vectors are valid and what
-// is kept of them, which score a distance stands for, and whether queries can be modulated. Start with [Of].
+// Package metric defines what the metric of a database means outside its index: which vectors are valid and
+// how they are stored, which score a distance stands for, and whether queries can be modulated. Start with
+// [Of].
 package metric
 
 import (
@@ -16,7 +17,7 @@ import (
 // Metric is the metric of a database: index.Cosine (also ""), index.Dot or index.L2.
 type Metric string
 
-// Of reads the name of a metric. Another one than index.Metrics are is fault.ErrInvalid.
+// Of reads the name of a metric. A name that is not in index.Metrics is fault.ErrInvalid.
 func Of(name string) (Metric, error) {
 	m := Metric(name)
 	if !slices.Contains(index.Metrics(), m.String()) {
@@ -32,15 +33,13 @@ func (m Metric) String() string {
 	return string(m)
 }
 
-// Directions says that vectors count by their directions alone: they are kept at length
-// 1, and queries can be modulated, which turns their direction, and be compared with
-// passages token by token. Under the other metrics vectors are kept and used as they are
-// given. Of directions alone there are the sums of RLR, local and fitted bridges, and
-// token states, and calibrated and convex fusion.
+// Directions reports whether only the directions of vectors count: they are stored at length 1. Queries can
+// be modulated, which turns their direction, and be compared with passages token by token. Under the other
+// metrics vectors are stored and used as given. Only directions support RLR's sums, local and fitted
+// bridges, token states, and calibrated and convex fusion.
 func (m Metric) Directions() bool { return m.String() == index.Cosine }
 
-// Needs is the error of a call for something that there is of directions alone, nil where
-// it can be done.
+// Needs returns the error of a call that only works with directions, or nil if m supports it.
 func (m Metric) Needs(what string) error {
 	if m.Directions() {
 		return nil
@@ -49,12 +48,12 @@ func (m Metric) Needs(what string) error {
 		fault.ErrInvalid, what, m, index.Cosine)
 }
 
-// Check says why a vector of the right length cannot be one of a document or of a query,
-// or nil: it is not finite; or its length is 0 where Directions, above 1e18 elsewhere.
+// Check returns why a vector of the right length is invalid for documents and queries, or nil: it is not
+// finite; its length is 0 if Directions; or its length is above 1e18 otherwise.
 func (m Metric) Check(v []float32) error { return index.CheckVector(string(m), v) }
 
-// Vector returns a copy of a vector that somebody gave, as it is kept and searched with.
-// What Check refuses, and another length than dim, is fault.ErrInvalid.
+// Vector returns a copy of a given vector in the form that is stored and searched with. A vector that Check
+// refuses, or of another length than dim, is fault.ErrInvalid.
 func (m Metric) Vector(v []float32, dim int) ([]float32, error) {
 	if len(v) != dim {
 		return nil, fmt.Errorf("%w: vector of %d dimensions in a database of %d", fault.ErrInvalid, len(v), dim)
@@ -69,8 +68,8 @@ func (m Metric) Vector(v []float32, dim int) ([]float32, error) {
 	return u, nil
 }
 
-// Score is the score that a distance of the index stands for, higher is better: the
-// cosine, the dot product, or the squared distance below 0.
+// Score converts a distance of the index to a score, higher is better: the cosine, the dot product, or the
+// negative squared distance.
 func (m Metric) Score(distance float32) float64 {
 	if m.Directions() {
 		return 1 - float64(distance)
@@ -78,8 +77,8 @@ func (m Metric) Score(distance float32) float64 {
 	return 0 - float64(distance) // which is not −0
 }
 
-// Scores sets out to the scores of q with the vectors in rows [len(out) × len(q)], which
-// have length 1, as q has, where Directions.
+// Scores sets out to the scores of q with the vectors in rows [len(out) × len(q)]. If Directions, all have
+// length 1.
 func (m Metric) Scores(out, q, rows []float32) {
 	if m != Metric(index.L2) {
 		vec.DotRows(out, q, rows)
@@ -91,8 +90,8 @@ func (m Metric) Scores(out, q, rows []float32) {
 	}
 }
 
-// Holds says whether a vector in the index is the stored one. Where Directions, the index
-// has normalised it once more, which may move the last bits of a number.
+// Holds reports whether a vector in the index is the stored one. If Directions, the index has normalised it
+// once more, which may change the last bits.
 func (m Metric) Holds(indexed, stored []float32) bool {
 	if !m.Directions() {
 		return slices.Equal(indexed, stored)
@@ -100,8 +99,7 @@ func (m Metric) Holds(indexed, stored []float32) bool {
 	return slices.EqualFunc(indexed, stored, func(a, b float32) bool { return math.Abs(float64(a-b)) < 1e-5 })
 }
 
-// Cosine is that of two vectors of one length, in [-1, 1]; 0 where one of them has no
-// direction.
+// Cosine is the cosine of two vectors of equal dimension, in [-1, 1]; 0 if one of them has no direction.
 func Cosine(a, b []float32) float64 {
 	var ab, aa, bb float64 // of float32, whose squares a float64 holds
 	for i, x := range a {

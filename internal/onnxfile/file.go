@@ -33,10 +33,10 @@ const (
 	fieldLocation = 14 // TensorProto.data_location
 )
 
-// Float is float32 among the types of numbers, TensorProto.DataType.
+// Float is the type float32 in TensorProto.DataType.
 const Float = 1
 
-// Bounds of what is read into memory, far above what encoders need.
+// Bounds of data read into memory, far above the needs of encoders.
 const (
 	maxText    = 1 << 12 // bytes of a name
 	maxDims    = 8
@@ -71,9 +71,9 @@ type File struct {
 	f *os.File
 }
 
-// Open reads the wiring of the file at path. Cost and memory are in proportion
-// to the number of its tensors and nodes. Errors wrap ErrFormat, or are those of
-// the file system.
+// Open reads the wiring of the file at path. Cost and memory are proportional to the
+// number of its tensors and nodes. Errors wrap ErrFormat, or are those of the file
+// system.
 func Open(path string) (*File, error) {
 	f, err := regular.Open(path)
 	if err != nil {
@@ -194,7 +194,7 @@ func (x *File) attribute(n *Node, constant **Tensor, begin, end int64) error {
 	return err
 }
 
-// tensor reads all of a TensorProto but its numbers.
+// tensor reads all of a TensorProto except its numbers.
 func (x *File) tensor(begin, end int64) (name string, t Tensor, err error) {
 	elsewhere := false
 	dim := func(v uint64) error {

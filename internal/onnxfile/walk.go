@@ -9,15 +9,14 @@ import (
 	"io"
 )
 
-// ErrFormat is wrapped by every error about what a file holds.
+// ErrFormat is wrapped by every error about the content of a file.
 var ErrFormat = errors.New("unusable ONNX file")
 
-// errProto says that bytes are not what protobuf allows.
+// errProto means that bytes are not valid protobuf.
 var errProto = errors.New("not a protobuf message")
 
-// Walk calls visit for each field of the message in [begin, end): with the
-// range of its bytes where it has a length or a fixed width, else with its
-// number. It reads the heads of the fields alone.
+// Walk calls visit for each field of the message in [begin, end): with the range of its bytes if it has a
+// length or a fixed width, else with its number. It reads only the headers of the fields.
 func Walk(r io.ReaderAt, begin, end int64, visit func(field int, begin, end int64, n uint64) error) error {
 	var head [2 * binary.MaxVarintLen64]byte
 	for begin < end {

@@ -2,16 +2,16 @@ package place
 
 import "strings"
 
-// Heading is one of a Markdown text: the bytes [At, End) with their line ends.
+// Heading is a heading of a Markdown text: the bytes [At, End) with their line ends.
 type Heading struct {
 	At, End int
 	Level   int
 	Text    string
 }
 
-// Headings finds the headings that stand outside of code and HTML blocks, in one
-// pass over the lines. It knows the headings of CommonMark with a # before them, and
-// those of one line with = or - below.
+// Headings finds the headings outside of code and HTML blocks, in one pass over the
+// lines. It knows the headings of CommonMark with a # before them, and one-line headings
+// with a line of = or - below.
 func Headings(text string) []Heading {
 	var out []Heading
 	var fence string  // of the code block that is open
@@ -82,8 +82,8 @@ func fenceOf(line string) string {
 	return ""
 }
 
-// htmlEnding is what ends the HTML block that a line opens and leaves open: one in
-// which blank lines and # mean nothing.
+// htmlEnding is the end mark of the HTML block that a line opens and does not close, if
+// blank lines and # have no meaning in it.
 func htmlEnding(line string) string {
 	if line[0] != '<' {
 		return ""
@@ -97,7 +97,7 @@ func htmlEnding(line string) string {
 	return ""
 }
 
-// hashHeading reads "## Title ##"; level 0 is no heading.
+// hashHeading reads "## Title ##"; level 0 means that the line is not a heading.
 func hashHeading(line string) (level int, title string) {
 	rest := strings.TrimLeft(line, "#")
 	level = len(line) - len(rest)

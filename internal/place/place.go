@@ -1,5 +1,5 @@
-// Package place says where in a file a passage of its text is: on which page, slide or sheet, or under which headings. Start with
-// [Of].
+// Package place determines where in a file a passage of its text is: on which page, slide or sheet, or under which
+// headings. Start with [Of].
 //
 // Readers of files put form feeds, which no other text of theirs has, before each page and slide, before the name of a sheet, and
 // before a heading as many as its level. A vertical tab in a sheet says that the numbers of the rows behind it are not known.
@@ -12,7 +12,7 @@ import (
 	"unicode/utf8"
 )
 
-// Marks that readers of files put into texts.
+// Marks that file readers put into texts.
 const (
 	Part    = "\f"
 	Unknown = "\v"
@@ -23,7 +23,7 @@ const (
 	between = " › " // headings
 )
 
-// kinds tell places in files of each kind.
+// kinds maps kinds of files to the functions that determine places.
 var kinds = map[string]func(title, text string, from, to int) string{
 	"pdf":  func(_, text string, from, to int) string { return numbered("page", text, from, to) },
 	"pptx": slides, "odp": slides,
@@ -48,7 +48,7 @@ func In(kind, name string) string {
 	return kind
 }
 
-// Known says whether Of can tell places in files of a kind.
+// Known reports whether Of can determine places in files of a kind.
 func Known(kind string) bool { return kinds[kind] != nil }
 
 // Of tells where the bytes [from, to) of the text of a file are: "page 7", "slides 2-3", `sheet "Q3" row 12`, or the headings above
@@ -62,7 +62,7 @@ func Of(kind, title, text string, from, to int) string {
 
 func slides(_, text string, from, to int) string { return numbered("slide", text, from, to) }
 
-// headed tells the headings before which marks stand.
+// headed returns the headings of a text with marks before its headings.
 func headed(title, text string, from, _ int) string {
 	return path(title, marked(text[:min(len(text), from+1)], text), from)
 }
@@ -80,7 +80,7 @@ func numbered(what, text string, from, to int) string {
 	return fmt.Sprintf("%ss %d-%d", what, max(first, 1), last)
 }
 
-// sheet names the sheet, and the row if it is one. The first row is two lines behind the name.
+// sheet names the sheet, and the row if the bytes are in one row. The first row is two lines after the name.
 func sheet(_, text string, from, to int) string {
 	at := strings.LastIndex(text[:from], Part) + 1
 	if at == 0 {
@@ -95,7 +95,7 @@ func sheet(_, text string, from, to int) string {
 	return fmt.Sprintf("%s row %d", out, row)
 }
 
-// marked are the headings of a text before which marks stand, as far as they begin in its beginning.
+// marked returns the headings with marks that begin within begin, the beginning of a text.
 func marked(begin, text string) (out []Heading) {
 	for at := strings.Index(begin, Part); at >= 0 && at < len(begin); {
 		n := len(text[at:]) - len(strings.TrimLeft(text[at:], Part))
@@ -110,7 +110,7 @@ func marked(begin, text string) (out []Heading) {
 	return out
 }
 
-// path joins the headings that a byte is under, behind the title.
+// path joins the title and the headings above a byte.
 func path(title string, all []Heading, at int) string {
 	var open []Heading
 	for _, h := range all {

@@ -1,6 +1,6 @@
-// Package private gives files and folders to their owner alone, since they hold the contents of documents.
-// Start with [MkdirAll] for a new folder, or [Tighten] for one that exists. Tighten follows no link and
-// touches no file of others.
+// Package private restricts files and folders to their owner, since they hold the contents of documents.
+// Start with [MkdirAll] for a new folder, or [Tighten] for an existing one. Tighten follows no link and
+// does not touch files of other owners.
 package private
 
 import (
@@ -18,11 +18,11 @@ const (
 	Folder fs.FileMode = 0o700
 )
 
-// others is what other users may do.
+// others are the permissions of other users.
 const others fs.FileMode = 0o077
 
-// MkdirAll creates a folder that only its owner can use. An existing folder stays as it is. Missing
-// parents are created and can be read by others.
+// MkdirAll creates a folder that only its owner can use. An existing folder is not changed. Missing
+// parents are created; others can read them.
 func MkdirAll(dir string) error {
 	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
 		return err
@@ -34,8 +34,8 @@ func MkdirAll(dir string) error {
 	return err
 }
 
-// Ours says which parts of a folder belong to a program. The zero value is a folder that itself
-// belongs to it, and nothing in it.
+// Ours says which parts of a folder belong to a program. The zero value means that only the folder
+// itself belongs to it.
 type Ours struct {
 	Files   func(name string) bool // files that belong to it, by name; nil means none
 	Folders map[string]Ours
@@ -50,7 +50,6 @@ func Named(names ...string) func(name string) bool {
 }
 
 // Tighten removes the access of other users to dir, and to its folders and files that belong to the
-// program, if this user owns them. It follows no link except dir itself, and ignores everything that
-// is missing or is neither folder nor file. A medium without modes, or a read-only one, stays as it
-// is.
+// program, if this user owns them. It follows no link except dir itself, and ignores everything that is
+// missing or is neither folder nor file. A medium without modes, or a read-only one, is not changed.
 func Tighten(dir string, ours Ours) error { return tighten(dir, ours) }

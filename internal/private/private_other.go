@@ -2,5 +2,5 @@
 
 package private
 
-// tighten has nothing to do: modes say nothing of other users here.
+// tighten does nothing: on this system modes do not control the access of other users.
 func tighten(string, Ours) error { return nil }

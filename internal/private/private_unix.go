@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// opening waits for no pipe and follows no link.
+// opening does not wait for pipes and does not follow links.
 const opening = unix.O_RDONLY | unix.O_NONBLOCK | unix.O_CLOEXEC | unix.O_NOFOLLOW
 
 func tighten(dir string, ours Ours) error {
@@ -50,14 +50,15 @@ func tightenAt(parent int, name string, how int, ours Ours) error {
 	return errors.Join(errs...)
 }
 
-// loose says that an entry is a file of which other users may do something, so that few are opened.
+// loose reports whether an entry is a file that other users can access, so that few files are opened.
 func loose(folder int, name string) bool {
 	var st unix.Stat_t
 	err := unix.Fstatat(folder, name, &st, unix.AT_SYMLINK_NOFOLLOW)
 	return err == nil && st.Mode&unix.S_IFMT == unix.S_IFREG && fs.FileMode(st.Mode)&others != 0
 }
 
-// open opens what is in a folder: nil for what is not there, is another kind of entry or cannot be read.
+// open opens an entry of a folder; it returns nil if the entry does not exist, is of another kind or
+// cannot be read.
 func open(folder int, name string, how int) (*os.File, error) {
 	for {
 		fd, err := unix.Openat(folder, name, how, 0)
@@ -73,7 +74,7 @@ func open(folder int, name string, how int) (*os.File, error) {
 	}
 }
 
-// closeTo closes a file or folder of this user to all others.
+// closeTo removes the access of others to a file or folder of this user.
 func closeTo(f *os.File) error {
 	info, err := f.Stat()
 	if err != nil {

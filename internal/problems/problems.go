@@ -1,9 +1,9 @@
-// Package problems keeps, in the folder of a database, which files failed, which documents are stale, which warnings
-// there were and what was left out. Start with [Write], which replaces what is known of one source, and [Summarize],
-// which counts it for all of them.
+// Package problems records, in the folder of a database, which files failed, which documents are stale, which
+// warnings there were and what was left out. Start with [Write], which replaces the problems of one source, and
+// [Summarize], which counts those of all sources.
 //
-// A source is a folder, a file that was named itself, or standard input. Each has a file of its own, so that processes
-// with other sources do not wait for one another.
+// A source is a folder, a file that was named directly, or standard input. Each has its own file, so that processes
+// with different sources do not wait for each other.
 package problems
 
 import (
@@ -27,7 +27,7 @@ import (
 	"github.com/lexsem/lexsem/internal/regular"
 )
 
-// Folder is where the files are, below the folder of the database.
+// Folder is the folder of these files, below the folder of the database.
 const Folder = "sync"
 
 // States of a problem.
@@ -55,7 +55,7 @@ type LeftOut struct {
 	Binary  int `json:"binary"`  // files of a known kind that hold no text
 	Empty   int `json:"empty"`   // files of a known kind with nothing in them
 	Other   int `json:"other"`   // files of other kinds, links and devices, folders of databases
-	// BinaryExample is the path of one of Binary below its folder; "" if there is none.
+	// BinaryExample is the path, below the folder, of one of the Binary files; "" if there is none.
 	BinaryExample string `json:"binary_example,omitempty"`
 	// Usual are paths of the first of Ignored that the defaults name, at most MostUsual a folder.
 	Usual []string `json:"usual,omitempty"`
@@ -73,7 +73,7 @@ type Extension struct {
 // Zero reports whether nothing was left out.
 func (l LeftOut) Zero() bool { return l.Hidden+l.Ignored+l.Binary+l.Empty+l.Other == 0 }
 
-// Add adds what another folder left out.
+// Add adds the counts of another folder.
 func (l *LeftOut) Add(o LeftOut) {
 	l.Hidden += o.Hidden
 	l.Ignored += o.Ignored
@@ -94,13 +94,13 @@ func (l *LeftOut) Add(o LeftOut) {
 	l.Kinds = MostFrequent(kinds)
 }
 
-// MostUsual is how many paths that the defaults leave out are named.
+// MostUsual is the maximum number of listed paths that the defaults leave out.
 const MostUsual = 5
 
-// Now is the present as problems have it.
+// Now is the present time in the format of problems.
 func Now() string { return time.Now().UTC().Format(time.RFC3339) }
 
-// MostFrequent are the three kinds with the most files.
+// MostFrequent returns the three kinds with the most files.
 func MostFrequent(kinds []Extension) []Extension {
 	slices.SortFunc(kinds, func(a, b Extension) int {
 		return cmp.Or(cmp.Compare(b.Files, a.Files), cmp.Compare(a.Extension, b.Extension))
@@ -114,7 +114,7 @@ type Summary struct {
 	Stale   int     `json:"stale"`    // problems of state Stale
 	Warned  int     `json:"warned"`   // problems of state Warned
 	LeftOut LeftOut `json:"left_out"` // of all folders
-	// First are some of the problems: failures, then what is stale, then warnings, each the newest first.
+	// First are some of the problems: failures, then stale documents, then warnings, each newest first.
 	First []Problem `json:"first"`
 }
 
@@ -145,7 +145,7 @@ func file(db, source string) string {
 	return filepath.Join(db, Folder, hex.EncodeToString(sum[:12])+suffix)
 }
 
-// Write replaces what is known of a source. A source without problems that left nothing out needs no file.
+// Write replaces the problems of a source. A source needs no file if it has no problems and left nothing out.
 func Write(db, source string, left LeftOut, list []Problem) error {
 	path := file(db, source)
 	if len(list) == 0 && left.Zero() {
@@ -224,7 +224,7 @@ func clip(s string) string {
 	return s
 }
 
-// inOrder sorts problems: the gravest first, of these the newest.
+// inOrder sorts problems by gravity, then newest first.
 func inOrder(list []Problem) {
 	grave := map[string]int{Failed: 0, Stale: 1, Warned: 2}
 	slices.SortStableFunc(list, func(a, b Problem) int {
@@ -232,7 +232,8 @@ func inOrder(list []Problem) {
 	})
 }
 
-// Read returns what is known of a source. A file that is missing or damaged says nothing: the next sync writes it anew.
+// Read returns the problems of a source. A missing or damaged file counts as empty, since the next sync writes it
+// again.
 func Read(db, source string) ([]Problem, LeftOut, error) {
 	data, err := load(file(db, source))
 	if err != nil {
@@ -242,7 +243,7 @@ func Read(db, source string) ([]Problem, LeftOut, error) {
 	return list, left, nil
 }
 
-// load is what a file has, nothing where it is missing.
+// load is the content of a file, nil if it does not exist.
 func load(path string) ([]byte, error) {
 	data, err := regular.ReadFile(path, maxFile)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -254,7 +255,7 @@ func load(path string) ([]byte, error) {
 	return data, nil
 }
 
-// of is what a file says of a source.
+// of returns what a file reports about a source.
 func of(source string, data []byte) ([]Problem, LeftOut) {
 	h, list := parse(data, most)
 	if h.Source != source {
@@ -263,7 +264,7 @@ func of(source string, data []byte) ([]Problem, LeftOut) {
 	return list, h.LeftOut
 }
 
-// parse reads the head of a file and its first n problems; of a damaged file nothing.
+// parse reads the head of a file and its first n problems; nothing from a damaged file.
 func parse(data []byte, n int) (h head, list []Problem) {
 	lines := bufio.NewScanner(bytes.NewReader(data))
 	lines.Buffer(nil, maxFile)

@@ -1,16 +1,15 @@
 // Package radix sorts numbers by some of their bits. [Sort] costs O(n) for each byte of the largest number
-// that these bits hold, and needs no more memory than a second slice, which the caller may keep for the next
-// call.
+// in these bits, and needs as extra memory one second slice, which the caller may keep for the next call.
 package radix
 
 import "slices"
 
-// few is how many numbers a comparison sort takes no longer for.
+// few is the number of elements up to which a comparison sort is at least as fast.
 const few = 48
 
-// Sort sorts a by the bits from low on, which hold max at most; what the bits below them
-// tell must ascend already among numbers that are equal above. It returns what it used
-// beside a, for the next call: tmp, or a longer one. Cost: O(len(a)) for each byte of max.
+// Sort sorts a by the bits from low on, whose maximum is max. Numbers that are equal in these bits must
+// already be ascending. It returns its working memory for the next call: tmp, or a longer slice. Cost:
+// O(len(a)) for each byte of max.
 func Sort[T uint32 | uint64](a, tmp []T, low uint, max T) []T {
 	if len(a) <= few {
 		slices.Sort(a)

@@ -1,6 +1,6 @@
 // Package rcu keeps the present version of a value for readers, and tells the writer when an old version is
-// out of use. Start with [Cell.Acquire] and [Cell.Publish]. A lock is held for a few instructions, never
-// while a version is in use.
+// no longer used. Start with [Cell.Acquire] and [Cell.Publish]. A lock is held for a few instructions,
+// never while a version is in use.
 package rcu
 
 import "sync"
@@ -14,8 +14,8 @@ type Cell[T any] struct {
 	oldest *Ref[T] // the first version that is not out of use
 }
 
-// Ref is a version in use. Its Value must not be read after Release: what nobody
-// uses is let go, even while its turn to be retired has not come.
+// Ref is a version in use. Its Value must not be read after Release: an unused version is dropped even
+// before it is its turn to be retired.
 type Ref[T any] struct {
 	Value  T
 	cell   *Cell[T]
@@ -24,8 +24,7 @@ type Ref[T any] struct {
 	retire []func()
 }
 
-// Acquire returns the present version, nil if there is none. The caller calls
-// Release once when it is done.
+// Acquire returns the present version, nil if there is none. The caller must call Release once.
 func (c *Cell[T]) Acquire() *Ref[T] {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -35,8 +34,7 @@ func (c *Cell[T]) Acquire() *Ref[T] {
 	return c.now
 }
 
-// Release gives a version back. What is then out of use is retired by the
-// caller's goroutine.
+// Release ends the use of a version. The caller's goroutine then retires versions that are out of use.
 func (r *Ref[T]) Release() {
 	c := r.cell
 	c.mu.Lock()
@@ -44,9 +42,8 @@ func (r *Ref[T]) Release() {
 	c.unlock()
 }
 
-// Publish makes v the present version. retire, if not nil, is called once no
-// reader holds the version before, or an older one, any more: on the goroutine
-// that releases the last, with no lock held.
+// Publish makes v the present version. retire, if not nil, is called once no reader holds the previous
+// version or an older one: on the goroutine that releases the last, with no lock held.
 func (c *Cell[T]) Publish(v T, retire func()) {
 	c.mu.Lock()
 	old := c.now
@@ -68,8 +65,8 @@ func (c *Cell[T]) Publish(v T, retire func()) {
 	c.unlock()
 }
 
-// Clear takes the present version away, as Publish does: Acquire returns nil
-// from now on. It is the end of the cell, and Publish does not come after it.
+// Clear removes the present version, as Publish does: Acquire returns nil afterwards. It ends the cell;
+// Publish must not be called afterwards.
 func (c *Cell[T]) Clear(retire func()) {
 	c.mu.Lock()
 	old := c.now
@@ -85,7 +82,7 @@ func (c *Cell[T]) Clear(retire func()) {
 	c.unlock()
 }
 
-// unref gives one reference back. The caller holds mu.
+// unref releases one reference. The caller holds mu.
 func (r *Ref[T]) unref() {
 	if r.refs--; r.refs == 0 {
 		var none T
@@ -93,7 +90,7 @@ func (r *Ref[T]) unref() {
 	}
 }
 
-// unlock gives mu back and then retires what is out of use, oldest first.
+// unlock unlocks mu and then retires versions that are out of use, oldest first.
 func (c *Cell[T]) unlock() {
 	var done []func()
 	for c.oldest != nil && c.oldest.refs == 0 {

@@ -1,6 +1,6 @@
-// Package regular opens files that others have made. Start with [Open], [OpenIn] or [ReadFile]. A pipe or a
-// device, which could wait or give bytes for ever, is ErrIrregular. A file longer than the caller allows is
-// ErrTooLarge.
+// Package regular opens files of unknown origin. Start with [Open], [OpenIn] or [ReadFile]. A pipe or a
+// device, which could wait or return bytes for ever, is ErrIrregular. A file longer than the caller allows
+// is ErrTooLarge.
 package regular
 
 import (
@@ -11,19 +11,18 @@ import (
 	"os"
 )
 
-// ErrIrregular answers what is no regular file, nor a link to one.
+// ErrIrregular reports an entry that is neither a regular file nor a link to one.
 var ErrIrregular = errors.New("not a regular file")
 
-// ErrTooLarge answers files that are longer than what is asked for can be.
+// ErrTooLarge reports a file that is longer than allowed.
 var ErrTooLarge = errors.New("file is too large")
 
-// Open opens a file for reading and does not wait. Errors: ErrIrregular, or the
-// operating system's.
+// Open opens a file for reading without waiting. Errors: ErrIrregular, or the operating system's.
 func Open(path string) (*os.File, error) {
 	return checked(os.OpenFile(path, os.O_RDONLY|noWait, 0))
 }
 
-// OpenIn is Open of what is in a folder: no link leads out of it.
+// OpenIn is Open for a path in a folder; no link can lead out of the folder.
 func OpenIn(dir *os.Root, name string) (*os.File, error) {
 	return checked(dir.OpenFile(name, os.O_RDONLY|noWait, 0))
 }
@@ -42,8 +41,7 @@ func checked(f *os.File, err error) (*os.File, error) {
 	return f, nil
 }
 
-// ReadFile reads a file of at most so many bytes. Errors: those of Open, and
-// ErrTooLarge.
+// ReadFile reads a file of at most most bytes. Errors: those of Open, and ErrTooLarge.
 func ReadFile(path string, most int64) ([]byte, error) {
 	f, err := Open(path)
 	if err != nil {
@@ -53,7 +51,7 @@ func ReadFile(path string, most int64) ([]byte, error) {
 	return ReadAll(f, most)
 }
 
-// ReadAll reads an open file of at most so many bytes. Errors: ErrTooLarge, or the operating system's.
+// ReadAll reads an open file of at most most bytes. Errors: ErrTooLarge, or the operating system's.
 func ReadAll(f *os.File, most int64) ([]byte, error) {
 	b, err := io.ReadAll(io.LimitReader(f, most+1))
 	if err != nil {

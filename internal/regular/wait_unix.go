@@ -4,5 +4,5 @@ package regular
 
 import "syscall"
 
-// noWait keeps the opening of a pipe from waiting for its writer.
+// noWait prevents that opening a pipe waits for its writer.
 const noWait = syscall.O_NONBLOCK

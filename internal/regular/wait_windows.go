@@ -1,4 +1,4 @@
 package regular
 
-// noWait is not needed: there are no pipes among the files.
+// noWait is not needed: Windows has no pipes among the files.
 const noWait = 0

@@ -1,6 +1,7 @@
-// Package rest calls servers that take and give JSON. Start with [Client.Call] or [Client.Post]. Status 429 and 5xx
-// and broken connections are tried again, so a server may do a call twice. Answers are bounded, and no error holds
-// the key. A Client is safe for concurrent use. [Key] finds the key of a service in options or environment.
+// Package rest calls servers with JSON requests and answers. Start with [Client.Call] or [Client.Post]. Calls are
+// repeated after status 429 and 5xx and after broken connections, so a server may run a call twice. Answers are
+// bounded, and no error contains the key. A Client is safe for concurrent use. [Key] finds the key of a service in
+// options or environment.
 package rest
 
 import (
@@ -22,7 +23,7 @@ import (
 	"github.com/lexsem/lexsem/internal/secret"
 )
 
-// Client calls a server, or servers that stand in for one another. Its fields are not changed once it is in use.
+// Client calls a server, or interchangeable servers. Its fields must not change once it is in use.
 type Client struct {
 	URLs    []string // of the servers, to which the path of a call is added
 	Err     error    // what every failure wraps, and begins with
@@ -30,14 +31,14 @@ type Client struct {
 	Key     string   // is sent in that header, and kept out of every error; "" for none
 	KeyHint string   // what to do when the key is missing or wrong
 	Nobody  string   // what to do when nobody is there
-	// Retries is the number of calls after the first that fails; 0 means 6, below 0 none. It counts where
+	// Retries is the number of calls after a first failure; 0 means 6, a negative value none. It applies if
 	// Patience is 0.
 	Retries int
-	// Patience is how long a call is tried again, by turns with each server and also while none can be reached.
+	// Patience is how long a call is repeated, on each server in turn, even while no server can be reached.
 	Patience time.Duration
 	Timeout  time.Duration // of one call; 0 means a minute
 	HTTP     *http.Client  // nil means one for all clients
-	// Refusal reads the body of an answer that is an error; "" for what it does not tell.
+	// Refusal reads the body of an error answer; its results are "" for missing parts.
 	Refusal func(body []byte) (kind, reason string)
 	// Passes says of an answer that is an error whether another try may succeed; nil means Failure.Passing.
 	Passes func(f *Failure) bool
@@ -53,8 +54,8 @@ const (
 	longestAfter = 5 * time.Minute
 )
 
-// CheckURL returns the URL of path below base, or why there is none: it must be http
-// or https, and hold no name, password or query. Errors hold none of these.
+// CheckURL returns the URL of path below base, or why it is invalid: it must be http or https, and have no
+// name, password or query. Errors contain none of these.
 func CheckURL(base, path string) (string, error) {
 	u, err := url.Parse(base)
 	switch {
@@ -68,7 +69,7 @@ func CheckURL(base, path string) (string, error) {
 	return u.JoinPath(path).String(), nil
 }
 
-// Decoder is an answer that reads itself, faster than encoding/json does.
+// Decoder is an answer that decodes itself, faster than encoding/json.
 type Decoder interface{ Decode(answer []byte) error }
 
 // Post sends in to the one server, and decodes the answer of at most limit bytes into out.
@@ -76,8 +77,8 @@ func (c *Client) Post(ctx context.Context, in, out any, limit int64) error {
 	return c.call(ctx, http.MethodPost, "", in, out, limit)
 }
 
-// Call sends in as JSON, bytes as lines of JSON, and decodes the answer into out, nil for an
-// answer that nobody reads.
+// Call sends in as JSON (bytes as lines of JSON), and decodes the answer into out; with nil the answer is
+// ignored.
 func (c *Client) Call(ctx context.Context, method, path string, in, out any) error {
 	return c.call(ctx, method, path, in, out, largestAnswer)
 }
@@ -123,7 +124,7 @@ func (c *Client) call(ctx context.Context, method, path string, in, out any, lim
 	})
 }
 
-// Failure is a call that failed, in words that hold no key.
+// Failure is a failed call, described without keys.
 type Failure struct {
 	Err          error  // Client.Err
 	Where        string // what was called
@@ -153,25 +154,25 @@ func (f *Failure) Error() string {
 // Unwrap returns Err.
 func (f *Failure) Unwrap() error { return f.Err }
 
-// Is finds what a failure comes of, which errors.As does not: it may hold a key.
+// Is matches the cause of a failure. It is hidden from errors.As, since it may contain a key.
 func (f *Failure) Is(target error) bool { return errors.Is(f.cause, target) }
 
-// Busy says that the status is that of a server, or of one before it, that may answer another try.
+// Busy reports whether the status is that of a server or proxy that may answer another try.
 func (f *Failure) Busy() bool {
 	return f.Status == http.StatusTooManyRequests || f.Status == http.StatusBadGateway ||
 		f.Status == http.StatusServiceUnavailable || f.Status == http.StatusGatewayTimeout
 }
 
-// Refused says that err is a server's that does not take what was sent: something else, or less of it, may be taken.
+// Refused reports whether err is a server's refusal of the content, so that other or less content may be accepted.
 func Refused(err error) bool {
 	var f *Failure
 	return errors.As(err, &f) && (f.Status == http.StatusBadRequest || f.Status == http.StatusRequestEntityTooLarge || f.Status == http.StatusUnprocessableEntity)
 }
 
-// Passing says that the status is 429 or 5xx.
+// Passing reports whether the status is 429 or 5xx.
 func (f *Failure) Passing() bool { return f.Status == http.StatusTooManyRequests || f.Status >= 500 }
 
-// Status is that of an error of a server, 0 for another error.
+// Status is the HTTP status of a server's error, 0 for another error.
 func Status(err error) int {
 	var f *Failure
 	if errors.As(err, &f) {
@@ -207,8 +208,7 @@ func (c *Client) once(ctx context.Context, method, to, kind string, body []byte,
 		if ctx.Err() != nil {
 			err = context.Cause(ctx)
 		}
-		// That nobody is there, or another than it should be, does not pass by itself
-		// while somebody waits.
+		// A server that is missing, or is another one, does not change while somebody waits.
 		var dial *net.OpError
 		var other *tls.CertificateVerificationError
 		nobody := errors.As(err, &dial) && dial.Op == "dial"
@@ -255,20 +255,21 @@ func (c *Client) once(ctx context.Context, method, to, kind string, body []byte,
 	return nil
 }
 
-// printable is Printable of s without the key, of which a cut would leave a part.
+// printable is Printable of s without the key; the key is removed first, since cutting could leave a part of
+// it.
 func (c *Client) printable(s string, n int) string { return Printable(secret.Hide(s, c.Key), n) }
 
-// Close gives up connections that nobody uses.
+// Close closes unused connections.
 func (c *Client) Close() {
 	if c.HTTP != nil {
 		c.HTTP.CloseIdleConnections()
 	}
 }
 
-// shared is the client of those that name none.
+// shared is the HTTP client for Clients without their own.
 var shared = direct(10 * time.Second)
 
-// Cluster returns an HTTP client for servers of one's own network.
+// Cluster returns an HTTP client for servers in the same network.
 func Cluster() *http.Client {
 	c := direct(3 * time.Second)
 	t := c.Transport.(*http.Transport)
@@ -276,8 +277,8 @@ func Cluster() *http.Client {
 	return c
 }
 
-// direct returns a client that follows no redirection: it would carry texts and the key to another server, and make
-// a GET of a POST.
+// direct returns a client that follows no redirections, which would send texts and the key to another server, and
+// turn a POST into a GET.
 func direct(dial time.Duration) *http.Client {
 	return &http.Client{
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },

@@ -13,9 +13,9 @@ import (
 
 var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
-// Key returns the key of calls, "" for none: key itself, else the value of the variable env, else of the
-// variable usual. hint is what to do where it is missing or wrong; may is what the key is for. No error and
-// no hint holds a key, not even one that was given for the name of its variable.
+// Key returns the key of calls, or "" if there is none: key itself, else the value of the variable env,
+// else of the variable usual. hint is the remedy if it is missing or wrong; may says what the key is for.
+// No error and no hint contains a key, even if a key was given as the name of its variable.
 func Key(key, env, usual, may string) (_, hint string, err error) {
 	switch {
 	case key != "" && env != "":

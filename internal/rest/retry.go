@@ -20,8 +20,8 @@ var (
 	quick = waits{50 * time.Millisecond, 2 * time.Second} // for who is patient, and a server that comes back soon
 )
 
-// Retry calls do, with the number of the try from 0, until it succeeds, says that no other
-// try can, or patience ends. It waits in between. An end of ctx is its error.
+// Retry calls do with the number of the try, from 0, until it succeeds, reports that no other try can
+// succeed, or patience ends. It waits in between. If ctx ends, it returns the error of ctx.
 func Retry(ctx context.Context, patience time.Duration, do func(try int) (again bool, err error)) error {
 	return quick.retry(ctx, enough(patience, 0), func(try int) (bool, time.Duration, error) {
 		again, err := do(try)
@@ -29,7 +29,7 @@ func Retry(ctx context.Context, patience time.Duration, do func(try int) (again 
 	})
 }
 
-// enough says when it was tried often enough: after patience or, if that is 0, when so many retries were made.
+// enough decides when to stop: after patience or, if that is 0, after the number of retries.
 func enough(patience time.Duration, retries int) func(try int, took time.Duration) bool {
 	return func(try int, took time.Duration) bool {
 		if patience > 0 {
@@ -39,8 +39,8 @@ func enough(patience time.Duration, retries int) func(try int, took time.Duratio
 	}
 }
 
-// retry calls do until it succeeds, says that another try is of no use, or it is enough. Before the next try it
-// waits as long as do says, or its own time if that is 0.
+// retry calls do until it succeeds, reports that another try is useless, or enough says so. Before the next try
+// it waits as long as do says, or for its own time if that is 0.
 func (w waits) retry(ctx context.Context, enough func(int, time.Duration) bool, do func(try int) (again bool, after time.Duration, err error)) error {
 	began := time.Now()
 	var last error // of the try before
@@ -73,15 +73,15 @@ func (w waits) retry(ctx context.Context, enough func(int, time.Duration) bool, 
 	}
 }
 
-// after is the time between a try and the next. It is drawn from its upper half, so that callers that failed
-// together do not come back together.
+// after is the time between a try and the next. It is drawn from the upper half of an interval, so that
+// callers that failed together do not retry together.
 func (w waits) after(try int) time.Duration {
 	most := min(w.first<<min(try, 10), w.longest)
 	return most/2 + rand.N(most/2)
 }
 
-// RetryAfter reads how long a server asks to wait: milliseconds as some say it,
-// seconds, or a date. 0 where it says nothing that can be read.
+// RetryAfter reads how long a server asks to wait: milliseconds in the headers of some servers, seconds, or a
+// date. It returns 0 if the headers say nothing readable.
 func RetryAfter(h http.Header, now time.Time) time.Duration {
 	if ms, err := strconv.ParseFloat(h.Get("Retry-After-Ms"), 64); err == nil && ms > 0 && ms < 1e9 {
 		return time.Duration(ms * float64(time.Millisecond))
@@ -96,7 +96,7 @@ func RetryAfter(h http.Header, now time.Time) time.Duration {
 	return 0
 }
 
-// Printable is at most n bytes of s on one line, without what a terminal would obey.
+// Printable is at most n bytes of s on one line, without terminal control characters.
 func Printable(s string, n int) string {
 	s = strings.ToValidUTF8(s, "\ufffd")
 	s = strings.Join(strings.FieldsFunc(s, func(r rune) bool { return !unicode.IsGraphic(r) || unicode.IsSpace(r) }), " ")

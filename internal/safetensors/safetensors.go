@@ -1,6 +1,5 @@
-// Package safetensors reads tensors of safetensors files from any source: whatever the bytes are, the answer
-// is a tensor or an ErrFormat. Start with [Open] and [File.Floats]. Reading a File is safe for concurrent
-// use.
+// Package safetensors reads tensors of safetensors files from any source: for any bytes, the result is a
+// tensor or an ErrFormat. Start with [Open] and [File.Floats]. Reading a File is safe for concurrent use.
 package safetensors
 
 import (
@@ -16,7 +15,7 @@ import (
 	"github.com/lexsem/lexsem/internal/regular"
 )
 
-// ErrFormat is wrapped by every error about what a file holds.
+// ErrFormat is wrapped by every error about the content of a file.
 var ErrFormat = errors.New("unusable safetensors file")
 
 const maxHeader = 16 << 20 // bytes
@@ -30,8 +29,7 @@ type Tensor struct {
 
 // File is an open file. Reading is safe for concurrent use.
 type File struct {
-	// Tensors are the tensors by name, Metadata what the writer said of them.
-	// Neither must be changed.
+	// Tensors are the tensors by name; Metadata is the writer's description. Neither must be changed.
 	Tensors  map[string]Tensor
 	Metadata map[string]string
 
@@ -39,8 +37,8 @@ type File struct {
 	data int64 // offset of the first tensor's bytes
 }
 
-// Open reads and checks the header: every range must lie in the file and be as
-// long as shape and type say. Cost and memory O(header), 16 MiB at most.
+// Open reads and checks the header: every range must be inside the file and have the length that shape and
+// type require. Cost and memory O(header), at most 16 MiB.
 func Open(path string) (*File, error) {
 	f, err := regular.Open(path)
 	if err != nil {
@@ -98,11 +96,11 @@ func (s *File) readHeader() error {
 	return nil
 }
 
-// widths are the bytes of a number of the types that are read.
+// widths are the bytes per number of the supported types.
 var widths = map[string]int64{"F64": 8, "F32": 4, "F16": 2, "BF16": 2}
 
-// check verifies t's range within size bytes of data. Types of unknown width
-// pass: whoever reads one checks the type first.
+// check verifies t's range within size bytes of data. Types of unknown width pass, since a reader checks the
+// type first.
 func (t Tensor) check(size int64) error {
 	begin, end := t.Offsets[0], t.Offsets[1]
 	if begin < 0 || end < begin || end > size {
@@ -121,8 +119,8 @@ func (t Tensor) check(size int64) error {
 	return nil
 }
 
-// Section returns a tensor of type F64, F32, F16 or BF16 and the given shape: its numbers in row-major order, rounded to
-// float32, little endian. They are converted as they are read.
+// Section returns a tensor of type F64, F32, F16 or BF16 and the given shape: its numbers in row-major order, rounded
+// to float32, little endian. They are converted while they are read.
 func (s *File) Section(name string, shape ...int64) (*io.SectionReader, error) {
 	t, ok := s.Tensors[name]
 	width, float := widths[t.DType]
@@ -163,7 +161,7 @@ func (s *File) Integers(name string) ([]int64, error) {
 	return x, nil
 }
 
-// Floats reads what Section gives of a tensor of any shape. Memory O(the result).
+// Floats reads a tensor of any shape in the form of Section. Memory O(the result).
 func (s *File) Floats(name string) ([]float32, error) {
 	r, err := s.Section(name, s.Tensors[name].Shape...)
 	if err != nil {

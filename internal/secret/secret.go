@@ -10,18 +10,18 @@ import (
 	"strings"
 )
 
-// Mark stands where a key stood.
+// Mark replaces a key.
 const Mark = "[key]"
 
 var (
-	// A scheme has one slash behind it where an address was cleaned as a path is. Behind user:
-	// a password may hold what ends a host.
+	// A scheme is followed by one slash if an address was cleaned like a path. After "user:", a password may
+	// contain characters that end a host.
 	inUser  = regexp.MustCompile(`(?i)([a-z][a-z0-9+.-]+:/{1,2})[^/?#\s"<>:]*(:[^\s"<>]*)?@`)
 	hosts   = regexp.MustCompile(`^(?:(?:\[[^\]]*\]|[^:,]*)(?::\d*)?(?:,|$))*$`)
 	inQuery = regexp.MustCompile(`(?i)([?&;][\w.%-]*(?:key|token|password|passwd|pwd|secret|signature|credential|auth)=)[^&;#\s"<>]+`)
 )
 
-// Hide is s with Mark in the place of each key, and without the users, passwords and keys of URLs in it.
+// Hide returns s with each key replaced by Mark, and without the users, passwords and keys in URLs.
 func Hide(s string, keys ...string) string {
 	for _, k := range keys {
 		if k != "" {
@@ -31,8 +31,8 @@ func Hide(s string, keys ...string) string {
 	return inQuery.ReplaceAllString(inUser.ReplaceAllString(s, "${1}…@"), "${1}…")
 }
 
-// URL is an address as an error may name it: without user, password, query and fragment, however badly it
-// is written. A text that is no address stays as it is.
+// URL is an address as an error may show it: without user, password, query and fragment, however malformed
+// it is. A text that is not an address is returned unchanged.
 func URL(s string) string {
 	scheme, rest, ok := strings.Cut(s, "://")
 	if !ok {
@@ -59,13 +59,13 @@ func URL(s string) string {
 	return scheme + rest
 }
 
-// Plain says whether a key can be sent: it has visible characters of ASCII alone.
+// Plain reports whether a key can be sent: it must consist of visible ASCII characters.
 func Plain(key string) bool {
 	return !strings.ContainsFunc(key, func(r rune) bool { return r <= ' ' || r > '~' })
 }
 
-// Error is err if its text holds none of the keys and no password of a URL. Otherwise it is an
-// error of the text without them, which errors.Is takes for what err is.
+// Error is err if its text contains none of the keys and no password of a URL. Otherwise it is an error with
+// the cleaned text, which matches the same errors as err in errors.Is.
 func Error(err error, keys ...string) error {
 	if err == nil {
 		return nil
@@ -77,7 +77,7 @@ func Error(err error, keys ...string) error {
 	return &hidden{what, err}
 }
 
-// hidden has no Unwrap: that would give the text away.
+// hidden has no Unwrap, which would expose the original text.
 type hidden struct {
 	what string
 	err  error
@@ -86,7 +86,7 @@ type hidden struct {
 func (h *hidden) Error() string        { return h.what }
 func (h *hidden) Is(target error) bool { return errors.Is(h.err, target) }
 
-// Client is c, except that a redirection to another origin carries no Authorization.
+// Client is c, except that redirections to another origin carry no Authorization.
 func Client(c *http.Client) *http.Client {
 	own := *c
 	own.CheckRedirect = func(r *http.Request, via []*http.Request) error {
@@ -104,7 +104,7 @@ func Client(c *http.Client) *http.Client {
 	return &own
 }
 
-// Origin is scheme, host and port of an address: whom credentials are for.
+// Origin is scheme, host and port of an address, for which credentials are valid.
 func Origin(u *url.URL) string {
 	port := u.Port()
 	if port == "" {

@@ -1,5 +1,5 @@
-// Package smaps tells how much of the mapped files of this process is in memory. Start with [Resident]. It
-// works on Linux alone; elsewhere it returns an error.
+// Package smaps measures how much of the mapped files of this process is in memory. Start with [Resident]. It
+// works only on Linux; elsewhere it returns an error.
 package smaps
 
 import (
@@ -9,15 +9,16 @@ import (
 	"strings"
 )
 
-// Resident is how many bytes of the mapped files whose path is wanted are in this process's memory, a file that
-// was removed not among them. Cost: a walk over the page tables of the whole process, some 10 ms for 600 MB.
-// Errors: the operating system's, so always where it is not Linux.
+// Resident returns how many bytes of the mapped files selected by is are in this process's memory; removed
+// files do not count. Cost: a walk over the page tables of the whole process, some 10 ms for 600 MB. Errors:
+// the operating system's; always one on other systems than Linux.
 func Resident(is func(path string) bool) (bytes uint64, err error) {
 	err = each(is, func(m mapping) { bytes += m.resident })
 	return bytes, err
 }
 
-// Huge is how many bytes of them are in mappings for which large pages are asked, in memory or not. Cost and errors: those of Resident.
+// Huge returns how many bytes of the selected files are in mappings that request large pages, whether in memory or not.
+// Cost and errors: those of Resident.
 func Huge(is func(path string) bool) (bytes uint64, err error) {
 	err = each(is, func(m mapping) {
 		if m.huge {
@@ -27,13 +28,13 @@ func Huge(is func(path string) bool) (bytes uint64, err error) {
 	return bytes, err
 }
 
-// mapping is what is told of a mapped file, in bytes.
+// mapping holds the figures of a mapped file, in bytes.
 type mapping struct {
 	size, resident uint64
 	huge           bool
 }
 
-// each calls visit with all mappings of files whose path is wanted.
+// each calls visit with all mappings of the selected files.
 func each(is func(path string) bool, visit func(mapping)) error {
 	raw, err := os.ReadFile("/proc/self/smaps")
 	if err != nil {

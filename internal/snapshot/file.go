@@ -29,8 +29,8 @@ type File struct {
 }
 
 // Open maps a file and checks its header and tables, but not the payloads. The cost depends on the
-// payloads only through 4 bytes a block. A file that is replaced later stays readable. Errors:
-// fs.ErrNotExist, ErrDamaged, ErrForeign (another format), or those of the operating system.
+// payloads only through 4 bytes a block. If the file is replaced later, the open one stays readable.
+// Errors: fs.ErrNotExist, ErrDamaged, ErrForeign (another format), or those of the operating system.
 func Open(path string) (*File, error) {
 	f, err := open(path)
 	if err != nil {
@@ -40,7 +40,7 @@ func Open(path string) (*File, error) {
 	return openMapped(path, f)
 }
 
-// openMapped is Open of a file that is open, and lies at path or soon will.
+// openMapped is Open for an open file that is at path, or will be soon.
 func openMapped(path string, f *os.File) (*File, error) {
 	info, err := f.Stat()
 	if err != nil {
@@ -58,7 +58,7 @@ func openMapped(path string, f *os.File) (*File, error) {
 	return s, nil
 }
 
-// open opens what should be a file, and does not wait for a pipe.
+// open opens a file, and does not wait if it is a pipe.
 func open(path string) (*os.File, error) {
 	f, err := regular.Open(path)
 	if errors.Is(err, regular.ErrIrregular) {
@@ -126,7 +126,7 @@ func parse(path string, file []byte) (*File, error) {
 	return f, f.decodeSections(tables[:count*entrySize])
 }
 
-// checkHeader checks the sum of a page, and that it is one of a snapshot's in some format.
+// checkHeader checks the checksum of a page, and that it is a header of a snapshot in some format.
 func checkHeader(b []byte) error {
 	if sum(b[:page-4]) != binary.LittleEndian.Uint32(b[page-4:]) {
 		return damage("header")
@@ -139,7 +139,7 @@ func checkHeader(b []byte) error {
 
 func foreign(b []byte) error { return fmt.Errorf("format %q: %w", b[:8], ErrForeign) }
 
-// decode reads a header, and the digit of its format, which is one that is read.
+// decode reads a header and the digit of its format, which must be supported.
 func (h *Header) decode(b []byte) (digit byte, err error) {
 	if err := checkHeader(b); err != nil {
 		return 0, err
@@ -158,7 +158,7 @@ func (h *Header) decode(b []byte) (digit byte, err error) {
 	return digit, nil
 }
 
-// decodeSections reads their table: they lie in order and apart.
+// decodeSections reads the table of sections, which must be in order and must not overlap.
 func (f *File) decodeSections(table []byte) error {
 	seen := make(map[string]bool, len(table)/entrySize)
 	free := uint64(page)
@@ -224,7 +224,7 @@ func (f *File) Verify(ctx context.Context) error {
 	return nil
 }
 
-// check makes sure that the blocks from first to last are as they were written.
+// check checks that the blocks from first to last are unchanged.
 func (f *File) check(first, last int) error {
 	for w := first / 64; w <= last/64; w++ {
 		want := ^uint64(0)
@@ -259,7 +259,7 @@ func (f *File) read(w int, set uint64) (err error) {
 	return nil
 }
 
-// Close frees the memory. Nothing of the file may be used afterwards. A second Close does nothing.
+// Close frees the memory. No memory of the file may be used afterwards. A second Close does nothing.
 func (f *File) Close() error {
 	if f.free == nil {
 		return nil

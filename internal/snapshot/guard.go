@@ -41,7 +41,7 @@ func Fault(p any) error {
 	return fmt.Errorf("%s: the file cannot be read where it is mapped: %w", path, ErrDamaged)
 }
 
-// mappings are the files that are mapped now.
+// mappings are the files mapped at present.
 var mappings registry
 
 type registry struct {

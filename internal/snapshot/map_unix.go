@@ -10,10 +10,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Maps says whether Files are memory-mapped, so that their pages can be released.
+// Maps reports whether Files are memory-mapped, so that their pages can be released.
 const Maps = true
 
-// forget is advice for whole pages within b.
+// forget advises the system about whole pages within b.
 func forget(b []byte) {
 	size := os.Getpagesize()
 	skip := -int(uintptr(unsafe.Pointer(unsafe.SliceData(b)))) & (size - 1)
@@ -22,8 +22,8 @@ func forget(b []byte) {
 	}
 }
 
-// mapFile returns the whole file as memory and the function that gives it back.
-// Nothing can be written there: forget would lose it. Errors and faults name path.
+// mapFile returns the whole file as memory and the function that unmaps it. Writing to it
+// is not possible, since forget would lose the change. Errors and faults name path.
 func mapFile(path string, f *os.File, size int64) ([]byte, func() error, error) {
 	if size == 0 {
 		return nil, func() error { return nil }, nil

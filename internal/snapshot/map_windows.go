@@ -5,7 +5,7 @@ import (
 	"os"
 )
 
-// Maps says whether Files are memory-mapped, so that their pages can be released.
+// Maps reports whether Files are memory-mapped, so that their pages can be released.
 const Maps = false
 
 func forget([]byte) {}

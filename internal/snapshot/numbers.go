@@ -9,11 +9,11 @@ type number interface {
 	int8 | uint32 | uint64 | float32 | float64
 }
 
-// little says that the CPU keeps the low byte first, as files do.
+// little reports whether the CPU stores the low byte first, as files do.
 var little = binary.NativeEndian.Uint16([]byte{1, 0}) == 1
 
-// Uint32s, Uint64s, Float32s, Float64s and Int8s return the numbers in b; a rest after the last whole
-// number is ignored. If b is aligned and the CPU is little-endian, the result is the memory itself,
+// Uint32s, Uint64s, Float32s, Float64s and Int8s return the numbers in b; bytes after the last whole
+// number are ignored. If b is aligned and the CPU is little-endian, the result is the memory itself,
 // otherwise a copy.
 func Uint32s(b []byte) []uint32   { return numbers[uint32](b) }
 func Uint64s(b []byte) []uint64   { return numbers[uint64](b) }
@@ -50,7 +50,7 @@ func memory[T number](v []T) []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(&v[0])), len(v)*int(unsafe.Sizeof(v[0])))
 }
 
-// swap brings numbers from the order of files into the CPU's or back, in place.
+// swap converts numbers between the byte orders of files and CPU, in place.
 func swap[T number](v []T) {
 	if little {
 		return

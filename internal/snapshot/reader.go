@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// Reader reads values from the front of a section. The first error, which wraps ErrDamaged, sticks,
-// and every later read returns zero. Not safe for concurrent use.
+// Reader reads values from the front of a section. The first error, which wraps ErrDamaged, is
+// kept, and every later read returns zero. Not safe for concurrent use.
 type Reader struct {
 	s    *Section
 	data []byte
@@ -46,8 +46,8 @@ func (r *Reader) Raw(n int) []byte {
 	return b
 }
 
-// U32, U64, Uvarint and Text read what the Writer's methods of the same names wrote. A Uvarint must
-// have its shortest form.
+// U32, U64, Uvarint and Text read values written by the Writer's methods of the same names. A
+// Uvarint must have its shortest form.
 func (r *Reader) U32() uint32 {
 	if b := r.Raw(4); len(b) == 4 {
 		return binary.LittleEndian.Uint32(b)

@@ -11,8 +11,8 @@ type Section struct {
 // Len returns the length in bytes.
 func (s *Section) Len() int { return len(s.data) }
 
-// Raw returns the whole payload, unchecked; Check tells which part is good. Its first byte is aligned
-// to 64 if the file's is.
+// Raw returns the whole payload, unchecked; Check reports which parts are undamaged. Its first byte is
+// aligned to 64 if the file's is.
 func (s *Section) Raw() []byte { return s.data }
 
 // Bytes returns n bytes of the payload from offset from. They are the memory of the file. Error:

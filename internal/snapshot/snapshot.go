@@ -1,8 +1,8 @@
 // Package snapshot is the file format of derived state: named sections, written as a whole or not at all,
 // mapped when they are opened, and checked block by block when a block is first read (docs/format.md). Start
-// with [Write], or with [Open], [File.Section] and [Section.Bytes]. Call [Guard] around all that reads mapped
-// memory: it turns a fault into an error. A File is safe for concurrent use and its memory is valid until
-// Close. Damage is ErrDamaged, a file of another kind or version is ErrForeign.
+// with [Write], or with [Open], [File.Section] and [Section.Bytes]. Call [Guard] around all code that reads
+// mapped memory: it turns a fault into an error. A File is safe for concurrent use and its memory is valid
+// until Close. Damage is ErrDamaged, a file of another kind or version is ErrForeign.
 package snapshot
 
 import (
@@ -21,8 +21,8 @@ const (
 	endSize   = 8 + 4 + 8 + 4
 )
 
-// blockOf is how many bytes have a checksum of their own, by the digit of the format. Who reads a
-// row for the first time reads its block, so blocks are small.
+// blockOf is the number of bytes under one checksum, by the digit of the format. The first read of a row
+// reads its whole block, so blocks are small.
 var blockOf = map[byte]int{'2': 64 << 10, '3': 8 << 10, written: blockSize}
 
 const (

@@ -12,13 +12,13 @@ import (
 	"github.com/lexsem/lexsem/internal/yield"
 )
 
-// Write writes a file atomically: path holds the old file or the new one, whatever happens. The folder
-// must exist. If write returns an error, the old file stays. Only the owner can read the file.
+// Write writes a file atomically: at any moment path has the old file or the new one. The folder must
+// exist. If write returns an error, the old file stays. Only the owner can read the file.
 func Write(path string, h Header, write func(*Writer) error) error {
 	return atomicfile.Write(path, func(f *os.File) error { return writeAll(f, h, write) })
 }
 
-// WriteOpen is Write, followed by Open of the written file itself, whatever happens to path meanwhile.
+// WriteOpen is Write followed by Open of the written file itself, even if path is replaced meanwhile.
 func WriteOpen(path string, h Header, write func(*Writer) error) (file *File, err error) {
 	err = atomicfile.Write(path, func(f *os.File) error {
 		if err := writeAll(f, h, write); err != nil {
@@ -41,7 +41,7 @@ func writeAll(f *os.File, h Header, write func(*Writer) error) error {
 	return w.Close()
 }
 
-// Writer writes the sections of one file, one after the other. The first error sticks, and Close
+// Writer writes the sections of one file, one after the other. The first error is kept, and Close
 // returns it. Not safe for concurrent use.
 type Writer struct {
 	w        io.Writer
@@ -57,8 +57,8 @@ type Writer struct {
 	err      error
 }
 
-// bufferSize is how much is written at once. The system keeps what it gets at once, and from a
-// multiple of that on, in large pages where it can, and maps those at once when one byte is first read.
+// bufferSize is the size of one write. Linux keeps a write of this size at a multiple of it in large
+// pages if it can, and maps a whole large page when one of its bytes is first read.
 const bufferSize = 2 << 20
 
 // NewWriter starts a file in w. Close must be called to complete it.
@@ -81,7 +81,7 @@ func (h Header) encode() []byte {
 	return binary.LittleEndian.AppendUint32(b, crc32.Checksum(b, castagnoli))
 }
 
-// Begin ends the current section and starts the next one. Its payload is what is written until the
+// Begin ends the current section and starts the next one. Its payload is everything written until the
 // next Begin or Close. The tag has 1 to 8 bytes, none of them zero, and is used once in a file.
 func (w *Writer) Begin(tag string) {
 	if err := checkTag(tag); w.err == nil && err != nil {
@@ -110,7 +110,7 @@ func checkTag(tag string) error {
 	return nil
 }
 
-// at is how many bytes of data there are.
+// at returns how many bytes of data there are.
 func (w *Writer) at() uint64 { return w.n + uint64(len(w.buf)) - page }
 
 // end completes the entry of the present section.
@@ -168,7 +168,7 @@ func (w *Writer) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// U32 and U64 write an integer of fixed length. Uvarint writes one with 7 bits a byte.
+// U32 and U64 write an integer of fixed length. Uvarint writes an integer with 7 bits per byte.
 func (w *Writer) U32(v uint32) { w.Write(binary.LittleEndian.AppendUint32(nil, v)) }
 func (w *Writer) U64(v uint64) { w.Write(binary.LittleEndian.AppendUint64(nil, v)) }
 

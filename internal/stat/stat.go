@@ -2,7 +2,7 @@
 // labellings ([VMeasure]), intervals ([Bootstrap], [StratifiedMeans]), the correction for several comparisons
 // ([Holm]), [AUC], pairwise choices ([Choices]) and clustering ([CompleteLinkage]).
 //
-// Every function is deterministic, and those that draw at random take a seed. Data on which a statistic is
+// Every function is deterministic, and those that draw at random take a seed. Data for which a statistic is
 // not defined are ErrSample.
 package stat
 

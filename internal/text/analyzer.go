@@ -11,15 +11,15 @@ import (
 	"unicode"
 )
 
-// analyzerVersion changes with everything that makes another term of the same
-// text, the stemming library included: an index is made by one version only.
+// analyzerVersion changes with everything that changes the terms of a text, including the stemming library:
+// an index must be made by one version only.
 const analyzerVersion = 4
 
 // MaxTerm is the maximum length of a term in bytes. A longer term keeps its first bytes and ends with
 // a digest of the whole, so that it stays distinct.
 const MaxTerm = 64
 
-// ErrLanguage: the language is no ISO 639 code.
+// ErrLanguage: the language is not an ISO 639 code.
 var ErrLanguage = errors.New("unknown language; use an ISO 639 code. Stems and function words are known of " + strings.Join(Languages(), ", ") + ` ("none" leaves words as they are)`)
 
 // Options are the options of an Analyzer.
@@ -29,17 +29,16 @@ type Options struct {
 	// Stem reduces words to their Snowball stems if the language is one of Languages. Words in Cyrillic and Arabic
 	// script become Russian and Arabic stems in texts of languages that are not written in these scripts.
 	Stem bool
-	// Stop removes the function words of the language, and those of Russian and Arabic where Stem uses these.
+	// Stop removes the function words of the language, and those of Russian and Arabic if Stem stems these.
 	Stop bool
 }
 
-// Defaults are the options for English: stems, without function words.
+// Defaults returns the options for English: stems, without function words.
 func Defaults() Options { return Options{Language: "en", Stem: true, Stop: true} }
 
-// Term is one term of a text. Terms with Beside false are the words of the text in order. A compound
-// gives both its words and itself: ERR_CONN_RESET gives the words err, conn, reset, and also
-// err_conn_reset with Beside true. ReadAll gives the word readal (a stem), and also read and all with
-// Beside true.
+// Term is one term of a text. Terms with Beside false are the words of the text in order. A compound gives
+// its words and also itself: ERR_CONN_RESET gives the words err, conn, reset, and err_conn_reset with Beside
+// true. ReadAll gives the word readal (a stem), and read and all with Beside true.
 type Term struct {
 	Text       string  // lower-cased and stemmed; at most MaxTerm bytes
 	Start, End int     // the term comes from the bytes [Start, End) of the text
@@ -48,7 +47,7 @@ type Term struct {
 	Title      bool    // in the title of a document (InTitle)
 }
 
-// InTitle marks the terms of a document whose first end bytes are its title, and returns them.
+// InTitle marks the terms in the first end bytes of a document, which are its title, and returns the terms.
 func InTitle(terms []Term, end int) []Term {
 	for i := range terms {
 		if terms[i].End > end {
@@ -120,14 +119,14 @@ func (a *Analyzer) Options() Options { return a.o }
 // are comparable.
 func (a *Analyzer) Digest() string { return a.digest }
 
-// FunctionWords are the words that Terms leaves out, lower-cased, in no order.
+// FunctionWords returns the words that Terms leaves out, lower-cased, in no order.
 func (a *Analyzer) FunctionWords() iter.Seq[string] { return maps.Keys(a.stop) }
 
 // Terms appends the terms of s to dst:
 //
 //   - words are maximal runs of letters, digits and marks, lower-cased and in Unicode's form NFKC;
 //     purely alphabetic ones are stemmed;
-//   - 1,000 is 1000. A word of letters and numbers that a hyphen joins, and short words that hyphens join, are also
+//   - 1,000 is 1000. A word of letters and numbers joined by a hyphen, and short words joined by hyphens, are also
 //     written without it: GPT4, wifi;
 //   - words joined by a sign (_ . - / \ : @ + & = #) are a compound, which gives the whole and its
 //     parts, except that words of letters joined by hyphens are just words. A camelCase word is one
@@ -136,17 +135,17 @@ func (a *Analyzer) FunctionWords() iter.Seq[string] { return maps.Keys(a.stop) }
 //   - scripts without spaces (Han, Kana, Hangul, Thai, Lao, Khmer, Myanmar) give overlapping pairs of
 //     characters, or the single character if it stands alone. The characters are additional terms;
 //   - function words give additional terms (Function), each word and each pair of neighbours once, and so does each
-//     function word in capitals, such as US. They are for queries of nothing else;
-//   - an emoji is a word. Soft hyphens and characters without width are no part of a word. Raised numbers
+//     function word in capitals, such as US. They are for queries that have only function words;
+//   - an emoji is a word. Soft hyphens and characters without width are not part of a word. Raised numbers
 //     are numbers: CO₂ is co2.
 //
 // s may hold any bytes. Invalid UTF-8 separates words. Cost O(len(s)): about 200 ns for a recently
 // seen word, 2 µs for a new one.
 func (a *Analyzer) Terms(dst []Term, s string) []Term { return a.terms(scanner{a: a, s: s, dst: dst}) }
 
-// Asked appends the terms of a query to dst: as Terms, without the single characters of longer runs, and with function
-// words only where there is no other term, or in capitals among small letters. A Hangul particle at the end of a word
-// is an additional term.
+// Asked appends the terms of a query to dst: like Terms, but without the single characters of longer runs, and with
+// function words only if there is no other term, or if they are in capitals among small letters. A Hangul particle at
+// the end of a word is an additional term.
 func (a *Analyzer) Asked(dst []Term, s string) []Term {
 	n := len(dst)
 	dst = a.terms(scanner{a: a, s: s, dst: dst, asked: true})

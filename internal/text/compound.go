@@ -6,14 +6,14 @@ import (
 	"unicode/utf8"
 )
 
-// maxRuns bounds a compound; a longer one goes on as the next.
+// maxRuns bounds the parts of a compound; the rest of a longer one becomes the next compound.
 const maxRuns = 32
 
-// joints join two words to a compound where they stand between them without a
-// space; the last sign of one decides what kind of joint it is.
+// joints join two words to a compound if they are between them without a space; the last sign of a joint
+// decides its kind.
 var joints = []string{"://", "::", "->", ":\\", ":/", "_", ".", "-", "/", "\\", ":", "@", "+", "&", "=", "#", "\u2010", "\u2011"}
 
-// begins says which bytes a joint begins with: most words end at a space.
+// begins holds the bytes with which a joint can begin: most words end at a space.
 var begins = func() (is [256]bool) {
 	for _, j := range joints {
 		is[j[0]] = true
@@ -21,7 +21,7 @@ var begins = func() (is [256]bool) {
 	return is
 }()
 
-// joint returns the length of the joint at the front of s, 0 without one.
+// joint returns the length of the joint at the front of s, or 0.
 func joint(s string) int {
 	if !begins[s[0]] {
 		return 0
@@ -85,7 +85,7 @@ func (sc *scanner) compound(i int) int {
 	return end
 }
 
-// signed returns the end of a name such as C++ or F# whose letters end at end.
+// signed returns the end of a name such as C++ or F#; end is the end of its letters.
 func (sc *scanner) signed(end int) int {
 	if r := sc.runs[0]; r.end-r.start > 2 {
 		return end
@@ -104,7 +104,7 @@ func (sc *scanner) signed(end int) int {
 	return end
 }
 
-// justHyphens: well-known is two words and no name.
+// justHyphens: a compound such as well-known is two words and not a name.
 func (sc *scanner) justHyphens() bool {
 	for _, c := range sc.join {
 		if c != '-' {
@@ -119,9 +119,9 @@ func (sc *scanner) justHyphens() bool {
 	return true
 }
 
-// identifier adds a compound: the whole, the steps of a path that are
-// compounds themselves, and the words. The words together weigh as much as the
-// whole, so that a text that has the very code comes before texts of its words.
+// identifier adds a compound: the whole, the steps of a path that are compounds themselves, and the words.
+// The words together weigh as much as the whole, so a text with the exact code ranks above texts with its
+// words.
 func (sc *scanner) identifier() {
 	part := 1 / float32(len(sc.runs))
 	last := len(sc.runs) - 1
@@ -144,8 +144,9 @@ func (sc *scanner) identifier() {
 	}
 }
 
-// Short words that hyphens join are also written as one, and so are letters and a number: Wi-Fi and wifi, e-mail and
-// email, GPT-4 and GPT4. Texts and queries have both forms. Of longer words, they would be many, and seldom met.
+// Short words joined by hyphens are also written as one, and so are letters and a number: Wi-Fi and wifi, e-mail and
+// email, GPT-4 and GPT4. Texts and queries have both forms. For longer words there would be many such forms, which
+// are rarely used.
 const (
 	shortPart    = 3 // bytes
 	shortJoined  = 9 // with hyphens
@@ -153,7 +154,7 @@ const (
 	joinedWeight = 0.3
 )
 
-// joined adds the words of a compound as one, beside them.
+// joined adds the words of a compound as one additional term.
 func (sc *scanner) joined(weight float32) {
 	var b strings.Builder
 	letters := true
@@ -164,7 +165,7 @@ func (sc *scanner) joined(weight float32) {
 	sc.stemmed(b.String(), sc.runs[0].start, sc.runs[len(sc.runs)-1].end, letters, true, weight)
 }
 
-// thousands returns the end of a number such as 1,000,000 that begins with a run, r.end if it is none.
+// thousands returns the end of a number such as 1,000,000 that begins with a run, or r.end if there is none.
 func (sc *scanner) thousands(r run) int {
 	digits := func(from int) (n int) {
 		for from+n < len(sc.s) && '0' <= sc.s[from+n] && sc.s[from+n] <= '9' {
@@ -194,7 +195,8 @@ func (sc *scanner) thousands(r run) int {
 	return end
 }
 
-// number adds a number without its commas. Beside it, a document has what stands between them.
+// number adds a number without its commas. A document also gets its parts between the commas as additional
+// terms.
 func (sc *scanner) number(start, end int) {
 	s := sc.s[start:end]
 	sc.add(strings.ReplaceAll(s, ",", ""), start, end, false, 1)
@@ -208,7 +210,7 @@ func (sc *scanner) number(start, end int) {
 	}
 }
 
-// whole adds the runs from to to as one term, and v1.2 as 1.2 as well.
+// whole adds the runs from from to to as one term; v1.2 is also added as 1.2.
 func (sc *scanner) whole(from, to int, weight, part float32) {
 	start, end := sc.runs[from].start, sc.runs[to].end
 	w := sc.form(start, end)
@@ -218,7 +220,7 @@ func (sc *scanner) whole(from, to int, weight, part float32) {
 	}
 }
 
-// camel adds a run as a word, and the pieces of a camelCase one beside it.
+// camel adds a run as a word, and the pieces of a camelCase word as additional terms.
 func (sc *scanner) camel(r run, weight float32) {
 	sc.word(r.start, r.end, r.letters, false, weight)
 	if !r.camel {

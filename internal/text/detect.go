@@ -8,10 +8,10 @@ import (
 	"unicode"
 )
 
-// detected is how many bytes of a text LanguageOf reads.
+// detected is the number of bytes of a text that LanguageOf reads.
 const detected = 4096
 
-// names are the languages that LanguageOf tells.
+// names are the languages that LanguageOf recognises.
 var names = map[string]string{
 	"ar": "Arabic", "bn": "Bengali", "da": "Danish", "de": "German", "el": "Greek", "en": "English", "es": "Spanish", "fa": "Persian", "fi": "Finnish",
 	"fr": "French", "he": "Hebrew", "hi": "Hindi", "hu": "Hungarian", "hy": "Armenian", "it": "Italian", "ja": "Japanese", "ka": "Georgian", "km": "Khmer",
@@ -19,7 +19,7 @@ var names = map[string]string{
 	"ta": "Tamil", "te": "Telugu", "th": "Thai", "tr": "Turkish", "uk": "Ukrainian", "vi": "Vietnamese", "zh": "Chinese",
 }
 
-// LanguageName is the English name of a language that LanguageOf tells, else its code.
+// LanguageName is the English name of a language that LanguageOf returns, else its code.
 func LanguageName(code string) string {
 	if n, ok := names[code]; ok {
 		return n
@@ -27,7 +27,7 @@ func LanguageName(code string) string {
 	return code
 }
 
-// writing is a script and the largest language that is written in it.
+// writing is a script and the most widespread language written in it.
 type writing struct {
 	script *unicode.RangeTable
 	code   string
@@ -40,12 +40,12 @@ var written = []writing{
 	{unicode.Armenian, "hy"},
 }
 
-// Letters that tell a language from the one that its script stands for, or among those of Latin script.
+// Letters that identify a language other than the one assumed for its script, or a language of Latin script.
 var telling = map[rune]string{'і': "uk", 'ї': "uk", 'є': "uk", 'ґ': "uk", 'پ': "fa", 'چ': "fa", 'گ': "fa", 'ژ': "fa", 'ی': "fa", 'ơ': "vi", 'ư': "vi", 'đ': "vi"}
 
-// LanguageOf returns the ISO 639 code of the language that most of a text is written in, "" where it cannot tell. Most
-// scripts stand for the largest language that is written in them; some letters tell another. Among languages of Latin
-// script the function words decide, so one without a list in this package is not told, nor is a text of a few words. It
+// LanguageOf returns the ISO 639 code of the main language of a text, or "" if it cannot tell. Most scripts imply the
+// largest language that uses them; some letters imply another. Languages of Latin script are recognised by their
+// function words. So a language without a list in this package is not recognised, nor is a text of a few words. It
 // looks at the first 4 KiB.
 func LanguageOf(s string) string {
 	if len(s) > detected {
@@ -92,7 +92,7 @@ func LanguageOf(s string) string {
 	return ""
 }
 
-// byFunctionWords tells languages of Latin script.
+// byFunctionWords recognises languages of Latin script.
 func byFunctionWords(s string) string {
 	lists := functionWords()
 	words, by := 0, map[string]int{}
@@ -109,7 +109,7 @@ func byFunctionWords(s string) string {
 	return codes[0]
 }
 
-// functionWords are the languages of each function word of Latin script.
+// functionWords maps each function word of Latin script to its languages.
 var functionWords = sync.OnceValue(func() map[string][]string {
 	all := map[string][]string{}
 	for _, code := range Languages() {

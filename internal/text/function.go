@@ -5,17 +5,17 @@ import (
 	"unicode"
 )
 
-// Function words say nothing about the topic of a text, so they are no words of it. But some queries have nothing else:
-// "the who", "to be or not to be". For these a text has terms of its function words beside its words: =to for each,
-// =to=be for each pair of neighbours, and =US for one in capitals, each once.
+// Function words say nothing about the topic of a text, so they do not count as words. But some queries consist only of
+// them: "the who", "to be or not to be". So function words get terms of their own: =to for each, =to=be for each pair
+// of neighbours, and =US for one in capitals, each once.
 
-// functionMark begins the terms of function words, and no others.
+// functionMark is the first character of the terms of function words, and of no others.
 const functionMark = '='
 
-// Function says whether a term is one of function words.
+// Function reports whether a term stands for function words.
 func Function(term string) bool { return term != "" && term[0] == functionMark }
 
-// Functions says whether terms are those of function words alone; false for none.
+// Functions reports whether all terms stand for function words; false if there are none.
 func Functions(terms []Term) bool {
 	for _, t := range terms {
 		if !Function(t.Text) {
@@ -25,7 +25,7 @@ func Functions(terms []Term) bool {
 	return len(terms) > 0
 }
 
-// Shown is a term as people read it.
+// Shown returns a term in the form for people.
 func Shown(term string) string {
 	if !Function(term) {
 		return term
@@ -38,7 +38,7 @@ const (
 	pairShift  = 17      // from this bit on, 1 and the number of the word before
 )
 
-// function takes in a function word.
+// function adds a function word.
 func (sc *scanner) function(w string, start, end int, beside bool) {
 	number, ok := sc.a.number[w]
 	if !ok || beside {
@@ -59,7 +59,7 @@ func (sc *scanner) function(w string, start, end int, beside bool) {
 	}
 }
 
-// first says whether a text has not had a term of function words.
+// first reports whether a term of function words is new in a text.
 func (sc *scanner) first(key uint32) bool {
 	if sc.seen == nil {
 		sc.seen = map[uint32]bool{}

@@ -32,7 +32,7 @@ import (
 	iso "golang.org/x/text/language"
 )
 
-// language is what the analysis of one language adds to that of all.
+// language holds the additions of one language to the common analysis.
 type language struct {
 	stem   func(*snowballstem.Env) bool
 	elides bool
@@ -58,7 +58,7 @@ var languages = map[string]language{
 	"tr":   {stem: turkish.Stem},
 }
 
-// languageOf returns the language of a code. That of an ISO 639 code without a row has no stems and no function words.
+// languageOf returns the language of a code. An ISO 639 code without a row has no stems and no function words.
 func languageOf(code string) (language, error) {
 	if l, ok := languages[code]; ok {
 		return l, nil
@@ -75,9 +75,9 @@ func languageOf(code string) (language, error) {
 	return language{}, nil
 }
 
-// guests are the languages by which words of their scripts are analysed in texts of all languages that are written in
-// another script: a folder of English and Russian files needs no choice. Words of one script could be of several
-// languages, and documents and queries take the same one.
+// guests are languages that analyse words in their scripts even if the texts' language uses another script: a folder
+// of English and Russian files needs no choice. A script may have several languages; documents and queries assume the
+// same one.
 var guests = []*guest{
 	{code: "ru", from: 0x400, to: 0x52f, hosts: "ru uk be bg mk sr kk ky mn tg tt ba cv os ab av ce sah kv"},
 	{code: "ar", from: 0x620, to: 0x6ff, hosts: "ar fa ur ps sd ug ku ckb ks pnb"},
@@ -91,7 +91,7 @@ type guest struct {
 	stem     *stemmer
 }
 
-// guestsOf are the guests in texts of a language.
+// guestsOf returns the guests in texts of a language.
 func guestsOf(code string) (out []*guest) {
 	for _, g := range guests {
 		if code != "none" && !slices.Contains(strings.Fields(g.hosts), code) {
@@ -101,8 +101,8 @@ func guestsOf(code string) (out []*guest) {
 	return out
 }
 
-// Fits says whether words of a language have its own stems, if there are any, in texts that are analysed as another
-// language ("" is English), or stay as they are.
+// Fits reports whether words of a language get its own stems, if there are any, in texts analysed as another
+// language ("" is English), or are not stemmed.
 func Fits(code, analysed string) bool {
 	return languages[code].stem == nil || analysed == "none" || code == cmp.Or(analysed, "en") ||
 		slices.ContainsFunc(guestsOf(cmp.Or(analysed, "en")), func(g *guest) bool { return g.code == code })
@@ -132,8 +132,7 @@ func stopWords(language string) map[string]struct{} {
 	return otherStops()[language]
 }
 
-// otherStops reads the lists of the other languages: a heading [xx], then the
-// words; # begins a comment.
+// otherStops reads the lists of the other languages: a heading [xx], then the words; # begins a comment.
 var otherStops = sync.OnceValue(func() map[string]map[string]struct{} {
 	lists := map[string]map[string]struct{}{}
 	var list map[string]struct{}

@@ -19,14 +19,13 @@ const (
 	classSign               // a term of one character
 )
 
-// denseScripts write no spaces between words, or, Hangul, words whose parts
-// are searched for.
+// denseScripts have no spaces between words or, like Hangul, have words whose parts are searched for.
 var denseScripts = []*unicode.RangeTable{
 	unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul, unicode.Bopomofo,
 	unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar,
 }
 
-// Dense says whether a character is of a script that writes no spaces between words, or of Hangul.
+// Dense reports whether a character belongs to a script without spaces between words, or to Hangul.
 func Dense(r rune) bool {
 	return r == 'ー' || r == 'ｰ' || r >= 0x0e00 && unicode.In(r, denseScripts...)
 }
@@ -78,7 +77,7 @@ type run struct {
 	camel      bool // an upper-case letter after a lower-case one, or before one and after an upper-case one
 }
 
-// longName is the number of bytes after which a raised number marks a footnote.
+// longName is the number of bytes of a word after which a raised number marks a footnote.
 const longName = 3
 
 // run reads the run that starts at i. An apostrophe between letters belongs
@@ -124,8 +123,8 @@ func (sc *scanner) run(i int) run {
 	return r
 }
 
-// dense makes overlapping pairs of the characters from i on; marks belong to the character before them. Beside them
-// stand the single characters, for queries of one. A query has none beside its pairs.
+// dense makes overlapping pairs of the characters from i on; marks belong to the preceding character. The single
+// characters are additional terms, for queries of one character. A query has none in addition to its pairs.
 func (sc *scanner) dense(i int) int {
 	from, prev := -1, -1 // starts of the last character and of the one before it
 	alone := func(start, end int) {
@@ -173,7 +172,8 @@ func (sc *scanner) dense(i int) int {
 	return i
 }
 
-// signs are written as ASCII writes them in a term, a sigma as within a word, and what is invisible is not.
+// signs are normalised in a term: to ASCII, a final sigma to the usual one, and invisible characters are
+// removed.
 var signs = strings.NewReplacer("’", "'", "\u2010", "-", "ς", "σ", "\u00ad", "", "\u200b", "", "\u200d", "", "\u2060", "", "\ufeff", "")
 
 // form is the lower-cased, normalised form of the bytes [start, end).
@@ -182,7 +182,7 @@ func (sc *scanner) form(start, end int) string {
 	return s
 }
 
-// formed is form, and says whether all are ASCII.
+// formed is form, and reports whether all bytes are ASCII.
 func (sc *scanner) formed(start, end int) (form string, ascii bool) {
 	s := sc.s[start:end]
 	for i := 0; i < len(s); i++ {
@@ -193,10 +193,10 @@ func (sc *scanner) formed(start, end int) (form string, ascii bool) {
 	return strings.ToLower(s), true
 }
 
-// Accented is the share of a word's weight in a query that its form with accents has; that without has the rest.
+// Accented is the share of a query word's weight for its form with accents; the form without has the rest.
 const Accented = 0.6
 
-// word adds a word, unless it is a function word, and beside it how it is written without accents.
+// word adds a word, unless it is a function word, and its form without accents as an additional term.
 func (sc *scanner) word(start, end int, letters, beside bool, weight float32) {
 	w, ascii := sc.formed(start, end)
 	plain := w
@@ -218,7 +218,7 @@ func (sc *scanner) word(start, end int, letters, beside bool, weight float32) {
 	}
 }
 
-// stemmed adds a word in its form for terms and returns true, or takes in a function word.
+// stemmed adds the term of a word and returns true, or handles a function word.
 func (sc *scanner) stemmed(w string, start, end int, letters, beside bool, weight float32) bool {
 	stem := w
 	switch guest, of := sc.guest(w, letters); {

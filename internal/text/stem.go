@@ -8,16 +8,15 @@ import (
 	"github.com/blevesearch/snowballstem"
 )
 
-// A stemmer remembers the stems of words it has met. Snowball takes about a
-// microsecond a word; words repeat, so nearly all come out of the tables: one
-// slot per hash, the last word to come stays.
+// stemmer caches the stems of words. Snowball takes about a microsecond a word. Words repeat,
+// so nearly all stems come from the tables: one slot per hash, which keeps the last word.
 //
-// Most stems are how their word begins. Of these a slot of 8 bytes has all: 56 bits of the
-// word's hash and the length of the stem, so that a word is found by one read. Words are told
-// apart by their hashes alone there, of 61 bits with the slot's number; the seed is drawn anew
-// by each process.
+// Most stems are prefixes of their words. For these a slot of 8 bytes suffices: 56 bits of the
+// word's hash and the length of the stem, so that a word is found with one read. There, words
+// are distinguished only by hashes of 61 bits, including the slot's number; each process draws
+// a new seed.
 //
-// A slot also tells of a function word that it is one.
+// A slot also records whether a word is a function word.
 type stemmer struct {
 	stem   func(*snowballstem.Env) bool
 	stop   map[string]struct{}
@@ -38,7 +37,7 @@ func newStemmer(stem func(*snowballstem.Env) bool, stop map[string]struct{}) *st
 	return &stemmer{stem: stem, stop: stop, seed: maphash.MakeSeed()}
 }
 
-// of returns the stem of a lower-cased word, "" for a function word.
+// of returns the stem of a lower-cased word, or "" for a function word.
 func (s *stemmer) of(word string) string {
 	h := maphash.String(s.seed, word)
 	slot, other := &s.slots[h%(1<<stemBits)], &s.others[h%uint64(len(s.others))]

@@ -1,6 +1,6 @@
 // Package text finds the words and the search terms of a text. Start with [NewAnalyzer] and [Analyzer.Terms]
 // for terms, or [Words] for plain words. An Analyzer is safe for concurrent use. The same options give the
-// same terms in every process; Analyzer.Digest names them. Any bytes are accepted.
+// same terms in every process; Analyzer.Digest identifies them. Any bytes are accepted.
 package text
 
 import (

@@ -1,6 +1,6 @@
 // Package transformer describes the architecture of an encoder, as the config.json of a checkpoint gives it.
-// Start with [Load]. One [Config] serves all families; families.go maps each family to it. What is unknown or
-// damaged is ErrConfig.
+// Start with [Load]. One [Config] serves all families; families.go maps each family to it. An unknown or
+// damaged configuration is ErrConfig.
 package transformer
 
 import (
@@ -39,7 +39,7 @@ type Config struct {
 	Attention    []Attention
 }
 
-// Attention is what differs from layer to layer.
+// Attention holds the properties that differ between layers.
 type Attention struct {
 	Window int64   // greatest distance to a token that is seen; 0 for any
 	Theta  float64 // base of the rotations of queries and keys by their position; 0 for none
@@ -82,15 +82,14 @@ func Load(path string) (Config, error) {
 	return c, nil
 }
 
-// BERT completes and checks a configuration of that family of which only what is
-// told by numbers and the activation is known.
+// BERT completes and checks a configuration of that family of which only sizes and activation are known.
 func BERT(c Config) (Config, error) {
 	c.ModelType, c.Places = "bert", true
 	c.plain()
 	return c, c.Check()
 }
 
-// plain fills in what is so in most families.
+// plain sets the properties that most families share.
 func (c *Config) plain() {
 	c.KVHeads, c.EmbedScale = c.Heads, 1
 	if c.Heads > 0 {
@@ -104,7 +103,7 @@ func (c *Config) plain() {
 
 const maxLayers = 1 << 10
 
-// Check returns an error that wraps ErrConfig unless c is of sizes that can be.
+// Check returns an error that wraps ErrConfig if sizes in c are impossible.
 func (c Config) Check() error {
 	if err := c.check(); err != nil {
 		return fmt.Errorf("%w: %w", ErrConfig, err)

@@ -8,8 +8,8 @@ import (
 	"slices"
 )
 
-// raw is a config.json, with what all families have in it. Pointers are for keys
-// that may be missing or null.
+// raw is a config.json with the fields of all families. Pointers are for keys that may be
+// missing or null.
 type raw struct {
 	ModelType string `json:"model_type"`
 
@@ -137,7 +137,7 @@ func (r raw) config() (Config, error) {
 	return c, nil
 }
 
-// bert: a table of positions and one of types, normalisation behind the sums.
+// bert: a table of positions and one of types, normalisation after the sums.
 func bert(r raw, c *Config) error {
 	if r.PositionEmbedding != "" && r.PositionEmbedding != "absolute" {
 		return fmt.Errorf("position_embedding_type %q; only absolute is known, use an ONNX file", r.PositionEmbedding)
@@ -149,7 +149,7 @@ func bert(r raw, c *Config) error {
 	return nil
 }
 
-// roberta counts positions from behind that of padding.
+// roberta counts positions from the one after that of padding.
 func roberta(r raw, c *Config) error {
 	pad := int64(1)
 	if r.Pad != nil {
@@ -163,13 +163,13 @@ func roberta(r raw, c *Config) error {
 	return bert(r, c)
 }
 
-// distilbert has half the layers, and no types.
+// distilbert has half the layers, and no token types.
 func distilbert(_ raw, c *Config) error {
 	c.Places, c.Types, c.Eps = true, 0, 1e-12
 	return nil
 }
 
-// mpnet adds a number for the distance to each score, and has no types.
+// mpnet adds to each score a number that depends on the distance, and has no types.
 func mpnet(r raw, c *Config) error {
 	c.Buckets = 32
 	if r.Buckets != nil && *r.Buckets != c.Buckets {
@@ -180,7 +180,7 @@ func mpnet(r raw, c *Config) error {
 	return nil
 }
 
-// nomic rotates queries and keys, and gates.
+// nomic rotates queries and keys, and has gates.
 func nomic(r raw, c *Config) error {
 	switch {
 	case r.Prenorm || r.ParallelBlock || r.UseRMS || r.NomicCausal || r.Interleaved:
@@ -211,7 +211,7 @@ func nomic(r raw, c *Config) error {
 	return r.rotate(c, "", theta)
 }
 
-// gte rotates queries and keys, and gates.
+// gte rotates queries and keys, and has gates.
 func gte(r raw, c *Config) error {
 	switch {
 	case r.PositionEmbedding != "" && r.PositionEmbedding != "rope":
@@ -229,7 +229,7 @@ func gte(r raw, c *Config) error {
 	return r.rotate(c, "", theta)
 }
 
-// modern normalises before the parts of a layer; two layers of three see a window.
+// modern normalises before the parts of a layer; two of three layers see only a window.
 func modern(r raw, c *Config) error {
 	c.Gated, c.Types, c.Eps = true, 0, 1e-5
 	if r.NormEps != nil {
@@ -261,8 +261,8 @@ func modern(r raw, c *Config) error {
 	return nil
 }
 
-// gemma normalises before and behind the parts of a layer, and queries and keys;
-// five layers of six see a window.
+// gemma normalises before and after the parts of a layer, and also queries and keys; five
+// of six layers see only a window.
 func gemma(r raw, c *Config) error {
 	if r.Softcap != nil {
 		return fmt.Errorf("attn_logit_softcapping is %v, which is not known", *r.Softcap)
@@ -308,8 +308,8 @@ func gemma(r raw, c *Config) error {
 	return nil
 }
 
-// qwen normalises before the parts of a layer, and queries and keys; a token sees
-// those before it.
+// qwen normalises before the parts of a layer, and also queries and keys; a token sees
+// only earlier ones.
 func qwen(r raw, c *Config) error {
 	if err := r.grouped(c, 128); err != nil {
 		return err
@@ -336,7 +336,7 @@ func qwen(r raw, c *Config) error {
 	return r.rotate(c, "", 10000)
 }
 
-// grouped fills in what is so of families that were made of decoders.
+// grouped sets the properties of families that were derived from decoders.
 func (r raw) grouped(c *Config, width int64) error {
 	c.RMS, c.Gated, c.Types, c.Eps = true, true, 0, 1e-6
 	if r.RMSEps != nil {
@@ -353,7 +353,7 @@ const (
 	slides = "sliding_attention"
 )
 
-// kinds tells for each layer whether it sees a window: by layer_types, else by the
+// kinds decides for each layer whether it sees only a window: by layer_types, else by the
 // family's rule.
 func (r raw) kinds(c *Config, rule func(i int64) bool) ([]bool, error) {
 	out := make([]bool, len(c.Attention))
@@ -376,7 +376,7 @@ func (r raw) kinds(c *Config, rule func(i int64) bool) ([]bool, error) {
 	return out, nil
 }
 
-// rope is a description of rotations.
+// rope describes the rotations.
 type rope struct {
 	Theta  *float64 `json:"rope_theta"`
 	Type   string   `json:"rope_type"`
@@ -394,8 +394,8 @@ func (r raw) rotate(c *Config, name string, theta float64) error {
 	return err
 }
 
-// rope returns the base of the rotations in layers of the given type, "" for all,
-// and what their frequencies are divided by; theta is the family's own base.
+// rope returns the base of the rotations in layers of the given type, "" for all, and the
+// divisor of their frequencies; theta is the family's default base.
 func (r raw) rope(c *Config, name string, theta float64) (base, slower float64, err error) {
 	p := r.RopeScaling
 	if name == "" {

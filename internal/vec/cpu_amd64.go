@@ -7,15 +7,15 @@ import (
 	"golang.org/x/sys/cpu"
 )
 
-// What this machine can do. AVX-512 needs DQ, BW and VL beside F only because
-// every server and desktop part that is worth it has them; it leaves out the
-// early ones that slow down under it.
+// Capabilities of this machine. AVX-512 requires DQ, BW and VL in addition to F: every
+// server and desktop processor that gains from it has them, and early ones that slow down
+// are excluded.
 var (
 	hasAVX2   = cpu.X86.HasAVX2 && cpu.X86.HasFMA
 	hasAVX512 = hasAVX2 && cpu.X86.HasAVX512F && cpu.X86.HasAVX512DQ && cpu.X86.HasAVX512BW && cpu.X86.HasAVX512VL
 )
 
-// kernels are those this machine can run, best first.
+// kernels are the kernels that this machine can run, best first.
 var kernels = func() []*kernel {
 	var k []*kernel
 	if hasAVX512 {
@@ -67,8 +67,7 @@ func dot(a, b []float32) float32 {
 	return vek32.Dot(a, b)
 }
 
-// dot4 adds nothing for the last len(q)%16 components; it returns how many it
-// took.
+// dot4 skips the last len(q)%16 components; it returns the number of processed ones.
 func dot4(out *[4]float32, q, a, b, c, d []float32) int {
 	n := len(q) &^ 15
 	switch {
@@ -113,7 +112,8 @@ func axpy(y []float32, f float32, x []float32) int {
 	return n
 }
 
-// largest is the maximum of x, not empty. With a NaN in x it is anything.
+// largest is the maximum of x, which is not empty. If x contains NaN, the result is
+// undefined.
 func largest(x []float32) float32 {
 	if !hasAVX2 {
 		return largestGo(x)
@@ -129,7 +129,7 @@ func scale(x []float32, f float32) {
 	vek32.MulNumber_Inplace(x, f)
 }
 
-// exp does the first n components of ExpSum; it returns n and their sum.
+// exp processes the first n components of ExpSum; it returns n and their sum.
 func exp(dst, x []float32, shift, f float32) (int, float64) {
 	n := len(x) &^ 7
 	if n == 0 || !hasAVX2 {

@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/cpu"
 )
 
-// hasDotprod: SDOT, four int8 products to a lane and instruction. NEON itself
-// every arm64 CPU has.
+// hasDotprod: SDOT computes four int8 products for each lane in one instruction. Every
+// arm64 CPU has NEON itself.
 var hasDotprod = cpu.ARM64.HasASIMDDP || runtime.GOOS == "darwin"
 
 var int8Kernel = map[bool]string{true: "neon-dotprod", false: "neon"}[hasDotprod]
@@ -26,7 +26,7 @@ func dotInt8x4sdot(out *[4]int32, q, a, b, c, d *int8, n int)
 //go:noescape
 func dotInt8x4neon(out *[4]int32, q, a, b, c, d *int8, n int)
 
-// dot4 does the first components and returns how many.
+// dot4 processes the first components and returns their number.
 func dot4(out *[4]float32, q, a, b, c, d []float32) int {
 	n := len(q) &^ 7
 	if n > 0 {

@@ -59,7 +59,7 @@ func SquaredL2x4(out *[4]float32, q, a, b, c, d []float32) {
 
 // DotAxpy4 writes the inner products of x with the rows a, b, c and d into out, and adds f[0]·a +
 // f[1]·b + f[2]·c + f[3]·d to y. x, y and the rows have one length. It reads each row once, so that
-// four rows of a symmetric matrix serve a product with x on both sides of the diagonal.
+// four rows of a symmetric matrix are used on both sides of the diagonal.
 func DotAxpy4(out *[4]float32, y []float32, f *[4]float32, x, a, b, c, d []float32) {
 	n := len(y)
 	x, a, b, c, d = x[:n], a[:n], b[:n], c[:n], d[:n]
@@ -108,8 +108,7 @@ func four(out *[4]float32, q, a, b, c, d []float32, l2 bool) {
 	}
 }
 
-// dotGo is the plain twin: four sums, so that additions need not wait for one
-// another.
+// dotGo is the plain Go form: four sums, so that additions need not wait for each other.
 func dotGo(a, b []float32) float32 {
 	b = b[:len(a)]
 	var s0, s1, s2, s3 float32

@@ -2,7 +2,7 @@ package vec
 
 import "math"
 
-// What the layers of a text encoder do between their matrix products.
+// The operations of a text encoder's layers between their matrix products.
 
 // AddRows adds row, of length n, to each row of c. The rows of c are ldc ≥ n apart.
 func AddRows(c []float32, ldc, rows int, row []float32) {
@@ -29,7 +29,7 @@ func AddGELURows(c []float32, ldc, rows int, bias []float32) {
 	}
 }
 
-// geluLimit is where Φ ends: behind it, float32 knows only 0 and 1.
+// geluLimit is the end of the range of Φ: beyond it, float32 has only 0 and 1.
 const geluLimit = 4 * math.Sqrt2
 
 // geluPoly is (Φ(x) − ½)/x on |x| ≤ geluLimit as a polynomial of x²/16 − 1: the
@@ -37,7 +37,7 @@ const geluLimit = 4 * math.Sqrt2
 var geluPoly = [16]float32{0.124992073, -0.062429104, 0.0465549678, -0.0380824246, 0.0318774767, -0.0264060292, 0.0213006716, -0.0162685197,
 	0.0112003386, -0.00765886158, 0.00607704697, -0.00356590655, 0.000601253123, -0.000380756537, 0.00106147723, -0.000485363416}
 
-// gelu is the plain twin of the kernels.
+// gelu is the plain Go form of the kernels.
 func gelu(x float32) float32 {
 	t := min(max(x, -geluLimit), geluLimit)
 	u := t*t*(1.0/16) - 1
@@ -48,8 +48,8 @@ func gelu(x float32) float32 {
 	return x * (0.5 + t*p)
 }
 
-// AddNorm writes the layer normalisation of a + b + c into dst: less the mean, divided by √(variance +
-// eps), times scale, plus shift. dst may be any of the inputs. All have dst's length. Sums are in
+// AddNorm writes the layer normalisation of a + b + c into dst: minus the mean, divided by √(variance
+// + eps), times scale, plus shift. dst may be any of the inputs. All have dst's length. Sums are in
 // float32.
 func AddNorm(dst, a, b, c, scale, shift []float32, eps float32) {
 	n := len(dst)

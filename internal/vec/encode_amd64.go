@@ -11,7 +11,7 @@ func addGELUavx2(c *float32, ldc, rows int, bias *float32, n int)
 //go:noescape
 func addNormavx2(dst, a, b, c, scale, shift *float32, eps float32, n int)
 
-// addGELU does the first columns and returns how many.
+// addGELU processes the first columns and returns their number.
 func addGELU(c []float32, ldc, rows int, bias []float32) int {
 	n := len(bias) &^ 7
 	switch {
@@ -26,7 +26,7 @@ func addGELU(c []float32, ldc, rows int, bias []float32) int {
 	return n
 }
 
-// addNorm reports whether it could.
+// addNorm reports whether it did the work.
 func addNorm(dst, a, b, c, scale, shift []float32, eps float32) bool {
 	if !hasAVX2 || len(dst)%8 != 0 {
 		return false

@@ -4,7 +4,7 @@ package vec
 
 import "slices"
 
-// kernels are those this machine can run, best first.
+// kernels are the kernels that this machine can run, best first.
 var kernels = []*kernel{
 	{name: "neon", mr: 8, nr: 8, run: tile8x8neon, last: tile4x8neon, transpose: transposeGo},
 	kernelGo,
@@ -25,7 +25,7 @@ func expneon(dst, x *float32, shift, f float32, n int) float64
 //go:noescape
 func addGELUneon(c, bias, consts *float32, n int)
 
-// geluConsts are what addGELUneon reads.
+// geluConsts are the constants of addGELUneon.
 var geluConsts = func() []float32 {
 	c := slices.Clone(geluPoly[:])
 	slices.Reverse(c)
@@ -40,7 +40,7 @@ func axpy(y []float32, f float32, x []float32) int {
 	return n
 }
 
-// exp does the first n components of ExpSum; it returns n and their sum.
+// exp processes the first n components of ExpSum; it returns n and their sum.
 func exp(dst, x []float32, shift, f float32) (n int, sum float64) {
 	if n = len(x) &^ 3; n > 0 {
 		sum = expneon(&dst[0], &x[0], shift, f, n)
@@ -48,7 +48,7 @@ func exp(dst, x []float32, shift, f float32) (n int, sum float64) {
 	return n, sum
 }
 
-// addGELU does the first columns and returns how many.
+// addGELU processes the first columns and returns their number.
 func addGELU(c []float32, ldc, rows int, bias []float32) int {
 	n := len(bias) &^ 7
 	if n == 0 {

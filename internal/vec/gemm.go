@@ -4,21 +4,19 @@ import "sync"
 
 // Matrix products.
 //
-// The idea is that of Goto and van de Geijn ("Anatomy of High-Performance
-// Matrix Multiplication", 2008) with two levels left out that today's caches
-// make needless. C is computed in tiles of mr×nr that live in registers. For
-// one tile a micro-kernel walks along k; in each step it multiplies mr values
-// of A with nr neighbouring values of B, so 2·mr·nr operations need only mr+nr
-// loads. B is first copied into panels of nr columns, k after k, so that the
-// kernel reads it as one stream; a panel is used for all rows of A while it is
-// in the L2 cache, which pays for the copy. A is read where it lies, row by
-// row; only for Aᵀ·B, and for the last rows if m is no multiple of mr, is it
-// copied. Tiles over the edge are computed whole, on zeroes, into a scratch
-// tile of which the valid part is kept.
+// The method is that of Goto and van de Geijn ("Anatomy of High-Performance Matrix
+// Multiplication", 2008) without two levels that today's caches make unnecessary. C is
+// computed in tiles of mr×nr that are held in registers. For one tile a micro-kernel
+// walks along k. In each step it multiplies mr values of A with nr adjacent values of B,
+// so 2·mr·nr operations need only mr+nr loads. B is first copied into panels of nr
+// columns, ordered by k, so that the kernel reads it as one stream. A panel is used for
+// all rows of A while it is in the L2 cache, which pays for the copy. A is read in place,
+// row by row; it is copied only for Aᵀ·B, and for the last rows if m is not a multiple of
+// mr. Tiles over the edge are padded with zeros and computed whole into a scratch tile,
+// and only the valid part is kept.
 //
-// Each element of C is summed over k in the same order wherever it lies, so
-// equal rows give bit-equal results. NaN and infinities propagate as in the
-// plain loop.
+// Each element of C is summed over k in the same order wherever it is, so equal rows give
+// bit-equal results. NaN and infinities propagate as in the plain loop.
 
 const (
 	gemmKC = 512  // longest stretch of k: a panel of 512×48 floats is 96 KiB
@@ -31,8 +29,8 @@ type kernel struct {
 	name   string
 	mr, nr int
 	run    func(c *float32, ldc int, a *float32, rs, cs int, b *float32, k int, acc bool)
-	// last, if there is one, computes the first mr/2 rows of a tile into c, rows nr
-	// apart: for the last rows of A, of which a query has few.
+	// last, if not nil, computes the first mr/2 rows of a tile into c, with rows nr
+	// apart. It is for the last rows of A; a query has few rows.
 	last func(c *float32, a *float32, rs, cs int, b *float32, k int)
 	// transpose writes dst[p*ldd+j] = src[j*lds+p] for j < 8, p < k; k%8 == 0.
 	transpose func(dst *float32, ldd int, src *float32, lds, k int)
@@ -66,9 +64,8 @@ func stretch(k int) int {
 	return ((k+pieces-1)/pieces + 7) &^ 7
 }
 
-// multiply is gemm with the panels of B as ready made, or where that is nil,
-// made from b as it goes. Where then is not nil, each block of C is handed to
-// it as soon as it is done.
+// multiply is gemm with the panels of B in ready or, if ready is nil, made from b on the
+// way. If then is not nil, each block of C is passed to it as soon as it is computed.
 func multiply(kn *kernel, c []float32, ldc int, a, b view, ready []float32, then Then, m, n, k int) {
 	if m == 0 || n == 0 {
 		return
@@ -143,9 +140,9 @@ func addTile(dst, src []float32, acc bool) {
 	}
 }
 
-// packA copies the rows of A from a certain one on into panels of mr rows,
-// zeroes below the last, and returns that row (relative to i0): the first if A
-// is transposed, else the first of an incomplete panel.
+// packA copies the rows of A from some row on into panels of mr rows, with zeros below
+// the last, and returns that row (relative to i0): the first if A is transposed, else the
+// first of an incomplete panel.
 func packA(buf *gemmBuffers, a view, i0, mc, p0, kc, mr int) int {
 	from := mc - mc%mr
 	if a.cs != 1 {

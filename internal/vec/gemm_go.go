@@ -2,8 +2,7 @@ package vec
 
 import "unsafe"
 
-// kernelGo is the twin of the assembly kernels for other machines: 4×4 sums in
-// registers.
+// kernelGo is the plain Go form of the kernel for other machines: 4×4 sums in registers.
 var kernelGo = &kernel{name: "go", mr: 4, nr: 4, run: tileGo, transpose: transposeGo}
 
 func tileGo(c *float32, ldc int, a *float32, rs, cs int, b *float32, k int, acc bool) {

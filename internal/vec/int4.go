@@ -2,9 +2,8 @@ package vec
 
 import "math"
 
-// Codes of four bits. A row of n of them lies in Int4Bytes(n) bytes: byte i has
-// code i in its lower half and code Int4Bytes(n)+i in its upper half, each plus
-// 8, and what is beyond n is 0. Codes are in [−7, 7].
+// Codes of four bits. A row of n codes takes Int4Bytes(n) bytes: byte i has code i in its lower half
+// and code Int4Bytes(n)+i in its upper half, each plus 8; codes beyond n are 0. Codes are in [−7, 7].
 
 // Int4Bytes returns the number of bytes of n codes.
 func Int4Bytes(n int) int { return (n + 1) / 2 }
@@ -20,10 +19,10 @@ const (
 // ≈ scale·code[i], and the length of the difference is at most lost·LostInt4 times the length of x.
 // lost is in [0, 127].
 //
-// The largest components may be clipped, to half at most, which gives finer codes to the others. Among
-// a few such steps it takes the one whose codes have the least angle to x, and the scale with the
-// least loss. The scale is 0 if x is zero or so small that the scale underflows. The result is the
-// same on every machine.
+// The largest components may be clipped to as little as half, which gives the others finer codes.
+// Among a few such clippings it takes the one whose codes have the smallest angle to x, and the scale
+// with the smallest loss. The scale is 0 if x is zero or so small that the scale underflows. The
+// result is the same on every machine.
 func QuantizeInt4(dst []int8, x []float32) (scale float32, lost int8) {
 	dst = dst[:Int4Bytes(len(x))]
 	top := maxAbs(x)
@@ -135,7 +134,7 @@ func DotInt4Rows(out []int32, q, rows []int8) {
 	}
 }
 
-// dotInt4x4Go adds to out; it is the plain twin of the kernels.
+// dotInt4x4Go adds to out; it is the plain Go form of the kernels.
 func dotInt4x4Go(out *[4]int32, lo, hi, a, b, c, d []int8) {
 	n := len(lo)
 	hi, a, b, c, d = hi[:n], a[:n], b[:n], c[:n], d[:n]

@@ -17,7 +17,7 @@ func dotInt4Atvnni(out *int32, lo, hi *int8, rows **int8, d, n int)
 //go:noescape
 func unpackInt4avx2(lo, hi, src *int8, n int)
 
-// unpackInt4 does the first bytes and returns how many.
+// unpackInt4 processes the first bytes and returns their number.
 func unpackInt4(lo, hi, src []int8) int {
 	n := len(src) &^ 31
 	if n == 0 || !hasAVX2 {
@@ -27,7 +27,7 @@ func unpackInt4(lo, hi, src []int8) int {
 	return n
 }
 
-// dotInt4At reports whether it has done it.
+// dotInt4At reports whether it did the work.
 func dotInt4At(out []int32, lo, hi []int8, rows []*int8) bool {
 	switch {
 	case len(rows) < 4 || len(lo) == 0:
@@ -42,7 +42,7 @@ func dotInt4At(out []int32, lo, hi []int8, rows []*int8) bool {
 	return true
 }
 
-// dotInt4x4 does the first bytes and returns how many.
+// dotInt4x4 processes the first bytes and returns their number.
 func dotInt4x4(out *[4]int32, lo, hi, a, b, c, d []int8) int {
 	if hasVNNI && len(lo) > 0 {
 		dotInt4x4vnni(out, &lo[0], &hi[0], &a[0], &b[0], &c[0], &d[0], len(lo))

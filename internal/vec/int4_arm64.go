@@ -8,7 +8,7 @@ func dotInt4x4sdot(out *[4]int32, lo, hi, a, b, c, d *int8, n int)
 //go:noescape
 func dotInt4x4neon(out *[4]int32, lo, hi, a, b, c, d *int8, n int)
 
-// dotInt4x4 does the first bytes and returns how many.
+// dotInt4x4 processes the first bytes and returns their number.
 func dotInt4x4(out *[4]int32, lo, hi, a, b, c, d []int8) int {
 	n := len(lo) &^ 15
 	switch {

@@ -5,9 +5,9 @@ import (
 	"unsafe"
 )
 
-// Codes of one byte. A vector x is stored as code[i] = round(x[i]/scale) with
-// scale = max|x|/127, so products of codes are integers and exact: every
-// kernel gives the same bits, for codes in [−127, 127], which all are.
+// Codes of one byte. A vector x is stored as code[i] = round(x[i]/scale) with scale = max|x|/127.
+// Products of codes are exact integers, so every kernel gives the same bits for codes in [−127, 127],
+// which all codes are.
 
 // MaxInt8Dim is the maximum length of a vector of codes, so that its products fit an int32.
 const MaxInt8Dim = 1 << 16
@@ -17,7 +17,7 @@ const MaxInt8Dim = 1 << 16
 // its scale underflows, codes and scale are 0.
 func QuantizeInt8(dst []int8, x []float32) (scale float32) { return QuantizeTo(dst, x, 127) }
 
-// QuantizeTo is QuantizeInt8 with codes in [−most, most], for most from 1 to 127.
+// QuantizeTo is QuantizeInt8 with codes in [−most, most]; most is 1 to 127.
 func QuantizeTo(dst []int8, x []float32, most int8) (scale float32) {
 	dst = dst[:len(x)]
 	top := maxAbs(x)
@@ -34,14 +34,14 @@ func QuantizeTo(dst []int8, x []float32, most int8) (scale float32) {
 }
 
 // DotSlack returns the slack for the rounding of float32 sums in bounds on inner products of dim
-// components, relative to ‖q‖‖p‖. The kernels add 16 or more sums side by side. The slack comes on top
-// of the error of the codes. With x = x̂ + e and x̂ the decoded codes, for both vectors,
+// components, relative to ‖q‖‖p‖. The kernels keep 16 or more sums in parallel. The slack is added to
+// the error of the codes. With x = x̂ + e and x̂ the decoded codes, for both vectors,
 //
 //	|q·p − q̂·p̂| = |q̂·e_p + e_q·p| ≤ ‖q̂‖‖e_p‖ + ‖e_q‖‖p‖
 func DotSlack(dim int) float64 { return float64(dim/16+16) * 0x1p-23 }
 
-// LostInt8 returns the length of the decoded codes of x, scale·codes[i], and the length of what they
-// lose, x[i] − scale·codes[i].
+// LostInt8 returns the length of the decoded codes of x, scale·codes[i], and the length of the
+// difference x[i] − scale·codes[i].
 func LostInt8(x []float32, codes []int8, scale float32) (decoded, lost float64) {
 	codes = codes[:len(x)]
 	var squares int64
@@ -116,7 +116,7 @@ func DotInt8At(out []int32, q []int8, rows []*int8) {
 	}
 }
 
-// rowAt is row i of n codes; the last stands in for those behind it.
+// rowAt is row i of n codes; beyond the end it is the last row.
 func rowAt(rows []*int8, i, n int) []int8 { return unsafe.Slice(rows[min(i, len(rows)-1)], n) }
 
 // AxpyInt8 adds f·x to y in place. x and y have equal length.
@@ -127,7 +127,7 @@ func AxpyInt8(y []float32, f float32, x []int8) {
 	}
 }
 
-// dotInt8x4Go adds to out; it is the plain twin of the kernels.
+// dotInt8x4Go adds to out; it is the plain Go form of the kernels.
 func dotInt8x4Go(out *[4]int32, q, a, b, c, d []int8) {
 	n := len(q)
 	a, b, c, d = a[:n], b[:n], c[:n], d[:n]
@@ -142,7 +142,7 @@ func dotInt8x4Go(out *[4]int32, q, a, b, c, d []int8) {
 	out[0], out[1], out[2], out[3] = s0, s1, s2, s3
 }
 
-// maxAbsGo is the largest |x|, 0 for none.
+// maxAbsGo is the largest |x|, 0 for an empty x.
 func maxAbsGo(x []float32) float32 {
 	var top float32
 	for _, v := range x {

@@ -4,7 +4,7 @@ package vec
 
 import "golang.org/x/sys/cpu"
 
-// hasVNNI: the int8 products of AVX-512, four to a lane and instruction.
+// hasVNNI: AVX-512 computes four int8 products for each lane in one instruction.
 var hasVNNI = hasAVX512 && cpu.X86.HasAVX512VNNI && cpu.X86.HasBMI2
 
 var int8Kernel = func() string {
@@ -44,7 +44,7 @@ func maxAbsavx2(x *float32, n int) float32
 //go:noescape
 func quantizeavx2(dst *int8, x *float32, f float32, n int)
 
-// dotInt8x4 does the first components and returns how many.
+// dotInt8x4 processes the first components and returns their number.
 func dotInt8x4(out *[4]int32, q, a, b, c, d []int8) int {
 	if hasVNNI && len(q) > 0 {
 		dotInt8x4vnni(out, &q[0], &a[0], &b[0], &c[0], &d[0], len(q))
@@ -58,7 +58,7 @@ func dotInt8x4(out *[4]int32, q, a, b, c, d []int8) int {
 	return n
 }
 
-// dotInt8Rows does the first rows and returns how many.
+// dotInt8Rows processes the first rows and returns their number.
 func dotInt8Rows(out []int32, q, rows []int8) int {
 	n := len(out) &^ 3
 	if n == 0 || len(q) == 0 {
@@ -75,7 +75,7 @@ func dotInt8Rows(out []int32, q, rows []int8) int {
 	return n
 }
 
-// dotInt8At reports whether it has done it.
+// dotInt8At reports whether it did the work.
 func dotInt8At(out []int32, q []int8, rows []*int8) bool {
 	switch {
 	case len(rows) < 4 || len(q) == 0:

@@ -4,7 +4,7 @@ package vec
 
 import "math"
 
-// kernels8 are those this machine can run, best first.
+// kernels8 are the kernels that this machine can run, best first.
 var kernels8 = func() []*kernel8 {
 	var k []*kernel8
 	if hasVNNI {
@@ -50,7 +50,7 @@ func bounds(x []float32) (lo, hi float32, finite bool) {
 	return min(lo, l), max(hi, h), finite && top < math.Float32bits(float32(math.Inf(1)))
 }
 
-// quantizeU8 does the first components and returns how many.
+// quantizeU8 processes the first components and returns their number.
 func quantizeU8(dst []uint8, x []float32, f float32, zero int32) int {
 	n := len(x) &^ 31
 	if n == 0 || !hasAVX2 {

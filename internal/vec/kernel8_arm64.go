@@ -2,7 +2,7 @@
 
 package vec
 
-// kernels8 are those this machine can run, best first.
+// kernels8 are the kernels that this machine can run, best first.
 var kernels8 = func() []*kernel8 {
 	var k []*kernel8
 	if hasDotprod {

@@ -2,8 +2,7 @@ package vec
 
 import "unsafe"
 
-// kernel8Go is the twin of the assembly kernels for other machines: 4×4 sums in
-// registers.
+// kernel8Go is the plain Go form of the kernel for other machines: 4×4 sums in registers.
 var kernel8Go = &kernel8{name: "go", mr: 4, nr: 4, run: tile8Go}
 
 func tile8Go(c *float32, ldc int, a *uint8, lda int, b *int8, quads int, row, col *float32, acc bool) {
@@ -32,8 +31,8 @@ func tile8Go(c *float32, ldc int, a *uint8, lda int, b *int8, quads int, row, co
 	}
 }
 
-// dequantize is what kernels make of a sum of products. Sum, zero and its product
-// with the sum of codes are whole numbers, so that the difference is rounded
+// dequantize converts a sum of products to float32, as kernels do. sum, zero and the
+// product of zero with the sum of codes are whole numbers, so the difference is rounded
 // once, as by a fused multiply-add.
 func dequantize(sum int32, scale, zero, weight, codes float32) float32 {
 	t := float32(float64(float32(sum)) - float64(zero)*float64(codes))

@@ -1,17 +1,17 @@
 package vec
 
-// Late interaction: codes of token states, 16 side by side, against the tokens of
-// a query. Package index/late says what they are.
+// Late interaction: codes of token states, 16 in parallel, against the tokens of a query. Package
+// index/late describes them.
 
 const (
 	// SimLanes is the number of codes in a block.
 	SimLanes = 16
-	// SimTokens divides the number of query tokens: kernels process so many at a time.
+	// SimTokens divides the number of query tokens, since kernels process that many at a time.
 	SimTokens = 4
 )
 
-// SimTop returns the largest component of a query for codes of so many bits. AVX2 adds two products in
-// 16 bits, which would overflow above 63 for codes of eight bits.
+// SimTop returns the largest allowed component of a query for codes of the given number of bits. AVX2
+// adds two products in 16 bits, which would overflow above 63 for codes of eight bits.
 func SimTop(bits int) int {
 	if bits == 8 {
 		return 63
@@ -27,7 +27,7 @@ func UnpackCodes(dst, src []byte, bits int) {
 	unpackGo(dst, src, bits, unpack(dst, src, bits))
 }
 
-// unpackGo is the plain twin; it begins at byte from of src.
+// unpackGo is the plain Go form; it begins at byte from of src.
 func unpackGo(dst, src []byte, bits, from int) {
 	n, mask := len(src), byte(1<<bits-1)
 	for part := range 8 / bits {
@@ -49,7 +49,7 @@ type Sim struct {
 	room []byte // to unpack a block
 }
 
-// unpack makes Block of a byte a component.
+// unpack sets Block to one byte per component.
 func (s *Sim) unpack(groups int) {
 	n := 4 * SimLanes * groups
 	if cap(s.room) < n {
@@ -95,7 +95,7 @@ func MaxSim(best []float32, q []int8, sums []int32, s *Sim) {
 	maxSimGo(best, q, sums, s, groups)
 }
 
-// maxSimGo is the plain twin.
+// maxSimGo is the plain Go form.
 func maxSimGo(best []float32, q []int8, sums []int32, s *Sim, groups int) {
 	var scales [SimLanes]float32
 	for j := range scales {

@@ -11,7 +11,7 @@ func maxSimvnni(best *float32, q *int8, sums *int32, block, scales *byte, tokens
 //go:noescape
 func maxSimavx2(best *float32, q *int8, sums *int32, block, scales *byte, quads, groups int, top int32, unit float32, step int)
 
-// unpack does the first bytes of src and returns how many.
+// unpack processes the first bytes of src and returns their number.
 func unpack(dst, src []byte, bits int) int {
 	n := len(src) &^ 31
 	if n == 0 || !hasAVX2 {
@@ -21,8 +21,8 @@ func unpack(dst, src []byte, bits int) int {
 	return n
 }
 
-// simStep is how many products of two components AVX2 adds up in 16 bits before it widens them: 8 of 2·15·127, or
-// one of 2·255·63.
+// simStep returns how many products of two components AVX2 sums in 16 bits before it widens them: 8 of
+// 2·15·127, or one of 2·255·63.
 func simStep(bits int) int {
 	if bits == 8 {
 		return 1

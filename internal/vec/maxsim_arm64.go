@@ -10,8 +10,8 @@ func maxSimneon(best *float32, q *int8, sums *int32, block, scales *byte, quads,
 
 func unpack(dst, src []byte, bits int) int { return 0 }
 
-// signed is what makes components signed bytes: a mask that flips their upper bits where they have
-// eight, and what then stands for zero, in halves. 2c − 255 is 2·(c − 128) + 1.
+// signed turns components into signed bytes: a mask that flips the highest bits of eight-bit
+// components, and the value that then stands for zero, in halves. 2c − 255 is 2·(c − 128) + 1.
 func signed(bits int) (flip uint64, zero int32) {
 	if bits == 8 {
 		return 0x80, 1

@@ -9,7 +9,7 @@ type Packed struct {
 	n, k   int
 }
 
-// Then is called with each block of a product once it is computed, while it is still in a cache. The
+// Then is called with each block of a product after it is computed, while it is still in a cache. The
 // block has rows×w elements. Element (i, j) is c[i*ldc+j], which is column from+j of the product.
 type Then func(c []float32, ldc, rows, from, w int)
 
@@ -29,8 +29,8 @@ func (p *Packed) PackNNOf(b []float32, ldb, k, n int) {
 	p.pack(view{strided(b, ldb, k, n), ldb, 1}, n, k)
 }
 
-// strided is what a matrix of the given rows and columns takes of x, its rows ld
-// apart. The kernels do not look where a slice ends.
+// strided is the part of x that a matrix of the given rows and columns needs, with rows ld apart. The
+// kernels do not check the end of a slice.
 func strided(x []float32, ld, rows, cols int) []float32 {
 	if rows == 0 || cols == 0 {
 		return nil

@@ -7,25 +7,23 @@ import (
 
 // Matrix products in bytes.
 //
-// B is weights, one int8 code an element and one scale a column of the product;
-// A is quantised row by row as it comes, to unsigned bytes between the least and
-// the largest of 128 neighbours: a single large element spoils no more than these.
-// A sum of products of codes is an integer, the same
-// on every machine; what the zero point of the row adds to it, zero·Σcodes, is
-// taken off by the sum of the column, which is known beforehand:
+// B holds weights, one int8 code an element and one scale a column of the product. A is quantised row
+// by row at each call, to unsigned bytes between the smallest and the largest of 128 neighbours, so a
+// single large element affects only these. A sum of products of codes is an integer, the same on every
+// machine. The zero point of the row adds zero·Σcodes to it, which is subtracted with the known sum of
+// the column:
 //
 //	Σ a·b ≈ scaleA·scaleB·(Σ qA·qB − zeroA·ΣqB)
 //
-// AVX2, and AVX-512 without VNNI, multiply bytes by VPMADDUBSW, which adds two
-// products in 16 bits. With activations of up to 255 it would saturate beyond
-// weights of 63. But it is the sum of two neighbours of one sign that counts:
-// 255·128 fits, so a column's scale is such that no two codes 2i and 2i+1 of one
-// sign add up to more than 128. Single codes reach 127, and the step is about a
-// third above that of eight bits where seven would double it. Every machine
-// keeps to that, so that vectors of one machine can be searched by another.
+// AVX2, and AVX-512 without VNNI, multiply bytes by VPMADDUBSW, which adds two products in 16 bits.
+// With activations of up to 255 it would saturate for weights above 63. But only the sum of two
+// neighbours of one sign counts: 255·128 fits. So a column's scale is chosen such that no two codes 2i
+// and 2i+1 of one sign add up to more than 128. Single codes reach 127, and the step is about a third
+// larger than with eight bits; with seven bits it would be twice as large. Every machine follows this
+// rule, so that one machine can search vectors made on another.
 //
-// Scales moved from activations into weights (SmoothQuant), rows shifted by the bias of
-// the normalisation before them, and large channels that are split gain little or nothing.
+// These methods gain little or nothing: moving scales from activations into weights (SmoothQuant),
+// shifting rows by the bias of the preceding normalisation, and splitting large channels.
 
 const (
 	groupQuads    = 32  // quads of neighbours along k that share a scale and a zero point of A
@@ -35,11 +33,10 @@ const (
 	leastScale = 1.0 / (1 << 126) // below are numbers of fewer bits; they count as zero
 )
 
-// kernel8 computes a tile: c[i*ldc+j] = (Σₚ a[i*lda+p]·b(p,j) − zeroᵢ·sumⱼ)·scaleᵢ·scaleⱼ,
-// or adds it if acc, for i < mr, j < nr. b holds four codes of each of nr columns, then the next
-// four of each, quads times. a has 4·quads bytes a row. row holds scale and zero
-// of each row, col the nr scales of the columns and behind them the nr sums.
-// All of it must be addressable.
+// kernel8 computes a tile: c[i*ldc+j] = (Σₚ a[i*lda+p]·b(p,j) − zeroᵢ·sumⱼ)·scaleᵢ·scaleⱼ, or adds it
+// if acc, for i < mr, j < nr. b holds four codes of each of nr columns, then the next four of each,
+// and so on, quads times. a has 4·quads bytes a row. row holds scale and zero of each row; col holds
+// the nr scales of the columns, then their nr sums. All of it must be addressable.
 type kernel8 struct {
 	name   string
 	mr, nr int
@@ -48,14 +45,14 @@ type kernel8 struct {
 	last func(c *float32, ldc int, a *uint8, lda int, b *int8, quads int, row, col *float32, acc bool)
 }
 
-// best8 is the kernel that products in bytes use on this machine.
+// best8 is the kernel for products in bytes on this machine.
 var best8 = kernels8[0]
 
 // Packed8 is a matrix of weights as one-byte codes, for products with many matrices A. Each element is
 // rounded to a multiple of its column's scale. The scale is the largest magnitude in the column
-// divided by 127; the sum of two neighbours along k of the same sign counts, too. The zero value is
-// empty; each Pack replaces the contents. Memory: n·k bytes, n rounded up to whole panels. Safe for
-// concurrent multiplication.
+// divided by 127; sums of two neighbours along k with the same sign count as magnitudes, too. The zero
+// value is empty; each Pack replaces the contents. Memory: n·k bytes, n rounded up to whole panels.
+// Safe for concurrent multiplication.
 type Packed8 struct {
 	kn     *kernel8
 	panels []int8
@@ -115,10 +112,9 @@ func (p *Packed8) pack(kn *kernel8, b view, n, k int) {
 // groupsOf is the number of groups along k.
 func groupsOf(quads int) int { return (quads + groupQuads - 1) / groupQuads }
 
-// largestPair is the largest of the absolute values in x, of even length, and of
-// those of the sums of its neighbours 2i and 2i+1, which are greater where both
-// have one sign: NaN where one of all is infinite or NaN. sums has room for half
-// of x.
+// largestPair is the largest absolute value in x, whose length is even, and in the sums of neighbours
+// 2i and 2i+1; a sum is larger if both have one sign. It is NaN if any element is infinite or NaN.
+// sums must have half the length of x.
 func largestPair(x, sums []float32) float32 {
 	for i := range sums {
 		sums[i] = x[2*i] + x[2*i+1]
@@ -202,7 +198,7 @@ type buffers8 struct {
 
 var pool8 = sync.Pool{New: func() any { return new(buffers8) }}
 
-// quantize fills codes and rows with m rows of A, and room for whole tiles.
+// quantize fills codes and rows with m rows of A, padded to whole tiles.
 func (b *buffers8) quantize(a []float32, lda, m, k, mr int) {
 	tall, wide := (m+mr-1)/mr*mr, (k+3)&^3
 	if cap(b.codes) < tall*wide {
@@ -219,9 +215,9 @@ func (b *buffers8) quantize(a []float32, lda, m, k, mr int) {
 	}
 }
 
-// quantizeRow writes the codes of x and returns what x[i] ≈ scale·(dst[i]−zero)
-// within scale is made of. Where x has a NaN or an infinity, scale is NaN; where x
-// is zero, or next to it, scale is 0.
+// quantizeRow writes the codes of x, such that x[i] ≈ scale·(dst[i]−zero) within scale, and returns
+// scale and zero. If x has a NaN or an infinity, scale is NaN; if x is zero or almost zero, scale is
+// 0.
 func quantizeRow(dst []uint8, x []float32) (scale, zero float32) {
 	lo, hi, finite := bounds(x)
 	if !finite {
@@ -248,8 +244,8 @@ func roundInt32(v float32) int32 {
 	return int32(float32(v+magic) - magic)
 }
 
-// boundsGo is the plain twin of the kernels: the least and the largest element
-// of x and 0, and whether all are finite.
+// boundsGo is the plain Go form of the kernels: the smallest and the largest element of x and 0, and
+// whether all are finite.
 func boundsGo(x []float32) (lo, hi float32, finite bool) {
 	finite = true
 	for _, v := range x {

@@ -2,7 +2,7 @@
 
 package vec
 
-// What has assembly on amd64 alone.
+// Functions with assembly only on amd64.
 
 func dot(a, b []float32) float32 { return dotGo(a, b) }
 

@@ -2,14 +2,14 @@
 
 package vec
 
-// What has assembly on amd64 and arm64.
+// Functions with assembly on amd64 and arm64.
 
 const int8Kernel = "go"
 
-// kernels8 are those this machine can run, best first.
+// kernels8 are the kernels that this machine can run, best first.
 var kernels8 = []*kernel8{kernel8Go}
 
-// kernels are those this machine can run, best first.
+// kernels are the kernels that this machine can run, best first.
 var kernels = []*kernel{kernelGo}
 
 func axpy([]float32, float32, []float32) int                 { return 0 }

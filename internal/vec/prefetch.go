@@ -3,7 +3,7 @@ package vec
 import "unsafe"
 
 // Prefetch asks the CPU to load the start of a non-empty slice into its cache, and does not wait. It
-// helps if the rows to compare are known before the first is read.
+// helps if the rows to compare are known before the first one is read.
 func Prefetch[T any](a []T, bytes int) { prefetch(unsafe.Pointer(&a[0]), bytes) }
 
 // PrefetchRows is Prefetch for the start of each row. Rows must not be empty.

@@ -2,11 +2,10 @@ package vec
 
 import "math"
 
-// Codes of one bit: of a vector x the sign of each component, and two numbers
-// that make an estimate of the inner product of x with a query q out of
-// ⟨sgn x, q⟩. Codes of SignLanes vectors lie side by side. A query becomes a
-// table for every four components, of ⟨sgn, q⟩ there for each of 16 codes, so
-// that kernels look 32 codes up at once.
+// A code of one bit per component holds, for a vector x, the signs of its components, and two
+// numbers that estimate the inner product of x with a query q from ⟨sgn x, q⟩. The codes of
+// SignLanes vectors are stored together. A query becomes one table per four components, with ⟨sgn,
+// q⟩ for each of the 16 codes, so that kernels look up 32 codes at once.
 
 const (
 	// SignLanes is the number of codes in a block.
@@ -16,10 +15,10 @@ const (
 )
 
 // SignKernel names the instruction set that Signs uses on this machine: "avx2", "neon" or "go". "go"
-// takes longer than some hundred inner products.
+// is slower than some hundred inner products.
 func SignKernel() string { return signKernel }
 
-// Signs holds one-bit codes of up to len(Factors) vectors, one lane each. Lanes come in blocks of
+// Signs holds one-bit codes of up to len(Factors) vectors, one lane each. Lanes are in blocks of
 // SignLanes. A lane that was not set scores −Inf.
 type Signs struct {
 	Codes            []byte // block by block, group by group; see Set
@@ -35,7 +34,7 @@ func signPairs(dim int) int { return (dim + 7) / 8 }
 // SignBytes returns the length of a packed code in bytes.
 func SignBytes(dim int) int { return 2 * signPairs(dim) }
 
-// Lanes returns the number of lanes that there is room for.
+// Lanes returns the number of lanes for which there is room.
 func (s *Signs) Lanes() int { return len(s.Factors) }
 
 // Grow makes room for n lanes, and for up to SignLanes−1 more.
@@ -49,7 +48,7 @@ func (s *Signs) Grow(n int) {
 }
 
 // PackSigns writes the signs of x to dst, of length SignBytes. Four components make a number of four
-// bits, the first in the lowest bit; 1 means 0 or above. The rest is zeros.
+// bits, the first in the lowest bit; 1 means 0 or above. The other bits are zeros.
 func PackSigns(dst []byte, x []float32) {
 	clear(dst)
 	for i, v := range x {
@@ -113,8 +112,8 @@ func (s *SignQuery) Make(q []float32) {
 	}
 }
 
-// signTablesGo is the plain twin: for each four components, of all their subsets
-// the sum, and 128.
+// signTablesGo is the plain Go form: for each four components, the sums of all their subsets, plus
+// 128.
 func signTablesGo(tables []byte, codes []int8) {
 	for i := 0; i < len(codes); i += 4 {
 		t := (*[16]byte)(tables[4*i:])
@@ -137,7 +136,7 @@ func (s *Signs) Score(dst []float32, q *SignQuery) {
 	}
 }
 
-// signScoresGo is the plain twin.
+// signScoresGo is the plain Go form.
 func signScoresGo(dst []float32, codes, tables []byte, factors, offsets []float32, zero int32, scale float32) {
 	pairs := len(tables) / 32
 	for from := 0; from < len(dst); from += SignLanes {

@@ -29,7 +29,7 @@ func signScores(dst []float32, codes, tables []byte, factors, offsets []float32,
 	return true
 }
 
-// firstAbove passes by components that are not above bar, and returns how many.
+// firstAbove skips components up to bar at the front, and returns their number.
 func firstAbove(x []float32, bar float32) int {
 	n := len(x) &^ 31
 	if n == 0 || !hasAVX2 {

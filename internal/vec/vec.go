@@ -1,13 +1,13 @@
-// Package vec has the arithmetic on slices that searches and training spend their time in: inner products,
-// distances, matrix products, quantization. Start with [Dot] and [MatMulNT]. Each function has a form in
-// plain Go; assembly for AVX2, AVX-512 and NEON is chosen by the CPU and agrees with it up to rounding. The
-// tag purego leaves the assembly out. Functions are safe for concurrent use while nobody writes what another
-// reads. A slice that is too short is a panic.
+// Package vec has the arithmetic on slices that dominates the time of searches and training: inner products,
+// distances, matrix products, quantization. Start with [Dot] and [MatMulNT]. Each function has a plain Go
+// form. Assembly for AVX2, AVX-512 and NEON is chosen by the CPU and gives the same results up to rounding.
+// The tag purego disables the assembly. Functions are safe for concurrent use unless one call writes data
+// that another reads. A slice that is too short causes a panic.
 package vec
 
 import "math"
 
-// best is the kernel that matrix products use on this machine.
+// best is the kernel for matrix products on this machine.
 var best = kernels[0]
 
 // Norm returns the Euclidean length of a, summed in float64.
@@ -15,8 +15,8 @@ func Norm(a []float32) float32 {
 	return float32(math.Sqrt(sumSquares(a)))
 }
 
-// Normalize scales a to unit length in place and reports whether it could: a
-// zero vector, or one with a NaN or an infinity, is left unchanged.
+// Normalize scales a to unit length in place and reports whether it could. It leaves a zero vector, or one
+// with a NaN or an infinity, unchanged.
 func Normalize(a []float32) bool {
 	s := sumSquares(a)
 	if s == 0 || math.IsNaN(s) || math.IsInf(s, 0) {

@@ -31,7 +31,7 @@ func SubTile(c []float64, ldc int, a []float64, lda int, b []float64, k int) {
 	}
 }
 
-// subTileGo is the plain twin: half a row of sums in registers.
+// subTileGo is the plain Go form: half a row of sums in registers.
 func subTileGo(c []float64, ldc int, a []float64, lda int, b []float64, k int) {
 	for i := range 4 {
 		row := a[i*lda : i*lda+k]

@@ -11,7 +11,7 @@ func narrowavx2(dst *float32, x *float64, n int)
 //go:noescape
 func subTileavx2(c *float64, ldc int, a *float64, lda int, b *float64, k int)
 
-// axpyWide does the first components and returns how many.
+// axpyWide processes the first components and returns their number.
 func axpyWide(y []float64, f float64, x []float32) int {
 	n := len(y) &^ 15
 	if n == 0 || !hasAVX2 {

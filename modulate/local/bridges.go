@@ -1,13 +1,13 @@
 // Package local has local bridges (rlr-local): one RLR for each cell of about 250 passages, and the search
-// over the cells. A query gets a vector for each cell, with which the passages of that cell alone are scored.
+// over the cells. A query gets a vector for each cell, which scores only the passages of that cell.
 // docs/method.md has the equations. Start with [Build] or [Open], then [Bridges.Probe], [Bridges.Modulate]
 // and [Bridges.Search].
 //
-// What holds: Bridges never change, so queries are safe for concurrent use and wait for nothing. Edit makes
-// the next version and fits only the cells that it touches; a version answers bit for bit as one that is
-// fitted afresh in the same cells. Search gives exactly the answers of a float32 scan of the probed cells.
-// The cost of a query is a few rows for each token and cell, never O(d²). Damage in a snapshot is an
-// ErrCorrupt of package modulate.
+// What holds: Bridges never change, so queries are safe for concurrent use and never wait. Edit makes the
+// next version and fits only the cells that it changes; a version gives the same answers, bit for bit, as
+// one that is fitted anew in the same cells. Search gives exactly the same answers as a float32 scan of the
+// probed cells. The cost of a query is a few rows for each token and cell, never O(d²). Damage in a
+// snapshot is an ErrCorrupt of package modulate.
 package local
 
 import (
@@ -20,15 +20,15 @@ import (
 	"github.com/lexsem/lexsem/modulate"
 )
 
-// Options shape Bridges. The zero value of each field means its default.
+// Options configure Bridges. The zero value of each field means its default.
 type Options struct {
-	// Beta is what the shift adds to the score of a passage with every token of the query, in (0, 10].
-	// 0 means 0.8 up to 10,000 passages and 1 from 20,000 on, rising in between with the logarithm of
-	// their number.
+	// Beta is how much the shift adds to the score of a passage with every token of the query, in (0, 10].
+	// 0 means 0.8 up to 10,000 passages and 1 from 20,000 on, rising in between with the logarithm of their
+	// number.
 	Beta float64
 	// Lambda is the ridge of each cell, in [1e-6, 1e9]; 0 means 0.15.
 	Lambda float64
-	// TableFrom is the least number of passages of a cell with a token for which the token's sum is
+	// TableFrom is the minimum number of a cell's passages with a token for which the token's sum is
 	// stored, at least 1; 0 means 6. A smaller one makes queries faster and tables larger.
 	TableFrom int
 	// Cells is the number of cells that Build and Repartition make, at most one a passage; 0 means
@@ -61,18 +61,18 @@ func (o Options) withDefaults() (Options, error) {
 
 func one() int { return 1 }
 
-// defaultBeta is β for n passages: the more there are, the more of them are as
-// near in meaning and lack the words.
+// defaultBeta is β for n passages: with more passages, more of them are as near in meaning without having
+// the words.
 func defaultBeta(n int) float64 {
 	return 0.8 + 0.2*min(max(math.Log2(float64(n)/10000), 0), 1)
 }
 
-// Bridges are the local bridges of a set of passages. They are immutable and safe for concurrent
-// use. Edit makes the next version, which shares all cells that were not touched. Every version
-// answers bit for bit like one fitted anew to the same passages in the same cells.
+// Bridges are the local bridges of a set of passages. They are immutable and safe for concurrent use. Edit
+// makes the next version, which shares all unchanged cells. Every version gives the same answers, bit for
+// bit, as one fitted anew to the same passages in the same cells.
 //
-// They store the tokens of passages and int8 codes of their vectors. They read the vectors through
-// a function, to fit cells and to score exactly.
+// They store the tokens of passages and int8 codes of their vectors. They read the vectors through a
+// function, for fitting cells and for exact scores.
 type Bridges struct {
 	o          Options
 	dim, vocab int
@@ -85,13 +85,13 @@ type Bridges struct {
 	mapped     bool // some cells may lie in a file
 }
 
-// maxVocab bounds a vocabulary.
+// maxVocab limits the size of a vocabulary.
 const maxVocab = math.MaxInt32
 
-// New returns bridges without passages, in one cell, for unit vectors of length dim, 1 to 65,536,
-// and a vocabulary of vocab tokens, 0 for one that grows. vectors returns the unit vector of a
-// passage, nil for an unknown one. It must return the same as long as bridges with the passage are
-// used, and be safe for concurrent use. ErrOptions for values out of range.
+// New returns bridges without passages, in one cell, for unit vectors of length dim, 1 to 65,536, and a
+// vocabulary of vocab tokens, 0 for one that grows. vectors returns the unit vector of a passage, nil for
+// an unknown one. It must return the same vector as long as bridges with the passage are used, and be safe
+// for concurrent use. ErrOptions for values out of range.
 func New(dim, vocab int, vectors func(id uint64) []float32, o Options) (*Bridges, error) {
 	o, err := o.withDefaults()
 	if err != nil {
@@ -106,7 +106,7 @@ func New(dim, vocab int, vectors func(id uint64) []float32, o Options) (*Bridges
 	}, nil
 }
 
-// Options are the options in use, with defaults filled in.
+// Options returns the options in use, with defaults filled in.
 func (b *Bridges) Options() Options { return b.o }
 
 // Len is the number of passages, Dim the length of their vectors.
@@ -183,9 +183,8 @@ func corrupt(format string, args ...any) error {
 	return fmt.Errorf("%w: local bridges: %s; make them anew from the passages: %w", modulate.ErrCorrupt, fmt.Sprintf(format, args...), snapshot.ErrDamaged)
 }
 
-// guarded is f with a fault under the file that cells may lie in made an error,
-// and what the container says of damage an ErrCorrupt. It is for one goroutine:
-// f must start no other that reads cells.
+// guarded runs f, and turns a fault in the file of the cells into an error, and damage in its container
+// into an ErrCorrupt. It covers one goroutine: f must not start another one that reads cells.
 func guarded[T any](f func() (T, error)) (v T, err error) {
 	defer func() {
 		if errors.Is(err, snapshot.ErrDamaged) && !errors.Is(err, modulate.ErrCorrupt) {

@@ -60,7 +60,7 @@ func (b *Bridges) Repartition(ctx context.Context) (*Bridges, error) {
 	return b.build(ctx, all)
 }
 
-// all are the passages, by id.
+// all returns the passages, by id.
 func (b *Bridges) all(ctx context.Context) ([]member, error) {
 	all := make([]member, 0, b.n)
 	for i := range b.cells {
@@ -77,7 +77,7 @@ func (b *Bridges) all(ctx context.Context) ([]member, error) {
 	return all, nil
 }
 
-// build makes bridges like b of the passages all, which stand by id.
+// build makes bridges with the options of b for the passages all, which are sorted by id.
 func (b *Bridges) build(ctx context.Context, all []member) (*Bridges, error) {
 	p, k := oneCell(b.dim), b.o.Cells
 	if k == 0 {
@@ -122,7 +122,8 @@ func (b *Bridges) place(ctx context.Context, p *partition, all []member) ([]int,
 	return cell, nil
 }
 
-// over makes bridges like b of the passages all, by id, in the given cells of p.
+// over makes bridges with the options of b for the passages all, sorted by id, in the given cells
+// of p.
 func (b *Bridges) over(ctx context.Context, p *partition, all []member, cell []int) (*Bridges, error) {
 	next := &Bridges{o: b.o, dim: b.dim, vocab: b.vocab, vectors: b.vectors, partition: p, n: len(all)}
 	members := make([][]member, p.cells())

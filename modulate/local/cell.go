@@ -20,8 +20,8 @@ type cell struct {
 	h      []int8    // codes of h_p [n × d]
 	hScale []float32 // [n]
 
-	// The tokens: first those that have a row, then the others, both ascending.
-	// Token i is that of the passages slots[starts[i]:starts[i+1]].
+	// The tokens: first those with a row, then the others, both ascending. The passages
+	// with token i are slots[starts[i]:starts[i+1]].
 	tokens []uint32
 	starts []uint32 // [tokens + 1]
 	slots  []uint32
@@ -68,7 +68,7 @@ func (c *cell) shift(q []float32, i int, weight float32) {
 	}
 }
 
-// prefetch asks the memory for what shift reads first for token i.
+// prefetch prefetches the data of token i that shift reads first.
 func (c *cell) prefetch(i, d int) {
 	if i < len(c.rowScale) {
 		vec.Prefetch(c.rows[i*d:], d)
@@ -79,7 +79,7 @@ func (c *cell) prefetch(i, d int) {
 	}
 }
 
-// members are the passages with their tokens.
+// members returns the passages with their tokens.
 func (c *cell) members() []member {
 	counts := make([]int, len(c.ids))
 	for _, s := range c.slots {
@@ -108,7 +108,7 @@ type member struct {
 	tokens []uint32 // ascending
 }
 
-// slot holds a cell, which may lie in a file until it is first asked for.
+// slot holds a cell, which may stay in a file until its first use.
 type slot struct {
 	n, rows, tokens, slots int
 	loaded                 atomic.Pointer[cell]
@@ -121,7 +121,7 @@ func newSlot(c *cell) *slot {
 	return s
 }
 
-// cell returns cell i, which must exist. An error is that of a damaged file.
+// cell returns cell i, which must exist. It returns an error if the file is damaged.
 func (b *Bridges) cell(i int) (*cell, error) {
 	s := b.cells[i]
 	if c := s.loaded.Load(); c != nil {

@@ -7,9 +7,9 @@ import (
 	"github.com/lexsem/lexsem/internal/snapshot"
 )
 
-// directory tells in which cells each token occurs, and in how many passages.
-// It is a table of the time when all was made or opened, and what edits changed
-// since. It never changes.
+// directory lists the cells in which each token occurs, and counts its passages. It is a
+// table from the time of building or opening, plus the changes of later edits. It never
+// changes.
 type directory struct {
 	heads []uint32          // for each token, and the end: df, first of its cells
 	lists []uint32          // the cells of each token, ascending
@@ -19,11 +19,11 @@ type directory struct {
 	listed cow.Array[[]uint32] // the cells of a token that got or lost some; nil for none
 }
 
-// newDirectory is that of no passages.
+// newDirectory returns the directory of no passages.
 func newDirectory(vocab int) directory { return directory{heads: make([]uint32, 2*(vocab+1))} }
 
-// makeDirectory is that of cells, over a vocabulary of vocab tokens, or of what they
-// have where it is 0.
+// makeDirectory makes the directory of cells over a vocabulary of vocab tokens or, if
+// that is 0, over their own tokens.
 func makeDirectory(vocab int, cells []*cell) directory {
 	if vocab == 0 {
 		for _, c := range cells {
@@ -53,7 +53,7 @@ func makeDirectory(vocab int, cells []*cell) directory {
 	return d
 }
 
-// table is how many tokens the table is of.
+// table is the number of tokens in the table.
 func (d *directory) table() int { return len(d.heads)/2 - 1 }
 
 func (d *directory) vocab() int { return max(d.table(), d.df.Len()) }
@@ -68,7 +68,7 @@ func (d *directory) count(t int32) int {
 	return n
 }
 
-// cells are the cells with token t, which is in the vocabulary, ascending.
+// cells returns the cells with token t, which must be in the vocabulary, ascending.
 func (d *directory) cells(t int32) ([]uint32, error) {
 	if list := d.listed.At(int(t)); list != nil {
 		return list, nil
@@ -105,7 +105,7 @@ func (e *directoryEditor) grow(vocab int) {
 	}
 }
 
-// replace puts cell next in the place of cell last, whose number is at.
+// replace puts cell next in place of cell last, which has number at.
 func (e *directoryEditor) replace(at int, last, next *cell) error {
 	for i, t := range last.tokens {
 		n := -last.count(i)
@@ -131,7 +131,7 @@ func (e *directoryEditor) replace(at int, last, next *cell) error {
 	return nil
 }
 
-// list enters a cell in the list of token t, or takes it out.
+// list adds a cell to the list of token t, or removes it.
 func (e *directoryEditor) list(t, cell uint32, in bool) error {
 	old := e.listed.At(int(t))
 	if old == nil {

@@ -26,7 +26,7 @@ type addition struct {
 	tokens []uint32
 }
 
-// Edit begins the next version of b. b does not change.
+// Edit starts the next version of b. b does not change.
 func (b *Bridges) Edit() *Editor {
 	return &Editor{b: b, added: map[uint64]addition{}, removed: map[uint64]uint32{}}
 }
@@ -55,7 +55,7 @@ func (e *Editor) Add(id uint64, vector []float32, tokens []int32) error {
 	return nil
 }
 
-// lexical are the tokens of a passage, ascending.
+// lexical returns the tokens of a passage, ascending.
 func lexical(tokens []int32, vocab int) ([]uint32, error) {
 	list := make([]uint32, len(tokens))
 	for i, t := range tokens {
@@ -112,7 +112,7 @@ func (e *Editor) Done(ctx context.Context) (*Bridges, error) {
 	return guarded(func() (*Bridges, error) { return e.publish(cells, last, next) })
 }
 
-// refit returns a cell as it is and as it will be.
+// refit returns a cell before and after the change.
 func (e *Editor) refit(ctx context.Context, at uint32, added []member) (both [2]*cell, err error) {
 	last, err := e.b.cell(int(at))
 	if err != nil {
@@ -131,7 +131,7 @@ func (e *Editor) refit(ctx context.Context, at uint32, added []member) (both [2]
 	return [2]*cell{last, next}, nil
 }
 
-// publish makes the next version, in which some cells are others.
+// publish makes the next version, with some cells replaced.
 func (e *Editor) publish(cells []uint32, last, next []*cell) (*Bridges, error) {
 	b := *e.b
 	b.cells = slices.Clone(b.cells)
@@ -158,16 +158,16 @@ func (e *Editor) publish(cells []uint32, last, next []*cell) (*Bridges, error) {
 	return &b, nil
 }
 
-// ids are the passages added and removed, ascending.
+// ids returns the added and removed passages, ascending.
 func (e *Editor) ids() []uint64 {
 	ids := slices.AppendSeq(slices.Collect(maps.Keys(e.added)), maps.Keys(e.removed))
 	slices.Sort(ids)
 	return slices.Compact(ids)
 }
 
-// parallel calls f for 0 to n−1 on as many goroutines as workers says, and returns the
-// first error in that order, or the context's. While it runs workers may come to say
-// fewer: each goroutine but the first asks before every call.
+// parallel calls f for 0 to n−1 on workers() goroutines, and returns the first error in that
+// order, or the context's. workers may return a smaller number while it runs: each goroutine but
+// the first asks before every call.
 func parallel(ctx context.Context, workers func() int, n int, f func(i int) error) error {
 	errs := make([]error, n)
 	var next atomic.Int64

@@ -44,7 +44,7 @@ func (s *slot) bytes(d int) uint64 {
 }
 
 // Save writes the bridges as sections lb.… of a snapshot, in one pass. Errors: those of writing,
-// which w.Close also returns, and ErrCorrupt if cells lie in a damaged file.
+// which w.Close also returns, and ErrCorrupt if cells are in a damaged file.
 func (b *Bridges) Save(w *snapshot.Writer) error {
 	_, err := guarded(func() (struct{}, error) { return struct{}{}, b.save(w) })
 	return err
@@ -100,7 +100,7 @@ func (b *Bridges) save(w *snapshot.Writer) (err error) {
 	return err
 }
 
-// lost is that of cell i, which need not be read for it.
+// lost is that of cell i; it does not read the cell.
 func (b *Bridges) lost(i int) (float64, error) {
 	if r := b.cells[i].at; r != nil {
 		return r.lost, nil
@@ -112,7 +112,7 @@ func (b *Bridges) lost(i int) (float64, error) {
 	return c.lost, nil
 }
 
-// save writes what is now, in one table.
+// save writes the present contents as one table.
 func (d *directory) save(w *snapshot.Writer) error {
 	w.Begin(sectionWords)
 	first := 0
@@ -136,12 +136,11 @@ func (d *directory) save(w *snapshot.Writer) error {
 	return nil
 }
 
-// Open reads the bridges that Save wrote, with their partition. The other arguments are those of
-// New. Cells are used where they lie and checked when first read, so f must stay open as long as
-// the bridges, or any made from them, are used. ErrCorrupt that wraps snapshot.ErrDamaged for
-// damage, here or in the call that meets it; ErrCorrupt that wraps snapshot.ErrForeign for other
-// dimensions or options. Cost: a read of 12 bytes a passage, 8 a token of the vocabulary, and the
-// centroids.
+// Open opens saved bridges with their partition. The other arguments are those of New. Cells are
+// read in place and checked at their first use, so f must stay open as long as the bridges, or
+// any made from them, are used. ErrCorrupt that wraps snapshot.ErrDamaged for damage, here or in
+// the call that meets it; ErrCorrupt that wraps snapshot.ErrForeign for other dimensions or
+// options. Cost: a read of 12 bytes a passage, 8 a token of the vocabulary, and the centroids.
 func Open(dim, vocab int, vectors func(id uint64) []float32, o Options, f *snapshot.File) (*Bridges, error) {
 	return guarded(func() (*Bridges, error) { return open(dim, vocab, vectors, o, f) })
 }
@@ -232,7 +231,7 @@ func (b *Bridges) openHead(f *snapshot.File) error {
 	return nil
 }
 
-// openPlaces copies the table of passages: it is small beside the rest.
+// openPlaces copies the table of passages, which is small.
 func (b *Bridges) openPlaces(f *snapshot.File) error {
 	s, err := f.Section(sectionPlace)
 	if err != nil {
@@ -290,14 +289,14 @@ func (d *directory) open(f *snapshot.File, vocab, n int) error {
 	return nil
 }
 
-// record is where a cell lies in a file.
+// record is the place of a cell in a file.
 type record struct {
 	file *snapshot.Section
 	from int
 	lost float64
 }
 
-// read checks the cell and returns it, in the memory of the file.
+// read checks the cell and returns it; it uses the memory of the file.
 func (r *record) read(s *slot, d, vocab int) (*cell, error) {
 	data, err := r.file.Bytes(r.from, int(s.bytes(d)))
 	if err != nil {
@@ -323,7 +322,7 @@ func (r *record) read(s *slot, d, vocab int) (*cell, error) {
 	return c, nil
 }
 
-// check makes sure that no number of a cell leads outside it.
+// check checks that no number of a cell points outside it.
 func (c *cell) check(vocab int) error {
 	if !vec.Finite(c.scale) || !vec.Finite(c.hScale) || !vec.Finite(c.rowScale) {
 		return corrupt("a scale is not finite")

@@ -15,10 +15,9 @@ import (
 	"github.com/lexsem/lexsem/modulate/ridge"
 )
 
-// fit makes a cell of its members, in any order. A passage whose vector is
-// missing, of another length or not of unit length is an ErrPassage; that of ctx comes
-// between steps of a few milliseconds. Cost
-// O(n·d·min(n, d)) for n members: some 5 ms at d = 384 and n = 250.
+// fit makes a cell of its members, in any order. A passage without a vector, or with one that has
+// another length or is not of unit length, is an ErrPassage. ctx is checked between steps of a few
+// milliseconds. Cost O(n·d·min(n, d)) for n members: some 5 ms at d = 384 and n = 250.
 func (b *Bridges) fit(ctx context.Context, members []member) (_ *cell, err error) {
 	defer snapshot.Guard(&err)() // vectors may lie in a file
 	c := &cell{}
@@ -83,7 +82,7 @@ func regress(ctx context.Context, x []float32, n, d int, lambda float64) ([]floa
 	return h, ctx.Err()
 }
 
-// byRows calls f for some rows of n at a time, and ends early with ctx.
+// byRows calls f with ranges of the n rows, and ends early with ctx.
 func byRows(ctx context.Context, n int, f func(from, rows int)) {
 	const most = 64
 	for from := 0; from < n && ctx.Err() == nil; {
@@ -96,8 +95,8 @@ func byRows(ctx context.Context, n int, f func(from, rows int)) {
 	}
 }
 
-// enter fills in the tokens, with a row for those of at least from members. One
-// of every member has none: Σ h_p is zero, and so is its weight.
+// enter stores the tokens, with a row for those that at least from members have. A token of every
+// member has no row: Σ h_p is zero, and so is its weight.
 func (c *cell) enter(members []member, h []float32, d, from int) {
 	var all []uint64 // the token, and the slot in the lower half
 	most := uint32(0)
@@ -143,8 +142,8 @@ func (c *cell) enter(members []member, h []float32, d, from int) {
 	c.tokens, c.slots = slices.Clip(slices.Clone(c.tokens)), slices.Clip(slices.Clone(c.slots))
 }
 
-// ridgeInverse returns (a + λI)⁻¹ of the positive semi-definite a [n × n], of which it
-// reads the upper triangle. Should rounding have spoilt that, the ridge is raised until it holds.
+// ridgeInverse returns (a + λI)⁻¹ of the positive semi-definite a [n × n]; it reads the upper
+// triangle. If rounding makes the matrix indefinite, the ridge is raised until it is definite.
 func ridgeInverse(ctx context.Context, a []float32, n int, lambda float64) ([]float32, error) {
 	ld := (n + 7) &^ 7
 	wide := make([]float64, ld*ld)

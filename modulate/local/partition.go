@@ -13,11 +13,10 @@ import (
 	"github.com/lexsem/lexsem/modulate"
 )
 
-// partition divides unit vectors into cells: a vector belongs to the cell whose
-// centroid has the largest inner product with it. Where there are many cells
-// they stand in about √cells groups, and only those of the nearest groups are
-// compared: a few vectors then go to the second best cell, and finding one costs
-// O(√cells·d). It never changes.
+// partition divides unit vectors into cells: a vector belongs to the cell whose centroid has
+// the largest inner product with it. If there are many cells, they form about √cells groups,
+// and only the cells of the nearest groups are compared. A few vectors then go to the
+// second-best cell, and finding a cell costs O(√cells·d). It never changes.
 type partition struct {
 	dim       int
 	centroids []float32 // [cells × dim], unit length, those of a group together
@@ -37,14 +36,14 @@ const (
 // CellsFor is the number of cells for n passages: one for about every 250.
 func CellsFor(n int) int { return max(1, (n+cellPassages/2)/cellPassages) }
 
-// oneCell is the partition of a corpus that is not known yet.
+// oneCell is the partition of a corpus that is not yet known.
 func oneCell(dim int) *partition { return &partition{dim: dim, centroids: make([]float32, dim)} }
 
-// newPartition makes a partition of k cells by spherical k-means over the n
-// vectors vectors(0) … vectors(n−1) of length dim, or over a sample of 100 for
-// each cell, 40 in groups, where there are more. Cells that lose all their vectors start again
-// at a vector of the largest. Cost O(n·√k·dim). The same vectors, seed and k
-// give the same cells, whatever the number of workers.
+// newPartition makes a partition of k cells by spherical k-means over the n vectors vectors(0)
+// … vectors(n−1) of length dim, or, if there are more, over a sample of 100 for each cell (40
+// with groups). Cells that lose all their vectors restart at a vector of the largest cell.
+// Cost O(n·√k·dim). The same vectors, seed and k give the same cells, whatever the number of
+// workers.
 func newPartition(ctx context.Context, dim, n, k int, vectors func(i int) []float32, seed uint64, workers func() int) (*partition, error) {
 	r := rand.New(rand.NewPCG(seed, 0x63656c6c73))
 	each := sampleFlat
@@ -112,8 +111,8 @@ func (p *partition) move(cell []int, rows []float32, r *rand.Rand) bool {
 	return moved
 }
 
-// group puts the centroids, if they are many, into groups, by k-means over
-// them, and into their order. Cost O(cells^1.5·d).
+// group puts the centroids, if there are many, into groups by k-means, and sorts them by
+// group. Cost O(cells^1.5·d).
 func (p *partition) group(ctx context.Context, r *rand.Rand) error {
 	k, d := p.cells(), p.dim
 	if k <= flatCells {
@@ -163,7 +162,7 @@ func (p *partition) group(ctx context.Context, r *rand.Rand) error {
 	return nil
 }
 
-// assign writes the cell of each row into cell: what find finds, up to rounding.
+// assign writes the cell of each row into cell: the same as find, up to rounding.
 func (p *partition) assign(ctx context.Context, cell []int, rows []float32, workers func() int) error {
 	d, k, block := p.dim, p.cells(), 256
 	if len(p.first) > 0 {
@@ -187,7 +186,7 @@ func (p *partition) assign(ctx context.Context, cell []int, rows []float32, work
 	})
 }
 
-// assigner is the space that assign needs.
+// assigner is the working memory of assign.
 type assigner struct {
 	dots, rows, best []float32
 	near             [][]int32 // of each group, the rows that are to be compared with its cells
@@ -234,7 +233,7 @@ func (s *assigner) grouped(p *partition, cell []int, rows []float32) {
 	}
 }
 
-// nearest are the groups with the largest products, −1 where there are fewer.
+// nearest returns the groups with the largest products, −1 for missing ones.
 func nearest(dots []float32) [nearGroups]int {
 	at := [nearGroups]int{-1, -1, -1}
 	for i, v := range dots {

@@ -2,10 +2,9 @@ package local
 
 import "slices"
 
-// places tell the cell of each passage: sorted runs, each of them what edits
-// changed, the newest last. A run is joined with the one before while that is
-// not more than twice as long, so they are few and a change costs O(log n) in
-// the mean. They never change.
+// places hold the cell of each passage: sorted runs of changes, the newest last. A run is
+// merged with the previous one if that is at most twice as long, so there are few runs,
+// and a change costs O(log n) on average. They never change.
 type places struct{ runs []run }
 
 type run struct {
@@ -15,7 +14,7 @@ type run struct {
 
 const gone = ^uint32(0)
 
-// find is the cell of a passage, and false where it is not there.
+// find is the cell of a passage; ok is false if there is no such passage.
 func (p places) find(id uint64) (uint32, bool) {
 	for i := len(p.runs) - 1; i >= 0; i-- {
 		r := &p.runs[i]
@@ -26,7 +25,7 @@ func (p places) find(id uint64) (uint32, bool) {
 	return 0, false
 }
 
-// with is p and the changes of a run.
+// with is p after the changes in a run.
 func (p places) with(r run) places {
 	runs := slices.Clone(p.runs)
 	for len(runs) > 0 && len(runs[len(runs)-1].ids) <= 2*len(r.ids) {
@@ -39,7 +38,7 @@ func (p places) with(r run) places {
 	return places{append(runs, r)}
 }
 
-// join is a run that says what b says, and a of the others.
+// join merges two runs; entries of b override those of a.
 func join(a, b run) run {
 	n := len(a.ids) + len(b.ids)
 	out := run{make([]uint64, 0, n), make([]uint32, 0, n)}
@@ -56,7 +55,7 @@ func join(a, b run) run {
 	return out
 }
 
-// present is r without what is gone.
+// present is r without its deleted entries.
 func (r run) present() run {
 	out := run{make([]uint64, 0, len(r.ids)), make([]uint32, 0, len(r.ids))}
 	for i, c := range r.cells {
@@ -67,7 +66,7 @@ func (r run) present() run {
 	return out
 }
 
-// all is one run of every passage.
+// all is one run with every passage.
 func (p places) all() run {
 	var out run
 	for _, r := range p.runs {

@@ -10,11 +10,11 @@ import (
 	"github.com/lexsem/lexsem/modulate"
 )
 
-// Probe appends to dst the n cells most likely to hold the answers of a query, best first; all
-// cells if there are no more. A cell scores the inner product of its centroid with the query
-// vector plus the idf-weighted share of the query's tokens that occur in it. ErrOptions for a
-// query of another dimension. Cost O(Cells·d), and Cells a token. No allocation if dst has room
-// and no cell comes from a file.
+// Probe appends to dst the n cells most likely to have the answers of a query, best first; all cells if
+// there are no more. A cell scores the inner product of its centroid with the query vector plus the
+// idf-weighted share of the query's tokens that occur in it. ErrOptions for a query of another
+// dimension. Cost O(Cells·d), and Cells a token. No allocation if dst has room and no cell comes from a
+// file.
 func (b *Bridges) Probe(dst []int, in modulate.Input, n int) ([]int, error) {
 	if !b.mapped {
 		return b.probe(dst, in, n)
@@ -109,10 +109,10 @@ func (b *Bridges) modulate(ctx context.Context, dst []float32, in modulate.Input
 	return dst, nil
 }
 
-// move adds to q what tokens, whose idf in the corpus is whole, add to the query vector of
-// the cell. It looks all of them up before it reads what they add, so that the memory is
-// waited for once a step and not once a token. A token i below 64 is not here where bit i of there is
-// 0. found is its working space, which it returns.
+// move adds the shifts of tokens to the query vector q of the cell; whole has the tokens' idf in the
+// corpus. It looks up all of them before it reads their data, so that cache misses overlap. A token i
+// below 64 is not in this cell if bit i of there is
+// 0. found is its working memory, which it returns.
 func (c *cell) move(q []float32, tokens []int32, whole []float32, there uint64, factor float32, found []weighed) []weighed {
 	found = found[:0]
 	for i, t := range tokens {
@@ -136,7 +136,7 @@ func (c *cell) move(q []float32, tokens []int32, whole []float32, there uint64, 
 	return found
 }
 
-// having are the cells that have token t.
+// having returns the cells that have token t.
 func (b *Bridges) having(t int32) ([]uint32, error) {
 	list, err := b.words.cells(t)
 	for _, c := range list {
@@ -147,7 +147,8 @@ func (b *Bridges) having(t int32) ([]uint32, error) {
 	return list, err
 }
 
-// present writes to s.there, for each cell, which of the first 64 tokens of s.ids are in it: a bit each.
+// present writes to s.there, for each cell, which of the first 64 tokens of s.ids it has: a bit for
+// each.
 func (b *Bridges) present(s *scratch) error {
 	s.there = resized(s.there, len(b.cells))
 	clear(s.there)
@@ -172,9 +173,9 @@ type weighed struct {
 	weight float32
 }
 
-// weigh writes the idf of the tokens s.ids in the corpus to s.whole, 0 for those
-// that no passage has, and returns β / Σ idf. That sum has the tokens of no passage, too: what a
-// cell adds is as long as the share of the query that the corpus knows.
+// weigh writes the idf of the tokens s.ids in the corpus to s.whole, 0 for those that no passage has,
+// and returns β / Σ idf. The sum includes tokens that no passage has, so the shift of a cell is
+// proportional to the share of the query that the corpus knows.
 func (b *Bridges) weigh(s *scratch) (factor float32) {
 	var all float64
 	s.whole = resized(s.whole, len(s.ids))
@@ -189,7 +190,7 @@ func (b *Bridges) weigh(s *scratch) (factor float32) {
 	return float32(b.beta() / all)
 }
 
-// beta is β for the present passages.
+// beta is β for the present number of passages.
 func (b *Bridges) beta() float64 {
 	if b.o.Beta > 0 {
 		return b.o.Beta
@@ -198,9 +199,9 @@ func (b *Bridges) beta() float64 {
 }
 
 // Shares appends, for each token of lexical weight of the query (in the order of
-// encoder.Tokens.Lexical), what it adds to the inner product of passage [Dim] with the query
-// vector of a cell. The score is that of in.Dense plus all shares, up to rounding. Errors and cost
-// as Modulate.
+// encoder.Tokens.Lexical), its contribution to the inner product of passage [Dim] with the query vector
+// of a cell. The score is that of in.Dense plus all shares, up to rounding. Errors and cost are those
+// of Modulate.
 func (b *Bridges) Shares(dst []float64, in modulate.Input, cell int, passage []float32) ([]float64, error) {
 	return guarded(func() ([]float64, error) { return b.shares(dst, in, cell, passage) })
 }

@@ -9,12 +9,12 @@ import (
 	"github.com/lexsem/lexsem/modulate"
 )
 
-// cellSample is how many cells Recount fits anew.
+// cellSample is the number of cells that Recount fits again.
 const cellSample = 16
 
-// Recount fits a random sample of up to 16 cells anew from the vectors and tokens, and compares:
-// passages and tokens exactly, codes within rounding. tokens returns false for a passage that is
-// gone; its cell is then left out. It returns how many cells were compared. Errors:
+// Recount fits a random sample of up to 16 cells again from the vectors and tokens, and
+// compares: passages and tokens exactly, codes up to rounding. tokens returns false for a
+// deleted passage; its cell is then left out. It returns how many cells were compared. Errors:
 // modulate.ErrCorrupt, that of ctx, those of tokens.
 func (b *Bridges) Recount(ctx context.Context, tokens func(id uint64) ([]int32, bool, error)) (recounted int, err error) {
 	for _, i := range rand.Perm(len(b.cells)) {
@@ -35,8 +35,8 @@ func (b *Bridges) Recount(ctx context.Context, tokens func(id uint64) ([]int32, 
 	return recounted, nil
 }
 
-// recount compares one cell with what its passages make. It returns false for a
-// cell that cannot be compared.
+// recount compares one cell with a new fit of its passages. It returns false for a cell that
+// cannot be compared.
 func (b *Bridges) recount(ctx context.Context, i int, tokens func(id uint64) ([]int32, bool, error)) (bool, error) {
 	c, err := b.cell(i)
 	if err != nil || len(c.ids) == 0 {
@@ -80,8 +80,8 @@ func (b *Bridges) recount(ctx context.Context, i int, tokens func(id uint64) ([]
 	return true, nil
 }
 
-// near says that two lists of codes are of the same numbers: another machine may
-// round one to the next code.
+// near reports whether two lists of codes stand for the same numbers: another machine may
+// round a number to the next code.
 func near(a, b []int8, scaleA, scaleB []float32) bool {
 	if len(scaleA) != len(scaleB) || len(a) != len(b) {
 		return false

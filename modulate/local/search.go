@@ -11,8 +11,8 @@ import (
 	"github.com/lexsem/lexsem/modulate"
 )
 
-// Probe asks a cell for the passages with the largest inner product with Query [Dim], which need
-// not be normalised.
+// Probe requests from a cell the passages with the largest inner product with Query [Dim], which
+// need not be normalised.
 type Probe struct {
 	Cell  int
 	Query []float32
@@ -37,8 +37,8 @@ const (
 // passages count; it is called only for passages close to the answer. Probes are fastest in the
 // order of Probe.
 //
-// It scans int8 codes and scores again from the vectors what the rounding bound leaves open, so
-// the answer is exactly that of a float32 scan.
+// It scans int8 codes and computes exact scores from the vectors where the rounding bound is not
+// decisive, so the answer is exactly that of a float32 scan.
 //
 // ErrOptions for a cell that does not exist or is probed twice, k below 1, or a query that is not
 // Dim finite numbers of length up to 1e18; modulate.ErrPassage if a vector is missing. It stops
@@ -122,8 +122,8 @@ func (s *searcher) scan(ctx context.Context, probe int, c *cell, query []float32
 	return nil
 }
 
-// score scores the candidates of a scan exactly and keeps the best k. Two
-// vectors go with a row: that of its cell, and the plain one.
+// score computes exact scores for the candidates of a scan and keeps the best k. Each row has two
+// query vectors: that of its cell, and the plain one.
 func (b *Bridges) score(ctx context.Context, dst []Scored, plain []float32, probes []Probe, s *searcher, k int) ([]Scored, error) {
 	base := len(dst)
 	for i, n := range s.near {
@@ -150,7 +150,7 @@ func (b *Bridges) score(ctx context.Context, dst []Scored, plain []float32, prob
 	return dst[:min(len(dst), base+k)], nil
 }
 
-// searcher is what a search needs besides its answer.
+// searcher is the reusable memory of a search.
 type searcher struct {
 	query []int8
 	dots  []int32

@@ -11,8 +11,8 @@ type maybe struct {
 	high        float32 // its score is at most this
 }
 
-// shortlist gathers the passages that may be among the k best, ties included, by
-// bounds of their scores. Its space is kept.
+// shortlist collects the passages that may be among the k best, ties included, by bounds
+// of their scores. Its memory is reused.
 type shortlist struct {
 	near []maybe
 	k    int       // 0 where all are wanted
@@ -29,7 +29,7 @@ func (l *shortlist) reset(k, n int) {
 	}
 }
 
-// add takes a passage whose upper bound is not below out.
+// add adds a passage whose upper bound is not below out.
 func (l *shortlist) add(m maybe, low float32) {
 	l.near = append(l.near, m)
 	if l.k == 0 {
@@ -62,7 +62,7 @@ func (l *shortlist) add(m maybe, low float32) {
 	l.out = l.low[0]
 }
 
-// prune drops what cannot be among the best any more.
+// prune removes passages that can no longer be among the best.
 func (l *shortlist) prune() {
 	near := l.near[:0]
 	for _, m := range l.near {

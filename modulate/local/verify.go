@@ -5,7 +5,7 @@ import (
 	"math/rand/v2"
 )
 
-// Verify checks everything that lies in a file: that cells and the table of passages agree, and
+// Verify checks everything that is in a file: that cells and the table of passages agree, and
 // that the directory has the tokens of the cells. Recount compares cells with their passages.
 // Errors: modulate.ErrCorrupt, that of ctx within a cell. Cost: one read of the cells, and a
 // lookup for each passage.
@@ -45,8 +45,8 @@ func (b *Bridges) Verify(ctx context.Context) error {
 	return count.compare(ctx, &b.words)
 }
 
-// tokenCount is what cells say of their tokens: the passages of each, and the sum of
-// a random number for each of its cells.
+// tokenCount holds statistics of the cells' tokens: the passages of each, and the sum of a
+// random number for each of its cells.
 type tokenCount struct {
 	key   uint64
 	df    []int
@@ -57,14 +57,14 @@ func newTokenCount(vocab int) *tokenCount {
 	return &tokenCount{rand.Uint64(), make([]int, vocab), make([]uint64, vocab)}
 }
 
-// mark is the number of a cell.
+// mark is a number that identifies a cell.
 func (k *tokenCount) mark(cell int) uint64 {
 	x := (k.key ^ uint64(cell)) * 0x9E3779B97F4A7C15
 	return (x ^ x>>29) * 0xBF58476D1CE4E5B9
 }
 
-// add counts a cell. The directory has no token beyond its last, though a vocabulary
-// may grow.
+// add counts a cell. The directory has no token above its highest, although a vocabulary may
+// grow.
 func (k *tokenCount) add(at int, c *cell) error {
 	for i, t := range c.tokens {
 		if int(t) >= len(k.df) {

@@ -9,15 +9,15 @@ import (
 	"github.com/lexsem/lexsem/internal/cow"
 )
 
-// maxRounds is how often a row may be rounded before Compacted sums it again:
-// the error is then about 1e-6 of its length.
+// maxRounds is how often a row may be rounded before Compacted computes it again: the error is
+// then about 1e-6 of its length.
 const maxRounds = 2000
 
 // Dead is the number of removed passages that still take memory.
 func (s *Sums) Dead() int { return s.dead.Len() }
 
-// Wasteful reports whether Compacted would gain much: many passages are dead, many postings lie
-// outside the frozen part, or rows have been rounded often. Cost O(|V|).
+// Wasteful reports whether Compacted would gain much: many passages are removed, many postings
+// are outside the frozen part, or rows have been rounded often. Cost O(|V|).
 func (s *Sums) Wasteful() bool {
 	if s.dead.Len() > max(1024, s.n/4) {
 		return true
@@ -33,7 +33,7 @@ func (s *Sums) Wasteful() bool {
 }
 
 // Compacted returns Sums of the same passages in one piece, without removed passages. Frequent
-// tokens get a row, rare ones lose theirs, and rows that were rounded often are summed again.
+// tokens get a row, rare ones lose theirs, and rows that were rounded often are computed again.
 // Cost: a read of all postings, some 10 ns each, and of the vectors for such rows; memory of both
 // versions while it runs. Errors: that of ctx, ErrCorrupt, ErrPassage for sums of Totals.
 func (s *Sums) Compacted(ctx context.Context) (*Sums, error) {
@@ -95,7 +95,7 @@ func (s *Sums) Compacted(ctx context.Context) (*Sums, error) {
 	return &c, nil
 }
 
-// settleRow returns the row that token t should have, or nil.
+// settleRow returns the row for token t, or nil if it needs none.
 func (s *Sums) settleRow(ctx context.Context, t int, p posted, df int) (*row, error) {
 	switch {
 	case !s.keeps(df):
@@ -106,10 +106,10 @@ func (s *Sums) settleRow(ctx context.Context, t int, p posted, df int) (*row, er
 	return p.row, nil
 }
 
-// Rebase applies to fresh the edits that led from base to s, and returns the result. fresh is
+// Rebase applies the edits that led from base to s to fresh, and returns the result. fresh is
 // Compacted of base; s was made from base. Cost O(|V|), some 20 ns a token, plus that of the
-// edits. ErrOptions if base is not an ancestor of s. Not safe with other methods that make the
-// next Sums.
+// edits. ErrOptions if base is not an ancestor of s. It must not run concurrently with other
+// methods that make the next Sums.
 func (s *Sums) Rebase(base, fresh *Sums) (*Sums, error) {
 	if base.history != s.history || fresh.history != s.history || base.gen != fresh.gen || base.gen > s.gen || base.frozen != s.frozen {
 		return nil, fmt.Errorf("%w: sums that were not made from one another", ErrOptions)
@@ -161,7 +161,7 @@ func (s *Sums) Rebase(base, fresh *Sums) (*Sums, error) {
 	return &c, nil
 }
 
-// SumsBytes is the memory of Sums by part, in bytes, mapped parts of a snapshot included.
+// SumsBytes is the memory of Sums by part, in bytes, including mapped parts of a snapshot.
 type SumsBytes struct {
 	Postings int64 // which passages have a token
 	Tables   int64 // tables of tokens and of passages
@@ -173,7 +173,7 @@ type SumsBytes struct {
 // Total is the sum of all parts.
 func (b SumsBytes) Total() int64 { return b.Postings + b.Tables + b.Rows + b.Factor + b.Steps }
 
-// Bytes is the memory of the sums, parts that other versions share included. Cost O(|V|).
+// Bytes is the memory of the sums, including parts shared with other versions. Cost O(|V|).
 func (s *Sums) Bytes() SumsBytes {
 	f := s.frozen
 	b := SumsBytes{

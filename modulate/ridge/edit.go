@@ -16,7 +16,7 @@ import (
 const editBatch = 4096
 
 // Edit makes the next Sums. It is for one goroutine, and only one Edit of a corpus may be open at
-// a time. An Edit that met an error or never called Done changes nothing.
+// a time. An Edit that met an error, or whose Done was never called, changes nothing.
 type Edit struct {
 	s      Sums // as edited so far
 	tokens *cow.Editor[posted]
@@ -44,15 +44,15 @@ func (s *Sums) Edit() *Edit {
 	return e
 }
 
-// Obey makes AddAll, RemoveAll and Done stop with the error of ctx, within some milliseconds. It
-// returns e.
+// Obey makes AddAll, RemoveAll and Done stop with the error of ctx within milliseconds. It returns
+// e.
 func (e *Edit) Obey(ctx context.Context) *Edit {
 	e.ctx = ctx
 	return e
 }
 
-// look counts multiplications, and looks at the context about every half a
-// millisecond of them. It reports whether the Edit may go on.
+// look counts multiplications, and checks the context after about half a millisecond of them. It
+// reports whether the Edit may go on.
 func (e *Edit) look(work int) bool {
 	if e.left -= work; e.left < 0 && e.err == nil {
 		e.left = 1 << 20
@@ -63,9 +63,9 @@ func (e *Edit) look(work int) bool {
 
 // AddAll adds passages: their ids, each piece<<44 | document, their vectors [Dim] and their tokens
 // with lexical weight (encoder.Tokens.Lexical; repetition counts once). Ordered by document and
-// piece they must come after all passages added before. ErrPassage for another order, a vector of
-// another length or not finite, or a token outside the vocabulary. The slices are not kept. Cost
-// about O(L·log L + R·d) for L tokens in all, R of them with a row.
+// piece, they must come after all passages added before. Errors: ErrPassage for another order, a
+// vector that has another length or is not finite, or a token outside the vocabulary. The slices
+// are not kept. Cost about O(L·log L + R·d) for L tokens in total, R of them with a row.
 func (e *Edit) AddAll(ids []uint64, xs [][]float32, tokens [][]int32) error {
 	if len(xs) != len(ids) || len(tokens) != len(ids) {
 		return e.fail("%d ids, %d vectors and %d lists of tokens", len(ids), len(xs), len(tokens))
@@ -135,8 +135,8 @@ func (e *Edit) add(order []int, ids []uint64, xs [][]float32, tokens [][]int32) 
 	})
 }
 
-// record takes x into the sum of all, or out of it, and notes what that does to
-// the scatter.
+// record adds x to the sum of all, or subtracts it, and records the resulting change of the
+// scatter.
 func (e *Edit) record(change func([]float32, []float64, int) change, x []float32, sign int) {
 	s := &e.s
 	s.gen++
@@ -160,13 +160,13 @@ func (s *Sums) editSteps() int {
 	return max(64, s.steps()/4)
 }
 
-// pair notes that the passage with a number, which none before it exceeds, has token t.
+// pair records that the passage with a number has token t; numbers must not decrease.
 func (e *Edit) pair(t int32, number int) {
 	e.pairs, e.most = append(e.pairs, uint64(t)<<32|uint64(number)), max(e.most, t)
 }
 
-// group calls f for each token of the pairs token<<32 | passage, ascending, with
-// its passages, each once and ascending.
+// group calls f for each token of the pairs token<<32 | passage, ascending, with its distinct
+// passages, ascending.
 func (e *Edit) group(f func(t int, of []uint64)) {
 	e.spare = radix.Sort(e.pairs, e.spare, 32, uint64(e.most))
 	e.pairs = slices.Compact(e.pairs)
@@ -181,8 +181,8 @@ func (e *Edit) group(f func(t int, of []uint64)) {
 	}
 }
 
-// addRow adds sign·Σx of some passages to the row of t; where t has none and has
-// become frequent it sums one.
+// addRow adds sign·Σx of some passages to the row of t; if t has no row and has become frequent,
+// it computes one.
 func (e *Edit) addRow(t int, p *posted, sign float64, of []uint64, x func(k uint64) []float32) {
 	s := &e.s
 	if p.row == nil {
@@ -218,7 +218,7 @@ func (e *Edit) addRow(t int, p *posted, sign float64, of []uint64, x func(k uint
 	p.row.round(e.sum)
 }
 
-// bury makes s.dead what has been removed so far.
+// bury replaces s.dead by the set of all removed passages.
 func (e *Edit) bury() {
 	if e.buried {
 		e.s.dead = e.dead.Done()
@@ -231,7 +231,7 @@ func (r *row) round(sum []float64) {
 	r.rounds++
 }
 
-// sumRow makes the row of t from the vectors.
+// sumRow computes the row of t from the vectors.
 func (s *Sums) sumRow(ctx context.Context, t int, p posted) (*row, error) {
 	g := make([]float64, s.dim)
 	if err := s.sumUp(ctx, g, 1, t, p); err != nil {
@@ -242,8 +242,8 @@ func (s *Sums) sumRow(ctx context.Context, t int, p posted) (*row, error) {
 	return r, nil
 }
 
-// RemoveAll removes passages, given with the vectors and tokens they were added with. ErrPassage
-// for what cannot have been added. Cost as AddAll.
+// RemoveAll removes passages, given with the vectors and tokens they were added with. Errors:
+// ErrPassage for a passage that cannot have been added. The cost is that of AddAll.
 func (e *Edit) RemoveAll(ids []uint64, xs [][]float32, tokens [][]int32) error {
 	if len(xs) != len(ids) || len(tokens) != len(ids) {
 		return e.fail("%d ids, %d vectors and %d lists of tokens", len(ids), len(xs), len(tokens))
@@ -290,8 +290,8 @@ func (e *Edit) remove(ids []uint64, xs [][]float32, tokens [][]int32) {
 	})
 }
 
-// quick is the work, in multiplications, that Done spends on a factor where the
-// steps are too many: some 5 ms.
+// quick is the work, in multiplications, that Done spends on a factor if there are too many steps:
+// some 5 ms.
 const quick = 1 << 25
 
 // Done returns the next Sums, or the first error of the Edit. Up to max(64, d/4) changes since the

@@ -16,9 +16,9 @@ type Factor struct {
 	n       int
 }
 
-// steps bounds how many rank-one steps an inverse has: with more, a query would
-// spend more on them than on the factor itself, whose triangle has d²/2 numbers.
-// A corpus without a factor is known by its steps alone while it is small.
+// steps is the maximum number of rank-one steps of an inverse: with more, a query would spend more
+// time on them than on the factor itself, whose triangle has d²/2 numbers. A small corpus without
+// a factor is represented only by its steps.
 func (s *Sums) steps() int {
 	if s.inverse.packed == nil {
 		return max(min(256, 2*s.dim), s.dim/4)
@@ -26,14 +26,14 @@ func (s *Sums) steps() int {
 	return max(64, s.dim/4)
 }
 
-// scatterBlock is the number of passages that are multiplied in float32 before
-// their sum goes into the scatter, which is in float64.
+// scatterBlock is the number of passages that are multiplied in float32 before their sum is added
+// to the scatter in float64.
 const scatterBlock = 256
 
-// Factor computes the factor of the corpus, for WithFactor of these Sums or of any made from them.
-// It reads every vector and uses one core. Cost O(N·d² + d³): for N = 2,000 some 10 ms at d = 384
-// and 2 s at 3,072. Memory 8·d² while it runs, then 2·d², or 4·N·d for fewer than d/4 passages.
-// Errors: ErrCorrupt if a vector is missing; that of ctx, within some 10 ms.
+// Factor computes the factor of the corpus, for WithFactor of these Sums or of Sums made from
+// them. It reads every vector and uses one core. Cost O(N·d² + d³): for N = 2,000 some 10 ms at d
+// = 384 and 2 s at 3,072. Memory 8·d² while it runs, then 2·d², or 4·N·d for fewer than d/4
+// passages. Errors: ErrCorrupt if a vector is missing; that of ctx, within some 10 ms.
 func (s *Sums) Factor(ctx context.Context) (*Factor, error) {
 	f := &Factor{inverse: inverse{lambda: s.lambda}, history: s.history, gen: s.gen, n: s.n}
 	if s.n <= s.dim/4 && s.totals == nil {
@@ -72,8 +72,8 @@ func (s *Sums) Factor(ctx context.Context) (*Factor, error) {
 	return f, nil
 }
 
-// dual makes the inverse of few passages out of their steps: so many numbers,
-// and so much work, as there are passages.
+// dual makes the inverse for few passages from their steps; memory and work are proportional to
+// the number of passages.
 func (s *Sums) dual(ctx context.Context, f *Factor) error {
 	total, n := make([]float64, s.dim), 0
 	for id := range s.alive {
@@ -100,8 +100,8 @@ func (s *Sums) dual(ctx context.Context, f *Factor) error {
 	return nil
 }
 
-// arrival is the change that taking x in makes, where there are n vectors of
-// the given sum: n/(n+1)·(x−μ)(x−μ)ᵀ with μ the mean before it.
+// arrival is the change of the scatter when x is added to n vectors with the given sum:
+// n/(n+1)·(x−μ)(x−μ)ᵀ, with μ the mean before.
 func arrival(x []float32, total []float64, n int) change {
 	if n == 0 {
 		return change{v: make([]float32, len(x))}
@@ -109,7 +109,7 @@ func arrival(x []float32, total []float64, n int) change {
 	return change{off(x, total, n), float64(n) / float64(n+1)}
 }
 
-// departure is the change that taking x out makes.
+// departure returns the change of the scatter when x is removed.
 func departure(x []float32, total []float64, n int) change {
 	if n < 2 {
 		return change{v: make([]float32, len(x))}
@@ -190,7 +190,8 @@ func (s *Sums) scatter(ctx context.Context, a []float64, ld int) error {
 
 // WithFactor returns these Sums with the factor f of themselves or of an ancestor. The changes
 // since f become steps, each O(d²), if they are still known; else the result is stale. ErrOptions
-// for a factor of another corpus or ridge. Not safe with other methods that make the next Sums.
+// for a factor of another corpus or ridge. It must not run concurrently with other methods that
+// make the next Sums.
 func (s *Sums) WithFactor(f *Factor) (*Sums, error) {
 	if f.history != s.history || f.lambda != s.lambda || f.gen > s.gen {
 		return nil, fmt.Errorf("%w: a factor of another corpus", ErrOptions)
@@ -201,8 +202,7 @@ func (s *Sums) WithFactor(f *Factor) (*Sums, error) {
 	return &c, c.follow(context.Background(), s.gen-f.gen)
 }
 
-// follow brings the inverse over the last changes, n in number. It looks at ctx
-// after each few of them.
+// follow applies the last n changes to the inverse. It checks ctx after every few of them.
 func (s *Sums) follow(ctx context.Context, n uint64) error {
 	if n > uint64(len(s.log)) {
 		s.exact = false

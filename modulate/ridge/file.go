@@ -10,7 +10,7 @@ import (
 	"github.com/lexsem/lexsem/internal/snapshot"
 )
 
-// Sums in a snapshot take these sections. Slots are numbered without gaps.
+// The sections of Sums in a snapshot. Slots are numbered without gaps.
 //
 //	sums      shape, counts, Σx, the tokens that have rows, the weights of steps
 //	sums.ids  uint64 × N, the passages by slot
@@ -21,8 +21,8 @@ import (
 //	sums.inv  float32 × d(d+1)/2, the upper triangle of the factor, or nothing
 //	sums.stp  float32 × d for each step of the inverse, those of the factor first
 //
-// Older files have sums.df, uint32 × |V|, and sums.off, uint64 × (|V|+1), where the postings of a token begin, in
-// place of sums.cnt.
+// Older files have, instead of sums.cnt, sums.df, uint32 × |V|, and sums.off, uint64 × (|V|+1), the start of each
+// token's postings.
 const (
 	sumsMeta     = "sums"
 	sumsIDs      = "sums.ids"
@@ -35,11 +35,11 @@ const (
 	sumsSteps    = "sums.stp"
 )
 
-// maxSaved bounds a vocabulary that grows, and with it the memory that a forged file can ask for.
+// maxSaved limits the size of a growing vocabulary, and so the memory that a forged file can request.
 const maxSaved = 1 << 26
 
-// Save writes the sums, their factor and the steps since as sections of a snapshot. w.Close
-// returns errors of writing. Sums that are not in one piece are Compacted first.
+// Save writes the sums, their factor and the steps since as sections of a snapshot. w.Close returns write
+// errors. Sums that are not in one piece are Compacted first.
 func (s *Sums) Save(w *snapshot.Writer) error {
 	if len(s.ids) > 0 || s.dead.Len() > 0 || len(s.frozen.off) == 0 {
 		var err error
@@ -122,11 +122,11 @@ func b2u(b bool) uint32 {
 	return 0
 }
 
-// OpenSums returns the sums that Save wrote, for vectors of length dim over a vocabulary of vocab
-// tokens, 0 for one that grows. lambda and vectors are those of NewSums. Sums saved with another
-// ridge have no factor. f must stay open as long as the sums, or any made from them, are used;
-// damage found later is reported by Err. ErrCorrupt for sections that are missing, damaged or of
-// another shape. Cost: a read of 8 bytes a passage and some 4 for each of their tokens.
+// OpenSums opens saved sums, for vectors of length dim over a vocabulary of vocab tokens, 0 for one that
+// grows. lambda and vectors are those of NewSums. Sums saved with another ridge have no factor. f must stay
+// open as long as the sums, or any made from them, are used; damage found later is reported by Err.
+// ErrCorrupt for sections that are missing, damaged or of another shape. Cost: a read of 8 bytes a passage
+// and some 4 for each of their tokens.
 func OpenSums(dim, vocab int, lambda float64, vectors func(id uint64) []float32, f *snapshot.File) (*Sums, error) {
 	s, err := NewSums(dim, vocab, lambda, vectors)
 	if err != nil {
@@ -234,7 +234,7 @@ func (s *Sums) open(f *snapshot.File) error {
 	return nil
 }
 
-// count reads how many passages each token has, and where its postings lie.
+// count reads the number of passages of each token, and the positions of its postings.
 func (z *frozen) count(f *snapshot.File, vocab int) error {
 	counts, err := f.Section(sumsCounts)
 	if err != nil {
@@ -263,7 +263,7 @@ func (z *frozen) count(f *snapshot.File, vocab int) error {
 	return r.Done()
 }
 
-// countOlder is count of a file that has both for all tokens.
+// countOlder is count for a file that stores both numbers for all tokens.
 func (z *frozen) countOlder(f *snapshot.File, vocab int) error {
 	all := func(tag string, size int) ([]byte, error) {
 		s, err := f.Section(tag)

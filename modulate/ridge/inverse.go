@@ -2,11 +2,11 @@ package ridge
 
 import "github.com/lexsem/lexsem/internal/vec"
 
-// inverse is A⁻¹ = B − Σ_j c_j q_j q_jᵀ, where B is a symmetric matrix, or I/λ,
-// and each term is the step of Sherman and Morrison (1950) that one change of A
-// makes: (A + w·v·vᵀ)⁻¹ = A⁻¹ − w/(1 + w·vᵀu)·u·uᵀ with u = A⁻¹v. Kept one by
-// one, the steps are Woodbury's identity with its capacitance matrix already
-// factored. An inverse never changes; its successor may append behind its ends.
+// inverse is A⁻¹ = B − Σ_j c_j q_j q_jᵀ, where B is a symmetric matrix, or I/λ. Each term
+// is the step of Sherman and Morrison (1950) for one change of A: (A + w·v·vᵀ)⁻¹ = A⁻¹ −
+// w/(1 + w·vᵀu)·u·uᵀ with u = A⁻¹v. Kept separately, the steps are Woodbury's identity
+// with its capacitance matrix already factored. An inverse never changes; its successor
+// may append after its ends.
 type inverse struct {
 	lambda float64
 	packed []float32 // B: its upper triangle, row by row; nil for I/λ
@@ -15,8 +15,8 @@ type inverse struct {
 	c      []float64
 }
 
-// minDenominator is the least 1 + w·vᵀA⁻¹v of a step that can be trusted: a
-// smaller one would multiply the rounding of float32 by its inverse.
+// minDenominator is the smallest 1 + w·vᵀA⁻¹v of a step that can be trusted: a smaller
+// one would multiply the rounding of float32 by its inverse.
 const minDenominator = 1e-3
 
 // solve writes A⁻¹·f to dst, which must not overlap f. Cost O(d²/2 + k·d)
@@ -75,15 +75,15 @@ func (v *inverse) mul(us, fs [][]float32) error {
 	return nil
 }
 
-// correct takes B·f to A⁻¹·f.
+// correct turns B·f into A⁻¹·f.
 func (v *inverse) correct(dst, f []float32) {
 	for j, q := range v.q {
 		vec.Axpy(dst, -float32(v.c[j]*float64(vec.Dot(q, f))), q)
 	}
 }
 
-// step returns the inverse after a change of A, of which u is B·v. It reports
-// false where that cannot be told to some digits.
+// step returns the inverse after a change of A; u must be B·v. It reports false if the
+// result would be too inaccurate.
 func (v *inverse) step(c change, u []float32) (inverse, bool) {
 	next := *v
 	if c.weight == 0 {

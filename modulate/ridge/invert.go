@@ -19,8 +19,9 @@ var ErrIndefinite = errors.New("not positive definite")
 //
 //	a_ij −= U_i·P·U_jᵀ,  a_iK = U_i·P,  a_KK = −P
 //
-// and after all blocks a holds −a⁻¹. Errors, which leave a spoilt: ErrIndefinite; that of ctx,
-// within some milliseconds. It uses one goroutine. Cost d³ multiplications and additions.
+// and after all blocks a holds −a⁻¹. Errors: ErrIndefinite; that of ctx, within some milliseconds.
+// After an error the content of a is undefined. It uses one goroutine. Cost d³ multiplications and
+// additions.
 func Invert(ctx context.Context, a []float64, d, ld int) error {
 	const most = 128
 	p := make([]float64, most*most)
@@ -106,8 +107,8 @@ func Invert(ctx context.Context, a []float64, d, ld int) error {
 	return nil
 }
 
-// invertPivot writes the inverse of the k × k corner of a to p [k × k], by
-// Cholesky: a = LLᵀ, and the inverse is L⁻ᵀL⁻¹.
+// invertPivot writes the inverse of the k × k corner of a to p [k × k], by Cholesky: a = LLᵀ, and
+// the inverse is L⁻ᵀL⁻¹.
 func invertPivot(p, a []float64, k, ld int) error {
 	l := make([]float64, k*k)
 	for i := range k {

@@ -8,10 +8,10 @@ import (
 	"github.com/lexsem/lexsem/internal/vec"
 )
 
-// What regressions over a corpus are made of. X and B are those of the package's
-// text, A = XᵀX + λI. Column t of the cross-scatter XᵀB is s_t − df_t·μ.
+// The parts of regressions over a corpus. X and B are those of the package's text, A = XᵀX + λI.
+// Column t of the cross-scatter XᵀB is s_t − df_t·μ.
 
-// Lambda returns lambda, or 1 for 0. ErrOptions outside [1e-6, 1e9].
+// Lambda returns lambda, or 1 for 0. It returns ErrOptions outside [1e-6, 1e9].
 func Lambda(lambda float64) (float64, error) {
 	if lambda == 0 {
 		lambda = 1
@@ -23,8 +23,8 @@ func Lambda(lambda float64) (float64, error) {
 }
 
 // WithRidge returns Sums of the same passages with the ridge lambda (0 means 1): s itself if it
-// has this ridge, else new Sums with their own factor. Cost and errors as Factor; ErrOptions as
-// Lambda.
+// has this ridge, else new Sums with their own factor. Cost and errors are those of Factor;
+// ErrOptions as for Lambda.
 func (s *Sums) WithRidge(ctx context.Context, lambda float64) (*Sums, error) {
 	lambda, err := Lambda(lambda)
 	if err != nil {
@@ -36,7 +36,7 @@ func (s *Sums) WithRidge(ctx context.Context, lambda float64) (*Sums, error) {
 	return s.settled(ctx, lambda)
 }
 
-// settled returns s with a factor of s itself and a certain ridge.
+// settled returns s with its own factor and a final ridge.
 func (s *Sums) settled(ctx context.Context, lambda float64) (*Sums, error) {
 	c := *s
 	c.lambda = lambda
@@ -48,8 +48,8 @@ func (s *Sums) settled(ctx context.Context, lambda float64) (*Sums, error) {
 	return &c, nil
 }
 
-// Ready reports whether Solve answers: there is an inverse of this corpus, or of an earlier state
-// of it (Staleness).
+// Ready reports whether Solve works: there is an inverse of this corpus, or of an earlier state of
+// it (Staleness).
 func (s *Sums) Ready() bool { return s.exact || s.factor.n > 0 }
 
 // Solve writes A⁻¹·f to dst; both are [Dim] and do not overlap. Stale sums use the A of the last
@@ -81,10 +81,9 @@ func (s *Sums) Deviation() float64 {
 	return math.Sqrt(max(0, 1-mean))
 }
 
-// noise bounds the rounding error of s_t − df_t·μ relative to its terms, where it
-// is summed in float64, and rowNoise where it is kept in float32, by rounding. A
-// sum below it has no direction. Vectors are known to float32 precision only,
-// 6e-8.
+// noise bounds the rounding error of s_t − df_t·μ relative to its terms if it is summed in
+// float64; rowNoise does so if it is stored in float32 with repeated rounding. A sum below it has
+// no direction. Vectors are known to float32 precision only, 6e-8.
 const (
 	noise    = 1e-8
 	rowNoise = 1e-7

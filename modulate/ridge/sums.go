@@ -1,15 +1,16 @@
-// Package ridge keeps the sufficient statistics of a corpus that closed forms need, and follows its changes:
-// for each token the number of passages and the sum of their vectors, the mean of all vectors, and the
-// inverse of their scatter. They answer the ridge regression of tokens on vectors, (XᵀX + λI)⁻¹ XᵀB, without
-// forming it.
+// Package ridge keeps the sufficient statistics of a corpus for closed forms, and follows its changes: for
+// each token the number of passages and the sum of their vectors, the mean of all vectors, and the inverse of
+// their scatter. They give the ridge regression of tokens on vectors, (XᵀX + λI)⁻¹ XᵀB, without computing the
+// whole matrix.
 //
-// Start with [NewSums] or [OpenSums], then [Sums.Edit]. [SumsOf] serves a corpus that stands still.
-// [Sums.Solve] multiplies by the first factor, [Sums.CrossScatter] by the second, and [Sums.Regress] gives
+// Start with [NewSums] or [OpenSums], then [Sums.Edit]. [SumsOf] serves a corpus that does not change.
+// [Sums.Solve] multiplies by the first factor, [Sums.CrossScatter] by the second, and [Sums.Regress] returns
 // columns of the product. [Totals] are statistics of parts of a corpus that can be merged.
 //
 // What holds: Sums never change, and reading them is safe for concurrent use; one goroutine at a time makes
-// the next. Results are exact while [Sums.Staleness] is 0; else they use an earlier inverse, until
-// [Sums.Factor] makes a new one at O(N·d² + d³) and [Sums.WithFactor] puts it in place. Damage is ErrCorrupt.
+// the next version. Results are exact while [Sums.Staleness] is 0. Otherwise they use an earlier inverse,
+// until [Sums.Factor] makes a new one at O(N·d² + d³) and [Sums.WithFactor] installs it. Damage is
+// ErrCorrupt.
 package ridge
 
 import (
@@ -32,7 +33,7 @@ var (
 	ErrOptions = errors.New("bad option")
 	// ErrPassage: a passage cannot be added to the sums, or removed from them.
 	ErrPassage = errors.New("bad passage")
-	// ErrCorrupt: sums are damaged, or a file holds none.
+	// ErrCorrupt: sums are damaged, or a file contains none.
 	ErrCorrupt = errors.New("damaged file")
 	// ErrNoFactor: no factor of these sums exists yet, so Solve cannot answer.
 	ErrNoFactor = errors.New("no factor yet")
@@ -48,9 +49,9 @@ const (
 // the mean μ of their vectors x, for each token t the number df_t of passages with it and the sum
 // s_t = Σ_{p∋t} x_p, and the inverse of A = Σ(x−μ)(x−μ)ᵀ + λI.
 //
-// Sums are immutable. Edit makes the next version, which shares what is the same. All methods are
-// safe for concurrent use, except that only one goroutine at a time may make the next version
-// (Edit, WithFactor, Rebase).
+// Sums are immutable. Edit makes the next version, which shares everything unchanged. All methods are safe
+// for concurrent use, except that only one goroutine at a time may make the next version (Edit, WithFactor,
+// Rebase).
 //
 // s_t is stored (a row) for frequent tokens only: for those of more than d/32 passages in a corpus
 // of up to 8,192 passages, rising to 3d/20 in larger ones. Other tokens are summed on demand from
@@ -78,33 +79,32 @@ type Sums struct {
 	factor  *Factor
 	inverse inverse // the factor's and the steps since
 	exact   bool    // inverse is that of this very corpus
-	// log holds the last changes, up to gen; may be appended to behind len.
+	// log holds the last changes, up to gen; a later version may append to its memory.
 	log []change
 }
 
-// history is shared by all Sums that were made of one another.
+// history is shared by all Sums that were made from one another.
 type history struct {
 	damage atomic.Pointer[error] // what a search has met
 }
 
-// change is one exact rank-one step of the centred scatter: weight·v·vᵀ. A
-// change of weight 0 leaves it as it is.
+// change is one exact rank-one step of the centred scatter: weight·v·vᵀ. A change of weight 0 does nothing.
 type change struct {
 	v      []float32
 	weight float64
 }
 
-// posted is what has become of a token since the frozen part was made.
+// posted holds the changes of a token since the frozen part was made.
 type posted struct {
 	df   int32  // passages more, or less
 	next uint32 // 1 + the last slot in tail
-	// tail lists the slots behind the frozen ones that have the token, as gaps.
-	// May be appended to behind len.
+	// tail lists, as gaps, the slots after the frozen ones that have the token. A later version may append to
+	// its memory.
 	tail []byte
 	row  *row // s_t, if it is kept
 }
 
-// row is a sum of vectors. It never changes but by the Edit that has made it.
+// row is a sum of vectors. Only the Edit that has made it changes it.
 type row struct {
 	sum    []float32 // [dim]
 	rounds int32     // roundings since it was summed from the vectors
@@ -113,8 +113,7 @@ type row struct {
 	of     *snapshot.Section
 }
 
-// frozen is the part of Sums that was made in one go, or read from a file. The
-// zero value is an empty one.
+// frozen is the part of Sums that was built in one step, or read from a file. The zero value is empty.
 type frozen struct {
 	ids  []uint64 // of the slots 0, 1, …, ascending by key
 	df   []uint32 // [|V|], nil for zeros
@@ -123,14 +122,14 @@ type frozen struct {
 	file *snapshot.Section // of post, nil where it lies in memory
 }
 
-// key orders the ids of pieces by their documents: an id is piece<<44 | document,
-// and documents come in ascending order.
+// key orders the ids of pieces by document: an id is piece<<44 | document, and documents come in ascending
+// order.
 func key(id uint64) uint64 { return id<<20 | id>>44 }
 
-// NewSums returns the sums of an empty corpus of vectors of length dim over a vocabulary of vocab
-// tokens (0 for one that grows), with the ridge lambda (Lambda). vectors returns the vector [dim]
-// of a passage by id. It must know a passage from before it is added until no Sums contain it, and
-// be safe for concurrent use. ErrOptions for an impossible shape or ridge.
+// NewSums returns the sums of an empty corpus of vectors of length dim over a vocabulary of vocab tokens (0
+// for one that grows), with the ridge lambda (Lambda). vectors returns the vector [dim] of a passage by id.
+// It must know a passage from before the passage is added until no Sums contain it, and be safe for
+// concurrent use. ErrOptions for an invalid shape or ridge.
 func NewSums(dim, vocab int, lambda float64, vectors func(id uint64) []float32) (*Sums, error) {
 	lambda, err := Lambda(lambda)
 	if err != nil {
@@ -207,8 +206,8 @@ func (s *Sums) df(t int, p posted) int {
 	return int(p.df)
 }
 
-// keeps reports whether a token of df passages should have a row. Between 8,192 and 39,322
-// passages the least number of them grows with the corpus.
+// keeps reports whether a token of df passages should have a row. Between 8,192 and 39,322 passages the
+// minimum df grows with the corpus.
 func (s *Sums) keeps(df int) bool {
 	over := s.rowOver
 	if over < 0 {
@@ -217,11 +216,12 @@ func (s *Sums) keeps(df int) bool {
 	return df > over
 }
 
-// commonRow is of how many passages a token is in a large corpus before it has a row, and in any before its row is saved.
+// commonRow is the number of passages with a token above which the token has a row in a large corpus, and above which a
+// row is saved in any corpus.
 func commonRow(dim int) int { return 3 * dim / 20 }
 
-// Err is the damage that reading any version of these Sums has met: a damaged block of the
-// snapshot, or a missing vector. Searches leave out what they could not read.
+// Err returns the damage that was met by reads of any version of these Sums: a damaged block of the snapshot,
+// or a missing vector. Searches leave out unreadable data.
 func (s *Sums) Err() error {
 	if err := s.history.damage.Load(); err != nil {
 		return *err
@@ -282,8 +282,7 @@ func (s *Sums) vector(id uint64) ([]float32, error) {
 
 var errPostings = errors.New("a list of passages is malformed")
 
-// each calls yield with each slot that was given token t, those of removed
-// passages among them, ascending.
+// each calls yield with each slot that was given token t, including those of removed passages, ascending.
 func (s *Sums) each(t int, p posted, yield func(slot int) bool) error {
 	post, err := s.frozen.postings(t)
 	if err != nil {
@@ -299,7 +298,7 @@ func (s *Sums) each(t int, p posted, yield func(slot int) bool) error {
 	return nil
 }
 
-// postings are the bytes of the frozen list of t.
+// postings returns the bytes of the frozen list of t.
 func (f *frozen) postings(t int) ([]byte, error) {
 	if t >= len(f.off)-1 { // there is nothing frozen, or the token came later
 		return nil, nil
@@ -316,8 +315,8 @@ func (f *frozen) postings(t int) ([]byte, error) {
 	return f.post[from:to], nil
 }
 
-// walk reads gaps: each slot is the one before, plus one and the gap. The first
-// may be from, and all are below end. It reports whether yield wants more.
+// walk reads gaps: each slot is the previous one, plus one, plus the gap. The first may be from, and all are
+// below end. It reports whether yield wants more.
 func walk(b []byte, from, end int, yield func(slot int) bool) (bool, error) {
 	for len(b) > 0 {
 		gap, k := uint64(b[0]), 1
@@ -359,12 +358,11 @@ func (s *Sums) addSum(ctx context.Context, g []float64, weight float64, t int, p
 	return s.sumUp(ctx, g, weight, t, p)
 }
 
-// ahead is how many vectors sumUp finds, and asks the memory for, before it adds
-// the first of them. To wait for each in turn would take half as long again.
+// ahead is how many vectors sumUp looks up and prefetches before it adds the first of them. Waiting for each
+// in turn would take half as long again.
 const ahead = 32
 
-// sumUp is addSum from the vectors. It looks at ctx, where there is one, about
-// every 100 µs.
+// sumUp is addSum, computed from the vectors. It checks ctx, if not nil, about every 100 µs.
 func (s *Sums) sumUp(ctx context.Context, g []float64, weight float64, t int, p posted) error {
 	var stop error
 	var ids [ahead]uint64
@@ -406,9 +404,9 @@ func (s *Sums) sumUp(ctx context.Context, g []float64, weight float64, t int, p 
 	return err
 }
 
-// Staleness returns how many changes (passages added or removed) the inverse does not know, and
-// the number of passages. With 0 changes the sums answer like new ones of the same passages.
-// Otherwise RLR and whiten use the last factor, or move nothing if there is none yet.
+// Staleness returns how many changes (passages added or removed) the inverse does not include, and the number
+// of passages. With 0 changes the sums give the same results as new ones of the same passages. Otherwise RLR
+// and whiten use the last factor, or do nothing if there is none yet.
 func (s *Sums) Staleness() (changes, passages int) {
 	if s.exact {
 		return 0, s.n

@@ -10,10 +10,10 @@ import (
 	"github.com/lexsem/lexsem/internal/vec"
 )
 
-// Totals are the parts of Sums that add up: the number of passages, Σx, Σx·xᵀ, and df_t and s_t of
-// each token. Totals of parts of a corpus merge into those of the whole. They do not know the
-// passages. Numbers are summed in float64. Memory 8·d bytes for each token that occurs, and 8·d².
-// For one goroutine.
+// Totals are the parts of Sums that can be added: the number of passages, Σx, Σx·xᵀ, and df_t and
+// s_t of each token. Totals of parts of a corpus can be merged into those of the whole. They do
+// not contain the passages. Numbers are summed in float64. Memory 8·d bytes for each token that
+// occurs, and 8·d². For one goroutine.
 type Totals struct {
 	dim, vocab int
 	n          int
@@ -27,7 +27,7 @@ type Totals struct {
 }
 
 // NewTotals returns the totals of no passages, for vectors of length dim over a vocabulary of
-// vocab tokens. ErrOptions for an impossible shape.
+// vocab tokens. It returns ErrOptions for an impossible shape.
 func NewTotals(dim, vocab int) (*Totals, error) {
 	if dim < 1 || dim > maxDim || vocab < 1 || vocab > maxVocab {
 		return nil, fmt.Errorf("%w: totals of dimension %d over %d tokens", ErrOptions, dim, vocab)
@@ -78,7 +78,7 @@ func (t *Totals) Add(x []float32, tokens []int32) error {
 	return nil
 }
 
-// multiply takes the block into the products.
+// multiply adds the block to the products.
 func (t *Totals) multiply() {
 	d, k := t.dim, len(t.block)/t.dim
 	if k == 0 {
@@ -96,7 +96,7 @@ func (t *Totals) multiply() {
 	t.block = t.block[:0]
 }
 
-// Merge adds o to t. ErrOptions for totals of another shape.
+// Merge adds o to t. It returns ErrOptions if the shapes differ.
 func (t *Totals) Merge(o *Totals) error {
 	if o.dim != t.dim || o.vocab != t.vocab {
 		return fmt.Errorf("%w: totals of dimension %d over %d tokens, and of %d over %d; make both with one encoder", ErrOptions, o.dim, o.vocab, t.dim, t.vocab)
@@ -167,7 +167,7 @@ func (t *Totals) Sums(ctx context.Context, lambda float64) (*Sums, error) {
 	return s.settled(ctx, s.lambda)
 }
 
-// totalsTags are the sections that totals take in a snapshot.
+// totalsTags are the sections of totals in a snapshot.
 type totalsTags struct {
 	meta     string // shape, counts, Σx, the tokens that have rows
 	products string // float64 × d(d+1)/2, the upper triangle of Σx·xᵀ by rows
@@ -175,7 +175,7 @@ type totalsTags struct {
 	rows     string // float64 × d for each token with a row
 }
 
-// tagsOf are the tags of the totals of a number.
+// tagsOf returns the tags of the totals with this number.
 func tagsOf(number int) totalsTags {
 	if number == 0 {
 		return totalsTags{"tot", "tot.prd", "tot.df", "tot.row"}
@@ -185,7 +185,7 @@ func tagsOf(number int) totalsTags {
 }
 
 // Save writes t as sections of a snapshot that can hold several totals, by number, 0 to 999.
-// w.Close returns errors of writing.
+// w.Close returns write errors.
 func (t *Totals) Save(w *snapshot.Writer, number int) {
 	tag := tagsOf(number)
 	t.multiply()
@@ -214,8 +214,8 @@ func (t *Totals) Save(w *snapshot.Writer, number int) {
 	}
 }
 
-// OpenTotals reads the totals that Save wrote under number. The file may be closed afterwards.
-// ErrCorrupt for sections that are missing, damaged or impossible.
+// OpenTotals reads the totals that Save wrote under number. The file may be closed afterwards. It
+// returns ErrCorrupt for sections that are missing, damaged or impossible.
 func OpenTotals(f *snapshot.File, number int) (*Totals, error) {
 	t, err := openTotals(f, tagsOf(number))
 	if err != nil {

@@ -9,11 +9,11 @@ import (
 	"github.com/lexsem/lexsem/internal/vec"
 )
 
-// rowSample is how many rows Verify recounts.
+// rowSample is the number of rows that Verify recounts.
 const rowSample = 256
 
-// Sampled returns how many stored token sums Verify recounts, a new random sample each time, and
-// how many there are.
+// Sampled returns how many stored token sums Verify recounts, in a new random sample each time,
+// and how many exist.
 func (s *Sums) Sampled() (recounted, of int) {
 	for _, p := range s.tokens.All {
 		if p.row != nil {
@@ -24,10 +24,10 @@ func (s *Sums) Sampled() (recounted, of int) {
 }
 
 // Verify recounts the postings of each token, the sum of all vectors and a sample of the rows
-// (Sampled). If the inverse is that of this corpus it also checks A·(A⁻¹v) = v for random v. Lists
-// checks the postings against the passages' tokens. Errors: ErrCorrupt with the first mistake;
-// that of ctx, within milliseconds. Cost: about three reads of all vectors, one of all postings,
-// and one of the vectors of each sampled token.
+// (Sampled). If the inverse belongs to this corpus, it also checks A·(A⁻¹v) = v for random v.
+// Lists checks the postings against the passages' tokens. Errors: ErrCorrupt with the first
+// mistake; that of ctx, within milliseconds. Cost: about three reads of all vectors, one of all
+// postings, and one of the vectors of each sampled token.
 func (s *Sums) Verify(ctx context.Context) error {
 	if n := s.slots() - s.dead.Len(); n != s.n {
 		return s.damaged(fmt.Errorf("%d passages, where %d are counted", n, s.n))

@@ -2,17 +2,16 @@ package train
 
 import "math"
 
-// adam is Adam (Kingma and Ba 2015) over the rows of a matrix of which each
-// step touches a few, with a learning rate that falls linearly to zero.
+// adam is Adam (Kingma and Ba 2015) over the rows of a matrix, with a learning rate that
+// falls linearly to zero; each step uses only a few rows.
 //
-// A row without a gradient goes on moving by its momentum. For a rare token
-// that tail is most of its way: a lone gradient moves its row by 0.1/√0.001 ≈ 3
-// rates at once and by some 30 in all. Sparse Adam leaves the tail out and so
-// learns rare tokens, which tell passages apart, too slowly. Here each row
-// remembers the step it was last moved at, and settle makes up for the steps
-// since then at once: a zero gradient only scales both moments, so they amount
-// to one move along m/√v. The path is that of Adam on the whole matrix, at the
-// price of the rows that are used.
+// A row without a gradient continues to move by its momentum. For a rare token this is
+// most of its movement: a single gradient moves its row by 0.1/√0.001 ≈ 3 rates at once
+// and by some 30 in total. Sparse Adam omits this and so learns rare tokens, which
+// distinguish passages, too slowly. Here each row stores the step of its last update, and
+// settle makes up for the steps since then at once: a zero gradient only scales both
+// moments, so these steps are together one move along m/√v. The path equals that of Adam
+// on the whole matrix, at the cost of only the rows in use.
 type adam struct {
 	dim   int
 	rate  float64   // at the first step
@@ -35,14 +34,14 @@ func newAdam(rows, dim, total int, rate float64) *adam {
 	}
 }
 
-// size is the factor of m/√v at step t ≥ 1: the rate and both bias corrections.
+// size is the factor of m/√v at step t ≥ 1: the learning rate with both bias corrections.
 func (a *adam) size(t int) float64 {
 	rate := a.rate * (1 - float64(t-1)/float64(a.total))
 	return rate * math.Sqrt(1-math.Pow(beta2, float64(t))) / (1 - math.Pow(beta1, float64(t)))
 }
 
-// settle moves row r of w through all steps up to t in which it had no
-// gradient. Different rows may be settled at the same time.
+// settle moves row r of w through all steps up to t in which it had no gradient.
+// Different rows may be settled at the same time.
 func (a *adam) settle(w []float32, r, t int) {
 	since := int(a.last[r])
 	a.last[r] = int32(t)
@@ -66,8 +65,8 @@ func (a *adam) settle(w []float32, r, t int) {
 	}
 }
 
-// apply takes step t with gradient g for row r of w, which is settled up to
-// t−1. Different rows may be moved at the same time.
+// apply makes step t with gradient g for row r of w, which must be settled up to t−1.
+// Different rows may be moved at the same time.
 func (a *adam) apply(w []float32, r int, g []float32, t int) {
 	a.last[r] = int32(t)
 	step := float32(a.size(t))

@@ -7,8 +7,8 @@ import (
 	"github.com/lexsem/lexsem/internal/vec"
 )
 
-// candidates are the passages that queries are contrasted with, as the two
-// products of a step read them.
+// candidates are the passages that queries are contrasted with, in the form that the two
+// products of a step read.
 type candidates struct {
 	n        int
 	scores   vec.Packed // [n × d], for scores = out · candidatesᵀ
@@ -27,9 +27,9 @@ func (c *candidates) pack(ctx context.Context, vectors []float32, n, d, workers 
 	})
 }
 
-// gather makes t.step of the candidates of one step, each distinct text once:
-// the targets of the batch and the mined negatives of its queries. It rewrites
-// target to positions among them.
+// gather sets t.step to the candidates of one step, each distinct text once: the targets
+// of the batch and the mined negatives of its queries. It rewrites target to positions
+// among them.
 func (t *trainer) gather(ctx context.Context, batch, target []int32) error {
 	chosen := slices.Clone(target)
 	k := t.o.Negatives

@@ -17,8 +17,8 @@ import (
 	"github.com/lexsem/lexsem/internal/atomicfile"
 )
 
-// A checkpoint is what a descent needs to go on after a step as if it had
-// never stopped, in a file of little-endian numbers:
+// A checkpoint holds the state of a training after a step, so that it can continue
+// exactly, in a file of little-endian numbers:
 //
 //	"LEXSEMCK"  magic, 8 bytes
 //	uint32      length of the header
@@ -31,7 +31,7 @@ const maxPlace = 1 << 20 // bytes
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// place is where a descent stands.
+// place is the position of a descent.
 type place struct {
 	Key    string    `json:"key"` // of the fit, see fitKey
 	Step   int       `json:"step"`
@@ -50,14 +50,14 @@ type recent struct {
 	Queries int     `json:"queries"`
 }
 
-// recentSteps are those whose mean loss is that of a fit which Options.Steps ended: 2,048
-// queries by default, as those of one step are few.
+// recentSteps is the number of last steps whose mean loss is reported for a fit that
+// Options.Steps ended: 2,048 queries by default, since one step has few.
 const recentSteps = 8
 
-// stopped tells that o ends the descent here.
+// stopped reports whether o ends the descent here.
 func (p *place) stopped(o Options) bool { return o.Steps > 0 && p.Step >= o.Steps }
 
-// loss is that of the weights that are kept: of their epoch, or of the last steps.
+// loss is the loss for the weights that are kept: of their epoch, or of the last steps.
 func (p *place) loss(o Options) float64 {
 	if !p.stopped(o) {
 		return p.Losses[p.Best-1]
@@ -71,8 +71,8 @@ func (p *place) loss(o Options) float64 {
 	return sum / float64(n)
 }
 
-// fitKey names everything that the descent depends on: a checkpoint with
-// another key belongs to another fit.
+// fitKey names everything that the training depends on: a checkpoint with another key
+// belongs to another fit.
 func fitKey(set *passages, q *queries, stack, encoder, base string, o Options) string {
 	h := sha256.New()
 	fmt.Fprintln(h, "2", set.digest, encoder, stack, base, q.len(), len(q.tokens), o.RLR, o.Seed, o.QueriesPerPassage,
@@ -80,8 +80,7 @@ func fitKey(set *passages, q *queries, stack, encoder, base string, o Options) s
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// eachFitted calls fn with what the fit makes, W, b and the heads, and with
-// the descent of each.
+// eachFitted calls fn with each trained matrix (W, b and the heads) and its Adam state.
 func (t *trainer) eachFitted(fn func(w []float32, a *adam)) {
 	fn(t.projection.Rows(), t.adam)
 	if t.bias != nil {
@@ -97,8 +96,7 @@ func (t *trainer) eachFitted(fn func(w []float32, a *adam)) {
 	}
 }
 
-// state lists every number that the steps change, size is their length in
-// bytes.
+// state lists every number that the steps change, and size their length in bytes.
 func (t *trainer) state() (floats [][]float32, ints [][]int32, size int) {
 	t.eachFitted(func(w []float32, a *adam) {
 		floats = append(floats, w, a.m, a.v)
@@ -114,20 +112,20 @@ func (t *trainer) state() (floats [][]float32, ints [][]int32, size int) {
 	return floats, ints, size
 }
 
-// fitted lists what the fit makes.
+// fitted lists the numbers that are fitted.
 func (t *trainer) fitted() (all [][]float32) {
 	t.eachFitted(func(w []float32, _ *adam) { all = append(all, w) })
 	return all
 }
 
-// keep remembers the present weights as the best.
+// keep saves the present weights as the best.
 func (t *trainer) keep() {
 	for i, x := range t.fitted() {
 		copy(t.best[i], x)
 	}
 }
 
-// restore goes back to the best weights.
+// restore returns to the best weights.
 func (t *trainer) restore() {
 	for i, x := range t.fitted() {
 		copy(x, t.best[i])
@@ -162,9 +160,8 @@ func (t *trainer) saveCheckpoint(path string, p place) error {
 	})
 }
 
-// loadCheckpoint brings t to the state in the file at path and says where it
-// stands; ok is false, and t as it was, where there is no file, or one that is
-// damaged or of another fit.
+// loadCheckpoint restores t from the file at path and returns its place. If there is no
+// file, or it is damaged or of another fit, ok is false and t is unchanged.
 func (t *trainer) loadCheckpoint(path, key string) (p place, ok bool, err error) {
 	f, err := os.Open(path)
 	if errors.Is(err, os.ErrNotExist) {
@@ -206,14 +203,14 @@ func (t *trainer) loadCheckpoint(path, key string) (p place, ok bool, err error)
 	return p, true, nil
 }
 
-// checkpointer saves a trainer now and then; without a path it does nothing.
+// checkpointer saves a trainer at intervals; without a path it does nothing.
 type checkpointer struct {
 	path  string
 	every time.Duration
 	last  time.Time
 }
 
-// after saves the state that p describes if it is time to.
+// after saves the state at p if it is due.
 func (c *checkpointer) after(t *trainer, p place) error {
 	if c.path == "" || time.Since(c.last) < c.every {
 		return nil

@@ -13,22 +13,21 @@ import (
 	"github.com/lexsem/lexsem/modulate"
 )
 
-// Queries are worked on in blocks of blockScores/candidates rows, so that the
-// scores of a block, 1 MiB, stay in the cache; but no block is so small that
-// reading the candidates takes longer than multiplying with them, nor so large
-// that some cores have none. The size of a block does not depend on the number of
-// workers, nor does any sum, so neither does the result.
+// Queries are processed in blocks of blockScores/candidates rows, so that the scores of a block, 1 MiB,
+// fit into the cache. Blocks are not so small that reading the candidates takes longer than multiplying
+// with them, nor so large that some cores have none. Neither the size of a block nor any sum depends on
+// the number of workers, so the result does not either.
 const (
 	blockScores = 1 << 18
 	leastRows   = 32
 	mostRows    = 64
 )
 
-// descend fits W, p, and the heads of the bridge by Adam. key names the fit,
-// so that it goes on from a checkpoint of its own. After each epoch the loss of
-// m, which reads what is fitted, is taken on the held-out probes: the weights
-// of the best epoch are kept, and the first one that is worse than the one
-// before is the last. o.Steps ends it as if its epoch were whole and the best. It returns where it ended.
+// descend fits W, p, and the heads of the bridge by Adam. key names the fit, so that it can continue from
+// its own checkpoint. After each epoch the loss of m, which uses the fitted weights, is measured on the
+// held-out probes. The weights of the best epoch are kept, and training ends after the first epoch that
+// is worse than the one before. o.Steps ends the training as if its epoch were complete and the best. It
+// returns its final place.
 func descend(ctx context.Context, q *queries, set *passages, shift []modulate.Shifter, b *modulate.Bridge, p *modulate.Projection, held *heldOut, m modulate.Modulator, key string, o Options) (place, error) {
 	t, err := newTrainer(ctx, q, set, shift, b, p, o)
 	if err != nil {
@@ -99,7 +98,7 @@ func descend(ctx context.Context, q *queries, set *passages, shift []modulate.Sh
 	return now, nil
 }
 
-// trainer holds what the steps share.
+// trainer holds the state that the steps share.
 type trainer struct {
 	problem
 	o      Options
@@ -107,7 +106,7 @@ type trainer struct {
 	bridge *modulate.Bridge
 	adam   *adam
 	bias   *adam // nil where b = 0
-	// learner teaches the parameters that w is made with; nil where w is fixed.
+	// learner trains the parameters from which w is made; it is nil if w is fixed.
 	learner *learner
 	sides   *sides             // nil where queries alone are modulated
 	lex     []modulate.Lexical // of the batch
@@ -169,7 +168,7 @@ func newTrainer(ctx context.Context, q *queries, set *passages, shift []modulate
 	return t, t.prepare(ctx)
 }
 
-// spread is that of modulate.Bound.
+// spread is the spread of modulate.Bound.
 func spread(o Options) float64 {
 	if math.IsInf(o.Spread, 1) {
 		return 0
@@ -177,7 +176,7 @@ func spread(o Options) float64 {
 	return o.Spread
 }
 
-// prepare chooses the candidates and allocates what the steps need.
+// prepare chooses the candidates and allocates the memory of the steps.
 func (t *trainer) prepare(ctx context.Context) error {
 	d, n := t.q.dim, len(t.set.reps)
 	most := n
@@ -207,12 +206,12 @@ func (t *trainer) prepare(ctx context.Context) error {
 	return nil
 }
 
-// blockRows is the number of queries worked on at a time.
+// blockRows is the number of queries processed at a time.
 func (t *trainer) blockRows(candidates int) int {
 	return min(max(leastRows, blockScores/candidates), mostRows, t.o.Batch)
 }
 
-// step takes step number on batch and returns its mean loss.
+// step makes step number on batch and returns its mean loss.
 func (t *trainer) step(ctx context.Context, batch []int32, number int) (float64, error) {
 	d := t.q.dim
 	w := t.projection.Rows()
@@ -271,8 +270,8 @@ func (t *trainer) step(ctx context.Context, batch []int32, number int) (float64,
 	return sum * scale, err
 }
 
-// biasGradient is dL/db = Σ dz over the n rows of the step that have a lexical
-// vector: b comes with W·w, and a query without tokens stays as it is.
+// biasGradient is dL/db = Σ dz over the n rows of the step that have a lexical vector: b is only added
+// with W·w, and a query without tokens is unchanged.
 func (t *trainer) biasGradient(n int) []float32 {
 	d := t.q.dim
 	g := t.grads[0]
@@ -301,7 +300,7 @@ func (t *trainer) weigh(ctx context.Context, batch []int32) error {
 	return nil
 }
 
-// collect lists the rows of W that batch uses, and where.
+// collect lists the rows of W that batch uses, and their uses.
 func (t *trainer) collect(batch []int32) {
 	for _, r := range t.used {
 		t.usesOf[r] = t.usesOf[r][:0]

@@ -9,16 +9,16 @@ import (
 	"github.com/lexsem/lexsem/modulate"
 )
 
-// headRate is the learning rate of a head against that of W, for hidden states
-// of length 1: Adam moves all of its d numbers at once and a weight by the sum.
+// headRate is the learning rate of a head relative to that of W, for hidden states of
+// length 1: Adam moves all of its d numbers together, and a weight moves by the sum.
 const headRate = 0.05
 
-// headDecay pulls a head towards its start: the share of the distance that is
-// taken off in a step, against the learning rate of the head.
+// headDecay pulls a head towards its initial value: the share of the distance that a step
+// removes, relative to the learning rate of the head.
 const headDecay = 1
 
-// learner teaches the heads that the lexical vectors of a bridge are made
-// with, from the gradient of the loss with respect to those vectors.
+// learner trains the heads that make the lexical vectors of a bridge, from the gradient
+// of the loss with respect to those vectors.
 type learner struct {
 	q      *queries
 	bridge *modulate.Bridge
@@ -37,7 +37,7 @@ type headFit struct {
 	usesOf [][]stateUse // by row
 }
 
-// stateUse is one hidden state that a row scored, and dL/da.
+// stateUse is one hidden state that a row scored, and its dL/da.
 type stateUse struct {
 	query, state int32
 	grad         float32
@@ -63,15 +63,14 @@ func newLearner(q *queries, b *modulate.Bridge, steps int, length float64, rows 
 	return l
 }
 
-// weigh makes the lexical vectors of batch with the heads as they are.
+// weigh makes the lexical vectors of batch with the present heads.
 func (l *learner) weigh(ctx context.Context, lex []modulate.Lexical, batch []int32) error {
 	return each(ctx, l.o.Workers, len(batch), func(worker, i int) {
 		lex[i], l.from[i] = l.bridge.Trace(lex[i].Emptied(), l.from[i][:0], l.q.input(int(batch[i]), &l.states[worker]))
 	})
 }
 
-// step takes a step of the heads after the backward pass of t over batch,
-// before W moves.
+// step updates the heads after the backward pass of t over batch, before W is updated.
 func (l *learner) step(ctx context.Context, t *trainer, batch []int32, number int) error {
 	if err := l.gradients(ctx, t, batch); err != nil {
 		return err
@@ -93,8 +92,8 @@ func (l *learner) step(ctx context.Context, t *trainer, batch []int32, number in
 	return nil
 }
 
-// gradients computes dL/da = (dz · W_t) · dw/da for every score a of the batch
-// and lists it with the row that made it.
+// gradients computes dL/da = (dz · W_t) · dw/da for every score a of the batch and stores
+// it with its row.
 func (l *learner) gradients(ctx context.Context, t *trainer, batch []int32) error {
 	d, w := l.q.dim, t.projection.Rows()
 	err := each(ctx, l.o.Workers, len(batch), func(_, i int) {
@@ -140,8 +139,8 @@ func (h *headFit) gradient(q *queries, g []float32, r int) (gb float32) {
 	return gb
 }
 
-// move takes step number with row r; g is room for its gradient. A row that
-// has never been used stands still.
+// move makes step number for row r; g is memory for its gradient. A row that was never
+// used does not move.
 func (h *headFit) move(q *queries, g []float32, r, number int) {
 	if len(h.usesOf[r]) == 0 && h.b.last[r] == 0 {
 		return

@@ -7,8 +7,8 @@ import (
 	"github.com/lexsem/lexsem/modulate"
 )
 
-// forward is what the backward pass needs of a block of queries; it belongs to
-// one worker.
+// forward holds what the backward pass needs from a block of queries; it belongs to one
+// worker.
 type forward struct {
 	out, mid []float32 // [rows × d]
 	norm     []float64 // [rows]
@@ -41,10 +41,9 @@ type problem struct {
 	even       []float32 // in place of every query vector, see Options.Alone; else nil
 }
 
-// block computes the losses of the queries rows against the candidates, of
-// which target[i] is the right one for rows[i], and their gradient
-// with respect to z = W·w, scaled by scale, into dz [len(rows) × d]. lex are
-// the lexical vectors of rows.
+// block computes the losses of the queries rows against the candidates, where target[i]
+// is the right one for rows[i], and writes their gradient with respect to z = W·w,
+// multiplied by scale, into dz [len(rows) × d]. lex are the lexical vectors of rows.
 func (p *problem) block(f *forward, rows []int32, lex []modulate.Lexical, c *candidates, target []int32, scale float64, dz []float32, loss []float64) {
 	d := p.q.dim
 	m, n := len(rows), c.n
@@ -62,8 +61,7 @@ func (p *problem) block(f *forward, rows []int32, lex []modulate.Lexical, c *can
 	}
 }
 
-// backward is the way back of forward, from row i of f.dout to the gradient
-// with respect to z.
+// backward reverses forward, from row i of f.dout to the gradient with respect to z.
 func (p *problem) backward(f *forward, i int, dz []float32) {
 	a, b := i*p.q.dim, (i+1)*p.q.dim
 	modulate.FuseGrad(dz, f.dout[a:b], f.out[a:b], f.mid[a:b], f.norm[i])
@@ -72,8 +70,8 @@ func (p *problem) backward(f *forward, i int, dz []float32) {
 	}
 }
 
-// forward computes q_out of query r, whose lexical vector is w, into row i of
-// f: the very steps of modulate.Modulator.Modulate.
+// forward computes q_out of query r with lexical vector w into row i of f, with the same
+// steps as modulate.Modulator.Modulate.
 func (p *problem) forward(f *forward, i, r int, w modulate.Lexical) {
 	d := p.q.dim
 	q := p.q.vector(r)
@@ -102,8 +100,8 @@ func (p *problem) forward(f *forward, i, r int, w modulate.Lexical) {
 	f.norm[i] = modulate.Fuse(f.out[i*d:(i+1)*d], f.mid[i*d:(i+1)*d], q, z, shift)
 }
 
-// crossEntropy returns −log softmax(score/τ)[target] in nats and replaces
-// score by the gradient of scale times it.
+// crossEntropy returns −log softmax(score/τ)[target] in nats and replaces score by the
+// gradient of this loss times scale.
 func crossEntropy(score []float32, target int, tau, scale float64) float64 {
 	top, f := vec.Max(score), 1/tau
 	right := float64(score[target]-top) * f

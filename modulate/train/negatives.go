@@ -6,16 +6,15 @@ import (
 	"sync"
 )
 
-// Ranks of the dense search that hard negatives are drawn from (Sec. 4.2 of
-// the paper): nearer ones are too often right answers themselves.
+// Ranks in the dense search from which hard negatives are drawn (Sec. 4.2 of the paper):
+// nearer passages are too often right answers themselves.
 const (
 	negativesFrom = 20
 	negativesTo   = 200
 )
 
-// mine draws the negatives of every query, none of which has the text of its
-// target: from the hard ones, and evenly from the corpus where they do not
-// suffice.
+// mine draws the negatives of every query: from the hard ones, and uniformly from the
+// corpus if these do not suffice. No negative has the text of the target.
 func mine(ctx context.Context, q *queries, set *passages, o Options) ([]int32, error) {
 	k := o.Negatives
 	mined := make([]int32, q.len()*k)

@@ -15,8 +15,8 @@ import (
 	"github.com/lexsem/lexsem/internal/vec"
 )
 
-// passages are the distinct texts of a corpus. Passages with the same text are
-// one target: the first stands for all of them, among the candidates, too.
+// passages are the distinct texts of a corpus. Passages with the same text are one
+// target: the first represents all of them, also among the candidates.
 type passages struct {
 	corpus Corpus
 	dim    int
@@ -29,7 +29,7 @@ type passages struct {
 	moved  []float32      // vectors of reps in place of the corpus's, where passages are modulated; else nil
 }
 
-// vector is that of distinct text r which queries are held against.
+// vector is the vector of distinct text r that queries are compared with.
 func (s *passages) vector(r int) []float32 {
 	if s.moved != nil {
 		return s.moved[r*s.dim : (r+1)*s.dim]
@@ -79,7 +79,7 @@ func readPassages(ctx context.Context, corpus Corpus, dim int, o Options) (*pass
 	return s, nil
 }
 
-// count notes which words a text contains.
+// count records which words a text contains.
 func (s *passages) count(words []text.Word) {
 	seen := make(map[string]struct{}, len(words))
 	for _, w := range words {
@@ -90,7 +90,7 @@ func (s *passages) count(words []text.Word) {
 	}
 }
 
-// passage is what samplers see of distinct text r.
+// passage is distinct text r in the form for samplers.
 func (s *passages) passage(r int) *Passage {
 	p := s.passageOf(s.texts[r])
 	if l, ok := s.corpus.(Labelled); ok {
@@ -99,7 +99,7 @@ func (s *passages) passage(r int) *Passage {
 	return p
 }
 
-// passageOf is what samplers see of a text, or of a part of one.
+// passageOf is a text, or a part of one, in the form for samplers.
 func (s *passages) passageOf(t string) *Passage {
 	p := &Passage{Text: t, media: s.media}
 	if s.media != "" {
@@ -122,8 +122,8 @@ func (s *passages) passageOf(t string) *Passage {
 	return p
 }
 
-// random is a source that depends on the seed, the purpose and the text alone:
-// neither the order of the corpus nor the number of workers matters.
+// random is a random source that depends only on the seed, the purpose and the text, so
+// that the order of the corpus and the number of workers do not matter.
 func random(seed uint64, purpose, text string) *rand.Rand {
 	h := fnv.New64a()
 	h.Write([]byte(purpose))
@@ -132,7 +132,7 @@ func random(seed uint64, purpose, text string) *rand.Rand {
 	return rand.New(rand.NewPCG(seed, h.Sum64()))
 }
 
-// drawn are training queries and the distinct text each was drawn from.
+// drawn holds training queries and the distinct text from which each was made.
 type drawn struct {
 	texts  []string
 	target []int32 // index in passages.reps
@@ -165,8 +165,8 @@ func (s *passages) draw(ctx context.Context, o Options) (drawn, error) {
 		}
 		fresh += from(r, o.QueriesPerPassage, "train")
 	}
-	// The replayed ones are not those that the base was fitted on: other draws
-	// from the same passages teach as much and guard against learning by heart.
+	// The replayed queries are new draws, not those that the base was fitted on: they
+	// teach as much and prevent memorising.
 	rng := random(o.Seed, "replay", s.digest)
 	replay := int(o.Replay * float64(fresh))
 	for i, k := range rng.Perm(len(known)) {
@@ -196,7 +196,7 @@ func (s *passages) draw(ctx context.Context, o Options) (drawn, error) {
 	return d, nil
 }
 
-// turn reports progress, and the end of ctx, now and then.
+// turn reports progress from time to time, and stops at the end of ctx.
 func (s *passages) turn(ctx context.Context, r int, o Options) error {
 	if r%256 != 0 {
 		return nil

@@ -13,13 +13,13 @@ import (
 	"github.com/lexsem/lexsem/modulate"
 )
 
-// probeQueries is the largest number of queries of a probe.
+// probeQueries is the maximum number of queries in a probe.
 const probeQueries = 300
 
-// A probe makes one query of a passage, or "" where it cannot, with other seeds
-// than the samplers. RAKE is no sampler's rule; part:16 is that of Span at one
-// length, so its queries overlap with training's unless Options.Reserve keeps
-// them apart. Those of images are made by the samplers' rules.
+// A probe makes one query from a passage, or "" if it cannot, with other seeds than the
+// samplers. No sampler uses RAKE. part:16 is Span with one length, so its queries overlap
+// with those of training unless Options.Reserve separates them. Probes of images use the
+// rules of the samplers.
 var probes = []struct {
 	task, media string
 	make        func(r *rand.Rand, p *Passage) string
@@ -40,8 +40,8 @@ type heldOut struct {
 	out    []encoder.Output
 	target []int32
 	ends   []int // of each probe
-	// moved makes the vectors of the passages, where those are modulated (Options.Side), and plain
-	// says that the queries are not.
+	// moved makes the vectors of the passages if these are modulated (Options.Side); plain says
+	// that the queries are not.
 	moved func(ctx context.Context) ([]float32, error)
 	plain bool
 }
@@ -96,8 +96,8 @@ func drawProbes(ctx context.Context, enc encoder.Encoder, set *passages, need en
 	return h, err
 }
 
-// modulated are the query vectors [n × d] as m makes them, which it also makes
-// those of the passages of set, where the fit modulates these.
+// modulated returns the query vectors [n × d] as modulated by m. If the fit modulates
+// passages, it also modulates those of set.
 func (h *heldOut) modulated(ctx context.Context, set *passages, m modulate.Modulator) (q []float32, err error) {
 	if h.moved != nil {
 		if set.moved, err = h.moved(ctx); err != nil {
@@ -114,10 +114,10 @@ func (h *heldOut) modulated(ctx context.Context, set *passages, m modulate.Modul
 	return q, nil
 }
 
-// scores measures nDCG@1 of the plain and of the modulated vectors on queries
-// that training has not seen, against all distinct passages. There is one
-// right answer, so nDCG@1 is the share of queries that rank it first; of equal
-// scores the passage that comes first in the corpus is taken.
+// scores measures nDCG@1 of the plain and of the modulated vectors on queries that
+// training has not seen, against all distinct passages. There is one right answer, so
+// nDCG@1 is the share of queries that rank it first; of equal scores, the passage that
+// comes first in the corpus counts.
 func (h *heldOut) scores(ctx context.Context, set *passages, m modulate.Modulator, o Options) ([]modulate.ProbeScore, error) {
 	o.Progress("evaluate", 0, len(h.out), 0)
 	var dense []float32
@@ -176,14 +176,14 @@ func (h *heldOut) loss(ctx context.Context, set *passages, m modulate.Modulator,
 	return sum / float64(len(answers)), nil
 }
 
-// answer is what the distinct passages are to a query: which one ranks first,
-// and the cross-entropy of its target.
+// answer is the result of the distinct passages for a query: which one ranks first, and
+// the cross-entropy of the query's target.
 type answer struct {
 	first int32
 	loss  float64
 }
 
-// nearest answers the rows of qs [n × d] with the given targets.
+// nearest finds the nearest passages to the rows of qs [n × d], whose targets are given.
 func nearest(ctx context.Context, set *passages, qs []float32, target []int32, o Options) ([]answer, error) {
 	const rows, slice = 16, 1024
 	n := len(qs) / set.dim
@@ -220,11 +220,10 @@ func nearest(ctx context.Context, set *passages, qs []float32, target []int32, o
 	return out, err
 }
 
-// rake makes a keyword query in the manner of RAKE (Rose et al. 2010):
-// candidate phrases are the runs between function words and punctuation, a
-// word scores degree/frequency over the phrases it stands in, a phrase the sum
-// of its words. The best phrases are joined until at least three words are
-// together; no more than eight are kept.
+// rake makes a keyword query like RAKE (Rose et al. 2010): candidate phrases are the runs
+// between function words and punctuation; a word scores degree/frequency over its
+// phrases, a phrase the sum of its words. The best phrases are joined until they have at
+// least three words; at most eight words are kept.
 func rake(_ *rand.Rand, p *Passage) string {
 	var phrases [][]text.Word
 	var run []text.Word

@@ -8,9 +8,8 @@ import (
 	"github.com/lexsem/lexsem/modulate"
 )
 
-// queries are the encoded training queries. Of each the dense vector and its
-// tokens are kept, and what w is made of: w itself, or where w is learned, too,
-// the hidden states of the tokens.
+// queries are the encoded training queries. For each it keeps the dense vector, the tokens, and the source of
+// w: w itself or, if w is also learned, the hidden states of the tokens.
 type queries struct {
 	dim    int
 	dense  []float32 // [len × dim], unit vectors
@@ -28,7 +27,7 @@ type queries struct {
 	passages       int    // rows behind those of the queries, where passages are modulated
 }
 
-// keeping is what is kept of training queries, beside tokens and vectors, for w to be made of.
+// keeping is what is kept of training queries in addition to tokens and vectors, for making w.
 type keeping uint8
 
 const (
@@ -37,7 +36,8 @@ const (
 	keepsNothing                // w has too many entries to be kept, and is made of the vector at each step
 )
 
-// keepingOf is what is kept for stack and its bridge, and queries.even. Logits, which are larger still, are never kept.
+// keepingOf returns what is kept for stack and its bridge, and queries.even. Logits, which are larger still, are never
+// kept.
 func keepingOf(stack modulate.Stack, b *modulate.Bridge) (keeps keeping, even bool) {
 	whole := false
 	even = true
@@ -66,8 +66,8 @@ func (q *queries) lexical(i int) modulate.Lexical {
 	return modulate.Lexical{IDs: q.lex.IDs[a:b], Weights: q.lex.Weights[a:b]}
 }
 
-// input is query i as modulation sees it. states is room for hidden states;
-// nil where they are not wanted.
+// input is query i in the form for modulation. states is memory for hidden states; nil if they are not
+// needed.
 func (q *queries) input(i int, states *[]float32) modulate.Input {
 	a, b := q.tokenAt[i], q.tokenAt[i+1]
 	ids := q.tokens[a:b]
@@ -93,8 +93,8 @@ func encodeQueries(ctx context.Context, enc encoder.Encoder, stack modulate.Stac
 	return q, q.encode(ctx, enc, encoder.Query, d.texts, o.Side != PassageSide, stack, b, o)
 }
 
-// encode takes texts in one role behind those that are there; only where they
-// are modulated more is kept than their vectors.
+// encode encodes texts in one role and appends them; it keeps more than their vectors only if they are
+// modulated.
 func (q *queries) encode(ctx context.Context, enc encoder.Encoder, role encoder.Role, texts []string, modulated bool, stack modulate.Stack, b *modulate.Bridge, o Options) error {
 	keeps, need := q.keeps, encoder.NeedDense
 	if modulated {
@@ -127,18 +127,17 @@ func (q *queries) encode(ctx context.Context, enc encoder.Encoder, role encoder.
 	})
 }
 
-// inputOf is what an encoded query offers to modulation.
+// inputOf is an encoded query in the form for modulation.
 func inputOf(out encoder.Output) modulate.Input {
 	return modulate.Input{Tokens: out.Tokens, Dense: out.Dense, Hidden: out.Hidden, Logits: out.Logits}
 }
 
-// encodeSlice is the number of texts handed to the encoder at once: enough for
-// it to batch texts of like length, few enough for progress and cancelling.
+// encodeSlice is the number of texts in one call of the encoder: enough for batches of texts of similar
+// length, few enough for progress and cancellation.
 const encodeSlice = 2048
 
-// encodeTexts encodes texts in one role, slice by slice, and hands each output
-// to take in order. Hidden states and logits, which are large, come in smaller
-// slices.
+// encodeTexts encodes texts in one role, slice by slice, and passes each output to take in order. If hidden
+// states or logits are needed, which are large, slices are smaller.
 func encodeTexts(ctx context.Context, enc encoder.Encoder, role encoder.Role, texts []string, need encoder.Need, progress func(done int), take func(part []encoder.Output) error) error {
 	slice := encodeSlice
 	if need&encoder.NeedHidden != 0 {

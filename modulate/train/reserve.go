@@ -9,17 +9,17 @@ import (
 	"github.com/lexsem/lexsem/internal/text"
 )
 
-// CleanRun is the number of successive words that no training query of a fit with Options.Reserve
-// shares with the reserved part of its passage.
+// CleanRun: with Options.Reserve, no training query shares this many consecutive words with the
+// reserved part of its passage.
 const CleanRun = 4
 
-// reservedShare is the share of a passage's words that is reserved, and
-// reservedLeast the fewest words that both parts of it must have.
+// reservedShare is the reserved share of a passage's words; reservedLeast is the minimum number of
+// words of both its parts.
 const reservedShare, reservedLeast = 0.5, 6
 
 // Reserved returns the part of a passage that a fit with Options.Reserve leaves out, as byte
-// offsets: half of its words, the first or the last half depending on the text. 0, 0 for a passage
-// of fewer than twelve words.
+// offsets: the first or the last half of its words, depending on the text. 0, 0 for a passage of
+// fewer than twelve words.
 func Reserved(passage string) (from, to int) {
 	words := text.Words(nil, passage)
 	return reservedOf(passage, words)
@@ -36,8 +36,8 @@ func reservedOf(passage string, words []text.Word) (from, to int) {
 	return words[len(words)-n].Start, words[len(words)-1].End
 }
 
-// Selects reports whether a fit with Options.Reserve chooses its epoch by queries of this passage:
-// one passage in eight, depending on the text.
+// Selects reports whether a fit with Options.Reserve uses queries of this passage to choose its
+// epoch: one passage in eight, depending on the text.
 func Selects(passage string) bool { return drawnLot(passage, "select", 8) == 0 }
 
 // drawnLot is a number below n that depends on purpose and text alone.
@@ -51,8 +51,8 @@ func drawnLot(text, purpose string, n uint32) uint32 {
 	return uint32(x*0x9e3779b97f4a7c15>>40) % n
 }
 
-// reserve takes the reserved part of p away from its words, so that no sampler
-// cuts a span from it. Content stays whole: single words are no run.
+// reserve removes the reserved part of p from its words, so that no sampler cuts a span from it.
+// Content stays complete, since single words are not a run.
 func (p *Passage) reserve() {
 	from, to := reservedOf(p.Text, p.Words)
 	if to == 0 {
@@ -69,7 +69,7 @@ func (p *Passage) reserve() {
 	p.held = Runs(p.Text[held[0].Start:held[len(held)-1].End], CleanRun)
 }
 
-// clean tells whether q shares no run of CleanRun words with what is reserved.
+// clean reports whether q shares no run of CleanRun words with the reserved part.
 func (p *Passage) clean(q string) bool {
 	if len(p.held) == 0 {
 		return true
@@ -101,9 +101,9 @@ type Drawn struct {
 	Passage int // number of the passage in the corpus, the first of those with its text
 }
 
-// Draw returns the queries that Fit with the same corpus and options learns from, and those it
-// chooses the epoch by. Nothing is encoded. A fit that keeps hidden states may drop the last of
-// the former, see Options.StateBytes. Errors: ErrOptions, ErrCorpus, that of ctx.
+// Draw returns the queries from which Fit learns with the same corpus and options, and those with
+// which it chooses the epoch. Nothing is encoded. A fit that keeps hidden states may drop the last
+// of the training queries, see Options.StateBytes. Errors: ErrOptions, ErrCorpus, that of ctx.
 func Draw(ctx context.Context, corpus Corpus, o Options) (taught, chosen []Drawn, err error) {
 	o, err = o.defaults()
 	if err != nil {
@@ -128,7 +128,7 @@ func Draw(ctx context.Context, corpus Corpus, o Options) (taught, chosen []Drawn
 	return set.named(queries), set.named(probes), nil
 }
 
-// named gives the queries with the passages of the corpus.
+// named returns the queries with the ids of their passages in the corpus.
 func (s *passages) named(d drawn) []Drawn {
 	out := make([]Drawn, len(d.texts))
 	for i, q := range d.texts {

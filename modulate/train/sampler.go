@@ -8,27 +8,31 @@ import (
 	"github.com/lexsem/lexsem/internal/text"
 )
 
-// Sampler draws training queries from passages. A new one is one file that calls registerSampler.
+// Sampler draws training queries from passages. To add one, write a file that calls
+// registerSampler.
 type Sampler struct {
 	// Name is unique.
 	Name string
 	// Media is the modality of its passages, as in encoder.Fingerprint: "" for texts, or
 	// encoder.MediaImages.
 	Media string
-	// Labels says that it draws from Passage.Mates; it is skipped for passages without.
+	// Labels says that it draws from Passage.Mates; it is skipped for passages without
+	// mates.
 	Labels bool
 	// Share is its weight among the samplers of its modality: it draws Share/ΣShare of the queries of
 	// a passage.
 	Share float64
-	// Draw returns one query made from p, or "" if p offers none. It may depend on r and p only.
+	// Draw returns one query made from p, or "" if p offers none. It must depend only on r and
+	// p.
 	Draw func(r *rand.Rand, p *Passage) string
 }
 
-// Passage is what a sampler reads.
+// Passage is the input of a sampler.
 type Passage struct {
 	// Text is the whole passage. For an image it is a visual.Reference, and there are no words.
 	Text string
-	// Words are its words in order, without those of the reserved part (Options.Reserve).
+	// Words are the passage's words in order, without those of the reserved part
+	// (Options.Reserve).
 	Words []text.Word
 	// Content are its distinct content words (no function words, no single letters) in order of first
 	// occurrence. IDF are their weights, ln(1 + (N − df + ½)/(df + ½)) over the N distinct passages.
@@ -44,7 +48,7 @@ type Passage struct {
 
 var samplers []Sampler
 
-// samplersOf are those of a modality, with those that need labels, or without.
+// samplersOf returns the samplers of a modality, with or without those that need labels.
 func samplersOf(media string, labels bool) (of []Sampler) {
 	for _, s := range samplers {
 		if s.Media == media && (labels || !s.Labels) {
@@ -67,8 +71,8 @@ func registerSampler(s Sampler) Sampler {
 	return s
 }
 
-// draw returns at most n different queries of p, the samplers taking turns by
-// their shares. Samplers that cannot offer anything new are passed over.
+// draw returns at most n different queries of p; the samplers take turns according to
+// their shares. Samplers that cannot offer anything new are skipped.
 func (p *Passage) draw(r *rand.Rand, n int) []string {
 	const tries = 4
 	samplers := samplersOf(p.media, len(p.Mates) > 0)

@@ -8,7 +8,7 @@ import (
 	"github.com/lexsem/lexsem/encoder/visual"
 )
 
-// Hidden hides a third to two thirds of an image, cell by cell, and mirrors it half of the time.
+// Hidden hides a third to two thirds of an image, cell by cell, and mirrors half of the images.
 var Hidden = registerSampler(Sampler{
 	Name:  "hidden",
 	Media: encoder.MediaImages,

@@ -9,7 +9,7 @@ import (
 
 // Keyword draws three to eight content words of a passage without replacement, each with a
 // probability proportional to its idf, in random order and in the passage's spelling. A passage
-// with fewer content words gives all it has.
+// with fewer content words gives all of them.
 var Keyword = registerSampler(Sampler{
 	Name:  "keyword",
 	Share: 0.45,

@@ -8,7 +8,7 @@ import (
 	"github.com/lexsem/lexsem/encoder/visual"
 )
 
-// Mate draws another image of the same label, mirrored half of the time.
+// Mate draws another image of the same label; half of them are mirrored.
 var Mate = registerSampler(Sampler{
 	Name:   "mate",
 	Media:  encoder.MediaImages,

@@ -7,7 +7,7 @@ import (
 
 // Span draws a contiguous window of 6 to 48 words of the text. The logarithm of its length is
 // uniform, so half of the windows have at most 17 words. A passage of fewer than six words is
-// taken whole.
+// used whole.
 var Span = registerSampler(Sampler{
 	Name:  "span",
 	Share: 0.55,
@@ -21,7 +21,7 @@ var Span = registerSampler(Sampler{
 	},
 })
 
-// window is the text from word at through size words.
+// window is the text of size words from word at on.
 func (p *Passage) window(at, size int) string {
 	return p.Text[p.Words[at].Start:p.Words[at+size-1].End]
 }

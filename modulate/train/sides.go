@@ -15,8 +15,8 @@ const (
 	BothSides   = "both"
 )
 
-// sides is what the steps of Options.Side need beside the rest. The passages
-// are rows of queries behind the queries, and each step modulates all of them.
+// sides is the additional state of the steps for Options.Side. The passages are rows of
+// queries after the queries, and each step modulates all of them.
 type sides struct {
 	passages []int32
 	rows     []int32    // those that a step modulates: its queries, where they are, and all passages
@@ -28,7 +28,7 @@ type sides struct {
 	turned   [][]float32
 }
 
-// turnedRows is the number of passages whose gradient is made at a time.
+// turnedRows is the number of passages whose gradients are computed together.
 const turnedRows = 32
 
 func (t *trainer) newSides() *sides {
@@ -51,7 +51,7 @@ func (t *trainer) newSides() *sides {
 	return s
 }
 
-// rows are the texts that a step over batch modulates.
+// rows returns the texts that a step over batch modulates.
 func (t *trainer) rows(batch []int32) []int32 {
 	if t.sides == nil {
 		return batch
@@ -64,16 +64,15 @@ func (t *trainer) rows(batch []int32) []int32 {
 	return t.sides.rows
 }
 
-// move modulates rows, whose lexical vectors stand in t.lex, into t.sides.all.
+// move modulates rows, whose lexical vectors are in t.lex, into t.sides.all.
 func (t *trainer) move(ctx context.Context, rows []int32) error {
 	return t.eachRow(ctx, len(rows), func(worker, i int) {
 		t.forward(t.sides.workers[worker], i, int(rows[i]), t.lex[i])
 	})
 }
 
-// sided is the loss of a step whose passages are modulated, and its gradient
-// with respect to z of each of rows: that of block, for both factors of the
-// cosine.
+// sided computes the loss of a step with modulated passages, and its gradient with
+// respect to z of each of rows: like block, but for both sides of the cosine.
 func (t *trainer) sided(ctx context.Context, batch, rows, target []int32, scale float64) error {
 	if err := t.move(ctx, rows); err != nil {
 		return err
@@ -131,7 +130,7 @@ func (t *trainer) eachRow(ctx context.Context, n int, f func(worker, i int)) err
 	})
 }
 
-// movedPassages are the vectors of the distinct texts with the present weights.
+// movedPassages returns the vectors of the distinct texts with the present weights.
 func (t *trainer) movedPassages(ctx context.Context) ([]float32, error) {
 	rows := t.sides.passages
 	if err := t.weigh(ctx, rows); err != nil {
@@ -143,7 +142,7 @@ func (t *trainer) movedPassages(ctx context.Context) ([]float32, error) {
 	return slices.Clone(t.sides.all.out[:len(rows)*t.q.dim]), nil
 }
 
-// modulated are the bounds of the rows that are modulated.
+// modulated returns the bounds of the modulated rows.
 func (q *queries) modulated() (from, to int) {
 	if q.side == PassageSide {
 		from = q.len()
@@ -151,7 +150,7 @@ func (q *queries) modulated() (from, to int) {
 	return from, q.len() + q.passages
 }
 
-// takePassages puts the distinct texts, encoded as passages, behind the queries.
+// takePassages appends the distinct texts, encoded as passages, to the queries.
 func (q *queries) takePassages(ctx context.Context, enc encoder.Encoder, stack modulate.Stack, b *modulate.Bridge, set *passages, o Options) error {
 	q.passages = len(set.reps)
 	return q.encode(ctx, enc, encoder.Passage, set.texts, true, stack, b, o)

@@ -10,8 +10,8 @@ import (
 	"github.com/lexsem/lexsem/modulate"
 )
 
-// bf16 is the upper half of a float32: 8 bits of precision, which is enough for
-// a hidden state whose products are summed over hundreds of components.
+// bf16 is the upper half of a float32: 8 bits of precision, which suffices for a hidden
+// state whose products are summed over hundreds of components.
 type bf16 uint16
 
 func narrow(dst []bf16, x []float32) []bf16 {
@@ -29,8 +29,8 @@ func widen(dst []float32, x []bf16) []float32 {
 	return dst
 }
 
-// stateLength is the root mean square length of the encoder's hidden states,
-// taken from fixed texts, or from the first images; 1 for a stack that does not read them.
+// stateLength is the root mean square length of the encoder's hidden states, measured on
+// fixed texts, or on the first images; 1 for a stack that does not read them.
 func stateLength(ctx context.Context, enc encoder.Encoder, s modulate.Stack, set *passages) (float64, error) {
 	if s.Need()&encoder.NeedHidden == 0 {
 		return 1, nil
@@ -59,9 +59,8 @@ func stateLength(ctx context.Context, enc encoder.Encoder, s modulate.Stack, set
 	return math.Sqrt(sum / float64(n)), nil
 }
 
-// fitStates leaves out the queries at the end whose hidden states would not
-// fit into limit bytes. Queries stand in the order of drawing, so every passage
-// loses about as many.
+// fitStates drops queries at the end whose hidden states would exceed limit bytes.
+// Queries are in the order of drawing, so every passage loses about as many.
 func fitStates(enc encoder.Encoder, d drawn, limit int64) drawn {
 	var bytes int64
 	print := enc.Fingerprint()

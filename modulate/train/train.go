@@ -1,11 +1,11 @@
 // Package train fits a bridge of package modulate to a corpus without labels. Start with [Fit]. It draws
-// queries from the passages (samplers, one file each), encodes them with the frozen encoder, and teaches W of
-// Eq. 8 to move each query vector towards the passage that it was drawn from: cross-entropy over cos(q_out,
-// p)/τ, Adam, from W = 0. Encoder and passage vectors stay as they are.
+// queries from the passages (samplers, one file each), encodes them with the frozen encoder, and trains W of
+// Eq. 8 to move each query vector towards its passage: cross-entropy over cos(q_out, p)/τ, Adam, from W = 0.
+// Encoder and passage vectors do not change.
 //
-// What holds: the result depends on corpus, encoder and options alone. A fit ends soon after its context, and
-// with Options.Checkpoint the same fit goes on where it stopped, after a kill too, to the same weights. A
-// corpus that cannot be fitted is ErrCorpus. The corpus must not change meanwhile.
+// What holds: the result depends only on corpus, encoder and options. A fit ends soon after its context. With
+// Options.Checkpoint the same fit continues where it stopped, even after a kill, and reaches the same
+// weights. A corpus that cannot be fitted is ErrCorpus. The corpus must not change meanwhile.
 package train
 
 import (
@@ -31,8 +31,8 @@ var (
 	ErrDiverged = errors.New("fit diverged")
 )
 
-// Corpus is what a bridge is fitted to. It must not change during Fit. Text is called from one
-// goroutine at a time, Vector from several.
+// Corpus holds the passages that a bridge is fitted to. It must not change during Fit. Text is called from
+// one goroutine at a time, Vector from several.
 type Corpus interface {
 	// Len is the number of passages.
 	Len() int
@@ -44,16 +44,16 @@ type Corpus interface {
 
 // Labelled is a Corpus whose passages have labels.
 type Labelled interface {
-	// Mates are the texts of the other passages with the label of passage i, none if it has no label.
-	// The caller does not change them.
+	// Mates returns the texts of the other passages with the label of passage i, or nil if it has no label.
+	// The caller must not change them.
 	Mates(i int) []string
 }
 
-// Options shape Fit. The zero value is the default.
+// Options configure Fit. The zero value is the default.
 type Options struct {
 	// Stack is what to fit, with at least one multiplicative part; "" means "rlr+slr".
 	Stack string
-	// Sums are the statistics of the same corpus, which some variants read. They must not change. nil
+	// Sums are the statistics of the same corpus, for variants that read them. They must not change. nil
 	// means that Fit makes them if needed.
 	Sums *ridge.Sums
 	// RLR are the options of RLR in the stack. An Alpha of 0 means 0.7, or 0.6 if Centred.
@@ -92,9 +92,9 @@ type Options struct {
 	Bias bool
 	// Alone fits the lexical side without the dense vector (modulate.Parts.Alone).
 	Alone bool
-	// Side is what is modulated: "" queries, PassageSide passages, BothSides both by one bridge. The
-	// last two are for measurements (the paper's Table 5); an engine modulates queries. They need
-	// AllCandidates passages or fewer, and modulate all of them at each step.
+	// Side says what is modulated: "" queries, PassageSide passages, BothSides both by one bridge. The last
+	// two are for measurements (the paper's Table 5); an engine modulates queries. They need AllCandidates
+	// passages or fewer, and modulate all of them at each step.
 	Side string
 	// MaxTokens restricts W to the tokens that most training queries weigh; the others have no weight.
 	// 0 means no limit.
@@ -115,10 +115,10 @@ type Options struct {
 	// are visual.References, which the encoder must resolve. Images need Sums if the stack reads them
 	// and cannot be reserved.
 	Media string
-	// Base, if not nil, is the bridge of the same stack and encoder to continue from. It is not
-	// changed. The passages from Fresh on are new to it. QueriesPerPassage are drawn from each of
-	// these, and Replay times as many in all from the others (0 means 1; at most 1000), so that what
-	// was learned is kept.
+	// Base, if not nil, is the bridge of the same stack and encoder to continue from. It is not changed. The
+	// passages from Fresh on are new to it. QueriesPerPassage queries are drawn from each of these, and in
+	// total Replay times as many from the others (0 means 1; at most 1000), so that the bridge does not
+	// forget.
 	Base   *modulate.Weights
 	Fresh  int
 	Replay float64
@@ -135,7 +135,7 @@ type Options struct {
 	Progress func(stage string, done, total int, loss float64)
 }
 
-// Report says what a fit did.
+// Report describes a fit.
 type Report struct {
 	Stack    string
 	Passages int // passages of the corpus
@@ -143,10 +143,10 @@ type Report struct {
 	Queries  int // training queries
 	Tokens   int // tokens that have a row in W
 	Steps    int
-	// Losses are the mean training losses of the epochs, in nats. Held are the losses of the held-out
-	// queries at the end of each epoch. Best is the epoch, from 1, whose weights were kept: that of
-	// the least held-out loss, or that in which Options.Steps ended the fit. A fit stops after the
-	// first epoch whose held-out loss is higher than that of the epoch before.
+	// Losses are the mean training losses of the epochs, in nats. Held are the losses of the held-out queries
+	// at the end of each epoch. Best is the epoch, from 1, whose weights were kept: the one with the lowest
+	// held-out loss, or the one in which Options.Steps ended the fit. A fit stops after the first epoch whose
+	// held-out loss is higher than that of the epoch before.
 	Losses, Held []float64
 	Best         int
 	// Probes are the results on held-out queries, without and with the bridge.
@@ -232,11 +232,11 @@ func (o Options) defaults() (Options, error) {
 	return o, nil
 }
 
-// Fit fits the bridge of one stack to corpus, with queries drawn from it. The result depends on
-// corpus, encoder and options alone. It stops soon after ctx is done, with its error. Other
-// errors: ErrCorpus, ErrOptions, ErrDiverged, and those of the encoder. Memory is about 4·d bytes
-// for each training query, 12·d for each token in one, 4·d for each distinct passage up to
-// AllCandidates, and Options.StateBytes for variants that learn from hidden states.
+// Fit fits the bridge of one stack to corpus, with queries drawn from it. The result depends only on corpus,
+// encoder and options. It stops soon after ctx is done, with its error. Other errors: ErrCorpus, ErrOptions,
+// ErrDiverged, and those of the encoder. Memory is about 4·d bytes for each training query, 12·d for each
+// token in one, 4·d for each distinct passage up to AllCandidates, and Options.StateBytes for variants that
+// learn from hidden states.
 func Fit(ctx context.Context, corpus Corpus, enc encoder.Encoder, o Options) (*modulate.Weights, *Report, error) {
 	start := time.Now()
 	o.Media = enc.Fingerprint().Media
@@ -340,8 +340,7 @@ func Fit(ctx context.Context, corpus Corpus, enc encoder.Encoder, o Options) (*m
 	}, nil
 }
 
-// begin returns the weights that the fit starts with: a copy of the base, or
-// the start of the stack.
+// begin returns the initial weights of the fit: a copy of the base, or the start of the stack.
 func begin(stack modulate.Stack, enc encoder.Encoder, length float64, parts modulate.Parts, o Options) (*modulate.Weights, error) {
 	if o.Base == nil {
 		return stack.Start(enc.Dim(), enc.VocabSize(), length, parts)
@@ -355,7 +354,7 @@ func begin(stack modulate.Stack, enc encoder.Encoder, length float64, parts modu
 	return o.Base.Clone()
 }
 
-// fittable returns the stack called name, which has a multiplicative part.
+// fittable returns the stack called name, which must have a multiplicative part.
 func fittable(name string) (modulate.Stack, error) {
 	s, err := modulate.ParseStack(name)
 	if err != nil {
@@ -367,12 +366,12 @@ func fittable(name string) (modulate.Stack, error) {
 	return s, nil
 }
 
-// learns reports whether the lexical vectors of b have parameters to be learned.
+// learns reports whether the lexical vectors of b have trainable parameters.
 func learns(b *modulate.Bridge) bool {
 	return slices.ContainsFunc(b.Heads(), func(h *modulate.Head) bool { return h != nil })
 }
 
-// sumsOf makes the sums over the corpus.
+// sumsOf computes the sums over the corpus.
 func sumsOf(ctx context.Context, corpus Corpus, enc encoder.Encoder) (*ridge.Sums, error) {
 	return ridge.SumsOf(ctx, enc.Dim(), enc.VocabSize(), corpus.Len(), corpus.Vector, func(i int) ([]int32, error) {
 		text, err := corpus.Text(i)

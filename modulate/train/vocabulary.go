@@ -9,10 +9,10 @@ import (
 	"github.com/lexsem/lexsem/modulate"
 )
 
-// touch gives a row of W to every token that a lexical vector of the queries
-// can hold (entries stand in it also while their weight is 0), or to the most
-// of them in use: those that stand in the most queries, of equals the smaller
-// id. Error: that of ctx, looked at before each query; or of Touch.
+// touch gives a row of W to every token that can occur in a lexical vector of the
+// queries, even with weight 0, or only to the most most frequent ones: those in the most
+// queries, ties by the smaller id. Error: that of ctx, checked before each query; or of
+// Touch.
 func touch(ctx context.Context, p *modulate.Projection, q *queries, b *modulate.Bridge, most int) error {
 	count := make([]int32, b.Columns())
 	var ids []int32

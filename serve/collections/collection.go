@@ -11,7 +11,7 @@ import (
 	"github.com/lexsem/lexsem/serve/share"
 )
 
-// collection is a name that was asked for, and the database while it is open.
+// collection is a requested name, and its database while that is open.
 type collection struct {
 	set       *Set
 	name, dir string
@@ -46,7 +46,7 @@ func (c *collection) wait(ctx context.Context) error {
 // done gives the turn back.
 func (c *collection) done() { <-c.slot }
 
-// handle is a collection as Get returns it.
+// handle is the form of a collection that Get returns.
 type handle struct {
 	engine.Database
 	c *collection
@@ -55,7 +55,7 @@ type handle struct {
 // Close does nothing: the set owns the collection.
 func (h *handle) Close() error { return nil }
 
-// touch opens the collection, if it is not open, and counts as use.
+// touch opens the collection if necessary, and counts as a use.
 func (h *handle) touch(ctx context.Context) error {
 	_, leave, err := h.c.enter(ctx)
 	if err == nil {
@@ -64,7 +64,7 @@ func (h *handle) touch(ctx context.Context) error {
 	return err
 }
 
-// enter begins a call of this process, and opens the collection for it.
+// enter begins a call in this process, and opens the collection for it.
 func (c *collection) enter(ctx context.Context) (engine.Database, func(), error) {
 	for {
 		db, leave, err := c.look(ctx)
@@ -82,10 +82,10 @@ func (c *collection) enter(ctx context.Context) (engine.Database, func(), error)
 	}
 }
 
-// errNotOpen is engine.ErrClosed of a collection that can be opened.
+// errNotOpen is engine.ErrClosed for a collection that can be opened.
 var errNotOpen = fmt.Errorf("the collection is not open: %w", engine.ErrClosed)
 
-// look begins a call of a collection that is open.
+// look begins a call if the collection is open.
 func (c *collection) look(context.Context) (engine.Database, func(), error) {
 	s := c.set
 	s.mu.Lock()
@@ -100,7 +100,7 @@ func (c *collection) look(context.Context) (engine.Database, func(), error) {
 	return c.joined, c.leave, nil
 }
 
-// peek is look for calls that do not count as use.
+// peek is look for calls that do not count as a use.
 func (c *collection) peek(ctx context.Context) (engine.Database, func(), error) {
 	db, leave, err := c.look(ctx)
 	c.set.mu.Lock()
@@ -121,7 +121,7 @@ func (c *collection) leave() {
 	}
 }
 
-// after has the end of a call count as use.
+// after makes the end of a call count as a use.
 func (c *collection) after(leave func()) func() {
 	return func() {
 		c.set.mu.Lock()
@@ -131,7 +131,7 @@ func (c *collection) after(leave func()) func() {
 	}
 }
 
-// called begins a call of another process, which this one answers with e.
+// called begins a call from another process, which this process answers with e.
 func (c *collection) called(e *engine.Engine) func(context.Context) (engine.Database, func(), error) {
 	return func(context.Context) (engine.Database, func(), error) {
 		c.set.mu.Lock()
@@ -141,8 +141,8 @@ func (c *collection) called(e *engine.Engine) func(context.Context) (engine.Data
 	}
 }
 
-// open opens the collection, whose turn the caller has, if it is not open. first, if not nil, comes before, when there
-// is room.
+// open opens the collection if it is not open; the caller must hold its turn. first, if not nil, is called
+// beforehand, once there is room.
 func (c *collection) open(ctx context.Context, first func(context.Context) error) error {
 	s := c.set
 	s.mu.Lock()
@@ -178,7 +178,7 @@ func (c *collection) open(ctx context.Context, first func(context.Context) error
 	return err
 }
 
-// join opens the collection in this process, or finds the one that has it open.
+// join opens the collection in this process, or connects to the process that has it open.
 func (c *collection) join(ctx context.Context) error {
 	s := c.set
 	o := s.engineOptions()
@@ -217,10 +217,10 @@ func (c *collection) join(ctx context.Context) error {
 	return nil
 }
 
-// drainFor is how long calls of other processes may go on when a collection is closed.
+// drainFor is how long calls of other processes may continue when a collection is closed.
 const drainFor = 5 * time.Second
 
-// accept refuses a process that cannot encode what is sent to it.
+// accept refuses a process that cannot encode texts.
 func (c *collection) accept(ctx context.Context, j *share.Joined) error {
 	h, _ := j.Holder()
 	if c.set.enc == nil || h.Model != "" {
@@ -233,7 +233,8 @@ func (c *collection) accept(ctx context.Context, j *share.Joined) error {
 	return fmt.Errorf("collection %s is in use by %v without a model, and searches need one; try again when that process has ended: %w", c.name, h, engine.ErrLocked)
 }
 
-// shut closes the collection, whose turn the caller has. After engine.ErrNoSpace it may be tried again.
+// shut closes the collection; the caller must hold its turn. After engine.ErrNoSpace it may be tried
+// again.
 func (c *collection) shut() error {
 	s := c.set
 	s.mu.Lock()
@@ -243,7 +244,7 @@ func (c *collection) shut() error {
 	return c.end(j)
 }
 
-// end closes what c.joined was, and what is left of an attempt before.
+// end closes j, and the remains of an earlier attempt.
 func (c *collection) end(j *share.Joined) (err error) {
 	if j != nil {
 		err = j.Close()

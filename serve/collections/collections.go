@@ -1,14 +1,13 @@
-// Package collections keeps several databases in one folder. Start with [Open], then [Set.Create] and
-// [Set.Get]. The databases share an encoder. Each is an ordinary database in the folder of its name. It is opened
-// when it is first used, and closed when it has been idle or when others need its memory or file descriptors.
+// Package collections keeps several databases in one folder. Start with [Open], then [Set.Create] and [Set.Get].
+// The databases share an encoder. Each is an ordinary database in a folder with its name. It is opened at its
+// first use, and closed when it has been idle or when others need its memory or file descriptors.
 //
-// Collections are shared as package share does it: other processes ask the one that has a collection open, and
-// several Sets, in one process or in several, may have the same folder.
+// Collections are shared as in package share: other processes call the one that has a collection open, and
+// several Sets, in one process or in several, may use the same folder.
 //
-// A Set is safe for concurrent use, and a busy collection keeps no other waiting. For other processes, and
-// after a kill, Create has made a collection as a whole or not at all, and Drop has removed it likewise. Errors are
-// those of package engine: ErrNotFound for a name that does not exist, ErrExists for one that does, ErrInvalid for
-// one that cannot be.
+// A Set is safe for concurrent use, and a busy collection does not block another. Create and Drop are atomic for
+// other processes and after a kill: a collection exists completely or not at all. Errors are those of package
+// engine: ErrNotFound for a name that does not exist, ErrExists for one that does, ErrInvalid for an invalid one.
 package collections
 
 import (
@@ -60,8 +59,8 @@ type Set struct {
 	room  room
 }
 
-// Open opens the collections in dir, which need not exist. enc may be nil as for engine.Open; Close
-// does not close it. Open does not open any collection yet. It removes what an interrupted Create or Drop left.
+// Open opens the collections in dir, which need not exist. enc may be nil as for engine.Open; Close does not
+// close it. Open does not open any collection yet. It removes the remains of an interrupted Create or Drop.
 // Errors: engine.ErrInvalid, and those of the file system.
 func Open(dir string, enc encoder.Encoder, o Options) (*Set, error) {
 	if err := o.Engine.Validate(); err != nil {
@@ -86,7 +85,7 @@ func Open(dir string, enc encoder.Encoder, o Options) (*Set, error) {
 	return &Set{dir: dir, enc: enc, o: o, all: map[string]*collection{}, room: newRoom(o)}, nil
 }
 
-// names are those that every file system keeps apart.
+// names matches names that every file system keeps distinct.
 var names = regexp.MustCompile(`^[a-z0-9_-]+$`)
 
 // Dir returns the folder of the collection name among the collections in dir. Errors: engine.ErrInvalid for a name
@@ -165,7 +164,8 @@ func (s *Set) Create(ctx context.Context, name, metric string) error {
 	return c.open(ctx, func(ctx context.Context) error { return s.create(ctx, c, o) })
 }
 
-// create makes the folder of a collection under another name, which ClearRemoved clears after a kill, and renames it.
+// create makes the folder of a collection under a temporary name, which ClearRemoved clears after a kill, and renames
+// it.
 func (s *Set) create(ctx context.Context, c *collection, o engine.Options) error {
 	make := func(dir string) error {
 		e, err := engine.Open(ctx, dir, s.enc, o)
@@ -206,7 +206,7 @@ func (s *Set) Get(ctx context.Context, name string) (engine.Database, error) {
 	return c.db, c.open(ctx, nil)
 }
 
-// Share opens a collection, so that other processes can call it; see share.Joined.ShareCollection. Errors: those of Get.
+// Share opens a collection so that other processes can call it; see share.Joined.ShareCollection. Errors: those of Get.
 func (s *Set) Share(ctx context.Context, name string) error {
 	db, err := s.Get(ctx, name)
 	if err != nil {
@@ -239,7 +239,7 @@ func (s *Set) Opened() map[string]engine.Database {
 	return open
 }
 
-// known refuses names that no collection has.
+// known refuses names that no collection can have.
 func (s *Set) known(name string) error {
 	if err := s.open(); err != nil {
 		return err
@@ -301,14 +301,14 @@ func (s *Set) Drop(ctx context.Context, name string) error {
 	return nil
 }
 
-// engineOptions are those of one collection.
+// engineOptions are the options of one collection.
 func (s *Set) engineOptions() engine.Options {
 	o := s.o.Engine
 	o.MustExist, o.Reranker, o.RerankDepth = false, nil, 0 // the reranker is put before the handle
 	return o
 }
 
-// turn waits for the turn of a collection, whose method done gives it back.
+// turn waits for the turn of a collection; its method done releases the turn.
 func (s *Set) turn(ctx context.Context, name string) (*collection, error) {
 	dir, err := Dir(s.dir, name)
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 	"github.com/lexsem/lexsem/engine/filter"
 )
 
-// counted is a database of which every call is counted from its beginning to its end: enter gives the database of one
-// call, and what ends the call.
+// counted is a database that counts every call from its beginning to its end: enter returns the database for one
+// call, and a function that ends the call.
 type counted struct {
 	enter func(context.Context) (db engine.Database, leave func(), err error)
 }
@@ -67,7 +67,7 @@ func (d counted) List(ctx context.Context, f engine.Filter, after string) iter.S
 	return d.walk(ctx, func(db engine.Database) iter.Seq2[engine.Document, error] { return db.List(ctx, f, after) })
 }
 
-// walk is a call that lasts as long as its sequence is read.
+// walk is a call that lasts until its sequence has been read.
 func (d counted) walk(ctx context.Context, of func(engine.Database) iter.Seq2[engine.Document, error]) iter.Seq2[engine.Document, error] {
 	return func(yield func(engine.Document, error) bool) {
 		db, leave, err := d.enter(ctx)
@@ -108,7 +108,8 @@ func (d counted) Vector(ctx context.Context, q engine.Query) (v []float32, t eng
 	return v, t, err
 }
 
-// Default returns "" for a collection that cannot be opened, as share.Joined does for one that does not answer.
+// Default returns "" if the collection cannot be opened, like share.Joined if the other process does not
+// answer.
 func (d counted) Default() string {
 	name, err := during(context.Background(), d, func(db engine.Database) (string, error) { return db.Default(), nil })
 	if err != nil {

@@ -2,5 +2,5 @@
 
 package collections
 
-// descriptors is how many files this process may have open, 0 if that is not known.
+// descriptors is the maximum number of open files of this process, 0 if unknown.
 func descriptors() int { return 0 }

@@ -4,7 +4,7 @@ package collections
 
 import "golang.org/x/sys/unix"
 
-// descriptors is how many files this process may have open, 0 if that is not known.
+// descriptors is the maximum number of open files of this process, 0 if unknown.
 func descriptors() int {
 	var l unix.Rlimit
 	if unix.Getrlimit(unix.RLIMIT_NOFILE, &l) != nil {

@@ -13,19 +13,20 @@ import (
 const (
 	defaultIdle    = time.Minute
 	defaultOpenMiB = 512
-	// eachMiB is about what an open collection takes besides the parts that engine.Stats counts.
+	// eachMiB is the approximate memory of an open collection besides the parts that
+	// engine.Stats counts.
 	eachMiB = 8
-	// otherFiles are the descriptors that the process needs for all else: the main database, connections, and what an
-	// opening needs for a moment. eachFiles are those of an open collection of a few tables.
+	// otherFiles is the number of descriptors for everything else: the main database, connections, and temporary ones
+	// while a collection is opened. eachFiles is the number for an open collection with a few tables.
 	otherFiles, eachFiles = 96, 12
-	// manyOpen bounds the collections where the system does not bound descriptors.
+	// manyOpen limits the collections if the system does not limit descriptors.
 	manyOpen = 4096
 	// roomWithin is how long an opening waits for a busy collection to become idle. Then the bounds are exceeded: a call
 	// of one collection may wait for that of another.
 	roomWithin = 2 * time.Second
 )
 
-// room bounds what is open at the same time. Set.mu guards it.
+// room limits how much is open at the same time. Set.mu guards it.
 type room struct {
 	most    int   // collections
 	bytes   int64 // of memory
@@ -44,7 +45,7 @@ func newRoom(o Options) room {
 	return room{most: most, bytes: int64(cmp.Or(o.OpenMiB, defaultOpenMiB)) << 20}
 }
 
-// changed wakes those who wait for room.
+// changed wakes the calls that wait for room.
 func (r *room) changed() {
 	if r.freed != nil {
 		close(r.freed)
@@ -52,8 +53,8 @@ func (r *room) changed() {
 	}
 }
 
-// makeRoom closes idle collections until another one can be opened, and waits for one where none is idle. leave must be
-// called when the other one is open.
+// makeRoom closes idle collections until another one can be opened; if none is idle, it waits. The caller must call
+// leave when the other one is open.
 func (s *Set) makeRoom(ctx context.Context) (leave func(), err error) {
 	late := time.NewTimer(roomWithin)
 	defer late.Stop()
@@ -91,7 +92,7 @@ func (s *Set) makeRoom(ctx context.Context) (leave func(), err error) {
 	}
 }
 
-// full says that another collection would exceed a bound. The caller has Set.mu.
+// full reports whether another collection would exceed a limit. The caller holds Set.mu.
 func (s *Set) full() bool {
 	n, bytes := s.room.opening, int64(s.room.opening+1)*eachMiB<<20
 	for _, c := range s.all {
@@ -103,7 +104,7 @@ func (s *Set) full() bool {
 	return n > 0 && (n >= s.room.most || bytes > s.room.bytes)
 }
 
-// closeOne closes the collection that was used longest ago, if there is one that nobody has used since before.
+// closeOne closes the least recently used collection that was not used after before, if there is one.
 func (s *Set) closeOne(ctx context.Context, before time.Time) bool {
 	for {
 		var c *collection
@@ -126,7 +127,7 @@ func (s *Set) closeOne(ctx context.Context, before time.Time) bool {
 	}
 }
 
-// retire closes a collection that nobody uses, and says whether it did.
+// retire closes an unused collection, and reports whether it did.
 func (c *collection) retire(ctx context.Context) bool {
 	s := c.set
 	select {
@@ -160,7 +161,8 @@ func (c *collection) retire(ctx context.Context) bool {
 	return err == nil
 }
 
-// closeIdle closes the collections that have been idle for so long and have no work in the background, and counts them.
+// closeIdle closes the collections that have been idle for that long and have no background work, and returns their
+// number.
 func (s *Set) closeIdle(ctx context.Context, idle time.Duration) (n int) {
 	before := time.Now().Add(-idle)
 	s.mu.Lock()
@@ -179,7 +181,8 @@ func (s *Set) closeIdle(ctx context.Context, idle time.Duration) (n int) {
 	return n
 }
 
-// measure notes the memory of a collection, and says whether it has work in the background.
+// measure records the memory of a collection, and reports whether it works in the
+// background.
 func (c *collection) measure(ctx context.Context) (works bool) {
 	db, leave, err := c.peek(ctx)
 	if err != nil {
@@ -203,7 +206,7 @@ func (c *collection) measure(ctx context.Context) (works bool) {
 	return st.Maintenance.Task != ""
 }
 
-// tend closes idle collections from now on, until Close.
+// tend closes idle collections until Close is called.
 func (s *Set) tend() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -14,9 +14,9 @@ import (
 	"time"
 )
 
-// A client has firstPatience for the first bytes of a body, and a second more for
-// each bytesPerSecond that it has sent; mostPatience at a time. Time in which the
-// server works, and does not read, is not counted.
+// A client has firstPatience for the first bytes of a body, and one more second for each
+// bytesPerSecond that it has sent; at most mostPatience at a time. Time in which the server
+// works and does not read is not counted.
 const (
 	firstPatience  = 20 * time.Second
 	mostPatience   = 30 * time.Second
@@ -24,8 +24,8 @@ const (
 	maxDepth       = 100 // nesting of a JSON body
 )
 
-// patient reads a body from a client that may be slow, and gives up on one that is
-// too slow: whoever sends a byte a second would else hold the connection for days.
+// patient reads a body from a client that may be slow, and gives up if it is too slow: a
+// client that sends a byte a second could otherwise hold the connection for days.
 type patient struct {
 	rc   *http.ResponseController
 	r    io.Reader
@@ -51,16 +51,16 @@ func (p *patient) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// done lets the connection live on: what is read of it while the request is worked
-// on only tells whether the client is still there.
+// done keeps the connection open: from then on, reads only detect whether the client is still
+// there.
 func (p *patient) done() {
 	if !p.dull {
 		_ = p.rc.SetReadDeadline(time.Time{}) // the connection may be gone, which the next use of it tells
 	}
 }
 
-// source is the body of a request, decompressed, at most so many bytes of it before
-// and after that. The returned function is called when nothing more is read.
+// source returns the decompressed body of a request, limited to most bytes before and after
+// decompression. The returned function must be called after the last read.
 func (s *Server) source(w http.ResponseWriter, r *http.Request, most int64) (io.Reader, func(), error) {
 	p := newPatient(w, http.MaxBytesReader(w, r.Body, most))
 	var body io.Reader = p
@@ -78,7 +78,7 @@ func (s *Server) source(w http.ResponseWriter, r *http.Request, most int64) (io.
 	return &limited{r: body, left: most, most: most}, p.done, nil
 }
 
-// limited is io.LimitReader that says when there is more.
+// limited is an io.LimitReader that reports whether there is more.
 type limited struct {
 	r          io.Reader
 	left, most int64
@@ -99,7 +99,7 @@ func tooLarge(most int64) *Error {
 	return refuse(http.StatusRequestEntityTooLarge, "too_large", "the body is longer than %d bytes (after decompression); send less at a time, or documents as NDJSON", most)
 }
 
-// bodyError is what an error of reading a body becomes.
+// bodyError converts an error of reading a body.
 func bodyError(err error, most int64) error {
 	var e *Error
 	var long *http.MaxBytesError
@@ -112,7 +112,7 @@ func bodyError(err error, most int64) error {
 	return refuse(http.StatusBadRequest, "bad_body", "the body could not be read: %v", err)
 }
 
-// A payload is the body of a request, checked, and the memory that it and its values hold.
+// payload is the checked body of a request, and the memory that it and its values use.
 type payload struct {
 	raw     []byte
 	release func() // gives back the memory of raw
@@ -120,13 +120,14 @@ type payload struct {
 	held    holding
 }
 
-// ownShare is the part of the memory for values up to which a body is decoded without a share
-// of it: that of all requests in their turn is little, and none waits for large ones.
+// ownShare: a body whose values need less than 1/ownShare of the memory for values is decoded
+// without reserving memory. That is little for all requests that have a turn, and these then
+// do not wait for large ones.
 const ownShare = 256
 
-// receive reads the body of a request and waits for the memory that decoding it takes: what
-// its values cost, and so many copies of the body. It takes no turn, so that a client that
-// sends slowly keeps others from nothing.
+// receive reads the body of a request and waits for the memory that decoding needs: the cost
+// of its values, and the given number of copies of the body. It takes no turn, so a client
+// that sends slowly does not delay others.
 func (s *Server) receive(x *exchange, r *http.Request, costOf func([]byte) (int64, error), copies int64) (*payload, error) {
 	p := &payload{held: holding{of: s.values}}
 	var err error
@@ -143,7 +144,7 @@ func (s *Server) receive(x *exchange, r *http.Request, costOf func([]byte) (int6
 	return p, nil
 }
 
-// decode reads the values, and gives back what they do not need.
+// decode decodes the values, and frees memory that they do not need.
 func (p *payload) decode(to any) error {
 	err := decode(p.raw, to)
 	p.raw = nil
@@ -157,8 +158,8 @@ func (p *payload) end() {
 	p.held.keep(0)
 }
 
-// readAll reads the body of a request into memory that the server has for bodies.
-// release gives it back, and does nothing when it is called again.
+// readAll reads the body of a request into memory from the server's budget for bodies.
+// release returns it; further calls do nothing.
 func (s *Server) readAll(w http.ResponseWriter, r *http.Request) (body []byte, release func(), err error) {
 	var held int64
 	release = func() { s.buffers.shrink(held); held = 0 }
@@ -212,7 +213,7 @@ func kindOfBody(r *http.Request) (string, error) {
 	return "", refuse(http.StatusUnsupportedMediaType, "unsupported_type", "Content-Type %.80q: send %s", given, kindJSON)
 }
 
-// decode reads one JSON value, which a form has checked.
+// decode decodes one JSON value, which a form has checked.
 func decode(raw []byte, to any) error {
 	bad := func(format string, args ...any) error {
 		return refuse(http.StatusBadRequest, "invalid_json", format, args...)
@@ -245,7 +246,7 @@ func decode(raw []byte, to any) error {
 	return nil
 }
 
-// typeName says what belongs where a value of another type stands.
+// typeName names the type that is expected instead of a value of another type.
 func typeName(e *json.UnmarshalTypeError) string {
 	switch k := e.Type.Kind().String(); k {
 	case "struct", "map":

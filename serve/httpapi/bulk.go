@@ -13,8 +13,8 @@ import (
 	"github.com/lexsem/lexsem/engine"
 )
 
-// A bulk is stored in batches of so many documents, or bytes of lines: each is a
-// commit of its own.
+// A bulk is stored in batches of this many documents, or this many bytes of lines: each is a
+// separate commit.
 const (
 	bulkDocuments = 512
 	bulkBytes     = 4 << 20
@@ -22,7 +22,7 @@ const (
 	failuresTold  = 100
 )
 
-// badLine is a line that a bulk skipped.
+// badLine is a line that a bulk load skipped.
 type badLine struct {
 	Line    int    `json:"line"` // from 1
 	ID      string `json:"id"`
@@ -30,9 +30,9 @@ type badLine struct {
 	Message string `json:"message"`
 }
 
-// bulk stores the documents of a body of lines, a JSON object each, as they come. It
-// stops at the first line that cannot be stored, by when all before it are; with
-// ?on_error=skip it goes on, and the answer names the lines.
+// bulk stores the documents of a body of lines, one JSON object each, as they arrive. It stops
+// at the first line that cannot be stored; all lines before it are then stored. With
+// ?on_error=skip it continues, and the answer names the lines.
 func bulk(ctx context.Context, c *call) (any, error) {
 	q := c.r.URL.Query()
 	if err := known(q, "on_error"); err != nil {
@@ -104,7 +104,7 @@ func (b *bulkLoad) load(ctx context.Context, src io.Reader) error {
 	}
 }
 
-// line reads a line into memory that the server has for bodies.
+// line reads a line into memory reserved for bodies.
 func (b *bulkLoad) line(in *bufio.Reader, line []byte) ([]byte, error) {
 	for {
 		part, err := in.ReadSlice('\n')
@@ -124,8 +124,8 @@ func (b *bulkLoad) line(in *bufio.Reader, line []byte) ([]byte, error) {
 	}
 }
 
-// document adds that of a line to the batch, for which it waits until there is memory. Its
-// error ends the bulk.
+// document adds the document of a line to the batch; it waits for memory. Its error ends the
+// bulk.
 func (b *bulkLoad) document(ctx context.Context, n int, line []byte) error {
 	cost, err := b.c.s.line.check(line, true)
 	need := cost + costCopies*int64(len(line))
@@ -148,8 +148,8 @@ func (b *bulkLoad) document(ctx context.Context, n int, line []byte) error {
 	return nil
 }
 
-// room takes memory for a line. Where there is none, the batch is stored first: bulks that keep
-// theirs while they wait would wait for one another.
+// room reserves memory for a line. If there is none, the batch is stored first: bulks that kept
+// their batches while waiting would wait for each other.
 func (b *bulkLoad) room(ctx context.Context, n int, need int64) error {
 	if b.values.try(need) {
 		return nil
@@ -163,7 +163,7 @@ func (b *bulkLoad) room(ctx context.Context, n int, need int64) error {
 	return nil
 }
 
-// take reads the document of a line.
+// take adds the document of a line to the batch.
 func (b *bulkLoad) take(n int, line []byte, cost int64) error {
 	var d documentRequest
 	if err := decode(line, &d); err != nil {
@@ -177,8 +177,8 @@ func (b *bulkLoad) take(n int, line []byte, cost int64) error {
 	return nil
 }
 
-// flush stores what has been read. A refused document is left out, and then either
-// the rest is stored or, where the bulk stops at it, what came before it.
+// flush stores the batch. A refused document is left out. Then the rest is stored or, if the
+// bulk stops at it, only the documents before it.
 func (b *bulkLoad) flush(ctx context.Context) error {
 	for len(b.docs) > 0 {
 		res, err := b.store(ctx)
@@ -204,7 +204,7 @@ func (b *bulkLoad) flush(ctx context.Context) error {
 	return nil
 }
 
-// store commits the batch, in its turn.
+// store commits the batch when it is its turn.
 func (b *bulkLoad) store(ctx context.Context) (engine.AddResult, error) {
 	ctx, cancel := context.WithTimeout(ctx, b.c.s.o.LoadTimeout)
 	defer cancel()
@@ -216,7 +216,7 @@ func (b *bulkLoad) store(ctx context.Context) (engine.AddResult, error) {
 	return b.c.db.Upsert(ctx, b.docs)
 }
 
-// last stores what came before the end of a bulk, and returns why it ends.
+// last stores the rest before the end of a bulk, and returns why it ends.
 func (b *bulkLoad) last(ctx context.Context, why error) error {
 	if err := b.flush(ctx); err != nil {
 		return err
@@ -224,7 +224,7 @@ func (b *bulkLoad) last(ctx context.Context, why error) error {
 	return why
 }
 
-// refused notes a line that cannot be stored, or returns what ends the bulk.
+// refused records a line that cannot be stored, or returns the error that ends the bulk.
 func (b *bulkLoad) refused(n int, id string, err error) error {
 	e := atLine(n, id, err)
 	if !b.skip || e.Status >= 500 {
@@ -236,7 +236,7 @@ func (b *bulkLoad) refused(n int, id string, err error) error {
 	return nil
 }
 
-// atLine is an error with the line that it is about.
+// atLine adds a line number to an error.
 func atLine(n int, id string, err error) *Error {
 	e := *errorOf(err)
 	e.At, e.Message = &n, fmt.Sprintf("line %d: %s", n, e.Message)

@@ -12,11 +12,11 @@ import (
 	"unicode/utf8"
 )
 
-// maxVector is the most numbers of a vector: no database has a greater dimension.
+// maxVector is the maximum length of a vector: no database has a greater dimension.
 const maxVector = 1 << 16
 
-// What package json takes for a value, in bytes, with what it leaves when arrays and maps
-// grow. TestCostIsEnough measures it.
+// The memory that package json needs for a value, in bytes, including garbage from growing
+// arrays and maps. TestCostIsEnough measures it.
 const (
 	costCopies  = 4   // a byte of the body: the decoder has its own buffer, which doubles
 	costGrown   = 5   // a byte of an element of an array that grows
@@ -31,7 +31,7 @@ const (
 	costWrong   = 160 // an error
 )
 
-// A form says what a JSON value becomes when it is decoded. nil is one that is skipped.
+// form describes the decoded type of a JSON value. nil means that the value is skipped.
 type form struct {
 	free   bool  // whatever JSON says it is: metadata
 	own    int64 // bytes of a value beside what is in it
@@ -52,8 +52,8 @@ var (
 	readsOwn = reflect.TypeFor[json.Unmarshaler]()
 )
 
-// formOf is the form of the values of a type. texts is the most elements of an array that is
-// no vector.
+// formOf is the form of the values of a type. texts is the maximum number of elements of an
+// array that is not a vector.
 func formOf(t reflect.Type, texts int) *form {
 	f := &form{}
 	switch t.Kind() {
@@ -83,8 +83,8 @@ func formOf(t reflect.Type, texts int) *form {
 	return f
 }
 
-// field is the form of the value of a key, as package json finds it: in any case, and with
-// escapes.
+// field is the form of the value under a key, with keys matched as in package json: in any
+// case, and with escapes.
 func (f *form) field(key []byte) (field, bool) {
 	var b [64]byte
 	name := unescaped(b[:0], key)
@@ -96,8 +96,8 @@ func (f *form) field(key []byte) (field, bool) {
 	return field{}, false
 }
 
-// unescaped is a key without its escapes, in b; nil for one that is too long for a name of a
-// field, or has an escape that no such name has.
+// unescaped is a key without its escapes, in b; nil if it is too long for a field name, or has
+// an escape that no field name has.
 func unescaped(b, key []byte) []byte {
 	if bytes.IndexByte(key, '\\') < 0 {
 		return key
@@ -134,9 +134,9 @@ func (f *form) check(raw []byte, strict bool) (cost int64, err error) {
 	return f.weigh(raw, strict)
 }
 
-// weigh reads a JSON text before it is decoded, as far as it is JSON, and takes no memory. It
-// says how many bytes decoding it into a value of the form takes, and refuses what nests too
-// deep or has arrays that are too long; strict refuses fields that the form has not.
+// weigh scans a JSON text before it is decoded, up to the first syntax error, without
+// allocating. It returns how many bytes decoding it into a value of the form needs, and
+// refuses too deep nesting and too long arrays; with strict it also refuses unknown fields.
 func (f *form) weigh(raw []byte, strict bool) (cost int64, err error) {
 	m := meter{strict: strict, next: field{"body", f}}
 	for i := 0; i < len(raw); {
@@ -149,7 +149,7 @@ func (f *form) weigh(raw []byte, strict bool) (cost int64, err error) {
 	return m.cost, nil
 }
 
-// tokenEnd is where the token ends that begins at i: a text, a number or word, or one byte.
+// tokenEnd is the end of the token that begins at i: a string, a number or word, or one byte.
 func tokenEnd(raw []byte, i int) int {
 	switch raw[i] {
 	case '"':
@@ -173,8 +173,8 @@ func tokenEnd(raw []byte, i int) int {
 	return i
 }
 
-// A meter counts what the tokens of a JSON text cost. What it counts for a beginning of a text
-// does not depend on what follows.
+// meter sums the cost of the tokens of a JSON text. The sum for the beginning of a text does
+// not depend on the rest.
 type meter struct {
 	strict bool
 	cost   int64
@@ -183,7 +183,7 @@ type meter struct {
 	depth  int
 }
 
-// A nesting is an object or array that has begun.
+// A nesting is an object or array that was opened.
 type nesting struct {
 	field      // what it is
 	n      int // elements, or keys
@@ -260,7 +260,7 @@ func (m *meter) element(in *nesting) error {
 	return nil
 }
 
-// value counts a value, and begins a level where it is an object or array.
+// value counts a value; an object or array begins a new level.
 func (m *meter) value(token []byte) error {
 	at, c := m.next, token[0]
 	free := at.form != nil && at.form.free

@@ -113,7 +113,7 @@ func patchDocument(ctx context.Context, c *call, in *patchRequest) (patchAnswer,
 	return patchAnswer{n}, err
 }
 
-// documentAnswer is a stored document, and its vector where that was asked for.
+// documentAnswer is a stored document, with its vector if that was requested.
 type documentAnswer struct {
 	answer.Document
 	Vector  []float32 `json:"vector,omitempty"`
@@ -146,7 +146,7 @@ func getDocument(ctx context.Context, c *call) (documentAnswer, error) {
 // Bounds of the sides of a picture, in pixels.
 const minSide, maxSide = 16, 1024
 
-// thumbnail is a PNG of the image of a document, no side of it longer than so many pixels.
+// thumbnail is a PNG of a document's image whose sides have at most side pixels.
 func thumbnail(d engine.Document, side string) ([]byte, error) {
 	n, err := strconv.Atoi(side)
 	switch {
@@ -165,11 +165,11 @@ type listAnswer struct {
 	After     *string           `json:"next_after"`  // null at the end
 }
 
-// defaultList is how many documents a list has.
+// defaultList is the default number of documents in a list.
 const defaultList = 100
 
-// listDocuments gives a page of documents, shorter than was asked for where their
-// texts would not go into a body of MaxBody.
+// listDocuments returns a page of documents. The page is shorter than requested if the
+// texts would exceed a body of MaxBody.
 func listDocuments(ctx context.Context, c *call) (listAnswer, error) {
 	q := c.r.URL.Query()
 	if err := known(q, "filter", "limit", "offset", "after"); err != nil {
@@ -259,7 +259,8 @@ func deleteDocuments(ctx context.Context, c *call) (out deleteAnswer, err error)
 	return out, err
 }
 
-// checkNumbers refuses numbers that no float64 holds, which filters could not read.
+// checkNumbers refuses numbers that no float64 can hold, since filters could not read
+// them.
 func checkNumbers(fields map[string]any) error {
 	if n, bad := metadata.Unreadable(fields); bad {
 		return invalid("metadata", "the number %.40s is out of range; write it as a string", n)
@@ -267,7 +268,7 @@ func checkNumbers(fields map[string]any) error {
 	return nil
 }
 
-// filterOf reads a filter; "" keeps all.
+// filterOf parses a filter; "" matches all documents.
 func filterOf(expr string) (engine.Filter, error) {
 	if expr == "" {
 		return engine.Filter{}, nil
@@ -275,7 +276,7 @@ func filterOf(expr string) (engine.Filter, error) {
 	return filter.Parse(expr)
 }
 
-// known refuses parameters that a path does not have.
+// known refuses parameters that a path does not support.
 func known(q url.Values, names ...string) error {
 	for name := range q {
 		if !slices.Contains(names, name) {

@@ -17,8 +17,8 @@ import (
 	"github.com/lexsem/lexsem/engine"
 )
 
-// embeddingsRequest is the body of OpenAI's API, and input_type besides, as other
-// sources of embeddings have it.
+// embeddingsRequest is the request body of OpenAI's API, with the additional field
+// input_type of other APIs.
 type embeddingsRequest struct {
 	Input          texts  `json:"input"`
 	Model          string `json:"model"`
@@ -27,7 +27,7 @@ type embeddingsRequest struct {
 	InputType      string `json:"input_type"`
 }
 
-// texts is one text or an array of some.
+// texts is one text or an array of texts.
 type texts []string
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -71,10 +71,10 @@ type usage struct {
 }
 
 // embeddings answers with the vectors of texts. Without input_type texts count as
-// passages: clients of this API embed documents by the thousand and know no roles. A
-// model name with a variant behind it, "NAME+rlr", asks for query vectors, which this
-// database modulates; passages of such a model are plain vectors, as in the database,
-// so one index serves every variant.
+// passages: clients of this API embed documents by the thousand and do not know roles. A
+// model name followed by a variant, "NAME+rlr", requests query vectors, which this
+// database modulates. Passages of such a model are plain vectors, as in the database, so
+// one index serves every variant.
 func embeddings(ctx context.Context, c *call, in *embeddingsRequest) (embeddingsAnswer, error) {
 	var none embeddingsAnswer
 	name, variant, err := c.s.model(in.Model)
@@ -129,7 +129,7 @@ func inBase64(v []float32) string {
 	return base64.StdEncoding.EncodeToString(raw)
 }
 
-// model is the name of the encoder, and the variant that is asked of it.
+// model returns the name of the encoder, and the requested variant.
 func (s *Server) model(asked string) (name, variant string, err error) {
 	if s.o.Encoder == nil {
 		return "", "", engine.ErrNoEncoder
@@ -139,8 +139,8 @@ func (s *Server) model(asked string) (name, variant string, err error) {
 	return name, variant, err
 }
 
-// variantOf is the variant that a model name asks for: the name of the encoder, in
-// any case, and perhaps "+VARIANT" behind it. "" is that encoder, too.
+// variantOf is the variant in a requested model name: the name of the encoder, in any
+// case, optionally followed by "+VARIANT". "" also means that encoder.
 func variantOf(asked, name string) (string, error) {
 	unknown := func() error {
 		return &Error{Status: http.StatusNotFound, Code: "model_not_found", Param: "model",
@@ -163,7 +163,7 @@ func variantOf(asked, name string) (string, error) {
 	return strings.ToLower(variant), nil
 }
 
-// roleOf is the role that an input_type names.
+// roleOf returns the role named by an input_type.
 func roleOf(kind string, modulated bool) (encoder.Role, error) {
 	switch strings.ToLower(kind) {
 	case "":
@@ -179,7 +179,7 @@ func roleOf(kind string, modulated bool) (encoder.Role, error) {
 	return 0, invalid("input_type", "input_type is %.40q; use query or passage", kind)
 }
 
-// checkTexts refuses texts that have no vector, and more than there may be.
+// checkTexts refuses texts that have no vector, and more texts than allowed.
 func (s *Server) checkTexts(param string, texts []string) error {
 	if n := len(texts); n < 1 || n > s.o.MaxTexts {
 		return invalid(param, "%d texts; send 1 to %d", n, s.o.MaxTexts)
@@ -192,7 +192,7 @@ func (s *Server) checkTexts(param string, texts []string) error {
 	return nil
 }
 
-// encode asks the encoder, holds its vectors to what they must be, and counts.
+// encode calls the encoder, checks its vectors, and counts the texts.
 func (c *call) encode(ctx context.Context, role encoder.Role, texts []string) ([]encoder.Output, error) {
 	enc := c.s.o.Encoder
 	begin := time.Now()
@@ -230,7 +230,7 @@ type model struct {
 	OwnedBy string `json:"owned_by"`
 }
 
-// models lists the encoder, and with it the variants that queries can have now.
+// models lists the encoder, and its variants for queries that are available now.
 func models(ctx context.Context, c *call) (modelsAnswer, error) {
 	out := modelsAnswer{Object: "list", Data: []model{}}
 	if c.s.o.Encoder == nil {

@@ -11,8 +11,8 @@ import (
 	"github.com/lexsem/lexsem/engine/filter"
 )
 
-// Error describes a failed request as its answer does. The codes are part of the API: new ones may be
-// added, and existing ones do not change.
+// Error describes a failed request in the form of its answer. The codes are part of the API: new ones
+// may be added, and existing ones do not change.
 type Error struct {
 	Status  int    // of HTTP
 	Code    string // one of the table in docs/http.md
@@ -33,13 +33,13 @@ func (e *Error) Error() string { return e.Code + ": " + e.Message }
 // Unwrap returns the cause, or nil if the request itself is at fault.
 func (e *Error) Unwrap() error { return e.cause }
 
-// statusCancelled is what the log says of a request whose client went away; nobody
-// reads it.
+// statusCancelled is the status in the log for a request whose client disconnected; no client
+// receives it.
 const statusCancelled = 499
 
-// sentinels is the one table of what errors of the layers below become. The first
-// that matches counts. quiet are those whose words may speak of this machine (paths,
-// addresses of sources): clients get the text of the table, the log the error.
+// sentinels is the only table that maps errors of lower layers to answers. The first match counts.
+// quiet errors may mention this machine (paths, addresses of sources): clients get the text of the
+// table, and the log gets the error.
 var sentinels = []struct {
 	err    error
 	status int
@@ -72,7 +72,7 @@ var sentinels = []struct {
 	{err: engine.ErrEncoder, status: http.StatusInternalServerError, code: "encoder_failed", quiet: "the server's encoder failed; see the server's log"},
 }
 
-// errorOf is err as an answer tells it.
+// errorOf is err in the form for an answer.
 func errorOf(err error) *Error {
 	var e *Error
 	if errors.As(err, &e) {
@@ -103,8 +103,8 @@ func errorOf(err error) *Error {
 	return out
 }
 
-// kindOf is the type of an error in the sense of OpenAI's API, whose clients choose
-// their exceptions by status and show it.
+// kindOf is the type of an error in OpenAI's API; its clients choose their exceptions by status and
+// show the type.
 func kindOf(status int) string {
 	switch {
 	case status == http.StatusUnauthorized:
@@ -121,8 +121,8 @@ func kindOf(status int) string {
 	return "invalid_request_error"
 }
 
-// errorAnswer is the body of every answer that is an error: both the project's
-// {"error":{"code","message"}} and the shape of OpenAI's API.
+// errorAnswer is the body of every error answer, in two shapes: this project's
+// {"error":{"code","message"}} and that of OpenAI's API.
 type errorAnswer struct {
 	Error errorBody `json:"error"`
 }

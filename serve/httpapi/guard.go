@@ -8,9 +8,8 @@ import (
 	"strings"
 )
 
-// checkHost refuses requests to a name that is not the server's: a page whose own
-// name was pointed at this machine (DNS rebinding) would else be read as if it were
-// of this origin.
+// checkHost refuses requests with a host name that is not the server's: otherwise a page
+// whose own name points to this machine (DNS rebinding) would count as the same origin.
 func (s *Server) checkHost(r *http.Request) error {
 	host := r.Host
 	if h, _, err := net.SplitHostPort(host); err == nil {
@@ -26,9 +25,8 @@ func (s *Server) checkHost(r *http.Request) error {
 	return refuse(http.StatusForbidden, "wrong_host", "the request is for the host %.100q, but this server accepts %s; use one of these names, or allow this name when starting the server", host, strings.Join(s.o.Hosts, ", "))
 }
 
-// crossOrigin answers what browsers ask for pages of other origins, and refuses
-// writes of pages that are not allowed to call the server. done says that the request
-// has its answer.
+// crossOrigin answers preflight requests for pages of other origins, and refuses writes
+// from pages that may not call the server. done reports that the request was answered.
 func (s *Server) crossOrigin(w http.ResponseWriter, r *http.Request) (done bool, err error) {
 	origin := r.Header.Get("Origin")
 	if origin != "" && slices.Contains(s.o.Origins, origin) {

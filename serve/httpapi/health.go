@@ -16,11 +16,11 @@ type healthAnswer struct {
 	ReadOnly bool   `json:"read_only,omitempty"` // ready for all but writes
 }
 
-// healthz says that the process lives.
+// healthz reports that the process is alive.
 func healthz(context.Context, *call) (healthAnswer, error) { return healthAnswer{Status: "ok"}, nil }
 
-// readyz says that requests may be sent: the database answers, a write would succeed unless the server
-// refuses all, and the server is not about to end.
+// readyz reports whether the server is ready: the database answers, a write would succeed unless the
+// server is read-only, and the server is not stopping.
 func readyz(ctx context.Context, c *call) (healthAnswer, error) {
 	if c.s.isDraining() {
 		return healthAnswer{}, engine.ErrClosed
@@ -46,7 +46,7 @@ func readyz(ctx context.Context, c *call) (healthAnswer, error) {
 	return healthAnswer{}, &Error{Status: http.StatusServiceUnavailable, Code: "not_writable", Message: "the database cannot be written; see the server's log. Searches go on", cause: err}
 }
 
-// stats describes a database. Of its folder, and of those of files, it says the name alone.
+// stats describes a database. For paths of folders and files it shows only the last element.
 func stats(ctx context.Context, c *call) (answer.Stats, error) {
 	st, err := c.db.Stats(ctx)
 	if err != nil {

@@ -17,10 +17,10 @@ import (
 	"github.com/lexsem/lexsem/internal/regular"
 )
 
-// Scope is what a key may do.
+// Scope is what a key permits.
 type Scope uint8
 
-// Scopes, each of which includes those before it.
+// Scopes; each includes those before it.
 const (
 	ScopeNone  Scope = iota // what anybody may: health, and the description of the API
 	ScopeRead               // searches, embeddings, documents, statistics
@@ -32,7 +32,7 @@ func (s Scope) String() string {
 	return [...]string{"none", "read", "write"}[min(s, ScopeWrite)]
 }
 
-// minKey is the least length of a key: 16 characters of base64 are 96 bits.
+// minKey is the minimum length of a key: 16 characters of base64 are 96 bits.
 const minKey, maxKeys, maxKeyFile = 16, 10_000, 1 << 20
 
 // Keys are the keys of a server. Only their digests are kept. Keys is safe for concurrent use.
@@ -126,7 +126,7 @@ func (k *Keys) Scope(key string) Scope {
 
 var errNoKey = errors.New("no key")
 
-// keyOf is the key that a request shows.
+// keyOf returns the key in a request.
 func keyOf(h http.Header) (string, error) {
 	if key := h.Get("x-api-key"); key != "" {
 		return key, nil
@@ -138,7 +138,7 @@ func keyOf(h http.Header) (string, error) {
 	return strings.TrimSpace(key), nil
 }
 
-// allow checks that a request may do what needs a scope.
+// allow checks that a request has a scope.
 func (s *Server) allow(r *http.Request, need Scope) error {
 	if s.o.Keys == nil || need == ScopeNone {
 		return nil

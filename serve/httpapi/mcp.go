@@ -8,12 +8,12 @@ import (
 	"time"
 )
 
-// mayWrite says whether a request may store and delete.
+// mayWrite reports whether a request may store and delete.
 func (s *Server) mayWrite(r *http.Request) bool {
 	return !s.o.ReadOnly && s.allow(r, ScopeWrite) == nil
 }
 
-// What the handler of /mcp makes of a body: copies of it, and values, the types of which are
+// The memory of the handler of /mcp for a body: copies of it, and values, whose types are
 // not known here. A batch is answered as one request.
 const (
 	agentCopies  = 8
@@ -26,7 +26,7 @@ var (
 	batch   = &form{slot: agentElement, most: agentBatch, of: message}
 )
 
-// costOfMessage is what the handler of /mcp takes for a body.
+// costOfMessage is the memory that the handler of /mcp needs for a body.
 func costOfMessage(raw []byte) (int64, error) {
 	if bytes.HasPrefix(bytes.TrimSpace(raw), []byte("[")) {
 		return batch.weigh(raw, false)
@@ -34,9 +34,9 @@ func costOfMessage(raw []byte) (int64, error) {
 	return message.weigh(raw, false)
 }
 
-// bounded is a handler of another package that works on a database. Its requests wait for
-// their turn as those of routes do, when their bodies are here; a client that does not read
-// the answer is left after LoadTimeout.
+// bounded wraps a handler of another package that works on a database. Once their bodies
+// are read, its requests wait for a turn like those of routes; a client that does not read
+// the answer is dropped after LoadTimeout.
 func (s *Server) bounded(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		x := w.(*exchange)

@@ -15,7 +15,7 @@ import (
 	"github.com/lexsem/lexsem/engine"
 )
 
-// metrics counts what the server does, in a registry of its own.
+// metrics counts the server's work, in its own registry.
 type metrics struct {
 	registry *prometheus.Registry
 	requests *prometheus.CounterVec
@@ -28,7 +28,7 @@ type metrics struct {
 	encoding prometheus.Histogram
 }
 
-// buckets reach from a search by words to a batch of long texts.
+// buckets range from a search by words to a batch of long texts.
 var buckets = []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60}
 
 func newMetrics(s *Server) *metrics {
@@ -76,8 +76,8 @@ func (m *metrics) encoded(role encoder.Role, texts, tokens int, took time.Durati
 	m.encoding.Observe(took.Seconds())
 }
 
-// databaseCollector reads the numbers of a database when they are asked for. They
-// are kept for a while, since counting the bytes on disk walks its files.
+// databaseCollector reads the numbers of a database when they are requested. They are
+// cached for a while, since counting the bytes on disk walks its files.
 type databaseCollector struct {
 	db engine.Database
 

@@ -9,8 +9,8 @@ import (
 	"github.com/lexsem/lexsem/engine"
 )
 
-// collectionsCollector counts the documents of the collections that are open when it is
-// asked. To open the others would take memory for each, and the lock of each.
+// collectionsCollector counts the documents of the collections that are open at the
+// moment. Opening the others would need memory and the lock of each.
 type collectionsCollector struct{ of Collections }
 
 var (

@@ -16,7 +16,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// exchange is one request and what became of it.
+// exchange is one request with its outcome.
 type exchange struct {
 	http.ResponseWriter
 	r       *http.Request
@@ -36,7 +36,7 @@ type exchange struct {
 // Unwrap serves http.ResponseController.
 func (x *exchange) Unwrap() http.ResponseWriter { return x.ResponseWriter }
 
-// Flush implements http.Flusher, for answers that go on.
+// Flush implements http.Flusher, for answers sent in parts.
 func (x *exchange) Flush() { _ = http.NewResponseController(x.ResponseWriter).Flush() } // not every connection can
 
 // WriteHeader implements http.ResponseWriter.
@@ -71,7 +71,7 @@ func (c *counted) Read(b []byte) (int, error) {
 
 var spanHeaders = propagation.TraceContext{}
 
-// begin opens the books on a request.
+// begin starts the records of a request.
 func (s *Server) begin(w http.ResponseWriter, r *http.Request) *exchange {
 	x := &exchange{ResponseWriter: w, r: r, id: fmt.Sprintf("%016x", rand.Uint64()), began: time.Now()}
 	ctx := spanHeaders.Extract(r.Context(), propagation.HeaderCarrier(r.Header))
@@ -84,7 +84,7 @@ func (s *Server) begin(w http.ResponseWriter, r *http.Request) *exchange {
 	return x
 }
 
-// finish counts, logs and traces a request that is over.
+// finish counts, logs and traces a finished request.
 func (s *Server) finish(x *exchange) {
 	took := time.Since(x.began)
 	route, method, status := x.route, methodName(x.r.Method), x.status
@@ -124,7 +124,7 @@ func (s *Server) finish(x *exchange) {
 	if x.err != nil {
 		attrs = append(attrs, slog.String("code", x.err.Code))
 	}
-	// What a client did wrong may quote its query; what failed here is told in full.
+	// Client errors may quote a query and are not logged in full; server errors are.
 	if x.cause != nil && status >= 500 && !errors.Is(x.cause, context.Canceled) {
 		attrs = append(attrs, slog.String("error", x.cause.Error()))
 	}
@@ -138,7 +138,7 @@ func (e *Error) code() string {
 	return e.Code
 }
 
-// methodName bounds what clients can make of a label.
+// methodName limits the label values that clients can create.
 func methodName(m string) string {
 	switch m {
 	case "GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS":

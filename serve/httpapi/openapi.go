@@ -8,13 +8,13 @@ import (
 	"strings"
 )
 
-// openapiJSON describes the paths of a server, those of a database once.
+// openapiJSON describes the paths of a server, with those of a database only once.
 //
 //go:embed openapi.json
 var openapiJSON []byte
 
-// description is the OpenAPI document of a server: each path of a database is in it
-// for collections as well.
+// description is the OpenAPI document of a server: it repeats each path of a database for
+// collections.
 func description(version string) ([]byte, error) {
 	var doc map[string]any
 	if err := json.Unmarshal(openapiJSON, &doc); err != nil {

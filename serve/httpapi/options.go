@@ -36,7 +36,7 @@ type Options struct {
 	// machine.
 	Hosts []string
 	// Origins are other web origins, such as "https://app.example", whose pages may call the server from a
-	// browser. Default: none.
+	// browser. Default: no other origins.
 	Origins []string
 	// ReadOnly refuses all writes.
 	ReadOnly bool
@@ -80,15 +80,15 @@ type Options struct {
 	Version string
 }
 
-// Collections are named databases besides the main one. Get and Drop return engine.ErrNotFound for an
-// unknown name, and Create returns engine.ErrExists for a name in use. The metric of Create is that of
-// engine.Options; "" means cosine.
+// Collections are named databases in addition to the main one. Get and Drop return engine.ErrNotFound
+// for an unknown name, and Create returns engine.ErrExists for a name in use. The metric of Create is
+// that of engine.Options; "" means cosine.
 type Collections interface {
 	List(ctx context.Context) ([]string, error)
 	Create(ctx context.Context, name, metric string) error
 	Get(ctx context.Context, name string) (engine.Database, error)
 	Drop(ctx context.Context, name string) error
-	// Opened returns the open collections, for metrics. It opens none.
+	// Opened returns the open collections, for metrics. It opens no collection.
 	Opened() map[string]engine.Database
 }
 
@@ -109,7 +109,7 @@ const (
 	leastBuffers       = 64 << 20 // bytes of each, whatever MaxBody says
 )
 
-// filled is o with its defaults, or an error for each field that is out of range.
+// filled is o with its defaults, or an error that names each field out of range.
 func (o Options) filled() (Options, error) {
 	for _, n := range []struct {
 		name string

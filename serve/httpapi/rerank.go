@@ -53,11 +53,11 @@ type rerankResult struct {
 	Document  *rerankDocument `json:"document,omitempty"`
 }
 
-// rerankerModel is what a request calls the server's reranker, whatever its own name is.
+// rerankerModel is the name of the server's reranker in requests, whatever its own name is.
 const rerankerModel = "reranker"
 
-// rerank orders texts by the server's reranker, where it has one and the request names
-// no other model, else by the encoder.
+// rerank orders texts by the server's reranker if it has one and the request names no other
+// model, else by the encoder.
 func rerank(ctx context.Context, c *call, in *rerankRequest) (rerankAnswer, error) {
 	byReranker := c.s.o.Reranker != nil && (in.Model == "" || strings.EqualFold(in.Model, rerankerModel))
 	if c.s.o.Encoder == nil && !byReranker {
@@ -96,8 +96,8 @@ func rerank(ctx context.Context, c *call, in *rerankRequest) (rerankAnswer, erro
 	return a, nil
 }
 
-// rerankByReranker orders texts by the scores of the server's reranker, which are on its
-// own scale.
+// rerankByReranker orders texts by the scores of the server's reranker, whose scale is its
+// own.
 func rerankByReranker(ctx context.Context, c *call, in *rerankRequest, texts []string) (rerankAnswer, error) {
 	scores, err := engine.Rerank(ctx, c.s.o.Reranker, in.Query, texts)
 	if err != nil {
@@ -112,13 +112,13 @@ func rerankByReranker(ctx context.Context, c *call, in *rerankRequest, texts []s
 }
 
 // rerankByEncoder orders texts by the cosine of their vectors with that of the query, which
-// this database modulates by its words. Cost: the encoding of all texts.
+// this database modulates. Cost: the encoding of all texts.
 //
-// The relevance score is that cosine on a scale of its own: 0 where a text is no more
-// like the query than texts that have nothing to do with it, 1 where it is the same;
-// (cosine − noise) / (1 − noise), and 0 below. The noise is the mean cosine of the
-// same query vector with those of noiseTexts. It makes scores of models comparable
-// whose cosines lie in different ranges; it is no probability.
+// The relevance score is that cosine rescaled to (cosine − noise) / (1 − noise), and at
+// least 0: 0 if a text is no more similar to the query than unrelated texts, 1 if it is
+// identical. noise is the mean cosine of the same query vector with those of noiseTexts.
+// This makes scores comparable between models whose cosines have different ranges; it is
+// not a probability.
 func rerankByEncoder(ctx context.Context, c *call, in *rerankRequest, texts []string) (rerankAnswer, error) {
 	var none rerankAnswer
 	name, variant, err := c.s.model(in.Model)
@@ -161,8 +161,7 @@ func rerankByEncoder(ctx context.Context, c *call, in *rerankRequest, texts []st
 	return a, nil
 }
 
-// noise holds the passage vectors of noiseTexts, which are encoded when they are
-// first asked for.
+// noise holds the passage vectors of noiseTexts, which are encoded at their first use.
 type noise struct {
 	mu      sync.Mutex
 	vectors [][]float32
@@ -188,8 +187,8 @@ func (n *noise) get(ctx context.Context, c *call) ([][]float32, error) {
 	return vectors, nil
 }
 
-// noiseTexts are sentences on things so far apart that few queries have to do with
-// more than one of them.
+// noiseTexts are sentences about subjects so different that few queries are related to more
+// than one of them.
 var noiseTexts = [...]string{
 	"The baker lets the dough rest overnight before it goes into the oven.",
 	"A lighthouse keeper noted the height of the tide twice a day.",

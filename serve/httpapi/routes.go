@@ -22,7 +22,7 @@ type route struct {
 	lines        func(context.Context, *call) (any, error) // answers a request with NDJSON; nil where there is none
 }
 
-// without is a route whose requests have no body, with is one whose have.
+// without makes a route for requests without a body, with one for requests with a body.
 func without[Out any](method, path string, scope Scope, do func(context.Context, *call) (Out, error)) *route {
 	var out Out
 	return &route{method: method, path: path, scope: scope, out: out, do: func(ctx context.Context, c *call, _ any) (any, error) { return do(ctx, c) }}
@@ -40,7 +40,7 @@ const (
 	collectionPrefix = "/v1/collections/{name}"
 )
 
-// routes are all paths but those of other packages: /metrics, /mcp and the page.
+// routes lists all paths except those of other packages: /metrics, /mcp and the page.
 func routes() []*route {
 	of := func(r *route) *route { r.ofDatabase = true; return r }
 	lenient := func(r *route) *route { r.strict = false; return r } // clients of other APIs send what those know
@@ -80,8 +80,8 @@ func routes() []*route {
 	return all
 }
 
-// endpoint is what answers the requests of a path: all with its method, with GET those with
-// HEAD too, or those with any method where it has none.
+// endpoint answers the requests of a path with its method (GET also answers HEAD), or with any
+// method if it has none.
 type endpoint struct {
 	method, path string
 	segments     []string // of path: {name} is any that is not empty, {id...} all that are left
@@ -92,12 +92,13 @@ func (s *Server) answer(method, path string, serve http.HandlerFunc) {
 	s.endpoints = append(s.endpoints, endpoint{method, path, strings.Split(path, "/"), serve})
 }
 
-// answers says whether an endpoint answers a method.
+// answers reports whether an endpoint answers a method.
 func (e *endpoint) answers(method string) bool {
 	return e.method == "" || e.method == method || e.method == http.MethodGet && method == http.MethodHead
 }
 
-// match fits the segments of a path to the endpoint's own, and gives what name and id stand for.
+// match matches the segments of a path with the endpoint's own, and returns the values of name
+// and id.
 func (e *endpoint) match(segments []string) (name, id string, ok bool) {
 	for i, w := range e.segments {
 		switch {
@@ -114,8 +115,8 @@ func (e *endpoint) match(segments []string) (name, id string, ok bool) {
 	return name, "", len(segments) == len(e.segments)
 }
 
-// segmentsOf is a path in its segments, each the text that it spells. Nothing is cleaned: ids of
-// documents may be ".." and "a//b", and %2F is no end of a segment.
+// segmentsOf splits a path into its decoded segments. Nothing is cleaned: ids of documents may
+// be ".." and "a//b", and %2F does not end a segment.
 func segmentsOf(u *url.URL) []string {
 	plain := strings.Split(u.Path, "/")
 	if u.RawPath == "" {
@@ -134,8 +135,7 @@ func segmentsOf(u *url.URL) []string {
 	return segments
 }
 
-// dispatch has a request answered by the endpoint of its path and method. No answer sends it
-// to another path.
+// dispatch passes a request to the endpoint of its path and method. It never redirects.
 func (s *Server) dispatch(w http.ResponseWriter, r *http.Request) {
 	segments := segmentsOf(r.URL)
 	var there []*endpoint // at this path
@@ -157,7 +157,7 @@ func (s *Server) dispatch(w http.ResponseWriter, r *http.Request) {
 	s.elsewhere(w, r, there)
 }
 
-// methodsOf are the methods that endpoints of one path answer.
+// methodsOf returns the methods that endpoints of one path answer.
 func methodsOf(there []*endpoint) (methods []string) {
 	for _, m := range []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"} {
 		if slices.ContainsFunc(there, func(e *endpoint) bool { return e.answers(m) }) {

@@ -11,7 +11,7 @@ import (
 	"github.com/lexsem/lexsem/internal/answer"
 )
 
-// searchRequest is the body of a search. The fields mean what those of engine.Query do.
+// searchRequest is the body of a search. The fields have the meanings of engine.Query.
 type searchRequest struct {
 	Query    string    `json:"query"`
 	Vector   []float32 `json:"vector"`
@@ -41,7 +41,7 @@ type searchRequest struct {
 	PerGroup int       `json:"per_group"`
 }
 
-// query is what a request asks for.
+// query makes the query of a request.
 func (in *searchRequest) query(o Options) (q engine.Query, err error) {
 	q = engine.Query{
 		Text: in.Query, Vector: in.Vector, Image: in.Image, Like: in.Like, Unlike: in.Unlike, Offset: in.Offset, MinScore: in.MinScore, Mode: in.Mode, Variant: in.Variant,
@@ -130,7 +130,7 @@ func searchBatch(ctx context.Context, c *call, in *batchRequest) (batchAnswer, e
 	return out, nil
 }
 
-// lasted is how long the steps of a search took.
+// lasted is the total time of the steps of a search.
 func lasted(res engine.Result) (t time.Duration) {
 	for _, s := range res.Trace.Steps {
 		t += s.Took
@@ -140,7 +140,7 @@ func lasted(res engine.Result) (t time.Duration) {
 
 func millis(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
-// explainRequest is a search and the document to explain, "" for the first hit.
+// explainRequest is a search and the id of the document to explain, "" for the first hit.
 type explainRequest struct {
 	ID      string `json:"id"`
 	Picture bool   `json:"picture"` // of an image
@@ -174,14 +174,14 @@ func explain(ctx context.Context, c *call, in *explainRequest) (answer.Explanati
 	return answer.NewExplanation(in.Query, x), nil
 }
 
-// sees keeps the text of a query for the log, where that is wanted.
+// sees keeps the text of a query for the log, if queries are logged.
 func (c *call) sees(query string) {
 	if c.s.o.LogQueries {
 		c.x.notes = append(c.x.notes, slog.String("query", query))
 	}
 }
 
-// found counts what a search did.
+// found counts the results of a search.
 func (c *call) found(res engine.Result) {
 	c.x.notes = append(c.x.notes, slog.String("mode", res.Trace.Mode), slog.String("variant", res.Trace.Variant), slog.Int("hits", len(res.Hits)))
 	c.s.metrics.searched(res.Trace)

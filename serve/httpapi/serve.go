@@ -21,7 +21,7 @@ const (
 	connections = 4096 // open at a time; more wait until they are accepted
 )
 
-// cutTime is what requests that were cut off have to end.
+// cutTime is the time in which cut-off requests must end.
 const cutTime = 5 * time.Second
 
 // ErrRunning is returned by Serve if requests are still running that ignore their context.
@@ -36,7 +36,7 @@ var ErrRunning = errors.New("requests are running that cannot be stopped")
 // closing.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error { return s.serve(ctx, l, cutTime) }
 
-// serve is Serve; requests that were cut off have the time that is given to end.
+// serve is Serve with the given time for cut-off requests to end.
 func (s *Server) serve(ctx context.Context, l net.Listener, patience time.Duration) error {
 	base, cut := context.WithCancel(context.WithoutCancel(ctx))
 	defer cut()

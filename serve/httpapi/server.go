@@ -1,13 +1,14 @@
-// Package httpapi serves a database over HTTP: search, documents, embeddings as OpenAI's API, rerank as
-// Cohere's and Jina's, explanations, collections, health, metrics, and an OpenAPI document of all of it.
-// docs/http.md describes it.
+// Package httpapi serves a database over HTTP: search, documents, embeddings in the form of OpenAI's API,
+// reranking in the form of Cohere's and Jina's, explanations, collections, health, metrics, and an OpenAPI
+// document of all paths. docs/http.md describes it.
 //
 // Start with [New]. A [Server] is an http.Handler for the root of a host. [Server.Serve] runs it, with
-// timeouts, a limit of connections and an orderly end. routes.go lists the paths, and each group of paths has
-// a file.
+// timeouts, a limit of connections and an orderly shutdown. routes.go lists the paths, and each group of
+// paths has a file.
 //
-// What holds: a Server is safe for concurrent use. Options bound what a client can make it do: bytes, texts,
-// hits, requests at a time, time. A write is answered after it is on disk. Errors are JSON with stable codes.
+// What holds: a Server is safe for concurrent use. Options limit what a client can make it do: bytes, texts,
+// hits, concurrent requests, time. A write is answered after it is on disk. Errors are JSON with stable
+// codes.
 package httpapi
 
 import (
@@ -87,7 +88,7 @@ func New(db engine.Database, o Options) (*Server, error) {
 }
 
 // Drain announces that the server is stopping: /readyz no longer answers ready, and NDJSON requests end
-// after their current batch and report how far they came. Other requests continue.
+// after their current batch and report their progress. Other requests continue.
 func (s *Server) Drain() { s.drain.Do(func() { close(s.draining) }) }
 
 func (s *Server) isDraining() bool {
@@ -129,10 +130,10 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.dispatch(x, r.WithContext(x.ctx))
 }
 
-// unreadPatience is how long the rest of a body is waited for that nobody reads.
+// unreadPatience is how long the server waits for the unread rest of a body.
 const unreadPatience = 2 * time.Second
 
-// handler is what answers the requests of a route.
+// handler answers the requests of a route.
 func (s *Server) handler(rt *route) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		x := w.(*exchange)
@@ -146,7 +147,7 @@ func (s *Server) handler(rt *route) http.HandlerFunc {
 	}
 }
 
-// guarded is a handler of another package, behind the keys.
+// guarded wraps a handler of another package in the check of keys.
 func (s *Server) guarded(need Scope, h http.Handler) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if err := s.allow(r, need); err != nil {
@@ -157,7 +158,7 @@ func (s *Server) guarded(need Scope, h http.Handler) http.HandlerFunc {
 	}
 }
 
-// call is one request of a route.
+// call is one request to a route.
 type call struct {
 	s      *Server
 	x      *exchange
@@ -166,8 +167,8 @@ type call struct {
 	status int             // of the answer
 }
 
-// run answers a request of a route: may it, what does it say, is there a turn for it,
-// and then the route's own function.
+// run answers a request of a route: it checks the scope, reads the body, waits for a turn, and calls the
+// route's own function.
 func (s *Server) run(c *call, rt *route) (out any, err error) {
 	if err := s.allow(c.r, rt.scope); err != nil {
 		return nil, err
@@ -220,7 +221,7 @@ func (s *Server) run(c *call, rt *route) (out any, err error) {
 	return rt.do(ctx, c, in)
 }
 
-// body is that of a request of a route.
+// body reads the body of a request to a route.
 func (s *Server) body(c *call, rt *route) (*payload, error) {
 	if kind, err := kindOfBody(c.r); err != nil {
 		return nil, err
@@ -230,8 +231,8 @@ func (s *Server) body(c *call, rt *route) (*payload, error) {
 	return s.receive(c.x, c.r, func(raw []byte) (int64, error) { return rt.form.check(raw, rt.strict) }, costCopies)
 }
 
-// elsewhere answers what no endpoint does: the page, or an error that says whether the
-// path or the method is wrong. there are the endpoints of the path, for other methods.
+// elsewhere answers requests without an endpoint: with the page, or with an error that says whether the path
+// or the method is wrong. there are the endpoints of the path for other methods.
 func (s *Server) elsewhere(w http.ResponseWriter, r *http.Request, there []*endpoint) {
 	x := w.(*exchange)
 	methods := methodsOf(there)
@@ -264,7 +265,7 @@ func (s *Server) fail(x *exchange, err error) {
 	s.write(x, e.Status, e.body(x.id))
 }
 
-// write sends an answer. A client has a time for it that goes with its length.
+// write sends an answer. The client's time for reading it grows with its length.
 func (s *Server) write(x *exchange, status int, body any) {
 	h := x.Header()
 	h.Set("Cache-Control", "no-store")
@@ -290,7 +291,7 @@ func (s *Server) write(x *exchange, status int, body any) {
 	}
 }
 
-// end logs and counts a request, and turns a panic into an answer.
+// end logs and counts a request, and turns a panic into an error answer.
 func (s *Server) end(x *exchange) {
 	if p := recover(); p != nil {
 		if p == http.ErrAbortHandler {

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sync/semaphore"
 )
 
-// slots bound how many requests are worked on at a time, and how many wait.
+// slots limit how many requests are processed at a time, and how many wait.
 type slots struct {
 	free    chan struct{} // holds a value a request that is worked on
 	waiting atomic.Int64
@@ -21,9 +21,9 @@ func newSlots(o Options) *slots {
 	return &slots{free: make(chan struct{}, o.Concurrency), queue: int64(o.Queue), patient: o.QueueTime}
 }
 
-// take waits for a slot, no longer than the context lasts and than requests wait.
-// patient waits as long as the context lasts: a bulk that is under way has nowhere to
-// go. The returned function gives the slot back.
+// take waits for a slot, until the context or the waiting time of requests ends. With
+// patient it waits until the context ends, since a bulk in progress cannot be sent
+// elsewhere. The returned function releases the slot.
 func (s *slots) take(ctx context.Context, patient bool) (func(), error) {
 	give := func() { <-s.free }
 	select {
@@ -55,13 +55,13 @@ func overloaded(why string) *Error {
 	return refuse(http.StatusTooManyRequests, "overloaded", "the server is overloaded: %s; try again in a second", why)
 }
 
-// buffers bound the memory of all bodies until they are decoded.
+// buffers limit the memory of all bodies until they are decoded.
 type buffers struct {
 	used atomic.Int64
 	most int64
 }
 
-// grow takes n bytes, or says that there are none.
+// grow reserves n bytes, or reports that there are not enough.
 func (b *buffers) grow(n int64) error {
 	if b.used.Add(n) > b.most {
 		b.used.Add(-n)
@@ -72,7 +72,7 @@ func (b *buffers) grow(n int64) error {
 
 func (b *buffers) shrink(n int64) { b.used.Add(-n) }
 
-// values bound the memory of all that bodies are decoded into.
+// values limit the memory of the decoded values of all bodies.
 type values struct {
 	free    *semaphore.Weighted
 	used    atomic.Int64
@@ -84,7 +84,7 @@ func newValues(most int64, patient time.Duration) *values {
 	return &values{free: semaphore.NewWeighted(most), most: most, patient: patient}
 }
 
-// A holding is what one request holds of them.
+// holding is the share of one request.
 type holding struct {
 	of *values
 	n  int64 // bytes
@@ -100,7 +100,7 @@ func (h *holding) try(n int64) bool {
 	return ok
 }
 
-// fits refuses what would take more than there ever is.
+// fits refuses amounts above the total.
 func (h *holding) fits(n int64) error {
 	if n > h.of.most {
 		return refuse(http.StatusRequestEntityTooLarge, "too_large", "the decoded body would take %d MiB of memory, and the limit is %d; send less at a time, or documents as NDJSON", n>>20, h.of.most>>20)
@@ -108,7 +108,7 @@ func (h *holding) fits(n int64) error {
 	return nil
 }
 
-// take waits for n bytes, no longer than the context lasts and than requests wait.
+// take waits for n bytes, until the context or the waiting time of requests ends.
 func (h *holding) take(ctx context.Context, n int64) error {
 	if err := h.fits(n); err != nil {
 		return err
@@ -126,7 +126,7 @@ func (h *holding) take(ctx context.Context, n int64) error {
 	return nil
 }
 
-// keep gives back all but n bytes.
+// keep returns all but n bytes.
 func (h *holding) keep(n int64) {
 	if over := h.n - n; over > 0 {
 		h.n = n

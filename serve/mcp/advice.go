@@ -9,9 +9,9 @@ import (
 	"github.com/lexsem/lexsem/engine/filter"
 )
 
-// remedies says for each kind of error what whoever called the tool can do. The first
-// that fits is taken. quiet ones are told without their own words, which may speak of the
-// machine (paths, addresses): the log has these.
+// remedies says for each kind of error what the caller of the tool can do. The first
+// match counts. quiet errors are reported without their own text, which may mention the
+// machine (paths, addresses); the log has that text.
 var remedies = []struct {
 	is     error
 	remedy string
@@ -33,10 +33,10 @@ var remedies = []struct {
 	{is: encoder.ErrSource, remedy: "the server that computes vectors failed; try again later, or use mode lexical", quiet: true},
 }
 
-// filterHelp is how filters are written.
+// filterHelp explains how to write filters.
 const filterHelp = `filters compare fields of metadata: lang = "go" and year >= 2020; operators = != < <= > >= ^= (prefix) in ["a", "b"], exists field, and, or, not; timestamps are compared as instants: time >= now-7d; dots name fields of nested objects; id is the document's id, metadata.id a metadata field of that name`
 
-// advice is what a caller is told of an error: what is wrong, and what to do.
+// advice is the message to a caller about an error: what is wrong, and what to do.
 func (s *Server) advice(err error) string {
 	var f *filter.Error
 	if errors.As(err, &f) && f.Of == "" {

@@ -10,13 +10,14 @@ import (
 	"github.com/lexsem/lexsem/internal/metadata"
 )
 
-// What an answer of search takes besides ids, symbols and texts, in tokens.
+// The size of an answer of search besides ids, symbols and texts, in tokens.
 const (
 	frameTokens = 90 // of the answer
 	headTokens  = 22 // of a hit
 )
 
-// tokensOf is about how many tokens a model reads in a text. Models differ; this is rather more than cl100k counts.
+// tokensOf estimates the number of a model's tokens in a text. Models differ; the estimate is rather above
+// the count of cl100k.
 func tokensOf(s string) (n int) {
 	run, class := 0, 0
 	end := func() {
@@ -62,7 +63,7 @@ func tokensOf(s string) (n int) {
 	return n
 }
 
-// roomOf is how many bytes of a hit's text take so many tokens.
+// roomOf is the number of bytes of a hit's text that take that many tokens.
 func roomOf(h engine.Hit, tokens int) int {
 	all := tokensOf(h.Text)
 	if all <= tokens {
@@ -71,7 +72,8 @@ func roomOf(h engine.Hit, tokens int) int {
 	return len(h.Text) * max(0, tokens) / all
 }
 
-// wholeLines takes the broken lines off both ends of the part of s from a to z. It leaves the line of the bytes from to to.
+// wholeLines removes incomplete lines at both ends of the part of s from a to z. It keeps the line of the bytes from
+// from to to.
 func wholeLines(s string, a, z, from, to int) (string, int) {
 	if a > 0 && s[a-1] != '\n' {
 		if i := strings.IndexByte(s[a:z], '\n'); i >= 0 && a+i < from {
@@ -88,7 +90,7 @@ func wholeLines(s string, a, z, from, to int) (string, int) {
 	return s[a:z], a
 }
 
-// rootOf is the folder below which the ids of all hits are their paths, "" where there is none.
+// rootOf is the folder below which the ids of all hits are paths, "" if there is none.
 func rootOf(hits []searchHit) (root string) {
 	for _, h := range hits {
 		at, ok := strings.CutSuffix(strings.ReplaceAll(h.Path, `\`, "/"), "/"+h.ID)

@@ -6,8 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// clip cuts s to at most n bytes, at the end of a character, and of a word where one
-// ends in the last eighth. It returns how many bytes it left out.
+// clip cuts s to at most n bytes, at the end of a character, or of a word if one ends in
+// the last eighth. It returns the number of bytes left out.
 func clip(s string, n int) (string, int) {
 	if len(s) <= n {
 		return s, 0
@@ -19,8 +19,8 @@ func clip(s string, n int) (string, int) {
 	return s[:cut], len(s) - cut
 }
 
-// clipAround is clip where the bytes [from, to) of s are to be seen: the part is from the byte at on, which is 0 where what
-// clip would leave holds them, else some words before them.
+// clipAround is clip for a part that must contain the bytes [from, to) of s. The part begins at at: 0 if the result of
+// clip contains them, else some words before them.
 func clipAround(s string, from, to, n int) (part string, at, left int) {
 	if front, left := clip(s, n); left == 0 || to <= len(front) {
 		return front, 0, left
@@ -33,8 +33,8 @@ func clipAround(s string, from, to, n int) (part string, at, left int) {
 	return part, at, len(s) - len(part)
 }
 
-// runeStart is the start of the character that the byte i of s belongs to. Bytes that
-// are no UTF-8 are characters of their own.
+// runeStart is the start of the character that contains byte i of s. Each byte that is
+// not UTF-8 counts as a character.
 func runeStart(s string, i int) int {
 	if i >= len(s) {
 		return len(s)
@@ -50,7 +50,7 @@ func runeStart(s string, i int) int {
 	return i
 }
 
-// clipped is clip with an ellipsis for what was left out.
+// clipped is clip with an ellipsis for the part left out.
 func clipped(s string, n int) string {
 	s, left := clip(s, n)
 	if left > 0 {
@@ -62,7 +62,7 @@ func clipped(s string, n int) string {
 // oneLine puts a text on one line.
 func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
 
-// bytesOf is a number of bytes in words.
+// bytesOf describes a number of bytes in words.
 func bytesOf(n int) string {
 	if n == 1 {
 		return "1 byte"

@@ -13,10 +13,10 @@ import (
 	"github.com/lexsem/lexsem/engine"
 )
 
-// maxTokens is how many tokens an explanation names: those that moved the score most.
+// maxTokens is how many tokens an explanation lists: those that changed the score most.
 const maxTokens = 24
 
-// maxTies is how many words of a query are told with what answers them: the first.
+// maxTies is how many words of a query are listed with their matches: the first ones.
 const maxTies = 64
 
 type explainArgs struct {

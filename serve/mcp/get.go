@@ -43,7 +43,7 @@ type getResult struct {
 
 func (r getResult) picture() []byte { return r.png }
 
-// pictureSide is how many pixels the longer side of an image has at most that is shown.
+// pictureSide is the maximum length in pixels of the longer side of a shown image.
 const pictureSide = 768
 
 var getTool = newTool[getArgs, getResult](sdk.Tool{
@@ -94,7 +94,8 @@ func (s *Server) get(ctx context.Context, in getArgs) (string, getResult, error)
 	return getTextOf(out), out, nil
 }
 
-// startOf is where a line begins in the text of a document, counted as in its file where it came from one.
+// startOf is the start of a line in the text of a document; lines count as in its file if it came from
+// one.
 func (s *Server) startOf(d engine.Document, line int) (at int, err error) {
 	_, first := s.placeOf(engine.Hit{ID: d.ID, Metadata: d.Metadata, Lines: [2]int{1, 1}})
 	for n := max(1, first[0]); n != line; n++ {

@@ -14,8 +14,9 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 )
 
-// messages is the input of a stream without what is no message: the SDK ends a session at the first. Each is
-// answered with an error of JSON-RPC instead. A message may span lines, and a line may hold several.
+// messages removes invalid messages from the input of a stream, since the SDK ends a session at the first
+// one. Each is answered with a JSON-RPC error instead. A message may span lines, and a line may hold
+// several.
 type messages struct {
 	in              *bufio.Reader
 	close           func() error
@@ -63,7 +64,8 @@ func (m *messages) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// line reads a line. One with which its message is longer than MaxMessage is refused, and empty.
+// line reads a line. If a line makes its message longer than MaxMessage, the message is refused,
+// and the line is returned empty.
 func (m *messages) line() ([]byte, error) {
 	var line []byte
 	long := false
@@ -84,7 +86,8 @@ func (m *messages) line() ([]byte, error) {
 	}
 }
 
-// take adds the messages that a line ends or holds to those that are ready. Error: that of out.
+// take adds the messages that a line completes or contains to the ready ones. Error: that of
+// out.
 func (m *messages) take(line []byte) error {
 	if len(m.open) > 0 {
 		if !complete(line) {
@@ -109,7 +112,7 @@ func (m *messages) take(line []byte) error {
 	return nil
 }
 
-// complete reports whether a line is a message, or several.
+// complete reports whether a line is one message or several.
 func complete(line []byte) bool {
 	if line = bytes.TrimSpace(line); len(line) == 0 || !bytes.ContainsAny(line[:1], "{[") || !bytes.ContainsAny(line[len(line)-1:], "}]") {
 		return false
@@ -121,7 +124,7 @@ func complete(line []byte) bool {
 	return !slices.ContainsFunc(values, func(v json.RawMessage) bool { _, err := check(v); return err != nil })
 }
 
-// extend adds to the open message, and counts the brackets that are open in it.
+// extend adds text to the open message, and counts its open brackets.
 func (m *messages) extend(text []byte) {
 	m.open = append(m.open, text...)
 	for _, c := range text {
@@ -140,7 +143,7 @@ func (m *messages) extend(text []byte) {
 	}
 }
 
-// split cuts text into values of JSON and the start of one more.
+// split cuts text into complete JSON values and the start of another.
 func split(text []byte) (values []json.RawMessage, rest []byte, err error) {
 	d := json.NewDecoder(bytes.NewReader(text))
 	for {
@@ -158,7 +161,7 @@ func split(text []byte) (values []json.RawMessage, rest []byte, err error) {
 	}
 }
 
-// accept makes values ready, if they are messages.
+// accept makes values available if they are messages.
 func (m *messages) accept(values []json.RawMessage) error {
 	for _, v := range values {
 		if id, err := check(v); err != nil {
@@ -179,7 +182,7 @@ func (m *messages) accept(values []json.RawMessage) error {
 	return nil
 }
 
-// check says why v is no message, or no batch of messages, and the id that it has.
+// check returns why v is not a message or a batch of messages, and its id.
 func check(v json.RawMessage) (id json.RawMessage, err error) {
 	var batch []json.RawMessage
 	if v[0] == '[' {
@@ -206,7 +209,7 @@ func check(v json.RawMessage) (id json.RawMessage, err error) {
 	return nil, nil
 }
 
-// refuse answers what is no message.
+// refuse answers text that is not a message.
 func (m *messages) refuse(id json.RawMessage, code int64, why string) error {
 	if id == nil {
 		id = json.RawMessage("null")
@@ -223,7 +226,8 @@ func (m *messages) refuse(id json.RawMessage, code int64, why string) error {
 	return err
 }
 
-// oneByOne is a writer for several goroutines. Close leaves it open, since it is the caller's.
+// oneByOne is a writer for several goroutines. Close does not close it, since the caller owns
+// it.
 type oneByOne struct {
 	mu  sync.Mutex
 	out io.Writer

@@ -133,7 +133,7 @@ func facetsText(r listResult, field string) string {
 	return b.String()
 }
 
-// lacking fills in what the database lacks of its files.
+// lacking adds the problems of the database's files.
 func (s *Server) lacking(ctx context.Context, out *listResult) error {
 	of, knows := s.db.(interface {
 		Stats(context.Context) (engine.Stats, error)
@@ -176,8 +176,8 @@ func lacksText(r listResult) string {
 	return b.String()
 }
 
-// walk fills in the documents of one page. Documents that come or go between the count
-// and the walk may make the two differ.
+// walk adds the documents of one page. Documents stored or deleted between the count and
+// the walk may make the two differ.
 func (s *Server) walk(ctx context.Context, f engine.Filter, after string, offset, limit int, out *listResult) error {
 	n, last := 0, ""
 	for d, err := range s.db.List(ctx, f, after) {

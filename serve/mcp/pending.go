@@ -11,9 +11,9 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// patient is a transport whose end of input is told only when all calls read before are
-// answered: the SDK drops the answers of calls that are in progress then, and a client
-// that pipes its questions in would get none.
+// patient is a transport that reports the end of input only after all earlier calls are
+// answered: the SDK drops the answers of calls in progress at the end, so a client that
+// pipes its questions in would get none.
 type patient struct {
 	sdk.Transport
 	in *messages
@@ -28,7 +28,7 @@ func (p patient) Connect(ctx context.Context) (sdk.Connection, error) {
 	return &pending{Connection: c, in: p.in, calls: map[any]bool{}, closed: make(chan struct{}), none: make(chan struct{}, 1)}, nil
 }
 
-// pending is a connection that knows which calls are not answered yet.
+// pending is a connection that tracks unanswered calls.
 type pending struct {
 	sdk.Connection
 	in    *messages
@@ -103,7 +103,7 @@ func (p *pending) done(id jsonrpc.ID) {
 	}
 }
 
-// wait returns when no call is left without its answer, or the connection ends.
+// wait returns when every call has its answer, or the connection ends.
 func (p *pending) wait(ctx context.Context) {
 	for {
 		p.mu.Lock()

@@ -13,7 +13,7 @@ import (
 	"github.com/lexsem/lexsem/engine"
 )
 
-// maxResource is the most bytes of a text that is read as a resource, at once.
+// maxResource is the maximum number of bytes of a text that a resource returns at once.
 const maxResource = 1 << 20
 
 // documentURI begins the URI of a document; its id follows, percent-encoded.
@@ -46,8 +46,8 @@ func (s *Server) addResources(srv *sdk.Server, outer context.Context) {
 	})
 }
 
-// resource returns the document with a percent-encoded id, or the one whose id is written
-// like that: the template leaves it to clients what they encode.
+// resource returns the document with a percent-encoded id, or the document whose id is
+// the undecoded text, since the template leaves the encoding to clients.
 func (s *Server) resource(ctx context.Context, written string) (engine.Document, error) {
 	for _, decode := range []func(string) (string, error){url.PathUnescape, func(id string) (string, error) { return id, nil }} {
 		id, err := decode(written)

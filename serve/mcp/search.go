@@ -197,7 +197,7 @@ func (s *Server) search(ctx context.Context, in searchArgs) (string, plainText, 
 	return s.searchText(out, in), plainText{}, nil
 }
 
-// query checks what all searches share.
+// query checks the arguments that all searches share.
 func query(text string, like []string, mode, variant, expr string) (engine.Query, error) {
 	switch {
 	case strings.TrimSpace(text) == "" && len(like) == 0:
@@ -214,7 +214,7 @@ func query(text string, like []string, mode, variant, expr string) (engine.Query
 	return engine.Query{Text: text, Like: like, Mode: mode, Variant: variant, Filter: f}, err
 }
 
-// filterOf reads a filter; "" keeps all.
+// filterOf parses a filter; "" matches all documents.
 func filterOf(expr string) (engine.Filter, error) {
 	if expr == "" {
 		return engine.Filter{}, nil
@@ -222,7 +222,8 @@ func filterOf(expr string) (engine.Filter, error) {
 	return filter.Parse(expr)
 }
 
-// told is a hit without what tells people and models nothing: the visual words that an image has for a text.
+// told is a hit without data that is useless to people and models: the visual words that serve as an image's
+// text.
 func told(h engine.Hit) engine.Hit {
 	if h.Media != "" {
 		h.Text, h.Start, h.End, h.Lines, h.Span, h.SpanLines = "", 0, 0, [2]int{}, [2]int{}, [2]int{}
@@ -268,7 +269,7 @@ func (s *Server) hitOf(h engine.Hit, room int) searchHit {
 	return out
 }
 
-// placeOf is where a hit stands: the lines of its file, or of its document's text where it came from none.
+// placeOf is the place of a hit: lines of its file, or of its document's text if it came from no file.
 func (s *Server) placeOf(h engine.Hit) (path string, lines [2]int) {
 	if s.o.Place != nil {
 		if path, lines, ok := s.o.Place(h); ok {
@@ -278,7 +279,8 @@ func (s *Server) placeOf(h engine.Hit) (path string, lines [2]int) {
 	return "", h.Lines
 }
 
-// lightMetadata is metadata of at most most bytes of JSON, else none and their number.
+// lightMetadata returns metadata if they take at most most bytes of JSON, else nil and
+// their number.
 func lightMetadata(m map[string]any, most int) (map[string]any, int) {
 	if len(m) == 0 {
 		return nil, 0
@@ -290,7 +292,7 @@ func lightMetadata(m map[string]any, most int) (map[string]any, int) {
 	return m, 0
 }
 
-// metadataText is metadata as a line of JSON, "" for none.
+// metadataText is metadata as one line of JSON, "" if there are none.
 func metadataText(m map[string]any) string {
 	if len(m) == 0 {
 		return ""
@@ -302,7 +304,7 @@ func metadataText(m map[string]any) string {
 	return string(data)
 }
 
-// meaning says what the scores of an answer are.
+// meaning describes the scores of an answer.
 func meaning(t engine.Trace) string {
 	switch {
 	case t.Mode == engine.ModeLexical:
@@ -434,7 +436,7 @@ func (s *Server) writeHit(b *strings.Builder, h searchHit, mode, below string) {
 	b.WriteString("\n")
 }
 
-// toFill says how an empty database gets documents, to those who may store them.
+// toFill tells clients that may store documents how to fill an empty database.
 func (s *Server) toFill() string {
 	if s.o.ReadOnly {
 		return ""
@@ -442,7 +444,7 @@ func (s *Server) toFill() string {
 	return "; " + indexTool().Name + " stores documents"
 }
 
-// or is what p points at, else value.
+// or is the value at p, or value if p is nil.
 func or(p *int, value int) int {
 	if p == nil {
 		return value

@@ -77,11 +77,11 @@ func New(db Database, o Options) *Server {
 	return &Server{db, o}
 }
 
-// Serve serves one client over in and out, one message per line. What is no message is answered with an
-// error of JSON-RPC (-32700, -32600), and the session continues. When in ends, Serve answers the
-// calls that it has read and returns nil. Nothing else may write to out. When ctx is done, Serve
-// cancels the calls in progress and returns the error of ctx; it closes in if that is an io.Closer,
-// otherwise a pending Read of in continues.
+// Serve serves one client over in and out, one message per line. Invalid messages are answered with a
+// JSON-RPC error (-32700, -32600), and the session continues. When in ends, Serve answers the calls
+// that it has read and returns nil. Nothing else may write to out. When ctx is done, Serve cancels the
+// calls in progress and returns the error of ctx; it closes in if that is an io.Closer, otherwise a
+// pending Read of in continues.
 func (s *Server) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 	w := &oneByOne{out: out}
 	messages := newMessages(in, w) // which limits a message
@@ -96,11 +96,11 @@ func (s *Server) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 	return nil
 }
 
-// Handler serves streamable HTTP without sessions: each request stands alone. mayWrite says
-// whether a request may store documents; nil means that all may. A request that may not is served
-// as with Options.ReadOnly, which applies to all requests. A call ends with the context of its request. The caller
-// must authenticate clients. Handler refuses requests by which a page of another site, under a host
-// name of its own, tries to reach this machine (Options.AnyHost).
+// Handler serves streamable HTTP without sessions: each request is independent. mayWrite reports whether a
+// request may store documents; nil means that all may. A request that may not is served as with
+// Options.ReadOnly, which applies to all requests. A call ends with the context of its request. The caller must
+// authenticate clients. Handler refuses requests with which a page of another site tries to reach this machine
+// under its own host name (Options.AnyHost).
 func (s *Server) Handler(mayWrite func(*http.Request) bool) http.Handler {
 	reading := New(s.db, s.o)
 	reading.o.ReadOnly = true
@@ -115,7 +115,7 @@ func (s *Server) Handler(mayWrite func(*http.Request) bool) http.Handler {
 	})
 }
 
-// instructions are for the model behind the client.
+// instructions are for the client's model.
 const instructions = `A lexsem database: it finds passages by meaning and by exact words.
 Start with search: ask in plain language, or with exact words, names or error codes; one query can mix both. A hit names its place: path:from-to for a file, otherwise the id of its document.
 get reads a document, in parts if it is long. list shows what is stored. explain shows what the score of a document is made of.`
@@ -139,8 +139,8 @@ func (s *Server) server(ctx context.Context) *sdk.Server {
 	return srv
 }
 
-// refuseWriting says why the tool that stores documents is not there: a client may have
-// been offered it by another server, or with another key.
+// refuseWriting explains why the tool that stores documents is missing: a client may know
+// it from another server, or with another key.
 func refuseWriting(next sdk.MethodHandler) sdk.MethodHandler {
 	return func(ctx context.Context, method string, req sdk.Request) (sdk.Result, error) {
 		if call, ok := req.(*sdk.CallToolRequest); ok && call.Params.Name == indexTool().Name {
@@ -158,7 +158,7 @@ func within(ctx, outer context.Context) (context.Context, context.CancelFunc) {
 	return ctx, func() { stop(); cancel(nil) }
 }
 
-// limited returns a context that is done after the time of a call that reads.
+// limited returns a context that ends after the time limit for calls that read.
 func (s *Server) limited(ctx context.Context) (context.Context, context.CancelFunc) {
 	if s.o.Timeout <= 0 {
 		return ctx, func() {}

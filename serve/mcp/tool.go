@@ -17,12 +17,12 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// shape says what a schema holds beyond the types: bounds of numbers, choices, lengths,
-// by the name of the argument.
+// shape lists properties of a schema beyond the types, by the name of the argument:
+// bounds of numbers, choices, lengths.
 type shape map[string]func(*jsonschema.Schema)
 
-// newTool describes a tool whose arguments and results are of the types In and Out, when it
-// is first asked for: most starts of the program serve no tools.
+// newTool describes a tool with arguments of type In and results of type Out, at its first
+// use, since most runs of the program serve no tools.
 func newTool[In, Out any](t sdk.Tool, s shape) func() *sdk.Tool {
 	return sync.OnceValue(func() *sdk.Tool {
 		in := schemaOf[In]()
@@ -41,12 +41,12 @@ func newTool[In, Out any](t sdk.Tool, s shape) func() *sdk.Tool {
 	})
 }
 
-// plainText is the value of a tool whose answer is its text alone, so that no model reads it twice; instead is the value
-// of a call that asks for one, else nil.
+// plainText is the value of a tool that answers only with text, so that no model reads the answer twice; instead is the
+// value for a call that requests one, else nil.
 type plainText struct{ instead any }
 
-// schemaOf is the schema of a type. It panics for a type that has none, which is a
-// mistake of this package.
+// schemaOf is the schema of a type. It panics if the type has none, which is a mistake in
+// this package.
 func schemaOf[T any]() *jsonschema.Schema {
 	s, err := jsonschema.For[T](nil)
 	if err != nil {
@@ -56,8 +56,8 @@ func schemaOf[T any]() *jsonschema.Schema {
 	return s
 }
 
-// plain takes null out of the types of s and of what is in it: some models take one
-// type alone, and no answer has a null.
+// plain removes null from the types in s and its parts: some models accept only single
+// types, and no answer has a null.
 func plain(s *jsonschema.Schema) {
 	if s == nil {
 		return
@@ -71,7 +71,7 @@ func plain(s *jsonschema.Schema) {
 	}
 }
 
-// between bounds a number and names its default.
+// between limits a number and names its default.
 func between(lo, hi float64, value any) func(*jsonschema.Schema) {
 	return func(s *jsonschema.Schema) {
 		bounds(lo, hi)(s)
@@ -79,12 +79,12 @@ func between(lo, hi float64, value any) func(*jsonschema.Schema) {
 	}
 }
 
-// bounds bounds a number that has no default.
+// bounds limits a number without a default.
 func bounds(lo, hi float64) func(*jsonschema.Schema) {
 	return func(s *jsonschema.Schema) { s.Minimum, s.Maximum = &lo, &hi }
 }
 
-// from bounds a number from below.
+// from sets the minimum of a number.
 func from(lo float64) func(*jsonschema.Schema) {
 	return func(s *jsonschema.Schema) {
 		s.Minimum = &lo
@@ -92,12 +92,12 @@ func from(lo float64) func(*jsonschema.Schema) {
 	}
 }
 
-// lengths bounds a text.
+// lengths limits the length of a text.
 func lengths(lo, hi int) func(*jsonschema.Schema) {
 	return func(s *jsonschema.Schema) { s.MinLength, s.MaxLength = &lo, &hi }
 }
 
-// oneOf names all values of a text; the first is its default.
+// oneOf lists all values of a string; the first is its default.
 func oneOf(values ...string) func(*jsonschema.Schema) {
 	return func(s *jsonschema.Schema) {
 		for _, v := range values {
@@ -117,9 +117,9 @@ func byDefault(value any) func(*jsonschema.Schema) {
 	}
 }
 
-// addTool registers a tool. call returns the answer for people and models, and the same
-// as a value, whose method picture, if it has one, is a PNG that is shown beside the text. The SDK's own way of reading arguments would pass integers through
-// float64, so that the large ones lose digits.
+// addTool registers a tool. call returns the answer as text for people and models, and as a value. If the value has a
+// method picture, that returns a PNG that is shown with the text. The SDK would read arguments through float64, so
+// that large integers lose digits.
 func addTool[In, Out any](s *Server, srv *sdk.Server, outer context.Context, t *sdk.Tool, call func(context.Context, In) (string, Out, error)) {
 	srv.AddTool(t, func(ctx context.Context, req *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
 		ctx, cancel := within(ctx, outer)
@@ -186,7 +186,7 @@ func arguments[In any](t *sdk.Tool, data json.RawMessage) (in In, err error) {
 	return in, nil
 }
 
-// kindName is how JSON calls a Go type.
+// kindName is the JSON name of a Go type.
 func kindName(t reflect.Type) string {
 	switch t.Kind() {
 	case reflect.String:
@@ -203,7 +203,7 @@ func kindName(t reflect.Type) string {
 	return "an object"
 }
 
-// inRange refuses a number that is not from lo to hi.
+// inRange refuses a number outside lo to hi.
 func inRange(name string, n, lo, hi int) error {
 	if n < lo || n > hi {
 		return refuse("%s is %d; use a number from %d to %d", name, n, lo, hi)

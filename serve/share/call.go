@@ -8,8 +8,8 @@ import (
 	"github.com/lexsem/lexsem/engine"
 )
 
-// call is one call of engine.Database. A is what the method takes and R what it returns. WA and WR are their
-// forms between two processes.
+// call is one call of engine.Database. A is the type of the method's arguments and R that of its results. WA
+// and WR are their forms for the transfer between two processes.
 type call[A, WA, R, WR any] struct {
 	name    string
 	how     manner
@@ -19,7 +19,7 @@ type call[A, WA, R, WR any] struct {
 	streams streams[A]
 }
 
-// manner says what may happen to a call.
+// manner describes how a call may be repeated or ended.
 type manner uint8
 
 const (
@@ -27,7 +27,8 @@ const (
 	repeats                    // may be done twice: it is repeated if the server process ends during the call
 )
 
-// streams connect a call to the parts that cross while it runs. A call without such parts has none.
+// streams connect a call with the parts that are transferred while it runs. A call without such parts has
+// none.
 type streams[A any] struct {
 	caller func(a A, how *asked)                             // sets the receivers of the parts
 	server func(ctx context.Context, a *A, s *session) error // puts the session in the place of the caller's
@@ -47,8 +48,8 @@ func newCall[A, WA, R, WR any](name string, how manner, args form[A, WA], result
 	return c
 }
 
-// from makes a call of j: in this process, or in the server process. It follows a server process that has ended, and
-// repeats the call if that did not begin it or if the call may be done twice.
+// from makes a call of j, in this process or in the server process. If the server process has ended, it connects to
+// the next one. It repeats the call if the old process did not begin it, or if the call may be done twice.
 func (c *call[A, WA, R, WR]) from(ctx context.Context, j *Joined, a A) (R, error) {
 	for {
 		p, err := j.now()
@@ -120,22 +121,22 @@ func (c *call[A, WA, R, WR]) answer(ctx context.Context, db engine.Database, raw
 	return w, err
 }
 
-// form says how values of type T cross from one process to another: as a W.
+// form converts values of type T to and from a W for the transfer between processes.
 type form[T, W any] struct {
 	to   func(T) (W, error)
 	from func(W) (T, error)
 }
 
-// plain is the form of values that cross as they are.
+// plain is the form for values that are transferred unchanged.
 func plain[T any]() form[T, T] {
 	same := func(v T) (T, error) { return v, nil }
 	return form[T, T]{same, same}
 }
 
-// nothing is the form of a call that takes or returns nothing.
+// nothing is the form for a call without arguments or results.
 type nothing struct{}
 
-// absent is the form of values that do not cross, such as a listener.
+// absent is the form for values that are not transferred, such as a listener.
 func absent[T any]() form[T, nothing] {
 	return form[T, nothing]{
 		func(T) (nothing, error) { return nothing{}, nil },
@@ -143,7 +144,7 @@ func absent[T any]() form[T, nothing] {
 	}
 }
 
-// many is the form of a list; nil stays nil. failed wraps the error of an element; it may be nil.
+// many is the form for a list; nil stays nil. failed wraps the error of an element; it may be nil.
 func many[T, W any](one form[T, W], failed func(i int, v T, err error) error) form[[]T, []W] {
 	return form[[]T, []W]{
 		func(vs []T) ([]W, error) { return each(vs, one.to, failed) },
@@ -168,18 +169,18 @@ func each[F, T any](from []F, one func(F) (T, error), failed func(int, F, error)
 	return to, nil
 }
 
-// filtered is the form of a filter. An invalid one is refused before it is sent.
+// filtered is the form for a filter. An invalid filter is refused before it is sent.
 var filtered = form[engine.Filter, engine.Filter]{
 	func(f engine.Filter) (engine.Filter, error) { return f, f.Err() },
 	func(f engine.Filter) (engine.Filter, error) { return f, nil },
 }
 
-// alone is a method without arguments as a call wants it.
+// alone turns a method without arguments into the form for a call.
 func alone[R any](do func(engine.Database, context.Context) (R, error)) func(engine.Database, context.Context, nothing) (R, error) {
 	return func(db engine.Database, ctx context.Context, _ nothing) (R, error) { return do(db, ctx) }
 }
 
-// silent is a method without arguments and result as a call wants it.
+// silent turns a method without arguments and result into the form for a call.
 func silent(do func(engine.Database, context.Context) error) func(engine.Database, context.Context, nothing) (nothing, error) {
 	return func(db engine.Database, ctx context.Context, _ nothing) (nothing, error) {
 		return nothing{}, do(db, ctx)

@@ -84,7 +84,7 @@ func (j *Joined) Facets(ctx context.Context, f engine.Filter, field string, k in
 	return facets.from(ctx, j, facetsOf{f, field, k})
 }
 
-// facetsOf is what Facets takes.
+// facetsOf holds the arguments of Facets.
 type facetsOf struct {
 	Filter engine.Filter
 	Field  string
@@ -111,19 +111,19 @@ func (j *Joined) List(ctx context.Context, f engine.Filter, after string) iter.S
 	return j.walk(ctx, list, listing{f, after})
 }
 
-// listing says which documents a walk has.
+// listing selects the documents of a walk.
 type listing struct {
 	Filter engine.Filter
 	After  string
 }
 
-// walk is what All and List take: the documents and the body of the loop.
+// walk holds the arguments of All and List, and the body of the loop.
 type walk struct {
 	listing
 	Each func(engine.Document) error
 }
 
-// over does the body of the loop for some documents.
+// over runs the body of the loop on some documents.
 func (w walk) over(docs iter.Seq2[engine.Document, error]) error {
 	for d, err := range docs {
 		if err == nil {
@@ -171,7 +171,7 @@ var walked = streams[walk]{
 // errStop ends a walk if the loop over it ends.
 var errStop = errors.New("the loop has ended")
 
-// walk is the loop over a walk.
+// walk runs the loop over a walk.
 func (j *Joined) walk(ctx context.Context, c *call[walk, listing, nothing, nothing], l listing) iter.Seq2[engine.Document, error] {
 	return func(yield func(engine.Document, error) bool) {
 		_, err := c.from(ctx, j, walk{l, func(d engine.Document) error {
@@ -230,7 +230,7 @@ var patched = form[engine.Patch, patch]{
 	},
 }
 
-// encodeMeta writes metadata as the store keeps them; nil for none.
+// encodeMeta writes metadata in the stored form; nil if there are none.
 func encodeMeta(m map[string]any) ([]byte, error) {
 	if m == nil {
 		return nil, nil

@@ -51,7 +51,7 @@ type Sharer interface {
 }
 
 // ShareCollection asks the process that has the database open to open a collection, so that Join calls that process.
-// It does nothing if the database is no Sharer. Errors: engine.ErrNotFound, and those of opening.
+// It does nothing if the database is not a Sharer. Errors: engine.ErrNotFound, and those of opening.
 func (j *Joined) ShareCollection(ctx context.Context, name string) error {
 	_, err := shareCollection.from(ctx, j, name)
 	return err

@@ -15,7 +15,7 @@ import (
 
 // Errors of this package, to be tested with errors.Is.
 var (
-	// ErrNoHolder answers Open where no process shares the database.
+	// ErrNoHolder means that no process shares the database.
 	ErrNoHolder = errors.New("no process shares this database")
 	// ErrLost is wrapped by *LostError.
 	ErrLost = errors.New("the process that has the database open has ended")
@@ -104,7 +104,7 @@ func (c *client) isClosed() bool {
 	return c.closed
 }
 
-// dial connects and greets.
+// dial connects and exchanges greetings.
 func (c *client) dial(ctx context.Context) (_ *wire, err error) {
 	if c.isClosed() {
 		return nil, engine.ErrClosed
@@ -171,7 +171,7 @@ func (c *client) drop(w *wire) {
 	_ = w.Conn.Close() // what it said is read, or of no use
 }
 
-// asked says how a call is made.
+// asked describes how a call is made.
 type asked struct {
 	writes   bool                   // when the context ends, what became of it is waited for
 	progress func(engine.Progress)  // of Verify and Fit; may be nil
@@ -180,7 +180,7 @@ type asked struct {
 	in       io.Reader              // of Import
 }
 
-// ask makes a call. With an error of the holder there may be a value as well.
+// ask makes a call. An error of the holder may come with a value.
 func ask[R any](ctx context.Context, c *client, name string, args any, how asked) (value R, err error) {
 	if err := ctx.Err(); err != nil {
 		return value, err
@@ -280,7 +280,7 @@ func ask[R any](ctx context.Context, c *client, name string, args any, how asked
 	}
 }
 
-// hear hands a report to the listener of a call, or of the client.
+// hear passes a report to the listener of a call, or of the client.
 func (c *client) hear(p engine.Progress, own func(engine.Progress)) {
 	switch {
 	case own != nil:
@@ -292,7 +292,7 @@ func (c *client) hear(p engine.Progress, own func(engine.Progress)) {
 	}
 }
 
-// give answers kindWant. unread is the error of reading in.
+// give answers a kindWant. unread is the error from reading in.
 func give(w *wire, payload []byte, in io.Reader) (unread, err error) {
 	n, err := readWanted(payload)
 	if err != nil {
@@ -312,8 +312,7 @@ func give(w *wire, payload []byte, in io.Reader) (unread, err error) {
 	return unread, w.send(kindAbort, nil)
 }
 
-// replied reads the end of a call. A call that was cancelled by its context ends with the
-// error of that.
+// replied reads the end of a call. If the context of a call ends, the call returns the error of the context.
 func replied[R any](ctx context.Context, payload []byte) (value R, err error) {
 	r, err := decode[reply](payload)
 	if err != nil {

@@ -15,8 +15,8 @@ import (
 	"github.com/fxamacker/cbor/v2"
 )
 
-// Calls cross as CBOR: ids, titles and texts may be any bytes, numbers keep every bit,
-// and nil differs from empty, none of which holds for JSON.
+// Values are transferred as CBOR: unlike in JSON, ids, titles and texts may be any bytes,
+// numbers keep every bit, and nil differs from empty.
 var (
 	encoding = must(cbor.EncOptions{
 		String: cbor.StringToByteString, NilContainers: cbor.NilContainerAsNull,
@@ -38,7 +38,7 @@ func must[T any](v T, err error) T {
 	return v
 }
 
-// decode reads what encode wrote of a T.
+// decode decodes a T that encode wrote.
 func decode[T any](raw []byte) (v T, err error) {
 	if err := decoding.Unmarshal(raw, &v); err != nil {
 		return v, fmt.Errorf("%w: %v", errProtocol, err)
@@ -74,8 +74,8 @@ func (p packed) unpack() ([]float32, error) {
 	return v, nil
 }
 
-// shape is a digest of the calls there are and of all that they take and give, so that
-// programs which differ in a field tell before one of them misses it.
+// shape is a digest of all calls with their arguments and results, so that programs with
+// different fields notice it before a field is lost.
 var shape = sync.OnceValue(func() string {
 	h := sha256.New()
 	seen := map[reflect.Type]bool{}
@@ -88,7 +88,7 @@ var shape = sync.OnceValue(func() string {
 	return hex.EncodeToString(h.Sum(nil)[:8])
 })
 
-// describe writes the fields of a type and of those in it.
+// describe writes the fields of a type and, recursively, of the types in it.
 func describe(w interface{ Write([]byte) (int, error) }, t reflect.Type, seen map[reflect.Type]bool) {
 	fmt.Fprintln(w, t.Kind(), strings.ReplaceAll(t.String(), " ", ""))
 	if seen[t] {

@@ -14,8 +14,8 @@ import (
 	"github.com/lexsem/lexsem/store"
 )
 
-// sentinels are the errors that callers look for with errors.Is, by the name under
-// which they cross.
+// sentinels are the errors that callers test for with errors.Is, by their names in a
+// transfer.
 var sentinels = map[string]error{
 	"not found": engine.ErrNotFound, "no database": engine.ErrNoDatabase, "no export": archive.ErrNoExport, "exists": engine.ErrExists, "invalid": engine.ErrInvalid, "no encoder": engine.ErrNoEncoder,
 	"not fitted": engine.ErrNotFitted, "closed": engine.ErrClosed, "corrupt": engine.ErrCorrupt, "foreign": engine.ErrForeign,
@@ -33,8 +33,8 @@ var sentinels = map[string]error{
 	"file exists": fs.ErrExist, "no file": fs.ErrNotExist, "permission": fs.ErrPermission, "unexpected end": io.ErrUnexpectedEOF,
 }
 
-// fault is an error on its way: its text, what errors.Is finds in it, and those of its
-// parts that errors.As finds.
+// fault is the transferred form of an error: its text, the sentinels that errors.Is finds
+// in it, and the parts that errors.As finds.
 type fault struct {
 	Text     string
 	Is       []string
@@ -57,7 +57,7 @@ type faultMismatch struct {
 	Difference []string
 }
 
-// faultOf is nil for nil.
+// faultOf returns nil for nil.
 func faultOf(err error) *fault {
 	if err == nil {
 		return nil
@@ -94,7 +94,8 @@ func faultOf(err error) *fault {
 	return f
 }
 
-// error is what faultOf was given, as far as errors.Is, errors.As and its text tell.
+// error restores the error given to faultOf, as far as errors.Is, errors.As and its text
+// show.
 func (f *fault) error() error {
 	if f == nil {
 		return nil

@@ -10,10 +10,10 @@ import (
 	"time"
 )
 
-// kind says what a frame carries.
+// kind is the kind of a frame.
 type kind byte
 
-// What the caller sends.
+// Frames that the caller sends.
 const (
 	kindMethod kind = 'm' // name of the call
 	kindArgs   kind = 'a' // its arguments; behind them the call runs
@@ -22,7 +22,7 @@ const (
 	kindAbort  kind = 'x' // the caller cannot read on what it streams
 )
 
-// What the holder sends.
+// Frames that the holder sends.
 const (
 	kindReply    kind = 'r' // result and error; the last of a call
 	kindGone     kind = 'g' // the holder ends without having done the call
@@ -31,24 +31,25 @@ const (
 	kindWant     kind = 'w' // asks for a kindData, kindEnd or kindAbort
 )
 
-// kindData is a part of a stream of bytes, either way.
+// kindData is a part of a byte stream in either direction.
 const kindData kind = 'd'
 
-// A message is one or more frames, each of them at most maxFrame long: nothing is
-// made room for that has not come. maxMessage bounds what one call takes or gives.
+// A message is one or more frames of at most maxFrame bytes each: memory is only
+// allocated for data that has arrived. maxMessage limits the arguments and the result of
+// one call.
 const (
 	maxFrame   = 1 << 20
 	maxMessage = 1 << 30
 	headLen    = 6 // kind, 1 if more frames follow, length in big-endian
 )
 
-// errTooLong answers messages beyond maxMessage.
+// errTooLong means that a message exceeds maxMessage.
 var errTooLong = fmt.Errorf("more than %d MiB in one call between processes; split it", maxMessage>>20)
 
-// errProtocol answers bytes that are no frames of this package.
+// errProtocol means that bytes are not frames of this package.
 var errProtocol = errors.New("what the other process sends is not understood")
 
-// wire is a connection that messages are written to whole, by several goroutines.
+// wire is a connection to which several goroutines write whole messages.
 type wire struct {
 	net.Conn
 	mu sync.Mutex // held while a message is written
@@ -119,7 +120,7 @@ func receive(r io.Reader, limit int, each func()) (kind, []byte, error) {
 	}
 }
 
-// within ends a read or write of c that takes longer than d; 0 lifts that.
+// within sets the deadline of reads and writes of c to d from now; 0 removes it.
 func within(c net.Conn, d time.Duration) error {
 	if d == 0 {
 		return c.SetDeadline(time.Time{})
@@ -127,7 +128,7 @@ func within(c net.Conn, d time.Duration) error {
 	return c.SetDeadline(time.Now().Add(d))
 }
 
-// wanted is the payload of kindWant: at most how many bytes, of at most maxFrame.
+// wanted is the payload of kindWant: the maximum number of bytes, at most maxFrame.
 func wanted(n int) []byte {
 	return binary.BigEndian.AppendUint32(nil, uint32(min(n, maxFrame)))
 }

@@ -33,8 +33,8 @@ func (h Holder) String() string {
 	return fmt.Sprintf("process %d (%s)", h.PID, h.Command)
 }
 
-// A greeting is a line: magic, the number of the protocol, and JSON. Of all versions of
-// the protocol it is what stays, so that a program can say which other it has met.
+// A greeting is one line: magic, the number of the protocol, and JSON. It is the same in all versions
+// of the protocol, so that a program can name the other version.
 const (
 	magic       = "lexsem "
 	protocol    = 1
@@ -78,11 +78,11 @@ func writeGreeting(w io.Writer, h *Holder) error {
 	return err
 }
 
-// errOther answers a greeting of another protocol.
+// errOther means that a greeting has another protocol.
 var errOther = errors.New("another version of the protocol")
 
-// readGreeting reads no byte behind the line. With errOther the greeting holds what could
-// be read of it.
+// readGreeting reads no byte beyond the line. With errOther the greeting has the parts that could be
+// read.
 func readGreeting(r io.Reader) (g greeting, err error) {
 	line := make([]byte, 0, 256)
 	for {

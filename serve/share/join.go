@@ -60,14 +60,14 @@ type Joined struct {
 	closed bool
 }
 
-// place is where the calls of a Joined are made.
+// place is the process in which the calls of a Joined are made.
 type place struct {
 	db     engine.Database // nil if another process has the database open
 	share  *shared         // of db; nil if it is not shared
 	client *client         // nil if this process has the database open
 }
 
-// end closes what the place has open, the sharing before the database.
+// end closes the sharing and then the database, if the place has them open.
 func (p *place) end() error {
 	var err error
 	if p.client != nil {
@@ -123,8 +123,7 @@ func Open(ctx context.Context, dir string) (*Joined, error) {
 	return &Joined{dir: dir, at: &place{client: c}}, nil
 }
 
-// begin opens the database or finds its holder, within the time given where neither is
-// possible at once.
+// begin opens the database or finds its holder; it retries for the given time.
 func (j *Joined) begin(ctx context.Context, wait time.Duration) error {
 	for until := time.Now().Add(wait); ; {
 		err := j.attempt(ctx)
@@ -147,7 +146,7 @@ func (j *Joined) begin(ctx context.Context, wait time.Duration) error {
 	}
 }
 
-// unfitError is what JoinOptions.Accept said of a holder.
+// unfitError is the error of JoinOptions.Accept about a holder.
 type unfitError struct{ error }
 
 func isUnfit(err error) bool {
@@ -155,7 +154,7 @@ func isUnfit(err error) bool {
 	return errors.As(err, &u)
 }
 
-// attempt asks the socket, and opens the database where nobody answers.
+// attempt connects to the socket, and opens the database if nobody answers.
 func (j *Joined) attempt(ctx context.Context) error {
 	c, err := reach(ctx, j.dir, j.o.Progress)
 	if err == nil {
@@ -190,7 +189,7 @@ func (j *Joined) attempt(ctx context.Context) error {
 	return j.set(p)
 }
 
-// take uses a server process.
+// take uses this client's server process.
 func (j *Joined) take(ctx context.Context, c *client) error {
 	p := &place{client: c}
 	if j.o.Accept != nil {
@@ -208,7 +207,7 @@ func (j *Joined) take(ctx context.Context, c *client) error {
 	return j.set(p)
 }
 
-// set has one place take over from another.
+// set replaces the place of j by p.
 func (j *Joined) set(p *place) error {
 	j.mu.Lock()
 	old, closed := j.at, j.closed
@@ -225,7 +224,7 @@ func (j *Joined) set(p *place) error {
 	return nil
 }
 
-// Holder returns the other process that has the database open, as it answered last. ok is false if this
+// Holder returns the other process that has the database open, as of its last answer. ok is false if this
 // process has it open.
 func (j *Joined) Holder() (h Holder, ok bool) {
 	j.mu.Lock()
@@ -260,8 +259,8 @@ func (j *Joined) now() (*place, error) {
 	return j.at, nil
 }
 
-// follow opens the database, or finds its next holder, when the one that was used has
-// ended. Of several callers one does it.
+// follow opens the database, or finds its next holder, after the last holder has ended. Of several
+// concurrent callers one does it.
 func (j *Joined) follow(ctx context.Context, gone *place) error {
 	select {
 	case j.turn <- struct{}{}:

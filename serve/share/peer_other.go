@@ -4,5 +4,5 @@ package share
 
 import "net"
 
-// peerUser cannot tell: the permissions of the socket decide.
+// peerUser cannot determine the user: the permissions of the socket decide.
 func peerUser(*net.UnixConn) (uid int, ok bool, err error) { return 0, false, nil }

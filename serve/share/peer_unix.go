@@ -4,8 +4,8 @@ package share
 
 import "net"
 
-// peerUser is the user of the process at the other end; ok is false where the system
-// does not tell.
+// peerUser is the user of the process at the other end; ok is false if the system does
+// not tell.
 func peerUser(c *net.UnixConn) (uid int, ok bool, err error) {
 	raw, err := c.SyscallConn()
 	if err != nil {

@@ -10,10 +10,10 @@ import (
 	"github.com/lexsem/lexsem/engine"
 )
 
-// reportEvery is the least time between two reports of progress that cross.
+// reportEvery is the minimum time between two transferred reports of progress.
 const reportEvery = 50 * time.Millisecond
 
-// session is one call at the holder.
+// session is one call, as the holder sees it.
 type session struct {
 	w    *wire
 	in   chan part // what the caller streams, a part at a time, as it is asked for
@@ -36,8 +36,8 @@ func newSession(w *wire) *session {
 	return &session{w: w, in: make(chan part, 1), wake: make(chan struct{}, 1), stop: make(chan struct{}), stopped: make(chan struct{})}
 }
 
-// listen hears what the caller sends while the call runs. It ends when the connection
-// does, and then the call is cancelled: the caller is gone.
+// listen receives messages of the caller while the call runs. When the connection ends,
+// the caller is gone, and the call is cancelled.
 func (s *session) listen(cancel context.CancelFunc) {
 	defer close(s.in)
 	defer cancel()
@@ -61,7 +61,7 @@ func (s *session) listen(cancel context.CancelFunc) {
 	}
 }
 
-// item sends one of a sequence.
+// item sends one element of a sequence.
 func (s *session) item(v any) error {
 	raw, err := encoding.Marshal(v)
 	if err != nil {
@@ -82,11 +82,11 @@ func (s *session) Write(p []byte) (n int, err error) {
 	return n, nil
 }
 
-// errAborted ends a stream that the caller cannot read on; it knows why.
+// errAborted ends a stream that the caller stopped reading; the caller knows why.
 var errAborted = errors.New("the stream was abandoned")
 
-// source reads what the caller streams. It asks for a part when it needs one, so that
-// nothing stands between the caller and the end of its context.
+// source reads the caller's stream. It requests each part when it needs it, so that the
+// end of the caller's context is noticed at once.
 type source struct {
 	ctx context.Context
 	s   *session
@@ -117,8 +117,8 @@ func (r source) Read(p []byte) (int, error) {
 	}
 }
 
-// report sends the progress of long work, the newest where there is too much of it. It
-// never waits for the caller.
+// report sends the progress of long work; if there is too much, only the newest. It never
+// waits for the caller.
 func (s *session) report(p engine.Progress) {
 	s.once.Do(func() { go s.reporting() })
 	s.mu.Lock()
@@ -162,7 +162,7 @@ func (s *session) sendReport() {
 	}
 }
 
-// reported sends the last report; none come behind it.
+// reported sends the last report; no report follows it.
 func (s *session) reported() {
 	started := true
 	s.once.Do(func() { started = false })

@@ -40,7 +40,7 @@ const (
 	maxName      = 64                     // bytes of the name of a call
 )
 
-// What peers get, less in tests of those that do not deserve it.
+// Time limits for peers; tests shorten them.
 var (
 	greetWithin = 5 * time.Second  // for their greeting
 	frameWithin = 10 * time.Second // for each frame of a call
@@ -200,7 +200,7 @@ func (s *shared) accept() {
 	}
 }
 
-// serve answers the one call of a connection. Its error is for what was no call.
+// serve answers the one call of a connection. Its error is for a connection without a valid call.
 func (s *shared) serve(w *wire) error {
 	conn := w.Conn
 	if err := within(conn, s.greet); err != nil {
@@ -278,8 +278,8 @@ func (s *shared) serve(w *wire) error {
 	return nil
 }
 
-// refuse tells a peer whose call did not come whole that it was not begun: it may be one that
-// had no time to send it.
+// refuse tells a peer whose call did not arrive completely that it was not begun, since the peer may
+// have had no time to send it.
 func (s *shared) refuse(w *wire, err error) error {
 	if within(w, endWithin) == nil {
 		_ = w.send(kindGone, nil)
@@ -287,7 +287,7 @@ func (s *shared) refuse(w *wire, err error) error {
 	return err
 }
 
-// reply is the end of a call.
+// reply ends a call.
 type reply struct {
 	Value cbor.RawMessage
 	Fault *fault
@@ -310,5 +310,5 @@ func (s *shared) reply(w *wire, value any, failed error) error {
 	return err
 }
 
-// null is CBOR's.
+// null is the null of CBOR.
 var null = cbor.RawMessage{0xf6}

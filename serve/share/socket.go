@@ -18,7 +18,7 @@ import (
 // socketName is the socket in the folder of a database.
 const socketName = "socket"
 
-// maxPath is the most bytes that the system takes for the path of a socket.
+// maxPath is the maximum length of a socket's path on this system.
 func maxPath() int {
 	if runtime.GOOS == "linux" || runtime.GOOS == "windows" {
 		return 107
@@ -26,8 +26,8 @@ func maxPath() int {
 	return 103
 }
 
-// short calls use with a path of the socket in dir that the system takes: a longer one
-// leads through a link in a folder of ours, which is there only meanwhile.
+// short calls use with a path of the socket in dir that the system accepts: a longer path is replaced
+// by a temporary link in a folder of ours.
 func short(dir string, use func(path string) error) (err error) {
 	path := filepath.Join(dir, socketName)
 	if len(path) <= maxPath() {
@@ -73,9 +73,8 @@ func Clear(dir string) error {
 	return removeIfThere(path)
 }
 
-// listen makes the socket of the database in dir. Only its holder may call this: a socket
-// that is there is then one that a killed process has left. Anything else of that name
-// is somebody's and stays.
+// listen makes the socket of the database in dir. Only its holder may call this, so an existing socket
+// was left by a killed process. Any other file of that name belongs to somebody and stays.
 func listen(dir string) (*net.UnixListener, fs.FileInfo, error) {
 	path := filepath.Join(dir, socketName)
 	if err := Clear(dir); err != nil {
@@ -105,15 +104,15 @@ func listen(dir string) (*net.UnixListener, fs.FileInfo, error) {
 	return l, info, nil
 }
 
-// connectPause is between two attempts where the system has no room for another
-// connection, connectFor how long they go on.
+// connectPause is the time between two attempts if the system has no capacity for another connection;
+// connectFor is how long they continue.
 const (
 	connectPause = 5 * time.Millisecond
 	connectFor   = 2 * time.Second
 )
 
-// connect connects to whoever listens on the socket in dir; ErrNoHolder where nobody
-// does. It follows no link of that name.
+// connect connects to the process that listens on the socket in dir; ErrNoHolder if none does. It does
+// not follow a link of that name.
 func connect(ctx context.Context, dir string) (conn net.Conn, err error) {
 	path := filepath.Join(dir, socketName)
 	switch info, err := os.Lstat(path); {
@@ -176,5 +175,5 @@ func allowed(c *net.UnixConn) error {
 	return errForeignPeer
 }
 
-// errForeignPeer answers processes of other users.
+// errForeignPeer is the error for processes of other users.
 var errForeignPeer = fmt.Errorf("a process of another user: %w", fs.ErrPermission)

@@ -21,10 +21,10 @@ func ownerOf(dir string) (uid int, ok bool) {
 	return int(s.Uid), true
 }
 
-// refused says that nobody listens on a socket.
+// refused reports whether nobody listens on a socket.
 func refused(err error) bool { return errors.Is(err, syscall.ECONNREFUSED) }
 
-// isReset says that the other end has gone.
+// isReset reports whether the other end is gone.
 func isReset(err error) bool {
 	return errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
 }

@@ -6,13 +6,13 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// ownerOf does not tell.
+// ownerOf does not know the owner.
 func ownerOf(string) (uid int, ok bool) { return 0, false }
 
-// refused says that nobody listens on a socket.
+// refused reports whether nobody listens on a socket.
 func refused(err error) bool { return errors.Is(err, windows.WSAECONNREFUSED) }
 
-// isReset says that the other end has gone.
+// isReset reports whether the other end is gone.
 func isReset(err error) bool {
 	return errors.Is(err, windows.WSAECONNRESET) || errors.Is(err, windows.WSAECONNABORTED)
 }

@@ -78,7 +78,7 @@ func run(ctx context.Context, args []string, out io.Writer) (err error) {
 	return nil
 }
 
-// where is the URL by which lexsem knows a cluster, but for the name at its end.
+// where is the URL of a cluster for lexsem, without the name at its end.
 func where(kind string, c servers.Cluster) (string, error) {
 	if kind == "elasticsearch" && len(c) > 1 {
 		c = c[1:] // the first has no data

@@ -1,8 +1,9 @@
-// Command fanout says how long queries over many shards take, from the times of one shard:
+// Command fanout computes the times of queries over many shards from the times of one
+// shard:
 //
 //	go run ./tools/fanout < times.txt
 //
-// times.txt has one line for each request to one shard: its milliseconds.
+// times.txt has one line for each request to one shard: its time in milliseconds.
 package main
 
 import (
@@ -52,7 +53,7 @@ func run(in io.Reader, out io.Writer, hedge float64, queries int, seed uint64) e
 
 func ms(d time.Duration) string { return fmt.Sprintf("%.2f", float64(d)/1e6) }
 
-// read reads milliseconds, one a line.
+// read reads milliseconds, one per line.
 func read(r io.Reader) (times []time.Duration, err error) {
 	lines := bufio.NewScanner(r)
 	for n := 1; lines.Scan(); n++ {

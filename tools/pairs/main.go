@@ -1,7 +1,7 @@
 //go:build unix
 
 // Command pairs compares this tree with another commit of the repository. It builds itself in both, runs both
-// in turn, and prints how their CPU and wall times differ and whether both found the same.
+// in turn, and prints the differences of CPU and wall times and whether the results are the same.
 //
 //	lexsem export --db DB --vectors docs.jsonl
 //	go run ./tools/pairs -against COMMIT docs.jsonl queries.jsonl
@@ -82,7 +82,7 @@ func compare(ctx context.Context, out io.Writer, commit string, pairs int, docum
 	return err
 }
 
-// tree writes a commit to a folder, with this tree's program.
+// tree writes the files of a commit to a folder, with the tools/pairs of this tree.
 func tree(ctx context.Context, commit, dir string) error {
 	const program = "tools/pairs"
 	if err := os.Mkdir(dir, 0o755); err != nil {
@@ -107,7 +107,7 @@ func build(ctx context.Context, dir, program string) (string, error) {
 	return program, run(c)
 }
 
-// run tells what a command has written where it fails.
+// run adds the output of a failed command to its error.
 func run(c *exec.Cmd) error {
 	if b, err := c.CombinedOutput(); err != nil {
 		return fmt.Errorf("%s: %w: %s", strings.Join(c.Args, " "), err, b)
@@ -125,8 +125,8 @@ func once(ctx context.Context, program, documents, queries string) (r report, er
 	return r, err
 }
 
-// table has for each measure the medians of both, and median, least and greatest of what
-// the runs of a pair have to each other.
+// table has for each measure the medians of both, and the median, minimum and maximum of the ratio within a
+// pair.
 func table(other, this []report) string {
 	var b strings.Builder
 	b.WriteString("| | other, CPU | this | this over other: CPU | wall | same rankings | largest difference of a score |\n|---|---|---|---|---|---|---|\n")
@@ -144,8 +144,8 @@ func table(other, this []report) string {
 	return b.String()
 }
 
-// alike counts the queries with the same hits in the same order, and tells by how much the
-// scores of the same document differ at most.
+// alike counts the queries with the same hits in the same order, and returns the maximum difference of the
+// scores of the same document.
 func alike(a, b [][]hit) (same int, off float64) {
 	for q := range min(len(a), len(b)) {
 		if slices.EqualFunc(a[q], b[q], func(x, y hit) bool { return x.ID == y.ID }) {

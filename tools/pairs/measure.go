@@ -2,8 +2,8 @@
 
 package main
 
-// This file compiles in every commit: it knows of the engine what all of them have, and asks
-// for the rest by name.
+// This file compiles in every commit: it uses only the common API of the engine, and looks up
+// the rest by name.
 
 import (
 	"bufio"
@@ -38,15 +38,15 @@ type hit struct {
 // times are CPU and wall time.
 type times struct{ CPU, Wall float64 }
 
-// report is of one run. Add, in seconds, ends with the work behind it; Search is in
-// microseconds a search, by mode and variant. Hits are those of each query.
+// report has the results of one run. Add, in seconds, includes the background work after it;
+// Search is in microseconds a search, by mode and variant. Hits are those of each query.
 type report struct {
 	Add    times
 	Search map[string]times
 	Hits   map[string][][]hit
 }
 
-// asked are the modes and variants that every tree has.
+// asked are the modes and variants that every version has.
 var asked = [][2]string{{engine.ModeDense, "none"}, {engine.ModeDense, "rlr"}, {engine.ModeDense, "rlr-local"}, {engine.ModeLexical, ""}, {engine.ModeHybrid, "rlr"}}
 
 // measure adds documents to a new database and searches it.
@@ -120,7 +120,7 @@ func measure(ctx context.Context, documents, queries string) (r report, err erro
 	return r, nil
 }
 
-// settle waits for the work behind commits, in trees that have such work.
+// settle waits for the background work after commits, in trees that have such work.
 func settle(ctx context.Context, e any) error {
 	if e, ok := e.(interface{ Flush(context.Context) error }); ok {
 		return e.Flush(ctx)
@@ -128,8 +128,8 @@ func settle(ctx context.Context, e any) error {
 	return nil
 }
 
-// read reads what lexsem export --vectors has written. Of a document in chunks the first one's
-// vector is taken.
+// read reads an export of lexsem export --vectors. For a document in chunks it uses the first
+// vector.
 func read(name string) (docs []engine.Document, err error) {
 	f, err := os.Open(name)
 	if err != nil {
@@ -170,7 +170,7 @@ func (c clock) since(scale float64) times {
 	return times{(cpu() - c.cpu) * scale, time.Since(c.wall).Seconds() * scale}
 }
 
-// cpu is what the process has taken, in seconds.
+// cpu is the CPU time of the process, in seconds.
 func cpu() float64 {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {

@@ -29,7 +29,7 @@ func Write(t testing.TB, corpus, queries, qrels string) string {
 	return dir
 }
 
-// Folder writes a judged corpus whose ids are those of any other made by it.
+// Folder writes a judged corpus. All corpora that it writes have the same ids.
 func Folder(t testing.TB, name string, texts ...string) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), name)

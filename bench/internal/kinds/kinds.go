@@ -8,7 +8,7 @@ import (
 // All are the kinds of queries that means over several corpora weight separately.
 var All = []string{"questions", "keywords", "spans", "verbose"}
 
-// families of tasks that ask alike, by kind.
+// families lists, for each kind, the task families whose queries ask alike.
 var families = map[string][]string{
 	"questions": {"query"},
 	"keywords":  {"keyword", "keyword-rake", "keyword-yake", "queries"},

@@ -17,7 +17,7 @@ type memo struct {
 	seen map[string]encoder.Output
 }
 
-// New remembers queries in memory alone.
+// New caches queries in memory only.
 func New(enc encoder.Encoder) encoder.Encoder {
 	return &memo{Encoder: enc, seen: map[string]encoder.Output{}}
 }
@@ -55,7 +55,7 @@ func (m *memo) Encode(ctx context.Context, role encoder.Role, in []encoder.Input
 	return out, ctx.Err()
 }
 
-// copyDense copies what the caller of Encode owns and may change.
+// copyDense copies the vector, which the caller of Encode owns and may change.
 func copyDense(o encoder.Output) encoder.Output {
 	o.Dense = append([]float32(nil), o.Dense...)
 	o.Tokens.IDs = append([]int32(nil), o.Tokens.IDs...)
@@ -83,8 +83,7 @@ func Open(enc encoder.Encoder, dir string) (cached encoder.Encoder, close func()
 	return New(enc), close, nil
 }
 
-// Lent is an encoder that belongs to the caller of Run: whoever is given it
-// cannot close it.
+// Lent wraps an encoder that belongs to the caller of Run: its users cannot close it.
 type Lent struct{ encoder.Encoder }
 
 // Close does nothing.

@@ -107,8 +107,8 @@ func niceStep(span float64, wanted int) float64 {
 	return 10 * power
 }
 
-// tickLabels write ticks with the same number of decimals, as few as tell them
-// apart, and thousands with commas.
+// tickLabels writes ticks with the smallest common number of decimals that keeps them
+// distinct, and thousands with commas.
 func tickLabels(ticks []float64, log bool) []string {
 	out := make([]string, len(ticks))
 	decimals := 0

@@ -101,7 +101,7 @@ func (c Bars) SVG() (string, error) {
 	return p.done(), nil
 }
 
-// colourOf gives each series a colour; what is compared with is grey.
+// colourOf gives each series a colour; base series are grey.
 func colourOf(n int, base func(i int) bool) []string {
 	out := make([]string, n)
 	next := 0

@@ -88,8 +88,8 @@ func (c Lines) SVG() (string, error) {
 	return p.done(), nil
 }
 
-// xAxis draws the horizontal rule with its ticks; labels that would touch the
-// one before are left out.
+// xAxis draws the horizontal rule with its ticks, and leaves out labels that would touch
+// the previous one.
 func (p *panel) xAxis(a Axis) {
 	p.line("lx-rule", p.left, p.bottom, p.right, p.bottom)
 	end := math.Inf(-1)

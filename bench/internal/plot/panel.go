@@ -13,8 +13,8 @@ const (
 	labelRow  = 20.
 )
 
-// newPanel draws title, legend, the vertical axis with its grid, and leaves
-// room below for the labels of the horizontal one.
+// newPanel draws title, legend and the vertical axis with its grid. It leaves room below
+// for the labels of the horizontal axis.
 func newPanel(f Frame, keys []key, y Axis, yScale scale, describe string, below float64) (*panel, error) {
 	w, h, err := f.size()
 	if err != nil {

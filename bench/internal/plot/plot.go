@@ -1,6 +1,6 @@
 // Package plot draws the charts of a report as SVG text. Start with [Bars] (grouped bars with intervals),
 // [Lines] (lines with intervals) or [Differences] (sorted differences); each is a [Chart]. For an HTML page,
-// put [Style] into the page once and call SVG of each chart. [Standalone] makes a file of its own.
+// put [Style] into the page once and call SVG of each chart. [Standalone] makes a separate file.
 //
 // The text refers to no script, font or image. The same chart gives the same text. Colours follow the light
 // or dark scheme of the reader and can be told apart by colour-blind readers (Okabe and Ito 2008). Every mark
@@ -61,7 +61,7 @@ func (f Frame) size() (w, h float64, err error) {
 	return w, h, nil
 }
 
-// finite holds that all numbers can be drawn.
+// finite checks that all numbers can be drawn.
 func finite(what string, xs ...float64) error {
 	for _, x := range xs {
 		if math.IsNaN(x) || math.IsInf(x, 0) {
@@ -71,7 +71,7 @@ func finite(what string, xs ...float64) error {
 	return nil
 }
 
-// interval reports whether v has one.
+// interval reports whether v has an interval.
 func (v Value) interval() bool { return v.Low < v.High }
 
 // text is the value as a tooltip shows it.

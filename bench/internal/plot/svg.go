@@ -20,7 +20,7 @@ const Style = `.lx-chart{--lx-ink:#1f2328;--lx-soft:#59636e;--lx-rule:#d1d9e0;--
 .lx-whisker{stroke:var(--lx-ink);stroke-width:1.1;fill:none}.lx-line{fill:none;stroke-width:2;stroke-linejoin:round}.lx-band{opacity:.16}
 ` + colourRules
 
-// colours is the number of colours before they come again.
+// colours is the number of distinct colours.
 const colours = 8
 
 const colourRules = `.lx-fb{fill:var(--lx-base)}.lx-sb{stroke:var(--lx-base)}` +
@@ -151,7 +151,7 @@ func textWidth(s string, size float64) float64 {
 	return w * size
 }
 
-// fit cuts s to a width, with an ellipsis where something is lost.
+// fit cuts s to a width, and marks the cut with an ellipsis.
 func fit(s string, width, size float64) string {
 	if textWidth(s, size) <= width {
 		return s

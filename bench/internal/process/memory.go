@@ -17,8 +17,8 @@ import (
 // Usage is Memory of this process in bytes.
 type Usage struct{ Resident, Peak, Anonymous, Mapped int64 }
 
-// Memory collects garbage, gives it back and reads what is left, with the
-// derived files below dir that are mapped; nil where there is no /proc.
+// Memory collects garbage, returns it to the system, and measures what remains, with the
+// mapped derived files below dir. It returns nil if the system has no /proc.
 func Memory(dir string) (*Usage, error) {
 	if runtime.GOOS != "linux" {
 		return nil, nil
@@ -50,7 +50,7 @@ func Memory(dir string) (*Usage, error) {
 	return u, nil
 }
 
-// Resident reads the Memory of this process, but for what is mapped, from Linux's /proc.
+// Resident reads the Memory of this process without mapped files, from Linux's /proc.
 func Resident() (*Usage, error) {
 	u := &Usage{}
 	raw, err := os.ReadFile("/proc/self/status")
@@ -71,7 +71,7 @@ func Resident() (*Usage, error) {
 	return u, nil
 }
 
-// ForgetPeak makes the peak of Resident Memory begin anew.
+// ForgetPeak resets the peak of resident memory.
 func ForgetPeak() error {
 	if runtime.GOOS != "linux" {
 		return nil
@@ -85,7 +85,8 @@ func DiskBytes(dir string) (int64, error) {
 	return bytes, err
 }
 
-// DiskUse is the size and number of all files below dir, those that go meanwhile left out.
+// DiskUse is the size and number of all files below dir. It leaves out files that
+// disappear while it counts.
 func DiskUse(dir string) (bytes int64, files int, err error) {
 	err = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err == nil && !d.IsDir() {
@@ -102,7 +103,7 @@ func DiskUse(dir string) (bytes int64, files int, err error) {
 	return bytes, files, err
 }
 
-// MiB is bytes in MiB, as reports have it.
+// MiB converts bytes to MiB for reports.
 func MiB(bytes int64) *float64 {
 	x := float64(bytes) / (1 << 20)
 	return &x

@@ -1,2 +1,2 @@
-// Package random gives each purpose of the bench a stream of random numbers of its own.
+// Package random gives each purpose of the bench its own stream of random numbers.
 package random

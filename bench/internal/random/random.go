@@ -5,7 +5,7 @@ import (
 	"math/rand/v2"
 )
 
-// New returns a generator of its own for a purpose. The purposes start
+// New returns a separate generator for a purpose. The purposes start
 // with "bench", so no stream here is one of the trainer's.
 func New(seed uint64, purpose ...string) *rand.Rand {
 	h := fnv.New64a()

@@ -23,7 +23,7 @@ func TextLike(n, nq, dim int, seed uint64) (base, queries *Set) {
 	return m.Draw(n, Stored), m.Draw(nq, Asked)
 }
 
-// Collection draws vectors of one collection, some after the other.
+// Collection draws vectors of one collection in batches.
 type Collection struct {
 	dim        int
 	rng        *rand.Rand
@@ -40,7 +40,7 @@ const (
 	Asked  = 0.35
 )
 
-// NewCollection is the collection that n vectors are drawn from.
+// NewCollection makes the collection from which n vectors are drawn.
 func NewCollection(n, dim int, seed uint64) *Collection {
 	const latentDim = 96
 	rng := rand.New(rand.NewPCG(seed, 0x7e47))

@@ -1,15 +1,14 @@
-// Command bleve measures this project's inverted index and bleve side by side:
-// the same passages, the same queries, one process, each query answered by one
-// and then by the other, in turns that change. It is a module of its own, so
-// that bleve is no dependency of the product.
+// Command bleve compares this project's inverted index with bleve: the same passages, the
+// same queries, one process. Both answer each query in turn, in changing order. It is a
+// separate module, so bleve is no dependency of the product.
 //
 //	cd bench/peers/bleve && go run . --data DIR[,DIR…] [--queries 1000] [--rounds 3]
 //
-// DIR is a corpus in the BEIR layout. Both analyse English with stop words and
-// Snowball stems (bleve's analyzer "en"); a query is the union of its words in
-// both (bleve's match query); both return ten ids. bleve is asked twice: with
-// its TF-IDF, its default, and with BM25. Sizes are those on disk: bleve's index
-// folder with the ids alone stored, and the snapshot file of ours.
+// DIR is a corpus in the BEIR layout. Both analyse English with stop words and Snowball
+// stems (bleve's analyzer "en"); a query is the union of its words in both (bleve's match
+// query); both return ten ids. bleve is asked twice: with its TF-IDF, its default, and
+// with BM25. Sizes are those on disk: bleve's index folder with only the ids stored, and
+// our snapshot file.
 package main
 
 import (
@@ -37,7 +36,7 @@ import (
 	"github.com/lexsem/lexsem/internal/text"
 )
 
-// row is what was measured of one index.
+// row holds the measurements of one index.
 type row struct {
 	Name         string  `json:"name"`
 	BuildSeconds float64 `json:"build_seconds"`
@@ -133,8 +132,8 @@ func run(data string, n, rounds int, asJSON bool) error {
 	return nil
 }
 
-// ask lets every peer answer every query, in an order that is drawn anew for
-// each, so that none always finds the caches warm.
+// ask lets every peer answer every query, in an order drawn for each query, so no peer
+// always finds warm caches.
 func ask(peers []*peer, queries []string, rounds int) error {
 	for _, p := range peers {
 		p.took, p.first = make([]time.Duration, len(queries)), make([]int, len(queries))
@@ -253,8 +252,8 @@ func other(dir, model string, texts []string) (*peer, func(), error) {
 	return p, func() { ix.Close() }, nil
 }
 
-// settle waits until bleve's merging in the background has come to rest, for at
-// most a minute, and tells the size of its folder then.
+// settle waits until bleve's background merging ends, for at most a minute, and returns
+// the size of its folder.
 func settle(dir string, size *int64) error {
 	for last, still := int64(-1), 0; still < 4; time.Sleep(500 * time.Millisecond) {
 		*size = 0

@@ -1,8 +1,8 @@
 //go:build unix
 
-// Command chromem answers queries with chromem-go, an exact index in pure Go,
-// by the protocol of ../main.go. It is a module of its own so that the
-// library is no dependency of lexsem.
+// Command chromem answers queries with chromem-go, an exact index in pure Go, by the
+// protocol of ../main.go. It is a separate module, so the library is no dependency of
+// lexsem.
 //
 //	chromem BASE.fbin QUERIES.fbin
 package main

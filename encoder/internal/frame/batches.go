@@ -1,6 +1,6 @@
-// Package frame is what encoders that run a model share: texts become tokens, tokens batches, and batches
-// run beside each other on the model. Start with New, or with NewCross for a cross-encoder. All is safe for
-// concurrent use.
+// Package frame is the common part of encoders that run a model: it turns texts into tokens, groups them
+// into batches, and runs several batches at a time. Start with New, or with NewCross for a cross-encoder.
+// All is safe for concurrent use.
 package frame
 
 import (
@@ -12,14 +12,14 @@ import (
 	"github.com/lexsem/lexsem/encoder"
 )
 
-// Slots are how many batches run at one time, over all calls.
+// Slots limits how many batches run at one time, over all calls.
 type Slots chan struct{}
 
-// NewSlots makes n.
+// NewSlots makes n slots.
 func NewSlots(n int) Slots { return make(Slots, n) }
 
-// Run runs each of some batches as soon as a slot is free, and waits for all. Once one fails, or ctx
-// ends, no other begins, and that is the error.
+// Run runs each batch as soon as a slot is free, and waits for all. After an error or the end of ctx no
+// more batches begin, and Run returns that error.
 func (s Slots) Run(ctx context.Context, batches iter.Seq[[]int], do func(ctx context.Context, batch []int) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -59,8 +59,8 @@ type Packing struct {
 	Least  int
 }
 
-// Pack has the places of texts in batches. The longest texts come first, so that the last batches to run
-// are short.
+// Pack returns batches of positions of texts. The longest texts come first, so that the last batches to
+// run are short.
 func (p Packing) Pack(texts []encoder.Output) iter.Seq[[]int] {
 	order, total := make([]int, len(texts)), 0
 	length := func(i int) int { return len(texts[i].Tokens.IDs) }
@@ -84,7 +84,7 @@ func (p Packing) Pack(texts []encoder.Output) iter.Seq[[]int] {
 	}
 }
 
-// first is how many texts the next batch has.
+// first returns how many texts the next batch has.
 func (p Packing) first(order []int, length func(i int) int, limit int) int {
 	if p.Padded {
 		return min(len(order), max(1, limit/max(1, length(order[0]))))

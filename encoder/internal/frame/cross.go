@@ -15,11 +15,11 @@ import (
 type Scorer interface {
 	// Score scores the pairs of one batch; types[i] are the types of the tokens of pairs[i].
 	Score(ctx context.Context, scores []float64, pairs []encoder.Output, types [][]int32, batch []int) error
-	// Close frees the model. No call runs, and none follows.
+	// Close frees the model. It is not called during other calls, and is the last call.
 	Close() error
 }
 
-// Pair is what the folder of a cross-encoder says of pairs.
+// Pair holds the settings for pairs in the folder of a cross-encoder.
 type Pair struct {
 	Name      string // of the model
 	Most      int    // tokens of a pair
@@ -27,7 +27,7 @@ type Pair struct {
 	*encoder.Pairs
 }
 
-// LoadPair reads it; most, if not 0, is the most tokens of a pair in place of the model's own.
+// LoadPair reads it. most, if not 0, replaces the model's own limit of tokens in a pair.
 func LoadPair(dir string, most int) (p Pair, err error) {
 	if p.Name, p.Most, err = encoder.DescribeCross(dir); err != nil {
 		return p, err
@@ -57,18 +57,18 @@ type CrossEncoder struct {
 	closed bool
 }
 
-// NewCross makes a cross-encoder of a scorer, which it closes in the end.
+// NewCross makes a cross-encoder of a scorer, and closes the scorer on Close.
 func NewCross(p Pair, s Scorer, packing Packing, workers int, errModel error) *CrossEncoder {
 	return &CrossEncoder{pair: p, scorer: s, packing: packing, slots: NewSlots(workers), errModel: errModel}
 }
 
-// Name is that of the folder, or what its lexsem-model.json says.
+// Name is the name of the folder, or the name in its lexsem-model.json.
 func (c *CrossEncoder) Name() string { return c.pair.Name }
 
-// Rerank implements engine.Reranker: the model's own score (its logit) of each text. A pair that is too
-// long is cut, the longer part first. Cancelling takes effect between batches at the latest. Errors:
-// encoder.ErrClosed, ErrModel of the model's package where the model refuses a batch or gives no finite
-// score, ctx's error.
+// Rerank implements engine.Reranker: it returns the model's score (its logit) for each text. A pair
+// that is too long is cut, the longer part first. Cancellation takes effect between batches at the
+// latest. Errors: encoder.ErrClosed, ErrModel of the model's package if the model refuses a batch or
+// gives no finite score, ctx's error.
 func (c *CrossEncoder) Rerank(ctx context.Context, query string, texts []string) ([]float64, error) {
 	c.mu.RLock()
 	defer c.mu.RUnlock()

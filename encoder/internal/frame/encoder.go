@@ -8,21 +8,21 @@ import (
 	"github.com/lexsem/lexsem/encoder"
 )
 
-// window is the number of texts that are sorted and packed together. It bounds the memory of a call that
-// is given very many; beyond a few thousand texts, sorting more of them together saves nothing worth having.
+// window is the number of texts that are sorted and packed together. It bounds the memory of a large call;
+// sorting more than a few thousand texts together saves almost nothing.
 const window = 4096
 
 // Model turns tokens into states. It may be called by several goroutines.
 type Model interface {
-	// Run runs the model over the tokens of one batch, and gives the states of each text, [tokens × d], and
-	// with logits those of its first token, [|V|], which are the caller's then. States are the model's own again
-	// when give returns.
+	// Run runs the model over the tokens of one batch, and calls give with the states of each text, [tokens ×
+	// d]. With logits it also passes those of the first token, [|V|], which the caller may keep. States are
+	// valid only until give returns.
 	Run(ctx context.Context, texts []encoder.Output, batch []int, logits bool, give func(text int, states, logits []float32) error) error
-	// Close frees the model. No call runs, and none follows.
+	// Close frees the model. It is not called during other calls, and is the last call.
 	Close() error
 }
 
-// Config is what an Encoder is made of.
+// Config holds the parts of an Encoder.
 type Config struct {
 	Dir       string // of the model
 	Spec      encoder.Spec
@@ -48,8 +48,8 @@ type Encoder struct {
 
 var _ encoder.Encoder = (*Encoder)(nil)
 
-// New makes an encoder of a model, which it closes in the end, and computes its fingerprint. After an error
-// the model is open.
+// New makes an encoder of a model, which Close closes, and computes its fingerprint. After an error the
+// model stays open.
 func New(ctx context.Context, c Config) (*Encoder, error) {
 	pooler, err := encoder.NewPooler(c.Dir, c.Spec, c.Tokenizer, c.Dim)
 	if err != nil {
@@ -86,7 +86,7 @@ func (e *Encoder) Dim() int { return e.pooler.Dim() }
 // VocabSize returns |V|.
 func (e *Encoder) VocabSize() int { return e.c.Tokenizer.VocabSize() }
 
-// Token returns the vocabulary entry of id, or "" where there is none.
+// Token returns the vocabulary entry of id, or "" if there is none.
 func (e *Encoder) Token(id int32) string { return e.c.Tokenizer.Token(id) }
 
 // Fingerprint identifies the vector space. The probe vectors are shared: do not write to them.
@@ -109,13 +109,12 @@ func (e *Encoder) Tokenize(role encoder.Role, text string) encoder.Tokens {
 	return encoder.WithPrefix(e.c.Tokenizer, e.c.Spec.Prefix(role), text, e.c.Spec.MaxTokens)
 }
 
-// Encode encodes texts in one role; see encoder.Encoder. Cancelling takes effect between batches at the
+// Encode encodes texts in one role; see encoder.Encoder. Cancellation takes effect between batches at the
 // latest.
 //
-// Errors: encoder.ErrNoHidden for NeedHidden where states cannot follow the model's vectors
-// (encoder.Pooler), encoder.ErrNoLogits for NeedLogits without a masked-language-model head,
-// encoder.ErrClosed, ErrModel of the model's package where the model refuses a batch or its states cannot
-// be pooled, ctx's error.
+// Errors: encoder.ErrNoHidden for NeedHidden if states cannot follow the model's vectors (encoder.Pooler),
+// encoder.ErrNoLogits for NeedLogits without a masked-language-model head, encoder.ErrClosed, ErrModel of
+// the model's package if the model refuses a batch or its states cannot be pooled, ctx's error.
 func (e *Encoder) Encode(ctx context.Context, role encoder.Role, in []encoder.Input, need encoder.Need) ([]encoder.Output, error) {
 	e.mu.RLock()
 	defer e.mu.RUnlock()

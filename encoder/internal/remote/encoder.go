@@ -1,5 +1,5 @@
-// Package remote is the common part of encoders behind a URL (openai, ollama). Start with [New]. The Encoder
-// sends texts in batches, several batches at a time, keeps their order, and stops at a limit of tokens.
+// Package remote is the common part of encoders that call a server (openai, ollama). Start with [New]. The
+// Encoder sends texts in batches, several at a time, keeps their order, and stops at a limit of tokens.
 // Options.Call makes one call to the server, by package internal/rest.
 package remote
 
@@ -30,8 +30,8 @@ type Options struct {
 	Refused func(error) bool
 }
 
-// Encoder encodes by calls of up to so many texts, several at a time. It has no
-// tokens, and its probe vectors are not known before they are asked for.
+// Encoder encodes by calls of a limited number of texts, several calls at a time. It has no tokens, and
+// its probe vectors are known only after they were requested.
 type Encoder struct {
 	encoder.Encoder // that of the vectors alone
 	o               Options
@@ -77,7 +77,7 @@ func (e *Encoder) Encode(ctx context.Context, role encoder.Role, in []encoder.In
 	return out, err
 }
 
-// cuts are how many tokens of the texts of a call were cut off, about.
+// cuts are estimates of how many tokens of a call's texts were cut off.
 type cuts struct {
 	mu sync.Mutex
 	of map[int]int
@@ -92,7 +92,7 @@ func (e *Encoder) Fingerprint() encoder.Fingerprint {
 	return f
 }
 
-// Window is how many texts keep all calls busy.
+// Window returns how many texts keep all calls busy.
 func (e *Encoder) Window() int { return 4 * e.o.BatchTexts * e.o.Concurrency }
 
 // embed makes the calls for texts and returns their vectors in the same order. The
@@ -170,13 +170,12 @@ func (e *Encoder) once(ctx context.Context, out [][]float32, texts []string) err
 	return err
 }
 
-// AnswerLimit is more than an answer takes that holds so many vectors of length dim,
-// their numbers written out.
+// AnswerLimit bounds the length of an answer with that many vectors of length dim in decimal notation.
 func AnswerLimit(vectors, dim int) int64 {
 	return int64(vectors)*(int64(dim)*32+1024) + 1<<20
 }
 
-// reserve takes tokens out of what is left of the limit.
+// reserve deducts tokens from the remaining limit.
 func (e *Encoder) reserve(tokens int64) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -187,5 +186,5 @@ func (e *Encoder) reserve(tokens int64) error {
 	return nil
 }
 
-// estimate is about how many tokens a text has, rather more.
+// estimate is a rough number of tokens in a text, rather too high.
 func estimate(text string) int64 { return int64(len(text))/3 + 1 }

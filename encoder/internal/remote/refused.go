@@ -12,9 +12,10 @@ import (
 	"github.com/lexsem/lexsem/encoder"
 )
 
-// A server may refuse a call because it has too many texts, or because one of them is too long for the model. Then smaller calls
-// find what it takes. If all texts are taken in the end, it was for their number, and later calls have no more. A text that is
-// not taken alone is cut until it is, and the cut is counted in Tokens.Truncated. All others get their vectors.
+// A server may refuse a call because it has too many texts, or because one of them is too long for the model. Then
+// smaller calls find the sizes that it accepts. If all texts are accepted in the end, the number was too large, and
+// later calls have no more texts than were accepted. A text that is refused alone is shortened until it is accepted,
+// and the cut is counted in Tokens.Truncated. All others get their vectors.
 
 const (
 	remembered = 5 * time.Minute // that a text counts as refused, so that whoever leaves it out and calls again gets on at once
@@ -29,7 +30,8 @@ type refusal struct {
 	until time.Time
 }
 
-// call makes the calls for some texts, from number first on: one, or smaller ones where the server refuses that.
+// call encodes texts, the first of which has number first, in one call, or in smaller ones if the server refuses
+// that.
 func (e *Encoder) call(ctx context.Context, out [][]float32, texts []string, first int) error {
 	err := e.once(ctx, out, texts)
 	if err == nil {
@@ -64,8 +66,8 @@ func (e *Encoder) call(ctx context.Context, out [][]float32, texts []string, fir
 	return err
 }
 
-// halves makes two calls for texts that the server refused together, or more. taken becomes the largest number that
-// it took together, whole false if one had to be cut.
+// halves makes two calls for two or more texts that the server refused together. taken becomes the largest number
+// accepted together, and whole becomes false if a text had to be cut.
 func (e *Encoder) halves(ctx context.Context, out [][]float32, texts []string, first int, taken *int, whole *bool) error {
 	var bad worst
 	for _, part := range [2][2]int{{0, len(texts) / 2}, {len(texts) / 2, len(texts)}} {
@@ -90,8 +92,8 @@ func (e *Encoder) halves(ctx context.Context, out [][]float32, texts []string, f
 	return bad.error()
 }
 
-// alone cuts a text that was refused when it was sent alone, and returns the error of one that is not taken
-// however short it is. It is remembered.
+// alone shortens a text that was refused alone. It returns the error if the server refuses even the shortest
+// text. Such a refusal is remembered.
 func (e *Encoder) alone(ctx context.Context, out [][]float32, text string, at int, err error) error {
 	if !e.o.Refused(err) {
 		return &encoder.TextError{Text: at, Err: err}
@@ -119,8 +121,8 @@ func (e *Encoder) alone(ctx context.Context, out [][]float32, text string, at in
 	return &encoder.TextError{Text: at, Err: err}
 }
 
-// shorten encodes the longest beginning of a text that the server takes, to within a quarter, and returns how
-// many bytes it has; 0 where it takes none. An error is another than a refusal.
+// shorten encodes the longest beginning of a text that the server accepts, to within a quarter, and returns
+// its length in bytes; 0 if it accepts none. It returns an error only for failures other than a refusal.
 func (e *Encoder) shorten(ctx context.Context, out [][]float32, text string) (int, error) {
 	e.mu.Lock()
 	next := e.fits // that of the last text; as often as not this one fits, too
@@ -154,7 +156,7 @@ func (e *Encoder) shorten(ctx context.Context, out [][]float32, text string) (in
 	return taken, nil
 }
 
-// known is the error of the first text that the server refused just before.
+// known returns the error of the first text that the server refused a moment ago.
 func (e *Encoder) known(texts []string) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -171,13 +173,14 @@ func (e *Encoder) known(texts []string) error {
 	return nil
 }
 
-// worst collects errors of single texts, which do not keep others from being encoded: the first text counts.
+// worst collects errors of single texts, while the other texts are still encoded. It keeps that of the first
+// text.
 type worst struct {
 	mu  sync.Mutex
 	one *encoder.TextError
 }
 
-// note keeps an error of a text, and returns any other.
+// note keeps an error of a single text, and returns any other error.
 func (w *worst) note(err error) error {
 	var one *encoder.TextError
 	if !errors.As(err, &one) {

@@ -1,5 +1,5 @@
-// Package testmodel gives tests models in folders, together with cases that a reference implementation
-// recorded. Start with [Unpack], then [Cases]. [Edited] copies a folder and changes one file.
+// Package testmodel gives tests models in folders, together with cases recorded from a reference
+// implementation. Start with [Unpack], then [Cases]. [Edited] copies a folder and changes one file.
 package testmodel
 
 import (
@@ -39,7 +39,7 @@ func Unpack(t testing.TB, archive io.Reader) map[string]string {
 	}
 }
 
-// Cases are those in a folder's cases.json, n at least.
+// Cases returns those in a folder's cases.json, which must have at least n.
 func Cases[Case any](t testing.TB, dir string, n int) (out []Case) {
 	t.Helper()
 	b, err := os.ReadFile(filepath.Join(dir, "cases.json"))
@@ -52,7 +52,8 @@ func Cases[Case any](t testing.TB, dir string, n int) (out []Case) {
 	return out
 }
 
-// Edited is a copy of a folder in which a file is changed, made, or removed by nil.
+// Edited copies a folder and replaces the content of one file by the result of change; nil removes
+// the file.
 func Edited(t testing.TB, dir, name string, change func(b []byte) []byte) string {
 	t.Helper()
 	out := t.TempDir()

@@ -15,7 +15,7 @@ import (
 	"github.com/lexsem/lexsem/engine/adapters/internal/adapt"
 )
 
-// Metadata fields to which schema.Document gives a meaning.
+// Metadata fields with a meaning in schema.Document.
 const (
 	subIndexesKey   = "_sub_indexes"
 	scoreKey        = "_score"
@@ -43,7 +43,7 @@ func NewIndexer(c *Config) (*Indexer, error) {
 // GetType returns the component's name for callbacks: "LexsemIndexer".
 func (x *Indexer) GetType() string { return "Lexsem" }
 
-// IsCallbacksEnabled says that the component calls callbacks by itself.
+// IsCallbacksEnabled reports whether the component itself calls callbacks.
 func (x *Indexer) IsCallbacksEnabled() bool { return true }
 
 // Store stores documents and returns their ids in order: all of them or, on an error, none. A stored document with the
@@ -81,7 +81,7 @@ func (x *Indexer) Store(ctx context.Context, docs []*schema.Document, opts ...in
 	return ids, nil
 }
 
-// fill gives documents without a vector those of an embedder.
+// fill asks an embedder for the vectors of documents without one.
 func fill(ctx context.Context, o *indexer.Options, batch []engine.Document) error {
 	var texts []string
 	var at []int
@@ -132,7 +132,7 @@ func (x *Indexer) document(d *schema.Document, subIndexes []string) (engine.Docu
 	return doc, err
 }
 
-// restored gives metadata that come from JSON the types that schema.Document reads.
+// restored converts metadata from JSON to the types that schema.Document reads.
 func restored(m map[string]any) map[string]any {
 	if list, ok := m[subIndexesKey].([]any); ok {
 		names := make([]string, 0, len(list))

@@ -10,14 +10,12 @@
 // of the query. Encoder makes an encoder of an embedding.Embedder, to open a database
 // with.
 //
-// Of what a schema.Document carries: ID is the document's id; SubIndexes are kept, and
-// WithSubIndex searches one of them; DenseVector is stored as its vector; Score is not
-// stored, and set on documents that are found; SparseVector, ExtraInfo, DSLInfo and
-// other metadata are kept and come back, numbers of them as float64, or as json.Number
-// where that would lose digits.
+// Fields of schema.Document: ID is the document's id. SubIndexes are kept, and WithSubIndex searches one of
+// them. DenseVector is stored as the vector. Score is set on found documents and not stored. SparseVector,
+// ExtraInfo, DSLInfo and other metadata are kept. Their numbers come back as float64, or as json.Number if
+// that would lose digits.
 //
-// Errors are those of package engine: errors.Is(err, engine.ErrInvalid) is a wrong
-// argument.
+// Errors are those of package engine: an error for a wrong argument matches engine.ErrInvalid.
 package lexsem
 
 import (
@@ -83,7 +81,7 @@ func NewRetriever(c *Config) (*Retriever, error) {
 	return &Retriever{*c}, nil
 }
 
-// callOptions are those of one call that Eino has no field for.
+// callOptions are options of one call that Eino has no field for.
 type callOptions struct {
 	filter        any
 	mode, variant string
@@ -108,7 +106,7 @@ func WithVariant(name string) retriever.Option {
 // GetType returns the component's name for callbacks: "LexsemRetriever".
 func (r *Retriever) GetType() string { return "Lexsem" }
 
-// IsCallbacksEnabled says that the component calls callbacks by itself.
+// IsCallbacksEnabled reports whether the component itself calls callbacks.
 func (r *Retriever) IsCallbacksEnabled() bool { return true }
 
 // Retrieve returns documents, best first; for a long document its best chunk. It reads WithTopK (0 means
@@ -151,7 +149,7 @@ func (r *Retriever) Retrieve(ctx context.Context, query string, opts ...retrieve
 	return docs, nil
 }
 
-// query is the engine's query for one of Eino's.
+// query converts a query of Eino to one of the engine.
 func (r *Retriever) query(ctx context.Context, text string, common *retriever.Options, own *callOptions) (q engine.Query, err error) {
 	if common.Index != nil || common.DSLInfo != nil {
 		return q, fmt.Errorf("%w: WithIndex and WithDSLInfo; make a retriever for each database, and filter by WithFilter", engine.ErrInvalid)
@@ -208,8 +206,9 @@ func narrow(wide []float64) []float32 {
 	return v
 }
 
-// Encoder makes an encoder from an embedder, to open a database with. Only the name tells its vectors from others, so
-// name the model in it; dim is the vector length. There are no tokens: variants that need tokens use the words.
+// Encoder makes an encoder from an embedder, to open a database with. Only the name distinguishes its vectors from
+// others, so name the model in it; dim is the vector length. There are no tokens: variants that need tokens use the
+// words.
 //
 // Invalid arguments or vectors are reported by each call, as encoder.ErrContract. The encoder is as safe for concurrent
 // use as the embedder.

@@ -6,12 +6,11 @@
 //	res, err := genkit.Retrieve(ctx, g, ai.WithRetriever(retriever), ai.WithTextDocs("how do I rotate the keys"),
 //		ai.WithConfig(&lexsem.RetrieverOptions{K: 5, Filter: `lang = "go"`}))
 //
-// The database's own encoder makes the vectors, and searches are hybrid: by meaning
-// and by the words of the query. Encoder makes an encoder of an ai.Embedder, to open a
-// database with. Documents are texts: what holds media is refused.
+// The database's own encoder makes the vectors, and searches are hybrid: by meaning and by the words of the
+// query. Encoder makes an encoder of an ai.Embedder, to open a database with. Documents are texts: documents
+// with media are refused.
 //
-// Errors are those of package engine: errors.Is(err, engine.ErrInvalid) is a wrong
-// argument.
+// Errors are those of package engine: an error for a wrong argument matches engine.ErrInvalid.
 package lexsem
 
 import (
@@ -99,7 +98,7 @@ func DefineRetriever(g *genkit.Genkit, name string, cfg Config, opts *ai.Retriev
 	return ds, genkit.DefineRetriever(g, api.NewName(provider, name), &o, ds.Retrieve), nil
 }
 
-// IsDefinedRetriever says whether DefineRetriever registered this name.
+// IsDefinedRetriever reports whether DefineRetriever registered this name.
 func IsDefinedRetriever(g *genkit.Genkit, name string) bool { return Retriever(g, name) != nil }
 
 // Retriever returns the retriever that DefineRetriever registered under this name, or nil.
@@ -201,7 +200,7 @@ func (ds *DocStore) Retrieve(ctx context.Context, req *ai.RetrieverRequest) (*ai
 	return res, nil
 }
 
-// search is the engine's query for one of Genkit's.
+// search converts a query of Genkit to one of the engine.
 func (ds *DocStore) search(ctx context.Context, query *ai.Document, o RetrieverOptions) (q engine.Query, err error) {
 	text, err := textOf(query)
 	if err != nil {
@@ -221,7 +220,7 @@ func (ds *DocStore) search(ctx context.Context, query *ai.Document, o RetrieverO
 	return q, nil
 }
 
-// optionsOf reads the options of a request in every form that they come in.
+// optionsOf reads the options of a request in each of their forms.
 func optionsOf(v any) (o RetrieverOptions, err error) {
 	switch v := v.(type) {
 	case nil:

@@ -44,8 +44,8 @@ func Encoder(e ai.Embedder, dim int, o EncoderOptions) encoder.Encoder {
 	return adapt.ByRole(ask(o.Passage), ask(o.Query))
 }
 
-// batch is how many documents an embedder is given at once: services refuse more
-// than some hundred, and between two calls the context is looked at.
+// batch is the number of documents in one call of an embedder: services refuse more than some hundred, and
+// the context is checked between calls.
 const batch = 64
 
 // embed asks an embedder for one vector a document.

@@ -11,8 +11,8 @@ import (
 )
 
 // Encoder makes an encoder from an embedder, to open a database with. EmbedDocuments encodes passages, EmbedQuery
-// queries. Only the name tells its vectors from others, so name the model in it; dim is the vector length. There are no
-// tokens: variants that need tokens use the words.
+// queries. Only the name distinguishes its vectors from others, so name the model in it; dim is the vector length.
+// There are no tokens: variants that need tokens use the words.
 //
 // Invalid arguments or vectors are reported by each call, as encoder.ErrContract. The encoder is as safe for concurrent
 // use as the embedder.

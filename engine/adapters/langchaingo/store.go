@@ -11,22 +11,19 @@
 //
 // Of the options of package vectorstores:
 //
-//   - WithFilters takes an engine.Filter, a text as filter.Parse reads it, or a
-//     map[string]any of fields to the value that each must have, or to a slice of
-//     values of which it must have one.
-//   - WithScoreThreshold leaves out documents whose Score is lower; 0 is none. A
-//     Score is engine.Hit.Score: in a hybrid search the cosine and up to 0.6 for the
-//     words, in engine.ModeDense the cosine alone, in engine.ModeLexical BM25, which has
-//     no bound.
-//   - WithNameSpace keeps what is added, and what is searched, in a namespace. A
-//     search without one is over all.
-//   - WithEmbedder makes the vectors of that call by another embedder. It is for
-//     databases of vectors alone (engine.Options.Dim): in others, vectors of two models
-//     do not compare, and nothing would tell.
-//   - WithDeduplicater leaves out documents of which the function says true.
+//   - WithFilters takes an engine.Filter, a text for filter.Parse, or a map[string]any of fields to the
+//     required value or to a slice of allowed values.
+//   - WithScoreThreshold leaves out documents with a lower Score; 0 means no threshold. A Score is
+//     engine.Hit.Score: in a hybrid search the cosine plus up to 0.6 for the words, in engine.ModeDense the
+//     cosine, in engine.ModeLexical BM25, which has no bound.
+//   - WithNameSpace restricts adding and searching to a namespace. A search without one covers all
+//     namespaces.
+//   - WithEmbedder makes the vectors of this call with another embedder. Use it only for databases that hold
+//     only vectors (engine.Options.Dim): in other databases, the vectors of two models would be compared
+//     without an error.
+//   - WithDeduplicater leaves out documents for which the function returns true.
 //
-// Errors are those of package engine: errors.Is(err, engine.ErrInvalid) is a wrong
-// argument.
+// Errors are those of package engine: an error for a wrong argument matches engine.ErrInvalid.
 package lexsem
 
 import (

@@ -1,5 +1,5 @@
-// Package calls keeps count of the calls that an open database answers, and ends them
-// when it closes.
+// Package calls counts the running calls of an open database, and ends them when it
+// closes.
 package calls
 
 import (
@@ -21,17 +21,17 @@ type Calls struct {
 	running sync.WaitGroup
 }
 
-// New is that of a database that has just been opened.
+// New returns the Calls of a database that was just opened.
 func New() *Calls {
 	c := new(Calls)
 	c.root, c.stop = context.WithCancelCause(context.Background())
 	return c
 }
 
-// Root is a context that ends with End. Its cause is store.ErrClosed then.
+// Root is a context that ends with End. Its cause is then store.ErrClosed.
 func (c *Calls) Root() context.Context { return c.root }
 
-// Enter marks a call as running; the returned function ends it. Behind End it is
+// Enter marks a call as running; the returned function ends it. After End it returns
 // store.ErrClosed.
 func (c *Calls) Enter() (func(), error) {
 	c.mu.Lock()
@@ -43,9 +43,9 @@ func (c *Calls) Enter() (func(), error) {
 	return c.running.Done, nil
 }
 
-// Begin is Enter for a call that End cancels, and that ends no later than its deadline. It
-// returns the call's context. What ends the call makes store.ErrClosed of an error that
-// comes of End.
+// Begin is Enter for a call that End cancels, and that ends at its deadline at the latest.
+// It returns the call's context. The function that ends the call turns an error caused by
+// End into store.ErrClosed.
 func (c *Calls) Begin(ctx context.Context) (context.Context, func(*error), error) {
 	done, err := c.Enter()
 	if err != nil {
@@ -65,8 +65,8 @@ func (c *Calls) Begin(ctx context.Context) (context.Context, func(*error), error
 	}, nil
 }
 
-// End has further calls refused, and cancels those that Begin began. It says whether it is
-// the first to do so.
+// End refuses further calls, and cancels the calls of Begin. It reports whether it is the
+// first call of End.
 func (c *Calls) End() (first bool) {
 	c.mu.Lock()
 	first, c.ended = !c.ended, true
@@ -75,11 +75,11 @@ func (c *Calls) End() (first bool) {
 	return first
 }
 
-// Wait waits until no call runs. End comes before it.
+// Wait waits until no call is running. End must be called first.
 func (c *Calls) Wait() { c.running.Wait() }
 
-// either is a context made of the caller's and of the database's. Both are asked as
-// well: one of a kind of its own tells those made of it a moment late, and so does
+// either is a context that ends with the caller's or the database's. It also asks both
+// directly: a context of another type informs derived contexts a moment late, and so does
 // context.AfterFunc.
 type either struct {
 	context.Context

@@ -5,17 +5,16 @@ import (
 	"time"
 )
 
-// prompt is a context that has ended once its deadline has passed. The timer that
-// ends those of package context waits for a processor, as all of Go's do: beside work
-// that keeps every one of them busy, that of the call itself included, for up to 20 ms.
-// So for a moment a call may return context.DeadlineExceeded before the caller's
-// context says it.
+// prompt is a context that ends exactly at its deadline. The timer of package context
+// waits for a free processor, like all of Go's timers. If other work, or the call itself,
+// keeps every processor busy, it is up to 20 ms late. So a call may return
+// context.DeadlineExceeded a moment before the caller's context says so.
 type prompt struct {
 	context.Context
 	deadline time.Time
 }
 
-// Promptly is ctx, which ends no later than its deadline.
+// Promptly returns ctx with the promptness of prompt.
 func Promptly(ctx context.Context) context.Context {
 	if deadline, ok := ctx.Deadline(); ok {
 		return prompt{ctx, deadline}

@@ -5,17 +5,16 @@ import (
 	"sync"
 )
 
-// state is how far a lineage has come: how many rows there are and how many
-// were ever deleted.
+// state is a position in a lineage: the number of rows, and of deletions so far.
 type state struct{ rows, gone int }
 
 func (c *Columns) state() state { return state{c.rows.len(), len(c.gone)} }
 
-// before says that s comes before t or is t.
+// before reports whether s is t or comes before it.
 func (s state) before(t state) bool { return s.rows <= t.rows && s.gone <= t.gone }
 
-// matchCache keeps the answers that were asked for last, for one lineage. Its
-// lock is held for looking up and putting in alone.
+// matchCache keeps the most recently used answers of one lineage. Its lock is held only
+// for lookups and insertions.
 type matchCache struct {
 	mu      sync.Mutex
 	entries []cached // the one used last is the last
@@ -48,9 +47,8 @@ func (c *matchCache) get(key string, at state) *Matches {
 	return nil
 }
 
-// put keeps an answer unless there is a later one, and forgets those that were
-// not used for longest until all fit. One that takes more than a quarter of the
-// room is not kept.
+// put stores an answer unless there is a later one, and removes the least recently used
+// ones until all fit. An answer of more than a quarter of the space is not stored.
 func (c *matchCache) put(key string, m *Matches) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -73,8 +71,7 @@ func (c *matchCache) put(key string, m *Matches) {
 	}
 }
 
-// adopt takes over the answers of another lineage at a state that equals one
-// of this.
+// adopt copies the answers of another lineage at an equal state.
 func (c *matchCache) adopt(from *matchCache, there, here state) {
 	from.mu.Lock()
 	entries := slices.Clone(from.entries)

@@ -1,7 +1,7 @@
-// Package columns answers filters over the metadata of many documents without reading one. Start with
-// [Columns.Match]; [Columns.Edit] makes the Columns of the next state. Columns never change, share memory
-// with those they were made from, and are safe for concurrent use. One goroutine at a time edits. A condition
-// costs one pass over the distinct values and one over all values, and its answer is kept. Damage is
+// Package columns answers filters over the metadata of many documents without reading the documents. Start
+// with [Columns.Match]; [Columns.Edit] makes the Columns of the next state. Columns never change, share
+// memory with those they were made from, and are safe for concurrent use. One goroutine at a time edits. A
+// condition costs one pass over the distinct values and one over all values. Its answer is kept. Damage is
 // ErrCorrupt.
 package columns
 
@@ -17,22 +17,19 @@ import (
 	"github.com/lexsem/lexsem/internal/snapshot"
 )
 
-// Columns hold the metadata of all documents so that a filter is answered
-// without reading one: derived state, made of the store alone.
+// Columns hold the metadata of all documents, so that filters need not read documents. They are derived
+// state, made from the store alone.
 //
-// Every value is a *term*: the path it stands at, its kind and its text, kept
-// once however many documents have it. A document is the list of its terms'
-// numbers. A condition is asked once about every term of its paths; then one
-// pass over the lists gives the documents, four bytes a value. So a filter
-// costs its distinct values and a scan of small numbers, never a parse of JSON,
-// and nothing is sorted or kept for filters that nobody asks. Answers are kept
-// and brought up to date by what was added and deleted since (match.go).
+// Every value is a *term*: its path, its kind and its text, stored once for all documents that have it. A
+// document is the list of its terms' numbers. A condition is tested once for every term of its paths. Then
+// one pass over the lists, four bytes a value, gives the documents. So a filter costs its distinct values
+// and a scan of small numbers, but no parsing of JSON, and nothing is sorted or kept for filters that are
+// not used. Answers are kept and updated with later additions and deletions (match.go).
 //
-// Columns never change. An Edit makes the next ones, which share with them all
-// but the change; one goroutine at a time may edit what comes from one New,
-// Open or Compacted. All else is safe for concurrent use, beside an edit as
-// well, and takes no lock while it works. Columns that were opened must not
-// outlive their file, nor what was edited from them.
+// Columns never change. An Edit makes the next ones, which share everything unchanged. One goroutine at a
+// time may edit the descendants of one New, Open or Compacted. All other calls are safe for concurrent
+// use, even during an edit, and hold no lock while they work. Columns from Open, and edits of them, must
+// not outlive their file.
 type Columns struct {
 	paths, terms pool
 	rows         rows
@@ -45,14 +42,14 @@ type Columns struct {
 	tables int64 // bytes of the family's tables
 }
 
-// family is what the writer keeps for all that comes from one New, Open or
-// Compacted. Its terms only grow, also by those of edits that were given up.
+// family is the writer's state for all descendants of one New, Open or Compacted. Its terms only grow;
+// terms of abandoned edits stay.
 type family struct {
 	paths, terms dictionary
 }
 
-// lineage is a line of Columns each of which was made from the one before. To
-// edit one that is not the last begins another.
+// lineage is a sequence of Columns, each made from the one before. An edit of one that is not the last
+// begins another lineage.
 type lineage struct {
 	rows, gone int // of the last one; for the writer
 	cache      matchCache
@@ -62,9 +59,9 @@ type lineage struct {
 var (
 	// ErrOrder answers an ordinal that was added before, or after a higher one.
 	ErrOrder = errors.New("ordinals must ascend")
-	// ErrFull answers a document beyond what 32 bits can number.
+	// ErrFull means that a document exceeds the 32-bit numbers of terms.
 	ErrFull = errors.New("too many distinct values of metadata; split the database")
-	// ErrCorrupt answers a file that is damaged, by whoever meets the damage.
+	// ErrCorrupt is the error for a damaged file, returned by the call that reads the damage.
 	ErrCorrupt = errors.New("columns are damaged")
 )
 
@@ -75,7 +72,7 @@ func corrupt(err error) error {
 	return fmt.Errorf("%w: %w", ErrCorrupt, err)
 }
 
-// named makes damage that a call has met an ErrCorrupt.
+// named turns damage that a call has met into an ErrCorrupt.
 func named(err *error) {
 	if errors.Is(*err, snapshot.ErrDamaged) {
 		*err = corrupt(*err)
@@ -139,8 +136,8 @@ func (c *Columns) After(ord uint64) int {
 	return n
 }
 
-// Bytes is the memory that c takes, that of its file and of kept answers
-// included; what it shares with others counts in full.
+// Bytes is the memory of c, including that of its file and of kept answers; memory shared with others
+// counts in full.
 func (c *Columns) Bytes() int64 {
 	n := c.paths.bytes() + c.terms.bytes() + c.rows.bytes() + c.tables + int64(8*len(c.gone)) + c.line.cache.size() + c.line.rankings.size()
 	if c.dead.Len() > 0 {
@@ -152,15 +149,14 @@ func (c *Columns) Bytes() int64 {
 // Dead is the number of documents that were removed and still take memory.
 func (c *Columns) Dead() int { return c.dead.Len() + c.carried }
 
-// Wasteful says that Compacted would take half of the memory or less.
+// Wasteful reports whether Compacted would take half of the memory or less.
 func (c *Columns) Wasteful() bool {
 	waste := c.Dead()
 	return waste > 1024 && waste > c.Len()
 }
 
-// Compacted returns Columns of the same documents without what only dead ones
-// had. It lies in memory and keeps nothing of c. Errors: that of ctx, ErrCorrupt.
-// Cost: one pass over all.
+// Compacted returns Columns of the same documents without terms and rows of dead ones. It lies in memory
+// and keeps nothing of c. Errors: that of ctx, ErrCorrupt. Cost: one pass over all.
 func (c *Columns) Compacted(ctx context.Context) (_ *Columns, err error) {
 	defer named(&err)
 	defer snapshot.Guard(&err)()
@@ -172,9 +168,9 @@ func (c *Columns) Compacted(ctx context.Context) (_ *Columns, err error) {
 	return e.Done(), nil
 }
 
-// Rebase applies to fresh what led from base to c. Fresh holds the documents of
-// base, compacted or saved and opened again; c came from base by edits. Errors:
-// ErrCorrupt. Cost: in proportion to what was added and removed in between.
+// Rebase applies the changes from base to c to fresh. fresh holds the documents of base, compacted or
+// saved and opened again; c was made from base by edits. Errors: ErrCorrupt. Cost: proportional to the
+// additions and removals in between.
 func (c *Columns) Rebase(base, fresh *Columns) (_ *Columns, err error) {
 	defer named(&err)
 	defer snapshot.Guard(&err)()
@@ -200,7 +196,7 @@ func (c *Columns) Rebase(base, fresh *Columns) (_ *Columns, err error) {
 	return to, nil
 }
 
-// each calls do for every live document from a slot on, with its terms.
+// each calls do with every live document from a slot on, and its terms.
 func (c *Columns) each(ctx context.Context, from int, do func(ord uint64, terms []uint32) error) error {
 	if from == c.rows.len() {
 		return nil
@@ -226,7 +222,7 @@ func (c *Columns) each(ctx context.Context, from int, do func(ord uint64, terms 
 	return nil
 }
 
-// mover takes documents of one Columns into an edit of others.
+// mover copies documents of one Columns into an edit of another.
 type mover struct {
 	from         *Columns
 	to           *Edit

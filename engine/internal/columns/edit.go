@@ -8,8 +8,8 @@ import (
 	"github.com/lexsem/lexsem/internal/snapshot"
 )
 
-// Edit makes the next Columns. It is for one goroutine, and there is one at a
-// time. An Edit that is not done may be forgotten.
+// Edit makes the next Columns. It is for one goroutine, and there is one at a time. An
+// unfinished Edit may be dropped.
 type Edit struct {
 	c     Columns // what they will be, but for dead
 	dead  *cow.SetEditor
@@ -19,9 +19,9 @@ type Edit struct {
 	file  fileField
 }
 
-// Edit begins the Columns that come after c, which stay as they are. Cost: none
-// to speak of; to edit the same ones again, though what came of it was Done,
-// takes copies of at most a thousand documents.
+// Edit begins the Columns that come after c, which stay as they are. Cost: almost none. A
+// second edit of the same Columns, after the first was Done, copies at most a thousand
+// documents.
 func (c *Columns) Edit() *Edit {
 	e := &Edit{c: *c, dead: c.dead.Edit()}
 	if s := c.state(); s.rows != c.line.rows || s.gone != c.line.gone {
@@ -30,10 +30,10 @@ func (c *Columns) Edit() *Edit {
 	return e
 }
 
-// Add takes in a document's metadata as JSON; nothing, null and {} are a
-// document without any. Ordinals must ascend from one Add to the next, as the
-// store gives them. Errors: ErrOrder, metadata.ErrNoObject, ErrFull, ErrCorrupt;
-// then nothing has changed. Cost: reading the JSON, some microseconds.
+// Add adds a document with metadata as JSON; nothing, null and {} mean no metadata.
+// Ordinals must ascend from one Add to the next, as the store gives them. Errors:
+// ErrOrder, metadata.ErrNoObject, ErrFull, ErrCorrupt; after an error nothing has
+// changed. Cost: reading the JSON, some microseconds.
 func (e *Edit) Add(ord uint64, raw []byte) (err error) {
 	defer named(&err)
 	defer snapshot.Guard(&err)()
@@ -50,7 +50,7 @@ func (e *Edit) Add(ord uint64, raw []byte) (err error) {
 	return nil
 }
 
-// fits says why there is no row for ord, or nil.
+// fits returns the reason why ord cannot have a row, or nil.
 func (e *Edit) fits(ord uint64) error {
 	if last, any := e.c.rows.last(); any && ord <= last || ord >= MaxOrd {
 		return fmt.Errorf("metadata of version %d: %w", ord, ErrOrder)
@@ -61,8 +61,8 @@ func (e *Edit) fits(ord uint64) error {
 	return nil
 }
 
-// Remove takes a document out and says whether it was there. Cost: O(log n),
-// and a copy of some kilobytes of marks for each of 4,096 neighbours.
+// Remove removes a document and reports whether it existed. Cost: O(log n), and a copy of
+// some kilobytes of marks for each of 4,096 neighbours.
 func (e *Edit) Remove(ord uint64) bool {
 	slot, ok := e.c.rows.find(ord)
 	if !ok || !e.dead.Add(uint64(slot)) {

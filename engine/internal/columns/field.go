@@ -25,8 +25,8 @@ func (c *Columns) Field(ctx context.Context, path string) (f *Field, err error) 
 	return &Field{c, places}, err
 }
 
-// Values calls do with the values of a document, none if it is not there: distinct ones, in no order. Errors:
-// ErrCorrupt. Cost: O(log n), and a step for each of its terms.
+// Values calls do with the distinct values of a document, in no order; there are none if the document does
+// not exist. Errors: ErrCorrupt. Cost: O(log n), and a step for each of its terms.
 func (f *Field) Values(ord uint64, do func(k filter.Kind, text []byte)) (err error) {
 	defer named(&err)
 	defer snapshot.Guard(&err)()
@@ -61,8 +61,8 @@ type Ranked struct {
 }
 
 // Ranking returns the documents with a number of a boost (filter.Boost.Number), the greatest first. Some may have been
-// deleted. Errors: that of ctx, ErrCorrupt. Cost: one pass over all values, at later calls over those that came since;
-// 16 bytes of memory a document for each of the four fields asked for last.
+// deleted. Errors: that of ctx, ErrCorrupt. Cost: one pass over all values, at later calls over the new ones; 16 bytes
+// of memory a document for each of the four most recently used fields.
 func (c *Columns) Ranking(ctx context.Context, b filter.Boost) (_ []Ranked, err error) {
 	defer named(&err)
 	defer snapshot.Guard(&err)()
@@ -114,7 +114,7 @@ type ranking struct {
 	all []Ranked
 }
 
-// rankings keeps the answers that were asked for last, for one lineage.
+// rankings keeps the most recently used answers of one lineage.
 type rankings struct {
 	mu   sync.Mutex
 	kept []ranking // the one used last is the last
@@ -122,7 +122,7 @@ type rankings struct {
 
 const keptRankings = 4
 
-// get returns the answer at a state or an earlier one, zero if there is none.
+// get returns the answer at a state or an earlier one; zero if there is none.
 func (r *rankings) get(key string, at state) ranking {
 	r.mu.Lock()
 	defer r.mu.Unlock()

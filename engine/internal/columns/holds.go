@@ -7,8 +7,8 @@ import (
 	"github.com/lexsem/lexsem/internal/snapshot"
 )
 
-// Checker holds rows to the metadata that they are of. It is for one goroutine,
-// and keeps each distinct path and value that it has met.
+// Checker compares rows with their metadata. It is for one goroutine, and keeps each
+// distinct path and value that it has seen.
 type Checker struct{ m mover }
 
 // Checker returns a checker of c.
@@ -16,7 +16,7 @@ func (c *Columns) Checker() *Checker {
 	return &Checker{mover{from: c, to: New().Edit()}}
 }
 
-// Holds says whether a document is there with just this metadata, as Edit.Add
+// Holds reports whether a document is present with exactly this metadata, as Edit.Add
 // reads it. Errors: ErrCorrupt, and those of Add. Cost: that of Add.
 func (k *Checker) Holds(ord uint64, raw []byte) (ok bool, err error) {
 	defer named(&err)

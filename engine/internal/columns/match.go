@@ -28,8 +28,7 @@ type matchPage [1 << pageBits / 64]uint64
 // Len is the number of documents that met the filter.
 func (m *Matches) Len() int { return m.n }
 
-// Allow says whether the document with this ordinal met the filter. Cost: two
-// reads of memory.
+// Allow reports whether the document with this ordinal met the filter. Cost: two reads of memory.
 func (m *Matches) Allow(ord uint64) bool {
 	n := ord >> pageBits
 	if n >= uint64(len(m.pages)) || m.pages[n] == nil {
@@ -57,15 +56,15 @@ func (m *Matches) All(yield func(ord uint64) bool) {
 // size is the memory of m in bytes.
 func (m *Matches) size() int { return 8*len(m.pages) + m.held<<pageBits/8 }
 
-// IDs calls fn with the ids of documents from one to before another, in the order of bytes, and
-// with their ordinals. below is "" for no end. It returns the error of fn, or of ctx.
+// IDs calls fn with the ids from from to before below, in byte order, and with their ordinals. below = ""
+// means no end. It returns the error of fn, or of ctx.
 type IDs func(ctx context.Context, from, below string, fn func(id string, ord uint64) error) error
 
 // Match returns the documents that meet f; ids are those of the same commit, nil if f has no condition on
-// them. Errors: engine.ErrInvalid if f is invalid, that of ctx, which is looked at every 0.1 ms or so,
-// ErrCorrupt. Cost: with a condition that was asked before, that of what was added and deleted since; else
-// one pass over the distinct values and one over all. A condition on id costs a read of each id in its
-// ranges, whether it was asked before or not.
+// them. Errors: engine.ErrInvalid if f is invalid, that of ctx, which is checked about every 0.1 ms,
+// ErrCorrupt. Cost: for a condition that was used before, proportional to the additions and deletions
+// since; else one pass over the distinct values and one over all. A condition on id reads each id in its
+// ranges, even if it was used before.
 func (c *Columns) Match(ctx context.Context, f filter.Filter, ids IDs) (_ *Matches, err error) {
 	defer named(&err)
 	defer snapshot.Guard(&err)()
@@ -90,8 +89,7 @@ func (c *Columns) Match(ctx context.Context, f filter.Filter, ids IDs) (_ *Match
 	return m, nil
 }
 
-// advance returns m brought to the state of c, m itself unchanged: pages that
-// stay the same are shared.
+// advance returns m updated to the state of c; m itself does not change, and unchanged pages are shared.
 func (c *Columns) advance(ctx context.Context, m *Matches, f filter.Filter, ids IDs) (*Matches, error) {
 	to := &Matches{pages: slices.Clone(m.pages), held: m.held, n: m.n, at: c.state()}
 	if last, any := c.rows.last(); any {
@@ -151,7 +149,7 @@ func (c *Columns) advance(ctx context.Context, m *Matches, f filter.Filter, ids 
 	return to, nil
 }
 
-// ticker looks at a context after every few thousand small steps.
+// ticker checks a context after every few thousand small steps.
 type ticker struct {
 	ctx  context.Context
 	done int
@@ -165,9 +163,8 @@ func (t *ticker) tick(steps int) error {
 	return t.ctx.Err()
 }
 
-// evaluation answers a filter for the slots from one to another, in the algebra
-// of bit sets: a bit a slot, beginning with the word that holds the first. Bits
-// of dead slots and of slots out of range mean nothing.
+// evaluation answers a filter for a range of slots, in the algebra of bit sets: a bit for each slot,
+// beginning with the word of the first. Bits of dead slots and of slots out of range are undefined.
 type evaluation struct {
 	c        *Columns
 	ids      IDs
@@ -209,8 +206,8 @@ func (e *evaluation) Or(set, other []uint64) ([]uint64, error) {
 	return set, e.tick(len(set) / 8)
 }
 
-// Where returns the slots with a term that meets q. Where the slots have more
-// terms than there are, each term is asked about once, beforehand.
+// Where returns the slots with a term that meets q. If the slots together have more terms than exist,
+// each term is tested once beforehand.
 func (e *evaluation) Where(q *filter.Condition) ([]uint64, error) {
 	set, err := e.All(false)
 	if err != nil {
@@ -326,7 +323,7 @@ func (e *evaluation) WhereID(q *filter.Condition) ([]uint64, error) {
 	return set, nil
 }
 
-// posts is about how many terms the slots have.
+// posts returns a rough number of the terms in the slots.
 func (e *evaluation) posts() int {
 	n := 0
 	for k := e.c.rows.holding(e.from); k < e.c.rows.segments(); k++ {
@@ -335,7 +332,7 @@ func (e *evaluation) posts() int {
 	return n
 }
 
-// at tells for every path how it stands to the dotted one.
+// at is the relation of a path to the dotted path.
 type at uint8
 
 const (
@@ -344,9 +341,8 @@ const (
 	beneath
 )
 
-// locate returns how every path stands to a dotted path, and whether any is not
-// elsewhere. It takes one pass: what is left of the dotted path at a key is what
-// was left above, less the key.
+// locate returns the relation of every path to a dotted path, and whether any path is related. It takes
+// one pass: the rest of the dotted path at a key is the rest at its parent minus the key.
 func (e *evaluation) locate(dotted string) (places []at, any bool, err error) {
 	paths := &e.c.paths
 	places = make([]at, paths.len())

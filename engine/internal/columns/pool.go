@@ -10,15 +10,15 @@ import (
 	"github.com/lexsem/lexsem/internal/snapshot"
 )
 
-// pool is a sequence of texts, each with a tag. It is a value: what is appended
-// to a copy is written behind the end that others see.
+// pool is a sequence of texts, each with a tag. It is a value: appending to a copy writes
+// after the end that others see.
 type pool struct {
 	full []block // of blockLen texts each
 	tail block   // of fewer, in memory
 }
 
-// block is a piece of a pool. It may lie in a file; then it must be ready
-// before it is read.
+// block is a piece of a pool. It may be in a file; then it must be checked before it is
+// read.
 type block struct {
 	tags, ends []uint32 // ends in text
 	text       []byte
@@ -27,7 +27,7 @@ type block struct {
 
 const blockLen = 1024
 
-// stored says whether something that lies in a file was found good.
+// stored records whether something in a file was checked and found intact.
 type stored struct {
 	ok    atomic.Bool
 	check func() error
@@ -47,7 +47,7 @@ func (s *stored) ready() error {
 
 func (p *pool) len() int { return len(p.full)*blockLen + len(p.tail.tags) }
 
-// blocks is how many there are, the tail included; block is the i-th of them.
+// blocks is the number of blocks, including the tail; block is the i-th.
 func (p *pool) blocks() int { return len(p.full) + 1 }
 
 func (p *pool) block(i int) *block {
@@ -92,7 +92,7 @@ func (p *pool) add(tag uint32, text []byte) error {
 	return nil
 }
 
-// bytes32 is a copy that takes no more memory than it needs.
+// bytes32 returns a copy with no spare capacity.
 func bytes32(v []uint32) []uint32 { return append(make([]uint32, 0, len(v)), v...) }
 
 // bytes is the memory of the texts.
@@ -105,7 +105,7 @@ func (p *pool) bytes() int64 {
 	return n
 }
 
-// seed makes hashes that nobody can foresee.
+// seed makes hashes unpredictable.
 type seed [2]uint64
 
 func newSeed() seed { return seed{rand.Uint64(), rand.Uint64() | 1} }
@@ -127,14 +127,15 @@ func (s seed) hash(tag uint32, text []byte) uint64 {
 	return h
 }
 
-// dictionary is a pool without duplicates, with a table that finds its texts.
-// It belongs to the one who writes: states hold copies of its pool.
+// dictionary is a pool without duplicates, with a table that finds its texts. It belongs
+// to the writer: states have copies of its pool.
 type dictionary struct {
 	pool
 	seed seed
 	most int // texts it may have
-	// Open addressing: number of a text and 1, 0 where free. Own is of the texts
-	// from number first on, table lies in a file and is of those before, or nil.
+	// Open addressing: the number of a text plus 1, or 0 if free. own is for the texts
+	// from number first on. table, which may be nil, is in a file and is for the earlier
+	// ones.
 	own   []uint32
 	first int
 	file  *snapshot.Section
@@ -145,7 +146,7 @@ func newDictionary(s seed, most int) dictionary {
 	return dictionary{seed: s, most: most, own: make([]uint32, 16)}
 }
 
-// place is where the search for a hash begins in a table of n.
+// place is the first slot for a hash in a table of n.
 func place(hash uint64, n int) int {
 	hi, _ := bits.Mul64(hash, uint64(n))
 	return int(hi)
@@ -186,7 +187,7 @@ func (d *dictionary) intern(tag uint32, text []byte) (uint32, error) {
 	return uint32(n), nil
 }
 
-// inFile looks a text up among those of the file.
+// inFile looks up a text among those of the file.
 func (d *dictionary) inFile(hash uint64, tag uint32, text []byte) (uint32, bool, error) {
 	for i, left := place(hash, len(d.table)), len(d.table); left > 0; left-- {
 		if err := d.file.Check(4*i, 4); err != nil {
@@ -225,7 +226,7 @@ func (d *dictionary) grow() error {
 	return nil
 }
 
-// insert puts a number where a table is free.
+// insert puts a number into a free slot of a table.
 func insert(table []uint32, hash uint64, n uint32) {
 	i := place(hash, len(table))
 	for table[i] != 0 {

@@ -11,7 +11,7 @@ import (
 	"github.com/lexsem/lexsem/internal/metadata"
 )
 
-// member is a key of an object: its path, and its terms in Edit.list.
+// member is a key of an object: its path, and the range of its terms in Edit.list.
 type member struct {
 	path     uint32
 	from, to int
@@ -54,8 +54,7 @@ type text struct {
 	at  int
 }
 
-// next passes white space over and returns the byte behind it, which is not
-// passed.
+// next skips white space and returns the next byte, which it does not consume.
 func (j *text) next() byte {
 	for {
 		switch c := j.raw[j.at]; c {
@@ -67,7 +66,7 @@ func (j *text) next() byte {
 	}
 }
 
-// pass takes the next byte if it is c.
+// pass reads the next byte if it is c.
 func (j *text) pass(c byte) bool {
 	if j.next() != c {
 		return false
@@ -76,8 +75,8 @@ func (j *text) pass(c byte) bool {
 	return true
 }
 
-// quoted takes the next string. Bytes that are not UTF-8 become U+FFFD, as they
-// do wherever metadata are read.
+// quoted reads the next string. Bytes that are not UTF-8 become U+FFFD, as they do
+// wherever metadata are read.
 func (j *text) quoted() ([]byte, error) {
 	j.next()
 	from, plain := j.at, true
@@ -97,7 +96,7 @@ func (j *text) quoted() ([]byte, error) {
 	return []byte(v), err
 }
 
-// value takes the next value, which stands at path.
+// value reads the next value, which is at path.
 func (e *Edit) value(j *text, path uint32) error {
 	switch j.next() {
 	case '{':
@@ -139,7 +138,7 @@ func (e *Edit) value(j *text, path uint32) error {
 	return e.term(path, filter.Number, j.raw[from:j.at])
 }
 
-// object takes the next value, an object at path.
+// object reads the next value, an object at path.
 func (e *Edit) object(j *text, path uint32) error {
 	j.at++
 	if j.pass('}') {

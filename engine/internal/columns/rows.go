@@ -5,16 +5,16 @@ import (
 	"slices"
 )
 
-// rows are the documents in the order they came, dead ones included: the terms
-// of each. A row's number among all is its slot. It is a value: what is appended
-// to a copy is written behind the end that others see.
+// rows are the terms of each document in the order of addition, dead documents included.
+// The index of a row is its slot. It is a value: appending to a copy writes after the end
+// that others see.
 type rows struct {
 	full []segment
 	tail segment
 }
 
-// segment is a piece of rows. Posts and ends may lie in a file; then it must be
-// ready before they are read.
+// segment is a piece of rows. posts and ends may be in a file; then they must be checked
+// before they are read.
 type segment struct {
 	first  int      // slot of its first row
 	base   uint64   // of its ordinals
@@ -24,8 +24,8 @@ type segment struct {
 	stored *stored  // nil in memory
 }
 
-// A segment ends with as many rows, or with the row that makes the posts as
-// many.
+// A segment ends at this number of rows, or with the row that reaches this number of
+// posts.
 const (
 	segmentRows  = 1024
 	segmentPosts = 1 << 18
@@ -33,7 +33,7 @@ const (
 
 func (r *rows) len() int { return r.tail.first + len(r.tail.ords) }
 
-// segments is how many there are, the tail included; segment is the i-th.
+// segments is the number of segments, including the tail; segment is the i-th.
 func (r *rows) segments() int { return len(r.full) + 1 }
 
 func (r *rows) segment(i int) *segment {
@@ -43,7 +43,7 @@ func (r *rows) segment(i int) *segment {
 	return &r.tail
 }
 
-// last is the highest ordinal; ok is false without rows.
+// last is the highest ordinal; ok is false if there are no rows.
 func (r *rows) last() (ord uint64, ok bool) {
 	s := &r.tail
 	if len(s.ords) == 0 {
@@ -55,7 +55,7 @@ func (r *rows) last() (ord uint64, ok bool) {
 	return s.base + uint64(s.ords[len(s.ords)-1]), true
 }
 
-// from is the first slot whose ordinal is not below ord.
+// from is the first slot whose ordinal is ord or higher.
 func (r *rows) from(ord uint64) int {
 	lo, hi := 0, r.segments() // the segment before lo begins at or before ord
 	for lo < hi {
@@ -95,7 +95,7 @@ func (r *rows) find(ord uint64) (slot int, ok bool) {
 	return slot, s.base+uint64(s.ords[slot-s.first]) == ord
 }
 
-// add appends a row, whose ordinal is above all.
+// add appends a row with an ordinal above all others.
 func (r *rows) add(ord uint64, terms []uint32) {
 	t := &r.tail
 	if n := len(t.ords); n > 0 && full(n, len(t.posts), t.base, ord) {
@@ -110,12 +110,12 @@ func (r *rows) add(ord uint64, terms []uint32) {
 	t.ends = append(t.ends, uint32(len(t.posts)))
 }
 
-// full says that a segment has no room for the row of ord.
+// full reports whether a segment has no room for the row of ord.
 func full(rows, posts int, base, ord uint64) bool {
 	return rows == segmentRows || posts >= segmentPosts || ord-base > math.MaxUint32
 }
 
-// of are the terms of the i-th row of a segment that is ready.
+// of returns the terms of the i-th row of a segment that is ready.
 func (s *segment) of(i int) []uint32 {
 	from := uint32(0)
 	if i > 0 {
@@ -124,7 +124,7 @@ func (s *segment) of(i int) []uint32 {
 	return s.posts[from:s.ends[i]]
 }
 
-// clipped is r so that appending to it does not write behind its end.
+// clipped is r with its capacity clipped, so that appending to it copies.
 func (r rows) clipped() rows {
 	r.full = slices.Clip(r.full)
 	t := &r.tail

@@ -9,13 +9,13 @@ import (
 	"github.com/lexsem/lexsem/internal/snapshot"
 )
 
-// Kind and Version are those of the header of a file that Save writes into.
+// Kind and Version are the values in the header of a file that Save writes into.
 const (
 	Kind    = "columns"
 	Version = 1
 )
 
-// head is the section "head", a number each.
+// head is the section "head", with one number per field.
 type head struct {
 	paths, terms, rows, segments int
 	carried                      int // see Columns
@@ -23,7 +23,7 @@ type head struct {
 }
 
 // The sections of a snapshot. Numbers are u32 unless stated. head, segments, ords, pathFrom, termFrom are checked at
-// opening, the others when read. A path or term that no row has is 0 without text and in no hash
+// opening, the others when read. A path or term without rows is saved as 0, without text, and is in no hash
 // table; the others keep their numbers.
 //
 //	head: u64 each: paths, terms, rows, segments, rows whose terms may be left over, two hash seeds
@@ -40,9 +40,9 @@ type head struct {
 //	pathText, termText: keys, and values: strings as they are, numbers as in JSON
 //	pathFind, termFind: hash table; the hash as a fraction of 2⁶⁴ is the place
 
-// Save writes the live documents as sections that Open uses where they lie, as
-// listed above. Texts that only dead documents had are left out, their numbers
-// are not. Errors: those of w, ErrCorrupt. Cost: one pass over all.
+// Save writes the live documents as the sections listed above, which Open uses without copying. Texts that
+// only dead documents had are left out, but keep their numbers. Errors: those of w, ErrCorrupt. Cost: one
+// pass over all.
 func (c *Columns) Save(w *snapshot.Writer) (err error) {
 	defer named(&err)
 	defer snapshot.Guard(&err)()
@@ -107,7 +107,7 @@ func (c *Columns) live(do func(ord uint64, terms []uint32) error) error {
 	return c.each(context.Background(), 0, do)
 }
 
-// markPath marks a path and those above it.
+// markPath marks a path and its parents.
 func (c *Columns) markPath(m marks, path uint32) error {
 	for path != rootPath && m.set(path) {
 		above, _, err := c.paths.at(path)
@@ -119,21 +119,21 @@ func (c *Columns) markPath(m marks, path uint32) error {
 	return nil
 }
 
-// marks are a bit for each of some numbers.
+// marks holds one bit per number.
 type marks []uint64
 
 func newMarks(n int) marks { return make(marks, n>>6+1) }
 
 func (m marks) has(i uint32) bool { return m[i>>6]>>(i&63)&1 == 1 }
 
-// set says whether i was not marked.
+// set marks i and reports whether it was not marked before.
 func (m marks) set(i uint32) bool {
 	was := m.has(i)
 	m[i>>6] |= 1 << (i & 63)
 	return !was
 }
 
-// save writes the texts that are kept, and blanks for the others.
+// save writes the kept texts, and empty texts in place of the others.
 func (p *pool) save(w *snapshot.Writer, name string, seed seed, keep marks) error {
 	each := func(do func(n uint32, b *block, i int)) error {
 		for k := range p.blocks() {
@@ -194,9 +194,8 @@ func (p *pool) save(w *snapshot.Writer, name string, seed seed, keep marks) erro
 	return nil
 }
 
-// Open returns the Columns that Save wrote, which use the file where it lies
-// until it is closed; each block is checked when it is first read. Errors:
-// snapshot.ErrForeign, ErrCorrupt. Cost: the ordinals, 4 bytes a document.
+// Open returns the Columns that Save wrote. They read from the file until it is closed; each block is checked
+// at its first read. Errors: snapshot.ErrForeign, ErrCorrupt. Cost: the ordinals, 4 bytes a document.
 func Open(f *snapshot.File) (_ *Columns, err error) {
 	defer named(&err)
 	defer snapshot.Guard(&err)()
@@ -274,8 +273,7 @@ func (c *Columns) Verify(ctx context.Context) (err error) {
 	return nil
 }
 
-// section returns a section that should have n bytes; n below 0 means any
-// length.
+// section returns a section of n bytes; a negative n allows any length.
 func section(f *snapshot.File, tag string, n int) (*snapshot.Section, error) {
 	s, err := f.Section(tag)
 	if err != nil {
@@ -287,8 +285,8 @@ func section(f *snapshot.File, tag string, n int) (*snapshot.Section, error) {
 	return s, nil
 }
 
-// openDictionary reads what pool.save wrote; check looks at a block whose ends
-// are in order, first its first number.
+// openDictionary reads the output of pool.save. check tests a block with ascending ends; its second argument
+// is the number of the block's first text.
 func openDictionary(f *snapshot.File, name string, seed seed, n, most int, check func(b *block, first int) error) (dictionary, error) {
 	d := newDictionary(seed, most)
 	blocks := (n + blockLen - 1) / blockLen
@@ -348,7 +346,7 @@ func openDictionary(f *snapshot.File, name string, seed seed, n, most int, check
 	return d, nil
 }
 
-// checkPaths says that every path is below one before it.
+// checkPaths checks that every path is below an earlier one.
 func checkPaths(b *block, first int) error {
 	for i, above := range b.tags {
 		if n := first + i; int64(above) >= int64(n) && (n != rootPath || above != 0) {
@@ -358,8 +356,7 @@ func checkPaths(b *block, first int) error {
 	return nil
 }
 
-// checkTerms says that every term has a path and a kind, and is a number where
-// it should.
+// checkTerms checks that every term has a path and a kind, and that number terms are numbers.
 func checkTerms(paths int) func(b *block, first int) error {
 	return func(b *block, first int) error {
 		for i, tag := range b.tags {
@@ -372,7 +369,7 @@ func checkTerms(paths int) func(b *block, first int) error {
 	}
 }
 
-// openRows reads the segments and the ordinals; lists stay where they lie.
+// openRows reads the segments and the ordinals; the lists stay in the file.
 func openRows(f *snapshot.File, h head) (rows, error) {
 	var r rows
 	table, err := section(f, "segments", 16*h.segments)
@@ -438,7 +435,7 @@ func openRows(f *snapshot.File, h head) (rows, error) {
 	return r, nil
 }
 
-// check says that the lists of a segment are ascending numbers of terms.
+// check checks that the lists of a segment are ascending term numbers.
 func (s *segment) check(terms int) error {
 	if !slices.IsSorted(s.ends) || int(s.ends[len(s.ends)-1]) != len(s.posts) {
 		return corruptf("lists from row %d", s.first)

@@ -15,11 +15,11 @@ import (
 	"github.com/lexsem/lexsem/store"
 )
 
-// Corpus is the state of the database that a fit works on.
+// Corpus is the state of the database for a fit.
 type Corpus struct {
 	S   *state.State
 	dim int
-	// Images says that the passages are images, whose texts are references to them.
+	// Images says that the passages are images and their texts are references.
 	Images bool
 	IDs    []uint64        // of the chunks, ascending by document and number
 	text   *store.Document // last read, of version textOf
@@ -81,7 +81,8 @@ func (c *Corpus) HardNegatives(ctx context.Context, query []float32, from, to in
 // reference names the image of a version.
 func reference(ord uint64) string { return visual.Reference(fmt.Sprint(ord), picture.View{}) }
 
-// ImageProbes draws two parts of images spread over a corpus, as references, by the rules of the trainer.
+// ImageProbes draws two queries, as references to parts of images, from images spread over a corpus, by
+// the rules of the trainer.
 func (c *Corpus) ImageProbes(seed uint64) (texts []string, targets []int, err error) {
 	r := rand.New(rand.NewPCG(seed, 0x6175746f))
 	n := min(Probed, c.Len())

@@ -1,4 +1,4 @@
-// Package fitting has what fits of bridges have in common, wherever the documents are kept.
+// Package fitting is the common part of fits of bridges, wherever the documents are kept.
 package fitting
 
 import (
@@ -13,7 +13,7 @@ import (
 	"github.com/lexsem/lexsem/modulate/train"
 )
 
-// Error makes what the caller of a fit can mend a fault.ErrInvalid.
+// Error turns errors that the caller of a fit can avoid into fault.ErrInvalid.
 func Error(err error) error {
 	for _, bad := range []error{train.ErrCorpus, train.ErrOptions, modulate.ErrUnknownVariant, modulate.ErrOptions} {
 		if errors.Is(err, bad) {
@@ -26,9 +26,9 @@ func Error(err error) error {
 // Probed is the number of passages that probes are drawn from, two each.
 const Probed = 150
 
-// Probes draws queries from passages spread over a corpus: five content words
-// in any order, and sixteen words in a row, half of a shorter passage. targets
-// are the passages' numbers.
+// Probes draws queries from passages spread over a corpus: five content words in any
+// order, and sixteen consecutive words, or half of a shorter passage. targets are the
+// passages' numbers.
 func Probes(c train.Corpus, seed uint64) (texts []string, targets []int, err error) {
 	r := rand.New(rand.NewPCG(seed, 0x6175746f))
 	n := min(Probed, c.Len())

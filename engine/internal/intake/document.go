@@ -10,13 +10,13 @@ import (
 	"github.com/lexsem/lexsem/store"
 )
 
-// Why a document is not new.
+// Reasons why a document is not new.
 var (
 	ErrTwice  = fmt.Errorf("%w: it stands twice in this call; give each its own id or use Upsert", fault.ErrExists)
 	ErrStored = fmt.Errorf("%w; use Upsert to replace it", fault.ErrExists)
 )
 
-// Document has the fields of engine.Document, which says what they are.
+// Document has the same fields as engine.Document, which documents them.
 type Document struct {
 	ID, Title, Text string
 	Metadata        map[string]any
@@ -27,9 +27,9 @@ type Document struct {
 	WordsFirst      bool
 }
 
-// Document checks a document, and returns its metadata and the vector that it brings, if
-// any, as they are kept. image says that Data are an image, which needs no text; its file is
-// not checked.
+// Document checks a document, and returns its metadata and its own vector, if any, in stored
+// form. image says that Data is an image, so the text may be empty; the image itself is not
+// checked.
 func (s Space) Document(d Document, image bool) (raw []byte, vector []float32, err error) {
 	if err := CheckID(d.ID); err != nil {
 		return nil, nil, err
@@ -53,7 +53,7 @@ func (s Space) Document(d Document, image bool) (raw []byte, vector []float32, e
 	return raw, vector, err
 }
 
-// CheckID says why no document can have an id, or nil.
+// CheckID returns the reason why no document can have an id, or nil.
 func CheckID(id string) error {
 	if id == "" || len(id) > store.MaxIDBytes {
 		return fmt.Errorf("%w: an id has 1 to %d bytes, this one %d", fault.ErrInvalid, store.MaxIDBytes, len(id))
@@ -61,7 +61,7 @@ func CheckID(id string) error {
 	return nil
 }
 
-// checkBreaks says why a text cannot be cut at breaks, or nil.
+// checkBreaks returns the reason why a text cannot be cut at breaks, or nil.
 func checkBreaks(text string, breaks []int) error {
 	for i, b := range breaks {
 		switch {
@@ -76,10 +76,10 @@ func checkBreaks(text string, breaks []int) error {
 	return nil
 }
 
-// Blank says that a text holds nothing but white space.
+// Blank reports whether a text is empty or only white space.
 func Blank(s string) bool { return strings.TrimSpace(s) == "" }
 
-// encodeMetadata is what is stored of metadata: nothing where there are none.
+// encodeMetadata returns metadata in stored form: nothing if there are none.
 func encodeMetadata(m map[string]any) ([]byte, error) {
 	if len(m) == 0 {
 		return nil, nil

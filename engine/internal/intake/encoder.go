@@ -9,15 +9,15 @@ import (
 	"github.com/lexsem/lexsem/store"
 )
 
-// Checked holds an encoder to what the store and the index cannot do without: a
-// vector without a direction would be stored and could never be indexed.
+// Checked checks the output of an encoder as store and index need it: a vector without a direction could be
+// stored but never indexed.
 type Checked struct {
 	encoder.Encoder
 	Metric metric.Metric // of the database that its vectors are for
 }
 
-// Encode implements encoder.Encoder. A call whose context ends is left behind: its batch ends by itself, and nobody
-// waits for it.
+// Encode implements encoder.Encoder. A call whose context ends returns at once; its batch ends by itself in the
+// background.
 func (c Checked) Encode(ctx context.Context, role encoder.Role, in []encoder.Input, need encoder.Need) ([]encoder.Output, error) {
 	type answer struct {
 		out []encoder.Output
@@ -61,8 +61,7 @@ func (c Checked) Encode(ctx context.Context, role encoder.Role, in []encoder.Inp
 	return out, nil
 }
 
-// Token is the vocabulary's entry of a token, "" where the encoder, which may be a Checked,
-// does not tell.
+// Token is the vocabulary entry of a token, or "" if the encoder, which may be a Checked, does not know it.
 func Token(enc encoder.Encoder, id int32) string {
 	c, _ := enc.(Checked)
 	if t, ok := c.Encoder.(interface{ Token(int32) string }); ok {
@@ -71,14 +70,14 @@ func Token(enc encoder.Encoder, id int32) string {
 	return ""
 }
 
-// Lent is an encoder that belongs to another: whoever is given it cannot close it.
+// Lent is an encoder that belongs to another owner: its user cannot close it.
 type Lent struct{ encoder.Encoder }
 
 // Close does nothing.
 func (Lent) Close() error { return nil }
 
-// CheckEncoder refuses an encoder that a database could not be made for: what
-// is stored of it must tell it from others when the database is opened again.
+// CheckEncoder refuses an encoder that cannot fill a database: its stored description must distinguish it
+// from others at the next opening.
 func CheckEncoder(enc encoder.Encoder) error {
 	f := enc.Fingerprint()
 	switch {
@@ -100,12 +99,12 @@ func CheckEncoder(enc encoder.Encoder) error {
 	return nil
 }
 
-// maxVocab is the greatest vocabulary of an encoder, many times that of any there is:
-// tables of all tokens are kept, so a manifest must not ask for endless ones.
+// maxVocab bounds the vocabulary of an encoder, far above any existing one: tables of all tokens are kept in
+// memory, so a manifest must not demand huge ones.
 const maxVocab = 1 << 24
 
-// CheckShape says why an encoder's fingerprint cannot be that of a database of vectors
-// of length dim, or nil.
+// CheckShape returns the reason why an encoder's fingerprint cannot belong to a database with vectors of
+// length dim, or nil.
 func CheckShape(fp encoder.Fingerprint, dim int) error {
 	switch {
 	case fp.Dim < 1 || fp.Dim > store.MaxDim:

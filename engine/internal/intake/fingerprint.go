@@ -11,7 +11,7 @@ import (
 	"github.com/lexsem/lexsem/store"
 )
 
-// StoredFingerprint is that of the encoder a database was filled with.
+// StoredFingerprint returns the fingerprint of the encoder that filled the database.
 func StoredFingerprint(m store.Manifest) (f encoder.Fingerprint, err error) {
 	if err := json.Unmarshal(m.Encoder, &f); err != nil {
 		return f, fmt.Errorf("%w: encoder fingerprint in the manifest: %v", store.ErrCorrupt, err)
@@ -19,8 +19,8 @@ func StoredFingerprint(m store.Manifest) (f encoder.Fingerprint, err error) {
 	return f, nil
 }
 
-// CheckSpace is encoder.Check for a database of a metric: where lengths count, those of
-// the probe vectors must be the same as well.
+// CheckSpace is encoder.Check for a database with a metric: if lengths count, the lengths of the probe
+// vectors must also agree.
 func CheckSpace(what string, by metric.Metric, want, got encoder.Fingerprint) error {
 	if err := encoder.Check(what, want, got); err != nil || by.Directions() || !want.Probed() || !got.Probed() {
 		return err
@@ -34,8 +34,8 @@ func CheckSpace(what string, by metric.Metric, want, got encoder.Fingerprint) er
 	return nil
 }
 
-// sameLength is the most by which the lengths of two probe vectors of one model may
-// differ, as a share, where lengths count.
+// sameLength is the maximum relative difference of the lengths of two probe vectors of one model, if
+// lengths count.
 const sameLength = 0.01
 
 func length(v []float32) float64 {
@@ -46,11 +46,12 @@ func length(v []float32) float64 {
 	return math.Sqrt(s)
 }
 
-// NewTokenStates is what a new database does about token states if its options do not say. Tests set it.
+// NewTokenStates is the setting of token states for a new database whose options do not name one. Tests
+// set it.
 var NewTokenStates = "auto"
 
-// DescribeNew is Describe for a database that holds nothing yet, whose token states are
-// decided on, too; "" says as usual.
+// DescribeNew is Describe for an empty database, which also sets its token states; "" means the
+// default.
 func DescribeNew(m *store.Manifest, fp encoder.Fingerprint, by metric.Metric, language, tokenStates string) error {
 	if fp.Model != "" && by.Directions() {
 		m.TokenStates = cmp.Or(tokenStates, NewTokenStates)
@@ -58,7 +59,7 @@ func DescribeNew(m *store.Manifest, fp encoder.Fingerprint, by metric.Metric, la
 	return Describe(m, fp, by, language)
 }
 
-// Describe writes into a manifest what a database is made for.
+// Describe writes encoder, metric and language of a database into its manifest.
 func Describe(m *store.Manifest, fp encoder.Fingerprint, by metric.Metric, language string) error {
 	raw, err := json.Marshal(fp)
 	if err != nil {

@@ -9,14 +9,14 @@ import (
 	"github.com/lexsem/lexsem/store"
 )
 
-// Merges are patches of metadata, those of one document together, in the order in which
-// documents are first named. The zero value has none.
+// Merges are patches of metadata, grouped by document, in the order in which documents are
+// first named. The zero value is empty.
 type Merges struct {
 	All []Merge
 	at  map[string]int
 }
 
-// Merge is what is to be merged into the metadata of one document.
+// Merge is the patch for the metadata of one document.
 type Merge struct {
 	ID       string
 	Position int // of its first patch

@@ -1,4 +1,4 @@
-// Package intake checks what callers bring to a database, whoever keeps its documents:
+// Package intake checks the input of a database, wherever its documents are kept:
 // encoders, documents, patches and queries.
 package intake
 
@@ -13,7 +13,7 @@ import (
 	"github.com/lexsem/lexsem/modulate"
 )
 
-// Space is what the vectors of a database are, and what makes them of texts.
+// Space describes the vectors of a database and how texts become vectors.
 type Space struct {
 	Dim     int
 	Metric  metric.Metric
@@ -25,8 +25,8 @@ type Space struct {
 	Words func(ctx context.Context, text string) (encoder.Tokens, error)
 }
 
-// Query is the input of a query that w modulates without its text being encoded, and the
-// tensors that the input lacks yet, 0 for none.
+// Query is the input of a query that w modulates, without its encoded text, and the
+// tensors that are still missing, 0 for none.
 func (s Space) Query(ctx context.Context, q search.Query, w search.Way) (in modulate.Input, need encoder.Need, err error) {
 	if err := ctx.Err(); err != nil {
 		return in, 0, err
@@ -61,7 +61,7 @@ func (s Space) Query(ctx context.Context, q search.Query, w search.Way) (in modu
 	return in, 0, nil
 }
 
-// Fill adds to the input of a query what encoding its text gave.
+// Fill adds the encoder's output for the text to the input of a query.
 func (s Space) Fill(in *modulate.Input, o encoder.Output) {
 	in.Hidden, in.Logits = o.Hidden, o.Logits
 	if s.Words == nil {

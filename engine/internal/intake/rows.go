@@ -9,8 +9,8 @@ import (
 	"github.com/lexsem/lexsem/store"
 )
 
-// CheckRows refuses vectors that a database of a metric cannot have, and tokens that are
-// there twice or are none of a vocabulary.
+// CheckRows refuses vectors that are invalid under the metric, and tokens that occur
+// twice or are outside the vocabulary.
 func CheckRows(d *store.Document, by metric.Metric, vocab int) error {
 	for i, r := range d.Rows {
 		if d.Deferred() {
@@ -39,7 +39,7 @@ func DropTokens(d *store.Document) {
 	}
 }
 
-// SetTokens sets the tokens of a row of r, and adds to those that were cut off.
+// SetTokens sets the tokens of a row of r, and adds to its count of cut tokens.
 func SetTokens(r *store.Document, row int, t encoder.Tokens) {
 	r.Rows[row].Tokens = t.Lexical(nil)
 	r.Truncated += int32(t.Truncated)

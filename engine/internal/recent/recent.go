@@ -3,8 +3,8 @@ package recent
 
 import "sync"
 
-// Cache keeps values by number. It has two generations: when the younger has half of the size, it becomes the older,
-// and the older is forgotten. Safe for concurrent use.
+// Cache keeps values by number. It has two generations: when the younger reaches half of the size, it becomes the
+// older, and the previous older one is dropped. Safe for concurrent use.
 type Cache[V any] struct {
 	most int
 
@@ -21,10 +21,10 @@ type entry[V any] struct {
 // New is a Cache of at most this size, in the unit of Put.
 func New[V any](most int) *Cache[V] { return &Cache[V]{most: most, young: map[uint64]entry[V]{}} }
 
-// Most is the size that c has at most.
+// Most is the maximum size of c.
 func (c *Cache[V]) Most() int { return c.most }
 
-// Len is how many values c keeps.
+// Len returns how many values c keeps.
 func (c *Cache[V]) Len() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -45,7 +45,7 @@ func (c *Cache[V]) Get(id uint64) (v V) {
 	return x.value
 }
 
-// Put keeps a value, unless its number has one or it has more than half of the size of all.
+// Put stores a value, unless its number already has one or the value exceeds half of the total size.
 func (c *Cache[V]) Put(id uint64, v V, size int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

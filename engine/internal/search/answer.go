@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Hit has the fields of engine.Hit, which says what they are.
+// Hit has the same fields as engine.Hit, which documents them.
 type Hit struct {
 	ID                                                                              string
 	Rank                                                                            int
@@ -21,7 +21,7 @@ type Hit struct {
 	Duplicates                                                                      []string
 }
 
-// Passage is what a hit shows of a document.
+// Passage is the part of a document that a hit shows.
 type Passage struct {
 	ID, Title, Media string
 	Text             string // of the chunk
@@ -31,8 +31,8 @@ type Passage struct {
 	Line             int // first one of the document's text, from 1, that Text covers
 }
 
-// Hit is what was found as it is shown, without a rank and with its duplicates to be named.
-// cosine is that of the unmodulated query, 0 where there is none.
+// Hit converts f to a hit, without a rank; the ids of its duplicates are still missing.
+// cosine is that of the unmodulated query, or 0 without a query vector.
 func (f Found) Hit(p Passage, cosine float32) Hit {
 	return Hit{
 		ID: p.ID, Score: float32(f.Score), Probability: float32(f.Probability), Cosine: cosine, Modulated: float32(f.Dense),
@@ -49,7 +49,7 @@ type Timer struct {
 	last  time.Time
 }
 
-// Step has the fields of engine.Step, which says what they are.
+// Step has the same fields as engine.Step, which documents them.
 type Step struct {
 	Name string
 	Took time.Duration

@@ -11,7 +11,7 @@ import (
 	"github.com/lexsem/lexsem/internal/chunk"
 )
 
-// boosted is what the boosts give to the documents of candidates: one number for each boost.
+// boosted returns the boosts of the candidates' documents: one number for each boost.
 func (r *Run) boosted(ctx context.Context, cs []fusion.Candidate) (map[uint64][]float64, error) {
 	given := map[uint64][]float64{}
 	for _, c := range cs {
@@ -53,7 +53,7 @@ func (r *Run) boost(ctx context.Context, cs []fusion.Candidate) error {
 	return nil
 }
 
-// gain is what the boosts add to 1 for a candidate.
+// gain is the sum that the boosts of a candidate add to 1.
 func (r *Run) gain(id uint64) (sum float64) {
 	for n, x := range r.gains[chunk.Ord(id)] {
 		sum += r.fields.boosts[n].Weight * x
@@ -61,7 +61,7 @@ func (r *Run) gain(id uint64) (sum float64) {
 	return sum
 }
 
-// Summands are those of a candidate's score.
+// Summands returns the summands of a candidate's score.
 func (r *Run) Summands(c fusion.Candidate) []fusion.Term {
 	terms := append(r.Plan.Terms(c), r.fileTerms(c)...)
 	lift := r.lifts[c.Ord]
@@ -98,9 +98,9 @@ func (r *Run) gained(c fusion.Candidate, bare bool) (terms []fusion.Term) {
 	return terms
 }
 
-// favourites are the documents that the boosts favour most, of those that may be found, the most favoured first. Each
-// boost has its own ranking; once so many documents are known that the next of all rankings together cannot be favoured
-// more, the others need not be looked at (the threshold algorithm of Fagin, Lotem and Naor).
+// favourites returns the documents with the highest boosts among those that may be found, highest first. Each boost has
+// its own ranking. The search stops when no later document in the rankings can exceed the ones already found (the
+// threshold algorithm of Fagin, Lotem and Naor).
 func (r *Run) favourites(ctx context.Context) ([]uint64, error) {
 	type leg struct {
 		filter.Boost
@@ -172,7 +172,7 @@ func (r *Run) favourites(ctx context.Context) ([]uint64, error) {
 	return ords, nil
 }
 
-// favoured are the chunks of the documents that the boosts favour most, without those that are candidates already.
+// favoured returns the chunks of the favourites, without those that are already candidates.
 func (r *Run) favoured(ctx context.Context, known []fusion.Candidate) (cs []fusion.Candidate, err error) {
 	if !r.Plan.Boosted || r.S == nil {
 		return nil, nil

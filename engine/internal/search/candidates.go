@@ -8,10 +8,10 @@ import (
 	"github.com/lexsem/lexsem/internal/text"
 )
 
-// Candidates runs the legs to a depth, beside each other, and returns what they name,
-// with the scores of both and ranked; all says that there is nothing else to be found.
-// Each leg also finds how the words match what it names. The step "lexical" is what
-// that leg took longer than the dense one.
+// Candidates runs both retrievers in parallel to a depth, and returns their candidates, ranked, with the
+// scores of both. all reports that there are no other candidates. Each retriever also computes the word
+// matches of its candidates. The step "lexical" is the time by which that retriever took longer than the
+// dense one.
 func (r *Run) Candidates(ctx context.Context, depth int) (cs []fusion.Candidate, all bool, err error) {
 	if r.Plan.Listed {
 		cs, all, err = r.listed(ctx, depth)
@@ -37,7 +37,7 @@ func (r *Run) candidates(ctx context.Context, depth int) (cs []fusion.Candidate,
 	return r.byBoth(ctx, depth)
 }
 
-// byWords are the candidates of the lexical leg alone.
+// byWords returns the candidates of the lexical leg alone.
 func (r *Run) byWords(ctx context.Context, depth int) ([]fusion.Candidate, bool, error) {
 	if len(r.exacts()) > 0 { // whichever hits are asked for, certain decides by the same
 		depth = max(depth, minDepth)
@@ -61,7 +61,7 @@ func (r *Run) byWords(ctx context.Context, depth int) ([]fusion.Candidate, bool,
 	return cs, all, err
 }
 
-// byVector are the candidates of the dense leg alone.
+// byVector returns the candidates of the dense leg alone.
 func (r *Run) byVector(ctx context.Context, depth int) ([]fusion.Candidate, bool, error) {
 	cs, err := r.dense.nearest(ctx, depth, r.Q.Ef, r.filter)
 	if err != nil {
@@ -84,7 +84,7 @@ func (r *Run) byVector(ctx context.Context, depth int) ([]fusion.Candidate, bool
 	return cs, all, r.rescore(ctx, cs)
 }
 
-// byBoth are the fused candidates of both legs.
+// byBoth returns the fused candidates of both legs.
 func (r *Run) byBoth(ctx context.Context, depth int) ([]fusion.Candidate, bool, error) {
 	words := beside(func() ([]fusion.Candidate, error) { return r.words(ctx, depth) })
 	defer words() // it reads the state, which is the caller's no longer than this call
@@ -132,8 +132,8 @@ func (r *Run) byBoth(ctx context.Context, depth int) ([]fusion.Candidate, bool, 
 	return cs, all, r.byFiles(ctx, cs, true)
 }
 
-// fuse ranks candidates that have the scores of both legs. From best, where it is not nil, the cosines of chunks without
-// vectors are learned.
+// fuse ranks candidates that have the scores of both retrievers. From best, if not nil, it learns the cosines of chunks
+// without vectors.
 func (r *Run) fuse(ctx context.Context, cs, best []fusion.Candidate) error {
 	if err := r.matchTokens(ctx, cs); err != nil {
 		return err
@@ -145,14 +145,14 @@ func (r *Run) fuse(ctx context.Context, cs, best []fusion.Candidate) error {
 	return r.Plan.Fusion.Fuse(cs)
 }
 
-// lexicon is the words of the chunks that are searched: *inverted.Words, or a Corpus.
+// lexicon holds the words of the searched chunks: *inverted.Words, or a Corpus.
 type lexicon interface {
 	SearchMatches(ctx context.Context, terms []text.Term, k int, allow func(id uint64) bool) ([]uint64, []inverted.Match, error)
 	Match(ctx context.Context, dst []inverted.Match, terms []text.Term, ids []uint64) error
 	PairNumbers(dst []uint64, id uint64) ([]uint64, error)
 }
 
-// words is what the lexical leg names, with its scores and best first.
+// words returns the candidates of the lexical retriever with their scores, best first.
 func (r *Run) words(ctx context.Context, depth int) ([]fusion.Candidate, error) {
 	ids, matches, err := r.lexicon.SearchMatches(ctx, r.Terms, depth, r.filter.allow)
 	cs := make([]fusion.Candidate, len(ids))
@@ -163,7 +163,7 @@ func (r *Run) words(ctx context.Context, depth int) ([]fusion.Candidate, error) 
 	return cs, err
 }
 
-// beside starts f in a goroutine, and returns what waits for its answer.
+// beside starts f in a goroutine, and returns a function that waits for its result.
 func beside[T any](f func() (T, error)) func() (T, error) {
 	var v T
 	var err error
@@ -178,8 +178,7 @@ func beside[T any](f func() (T, error)) func() (T, error) {
 	}
 }
 
-// order gives candidates the scores of both legs, and ranks them by the one
-// that the plan ranks by.
+// order gives candidates the scores of both retrievers, and ranks them by the one that the plan chose.
 func (r *Run) order(ctx context.Context, cs []fusion.Candidate) error {
 	if len(cs) == 0 {
 		return nil
@@ -220,8 +219,8 @@ func (r *Run) order(ctx context.Context, cs []fusion.Candidate) error {
 	return nil
 }
 
-// match gives every candidate its lexical scores: one that only the dense leg has
-// named has true scores, not zero.
+// match gives every candidate its lexical scores: a candidate that only the dense retriever found has true
+// scores, not zero.
 func (r *Run) match(ctx context.Context, cs []fusion.Candidate) error {
 	ids := make([]uint64, len(cs))
 	for i, c := range cs {

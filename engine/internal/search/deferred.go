@@ -6,20 +6,20 @@ import (
 	"github.com/lexsem/lexsem/engine/fusion"
 )
 
-// While chunks have no vector yet, a hybrid search ranks them beside those that have one. Their cosine and their tokens
-// are foretold by their words: by the regression on term recall over those candidates of the lexical leg that have
-// vectors. A cosine of 0 would put all of them behind whatever was encoded first.
+// While some chunks have no vector yet, a hybrid search ranks them together with those that have one. Their cosine and
+// token scores are predicted from their words, by a regression on term recall over the candidates of the lexical
+// retriever that have vectors. With a cosine of 0, all of them would rank after the first encoded documents.
 
-// line is a quantity as a linear function of term recall.
+// line is a quantity that is a linear function of term recall.
 type line struct{ at, slope float64 }
 
-// flat is the ridge of the regression: the slope of few candidates is less.
+// flat is the ridge of the regression: with few candidates it reduces the slope.
 const flat = 0.1
 
-// deferred says whether chunks of the state have no vector yet.
+// deferred reports whether some chunks of the state have no vector yet.
 func (r *Run) deferred() bool { return r.S != nil && r.S.Encoded() < r.S.Chunks() }
 
-// score gives candidates the score of the dense leg, and marks those that have no vector yet.
+// score gives candidates the score of the dense retriever, and marks those without a vector.
 func (r *Run) score(ctx context.Context, cs []fusion.Candidate) error {
 	n := len(cs)
 	if r.deferred() {
@@ -34,7 +34,8 @@ func (r *Run) score(ctx context.Context, cs []fusion.Candidate) error {
 	return r.dense.score(ctx, cs[:n])
 }
 
-// learn makes the lines of a query from its scored candidates, of which the lexical leg has named some.
+// learn fits the regression lines of a query to scored candidates; named are those that the lexical retriever
+// found.
 func (r *Run) learn(named, cs []fusion.Candidate) {
 	if !r.deferred() {
 		return
@@ -64,7 +65,7 @@ func (r *Run) learn(named, cs []fusion.Candidate) {
 	}
 }
 
-// foretell gives candidates without vectors what their words foretell.
+// foretell gives candidates without vectors the predicted scores.
 func (r *Run) foretell(cs []fusion.Candidate) {
 	for i := range cs {
 		c := &cs[i]

@@ -8,7 +8,7 @@ import (
 	"github.com/lexsem/lexsem/index"
 )
 
-// leg is the dense side of one query, ready to be asked.
+// leg is the dense retriever of one prepared query.
 type leg interface {
 	// nearest returns the k best chunks that met the filter, if any, best first,
 	// with Dense and Score set. ef is read by approximate indexes.
@@ -20,7 +20,7 @@ type leg interface {
 	vectorFor(id uint64) []float32
 }
 
-// oneVector is the dense leg of a query that has one vector for all documents.
+// oneVector is the dense retriever of a query with one vector for all documents.
 type oneVector struct {
 	s      *state.State
 	vector []float32
@@ -40,7 +40,7 @@ func (l oneVector) nearest(ctx context.Context, k, ef int, f filtered) ([]fusion
 	return cs, nil
 }
 
-// scored is how many candidates are scored between two looks at the context.
+// scored is the number of candidates scored between two looks at the context.
 const scored = 256
 
 func (l oneVector) score(ctx context.Context, cs []fusion.Candidate) error {

@@ -14,15 +14,15 @@ import (
 	"github.com/lexsem/lexsem/modulate/local"
 )
 
-// How many cells a query looks into: all of them up to wholeCells, about 10,000
-// passages, and at least a tenth beyond.
+// The number of cells that a query probes: all up to wholeCells, about 10,000 passages, and at
+// least a tenth of more.
 const (
 	wholeCells = 40
 	cellsShare = 10
 )
 
-// probes is the number of cells to look into, with a filter that lets found of
-// all documents through: as many documents that meet it as without one.
+// probes is the number of cells to probe. If a filter keeps only found of all documents, more
+// cells are probed, so that about as many matching documents are compared.
 func probes(cells, found, all int) int {
 	n := max(wholeCells, (cells+cellsShare-1)/cellsShare)
 	if found < all {
@@ -31,9 +31,9 @@ func probes(cells, found, all int) int {
 	return min(n, cells)
 }
 
-// localLeg is the dense leg of a query that has a vector for each cell. A chunk's
-// score is the inner product with the vector of its cell; chunks that the local
-// bridges do not have yet are scored by one vector.
+// localLeg is the dense retriever of a query with a vector for each cell. A chunk's score is the
+// inner product with the vector of its cell; chunks that are not yet in the local bridges are
+// scored by one vector.
 type localLeg struct {
 	s     *state.State
 	in    modulate.Input // Dense is what the cells' shifts are added to
@@ -46,21 +46,21 @@ type localLeg struct {
 	room  *[]float32     // where they lie, which release gives back
 }
 
-// vectorOnce makes a vector when it is first asked for, and returns the same from then on.
+// vectorOnce makes a vector at the first call, and returns the same one afterwards.
 type vectorOnce func() ([]float32, error)
 
-// rooms are of *[]float32. The vectors of forty cells are most of what a search needs memory for.
+// rooms holds *[]float32. Most of the memory of a search is the vectors of forty cells.
 var rooms = sync.Pool{New: func() any { return new([]float32) }}
 
-// release gives the vectors of the cells up: no method may be called any more.
+// release frees the vectors of the cells; no method may be called afterwards.
 func (l *localLeg) release() {
 	*l.room = l.rows[:0]
 	rooms.Put(l.room)
 	l.rows = nil
 }
 
-// newLocalLeg modulates a query for the cells it will look into first. About found
-// chunks meet its filter, and no more than most. Most queries do not ask for other.
+// newLocalLeg modulates a query for the first cells to probe. found is the approximate number of
+// chunks that meet its filter, most an upper bound. Most queries do not need other.
 func newLocalLeg(ctx context.Context, s *state.State, in modulate.Input, plain []float32, other vectorOnce, found, most int) (*localLeg, error) {
 	all := s.Local.Cells()
 	l := &localLeg{s: s, in: in, plain: plain, other: other, found: most, at: slices.Repeat([]int{-1}, all), room: rooms.Get().(*[]float32)}
@@ -73,7 +73,7 @@ func newLocalLeg(ctx context.Context, s *state.State, in modulate.Input, plain [
 	return l, l.modulate(ctx, cells)
 }
 
-// modulate makes the vectors of cells that have none yet.
+// modulate makes the vectors of cells without one.
 func (l *localLeg) modulate(ctx context.Context, cells []int) (err error) {
 	from := len(l.rows)
 	l.rows = slices.Grow(l.rows, len(cells)*len(l.plain))
@@ -208,7 +208,7 @@ func (l *localLeg) vectorFor(id uint64) []float32 {
 	return v
 }
 
-// shares divides what the chunk's cell adds to its score among the tokens.
+// shares divides the contribution of the chunk's cell to its score among the tokens.
 func (l *localLeg) shares(id uint64, passage []float32) (map[int32]float64, error) {
 	out := map[int32]float64{}
 	c, ok := l.s.Local.Cell(id)

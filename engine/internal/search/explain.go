@@ -12,10 +12,10 @@ import (
 	"github.com/lexsem/lexsem/internal/text"
 )
 
-// topDimensions is how many dimensions an explanation names.
+// topDimensions is the number of dimensions that an explanation lists.
 const topDimensions = 8
 
-// Shares divide the modulated score of a candidate, as engine.Explanation says.
+// Shares divide the modulated score of a candidate, as described at engine.Explanation.
 type Shares struct {
 	Plain, Bias float64
 	Attributed  bool
@@ -23,8 +23,8 @@ type Shares struct {
 	Dimensions  []explain.Dimension
 }
 
-// Shares are those of a candidate whose vector is passage. token is the vocabulary's entry of
-// a token, "" where it is not known.
+// Shares divides the score of a candidate with the vector passage. token is the vocabulary
+// entry of a token, "" if unknown.
 func (r *Run) Shares(c fusion.Candidate, passage []float32, token func(id int32) string) (x Shares, err error) {
 	x.Dimensions = moved(r.In.Dense, r.VectorFor(c.Ord), passage)
 	a, whole, err := r.Attribute(c, passage)
@@ -47,7 +47,7 @@ func (r *Run) Shares(c fusion.Candidate, passage []float32, token func(id int32)
 	return x, nil
 }
 
-// moved are the dimensions in which modulation moved the score most.
+// moved returns the dimensions in which modulation changed the score most.
 func moved(plain, vector, passage []float32) (top []explain.Dimension) {
 	type change struct {
 		explain.Dimension
@@ -67,7 +67,7 @@ func moved(plain, vector, passage []float32) (top []explain.Dimension) {
 	return top
 }
 
-// Lexicon is what is known of the words of a query in one chunk, and how texts become words.
+// Lexicon holds the word statistics of one chunk for a query, and the analysis of texts.
 type Lexicon struct {
 	Scores  []inverted.TermScore
 	UB      float64 // the limit of BM25
@@ -75,9 +75,9 @@ type Lexicon struct {
 	Analyse func(text string) []text.Term
 }
 
-// Words are what the words of a query with these terms give to a chunk with this title and
-// text, which begins at byte start of its document's: the words, their adjacent pairs, and
-// where they stand in the document.
+// Words computes the contributions of a query's words to a chunk with this title and text,
+// which starts at byte start of its document: the words, their adjacent pairs, and their
+// positions in the document.
 func (l Lexicon) Words(terms []text.Term, title, body string, start int) (words []explain.Word, pairs []explain.Pair, matches []explain.Match) {
 	first := map[string]text.Term{}
 	for _, t := range terms {

@@ -11,14 +11,14 @@ import (
 	"github.com/lexsem/lexsem/internal/fault"
 )
 
-// The metadata of documents change the order of hits in three ways: boosts multiply scores, a sort orders what was
-// found, and groups limit how many hits have the same value. A boost is a retriever, too: it names the documents that
-// it favours most, so that words and vectors do not have to name them first.
+// The metadata of documents change the order of hits in three ways: boosts multiply scores, a sort orders the hits,
+// and groups limit how many hits have the same value. A boost is also a retriever: it adds the documents with the
+// highest boosts to the candidates, so that words and vectors need not find them.
 
-// maxGrouped is how many candidates a leg names at most to fill the groups of a query.
+// maxGrouped is the maximum number of candidates of a leg for the groups of a query.
 const maxGrouped = 64 * minDepth
 
-// fields is what a query asks of the metadata.
+// fields holds the uses of metadata in a query.
 type fields struct {
 	boosts   []filter.Boost
 	sort     *filter.Sort
@@ -67,7 +67,8 @@ func (r *Run) inColumns(ctx context.Context, path string, _ []fusion.Candidate) 
 	return f.Values, nil
 }
 
-// pool is how many hits are sorted: all where the query tells which documents match, else those that pages can have.
+// pool returns how many hits are sorted: all if the query itself determines which documents match, else the hits
+// that pages can reach.
 func (r *Run) pool() int {
 	if r.Q.MinScore != 0 || !r.Plan.Dense {
 		return MaxK
@@ -78,7 +79,7 @@ func (r *Run) pool() int {
 	return max(PageEnd, r.Plan.K)
 }
 
-// sorted orders hits by the field of the query's sort; equal ones keep their order.
+// sorted orders hits by the query's sort field; equal hits keep their order.
 func (r *Run) sorted(ctx context.Context, hits []Found) error {
 	s := r.fields.sort
 	cs := make([]fusion.Candidate, len(hits))
@@ -111,7 +112,7 @@ func (r *Run) sorted(ctx context.Context, hits []Found) error {
 	return nil
 }
 
-// firstOf is the first value of a candidate's document in an order, "" for none.
+// firstOf is the first value, in the order of s, of a candidate's document; "" if it has none.
 func firstOf(of valuesOf, id uint64, s filter.Sort) (first string, err error) {
 	err = of(chunk.Ord(id), func(k filter.Kind, text []byte) {
 		if k == filter.Empty {
@@ -124,7 +125,7 @@ func firstOf(of valuesOf, id uint64, s filter.Sort) (first string, err error) {
 	return first, err
 }
 
-// groups counts the hits of each value of a field. A document of several values counts for the least one.
+// groups counts the hits of each value of a field. A document with several values counts for the lowest one.
 type groups struct {
 	of   valuesOf
 	most int
@@ -139,7 +140,7 @@ func (r *Run) groups(ctx context.Context, cs []fusion.Candidate) (*groups, error
 	return &groups{of, r.fields.perGroup, map[string]int{}}, err
 }
 
-// full says whether the group of a candidate has its hits; if not, the candidate is counted.
+// full reports whether the group of a candidate is complete; if not, it counts the candidate.
 func (g *groups) full(c fusion.Candidate) (bool, error) {
 	if g == nil {
 		return false, nil

@@ -15,10 +15,10 @@ import (
 	"github.com/lexsem/lexsem/internal/text"
 )
 
-// In a folder of source code, the path of a file and the names that it defines say more about what it is for than
+// In a folder of source code, the path of a file and the names that it defines say more about its purpose than
 // its passages do. Calibrated fusion then adds the signals of a candidate's file to its score.
 
-// signals are what a file is measured by, from 0 to 1.
+// signals are properties of a file, from 0 to 1.
 const (
 	isDocumentation = iota
 	isTest
@@ -29,8 +29,9 @@ const (
 	fileSignals
 )
 
-// fileWeights are the weights of the signals. They were chosen by 118 judged queries in axum, fastapi, gin, gson, rack and
-// zod: nDCG@10 is .858 with them, .855 if each repository has weights that the other five chose, and .755 without.
+// fileWeights are the weights of the signals. They were chosen on 118 judged queries in axum, fastapi, gin, gson, rack
+// and zod: nDCG@10 is .858 with them, .855 if each repository uses the weights chosen on the other five, and .755
+// without.
 var fileWeights = [fileSignals]struct {
 	name   string
 	weight float64
@@ -49,25 +50,25 @@ const (
 	keptNames     = 1 << 20 // words that Files keeps, of 4 bytes each
 )
 
-// Files keeps what is known of the files of source code, by ordinal. It is for many goroutines.
+// Files caches properties of source files, by ordinal. It is safe for concurrent use.
 type Files = recent.Cache[*sourceFile]
 
 // NewFiles is an empty Files.
 func NewFiles() *Files { return recent.New[*sourceFile](keptNames) }
 
-// sourceFile is what is known of one version of a document.
+// sourceFile holds the properties of one version of a document.
 type sourceFile struct {
 	role          string
 	name, defined []uint32 // hashes of terms, ascending
 }
 
-// words is how many words x takes in Files.
+// words is the size of x in Files, in words.
 func (x *sourceFile) words() int {
 	const each = 32 // that an entry without names takes
 	return len(x.name) + len(x.defined) + each
 }
 
-// file returns what is known of a document.
+// file returns the properties of a document.
 func (r *Run) file(ctx context.Context, ord uint64) (*sourceFile, error) {
 	if x := r.Files.Get(ord); x != nil {
 		return x, nil
@@ -116,8 +117,8 @@ type askedWord struct {
 	share float64 // of the idf of all
 }
 
-// byFiles adds the signals of their files to the scores of ranked candidates, and ranks them again. found says that they
-// are what the legs have named, whose passages count.
+// byFiles adds the signals of their files to the scores of ranked candidates, and ranks them again. found says that cs
+// are the retrievers' candidates, whose passages count.
 func (r *Run) byFiles(ctx context.Context, cs []fusion.Candidate, found bool) error {
 	if r.Files == nil || r.Plan.Fusion.Kind != fusion.Calibrated {
 		return nil
@@ -154,7 +155,8 @@ func (r *Run) byFiles(ctx context.Context, cs []fusion.Candidate, found bool) er
 	return nil
 }
 
-// askedOfFiles are the distinct words of the query, and the roles that it asks for, which count against no file.
+// askedOfFiles returns the distinct words of the query, and the roles that it names, for which files lose no
+// score.
 func (r *Run) askedOfFiles() (asked []askedWord, off map[string]bool) {
 	seen, all := map[string]bool{}, 0.0
 	for _, t := range r.Terms {
@@ -204,7 +206,7 @@ func (x *sourceFile) signals(asked []askedWord, off map[string]bool) (s [fileSig
 	return s
 }
 
-// fileTerms are the summands that the signals of its file give to the score of a candidate.
+// fileTerms returns the summands of a candidate's score that its file's signals give.
 func (r *Run) fileTerms(c fusion.Candidate) (terms []fusion.Term) {
 	for n, v := range r.signals[chunk.Ord(c.Ord)] {
 		if v != 0 {
@@ -243,7 +245,8 @@ func Place(m map[string]any, title, text string, from, to int, span [2]int) stri
 	return place.Of(place.In(kind, path), title, text, from, to)
 }
 
-// Symbol names the function or type in which a span of a text lies, or where there is none, the first of the bytes from to to.
+// Symbol names the function or type that contains a span of a text or, without a span, the first one in the bytes from
+// from to to.
 func Symbol(ctx context.Context, text string, from, to int, span [2]int) (string, error) {
 	at := span[0]
 	if span[1] == 0 {

@@ -5,7 +5,8 @@ import (
 	"github.com/lexsem/lexsem/internal/chunk"
 )
 
-// filtered is what a query's filter lets through, as index.SearchOptions has it. The zero value is no filter.
+// filtered holds the documents that pass a query's filter, in the form of index.SearchOptions. The zero value
+// means no filter.
 type filtered struct {
 	allow  func(id uint64) bool
 	among  func(yield func(id uint64) bool)
@@ -40,7 +41,7 @@ func newFiltered(s *state.State, m matches) filtered {
 	}
 }
 
-// chunksOf is about how many chunks so many documents have: as many for each as of all.
+// chunksOf estimates the number of chunks of docs documents, from the average of all.
 func chunksOf(s *state.State, docs int) int {
 	if all := s.View.Len(); all > 0 && all < s.Chunks() {
 		return docs * s.Chunks() / all

@@ -17,17 +17,15 @@ type Found struct {
 	Duplicates  []uint64 // ordinals of the documents that were folded into it
 }
 
-// near is the least share of their word pairs that near-duplicates have in
-// common (Jaccard's coefficient of the sets; Broder's resemblance of shingles
-// of two). One other word among fifty leaves 0.92.
+// near is the minimum share of word pairs that near-duplicates have in common (Jaccard's coefficient of the
+// sets; Broder's resemblance of shingles of two). One different word in fifty gives 0.92.
 const near = 0.8
 
-// Rank runs the legs and makes hits of their candidates: the best chunk of each
-// document unless the query asks for every chunk, and of near-duplicates the
-// best one where it asks for that. As that leaves fewer hits than candidates, it
-// looks deeper until there are enough or nothing is left. Those that the query's
-// Offset leaves out are not among them. A page beyond the pool of candidates that the
-// pages before it came from is refused: another pool may have another order.
+// Rank runs the retrievers and makes hits of their candidates: the best chunk of each document, or every
+// chunk if the query asks for it, and only the best of near-duplicates if the query asks for that. As there
+// are then fewer hits than candidates, it searches deeper until there are enough or no more candidates. It
+// leaves out the hits that the query's Offset skips. It refuses a page beyond the candidate pool of the
+// earlier pages, since a larger pool may have another order.
 func (r *Run) Rank(ctx context.Context) ([]Found, error) {
 	if r.fields.sort == nil {
 		hits, err := r.rank(ctx)
@@ -46,7 +44,7 @@ func (r *Run) Rank(ctx context.Context) ([]Found, error) {
 	return hits[min(r.Q.Offset, end):end], err
 }
 
-// rank is Rank without a sort and without regard to the query's Offset.
+// rank is Rank without sorting and without the query's Offset.
 func (r *Run) rank(ctx context.Context) ([]Found, error) {
 	page := r.Q.Offset > 0 && r.Plan.pooled() && r.fields.sort == nil
 	depth := r.Plan.Depth
@@ -94,7 +92,7 @@ func (r *Run) probability(c fusion.Candidate, shared bool) float64 {
 	return fusion.Probability(fusion.Evidence{Dense: dense, Lexical: lexical, Cosine: c.Dense, Unrelated: r.Unrelated, Presence: c.Presence, Unknown: r.Facts.Unknown})
 }
 
-// good are the ranked candidates with the score that is asked for at least.
+// good returns the ranked candidates that have at least the requested score.
 func (r *Run) good(cs []fusion.Candidate) []fusion.Candidate {
 	least := r.Q.MinScore
 	if least == 0 {

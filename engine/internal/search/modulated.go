@@ -12,7 +12,8 @@ import (
 	"github.com/lexsem/lexsem/modulate"
 )
 
-// Modulate is the one vector of a query, whose tokens are of text, and what was done to it.
+// Modulate returns the one vector of a query, whose tokens come from text, and the changes that were made
+// to it.
 func Modulate(ctx context.Context, by *state.Modulation, w Way, text string, in modulate.Input, o modulate.RLROptions) ([]float32, Facts, error) {
 	in.Ctx = ctx
 	r := &Run{By: by, Q: Query{Text: text}, In: in, rlr: o}
@@ -45,7 +46,7 @@ func (r *Run) modulate(w Way) (vector []float32, err error) {
 	return vector, nil
 }
 
-// lexical is In as modulation reads it: punctuation has no lexical weight.
+// lexical is In as modulation uses it: punctuation has no lexical weight.
 func (r *Run) lexical() modulate.Input {
 	if r.spoken == nil {
 		in := r.In
@@ -55,7 +56,8 @@ func (r *Run) lexical() modulate.Input {
 	return *r.spoken
 }
 
-// sound is the error of a vector that was made by the sums, if it does not hold: they tell none themselves.
+// sound returns the error of a vector that was made with damaged sufficient statistics, since these report
+// no errors themselves.
 func (r *Run) sound() error { return errors.Join(r.In.Ctx.Err(), r.By.Sums.Err()) }
 
 func (r *Run) localLeg(ctx context.Context, vector []float32, found int) (leg, error) {
@@ -85,9 +87,8 @@ func (r *Run) localLeg(ctx context.Context, vector []float32, found int) (leg, e
 // VectorFor is the vector that a candidate's Dense compares it with.
 func (r *Run) VectorFor(id uint64) []float32 { return r.dense.vectorFor(id) }
 
-// Attribute divides the modulated score of a candidate among the tokens: first
-// that of the stack, then what local bridges add to it. whole says that the parts
-// add up to it.
+// Attribute divides the modulated score of a candidate among the tokens: first the score of the stack,
+// then the contribution of local bridges. whole reports that the parts add up to the score.
 func (r *Run) Attribute(c fusion.Candidate, passage []float32) (a modulate.Attribution, whole bool, err error) {
 	local, ok := r.dense.(*localLeg)
 	if !r.Plan.Way.Any && !ok {

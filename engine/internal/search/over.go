@@ -8,16 +8,16 @@ import (
 	"github.com/lexsem/lexsem/modulate"
 )
 
-// Corpus is what one query asks of chunks that another engine holds; the filter of the
-// query is in it. Both legs ask it beside each other. Its ids are ordered and divided as
-// those of chunks: package chunk.
+// Corpus answers the requests of one query to chunks in another engine; it includes the
+// filter of the query. Both retrievers use it concurrently. Its ids have the order and
+// structure of chunk ids (package chunk).
 type Corpus interface {
 	// Nearest returns the k best chunks by the cosine with vector, best first, with Dense
 	// and Score set.
 	Nearest(ctx context.Context, vector []float32, k int) ([]fusion.Candidate, error)
 	// Cosines sets Dense of chunks that either leg has named, or Place.
 	Cosines(ctx context.Context, vector []float32, cs []fusion.Candidate) error
-	// Meeting returns the candidates whose chunk meets all clauses.
+	// Meeting returns the candidates with a chunk that meets all clauses.
 	Meeting(ctx context.Context, cs []fusion.Candidate, clauses []Clause) ([]fusion.Candidate, error)
 	// Values reads the values at a path of the metadata of candidates' documents, each time it is called: of calls do with
 	// each value of a document.
@@ -25,8 +25,8 @@ type Corpus interface {
 	lexicon
 }
 
-// Over makes the legs of a query over chunks that another engine holds ready: it
-// modulates by what there is of bridges. chunks is how many there are.
+// Over prepares the retrievers of a query over chunks in another engine, and modulates
+// with the available bridges. chunks is the number of chunks.
 func (r *Run) Over(ctx context.Context, c Corpus, chunks int, o modulate.RLROptions, step func(string)) error {
 	r.set(ctx, o, step)
 	r.lexicon, r.chunks = c, chunks

@@ -1,7 +1,7 @@
 // Package search answers queries over one state of a database, or over documents that another engine keeps.
 // [Decide] makes the query plan: mode, retrievers and modulation. [Run.Begin] filters and modulates ([Run.Over]
 // for another engine), [Run.Rank] runs the retrievers, fuses their candidates and makes hits. A Run is for one
-// goroutine. The package takes no lock and changes no state.
+// goroutine. The package takes no lock and does not change a state.
 //
 // A query passes require.go (operators), plan.go, modulated.go and variant.go (its vector), candidates.go (retrievers),
 // tokens.go, files.go, deferred.go and boost.go (what changes scores), group.go and fields.go (which become hits, in
@@ -35,21 +35,21 @@ const (
 	MaxQuery = 64 << 10 // bytes of its text: all of it is analysed, however little of it the encoder reads
 )
 
-// minDepth is the least number of candidates that each leg of a hybrid search
-// names; all of them get the scores of both legs.
+// minDepth is the minimum number of candidates that each retriever of a hybrid search returns; all of them
+// get the scores of both.
 const minDepth = 200
 
-// PageEnd is the hit where pages of a search end whose hits come from a pool of candidates, unless the pool
-// has all that there are.
+// PageEnd is the last hit that pages can reach if hits come from a pool of candidates, unless the pool has
+// all matches.
 const PageEnd = minDepth / 2
 
-// BeyondPages is the error of a page that goes beyond the last hit which pages can have.
+// BeyondPages is the error of a page beyond the last hit that pages can reach.
 func BeyondPages(offset, k, last int) error {
 	return fmt.Errorf("%w: offset %d with k = %d: pages of this search end at hit %d, as later ones could repeat or miss hits; ask for all at once with offset 0 and a larger k, narrow the search with a filter, or use mode %s or %s",
 		fault.ErrInvalid, offset, k, last, Dense, Lexical)
 }
 
-// Query has the fields of engine.Query, which says what they are.
+// Query has the same fields as engine.Query, which documents them.
 type Query struct {
 	Text               string
 	Image              []byte
@@ -70,10 +70,10 @@ type Query struct {
 	PerGroup           int
 }
 
-// HasText says that there is more than white space to look for.
+// HasText reports whether there is more than white space to look for.
 func (q Query) HasText() bool { return strings.TrimSpace(q.Text) != "" }
 
-// Plan is what was decided about a query.
+// Plan describes how a query will be answered.
 type Plan struct {
 	Mode           string // never Auto
 	Dense, Lexical bool   // the legs
@@ -87,8 +87,8 @@ type Plan struct {
 	metric metric.Metric
 }
 
-// Decide reads the operators of a query, and decides about what is left. tokens is as that of the function Decide.
-// It needs By and AnalyseQuery.
+// Decide reads the operators of a query, and plans the rest. tokens is the argument of the function Decide. It
+// needs By and AnalyseQuery.
 func (r *Run) Decide(q Query, tokens bool) (err error) {
 	r.typed = q.Text
 	if r.Q, r.Clauses, err = Read(q, r.AnalyseQuery); err != nil {
@@ -122,8 +122,8 @@ func (r *Run) Decide(q Query, tokens bool) (err error) {
 	return err
 }
 
-// Decide checks a query and decides mode, legs and variant. It is the one place
-// that does. tokens says that passages can be compared token by token.
+// Decide checks a query and decides mode, retrievers and variant. No other code decides this. tokens says
+// that passages can be compared token by token.
 func Decide(by *state.Modulation, q Query, tokens bool) (Plan, error) {
 	p := Plan{Mode: q.Mode, K: q.K, Fusion: q.Fusion}
 	if p.K == 0 {
@@ -181,8 +181,8 @@ func Decide(by *state.Modulation, q Query, tokens bool) (Plan, error) {
 	return p, err
 }
 
-// fuse chooses the fusion where the query names none. Calibrated and convex fusion weigh
-// cosines, which are in [-1, 1]; other scores are joined by their ranks alone.
+// fuse chooses the fusion if the query names none. Calibrated and convex fusion weigh cosines, which are in
+// [-1, 1]; other scores are fused only by their ranks.
 func (p *Plan) fuse(m metric.Metric) error {
 	p.metric = m
 	f := &p.Fusion
@@ -204,12 +204,13 @@ func (p *Plan) fuse(m metric.Metric) error {
 	return err
 }
 
-// pooled says that the hits are the best of more candidates, so that their order depends on how many these are.
+// pooled reports whether the hits are the best of more candidates, so that their order depends on the number
+// of candidates.
 func (p Plan) pooled() bool { return p.Dense && p.Lexical || p.Tokens || p.Boosted }
 
-// compares says whether the candidates of a query are compared token by token where that
-// can be done: in calibrated fusion, unless the query says no; in a dense search
-// where the query says so. A query that brings its vector has no tokens that go with it.
+// compares reports whether candidates are compared token by token if possible: in calibrated fusion unless
+// the query declines it, and in a dense search if the query requests it. A query with its own vector has no
+// matching tokens.
 func (p Plan) compares(q Query) bool {
 	switch {
 	case !p.Dense || !q.HasText() || q.Vector != nil || q.Fusion.Tokens < 0:
@@ -220,17 +221,17 @@ func (p Plan) compares(q Query) bool {
 	return q.Fusion.Tokens > 0
 }
 
-// Single decides the way of a query that must have one vector for all passages.
+// Single decides the modulation of a query that must have one vector for all passages.
 func Single(by *state.Modulation, variant string) (Way, error) {
 	return resolve(by, variant, need{single: true})
 }
 
-// Default is the variant of a query in mode that names none.
+// Default is the variant of a query with the given mode that names no variant.
 func Default(by *state.Modulation, mode string) string {
 	return best(by, need{beside: mode != Dense})
 }
 
-// Terms are the summands of a candidate's score in a plan.
+// Terms returns the summands of a candidate's score in a plan.
 func (p Plan) Terms(c fusion.Candidate) []fusion.Term {
 	switch {
 	case p.Listed && p.Boosted:

@@ -22,8 +22,8 @@ type Clause struct {
 	Terms []text.Term
 }
 
-// start is what the terms of a clause with Prefix begin with: the stem of what was typed where that is its
-// beginning, as the index holds stems.
+// start is the common beginning of the terms that match a clause with Prefix: the stem of the typed text if
+// the text begins with it, since the index holds stems.
 func (c Clause) start() string {
 	typed := strings.ToLower(c.Text)
 	if len(c.Terms) == 1 && strings.HasPrefix(typed, c.Terms[0].Text) {
@@ -32,7 +32,7 @@ func (c Clause) start() string {
 	return typed
 }
 
-// Read reads the operators of a query's text, and leaves it what is to be searched for. A word or phrase that the
+// Read reads the operators of a query's text, and leaves the searchable rest in Text. A word or phrase that the
 // analyzer drops is no clause. A text of more than MaxQuery bytes is refused.
 func Read(q Query, asked func(string) []text.Term) (Query, []Clause, error) {
 	if len(q.Text) > MaxQuery {
@@ -49,7 +49,7 @@ func Read(q Query, asked func(string) []text.Term) (Query, []Clause, error) {
 	return q, cs, nil
 }
 
-// Operators are the clauses of the query as they can be typed; unmet are quoted phrases that no document has.
+// Operators returns the clauses of the query as typed; unmet are quoted phrases that no document has.
 func (r *Run) Operators() (required, excluded, unmet []string) {
 	for _, c := range r.Clauses {
 		switch s := c.String(); {
@@ -62,7 +62,7 @@ func (r *Run) Operators() (required, excluded, unmet []string) {
 	return required, excluded, r.unmet
 }
 
-// unquote drops the quoted phrases from the clauses, and says whether there were any.
+// unquote removes the quoted phrases from the clauses, and reports whether there were any.
 func (r *Run) unquote() bool {
 	var left []Clause
 	for _, c := range r.Clauses {
@@ -84,10 +84,10 @@ func (q Query) read() syntax.Query {
 	return syntax.Read(q.Text)
 }
 
-// Words are the text of a query without its operators.
+// Words returns the text of a query without its operators.
 func (q Query) Words() string { return q.read().Text }
 
-// Free are the terms of the query that no clause has.
+// Free returns the terms of the query that are in no clause.
 func (r *Run) Free() []text.Term {
 	if len(r.Clauses) == 0 {
 		return r.Terms
@@ -99,11 +99,11 @@ func (r *Run) Free() []text.Term {
 	})
 }
 
-// maxExpanded is how many terms a prefix is searched for with.
+// maxExpanded is the maximum number of terms that a prefix is expanded to.
 const maxExpanded = 8
 
 // expand appends the most frequent words of a prefix, which come first, to the terms of the query. Together they weigh
-// one word.
+// as much as one word.
 func (r *Run) expand(words []int) {
 	words = words[:min(len(words), maxExpanded)]
 	for _, n := range words {
@@ -111,7 +111,7 @@ func (r *Run) expand(words []int) {
 	}
 }
 
-// required narrows what a filter lets through to the documents that meet the clauses of the query.
+// required narrows the filter's matches to the documents that meet the clauses of the query.
 func (r *Run) required(ctx context.Context, m matches) (matches, error) {
 	left := documents{r.S.Live}
 	if m != nil {
@@ -137,7 +137,7 @@ func (r *Run) required(ctx context.Context, m matches) (matches, error) {
 	return left, nil
 }
 
-// having are those of some documents that meet a clause, whatever its sign.
+// having returns those of some documents that meet a clause, whatever its sign.
 func (r *Run) having(ctx context.Context, c Clause, among documents) (documents, error) {
 	var ids []uint64
 	var err error
@@ -182,7 +182,7 @@ func (r *Run) having(ctx context.Context, c Clause, among documents) (documents,
 	return documents{e.Done()}, nil
 }
 
-// In says whether a text with these terms meets the clause, whatever its sign and Title.
+// In reports whether a text with these terms meets the clause, ignoring its sign and Title.
 func (c Clause) In(terms []text.Term) bool {
 	if text.Functions(c.Terms) {
 		return !slices.ContainsFunc(c.Terms, func(t text.Term) bool {
@@ -207,7 +207,7 @@ func (c Clause) In(terms []text.Term) bool {
 	return false
 }
 
-// words are the words of terms, in their order.
+// words returns the words of terms, in their order.
 func words(terms []text.Term) (w []string) {
 	for _, t := range terms {
 		if !t.Beside {
@@ -217,7 +217,7 @@ func words(terms []text.Term) (w []string) {
 	return w
 }
 
-// listed are the first documents that the query lets through, where it names nothing to rank by.
+// listed returns the first matching documents if the query has nothing to rank by.
 func (r *Run) listed(ctx context.Context, depth int) (cs []fusion.Candidate, all bool, err error) {
 	all = true
 	among := r.filter.among
@@ -244,7 +244,7 @@ func (r *Run) listed(ctx context.Context, depth int) (cs []fusion.Candidate, all
 	return cs, all, cmp.Or(err, ctx.Err())
 }
 
-// unranked is the score of a document where there is nothing to rank by: boosts multiply it.
+// unranked is the score of a document if there is nothing to rank by; boosts multiply it.
 func (r *Run) unranked() float64 {
 	if r.Plan.Boosted {
 		return 1

@@ -15,25 +15,27 @@ import (
 	"github.com/lexsem/lexsem/store"
 )
 
-// Run is one query over one state. Whoever makes it sets the fields up to In; [Run.Begin] or [Run.Over] then makes its
-// legs ready. It is for one goroutine.
+// Run is one query over one state. Its creator sets the fields up to In; [Run.Begin] or [Run.Over] then prepares the
+// retrievers. It is for one goroutine.
 type Run struct {
 	S    *state.State // nil over a Corpus
 	By   *state.Modulation
 	Q    Query
 	Plan Plan
 	In   modulate.Input // of the dense leg
-	// Terms are those of the query, repaired ones included; Repairs are the words that are searched for beside mistyped ones.
+	// Terms are the terms of the query, with the repaired ones; Repairs are the words that are searched for in addition
+	// to mistyped ones.
 	Terms   []text.Term
 	Repairs spelling.Repairs
-	// Clauses are the conditions of Q's text. Analyse gives the terms of a document, AnalyseQuery those of a query.
+	// Clauses are the conditions of Q's text. Analyse returns the terms of a document, AnalyseQuery those of a
+	// query.
 	Clauses               []Clause
 	Analyse, AnalyseQuery func(string) []text.Term
 	// Unrelated is the encoder's (encoder.Unrelated), 0 if not known.
 	Unrelated float64
-	// Facts tell what was done.
+	// Facts report what was done.
 	Facts Facts
-	// Files are those of a database of source code, nil for another one.
+	// Files are the properties of files in a database of source code; nil in other databases.
 	Files *Files
 
 	spoken   *modulate.Input // see lexical
@@ -58,7 +60,7 @@ type Run struct {
 	meeting  func(ctx context.Context, cs []fusion.Candidate) ([]fusion.Candidate, error) // leaves those that meet Clauses; nil where filter does
 }
 
-// Facts tell how a query was answered.
+// Facts report how a query was answered.
 type Facts struct {
 	Variant         string  // the modulation that was applied
 	Filtered        int     // documents that met the filter
@@ -71,14 +73,14 @@ type Facts struct {
 	Unknown         float64 // share of the query that the encoder does not know
 }
 
-// Asked is the query as the encoder is given it.
+// Asked returns the query in the form that the encoder gets.
 func (r *Run) Asked() Query {
 	q := r.Q
 	q.Text, _ = r.Repairs.Encoded(q.Text)
 	return q
 }
 
-// For is the repaired query, "" where nothing was repaired.
+// For is the repaired query, "" if nothing was repaired.
 func (r *Run) For() string {
 	if len(r.Repairs) == 0 {
 		return ""
@@ -86,9 +88,8 @@ func (r *Run) For() string {
 	return r.Repairs.Query(cmp.Or(r.typed, r.Q.Text))
 }
 
-// Begin makes the legs ready: it filters and modulates. tokens are the query's token
-// states, nil where the plan does not compare them. step is called behind each step with
-// its name.
+// Begin prepares the retrievers: it filters and modulates. tokens are the query's token states, nil if the
+// plan does not compare them. step is called after each step with its name.
 func (r *Run) Begin(ctx context.Context, tokens *late.Query, o modulate.RLROptions, step func(string)) error {
 	s := r.S
 	r.set(ctx, o, step)
@@ -123,7 +124,7 @@ func (r *Run) Begin(ctx context.Context, tokens *late.Query, o modulate.RLROptio
 	return nil
 }
 
-// let are the documents that the filter and the clauses of the query let through.
+// let returns the documents that the filter and the clauses of the query allow.
 func (r *Run) let(ctx context.Context) (m matches, err error) {
 	if !r.Q.Filter.IsZero() {
 		if m, err = r.S.Match(ctx, r.Q.Filter); err != nil {
@@ -141,7 +142,7 @@ func (r *Run) let(ctx context.Context) (m matches, err error) {
 	return r.findPlaces(ctx, m)
 }
 
-// set sets what both kinds of legs need.
+// set prepares what both kinds of legs need.
 func (r *Run) set(ctx context.Context, o modulate.RLROptions, step func(string)) {
 	r.In.Ctx = ctx
 	r.rlr, r.step = o, step
@@ -155,8 +156,8 @@ func (r *Run) set(ctx context.Context, o modulate.RLROptions, step func(string))
 	}
 }
 
-// Release gives up what the Run holds of memory that others may use: it may not be asked any more. A Run
-// that is not released is garbage like any other.
+// Release returns reusable memory of the Run, which must not be used afterwards. A Run that is not released
+// is garbage-collected.
 func (r *Run) Release() {
 	if l, ok := r.dense.(*localLeg); ok {
 		l.release()
@@ -204,5 +205,5 @@ func (r *Run) Place(ctx context.Context, ord uint64, chunks int) (best Found, ra
 	return best, 0, fmt.Errorf("%w: version %d has no chunk", store.ErrCorrupt, ord)
 }
 
-// Allows says whether a chunk may be found.
+// Allows reports whether a chunk may be found.
 func (r *Run) Allows(id uint64) bool { return r.filter.allow == nil || r.filter.allow(id) }

@@ -14,8 +14,8 @@ import (
 const (
 	// maxExamples is how many documents a query may name as examples.
 	maxExamples = 64
-	// away is how far the query vector moves away from the negative examples: the share of the way from their mean to
-	// that of the positive ones which it goes on.
+	// away is how far the query vector moves away from the negative examples, as a share of the distance between
+	// their mean and that of the positive ones.
 	away = 0.5
 )
 
@@ -26,8 +26,8 @@ type Example struct {
 	Vector []float32 // [Dim]
 }
 
-// ByExamples gives a query that names examples its vector, and leaves the examples out of its hits. read returns the
-// chunks of the document with an id, none if there is no such document.
+// ByExamples makes the vector of a query with examples, and excludes the examples from its hits. read returns the
+// chunks of the document with an id, or none if the document does not exist.
 //
 // The vector is p + away·(p − n): p is the mean of the positive examples, n that of the negative ones (Rocchio). An
 // example is the mean of its chunks, or the chunk at its line.

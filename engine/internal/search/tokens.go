@@ -11,13 +11,13 @@ import (
 	"github.com/lexsem/lexsem/store"
 )
 
-// wholeTokens is how many tokens a query has at most for the tokens to have their full
-// weight. A query that is a passage itself asks for what it is about, which its vector
-// tells better: the weight falls as their number grows beyond, and, as that of the
-// cosine, by the share of the query that the encoder does not know.
+// wholeTokens is the maximum number of query tokens at which the token score has its full
+// weight. A long query, such as a passage, is better described by its vector: with more
+// tokens the weight falls. Like that of the cosine, it also falls with the share of the
+// query that the encoder does not know.
 const wholeTokens = 16
 
-// compare makes the query's token states ready, and gives them their weight.
+// compare prepares the query's token states and their weights.
 func (r *Run) compare(tokens *late.Query) {
 	f := &r.Plan.Fusion
 	if !r.Plan.Tokens || tokens == nil || tokens.Len() == 0 {
@@ -31,8 +31,8 @@ func (r *Run) compare(tokens *late.Query) {
 	f.Tokens *= min(1, wholeTokens/float64(tokens.Len())) * (1 - f.Unknown)
 }
 
-// matchTokens gives candidates the score of their tokens. A passage whose states are not
-// kept is taken to match as its vector does.
+// matchTokens gives candidates the score of their tokens. A passage without stored states
+// is assumed to match as well as its vector does.
 func (r *Run) matchTokens(ctx context.Context, cs []fusion.Candidate) error {
 	if r.late == nil {
 		return nil
@@ -61,7 +61,7 @@ func (r *Run) matchTokens(ctx context.Context, cs []fusion.Candidate) error {
 	return nil
 }
 
-// rescore ranks what the dense leg alone has named by its cosine and its tokens.
+// rescore ranks the candidates of a dense search by cosine and tokens.
 func (r *Run) rescore(ctx context.Context, cs []fusion.Candidate) error {
 	if r.late == nil {
 		return nil
@@ -76,11 +76,11 @@ func (r *Run) rescore(ctx context.Context, cs []fusion.Candidate) error {
 	return nil
 }
 
-// Ties tells for each token of the query which token of a passage answers it, nil where
-// they are not compared.
+// Ties returns for each token of the query the token of a passage that matches it; nil if
+// tokens are not compared.
 func (r *Run) Ties(id uint64) ([]late.Tie, error) { return r.tied(nil, id, (*late.Query).Ties) }
 
-// Cosines appends to dst all that Ties chooses from.
+// Cosines appends the candidates of Ties to dst.
 func (r *Run) Cosines(dst []late.Tie, id uint64) ([]late.Tie, error) {
 	return r.tied(dst, id, (*late.Query).Cosines)
 }
@@ -99,7 +99,7 @@ func (r *Run) tied(dst []late.Tie, id uint64, by func(*late.Query, []late.Tie, l
 	return dst, err
 }
 
-// unread makes damage of codes that cannot be read.
+// unread turns codes that cannot be read into damage.
 func unread(err error) error {
 	if errors.Is(err, late.ErrCodes) || errors.Is(err, late.ErrBasis) {
 		return fmt.Errorf("%w: stored token states: %w", store.ErrCorrupt, err)

@@ -17,32 +17,32 @@ const (
 	Local = "rlr-local" // the local bridges
 )
 
-// Way is how a query's variant moves its vector: by a stack, by the local
-// bridges, by both, or not at all.
+// Way is how a query's variant changes its vector: by a stack, by the local bridges, by
+// both, or not at all.
 type Way struct {
 	Name  string // canonical; None where nothing moves it
 	Stack modulate.Stack
 	Any   bool // Stack has parts
 	Local bool
-	// Wanted is set where the query asks for local bridges that are not there:
-	// they are to be built, and this query goes without.
+	// Wanted is set if the query requests local bridges that do not exist yet: they will be
+	// built, and this query does without.
 	Wanted bool
 	// With is a modulator in place of that of the state, for a bridge that is
 	// measured before it is in use.
 	With modulate.Modulator
 }
 
-// need says what the variant of a query has to serve.
+// need describes the query for which a variant is chosen.
 type need struct {
 	single bool // one vector for all passages
 	beside bool // a vector beside the words
 }
 
-// best is the variant of a query that names none. What the last fit has chosen
-// comes first. Local bridges serve a dense search where they are there: beside
-// the words RLR takes their place, since what they remember of the passages' words
-// the other leg knows exactly, and questions pay for it (docs/method.md). Where vectors are
-// no directions nothing is modulated.
+// best is the variant of a query that names none. The choice of the last fit comes first. A
+// dense search uses local bridges if they exist. A hybrid search uses RLR: the lexical
+// retriever already knows the passages' words exactly, and local bridges would cost
+// accuracy on questions (docs/method.md). If vectors are not directions, nothing is
+// modulated.
 func best(by *state.Modulation, n need) string {
 	if !by.Metric.Directions() {
 		return None
@@ -60,7 +60,7 @@ func best(by *state.Modulation, n need) string {
 	return modulate.RLR.Name
 }
 
-// resolve reads the name of a variant, "" for the best there is.
+// resolve reads the name of a variant; "" means the best available one.
 func resolve(by *state.Modulation, variant string, n need) (Way, error) {
 	if variant == "" {
 		variant = best(by, n)
@@ -114,7 +114,7 @@ func resolve(by *state.Modulation, variant string, n need) (Way, error) {
 	return w, nil
 }
 
-// rlr is the stack that stands in for local bridges.
+// rlr is the stack that replaces local bridges.
 var rlr = func() modulate.Stack {
 	s, err := modulate.ParseStack(modulate.RLR.Name)
 	if err != nil {
@@ -123,7 +123,7 @@ var rlr = func() modulate.Stack {
 	return s
 }()
 
-// Need is the tensors that a query of this way wants of its encoder.
+// Need returns the tensors that the encoder must compute for such a query.
 func (w Way) Need() encoder.Need {
 	if !w.Any {
 		return encoder.NeedDense

@@ -10,10 +10,11 @@ import (
 	"github.com/lexsem/lexsem/internal/chunk"
 )
 
-// block is how many bytes are one line at most: what has longer ones is no prose.
+// block is the maximum number of bytes treated as one line: text with longer lines is not prose.
 const block = 8 << 10
 
-// cut makes the pieces of a text. A line without a match is one, however long: no window begins or ends there.
+// cut makes the pieces of a text. A line without a match is one piece, however long: no window begins or ends
+// there.
 func (w *windows) cut() error {
 	w.starts = make([]int, len(w.matches))
 	for i, m := range w.matches {
@@ -50,14 +51,14 @@ func (w *windows) cut() error {
 	return nil
 }
 
-// add makes a piece of what is visible in [start, end).
+// add makes a piece of the visible text in [start, end).
 func (w *windows) add(start, end, long int) {
 	if start, end = trim(w.text, start, end); start < end {
 		w.pieces = append(w.pieces, piece{start, end, long})
 	}
 }
 
-// lineEnd is where the line that begins at at ends, or a block of one that is longer.
+// lineEnd is the end of the line that begins at at, at most a block away.
 func lineEnd(text string, at int) int {
 	line := text[at:min(len(text), at+block)]
 	if i := strings.IndexByte(line, '\n'); i >= 0 {
@@ -72,7 +73,7 @@ func lineEnd(text string, at int) int {
 	return at + runesIn(line)
 }
 
-// runesIn is the length of s without a rune that is cut at its end. Bytes that are no UTF-8 are runes of their own.
+// runesIn is the length of s without a rune that is cut at its end. Each byte that is not UTF-8 counts as a rune.
 func runesIn(s string) int {
 	for n := 1; n < utf8.UTFMax && n < len(s); n++ {
 		if utf8.RuneStart(s[len(s)-n]) {

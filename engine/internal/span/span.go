@@ -1,6 +1,6 @@
-// Package span finds the part of a text that answers a query best. Start with [Best]: given matches and their
-// gains it returns sentences in a row of at most Limit bytes, or words of a longer sentence. [Words] makes
-// matches of the words of a query.
+// Package span finds the part of a text that answers a query best. Start with [Best]: from matches and their
+// gains it chooses consecutive sentences of at most Limit bytes, or words of a longer sentence. [Words] finds
+// matches for the words of a query.
 package span
 
 import (
@@ -12,26 +12,26 @@ import (
 	"unicode/utf8"
 )
 
-// Limit is how many bytes a span has at most.
+// Limit is the maximum length of a span in bytes.
 const Limit = 240
 
-// toll is what a span of Limit bytes must give more than a short one, of all that the text could give: it leaves
-// out sentences that add next to nothing.
+// toll is how much more of the possible gain a span of Limit bytes must have than a short one, so that sentences
+// that add almost nothing are left out.
 const toll = 0.02
 
-// Match is a place in a text that answers a part of the query.
+// Match is a place in a text that matches a part of the query.
 type Match struct {
 	Start, End int     // bytes of the text
 	Part       int     // of the query, from 0
 	Gain       float64 // what a span gives by it: of several matches of a part, what the best one does
 }
 
-// Best is the part [start, end) of text, of at most Limit bytes, that gives most: sentences in a row (Unicode
-// Standard Annex 29, where a line ends a sentence), words of a sentence that is longer, or characters of a word that
-// is longer. Of parts that give the same it is the shortest, then the first. It begins and ends with what is visible,
-// and cuts no character. ok is false where nothing matches. Matches that are no place of the text are passed
-// over; the order of the others does not count. ctx.Err() once ctx is done. Cost O(len(text) + Limit·len(matches)),
-// where only lines with a match are read closely.
+// Best is the part [start, end) of text, of at most Limit bytes, with the highest gain: consecutive sentences
+// (Unicode Standard Annex 29; a line also ends a sentence), words of a longer sentence, or characters of a longer
+// word. Of parts with equal gain it is the shortest, then the first. It begins and ends with visible text, and splits
+// no character. ok is false if nothing matches. Matches outside the text are ignored; the order of matches does not
+// matter. It returns ctx.Err() once ctx is done. Cost O(len(text) + Limit·len(matches)); only lines with a match are
+// read closely.
 func Best(ctx context.Context, text string, matches []Match) (start, end int, ok bool, err error) {
 	w := windows{ctx: ctx, text: text, matches: placed(text, matches)}
 	if len(w.matches) == 0 {
@@ -53,8 +53,8 @@ func Best(ctx context.Context, text string, matches []Match) (start, end int, ok
 	return w.best()
 }
 
-// Place is Best for a text that begins at byte start of another, on its line first: the bytes
-// of the span there, and its first and last line. Both are 0, 0 where nothing matches.
+// Place is Best for a text that begins at byte start of another, on its line first. It returns the span in
+// bytes of that text, and its first and last line. Both are 0, 0 if nothing matches.
 func Place(ctx context.Context, text string, start, first int, matches []Match) (span, lines [2]int, err error) {
 	from, to, ok, err := Best(ctx, text, matches)
 	if err != nil || !ok {
@@ -64,8 +64,8 @@ func Place(ctx context.Context, text string, start, first int, matches []Match) 
 	return [2]int{start + from, start + to}, [2]int{line, line + strings.Count(text[from:to], "\n")}, nil
 }
 
-// placed are the matches that are places of a text, by their ends. One that is longer than half a window is
-// found by its beginning.
+// placed returns the matches inside a text, ordered by their ends. If a match is longer than half a window,
+// only its beginning counts.
 func placed(text string, matches []Match) []Match {
 	out := make([]Match, 0, len(matches))
 	for _, m := range matches {
@@ -91,14 +91,14 @@ func byEnd(a, b Match) int {
 	return cmp.Or(a.Start-b.Start, a.Part-b.Part, cmp.Compare(a.Gain, b.Gain))
 }
 
-// trim is [a, b) of a text without white space at its ends.
+// trim is the range [a, b) of a text without white space at its ends.
 func trim(text string, a, b int) (int, int) {
 	s := strings.TrimLeftFunc(text[a:b], unicode.IsSpace)
 	a = b - len(s)
 	return a, a + len(strings.TrimRightFunc(s, unicode.IsSpace))
 }
 
-// windows are the parts of a text that may be its span: pieces in a row.
+// windows are the parts of a text that may become its span: consecutive pieces.
 type windows struct {
 	ctx     context.Context
 	text    string
@@ -107,13 +107,13 @@ type windows struct {
 	pieces  []piece
 }
 
-// piece is a sentence, or a word or character of one that is longer than a window.
+// piece is a sentence, or a word or character of a sentence that is longer than a window.
 type piece struct {
 	start, end int
 	long       int // number of the long sentence that it belongs to, 0 for none: no window goes beyond that
 }
 
-// best is the window that gives most, less its toll.
+// best returns the window with the highest gain minus toll.
 func (w *windows) best() (start, end int, ok bool, err error) {
 	parts := 0
 	for _, m := range w.matches {
@@ -174,7 +174,7 @@ func (w *windows) best() (start, end int, ok bool, err error) {
 	return w.pieces[lo].start, w.pieces[hi].end, true, nil
 }
 
-// grow adds to words of a long sentence those around them, from both sides alike.
+// grow extends words of a long sentence evenly on both sides.
 func (w *windows) grow(lo, hi int) (int, int) {
 	of := w.pieces[lo].long
 	if of == 0 {

@@ -2,11 +2,11 @@ package span
 
 import "github.com/lexsem/lexsem/internal/text"
 
-// pairShare is what all pairs of adjacent words of a query give, where its words give 1.
+// pairShare is the total gain of all adjacent word pairs of a query; that of its words is 1.
 const pairShare = 0.5
 
-// Words are the places of a passage where words of a query stand, and where two stand adjacent that do so in the query. Words and
-// pairs give their shares by idf; a pair weighs what its words do.
+// Words returns the positions in a passage of words of a query, and of pairs that are adjacent in both. Gains are
+// shared by idf; the idf of a pair is the sum of those of its words.
 func Words(query, passage []text.Term, idf func(term string) float64) []Match {
 	type part struct {
 		number int
@@ -52,7 +52,7 @@ func Words(query, passage []text.Term, idf func(term string) float64) []Match {
 	return out
 }
 
-// each calls f for the adjacent words of a text; terms beside the words do not take part.
+// each calls f for adjacent words of a text; additional terms at the same position are skipped.
 func each(terms []text.Term, f func(a, b text.Term)) {
 	last := -1
 	for i, t := range terms {
@@ -66,7 +66,7 @@ func each(terms []text.Term, f func(a, b text.Term)) {
 	}
 }
 
-// Mixed are the matches of two kinds, b with so much of the weight.
+// Mixed returns the matches of a and b, where b gets this share of the weight.
 func Mixed(a, b []Match, share float64) []Match {
 	out, parts := make([]Match, 0, len(a)+len(b)), 0
 	for _, m := range a {

@@ -1,7 +1,7 @@
 package spelling
 
-// distance is the number of edits that make b of a: a letter put in, left out or replaced, or two adjacent ones
-// swapped, where no letter is edited twice (optimal string alignment). Beyond most it is most + 1.
+// distance is the number of edits from a to b: a letter inserted, removed or replaced, or two adjacent ones
+// swapped; no letter is edited twice (optimal string alignment). If it exceeds most, the result is most + 1.
 func distance(a, b []rune, most int) int {
 	for len(a) > 0 && len(b) > 0 && a[0] == b[0] {
 		a, b = a[1:], b[1:]

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// endings are, by language and ascending, what inflection and derivation add to the stems of the vocabulary. A word that is a known
-// stem with one of them is no typo; one that is a known stem with a mistyped one is.
+// endings are the suffixes that inflection and derivation add to stems of the vocabulary, by language, in ascending
+// order. A known stem with one of them is no typo; a known stem with a mistyped one is.
 var endings = func() map[string][]string {
 	all := map[string][]string{}
 	for language, list := range map[string]string{

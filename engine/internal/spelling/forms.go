@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// endings are those of the analyzer's language.
+// endings returns the endings of the analyzer's language.
 func (w *work) endings() []string { return endings[w.s.analyzer.Options().Language] }
 
 // stem is the term of a word, "" for a function word.
@@ -20,7 +20,7 @@ func (w *work) stem(word string) string {
 	return ""
 }
 
-// has says whether enough documents have a word.
+// has reports whether enough documents contain a word.
 func (w *work) has(word string) bool {
 	n, ok := w.x.Find(w.stem(word))
 	return ok && w.x.DF(n) >= leastDF(w.x.Len())
@@ -31,10 +31,10 @@ func (w *work) isEnding(s string) bool {
 	return ok
 }
 
-// mostTail is how many letters a mistyped ending has at most.
+// mostTail is the maximum number of letters in a mistyped ending.
 const mostTail = 6
 
-// nearEnding says whether letters are an ending with one edit.
+// nearEnding reports whether letters differ from an ending by one edit.
 func (w *work) nearEnding(typed []rune) bool {
 	if len(typed) > mostTail {
 		return false
@@ -47,7 +47,8 @@ func (w *work) nearEnding(typed []rune) bool {
 	return false
 }
 
-// madeOf says whether a word is a known one with an ending, or two known ones without a blank: it is then no typo.
+// madeOf reports whether a word is a known one with an ending, or two known ones without a blank, so that it is no
+// typo.
 func (w *work) madeOf(typed string) bool {
 	n := utf8.RuneCountInString(typed)
 	at := 0
@@ -65,8 +66,8 @@ func (w *work) madeOf(typed string) bool {
 	return false
 }
 
-// near calls add with the terms that may be the stem of the word which was meant. The edit is in the stem, and an ending
-// follows or not, or it is in the ending, or two letters are swapped where it begins.
+// near calls add with the terms that may be the stem of the intended word. The edit is in the stem, with or without an
+// ending after it; or in the ending; or it swaps the two letters where the ending begins.
 func (w *work) near(typed, stem string, most int, add func(term int)) {
 	letters := []rune(typed)
 	w.table.near(w.x, []rune(stem), most, add)
@@ -95,7 +96,7 @@ func (w *work) near(typed, stem string, most int, add func(term int)) {
 	}
 }
 
-// form is how a term may be written.
+// form is a possible spelling of a term.
 type form struct {
 	word  string
 	edits int
@@ -103,14 +104,14 @@ type form struct {
 	alike bool // its last letter is that of the typed word
 }
 
-// written is the form of a term that is nearest to the typed word, at most most edits away.
+// written returns the spelling of a term nearest to the typed word, at most most edits away.
 func (w *work) written(typed []rune, stem, term string, most int) (best form, ok bool) {
 	try := func(word string) {
 		if f, near := w.formOf(typed, word, most); near && (!ok || f.better(best)) && w.stem(word) == term {
 			best, ok = f, true
 		}
 	}
-	// The ending of the typed word: what follows its stem, in place of what the stem has otherwise.
+	// The ending of the typed word: the text after its stem, instead of the stem's other letters.
 	t, n := string(typed), 0
 	for n < len(t) && n < len(stem) && t[n] == stem[n] {
 		n++
@@ -127,8 +128,8 @@ func (w *work) written(typed []rune, stem, term string, most int) (best form, ok
 	return best, ok
 }
 
-// read is the form of a term that is nearest to the typed word in some documents that have it. Where they have the word
-// that was meant with another ending alone, it is that.
+// read is the form of a term, in some documents that have it, that is nearest to the typed word. If the documents have
+// the intended word only with another ending, it is that form.
 func (w *work) read(ctx context.Context, term int, typed []rune, stem string, most int) (best form, ok bool, err error) {
 	words, err := w.known.Written(ctx, term)
 	if err != nil {
@@ -169,8 +170,8 @@ func (f form) better(than form) bool {
 	return f.alike && !than.alike
 }
 
-// function is the function word that a word is one edit away from, or is but for apostrophes, where the query has other
-// words.
+// function is the function word that is one edit away from a word, or with same differs only in apostrophes. The query
+// must have other words.
 func (w *work) function(typed []rune, same bool) (best candidate, ok bool) {
 	if len(w.others) == 0 {
 		return best, false

@@ -9,7 +9,7 @@ import (
 	"github.com/lexsem/lexsem/internal/text"
 )
 
-// Repairs are those of one query, in its order.
+// Repairs are the repairs of one query, in order.
 type Repairs []Repair
 
 // Query is the query with the repaired words in place of the mistyped ones.
@@ -25,10 +25,11 @@ func (rs Repairs) Query(typed string) string {
 	return b.String()
 }
 
-// doubt is the weight of a mistyped word beside the one that is searched for.
+// doubt is the weight of a mistyped word relative to its repaired word.
 const doubt = 0.25
 
-// Terms are the terms of the query with the repaired words in place of the mistyped ones, which are beside them.
+// Terms returns the terms of the query with repaired words in place of the mistyped ones; the mistyped ones stay
+// as additional terms.
 func (rs Repairs) Terms(terms []text.Term) []text.Term {
 	if len(rs) == 0 {
 		return terms
@@ -48,9 +49,9 @@ func (rs Repairs) Terms(terms []text.Term) []text.Term {
 	return out
 }
 
-// Encoded is the text that the encoder is given: the query with the repaired words in place of the mistyped ones, and
-// these after it. Back returns offsets of its tokens as offsets of the query: those of a repaired word become those of
-// the mistyped one.
+// Encoded is the text for the encoder: the query with the repaired words in place of the mistyped ones, followed by
+// the mistyped ones. back converts offsets of its tokens to offsets in the query: those of a repaired word become
+// those of the mistyped one.
 func (rs Repairs) Encoded(typed string) (text string, back func(encoder.Span) encoder.Span) {
 	if len(rs) == 0 {
 		return typed, func(o encoder.Span) encoder.Span { return o }

@@ -24,24 +24,24 @@ const (
 	mostTried    = 4    // candidates that are looked for beside the query's other words
 )
 
-// Repair is a word that is searched for beside a mistyped one.
+// Repair is a word that is searched for in addition to a mistyped one.
 type Repair struct {
 	Start, End int    // bytes of the mistyped word in the query
 	Word       string // as it is written
 	Term       string // as the vocabulary has it; "" for a function word
 }
 
-// Known tells of words what the vocabulary does not.
+// Known holds knowledge about words beyond the vocabulary.
 type Known struct {
-	// Word says whether the model knows a word as a whole; nil where nobody can say.
+	// Word reports whether the model knows a word as a whole; it is nil if that is unknown.
 	Word func(word string) bool
-	// Written returns the forms in which some documents have a term, lower-cased.
+	// Written returns the lower-cased forms of a term in some documents that have it.
 	Written func(ctx context.Context, term int) ([]string, error)
 }
 
-// Repair returns what is searched for beside the words of a query, whose terms are given. A word is mistyped if the
-// vocabulary of x and the model do not know it and a term of x is near it. Errors: that of ctx, ErrCorrupt, those of
-// Known.Written.
+// Repair returns the words to search for in addition to the words of a query with the given terms. A word is
+// mistyped if neither the vocabulary of x nor the model knows it, and a term of x is near it. Errors: that of ctx,
+// ErrCorrupt, those of Known.Written.
 func (s *Speller) Repair(ctx context.Context, x *inverted.Words, query string, terms []text.Term, k Known) (Repairs, error) {
 	unknown, err := s.unknown(ctx, x, query, terms)
 	if err != nil {
@@ -83,7 +83,7 @@ func (s *Speller) Repair(ctx context.Context, x *inverted.Words, query string, t
 	return out, nil
 }
 
-// unknown are the words of a query that x does not have and that may be mistyped.
+// unknown returns the words of a query that are not in x and may be mistyped.
 func (s *Speller) unknown(ctx context.Context, x *inverted.Words, query string, terms []text.Term) (out []text.Term, err error) {
 	looked := 0
 	for i, t := range terms {
@@ -103,7 +103,7 @@ func (s *Speller) unknown(ctx context.Context, x *inverted.Words, query string, 
 	return out, nil
 }
 
-// word says whether a text is a word that may be mistyped: of letters, and no abbreviation.
+// word reports whether a text is a word that may be mistyped: one of letters that is no abbreviation.
 func word(typed string) bool {
 	n, upper := 0, 0
 	for _, r := range typed {
@@ -120,7 +120,8 @@ func word(typed string) bool {
 	return n >= leastTyped && n <= maxLetters && upper < n
 }
 
-// known says whether x has the word of a term, as it is typed or without its accents, which is the term behind.
+// known reports whether x has the word of a term, as typed or without its accents; the form without accents is
+// the next term.
 func known(x *inverted.Words, terms []text.Term, i int) bool {
 	for _, o := range terms[i:] {
 		if !same(o, terms[i]) {
@@ -133,10 +134,10 @@ func known(x *inverted.Words, terms []text.Term, i int) bool {
 	return false
 }
 
-// same says whether two terms are one word: one of them may be without its accents.
+// same reports whether two terms are one word, with and without its accents.
 func same(a, b text.Term) bool { return a.Start == b.Start && a.End == b.End }
 
-// inName says whether a term is a part of a name, or stands in the query a second time.
+// inName reports whether a term is part of a name, or occurs earlier in the query.
 func inName(terms []text.Term, i int) bool {
 	t := terms[i]
 	for j, o := range terms {
@@ -147,10 +148,10 @@ func inName(terms []text.Term, i int) bool {
 	return false
 }
 
-// quotes are the pairs of them.
+// quotes maps opening to closing quotation marks.
 var quotes = map[rune]rune{'"': '"', '“': '”', '„': '“', '«': '»'}
 
-// quoted says whether byte at of a query stands between double quotes.
+// quoted reports whether byte at of a query is between double quotes.
 func quoted(query string, at int) bool {
 	for i := 0; i < at; {
 		r, n := utf8.DecodeRuneInString(query[i:])
@@ -190,7 +191,8 @@ type candidate struct {
 	alone  bool // none was found that does, and the query has other words
 }
 
-// repair finds what a mistyped word is meant for. Two edits need a document that has another word of the query too.
+// repair finds the word that a mistyped word stands for. With two edits, a document must also have another word of
+// the query.
 func (w *work) repair(ctx context.Context, typed, stem string) (c candidate, ok bool, err error) {
 	if w.madeOf(typed) {
 		return c, false, nil
@@ -242,8 +244,8 @@ func (w *work) repair(ctx context.Context, typed, stem string) (c candidate, ok 
 	return c, false, nil
 }
 
-// better orders candidates: of those that are equally near, one that stands beside the query's other words comes first,
-// then one that begins as the typed word does, then the most frequent one.
+// better orders candidates of equal distance: one that occurs together with the query's other words comes first, then
+// one with the same first letter as the typed word, then the most frequent one.
 func better(a, b candidate) int {
 	truth := func(a, b bool) int {
 		switch {
@@ -257,11 +259,11 @@ func better(a, b candidate) int {
 	return cmp.Or(a.edits-b.edits, truth(a.beside, b.beside), truth(a.first, b.first), b.df-a.df)
 }
 
-// leastDF is how many of n documents have a candidate at least.
+// leastDF returns the minimum number of documents, out of n, that must contain a candidate.
 func leastDF(n int) int { return 1 + min(n/10_000, 4) }
 
-// beside looks for documents that have a term and another word of the query. may is true if there is one, or if there
-// are too many to look through.
+// beside looks for documents with a term and another word of the query. may is true if there is one, or if there are
+// too many documents to check.
 func (w *work) beside(ctx context.Context, term int) (found, may bool, err error) {
 	for _, o := range w.others {
 		if o == term {

@@ -1,6 +1,6 @@
 // Package spelling repairs mistyped words of queries from the vocabulary of a database. Start with
 // [Speller.Repair]. A [Speller] is safe for concurrent use. It makes a table of the vocabulary, 8 bytes a
-// term, when a query first has an unknown word, and gives it back when none had one for a minute.
+// term, at the first query with an unknown word, and frees it after a minute without use.
 package spelling
 
 import (
@@ -25,7 +25,7 @@ type Speller struct {
 // New returns a Speller for terms that analyzer makes.
 func New(analyzer *text.Analyzer) *Speller { return &Speller{analyzer: analyzer} }
 
-// kept is how long a table is kept that nobody uses.
+// kept is how long an unused table is kept.
 const kept = time.Minute
 
 // of returns a table that has the terms of x.
@@ -50,7 +50,7 @@ func (s *Speller) of(ctx context.Context, x *inverted.Words) (*table, error) {
 	return t, nil
 }
 
-// forget gives the table back if nobody has used it for a while.
+// forget frees the table if it was not used for a while.
 func (s *Speller) forget() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -17,20 +17,20 @@ const (
 	maxLetters = 32
 )
 
-// buckets are one for each first letter modulo 32 and each length.
+// buckets is the number of combinations of a first letter modulo 32 and a length.
 const buckets = 32 * (maxLetters + 1)
 
-// entry is a term, with a bit for each of its letters modulo 32: words that differ by k edits differ in at
-// most k of them on either side.
+// entry is a term, with a bit for each of its letters modulo 32: if words differ by k edits, each has at
+// most k bits that the other lacks.
 type entry struct{ term, letters uint32 }
 
-// near says whether a word of the given letters may be most edits away.
+// near reports whether a word of the given letters may be at most most edits away.
 func (e entry) near(letters uint32, most int) bool {
 	return bits.OnesCount32(e.letters&^letters) <= most && bits.OnesCount32(letters&^e.letters) <= most
 }
 
-// table finds the terms of a vocabulary that are near a word. It takes 8 bytes a term. It never changes but
-// for what grow makes of it.
+// table finds the terms of a vocabulary that are near a word. It takes 8 bytes a term. It never changes;
+// grow makes a new one.
 type table struct {
 	numbering inverted.Numbering
 	terms     int      // of the vocabulary, below which all are here
@@ -41,7 +41,7 @@ type table struct {
 	firsts    []rune // first letters, ascending
 }
 
-// shape is what a table keeps of a term. ok is false for one that repairs no word.
+// shape returns the parts of a term that a table keeps. ok is false for a term that repairs no word.
 func shape(term string) (bucket uint16, letters uint32, first rune, ok bool) {
 	n := 0
 	for _, r := range term {
@@ -62,7 +62,7 @@ func shape(term string) (bucket uint16, letters uint32, first rune, ok bool) {
 
 func bucketOf(first rune, n int) uint16 { return uint16(first&31)*(maxLetters+1) + uint16(n) }
 
-// looks is after how many terms a context is looked at.
+// looks is the number of terms between two looks at a context.
 const looks = 4096
 
 // newTable makes the table of a vocabulary. Cost: some 50 ns a term.
@@ -75,7 +75,7 @@ func newTable(ctx context.Context, x *inverted.Words) (*table, error) {
 	return t, nil
 }
 
-// take adds the terms that are not here yet.
+// take adds the terms that the table does not have yet.
 func (t *table) take(ctx context.Context, x *inverted.Words) error {
 	firsts := map[rune]struct{}{}
 	for ; t.terms < x.Terms(); t.terms++ {
@@ -99,7 +99,7 @@ func (t *table) take(ctx context.Context, x *inverted.Words) error {
 	return nil
 }
 
-// sort puts what is fresh into the buckets.
+// sort moves new terms into the buckets.
 func (t *table) sort() {
 	starts := make([]uint32, buckets+1)
 	for b := range buckets {
@@ -123,8 +123,8 @@ func (t *table) sort() {
 	t.starts, t.entries, t.fresh, t.places = starts, entries, nil, nil
 }
 
-// grow returns a table that has the terms which came since: t, where there are none. nil means that the
-// vocabulary is another.
+// grow returns a table with the terms added since; it is t if there are none. nil means that the vocabulary
+// was replaced.
 func (t *table) grow(ctx context.Context, x *inverted.Words) (*table, error) {
 	if t.numbering != x.Numbering() {
 		return nil, nil
@@ -142,8 +142,8 @@ func (t *table) grow(ctx context.Context, x *inverted.Words) (*table, error) {
 	return &next, nil
 }
 
-// near calls found with each term of x that is at most most edits away from a word and begins with its first
-// letter, and with those that are one edit away and begin with another.
+// near calls found with each term of x that begins with a word's first letter and is at most most edits
+// away, and with terms one edit away that begin differently.
 func (t *table) near(x *inverted.Words, word []rune, most int, found func(term int)) {
 	if len(word) == 0 || len(word) > maxLetters {
 		return
@@ -182,7 +182,7 @@ func (t *table) near(x *inverted.Words, word []rune, most int, found func(term i
 	t.otherFirst(x, word, found)
 }
 
-// otherFirst calls found with the terms that differ from a word in how they begin: by one edit.
+// otherFirst calls found with the terms that are one edit away from a word, at its beginning.
 func (t *table) otherFirst(x *inverted.Words, word []rune, found func(term int)) {
 	var buffer [4 * (maxLetters + 1)]byte
 	try := func(first rune, second, rest []rune) {

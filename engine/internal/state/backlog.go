@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// backlog is what commits changed while a long work went on, for it to catch up.
-// It is guarded by turn.
+// backlog collects the changes of commits during long work, which then catches up. It is
+// guarded by turn.
 type backlog struct{ diff }
 
 func (b *backlog) add(df diff) {
@@ -24,8 +24,8 @@ func (b *backlog) take() diff {
 	return df
 }
 
-// begin notes what commits change from the present state on, for a work that goes on.
-// It returns that state, which the caller releases.
+// begin starts to collect the changes of commits after the present state. It returns that
+// state, which the caller releases.
 func (d *DB) begin(ctx context.Context, b *backlog) (*Ref, error) {
 	if err := d.turn.lock(ctx); err != nil {
 		return nil, err
@@ -36,7 +36,8 @@ func (d *DB) begin(ctx context.Context, b *backlog) (*Ref, error) {
 	return d.cell.Acquire(), nil
 }
 
-// finish stops noting and empties b. The caller holds turn, or no commit can come.
+// finish stops collecting and empties b. The caller holds turn, or commits are
+// impossible.
 func (d *DB) finish(b *backlog) {
 	d.backlogs = slices.DeleteFunc(d.backlogs, func(x *backlog) bool { return x == b })
 	*b = backlog{}

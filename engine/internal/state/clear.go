@@ -27,14 +27,15 @@ func (q *queue) take() []uint64 {
 	return ids
 }
 
-// undo has vectors taken out that no state will see: of a graph that takes as long as
-// to add them, and whoever has cancelled a commit shall not wait. The caller holds turn.
+// undo schedules the removal of vectors that no state will see: removal from a graph
+// takes as long as adding, and a cancelled commit should return at once. The caller holds
+// turn.
 func (d *DB) undo(df diff) {
 	d.undone = append(d.undone, idsOf(df.added)...)
 	d.wake()
 }
 
-// undoSome takes out some of them. The caller holds turn.
+// undoSome removes some of these vectors. The caller holds turn.
 func (d *DB) undoSome() {
 	n := min(len(d.undone), 32)
 	if n == 0 {
@@ -46,7 +47,7 @@ func (d *DB) undoSome() {
 	}
 }
 
-// clear takes vectors out of the index that no state sees any more.
+// clear removes vectors from the index that no state sees any more.
 func (d *DB) clear(ctx context.Context, _ *State) (bool, error) {
 	ids := d.drops.take()
 	for piece := range slices.Chunk(ids, step) {

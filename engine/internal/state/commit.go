@@ -14,15 +14,14 @@ import (
 	"github.com/lexsem/lexsem/store"
 )
 
-// step is how many chunks a part takes in between two looks at the context.
+// step is how many chunks are processed between two checks of the context.
 const step = 64
 
-// Commit makes a batch durable and its changes the present state. Everything
-// that costs time is done before the commit record is written, beside the
-// searches: so an error, that of ctx included, leaves the database as it was,
-// and once the record is written nothing can fail any more. The caller discards
-// the batch after an error. Damage of derived state is an ErrCorrupt, and made good
-// in the background.
+// Commit makes a batch durable and its changes visible. All slow work happens before the
+// commit record is written, while searches go on. So an error, also that of ctx, leaves the
+// database unchanged, and after the record nothing can fail. After an error the caller
+// discards the batch. Damage of derived state is an ErrCorrupt, and is repaired in the
+// background.
 func (d *DB) Commit(ctx context.Context, b *store.Batch, changes []Change) (uint64, error) {
 	return d.commit(ctx, b, len(changes), func(ctx context.Context) (*State, diff, error) {
 		df, err := d.diffOf(ctx, changes)
@@ -33,9 +32,9 @@ func (d *DB) Commit(ctx context.Context, b *store.Batch, changes []Change) (uint
 	})
 }
 
-// CommitNew is Commit of n new chunks of documents that are all new. stage puts these into
-// the batch and hands each change to give, whose error ends it. Where no one searches, what
-// was handed over is prepared while stage goes on.
+// CommitNew is Commit for n new chunks of new documents. stage puts the documents into the
+// batch and passes each change to give; an error of give ends it. If no search runs, the
+// passed changes are prepared while stage goes on.
 func (d *DB) CommitNew(ctx context.Context, b *store.Batch, n int, stage func(give func(Change) error) error) (uint64, error) {
 	if d.workers() == 1 {
 		var changes []Change
@@ -79,7 +78,8 @@ func (d *DB) CommitNew(ctx context.Context, b *store.Batch, n int, stage func(gi
 // errLeft: the other side of a commit has ended.
 var errLeft = errors.New("left")
 
-// commit makes a batch durable, with so many changes, behind what prepare has made ready.
+// commit makes a batch with the given number of changes durable, after prepare has made the
+// next state.
 func (d *DB) commit(ctx context.Context, b *store.Batch, changes int, prepare func(context.Context) (*State, diff, error)) (_ uint64, err error) {
 	if err := d.turn.lock(ctx); err != nil {
 		return 0, err
@@ -120,7 +120,7 @@ func (d *DB) commit(ctx context.Context, b *store.Batch, changes int, prepare fu
 	return seq, nil
 }
 
-// diff is what a commit changes, in chunks.
+// diff holds the chunks that a commit adds and removes.
 type diff struct {
 	added []Version
 	gone  []Version // with vectors and tokens, without texts
@@ -128,8 +128,8 @@ type diff struct {
 	dead  []uint64  // ordinals that end
 }
 
-// diffOf nets the changes of one or several commits: what begins and ends among
-// them was never there.
+// diffOf combines the changes of one or several commits: chunks that are added and removed
+// again are left out.
 func (d *DB) diffOf(ctx context.Context, changes []Change) (diff, error) {
 	var df diff
 	born := map[uint64]int{}
@@ -166,8 +166,9 @@ func (d *DB) diffOf(ctx context.Context, changes []Change) (diff, error) {
 	return df, nil
 }
 
-// prepare makes the state behind what comes, n chunks in all, without its view and number.
-// The caller holds turn. After an error the vector index has no more than vectors to undo.
+// prepare makes the next state from the changes in in, n chunks in all, without its view
+// and number. The caller holds turn. After an error the vectors that were added to the
+// index are scheduled for removal.
 func (d *DB) prepare(ctx context.Context, in *feed, n int) (*State, diff, error) {
 	if err := d.foresee(d.now, n); err != nil {
 		return nil, diff{}, err
@@ -202,8 +203,8 @@ const (
 
 func (p parts) has(q parts) bool { return p&q != 0 }
 
-// apply brings parts of cur, all at its commit, to the one behind what comes. Vectors are
-// added to the index; what is gone stays in it.
+// apply makes the next version of parts of cur, which are all at its commit, from the
+// changes in in. Vectors are added to the index; removed chunks stay in it.
 func (d *DB) apply(ctx context.Context, cur *State, in *feed, p parts) (*State, error) {
 	next := *cur
 	var g errgroup.Group
@@ -311,8 +312,8 @@ func countFresh(bridges map[string]*Bridge, df diff) map[string]*Bridge {
 	return out
 }
 
-// publish makes next the present state. Chunks that are gone leave the vector
-// index once no search can see them any more. The caller holds turn.
+// publish makes next the present state. Removed chunks leave the vector index once no
+// search can see them any more. The caller holds turn.
 func (d *DB) publish(next *State, gone []Version) {
 	old := d.now
 	if next.views == old.views {
@@ -338,18 +339,19 @@ func (d *DB) publish(next *State, gone []Version) {
 	})
 }
 
-// ChunkText is what the words see of a chunk: the title and its part of the text.
+// ChunkText is the text of a chunk in the index of words: the title and the chunk's part of
+// the text.
 func ChunkText(d *store.Document, r store.Row) string {
 	return chunk.Passage(d.Title, d.Text[r.Start:r.End])
 }
 
-// words are the terms of a chunk.
+// words returns the terms of a chunk.
 func (d *DB) words(dst []text.Term, v Version) []text.Term {
 	return text.InTitle(d.analyzer.Terms(dst, v.Text), v.Title)
 }
 
-// Terms analyses a text for the lexical leg.
+// Terms analyses a text for the lexical retriever.
 func (d *DB) Terms(dst []text.Term, s string) []text.Term { return d.analyzer.Terms(dst, s) }
 
-// Asked are those of a query.
+// Asked returns the terms of a query.
 func (d *DB) Asked(s string) []text.Term { return d.analyzer.Asked(nil, s) }

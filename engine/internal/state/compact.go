@@ -9,9 +9,9 @@ import (
 	"github.com/lexsem/lexsem/store"
 )
 
-// deadBytes is from how many bytes of replaced and deleted versions on, beside as
-// many of live ones, the derived state is saved, so that the store may forget
-// them. A change of a large document is one change and takes much space.
+// deadBytes is the minimum size of replaced and deleted versions, if they also exceed the live ones, at which
+// the derived state is saved, so that the store can drop them. Replacing one large document is one change but
+// takes much space.
 const deadBytes = 64 << 20
 
 // heavy says that.
@@ -20,15 +20,14 @@ func heavy(v *store.View) (bool, error) {
 	return dead > max(deadBytes, live), err
 }
 
-// Compact gives all space back that nothing needs any more: the derived state is
-// saved, versions that are gone are removed from the store and its tables
-// rewritten. The maintainer does it; if ctx ends, it goes on.
+// Compact frees all unused disk space: it saves the derived state, removes old versions from the store and
+// rewrites its tables. The maintainer does the work; if ctx ends, the work goes on.
 func (d *DB) Compact(ctx context.Context) error {
 	d.compactWanted.Store(true)
 	return d.Flush(ctx)
 }
 
-// compact is the maintainer's.
+// compact is a task of the maintainer.
 func (d *DB) compact(ctx context.Context, _ *State) (bool, error) {
 	if !d.compactWanted.Load() {
 		return false, nil
@@ -55,8 +54,8 @@ func (d *DB) compact(ctx context.Context, _ *State) (bool, error) {
 	return true, nil
 }
 
-// renew publishes the present state over the store as it is now: a view of before
-// a removal keeps what was removed.
+// renew publishes the present state over the current view of the store, since an older view keeps removed
+// records.
 func (d *DB) renew(ctx context.Context) error {
 	return d.change(ctx, func(next *State) error {
 		view, err := d.st.Snapshot()
@@ -67,14 +66,14 @@ func (d *DB) renew(ctx context.Context) error {
 	})
 }
 
-// reclaimAfter is how long the last commit must lie back before space is reclaimed that nobody asked for, unless
-// Options say otherwise, and reclaimSlack how many bytes are not worth it.
+// reclaimAfter is the time without commits after which space is reclaimed automatically, unless Options say
+// otherwise; reclaimSlack is the number of bytes that are not worth it.
 const (
 	reclaimAfter = 30 * time.Second
 	reclaimSlack = 8 << 20
 )
 
-// tidy has the space of what was removed reclaimed while nothing is written, once after each rest.
+// tidy asks for a compaction while nothing is written, once in each idle period.
 func (d *DB) tidy(_ context.Context, s *State) (bool, error) {
 	if d.o.NoSync || d.o.ReadOnly {
 		return false, nil
@@ -99,8 +98,8 @@ func (d *DB) tidy(_ context.Context, s *State) (bool, error) {
 	return false, nil
 }
 
-// wasteful says that the tables hold more than twice their due, and by more than
-// is worth a rewriting.
+// wasteful reports whether the tables are more than twice as large as their records, by enough to be worth
+// rewriting.
 func wasteful(v *store.View) (bool, error) {
 	live, dead, tables, err := v.Space()
 	return tables > 2*(live+dead)+deadBytes, err

@@ -38,8 +38,8 @@ type Options struct {
 	ReclaimAfter time.Duration // rest before space is reclaimed unasked; 0 for the default
 }
 
-// DB is the derived state of an open database, and the way of a commit. Its
-// methods are safe for concurrent use but where they say otherwise.
+// DB is the derived state of an open database, and makes its commits. Its methods are
+// safe for concurrent use unless they say otherwise.
 type DB struct {
 	o        Options
 	st       *store.Store
@@ -81,15 +81,15 @@ type DB struct {
 	fresh      *written         // of these, what the index is to go over to
 }
 
-// Index is the kind of index that was asked for at this opening or at one before, or "".
+// Index is the kind of index requested at this opening or an earlier one, or "".
 func (d *DB) Index() string { return d.o.Index }
 
 // Acquire returns the present state, nil once the database is closed. The caller
 // releases it.
 func (d *DB) Acquire() *Ref { return d.cell.Acquire() }
 
-// Search marks a search as running until the returned function is called: work in
-// the background then takes one core at most.
+// Search marks a search as running until the returned function is called; meanwhile
+// background work takes at most one core.
 func (d *DB) Search() func() {
 	d.searching.Add(1)
 	if !d.touched.Load() {
@@ -102,10 +102,10 @@ func (d *DB) Search() func() {
 	}
 }
 
-// quiet is how long after the last search all cores may be taken.
+// quiet is the time after the last search from which all cores may be used.
 const quiet = 2 * time.Second
 
-// workers is how many goroutines work beside the searches may take.
+// workers returns how many goroutines background work may use.
 func (d *DB) workers() int {
 	if d.searching.Load() > 0 || d.searched.since() < quiet {
 		return 1
@@ -141,8 +141,8 @@ func (d *DB) Settled(ctx context.Context) error {
 // Stop tells the maintainer to end, and does not wait for it.
 func (d *DB) Stop() { d.maintainer.stop() }
 
-// Present is the present state without a reference: for whoever knows that no
-// commit and no maintainer runs, such as tests.
+// Present is the present state without a reference, for callers that know that no commit
+// and no maintainer runs, such as tests.
 func (d *DB) Present() *State { return d.now }
 
 // SetBridges publishes a state with other fitted bridges. edit gets a copy of the map.
@@ -156,8 +156,8 @@ func (d *DB) SetBridges(ctx context.Context, edit func(s *State, bridges map[str
 	})
 }
 
-// Close ends the maintainer, saves the derived state, and gives everything back.
-// The caller has ended all calls, and closes the store.
+// Close ends the maintainer, saves the derived state, and gives everything back. The
+// caller ends all calls first, and then closes the store.
 func (d *DB) Close() error {
 	d.maintainer.end()
 	var err error

@@ -6,19 +6,19 @@ import (
 )
 
 // Documents may be stored before their vectors are made: their chunks have words and metadata, and are no part of the
-// vector index, of RLR's sums and of local bridges. The maintainer has the vectors made, some at a time, from the
-// oldest document on; each time is a commit of new versions that have them.
+// vector index, of RLR's sums and of local bridges. The maintainer has the vectors made in batches, from the oldest
+// document on; each batch is a commit of new versions with vectors.
 
-// Encode makes some of the vectors that a state lacks, and commits them.
+// Encode makes and commits some of the missing vectors of a state.
 type Encode func(ctx context.Context, s *State) (worked bool, err error)
 
-// encodeTask is the name of the task, and encodePause how long it waits after an error, which may be that of a server.
+// encodeTask is the name of the task. encodePause is its waiting time after an error, which may come from a server.
 const (
 	encodeTask  = "encode"
 	encodePause = 30 * time.Second
 )
 
-// EncodeBy says what makes vectors, for the maintainer to call.
+// EncodeBy sets the function with which the maintainer makes vectors.
 func (d *DB) EncodeBy(f Encode) {
 	d.encode.Store(&f)
 	d.wake()

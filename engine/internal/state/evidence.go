@@ -8,9 +8,9 @@ import (
 	"github.com/lexsem/lexsem/store"
 )
 
-// SavedLive is the snapshot of the live versions of the database in dir, as far as it
-// is whole and of this database and history, which history tells by the number of a
-// commit. It is nil otherwise: a zero uuid is not known.
+// SavedLive is the snapshot of the live versions in dir, if it is undamaged and belongs
+// to this database and history; history returns the identity of the history at a commit.
+// Otherwise it is nil; a zero uuid means unknown.
 func SavedLive(dir string, uuid store.UUID, history func(seq uint64) ([16]byte, bool)) *store.Evidence {
 	f, err := snapshot.Open(pathOf(dir, fileLive))
 	if err != nil {
@@ -36,8 +36,8 @@ func SavedLive(dir string, uuid store.UUID, history func(seq uint64) ([16]byte, 
 	return e
 }
 
-// Snapshots are the files of the database in dir that opening makes anew where they
-// are missing.
+// Snapshots returns the files of the database in dir that opening rebuilds if they are
+// missing.
 func Snapshots(dir string) []string {
 	files := slices.Concat(index.Kinds(), []string{fileLive, fileWords, fileColumns, fileSums, fileTokens, fileLocal})
 	for i, kind := range files {

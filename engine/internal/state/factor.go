@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// factorShare and loadShare say how much of the time factors may take while commits go on:
-// after one, as many times as long passes before the next begins. So ingestion, which would
-// have one after each commit, spends a ninth of a core on them at most, and a bulk load
-// beside which no one searches a thirty-third.
+// factorShare and loadShare limit the time for factors while commits go on: after a factor,
+// this multiple of its duration passes before the next one. So ingestion, which would
+// otherwise need one after each commit, spends at most a ninth of a core on them, and a
+// bulk load without searches a thirty-third.
 const (
 	factorShare = 8
 	loadShare   = 32

@@ -7,8 +7,8 @@ import (
 	"sync"
 )
 
-// feed is a diff whose new chunks may still come while parts read it, each at its own
-// pace. What is gone is there from the start.
+// feed is a diff that may still grow while parts read it, each at its own pace. Its
+// removed chunks are complete from the start.
 type feed struct {
 	gone []Version
 	dead []uint64
@@ -24,7 +24,7 @@ type feed struct {
 // fed is a feed of all of df.
 func fed(df diff) *feed { return &feed{gone: df.gone, dead: df.dead, df: df, ended: true} }
 
-// add hands over version ord with its chunks.
+// add passes on version ord with its chunks.
 func (f *feed) add(ord uint64, vs []Version) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -34,8 +34,8 @@ func (f *feed) add(ord uint64, vs []Version) {
 	}
 }
 
-// end says that no more comes; with an error, readers get that in place of more. The first
-// end counts.
+// end says that no more chunks come; with an error, readers get the error. The first end
+// counts.
 func (f *feed) end(err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -52,14 +52,14 @@ func (f *feed) tell() {
 	}
 }
 
-// diff is what has come so far: all, once a reader has met the end.
+// diff returns the chunks so far: all, once a reader has reached the end.
 func (f *feed) diff() diff {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.df
 }
 
-// upTo waits until n chunks have come, or the end, and returns all that have.
+// upTo waits for n chunks or the end, and returns all chunks so far.
 func (f *feed) upTo(ctx context.Context, n int) (all []Version, ended bool, err error) {
 	for {
 		f.mu.Lock()
@@ -82,8 +82,8 @@ func (f *feed) upTo(ctx context.Context, n int) (all []Version, ended bool, err 
 	}
 }
 
-// each calls g with pieces of n chunks, the last one of fewer: the same pieces however
-// they come.
+// each calls g with pieces of n chunks, the last one smaller; the pieces do not depend on
+// how chunks arrive.
 func (f *feed) each(ctx context.Context, n int, g func([]Version) error) error {
 	for done := 0; ; {
 		all, ended, err := f.upTo(ctx, done+n)
@@ -107,7 +107,7 @@ func (f *feed) whole(ctx context.Context) ([]Version, error) {
 	return all, err
 }
 
-// each calls f with pieces of n chunks, the last one of fewer, and ends with ctx.
+// each calls f with pieces of n chunks, the last one smaller, and ends with ctx.
 func each(ctx context.Context, n int, vs []Version, f func([]Version) error) error {
 	for piece := range slices.Chunk(vs, n) {
 		if ctx.Err() != nil {

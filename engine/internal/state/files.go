@@ -15,13 +15,13 @@ import (
 	"github.com/lexsem/lexsem/store"
 )
 
-// folder is where the snapshots lie, below the database's folder.
+// folder is the folder of the snapshots, below the database's folder.
 const folder = "derived"
 
 // version of the snapshots' layout.
 const version = columns.Version
 
-// Names of the snapshots of parts; that of the vectors is the index's kind.
+// Names of the snapshots of parts; that of the vectors is named after the index's kind.
 const (
 	fileLive    = "live"
 	fileWords   = "words"
@@ -31,18 +31,18 @@ const (
 	fileTokens  = tokens.Kind
 )
 
-// pathOf is where the snapshot of a part lies, of the database in dir.
+// pathOf is the path of a part's snapshot, for the database in dir.
 func pathOf(dir, kind string) string { return filepath.Join(dir, folder, kind+".snap") }
 
 func (d *DB) path(kind string) string { return pathOf(d.o.Dir, kind) }
 
-// SavedLocal says whether the database in dir has local bridges, as far as they were saved.
+// SavedLocal reports whether the saved state of the database in dir has local bridges.
 func SavedLocal(dir string) bool {
 	_, err := os.Stat(pathOf(dir, fileLocal))
 	return err == nil
 }
 
-// foreign says why a snapshot is not one of a part of a database, or nil.
+// foreign returns why a snapshot does not belong to a part of this database, or nil.
 func foreign(h snapshot.Header, kind string, uuid store.UUID) error {
 	switch {
 	case h.Kind != kind:
@@ -55,8 +55,8 @@ func foreign(h snapshot.Header, kind string, uuid store.UUID) error {
 	return nil
 }
 
-// read opens the snapshot of a part and returns its commit. It stays mapped to the
-// end, since the part goes on using it.
+// read opens the snapshot of a part and returns its commit. It stays mapped until the end, since
+// the part reads from it.
 func (d *DB) read(v *store.View, kind string, open func(f *snapshot.File, limit uint64) error) (seq uint64, err error) {
 	f, err := snapshot.Open(d.path(kind))
 	if err != nil {
@@ -99,8 +99,8 @@ func (d *DB) read(v *store.View, kind string, open func(f *snapshot.File, limit 
 	return h.Seq, nil
 }
 
-// distrust reports why a snapshot is not used. A missing one needs no word, and one that
-// not every database has no saving: of local bridges, or of a kind of index that nobody asked for.
+// distrust logs why a snapshot is not used. It logs nothing for a missing one that not every
+// database saves: of local bridges, or of a kind of index that was not requested.
 func (d *DB) distrust(kind string, err error) {
 	missing := errors.Is(err, fs.ErrNotExist)
 	mayLack := kind == fileLocal || d.auto() && kind == index.KindHNSWInt8
@@ -153,12 +153,12 @@ func openLive(f *snapshot.File) (cow.Set, error) {
 // IndexAuto is the Options.Index that chooses by size: flat-int8, then hnsw-int8.
 const IndexAuto = "auto"
 
-// auto says that the kind of the vector index goes by its size.
+// auto reports whether the size determines the kind of the vector index.
 func (d *DB) auto() bool { return d.o.Index == "" || d.o.Index == IndexAuto }
 
-// kinds of the vector index to look for: the one that was asked for, else a graph and
-// what stands before there is one. A database of before choices were remembered may have a
-// snapshot of any kind.
+// kinds lists the kinds of vector index to look for: the requested one, else a graph and the
+// kinds before it. A database that is too old to remember choices may have a snapshot of any
+// kind.
 func (d *DB) kinds() (all []string) {
 	if !d.auto() {
 		return []string{d.o.Index}
@@ -171,7 +171,7 @@ func (d *DB) kinds() (all []string) {
 	return append(all, index.KindHNSWInt8, index.KindFlatInt8)
 }
 
-// adopt takes a kind that was found, and that no size leads to, for one that was asked for.
+// adopt treats a found kind as requested if no size leads to it.
 func (d *DB) adopt(kind string) {
 	if kind != index.KindHNSWInt8 && kind != index.KindFlatInt8 {
 		d.o.Index = kind

@@ -7,22 +7,22 @@ import (
 	"github.com/lexsem/lexsem/index"
 )
 
-// handful is how many changes may be caught up with while commits wait, and how many
-// a second are no bulk load.
+// handful is how many changes may be replayed while commits wait, and up to how many changes a second are not
+// a bulk load.
 const handful = 512
 
-// graphWaits says up to how many times the corpus that is due a graph one waits for a
-// bulk load to end.
+// graphWaits is the multiple of the size at which a graph is due up to which the graph waits for the end of a
+// bulk load.
 const graphWaits = 4
 
-// graphDue says whether a corpus has outgrown the exact index.
+// graphDue reports whether a corpus is too large for the exact index.
 func (d *DB) graphDue(s *State) bool {
 	return d.auto() && s.Vectors.Kind == index.KindFlatInt8 && s.Encoded() > d.o.GraphAbove
 }
 
-// growGraph replaces the exact index by a graph once the corpus has outgrown it. All but one of the vectors wait beside the graph at
-// first, where searches compare them as they did before, and linkTail takes them in: so what was linked is kept when the
-// database is closed. A bulk load goes on beside the graph as fast as into the exact index.
+// growGraph replaces the exact index by a graph once the corpus is large enough. At first all vectors but one are in
+// the unlinked buffer, where searches compare them as before, and linkTail links them. So linked vectors are kept when
+// the database is closed. A bulk load is as fast with the graph as with the exact index.
 func (d *DB) growGraph(ctx context.Context, s *State) (bool, error) {
 	if d.o.ReadOnly || !d.graphDue(s) || !d.holdsGraph(s) || d.graphLater(s) {
 		return false, nil
@@ -56,7 +56,7 @@ func (d *DB) growGraph(ctx context.Context, s *State) (bool, error) {
 	return true, nil
 }
 
-// graphLater says that a corpus that is due a graph waits for a bulk load to end.
+// graphLater reports whether the graph that a corpus needs waits for the end of a bulk load.
 func (d *DB) graphLater(s *State) bool {
 	m := &d.maintainer
 	if s.Chunks() > graphWaits*d.o.GraphAbove || m.hurried() || !d.loading(s) {
@@ -66,8 +66,8 @@ func (d *DB) graphLater(s *State) bool {
 	return true
 }
 
-// loading says whether more than a handful of chunks come in a second, and yes where
-// that is to be counted first.
+// loading reports whether more than a handful of chunks are added per second; while the rate is unknown, it
+// returns true.
 func (d *DB) loading(s *State) bool {
 	m := &d.maintainer
 	if d.committed.since() >= rest {
@@ -81,11 +81,11 @@ func (d *DB) loading(s *State) bool {
 	return m.many
 }
 
-// tailBytes is how many bytes of codes a search may have to compare beside the graph,
-// about a millisecond of its time.
+// tailBytes is the maximum size of codes in the unlinked buffer, which a search compares in about a
+// millisecond.
 const tailBytes = 8 << 20
 
-// tail is how many chunks commits may leave beside the graph.
+// tail is the maximum number of chunks in the unlinked buffer.
 func (d *DB) tail() int { return max(handful, tailBytes/d.o.Dim) }
 
 const (
@@ -97,8 +97,8 @@ const (
 	linkTurn = 512
 )
 
-// linkTail takes into the graph what growGraph and commits have left beside it. While a bulk load
-// goes on, it leaves room for it and no more.
+// linkTail links chunks of the unlinked buffer into the graph. During a bulk load it only keeps enough of the
+// buffer free.
 func (d *DB) linkTail(ctx context.Context, s *State) (bool, error) {
 	graph, ok := s.Vectors.Keeper.(index.Linker)
 	if !ok || d.o.ReadOnly {

@@ -12,17 +12,16 @@ import (
 	"github.com/lexsem/lexsem/store"
 )
 
-// WantLocal asks for local bridges. They are there once the maintainer has built
-// them.
+// WantLocal asks for local bridges. They exist once the maintainer has built them.
 func (d *DB) WantLocal() {
 	if !d.localWanted.Swap(true) {
 		d.wake()
 	}
 }
 
-// followLocal builds the local bridges that somebody asked for, and brings them to
-// the present state, as long as they have room. Where that fails it gives them up, as they would fall behind
-// without end; the next try builds them anew.
+// followLocal builds requested local bridges, and updates them to the present state while they fit into
+// memory. If an update fails, it drops them, since they would fall further behind; the next try rebuilds
+// them.
 func (d *DB) followLocal(ctx context.Context, s *State) (worked bool, err error) {
 	if !d.localWanted.Load() {
 		return false, nil
@@ -99,7 +98,7 @@ func (d *DB) tendLocal(ctx context.Context, s *State) (bool, error) {
 	return false, nil
 }
 
-// catchUpLocal takes into the local bridges what commits changed since.
+// catchUpLocal applies the changes of later commits to the local bridges.
 func (d *DB) catchUpLocal(ctx context.Context) (bool, error) {
 	if err := d.turn.lock(ctx); err != nil {
 		return false, err
@@ -156,8 +155,7 @@ func (d *DB) buildLocal(ctx context.Context, s *State) (*local.Bridges, error) {
 	}, d.localOptions())
 }
 
-// WithLocal is s with local bridges, which are built where it has none. It is not
-// published.
+// WithLocal is s with local bridges, which it builds if s has none. It does not publish the result.
 func (d *DB) WithLocal(ctx context.Context, s *State) (*State, error) {
 	if s.Local != nil || s.Encoded() == 0 {
 		return s, nil

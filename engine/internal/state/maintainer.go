@@ -11,13 +11,12 @@ import (
 	"github.com/lexsem/lexsem/store"
 )
 
-// The maintainer is one goroutine that does what may wait: it takes vectors out
-// that no state sees, makes factors, joins and compacts, builds graphs and links
-// what commits leave beside them, builds local bridges, and saves. It works on a state of its own choice beside searches and
-// commits, and then publishes the result on the newest one. Beside searches it
-// takes one core.
+// The maintainer is one goroutine for work that can wait: it removes vectors that no state sees, makes factors,
+// compacts parts, builds graphs and links their buffer, builds local bridges, and saves. It works on a state of its
+// choice while searches and commits go on, and then publishes the result on the newest state. During searches it uses
+// one core.
 
-// Maintenance is what the maintainer is doing.
+// Maintenance is the current work of the maintainer.
 type Maintenance struct {
 	Task        string // "" for nothing
 	Done, Total int    // Total is 0 where it is not known
@@ -66,7 +65,7 @@ func (d *DB) startMaintainer() {
 	d.wake()
 }
 
-// init makes what the maintainer works with. Its context lets searches run.
+// init prepares the maintainer. Its context lets searches go first.
 func (m *maintainer) init() {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	m.ctx, m.cancel = yield.Context(ctx), cancel
@@ -104,8 +103,8 @@ func (d *DB) wake() {
 	}
 }
 
-// retry has what failed tried again, for once: what fails then does so not for the
-// damage that has been repaired. The maintainer alone calls it.
+// retry makes failed tasks run once more, so that a failure caused by damage that is now repaired does not
+// remain. Only the maintainer calls it.
 func (m *maintainer) retry() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -115,9 +114,8 @@ func (m *maintainer) retry() {
 	}
 }
 
-// begin is the start of a pass: what failed is tried again in it if a Flush has begun
-// since the last one. The maintainer alone forgets an error, so that each Flush gets
-// that of its own pass, however many wait. It returns what was asked for so far.
+// begin starts a pass: failed tasks run again if a Flush has begun since the last pass. Only the maintainer
+// clears an error, so each Flush gets the error of its own pass. It returns the number of requests so far.
 func (m *maintainer) begin() (asked uint64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -128,21 +126,21 @@ func (m *maintainer) begin() (asked uint64) {
 	return m.asked
 }
 
-// hurried says whether a call of Flush waits.
+// hurried reports whether a call of Flush is waiting.
 func (m *maintainer) hurried() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.urgent > 0
 }
 
-// report says how far the task at hand has come.
+// report records the progress of the current task.
 func (m *maintainer) report(task string, done, total int) {
 	m.mu.Lock()
 	m.now.Task, m.now.Done, m.now.Total = task, done, total
 	m.mu.Unlock()
 }
 
-// Maintenance is what the maintainer is doing now.
+// Maintenance returns the current work of the maintainer.
 func (d *DB) Maintenance() Maintenance {
 	m := &d.maintainer
 	m.mu.Lock()
@@ -150,8 +148,8 @@ func (d *DB) Maintenance() Maintenance {
 	return m.now
 }
 
-// Flush waits until the maintainer has caught up with all commits so far, and
-// returns the error of what it could not do.
+// Flush waits until the maintainer has caught up with all commits so far, and returns the error of failed
+// tasks.
 func (d *DB) Flush(ctx context.Context) error {
 	m := &d.maintainer
 	m.mu.Lock()
@@ -184,8 +182,7 @@ func (d *DB) Flush(ctx context.Context) error {
 	}
 }
 
-// rest is how long the last commit must lie back for work that would otherwise
-// wait for more changes.
+// rest is the minimum time since the last commit before work is done that could wait for more changes.
 const rest = time.Second
 
 // maintain is the maintainer.
@@ -223,7 +220,7 @@ func (d *DB) maintain() {
 	}
 }
 
-// task is one kind of work on the present state. It reports whether it did some.
+// task is one kind of work on the present state. It reports whether it did any work.
 type task struct {
 	name string
 	do   func(ctx context.Context, s *State) (worked bool, err error)
@@ -231,8 +228,7 @@ type task struct {
 	maps bool // it opens and closes files of vectors
 }
 
-// pass does each task once, so that none keeps the others waiting, and reports
-// whether any did something.
+// pass runs each task once, so that none delays the others, and reports whether any did work.
 func (d *DB) pass(ctx context.Context) (worked bool) {
 	m := &d.maintainer
 	m.later, m.encoded = false, false
@@ -292,7 +288,7 @@ func (d *DB) run(ctx context.Context, t task) (worked bool, err error) {
 	return t.do(ctx, ref.Value)
 }
 
-// change publishes what edit makes of the present state.
+// change publishes the present state as changed by edit.
 func (d *DB) change(ctx context.Context, edit func(next *State) error) error {
 	if err := d.turn.lock(ctx); err != nil {
 		return err

@@ -12,22 +12,22 @@ import (
 	"github.com/lexsem/lexsem/internal/snapshot"
 )
 
-// What commits add to the vector index lies in memory until it is saved. Then an index with codes
-// reads its vectors from the file, and their memory is given up when no search needs it. Without codes
-// every search reads vectors, which would take as much where they are mapped, in small pages.
+// Vectors that commits add to the index stay in memory until it is saved. Then an index with codes reads its
+// vectors from the file, and their memory is freed when no search needs it. Without codes every search reads
+// vectors; mapped, they would take as much memory, in small pages.
 
 func mapped(kind string) bool {
 	return snapshot.Maps && kind != index.KindFlat && kind != index.KindHNSW
 }
 
-// written is a snapshot of vectors that this process has made, and is open.
+// written is an open snapshot of vectors that this process has made.
 type written struct {
 	of   *Vectors
 	mark index.Mark
 	file *snapshot.File
 }
 
-// keep makes w what mapVectors goes over to.
+// keep makes w the file that mapVectors will switch to.
 func (d *DB) keep(w *written) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -38,8 +38,7 @@ func (d *DB) keep(w *written) {
 	d.fresh = w
 }
 
-// mapVectors has the vector index go over to the file that it was saved in last, and
-// closes those that nobody uses any more.
+// mapVectors switches the vector index to its last saved file, and closes unused files.
 func (d *DB) mapVectors(ctx context.Context, s *State) (worked bool, err error) {
 	if err := d.closeUnused(ctx); err != nil {
 		return false, err
@@ -76,11 +75,11 @@ func (d *DB) mapVectors(ctx context.Context, s *State) (worked bool, err error) 
 	return true, nil
 }
 
-// forgetEvery is how long work in the background keeps the memory of the vectors of a file that it has read.
+// forgetEvery is how long background work keeps the memory of vectors that it read from a file.
 const forgetEvery = 100 * time.Millisecond
 
-// forgetting gives that memory back until end is called, and what tables of the store take, since no other task runs
-// meanwhile. The maintainer, which alone closes files, calls it around its work.
+// forgetting frees that memory, and that of tables of the store, until end is called, since no other task runs
+// meanwhile. The maintainer, which alone closes files, calls it around its tasks.
 func (d *DB) forgetting() (end func()) {
 	forget := func() {
 		for _, f := range d.rows {
@@ -114,7 +113,7 @@ func (d *DB) forgetting() (end func()) {
 	}
 }
 
-// giveUp has files closed by the maintainer: it takes too long for whoever ends a search.
+// giveUp leaves closing files to the maintainer, since it would delay the end of a search.
 func (d *DB) giveUp(files ...*snapshot.File) {
 	d.mu.Lock()
 	d.unused = append(d.unused, files...)
@@ -122,7 +121,7 @@ func (d *DB) giveUp(files ...*snapshot.File) {
 	d.wake()
 }
 
-// closeUnused closes files that nobody uses any more.
+// closeUnused closes unused files.
 func (d *DB) closeUnused(ctx context.Context) error {
 	d.mu.Lock()
 	files := d.unused

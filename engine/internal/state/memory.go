@@ -8,13 +8,14 @@ import (
 	"github.com/lexsem/lexsem/index"
 )
 
-// ErrMemory answers a commit whose documents would take more memory than Options.MaxBytes.
+// ErrMemory means that documents of a commit would exceed the memory of Options.MaxBytes.
 var ErrMemory = errors.New("memory limit")
 
-// Memory is what a state keeps in memory, in bytes, mapped files included.
+// Memory is the memory of a state, in bytes, including mapped files.
 type Memory struct{ Vectors, Codes, Graph, Words, Columns, RLR, Local, Tokens int64 }
 
-// Memory sums up the parts. Cost: it goes with the number of tokens that the corpus knows.
+// Memory sums up the parts. Cost: proportional to the number of distinct tokens in the
+// corpus.
 func (s *State) Memory() Memory {
 	x := s.Vectors.Bytes()
 	m := Memory{Vectors: x.Vectors, Codes: x.Codes, Graph: x.Graph + x.Tables, Words: s.Words.Bytes(), Columns: s.Columns.Bytes(), RLR: s.Sums.Bytes().Total()}
@@ -25,22 +26,24 @@ func (s *State) Memory() Memory {
 	return m
 }
 
-// needed is what searches cannot do without, beside the float32 vectors: all but the
-// local bridges.
+// needed is the memory that searches cannot do without, in addition to the float32
+// vectors: all except the local bridges.
 func (m Memory) needed() int64 { return m.Codes + m.Graph + m.Words + m.Columns + m.RLR + m.Tokens }
 
 const (
-	// slotBytes is about what a vector takes in tables of ids and places.
+	// slotBytes is about the memory of a vector in tables of ids and positions.
 	slotBytes = 24
-	// linkBytes is about what its links take in a graph.
+	// linkBytes is about the memory of a vector's links in a graph.
 	linkBytes = 200
-	// compactBytes is what a compact graph takes for its fewer links, and beside the codes.
+	// compactBytes is about the memory of a vector in a compact graph, for its fewer links,
+	// in addition to the codes.
 	compactBytes = 135
 	// fastBytes is that of a graph with two thirds more of them.
 	fastBytes = 199
 )
 
-// vectorBytes is about what an index of a kind takes for a vector beside its float32 row.
+// vectorBytes returns the approximate memory of a vector in an index of a kind, in addition to
+// its float32 row.
 func (d *DB) vectorBytes(kind string) int64 {
 	n := int64(slotBytes)
 	switch kind {
@@ -58,8 +61,8 @@ func (d *DB) vectorBytes(kind string) int64 {
 	return n
 }
 
-// foresee refuses vectors that are sure not to fit, before they take their slots, which
-// an index never gives back.
+// foresee refuses vectors that cannot fit, before they take slots, which an index never
+// frees.
 func (d *DB) foresee(s *State, added int) error {
 	if d.o.MaxBytes == 0 || added == 0 {
 		return nil
@@ -69,7 +72,7 @@ func (d *DB) foresee(s *State, added int) error {
 	return d.fits(m.needed() + grown)
 }
 
-// room refuses a state that documents have grown beyond the limit.
+// room refuses a state if its new documents exceed the limit.
 func (d *DB) room(next *State, added int) error {
 	if d.o.MaxBytes == 0 || added == 0 {
 		return nil
@@ -77,8 +80,8 @@ func (d *DB) room(next *State, added int) error {
 	return d.fits(next.Memory().needed())
 }
 
-// fits remembers that documents were refused until some are stored again: what is kept of
-// those that are gone is then worth a compaction however little it is.
+// fits refuses sizes above the limit. Until documents can be stored again, any amount of
+// removed data is then worth a compaction.
 func (d *DB) fits(bytes int64) error {
 	if bytes <= d.o.MaxBytes {
 		return nil
@@ -90,20 +93,20 @@ func (d *DB) fits(bytes int64) error {
 
 func mib(n int64) float64 { return float64(n) / (1 << 20) }
 
-// localBytes is about what local bridges over n chunks take: as much for each as those
-// that were built last, and before there were any what short texts take.
+// localBytes estimates the memory of local bridges over n chunks: per chunk as in the last
+// ones built or, before that, as for short texts.
 func (d *DB) localBytes(n int) int64 {
 	return int64(n) * cmp.Or(d.localEach.Load(), int64(5*d.o.Dim))
 }
 
-// noteLocal remembers what the local bridges of a state that has some take for each chunk.
+// noteLocal records the memory per chunk of a state's local bridges.
 func (d *DB) noteLocal(s *State) {
 	if n := s.Chunks(); n > 0 {
 		d.localEach.Store(s.Local.Bytes().Total()/int64(n) + 1)
 	}
 }
 
-// holdsLocal says whether local bridges have room beside all else.
+// holdsLocal reports whether local bridges fit into memory with all else.
 func (d *DB) holdsLocal(s *State) bool {
 	if d.o.MaxBytes == 0 {
 		return true
@@ -117,12 +120,12 @@ func (d *DB) holdsLocal(s *State) bool {
 	return m.needed()+m.Local <= d.o.MaxBytes
 }
 
-// holdsGraph says whether a graph in place of the exact index has room.
+// holdsGraph reports whether there is memory for a graph instead of the exact index.
 func (d *DB) holdsGraph(s *State) bool {
 	return d.o.MaxBytes == 0 || s.Memory().needed()+int64(s.Chunks())*linkBytes <= d.o.MaxBytes
 }
 
-// Foregone names what a state does without because it has no room.
+// Foregone names the parts that a state omits for lack of memory.
 func (d *DB) Foregone(s *State) (names []string) {
 	if d.graphDue(s) && !d.holdsGraph(s) {
 		names = append(names, "graph")

@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// moment is when something happened last. A clock that is set does not move it.
+// moment is the last time at which something happened. Setting the clock does not change
+// it.
 type moment struct {
 	at atomic.Int64 // nanoseconds since began and one, 0 for never
 }
@@ -15,7 +16,7 @@ var began = time.Now()
 
 func (m *moment) set() { m.at.Store(int64(time.Since(began)) + 1) }
 
-// since is how long ago it was; for ever, if it was never.
+// since is the time since then; if it never happened, the maximum.
 func (m *moment) since() time.Duration {
 	at := m.at.Load()
 	if at == 0 {

@@ -18,10 +18,9 @@ import (
 	"github.com/lexsem/lexsem/store"
 )
 
-// Open brings the derived state to the store's last commit: by the snapshots and
-// what the change log says since. A snapshot that is damaged, or of another
-// database or history, is not used, and its part is made anew by a scan of the
-// store.
+// Open brings the derived state to the store's last commit: it reads the snapshots and replays the change
+// log. A snapshot that is damaged, or of another database or history, is not used; its part is rebuilt by a
+// scan of the store.
 func Open(ctx context.Context, st *store.Store, o Options) (_ *DB, err error) {
 	d := &DB{o: o, st: st, analyzer: o.Analyzer, turn: make(turn, 1)}
 	view, err := st.Snapshot()
@@ -56,10 +55,10 @@ func Open(ctx context.Context, st *store.Store, o Options) (_ *DB, err error) {
 	return d, nil
 }
 
-// commits says at which commit the parts are that are there.
+// commits holds the commit of each existing part.
 type commits map[parts]uint64
 
-// has says whether all of some parts are there.
+// has reports whether all of the given parts exist.
 func (c commits) has(p parts) bool {
 	for part := range c {
 		p &^= part
@@ -67,8 +66,7 @@ func (c commits) has(p parts) bool {
 	return p == 0
 }
 
-// readAll reads what snapshots there are into s, and returns the commit of each
-// part that has a good one.
+// readAll reads the existing snapshots into s, and returns the commit of each part with a good one.
 func (d *DB) readAll(s *State) commits {
 	at := commits{}
 	read := func(p parts, kind string, open func(*snapshot.File, uint64) error) {
@@ -138,8 +136,7 @@ func (d *DB) readAll(s *State) commits {
 	return at
 }
 
-// catchUp replays the change log into parts that a snapshot gave, and makes the
-// others anew.
+// catchUp replays the change log into the parts that snapshots contained, and rebuilds the others.
 func (d *DB) catchUp(ctx context.Context, s *State, at commits) (*State, error) {
 	oldest := s.Seq
 	for _, seq := range at {
@@ -196,8 +193,9 @@ func (d *DB) catchUp(ctx context.Context, s *State, at commits) (*State, error) 
 	return next, nil
 }
 
-// dropStrays takes out what is of no document: vectors of deleted ones that were still in the index when it was
-// saved, and such chunks of an older list of token states. deferred says that chunks may lack their vectors.
+// dropStrays removes entries that belong to no document: vectors of deleted documents that were still in the
+// index when it was saved, and such chunks in an older list of token states. deferred says that some chunks may
+// have no vector yet.
 func (s *State) dropStrays(at commits, deferred bool) {
 	if at.has(codes) && s.Tokens.Loose() {
 		if at.has(live) {
@@ -218,7 +216,7 @@ func (s *State) dropStrays(at commits, deferred bool) {
 	s.Vectors.Delete(strays)
 }
 
-// miscounts says why parts that were read cannot be right together.
+// miscounts returns the reason why parts that were read contradict each other.
 func (s *State) miscounts(at commits, deferred bool) error {
 	var errs []error
 	count := func(what string, n, want int) {
@@ -247,7 +245,7 @@ func (s *State) miscounts(at commits, deferred bool) error {
 	return errors.Join(errs...)
 }
 
-// vectorsFirst makes the vectors anew where sums are to be replayed, which read them.
+// vectorsFirst rebuilds the vectors if sums must be replayed, which read them.
 func (d *DB) vectorsFirst(ctx context.Context, s *State, at commits) (*State, error) {
 	if at.has(vectors) || !at.has(sums) || at[sums] == s.Seq {
 		return s, nil

@@ -38,8 +38,8 @@ func (d *DB) editWords(ctx context.Context, cur *State, in *feed) (*inverted.Wor
 	return e.Done(), nil
 }
 
-// Parallel calls f for 0 to n-1, on as many goroutines as work beside the searches
-// may take, and returns the error of ctx if that ends first.
+// Parallel calls f for 0 to n-1, on as many goroutines as background work may use, and
+// returns the error of ctx if that ends first.
 func (d *DB) Parallel(ctx context.Context, n int, f func(i int)) error {
 	var next atomic.Int64
 	var g errgroup.Group
@@ -85,11 +85,11 @@ func (d *DB) editColumns(ctx context.Context, cur *State, in *feed) (*columns.Co
 	return e.Done(), nil
 }
 
-// sumsBatch is how many chunks the sums take in at a time. The more at once, the less
-// each costs, since tokens are sorted within a batch.
+// sumsBatch is how many chunks are added to the sums at a time. Larger batches cost less
+// per chunk, since tokens are sorted within a batch.
 const sumsBatch = 256
 
-// noSums are sums of no chunk.
+// noSums returns sums without chunks.
 func (d *DB) noSums() (*ridge.Sums, error) {
 	return ridge.NewSums(d.o.Dim, d.o.Vocab, d.o.Lambda, d.vector)
 }
@@ -120,7 +120,7 @@ func (d *DB) editSums(ctx context.Context, cur *State, in *feed) (*ridge.Sums, e
 	return e.Done()
 }
 
-// compactable is a part that leaves what is gone in its memory for a while.
+// compactable is a part that keeps removed entries in memory for a while.
 type compactable[P any] interface {
 	Wasteful() bool
 	Dead() int // documents that are gone and were not left out yet
@@ -128,8 +128,9 @@ type compactable[P any] interface {
 	Rebase(base, fresh P) (P, error)
 }
 
-// compactPart makes a part anew without what is gone, beside commits, and brings it to
-// the newest state, where that is much or documents were refused for their memory.
+// compactPart rebuilds a part without removed entries if these are many, or if documents
+// were refused for lack of memory. Commits go on meanwhile, and it then applies their
+// changes.
 func compactPart[P compactable[P]](ctx context.Context, d *DB, s *State, name string, part func(s *State) *P) (bool, error) {
 	base := *part(s)
 	if !base.Wasteful() && (base.Dead() == 0 || !d.refused.Load()) {

@@ -13,8 +13,8 @@ import (
 	"github.com/lexsem/lexsem/store"
 )
 
-// prover holds a state's derived parts to the records of the store, which nothing
-// in them is taken for granted by.
+// prover compares a state's derived parts with the records of the store, and trusts
+// nothing in the parts.
 type prover struct {
 	d      *DB
 	s      *State
@@ -24,7 +24,7 @@ type prover struct {
 	unread error                // the first codes of token states that no search can read
 }
 
-// mismatch counts what is wrong with a part.
+// mismatch counts the errors of a part.
 type mismatch struct {
 	n     int
 	first string
@@ -39,8 +39,8 @@ func (p *prover) miss(part, format string, args ...any) {
 	m.n++
 }
 
-// prove adds to the proof what does not agree with the records. Errors: those of
-// the store, that of ctx.
+// prove adds all disagreements with the records to the proof. Errors: those of the store,
+// that of ctx.
 func (d *DB) prove(ctx context.Context, s *State, proof *Proof, progress func(stage string, done, total int)) error {
 	p := &prover{d: d, s: s, proof: proof, wrong: map[string]*mismatch{}}
 	err := p.attempt(ctx, s.Vectors.Kind, func() error { return p.rows(ctx, progress) })
@@ -80,8 +80,8 @@ func (d *DB) prove(ctx context.Context, s *State, proof *Proof, progress func(st
 	return nil
 }
 
-// attempt runs a part of the proof. Damage that it meets in derived state is a
-// problem, which Verify has told already if it named the part.
+// attempt runs a part of the proof. Damage in derived state is a problem; Verify has
+// already reported it if it named the part.
 func (p *prover) attempt(ctx context.Context, part string, do func() error) error {
 	err := guarded(do)
 	if err == nil || ctx.Err() != nil {
@@ -107,8 +107,8 @@ func (s *State) seen() (n int) {
 	return n
 }
 
-// rows holds vectors, live versions, postings of tokens and the passages of local
-// bridges to the stored rows.
+// rows compares vectors, live versions, postings of tokens and the passages of local
+// bridges with the stored rows.
 func (p *prover) rows(ctx context.Context, progress func(stage string, done, total int)) error {
 	s := p.s
 	lists, err := s.Sums.Lists(ctx)
@@ -167,13 +167,13 @@ func (p *prover) rows(ctx context.Context, progress func(stage string, done, tot
 }
 
 const (
-	// progressStep is how many documents lie between two reports, proveLook how many
-	// chunks between two looks at the context: a few milliseconds of them.
+	// progressStep is the number of documents between two reports, proveLook the number
+	// of chunks between two looks at the context, a few milliseconds apart.
 	progressStep = 256
 	proveLook    = 256
 )
 
-// texts holds words and columns to texts and metadata.
+// texts compares words and columns with texts and metadata.
 func (p *prover) texts(ctx context.Context, progress func(stage string, done, total int)) error {
 	s := p.s
 	checker := s.Columns.Checker()
@@ -211,7 +211,7 @@ func (p *prover) texts(ctx context.Context, progress func(stage string, done, to
 	})
 }
 
-// cells recounts a sample of the cells of local bridges from the stored tokens.
+// cells recomputes a sample of the cells of local bridges from the stored tokens.
 func (p *prover) cells(ctx context.Context) error {
 	s := p.s
 	p.proof.Cells = s.Local.Cells()

@@ -13,8 +13,7 @@ import (
 	"github.com/lexsem/lexsem/store"
 )
 
-// rebuild makes parts anew from the documents of the view, and tells how many it has
-// done with.
+// rebuild rebuilds parts from the documents of the view, and reports how many are done.
 func (d *DB) rebuild(ctx context.Context, s *State, missing parts, progress func(stage string, done, total int)) (*State, error) {
 	next := *s
 	bridges := next.Local

@@ -8,7 +8,7 @@ import (
 	"github.com/lexsem/lexsem/store"
 )
 
-// Missing makes damage of a record that is not there though the state has it.
+// Missing turns the absence of a record that the state has into damage.
 func Missing(err error) error {
 	if errors.Is(err, store.ErrNotFound) {
 		return fmt.Errorf("%w: %v", store.ErrCorrupt, err)
@@ -16,7 +16,7 @@ func Missing(err error) error {
 	return err
 }
 
-// ChunkRow is the part of a document's text that a chunk stands for.
+// ChunkRow is the part of a document's text that belongs to a chunk.
 func ChunkRow(d *store.Document, id uint64) (store.Row, error) {
 	if chunk.Number(id) >= len(d.Rows) {
 		return store.Row{}, fmt.Errorf("%w: version %d has no chunk %d", store.ErrCorrupt, chunk.Ord(id), chunk.Number(id))

@@ -15,10 +15,10 @@ import (
 	"github.com/lexsem/lexsem/store"
 )
 
-// Damage in a mapped snapshot is found when it is first read. The call that meets it
-// gets an error, and the maintainer makes the part anew from the store.
+// Damage in a mapped snapshot is found when it is first read. The call that meets it gets
+// an error, and the maintainer rebuilds the part from the store.
 
-// damages says which parts an error names.
+// damages returns the parts that an error names.
 func damages(err error) (p parts) {
 	if errors.Is(err, fault.ErrInvalid) { // a file that the caller brought
 		return 0
@@ -36,8 +36,8 @@ func damages(err error) (p parts) {
 	return p
 }
 
-// Repair makes the error of a call that met damage in derived state one of
-// ErrCorrupt, and has the part made anew. It reports whether there was such damage.
+// Repair turns the error of a call that met damage in derived state into an ErrCorrupt,
+// and starts the repair of the part. It reports whether there was such damage.
 func (d *DB) Repair(err *error) bool {
 	if *err == nil || errors.Is(*err, store.ErrCorrupt) {
 		return false
@@ -56,10 +56,10 @@ func (d *DB) Repair(err *error) bool {
 	return true
 }
 
-// Damaged says whether an error is of damage in derived state.
+// Damaged reports whether an error comes from damage in derived state.
 func Damaged(err error) bool { return damages(err) != 0 }
 
-// repair makes damaged parts anew. Commits wait for it, searches do not.
+// repair rebuilds damaged parts. Commits wait for it, searches do not.
 func (d *DB) repair(ctx context.Context, _ *State) (bool, error) {
 	p := parts(d.damaged.Swap(0))
 	if p == 0 {
@@ -107,12 +107,12 @@ func guarded(f func() error) (err error) {
 	return f()
 }
 
-// verifier is a part that checks itself whole.
+// verifier is a part that can check itself completely.
 type verifier interface {
 	Verify(ctx context.Context) error
 }
 
-// Proof is what Verify found of the derived state.
+// Proof is the result of Verify for the derived state.
 type Proof struct {
 	Problems    []string
 	Unreachable int // vectors that a search can never reach
@@ -122,14 +122,14 @@ type Proof struct {
 	CellsRecounted, Cells int
 }
 
-// remedy ends the words of what is wrong with a part.
+// remedy ends the description of a damaged part.
 const remedy = "it is made anew when its file in " + folder + " is removed"
 
-// Verify checks every part of a state against its checksums and itself, and then
-// against the records: each vector and its codes, the postings and lengths of each
-// text, the values of each document's metadata, the tokens of each chunk, and sums,
-// factor and cells against a recount of some. Errors: those of the store, that of
-// ctx within some milliseconds.
+// Verify checks every part of a state against its checksums and for consistency, and then
+// against the records: each vector and its codes, the postings and lengths of each text,
+// the values of each document's metadata, the tokens of each chunk, and a recomputed
+// sample of sums, factor and cells. Errors: those of the store, that of ctx within some
+// milliseconds.
 func (d *DB) Verify(ctx context.Context, s *State, progress func(stage string, done, total int)) (proof Proof, err error) {
 	if n := s.View.Len(); s.Live.Len() != n || s.Columns.Len() != n {
 		proof.Problems = append(proof.Problems, fmt.Sprintf("derived state holds %d documents and metadata of %d, where %d are stored", s.Live.Len(), s.Columns.Len(), n))

@@ -7,8 +7,8 @@ import (
 	"github.com/lexsem/lexsem/store"
 )
 
-// replay brings each part that was read to the view's commit: the vectors before
-// the sums, which read those of any chunk, and what is gone leaves them last.
+// replay brings each part that was read to the view's commit. Vectors come before sums,
+// which read vectors of any chunk; removed vectors leave the index last.
 func (d *DB) replay(ctx context.Context, s *State, at commits) (*State, error) {
 	by := map[uint64]parts{} // parts by the commit they are at
 	for p, seq := range at {
@@ -50,11 +50,11 @@ func (d *DB) replay(ctx context.Context, s *State, at commits) (*State, error) {
 	return s, nil
 }
 
-// replayBlock is how many documents a replay reads at once.
+// replayBlock is how many documents a replay reads at a time.
 const replayBlock = 2048
 
-// replayFrom brings parts from a commit to the view's, and returns the chunks that
-// are gone, which stay among the vectors.
+// replayFrom brings parts from a commit to the view's, and returns the removed chunks,
+// whose vectors stay in the index.
 func (d *DB) replayFrom(ctx context.Context, s *State, from uint64, p parts) (*State, []Version, error) {
 	var changes []Change
 	if err := s.View.Log(ctx, from, func(_ uint64, c store.Change) error {
@@ -89,7 +89,7 @@ func (d *DB) replayFrom(ctx context.Context, s *State, from uint64, p parts) (*S
 	return s, df.gone, nil
 }
 
-// follow applies a change to some parts; local bridges note it for the maintainer.
+// follow applies a change to some parts; local bridges only record it for the maintainer.
 func (d *DB) follow(ctx context.Context, s *State, df diff, p parts) (*State, error) {
 	if p.has(bridges) {
 		d.localBacklog.add(df)

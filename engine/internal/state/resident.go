@@ -7,12 +7,12 @@ import (
 	"github.com/lexsem/lexsem/index"
 )
 
-// tablesBytes is how much of the store's tables may stay in memory because it was written; twice as much
-// may because it was read.
+// tablesBytes is how much of the store's tables may stay in memory after writing; after reading, twice as
+// much.
 const tablesBytes = 32 << 20
 
-// forgetVectors gives the memory back that vectors take that searches have read from a file, and cached codes of token
-// states, a second behind the last search.
+// forgetVectors frees the memory of vectors that searches read from a file, and of cached codes of token states, a
+// second after the last search.
 func (d *DB) forgetVectors(_ context.Context, s *State) (bool, error) {
 	if !d.touched.Swap(false) {
 		return false, nil
@@ -30,8 +30,8 @@ func (d *DB) forgetVectors(_ context.Context, s *State) (bool, error) {
 	return false, nil
 }
 
-// forgetTables gives the memory back that tables of the store take because they were written or read, once a
-// second while commits go on and for a while after.
+// forgetTables frees the memory of tables of the store that were written or read, once a second while commits
+// go on and for a while after.
 func (d *DB) forgetTables(context.Context, *State) (bool, error) {
 	m := &d.maintainer
 	if d.o.ReadOnly || d.committed.since() > 5*rest {

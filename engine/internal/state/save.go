@@ -14,18 +14,17 @@ import (
 	"github.com/lexsem/lexsem/store"
 )
 
-// saveAfter is the least number of changes after which a running engine saves its
-// derived state; beyond it a quarter of the corpus decides, so that saving costs a
-// constant share of adding.
+// saveAfter is the minimum number of changes after which a running engine saves its derived state. In larger
+// databases a quarter of the documents must have changed, so the cost of saving stays a constant share of
+// adding.
 const saveAfter = 20_000
 
-// linkedShare is of how many chunks one is linked before what was linked is saved: what a kill takes back then is a
-// quarter of the building of a graph at most.
+// linkedShare: the graph is saved after links of one in this many chunks, so a kill loses at most a quarter of the
+// building of a graph.
 const linkedShare = 4
 
-// saveDue says whether enough has changed, in number or in bytes. Unsynced commits may
-// be lost to a power cut, so with NoSync only Close and Compact save. The caller holds
-// turn.
+// saveDue reports whether there were enough changes, in number or in bytes. Unsynced commits may be lost to a
+// power cut, so with NoSync only Close and Compact save. The caller holds turn.
 func (d *DB) saveDue(v *store.View) (bool, error) {
 	if d.o.NoSync || d.o.ReadOnly {
 		return false, nil
@@ -51,8 +50,8 @@ func (d *DB) saveIfDue(ctx context.Context, s *State) (bool, error) {
 	return true, d.save(ctx)
 }
 
-// Of a large database Close does not save a little: what the next opening replays, or links again,
-// costs less than to write all of it.
+// In a large database Close does not save a few changes: replaying or linking them at the next opening costs
+// less than writing everything.
 const (
 	largeDocuments = 50_000
 	littleChanges  = 500
@@ -64,14 +63,13 @@ func (d *DB) little() bool {
 	return d.saved > 0 && !d.unsaved && d.fewLinks() && d.now.View.Len() >= largeDocuments && d.pending <= littleChanges
 }
 
-// fewLinks says whether links are made again sooner than all is written. The caller holds turn.
+// fewLinks reports whether making links again is faster than writing everything. The caller holds turn.
 func (d *DB) fewLinks() bool {
 	return d.links.Load() <= int64(min(saveAfter, d.now.Chunks()/littleLinks))
 }
 
-// save writes snapshots of all parts at the present state, beside searches and
-// commits, and lets the store forget what they no longer need. A part that cannot be
-// read where it lies loses its snapshot.
+// save writes snapshots of all parts at the present state, while searches and commits go on, and lets the
+// store drop records that they no longer need. If a part cannot be read, its snapshot is removed.
 func (d *DB) save(ctx context.Context) error {
 	if err := d.turn.lock(ctx); err != nil {
 		return err
@@ -188,7 +186,7 @@ func (d *DB) saveAll(ctx context.Context, s *State) error {
 	return d.dropBlocks()
 }
 
-// removeOwn removes a snapshot if it is one of this database, of whatever format.
+// removeOwn removes a snapshot of this database, whatever its format.
 func (d *DB) removeOwn(path string) error {
 	of, err := snapshot.DatabaseOf(path)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, snapshot.ErrDamaged) || errors.Is(err, snapshot.ErrForeign) {

@@ -1,8 +1,8 @@
-// Package state keeps the derived state of a database: all that searches need and that can be made from the
-// store alone. Start with [Open], [DB.Acquire] and [DB.Commit]. A [State] never changes. A commit prepares
-// the next State while searches run, and publishes it by swapping a pointer. The maintainer (maintainer.go)
-// does in the background what may wait. An error before the commit record leaves the database as it was.
-// Damage is store.ErrCorrupt and is repaired in the background.
+// Package state keeps the derived state of a database: everything that searches need and that can be rebuilt
+// from the store alone. Start with [Open], [DB.Acquire] and [DB.Commit]. A [State] never changes. A commit
+// prepares the next State while searches run, and publishes it by swapping a pointer. The maintainer
+// (maintainer.go) does in the background the work that can wait. An error before the commit record leaves the
+// database as it was. Damage is store.ErrCorrupt and is repaired in the background.
 package state
 
 import (
@@ -28,8 +28,7 @@ import (
 	"github.com/lexsem/lexsem/store"
 )
 
-// State is one committed state of a database, as searches read it. It never
-// changes for who holds it.
+// State is one committed state of a database, as searches see it. It never changes while it is held.
 type State struct {
 	Modulation
 	Seq     uint64
@@ -41,8 +40,8 @@ type State struct {
 	Columns *columns.Columns
 	Tokens  *tokens.List // the chunks that have codes of token states
 
-	// Local bridges follow behind the commits, and stand at that of LocalSeq: Fresh are the
-	// chunks that came since, among them some that are gone.
+	// Local bridges follow the commits with a delay and are at commit LocalSeq. Fresh are the chunks added
+	// since, some of which may be removed again.
 	LocalSeq uint64
 	Fresh    []uint64
 
@@ -50,32 +49,32 @@ type State struct {
 	cached *recent.Cache[[]byte] // of codes, shared by all states
 }
 
-// Modulation is what queries can be modulated by.
+// Modulation holds the bridges and statistics that can modulate queries.
 type Modulation struct {
 	Metric metric.Metric  // of the database
 	Sums   *ridge.Sums    // empty where vectors are no directions: see metric.Metric
 	Local  *local.Bridges // nil where nobody has asked for them yet
 
-	// Bridges are the fitted ones, by canonical name. Standard is the variant
-	// fitted last, Auto what the last fit chose for queries that name no variant.
+	// Bridges are the fitted bridges, by canonical name. Standard is the variant fitted last; Auto is the
+	// last fit's choice for queries that name no variant.
 	Bridges        map[string]*Bridge
 	Standard, Auto string
 
-	// Modulators holds those made so far, by name.
+	// Modulators caches modulators by name.
 	Modulators *sync.Map
 }
 
 // BridgesDir holds the files of fitted bridges, below the database's folder.
 const BridgesDir = "bridges"
 
-// BridgeDigest is the CRC-32C of a bridge file up to its own checksum: taken over the
-// whole file it would be the same for every intact one.
+// BridgeDigest is the CRC-32C of a bridge file up to its own checksum: over the whole file it would be the
+// same for every intact one.
 func BridgeDigest(raw []byte) uint32 {
 	return crc32.Checksum(raw[:max(0, len(raw)-4)], crc32.MakeTable(crc32.Castagnoli))
 }
 
-// Bridge is a fitted variant. A damaged file keeps its error: queries for the
-// variant get it, other variants work.
+// Bridge is a fitted variant. A damaged file keeps its error: queries for this variant get it, other variants
+// work.
 type Bridge struct {
 	store.Bridge
 	Weights *modulate.Weights
@@ -86,10 +85,11 @@ type Bridge struct {
 // Ref is a State in use. Release gives it back.
 type Ref = rcu.Ref[*State]
 
-// Chunks is how many there are: a document of one piece counts once.
+// Chunks is the number of chunks; a short document counts once.
 func (s *State) Chunks() int { return s.Words.Len() }
 
-// Encoded is how many chunks have their vector: RLR's sums have those. Other metrics than cosine store no chunk without one.
+// Encoded returns how many chunks have a vector: RLR's sums contain exactly these. With other metrics than
+// cosine, all stored chunks have vectors.
 func (s *State) Encoded() int {
 	if !s.Metric.Directions() {
 		return s.Chunks()
@@ -114,14 +114,14 @@ func (s *State) Facets(ctx context.Context, f filter.Filter, path string, k int)
 	return s.Columns.Facets(ctx, m, path, k)
 }
 
-// Sees says whether a chunk is part of the state. Cost: a few reads of memory.
+// Sees reports whether a chunk is part of the state. Cost: a few reads of memory.
 func (s *State) Sees(id uint64) bool { return s.Live.Has(chunk.Ord(id)) }
 
-// Vector is the stored vector of a chunk of the state, of unit length where vectors are
-// directions; nil where the chunk is absent or its vector damaged.
+// Vector is the stored vector of a chunk, of unit length if vectors are directions; nil if the chunk does not
+// exist or its vector is damaged.
 func (s *State) Vector(id uint64) []float32 { return s.Vectors.Vector(id) }
 
-// IDs are the chunks of the state, by document and number.
+// IDs returns the chunks of the state, by document and number.
 func (s *State) IDs() []uint64 {
 	ids := make([]uint64, 0, s.Chunks())
 	for id := range s.Vectors.IDs {
@@ -168,13 +168,13 @@ type Version struct {
 	Metadata []byte // JSON object, or nil; of the first chunk
 }
 
-// Change is one change of a commit with the chunks that it makes.
+// Change is one change of a commit with the chunks that it adds.
 type Change struct {
 	store.Change
 	Now []Version // where New != 0
 }
 
-// withVectors are the chunks that have theirs.
+// withVectors returns the chunks that have their vectors.
 func withVectors(vs []Version) []Version {
 	without := func(v Version) bool { return len(v.Vector) == 0 }
 	if !slices.ContainsFunc(vs, without) {
@@ -183,7 +183,7 @@ func withVectors(vs []Version) []Version {
 	return slices.DeleteFunc(slices.Clone(vs), without)
 }
 
-// rowsOf are the chunks of version ord as far as its rows tell.
+// rowsOf returns the chunks of version ord as its rows describe them.
 func rowsOf(dst []Version, ord uint64, rows []store.Row) []Version {
 	for i, r := range rows {
 		dst = append(dst, Version{ID: chunk.ID(ord, i), Vector: r.Vector, Tokens: r.Tokens, Codes: len(r.Codes)})
@@ -191,7 +191,7 @@ func rowsOf(dst []Version, ord uint64, rows []store.Row) []Version {
 	return dst
 }
 
-// VersionsOf are the chunks of version ord of a document that was read whole.
+// VersionsOf returns the chunks of version ord of a document that was read whole.
 func VersionsOf(ord uint64, d *store.Document) []Version {
 	vs := rowsOf(nil, ord, d.Rows)
 	for i, r := range d.Rows {

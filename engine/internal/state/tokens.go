@@ -33,9 +33,9 @@ func (d *DB) editTokens(ctx context.Context, cur *State, in *feed) (*tokens.List
 	return list.Next(came, idsOf(in.gone))
 }
 
-// Codes calls fn with the codes of token states of each of n chunks that has some; they are valid during the call.
-// at names a chunk. It stops at an error of fn and returns it. Errors: that of ctx, store.ErrCorrupt. Cost: some 10 µs a
-// chunk that is not cached.
+// Codes calls fn with the codes of token states of each of n chunks that has some; the codes are valid during the call.
+// at returns the id of a chunk. It stops at an error of fn and returns it. Errors: that of ctx, store.ErrCorrupt. Cost:
+// some 10 µs for each uncached chunk.
 func (s *State) Codes(ctx context.Context, n int, at func(i int) uint64, fn func(i int, codes []byte) error) error {
 	var places []store.RowAt
 	var of []int
@@ -73,11 +73,11 @@ func (d *DB) openBlock(name string) (*snapshot.File, error) {
 	return f, nil
 }
 
-// MostCached bounds the bytes of codes that are cached by default: reading them from the store takes longer than
-// comparing them.
+// MostCached is the default size of the cache of codes: reading them from the store takes longer than comparing
+// them.
 const MostCached = 16 << 20
 
-// mostCached is how many bytes of codes are cached.
+// mostCached returns the maximum number of cached bytes of codes.
 func (o Options) mostCached() int {
 	if o.MaxBytes > 0 {
 		return int(min(MostCached, o.MaxBytes/16))
@@ -85,7 +85,7 @@ func (o Options) mostCached() int {
 	return MostCached
 }
 
-// dropBlocks removes those files.
+// dropBlocks removes the files of blocks.
 func (d *DB) dropBlocks() error {
 	entries, err := os.ReadDir(filepath.Join(d.o.Dir, folder))
 	if errors.Is(err, fs.ErrNotExist) {

@@ -2,7 +2,7 @@ package state
 
 import "context"
 
-// turn is a mutex that a context can stop waiting for, a channel with room for one.
+// turn is a mutex as a channel of capacity one, so that waiting can end with a context.
 type turn chan struct{}
 
 func (t turn) lock(ctx context.Context) error {

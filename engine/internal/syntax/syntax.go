@@ -1,5 +1,6 @@
 // Package syntax reads the operators of a query: "exact phrase", +word, -word, prefix* and title:word. [Read] is
-// the only entry. No text is an error: what is not an operator is text. The package knows no index.
+// the only entry. No text is an error: text that is not an operator is searched for. The package does not depend
+// on an index.
 package syntax
 
 import (
@@ -8,10 +9,10 @@ import (
 	"unicode/utf8"
 )
 
-// A text with more words, or letters, outside of operators is a sentence, as are a question and a message with colons,
-// such as parsing "abc": invalid syntax. It has no operators.
-// Sentences and lists of keywords hold signs that are none: "extension -twisting coupling" is a broken compound, and
-// a question names titles in quotes. Typed operators stand beside few words. Not every script separates words.
+// A text with more words or letters outside of operators is a sentence. So are questions and messages with colons,
+// such as parsing "abc": invalid syntax. It has no operators. Sentences and lists of keywords have signs that are not
+// operators: "extension -twisting coupling" is a broken compound, and a question names titles in quotes. Intended
+// operators occur with few words. Letters count as well, since some scripts do not separate words.
 const (
 	maxWords   = 6
 	maxLetters = 48
@@ -30,7 +31,7 @@ type Clause struct {
 	Text   string // a word or a phrase, as typed
 }
 
-// String is the clause as it can be typed, without the sign of Not.
+// String returns the clause as a user can type it, without the sign of Not.
 func (c Clause) String() string {
 	s := c.Text
 	if strings.ContainsFunc(s, unicode.IsSpace) {
@@ -45,15 +46,15 @@ func (c Clause) String() string {
 	return s
 }
 
-// Query is a text whose operators were read.
+// Query is a text with its operators read.
 type Query struct {
-	// Text is what to search for: the text with blanks in the place of excluded words and of signs, so that each word
-	// stands where it was typed. Quotes stay.
+	// Text is the text to search for: excluded words and signs are replaced by blanks, so that each word keeps its
+	// position. Quotes stay.
 	Text    string
 	Clauses []Clause // a document must meet all
 }
 
-// Read reads the operators of a text. A text without operators, and a sentence, come back as they are.
+// Read reads the operators of a text. A text without operators, or a sentence, is returned unchanged.
 func Read(s string) Query {
 	if !strings.ContainsAny(s, "\"“+-*:") {
 		return Query{Text: s}
@@ -90,7 +91,7 @@ func Read(s string) Query {
 	return q
 }
 
-// message says whether a word ends with a colon.
+// message reports whether a word ends with a colon.
 func message(s string) bool {
 	for w := range strings.FieldsSeq(s) {
 		if strings.HasSuffix(w, ":") {
@@ -106,7 +107,7 @@ func wipe(b []byte) {
 	}
 }
 
-// read reads the operator that s begins with: its words, or its quotes, are s[from:end].
+// read reads the operator at the start of s; its words or quotes are s[from:end].
 func read(s string) (c Clause, from, end int, ok bool) {
 	rest := s
 	sign := s[0] == '+' || s[0] == '-'
@@ -136,7 +137,7 @@ func read(s string) (c Clause, from, end int, ok bool) {
 	return c, from, end, true
 }
 
-// phrase reads a quoted phrase with at least one letter or digit, whose closing quote ends a word.
+// phrase reads a quoted phrase with at least one letter or digit; a word must end at its closing quote.
 func phrase(s string) (inner string, size int, ok bool) {
 	open, n := utf8.DecodeRuneInString(s)
 	closing := '"'
@@ -166,7 +167,7 @@ func word(s string) int {
 	return len(s)
 }
 
-// begins says that s begins with a letter or a digit.
+// begins reports whether s begins with a letter or a digit.
 func begins(s string) bool {
 	r, _ := utf8.DecodeRuneInString(s)
 	return unicode.IsLetter(r) || unicode.IsDigit(r)
@@ -181,7 +182,7 @@ func letters(s string) (n int) {
 	return n
 }
 
-// bare says that a word has letters, digits and underscores alone.
+// bare reports whether a word consists of letters, digits and underscores.
 func bare(s string) bool {
 	return !strings.ContainsFunc(s, func(r rune) bool {
 		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !unicode.IsMark(r) && r != '_'

@@ -1,7 +1,7 @@
-// Package terms gives texts tokens where the encoder has no tokenizer: the terms of the words, numbered by a
+// Package terms makes tokens for texts if the encoder has no tokenizer: the terms of the words, numbered by a
 // vocabulary that grows with the database. Start with [New]; [Vocabulary.Tokens] serves queries, and
 // [Vocabulary.Add] serves commits, one at a time. A Vocabulary is safe for concurrent use, and is read from
-// the store when it is first needed.
+// the store at its first use.
 package terms
 
 import (
@@ -14,8 +14,8 @@ import (
 	"github.com/lexsem/lexsem/internal/text"
 )
 
-// Vocabulary numbers terms. It is read when it is first needed, some 60 bytes and
-// 0.7 µs a term (measured on a million), and is safe for concurrent use.
+// Vocabulary numbers terms. It is read on first use, at some 60 bytes and 0.7 µs per term (measured on a
+// million), and is safe for concurrent use.
 type Vocabulary struct {
 	analyzer *text.Analyzer
 	kept     Kept
@@ -26,19 +26,19 @@ type Vocabulary struct {
 	ids map[string]int32
 }
 
-// Kept is what a store has of a vocabulary.
+// Kept is the stored form of a vocabulary.
 type Kept interface {
 	TermCount() int
 	// Terms calls fn with the terms from number 0 on.
 	Terms(ctx context.Context, fn func(term string) error) error
 }
 
-// New returns the vocabulary that is kept, whose texts analyzer reads.
+// New returns the stored vocabulary; analyzer makes the terms of texts.
 func New(analyzer *text.Analyzer, kept Kept) *Vocabulary {
 	return &Vocabulary{analyzer: analyzer, kept: kept, reading: make(chan struct{}, 1), adding: make(chan struct{}, 1)}
 }
 
-// lock takes one of the channels.
+// lock locks one of the channels.
 func lock(ctx context.Context, c chan struct{}) error {
 	select {
 	case c <- struct{}{}:
@@ -48,7 +48,7 @@ func lock(ctx context.Context, c chan struct{}) error {
 	}
 }
 
-// ready reads the vocabulary if nobody has.
+// ready reads the vocabulary unless this was done before.
 func (v *Vocabulary) ready(ctx context.Context) error {
 	there := func() bool {
 		v.mu.RLock()
@@ -78,8 +78,8 @@ func (v *Vocabulary) ready(ctx context.Context) error {
 	return nil
 }
 
-// Tokens are the terms of a text, in their order. Those that are not in the vocabulary have the numbers −1, −2, …, each
-// its own: they say nothing, and count among what is asked.
+// Tokens returns the terms of a text, in order. Unknown terms have the distinct numbers −1, −2, …: they carry no
+// information, but count as part of the query.
 func (v *Vocabulary) Tokens(ctx context.Context, s string) (t encoder.Tokens, err error) {
 	if err := v.ready(ctx); err != nil {
 		return t, err
@@ -105,7 +105,7 @@ func (v *Vocabulary) Tokens(ctx context.Context, s string) (t encoder.Tokens, er
 	return t, nil
 }
 
-// Distinct are the terms of a text, each once.
+// Distinct returns the distinct terms of a text.
 func (v *Vocabulary) Distinct(s string) []string {
 	terms := v.analyzer.Asked(nil, s)
 	out := make([]string, len(terms))
@@ -116,7 +116,7 @@ func (v *Vocabulary) Distinct(s string) []string {
 	return slices.Compact(out)
 }
 
-// Addition is what one commit adds to the vocabulary. It is for one goroutine.
+// Addition holds the additions of one commit to the vocabulary. It is for one goroutine.
 type Addition struct {
 	v     *Vocabulary
 	first int
@@ -125,7 +125,7 @@ type Addition struct {
 	ended bool
 }
 
-// Add waits until no other addition is in progress. End must end it.
+// Add waits until no other addition is in progress. The caller must call End.
 func (v *Vocabulary) Add(ctx context.Context) (*Addition, error) {
 	if err := v.ready(ctx); err != nil {
 		return nil, err
@@ -136,7 +136,7 @@ func (v *Vocabulary) Add(ctx context.Context) (*Addition, error) {
 	return &Addition{v: v, first: len(v.ids), ids: map[string]int32{}}, nil // nobody else changes it
 }
 
-// Numbers are those of terms, new ones for those that have none, ascending.
+// Numbers returns the numbers of terms; new terms get new ones, in ascending order.
 func (a *Addition) Numbers(terms []string) []int32 {
 	ids := make([]int32, len(terms))
 	for i, t := range terms {
@@ -155,10 +155,10 @@ func (a *Addition) Numbers(terms []string) []int32 {
 	return ids
 }
 
-// Fresh are the new terms, and the number of the first.
+// Fresh returns the new terms, and the number of the first one.
 func (a *Addition) Fresh() (first int, terms []string) { return a.first, a.fresh }
 
-// Keep makes the new terms known: they are committed.
+// Keep adds the new terms to the vocabulary after their commit.
 func (a *Addition) Keep() {
 	const piece = 256 // some 150 µs, in which no query looks a term up
 	for some := range slices.Chunk(a.fresh, piece) {
@@ -170,7 +170,7 @@ func (a *Addition) Keep() {
 	}
 }
 
-// End lets others add. What is not kept is forgotten.
+// End lets others add terms. Terms that were not kept are forgotten.
 func (a *Addition) End() {
 	if !a.ended {
 		a.ended = true

@@ -12,15 +12,15 @@ import (
 // Kind is the name of the file that Save writes.
 const Kind = "tokens"
 
-// version of the sections that Save writes. Version 1 has codes beside the ids, in this file and in blocks that it
-// names, each a file with the sections of ids and ends.
+// version of the sections that Save writes. Version 1 also has codes, in this file and in blocks that it names;
+// each block is a file with the sections of ids and ends.
 const (
 	version = 2
 	blocks  = 1
 )
 
-// Sections. In version 1 the head goes on: number of blocks u32, and for each its name, its chunks and those of them
-// that were gone, u64 each.
+// Sections. In version 1 the head also has: number of blocks u32, and for each its name, its chunks and its removed
+// chunks, u64 each.
 const (
 	sectionHead  = "tk.head"  // version u32
 	sectionIDs   = "tk.ids"   // u64: ids of chunks, by ordinal and chunk number, also across files
@@ -31,7 +31,7 @@ const (
 // maxBlocks bounds the number of blocks that a file may name.
 const maxBlocks = 1 << 20
 
-// BlockName is the name in a path of the file of a block, "" for other files.
+// BlockName is the name of a block in the path of its file, "" for other files.
 func BlockName(path string) string {
 	name, ok := strings.CutSuffix(filepath.Base(path), ".snap")
 	if !ok || !strings.HasPrefix(name, Kind+"-") || len(name) != len(Kind)+1+16 || strings.ContainsAny(name, `/\`) {
@@ -40,7 +40,7 @@ func BlockName(path string) string {
 	return name
 }
 
-// Save writes the chunks that sees lets through. Errors are those of w.
+// Save writes the chunks for which sees is true. Errors are those of w.
 func (l *List) Save(w *snapshot.Writer, sees func(id uint64) bool) error {
 	l = l.Only(sees)
 	w.Begin(sectionHead)
@@ -52,8 +52,8 @@ func (l *List) Save(w *snapshot.Writer, sees func(id uint64) bool) error {
 	return nil
 }
 
-// Open reads what Save wrote; block opens the file of a block, for version 1. limit is above the ordinals of all
-// chunks. Errors: ErrCorrupt, and those of block. Cost: 12 bytes a chunk are read.
+// Open reads a list that Save wrote; block opens the file of a block, for version 1. limit is above the ordinals
+// of all chunks. Errors: ErrCorrupt, and those of block. Cost: 12 bytes a chunk are read.
 func Open(f *snapshot.File, limit uint64, block func(name string) (*snapshot.File, error)) (*List, error) {
 	l, err := open(f, block)
 	if err != nil {
@@ -119,7 +119,7 @@ func open(f *snapshot.File, block func(name string) (*snapshot.File, error)) (*L
 	return l, nil
 }
 
-// read adds the chunks of a file behind those of l; numbers is the section of their sizes, or ends.
+// read appends the chunks of a file to l; numbers is the section of their sizes, or ends.
 func (l *List) read(f *snapshot.File, numbers string) error {
 	ids, err := f.Section(sectionIDs)
 	if err != nil {

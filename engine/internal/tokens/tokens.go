@@ -1,9 +1,9 @@
-// Package tokens keeps which chunks have codes of token states (package late), and how many bytes. The codes
-// themselves are stored once, in the rows of the store, where searches read them: store.View.Codes. Start with
+// Package tokens records which chunks have codes of token states (package late), and their sizes. The codes
+// themselves are stored only in the rows of the store, where searches read them: store.View.Codes. Start with
 // [List.Has]; [List.Next] makes the List of the next commit. Lists never change and are safe for concurrent use.
 //
-// Older programs kept a copy of the codes in mapped blocks beside the store. It made a search a little faster
-// (some 10 µs a passage) and doubled the largest part of a database.
+// Older programs kept a copy of the codes in mapped blocks next to the store. It made a search a little
+// faster (some 10 µs a passage) and doubled the largest part of a database.
 package tokens
 
 import (
@@ -14,11 +14,11 @@ import (
 	"github.com/lexsem/lexsem/internal/chunk"
 )
 
-// ErrCorrupt answers reading a list that is damaged or does not fit together.
+// ErrCorrupt is the error for a list that is damaged or contradicts itself.
 var ErrCorrupt = errors.New("list of token states is damaged")
 
-// List is the chunks of a state that have codes. It never changes; Next makes the one behind a commit. Chunks
-// that are gone stay for a while: nobody asks for them. Safe for concurrent use.
+// List lists the chunks of a state that have codes. It never changes; Next makes the list after a commit.
+// Removed chunks stay for a while, since nothing looks them up. Safe for concurrent use.
 type List struct {
 	ids   []uint64 // in the order of chunk.Compare, which is that of commits
 	sizes []uint32 // bytes of the codes of each
@@ -27,18 +27,18 @@ type List struct {
 	loose bool     // n and bytes may count chunks that are gone
 }
 
-// New is of no chunks.
+// New returns a list without chunks.
 func New() *List { return &List{} }
 
-// Chunk is a chunk with the bytes of its codes, 0 for none.
+// Chunk is a chunk with the size of its codes in bytes, 0 for none.
 type Chunk struct {
 	ID    uint64
 	Bytes int
 }
 
-// Next is l behind a commit in which chunks came and went. Those that came are in the order of their ids, behind
-// all that l ever had. Cost: that of the change. What is made of one l shares its memory: of two, the one made
-// first is to be given up. Error: ErrCorrupt for chunks out of order.
+// Next is l after a commit that adds and removes chunks. Added chunks are in the order of their ids, after all
+// that l ever had. Cost: proportional to the change. Lists made from one l share its memory: if two are made,
+// the first must be dropped. Error: ErrCorrupt for chunks out of order.
 func (l *List) Next(came []Chunk, gone []uint64) (*List, error) {
 	next := *l
 	for _, id := range gone {
@@ -58,7 +58,7 @@ func (l *List) Next(came []Chunk, gone []uint64) (*List, error) {
 	return &next, nil
 }
 
-// push adds a chunk behind the others.
+// push adds a chunk at the end.
 func (l *List) push(id uint64, size uint32) error {
 	if n := len(l.ids); n > 0 && chunk.Compare(id, l.ids[n-1]) <= 0 {
 		last := l.ids[n-1]
@@ -73,10 +73,10 @@ func (l *List) push(id uint64, size uint32) error {
 	return nil
 }
 
-// Wasteful says whether most chunks are gone.
+// Wasteful reports whether most chunks are gone.
 func (l *List) Wasteful() bool { return len(l.ids) > 2*l.n+1024 }
 
-// Only is l without the chunks that sees does not let through. Cost: a look at each.
+// Only returns l with only the chunks for which sees is true. It looks at every chunk.
 func (l *List) Only(sees func(id uint64) bool) *List {
 	next := &List{ids: make([]uint64, 0, l.n), sizes: make([]uint32, 0, l.n)}
 	for i, id := range l.ids {
@@ -89,10 +89,10 @@ func (l *List) Only(sees func(id uint64) bool) *List {
 	return next
 }
 
-// Loose says whether l was read from a file that does not tell which of its chunks are gone.
+// Loose reports whether l was read from a file that does not record which chunks are removed.
 func (l *List) Loose() bool { return l.loose }
 
-// Bytes is how many bytes of codes a chunk has, 0 for none. Cost: a binary search.
+// Bytes is the size of a chunk's codes, 0 for none. Cost: a binary search.
 func (l *List) Bytes(id uint64) int {
 	if i, ok := slices.BinarySearchFunc(l.ids, id, chunk.Compare); ok {
 		return int(l.sizes[i])
@@ -100,14 +100,14 @@ func (l *List) Bytes(id uint64) int {
 	return 0
 }
 
-// Has says whether a chunk has codes.
+// Has reports whether a chunk has codes.
 func (l *List) Has(id uint64) bool { return l.Bytes(id) > 0 }
 
-// Len is how many chunks have codes.
+// Len returns how many chunks have codes.
 func (l *List) Len() int { return l.n }
 
-// Stored is how many bytes all codes take in the store.
+// Stored is the size of all codes in the store, in bytes.
 func (l *List) Stored() int64 { return l.bytes }
 
-// Memory is how many bytes l takes.
+// Memory returns how many bytes l takes.
 func (l *List) Memory() int64 { return int64(len(l.ids)) * (8 + 4) }

@@ -1,6 +1,6 @@
 // Package backendtest tests backends: search engines that keep the documents of a database. [Run] is the
-// conformance suite for one backend. [Databases] tests whether a database answers as an embedded one does.
-// [Memory] is a backend that keeps everything in memory and misses nothing.
+// conformance suite for one backend. [Databases] tests whether a database gives the same answers as an
+// embedded one. [Memory] is a backend that keeps everything in memory, with exact results.
 package backendtest
 
 import (
@@ -19,7 +19,7 @@ import (
 // dim is the dimension of the vectors.
 const dim = 32
 
-// near is how much scores may differ: vectors are float32 there and here.
+// near is the tolerance for scores: both sides compute with float32 vectors.
 const near = 1e-5
 
 // Run tests a Backend. Each call of open returns a new Backend without an index; the test closes it.
@@ -76,7 +76,7 @@ func Run(t *testing.T, open func(t *testing.T) remote.Backend) {
 	})
 }
 
-// still is a Backend that several Databases share: who closes it last is the test.
+// still is a Backend that several Databases share; only the test closes it.
 type still struct{ remote.Backend }
 
 func (still) Close() error { return nil }
@@ -97,8 +97,7 @@ func embedded(t *testing.T, enc encoder.Encoder) *engine.Engine {
 	return e
 }
 
-// documents are n of them with words that some share, metadata of all kinds, and some that are
-// stored in chunks.
+// documents are n documents with some common words, all kinds of metadata, and some of several chunks.
 func documents(n int) []engine.Document {
 	docs := make([]engine.Document, n)
 	for i := range docs {
@@ -119,7 +118,7 @@ func documents(n int) []engine.Document {
 	return docs
 }
 
-// overFresh is the query side of b, which asks for counts by every search.
+// overFresh is the query side of b; it requests counts at every search.
 func overFresh(t *testing.T, b remote.Backend, enc encoder.Encoder, o remote.Options) *remote.Database {
 	t.Helper()
 	o.Fresh = -1
@@ -135,8 +134,8 @@ func overFresh(t *testing.T, b remote.Backend, enc encoder.Encoder, o remote.Opt
 	return r
 }
 
-// bridgeBy tests bridges of the values of a field: a search whose filter demands one is that of a database
-// of the documents with that value alone.
+// bridgeBy tests bridges of field values: a search whose filter requires one value must equal a search in a
+// database of the documents with only that value.
 func bridgeBy(t *testing.T, b remote.Backend, enc encoder.Encoder, r *remote.Database, docs []engine.Document) {
 	file := filepath.Join(t.TempDir(), "by")
 	for path, why := range map[string]string{"n": "more values than there may be", "none": "a field that is not there"} {

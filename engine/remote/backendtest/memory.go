@@ -89,7 +89,7 @@ func (m *Memory) Status(ctx context.Context) (s remote.Status, err error) {
 	return s, nil
 }
 
-// scored are the k passages that meet f with the highest score above least.
+// scored returns the k passages with the highest score above least that meet f.
 func (m *Memory) scored(k int, f engine.Filter, least float64, score func(remote.Passage) float64) ([]remote.Candidate, error) {
 	var cs []remote.Candidate
 	for _, ps := range m.docs {

@@ -21,7 +21,7 @@ func searches(t *testing.T, open func(t *testing.T, enc encoder.Encoder) engine.
 	docs := documents(150)
 	fill(t, db, docs)
 	fill(t, reference, docs)
-	// Documents that came and went must leave nothing behind.
+	// Documents that were added and removed must leave no trace.
 	gone := []engine.Document{{ID: "gone", Text: "topic3 topic3 unit7"}}
 	fill(t, db, gone)
 	if n, err := db.Delete(t.Context(), []string{"gone", "never there"}); n != 1 || err != nil {
@@ -87,7 +87,8 @@ func searches(t *testing.T, open func(t *testing.T, enc encoder.Encoder) engine.
 	}
 }
 
-// times are timestamps of the test's documents, written in several ways, and a text that is none.
+// times are timestamps of the test's documents in several forms, and a text that is not a
+// timestamp.
 var times = []string{"2024-01-01T00:00:00.5Z", "2024-01-01T00:00:00Z", "2024-01-01T00:30:00+02:00", "2023-12-31T23:00:00Z", "2024-01-01", "Mon, 01 Jan 2024 02:00:00 +0200", "soon"}
 
 // Filters are filters of every kind over the metadata of the test's documents.
@@ -110,8 +111,8 @@ func ids(hits []engine.Hit) []string {
 	return out
 }
 
-// same compares the answers of two databases. Hits of equal score may stand in another
-// order, and at the end of the page others may stand in their place.
+// same compares the answers of two databases. Hits of equal score may be in another
+// order, and at the end of the page other hits of that score may replace them.
 func same(t *testing.T, db, reference engine.Database, q engine.Query) {
 	t.Helper()
 	got, err := db.Search(t.Context(), q)
@@ -165,7 +166,7 @@ func same(t *testing.T, db, reference engine.Database, q engine.Query) {
 	}
 }
 
-// differs says in what a hit is another than that of the reference.
+// differs says in which field a hit differs from the reference.
 func differs(h, w engine.Hit) string {
 	for _, x := range []struct {
 		name      string

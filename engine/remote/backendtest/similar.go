@@ -12,7 +12,8 @@ import (
 	"github.com/lexsem/lexsem/engine/filter"
 )
 
-// facets: values are counted among the documents that meet a filter, each document once, however many chunks it has.
+// facets: values are counted among the documents that match a filter, each document once, however many chunks it
+// has.
 func facets(t *testing.T, open func(t *testing.T, enc encoder.Encoder) engine.Database) {
 	db := open(t, encoder.NewHash(dim))
 	long := strings.Repeat("Bees fly from flower to flower, and it is a long way. ", 12)
@@ -57,7 +58,7 @@ func facets(t *testing.T, open func(t *testing.T, enc encoder.Encoder) engine.Da
 	}
 }
 
-// similar: examples lead to what resembles them, by their ids and by a line, and are no hits.
+// similar: examples, named by id or by line, lead to similar documents and are not hits themselves.
 func similar(t *testing.T, open func(t *testing.T, enc encoder.Encoder) engine.Database) {
 	db := open(t, encoder.NewHash(dim))
 	fill(t, db, []engine.Document{

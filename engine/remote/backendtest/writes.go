@@ -89,7 +89,7 @@ func writes(t *testing.T, open func(t *testing.T, enc encoder.Encoder) engine.Da
 	if _, err := db.Get(ctx, docs[3].ID); !errors.Is(err, engine.ErrNotFound) {
 		t.Errorf("a deleted document: %v", err)
 	}
-	// What comes with a vector keeps it, and all of Unicode goes there and back.
+	// A given vector is kept, and every Unicode text is stored and returned unchanged.
 	v := make([]float32, dim)
 	v[3] = 2
 	odd := engine.Document{ID: "odd\t\"\\\u2028日本", Text: "line one\r\nline\u0000two \U0001f600", Vector: v, Metadata: map[string]any{"big": json.Number("9007199254740993.000000001"), "k.\u0000": []any{}, "": nil}}

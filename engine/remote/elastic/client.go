@@ -10,7 +10,7 @@ import (
 func newClient(o Options) (*rest.Client, error) {
 	return nodes.Client(&rest.Client{
 		URLs: o.Nodes, Scheme: "ApiKey", Key: o.Key, Patience: o.Patience, HTTP: o.HTTP, Err: ErrServer, Refusal: refusal,
-		// A search may have asked a copy of a shard whose node has just gone.
+		// A search may have used a shard copy on a node that has just gone.
 		Passes: func(f *rest.Failure) bool {
 			return f.Busy() || f.Status == 500 && f.Kind == "search_phase_execution_exception"
 		},

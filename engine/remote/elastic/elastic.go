@@ -1,13 +1,14 @@
 // Package elastic keeps the documents of a database in one index of Elasticsearch. Start with [Open] (or
-// [Parse] for a URL), which calls nobody; package engine/remote makes a database of the Backend. It is tested
-// against Elasticsearch 8.17. OpenSearch has other fields and queries for vectors.
+// [Parse] for a URL), which makes no call to a server; package engine/remote makes a database of the Backend.
+// It is tested against Elasticsearch 8.17. OpenSearch has other fields and queries for vectors.
 //
-// Vectors are stored without quantization, so cosines are exact. The lexical retriever matches terms that
-// lexsem has made, so both sides agree on words. Metadata are stored unchanged and searched by their facts
+// Vectors are stored without quantization, so cosines are exact. The lexical retriever matches the terms of
+// lexsem's analysis, so both sides agree on words. Metadata are stored unchanged and searched by their facts
 // (package filter), so no field has a type that could clash with another's.
 //
-// A Backend is safe for concurrent use. A call that one node does not answer goes to the next, for
-// Options.Patience. Errors wrap ErrServer. A write is no transaction, but each stored document is whole.
+// A Backend is safe for concurrent use. If a node does not answer a call, the next one is tried, for
+// Options.Patience. Errors wrap ErrServer. A write is not a transaction, but each stored document is
+// complete.
 package elastic
 
 import (
@@ -89,7 +90,7 @@ func Open(o Options) (*Backend, error) {
 	return &Backend{o, c}, nil
 }
 
-// most is the most hits that the server gives at once, and candidates that its graph does.
+// most is the maximum number of hits, and of graph candidates, that the server returns at once.
 const most = 10_000
 
 func badIndex(name string) string {
@@ -129,7 +130,7 @@ func (b *Backend) Name() string { return "elasticsearch " + b.o.Nodes[0] + "/" +
 // layout is the version of how documents lie in the index.
 const layout = 1
 
-// meta is what the index's mapping tells of itself.
+// meta is the description in the index's mapping.
 type meta struct {
 	Layout int         `json:"lexsem_layout"`
 	Info   remote.Info `json:"lexsem_info"`
@@ -191,7 +192,7 @@ func (b *Backend) Create(ctx context.Context, i remote.Info) error {
 	return err
 }
 
-// path is that of something of the index.
+// path returns the path of a resource of the index.
 func (b *Backend) path(what string) string {
 	p := "/" + url.PathEscape(b.o.Index)
 	if what != "" {
@@ -268,7 +269,7 @@ func (b *Backend) Close() error {
 	return nil
 }
 
-// search asks for a search that all shards answer; settings stand in the URL.
+// search runs a search that all shards must answer; settings are added to the URL.
 func (b *Backend) search(ctx context.Context, body, out any, settings ...string) error {
 	query := strings.Join(append(settings, "allow_partial_search_results=false"), "&")
 	return b.c.Call(ctx, "POST", b.path("_search?"+query), body, out)

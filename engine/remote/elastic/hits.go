@@ -7,16 +7,16 @@ import (
 	"unicode/utf8"
 )
 
-// The answers to the legs are most of what this side reads: package json takes longer
-// over them than all else that a search does here. So these are read by a
-// parser that knows no more than it must; what it does not know it leaves to package json.
+// Most of what this side reads are the answers to the retrievers, and package json takes
+// longer for them than the rest of a search. So a minimal parser reads them; it leaves the
+// parts that it does not know to package json.
 
-// candidates are hits with the fields that named asks for.
+// candidates are hits with the fields that named requests.
 type candidates struct{ hits []hit }
 
 var errHits = errors.New("hits are malformed")
 
-// Decode reads an answer with hits.
+// Decode reads the hits of an answer.
 func (c *candidates) Decode(data []byte) error {
 	p := parser{b: data}
 	p.object(func(key []byte) {
@@ -43,7 +43,7 @@ func (c *candidates) Decode(data []byte) error {
 	return nil
 }
 
-// parser walks over JSON. Once something is malformed it stays bad and moves no more.
+// parser walks over JSON. After malformed input it stays bad and does not move.
 type parser struct {
 	b   []byte
 	i   int
@@ -61,7 +61,7 @@ func (p *parser) space() {
 	}
 }
 
-// take takes one character that must come next.
+// take reads one character that must come next.
 func (p *parser) take(c byte) {
 	if p.space(); p.bad || p.i >= len(p.b) || p.b[p.i] != c {
 		p.bad = true
@@ -70,7 +70,7 @@ func (p *parser) take(c byte) {
 	p.i++
 }
 
-// next says whether a character comes next, and takes it then.
+// next reads a character if it comes next, and reports whether it did.
 func (p *parser) next(c byte) bool {
 	if p.space(); !p.bad && p.i < len(p.b) && p.b[p.i] == c {
 		p.i++
@@ -79,7 +79,7 @@ func (p *parser) next(c byte) bool {
 	return false
 }
 
-// object calls do for each key; do takes the value.
+// object calls do for each key; do reads the value.
 func (p *parser) object(do func(key []byte)) {
 	p.take('{')
 	if p.bad || p.next('}') {
@@ -101,7 +101,7 @@ func (p *parser) object(do func(key []byte)) {
 	}
 }
 
-// array calls do for each element, which do takes.
+// array calls do for each element, which do reads.
 func (p *parser) array(do func()) {
 	p.take('[')
 	if p.bad || p.next(']') {
@@ -118,7 +118,7 @@ func (p *parser) array(do func()) {
 	}
 }
 
-// raw takes a string, and returns what stands between its quotes.
+// raw reads a string, and returns the bytes between its quotes.
 func (p *parser) raw() []byte {
 	p.take('"')
 	for from := p.i; !p.bad && p.i < len(p.b); p.i++ {
@@ -136,7 +136,7 @@ func (p *parser) raw() []byte {
 	return nil
 }
 
-// text takes a string.
+// text reads a string.
 func (p *parser) text() (s string) {
 	from := p.i
 	raw := p.raw()
@@ -154,7 +154,7 @@ func (p *parser) text() (s string) {
 	return s
 }
 
-// number takes a number.
+// number reads a number.
 func (p *parser) number() float64 {
 	p.space()
 	from := p.i
@@ -166,7 +166,7 @@ func (p *parser) number() float64 {
 	return x
 }
 
-// skip takes any value.
+// skip skips any value.
 func (p *parser) skip() {
 	p.space()
 	if p.bad || p.i >= len(p.b) {

@@ -13,7 +13,7 @@ import (
 	"github.com/lexsem/lexsem/engine/remote"
 )
 
-// hit is a passage that a search has found, by the fields that are kept apart.
+// hit is a passage found by a search, with the fields that are stored separately.
 type hit struct {
 	ID     string  `json:"_id"`
 	Score  float64 `json:"_score"`
@@ -39,14 +39,14 @@ func (h hit) candidate() remote.Candidate {
 	return c
 }
 
-// named are the fields of a candidate, which cost less to read than the document.
+// named requests the fields of a candidate, which are cheaper to read than the document.
 func named(body object) object {
 	body["_source"], body["track_total_hits"] = false, false
 	body["stored_fields"], body["docvalue_fields"] = []string{"terms"}, []string{"id", "chunk"}
 	return body
 }
 
-// cosine is what the server's score of a vector stands for.
+// cosine converts the server's score of a vector.
 func cosine(score float64) float64 { return max(-1, min(2*score-1, 1)) }
 
 // Nearest implements remote.Backend.
@@ -68,12 +68,12 @@ func (b *Backend) Nearest(ctx context.Context, vector []float32, k int, f engine
 	return cs, nil
 }
 
-// mostTerms is how many terms of a query the server is asked for at most: its own limit
-// is 1,024 at least. A passage that is a query itself has more.
+// mostTerms is the maximum number of query terms sent to the server, whose own limit is at least 1,024. A
+// query that is a whole passage may have more.
 const mostTerms = 1000
 
 // Matching implements remote.Backend. Terms are weighted by their frequency in all shards. Of more than 1,000 terms
-// only the longest are used, as few passages have them.
+// only the longest are used, since few passages have them.
 func (b *Backend) Matching(ctx context.Context, terms []remote.WeightedTerm, k int, f engine.Filter) ([]remote.Candidate, error) {
 	if len(terms) > mostTerms {
 		terms = slices.Clone(terms)
@@ -128,8 +128,8 @@ func (b *Backend) Having(ctx context.Context, terms []string) ([]int, error) {
 	return counts, nil
 }
 
-// Cosines implements remote.Backend. If a filter leaves at most as many passages as are asked for, the server compares
-// them one by one.
+// Cosines implements remote.Backend. If a filter keeps no more passages than are requested, the server compares them
+// one by one.
 func (b *Backend) Cosines(ctx context.Context, vector []float32, ids []remote.PassageID) ([]float64, error) {
 	cosines := make([]float64, len(ids))
 	for i := range cosines {
@@ -172,7 +172,7 @@ func (b *Backend) Count(ctx context.Context, f engine.Filter) (int, error) {
 	return out.Hits.Total.Value, err
 }
 
-// page is how many passages of a scan come at once.
+// page is the number of passages in each part of a scan.
 const page = 1000
 
 // Scan implements remote.Backend. It reads page by page, in the byte order of ids.
@@ -224,7 +224,8 @@ func filtered(into object, f engine.Filter) error {
 	return err
 }
 
-// clause is a part of a query: joined by "filter" (all), "should" (one) or "must_not", or one by itself.
+// clause is a part of a query: clauses joined by "filter" (all), "should" (one) or "must_not", or a single
+// one.
 type clause struct {
 	join string
 	args []clause
@@ -243,7 +244,7 @@ func (c clause) MarshalJSON() ([]byte, error) {
 	return json.Marshal(object{"bool": b})
 }
 
-// algebra makes a clause of a filter.
+// algebra turns a filter into a clause.
 type algebra struct{}
 
 func (algebra) All(yes bool) (clause, error) {
@@ -259,7 +260,7 @@ func (algebra) And(a, b clause) (clause, error) { return joined("filter", a, b),
 
 func (algebra) Or(a, b clause) (clause, error) { return joined("should", a, b), nil }
 
-// joined goes on with a where that is joined alike: the server bounds how deep clauses nest.
+// joined extends a clause that is joined in the same way, since the server limits the nesting of clauses.
 func joined(join string, a, b clause) clause {
 	if a.join == join {
 		return clause{join: join, args: append(slices.Clip(a.args), b)}
@@ -298,7 +299,7 @@ func (algebra) Where(c *filter.Condition) (clause, error) {
 	return oneOf("facts", equal, all), nil
 }
 
-// oneOf is met by what is equal to one of the values of a field, or meets one of the clauses.
+// oneOf matches if a field has one of the values, or one of the clauses matches.
 func oneOf(field string, equal []string, all []clause) clause {
 	if len(equal) > 0 || len(all) == 0 {
 		all = append(all, clause{leaf: object{"terms": object{field: equal}}})
@@ -309,7 +310,7 @@ func oneOf(field string, equal []string, all []clause) clause {
 	return clause{join: "should", args: all}
 }
 
-// WhereID compares the ids themselves, which the server orders by their bytes.
+// WhereID compares the ids themselves, which the server sorts by bytes.
 func (algebra) WhereID(c *filter.Condition) (clause, error) {
 	equal := []string{}
 	var all []clause

@@ -18,7 +18,7 @@ import (
 	"github.com/lexsem/lexsem/internal/rest"
 )
 
-// source is a passage as it lies in the index.
+// source is a passage in its stored form.
 type source struct {
 	ID        string    `json:"id"`
 	Chunk     int       `json:"chunk"`
@@ -40,7 +40,7 @@ type source struct {
 	Vector    []float32 `json:"vector,omitempty"`
 }
 
-// texts are those of a passage as bytes, which JSON does not change.
+// texts are the texts of a passage as bytes, so that JSON keeps them exactly.
 type texts struct{ Title, Text, Whole []byte }
 
 func sourceOf(p remote.Passage, put string) (source, error) {
@@ -76,14 +76,13 @@ func (s *source) passage() (remote.Passage, error) {
 	return p, nil
 }
 
-// keyOf is the server's id of a passage. That of a document may have more bytes than
-// the server takes.
+// keyOf is the server's id of a passage. The id of a document may have more bytes than the server accepts.
 func keyOf(id remote.PassageID) string {
 	sum := sha256.Sum256([]byte(id.ID))
 	return base64.RawURLEncoding.EncodeToString(sum[:18]) + "." + strconv.Itoa(id.Chunk)
 }
 
-// partCount is into how many parts ids are divided.
+// partCount is the number of parts into which ids are divided.
 const partCount = 1 << 12
 
 // partOf is the part of an id, from 0.
@@ -92,7 +91,7 @@ func partOf(id string) int {
 	return int(binary.BigEndian.Uint32(sum[18:]) % partCount)
 }
 
-// found is what the server tells of one id.
+// found is the server's answer about one id.
 type found struct {
 	ID     string  `json:"_id"`
 	Found  bool    `json:"found"`
@@ -100,7 +99,7 @@ type found struct {
 	Error  *struct{ Type, Reason string }
 }
 
-// mget reads passages by their ids, in their order; nil for one that is not there.
+// mget reads passages by their ids, in order; nil for a missing one.
 func (b *Backend) mget(ctx context.Context, keys []string, query string) ([]*source, error) {
 	out := make([]*source, 0, len(keys))
 	for len(keys) > 0 {
@@ -162,7 +161,7 @@ func (b *Backend) Fetch(ctx context.Context, ids []remote.PassageID, vectors boo
 	return out, nil
 }
 
-// Documents implements remote.Backend. It also returns writes that searches do not see yet.
+// Documents implements remote.Backend. It also returns writes that searches cannot see yet.
 func (b *Backend) Documents(ctx context.Context, ids []string) ([][]remote.Passage, error) {
 	keys := make([]string, len(ids))
 	for i, id := range ids {
@@ -205,18 +204,18 @@ func (b *Backend) Documents(ctx context.Context, ids []string) ([][]remote.Passa
 	return out, nil
 }
 
-// operation is one line of a bulk: what is done to which passage, and its source.
+// operation is one line of a bulk: an action on a passage, and its source.
 type operation struct {
 	what string // "index", "create" or "delete"
 	key  string
 	s    *source // nil for "delete"
 }
 
-// mostBulk is how many bytes of a bulk are sent at once, about.
+// mostBulk is the approximate maximum size of one bulk request.
 const mostBulk = 8 << 20
 
 // Put implements remote.Backend. If a document has fewer chunks than before, the surplus chunks are removed first, so
-// that a failure leaves none of them.
+// a failure leaves none of them.
 func (b *Backend) Put(ctx context.Context, docs [][]remote.Passage, fresh bool) error {
 	put := rand.Text()
 	var gone, ops []operation
@@ -297,12 +296,12 @@ func (b *Backend) Delete(ctx context.Context, ids []string) (int, error) {
 	return len(first), b.refresh(ctx)
 }
 
-// refresh lets searches see what was written.
+// refresh makes writes visible to searches.
 func (b *Backend) refresh(ctx context.Context) error {
 	return b.c.Call(ctx, "POST", b.path("_refresh"), nil, nil)
 }
 
-// bulk does operations, those that the server is too busy for again, until patience ends.
+// bulk runs operations, and repeats those for which the server is too busy, until patience ends.
 func (b *Backend) bulk(ctx context.Context, ops []operation) error {
 	if len(ops) == 0 {
 		return ctx.Err()
@@ -348,8 +347,7 @@ func (o operation) write(to *bytes.Buffer) error {
 	return nil
 }
 
-// bulkOnce does operations and returns those that are to be done again, with the error
-// of one of them.
+// bulkOnce runs operations and returns those to be repeated, with the error of one of them.
 func (b *Backend) bulkOnce(ctx context.Context, ops []operation, body []byte) (again []operation, err error) {
 	var out struct {
 		Errors bool
@@ -376,7 +374,7 @@ func (b *Backend) bulkOnce(ctx context.Context, ops []operation, body []byte) (a
 		case r.Status == http.StatusTooManyRequests || r.Status >= 500:
 			again, err = append(again, o), failed
 		case o.what == "create" && r.Status == http.StatusConflict:
-			// It may be this very call that has stored it, whose answer was lost.
+			// This call itself may have stored it if its answer was lost.
 			stored, merr := b.mget(ctx, []string{o.key}, "realtime=true&_source_includes=put")
 			if merr != nil {
 				return nil, merr

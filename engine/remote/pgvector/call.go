@@ -19,7 +19,7 @@ import (
 	"github.com/lexsem/lexsem/internal/secret"
 )
 
-// background is the context of the pool, which Close ends.
+// background is the context of the pool; Close ends the pool.
 var background = context.Background()
 
 // Bounds of one try of a call.
@@ -28,8 +28,8 @@ const (
 	oneWrite = 10 * time.Minute
 )
 
-// dialect is how statements are written for a schema: {s} is the schema, {v} that of the
-// extension, {near} the distance of p.vector from the vector $1 by which the index is ordered.
+// dialect adapts statements to a schema: {s} is the schema, {v} that of the extension, {near} the
+// distance between p.vector and $1 that the index is ordered by.
 type dialect struct {
 	schema  string
 	replace *strings.Replacer
@@ -46,7 +46,7 @@ func (b *Backend) dialectOf(extension string, dim int) *dialect {
 	return &dialect{b.o.Schema, strings.NewReplacer("{s}", s, "{v}", v, "{near}", near)}
 }
 
-// here is the dialect of the schema that was made.
+// here returns the dialect of the existing schema.
 func (b *Backend) here(ctx context.Context) (*dialect, error) {
 	if d := b.made.Load(); d != nil {
 		return d, nil
@@ -55,9 +55,9 @@ func (b *Backend) here(ctx context.Context) (*dialect, error) {
 	return b.made.Load(), err
 }
 
-// settings hold for the statements that go to the server with them. Plans follow the values
-// that are asked for; compiling a query takes longer than it saves; the graph is searched further
-// while a filter leaves fewer than are asked for.
+// settings apply to the statements that are sent with them. Plans depend on the actual values;
+// queries are not compiled, which takes longer than it saves; and a graph search continues while a
+// filter leaves too few hits.
 const settings = `SELECT set_config('plan_cache_mode', 'force_custom_plan', true), set_config('jit', 'off', true),
 	set_config('hnsw.iterative_scan', 'relaxed_order', true), set_config('hnsw.ef_search', $1, true)`
 
@@ -68,7 +68,7 @@ type query struct {
 	breadth int // of the search of a graph, in candidates; 0 for the statements that search none
 }
 
-// ask asks a query of the schema, and reads each row of the answer.
+// ask sends a query about the schema, and reads each row of the answer.
 func ask[T any](ctx context.Context, b *Backend, q query, read pgx.RowToFunc[T]) (all []T, err error) {
 	d, err := b.here(ctx)
 	if err != nil {
@@ -78,7 +78,7 @@ func ask[T any](ctx context.Context, b *Backend, q query, read pgx.RowToFunc[T])
 	return rowsOf(ctx, b, q, read)
 }
 
-// rowsOf asks a query that is written out. A server that is away is asked again until patience ends.
+// rowsOf sends a complete query. If the server is unreachable, it tries again until patience ends.
 func rowsOf[T any](ctx context.Context, b *Backend, q query, read pgx.RowToFunc[T]) (all []T, err error) {
 	breadth := strconv.Itoa(min(max(q.breadth, leastBreadth), mostBreadth))
 	err = b.retry(ctx, oneRead, func(ctx context.Context) (err error) {
@@ -100,7 +100,7 @@ func rowsOf[T any](ctx context.Context, b *Backend, q query, read pgx.RowToFunc[
 	return all, err
 }
 
-// retry calls do until it succeeds, fails for good, or patience ends; a try has some time.
+// retry calls do until it succeeds, fails permanently, or patience ends; each limits one try.
 func (b *Backend) retry(ctx context.Context, each time.Duration, do func(ctx context.Context) error) error {
 	return rest.Retry(ctx, b.o.Patience, func(int) (again bool, err error) {
 		within, cancel := context.WithTimeoutCause(ctx, each, fmt.Errorf("no answer within %s", each))
@@ -113,10 +113,10 @@ func (b *Backend) retry(ctx context.Context, each time.Duration, do func(ctx con
 	})
 }
 
-// own are errors that say all by themselves.
+// own are errors whose messages need no addition.
 var own = []error{engine.ErrExists, engine.ErrInvalid, engine.ErrForeign, engine.ErrNoDatabase, engine.ErrCorrupt}
 
-// failed says where an error came from.
+// failed adds to an error where it came from.
 func (b *Backend) failed(err error) error {
 	if slices.ContainsFunc(own, func(e error) bool { return errors.Is(err, e) }) {
 		return fmt.Errorf("%s: %w", b.name, err)
@@ -128,7 +128,7 @@ func (b *Backend) failed(err error) error {
 	return fmt.Errorf("%s: %w: %w", b.name, ErrServer, err)
 }
 
-// codeOf is the server's code of an error, "" for one that is not the server's.
+// codeOf is the server's code of an error, or "" for other errors.
 func codeOf(err error) string {
 	var said *pgconn.PgError
 	if errors.As(err, &said) {
@@ -137,12 +137,12 @@ func codeOf(err error) string {
 	return ""
 }
 
-// passingCodes are those of a server that ends, begins, is not the primary any more or has too many
-// connections, and of transactions that were in each other's way: 23505 is of a key that another has
-// stored since it was looked for.
+// passingCodes are those of a server that stops, starts, is no longer the primary or has too many
+// connections, and of conflicting transactions: 23505 means that another call has stored the key
+// since it was looked up.
 var passingCodes = []string{"57P01", "57P02", "57P03", "25006", "53300", "40001", "40P01", "23505"}
 
-// passing says whether a call that failed may succeed when it is made again.
+// passing reports whether a failed call may succeed when it is repeated.
 func passing(err error) bool {
 	if code := codeOf(err); code != "" {
 		return strings.HasPrefix(code, "08") || slices.Contains(passingCodes, code)

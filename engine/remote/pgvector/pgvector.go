@@ -1,13 +1,13 @@
 // Package pgvector keeps the documents of a database in one schema of PostgreSQL, with the extension pgvector
-// from 0.8 on. Start with [Open] (or [Parse] for a URL), which calls nobody; package engine/remote makes a
-// database of the Backend. It is tested against PostgreSQL 16 and 18.
+// from 0.8 on. Start with [Open] (or [Parse] for a URL), which makes no call to a server; package
+// engine/remote makes a database of the Backend. It is tested against PostgreSQL 16 and 18.
 //
 // Vectors are stored as float32, so cosines are exact. Their HNSW index has half precision from 2,001 to
 // 4,000 dimensions; beyond there is no index, and a search reads all vectors. The server computes BM25 from a
 // table of terms. Metadata are stored unchanged and searched by a table of their facts (package filter).
 //
-// A Backend is safe for concurrent use. Each write is one transaction. A call that no server answers is tried
-// again for Options.Patience. Errors wrap ErrServer.
+// A Backend is safe for concurrent use. Each write is one transaction. If no server answers a call, it is
+// tried again for Options.Patience. Errors wrap ErrServer.
 package pgvector
 
 import (
@@ -75,9 +75,9 @@ type Backend struct {
 var _ remote.Backend = (*Backend)(nil)
 
 const (
-	// connections are how many a Backend has at most, where the URL does not say.
+	// connections is the maximum number of connections of a Backend if the URL does not set it.
 	connections = 16
-	// toConnect is how long a connection may take, where the URL does not say.
+	// toConnect is the maximum time for connecting if the URL does not set it.
 	toConnect = 10 * time.Second
 	// longestName is how many bytes PostgreSQL keeps of a name.
 	longestName = 63
@@ -130,7 +130,8 @@ func Open(o Options) (*Backend, error) {
 	return b, nil
 }
 
-// noSecret refuses a URL that has a password, and one that cannot be shown without what may be one.
+// noSecret refuses a URL with a password, or one from which a possible password cannot be removed for
+// display.
 func noSecret(s string) error {
 	const remedy = "give it by PGPASSWORD, a passfile, or LEXSEM_POSTGRES_PASSWORD"
 	rest, query, _ := strings.Cut(s, "?")

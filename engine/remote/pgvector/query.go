@@ -13,7 +13,7 @@ import (
 	"github.com/lexsem/lexsem/engine/remote"
 )
 
-// Breadths of the search of a graph, in candidates: pgvector takes 1,000 at most, and searches on from there.
+// Breadths of a graph search, in candidates: pgvector allows at most 1,000 and can continue from there.
 const (
 	leastBreadth = 400
 	mostBreadth  = 1000
@@ -64,7 +64,8 @@ func (b *Backend) Nearest(ctx context.Context, vector []float32, k int, f engine
 
 const (
 	k1, lengths = 1.2, .75 // of BM25
-	// mostPostings is how many entries of terms one search reads at most, beside those of its rarest term.
+	// mostPostings is the maximum number of term entries that one search reads, apart from those of its
+	// rarest term.
 	mostPostings = 500_000
 )
 
@@ -88,8 +89,7 @@ func (b *Backend) Matching(ctx context.Context, terms []remote.WeightedTerm, k i
 		ORDER BY s.score DESC, s.document, s.chunk`, w), values: values}, candidate)
 }
 
-// weigh gives terms that passages have their weights in BM25; norm is what a length is multiplied with for
-// it to be 1 on average.
+// weigh computes the BM25 weights of terms that passages have; norm times a length is 1 on average.
 func (b *Backend) weigh(ctx context.Context, terms []remote.WeightedTerm) (keys [][]byte, weights []float64, norm float64, err error) {
 	if len(terms) == 0 {
 		return nil, nil, 0, ctx.Err()

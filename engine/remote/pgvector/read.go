@@ -14,7 +14,7 @@ import (
 	"github.com/lexsem/lexsem/engine/remote"
 )
 
-// split are the keys and the chunks of ids.
+// split returns the keys and the chunks of ids.
 func split(ids []remote.PassageID) (keys []pgtype.UUID, chunks []int32) {
 	keys, chunks = make([]pgtype.UUID, len(ids)), make([]int32, len(ids))
 	for i, id := range ids {
@@ -23,20 +23,20 @@ func split(ids []remote.PassageID) (keys []pgtype.UUID, chunks []int32) {
 	return keys, chunks
 }
 
-// named are the passages p of documents d that are the at-th of those that split has made, which are the
-// values from the given one on.
+// named selects the passages p of documents d that are the at-th of those that split made, from the
+// values at from on.
 func named(from int) string {
 	return fmt.Sprintf(`FROM unnest($%d::uuid[], $%d::int[]) WITH ORDINALITY AS a(key, chunk, at)
 		JOIN {s}.documents d ON d.key = a.key JOIN {s}.passages p ON p.document = d.n AND p.chunk = a.chunk`, from, from+1)
 }
 
-// row is a passage with its place in what was asked for.
+// row is a passage with its position in the request.
 type row struct {
 	at int
 	remote.Passage
 }
 
-// columns are what passage reads. Without vectors the large ones are left out.
+// columns returns the columns that passage reads. Without vectors the large columns are omitted.
 func columns(at string, vectors bool) string {
 	c := at + ", d.id, d.title, d.whole, d.metadata, d.exact, d.chunks, p.chunk, p.start, p.line, p.length, p.truncated, p.text, p.terms, p.exact"
 	if vectors {
@@ -99,7 +99,7 @@ func (b *Backend) Documents(ctx context.Context, ids []string) ([][]remote.Passa
 // page is how many documents a scan reads at once.
 const page = 128
 
-// Scan implements remote.Backend. Each page shows the tables at the time when it is read.
+// Scan implements remote.Backend. Each page shows the tables as they are when it is read.
 func (b *Backend) Scan(ctx context.Context, f engine.Filter, o remote.ScanOptions) iter.Seq2[remote.Passage, error] {
 	return func(yield func(remote.Passage, error) bool) {
 		from, above := partOf(o)
@@ -141,7 +141,7 @@ func (b *Backend) Scan(ctx context.Context, f engine.Filter, o remote.ScanOption
 	}
 }
 
-// partOf are the keys between which a scan goes, with both; with After it begins there.
+// partOf returns the first and the last key of a scan; After sets the first.
 func partOf(o remote.ScanOptions) (from, to pgtype.UUID) {
 	parts := uint64(max(o.Parts, 1))
 	from, to = pgtype.UUID{Valid: true}, pgtype.UUID{Valid: true}

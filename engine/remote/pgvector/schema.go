@@ -16,7 +16,7 @@ import (
 	"github.com/lexsem/lexsem/engine/remote"
 )
 
-// layout is the version of how documents lie in the tables.
+// layout is the version of the tables' layout.
 const layout = 1
 
 const (
@@ -28,24 +28,25 @@ const (
 	mostVector = 16_000
 )
 
-// tables are made in this order. The server's passages_near is the only index that is approximate.
+// tables are made in this order. Only the server's index passages_near is approximate.
 var tables = []string{
-	// One row: what the tables were made for, and how much they hold, which each write changes last.
+	// One row: the description of the tables, and the total counts, which each write changes last.
 	`CREATE TABLE {s}.lexsem (one boolean PRIMARY KEY DEFAULT true CHECK (one), layout int NOT NULL, info text NOT NULL, own_schema boolean NOT NULL,
 		documents bigint NOT NULL DEFAULT 0, passages bigint NOT NULL DEFAULT 0, terms bigint NOT NULL DEFAULT 0, writes bigint NOT NULL DEFAULT 0) WITH (fillfactor = 20)`,
-	// key stands for the id, put for the call that wrote the document; exact has texts that are no text to the server.
+	// key represents the id, and put the call that wrote the document; exact holds texts that the server does not
+	// accept as text.
 	`CREATE TABLE {s}.documents (n bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, key uuid NOT NULL UNIQUE, put uuid NOT NULL, chunks int NOT NULL,
 		id text NOT NULL, title text NOT NULL, whole text NOT NULL, metadata text NOT NULL, exact bytea)`,
 	`CREATE TABLE {s}.passages (document bigint NOT NULL REFERENCES {s}.documents ON DELETE CASCADE, chunk int NOT NULL, start int NOT NULL, line int NOT NULL,
 		length int NOT NULL, truncated int NOT NULL, text text NOT NULL, terms text NOT NULL, exact bytea, tokens int[], vector {v}.vector({dim}) NOT NULL, PRIMARY KEY (document, chunk))`,
-	// Searches read the index alone once the table was vacuumed, which comes early for that.
+	// Searches read only the index after a vacuum of the table, which is therefore set to run early.
 	`CREATE TABLE {s}.postings (document bigint NOT NULL, chunk int NOT NULL, length int NOT NULL, count int NOT NULL, term bytea NOT NULL,
 		PRIMARY KEY (term, document, chunk) INCLUDE (length, count)) WITH (autovacuum_vacuum_insert_scale_factor = 0.02)`,
 	`CREATE TABLE {s}.facts (document bigint NOT NULL REFERENCES {s}.documents ON DELETE CASCADE, fact bytea NOT NULL, PRIMARY KEY (fact, document))`,
 	`CREATE UNIQUE INDEX facts_of_document ON {s}.facts (document, fact)`,
 }
 
-// indexOf is the statement that makes the index of vectors; "" where there can be none.
+// indexOf is the statement that creates the index of vectors; "" if the dimension allows none.
 func indexOf(dim int) string {
 	switch {
 	case dim <= mostIndexed:
@@ -56,7 +57,7 @@ func indexOf(dim int) string {
 	return ""
 }
 
-// found is what the server says about the schema.
+// found describes the schema on the server.
 type found struct {
 	Extension, Version string // the schema and the version of pgvector, "" where it is not installed
 	Encoding           string
@@ -83,7 +84,7 @@ func (b *Backend) look(ctx context.Context) (f found, err error) {
 	return all[0], nil
 }
 
-// usable says why this server cannot keep documents; nil where it can.
+// usable returns why this server cannot store documents, or nil.
 func (f found) usable() error {
 	switch {
 	case f.Encoding != "UTF8":
@@ -96,7 +97,7 @@ func (f found) usable() error {
 	return nil
 }
 
-// atLeast says whether a version such as 0.8.1 is major.minor or newer.
+// atLeast reports whether a version such as 0.8.1 is major.minor or newer.
 func atLeast(version string, major, minor int) bool {
 	parts := strings.Split(version+".0", ".")
 	a, aerr := strconv.Atoi(parts[0])
@@ -171,7 +172,7 @@ func (b *Backend) Create(ctx context.Context, i remote.Info) error {
 }
 
 func (b *Backend) create(ctx context.Context, tx pgx.Tx, dim int, info string) error {
-	// Who creates beside this one waits.
+	// Other calls of Create wait here.
 	if _, err := tx.Exec(ctx, `SELECT pg_advisory_xact_lock(hashtextextended('lexsem ' || $1, 0))`, b.o.Schema); err != nil {
 		return err
 	}
@@ -216,7 +217,7 @@ func lookIn(ctx context.Context, tx pgx.Tx, schema string) (f found, err error) 
 }
 
 // Drop removes the tables with all their data, and the schema if Create made it and it is otherwise empty. Missing
-// tables are not an error. Tables of others stay.
+// tables are not an error. It keeps tables that it did not make.
 func (b *Backend) Drop(ctx context.Context) error {
 	if _, err := b.Info(ctx); err != nil {
 		if errors.Is(err, engine.ErrNoDatabase) {

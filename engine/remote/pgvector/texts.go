@@ -12,8 +12,8 @@ import (
 	"github.com/lexsem/lexsem/engine"
 )
 
-// readable changes texts so that the server takes them: its texts are UTF-8 without zero bytes. exact has them as
-// they were; nil where nothing was changed.
+// readable changes texts so that the server accepts them: they must be UTF-8 without zero bytes. exact has the
+// original texts; nil if nothing was changed.
 func readable(texts ...*string) (exact []byte, err error) {
 	as := make([][]byte, len(texts))
 	changed := false
@@ -45,7 +45,7 @@ func restore(exact []byte, texts ...*string) error {
 	return nil
 }
 
-// keyOf stands for the id of a document: it has one length, and documents lie in the order of their keys.
+// keyOf is the key of a document: it has a fixed length, and documents are ordered by it.
 func keyOf(id string) pgtype.UUID {
 	sum := sha256.Sum256([]byte(id))
 	return pgtype.UUID{Bytes: [16]byte(sum[:16]), Valid: true}
@@ -66,7 +66,7 @@ const (
 	longestFact = 2600
 )
 
-// bounded is a text as the server keeps it: one that is longer ends with a digest of all of it.
+// bounded is a text as the server stores it: a longer one is cut and ends with a digest of the whole.
 func bounded(s string, longest int) []byte {
 	if len(s) <= longest {
 		return []byte(s)

@@ -10,7 +10,7 @@ import (
 	"github.com/lexsem/lexsem/engine/filter"
 )
 
-// where is a condition in SQL; its values are those of its algebra.
+// where is a condition in SQL; its values are in its algebra.
 type where string
 
 const (
@@ -18,8 +18,8 @@ const (
 	never  where = "false"
 )
 
-// condition is what a filter asks of a document, whose number is the expression n; its values come behind
-// those that there are.
+// condition translates a filter to a condition on a document whose number is the expression n; it appends
+// its values to the existing ones.
 func condition(f engine.Filter, n string, values *[]any) (where, error) {
 	if f.IsZero() {
 		return always, nil
@@ -27,7 +27,7 @@ func condition(f engine.Filter, n string, values *[]any) (where, error) {
 	return filter.Answer(f, algebra{n, values})
 }
 
-// algebra makes a condition of a filter.
+// algebra turns a filter into a condition.
 type algebra struct {
 	n      string
 	values *[]any
@@ -46,8 +46,8 @@ func (algebra) And(a, b where) (where, error) { return "(" + a + " AND " + b + "
 
 func (algebra) Or(a, b where) (where, error) { return "(" + a + " OR " + b + ")", nil }
 
-// longestPath is how many bytes a path has whose values can be asked for by their order: facts
-// with longer ones may be kept with a digest, which has none.
+// longestPath is the maximum length in bytes of a path whose values can be compared by order: longer facts
+// may be stored with a digest, which has no order.
 const longestPath = 500
 
 func (a algebra) Where(c *filter.Condition) (where, error) {
@@ -85,10 +85,11 @@ func (a algebra) Where(c *filter.Condition) (where, error) {
 	return where("(" + strings.Join(any, " OR ") + ")"), nil
 }
 
-// exactID is the id of document i as bytes: the column lacks some of a text that is no text to the server.
+// exactID is the id of document i as bytes: the column id is not exact for ids that the server does not
+// accept as text.
 const exactID = "CASE WHEN i.exact IS NULL THEN convert_to(i.id, 'UTF8') ELSE decode(convert_from(i.exact, 'UTF8')::json ->> 0, 'base64') END"
 
-// WhereID asks for one id by the key of the document, and compares the ids of all documents with a range.
+// WhereID compares a single id by the key of the document, and a range with the ids of all documents.
 func (a algebra) WhereID(c *filter.Condition) (where, error) {
 	var keys []pgtype.UUID
 	var any []string
@@ -116,7 +117,7 @@ func (a algebra) exists(fact string) string {
 	return "EXISTS (SELECT FROM {s}.facts f WHERE f.document = " + a.n + " AND " + fact + ")"
 }
 
-// value is what stands for a value in the statement.
+// value is the placeholder of a value in the statement.
 func (a algebra) value(v any) string {
 	*a.values = append(*a.values, v)
 	return fmt.Sprint("$", len(*a.values))

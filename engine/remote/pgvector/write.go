@@ -15,7 +15,8 @@ import (
 	"github.com/lexsem/lexsem/engine/remote"
 )
 
-// write makes a transaction, again where the server was lost. It is acknowledged once the server has it on disk.
+// write runs a transaction, and repeats it if the connection is lost. It returns once the server has the
+// transaction on disk.
 func (b *Backend) write(ctx context.Context, do func(ctx context.Context, t transaction) error) error {
 	d, err := b.here(ctx)
 	if err != nil {
@@ -32,7 +33,7 @@ func (b *Backend) write(ctx context.Context, do func(ctx context.Context, t tran
 	})
 }
 
-// transaction is one that runs, in the dialect of the schema.
+// transaction is a running transaction, in the dialect of the schema.
 type transaction struct {
 	pgx.Tx
 	d *dialect
@@ -43,7 +44,7 @@ func (t transaction) exec(ctx context.Context, text string, values ...any) error
 	return err
 }
 
-// stored is a document that is there.
+// stored is a document in the tables.
 type stored struct {
 	N      int64
 	Key    pgtype.UUID
@@ -51,7 +52,7 @@ type stored struct {
 	Chunks int
 }
 
-// lock finds documents, and keeps others from changing them until the transaction ends.
+// lock finds documents, and prevents changes to them until the transaction ends.
 func (t transaction) lock(ctx context.Context, keys []pgtype.UUID) ([]stored, error) {
 	rows, err := t.Query(ctx, t.d.replace.Replace(`SELECT n, key, put, chunks FROM {s}.documents WHERE key = ANY($1) ORDER BY key FOR UPDATE`), keys)
 	if err != nil {
@@ -60,7 +61,7 @@ func (t transaction) lock(ctx context.Context, keys []pgtype.UUID) ([]stored, er
 	return pgx.CollectRows(rows, pgx.RowToStructByName[stored])
 }
 
-// remove deletes documents, and returns what the counts lose.
+// remove deletes documents, and returns the decrease of the counts.
 func (t transaction) remove(ctx context.Context, docs []stored) (lost counts, err error) {
 	if len(docs) == 0 {
 		return lost, nil
@@ -105,7 +106,7 @@ func (t transaction) remove(ctx context.Context, docs []stored) (lost counts, er
 	return lost, t.exec(ctx, `DELETE FROM {s}.documents WHERE n = ANY($1)`, ns) // passages and facts go with them
 }
 
-// termsOf are the terms of a text of Passage.Terms, with how often each stands there.
+// termsOf returns the terms of a Passage.Terms text with their frequencies.
 func termsOf(spelled string) map[string]int32 {
 	n := map[string]int32{}
 	for t := range strings.FieldsSeq(spelled) {
@@ -114,10 +115,11 @@ func termsOf(spelled string) map[string]int32 {
 	return n
 }
 
-// counts are what a write changes of the counts of all.
+// counts are the changes of a write to the total counts.
 type counts struct{ documents, passages, terms, writes int }
 
-// count changes the counts. It comes last: until the end of the transaction other writes wait for it.
+// count changes the counts. It comes last, since other writes wait for it until the end of the
+// transaction.
 func (t transaction) count(ctx context.Context, c counts) error {
 	return t.exec(ctx, `UPDATE {s}.lexsem SET documents = documents + $1, passages = passages + $2, terms = terms + $3, writes = writes + $4`, c.documents, c.passages, c.terms, c.writes)
 }
@@ -157,7 +159,7 @@ func (b *Backend) Put(ctx context.Context, docs [][]remote.Passage, fresh bool) 
 	})
 }
 
-// incoming are documents as the tables take them.
+// incoming are documents in the form of the tables.
 type incoming struct {
 	put       pgtype.UUID // of the call
 	keys      []pgtype.UUID

@@ -9,7 +9,7 @@ import (
 	"github.com/lexsem/lexsem/engine/remote"
 )
 
-// firsts returns the first passages of documents, in the order of ids; nil for none.
+// firsts returns the first passages of documents, in the order of ids; nil for missing ones.
 func (b *Backend) firsts(ctx context.Context, ids []string, vectors bool) ([]*remote.Passage, error) {
 	first := make([]remote.PassageID, len(ids))
 	for i, id := range ids {
@@ -18,7 +18,7 @@ func (b *Backend) firsts(ctx context.Context, ids []string, vectors bool) ([]*re
 	return b.Fetch(ctx, first, vectors)
 }
 
-// appendRest appends the passages of a document from number n up to before chunks.
+// appendRest appends the passages of a document from number n up to, but not including, chunks.
 func appendRest(to []remote.PassageID, id string, n, chunks int) []remote.PassageID {
 	for ; n < chunks; n++ {
 		to = append(to, remote.PassageID{ID: id, Chunk: n})
@@ -59,8 +59,8 @@ func (b *Backend) Documents(ctx context.Context, ids []string) ([][]remote.Passa
 	return out, nil
 }
 
-// clear is the beginning of Put: it counts the writes, and removes the passages that documents had more
-// of before, so that none of an older version stays whatever fails.
+// clear is the first step of Put: it counts the writes, and removes surplus passages of the previous
+// versions, so that none of them stays after a failure.
 func (b *Backend) clear(ctx context.Context, docs [][]remote.Passage, fresh bool) error {
 	ids := make([]string, len(docs))
 	for i, ps := range docs {

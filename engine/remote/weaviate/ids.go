@@ -8,21 +8,21 @@ import (
 	"github.com/lexsem/lexsem/engine/remote"
 )
 
-// uuidOf is the server's id of a passage. Those of a document follow each other, and
-// documents lie in the order of the digests of their ids.
+// uuidOf is the server's id of a passage. The ids of one document are consecutive, and documents are ordered
+// by the digests of their ids.
 func uuidOf(id remote.PassageID) string {
 	sum := sha256.Sum256([]byte(id.ID))
 	return uuid([12]byte(sum[:12]), uint32(id.Chunk))
 }
 
-// uuid is one of 96 bits and a number.
+// uuid makes a UUID from 96 bits and a number.
 func uuid(bits [12]byte, n uint32) string {
 	h := hex.EncodeToString(binary.BigEndian.AppendUint32(bits[:], n))
 	return h[:8] + "-" + h[8:12] + "-" + h[12:16] + "-" + h[16:20] + "-" + h[20:]
 }
 
-// between are the ids between which a scan goes: from the first on, which no passage has, and up to before the
-// second, "" for no end.
+// between returns the bounds of a scan: ids from the first, which no passage has, to below the second; ""
+// means no end.
 func between(o remote.ScanOptions) (from, end string) {
 	parts := max(o.Parts, 1)
 	bound := func(part int) string {

@@ -16,10 +16,10 @@ import (
 	"github.com/lexsem/lexsem/internal/vec"
 )
 
-// most is how many passages the server gives at once.
+// most is the maximum number of passages that the server returns at once.
 const most = 10_000
 
-// hit is a passage that a query has found.
+// hit is a passage found by a query.
 type hit struct {
 	ID         string `json:"docid"`
 	Chunk      int
@@ -36,8 +36,8 @@ func (h hit) candidate() remote.Candidate {
 
 func (h hit) cosine() float64 { return max(-1, min(1-h.Additional.Distance, 1)) }
 
-// oneCopy is the argument that asks one copy of each shard, so that answers go on while
-// another is away. The server knows it of classes with several.
+// oneCopy is the argument for reading one copy of each shard, so that searches work while another copy is
+// away. The server accepts it only for classes with several copies.
 func (b *Backend) oneCopy(ctx context.Context) (string, error) {
 	if b.copies.Load() == 0 {
 		if _, err := b.Info(ctx); err != nil {
@@ -50,7 +50,7 @@ func (b *Backend) oneCopy(ctx context.Context) (string, error) {
 	return "consistencyLevel:ONE,", nil
 }
 
-// get asks for passages: the arguments of the query, and the fields of each.
+// get requests passages: the arguments of the query, and the fields of each.
 func (b *Backend) get(ctx context.Context, arguments, fields string) ([]hit, error) {
 	one, err := b.oneCopy(ctx)
 	if err != nil {
@@ -91,9 +91,8 @@ func candidates(found []hit) []remote.Candidate {
 }
 
 const (
-	// mostTerms is how many terms of a query the server is asked for at most, and
-	// shares how often one of weight 1 stands in the query where others weigh
-	// less: the server counts how often a term is asked for.
+	// mostTerms is the maximum number of query terms sent to the server, and shares how often a term of
+	// weight 1 is repeated if others weigh less: the server counts repetitions of a term.
 	mostTerms = 1000
 	shares    = 6
 )
@@ -190,7 +189,7 @@ func (b *Backend) Cosines(ctx context.Context, vector []float32, ids []remote.Pa
 	return cosines, ctx.Err()
 }
 
-// named is met by passages with these ids of the server's.
+// named matches passages with the given server ids.
 func named(keys []string) where {
 	return where(`{path:["id"],operator:ContainsAny,valueText:` + texts(keys) + `}`)
 }
@@ -217,7 +216,7 @@ func (b *Backend) Count(ctx context.Context, f engine.Filter) (int, error) {
 	return 0, fmt.Errorf("%s: %w: no count", b.Name(), ErrServer)
 }
 
-// page is how many passages come, or are named, at once.
+// page is how many passages are returned or named at once.
 const page = 1000
 
 // Scan implements remote.Backend, in the order of the server's ids. The filter is applied on this side.
@@ -257,7 +256,7 @@ func (b *Backend) Scan(ctx context.Context, f engine.Filter, o remote.ScanOption
 	}
 }
 
-// walk returns the passages behind an id of the server's, and the last one's.
+// walk returns the passages after a server id, and the id of the last one.
 func (b *Backend) walk(ctx context.Context, after string) (ps []remote.Passage, last string, err error) {
 	var out struct {
 		Objects []stored

@@ -10,14 +10,14 @@ import (
 	"github.com/lexsem/lexsem/internal/rest"
 )
 
-// Weaviate 1.35.2 stops in the middle of a batch whose caller has gone. Passages of it are stored then and found by
-// their words, but their vectors are not in the graph; and one that comes again as it was, or with the same
-// vector, is taken for one whose vector is there (compareObjsForInsertStatus in its shard_write_put.go). So what was
-// put is looked for.
+// Weaviate 1.35.2 stops in the middle of a batch when its client disconnects. Its passages are then stored and found
+// by words, but their vectors are not in the graph. If such a passage is sent again unchanged, or with the same
+// vector, the server assumes that its vector is present (compareObjsForInsertStatus in its shard_write_put.go). So
+// each write is checked.
 
-// settle returns when passages that were stored are in the graph of vectors. Those that are not are stored with
-// another vector, the next float32 in one place, and then as they are: so the server sees a change both times, and at
-// no time is one missing.
+// settle returns when stored passages are in the graph of vectors. Missing ones are stored with a slightly different
+// vector (the next float32 in one component) and then with their own. So the server sees a change both times, and no
+// passage is ever missing.
 func (b *Backend) settle(ctx context.Context, all []stored) error {
 	for some := range slices.Chunk(all, page) {
 		keys := make([]string, len(some))
@@ -51,15 +51,15 @@ func (b *Backend) settle(ctx context.Context, all []stored) error {
 	return nil
 }
 
-// beside is another vector: that of the next float32 in its first place.
+// beside is a slightly different vector: its first component is the next float32.
 func beside(v []float32) []float32 {
 	v = slices.Clone(v)
 	v[0] = math.Nextafter32(v[0], 2)
 	return v
 }
 
-// lacking returns which of stored passages are not in the graph of vectors; none while the server has vectors to
-// put there still, which it does behind writes under ASYNC_INDEXING. It looks at one copy of each shard.
+// lacking returns which stored passages are not in the graph of vectors; none while the server still has vectors
+// to add, which it does after writes under ASYNC_INDEXING. It checks one copy of each shard.
 func (b *Backend) lacking(ctx context.Context, keys []string) (map[string]bool, error) {
 	if b.dim.Load() == 0 {
 		if _, err := b.Info(ctx); err != nil {

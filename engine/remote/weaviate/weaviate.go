@@ -1,14 +1,15 @@
 // Package weaviate keeps the documents of a database in one class of Weaviate, by its REST and GraphQL
-// interfaces. Start with [Open] (or [Parse] for a URL), which calls nobody; package engine/remote makes a
-// database of the Backend. It is tested against Weaviate 1.35. Vectors are stored in an HNSW graph without
-// quantization, so cosines are exact. The lexical retriever matches terms that lexsem has made. Metadata are
-// searched by their facts (package filter).
+// interfaces. Start with [Open] (or [Parse] for a URL), which makes no call to a server; package
+// engine/remote makes a database of the Backend. It is tested against Weaviate 1.35. Vectors are stored in an
+// HNSW graph without quantization, so cosines are exact. The lexical retriever matches the terms of lexsem's
+// analysis. Metadata are searched by their facts (package filter).
 //
-// A Backend is safe for concurrent use. A call that one node does not answer goes to the next, for
-// Options.Patience. Errors wrap ErrServer. A write is no transaction, but each stored document is whole.
+// A Backend is safe for concurrent use. If a node does not answer a call, the next one is tried, for
+// Options.Patience. Errors wrap ErrServer. A write is not a transaction, but each stored document is
+// complete.
 //
-// Limit of Weaviate 1.35.2: where many passages with a word of the query are in memory only, its BM25 returns
-// those that were written first. They are there for a minute after a write by default
+// Limit of Weaviate 1.35.2: while many passages with a word of the query are only in memory, its BM25 returns
+// those that were written first. By default they are there for a minute after a write
 // (PERSISTENCE_MEMTABLES_FLUSH_DIRTY_AFTER_SECONDS). The dense retriever finds them at once.
 package weaviate
 
@@ -48,11 +49,11 @@ type Options struct {
 	Key string
 	// Shards and Replicas apply when the class is created; 0 means 1. Replicas counts all copies.
 	Shards, Replicas int
-	// Consistency is how many copies of a shard must take a write: ONE, QUORUM or ALL; "" means QUORUM. With two copies
-	// QUORUM needs both: if one node is down, searches continue and writes wait.
+	// Consistency is how many copies of a shard must confirm a write: ONE, QUORUM or ALL; "" means QUORUM. With two
+	// copies QUORUM needs both: if one node is down, searches continue and writes wait.
 	//
-	// A search asks one copy. After its node was killed, that copy lacks what was in its buffers until the server has
-	// replicated it from the others.
+	// A search reads one copy. If its node was killed, that copy lacks the content of its buffers until the server
+	// has replicated it from the others.
 	Consistency string
 	// Patience is how long a call is retried while no node answers; 0 means 20 s.
 	Patience time.Duration
@@ -66,14 +67,16 @@ type Options struct {
 //   - A server that ends during a write may keep passages without adding their vectors to its graph, and it ignores
 //     them when they are sent again. Each write looks for such passages on one copy of each shard and repairs them. Until
 //     then only words find them, with exact cosines. With ASYNC_INDEXING a write does not wait for the graph.
-//   - A filter with < or > on texts becomes a list of prefixes, which grows with the text. More than 4,096 are an error.
-//     On id, only listing and deleting take them; a search and a count take = and in.
+//   - A filter with < or > on texts becomes a list of prefixes, which grows with the text. More than 4,096 prefixes are
+//     an error. On id, only listing and deleting accept them; a search and a count accept = and in.
 //   - Listing and deleting by a filter read all passages.
-//   - Each node must name another one in CLUSTER_JOIN: a node that finds no other when it starts stays alone.
+//   - Each node must name another one in CLUSTER_JOIN: a node that finds no other node at its start stays
+//     alone.
 type Backend struct {
 	o Options
 	c *rest.Client
-	// copies is how many the class keeps of each shard, dim what its vectors have; 0 until Info was called.
+	// copies is the number of copies of each shard, dim the dimension of the vectors; both are 0 until Info
+	// was called.
 	copies, dim atomic.Int32
 }
 
@@ -155,13 +158,13 @@ func refusal(body []byte) (kind, reason string) {
 // Name implements remote.Backend.
 func (b *Backend) Name() string { return "weaviate " + b.o.Nodes[0] + "/" + b.o.Class }
 
-// layout is the version of how documents lie in the class.
+// layout is the version of the class's layout.
 const layout = 1
 
-// mark begins the description of a class that is ours.
+// mark is the beginning of the description of a class that lexsem made.
 const mark = "lexsem: "
 
-// meta is what follows.
+// meta is the JSON after mark.
 type meta struct {
 	Layout int         `json:"layout"`
 	Info   remote.Info `json:"info"`
@@ -226,7 +229,7 @@ func (b *Backend) Create(ctx context.Context, i remote.Info) error {
 		}
 		return c
 	}
-	// The class that tells of itself comes last: what is there is whole.
+	// The class with the description is created last: if it exists, everything does.
 	for _, c := range []object{
 		class(b.writesClass(), object{
 			"description": "counts what is written to " + b.o.Class, "vectorizer": "none", "vectorIndexConfig": object{"skip": true},
@@ -325,8 +328,8 @@ func (b *Backend) ask(ctx context.Context, query string, out any) error {
 	return nil
 }
 
-// passing says whether an error is of a node that is away, or that does not know the class
-// yet: another one may have what it had.
+// passing reports whether the error comes from a node that is away or does not know the class yet; another
+// node may succeed.
 func passing(message string) bool {
 	return slices.ContainsFunc([]string{"connection refused", "connection reset", "EOF", "i/o timeout", "no route", "deadline exceeded", "not ready", "unavailable", "resolve", "replica", "local index", "non-existing index", "Cannot query field"},
 		func(s string) bool { return strings.Contains(message, s) })

@@ -9,17 +9,17 @@ import (
 	"github.com/lexsem/lexsem/engine/filter"
 )
 
-// where is a condition as GraphQL writes one; "" is met by all.
+// where is a condition in GraphQL; "" matches all.
 type where string
 
 const (
 	// whole is met by the first chunk of each document.
 	whole where = `{path:["chunk"],operator:Equal,valueInt:0}`
-	// never is met by none: chunks count from 0.
+	// never matches nothing: chunks count from 0.
 	never where = `{path:["chunk"],operator:LessThan,valueInt:0}`
 )
 
-// argument is w as an argument, with a comma before it; nothing where it is met by all.
+// argument returns w as an argument, with a comma before it; "" if it matches all.
 func (w where) argument() string {
 	if w == "" {
 		return ""
@@ -27,7 +27,7 @@ func (w where) argument() string {
 	return ",where:" + string(w)
 }
 
-// condition is what a filter asks of a passage.
+// condition translates a filter to a condition on passages.
 func condition(f engine.Filter) (where, error) {
 	if f.IsZero() {
 		return "", nil
@@ -88,7 +88,7 @@ func joined(operator string, ws ...where) where {
 	return where(b.String())
 }
 
-// mostPrefixes is how many prefixes the ranges of one condition may become.
+// mostPrefixes is the maximum number of prefixes for the ranges of one condition.
 const mostPrefixes = 4096
 
 func (algebra) Where(c *filter.Condition) (where, error) {
@@ -116,7 +116,7 @@ func (algebra) Where(c *filter.Condition) (where, error) {
 	return joined("Or", any...), nil
 }
 
-// WhereID asks for documents by the digests of their ids, which have no order.
+// WhereID compares the digests of document ids, which have no order.
 func (algebra) WhereID(c *filter.Condition) (where, error) {
 	var keys []string
 	for _, r := range c.IDs() {
@@ -131,19 +131,19 @@ func (algebra) WhereID(c *filter.Condition) (where, error) {
 	return where(`{path:["dockey"],operator:ContainsAny,valueText:` + texts(keys) + `}`), nil
 }
 
-// span is some facts in hexadecimal: those that are exact, and those that match patterns, in
-// which * stands for any text and ? for any digit.
+// span is a set of facts in hexadecimal: exact ones, and patterns, in which * matches any
+// text and ? any digit.
 type span struct{ exact, prefixes []string }
 
 const digits = "0123456789abcdef"
 
-// inHex writes a fact with digits whose order is that of its bytes: the server knows no
-// order of texts, and takes the space at their ends away.
+// inHex writes a fact in hexadecimal, whose order is that of its bytes: the server has no
+// order of texts, and trims spaces at their ends.
 func inHex(fact string) string { return hex.EncodeToString([]byte(fact)) }
 
-// add adds the facts of a range: those between its bounds are all texts that begin with what
-// both share and a digit between theirs, or with the beginning of one bound and a digit
-// beyond, or before, its next.
+// add adds the facts of a range. Texts between two bounds share the bounds' common prefix
+// and have a next digit between theirs, or share a longer prefix of one bound and have a
+// next digit beyond it.
 func (s *span) add(r filter.FactRange) {
 	from, to := inHex(r.From), inHex(r.To)
 	if from == to {
@@ -186,7 +186,7 @@ func (s *span) add(r filter.FactRange) {
 	}
 }
 
-// between adds what begins with a text and a digit above one and below another.
+// between adds the texts with a prefix followed by a digit above one and below another.
 func (s *span) between(begin string, above, below int) {
 	for d := above + 1; d < below; d++ {
 		s.prefixes = append(s.prefixes, begin+digits[d:d+1]+"*")

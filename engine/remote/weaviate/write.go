@@ -24,7 +24,7 @@ type stored struct {
 	Vectors    map[string][]float32 `json:"vectors,omitempty"`
 }
 
-// properties are what the server searches, and the rest as JSON.
+// properties are the fields that the server searches, and the rest as JSON.
 type properties struct {
 	ID     string   `json:"docid"`
 	Key    string   `json:"dockey"`
@@ -49,7 +49,7 @@ type body struct {
 	Tokens    []int32  `json:",omitempty"`
 }
 
-// raw are texts as bytes, which JSON does not change.
+// raw are texts as bytes, so that JSON keeps them exactly.
 type raw struct{ Title, Text, Whole []byte }
 
 func (b *Backend) storedOf(p remote.Passage) (stored, error) {
@@ -89,8 +89,8 @@ func (s *stored) passage() (remote.Passage, error) {
 	}, nil
 }
 
-// keyOf is what stands for the id of a document: its length is bounded, and no character
-// of it means anything to the server.
+// keyOf is the key for the id of a document: its length is bounded, and it has no characters with a meaning
+// for the server.
 func keyOf(id string) string {
 	sum := sha256.Sum256([]byte(id))
 	return hex.EncodeToString(sum[:])
@@ -122,7 +122,7 @@ func (b *Backend) Fetch(ctx context.Context, ids []remote.PassageID, vectors boo
 	return out, nil
 }
 
-// read returns the passages with ids of the server's that there are, in any order.
+// read returns the existing passages with the given ids of the server, in any order.
 func (b *Backend) read(ctx context.Context, keys []string, vectors bool) (all []stored, err error) {
 	fields := "docid chunk terms length body _additional{id}"
 	if vectors {
@@ -156,11 +156,11 @@ func (b *Backend) read(ctx context.Context, keys []string, vectors bool) (all []
 	return all, ctx.Err()
 }
 
-// bulk is how many bytes of a batch are sent at once, about.
+// bulk is the approximate maximum size of one batch request.
 const bulk = 8 << 20
 
 // Put implements remote.Backend. If a document has fewer chunks than before, the surplus chunks are removed first, so
-// that a failure leaves none of them.
+// a failure leaves none of them.
 func (b *Backend) Put(ctx context.Context, docs [][]remote.Passage, fresh bool) error {
 	if err := b.clear(ctx, docs, fresh); err != nil || len(docs) == 0 {
 		return err
@@ -192,8 +192,8 @@ func (b *Backend) Put(ctx context.Context, docs [][]remote.Passage, fresh bool) 
 	return flush()
 }
 
-// note counts n writes before they are made, in an object of its own: so the count grows
-// with each, and needs no two writers to agree.
+// note counts n writes before they are made, in a separate object for each, so that writers need not
+// coordinate.
 func (b *Backend) note(ctx context.Context, n int) error {
 	var id [16]byte
 	if _, err := rand.Read(id[:]); err != nil {
@@ -202,7 +202,7 @@ func (b *Backend) note(ctx context.Context, n int) error {
 	return b.send(ctx, []object{{"class": b.writesClass(), "id": uuid([12]byte(id[:12]), binary.BigEndian.Uint32(id[12:])), "properties": object{"n": n}}}, 1)
 }
 
-// batch stores passages, and returns when they are found.
+// batch stores passages, and returns once searches find them.
 func (b *Backend) batch(ctx context.Context, some []stored) error {
 	if err := b.send(ctx, some, len(some)); err != nil {
 		return err
@@ -210,7 +210,7 @@ func (b *Backend) batch(ctx context.Context, some []stored) error {
 	return b.settle(ctx, some)
 }
 
-// send stores n objects, again where a copy could not take them, until patience ends.
+// send stores n objects, and repeats it if a copy fails, until patience ends.
 func (b *Backend) send(ctx context.Context, objects any, n int) error {
 	type outcome struct {
 		Properties struct{ Docid string }
@@ -236,7 +236,7 @@ func (b *Backend) send(ctx context.Context, objects any, n int) error {
 	})
 }
 
-// remove deletes passages, whether they are there or not.
+// remove deletes passages, even if some do not exist.
 func (b *Backend) remove(ctx context.Context, ids []remote.PassageID) error {
 	for from := 0; from < len(ids); from += page {
 		some := ids[from:min(from+page, len(ids))]

@@ -38,7 +38,7 @@ type Call struct {
 	Texts            []string
 }
 
-// Fault is an error in a response. The zero Fault is none.
+// Fault is an error in a response. The zero Fault means no error.
 type Fault struct {
 	Status int                          // HTTP status, if not 200
 	After  string                       // Retry-After header
@@ -152,7 +152,7 @@ func (a *API) begin(c Call) (f Fault) {
 	return f
 }
 
-// results are the answer, best first.
+// results returns the answer, best first.
 func results(query string, texts []string, tei bool, f Fault) any {
 	name := "relevance_score"
 	if tei {

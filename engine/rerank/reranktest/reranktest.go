@@ -16,7 +16,7 @@ import (
 	"github.com/lexsem/lexsem/engine"
 )
 
-// Options say what a reranker guarantees beyond its interface.
+// Options describe guarantees of a reranker beyond its interface.
 type Options struct {
 	// Pointwise says that the score of a text depends only on the query and the text, as with
 	// cross-encoders. Run then tests that scores depend on the query, and that other texts in the call
@@ -35,7 +35,7 @@ var texts = []string{
 	"quarterly revenue grew",
 }
 
-// awkward are texts that real input holds sooner or later.
+// awkward are difficult texts that real input contains sooner or later.
 var awkward = []string{
 	"", " \t\r\n  ", "a\x00b", "\xff\xfe abc \xc3(", "\ufeffhello", "\u0301\u0301\u0301",
 	"[CLS] [SEP] [PAD] [UNK] [MASK] [", "<s> </s> <pad>", strings.Repeat("x", 1<<16), strings.Repeat("many words ", 5000),
@@ -62,7 +62,7 @@ func Run(t *testing.T, o Options, open func(t *testing.T) engine.Reranker) {
 	}
 }
 
-// scores are those of one call, which keep the contract.
+// scores returns the scores of one call, which must satisfy the contract.
 func scores(t *testing.T, r engine.Reranker, query string, texts []string) []float64 {
 	t.Helper()
 	out, err := r.Rerank(context.Background(), query, texts)
@@ -85,7 +85,7 @@ func check(t *testing.T, out []float64, texts []string) {
 	}
 }
 
-// many are n texts, repeated.
+// many returns n texts with repetitions.
 func many(n int) []string {
 	out := make([]string, n)
 	for i := range out {
@@ -141,7 +141,7 @@ func testConcurrency(t *testing.T, r engine.Reranker) {
 	wg.Wait()
 }
 
-// testCancel: a call ends soon after its context, by its error if it has not finished.
+// testCancel: a call ends soon after its context, with the context's error if it has not finished.
 func testCancel(t *testing.T, r engine.Reranker) {
 	in := make([]string, 1000)
 	for i := range in {

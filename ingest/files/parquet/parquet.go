@@ -1,4 +1,5 @@
-// Package parquet reads Parquet files, a document a row. Import it, and package files reads them:
+// Package parquet reads Parquet files: each row is a document. After an import, package files
+// reads them:
 //
 //	import _ "github.com/lexsem/lexsem/ingest/files/parquet"
 package parquet
@@ -85,7 +86,7 @@ func rowGroup(f *files.File, g parquet.RowGroup, give files.Row, columns []*colu
 	}
 }
 
-// guard, deferred, makes a panic of the library, as on some damage, an error.
+// guard, deferred, turns a panic of the library, which some damage causes, into an error.
 func guard(f *files.File, err *error) {
 	if f.InLoop() {
 		return
@@ -95,7 +96,7 @@ func guard(f *files.File, err *error) {
 	}
 }
 
-// size is the length of the values of one row in bytes.
+// size is the total length of the values of one row in bytes.
 func size(values [][]parquet.Value) (n int) {
 	for _, leaf := range values {
 		for _, v := range leaf {
@@ -108,7 +109,8 @@ func size(values [][]parquet.Value) (n int) {
 	return n
 }
 
-// footer refuses a file whose footer would be longer than it, which the library would make room for first: up to 4 GiB.
+// footer refuses a file whose footer would be longer than the file, since the library first allocates for it: up to 4
+// GiB.
 func footer(f *files.File) error {
 	var end [8]byte // the footer's length and a magic word, which stands at the beginning, too
 	if f.Size() < 12 {
@@ -123,7 +125,8 @@ func footer(f *files.File) error {
 	return nil
 }
 
-// explain makes an error of a library one of ours, unless it is the file's.
+// explain turns an error of a library into one of this package, unless it comes from the
+// file.
 func explain(f *files.File, err error) error {
 	if f.Err() != nil {
 		return f.Err()
@@ -131,8 +134,8 @@ func explain(f *files.File, err error) error {
 	return files.Errorf(files.ErrMalformed, "the file is damaged, or of another kind: %w", err)
 }
 
-// level is where in a nested row values are: how often something could repeat, and
-// could be missing, on the way there.
+// level is the position of values in a nested row: the maximum repetition and definition
+// levels.
 type level struct{ repetition, definition int }
 
 // column is a column, or a field within one.
@@ -169,7 +172,7 @@ func newColumn(f parquet.Field, above level, leaves *int) *column {
 
 var errLevels = errors.New("its values and levels do not agree; the file is damaged")
 
-// value puts together what the column has among the values of each leaf.
+// value assembles the value of the column from the values of each leaf.
 func (c *column) value(values [][]parquet.Value) (any, error) {
 	if c.leaves == 0 {
 		return nil, nil
@@ -212,7 +215,7 @@ func (c *column) value(values [][]parquet.Value) (any, error) {
 	return list, nil
 }
 
-// single is one value of the column that is there.
+// single is one existing value of the column.
 func (c *column) single(values [][]parquet.Value) (any, error) {
 	if c.node.Leaf() {
 		return leafValue(c.node.Type(), values[c.first][0])
@@ -238,8 +241,8 @@ func (c *column) single(values [][]parquet.Value) (any, error) {
 	return out, nil
 }
 
-// unwrapped makes a list of the groups of one field that Parquet wraps its items in,
-// and an object of groups of key and value.
+// unwrapped turns Parquet's wrapper groups of one field into a list, and its groups of
+// key and value into an object.
 func unwrapped(items []any, fields []*column) any {
 	switch {
 	case len(fields) == 1:

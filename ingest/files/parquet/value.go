@@ -19,9 +19,10 @@ import (
 	"github.com/lexsem/lexsem/ingest/files"
 )
 
-// leafValue is a value of Parquet as metadata have it: numbers, booleans, and texts, among
-// them dates and times in RFC 3339 and UTC, decimals as numbers with all their digits, and
-// bytes that are no text in base64. What JSON has no number for (NaN) is not there.
+// leafValue converts a value of Parquet to metadata: numbers, booleans and texts. Dates
+// and times become RFC 3339 in UTC, decimals become numbers with all their digits, and
+// bytes that are not text become base64. A value that JSON cannot express (NaN) is left
+// out.
 func leafValue(t parquet.Type, v parquet.Value) (any, error) {
 	if v.IsNull() {
 		return nil, nil

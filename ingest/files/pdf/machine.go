@@ -16,16 +16,16 @@ import (
 	"github.com/tetratelabs/wazero/experimental"
 )
 
-// PDFs are read by PDFium, compiled to WebAssembly: it runs in a machine that reaches
-// no file and no network, has bounded memory, and can be stopped at any moment, so a
-// hostile file reaches nothing. It is compiled when the first PDF is read, which takes
-// some seconds of a core; what comes out is kept in the user's cache folder.
+// PDFs are read by PDFium, compiled to WebAssembly. It runs in a machine without access
+// to files and network, with bounded memory, and can be stopped at any moment, so a
+// hostile file can do no harm. It is compiled when the first PDF is read, which takes
+// some seconds of a core; the result is cached in the user's cache folder.
 
 // maxMemory is the most memory that reading one PDF may take, in bytes.
 const maxMemory = 176 << 20
 
-// oneBlock is the memory of a machine, in one piece of which only what is used is resident. Memory that
-// grows by copies takes four times as much, as the copies are garbage for a while.
+// oneBlock is the memory of a machine as one block; only its used parts are resident. Memory that grows
+// by copying would take four times as much, since the copies are garbage for a while.
 type oneBlock struct{ b []byte }
 
 // Reallocate implements experimental.LinearMemory.
@@ -42,7 +42,7 @@ func (m *oneBlock) Reallocate(size uint64) []byte {
 // Free implements experimental.LinearMemory.
 func (m *oneBlock) Free() { m.b = nil }
 
-// starting is a start of the machines.
+// starting is a start of the machines in progress.
 type starting struct {
 	done chan struct{} // closed at its end
 	pool pdfium.Pool
@@ -54,8 +54,8 @@ var started struct {
 	start *starting // the last one, nil if that has failed
 }
 
-// machines returns the machines, and starts them where they are not there. A start
-// goes on when the context of a caller ends: others may wait for it.
+// machines returns the machines, and starts them if necessary. A start continues when a
+// caller's context ends, since others may wait for it.
 func machines(ctx context.Context) (pdfium.Pool, error) {
 	started.Lock()
 	start := started.start
@@ -105,7 +105,7 @@ func begin() (pdfium.Pool, error) {
 	return pool, nil
 }
 
-// cacheFolder is the folder for what is compiled, beside that of the models.
+// cacheFolder is the folder for compiled code, next to that of the models.
 func cacheFolder() (string, error) {
 	dir := os.Getenv("LEXSEM_CACHE")
 	if dir == "" {

@@ -1,4 +1,5 @@
-// Package pdf reads the texts of PDF files with PDFium. Import it, and package files reads them:
+// Package pdf reads the texts of PDF files with PDFium. After an import, package files reads
+// them:
 //
 //	import _ "github.com/lexsem/lexsem/ingest/files/pdf"
 package pdf
@@ -25,8 +26,8 @@ func init() {
 	files.Register(files.Kind{Name: "pdf", Extensions: []string{"pdf"}, Seek: true, Read: read})
 }
 
-// maxPage is the longest that a step of reading a PDF, such as a page, may take: one
-// that takes longer is made to.
+// maxPage is the longest time for one step of reading a PDF, such as a page: a hostile
+// file may make a step take longer.
 const maxPage = time.Minute
 
 // read yields one document: the text of all pages, with breaks at their beginnings.
@@ -51,7 +52,7 @@ func read(f *files.File) (err error) {
 	return f.One(rec)
 }
 
-// reader reads one PDF in a machine of its own.
+// reader reads one PDF in its own machine.
 type reader struct {
 	ctx    context.Context
 	doc    pdfium.Pdfium
@@ -102,7 +103,7 @@ func (p *reader) step(f func() error) error {
 	}
 }
 
-// read fills rec with what a file has.
+// read fills rec with the content of a file.
 func (p *reader) read(f *files.File, rec *files.Record) error {
 	var doc *document
 	if err := p.step(func() (err error) { doc, err = p.open(f); return err }); err != nil {
@@ -277,7 +278,7 @@ func (p *reader) opened(f *files.File, end string) (*document, error) {
 	return &document{requests.PageByIndex{Document: got.Document}, n.PageCount}, nil
 }
 
-// placeholders are what programs write where they are told no title or author.
+// placeholders are titles and authors that programs write when none was given.
 var placeholders = map[string]bool{"untitled": true, "(anonymous)": true, "anonymous": true, "(unspecified)": true, "unspecified": true, "unknown": true}
 
 // describe takes the title and what else the file says of itself.
@@ -299,7 +300,7 @@ func (p *reader) describe(doc *document, rec *files.Record) error {
 	return nil
 }
 
-// explain makes an error of the library one of ours.
+// explain turns an error of the library into one of this package.
 func explain(err error) error {
 	if errors.Is(err, pdferrors.ErrPassword) || errors.Is(err, pdferrors.ErrSecurity) {
 		return files.Errorf(files.ErrMalformed, "the PDF is encrypted; save it without a password: %w", err)
@@ -307,8 +308,8 @@ func explain(err error) error {
 	return files.Errorf(files.ErrMalformed, "not a PDF, or damaged: %w", err)
 }
 
-// pageLines is the text of a page in lines that end in \n, with words together that
-// the end of a line had divided.
+// pageLines returns the text of a page in lines that end in \n, with divided words
+// joined.
 func pageLines(s string) string {
 	s = strings.ReplaceAll(s, "\r\n", "\n")
 	for _, hyphen := range []string{"\x02", "\ufffe"} { // how the library writes a soft one

@@ -14,9 +14,10 @@ import (
 	"github.com/lexsem/lexsem/ingest/files"
 )
 
-// A PDF names its first object at its end. Of one that was cut, PDFium finds the other objects, but not which is the first.
+// A PDF names its first object at its end. If a file was cut off, PDFium finds its other objects, but not the first
+// one.
 
-// Bounds of what is looked at in a damaged file.
+// Bounds for searching a damaged file.
 const (
 	maxSalvage = 64 << 20
 	maxKids    = 100_000
@@ -112,7 +113,7 @@ func packed(data []byte, head string, room int64, found func(int, string, []byte
 	return int64(len(raw))
 }
 
-// longer is a file with a tail.
+// longer is a file with bytes appended.
 type longer struct {
 	f    *files.File
 	tail string

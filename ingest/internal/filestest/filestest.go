@@ -1,5 +1,5 @@
-// Package filestest holds the records of every kind of file to what package files promises. Start with
-// [ReadAll]; [Fuzz] does the same with any bytes.
+// Package filestest checks that records of every kind of file satisfy the contract of package files.
+// Start with [ReadAll]; [Fuzz] does the same with arbitrary bytes.
 package filestest
 
 import (
@@ -15,8 +15,8 @@ import (
 	"github.com/lexsem/lexsem/ingest/files"
 )
 
-// ReadAll reads a file of text and returns its records, and the errors of single
-// records as "line: reason". It checks what holds for every kind.
+// ReadAll reads a file of text and returns its records, and the errors of single records as "line:
+// reason". It checks the rules for every kind.
 func ReadAll(t testing.TB, name, in string, o files.Options) (recs []files.Record, bad []string, last error) {
 	t.Helper()
 	for rec, err := range files.Read(t.Context(), strings.NewReader(in), int64(len(in)), name, o) {
@@ -40,7 +40,7 @@ func ReadAll(t testing.TB, name, in string, o files.Options) (recs []files.Recor
 	return recs, bad, last
 }
 
-// lawful holds a record to what its type promises.
+// lawful checks a record against the contract of its type.
 func lawful(t testing.TB, name, in string, r files.Record) {
 	t.Helper()
 	if r.ID == "" || strings.TrimSpace(r.Title+r.Text) == "" && r.Vector == nil {
@@ -76,7 +76,7 @@ func lawful(t testing.TB, name, in string, r files.Record) {
 	}
 }
 
-// Fuzz holds whatever a parser makes of any bytes to what records promise.
+// Fuzz checks the records that a parser makes of arbitrary bytes.
 func Fuzz(f *testing.F, kind string, seeds ...string) {
 	for _, s := range seeds {
 		f.Add([]byte(s))
@@ -103,7 +103,7 @@ func Fuzz(f *testing.F, kind string, seeds ...string) {
 	})
 }
 
-// Encodable checks that what a record has can be stored.
+// Encodable checks that the content of a record can be stored.
 func Encodable(t testing.TB, r files.Record) {
 	t.Helper()
 	if _, err := json.Marshal(r.Metadata); err != nil {

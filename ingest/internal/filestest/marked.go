@@ -19,8 +19,8 @@ const Rest = "of the walrus that sleeps on the ice"
 var MarkedKinds = []string{"markdown", "text", "code", "html", "jsonl", "json", "csv", "tsv", "pdf", "docx", "pptx", "xlsx",
 	"odt", "ods", "odp", "epub", "rtf", "ipynb", "eml", "mbox"}
 
-// Marked is a sound file of a kind. Its text has n marks, which stand in the file as they are and in their order. Files of
-// several documents have one for each mark, with its number as id.
+// Marked is an intact file of a kind. Its text has n marks, which are stored unchanged and in order. A file with
+// several documents has one for each mark, with the mark's number as id.
 func Marked(t testing.TB, kind string, n int) (name, content string) {
 	t.Helper()
 	each := func(format string) string { // of a mark and its number
@@ -93,7 +93,7 @@ func Marked(t testing.TB, kind string, n int) (name, content string) {
 	return "", ""
 }
 
-// stored is a zip archive of parts that are not compressed, with their sizes before them: name, content, name, content.
+// stored is a zip archive of uncompressed parts, with their sizes before them: name, content, name, content.
 func stored(t testing.TB, parts ...string) string {
 	t.Helper()
 	var b bytes.Buffer
@@ -114,7 +114,8 @@ func stored(t testing.TB, parts ...string) string {
 	return b.String()
 }
 
-// pages is a PDF with a mark on each page, written as its format says: objects, the table of their places, and the trailer.
+// pages is a PDF with a mark on each page, in the structure of its format: objects, the table of their positions, and
+// the trailer.
 func pages(n int) string {
 	var b strings.Builder
 	var at []int

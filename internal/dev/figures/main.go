@@ -2,9 +2,9 @@
 //
 //	.ci/figures all|again|sample|tables|adopt [PREFIX of a run's name]
 //
-// all records runs that are not recorded, again measures anew, sample repeats some runs, tables writes
-// recorded values into the documents, adopt takes what was written by hand. LEXSEM_FIGURES_ENCODINGS names a
-// folder that keeps encodings and bridges between runs.
+// all records runs that are not recorded, again measures them again, sample repeats some runs, tables writes
+// recorded values into the documents, adopt reads figures that were written by hand.
+// LEXSEM_FIGURES_ENCODINGS names a folder that keeps encodings and bridges between runs.
 package main
 
 import (
@@ -14,7 +14,7 @@ import (
 	"os/signal"
 )
 
-// verbs are what is done with the runs of docs/runs.
+// verbs are the operations on the runs of docs/runs.
 var verbs = map[string]func(ctx context.Context, prefix string) error{
 	"all": record, "again": again, "sample": sample,
 	"tables": func(context.Context, string) error { return tables() },

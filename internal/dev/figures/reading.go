@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// anyReport has what the reports of lexsem bench and of its protocols hold.
+// anyReport has the fields of the reports of lexsem bench and of its protocols.
 type anyReport struct {
 	Data    string      `json:"data"`
 	Results []anyResult `json:"results"`
@@ -64,9 +64,8 @@ type anyResult struct {
 	Cut        map[string]float64 `json:"cut"`
 }
 
-// reading gives the values of a report by their words: set (or as), what else
-// there is, task, system, metric. Shares that documents print in hundredths are
-// in hundredths.
+// reading returns the values of a report by keys of words: set (or as), other properties, task, system,
+// metric. Shares are in hundredths if documents print them so.
 func reading(raw []byte, as string) (map[string]float64, error) {
 	if strings.HasPrefix(strings.TrimSpace(string(raw)), "[") {
 		if as != "" { // a summary is of all that stands above it
@@ -129,7 +128,8 @@ func reading(raw []byte, as string) (map[string]float64, error) {
 	return values, nil
 }
 
-// readingComparison gives the values of two reports held against each other: as, task, system of the second, difference, low, high or p.
+// readingComparison returns the values of a comparison of two reports: as, task, system of the second, difference, low,
+// high or p.
 func readingComparison(raw []byte, as string) (map[string]float64, error) {
 	var rows []struct {
 		Task, System string
@@ -155,8 +155,8 @@ func readingComparison(raw []byte, as string) (map[string]float64, error) {
 	return values, nil
 }
 
-// readingEngine gives the numbers of lexsem bench engine by their names from the outermost in, but for those
-// of which it shows the differences.
+// readingEngine returns the numbers of lexsem bench engine by their names from the outermost in. For some it
+// returns their differences.
 func readingEngine(raw []byte, as string) (map[string]float64, error) {
 	var report map[string]any
 	if err := json.Unmarshal(raw, &report); err != nil {
@@ -182,9 +182,9 @@ func readingEngine(raw []byte, as string) (map[string]float64, error) {
 	return values, nil
 }
 
-// readingSummaries gives the values of tables over several corpora: half, kind of
-// queries or mean, system, metric, with the ends of the interval as low and high;
-// half, system, bytes of a passage and microseconds of processor time a query.
+// readingSummaries returns the values of tables over several corpora: half, kind of queries or mean, system,
+// metric, with the ends of the interval as low and high; half, system, bytes of a passage and microseconds of
+// processor time a query.
 func readingSummaries(raw []byte) (map[string]float64, error) {
 	var tables []struct {
 		Half, Metric string

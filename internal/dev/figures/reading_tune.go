@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// aim is how near constants come to their aim, as bench tune tells it.
+// aim is how close constants come to their goal, as reported by bench tune.
 type aim struct{ Objective, Mean, Lead, Short, Worst float64 }
 
 type estimate struct{ Mean, Low, High float64 }
@@ -18,9 +18,9 @@ type tunePoint struct {
 	TestLead  estimate `json:"test_lead"`
 }
 
-// readingTune gives the values of a choice of constants: system (or as), then
-// dev, constant=value and what it gives; all, half, start or chosen, and what they
-// give; corpus, task, half, and what the best rival, the start and the chosen constants give.
+// readingTune returns the values of a choice of constants: system (or as), then dev,
+// constant=value and its results; all, half, start or chosen, and their results; corpus,
+// task, half, and the results of the best rival, the start and the chosen constants.
 func readingTune(raw []byte, as string) (map[string]float64, error) {
 	var r struct {
 		System, Metric string

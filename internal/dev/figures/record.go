@@ -20,7 +20,8 @@ import (
 
 const runsDir = "docs/runs"
 
-// record measures the chosen runs, command by command, and keeps what was measured: what a file has already is skipped.
+// record measures the chosen runs, command by command, and stores the results; it skips commands that are already
+// recorded.
 func record(ctx context.Context, prefix string) error {
 	all, err := chosenRuns(prefix)
 	if err != nil {
@@ -69,7 +70,7 @@ func record(ctx context.Context, prefix string) error {
 	return errors.Join(failed...)
 }
 
-// chosenRuns is the run of that name, or those whose names begin so.
+// chosenRuns returns the run with that name, or those whose names begin with it.
 func chosenRuns(prefix string) (map[string]*runs.Run, error) {
 	all, err := runs.Load(runsDir)
 	if err != nil {
@@ -85,8 +86,8 @@ func chosenRuns(prefix string) (map[string]*runs.Run, error) {
 	return all, nil
 }
 
-// sample repeats the runs that are marked so, and fails where a value is further
-// than tolerance from the recorded one: machines add up in different orders.
+// sample repeats the runs that are marked for it, and fails if a value differs from the recorded one by more
+// than tolerance, since machines sum in different orders.
 func sample(ctx context.Context, prefix string) error {
 	const tolerance = 0.1
 	all, err := chosenRuns(prefix)
@@ -122,7 +123,7 @@ func sample(ctx context.Context, prefix string) error {
 	return errors.Join(failed...)
 }
 
-// again forgets that runs were measured, so that all measures them anew.
+// again marks runs as not measured, so that all measures them again.
 func again(ctx context.Context, prefix string) error {
 	all, err := chosenRuns(prefix)
 	if err != nil {
@@ -173,9 +174,8 @@ func tables() error {
 	return errors.Join(failed...)
 }
 
-// adopt takes what stands below the marks of runs that no program reads (those of
-// clocks, of other languages) from the documents into their files. What no document shows
-// stays as it is in the file.
+// adopt copies figures below the marks of runs that no program reads (times, other languages) from the
+// documents into the files of the runs. Values that no document shows stay in the file.
 func adopt(prefix string) error {
 	all, err := chosenRuns(prefix)
 	if err != nil {
@@ -215,7 +215,7 @@ func adopt(prefix string) error {
 	return nil
 }
 
-// recordable tells that all commands write a report that reading knows.
+// recordable reports whether all commands write a report of a known format.
 func recordable(r *runs.Run) bool {
 	return !slices.ContainsFunc(r.Commands, func(c runs.Command) bool {
 		rest, ok := strings.CutPrefix(c.Run, "lexsem bench ")
@@ -224,8 +224,8 @@ func recordable(r *runs.Run) bool {
 	})
 }
 
-// measure runs a command of the program with each seed of its run. A summary, or a correlation, is of
-// the reports of the commands above it, a comparison of the two last of them, which are kept beside the encodings.
+// measure runs a command of the program once for each seed of its run. A summary or a correlation uses the reports
+// of the commands above it, a comparison the last two of them. These reports are kept next to the encodings.
 func (w *workshop) measure(ctx context.Context, r *runs.Run, c runs.Command) (map[string]float64, error) {
 	line, err := expand(c.Run)
 	if err != nil {
@@ -282,12 +282,12 @@ func (w *workshop) measure(ctx context.Context, r *runs.Run, c runs.Command) (ma
 	return values, nil
 }
 
-// kept is where the report of a command stands when it was measured.
+// kept is the path of the report of a measured command.
 func (w *workshop) kept(r *runs.Run, c runs.Command) string {
 	return filepath.Join(w.encodings, "reports", r.Name+"-"+r.SumOf(c)+".json")
 }
 
-// expand puts the folder of the judged sets for $LEXSEM_DATA.
+// expand replaces $LEXSEM_DATA with the folder of the judged sets.
 func expand(line string) (string, error) {
 	dir, err := filepath.Abs(dataDir())
 	if err != nil {
@@ -299,8 +299,7 @@ func expand(line string) (string, error) {
 	return strings.ReplaceAll(line, "$LEXSEM_DATA", dir), nil
 }
 
-// lastChange is the last commit that changed the program, documents and this
-// tool aside.
+// lastChange is the last commit that changed the program, not only documents or this tool.
 func lastChange(ctx context.Context) (string, error) {
 	paths := []string{"--", "*.go", "*.s", "go.mod", "go.sum", ":!internal/dev/figures", ":!internal/dev/runs", ":!internal/dev/house"}
 	out, err := exec.CommandContext(ctx, "git", append([]string{"log", "-1", "--format=%h"}, paths...)...).Output()
@@ -318,7 +317,7 @@ func lastChange(ctx context.Context) (string, error) {
 	return commit, nil
 }
 
-// machine is this machine in words, without its name.
+// machine describes this machine, without its name.
 func machine() string {
 	model := runtime.GOARCH
 	if raw, err := os.ReadFile("/proc/cpuinfo"); err == nil {

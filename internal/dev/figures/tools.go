@@ -10,10 +10,9 @@ import (
 	"strings"
 )
 
-// workshop is what measurements share: a folder that is removed
-// at the end, the program, made when it is first asked for, and a folder of
-// encodings and fitted bridges, which is kept: LEXSEM_FIGURES_ENCODINGS, or
-// figures in the program's cache folder.
+// workshop holds what measurements share: a temporary folder, the program, which is built
+// at its first use, and a permanent folder of encodings and fitted bridges:
+// LEXSEM_FIGURES_ENCODINGS, or figures in the program's cache folder.
 type workshop struct {
 	tmp       string
 	encodings string
@@ -38,7 +37,7 @@ func newWorkshop() (*workshop, error) {
 
 func (w *workshop) close() { os.RemoveAll(w.tmp) }
 
-// lexsem is a run of the program.
+// lexsem returns a run of the program.
 func (w *workshop) lexsem(ctx context.Context, args ...string) (*exec.Cmd, error) {
 	bin := filepath.Join(w.tmp, "lexsem")
 	if !w.built {
@@ -50,7 +49,7 @@ func (w *workshop) lexsem(ctx context.Context, args ...string) (*exec.Cmd, error
 	return command(ctx, bin, args...), nil
 }
 
-// report runs a command of the program that takes --json, and decodes what it writes there.
+// report runs a command of the program with --json, and decodes its report.
 func (w *workshop) report(ctx context.Context, into any, args ...string) error {
 	out := filepath.Join(w.tmp, "report.json")
 	c, err := w.lexsem(ctx, append(args, "--json", out)...)
@@ -70,14 +69,14 @@ func (w *workshop) report(ctx context.Context, into any, args ...string) error {
 	return nil
 }
 
-// command runs a program whose output is of interest only when it fails.
+// command runs a program whose output is only shown if it fails.
 func command(ctx context.Context, name string, args ...string) *exec.Cmd {
 	c := exec.CommandContext(ctx, name, args...)
 	c.Stdout, c.Stderr = os.Stderr, os.Stderr
 	return c
 }
 
-// dataDir is where the judged sets lie.
+// dataDir is the folder of the judged sets.
 func dataDir() string {
 	if d := os.Getenv("LEXSEM_DATA"); d != "" {
 		return d

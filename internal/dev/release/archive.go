@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// file is one of an archive.
+// file is a file of an archive.
 type file struct {
 	name    string // with slashes
 	data    []byte
@@ -22,7 +22,7 @@ func (f file) mode() int64 {
 	return 0o644
 }
 
-// tarred packs files in their order, all of one time and of no owner.
+// tarred packs files in their order, all with one time and without an owner.
 func tarred(files []file, at time.Time) ([]byte, error) {
 	var b bytes.Buffer
 	z, err := gzip.NewWriterLevel(&b, gzip.BestCompression) // without a name or a time of its own
@@ -46,7 +46,7 @@ func tarred(files []file, at time.Time) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// zipped is tarred for Windows.
+// zipped is tarred in the format for Windows.
 func zipped(files []file, at time.Time) ([]byte, error) {
 	var b bytes.Buffer
 	w := zip.NewWriter(&b)

@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// licences returns the licences of all modules that the program is built of, and of
-// Go, whose terms ask for that. A module without one is an error.
+// licences returns the licences of Go and of all modules in the program, as their terms
+// require. A module without a licence is an error.
 func (r *release) licences(env []string) ([]byte, error) {
 	list, err := r.run(env, "go", "list", "-deps", "-f", "{{with .Module}}{{if not .Main}}{{.Path}} {{.Version}}\t{{.Dir}}{{end}}{{end}}", "./cmd/lexsem")
 	if err != nil {

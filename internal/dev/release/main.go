@@ -27,7 +27,7 @@ import (
 	"time"
 )
 
-// targets are the systems that a release is for.
+// targets are the systems for which a release is built.
 var targets = []string{"linux/amd64", "linux/arm64", "darwin/amd64", "darwin/arm64", "windows/amd64", "windows/arm64"}
 
 func main() {
@@ -58,10 +58,10 @@ type release struct {
 	at              time.Time // of the commit: the time of every file
 }
 
-// versions are those of semver.org, without a v.
+// versions matches versions of semver.org, without a v.
 var versions = regexp.MustCompile(`^\d+\.\d+\.\d+(-[0-9A-Za-z.-]+)?(\+[0-9A-Za-z.-]+)?$`)
 
-// begin finds out what is released: a commit as it is.
+// begin determines what is released: a commit without local changes.
 func (r *release) begin(version string) error {
 	changed, err := r.run(nil, "git", "status", "--porcelain")
 	if err != nil {
@@ -97,7 +97,7 @@ func (r *release) begin(version string) error {
 	return os.MkdirAll(r.out, 0o755)
 }
 
-// make builds and packs every target, and sums them up.
+// make builds and packs every target, and writes the checksums.
 func (r *release) make(targets []string) error {
 	var sums strings.Builder
 	shared, err := r.shared()
@@ -168,8 +168,8 @@ func (r *release) build(env []string) ([]byte, error) {
 	return os.ReadFile(to)
 }
 
-// shared are the files that every archive has. The man page and the scripts come from
-// the program itself.
+// shared returns the files that every archive has. The man page and the scripts come from the program
+// itself.
 func (r *release) shared() ([]file, error) {
 	var files []file
 	for _, name := range []string{"LICENSE", "README.md", "CHANGELOG.md"} {

@@ -2,10 +2,9 @@ package runs
 
 import "fmt"
 
-// Adopt takes the cells of tables and the figures of paragraphs that stand below
-// the marks of runs into these runs. Marks of other runs are passed over, and cells
-// that no table shows stay. Two tables may show one cell if they agree: taken, empty at first, has the cells that
-// earlier documents gave, by run and name.
+// Adopt copies the cells of tables and the figures of paragraphs below the marks of runs into these runs. It
+// skips marks of other runs, and keeps cells that no table shows. Two tables may show the same cell if they
+// agree: taken, which is initially empty, holds the cells from earlier documents, by run and name.
 func Adopt(text string, into map[string]*Run, taken map[[2]string]bool) error {
 	var r *Run
 	var m *mark

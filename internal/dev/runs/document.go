@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// Documents are the files, below root, whose figures come from runs.
+// Documents lists the files below root whose figures come from runs.
 func Documents(root string) ([]string, error) {
 	var all []string
 	for _, pattern := range []string{"README.md", "docs/method.md", "docs/results.md", "docs/results/*.md", "docs/decisions/*.md"} {
@@ -23,7 +23,7 @@ func Documents(root string) ([]string, error) {
 	return all, nil
 }
 
-// mark is a comment that says where the figures below it come from:
+// mark is a comment that names the source of the figures below it:
 //
 //	<!-- run: NAME, NAME | {words} / {words} | option; option -->
 //	<!-- published: where -->
@@ -84,7 +84,7 @@ func parseMark(line string, all map[string]*Run) (*mark, error) {
 	return m, nil
 }
 
-// firstName is the first run that a mark names, "" where it names none.
+// firstName is the first run that a mark names, or "".
 func firstName(line string) string {
 	f := markLine.FindStringSubmatch(line)
 	if f[1] != "run" {
@@ -99,14 +99,14 @@ func firstName(line string) string {
 
 func joined(b block) string { return strings.Join(b.lines, "\n") }
 
-// block is lines of a document that belong together.
+// block is a group of lines in a document.
 type block struct {
 	line  int // of the first, from 1
 	lines []string
 	kind  string // "heading", "table", "code", "mark", "text"
 }
 
-// blocks parts a document; blank lines stand in none.
+// blocks divides a document into blocks; blank lines belong to none.
 func blocks(text string) []block {
 	var out []block
 	lines := strings.Split(text, "\n")
@@ -148,7 +148,7 @@ func blocks(text string) []block {
 	return out
 }
 
-// Findings are what the figures of a document are held by.
+// Findings are the differences between a document and the runs.
 type Findings struct {
 	Problems []string        // what is wrong, with document and line
 	Used     map[string]bool // names of runs
@@ -159,9 +159,8 @@ type Findings struct {
 	Where    []string        // of these, document and line
 }
 
-// Check holds the figures of a document to the runs. Figures are all cells of
-// tables that begin with a number, and in prose numbers with decimals, a sign or
-// a unit.
+// Check compares the figures in a document with the runs. Figures are the cells of tables
+// that begin with a number, and numbers in prose that have decimals, a sign or a unit.
 func Check(name, text string, all map[string]*Run) *Findings {
 	f := &Findings{Used: map[string]bool{}}
 	m := &mark{}
@@ -245,12 +244,12 @@ func (m *mark) names() string {
 	return strings.Join(names, " and ")
 }
 
-// empty tells that none of the runs holds anything.
+// empty reports whether none of the runs has values.
 func (m *mark) empty() bool {
 	return !slices.ContainsFunc(m.runs, func(r *Run) bool { return len(r.Values)+len(r.Cells)+len(r.Said) > 0 })
 }
 
-// says tells that one of the runs has the figure.
+// says reports whether one of the runs has the figure.
 func (m *mark) says(x number) bool {
 	for _, r := range m.runs {
 		if slices.Contains(r.Said, x.text) {
@@ -267,9 +266,9 @@ func (m *mark) says(x number) bool {
 	return m.book.says(x.value, x.decimals)
 }
 
-// Rewrite puts the values of runs into the tables below their marks and returns
-// the document. Labels, and cells without a value, stay as they are, and so do
-// tables that cannot be written, which the error names.
+// Rewrite puts the values of runs into the tables below their marks and returns the
+// document. Labels, and cells without a value, stay unchanged. So do tables that cannot
+// be written, which the error names.
 func Rewrite(text string, all map[string]*Run) (string, error) {
 	lines := strings.Split(text, "\n")
 	var m *mark

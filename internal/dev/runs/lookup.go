@@ -11,7 +11,7 @@ import (
 	"github.com/lexsem/lexsem/internal/stat"
 )
 
-// book is the values of the runs that a marker names.
+// book holds the values of the runs that a marker names.
 type book struct {
 	values map[string]float64
 	keys   []string // sorted
@@ -38,7 +38,7 @@ func newBook(rs []*Run) (*book, error) {
 	return b, nil
 }
 
-// wanted is what a place of a cell asks for.
+// wanted is what a cell shows: the words and properties of its value.
 type wanted struct {
 	cell     string // the places of the cell, in braces
 	words    []string
@@ -49,8 +49,7 @@ type wanted struct {
 	decimals int    // -1: as its metric is printed
 }
 
-// find gives the text of what is wanted, and the key that has it; without one no
-// value has the words.
+// find returns the text of a wanted value and its key; the key is "" if no value has the words.
 func (b *book) find(w wanted) (text, key string, err error) {
 	groups := map[string][]float64{} // by key without seed
 	var order []string
@@ -106,7 +105,8 @@ func (b *book) find(w wanted) (text, key string, err error) {
 	return strings.Join(parts, " / "), fmt.Sprint(order, w.minus, w.seeds, w.holm), nil
 }
 
-// holm is the p of a key with Holm's correction over the sets: the keys that differ in their first word alone.
+// holm is the p value of a key with Holm's correction over the sets, which are the keys that differ only in
+// their first word.
 func (b *book) holm(key string) float64 {
 	_, of, _ := strings.Cut(key, " ")
 	var family []float64
@@ -132,7 +132,7 @@ func holds(key string, words []string) bool {
 	return true
 }
 
-// cutSeed parts the seed from a key; without one it is "".
+// cutSeed splits the seed from a key; it is "" if there is none.
 func cutSeed(key string) (stem, seed string) {
 	if i := strings.LastIndex(key, " seed="); i >= 0 {
 		return key[:i], key[i:]
@@ -140,7 +140,7 @@ func cutSeed(key string) (stem, seed string) {
 	return key, ""
 }
 
-// instead is key with another system, which stands before the metric.
+// instead is key with another system, which comes before the metric.
 func instead(key, system string) string {
 	stem, seed := cutSeed(key)
 	f := strings.Fields(stem)
@@ -151,8 +151,8 @@ func instead(key, system string) string {
 	return strings.Join(f, " ") + seed
 }
 
-// format writes a value as documents do: hundredths with one decimal, shares
-// from −1 to 1 without their 0, probabilities with two digits, seconds with two decimals.
+// format writes a value as in documents: hundredths with one decimal, shares from −1 to 1 without their 0,
+// probabilities with two digits, seconds with two decimals.
 func format(v float64, metric string, decimals int, signed bool) string {
 	bare := false
 	d := 1
@@ -197,8 +197,7 @@ func format(v float64, metric string, decimals int, signed bool) string {
 	return s
 }
 
-// says tells that some value, or some difference to dense, is x when it is
-// rounded to the decimals that x was written with.
+// says reports whether some value, or some difference to dense, is x after rounding to the decimals of x.
 func (b *book) says(x float64, decimals int) bool {
 	unit := math.Pow10(decimals)
 	same := func(v float64) bool { return math.Abs(math.Abs(v)-math.Abs(x))*unit < 0.5+1e-6 }

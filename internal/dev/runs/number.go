@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// number is a figure as a document has it.
+// number is a figure as written in a document.
 type number struct {
 	text     string // with its sign
 	value    float64
@@ -72,8 +72,8 @@ func figuresOf(s string) []number {
 	return out
 }
 
-// partOfName tells that what stands before a numeral makes it one of a name or a
-// formula: 1e-6, sha256, s^1.25, $2.
+// partOfName reports whether the text before a numeral makes it part of a name or a formula: 1e-6,
+// sha256, s^1.25, $2.
 func partOfName(before string) bool {
 	c := before[len(before)-1]
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c == '_' || c == '^' || c == '$' || c == '#' || c == '\x00'

@@ -1,6 +1,6 @@
 // Package runs reads recorded measurements, one file of docs/runs each, and compares the figures of documents
-// with them. Start with [Load]. [Check] says which figures do not agree, and [Rewrite] puts the recorded
-// values into tables. docs/runs/README.md says how to write both.
+// with them. Start with [Load]. [Check] returns the figures that do not agree, and [Rewrite] writes the
+// recorded values into tables. docs/runs/README.md describes the format of both.
 package runs
 
 import (
@@ -13,7 +13,7 @@ import (
 	"strings"
 )
 
-// How the values of a run came into its file.
+// Ways in which the values of a run were recorded.
 const (
 	ByCommand = "by its commands" // .ci/figures all ran them and wrote the values
 	ByHand    = "by hand"         // a person ran them and wrote the table
@@ -36,7 +36,7 @@ type Run struct {
 	Said  []string          `json:"said,omitempty"`
 }
 
-// Command is one command of a run, and when it was measured with what.
+// Command is one command of a run, with the time and conditions of its measurement.
 type Command struct {
 	As      string `json:"as,omitempty"` // words that its keys begin with in place of the name of the set
 	Run     string `json:"run"`
@@ -46,7 +46,7 @@ type Command struct {
 	Sum     string `json:"sum,omitempty"` // of Run, As and the seeds, when it was measured by .ci/figures
 }
 
-// SumOf is what Command.Sum has to be for c to need no new measurement.
+// SumOf is the value that Command.Sum must have if c need not be measured again.
 func (r *Run) SumOf(c Command) string {
 	h := sha256.Sum256(fmt.Appendf(nil, "%q %q %v", c.As, c.Run, r.Seeds))
 	return fmt.Sprintf("%x", h[:4])
@@ -87,7 +87,7 @@ func (r *Run) Save(dir string) error {
 	return os.WriteFile(filepath.Join(dir, r.Name+".json"), b.Bytes(), 0o644)
 }
 
-// Problems are what a run lacks to be repeated.
+// Problems lists what is missing for repeating a run.
 func (r *Run) Problems() []string {
 	var bad []string
 	add := func(format string, args ...any) {

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// table is a table of a document. Its first column, and those behind it without a
-// figure, are labels of the rows.
+// table is a table of a document. Its first column, and the following ones without a figure,
+// are labels of the rows.
 type table struct {
 	line   int
 	lines  []string
@@ -62,7 +62,7 @@ func parseTable(b block) (*table, error) {
 
 var startsWithNumber = regexp.MustCompile(`^[*+−≤≥<>~-]*\.?\d`)
 
-// isFigure tells that a cell holds a number before anything else.
+// isFigure reports whether a cell begins with a number.
 func isFigure(cell string) bool { return startsWithNumber.MatchString(cell) }
 
 func empty(cell string) bool { return cell == "" || cell == "–" }
@@ -79,7 +79,7 @@ func cellsWithFigures(b block) int {
 	return n
 }
 
-// figures counts the numbers of cells that are no labels.
+// figures counts the numeric cells that are not labels.
 func (t *table) figures() int {
 	n := 0
 	for _, row := range t.rows {
@@ -92,7 +92,7 @@ func (t *table) figures() int {
 	return n
 }
 
-// label gives the labels of row i; blank ones are those above.
+// label returns the labels of row i; a blank one means the one above.
 func (t *table) label(i int) []string {
 	var out []string
 	for j := range t.labels {
@@ -108,8 +108,8 @@ func (t *table) label(i int) []string {
 	return out
 }
 
-// name is how cells of a run written by hand are named: what the table says above
-// its labels, the labels of the row, and the head of the column.
+// name is the name of a cell in a run written by hand: the text above the labels of the table,
+// the labels of the row, and the head of the column.
 func (t *table) name(i, j int) string {
 	var names []string
 	for _, h := range append(slices.Clone(t.head[:t.labels]), t.label(i)...) {
@@ -120,7 +120,7 @@ func (t *table) name(i, j int) string {
 	return strings.Join(names, ", ") + " | " + t.head[j]
 }
 
-// compare gives what differs from the runs.
+// compare returns the differences from the runs.
 func (t *table) compare(m *mark) []problem {
 	var out []problem
 	fresh, bold, bad := t.fill(m)
@@ -137,7 +137,7 @@ func (t *table) compare(m *mark) []problem {
 	return out
 }
 
-// render gives the lines of the table with the values of the runs.
+// render returns the lines of the table with the values of the runs.
 func (t *table) render(m *mark) ([]string, error) {
 	fresh, bold, bad := t.fill(m)
 	if len(bad) > 0 {
@@ -162,7 +162,7 @@ func (t *table) render(m *mark) ([]string, error) {
 	return lines, nil
 }
 
-// fill gives cells as the runs have them. Cells without a figure stay.
+// fill sets cells to the values of the runs. Cells without a figure stay unchanged.
 func (t *table) fill(m *mark) (cells [][]string, bold [][]bool, bad []problem) {
 	seen := map[string]string{} // what a cell shows -> the cell
 	for i, row := range t.rows {
@@ -190,7 +190,7 @@ func (t *table) fill(m *mark) (cells [][]string, bold [][]bool, bad []problem) {
 	return cells, bold, bad
 }
 
-// best sets bold where a cell's first number is the greatest of its row or column.
+// best makes a cell bold if its first number is the greatest of its row or column.
 func (t *table) best(where string, cells [][]string, bold [][]bool) {
 	first := func(i, j int) (float64, bool) {
 		if !isFigure(cells[i][j]) {
@@ -219,7 +219,7 @@ func (t *table) best(where string, cells [][]string, bold [][]bool) {
 
 var place = regexp.MustCompile(`\{[^{}]*\}`)
 
-// cell is the text of one cell by the runs, and the values that it shows.
+// cell is the text of one cell according to the runs, and the values that it shows.
 func (t *table) cell(m *mark, i, j int) (text, shows string, err error) {
 	for _, r := range m.runs {
 		if text, ok := r.Cells[t.name(i, j)]; ok {
@@ -269,8 +269,9 @@ func (t *table) cell(m *mark, i, j int) (text, shows string, err error) {
 	return text, shows, failed
 }
 
-// words adds what a label says: its alias, which in braces is what the cell shows, or all words
-// before a comma or a bracket if each of them is one of a key. Other labels say nothing.
+// words adds the words of a label: its alias, where braces give the text of the cell; else all
+// words before a comma or a bracket, if each of them is part of a key. Other labels add
+// nothing.
 func (m *mark) words(label string, w *wanted) {
 	label = strings.Trim(label, "*")
 	if alias, ok := m.alias[label]; ok && strings.HasPrefix(alias, "{") {
@@ -294,7 +295,7 @@ func (m *mark) words(label string, w *wanted) {
 	}
 }
 
-// demand adds words, "− system", "mean", and which of several seeds, to w.
+// demand adds words, "− system", "mean", and the choice among several seeds, to w.
 func (m *mark) demand(s string, w *wanted) error {
 	f := strings.Fields(s)
 	var unknown error

@@ -1,6 +1,6 @@
-// Command walls measures the shape of the repository: how much code and text there is, how much of it
-// is public, what a package brings with it, and how the files of package engine call each other.
-// Run it in the root of the repository; it prints a table, a goal beside each figure.
+// Command walls measures the shape of the repository: the amount of code and text, how much of it is public,
+// the dependencies of packages, and how the files of package engine call each other. Run it in the root of
+// the repository; it prints a table with a goal for each figure.
 package main
 
 import (
@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-// row is one figure, with the goal it has.
+// row is one figure and its goal.
 type row struct{ what, now, goal string }
 
 func main() {
@@ -80,7 +80,7 @@ func output(name string, args ...string) (string, error) {
 	return string(out), nil
 }
 
-// sizes are the lines of Go without tests, and the bytes of Markdown.
+// sizes returns the number of lines of Go without tests, and the bytes of Markdown.
 func sizes(files []string) (code, docs int, err error) {
 	for _, f := range files {
 		isCode := strings.HasSuffix(f, ".go") && !strings.HasSuffix(f, "_test.go")
@@ -100,7 +100,7 @@ func sizes(files []string) (code, docs int, err error) {
 	return code, docs, nil
 }
 
-// readme counts the imports of this module and the lines, from "func main" on, of the first program of README.
+// readme counts the imports of this module and the lines, from "func main" on, in the first program of README.
 func readme() (string, error) {
 	raw, err := os.ReadFile("README.md")
 	if err != nil {
@@ -118,7 +118,7 @@ func readme() (string, error) {
 	return fmt.Sprintf("%d, %d", len(imports), strings.Count(body, "\n")), nil
 }
 
-// importable says whether another module may import the package of a file.
+// importable reports whether another module may import the package of a file.
 func importable(file string) bool {
 	dir := filepath.Dir(file)
 	return strings.HasSuffix(file, ".go") && !strings.HasSuffix(file, "_test.go") &&

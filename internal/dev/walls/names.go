@@ -39,7 +39,7 @@ func publicNames(files []string) (map[string]int, error) {
 	return counts, nil
 }
 
-// declared are the package-level names of a file, without methods.
+// declared returns the package-level names of a file, without methods.
 func declared(f *ast.File) (names []string) {
 	for _, d := range f.Decls {
 		switch d := d.(type) {

@@ -9,12 +9,12 @@ import (
 	"strings"
 )
 
-// shape is how the files of a package call each other.
+// shape counts how the files of a package call each other.
 type shape struct{ files, calls, against int }
 
-// shapeOf counts the arrows from a file to another whose function or method it calls. In the order of the
-// files that has the fewest arrows upwards, as a greedy search finds it, against are those. A method counts
-// where only one file has a method of that name.
+// shapeOf counts the pairs of files of which one calls a function or method of the other. against counts
+// the upward calls in the order of files with the fewest of them, as found by a greedy search. A method
+// counts only if a single file has a method of that name.
 func shapeOf(dir string) (shape, error) {
 	paths, err := filepath.Glob(filepath.Join(dir, "*.go"))
 	if err != nil {
@@ -45,7 +45,7 @@ func shapeOf(dir string) (shape, error) {
 	return s, nil
 }
 
-// callsAmong has, for each file, the files it calls.
+// callsAmong returns, for each file, the files that it calls.
 func callsAmong(files []*ast.File) map[int]map[int]bool {
 	const several = -1
 	funcs, methods := map[string]int{}, map[string]int{}
@@ -86,9 +86,9 @@ func callsAmong(files []*ast.File) map[int]map[int]bool {
 	return arrows
 }
 
-// layered orders files so that few arrows run upwards, none if there is such an order: a file that no other
-// calls comes next, one that calls no other comes last, and where neither is left the file with the most
-// arrows out of it beyond those into it comes next (Eades, Lin and Smyth 1993).
+// layered orders files so that few arrows run upwards; it finds an order without any if there is one. A
+// file that no other calls comes next, and a file that calls no other comes last. If there is neither, the
+// file with the largest excess of outgoing arrows comes next (Eades, Lin and Smyth 1993).
 func layered(arrows map[int]map[int]bool, n int) (order []int) {
 	var last []int
 	left := map[int]bool{}

@@ -32,7 +32,7 @@ func (f *File) Add(name string, x []float32, shape ...int) {
 	f.header[name] = map[string]any{"dtype": "F32", "shape": shape, "data_offsets": [2]int{begin, len(f.data)}}
 }
 
-// AddBF16 is Add for a tensor of type BF16, which has the upper half of each number.
+// AddBF16 is Add for a tensor of type BF16, which stores the upper half of each number.
 func (f *File) AddBF16(name string, x []float32, shape ...int) {
 	begin := len(f.data)
 	for _, v := range x {

@@ -19,7 +19,7 @@ func Rewritten(t testing.TB, data []byte, tags []string, change func(section int
 	return extended(t, data, tags, change, func(*snapshot.Writer) {})
 }
 
-// Extended returns a snapshot with the same header, the sections tags as they are, and those that add writes.
+// Extended returns a snapshot with the same header, the unchanged sections tags, and those that add writes.
 func Extended(t testing.TB, data []byte, tags []string, add func(w *snapshot.Writer)) []byte {
 	t.Helper()
 	return extended(t, data, tags, func(_ int, payload []byte) []byte { return payload }, add)

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// FilesOf are the names that a small database has, or gets, but for its derived parts.
+// FilesOf lists the files that a small database has or will have, except its derived parts.
 func FilesOf(dir string) []string {
 	all := []string{dir}
 	for _, name := range []string{"LEXSEM", "LOCK", "RESERVE", "HEAD", "records", "derived"} {
@@ -30,7 +30,7 @@ func FilesOf(dir string) []string {
 	return all
 }
 
-// What a child says, in lines of its own.
+// Lines that a child prints.
 const (
 	SaysFailed  = "failed:"           // behind the name of a call: that it gave an error
 	saysDamaged = "called damaged:"   // that an error called the database damaged
@@ -38,7 +38,7 @@ const (
 	SaysEnd     = "came to its end\n" // at last
 )
 
-// Calls tells what the calls of a child gave, and how long the longest took.
+// Calls records the results of a child's calls, and the longest duration.
 type Calls struct {
 	bad     []error
 	last    time.Time
@@ -46,10 +46,11 @@ type Calls struct {
 	name    string // of that call
 }
 
-// NewCalls begins with the first call. None may give one of the errors bad, by which it would call the database damaged.
+// NewCalls begins with the first call. No call may return one of the errors bad, which would report the database as
+// damaged.
 func NewCalls(bad ...error) *Calls { return &Calls{bad: bad, last: time.Now()} }
 
-// Calm is called behind each call, and says whether it gave no error.
+// Calm is called after each call, and reports whether it returned no error.
 func (c *Calls) Calm(what string, err error) bool {
 	now := time.Now()
 	if took := now.Sub(c.last); took > c.longest {
@@ -73,7 +74,7 @@ func (c *Calls) End() {
 	fmt.Print(SaysEnd)
 }
 
-// Tally counts what became of children that faults hit.
+// Tally counts the outcomes of children that faults hit.
 type Tally struct {
 	runs, failed int
 	longest      time.Duration // run
@@ -81,8 +82,7 @@ type Tally struct {
 	name, label  string        // of that, and of its run
 }
 
-// Take holds what Run gave to what a child may do: come to its end without a word of
-// damage.
+// Take checks the result of Run: the child must have ended without a report of damage.
 func (y *Tally) Take(t *testing.T, label, out string, took time.Duration, err error) {
 	t.Helper()
 	y.runs++
@@ -105,7 +105,7 @@ func (y *Tally) Take(t *testing.T, label, out string, took time.Duration, err er
 	}
 }
 
-// Report logs the counts. Where each fault had its turn, one must have made a call fail.
+// Report logs the counts. If every fault was tried, at least one must have made a call fail.
 func (y *Tally) Report(t *testing.T) {
 	t.Helper()
 	t.Logf("%d runs: in %d a call failed; the longest took %v, the longest call %v, %s of %s", y.runs, y.failed, y.longest, y.call, y.name, y.label)

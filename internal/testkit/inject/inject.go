@@ -1,8 +1,8 @@
 //go:build linux
 
 // Package inject makes system calls of child processes fail, or ends the child at one, by strace. Start with
-// [Number] or [Kill], which return the fault of a number, and [Fault.Run]. [Calls] reports in the child, and
-// [Tally] judges in the parent.
+// [Number] or [Kill], which return the fault with a number, and [Fault.Run]. [Calls] records in the child,
+// and [Tally] checks in the parent.
 package inject
 
 import (
@@ -17,8 +17,8 @@ import (
 	"time"
 )
 
-// Fault is an error that each thread gets from its k-th call of one kind, or, without
-// one, the end of the process there by SIGKILL.
+// Fault is an error that each thread gets from its k-th call of one kind on. Without an error, that call
+// kills the process by SIGKILL.
 type Fault struct {
 	Call, Error string
 	K           int
@@ -32,7 +32,7 @@ func (f Fault) String() string {
 	return fmt.Sprintf("%s at call %d of %s", f.Error, f.K, f.Call)
 }
 
-// faults are the calls that a database makes, and the errors they may give.
+// faults are the calls of a database and their possible errors.
 var faults = []Fault{
 	{Call: "openat", Error: "EIO"}, {Call: "openat", Error: "EMFILE"}, {Call: "openat", Error: "ENOSPC"}, {Call: "openat", Error: "ENOMEM"},
 	{Call: "read", Error: "EIO"}, {Call: "pread64", Error: "EIO"}, {Call: "getdents64", Error: "EIO"}, {Call: "newfstatat", Error: "EIO"},
@@ -44,7 +44,7 @@ var faults = []Fault{
 	{Call: "mremap", Error: "ENOMEM", anywhere: true},
 }
 
-// Number returns the fault of a number: each kind in turn, at an early call or a late one.
+// Number returns the fault with a number: each kind in turn, at an early or a late call.
 func Number(n uint64) Fault {
 	r := rand.New(rand.NewPCG(n, 0))
 	f := faults[n%uint64(len(faults))]
@@ -52,13 +52,13 @@ func Number(n uint64) Fault {
 	return f
 }
 
-// kills are the calls by which a database changes what is on the disk.
+// kills are the calls by which a database changes the disk.
 var kills = []Fault{
 	{Call: "openat"}, {Call: "ftruncate"}, {Call: "unlinkat"}, {Call: "renameat"}, {Call: "write"}, {Call: "pwrite64"},
 	{Call: "fsync"}, {Call: "mkdirat"}, {Call: "fallocate"}, {Call: "msync", anywhere: true}, {Call: "mremap", anywhere: true},
 }
 
-// Kill returns the kill of a number: at each kind of call in turn, an early or a late one.
+// Kill returns the kill with a number: at each kind of call in turn, at an early or a late one.
 func Kill(n uint64) Fault {
 	r := rand.New(rand.NewPCG(n, 1))
 	f := kills[n%uint64(len(kills))]
@@ -66,7 +66,7 @@ func Kill(n uint64) Fault {
 	return f
 }
 
-// Need skips a test where strace is not installed or may not trace.
+// Need skips a test if strace is not installed or may not trace.
 func Need(t *testing.T) {
 	t.Helper()
 	if out, err := exec.Command("strace", "-f", "-o", "/dev/null", "-e", "trace=openat", "true").CombinedOutput(); err != nil {
@@ -74,14 +74,14 @@ func Need(t *testing.T) {
 	}
 }
 
-// ByFiles says whether calls of f's kind are made by the runtime of a Go program, too,
-// or to tell what it did: those must be told apart by their files.
+// ByFiles reports whether the Go runtime, or the test's own reports, also make calls of f's kind: those must
+// be distinguished by their files.
 func (f Fault) ByFiles() bool {
 	return slices.Contains([]string{"openat", "read", "pread64", "write", "newfstatat", "fstat", "mmap"}, f.Call)
 }
 
-// Run runs a command in which a fault hits calls for the given files, or without any
-// all calls, and tells what it wrote and how long it ran. It ends it after limit.
+// Run runs a command in which a fault hits calls on the given files, or all calls if none are given. It
+// returns the command's output and duration. It kills the command after limit.
 func (f Fault) Run(t *testing.T, cmd *exec.Cmd, limit time.Duration, files []string) (out string, took time.Duration, err error) {
 	t.Helper()
 	what := "error=" + f.Error

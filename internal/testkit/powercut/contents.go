@@ -46,7 +46,7 @@ func (c *contents) write(data []byte, off int64) {
 	c.put(data, off)
 }
 
-// put is write within the size.
+// put is write without changing the size.
 func (c *contents) put(data []byte, off int64) {
 	data = data[:max(0, min(int64(len(data)), c.size-off))]
 	for len(data) > 0 {
@@ -70,7 +70,7 @@ func (c *contents) read(dest []byte, off int64) int {
 	return n
 }
 
-// resize cuts, or makes longer by zeros.
+// resize cuts the contents, or appends zeros.
 func (c *contents) resize(size int64) {
 	if size < c.size {
 		for i := range c.pages {

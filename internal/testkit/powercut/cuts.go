@@ -13,7 +13,7 @@ import (
 	"testing"
 )
 
-// MountFor mounts a disk for a test, which is skipped where that cannot be done.
+// MountFor mounts a disk for a test, and skips the test if that is not possible.
 func MountFor(t *testing.T) (d *Disk, mount string) {
 	t.Helper()
 	mount = t.TempDir()
@@ -24,7 +24,7 @@ func MountFor(t *testing.T) (d *Disk, mount string) {
 	return d, mount
 }
 
-// Cuts calls f with what the disk may hold after each of n losses of power at random
+// Cuts calls f with the possible content of the disk after each of n power cuts at random
 // moments, and with the marks made until then.
 func (d *Disk) Cuts(t *testing.T, n int, seed uint64, f func(label, dir string, marks Marks)) {
 	t.Helper()
@@ -49,10 +49,10 @@ func (d *Disk) Cuts(t *testing.T, n int, seed uint64, f func(label, dir string, 
 	}
 }
 
-// Marks are texts of Mark, in their order.
+// Marks are the texts given to Mark, in order.
 type Marks []string
 
-// Last is the highest number n of a mark "what n", 0 without one.
+// Last is the highest number n of a mark "what n", or 0 if there is none.
 func (m Marks) Last(what string) (last uint64) {
 	for _, text := range m {
 		if number, ok := strings.CutPrefix(text, what+" "); ok {

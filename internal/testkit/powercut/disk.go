@@ -1,8 +1,8 @@
 //go:build linux
 
-// Package powercut shows tests what a disk may hold after a loss of power. Start with [MountFor]: a Disk is a
-// file system in memory, mounted by FUSE, that records all writes and syncs in their order. [Disk.Cuts]
-// makes, for random moments, a folder with all that was synced by then and some of what was not.
+// Package powercut shows tests the possible content of a disk after a power cut. Start with [MountFor]: a
+// Disk is a file system in memory, mounted by FUSE, that records all writes and syncs in order. [Disk.Cuts]
+// makes, for random moments, a folder with everything that was synced by then and some of the rest.
 package powercut
 
 import (
@@ -18,7 +18,7 @@ import (
 	"github.com/hanwen/go-fuse/v2/fuse"
 )
 
-// Disk is mounted until Unmount. The process that mounts it must not use it; others do.
+// Disk is mounted until Unmount. The process that mounts it must not use it; other processes do.
 type Disk struct {
 	server *fuse.Server
 
@@ -46,13 +46,13 @@ func (d *Disk) Unmount() error { return d.server.Unmount() }
 
 const markPrefix = "powercut-mark:"
 
-// Mark writes a text into the log of the disk that is mounted at a folder, behind all
-// that the calling process has done before.
+// Mark writes a text into the log of the disk that is mounted at a folder, after all earlier operations of
+// the calling process.
 func Mark(mount, text string) {
 	os.Lstat(filepath.Join(mount, markPrefix+text)) // there is no such file; that it was asked for is logged
 }
 
-// opKind says what an op is.
+// opKind is the kind of an op.
 type opKind int
 
 const (
@@ -65,7 +65,7 @@ const (
 	opMark                 // name is what a process said
 )
 
-// op is one thing that was done to the disk.
+// op is one operation on the disk.
 type op struct {
 	kind     opKind
 	id       int

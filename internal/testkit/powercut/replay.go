@@ -11,9 +11,9 @@ import (
 	"slices"
 )
 
-// Replay is a disk at some moment of its past. Changes of names reach it in their
-// order, and a sync of any file or folder brings all before it, as ext4, XFS and
-// Btrfs do it. A Replay is not safe for concurrent use.
+// Replay is a disk at an earlier moment. Changes of names become durable in order, and a
+// sync of any file or folder includes all earlier ones, as in ext4, XFS and Btrfs. A
+// Replay is not safe for concurrent use.
 type Replay struct {
 	log   []op
 	at    int
@@ -24,13 +24,13 @@ type Replay struct {
 	changes []op                   // of names, not durable yet
 }
 
-// synced is a file as a sync has left it, and what was done to it since.
+// synced is a file at its last sync, and the operations on it since.
 type synced struct {
 	contents
 	since []op
 }
 
-// Replay returns the disk as it was first: empty.
+// Replay returns the disk at its beginning: empty.
 func (d *Disk) Replay() *Replay {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -40,13 +40,13 @@ func (d *Disk) Replay() *Replay {
 	}
 }
 
-// Len is the number of things that were done to the disk.
+// Len is the number of recorded operations on the disk.
 func (r *Replay) Len() int { return len(r.log) }
 
-// Marks are the texts of Mark up to now.
+// Marks returns the texts given to Mark so far.
 func (r *Replay) Marks() Marks { return r.marks }
 
-// To goes on until so many things were done.
+// To continues until the given number of operations.
 func (r *Replay) To(at int) {
 	for ; r.at < min(at, len(r.log)); r.at++ {
 		switch o := r.log[r.at]; o.kind {
@@ -67,7 +67,7 @@ func (r *Replay) To(at int) {
 	}
 }
 
-// sync makes durable what a sync of a node does.
+// sync makes durable what a sync of the node makes durable.
 func (r *Replay) sync(id int) {
 	if f := r.files[id]; f != nil {
 		for _, o := range f.since {
@@ -103,7 +103,7 @@ func rename(folders map[int]map[string]int, o op) {
 	}
 }
 
-// Cut makes a folder with what the disk may hold if the power is lost now.
+// Cut makes a folder with a possible content of the disk after a power cut now.
 func (r *Replay) Cut(dir string, rnd *rand.Rand) error {
 	folders := map[int]map[string]int{}
 	for id, names := range r.folders {
@@ -115,7 +115,7 @@ func (r *Replay) Cut(dir string, rnd *rand.Rand) error {
 	return r.write(dir, 0, folders, rnd)
 }
 
-// some is a number up to n, often none or all.
+// some is a random number up to n, often 0 or n.
 func some(rnd *rand.Rand, n int) int {
 	switch rnd.IntN(4) {
 	case 0:
@@ -145,9 +145,9 @@ func (r *Replay) write(dir string, id int, folders map[int]map[string]int, rnd *
 	return nil
 }
 
-// torn is the file with some of what was not synced: in one of five ways none, all,
-// each page by chance, each sector by chance, or the first ones. Of its lengths it
-// has one that it had.
+// torn is the file with some of its unsynced writes: in one of five ways none, all,
+// random pages, random sectors, or the first ones. Its length is one that it had since
+// the sync.
 func (f *synced) torn(rnd *rand.Rand) *contents {
 	c := f.clone()
 	way, keep := rnd.IntN(5), some(rnd, len(f.since))

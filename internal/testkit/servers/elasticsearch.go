@@ -8,8 +8,8 @@ import (
 	"path/filepath"
 )
 
-// Elasticsearch starts a cluster of a distribution, with files below dir, and waits until its nodes answer. Of more than one node with
-// data the first of those that are returned has none: it decides which of the others has what.
+// Elasticsearch starts a cluster of a distribution, with files below dir, and waits until its nodes answer. If several
+// nodes have data, the first returned node has none; as master, it assigns the data to the others.
 func Elasticsearch(ctx context.Context, distribution, dir string, data int) (Cluster, error) {
 	log4j, err := os.ReadFile(filepath.Join(distribution, "config", "log4j2.properties"))
 	if err != nil {

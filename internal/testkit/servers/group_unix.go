@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// group makes a command one of a process group of its own.
+// group puts a command into its own process group.
 func group(cmd *exec.Cmd) {
 	if cmd.SysProcAttr == nil {
 		cmd.SysProcAttr = &syscall.SysProcAttr{}

@@ -23,7 +23,7 @@ type Node struct {
 	ready   func() error
 }
 
-// Start starts the node, again where it was killed.
+// Start starts the node, also after it was killed.
 func (n *Node) Start() error {
 	cmd, err := n.command()
 	if err != nil {
@@ -53,8 +53,8 @@ func (c Cluster) Kill() {
 	}
 }
 
-// begun waits until all nodes answer; that one has ended is an error at once. Those of a cluster that does not begin are
-// ended.
+// begun waits until all nodes answer; it returns an error at once if one has ended. If a cluster does not start, its
+// nodes are ended.
 func (c Cluster) begun(ctx context.Context, err error) (Cluster, error) {
 	if err == nil {
 		g, ctx := errgroup.WithContext(ctx)

@@ -7,11 +7,11 @@ import (
 	"net"
 )
 
-// Ports that systems do not give to connections that go out (Linux begins at 32,768, others at 49,152): one of those may
-// be taken between FreePorts and the server's own listen.
+// Ports that systems do not use for outgoing connections (Linux uses those from 32,768, other systems from 49,152):
+// such a port could be taken between FreePorts and the server's own listen.
 const firstPort, lastPort = 10_000, 32_000
 
-// FreePorts is the first of n ports in a row that nobody uses, on no address of this machine.
+// FreePorts returns the first of n consecutive ports that are unused on every address of this machine.
 func FreePorts(n int) (int, error) {
 	for range 100 {
 		var err error

@@ -11,8 +11,8 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Postgres makes a cluster of databases of PostgreSQL below dir, whose superuser is lexsem, starts its server by the programs in
-// the folder bin of programs, and waits until that answers. Its URL is that of the database postgres.
+// Postgres creates a cluster of databases of PostgreSQL below dir, with superuser lexsem, starts its server with the
+// programs in the folder bin of programs, and waits until it answers. Its URL is that of the database postgres.
 func Postgres(ctx context.Context, programs, dir string) (*Node, error) {
 	port, err := FreePorts(1)
 	if err != nil {

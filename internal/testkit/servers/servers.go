@@ -1,6 +1,5 @@
 // Package servers runs servers of other search engines on loopback, for tests and tools/cluster. Start with
-// [Elasticsearch], [Weaviate] or [Postgres]. A server can be killed and started again with the files that it
-// had.
+// [Elasticsearch], [Weaviate] or [Postgres]. A server can be killed and started again with its files.
 package servers
 
 import (
@@ -20,7 +19,7 @@ type Server struct {
 	ended     chan error
 }
 
-// Start starts a server, which writes what it says behind what stands in the file log.
+// Start starts a server, whose output is appended to the file log.
 func Start(name, log string, cmd *exec.Cmd) (*Server, error) {
 	out, err := os.OpenFile(log, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
 	if err != nil {
@@ -37,17 +36,17 @@ func Start(name, log string, cmd *exec.Cmd) (*Server, error) {
 	return s, nil
 }
 
-// Pid is the number of its process.
+// Pid returns the number of its process.
 func (s *Server) Pid() int { return s.cmd.Process.Pid }
 
-// Kill ends the server at once, and on Unix what it has started.
+// Kill ends the server at once, and on Unix also the processes that it has started.
 func (s *Server) Kill() {
 	kill(s.cmd)
 	<-s.ended
 	s.ended <- nil
 }
 
-// Until waits until ready returns nil. Its error has that of ready and the end of the log.
+// Until waits until ready returns nil. Its error contains that of ready and the end of the log.
 func (s *Server) Until(ctx context.Context, patience time.Duration, ready func() error) error {
 	for end := time.Now().Add(patience); ; {
 		answer := ready()

@@ -10,11 +10,11 @@ import (
 	"syscall"
 )
 
-// nobody runs servers that refuse to be root where this process is.
+// nobody is the user that runs servers which refuse to run as root, if this process is root.
 const nobody = 65534
 
-// Unprivileged makes a command one of a user without rights, where this process is root, and gives that user
-// the folder dir, which lies in one that all may read.
+// Unprivileged makes a command run as an unprivileged user if this process is root, and gives that user the
+// folder dir, whose parent must be readable by all.
 func Unprivileged(cmd *exec.Cmd, dir string) error {
 	if os.Getuid() != 0 {
 		return nil

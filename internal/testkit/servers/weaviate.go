@@ -11,8 +11,8 @@ import (
 )
 
 // Weaviate starts nodes of a program that know each other, with files below dir, and waits until all answer. The first
-// founds the cluster alone and the others join it: were all to found it, they would take each other's notices, which the
-// server counts without a lock (Notify in its store_cluster_rpc.go, 1.35.2).
+// node founds the cluster alone and the others join it. If all tried to found it, they would receive each other's
+// notices, which the server counts without a lock (Notify in its store_cluster_rpc.go, 1.35.2).
 func Weaviate(ctx context.Context, program, dir string, nodes int) (Cluster, error) {
 	const each = 8 // ports of a node: two of gossip, two of raft in a row, HTTP, gRPC, metrics, profiles
 	first, err := FreePorts(each * nodes)

@@ -1,5 +1,5 @@
 // Package servertest tests the program lexsem together with a server of another search engine. Start with
-// [MigrateKilled]: a migration that is killed again and again must move all documents in the end.
+// [MigrateKilled]: a migration that is killed repeatedly must move all documents in the end.
 package servertest
 
 import (
@@ -31,7 +31,7 @@ func Program(t *testing.T) string {
 	return bin
 }
 
-// migratedDocuments is how many documents are moved; the long form moves 100,000.
+// migratedDocuments is the number of documents to move; the long form moves 100,000.
 func migratedDocuments() int {
 	if trial.Long() {
 		return 100_000
@@ -39,9 +39,9 @@ func migratedDocuments() int {
 	return 3000
 }
 
-// MigrateKilled tests an engine that where names: `lexsem migrate` that is killed again and again moves all
-// documents there in the end, and back; then `lexsem serve` in front of them answers. settings stand
-// behind the URL of what is made.
+// MigrateKilled tests the engine that where names: `lexsem migrate`, killed repeatedly, moves all documents
+// there in the end, and back; then `lexsem serve` in front of them answers. settings are appended to the
+// URL of the created index.
 func MigrateKilled(t *testing.T, where, settings string) {
 	bin := Program(t)
 	rng := rand.New(rand.NewPCG(19, trial.Seed(t)))
@@ -68,8 +68,7 @@ func MigrateKilled(t *testing.T, where, settings string) {
 		Documents, Passages, Copied, Mended, Removed int
 		Digest                                       string
 	}
-	// move runs a migration, which is killed some times when it has come a step further, and
-	// then may end.
+	// move runs a migration, which is killed kills times after it has made progress, and may then finish.
 	move := func(kills int, mark string, args ...string) (s summary) {
 		t.Helper()
 		for k := 0; ; k++ {

@@ -6,9 +6,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// InMemory puts the folders that t.TempDir makes into memory, if /dev/shm has room. It is for TestMain of
-// packages whose tests would wait for a disk and promise nothing of one: package store tests what a disk keeps.
-// Long forms and counted rounds use the disk, and so does a run in which TMPDIR names a folder.
+// InMemory moves the folders of t.TempDir into memory, if /dev/shm has room. It is for TestMain of packages
+// whose tests would wait for a disk but do not test it: package store tests the disk. Long forms and counted
+// rounds use the disk. So does a run in which TMPDIR names a folder.
 func InMemory() {
 	const memory, room = "/dev/shm", 4 << 30
 	const noExec = 8 // of statfs: a test may run a program that it puts there

@@ -1,5 +1,5 @@
-// Package trial tells tests how much to try. Start with [Rounds], [Seed] and [Long]. A test runs its short
-// form, unless the environment says otherwise:
+// Package trial says how extensive a test should be. Start with [Rounds], [Seed] and [Long]. A test runs
+// its short form, unless the environment says otherwise:
 //
 //	LEXSEM_LONG=1      the long forms (not with go test -short)
 //	LEXSEM_ROUNDS=n    n rounds of each test that counts rounds
@@ -17,11 +17,11 @@ import (
 	"time"
 )
 
-// Long says that long forms are to run.
+// Long reports whether the long forms of tests should run.
 func Long() bool { return os.Getenv("LEXSEM_LONG") != "" && !testing.Short() }
 
-// Rounds is the number of rounds: that of LEXSEM_ROUNDS, else long or short, of
-// which go test -short takes half.
+// Rounds is the number of rounds: that of LEXSEM_ROUNDS, else long or short; go test -short halves the
+// short form.
 func Rounds(t testing.TB, short, long int) int {
 	t.Helper()
 	switch n, set := number(t, "LEXSEM_ROUNDS"); {
@@ -35,8 +35,8 @@ func Rounds(t testing.TB, short, long int) int {
 	return short
 }
 
-// Seed is the number of the first round: that of LEXSEM_SEED, else one that the
-// clock gives. The test's log tells it.
+// Seed is the number of the first round: that of LEXSEM_SEED, else one from the clock. The test's log
+// shows it.
 func Seed(t testing.TB) uint64 {
 	t.Helper()
 	n, set := number(t, "LEXSEM_SEED")
@@ -47,8 +47,8 @@ func Seed(t testing.TB) uint64 {
 	return n
 }
 
-// Parallel lets three parallel tests run for each processor, where -parallel says nothing else:
-// for packages whose tests wait for a disk or a child. It is for TestMain, before flags are parsed.
+// Parallel lets three parallel tests run for each processor, unless -parallel is set: for packages whose
+// tests wait for a disk or a child. It is for TestMain, before flags are parsed.
 func Parallel() {
 	if err := flag.Set("test.parallel", strconv.Itoa(3*runtime.GOMAXPROCS(0))); err != nil {
 		panic(err)

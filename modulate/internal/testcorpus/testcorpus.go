@@ -21,7 +21,7 @@ func Unit(r *rand.Rand, d int) []float32 {
 	return x
 }
 
-// IDs are up to n distinct tokens, in [2, vocab).
+// IDs returns up to n distinct tokens, in [2, vocab).
 func IDs(r *rand.Rand, vocab, n int) (ids []int32) {
 	for range n {
 		if t := int32(2 + r.IntN(vocab-2)); !slices.Contains(ids, t) {
@@ -31,8 +31,8 @@ func IDs(r *rand.Rand, vocab, n int) (ids []int32) {
 	return ids
 }
 
-// Passage is a random passage of 24 tokens at most. Its vector leans towards the directions of
-// its tokens, so that there is something to regress.
+// Passage is a random passage of 24 tokens at most. Its vector leans towards the directions of its tokens,
+// so that a regression finds something.
 func Passage(r *rand.Rand, d, vocab int) (x []float32, tokens []int32) {
 	tokens = IDs(r, vocab, 5+r.IntN(20))
 	x = Unit(r, d)
@@ -43,7 +43,7 @@ func Passage(r *rand.Rand, d, vocab int) (x []float32, tokens []int32) {
 	return x, tokens
 }
 
-// Words are n tokens with the frequencies of text, of 100 of which about 60 are distinct.
+// Words returns n tokens with frequencies like those of text: of 100, about 60 are distinct.
 func Words(r *rand.Rand, vocab, n int) []int32 {
 	z := rand.NewZipf(r, 1.1, 3, uint64(vocab-1))
 	ids := make([]int32, n)
@@ -53,7 +53,7 @@ func Words(r *rand.Rand, vocab, n int) []int32 {
 	return ids
 }
 
-// Same says whether two vectors are equal bit for bit.
+// Same reports whether two vectors are equal bit for bit.
 func Same(a, b []float32) bool {
 	return slices.EqualFunc(a, b, func(x, y float32) bool { return math.Float32bits(x) == math.Float32bits(y) })
 }

@@ -1,6 +1,6 @@
 // Package page is the search page of a server for browsers: it compares search modes, shows why a document is
-// found, and stores documents of files. Start with [Handler]. The page is plain HTML, style and script inside
-// the program. It calls only the server that it came from.
+// found, and stores the documents of files. Start with [Handler]. The page is plain HTML, style and script
+// embedded in the program. It calls only the server that it came from.
 package page
 
 import (
@@ -16,8 +16,8 @@ import (
 //go:embed assets
 var assets embed.FS
 
-// policy lets the page run its own files and ask its own server, and nothing else: no
-// script or style in the markup, no text made markup by script, no frame around it.
+// policy lets the page run its own files and call its own server, and nothing else: no script or style in the
+// markup, no text turned into markup by script, no frame around it.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; connect-src 'self'; " +
 	"form-action 'none'; base-uri 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
 
@@ -33,10 +33,9 @@ type asset struct {
 	data      []byte
 }
 
-// Handler serves the page at / and its files beside it; other paths are not found. The
-// page asks for v1/… below the folder that it stands in, so it may be mounted with
-// http.StripPrefix where the server's own paths are. It needs no key: the page asks its
-// reader for one, and keeps it for as long as the tab is open.
+// Handler serves the page at / and its other files next to it; other paths are not found. The page calls v1/…
+// relative to its own folder, so it may be mounted with http.StripPrefix next to the server's own paths. It
+// needs no key: the page asks its reader for one, and keeps it while the tab is open.
 func Handler() http.Handler {
 	files := load()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -73,7 +72,7 @@ func Handler() http.Handler {
 	})
 }
 
-// load reads the files, which are part of the program: an error is a mistake in it.
+// load reads the files, which are part of the program: an error is a programming mistake.
 func load() map[string]asset {
 	root, err := fs.Sub(assets, "assets")
 	if err != nil {

@@ -36,7 +36,7 @@ func (a *app) openEncoder(ctx context.Context, model string) (encoder.Encoder, e
 	return enc, nil
 }
 
-// modelOptions are the global flags of the command for the opening of a model.
+// modelOptions returns the options for opening a model, from the global flags.
 func (a *app) modelOptions(p *progress) models.Options {
 	o := models.Options{
 		Backend: a.backend, Brief: a.few, Library: a.library, CacheDir: a.cache, Offline: a.offline,
@@ -62,7 +62,7 @@ func (a *app) modelOptions(p *progress) models.Options {
 	return o
 }
 
-// modelHints are the remedies of errors of models, by the flags of the command line.
+// modelHints are the remedies for errors of models, in terms of command-line flags.
 var modelHints = map[error]string{
 	models.ErrNoCGO:   "leave out --backend onnx and LEXSEM_BACKEND, or build it with CGO_ENABLED=1 and a C compiler on PATH",
 	models.ErrNoGraph: "leave out --backend onnx and LEXSEM_BACKEND: the model can run in Go",
@@ -86,7 +86,7 @@ func modelError(err error) error {
 	return err
 }
 
-// backendWords says in words what runs a model.
+// backendWords names the backend of a model in words.
 func backendWords(backend string) string {
 	if backend == models.BackendONNX {
 		return "ONNX Runtime"

@@ -31,7 +31,7 @@ backup to standard output. No model is needed.`,
 	},
 }
 
-// backupSummary is what backup --json prints.
+// backupSummary is the output of backup --json.
 type backupSummary struct {
 	DB        string `json:"db"`
 	File      string `json:"file"`
@@ -147,7 +147,7 @@ func runRestore(ctx context.Context, a *app, args []string, parts int, asJSON bo
 	return err
 }
 
-// settle makes what the first search would wait for.
+// settle builds the state that the first search would otherwise wait for.
 func (a *app) settle(ctx context.Context, dir string) error {
 	e, err := a.openBare(ctx, dir, engine.Options{Logger: a.warnings()})
 	if err != nil {

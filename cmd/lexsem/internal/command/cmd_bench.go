@@ -52,7 +52,7 @@ lines; tools/process/lexsem_encoder.py serves those of sentence-transformers. It
 	},
 }
 
-// declareBench declares what every bench over a corpus takes, in groups.
+// declareBench declares the flags that every bench over a corpus has, in groups.
 func declareBench(f *flags) *benchOptions {
 	o := &benchOptions{}
 	f.group("Corpus")
@@ -179,12 +179,12 @@ func (o *benchOptions) runSeeds(ctx context.Context, a *app, opt bench.Options) 
 	return writeReport(a, *o.json, s.WriteJSON, func(w io.Writer) error { return s.WriteTable(w, opt.Metrics) })
 }
 
-// writeTables writes the files that were asked for, but JSON.
+// writeTables writes the requested files except JSON.
 func (o *benchOptions) writeTables(b *report.Bundle, latex func(io.Writer) error) error {
 	return errors.Join(writePages(*o.md, *o.html, b), writeAsked(*o.latex, latex), writeAsked(*o.csv, b.WriteCSV), writeAsked(*o.perQuery, b.WritePerQuery))
 }
 
-// writeAsked writes a file, if one was asked for.
+// writeAsked writes a file if its name is not empty.
 func writeAsked(name string, write func(io.Writer) error) error {
 	if name == "" {
 		return nil
@@ -192,7 +192,7 @@ func writeAsked(name string, write func(io.Writer) error) error {
 	return writeFile(name, write)
 }
 
-// options checks the flags that every bench over a corpus takes.
+// options checks the flags that every bench over a corpus has.
 func (o *benchOptions) options() (bench.Options, error) {
 	if *o.data == "" {
 		return bench.Options{}, hinted(usagef("no corpus given"), "name its folder with --data DIR")
@@ -280,8 +280,9 @@ func (a *app) measured(ctx context.Context, fn func(encoder.Encoder, func(bench.
 	return benchError(err)
 }
 
-// openBenched opens the model to measure, which may be a program. Other commands take no program: a
-// database names its model, and must not name what is run on the machine of whoever opens it.
+// openBenched opens the model to measure, which may be an external program. Other commands accept
+// no program: a database stores the name of its model, and must not name a program to be run on the
+// machine of the user who opens it.
 func (a *app) openBenched(ctx context.Context) (encoder.Encoder, error) {
 	command, ok := strings.CutPrefix(a.model, "exec:")
 	if !ok {
@@ -301,7 +302,7 @@ func (a *app) openBenched(ctx context.Context) (encoder.Encoder, error) {
 	return process.New(ctx, o)
 }
 
-// writePages writes the Markdown and HTML files that were asked for.
+// writePages writes the requested Markdown and HTML files.
 func writePages(md, html string, b *report.Bundle) error {
 	return errors.Join(writeAsked(md, b.WriteMarkdown), writeAsked(html, b.WriteHTML))
 }
@@ -330,7 +331,7 @@ func list(s string) []string {
 	return out
 }
 
-// benchError makes usage errors of what the command line can mend.
+// benchError turns errors that other flags can avoid into usage errors.
 func benchError(err error) error {
 	if errors.Is(err, bench.ErrUnknownName) || errors.Is(err, bench.ErrOption) {
 		return &usageError{msg: err.Error(), hint: "`lexsem help bench flags` lists systems, tasks and metrics"}

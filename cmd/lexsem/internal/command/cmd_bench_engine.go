@@ -90,7 +90,7 @@ func (o engineOptions) run(ctx context.Context, a *app, args []string) error {
 	return errors.Join(benchError(err), writeReport(a, *o.json, func(w io.Writer) error { return json.NewEncoder(w).Encode(rep) }, rep.WriteTable))
 }
 
-// freshProcess measures the opening of a database in a process of its own.
+// freshProcess measures the opening of a database in a separate process.
 func freshProcess(ctx context.Context, dir string, o load.Options, replace bool) (*load.Process, error) {
 	self, err := os.Executable()
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 	"github.com/lexsem/lexsem/bench"
 )
 
-// publishedRow is a row of Table 1 of LexSemBridge: nDCG@1 × 100 of the tasks of bridgeTasks on each of
-// publishedData.
+// publishedRow is a row of Table 1 of LexSemBridge: nDCG@1 × 100 of each task of bridgeTasks on each
+// corpus of publishedData.
 type publishedRow struct {
 	model   string
 	figures [][]float64

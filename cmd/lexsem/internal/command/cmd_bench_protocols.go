@@ -14,7 +14,7 @@ import (
 	"github.com/lexsem/lexsem/encoder"
 )
 
-// protocolFlags are what the protocols of papers take.
+// protocolFlags are the flags of the protocols of papers.
 type protocolFlags struct {
 	data, systems, cache, json *string
 	language                   *string // nil where texts have none
@@ -34,19 +34,19 @@ func declareProtocol(f *flags, systems string) *protocolFlags {
 	}
 }
 
-// declareLanguage adds the language of the texts.
+// declareLanguage adds the flag for the language of the texts.
 func (p *protocolFlags) declareLanguage(f *flags) *protocolFlags {
 	p.language = f.str("language", "", languageUsage)
 	return p
 }
 
-// declareLimit adds the bound of the queries.
+// declareLimit adds the flag that limits the number of queries.
 func (p *protocolFlags) declareLimit(f *flags, usage string) *protocolFlags {
 	p.limit = f.int("queries-limit", 0, usage)
 	return p
 }
 
-// folders checks the flags and gives the folders of --data, which are there,
+// folders checks the flags and returns the folders of --data. It checks that they exist
 // before a model is opened or fetched.
 func (p *protocolFlags) folders(args []string) ([]string, error) {
 	switch dirs := list(*p.data); {
@@ -63,8 +63,7 @@ func (p *protocolFlags) folders(args []string) ([]string, error) {
 	}
 }
 
-// measure opens the encoder and hands it to fn with the setting that the flags
-// ask for.
+// measure opens the encoder and calls fn with it and the setting that the flags describe.
 func (p *protocolFlags) measure(ctx context.Context, a *app, fn func(encoder.Encoder, bench.SettingOptions) error) error {
 	return a.measured(ctx, func(enc encoder.Encoder, progress func(bench.Progress)) error {
 		return fn(enc, p.setting(progress))
@@ -79,7 +78,7 @@ func (p *protocolFlags) setting(progress func(bench.Progress)) bench.SettingOpti
 	return o
 }
 
-// judged asks the judged queries of each folder; shape changes the options.
+// judged runs the judged queries of each folder; shape changes the options.
 func (p *protocolFlags) judged(ctx context.Context, a *app, dirs, metrics []string, shape func(*bench.Options)) ([]*bench.Report, error) {
 	var reports []*bench.Report
 	err := p.measure(ctx, a, func(enc encoder.Encoder, s bench.SettingOptions) error {
@@ -252,7 +251,8 @@ uncased models and BM25.`,
 	},
 }
 
-// writeGroups writes nDCG@10 by type, and the shares against BM25.
+// writeGroups writes nDCG@10 by type, and the shares of queries that score higher or
+// lower than BM25.
 func writeGroups(w io.Writer, groups []bench.Group) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprint(t, "\ntype\tqueries\t")

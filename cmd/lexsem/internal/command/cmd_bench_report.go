@@ -52,7 +52,7 @@ column for each and the mean over them follow, by nDCG@10; the CSV has these mea
 	},
 }
 
-// writeCharts writes the plots of b into a folder, which is made.
+// writeCharts writes the plots of b into a folder, which it creates.
 func writeCharts(dir string, b *report.Bundle) error {
 	if dir == "" {
 		return nil

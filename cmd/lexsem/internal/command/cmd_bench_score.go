@@ -88,7 +88,7 @@ trec_eval 9, scores count in single precision, and equal ones are ordered by fal
 	},
 }
 
-// answers tells whether rankings hold a query that judged has.
+// answers reports whether rankings contain a query of judged.
 func answers(rankings bench.Rankings, judged bench.Qrels) bool {
 	for q := range rankings {
 		if len(judged[q]) > 0 {

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Scripts that ask completeCommand, one a shell.
+// Scripts that call completeCommand, one for each shell.
 //
 //go:embed completion
 var completionScripts embed.FS
@@ -45,5 +45,5 @@ Invoke-Expression" to $PROFILE.`,
 	},
 }
 
-// shells are those that there is a script for.
+// shells returns the shells that have a script.
 func shells() []string { return []string{"bash", "zsh", "fish", "powershell"} }

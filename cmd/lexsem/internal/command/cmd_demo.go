@@ -47,7 +47,7 @@ type demoOptions struct {
 	json  *bool
 }
 
-// Shape of the demo. A change of any of them makes a stored demo stale.
+// Shape of the demo. If one of these changes, a stored demo is stale.
 const (
 	demoFormat   = 3    // how passages are made, searched and measured, and what demo.json holds
 	demoPassages = 4800 // passages at most
@@ -59,8 +59,7 @@ const (
 	demoFile     = "demo.json"
 )
 
-// demoWays are the columns of the demo: ways to search, by the names that JSON
-// has for them.
+// demoWays are the columns of the demo: modes of search, by their names in JSON.
 var demoWays = []struct {
 	name, title string
 	mode        string
@@ -72,8 +71,8 @@ var demoWays = []struct {
 	{"hybrid", "hybrid", engine.ModeHybrid, ""},
 }
 
-// demoState is kept in the database's folder. Source says what the database
-// was made of, the rest is there once everything was built.
+// demoState is kept in the database's folder. Source describes the data of the database;
+// the other fields are set once everything is built.
 type demoState struct {
 	Source   demoSource `json:"source"`
 	Complete bool       `json:"complete"`
@@ -90,7 +89,7 @@ type demoSource struct {
 	Model  string `json:"model"`
 }
 
-// demoCost is what the first run took, in seconds.
+// demoCost is the cost of the first run, in seconds.
 type demoCost struct {
 	IndexSeconds   float64 `json:"index_seconds"`
 	FitSeconds     float64 `json:"fit_seconds"`
@@ -99,7 +98,7 @@ type demoCost struct {
 	CPUSeconds     float64 `json:"cpu_seconds"`
 }
 
-// demoRow is one probe: nDCG@1 in [0, 1] of each way to search.
+// demoRow is one probe: nDCG@1 in [0, 1] for each mode of search.
 type demoRow struct {
 	Task    string             `json:"task"`
 	Queries int                `json:"queries"`
@@ -178,8 +177,8 @@ func (a *app) demoDir(src demoSource) (string, error) {
 	return filepath.Join(cache, "demo", src.Go+"-"+filepath.Base(src.Model)), nil
 }
 
-// readDemo reads the state file of an earlier run. One that cannot be read
-// counts as that of a run which did not finish: everything is checked again.
+// readDemo reads the state file of an earlier run. An unreadable file counts as that of
+// an unfinished run: everything is checked again.
 func readDemo(dir string) (demoState, error) {
 	data, err := os.ReadFile(filepath.Join(dir, demoFile))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -201,8 +200,8 @@ type demoBuilder struct {
 	stored, total int // passages
 }
 
-// open opens the demo's database. One in the cache folder that an earlier
-// version wrote or that is damaged is thrown away: all of it can be built again.
+// open opens the demo's database. If a database in the cache folder is damaged or was
+// written by an earlier version, it is removed, since it can be built again.
 func (b *demoBuilder) open(ctx context.Context, s demoState) (*database, error) {
 	o := engine.Options{Progress: b.hear, Local: true}
 	db, err := b.app.join(ctx, b.dir, o, wants{model: true, self: true})
@@ -278,8 +277,8 @@ func (b *demoBuilder) save(s demoState) error {
 	})
 }
 
-// index brings the database to hold exactly docs. Documents that are stored
-// already, as after an interrupted run, are not encoded again.
+// index makes the database hold exactly docs. Documents that are already stored, for
+// example after an interrupted run, are not encoded again.
 func (b *demoBuilder) index(ctx context.Context, docs []engine.Document) error {
 	var missing []engine.Document
 	for _, d := range docs {

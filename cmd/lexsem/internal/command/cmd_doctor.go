@@ -77,7 +77,7 @@ type check struct {
 	err    error
 }
 
-// doctorReport is what doctor --json prints.
+// doctorReport is the output of doctor --json.
 type doctorReport struct {
 	Healthy  bool                   `json:"healthy"`
 	Version  versionInfo            `json:"version"`
@@ -123,7 +123,7 @@ func (r *doctorReport) error() error {
 	return nil
 }
 
-// checkFailed ends doctor with the exit code of what failed.
+// checkFailed ends doctor with the exit code of the failed check.
 type checkFailed struct{ check }
 
 func (e *checkFailed) Error() string { return fmt.Sprintf("%s: %s", e.Name, e.Detail) }
@@ -281,8 +281,8 @@ func (r *doctorReport) encoder(ctx context.Context, a *app, model string) encode
 	return enc
 }
 
-// selfTest encodes the probe texts one by one and holds them against the
-// fingerprint, which the encoder computed from all of them at once.
+// selfTest encodes the probe texts one by one and compares the vectors with the
+// fingerprint, which the encoder computed in one batch.
 func selfTest(ctx context.Context, enc encoder.Encoder) error {
 	want := enc.Fingerprint()
 	got := want

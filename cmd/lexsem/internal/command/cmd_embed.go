@@ -49,7 +49,7 @@ uint32 n, uint32 d, then n·d float32, little-endian.`,
 
 type embedOptions struct{ variant, role, format, input, out *string }
 
-// embedBatch is the number of texts handed to the encoder at once.
+// embedBatch is the number of texts in one call of the encoder.
 const embedBatch = 256
 
 func (o embedOptions) run(ctx context.Context, a *app, args []string) (err error) {

@@ -117,7 +117,7 @@ a new folder. Otherwise texts are encoded with the model of the database, or wit
 	},
 }
 
-// importSummary is what import --json prints.
+// importSummary is the output of import --json.
 type importSummary struct {
 	DB        string  `json:"db"`
 	Added     int     `json:"added"`
@@ -197,8 +197,8 @@ func runImport(ctx context.Context, a *app, args []string, asJSON bool) (err err
 	return err
 }
 
-// openImport opens the database that an export goes into, or makes it: without a
-// model where the documents bring their vectors.
+// openImport opens or creates the database for an export. It needs no model if the
+// documents have their vectors.
 func (a *app) openImport(ctx context.Context, dir string, x *archive.Exported, o engine.Options) (*database, error) {
 	exists, err := store.Exists(dir)
 	if err != nil {

@@ -63,7 +63,7 @@ type fitOptions struct {
 	update, same, json             *bool
 }
 
-// fitSummary is what fit --json prints.
+// fitSummary is the output of fit --json.
 type fitSummary struct {
 	DB        string         `json:"db"`
 	Variant   string         `json:"variant"`
@@ -75,7 +75,8 @@ type fitSummary struct {
 	Seconds   float64        `json:"seconds"`
 	FinalLoss float64        `json:"final_loss"`
 	Probes    []answer.Probe `json:"probes"`
-	// Default is what queries without --variant get, Choice what decided on it.
+	// Default is the variant of queries without --variant; Choice holds the figures that
+	// decided it.
 	Default string                `json:"default_variant,omitempty"`
 	Choice  []engine.VariantScore `json:"choice,omitempty"`
 }
@@ -171,7 +172,7 @@ func newFit(dir string, seed uint64, rep engine.FitReport) fitSummary {
 	return s
 }
 
-// take imports the bridge of a file.
+// take imports the bridge in a file.
 func (o fitOptions) take(ctx context.Context, a *app, dir string) error {
 	e, err := a.join(ctx, dir, engine.Options{}, wants{self: true})
 	if err != nil {
@@ -191,7 +192,7 @@ func (o fitOptions) take(ctx context.Context, a *app, dir string) error {
 	return err
 }
 
-// buildLocal builds the local bridges of a database, which then keeps them.
+// buildLocal builds the local bridges of a database, which then maintains them.
 func (o fitOptions) buildLocal(ctx context.Context, a *app, dir string) error {
 	e, err := a.openBare(ctx, dir, engine.Options{Local: true})
 	if err != nil {
@@ -219,8 +220,8 @@ func (o fitOptions) buildLocal(ctx context.Context, a *app, dir string) error {
 	return err
 }
 
-// wantLocal asks the process that has a database open for local bridges, as the first
-// query that names them does.
+// wantLocal asks the process that has a database open to build local bridges, as the
+// first query that names them does.
 func wantLocal(ctx context.Context, db engine.Database) error {
 	s, err := db.Stats(ctx)
 	if err != nil {
@@ -232,7 +233,7 @@ func wantLocal(ctx context.Context, db engine.Database) error {
 	return err
 }
 
-// closedForm answers a request to fit what needs no fit, such as rlr.
+// closedForm answers a request to fit a variant that needs no fit, such as rlr.
 func (o fitOptions) closedForm(ctx context.Context, a *app, dir, variant string) error {
 	stats, _, err := a.statsOf(ctx, dir)
 	if err != nil {
@@ -245,7 +246,7 @@ func (o fitOptions) closedForm(ctx context.Context, a *app, dir, variant string)
 	return err
 }
 
-// fit shows the progress of Engine.Fit.
+// fit shows how far Engine.Fit is.
 func (p *progress) fit(e engine.Progress) {
 	s := step{stage: e.Stage, done: e.Done, total: e.Total, unit: "queries"}
 	switch e.Stage {

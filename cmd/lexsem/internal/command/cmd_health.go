@@ -42,7 +42,8 @@ health check of a container that has no other HTTP client.`,
 	},
 }
 
-// serverURL is where a server that listens on addr is asked from its own machine.
+// serverURL is the URL at which a server that listens on addr can be reached from its own
+// machine.
 func serverURL(addr string) string {
 	host, port, err := net.SplitHostPort(addr)
 	if err != nil {

@@ -147,7 +147,7 @@ type indexOptions struct {
 	json                                *bool
 }
 
-// indexSummary is what index --json prints.
+// indexSummary is the output of index --json.
 type indexSummary struct {
 	DB              string         `json:"db"`
 	Root            string         `json:"root,omitempty"` // with --watch: the folder that was synced
@@ -178,7 +178,7 @@ func emptySummary(dir string) indexSummary {
 	return indexSummary{DB: dir, Failed: []indexFailed{}, Warned: []indexWarned{}, Skipped: folder.Skipped{Kinds: []problems.Extension{}}}
 }
 
-// indexFailed is a file that could not be taken over, in whole or in part.
+// indexFailed is a file that could not be read, or not completely.
 type indexFailed struct {
 	Path  string `json:"path"`
 	Line  int    `json:"line,omitempty"` // of it, from 1, where the trouble is that of one record
@@ -186,7 +186,7 @@ type indexFailed struct {
 	Stale int    `json:"stale,omitempty"` // documents that stay as they were, since nothing of the path could be read
 }
 
-// indexWarned is something besides the text of a file that cannot be read.
+// indexWarned is an unreadable part of a file other than its text.
 type indexWarned struct {
 	Path    string `json:"path"`
 	Line    int    `json:"line,omitempty"` // from 1; left out for the whole file
@@ -315,7 +315,7 @@ func (o indexOptions) run(ctx context.Context, a *app, paths []string) (err erro
 	return ix.verdict()
 }
 
-// columnsOf reads --columns.
+// columnsOf reads the flag --columns.
 func columnsOf(s string) (c files.Columns, err error) {
 	if s == "" {
 		return c, nil
@@ -343,14 +343,14 @@ func (ix *indexer) end(begin time.Time) (engine.Stats, error) {
 	return stats, nil
 }
 
-// took notes what a run that began then has cost.
+// took records the cost of a run that began at the given time.
 func (s *indexSummary) took(begin time.Time, db *database) {
 	s.FromCache, s.Texts = fromCache(db.encoder())
 	s.Seconds = time.Since(begin).Seconds()
 	s.PerSecond = float64(s.Added+s.Replaced+s.Unchanged) / max(s.Seconds, 1e-9)
 }
 
-// verdict is the error of what failed, where all else is done.
+// verdict is the error for files that failed; everything else is already stored.
 func (ix *indexer) verdict() error {
 	failed := ix.summary.Failed
 	if len(failed) == 0 || *ix.options.skipBad {
@@ -380,7 +380,7 @@ func (ix *indexer) verdict() error {
 	return err
 }
 
-// strict is the error of the warnings where they are to fail.
+// strict is the error for warnings if --strict is set.
 func (ix *indexer) strict() error {
 	n := len(ix.summary.Warned)
 	if n == 0 || !*ix.options.strict {

@@ -108,8 +108,8 @@ func (a *app) printLine(d engine.Document) error {
 	return err
 }
 
-// openToRead opens the database that --db names for reading, without a model, and
-// reads a filter.
+// openToRead opens the database of --db for reading, without a model, and parses a
+// filter.
 func (a *app) openToRead(ctx context.Context, expr string) (*database, engine.Filter, error) {
 	f, err := parseFilter(expr)
 	if err != nil {
@@ -172,7 +172,7 @@ func runGet(ctx context.Context, a *app, ids []string, asJSON bool) (err error) 
 	return nil
 }
 
-// printWhole prints a document for people; behind another one.
+// printWhole prints a document for people, with a blank line before it if behind is set.
 func (a *app) printWhole(d engine.Document, behind bool) error {
 	var b strings.Builder
 	if behind {

@@ -48,7 +48,7 @@ type migrateOptions struct {
 	json                 *bool
 }
 
-// migrateSummary is what migrate --json prints.
+// migrateSummary is the output of migrate --json.
 type migrateSummary struct {
 	DB        string `json:"db"`
 	Backend   string `json:"backend"`
@@ -220,7 +220,8 @@ func (o bridgeOptions) run(ctx context.Context, a *app, args []string) (err erro
 	return a.bridgeOf(ctx, r, args[0], options, p)
 }
 
-// makeBridge writes a bridge of what a Backend holds, without a fit, and tells of it.
+// makeBridge writes a bridge for the documents of a Backend, without a fit, and reports
+// it.
 func (a *app) makeBridge(ctx context.Context, b remote.Backend, file string, o remote.BridgeOptions, p *progress) error {
 	r, err := remote.Over(ctx, b, nil, remote.Options{ReadOnly: true})
 	if err != nil {

@@ -53,7 +53,7 @@ type reembedOptions struct {
 	keep                         func() cacheBounds
 }
 
-// reembedSummary is what reembed --json prints.
+// reembedSummary is the output of reembed --json.
 type reembedSummary struct {
 	DB        string   `json:"db"`
 	From      string   `json:"from"` // models
@@ -176,7 +176,7 @@ func (o reembedOptions) print(a *app, s reembedSummary) error {
 	return nil
 }
 
-// reembedStopped says what is left after err, and what to do.
+// reembedStopped says how much work remains after err, and what to do.
 func reembedStopped(dir string, r engine.ReembedReport, err error) error {
 	goOn := "the database is as it was; run the same command again to continue, or `lexsem reembed --discard --db DIR` to discard what was encoded"
 	switch {

@@ -124,7 +124,7 @@ type searchOptions struct {
 	given              func(flag string) bool
 }
 
-// way are the flags that say how a query is answered, of search and explain.
+// way holds the flags of search and explain that choose how a query is answered.
 type way struct {
 	mode, fusion, filter, variant *string
 	share, beta                   *float64
@@ -165,18 +165,18 @@ func (o way) check() error {
 	return nil
 }
 
-// query is what the flags say about one text.
+// query makes the query of one text from the flags.
 func (o way) query(text string, filter engine.Filter) engine.Query {
 	return engine.Query{Text: text, Plain: *o.plain, Exact: *o.exact, Boost: *o.boost, Mode: *o.mode, Variant: *o.variant, Filter: filter,
 		Fusion: fusion.Options{Kind: *o.fusion, Presence: *o.share, Beta: *o.beta}}
 }
 
-// local says whether the way asks for local bridges.
+// local reports whether the flags request local bridges.
 func (o way) local() bool {
 	return slices.ContainsFunc(strings.Split(*o.variant, "+"), func(s string) bool { return strings.TrimSpace(s) == engine.VariantLocal })
 }
 
-// checkText says whether args are one query.
+// checkText refuses args that are not one query.
 func checkText(args []string, remedy string) error {
 	switch {
 	case len(args) == 0:
@@ -227,8 +227,8 @@ func (o searchOptions) check(args []string) error {
 	return nil
 }
 
-// fewerCollections lets the heap grow before it is collected, unless GOGC says how much: most of what one search takes lives to
-// its end, and the collections of an opening take a tenth of its time.
+// fewerCollections lets the heap grow before garbage is collected, unless GOGC is set: most memory of a search is used
+// to its end, and collections take a tenth of the time of opening.
 func fewerCollections() {
 	if set := debug.SetGCPercent(400); set != 100 {
 		debug.SetGCPercent(set)
@@ -294,7 +294,7 @@ func (o searchOptions) run(ctx context.Context, a *app, args []string) (err erro
 	return nil
 }
 
-// one answers one query: a text, or an image whose file the text names.
+// one runs one query: a text, or an image whose file the text names.
 func (o searchOptions) one(ctx context.Context, a *app, db engine.Database, q namedText, image []byte, filter engine.Filter, out io.Writer) error {
 	begin := time.Now()
 	query := o.query(q.text, filter)
@@ -362,7 +362,7 @@ func (o searchOptions) one(ctx context.Context, a *app, db engine.Database, q na
 	return nil
 }
 
-// searchError makes a usage error of what the command line can mend.
+// searchError turns errors that other flags can avoid into usage errors.
 func searchError(err error) error {
 	if errors.Is(err, engine.ErrInvalid) {
 		return &usageError{msg: err.Error(), hint: "`lexsem help search` lists modes and variants"}
@@ -370,7 +370,7 @@ func searchError(err error) error {
 	return err
 }
 
-// parseFilter reads --filter; without one, every document is kept.
+// parseFilter reads --filter; without one, all documents match.
 func parseFilter(expr string) (engine.Filter, error) {
 	if expr == "" {
 		return engine.Filter{}, nil
@@ -378,7 +378,7 @@ func parseFilter(expr string) (engine.Filter, error) {
 	return filter.Parse(expr)
 }
 
-// wayName says in a few words how hits were found.
+// wayName describes in a few words how hits were found.
 func wayName(t engine.Trace) string {
 	way := "plain vector"
 	if t.Variant != engine.VariantNone {
@@ -416,8 +416,8 @@ var (
 	fusions     = []string{fusion.Calibrated, fusion.RRF, fusion.Convex}
 )
 
-// pointed refuses the value of a flag and points at the character where it
-// departs from the nearest one that is known.
+// pointed refuses the value of a flag, and marks the first character that differs from
+// the nearest known value.
 func pointed(flag, value string, known []string) error {
 	at, near := 0, known[0]
 	for _, k := range known {
@@ -477,7 +477,7 @@ func readQueries(a *app, name string) ([]namedText, error) {
 	return out, nil
 }
 
-// lineError names the file, and the line where it is that of one.
+// lineError names the file and, if the error has one, the line.
 func lineError(name string, err error) error {
 	var one *files.RecordError
 	if errors.As(err, &one) {

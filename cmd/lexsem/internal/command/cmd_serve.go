@@ -85,7 +85,7 @@ type serveOptions struct {
 	second                                                              rerankFlags
 }
 
-// server is what the flags say of the server.
+// server returns the options of the server from the flags.
 func (o serveOptions) server(a *app) (h httpapi.Options, err error) {
 	h = httpapi.Options{
 		ReadOnly: *o.readOnly, Hosts: listed(*o.hosts), Origins: listed(*o.origins), Concurrency: *o.many,
@@ -198,7 +198,7 @@ func (o serveOptions) run(ctx context.Context, a *app, args []string) (err error
 	return s.Serve(ctx, l)
 }
 
-// openFolder opens the database in a folder, and the collections beside it.
+// openFolder opens the database in a folder, and the collections next to it.
 func (o serveOptions) openFolder(ctx context.Context, a *app, h *httpapi.Options, second engine.Reranker) (_ engine.Database, end func() error, err error) {
 	db, err := a.openDB(ctx, a.db, engine.Options{MustExist: *o.readOnly, ReadOnly: *o.readOnly, MaxMemoryMiB: *o.most, Logger: h.Logger})
 	if err != nil {
@@ -239,7 +239,7 @@ func (o serveOptions) openFolder(ctx context.Context, a *app, h *httpapi.Options
 	return db, func() error { return errors.Join(set.Close(), db.close()) }, nil
 }
 
-// collectionMiB is the budget of the store of a collection: the least.
+// collectionMiB is the memory budget of the store of a collection: the minimum.
 const collectionMiB = engine.MinMemoryMiB - 1
 
 // openOver opens the query side of another engine. It keeps nothing on this machine.
@@ -255,8 +255,8 @@ func (o serveOptions) openOver(ctx context.Context, a *app, h *httpapi.Options, 
 	return r, func() error { return errors.Join(r.Close(), a.closeEncoder(enc)) }, nil
 }
 
-// listen takes the address, before what takes long. Other machines come in with keys
-// alone, unless --insecure lets them.
+// listen opens the address before the slow steps begin. Other machines need a key, unless
+// --insecure is set.
 func (o serveOptions) listen(ctx context.Context, h httpapi.Options) (net.Listener, error) {
 	if _, _, err := net.SplitHostPort(*o.addr); err != nil {
 		return nil, hinted(usagef("--addr %s: %v", *o.addr, err), "write it as 127.0.0.1:7700")
@@ -286,7 +286,7 @@ func (o serveOptions) tls() (*tls.Config, error) {
 	return &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}}, nil
 }
 
-// listed are the parts of a list with commas.
+// listed splits a list at its commas.
 func listed(s string) []string {
 	parts := strings.Split(s, ",")
 	for i := range parts {

@@ -35,14 +35,14 @@ var cmdStats = command{
 	},
 }
 
-// statsSummary is what stats --json prints.
+// statsSummary is the output of stats --json.
 type statsSummary struct {
 	answer.Stats
 	HeldBy *statsHolder     `json:"held_by,omitempty"`
 	Space  map[string]int64 `json:"space,omitempty"` // bytes on disk, by part
 }
 
-// statsHolder is another process that has the database open, and answered.
+// statsHolder is another process that has the database open and answered.
 type statsHolder struct {
 	PID     int       `json:"pid"`
 	Command string    `json:"command"`
@@ -54,7 +54,7 @@ func (h statsHolder) String() string {
 	return fmt.Sprintf("process %d (%s) since %s", h.PID, h.Command, h.Since.Format(time.RFC3339))
 }
 
-// heldBy is nil where this process has the database open.
+// heldBy is nil if this process has the database open.
 func heldBy(db *database) *statsHolder {
 	h, other := db.Holder()
 	if !other {
@@ -63,7 +63,7 @@ func heldBy(db *database) *statsHolder {
 	return &statsHolder{h.PID, h.Command, h.Model, h.Since}
 }
 
-// statsOf are the stats of a database, and who else has it open.
+// statsOf returns the stats of a database, and which other process has it open.
 func (a *app) statsOf(ctx context.Context, dir string) (engine.Stats, *statsHolder, error) {
 	db, err := a.openBare(ctx, dir, engine.Options{ReadOnly: true})
 	if err != nil {
@@ -108,7 +108,8 @@ const (
 	partCache   = "cache of vectors"
 )
 
-// spaceOf are the bytes on disk by part: the tables by what they hold, and the cache of vectors, which all databases share.
+// spaceOf is the bytes on disk of each part: the tables by their content, and the cache of vectors, which all databases
+// share.
 func (a *app) spaceOf(s engine.Stats) (map[string]int64, error) {
 	parts := maps.Clone(s.Disk)
 	tables := parts["tables"]

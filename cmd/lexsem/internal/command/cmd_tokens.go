@@ -37,7 +37,7 @@ or an error loses nothing: the same command continues. Models behind a URL give 
 	},
 }
 
-// tokensSummary is what tokens --json prints.
+// tokensSummary is the output of tokens --json.
 type tokensSummary struct {
 	DB        string  `json:"db"`
 	Documents int     `json:"documents"` // that got token states

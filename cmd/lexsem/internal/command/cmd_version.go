@@ -35,7 +35,7 @@ var cmdVersion = command{
 	},
 }
 
-// versionInfo is what version --json prints.
+// versionInfo is the output of version --json.
 type versionInfo struct {
 	Version  string `json:"version"`            // of the module, or sourceVersion
 	Commit   string `json:"commit,omitempty"`   // where it is known
@@ -45,7 +45,7 @@ type versionInfo struct {
 	CGO      bool   `json:"cgo"` // whether ONNX Runtime can be used
 }
 
-// String is what version prints.
+// String is the output of version.
 func (v versionInfo) String() string {
 	commit := ""
 	if v.Commit != "" {
@@ -57,13 +57,13 @@ func (v versionInfo) String() string {
 	return fmt.Sprintf("lexsem %s (%s%s, %s, cgo %s)", v.Version, commit, v.Go, v.Platform, onOff(v.CGO))
 }
 
-// sourceVersion is the version of this source. It is told where neither the linker nor
-// the go command has put a version into the program.
+// sourceVersion is the version of this source. It is used if neither the linker nor the
+// go command has put a version into the program.
 const sourceVersion = "0.1.0"
 
 // linkedVersion and linkedCommit are set by the linker in releases, which are built
-// without the repository: -ldflags "-X …". Else build info tells, also what
-// `go install …@latest` has fetched.
+// without the repository: -ldflags "-X …". Otherwise build info has them, also after `go
+// install …@latest`.
 var linkedVersion, linkedCommit string
 
 func versions() versionInfo {
@@ -75,11 +75,11 @@ func versions() versionInfo {
 	return v
 }
 
-// untagged is what the go command calls a commit that has no tag before it. It
-// ends with the commit.
+// untagged matches the go command's version of a commit without an earlier tag. It ends
+// with the commit.
 var untagged = regexp.MustCompile(`^v0\.0\.0-\d{14}-([0-9a-f]{12})(\+.*)?$`)
 
-// builtVersion is what the go command wrote into the program.
+// builtVersion is the version that the go command wrote into the program.
 func builtVersion(info *debug.BuildInfo) versionInfo {
 	v := versionInfo{Version: sourceVersion, Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH, CGO: models.CGO}
 	if info == nil {

@@ -35,8 +35,8 @@ func commands() []command {
 	}
 }
 
-// match finds the command that args begin with, by two words where a command
-// has a name of two, and returns the arguments behind the name.
+// match finds the command that args begin with; its name may have two words. It returns
+// the arguments after the name.
 func match(args []string) (c command, rest []string, ok bool) {
 	for n := min(2, len(args)); n > 0; n-- {
 		name := strings.Join(args[:n], " ")
@@ -49,7 +49,7 @@ func match(args []string) (c command, rest []string, ok bool) {
 	return command{}, nil, false
 }
 
-// globals are the flags that every command takes.
+// globals are the flags of every command.
 type globals struct {
 	db, model, cache, library, backend string
 	collection, main                   string // main is the folder of the database with the collection
@@ -58,7 +58,7 @@ type globals struct {
 	offline, quiet                     bool
 }
 
-// defaultModel encodes when neither --model nor the database says otherwise.
+// defaultModel is the encoder if neither --model nor the database names another.
 const defaultModel = "all-MiniLM-L6-v2"
 
 func (g *globals) declare(f *flags) {
@@ -88,7 +88,7 @@ func (g *globals) declare(f *flags) {
 	f.set.BoolVar(&g.quiet, "quiet", false, "show no progress on stderr")
 }
 
-// enterCollection has the command work on the folder of the collection.
+// enterCollection makes the command work on the folder of the collection.
 func (g *globals) enterCollection() error {
 	switch {
 	case g.collection == "":
@@ -106,7 +106,7 @@ func (g *globals) enterCollection() error {
 	return nil
 }
 
-// app is what a running command works with.
+// app is the environment of a running command.
 type app struct {
 	Env
 	globals

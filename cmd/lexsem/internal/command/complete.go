@@ -22,11 +22,10 @@ import (
 	"github.com/lexsem/lexsem/modulate"
 )
 
-// completeCommand is what the scripts of `lexsem completion` call, with the words of
-// the command line up to the cursor; the last one begins with "=", so that no shell
-// drops it where it is empty. It prints a candidate a line, with a tab and a
-// description behind it, and at the end what else the shell may offer: its own files,
-// its own folders, or nothing.
+// completeCommand is called by the scripts of `lexsem completion` with the words of the
+// command line up to the cursor. The last word begins with "=", since some shells drop an
+// empty word. It prints one candidate a line, followed by a tab and a description. The
+// last line says what else the shell may offer: files, folders, or nothing.
 const completeCommand = "__complete"
 
 const (
@@ -35,7 +34,7 @@ const (
 	offerFolders = ":folders"
 )
 
-// candidate is a word that may stand at the cursor.
+// candidate is a possible word at the cursor.
 type candidate struct{ word, about string }
 
 func complete(w io.Writer, words []string) error {
@@ -55,7 +54,7 @@ func complete(w io.Writer, words []string) error {
 	return err
 }
 
-// candidates are the words that may follow words, of which the shell has typed cur.
+// candidates returns the possible words after words that begin with cur.
 func candidates(words []string, cur string) ([]candidate, string) {
 	words = slices.Clone(words)
 	var g globals
@@ -110,12 +109,12 @@ func candidates(words []string, cur string) ([]candidate, string) {
 	return second, offerOf(c.args)
 }
 
-// ended says that a -- ends the flags.
+// ended means that a -- ends the flags.
 const ended = -1
 
-// walk goes over words as parse does. It returns where the first word is that is
-// no flag and no value of one, if there is to be a name, and the flag that waits for its
-// value behind the last word, or nil.
+// walk reads words in the same way as parse. at is the position of the first word that is
+// neither a flag nor the value of one, if name is set. waits is the flag whose value
+// comes after the last word, or nil.
 func (f *flags) walk(words []string, name bool) (at int, waits *flag.Flag) {
 	for i := 0; i < len(words); i++ {
 		w := words[i]
@@ -145,7 +144,7 @@ func isBool(fl *flag.Flag) bool {
 	return ok && b.IsBoolFlag()
 }
 
-// candidates are the flags, or behind --flag= its values.
+// candidates returns the flags, or after --flag= its values.
 func (f *flags) candidates(command, cur string) (found []candidate, offer string) {
 	if name, value, ok := strings.Cut(cur, "="); ok {
 		fl := f.set.Lookup(strings.TrimLeft(name, "-"))
@@ -166,8 +165,7 @@ func (f *flags) candidates(command, cur string) (found []candidate, offer string
 	return found, offerNothing
 }
 
-// commandNames are the names that may stand behind the first words of a command's
-// name.
+// commandNames returns the possible words after the first words of a command's name.
 func commandNames(before []string) (found []candidate) {
 	for _, c := range commands() {
 		words := strings.Fields(c.name)
@@ -181,7 +179,7 @@ func commandNames(before []string) (found []candidate) {
 	return found
 }
 
-// offerOf says what the shell may offer for arguments as a synopsis shows them.
+// offerOf derives from the arguments in a synopsis what the shell may offer.
 func offerOf(args string) string {
 	for _, files := range []string{"FILE", "PATH", "DIR", "REPORT"} {
 		if strings.Contains(args, files) {
@@ -191,8 +189,8 @@ func offerOf(args string) string {
 	return offerNothing
 }
 
-// values are those that a flag may have, of which the shell has typed cur. In lists
-// the part behind the last comma is completed.
+// values returns the possible values of a flag that begin with cur. In a list, the part
+// after the last comma is completed.
 func values(command string, fl *flag.Flag, cur string) (found []candidate, offer string) {
 	known, ok := knownValues[command+" "+fl.Name]
 	if !ok {
@@ -222,8 +220,8 @@ func values(command string, fl *flag.Flag, cur string) (found []candidate, offer
 	return found, offer
 }
 
-// knownValues are the values of flags that have a known set, by the flag's name, or by
-// the command's and the flag's where commands differ.
+// knownValues are the values of flags that have a fixed set, by the name of the flag, or
+// by command and flag if commands differ.
 var knownValues = map[string]func() []string{
 	"backend":       among(models.BackendAuto, models.BackendONNX, models.BackendNative),
 	"model":         modelNames,

@@ -20,11 +20,11 @@ import (
 	"github.com/lexsem/lexsem/store"
 )
 
-// indexKinds says which kinds of vector index there are to choose from.
+// indexKinds describes the kinds of vector index to choose from.
 const indexKinds = "flat (exact), hnsw (approximate), flat-int8 or hnsw-int8 (with int8 codes), hnsw-compact (codes of half the size, vectors on disk), hnsw-fast (hnsw-compact with more links: fastest, longest to build) or auto (by size); default the database's own, auto for a new one"
 
-// database is the database of a command, which this process or another one has open,
-// together with the encoder that was opened for it; either may be missing.
+// database is the database of a command with the encoder that was opened for it. Either
+// may be missing, and another process may have the database open.
 type database struct {
 	*share.Joined
 	app  *app
@@ -34,8 +34,8 @@ type database struct {
 	own *own // nil while another process has the database open
 }
 
-// opened notes that this process has opened the database: at once, or in whichever call
-// finds that the process which had it open has ended.
+// opened records that this process has opened the database: at once, or when a later call
+// found that the process which had it open has ended.
 func (d *database) opened(o *own) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -49,7 +49,7 @@ func (d *database) here() *own {
 	return d.own
 }
 
-// encoder is the one that was opened here, or nil.
+// encoder is the encoder that this process opened, or nil.
 func (d *database) encoder() encoder.Encoder {
 	if o := d.here(); o != nil && o.enc != nil {
 		return o.enc
@@ -68,7 +68,7 @@ func (d *database) close() error {
 	return err
 }
 
-// bringEncoder opens an encoder beside a database that another process has open.
+// bringEncoder opens an encoder for a database that another process has open.
 func (d *database) bringEncoder(ctx context.Context) error {
 	if d.encoder() != nil {
 		return nil
@@ -85,8 +85,8 @@ func (d *database) bringEncoder(ctx context.Context) error {
 	return err
 }
 
-// settle waits for the work in the background, and shows it. That of another process is
-// its own affair.
+// settle waits for background work and shows its progress. It does not wait for that of
+// another process.
 func (d *database) settle(ctx context.Context, p *progress) error {
 	if _, other := d.Holder(); other {
 		return nil
@@ -112,9 +112,9 @@ func (d *database) settle(ctx context.Context, p *progress) error {
 	}
 }
 
-// openDB opens the database in dir with the encoder that --model names, else
-// with the one the database was made with, else with the default one. If another
-// process has it open, that one answers, and encodes.
+// openDB opens the database in dir. Its encoder is the one that --model names, else that
+// of the database, else the default one. If another process has the database open, that
+// process answers and encodes.
 func (a *app) openDB(ctx context.Context, dir string, o engine.Options) (*database, error) {
 	return a.join(ctx, dir, o, wants{model: true})
 }
@@ -156,8 +156,8 @@ func (a *app) openOwn(ctx context.Context, dir string, o engine.Options, m *mode
 	return &own{Engine: e, enc: enc, model: enc.Fingerprint().Model, app: a, alone: alone}, nil
 }
 
-// openSearch opens the database in dir for searches of one way: without a model
-// where the words alone are asked, and with local bridges where these are.
+// openSearch opens the database in dir for searches of one mode: without a model for a
+// lexical search, and with local bridges if the mode needs them.
 func (a *app) openSearch(ctx context.Context, dir string, w way) (*database, error) {
 	o := engine.Options{MustExist: true, ReadOnly: true, Logger: a.warnings(), Local: w.local()}
 	if *w.mode == engine.ModeLexical {
@@ -170,7 +170,8 @@ func (a *app) openSearch(ctx context.Context, dir string, w way) (*database, err
 	if _, other := db.Holder(); other { // which is at it
 		return db, nil
 	}
-	// A database that was killed lacks what its maintainer had not made yet. Vectors would take minutes, and words answer now.
+	// A killed database lacks the parts that its maintainer had not yet made. Vectors would take minutes, but words
+	// answer at once.
 	s, err := db.Stats(ctx)
 	if err == nil && s.Waiting == 0 {
 		err = db.Flush(ctx)
@@ -181,7 +182,7 @@ func (a *app) openSearch(ctx context.Context, dir string, w way) (*database, err
 	return db, nil
 }
 
-// warnings is where databases say what they found and mended.
+// warnings receives the problems that databases found and repaired.
 func (a *app) warnings() *slog.Logger {
 	return slog.New(slog.NewTextHandler(a.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
 }
@@ -201,9 +202,9 @@ func (a *app) openWithout(ctx context.Context, dir string, o engine.Options) (*o
 	return &own{Engine: e, app: a, alone: alone}, nil
 }
 
-// open is engine.Open, but for a database that was not closed, as after a
-// kill: reading alone cannot recover it, so it is opened for writing. alone says that it
-// is not.
+// open is engine.Open, except for a database that was not closed, for example after a
+// kill: it is opened for writing, since a read-only opening cannot recover it. alone
+// reports whether it was opened read-only.
 func open(ctx context.Context, dir string, enc encoder.Encoder, o engine.Options) (_ *engine.Engine, alone bool, err error) {
 	e, err := engine.Open(ctx, dir, enc, o)
 	if o.ReadOnly && errors.Is(err, store.ErrUnclean) {
@@ -228,7 +229,7 @@ func noDatabase(dir string) error {
 	return hinted(fmt.Errorf("no database in %s: %w", secret.URL(dir), engine.ErrNotFound), "`lexsem index --db DIR PATH…` makes one")
 }
 
-// cacheDir is where runtime, models and the demo's database are kept.
+// cacheDir is the folder of runtime, models and the demo's database.
 func (a *app) cacheDir() (string, error) {
 	if a.cache != "" {
 		return filepath.Abs(a.cache)
@@ -236,8 +237,8 @@ func (a *app) cacheDir() (string, error) {
 	return provision.CacheDir()
 }
 
-// storedModel returns the model that the database in dir was made with, modelNone
-// for one of vectors alone, or "" where there is no database yet.
+// storedModel returns the model of the database in dir, modelNone for a database with
+// only vectors, or "" if there is no database yet.
 func storedModel(ctx context.Context, dir string) (string, error) {
 	if _, err := os.Stat(dir); errors.Is(err, os.ErrNotExist) {
 		return "", nil

@@ -12,12 +12,12 @@ import (
 	"github.com/lexsem/lexsem/engine"
 )
 
-// leftOut are packages about the insides of object files, compilers and
-// kernels: few ask about them, and their one-line comments are alike.
+// leftOut are packages about the internals of object files, compilers and kernels: few
+// readers ask about them, and their one-line comments are alike.
 var leftOut = []string{"debug/", "syscall", "go/constant", "regexp/syntax", "text/template/parse", "plugin"}
 
-// chooseDocs leaves out packages of little general interest and cuts what
-// remains to n passages, drawn by a hash of their ids.
+// chooseDocs leaves out packages of little general interest and reduces the rest to n
+// passages, drawn by a hash of their ids.
 func chooseDocs(docs []engine.Document, n int) []engine.Document {
 	kept := slices.DeleteFunc(slices.Clone(docs), func(d engine.Document) bool {
 		return slices.ContainsFunc(leftOut, func(p string) bool {
@@ -99,8 +99,7 @@ func (b *demoBuilder) probe(ctx context.Context, task *bench.Task, p *progress) 
 	return row, nil
 }
 
-// demoQuery is one query of the demo and, where it is known, the passage it is
-// about.
+// demoQuery is one query of the demo and, if known, its relevant passage.
 type demoQuery struct {
 	Kind   string              `json:"kind"`
 	Query  string              `json:"query"`
@@ -109,15 +108,15 @@ type demoQuery struct {
 	Best   []string            `json:"-"`    // lines about the best hit of the user's own query
 }
 
-// builtinQueries are asked when the user asks nothing. Targets are what a
-// reader of the documentation would want to find.
+// builtinQueries are used if the user gives no query. Their targets are the passages that
+// a reader of the documentation would look for.
 var builtinQueries = []demoQuery{
 	{Kind: "question", Query: "how to wait for several goroutines to finish", Target: "sync.WaitGroup"},
 	{Kind: "keywords", Query: "least significant bit trailing zero", Target: "math/bits.TrailingZeros"},
 	{Kind: "part", Query: "minimizes memory copying. The zero value is ready to use", Target: "strings.Builder"},
 }
 
-// search asks the demo's queries, or the user's own.
+// search runs the demo's queries, or the user's own.
 func (o demoOptions) search(ctx context.Context, a *app, db *database) ([]demoQuery, error) {
 	if err := db.Flush(ctx); err != nil { // local bridges are part of what is shown
 		return nil, err

@@ -23,8 +23,7 @@ import (
 	"github.com/lexsem/lexsem/engine"
 )
 
-// minDocWords is the length from which a doc comment says something that can
-// be searched for.
+// minDocWords is the minimum length of a doc comment that is worth searching.
 const minDocWords = 6
 
 // goroot returns the root of the installed Go tree, whose src folder the demo
@@ -73,11 +72,10 @@ func goVersion(root string) string {
 	return strings.TrimSpace(line)
 }
 
-// docPassages returns the documentation of the standard library at root as
-// passages: one for each documented exported symbol and one for each section
-// of a package's own documentation, in the order of import paths and names.
-// Equal texts are kept once. The platform is fixed to linux/amd64, so that
-// every machine with the same Go tree reads the same passages.
+// docPassages returns the documentation of the standard library at root as passages, in
+// the order of import paths and names: one for each documented exported symbol, and one
+// for each section of a package comment. Equal texts are kept once. The platform is fixed
+// to linux/amd64, so the passages are the same on every machine with the same Go tree.
 func docPassages(root string) ([]engine.Document, error) {
 	// Debian's src is a link, which a walk would not enter.
 	src, err := filepath.EvalSymlinks(filepath.Join(root, "src"))

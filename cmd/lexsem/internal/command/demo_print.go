@@ -65,8 +65,8 @@ func writeDemo(a *app, dir string, s demoState, queries []demoQuery, reused bool
 	fmt.Fprintf(w, "%s\n", a.style(faint, "database "+dir))
 }
 
-// demoCell is one hit: its id cut from the left to the column's width, with a
-// tick where it is the passage that was meant.
+// demoCell shows one hit: its id, cut on the left to the column's width, with a tick if
+// it is the relevant passage.
 func (a *app) demoCell(id, target string) string {
 	hit := id == target
 	room := demoColumn

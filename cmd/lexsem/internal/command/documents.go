@@ -20,18 +20,17 @@ import (
 	"github.com/lexsem/lexsem/internal/regular"
 )
 
-// maxText is the longest line of queries, and of texts for embed, that is read.
+// maxText is the maximum length of a line of queries, or of a text for embed.
 const maxText = files.DefaultMaxBytes
 
-// item is one document and the place it was read from.
+// item is one document and its source.
 type item struct {
 	doc  engine.Document
 	file string // or "stdin"
 	line int    // of it, from 1, of one of several records; else 0
 }
 
-// badInput says that one document cannot be read. Reading goes on after it
-// when the caller wishes.
+// badInput reports that one document cannot be read. The caller may continue after it.
 type badInput struct {
 	file string
 	line int // from 1; 0 for the whole file
@@ -74,7 +73,7 @@ func (s *sources) stream(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// options are those of one file.
+// options returns the options for one file.
 func (s *sources) options(name, kind, id string) files.Options {
 	o := s.how
 	o.Kind, o.ID = kind, id
@@ -82,7 +81,7 @@ func (s *sources) options(name, kind, id string) files.Options {
 	return o
 }
 
-// heard is a reader that tells how much was read.
+// heard is a reader that reports how much was read.
 type heard struct {
 	r    io.Reader
 	read func(int)
@@ -96,7 +95,7 @@ func (h *heard) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// file reads one file that was named. Its id, if it is one document, is that name.
+// file reads one named file. If the file is one document, its name is the id.
 func (s *sources) file(ctx context.Context, name string) error {
 	abs, err := filepath.Abs(name)
 	if err != nil {
@@ -118,7 +117,7 @@ func (s *sources) file(ctx context.Context, name string) error {
 	return err
 }
 
-// wholeError says that a file cannot be read, or not to its end.
+// wholeError means that a file cannot be read, or not to its end.
 type wholeError struct{ err error }
 
 func (e *wholeError) Error() string { return e.err.Error() }
@@ -154,7 +153,7 @@ func (s *sources) open(ctx context.Context, f *os.File, name, abs string) error 
 	return ctx.Err()
 }
 
-// record hands one record over, or what is wrong with it. A *wholeError is of the file.
+// record passes on one record, or its error. A *wholeError concerns the whole file.
 func (s *sources) record(rec files.Record, err error, name string, document func(files.Record) engine.Document) error {
 	var one *files.RecordError
 	switch {
@@ -173,7 +172,7 @@ func (s *sources) record(rec files.Record, err error, name string, document func
 	return s.each(item{document(rec), name, line})
 }
 
-// heardAt tells how far a file was read.
+// heardAt reports how far a file was read.
 type heardAt struct {
 	r    io.ReaderAt
 	read func(int)
@@ -202,7 +201,7 @@ func total(paths []string) int64 {
 	return sum
 }
 
-// reason is err without the path, which stands before it already.
+// reason is err without the path, since the message already begins with the path.
 func reason(err error) error {
 	var p *fs.PathError
 	if errors.As(err, &p) {

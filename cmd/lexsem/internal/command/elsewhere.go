@@ -16,7 +16,7 @@ import (
 	"github.com/lexsem/lexsem/internal/secret"
 )
 
-// backendKinds are the engines elsewhere, by the schemes of their URLs.
+// backendKinds are the supported search engines, by the schemes of their URLs.
 var backendKinds = []backendKind{
 	{"elasticsearch", "elasticsearch://HOST:PORT/INDEX", "LEXSEM_ELASTICSEARCH_KEY", "lexsem-bench-", func(where, key string) (droppable, error) {
 		o, err := elastic.Parse(where)
@@ -51,13 +51,13 @@ type backendKind struct {
 	open          func(where, key string) (droppable, error)
 }
 
-// droppable is a Backend that can remove all that it has made.
+// droppable is a Backend that can remove everything that it has created.
 type droppable interface {
 	remote.Backend
 	Drop(ctx context.Context) error
 }
 
-// backendShapes are how URLs of engines elsewhere are written, and backendKeys the
+// backendShapes returns how URLs of engines elsewhere are written, and backendKeys the
 // variables that have their keys.
 func backendShapes() string {
 	return ofBackends(func(k backendKind) string { return k.shape })
@@ -75,10 +75,10 @@ func ofBackends(of func(backendKind) string) string {
 	return strings.Join(s, " or ")
 }
 
-// elsewhere says that a database is named by the URL of another engine.
+// elsewhere reports whether db is the URL of another engine.
 func elsewhere(db string) bool { return strings.Contains(db, "://") }
 
-// openBackend opens the engine that a URL names; it calls nobody.
+// openBackend opens the engine that a URL names; it makes no call to it.
 func (a *app) openBackend(where string) (droppable, error) {
 	for _, k := range backendKinds {
 		if strings.HasPrefix(where, k.scheme+"://") {
@@ -92,7 +92,7 @@ func (a *app) openBackend(where string) (droppable, error) {
 	return nil, usagef("backend %s; use %s", secret.URL(where), backendShapes())
 }
 
-// scratch names something new on the servers of a URL without a name.
+// scratch makes a new name on the servers of a URL without a name.
 func scratch(servers string) (where string, err error) {
 	for _, k := range backendKinds {
 		if strings.HasPrefix(servers, k.scheme+"://") {
@@ -107,8 +107,8 @@ func scratch(servers string) (where string, err error) {
 	return "", usagef("--elsewhere %q; use %s, without the name after the last /", secret.URL(servers), backendShapes())
 }
 
-// openOver opens the query side of the engine that a URL names, with the encoder that its
-// vectors come from, or the one that --model names.
+// openOver opens the query side of the engine that a URL names, with the encoder of its
+// vectors or the one that --model names.
 func (a *app) openOver(ctx context.Context, where string, o remote.Options) (_ *remote.Database, enc encoder.Encoder, err error) {
 	b, err := a.openBackend(where)
 	if err != nil {

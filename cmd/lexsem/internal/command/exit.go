@@ -68,7 +68,7 @@ func usagef(format string, args ...any) *usageError {
 
 func (e *usageError) Error() string { return e.msg }
 
-// hintError adds a remedy that is printed on a line of its own.
+// hintError adds a remedy that is printed on its own line.
 type hintError struct {
 	error
 	hint string
@@ -78,7 +78,7 @@ func (e *hintError) Unwrap() error { return e.error }
 
 func hinted(err error, hint string) error { return &hintError{err, hint} }
 
-// summaryOf returns what stands on the line behind "lexsem:".
+// summaryOf returns the text after "lexsem:" on the line of an error.
 func summaryOf(err error) string {
 	var m *provision.MissingError
 	if errors.As(err, &m) {
@@ -102,8 +102,8 @@ func summaryOf(err error) string {
 	return oneLine(err.Error())
 }
 
-// detailsOf returns further lines for errors that need them: every route that
-// was tried to a runtime or model, and where a filter is wrong.
+// detailsOf returns more lines for errors that need them: all attempts to find a runtime
+// or model, and the position of an error in a filter.
 func detailsOf(err error) []string {
 	var f *filter.Error
 	if errors.As(err, &f) {

@@ -9,10 +9,9 @@ import (
 	"strings"
 )
 
-// flags is the flag table of one command: a flag.FlagSet that remembers the
-// order and the groups in which flags were declared, takes flags on either
-// side of positional arguments, and reads a LEXSEM_ variable for each flag
-// that the command line leaves out.
+// flags is the flag table of one command: a flag.FlagSet that keeps the order and groups
+// of its flags, accepts flags before and after positional arguments, and reads a LEXSEM_
+// variable for each flag that the command line does not have.
 type flags struct {
 	set    *flag.FlagSet
 	groups []flagGroup
@@ -31,7 +30,7 @@ func newFlags(name string) *flags {
 	return &flags{set: set}
 }
 
-// group starts a new heading; flags declared after it stand below it in help.
+// group starts a new heading; help lists later flags below it.
 func (f *flags) group(title string) { f.groups = append(f.groups, flagGroup{title: title}) }
 
 func (f *flags) note(name string) {
@@ -60,7 +59,7 @@ func (f *flags) int(name string, value int, usage string) *int {
 	return f.set.Int(name, value, usage)
 }
 
-// strs is a flag that may be given again; in its variable each value has a line.
+// strs declares a flag that may be repeated; its variable has one value a line.
 func (f *flags) strs(name, usage string) *[]string {
 	f.note(name)
 	v := new([]string)
@@ -68,7 +67,7 @@ func (f *flags) strs(name, usage string) *[]string {
 	return v
 }
 
-// texts is the value of a flag that may be given again.
+// texts is the value of a flag that may be repeated.
 type texts []string
 
 func (t *texts) String() string { return strings.Join(*t, "\n") }
@@ -98,9 +97,9 @@ func variable(flagName string) string {
 	return "LEXSEM_" + strings.ToUpper(strings.ReplaceAll(flagName, "-", "_"))
 }
 
-// parse reads args and returns the positional ones. Flags may stand before,
-// between and after them; "--" ends the flags. A flag that args leave out
-// takes its variable's value from getenv.
+// parse reads args and returns the positional ones. Flags may come before, between and
+// after them; "--" ends the flags. A flag that args do not have takes the value of its
+// variable from getenv.
 func (f *flags) parse(args []string, getenv func(string) string) ([]string, error) {
 	var positional []string
 	for {
@@ -145,7 +144,7 @@ func (f *flags) fromEnvironment(getenv func(string) string) error {
 	return err
 }
 
-// usage turns what package flag says into one usage error with a hint.
+// usage turns an error of package flag into one usage error with a hint.
 func (f *flags) usage(err error) error {
 	if errors.Is(err, flag.ErrHelp) {
 		return err

@@ -38,7 +38,7 @@ func help(env Env, topics []string) error {
 	return nil
 }
 
-// overview is what the program is, in two sentences.
+// overview describes the program in two sentences.
 const overview = "lexsem searches your documents by meaning and by exact words. It keeps one vector a passage, corrects the query vector by the words of the query, and combines the result with BM25."
 
 // variablesText says how flags are set without the command line.
@@ -69,12 +69,12 @@ func writeCommands(w io.Writer, list []command) {
 	}
 }
 
-// flagsTopic stands behind help bench for the whole help of bench.
+// flagsTopic after "help bench" prints the whole help of bench.
 const flagsTopic = "flags"
 
 const cmdBenchName = "bench"
 
-// benchParts are the commands of bench by what they measure.
+// benchParts are the bench commands, grouped by what they measure.
 var benchParts = []struct {
 	title string
 	names []string
@@ -127,7 +127,7 @@ func tableOf(c command) *flags {
 	return f
 }
 
-// paragraphs are the parts of a text between empty lines.
+// paragraphs returns the parts of a text between empty lines.
 func paragraphs(text string) []string {
 	var all []string
 	for p := range strings.SplitSeq(text, "\n\n") {
@@ -138,8 +138,8 @@ func paragraphs(text string) []string {
 	return all
 }
 
-// writeExamples prints command lines; a long one goes on behind a backslash, which is
-// put between two words and outside of quotes.
+// writeExamples prints command lines. A long line is broken between two words outside
+// quotes, with a backslash.
 func writeExamples(w io.Writer, examples []string) {
 	for _, e := range examples {
 		line := " "
@@ -168,8 +168,8 @@ func shellWords(s string) []string {
 	})
 }
 
-// writeFlag prints one flag. Its usage starts with the name of its value in
-// backquotes; numbers do without.
+// writeFlag prints one flag. Its usage starts with the name of its value in backquotes;
+// numbers have no name.
 func writeFlag(w io.Writer, f *flag.Flag) {
 	value, usage := valueName(f)
 	head := strings.TrimSpace(dashed(f.Name) + " " + value)
@@ -196,8 +196,7 @@ func valueName(f *flag.Flag) (value, usage string) {
 	return "N", f.Usage
 }
 
-// defaultOf says which value a flag has where it is not given, if that is worth
-// saying.
+// defaultOf describes the default value of a flag, if it is worth showing.
 func defaultOf(f *flag.Flag) string {
 	if f.DefValue == "" || f.DefValue == "false" || f.DefValue == "0" {
 		return ""
@@ -213,9 +212,8 @@ func dashed(name string) string {
 	return "--" + name
 }
 
-// wrap breaks s at spaces into lines of at most width columns, each indented
-// and ended with a line break. A word that is longer than a line, such as JSON, is
-// broken behind commas.
+// wrap breaks s at spaces into lines of at most width columns, each indented and ended
+// with a line break. A word longer than a line, such as JSON, is broken after commas.
 func wrap(s string, indent, width int) string {
 	var b strings.Builder
 	pad := strings.Repeat(" ", indent)

@@ -16,7 +16,7 @@ import (
 	"github.com/lexsem/lexsem/internal/text"
 )
 
-// Escape sequences of the few styles that are used.
+// Escape sequences of the few styles in use.
 const (
 	bold  = "1"
 	faint = "2"
@@ -24,8 +24,7 @@ const (
 	red   = "31"
 )
 
-// style wraps s in an escape sequence where colours are welcome: on a terminal
-// and without NO_COLOR.
+// style wraps s in an escape sequence if colours are wanted: on a terminal and without NO_COLOR.
 func (a *app) style(code, s string) string {
 	if !a.StdoutTerminal || a.Getenv("NO_COLOR") != "" || s == "" {
 		return s
@@ -35,13 +34,13 @@ func (a *app) style(code, s string) string {
 
 var whiteSpace = regexp.MustCompile(`\s+`)
 
-// flat makes one line of s, with escapes for control characters.
+// flat puts s on one line and escapes control characters.
 func flat(s string) string {
 	return visible(strings.TrimSpace(whiteSpace.ReplaceAllString(s, " ")))
 }
 
-// writeHits prints hits for people: rank, score and id, then the title, the place, then
-// two lines of the text from its span on.
+// writeHits prints hits for people: rank, score and id, then the title, the location, and two lines of the
+// text from its span on.
 func writeHits(w io.Writer, a *app, query string, res engine.Result) {
 	if len(res.Hits) == 0 {
 		fmt.Fprintln(w, "no hits: "+whyNone(res.Trace))
@@ -125,8 +124,9 @@ func writeFor(w io.Writer, a *app, repaired string) {
 	}
 }
 
-// placeOf is where a hit's span stands, or all of a hit without one, as editors read it: path:line or path:from-to, below
-// the working folder where that holds it. "" for documents that came from no file.
+// placeOf is the location of a hit's span, or of the whole hit if it has no span, in a form that editors read:
+// path:line or path:from-to. The path is relative if the file is below the working folder. It is "" for documents that
+// are not from a file.
 func placeOf(h engine.Hit) string {
 	path, lines, ok := location.OfSpan(h)
 	if !ok {
@@ -146,7 +146,7 @@ func placeOf(h engine.Hit) string {
 	return fmt.Sprintf("%s:%d-%d", path, lines[0], lines[1])
 }
 
-// whyNone says why a search found nothing.
+// whyNone returns the reason why a search found nothing.
 func whyNone(t engine.Trace) string {
 	switch {
 	case t.Documents == 0:
@@ -159,8 +159,8 @@ func whyNone(t engine.Trace) string {
 	return "no document contains a word of the query"
 }
 
-// snippet returns up to lines lines of at most width columns of a hit's text: its beginning where that holds the
-// span, else from the span on.
+// snippet returns at most lines lines of a hit's text, each at most width columns wide: its beginning if that
+// contains the span, else the text from the span on.
 func snippet(h engine.Hit, width, lines int) []string {
 	if (encoder.Input{Media: h.Media}).IsImage() {
 		return nil // its text are visual words

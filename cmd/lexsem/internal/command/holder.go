@@ -14,8 +14,7 @@ import (
 	"github.com/lexsem/lexsem/serve/share"
 )
 
-// own is a database that this process has open, with its encoder, which is closed with
-// it.
+// own is a database that this process has open, and its encoder, which is closed with it.
 type own struct {
 	*engine.Engine
 	enc   encoder.Encoder
@@ -42,9 +41,9 @@ func (o *own) ShareCollection(ctx context.Context, name string) error {
 	return set.Share(ctx, name)
 }
 
-// askToShare has the process that serves the database open the collection of this command: while a command has a
-// collection open without a model, or for reading alone, the server could not answer its searches. Whatever comes of
-// it, the command opens or finds the collection itself then.
+// askToShare asks the process that serves the database to open the collection of this command. Otherwise, while a
+// command has a collection open without a model or read-only, the server could not answer searches of it. Whether
+// this succeeds or not, the command then opens or joins the collection itself.
 func (a *app) askToShare(ctx context.Context) error {
 	j, err := share.Open(ctx, a.main)
 	if err != nil {
@@ -57,15 +56,15 @@ func (a *app) askToShare(ctx context.Context) error {
 	return errors.Join(err, j.Close())
 }
 
-// wants says what a command needs of a database.
+// wants describes how a command needs to use a database.
 type wants struct {
 	model bool // an encoder
 	self  bool // another process that has it open will not do
 	open  func(context.Context) (*own, error)
 }
 
-// join opens the database in dir and shares it with other processes meanwhile, or asks
-// the one that has it open.
+// join opens the database in dir and shares it with other processes, or connects to the process that has it
+// open.
 func (a *app) join(ctx context.Context, dir string, o engine.Options, w wants) (*database, error) {
 	if o.Logger == nil {
 		o.Logger = a.warnings()
@@ -109,10 +108,10 @@ func (a *app) join(ctx context.Context, dir string, o engine.Options, w wants) (
 	return d, nil
 }
 
-// drainFor is how long a command that is done goes on answering what others have asked.
+// drainFor is how long a finished command continues to answer the pending calls of other processes.
 const drainFor = 5 * time.Second
 
-// modelOpener keeps an encoder while a database that it is for cannot be opened yet.
+// modelOpener keeps an encoder open while its database cannot be opened yet.
 type modelOpener struct{ enc encoder.Encoder }
 
 func (m *modelOpener) open(ctx context.Context, a *app, model string) (encoder.Encoder, error) {
@@ -133,8 +132,7 @@ func (m *modelOpener) close(a *app) error {
 	return a.closeEncoder(m.enc)
 }
 
-// accept says whether the process that has the database open can do what a command
-// wants of it.
+// accept checks whether the process that has the database open can do what the command needs.
 func (a *app) accept(ctx context.Context, dir string, j *share.Joined, o engine.Options, w wants) error {
 	h, _ := j.Holder()
 	held := func(format string, args ...any) error {
@@ -171,8 +169,8 @@ func (a *app) accept(ctx context.Context, dir string, j *share.Joined, o engine.
 	return nil
 }
 
-// sameModel says whether --model names the model of a database, as far as names tell: a
-// folder is known by its own name, and a model behind a URL may leave its length out.
+// sameModel reports whether --model names the model of a database, as far as names can tell: a folder is
+// compared by its last element, and a remote model may omit its dimension.
 func sameModel(given, stored string) bool {
 	if dim, ok, err := models.Hash(given); ok && err == nil {
 		given = fmt.Sprintf("hash-%d", dim)
@@ -189,7 +187,7 @@ func sameModel(given, stored string) bool {
 	return strings.EqualFold(filepath.Base(given), stored)
 }
 
-// heldError says who has a database open, and why that one cannot do what is asked.
+// heldError says which process has a database open, and why it cannot do what is asked.
 type heldError struct {
 	dir    string
 	holder share.Holder
@@ -202,8 +200,8 @@ func (e *heldError) Error() string {
 
 func (e *heldError) Unwrap() error { return engine.ErrLocked }
 
-// idle is an error if a process has the database open that others can talk to: that of
-// a command which needs the folder for itself.
+// idle returns an error if another process has the database open and shares it, since the command needs
+// exclusive use.
 func (a *app) idle(ctx context.Context, dir string) error {
 	for until := time.Now().Add(time.Second); ; {
 		j, err := share.Open(ctx, dir)

@@ -19,7 +19,7 @@ import (
 	"github.com/lexsem/lexsem/ingest/folder"
 )
 
-// checkPath says whether p can be indexed, before a database is opened.
+// checkPath reports whether p can be indexed, before a database is opened.
 func (o indexOptions) checkPath(p string) error {
 	if p == "" {
 		return hinted(usagef("empty name among the paths to index"), "name files, folders or - for JSONL on standard input")
@@ -36,7 +36,7 @@ func (o indexOptions) checkPath(p string) error {
 	return nil
 }
 
-// take takes over all paths in their order.
+// take indexes all paths in their order.
 func (ix *indexer) take(paths []string) error {
 	src := &sources{stdin: ix.app.Stdin, how: ix.how, repeated: !*ix.options.global, each: ix.add, bad: ix.bad, read: func(n int) { ix.bytes += int64(n) }}
 	src.failed = ix.unread
@@ -68,7 +68,7 @@ func (ix *indexer) take(paths []string) error {
 	return ix.flush()
 }
 
-// isFolder says whether p is a folder, or was one from which documents are stored.
+// isFolder reports whether p is a folder, or was a folder whose documents are stored.
 func (ix *indexer) isFolder(p string) (bool, error) {
 	info, err := os.Stat(p)
 	if err == nil {
@@ -83,7 +83,7 @@ func (ix *indexer) isFolder(p string) (bool, error) {
 	return false, err
 }
 
-// open binds a folder to the database.
+// open connects a folder with the database.
 func (ix *indexer) open(p string) (*folder.Folder, error) {
 	o := ix.options
 	exclude := *o.exclude
@@ -105,8 +105,8 @@ func (ix *indexer) open(p string) (*folder.Folder, error) {
 	return f, err
 }
 
-// judgedCorpus names the passages of a folder that is a corpus with its queries and judgements, as BEIR and MTEB
-// ship them and bench reads them; "" for another folder.
+// judgedCorpus names the passage files of a folder with queries and judgements, in the layouts of BEIR and MTEB
+// that bench reads; "" for any other folder.
 func judgedCorpus(dir string) string {
 	has := func(pattern string) bool {
 		found, err := filepath.Glob(filepath.Join(strings.NewReplacer("*", "[*]", "?", "[?]", "[", "[[]").Replace(dir), pattern))
@@ -126,7 +126,7 @@ func failureOf(p string, x folder.Failure) *badInput {
 	return &badInput{filepath.Join(p, filepath.FromSlash(x.Path)), x.Line, x.Err}
 }
 
-// folder syncs one folder. One that is suddenly empty does not keep others from being synced.
+// folder syncs one folder. An unexpectedly empty folder is an error, but other folders are still synced.
 func (ix *indexer) folder(p string) error {
 	f, err := ix.open(p)
 	if err != nil {
@@ -168,7 +168,7 @@ func (s *indexSummary) sync(p string, r folder.Report) {
 	}
 }
 
-// hearFolder shows how far a sync is.
+// hearFolder shows the progress of a sync.
 func (ix *indexer) hearFolder(p folder.Progress) {
 	ix.mu.Lock()
 	ix.sync = &p
@@ -183,8 +183,8 @@ func (ix *indexer) syncing() *folder.Progress {
 	return ix.sync
 }
 
-// syncStep is the progress of a sync of which a share of the batch being stored, so
-// many documents, is encoded.
+// syncStep is the progress of a sync in which encoded documents, the given share of the current batch, are
+// encoded.
 func syncStep(p folder.Progress, encoded int, share float64) step {
 	switch p.Stage {
 	case "scan":
@@ -201,7 +201,7 @@ func syncStep(p folder.Progress, encoded int, share float64) step {
 	return s
 }
 
-// watch follows folders until the context ends, and prints a line a sync.
+// watch follows folders until the context ends, and prints one line for each sync.
 func (ix *indexer) watch(paths []string) error {
 	var turn sync.Mutex
 	whole := len(paths) // folders that are not synced for the first time yet
@@ -238,7 +238,7 @@ func (ix *indexer) watch(paths []string) error {
 	return ix.stopped(err)
 }
 
-// tellSync prints what one sync of a watched folder did.
+// tellSync prints the result of one sync of a watched folder.
 func (ix *indexer) tellSync(p string, r folder.Report, err error, first bool, begin time.Time) error {
 	if err != nil {
 		ix.tell("failed", err.Error())

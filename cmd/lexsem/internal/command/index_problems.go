@@ -12,14 +12,14 @@ import (
 	"github.com/lexsem/lexsem/internal/problems"
 )
 
-// problemsSummary is what index --problems --json prints.
+// problemsSummary is the output of index --problems --json.
 type problemsSummary struct {
 	DB       string             `json:"db"`
 	Problems []problems.Problem `json:"problems"` // the gravest first
 	LeftOut  problems.LeftOut   `json:"left_out"` // of all folders
 }
 
-// runProblems lists what a database lacks of the files that it was filled from.
+// runProblems lists the parts of the indexed files that a database lacks.
 func runProblems(ctx context.Context, a *app, dir string, asJSON bool) error {
 	stats, _, err := a.statsOf(ctx, dir)
 	if err != nil {
@@ -58,7 +58,7 @@ func problemLine(p problems.Problem) string {
 	return fmt.Sprintf("%-6s  %s  %s%s", p.State, p.Time, b.Error(), kept)
 }
 
-// leftOutWords counts what folders left out.
+// leftOutWords says how many entries of each kind the sync left out.
 func leftOutWords(l problems.LeftOut) string {
 	line := fmt.Sprintf("%d hidden, %d ignored, %d binary, %d empty, %d of other kinds", l.Hidden, l.Ignored, l.Binary, l.Empty, l.Other)
 	var kinds []string
@@ -81,7 +81,7 @@ func leftOutWords(l problems.LeftOut) string {
 	return line
 }
 
-// problemCounts counts what a database lacks, "" for nothing.
+// problemCounts counts the parts that a database lacks; "" if it lacks none.
 func problemCounts(s problems.Summary) string {
 	if s.Total() == 0 {
 		return ""

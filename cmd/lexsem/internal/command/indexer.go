@@ -55,13 +55,13 @@ func (ix *indexer) add(it item) error {
 	return ix.ctx.Err()
 }
 
-// bad notes a document that cannot be read: the rest goes on, as in a folder.
+// bad records an unreadable document and lets indexing continue, as in a folder.
 func (ix *indexer) bad(b *badInput) {
 	ix.lack(b, problems.Failed)
 	ix.failed(b)
 }
 
-// unread decides about a file that was named and cannot be read. Its documents stay. One with nothing in it is no failure.
+// unread decides about a named file that cannot be read. Its documents stay. A file without content is not a failure.
 func (ix *indexer) unread(b *badInput) error {
 	at := sourceName(b.file)
 	of := location.Where(location.Path, func(path string) filter.Filter { return filter.Eq(path, filepath.ToSlash(at)) })
@@ -85,7 +85,7 @@ func (ix *indexer) unread(b *badInput) error {
 	return nil
 }
 
-// failed notes what cannot be read of a file: the rest goes on.
+// failed records an unreadable part of a file and lets indexing continue.
 func (ix *indexer) failed(b *badInput) {
 	ix.mu.Lock()
 	defer ix.mu.Unlock()
@@ -101,27 +101,27 @@ func (ix *indexer) failed(b *badInput) {
 	}
 }
 
-// hearWarning notes a warning of a file that was named, or of standard input.
+// hearWarning records a warning about a named file or standard input.
 func (ix *indexer) hearWarning(b *badInput) {
 	ix.lack(b, problems.Warned)
 	ix.summary.warn(b)
 	ix.warned(b)
 }
 
-// warned tells of something besides the text of a file that cannot be read.
+// warned reports an unreadable part of a file other than its text.
 func (ix *indexer) warned(b *badInput) {
 	ix.mu.Lock()
 	defer ix.mu.Unlock()
 	ix.tell("warned", b.Error())
 }
 
-// lack notes a problem of a file that was named, or of standard input.
+// lack records a problem of a named file or of standard input.
 func (ix *indexer) lack(b *badInput, state string) {
 	at := sourceName(b.file)
 	ix.lacks[at] = append(ix.lacks[at], problems.Problem{State: state, Line: b.line, Reason: oneLine(b.err.Error())})
 }
 
-// begun notes that a file which was named, or standard input, is read: what it lacked before is forgotten.
+// begun records that a named file or standard input is being read, and forgets its earlier problems.
 func (ix *indexer) begun(file string) {
 	if ix.lacks == nil {
 		ix.lacks = map[string][]problems.Problem{}
@@ -129,7 +129,7 @@ func (ix *indexer) begun(file string) {
 	ix.lacks[sourceName(file)] = nil
 }
 
-// sourceName is the name under which the problems of a file that was named are kept.
+// sourceName is the name under which the problems of a named file are kept.
 func sourceName(file string) string {
 	if abs, err := filepath.Abs(file); err == nil && file != "stdin" {
 		return abs
@@ -137,7 +137,7 @@ func sourceName(file string) string {
 	return file
 }
 
-// keepProblems writes what the files that were named, and were read, lack.
+// keepProblems stores the problems of the named files that were read.
 func (ix *indexer) keepProblems() error {
 	for source, list := range ix.lacks {
 		if err := problems.Write(ix.dir, source, folder.Skipped{}, list); err != nil {
@@ -167,7 +167,7 @@ func (s *indexSummary) fail(b *badInput) {
 	s.Failed = append(s.Failed, one)
 }
 
-// add counts what a commit did.
+// add adds the results of a commit to the counts.
 func (s *indexSummary) add(r engine.AddResult) {
 	s.Added += r.Added
 	s.Replaced += r.Replaced
@@ -178,8 +178,7 @@ func (s *indexSummary) add(r engine.AddResult) {
 	s.TruncatedTokens += r.TruncatedTokens
 }
 
-// flush stores the batch. A document that the engine refuses is treated as one
-// that cannot be read.
+// flush stores the batch. A document that the engine refuses counts as unreadable.
 func (ix *indexer) flush() error {
 	ix.shown = ix.bytes
 	for len(ix.batch) > 0 {

@@ -9,8 +9,8 @@ import (
 // manTopic is the topic of help that prints a man page of the whole program.
 const manTopic = "man"
 
-// writeMan prints a page for man(1), lexsem.1, in the language of man(7): all that
-// help says, made of the same table.
+// writeMan prints the manual page lexsem.1 in the language of man(7), from the same table
+// as help.
 func writeMan(w io.Writer, version string) {
 	m := manPage{w}
 	m.line(".TH LEXSEM 1 \"\" %s \"User Commands\"", manQuoted("lexsem "+version))
@@ -41,12 +41,12 @@ func writeMan(w io.Writer, version string) {
 
 type manPage struct{ w io.Writer }
 
-// line prints a request; arguments are quoted already.
+// line prints a request; its arguments are already quoted.
 func (m manPage) line(format string, args ...any) { fmt.Fprintf(m.w, format+"\n", args...) }
 
 func (m manPage) section(name string) { m.line(".SH %s", manQuoted(name)) }
 
-// text prints words, which man fills.
+// text prints words as lines that man fills.
 func (m manPage) text(s string) { fmt.Fprint(m.w, manText(wrap(s, 0, helpWidth))) }
 
 func (m manPage) item(head, text string) {
@@ -90,8 +90,8 @@ func (m manPage) examples(lines []string) {
 	m.line(".RE\n.fi")
 }
 
-// manText makes of a text what man prints as that text: backslashes and dashes are
-// written out, and no line begins with what would be a request.
+// manText escapes a text so that man prints it unchanged: backslashes and dashes are
+// escaped, and no line begins like a request.
 func manText(s string) string {
 	s = strings.NewReplacer(`\`, `\e`, "-", `\-`).Replace(s)
 	lines := strings.SplitAfter(s, "\n")

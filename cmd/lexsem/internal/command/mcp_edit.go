@@ -13,17 +13,18 @@ import (
 	"github.com/BurntSushi/toml"
 )
 
-// The configuration files of clients are edited as texts, so that comments, order and layout of all else stay. Each edit
-// is checked: the file then says what it said before, but for the one entry.
+// The configuration files of clients are edited as texts, so that comments, order and layout of the rest stay. Each
+// edit is checked: apart from the one entry, the file must have the same values as before.
 
-// setting is an entry of a configuration file: the value at a path of keys.
+// setting is an entry of a configuration file: a value at a path of keys.
 type setting struct {
 	path  []string
 	value map[string]any // nil takes the entry out
 	toml  bool
 }
 
-// edit returns the text of a file with the entry, or without it. Errors: the text cannot be read, or has a value in the way.
+// edit returns the text of a file with the entry added or removed. It returns an error if the text cannot be parsed, or
+// if another value is at a key of the path.
 func (s setting) edit(text []byte) ([]byte, error) {
 	was, err := s.parse(text)
 	if err != nil {
@@ -42,7 +43,7 @@ func (s setting) edit(text []byte) ([]byte, error) {
 	return out, err
 }
 
-// parse reads a file; nothing is an empty one.
+// parse reads a file; no text means an empty file.
 func (s setting) parse(text []byte) (m map[string]any, err error) {
 	m = map[string]any{}
 	if s.toml {
@@ -62,7 +63,7 @@ func (s setting) parse(text []byte) (m map[string]any, err error) {
 	return m, nil
 }
 
-// wanted is m with the entry, or without it and without what is then empty.
+// wanted is m with the entry, or without the entry and the objects that become empty.
 func (s setting) wanted(m map[string]any, path []string) map[string]any {
 	out := maps.Clone(m)
 	if out == nil {
@@ -82,7 +83,7 @@ func (s setting) wanted(m map[string]any, path []string) map[string]any {
 	return out
 }
 
-// plain is the value as parse reads it.
+// plain returns the value in the form that parse returns.
 func (s setting) plain() any {
 	one := setting{path: []string{"value"}, toml: s.toml}
 	text := append([]byte(`{"value":`), append(indented(s.value, ""), '}')...)
@@ -93,7 +94,7 @@ func (s setting) plain() any {
 	return m["value"]
 }
 
-// indented is a value as JSON whose lines begin with indent, but the first.
+// indented returns a value as JSON; all lines except the first begin with indent.
 func indented(v any, indent string) []byte {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
@@ -105,13 +106,13 @@ func indented(v any, indent string) []byte {
 	return bytes.TrimSpace(b.Bytes())
 }
 
-// member is a key of a JSON object with its value, by bytes.
+// member is a key and its value in a JSON object, as byte positions.
 type member struct {
 	key             string
 	at, value, next int // where the key and the value begin, and where the value ends
 }
 
-// membersOf are those of the object that begins at a byte of a text, which is JSON.
+// membersOf returns the members of the object that begins at a byte of a JSON text.
 func membersOf(text []byte, at int) (all []member, err error) {
 	d := json.NewDecoder(bytes.NewReader(text[at:]))
 	if _, err := d.Token(); err != nil {
@@ -179,13 +180,13 @@ func (s setting) editObject(text []byte, at, depth int) ([]byte, error) {
 	return slices.Concat(text[:at+1], entry, []byte("\n"+indent[2:]), rest), nil
 }
 
-// alone says whether an object holds the entry alone, so that it is empty without.
+// alone reports whether an object has no other entry, so that its removal leaves the object empty.
 func (s setting) alone(text []byte, at, depth int) bool {
 	all, err := membersOf(text, at)
 	return err == nil && len(all) == 1 && all[0].key == s.path[depth] && (depth == len(s.path)-1 || text[all[0].value] == '{' && s.alone(text, all[0].value, depth+1))
 }
 
-// editTOML takes the table of the entry out, and puts the new one behind all else.
+// editTOML removes the table of the entry, and appends the new one at the end.
 func (s setting) editTOML(text []byte) []byte {
 	name := strings.Join(s.path, ".")
 	var out []string

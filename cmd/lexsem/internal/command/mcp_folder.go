@@ -13,13 +13,13 @@ import (
 	"github.com/lexsem/lexsem/serve/mcp"
 )
 
-// lexsem mcp --dir serves a folder: it makes the database, stores the files words first, and follows their changes until
-// the client ends. Vectors are made meanwhile; what is left of them is made by the next one.
+// lexsem mcp --dir serves a folder: it creates the database, stores the files as words first, and follows their changes
+// until the client ends. Vectors are made in the background; the next process makes the remaining ones.
 
-// firstSync is how long a client waits at most for the words of a folder before it is answered.
+// firstSync is the maximum time that a client waits for the words of a folder before it gets an answer.
 const firstSync = 2 * time.Second
 
-// folderDB is where the database of a folder lies unless --db names another place: in the cache folder, so that nothing is
+// folderDB is the place of a folder's database unless --db names another: in the cache folder, so that nothing is
 // written into the folder itself.
 func (a *app) folderDB(dir string) (string, error) {
 	if info, err := os.Stat(dir); err != nil || !info.IsDir() {

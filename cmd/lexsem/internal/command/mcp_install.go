@@ -14,7 +14,7 @@ import (
 	"github.com/lexsem/lexsem/internal/atomicfile"
 )
 
-// mcpClient is an agent whose project file names its servers.
+// mcpClient is an agent whose project file lists its servers.
 type mcpClient struct {
 	name, title string
 	files       []string // below the folder: the first that is there, else the first
@@ -40,7 +40,7 @@ var mcpClients = []mcpClient{
 	}},
 }
 
-// mcpClientNames are those that install takes.
+// mcpClientNames returns the clients that install supports.
 func mcpClientNames() (names []string) {
 	for _, c := range mcpClients {
 		names = append(names, c.name)
@@ -94,7 +94,7 @@ func declareInstall(f *flags, in bool) action {
 	}
 }
 
-// install writes the entry of a client, or takes it out.
+// install writes or removes the entry of a client.
 func (c mcpClient) install(a *app, dir string, in, yes bool) error {
 	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
 		return usagef("--dir %s: no folder; name one that is there", dir)
@@ -171,7 +171,7 @@ func (s setting) shown() string {
 	return string(indented(value, "")) + "\n"
 }
 
-// serverCommand is the command line that a client is to start.
+// serverCommand is the command line that a client must start.
 func serverCommand(a *app, dir string) ([]string, error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -203,14 +203,14 @@ func serverCommand(a *app, dir string) ([]string, error) {
 	return line, nil
 }
 
-// sameFile says whether two paths are of one file.
+// sameFile reports whether two paths name the same file.
 func sameFile(a, b string) bool {
 	x, e1 := os.Stat(a)
 	y, e2 := os.Stat(b)
 	return e1 == nil && e2 == nil && os.SameFile(x, y)
 }
 
-// writeConfig replaces a configuration file, which keeps its mode, or makes it.
+// writeConfig creates or replaces a configuration file and keeps its mode.
 func writeConfig(path string, text []byte) error {
 	mode := fs.FileMode(0o644)
 	if info, err := os.Stat(path); err == nil {

@@ -12,16 +12,15 @@ import (
 	"github.com/lexsem/lexsem/internal/private"
 )
 
-// outFile declares a flag that names a file to be written. That it can be is
-// found out before a command has worked for it.
+// outFile declares a flag that names an output file. The command checks that the file can
+// be written before it starts its work.
 func (f *flags) outFile(name, value, usage string) *string {
 	p := f.str(name, value, usage)
 	f.checks = append(f.checks, func() error { return checkOutFile(name, *p) })
 	return p
 }
 
-// outDir declares a flag that names a folder to be written to, which is made
-// where it is not there.
+// outDir declares a flag that names an output folder, which is created if needed.
 func (f *flags) outDir(name, usage string) *string {
 	p := f.str(name, "", usage)
 	f.checks = append(f.checks, func() error {
@@ -36,7 +35,7 @@ func (f *flags) outDir(name, usage string) *string {
 	return p
 }
 
-// standardOutput tells that a flag for a file names standard output. "1" and
+// standardOutput reports whether the value of a file flag means standard output. "1" and
 // "true" do, so that LEXSEM_JSON=1 works for every command.
 func standardOutput(file string) bool { return file == "-" || file == "1" || file == "true" }
 
@@ -72,8 +71,9 @@ func writable(name, value, dir string) error {
 	return errors.Join(f.Close(), os.Remove(f.Name()))
 }
 
-// writeFile writes a file that is its owner's alone: most hold texts. A failure leaves
-// what was there before. What is no file, such as /dev/null or a pipe, is written to.
+// writeFile writes a file that only its owner can read, since most files contain texts. A
+// failure leaves the previous content. If name is not a regular file but, for example,
+// /dev/null or a pipe, it is written to directly.
 func writeFile(name string, write func(io.Writer) error) error {
 	if info, err := os.Stat(name); err == nil && !info.Mode().IsRegular() && !info.IsDir() {
 		f, err := os.OpenFile(name, os.O_WRONLY, 0)

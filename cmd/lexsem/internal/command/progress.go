@@ -158,7 +158,7 @@ func significant(x float64) string {
 // thousands prints n with a comma between groups of three digits.
 func thousands(n int) string { return digits.Group(fmt.Sprint(n)) }
 
-// clipColumns cuts s at n runes, ending in "…" where something was cut.
+// clipColumns cuts s to n runes, with "…" at the end if something was cut.
 func clipColumns(s string, n int) string {
 	r := []rune(s)
 	if len(r) <= n {

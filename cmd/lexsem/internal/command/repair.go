@@ -14,10 +14,10 @@ import (
 	"github.com/lexsem/lexsem/store"
 )
 
-// salvagedSuffix is behind the name of a damaged database in that of the new one.
+// salvagedSuffix is appended to the name of a damaged database to name the new one.
 const salvagedSuffix = ".salvaged"
 
-// repairSummary is what doctor --repair --json prints.
+// repairSummary is the output of doctor --repair --json.
 type repairSummary struct {
 	DB        string   `json:"db"`       // what was given
 	Whole     string   `json:"whole"`    // the database that is whole now

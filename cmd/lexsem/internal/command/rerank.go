@@ -18,7 +18,7 @@ import (
 	"github.com/lexsem/lexsem/internal/secret"
 )
 
-// rerankNone asks for no second stage, whatever the variable says.
+// rerankNone turns the second stage off even if the variable names a reranker.
 const rerankNone = "none"
 
 // rerankFlags are the flags that name a second stage.
@@ -49,15 +49,15 @@ func (r rerankFlags) check() error {
 	return nil
 }
 
-// given says that a reranker is named; commands without the flags name none.
+// given reports whether a reranker is named; commands without these flags name none.
 func (r rerankFlags) given() bool { return r.where != nil && *r.where != "" && *r.where != rerankNone }
 
 func isURL(s string) bool {
 	return strings.HasPrefix(s, "http://") || strings.HasPrefix(s, "https://")
 }
 
-// reranker is what the flags name, nil for nothing. What close returns must be called
-// when no search needs it any more.
+// reranker opens the reranker that the flags name; nil if they name none. The caller calls
+// close after the last search.
 func (a *app) reranker(ctx context.Context, r rerankFlags) (_ engine.Reranker, close func() error, err error) {
 	switch {
 	case !r.given():
@@ -79,14 +79,14 @@ func (a *app) reranker(ctx context.Context, r rerankFlags) (_ engine.Reranker, c
 	return s, func() error { return nil }, nil
 }
 
-// cross is a cross-encoder in a folder, whatever runs it.
+// cross is a cross-encoder in a folder, run by any backend.
 type cross interface {
 	engine.Reranker
 	Close() error
 }
 
-// openCross opens the cross-encoder in dir: with ONNX Runtime where its library is at hand
-// and the folder has a graph, else in Go, as models are opened.
+// openCross opens the cross-encoder in dir. As with other models, ONNX Runtime runs it if
+// the library is present and the folder has a graph; otherwise Go does.
 func (a *app) openCross(ctx context.Context, dir string) (cross, error) {
 	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
 		return nil, hinted(usagef("--rerank %s is neither a folder nor a URL", secret.URL(dir)), "name the folder of a cross-encoder, or a server as http://HOST:PORT/rerank")
@@ -126,7 +126,7 @@ func (a *app) openCross(ctx context.Context, dir string) (cross, error) {
 	return c, nil
 }
 
-// hasWeights reports whether the model in dir has what Go runs.
+// hasWeights reports whether the model in dir has weights that Go can run.
 func hasWeights(dir string) bool {
 	_, err := os.Stat(filepath.Join(dir, "model.safetensors"))
 	return err == nil

@@ -49,8 +49,8 @@ func Run(ctx context.Context, env Env) int {
 	return code
 }
 
-// resultWriter remembers the first error of writing results, which commands that
-// print line by line do not look for. It is for one goroutine.
+// resultWriter remembers the first error of writing results, since commands that print line by line do
+// not check for it. It is not safe for concurrent use.
 type resultWriter struct {
 	w   io.Writer
 	err error
@@ -64,7 +64,8 @@ func (r *resultWriter) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// chosen is the command that the arguments name, with what it is given; nil if all is done without one.
+// chosen finds the command that the arguments name, and its arguments; do is nil if nothing is left to
+// do.
 func chosen(env Env) (do action, a *app, args []string, err error) {
 	if slices.Equal(env.Args, []string{"--version"}) {
 		env.Args = []string{cmdVersion.name}
@@ -100,7 +101,7 @@ func chosen(env Env) (do action, a *app, args []string, err error) {
 	return do, a, args, nil
 }
 
-// program is the name of the flag table before the command.
+// program is the name under which the flag table lists the flags before the command.
 const program = "lexsem"
 
 // splitGlobals parses the flags before the command's name. It returns the
@@ -118,8 +119,8 @@ func splitGlobals(args []string) (rest, leading []string, err error) {
 	return f.set.Args(), leading, nil
 }
 
-// adapt fits the one global flag that differs between commands: --json is a
-// switch for most and takes a file name for bench, where the switch means "-".
+// adapt handles the one global flag that differs between commands: --json is a switch for most and
+// takes a file name for bench, where the switch means "-".
 func adapt(leading []string, f *flags) []string {
 	out := make([]string, 0, len(leading))
 	for _, l := range leading {
@@ -156,8 +157,8 @@ func unknownCommand(name string) error {
 	return hinted(usagef("unknown command %q", name), hint)
 }
 
-// oneLine keeps an error on one line: joined errors come with line breaks. It may
-// quote ids and names from outside.
+// oneLine puts an error on one line: joined errors contain line breaks. An error may also quote ids
+// and names from outside.
 func oneLine(s string) string {
 	s = strings.Join(strings.FieldsFunc(s, func(r rune) bool { return r == '\n' || r == '\r' }), "; ")
 	return visible(strings.ReplaceAll(s, "\t", " "))

@@ -10,11 +10,11 @@ import (
 	"unicode/utf8"
 )
 
-// visible puts an escape, as JSON writes it, for each character that could speak
-// to a terminal or turn what is read around: controls, marks of direction, and
-// separators of lines. Breaks of lines and tabs stay; bytes that are no UTF-8 become
-// U+FFFD. All text that a command prints goes through it, by way of screen; texts
-// that are cut to a width or put on one line go through it before.
+// visible escapes, as JSON does, each character that could control a terminal or reverse
+// the reading order: control characters, direction marks and line separators. Line breaks
+// and tabs stay; bytes that are not UTF-8 become U+FFFD. All printed text passes through
+// it, by way of screen; texts that are cut to a width or put on one line pass through it
+// before.
 func visible(s string) string {
 	if strings.IndexFunc(s, speaks) < 0 && utf8.ValidString(s) {
 		return s
@@ -34,7 +34,7 @@ func visible(s string) string {
 	return b.String()
 }
 
-// speaks says that a character is not to be printed as it is.
+// speaks reports whether a character must not be printed as it is.
 func speaks(r rune) bool {
 	switch {
 	case r == '\n' || r == '\t':
@@ -48,8 +48,8 @@ func speaks(r rune) bool {
 		0xfff9 <= r && r <= 0xfffb || 0xe0000 <= r && r <= 0xe007f
 }
 
-// screen passes on what visible makes of it. With colours, the escape sequences
-// of style pass as well, and no others. It is safe for concurrent use.
+// screen is a writer that passes on the result of visible. With colours, the escape
+// sequences of style pass as well, and no others. It is safe for concurrent use.
 type screen struct {
 	mu      sync.Mutex
 	w       io.Writer
@@ -57,7 +57,7 @@ type screen struct {
 	tail    []byte // a character, or a sequence of style, of which the rest is to come
 }
 
-// sequences are those of style.
+// sequences are the escape sequences that style writes.
 var sequences = []string{"\x1b[0m", "\x1b[" + bold + "m", "\x1b[" + faint + "m", "\x1b[" + green + "m", "\x1b[" + red + "m"}
 
 func (s *screen) Write(p []byte) (int, error) {
@@ -79,7 +79,7 @@ func (s *screen) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// begun says that what is given is the beginning of a character or sequence.
+// begun reports whether rest is an incomplete character or sequence.
 func (s *screen) begun(rest []byte) bool {
 	if utf8.RuneStart(rest[0]) && !utf8.FullRune(rest) {
 		return true
@@ -126,7 +126,7 @@ func (s *screen) clean(text string) string {
 	}
 }
 
-// raw is what is behind a screen, for what is not text.
+// raw is the writer below a screen, for output that is not text.
 func raw(w io.Writer) io.Writer {
 	if s, ok := w.(*screen); ok {
 		return s.w

@@ -32,8 +32,8 @@ type modelInfo struct {
 	Default     bool     `json:"default"`
 }
 
-// listModels prints what is registered and, of models that are here, how many
-// texts they encode in a second.
+// listModels prints the registered models and, for models on this machine, how many texts
+// they encode in a second.
 func listModels(ctx context.Context, a *app, asJSON bool) error {
 	p := a.progress()
 	defer p.done()
@@ -102,14 +102,14 @@ func listModels(ctx context.Context, a *app, asJSON bool) error {
 	return err
 }
 
-// listed asks for models as far as they are here.
+// listed requests models without fetching any.
 func (a *app) listed(p *progress) models.Options {
 	o := a.modelOptions(p)
 	o.Offline, o.AtHand = true, true
 	return o
 }
 
-// measureModel opens a model that is here and measures it.
+// measureModel opens a model that is on disk and measures it.
 func (a *app) measureModel(ctx context.Context, p *progress, m *modelInfo) error {
 	found, err := models.Find(ctx, m.Name, a.listed(p))
 	var missing *provision.MissingError
@@ -132,7 +132,7 @@ func (a *app) measureModel(ctx context.Context, p *progress, m *modelInfo) error
 	return errors.Join(err, enc.Close())
 }
 
-// listText is what the models of a list encode: a passage of usual length.
+// listText is the text that listModels encodes: a passage of usual length.
 const listText = `The harbour office keeps a ledger of every ship that has entered since the breakwater was built.
 Each line names the vessel, her master, the cargo and the day, and a second hand has added in pencil what the
 weather was. Historians read it for the prices of grain and salt; the town reads it for the names.`

@@ -9,8 +9,8 @@ import (
 	"github.com/lexsem/lexsem/engine/filter"
 )
 
-// unmet says on stderr which fields of a filter no document has, where it found nothing:
-// a name that is misspelt is met by none.
+// unmet warns on stderr about fields of a filter that no document has, if the search
+// found nothing: a misspelt name matches no document.
 func (a *app) unmet(ctx context.Context, db engine.Database, f engine.Filter) error {
 	if a.quiet {
 		return nil

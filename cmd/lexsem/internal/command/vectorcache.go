@@ -10,20 +10,21 @@ import (
 	"github.com/lexsem/lexsem/internal/private"
 )
 
-// Vectors of texts, and on request the states of their tokens, are kept below the cache folder, two files a
-// model, so that commands that encode documents encode a text once. Queries are never looked up
-// there: opening a file costs a pass over it. A database keeps what it made of a text itself, and takes it over
-// where the text is edited, so the cache serves other databases of the same texts.
+// Vectors of texts, and on request the states of their tokens, are cached in the cache folder, two files a
+// model, so that commands encode each document text once. Queries do not use the cache, since opening a file
+// costs a pass over it. A database keeps its own vectors and reuses them for edited texts, so the cache serves
+// other databases of the same texts.
 
 const (
 	// vectorCacheMiB is the default bound of all files of vectors together.
 	vectorCacheMiB = 128
-	// stateCacheMiB is that of the files of token states: none, since they take some 26 times as much for a passage
-	// of 100 tokens, and ten times as much as the codes that databases keep of them.
+	// stateCacheMiB is the bound for token states: 0. For a passage of 100 tokens they take some 26 times as much
+	// as vectors, and ten times as much as the codes that databases keep.
 	stateCacheMiB = 0
 )
 
-// cacheBounds are how many MiB are kept of vectors, and of token states. The zero value keeps none.
+// cacheBounds are the limits, in MiB, of cached vectors and of cached token states. The zero value keeps
+// none.
 type cacheBounds struct{ vectors, states int }
 
 // cacheFlags declares --vector-cache and --state-cache.
@@ -33,7 +34,7 @@ func cacheFlags(f *flags) func() cacheBounds {
 	return func() cacheBounds { return cacheBounds{*vectors, *states} }
 }
 
-// vectorCacheDir is where the vectors are kept.
+// vectorCacheDir is the folder of cached vectors.
 func (a *app) vectorCacheDir() (string, error) {
 	dir, err := a.cacheDir()
 	return filepath.Join(dir, "vectors"), err
@@ -74,7 +75,7 @@ func (a *app) notKept(err error) {
 	fmt.Fprintf(a.Stderr, "vectors of texts are not kept: %s\n", oneLine(err.Error()))
 }
 
-// closeEncoder closes an encoder; that its vectors could not be kept is said alone.
+// closeEncoder closes an encoder. A failure of its cache is only a warning.
 func (a *app) closeEncoder(enc encoder.Encoder) error {
 	err := enc.Close()
 	if errors.Is(err, encoder.ErrCacheWrite) {
@@ -84,8 +85,7 @@ func (a *app) closeEncoder(enc encoder.Encoder) error {
 	return err
 }
 
-// fromCache is how many texts an encoder had the vectors of, and how many it was asked
-// for.
+// fromCache returns how many texts had their vectors in the cache, and how many texts were requested.
 func fromCache(enc encoder.Encoder) (hits, texts int64) {
 	c, ok := enc.(*encoder.Cache)
 	if !ok {
@@ -95,7 +95,7 @@ func fromCache(enc encoder.Encoder) (hits, texts int64) {
 	return s.Hits, s.Hits + s.Misses
 }
 
-// cacheLine is the line of a report for what fromCache returned.
+// cacheLine is the line of a report about the result of fromCache.
 func cacheLine(hits, texts int64) string {
 	if texts == 1 {
 		return "the text had its vector from an earlier run"
@@ -103,7 +103,7 @@ func cacheLine(hits, texts int64) string {
 	return fmt.Sprintf("%s of %s texts had their vectors from an earlier run", thousands(int(hits)), thousands(int(texts)))
 }
 
-// check refuses bounds that are none.
+// check refuses invalid bounds.
 func (b cacheBounds) check() error {
 	for _, f := range []struct {
 		name string

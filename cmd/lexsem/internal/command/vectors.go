@@ -16,8 +16,8 @@ type embedLine struct {
 	Truncated int       `json:"truncated"` // tokens cut off
 }
 
-// vectorWriter writes the header of a file of n vectors of dimension dim and
-// returns what writes one vector.
+// vectorWriter writes the header of a file of n vectors of dimension dim, and returns a
+// function that writes one vector.
 func vectorWriter(w io.Writer, format string, n, dim int) (func(id string, o encoder.Output) error, error) {
 	if format == "jsonl" {
 		e := json.NewEncoder(w)

@@ -1,6 +1,6 @@
-// Package clientconf reads what the user told package clients: which registries to ask, with which
-// credentials, certificates and proxies. Start with [System], then [Env.Python] (pip, uv), [Env.Maven] or
-// [Env.Netrc]. It runs no client and knows no registry of its own.
+// Package clientconf reads the user's configuration of package clients: which registries to ask, with
+// which credentials, certificates and proxies. Start with [System], then [Env.Python] (pip, uv),
+// [Env.Maven] or [Env.Netrc]. It runs no client and has no built-in registry.
 package clientconf
 
 import (
@@ -20,7 +20,7 @@ import (
 // maxFile bounds a configuration file.
 const maxFile = 1 << 20
 
-// Env is the environment that configuration is looked for in.
+// Env is the environment in which configuration is looked up.
 type Env struct {
 	Getenv func(string) string
 	Home   string // the user's folder, "" where there is none
@@ -37,7 +37,7 @@ func System() Env {
 	return Env{Getenv: os.Getenv, Home: home, OS: runtime.GOOS}
 }
 
-// home is a path below the user's folder, "" where there is none.
+// home is a path below the user's folder, or "" if the user has none.
 func (e Env) home(parts ...string) string {
 	if e.Home == "" {
 		return ""
@@ -48,7 +48,7 @@ func (e Env) home(parts ...string) string {
 // system is an absolute path of the system's.
 func (e Env) system(path string) string { return filepath.Join(e.Root, path) }
 
-// below is a path below the folder that a variable names, "" where it is unset.
+// below is a path below the folder that a variable names, or "" if it is unset.
 func (e Env) below(variable string, parts ...string) string {
 	dir := e.Getenv(variable)
 	if dir == "" {
@@ -57,7 +57,7 @@ func (e Env) below(variable string, parts ...string) string {
 	return filepath.Join(append([]string{dir}, parts...)...)
 }
 
-// read returns what a file holds, nil where there is none.
+// read returns the content of a file, or nil if it does not exist.
 func read(path string) ([]byte, error) {
 	if path == "" {
 		return nil, nil
@@ -69,14 +69,14 @@ func read(path string) ([]byte, error) {
 	return b, err
 }
 
-// Registry is a place that packages are fetched from.
+// Registry is a place from which packages are fetched.
 type Registry struct {
 	URL           string // without credentials
 	Authorization string // the header of that name, "" for none
 	Where         string // the variable or file that names it
 }
 
-// registry takes the credentials out of an address.
+// registry separates the credentials from an address.
 func registry(address, where string) (Registry, error) {
 	u, err := url.Parse(strings.TrimSpace(address))
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {

@@ -12,18 +12,17 @@ import (
 	"strings"
 )
 
-// central is the id that Maven gives the registry it comes with, which is not
-// known here: where a mirror stands for it, that is.
+// central is Maven's id of its default registry. Its address is not known here, so it is
+// used only if a mirror replaces it.
 const central = "central"
 
-// Maven is what mvn was told.
+// Maven is the configuration of mvn.
 type Maven struct {
 	Local        string     // folder of packages that are on this machine, "" where there is none
 	Repositories []Registry // in the order in which they are asked
 }
 
-// mavenSettings is what is read of a settings.xml
-// (maven.apache.org/settings.html).
+// mavenSettings holds the used parts of a settings.xml (maven.apache.org/settings.html).
 type mavenSettings struct {
 	Local   string `xml:"localRepository"`
 	Mirrors []struct {
@@ -49,7 +48,7 @@ type repository struct {
 	URL string `xml:"url"`
 }
 
-// Maven reads the settings of the user and, behind them, of the installation.
+// Maven reads the settings of the user, then those of the installation.
 func (e Env) Maven() (Maven, error) {
 	m := Maven{}
 	var all mavenSettings
@@ -121,7 +120,7 @@ func (e Env) Maven() (Maven, error) {
 	return m, nil
 }
 
-// mavenHome is the settings file of the installation, "" where there is none.
+// mavenHome is the settings file of the installation, or "" if there is none.
 func (e Env) mavenHome() string {
 	for _, variable := range []string{"MAVEN_HOME", "M2_HOME"} {
 		if path := e.below(variable, "conf", "settings.xml"); path != "" {
@@ -138,8 +137,8 @@ func (e Env) mavenHome() string {
 	return filepath.Join(filepath.Dir(program), "..", "conf", "settings.xml")
 }
 
-// mirrors reports whether a mirror of these stands for a repository: a list of
-// ids, * and external:* for all, and !ID for none.
+// mirrors reports whether a mirror with the given list replaces a repository: the list
+// has ids, * and external:* for all, and !ID for exceptions.
 func mirrors(of, id string) bool {
 	all := false
 	for _, x := range strings.Split(of, ",") {
@@ -155,7 +154,7 @@ func mirrors(of, id string) bool {
 
 var mavenVariable = regexp.MustCompile(`\$\{[^}]*\}`)
 
-// expand puts in what ${env.NAME} and ${user.home} stand for.
+// expand replaces ${env.NAME} and ${user.home} by their values.
 func (e Env) expand(s string) string {
 	return mavenVariable.ReplaceAllStringFunc(s, func(v string) string {
 		name := v[2 : len(v)-1]

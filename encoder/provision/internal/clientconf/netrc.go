@@ -2,9 +2,8 @@ package clientconf
 
 import "strings"
 
-// Netrc returns the Authorization header that the user's .netrc has for a host,
-// "" for none: the entry of that machine, else the default one. NETRC names
-// another file.
+// Netrc returns the Authorization header for a host from the user's .netrc, or "" if it
+// has none: the entry of that machine, else the default one. NETRC names another file.
 func (e Env) Netrc(host string) (string, error) {
 	for _, path := range []string{e.Getenv("NETRC"), e.home(".netrc"), e.home("_netrc")} {
 		b, err := read(path)
@@ -18,8 +17,8 @@ func (e Env) Netrc(host string) (string, error) {
 	return "", nil
 }
 
-// netrc looks a host up in the words of a file: machine NAME login NAME password
-// WORD, or default for all others. A macro definition goes on to an empty line.
+// netrc looks up a host in the words of a file: machine NAME login NAME password WORD, or
+// default for all others. A macro definition ends at an empty line.
 func netrc(b []byte, host string) string {
 	var words []string
 	macro := false

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Python is what pip and uv were told.
+// Python is the configuration of pip and uv.
 type Python struct {
 	Indexes []Registry // in the order in which they are asked
 	Folders []string   // of wheels on this machine: find-links
@@ -16,10 +16,10 @@ type Python struct {
 	Proxy   string     // "" for what the environment says
 }
 
-// Python reads variables and files of pip, then of uv. As with these, a variable
-// outweighs files, and of pip's files a later one outweighs an earlier one:
-// those of the system, of the user, of the virtual environment, and the one that
-// PIP_CONFIG_FILE names, which stands for the user's too.
+// Python reads variables and files of pip, then of uv. As in pip and uv, a variable
+// overrides files. Later files of pip override earlier ones: those of the system, the
+// user, the virtual environment, and the one that PIP_CONFIG_FILE names, which also
+// replaces the user's.
 func (e Env) Python() (Python, error) {
 	pip, err := e.pip()
 	if err != nil {
@@ -71,7 +71,7 @@ func (e Env) pip() (Python, error) {
 	return p, nil
 }
 
-// setting is a value and the file or variable that it is from.
+// setting is a value and its source, a file or a variable.
 type setting struct{ value, where string }
 
 // pipFiles reads pip's configuration files.
@@ -123,8 +123,8 @@ func (e Env) pipFiles() (map[string]setting, error) {
 	return values, nil
 }
 
-// ini reads what Python's configparser writes: sections of keys with values,
-// which go on in indented lines. A line that is none of these is passed over.
+// ini reads the format of Python's configparser: sections of keys with values, which may
+// continue on indented lines. Other lines are skipped.
 func ini(b []byte) map[string]map[string]string {
 	out := map[string]map[string]string{}
 	section, key := "", ""

@@ -9,7 +9,7 @@ import (
 	"github.com/BurntSushi/toml"
 )
 
-// uvFile is what is read of a uv.toml.
+// uvFile holds the fields of a uv.toml that are used.
 type uvFile struct {
 	Index []struct {
 		URL     string `toml:"url"`
@@ -25,7 +25,7 @@ type uvFile struct {
 	} `toml:"pip"`
 }
 
-// uv reads variables and files of uv: as with uv, the default index is asked last.
+// uv reads variables and files of uv; as in uv, the default index comes last.
 func (e Env) uv() ([]Registry, error) {
 	var first, last []Registry
 	add := func(to *[]Registry, where string, addresses ...string) error {
@@ -94,7 +94,7 @@ func (e Env) uv() ([]Registry, error) {
 	return append(first, last...), nil
 }
 
-// uvFiles are the paths of uv's configuration, the user's first.
+// uvFiles returns the paths of uv's configuration, the user's first.
 func (e Env) uvFiles() []string {
 	if e.Getenv("UV_NO_CONFIG") != "" {
 		return nil

@@ -82,8 +82,7 @@ func New(o Options) *Client {
 	return c
 }
 
-// authorized gives each request the credentials of its own origin and of no
-// other, wherever a redirect leads.
+// authorized adds to each request the credentials of its own origin only, even after a redirect.
 type authorized struct {
 	next   *http.Transport
 	header func(origin string) string
@@ -111,8 +110,7 @@ func follow(r *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// Shown is an address as it may be shown: without user, password, query and
-// fragment, any of which may hold a secret.
+// Shown is an address without user, password, query and fragment, all of which may contain secrets.
 func Shown(address string) string {
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" {
@@ -121,7 +119,7 @@ func Shown(address string) string {
 	return (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String()
 }
 
-// StatusError is an answer other than the file.
+// StatusError is an answer other than the requested file.
 type StatusError struct {
 	URL  string // as it may be shown
 	Code int
@@ -132,7 +130,7 @@ func (e *StatusError) Error() string {
 	return fmt.Sprintf("%s: the server answered %d %s", e.URL, e.Code, http.StatusText(e.Code))
 }
 
-// failure is an error of one try. Another one may help unless final.
+// failure is the error of one attempt. Another attempt may succeed unless final is set.
 type failure struct {
 	error
 	final bool
@@ -140,7 +138,7 @@ type failure struct {
 
 func (f failure) Unwrap() error { return f.error }
 
-// worthwhile reports whether another try may help against err.
+// worthwhile reports whether another attempt may succeed after err.
 func worthwhile(err error) bool {
 	var s *StatusError
 	var f failure
@@ -158,8 +156,7 @@ func worthwhile(err error) bool {
 	return false
 }
 
-// again calls try until it works, fails for good, or failed several times in a
-// row without having brought anything.
+// again calls try until it succeeds, fails for good, or fails several times in a row without bringing data.
 func (c *Client) again(ctx context.Context, try func() (brought bool, err error)) error {
 	for failed := 0; ; {
 		brought, err := try()
@@ -191,8 +188,7 @@ func (c *Client) again(ctx context.Context, try func() (brought bool, err error)
 	}
 }
 
-// answer is a response whose body ends with an error when the server falls
-// silent. Close it.
+// answer is a response; its body ends with an error when the server falls silent. The caller closes it.
 type answer struct {
 	*http.Response
 	silent func() bool // whether it fell silent
@@ -232,13 +228,13 @@ func (a *answer) stop() {
 	a.cancel(nil)
 }
 
-// Close lets go of the connection.
+// Close closes the connection.
 func (a *answer) Close() error {
 	defer a.stop()
 	return a.Body.Close()
 }
 
-// Read reads the body. What failed may be tried again.
+// Read reads the body. After an error it may be tried again.
 func (a *answer) Read(p []byte) (int, error) {
 	a.watch.Reset(a.c.o.Silence)
 	n, err := a.Body.Read(p)
@@ -251,7 +247,7 @@ func (a *answer) Read(p []byte) (int, error) {
 	return n, failure{fmt.Errorf("%s: %w", a.shown, err), false}
 }
 
-// explain says why there is no answer.
+// explain returns the reason why there is no answer.
 func (a *answer) explain(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -271,7 +267,7 @@ func (a *answer) explain(ctx context.Context, err error) error {
 	return failure{secret.Error(fmt.Errorf("%s: %w", a.shown, err)), !cut} // a proxy's address may have a password
 }
 
-// status is the error of an answer that is not the file.
+// status returns the error of an answer that is not the file.
 func (a *answer) status() error {
 	return &StatusError{URL: a.shown, Code: a.StatusCode, wait: rest.RetryAfter(a.Header, time.Now())}
 }
@@ -283,8 +279,8 @@ type Page struct {
 	Body []byte
 }
 
-// Get reads a file of at most so many bytes. accept is the header of that name.
-// Errors: *StatusError, ErrTooLong, ErrSilent, ctx's error.
+// Get reads a file of at most most bytes. accept is the Accept header. Errors: *StatusError, ErrTooLong,
+// ErrSilent, ctx's error.
 func (c *Client) Get(ctx context.Context, address, accept string, most int64) (p Page, err error) {
 	err = c.again(ctx, func() (bool, error) {
 		a, err := c.send(ctx, address, http.Header{"Accept": {accept}})

@@ -19,18 +19,18 @@ import (
 // Piece is a run of bytes of a file on a server.
 type Piece struct {
 	URL string
-	// From is where the piece begins, Size how long it is; Size 0 means to the
-	// end of the file, from its beginning alone.
+	// From is where the piece begins, and Size its length; Size 0 means up to the end of
+	// the file, and then From is 0.
 	From, Size int64
 	// Most is the number of bytes that a piece of unknown size may have.
 	Most int64
-	// Validator is what the server said the file's state is, for a piece of one
-	// whose other parts are known; see Remote.
+	// Validator is the server's version of the file, for a piece whose other parts are
+	// known; see Remote.
 	Validator string
 }
 
-// state stands beside a file that is being fetched, under its name and
-// stateSuffix: what it is a part of.
+// state is stored next to a file that is being fetched, under its name and stateSuffix.
+// It says which file the part belongs to.
 type state struct {
 	Source    string `json:"source"` // digest of the address, which may hold secrets
 	From      int64  `json:"from"`
@@ -43,15 +43,14 @@ const (
 	maxState    = 1 << 16
 )
 
-// Download fetches a piece into the file at path. A file that an earlier call
-// left there, cut, is completed, if the server says that it has not changed. It
-// reports whether bytes of an earlier call were used. each, unless nil, is told
-// how many of the bytes are there, and how many there will be, 0 where nobody
-// knows. Whatever is there at an error stays, to be resumed; Remove takes it
-// away. Nothing is checked but the length.
+// Download fetches a piece into the file at path. It completes the remains of an earlier
+// call, if the server says that the file has not changed. It reports whether it used
+// bytes of an earlier call. each, unless nil, gets the number of bytes so far and the
+// total, which is 0 if unknown. After an error the bytes so far stay, to be resumed;
+// Remove deletes them. Only the length is checked.
 //
-// Errors: *StatusError, ErrTooLong, ErrSilent, ErrChanged and ErrNoRanges (of
-// pieces with a validator), ctx's error. One call at a time for a path.
+// Errors: *StatusError, ErrTooLong, ErrSilent, ErrChanged and ErrNoRanges (for pieces
+// with a validator), ctx's error. One call at a time for a path.
 func (c *Client) Download(ctx context.Context, p Piece, path string, each func(n, total int64)) (resumed bool, err error) {
 	d := &download{c: c, p: p, path: path, each: each}
 	if d.f, err = os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644); err != nil {
@@ -71,7 +70,7 @@ func (c *Client) Download(ctx context.Context, p Piece, path string, each func(n
 	return resumed, errors.Join(err, d.f.Close())
 }
 
-// Remove takes away what Download left at path.
+// Remove deletes the files that Download left at path.
 func Remove(path string) error {
 	var failed []error
 	for _, name := range []string{path, path + stateSuffix} {
@@ -94,7 +93,7 @@ type download struct {
 	anew  bool  // what was there at first was dropped
 }
 
-// load finds out how much of the file is there already.
+// load finds out how much of the file was fetched already.
 func (d *download) load() error {
 	sum := sha256.Sum256([]byte(d.p.URL))
 	source := hex.EncodeToString(sum[:])
@@ -131,7 +130,7 @@ func (d *download) keep() error {
 	return os.WriteFile(d.path+stateSuffix, b, 0o644)
 }
 
-// try makes one request for what is lacking.
+// try makes one request for the missing bytes.
 func (d *download) try(ctx context.Context) error {
 	part := d.p.Size > 0 // of a file that is known
 	if !part && d.state.Size > 0 && d.have == d.state.Size {
@@ -232,8 +231,8 @@ func (d *download) receive(a *answer) error {
 	return nil
 }
 
-// validator is what tells the states of a file apart: a strong ETag, else the
-// date of its last change (RFC 9110, section 13.1.5).
+// validator identifies a version of a file: a strong ETag, else the date of its last
+// change (RFC 9110, section 13.1.5).
 func validator(h http.Header) string {
 	if e := h.Get("ETag"); strings.HasPrefix(e, `"`) && len(e) < 1<<10 {
 		return e

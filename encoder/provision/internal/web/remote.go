@@ -14,12 +14,11 @@ const (
 	budget = 8 << 20  // bytes that ReadAt fetches in all
 )
 
-// errBudget ends a reader that wants more of a file than a directory takes.
+// errBudget ends a reader that reads more of a file than a directory needs.
 var errBudget = fmt.Errorf("more than %d bytes of it would have to be read to know what is in it", budget)
 
-// Remote is a file on a server of which parts are read: the few that ReadAt is
-// asked for, and long ones that Fetch brought onto this machine before. It is for
-// one goroutine.
+// Remote is a file on a server that is read in parts: short ones by ReadAt, and long ones
+// that Fetch downloads beforehand. It is for one goroutine.
 type Remote struct {
 	ctx   context.Context // of reads, which have none of their own
 	c     *Client
@@ -37,14 +36,14 @@ type held struct {
 	b    []byte
 }
 
-// local is a part that lies in a file here.
+// local is a part stored in a local file.
 type local struct {
 	from, size int64
 	f          *os.File
 }
 
-// Open reads the last bytes of a file, and so learns its size. Reads end with
-// ctx. Errors: ErrNoRanges, *StatusError, ErrSilent, ctx's error. Close it.
+// Open reads the last bytes of a file, which also gives its size. Reads end with ctx.
+// Errors: ErrNoRanges, *StatusError, ErrSilent, ctx's error. Close it.
 func (c *Client) Open(ctx context.Context, address string) (*Remote, error) {
 	r := &Remote{ctx: ctx, c: c, url: address}
 	err := c.again(ctx, func() (bool, error) { return false, r.read(fmt.Sprintf("bytes=-%d", window), -1, window) })
@@ -57,7 +56,7 @@ func (c *Client) Open(ctx context.Context, address string) (*Remote, error) {
 // Size is the length of the file.
 func (r *Remote) Size() int64 { return r.size }
 
-// Close lets go of the parts that Fetch opened.
+// Close closes the parts that Fetch opened.
 func (r *Remote) Close() error {
 	var failed []error
 	for _, l := range r.local {
@@ -67,8 +66,8 @@ func (r *Remote) Close() error {
 	return errors.Join(failed...)
 }
 
-// Fetch downloads a part into the file at path, from which ReadAt serves it from
-// then on. See Client.Download, whose errors are its own.
+// Fetch downloads a part into the file at path. Afterwards ReadAt reads it from there.
+// Its errors are those of Client.Download.
 func (r *Remote) Fetch(ctx context.Context, from, size int64, path string, each func(n, total int64)) (resumed bool, err error) {
 	if from < 0 || size < 1 || from > r.size-size {
 		return false, fmt.Errorf("%s: it has no bytes from %d to %d", Shown(r.url), from, from+size)
@@ -124,7 +123,7 @@ func (r *Remote) ReadAt(p []byte, off int64) (int, error) {
 	return n, nil
 }
 
-// find returns what is held from off on, if that is n bytes or more.
+// find returns the n bytes at off if a downloaded part has them.
 func (r *Remote) find(off, n int64) ([]byte, bool) {
 	for _, h := range r.held {
 		if off >= h.from && off+n <= h.from+int64(len(h.b)) {
@@ -134,8 +133,8 @@ func (r *Remote) find(off, n int64) ([]byte, bool) {
 	return nil, false
 }
 
-// read makes one request for at most so many bytes from off, or, where that is
-// -1, for the last ones.
+// read makes one request for at most most bytes at off or, if off is -1, for the last
+// ones.
 func (r *Remote) read(span string, off, most int64) error {
 	header := http.Header{"Accept-Encoding": {"identity"}, "Range": {span}}
 	if r.state != "" {

@@ -1,8 +1,8 @@
-// Package adapt is the common part of the adapters for LangChainGo, Genkit and Eino. Each adapter is a module
-// of its own in engine/adapters, so that the main module needs none of the frameworks; `.ci/adapters` tests
-// them. Start with [Query], which makes an engine.Query of a call, and [Metadata], which makes metadata of a
-// hit. [ID] names a document without an id, [Filter] reads a framework's filter, [Mark] and [Narrow] keep
-// namespaces apart.
+// Package adapt is the common part of the adapters for LangChainGo, Genkit and Eino. Each adapter is a
+// separate module in engine/adapters, so that the main module needs none of the frameworks; `.ci/adapters`
+// tests them. Start with [Query], which makes an engine.Query of a call, and [Metadata], which makes metadata
+// of a hit. [ID] names a document without an id, [Filter] reads a framework's filter, [Mark] and [Narrow]
+// keep namespaces apart.
 package adapt
 
 import (
@@ -32,7 +32,7 @@ const (
 	SpanKey = "_span"
 )
 
-// ID returns an id for a document without one: 40 hexadecimal digits of the SHA-256 of its whole content. A document
+// ID returns an id for a document without one: 40 hexadecimal digits of the SHA-256 of its content. A document
 // stored twice replaces itself.
 func ID(namespace, text string, metadata map[string]any) (string, error) {
 	if _, found := metadata[SpanKey]; found { // by a search, and the same document
@@ -50,9 +50,9 @@ func ID(namespace, text string, metadata map[string]any) (string, error) {
 	return hex.EncodeToString(sum[:20]), nil
 }
 
-// Filter makes an engine.Filter from a value of a framework's user: nil, which keeps all; an engine.Filter; a text for
-// filter.Parse; or a map of fields of metadata to the required value or to a slice of allowed values. Errors: engine.ErrInvalid or
-// *filter.Error.
+// Filter makes an engine.Filter from the value that a framework's user passes: nil, which keeps all; an engine.Filter;
+// a text for filter.Parse; or a map of metadata fields to the required value or to a slice of allowed values. Errors:
+// engine.ErrInvalid or *filter.Error.
 func Filter(v any) (engine.Filter, error) {
 	switch v := v.(type) {
 	case nil:
@@ -94,7 +94,7 @@ func equalities(m map[string]any) (engine.Filter, error) {
 	return f, f.Err()
 }
 
-// Narrow joins the filter of a base query, the filter of a call, as Filter reads it, and a namespace; "" means all
+// Narrow joins the filter of a base query, the filter of a call (see Filter), and a namespace; "" means all
 // namespaces.
 func Narrow(base engine.Filter, call any, namespace string) (engine.Filter, error) {
 	f, err := Filter(call)
@@ -115,7 +115,7 @@ func Narrow(base engine.Filter, call any, namespace string) (engine.Filter, erro
 }
 
 // Mark returns a copy of a document's metadata with its namespace added. It refuses a document that already has the
-// field, as it would leave its namespace.
+// field, because the document would change its namespace.
 func Mark(metadata map[string]any, namespace string) (map[string]any, error) {
 	if _, taken := metadata[NamespaceKey]; taken {
 		return nil, fmt.Errorf("%w: metadata with the field %q, which names the namespace; call it otherwise", engine.ErrInvalid, NamespaceKey)
@@ -151,7 +151,7 @@ func Metadata(h engine.Hit) map[string]any {
 	return m
 }
 
-// plain makes float64 of the numbers in a value of JSON.
+// plain converts the numbers in a JSON value to float64.
 func plain(v any) any {
 	switch v := v.(type) {
 	case json.Number:
@@ -176,9 +176,8 @@ func plain(v any) any {
 	return v
 }
 
-// same says that f keeps every digit of the number that text is. Up to 15 digits
-// any float64 does, where it is not among the smallest; of more, those that a
-// float64 was written with.
+// same reports whether f keeps every digit of the number in text. A float64 keeps up to 15 digits unless it
+// is very small. A longer number is kept if it is how that float64 is written.
 func same(text string, f float64) bool {
 	if b, err := json.Marshal(f); err == nil && string(b) == text {
 		return true
@@ -188,7 +187,7 @@ func same(text string, f float64) bool {
 	return digits == "" || len(digits) <= 15 && math.Abs(f) >= 1e-300
 }
 
-// Call is what one call of a framework asks for. Zero fields mean those of the base query, except Text.
+// Call holds the options of one call of a framework. Zero fields except Text mean those of the base query.
 type Call struct {
 	Text          string
 	K             int

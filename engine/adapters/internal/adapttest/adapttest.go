@@ -1,5 +1,5 @@
-// Package adapttest has what the tests of the adapters share: [Open], a database that ends with the test, and
-// [Letters], a function from texts to vectors in place of a model.
+// Package adapttest has what the tests of the adapters share: [Open], a database that the test closes at its
+// end, and [Letters], a function from texts to vectors instead of a model.
 package adapttest
 
 import (

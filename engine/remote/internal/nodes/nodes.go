@@ -1,5 +1,5 @@
-// Package nodes names servers of a cluster, which stand in for one another: [Parse] reads the URL of a backend,
-// [Client] checks the nodes of a rest.Client.
+// Package nodes names interchangeable servers of a cluster: [Parse] reads the URL of a backend, [Client] checks
+// the nodes of a rest.Client.
 package nodes
 
 import (
@@ -11,7 +11,7 @@ import (
 	"github.com/lexsem/lexsem/internal/secret"
 )
 
-// Client completes a client of nodes. It fails for nodes that are no base URLs and for a key that is none.
+// Client completes a client of nodes. It fails for nodes that are not base URLs and for an invalid key.
 func Client(c *rest.Client) (*rest.Client, error) {
 	if len(c.URLs) == 0 {
 		return nil, errors.New("no node; give one like http://127.0.0.1:8080")

@@ -10,14 +10,14 @@ import (
 	"github.com/lexsem/lexsem/internal/secret"
 )
 
-// URL names something on several nodes: SCHEME://HOST:PORT[,HOST:PORT…]/NAME?VALUES.
+// URL names an object on several nodes: SCHEME://HOST:PORT[,HOST:PORT…]/NAME?VALUES.
 type URL struct {
 	Nodes  []string // base URLs: https with the value tls=true, which is not among Values
 	Name   string
 	Values map[string]string
 }
 
-// Parse reads a URL of a scheme; what is how errors call its name.
+// Parse reads a URL of a scheme; what is the kind of its name in errors.
 func Parse(s, scheme, what string) (u URL, err error) {
 	bad := func(format string, args ...any) (URL, error) {
 		return URL{}, fmt.Errorf("%s; use %s://HOST:PORT/%s", fmt.Sprintf(format, args...), scheme, what)

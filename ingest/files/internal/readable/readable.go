@@ -1,9 +1,9 @@
-// Package readable makes text of what readers of documents found in a file. Start with [Text].
+// Package readable cleans text extracted from documents. Start with [Text].
 package readable
 
 import "strings"
 
-// Text leaves out what is no text: control characters, and bytes that are not UTF-8.
+// Text removes control characters and bytes that are not UTF-8.
 func Text(s string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
