@@ -256,10 +256,10 @@ func TestSearch(t *testing.T) {
 	if _, failed = call(t, c, "search", object{"like": []string{first.Hits[0].ID}, "unlike": []string{first.Hits[1].ID + ":1"}}, &read); failed || len(read.Hits) != 3 {
 		t.Errorf("like: %+v", read)
 	}
-	if text, failed = call(t, c, "explain", object{"id": "bees.md", "like": []string{first.Hits[0].ID}, "unlike": []string{first.Hits[1].ID}}, nil); failed || !strings.Contains(text, "rank ") {
+	if text, failed = call(t, c, "explain", object{"id": "long.txt", "like": []string{first.Hits[0].ID}, "unlike": []string{first.Hits[1].ID}}, nil); failed || !strings.Contains(text, "rank ") {
 		t.Errorf("explain of like: %s", text)
 	}
-	if text, failed = call(t, c, "explain", object{"id": "bees.md", "unlike": []string{first.Hits[1].ID}}, nil); !failed || !strings.Contains(text, "query is empty") {
+	if text, failed = call(t, c, "explain", object{"id": "long.txt", "unlike": []string{first.Hits[1].ID}}, nil); !failed || !strings.Contains(text, "query is empty") {
 		t.Errorf("explain of nothing: %s", text)
 	}
 	years := func(args object) string {
@@ -820,7 +820,7 @@ func TestRefusalsNameTheRemedy(t *testing.T) {
 		{"list", object{"limit": -1}, []string{"limit is -1"}},
 		{"list", object{"filter": "year 7"}, []string{"character", "operators"}},
 		{"explain", object{"id": "nope", "query": "x"}, []string{"nope", "search or list"}},
-		{"explain", object{"id": "keys.md"}, []string{"needs query"}},
+		{"explain", object{"id": "keys.md"}, []string{"query is empty"}},
 		{"index", object{}, []string{"needs documents"}},
 		{"index", object{"documents": []any{}}, []string{"1 to 1024"}},
 		{"index", object{"documents": make([]object, 1025)}, []string{"1025", "1 to 1024"}},
@@ -866,7 +866,7 @@ func TestSchemasSayWhatIsRefused(t *testing.T) {
 		{"index", `{"documents":null}`, false},
 		{"index", `{"documents":[]}`, false},
 		{"index", `{"documents":[{"text":"b"}]}`, false},
-		{"explain", `{"id":"a"}`, false},
+		{"explain", `{"query":"x"}`, false},
 	} {
 		var v any
 		if err := json.Unmarshal([]byte(r.args), &v); err != nil {

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/lexsem/lexsem/engine"
+	"github.com/lexsem/lexsem/internal/metadata"
 	"github.com/lexsem/lexsem/serve/mcp"
 )
 
@@ -16,7 +17,8 @@ func TestSearchPlacesOfAString(t *testing.T) {
 	c := connect(t, db, mcp.Options{
 		Place: func(h engine.Hit) (string, [2]int, bool) { return "/src/" + h.ID, h.Lines, true },
 		Stale: func(m map[string]any) string {
-			return map[string]string{"zoo/feed3.go": "changed", "zoo/feed4.go": "gone"}[m["path"].(string)]
+			file, _ := metadata.OfFile(m)
+			return map[string]string{"zoo/feed3.go": "changed", "zoo/feed4.go": "gone"}[file["path"].(string)]
 		},
 	})
 	text, failed := call(t, c, "search", object{"query": "feed3", "places": true, "budget": 3000}, nil)

@@ -89,13 +89,24 @@ func TestScripts(t *testing.T) {
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits": exits, "says": says, "waitfor": waitFor, "damage": damage, "flip": flip, "repeat": repeat, "bridge-file": bridgeFile,
-			"api": startSource, "apicalls": sourceCalls, "apitexts": sourceTexts, "turn": turnSource, "vectors": vectorsAlone, "unname": unname, "gotree": goTree,
+			"api": startSource, "apicalls": sourceCalls, "apitexts": sourceTexts, "turn": turnSource, "vectors": vectorsAlone, "unname": unname, "gotree": goTree, "older": older,
 			"rerankapi": startReranker, "rerankcalls": rerankerCalls, "rerankbreak": breakReranker, "cross": writeCross(t),
 			"tinymodel": func(ts *testscript.TestScript, _ bool, args []string) { // DIR, to write a model of two layers into
 				encodertest.NewTiny(1, encodertest.Tiny{Positions: 64}).Write(t, ts.MkAbs(args[0]))
 			},
 		},
 	})
+}
+
+// older FILE… makes files an hour old: a change within the second of the one before cannot be told by the time.
+func older(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) == 0 {
+		ts.Fatalf("usage: older FILE…")
+	}
+	at := time.Now().Add(-time.Hour)
+	for _, name := range args {
+		ts.Check(os.Chtimes(ts.MkAbs(name), at, at))
+	}
 }
 
 // exits CODE COMMAND… runs a command and checks its exit code.
