@@ -91,8 +91,10 @@ const reclaimSlack = 8 << 20
 // reclaim rewrites the tables if most of their content is already removed. Badger drops a removed
 // record when its tombstone meets it on the way down the levels, which may take long. If all tables
 // are new ones, which Badger would leave unchanged, and they exceed the need by a few memtables,
-// settle, if not nil, is called before. Otherwise deletions that are still in Badger's memory are not
-// reclaimed by this call, but after the next Open. Failure costs only disk space and is logged.
+// settle, if not nil, is called before. It is also called if a rewrite frees too little: deletions were
+// still in memory, or Badger compacted while an old view was open, so that removed records lie in one
+// level with their tombstones. Without settle the next Open reclaims them. Failure costs only disk space
+// and is logged.
 func (s *Store) reclaim(st state, settle func() error) {
 	tables, due := s.tableBytes(), 2*(st.liveBytes+st.deadBytes)+reclaimSlack
 	if tables <= due {
@@ -105,20 +107,27 @@ func (s *Store) reclaim(st state, settle func() error) {
 	if err == nil {
 		err = s.tables.checkAll(s.stopped)
 	}
-	if err == nil && settle != nil && s.unsettled() && tables > due+uint64(2*s.o.memtableBytes()) {
-		err = settle()
-	}
-	if err == nil {
-		err = s.db.Flatten(1)
+	many := due + uint64(2*s.o.memtableBytes())
+	for again := false; err == nil; again = true {
+		if settle != nil && (again || s.unsettled()) && tables > many {
+			err = settle()
+		}
+		if err == nil {
+			err = s.db.Flatten(1)
+		}
+		if tables = s.tableBytes(); again || settle == nil || tables <= many || s.pinned() {
+			break
+		}
 	}
 	if err != nil {
 		s.o.logger().Warn("the space of removed documents could not be reclaimed", "dir", s.dir, "error", err)
 	}
 }
 
-// trim removes log entries up to st.base, each in one transaction with the version that it ended, and
-// the commit records. It continues at the end of the last call, which is in the state, so that it does
-// not walk over removed entries. It returns the resulting state, also with an error.
+// trim removes log entries up to st.base, each in one transaction with the
+// version that it ended, and the commit records. It begins where the last one
+// ended, which the state remembers, so that it does not walk over what is
+// removed already. It returns the state as it left it, with an error as well.
 func (s *Store) trim(ctx context.Context, st state) (state, error) {
 	from := logKey(st.trimmed+1, 0)
 	for st.trimmed < st.base {
@@ -153,8 +162,8 @@ func (s *Store) trim(ctx context.Context, st state) (state, error) {
 	return st, nil
 }
 
-// forgetAll adds the removal of log entries and of the commit records up to a sequence number, and the
-// state that records this.
+// forgetAll adds the removal of log entries and of the commit records up to a
+// sequence, and the state that says so.
 func (s *Store) forgetAll(w *stager, st state, entries []entry, upTo uint64) (state, error) {
 	for _, e := range entries {
 		if err := s.forget(w, st.base, e); err != nil {
@@ -180,8 +189,8 @@ func (s *Store) forgetAll(w *stager, st state, entries []entry, upTo uint64) (st
 	return st, w.apply(op{keyState, st.encode()})
 }
 
-// forget adds the removal of one log entry, of the version that it ended, and of the id if that is
-// deleted.
+// forget adds the removal of one log entry, of the version that it ended, and
+// of the id if that is deleted.
 func (s *Store) forget(w *stager, base uint64, e entry) error {
 	var ops []op
 	if old := e.change.Old; old != 0 {

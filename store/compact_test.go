@@ -278,3 +278,35 @@ func TestReclaim(t *testing.T) {
 		}
 	}
 }
+
+// TestCompactBehindCompaction: where Badger compacts all tables beside an old view, what was removed lies in one level
+// with its tombstones. The next Compact frees it.
+func TestCompactBehindCompaction(t *testing.T) {
+	t.Parallel()
+	s := open(t, t.TempDir(), small)
+	defer s.Close()
+	large := doc("a", 1)
+	for range 10 { // versions, of which one is live
+		large.Text += strings.Repeat("some text of a document ", 100_000)
+		add(t, s, large)
+	}
+	if err := s.Flush(ctx); err != nil {
+		t.Fatal(err)
+	}
+	v, err := s.Snapshot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	commitDeletes(t, s, "a")
+	if err := errors.Join(s.Compact(ctx, s.Seq()), s.Flush(ctx), s.db.Flatten(1)); err != nil {
+		t.Fatal(err)
+	}
+	before := s.tableBytes()
+	v.Close()
+	if err := s.Compact(ctx, s.Seq()); err != nil {
+		t.Fatal(err)
+	}
+	if after := s.tableBytes(); before < 50<<20 || after > reclaimSlack {
+		t.Errorf("%d bytes of tables before, %d after", before, after)
+	}
+}
