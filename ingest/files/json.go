@@ -8,7 +8,7 @@ import (
 )
 
 // readJSON reads an object, an array of objects, an object with an array of objects under
-// "documents", or a sequence of these. Other JSON, such as settings, holds no text.
+// "documents", or a sequence of these.
 func readJSON(s *File) error {
 	r, err := s.decoded()
 	if err != nil {
@@ -71,7 +71,7 @@ func (j *jsonReader) value() error {
 	case json.Delim('{'):
 		return j.object(j.lines.at(j.dec.InputOffset()))
 	}
-	return Errorf(ErrNoText, "line %d: neither an object nor an array of objects", j.lines.at(j.dec.InputOffset()))
+	return Errorf(ErrMalformed, "line %d: neither an object nor an array of objects", j.lines.at(j.dec.InputOffset()))
 }
 
 // array yields the elements of an array whose bracket has been read.
@@ -88,11 +88,7 @@ func (j *jsonReader) array() error {
 		rec.From = j.lines.at(end - int64(len(raw)))
 		rec.To = j.lines.at(end)
 		err := j.s.tooLong(len(raw))
-		switch j.s.line = rec.From; {
-		case err != nil:
-		case raw[0] != '{':
-			err = Errorf(ErrNoText, "not a JSON object; put one object for each document into the array")
-		default:
+		if j.s.line = rec.From; err == nil {
 			rec.Document, err = j.s.object(raw)
 		}
 		if err := j.s.record(rec, err); err != nil {
@@ -125,7 +121,7 @@ func (j *jsonReader) object(from int) error {
 				listed = true
 				continue
 			case t == json.Delim('{'):
-				return Errorf(ErrNoText, `line %d: "documents" is an object; make it an array of objects`, j.lines.at(j.dec.InputOffset()))
+				return Errorf(ErrMalformed, `line %d: "documents" is an object; make it an array of objects`, j.lines.at(j.dec.InputOffset()))
 			default:
 				j.s.member(fields, again, name, t)
 				continue
