@@ -268,6 +268,9 @@ func TestAlike(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		if err := os.MkdirAll(filepath.Join("testdata", "programs"), 0o755); err != nil {
+			t.Error(err)
+		}
 		path := filepath.Join("testdata", "programs", fmt.Sprintf("found-%d.json", seed+uint64(i)))
 		if err := os.WriteFile(path, append(b, '\n'), 0o644); err != nil {
 			t.Error(err)
