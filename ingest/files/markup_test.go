@@ -72,7 +72,7 @@ func TestRTF(t *testing.T) {
 	if r := recs[0]; r.Title != "T" || r.Text != "x\n\ny" || fmt.Sprint(r.Metadata) != "map[author:A]" || len(warned) != 2 {
 		t.Errorf("%+v, warned %q", r, warned)
 	}
-	for in, want := range map[string]string{"x" + strings.Repeat("{", 2000): "nest deeper than 1000", "x" + strings.Repeat("y", 2000): "its text is longer than", `x\par {\*`: "ends too early", `x{\bin999999999`: "ends too early"} {
+	for in, want := range map[string]string{"x" + strings.Repeat("{", 2000): "nest deeper than 1000", "x" + strings.Repeat("y", 2000): "its text is longer than", `x\par {\*`: "ends too early", `x{\bin999999999`: "ends too early", `x\`: "ends too early", `x\'`: "ends too early", `x\'e`: "ends too early"} {
 		recs, warned := warnings(t, "a.rtf", `{\rtf1 `+in, Options{ID: "x", MaxBytes: 1000})
 		if len(recs) != 1 || recs[0].Text[0] != 'x' || len(warned) != 1 || !strings.Contains(warned[0], want) {
 			t.Errorf("%.30s: %.80v, warned %q; want %q", in, recs, warned, want)

@@ -152,8 +152,10 @@ func (r *rtf) control(star *bool) error {
 	switch {
 	case c == '\'':
 		var hex [2]byte
-		if _, err := io.ReadFull(r.in, hex[:]); err != nil {
-			return err
+		for i := range hex {
+			if hex[i], err = r.in.ReadByte(); err != nil {
+				return err
+			}
 		}
 		if b, err := strconv.ParseUint(string(hex[:]), 16, 8); err == nil {
 			r.byte(byte(b))
