@@ -1,6 +1,7 @@
 package files
 
 import (
+	"slices"
 	"strings"
 
 	"codeberg.org/readeck/go-readability/v2/render"
@@ -24,6 +25,10 @@ var blocks = setOf("address article aside blockquote body caption center dd deta
 // boxes are the elements within a line that are separate from the words around them.
 var boxes = setOf("audio button canvas embed iframe img input math meter object picture progress rp rt select svg td textarea th video")
 
+// texts are the blocks that hold text. On them aria-hidden means that screen readers read the same elsewhere, as in the
+// captions that pandoc writes; on other elements it often means that a page shows them later, or never.
+var texts = setOf("blockquote caption dd dt figcaption h1 h2 h3 h4 h5 h6 legend li p pre summary table td th tr")
+
 func setOf(names string) map[string]bool {
 	set := map[string]bool{}
 	for _, n := range strings.Fields(names) {
@@ -36,7 +41,7 @@ func setOf(names string) map[string]bool {
 // joiners and byte order marks. Zero-width joiners stay, since scripts and emoji need them.
 var withoutInvisible = strings.NewReplacer("\u00ad", "", "\u200b", "", "\u2060", "", "\ufeff", "")
 
-// textOf returns the visible text of an element. It does not change the element.
+// textOf returns the visible text of an element. It leaves the element as it is, except for aria-hidden on texts.
 func textOf(n *html.Node) (out shown) {
 	const mark = "\x00" // pages have none, the parser drops them
 	var elements, added []*html.Node
@@ -58,6 +63,9 @@ func textOf(n *html.Node) (out shown) {
 		case boxes[e.Data]:
 			insert(e.Parent, e, html.TextNode, " ")
 			insert(e.Parent, e.NextSibling, html.TextNode, " ")
+		}
+		if texts[e.Data] {
+			e.Attr = slices.DeleteFunc(e.Attr, func(a html.Attribute) bool { return a.Key == "aria-hidden" })
 		}
 		if len(e.Data) == 2 && e.Data[0] == 'h' && '1' <= e.Data[1] && e.Data[1] <= '6' && e.FirstChild != nil {
 			insert(e, e.FirstChild, html.TextNode, mark+e.Data[1:])
