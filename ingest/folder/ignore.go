@@ -255,13 +255,8 @@ func (p *pattern) takes(s string) bool {
 	return p.expr.MatchString(s)
 }
 
-// ignored applies the rules in force, the nearest last: the last matching rule decides.
-func ignored(in []rules, name string, folder bool) bool {
-	out, _ := decided(in, name, folder)
-	return out
-}
-
-// decided reports whether a name is ignored, and whether the defaults decide this.
+// decided applies the rules in force, the nearest last: the last matching rule decides. It reports whether a name is ignored,
+// and whether the defaults decide this.
 func decided(in []rules, name string, folder bool) (out, usual bool) {
 	for i := len(in) - 1; i >= 0; i-- {
 		if out, none := in[i].match(name, folder); !none {

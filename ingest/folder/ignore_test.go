@@ -155,3 +155,9 @@ func FuzzIgnore(f *testing.F) {
 		}
 	})
 }
+
+// ignored reports whether rules leave a name out.
+func ignored(in []rules, name string, folder bool) bool {
+	out, _ := decided(in, name, folder)
+	return out
+}

@@ -97,7 +97,16 @@ func TestDefaultExcludes(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 	b.remove(".lexsemignore")
-	r = b.synced(folder.Options{NoDefaultExcludes: true}, "+3 ~0 -0 =4 read 3")
+	b.write(map[string]string{"go/build/build.go": "package build", "go/build/doc.md": "j", "build/sub/d.py": "k"})
+	r = b.synced(folder.Options{}, "+2 ~0 -1 =3 read 2")
+	b.holds("a.md dist.md go/build/build.go go/build/doc.md target.md")
+	r = b.synced(folder.Options{Exclude: []string{"build/"}}, "+0 ~0 -2 =3 read 0")
+	if got := strings.Join(r.Skipped.Usual, " "); got != "d.min.js package-lock.json sub/node_modules venv" {
+		t.Errorf("%q", got)
+	}
+	b.remove("go")
+	b.remove("build/sub")
+	r = b.synced(folder.Options{NoDefaultExcludes: true}, "+4 ~0 -0 =3 read 4")
 	b.holds("a.md build/c.md d.min.js dist.md package-lock.json sub/node_modules/x/b.md target.md")
 	if len(r.Skipped.Usual) > 0 || r.Skipped.Ignored > 0 {
 		t.Errorf("%+v", r.Skipped)

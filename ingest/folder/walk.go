@@ -76,7 +76,7 @@ func (w *walker) below(ctx context.Context, name string) error {
 		if i == len(parts)-1 {
 			return w.entry(ctx, dir, at, fs.FileInfoToDirEntry(info), in)
 		}
-		if !info.IsDir() || strings.HasPrefix(part, ".") || w.ignored(in, at, true) || w.foreign(info) {
+		if out, _ := w.ignored(in, at, true); out || !info.IsDir() || strings.HasPrefix(part, ".") || w.foreign(info) {
 			return nil
 		}
 		if dir, err = openDir(dir, part); gone(err) {
@@ -138,13 +138,14 @@ func (w *walker) entry(ctx context.Context, dir *os.Root, name string, e fs.DirE
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	switch {
-	case strings.HasPrefix(path.Base(name), "."):
+	if strings.HasPrefix(path.Base(name), ".") {
 		w.skipped.Hidden++
 		return nil
-	case w.ignored(in, name, e.IsDir()):
+	}
+	switch out, usual := w.ignored(in, name, e.IsDir()); {
+	case out:
 		w.skipped.Ignored++
-		if _, usual := decided(in, name, e.IsDir()); usual && len(w.skipped.Usual) < problems.MostUsual && (e.IsDir() || w.takes(files.KindOf(name))) {
+		if usual && len(w.skipped.Usual) < problems.MostUsual && (e.IsDir() || w.takes(files.KindOf(name))) {
 			w.skipped.Usual = append(w.skipped.Usual, strings.ToValidUTF8(name, "\ufffd"))
 		}
 		return nil
@@ -220,11 +221,33 @@ func (w *walker) open(ctx context.Context, dir *os.Root, name string, in []rules
 
 var errName = errors.New("its name is not UTF-8; rename it")
 
-func (w *walker) ignored(in []rules, name string, folder bool) bool {
+// ignored reports whether a name is left out, and whether the defaults decide this. A folder with source files is no output
+// of a build, such as the package go/build.
+func (w *walker) ignored(in []rules, name string, folder bool) (out, usual bool) {
 	if out, none := w.exclude.match(name, folder); !none {
-		return out
+		return out, false
 	}
-	return ignored(in, name, folder)
+	out, usual = decided(in, name, folder)
+	if usual && folder && w.hasSource(name) {
+		return false, true
+	}
+	return out, usual
+}
+
+// hasSource reports whether a folder for outputs of builds has files in it that no build puts there.
+func (w *walker) hasSource(name string) bool {
+	if base := path.Base(name); base != "build" && base != "dist" && base != "target" {
+		return false
+	}
+	dir, err := openDir(w.dir, name)
+	if err != nil {
+		return false // it stays left out, which is named
+	}
+	defer dir.Close()
+	entries, err := entriesOf(dir)
+	return err == nil && slices.ContainsFunc(entries, func(e fs.DirEntry) bool {
+		return slices.Contains([]string{".go", ".java", ".kt", ".py", ".rs"}, path.Ext(e.Name()))
+	})
 }
 
 // foreign reports whether a folder is that of the database itself.
