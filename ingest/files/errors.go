@@ -15,7 +15,7 @@ var (
 	ErrNoText error = &sentinel{"no text to index; add a text or leave the document out"}
 	// ErrBinary reports a file of which less than 97 % is text in a known encoding.
 	ErrBinary error = &sentinel{"not UTF-8 text; convert it first"}
-	// ErrTooLarge reports a text or a record larger than Options.MaxBytes.
+	// ErrTooLarge reports a record or an image larger than Options.MaxBytes. Of other files the beginning is read.
 	ErrTooLarge error = &sentinel{"too large; split it"}
 	// ErrMalformed reports a file that breaks the rules of its kind.
 	ErrMalformed error = &sentinel{"malformed"}

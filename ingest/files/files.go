@@ -213,21 +213,22 @@ func ReadStream(ctx context.Context, r io.Reader, name string, o Options) iter.S
 
 // File is one file while its kind reads it. It must not be used after Kind.Read has returned.
 type File struct {
-	ctx   context.Context
-	r     io.Reader   // from the start
-	at    io.ReaderAt // nil for a stream
-	size  int64
-	name  string // without .gz while such a file is read
-	named string // as Read was told
-	o     Options
-	yield func(Record, error) bool
-	n     int              // records met so far, bad ones too
-	line  int              // of the record that is being read
-	heard int              // warnings so far
-	there map[uint64]int   // how often an id was there, by its hash, with KeepRepeated
-	again func() io.Reader // reads the decoded file once more from its start; nil for a stream
-	given bool             // the loop has a record and is not back: a panic now is its own
-	err   error            // of Read and ReadAt
+	ctx    context.Context
+	r      io.Reader   // from the start
+	at     io.ReaderAt // nil for a stream
+	size   int64
+	name   string // without .gz while such a file is read
+	named  string // as Read was told
+	o      Options
+	yield  func(Record, error) bool
+	n      int              // records met so far, bad ones too
+	line   int              // of the record that is being read
+	heard  int              // warnings so far
+	there  map[uint64]int   // how often an id was there, by its hash, with KeepRepeated
+	again  func() io.Reader // reads the decoded file once more from its start; nil for a stream
+	broken bool             // its text was cut within a line
+	given  bool             // the loop has a record and is not back: a panic now is its own
+	err    error            // of Read and ReadAt
 }
 
 // errStopped ends reading after the loop over the records has ended.
@@ -337,12 +338,17 @@ func (s *File) tooLong(n int) error {
 	return nil
 }
 
-// One yields the one document of a file and sets its id. It returns ErrNoText if there is nothing in it, and
-// ErrTooLarge if its text is longer than MaxBytes.
+// One yields the one document of a file and sets its id. It returns ErrNoText if there is nothing in it. A text that is longer
+// than MaxBytes is cut with a warning.
 func (s *File) One(r Record) error {
 	if int64(len(r.Text)) > s.o.MaxBytes {
-		return Errorf(ErrTooLarge, "its text is longer than %s; split it", bytesText(s.o.MaxBytes))
+		r.Text = r.Text[:s.cut([]byte(r.Text))]
+		r.Breaks = slices.DeleteFunc(r.Breaks, func(b int) bool { return b >= len(r.Text) })
+		if r.Verbatim {
+			r.To = lastLine(r.From, r.Text)
+		}
 	}
+	r.Verbatim = r.Verbatim && !s.broken
 	if r.ID = s.o.ID; r.ID == "" {
 		r.ID = s.named
 	}

@@ -65,7 +65,6 @@ func TestText(t *testing.T) {
 	for in, want := range map[string]error{
 		"": ErrNoText, " \n\t": ErrNoText, "\ufeff": ErrNoText, "\xff\xfe": ErrNoText, "\x00\x00": ErrNoText,
 		"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR": ErrBinary, "\x7fELF\x02\x01\x01\x00\x00\x00": ErrBinary, "\x1f\x8b\x08\x00\x01\x02\x03": ErrBinary,
-		strings.Repeat("x", 101): ErrTooLarge,
 	} {
 		if recs, _, err := filestest.ReadAll(t, "a.txt", in, Options{MaxBytes: 100}); !errors.Is(err, want) || !errors.Is(err, engine.ErrInvalid) || len(recs) > 0 {
 			t.Errorf("%q: %v, %v; want %v", in, recs, err, want)
@@ -73,6 +72,31 @@ func TestText(t *testing.T) {
 	}
 	if recs, _, err := filestest.ReadAll(t, "a.txt", strings.Repeat("x", 100), Options{MaxBytes: 100, ID: "other"}); err != nil || recs[0].ID != "other" {
 		t.Errorf("a text of just MaxBytes: %v", err)
+	}
+}
+
+// TestCut: of a file that is longer than MaxBytes the beginning is read, up to the end of a line or of a character, with a warning.
+func TestCut(t *testing.T) {
+	for name, of := range map[string]struct {
+		in, want string
+		to       int
+	}{
+		"a.txt":       {"one line\ntwo ", "one line\n", 1},
+		"b.txt":       {"häääääääääääääääääääääää", "häääääääääääääää", 1},
+		"a.go":        {"package a\n\nfunc A() {}\n\nfunc B() {}", "package a\n\nfunc A() {}\n\n", 4},
+		"a.md":        {"# T\n\nfirst\nt\n", "first\nt\n", 13},
+		"utf16le.txt": {"\xff\xfef\x00i\x00r\x00s\x00t\x00 \x00\xe9\x00 \x00", "first é", 1},
+		"a.html":      {"<p>first</p>\n<p>", "first", 1},
+		"b.html":      {"\xff\xfe<\x00p\x00>\x00\xe9\x00", "é", 1},
+	} {
+		in := of.in + strings.Repeat(of.in[len(of.in)-2:], 40)
+		recs, warned := warnings(t, name, in, Options{MaxBytes: 32})
+		if len(recs) != 1 || !strings.HasPrefix(recs[0].Text, of.want) || len(recs[0].Text) > 32 || recs[0].To != of.to || len(warned) != 1 || !strings.Contains(warned[0], "longer than 32 bytes: its beginning is stored") {
+			t.Errorf("%s: %+v, warned %q", name, recs, warned)
+		}
+	}
+	if _, _, err := filestest.ReadAll(t, "a.png", "\x89PNG"+strings.Repeat("x", 32), Options{MaxBytes: 32}); !errors.Is(err, ErrTooLarge) {
+		t.Errorf("an image: %v", err)
 	}
 }
 

@@ -11,9 +11,12 @@ import (
 // extension.
 func readImage(s *File) error {
 	s.o.MaxBytes = min(s.o.MaxBytes, engine.MaxImageBytes)
-	raw, err := s.all(s)
-	if err != nil {
+	raw, err := s.upTo(s)
+	switch {
+	case err != nil:
 		return err
+	case int64(len(raw)) > s.o.MaxBytes:
+		return Errorf(ErrTooLarge, "larger than %s; make it smaller", bytesText(s.o.MaxBytes))
 	}
 	if len(raw) == 0 {
 		return Errorf(ErrNoText, "the file is empty")

@@ -5,6 +5,7 @@ import (
 	"io"
 	"regexp"
 	"strings"
+	"unicode/utf8"
 )
 
 // terminal matches what a terminal does not show: colours, and letters that are struck twice or with a line below, as in manuals.
@@ -45,19 +46,45 @@ func (s *File) whole() (string, error) {
 	return strings.ReplaceAll(string(raw), "\r\n", "\n"), nil
 }
 
-// all reads r, which has at most MaxBytes, to its end.
+// all reads r to its end, or of more than MaxBytes the beginning, with a warning.
 func (s *File) all(r io.Reader) ([]byte, error) {
+	raw, err := s.upTo(r)
+	if int64(len(raw)) > s.o.MaxBytes {
+		raw = raw[:s.cut(raw)]
+	}
+	return raw, err
+}
+
+// upTo reads r to its end, or to the first byte after MaxBytes.
+func (s *File) upTo(r io.Reader) ([]byte, error) {
 	var buf bytes.Buffer
 	if s.size > 0 && s.size <= s.o.MaxBytes {
 		buf.Grow(int(s.size) + bytes.MinRead)
 	}
-	if _, err := buf.ReadFrom(io.LimitReader(r, s.o.MaxBytes+1)); err != nil {
-		return nil, err
+	_, err := buf.ReadFrom(io.LimitReader(r, s.o.MaxBytes+1))
+	return buf.Bytes(), err
+}
+
+// cut is where the beginning of a text that is longer than MaxBytes ends: after a line, or else between two characters of UTF-8,
+// or of UTF-16 and UTF-32, which have NULs. It warns of that.
+func (s *File) cut(raw []byte) int {
+	s.Warn(0, "longer than %s: its beginning is stored; split it to store all", bytesText(s.o.MaxBytes))
+	end := int(s.o.MaxBytes)
+	if bytes.IndexByte(raw[:end], 0) >= 0 {
+		s.broken = true
+		return end &^ 3
 	}
-	if int64(buf.Len()) > s.o.MaxBytes {
-		return nil, Errorf(ErrTooLarge, "larger than %s; split it", bytesText(s.o.MaxBytes))
+	if line := bytes.LastIndexByte(raw[:end], '\n') + 1; line > 0 {
+		return line
 	}
-	return buf.Bytes(), nil
+	s.broken = true
+	for range min(end, utf8.UTFMax-1) {
+		if utf8.RuneStart(raw[end]) {
+			break
+		}
+		end--
+	}
+	return end
 }
 
 // lastLine is the last line, in the file, of a text that begins on line from.

@@ -148,7 +148,7 @@ func (p *reader) read(f *files.File, rec *files.Record) error {
 		}
 		before = i
 		text.WriteString(lines)
-		if int64(text.Len()) > f.MaxBytes() { // which One reports
+		if int64(text.Len()) > f.MaxBytes() { // which One cuts
 			break
 		}
 	}
