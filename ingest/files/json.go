@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 )
 
@@ -71,7 +72,12 @@ func (j *jsonReader) value() error {
 	case json.Delim('{'):
 		return j.object(j.lines.at(j.dec.InputOffset()))
 	}
-	return Errorf(ErrMalformed, "line %d: neither an object nor an array of objects", j.lines.at(j.dec.InputOffset()))
+	return noObject("line %d: neither an object nor an array of objects", j.lines.at(j.dec.InputOffset()))
+}
+
+// noObject reports valid JSON that is no document and holds none, as settings do: a folder leaves a file of such values out.
+func noObject(format string, args ...any) error {
+	return &failure{fmt.Sprintf(format, args...), ErrMalformed, ErrNoText}
 }
 
 // array yields the elements of an array whose bracket has been read.
@@ -88,7 +94,10 @@ func (j *jsonReader) array() error {
 		rec.From = j.lines.at(end - int64(len(raw)))
 		rec.To = j.lines.at(end)
 		err := j.s.tooLong(len(raw))
-		if j.s.line = rec.From; err == nil {
+		switch j.s.line = rec.From; {
+		case err == nil && raw[0] != '{':
+			err = noObject("not a JSON object; put one object for each document into the array")
+		case err == nil:
 			rec.Document, err = j.s.object(raw)
 		}
 		if err := j.s.record(rec, err); err != nil {
@@ -121,7 +130,7 @@ func (j *jsonReader) object(from int) error {
 				listed = true
 				continue
 			case t == json.Delim('{'):
-				return Errorf(ErrMalformed, `line %d: "documents" is an object; make it an array of objects`, j.lines.at(j.dec.InputOffset()))
+				return noObject(`line %d: "documents" is an object; make it an array of objects`, j.lines.at(j.dec.InputOffset()))
 			default:
 				j.s.member(fields, again, name, t)
 				continue

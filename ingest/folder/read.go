@@ -65,6 +65,7 @@ type reader struct {
 	there map[string]bool // files, and folders that cannot be read; nil until it is needed
 	files int
 	bytes int64
+	dim   int   // of the vectors of the database; 0 until it is needed
 	texts int64 // bytes of texts of the file that is being read: about how far that is
 	size  int64 // of that file
 }
@@ -276,7 +277,18 @@ func (d *reader) documents(ctx context.Context, x *reading, from io.ReaderAt) er
 	for rec, err := range files.Read(ctx, from, x.size, x.path, o) {
 		var one *files.RecordError
 		isOne := errors.As(err, &one)
-		switch {
+		why, e := d.noVectors(ctx, kind, rec, err)
+		if e != nil {
+			return e
+		}
+		switch none := x.stamp.Documents == 0 && !x.bad && d.left(x.path) == 0; {
+		case why != nil && none:
+			d.warn(x, 0, why.Error())
+			x.stamp.Other = true
+			d.skip(0, x.stamp)
+			return nil
+		case why != nil:
+			return why
 		case kind == "json" && errors.Is(err, files.ErrNoText):
 			if textless == nil {
 				textless = &Failure{Path: x.path, Err: reason(err)}
@@ -288,7 +300,7 @@ func (d *reader) documents(ctx context.Context, x *reading, from io.ReaderAt) er
 		case isOne:
 			d.bad(x, one.Line, one.Err)
 			continue
-		case (errors.Is(err, files.ErrNoText) || errors.Is(err, files.ErrBinary)) && x.stamp.Documents == 0 && !x.bad && d.left(x.path) == 0:
+		case (errors.Is(err, files.ErrNoText) || errors.Is(err, files.ErrBinary)) && none:
 			if x.stamp.Empty = errors.Is(err, files.ErrNoText); x.stamp.Empty && err != files.ErrNoText {
 				d.warn(x, 0, err.Error()) // a scan, or a table without texts
 			}
@@ -325,6 +337,28 @@ func (d *reader) documents(ctx context.Context, x *reading, from io.ReaderAt) er
 		d.skip(0, x.stamp)
 	}
 	return nil
+}
+
+// noVectors says why a file of arrays holds no vectors of the database, such as measurements; nil where it does.
+func (d *reader) noVectors(ctx context.Context, kind string, rec files.Record, err error) (why, failed error) {
+	switch {
+	case kind != "npy" && kind != "fbin" && kind != "fvecs":
+		return nil, nil
+	case err != nil && !errors.As(err, new(*files.RecordError)) && errors.Is(err, files.ErrMalformed):
+		return err, nil
+	case err != nil:
+		return nil, nil
+	case d.dim == 0:
+		s, err := d.f.db.Stats(ctx)
+		if err != nil {
+			return nil, err
+		}
+		d.dim = s.Dim
+	}
+	if d.dim > 0 && len(rec.Vector) != d.dim {
+		return fmt.Errorf("its rows have %d numbers, the vectors of the database %d; it is left out", len(rec.Vector), d.dim), nil
+	}
+	return nil, nil
 }
 
 // owner returns the file that already has an id.
