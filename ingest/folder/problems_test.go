@@ -13,6 +13,7 @@ import (
 	"github.com/lexsem/lexsem/encoder/encodertest"
 	"github.com/lexsem/lexsem/encoder/openai"
 	"github.com/lexsem/lexsem/engine"
+	"github.com/lexsem/lexsem/ingest/files"
 	"github.com/lexsem/lexsem/ingest/folder"
 	"github.com/lexsem/lexsem/internal/problems"
 )
@@ -294,5 +295,47 @@ func TestTooLongForServer(t *testing.T) {
 	b.ok(err)
 	if r.Added != 22 || len(r.Failed) > 0 || r.Truncated != 3 {
 		t.Fatalf("%d added, %d truncated, failed %v", r.Added, r.Truncated, r.Failed)
+	}
+}
+
+// TestOtherData: a folder's arrays that are no vectors of the database are warnings, and JSON without objects is of another kind;
+// neither fails. Vectors that were stored before stay, and the file is named once.
+func TestOtherData(t *testing.T) {
+	b := newBase(t)
+	array := func(n, dim int) string {
+		var out strings.Builder
+		add, err := files.NewVectorWriter(&out, "npy", n, dim)
+		b.ok(err)
+		for range n {
+			row := make([]float32, dim)
+			row[0] = 1
+			b.ok(add(row))
+		}
+		return out.String()
+	}
+	b.write(map[string]string{"a.txt": "apples"})
+	b.synced(folder.Options{}, "+1 ~0 -0 =0 read 1")
+	s, err := b.e.Stats(t.Context())
+	b.ok(err)
+	b.write(map[string]string{"fits.npy": array(2, s.Dim), "other.npy": array(900, 3), "whole.npy": strings.Replace(array(2, 3), "<f4", "<i8", 1),
+		"list.json": `["a", "b"]`, "number.json": "3", "mixed.json": `[1, {"id": "m", "text": "pears"}]`})
+	for _, want := range []string{"+3 ~0 -0 =1 read 6", "+0 ~0 -0 =4 read 1"} {
+		r, err := b.sync(folder.Options{})
+		b.ok(err)
+		b.counts(r, want)
+		if len(r.Failed) != 1 || r.Failed[0].Path != "mixed.json" || r.Failed[0].Line != 1 || r.Skipped.Other != 4 {
+			t.Errorf("failed %v, left out %+v", r.Failed, r.Skipped)
+		}
+		slices.SortFunc(r.Warned, func(x, y folder.Failure) int { return strings.Compare(x.Path, y.Path) })
+		if got := fmt.Sprint(r.Warned); len(r.Warned) != 2 || !strings.Contains(got, fmt.Sprintf("other.npy: its rows have 3 numbers, the vectors of the database %d", s.Dim)) || !strings.Contains(got, `whole.npy: its numbers are "<i8"`) {
+			t.Errorf("warned %s", got)
+		}
+	}
+	b.writeAt(b.dir, "fits.npy", array(9, 3), past.Add(time.Hour))
+	r, err := b.sync(folder.Options{})
+	b.ok(err)
+	var stale *folder.StaleError
+	if len(r.Failed) != 2 || r.Failed[0].Path != "fits.npy" || !errors.As(r.Failed[0].Err, &stale) || stale.Documents != 2 {
+		t.Errorf("failed %v", r.Failed)
 	}
 }
