@@ -21,8 +21,7 @@ import (
 	"time"
 
 	"github.com/lexsem/lexsem/encoder"
-	"github.com/lexsem/lexsem/encoder/native"
-	"github.com/lexsem/lexsem/encoder/provision"
+	"github.com/lexsem/lexsem/encoder/models"
 	"github.com/lexsem/lexsem/engine"
 )
 
@@ -45,11 +44,7 @@ func main() {
 }
 
 func run(ctx context.Context, dir string, c chat, question string, k int, out io.Writer) error {
-	found, err := provision.Ensure(ctx, provision.Request{Runtime: provision.RuntimeNone})
-	if err != nil {
-		return err
-	}
-	enc, err := native.Open(ctx, found.ModelDir, native.Options{}) // no cgo, nothing to install
+	enc, err := models.Open(ctx, models.Default, models.Options{Backend: models.BackendNative}) // no cgo, nothing to install
 	if err != nil {
 		return err
 	}
