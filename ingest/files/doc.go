@@ -46,7 +46,7 @@
 // Texts are UTF-8, UTF-16, UTF-32 or of an older encoding, which is recognised. If a part of a file besides its text,
 // such as front matter, cannot be read, the file is read with a warning (Options.Warn). Dates of front matter become
 // RFC 3339 in UTC; dates without a time stay as they are, such as 2024-01-05. Memory is bounded by one document, and
-// the expanded content of an archive by four times Options.MaxBytes; longer content is cut with a warning. A damaged
+// the expanded content of an archive by four times Options.MaxBytes; longer files are cut with a warning. A damaged
 // record is a *RecordError with its line, and the loop may continue. In a damaged file, the text before the damage is
 // read, and the text after it if the kind allows; the damage is reported. Read is as safe for concurrent use as its
 // reader.

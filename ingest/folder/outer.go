@@ -13,7 +13,7 @@ import (
 )
 
 // defaultExcludes are left out of folders outside Git repositories, which have no .gitignore: files that programs
-// install, build or write for themselves.
+// install, build or write for themselves. See walker.ignored for those that hold source files.
 var defaultExcludes = parseRules("", []byte(`node_modules/
 venv/
 target/

@@ -28,8 +28,8 @@ else is touched. Files whose size and time have not changed are not read, and un
 encoded again. --watch continues with each change. Skipped are hidden files, links, files of other
 kinds, and what .gitignore and .lexsemignore name in any folder; --exclude skips more. In a Git
 repository, .gitignore above PATH, .git/info/exclude and core.excludesFile count, too. Elsewhere
-node_modules, venv, target, dist, build, __pycache__, minified files and lock files are skipped, unless
---no-default-excludes is given. --reread reads unchanged files, too. A folder that is
+node_modules, venv, __pycache__, minified files, lock files, and target, dist and build without source
+files are skipped, unless --no-default-excludes is given. --reread reads unchanged files, too. A folder that is
 empty or gone while documents from it are stored is refused, because a disk may be missing; --prune-all
 removes the documents. A folder that was renamed or moved is recognised by its files, or named by --moved.
 
@@ -76,8 +76,9 @@ counts all of these, and the exit code is 0. Ctrl-C stops after the current batc
 stay, and the same command continues.
 
 What a file has besides its text, such as front matter, a title or an id, is a warning if it cannot be
-read, and the text is stored. A scan, or a table without a text column, is a warning, too. --strict makes
-warnings fail. An empty file is no failure. The database keeps what failed, is stale, was warned of or
+read, and the text is stored. Of a text of more than 16 MiB the beginning is stored, with a warning. A
+scan, a table without a text column, or in a folder an array that holds no vectors of the database is a
+warning, too. --strict makes warnings fail. An empty file is no failure. The database keeps what failed, is stale, was warned of or
 left out, until it is mended; --problems lists it.
 
 Records of two files of a folder may have the same id: the second is stored as FILE:ID. Of two records of

@@ -73,7 +73,7 @@ func (ix *indexer) unread(b *badInput) error {
 	case n > 0:
 		ix.lacks[at] = append(ix.lacks[at], problems.Problem{State: problems.Stale, Documents: n, Reason: oneLine(b.err.Error())})
 		b.err = &folder.StaleError{Documents: n, Err: b.err}
-	case errors.Is(b.err, files.ErrNoText):
+	case errors.Is(b.err, files.ErrNoText) && !errors.Is(b.err, files.ErrMalformed):
 		if ix.summary.Skipped.Empty++; b.err != files.ErrNoText { // a scan, or a table without texts
 			ix.hearWarning(b)
 		}
