@@ -72,7 +72,7 @@ func (j *jsonReader) value() error {
 	case json.Delim('{'):
 		return j.object(j.lines.at(j.dec.InputOffset()))
 	}
-	return noObject("line %d: neither an object nor an array of objects", j.lines.at(j.dec.InputOffset()))
+	return Errorf(ErrMalformed, "line %d: neither an object nor an array of objects", j.lines.at(j.dec.InputOffset()))
 }
 
 // noObject reports valid JSON that is no document and holds none, as settings do: a folder leaves a file of such values out.

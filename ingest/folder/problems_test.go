@@ -318,7 +318,7 @@ func TestOtherData(t *testing.T) {
 	s, err := b.e.Stats(t.Context())
 	b.ok(err)
 	b.write(map[string]string{"fits.npy": array(2, s.Dim), "other.npy": array(900, 3), "whole.npy": strings.Replace(array(2, 3), "<f4", "<i8", 1),
-		"list.json": `["a", "b"]`, "number.json": "3", "mixed.json": `[1, {"id": "m", "text": "pears"}]`})
+		"list.json": `["a", "b"]`, "settings.json": `{"documents": {"port": 1}}`, "mixed.json": `[1, {"id": "m", "text": "pears"}]`})
 	for _, want := range []string{"+3 ~0 -0 =1 read 6", "+0 ~0 -0 =4 read 1"} {
 		r, err := b.sync(folder.Options{})
 		b.ok(err)
