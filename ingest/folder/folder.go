@@ -65,7 +65,8 @@ type Options struct {
 	// above the root, .git/info/exclude and the user's core.excludesFile count, too.
 	Exclude []string
 	// NoDefaultExcludes reads files that are left out by default in a folder outside Git repositories: node_modules,
-	// venv, target, dist, build, __pycache__, minified files and lock files. In a repository its own rules apply.
+	// venv, __pycache__, minified files, lock files, and target, dist and build without source files. In a repository its own rules
+	// apply.
 	NoDefaultExcludes bool
 	// Moved is the former path of the root: its documents become those of this root. Without it, a vanished root is
 	// recognised if most of its files are here with the same ids.
