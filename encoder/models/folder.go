@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 
 	"github.com/lexsem/lexsem/encoder"
-	"github.com/lexsem/lexsem/encoder/provision"
+	"github.com/lexsem/lexsem/internal/provision"
 )
 
 // A database knows the name of its model, not the folder of it: another machine has another one. So the cache folder

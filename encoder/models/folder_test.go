@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/lexsem/lexsem/encoder/encodertest"
-	"github.com/lexsem/lexsem/encoder/provision"
+	"github.com/lexsem/lexsem/internal/provision"
+	"github.com/lexsem/lexsem/internal/testkit/encoders"
 )
 
 // TestFolderRemembered: the name that a database has of a model opens the folder again that it was last opened from, also
@@ -18,7 +18,7 @@ func TestFolderRemembered(t *testing.T) {
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	encodertest.NewTiny(1, encodertest.Tiny{Positions: 64}).Write(t, dir)
+	encoders.NewTiny(1, encoders.Tiny{Positions: 64}).Write(t, dir)
 	o := Options{CacheDir: t.TempDir(), Offline: true, Backend: BackendNative}
 	open := func(name string) (string, error) {
 		enc, err := Open(t.Context(), name, o)
