@@ -19,6 +19,7 @@ import (
 // Model is a model that is on this machine: a registered one, or one in a folder.
 type Model struct {
 	provision.Result
+	name      string // as Find was given it, or the folder that was remembered for it
 	o         Options
 	request   provision.Request
 	precision string
@@ -30,7 +31,15 @@ func Find(ctx context.Context, name string, o Options) (*Model, error) {
 	if teacher, ok := Static(name); ok {
 		return findStatic(ctx, teacher, o)
 	}
-	m := &Model{o: o, precision: native.FP32}
+	name = o.folderOf(ctx, name)
+	if teacher, ok := Static(name); ok {
+		m, err := findStatic(ctx, teacher, o)
+		if err == nil {
+			m.name = name
+		}
+		return m, err
+	}
+	m := &Model{name: name, o: o, precision: native.FP32}
 	file, inBytes := splitInt8(name)
 	m.request = o.Request(file)
 	if inBytes {
@@ -66,6 +75,13 @@ func (m *Model) Backend() string {
 // and many texts are to be encoded; else it runs the model in Go. If Go cannot run the model, the
 // library is fetched, unless the options forbid it. It also returns the backend in use.
 func (m *Model) Open(ctx context.Context) (enc encoder.Encoder, backend string, err error) {
+	if enc, backend, err = m.open(ctx); err == nil {
+		m.o.remember(enc, m.name)
+	}
+	return enc, backend, err
+}
+
+func (m *Model) open(ctx context.Context) (encoder.Encoder, string, error) {
 	graph := HasGraph(m.ModelDir)
 	if !graph && m.o.Backend == BackendONNX {
 		return nil, "", fmt.Errorf("%s: %w", m.ModelDir, ErrNoGraph)

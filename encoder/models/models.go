@@ -77,11 +77,16 @@ func Open(ctx context.Context, name string, o Options) (encoder.Encoder, error) 
 	} else if ok {
 		return encoder.NewHash(dim), nil
 	}
-	switch {
-	case Remote(name):
+	if Remote(name) {
 		return openRemote(name, o)
-	case vision(name):
-		return openVision(ctx, name, o)
+	}
+	name = o.folderOf(ctx, name)
+	if vision(name) {
+		enc, err := openVision(ctx, name, o)
+		if err == nil {
+			o.remember(enc, name)
+		}
+		return enc, err
 	}
 	m, err := Find(ctx, name, o)
 	if err != nil {
