@@ -37,6 +37,8 @@ type Options struct {
 	MemoryMiB int
 	// Logger receives warnings and, at debug level, Badger's messages. nil means none.
 	Logger *slog.Logger
+
+	logged int64 // size of memtable that the logs need (logRoom)
 }
 
 func (o Options) memoryMiB() int {
@@ -48,7 +50,7 @@ func (o Options) memoryMiB() int {
 
 // memtableBytes is the nominal size of one of Badger's memtables.
 func (o Options) memtableBytes() int64 {
-	return min(int64(o.memoryMiB())<<20/16, 64<<20)
+	return min(max(int64(o.memoryMiB())<<20/16, o.logged), 64<<20)
 }
 
 func (o Options) logger() *slog.Logger {
@@ -170,6 +172,10 @@ func Open(dir string, o Options) (_ *Store, err error) {
 	if fresh && o.ReadOnly {
 		return nil, ErrNoDatabase
 	}
+	if o.logged, err = logRoom(s.records()); err != nil {
+		return nil, err
+	}
+	s.o = o
 	if !o.ReadOnly {
 		if err := removeTemporaries(dir); err != nil {
 			return nil, err
