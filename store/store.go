@@ -32,7 +32,7 @@ type Options struct {
 	// This package writes no file there. HandOver is refused.
 	InMemory bool
 	// MemoryMiB is about the memory of buffers and compactions, in MiB, without memory-mapped files. 0
-	// means 128; values below 64 count as 64. While the database is open for writing, 3/8 of it is
+	// means 128; values below 32 count as 32. While the database is open for writing, 3/8 of it is
 	// reserved on the disk. With Go's default settings the heap grows to about twice this size.
 	MemoryMiB int
 	// Logger receives warnings and, at debug level, Badger's messages. nil means none.
@@ -42,10 +42,13 @@ type Options struct {
 }
 
 func (o Options) memoryMiB() int {
-	if o.MemoryMiB == 0 && !o.InMemory { // Badger clears what it takes, at each opening
-		return 128
+	switch {
+	case o.MemoryMiB > 0:
+		return max(o.MemoryMiB, 32)
+	case o.InMemory: // Badger clears what it takes, at each opening
+		return 64
 	}
-	return max(o.MemoryMiB, 64)
+	return 128
 }
 
 // memtableBytes is the nominal size of one of Badger's memtables.
