@@ -27,7 +27,7 @@ var _ = RegisterSystem(SystemKind{
 				return s.newLexicon(ctx, text.Options{Language: s.Language, Stem: true}, inverted.Options{K1: 1.5, B: .75})
 			})}, nil
 		}
-		return System{}, fmt.Errorf("%w: bm25 takes okapi or nothing behind the colon, not %q", ErrUnknownName, arg)
+		return System{}, fmt.Errorf("%w: bm25 takes okapi or nothing after the colon, not %q", ErrUnknownName, arg)
 	},
 })
 

@@ -55,7 +55,7 @@ func run(ctx context.Context, dir string, c chat, question string, k int, out io
 // answer writes the model's answer to the question and the passages that it was given.
 func answer(ctx context.Context, dir string, enc encoder.Encoder, c chat, question string, k int, out io.Writer) error {
 	if strings.TrimSpace(question) == "" {
-		return errors.New("no question; put it behind the flags")
+		return errors.New("no question; put it after the flags")
 	}
 	db, err := engine.Open(ctx, dir, enc, engine.Options{MustExist: true, ReadOnly: true})
 	if err != nil {

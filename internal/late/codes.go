@@ -52,7 +52,7 @@ func Parse(data []byte) (Codes, error) {
 	left := uint64(len(data) - headSize)
 	n := (uint64(states) + uint64(c.pool) - 1) / uint64(c.pool)
 	if want := n * uint64(2+codeSize(c.rank, c.bits)); left != want {
-		return Codes{}, fmt.Errorf("%w: %d bytes behind the head where %d codes take %d", ErrCodes, left, n, want)
+		return Codes{}, fmt.Errorf("%w: %d bytes after the head where %d codes take %d", ErrCodes, left, n, want)
 	}
 	c.states, c.n = int(states), int(n)
 	c.scales, c.blocks = data[headSize:headSize+2*c.n], data[headSize+2*c.n:]
