@@ -200,6 +200,13 @@ func storedCalls(t *testing.T, e *engine.Engine) map[string]func(ctx context.Con
 	if _, err := e.Export(t.Context(), &exported, archive.ExportOptions{Vectors: true}); err != nil {
 		t.Fatal(err)
 	}
+	var records []store.Document
+	for r, err := range e.Records(t.Context(), 0) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		records = append(records, r.Document)
+	}
 	walk := func(seq func(func(engine.Document, error) bool)) (err error) {
 		for _, err = range seq {
 			if err != nil {
@@ -265,14 +272,7 @@ func storedCalls(t *testing.T, e *engine.Engine) map[string]func(ctx context.Con
 			return err
 		},
 		"put records": func(ctx context.Context) error {
-			var docs []store.Document
-			for r, err := range e.Records(t.Context(), 0) {
-				if err != nil {
-					return err
-				}
-				docs = append(docs, r.Document)
-			}
-			_, err := e.PutRecords(ctx, docs)
+			_, err := e.PutRecords(ctx, records)
 			return err
 		},
 	}
