@@ -24,7 +24,7 @@ func (s *Setting) split(ctx context.Context, texts *Targets) error {
 		}
 		title, parts := p.Title, []Passage{p}
 		if len(spans) > 1 {
-			title, _ = s.splitter.TitleOf(title)
+			title = s.splitter.TitleOf(title)
 			parts = parts[:0]
 			for _, at := range spans {
 				parts = append(parts, Passage{p.ID, p.Title, p.Body[at.Start:at.End]})

@@ -206,7 +206,9 @@ func (e *Engine) encode(ctx context.Context, records []record) (err error) {
 		}
 	}
 	if err := e.db.Parallel(ctx, len(own), func(i int) {
-		intake.SetTokens(own[i], 0, e.enc.Tokenize(encoder.Passage, chunk.Passage(own[i].Title, own[i].Text)))
+		if tokens, err := e.chunks.Tokenize(ctx, chunk.Passage(own[i].Title, own[i].Text)); err == nil {
+			intake.SetTokens(own[i], 0, tokens)
+		}
 	}); err != nil {
 		return err
 	}
@@ -226,7 +228,9 @@ func (e *Engine) encode(ctx context.Context, records []record) (err error) {
 			title := r.Title
 			if len(r.Rows) > 1 {
 				var left int
-				title, left = e.chunks.TitleOf(title)
+				if title, left, err = e.chunks.CutTitle(ctx, title); err != nil {
+					return err
+				}
 				r.Truncated += int32(left)
 			}
 			for j := range r.Rows {

@@ -3,8 +3,11 @@
 package engine_test
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"io"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -13,8 +16,10 @@ import (
 
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/engine"
+	"github.com/lexsem/lexsem/engine/archive"
 	"github.com/lexsem/lexsem/engine/filter"
 	"github.com/lexsem/lexsem/internal/testkit/trial"
+	"github.com/lexsem/lexsem/store"
 )
 
 // worked is the time that processors have spent on this process.
@@ -26,19 +31,35 @@ func worked(t *testing.T) time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// TestDeadlines gives each call inputs of 4 MB that are hard to cut, to count or to compare, and 200 ms. It ends by then
-// or fails, whatever it is at. The short form makes some of the calls. The long form bounds what processors do after the deadline, which other processes on
-// the machine do not change; the short one bounds the time, and allows for a busy machine.
+// overrun is how long call goes on after its deadline: the least of some tries of the wall-clock time or, if that is less,
+// of the time that processors worked, so that other processes on the machine do not count.
+func overrun(t *testing.T, deadline, want time.Duration, call func(context.Context) error) (least time.Duration, err error) {
+	least = time.Hour
+	for try := 0; try < 5 && least > want; try++ {
+		ctx, cancel := context.WithTimeout(t.Context(), deadline)
+		begin, before := time.Now(), make(chan time.Duration, 1)
+		stop := context.AfterFunc(ctx, func() { before <- worked(t) })
+		err = call(ctx)
+		late := time.Duration(0)
+		if !stop() {
+			late = min(time.Since(begin)-deadline, worked(t)-<-before)
+		}
+		cancel()
+		least = min(least, max(0, late))
+	}
+	return least, err
+}
+
+// TestDeadlines gives each call inputs of 4 MB that are hard to cut, to count or to compare, and little time. It ends at
+// most 150 ms later, whatever it is at: some 80 ms for one document of 4 MB, and what a busy machine adds. The short form makes some of the calls with
+// 200 ms. The long form makes all, with four deadlines, also on a database that holds such documents.
 func TestDeadlines(t *testing.T) {
 	const size = 4 << 20
-	const deadline, over = 200 * time.Millisecond, 3 * time.Second
-	work := func(name string) time.Duration {
-		if strings.Contains(name, " title ") { // an encoder tokenizes its text as a whole, and chunks have no part of a title
-			return 2 * time.Second
-		}
-		return 250 * time.Millisecond
-	}
-	if !trial.Long() {
+	const most = 150 * time.Millisecond
+	deadlines := []time.Duration{200 * time.Millisecond}
+	if trial.Long() {
+		deadlines = []time.Duration{5 * time.Millisecond, 50 * time.Millisecond, 200 * time.Millisecond, 600 * time.Millisecond}
+	} else {
 		t.Parallel()
 	}
 	e, err := engine.Open(t.Context(), "", encoder.NewHash(64), engine.Options{InMemory: true, TokenStates: engine.TokenStatesOn})
@@ -120,26 +141,160 @@ func TestDeadlines(t *testing.T) {
 		}
 		calls["vector "+kind] = func(ctx context.Context) error { _, _, err := e.Vector(ctx, engine.Query{Text: text}); return err }
 	}
-	worst, which, n := time.Duration(0), "", 0
+	if trial.Long() {
+		held := open(t, t.TempDir(), engine.Options{NoSync: true})
+		for kind, text := range texts {
+			if kind == "of one letter" || kind == "of new lines" || kind == "of ideographs" { // many chunks, which take long to store
+				text = text[:size/8]
+			}
+			if _, err := held.Upsert(t.Context(), []engine.Document{{ID: kind, Text: text, Metadata: map[string]any{"g": "x", "s": "y"}}}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := held.Upsert(t.Context(), docs); err != nil {
+			t.Fatal(err)
+		}
+		if err := held.Flush(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		for name, call := range storedCalls(t, held) {
+			calls["of stored: "+name] = call
+		}
+	}
+	limit := func(name string) time.Duration {
+		switch {
+		case strings.Contains(name, " title "): // its words and token states are edited as a whole
+			return 3 * time.Second
+		case trial.Long():
+			return most
+		}
+		return time.Second // other tests run in this process
+	}
+	n := 0
 	for name, call := range calls { // in an order of chance
 		if n++; n > 8 && !trial.Long() {
 			break
 		}
-		ctx, cancel := context.WithTimeout(t.Context(), deadline)
-		begin, before := time.Now(), make(chan time.Duration, 1)
-		stop := context.AfterFunc(ctx, func() { before <- worked(t) })
-		err := call(ctx)
-		late, busy := time.Since(begin)-deadline, time.Duration(0)
-		if !stop() {
-			busy = worked(t) - <-before
-		}
-		cancel()
-		if late > over || trial.Long() && busy > work(name) {
-			t.Errorf("%s: %v after the deadline, %v of work, %v", name, late.Round(time.Millisecond), busy.Round(time.Millisecond), err)
-		}
-		if busy > worst {
-			worst, which = busy, name
+		for _, deadline := range deadlines {
+			begin := time.Now()
+			late, err := overrun(t, deadline, min(most, limit(name)), call)
+			if late > limit(name) {
+				t.Errorf("%s: %v after a deadline of %v, %v", name, late.Round(time.Millisecond), deadline, err)
+			} else if trial.Long() {
+				t.Logf("%s: %v after a deadline of %v, %v", name, late.Round(time.Millisecond), deadline, err)
+			}
+			if err == nil && time.Since(begin) < deadline {
+				break // it ends by itself
+			}
 		}
 	}
-	t.Logf("%d calls; most work after its deadline had, with %v, %s", n, worst.Round(time.Millisecond), which)
+}
+
+// storedCalls are the calls that read or rewrite what e holds.
+func storedCalls(t *testing.T, e *engine.Engine) map[string]func(ctx context.Context) error {
+	dir, tries := t.TempDir(), 0
+	var backup, exported bytes.Buffer
+	if _, err := e.BackupTo(t.Context(), &backup); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := e.Export(t.Context(), &exported, archive.ExportOptions{Vectors: true}); err != nil {
+		t.Fatal(err)
+	}
+	var records []store.Document
+	for r, err := range e.Records(t.Context(), 0) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		records = append(records, r.Document)
+	}
+	walk := func(seq func(func(engine.Document, error) bool)) (err error) {
+		for _, err = range seq {
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	ids := []string{"of marks", "of long words", "of quotes", "without a blank"}
+	calls := map[string]func(ctx context.Context) error{
+		"backup": func(ctx context.Context) error {
+			tries++
+			_, err := e.Backup(ctx, filepath.Join(dir, fmt.Sprint(tries)))
+			return err
+		},
+		"backup to": func(ctx context.Context) error { _, err := e.BackupTo(ctx, io.Discard); return err },
+		"restore": func(ctx context.Context) error {
+			tries++
+			_, err := archive.Restore(ctx, filepath.Join(dir, fmt.Sprint(tries)), bytes.NewReader(backup.Bytes()), archive.RestoreOptions{})
+			return err
+		},
+		"export": func(ctx context.Context) error {
+			_, err := e.Export(ctx, io.Discard, archive.ExportOptions{Vectors: true})
+			return err
+		},
+		"import": func(ctx context.Context) error {
+			x, err := archive.NewExported(bytes.NewReader(exported.Bytes()))
+			if err == nil {
+				_, err = e.Import(ctx, x)
+			}
+			return err
+		},
+		"compact":  func(ctx context.Context) error { return e.Compact(ctx) },
+		"flush":    func(ctx context.Context) error { return e.Flush(ctx) },
+		"stats":    func(ctx context.Context) error { _, err := e.Stats(ctx); return err },
+		"verify":   func(ctx context.Context) error { _, err := e.Verify(ctx, nil); return err },
+		"writable": func(ctx context.Context) error { return e.Writable(ctx) },
+		"all":      func(ctx context.Context) error { return walk(e.All(ctx, engine.Filter{})) },
+		"list":     func(ctx context.Context) error { return walk(e.List(ctx, engine.Filter{}, "d1")) },
+		"records": func(ctx context.Context) error {
+			for _, err := range e.Records(ctx, 0) {
+				if err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+		"facets": func(ctx context.Context) error { _, err := e.Facets(ctx, engine.Filter{}, "s", 10); return err },
+		"count":  func(ctx context.Context) error { _, err := e.Count(ctx, filter.Eq("s", "y")); return err },
+		"get":    func(ctx context.Context) error { _, err := e.Get(ctx, "of distinct words"); return err },
+		"fit": func(ctx context.Context) error {
+			_, err := e.Fit(ctx, engine.FitOptions{})
+			return err
+		},
+		"keep token states": func(ctx context.Context) error { _, err := e.KeepTokenStates(ctx); return err },
+		"patch": func(ctx context.Context) error {
+			tries++
+			var patches []engine.Patch
+			for _, id := range ids {
+				patches = append(patches, engine.Patch{ID: id, Metadata: map[string]any{"n": tries}})
+			}
+			_, err := e.Patch(ctx, patches)
+			return err
+		},
+		"put records": func(ctx context.Context) error {
+			_, err := e.PutRecords(ctx, records)
+			return err
+		},
+	}
+	for name, q := range map[string]engine.Query{
+		"search dense": {Text: "apples", Mode: engine.ModeDense}, "search hybrid": {Text: "apples a x w7 q"}, "search lexical": {Text: "a w5 x", Mode: engine.ModeLexical},
+		"search spans": {Text: "a w77 w5", Spans: true}, "search chunks": {Text: "a x apples", PerChunk: true, K: 10_000}, "search collapse": {Text: "a x apples", Collapse: true, K: 1000},
+		"places": {Text: "w77", Places: true}, "places of a": {Text: "+a", Places: true, K: 100}, "phrase": {Text: `"x x x x x"`}, "prefix": {Text: "w*"},
+		"similar": {Like: []string{"of marks"}, Unlike: []string{"of distinct words"}}, "boost": {Text: "apples", Boost: "field(n, 100)"}, "sort": {Text: "apples a", Sort: "n desc"},
+		"groups": {Text: "a apples", GroupBy: "s"}, "local": {Text: "apples a", Variant: engine.VariantLocal, Mode: engine.ModeDense},
+	} {
+		calls[name] = func(ctx context.Context) error { _, err := e.Search(ctx, q); return err }
+		calls["batch of "+name] = func(ctx context.Context) error {
+			qs := make([]engine.Query, 16)
+			for i := range qs {
+				qs[i] = q
+			}
+			_, err := e.SearchBatch(ctx, qs)
+			return err
+		}
+		for _, id := range []string{"of distinct words", "of quotes"} {
+			calls["explain "+name+" "+id] = func(ctx context.Context) error { _, err := e.Explain(ctx, q, id); return err }
+		}
+	}
+	return calls
 }

@@ -74,7 +74,7 @@ func (e *Engine) passages(d *store.Document) []encoder.Input {
 	}
 	title := d.Title
 	if len(d.Rows) > 1 {
-		title, _ = e.chunks.TitleOf(title)
+		title = e.chunks.TitleOf(title)
 	}
 	texts := make([]encoder.Input, len(d.Rows))
 	for i, r := range d.Rows {

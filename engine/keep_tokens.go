@@ -17,7 +17,7 @@ type TokenReport struct {
 	Documents int // documents that got token states in this call
 	Chunks    int // chunks of those documents
 	Already   int // documents that already had token states
-	Left      int // documents without token states: no text, no vectors yet, or a database with too few tokens
+	Left      int // documents without token states: no text, no vectors, or a database with too few tokens
 }
 
 // KeepTokenStates adds token states to all stored documents that lack them. New documents then get them too, as under
@@ -25,7 +25,8 @@ type TokenReport struct {
 //
 // Texts are encoded again; vectors, tokens and metadata do not change. Some hundred documents are one commit, and each
 // counts as a new version. Searches and writes continue; a document changed meanwhile is skipped. After an error or a
-// kill the same call continues where it stopped.
+// kill the same call continues where it stopped. Vectors that documents stored words first still lack are made before, with
+// their token states. If that fails, all other documents get theirs before the error is returned.
 //
 // Errors: ErrInvalid if Options.TokenStates is TokenStatesOff or the encoder gives no token states; ErrNoEncoder;
 // ErrReadOnly; ErrNoSpace; those of the encoder and of ctx. Cost: encoding the texts and rewriting the records.
@@ -49,10 +50,28 @@ func (e *Engine) KeepTokenStates(ctx context.Context) (rep TokenReport, err erro
 	if err := e.wantTokens(ctx); err != nil {
 		return rep, err
 	}
+	late := e.vectorsFirst(ctx)
+	if err := ctx.Err(); err != nil {
+		return rep, err
+	}
 	k := keeper{e: e, rep: &rep}
 	err = k.run(ctx)
 	e.tokens.waiting.Store(false) // which is done
-	return rep, err
+	return rep, errors.Join(err, late)
+}
+
+// vectorsFirst waits for missing vectors: an encoding of them that has begun may leave out the token states.
+func (e *Engine) vectorsFirst(ctx context.Context) error {
+	ref := e.db.Acquire()
+	if ref == nil {
+		return ErrClosed
+	}
+	missing := ref.Value.Chunks() > ref.Value.Encoded()
+	ref.Release()
+	if !missing {
+		return nil
+	}
+	return e.db.Flush(ctx)
 }
 
 // codeWaiting makes the codes of documents that were stored before there was a basis, if they are few. A
@@ -152,7 +171,7 @@ func (k *keeper) lacks(ord uint64) (*store.Document, error) {
 	case !slices.ContainsFunc(d.Rows, func(r store.Row) bool { return len(r.Codes) == 0 }):
 		k.rep.Already++
 		return nil, nil
-	case d.Deferred(): // they come with its vectors
+	case d.Deferred(): // it was stored since, or the encoder refused it; they come with its vectors
 		k.rep.Left++
 		return nil, nil
 	case intake.Blank(d.Title) && intake.Blank(d.Text) && !isImage(d):

@@ -70,7 +70,7 @@ type Options struct {
 	// MustExist makes Open return ErrNotFound instead of creating a database.
 	MustExist bool
 	// MemoryMiB is the budget of the document store's caches and buffers. 0 means 128, or a quarter of MaxMemoryMiB if
-	// that is less; values below 64 count as 64. Stats lists all other memory.
+	// that is less; values below 32 count as 32. Stats lists all other memory.
 	MemoryMiB int
 	// MaxMemoryMiB bounds the memory of the open database except float32 vectors and running calls; 0 means no bound.
 	// Near it optional parts are left out (Stats.Foregone); documents that do not fit return ErrMemory.

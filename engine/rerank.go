@@ -167,7 +167,7 @@ func (e *Engine) secondStage() stage {
 
 // plan returns the query of the first stage instead of q, and how many of its hits are reranked, 0 for none.
 func (s stage) plan(q Query) (first Query, n int, err error) {
-	text := !intake.Blank(wordsOf(q, ""))
+	text := len(q.Text) > search.MaxQuery || !intake.Blank(wordsOf(q, "")) // the first stage refuses longer ones
 	switch {
 	case q.Rerank > MaxRerank:
 		return q, 0, fmt.Errorf("%w: reranking of %d hits; use 1 to %d, 0 for the default, or a negative number for none", ErrInvalid, q.Rerank, MaxRerank)

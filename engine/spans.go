@@ -73,7 +73,7 @@ func (e *Engine) tiesIn(r *search.Run, id uint64, h *Hit, room *[]late.Tie) (mat
 // with white space.
 func (e *Engine) encodedOf(title, text string, chunks int) (passage string, lead, body int) {
 	if chunks > 1 {
-		title, _ = e.chunks.TitleOf(title)
+		title = e.chunks.TitleOf(title)
 	}
 	whole := title + " " + text
 	s := chunk.Trim(whole, chunk.Span{End: len(whole)})

@@ -47,7 +47,7 @@ func badgerOptions(dir string, o Options) badger.Options {
 		WithIndexCacheSize(0).
 		WithMemTableSize(o.memtableBytes()).
 		WithNumMemtables(2).
-		WithBaseTableSize(o.memtableBytes() / 4).
+		WithBaseTableSize(max(o.memtableBytes()/4, 1<<20)). // each is an open file
 		WithBaseLevelSize(5 * o.memtableBytes()).
 		WithNumLevelZeroTables(levelZeroTables).
 		WithNumLevelZeroTablesStall(20).
@@ -68,8 +68,8 @@ var levelZeroTables = 12
 
 const (
 	// valueThreshold is the size from which Badger would put a value into its value log; it must be below the
-	// maximum of a transaction (15 % of a memtable).
-	valueThreshold = 512 << 10
+	// maximum of a transaction (15 % of a memtable, of which the least has 2 MiB).
+	valueThreshold = 300 << 10
 	// partBytes is the payload of one part of a large record.
 	partBytes = 128 << 10
 )

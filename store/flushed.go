@@ -4,6 +4,8 @@ import (
 	"io"
 	"path/filepath"
 
+	"github.com/dgraph-io/badger/v4/skl"
+
 	"github.com/lexsem/lexsem/internal/regular"
 )
 
@@ -48,4 +50,46 @@ func firstVersion(path string) (version uint64, ok bool, err error) {
 	}
 	s, _, _, ok := logEntry(data, logHead)
 	return s.ts, ok, nil
+}
+
+// logRoom is the size of a memtable with room for any of the logs. Badger (v4.9.6) reads each into a memtable of the present
+// size, and ends if it does not fit: a process that was killed may have had more memory.
+func logRoom(records string) (most int64, err error) {
+	entries, err := entriesOf(records)
+	if err != nil {
+		return 0, err
+	}
+	for _, e := range entries {
+		if !isNumbered(e.Name(), ".mem") || !e.Type().IsRegular() {
+			continue
+		}
+		room, err := roomOf(filepath.Join(records, e.Name()))
+		if err != nil {
+			return 0, err
+		}
+		most = max(most, room)
+	}
+	return most, nil
+}
+
+// roomOf is at least the memory of the entries of a log in a memtable.
+func roomOf(path string) (room int64, err error) {
+	f, err := regular.Open(path)
+	if err != nil {
+		return 0, err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(f)
+	if err != nil {
+		return 0, err
+	}
+	for at := logHead; at < len(data); {
+		_, _, n, ok := logEntry(data, at)
+		if !ok { // Badger reads no further
+			break
+		}
+		at += n
+		room += int64(n + skl.MaxNodeSize)
+	}
+	return room, nil
 }

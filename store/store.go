@@ -32,23 +32,28 @@ type Options struct {
 	// This package writes no file there. HandOver is refused.
 	InMemory bool
 	// MemoryMiB is about the memory of buffers and compactions, in MiB, without memory-mapped files. 0
-	// means 128; values below 64 count as 64. While the database is open for writing, 3/8 of it is
+	// means 128; values below 32 count as 32. While the database is open for writing, 3/8 of it is
 	// reserved on the disk. With Go's default settings the heap grows to about twice this size.
 	MemoryMiB int
 	// Logger receives warnings and, at debug level, Badger's messages. nil means none.
 	Logger *slog.Logger
+
+	logged int64 // size of memtable that the logs need (logRoom)
 }
 
 func (o Options) memoryMiB() int {
-	if o.MemoryMiB == 0 && !o.InMemory { // Badger clears what it takes, at each opening
-		return 128
+	switch {
+	case o.MemoryMiB > 0:
+		return max(o.MemoryMiB, 32)
+	case o.InMemory: // Badger clears what it takes, at each opening
+		return 64
 	}
-	return max(o.MemoryMiB, 64)
+	return 128
 }
 
 // memtableBytes is the nominal size of one of Badger's memtables.
 func (o Options) memtableBytes() int64 {
-	return min(int64(o.memoryMiB())<<20/16, 64<<20)
+	return min(max(int64(o.memoryMiB())<<20/16, o.logged), 64<<20)
 }
 
 func (o Options) logger() *slog.Logger {
@@ -170,6 +175,10 @@ func Open(dir string, o Options) (_ *Store, err error) {
 	if fresh && o.ReadOnly {
 		return nil, ErrNoDatabase
 	}
+	if o.logged, err = logRoom(s.records()); err != nil {
+		return nil, err
+	}
+	s.o = o
 	if !o.ReadOnly {
 		if err := removeTemporaries(dir); err != nil {
 			return nil, err

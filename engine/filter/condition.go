@@ -19,12 +19,21 @@ type Condition struct {
 // fewValues is the number of values up to which they are compared one by one.
 const fewValues = 8
 
-func newCondition(f Filter) *Condition {
+// newCondition prepares a comparison. A filter may name millions of values, so it tells steps to an algebra that has a
+// method Step, and ends at its error.
+func newCondition(f Filter, in any) (*Condition, error) {
+	step := func(int) error { return nil }
+	if s, ok := in.(interface{ Step(n int) error }); ok {
+		step = s.Step
+	}
 	c := &Condition{op: f.op, path: f.path, values: f.values}
 	if f.path == ownID {
 		c.path = idPath
 	}
 	for _, v := range f.values {
+		if err := step(1); err != nil {
+			return nil, err
+		}
 		c.kinds[v.kind] = true
 		switch v.kind {
 		case String:
@@ -42,16 +51,25 @@ func newCondition(f Filter) *Condition {
 	if len(c.texts)+len(c.numbers) > fewValues {
 		c.many = make(map[string]struct{}, len(f.values))
 		for _, t := range c.texts {
+			if err := step(1); err != nil {
+				return nil, err
+			}
 			c.many["s"+string(t)] = struct{}{}
 		}
 		for _, n := range c.numbers {
+			if err := step(1); err != nil {
+				return nil, err
+			}
 			c.many[string(n.appendKey(nil))] = struct{}{}
 		}
 		for _, t := range c.times {
+			if err := step(1); err != nil {
+				return nil, err
+			}
 			c.many["d"+t.sortable()] = struct{}{}
 		}
 	}
-	return c
+	return c, nil
 }
 
 // ordered reports whether c compares by order: less, more or between.

@@ -18,7 +18,11 @@ const (
 func where[S any](f Filter, in Algebra[S]) (none S, err error) {
 	switch {
 	case f.path != idPath:
-		return in.Where(newCondition(f))
+		c, err := newCondition(f, in)
+		if err != nil {
+			return none, err
+		}
+		return in.Where(c)
 	case f.op == opExists: // every document has an id
 		return in.All(true)
 	}
@@ -28,7 +32,11 @@ func where[S any](f Filter, in Algebra[S]) (none S, err error) {
 	if !ok {
 		return none, fmt.Errorf("%w: a filter on id, where only metadata are known; use MatchDocument or Meets, or write %s for a metadata field of that name", fault.ErrInvalid, ownID)
 	}
-	return ids.WhereID(newCondition(f))
+	c, err := newCondition(f, in)
+	if err != nil {
+		return none, err
+	}
+	return ids.WhereID(c)
 }
 
 // IDRange are the ids from From to before Below, in the order of bytes. An empty Below means no

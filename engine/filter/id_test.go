@@ -103,7 +103,7 @@ func TestIDRanges(t *testing.T) {
 	for range 20_000 {
 		x, y := valid(), valid()
 		f := pick(rng, []Filter{Eq("id", x), In("id", x, y), Lt("id", x), Le("id", x), Gt("id", x), Ge("id", x), Range("id", x, y), Prefix("id", x)})
-		c := newCondition(f)
+		c, _ := newCondition(f, nil)
 		for range 8 {
 			id := some(4)
 			if rng.IntN(2) == 0 {

@@ -129,7 +129,9 @@ func (r *Database) putSome(ctx context.Context, docs []incoming, replace bool, r
 		title := d.Title
 		if len(d.passages) > 1 {
 			var left int
-			title, left = r.chunks.TitleOf(title)
+			if title, left, err = r.chunks.CutTitle(ctx, title); err != nil {
+				return err
+			}
 			d.passages[0].Truncated += left
 		}
 		for j := range d.passages {
@@ -239,7 +241,10 @@ func (r *Database) passages(ctx context.Context, d *incoming, stored []Passage) 
 	if d.vector != nil {
 		ps[0].Vector = d.vector
 		if r.enc != nil {
-			tokens := r.enc.Tokenize(encoder.Passage, chunk.Passage(d.Title, d.Text))
+			tokens, err := r.chunks.Tokenize(ctx, chunk.Passage(d.Title, d.Text))
+			if err != nil {
+				return nil, err
+			}
 			ps[0].Tokens, ps[0].Truncated = tokens.Lexical(nil), tokens.Truncated
 		}
 	}

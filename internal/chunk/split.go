@@ -1,12 +1,14 @@
 package chunk
 
 import (
+	"cmp"
 	"context"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 
 	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/internal/yield"
 )
 
 // Span is the bytes [Start, End) of a text.
@@ -70,16 +72,50 @@ func (c *Splitter) room(title string) int {
 	return max(room/titleShare, 1)
 }
 
-// TitleOf returns the part of a title that the encoder reads before each chunk, and how many tokens of the
-// title are left out: a longer title would take the room of the text.
-func (c *Splitter) TitleOf(title string) (kept string, left int) {
+// TitleOf returns the part of a title that the encoder reads before each chunk: a longer title would take the
+// room of the text.
+func (c *Splitter) TitleOf(title string) string {
 	most := c.enc.Fingerprint().MaxTokens - c.frame - c.room(title)
-	if n := c.tokens(title); most >= 1 && n > most {
-		front, t := c.front(title, most)
-		kept = title[:cut(front, t, most)]
-		return kept, n - c.tokens(kept)
+	if most < 1 {
+		return title
 	}
-	return title, 0
+	front, t := c.front(title, most)
+	if c.count(t) <= most {
+		return title
+	}
+	return title[:cut(front, t, most)]
+}
+
+// CutTitle is TitleOf, and counts the tokens that are left out. The error is that of ctx.
+func (c *Splitter) CutTitle(ctx context.Context, title string) (string, int, error) {
+	type parts struct {
+		kept string
+		left int
+	}
+	p, err := promptly(ctx, len(title), func() (p parts) {
+		if p.kept = c.TitleOf(title); len(p.kept) < len(title) {
+			p.left = c.tokens(title) - c.tokens(p.kept)
+		}
+		return p
+	})
+	return p.kept, p.left, err
+}
+
+// Tokenize returns the encoder's tokens of a passage, also where lengths are estimated. The error is that of ctx.
+func (c *Splitter) Tokenize(ctx context.Context, passage string) (encoder.Tokens, error) {
+	enc := c.enc
+	if e, ok := enc.(estimate); ok {
+		enc = e.Encoder
+	}
+	return promptly(ctx, len(passage), func() encoder.Tokens { return enc.Tokenize(encoder.Passage, passage) })
+}
+
+// promptly does work on n bytes. It leaves the work behind if they are many and ctx ends: tokenizers look at no context.
+func promptly[T any](ctx context.Context, n int, work func() T) (T, error) {
+	if n <= 64<<10 {
+		return work(), nil
+	}
+	return yield.Leave(ctx, work)
 }
 
 // Split returns the chunks of a text that is encoded after title; nil if both fit the limit together. breaks
@@ -90,6 +126,18 @@ func (c *Splitter) Split(ctx context.Context, title, text string, breaks []int) 
 	if c.limit == 0 {
 		return nil, ctx.Err()
 	}
+	type answer struct {
+		chunks []Span
+		err    error
+	}
+	a, err := promptly(ctx, len(title)+len(text), func() answer {
+		chunks, err := c.split(ctx, title, text, breaks)
+		return answer{chunks, err}
+	})
+	return a.chunks, cmp.Or(err, a.err)
+}
+
+func (c *Splitter) split(ctx context.Context, title, text string, breaks []int) ([]Span, error) {
 	if _, whole := c.fits(Passage(title, text), c.limit-c.frame); whole {
 		return nil, ctx.Err()
 	}

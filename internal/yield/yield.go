@@ -1,5 +1,6 @@
 // Package yield lets searches run while long work uses the processors. Start with [Context]: work that
-// regularly asks for its Err lets others run at those moments. [Turns] does the same without a context.
+// regularly asks for its Err lets others run at those moments. [Turns] does the same without a context. [Leave]
+// waits for work only as long as a context lasts.
 package yield
 
 import (
@@ -26,6 +27,22 @@ func (t *Turns) let(clock func() time.Duration, let func()) {
 		let()
 		back := clock()
 		t.due.Store(int64(back + max(back-now, slice)))
+	}
+}
+
+// Leave returns the result of work, or the error of ctx as soon as ctx ends: work that looks at no context then goes
+// on by itself and its result is dropped. It must not use what its caller changes or gives back.
+func Leave[T any](ctx context.Context, work func() T) (result T, err error) {
+	if err := ctx.Err(); err != nil {
+		return result, err
+	}
+	done := make(chan T, 1)
+	go func() { done <- work() }()
+	select {
+	case result = <-done:
+		return result, nil
+	case <-ctx.Done():
+		return result, ctx.Err()
 	}
 }
 

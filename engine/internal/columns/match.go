@@ -155,6 +155,9 @@ type ticker struct {
 	done int
 }
 
+// Step is tick for filters.
+func (t *ticker) Step(steps int) error { return t.tick(steps) }
+
 func (t *ticker) tick(steps int) error {
 	if t.done += steps; t.done < 4096 {
 		return nil

@@ -1,11 +1,13 @@
 package intake
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/internal/metric"
+	"github.com/lexsem/lexsem/internal/yield"
 	"github.com/lexsem/lexsem/store"
 )
 
@@ -23,20 +25,12 @@ func (c Checked) Encode(ctx context.Context, role encoder.Role, in []encoder.Inp
 		out []encoder.Output
 		err error
 	}
-	answers := make(chan answer, 1)
-	go func() {
+	a, err := yield.Leave(ctx, func() answer {
 		out, err := c.Encoder.Encode(ctx, role, in, need)
-		answers <- answer{out, err}
-	}()
-	var out []encoder.Output
-	var err error
-	select {
-	case a := <-answers:
-		out, err = a.out, a.err
-	case <-ctx.Done():
-		err = ctx.Err()
-	}
-	if err != nil {
+		return answer{out, err}
+	})
+	out := a.out
+	if err = cmp.Or(err, a.err); err != nil {
 		return nil, err
 	}
 	if len(out) != len(in) {

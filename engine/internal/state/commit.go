@@ -11,6 +11,7 @@ import (
 	"github.com/lexsem/lexsem/internal/chunk"
 	"github.com/lexsem/lexsem/internal/snapshot"
 	"github.com/lexsem/lexsem/internal/text"
+	"github.com/lexsem/lexsem/internal/yield"
 	"github.com/lexsem/lexsem/store"
 )
 
@@ -348,6 +349,15 @@ func ChunkText(d *store.Document, r store.Row) string {
 // words returns the terms of a chunk.
 func (d *DB) words(dst []text.Term, v Version) []text.Term {
 	return text.InTitle(d.analyzer.Terms(dst, v.Text), v.Title)
+}
+
+// wordsWithin is words, and leaves a large text behind when ctx ends; the terms are then none.
+func (d *DB) wordsWithin(ctx context.Context, dst []text.Term, v Version) []text.Term {
+	if len(v.Text) <= 64<<10 {
+		return d.words(dst, v)
+	}
+	terms, _ := yield.Leave(ctx, func() []text.Term { return d.words(nil, v) }) // the caller looks at ctx
+	return terms
 }
 
 // Terms analyses a text for the lexical retriever.

@@ -22,7 +22,10 @@ func (d *DB) editWords(ctx context.Context, cur *State, in *feed) (*inverted.Wor
 	}
 	terms := make([][]text.Term, step)
 	err := in.each(ctx, step, func(vs []Version) error {
-		if err := d.Parallel(ctx, len(vs), func(i int) { terms[i] = d.words(terms[i][:0], vs[i]) }); err != nil {
+		if err := d.Parallel(ctx, len(vs), func(i int) { terms[i] = d.wordsWithin(ctx, terms[i][:0], vs[i]) }); err != nil {
+			return err
+		}
+		if err := ctx.Err(); err != nil { // some may lack their terms
 			return err
 		}
 		for i, v := range vs {

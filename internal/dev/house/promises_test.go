@@ -20,7 +20,7 @@ var promises = []struct {
 	over  string
 	quote string // how README or another document says it, where one does
 }{
-	{"An acknowledged write survives a killed process", "store TestKillAtRandom, TestKillAtPoints, TestKillAtCalls; engine TestKill; serve/httpapi TestShutdownUnderLoad", "random moments, named points, system calls", "An acknowledged write survives `kill -9`"},
+	{"An acknowledged write survives a killed process", "store TestKillAtRandom, TestKillAtPoints, TestKillAtCalls, TestLessMemory; engine TestKill; serve/httpapi TestShutdownUnderLoad", "random moments, named points, system calls; less memory afterwards", "An acknowledged write survives `kill -9`"},
 	{"It survives a power cut", "store TestPowerCut; engine TestPowerCut, TestPowerCutOfFit", "all or parts of what was not synced", "It survives a power cut"},
 	{"A write is stored as a whole or not at all", "engine TestAddIsAllOrNothing, TestAddCancelledAtAnyMoment, TestPatchIsAtomicAndDurable; store TestKillBigBatch", "errors, deadlines, kills", "An `Add` is atomic"},
 	{"A search, a batch and a walk see one committed state", "engine TestStress, TestSearchBatchSeesOneState, TestAllIsOneState", "during writes, fits, Close", "A search sees one committed state"},
@@ -36,7 +36,7 @@ var promises = []struct {
 	{"Files of another database or copy are noticed", "store TestForeignRecords, TestTableOfCopy; engine TestMixedFiles", "each kind of file", ""},
 	{"A database refuses another model", "engine TestOtherEncoderIsRefused, TestOtherSourceIsRefused", "local ones, ones behind a URL", "refuses a model that it was not made with"},
 	{"Earlier formats open", "store TestFormat1, TestFormat1Killed; engine TestEarlierSnapshots", "all that were kept", ""},
-	{"Every call obeys its context", "engine TestEveryCallObeysItsContext, TestCloseDuringUse, TestDeadlines", "all calls; inputs of 4 MB", ""},
+	{"Every call obeys its context", "engine TestEveryCallObeysItsContext, TestCloseDuringUse, TestDeadlines", "all calls; inputs of 4 MB, 5 to 600 ms", ""},
 	{"Disk use is at most twice the live documents after Compact", "engine TestSpaceFollowsBytes; store TestSpace, TestReclaim", "ten full rewrites", ""},
 	{"Space of removed documents comes back at rest", "engine TestSpaceAtRest", "rewrites, deletion of all", ""},
 	{"Memory is bounded by `--max-memory` and the files", "engine TestMaxMemory, TestHostileManifest", "parts; manifests that lie", ""},
@@ -50,7 +50,7 @@ var promises = []struct {
 	{"Keys and passwords are never printed", "cmd/lexsem/internal/command TestNoCommandPrintsASecret, TestNoErrorHoldsAKey, TestNoFileHoldsAKey", "every command", ""},
 	{"Damage in a file costs only the text after it", "ingest/files TestTextBeforeDamage, TestMutations; ingest/folder TestTextBeforeDamage", "21 kinds; cuts, flipped bytes, encodings; folders", ""},
 	{"A folder that was moved keeps its documents", "ingest/folder TestMovedRoot", "by its files, by `--moved`", ""},
-	{"Texts stored words first get their vectors", "engine TestWordsFirst, TestWordsFirstMixed, TestWordsFirstEdits, TestKill", "deletes, patches, backups, kills", ""},
+	{"Texts stored words first get their vectors", "engine TestWordsFirst, TestWordsFirstMixed, TestWordsFirstEdits, TestWordsFirstTokenStates, TestKill", "deletes, patches, token states, backups, kills", ""},
 	{"No text of a query is an error, and what it excludes never returns", "engine TestOddQueries, TestExcludedNeverReturn", "180 odd queries, modes", ""},
 	{"A name that stands in a text is on the first page; its places are all found", "engine TestExact, TestPlaces", "generated code; grep", ""},
 	{"Boosts, sorts and groups hold on every page", "engine TestBoost, TestSort, TestGroupBy", "modes, pages, explanations", ""},

@@ -229,8 +229,11 @@ func (o searchOptions) check(args []string) error {
 
 // fewerCollections lets the heap grow before garbage is collected, unless GOGC is set: most memory of a search is used
 // to its end, and collections take a tenth of the time of opening.
-func fewerCollections() {
-	if set := debug.SetGCPercent(400); set != 100 {
+func fewerCollections() { setGCPercent(400) }
+
+// setGCPercent sets GOGC, unless the user has set it.
+func setGCPercent(n int) {
+	if set := debug.SetGCPercent(n); set != 100 {
 		debug.SetGCPercent(set)
 	}
 }

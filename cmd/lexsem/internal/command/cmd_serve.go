@@ -136,6 +136,7 @@ func (o serveOptions) run(ctx context.Context, a *app, args []string) (err error
 	if err != nil {
 		return err
 	}
+	setGCPercent(50) // buffers of collections come and go; with 100 they would be in memory twice
 	over := elsewhere(a.db)
 	if !over {
 		if _, err := a.needDB(); err != nil {
@@ -239,8 +240,8 @@ func (o serveOptions) openFolder(ctx context.Context, a *app, h *httpapi.Options
 	return db, func() error { return errors.Join(set.Close(), db.close()) }, nil
 }
 
-// collectionMiB is the memory budget of the store of a collection: the minimum.
-const collectionMiB = engine.MinMemoryMiB - 1
+// collectionMiB is the memory budget of the store of a collection: the minimum, as many may be open.
+const collectionMiB = 32
 
 // openOver opens the query side of another engine. It keeps nothing on this machine.
 func (o serveOptions) openOver(ctx context.Context, a *app, h *httpapi.Options, _ engine.Reranker) (engine.Database, func() error, error) {
