@@ -104,6 +104,9 @@ func TestCalibration(t *testing.T) {
 		q := engine.Query{Text: "topic3 and of matter4 in a long sentence", K: 61}
 		r := search(t, e, q)
 		for _, h := range r.Hits {
+			if h.Probability != 0 { // it is calibrated for other cosines
+				t.Errorf("%s: a probability of %v", h.ID, h.Probability)
+			}
 			if want := float32(scale)*h.Modulated + shares(r.Hits, h, 0); math.Abs(float64(h.Score-want)) > 1e-5 {
 				t.Fatalf("%s: the score is %v, not %v", h.ID, h.Score, want)
 			}
@@ -111,6 +114,10 @@ func TestCalibration(t *testing.T) {
 		x, err := e.Explain(t.Context(), q, r.Hits[0].ID)
 		if err != nil || x.Terms[0].Name != "cosine" || math.Abs(x.Terms[0].Weight-scale) > 1e-9 {
 			t.Errorf("explained as %+v, %v; want a weight of %v", x.Terms, err, scale)
+		}
+		q.Mode = engine.ModeLexical
+		if x.Probability != 0 || search(t, e, q).Hits[0].Probability == 0 {
+			t.Errorf("explained with a probability of %v, and none of words alone", x.Probability)
 		}
 	}
 	c, err := encoder.Unrelated(t.Context(), enc)

@@ -159,7 +159,7 @@ func (e *Engine) ready(ctx context.Context, r *search.Run, t *search.Timer) erro
 }
 
 func (e *Engine) newRun(s *state.State) *search.Run {
-	return &search.Run{S: s, By: &s.Modulation, Unrelated: e.cone.unrelated(), Analyse: e.analyse, AnalyseQuery: e.db.Asked}
+	return &search.Run{S: s, By: &s.Modulation, Unrelated: e.cone.unrelated(), Model: e.fp.Model, Analyse: e.analyse, AnalyseQuery: e.db.Asked}
 }
 
 // analyse gives the terms of a document.

@@ -157,8 +157,9 @@ type Hit struct {
 	// Score orders the hits, higher is better: the fused score, Modulated (ModeDense) or BM25 (ModeLexical).
 	Score float32 `json:"score"`
 	// Probability estimates how probable it is that the hit is relevant, whatever the query (fusion.Probability); 0 where
-	// that is not known: for images, a query with its own vector, metrics that are no cosine, until the database has
-	// encoded a text, and while passages wait for their vectors (Trace.Waiting).
+	// that is not known: for images, a query with its own vector, metrics that are no cosine, models other than
+	// all-MiniLM-L6-v2 except in ModeLexical, until the database has encoded a text, and while passages wait for their
+	// vectors (Trace.Waiting).
 	Probability float32 `json:"probability,omitempty"`
 	// Rerank is the reranker's score, on its own scale, if Reranked is true. Reranked hits come first, ordered by
 	// Rerank and then by Score.

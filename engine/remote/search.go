@@ -114,7 +114,7 @@ func (r *Database) begin(ctx context.Context, q engine.Query) (*query, error) {
 		return nil, err
 	}
 	run := &query{t: search.NewTimer(), bridges: bridges, of: of, corpus: &corpus{b: r.b, f: q.Filter, analyse: r.analyse, ids: map[uint64]PassageID{}, seen: map[uint64]seen{}, meta: map[uint64]map[string]any{}}}
-	run.Run = &search.Run{By: by, Unrelated: r.info.Encoder.Unrelated, Analyse: r.analyse, AnalyseQuery: r.asked}
+	run.Run = &search.Run{By: by, Unrelated: r.info.Encoder.Unrelated, Model: r.info.Encoder.Model, Analyse: r.analyse, AnalyseQuery: r.asked}
 	err = run.Decide(search.Query(q), false)
 	p := run.Plan
 	switch {

@@ -133,7 +133,9 @@ func (a *Analyzer) FunctionWords() iter.Seq[string] { return maps.Keys(a.stop) }
 //     word with its pieces as additional terms;
 //   - a word with accents has its form without them as an additional term;
 //   - scripts without spaces (Han, Kana, Hangul, Thai, Lao, Khmer, Myanmar) give overlapping pairs of
-//     characters, or the single character if it stands alone. The characters are additional terms;
+//     characters, or the single character if it stands alone. The characters are additional terms. For Thai, words
+//     from a dictionary are no better: BM25 has nDCG@10 96.8 with them and 96.4 with pairs on the 1,190 questions of
+//     XQuAD (difference between -0.2 and 1.2);
 //   - function words give additional terms (Function), each word and each pair of neighbours once, and so does each
 //     function word in capitals, such as US. They are for queries that have only function words;
 //   - an emoji is a word. Soft hyphens and characters without width are not part of a word. Raised numbers

@@ -81,12 +81,13 @@ func shareWords(cs []fusion.Candidate) bool {
 }
 
 // probability is that of a hit to be relevant, 0 where it is not known: for a query without a text or with a vector of its
-// own, for encoders of which nobody knows the cosine of unrelated texts, and while a better hit may have no vector yet.
+// own, for models to which the constants were not fitted or whose cosines are unknown, and while a better hit
+// may have no vector yet.
 // Words that no candidate has, such as those of another language, say nothing beside a vector.
 func (r *Run) probability(c fusion.Candidate, shared bool) float64 {
 	dense, lexical := r.Plan.Dense, r.Plan.Lexical
 	lexical = lexical && (shared || !dense)
-	if r.Plan.Listed || r.Q.Image != nil || dense && (r.Q.Vector != nil || r.Unrelated == 0 || r.deferred()) {
+	if r.Plan.Listed || r.Q.Image != nil || dense && (r.Q.Vector != nil || r.Unrelated == 0 || !fusion.Fitted(r.Model) || r.deferred()) {
 		return 0
 	}
 	return fusion.Probability(fusion.Evidence{Dense: dense, Lexical: lexical, Cosine: c.Dense, Unrelated: r.Unrelated, Presence: c.Presence, Unknown: r.Facts.Unknown})

@@ -33,6 +33,8 @@ type Run struct {
 	Analyse, AnalyseQuery func(string) []text.Term
 	// Unrelated is the encoder's (encoder.Unrelated), 0 if not known.
 	Unrelated float64
+	// Model is its name.
+	Model string
 	// Facts report what was done.
 	Facts Facts
 	// Files are the properties of files in a database of source code; nil in other databases.

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -137,6 +138,11 @@ func TestDocPassagesOfThisGo(t *testing.T) {
 	for _, q := range builtinQueries {
 		if _, ok := got[q.Target]; !ok {
 			t.Errorf("the demo's query %q is about %q, which is no passage", q.Query, q.Target)
+		}
+	}
+	for _, q := range askedQueries {
+		if !slices.ContainsFunc(q.Right, func(id string) bool { _, ok := got[id]; return ok }) {
+			t.Errorf("no passage answers the demo's question %q", q.Query)
 		}
 	}
 	if d := got["net/http.Client.Do"]; !strings.HasPrefix(d.Text, "Do sends an HTTP request") {

@@ -2,6 +2,7 @@ package command
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 )
@@ -16,6 +17,9 @@ func writeDemo(a *app, dir string, s demoState, queries []demoQuery, reused bool
 	w := a.Stdout
 	fmt.Fprintf(w, "%s\n", a.style(bold, fmt.Sprintf("%s passages from the documentation of %s · %s", thousands(s.Passages), s.Source.Go, s.Source.Model)))
 	for _, q := range queries {
+		if q.Kind == asked {
+			continue
+		}
 		fmt.Fprintf(w, "\n%s %s\n", a.style(faint, padRight(q.Kind, 8)), a.style(bold, clipColumns(flat(q.Query), 90)))
 		var head []string
 		for _, way := range demoWays {
@@ -42,6 +46,7 @@ func writeDemo(a *app, dir string, s demoState, queries []demoQuery, reused bool
 			fmt.Fprintf(w, "    %s\n", a.highlight(line, q.Query))
 		}
 	}
+	a.writeAsked(queries)
 	head := fmt.Sprintf("nDCG@1 on %d passages drawn with seed %d", demoProbes, demoSeed)
 	head = padRight(head, 50)
 	for _, way := range demoWays {
@@ -63,6 +68,44 @@ func writeDemo(a *app, dir string, s demoState, queries []demoQuery, reused bool
 		fmt.Fprintf(w, "reused what that run built; this one took %.1f s\n", took.Seconds())
 	}
 	fmt.Fprintf(w, "%s\n", a.style(faint, "database "+dir))
+}
+
+// writeAsked shows the first hits of the hybrid search for the questions that people ask, and how many are right by each
+// way to search.
+func (a *app) writeAsked(queries []demoQuery) {
+	var lines []string
+	right := map[string]int{}
+	for _, q := range queries {
+		if q.Kind != asked {
+			continue
+		}
+		line := fmt.Sprintf("  %-48s", q.Query)
+		for _, way := range demoWays {
+			if len(q.Hits[way.name]) == 0 {
+				continue
+			}
+			first := q.Hits[way.name][0]
+			ok := slices.Contains(q.Right, first)
+			if ok {
+				right[way.name]++
+			}
+			if way.name == "hybrid" && ok {
+				line += "  " + a.style(green, first+" ✓")
+			} else if way.name == "hybrid" {
+				line += "  " + first
+			}
+		}
+		lines = append(lines, line)
+	}
+	if len(lines) == 0 {
+		return
+	}
+	var counts []string
+	for _, way := range demoWays {
+		counts = append(counts, fmt.Sprintf("%s %d", way.title, right[way.name]))
+	}
+	fmt.Fprintf(a.Stdout, "\n%s\n%s\nright first hits of %d questions: %s\n", a.style(faint, "questions that people ask, and the first hit of the hybrid search"),
+		strings.Join(lines, "\n"), len(lines), strings.Join(counts, ", "))
 }
 
 // demoCell shows one hit: its id, cut on the left to the column's width, with a tick if
