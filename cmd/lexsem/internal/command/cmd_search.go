@@ -270,7 +270,7 @@ func (o searchOptions) run(ctx context.Context, a *app, args []string) (err erro
 	if *o.places { // needs no model
 		*o.mode = engine.ModeLexical
 	}
-	db, err := a.openSearch(ctx, dir, o.way)
+	db, err := a.openFresh(ctx, dir, o.way)
 	if err != nil {
 		return err
 	}

@@ -5,7 +5,9 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
+	"github.com/lexsem/lexsem/ingest/folder"
 	"github.com/lexsem/lexsem/internal/atomicfile"
 	"github.com/lexsem/lexsem/store"
 )
@@ -66,6 +68,9 @@ func (o indexOptions) place(a *app, paths []string) ([]string, error) {
 			return nil, nil
 		}
 		paths = []string{filepath.Dir(dir)}
+		if err := o.again(dir, paths[0]); err != nil {
+			return nil, err
+		}
 	case 1:
 		if info, err := os.Stat(paths[0]); err != nil || !info.IsDir() {
 			return paths, nil
@@ -79,4 +84,32 @@ func (o indexOptions) place(a *app, paths []string) ([]string, error) {
 		*o.behind = *o.behind || !*o.watch && !o.given("background")
 	}
 	return paths, nil
+}
+
+// again sets the flags that are not given, and decide what is stored, as the last index of a folder had them.
+func (o indexOptions) again(dir, root string) error {
+	was, ok, err := folder.Again(dir, root, folder.Options{})
+	if err != nil || !ok {
+		return err
+	}
+	columns := ""
+	for _, c := range [][2]string{{"id", was.Columns.ID}, {"title", was.Columns.Title}, {"text", was.Columns.Text}, {"vector", was.Columns.Vector}} {
+		if c[1] != "" {
+			columns += "," + c[0] + "=" + c[1]
+		}
+	}
+	restore(o, "prefix", o.prefix, was.Prefix)
+	restore(o, "exclude", o.exclude, was.Exclude)
+	restore(o, "columns", o.columns, strings.TrimPrefix(columns, ","))
+	restore(o, "keep", o.stay, was.Keep)
+	restore(o, "no-default-excludes", o.usual, was.NoDefaultExcludes)
+	restore(o, "global-ids", o.global, was.GlobalIDs)
+	restore(o, "vectors", o.vectors, !was.DropVectors)
+	return nil
+}
+
+func restore[T any](o indexOptions, flag string, to *T, was T) {
+	if !o.given(flag) {
+		*to = was
+	}
 }
