@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"github.com/lexsem/lexsem/engine/fusion"
+	"github.com/lexsem/lexsem/internal/local"
 	"github.com/lexsem/lexsem/modulate"
-	"github.com/lexsem/lexsem/modulate/local"
 	"github.com/lexsem/lexsem/modulate/train"
 )
 

@@ -8,7 +8,7 @@ import (
 	"github.com/lexsem/lexsem/bench/internal/parallel"
 	"github.com/lexsem/lexsem/bench/internal/process"
 	"github.com/lexsem/lexsem/encoder"
-	"github.com/lexsem/lexsem/index/inverted"
+	"github.com/lexsem/lexsem/internal/inverted"
 	"github.com/lexsem/lexsem/internal/text"
 )
 
@@ -27,7 +27,7 @@ var _ = RegisterSystem(SystemKind{
 				return s.newLexicon(ctx, text.Options{Language: s.Language, Stem: true}, inverted.Options{K1: 1.5, B: .75})
 			})}, nil
 		}
-		return System{}, fmt.Errorf("%w: bm25 takes okapi or nothing behind the colon, not %q", ErrUnknownName, arg)
+		return System{}, fmt.Errorf("%w: bm25 takes okapi or nothing after the colon, not %q", ErrUnknownName, arg)
 	},
 })
 

@@ -63,7 +63,7 @@ func parseEngine(arg string) (o engineSystem, err error) {
 		return o, fmt.Errorf("%w: engine:%s: mode %q; use engine:%s, engine:%s or engine:%s", ErrOption, arg, mode, engine.ModeHybrid, engine.ModeDense, engine.ModeLexical)
 	}
 	if rest, o.tokens = strings.CutSuffix("/"+rest, "/tokens"); strings.Count(rest, "/") > 1 {
-		return o, fmt.Errorf("%w: engine:%s; use engine:MODE, and /VARIANT, /tokens and /chunk=N behind it", ErrOption, arg)
+		return o, fmt.Errorf("%w: engine:%s; use engine:MODE, and /VARIANT, /tokens and /chunk=N after it", ErrOption, arg)
 	}
 	o.variant = strings.TrimPrefix(rest, "/")
 	return o, nil

@@ -9,7 +9,7 @@ import (
 	"github.com/lexsem/lexsem/bench/internal/parallel"
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/engine/fusion"
-	"github.com/lexsem/lexsem/index/inverted"
+	"github.com/lexsem/lexsem/internal/inverted"
 )
 
 // Fusions of a dense retriever with BM25, with the engine's formulas and defaults. The part after the

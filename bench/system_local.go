@@ -12,8 +12,8 @@ import (
 	"github.com/lexsem/lexsem/bench/internal/parallel"
 	"github.com/lexsem/lexsem/bench/internal/process"
 	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/internal/local"
 	"github.com/lexsem/lexsem/modulate"
-	"github.com/lexsem/lexsem/modulate/local"
 )
 
 // LocalRLR uses local bridges: an RLR for each cell of a k-means partition. Each probed cell is

@@ -8,7 +8,7 @@ import (
 	"github.com/lexsem/lexsem/bench/internal/parallel"
 	"github.com/lexsem/lexsem/bench/internal/process"
 	"github.com/lexsem/lexsem/encoder"
-	"github.com/lexsem/lexsem/index/inverted"
+	"github.com/lexsem/lexsem/internal/inverted"
 	"github.com/lexsem/lexsem/modulate"
 )
 

@@ -10,12 +10,12 @@ import (
 	"github.com/lexsem/lexsem/bench/internal/parallel"
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/engine/fusion"
-	"github.com/lexsem/lexsem/index/late"
+	"github.com/lexsem/lexsem/internal/late"
 	"github.com/lexsem/lexsem/modulate"
 	"github.com/lexsem/lexsem/modulate/ridge"
 )
 
-// Tokens is late interaction (index/late). Alone it scans the token states of all passages. After
+// Tokens is late interaction (internal/late). Alone it scans the token states of all passages. After
 // another system, as in dense+tokens, it adds a term to the scores of its candidates.
 var _ = RegisterSystem(SystemKind{
 	Name:  "tokens",

@@ -160,7 +160,7 @@ func sortQueries(q []Query) {
 
 func noArgument(arg string) error {
 	if arg != "" {
-		return fmt.Errorf("%w: takes nothing behind the colon, got %q", ErrUnknownName, arg)
+		return fmt.Errorf("%w: takes nothing after the colon, got %q", ErrUnknownName, arg)
 	}
 	return nil
 }

@@ -14,9 +14,9 @@ import (
 	"github.com/sugarme/tokenizer/pretrained"
 
 	"github.com/lexsem/lexsem/encoder"
-	"github.com/lexsem/lexsem/encoder/encodertest"
-	"github.com/lexsem/lexsem/encoder/provision"
 	tok "github.com/lexsem/lexsem/encoder/tokenizer"
+	"github.com/lexsem/lexsem/internal/provision"
+	"github.com/lexsem/lexsem/internal/testkit/encoders"
 )
 
 // BenchmarkTokenizerParity runs our tokenizer and sugarme/tokenizer over the
@@ -27,11 +27,11 @@ import (
 //	go test ./bench -run '^$' -bench TokenizerParity -benchtime 1x
 func BenchmarkTokenizerParity(b *testing.B) {
 	path := tokenizerPath(b)
-	all, err := encodertest.Recordings("../encoder/tokenizer/testdata/bert.bin.gz")
+	all, err := encoders.Recordings("../encoder/tokenizer/testdata/bert.bin.gz")
 	if err != nil {
 		b.Fatal(err)
 	}
-	recorded := slices.DeleteFunc(all, func(r encodertest.Recording) bool { return r.Cased || r.Kind == "huge" })
+	recorded := slices.DeleteFunc(all, func(r encoders.Recording) bool { return r.Cased || r.Kind == "huge" })
 	ours, err := tok.Load(path)
 	if err != nil {
 		b.Fatal(err)
@@ -82,7 +82,7 @@ func loadSugarme(b *testing.B, path string) *tokenizer.Tokenizer {
 
 // measure tokenizes every recorded string an operation and reports how many
 // came out otherwise than in the reference, panics among them.
-func measure(b *testing.B, recorded []encodertest.Recording, tokenize func(dst []int32, text string) []int32) {
+func measure(b *testing.B, recorded []encoders.Recording, tokenize func(dst []int32, text string) []int32) {
 	var bytes, tokens int
 	for _, r := range recorded {
 		bytes += len(r.Text)

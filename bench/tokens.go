@@ -15,7 +15,7 @@ import (
 
 	"github.com/lexsem/lexsem/bench/internal/parallel"
 	"github.com/lexsem/lexsem/encoder"
-	"github.com/lexsem/lexsem/index/late"
+	"github.com/lexsem/lexsem/internal/late"
 	"github.com/lexsem/lexsem/internal/private"
 )
 

@@ -5,7 +5,7 @@ import (
 	"context"
 	"slices"
 
-	"github.com/lexsem/lexsem/index/inverted"
+	"github.com/lexsem/lexsem/internal/inverted"
 	"github.com/lexsem/lexsem/internal/text"
 )
 

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/lexsem/lexsem/encoder"
-	"github.com/lexsem/lexsem/index/inverted"
+	"github.com/lexsem/lexsem/internal/inverted"
 )
 
 // TestKnown: sums and BM25 are those of the known targets alone, which rank the

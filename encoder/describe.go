@@ -300,7 +300,7 @@ func (d *description) length() error {
 		positions = config.Others
 	}
 	switch config.Type {
-	case "roberta", "xlm-roberta", "camembert", "mpnet": // the first token has the place behind that of padding
+	case "roberta", "xlm-roberta", "camembert", "mpnet": // the first token has the place after that of padding
 		pad := 1
 		if config.Pad != nil && config.Type != "mpnet" {
 			pad = *config.Pad

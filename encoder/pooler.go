@@ -73,7 +73,7 @@ func promptTokens(t Tokenizer, prefix string) int {
 	}
 	k := t.Tokenize(prefix, 0)
 	n := len(k.IDs)
-	if n > 0 && k.Special[n-1] && k.Offsets[n-1] == (Span{}) { // what stands behind a text
+	if n > 0 && k.Special[n-1] && k.Offsets[n-1] == (Span{}) { // what stands after a text
 		n--
 	}
 	return n

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/lexsem/lexsem/engine"
-	"github.com/lexsem/lexsem/index/indextest"
+	"github.com/lexsem/lexsem/internal/testkit/indextest"
 	"github.com/lexsem/lexsem/internal/testkit/trial"
 )
 

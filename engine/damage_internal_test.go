@@ -16,7 +16,7 @@ import (
 	"github.com/lexsem/lexsem/engine/filter"
 	"github.com/lexsem/lexsem/engine/internal/columns"
 	"github.com/lexsem/lexsem/index"
-	"github.com/lexsem/lexsem/index/inverted"
+	"github.com/lexsem/lexsem/internal/inverted"
 	"github.com/lexsem/lexsem/internal/snapshot"
 	"github.com/lexsem/lexsem/internal/snapshot/snapshottest"
 	"github.com/lexsem/lexsem/internal/testkit/trial"

@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"github.com/lexsem/lexsem/encoder"
-	"github.com/lexsem/lexsem/encoder/encodertest"
 	"github.com/lexsem/lexsem/engine/explain"
+	"github.com/lexsem/lexsem/internal/testkit/encoders"
 )
 
 func TestPatchWeights(t *testing.T) {
@@ -30,15 +30,15 @@ func TestPatchWeights(t *testing.T) {
 // text that image alone.
 func TestExplanationIsDrawn(t *testing.T) {
 	t.Parallel()
-	e, err := Open(t.Context(), t.TempDir(), encodertest.NewTowers(12, 24), Options{VisualWords: 16})
+	e, err := Open(t.Context(), t.TempDir(), encoders.NewTowers(12, 24), Options{VisualWords: 16})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer e.Close()
 	var docs []Document
-	for a := range encodertest.Colours {
-		for b := range encodertest.Colours {
-			file, err := encodertest.Paint(a, b)
+	for a := range encoders.Colours {
+		for b := range encoders.Colours {
+			file, err := encoders.Paint(a, b)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -48,7 +48,7 @@ func TestExplanationIsDrawn(t *testing.T) {
 	if _, err := e.Add(t.Context(), docs); err != nil {
 		t.Fatal(err)
 	}
-	white, err := encodertest.Paint("white")
+	white, err := encoders.Paint("white")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -312,7 +312,7 @@ func TestImportRefuses(t *testing.T) {
 	for line, want := range map[string]string{
 		`[]`:                                "no line of an export",
 		`{"_id":"x","text":"y"`:             "ends early",
-		`{"_id":"x","text":"y"} {}`:         "something stands behind",
+		`{"_id":"x","text":"y"} {}`:         "something follows the document",
 		`{"_id":"x","text":"y","z":1}`:      "no line of an export: json: unknown field",
 		"{\"_id\":\"x\",\"text\":\"\xff\"}": "not UTF-8",
 		`{"_id":"","text":"y"}`:             "an id has 1 to 1024 bytes",

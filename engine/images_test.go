@@ -12,16 +12,16 @@ import (
 	"testing"
 
 	"github.com/lexsem/lexsem/encoder"
-	"github.com/lexsem/lexsem/encoder/encodertest"
 	"github.com/lexsem/lexsem/encoder/picture"
 	"github.com/lexsem/lexsem/engine/archive"
+	"github.com/lexsem/lexsem/internal/testkit/encoders"
 )
 
 // album opens a database of images with 64 visual words: 16 images of 64 patches make a codebook.
 func album(t *testing.T, dir string, o Options) *Engine {
 	t.Helper()
 	o.VisualWords = 64
-	e, err := Open(t.Context(), dir, encodertest.NewPixels(24), o)
+	e, err := Open(t.Context(), dir, encoders.NewPixels(24), o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -32,7 +32,7 @@ func album(t *testing.T, dir string, o Options) *Engine {
 func photos(t *testing.T, n int) []Document {
 	t.Helper()
 	docs := make([]Document, n)
-	for i, in := range encodertest.Images(t, n) {
+	for i, in := range encoders.Images(t, n) {
 		docs[i] = Document{ID: fmt.Sprintf("photo %02d", i), Title: fmt.Sprintf("holiday number%d", i), Data: in.Data, Metadata: map[string]any{"n": i}}
 	}
 	return docs
@@ -223,10 +223,10 @@ func TestImagesMoved(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, err := Reembed(t.Context(), dir, encodertest.NewPixels(32), Options{}); err != nil {
+	if _, err := Reembed(t.Context(), dir, encoders.NewPixels(32), Options{}); err != nil {
 		t.Fatal(err)
 	}
-	e, err := Open(t.Context(), dir, encodertest.NewPixels(32), Options{})
+	e, err := Open(t.Context(), dir, encoders.NewPixels(32), Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -263,7 +263,7 @@ func TestImagesFitted(t *testing.T) {
 func TestImagesRefused(t *testing.T) {
 	t.Parallel()
 	e := album(t, t.TempDir(), Options{})
-	image := encodertest.Images(t, 1)[0].Data
+	image := encoders.Images(t, 1)[0].Data
 	texts, err := Open(t.Context(), t.TempDir(), encoder.NewHash(24), Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -307,7 +307,7 @@ func TestImagesRefused(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if _, err := Open(t.Context(), t.TempDir(), encodertest.NewPixels(24), Options{VisualWords: 3}); !errors.Is(err, ErrInvalid) {
+	if _, err := Open(t.Context(), t.TempDir(), encoders.NewPixels(24), Options{VisualWords: 3}); !errors.Is(err, ErrInvalid) {
 		t.Errorf("three words: %v", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -339,7 +339,7 @@ func (s *stubborn) Encode(ctx context.Context, role encoder.Role, in []encoder.I
 // Images that could not get their words behind one call get them behind the next, and neither call fails.
 func TestImagesWait(t *testing.T) {
 	t.Parallel()
-	enc := &stubborn{Encoder: encodertest.NewPixels(24)}
+	enc := &stubborn{Encoder: encoders.NewPixels(24)}
 	e, err := Open(t.Context(), t.TempDir(), enc, Options{VisualWords: 64})
 	if err != nil {
 		t.Fatal(err)

@@ -9,22 +9,22 @@ import (
 	"testing"
 
 	"github.com/lexsem/lexsem/encoder"
-	"github.com/lexsem/lexsem/encoder/encodertest"
+	"github.com/lexsem/lexsem/internal/testkit/encoders"
 )
 
 // With an encoder that places texts beside images, as a CLIP does, a text finds the images it speaks of: by
 // vectors, and by their titles; images find themselves by their visual words, whose states lie in another space.
 func TestTextFindsImages(t *testing.T) {
 	t.Parallel()
-	e, err := Open(t.Context(), t.TempDir(), encodertest.NewTowers(12, 24), Options{VisualWords: 16})
+	e, err := Open(t.Context(), t.TempDir(), encoders.NewTowers(12, 24), Options{VisualWords: 16})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer e.Close()
 	var docs []Document
-	for a := range encodertest.Colours {
-		for b := range encodertest.Colours {
-			file, err := encodertest.Paint(a, b, b)
+	for a := range encoders.Colours {
+		for b := range encoders.Colours {
+			file, err := encoders.Paint(a, b, b)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -37,7 +37,7 @@ func TestTextFindsImages(t *testing.T) {
 	if with, without := e.worded(t); with != len(docs) || without != 0 {
 		t.Errorf("%d images with words, %d without", with, without)
 	}
-	for c := range encodertest.Colours {
+	for c := range encoders.Colours {
 		for _, q := range []Query{{Text: c, K: 3}, {Text: c, K: 3, Mode: ModeDense}, {Text: c, K: 3, Mode: ModeDense, Variant: VariantNone}, {Text: c, K: 3, Mode: ModeHybrid}} {
 			r, err := e.Search(t.Context(), q)
 			if err != nil || r.Hits[0].ID != c+" "+c {
@@ -97,7 +97,7 @@ func (b *breaking) Encode(ctx context.Context, role encoder.Role, in []encoder.I
 func TestImagesLeftWithoutWords(t *testing.T) {
 	t.Parallel()
 	dir, docs := t.TempDir(), photos(t, 22)
-	enc := &breaking{Encoder: encodertest.NewPixels(24), image: string(docs[3].Data)}
+	enc := &breaking{Encoder: encoders.NewPixels(24), image: string(docs[3].Data)}
 	e, err := Open(t.Context(), dir, enc, Options{VisualWords: 64})
 	if err != nil {
 		t.Fatal(err)

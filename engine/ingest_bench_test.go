@@ -11,7 +11,7 @@ import (
 
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/engine"
-	"github.com/lexsem/lexsem/index/indextest"
+	"github.com/lexsem/lexsem/internal/testkit/indextest"
 )
 
 // BenchmarkIngest adds 20,000 documents (LEXSEM_BENCH_VECTORS) of 120 words with

@@ -10,7 +10,7 @@ import (
 	"github.com/lexsem/lexsem/engine/filter"
 	"github.com/lexsem/lexsem/engine/internal/search"
 	"github.com/lexsem/lexsem/internal/chunk"
-	"github.com/lexsem/lexsem/modulate/local"
+	"github.com/lexsem/lexsem/internal/local"
 )
 
 // TestWhereNearDuplicatesBegin: texts are folded from four fifths of their distinct

@@ -13,9 +13,9 @@ import (
 	"github.com/lexsem/lexsem/engine/filter"
 	"github.com/lexsem/lexsem/engine/internal/state"
 	"github.com/lexsem/lexsem/internal/chunk"
+	"github.com/lexsem/lexsem/internal/local"
 	"github.com/lexsem/lexsem/internal/vec"
 	"github.com/lexsem/lexsem/modulate"
-	"github.com/lexsem/lexsem/modulate/local"
 )
 
 // localFresh is a fit of a state's local bridges over the partition they have, of

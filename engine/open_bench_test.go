@@ -12,7 +12,7 @@ import (
 
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/engine"
-	"github.com/lexsem/lexsem/index/indextest"
+	"github.com/lexsem/lexsem/internal/testkit/indextest"
 	"github.com/lexsem/lexsem/store"
 )
 

@@ -49,8 +49,8 @@ type Options struct {
 	// Kind is what the database holds, and so how hybrid searches rank: KindCode, KindText or KindAuto. "" means the
 	// database's own, and KindAuto for a new one.
 	Kind string
-	// VisualWords is the size of the codebook of a new image database, visual.MinWords to visual.MaxWords. 0 means
-	// visual.DefaultWords, or the database's own.
+	// VisualWords is the size of the codebook of a new image database, 16 to 4096. 0 means
+	// 1024, or the database's own.
 	VisualWords int
 	// ChunkTokens is the maximum number of tokens of a chunk; longer texts are split. It applies to texts stored
 	// later. 0 means the encoder's limit. A negative value means no splitting: the part beyond the limit is cut

@@ -183,7 +183,7 @@ func (s stage) plan(q Query) (first Query, n int, err error) {
 	first = q
 	first.Rerank = -1
 	k := cmp.Or(q.K, search.DefaultK)
-	if q.Offset >= n || k < 0 || q.Offset < 0 || k+q.Offset > MaxK { // a page behind what is reranked, or none that can be
+	if q.Offset >= n || k < 0 || q.Offset < 0 || k+q.Offset > MaxK { // a page after what is reranked, or none that can be
 		return first, 0, nil
 	}
 	if alone := q.Mode == ModeLexical || q.Mode == ModeDense && q.Fusion.Tokens <= 0; q.Offset > 0 && k+q.Offset > max(n, search.PageEnd) && !alone {

@@ -8,8 +8,8 @@ import (
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/engine/internal/search"
 	"github.com/lexsem/lexsem/engine/internal/span"
-	"github.com/lexsem/lexsem/index/late"
 	"github.com/lexsem/lexsem/internal/chunk"
+	"github.com/lexsem/lexsem/internal/late"
 	"github.com/lexsem/lexsem/internal/text"
 )
 

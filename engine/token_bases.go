@@ -7,8 +7,8 @@ import (
 	"math/rand/v2"
 	"slices"
 
-	"github.com/lexsem/lexsem/encoder/visual"
-	"github.com/lexsem/lexsem/index/late"
+	"github.com/lexsem/lexsem/internal/late"
+	"github.com/lexsem/lexsem/internal/visual"
 	"github.com/lexsem/lexsem/store"
 )
 

@@ -12,7 +12,7 @@ import (
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/engine/internal/search"
 	"github.com/lexsem/lexsem/engine/internal/state"
-	"github.com/lexsem/lexsem/index/late"
+	"github.com/lexsem/lexsem/internal/late"
 	"github.com/lexsem/lexsem/internal/vec"
 	"github.com/lexsem/lexsem/modulate"
 	"github.com/lexsem/lexsem/store"

@@ -10,7 +10,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/lexsem/lexsem/index/inverted"
+	"github.com/lexsem/lexsem/internal/inverted"
 )
 
 // saveWanted plants damage in the words, which has the maintainer make them anew and

@@ -6,7 +6,7 @@ import (
 
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/engine"
-	"github.com/lexsem/lexsem/index/indextest"
+	"github.com/lexsem/lexsem/internal/testkit/indextest"
 )
 
 // BenchmarkUpsertBesideGraph adds 1, 10 and 100 documents with vectors of their own to

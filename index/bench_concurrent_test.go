@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/lexsem/lexsem/index"
-	"github.com/lexsem/lexsem/index/indextest"
+	"github.com/lexsem/lexsem/internal/testkit/indextest"
 )
 
 // BenchmarkSearchWhileAdding times searches alone and beside a goroutine that

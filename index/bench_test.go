@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/lexsem/lexsem/index"
-	"github.com/lexsem/lexsem/index/indextest"
+	"github.com/lexsem/lexsem/internal/testkit/indextest"
 )
 
 // benchSize is the number of vectors in the benchmarks; set

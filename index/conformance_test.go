@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/lexsem/lexsem/index"
-	"github.com/lexsem/lexsem/index/indextest"
+	"github.com/lexsem/lexsem/internal/testkit/indextest"
 )
 
 func TestSuite(t *testing.T) {

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/lexsem/lexsem/index"
-	"github.com/lexsem/lexsem/index/indextest"
+	"github.com/lexsem/lexsem/internal/testkit/indextest"
 )
 
 // The vectors of forText.

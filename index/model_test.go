@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/lexsem/lexsem/index"
-	"github.com/lexsem/lexsem/index/indextest"
+	"github.com/lexsem/lexsem/internal/testkit/indextest"
 	"github.com/lexsem/lexsem/internal/testkit/trial"
 )
 

@@ -12,8 +12,8 @@ import (
 	"testing"
 
 	"github.com/lexsem/lexsem/index"
-	"github.com/lexsem/lexsem/index/indextest"
 	"github.com/lexsem/lexsem/internal/snapshot"
+	"github.com/lexsem/lexsem/internal/testkit/indextest"
 )
 
 // saved is an index in a file of its own, mapped where the system can.

@@ -9,8 +9,8 @@ import (
 	"testing"
 
 	"github.com/lexsem/lexsem/index"
-	"github.com/lexsem/lexsem/index/indextest"
 	"github.com/lexsem/lexsem/internal/snapshot"
+	"github.com/lexsem/lexsem/internal/testkit/indextest"
 )
 
 func save(t testing.TB, ix index.Index) []byte {

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/lexsem/lexsem/index"
-	"github.com/lexsem/lexsem/index/indextest"
+	"github.com/lexsem/lexsem/internal/testkit/indextest"
 )
 
 // TestTextLikeShape holds the generator to the figures it is documented with.

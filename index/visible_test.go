@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/lexsem/lexsem/index"
-	"github.com/lexsem/lexsem/index/indextest"
+	"github.com/lexsem/lexsem/internal/testkit/indextest"
 )
 
 // What is not visible is as if it were absent, beside Allow and without.

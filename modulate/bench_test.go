@@ -5,7 +5,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/lexsem/lexsem/modulate/internal/testcorpus"
+	"github.com/lexsem/lexsem/internal/testkit/testcorpus"
 	"github.com/lexsem/lexsem/modulate/ridge"
 )
 

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/lexsem/lexsem/encoder"
-	"github.com/lexsem/lexsem/modulate/internal/testcorpus"
+	"github.com/lexsem/lexsem/internal/testkit/testcorpus"
 	"github.com/lexsem/lexsem/modulate/ridge"
 )
 

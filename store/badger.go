@@ -140,7 +140,7 @@ func openBadger(dir string, o Options, k *tableChecksums, ready func() error, ke
 		if !o.ReadOnly {
 			kept = keep()
 			opt = opt.WithLogger(watch{logger{o.logger()}, kept}).
-				WithNumLevelZeroTablesStall(opt.NumLevelZeroTablesStall + logs) // compactions begin behind it
+				WithNumLevelZeroTablesStall(opt.NumLevelZeroTablesStall + logs) // compactions begin after it
 		}
 		return badger.Open(opt)
 	}

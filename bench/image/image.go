@@ -16,8 +16,8 @@ import (
 	"github.com/lexsem/lexsem/bench/internal/random"
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/encoder/picture"
-	"github.com/lexsem/lexsem/encoder/visual"
 	"github.com/lexsem/lexsem/internal/regular"
+	"github.com/lexsem/lexsem/internal/visual"
 )
 
 // Options are the options of Run.

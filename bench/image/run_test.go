@@ -12,8 +12,8 @@ import (
 	"testing"
 
 	"github.com/lexsem/lexsem/bench"
-	"github.com/lexsem/lexsem/encoder/encodertest"
 	"github.com/lexsem/lexsem/encoder/picture"
+	"github.com/lexsem/lexsem/internal/testkit/encoders"
 )
 
 // drawClasses draws n images of each of some classes: marks of a pattern of the class's own, at places by the
@@ -59,7 +59,7 @@ func classFolder(class, i int) string { return fmt.Sprintf("kind %d/%02d.png", c
 // images, and a part finds its image.
 func TestRunImages(t *testing.T) {
 	dir := drawClasses(t, 8, 6, classFolder)
-	rep, err := Run(t.Context(), encodertest.NewPixels(24), Options{
+	rep, err := Run(t.Context(), encoders.NewPixels(24), Options{
 		Data: dir, Words: 64, Withhold: 0.3, Tasks: []string{"class", "part:40", "patches:30"},
 		Systems: []string{"dense", "bm25", "rlr", "slr", "rlr+slr", "hybrid"}, Setting: bench.SettingOptions{Seed: 3, QueriesPerPassage: 3},
 	})
@@ -169,7 +169,7 @@ func TestWithheld(t *testing.T) {
 
 func TestRunImagesRefused(t *testing.T) {
 	dir := drawClasses(t, 2, 3, classFolder)
-	enc := encodertest.NewPixels(8)
+	enc := encoders.NewPixels(8)
 	for name, c := range map[string]struct {
 		o    Options
 		want error

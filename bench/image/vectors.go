@@ -11,7 +11,7 @@ import (
 	"github.com/lexsem/lexsem/bench/internal/vectors"
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/encoder/picture"
-	"github.com/lexsem/lexsem/encoder/visual"
+	"github.com/lexsem/lexsem/internal/visual"
 )
 
 // fileVectors is an encoder of image references whose vectors are known. It has no tokens,

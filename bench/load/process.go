@@ -61,7 +61,7 @@ func MeasureProcess(ctx context.Context, dir string, o Options, replace bool) (p
 			return nil, err
 		}
 	}
-	if err := rest(ctx, 2*o.sizes.linger); err != nil { // vectors that were read are given back a second behind the last search
+	if err := rest(ctx, 2*o.sizes.linger); err != nil { // vectors that were read are given back a second after the last search
 		return nil, err
 	}
 	s, err := e.Stats(ctx)

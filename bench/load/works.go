@@ -242,7 +242,7 @@ func (b *life) repartition(ctx context.Context) error {
 		err = local(e)
 	}
 	if err == nil {
-		err = rest(ctx, b.o.sizes.moment) // cells may be made behind that search
+		err = rest(ctx, b.o.sizes.moment) // cells may be made after that search
 	}
 	if err == nil {
 		_, _, err = b.fill(ctx, e, grown-begin)

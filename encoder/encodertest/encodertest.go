@@ -1,7 +1,5 @@
 // Package encodertest tests encoders. Start with [Run], the conformance suite that every encoder.Encoder of
-// texts must pass, or [RunImages], the suite for images. The rest are fixtures: [API], a server of embeddings
-// that fails on request; [Tiny] and [Crosses], models with random weights; [Pixels] and [Towers], encoders of
-// images without a model; [Recordings], the tokens that the reference tokenizer makes of difficult strings.
+// texts must pass, or [RunImages], the suite for images.
 package encodertest
 
 import (
@@ -16,6 +14,7 @@ import (
 	"time"
 
 	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/internal/testkit/encoders"
 )
 
 // texts are distinct and of different lengths, so that batches get mixed.
@@ -98,36 +97,11 @@ func encode(t *testing.T, e encoder.Encoder, role encoder.Role, texts []string, 
 	return out
 }
 
-// Cosine is the cosine of two vectors, NaN if their lengths differ.
-func Cosine(a, b []float32) float64 {
-	if len(a) != len(b) {
-		return math.NaN()
-	}
-	var ab, aa, bb float64
-	for i := range a {
-		x, y := float64(a[i]), float64(b[i])
-		ab, aa, bb = ab+x*y, aa+x*x, bb+y*y
-	}
-	return ab / math.Sqrt(aa*bb)
-}
-
-// Distance is the largest difference of two vectors in an element, NaN if their lengths differ.
-func Distance(a, b []float32) float64 {
-	if len(a) != len(b) {
-		return math.NaN()
-	}
-	far := 0.0
-	for i := range a {
-		far = max(far, math.Abs(float64(a[i])-float64(b[i])))
-	}
-	return far
-}
-
 func checkSame(t *testing.T, what string, got, want []float32) {
 	t.Helper()
 	if len(got) != len(want) {
 		t.Errorf("%s: length %d, want %d", what, len(got), len(want))
-	} else if c := Cosine(got, want); !(c >= encoder.MinProbeCosine) {
+	} else if c := encoders.Cosine(got, want); !(c >= encoder.MinProbeCosine) {
 		t.Errorf("%s: cosine %.6f, want at least %v", what, c, encoder.MinProbeCosine)
 	}
 }
@@ -211,7 +185,7 @@ func testBatches(t *testing.T, e encoder.Encoder) {
 		checkOutput(t, e, encoder.Passage, text, o)
 		single[i] = o.Dense
 		for k := range i {
-			if Cosine(single[k], o.Dense) > 0.999 {
+			if encoders.Cosine(single[k], o.Dense) > 0.999 {
 				t.Errorf("%q and %q have the same vector", texts[k], text)
 			}
 		}

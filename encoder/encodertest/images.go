@@ -11,25 +11,8 @@ import (
 
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/encoder/picture"
+	"github.com/lexsem/lexsem/internal/testkit/encoders"
 )
-
-// Images returns n different images as inputs: flat colours, waves and discs.
-func Images(t testing.TB, n int) []encoder.Input {
-	t.Helper()
-	in := make([]encoder.Input, n)
-	for i := range in {
-		m := picture.Probe(i % 4)
-		if i >= 4 {
-			m = m.Crop(i*3%60, i*7%50, 20+i%17, 20+i%13)
-		}
-		b, err := m.Encode()
-		if err != nil {
-			t.Fatal(err)
-		}
-		in[i] = encoder.Input{Media: picture.MediaBMP, Data: b}
-	}
-	return in
-}
 
 // RunImages is Run for encoders of images. The encoder must return dense vectors in the order of its
 // images, to several callers at once, states of as many patches as its fingerprint says, and the
@@ -61,7 +44,7 @@ func RunImages(t *testing.T, open func(t *testing.T) encoder.Encoder) {
 			t.Fatal(err)
 		}
 		for _, need := range []encoder.Need{0, encoder.NeedDense, encoder.NeedHidden} {
-			if _, err := e.Encode(context.Background(), encoder.Passage, Images(t, 2), need); !errors.Is(err, encoder.ErrClosed) {
+			if _, err := e.Encode(context.Background(), encoder.Passage, encoders.Images(t, 2), need); !errors.Is(err, encoder.ErrClosed) {
 				t.Errorf("after Close: %v, want ErrClosed", err)
 			}
 		}
@@ -106,7 +89,7 @@ func testImagePrint(t *testing.T, e encoder.Encoder) {
 	if err := encoder.Check("itself", f, e.Fingerprint()); err != nil {
 		t.Error(err)
 	}
-	for i, o := range encodeImages(t, e, Images(t, 4), encoder.NeedDense) {
+	for i, o := range encodeImages(t, e, encoders.Images(t, 4), encoder.NeedDense) {
 		if f.Probed() {
 			checkSame(t, fmt.Sprintf("probe %d against the fingerprint", i), o.Dense, f.Probe[i])
 		}
@@ -117,7 +100,7 @@ func testImageBatches(t *testing.T, e encoder.Encoder) {
 	if out := encodeImages(t, e, nil, encoder.NeedDense); len(out) != 0 {
 		t.Errorf("%d results for no image", len(out))
 	}
-	in := Images(t, 23)
+	in := encoders.Images(t, 23)
 	all := encodeImages(t, e, in, encoder.NeedDense)
 	for i := range in {
 		one := encodeImages(t, e, in[i:i+1], encoder.NeedDense)[0]
@@ -129,14 +112,14 @@ func testImageBatches(t *testing.T, e encoder.Encoder) {
 		if !(math.Abs(s-1) < 1e-4) {
 			t.Errorf("dense vector of squared length %v, want 1", s)
 		}
-		if i > 0 && Cosine(all[i-1].Dense, one.Dense) > 0.99999 {
+		if i > 0 && encoders.Cosine(all[i-1].Dense, one.Dense) > 0.99999 {
 			t.Errorf("images %d and %d have the same vector", i-1, i)
 		}
 	}
 }
 
 func testImageNeeds(t *testing.T, e encoder.Encoder) {
-	in := Images(t, 3)
+	in := encoders.Images(t, 3)
 	encodeImages(t, e, in, 0)
 	hidden := encodeImages(t, e, in, encoder.NeedHidden)
 	both := encodeImages(t, e, in, encoder.NeedDense|encoder.NeedHidden)
@@ -152,7 +135,7 @@ func testImageNeeds(t *testing.T, e encoder.Encoder) {
 }
 
 func testImageRefused(t *testing.T, e encoder.Encoder) {
-	in := Images(t, 9)
+	in := encoders.Images(t, 9)
 	for _, c := range []struct {
 		bad  encoder.Input
 		want error
@@ -173,7 +156,7 @@ func testImageRefused(t *testing.T, e encoder.Encoder) {
 }
 
 func testImageConcurrency(t *testing.T, e encoder.Encoder) {
-	in := Images(t, 10)
+	in := encoders.Images(t, 10)
 	want := encodeImages(t, e, in, encoder.NeedDense)
 	var wg sync.WaitGroup
 	for g := range 6 {
@@ -197,7 +180,7 @@ func testImageConcurrency(t *testing.T, e encoder.Encoder) {
 func testImageCancel(t *testing.T, e encoder.Encoder) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	in := Images(t, 40)
+	in := encoders.Images(t, 40)
 	if _, err := e.Encode(ctx, encoder.Passage, in, encoder.NeedDense); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled before: %v, want context.Canceled", err)
 	}

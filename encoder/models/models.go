@@ -2,7 +2,7 @@
 // [Open], which also fetches what is missing. [Find] and [Model.Open] are its two halves, for a caller that
 // reports what was fetched before it opens the model. A name is one of
 //
-//   - a registered model (provision.Models), or a folder as sentence-transformers writes it. With "-int8" at
+//   - a registered model, or a folder as sentence-transformers writes it. With "-int8" at
 //     its end package native runs it with weights of one byte.
 //   - a folder of a vision transformer
 //   - "static" or "static:NAME", a table of vectors that is made once of the model NAME (see [Static])
@@ -22,7 +22,7 @@ import (
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/encoder/onnx"
 	"github.com/lexsem/lexsem/encoder/picture"
-	"github.com/lexsem/lexsem/encoder/provision"
+	"github.com/lexsem/lexsem/internal/provision"
 )
 
 // Default is the model for an empty name.
@@ -35,14 +35,21 @@ const (
 	BackendNative = "native" // Go only
 )
 
-// Errors about names and backends. All except ErrName also wrap encoder.ErrUnavailable.
+// Errors about names and backends. All except ErrName and ErrUnknown also wrap encoder.ErrUnavailable.
 var (
 	ErrName    = errors.New("unusable name of a model")
 	ErrNoCGO   = fmt.Errorf("%w: this program was built without cgo and cannot use ONNX Runtime", encoder.ErrUnavailable)
 	ErrNoGraph = fmt.Errorf("%w: there is no model.onnx, and none can be made of the weights", encoder.ErrUnavailable)
 	ErrRuntime = fmt.Errorf("%w: the model is run by ONNX Runtime alone", encoder.ErrUnavailable)
+	ErrUnknown = provision.ErrUnknownModel
 	ErrOffline = fmt.Errorf("%w: the model is behind a URL, and offline mode opens no connection", encoder.ErrSource)
 )
+
+// Event says how much of a file has arrived.
+type Event = provision.Event
+
+// MissingError lists where a file was looked for, and why each place failed. It wraps encoder.ErrUnavailable.
+type MissingError = provision.MissingError
 
 // Options say where to look for a model and what runs it. The zero value is a good default.
 type Options struct {
@@ -52,19 +59,18 @@ type Options struct {
 	AtHand  bool   // never fetch ONNX Runtime
 
 	Library  string // path of libonnxruntime; "" means that it is searched
-	CacheDir string // folder for what is fetched; "" means provision.CacheDir
+	CacheDir string // folder for what is fetched; "" means $LEXSEM_CACHE, else lexsem in os.UserCacheDir
 	Offline  bool   // open no connection
 	Verify   bool   // hash the files in the cache
 
-	TokenLimit int64                 // maximum number of tokens sent to a server; 0 means no limit
-	Getenv     func(string) string   // reads OPENAI_BASE_URL and OLLAMA_HOST; nil means os.Getenv
-	Log        func(line string)     // if not nil, receives messages for a waiting user
-	Progress   func(provision.Event) // if not nil, receives how much has arrived
+	TokenLimit int64               // maximum number of tokens sent to a server; 0 means no limit
+	Getenv     func(string) string // reads OPENAI_BASE_URL and OLLAMA_HOST; nil means os.Getenv
+	Log        func(line string)   // if not nil, receives messages for a waiting user
+	Progress   func(Event)         // if not nil, receives how much has arrived
 }
 
 // Open opens the model with the given name and fetches what is missing. The caller closes the encoder.
-// Errors: ErrName, provision.ErrUnknownModel, *provision.MissingError, native.ErrModel, and those
-// above.
+// Errors: ErrName, ErrUnknown, *MissingError, native.ErrModel, and those above.
 func Open(ctx context.Context, name string, o Options) (encoder.Encoder, error) {
 	if dim, ok, err := Hash(name); err != nil {
 		return nil, err

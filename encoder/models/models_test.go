@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/lexsem/lexsem/encoder"
-	"github.com/lexsem/lexsem/encoder/provision"
+	"github.com/lexsem/lexsem/internal/provision"
 )
 
 // TestNames: each form of a name is told from the others, and what is none is ErrName.

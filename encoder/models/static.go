@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"github.com/lexsem/lexsem/encoder/native"
-	"github.com/lexsem/lexsem/encoder/provision"
+	"github.com/lexsem/lexsem/internal/provision"
 )
 
 // staticPrefix stands before the name of the teacher.

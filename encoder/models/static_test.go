@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/lexsem/lexsem/encoder"
-	"github.com/lexsem/lexsem/encoder/encodertest"
-	"github.com/lexsem/lexsem/encoder/provision"
+	"github.com/lexsem/lexsem/internal/provision"
+	"github.com/lexsem/lexsem/internal/testkit/encoders"
 )
 
 // TestStaticNames: a static model is known by its teacher, whichever way that is named.
@@ -42,7 +42,7 @@ func TestStatic(t *testing.T) {
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	encodertest.NewTiny(1, encodertest.Tiny{Positions: 64}).Write(t, dir)
+	encoders.NewTiny(1, encoders.Tiny{Positions: 64}).Write(t, dir)
 	var last provision.Event
 	o := Options{CacheDir: cache, Offline: true, Progress: func(e provision.Event) { last = e }}
 	find := func(cached bool) *Model {

@@ -12,10 +12,10 @@ import (
 	"testing"
 
 	"github.com/lexsem/lexsem/encoder"
-	"github.com/lexsem/lexsem/encoder/encodertest"
-	"github.com/lexsem/lexsem/encoder/internal/testmodel"
 	"github.com/lexsem/lexsem/engine"
 	"github.com/lexsem/lexsem/engine/rerank/reranktest"
+	"github.com/lexsem/lexsem/internal/testkit/encoders"
+	"github.com/lexsem/lexsem/internal/testkit/testmodel"
 )
 
 func openCross(t testing.TB, dir string, o Options) *CrossEncoder {
@@ -33,14 +33,14 @@ func openCross(t testing.TB, dir string, o Options) *CrossEncoder {
 }
 
 func TestCrossConformance(t *testing.T) {
-	dir := encodertest.Crosses(t)["bert"]
+	dir := encoders.Crosses(t)["bert"]
 	reranktest.Run(t, reranktest.Options{Pointwise: true}, func(t *testing.T) engine.Reranker { return openCross(t, dir, Options{}) })
 }
 
 // Scores are those of the reference, the same bits in any batch, and near to them with
 // weights of a byte.
 func TestCrosses(t *testing.T) {
-	dirs := encodertest.Crosses(t)
+	dirs := encoders.Crosses(t)
 	for name := range scorings {
 		t.Run(name, func(t *testing.T) {
 			dir := dirs[name]
@@ -52,7 +52,7 @@ func TestCrosses(t *testing.T) {
 				t.Errorf("its name is %q", c.Name())
 			}
 			far := 0.0
-			for _, x := range encodertest.CrossCases(t, dir) {
+			for _, x := range encoders.CrossCases(t, dir) {
 				got, err := c.Rerank(t.Context(), x.Query, x.Texts)
 				alone, err2 := small.Rerank(t.Context(), x.Query, x.Texts)
 				coarse, err3 := int8s.Rerank(t.Context(), x.Query, x.Texts)
@@ -79,7 +79,7 @@ func TestCrosses(t *testing.T) {
 
 // What is no cross-encoder, or none that can be run, is refused by name.
 func TestCrossRefuses(t *testing.T) {
-	dirs := encodertest.Crosses(t)
+	dirs := encoders.Crosses(t)
 	bert := dirs["bert"]
 	gone := func([]byte) []byte { return nil }
 	field := func(name string, value any) func([]byte) []byte {

@@ -11,8 +11,8 @@ import (
 	"testing"
 
 	"github.com/lexsem/lexsem/encoder"
-	"github.com/lexsem/lexsem/encoder/encodertest"
 	"github.com/lexsem/lexsem/internal/safetensors"
+	"github.com/lexsem/lexsem/internal/testkit/encoders"
 	"github.com/lexsem/lexsem/internal/vec"
 )
 
@@ -20,7 +20,7 @@ import (
 func taught(t *testing.T) (teacher *Encoder, folder, dir string) {
 	t.Helper()
 	folder, dir = t.TempDir(), t.TempDir()
-	encodertest.NewTiny(1, encodertest.Tiny{Hidden: 24, Positions: 40, Vocab: letters()}).Write(t, folder)
+	encoders.NewTiny(1, encoders.Tiny{Hidden: 24, Positions: 40, Vocab: letters()}).Write(t, folder)
 	spec := encoder.Spec{Model: "tiny", Precision: "fp32", Pooling: encoder.PoolMean, MaxTokens: 40, QueryPrefix: "q: ", PassagePrefix: "p: "}
 	if err := spec.Write(folder); err != nil {
 		t.Fatal(err)

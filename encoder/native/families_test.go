@@ -10,8 +10,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/lexsem/lexsem/encoder/encodertest"
-	"github.com/lexsem/lexsem/encoder/internal/testmodel"
+	"github.com/lexsem/lexsem/internal/testkit/encoders"
+	"github.com/lexsem/lexsem/internal/testkit/testmodel"
 	"github.com/lexsem/lexsem/internal/transformer"
 	"github.com/lexsem/lexsem/internal/vec"
 )
@@ -56,7 +56,7 @@ func TestFamilies(t *testing.T) {
 				}
 				for i, at := range c.At {
 					got := x[at*m.d : (at+1)*m.d]
-					least, far = min(least, encodertest.Cosine(got, c.States[i])), max(far, encodertest.Distance(got, c.States[i]))
+					least, far = min(least, encoders.Cosine(got, c.States[i])), max(far, encoders.Distance(got, c.States[i]))
 				}
 				alone = append(alone, slices.Clone(x))
 				ids = append(ids, c.IDs...)

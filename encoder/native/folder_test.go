@@ -16,13 +16,14 @@ import (
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/encoder/encodertest"
 	"github.com/lexsem/lexsem/internal/safetensors/safetensorstest"
+	"github.com/lexsem/lexsem/internal/testkit/encoders"
 )
 
 const denseDim = 30
 
 // sentenceFolder is m as sentence-transformers writes it, with a Dense module of
 // the given activation to 7 dimensions.
-func sentenceFolder(t *testing.T, m *encodertest.Tiny, pooling, activation string) (dir string, weight, bias []float32) {
+func sentenceFolder(t *testing.T, m *encoders.Tiny, pooling, activation string) (dir string, weight, bias []float32) {
 	t.Helper()
 	dir = t.TempDir()
 	m.Write(t, dir)
@@ -82,7 +83,7 @@ func TestSentenceTransformersFolder(t *testing.T) {
 			}
 			want[k] = float32(math.Tanh(s))
 		}
-		if c := encodertest.Cosine(o.Dense, want); !(c > 0.9999999) {
+		if c := encoders.Cosine(o.Dense, want); !(c > 0.9999999) {
 			t.Errorf("%q: cosine %v to the definition", texts[i], c)
 		}
 	}

@@ -5,7 +5,7 @@ import (
 	"math"
 	"strings"
 
-	"github.com/lexsem/lexsem/encoder/encodertest"
+	"github.com/lexsem/lexsem/internal/testkit/encoders"
 )
 
 // pb is a protobuf message.
@@ -44,7 +44,7 @@ func node(op, out string, in ...string) pb {
 // basicGraph is m as PyTorch exports it, as far as it says what the weights are:
 // matrices transposed and without names, a mask added to scores, GELU in parts.
 // It computes nothing.
-func basicGraph(m *encodertest.Tiny) []byte {
+func basicGraph(m *encoders.Tiny) []byte {
 	var g pb
 	constant := func(name string, v float64) {
 		g = g.bytes(1, node("Constant", name).bytes(5, pb{}.bytes(1, []byte("value")).bytes(5, tensor("", []float32{float32(v)}))))

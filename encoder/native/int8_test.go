@@ -11,7 +11,8 @@ import (
 
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/encoder/encodertest"
-	"github.com/lexsem/lexsem/encoder/provision"
+	"github.com/lexsem/lexsem/internal/provision"
+	"github.com/lexsem/lexsem/internal/testkit/encoders"
 	"github.com/lexsem/lexsem/internal/vec"
 )
 
@@ -115,7 +116,7 @@ func TestInt8Sources(t *testing.T) {
 
 // The head reads the table of words in bytes, too.
 func TestInt8Logits(t *testing.T) {
-	m := encodertest.NewTiny(2, encodertest.Tiny{Prefix: "bert."})
+	m := encoders.NewTiny(2, encoders.Tiny{Prefix: "bert."})
 	dir := folder(t, m, encoder.PoolCLS)
 	texts := []string{"red stones", "blue sky green sea", "sea"}
 	want := encode(t, open(t, dir, Options{}), encoder.Passage, texts, encoder.NeedLogits)
@@ -149,7 +150,7 @@ func TestInt8NotANumber(t *testing.T) {
 
 // A sum of codes has room for so many and no more.
 func TestInt8TooWide(t *testing.T) {
-	m := encodertest.NewTiny(5, encodertest.Tiny{Hidden: 8, Heads: 2, Layers: 1, Inner: vec.MaxInt8Dim + 4, Positions: 150, Vocab: letters()})
+	m := encoders.NewTiny(5, encoders.Tiny{Hidden: 8, Heads: 2, Layers: 1, Inner: vec.MaxInt8Dim + 4, Positions: 150, Vocab: letters()})
 	dir := folder(t, m, encoder.PoolMean)
 	open(t, dir, Options{})
 	if _, err := Open(t.Context(), dir, Options{Precision: Int8}); !errors.Is(err, ErrModel) || !strings.Contains(err.Error(), "65540") {

@@ -34,7 +34,7 @@ type layer struct {
 	attentionIn, attentionOut norm
 	qkv                       linear // d to (heads + 2·kv)·width: queries, keys and values side by side
 	queries, keys             norm   // of a head
-	mix                       linear // heads·width to d, behind the attention
+	mix                       linear // heads·width to d, after the attention
 	feedIn, feedOut           norm
 	inner                     linear // d to the inner width, or twice that: the gate, and what it is multiplied by
 	outer                     linear // the inner width to d
@@ -59,7 +59,7 @@ type model struct {
 	score, word         float32 // what scores and word embeddings are multiplied by
 	activation          string
 	gated, causal       bool
-	sums                bool        // the normalisations behind the parts are of the sum with what went in
+	sums                bool        // the normalisations after the parts are of the sum with what went in
 	words               rowTable    // [|V| × d]
 	places, kinds       []float32   // [first + positions × d] or nil, [types × d]: of tokens of each type
 	distances           [][]float32 // [heads][2·positions − 1], what is added to scores by distance; nil for none

@@ -17,7 +17,8 @@ import (
 
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/encoder/encodertest"
-	"github.com/lexsem/lexsem/encoder/provision"
+	"github.com/lexsem/lexsem/internal/provision"
+	"github.com/lexsem/lexsem/internal/testkit/encoders"
 )
 
 // provisioned returns the folder of the default model, which is fetched unless
@@ -124,13 +125,13 @@ func TestOpenErrors(t *testing.T) {
 			return errors.Join(err, write(name, strings.Replace(string(b), old, new, 1))(dir))
 		}
 	}
-	onnx := func(graph func(*encodertest.Tiny) []byte) func(string) error {
+	onnx := func(graph func(*encoders.Tiny) []byte) func(string) error {
 		return func(dir string) error {
 			return errors.Join(remove(fileSafetensors)(dir), remove(fileConfig)(dir), write(fileONNX, string(graph(large(1))))(dir))
 		}
 	}
-	without := func(op string) func(*encodertest.Tiny) []byte {
-		return func(m *encodertest.Tiny) []byte {
+	without := func(op string) func(*encoders.Tiny) []byte {
+		return func(m *encoders.Tiny) []byte {
 			return []byte(strings.Replace(string(basicGraph(m)), op, strings.ToUpper(op), 1))
 		}
 	}
@@ -159,7 +160,7 @@ func TestOpenErrors(t *testing.T) {
 		{"a graph without scores", onnx(without("Softmax")), Options{}, ErrModel, "width of a head: 0"},
 		{"a graph with another activation", onnx(without("Erf")), Options{}, ErrModel, "exact GELU: false"},
 		{"a graph without eps", onnx(without("Sqrt")), Options{}, ErrModel, "layer_norm_eps"},
-		{"a graph cut short", onnx(func(m *encodertest.Tiny) []byte { return basicGraph(m)[:5000] }), Options{}, ErrModel, ""},
+		{"a graph cut short", onnx(func(m *encoders.Tiny) []byte { return basicGraph(m)[:5000] }), Options{}, ErrModel, ""},
 		{"negative workers", nil, Options{Workers: -1}, nil, "negative"},
 		{"limit of one", nil, Options{MaxTokens: 1}, nil, "at least 3"},
 	} {

@@ -16,7 +16,8 @@ import (
 
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/encoder/encodertest"
-	"github.com/lexsem/lexsem/encoder/provision"
+	"github.com/lexsem/lexsem/internal/provision"
+	"github.com/lexsem/lexsem/internal/testkit/encoders"
 	"github.com/lexsem/lexsem/internal/vec"
 )
 
@@ -24,8 +25,8 @@ import (
 var packedPieces = []string{"<s>", "<pad>", "</s>", "<unk>", "▁", "▁re", "d", "ships", "▁s", "h", "i", "p", "s", "a", "é", "fi", "▁word", "<mask>"}
 
 // packedModel is a model whose weights are numbers that Q4_0 can hold, and its file.
-func packedModel(seed uint64) (*encodertest.Tiny, []byte) {
-	m := encodertest.NewTiny(seed, encodertest.Tiny{Hidden: 64, Heads: 4, Layers: 2, Inner: 96, Positions: 40, Vocab: append(slices.Clone(packedPieces), "spare")})
+func packedModel(seed uint64) (*encoders.Tiny, []byte) {
+	m := encoders.NewTiny(seed, encoders.Tiny{Hidden: 64, Heads: 4, Layers: 2, Inner: 96, Positions: 40, Vocab: append(slices.Clone(packedPieces), "spare")})
 	short := strings.NewReplacer("embeddings.word_embeddings", "emb.word", "embeddings.position_embeddings", "emb.pos", "embeddings.token_type_embeddings", "emb.type",
 		"embeddings.LayerNorm", "emb.ln", "encoder.layer.", "l", "attention.self.query", "q", "attention.self.key", "k", "attention.self.value", "v",
 		"attention.output.dense", "ao", "attention.output.LayerNorm", "aln", "intermediate.dense", "fi", "output.dense", "fo", "output.LayerNorm", "oln",

@@ -11,9 +11,9 @@ import (
 	"time"
 
 	"github.com/lexsem/lexsem/encoder"
-	"github.com/lexsem/lexsem/encoder/encodertest"
 	"github.com/lexsem/lexsem/encoder/onnx"
-	"github.com/lexsem/lexsem/encoder/provision"
+	"github.com/lexsem/lexsem/internal/provision"
+	"github.com/lexsem/lexsem/internal/testkit/encoders"
 	"github.com/lexsem/lexsem/internal/testkit/trial"
 )
 
@@ -66,8 +66,8 @@ func TestEqualsONNXRuntime(t *testing.T) {
 			}
 			var dense, hidden float64
 			for i, got := range encode(t, e, encoder.Query, texts, need) {
-				dense = max(dense, encodertest.Distance(got.Dense, want[i].Dense))
-				hidden = max(hidden, encodertest.Distance(got.Hidden, want[i].Hidden))
+				dense = max(dense, encoders.Distance(got.Dense, want[i].Dense))
+				hidden = max(hidden, encoders.Distance(got.Hidden, want[i].Hidden))
 			}
 			t.Logf("largest difference of %d texts: vectors %.2g, token states %.2g", len(texts), dense, hidden)
 			if !(dense <= 5e-6) || !(hidden <= 1e-4) { // states have components of up to 8
@@ -162,7 +162,7 @@ func TestFolderEqualsONNXRuntime(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i, got := range encode(t, e, encoder.Query, texts, encoder.NeedDense) {
-		if far := encodertest.Distance(got.Dense, want[i].Dense); !(far <= 5e-6) {
+		if far := encoders.Distance(got.Dense, want[i].Dense); !(far <= 5e-6) {
 			t.Errorf("%q: vectors differ by %v", texts[i], far)
 		}
 	}

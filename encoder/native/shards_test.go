@@ -10,12 +10,12 @@ import (
 	"testing"
 
 	"github.com/lexsem/lexsem/encoder"
-	"github.com/lexsem/lexsem/encoder/encodertest"
 	"github.com/lexsem/lexsem/internal/safetensors/safetensorstest"
+	"github.com/lexsem/lexsem/internal/testkit/encoders"
 )
 
 // sharded puts the weights of m into two files with an index.
-func sharded(t *testing.T, m *encodertest.Tiny, dir string) {
+func sharded(t *testing.T, m *encoders.Tiny, dir string) {
 	t.Helper()
 	files := map[string]*safetensorstest.File{"a.safetensors": safetensorstest.New(nil), "b.safetensors": safetensorstest.New(nil)}
 	of := map[string]string{}
@@ -43,7 +43,7 @@ func TestShards(t *testing.T) {
 	want := open(t, whole, Options{}).Fingerprint()
 	got := open(t, parts, Options{}).Fingerprint()
 	for i := range want.Probe {
-		if encodertest.Distance(got.Probe[i], want.Probe[i]) != 0 {
+		if encoders.Distance(got.Probe[i], want.Probe[i]) != 0 {
 			t.Errorf("probe %d differs between one file and two", i)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/encoder/encodertest"
 	"github.com/lexsem/lexsem/internal/safetensors/safetensorstest"
+	"github.com/lexsem/lexsem/internal/testkit/encoders"
 )
 
 // staticRow is the row of a token: whole numbers, which two bytes can hold.
@@ -33,7 +34,7 @@ func staticTable() (vocab []string, table []float32) {
 func staticFolder(t *testing.T, at string, weights *safetensorstest.File, files map[string]string) string {
 	t.Helper()
 	dir, tiny := t.TempDir(), t.TempDir()
-	encodertest.NewTiny(1, encodertest.Tiny{Vocab: letters()}).Write(t, tiny)
+	encoders.NewTiny(1, encoders.Tiny{Vocab: letters()}).Write(t, tiny)
 	words, err := os.ReadFile(filepath.Join(tiny, "tokenizer.json"))
 	if err != nil {
 		t.Fatal(err)

@@ -15,13 +15,14 @@ import (
 
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/encoder/encodertest"
-	"github.com/lexsem/lexsem/encoder/provision"
+	"github.com/lexsem/lexsem/internal/provision"
+	"github.com/lexsem/lexsem/internal/testkit/encoders"
 )
 
 // letters is a vocabulary in which all ASCII words can be written, one of them
 // as a single token.
 func letters() []string {
-	v := append(slices.Clone(encodertest.TinySpecials), "word")
+	v := append(slices.Clone(encoders.TinySpecials), "word")
 	for c := '!'; c <= '~'; c++ {
 		if c < 'A' || c > 'Z' {
 			v = append(v, string(c), "##"+string(c))
@@ -32,12 +33,12 @@ func letters() []string {
 
 // large is a Tiny whose texts are longer than what is scored together, with
 // sizes that fill no panel.
-func large(seed uint64) *encodertest.Tiny {
-	return encodertest.NewTiny(seed, encodertest.Tiny{Hidden: 40, Heads: 5, Layers: 3, Inner: 104, Positions: 150, Vocab: letters()})
+func large(seed uint64) *encoders.Tiny {
+	return encoders.NewTiny(seed, encoders.Tiny{Hidden: 40, Heads: 5, Layers: 3, Inner: 104, Positions: 150, Vocab: letters()})
 }
 
 // folder writes m and its description.
-func folder(t *testing.T, m *encodertest.Tiny, pooling encoder.Pooling) string {
+func folder(t *testing.T, m *encoders.Tiny, pooling encoder.Pooling) string {
 	t.Helper()
 	dir := t.TempDir()
 	m.Write(t, dir)
@@ -82,10 +83,10 @@ func TestConformance(t *testing.T) {
 
 // States and logits are those of the definition in float64.
 func TestAgainstTheDefinition(t *testing.T) {
-	for i, m := range []*encodertest.Tiny{
-		encodertest.NewTiny(1, encodertest.Tiny{}),
-		encodertest.NewTiny(2, encodertest.Tiny{Prefix: "bert."}),
-		encodertest.NewTiny(3, encodertest.Tiny{Activation: "gelu_new", Prefix: "bert."}),
+	for i, m := range []*encoders.Tiny{
+		encoders.NewTiny(1, encoders.Tiny{}),
+		encoders.NewTiny(2, encoders.Tiny{Prefix: "bert."}),
+		encoders.NewTiny(3, encoders.Tiny{Activation: "gelu_new", Prefix: "bert."}),
 		large(4),
 	} {
 		e := open(t, folder(t, m, encoder.PoolCLS), Options{})

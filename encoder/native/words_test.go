@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"github.com/lexsem/lexsem/encoder"
-	"github.com/lexsem/lexsem/encoder/encodertest"
-	"github.com/lexsem/lexsem/encoder/provision"
+	"github.com/lexsem/lexsem/internal/provision"
+	"github.com/lexsem/lexsem/internal/testkit/encoders"
 )
 
 // Word embeddings are read from the file, of every kind and in both precisions, and Close closes it. A head that multiplies by
@@ -22,7 +22,7 @@ func TestWordsStayInTheFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, file := packedModel(7)
-	for name, dir := range map[string]string{"safetensors": single, "shards": parts, "ONNX": graph, "packed": packedFolder(t, file), "cross": encodertest.Crosses(t)["bert"]} {
+	for name, dir := range map[string]string{"safetensors": single, "shards": parts, "ONNX": graph, "packed": packedFolder(t, file), "cross": encoders.Crosses(t)["bert"]} {
 		for _, precision := range []string{FP32, Int8} {
 			var loaded *model
 			var head *scoring
@@ -47,7 +47,7 @@ func TestWordsStayInTheFile(t *testing.T) {
 			}
 		}
 	}
-	withHead, err := load(t.Context(), folder(t, encodertest.NewTiny(2, encodertest.Tiny{Prefix: "bert."}), encoder.PoolCLS), FP32)
+	withHead, err := load(t.Context(), folder(t, encoders.NewTiny(2, encoders.Tiny{Prefix: "bert."}), encoder.PoolCLS), FP32)
 	if err != nil || withHead.words.stored != nil || withHead.file != nil {
 		t.Errorf("with a head: %v, %v", withHead.words.stored != nil, err)
 	}

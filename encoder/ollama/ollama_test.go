@@ -14,6 +14,7 @@ import (
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/encoder/encodertest"
 	"github.com/lexsem/lexsem/encoder/ollama"
+	"github.com/lexsem/lexsem/internal/testkit/encoders"
 )
 
 const dim = 24
@@ -29,7 +30,7 @@ func opened(t *testing.T, o ollama.Options) encoder.Encoder {
 
 func TestConformance(t *testing.T) {
 	encodertest.Run(t, func(t *testing.T) encoder.Encoder {
-		return opened(t, ollama.Options{Model: "m", Dim: dim, BaseURL: encodertest.NewAPI(t, dim).URL})
+		return opened(t, ollama.Options{Model: "m", Dim: dim, BaseURL: encoders.NewAPI(t, dim).URL})
 	})
 }
 
@@ -84,19 +85,19 @@ func TestExchange(t *testing.T) {
 
 func TestErrors(t *testing.T) {
 	for name, c := range map[string]struct {
-		fault encodertest.Fault
+		fault encoders.Fault
 		says  string
 		is    error
 	}{
-		"not there": {encodertest.Fault{Status: 404, Body: `{"error":"model \"m\" not found, try pulling it first"}`}, `status 404: model "m" not found, try pulling it first`, encoder.ErrSource},
-		"too long":  {encodertest.Fault{Status: 400, Body: `{"error":"the input length exceeds the context length"}`}, "text 0: ", encoder.ErrSource},
-		"html":      {encodertest.Fault{Status: 404, Body: `<html>`}, "status 404", encoder.ErrSource},
-		"few":       {encodertest.Fault{Spoil: func(v [][]float32) [][]float32 { return nil }}, "0 vectors for 1 texts", encoder.ErrContract},
-		"dimension": {encodertest.Fault{Spoil: func(v [][]float32) [][]float32 { v[0] = append(v[0], 1); return v }}, "a vector of length 25 instead of 24", encoder.ErrContract},
-		"zeros":     {encodertest.Fault{Spoil: func(v [][]float32) [][]float32 { clear(v[0]); return v }}, "zeros", encoder.ErrContract},
+		"not there": {encoders.Fault{Status: 404, Body: `{"error":"model \"m\" not found, try pulling it first"}`}, `status 404: model "m" not found, try pulling it first`, encoder.ErrSource},
+		"too long":  {encoders.Fault{Status: 400, Body: `{"error":"the input length exceeds the context length"}`}, "text 0: ", encoder.ErrSource},
+		"html":      {encoders.Fault{Status: 404, Body: `<html>`}, "status 404", encoder.ErrSource},
+		"few":       {encoders.Fault{Spoil: func(v [][]float32) [][]float32 { return nil }}, "0 vectors for 1 texts", encoder.ErrContract},
+		"dimension": {encoders.Fault{Spoil: func(v [][]float32) [][]float32 { v[0] = append(v[0], 1); return v }}, "a vector of length 25 instead of 24", encoder.ErrContract},
+		"zeros":     {encoders.Fault{Spoil: func(v [][]float32) [][]float32 { clear(v[0]); return v }}, "zeros", encoder.ErrContract},
 	} {
-		api := encodertest.NewAPI(t, dim)
-		api.Next = func(int, []string) encodertest.Fault { return c.fault }
+		api := encoders.NewAPI(t, dim)
+		api.Next = func(int, []string) encoders.Fault { return c.fault }
 		e := opened(t, ollama.Options{Model: "m", Dim: dim, BaseURL: api.URL})
 		_, err := e.Encode(t.Context(), encoder.Passage, encoder.Texts("a"), encoder.NeedDense)
 		if !errors.Is(err, c.is) || !strings.Contains(err.Error(), c.says) || !strings.Contains(err.Error(), "ollama:m") {

@@ -10,11 +10,11 @@ import (
 	"testing"
 
 	"github.com/lexsem/lexsem/encoder"
-	"github.com/lexsem/lexsem/encoder/encodertest"
-	"github.com/lexsem/lexsem/encoder/internal/testmodel"
 	"github.com/lexsem/lexsem/encoder/onnx"
 	"github.com/lexsem/lexsem/engine"
 	"github.com/lexsem/lexsem/engine/rerank/reranktest"
+	"github.com/lexsem/lexsem/internal/testkit/encoders"
+	"github.com/lexsem/lexsem/internal/testkit/testmodel"
 )
 
 func openCross(t *testing.T, dir string, o onnx.Options) *onnx.CrossEncoder {
@@ -33,17 +33,17 @@ func openCross(t *testing.T, dir string, o onnx.Options) *onnx.CrossEncoder {
 }
 
 func TestCrossConformance(t *testing.T) {
-	dir := encodertest.Crosses(t)["bert"]
+	dir := encoders.Crosses(t)["bert"]
 	reranktest.Run(t, reranktest.Options{Pointwise: true}, func(t *testing.T) engine.Reranker { return openCross(t, dir, onnx.Options{}) })
 }
 
 // Scores are those of the reference, in batches of any shape.
 func TestCross(t *testing.T) {
-	dir := encodertest.Crosses(t)["bert"]
+	dir := encoders.Crosses(t)["bert"]
 	for _, o := range []onnx.Options{{}, {Workers: 1, BatchTokens: 1}, {Workers: 3, BatchTokens: 4096}} {
 		c := openCross(t, dir, o)
 		far := 0.0
-		for _, x := range encodertest.CrossCases(t, dir) {
+		for _, x := range encoders.CrossCases(t, dir) {
 			got, err := c.Rerank(t.Context(), x.Query, x.Texts)
 			if err != nil {
 				t.Fatal(err)
@@ -62,7 +62,7 @@ func TestCross(t *testing.T) {
 // What is no cross-encoder is refused by name.
 func TestCrossRefuses(t *testing.T) {
 	r := provisioned(t)
-	bert := encodertest.Crosses(t)["bert"]
+	bert := encoders.Crosses(t)["bert"]
 	edited := func(name string, change func(string) string) string {
 		return testmodel.Edited(t, bert, name, func(b []byte) []byte { return []byte(change(string(b))) })
 	}
@@ -72,7 +72,7 @@ func TestCrossRefuses(t *testing.T) {
 		says string
 	}{
 		"an encoder": {r.ModelDir, onnx.ErrModel, "no output logits [batch, 1]"},
-		"no graph":   {encodertest.Crosses(t)["roberta"], fs.ErrNotExist, "model.onnx"},
+		"no graph":   {encoders.Crosses(t)["roberta"], fs.ErrNotExist, "model.onnx"},
 		"more words": {edited("tokenizer.json", func(s string) string { return strings.Replace(s, `"vocab": {`, `"vocab": {"zzzz": 102, `, 1) }), onnx.ErrModel, "the id 102"},
 		"no pair": {edited("tokenizer.json", func(s string) string {
 			return strings.Replace(s, `"special_tokens"`, `"pair": null, "special_tokens"`, 1)

@@ -17,7 +17,8 @@ import (
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/encoder/encodertest"
 	"github.com/lexsem/lexsem/encoder/onnx"
-	"github.com/lexsem/lexsem/encoder/provision"
+	"github.com/lexsem/lexsem/internal/provision"
+	"github.com/lexsem/lexsem/internal/testkit/encoders"
 )
 
 var testContext = context.Background()
@@ -38,7 +39,7 @@ func TestBatchShapes(t *testing.T) {
 			t.Fatal(err)
 		}
 		for i, g := range gs {
-			if d := encodertest.Distance(out[i].Dense, g.vector); !(d <= 1e-5) {
+			if d := encoders.Distance(out[i].Dense, g.vector); !(d <= 1e-5) {
 				t.Errorf("%+v: %q differs by %v", o, g.Text, d)
 			}
 		}
@@ -51,7 +52,7 @@ func TestBatchShapes(t *testing.T) {
 // More texts than are sorted together keep their order.
 func TestManyTexts(t *testing.T) {
 	dir := t.TempDir()
-	encodertest.NewTiny(1, encodertest.Tiny{}).Write(t, dir)
+	encoders.NewTiny(1, encoders.Tiny{}).Write(t, dir)
 	r, err := provision.Ensure(t.Context(), provision.Request{Model: dir, Library: provisioned(t).Library, CacheDir: t.TempDir(), Offline: true})
 	if err != nil {
 		t.Fatal(err)
@@ -74,7 +75,7 @@ func TestManyTexts(t *testing.T) {
 	}
 	for i, o := range got {
 		w := want[slices.Index(words, texts[i])]
-		if !slices.Equal(o.Tokens.IDs, w.Tokens.IDs) || !(encodertest.Distance(o.Dense, w.Dense) <= 1e-5) {
+		if !slices.Equal(o.Tokens.IDs, w.Tokens.IDs) || !(encoders.Distance(o.Dense, w.Dense) <= 1e-5) {
 			t.Fatalf("text %d has the result of another one", i)
 		}
 	}

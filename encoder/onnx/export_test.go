@@ -9,9 +9,9 @@ import (
 	"testing"
 
 	"github.com/lexsem/lexsem/encoder"
-	"github.com/lexsem/lexsem/encoder/encodertest"
 	"github.com/lexsem/lexsem/encoder/onnx"
-	"github.com/lexsem/lexsem/encoder/provision"
+	"github.com/lexsem/lexsem/internal/provision"
+	"github.com/lexsem/lexsem/internal/testkit/encoders"
 )
 
 // An exported checkpoint computes what BERT computes, whatever its sizes,
@@ -23,7 +23,7 @@ func TestExportedGraph(t *testing.T) {
 		short              bool // of two bytes a weight
 	}{{"gelu", "", false}, {"gelu_new", "bert.", false}, {"gelu", "", true}} {
 		t.Run(fmt.Sprintln(c.activation, c.short), func(t *testing.T) {
-			m, dir := encodertest.NewTiny(uint64(i), encodertest.Tiny{Activation: c.activation, Prefix: c.prefix, BFloat16: c.short}), t.TempDir()
+			m, dir := encoders.NewTiny(uint64(i), encoders.Tiny{Activation: c.activation, Prefix: c.prefix, BFloat16: c.short}), t.TempDir()
 			m.Write(t, dir)
 			request := provision.Request{Model: dir, Library: library, CacheDir: t.TempDir(), Offline: true, Log: func(s string) { t.Log(s) }}
 			r, err := provision.Ensure(t.Context(), request)
@@ -66,7 +66,7 @@ func TestExportedGraph(t *testing.T) {
 						t.Fatalf("%q: logit %d is %v, want %v", texts[j], k, o.Logits[k], want[k])
 					}
 				}
-				if plain, err := e.Encode(t.Context(), encoder.Query, encoder.Texts(texts[j:j+1]...), encoder.NeedDense); err != nil || plain[0].Logits != nil || !(encodertest.Distance(plain[0].Dense, o.Dense) < 1e-5) {
+				if plain, err := e.Encode(t.Context(), encoder.Query, encoder.Texts(texts[j:j+1]...), encoder.NeedDense); err != nil || plain[0].Logits != nil || !(encoders.Distance(plain[0].Dense, o.Dense) < 1e-5) {
 					t.Errorf("%q: the vector differs with logits and without, %v", texts[j], err)
 				}
 			}

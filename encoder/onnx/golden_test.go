@@ -12,9 +12,9 @@ import (
 	"testing"
 
 	"github.com/lexsem/lexsem/encoder"
-	"github.com/lexsem/lexsem/encoder/encodertest"
 	"github.com/lexsem/lexsem/encoder/onnx"
-	"github.com/lexsem/lexsem/encoder/provision"
+	"github.com/lexsem/lexsem/internal/provision"
+	"github.com/lexsem/lexsem/internal/testkit/encoders"
 )
 
 // golden is a text with the ids and the vector that the reference
@@ -89,11 +89,11 @@ func checkGolden(t *testing.T, gs []golden, out []encoder.Output) {
 		if !slices.Equal(out[i].Tokens.IDs, g.IDs) {
 			t.Errorf("ids of %q: %v, want %v", g.Text, out[i].Tokens.IDs, g.IDs)
 		}
-		c := encodertest.Cosine(out[i].Dense, g.vector)
+		c := encoders.Cosine(out[i].Dense, g.vector)
 		if !(c >= encoder.MinProbeCosine) {
 			t.Errorf("%q: cosine %v to the recorded vector", g.Text, c)
 		}
-		least, far = min(least, c), max(far, encodertest.Distance(out[i].Dense, g.vector))
+		least, far = min(least, c), max(far, encoders.Distance(out[i].Dense, g.vector))
 	}
 	t.Logf("%d texts: least cosine %.9f, largest difference %.2g", len(gs), least, far)
 }
@@ -118,8 +118,8 @@ func equalsPublished(t *testing.T, r provision.Result, gs []golden, got []encode
 	}
 	var dense, hidden float64
 	for i := range gs {
-		dense = max(dense, encodertest.Distance(got[i].Dense, want[i].Dense))
-		hidden = max(hidden, encodertest.Distance(got[i].Hidden, want[i].Hidden))
+		dense = max(dense, encoders.Distance(got[i].Dense, want[i].Dense))
+		hidden = max(hidden, encoders.Distance(got[i].Hidden, want[i].Hidden))
 	}
 	t.Logf("largest difference of %d texts: vectors %.2g, token states %.2g", len(gs), dense, hidden)
 	if !(dense <= 1e-5) {

@@ -13,9 +13,10 @@ import (
 
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/encoder/encodertest"
-	"github.com/lexsem/lexsem/encoder/internal/testmodel"
 	"github.com/lexsem/lexsem/encoder/onnx"
 	"github.com/lexsem/lexsem/encoder/picture"
+	"github.com/lexsem/lexsem/internal/testkit/encoders"
+	"github.com/lexsem/lexsem/internal/testkit/testmodel"
 )
 
 // visions are the folders that testdata/record_images.py writes, by name.
@@ -60,10 +61,10 @@ func TestVisionFamilies(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if d := encodertest.Distance(out[0].Dense, c.Dense); !(d <= 1e-5) {
+				if d := encoders.Distance(out[0].Dense, c.Dense); !(d <= 1e-5) {
 					t.Errorf("vector of image %d differs by %v", i, d)
 				}
-				if d := encodertest.Distance(out[0].Hidden, c.Hidden); !(d <= 2e-5) {
+				if d := encoders.Distance(out[0].Hidden, c.Hidden); !(d <= 2e-5) {
 					t.Errorf("states of image %d differ by %v", i, d)
 				}
 			}

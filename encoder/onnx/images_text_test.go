@@ -14,8 +14,9 @@ import (
 
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/encoder/encodertest"
-	"github.com/lexsem/lexsem/encoder/internal/testmodel"
 	"github.com/lexsem/lexsem/encoder/onnx"
+	"github.com/lexsem/lexsem/internal/testkit/encoders"
+	"github.com/lexsem/lexsem/internal/testkit/testmodel"
 )
 
 // A CLIP gives texts, one at a time, together and between images, the vectors that the reference
@@ -38,7 +39,7 @@ func TestTextTower(t *testing.T) {
 	if err != nil || len(cases) != 4 {
 		t.Fatal(len(cases), err)
 	}
-	picture := encodertest.Images(t, 1)[0]
+	picture := encoders.Images(t, 1)[0]
 	alone, err := e.Encode(t.Context(), encoder.Query, []encoder.Input{picture}, encoder.NeedDense|encoder.NeedHidden)
 	if err != nil {
 		t.Fatal(err)
@@ -53,14 +54,14 @@ func TestTextTower(t *testing.T) {
 	}
 	for i, c := range cases {
 		o := out[2*i+1]
-		if d := encodertest.Distance(o.Dense, c.Dense); !(d <= 1e-5) || o.Hidden != nil || len(o.Tokens.IDs) > 0 {
+		if d := encoders.Distance(o.Dense, c.Dense); !(d <= 1e-5) || o.Hidden != nil || len(o.Tokens.IDs) > 0 {
 			t.Errorf("%q: vector differs by %v, %d numbers of states, %d tokens", c.Text, d, len(o.Hidden), len(o.Tokens.IDs))
 		}
 		one, err := e.Encode(t.Context(), encoder.Query, encoder.Texts(c.Text), encoder.NeedDense)
-		if err != nil || encodertest.Distance(one[0].Dense, c.Dense) > 1e-5 {
+		if err != nil || encoders.Distance(one[0].Dense, c.Dense) > 1e-5 {
 			t.Errorf("%q alone: %v", c.Text, err)
 		}
-		if o := out[2*i]; encodertest.Distance(o.Dense, alone[0].Dense) > 1e-6 || encodertest.Distance(o.Hidden, alone[0].Hidden) > 1e-6 {
+		if o := out[2*i]; encoders.Distance(o.Dense, alone[0].Dense) > 1e-6 || encoders.Distance(o.Hidden, alone[0].Hidden) > 1e-6 {
 			t.Errorf("the image before %q is another than alone", c.Text)
 		}
 	}
@@ -80,7 +81,7 @@ func TestTextTowerConformance(t *testing.T) {
 	encodertest.RunImages(t, func(t *testing.T) encoder.Encoder {
 		return openImages(t, dir, onnx.Options{BatchTokens: 40, Workers: 2})
 	})
-	encodertest.RunImages(t, func(t *testing.T) encoder.Encoder { return encodertest.NewTowers(5, 9) })
+	encodertest.RunImages(t, func(t *testing.T) encoder.Encoder { return encoders.NewTowers(5, 9) })
 }
 
 // Without its text tower a CLIP is an encoder of images as others are.

@@ -22,6 +22,7 @@ import (
 	"github.com/lexsem/lexsem/encoder/encodertest"
 	"github.com/lexsem/lexsem/encoder/openai"
 	"github.com/lexsem/lexsem/engine"
+	"github.com/lexsem/lexsem/internal/testkit/encoders"
 	"github.com/lexsem/lexsem/internal/testkit/trial"
 )
 
@@ -41,9 +42,9 @@ func opened(t *testing.T, o openai.Options) encoder.Encoder {
 }
 
 // fake is an encoder of a server that misbehaves as it is told.
-func fake(t *testing.T, o openai.Options) (*encodertest.API, encoder.Encoder) {
+func fake(t *testing.T, o openai.Options) (*encoders.API, encoder.Encoder) {
 	t.Helper()
-	api := encodertest.NewAPI(t, dim)
+	api := encoders.NewAPI(t, dim)
 	o.BaseURL, o.Model, o.Dim = api.URL+"/v1", "m", dim
 	return api, opened(t, o)
 }
@@ -190,41 +191,41 @@ func TestFaults(t *testing.T) {
 	echo := `{"error":{"message":"Incorrect API key provided: ` + key + `.","type":"invalid_request_error","param":null,"code":"invalid_api_key"}}`
 	fast := "0.001"
 	for name, c := range map[string]struct {
-		fault encodertest.Fault
+		fault encoders.Fault
 		calls int    // until it is given up, for a fault that stays
 		says  string // "" if the fault only comes once and must be made good
 		is    error
 	}{
-		"rate limit":       {encodertest.Fault{Status: 429, After: fast}, 2, "", nil},
-		"unavailable":      {encodertest.Fault{Status: 503, After: fast, Body: "<html>"}, 2, "", nil},
-		"broken answer":    {encodertest.Fault{Cut: true}, 2, "", nil},
-		"numbers":          {encodertest.Fault{Floats: true}, 1, "", nil},
-		"rate limit stays": {encodertest.Fault{Status: 429, After: fast, Body: `{"error":{"message":"Rate limit reached"}}`}, 3, "status 429: Rate limit reached; gave up after 3 tries", encoder.ErrSource},
-		"long wait":        {encodertest.Fault{Status: 429, After: "4000"}, 1, "asks to wait 1h6m40s", encoder.ErrSource},
-		"no means":         {encodertest.Fault{Status: 429, Body: `{"error":{"message":"You exceeded your current quota","code":"insufficient_quota"}}`}, 1, "exceeded your current quota", encoder.ErrSource},
-		"bad request":      {encodertest.Fault{Status: 400, Body: `{"error":{"message":"maximum context length\u001b[2J is 8192 tokens","param":"input"}}`}, 1, "text 0: source of vectors: POST", encoder.ErrSource},
-		"plain error":      {encodertest.Fault{Status: 404, Body: `{"error":"no such model"}`}, 1, "status 404: no such model", encoder.ErrSource},
-		"wrong key":        {encodertest.Fault{Status: 401, Body: echo}, 1, "Incorrect API key provided: [key].; set OPENAI_API_KEY", encoder.ErrSource},
-		"redirection":      {encodertest.Fault{Status: 307}, 1, "status 307", encoder.ErrSource},
-		"no JSON":          {encodertest.Fault{Body: "hello"}, 1, "not what it should be", encoder.ErrSource},
-		"NaN in JSON":      {encodertest.Fault{Body: `{"data":[{"index":0,"embedding":[NaN]}]}`}, 1, "not what it should be", encoder.ErrSource},
-		"endless":          {encodertest.Fault{Body: strings.Repeat(" ", 2<<20)}, 1, "more than", encoder.ErrSource},
-		"fewer vectors":    {encodertest.Fault{Spoil: func(v [][]float32) [][]float32 { return v[1:] }}, 1, "0 vectors for 1 texts", encoder.ErrContract},
-		"more vectors":     {encodertest.Fault{Spoil: func(v [][]float32) [][]float32 { return append(v, v...) }}, 1, "2 vectors for 1 texts", encoder.ErrContract},
-		"NaN":              {encodertest.Fault{Spoil: func(v [][]float32) [][]float32 { v[0][1] = float32(math.NaN()); return v }}, 1, "text 0: the encoder breaks its contract: a vector with a NaN", encoder.ErrContract},
-		"wrong dimension":  {encodertest.Fault{Spoil: func(v [][]float32) [][]float32 { v[0] = v[0][:7]; return v }}, 1, "a vector of length 7 instead of 24", encoder.ErrContract},
-		"zeros":            {encodertest.Fault{Spoil: func(v [][]float32) [][]float32 { clear(v[0]); return v }}, 1, "zeros", encoder.ErrContract},
-		"wrong index":      {encodertest.Fault{Edit: func(a map[string]any) { a["data"].([]map[string]any)[0]["index"] = 5 }}, 1, "said to be that of text 5", encoder.ErrContract},
-		"no vector":        {encodertest.Fault{Edit: func(a map[string]any) { delete(a["data"].([]map[string]any)[0], "embedding") }}, 1, "length 0", encoder.ErrContract},
-		"odd base64":       {encodertest.Fault{Edit: func(a map[string]any) { a["data"].([]map[string]any)[0]["embedding"] = "AAAA" }}, 1, "3 bytes", encoder.ErrSource},
-		"not base64":       {encodertest.Fault{Edit: func(a map[string]any) { a["data"].([]map[string]any)[0]["embedding"] = "%" }}, 1, "no base64", encoder.ErrSource},
-		"empty answer":     {encodertest.Fault{Body: "{}"}, 1, "0 vectors for 1 texts", encoder.ErrContract},
+		"rate limit":       {encoders.Fault{Status: 429, After: fast}, 2, "", nil},
+		"unavailable":      {encoders.Fault{Status: 503, After: fast, Body: "<html>"}, 2, "", nil},
+		"broken answer":    {encoders.Fault{Cut: true}, 2, "", nil},
+		"numbers":          {encoders.Fault{Floats: true}, 1, "", nil},
+		"rate limit stays": {encoders.Fault{Status: 429, After: fast, Body: `{"error":{"message":"Rate limit reached"}}`}, 3, "status 429: Rate limit reached; gave up after 3 tries", encoder.ErrSource},
+		"long wait":        {encoders.Fault{Status: 429, After: "4000"}, 1, "asks to wait 1h6m40s", encoder.ErrSource},
+		"no means":         {encoders.Fault{Status: 429, Body: `{"error":{"message":"You exceeded your current quota","code":"insufficient_quota"}}`}, 1, "exceeded your current quota", encoder.ErrSource},
+		"bad request":      {encoders.Fault{Status: 400, Body: `{"error":{"message":"maximum context length\u001b[2J is 8192 tokens","param":"input"}}`}, 1, "text 0: source of vectors: POST", encoder.ErrSource},
+		"plain error":      {encoders.Fault{Status: 404, Body: `{"error":"no such model"}`}, 1, "status 404: no such model", encoder.ErrSource},
+		"wrong key":        {encoders.Fault{Status: 401, Body: echo}, 1, "Incorrect API key provided: [key].; set OPENAI_API_KEY", encoder.ErrSource},
+		"redirection":      {encoders.Fault{Status: 307}, 1, "status 307", encoder.ErrSource},
+		"no JSON":          {encoders.Fault{Body: "hello"}, 1, "not what it should be", encoder.ErrSource},
+		"NaN in JSON":      {encoders.Fault{Body: `{"data":[{"index":0,"embedding":[NaN]}]}`}, 1, "not what it should be", encoder.ErrSource},
+		"endless":          {encoders.Fault{Body: strings.Repeat(" ", 2<<20)}, 1, "more than", encoder.ErrSource},
+		"fewer vectors":    {encoders.Fault{Spoil: func(v [][]float32) [][]float32 { return v[1:] }}, 1, "0 vectors for 1 texts", encoder.ErrContract},
+		"more vectors":     {encoders.Fault{Spoil: func(v [][]float32) [][]float32 { return append(v, v...) }}, 1, "2 vectors for 1 texts", encoder.ErrContract},
+		"NaN":              {encoders.Fault{Spoil: func(v [][]float32) [][]float32 { v[0][1] = float32(math.NaN()); return v }}, 1, "text 0: the encoder breaks its contract: a vector with a NaN", encoder.ErrContract},
+		"wrong dimension":  {encoders.Fault{Spoil: func(v [][]float32) [][]float32 { v[0] = v[0][:7]; return v }}, 1, "a vector of length 7 instead of 24", encoder.ErrContract},
+		"zeros":            {encoders.Fault{Spoil: func(v [][]float32) [][]float32 { clear(v[0]); return v }}, 1, "zeros", encoder.ErrContract},
+		"wrong index":      {encoders.Fault{Edit: func(a map[string]any) { a["data"].([]map[string]any)[0]["index"] = 5 }}, 1, "said to be that of text 5", encoder.ErrContract},
+		"no vector":        {encoders.Fault{Edit: func(a map[string]any) { delete(a["data"].([]map[string]any)[0], "embedding") }}, 1, "length 0", encoder.ErrContract},
+		"odd base64":       {encoders.Fault{Edit: func(a map[string]any) { a["data"].([]map[string]any)[0]["embedding"] = "AAAA" }}, 1, "3 bytes", encoder.ErrSource},
+		"not base64":       {encoders.Fault{Edit: func(a map[string]any) { a["data"].([]map[string]any)[0]["embedding"] = "%" }}, 1, "no base64", encoder.ErrSource},
+		"empty answer":     {encoders.Fault{Body: "{}"}, 1, "0 vectors for 1 texts", encoder.ErrContract},
 	} {
 		t.Run(name, func(t *testing.T) {
 			api, e := fake(t, openai.Options{Retries: 2})
-			api.Next = func(n int, _ []string) encodertest.Fault {
+			api.Next = func(n int, _ []string) encoders.Fault {
 				if c.says == "" && n > 0 {
-					return encodertest.Fault{}
+					return encoders.Fault{}
 				}
 				return c.fault
 			}
@@ -286,23 +287,23 @@ func TestBatches(t *testing.T) {
 			t.Errorf("a batch of %d texts, %d tokens", len(in.Input), size)
 		}
 	}
-	api.Next = func(_ int, texts []string) encodertest.Fault {
+	api.Next = func(_ int, texts []string) encoders.Fault {
 		for i, s := range texts {
 			if s == "text number 17" {
-				return encodertest.Fault{Spoil: func(v [][]float32) [][]float32 { clear(v[i]); return v }}
+				return encoders.Fault{Spoil: func(v [][]float32) [][]float32 { clear(v[i]); return v }}
 			}
 		}
-		return encodertest.Fault{}
+		return encoders.Fault{}
 	}
 	var one *encoder.TextError
 	if _, err := encode(e, texts...); !errors.As(err, &one) || one.Text != 17 {
 		t.Errorf("%v", err)
 	}
-	api.Next = func(_ int, texts []string) encodertest.Fault {
+	api.Next = func(_ int, texts []string) encoders.Fault {
 		if texts[0] == "text number 0" {
-			return encodertest.Fault{Status: 400}
+			return encoders.Fault{Status: 400}
 		}
-		return encodertest.Fault{}
+		return encoders.Fault{}
 	}
 	if _, err := encode(e, texts...); err == nil || !strings.Contains(err.Error(), "texts 0 to ") {
 		t.Errorf("%v", err)
@@ -324,8 +325,8 @@ func TestTokenLimit(t *testing.T) {
 	}
 	// What the server charges counts, not the estimate.
 	api, e = fake(t, openai.Options{TokenLimit: 40})
-	api.Next = func(int, []string) encodertest.Fault {
-		return encodertest.Fault{Edit: func(a map[string]any) { a["usage"] = map[string]int{"total_tokens": 40} }}
+	api.Next = func(int, []string) encoders.Fault {
+		return encoders.Fault{Edit: func(a map[string]any) { a["usage"] = map[string]int{"total_tokens": 40} }}
 	}
 	if _, err := encode(e, "one"); err != nil {
 		t.Fatal(err)
@@ -335,11 +336,11 @@ func TestTokenLimit(t *testing.T) {
 	}
 	// What failed was not charged.
 	api, e = fake(t, openai.Options{TokenLimit: 12, Retries: -1})
-	api.Next = func(n int, _ []string) encodertest.Fault {
+	api.Next = func(n int, _ []string) encoders.Fault {
 		if n == 0 {
-			return encodertest.Fault{Status: 500}
+			return encoders.Fault{Status: 500}
 		}
-		return encodertest.Fault{}
+		return encoders.Fault{}
 	}
 	if _, err := encode(e, "some words stand here"); err == nil {
 		t.Error("no error of the first call")
@@ -406,7 +407,7 @@ func TestIndexThroughFaults(t *testing.T) {
 	for i := range documents {
 		docs = append(docs, engine.Document{ID: fmt.Sprint(i), Text: fmt.Sprintf("document %d of item%d", i, i*i)})
 	}
-	fill := func(t *testing.T, api *encodertest.API, e encoder.Encoder) (*engine.Engine, time.Duration) {
+	fill := func(t *testing.T, api *encoders.API, e encoder.Encoder) (*engine.Engine, time.Duration) {
 		db, err := engine.Open(t.Context(), t.TempDir(), e, engine.Options{NoSync: true})
 		if err != nil {
 			t.Fatal(err)
@@ -424,12 +425,12 @@ func TestIndexThroughFaults(t *testing.T) {
 	t.Run("faults", func(t *testing.T) {
 		api, e := fake(t, openai.Options{BatchTexts: 20, Retries: 20})
 		failed := 0
-		api.Next = func(n int, _ []string) encodertest.Fault {
+		api.Next = func(n int, _ []string) encoders.Fault {
 			if n%10 < 3 {
 				failed++
-				return encodertest.Fault{Status: []int{429, 503}[n%2], After: "0.002"}
+				return encoders.Fault{Status: []int{429, 503}[n%2], After: "0.002"}
 			}
-			return encodertest.Fault{}
+			return encoders.Fault{}
 		}
 		db, _ := fill(t, api, e)
 		for text, n := range api.Served() {
@@ -480,11 +481,11 @@ func TestIndexThroughFaults(t *testing.T) {
 // while the others are encoded once.
 func TestRefusedTexts(t *testing.T) {
 	api, e := fake(t, openai.Options{})
-	api.Next = func(_ int, texts []string) encodertest.Fault {
+	api.Next = func(_ int, texts []string) encoders.Fault {
 		if len(texts) > 10 {
-			return encodertest.Fault{Status: 413, Body: `{"error":"batch size > maximum allowed batch size 10"}`}
+			return encoders.Fault{Status: 413, Body: `{"error":"batch size > maximum allowed batch size 10"}`}
 		}
-		return encodertest.Fault{}
+		return encoders.Fault{}
 	}
 	texts := numbered(150)
 	out, err := encode(e, texts...)
@@ -497,12 +498,12 @@ func TestRefusedTexts(t *testing.T) {
 		}
 	}
 	refused := 0
-	api.Next = func(_ int, texts []string) encodertest.Fault {
+	api.Next = func(_ int, texts []string) encoders.Fault {
 		if len(texts) > 10 {
 			refused++
-			return encodertest.Fault{Status: 413}
+			return encoders.Fault{Status: 413}
 		}
-		return encodertest.Fault{}
+		return encoders.Fault{}
 	}
 	if _, err := encode(e, numbered(150)...); err != nil || refused > 0 {
 		t.Errorf("%d batches that are known to be too large, %v", refused, err)
@@ -510,13 +511,13 @@ func TestRefusedTexts(t *testing.T) {
 
 	long := strings.Repeat("long ", 100)
 	api, e = fake(t, openai.Options{})
-	api.Next = func(_ int, texts []string) encodertest.Fault {
+	api.Next = func(_ int, texts []string) encoders.Fault {
 		for _, s := range texts {
 			if len(s) > 100 {
-				return encodertest.Fault{Status: 400, Body: `{"error":{"message":"maximum context length is 512 tokens"}}`}
+				return encoders.Fault{Status: 400, Body: `{"error":{"message":"maximum context length is 512 tokens"}}`}
 			}
 		}
-		return encodertest.Fault{}
+		return encoders.Fault{}
 	}
 	texts = numbered(150)
 	texts[7], texts[100], texts[101] = long, long+"er", long+"est"
@@ -540,13 +541,13 @@ func TestRefusedTexts(t *testing.T) {
 	}
 
 	// A text that is not taken however short it is made is refused by its place, and known afterwards.
-	api.Next = func(_ int, texts []string) encodertest.Fault {
+	api.Next = func(_ int, texts []string) encoders.Fault {
 		for _, s := range texts {
 			if strings.HasPrefix(s, "bad") {
-				return encodertest.Fault{Status: 400, Body: `{"error":{"message":"content policy"}}`}
+				return encoders.Fault{Status: 400, Body: `{"error":{"message":"content policy"}}`}
 			}
 		}
-		return encodertest.Fault{}
+		return encoders.Fault{}
 	}
 	texts = numbered(150)
 	texts[7], texts[100] = "bad"+long, "bad beyond repair"
@@ -567,7 +568,7 @@ func TestRefusedTexts(t *testing.T) {
 
 	// Where nothing is taken it is not for the texts, and no other calls are made.
 	api, e = fake(t, openai.Options{Concurrency: 1})
-	api.Next = func(int, []string) encodertest.Fault { return encodertest.Fault{Status: 400} }
+	api.Next = func(int, []string) encoders.Fault { return encoders.Fault{Status: 400} }
 	var one *encoder.TextError
 	if _, err := encode(e, numbered(60)...); err == nil || errors.As(err, &one) || !strings.Contains(err.Error(), "texts 0 to 59: ") {
 		t.Errorf("%v", err)
@@ -580,11 +581,11 @@ func TestRefusedTexts(t *testing.T) {
 // A text that the server cut is not kept, so that it is counted each time; the others are.
 func TestCacheCountsCuts(t *testing.T) {
 	api, e := fake(t, openai.Options{})
-	api.Next = func(_ int, texts []string) encodertest.Fault {
+	api.Next = func(_ int, texts []string) encoders.Fault {
 		if slices.ContainsFunc(texts, func(s string) bool { return len(s) > 200 }) {
-			return encodertest.Fault{Status: 400}
+			return encoders.Fault{Status: 400}
 		}
-		return encodertest.Fault{}
+		return encoders.Fault{}
 	}
 	c, err := encoder.NewCache(e, t.TempDir(), encoder.CacheOptions{})
 	if err != nil {

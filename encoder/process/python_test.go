@@ -15,6 +15,7 @@ import (
 
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/encoder/encodertest"
+	"github.com/lexsem/lexsem/internal/testkit/encoders"
 	"github.com/lexsem/lexsem/internal/testkit/trial"
 )
 
@@ -97,7 +98,7 @@ func meansAre(t *testing.T, out []encoder.Output) {
 		for j, x := range o.Hidden {
 			mean[j%len(mean)] += x
 		}
-		if cos := encodertest.Cosine(mean, o.Dense); !(cos > .9999) {
+		if cos := encoders.Cosine(mean, o.Dense); !(cos > .9999) {
 			t.Errorf("text %d: the states' mean has cosine %v with the vector", i, cos)
 		}
 	}
@@ -130,7 +131,7 @@ func TestPythonLibraries(t *testing.T) {
 						meansAre(t, out[i:i+1])
 						want = want[:min(len(want), len(got))]
 					}
-					if cos := encodertest.Cosine(got, want); !(cos > .9999) {
+					if cos := encoders.Cosine(got, want); !(cos > .9999) {
 						t.Errorf("%s %q: cosine %v with what the library gives, lengths %d and %d", role, l.Texts[i], cos, len(got), len(want))
 					}
 				}
@@ -149,7 +150,7 @@ func TestPythonLibraries(t *testing.T) {
 				t.Fatal(err)
 			}
 			for i, want := range scores {
-				if d := encodertest.Distance(out[i].Logits, want); !(d < 1e-4) {
+				if d := encoders.Distance(out[i].Logits, want); !(d < 1e-4) {
 					t.Errorf("%q: logits differ from the library's by %v", l.Texts[i], d)
 				}
 			}

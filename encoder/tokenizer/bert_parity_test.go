@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"github.com/lexsem/lexsem/encoder"
-	"github.com/lexsem/lexsem/encoder/encodertest"
-	"github.com/lexsem/lexsem/encoder/provision"
+	"github.com/lexsem/lexsem/internal/provision"
+	"github.com/lexsem/lexsem/internal/testkit/encoders"
 )
 
 // minilmFile returns the bytes of all-MiniLM-L6-v2's tokenizer.json: the
@@ -73,7 +73,7 @@ func minilm(t testing.TB, keepsCase bool) *Tokenizer {
 // TestBERTParity holds the recipe of BERT to the reference: ids and offsets of
 // every recorded string.
 func TestBERTParity(t *testing.T) {
-	recorded, err := encodertest.Recordings("testdata/bert.bin.gz")
+	recorded, err := encoders.Recordings("testdata/bert.bin.gz")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,7 +90,7 @@ func TestBERTParity(t *testing.T) {
 	for i, r := range recorded {
 		got := byCase[r.Cased].Tokenize(r.Text, 0)
 		tokens += len(r.IDs)
-		ids, offsets := slices.Equal(got.IDs, r.IDs), encodertest.OffsetsSum(got.Offsets) == r.Offsets
+		ids, offsets := slices.Equal(got.IDs, r.IDs), encoders.OffsetsSum(got.Offsets) == r.Offsets
 		if ids && offsets && got.Truncated == 0 {
 			continue
 		}

@@ -43,7 +43,7 @@ type bpe struct {
 	fuse      bool
 	fallback  *[256]int32 // ids of bytes, or nil
 	mark      []byte      // words are cut before it where no merge crosses
-	crossing  runeSet     // code points that a merge joins with a mark behind them
+	crossing  runeSet     // code points that a merge joins with a mark after them
 	cutBefore bool
 }
 

@@ -15,7 +15,7 @@ import (
 //	punct                        punctuation, ASCII symbols included
 //	nonspacing, mark             what BertNormalizer and StripAccents take out
 //	control                      what BertNormalizer's clean_text takes out
-//	extend, prepend, breaks      belongs to the grapheme before, to the one behind, to none
+//	extend, prepend, breaks      belongs to the grapheme before, to the one after, to none
 //	pictograph                   emoji that a joiner joins
 //	consonant, linker, incbExtend  conjuncts of Indic scripts, one grapheme
 //	decomposes, ordered          has a decomposition (NFKD), a combining class other than 0

@@ -58,7 +58,7 @@ func (p *properties) grapheme(text []byte) int {
 		case c&isBreaks != 0:
 			return size
 		case c&isExtend != 0:
-			emoji = emoji && !joined // one joiner, behind the marks
+			emoji = emoji && !joined // one joiner, after the marks
 			joined = emoji && r == 0x200D
 			switch {
 			case conjunct && c&isLinker != 0:

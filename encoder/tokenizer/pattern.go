@@ -340,7 +340,7 @@ func compile(pattern string) (*compiled, error) {
 		}
 		out.WriteByte(c)
 	}
-	if inSet { // what is put behind it below would be of the set
+	if inSet { // what is put after it below would be of the set
 		return refuse("a set without an end")
 	}
 	expr := out.String()

@@ -39,7 +39,7 @@ func (m o200k) find(text []byte, at int) (lo, hi int) {
 
 // endsLower is the end of a match of patternUpper*patternLower+ at from, or from itself.
 func (m o200k) endsLower(text []byte, from int) int {
-	at, either := from, from // behind the last letter that is either
+	at, either := from, from // after the last letter that is either
 	for at < len(text) {
 		c, size := m.next(text[at:])
 		if c&isUpper == 0 {

@@ -126,7 +126,7 @@ func parse(line []byte) (x Line, err error) {
 		return x, fmt.Errorf("%w: %s", ErrNoExport, fault.Clip(err.Error()))
 	}
 	if _, err := dec.Token(); err != io.EOF {
-		return refuse("something stands behind the document; put one on a line")
+		return refuse("something follows the document; put one on a line")
 	}
 	if x.Lexsem == nil {
 		return x, nil

@@ -181,7 +181,7 @@ func TestFilterErrorsPoint(t *testing.T) {
 		`(a = 1 ‸`: "character 1", `((a = 1) ‸b`: "not b", `a = 1‸)`: "without", `a = 1 ‸b = 2`: "and, or", `a = 1 ‸"b"`: "and, or",
 		`a ‸& b`: "write and", `a = 1 ‸|| b = 1`: "write or", `‸!a = 1`: "write not", `a = 1 ‸# b`: "meaning", `a = ‸-x`: "JSON",
 		`a = ‸01`: "JSON", `a = ‸1.`: "JSON", `a = ‸1.2.3`: "JSON", `a = ‸2024-05-06`: "JSON", `a = ‸12abc`: "JSON", `‸12 = a`: "field",
-		`a not ‸= 1`: "behind not", `a ‸and b exists`: "behind a", `‸in = 1`: "quotes", `not ‸`: "condition", `a = 1 and ‸`: "condition",
+		`a not ‸= 1`: "after not", `a ‸and b exists`: "after a", `‸in = 1`: "quotes", `not ‸`: "condition", `a = 1 and ‸`: "condition",
 		`a = 1 or ‸or`: "condition", `(‸)`: "condition", `日本 = ‸語`: "quotes", "a =\n ‸x": "quotes", `a = ‸1e9999999999999`: "range",
 		`a exists ‸exists`: "and, or", `a ‸( 1`: "expected =", `a = 1 ‸, b`: "and, or", "a ‸\xff": "UTF-8", `a = "‸` + "\xc3" + `"`: "UTF-8",
 	} {
@@ -200,7 +200,7 @@ func TestFilterErrorsPoint(t *testing.T) {
 
 func TestFilterErrorShowsTheCharacter(t *testing.T) {
 	_, err := Parse(`lang = go and year > 3`)
-	want := "filter, character 8: expected a value behind =, not the bare word go; put quotes around text\n" +
+	want := "filter, character 8: expected a value after =, not the bare word go; put quotes around text\n" +
 		"  lang = go and year > 3\n" +
 		"         ^"
 	if err == nil || err.Error() != want {

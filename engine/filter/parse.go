@@ -209,12 +209,12 @@ func (p *parser) condition() (Filter, error) {
 			err = p.value(&f)
 		}
 	case negate:
-		return f, p.errorf(sign.at, "expected in, between or exists behind not, not %v", sign)
+		return f, p.errorf(sign.at, "expected in, between or exists after not, not %v", sign)
 	case sign.kind == tokenSign && signs[sign.text] != opAll:
 		f.op, negate = signs[sign.text], sign.text == "!="
 		err = p.value(&f)
 	default:
-		return f, p.errorf(sign.at, "expected =, !=, <, <=, >, >=, ^=, in, between or exists behind %v, not %v", path, sign)
+		return f, p.errorf(sign.at, "expected =, !=, <, <=, >, >=, ^=, in, between or exists after %v, not %v", path, sign)
 	}
 	if err == nil && negate {
 		return p.made(path.at, Not(f))
@@ -248,9 +248,9 @@ func (p *parser) value(f *Filter) error {
 		}
 		v, p.at = scalar{String, stamp}, t.at+len(word)
 	case t.kind == tokenWord && !words[t.text]:
-		return p.errorf(t.at, "expected a value behind %v, not the bare word %v; put quotes around text", before, t)
+		return p.errorf(t.at, "expected a value after %v, not the bare word %v; put quotes around text", before, t)
 	default:
-		return p.errorf(t.at, "expected a value behind %v, not %v", before, t)
+		return p.errorf(t.at, "expected a value after %v, not %v", before, t)
 	}
 	f.values = append(f.values, v)
 	if why := f.check(len(f.values) - 1); why != "" {
@@ -266,7 +266,7 @@ func (p *parser) list(f *Filter) error {
 	}
 	open := p.tok
 	if !open.is("[") {
-		return p.errorf(open.at, `expected a list such as ["a", "b"] behind in, not %v`, open)
+		return p.errorf(open.at, `expected a list such as ["a", "b"] after in, not %v`, open)
 	}
 	if p.peek("]") {
 		if err := p.next(); err != nil {

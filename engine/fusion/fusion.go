@@ -14,8 +14,8 @@ import (
 	"math"
 	"slices"
 
-	"github.com/lexsem/lexsem/index/inverted"
 	"github.com/lexsem/lexsem/internal/fault"
+	"github.com/lexsem/lexsem/internal/inverted"
 )
 
 // Kinds of fusion.

@@ -8,8 +8,8 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/lexsem/lexsem/index/inverted"
 	"github.com/lexsem/lexsem/internal/fault"
+	"github.com/lexsem/lexsem/internal/inverted"
 )
 
 func candidates() []Candidate {

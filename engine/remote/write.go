@@ -14,9 +14,9 @@ import (
 	"github.com/lexsem/lexsem/engine/internal/calls"
 	"github.com/lexsem/lexsem/engine/internal/columns"
 	"github.com/lexsem/lexsem/engine/internal/intake"
-	"github.com/lexsem/lexsem/index/inverted"
 	"github.com/lexsem/lexsem/internal/chunk"
 	"github.com/lexsem/lexsem/internal/fault"
+	"github.com/lexsem/lexsem/internal/inverted"
 	"github.com/lexsem/lexsem/internal/metadata"
 	"github.com/lexsem/lexsem/internal/text"
 )

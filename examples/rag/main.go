@@ -21,8 +21,7 @@ import (
 	"time"
 
 	"github.com/lexsem/lexsem/encoder"
-	"github.com/lexsem/lexsem/encoder/native"
-	"github.com/lexsem/lexsem/encoder/provision"
+	"github.com/lexsem/lexsem/encoder/models"
 	"github.com/lexsem/lexsem/engine"
 )
 
@@ -45,11 +44,7 @@ func main() {
 }
 
 func run(ctx context.Context, dir string, c chat, question string, k int, out io.Writer) error {
-	found, err := provision.Ensure(ctx, provision.Request{Runtime: provision.RuntimeNone})
-	if err != nil {
-		return err
-	}
-	enc, err := native.Open(ctx, found.ModelDir, native.Options{}) // no cgo, nothing to install
+	enc, err := models.Open(ctx, models.Default, models.Options{Backend: models.BackendNative}) // no cgo, nothing to install
 	if err != nil {
 		return err
 	}
@@ -60,7 +55,7 @@ func run(ctx context.Context, dir string, c chat, question string, k int, out io
 // answer writes the model's answer to the question and the passages that it was given.
 func answer(ctx context.Context, dir string, enc encoder.Encoder, c chat, question string, k int, out io.Writer) error {
 	if strings.TrimSpace(question) == "" {
-		return errors.New("no question; put it behind the flags")
+		return errors.New("no question; put it after the flags")
 	}
 	db, err := engine.Open(ctx, dir, enc, engine.Options{MustExist: true, ReadOnly: true})
 	if err != nil {

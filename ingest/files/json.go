@@ -169,7 +169,7 @@ func unended(err error) error {
 type lineCounter struct {
 	r     io.Reader
 	read  int64
-	ends  []int64 // offsets behind the line ends that no one has asked beyond yet
+	ends  []int64 // offsets after the line ends that no one has asked beyond yet
 	lines int     // line ends before those
 }
 

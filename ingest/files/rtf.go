@@ -110,7 +110,7 @@ func (r *rtf) read() error {
 			}
 			r.now, r.outer, r.ignore, star = r.outer[n-1], r.outer[:n-1], 0, false
 			if n == 1 {
-				return r.behind()
+				return r.rest()
 			}
 		case '\\':
 			if err := r.control(&star); err != nil && err != io.EOF {
@@ -128,8 +128,8 @@ func (r *rtf) read() error {
 	}
 }
 
-// behind checks whether anything follows the end of the document.
-func (r *rtf) behind() error {
+// rest checks whether anything follows the end of the document.
+func (r *rtf) rest() error {
 	for {
 		c, err := r.in.ReadByte()
 		switch {

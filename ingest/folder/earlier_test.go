@@ -16,7 +16,7 @@ import (
 	"github.com/lexsem/lexsem/engine"
 	"github.com/lexsem/lexsem/engine/filter"
 	"github.com/lexsem/lexsem/ingest/folder"
-	"github.com/lexsem/lexsem/ingest/location"
+	"github.com/lexsem/lexsem/internal/location"
 )
 
 // earlier makes the database and the folder that the build before the field _file had after it had indexed testdata/earlier/root,

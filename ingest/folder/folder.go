@@ -34,7 +34,7 @@ import (
 	"github.com/lexsem/lexsem/engine"
 	"github.com/lexsem/lexsem/engine/filter"
 	"github.com/lexsem/lexsem/ingest/files"
-	"github.com/lexsem/lexsem/ingest/location"
+	"github.com/lexsem/lexsem/internal/location"
 	"github.com/lexsem/lexsem/internal/problems"
 )
 

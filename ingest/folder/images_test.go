@@ -8,16 +8,16 @@ import (
 	"testing"
 
 	"github.com/lexsem/lexsem/encoder"
-	"github.com/lexsem/lexsem/encoder/encodertest"
 	"github.com/lexsem/lexsem/engine"
 	"github.com/lexsem/lexsem/ingest/folder"
+	"github.com/lexsem/lexsem/internal/testkit/encoders"
 )
 
 // Of a folder with both a database of images takes the images, and one of texts the rest; what is gone
 // is removed.
 func TestImages(t *testing.T) {
 	dir := t.TempDir()
-	for i, in := range encodertest.Images(t, 20) {
+	for i, in := range encoders.Images(t, 20) {
 		if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("red-boat_%d.bmp", i)), in.Data, 0o644); err != nil {
 			t.Fatal(err)
 		}
@@ -28,7 +28,7 @@ func TestImages(t *testing.T) {
 	for _, c := range []struct {
 		enc  encoder.Encoder
 		want int
-	}{{encodertest.NewPixels(24), 20}, {encoder.NewHash(16), 1}} {
+	}{{encoders.NewPixels(24), 20}, {encoder.NewHash(16), 1}} {
 		e, err := engine.Open(t.Context(), t.TempDir(), c.enc, engine.Options{VisualWords: 64})
 		if err != nil {
 			t.Fatal(err)

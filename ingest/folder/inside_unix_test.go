@@ -15,12 +15,12 @@ import (
 	"time"
 
 	"github.com/lexsem/lexsem/encoder"
-	"github.com/lexsem/lexsem/encoder/encodertest"
 	"github.com/lexsem/lexsem/engine"
 	"github.com/lexsem/lexsem/ingest/files"
 	_ "github.com/lexsem/lexsem/ingest/files/parquet"
 	_ "github.com/lexsem/lexsem/ingest/files/pdf"
 	"github.com/lexsem/lexsem/internal/regular"
+	"github.com/lexsem/lexsem/internal/testkit/encoders"
 )
 
 // scene is a folder whose files are swapped while they are opened, and what lies outside of it.
@@ -59,7 +59,7 @@ func contentOf(t *testing.T, name, text string) string {
 	case "tsv":
 		return "_id\ttext\nr\t" + text + "\n"
 	case files.KindImage:
-		return string(encodertest.Images(t, 2)[len(text)%2].Data)
+		return string(encoders.Images(t, 2)[len(text)%2].Data)
 	}
 	return text
 }
@@ -180,7 +180,7 @@ func TestSwapsOfKinds(t *testing.T) {
 	if got, want := len(all), len(files.Kinds()); got != want {
 		t.Fatalf("%d kinds are tried of %d", got, want)
 	}
-	for _, enc := range []encoder.Encoder{encoder.NewHash(16), encodertest.NewPixels(24)} {
+	for _, enc := range []encoder.Encoder{encoder.NewHash(16), encoders.NewPixels(24)} {
 		s := newScene(t, enc, all...)
 		n := 0
 		looked = func(dir *os.Root, name string) {

@@ -10,7 +10,7 @@ import (
 
 	"github.com/lexsem/lexsem/engine"
 	"github.com/lexsem/lexsem/ingest/files"
-	"github.com/lexsem/lexsem/ingest/location"
+	"github.com/lexsem/lexsem/internal/location"
 	"github.com/lexsem/lexsem/internal/metadata"
 )
 

@@ -8,7 +8,7 @@ import (
 
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/engine"
-	"github.com/lexsem/lexsem/ingest/location"
+	"github.com/lexsem/lexsem/internal/location"
 )
 
 // TestMadeFiles: files of offices, books, notebooks and mail are stored by a sync, found unchanged by the next one, and

@@ -7,10 +7,10 @@ import (
 
 	"github.com/lexsem/lexsem/engine"
 	"github.com/lexsem/lexsem/ingest/files"
-	"github.com/lexsem/lexsem/ingest/location"
+	"github.com/lexsem/lexsem/internal/location"
 )
 
-// Describe adds the origin of a record to its metadata, as the field location.File. root is "" for a file that was named itself;
+// Describe adds the origin of a record to its metadata, as the field _file. root is "" for a file that was named itself;
 // path is then absolute. A record of such a file that was exported from a database keeps the file that it is from (Apart).
 func Describe(r files.Record, root, path, kind string, modified time.Time) engine.Document {
 	d := r.Document

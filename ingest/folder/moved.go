@@ -17,7 +17,7 @@ import (
 	"strings"
 
 	"github.com/lexsem/lexsem/engine"
-	"github.com/lexsem/lexsem/ingest/location"
+	"github.com/lexsem/lexsem/internal/location"
 	"github.com/lexsem/lexsem/internal/problems"
 	"github.com/lexsem/lexsem/internal/regular"
 )

@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/lexsem/lexsem/ingest/files"
-	"github.com/lexsem/lexsem/ingest/location"
+	"github.com/lexsem/lexsem/internal/location"
 	"github.com/lexsem/lexsem/internal/metadata"
 	"github.com/lexsem/lexsem/internal/regular"
 )

@@ -10,11 +10,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/lexsem/lexsem/encoder/encodertest"
 	"github.com/lexsem/lexsem/encoder/openai"
 	"github.com/lexsem/lexsem/engine"
 	"github.com/lexsem/lexsem/ingest/folder"
 	"github.com/lexsem/lexsem/internal/problems"
+	"github.com/lexsem/lexsem/internal/testkit/encoders"
 )
 
 // lacks is what the database lacks by its statistics: "state path:line", sorted.
@@ -266,14 +266,14 @@ func TestDamagedFiles(t *testing.T) {
 
 // TestTooLongForServer: a text that is too long for the model behind a URL is cut and counted, and all are stored.
 func TestTooLongForServer(t *testing.T) {
-	api := encodertest.NewAPI(t, 16)
-	api.Next = func(_ int, texts []string) encodertest.Fault {
+	api := encoders.NewAPI(t, 16)
+	api.Next = func(_ int, texts []string) encoders.Fault {
 		for _, s := range texts {
 			if len(s) > 1000 {
-				return encodertest.Fault{Status: 400, Body: `{"error":{"message":"maximum context length is 512 tokens"}}`}
+				return encoders.Fault{Status: 400, Body: `{"error":{"message":"maximum context length is 512 tokens"}}`}
 			}
 		}
-		return encodertest.Fault{}
+		return encoders.Fault{}
 	}
 	enc, err := openai.New(openai.Options{Model: "m", Dim: 16, BaseURL: api.URL + "/v1", Key: "secret-1"})
 	if err != nil {

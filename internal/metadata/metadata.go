@@ -31,7 +31,7 @@ func Encode(m map[string]any) ([]byte, error) {
 		at = bytes.IndexRune(raw, utf8.RuneError)
 	}
 	if at >= 0 {
-		return nil, fmt.Errorf("%w: metadata: a text that is not UTF-8, behind %q; convert it", fault.ErrInvalid, raw[max(0, at-40):at])
+		return nil, fmt.Errorf("%w: metadata: a text that is not UTF-8, after %q; convert it", fault.ErrInvalid, raw[max(0, at-40):at])
 	}
 	if !json.Valid(raw) {
 		_, err := Parse(raw)
@@ -70,7 +70,7 @@ func Parse(raw []byte) (m map[string]any, err error) {
 		return nil, fmt.Errorf("%w: %v", ErrNoObject, err)
 	}
 	if _, err := dec.Token(); err != io.EOF {
-		return nil, fmt.Errorf("%w: something stands behind it", ErrNoObject)
+		return nil, fmt.Errorf("%w: something follows it", ErrNoObject)
 	}
 	return m, nil
 }

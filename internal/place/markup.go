@@ -51,7 +51,7 @@ func (m *Markup) head(line, level int, text string) {
 	m.Headings = append(m.Headings, Heading{At: line, Level: level, Text: strings.TrimSpace(text)})
 }
 
-// orgTags stand behind a heading.
+// orgTags stand after a heading.
 var orgTags = regexp.MustCompile(`\s+:[\w@#%:]+:\s*$`)
 
 // org reads Org: stars before headings, and keywords such as #+TITLE.

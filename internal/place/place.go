@@ -2,7 +2,7 @@
 // headings. Start with [Of].
 //
 // Readers of files put form feeds, which no other text of theirs has, before each page and slide, before the name of a sheet, and
-// before a heading as many as its level. A vertical tab in a sheet says that the numbers of the rows behind it are not known.
+// before a heading as many as its level. A vertical tab in a sheet says that the numbers of the rows after it are not known.
 // Markdown and the markups of plain texts need none.
 package place
 

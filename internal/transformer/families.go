@@ -316,7 +316,7 @@ func qwen(r raw, c *Config) error {
 	}
 	c.Causal, c.Scale = !r.Bidirectional && or(r.IsCausal, true), float64(c.HeadWidth)
 	if !c.Causal && r.UseSliding {
-		return fmt.Errorf("use_sliding_window is set where tokens see those behind them, which is not known")
+		return fmt.Errorf("use_sliding_window is set where tokens see those after them, which is not known")
 	}
 	c.Activation = cmp.Or(r.Act, "silu")
 	first := or(r.MaxWindow, 28)

@@ -1,7 +1,7 @@
 package vec
 
 // Late interaction: codes of token states, 16 in parallel, against the tokens of a query. Package
-// index/late describes them.
+// internal/late describes them.
 
 const (
 	// SimLanes is the number of codes in a block.

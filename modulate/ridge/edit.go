@@ -108,7 +108,7 @@ func (e *Edit) add(order []int, ids []uint64, xs [][]float32, tokens [][]int32) 
 	e.pairs, e.most = e.pairs[:0], 0
 	for k, i := range order {
 		if n := s.slots(); n > 0 && key(s.id(n-1)) >= key(ids[i]) {
-			e.fail("passage %d comes behind passage %d; give documents in the order they were made in, each once", ids[i], s.id(n-1))
+			e.fail("passage %d comes after passage %d; give documents in the order they were made in, each once", ids[i], s.id(n-1))
 			return
 		}
 		if !e.look(2 * s.dim) {

@@ -9,8 +9,8 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/lexsem/lexsem/internal/testkit/testcorpus"
 	"github.com/lexsem/lexsem/internal/vec"
-	"github.com/lexsem/lexsem/modulate/internal/testcorpus"
 )
 
 var unit, same, maxDiff, randomIDs = testcorpus.Unit, testcorpus.Same, testcorpus.MaxDiff, testcorpus.IDs

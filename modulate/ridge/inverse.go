@@ -47,7 +47,7 @@ func (v *inverse) mul(us, fs [][]float32) error {
 		clear(u)
 	}
 	m, d, i := v.packed, len(us[0]), 0
-	for ; d-i >= 4; i += 4 { // four rows: a corner, and the columns behind it, which they have in common
+	for ; d-i >= 4; i += 4 { // four rows: a corner, and the columns after it, which they have in common
 		n := d - i
 		r0, r1, r2, r3 := m[:n], m[n:][:n-1], m[2*n-1:][:n-2], m[3*n-3:][:n-3]
 		m = m[4*n-6:]

@@ -71,7 +71,7 @@ type Sums struct {
 	n      int
 	total  []float64 // Σx [dim]
 	frozen *frozen
-	ids    []uint64          // of the slots behind the frozen ones; may be appended to behind len
+	ids    []uint64          // of the slots after the frozen ones; may be appended to after len
 	tokens cow.Array[posted] // [|V|], of a vocabulary that grows as far as it is known
 	dead   cow.Set           // slots of passages that were removed
 

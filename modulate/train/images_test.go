@@ -9,9 +9,9 @@ import (
 	"testing"
 
 	"github.com/lexsem/lexsem/encoder"
-	"github.com/lexsem/lexsem/encoder/encodertest"
 	"github.com/lexsem/lexsem/encoder/picture"
-	"github.com/lexsem/lexsem/encoder/visual"
+	"github.com/lexsem/lexsem/internal/testkit/encoders"
+	"github.com/lexsem/lexsem/internal/visual"
 	"github.com/lexsem/lexsem/modulate/ridge"
 )
 
@@ -19,8 +19,8 @@ import (
 func album(t *testing.T, n int) (*list, encoder.Encoder, *ridge.Sums) {
 	t.Helper()
 	const dim, words = 24, 64
-	images := encodertest.Images(t, n)
-	w, err := visual.New(encodertest.NewPixels(dim), words)
+	images := encoders.Images(t, n)
+	w, err := visual.New(encoders.NewPixels(dim), words)
 	if err != nil {
 		t.Fatal(err)
 	}

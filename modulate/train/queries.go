@@ -24,7 +24,7 @@ type queries struct {
 	keeps          keeping
 	even           bool   // w has the same tokens for every query that has any
 	side           string // of Options
-	passages       int    // rows behind those of the queries, where passages are modulated
+	passages       int    // rows after those of the queries, where passages are modulated
 }
 
 // keeping is what is kept of training queries in addition to tokens and vectors, for making w.

@@ -10,7 +10,7 @@ import (
 
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/encoder/onnx"
-	"github.com/lexsem/lexsem/encoder/provision"
+	"github.com/lexsem/lexsem/internal/provision"
 	"github.com/lexsem/lexsem/modulate"
 	"github.com/lexsem/lexsem/modulate/train"
 )

@@ -29,7 +29,7 @@ type Sampler struct {
 
 // Passage is the input of a sampler.
 type Passage struct {
-	// Text is the whole passage. For an image it is a visual.Reference, and there are no words.
+	// Text is the whole passage. For an image it is a reference of package visual, and there are no words.
 	Text string
 	// Words are the passage's words in order, without those of the reserved part
 	// (Options.Reserve).

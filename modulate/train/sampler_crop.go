@@ -5,7 +5,7 @@ import (
 
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/encoder/picture"
-	"github.com/lexsem/lexsem/encoder/visual"
+	"github.com/lexsem/lexsem/internal/visual"
 )
 
 // Crop draws a rectangle of an image, 40 to 82 % of its width and of its height, mirrored half of

@@ -5,7 +5,7 @@ import (
 
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/encoder/picture"
-	"github.com/lexsem/lexsem/encoder/visual"
+	"github.com/lexsem/lexsem/internal/visual"
 )
 
 // Hidden hides a third to two thirds of an image, cell by cell, and mirrors half of the images.

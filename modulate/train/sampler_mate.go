@@ -5,7 +5,7 @@ import (
 
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/encoder/picture"
-	"github.com/lexsem/lexsem/encoder/visual"
+	"github.com/lexsem/lexsem/internal/visual"
 )
 
 // Mate draws another image of the same label; half of them are mirrored.

@@ -112,7 +112,7 @@ type Options struct {
 	// Seq is recorded in the weights as the state of the corpus.
 	Seq uint64
 	// Media is the modality of the passages, for Draw; Fit takes that of its encoder. Texts of images
-	// are visual.References, which the encoder must resolve. Images need Sums if the stack reads them
+	// are references of package visual, which the encoder must resolve. Images need Sums if the stack reads them
 	// and cannot be reserved.
 	Media string
 	// Base, if not nil, is the bridge of the same stack and encoder to continue from. It is not changed. The

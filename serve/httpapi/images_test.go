@@ -6,20 +6,20 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/lexsem/lexsem/encoder/encodertest"
 	"github.com/lexsem/lexsem/encoder/picture"
 	"github.com/lexsem/lexsem/engine"
+	"github.com/lexsem/lexsem/internal/testkit/encoders"
 )
 
 // Images go in, are found by images, and come out.
 func TestImages(t *testing.T) {
-	db, err := engine.Open(t.Context(), t.TempDir(), encodertest.NewPixels(24), engine.Options{VisualWords: 64})
+	db, err := engine.Open(t.Context(), t.TempDir(), encoders.NewPixels(24), engine.Options{VisualWords: 64})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer db.Close()
 	c := clientOf(t, db, Options{})
-	images := encodertest.Images(t, 20)
+	images := encoders.Images(t, 20)
 	var docs []map[string]any
 	for i, in := range images {
 		docs = append(docs, map[string]any{"id": fmt.Sprint("p", i), "title": fmt.Sprint("photo ", i), "data": in.Data})

@@ -6,24 +6,24 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/lexsem/lexsem/encoder/encodertest"
 	"github.com/lexsem/lexsem/encoder/picture"
 	"github.com/lexsem/lexsem/engine"
+	"github.com/lexsem/lexsem/internal/testkit/encoders"
 	"github.com/lexsem/lexsem/serve/mcp"
 )
 
 // Agents find images by a text where the encoder places texts beside them, are spared their visual words, and see
 // the image that they get.
 func TestImages(t *testing.T) {
-	db, err := engine.Open(t.Context(), t.TempDir(), encodertest.NewTowers(12, 24), engine.Options{VisualWords: 16})
+	db, err := engine.Open(t.Context(), t.TempDir(), encoders.NewTowers(12, 24), engine.Options{VisualWords: 16})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer db.Close()
 	var docs []engine.Document
-	for a := range encodertest.Colours {
-		for b := range encodertest.Colours {
-			file, err := encodertest.Paint(a, b)
+	for a := range encoders.Colours {
+		for b := range encoders.Colours {
+			file, err := encoders.Paint(a, b)
 			if err != nil {
 				t.Fatal(err)
 			}

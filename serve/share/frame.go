@@ -16,7 +16,7 @@ type kind byte
 // Frames that the caller sends.
 const (
 	kindMethod kind = 'm' // name of the call
-	kindArgs   kind = 'a' // its arguments; behind them the call runs
+	kindArgs   kind = 'a' // its arguments; after them the call runs
 	kindCancel kind = 'k' // the caller's context has ended
 	kindEnd    kind = 'e' // end of what the caller streams
 	kindAbort  kind = 'x' // the caller cannot read on what it streams

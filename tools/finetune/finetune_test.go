@@ -14,9 +14,9 @@ import (
 	"testing"
 
 	"github.com/lexsem/lexsem/encoder"
-	"github.com/lexsem/lexsem/encoder/encodertest"
 	"github.com/lexsem/lexsem/encoder/native"
-	"github.com/lexsem/lexsem/encoder/provision"
+	"github.com/lexsem/lexsem/internal/provision"
+	"github.com/lexsem/lexsem/internal/testkit/encoders"
 	"github.com/lexsem/lexsem/internal/testkit/trial"
 	"github.com/lexsem/lexsem/modulate"
 	"github.com/lexsem/lexsem/modulate/ridge"
@@ -99,7 +99,7 @@ func near(t *testing.T, what string, texts []string, got func(i int) []float32, 
 	t.Helper()
 	least := 1.0
 	for i, text := range texts {
-		c := encodertest.Cosine(got(i), want[i])
+		c := encoders.Cosine(got(i), want[i])
 		if least = min(least, c); !(c >= encoder.MinProbeCosine) {
 			t.Errorf("%s of %q: cosine %v", what, text, c)
 		}
@@ -131,7 +131,7 @@ func TestRoundTrip(t *testing.T) {
 	words := []string{"red", "green", "blue", "sky", "sea", "##s", "stone", "river", "bird", "tree", "wind", "sand", "fog", "moon", "lake", "hill"}
 	dir := t.TempDir()
 	folder := filepath.Join(dir, "tiny")
-	encodertest.NewTiny(3, encodertest.Tiny{Vocab: append(slices.Clone(encodertest.TinySpecials), words...)}).Write(t, folder)
+	encoders.NewTiny(3, encoders.Tiny{Vocab: append(slices.Clone(encoders.TinySpecials), words...)}).Write(t, folder)
 	var lines bytes.Buffer
 	word := func(i int) string { return words[[]int{0, 1, 2, 3, 4, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15}[i%15]] }
 	for i := range 30 {
@@ -166,7 +166,7 @@ func TestRoundTrip(t *testing.T) {
 			near(t, "query vector with its bridge", queries, func(i int) []float32 {
 				return m.Modulate(nil, modulate.Input{Tokens: got[i].Tokens, Dense: got[i].Dense, Hidden: got[i].Hidden})
 			}, want)
-			if c := encodertest.Cosine(want[0], dense[0]); c > 0.999 {
+			if c := encoders.Cosine(want[0], dense[0]); c > 0.999 {
 				t.Errorf("the bridge has learned nothing: cosine %v to the query without it", c)
 			}
 		})

@@ -5,6 +5,8 @@
 //
 //	lexsem export --db DB --vectors docs.jsonl
 //	go run ./tools/pairs -against COMMIT docs.jsonl queries.jsonl
+//
+// With -limit 1.1 it fails if anything takes more than 1.1 times as much CPU time or space as in COMMIT.
 package main
 
 import (
@@ -27,10 +29,11 @@ import (
 func main() {
 	against := flag.String("against", "", "`COMMIT` to compare with")
 	pairs := flag.Int("pairs", 10, "how many runs of each")
+	limit := flag.Float64("limit", 0, "fail if a median ratio is above this `RATIO`; 0 means no limit")
 	alone := flag.Bool("measure", false, "measure this build alone, and print JSON")
 	flag.Parse()
-	if (*against != "") == *alone || flag.NArg() != 2 || *pairs < 1 {
-		fmt.Fprintln(os.Stderr, "usage: pairs -against COMMIT [-pairs N] | -measure, DOCUMENTS QUERIES (both written by lexsem export --vectors)")
+	if (*against != "") == *alone || flag.NArg() != 2 || *pairs < 1 || *limit < 0 {
+		fmt.Fprintln(os.Stderr, "usage: pairs -against COMMIT [-pairs N] [-limit RATIO] | -measure, DOCUMENTS QUERIES (both written by lexsem export --vectors)")
 		os.Exit(2)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
@@ -42,7 +45,7 @@ func main() {
 			err = json.NewEncoder(os.Stdout).Encode(r)
 		}
 	} else {
-		err = compare(ctx, os.Stdout, *against, *pairs, flag.Arg(0), flag.Arg(1))
+		err = compare(ctx, os.Stdout, *against, *pairs, *limit, flag.Arg(0), flag.Arg(1))
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "pairs:", err)
@@ -51,7 +54,7 @@ func main() {
 	}
 }
 
-func compare(ctx context.Context, out io.Writer, commit string, pairs int, documents, queries string) error {
+func compare(ctx context.Context, out io.Writer, commit string, pairs int, limit float64, documents, queries string) error {
 	tmp, err := os.MkdirTemp("", "pairs")
 	if err != nil {
 		return err
@@ -78,8 +81,11 @@ func compare(ctx context.Context, out io.Writer, commit string, pairs int, docum
 			runs[i] = append(runs[i], r)
 		}
 	}
-	_, err = io.WriteString(out, table(runs[0], runs[1]))
-	return err
+	said, worse := table(runs[0], runs[1], limit)
+	if _, err := io.WriteString(out, said); err != nil || len(worse) == 0 {
+		return err
+	}
+	return fmt.Errorf("worse than %s by more than the limit of %g: %s; find the cause, or run it again on a quiet machine", commit, limit, strings.Join(worse, ", "))
 }
 
 // tree writes the files of a commit to a folder, with the tools/pairs of this tree.
@@ -126,8 +132,8 @@ func once(ctx context.Context, program, documents, queries string) (r report, er
 }
 
 // table has for each measure the medians of both, and the median, minimum and maximum of the ratio within a
-// pair.
-func table(other, this []report) string {
+// pair. It also returns the measures whose median ratio of CPU time or space is above the limit.
+func table(other, this []report, limit float64) (_ string, worse []string) {
 	var b strings.Builder
 	b.WriteString("| | other, CPU | this | this over other: CPU | wall | same rankings | largest difference of a score |\n|---|---|---|---|---|---|---|\n")
 	row := func(name, format string, of func(report) times, same string) {
@@ -135,13 +141,18 @@ func table(other, this []report) string {
 		fmt.Fprintf(&b, "| %s | "+format+" | "+format+" | %.2f (%.2f to %.2f) | %.2f (%.2f to %.2f) | %s |\n", name,
 			median(each(other, func(r report) float64 { return of(r).CPU })), median(each(this, func(r report) float64 { return of(r).CPU })),
 			median(cpu), slices.Min(cpu), slices.Max(cpu), median(wall), slices.Min(wall), slices.Max(wall), same)
+		if limit > 0 && median(cpu) > limit {
+			worse = append(worse, fmt.Sprintf("%s (%.2f)", name, median(cpu)))
+		}
 	}
 	row("adding all", "%.2f s", func(r report) times { return r.Add }, "| ")
+	row("opening", "%.1f ms", func(r report) times { return r.Open }, "| ")
+	row("space on disk", "%.0f bytes", func(r report) times { return times{r.Bytes, r.Bytes} }, "| ")
 	for _, name := range slices.Sorted(maps.Keys(this[0].Search)) {
 		same, off := alike(other[0].Hits[name], this[0].Hits[name])
 		row(strings.TrimSpace(name), "%.0f µs", func(r report) times { return r.Search[name] }, fmt.Sprintf("%d of %d | %.1g", same, len(this[0].Hits[name]), off))
 	}
-	return b.String()
+	return b.String(), worse
 }
 
 // alike counts the queries with the same hits in the same order, and returns the maximum difference of the

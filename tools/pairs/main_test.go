@@ -18,15 +18,20 @@ import (
 
 func TestTable(t *testing.T) {
 	made := func(cpu float64, hits ...hit) report {
-		return report{Add: times{cpu, 1}, Search: map[string]times{"dense none": {2 * cpu, 2}}, Hits: map[string][][]hit{"dense none": {{{"a", 1}}, hits}}}
+		return report{Add: times{cpu, 1}, Open: times{3 * cpu, 1}, Bytes: 10 * cpu, Search: map[string]times{"dense none": {2 * cpu, 2}}, Hits: map[string][][]hit{"dense none": {{{"a", 1}}, hits}}}
 	}
 	other := []report{made(1, hit{"a", .5}, hit{"b", .25}), made(2), made(4)}
 	this := []report{made(2, hit{"b", .25}, hit{"a", .75}), made(2), made(2)}
+	if _, worse := table(this[2:], other[2:], 1.9); strings.Join(worse, ", ") != "adding all (2.00), opening (2.00), space on disk (2.00), dense none (2.00)" {
+		t.Errorf("above the limit: %q", worse)
+	}
 	for _, want := range []string{
+		"| opening | 6.0 ms | 6.0 ms | 1.00 (0.50 to 2.00) | 1.00 (1.00 to 1.00) | |  |",
+		"| space on disk | 20 bytes | 20 bytes | 1.00 (0.50 to 2.00) | 1.00 (0.50 to 2.00) | |  |",
 		"| adding all | 2.00 s | 2.00 s | 1.00 (0.50 to 2.00) | 1.00 (1.00 to 1.00) | |  |",
 		"| dense none | 4 µs | 4 µs | 1.00 (0.50 to 2.00) | 1.00 (1.00 to 1.00) | 1 of 2 | 0.2 |",
 	} {
-		if got := table(other, this); !strings.Contains(got, want+"\n") {
+		if got, worse := table(other, this, 1); !strings.Contains(got, want+"\n") || worse != nil {
 			t.Errorf("no %q in\n%s", want, got)
 		}
 	}
@@ -54,17 +59,17 @@ func TestPairs(t *testing.T) {
 		t.Fatal(err)
 	}
 	var out bytes.Buffer
-	if err := compare(t.Context(), &out, "HEAD", 1, name, name); err != nil {
+	if err := compare(t.Context(), &out, "HEAD", 1, 0, name, name); err != nil {
 		t.Fatal(err)
 	}
 	t.Log(out.String())
 	if n := strings.Count(out.String(), " | 60 of 60 | "); n != 5 {
 		t.Errorf("%d of 5 modes answer alike:\n%s", n, out.String())
 	}
-	if err := compare(t.Context(), &out, "HEAD", 1, "docs/method.md", name); err == nil || !strings.Contains(err.Error(), "exit status 1") {
+	if err := compare(t.Context(), &out, "HEAD", 1, 0, "docs/method.md", name); err == nil || !strings.Contains(err.Error(), "exit status 1") {
 		t.Errorf("documents that are none: %v", err)
 	}
-	if err := compare(t.Context(), &out, "no-such-commit", 1, name, name); err == nil || !strings.Contains(err.Error(), "no-such-commit") {
+	if err := compare(t.Context(), &out, "no-such-commit", 1, 0, name, name); err == nil || !strings.Contains(err.Error(), "no-such-commit") {
 		t.Errorf("a commit that is none: %v", err)
 	}
 }

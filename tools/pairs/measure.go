@@ -15,6 +15,7 @@ import (
 	"io"
 	"math"
 	"os"
+	"path/filepath"
 	"reflect"
 	"syscall"
 	"time"
@@ -39,9 +40,12 @@ type hit struct {
 type times struct{ CPU, Wall float64 }
 
 // report has the results of one run. Add, in seconds, includes the background work after it;
-// Search is in microseconds a search, by mode and variant. Hits are those of each query.
+// Open is in milliseconds; Search is in microseconds a search, by mode and variant. Bytes are
+// those on disk after Close. Hits are those of each query.
 type report struct {
 	Add    times
+	Open   times
+	Bytes  float64
 	Search map[string]times
 	Hits   map[string][][]hit
 }
@@ -68,11 +72,18 @@ func measure(ctx context.Context, documents, queries string) (r report, err erro
 	if f := reflect.ValueOf(&o).Elem().FieldByName("TokenStates"); f.IsValid() {
 		f.SetString("off") // a search that reads them is another one
 	}
-	e, err := engine.Open(ctx, dir, encoder.NewHash(len(docs[0].Vector)), o)
+	open := func() (*engine.Engine, error) {
+		return engine.Open(ctx, dir, encoder.NewHash(len(docs[0].Vector)), o)
+	}
+	e, err := open()
 	if err != nil {
 		return r, err
 	}
-	defer func() { err = errors.Join(err, e.Close()) }()
+	defer func() {
+		if e != nil {
+			err = errors.Join(err, e.Close())
+		}
+	}()
 	clock := startClock()
 	for at := 0; at < len(docs); at += commit {
 		if _, err := e.Add(ctx, docs[at:min(len(docs), at+commit)]); err != nil {
@@ -83,6 +94,19 @@ func measure(ctx context.Context, documents, queries string) (r report, err erro
 		return r, err
 	}
 	r.Add = clock.since(1)
+	err = e.Close()
+	if e = nil; err != nil {
+		return r, err
+	}
+	if r.Bytes, err = size(dir); err != nil {
+		return r, err
+	}
+	clock = startClock()
+	if e, err = open(); err != nil {
+		e = nil
+		return r, err
+	}
+	r.Open = clock.since(1e3)
 	r.Search, r.Hits = map[string]times{}, map[string][][]hit{}
 	for _, a := range asked {
 		search := func(i int) (engine.Result, error) {
@@ -118,6 +142,21 @@ func measure(ctx context.Context, documents, queries string) (r report, err erro
 		r.Search[name] = clock.since(1e6 / timed)
 	}
 	return r, nil
+}
+
+// size is the number of bytes that the files in dir take on disk.
+func size(dir string) (n float64, err error) {
+	err = filepath.WalkDir(dir, func(_ string, d os.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		i, err := d.Info()
+		if s, ok := i.Sys().(*syscall.Stat_t); err == nil && ok {
+			n += float64(s.Blocks) * 512
+		}
+		return err
+	})
+	return n, err
 }
 
 // settle waits for the background work after commits, in trees that have such work.

@@ -31,7 +31,7 @@ import (
 	index "github.com/blevesearch/bleve_index_api"
 
 	"github.com/lexsem/lexsem/bench"
-	"github.com/lexsem/lexsem/index/inverted"
+	"github.com/lexsem/lexsem/internal/inverted"
 	"github.com/lexsem/lexsem/internal/snapshot"
 	"github.com/lexsem/lexsem/internal/text"
 )

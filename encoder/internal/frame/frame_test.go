@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/lexsem/lexsem/encoder"
-	"github.com/lexsem/lexsem/encoder/encodertest"
+	"github.com/lexsem/lexsem/internal/testkit/encoders"
 )
 
 // TestPack: each text is in one batch, no batch is too large, and the longest texts come first.
@@ -109,7 +109,7 @@ func (fixed) Close() error { return nil }
 
 // TestCrossNoScore: a model that gives no finite score is an error, not a place in an order.
 func TestCrossNoScore(t *testing.T) {
-	p, err := LoadPair(encodertest.Crosses(t)["bert"], 0)
+	p, err := LoadPair(encoders.Crosses(t)["bert"], 0)
 	if err != nil {
 		t.Fatal(err)
 	}

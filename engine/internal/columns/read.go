@@ -34,7 +34,7 @@ func (e *Edit) read(raw []byte) error {
 		if _, err := metadata.Parse(raw); err != nil {
 			return err
 		}
-		return fmt.Errorf("%w: more stands behind it", metadata.ErrNoObject)
+		return fmt.Errorf("%w: something follows it", metadata.ErrNoObject)
 	}
 	j := text{raw: raw}
 	e.file = fileField{path: rootPath}

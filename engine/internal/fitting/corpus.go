@@ -7,10 +7,10 @@ import (
 	"slices"
 
 	"github.com/lexsem/lexsem/encoder/picture"
-	"github.com/lexsem/lexsem/encoder/visual"
 	"github.com/lexsem/lexsem/engine/internal/state"
 	"github.com/lexsem/lexsem/index"
 	"github.com/lexsem/lexsem/internal/chunk"
+	"github.com/lexsem/lexsem/internal/visual"
 	"github.com/lexsem/lexsem/modulate/train"
 	"github.com/lexsem/lexsem/store"
 )

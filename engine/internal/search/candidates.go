@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"github.com/lexsem/lexsem/engine/fusion"
-	"github.com/lexsem/lexsem/index/inverted"
+	"github.com/lexsem/lexsem/internal/inverted"
 	"github.com/lexsem/lexsem/internal/text"
 )
 

@@ -9,9 +9,9 @@ import (
 	"github.com/lexsem/lexsem/engine/fusion"
 	"github.com/lexsem/lexsem/engine/internal/state"
 	"github.com/lexsem/lexsem/index"
+	"github.com/lexsem/lexsem/internal/local"
 	"github.com/lexsem/lexsem/internal/vec"
 	"github.com/lexsem/lexsem/modulate"
-	"github.com/lexsem/lexsem/modulate/local"
 )
 
 // The number of cells that a query probes: all up to wholeCells, about 10,000 passages, and at

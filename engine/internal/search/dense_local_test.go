@@ -9,11 +9,11 @@ import (
 	"github.com/lexsem/lexsem/engine/fusion"
 	"github.com/lexsem/lexsem/engine/internal/state"
 	"github.com/lexsem/lexsem/index"
-	"github.com/lexsem/lexsem/index/inverted"
 	"github.com/lexsem/lexsem/internal/cow"
+	"github.com/lexsem/lexsem/internal/inverted"
+	"github.com/lexsem/lexsem/internal/local"
 	"github.com/lexsem/lexsem/internal/vec"
 	"github.com/lexsem/lexsem/modulate"
-	"github.com/lexsem/lexsem/modulate/local"
 )
 
 // withLocal is a state of n random documents that local bridges cut into cells, 0 for

@@ -7,8 +7,8 @@ import (
 
 	"github.com/lexsem/lexsem/engine/explain"
 	"github.com/lexsem/lexsem/engine/fusion"
-	"github.com/lexsem/lexsem/index/inverted"
 	"github.com/lexsem/lexsem/internal/chunk"
+	"github.com/lexsem/lexsem/internal/inverted"
 	"github.com/lexsem/lexsem/internal/text"
 )
 

@@ -6,8 +6,8 @@ import (
 	"sort"
 
 	"github.com/lexsem/lexsem/engine/fusion"
-	"github.com/lexsem/lexsem/index/inverted"
 	"github.com/lexsem/lexsem/internal/chunk"
+	"github.com/lexsem/lexsem/internal/inverted"
 )
 
 // Found is one hit before its document is read.

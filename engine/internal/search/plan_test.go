@@ -6,7 +6,7 @@ import (
 
 	"github.com/lexsem/lexsem/engine/internal/state"
 	"github.com/lexsem/lexsem/internal/fault"
-	"github.com/lexsem/lexsem/modulate/local"
+	"github.com/lexsem/lexsem/internal/local"
 )
 
 func TestProbes(t *testing.T) {

@@ -7,7 +7,7 @@ import (
 	"math"
 
 	"github.com/lexsem/lexsem/engine/fusion"
-	"github.com/lexsem/lexsem/index/late"
+	"github.com/lexsem/lexsem/internal/late"
 	"github.com/lexsem/lexsem/store"
 )
 

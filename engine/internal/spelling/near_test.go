@@ -7,7 +7,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/lexsem/lexsem/index/inverted"
+	"github.com/lexsem/lexsem/internal/inverted"
 	"github.com/lexsem/lexsem/internal/text"
 )
 

@@ -8,7 +8,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/lexsem/lexsem/index/inverted"
+	"github.com/lexsem/lexsem/internal/inverted"
 	"github.com/lexsem/lexsem/internal/text"
 )
 

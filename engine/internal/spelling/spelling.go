@@ -1,5 +1,5 @@
 // Package spelling repairs mistyped words of queries from the vocabulary of a database. Start with
-// [Speller.Repair]. A [Speller] is safe for concurrent use. It makes a table of the vocabulary, 8 bytes a
+// [Speller.Repair]. A [Speller] is safe for concurrent use. It makes a table of the vocabulary, 16 bytes a
 // term, at the first query with an unknown word, and frees it after a minute without use.
 package spelling
 
@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/lexsem/lexsem/index/inverted"
+	"github.com/lexsem/lexsem/internal/inverted"
 	"github.com/lexsem/lexsem/internal/text"
 )
 

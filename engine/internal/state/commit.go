@@ -217,7 +217,7 @@ func (d *DB) apply(ctx context.Context, cur *State, in *feed, p parts) (*State, 
 					return err
 				}
 			}
-			if p.has(sums) { // behind the vectors, which sums of rare tokens read
+			if p.has(sums) { // after the vectors, which sums of rare tokens read
 				next.Sums, err = d.editSums(ctx, cur, in)
 			}
 			return err
@@ -261,7 +261,7 @@ func (d *DB) apply(ctx context.Context, cur *State, in *feed, p parts) (*State, 
 	}
 	if p.has(bridges) && cur.Local != nil {
 		for _, v := range withVectors(df.added) {
-			next.Fresh = append(next.Fresh, v.ID) // behind what older states see
+			next.Fresh = append(next.Fresh, v.ID) // after what older states see
 		}
 	}
 	return &next, nil

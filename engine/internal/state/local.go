@@ -8,7 +8,7 @@ import (
 	"sync"
 
 	"github.com/lexsem/lexsem/internal/chunk"
-	"github.com/lexsem/lexsem/modulate/local"
+	"github.com/lexsem/lexsem/internal/local"
 	"github.com/lexsem/lexsem/store"
 )
 

@@ -10,10 +10,10 @@ import (
 	"github.com/lexsem/lexsem/engine/internal/recent"
 	"github.com/lexsem/lexsem/engine/internal/tokens"
 	"github.com/lexsem/lexsem/index"
-	"github.com/lexsem/lexsem/index/inverted"
 	"github.com/lexsem/lexsem/internal/chunk"
+	"github.com/lexsem/lexsem/internal/inverted"
+	"github.com/lexsem/lexsem/internal/local"
 	"github.com/lexsem/lexsem/internal/snapshot"
-	"github.com/lexsem/lexsem/modulate/local"
 	"github.com/lexsem/lexsem/modulate/ridge"
 	"github.com/lexsem/lexsem/store"
 )

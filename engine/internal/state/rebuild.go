@@ -8,8 +8,8 @@ import (
 	"github.com/lexsem/lexsem/engine/internal/columns"
 	"github.com/lexsem/lexsem/engine/internal/tokens"
 	"github.com/lexsem/lexsem/index"
-	"github.com/lexsem/lexsem/index/inverted"
 	"github.com/lexsem/lexsem/internal/cow"
+	"github.com/lexsem/lexsem/internal/inverted"
 	"github.com/lexsem/lexsem/store"
 )
 

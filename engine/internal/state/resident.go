@@ -37,7 +37,7 @@ func (d *DB) forgetTables(context.Context, *State) (bool, error) {
 	if d.o.ReadOnly || d.committed.since() > 5*rest {
 		return false, nil
 	}
-	m.later = true // Badger goes on writing behind the commits
+	m.later = true // Badger goes on writing after the commits
 	if time.Since(m.forgot) < rest {
 		return false, nil
 	}

@@ -62,7 +62,7 @@ func (l *List) Next(came []Chunk, gone []uint64) (*List, error) {
 func (l *List) push(id uint64, size uint32) error {
 	if n := len(l.ids); n > 0 && chunk.Compare(id, l.ids[n-1]) <= 0 {
 		last := l.ids[n-1]
-		return fmt.Errorf("%w: chunk %d of version %d comes behind chunk %d of version %d", ErrCorrupt, chunk.Number(id), chunk.Ord(id), chunk.Number(last), chunk.Ord(last))
+		return fmt.Errorf("%w: chunk %d of version %d comes after chunk %d of version %d", ErrCorrupt, chunk.Number(id), chunk.Ord(id), chunk.Number(last), chunk.Ord(last))
 	}
 	if size == 0 {
 		return fmt.Errorf("%w: chunk %d of version %d has no codes", ErrCorrupt, chunk.Number(id), chunk.Ord(id))

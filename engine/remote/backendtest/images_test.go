@@ -5,16 +5,16 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/lexsem/lexsem/encoder/encodertest"
 	"github.com/lexsem/lexsem/engine"
 	"github.com/lexsem/lexsem/engine/remote"
 	"github.com/lexsem/lexsem/engine/remote/backendtest"
+	"github.com/lexsem/lexsem/internal/testkit/encoders"
 )
 
 // TestImagesStayEmbedded: an engine elsewhere keeps no files and no codebook, so images are
 // refused before anything is made there.
 func TestImagesStayEmbedded(t *testing.T) {
-	enc := encodertest.NewPixels(24)
+	enc := encoders.NewPixels(24)
 	e, err := engine.Open(t.Context(), t.TempDir(), enc, engine.Options{VisualWords: 64})
 	if err != nil {
 		t.Fatal(err)

@@ -21,7 +21,7 @@ func ReadAll(t testing.TB, name, in string, o files.Options) (recs []files.Recor
 	t.Helper()
 	for rec, err := range files.Read(t.Context(), strings.NewReader(in), int64(len(in)), name, o) {
 		if last != nil {
-			t.Fatalf("%s: something comes behind the error %v", name, last)
+			t.Fatalf("%s: something comes after the error %v", name, last)
 		}
 		var re *files.RecordError
 		switch {

@@ -1,9 +1,10 @@
 // Command figures measures the runs of docs/runs. Start reading at record.go.
 //
 //	.ci/figures all|again|sample|tables|adopt [PREFIX of a run's name]
+//	.ci/figures speed COMMIT
 //
 // all records runs that are not recorded, again measures them again, sample repeats some runs, tables writes
-// recorded values into the documents, adopt reads figures that were written by hand.
+// recorded values into the documents, adopt reads figures that were written by hand. speed compares with a commit.
 // LEXSEM_FIGURES_ENCODINGS names a folder that keeps encodings and bridges between runs.
 package main
 
@@ -16,7 +17,7 @@ import (
 
 // verbs are the operations on the runs of docs/runs.
 var verbs = map[string]func(ctx context.Context, prefix string) error{
-	"all": record, "again": again, "sample": sample,
+	"all": record, "again": again, "sample": sample, "speed": speed,
 	"tables": func(context.Context, string) error { return tables() },
 	"adopt":  func(_ context.Context, prefix string) error { return adopt(prefix) },
 }
@@ -32,7 +33,7 @@ func run(ctx context.Context, args []string) int {
 		args = append(args, "")
 	}
 	if len(args) != 2 || verbs[args[0]] == nil {
-		fmt.Fprintln(os.Stderr, "usage: figures all|again|sample|tables|adopt [PREFIX of a run's name]")
+		fmt.Fprintln(os.Stderr, "usage: figures all|again|sample|tables|adopt [PREFIX of a run's name] | speed COMMIT")
 		return 2
 	}
 	if err := verbs[args[0]](ctx, args[1]); err != nil {

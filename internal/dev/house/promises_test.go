@@ -56,8 +56,8 @@ var promises = []struct {
 	{"Boosts, sorts and groups hold on every page", "engine TestBoost, TestSort, TestGroupBy", "modes, pages, explanations", ""},
 	{"A small database takes little space", "engine TestSpaceOfMarkdown", "parts; token states or none", ""},
 	{"No link leads out of an indexed folder", "ingest/folder TestLinks, TestSwaps", "also as a file is opened", ""},
-	{"Downloads that differ are refused", "encoder/provision TestExtract, TestExtractTruncated, TestCacheDamage", "cut at each byte", ""},
-	{"`--offline` opens no connection", "encoder/provision TestOfflineMissing", "no model there", "`--offline` opens no network connection"},
+	{"Downloads that differ are refused", "internal/provision TestExtract, TestExtractTruncated, TestCacheDamage", "cut at each byte", ""},
+	{"`--offline` opens no connection", "internal/provision TestOfflineMissing", "no model there", "`--offline` opens no network connection"},
 	{"Setting the clock changes nothing", "internal/dev/house TestNoDurationsByTheWallClock; ingest/folder TestRacy", "code; files of the future", ""},
 }
 

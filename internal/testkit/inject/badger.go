@@ -32,7 +32,7 @@ func FilesOf(dir string) []string {
 
 // Lines that a child prints.
 const (
-	SaysFailed  = "failed:"           // behind the name of a call: that it gave an error
+	SaysFailed  = "failed:"           // after the name of a call: that it gave an error
 	saysDamaged = "called damaged:"   // that an error called the database damaged
 	saysLongest = "longest call"      // before a duration and a name: what one call took at most
 	SaysEnd     = "came to its end\n" // at last

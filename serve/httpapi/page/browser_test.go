@@ -16,9 +16,9 @@ import (
 	"time"
 
 	"github.com/lexsem/lexsem/encoder"
-	"github.com/lexsem/lexsem/encoder/encodertest"
 	"github.com/lexsem/lexsem/engine"
 	"github.com/lexsem/lexsem/engine/filter"
+	"github.com/lexsem/lexsem/internal/testkit/encoders"
 	"github.com/lexsem/lexsem/internal/testkit/trial"
 	"github.com/lexsem/lexsem/serve/httpapi"
 	"github.com/lexsem/lexsem/serve/httpapi/page"
@@ -47,16 +47,16 @@ func TestBrowser(t *testing.T) {
 	if _, err := e.KeepTokenStates(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	photos, err := engine.Open(t.Context(), t.TempDir(), encodertest.NewTowers(12, 24), engine.Options{VisualWords: 16})
+	photos, err := engine.Open(t.Context(), t.TempDir(), encoders.NewTowers(12, 24), engine.Options{VisualWords: 16})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer photos.Close()
 	var walls []engine.Document
-	colours := slices.Sorted(maps.Keys(encodertest.Colours))
+	colours := slices.Sorted(maps.Keys(encoders.Colours))
 	for _, a := range colours {
 		for _, b := range colours {
-			file, err := encodertest.Paint(a, b, b) // a and b are no b and a: their vectors differ
+			file, err := encoders.Paint(a, b, b) // a and b are no b and a: their vectors differ
 			if err != nil {
 				t.Fatal(err)
 			}

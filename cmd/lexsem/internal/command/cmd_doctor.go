@@ -17,9 +17,9 @@ import (
 
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/encoder/models"
-	"github.com/lexsem/lexsem/encoder/provision"
 	"github.com/lexsem/lexsem/engine"
 	"github.com/lexsem/lexsem/internal/answer"
+	"github.com/lexsem/lexsem/internal/provision"
 	"github.com/lexsem/lexsem/internal/secret"
 	"github.com/lexsem/lexsem/store"
 )

@@ -5,7 +5,7 @@ import (
 	"errors"
 
 	"github.com/lexsem/lexsem/engine"
-	"github.com/lexsem/lexsem/ingest/location"
+	"github.com/lexsem/lexsem/internal/location"
 	"github.com/lexsem/lexsem/serve/mcp"
 )
 

@@ -13,7 +13,7 @@ import (
 
 	"github.com/lexsem/lexsem/engine"
 	"github.com/lexsem/lexsem/engine/remote"
-	"github.com/lexsem/lexsem/ingest/location"
+	"github.com/lexsem/lexsem/internal/location"
 	"github.com/lexsem/lexsem/serve/collections"
 	"github.com/lexsem/lexsem/serve/httpapi"
 	"github.com/lexsem/lexsem/serve/httpapi/page"

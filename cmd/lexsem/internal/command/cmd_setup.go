@@ -6,7 +6,7 @@ import (
 	"fmt"
 
 	"github.com/lexsem/lexsem/encoder/models"
-	"github.com/lexsem/lexsem/encoder/provision"
+	"github.com/lexsem/lexsem/internal/provision"
 )
 
 var cmdSetup = command{

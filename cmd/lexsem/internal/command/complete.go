@@ -14,10 +14,10 @@ import (
 	"github.com/lexsem/lexsem/bench/sage"
 	"github.com/lexsem/lexsem/encoder/models"
 	"github.com/lexsem/lexsem/encoder/native"
-	"github.com/lexsem/lexsem/encoder/provision"
 	"github.com/lexsem/lexsem/engine"
 	"github.com/lexsem/lexsem/engine/fusion"
 	"github.com/lexsem/lexsem/index"
+	"github.com/lexsem/lexsem/internal/provision"
 	"github.com/lexsem/lexsem/internal/text"
 	"github.com/lexsem/lexsem/modulate"
 )

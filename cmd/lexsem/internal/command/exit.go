@@ -9,10 +9,10 @@ import (
 
 	"github.com/lexsem/lexsem/bench"
 	"github.com/lexsem/lexsem/encoder"
-	"github.com/lexsem/lexsem/encoder/provision"
 	"github.com/lexsem/lexsem/engine"
 	"github.com/lexsem/lexsem/engine/filter"
 	"github.com/lexsem/lexsem/engine/rerank"
+	"github.com/lexsem/lexsem/internal/provision"
 	"github.com/lexsem/lexsem/store"
 )
 

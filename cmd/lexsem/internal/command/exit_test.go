@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"github.com/lexsem/lexsem/encoder"
-	"github.com/lexsem/lexsem/encoder/provision"
 	"github.com/lexsem/lexsem/engine"
+	"github.com/lexsem/lexsem/internal/provision"
 	"github.com/lexsem/lexsem/store"
 )
 

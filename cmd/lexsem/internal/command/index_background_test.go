@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/lexsem/lexsem/encoder/encodertest"
+	"github.com/lexsem/lexsem/internal/testkit/encoders"
 )
 
 // TestBackground: index --background ends while the model is still silent, words find the files, and stats tells how far the
@@ -44,11 +44,11 @@ func testBackground(t *testing.T, own bool) {
 	for i := range 20 {
 		write(i, fmt.Sprintf("# Note %d\n\nA lantern in harbour %d.\n", i, i))
 	}
-	api := encodertest.NewAPI(t, 8)
+	api := encoders.NewAPI(t, 8)
 	speak := make(chan struct{})
 	open := sync.OnceFunc(func() { close(speak) })
 	t.Cleanup(open)
-	api.Next = func(int, []string) encodertest.Fault { <-speak; return encodertest.Fault{} }
+	api.Next = func(int, []string) encoders.Fault { <-speak; return encoders.Fault{} }
 	run := func(args ...string) string {
 		t.Helper()
 		cmd := exec.CommandContext(t.Context(), "lexsem", append(args, where...)...)

@@ -14,8 +14,8 @@ import (
 	"testing"
 
 	"github.com/lexsem/lexsem/encoder"
-	"github.com/lexsem/lexsem/encoder/encodertest"
 	"github.com/lexsem/lexsem/engine"
+	"github.com/lexsem/lexsem/internal/testkit/encoders"
 	"github.com/lexsem/lexsem/serve/collections"
 	"github.com/lexsem/lexsem/store"
 )
@@ -70,7 +70,7 @@ func TestOthersReadNothing(t *testing.T) {
 	defer syscall.Umask(syscall.Umask(0))
 	docs, data := filepath.Join(in, "docs.jsonl"), filepath.Join(in, "data")
 	manyTexts(t, docs, 40)
-	encodertest.NewTiny(1, encodertest.Tiny{Positions: 64}).Write(t, model)
+	encoders.NewTiny(1, encoders.Tiny{Positions: 64}).Write(t, model)
 	if err := errors.Join(os.MkdirAll(data, 0o700), os.MkdirAll(filepath.Join(in, "folder"), 0o700), os.WriteFile(filepath.Join(in, "folder", "a.txt"), []byte("a file"), 0o600),
 		os.Mkdir("cache", 0o700), os.Mkdir("flat", 0o777), os.Mkdir("restored", 0o777), os.Mkdir("cache/vectors", 0o777)); err != nil {
 		t.Fatal(err)

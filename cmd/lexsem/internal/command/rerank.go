@@ -12,9 +12,9 @@ import (
 	"github.com/lexsem/lexsem/encoder/models"
 	"github.com/lexsem/lexsem/encoder/native"
 	"github.com/lexsem/lexsem/encoder/onnx"
-	"github.com/lexsem/lexsem/encoder/provision"
 	"github.com/lexsem/lexsem/engine"
 	"github.com/lexsem/lexsem/engine/rerank"
+	"github.com/lexsem/lexsem/internal/provision"
 	"github.com/lexsem/lexsem/internal/secret"
 )
 

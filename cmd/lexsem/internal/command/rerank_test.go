@@ -7,8 +7,8 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"github.com/lexsem/lexsem/encoder/encodertest"
 	"github.com/lexsem/lexsem/engine/rerank/reranktest"
+	"github.com/lexsem/lexsem/internal/testkit/encoders"
 )
 
 // fakeReranker is the last server of scores that a script has started.
@@ -63,6 +63,6 @@ func writeCross(t *testing.T) func(ts *testscript.TestScript, neg bool, args []s
 		if neg || len(args) != 2 {
 			ts.Fatalf("usage: cross DIR FAMILY")
 		}
-		ts.Check(os.CopyFS(ts.MkAbs(args[0]), os.DirFS(encodertest.Crosses(t)[args[1]])))
+		ts.Check(os.CopyFS(ts.MkAbs(args[0]), os.DirFS(encoders.Crosses(t)[args[1]])))
 	}
 }

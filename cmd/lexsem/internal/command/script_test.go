@@ -17,10 +17,10 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/lexsem/lexsem/encoder"
-	"github.com/lexsem/lexsem/encoder/encodertest"
 	"github.com/lexsem/lexsem/encoder/models"
 	"github.com/lexsem/lexsem/engine"
 	"github.com/lexsem/lexsem/internal/safetensors/safetensorstest"
+	"github.com/lexsem/lexsem/internal/testkit/encoders"
 	"github.com/lexsem/lexsem/internal/testkit/trial"
 )
 
@@ -92,7 +92,7 @@ func TestScripts(t *testing.T) {
 			"api": startSource, "apicalls": sourceCalls, "apitexts": sourceTexts, "turn": turnSource, "vectors": vectorsAlone, "unname": unname, "gotree": goTree, "older": older,
 			"rerankapi": startReranker, "rerankcalls": rerankerCalls, "rerankbreak": breakReranker, "cross": writeCross(t),
 			"tinymodel": func(ts *testscript.TestScript, _ bool, args []string) { // DIR, to write a model of two layers into
-				encodertest.NewTiny(1, encodertest.Tiny{Positions: 64}).Write(t, ts.MkAbs(args[0]))
+				encoders.NewTiny(1, encoders.Tiny{Positions: 64}).Write(t, ts.MkAbs(args[0]))
 			},
 		},
 	})

@@ -20,12 +20,12 @@ import (
 	"testing"
 
 	"github.com/lexsem/lexsem/encoder"
-	"github.com/lexsem/lexsem/encoder/encodertest"
 	"github.com/lexsem/lexsem/encoder/ollama"
 	"github.com/lexsem/lexsem/encoder/openai"
 	"github.com/lexsem/lexsem/engine/remote/elastic"
 	"github.com/lexsem/lexsem/engine/remote/weaviate"
 	"github.com/lexsem/lexsem/engine/rerank"
+	"github.com/lexsem/lexsem/internal/testkit/encoders"
 )
 
 const canary = "CANARY-1234567890"
@@ -253,7 +253,7 @@ func TestNoErrorHoldsAKey(t *testing.T) {
 // TestNoFileHoldsAKey: of a database that was filled by a server with a key, and of what commands print of it.
 func TestNoFileHoldsAKey(t *testing.T) {
 	t.Chdir(t.TempDir())
-	api := encodertest.NewAPI(t, 8)
+	api := encoders.NewAPI(t, 8)
 	t.Setenv("OPENAI_API_KEY", canary)
 	t.Setenv("RERANK_API_KEY", canary)
 	env := map[string]string{"OPENAI_BASE_URL": api.URL + "/v1", "LEXSEM_DB": "db", "LEXSEM_CACHE": "cache"}
@@ -267,8 +267,8 @@ func TestNoFileHoldsAKey(t *testing.T) {
 			t.Errorf("%q: %d, %s", args, code, said)
 		}
 	}
-	api.Next = func(int, []string) encodertest.Fault {
-		return encodertest.Fault{Status: 401, Body: `{"error":"` + canary + `"}`}
+	api.Next = func(int, []string) encoders.Fault {
+		return encoders.Fault{Status: 401, Body: `{"error":"` + canary + `"}`}
 	}
 	if code, said := ran(t.Context(), env, "search", "other words"); code != exitUnavailable || strings.Contains(said, canary) {
 		t.Errorf("%d, %s", code, said)

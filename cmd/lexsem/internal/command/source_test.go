@@ -11,14 +11,14 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/lexsem/lexsem/encoder"
-	"github.com/lexsem/lexsem/encoder/encodertest"
 	"github.com/lexsem/lexsem/engine"
+	"github.com/lexsem/lexsem/internal/testkit/encoders"
 )
 
 // fakeSource is the last server of vectors that a script has started.
 type fakeSource struct {
 	t *testing.T
-	*encodertest.API
+	*encoders.API
 }
 
 type sourceKey struct{} // of a script's values
@@ -34,7 +34,7 @@ func startSource(ts *testscript.TestScript, neg bool, args []string) {
 	dim, err := strconv.Atoi(args[1])
 	ts.Check(err)
 	f := sourceOf(ts)
-	f.API = encodertest.NewAPI(f.t, dim)
+	f.API = encoders.NewAPI(f.t, dim)
 	ts.Setenv(args[0], f.URL+args[2])
 }
 
@@ -58,8 +58,8 @@ func sourceTexts(ts *testscript.TestScript, neg bool, args []string) {
 
 // turn makes the last server answer like another model from then on.
 func turnSource(ts *testscript.TestScript, _ bool, _ []string) {
-	sourceOf(ts).Next = func(int, []string) encodertest.Fault {
-		return encodertest.Fault{Spoil: func(vectors [][]float32) [][]float32 {
+	sourceOf(ts).Next = func(int, []string) encoders.Fault {
+		return encoders.Fault{Spoil: func(vectors [][]float32) [][]float32 {
 			for _, v := range vectors {
 				v[0] += .1
 			}

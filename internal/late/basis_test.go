@@ -1,0 +1,184 @@
+package late_test
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"hash/crc32"
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/lexsem/lexsem/internal/late"
+)
+
+// The axes are orthonormal, lie along the directions of most variance, and those of a
+// lower rank are the first of a higher one.
+func TestFitBasisFindsWhatVaries(t *testing.T) {
+	for _, o := range []struct{ dim, rank int }{{6, 3}, {40, 40}, {150, 8}, {160, 96}} {
+		states := cloud(9, 1500, o.dim)
+		b := fit(t, states, o.dim, o.rank)
+		if b.Dim() != o.dim || b.Rank() != o.rank {
+			t.Fatalf("%d of %d, want %d of %d", b.Rank(), b.Dim(), o.rank, o.dim)
+		}
+		at, err := b.Project(nil, states)
+		if err != nil {
+			t.Fatal(err)
+		}
+		n := len(states) / o.dim
+		var before float64
+		for i := range o.rank { // coordinates of mean 0, uncorrelated, of falling variance
+			var mean, square float64
+			for r := range n {
+				x := float64(at[r*o.rank+i])
+				mean, square = mean+x/float64(n), square+x*x/float64(n)
+			}
+			if math.Abs(mean) > 1e-4 {
+				t.Errorf("dim %d: mean %g of coordinate %d", o.dim, mean, i)
+			}
+			if i > 0 && square > before*1.0005 {
+				t.Errorf("dim %d: variance %g of coordinate %d, %g of the one before", o.dim, square, i, before)
+			}
+			before = square
+			if j := i / 2; j != i {
+				var both, other float64
+				for r := range n {
+					both += float64(at[r*o.rank+i]) * float64(at[r*o.rank+j]) / float64(n)
+					other += float64(at[r*o.rank+j]) * float64(at[r*o.rank+j]) / float64(n)
+				}
+				if math.Abs(both) > 0.02*math.Sqrt(square*other) {
+					t.Errorf("dim %d: correlation %g of coordinates %d and %d", o.dim, both/math.Sqrt(square*other), i, j)
+				}
+			}
+		}
+		if again := fit(t, states, o.dim, o.rank); again.ID() != b.ID() {
+			t.Error("the same states gave another basis")
+		}
+		if other := fit(t, cloud(10, 1500, o.dim), o.dim, o.rank); other.ID() == b.ID() {
+			t.Error("other states gave the same ID")
+		}
+	}
+	if b := fit(t, cloud(1, 10, 16), 16, 0); b.Rank() != 16 {
+		t.Errorf("rank %d by default where there are 16 dimensions", b.Rank())
+	}
+	if b := fit(t, cloud(1, 300, 128), 128, 0); b.Rank() != late.DefaultRank {
+		t.Errorf("rank %d by default", b.Rank())
+	}
+}
+
+// States of less variety than the rank have a basis, too: what is left over is any direction.
+func TestFitBasisOfFewStates(t *testing.T) {
+	const dim = 24
+	for _, states := range [][]float32{cloud(1, 2, dim), make([]float32, 5*dim), slices.Repeat(cloud(1, 1, dim), 9)} {
+		b := fit(t, states, dim, 12)
+		data, err := late.Coder{Basis: b}.Encode(nil, states, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		q, err := late.NewQuery(states, nil, nil, b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, err := late.Parse(data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s, err := q.Score(c); err != nil || math.IsNaN(s) || math.Abs(s) > 1.05 {
+			t.Errorf("score %g, %v", s, err)
+		}
+	}
+}
+
+func TestFitBasisRefuses(t *testing.T) {
+	nan, inf := cloud(1, 4, 3), cloud(1, 4, 3)
+	nan[7], inf[2] = float32(math.NaN()), float32(math.Inf(1))
+	for name, o := range map[string]struct {
+		states    []float32
+		dim, rank int
+		want      error
+	}{
+		"no dimension":    {nil, 0, 3, late.ErrOptions},
+		"large dimension": {nil, late.MaxDim + 1, 3, late.ErrOptions},
+		"negative rank":   {cloud(1, 4, 3), 3, -1, late.ErrOptions},
+		"large rank":      {cloud(1, 4, 3), 3, late.MaxRank + 1, late.ErrOptions},
+		"one state":       {cloud(1, 1, 3), 3, 2, late.ErrLength},
+		"half a state":    {cloud(1, 4, 3)[:11], 3, 2, late.ErrLength},
+		"NaN":             {nan, 3, 2, late.ErrNotFinite},
+		"infinity":        {inf, 3, 2, late.ErrNotFinite},
+		"out of range":    {slices.Repeat([]float32{3e38, -3e38}, 30), 3, 2, late.ErrNotFinite},
+	} {
+		if _, err := late.FitBasis(o.states, o.dim, o.rank); !errors.Is(err, o.want) {
+			t.Errorf("%s: %v, want %v", name, err, o.want)
+		}
+	}
+}
+
+func TestBasisAsBytes(t *testing.T) {
+	b := fit(t, cloud(1, 100, 20), 20, 7)
+	data, err := b.AppendBinary([]byte("before"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	data = data[len("before"):]
+	again, err := late.ReadBasis(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again.ID() != b.ID() || again.Dim() != 20 || again.Rank() != 7 {
+		t.Errorf("%08x, %d of %d", again.ID(), again.Rank(), again.Dim())
+	}
+	want, _ := b.Project(nil, cloud(5, 9, 20))
+	got, err := again.Project(nil, cloud(5, 9, 20))
+	if err != nil || !slices.Equal(got, want) {
+		t.Errorf("projects otherwise: %v", err)
+	}
+	for i := range data {
+		for _, flip := range []byte{1, 0x80} {
+			bad := bytes.Clone(data)
+			bad[i] ^= flip
+			if _, err := late.ReadBasis(bad); !errors.Is(err, late.ErrDamaged) {
+				t.Fatalf("byte %d flipped: %v", i, err)
+			}
+		}
+		if _, err := late.ReadBasis(data[:i]); !errors.Is(err, late.ErrDamaged) {
+			t.Fatalf("%d bytes: %v", i, err)
+		}
+	}
+	if _, err := late.ReadBasis(append(bytes.Clone(data), 0)); !errors.Is(err, late.ErrDamaged) {
+		t.Errorf("a byte too many: %v", err)
+	}
+	bad := bytes.Clone(data) // NaN under a checksum that fits
+	binary.LittleEndian.PutUint32(bad[40:], math.Float32bits(float32(math.NaN())))
+	body := bad[:len(bad)-4]
+	binary.LittleEndian.PutUint32(bad[len(body):], crc32.Checksum(body, crc32.MakeTable(crc32.Castagnoli)))
+	if _, err := late.ReadBasis(bad); !errors.Is(err, late.ErrDamaged) {
+		t.Errorf("NaN: %v", err)
+	}
+	if _, err := b.Project(nil, make([]float32, 21)); !errors.Is(err, late.ErrLength) {
+		t.Errorf("half a state: %v", err)
+	}
+	states := make([]float32, 20)
+	states[3] = float32(math.Inf(1))
+	if got, err := b.Project([]float32{7}, states); !errors.Is(err, late.ErrNotFinite) || !slices.Equal(got, []float32{7}) {
+		t.Errorf("infinity: %v, %v", got, err)
+	}
+}
+
+func FuzzReadBasis(f *testing.F) {
+	b := fit(f, cloud(1, 30, 5), 5, 3)
+	data, _ := b.AppendBinary(nil)
+	f.Add(data)
+	f.Add([]byte("lexlate1\xff\xff\xff\xff\xff\xff\xff\xff....."))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		b, err := late.ReadBasis(data)
+		if err != nil {
+			if !errors.Is(err, late.ErrDamaged) {
+				t.Fatal(err)
+			}
+			return
+		}
+		if again, _ := b.AppendBinary(nil); !bytes.Equal(again, data) {
+			t.Fatal("another form of the same basis")
+		}
+	})
+}
