@@ -132,6 +132,22 @@ func TestFilesOfSourceCode(t *testing.T) {
 	}
 	// Other modes and kinds of fusion keep their scores.
 	plain := kindly(t, engine.KindText, repository()...)
+	presence := func(e *engine.Engine, f fusion.Options) float64 {
+		t.Helper()
+		x, err := e.Explain(t.Context(), engine.Query{Text: "walrus feeding plan", K: 10, Fusion: f}, "zoo/walrus.go")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, term := range x.Terms {
+			if strings.HasPrefix(term.Name, "presence") {
+				return term.Weight
+			}
+		}
+		return 0
+	}
+	if code, text, given := presence(e, fusion.Options{}), presence(plain, fusion.Options{}), presence(e, fusion.Options{Presence: 0.25}); text == 0 || code != 2*text || given != text || presence(e, fusion.Options{Presence: -1}) != 0 {
+		t.Errorf("term recall weighs %v, in texts %v, if told so %v; want twice as much, and what is told", code, text, given)
+	}
 	for _, q := range []engine.Query{{Mode: engine.ModeLexical}, {Mode: engine.ModeDense}, {Fusion: fusion.Options{Kind: fusion.RRF}}, {Fusion: fusion.Options{Kind: fusion.Convex}}, {Like: []string{"zoo/other_test.go"}}} {
 		q.Text, q.K = "walrus feeding plan", 10
 		same(t, search(t, plain, q), search(t, e, q))

@@ -17,7 +17,7 @@ import (
 var (
 	ourRecords = private.Ours{Folders: map[string]private.Ours{recordsName: {Files: isRecordFile}}}
 	ourParts   = map[string]private.Ours{
-		recordsName: {Files: isRecordFile}, bridgesName: named(".bridge"), derivedName: named(".snap"), syncName: named(".jsonl", ".ids", ".problems"),
+		recordsName: {Files: isRecordFile}, bridgesName: named(".bridge"), derivedName: named(".snap"), syncName: named(".jsonl", ".ids", ".problems", ".options"),
 		fitName: named("state", ".vectors", ".vectors.lock", ".vectors.new"),
 	}
 	ourFiles = named(markerName, lockName, headName, swapName, reserveName, "demo.json").Files

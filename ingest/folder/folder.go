@@ -290,6 +290,9 @@ func (f *Folder) Sync(ctx context.Context) (Report, error) {
 	}
 	defer f.leave()
 	f.loaded = false // others may have written
+	if err := f.remember(); err != nil {
+		return Report{}, err
+	}
 	r, err := f.sync(ctx, nil)
 	return r, errors.Join(err, f.save())
 }

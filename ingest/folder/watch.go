@@ -33,6 +33,9 @@ func (f *Folder) Watch(ctx context.Context, each func(Report, error) error) (err
 	}
 	defer f.leave()
 	f.loaded = false
+	if err := f.remember(); err != nil {
+		return err
+	}
 	defer func() { err = errors.Join(err, f.save()) }()
 	w := &watch{f: f, each: each, told: map[string]string{}, heard: map[string]string{}, first: true}
 	defer w.close()

@@ -44,6 +44,11 @@ var fileWeights = [fileSignals]struct {
 	passageShare:    {"passages", 0.3},
 }
 
+// filePresence is the weight of the term recall in source code, where names are words. On the same queries nDCG@10 is .860 with
+// it and .849 with that of other texts (.854 if each repository uses the weight chosen on the other five among .25, .35, .5, .75
+// and 1); with static vectors .865 and .863, without vectors .856 and .847.
+const filePresence = 0.5
+
 const (
 	firstPassages = 100     // that passageShare counts
 	rankConstant  = 10      // of passageShare: one at rank r counts 1/(rankConstant + r)

@@ -149,6 +149,9 @@ func (r *Run) set(ctx context.Context, o modulate.RLROptions, step func(string))
 	r.In.Ctx = ctx
 	r.rlr, r.step = o, step
 	r.Facts.Variant = None
+	if r.Files != nil {
+		r.Plan.Fusion.Presence = cmp.Or(r.Plan.Fusion.Presence, filePresence)
+	}
 	r.Plan.Fusion = r.Plan.Fusion.Calibrate(r.Unrelated)
 	if r.Q.Vector == nil { // a vector of the caller's may be of one who knows more
 		r.Facts.Unknown = r.In.Tokens.Unknown()

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -21,6 +22,10 @@ var cmdIndex = command{
 	summary: "store files or JSONL, and keep folders in sync",
 	about: `
 PATH is a file or a folder; - reads JSONL from standard input.
+
+Without --db, the database of one folder lies in it, as .lexsem, which Git does not see. All commands use it in
+that folder and below, unless --db or LEXSEM_DB names another; index without PATH brings it up to date. It is
+stored as with --background; --background=false waits for the vectors.
 
 A folder is synchronised: the documents that came from it become those that its files hold now. New
 and changed files are stored, documents of removed files are deleted (--keep leaves them), and nothing
@@ -128,6 +133,7 @@ documents of path that stay as they were.`,
 			most:    memoryFlag(f),
 			keep:    cacheFlags(f),
 			json:    f.bool("json", "print the summary as JSON"),
+			given:   f.given,
 		}
 		return o.run
 	},
@@ -146,6 +152,7 @@ type indexOptions struct {
 	memory, most                        *int
 	keep                                func() cacheBounds
 	json                                *bool
+	given                               func(flag string) bool
 }
 
 // indexSummary is the output of index --json.
@@ -205,7 +212,7 @@ func (o indexOptions) check(paths []string) error {
 	case *o.lacks, *o.finish:
 		return nil
 	case len(paths) == 0:
-		return hinted(usagef("nothing to index"), "name files, folders or - for JSONL on standard input")
+		return hinted(usagef("nothing to index"), "name files, folders or - for JSONL on standard input; a folder that has its own database, "+folderName+", needs no name")
 	case *o.batch < 1 || *o.batch > 100_000:
 		return usagef("--batch %d: use a number from 1 to 100,000", *o.batch)
 	case *o.poll < 0:
@@ -226,6 +233,9 @@ func (o indexOptions) check(paths []string) error {
 }
 
 func (o indexOptions) run(ctx context.Context, a *app, paths []string) (err error) {
+	if paths, err = o.place(a, paths); err != nil {
+		return err
+	}
 	if err := o.check(paths); err != nil {
 		return err
 	}
@@ -272,7 +282,7 @@ func (o indexOptions) run(ctx context.Context, a *app, paths []string) (err erro
 	later := false // another process is to make the vectors
 	defer func() {
 		if err = errors.Join(err, ix.db.close()); later {
-			err = errors.Join(err, o.startFinish(a, dir))
+			err = errors.Join(err, a.startFinish(dir, *o.memory, *o.most))
 		}
 	}()
 	before, err := ix.db.Stats(ctx)
@@ -280,6 +290,11 @@ func (o indexOptions) run(ctx context.Context, a *app, paths []string) (err erro
 		return err
 	}
 	ix.dir = before.Dir
+	if filepath.Base(dir) == folderName {
+		if err := hideFromGit(ix.dir); err != nil {
+			return err
+		}
+	}
 	ix.how = files.Options{Columns: columns, DropVectors: before.Encoder.Model != "" && !*o.vectors}
 	if *o.watch {
 		return ix.watch(paths)

@@ -20,8 +20,8 @@ lexsem://documents/ID. No tool reads a file or an address that a client names. S
 protocol; messages for people go to stderr.
 
 --dir serves a folder, such as a repository, from nothing: its files are found by their words at once, and
-by their meaning soon after; changes are followed. The database lies in the cache folder unless --db names
-one. The tool index is then left out.
+by their meaning soon after; changes are followed. The database is .lexsem in the folder if that is there, else
+in the cache folder, unless --db names one. The tool index is then left out.
 
 ` + "`lexsem mcp install CLIENT`" + ` configures a client. By hand, configure it with this command line. Many clients read this form:
 

@@ -137,7 +137,7 @@ func declareWay(f *flags, filter, variant string) way {
 		mode:    f.str("mode", "auto", "`MODE`auto, dense, lexical or hybrid"),
 		fusion:  f.str("fusion", "", "`KIND`how hybrid combines its retrievers: calibrated, rrf or convex; default calibrated, or rrf with metric dot or l2"),
 		filter:  f.str("filter", "", "`EXPR`"+filter),
-		share:   f.float("presence", 0, "weight of term recall in calibrated fusion; default 0.25; below 0 none"),
+		share:   f.float("presence", 0, "weight of term recall in calibrated fusion; default 0.25, in source code 0.5; below 0 none"),
 		beta:    f.float("beta", 0, "weight of normalised BM25 in calibrated fusion; default 0.1; below 0 none"),
 		variant: f.str("variant", "", "`NAME`"+variant),
 		plain:   f.bool("plain", "take the query as it is, without operators"),
@@ -273,7 +273,7 @@ func (o searchOptions) run(ctx context.Context, a *app, args []string) (err erro
 	if *o.places { // needs no model
 		*o.mode = engine.ModeLexical
 	}
-	db, err := a.openSearch(ctx, dir, o.way)
+	db, err := a.openFresh(ctx, dir, o.way)
 	if err != nil {
 		return err
 	}

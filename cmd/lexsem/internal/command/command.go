@@ -67,7 +67,7 @@ func (g *globals) declare(f *flags) {
 		to          *string
 		name, usage string
 	}{
-		{&g.db, "db", "`DIR`folder of the database"},
+		{&g.db, "db", "`DIR`folder of the database; default .lexsem, in the working folder or the nearest one above that has it"},
 		{&g.collection, "collection", "`NAME`use this collection of the database instead of the database itself"},
 		{&g.model, "model", "`NAME`model: a name or a folder, each with -int8 appended for weights of one byte, static or static:NAME for a table of vectors made of it, or openai:NAME or ollama:NAME; default the database's own, or " + defaultModel},
 		{&g.cache, "cache", "`DIR`folder of runtime and models; default lexsem in the user's cache folder"},
@@ -94,7 +94,13 @@ func (g *globals) enterCollection() error {
 	case g.collection == "":
 		return nil
 	case g.db == "":
-		return hinted(usagef("--collection %s: no database given", g.collection), "name the folder of the database with --db DIR or LEXSEM_DB")
+		var err error
+		if g.db, err = findDB(); err != nil {
+			return err
+		}
+		if g.db == "" {
+			return hinted(usagef("--collection %s: no database given", g.collection), whichDB)
+		}
 	case elsewhere(g.db):
 		return usagef("--collection %s: only a database in a folder has collections", g.collection)
 	}
@@ -116,10 +122,20 @@ type app struct {
 	few    bool                            // a text or two are encoded
 }
 
-// needDB returns the database's folder or a usage error.
+// whichDB is the remedy where no database is given or found.
+const whichDB = "name its folder with --db DIR or LEXSEM_DB, or make one for this folder: lexsem index ."
+
+// needDB returns the database's folder, which is that of the working folder if none is given, or a usage error.
 func (a *app) needDB() (string, error) {
 	if a.db == "" {
-		return "", hinted(usagef("no database given"), "name its folder with --db DIR or LEXSEM_DB")
+		found, err := findDB()
+		if err != nil {
+			return "", err
+		}
+		if found == "" {
+			return "", hinted(usagef("no database given, and no %s in this folder or above it", folderName), whichDB)
+		}
+		a.db = found
 	}
 	if elsewhere(a.db) {
 		return "", hinted(usagef("--db %s: %s works on a folder", secret.URL(a.db), a.name), "only serve and bridge take a URL; `lexsem serve --db URL` answers searches")

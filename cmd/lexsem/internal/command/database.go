@@ -29,6 +29,7 @@ type database struct {
 	*share.Joined
 	app  *app
 	lent encoder.Encoder // one that was not opened for the database
+	then func() error    // what to do once it is closed, or nil
 
 	mu  sync.Mutex
 	own *own // nil while another process has the database open
@@ -64,6 +65,9 @@ func (d *database) close() error {
 	}
 	if d.lent != nil {
 		err = errors.Join(err, d.app.closeEncoder(d.lent))
+	}
+	if d.then != nil {
+		err = errors.Join(err, d.then())
 	}
 	return err
 }

@@ -21,7 +21,7 @@ import (
 const waitForTurn = 10 * time.Minute
 
 // startFinish starts a process that makes the vectors of the database in dir, and says so.
-func (o indexOptions) startFinish(a *app, dir string) (err error) {
+func (a *app) startFinish(dir string, memory, most int) (err error) {
 	self, err := os.Executable()
 	if err != nil {
 		return err
@@ -48,7 +48,7 @@ func (o indexOptions) startFinish(a *app, dir string) (err error) {
 	for _, f := range []struct {
 		name string
 		n    int
-	}{{"token-limit", a.tokenLimit}, {"memory", *o.memory}, {"max-memory", *o.most}} {
+	}{{"token-limit", a.tokenLimit}, {"memory", memory}, {"max-memory", most}} {
 		if f.n != 0 {
 			args = append(args, "--"+f.name, strconv.Itoa(f.n))
 		}

@@ -19,10 +19,21 @@ import (
 // vectors are. The process that makes them may be killed; --finish, or another --background, goes on.
 func TestBackground(t *testing.T) {
 	t.Parallel()
+	for name, own := range map[string]bool{"named": false, "in the folder": true} {
+		t.Run(name, func(t *testing.T) { t.Parallel(); testBackground(t, own) })
+	}
+}
+
+// testBackground uses a database that is named, or its folder's own, from a folder below it.
+func testBackground(t *testing.T, own bool) {
 	dir := t.TempDir()
 	db, notes := filepath.Join(dir, "db"), filepath.Join(dir, "notes")
-	if err := os.Mkdir(notes, 0o755); err != nil {
+	if err := os.MkdirAll(filepath.Join(notes, "sub"), 0o755); err != nil {
 		t.Fatal(err)
+	}
+	where, background, at := []string{"--db", db}, []string{"--background"}, []string{notes}
+	if own {
+		db, where, background, at = filepath.Join(notes, folderName), nil, nil, nil
 	}
 	write := func(n int, text string) {
 		t.Helper()
@@ -40,7 +51,8 @@ func TestBackground(t *testing.T) {
 	api.Next = func(int, []string) encoders.Fault { <-speak; return encoders.Fault{} }
 	run := func(args ...string) string {
 		t.Helper()
-		cmd := exec.CommandContext(t.Context(), "lexsem", append(args, "--db", db)...)
+		cmd := exec.CommandContext(t.Context(), "lexsem", append(args, where...)...)
+		cmd.Dir = filepath.Join(notes, "sub")
 		cmd.Env = append(os.Environ(), "OPENAI_BASE_URL="+api.URL+"/v1", "OPENAI_API_KEY=k", "LEXSEM_VECTOR_CACHE=0", "LEXSEM_CACHE="+filepath.Join(dir, "cache"))
 		out, err := cmd.CombinedOutput()
 		if err != nil {
@@ -75,7 +87,7 @@ func TestBackground(t *testing.T) {
 		all, _ := strconv.Atoi(said[2])
 		return all - have
 	}
-	first := worker(run("index", "--background", "--model", "openai:small@8", notes))
+	first := worker(run(append([]string{"index", "--model", "openai:small@8", notes}, background...)...))
 	if n := waiting(); n != 20 {
 		t.Errorf("%d passages wait, want 20", n)
 	}
@@ -88,7 +100,7 @@ func TestBackground(t *testing.T) {
 	if out := run("search", "--quiet", "--mode", "lexical", "harbour 7"); !strings.Contains(out, "n7.md") {
 		t.Errorf("after the kill words find %s", out)
 	}
-	second := worker(run("index", "--background", notes)) // nothing is new, and the vectors are not there
+	second := worker(run(append(append([]string{"index"}, background...), at...)...)) // nothing is new, and the vectors are not there
 	if n := waiting(); n != 20 {
 		t.Errorf("%d passages wait after the kill, want 20", n)
 	}
@@ -103,14 +115,14 @@ func TestBackground(t *testing.T) {
 		t.Error("the process is a child of this one")
 	}
 	write(3, "# Note 3\n\nA lighthouse.\n")
-	if out := run("index", "--words-first", "--quiet", notes); !strings.Contains(out, "1 replaced") {
+	if out := run(append([]string{"index", "--words-first", "--quiet"}, at...)...); !strings.Contains(out, "1 replaced") {
 		t.Error(out)
 	}
 	if out := run("index", "--finish"); !strings.Contains(out, "20 passages have vectors") {
 		t.Error(out)
 	}
-	if out := run("index", "--background", "--quiet", notes); strings.Contains(out, "process") {
+	if out := run(append(append([]string{"index", "--quiet"}, background...), at...)...); strings.Contains(out, "process") {
 		t.Errorf("a process for nothing: %s", out)
 	}
-	run("doctor", "--quiet")
+	run("doctor", "--quiet", "--db", db)
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/lexsem/lexsem/engine"
 	"github.com/lexsem/lexsem/ingest/folder"
 	"github.com/lexsem/lexsem/serve/mcp"
+	"github.com/lexsem/lexsem/store"
 )
 
 // lexsem mcp --dir serves a folder: it creates the database, stores the files as words first, and follows their changes
@@ -19,8 +20,8 @@ import (
 // firstSync is the maximum time that a client waits for the words of a folder before it gets an answer.
 const firstSync = 2 * time.Second
 
-// folderDB is the place of a folder's database unless --db names another: in the cache folder, so that nothing is
-// written into the folder itself.
+// folderDB is the place of a folder's database unless --db names another: in the folder, if it has its own, else in the cache
+// folder, so that nothing is written into the folder itself.
 func (a *app) folderDB(dir string) (string, error) {
 	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
 		return "", usagef("--dir %s: no folder; name one that is there", dir)
@@ -34,6 +35,10 @@ func (a *app) folderDB(dir string) (string, error) {
 	}
 	if real, err := filepath.EvalSymlinks(abs); err == nil { // one database, whatever the folder is called by
 		abs = real
+	}
+	own := filepath.Join(abs, folderName)
+	if is, err := store.Exists(own); err == nil && is && mine(own) {
+		return own, nil
 	}
 	cache, err := a.cacheDir()
 	if err != nil {

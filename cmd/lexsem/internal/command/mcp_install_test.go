@@ -1,8 +1,14 @@
 package command
 
 import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
+
+	"github.com/BurntSushi/toml"
 )
 
 // TestEdit: an entry is set, replaced and taken out in files of all layouts, and all else stays byte for byte.
@@ -61,6 +67,55 @@ func TestEdit(t *testing.T) {
 		s := setting{path: []string{"mcp_servers", "lexsem"}, value: value, toml: true}
 		if out, err := s.edit([]byte(bad)); err == nil {
 			t.Errorf("%q is edited: %q", bad, out)
+		}
+	}
+}
+
+// TestClientFiles: each client's file is, as a whole, what its documentation says: for Claude Code and Cursor an object
+// "mcpServers" of command and args, for VS Code "servers" with a type besides, for opencode "mcp" with the command as one list,
+// for Codex a table below "mcp_servers".
+func TestClientFiles(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	type object = map[string]any
+	for client, c := range map[string]struct {
+		file string
+		is   func(args []any) object
+	}{
+		"claude": {".mcp.json", func(a []any) object {
+			return object{"mcpServers": object{"lexsem": object{"command": a[0], "args": a[1:]}}}
+		}},
+		"cursor": {".cursor/mcp.json", func(a []any) object {
+			return object{"mcpServers": object{"lexsem": object{"command": a[0], "args": a[1:]}}}
+		}},
+		"vscode": {".vscode/mcp.json", func(a []any) object {
+			return object{"servers": object{"lexsem": object{"type": "stdio", "command": a[0], "args": a[1:]}}}
+		}},
+		"opencode": {"opencode.json", func(a []any) object {
+			return object{"mcp": object{"lexsem": object{"type": "local", "command": a, "enabled": true}}}
+		}},
+		"codex": {".codex/config.toml", func(a []any) object {
+			return object{"mcp_servers": object{"lexsem": object{"command": a[0], "args": a[1:]}}}
+		}},
+	} {
+		dir := t.TempDir()
+		if code := Run(t.Context(), Env{Args: []string{"mcp", "install", client, "--dir", dir, "--yes"}}); code != exitOK {
+			t.Fatalf("%s: exit code %d", client, code)
+		}
+		text, err := os.ReadFile(filepath.Join(dir, filepath.FromSlash(c.file)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got object
+		if strings.HasSuffix(c.file, ".toml") {
+			err = toml.Unmarshal(text, &got)
+		} else {
+			err = json.Unmarshal(text, &got)
+		}
+		if want := c.is([]any{self, "mcp", "--dir", dir}); err != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: %v, %v; want %v", client, got, err, want)
 		}
 	}
 }

@@ -1,0 +1,115 @@
+package command
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/lexsem/lexsem/ingest/folder"
+	"github.com/lexsem/lexsem/internal/atomicfile"
+	"github.com/lexsem/lexsem/store"
+)
+
+// A folder may hold its own database, in a folder of this name. `lexsem index DIR` makes it, and without --db all commands use
+// that of the working folder, or of the nearest folder above it that has one. It is hidden, so that no index reads it, and
+// its .gitignore keeps it out of Git.
+const folderName = ".lexsem"
+
+// findDB looks for the database of the working folder. dir is "" if there is none. A database of another user is passed over,
+// since that user can read what is stored in it; root uses all.
+func findDB() (dir string, err error) {
+	at, err := os.Getwd()
+	if err != nil {
+		return "", err
+	}
+	for {
+		dir := filepath.Join(at, folderName)
+		switch is, err := store.Exists(dir); {
+		case is && mine(dir):
+			return dir, nil
+		case err != nil && !errors.Is(err, fs.ErrPermission):
+			return "", hinted(err, "name the folder of the database with --db DIR or LEXSEM_DB")
+		}
+		above := filepath.Dir(at)
+		if above == at {
+			return "", nil
+		}
+		at = above
+	}
+}
+
+// hideFromGit writes the .gitignore of a database inside a folder.
+func hideFromGit(dir string) error {
+	name := filepath.Join(dir, ".gitignore")
+	if _, err := os.Lstat(name); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return atomicfile.Write(name, func(f *os.File) error {
+		_, err := f.WriteString("*\n")
+		return err
+	})
+}
+
+// place chooses the database of `lexsem index` without --db: that in the folder to index, which is made; without a path, the
+// nearest one and its folder. Words find the texts first, and a process of its own makes the vectors, unless flags say otherwise.
+func (o indexOptions) place(a *app, paths []string) ([]string, error) {
+	if a.db != "" {
+		return paths, nil
+	}
+	switch len(paths) {
+	case 0:
+		dir, err := findDB()
+		if err != nil || dir == "" {
+			return nil, err
+		}
+		if a.db = dir; *o.lacks || *o.finish {
+			return nil, nil
+		}
+		paths = []string{filepath.Dir(dir)}
+		if err := o.again(dir, paths[0]); err != nil {
+			return nil, err
+		}
+	case 1:
+		if info, err := os.Stat(paths[0]); err != nil || !info.IsDir() {
+			return paths, nil
+		}
+		a.db = filepath.Join(paths[0], folderName)
+	default:
+		return paths, nil
+	}
+	if !o.given("words-first") {
+		*o.first = true
+		*o.behind = *o.behind || !*o.watch && !o.given("background")
+	}
+	return paths, nil
+}
+
+// again sets the flags that are not given, and decide what is stored, as the last index of a folder had them.
+func (o indexOptions) again(dir, root string) error {
+	was, ok, err := folder.Again(dir, root, folder.Options{})
+	if err != nil || !ok {
+		return err
+	}
+	columns := ""
+	for _, c := range [][2]string{{"id", was.Columns.ID}, {"title", was.Columns.Title}, {"text", was.Columns.Text}, {"vector", was.Columns.Vector}} {
+		if c[1] != "" {
+			columns += "," + c[0] + "=" + c[1]
+		}
+	}
+	restore(o, "prefix", o.prefix, was.Prefix)
+	restore(o, "exclude", o.exclude, was.Exclude)
+	restore(o, "columns", o.columns, strings.TrimPrefix(columns, ","))
+	restore(o, "keep", o.stay, was.Keep)
+	restore(o, "no-default-excludes", o.usual, was.NoDefaultExcludes)
+	restore(o, "global-ids", o.global, was.GlobalIDs)
+	restore(o, "vectors", o.vectors, !was.DropVectors)
+	return nil
+}
+
+func restore[T any](o indexOptions, flag string, to *T, was T) {
+	if !o.given(flag) {
+		*to = was
+	}
+}
