@@ -2,13 +2,14 @@ package models
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/url"
 	"os"
 	"path/filepath"
 
 	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/internal/atomicfile"
+	"github.com/lexsem/lexsem/internal/private"
 	"github.com/lexsem/lexsem/internal/provision"
 )
 
@@ -30,7 +31,12 @@ func (o Options) remember(enc encoder.Encoder, name string) {
 			if old, failed := os.ReadFile(note); failed == nil && string(old) == abs {
 				return
 			}
-			err = errors.Join(os.MkdirAll(filepath.Dir(note), 0o755), os.WriteFile(note, []byte(abs), 0o644))
+			if err = private.MkdirAll(filepath.Dir(note)); err == nil {
+				err = atomicfile.Write(note, func(f *os.File) error {
+					_, err := f.WriteString(abs)
+					return err
+				})
+			}
 		}
 	}
 	if err != nil && o.Log != nil {

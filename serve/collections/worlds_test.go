@@ -49,7 +49,9 @@ func worlds(t *testing.T) []*world {
 	}{
 		{"flat", false, ""}, {"flat-int8", false, "held"}, {"hnsw", false, "http"}, {"hnsw-int8", false, "one open"}, {"hnsw-compact", false, ""}, {"hnsw-fast", false, "held"},
 		{"flat", true, ""}, {"flat-int8", true, "http"}, {"hnsw-int8", true, "held"}, {"hnsw", true, "one open"},
-		{"flat-int8", false, "words first"}, {"hnsw-int8", false, "held, words first"}, {"flat", true, "words first"},
+		// Words first with token states is another database: of a document that was replaced before its vectors were made, no token is
+		// encoded, so the states begin later and have another basis. TestWordsFirstTokenStates is about them.
+		{"flat-int8", false, "words first"}, {"hnsw-int8", false, "held, words first"},
 	} {
 		w := &world{name: fmt.Sprintf("%s, token states %t, %s", c.index, c.states, c.how), states: c.states, held: strings.HasPrefix(c.how, "held"), first: strings.HasSuffix(c.how, "words first"), overWeb: c.how == "http",
 			dir: t.TempDir(), backups: t.TempDir(), parts: map[string]int{}}

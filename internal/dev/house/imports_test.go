@@ -18,7 +18,7 @@ const module = "github.com/lexsem/lexsem"
 // directly. Imports point down only; docs/design.md draws the picture.
 var allowed = map[string][]string{
 	module:                                   {"encoder", "encoder/models", "engine"},
-	"encoder/models":                         {"encoder", "encoder/native", "encoder/ollama", "encoder/onnx", "encoder/openai", "encoder/picture", "internal/provision"},
+	"encoder/models":                         {"encoder", "internal/atomicfile", "internal/private", "encoder/native", "encoder/ollama", "encoder/onnx", "encoder/openai", "encoder/picture", "internal/provision"},
 	"internal/place":                         {},
 	"internal/problems":                      {"internal/atomicfile", "internal/private", "internal/regular"},
 	"engine/internal/recent":                 {},
