@@ -100,7 +100,16 @@ func testBackground(t *testing.T, own bool) {
 	if out := run("search", "--quiet", "--mode", "lexical", "harbour 7"); !strings.Contains(out, "n7.md") {
 		t.Errorf("after the kill words find %s", out)
 	}
-	second := worker(run(append(append([]string{"index"}, background...), at...)...)) // nothing is new, and the vectors are not there
+	var said string
+	if own { // a search that stores a changed file starts a process too
+		write(5, "# Note 5\n\nA tower.\n")
+		if said = run("search", "--mode", "lexical", "tower"); !strings.Contains(said, "n5.md") {
+			t.Errorf("a changed file is not found: %s", said)
+		}
+	} else { // nothing is new, and the vectors are not there
+		said = run(append(append([]string{"index"}, background...), at...)...)
+	}
+	second := worker(said)
 	if n := waiting(); n != 20 {
 		t.Errorf("%d passages wait after the kill, want 20", n)
 	}

@@ -31,6 +31,7 @@ func TestMain(m *testing.M) {
 		"lexsem": func() {
 			ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 			defer stop()
+			freshFor = time.Minute
 			os.Exit(Run(ctx, System()))
 		},
 		"hold": hold,
