@@ -265,7 +265,7 @@ func (s stage) rerank(ctx context.Context, q Query, n int, res *Result) error {
 	return nil
 }
 
-// order passes hits to the reranker as they are shown, and sorts them by its scores.
+// order has the reranker score the texts of hits as users see them, and sorts the hits by these scores.
 func (s stage) order(ctx context.Context, query string, hits []Hit) error {
 	texts := make([]string, len(hits))
 	for i, h := range hits {

@@ -52,7 +52,7 @@ var surviving struct {
 	n int
 }
 
-// survive calls open, in which log.Fatal becomes a panic. Afterwards the writer of the standard logger
+// survive calls open and turns a log.Fatal in it into a panic. Afterwards the writer of the standard logger
 // is the previous one, or one that others have set meanwhile.
 func survive(open func() (*badger.DB, error)) (*badger.DB, error) {
 	surviving.Lock()

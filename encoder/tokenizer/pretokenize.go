@@ -100,7 +100,7 @@ func (p *pieces) find(m matcher, text []byte, c span, invert bool) {
 	}
 }
 
-// join adds p.segments, merged as b describes.
+// join adds p.segments, and merges matches with their neighbours as b says.
 func (p *pieces) join(b behaviour) {
 	last := segment{} // the one before, and it is no match
 	for i, s := range p.segments {
