@@ -66,7 +66,7 @@ func writeHits(w io.Writer, a *app, query string, res engine.Result) {
 			fmt.Fprintf(w, "    %s\n", a.style(faint, clipColumns(flat(at), width-4)))
 		}
 		if why := staleWords[location.Stale(h.Metadata)]; why != "" {
-			fmt.Fprintf(w, "    %s; `lexsem index` stores what is there now\n", why)
+			fmt.Fprintf(w, "    %s; `lexsem index` reads its files again\n", why)
 		}
 		if n := len(h.Duplicates); n > 0 {
 			fmt.Fprintf(w, "    %s\n", a.style(faint, clipColumns("near-duplicates: "+flat(strings.Join(h.Duplicates, ", ")), width-4)))
@@ -112,7 +112,7 @@ func writePlaces(w io.Writer, a *app, res engine.Result, k int) error {
 		fmt.Fprintf(w, "%s more have it; a larger -k or --filter shows them\n", count(res.Trace.Filtered-k, "document", "documents"))
 	}
 	for _, s := range stale {
-		fmt.Fprintf(w, "%s; `lexsem index` stores what is there now\n", visible(s))
+		fmt.Fprintf(w, "%s; `lexsem index` reads its files again\n", visible(s))
 	}
 	return nil
 }
