@@ -70,6 +70,7 @@ func readNotebook(s *File) error {
 		return err
 	}
 	in := json.NewDecoder(io.LimitReader(plain, expansion*s.o.MaxBytes))
+	in.UseNumber() // a number that is too large is no text either, and no error of the decoder
 	n := &notebook{o: &outline{s: s}}
 	err = n.object(in)
 	if n.cut > 0 {
