@@ -304,7 +304,9 @@ func FuzzODF(f *testing.F) {
 func FuzzEPUB(f *testing.F) {
 	filestest.Fuzz(f, "epub", made(f, "office.epub"), made(f, "pandoc.epub"))
 }
-func FuzzRTF(f *testing.F)      { filestest.Fuzz(f, "rtf", made(f, "pandoc.rtf"), made(f, "office.rtf")) }
-func FuzzNotebook(f *testing.F) { filestest.Fuzz(f, "ipynb", made(f, "nbformat.ipynb"), "7E777", `{"cells":7E777}`, `{"cells":[7E777]}`, `{"metadata":7E777}`) }
-func FuzzMail(f *testing.F)     { filestest.Fuzz(f, "eml", made(f, "python.eml")) }
-func FuzzMbox(f *testing.F)     { filestest.Fuzz(f, "mbox", made(f, "python.mbox")) }
+func FuzzRTF(f *testing.F) { filestest.Fuzz(f, "rtf", made(f, "pandoc.rtf"), made(f, "office.rtf")) }
+func FuzzNotebook(f *testing.F) {
+	filestest.Fuzz(f, "ipynb", made(f, "nbformat.ipynb"), "7E777", `{"cells":7E777}`, `{"cells":[7E777]}`, `{"metadata":7E777}`)
+}
+func FuzzMail(f *testing.F) { filestest.Fuzz(f, "eml", made(f, "python.eml")) }
+func FuzzMbox(f *testing.F) { filestest.Fuzz(f, "mbox", made(f, "python.mbox")) }
