@@ -15,6 +15,7 @@ import (
 	"github.com/lexsem/lexsem/engine/internal/search"
 	"github.com/lexsem/lexsem/internal/chunk"
 	"github.com/lexsem/lexsem/internal/fault"
+	"github.com/lexsem/lexsem/internal/yield"
 )
 
 // Numbers of hits that a reranker rescores.
@@ -47,33 +48,19 @@ func Rerank(ctx context.Context, r Reranker, query string, texts []string) ([]fl
 	if len(texts) == 0 {
 		return nil, nil
 	}
-	type answer struct {
-		scores []float64
-		err    error
-	}
-	answers := make(chan answer, 1)
-	go func() {
-		scores, err := r.Rerank(ctx, query, texts)
-		answers <- answer{scores, err}
-	}()
-	var a answer
-	select {
-	case a = <-answers:
-	case <-ctx.Done():
-		a.err = ctx.Err()
-	}
+	scores, err := yield.Leave(ctx, func() ([]float64, error) { return r.Rerank(ctx, query, texts) })
 	switch {
-	case a.err != nil:
-		return nil, failed(a.err)
-	case len(a.scores) != len(texts):
-		return nil, failed(fmt.Errorf("it gave %d scores", len(a.scores)))
+	case err != nil:
+		return nil, failed(err)
+	case len(scores) != len(texts):
+		return nil, failed(fmt.Errorf("it gave %d scores", len(scores)))
 	}
-	for i, s := range a.scores {
+	for i, s := range scores {
 		if math.IsNaN(s) || math.IsInf(s, 0) {
 			return nil, failed(fmt.Errorf("it gave text %d the score %v, which is not finite", i, s))
 		}
 	}
-	return a.scores, nil
+	return scores, nil
 }
 
 // RerankerName returns the name of r: "unnamed" if it has no Name method, "" for nil.

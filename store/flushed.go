@@ -17,15 +17,11 @@ import (
 // opening versions continue above those of the tables. So the content of a log is in tables if the version of
 // its first record is not above those in tables.
 func flushedLogs(records string, last uint64) (paths []string, err error) {
-	entries, err := entriesOf(records)
+	logs, err := logPaths(records)
 	if err != nil {
 		return nil, err
 	}
-	for _, e := range entries {
-		if !isNumbered(e.Name(), ".mem") || !e.Type().IsRegular() {
-			continue
-		}
-		path := filepath.Join(records, e.Name())
+	for _, path := range logs {
 		first, ok, err := firstVersion(path)
 		if err != nil {
 			return nil, err
@@ -35,6 +31,17 @@ func flushedLogs(records string, last uint64) (paths []string, err error) {
 		}
 	}
 	return paths, nil
+}
+
+// logPaths returns the logs of memtables.
+func logPaths(records string) (paths []string, err error) {
+	entries, err := entriesOf(records)
+	for _, e := range entries {
+		if isNumbered(e.Name(), ".mem") && e.Type().IsRegular() {
+			paths = append(paths, filepath.Join(records, e.Name()))
+		}
+	}
+	return paths, err
 }
 
 // firstVersion is the version of the first record of a log; ok is false if it cannot be read.
@@ -55,15 +62,12 @@ func firstVersion(path string) (version uint64, ok bool, err error) {
 // logRoom is the size of a memtable with room for any of the logs. Badger (v4.9.6) reads each into a memtable of the present
 // size, and ends if it does not fit: a process that was killed may have had more memory.
 func logRoom(records string) (most int64, err error) {
-	entries, err := entriesOf(records)
+	logs, err := logPaths(records)
 	if err != nil {
 		return 0, err
 	}
-	for _, e := range entries {
-		if !isNumbered(e.Name(), ".mem") || !e.Type().IsRegular() {
-			continue
-		}
-		room, err := roomOf(filepath.Join(records, e.Name()))
+	for _, path := range logs {
+		room, err := roomOf(path)
 		if err != nil {
 			return 0, err
 		}

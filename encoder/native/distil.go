@@ -216,8 +216,7 @@ func writeTable(path string, table []float32, n, d int) error {
 	b := binary.LittleEndian.AppendUint64(make([]byte, 0, 8+len(header)+2*n*d), uint64(len(header)))
 	b = append(b, header...)
 	for _, v := range table {
-		bits := math.Float32bits(v)
-		b = binary.LittleEndian.AppendUint16(b, uint16((bits+0x7fff+bits>>16&1)>>16)) // to the nearest, to even
+		b = binary.LittleEndian.AppendUint16(b, vec.BF16(v))
 	}
 	return os.WriteFile(path, b, 0o644)
 }

@@ -112,7 +112,7 @@ func (f *Folder) Behind(ctx context.Context) (n int, err error) {
 		if _, lacks := f.lacks[x.path]; lacks {
 			continue
 		}
-		same := ok && s.Size == x.size && s.Time == x.time
+		same := ok && s.fits(x)
 		if same && s.Racy {
 			h, err := openBelow(dir, x.path)
 			if gone(err) {

@@ -101,7 +101,7 @@ func (r *run) read(ctx context.Context, out chan<- *batch) error {
 // still exist. A file without documents has no ids.
 func (r *run) same(f file) ([]string, bool) {
 	s, ok := r.f.stamps[f.path]
-	if !ok || r.f.o.Reread || s.Racy || s.Size != f.size || s.Time != f.time {
+	if !ok || r.f.o.Reread || s.Racy || !s.fits(f) {
 		return nil, false
 	}
 	ids, ok := r.stored(s)

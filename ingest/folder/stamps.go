@@ -34,6 +34,9 @@ type stamp struct {
 	Warned []warning `json:"w,omitempty"` // what could not be read besides the text
 }
 
+// fits reports whether a file has the size and the time that it had then.
+func (s stamp) fits(f file) bool { return s.Size == f.size && s.Time == f.time }
+
 // warning describes an unreadable part of a file whose text is stored.
 type warning struct {
 	Line int    `json:"l,omitempty"` // from 1; 0 for the whole file

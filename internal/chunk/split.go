@@ -1,7 +1,6 @@
 package chunk
 
 import (
-	"cmp"
 	"context"
 	"strings"
 	"unicode"
@@ -92,11 +91,11 @@ func (c *Splitter) CutTitle(ctx context.Context, title string) (string, int, err
 		kept string
 		left int
 	}
-	p, err := promptly(ctx, len(title), func() (p parts) {
+	p, err := promptly(ctx, len(title), func() (p parts, _ error) {
 		if p.kept = c.TitleOf(title); len(p.kept) < len(title) {
 			p.left = c.tokens(title) - c.tokens(p.kept)
 		}
-		return p
+		return p, nil
 	})
 	return p.kept, p.left, err
 }
@@ -107,13 +106,13 @@ func (c *Splitter) Tokenize(ctx context.Context, passage string) (encoder.Tokens
 	if e, ok := enc.(estimate); ok {
 		enc = e.Encoder
 	}
-	return promptly(ctx, len(passage), func() encoder.Tokens { return enc.Tokenize(encoder.Passage, passage) })
+	return promptly(ctx, len(passage), func() (encoder.Tokens, error) { return enc.Tokenize(encoder.Passage, passage), nil })
 }
 
 // promptly does work on n bytes. It leaves the work behind if they are many and ctx ends: tokenizers look at no context.
-func promptly[T any](ctx context.Context, n int, work func() T) (T, error) {
+func promptly[T any](ctx context.Context, n int, work func() (T, error)) (T, error) {
 	if n <= 64<<10 {
-		return work(), nil
+		return work()
 	}
 	return yield.Leave(ctx, work)
 }
@@ -126,15 +125,7 @@ func (c *Splitter) Split(ctx context.Context, title, text string, breaks []int) 
 	if c.limit == 0 {
 		return nil, ctx.Err()
 	}
-	type answer struct {
-		chunks []Span
-		err    error
-	}
-	a, err := promptly(ctx, len(title)+len(text), func() answer {
-		chunks, err := c.split(ctx, title, text, breaks)
-		return answer{chunks, err}
-	})
-	return a.chunks, cmp.Or(err, a.err)
+	return promptly(ctx, len(title)+len(text), func() ([]Span, error) { return c.split(ctx, title, text, breaks) })
 }
 
 func (c *Splitter) split(ctx context.Context, title, text string, breaks []int) ([]Span, error) {

@@ -30,19 +30,26 @@ func (t *Turns) let(clock func() time.Duration, let func()) {
 	}
 }
 
-// Leave returns the result of work, or the error of ctx as soon as ctx ends: work that looks at no context then goes
+// Leave returns what work returns, or the error of ctx as soon as ctx ends: work that looks at no context then goes
 // on by itself and its result is dropped. It must not use what its caller changes or gives back.
-func Leave[T any](ctx context.Context, work func() T) (result T, err error) {
+func Leave[T any](ctx context.Context, work func() (T, error)) (none T, err error) {
 	if err := ctx.Err(); err != nil {
-		return result, err
+		return none, err
 	}
-	done := make(chan T, 1)
-	go func() { done <- work() }()
+	type answer struct {
+		result T
+		err    error
+	}
+	done := make(chan answer, 1)
+	go func() {
+		result, err := work()
+		done <- answer{result, err}
+	}()
 	select {
-	case result = <-done:
-		return result, nil
+	case a := <-done:
+		return a.result, a.err
 	case <-ctx.Done():
-		return result, ctx.Err()
+		return none, ctx.Err()
 	}
 }
 

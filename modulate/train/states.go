@@ -16,8 +16,7 @@ type bf16 uint16
 
 func narrow(dst []bf16, x []float32) []bf16 {
 	for _, f := range x {
-		b := math.Float32bits(f)
-		dst = append(dst, bf16((b+0x7fff+b>>16&1)>>16)) // to nearest, ties to even
+		dst = append(dst, bf16(vec.BF16(f)))
 	}
 	return dst
 }

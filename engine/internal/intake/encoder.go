@@ -1,7 +1,6 @@
 package intake
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 
@@ -21,16 +20,8 @@ type Checked struct {
 // Encode implements encoder.Encoder. A call whose context ends returns at once; its batch ends by itself in the
 // background.
 func (c Checked) Encode(ctx context.Context, role encoder.Role, in []encoder.Input, need encoder.Need) ([]encoder.Output, error) {
-	type answer struct {
-		out []encoder.Output
-		err error
-	}
-	a, err := yield.Leave(ctx, func() answer {
-		out, err := c.Encoder.Encode(ctx, role, in, need)
-		return answer{out, err}
-	})
-	out := a.out
-	if err = cmp.Or(err, a.err); err != nil {
+	out, err := yield.Leave(ctx, func() ([]encoder.Output, error) { return c.Encoder.Encode(ctx, role, in, need) })
+	if err != nil {
 		return nil, err
 	}
 	if len(out) != len(in) {

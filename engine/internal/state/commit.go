@@ -356,7 +356,7 @@ func (d *DB) wordsWithin(ctx context.Context, dst []text.Term, v Version) []text
 	if len(v.Text) <= 64<<10 {
 		return d.words(dst, v)
 	}
-	terms, _ := yield.Leave(ctx, func() []text.Term { return d.words(nil, v) }) // the caller looks at ctx
+	terms, _ := yield.Leave(ctx, func() ([]text.Term, error) { return d.words(nil, v), nil }) // the caller looks at ctx
 	return terms
 }
 

@@ -17,17 +17,24 @@ import (
 // its .gitignore keeps it out of Git.
 const folderName = ".lexsem"
 
-// findDB looks for the database of the working folder. dir is "" if there is none. A database of another user is passed over,
-// since that user can read what is stored in it; root uses all.
+// ownDB returns the folder of a folder's own database, and whether there is one. One of another user is none, since that user
+// can read what is stored in it; root uses all.
+func ownDB(folder string) (dir string, is bool, err error) {
+	dir = filepath.Join(folder, folderName)
+	is, err = store.Exists(dir)
+	return dir, is && mine(dir), err
+}
+
+// findDB looks for the database of the working folder. dir is "" if there is none.
 func findDB() (dir string, err error) {
 	at, err := os.Getwd()
 	if err != nil {
 		return "", err
 	}
 	for {
-		dir := filepath.Join(at, folderName)
-		switch is, err := store.Exists(dir); {
-		case is && mine(dir):
+		dir, is, err := ownDB(at)
+		switch {
+		case is:
 			return dir, nil
 		case err != nil && !errors.Is(err, fs.ErrPermission):
 			return "", hinted(err, "name the folder of the database with --db DIR or LEXSEM_DB")

@@ -11,7 +11,6 @@ import (
 	"github.com/lexsem/lexsem/engine"
 	"github.com/lexsem/lexsem/ingest/folder"
 	"github.com/lexsem/lexsem/serve/mcp"
-	"github.com/lexsem/lexsem/store"
 )
 
 // lexsem mcp --dir serves a folder: it creates the database, stores the files as words first, and follows their changes
@@ -36,8 +35,7 @@ func (a *app) folderDB(dir string) (string, error) {
 	if real, err := filepath.EvalSymlinks(abs); err == nil { // one database, whatever the folder is called by
 		abs = real
 	}
-	own := filepath.Join(abs, folderName)
-	if is, err := store.Exists(own); err == nil && is && mine(own) {
+	if own, is, err := ownDB(abs); err == nil && is {
 		return own, nil
 	}
 	cache, err := a.cacheDir()
