@@ -44,6 +44,8 @@ type Spec struct {
 	// Static is the folder, relative to the model's, of a table with one vector for each token, which is the whole
 	// model (StaticEmbedding of sentence-transformers, Model2Vec); "" for a transformer.
 	Static string `json:"static,omitempty"`
+	// Late is set for a model that compares texts token by token.
+	Late *Late `json:"late,omitempty"`
 }
 
 // Prefix returns the prefix for texts of a role.
@@ -76,6 +78,10 @@ func (s Spec) Validate() error {
 		if !filepath.IsLocal(filepath.FromSlash(path)) {
 			return fmt.Errorf("%w: dense module %q is not in the model's folder", ErrSpec, path)
 		}
+	}
+	if l := s.Late; l != nil && (l.QueryTokens < 3 || l.QueryTokens > s.MaxTokens || s.Pooling != PoolMean || s.LeavePrompt || s.Static != "") {
+		return fmt.Errorf("%w: a model that compares tokens, with query_tokens %d, max_tokens %d, pooling %s; query_tokens must be 3 to max_tokens, pooling mean, and neither leave_prompt nor static may be set",
+			ErrSpec, l.QueryTokens, s.MaxTokens, s.Pooling)
 	}
 	return s.Pooling.Validate()
 }
