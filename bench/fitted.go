@@ -16,8 +16,8 @@ import (
 
 	"github.com/lexsem/lexsem/bench/internal/random"
 	"github.com/lexsem/lexsem/internal/private"
+	"github.com/lexsem/lexsem/internal/ridge"
 	"github.com/lexsem/lexsem/modulate"
-	"github.com/lexsem/lexsem/modulate/ridge"
 	"github.com/lexsem/lexsem/modulate/train"
 )
 

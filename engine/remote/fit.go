@@ -12,9 +12,9 @@ import (
 	"github.com/lexsem/lexsem/engine/internal/fitting"
 	"github.com/lexsem/lexsem/engine/internal/intake"
 	"github.com/lexsem/lexsem/internal/chunk"
+	"github.com/lexsem/lexsem/internal/ridge"
 	"github.com/lexsem/lexsem/internal/vec"
 	"github.com/lexsem/lexsem/modulate"
-	"github.com/lexsem/lexsem/modulate/ridge"
 	"github.com/lexsem/lexsem/modulate/train"
 )
 

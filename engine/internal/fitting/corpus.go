@@ -6,10 +6,10 @@ import (
 	"math/rand/v2"
 	"slices"
 
-	"github.com/lexsem/lexsem/encoder/picture"
 	"github.com/lexsem/lexsem/engine/internal/state"
 	"github.com/lexsem/lexsem/index"
 	"github.com/lexsem/lexsem/internal/chunk"
+	"github.com/lexsem/lexsem/internal/picture"
 	"github.com/lexsem/lexsem/internal/visual"
 	"github.com/lexsem/lexsem/modulate/train"
 	"github.com/lexsem/lexsem/store"
