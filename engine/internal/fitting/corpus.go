@@ -10,8 +10,8 @@ import (
 	"github.com/lexsem/lexsem/index"
 	"github.com/lexsem/lexsem/internal/chunk"
 	"github.com/lexsem/lexsem/internal/picture"
+	"github.com/lexsem/lexsem/internal/train"
 	"github.com/lexsem/lexsem/internal/visual"
-	"github.com/lexsem/lexsem/modulate/train"
 	"github.com/lexsem/lexsem/store"
 )
 
