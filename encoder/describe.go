@@ -47,7 +47,7 @@ func describable(dir string) bool {
 // returns a line, fit for a log, for each assumption. The model is named after its folder.
 //
 //   - modules.json: a Transformer and a Pooling, or a StaticEmbedding; any number of Dense, a Normalize. Or a
-//     Transformer and Dense modules of PyLate (Late).
+//     Transformer and Dense modules of PyLate (Late), or an MLMTransformer and a SpladePooling (Splade).
 //     Without the file: a Transformer and the Pooling in 1_Pooling, the files of Model2Vec, or those of ColBERT.
 //   - config.json of the Pooling: one mode, include_prompt. Without the file: mean.
 //   - config_sentence_transformers.json: the prompt "query" for queries; for passages the
@@ -125,27 +125,34 @@ func (d *description) modules() error {
 		return d.wrong("%s lists %d modules; at most %d are read", fileModules, len(modules), maxModules)
 	}
 	late := slices.ContainsFunc(modules, func(m module) bool { return strings.HasPrefix(m.Type, "pylate.") })
-	place := 0 // of what came last: a Transformer 1, a Pooling 2, a Dense 3, a Normalize 4
+	masked := false // the Transformer gives scores of words
+	place := 0      // of what came last: a Transformer 1, a Pooling 2, a Dense 3, a Normalize 4
 	for _, m := range modules {
 		kind := strings.TrimPrefix(m.Type, "sentence_transformers.")
 		if kind != m.Type || kind == "pylate.models.Dense.Dense" {
 			kind = lastPart(kind)
 		}
-		if (kind == "Pooling" || kind == "Dense") && !filepath.IsLocal(filepath.FromSlash(m.Path)) {
+		if (kind == "Pooling" || kind == "Dense" || kind == "SpladePooling") && !filepath.IsLocal(filepath.FromSlash(m.Path)) {
 			return d.wrong("%s: %s has the folder %q, which is none inside the model's", fileModules, kind, m.Path)
 		}
 		fits := place == 2 || place == 3 || late && place == 1 && kind == "Dense"
 		switch kind {
-		case "Transformer":
+		case "Transformer", "MLMTransformer":
+			masked = kind == "MLMTransformer"
 			fits, place = place == 0, 1
 			if m.Path != "" {
-				return d.wrong("%s: the Transformer lies in %q; move its files beside %s and make its path empty", fileModules, m.Path, fileModules)
+				return d.wrong("%s: the transformer lies in %q; move its files beside %s and make its path empty", fileModules, m.Path, fileModules)
 			}
 		case "StaticEmbedding":
 			fits, place = place == 0, 2
 			d.spec.Static, d.spec.Pooling = cmp.Or(m.Path, "."), PoolMean
+		case "SpladePooling":
+			fits, place = place == 1 && masked, 4
+			if err := d.splade(m.Path); err != nil {
+				return err
+			}
 		case "Pooling":
-			fits, place = place == 1 && !late, 2
+			fits, place = place == 1 && !late && !masked, 2
 			if err := d.pooling(m.Path, true); err != nil {
 				return err
 			}
@@ -155,7 +162,7 @@ func (d *description) modules() error {
 		case "Normalize":
 			place = 4
 		default:
-			return d.wrong("%s: a module of type %q is not known; known are Transformer, StaticEmbedding, Pooling, Dense and Normalize", fileModules, m.Type)
+			return d.wrong("%s: a module of type %q is not known; known are Transformer, StaticEmbedding, Pooling, Dense and Normalize, of a SparseEncoder MLMTransformer and SpladePooling", fileModules, m.Type)
 		}
 		if !fits {
 			return d.wrong("%s: %s stands where it cannot; known is Transformer, Pooling, Dense as often as there are some, Normalize", fileModules, kind)

@@ -71,6 +71,8 @@ func TestDescribe(t *testing.T) {
 				s.Dense, s.MaxTokens, s.QueryPrefix = []string{"1_Dense", "2_Dense"}, 128, "seek: "
 				s.Late = &Late{QueryMark: "[Q] ", QueryTokens: 128, Skip: []string{"a"}}
 			}), 0},
+		{"of SPLADE", map[string]string{"modules.json": strings.ReplaceAll(modules("MLMTransformer", "SpladePooling=1"), ".models.", ".sparse_encoder.models."), "1/config.json": `{"pooling_strategy":"max","activation_function":"log1p_relu"}`},
+			base(func(s *Spec) { s.Splade = &Splade{Twice: true} }), 2},
 		{"of ColBERT", map[string]string{"config.json": `{"architectures":["HF_ColBERT"]}`, "artifact.metadata": `{"doc_token_id":"[D]","query_maxlen":48,"doc_maxlen":220}`},
 			base(func(s *Spec) {
 				s.Dense, s.MaxTokens = []string{"."}, 220
@@ -116,6 +118,9 @@ func TestDescribeRefuses(t *testing.T) {
 		{"a Pooling in PyLate", map[string]string{"modules.json": pylate("Transformer", "Pooling=1_Pooling", "pylate.Dense=2"), "1_Pooling/config.json": cls}, "Pooling stands where"},
 		{"PyLate without a transformer", map[string]string{"modules.json": pylate("pylate.Dense=2")}, "Dense stands where"},
 		{"another module of PyLate", map[string]string{"modules.json": pylate("Transformer", "pylate.Sparse=2")}, "Sparse"},
+		{"SPLADE by sums", map[string]string{"modules.json": modules("MLMTransformer", "SpladePooling=1"), "1/config.json": `{"pooling_strategy":"sum"}`}, `"sum"`},
+		{"SPLADE without scores", map[string]string{"modules.json": modules("Transformer", "SpladePooling=1")}, "SpladePooling stands where"},
+		{"scores of words that are pooled", map[string]string{"modules.json": modules("MLMTransformer", "Pooling=1"), "1/config.json": cls}, "Pooling stands where"},
 		{"no pooling", map[string]string{"modules.json": modules("Transformer")}, "no Pooling"},
 		{"no modules", map[string]string{"modules.json": `[]`}, "no Pooling"},
 		{"pooling first", map[string]string{"modules.json": modules("Pooling=1_Pooling", "Transformer"), "1_Pooling/config.json": cls}, "stands where"},

@@ -46,6 +46,8 @@ type Spec struct {
 	Static string `json:"static,omitempty"`
 	// Late is set for a model that compares texts token by token.
 	Late *Late `json:"late,omitempty"`
+	// Splade is set for a model that gives weights of words.
+	Splade *Splade `json:"splade,omitempty"`
 }
 
 // Prefix returns the prefix for texts of a role.
@@ -83,7 +85,7 @@ func (s Spec) Validate() error {
 		return fmt.Errorf("%w: a model that compares tokens, with query_tokens %d, max_tokens %d, pooling %s; query_tokens must be 3 to max_tokens, pooling mean, and neither leave_prompt nor static may be set",
 			ErrSpec, l.QueryTokens, s.MaxTokens, s.Pooling)
 	}
-	return s.Pooling.Validate()
+	return errors.Join(s.Pooling.Validate(), s.validSplade())
 }
 
 // LoadSpec reads and validates dir/lexsem-model.json. Without that file it uses Describe, if there is

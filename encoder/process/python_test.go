@@ -213,6 +213,30 @@ func TestPyLateFolders(t *testing.T) {
 	}
 }
 
+// TestSparseEncoderFolders: folders of SparseEncoder run without Python, and log(1+ReLU) of their logits are the weights
+// that the library gives.
+func TestSparseEncoderFolders(t *testing.T) {
+	l := tiny(t)
+	for _, name := range []string{"splade", "twice"} {
+		e, err := native.Open(t.Context(), filepath.Join(l.dir, name), native.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer e.Close()
+		out, err := e.Encode(t.Context(), encoder.Passage, encoder.Texts(l.Texts...), encoder.NeedLogits)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, want := range l.Said[name]["weights"] {
+			for word, weight := range want {
+				if got := math.Log1p(max(0, float64(out[i].Logits[word]))); math.Abs(got-float64(weight)) > 1e-5 {
+					t.Errorf("%s %q: word %d weighs %v, and by the library %v", name, l.Texts[i], word, got, weight)
+				}
+			}
+		}
+	}
+}
+
 // lexicalText is what the lexical tokens of a text stand for.
 func lexicalText(text string, k encoder.Tokens) string {
 	var b strings.Builder

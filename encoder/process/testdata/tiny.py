@@ -3,7 +3,7 @@
     tiny.py FOLDER
 
 tiny, of sentence-transformers with a few words; masked, a BERT with a head and letters; bpe, of
-sentence-transformers over bytes; of PyLate, where that is installed, colbert, attending (two Dense modules with
+sentence-transformers over bytes; splade and twice, of its SparseEncoder; of PyLate, where that is installed, colbert, attending (two Dense modules with
 residuals, queries attend to what fills them) and stanford (a checkpoint as ColBERT's first authors write it).
 """
 
@@ -63,6 +63,13 @@ head, tokenizer = AutoModelForMaskedLM.from_pretrained(at("masked")).eval(), Aut
 with torch.no_grad():  # one by one: without padding
     out = [head(**tokenizer(t, return_tensors="pt"), output_hidden_states=True) for t in TEXTS]
 said["masked"] = {"passage": [o.hidden_states[-1][0].mean(0).tolist() for o in out], "scores": [o.logits[0, 0].tolist() for o in out]}
+from sentence_transformers import SparseEncoder
+from sentence_transformers.sparse_encoder.models import MLMTransformer, SpladePooling
+
+for name, activation in {"splade": "relu", "twice": "log1p_relu"}.items():
+    sparse = SparseEncoder(modules=[MLMTransformer(at("masked"), max_seq_length=20), SpladePooling("max", activation_function=activation)], device="cpu")
+    sparse.save_pretrained(at(name))
+    said[name] = {"weights": sparse.encode_document(TEXTS, convert_to_tensor=True).to_dense().tolist()}
 if models:
     colbert = models.ColBERT(at("masked"), embedding_size=16, query_length=24, document_length=40, device="cpu")
     colbert.save(at("colbert"))
