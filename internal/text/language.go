@@ -106,7 +106,9 @@ func guestsOf(code string) (out []*guest) {
 // language is not known, such as one without function words, has the stem of the analyzer's language alone, as it had
 // before the text's language was looked at. So nothing is lost, and questions gain: with XQuAD's passages in six languages
 // in one English database, BM25 has nDCG@10 89.7, 94.5, 94.2 and 83.0 on 400 questions each in German, Spanish, Romanian and
-// Turkish; with English stems alone 86.2, 93.7, 88.3 and 80.8.
+// Turkish; with English stems alone 86.2, 93.7, 88.3 and 80.8. Asked of
+// the English passages alone, 300 German and Spanish questions have 52.6 and 52.9 instead of 48.0 and 37.2, since their
+// function words count less.
 type own struct {
 	stem   *stemmer
 	elides bool
