@@ -122,44 +122,65 @@ func (q *Query) side(c Codes) (sides, error) {
 	return sides{}, fmt.Errorf("%w: %08x with %d directions", ErrBasis, c.basis, c.rank)
 }
 
-// Score is the weighted mean, over the query's tokens, of the cosine with the closest token of the passage.
-// It is in [-1, 1] up to rounding, and 0 if either side has no tokens. ErrBasis if q does not have the basis
-// of the codes. Cost Len·codes·Rank byte multiplications.
-func (q *Query) Score(c Codes) (float64, error) {
+// Match is how well a passage matches a query: the weighted mean, over the query's tokens, of the cosine with the
+// closest token of the passage, of a part of it, and of its front. All are in [-1, 1] up to rounding, and 0 if
+// either side has no tokens. A passage with the answer in one place has a high Near, one about the subject a high Front.
+type Match struct {
+	Whole float64
+	Near  float64 // the best of two blocks of 16 codes in a row
+	Front float64 // the first three blocks
+}
+
+// frontBlocks is the number of blocks that Match.Front looks at.
+const frontBlocks = 3
+
+// Score compares the query with the codes of a passage. ErrBasis if q does not have their basis. Cost
+// Len·codes·Rank byte multiplications.
+func (q *Query) Score(c Codes) (Match, error) {
 	s := queryScratches.Get().(*queryScratch)
 	defer queryScratches.Put(s)
 	return q.score(c, s)
 }
 
-func (q *Query) score(c Codes, s *queryScratch) (float64, error) {
+func (q *Query) score(c Codes, s *queryScratch) (m Match, err error) {
 	side, err := q.side(c)
 	if err != nil || q.total == 0 || c.n == 0 {
-		return 0, err
+		return m, err
 	}
-	s.size(len(side.sums), groupsOf(c.rank))
+	n := len(q.weights)
+	s.parts = s.parts[:0]
+	for range 3 * n {
+		s.parts = append(s.parts, -math.MaxFloat32)
+	}
+	whole, front, next := s.parts[:n], s.parts[n:2*n], s.parts[2*n:3*n]
+	near := float32(-math.MaxFloat32)
 	for i := blocksOf(c.n) - 1; i >= 0; i-- {
+		s.size(len(side.sums), groupsOf(c.rank))
 		w := c.block(s, i)
 		vec.MaxSim(s.best, side.codes, side.sums, &s.sim)
-		if w < vec.SimLanes { // the last block, and the first here
-			for at := 0; at < len(s.best); at += vec.SimLanes {
-				for lane := w; lane < vec.SimLanes; lane++ {
-					s.best[at+lane] = -math.MaxFloat32
-				}
+		var sum float32
+		for t, weight := range q.weights {
+			best := side.scales[t] * vec.Max(s.best[t*vec.SimLanes:t*vec.SimLanes+w])
+			sum += weight * max(best, next[t])
+			whole[t], next[t] = max(whole[t], best), best
+			if i < frontBlocks {
+				front[t] = max(front[t], best)
 			}
 		}
+		near = max(near, sum)
 	}
-	var sum float64
 	for t, w := range q.weights {
-		sum += float64(w) * float64(side.scales[t]*vec.Max(s.best[t*vec.SimLanes:(t+1)*vec.SimLanes]))
+		m.Whole += float64(w) * float64(whole[t])
+		m.Front += float64(w) * float64(front[t])
 	}
-	return sum / q.total, nil
+	return Match{m.Whole / q.total, float64(near) / q.total, m.Front / q.total}, nil
 }
 
-// ScoreAll writes the score of each passage's codes, given as bytes, to scores, of equal length.
-// Empty codes stand for a passage without token states and score NaN. It stops soon after ctx is
+// ScoreAll writes the match of each passage's codes, given as bytes, to scores, of equal length.
+// Empty codes stand for a passage without token states and give NaNs. It stops soon after ctx is
 // done. ErrCodes, ErrBasis, ErrLength, or that of ctx. Memory does not grow with the number of
 // passages.
-func (q *Query) ScoreAll(ctx context.Context, scores []float64, codes [][]byte) error {
+func (q *Query) ScoreAll(ctx context.Context, scores []Match, codes [][]byte) error {
 	if len(scores) != len(codes) {
 		return fmt.Errorf("%w: %d scores for %d passages", ErrLength, len(scores), len(codes))
 	}
@@ -172,7 +193,7 @@ func (q *Query) ScoreAll(ctx context.Context, scores []float64, codes [][]byte) 
 			}
 		}
 		if len(data) == 0 {
-			scores[i] = math.NaN()
+			scores[i] = Match{math.NaN(), math.NaN(), math.NaN()}
 			continue
 		}
 		c, err := Parse(data)
@@ -263,6 +284,7 @@ func blocksOf(n int) int { return (n + vec.SimLanes - 1) / vec.SimLanes }
 
 type queryScratch struct {
 	best          []float32 // [tokens × lanes]
+	parts         []float32 // [3 × tokens] of Match
 	sim           vec.Sim
 	block, packed []byte
 	tail          [2 * vec.SimLanes]byte // scales of a short block
