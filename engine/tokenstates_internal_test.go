@@ -226,7 +226,7 @@ func maxSim(t *testing.T, e *Engine, s *state.State, q encoder.Output, h Hit) la
 		return sum
 	}
 	m := late.Match{Whole: part(0, len(in)), Near: part(0, 32), Front: part(0, 48)}
-	for from := 16; from+16 < len(in); from += 16 {
+	for from := 32; from < len(in); from += 32 {
 		m.Near = max(m.Near, part(from, from+32))
 	}
 	return m

@@ -105,7 +105,7 @@ func TestScoreIsNearTheDefinition(t *testing.T) {
 				return sum / total
 			}
 			want := late.Match{Whole: part(0, count), Near: part(0, 32), Front: part(0, 48)}
-			for from := 16; from+16 < count; from += 16 {
+			for from := 32; from < count; from += 32 {
 				want.Near = max(want.Near, part(from, from+32))
 			}
 			if math.Abs(got-want.Whole) > o.within || math.Abs(match.Near-want.Near) > o.within || math.Abs(match.Front-want.Front) > o.within {

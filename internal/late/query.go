@@ -127,11 +127,11 @@ func (q *Query) side(c Codes) (sides, error) {
 // either side has no tokens. A passage with the answer in one place has a high Near, one about the subject a high Front.
 type Match struct {
 	Whole float64
-	Near  float64 // the best of two blocks of 16 codes in a row
-	Front float64 // the first three blocks
+	Near  float64 // the best 32 codes in a row, of those that begin at a multiple of 32
+	Front float64 // the first 48 codes
 }
 
-// frontBlocks is the number of blocks that Match.Front looks at.
+// frontBlocks is the number of blocks that Match.Front looks at; Match.Near looks at two.
 const frontBlocks = 3
 
 // Score compares the query with the codes of a passage. ErrBasis if q does not have their basis. Cost
@@ -147,33 +147,34 @@ func (q *Query) score(c Codes, s *queryScratch) (m Match, err error) {
 	if err != nil || q.total == 0 || c.n == 0 {
 		return m, err
 	}
-	n := len(q.weights)
-	s.parts = s.parts[:0]
-	for range 3 * n {
-		s.parts = append(s.parts, -math.MaxFloat32)
-	}
-	whole, front, next := s.parts[:n], s.parts[n:2*n], s.parts[2*n:3*n]
-	near := float32(-math.MaxFloat32)
-	for i := blocksOf(c.n) - 1; i >= 0; i-- {
-		s.size(len(side.sums), groupsOf(c.rank))
-		w := c.block(s, i)
-		vec.MaxSim(s.best, side.codes, side.sums, &s.sim)
-		var sum float32
-		for t, weight := range q.weights {
-			best := side.scales[t] * vec.Max(s.best[t*vec.SimLanes:t*vec.SimLanes+w])
-			sum += weight * max(best, next[t])
-			whole[t], next[t] = max(whole[t], best), best
-			if i < frontBlocks {
-				front[t] = max(front[t], best)
-			}
+	n, last := len(q.weights), blocksOf(c.n)-1
+	s.size(len(side.sums), groupsOf(c.rank))
+	s.parts = append(s.parts[:0], s.best[:2*n]...)
+	whole, now := s.parts[:n], s.parts[n:] // raised by all blocks so far, and by the last ones
+	m.Near = math.Inf(-1)
+	for i := range last + 1 {
+		if i%2 == 0 && i > 0 {
+			s.size(len(side.sums), groupsOf(c.rank))
 		}
-		near = max(near, sum)
+		c.block(s, i)
+		vec.MaxSim(s.best, side.codes, side.sums, &s.sim)
+		if i%2 == 0 && i < last && i != frontBlocks-1 {
+			continue
+		}
+		vec.MaxLanes(now, s.best)
+		var part float64
+		m.Whole = 0
+		for t, w := range q.weights {
+			w *= side.scales[t]
+			whole[t] = max(whole[t], now[t])
+			part += float64(w * now[t])
+			m.Whole += float64(w * whole[t])
+		}
+		if m.Near = max(m.Near, part); i < frontBlocks {
+			m.Front = m.Whole
+		}
 	}
-	for t, w := range q.weights {
-		m.Whole += float64(w) * float64(whole[t])
-		m.Front += float64(w) * float64(front[t])
-	}
-	return Match{m.Whole / q.total, float64(near) / q.total, m.Front / q.total}, nil
+	return Match{m.Whole / q.total, m.Near / q.total, m.Front / q.total}, nil
 }
 
 // ScoreAll writes the match of each passage's codes, given as bytes, to scores, of equal length.
@@ -284,10 +285,10 @@ func blocksOf(n int) int { return (n + vec.SimLanes - 1) / vec.SimLanes }
 
 type queryScratch struct {
 	best          []float32 // [tokens × lanes]
-	parts         []float32 // [3 × tokens] of Match
+	parts         []float32 // [2 × tokens]
 	sim           vec.Sim
 	block, packed []byte
-	tail          [2 * vec.SimLanes]byte // scales of a short block
+	tail          [2 * vec.SimLanes]byte // scales of a short block, again and again
 }
 
 // size allocates for n tokens and codes of the given groups; it sets best below all cosines.
