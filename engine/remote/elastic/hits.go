@@ -154,7 +154,7 @@ func (p *parser) text() (s string) {
 	return s
 }
 
-// number reads a number.
+// number reads a number. One that no float64 holds is an infinity.
 func (p *parser) number() float64 {
 	p.space()
 	from := p.i
@@ -162,7 +162,7 @@ func (p *parser) number() float64 {
 		p.i++
 	}
 	x, err := strconv.ParseFloat(string(p.b[from:p.i]), 64)
-	p.bad = p.bad || err != nil
+	p.bad = p.bad || errors.Is(err, strconv.ErrSyntax)
 	return x
 }
 
