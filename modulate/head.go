@@ -7,7 +7,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/lexsem/lexsem/modulate/ridge"
+	"github.com/lexsem/lexsem/internal/ridge"
 )
 
 // Head is a linear layer from a vector x to scores of tokens, a_t = U_t·x + b_t: U and b of Eq. 6,
