@@ -37,8 +37,15 @@ func MeasureProcess(ctx context.Context, dir string, o Options, replace bool) (p
 	if err := o.fill(); err != nil {
 		return nil, err
 	}
-	enc, corpus := newLifeEncoder(o.Dim), newLifeCorpus(o.Docs, o.Dim, o.Seed+1)
-	queries, docs := corpus.queries(64), corpus.again(0, min(10, o.Docs))
+	corpus, enc, err := o.corpus(ctx, o.Seed+1)
+	if err != nil {
+		return nil, err
+	}
+	queries, err := corpus.asked(ctx, enc, 64)
+	if err != nil {
+		return nil, err
+	}
+	docs := corpus.again(0, min(10, o.Docs))
 	before, err := process.Memory(dir)
 	if err != nil {
 		return nil, err
