@@ -44,6 +44,8 @@ type Options struct {
 	// them, documents while they are added. Otherwise words and vectors are made, and Encoder must be nil.
 	Texts   string
 	Encoder encoder.Encoder
+	// TokenStates is engine.Options.TokenStates.
+	TokenStates string
 	// Fresh runs MeasureProcess in a new process. nil runs it in this process, where memory
 	// figures say less.
 	Fresh func(ctx context.Context, dir string, o Options, replace bool) (*Process, error)
@@ -309,6 +311,7 @@ func (b *life) fill(ctx context.Context, e *engine.Engine, n int) (took, cpu tim
 }
 
 func (b *life) create(ctx context.Context, dir string, o engine.Options) (*engine.Engine, error) {
+	o.TokenStates = b.o.TokenStates
 	return engine.Open(ctx, dir, b.enc, o)
 }
 

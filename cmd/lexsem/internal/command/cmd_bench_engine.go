@@ -42,6 +42,7 @@ reports of several sizes, ` + "`lexsem bench report`" + ` draws the growth.`,
 			dim:     f.int("dim", 384, "dimension of the vectors, without --texts"),
 			words:   f.int("words", 120, "mean length of a document in words"),
 			texts:   f.str("texts", "", "`DIR`corpus whose phrases make the documents, as --data of bench; default made words and vectors"),
+			states:  f.str("token-states", "", "`WHEN`keep the state of every token: auto, on or off; default auto"),
 			parts:   f.str("parts", "", "`LIST`what to measure: "+strings.Join(load.Parts, ", ")+", or stalls; default all"),
 			rounds:  f.int("rounds", 3, "rounds; the best one counts"),
 			readers: f.int("readers", 1, "goroutines that search during other work"),
@@ -57,7 +58,8 @@ reports of several sizes, ` + "`lexsem bench report`" + ` draws the growth.`,
 
 type engineOptions struct {
 	docs, dim, words, rounds, readers *int
-	parts, texts, dir, open, json     *string
+	parts, texts, states, dir         *string
+	open, json                        *string
 	seed                              *uint64
 	replace                           *bool
 }
@@ -76,7 +78,7 @@ func (o engineOptions) run(ctx context.Context, a *app, args []string) error {
 	}
 	opt := load.Options{
 		Docs: *o.docs, Dim: *o.dim, Words: *o.words, Rounds: *o.rounds, Readers: *o.readers, Seed: *o.seed,
-		Parts: list(*o.parts), Texts: *o.texts, Dir: *o.dir, Fresh: a.freshProcess,
+		Parts: list(*o.parts), Texts: *o.texts, TokenStates: *o.states, Dir: *o.dir, Fresh: a.freshProcess,
 	}
 	if opt.Texts != "" {
 		enc, err := a.openBenched(ctx)
