@@ -134,6 +134,9 @@ type Report struct {
 	// killed after 1,000 more documents were added. Both are medians of Rounds processes.
 	OpenSeconds *float64 `json:"open_seconds"`
 	OpenBehind  *float64 `json:"open_behind_seconds"`
+	// OpenCPU and OpenBehindCPU are their processor times.
+	OpenCPU       *float64 `json:"open_cpu_seconds"`
+	OpenBehindCPU *float64 `json:"open_behind_cpu_seconds"`
 	// FirstMS is the time of the first search of a process, by vector and words.
 	FirstMS *float64 `json:"first_search_ms"`
 	// P50 and P99 are search times at rest, by vector and words, alternately dense and hybrid.
@@ -157,8 +160,9 @@ type Report struct {
 	RSS            *float64 `json:"rss_mb"`
 	BytesPerVector *float64 `json:"bytes_per_vector"`
 	DiskBytes      *int64   `json:"disk_bytes"`
-	// BackupSeconds is the time of a complete backup to a file of BackupBytes.
+	// BackupSeconds is the time of a complete backup to a file of BackupBytes, BackupCPU the processor time.
 	BackupSeconds *float64 `json:"backup_seconds"`
+	BackupCPU     *float64 `json:"backup_cpu_seconds"`
 	BackupBytes   *int64   `json:"backup_bytes"`
 	// Parts are Process.Parts per document. JSONBytes is the mean size of a document as JSON
 	// without its vector, over 1,000 documents.
@@ -382,7 +386,7 @@ func (b *life) open(ctx context.Context) (err error) {
 	}
 	plain := b.o
 	plain.Fresh, plain.Progress, plain.Parts = nil, nil, nil
-	var opened, first []time.Duration
+	var opened, openedCPU, first []time.Duration
 	seconds := func(x float64) time.Duration { return time.Duration(x * float64(time.Second)) }
 	for range b.o.Rounds {
 		p, err := fresh(ctx, b.main, plain, false)
@@ -395,7 +399,7 @@ func (b *life) open(ctx context.Context) (err error) {
 				b.r.Parts[name] = float64(bytes) / float64(b.o.Docs)
 			}
 		}
-		opened, first = append(opened, seconds(p.OpenSeconds)), append(first, seconds(p.FirstMS/1000))
+		opened, openedCPU, first = append(opened, seconds(p.OpenSeconds)), append(openedCPU, seconds(p.OpenCPU)), append(first, seconds(p.FirstMS/1000))
 		if p.RSS != nil && (b.r.RSS == nil || *p.RSS < *b.r.RSS) {
 			each := *p.Held*(1<<20)/float64(b.o.Docs) - 4*float64(b.o.Dim)
 			b.r.RSS, b.r.BytesPerVector = p.RSS, &each
@@ -404,8 +408,8 @@ func (b *life) open(ctx context.Context) (err error) {
 	if b.r.JSONBytes, err = b.jsonBytes(); err != nil {
 		return err
 	}
-	took, ms := middle(opened).Seconds(), ms(middle(first))
-	b.r.OpenSeconds, b.r.FirstMS = &took, &ms
+	took, cpu, ms := middle(opened).Seconds(), middle(openedCPU).Seconds(), ms(middle(first))
+	b.r.OpenSeconds, b.r.OpenCPU, b.r.FirstMS = &took, &cpu, &ms
 
 	killed, behind := filepath.Join(b.dir, "killed"), filepath.Join(b.dir, "behind")
 	err = b.with(ctx, b.main, engine.Options{}, func(e *engine.Engine, dir string) error {
@@ -423,7 +427,7 @@ func (b *life) open(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	opened = nil
+	opened, openedCPU = nil, nil
 	for range b.o.Rounds {
 		if err := os.CopyFS(behind, os.DirFS(killed)); err != nil {
 			return err
@@ -432,7 +436,7 @@ func (b *life) open(ctx context.Context) (err error) {
 		if err != nil {
 			return err
 		}
-		opened = append(opened, seconds(p.OpenSeconds))
+		opened, openedCPU = append(opened, seconds(p.OpenSeconds)), append(openedCPU, seconds(p.OpenCPU))
 		if p.Peak != nil && (b.r.RSSPeak == nil || *p.Peak < *b.r.RSSPeak) {
 			b.r.RSSPeak = p.Peak
 		}
@@ -440,8 +444,8 @@ func (b *life) open(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	late := middle(opened).Seconds()
-	b.r.OpenBehind = &late
+	late, lateCPU := middle(opened).Seconds(), middle(openedCPU).Seconds()
+	b.r.OpenBehind, b.r.OpenBehindCPU = &late, &lateCPU
 	return os.RemoveAll(killed)
 }
 
@@ -455,13 +459,13 @@ func (b *life) backup(ctx context.Context) (err error) {
 	if err := b.caughtUp(ctx, e); err != nil {
 		return err
 	}
-	file, start := filepath.Join(b.dir, "backup"), time.Now()
+	file, start, used := filepath.Join(b.dir, "backup"), time.Now(), process.CPUTime()
 	made, err := e.Backup(ctx, file)
 	if err != nil {
 		return err
 	}
-	took := time.Since(start).Seconds()
-	b.r.BackupSeconds, b.r.BackupBytes = &took, &made.Bytes
+	took, cpu := time.Since(start).Seconds(), (process.CPUTime() - used).Seconds()
+	b.r.BackupSeconds, b.r.BackupCPU, b.r.BackupBytes = &took, &cpu, &made.Bytes
 	return os.Remove(file)
 }
 

@@ -206,7 +206,7 @@ func TestEngineOfPhrases(t *testing.T) {
 		t.Fatal(err)
 	}
 	if r.Dim != 24 || r.BackupSeconds == nil || *r.BackupBytes < 150*24*4 || r.P50Beside == nil || *r.P50Beside <= 0 || *r.P50Beside > *r.P99Beside ||
-		*r.SettledPerSecond > *r.DocsPerSecond || *r.SettledPerCPUSecond <= 0 || r.OpenSeconds == nil {
+		*r.SettledPerSecond > *r.DocsPerSecond || *r.SettledPerCPUSecond <= 0 || r.OpenCPU == nil || *r.OpenBehindCPU <= 0 || *r.BackupCPU <= 0 {
 		t.Errorf("%+v", r)
 	}
 	if err := os.WriteFile(o.Texts, []byte(`{"_id":"1","text":" "}`), 0o600); err != nil {

@@ -84,9 +84,9 @@ func growths(reports []*load.Report) (out []growth) {
 	of("search, median ms", func(r *load.Report) *float64 { return r.P50 })
 	of("search, p99 ms", func(r *load.Report) *float64 { return r.P99 })
 	of("search beside a writer, p99 ms", func(r *load.Report) *float64 { return r.P99Beside })
-	of("opening, ms", func(r *load.Report) *float64 { return scaled(r.OpenSeconds, 1000) })
-	of("opening after a kill, ms", func(r *load.Report) *float64 { return scaled(r.OpenBehind, 1000) })
-	of("backup, s", func(r *load.Report) *float64 { return r.BackupSeconds })
+	of("opening, CPU ms", func(r *load.Report) *float64 { return scaled(r.OpenCPU, 1000) })
+	of("opening after a kill, CPU ms", func(r *load.Report) *float64 { return scaled(r.OpenBehindCPU, 1000) })
+	of("backup, CPU s", func(r *load.Report) *float64 { return r.BackupCPU })
 	of("on disk, MiB", func(r *load.Report) *float64 { return mib(r.DiskBytes) })
 	of("resident, MiB", func(r *load.Report) *float64 { return r.RSS })
 	return out
