@@ -54,7 +54,7 @@ func newCommands(ctx context.Context, dir string, trees [2]string, documents str
 	}
 	for i, tree := range trees {
 		program := filepath.Join(dir, fmt.Sprint("lexsem", i))
-		build := exec.CommandContext(ctx, "go", "build", "-buildvcs=false", "-o", program, "./cmd/lexsem")
+		build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-o", program, "./cmd/lexsem")
 		build.Dir = tree
 		if err := run(build); err != nil {
 			return nil, err

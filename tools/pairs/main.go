@@ -119,7 +119,7 @@ func tree(ctx context.Context, commit, dir string) error {
 }
 
 func build(ctx context.Context, dir, program string) (string, error) {
-	c := exec.CommandContext(ctx, "go", "build", "-o", program, "./tools/pairs")
+	c := exec.CommandContext(ctx, "go", "build", "-trimpath", "-o", program, "./tools/pairs")
 	c.Dir = dir
 	return program, run(c)
 }

@@ -42,7 +42,7 @@ func TestTable(t *testing.T) {
 // TestPairs compares this tree with its last commit, which finds the same where nothing has changed what is found.
 func TestPairs(t *testing.T) {
 	if !trial.Long() {
-		t.Skip("NOT TESTED without LEXSEM_LONG=1: two trees, which are built and run for 25 s")
+		t.Skip("NOT TESTED without LEXSEM_LONG=1: two trees, which are built and run for a minute")
 	}
 	t.Chdir(filepath.Join("..", ".."))
 	if err := exec.Command("git", "rev-parse", "HEAD").Run(); err != nil {

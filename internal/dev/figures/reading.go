@@ -207,7 +207,7 @@ func readingPeers(raw []byte, as string) (map[string]float64, error) {
 				continue // never reached
 			}
 			key := as + " " + name + " " + strings.TrimPrefix(recall, "0")
-			values[key] = *qps
+			values[key+" qps"] = *qps
 			if other := r.At["hnswlib"][recall]; other != nil {
 				values[key+" times"] = *qps / *other
 			}
