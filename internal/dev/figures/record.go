@@ -276,7 +276,7 @@ func (w *workshop) measure(ctx context.Context, r *runs.Run, c runs.Command) (ma
 		}
 		got, err := reading(raw, c.As)
 		for k, v := range got {
-			values[k+suffix] = math.Round(v*1e4) / 1e4
+			values[k+suffix] = rounded(v)
 		}
 		return err
 	}
@@ -303,8 +303,15 @@ func (w *workshop) peers(ctx context.Context, line, as string) (map[string]float
 	if err != nil {
 		return nil, err
 	}
-	return reading(raw, as)
+	values, err := reading(raw, as)
+	for k, v := range values {
+		values[k] = rounded(v)
+	}
+	return values, err
 }
+
+// rounded has four decimals, as recorded values have.
+func rounded(x float64) float64 { return math.Round(x*1e4) / 1e4 }
 
 // kept is the path of the report of a measured command.
 func (w *workshop) kept(r *runs.Run, c runs.Command) string {
