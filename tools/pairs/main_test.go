@@ -76,7 +76,7 @@ func TestPairs(t *testing.T) {
 	if strings.Contains(out.String(), "\n| encoding 200 texts | ") == strings.Contains(out.String(), "encoding: not run: ") {
 		t.Error("encoding is neither measured nor said to be missing")
 	}
-	if err := compare(t.Context(), &out, "HEAD", 1, 0, "docs/method.md", name); err == nil || !strings.Contains(err.Error(), "exit status 1") {
+	if err := compare(t.Context(), &out, "HEAD", 1, 0, "docs/method.md", name); err == nil || !strings.Contains(err.Error(), "docs/method.md, document 1: ") {
 		t.Errorf("documents that are none: %v", err)
 	}
 	if err := compare(t.Context(), &out, "no-such-commit", 1, 0, name, name); err == nil || !strings.Contains(err.Error(), "no-such-commit") {
