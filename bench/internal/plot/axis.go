@@ -123,7 +123,7 @@ func tickLabels(ticks []float64, log bool) []string {
 	}
 	for i, t := range ticks {
 		if log {
-			out[i] = number(t)
+			out[i] = Number(t)
 		} else {
 			out[i] = commas(strconv.FormatFloat(t+0, 'f', decimals, 64))
 		}
@@ -136,8 +136,8 @@ func round(x float64, decimals int) float64 {
 	return math.Round(x*p) / p
 }
 
-// number writes x with four significant digits.
-func number(x float64) string {
+// Number writes x with four significant digits.
+func Number(x float64) string {
 	if math.Abs(x) >= 1000 {
 		return commas(strconv.FormatFloat(math.Round(x), 'f', 0, 64))
 	}
