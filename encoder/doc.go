@@ -6,12 +6,9 @@
 //
 //   - A [Tokenizer] cuts a text into [Tokens]. An [Output] is the result of an Encoder for one [Input].
 //   - A [Fingerprint] identifies the vector space of an Encoder. [Check] refuses to mix two spaces.
-//   - A [Spec] holds properties that the weights of a model do not show, such as [Pooling] and prefixes.
-//     [Describe] reads it from a folder of sentence-transformers.
-//   - A [Pooler] makes one vector of the states of the tokens, as configured in the folder of the model.
 //
-// Packages onnx and native run a model, openai and ollama ask a server, provision fetches a model, tokenizer
-// reads tokenizer.json, picture and visual prepare images. Package encodertest has the tests that every
+// Packages onnx and native run a model, openai and ollama ask a server, provision fetches a model, modelspec
+// reads the folder of a model, tokenizer its tokenizer.json, picture and visual prepare images. Package encodertest has the tests that every
 // Encoder must pass.
 //
 // What holds: an Encoder is safe for concurrent use, keeps the order of its input, and stops soon after its context

@@ -7,6 +7,8 @@ import (
 	"math"
 	"slices"
 	"sync/atomic"
+
+	"github.com/lexsem/lexsem/internal/pooling"
 )
 
 // ErrContract says that an encoder broke its contract: too few outputs, or a vector that has the wrong
@@ -108,7 +110,7 @@ func (f *function) Encode(ctx context.Context, _ Role, in []Input, need Need) ([
 		}
 		out[i].Dense = slices.Clone(v)
 		if !f.unscaled {
-			normalize(out[i].Dense)
+			pooling.Normalize(out[i].Dense)
 		}
 	}
 	return out, nil

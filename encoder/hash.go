@@ -9,6 +9,8 @@ import (
 	"sync/atomic"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/lexsem/lexsem/internal/pooling"
 )
 
 // Hash is an Encoder without a model, for tests: feature hashing. A word gets an id from the hash of
@@ -46,7 +48,7 @@ func NewHash(dim int) *Hash {
 		Model:     fmt.Sprintf("hash-%d", dim),
 		Precision: "fp32",
 		Tokenizer: fmt.Sprintf("hash words %d v1", hashVocab),
-		Pooling:   string(PoolMean),
+		Pooling:   string(pooling.Mean),
 		MaxTokens: hashMaxTokens,
 		Dim:       dim,
 		VocabSize: hashVocab,
@@ -105,7 +107,7 @@ func (h *Hash) encode(text string, need Need) Output {
 	}
 	if need&NeedDense != 0 {
 		out.Dense = make([]float32, h.dim)
-		if !PoolMean.Pool(out.Dense, hidden) { // directions cancelled each other
+		if !pooling.Mean.Pool(out.Dense, hidden) { // directions cancelled each other
 			clear(out.Dense)
 			h.add(out.Dense, hashCLS, 1)
 		}

@@ -6,13 +6,13 @@ import (
 	"github.com/lexsem/lexsem/internal/ridge"
 )
 
-// slrIDF is SLR (Eq. 5) with each token weighted by its idf in the corpus:
+// The variant slr-idf is SLR (Eq. 5) with each token weighted by its idf in the corpus:
 //
 //	w_t = log(1 + idf_t/idf_max · 1[t occurs in the query])
 //
 // idf_t is that of RLR and changes with the corpus. idf_max is the idf of a token that no passage
 // has, so no weight exceeds SLR's log 2.
-var slrIDF = Register(Variant{
+var _ = Register(Variant{
 	Name:     "slr-idf",
 	Summary:  "slr with tokens weighted by idf; needs fit",
 	Kind:     Multiplicative,

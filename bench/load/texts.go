@@ -11,6 +11,7 @@ import (
 	"github.com/lexsem/lexsem/bench/internal/vectors"
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/engine"
+	"github.com/lexsem/lexsem/internal/pooling"
 )
 
 const (
@@ -50,7 +51,7 @@ func newLifeEncoder(dim int) *lifeEncoder {
 		e.ranks[lifeWord(r)] = r
 	}
 	e.print = encoder.Fingerprint{
-		Model: fmt.Sprintf("bench-%d", dim), Precision: "fp32", Tokenizer: "made words v1", Pooling: string(encoder.PoolMean),
+		Model: fmt.Sprintf("bench-%d", dim), Precision: "fp32", Tokenizer: "made words v1", Pooling: string(pooling.Mean),
 		MaxTokens: 512, Dim: dim, VocabSize: lifeVocab,
 	}
 	for i, text := range encoder.ProbeTexts {

@@ -19,9 +19,9 @@ type CrossEncoder struct{ *frame.CrossEncoder }
 // tokenizer.json, config.json, and model.safetensors, or several files listed in
 // model.safetensors.index.json. Its head must give one score, like BertForSequenceClassification and
 // its equivalents for bert, roberta, xlm-roberta, camembert, mpnet and distilbert. The length of a
-// pair is that of encoder.DescribeCross.
+// pair is that of modelspec.DescribeCross.
 //
-// Errors: encoder.ErrSpec for a wrong description; encoder.ErrTokenizer for a tokenizer that cannot be
+// Errors: modelspec.ErrSpec for a wrong description; encoder.ErrTokenizer for a tokenizer that cannot be
 // followed or does not say how two texts are joined; ErrModel for a model that cannot be run;
 // fs.ErrNotExist for a missing file.
 func OpenCross(ctx context.Context, dir string, o Options) (*CrossEncoder, error) {

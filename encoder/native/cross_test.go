@@ -13,6 +13,7 @@ import (
 
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/engine"
+	"github.com/lexsem/lexsem/internal/modelspec"
 	"github.com/lexsem/lexsem/internal/testkit/encoders"
 	"github.com/lexsem/lexsem/internal/testkit/reranktest"
 	"github.com/lexsem/lexsem/internal/testkit/testmodel"
@@ -115,7 +116,7 @@ func TestCrossRefuses(t *testing.T) {
 		"types":             {testmodel.Edited(t, bert, "tokenizer.json", renamed(`"type_id": 1`, `"type_id": 2`)), ErrModel, "3 types, the model has 2"},
 		"too long":          {testmodel.Edited(t, bert, "lexsem-model.json", func([]byte) []byte { return []byte(`{"max_tokens":65}`) }), ErrModel, "65 tokens a pair"},
 		"too short":         {testmodel.Edited(t, bert, "lexsem-model.json", func([]byte) []byte { return []byte(`{"max_tokens":3}`) }), encoder.ErrTokenizer, "3 of a pair are special"},
-		"wrong description": {testmodel.Edited(t, bert, "lexsem-model.json", func([]byte) []byte { return []byte(`{"max_tokens":-1}`) }), encoder.ErrSpec, "max_tokens is -1"},
+		"wrong description": {testmodel.Edited(t, bert, "lexsem-model.json", func([]byte) []byte { return []byte(`{"max_tokens":-1}`) }), modelspec.ErrSpec, "max_tokens is -1"},
 		"cut weights":       {testmodel.Edited(t, bert, "model.safetensors", func(b []byte) []byte { return b[:len(b)/2] }), ErrModel, ""},
 		"no folder":         {filepath.Join(t.TempDir(), "none"), fs.ErrNotExist, "none"},
 	} {

@@ -13,6 +13,8 @@ import (
 	"runtime"
 
 	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/internal/modelspec"
+	"github.com/lexsem/lexsem/internal/pooling"
 	"github.com/lexsem/lexsem/internal/regular"
 	"github.com/lexsem/lexsem/internal/vec"
 )
@@ -71,7 +73,7 @@ func Distil(ctx context.Context, teacher Teacher, folder, name, dir string, prog
 	if err := writeTable(filepath.Join(dir, fileSafetensors), table, n, d); err != nil {
 		return err
 	}
-	spec := encoder.Spec{Model: name, Precision: FP32, Pooling: encoder.PoolMean, MaxTokens: teacher.Fingerprint().MaxTokens, Static: "."}
+	spec := modelspec.Spec{Model: name, Precision: FP32, Pooling: pooling.Mean, MaxTokens: teacher.Fingerprint().MaxTokens, Static: "."}
 	return spec.Write(dir)
 }
 

@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/internal/modelspec"
+	"github.com/lexsem/lexsem/internal/pooling"
 	"github.com/lexsem/lexsem/internal/safetensors"
 	"github.com/lexsem/lexsem/internal/testkit/encoders"
 	"github.com/lexsem/lexsem/internal/vec"
@@ -21,7 +23,7 @@ func taught(t *testing.T) (teacher *Encoder, folder, dir string) {
 	t.Helper()
 	folder, dir = t.TempDir(), t.TempDir()
 	encoders.NewTiny(1, encoders.Tiny{Hidden: 24, Positions: 40, Vocab: letters()}).Write(t, folder)
-	spec := encoder.Spec{Model: "tiny", Precision: "fp32", Pooling: encoder.PoolMean, MaxTokens: 40, QueryPrefix: "q: ", PassagePrefix: "p: "}
+	spec := modelspec.Spec{Model: "tiny", Precision: "fp32", Pooling: pooling.Mean, MaxTokens: 40, QueryPrefix: "q: ", PassagePrefix: "p: "}
 	if err := spec.Write(folder); err != nil {
 		t.Fatal(err)
 	}

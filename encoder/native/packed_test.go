@@ -16,6 +16,8 @@ import (
 
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/encoder/encodertest"
+	"github.com/lexsem/lexsem/internal/modelspec"
+	"github.com/lexsem/lexsem/internal/pooling"
 	"github.com/lexsem/lexsem/internal/provision"
 	"github.com/lexsem/lexsem/internal/testkit/encoders"
 	"github.com/lexsem/lexsem/internal/vec"
@@ -112,7 +114,7 @@ func packedFolder(t *testing.T, file []byte) string {
 	if err := os.WriteFile(filepath.Join(dir, filePacked), file, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if err := (encoder.Spec{Model: "packed", Precision: "fp32", Pooling: encoder.PoolMean, MaxTokens: 40, QueryPrefix: "red "}).Write(dir); err != nil {
+	if err := (modelspec.Spec{Model: "packed", Precision: "fp32", Pooling: pooling.Mean, MaxTokens: 40, QueryPrefix: "red "}).Write(dir); err != nil {
 		t.Fatal(err)
 	}
 	return dir

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/internal/pooling"
 	"github.com/lexsem/lexsem/internal/safetensors/safetensorstest"
 	"github.com/lexsem/lexsem/internal/testkit/encoders"
 )
@@ -38,7 +38,7 @@ func sharded(t *testing.T, m *encoders.Tiny, dir string) {
 
 func TestShards(t *testing.T) {
 	m := large(6)
-	whole, parts := folder(t, m, encoder.PoolMean), folder(t, m, encoder.PoolMean)
+	whole, parts := folder(t, m, pooling.Mean), folder(t, m, pooling.Mean)
 	sharded(t, m, parts)
 	want := open(t, whole, Options{}).Fingerprint()
 	got := open(t, parts, Options{}).Fingerprint()
@@ -66,7 +66,7 @@ func TestShards(t *testing.T) {
 		"a tensor less":        {edit(`embeddings.word_embeddings.weight`, `x`), ErrModel, "word_embeddings"},
 		"a tensor in no index": {edit(`encoder.layer.1.output.dense.bias`, `y`), ErrModel, "encoder.layer.1.output.dense.bias"},
 	} {
-		dir := folder(t, m, encoder.PoolMean)
+		dir := folder(t, m, pooling.Mean)
 		sharded(t, m, dir)
 		if err := c.change(dir); err != nil {
 			t.Fatal(err)

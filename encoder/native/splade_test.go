@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/internal/modelspec"
 	"github.com/lexsem/lexsem/internal/testkit/encoders"
 )
 
@@ -61,7 +62,7 @@ func TestSparseEncoderFolder(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	calls := 0
-	if _, err := (encoder.Splade{}).Pool(ctx, 9, func(int) []float32 { calls++; cancel(); return []float32{1} }); !errors.Is(err, context.Canceled) || calls != 1 {
+	if _, err := (modelspec.Splade{}).Pool(ctx, 9, func(int) []float32 { calls++; cancel(); return []float32{1} }); !errors.Is(err, context.Canceled) || calls != 1 {
 		t.Errorf("%v after %d tokens of a call that ends at the first", err, calls)
 	}
 }

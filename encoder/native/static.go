@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"path/filepath"
 
-	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/encoder/tokenizer"
+	"github.com/lexsem/lexsem/internal/modelspec"
 	"github.com/lexsem/lexsem/internal/safetensors"
 )
 
@@ -101,5 +101,5 @@ func staticOf(s *safetensors.File, t *tokenizer.Tokenizer) (*model, error) {
 			to[0] = leastState
 		}
 	}
-	return &model{d: d, vocab: n, positions: encoder.MaxTokens, word: 1, words: rowTable{d: d, floats: words}, zero: make([]float32, d), kinds: make([]float32, d)}, nil
+	return &model{d: d, vocab: n, positions: modelspec.MaxTokens, word: 1, words: rowTable{d: d, floats: words}, zero: make([]float32, d), kinds: make([]float32, d)}, nil
 }

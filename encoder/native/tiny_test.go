@@ -15,6 +15,8 @@ import (
 
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/encoder/encodertest"
+	"github.com/lexsem/lexsem/internal/modelspec"
+	"github.com/lexsem/lexsem/internal/pooling"
 	"github.com/lexsem/lexsem/internal/provision"
 	"github.com/lexsem/lexsem/internal/testkit/encoders"
 )
@@ -38,11 +40,11 @@ func large(seed uint64) *encoders.Tiny {
 }
 
 // folder writes m and its description.
-func folder(t *testing.T, m *encoders.Tiny, pooling encoder.Pooling) string {
+func folder(t *testing.T, m *encoders.Tiny, pooling pooling.Pooling) string {
 	t.Helper()
 	dir := t.TempDir()
 	m.Write(t, dir)
-	spec := encoder.Spec{Model: "tiny", Precision: "fp32", Pooling: pooling, MaxTokens: m.Positions, QueryPrefix: "seek: "}
+	spec := modelspec.Spec{Model: "tiny", Precision: "fp32", Pooling: pooling, MaxTokens: m.Positions, QueryPrefix: "seek: "}
 	if err := spec.Write(dir); err != nil {
 		t.Fatal(err)
 	}
@@ -77,7 +79,7 @@ func sentences() []string {
 }
 
 func TestConformance(t *testing.T) {
-	dir := folder(t, large(1), encoder.PoolMean)
+	dir := folder(t, large(1), pooling.Mean)
 	encodertest.Run(t, func(t *testing.T) encoder.Encoder { return open(t, dir, Options{}) })
 }
 
@@ -89,7 +91,7 @@ func TestAgainstTheDefinition(t *testing.T) {
 		encoders.NewTiny(3, encoders.Tiny{Activation: "gelu_new", Prefix: "bert."}),
 		large(4),
 	} {
-		e := open(t, folder(t, m, encoder.PoolCLS), Options{})
+		e := open(t, folder(t, m, pooling.CLS), Options{})
 		texts := sentences()
 		if i < 3 {
 			texts = []string{"", "red stones", "blue sky green sea unknown red red red blue", "sea"}
@@ -107,7 +109,7 @@ func TestAgainstTheDefinition(t *testing.T) {
 				}
 			}
 			first := make([]float32, m.Hidden)
-			if !encoder.PoolCLS.Pool(first, o.Hidden) || !slices.Equal(first, o.Dense) {
+			if !pooling.CLS.Pool(first, o.Hidden) || !slices.Equal(first, o.Dense) {
 				t.Errorf("model %d, %q: the vector is not that of the first token", i, texts[j])
 			}
 		}
@@ -138,7 +140,7 @@ func TestAgainstTheDefinition(t *testing.T) {
 
 // The vectors of a text are the same bits alone and in any batch.
 func TestBatchesAreExact(t *testing.T) {
-	dir := folder(t, large(2), encoder.PoolMean)
+	dir := folder(t, large(2), pooling.Mean)
 	one := open(t, dir, Options{Workers: 1, BatchTokens: 1})
 	texts := sentences()
 	for i := range 300 { // more than a batch, more than a worker
@@ -164,13 +166,13 @@ func TestSources(t *testing.T) {
 			w[i] = math.Float32frombits(math.Float32bits(w[i]) &^ 0xffff) // what bfloat16 can hold
 		}
 	})
-	dir := folder(t, m, encoder.PoolMean)
+	dir := folder(t, m, pooling.Mean)
 	texts := sentences()
 	want := encode(t, open(t, dir, Options{}), encoder.Passage, texts, encoder.NeedHidden)
 	safetensors, config := filepath.Join(dir, fileSafetensors), filepath.Join(dir, fileConfig)
 	with := func(name string, b []byte) string {
 		other := t.TempDir()
-		for _, n := range []string{"tokenizer.json", encoder.SpecFile, fileConfig} {
+		for _, n := range []string{"tokenizer.json", modelspec.SpecFile, fileConfig} {
 			if n == fileConfig && b != nil && name == fileONNX {
 				continue
 			}
@@ -251,7 +253,7 @@ func (c *checks) Err() error {
 
 // The context is looked at before each layer.
 func TestForwardStops(t *testing.T) {
-	m, err := load(t.Context(), folder(t, large(5), encoder.PoolMean), FP32)
+	m, err := load(t.Context(), folder(t, large(5), pooling.Mean), FP32)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/internal/pooling"
 	"github.com/lexsem/lexsem/internal/provision"
 	"github.com/lexsem/lexsem/internal/testkit/encoders"
 )
@@ -15,7 +16,7 @@ import (
 // all words has them in memory.
 func TestWordsStayInTheFile(t *testing.T) {
 	m := large(8)
-	single, parts, graph := folder(t, m, encoder.PoolMean), folder(t, m, encoder.PoolMean), folder(t, m, encoder.PoolMean)
+	single, parts, graph := folder(t, m, pooling.Mean), folder(t, m, pooling.Mean), folder(t, m, pooling.Mean)
 	sharded(t, m, parts)
 	weights := filepath.Join(graph, fileSafetensors)
 	if err := errors.Join(provision.ExportONNX(t.Context(), weights, filepath.Join(graph, fileConfig), filepath.Join(graph, fileONNX)), os.Remove(weights)); err != nil {
@@ -47,7 +48,7 @@ func TestWordsStayInTheFile(t *testing.T) {
 			}
 		}
 	}
-	withHead, err := load(t.Context(), folder(t, encoders.NewTiny(2, encoders.Tiny{Prefix: "bert."}), encoder.PoolCLS), FP32)
+	withHead, err := load(t.Context(), folder(t, encoders.NewTiny(2, encoders.Tiny{Prefix: "bert."}), pooling.CLS), FP32)
 	if err != nil || withHead.words.stored != nil || withHead.file != nil {
 		t.Errorf("with a head: %v, %v", withHead.words.stored != nil, err)
 	}

@@ -9,8 +9,9 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/lexsem/lexsem/encoder/internal/frame"
 	ort "github.com/yalue/onnxruntime_go"
+
+	"github.com/lexsem/lexsem/encoder/internal/frame"
 )
 
 // CrossEncoder reads a query and a text together, and scores how well the text answers
@@ -18,9 +19,9 @@ import (
 type CrossEncoder struct{ *frame.CrossEncoder }
 
 // OpenCross loads the cross-encoder in dir: tokenizer.json and model.onnx, with an output "logits"
-// [batch, 1]. The length of a pair is that of encoder.DescribeCross.
+// [batch, 1]. The length of a pair is that of modelspec.DescribeCross.
 //
-// Errors: encoder.ErrUnavailable if the library cannot be loaded; encoder.ErrSpec for a wrong
+// Errors: encoder.ErrUnavailable if the library cannot be loaded; modelspec.ErrSpec for a wrong
 // description; encoder.ErrTokenizer for a tokenizer that cannot be followed or does not say how two
 // texts are joined; ErrModel for a model that cannot be run or has fewer words than the tokenizer;
 // fs.ErrNotExist for a missing file.

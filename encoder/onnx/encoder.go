@@ -13,6 +13,7 @@ import (
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/encoder/internal/frame"
 	"github.com/lexsem/lexsem/encoder/tokenizer"
+	"github.com/lexsem/lexsem/internal/modelspec"
 )
 
 // Encoder is an encoder.Encoder that runs an ONNX model. It is safe for
@@ -20,11 +21,11 @@ import (
 // Cancelling a call takes effect between batches, so within about 0.2 s.
 type Encoder struct{ *frame.Encoder }
 
-// Open loads the model in dir (model.onnx, tokenizer.json and a description, see encoder.LoadSpec) and
+// Open loads the model in dir (model.onnx, tokenizer.json and a description, see modelspec.LoadSpec) and
 // computes its fingerprint. With MiniLM it takes about 0.3 s, and the process stays below 200 MB while
 // it encodes.
 //
-// Errors: encoder.ErrUnavailable if the library cannot be loaded; encoder.ErrSpec for a wrong
+// Errors: encoder.ErrUnavailable if the library cannot be loaded; modelspec.ErrSpec for a wrong
 // description; encoder.ErrTokenizer for a tokenizer that cannot be followed; ErrModel for a model that
 // cannot be run or has fewer words than the tokenizer; fs.ErrNotExist for a missing file.
 func Open(ctx context.Context, dir string, o Options) (*Encoder, error) {
@@ -32,7 +33,7 @@ func Open(ctx context.Context, dir string, o Options) (*Encoder, error) {
 	if err != nil {
 		return nil, fmt.Errorf("onnx options: %w", err)
 	}
-	spec, err := encoder.LoadSpec(dir)
+	spec, err := modelspec.LoadSpec(dir)
 	if err != nil {
 		return nil, err
 	}

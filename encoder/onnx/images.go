@@ -17,7 +17,9 @@ import (
 
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/encoder/internal/frame"
+	"github.com/lexsem/lexsem/internal/modelspec"
 	"github.com/lexsem/lexsem/internal/picture"
+	"github.com/lexsem/lexsem/internal/pooling"
 	"github.com/lexsem/lexsem/internal/regular"
 )
 
@@ -56,7 +58,7 @@ const (
 // without it, the mean of the patches. For CLIP it is image_embeds if the graph has it. If
 // text_model.onnx and tokenizer.json are there too, it then also encodes texts as queries.
 //
-// Errors: encoder.ErrUnavailable if the library cannot be loaded; encoder.ErrSpec for an invalid
+// Errors: encoder.ErrUnavailable if the library cannot be loaded; modelspec.ErrSpec for an invalid
 // config.json or an unknown family; picture.ErrConfig; ErrModel for a model that cannot be run or
 // gives another number of states; fs.ErrNotExist for a missing file.
 func OpenImages(ctx context.Context, dir string, o Options) (*Images, error) {
@@ -125,7 +127,7 @@ var visionFamilies = map[string]vision{
 func loadVision(dir string, pixels *picture.Processor) (v vision, err error) {
 	path := filepath.Join(dir, "config.json")
 	wrong := func(format string, args ...any) (vision, error) {
-		return v, fmt.Errorf("%w: %s: %s", encoder.ErrSpec, path, fmt.Sprintf(format, args...))
+		return v, fmt.Errorf("%w: %s: %s", modelspec.ErrSpec, path, fmt.Sprintf(format, args...))
 	}
 	b, err := regular.ReadFile(path, 1<<20)
 	if err != nil {
@@ -155,7 +157,7 @@ func loadVision(dir string, pixels *picture.Processor) (v vision, err error) {
 		return wrong("patch_size is %d and num_register_tokens %d; want a size from 1 on", n.Patch, n.Registers)
 	}
 	h, w := pixels.Size()
-	if h%n.Patch != 0 || w%n.Patch != 0 || (h/n.Patch)*(w/n.Patch) > encoder.MaxTokens {
+	if h%n.Patch != 0 || w%n.Patch != 0 || (h/n.Patch)*(w/n.Patch) > modelspec.MaxTokens {
 		return wrong("patches of %d pixels do not cover images of %d×%d, which %s makes", n.Patch, h, w, picture.ConfigFile)
 	}
 	v.rows, v.cols, v.front = h/n.Patch, w/n.Patch, v.front+n.Registers
@@ -377,15 +379,15 @@ func (e *Images) batch(in []encoder.Input, out []encoder.Output, at []int, need 
 		if need&encoder.NeedDense == 0 {
 			continue
 		}
-		of, pooling := first, encoder.PoolCLS
+		of, how := first, pooling.CLS
 		switch {
 		case pooled != nil:
 			of = pooled[j*e.p : (j+1)*e.p]
 		case e.vision.mean:
-			of, pooling = first[e.vision.front*e.d:], encoder.PoolMean
+			of, how = first[e.vision.front*e.d:], pooling.Mean
 		}
 		out[i].Dense = make([]float32, e.Dim())
-		if !pooling.Pool(out[i].Dense, of) {
+		if !how.Pool(out[i].Dense, of) {
 			return fmt.Errorf("%w: its states of image %d cannot be pooled (infinite, not a number or all zero)", ErrModel, i)
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/encoder/encodertest"
 	"github.com/lexsem/lexsem/encoder/onnx"
+	"github.com/lexsem/lexsem/internal/modelspec"
 	"github.com/lexsem/lexsem/internal/picture"
 	"github.com/lexsem/lexsem/internal/testkit/encoders"
 	"github.com/lexsem/lexsem/internal/testkit/testmodel"
@@ -104,10 +105,10 @@ func TestVisionRefused(t *testing.T) {
 		{"no config", "config.json", gone, fs.ErrNotExist, ""},
 		{"no preprocessing", picture.ConfigFile, gone, fs.ErrNotExist, ""},
 		{"no graph", "model.onnx", gone, fs.ErrNotExist, "model.onnx"},
-		{"other family", "config.json", set(`"vit"`, `"convnext"`), encoder.ErrSpec, "known are vit"},
-		{"damaged config", "config.json", set(`{`, `[`), encoder.ErrSpec, ""},
-		{"no patches", "config.json", set(`"patch_size": 4`, `"patch_size": 0`), encoder.ErrSpec, "patch_size is 0"},
-		{"other patches", "config.json", set(`"patch_size": 4`, `"patch_size": 5`), encoder.ErrSpec, "do not cover"},
+		{"other family", "config.json", set(`"vit"`, `"convnext"`), modelspec.ErrSpec, "known are vit"},
+		{"damaged config", "config.json", set(`{`, `[`), modelspec.ErrSpec, ""},
+		{"no patches", "config.json", set(`"patch_size": 4`, `"patch_size": 0`), modelspec.ErrSpec, "patch_size is 0"},
+		{"other patches", "config.json", set(`"patch_size": 4`, `"patch_size": 5`), modelspec.ErrSpec, "do not cover"},
 		{"more patches", "config.json", set(`"patch_size": 4`, `"patch_size": 2`), onnx.ErrModel, "states"},
 		{"more states in front", "config.json", set(`"vit"`, `"deit"`), onnx.ErrModel, "states"},
 		{"other preprocessing", picture.ConfigFile, set("ViTImage", "NoImage"), picture.ErrConfig, "known are"},

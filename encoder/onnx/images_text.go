@@ -14,6 +14,8 @@ import (
 
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/encoder/tokenizer"
+	"github.com/lexsem/lexsem/internal/modelspec"
+	"github.com/lexsem/lexsem/internal/pooling"
 	"github.com/lexsem/lexsem/internal/regular"
 )
 
@@ -49,10 +51,10 @@ func openTextTower(dir string, p int) (*textTower, error) {
 	}{}
 	c.Text.Max = textTowerUsual
 	if err := json.Unmarshal(b, &c); err != nil {
-		return nil, fmt.Errorf("%w: %s: %v", encoder.ErrSpec, config, err)
+		return nil, fmt.Errorf("%w: %s: %v", modelspec.ErrSpec, config, err)
 	}
-	if t.max = c.Text.Max; t.max < 2 || t.max > encoder.MaxTokens {
-		return nil, fmt.Errorf("%w: %s: max_position_embeddings of text_config is %d; want 2 to %d", encoder.ErrSpec, config, t.max, encoder.MaxTokens)
+	if t.max = c.Text.Max; t.max < 2 || t.max > modelspec.MaxTokens {
+		return nil, fmt.Errorf("%w: %s: max_position_embeddings of text_config is %d; want 2 to %d", modelspec.ErrSpec, config, t.max, modelspec.MaxTokens)
 	}
 	path := filepath.Join(dir, textTowerFile)
 	ins, outs, err := readSignature(path)
@@ -105,7 +107,7 @@ func (t *textTower) batch(in []encoder.Input, out []encoder.Output, at []int) er
 	}
 	for j, i := range at {
 		out[i].Dense = make([]float32, t.p)
-		if !encoder.PoolCLS.Pool(out[i].Dense, vectors[j*t.p:(j+1)*t.p]) {
+		if !pooling.CLS.Pool(out[i].Dense, vectors[j*t.p:(j+1)*t.p]) {
 			return fmt.Errorf("%w: its vector of text %d has no direction (infinite, not a number or all zero)", ErrModel, i)
 		}
 	}

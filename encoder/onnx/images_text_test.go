@@ -15,6 +15,7 @@ import (
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/encoder/encodertest"
 	"github.com/lexsem/lexsem/encoder/onnx"
+	"github.com/lexsem/lexsem/internal/modelspec"
 	"github.com/lexsem/lexsem/internal/testkit/encoders"
 	"github.com/lexsem/lexsem/internal/testkit/testmodel"
 )
@@ -122,7 +123,7 @@ func TestTextTowerRefused(t *testing.T) {
 		{"damaged graph", "text_model.onnx", func(b []byte) []byte { return b[:len(b)/2] }, onnx.ErrModel, "fetch the model again"},
 		{"other input", "text_model.onnx", set("input_ids", "input_idz"), onnx.ErrModel, "input_idz"},
 		{"other output", "text_model.onnx", set("text_embeds", "text_embedz"), onnx.ErrModel, "text_embeds [batch, 6]"},
-		{"no length", "config.json", set(`"max_position_embeddings": 10`, `"max_position_embeddings": 1`), encoder.ErrSpec, "max_position_embeddings"},
+		{"no length", "config.json", set(`"max_position_embeddings": 10`, `"max_position_embeddings": 1`), modelspec.ErrSpec, "max_position_embeddings"},
 		{"more than it takes", "config.json", set(`"max_position_embeddings": 10`, `"max_position_embeddings": 11`), nil, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {

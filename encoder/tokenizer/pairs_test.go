@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/internal/modelspec"
 	lines "github.com/lexsem/lexsem/internal/testkit/recorded"
 )
 
@@ -42,7 +43,7 @@ func TestRecordedPairs(t *testing.T) {
 				t.Fatalf("%s, %s: %v", p.Family, p.Name, err)
 			}
 		}
-		frame, err := tok.(encoder.PairTokenizer).PairFrame()
+		frame, err := tok.(modelspec.PairTokenizer).PairFrame()
 		if err != nil {
 			t.Fatalf("%s, %s: %v", p.Family, p.Name, err)
 		}
@@ -51,12 +52,12 @@ func TestRecordedPairs(t *testing.T) {
 			most = 1000
 		}
 		if most <= frame.Len() { // of which nothing is left
-			if _, err := encoder.NewPairs(tok, most); !errors.Is(err, encoder.ErrTokenizer) {
+			if _, err := modelspec.NewPairs(tok, most); !errors.Is(err, encoder.ErrTokenizer) {
 				t.Errorf("%d tokens for %d special ones: %v", most, frame.Len(), err)
 			}
 			continue
 		}
-		both, err := encoder.NewPairs(tok, most)
+		both, err := modelspec.NewPairs(tok, most)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -102,7 +103,7 @@ func TestPairTemplates(t *testing.T) {
 			if err != nil {
 				t.Fatalf("%s, %s: %v", kind, pair, err)
 			}
-			_, err = encoder.NewPairs(tok, 10)
+			_, err = modelspec.NewPairs(tok, 10)
 			if says == "" && err != nil || says != "" && (!errors.Is(err, encoder.ErrTokenizer) || !strings.Contains(err.Error(), says)) {
 				t.Errorf("%s, %.200s: %v, want %q", kind, pair, err, says)
 			}

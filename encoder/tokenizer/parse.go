@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/internal/modelspec"
 	"github.com/lexsem/lexsem/internal/regular"
 )
 
@@ -153,7 +154,7 @@ func (f *file) finish(b *builder, kind string, model func() error) (*Tokenizer, 
 	if b.frames != 1 {
 		t.pairErr = refuse("post_processor does not tell how two texts are joined; use another model")
 	}
-	for _, part := range [][]encoder.TypedToken{t.pair.Before, t.pair.Between, t.pair.Behind} {
+	for _, part := range [][]modelspec.TypedToken{t.pair.Before, t.pair.Between, t.pair.Behind} {
 		for _, s := range part {
 			if s.ID < 0 || int(s.ID) >= len(t.vocab) {
 				return nil, refuse("post_processor has the id %d, the vocabulary %d entries; fetch the model again", s.ID, len(t.vocab))

@@ -7,7 +7,7 @@ import (
 
 	"golang.org/x/text/unicode/norm"
 
-	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/internal/modelspec"
 )
 
 // patternJSON is {"String": …} or {"Regex": …}.
@@ -346,7 +346,7 @@ func (b *builder) postProcessor(raw json.RawMessage, depth int) error {
 			return err
 		}
 		frame([]int32{j.Cls.id}, []int32{j.Sep.id})
-		b.pair = encoder.PairFrame{
+		b.pair = modelspec.PairFrame{
 			Before: typed(0, j.Cls.id), Between: typed(0, j.Sep.id), Behind: typed(1, j.Sep.id), Second: 1,
 		}
 		return nil
@@ -364,7 +364,7 @@ func (b *builder) postProcessor(raw json.RawMessage, depth int) error {
 			b.trims = append(b.trims, trim{prefix: j.AddPrefixSpace, framed: len(b.head) > 0})
 		}
 		frame([]int32{j.Cls.id}, []int32{j.Sep.id})
-		b.pair = encoder.PairFrame{Before: typed(0, j.Cls.id), Between: typed(0, j.Sep.id, j.Sep.id), Behind: typed(0, j.Sep.id)}
+		b.pair = modelspec.PairFrame{Before: typed(0, j.Cls.id), Between: typed(0, j.Sep.id, j.Sep.id), Behind: typed(0, j.Sep.id)}
 		return nil
 	case "TemplateProcessing":
 		return b.template(raw, frame)
@@ -418,14 +418,14 @@ func (b *builder) template(raw json.RawMessage, frame func(head, tail []int32)) 
 		return refuse("post_processor.single has more than %d special tokens", maxParts)
 	}
 	frame(sides[0], sides[1])
-	b.pair, b.pairErr = encoder.ParsePair(j.Pair, func(name string) []int32 { return j.Special[name].IDs })
+	b.pair, b.pairErr = modelspec.ParsePair(j.Pair, func(name string) []int32 { return j.Special[name].IDs })
 	return nil
 }
 
 // typed are special tokens of one type.
-func typed(kind int32, ids ...int32) (out []encoder.TypedToken) {
+func typed(kind int32, ids ...int32) (out []modelspec.TypedToken) {
 	for _, id := range ids {
-		out = append(out, encoder.TypedToken{ID: id, Type: kind})
+		out = append(out, modelspec.TypedToken{ID: id, Type: kind})
 	}
 	return out
 }

@@ -14,6 +14,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/internal/modelspec"
 )
 
 // Tokenizer is an encoder.Tokenizer. It is immutable and safe for concurrent use.
@@ -28,7 +29,7 @@ type Tokenizer struct {
 	cutters     []preTokenizer
 	model       model
 	head, tail  []int32 // special tokens around each text
-	pair        encoder.PairFrame
+	pair        modelspec.PairFrame
 	pairErr     error
 	trims       []trim
 	white       [][2]uint8 // by id: blanks before and behind, if trims
@@ -61,8 +62,8 @@ func (t *Tokenizer) Token(id int32) string {
 // tokens.
 func (t *Tokenizer) Digest() string { return t.digest }
 
-// PairFrame implements encoder.PairTokenizer.
-func (t *Tokenizer) PairFrame() (encoder.PairFrame, error) { return t.pair, t.pairErr }
+// PairFrame implements modelspec.PairTokenizer.
+func (t *Tokenizer) PairFrame() (modelspec.PairFrame, error) { return t.pair, t.pairErr }
 
 // longestText is the length at which texts are cut, which adds 1 to Truncated. A text takes up to about 40
 // bytes of memory a byte while it is tokenized.

@@ -5,7 +5,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/internal/modelspec"
 	"github.com/lexsem/lexsem/internal/transformer"
 )
 
@@ -45,7 +45,7 @@ func FuzzModelFolder(f *testing.F) {
 		one := sound[int(which)%len(sound)]
 		write(t, one.name, text)
 		defer write(t, one.name, one.text)
-		if spec, _, err := encoder.Describe(dir); err == nil {
+		if spec, _, err := modelspec.Describe(dir); err == nil {
 			if err := spec.Validate(); err != nil {
 				t.Fatalf("%+v: %v", spec, err)
 			}

@@ -12,7 +12,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/internal/modelspec"
+	"github.com/lexsem/lexsem/internal/pooling"
 	"github.com/lexsem/lexsem/internal/regular"
 )
 
@@ -22,7 +23,7 @@ func TestIrregularModelFolders(t *testing.T) {
 	files := map[string]string{
 		fileONNX: "x", fileTokenizer: "{}", fileSafetensors: "x",
 		fileConfig:                          `{"model_type":"bert","hidden_size":8,"num_hidden_layers":1,"num_attention_heads":2,"intermediate_size":16,"max_position_embeddings":32,"type_vocab_size":2,"vocab_size":30,"layer_norm_eps":1e-12,"hidden_act":"gelu"}`,
-		encoder.SpecFile:                    `{"model":"m","precision":"fp32","pooling":"mean","query_prefix":"","passage_prefix":"","max_tokens":256}`,
+		modelspec.SpecFile:                  `{"model":"m","precision":"fp32","pooling":"mean","query_prefix":"","passage_prefix":"","max_tokens":256}`,
 		"1_Pooling/config.json":             `{"pooling_mode_mean_tokens":true}`,
 		"sentence_bert_config.json":         `{"max_seq_length":256}`,
 		"config_sentence_transformers.json": `{}`,
@@ -38,7 +39,7 @@ func TestIrregularModelFolders(t *testing.T) {
 			dir := t.TempDir()
 			for f, text := range files {
 				path := filepath.Join(dir, f)
-				if f == encoder.SpecFile && strings.Contains(name, "config") || f == fileONNX && (name == fileConfig || name == fileSafetensors) {
+				if f == modelspec.SpecFile && strings.Contains(name, "config") || f == fileONNX && (name == fileConfig || name == fileSafetensors) {
 					continue // so that the others are read
 				}
 				if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
@@ -65,8 +66,8 @@ func TestIrregularModelFolders(t *testing.T) {
 			}
 		}
 	}
-	spec := encoder.Spec{Model: "m", Precision: "fp32", Pooling: encoder.PoolMean, MaxTokens: encoder.MaxTokens + 1}
-	if err := spec.Validate(); !errors.Is(err, encoder.ErrSpec) {
+	spec := modelspec.Spec{Model: "m", Precision: "fp32", Pooling: pooling.Mean, MaxTokens: modelspec.MaxTokens + 1}
+	if err := spec.Validate(); !errors.Is(err, modelspec.ErrSpec) {
 		t.Errorf("%d tokens: %v", spec.MaxTokens, err)
 	}
 }

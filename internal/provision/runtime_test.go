@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/internal/modelspec"
+	"github.com/lexsem/lexsem/internal/pooling"
 )
 
 // A library that is not at hand is missed only where it is needed.
@@ -17,7 +19,7 @@ func TestRuntime(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	spec := encoder.Spec{Model: "tiny", Precision: "fp32", Pooling: encoder.PoolMean, MaxTokens: 16}
+	spec := modelspec.Spec{Model: "tiny", Precision: "fp32", Pooling: pooling.Mean, MaxTokens: 16}
 	if err := spec.Write(dir); err != nil {
 		t.Fatal(err)
 	}

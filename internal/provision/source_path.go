@@ -10,7 +10,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/internal/modelspec"
 	"github.com/lexsem/lexsem/internal/regular"
 	"github.com/lexsem/lexsem/internal/transformer"
 )
@@ -105,12 +105,12 @@ func (s *session) adopt(ctx context.Context, dir, name string) (Provenance, erro
 
 // describe returns the description of the model in dir, and whether it is in a
 // description file. Choices and assumptions are reported.
-func (s *session) describe(dir string) (encoder.Spec, bool, error) {
-	if _, err := os.Lstat(filepath.Join(dir, encoder.SpecFile)); err == nil {
-		spec, err := encoder.LoadSpec(dir)
+func (s *session) describe(dir string) (modelspec.Spec, bool, error) {
+	if _, err := os.Lstat(filepath.Join(dir, modelspec.SpecFile)); err == nil {
+		spec, err := modelspec.LoadSpec(dir)
 		return spec, true, err
 	}
-	spec, notes, err := encoder.Describe(dir)
+	spec, notes, err := modelspec.Describe(dir)
 	for _, note := range notes {
 		s.report.logf("%s", note)
 	}
@@ -119,7 +119,7 @@ func (s *session) describe(dir string) (encoder.Spec, bool, error) {
 
 // asItIs reports whether the model in dir is opened in place, without a copy in the
 // cache. It returns an error if a required file is missing.
-func (s *session) asItIs(dir string, spec encoder.Spec) (bool, error) {
+func (s *session) asItIs(dir string, spec modelspec.Spec) (bool, error) {
 	_, err := os.Stat(filepath.Join(dir, fileONNX))
 	graph := err == nil
 	if _, err := os.Stat(filepath.Join(dir, filePacked)); err == nil && !graph || spec.Static != "" {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/encoder/tokenizer"
+	"github.com/lexsem/lexsem/internal/modelspec"
 )
 
 // Scorer scores pairs of texts. It may be called by several goroutines.
@@ -24,12 +25,12 @@ type Pair struct {
 	Name      string // of the model
 	Most      int    // tokens of a pair
 	Tokenizer encoder.Tokenizer
-	*encoder.Pairs
+	*modelspec.Pairs
 }
 
 // LoadPair reads it. most, if not 0, replaces the model's own limit of tokens in a pair.
 func LoadPair(dir string, most int) (p Pair, err error) {
-	if p.Name, p.Most, err = encoder.DescribeCross(dir); err != nil {
+	if p.Name, p.Most, err = modelspec.DescribeCross(dir); err != nil {
 		return p, err
 	}
 	if most > 0 {
@@ -38,7 +39,7 @@ func LoadPair(dir string, most int) (p Pair, err error) {
 	if p.Tokenizer, err = tokenizer.Load(filepath.Join(dir, "tokenizer.json")); err != nil {
 		return p, err
 	}
-	if p.Pairs, err = encoder.NewPairs(p.Tokenizer, p.Most); err != nil {
+	if p.Pairs, err = modelspec.NewPairs(p.Tokenizer, p.Most); err != nil {
 		return p, fmt.Errorf("%s: %w", dir, err)
 	}
 	return p, nil

@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/internal/modelspec"
 )
 
 // window is the number of texts that are sorted and packed together. It bounds the memory of a large call;
@@ -25,7 +26,7 @@ type Model interface {
 // Config holds the parts of an Encoder.
 type Config struct {
 	Dir       string // of the model
-	Spec      encoder.Spec
+	Spec      modelspec.Spec
 	Tokenizer encoder.Tokenizer
 	Model     Model
 	Dim       int  // of states
@@ -38,7 +39,7 @@ type Config struct {
 // Encoder is an encoder.Encoder that runs a model.
 type Encoder struct {
 	c      Config
-	pooler *encoder.Pooler
+	pooler *modelspec.Pooler
 	tokens func(encoder.Role, string) encoder.Tokens
 	print  encoder.Fingerprint
 	slots  Slots
@@ -52,7 +53,7 @@ var _ encoder.Encoder = (*Encoder)(nil)
 // New makes an encoder of a model, which Close closes, and computes its fingerprint. After an error the
 // model stays open.
 func New(ctx context.Context, c Config) (*Encoder, error) {
-	pooler, err := encoder.NewPooler(c.Dir, c.Spec, c.Tokenizer, c.Dim)
+	pooler, err := modelspec.NewPooler(c.Dir, c.Spec, c.Tokenizer, c.Dim)
 	if err != nil {
 		return nil, err
 	}
@@ -117,7 +118,7 @@ func (e *Encoder) Tokenize(role encoder.Role, text string) encoder.Tokens {
 // Encode encodes texts in one role; see encoder.Encoder. Cancellation takes effect between batches at the
 // latest.
 //
-// Errors: encoder.ErrNoHidden for NeedHidden if states cannot follow the model's vectors (encoder.Pooler),
+// Errors: encoder.ErrNoHidden for NeedHidden if states cannot follow the model's vectors (modelspec.Pooler),
 // encoder.ErrNoLogits for NeedLogits without a masked-language-model head, encoder.ErrClosed, ErrModel of
 // the model's package if the model refuses a batch or its states cannot be pooled, ctx's error.
 func (e *Encoder) Encode(ctx context.Context, role encoder.Role, in []encoder.Input, need encoder.Need) ([]encoder.Output, error) {

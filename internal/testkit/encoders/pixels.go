@@ -8,6 +8,7 @@ import (
 
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/internal/picture"
+	"github.com/lexsem/lexsem/internal/pooling"
 )
 
 // Pixels is an encoder of images without a model. The state of each of 8 by 8 patches is a random
@@ -62,7 +63,7 @@ func (e *Pixels) Encode(ctx context.Context, _ encoder.Role, in []encoder.Input,
 		states := e.states(m.Resize(pixelGrid*pixelSide, pixelGrid*pixelSide, picture.Bilinear))
 		if need&encoder.NeedDense != 0 {
 			out[i].Dense = make([]float32, e.dim)
-			if !encoder.PoolMean.Pool(out[i].Dense, states) {
+			if !pooling.Mean.Pool(out[i].Dense, states) {
 				return nil, &encoder.TextError{Text: i, Err: encoder.ErrContract}
 			}
 		}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/internal/picture"
+	"github.com/lexsem/lexsem/internal/pooling"
 )
 
 // Towers is an encoder of images and of texts as queries, like a CLIP, without a model. The vector of
@@ -76,7 +77,7 @@ func (e *Towers) Encode(ctx context.Context, role encoder.Role, in []encoder.Inp
 				v[r] += e.project[r*e.dim+j] * x
 			}
 		}
-		if out[i].Dense = make([]float32, e.out); !encoder.PoolCLS.Pool(out[i].Dense, v) {
+		if out[i].Dense = make([]float32, e.out); !pooling.CLS.Pool(out[i].Dense, v) {
 			return nil, &encoder.TextError{Text: i, Err: encoder.ErrContract}
 		}
 	}

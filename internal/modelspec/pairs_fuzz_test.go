@@ -1,8 +1,10 @@
-package encoder
+package modelspec
 
 import (
 	"errors"
 	"testing"
+
+	"github.com/lexsem/lexsem/encoder"
 )
 
 // FuzzParsePair: whatever stands in a template is a frame of bounded size with types
@@ -17,7 +19,7 @@ func FuzzParsePair(f *testing.F) {
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		frame, err := ParsePair(raw, func(name string) []int32 { return []int32{1, 2, 3}[:len(name)%4] })
 		if err != nil {
-			if !errors.Is(err, ErrTokenizer) {
+			if !errors.Is(err, encoder.ErrTokenizer) {
 				t.Error(err)
 			}
 			return

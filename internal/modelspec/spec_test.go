@@ -1,4 +1,4 @@
-package encoder
+package modelspec
 
 import (
 	"errors"
@@ -11,11 +11,14 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/internal/pooling"
 )
 
 func TestSpecRoundTrip(t *testing.T) {
 	dir := t.TempDir()
-	want := Spec{Model: "m", Precision: "fp32", Pooling: PoolCLS, QueryPrefix: "query: ", PassagePrefix: "passage: ", MaxTokens: 512}
+	want := Spec{Model: "m", Precision: "fp32", Pooling: pooling.CLS, QueryPrefix: "query: ", PassagePrefix: "passage: ", MaxTokens: 512}
 	for range 2 { // the second replaces the first
 		if err := want.Write(dir); err != nil {
 			t.Fatal(err)
@@ -24,9 +27,9 @@ func TestSpecRoundTrip(t *testing.T) {
 		if err != nil || !reflect.DeepEqual(got, want) {
 			t.Errorf("%+v, %v; want %+v", got, err, want)
 		}
-		want.Pooling = PoolMean
+		want.Pooling = pooling.Mean
 	}
-	if want.Prefix(Query) != "query: " || want.Prefix(Passage) != "passage: " {
+	if want.Prefix(encoder.Query) != "query: " || want.Prefix(encoder.Passage) != "passage: " {
 		t.Error("prefixes by role")
 	}
 	if left, _ := os.ReadDir(dir); len(left) != 1 {
@@ -35,7 +38,7 @@ func TestSpecRoundTrip(t *testing.T) {
 }
 
 func TestSpecRefuses(t *testing.T) {
-	good := Spec{Model: "m", Precision: "int8", Pooling: PoolMean, MaxTokens: 256}
+	good := Spec{Model: "m", Precision: "int8", Pooling: pooling.Mean, MaxTokens: 256}
 	for name, change := range map[string]func(*Spec){
 		"no model":  func(s *Spec) { s.Model = "" },
 		"precision": func(s *Spec) { s.Precision = "fp16" },
@@ -78,9 +81,9 @@ func TestSpecRefuses(t *testing.T) {
 func TestPool(t *testing.T) {
 	hidden := []float32{3, 4, 0, -4, 3, 2}
 	dst := make([]float32, 2)
-	for p, want := range map[Pooling][]float32{PoolCLS: {0.6, 0.8}, PoolMean: {6 / float32(math.Sqrt(37)), 1 / float32(math.Sqrt(37))}} {
+	for p, want := range map[pooling.Pooling][]float32{pooling.CLS: {0.6, 0.8}, pooling.Mean: {6 / float32(math.Sqrt(37)), 1 / float32(math.Sqrt(37))}} {
 		rows := hidden
-		if p == PoolMean {
+		if p == pooling.Mean {
 			rows = []float32{3, 4, 0, -5, 3, 2}
 		}
 		if !p.Pool(dst, rows) || math.Abs(float64(dst[0]-want[0])) > 1e-6 || math.Abs(float64(dst[1]-want[1])) > 1e-6 {
@@ -89,14 +92,14 @@ func TestPool(t *testing.T) {
 	}
 	nan, inf := float32(math.NaN()), float32(math.Inf(1))
 	for name, rows := range map[string][]float32{"none": nil, "part of a row": {1, 2, 3}, "zero": {0, 0}, "cancelling": {1, 2, -1, -2}, "NaN": {1, nan}, "infinite": {inf, 1}, "overflow": {math.MaxFloat32, 1, math.MaxFloat32, 1}} {
-		if PoolMean.Pool(dst, rows) {
+		if pooling.Mean.Pool(dst, rows) {
 			t.Errorf("%s: pooled to %v", name, dst)
 		}
 	}
-	if Pooling("median").Pool(dst, hidden) || PoolMean.Pool(nil, hidden) {
+	if pooling.Pooling("median").Pool(dst, hidden) || pooling.Mean.Pool(nil, hidden) {
 		t.Error("pooled without knowing how or whereto")
 	}
-	if !PoolMean.Pool(dst, []float32{1e-30, 1e-30}) || math.Abs(float64(dst[0])-math.Sqrt(0.5)) > 1e-6 {
+	if !pooling.Mean.Pool(dst, []float32{1e-30, 1e-30}) || math.Abs(float64(dst[0])-math.Sqrt(0.5)) > 1e-6 {
 		t.Errorf("tiny states: %v", dst)
 	}
 }
@@ -108,67 +111,37 @@ func (wordsAndSigns) VocabSize() int     { return 2 }
 func (wordsAndSigns) Token(int32) string { return "" }
 func (wordsAndSigns) Digest() string     { return "words and signs" }
 
-func (wordsAndSigns) Tokenize(text string, max int) (t Tokens) {
-	add := func(id int32, s Span) {
+func (wordsAndSigns) Tokenize(text string, max int) (t encoder.Tokens) {
+	add := func(id int32, s encoder.Span) {
 		t.IDs, t.Special, t.Offsets = append(t.IDs, id), append(t.Special, id == 0), append(t.Offsets, s)
 	}
-	add(0, Span{})
+	add(0, encoder.Span{})
 	for _, at := range regexp.MustCompile(`\w+|[^\w\s]`).FindAllStringIndex(text, -1) {
 		if max > 0 && len(t.IDs) == max-1 {
 			t.Truncated++
 			continue
 		}
-		add(1, Span{int32(at[0]), int32(at[1])})
+		add(1, encoder.Span{Start: int32(at[0]), End: int32(at[1])})
 	}
-	add(0, Span{})
+	add(0, encoder.Span{})
 	return t
 }
 
 func TestWithPrefix(t *testing.T) {
 	w := wordsAndSigns{}
-	k := WithPrefix(w, "query: ", "the cat", 0)
+	k := encoder.WithPrefix(w, "query: ", "the cat", 0)
 	if !slices.Equal(k.Special, []bool{true, true, true, false, false, true}) ||
-		!slices.Equal(k.Offsets, []Span{{}, {}, {}, {0, 3}, {4, 7}, {}}) {
+		!slices.Equal(k.Offsets, []encoder.Span{{}, {}, {}, {Start: 0, End: 3}, {Start: 4, End: 7}, {}}) {
 		t.Errorf("%v", k)
 	}
-	if k := WithPrefix(w, "query: ", "the cat", 5); len(k.IDs) != 5 || k.Truncated != 1 {
+	if k := encoder.WithPrefix(w, "query: ", "the cat", 5); len(k.IDs) != 5 || k.Truncated != 1 {
 		t.Errorf("the prefix does not count towards the limit: %v", k)
 	}
 	// A word that begins in the prefix belongs to the text.
-	if k := WithPrefix(w, "hel", "lo", 0); !slices.Equal(k.Offsets, []Span{{}, {0, 2}, {}}) || k.Special[1] {
+	if k := encoder.WithPrefix(w, "hel", "lo", 0); !slices.Equal(k.Offsets, []encoder.Span{{}, {Start: 0, End: 2}, {}}) || k.Special[1] {
 		t.Errorf("%v", k)
 	}
-	if k := WithPrefix(w, "", "the", 0); !slices.Equal(k.Offsets, []Span{{}, {0, 3}, {}}) {
+	if k := encoder.WithPrefix(w, "", "the", 0); !slices.Equal(k.Offsets, []encoder.Span{{}, {Start: 0, End: 3}, {}}) {
 		t.Errorf("%v", k)
-	}
-}
-
-func TestFingerprintDigest(t *testing.T) {
-	f := NewHash(8).Fingerprint()
-	g := f
-	g.Probe[0] = nil
-	if len(f.Digest()) != 32 || f.Digest() != g.Digest() {
-		t.Errorf("digests %q and %q", f.Digest(), g.Digest())
-	}
-	seen := map[string]bool{f.Digest(): true}
-	for _, change := range []func(*Fingerprint){
-		func(f *Fingerprint) { f.Model = "x" }, func(f *Fingerprint) { f.Precision = "x" }, func(f *Fingerprint) { f.Tokenizer = "x" },
-		func(f *Fingerprint) { f.Pooling = "x" }, func(f *Fingerprint) { f.QueryPrefix = "x" }, func(f *Fingerprint) { f.PassagePrefix = "x" },
-		func(f *Fingerprint) { f.MaxTokens++ }, func(f *Fingerprint) { f.Dim++ }, func(f *Fingerprint) { f.VocabSize++ },
-	} {
-		g := f
-		change(&g)
-		if seen[g.Digest()] {
-			t.Errorf("a changed fingerprint has an old digest: %+v", g)
-		}
-		seen[g.Digest()] = true
-	}
-}
-
-// Databases and caches of earlier versions hold these digests.
-func TestDigestStays(t *testing.T) {
-	f := Fingerprint{Model: "all-MiniLM-L6-v2", Precision: "fp32", Tokenizer: "t", Pooling: string(PoolMean), MaxTokens: 256, Dim: 384, VocabSize: 30522}
-	if got, want := f.Digest(), "a5708bf808cada78fefbdb7f2d09baa2"; got != want {
-		t.Errorf("%s, want %s", got, want)
 	}
 }

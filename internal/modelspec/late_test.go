@@ -1,9 +1,11 @@
-package encoder
+package modelspec
 
 import (
 	"math"
 	"testing"
 
+	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/internal/pooling"
 	"github.com/lexsem/lexsem/internal/safetensors/safetensorstest"
 )
 
@@ -30,7 +32,7 @@ func TestLatePooler(t *testing.T) {
 		{[]string{"a", "b"}, [][]float64{of(square1[0], 1, 3, 3, .5, 1, 3), of(square1[1], 1, 3, 3, .5, 1, 3)}},
 		{[]string{"."}, [][]float64{of([]float64{1, -4}, 1, 2, -1, .5, 3, 1), of([]float64{2, 5}, 1, 2, -1, .5, 3, 1)}},
 	} {
-		p, err := NewPooler(dir, Spec{Pooling: PoolMean, Dense: c.modules, Late: &Late{}}, nil, 2)
+		p, err := NewPooler(dir, Spec{Pooling: pooling.Mean, Dense: c.modules, Late: &Late{}}, nil, 2)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -48,7 +50,7 @@ func TestLatePooler(t *testing.T) {
 				}
 			}
 		}
-		if v, ok := p.Pool(Query, states); !ok || !p.HasHidden() || cosine(v, mean) < 1-1e-9 {
+		if v, ok := p.Pool(encoder.Query, states); !ok || !p.HasHidden() || cosine(v, mean) < 1-1e-9 {
 			t.Errorf("%v: the vector is %v, want the direction of %v", c.modules, v, mean)
 		}
 	}
@@ -60,4 +62,13 @@ func of(x []float64, w ...float64) (y []float64) {
 		y = append(y, w[i]*x[0]+w[i+1]*x[1])
 	}
 	return y
+}
+
+// cosine returns the cosine of a and b.
+func cosine(a, b []float32) float64 {
+	var ab, aa, bb float64
+	for i, x := range a {
+		ab, aa, bb = ab+float64(x)*float64(b[i]), aa+float64(x)*float64(x), bb+float64(b[i])*float64(b[i])
+	}
+	return ab / math.Sqrt(aa*bb)
 }

@@ -1,4 +1,8 @@
-package encoder
+// Package modelspec reads the folder of a model: a [Spec] holds what its weights do not show, such as pooling and
+// prefixes, and [Describe] makes one from the files of sentence-transformers, PyLate and SparseEncoder. A [Pooler]
+// makes one vector of the states of a text, as the folder says. [Pairs] are the inputs of a cross-encoder. A folder
+// that cannot be used is ErrSpec, and the message names the file and the remedy.
+package modelspec
 
 import (
 	"bytes"
@@ -10,7 +14,9 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/internal/atomicfile"
+	"github.com/lexsem/lexsem/internal/pooling"
 	"github.com/lexsem/lexsem/internal/regular"
 )
 
@@ -29,12 +35,12 @@ const maxSpecBytes = 1 << 20
 
 // Spec says how a model turns texts into vectors, apart from its weights and vocabulary.
 type Spec struct {
-	Model         string  `json:"model"`          // for example "all-MiniLM-L6-v2"
-	Precision     string  `json:"precision"`      // "fp32" or "int8"
-	Pooling       Pooling `json:"pooling"`        // one of Poolings
-	QueryPrefix   string  `json:"query_prefix"`   // put before queries, final space included
-	PassagePrefix string  `json:"passage_prefix"` // put before passages, final space included
-	MaxTokens     int     `json:"max_tokens"`     // tokens at which a text is cut, special tokens included
+	Model         string          `json:"model"`          // for example "all-MiniLM-L6-v2"
+	Precision     string          `json:"precision"`      // "fp32" or "int8"
+	Pooling       pooling.Pooling `json:"pooling"`        // one of pooling.All
+	QueryPrefix   string          `json:"query_prefix"`   // put before queries, final space included
+	PassagePrefix string          `json:"passage_prefix"` // put before passages, final space included
+	MaxTokens     int             `json:"max_tokens"`     // tokens at which a text is cut, special tokens included
 
 	// LeavePrompt says that pooling skips the tokens of the prefix and those before them.
 	LeavePrompt bool `json:"leave_prompt,omitempty"`
@@ -51,8 +57,8 @@ type Spec struct {
 }
 
 // Prefix returns the prefix for texts of a role.
-func (s Spec) Prefix(r Role) string {
-	if r == Query {
+func (s Spec) Prefix(r encoder.Role) string {
+	if r == encoder.Query {
 		return s.QueryPrefix
 	}
 	return s.PassagePrefix
@@ -81,11 +87,11 @@ func (s Spec) Validate() error {
 			return fmt.Errorf("%w: dense module %q is not in the model's folder", ErrSpec, path)
 		}
 	}
-	if l := s.Late; l != nil && (l.QueryTokens < 3 || l.QueryTokens > s.MaxTokens || s.Pooling != PoolMean || s.LeavePrompt || s.Static != "") {
+	if l := s.Late; l != nil && (l.QueryTokens < 3 || l.QueryTokens > s.MaxTokens || s.Pooling != pooling.Mean || s.LeavePrompt || s.Static != "") {
 		return fmt.Errorf("%w: a model that compares tokens, with query_tokens %d, max_tokens %d, pooling %s; query_tokens must be 3 to max_tokens, pooling mean, and neither leave_prompt nor static may be set",
 			ErrSpec, l.QueryTokens, s.MaxTokens, s.Pooling)
 	}
-	return errors.Join(s.Pooling.Validate(), s.validSplade())
+	return errors.Join(validPooling(s.Pooling), s.validSplade())
 }
 
 // LoadSpec reads and validates dir/lexsem-model.json. Without that file it uses Describe, if there is
@@ -134,6 +140,13 @@ func (s Spec) Write(dir string) error {
 	})
 	if err != nil {
 		return fmt.Errorf("write model description: %w", err)
+	}
+	return nil
+}
+
+func validPooling(p pooling.Pooling) error {
+	if !p.Known() {
+		return fmt.Errorf("%w: pooling %q is unknown; use one of %v", ErrSpec, string(p), pooling.All)
 	}
 	return nil
 }

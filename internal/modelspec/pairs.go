@@ -1,15 +1,17 @@
-package encoder
+package modelspec
 
 import (
 	"context"
 	"encoding/json"
 	"fmt"
 	"path/filepath"
+
+	"github.com/lexsem/lexsem/encoder"
 )
 
 // PairTokenizer is a Tokenizer that knows how its model reads two texts together.
 type PairTokenizer interface {
-	Tokenizer
+	encoder.Tokenizer
 	// PairFrame returns the special tokens around the two texts. The error wraps ErrTokenizer if the
 	// tokenizer's description does not say, or cannot be followed.
 	PairFrame() (PairFrame, error)
@@ -34,7 +36,7 @@ func (f PairFrame) Len() int { return len(f.Before) + len(f.Between) + len(f.Beh
 // this order. It looks up their ids by name. The caller sets Head and Tail. Errors wrap ErrTokenizer.
 func ParsePair(raw json.RawMessage, ids func(name string) []int32) (PairFrame, error) {
 	refuse := func(what string) (PairFrame, error) {
-		return PairFrame{}, fmt.Errorf("%w: post_processor.pair %s; use another model", ErrTokenizer, what)
+		return PairFrame{}, fmt.Errorf("%w: post_processor.pair %s; use another model", encoder.ErrTokenizer, what)
 	}
 	type part struct {
 		ID     string
@@ -87,24 +89,24 @@ const maxPairParts, maxPairTypes = 64, 1 << 10
 // Pairs builds the tokens that a cross-encoder reads from two texts. It is immutable and safe for
 // concurrent use.
 type Pairs struct {
-	tokenizer Tokenizer
+	tokenizer encoder.Tokenizer
 	frame     PairFrame
 	max       int
 }
 
 // NewPairs returns the Pairs of a tokenizer, with at most max tokens a pair. An error wraps
 // ErrTokenizer.
-func NewPairs(t Tokenizer, max int) (*Pairs, error) {
+func NewPairs(t encoder.Tokenizer, max int) (*Pairs, error) {
 	p, ok := t.(PairTokenizer)
 	if !ok {
-		return nil, fmt.Errorf("%w: it does not tell how two texts are joined; use another model", ErrTokenizer)
+		return nil, fmt.Errorf("%w: it does not tell how two texts are joined; use another model", encoder.ErrTokenizer)
 	}
 	frame, err := p.PairFrame()
 	if err != nil {
 		return nil, err
 	}
 	if max <= frame.Len() {
-		return nil, fmt.Errorf("%w: at most %d tokens, and %d of a pair are special; use a greater limit", ErrTokenizer, max, frame.Len())
+		return nil, fmt.Errorf("%w: at most %d tokens, and %d of a pair are special; use a greater limit", encoder.ErrTokenizer, max, frame.Len())
 	}
 	return &Pairs{t, frame, max}, nil
 }
@@ -163,12 +165,12 @@ const pairsWindow = 4096
 
 // Score joins query with each text and calls run to score the pairs, at most 4,096 at a time. types[i]
 // are the token types of pairs[i]. Errors: those of run and ctx.
-func (p *Pairs) Score(ctx context.Context, query string, texts []string, run func(ctx context.Context, scores []float64, pairs []Output, types [][]int32) error) ([]float64, error) {
+func (p *Pairs) Score(ctx context.Context, query string, texts []string, run func(ctx context.Context, scores []float64, pairs []encoder.Output, types [][]int32) error) ([]float64, error) {
 	first := p.Part(query)
 	scores := make([]float64, len(texts))
 	for start := 0; start < len(texts); start += pairsWindow {
 		end := min(start+pairsWindow, len(texts))
-		pairs := make([]Output, end-start)
+		pairs := make([]encoder.Output, end-start)
 		types := make([][]int32, end-start)
 		for i := range pairs {
 			if i%64 == 0 && ctx.Err() != nil {

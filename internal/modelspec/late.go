@@ -1,10 +1,12 @@
-package encoder
+package modelspec
 
 import (
 	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/lexsem/lexsem/encoder"
 )
 
 // Late describes a model that compares texts token by token: a ColBERT, as PyLate or its first authors write it. The
@@ -92,20 +94,22 @@ func (d *description) filler() (string, error) {
 }
 
 // Before returns what stands before the texts of a role, for a Fingerprint: the mark of a Late model, and the prefix.
-func (s Spec) Before(r Role) string {
+func (s Spec) Before(r encoder.Role) string {
 	switch {
 	case s.Late == nil:
 		return s.Prefix(r)
-	case r == Query:
+	case r == encoder.Query:
 		return s.Late.QueryMark + s.QueryPrefix
 	}
 	return s.Late.PassageMark + s.PassagePrefix
 }
 
 // Tokens returns the function that cuts texts into the tokens that the model sees. The error wraps ErrSpec.
-func (s Spec) Tokens(t Tokenizer) (func(Role, string) Tokens, error) {
+func (s Spec) Tokens(t encoder.Tokenizer) (func(encoder.Role, string) encoder.Tokens, error) {
 	if s.Late == nil {
-		return func(r Role, text string) Tokens { return WithPrefix(t, s.Prefix(r), text, s.MaxTokens) }, nil
+		return func(r encoder.Role, text string) encoder.Tokens {
+			return encoder.WithPrefix(t, s.Prefix(r), text, s.MaxTokens)
+		}, nil
 	}
 	l := *s.Late
 	ids := map[string]int32{}
@@ -125,28 +129,28 @@ func (s Spec) Tokens(t Tokenizer) (func(Role, string) Tokens, error) {
 			skipped[id] = true
 		}
 	}
-	return func(r Role, text string) Tokens {
+	return func(r encoder.Role, text string) encoder.Tokens {
 		mark, limit := l.PassageMark, s.MaxTokens
-		if r == Query {
+		if r == encoder.Query {
 			mark, limit = l.QueryMark, min(limit, l.QueryTokens)
 		}
 		marks := 0
 		if mark != "" {
 			marks = 1
 		}
-		k := WithPrefix(t, s.Prefix(r), text, limit-marks)
+		k := encoder.WithPrefix(t, s.Prefix(r), text, limit-marks)
 		for i, id := range k.IDs {
 			if skipped[id] {
-				k.Special[i], k.Offsets[i] = true, Span{}
+				k.Special[i], k.Offsets[i] = true, encoder.Span{}
 			}
 		}
 		put := func(at int, name string, n int) {
 			k.IDs = slices.Insert(k.IDs, at, slices.Repeat([]int32{ids[name]}, n)...)
 			k.Special = slices.Insert(k.Special, at, slices.Repeat([]bool{true}, n)...)
-			k.Offsets = slices.Insert(k.Offsets, at, make([]Span, n)...)
+			k.Offsets = slices.Insert(k.Offsets, at, make([]encoder.Span, n)...)
 		}
 		put(min(1, len(k.IDs)), mark, marks)
-		if r == Query && l.Filler != "" {
+		if r == encoder.Query && l.Filler != "" {
 			put(len(k.IDs), l.Filler, max(0, limit-len(k.IDs)))
 		}
 		return k

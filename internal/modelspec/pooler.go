@@ -1,4 +1,4 @@
-package encoder
+package modelspec
 
 import (
 	"fmt"
@@ -6,13 +6,15 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/internal/pooling"
 	"github.com/lexsem/lexsem/internal/safetensors"
 )
 
 // Pooler turns the token states of a text into its vector: pooling, then the Dense modules of the
 // model's folder. It is immutable and safe for concurrent use.
 type Pooler struct {
-	pooling Pooling
+	pooling pooling.Pooling
 	leave   bool
 	prompt  [2]int // tokens that are not pooled, by role
 	layers  []dense
@@ -49,10 +51,10 @@ const (
 // NewPooler reads the Dense modules listed in s from dir. States have the given width; t counts the
 // tokens of a prefix. Errors wrap ErrSpec for a module that is damaged, does not fit or has an unknown
 // kind, and fs.ErrNotExist for a missing one.
-func NewPooler(dir string, s Spec, t Tokenizer, width int) (*Pooler, error) {
+func NewPooler(dir string, s Spec, t encoder.Tokenizer, width int) (*Pooler, error) {
 	p := &Pooler{pooling: s.Pooling, leave: s.LeavePrompt, width: width, late: s.Late != nil}
 	if s.LeavePrompt {
-		for _, r := range []Role{Passage, Query} {
+		for _, r := range []encoder.Role{encoder.Passage, encoder.Query} {
 			p.prompt[r] = promptTokens(t, s.Prefix(r))
 		}
 	}
@@ -70,13 +72,13 @@ func NewPooler(dir string, s Spec, t Tokenizer, width int) (*Pooler, error) {
 }
 
 // promptTokens is the number of tokens of a prefix and of the special tokens before it.
-func promptTokens(t Tokenizer, prefix string) int {
+func promptTokens(t encoder.Tokenizer, prefix string) int {
 	if prefix == "" {
 		return 0
 	}
 	k := t.Tokenize(prefix, 0)
 	n := len(k.IDs)
-	if n > 0 && k.Special[n-1] && k.Offsets[n-1] == (Span{}) { // what stands after a text
+	if n > 0 && k.Special[n-1] && k.Offsets[n-1] == (encoder.Span{}) { // what stands after a text
 		n--
 	}
 	return n
@@ -167,13 +169,13 @@ func (p *Pooler) Name() string {
 // Pool returns the unit vector [Dim] of a text in a role, from its token states hidden [n × width], n
 // ≥ 1. It returns false if Pooling.Pool would, or if the Dense modules give a vector that is not
 // finite or has length zero.
-func (p *Pooler) Pool(role Role, hidden []float32) ([]float32, bool) {
+func (p *Pooler) Pool(role encoder.Role, hidden []float32) ([]float32, bool) {
 	if p.late {
 		v := make([]float32, p.Dim())
 		return v, p.pooling.Pool(v, p.Hidden(hidden))
 	}
 	v := make([]float32, p.width)
-	weight, ok := p.pooling.sum(v, hidden, p.prompt[role])
+	weight, ok := p.pooling.Sum(v, hidden, p.prompt[role])
 	if !ok {
 		return nil, false
 	}
@@ -183,7 +185,7 @@ func (p *Pooler) Pool(role Role, hidden []float32) ([]float32, bool) {
 		}
 		v = p.project(v)
 	}
-	return v, normalize(v)
+	return v, pooling.Normalize(v)
 }
 
 // project applies the Dense modules to x.
@@ -222,9 +224,9 @@ func (p *Pooler) project(x []float32) []float32 {
 // has an activation.
 func (p *Pooler) HasHidden() bool {
 	switch {
-	case p.late, len(p.layers) == 0, p.pooling == PoolCLS, p.pooling == PoolLast:
+	case p.late, len(p.layers) == 0, p.pooling == pooling.CLS, p.pooling == pooling.Last:
 		return true
-	case p.pooling != PoolMean && p.pooling != PoolWeighted:
+	case p.pooling != pooling.Mean && p.pooling != pooling.Weighted:
 		return false
 	}
 	for _, d := range p.layers {
@@ -245,7 +247,7 @@ func (p *Pooler) Hidden(states []float32) []float32 {
 	for i := 0; i+p.width <= len(states); i += p.width {
 		y := p.project(states[i : i+p.width])
 		if p.late {
-			normalize(y)
+			pooling.Normalize(y)
 		}
 		out = append(out, y...)
 	}

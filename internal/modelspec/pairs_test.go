@@ -1,4 +1,4 @@
-package encoder
+package modelspec
 
 import (
 	"context"
@@ -6,13 +6,15 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+
+	"github.com/lexsem/lexsem/encoder"
 )
 
 // framed is a tokenizer of pairs: a token a byte.
-type framed struct{ Tokenizer }
+type framed struct{ encoder.Tokenizer }
 
-func (framed) Tokenize(text string, max int) Tokens {
-	var t Tokens
+func (framed) Tokenize(text string, max int) encoder.Tokens {
+	var t encoder.Tokens
 	for _, b := range []byte(text[:min(len(text), max)]) {
 		t.IDs = append(t.IDs, int32(b))
 	}
@@ -36,7 +38,7 @@ func TestScore(t *testing.T) {
 		texts[i] = fmt.Sprint(i)
 	}
 	runs := 0
-	read := func(_ context.Context, scores []float64, pairs []Output, types [][]int32) error {
+	read := func(_ context.Context, scores []float64, pairs []encoder.Output, types [][]int32) error {
 		runs++
 		for i, pair := range pairs {
 			at := slices.Index(pair.Tokens.IDs, 1000)
@@ -59,7 +61,7 @@ func TestScore(t *testing.T) {
 		}
 	}
 	bad := errors.New("refused")
-	if scores, err := p.Score(t.Context(), "q", texts, func(context.Context, []float64, []Output, [][]int32) error { return bad }); !errors.Is(err, bad) || scores != nil {
+	if scores, err := p.Score(t.Context(), "q", texts, func(context.Context, []float64, []encoder.Output, [][]int32) error { return bad }); !errors.Is(err, bad) || scores != nil {
 		t.Errorf("%d scores, %v", len(scores), err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())

@@ -1,4 +1,4 @@
-package encoder
+package modelspec
 
 import (
 	"cmp"
@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/lexsem/lexsem/internal/pooling"
 	"github.com/lexsem/lexsem/internal/regular"
 	"github.com/lexsem/lexsem/internal/safetensors"
 )
@@ -28,7 +29,7 @@ const (
 
 // Assumed if a folder does not say.
 const (
-	assumedPooling = PoolMean
+	assumedPooling = pooling.Mean
 	assumedTokens  = 256
 	staticTokens   = 512 // which Model2Vec takes
 )
@@ -112,7 +113,7 @@ func (d *description) modules() error {
 			return err
 		}
 		if config.Type == "model2vec" { // as its own library writes it
-			d.spec.Static, d.spec.Pooling = ".", PoolMean
+			d.spec.Static, d.spec.Pooling = ".", pooling.Mean
 			return nil
 		}
 		if slices.Contains(config.Kinds, stanford) {
@@ -145,7 +146,7 @@ func (d *description) modules() error {
 			}
 		case "StaticEmbedding":
 			fits, place = place == 0, 2
-			d.spec.Static, d.spec.Pooling = cmp.Or(m.Path, "."), PoolMean
+			d.spec.Static, d.spec.Pooling = cmp.Or(m.Path, "."), pooling.Mean
 		case "SpladePooling":
 			fits, place = place == 1 && masked, 4
 			if err := d.splade(m.Path); err != nil {
@@ -178,9 +179,9 @@ func (d *description) modules() error {
 }
 
 // poolingModes are the modes as the first versions of the library wrote them.
-var poolingModes = map[string]Pooling{
-	"pooling_mode_mean_tokens": PoolMean, "pooling_mode_cls_token": PoolCLS, "pooling_mode_max_tokens": PoolMax,
-	"pooling_mode_lasttoken": PoolLast, "pooling_mode_weightedmean_tokens": PoolWeighted, "pooling_mode_mean_sqrt_len_tokens": PoolSqrt,
+var poolingModes = map[string]pooling.Pooling{
+	"pooling_mode_mean_tokens": pooling.Mean, "pooling_mode_cls_token": pooling.CLS, "pooling_mode_max_tokens": pooling.Max,
+	"pooling_mode_lasttoken": pooling.Last, "pooling_mode_weightedmean_tokens": pooling.Weighted, "pooling_mode_mean_sqrt_len_tokens": pooling.Sqrt,
 }
 
 // pooling reads the module Pooling in the given folder.
@@ -217,20 +218,20 @@ func (d *description) pooling(path string, must bool) error {
 
 // poolingOf returns the modes that a Pooling's configuration sets: one text, or
 // several; or as the first versions wrote it, a flag for each.
-func poolingOf(conf map[string]json.RawMessage) ([]Pooling, error) {
+func poolingOf(conf map[string]json.RawMessage) ([]pooling.Pooling, error) {
 	if v, ok := conf["pooling_mode"]; ok {
-		var one Pooling
+		var one pooling.Pooling
 		if err := json.Unmarshal(v, &one); err == nil {
-			return []Pooling{one}, one.Validate()
+			return []pooling.Pooling{one}, validPooling(one)
 		}
-		var several []Pooling
+		var several []pooling.Pooling
 		err := json.Unmarshal(v, &several)
 		for _, p := range several {
-			err = errors.Join(err, p.Validate())
+			err = errors.Join(err, validPooling(p))
 		}
 		return several, err
 	}
-	var modes []Pooling
+	var modes []pooling.Pooling
 	for key, v := range conf {
 		if !strings.HasPrefix(key, "pooling_mode_") {
 			continue

@@ -1,9 +1,11 @@
-package encoder
+package modelspec
 
 import (
 	"context"
 	"fmt"
 	"math"
+
+	"github.com/lexsem/lexsem/internal/pooling"
 )
 
 // Splade describes a model of SPLADE, as SparseEncoder of sentence-transformers writes it: the head for masked words
@@ -27,7 +29,7 @@ func (d *description) splade(path string) error {
 	if c.Strategy != "max" || c.Activation != "relu" && c.Activation != "log1p_relu" {
 		return d.wrong("%s: pooling_strategy %q and activation_function %q; known are max, and relu and log1p_relu", name, c.Strategy, c.Activation)
 	}
-	d.spec.Pooling, d.spec.Splade = PoolMean, &Splade{Twice: c.Activation == "log1p_relu"}
+	d.spec.Pooling, d.spec.Splade = pooling.Mean, &Splade{Twice: c.Activation == "log1p_relu"}
 	d.note("a SparseEncoder has no vector of a text, and the mean of its states stands for it; `lexsem bench --systems sparse:mlm-exact` compares its weights")
 	return nil
 }

@@ -1,4 +1,4 @@
-package encoder
+package modelspec
 
 import (
 	"errors"
@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/internal/pooling"
 	"github.com/lexsem/lexsem/internal/safetensors/safetensorstest"
 )
 
@@ -38,15 +40,15 @@ func TestPoolings(t *testing.T) {
 	weight, bias := []float32{1, 2, -1, 0.5, 3, 1}, []float32{0.5, -0.25, 2}
 	dir := denseFolder(t, denseConfig(d, 3, "Tanh"), weight, bias, 3, d)
 	root := float32(2)
-	for p, want := range map[Pooling][]float32{
-		PoolMean: {5.0 / 4, 1}, PoolCLS: {1, -4}, PoolLast: {-1, 2}, PoolMax: {3, 5},
-		PoolWeighted: {(1 + 4 + 9 - 4) / 10.0, (-4 + 10 + 3 + 8) / 10.0}, PoolSqrt: {5 / root, 4 / root},
+	for p, want := range map[pooling.Pooling][]float32{
+		pooling.Mean: {5.0 / 4, 1}, pooling.CLS: {1, -4}, pooling.Last: {-1, 2}, pooling.Max: {3, 5},
+		pooling.Weighted: {(1 + 4 + 9 - 4) / 10.0, (-4 + 10 + 3 + 8) / 10.0}, pooling.Sqrt: {5 / root, 4 / root},
 	} {
 		plain, err := NewPooler(dir, Spec{Pooling: p}, nil, d)
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, ok := plain.Pool(Passage, states)
+		got, ok := plain.Pool(encoder.Passage, states)
 		same := make([]float32, d)
 		if !ok || !near(got, want) || !p.Pool(same, states) || !slices.Equal(same, got) || plain.Dim() != d || plain.Name() != string(p) {
 			t.Errorf("%s: %v, want the direction of %v", p, got, want)
@@ -59,12 +61,12 @@ func TestPoolings(t *testing.T) {
 		for o := range through {
 			through[o] = float32(math.Tanh(float64(weight[2*o]*want[0] + weight[2*o+1]*want[1] + bias[o])))
 		}
-		if got, ok := with.Pool(Passage, states); !ok || !near(got, through) || with.Dim() != 3 {
+		if got, ok := with.Pool(encoder.Passage, states); !ok || !near(got, through) || with.Dim() != 3 {
 			t.Errorf("%s through Dense: %v, want the direction of %v", p, got, through)
 		}
 	}
-	if len(Poolings) != 6 {
-		t.Errorf("%d ways of pooling, 6 are tested", len(Poolings))
+	if len(pooling.All) != 6 {
+		t.Errorf("%d ways of pooling, 6 are tested", len(pooling.All))
 	}
 }
 
@@ -73,20 +75,20 @@ func TestPoolerHidden(t *testing.T) {
 	states := []float32{1, -4, 2, 5, 3, 1, -1, 2, 0, 3}
 	for _, activation := range []string{"Identity", "Tanh", "ReLU", "GELU", "SiLU", "Sigmoid"} {
 		dir := denseFolder(t, denseConfig(2, 3, activation), []float32{1, 2, -1, 0.5, 3, 1}, []float32{0.5, -0.25, 2}, 3, 2)
-		for _, p := range Poolings {
+		for _, p := range pooling.All {
 			for _, dense := range [][]string{nil, {"2_Dense"}} {
 				k, err := NewPooler(dir, Spec{Pooling: p, Dense: dense}, nil, 2)
 				if err != nil {
 					t.Fatal(err)
 				}
-				want := dense == nil || p == PoolCLS || p == PoolLast || (p == PoolMean || p == PoolWeighted) && activation == "Identity"
+				want := dense == nil || p == pooling.CLS || p == pooling.Last || (p == pooling.Mean || p == pooling.Weighted) && activation == "Identity"
 				if k.HasHidden() != want {
 					t.Errorf("%s, %s, dense %v: hidden states %v, want %v", p, activation, dense, k.HasHidden(), want)
 				}
 				if !want {
 					continue
 				}
-				v, ok := k.Pool(Query, states)
+				v, ok := k.Pool(encoder.Query, states)
 				pooled, hidden := make([]float32, k.Dim()), k.Hidden(states)
 				if !ok || len(hidden) != 5*k.Dim() || !p.Pool(pooled, hidden) || !near(pooled, v) {
 					t.Errorf("%s, %s, dense %v: states pool to %v, the vector is %v", p, activation, dense, pooled, v)
@@ -103,28 +105,28 @@ func TestPoolerHidden(t *testing.T) {
 // The tokens of a prompt are left out, by role, with those before them.
 func TestPoolerLeavesPrompt(t *testing.T) {
 	w := wordsAndSigns{}
-	s := Spec{Pooling: PoolMean, LeavePrompt: true, QueryPrefix: "query: "}
+	s := Spec{Pooling: pooling.Mean, LeavePrompt: true, QueryPrefix: "query: "}
 	k, err := NewPooler("", s, w, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	tokens := WithPrefix(w, s.QueryPrefix, "the cat", 0) // [CLS] query : the cat [SEP]
-	states := []float32{-100, -100, -100, 7, -1, -1}     // one token more or less, and the sum has the other sign
+	tokens := encoder.WithPrefix(w, s.QueryPrefix, "the cat", 0) // [CLS] query : the cat [SEP]
+	states := []float32{-100, -100, -100, 7, -1, -1}             // one token more or less, and the sum has the other sign
 	if len(tokens.IDs) != len(states) {
 		t.Fatalf("%v", tokens)
 	}
-	if v, ok := k.Pool(Query, states); !ok || v[0] != 1 {
+	if v, ok := k.Pool(encoder.Query, states); !ok || v[0] != 1 {
 		t.Errorf("query: %v", v)
 	}
-	if v, ok := k.Pool(Passage, states); !ok || v[0] != -1 {
+	if v, ok := k.Pool(encoder.Passage, states); !ok || v[0] != -1 {
 		t.Errorf("passage: %v", v)
 	}
-	if v, ok := k.Pool(Query, states[:2]); !ok || v[0] != -1 { // cut within the prompt
+	if v, ok := k.Pool(encoder.Query, states[:2]); !ok || v[0] != -1 { // cut within the prompt
 		t.Errorf("a text of the prompt alone: %v, %v", v, ok)
 	}
-	for p, want := range map[Pooling]float32{PoolCLS: 4, PoolWeighted: (4*4 + 5*5 - 6*7) / 15.0, PoolMax: 5, PoolLast: -7, PoolSqrt: 2 / float32(math.Sqrt(3))} {
+	for p, want := range map[pooling.Pooling]float32{pooling.CLS: 4, pooling.Weighted: (4*4 + 5*5 - 6*7) / 15.0, pooling.Max: 5, pooling.Last: -7, pooling.Sqrt: 2 / float32(math.Sqrt(3))} {
 		sum := make([]float32, 1)
-		weight, ok := p.sum(sum, []float32{9, 9, 9, 4, 5, -7}, 3)
+		weight, ok := p.Sum(sum, []float32{9, 9, 9, 4, 5, -7}, 3)
 		if got := float64(sum[0]) / weight; !ok || math.Abs(got-float64(want)) > 1e-6 {
 			t.Errorf("%s from the fourth state on: %v, want %v", p, got, want)
 		}
@@ -151,12 +153,12 @@ func TestPoolerRefuses(t *testing.T) {
 		{"more than there is", denseConfig(2, 60000, "Tanh"), 2, "[3 2]"},
 		{"damaged", `{`, 2, "config.json"},
 	} {
-		_, err := NewPooler(denseFolder(t, c.config, weight, bias, 3, 2), Spec{Pooling: PoolMean, Dense: []string{"2_Dense"}}, nil, c.width)
+		_, err := NewPooler(denseFolder(t, c.config, weight, bias, 3, 2), Spec{Pooling: pooling.Mean, Dense: []string{"2_Dense"}}, nil, c.width)
 		if !errors.Is(err, ErrSpec) || !strings.Contains(err.Error(), c.text) {
 			t.Errorf("%s: %v; want ErrSpec that says %q", c.name, err, c.text)
 		}
 	}
-	spec := Spec{Pooling: PoolMean, Dense: []string{"2_Dense"}}
+	spec := Spec{Pooling: pooling.Mean, Dense: []string{"2_Dense"}}
 	if _, err := NewPooler(denseFolder(t, good, weight, nil, 3, 2), spec, nil, 2); !errors.Is(err, ErrSpec) || !strings.Contains(err.Error(), "linear.bias") {
 		t.Errorf("no bias: %v", err)
 	}
@@ -174,7 +176,7 @@ func TestPoolerRefuses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if v, ok := k.Pool(Query, []float32{2}); ok {
+	if v, ok := k.Pool(encoder.Query, []float32{2}); ok {
 		t.Errorf("infinite: pooled to %v", v)
 	}
 }

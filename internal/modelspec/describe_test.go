@@ -1,4 +1,4 @@
-package encoder
+package modelspec
 
 import (
 	"errors"
@@ -8,6 +8,8 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"github.com/lexsem/lexsem/internal/pooling"
 )
 
 // write puts files into a new folder named m.
@@ -40,7 +42,7 @@ func pylate(kinds ...string) string {
 
 func TestDescribe(t *testing.T) {
 	base := func(change func(*Spec)) Spec {
-		s := Spec{Model: "m", Precision: "fp32", Pooling: PoolMean, MaxTokens: 256}
+		s := Spec{Model: "m", Precision: "fp32", Pooling: pooling.Mean, MaxTokens: 256}
 		change(&s)
 		return s
 	}
@@ -53,18 +55,18 @@ func TestDescribe(t *testing.T) {
 	}{
 		{"nothing", map[string]string{"config.json": `{}`}, base(func(*Spec) {}), 2},
 		{"cls without modules.json", map[string]string{"1_Pooling/config.json": flags("cls_token"), "sentence_bert_config.json": `{"max_seq_length":512}`},
-			base(func(s *Spec) { s.Pooling, s.MaxTokens = PoolCLS, 512 }), 0},
-		{"max", map[string]string{"1_Pooling/config.json": flags("max_tokens")}, base(func(s *Spec) { s.Pooling = PoolMax }), 1},
-		{"last", map[string]string{"1_Pooling/config.json": flags("lasttoken")}, base(func(s *Spec) { s.Pooling = PoolLast }), 1},
-		{"weighted", map[string]string{"1_Pooling/config.json": flags("weightedmean_tokens")}, base(func(s *Spec) { s.Pooling = PoolWeighted }), 1},
-		{"root", map[string]string{"1_Pooling/config.json": flags("mean_sqrt_len_tokens")}, base(func(s *Spec) { s.Pooling = PoolSqrt }), 1},
+			base(func(s *Spec) { s.Pooling, s.MaxTokens = pooling.CLS, 512 }), 0},
+		{"max", map[string]string{"1_Pooling/config.json": flags("max_tokens")}, base(func(s *Spec) { s.Pooling = pooling.Max }), 1},
+		{"last", map[string]string{"1_Pooling/config.json": flags("lasttoken")}, base(func(s *Spec) { s.Pooling = pooling.Last }), 1},
+		{"weighted", map[string]string{"1_Pooling/config.json": flags("weightedmean_tokens")}, base(func(s *Spec) { s.Pooling = pooling.Weighted }), 1},
+		{"root", map[string]string{"1_Pooling/config.json": flags("mean_sqrt_len_tokens")}, base(func(s *Spec) { s.Pooling = pooling.Sqrt }), 1},
 		{"a mode by name", map[string]string{"1_Pooling/config.json": `{"embedding_dimension":8,"pooling_mode":"lasttoken","include_prompt":false}`},
-			base(func(s *Spec) { s.Pooling, s.LeavePrompt = PoolLast, true }), 1},
-		{"modes of one", map[string]string{"1_Pooling/config.json": `{"pooling_mode":["cls"],"include_prompt":true}`}, base(func(s *Spec) { s.Pooling = PoolCLS }), 1},
+			base(func(s *Spec) { s.Pooling, s.LeavePrompt = pooling.Last, true }), 1},
+		{"modes of one", map[string]string{"1_Pooling/config.json": `{"pooling_mode":["cls"],"include_prompt":true}`}, base(func(s *Spec) { s.Pooling = pooling.CLS }), 1},
 		{"modules", map[string]string{"modules.json": modules("Transformer", "Pooling=p", "Dense=2_Dense", "Dense=3_Dense", "Normalize=4_Normalize"), "p/config.json": flags("cls_token"), "1_Pooling/config.json": flags("max_tokens")},
-			base(func(s *Spec) { s.Pooling, s.Dense = PoolCLS, []string{"2_Dense", "3_Dense"} }), 1},
+			base(func(s *Spec) { s.Pooling, s.Dense = pooling.CLS, []string{"2_Dense", "3_Dense"} }), 1},
 		{"newer names of modules", map[string]string{"modules.json": strings.ReplaceAll(modules("Transformer", "Pooling=1_Pooling", "Normalize=2"), ".models.", ".sentence_transformer.modules.x."), "1_Pooling/config.json": flags("cls_token")},
-			base(func(s *Spec) { s.Pooling = PoolCLS }), 1},
+			base(func(s *Spec) { s.Pooling = pooling.CLS }), 1},
 		{"of PyLate", map[string]string{"modules.json": pylate("Transformer", "pylate.Dense=1_Dense", "pylate.Dense=2_Dense"), "config.json": `{"max_position_embeddings":128}`,
 			"config_sentence_transformers.json": `{"prompts":{"query":"seek: ","document":""},"query_prefix":"[Q] ","document_prefix":"","query_length":256,"skiplist_words":["a"]}`},
 			base(func(s *Spec) {
