@@ -21,7 +21,9 @@ import (
 	"github.com/lexsem/lexsem/internal/fault"
 	"github.com/lexsem/lexsem/internal/picture"
 	"github.com/lexsem/lexsem/internal/snapshot"
+	"github.com/lexsem/lexsem/internal/text"
 	"github.com/lexsem/lexsem/internal/visual"
+	"github.com/lexsem/lexsem/internal/yield"
 	"github.com/lexsem/lexsem/store"
 )
 
@@ -128,7 +130,7 @@ func (e *Engine) explain(ctx context.Context, q Query, id string) (_ Explanation
 		}
 		x.Plain, x.Bias, x.Attributed, x.Tokens, x.Dimensions = shares.Plain, shares.Bias, shares.Attributed, shares.Tokens, shares.Dimensions
 	}
-	if err := e.explainTies(&x, r, r.Q.Text, best.Ord, d); err != nil {
+	if err := e.explainTies(ctx, &x, r, r.Q.Text, best.Ord, d); err != nil {
 		return Explanation{}, err
 	}
 	if r.Plan.Lexical {
@@ -138,8 +140,15 @@ func (e *Engine) explain(ctx context.Context, q Query, id string) (_ Explanation
 			return Explanation{}, err
 		}
 		row := d.Rows[chunk.Number(best.Ord)]
-		l := search.Lexicon{Scores: scores, UB: s.Words.UB(terms), IDF: s.Words.IDF, Analyse: e.analyse}
+		var ended error
+		l := search.Lexicon{Scores: scores, UB: s.Words.UB(terms), IDF: s.Words.IDF, Analyse: func(passage string) (found []text.Term) {
+			found, ended = yield.Leave(ctx, func() ([]text.Term, error) { return e.analyse(passage), nil })
+			return found
+		}}
 		x.Words, x.Pairs, x.Matches = l.Words(terms, d.Title, d.Text[row.Start:row.End], row.Start)
+		if ended != nil {
+			return Explanation{}, ended
+		}
 	}
 	if q.Picture {
 		x.Picture, err = e.drawExplanation(q, d, x)
@@ -200,14 +209,18 @@ func patchWeights(x Explanation, patches int) []float64 {
 
 // explainTies fills in the token alignment. A word of several tokens gets their mean, and the
 // match of the token that contributes most.
-func (e *Engine) explainTies(x *Explanation, r *search.Run, query string, id uint64, d *store.Document) error {
+func (e *Engine) explainTies(ctx context.Context, x *Explanation, r *search.Run, query string, id uint64, d *store.Document) error {
 	ties, err := r.Ties(id)
 	if err != nil || len(ties) == 0 || e.terms != nil {
 		return err
 	}
 	row := d.Rows[chunk.Number(id)]
 	passage, lead, body := e.encodedOf(d.Title, d.Text[row.Start:row.End], len(d.Rows))
-	kept := lexicalSpans(e.enc.Tokenize(encoder.Passage, passage))
+	tokens, err := e.chunks.Tokenize(ctx, passage)
+	if err != nil {
+		return err
+	}
+	kept := lexicalSpans(tokens)
 	asked := r.In.Tokens
 	type word struct {
 		explain.Tie
