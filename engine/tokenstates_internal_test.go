@@ -19,6 +19,7 @@ import (
 	"github.com/lexsem/lexsem/engine/internal/intake"
 	"github.com/lexsem/lexsem/engine/internal/state"
 	"github.com/lexsem/lexsem/internal/chunk"
+	"github.com/lexsem/lexsem/internal/inverted"
 	"github.com/lexsem/lexsem/internal/late"
 	"github.com/lexsem/lexsem/modulate"
 	"github.com/lexsem/lexsem/store"
@@ -114,7 +115,7 @@ func TestTokenScores(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, h := range r.Hits {
-			if want := fusion.Answered(maxSim(t, e, s, out[0], h), float64(h.Presence)); math.Abs(float64(h.TokenScore)-want) > 0.035 {
+			if want := fusion.Answered(maxSim(t, e, s, out[0], h), matchOf(h)); math.Abs(float64(h.TokenScore)-want) > 0.035 {
 				t.Errorf("%+v: %s: tokens score %v, of the states %v", q, h.ID, h.TokenScore, want)
 			}
 			x, err := e.Explain(t.Context(), q, h.ID)
@@ -138,7 +139,7 @@ func TestTokenScores(t *testing.T) {
 			}
 		}
 	}
-	for words, weight := range map[int]float64{16: 0.5, 32: 0.25, 64: 0.125} { // long queries
+	for words, weight := range map[int]float64{16: 1, 32: 0.5, 64: 0.25} { // long queries
 		text := ""
 		for i := range words {
 			text += fmt.Sprint(" word", i)
@@ -165,8 +166,13 @@ func TestTokenScores(t *testing.T) {
 	}
 }
 
-// maxSim is the score of a hit's tokens by float states in the basis of its codes.
-func maxSim(t *testing.T, e *Engine, s *state.State, q encoder.Output, h Hit) float64 {
+// matchOf is the term recall of a hit.
+func matchOf(h Hit) inverted.Match {
+	return inverted.Match{Presence: float64(h.Presence), Near: float64(h.Near)}
+}
+
+// maxSim is the match of a hit's tokens by float states in the basis of its codes.
+func maxSim(t *testing.T, e *Engine, s *state.State, q encoder.Output, h Hit) late.Match {
 	t.Helper()
 	ord, _, err := s.View.Lookup(h.ID)
 	if err != nil {
@@ -200,20 +206,30 @@ func maxSim(t *testing.T, e *Engine, s *state.State, q encoder.Output, h Hit) fl
 	}
 	of, ids := rows(q)
 	in, _ := rows(out[0])
-	var sum, all float64
+	var all float64
+	best, weights := make([][]float64, len(of)), make([]float64, len(of)) // by token of the query and of the hit
 	for i, x := range of {
-		best := math.Inf(-1)
 		for _, y := range in {
 			var xy, xx, yy float64
 			for j := range x {
 				xy, xx, yy = xy+float64(x[j])*float64(y[j]), xx+float64(x[j])*float64(x[j]), yy+float64(y[j])*float64(y[j])
 			}
-			best = max(best, xy/math.Sqrt(xx*yy))
+			best[i] = append(best[i], xy/math.Sqrt(xx*yy))
 		}
-		w := modulate.IDF(s.Chunks(), s.Sums.DF(ids[i]))
-		sum, all = sum+w*best, all+w
+		weights[i] = modulate.IDF(s.Chunks(), s.Sums.DF(ids[i]))
+		all += weights[i]
 	}
-	return sum / all
+	part := func(from, to int) (sum float64) {
+		for i, w := range weights {
+			sum += w / all * slices.Max(best[i][from:min(to, len(in))])
+		}
+		return sum
+	}
+	m := late.Match{Whole: part(0, len(in)), Near: part(0, 32), Front: part(0, 48)}
+	for from := 32; from < len(in); from += 32 {
+		m.Near = max(m.Near, part(from, from+32))
+	}
+	return m
 }
 
 // TestTokenUpkeep: whatever is added, replaced, patched, deleted and opened again, each chunk
@@ -493,7 +509,7 @@ func TestKeepTokenStates(t *testing.T) {
 	}
 	lack := 0 // what has no codes yet is taken to match as its vector does
 	for _, h := range some.Hits {
-		if math.Abs(float64(h.TokenScore)-fusion.Answered(float64(h.Modulated), float64(h.Presence))) < 1e-6 {
+		if d := float64(h.Modulated); math.Abs(float64(h.TokenScore)-fusion.Answered(late.Match{Whole: d, Near: d, Front: d}, matchOf(h))) < 1e-6 {
 			lack++
 		}
 	}

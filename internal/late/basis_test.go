@@ -83,8 +83,8 @@ func TestFitBasisOfFewStates(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if s, err := q.Score(c); err != nil || math.IsNaN(s) || math.Abs(s) > 1.05 {
-			t.Errorf("score %g, %v", s, err)
+		if s, err := q.Score(c); err != nil || math.IsNaN(s.Whole) || math.Abs(s.Whole) > 1.05 {
+			t.Errorf("score %+v, %v", s, err)
 		}
 	}
 }

@@ -369,6 +369,21 @@ func TestSearchPages(t *testing.T) {
 	}
 }
 
+// Words of other scripts, signs and function words are found as they are typed.
+func TestSearchWordsAsTyped(t *testing.T) {
+	e := shelf(t)
+	if _, err := e.Upsert(t.Context(), []engine.Document{{ID: "cat", Text: "猫が寝ている 🚀"}, {ID: "air", Text: "CO₂ rose in the Straße."}, {ID: "band", Text: "The Who played."}}); err != nil {
+		t.Fatal(err)
+	}
+	c := connect(t, e, mcp.Options{})
+	for query, want := range map[string]string{"猫": "cat", "🚀": "cat", "co2": "air", "strasse": "air", "the who": "band"} {
+		var a struct{ Hits []struct{ ID string } }
+		if text, failed := call(t, c, "search", object{"query": query, "mode": "lexical"}, &a); failed || len(a.Hits) == 0 || a.Hits[0].ID != want {
+			t.Errorf("%s: %s", query, text)
+		}
+	}
+}
+
 // What was searched for besides what was typed is told, by search and by explain.
 func TestSearchRepairs(t *testing.T) {
 	c := connect(t, shelf(t), mcp.Options{})
@@ -907,13 +922,16 @@ func TestListTellsProblems(t *testing.T) {
 	if text, failed := call(t, c, "list", object{"filter": "year >= 2024"}, nil); failed || strings.Contains(text, "lacks") {
 		t.Errorf("with a filter: %s", text)
 	}
-	for i := range 20 {
-		if _, err := e.Add(t.Context(), []engine.Document{{ID: fmt.Sprint("de", i), Text: "Der Teig muss zwei Stunden ruhen, bevor er in den Ofen kommt."}}); err != nil {
-			t.Fatal(err)
-		}
+	other, err := engine.Open(t.Context(), t.TempDir(), encoder.NewHash(64), engine.Options{NoSync: true, Language: "bg"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { other.Close() })
+	if _, err := other.Add(t.Context(), []engine.Document{{ID: "ru", Text: "Поезд опоздал на сорок минут из-за снега."}}); err != nil {
+		t.Fatal(err)
 	}
 	var noted struct{ Note string }
-	if text, failed := call(t, c, "list", object{}, &noted); failed || !strings.HasPrefix(noted.Note, "most text is German; ") || !strings.Contains(text, "Note: most text is German; ") {
+	if text, failed := call(t, connect(t, other, mcp.Options{}), "list", object{}, &noted); failed || !strings.HasPrefix(noted.Note, "most text is Russian; ") || !strings.Contains(text, "Note: most text is Russian; ") {
 		t.Errorf("another language: %q, %s", noted.Note, text)
 	}
 }
