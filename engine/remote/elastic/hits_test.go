@@ -12,7 +12,7 @@ import (
 func FuzzHits(f *testing.F) {
 	f.Add("é\x00\"x", "a b  c", 3, 0.75, []byte(`{"a":[1,-2.5e3,null,true,"\\u00e9"]}`))
 	f.Add("", "", 0, -1e300, []byte(`[[],{},"x"]`))
-	f.Add("", "", 1<<53, -0.0, []byte(`[1e400,-1E+999,5e-999]`))
+	f.Add("", "", 1<<53, math.Copysign(0, -1), []byte(`[1e400,-1E+999,5e-999]`))
 	f.Add("\u2028<&>", "\\", -1, 0.0, []byte(`{"hits":{"hits":[{}]}}`))
 	f.Fuzz(func(t *testing.T, id, terms string, chunk int, score float64, other []byte) {
 		_ = new(candidates).Decode(other)
