@@ -132,7 +132,7 @@ func writeTrecQrels(w io.Writer, q Qrels) error {
 	return nil
 }
 
-// writeQrels writes judgements in the BEIR format that EachQrel reads.
+// writeQrels writes judgements in the BEIR format that eachQrel reads.
 func writeQrels(w io.Writer, q Qrels) error {
 	bw := bufio.NewWriter(w)
 	fmt.Fprint(bw, "query-id\tcorpus-id\tscore\n")
