@@ -221,6 +221,9 @@ func (k *keeper) sample(ctx context.Context) error {
 	step := max(1, len(k.ords)/parts)
 	var texts []encoder.Input
 	for i := step / 2; i < len(k.ords) && t.short(); i += step {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
 		d, err := k.lacks(k.ords[i])
 		if err != nil {
 			return err
