@@ -212,3 +212,11 @@ func (e *Engine) deferredOf(ctx context.Context, s *state.State) (records []reco
 	}
 	return records, nil
 }
+
+// storable is a vector of the encoder as the database stores it: rounded where records are short.
+func (e *Engine) storable(v []float32) []float32 {
+	if e.short {
+		return store.ShortVector(v)
+	}
+	return v
+}
