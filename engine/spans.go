@@ -56,8 +56,8 @@ func (e *Engine) tiesIn(r *search.Run, id uint64, h *Hit, room *[]late.Tie) (mat
 	states := ties[len(ties)-1].To
 	passage, _, body := e.encodedOf(h.Title, h.Text, h.Chunks)
 	// A text that was cut is tokenized only as far as its states can reach.
-	tokens := lexicalSpans(e.enc.Tokenize(encoder.Passage, passage[:frontOf(passage, 64*(states+2))]))
-	if len(tokens) != states {
+	tokens := e.codedSpans(passage[:frontOf(passage, 64*(states+2))], states)
+	if tokens == nil {
 		return nil, false, nil // another tokenizer than that of the codes
 	}
 	matches = make([]span.Match, 0, len(ties))
@@ -119,13 +119,20 @@ func frontOf(s string, n int) int {
 	return n
 }
 
-// lexicalSpans returns the byte ranges of the tokens that codes were made from.
-func lexicalSpans(t encoder.Tokens) []encoder.Span {
-	var spans []encoder.Span
-	for i, o := range t.Offsets {
-		if !t.Special[i] {
-			spans = append(spans, o)
+// codedSpans returns the byte ranges of the tokens that codes of so many states were made from: those of skipped, or, in
+// codes of older programs, all but special ones. It returns nil if neither is their number.
+func (e *Engine) codedSpans(passage string, states int) []encoder.Span {
+	t := e.enc.Tokenize(encoder.Passage, passage)
+	for _, skip := range [][]bool{e.skipped(passage, t), t.Special} {
+		spans := []encoder.Span{}
+		for i, o := range t.Offsets {
+			if !skip[i] {
+				spans = append(spans, o)
+			}
+		}
+		if len(spans) == states {
+			return spans
 		}
 	}
-	return spans
+	return nil
 }

@@ -119,7 +119,7 @@ func (a *app) spaceOf(s engine.Stats) (map[string]int64, error) {
 	tables := parts["tables"]
 	delete(parts, "tables")
 	component := int64(4)
-	if s.FormatMajor >= formatShort && s.Model != "" {
+	if s.FormatMajor >= formatShort && s.Encoder.Model != "" {
 		component = 2
 	}
 	left := tables
@@ -131,6 +131,7 @@ func (a *app) spaceOf(s engine.Stats) (map[string]int64, error) {
 	take(partStates, s.TokenStates.Bytes)
 	take(partDead, s.DeadBytes)
 	take(partTables, left)
+	parts[partCache] = 0
 	dir, err := a.vectorCacheDir()
 	if err != nil {
 		return nil, err
