@@ -76,7 +76,7 @@ func anew(t *testing.T, e *Engine, codes []byte, text string) []byte {
 		if err != nil {
 			t.Fatal(err)
 		}
-		want, err := late.Coder{Basis: b, Bits: c.Bits(), Pool: c.Pool()}.Encode(nil, out[0].Hidden, out[0].Tokens.Special)
+		want, err := late.Coder{Basis: b, Bits: c.Bits(), Pool: c.Pool()}.Encode(nil, out[0].Hidden, e.skipped(text, out[0].Tokens))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -419,7 +419,7 @@ func TestTokenKinds(t *testing.T) {
 	docs := madeDocs(r, 0, 240)
 	dir := t.TempDir()
 	bytes := []int64{0}
-	for i, kind := range [][2]int{{0, 0}, {2, 1}, {8, 3}} {
+	for i, kind := range [][2]int{{4, 0}, {0, 1}, {8, 3}} {
 		o := keptOptions
 		o.TokenBits, o.TokenPool = kind[0], kind[1]
 		e := opened(t, dir, o, AutoHNSW)
@@ -439,7 +439,7 @@ func TestTokenKinds(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, r := range rows {
-				if c, err := late.Parse(r.Codes); err != nil || c.Bits() != cmp.Or(kind[0], 4) || c.Pool() != cmp.Or(kind[1], 1) {
+				if c, err := late.Parse(r.Codes); err != nil || c.Bits() != cmp.Or(kind[0], 2) || c.Pool() != cmp.Or(kind[1], 1) {
 					t.Fatalf("kind %v: %d bits, pool %d, %v", kind, c.Bits(), c.Pool(), err)
 				}
 			}

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/lexsem/lexsem/internal/vec"
 )
 
 // shortened makes a database of short records before its first document.
@@ -39,6 +41,8 @@ func TestShortVector(t *testing.T) {
 			v[0] = math.MaxFloat32
 		case 4:
 			v[0] = math.SmallestNonzeroFloat32
+		case 5:
+			v = []float32{0.6, 0.8} // of length 1
 		}
 		short := ShortVector(v)
 		var top, lost float64
@@ -59,6 +63,27 @@ func TestShortVector(t *testing.T) {
 			}
 			if want := 9 + 2*len(u); len(p) != want && top > 1e-30 && same(u, short) {
 				t.Fatalf("%v takes %d bytes, want %d", u, len(p), want)
+			}
+		}
+	}
+}
+
+// TestShortVectorOfLength1: the length stays 1 for float32, so nothing that makes it 1 again changes the vector.
+func TestShortVectorOfLength1(t *testing.T) {
+	r := rand.New(rand.NewPCG(2, 1))
+	for _, dim := range []int{128, 384, 1024} {
+		for range 200 {
+			v := make([]float32, dim)
+			for j := range v {
+				v[j] = float32(r.NormFloat64())
+			}
+			vec.Normalize(v)
+			u := ShortVector(v)
+			if again := slices.Clone(u); !vec.Normalize(again) || !same(again, u) {
+				t.Fatalf("of %d dimensions: the length changes by %g", dim, vec.Norm(u)-1)
+			}
+			if cosine := vec.Dot(u, v); cosine < 1-1e-6 {
+				t.Fatalf("of %d dimensions: the cosine with what was rounded is %v", dim, cosine)
 			}
 		}
 	}

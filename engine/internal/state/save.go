@@ -111,14 +111,14 @@ func (d *DB) save(ctx context.Context) error {
 	return err
 }
 
-// smallRecords is the size of the records below which the exact index is not saved: to read its vectors from the
-// records takes some milliseconds, and a second copy would be most of a small database.
-const smallRecords = 16 << 20
+// SmallRecords is the size of the records up to which the exact index is not saved: to read its vectors from the
+// records takes some milliseconds, and a second copy would be most of a small database. Tests of saved ones set it.
+var SmallRecords uint64 = 16 << 20
 
 // unsavedVectors reports whether an index of that kind is made of the records at each opening.
 func unsavedVectors(kind string, v *store.View) bool {
 	live, _, _, err := v.Space()
-	return err == nil && kind == index.KindFlatInt8 && live <= smallRecords
+	return err == nil && kind == index.KindFlatInt8 && live <= SmallRecords
 }
 
 // saveAll writes the snapshots of s.
