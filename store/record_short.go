@@ -20,8 +20,8 @@ const (
 	longRow   = math.MinInt8 // in place of the exponent: float32 follow
 )
 
-// ShortVector returns a copy of v with each component rounded to what a short record can hold: by some 2^-14 of the
-// largest. Of a vector of length 1 it then moves components by one step where that brings the length back to 1.
+// ShortVector returns a copy of v with each component rounded to what a short record can hold: by 2^-14 of the
+// largest at most. Of a vector of length 1 it then moves some by a step of that size where that brings the length back to 1.
 func ShortVector(v []float32) []float32 {
 	e, ks, sum := exponentOf(v), make([]float64, len(v)), 0.0
 	for i, x := range v {
@@ -29,7 +29,7 @@ func ShortVector(v []float32) []float32 {
 		sum += ks[i] * ks[i]
 	}
 	if one := math.Ldexp(1, -2*e); math.Abs(sum-one) < one/64 {
-		lengthen(ks, sum, one)
+		ks = lengthen(ks, sum, one)
 	}
 	u := make([]float32, len(v))
 	for i, k := range ks {
@@ -38,27 +38,26 @@ func ShortVector(v []float32) []float32 {
 	return u
 }
 
-// lengthen moves components by one, so that the sum of their squares comes near to one: a length of 1 within 2^-25 is
-// one for float32.
-func lengthen(ks []float64, sum, one float64) {
-	for range 64 {
-		if math.Abs(sum-one) <= math.Ldexp(one, -25) {
-			return
-		}
+// lengthen returns ks with components moved by one step, each at most once, so that the sum of their squares comes
+// near to one: a length of 1 within 2^-25 is one for float32. If it cannot, it returns ks.
+func lengthen(ks []float64, sum, one float64) []float64 {
+	moved, steps := slices.Clone(ks), make([]bool, len(ks))
+	for math.Abs(sum-one) > math.Ldexp(one, -25) {
 		at, by, best := -1, 0.0, math.Abs(sum-one)
-		for i, k := range ks {
+		for i, k := range moved {
 			for _, step := range []float64{-1, 1} {
-				if d := math.Abs(sum + 2*k*step + 1 - one); d < best && math.Abs(k+step) <= mostShort {
+				if d := math.Abs(sum + 2*k*step + 1 - one); d < best && !steps[i] && math.Abs(k+step) <= mostShort {
 					at, by, best = i, step, d
 				}
 			}
 		}
 		if at < 0 {
-			return
+			return ks
 		}
-		sum += 2*ks[at]*by + 1
-		ks[at] += by
+		sum += 2*moved[at]*by + 1
+		moved[at], steps[at] = moved[at]+by, true
 	}
+	return moved
 }
 
 // exponentOf is the e for which the largest component is less than 2^15 times 2^e.

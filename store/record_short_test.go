@@ -21,7 +21,7 @@ func shortened(t *testing.T, s *Store) {
 	}
 }
 
-// TestShortVector: rounding loses 2^-14 of the largest component, rounds to the same again, and what it
+// TestShortVector: rounding loses 2^-13 of the largest component, rounds to the same again, and what it
 // gives is stored in two bytes a component; any other vector is stored as it is.
 func TestShortVector(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
@@ -49,7 +49,7 @@ func TestShortVector(t *testing.T) {
 		for j, x := range v {
 			top, lost = max(top, math.Abs(float64(x))), max(lost, math.Abs(float64(x)-float64(short[j])))
 		}
-		if lost > math.Ldexp(top, -14) && top > 1e-30 {
+		if lost > math.Ldexp(top, -13) && top > 1e-30 {
 			t.Fatalf("%v becomes %v", v, short)
 		}
 		if again := ShortVector(short); !same(short, again) {
