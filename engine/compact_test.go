@@ -17,7 +17,7 @@ import (
 // TestSpaceAtRest rewrites documents and deletes all of them: once nothing is written any more, the space comes back
 // by itself, that of the reserve too.
 func TestSpaceAtRest(t *testing.T) {
-	engine.SetReclaimAfter(50 * time.Millisecond)
+	engine.SetReclaimAfter(500 * time.Millisecond)
 	e, err := engine.Open(t.Context(), t.TempDir(), encoder.NewHash(64), engine.Options{MemoryMiB: 64})
 	engine.SetReclaimAfter(0)
 	if err != nil {

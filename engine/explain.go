@@ -212,7 +212,7 @@ func (e *Engine) explainTies(x *Explanation, r *search.Run, query string, id uin
 	if err != nil || len(all) == 0 {
 		return err
 	}
-	kept := e.codedSpans(passage, all[len(all)-1].To)
+	kept, _ := e.codedSpans(passage, all[len(all)-1].To)
 	type word struct {
 		explain.Tie
 		most float64

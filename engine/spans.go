@@ -56,12 +56,19 @@ func (e *Engine) tiesIn(r *search.Run, id uint64, h *Hit, room *[]late.Tie) (mat
 	states := ties[len(ties)-1].To
 	passage, _, body := e.encodedOf(h.Title, h.Text, h.Chunks)
 	// A text that was cut is tokenized only as far as its states can reach.
-	tokens := e.codedSpans(passage[:frontOf(passage, 64*(states+2))], states)
+	tokens, skipped := e.codedSpans(passage[:frontOf(passage, 64*(states+2))], states)
 	if tokens == nil {
 		return nil, false, nil // another tokenizer than that of the codes
 	}
+	asked := r.In.Tokens.Special
+	if skipped { // then no token of the passage matches those of the query that tell nothing
+		asked = e.skipped(r.Q.Text, r.In.Tokens)
+	}
 	matches = make([]span.Match, 0, len(ties))
 	for _, t := range ties {
+		if t.Query < len(asked) && asked[t.Query] {
+			continue
+		}
 		start, end := int(tokens[t.From].Start)-body, int(tokens[t.To-1].End)-body
 		matches = append(matches, span.Match{Start: start, End: end, Part: t.Query, Gain: t.Weight * t.Cosine})
 	}
@@ -119,20 +126,20 @@ func frontOf(s string, n int) int {
 	return n
 }
 
-// codedSpans returns the byte ranges of the tokens that codes of so many states were made from: those of skipped, or, in
-// codes of older programs, all but special ones. It returns nil if neither is their number.
-func (e *Engine) codedSpans(passage string, states int) []encoder.Span {
+// codedSpans returns the byte ranges of the tokens that codes of so many states were made from, nil if it is not known.
+// skipped says that they are those of Engine.skipped; in codes of older programs they are all but special ones.
+func (e *Engine) codedSpans(passage string, states int) (spans []encoder.Span, skipped bool) {
 	t := e.enc.Tokenize(encoder.Passage, passage)
-	for _, skip := range [][]bool{e.skipped(passage, t), t.Special} {
-		spans := []encoder.Span{}
-		for i, o := range t.Offsets {
-			if !skip[i] {
+	for i, skip := range [][]bool{t.Special, e.skipped(passage, t)} {
+		spans = spans[:0]
+		for j, o := range t.Offsets {
+			if !skip[j] {
 				spans = append(spans, o)
 			}
 		}
-		if len(spans) == states {
-			return spans
+		if len(spans) == states && states > 0 {
+			return spans, i > 0
 		}
 	}
-	return nil
+	return nil, false
 }
