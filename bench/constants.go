@@ -9,8 +9,8 @@ import (
 
 	"github.com/lexsem/lexsem/engine/fusion"
 	"github.com/lexsem/lexsem/internal/local"
+	"github.com/lexsem/lexsem/internal/train"
 	"github.com/lexsem/lexsem/modulate"
-	"github.com/lexsem/lexsem/modulate/train"
 )
 
 // Constant is a number of a system that can be tuned.

@@ -224,7 +224,7 @@ func FuzzReadLines(f *testing.F) {
 			}
 			return nil
 		})))
-		check(EachQrel(strings.NewReader(string(b)), "f", o, func(query, passage string, _ int) error {
+		check(eachQrel(strings.NewReader(string(b)), "f", o, func(query, passage string, _ int) error {
 			if query == "" || passage == "" {
 				t.Fatal("a judgement without an id")
 			}

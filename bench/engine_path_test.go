@@ -211,7 +211,7 @@ func same(got []Hit, want []engine.Hit, at map[string]int) error {
 	if len(got) != len(want) {
 		return fmt.Errorf("%d hits, the engine has %d", len(got), len(want))
 	}
-	const eps = 1e-5
+	const eps = 5e-5 // the engine rounds vectors
 	scores := map[int]float64{}
 	for i, h := range got {
 		if d := math.Abs(h.Score - float64(want[i].Score)); !(d < eps) {

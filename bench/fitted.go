@@ -16,9 +16,9 @@ import (
 
 	"github.com/lexsem/lexsem/bench/internal/random"
 	"github.com/lexsem/lexsem/internal/private"
+	"github.com/lexsem/lexsem/internal/ridge"
+	"github.com/lexsem/lexsem/internal/train"
 	"github.com/lexsem/lexsem/modulate"
-	"github.com/lexsem/lexsem/modulate/ridge"
-	"github.com/lexsem/lexsem/modulate/train"
 )
 
 // fitStack fits a stack to the requested targets, once a run: systems with the same bridge

@@ -83,7 +83,7 @@ func rescore(t *testing.T, runs string, r Result) {
 		}
 		defer f.Close()
 		qrels := Qrels{}
-		if err := EachQrel(f, "qrels", ReadOptions{}, qrels.Add); err != nil {
+		if err := eachQrel(f, "qrels", ReadOptions{}, qrels.Add); err != nil {
 			t.Fatal(err)
 		}
 		s, err := Evaluate(qrels, readRun(t, base+"."+r.System+".trec"), metrics)

@@ -112,8 +112,10 @@ func eachRow(f *os.File, file string, o ReadOptions, fn func(line int, b []byte)
 	return nil
 }
 
-// EachLine calls fn with every non-blank line of r, without its line end and without a byte order mark
-// at the start. The slice is valid only during the call. ReadOptions says how unusable lines and
+var byteOrderMark = []byte("\ufeff")
+
+// EachLine calls fn with every non-blank line of r, without its line end and without byte order marks
+// at its start. The slice is valid only during the call. ReadOptions says how unusable lines and
 // errors of fn are handled. file is the name of r in errors. Memory is bounded by ReadOptions.MaxLine.
 func EachLine(r io.Reader, file string, o ReadOptions, fn func(line int, b []byte) error) error {
 	limit, ctx := o.maxLine(), o.context()
@@ -141,8 +143,8 @@ func EachLine(r io.Reader, file string, o ReadOptions, fn func(line int, b []byt
 			return fmt.Errorf("reading %s after line %d: %w", file, n-1, err)
 		}
 		b := bytes.TrimRight(buf, "\r\n")
-		if n == 1 {
-			b = bytes.TrimPrefix(b, []byte("\xef\xbb\xbf"))
+		for bytes.HasPrefix(b, byteOrderMark) { // not only of the first line: files are joined
+			b = b[len(byteOrderMark):]
 		}
 		var bad error
 		switch {

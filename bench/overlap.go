@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"github.com/lexsem/lexsem/internal/text"
-	"github.com/lexsem/lexsem/modulate/train"
+	"github.com/lexsem/lexsem/internal/train"
 )
 
 // overlapRun is the number of consecutive words that a query must share with another query of its

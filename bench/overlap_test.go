@@ -12,7 +12,7 @@ import (
 	"github.com/lexsem/lexsem/bench/internal/random"
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/internal/text"
-	"github.com/lexsem/lexsem/modulate/train"
+	"github.com/lexsem/lexsem/internal/train"
 )
 
 // rambling are n passages of 8 to 100 made words; every third says a phrase of

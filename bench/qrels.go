@@ -52,18 +52,18 @@ func (q Qrels) HasPositive(query string) bool {
 	return false
 }
 
-// ReadQrels reads a file of judgements, which may be compressed (.gz) or a Parquet file; see EachQrel.
+// ReadQrels reads a file of judgements, which may be compressed (.gz) or a Parquet file; see eachQrel.
 func ReadQrels(file string, o ReadOptions) (Qrels, error) {
 	q := Qrels{}
 	return q, eachLine(file, o, qrelLine(q.Add))
 }
 
-// EachQrel calls fn for every judgement of a file. A line has the columns of BEIR: query id, corpus id
+// eachQrel calls fn for every judgement of a file. A line has the columns of BEIR: query id, corpus id
 // and an integer score, separated by tabs. Or it has those of TREC: query id, a column without meaning,
 // passage id and grade, separated by tabs or blanks, with ids as WriteRun writes them. Or it is a JSON
 // object with query-id, corpus-id and score, or query_id, doc_id and relevance. A heading
 // whose last field is score, relevance, rel, grade or label is optional. An error of fn is a problem of that line.
-func EachQrel(r io.Reader, name string, o ReadOptions, fn func(query, passage string, grade int) error) error {
+func eachQrel(r io.Reader, name string, o ReadOptions, fn func(query, passage string, grade int) error) error {
 	return EachLine(r, name, o, qrelLine(fn))
 }
 

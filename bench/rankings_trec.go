@@ -132,7 +132,7 @@ func writeTrecQrels(w io.Writer, q Qrels) error {
 	return nil
 }
 
-// writeQrels writes judgements in the BEIR format that EachQrel reads.
+// writeQrels writes judgements in the BEIR format that eachQrel reads.
 func writeQrels(w io.Writer, q Qrels) error {
 	bw := bufio.NewWriter(w)
 	fmt.Fprint(bw, "query-id\tcorpus-id\tscore\n")
@@ -175,14 +175,15 @@ func runFields(b []byte) []string {
 }
 
 // Signs that replace characters in the written form of an id. An openBox replaces a blank. An escape,
-// a hexadecimal number and a semicolon replace the character with that number: other white space, and
-// the two signs themselves.
+// a hexadecimal number and a semicolon replace the character with that number: other white space, byte
+// order marks, and the two signs themselves.
 const (
 	openBox = '␣'
 	escape  = '␛'
 )
 
-// runField returns the written form of an id or tag: without white space that C or Python splits at.
+// runField returns the written form of an id or tag: without white space that C or Python splits at, and
+// without byte order marks, which readers drop at the start of a line.
 func runField(id string) (string, error) {
 	if id == "" || !utf8.ValidString(id) {
 		return "", fmt.Errorf("%w: id %q cannot stand in a run file; give it a name in UTF-8", ErrBrokenLine, id)
@@ -192,7 +193,7 @@ func runField(id string) (string, error) {
 		switch {
 		case r == ' ':
 			out.WriteRune(openBox)
-		case r == openBox, r == escape, unicode.IsSpace(r), r >= 0x1c && r <= 0x1f:
+		case r == openBox, r == escape, r == '\ufeff', unicode.IsSpace(r), r >= 0x1c && r <= 0x1f:
 			fmt.Fprintf(&out, "%c%X;", escape, r)
 		default:
 			out.WriteRune(r)

@@ -104,7 +104,7 @@ func TestQrelsRoundTrip(t *testing.T) {
 			t.Fatal(err)
 		}
 		got := Qrels{}
-		if err := EachQrel(strings.NewReader(b.String()), "q", ReadOptions{}, got.Add); err != nil || !reflect.DeepEqual(got, want) {
+		if err := eachQrel(strings.NewReader(b.String()), "q", ReadOptions{}, got.Add); err != nil || !reflect.DeepEqual(got, want) {
 			t.Errorf("%s: read back %v, %v", name, got, err)
 		}
 	}
@@ -122,12 +122,12 @@ func TestQrelLayouts(t *testing.T) {
 		"MS MARCO's head": "qid\t0\tpid\tscore\nq1\t0\ta\t1\nq1\t0\tb c\t0\n2\t0\tb c\t2\n",
 	} {
 		got := Qrels{}
-		if err := EachQrel(strings.NewReader(text), "q", ReadOptions{}, got.Add); err != nil || !reflect.DeepEqual(got, want) {
+		if err := eachQrel(strings.NewReader(text), "q", ReadOptions{}, got.Add); err != nil || !reflect.DeepEqual(got, want) {
 			t.Errorf("%s: %v, %v", name, got, err)
 		}
 	}
 	for name, text := range map[string]string{"three by blanks": "q a 1", "five": "q 0 a 1 x", "a word": "q 0 a high", "no score": `{"query-id":"q","corpus-id":"a"}`, "no JSON": `{"query-id":`} {
-		if err := EachQrel(strings.NewReader(text), "q", ReadOptions{}, Qrels{}.Add); !errors.Is(err, ErrBrokenLine) {
+		if err := eachQrel(strings.NewReader(text), "q", ReadOptions{}, Qrels{}.Add); !errors.Is(err, ErrBrokenLine) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

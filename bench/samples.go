@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/lexsem/lexsem/modulate/train"
+	"github.com/lexsem/lexsem/internal/train"
 )
 
 // sampleLine is a query that was made from a passage. Bridges are trained on it, and external encoders can

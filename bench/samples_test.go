@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/lexsem/lexsem/encoder"
-	"github.com/lexsem/lexsem/modulate/train"
+	"github.com/lexsem/lexsem/internal/train"
 )
 
 // The samples are the queries that a fit of the same options is taught by, and

@@ -12,8 +12,8 @@ import (
 	"github.com/lexsem/lexsem/engine/remote"
 	"github.com/lexsem/lexsem/index"
 	"github.com/lexsem/lexsem/internal/chunk"
+	"github.com/lexsem/lexsem/internal/ridge"
 	"github.com/lexsem/lexsem/modulate"
-	"github.com/lexsem/lexsem/modulate/ridge"
 )
 
 // Progress reports the state of long work. Done counts up to Total.

@@ -7,7 +7,7 @@ import (
 
 	"github.com/lexsem/lexsem/bench/internal/parallel"
 	"github.com/lexsem/lexsem/encoder"
-	"github.com/lexsem/lexsem/modulate/train"
+	"github.com/lexsem/lexsem/internal/train"
 )
 
 // Side is the ablation of Table 5 of the paper: a stack modulates the passages instead of the queries,

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/lexsem/lexsem/bench/internal/process"
+	"github.com/lexsem/lexsem/internal/ridge"
 	"github.com/lexsem/lexsem/modulate"
-	"github.com/lexsem/lexsem/modulate/ridge"
 )
 
 // stackSystem answers with the query vector modulated by a stack of variants.

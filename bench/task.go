@@ -8,7 +8,7 @@ import (
 
 	"github.com/lexsem/lexsem/bench/internal/random"
 	"github.com/lexsem/lexsem/internal/text"
-	"github.com/lexsem/lexsem/modulate/train"
+	"github.com/lexsem/lexsem/internal/train"
 )
 
 // Task is a set of queries with their relevance judgements.

@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/lexsem/lexsem/internal/text"
-	"github.com/lexsem/lexsem/modulate/train"
+	"github.com/lexsem/lexsem/internal/train"
 )
 
 // PartOfPassage makes queries of N consecutive words of a passage, drawn uniformly (LexSemBridge Sec.

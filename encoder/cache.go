@@ -12,12 +12,12 @@ import (
 )
 
 const (
-	// DefaultCacheBytes is the default of CacheOptions.MaxBytes: about 690,000 vectors of dimension
+	// defaultCacheBytes is the default of CacheOptions.MaxBytes: about 690,000 vectors of dimension
 	// 384.
-	DefaultCacheBytes = 1 << 30
-	// DefaultCacheStateBytes is the default of CacheOptions.MaxStateBytes: the token states of about
+	defaultCacheBytes = 1 << 30
+	// defaultCacheStateBytes is the default of CacheOptions.MaxStateBytes: the token states of about
 	// 55,000 passages of 100 tokens at dimension 384, which take one processor minutes to encode.
-	DefaultCacheStateBytes = 2 << 30
+	defaultCacheStateBytes = 2 << 30
 )
 
 // ErrCacheWrite is wrapped by the error of Cache.Close that says why some vectors or token states were
@@ -27,9 +27,9 @@ var ErrCacheWrite = errors.New("write vector cache")
 // CacheOptions are the options of a Cache. The zero value is a good default.
 type CacheOptions struct {
 	// MaxBytes bounds the file of vectors. When it would grow larger, the oldest half is dropped. 0
-	// means DefaultCacheBytes.
+	// means defaultCacheBytes.
 	MaxBytes int64
-	// MaxStateBytes bounds the file of token states in the same way. 0 means DefaultCacheStateBytes. A
+	// MaxStateBytes bounds the file of token states in the same way. 0 means defaultCacheStateBytes. A
 	// negative value keeps no states: requests for them go to the inner encoder.
 	MaxStateBytes int64
 }
@@ -91,10 +91,10 @@ type Cache struct {
 // started again. After an error inner stays open.
 func NewCache(inner Encoder, dir string, o CacheOptions) (*Cache, error) {
 	if o.MaxBytes == 0 {
-		o.MaxBytes = DefaultCacheBytes
+		o.MaxBytes = defaultCacheBytes
 	}
 	if o.MaxStateBytes == 0 {
-		o.MaxStateBytes = DefaultCacheStateBytes
+		o.MaxStateBytes = defaultCacheStateBytes
 	}
 	print := inner.Fingerprint()
 	c := &Cache{

@@ -6,9 +6,9 @@ import (
 	"fmt"
 
 	"github.com/lexsem/lexsem/encoder"
-	"github.com/lexsem/lexsem/encoder/picture"
 	"github.com/lexsem/lexsem/engine/internal/intake"
 	"github.com/lexsem/lexsem/internal/chunk"
+	"github.com/lexsem/lexsem/internal/picture"
 	"github.com/lexsem/lexsem/store"
 )
 

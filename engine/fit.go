@@ -17,9 +17,9 @@ import (
 	"github.com/lexsem/lexsem/index"
 	"github.com/lexsem/lexsem/internal/chunk"
 	"github.com/lexsem/lexsem/internal/snapshot"
+	"github.com/lexsem/lexsem/internal/train"
 	"github.com/lexsem/lexsem/internal/vec"
 	"github.com/lexsem/lexsem/modulate"
-	"github.com/lexsem/lexsem/modulate/train"
 )
 
 // fitDir holds the remains of an interrupted fit, in the database's folder: encoded queries and the state of

@@ -12,8 +12,8 @@ import (
 	"testing"
 
 	"github.com/lexsem/lexsem/encoder"
-	"github.com/lexsem/lexsem/encoder/picture"
 	"github.com/lexsem/lexsem/engine/archive"
+	"github.com/lexsem/lexsem/internal/picture"
 	"github.com/lexsem/lexsem/internal/testkit/encoders"
 )
 

@@ -26,7 +26,7 @@ const (
 
 // Reranker reads a query together with each text, and scores how well the text answers. Implementations are a
 // cross-encoder in a folder (encoder/onnx, encoder/native: OpenCross), a server (engine/rerank: New) and a function
-// (engine/rerank: Func). engine/rerank/reranktest tests an implementation.
+// (engine/rerank: Func). internal/testkit/reranktest tests an implementation.
 //
 // A method Name() string is optional; Stats and errors use the name.
 type Reranker interface {

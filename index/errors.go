@@ -17,8 +17,8 @@ var (
 	ErrBadK = errors.New("k must be at least 1; ask for one neighbour or more")
 	// ErrLength: the lengths of two arguments do not match.
 	ErrLength = errors.New("lengths do not match; give one entry each")
-	// ErrFull: an index holds at most MaxLen vectors.
-	ErrFull = errors.New("index is full; split the collection over several indexes")
+	// errFull: an index holds at most maxLen vectors.
+	errFull = errors.New("index is full; split the collection over several indexes")
 )
 
 // Errors of options and snapshots.

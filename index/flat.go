@@ -54,8 +54,8 @@ func (f *flat) AddContext(ctx context.Context, ids []uint64, vectors []float32) 
 	}
 	f.write.Lock()
 	defer f.write.Unlock()
-	if f.now.live+len(ids) > MaxLen {
-		return fmt.Errorf("%d vectors and %d more: %w", f.now.live, len(ids), ErrFull)
+	if f.now.live+len(ids) > maxLen {
+		return fmt.Errorf("%d vectors and %d more: %w", f.now.live, len(ids), errFull)
 	}
 	rows := lastOf(ids)
 	if err := f.room(len(rows)); err != nil { // at once, for large slabs

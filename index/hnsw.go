@@ -129,8 +129,8 @@ func (h *hnsw) AddContext(ctx context.Context, ids []uint64, vectors []float32) 
 	}
 	h.write.Lock()
 	defer h.write.Unlock()
-	if h.now.live+len(ids) > MaxLen {
-		return fmt.Errorf("%d vectors and %d more: %w", h.now.live, len(ids), ErrFull)
+	if h.now.live+len(ids) > maxLen {
+		return fmt.Errorf("%d vectors and %d more: %w", h.now.live, len(ids), errFull)
 	}
 	rows := lastOf(ids)
 	h.collect()

@@ -66,7 +66,7 @@ func (o *SearchOptions) done() error {
 type Index interface {
 	// Add stores len(ids) vectors, row by row [len(ids) × Dim]. An id that is present gets the new
 	// vector. Errors, after which nothing is stored: *DimensionError; ErrNotFinite; ErrZeroVector
-	// under the cosine metric; ErrTooLarge under the others; ErrFull.
+	// under the cosine metric; ErrTooLarge under the others; errFull.
 	Add(ids []uint64, vectors []float32) error
 	// Delete removes the ids that are present and returns how many were.
 	Delete(ids []uint64) int

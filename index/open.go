@@ -157,7 +157,7 @@ func (p *opener) open(b *base) {
 		p.err = fmt.Errorf("snapshot of %q %+v, want %q %+v: %w", kind, got, b.kind, b.o, ErrMismatch)
 		return
 	}
-	if n > MaxLen {
+	if n > maxLen {
 		p.fail("%d slots", n)
 		return
 	}

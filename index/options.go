@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// MaxLen is the greatest number of vectors in one index.
-const MaxLen = 1<<31 - 1
+// maxLen is the greatest number of vectors in one index.
+const maxLen = 1<<31 - 1
 
 // Options shape an index. Zero values of all fields except Dim mean the defaults.
 type Options struct {
@@ -31,7 +31,7 @@ type Options struct {
 	// Seed decides the layers of hnsw nodes. Equal seeds, options and calls give equal graphs, for any
 	// number of Workers.
 	Seed uint64
-	// Tail is the capacity of the unlinked buffer of an hnsw index, 0 to MaxLen. Add then costs about
+	// Tail is the capacity of the unlinked buffer of an hnsw index, 0 to maxLen. Add then costs about
 	// as much as in a flat index; searches compare the whole buffer; Linker.Link links its vectors.
 	// Beyond Tail, Add itself links the first ones, unless Grow has left more. 0 means that Add links
 	// all. The graph then also depends on the calls of Link.
@@ -58,7 +58,7 @@ func (o Options) Validate() error {
 	check("M", o.M, 2, 512, true)
 	check("EfConstruction", o.EfConstruction, max(1, min(o.M, 512)), 1<<16, true)
 	check("Ef", o.Ef, 1, 1<<16, true)
-	check("Tail", o.Tail, 0, MaxLen, false)
+	check("Tail", o.Tail, 0, maxLen, false)
 	check("Workers", o.Workers, 1, 1<<10, true)
 	if _, ok := metrics[o.metricName()]; !ok {
 		errs = append(errs, fmt.Errorf("metric %q (known: %s): %w", o.Metric, strings.Join(Metrics(), ", "), ErrUnknownMetric))

@@ -31,7 +31,7 @@ func TestAttributionAddsUp(t *testing.T) {
 					t.Fatalf("score is off by %v", d)
 				}
 				sum := a.Plain + a.Bias
-				if s.Name() == Whiten.Name { // no token has a share in it
+				if s.Name() == whitenVariant.Name { // no token has a share in it
 					moved += math.Abs(a.Bias)
 				}
 				for _, x := range a.Tokens {

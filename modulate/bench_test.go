@@ -5,8 +5,8 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/lexsem/lexsem/internal/ridge"
 	"github.com/lexsem/lexsem/internal/testkit/testcorpus"
-	"github.com/lexsem/lexsem/modulate/ridge"
 )
 
 // BenchmarkSumsOf measures the sums of a corpus of so many passages, and their first factor.

@@ -6,8 +6,8 @@ import (
 	"sync"
 
 	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/internal/ridge"
 	"github.com/lexsem/lexsem/internal/vec"
-	"github.com/lexsem/lexsem/modulate/ridge"
 )
 
 // The contextual lexical representation (Eq. 7) weighs every token of the vocabulary by a head on
@@ -18,11 +18,11 @@ import (
 var (
 	CLR = Register(clr("clr", "likely tokens of the query by a head fitted in closed form, ReLU; needs fit", false))
 
-	CLRSoftmax = Register(clr("clr-softmax", "clr with a softmax over the vocabulary; needs fit", true))
+	_ = Register(clr("clr-softmax", "clr with a softmax over the vocabulary; needs fit", true))
 
-	MLM = Register(mlm("mlm", "likely tokens of the query by the encoder's own head, ReLU; needs fit", false))
+	_ = Register(mlm("mlm", "likely tokens of the query by the encoder's own head, ReLU; needs fit", false))
 
-	MLMSoftmax = Register(mlm("mlm-softmax", "mlm with a softmax over the vocabulary; needs fit", true))
+	_ = Register(mlm("mlm-softmax", "mlm with a softmax over the vocabulary; needs fit", true))
 )
 
 // clrTau is the temperature of the softmax of clr-softmax: the closed-form head estimates

@@ -13,10 +13,10 @@ import (
 // Eq. 6 and 7 without the bounds of llr-full, clr-softmax and mlm, for measuring the effect of
 // these bounds. All are Whole: a query takes O(|V|) and more.
 
-// LLRExact is Eq. 6 over the whole vocabulary: every position scores every token, and the largest
+// llrExact is Eq. 6 over the whole vocabulary: every position scores every token, and the largest
 // weight counts. It exists to evaluate llr-full. Tokens without a passage keep weight 0. Cost
 // O(L·|V|·d) for each query.
-var LLRExact = Register(Variant{
+var llrExact = Register(Variant{
 	Name:    "llr-exact",
 	Summary: "learned weights of every token from every state (Eq. 6), to measure llr-full by; needs fit",
 	Kind:    Multiplicative,
@@ -99,10 +99,10 @@ func (e everyToken) weigh(dst Lexical, from []Origin, in Input, trace bool) (Lex
 	return dst, from
 }
 
-// CLRExact is Eq. 7 over the whole vocabulary, with the head of NewHead for every token of the
+// clrExact is Eq. 7 over the whole vocabulary, with the head of NewHead for every token of the
 // corpus. Tokens without a passage score 0 and take part in the softmax. It exists to evaluate
 // clr-softmax. Cost O(|V|·d) for each query.
-var CLRExact = Register(Variant{
+var clrExact = Register(Variant{
 	Name:    "clr-exact",
 	Summary: "probabilities of every token by a head fitted in closed form (Eq. 7), to measure clr-softmax by; needs fit",
 	Kind:    Multiplicative,
@@ -153,10 +153,10 @@ func (e everyProbability) Weigh(dst Lexical, in Input) Lexical {
 	return dst
 }
 
-// MLMExact is mlm with all weights: one for every token of the query that is not special. If the
+// mlmExact is mlm with all weights: one for every token of the query that is not special. If the
 // logits are the largest over the text's tokens, w is that of SPLADE (Formal et al. 2021, max
 // pooling). It is the reference for mlm.
-var MLMExact = Register(Variant{
+var mlmExact = Register(Variant{
 	Name:    "mlm-exact",
 	Summary: "every likely token by the encoder's own head, ReLU, to measure mlm by; needs fit",
 	Kind:    Multiplicative,

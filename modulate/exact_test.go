@@ -38,7 +38,7 @@ func exactParts(t *testing.T, name string) (Parts, *Head) {
 // Eq. 6 written out: of every token of the vocabulary the largest score over all positions.
 func TestLLRExact(t *testing.T) {
 	p, h := exactParts(t, "llr-exact")
-	w, err := LLRExact.Weigh(p)
+	w, err := llrExact.Weigh(p)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,7 +80,7 @@ func TestLLRExact(t *testing.T) {
 		}
 	}
 	p.Weights.Heads["llr-exact"] = &Head{U: make([]float32, lawDim), B: []float32{1}}
-	if _, err := LLRExact.Weigh(p); !errors.Is(err, ErrNotFitted) {
+	if _, err := llrExact.Weigh(p); !errors.Is(err, ErrNotFitted) {
 		t.Errorf("one row for all tokens: error %v", err)
 	}
 }
@@ -104,7 +104,7 @@ func TestExactRows(t *testing.T) {
 // Eq. 7 written out: log(1 + softmax) over every token of the vocabulary.
 func TestCLRExact(t *testing.T) {
 	p, h := exactParts(t, "clr-exact")
-	w, err := CLRExact.Weigh(p)
+	w, err := clrExact.Weigh(p)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -146,7 +146,7 @@ func TestMLMExact(t *testing.T) {
 	for i := range in.Logits {
 		in.Logits[i] = float32(i%3 - 1)
 	}
-	w, err := MLMExact.Weigh(p)
+	w, err := mlmExact.Weigh(p)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -172,7 +172,7 @@ func TestMLMExact(t *testing.T) {
 
 // What is Whole is found by name and listed nowhere.
 func TestWholeIsNotListed(t *testing.T) {
-	for _, v := range []Variant{LLRExact, CLRExact, MLMExact} {
+	for _, v := range []Variant{llrExact, clrExact, mlmExact} {
 		if got, err := Lookup(v.Name); err != nil || !got.Whole {
 			t.Errorf("%s: %+v, error %v", v.Name, got, err)
 		}

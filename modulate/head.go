@@ -7,8 +7,8 @@ import (
 	"math"
 	"slices"
 
+	"github.com/lexsem/lexsem/internal/ridge"
 	"github.com/lexsem/lexsem/internal/vec"
-	"github.com/lexsem/lexsem/modulate/ridge"
 )
 
 // Head is a linear layer from a vector x to scores of tokens, a_t = U_t·x + b_t: U and b of Eq. 6,

@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/internal/ridge"
 	"github.com/lexsem/lexsem/internal/testkit/testcorpus"
-	"github.com/lexsem/lexsem/modulate/ridge"
 )
 
 var unit, same, maxDiff = testcorpus.Unit, testcorpus.Same, testcorpus.MaxDiff

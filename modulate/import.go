@@ -193,7 +193,7 @@ func (in importer) head(variant string) (*Head, error) {
 			h.Tokens[t] = int32(t)
 		}
 	}
-	if variant == LLRFull.Name {
+	if variant == llrFull.Name {
 		h.Near = h.nearest(llrNear)
 	}
 	return h, h.check(in.dim, in.vocab)

@@ -223,7 +223,7 @@ func TestLawLexical(t *testing.T) {
 			}
 			seen := map[int32]bool{}
 			for i, id := range w.IDs {
-				if id < 0 || int(id) >= b.Columns() || seen[id] || id%lawVocab < 2 && s.Name() != CLRExact.Name {
+				if id < 0 || int(id) >= b.Columns() || seen[id] || id%lawVocab < 2 && s.Name() != clrExact.Name {
 					t.Fatalf("id %d is twice there, special, or no column of %d", id, b.Columns())
 				}
 				seen[id] = true

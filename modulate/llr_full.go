@@ -9,15 +9,15 @@ import (
 	"github.com/lexsem/lexsem/internal/vec"
 )
 
-// LLRFull is the learned lexical representation as in the paper (Eq. 6), where a hidden state also
+// llrFull is the learned lexical representation as in the paper (Eq. 6), where a hidden state also
 // weighs tokens other than its own:
 //
 //	w_t = max_j log(1 + ReLU(h_j·U_t + b_t))
 //
 // Position j scores only the 8 tokens nearest to its own, itself included, by the directions of
 // the closed-form head (NewHead). U starts from that head. The neighbours are fixed when the fit
-// starts. The exact form would cost O(L·|V|·d), see LLRExact.
-var LLRFull = Register(Variant{
+// starts. The exact form would cost O(L·|V|·d), see llrExact.
+var llrFull = Register(Variant{
 	Name:    "llr-full",
 	Summary: "learned weights of the query's tokens and their neighbours (Eq. 6); needs fit",
 	Kind:    Multiplicative,

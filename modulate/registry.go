@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/lexsem/lexsem/encoder"
-	"github.com/lexsem/lexsem/modulate/ridge"
+	"github.com/lexsem/lexsem/internal/ridge"
 )
 
 // Errors of this package, to be tested with errors.Is.

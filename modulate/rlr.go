@@ -6,8 +6,8 @@ import (
 	"math"
 	"sync"
 
+	"github.com/lexsem/lexsem/internal/ridge"
 	"github.com/lexsem/lexsem/internal/vec"
-	"github.com/lexsem/lexsem/modulate/ridge"
 )
 
 // RLR is the ridge lexical representation, a closed form that the paper does not have. X is the matrix of

@@ -7,9 +7,9 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/lexsem/lexsem/internal/ridge"
 	"github.com/lexsem/lexsem/internal/snapshot"
 	"github.com/lexsem/lexsem/internal/snapshot/snapshottest"
-	"github.com/lexsem/lexsem/modulate/ridge"
 )
 
 // inAllSums are the sections of files of sums in both forms.

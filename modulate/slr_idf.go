@@ -3,16 +3,16 @@ package modulate
 import (
 	"math"
 
-	"github.com/lexsem/lexsem/modulate/ridge"
+	"github.com/lexsem/lexsem/internal/ridge"
 )
 
-// SLRIDF is SLR (Eq. 5) with each token weighted by its idf in the corpus:
+// slrIDF is SLR (Eq. 5) with each token weighted by its idf in the corpus:
 //
 //	w_t = log(1 + idf_t/idf_max · 1[t occurs in the query])
 //
 // idf_t is that of RLR and changes with the corpus. idf_max is the idf of a token that no passage
 // has, so no weight exceeds SLR's log 2.
-var SLRIDF = Register(Variant{
+var slrIDF = Register(Variant{
 	Name:     "slr-idf",
 	Summary:  "slr with tokens weighted by idf; needs fit",
 	Kind:     Multiplicative,

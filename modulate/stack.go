@@ -9,8 +9,8 @@ import (
 	"sync"
 
 	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/internal/ridge"
 	"github.com/lexsem/lexsem/internal/vec"
-	"github.com/lexsem/lexsem/modulate/ridge"
 )
 
 // Stack is a set of variants that are applied together.
@@ -107,11 +107,11 @@ func (s Stack) Start(dim, vocab int, length float64, p Parts) (*Weights, error) 
 // the ridge of p.RLR differs from that of the sums (NewRLR).
 func (s Stack) Shifters(p Parts) ([]Shifter, error) {
 	var out []Shifter
-	if p.RLR.Alpha == 0 && s.Has(Whiten.Name) {
+	if p.RLR.Alpha == 0 && s.Has(whitenVariant.Name) {
 		p.RLR.Alpha = alphaBesideWhiten
 	}
 	if o, err := p.RLR.withDefaults(); err == nil && p.Sums != nil &&
-		(s.Has(RLR.Name) || s.Has(Whiten.Name)) { // one factor for all parts
+		(s.Has(RLR.Name) || s.Has(whitenVariant.Name)) { // one factor for all parts
 		if p.Sums, err = p.Sums.WithRidge(context.Background(), o.Lambda); err != nil {
 			return nil, err
 		}
@@ -129,10 +129,20 @@ func (s Stack) Shifters(p Parts) ([]Shifter, error) {
 	return out, nil
 }
 
+// Sums are the statistics of a corpus that RLR reads.
+type Sums = ridge.Sums
+
+// SumsOf returns the Sums of n passages. vector returns the vector [dim] of passage i and must keep returning
+// the same; tokens returns its tokens with lexical weight (encoder.Tokens.Lexical). Cost O(n·d² + d³). Errors:
+// ErrPassage, those of tokens, and of ctx.
+func SumsOf(ctx context.Context, dim, vocab, n int, vector func(i int) []float32, tokens func(i int) ([]int32, error)) (*Sums, error) {
+	return ridge.SumsOf(ctx, dim, vocab, n, vector, tokens)
+}
+
 // Parts are the data for stacks. A stack reads only what it needs.
 type Parts struct {
 	// Sums are the statistics of the corpus that RLR reads.
-	Sums *ridge.Sums
+	Sums *Sums
 	// RLR are the options of RLR. The zero value means those of Weights, else the defaults.
 	RLR RLROptions
 	// Weights are the fitted bridge of exactly this stack.

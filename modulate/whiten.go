@@ -4,11 +4,11 @@ import (
 	"math"
 	"sync"
 
+	"github.com/lexsem/lexsem/internal/ridge"
 	"github.com/lexsem/lexsem/internal/vec"
-	"github.com/lexsem/lexsem/modulate/ridge"
 )
 
-// Whiten moves a query along its whitened vector, a closed form that the paper does not have. The
+// whitenVariant moves a query along its whitened vector, a closed form that the paper does not have. The
 // direction does not depend on any single token or passage:
 //
 //	q_out = norm(q + ρ·β·y/‖y‖),   y = A⁻¹(q − μ),   β = 0.5
@@ -16,7 +16,7 @@ import (
 // μ and A = XᵀX + λI are those of RLR. y amplifies the directions in which the corpus varies
 // little; these mostly distinguish passages on one subject. So it also helps for passages that
 // the statistics have not seen.
-var Whiten = Register(Variant{
+var whitenVariant = Register(Variant{
 	Name:     "whiten",
 	Summary:  "the directions in which the corpus varies little, raised; needs no fit and serves unseen passages",
 	Kind:     Additive,

@@ -75,18 +75,18 @@ type partEnd struct {
 	digest          [sha256.Size]byte
 }
 
-// ErrBackup says that a backup is damaged or that the data is no backup. *BackupError wraps it.
+// ErrBackup says that a backup is damaged or that the data is no backup. *backupError wraps it.
 var ErrBackup = errors.New("file is a damaged backup or no backup")
 
-// BackupError describes what is wrong with a backup. No part of the backup was restored.
-type BackupError struct {
+// backupError describes what is wrong with a backup. No part of the backup was restored.
+type backupError struct {
 	Part int // number of the part, from 1
 	What string
 	Err  error // cause, or nil
 }
 
 // Error names the part and the remedy.
-func (e *BackupError) Error() string {
+func (e *backupError) Error() string {
 	s := fmt.Sprintf("part %d of the backup cannot be used: %s", e.Part, e.What)
 	if e.Err != nil {
 		s += ": " + e.Err.Error()
@@ -98,7 +98,7 @@ func (e *BackupError) Error() string {
 }
 
 // Unwrap returns ErrBackup and the cause, for errors.Is.
-func (e *BackupError) Unwrap() []error {
+func (e *backupError) Unwrap() []error {
 	if e.Err == nil {
 		return []error{ErrBackup}
 	}
@@ -271,8 +271,8 @@ func decodeHeader(payload []byte) (h partHeader, m Manifest, err error) {
 		return h, m, fmt.Errorf("its state is older than its base: sequence %d, base %d", h.To.Seq, h.From.Seq)
 	case m.Dim < 0 || m.Dim > MaxDim:
 		return h, m, fmt.Errorf("dimension %d is not within 0 to %d", m.Dim, MaxDim)
-	case m.Major > FormatMajor:
-		return h, m, fmt.Errorf("%w: records of format %d, this program reads up to %d; use a newer version of the program", ErrVersion, m.Major, FormatMajor)
+	case m.Major > formatMajor:
+		return h, m, fmt.Errorf("%w: records of format %d, this program reads up to %d; use a newer version of the program", ErrVersion, m.Major, formatMajor)
 	}
 	return h, m, nil
 }

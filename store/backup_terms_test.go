@@ -81,7 +81,7 @@ func TestRestoreForgedTerms(t *testing.T) {
 		"one twice":     {first, vocabulary(encodeTerms([]string{"a", "b", "a"})), 0},
 		"twice, frames": {first, vocabulary(encodeTerms([]string{"a", "b"}), encodeTerms([]string{"b"})), 0},
 		"empty":         {first, vocabulary(encodeTerms([]string{"a", "", "c"})), 0},
-		"too long":      {first, vocabulary(encodeTerms([]string{"a", string(make([]byte, MaxTermBytes+1)), "c"})), 0},
+		"too long":      {first, vocabulary(encodeTerms([]string{"a", string(make([]byte, maxTermBytes+1)), "c"})), 0},
 		"cut":           {first, vocabulary(abc[:5], abc[5:]), 0},
 		"endless":       {first, vocabulary([]byte{255, 255, 255, 255, 255, 255, 255, 255, 255, 1}), 0},
 		"impossible":    {large, vocabulary(abc), 0},

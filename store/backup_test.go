@@ -378,7 +378,7 @@ func TestBackupOntoAnother(t *testing.T) {
 		t.Fatal(err)
 	}
 	add(t, s, doc("c", 3))
-	refused("a file that is being written", s, ErrBackupBusy)
+	refused("a file that is being written", s, errBackupBusy)
 	f.Close()
 	cancelled, cancel := context.WithCancel(ctx)
 	cancel()

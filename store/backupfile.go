@@ -20,16 +20,16 @@ var (
 	// ErrOtherBackup is returned for a backup file whose last part is not a past state of this
 	// database.
 	ErrOtherBackup = errors.New("file is a backup of another database, or of another history of this one; name another file")
-	// ErrBackupBusy is returned for a backup file that another backup is writing.
-	ErrBackupBusy = errors.New("another backup is writing this file; wait for it")
+	// errBackupBusy is returned for a backup file that another backup is writing.
+	errBackupBusy = errors.New("another backup is writing this file; wait for it")
 )
 
 // BackupFile writes a backup to a file. If the file is missing or empty, it writes the first part: the
 // file is then complete or absent. If the file holds a backup of this database, it appends a part with
 // the changes since the last part, or nothing if there are none. It first cuts off an unfinished part
 // of an earlier call. After an error the file is otherwise unchanged. Cost and size are proportional
-// to the change, plus one pass over the keys. Errors: those of Backup, ErrOtherBackup, ErrBackupBusy,
-// and *BackupError for a file that is not a backup.
+// to the change, plus one pass over the keys. Errors: those of Backup, ErrOtherBackup, errBackupBusy,
+// and *backupError for a file that is not a backup.
 func (s *Store) BackupFile(ctx context.Context, path string, progress func(done, total int)) (r BackupReport, err error) {
 	b, err := s.beginBackup(ctx)
 	if err != nil {
@@ -58,7 +58,7 @@ func (s *Store) BackupFile(ctx context.Context, path string, progress func(done,
 	}
 	if err := filelock.Try(f, true); err != nil {
 		if errors.Is(err, filelock.ErrHeld) {
-			err = fmt.Errorf("%s: %w", path, ErrBackupBusy)
+			err = fmt.Errorf("%s: %w", path, errBackupBusy)
 		}
 		return r, errors.Join(err, f.Close())
 	}
@@ -184,13 +184,13 @@ func (l *lastPart) readHeader(f *os.File) error {
 		l.header, l.manifest, err = decodeHeader(payload)
 	}
 	if err != nil {
-		return &BackupError{Part: max(1, l.header.Part), What: "its header", Err: err}
+		return &backupError{Part: max(1, l.header.Part), What: "its header", Err: err}
 	}
 	return nil
 }
 
 // wholeParts returns the end of the last whole part of a file that ends with an incomplete part. Any
-// other ending is a *BackupError: it may be damage, and parts after it may be good.
+// other ending is a *backupError: it may be damage, and parts after it may be good.
 func wholeParts(f *os.File) (int64, error) {
 	var size int64
 	p := &partReader{r: bufio.NewReaderSize(io.NewSectionReader(f, 0, 1<<62), 256<<10)}
@@ -204,7 +204,7 @@ func wholeParts(f *os.File) (int64, error) {
 		if torn && size > 0 {
 			return size, nil
 		}
-		return 0, &BackupError{Part: part, What: "it is no whole backup", Err: err}
+		return 0, &backupError{Part: part, What: "it is no whole backup", Err: err}
 	}
 }
 

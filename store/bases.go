@@ -12,8 +12,8 @@ import (
 // it.
 
 const (
-	// MaxBasisBytes is the maximum length of a basis in bytes.
-	MaxBasisBytes = 64 << 20
+	// maxBasisBytes is the maximum length of a basis in bytes.
+	maxBasisBytes = 64 << 20
 	// MaxBases is the maximum number of bases in a database.
 	MaxBases = 1 << 10
 )
@@ -21,7 +21,7 @@ const (
 // errBasis reports a basis that the store cannot store.
 var errBasis = errors.New("invalid basis")
 
-// AddBasis stores a basis of 1 to MaxBasisBytes bytes under the next number. number must be the
+// AddBasis stores a basis of 1 to maxBasisBytes bytes under the next number. number must be the
 // current number of bases, including those added by this batch. The basis becomes visible at Commit,
 // which needs at least one changed document. After an error the batch can only be discarded.
 func (b *Batch) AddBasis(ctx context.Context, number int, basis []byte) error {
@@ -42,8 +42,8 @@ func checkBasis(number, bases uint64, length int) error {
 	switch {
 	case number != bases || number >= MaxBases:
 		return fmt.Errorf("%w: number %d where there are %d of at most %d", errBasis, number, bases, MaxBases)
-	case length < 1 || length > MaxBasisBytes:
-		return fmt.Errorf("%w: %d bytes; use 1 to %d", errBasis, length, MaxBasisBytes)
+	case length < 1 || length > maxBasisBytes:
+		return fmt.Errorf("%w: %d bytes; use 1 to %d", errBasis, length, maxBasisBytes)
 	}
 	return nil
 }
@@ -125,7 +125,7 @@ func (x *restorer) bases(ctx context.Context) error {
 		if err := decodeNumbers(x.payload[:8], &length); err != nil {
 			return refuse(err)
 		}
-		if x.basisCount >= x.to.Bases || length > MaxBasisBytes {
+		if x.basisCount >= x.to.Bases || length > maxBasisBytes {
 			return refuse(fmt.Errorf("%w: %d bytes, and its header tells of %d", errBasis, length, x.to.Bases))
 		}
 		basis := append([]byte(nil), x.payload[8:]...)

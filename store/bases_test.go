@@ -103,7 +103,7 @@ func TestImpossibleBases(t *testing.T) {
 		"too late":  {2, []byte("x")},
 		"negative":  {-1, []byte("x")},
 		"empty":     {1, nil},
-		"too long":  {1, make([]byte, MaxBasisBytes+1)},
+		"too long":  {1, make([]byte, maxBasisBytes+1)},
 	} {
 		b, err := s.Begin(ctx)
 		if err != nil {

@@ -49,7 +49,7 @@ func (s *Store) Begin(ctx context.Context) (*Batch, error) {
 // enter admits a call on the batch.
 func (b *Batch) enter(ctx context.Context) error {
 	if b.done {
-		return ErrBatchDone
+		return errBatchDone
 	}
 	if b.err != nil {
 		return fmt.Errorf("batch can only be discarded: %w", b.err)
@@ -61,7 +61,7 @@ func (b *Batch) enter(ctx context.Context) error {
 }
 
 // Put stores a copy of d: it inserts a new document or replaces the version with the same id. After
-// ErrInvalidID, *DimensionError, ErrNoDimension, ErrNotFinite, ErrMetadata or ErrTooLarge the batch
+// errInvalidID, *DimensionError, errNoDimension, errNotFinite, errMetadata or ErrTooLarge the batch
 // can still be used. After any other error it can only be discarded.
 func (b *Batch) Put(ctx context.Context, d *Document) (Change, error) {
 	if err := b.enter(ctx); err != nil {

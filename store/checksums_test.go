@@ -325,12 +325,12 @@ func FuzzChecksums(f *testing.F) {
 // TestMarkOfOlderProgram rewrites a slot as a program does that knows nothing of tables:
 // what stands behind it is not taken for its.
 func TestMarkOfOlderProgram(t *testing.T) {
-	m := mark{major: FormatMajor, clean: true, leads: true, gen: 9, seq: 3, history: History{2}, hasChecksums: true, exact: true, checksums: 7}
+	m := mark{major: formatMajor, clean: true, leads: true, gen: 9, seq: 3, history: History{2}, hasChecksums: true, exact: true, checksums: 7}
 	slot := m.encode()
 	if got, ok := decodeMark(slot); !ok || got != m {
 		t.Fatalf("%+v %t", got, ok)
 	}
-	old := mark{major: FormatMajor, clean: true, gen: 12, seq: 4, history: History{3}}
+	old := mark{major: formatMajor, clean: true, gen: 12, seq: 4, history: History{3}}
 	copy(slot, old.encode())
 	if got, ok := decodeMark(slot); !ok || got != old {
 		t.Errorf("%+v %t, want %+v", got, ok, old)

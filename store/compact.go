@@ -18,7 +18,7 @@ func (s *Store) Compact(ctx context.Context, upTo uint64) error {
 func (s *Store) compact(ctx context.Context, upTo uint64) error {
 	st := s.current()
 	if upTo > st.seq {
-		return fmt.Errorf("compacting up to %d, the last sequence is %d: %w", upTo, st.seq, ErrAhead)
+		return fmt.Errorf("compacting up to %d, the last sequence is %d: %w", upTo, st.seq, errAhead)
 	}
 	if err := s.checkSpaceToFree(); err != nil {
 		return err

@@ -31,7 +31,7 @@ func TestCompact(t *testing.T) {
 		t.Fatal(err)
 	}
 	add(t, s, doc("a", 3)) // 4
-	if err := s.Compact(ctx, 9); !errors.Is(err, ErrAhead) {
+	if err := s.Compact(ctx, 9); !errors.Is(err, errAhead) {
 		t.Errorf("beyond the last: %v", err)
 	}
 	cancelled, cancel := context.WithCancel(ctx)
@@ -51,7 +51,7 @@ func TestCompact(t *testing.T) {
 	if err := s.Log(ctx, 2, nothing); !errors.Is(err, ErrTrimmed) {
 		t.Errorf("log after 2: %v", err)
 	}
-	if err := s.Log(ctx, 5, nothing); !errors.Is(err, ErrAhead) {
+	if err := s.Log(ctx, 5, nothing); !errors.Is(err, errAhead) {
 		t.Errorf("log after 5: %v", err)
 	}
 	if err := s.Log(ctx, 3, nothing); err != nil {

@@ -55,7 +55,7 @@ func (d *Document) check(m Manifest) error {
 		return err
 	}
 	if dim == 0 {
-		return ErrNoDimension
+		return errNoDimension
 	}
 	if len(d.Rows) == 0 {
 		return fmt.Errorf("document %q: %w", d.ID, &DimensionError{Got: 0, Want: dim})
@@ -73,25 +73,25 @@ func (d *Document) check(m Manifest) error {
 		}
 		for _, x := range r.Vector {
 			if f := float64(x); math.IsNaN(f) || math.IsInf(f, 0) {
-				return fmt.Errorf("document %q: %w", d.ID, ErrNotFinite)
+				return fmt.Errorf("document %q: %w", d.ID, errNotFinite)
 			}
 		}
 		if len(d.Rows) > 1 && (r.Start < 0 || r.Start > r.End || r.End > len(d.Text) || i > 0 && r.Start < d.Rows[i-1].Start) {
-			return fmt.Errorf("document %q: chunk %d has the bytes %d to %d of a text of %d: %w", d.ID, i, r.Start, r.End, len(d.Text), ErrSpan)
+			return fmt.Errorf("document %q: chunk %d has the bytes %d to %d of a text of %d: %w", d.ID, i, r.Start, r.End, len(d.Text), errSpan)
 		}
 		size += 4*len(r.Vector) + 5*len(r.Tokens) + len(r.Codes)
 	}
 	if d.Metadata != nil {
 		m := bytes.TrimLeft(d.Metadata, " \t\r\n")
 		if len(m) == 0 || m[0] != '{' || !json.Valid(m) {
-			return fmt.Errorf("document %q: %w", d.ID, ErrMetadata)
+			return fmt.Errorf("document %q: %w", d.ID, errMetadata)
 		}
 	}
 	if len(d.Media) > MaxMediaBytes {
 		return fmt.Errorf("document %q has a media type of %d bytes, at most %d are allowed: %w", d.ID, len(d.Media), MaxMediaBytes, ErrTooLarge)
 	}
 	if len(d.Data) > 0 && d.Media == "" {
-		return fmt.Errorf("document %q: %w", d.ID, ErrNoMedia)
+		return fmt.Errorf("document %q: %w", d.ID, errNoMedia)
 	}
 	if n := len(d.ID) + len(d.Title) + len(d.Text) + len(d.Metadata) + len(d.Data); n > MaxDocumentBytes {
 		return fmt.Errorf("document %q has %d bytes, at most %d are allowed: %w", d.ID, n, MaxDocumentBytes, ErrTooLarge)
@@ -105,7 +105,7 @@ func (d *Document) check(m Manifest) error {
 
 func checkID(id string) error {
 	if len(id) == 0 || len(id) > MaxIDBytes {
-		return fmt.Errorf("%w: this one has %d", ErrInvalidID, len(id))
+		return fmt.Errorf("%w: this one has %d", errInvalidID, len(id))
 	}
 	return nil
 }

@@ -13,7 +13,7 @@ var (
 	ErrCorrupt = errors.New("database is damaged")
 	// ErrVersion says that the format is not supported. *VersionError wraps it.
 	ErrVersion = errors.New("database format is not supported")
-	// ErrForeign says that the folder holds other files. *ForeignError wraps it.
+	// ErrForeign says that the folder holds other files. *foreignError wraps it.
 	ErrForeign = errors.New("folder holds other files and no database")
 	// ErrUnclean is returned by a read-only Open if the last writer did not close the database: its
 	// write-ahead log must be replayed first.
@@ -34,30 +34,30 @@ var (
 	// ErrTrimmed is returned by Log if Compact has removed the requested entries. The caller must
 	// rebuild from a Scan.
 	ErrTrimmed = errors.New("change log was trimmed; rebuild from a scan")
-	// ErrAhead is returned by Log and Compact for a sequence beyond the last commit. Derived state
+	// errAhead is returned by Log and Compact for a sequence beyond the last commit. Derived state
 	// with such a sequence belongs to another history.
-	ErrAhead = errors.New("sequence is beyond the last commit of the database; rebuild from a scan")
-	// ErrInvalidID is returned for ids that are empty or longer than MaxIDBytes.
-	ErrInvalidID = fmt.Errorf("invalid document id; use 1 to %d bytes", MaxIDBytes)
+	errAhead = errors.New("sequence is beyond the last commit of the database; rebuild from a scan")
+	// errInvalidID is returned for ids that are empty or longer than MaxIDBytes.
+	errInvalidID = fmt.Errorf("invalid document id; use 1 to %d bytes", MaxIDBytes)
 	// ErrDimension says that a vector has the wrong length. *DimensionError wraps it.
 	ErrDimension = errors.New("wrong vector dimension")
-	// ErrNoDimension is returned by Put while the manifest has no dimension.
-	ErrNoDimension = errors.New("the manifest names no dimension; set Dim with SetManifest first")
-	// ErrNotFinite is returned for vectors with NaN or an infinity.
-	ErrNotFinite = errors.New("vector has NaN or an infinite component; leave the document out or encode it anew")
-	// ErrSpan is returned for chunks that are outside the text or not in text order.
-	ErrSpan = errors.New("chunks must be within the text and in its order")
-	// ErrNoMedia is returned for data without a media type.
-	ErrNoMedia = errors.New("data needs a media type")
-	// ErrMetadata is returned for metadata that is not a JSON object.
-	ErrMetadata = errors.New("metadata must be a JSON object or nil")
+	// errNoDimension is returned by Put while the manifest has no dimension.
+	errNoDimension = errors.New("the manifest names no dimension; set Dim with SetManifest first")
+	// errNotFinite is returned for vectors with NaN or an infinity.
+	errNotFinite = errors.New("vector has NaN or an infinite component; leave the document out or encode it anew")
+	// errSpan is returned for chunks that are outside the text or not in text order.
+	errSpan = errors.New("chunks must be within the text and in its order")
+	// errNoMedia is returned for data without a media type.
+	errNoMedia = errors.New("data needs a media type")
+	// errMetadata is returned for metadata that is not a JSON object.
+	errMetadata = errors.New("metadata must be a JSON object or nil")
 	// ErrTooLarge is returned for documents above MaxDocumentBytes and manifests above
-	// MaxManifestBytes.
+	// maxManifestBytes.
 	ErrTooLarge = errors.New("record is too large; split it")
 	// ErrManifest is returned for a manifest change that is not allowed.
 	ErrManifest = errors.New("manifest change refused")
-	// ErrBatchDone is returned by a batch after Commit or Discard.
-	ErrBatchDone = errors.New("batch is finished; begin a new one")
+	// errBatchDone is returned by a batch after Commit or Discard.
+	errBatchDone = errors.New("batch is finished; begin a new one")
 	// ErrNoSpace is returned by writes if the disk is so full that Badger could not fail cleanly,
 	// since it writes through memory maps.
 	ErrNoSpace = errors.New("too little free space on the disk; free some and try again")
@@ -88,16 +88,16 @@ func (e *LockedError) Error() string {
 // Unwrap returns ErrLocked, for errors.Is.
 func (e *LockedError) Unwrap() error { return ErrLocked }
 
-// ForeignError says that a folder has files but no database. No database is created there and no
+// foreignError says that a folder has files but no database. No database is created there and no
 // file is touched.
-type ForeignError struct {
+type foreignError struct {
 	Dir     string
 	Name    string // one of the files
 	records bool   // it has what may be our records
 }
 
 // Error names the folder and the remedy.
-func (e *ForeignError) Error() string {
+func (e *foreignError) Error() string {
 	s := fmt.Sprintf("folder %s holds other files, such as %q, and no database; nothing in it was touched; name an empty or a new folder", e.Dir, e.Name)
 	if e.records {
 		s += fmt.Sprintf("; if it is a database that has lost its file %s, make an empty file %s in it", headName, markerName)
@@ -106,7 +106,7 @@ func (e *ForeignError) Error() string {
 }
 
 // Unwrap returns ErrForeign, for errors.Is.
-func (e *ForeignError) Unwrap() error { return ErrForeign }
+func (e *foreignError) Unwrap() error { return ErrForeign }
 
 // CorruptError says which record or file is damaged.
 type CorruptError struct {

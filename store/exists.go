@@ -25,7 +25,7 @@ const (
 
 // Exists reports whether dir holds a database. It does not open, lock or create anything. The result is
 // false for a folder that is missing or empty, or that has only files from the first moments of a
-// database. Errors: *ForeignError for a folder with other files; an error if dir is a file.
+// database. Errors: *foreignError for a folder with other files; an error if dir is a file.
 func Exists(dir string) (bool, error) {
 	info, err := os.Stat(dir)
 	switch {
@@ -48,7 +48,7 @@ func Exists(dir string) (bool, error) {
 		if errors.Is(foreign, fs.ErrNotExist) {
 			return false, nil
 		}
-		var other *ForeignError
+		var other *foreignError
 		if !errors.As(foreign, &other) {
 			return false, foreign
 		}
@@ -112,7 +112,7 @@ func beginning(path string, at int64, n int) (b []byte, ok bool, err error) {
 	return b, true, err
 }
 
-// checkEmpty returns a *ForeignError if a folder without marker and HEAD has anything except a lock and
+// checkEmpty returns a *foreignError if a folder without marker and HEAD has anything except a lock and
 // entries of the file system.
 func checkEmpty(dir string) error {
 	f, err := os.Open(dir)
@@ -129,7 +129,7 @@ func checkEmpty(dir string) error {
 			}
 			if !free {
 				_, err := os.Stat(filepath.Join(dir, recordsName, badger.ManifestFilename))
-				return &ForeignError{Dir: dir, Name: e.Name(), records: err == nil}
+				return &foreignError{Dir: dir, Name: e.Name(), records: err == nil}
 			}
 		}
 		if errors.Is(err, io.EOF) {

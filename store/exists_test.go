@@ -79,7 +79,7 @@ func TestForeignFolders(t *testing.T) {
 			before := contents(t, dir)
 			for _, o := range []Options{small, {ReadOnly: true}} {
 				_, err := Open(dir, o)
-				var foreign *ForeignError
+				var foreign *foreignError
 				if !errors.Is(err, ErrForeign) || !errors.As(err, &foreign) || foreign.Dir != dir {
 					t.Errorf("%+v: %v", o, err)
 				}

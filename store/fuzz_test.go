@@ -91,7 +91,7 @@ func FuzzRecords(f *testing.F) {
 		if p, err := payloadOf(7, []byte("key"), addChecksum(7, []byte("key"), bytes.Clone(b))); err != nil || !bytes.Equal(p, b) {
 			t.Errorf("payloadOf: %v", err)
 		}
-		if m, ok := decodeMark(b); ok && m.clean && m.major <= FormatMajor && !bytes.HasPrefix(b, m.encode()) {
+		if m, ok := decodeMark(b); ok && m.clean && m.major <= formatMajor && !bytes.HasPrefix(b, m.encode()) {
 			t.Errorf("mark %+v", m)
 		}
 		if _, m, err := decodeManifest(append(make([]byte, 8), b...)); err == nil {

@@ -89,7 +89,7 @@ func decodeMark(b []byte) (mark, bool) {
 		clean: b[12] == 1,
 		gen:   binary.LittleEndian.Uint64(b[16:]),
 	}
-	if m.major >= formatHistory && m.major <= FormatMajor {
+	if m.major >= formatHistory && m.major <= formatMajor {
 		if !checks(headSlotSize) {
 			return mark{}, false
 		}

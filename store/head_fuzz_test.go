@@ -26,7 +26,7 @@ func FuzzHead(f *testing.F) {
 			binary.LittleEndian.PutUint32(b[end-4:], crc32.ChecksumIEEE(b[:end-4]))
 		}
 		m, ok := decodeMark(b)
-		if !ok || m.major == 0 || m.major > FormatMajor {
+		if !ok || m.major == 0 || m.major > formatMajor {
 			return // damaged, or of a version that is refused
 		}
 		if n, valid := decodeMark(m.encode()); !valid || n != m {

@@ -257,7 +257,7 @@ func TestMediaAndCodes(t *testing.T) {
 		t.Errorf("media type of %d bytes: %v", len(long.Media), err)
 	}
 	image.Media = ""
-	if _, err := b.Put(ctx, image); !errors.Is(err, ErrNoMedia) {
+	if _, err := b.Put(ctx, image); !errors.Is(err, errNoMedia) {
 		t.Errorf("data without a media type: %v", err)
 	}
 }

@@ -23,7 +23,7 @@ func TestRefusedInput(t *testing.T) {
 	}
 	defer s.Close()
 	b := begin(t, s)
-	if _, err := b.Put(ctx, doc("a", 1)); !errors.Is(err, ErrNoDimension) {
+	if _, err := b.Put(ctx, doc("a", 1)); !errors.Is(err, errNoDimension) {
 		t.Errorf("put without dimension: %v", err)
 	}
 	if err := b.Discard(); err != nil {
@@ -37,19 +37,19 @@ func TestRefusedInput(t *testing.T) {
 		change func(*Document)
 		want   error
 	}{
-		"empty id":       {func(d *Document) { d.ID = "" }, ErrInvalidID},
-		"long id":        {func(d *Document) { d.ID = strings.Repeat("x", MaxIDBytes+1) }, ErrInvalidID},
+		"empty id":       {func(d *Document) { d.ID = "" }, errInvalidID},
+		"long id":        {func(d *Document) { d.ID = strings.Repeat("x", MaxIDBytes+1) }, errInvalidID},
 		"short vector":   {func(d *Document) { d.Rows[0].Vector = d.Rows[0].Vector[1:] }, ErrDimension},
 		"no vector":      {func(d *Document) { d.Rows[0].Vector = nil }, ErrDimension},
-		"nan":            {func(d *Document) { d.Rows[0].Vector[3] = float32(math.NaN()) }, ErrNotFinite},
-		"infinity":       {func(d *Document) { d.Rows[0].Vector[0] = float32(math.Inf(-1)) }, ErrNotFinite},
-		"metadata array": {func(d *Document) { d.Metadata = []byte("[]") }, ErrMetadata},
-		"metadata empty": {func(d *Document) { d.Metadata = []byte{} }, ErrMetadata},
-		"metadata null":  {func(d *Document) { d.Metadata = []byte("null") }, ErrMetadata},
-		"metadata cut":   {func(d *Document) { d.Metadata = []byte(`{"a":`) }, ErrMetadata},
-		"chunk outside":  {func(d *Document) { d.Rows = append(d.Rows, d.Rows[0]); d.Rows[1].End++ }, ErrSpan},
-		"chunks back":    {func(d *Document) { d.Rows = append(d.Rows, d.Rows[0]); d.Rows[0].Start = 1 }, ErrSpan},
-		"chunk inverted": {func(d *Document) { d.Rows = append(d.Rows, Row{Start: 4, End: 3, Vector: d.Rows[0].Vector}) }, ErrSpan},
+		"nan":            {func(d *Document) { d.Rows[0].Vector[3] = float32(math.NaN()) }, errNotFinite},
+		"infinity":       {func(d *Document) { d.Rows[0].Vector[0] = float32(math.Inf(-1)) }, errNotFinite},
+		"metadata array": {func(d *Document) { d.Metadata = []byte("[]") }, errMetadata},
+		"metadata empty": {func(d *Document) { d.Metadata = []byte{} }, errMetadata},
+		"metadata null":  {func(d *Document) { d.Metadata = []byte("null") }, errMetadata},
+		"metadata cut":   {func(d *Document) { d.Metadata = []byte(`{"a":`) }, errMetadata},
+		"chunk outside":  {func(d *Document) { d.Rows = append(d.Rows, d.Rows[0]); d.Rows[1].End++ }, errSpan},
+		"chunks back":    {func(d *Document) { d.Rows = append(d.Rows, d.Rows[0]); d.Rows[0].Start = 1 }, errSpan},
+		"chunk inverted": {func(d *Document) { d.Rows = append(d.Rows, Row{Start: 4, End: 3, Vector: d.Rows[0].Vector}) }, errSpan},
 		"second vector":  {func(d *Document) { d.Rows = append(d.Rows, Row{}) }, ErrDimension},
 		"too many rows":  {func(d *Document) { d.Rows = make([]Row, MaxRows+1) }, ErrTooLarge},
 		"huge text":      {func(d *Document) { d.Text = string(make([]byte, MaxDocumentBytes)) }, ErrTooLarge},
@@ -71,7 +71,7 @@ func TestRefusedInput(t *testing.T) {
 	if _, err := b.Put(cancelled, doc("a", 1)); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: %v", err)
 	}
-	if _, _, err := b.Delete(ctx, ""); !errors.Is(err, ErrInvalidID) {
+	if _, _, err := b.Delete(ctx, ""); !errors.Is(err, errInvalidID) {
 		t.Errorf("delete of no id: %v", err)
 	}
 	// Another writer waits for the slot no longer than its context.
@@ -82,7 +82,7 @@ func TestRefusedInput(t *testing.T) {
 	if seq, err := b.Commit(ctx); err != nil || seq != 1 || s.Len() != 1 {
 		t.Errorf("commit: %d %v, len %d", seq, err, s.Len())
 	}
-	if _, _, err := s.Lookup(""); !errors.Is(err, ErrInvalidID) {
+	if _, _, err := s.Lookup(""); !errors.Is(err, errInvalidID) {
 		t.Errorf("lookup of no id: %v", err)
 	}
 }
@@ -156,7 +156,7 @@ func TestManifest(t *testing.T) {
 		"dimension": {func(m *Manifest) error { m.Dim++; return nil }, ErrManifest},
 		"uuid":      {func(m *Manifest) error { m.UUID = UUID{}; return nil }, ErrManifest},
 		"major":     {func(m *Manifest) error { m.Major++; return nil }, ErrManifest},
-		"too large": {func(m *Manifest) error { m.Default = strings.Repeat("x", MaxManifestBytes); return nil }, ErrTooLarge},
+		"too large": {func(m *Manifest) error { m.Default = strings.Repeat("x", maxManifestBytes); return nil }, ErrTooLarge},
 		"no json":   {func(m *Manifest) error { m.Encoder = json.RawMessage("{"); return nil }, ErrManifest},
 	} {
 		before := s.Manifest()
@@ -178,13 +178,13 @@ func TestNewerFormatIsRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := h.writeAll(mark{major: FormatMajor + 1, clean: true, gen: 9}); err != nil {
+	if err := h.writeAll(mark{major: formatMajor + 1, clean: true, gen: 9}); err != nil {
 		t.Fatal(err)
 	}
 	h.close()
 	for _, o := range []Options{{}, {ReadOnly: true}} {
 		var v *VersionError
-		if _, err := Open(dir, o); !errors.As(err, &v) || !errors.Is(err, ErrVersion) || v.Major != FormatMajor+1 {
+		if _, err := Open(dir, o); !errors.As(err, &v) || !errors.Is(err, ErrVersion) || v.Major != formatMajor+1 {
 			t.Errorf("%v", err)
 		}
 	}
@@ -192,7 +192,7 @@ func TestNewerFormatIsRefused(t *testing.T) {
 	dir = t.TempDir()
 	s = open(t, dir, small)
 	m := s.Manifest()
-	m.Major = FormatMajor + 1
+	m.Major = formatMajor + 1
 	st := s.current()
 	st.gen++
 	st.manifestGen = st.gen

@@ -13,7 +13,7 @@ func (p *pin) log(ctx context.Context, after uint64, fn func(uint64, Change) err
 	case after < p.st.base:
 		return fmt.Errorf("changes after %d: %w", after, ErrTrimmed)
 	case after > p.st.seq:
-		return fmt.Errorf("changes after %d, the last is %d: %w", after, p.st.seq, ErrAhead)
+		return fmt.Errorf("changes after %d, the last is %d: %w", after, p.st.seq, errAhead)
 	}
 	before, err := p.historyAt(after)
 	if err != nil {

@@ -10,11 +10,11 @@ import (
 	"time"
 )
 
-// The format of the database. A change that older programs cannot read raises FormatMajor; a change
-// that they can ignore raises FormatMinor. A database has the lowest format that can hold it.
+// The format of the database. A change that older programs cannot read raises formatMajor; a change
+// that they can ignore raises formatMinor. A database has the lowest format that can hold it.
 const (
-	FormatMajor = formatShort // newest major format that this program reads
-	FormatMinor = 1           // 1: the manifest has backups
+	formatMajor = formatShort // newest major format that this program reads
+	formatMinor = 1           // 1: the manifest has backups
 
 	formatHistory = 2 // states and commits have a history
 	formatMetric  = 3 // as before, and the metric counts: programs of format 2 take every one for cosine
@@ -26,8 +26,8 @@ const (
 // plainMetric is the metric of databases in formats before formatMetric.
 const plainMetric = "cosine"
 
-// MaxManifestBytes is the maximum length of the encoded manifest in bytes.
-const MaxManifestBytes = 256 << 10
+// maxManifestBytes is the maximum length of the encoded manifest in bytes.
+const maxManifestBytes = 256 << 10
 
 // UUID identifies a database. Derived files carry it, so files of another database are detected.
 type UUID [16]byte

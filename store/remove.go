@@ -18,7 +18,7 @@ const removedPrefix = ".removed-"
 
 // Remove removes a database, its folder and everything in it. Other processes see the whole database
 // or none: the folder is renamed first. If the process dies, ClearRemoved removes the rest. Errors:
-// ErrNotFound if there is no database, *ForeignError for a folder with other files, *LockedError if
+// ErrNotFound if there is no database, *foreignError for a folder with other files, *LockedError if
 // the database is open.
 func Remove(dir string) error {
 	dir, err := filepath.Abs(dir)

@@ -47,7 +47,7 @@ type RestoreReport struct {
 // backup, and a new UUID and history. No file, record or further backup part of the source database
 // fits it. Memory: one document, the vocabulary, and the memory of the store.
 //
-// Errors: *BackupError, ErrOccupied, *ForeignError, *LockedError, those of ctx, of r, and of the disk.
+// Errors: *backupError, ErrOccupied, *foreignError, *LockedError, those of ctx, of r, and of the disk.
 func Restore(ctx context.Context, dir string, r io.Reader, o RestoreOptions) (rep RestoreReport, err error) {
 	if exists, err := Exists(dir); err != nil {
 		return rep, err

@@ -33,14 +33,14 @@ func chained(t testing.TB, parts int) []byte {
 }
 
 // refusedWhole restores what must be refused, and holds Restore to leaving nothing.
-func refusedWhole(t *testing.T, what string, b []byte) *BackupError {
+func refusedWhole(t *testing.T, what string, b []byte) *backupError {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "db")
 	_, err := Restore(ctx, dir, bytes.NewReader(b), RestoreOptions{})
-	var bad *BackupError
+	var bad *backupError
 	if !errors.As(err, &bad) || !errors.Is(err, ErrBackup) {
 		t.Errorf("%s: %v", what, err)
-		return &BackupError{}
+		return &backupError{}
 	}
 	if left, err := os.ReadDir(filepath.Dir(dir)); err != nil || len(left) > 0 {
 		t.Errorf("%s: left behind %v, %v", what, left, err)
@@ -209,7 +209,7 @@ func TestRestoreForged(t *testing.T) {
 			return errors.Join(p.frame(frameBridge, []byte("x")), p.frame(frameBytes, make([]byte, frameMax+1)))
 		}, 0},
 		"manifest":                      {manifest(`[]`), nil, 0},
-		"major":                         {manifest(fmt.Sprintf(`{"major":%d}`, FormatMajor+1)), nil, 0},
+		"major":                         {manifest(fmt.Sprintf(`{"major":%d}`, formatMajor+1)), nil, 0},
 		"no vectors, of another metric": {manifest(`{"major":4,"dim":4,"metric":"dot","deferred":true}`), nil, 0},
 		"wide":                          {manifest(`{"major":2,"dim":1000000000}`), nil, 0},
 		"negative":                      {manifest(`{"major":2,"dim":-1}`), nil, 0},
@@ -303,7 +303,7 @@ func TestRestoreForged(t *testing.T) {
 }
 
 // FuzzRestore reads parts of any frames, with right checksums. It may neither panic
-// nor take memory out of proportion, and refuses with a *BackupError.
+// nor take memory out of proportion, and refuses with a *backupError.
 func FuzzRestore(f *testing.F) {
 	words, _ := forged{partHeader{Part: 1, To: place{Seq: 3, Next: 10, Terms: 3}}, func(p *partWriter) error {
 		return errors.Join(p.frame(frameTerms, encodeTerms([]string{"a", "b"})), p.frame(frameTerms, encodeTerms([]string{"c"})), putForged(p, 1, doc("a", 1)))
@@ -339,7 +339,7 @@ func FuzzRestore(f *testing.F) {
 			x := &restorer{s: s, src: src, in: partReader{r: src}, w: s.newStager()}
 			for x.in.begin() == nil {
 				if err := x.readPart(ctx); err != nil {
-					if bad := (&BackupError{}); !errors.As(err, &bad) {
+					if bad := (&backupError{}); !errors.As(err, &bad) {
 						t.Errorf("untyped error %v", err)
 					}
 					break

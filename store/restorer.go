@@ -39,7 +39,7 @@ func (x *restorer) run(ctx context.Context) error {
 		err := x.in.begin()
 		if errors.Is(err, io.EOF) && x.src.err == nil && x.part > 0 {
 			if x.o.Parts > 0 {
-				return &BackupError{Part: x.part + 1, What: fmt.Sprintf("the backup has %d parts, %d are wanted", x.part, x.o.Parts)}
+				return &backupError{Part: x.part + 1, What: fmt.Sprintf("the backup has %d parts, %d are wanted", x.part, x.o.Parts)}
 			}
 			break
 		}
@@ -57,7 +57,7 @@ func (x *restorer) run(ctx context.Context) error {
 	return x.finish()
 }
 
-// refuse makes a *BackupError, unless the reader failed.
+// refuse makes a *backupError, unless the reader failed.
 func (x *restorer) refuse(what string, err error) error {
 	switch {
 	case x.src.err != nil:
@@ -65,7 +65,7 @@ func (x *restorer) refuse(what string, err error) error {
 	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
 		what, err = "it ends early", nil
 	}
-	return &BackupError{Part: x.part + 1, What: what, Err: err}
+	return &backupError{Part: x.part + 1, What: what, Err: err}
 }
 
 // next reads the next frame.

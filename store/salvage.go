@@ -55,7 +55,7 @@ const maxNames = 10_000
 // Damage reads all tables and logs of the database in dir and checks every record. It returns
 // descriptions of the damage, at most about a hundred. It changes nothing, except that it finishes a
 // decision of HandOver. The database must not be open for writing. Errors: *LockedError,
-// *ForeignError, ErrNoDatabase, *VersionError, those of the operating system, and that of ctx within
+// *foreignError, ErrNoDatabase, *VersionError, those of the operating system, and that of ctx within
 // about 10 ms. Cost: two reads of the records.
 func Damage(ctx context.Context, dir string, progress func(done, total int)) (damage []string, err error) {
 	err = withRaw(ctx, dir, progress, func(r *rawReader) error {
@@ -90,8 +90,8 @@ func withRaw(ctx context.Context, dir string, progress func(done, total int), do
 	if err != nil {
 		return err
 	}
-	if r.described && r.manifest.Major > FormatMajor || r.headed && r.head.major > FormatMajor {
-		return &VersionError{Dir: dir, Major: max(r.manifest.Major, r.head.major), Supported: FormatMajor}
+	if r.described && r.manifest.Major > formatMajor || r.headed && r.head.major > formatMajor {
+		return &VersionError{Dir: dir, Major: max(r.manifest.Major, r.head.major), Supported: formatMajor}
 	}
 	if r.stated && r.headed && r.st.gen < r.head.gen {
 		r.note("%d acknowledged writes after number %d are missing", r.head.gen-r.st.gen, r.st.gen)

@@ -71,8 +71,8 @@ func encodeManifest(gen uint64, m Manifest) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrManifest, err)
 	}
-	if len(p) > MaxManifestBytes {
-		return nil, fmt.Errorf("manifest has %d bytes, at most %d are allowed: %w", len(p), MaxManifestBytes, ErrTooLarge)
+	if len(p) > maxManifestBytes {
+		return nil, fmt.Errorf("manifest has %d bytes, at most %d are allowed: %w", len(p), maxManifestBytes, ErrTooLarge)
 	}
 	return append(appendNumbers(nil, gen), p...), nil
 }

@@ -120,7 +120,7 @@ func hit(name string) {
 // are first read, before Badger's first compaction, and by Verify. The call that meets damage returns
 // the error.
 //
-// Errors: *ForeignError, *LockedError, *CorruptError, *VersionError, ErrUnclean and ErrNoDatabase
+// Errors: *foreignError, *LockedError, *CorruptError, *VersionError, ErrUnclean and ErrNoDatabase
 // (read-only), or those of the operating system.
 func Open(dir string, o Options) (_ *Store, err error) {
 	if o.InMemory {
@@ -165,8 +165,8 @@ func Open(dir string, o Options) (_ *Store, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if marked && m.major > FormatMajor {
-		return nil, &VersionError{Dir: dir, Major: m.major, Supported: FormatMajor}
+	if marked && m.major > formatMajor {
+		return nil, &VersionError{Dir: dir, Major: m.major, Supported: formatMajor}
 	}
 	if exists, err = Exists(dir); err != nil { // the lock is held now
 		return nil, err
@@ -318,8 +318,8 @@ func (s *Store) load(m mark, marked bool) (st state, err error) {
 	if err != nil {
 		return st, s.corrupt("manifest", err)
 	}
-	if mf.Major > FormatMajor {
-		return st, &VersionError{Dir: s.dir, Major: mf.Major, Supported: FormatMajor}
+	if mf.Major > formatMajor {
+		return st, &VersionError{Dir: s.dir, Major: mf.Major, Supported: formatMajor}
 	}
 	s.manifest = mf
 	s.broughtOver = mf.From != 0 || mf.Major < formatHistory
@@ -374,7 +374,7 @@ func (s *Store) loadNothing(txn *badger.Txn, m mark, marked bool) (st state, err
 // create writes the first state and manifest.
 func (s *Store) create() (state, error) {
 	s.manifest = Manifest{
-		Major: formatHistory, Minor: FormatMinor,
+		Major: formatHistory, Minor: formatMinor,
 		UUID: newUUID(), Created: time.Now().UTC().Truncate(time.Second),
 	}
 	s.seed = s.manifest.UUID.seed()

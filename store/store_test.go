@@ -160,7 +160,7 @@ func TestPutGetDelete(t *testing.T) {
 	if err := b.Discard(); err != nil {
 		t.Errorf("discard after commit: %v", err)
 	}
-	if _, err := b.Commit(ctx); !errors.Is(err, ErrBatchDone) {
+	if _, err := b.Commit(ctx); !errors.Is(err, errBatchDone) {
 		t.Errorf("commit twice: %v", err)
 	}
 }
@@ -186,7 +186,7 @@ func TestSameIDTwiceInABatch(t *testing.T) {
 			t.Errorf("%s is version %d in the batch, %v, want %d", id, ord, err, want)
 		}
 	}
-	if _, err := b.Lookup(ctx, ""); !errors.Is(err, ErrInvalidID) {
+	if _, err := b.Lookup(ctx, ""); !errors.Is(err, errInvalidID) {
 		t.Errorf("no id: %v", err)
 	}
 	if _, err := b.Commit(ctx); err != nil {

@@ -10,8 +10,8 @@ import (
 // an encoder. It only grows: a term keeps its number even when no document has it any more. New terms
 // belong to the batch that needs them.
 
-// MaxTermBytes is the maximum length of a vocabulary term in bytes.
-const MaxTermBytes = 255
+// maxTermBytes is the maximum length of a vocabulary term in bytes.
+const maxTermBytes = 255
 
 // maxTerms is the maximum number of terms in a vocabulary: token ids are int32.
 const maxTerms = 1 << 31
@@ -22,7 +22,7 @@ const termsRecord = 16 << 10
 // errTerms reports terms that the vocabulary cannot store.
 var errTerms = errors.New("invalid terms")
 
-// AddTerms adds terms of 1 to MaxTermBytes bytes that are not yet in the vocabulary. They get the
+// AddTerms adds terms of 1 to maxTermBytes bytes that are not yet in the vocabulary. They get the
 // numbers from first on; first must be the current number of terms, including those added by this
 // batch. The terms become visible at Commit. After an error the batch can only be discarded.
 func (b *Batch) AddTerms(ctx context.Context, first int, terms []string) error {
@@ -51,8 +51,8 @@ func (w *stager) terms(first uint64, terms []string) error {
 	for len(terms) > 0 {
 		n, size := 0, 0
 		for n < len(terms) && size < termsRecord {
-			if len(terms[n]) < 1 || len(terms[n]) > MaxTermBytes {
-				return fmt.Errorf("%w: one of %d bytes; use 1 to %d", errTerms, len(terms[n]), MaxTermBytes)
+			if len(terms[n]) < 1 || len(terms[n]) > maxTermBytes {
+				return fmt.Errorf("%w: one of %d bytes; use 1 to %d", errTerms, len(terms[n]), maxTermBytes)
 			}
 			size += 1 + len(terms[n])
 			n++
@@ -81,7 +81,7 @@ func decodeTerms(p []byte, fn func(term string) error) error {
 		if r.err != nil {
 			return r.err
 		}
-		if len(t) < 1 || len(t) > MaxTermBytes {
+		if len(t) < 1 || len(t) > maxTermBytes {
 			return fmt.Errorf("%w: a term of %d bytes", errRecord, len(t))
 		}
 		if err := fn(string(t)); err != nil {

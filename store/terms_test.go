@@ -128,7 +128,7 @@ func TestImpossibleTerms(t *testing.T) {
 		"too early": {0, []string{"x"}},
 		"too late":  {2, []string{"x"}},
 		"empty":     {1, []string{"x", ""}},
-		"too long":  {1, []string{strings.Repeat("x", MaxTermBytes+1)}},
+		"too long":  {1, []string{strings.Repeat("x", maxTermBytes+1)}},
 	} {
 		b, err := s.Begin(ctx)
 		if err != nil {
@@ -144,7 +144,7 @@ func TestImpossibleTerms(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	addTerms(t, s, 1, []string{strings.Repeat("x", MaxTermBytes)})
+	addTerms(t, s, 1, []string{strings.Repeat("x", maxTermBytes)})
 }
 
 // TestMissingTerms: records that are gone, or are another's, are damage that Terms,

@@ -21,7 +21,7 @@ func (s *Store) upgrade(st state) (state, error) {
 		return st, err
 	}
 	m := s.Manifest()
-	m.Major, m.Minor, m.From = m.format(), FormatMinor, m.Major
+	m.Major, m.Minor, m.From = m.format(), formatMinor, m.Major
 	st.gen++
 	st.manifestGen = st.gen
 	st.history = firstHistory(m.UUID)

@@ -223,7 +223,7 @@ func (v *View) ScanDocuments(ctx context.Context, from uint64, fn func(ord uint6
 }
 
 // Log calls fn for each change after sequence after, in order. Errors: ErrTrimmed if Compact has
-// removed some of them, ErrAhead if after is beyond the last commit, *CorruptError, and those of fn.
+// removed some of them, errAhead if after is beyond the last commit, *CorruptError, and those of fn.
 func (s *Store) Log(ctx context.Context, after uint64, fn func(seq uint64, c Change) error) error {
 	return s.read(func(p *pin) error { return p.log(ctx, after, fn) })
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/lexsem/lexsem/bench/internal/memo"
 	"github.com/lexsem/lexsem/bench/internal/random"
 	"github.com/lexsem/lexsem/encoder"
-	"github.com/lexsem/lexsem/encoder/picture"
+	"github.com/lexsem/lexsem/internal/picture"
 	"github.com/lexsem/lexsem/internal/regular"
 	"github.com/lexsem/lexsem/internal/visual"
 )

@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"github.com/lexsem/lexsem/bench"
-	"github.com/lexsem/lexsem/encoder/picture"
+	"github.com/lexsem/lexsem/internal/picture"
 	"github.com/lexsem/lexsem/internal/testkit/encoders"
 )
 

@@ -10,7 +10,7 @@ import (
 
 	"github.com/lexsem/lexsem/bench/internal/vectors"
 	"github.com/lexsem/lexsem/encoder"
-	"github.com/lexsem/lexsem/encoder/picture"
+	"github.com/lexsem/lexsem/internal/picture"
 	"github.com/lexsem/lexsem/internal/visual"
 )
 

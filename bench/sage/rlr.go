@@ -5,9 +5,9 @@ import (
 	"fmt"
 
 	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/internal/ridge"
 	"github.com/lexsem/lexsem/internal/vec"
 	"github.com/lexsem/lexsem/modulate"
-	"github.com/lexsem/lexsem/modulate/ridge"
 )
 
 // Modulated is the cosine of vectors modulated by the closed-form bridge (RLR). Its sufficient

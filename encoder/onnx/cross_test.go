@@ -12,8 +12,8 @@ import (
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/encoder/onnx"
 	"github.com/lexsem/lexsem/engine"
-	"github.com/lexsem/lexsem/engine/rerank/reranktest"
 	"github.com/lexsem/lexsem/internal/testkit/encoders"
+	"github.com/lexsem/lexsem/internal/testkit/reranktest"
 	"github.com/lexsem/lexsem/internal/testkit/testmodel"
 )
 

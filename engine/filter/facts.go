@@ -203,11 +203,11 @@ func (c *Condition) Facts() ([]FactRange, error) {
 	return []FactRange{{From: f, To: f + "\U0010ffff\U0010ffff"}}, nil
 }
 
-// MeetsFacts reports whether a document with these facts meets f, as Filter.Match does for its
+// meetsFacts reports whether a document with these facts meets f, as Filter.Match does for its
 // metadata. Errors as Condition.Facts.
-func MeetsFacts(f Filter, facts []string) (bool, error) { return Answer(f, byFacts(facts)) }
+func meetsFacts(f Filter, facts []string) (bool, error) { return Answer(f, byFacts(facts)) }
 
-// Meets is MeetsFacts for a document with the given id.
+// Meets is meetsFacts for a document with the given id.
 func Meets(f Filter, id string, facts []string) (bool, error) {
 	return Answer(f, identified{byFacts(facts), id})
 }

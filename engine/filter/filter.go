@@ -33,7 +33,7 @@ import (
 // compared byte by byte, so ISO 8601 dates are in order. A document without the field meets no condition
 // except under Not.
 //
-// A filter with a value that cannot be compared, or nested deeper than MaxDepth, is invalid: Err
+// A filter with a value that cannot be compared, or nested deeper than maxDepth, is invalid: Err
 // says why, and searches refuse it.
 type Filter struct {
 	op     operation
@@ -49,10 +49,10 @@ type Filter struct {
 const (
 	// MaxLength is the greatest length of an expression, in bytes.
 	MaxLength = 1 << 20
-	// MaxDepth is the greatest nesting of And, Or and Not.
-	MaxDepth = 100
-	// MaxConditions is the greatest number of conditions. One In counts once.
-	MaxConditions = 256
+	// maxDepth is the greatest nesting of And, Or and Not.
+	maxDepth = 100
+	// maxConditions is the greatest number of conditions. One In counts once.
+	maxConditions = 256
 )
 
 type operation uint8
@@ -139,11 +139,11 @@ func nested(op operation, args []Filter) Filter {
 		f.depth = max(f.depth, a.depth+1)
 		f.leaves += a.leaves
 	}
-	if f.depth >= MaxDepth {
-		return Filter{err: fmt.Errorf("%w: a filter that nests deeper than %d; make it simpler", fault.ErrInvalid, MaxDepth)}
+	if f.depth >= maxDepth {
+		return Filter{err: fmt.Errorf("%w: a filter that nests deeper than %d; make it simpler", fault.ErrInvalid, maxDepth)}
 	}
-	if f.leaves > MaxConditions {
-		return Filter{err: fmt.Errorf("%w: a filter of more than %d conditions; use one in for many values", fault.ErrInvalid, MaxConditions)}
+	if f.leaves > maxConditions {
+		return Filter{err: fmt.Errorf("%w: a filter of more than %d conditions; use one in for many values", fault.ErrInvalid, maxConditions)}
 	}
 	return f
 }

@@ -141,7 +141,7 @@ func TestFilterRefusesValues(t *testing.T) {
 	for range 2000 {
 		deep = Not(deep)
 	}
-	wide := make([]Filter, MaxConditions+1)
+	wide := make([]Filter, maxConditions+1)
 	for i := range wide {
 		wide[i] = Eq("a", i)
 	}
@@ -237,10 +237,10 @@ func TestFilterBounds(t *testing.T) {
 		ok   bool
 	}{
 		"longest": {long[:MaxLength-1] + `"`, true}, "too long": {long, false},
-		"nested": {nest(MaxDepth), true}, "nested too deep": {nest(MaxDepth + 1), false}, "very deep": {nest(30_000), false},
-		"not": {strings.Repeat("not ", MaxDepth-1) + "a exists", true}, "not too deep": {strings.Repeat("not ", MaxDepth) + "a exists", false},
+		"nested": {nest(maxDepth), true}, "nested too deep": {nest(maxDepth + 1), false}, "very deep": {nest(30_000), false},
+		"not": {strings.Repeat("not ", maxDepth-1) + "a exists", true}, "not too deep": {strings.Repeat("not ", maxDepth) + "a exists", false},
 		"layers": {layers(49), true}, "too many layers": {layers(50), false}, "very many nots": {strings.Repeat("not ", 16_000) + "true", false},
-		"most": {many(MaxConditions), true}, "too many": {many(MaxConditions + 1), false}, "values": {values, true},
+		"most": {many(maxConditions), true}, "too many": {many(maxConditions + 1), false}, "values": {values, true},
 	} {
 		f, err := Parse(c.expr)
 		if c.ok != (err == nil) {

@@ -142,8 +142,8 @@ func (p *parser) not() (Filter, error) {
 	if !p.tok.is("not") && !p.tok.is("(") {
 		return p.condition()
 	}
-	if p.depth++; p.depth > MaxDepth {
-		return Filter{}, p.errorf(at, "not and ( nest deeper than %d; make the filter simpler", MaxDepth)
+	if p.depth++; p.depth > maxDepth {
+		return Filter{}, p.errorf(at, "not and ( nest deeper than %d; make the filter simpler", maxDepth)
 	}
 	defer func() { p.depth-- }()
 	open := p.tok.is("(")

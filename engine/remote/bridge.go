@@ -16,8 +16,8 @@ import (
 	"github.com/lexsem/lexsem/engine"
 	"github.com/lexsem/lexsem/engine/filter"
 	"github.com/lexsem/lexsem/internal/fault"
+	"github.com/lexsem/lexsem/internal/ridge"
 	"github.com/lexsem/lexsem/internal/snapshot"
-	"github.com/lexsem/lexsem/modulate/ridge"
 )
 
 // A bridge file is a snapshot with the totals of a corpus (ridge.Totals), followed by the totals of

@@ -12,10 +12,10 @@ import (
 	"github.com/lexsem/lexsem/engine/internal/fitting"
 	"github.com/lexsem/lexsem/engine/internal/intake"
 	"github.com/lexsem/lexsem/internal/chunk"
+	"github.com/lexsem/lexsem/internal/ridge"
+	"github.com/lexsem/lexsem/internal/train"
 	"github.com/lexsem/lexsem/internal/vec"
 	"github.com/lexsem/lexsem/modulate"
-	"github.com/lexsem/lexsem/modulate/ridge"
-	"github.com/lexsem/lexsem/modulate/train"
 )
 
 // maxSample limits how many passages a fit for a Backend keeps in memory.

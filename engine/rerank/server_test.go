@@ -18,7 +18,7 @@ import (
 
 	"github.com/lexsem/lexsem/engine"
 	"github.com/lexsem/lexsem/engine/rerank"
-	"github.com/lexsem/lexsem/engine/rerank/reranktest"
+	"github.com/lexsem/lexsem/internal/testkit/reranktest"
 )
 
 const key = "sk-secret-1234567890"

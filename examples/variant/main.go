@@ -1,6 +1,5 @@
 // Command variant adds a variant of modulation: one value, registered under a name. It then fits a bridge of
-// that variant to a handful of passages and shows where a query ends up. It then fits a bridge of that
-// variant to a handful of passages and shows how a query vector changes.
+// that variant to a handful of passages, and searches them without and with it.
 //
 //	go run ./examples/variant
 package main
@@ -11,9 +10,10 @@ import (
 	"math"
 	"os"
 
+	"github.com/lexsem/lexsem"
 	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/engine"
 	"github.com/lexsem/lexsem/modulate"
-	"github.com/lexsem/lexsem/modulate/train"
 )
 
 // Lead is token presence (SLR, Eq. 5) that fades along the query, as people
@@ -52,13 +52,6 @@ var texts = []string{
 	"The nuthatch wedges hazelnuts into bark and hammers them open with its bill.",
 }
 
-// corpus gives texts and their vectors to the trainer.
-type corpus struct{ vectors [][]float32 }
-
-func (c corpus) Len() int                   { return len(texts) }
-func (c corpus) Text(i int) (string, error) { return texts[i], nil }
-func (c corpus) Vector(i int) []float32     { return c.vectors[i] }
-
 func main() {
 	if err := run(context.Background()); err != nil {
 		fmt.Fprintln(os.Stderr, "variant:", err)
@@ -67,42 +60,33 @@ func main() {
 }
 
 func run(ctx context.Context) error {
-	enc := encoder.NewHash(64)
-	encoded, err := enc.Encode(ctx, encoder.Passage, encoder.Texts(texts...), encoder.NeedDense)
+	db, err := lexsem.Memory(ctx, lexsem.Options{Encoder: encoder.NewHash(64)})
 	if err != nil {
 		return err
 	}
-	c := corpus{}
-	for _, e := range encoded {
-		c.vectors = append(c.vectors, e.Dense)
+	defer db.Close()
+	var documents []lexsem.Document
+	for i, text := range texts {
+		documents = append(documents, lexsem.Document{ID: fmt.Sprint(i), Text: text})
 	}
-	weights, report, err := train.Fit(ctx, c, enc, train.Options{Stack: Lead.Name, Batch: 16})
+	if err := db.Upsert(ctx, documents...); err != nil {
+		return err
+	}
+	report, err := db.Fit(ctx, engine.FitOptions{Variant: Lead.Name})
 	if err != nil {
 		return err
 	}
-	fmt.Printf("fitted %s: %d queries, loss %.3f to %.3f\n",
-		report.Stack, report.Queries, report.Losses[0], report.Losses[len(report.Losses)-1])
+	fmt.Printf("fitted %s: %d queries, loss at the end %.3f\n", report.Variant, report.Queries, report.FinalLoss)
 
-	m, err := modulate.NewStack(Lead.Name, modulate.Parts{Weights: weights})
-	if err != nil {
-		return err
-	}
-	query, err := enc.Encode(ctx, encoder.Query, encoder.Texts("bill of a bird that opens nuts in bark"), m.Need())
-	if err != nil {
-		return err
-	}
-	in := modulate.Input{Tokens: query[0].Tokens, Dense: query[0].Dense, Hidden: query[0].Hidden}
-	after := m.Modulate(nil, in)
-	for i, v := range c.vectors {
-		fmt.Printf("%+.3f to %+.3f  %s\n", cosine(in.Dense, v), cosine(after, v), texts[i])
+	for _, variant := range []string{engine.VariantNone, Lead.Name} {
+		res, err := db.Search(ctx, lexsem.Query{
+			Text: "bill of a bird that opens nuts in bark", Mode: engine.ModeDense, Variant: variant, K: 3})
+		if err != nil {
+			return err
+		}
+		for _, hit := range res.Hits {
+			fmt.Printf("%s %+.3f  %s\n", variant, hit.Score, hit.Text)
+		}
 	}
 	return nil
-}
-
-// cosine of unit vectors.
-func cosine(a, b []float32) (sum float64) {
-	for i, x := range a {
-		sum += float64(x) * float64(b[i])
-	}
-	return sum
 }

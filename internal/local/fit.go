@@ -9,10 +9,10 @@ import (
 	"slices"
 
 	"github.com/lexsem/lexsem/internal/radix"
+	"github.com/lexsem/lexsem/internal/ridge"
 	"github.com/lexsem/lexsem/internal/snapshot"
 	"github.com/lexsem/lexsem/internal/vec"
 	"github.com/lexsem/lexsem/modulate"
-	"github.com/lexsem/lexsem/modulate/ridge"
 )
 
 // fit makes a cell of its members, in any order. A passage without a vector, or with one that has

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/lexsem/lexsem/encoder"
-	"github.com/lexsem/lexsem/encoder/picture"
+	"github.com/lexsem/lexsem/internal/picture"
 )
 
 // A reference is a text that names an image and a part of it: the name, "#", and a picture.View. So

@@ -7,7 +7,7 @@ import (
 	"sync/atomic"
 
 	"github.com/lexsem/lexsem/encoder"
-	"github.com/lexsem/lexsem/encoder/picture"
+	"github.com/lexsem/lexsem/internal/picture"
 )
 
 // Words is an encoder of images whose patches are tokens. The id of a patch is its word in a codebook,

@@ -7,11 +7,11 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/lexsem/lexsem/encoder/picture"
 	"github.com/lexsem/lexsem/engine"
 	"github.com/lexsem/lexsem/engine/filter"
 	"github.com/lexsem/lexsem/internal/answer"
 	"github.com/lexsem/lexsem/internal/metadata"
+	"github.com/lexsem/lexsem/internal/picture"
 )
 
 // content is a document without its id.

@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/lexsem/lexsem/encoder/picture"
 	"github.com/lexsem/lexsem/engine"
+	"github.com/lexsem/lexsem/internal/picture"
 	"github.com/lexsem/lexsem/internal/testkit/encoders"
 )
 

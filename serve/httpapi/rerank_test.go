@@ -9,7 +9,7 @@ import (
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/engine"
 	stage "github.com/lexsem/lexsem/engine/rerank"
-	"github.com/lexsem/lexsem/engine/rerank/reranktest"
+	"github.com/lexsem/lexsem/internal/testkit/reranktest"
 )
 
 // reranked is a client of a server whose reranker is r.

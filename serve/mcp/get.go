@@ -7,8 +7,8 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/lexsem/lexsem/encoder/picture"
 	"github.com/lexsem/lexsem/engine"
+	"github.com/lexsem/lexsem/internal/picture"
 )
 
 // Limits of get, in bytes of text.

@@ -6,12 +6,12 @@ import (
 	"math/rand/v2"
 	"slices"
 
-	"github.com/lexsem/lexsem/encoder/picture"
 	"github.com/lexsem/lexsem/engine/internal/state"
 	"github.com/lexsem/lexsem/index"
 	"github.com/lexsem/lexsem/internal/chunk"
+	"github.com/lexsem/lexsem/internal/picture"
+	"github.com/lexsem/lexsem/internal/train"
 	"github.com/lexsem/lexsem/internal/visual"
-	"github.com/lexsem/lexsem/modulate/train"
 	"github.com/lexsem/lexsem/store"
 )
 

@@ -9,8 +9,8 @@ import (
 
 	"github.com/lexsem/lexsem/internal/fault"
 	"github.com/lexsem/lexsem/internal/text"
+	"github.com/lexsem/lexsem/internal/train"
 	"github.com/lexsem/lexsem/modulate"
-	"github.com/lexsem/lexsem/modulate/train"
 )
 
 // Error turns errors that the caller of a fit can avoid into fault.ErrInvalid.

@@ -13,8 +13,8 @@ import (
 	"github.com/lexsem/lexsem/internal/chunk"
 	"github.com/lexsem/lexsem/internal/inverted"
 	"github.com/lexsem/lexsem/internal/local"
+	"github.com/lexsem/lexsem/internal/ridge"
 	"github.com/lexsem/lexsem/internal/snapshot"
-	"github.com/lexsem/lexsem/modulate/ridge"
 	"github.com/lexsem/lexsem/store"
 )
 

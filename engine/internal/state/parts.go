@@ -9,8 +9,8 @@ import (
 	"github.com/lexsem/lexsem/engine/internal/columns"
 	"github.com/lexsem/lexsem/internal/chunk"
 	"github.com/lexsem/lexsem/internal/inverted"
+	"github.com/lexsem/lexsem/internal/ridge"
 	"github.com/lexsem/lexsem/internal/text"
-	"github.com/lexsem/lexsem/modulate/ridge"
 )
 
 // The immutable parts, each brought from one state to the next.

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/lexsem/lexsem/encoder"
-	"github.com/lexsem/lexsem/encoder/picture"
+	"github.com/lexsem/lexsem/internal/picture"
 )
 
 // Pixels is an encoder of images without a model. The state of each of 8 by 8 patches is a random

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/lexsem/lexsem/encoder"
-	"github.com/lexsem/lexsem/encoder/picture"
+	"github.com/lexsem/lexsem/internal/picture"
 )
 
 // Towers is an encoder of images and of texts as queries, like a CLIP, without a model. The vector of

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/lexsem/lexsem/engine/rerank/reranktest"
+	"github.com/lexsem/lexsem/internal/testkit/reranktest"
 )
 
 // indexing is an index run that has stored n documents and waits for more.

@@ -7,8 +7,8 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"github.com/lexsem/lexsem/engine/rerank/reranktest"
 	"github.com/lexsem/lexsem/internal/testkit/encoders"
+	"github.com/lexsem/lexsem/internal/testkit/reranktest"
 )
 
 // fakeReranker is the last server of scores that a script has started.

@@ -4,7 +4,7 @@ import (
 	"math/rand/v2"
 
 	"github.com/lexsem/lexsem/encoder"
-	"github.com/lexsem/lexsem/encoder/picture"
+	"github.com/lexsem/lexsem/internal/picture"
 	"github.com/lexsem/lexsem/internal/visual"
 )
 

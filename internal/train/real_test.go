@@ -11,8 +11,8 @@ import (
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/encoder/onnx"
 	"github.com/lexsem/lexsem/internal/provision"
+	"github.com/lexsem/lexsem/internal/train"
 	"github.com/lexsem/lexsem/modulate"
-	"github.com/lexsem/lexsem/modulate/train"
 )
 
 // On real text and a real model the bridge gains on queries that it has not

@@ -9,10 +9,10 @@ import (
 	"testing"
 
 	"github.com/lexsem/lexsem/encoder"
-	"github.com/lexsem/lexsem/encoder/picture"
+	"github.com/lexsem/lexsem/internal/picture"
+	"github.com/lexsem/lexsem/internal/ridge"
 	"github.com/lexsem/lexsem/internal/testkit/encoders"
 	"github.com/lexsem/lexsem/internal/visual"
-	"github.com/lexsem/lexsem/modulate/ridge"
 )
 
 // album is n images as a corpus, an encoder of references to them, and their sums.

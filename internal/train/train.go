@@ -17,8 +17,8 @@ import (
 	"time"
 
 	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/internal/ridge"
 	"github.com/lexsem/lexsem/modulate"
-	"github.com/lexsem/lexsem/modulate/ridge"
 )
 
 // Errors of this package, to be tested with errors.Is.
@@ -27,8 +27,8 @@ var (
 	ErrCorpus = errors.New("corpus cannot be fitted")
 	// ErrOptions: an option is out of its range.
 	ErrOptions = errors.New("bad option")
-	// ErrDiverged: the loss is no longer finite.
-	ErrDiverged = errors.New("fit diverged")
+	// errDiverged: the loss is no longer finite.
+	errDiverged = errors.New("fit diverged")
 )
 
 // Corpus holds the passages that a bridge is fitted to. It must not change during Fit. Text is called from
@@ -234,7 +234,7 @@ func (o Options) defaults() (Options, error) {
 
 // Fit fits the bridge of one stack to corpus, with queries drawn from it. The result depends only on corpus,
 // encoder and options. It stops soon after ctx is done, with its error. Other errors: ErrCorpus, ErrOptions,
-// ErrDiverged, and those of the encoder. Memory is about 4·d bytes for each training query, 12·d for each
+// errDiverged, and those of the encoder. Memory is about 4·d bytes for each training query, 12·d for each
 // token in one, 4·d for each distinct passage up to AllCandidates, and Options.StateBytes for variants that
 // learn from hidden states.
 func Fit(ctx context.Context, corpus Corpus, enc encoder.Encoder, o Options) (*modulate.Weights, *Report, error) {

@@ -70,7 +70,7 @@ func descend(ctx context.Context, q *queries, set *passages, shift []modulate.Sh
 				return now, err
 			}
 			if loss-loss != 0 {
-				return now, fmt.Errorf("%w at step %d of %d; use a lower learning rate", ErrDiverged, now.Step, total)
+				return now, fmt.Errorf("%w at step %d of %d; use a lower learning rate", errDiverged, now.Step, total)
 			}
 			now.At += len(batch)
 			now.Sum += loss * float64(len(batch))
