@@ -26,6 +26,9 @@ import (
 
 var keptOptions = Options{TokenStates: TokenStatesOn, ChunkTokens: 60, NoSync: true}
 
+// fineOptions are for tests that compare with states: codes of two bits lose much of those of the hash encoder.
+var fineOptions = Options{TokenStates: TokenStatesOn, TokenBits: 4, ChunkTokens: 60, NoSync: true}
+
 // tokenProbes are queries of every kind that compares tokens, and of some that do not.
 var tokenProbes = append(closedForms()[:6], Query{Text: "y1200 on z4", Mode: ModeDense, Fusion: Fusion{Tokens: 1}, K: 5000})
 
@@ -91,7 +94,7 @@ func anew(t *testing.T, e *Engine, codes []byte, text string) []byte {
 // ranks by holds it with its weight.
 func TestTokenScores(t *testing.T) {
 	t.Parallel()
-	e := opened(t, t.TempDir(), keptOptions, AutoHNSW)
+	e := opened(t, t.TempDir(), fineOptions, AutoHNSW)
 	defer closed(t, e)
 	put(t, e, madeDocs(rand.New(rand.NewPCG(1, 2)), 0, 200)...)
 	flushed(t, e)
@@ -186,20 +189,20 @@ func maxSim(t *testing.T, e *Engine, s *state.State, q encoder.Output, h Hit) fl
 	}
 	bases := e.searchable()
 	b := bases[slices.IndexFunc(bases, func(b *late.Basis) bool { return b.ID() == c.Basis() })]
-	rows := func(o encoder.Output) (rows [][]float32, ids []int32) {
+	rows := func(o encoder.Output, skip []bool) (rows [][]float32, ids []int32) {
 		all, err := b.Project(nil, o.Hidden)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for i, special := range o.Tokens.Special {
-			if !special {
+		for i, skipped := range skip {
+			if !skipped {
 				rows, ids = append(rows, all[i*b.Rank():(i+1)*b.Rank()]), append(ids, o.Tokens.IDs[i])
 			}
 		}
 		return rows, ids
 	}
-	of, ids := rows(q)
-	in, _ := rows(out[0])
+	of, ids := rows(q, q.Tokens.Special)
+	in, _ := rows(out[0], e.skipped(e.passages(d)[h.Chunk].Text, out[0].Tokens))
 	var sum, all float64
 	for i, x := range of {
 		best := math.Inf(-1)
