@@ -94,7 +94,7 @@ func parseTokens(arg string) (tokenOptions, error) {
 			err = strconv.ErrSyntax
 		}
 		if err != nil {
-			return o, fmt.Errorf("%w: tokens:%s: %q (%w); use weight=0.5/guard=16/depth=200/rank=96/bits=4/pool=1/states=plain, or some of these", ErrOption, arg, part, err)
+			return o, fmt.Errorf("%w: tokens:%s: %q (%w); use weight=1/guard=16/depth=200/rank=96/bits=4/pool=1/states=plain, or some of these", ErrOption, arg, part, err)
 		}
 	}
 	return o, nil
@@ -234,7 +234,7 @@ func (r tokenScorer) answer(ctx context.Context, q Question, cs []fusion.Candida
 	if err != nil {
 		return err
 	}
-	codes, scores := make([][]byte, len(cs)), make([]float64, len(cs))
+	codes, scores := make([][]byte, len(cs)), make([]late.Match, len(cs))
 	for j, c := range cs {
 		codes[j] = r.codes.codes[c.Ord]
 	}
@@ -242,7 +242,7 @@ func (r tokenScorer) answer(ctx context.Context, q Question, cs []fusion.Candida
 		return err
 	}
 	for j := range cs {
-		cs[j].Tokens = counts * fusion.Answered(scores[j], cs[j].Presence)
+		cs[j].Tokens = counts * fusion.Answered(scores[j], cs[j].Match)
 	}
 	return nil
 }
@@ -327,13 +327,13 @@ func (r tokenScan) Retrieve(ctx context.Context, questions []Question, k int) ([
 		if err != nil {
 			return err
 		}
-		scores := make([]float64, len(r.scorer.codes.codes))
+		scores := make([]late.Match, len(r.scorer.codes.codes))
 		if err := query.ScoreAll(ctx, scores, r.scorer.codes.codes); err != nil {
 			return err
 		}
 		hits := make([]Hit, len(scores))
 		for j, s := range scores {
-			hits[j] = Hit{Target: j, Score: s}
+			hits[j] = Hit{Target: j, Score: s.Whole}
 		}
 		out[i] = bestHits(hits, k)
 		return nil

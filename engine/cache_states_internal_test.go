@@ -43,7 +43,7 @@ func TestTokenStatesFromCache(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		e, err := open(t.Context(), t.TempDir(), c, o, AutoHNSW)
+		e, err := open(t.Context(), t.TempDir(), c, o, autoHNSW)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -57,7 +57,7 @@ func TestTokenStatesFromCache(t *testing.T) {
 		flushed(t, e)
 		return e, func() int64 { return enc.passages.Swap(0) }
 	}
-	first, asked := made(fineOptions)
+	first, asked := made(keptOptions)
 	if n := asked(); n < 300 {
 		t.Fatalf("%d passages encoded", n)
 	}
@@ -65,7 +65,7 @@ func TestTokenStatesFromCache(t *testing.T) {
 	if n := asked(); n != 0 { // codedAll asks for every one
 		t.Errorf("%d passages encoded to compare their codes", n)
 	}
-	second, asked := made(fineOptions)
+	second, asked := made(keptOptions)
 	// Off, and given to it later.
 	o := keptOptions
 	o.TokenStates = TokenStatesOff
@@ -102,7 +102,7 @@ func sameOrder(t *testing.T, e *Engine) {
 				t.Fatal(err)
 			}
 			b := bases[slices.IndexFunc(bases, func(b *late.Basis) bool { return b.ID() == c.Basis() })]
-			codes, err := late.Coder{Basis: b, Bits: c.Bits()}.Encode(nil, out[i].Hidden, e.skipped(e.passages(d)[i].Text, out[i].Tokens))
+			codes, err := late.Coder{Basis: b}.Encode(nil, out[i].Hidden, out[i].Tokens.Special)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -118,7 +118,7 @@ func sameOrder(t *testing.T, e *Engine) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, want := make([]float64, len(kept)), make([]float64, len(kept))
+		got, want := make([]late.Match, len(kept)), make([]late.Match, len(kept))
 		if err := errors.Join(q.ScoreAll(t.Context(), got, kept), q.ScoreAll(t.Context(), want, fresh)); err != nil {
 			t.Fatal(err)
 		}
@@ -126,20 +126,20 @@ func sameOrder(t *testing.T, e *Engine) {
 		for i := range order {
 			order[i] = i
 		}
-		slices.SortFunc(order, func(a, b int) int { return cmp.Compare(got[b], got[a]) })
+		slices.SortFunc(order, func(a, b int) int { return cmp.Compare(got[b].Whole, got[a].Whole) })
 		sum := 0.0
 		for i := range got {
-			sum += math.Abs(got[i] - want[i])
+			sum += math.Abs(got[i].Whole - want[i].Whole)
 		}
 		if mean := sum / float64(len(got)); mean > closeScores/10 {
 			t.Errorf("%q: scores differ by %v in the mean", p.Text, mean)
 		}
 		least := math.Inf(1) // of those before, by fresh states
 		for rank, i := range order {
-			if want[i] > least+closeScores {
-				t.Errorf("%q: passage %d stands at %d, behind one that fresh states score %v lower", p.Text, i, rank, want[i]-least)
+			if want[i].Whole > least+closeScores {
+				t.Errorf("%q: passage %d stands at %d, behind one that fresh states score %v lower", p.Text, i, rank, want[i].Whole-least)
 			}
-			least = min(least, want[i])
+			least = min(least, want[i].Whole)
 		}
 	}
 }

@@ -21,7 +21,7 @@
 //     context.DeadlineExceeded some milliseconds before the context itself says so.
 //   - Damage is detected when data is read. The call returns ErrCorrupt, never a wrong result. Damaged
 //     derived state is made anew from the stored documents in the background.
-//   - Cost: a search with a flat index reads Dim bytes a chunk. Beyond [AutoHNSW] chunks the index is a
+//   - Cost: a search with a flat index reads Dim bytes a chunk. Beyond [autoHNSW] chunks the index is a
 //     graph.
 package engine
 
@@ -41,7 +41,6 @@ import (
 	"github.com/lexsem/lexsem/internal/chunk"
 	"github.com/lexsem/lexsem/internal/metric"
 	"github.com/lexsem/lexsem/internal/progress"
-	"github.com/lexsem/lexsem/internal/text"
 	"github.com/lexsem/lexsem/internal/yield"
 	"github.com/lexsem/lexsem/modulate"
 	"github.com/lexsem/lexsem/store"
@@ -50,17 +49,16 @@ import (
 // Engine is an open database. All methods are safe for concurrent use. Writes run one after another; searches run at
 // the same time as writes.
 type Engine struct {
-	dir      string
-	o        Options
-	enc      encoder.Encoder // checked; nil if opened without one
-	metric   metric.Metric
-	chunks   chunk.Splitter
-	terms    *terms.Vocabulary // nil where the encoder has tokens, and where nothing is modulated
-	fp       encoder.Fingerprint
-	st       *store.Store
-	db       *state.DB
-	speller  *spelling.Speller
-	analyzer *text.Analyzer
+	dir     string
+	o       Options
+	enc     encoder.Encoder // checked; nil if opened without one
+	metric  metric.Metric
+	chunks  chunk.Splitter
+	terms   *terms.Vocabulary // nil where the encoder has tokens, and where nothing is modulated
+	fp      encoder.Fingerprint
+	st      *store.Store
+	db      *state.DB
+	speller *spelling.Speller
 
 	tokens  tokenStates
 	images  *images // of a database of images
@@ -72,7 +70,7 @@ type Engine struct {
 	encoded atomic.Int64 // texts of documents so far
 	short   bool         // records are short
 
-	graphAbove int // AutoHNSW, but in tests
+	graphAbove int // autoHNSW, but in tests
 
 	fits     chan struct{} // holds a value while a fit runs
 	progress sync.Mutex    // held while Options.Progress runs

@@ -42,7 +42,7 @@ func open(t *testing.T, dir string, o engine.Options) *engine.Engine {
 // goes, where they say nothing of memory.
 func sparing(o engine.Options) engine.Options {
 	if o.MemoryMiB == 0 && o.MaxMemoryMiB == 0 {
-		o.MemoryMiB = engine.MinMemoryMiB - 1
+		o.MemoryMiB = engine.LeastMiB
 	}
 	return o
 }

@@ -207,12 +207,8 @@ func (e *Engine) explainTies(x *Explanation, r *search.Run, query string, id uin
 	}
 	row := d.Rows[chunk.Number(id)]
 	passage, lead, body := e.encodedOf(d.Title, d.Text[row.Start:row.End], len(d.Rows))
+	kept := lexicalSpans(e.enc.Tokenize(encoder.Passage, passage))
 	asked := r.In.Tokens
-	all, err := r.Cosines(nil, id)
-	if err != nil || len(all) == 0 {
-		return err
-	}
-	kept, _ := e.codedSpans(passage, all[len(all)-1].To)
 	type word struct {
 		explain.Tie
 		most float64

@@ -7,6 +7,9 @@ import (
 	"github.com/lexsem/lexsem/engine/internal/intake"
 )
 
+// LeastMiB is the least Options.MemoryMiB.
+const LeastMiB = leastStoreMiB
+
 // WithFailpoint lets f hear of named moments of calls with the context.
 func WithFailpoint(ctx context.Context, f func(name string)) context.Context {
 	return context.WithValue(ctx, failpoint{}, f)

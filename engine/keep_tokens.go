@@ -221,6 +221,9 @@ func (k *keeper) sample(ctx context.Context) error {
 	step := max(1, len(k.ords)/parts)
 	var texts []encoder.Input
 	for i := step / 2; i < len(k.ords) && t.short(); i += step {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
 		d, err := k.lacks(k.ords[i])
 		if err != nil {
 			return err
@@ -235,8 +238,8 @@ func (k *keeper) sample(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		for i, o := range out {
-			c, err := k.e.codedOf(nil, texts[i].Text, o)
+		for _, o := range out {
+			c, err := codedOf(nil, o, k.e.fp.Dim)
 			if err != nil {
 				return err
 			}
@@ -288,7 +291,7 @@ func (k *keeper) store(ctx context.Context, page []kept) error {
 		}
 		var states []coded
 		for i, o := range out {
-			c, err := k.e.codedOf(rows[from+i], texts[from+i].Text, o)
+			c, err := codedOf(rows[from+i], o, k.e.fp.Dim)
 			if err != nil {
 				return err
 			}

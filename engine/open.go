@@ -34,7 +34,7 @@ import (
 // Cost: little if the snapshots of derived state are up to date. Otherwise Open replays the later commits or, without
 // usable snapshots, scans all vectors.
 func Open(ctx context.Context, dir string, enc encoder.Encoder, o Options) (*Engine, error) {
-	return open(ctx, dir, enc, o, AutoHNSW)
+	return open(ctx, dir, enc, o, autoHNSW)
 }
 
 func open(ctx context.Context, dir string, enc encoder.Encoder, o Options, graphAbove int) (*Engine, error) {
@@ -186,7 +186,7 @@ func (e *Engine) start(ctx context.Context) error {
 	if err := e.startKind(ctx); err != nil {
 		return err
 	}
-	e.analyzer, e.speller = analyzer, spelling.New(analyzer)
+	e.speller = spelling.New(analyzer)
 	if e.fp.VocabSize == 0 && e.metric.Directions() {
 		e.terms = terms.New(analyzer, e.st)
 	}

@@ -40,7 +40,8 @@ type Options struct {
 	// AcceptModel names a model whose vectors may differ from the stored ones, such as an API that never returns
 	// the same vector twice. The engine then does not compare vectors, and logs a warning.
 	AcceptModel string
-	// Index is the kind of vector index, one of IndexKinds; "" means the database's own, and "auto" for a new one.
+	// Index is the kind of vector index: one of index.Kinds, or "auto", which means "flat-int8" (exact) up to 50,000
+	// vectors and "hnsw-int8" (approximate) above. "" means the database's own, and "auto" for a new one.
 	// docs/guide.md compares the kinds. "hnsw-compact" keeps vectors added since Open in memory until Close.
 	Index string
 	// Language of the texts selects stemming and stop words: an ISO 639-1 code such as "en", or "none" for texts of
@@ -81,7 +82,7 @@ type Options struct {
 	// TokenStates says whether new documents keep coded token states: TokenStatesOff, TokenStatesAuto or TokenStatesOn.
 	// "" means the database's own, TokenStatesAuto for a new one. KeepTokenStates adds them to stored documents.
 	TokenStates string
-	// TokenBits are the bits of each of the 96 components of a token state: 2, 4 or 8; 0 means 2. TokenPool is how many
+	// TokenBits are the bits of each of the 96 components of a token state: 2, 4 or 8; 0 means 4. TokenPool is how many
 	// neighbouring tokens share a state: 1 to 3; 0 means 1. Smaller states cost quality (docs/results/token-states.md).
 	TokenBits, TokenPool int
 	// Alpha is the weight of RLR's shift; 0 means 0.5, or 0.7 in a stack with a fitted part. Lambda is RLR's ridge
@@ -98,8 +99,8 @@ type Options struct {
 	Logger *slog.Logger
 }
 
-// MinMemoryMiB is the least value of Options.MaxMemoryMiB.
-const MinMemoryMiB = leastStoreMiB + 1
+// minMemoryMiB is the least value of Options.MaxMemoryMiB.
+const minMemoryMiB = leastStoreMiB + 1
 
 // Budgets of the store, in MiB.
 const (
@@ -124,13 +125,12 @@ func (o Options) partBytes() int64 {
 	return int64(o.MaxMemoryMiB-max(leastStoreMiB, o.storeMiB())) << 20
 }
 
-// AutoHNSW is the number of vectors above which the default index is a graph. An exact scan of fewer vectors takes less
+// autoHNSW is the number of vectors above which the default index is a graph. An exact scan of fewer vectors takes less
 // time than encoding the query.
-const AutoHNSW = 50_000
+const autoHNSW = 50_000
 
-// IndexKinds returns the values of Options.Index, except "". The first, "auto", chooses by the number of vectors:
-// "flat-int8" (exact) up to AutoHNSW, "hnsw-int8" (approximate) above.
-func IndexKinds() []string { return append([]string{state.IndexAuto}, index.Kinds()...) }
+// indexKinds returns the values of Options.Index, except "". The first, "auto", chooses by the number of vectors.
+func indexKinds() []string { return append([]string{state.IndexAuto}, index.Kinds()...) }
 
 // Validate reports all fields that are out of range, joined into one error.
 func (o Options) Validate() error {
@@ -138,8 +138,8 @@ func (o Options) Validate() error {
 	if o.Dim < 0 || o.Dim > store.MaxDim {
 		errs = append(errs, fmt.Errorf("%w: dimension %d; use 1 to %d, or 0 with an encoder", ErrInvalid, o.Dim, store.MaxDim))
 	}
-	if o.Index != "" && !slices.Contains(IndexKinds(), o.Index) {
-		errs = append(errs, fmt.Errorf("%w: index %q; use one of %s, or leave it empty", ErrInvalid, o.Index, strings.Join(IndexKinds(), ", ")))
+	if o.Index != "" && !slices.Contains(indexKinds(), o.Index) {
+		errs = append(errs, fmt.Errorf("%w: index %q; use one of %s, or leave it empty", ErrInvalid, o.Index, strings.Join(indexKinds(), ", ")))
 	}
 	if _, err := metric.Of(o.Metric); err != nil {
 		errs = append(errs, err)
@@ -162,8 +162,8 @@ func (o Options) Validate() error {
 	if o.MemoryMiB < 0 {
 		errs = append(errs, fmt.Errorf("%w: memory of %d MiB; use a positive number or 0 for the default", ErrInvalid, o.MemoryMiB))
 	}
-	if o.MaxMemoryMiB != 0 && (o.MaxMemoryMiB < MinMemoryMiB || o.MaxMemoryMiB > maxMemoryMiB) {
-		errs = append(errs, fmt.Errorf("%w: at most %d MiB of memory; use %d to %d, or 0 for no bound", ErrInvalid, o.MaxMemoryMiB, MinMemoryMiB, maxMemoryMiB))
+	if o.MaxMemoryMiB != 0 && (o.MaxMemoryMiB < minMemoryMiB || o.MaxMemoryMiB > maxMemoryMiB) {
+		errs = append(errs, fmt.Errorf("%w: at most %d MiB of memory; use %d to %d, or 0 for no bound", ErrInvalid, o.MaxMemoryMiB, minMemoryMiB, maxMemoryMiB))
 	} else if o.MaxMemoryMiB != 0 && o.MemoryMiB >= o.MaxMemoryMiB {
 		errs = append(errs, fmt.Errorf("%w: of at most %d MiB of memory the store has %d; leave some for all else, or leave MemoryMiB out", ErrInvalid, o.MaxMemoryMiB, o.MemoryMiB))
 	}

@@ -56,19 +56,12 @@ func (e *Engine) tiesIn(r *search.Run, id uint64, h *Hit, room *[]late.Tie) (mat
 	states := ties[len(ties)-1].To
 	passage, _, body := e.encodedOf(h.Title, h.Text, h.Chunks)
 	// A text that was cut is tokenized only as far as its states can reach.
-	tokens, skipped := e.codedSpans(passage[:frontOf(passage, 64*(states+2))], states)
-	if tokens == nil {
+	tokens := lexicalSpans(e.enc.Tokenize(encoder.Passage, passage[:frontOf(passage, 64*(states+2))]))
+	if len(tokens) != states {
 		return nil, false, nil // another tokenizer than that of the codes
-	}
-	asked := r.In.Tokens.Special
-	if skipped { // then no token of the passage matches those of the query that tell nothing
-		asked = e.skipped(r.Q.Text, r.In.Tokens)
 	}
 	matches = make([]span.Match, 0, len(ties))
 	for _, t := range ties {
-		if t.Query < len(asked) && asked[t.Query] {
-			continue
-		}
 		start, end := int(tokens[t.From].Start)-body, int(tokens[t.To-1].End)-body
 		matches = append(matches, span.Match{Start: start, End: end, Part: t.Query, Gain: t.Weight * t.Cosine})
 	}
@@ -126,20 +119,13 @@ func frontOf(s string, n int) int {
 	return n
 }
 
-// codedSpans returns the byte ranges of the tokens that codes of so many states were made from, nil if it is not known.
-// skipped says that they are those of Engine.skipped; in codes of older programs they are all but special ones.
-func (e *Engine) codedSpans(passage string, states int) (spans []encoder.Span, skipped bool) {
-	t := e.enc.Tokenize(encoder.Passage, passage)
-	for i, skip := range [][]bool{t.Special, e.skipped(passage, t)} {
-		spans = spans[:0]
-		for j, o := range t.Offsets {
-			if !skip[j] {
-				spans = append(spans, o)
-			}
-		}
-		if len(spans) == states && states > 0 {
-			return spans, i > 0
+// lexicalSpans returns the byte ranges of the tokens that codes were made from.
+func lexicalSpans(t encoder.Tokens) []encoder.Span {
+	var spans []encoder.Span
+	for i, o := range t.Offsets {
+		if !t.Special[i] {
+			spans = append(spans, o)
 		}
 	}
-	return nil, false
+	return spans
 }

@@ -37,7 +37,7 @@ var spanDocs = map[string]struct {
 
 func spanned(t *testing.T, o Options) *Engine {
 	t.Helper()
-	e := opened(t, t.TempDir(), o, AutoHNSW)
+	e := opened(t, t.TempDir(), o, autoHNSW)
 	t.Cleanup(func() { closed(t, e) })
 	put(t, e, madeDocs(rand.New(rand.NewPCG(1, 2)), 0, 80)...)
 	for id, c := range spanDocs {
@@ -163,11 +163,12 @@ func TestSpansWithin(t *testing.T) {
 	}
 }
 
-// TestSpansByStates: function words beside other words are no words of a search, and have no token states either.
+// TestSpansByStates: where token states are compared they decide: beside other words, function words are no words of a
+// search, and have states.
 func TestSpansByStates(t *testing.T) {
 	t.Parallel()
 	doc := Document{ID: "d", Text: strings.Repeat("Kings reign. Queens rule. Pages run. ", 3) + "Why are you not there? " + strings.Repeat("Knights ride. ", 5)}
-	for name, want := range map[string]string{"words": "Pages run.", "tokens": "Pages run."} {
+	for name, want := range map[string]string{"words": "Pages run.", "tokens": "Pages run. Why are you not there?"} {
 		e := spanned(t, spanOptions[name])
 		put(t, e, doc)
 		res, err := e.Search(t.Context(), Query{Text: "why are you not there run", K: 100, Spans: true})
@@ -209,7 +210,7 @@ func (s shifted) Tokenize(r encoder.Role, text string) encoder.Tokens {
 
 // TestWordsOf: a text of many parts has the words that it has in one, and a search that ended is left.
 func TestWordsOf(t *testing.T) {
-	e := opened(t, t.TempDir(), Options{NoSync: true}, AutoHNSW)
+	e := opened(t, t.TempDir(), Options{NoSync: true}, autoHNSW)
 	defer closed(t, e)
 	var b strings.Builder
 	for i := range 30_000 {
@@ -236,7 +237,7 @@ func BenchmarkSpans(b *testing.B) {
 		for _, spans := range []bool{false, true} {
 			b.Run(fmt.Sprintf("%s/%v", name, spans), func(b *testing.B) {
 				o.ChunkTokens = 256
-				e, err := open(b.Context(), b.TempDir(), encoder.NewHash(madeDim), o, AutoHNSW)
+				e, err := open(b.Context(), b.TempDir(), encoder.NewHash(madeDim), o, autoHNSW)
 				if err != nil {
 					b.Fatal(err)
 				}

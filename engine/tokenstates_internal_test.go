@@ -19,15 +19,13 @@ import (
 	"github.com/lexsem/lexsem/engine/internal/intake"
 	"github.com/lexsem/lexsem/engine/internal/state"
 	"github.com/lexsem/lexsem/internal/chunk"
+	"github.com/lexsem/lexsem/internal/inverted"
 	"github.com/lexsem/lexsem/internal/late"
 	"github.com/lexsem/lexsem/modulate"
 	"github.com/lexsem/lexsem/store"
 )
 
 var keptOptions = Options{TokenStates: TokenStatesOn, ChunkTokens: 60, NoSync: true}
-
-// fineOptions are for tests that compare with states: codes of two bits lose much of those of the hash encoder.
-var fineOptions = Options{TokenStates: TokenStatesOn, TokenBits: 4, ChunkTokens: 60, NoSync: true}
 
 // tokenProbes are queries of every kind that compares tokens, and of some that do not.
 var tokenProbes = append(closedForms()[:6], Query{Text: "y1200 on z4", Mode: ModeDense, Fusion: Fusion{Tokens: 1}, K: 5000})
@@ -79,7 +77,7 @@ func anew(t *testing.T, e *Engine, codes []byte, text string) []byte {
 		if err != nil {
 			t.Fatal(err)
 		}
-		want, err := late.Coder{Basis: b, Bits: c.Bits(), Pool: c.Pool()}.Encode(nil, out[0].Hidden, e.skipped(text, out[0].Tokens))
+		want, err := late.Coder{Basis: b, Bits: c.Bits(), Pool: c.Pool()}.Encode(nil, out[0].Hidden, out[0].Tokens.Special)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -94,7 +92,7 @@ func anew(t *testing.T, e *Engine, codes []byte, text string) []byte {
 // ranks by holds it with its weight.
 func TestTokenScores(t *testing.T) {
 	t.Parallel()
-	e := opened(t, t.TempDir(), fineOptions, AutoHNSW)
+	e := opened(t, t.TempDir(), keptOptions, autoHNSW)
 	defer closed(t, e)
 	put(t, e, madeDocs(rand.New(rand.NewPCG(1, 2)), 0, 200)...)
 	flushed(t, e)
@@ -117,7 +115,7 @@ func TestTokenScores(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, h := range r.Hits {
-			if want := fusion.Answered(maxSim(t, e, s, out[0], h), float64(h.Presence)); math.Abs(float64(h.TokenScore)-want) > 0.035 {
+			if want := fusion.Answered(maxSim(t, e, s, out[0], h), matchOf(h)); math.Abs(float64(h.TokenScore)-want) > 0.035 {
 				t.Errorf("%+v: %s: tokens score %v, of the states %v", q, h.ID, h.TokenScore, want)
 			}
 			x, err := e.Explain(t.Context(), q, h.ID)
@@ -141,7 +139,7 @@ func TestTokenScores(t *testing.T) {
 			}
 		}
 	}
-	for words, weight := range map[int]float64{16: 0.5, 32: 0.25, 64: 0.125} { // long queries
+	for words, weight := range map[int]float64{16: 1, 32: 0.5, 64: 0.25} { // long queries
 		text := ""
 		for i := range words {
 			text += fmt.Sprint(" word", i)
@@ -168,8 +166,13 @@ func TestTokenScores(t *testing.T) {
 	}
 }
 
-// maxSim is the score of a hit's tokens by float states in the basis of its codes.
-func maxSim(t *testing.T, e *Engine, s *state.State, q encoder.Output, h Hit) float64 {
+// matchOf is the term recall of a hit.
+func matchOf(h Hit) inverted.Match {
+	return inverted.Match{Presence: float64(h.Presence), Near: float64(h.Near)}
+}
+
+// maxSim is the match of a hit's tokens by float states in the basis of its codes.
+func maxSim(t *testing.T, e *Engine, s *state.State, q encoder.Output, h Hit) late.Match {
 	t.Helper()
 	ord, _, err := s.View.Lookup(h.ID)
 	if err != nil {
@@ -189,34 +192,44 @@ func maxSim(t *testing.T, e *Engine, s *state.State, q encoder.Output, h Hit) fl
 	}
 	bases := e.searchable()
 	b := bases[slices.IndexFunc(bases, func(b *late.Basis) bool { return b.ID() == c.Basis() })]
-	rows := func(o encoder.Output, skip []bool) (rows [][]float32, ids []int32) {
+	rows := func(o encoder.Output) (rows [][]float32, ids []int32) {
 		all, err := b.Project(nil, o.Hidden)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for i, skipped := range skip {
-			if !skipped {
+		for i, special := range o.Tokens.Special {
+			if !special {
 				rows, ids = append(rows, all[i*b.Rank():(i+1)*b.Rank()]), append(ids, o.Tokens.IDs[i])
 			}
 		}
 		return rows, ids
 	}
-	of, ids := rows(q, q.Tokens.Special)
-	in, _ := rows(out[0], e.skipped(e.passages(d)[h.Chunk].Text, out[0].Tokens))
-	var sum, all float64
+	of, ids := rows(q)
+	in, _ := rows(out[0])
+	var all float64
+	best, weights := make([][]float64, len(of)), make([]float64, len(of)) // by token of the query and of the hit
 	for i, x := range of {
-		best := math.Inf(-1)
 		for _, y := range in {
 			var xy, xx, yy float64
 			for j := range x {
 				xy, xx, yy = xy+float64(x[j])*float64(y[j]), xx+float64(x[j])*float64(x[j]), yy+float64(y[j])*float64(y[j])
 			}
-			best = max(best, xy/math.Sqrt(xx*yy))
+			best[i] = append(best[i], xy/math.Sqrt(xx*yy))
 		}
-		w := modulate.IDF(s.Chunks(), s.Sums.DF(ids[i]))
-		sum, all = sum+w*best, all+w
+		weights[i] = modulate.IDF(s.Chunks(), s.Sums.DF(ids[i]))
+		all += weights[i]
 	}
-	return sum / all
+	part := func(from, to int) (sum float64) {
+		for i, w := range weights {
+			sum += w / all * slices.Max(best[i][from:min(to, len(in))])
+		}
+		return sum
+	}
+	m := late.Match{Whole: part(0, len(in)), Near: part(0, 32), Front: part(0, 48)}
+	for from := 32; from < len(in); from += 32 {
+		m.Near = max(m.Near, part(from, from+32))
+	}
+	return m
 }
 
 // TestTokenUpkeep: whatever is added, replaced, patched, deleted and opened again, each chunk
@@ -225,7 +238,7 @@ func TestTokenUpkeep(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	r := rand.New(rand.NewPCG(4, 4))
-	e := opened(t, dir, keptOptions, AutoHNSW)
+	e := opened(t, dir, keptOptions, autoHNSW)
 	next := 0
 	for step := range 8 {
 		put(t, e, madeDocs(r, next, next+60)...)
@@ -245,7 +258,7 @@ func TestTokenUpkeep(t *testing.T) {
 		case 2:
 			want := answers(t, e, tokenProbes)
 			closed(t, e)
-			e = opened(t, dir, keptOptions, AutoHNSW)
+			e = opened(t, dir, keptOptions, autoHNSW)
 			sameAnswers(t, "opened again", answers(t, e, tokenProbes), want, tokenProbes)
 		case 3:
 			if err := e.db.Abandon(); err != nil { // what a kill leaves
@@ -254,7 +267,7 @@ func TestTokenUpkeep(t *testing.T) {
 			if err := e.st.Close(); err != nil {
 				t.Fatal(err)
 			}
-			e = opened(t, dir, keptOptions, AutoHNSW)
+			e = opened(t, dir, keptOptions, autoHNSW)
 		}
 		when := fmt.Sprint("step ", step)
 		codedAll(t, when, e)
@@ -277,7 +290,7 @@ func TestTokenUpkeep(t *testing.T) {
 	flushed(t, e)
 	codedAll(t, "nearly empty", e)
 	closed(t, e)
-	e = opened(t, dir, keptOptions, AutoHNSW)
+	e = opened(t, dir, keptOptions, autoHNSW)
 	flushed(t, e)
 	codedAll(t, "nearly empty and opened", e)
 	closed(t, e)
@@ -292,7 +305,7 @@ func TestTokenUpkeep(t *testing.T) {
 func TestTokenBasesGrow(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	e := opened(t, dir, keptOptions, AutoHNSW)
+	e := opened(t, dir, keptOptions, autoHNSW)
 	for i := range 6 { // one at a time, too few for a basis
 		put(t, e, madeDocs(rand.New(rand.NewPCG(9, uint64(i))), i, i+1)...)
 	}
@@ -314,7 +327,7 @@ func TestTokenBasesGrow(t *testing.T) {
 	}
 	o := keptOptions
 	o.TokenStates = "" // as the database does
-	e = opened(t, dir, o, AutoHNSW)
+	e = opened(t, dir, o, autoHNSW)
 	defer closed(t, e)
 	if m := e.tokenMode(); m != TokenStatesOn {
 		t.Error(m)
@@ -338,7 +351,7 @@ func TestTokenStatesAreRemembered(t *testing.T) {
 	codes := func(dir, mode string, doc int) int { // how many chunks have some, behind 60 documents more
 		o := keptOptions
 		o.TokenStates = mode
-		e := opened(t, dir, o, AutoHNSW)
+		e := opened(t, dir, o, autoHNSW)
 		defer closed(t, e)
 		more++
 		put(t, e, madeDocs(rand.New(rand.NewPCG(9, uint64(more))), doc, doc+60)...)
@@ -368,7 +381,7 @@ func TestTokenStatesAreRemembered(t *testing.T) {
 			t.Errorf("another model brings %d chunks with token states", codedChunks(t, e))
 		}
 		closed(t, e)
-		e = opened(t, dir, o, AutoHNSW)
+		e = opened(t, dir, o, autoHNSW)
 		if _, err := e.KeepTokenStates(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -422,10 +435,10 @@ func TestTokenKinds(t *testing.T) {
 	docs := madeDocs(r, 0, 240)
 	dir := t.TempDir()
 	bytes := []int64{0}
-	for i, kind := range [][2]int{{4, 0}, {0, 1}, {8, 3}} {
+	for i, kind := range [][2]int{{0, 0}, {2, 1}, {8, 3}} {
 		o := keptOptions
 		o.TokenBits, o.TokenPool = kind[0], kind[1]
-		e := opened(t, dir, o, AutoHNSW)
+		e := opened(t, dir, o, autoHNSW)
 		put(t, e, docs[80*i:80*i+80]...)
 		s, err := e.Stats(t.Context())
 		if err != nil {
@@ -442,7 +455,7 @@ func TestTokenKinds(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, r := range rows {
-				if c, err := late.Parse(r.Codes); err != nil || c.Bits() != cmp.Or(kind[0], 2) || c.Pool() != cmp.Or(kind[1], 1) {
+				if c, err := late.Parse(r.Codes); err != nil || c.Bits() != cmp.Or(kind[0], 4) || c.Pool() != cmp.Or(kind[1], 1) {
 					t.Fatalf("kind %v: %d bits, pool %d, %v", kind, c.Bits(), c.Pool(), err)
 				}
 			}
@@ -452,7 +465,7 @@ func TestTokenKinds(t *testing.T) {
 	if four, two, pooled := bytes[1], bytes[2]-bytes[1], bytes[3]-bytes[2]; !(two < four*2/3 && pooled < four) {
 		t.Errorf("codes of 80 documents take %d bytes, of two bits %d, of three tokens %d", four, two, pooled)
 	}
-	e := opened(t, dir, keptOptions, AutoHNSW)
+	e := opened(t, dir, keptOptions, autoHNSW)
 	defer closed(t, e)
 	codedAll(t, "of three kinds", e)
 	for i := 1; i < len(docs); i += 21 { // short ones
@@ -473,7 +486,7 @@ func TestTokenKinds(t *testing.T) {
 func TestKeepTokenStates(t *testing.T) {
 	dir := t.TempDir()
 	o := Options{ChunkTokens: 60, NoSync: true}
-	e := opened(t, dir, o, AutoHNSW)
+	e := opened(t, dir, o, autoHNSW)
 	docs := madeDocs(rand.New(rand.NewPCG(6, 6)), 0, 700)
 	docs[3].Vector = append(make([]float32, madeDim-1), 1)
 	put(t, e, docs...)
@@ -496,7 +509,7 @@ func TestKeepTokenStates(t *testing.T) {
 	}
 	lack := 0 // what has no codes yet is taken to match as its vector does
 	for _, h := range some.Hits {
-		if math.Abs(float64(h.TokenScore)-fusion.Answered(float64(h.Modulated), float64(h.Presence))) < 1e-6 {
+		if d := float64(h.Modulated); math.Abs(float64(h.TokenScore)-fusion.Answered(late.Match{Whole: d, Near: d, Front: d}, matchOf(h))) < 1e-6 {
 			lack++
 		}
 	}
@@ -504,7 +517,7 @@ func TestKeepTokenStates(t *testing.T) {
 		t.Errorf("%d documents are ranked without token states, %d have none", lack, 700-rep.Documents)
 	}
 	closed(t, e)
-	e = opened(t, dir, o, AutoHNSW)
+	e = opened(t, dir, o, autoHNSW)
 	defer closed(t, e)
 	var heard []Progress
 	e.o.Progress = func(p Progress) { heard = append(heard, p) }
@@ -608,13 +621,13 @@ func TestWithoutTokenStates(t *testing.T) {
 // TestTokenTravel: export, import, backup, restore and a change of the model carry them.
 func TestTokenTravel(t *testing.T) {
 	t.Parallel()
-	e := opened(t, t.TempDir(), keptOptions, AutoHNSW)
+	e := opened(t, t.TempDir(), keptOptions, autoHNSW)
 	defer closed(t, e)
 	put(t, e, madeDocs(rand.New(rand.NewPCG(3, 3)), 0, 120)...)
 	want := answers(t, e, tokenProbes)
 	line := exportOf(t, e, archive.ExportOptions{Vectors: true})
 	for mode, chunks := range map[string]int{"": e.db.Present().Chunks(), TokenStatesOff: 0} {
-		c := opened(t, t.TempDir(), Options{ChunkTokens: 60, NoSync: true, TokenStates: mode}, AutoHNSW)
+		c := opened(t, t.TempDir(), Options{ChunkTokens: 60, NoSync: true, TokenStates: mode}, autoHNSW)
 		if _, err := imported(t, c, line); err != nil {
 			t.Fatal(err)
 		}
@@ -633,7 +646,7 @@ func TestTokenTravel(t *testing.T) {
 		}
 		closed(t, c)
 	}
-	c := opened(t, t.TempDir(), Options{NoSync: true}, AutoHNSW)
+	c := opened(t, t.TempDir(), Options{NoSync: true}, autoHNSW)
 	bad := bytes.Replace([]byte(line), []byte(`"bases":["`), []byte(`"bases":["AAAA`), 1)
 	if _, err := imported(t, c, string(bad)); !errors.Is(err, ErrInvalid) {
 		t.Errorf("a damaged basis: %v", err)
@@ -647,7 +660,7 @@ func TestTokenTravel(t *testing.T) {
 	if _, err := archive.Restore(t.Context(), dir, &b, archive.RestoreOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	c = opened(t, dir, Options{ChunkTokens: 60, NoSync: true}, AutoHNSW)
+	c = opened(t, dir, Options{ChunkTokens: 60, NoSync: true}, autoHNSW)
 	sameAnswers(t, "restored", answers(t, c, tokenProbes), want, tokenProbes)
 	codedAll(t, "restored", c)
 	closed(t, c)

@@ -178,8 +178,8 @@ type Hit struct {
 	// TitleMatch is the title match, in [0, 1]: the share of the query's words in the title, by idf, reduced to as
 	// little as a quarter if the title has other words.
 	TitleMatch float32 `json:"title_match"`
-	// TokenScore, in [0, 1], is how well the text's tokens match the query's: the mean of best cosines, by idf, and at
-	// least 0.8·Presence, less 0.2·Presence^1.25. It is 0 if token states are not compared.
+	// TokenScore, in [0, 1], is how well the tokens of the text, of its best part and of its front match the query's
+	// (fusion.Answered). It is 0 if token states are not compared.
 	TokenScore float32 `json:"token_score,omitempty"`
 	Title      string  `json:"title,omitempty"` // title of the document
 	// Symbol is the function or type of source code that contains Span or, without a span, the first one of Text,

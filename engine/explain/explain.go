@@ -52,5 +52,5 @@ type Tie struct {
 	Field      string  // "title" or "text"
 	MatchStart int     // bytes of the title or text
 	MatchEnd   int
-	Cosine     float64 // similarity in [-1, 1]; Hit.TokenScore is Σ Weight·Cosine, or more by exact words
+	Cosine     float64 // similarity in [-1, 1]; Σ Weight·Cosine is the match of the whole text in Hit.TokenScore
 }

@@ -22,7 +22,7 @@ import (
 const (
 	// Calibrated adds absolute scores, so one setting serves every corpus (docs/method.md):
 	//
-	//	κ·(1 − Unknown)·cos(q_out, p) + Presence·s^1.25 + Near·n^1.25 + (Beta + 2·Unknown)·c + Pair·m + Title·h^1.25 [+ κ·Tokens·(max(T, 0.8·s) − 0.2·s^1.25)]
+	//	κ·(1 − Unknown)·cos(q_out, p) + Presence·s^1.25 + Near·n^1.25 + (Beta + 2·Unknown)·c + Pair·m + Title·h^1.25 [+ κ·Tokens·T]
 	//
 	// s is the term recall, n that of the best 24 consecutive words, h the title match, c the normalised BM25, m the
 	// bigram match, T the score of token states, if these are kept (Answered). κ is 1, or the factor of Calibrate.
@@ -35,7 +35,7 @@ const (
 )
 
 // DefaultTokens is the weight of the token states that Options.Tokens 0 means.
-const DefaultTokens = 0.5
+const DefaultTokens = 1
 
 // Options choose how the scores of the dense and the lexical retriever are combined. The zero value is
 // Calibrated with its defaults.
@@ -59,9 +59,9 @@ type Options struct {
 	// Title is the weight of the title match in Calibrated (inverted.Match.Title), to the power 1.25. It is high
 	// if the title has most of the query and little else. 0 means 0.2, a negative value no weight; at most 1000.
 	Title float64
-	// Tokens is the weight of the token states (package late) in Calibrated, if these are kept. 0 means 0.5,
-	// a negative value no weight; at most 1000. A dense search compares tokens only if it is above 0; 1 is a
-	// good value there. A search multiplies it by 16/n for a query of n > 16 tokens and by 1 − Unknown.
+	// Tokens is the weight of the token states (Answered) in Calibrated, if these are kept. 0 means 1, a
+	// negative value no weight; at most 1000. A dense search compares tokens only if it is above 0; 1 is a good
+	// value there. A search multiplies it by 16/n for a query of n > 16 tokens and by 1 − Unknown.
 	Tokens float64
 	// Reach, in [0, 1], is the term recall that the best candidate counts as having at least, in Calibrated. If no
 	// candidate has it, the shares of the query (term recall, nearness, normalised BM25, bigram and title match) of all

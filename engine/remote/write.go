@@ -66,6 +66,7 @@ func (r *Database) put(ctx context.Context, docs []engine.Document, replace bool
 			return res, err
 		}
 	}
+	res.Replaced += len(docs) - len(all) // by a later one with the same id
 	s, err := r.status(ctx)
 	res.Seq = s.Writes
 	return res, err

@@ -86,8 +86,7 @@ func topOf(bits int) int { return 1<<bits - 1 }
 // unitOf returns the unit of scales.
 func unitOf(bits int) float32 { return 2 / (65535 * float32(topOf(bits))) }
 
-// block fills s.sim for block i. It returns the number of codes in the block; values after them are
-// undefined.
+// block fills s.sim for block i. It returns the number of codes in the block, which are repeated until the block is full.
 func (c Codes) block(s *queryScratch, i int) (w int) {
 	from := i * vec.SimLanes
 	w = min(vec.SimLanes, c.n-from)
@@ -105,9 +104,16 @@ func (c Codes) block(s *queryScratch, i int) (w int) {
 		vec.UnpackCodes(short, packed, c.bits)
 	}
 	for g := range groups {
-		copy(s.block[g*4*vec.SimLanes:], short[g*4*w:(g+1)*4*w])
+		repeat(s.block[g*4*vec.SimLanes:(g+1)*4*vec.SimLanes], short[g*4*w:(g+1)*4*w])
 	}
-	copy(s.tail[:], scales)
+	repeat(s.tail[:], scales)
 	s.sim.Scales, s.sim.Block, s.sim.Packed = s.tail[:], s.block, false
 	return w
+}
+
+// repeat fills dst with what is in src.
+func repeat(dst, src []byte) {
+	for n := 0; n < len(dst); {
+		n += copy(dst[n:], src)
+	}
 }

@@ -30,14 +30,14 @@ func TestCodesTellWhatTheyAre(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				wantBits, wantPool := cmpOr(bits, 2), cmpOr(pool, 1)
+				wantBits, wantPool := cmpOr(bits, 4), cmpOr(pool, 1)
 				if c.Bits() != wantBits || c.Pool() != wantPool || c.Rank() != 96 || c.Basis() != b.ID() || c.States() != n {
 					t.Errorf("%d bits, pool %d, %d states: %+v", bits, pool, n, c)
 				}
 				if len(data) != coder.Size(n) {
 					t.Errorf("%d bytes, Size says %d", len(data), coder.Size(n))
 				}
-				if wantBits == 2 && wantPool == 1 && len(data) > 16+26*n {
+				if wantBits == 4 && wantPool == 1 && len(data) > 16+50*n {
 					t.Errorf("%d bytes for %d tokens", len(data), n)
 				}
 			}
@@ -87,10 +87,10 @@ func TestEncodeLeavesOutWhatIsMarked(t *testing.T) {
 	}
 	data, _ := late.Coder{Basis: b}.Encode(nil, cloud(7, 40, dim), nil)
 	c, _ := late.Parse(data)
-	if x, _ := q.Score(c); x == 0 {
+	if x, _ := q.Score(c); x == (late.Match{}) {
 		t.Error("score 0")
 	} else if y, _ := alone.Score(c); x != y {
-		t.Errorf("%g, %g without what is marked", x, y)
+		t.Errorf("%+v, %+v without what is marked", x, y)
 	}
 }
 
@@ -114,7 +114,7 @@ func TestPooledCodes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s, err := q.Score(c); err != nil || math.Abs(s-1) > 0.02 {
+	if s, err := q.Score(c); err != nil || math.Abs(s.Whole-1) > 0.02 {
 		t.Errorf("score %g, %v", s, err)
 	}
 	ties, err := q.Ties(nil, c)
@@ -178,7 +178,7 @@ func TestQueryTakesSeveralBases(t *testing.T) {
 		x, err := both.Score(c)
 		y, err2 := alone.Score(c)
 		if err != nil || err2 != nil || x != y {
-			t.Errorf("%g with both, %g alone (%v, %v)", x, y, err, err2)
+			t.Errorf("%+v with both, %+v alone (%v, %v)", x, y, err, err2)
 		}
 	}
 	data, err := late.Coder{Basis: two}.Encode(nil, passage, nil)
@@ -199,7 +199,7 @@ func TestQueryTakesSeveralBases(t *testing.T) {
 	if _, err := alone.Ties(nil, c); !errors.Is(err, late.ErrBasis) {
 		t.Errorf("ties with codes of another basis: %v", err)
 	}
-	if err := alone.ScoreAll(t.Context(), make([]float64, 2), [][]byte{nil, data}); !errors.Is(err, late.ErrBasis) {
+	if err := alone.ScoreAll(t.Context(), make([]late.Match, 2), [][]byte{nil, data}); !errors.Is(err, late.ErrBasis) {
 		t.Errorf("codes of another basis: %v", err)
 	}
 }
@@ -265,16 +265,16 @@ func TestRefusals(t *testing.T) {
 		t.Fatal(err)
 	}
 	c, _ := late.Parse(data)
-	if s, err := q.Score(c); s != 0 || err != nil {
+	if s, err := q.Score(c); s != (late.Match{}) || err != nil {
 		t.Errorf("a query without tokens scored %g, %v", s, err)
 	}
 	if ties, err := q.Ties(nil, c); len(ties) != 0 || err != nil {
 		t.Errorf("a query without tokens has ties %v, %v", ties, err)
 	}
-	if err := q.ScoreAll(t.Context(), make([]float64, 1), nil); !errors.Is(err, late.ErrLength) {
+	if err := q.ScoreAll(t.Context(), make([]late.Match, 1), nil); !errors.Is(err, late.ErrLength) {
 		t.Errorf("a score too many: %v", err)
 	}
-	if err := q.ScoreAll(t.Context(), make([]float64, 1), [][]byte{[]byte("no codes")}); !errors.Is(err, late.ErrCodes) {
+	if err := q.ScoreAll(t.Context(), make([]late.Match, 1), [][]byte{[]byte("no codes")}); !errors.Is(err, late.ErrCodes) {
 		t.Errorf("no codes: %v", err)
 	}
 }
@@ -329,7 +329,8 @@ func FuzzCodes(f *testing.F) {
 			}
 			return
 		}
-		s, err := q.Score(c)
+		m, err := q.Score(c)
+		s := m.Whole
 		ties, err2 := q.Ties(nil, c)
 		if err != nil {
 			if !errors.Is(err, late.ErrBasis) || !errors.Is(err2, late.ErrBasis) {
@@ -365,7 +366,7 @@ func TestOwnTokensScoreHighest(t *testing.T) {
 		}
 		passages, codes = append(passages, p), append(codes, data)
 	}
-	scores := make([]float64, len(codes))
+	matches, scores := make([]late.Match, len(codes)), make([]float64, len(codes))
 	for i, p := range passages {
 		var states []float32
 		for range 4 {
@@ -376,24 +377,14 @@ func TestOwnTokensScoreHighest(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := q.ScoreAll(t.Context(), scores, codes); err != nil {
+		if err := q.ScoreAll(t.Context(), matches, codes); err != nil {
 			t.Fatal(err)
+		}
+		for i, m := range matches {
+			scores[i] = m.Whole
 		}
 		if top := slices.Index(scores, slices.Max(scores)); top != i || math.Abs(scores[i]-1) > 0.02 {
 			t.Errorf("tokens of passage %d: %g, passage %d has %g", i, scores[i], top, scores[top])
-		}
-	}
-}
-
-// TestSkip: tokens that tell nothing are marked with the others, unless none would be left.
-func TestSkip(t *testing.T) {
-	special := []bool{true, false, false, true}
-	if got := late.Skip(special, func(i int) bool { return i == 2 }); !slices.Equal(got, []bool{true, true, false, true}) {
-		t.Errorf("one tells: %v", got)
-	}
-	for _, tells := range []bool{true, false} {
-		if got := late.Skip(special, func(int) bool { return tells }); !slices.Equal(got, special) {
-			t.Errorf("all tell, or none: %v", got)
 		}
 	}
 }

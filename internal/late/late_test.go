@@ -90,18 +90,26 @@ func TestScoreIsNearTheDefinition(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got, err := q.Score(codes)
+			match, err := q.Score(codes)
+			got := match.Whole
 			if err != nil {
 				t.Fatal(err)
 			}
-			var want, total float64
 			all := cosines(t, b, query, passage)
-			for i, row := range all {
-				want += float64(weights[i]) * slices.Max(row)
-				total += float64(weights[i])
+			part := func(from, to int) float64 {
+				var sum, total float64
+				for i, row := range all {
+					sum += float64(weights[i]) * slices.Max(row[from:min(to, count)])
+					total += float64(weights[i])
+				}
+				return sum / total
 			}
-			if want /= total; math.Abs(got-want) > o.within {
-				t.Errorf("%d bits, %d directions, %d tokens: %g, want %g", o.bits, o.rank, count, got, want)
+			want := late.Match{Whole: part(0, count), Near: part(0, 32), Front: part(0, 48)}
+			for from := 32; from < count; from += 32 {
+				want.Near = max(want.Near, part(from, from+32))
+			}
+			if math.Abs(got-want.Whole) > o.within || math.Abs(match.Near-want.Near) > o.within || math.Abs(match.Front-want.Front) > o.within {
+				t.Errorf("%d bits, %d directions, %d tokens: %+v, want %+v", o.bits, o.rank, count, match, want)
 			}
 			ties, err := q.Ties(nil, codes)
 			if err != nil || len(ties) != 11 { // the first has no weight
@@ -140,14 +148,14 @@ func TestScoreAll(t *testing.T) {
 		all = append(all, data)
 	}
 	all[7] = nil
-	scores := make([]float64, len(all))
+	scores := make([]late.Match, len(all))
 	if err := q.ScoreAll(context.Background(), scores, all); err != nil {
 		t.Fatal(err)
 	}
 	for i, data := range all {
 		if i == 7 {
-			if !math.IsNaN(scores[i]) {
-				t.Errorf("a passage without codes scored %g", scores[i])
+			if !math.IsNaN(scores[i].Whole) || !math.IsNaN(scores[i].Near) || !math.IsNaN(scores[i].Front) {
+				t.Errorf("a passage without codes scored %+v", scores[i])
 			}
 			continue
 		}
@@ -156,11 +164,11 @@ func TestScoreAll(t *testing.T) {
 			t.Fatal(err)
 		}
 		if want, err := q.Score(c); err != nil || scores[i] != want {
-			t.Errorf("passage %d: %g, alone %g (%v)", i, scores[i], want, err)
+			t.Errorf("passage %d: %+v, alone %+v (%v)", i, scores[i], want, err)
 		}
 	}
-	if scores[0] != 0 {
-		t.Errorf("a passage without tokens scored %g", scores[0])
+	if scores[0] != (late.Match{}) {
+		t.Errorf("a passage without tokens scored %+v", scores[0])
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
@@ -189,7 +197,7 @@ func BenchmarkScoreAll(b *testing.B) {
 			}
 			all = append(all, data)
 		}
-		scores := make([]float64, len(all))
+		scores := make([]late.Match, len(all))
 		b.Run(fmt.Sprintf("%d bits", bits), func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {

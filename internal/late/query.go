@@ -122,44 +122,66 @@ func (q *Query) side(c Codes) (sides, error) {
 	return sides{}, fmt.Errorf("%w: %08x with %d directions", ErrBasis, c.basis, c.rank)
 }
 
-// Score is the weighted mean, over the query's tokens, of the cosine with the closest token of the passage.
-// It is in [-1, 1] up to rounding, and 0 if either side has no tokens. ErrBasis if q does not have the basis
-// of the codes. Cost Len·codes·Rank byte multiplications.
-func (q *Query) Score(c Codes) (float64, error) {
+// Match is how well a passage matches a query: the weighted mean, over the query's tokens, of the cosine with the
+// closest token of the passage, of a part of it, and of its front. All are in [-1, 1] up to rounding, and 0 if
+// either side has no tokens. A passage with the answer in one place has a high Near, one about the subject a high Front.
+type Match struct {
+	Whole float64
+	Near  float64 // the best 32 codes in a row, of those that begin at a multiple of 32
+	Front float64 // the first 48 codes
+}
+
+// frontBlocks is the number of blocks that Match.Front looks at; Match.Near looks at two.
+const frontBlocks = 3
+
+// Score compares the query with the codes of a passage. ErrBasis if q does not have their basis. Cost
+// Len·codes·Rank byte multiplications.
+func (q *Query) Score(c Codes) (Match, error) {
 	s := queryScratches.Get().(*queryScratch)
 	defer queryScratches.Put(s)
 	return q.score(c, s)
 }
 
-func (q *Query) score(c Codes, s *queryScratch) (float64, error) {
+func (q *Query) score(c Codes, s *queryScratch) (m Match, err error) {
 	side, err := q.side(c)
 	if err != nil || q.total == 0 || c.n == 0 {
-		return 0, err
+		return m, err
 	}
+	n, last := len(q.weights), blocksOf(c.n)-1
 	s.size(len(side.sums), groupsOf(c.rank))
-	for i := blocksOf(c.n) - 1; i >= 0; i-- {
-		w := c.block(s, i)
+	s.parts = append(s.parts[:0], s.best[:2*n]...)
+	whole, now := s.parts[:n], s.parts[n:] // raised by all blocks so far, and by the last ones
+	m.Near = math.Inf(-1)
+	for i := range last + 1 {
+		if i%2 == 0 && i > 0 {
+			s.size(len(side.sums), groupsOf(c.rank))
+		}
+		c.block(s, i)
 		vec.MaxSim(s.best, side.codes, side.sums, &s.sim)
-		if w < vec.SimLanes { // the last block, and the first here
-			for at := 0; at < len(s.best); at += vec.SimLanes {
-				for lane := w; lane < vec.SimLanes; lane++ {
-					s.best[at+lane] = -math.MaxFloat32
-				}
-			}
+		if i%2 == 0 && i < last && i != frontBlocks-1 {
+			continue
+		}
+		vec.MaxLanes(now, s.best)
+		var part float64
+		m.Whole = 0
+		for t, w := range q.weights {
+			w *= side.scales[t]
+			whole[t] = max(whole[t], now[t])
+			part += float64(w * now[t])
+			m.Whole += float64(w * whole[t])
+		}
+		if m.Near = max(m.Near, part); i < frontBlocks {
+			m.Front = m.Whole
 		}
 	}
-	var sum float64
-	for t, w := range q.weights {
-		sum += float64(w) * float64(side.scales[t]*vec.Max(s.best[t*vec.SimLanes:(t+1)*vec.SimLanes]))
-	}
-	return sum / q.total, nil
+	return Match{m.Whole / q.total, m.Near / q.total, m.Front / q.total}, nil
 }
 
-// ScoreAll writes the score of each passage's codes, given as bytes, to scores, of equal length.
-// Empty codes stand for a passage without token states and score NaN. It stops soon after ctx is
+// ScoreAll writes the match of each passage's codes, given as bytes, to scores, of equal length.
+// Empty codes stand for a passage without token states and give NaNs. It stops soon after ctx is
 // done. ErrCodes, ErrBasis, ErrLength, or that of ctx. Memory does not grow with the number of
 // passages.
-func (q *Query) ScoreAll(ctx context.Context, scores []float64, codes [][]byte) error {
+func (q *Query) ScoreAll(ctx context.Context, scores []Match, codes [][]byte) error {
 	if len(scores) != len(codes) {
 		return fmt.Errorf("%w: %d scores for %d passages", ErrLength, len(scores), len(codes))
 	}
@@ -172,7 +194,7 @@ func (q *Query) ScoreAll(ctx context.Context, scores []float64, codes [][]byte) 
 			}
 		}
 		if len(data) == 0 {
-			scores[i] = math.NaN()
+			scores[i] = Match{math.NaN(), math.NaN(), math.NaN()}
 			continue
 		}
 		c, err := Parse(data)
@@ -263,9 +285,10 @@ func blocksOf(n int) int { return (n + vec.SimLanes - 1) / vec.SimLanes }
 
 type queryScratch struct {
 	best          []float32 // [tokens × lanes]
+	parts         []float32 // [2 × tokens]
 	sim           vec.Sim
 	block, packed []byte
-	tail          [2 * vec.SimLanes]byte // scales of a short block
+	tail          [2 * vec.SimLanes]byte // scales of a short block, again and again
 }
 
 // size allocates for n tokens and codes of the given groups; it sets best below all cosines.

@@ -44,10 +44,10 @@ func readPassages(ctx context.Context, corpus Corpus, dim int, o Options) (*pass
 	sum := sha256.New()
 	var words []text.Word
 	for i := range n {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
 		if i%1024 == 0 {
-			if err := ctx.Err(); err != nil {
-				return nil, err
-			}
 			o.Progress("sample", 0, n, 0)
 		}
 		t, err := corpus.Text(i)

@@ -95,6 +95,17 @@ func MaxSim(best []float32, q []int8, sums []int32, s *Sim) {
 	maxSimGo(best, q, sums, s, groups)
 }
 
+// MaxLanes sets dst[t], for each query token t, to the greatest of its SimLanes numbers in best.
+func MaxLanes(dst, best []float32) {
+	best = best[:len(dst)*SimLanes]
+	if len(dst) == 0 || maxLanes(dst, best) {
+		return
+	}
+	for t := range dst {
+		dst[t] = largestGo(best[t*SimLanes : (t+1)*SimLanes])
+	}
+}
+
 // maxSimGo is the plain Go form.
 func maxSimGo(best []float32, q []int8, sums []int32, s *Sim, groups int) {
 	var scales [SimLanes]float32

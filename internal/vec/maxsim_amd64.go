@@ -11,6 +11,16 @@ func maxSimvnni(best *float32, q *int8, sums *int32, block, scales *byte, tokens
 //go:noescape
 func maxSimavx2(best *float32, q *int8, sums *int32, block, scales *byte, quads, groups int, top int32, unit float32, step int)
 
+//go:noescape
+func maxlanesavx2(dst, best *float32, n int)
+
+func maxLanes(dst, best []float32) bool {
+	if hasAVX2 {
+		maxlanesavx2(&dst[0], &best[0], len(dst))
+	}
+	return hasAVX2
+}
+
 // unpack processes the first bytes of src and returns their number.
 func unpack(dst, src []byte, bits int) int {
 	n := len(src) &^ 31

@@ -325,3 +325,28 @@ group:
 	JNZ     quad2
 	VZEROUPPER
 	RET
+
+// func maxlanesavx2(dst, best *float32, n int)
+//
+// n > 0.
+TEXT ·maxlanesavx2(SB), NOSPLIT, $0-24
+	MOVQ dst+0(FP), DI
+	MOVQ best+8(FP), SI
+	MOVQ n+16(FP), DX
+
+lanes:
+	VMOVUPS      (SI), Y0
+	VMAXPS       32(SI), Y0, Y0
+	VEXTRACTF128 $1, Y0, X1
+	VMAXPS       X1, X0, X0
+	VPSHUFD      $0x4E, X0, X1
+	VMAXPS       X1, X0, X0
+	VPSHUFD      $0xB1, X0, X1
+	VMAXPS       X1, X0, X0
+	VMOVSS       X0, (DI)
+	ADDQ         $64, SI
+	ADDQ         $4, DI
+	DECQ         DX
+	JNZ          lanes
+	VZEROUPPER
+	RET

@@ -19,6 +19,8 @@ func signed(bits int) (flip uint64, zero int32) {
 	return 0, 1 - 1<<bits
 }
 
+func maxLanes(dst, best []float32) bool { return false }
+
 func maxSim(best []float32, q []int8, sums []int32, s *Sim, groups int) bool {
 	if s.Packed {
 		return false

@@ -3,6 +3,7 @@ package vec
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 )
 
@@ -86,6 +87,24 @@ func TestMaxSim(t *testing.T) {
 					t.Fatal("wrote behind best")
 				}
 			}
+		}
+	}
+}
+
+// TestMaxLanes: the greatest number may stand in any lane, and be negative.
+func TestMaxLanes(t *testing.T) {
+	for n := range 2 * SimLanes {
+		best, want := make([]float32, n*SimLanes), make([]float32, n)
+		for i := range best {
+			best[i] = -float32(2 + i%7)
+		}
+		for i := range want {
+			want[i] = -1 / float32(i+1)
+			best[i*SimLanes+(i+n)%SimLanes] = want[i]
+		}
+		got := make([]float32, n)
+		if MaxLanes(got, best); !slices.Equal(got, want) {
+			t.Fatalf("%v, want %v", got, want)
 		}
 	}
 }

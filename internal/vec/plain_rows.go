@@ -28,7 +28,9 @@ func dotInt8At([]int32, []int8, []*int8) bool                                 { 
 func dotInt4At([]int32, []int8, []int8, []*int8) bool                         { return false }
 func unpackInt4(lo, hi, src []int8) int                                       { return 0 }
 
-func unpack(dst, src []byte, bits int) int                                   { return 0 }
+func unpack(dst, src []byte, bits int) int { return 0 }
+func maxLanes(dst, best []float32) bool    { return false }
+
 func maxSim(best []float32, q []int8, sums []int32, s *Sim, groups int) bool { return false }
 
 const signKernel = "go"

@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lexsem/lexsem/engine"
+	"github.com/lexsem/lexsem/internal/testkit/servers"
 	"github.com/lexsem/lexsem/internal/testkit/trial"
 )
 
@@ -27,6 +29,9 @@ type op struct {
 	After  string         `json:"after,omitempty"`
 	Query  string         `json:"query,omitempty"`
 	Mode   string         `json:"mode,omitempty"`
+	// Of a search: Variant with Exact, which says all that another search engine must do alike. It repairs no words, and
+	// has no local bridges.
+	Variant string `json:"variant,omitempty"`
 }
 
 type doc struct {
@@ -139,6 +144,7 @@ func program(r *rand.Rand, n int) []op {
 			o.Do, o.Filter = "count", where()
 		case k < 80:
 			o.Do, o.Filter, o.Query, o.Mode = "search", where(), words(1+r.IntN(4)), pick(programModes)
+			o.Variant = pick([]string{"", engine.VariantNone, "rlr"})
 		case k < 84:
 			o.Do = "export"
 		case k < 85 && r.IntN(3) == 0: // which takes half a second
@@ -200,6 +206,9 @@ func compare(t *testing.T, program []op) string {
 			byStates[w.states] = replies
 		}
 		for i, o := range program {
+			if w.far != nil && o.Do == "search" && o.Variant == "" {
+				continue
+			}
 			want, part := first[i], 1e-4
 			if o.Do == "search" && w.states { // these change scores, and codes follow the texts that were encoded together
 				want, part = byStates[true][i], .05
@@ -233,11 +242,27 @@ func shrink(t *testing.T, program []op) []op {
 	return program
 }
 
+var postgres string // URL of a PostgreSQL with pgvector, "" for none
+
 // TestAlike runs programs of public operations, at random and those that failed once, on several configurations: kinds
 // of index, with token states and without, in this process, by another one that has the collections open, over HTTP,
-// and with collections that are closed all the time. All must answer alike. A program that fails is shrunk and
+// with collections that are closed all the time, and in front of another search engine: a double in memory and, where
+// LEXSEM_POSTGRES names its programs, PostgreSQL with pgvector. All must answer alike. A program that fails is shrunk and
 // written to testdata/programs.
 func TestAlike(t *testing.T) {
+	if programs := os.Getenv("LEXSEM_POSTGRES"); programs != "" {
+		dir, err := os.MkdirTemp("", "lexsem-postgres") // all of its parents are readable, as t.TempDir's are not
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer os.RemoveAll(dir)
+		n, err := servers.Postgres(t.Context(), programs, dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer n.Kill()
+		postgres = n.URL
+	}
 	kept, err := filepath.Glob("testdata/programs/*.json")
 	if err != nil {
 		t.Fatal(err)

@@ -31,6 +31,7 @@ type world struct {
 	held    bool // another Set has the collections open
 	server  *httpapi.Server
 	overWeb bool
+	far     *far // the collections are in another search engine
 
 	dir, backups string
 	holder, set  *collections.Set // holder is nil where set opens the collections
@@ -65,6 +66,10 @@ func worlds(t *testing.T) []*world {
 		w.begin(t)
 		all = append(all, w)
 	}
+	all = append(all, &world{name: "in front of a Backend", far: inMemory()})
+	if postgres != "" {
+		all = append(all, &world{name: "in front of pgvector", far: inPostgres(postgres)})
+	}
 	return all
 }
 
@@ -94,6 +99,12 @@ func (w *world) begin(t *testing.T) {
 
 func (w *world) end(t *testing.T) {
 	t.Helper()
+	if w.far != nil {
+		if err := w.far.end(); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
 	err := w.set.Close()
 	if w.holder != nil {
 		err = errors.Join(err, w.holder.Close())
@@ -145,6 +156,12 @@ func counts(r engine.AddResult) []int { return []int{r.Added, r.Replaced, r.Unch
 func (w *world) run(t *testing.T, o op) reply {
 	t.Helper()
 	ctx := t.Context()
+	if w.far != nil {
+		if r, ok := w.far.run(t, o); ok {
+			return r
+		}
+		return w.inDatabase(t, w.far.all[o.In], o)
+	}
 	switch o.Do {
 	case "reopen":
 		w.end(t)
@@ -180,7 +197,14 @@ func (w *world) run(t *testing.T, o op) reply {
 	if err != nil {
 		return failed(err)
 	}
-	f := engine.Filter{}
+	return w.inDatabase(t, db, o)
+}
+
+// inDatabase makes a step in a database.
+func (w *world) inDatabase(t *testing.T, db engine.Database, o op) reply {
+	t.Helper()
+	ctx, f := t.Context(), engine.Filter{}
+	var err error
 	if o.Filter != "" {
 		if f, err = filter.Parse(o.Filter); err != nil {
 			return failed(err)
@@ -237,7 +261,7 @@ func (w *world) run(t *testing.T, o op) reply {
 	case "count":
 		return said(db.Count(ctx, f))
 	case "search":
-		res, err := db.Search(ctx, engine.Query{Text: o.Query, Mode: o.Mode, Filter: f, K: 100})
+		res, err := db.Search(ctx, engine.Query{Text: o.Query, Mode: o.Mode, Filter: f, K: 100, Variant: o.Variant, Exact: o.Variant != ""})
 		if err != nil {
 			return failed(err)
 		}
@@ -332,7 +356,7 @@ func (w *world) byWeb(t *testing.T, o op) (reply, bool) {
 		}), true
 	case "search":
 		r := reply{}
-		got := w.ask(t, "POST", o.In+"/search", "", map[string]any{"query": o.Query, "mode": o.Mode, "filter": o.Filter, "k": 100}, func(body []byte) (any, error) {
+		got := w.ask(t, "POST", o.In+"/search", "", map[string]any{"query": o.Query, "mode": o.Mode, "filter": o.Filter, "k": 100, "variant": o.Variant, "exact": o.Variant != ""}, func(body []byte) (any, error) {
 			var s struct {
 				Mode string
 				Hits []struct {

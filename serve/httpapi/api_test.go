@@ -154,6 +154,21 @@ func TestSearchRepairs(t *testing.T) {
 	}
 }
 
+// Words of other scripts, signs and function words are found as they are typed, also in a batch.
+func TestSearchWordsAsTyped(t *testing.T) {
+	c := newClient(t, Options{})
+	c.want(c.ask("POST", "/v1/documents", `{"documents": [{"id": "cat", "text": "猫が寝ている 🚀"}, {"id": "air", "text": "CO₂ rose in the Straße."}, {"id": "band", "text": "The Who played."}]}`), 200, "")
+	for query, want := range map[string]string{"猫": "cat", "🚀": "cat", "co2": "air", "strasse": "air", "the who": "band"} {
+		body := fmt.Sprintf(`{"query": %q, "mode": "lexical", "k": 1}`, query)
+		if got := c.ask("POST", "/v1/search", body); got.at(t, "hits", 0, "id") != want {
+			t.Errorf("%s: %s", query, got.raw)
+		}
+		if got := c.ask("POST", "/v1/search/batch", `{"searches": [`+body+`]}`); got.at(t, "results", 0, "hits", 0, "id") != want {
+			t.Errorf("%s in a batch: %s", query, got.raw)
+		}
+	}
+}
+
 // A query for places has all lines with a string, counted in the file where there is one, also in a batch.
 func TestSearchPlaces(t *testing.T) {
 	c := newClient(t, Options{})

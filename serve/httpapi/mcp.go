@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"bytes"
+	"context"
 	"io"
 	"math"
 	"net/http"
@@ -35,8 +36,8 @@ func costOfMessage(raw []byte) (int64, error) {
 }
 
 // bounded wraps a handler of another package that works on a database. Once their bodies
-// are read, its requests wait for a turn like those of routes; a client that does not read
-// the answer is dropped after LoadTimeout.
+// are read, its requests wait for a turn like those of routes and end after LoadTimeout; a client that does not read
+// the answer is dropped then.
 func (s *Server) bounded(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		x := w.(*exchange)
@@ -53,7 +54,9 @@ func (s *Server) bounded(h http.Handler) http.Handler {
 		}
 		defer give()
 		_ = http.NewResponseController(x).SetWriteDeadline(time.Now().Add(s.o.LoadTimeout)) // not every connection has deadlines
-		r = r.Clone(r.Context())
+		ctx, cancel := context.WithTimeout(r.Context(), s.o.LoadTimeout)
+		defer cancel()
+		r = r.Clone(ctx)
 		r.Header.Del("Content-Encoding")
 		r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(p.raw)), int64(len(p.raw))
 		h.ServeHTTP(w, r)

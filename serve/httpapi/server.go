@@ -202,6 +202,12 @@ func (s *Server) run(c *call, rt *route) (out any, err error) {
 		return nil, err
 	}
 	defer give()
+	limit := s.o.Timeout
+	if rt.scope == ScopeWrite {
+		limit = s.o.LoadTimeout
+	}
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
 	var in any
 	if rt.in != nil {
 		in = rt.in()
@@ -209,12 +215,6 @@ func (s *Server) run(c *call, rt *route) (out any, err error) {
 			return nil, err
 		}
 	}
-	limit := s.o.Timeout
-	if rt.scope == ScopeWrite {
-		limit = s.o.LoadTimeout
-	}
-	ctx, cancel := context.WithTimeout(ctx, limit)
-	defer cancel()
 	if err := s.find(ctx, c, rt); err != nil {
 		return nil, err
 	}

@@ -173,11 +173,14 @@ func (m *messages) accept(values []json.RawMessage) error {
 		if v[0] == '[' {
 			m.batches.Store(true)
 		}
-		line := bytes.NewBuffer(m.ready)
-		if err := json.Compact(line, v); err != nil {
-			return err
+		if bytes.ContainsAny(v, "\r\n") { // which the SDK takes for its end
+			var line bytes.Buffer
+			if err := json.Compact(&line, v); err != nil {
+				return err
+			}
+			v = line.Bytes()
 		}
-		m.ready = append(line.Bytes(), '\n')
+		m.ready = append(append(m.ready, v...), '\n')
 	}
 	return nil
 }

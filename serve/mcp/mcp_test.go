@@ -369,6 +369,21 @@ func TestSearchPages(t *testing.T) {
 	}
 }
 
+// Words of other scripts, signs and function words are found as they are typed.
+func TestSearchWordsAsTyped(t *testing.T) {
+	e := shelf(t)
+	if _, err := e.Upsert(t.Context(), []engine.Document{{ID: "cat", Text: "猫が寝ている 🚀"}, {ID: "air", Text: "CO₂ rose in the Straße."}, {ID: "band", Text: "The Who played."}}); err != nil {
+		t.Fatal(err)
+	}
+	c := connect(t, e, mcp.Options{})
+	for query, want := range map[string]string{"猫": "cat", "🚀": "cat", "co2": "air", "strasse": "air", "the who": "band"} {
+		var a struct{ Hits []struct{ ID string } }
+		if text, failed := call(t, c, "search", object{"query": query, "mode": "lexical"}, &a); failed || len(a.Hits) == 0 || a.Hits[0].ID != want {
+			t.Errorf("%s: %s", query, text)
+		}
+	}
+}
+
 // What was searched for besides what was typed is told, by search and by explain.
 func TestSearchRepairs(t *testing.T) {
 	c := connect(t, shelf(t), mcp.Options{})

@@ -28,7 +28,7 @@ const dim = 48
 // opened opens a database that the test closes.
 func opened(t *testing.T, dir string, enc encoder.Encoder, o engine.Options) *engine.Engine {
 	t.Helper()
-	o.NoSync, o.MemoryMiB = true, engine.MinMemoryMiB-1 // the store's least: opening clears it
+	o.NoSync, o.MemoryMiB = true, 64 // the least: opening clears it
 	e, err := engine.Open(t.Context(), dir, enc, o)
 	if err != nil {
 		t.Fatal(err)
@@ -192,6 +192,14 @@ func steps(t *testing.T) []step {
 		{"search mistyped", search(engine.Query{Text: "speeks of y7"})},
 		{"search places", search(engine.Query{Text: "w3", Places: true, K: 5})},
 		{"search mistyped exactly", search(engine.Query{Text: "speeks of y7", Exact: true})},
+		{"search operators", search(engine.Query{Text: `"keys of" -y9 +unit title:about sp*`, K: 30})},
+		{"search only operators", search(engine.Query{Text: "-keys -unit", Mode: engine.ModeLexical, K: 30})},
+		{"search an unmet phrase", search(engine.Query{Text: `"never said" keys`})},
+		{"search plain", search(engine.Query{Text: "keys -unit", Plain: true})},
+		{"words as they are typed", upsert(engine.Document{ID: "typed", Text: "猫が寝ている 🚀. CO₂ rose in the Straße. The Who played."})},
+		{"search one character", search(engine.Query{Text: "猫", Mode: engine.ModeLexical})},
+		{"search signs and accents", search(engine.Query{Text: "🚀 co2 strasse"})},
+		{"search function words", search(engine.Query{Text: "the who", Mode: engine.ModeLexical})},
 		{"search alike", search(engine.Query{Like: []string{"d7", "d3:1"}, Unlike: []string{"d5"}, K: 4})},
 		{"search boosted", search(engine.Query{Text: "keys of y7", Boost: "0.5*field(n, 7)", GroupBy: "lang", PerGroup: 2})},
 		{"search sorted", search(engine.Query{Text: "keys of y7", Sort: "n desc", K: 20})},
@@ -218,6 +226,12 @@ func steps(t *testing.T) []step {
 		}},
 		{"explain mistyped", func(ctx context.Context, db engine.Database) (any, error) {
 			return db.Explain(ctx, engine.Query{Text: "speeks of y7"}, "d7")
+		}},
+		{"explain operators", func(ctx context.Context, db engine.Database) (any, error) {
+			return db.Explain(ctx, engine.Query{Text: "keys -y9 +unit"}, "d7")
+		}},
+		{"explain what operators exclude", func(ctx context.Context, db engine.Database) (any, error) {
+			return db.Explain(ctx, engine.Query{Text: "keys -unit"}, "d7")
 		}},
 		{"explain none", func(ctx context.Context, db engine.Database) (any, error) {
 			return db.Explain(ctx, engine.Query{Text: "keys"}, "none")

@@ -74,7 +74,7 @@ func (r *Run) foretell(cs []fusion.Candidate) {
 		}
 		c.Dense = r.foretold[0].at + r.foretold[0].slope*c.Presence
 		if r.late != nil {
-			c.Tokens = fusion.Answered(r.foretold[1].at+r.foretold[1].slope*c.Presence, c.Presence)
+			c.Tokens = r.foretold[1].at + r.foretold[1].slope*c.Presence
 		}
 	}
 }

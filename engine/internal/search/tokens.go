@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 
 	"github.com/lexsem/lexsem/engine/fusion"
 	"github.com/lexsem/lexsem/internal/late"
@@ -37,25 +36,23 @@ func (r *Run) matchTokens(ctx context.Context, cs []fusion.Candidate) error {
 	if r.late == nil {
 		return nil
 	}
-	scores := make([]float64, len(cs))
-	for i := range scores {
-		scores[i] = math.NaN() // of those without
+	matches := make([]late.Match, len(cs))
+	for i, c := range cs { // those without
+		d := max(-1, min(c.Dense, 1))
+		matches[i] = late.Match{Whole: d, Near: d, Front: d}
 	}
 	err := r.S.Codes(ctx, len(cs), func(i int) uint64 { return cs[i].Ord }, func(i int, codes []byte) error {
 		c, err := late.Parse(codes)
 		if err == nil {
-			scores[i], err = r.late.Score(c)
+			matches[i], err = r.late.Score(c)
 		}
 		return unread(err)
 	})
 	if err != nil {
 		return err
 	}
-	for i, s := range scores {
-		if math.IsNaN(s) {
-			s = max(-1, min(cs[i].Dense, 1))
-		}
-		cs[i].Tokens = fusion.Answered(s, cs[i].Presence)
+	for i, m := range matches {
+		cs[i].Tokens = fusion.Answered(m, cs[i].Match)
 	}
 	r.step("tokens")
 	return nil

@@ -49,6 +49,12 @@ func writes(t *testing.T, open func(t *testing.T, enc encoder.Encoder) engine.Da
 	if res, err := db.Search(ctx, engine.Query{Text: other.Title + " " + other.Text, Mode: engine.ModeDense, Variant: "none", K: 1}); err != nil || res.Hits[0].ID != other.ID || res.Hits[0].Cosine < .99 {
 		t.Errorf("by the text that a document has now: %+v, %v", res.Hits, err)
 	}
+	earlier := other // in the same call
+	earlier.Text = "a subject for a moment: glaciers"
+	other.Text += " and lava"
+	if res, err := db.Upsert(ctx, []engine.Document{earlier, other}); err != nil || res.Replaced != 2 || get(other.ID).Text != other.Text {
+		t.Errorf("an id twice: %+v, %v, %q", res, err, get(other.ID).Text)
+	}
 	// A document in chunks becomes one without, and back.
 	long, short := docs[5], docs[5]
 	short.Text = "short now"

@@ -72,7 +72,7 @@ var allowed = map[string][]string{
 	"engine/adapters/internal/adapt":         {"engine", "engine/filter", "encoder"},
 	"engine/adapters/internal/adapttest":     {"engine", "encoder"},
 	"engine/filter":                          {"internal/fault", "internal/metadata"},
-	"engine/fusion":                          {"internal/fault", "internal/inverted"},
+	"engine/fusion":                          {"internal/fault", "internal/inverted", "internal/late"},
 	"internal/local":                         {"modulate", "internal/ridge", "internal/vec", "internal/cow", "internal/radix", "internal/snapshot"},
 	"internal/ridge":                         {"internal/vec", "internal/cow", "internal/snapshot", "internal/radix"},
 	"internal/testkit/testcorpus":            {"internal/vec"},

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -233,8 +234,8 @@ func fewerCollections() { setGCPercent(400) }
 
 // setGCPercent sets GOGC, unless the user has set it.
 func setGCPercent(n int) {
-	if set := debug.SetGCPercent(n); set != 100 {
-		debug.SetGCPercent(set)
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(n)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -179,6 +180,10 @@ func (o serveOptions) run(ctx context.Context, a *app, args []string) (err error
 		return err
 	}
 	defer closing(end)
+	var used runtime.MemStats
+	if runtime.ReadMemStats(&used); used.HeapAlloc > 64<<20 { // weights of a model that Go runs: half as much again is more than garbage needs
+		setGCPercent(25)
+	}
 	h.Page = page.Handler()
 	searched := engine.WithReranker(db, second, *o.second.depth)
 	h.MCP = mcp.New(searched, mcp.Options{ReadOnly: *o.readOnly, Place: location.Of, AnyHost: true, Timeout: h.Timeout, Logger: h.Logger, Version: h.Version}).Handler
