@@ -9,6 +9,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/lexsem/lexsem/internal/regular"
@@ -45,14 +46,16 @@ func describable(dir string) bool {
 // Describe reads the files that sentence-transformers and transformers write with a model. It also
 // returns a line, fit for a log, for each assumption. The model is named after its folder.
 //
-//   - modules.json: a Transformer and a Pooling, or a StaticEmbedding; any number of Dense, a Normalize.
-//     Without the file: a Transformer and the Pooling in 1_Pooling, or the files of Model2Vec.
+//   - modules.json: a Transformer and a Pooling, or a StaticEmbedding; any number of Dense, a Normalize. Or a
+//     Transformer and Dense modules of PyLate (Late), or an MLMTransformer and a SpladePooling (Splade).
+//     Without the file: a Transformer and the Pooling in 1_Pooling, the files of Model2Vec, or those of ColBERT.
 //   - config.json of the Pooling: one mode, include_prompt. Without the file: mean.
 //   - config_sentence_transformers.json: the prompt "query" for queries; for passages the
 //     first of "document", "passage" and "corpus"; if it has none of these, a default
 //     prompt for both.
 //   - tokens: max_seq_length in sentence_bert_config.json, else model_max_length in
-//     tokenizer_config.json, else 256, of static models 512; at most what max_position_embeddings allows.
+//     tokenizer_config.json, else 256, of static models 512; of PyLate document_length and query_length; at most what
+//     max_position_embeddings allows.
 //
 // Errors wrap ErrSpec, and name what is damaged or unknown. Files that cannot be read give the errors
 // of the file system.
@@ -91,17 +94,19 @@ func (d *description) wrong(format string, args ...any) error {
 
 // modules reads the list of modules.
 func (d *description) modules() error {
-	var modules []struct {
+	type module struct {
 		Path string `json:"path"`
 		Type string `json:"type"`
 	}
+	var modules []module
 	found, err := d.read(fileModules, &modules)
 	if err != nil {
 		return err
 	}
 	if !found {
 		var config struct {
-			Type string `json:"model_type"`
+			Type  string   `json:"model_type"`
+			Kinds []string `json:"architectures"`
 		}
 		if _, err := d.read(fileConfig, &config); err != nil {
 			return err
@@ -110,32 +115,44 @@ func (d *description) modules() error {
 			d.spec.Static, d.spec.Pooling = ".", PoolMean
 			return nil
 		}
+		if slices.Contains(config.Kinds, stanford) {
+			d.spec.Dense = []string{stanfordHead}
+			return d.late()
+		}
 		return d.pooling(folderPooling, false)
 	}
 	if len(modules) > maxModules {
 		return d.wrong("%s lists %d modules; at most %d are read", fileModules, len(modules), maxModules)
 	}
-	place := 0 // of what came last: a Transformer 1, a Pooling 2, a Dense 3, a Normalize 4
+	late := slices.ContainsFunc(modules, func(m module) bool { return strings.HasPrefix(m.Type, "pylate.") })
+	masked := false // the Transformer gives scores of words
+	place := 0      // of what came last: a Transformer 1, a Pooling 2, a Dense 3, a Normalize 4
 	for _, m := range modules {
 		kind := strings.TrimPrefix(m.Type, "sentence_transformers.")
-		if kind != m.Type {
+		if kind != m.Type || kind == "pylate.models.Dense.Dense" {
 			kind = lastPart(kind)
 		}
-		if (kind == "Pooling" || kind == "Dense") && !filepath.IsLocal(filepath.FromSlash(m.Path)) {
+		if (kind == "Pooling" || kind == "Dense" || kind == "SpladePooling") && !filepath.IsLocal(filepath.FromSlash(m.Path)) {
 			return d.wrong("%s: %s has the folder %q, which is none inside the model's", fileModules, kind, m.Path)
 		}
-		fits := place == 2 || place == 3
+		fits := place == 2 || place == 3 || late && place == 1 && kind == "Dense"
 		switch kind {
-		case "Transformer":
+		case "Transformer", "MLMTransformer":
+			masked = kind == "MLMTransformer"
 			fits, place = place == 0, 1
 			if m.Path != "" {
-				return d.wrong("%s: the Transformer lies in %q; move its files beside %s and make its path empty", fileModules, m.Path, fileModules)
+				return d.wrong("%s: the transformer lies in %q; move its files beside %s and make its path empty", fileModules, m.Path, fileModules)
 			}
 		case "StaticEmbedding":
 			fits, place = place == 0, 2
 			d.spec.Static, d.spec.Pooling = cmp.Or(m.Path, "."), PoolMean
+		case "SpladePooling":
+			fits, place = place == 1 && masked, 4
+			if err := d.splade(m.Path); err != nil {
+				return err
+			}
 		case "Pooling":
-			fits, place = place == 1, 2
+			fits, place = place == 1 && !late && !masked, 2
 			if err := d.pooling(m.Path, true); err != nil {
 				return err
 			}
@@ -145,7 +162,7 @@ func (d *description) modules() error {
 		case "Normalize":
 			place = 4
 		default:
-			return d.wrong("%s: a module of type %q is not known; known are Transformer, StaticEmbedding, Pooling, Dense and Normalize", fileModules, m.Type)
+			return d.wrong("%s: a module of type %q is not known; known are Transformer, StaticEmbedding, Pooling, Dense and Normalize, of a SparseEncoder MLMTransformer and SpladePooling", fileModules, m.Type)
 		}
 		if !fits {
 			return d.wrong("%s: %s stands where it cannot; known is Transformer, Pooling, Dense as often as there are some, Normalize", fileModules, kind)
@@ -153,6 +170,9 @@ func (d *description) modules() error {
 	}
 	if place < 2 {
 		return d.wrong("%s has no Pooling", fileModules)
+	}
+	if late {
+		return d.late()
 	}
 	return nil
 }
@@ -284,6 +304,7 @@ func (d *description) length() error {
 		return err
 	}
 	switch {
+	case d.spec.Late != nil:
 	case sentence.Max != nil && *sentence.Max > 0:
 		d.spec.MaxTokens = *sentence.Max
 	case tokenizer.Max != nil && *tokenizer.Max >= 1 && *tokenizer.Max <= MaxTokens:
@@ -309,6 +330,9 @@ func (d *description) length() error {
 	}
 	if positions > 0 {
 		d.spec.MaxTokens = min(d.spec.MaxTokens, positions)
+		if l := d.spec.Late; l != nil {
+			l.QueryTokens = min(l.QueryTokens, positions)
+		}
 	}
 	return nil
 }

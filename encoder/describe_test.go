@@ -33,6 +33,11 @@ func modules(kinds ...string) string {
 	return "[" + strings.Join(parts, ",") + "]"
 }
 
+// pylate is modules where pylate.KIND is a module of PyLate.
+func pylate(kinds ...string) string {
+	return strings.ReplaceAll(modules(kinds...), "sentence_transformers.models.pylate.", "pylate.models.Dense.")
+}
+
 func TestDescribe(t *testing.T) {
 	base := func(change func(*Spec)) Spec {
 		s := Spec{Model: "m", Precision: "fp32", Pooling: PoolMean, MaxTokens: 256}
@@ -60,6 +65,19 @@ func TestDescribe(t *testing.T) {
 			base(func(s *Spec) { s.Pooling, s.Dense = PoolCLS, []string{"2_Dense", "3_Dense"} }), 1},
 		{"newer names of modules", map[string]string{"modules.json": strings.ReplaceAll(modules("Transformer", "Pooling=1_Pooling", "Normalize=2"), ".models.", ".sentence_transformer.modules.x."), "1_Pooling/config.json": flags("cls_token")},
 			base(func(s *Spec) { s.Pooling = PoolCLS }), 1},
+		{"of PyLate", map[string]string{"modules.json": pylate("Transformer", "pylate.Dense=1_Dense", "pylate.Dense=2_Dense"), "config.json": `{"max_position_embeddings":128}`,
+			"config_sentence_transformers.json": `{"prompts":{"query":"seek: ","document":""},"query_prefix":"[Q] ","document_prefix":"","query_length":256,"skiplist_words":["a"]}`},
+			base(func(s *Spec) {
+				s.Dense, s.MaxTokens, s.QueryPrefix = []string{"1_Dense", "2_Dense"}, 128, "seek: "
+				s.Late = &Late{QueryMark: "[Q] ", QueryTokens: 128, Skip: []string{"a"}}
+			}), 0},
+		{"of SPLADE", map[string]string{"modules.json": strings.ReplaceAll(modules("MLMTransformer", "SpladePooling=1"), ".models.", ".sparse_encoder.models."), "1/config.json": `{"pooling_strategy":"max","activation_function":"log1p_relu"}`},
+			base(func(s *Spec) { s.Splade = &Splade{Twice: true} }), 2},
+		{"of ColBERT", map[string]string{"config.json": `{"architectures":["HF_ColBERT"]}`, "artifact.metadata": `{"doc_token_id":"[D]","query_maxlen":48,"doc_maxlen":220}`},
+			base(func(s *Spec) {
+				s.Dense, s.MaxTokens = []string{"."}, 220
+				s.Late = &Late{QueryMark: "[unused0]", PassageMark: "[D]", QueryTokens: 48, Skip: strings.Split(punctuation, "")}
+			}), 0},
 		{"prompts", map[string]string{"config_sentence_transformers.json": `{"prompts":{"query":"q: ","corpus":"c: ","passage":"p: "},"default_prompt_name":"query"}`, "config.json": `{}`},
 			base(func(s *Spec) { s.QueryPrefix, s.PassagePrefix = "q: ", "p: " }), 2},
 		{"the document first", map[string]string{"config_sentence_transformers.json": `{"prompts":{"document":"d: ","passage":"p: "},"default_prompt_name":null}`},
@@ -97,6 +115,12 @@ func TestDescribeRefuses(t *testing.T) {
 	}{
 		{"an unknown module", map[string]string{"modules.json": modules("Transformer", "LSTM=1")}, "LSTM"},
 		{"a module of another library", map[string]string{"modules.json": `[{"path":"","type":"custom_st.Transformer"}]`}, "custom_st.Transformer"},
+		{"a Pooling in PyLate", map[string]string{"modules.json": pylate("Transformer", "Pooling=1_Pooling", "pylate.Dense=2"), "1_Pooling/config.json": cls}, "Pooling stands where"},
+		{"PyLate without a transformer", map[string]string{"modules.json": pylate("pylate.Dense=2")}, "Dense stands where"},
+		{"another module of PyLate", map[string]string{"modules.json": pylate("Transformer", "pylate.Sparse=2")}, "Sparse"},
+		{"SPLADE by sums", map[string]string{"modules.json": modules("MLMTransformer", "SpladePooling=1"), "1/config.json": `{"pooling_strategy":"sum"}`}, `"sum"`},
+		{"SPLADE without scores", map[string]string{"modules.json": modules("Transformer", "SpladePooling=1")}, "SpladePooling stands where"},
+		{"scores of words that are pooled", map[string]string{"modules.json": modules("MLMTransformer", "Pooling=1"), "1/config.json": cls}, "Pooling stands where"},
 		{"no pooling", map[string]string{"modules.json": modules("Transformer")}, "no Pooling"},
 		{"no modules", map[string]string{"modules.json": `[]`}, "no Pooling"},
 		{"pooling first", map[string]string{"modules.json": modules("Pooling=1_Pooling", "Transformer"), "1_Pooling/config.json": cls}, "stands where"},

@@ -31,7 +31,8 @@ const (
 	// modules if it has some. Encoders without states, or whose modules have no such states (see
 	// Pooler), return ErrNoHidden.
 	NeedHidden
-	// NeedLogits requests Output.Logits, the masked-language-model logits at the first token. Encoders
+	// NeedLogits requests Output.Logits, the masked-language-model logits at the first token, or those of
+	// a Splade model. Encoders
 	// without such a head return ErrNoLogits.
 	NeedLogits
 )

@@ -16,15 +16,18 @@ type Pooler struct {
 	leave   bool
 	prompt  [2]int // tokens that are not pooled, by role
 	layers  []dense
-	width   int // of a state
+	width   int  // of a state
+	late    bool // the layers stand before the pooling, and states have length 1
 }
 
-// dense is y = activate(x·Wᵀ + b).
+// dense is y = activate(x·Wᵀ + b) + r.
 type dense struct {
 	in, out  int
 	weight   []float32 // [out × in]
 	bias     []float32 // [out], nil for none
 	activate func(float64) float64
+	residual bool      // r is x, or x·Rᵀ; else 0
+	remains  []float32 // R [out × in], nil for the identity
 }
 
 // The activations of Dense modules, by their names in PyTorch. Identity is nil.
@@ -47,14 +50,14 @@ const (
 // tokens of a prefix. Errors wrap ErrSpec for a module that is damaged, does not fit or has an unknown
 // kind, and fs.ErrNotExist for a missing one.
 func NewPooler(dir string, s Spec, t Tokenizer, width int) (*Pooler, error) {
-	p := &Pooler{pooling: s.Pooling, leave: s.LeavePrompt, width: width}
+	p := &Pooler{pooling: s.Pooling, leave: s.LeavePrompt, width: width, late: s.Late != nil}
 	if s.LeavePrompt {
 		for _, r := range []Role{Passage, Query} {
 			p.prompt[r] = promptTokens(t, s.Prefix(r))
 		}
 	}
 	for _, name := range s.Dense {
-		d, err := loadDense(filepath.Join(dir, filepath.FromSlash(name)))
+		d, err := loadDense(filepath.Join(dir, filepath.FromSlash(name)), s.Late != nil)
 		if err != nil {
 			return nil, err
 		}
@@ -79,7 +82,8 @@ func promptTokens(t Tokenizer, prefix string) int {
 	return n
 }
 
-func loadDense(dir string) (dense, error) {
+// loadDense reads the module in dir. A Late model has it before the pooling, and of its first authors in its own file.
+func loadDense(dir string, late bool) (dense, error) {
 	var d dense
 	wrong := func(format string, args ...any) (dense, error) {
 		return dense{}, fmt.Errorf("%w: %s: %s", ErrSpec, dir, fmt.Sprintf(format, args...))
@@ -97,27 +101,29 @@ func loadDense(dir string) (dense, error) {
 	if found, err := readJSON(path, &c); err != nil || !found {
 		return d, missing(path, err)
 	}
-	if c.In < 1 || c.In > maxFeatures || c.Out < 1 || c.Out > maxFeatures {
-		return wrong("%d features in and %d out; want 1 to %d of each", c.In, c.Out, maxFeatures)
-	}
-	for _, name := range []string{c.From, c.To} {
-		if name != "" && name != "sentence_embedding" {
-			return wrong("a Dense module of %q; only of the vector of a text is known", name)
-		}
-	}
-	if c.Residual {
-		return wrong("use_residual is set, which is not known")
-	}
-	activate, ok := denseActivations[lastPart(c.Activation)]
-	if !ok {
-		return wrong("activation_function %q is not known; known are Identity, Tanh, ReLU, GELU, SiLU and Sigmoid", c.Activation)
-	}
-	d = dense{in: c.In, out: c.Out, activate: activate}
 	f, err := safetensors.Open(filepath.Join(dir, "model.safetensors"))
 	if err != nil {
 		return d, unusableModule(err)
 	}
 	defer f.Close()
+	if late && c.In == 0 && c.Out == 0 {
+		if shape := f.Tensors["linear.weight"].Shape; len(shape) == 2 {
+			c.Out, c.In, c.Bias, c.Activation = int(shape[0]), int(shape[1]), new(bool), "Identity"
+		}
+	}
+	if c.In < 1 || c.In > maxFeatures || c.Out < 1 || c.Out > maxFeatures {
+		return wrong("%d features in and %d out; want 1 to %d of each", c.In, c.Out, maxFeatures)
+	}
+	for _, name := range []string{c.From, c.To} {
+		if name != "" && name != "sentence_embedding" && !(late && name == "token_embeddings") {
+			return wrong("a Dense module of %q; only of the vector of a text is known", name)
+		}
+	}
+	activate, ok := denseActivations[lastPart(c.Activation)]
+	if !ok {
+		return wrong("activation_function %q is not known; known are Identity, Tanh, ReLU, GELU, SiLU and Sigmoid", c.Activation)
+	}
+	d = dense{in: c.In, out: c.Out, activate: activate, residual: c.Residual}
 	read := func(name string, shape ...int64) []float32 {
 		if err != nil {
 			return nil
@@ -135,6 +141,9 @@ func loadDense(dir string) (dense, error) {
 	d.weight = read("linear.weight", int64(d.out), int64(d.in))
 	if c.Bias == nil || *c.Bias {
 		d.bias = read("linear.bias", int64(d.out))
+	}
+	if d.residual && d.in != d.out {
+		d.remains = read("residual.weight", int64(d.out), int64(d.in))
 	}
 	return d, err
 }
@@ -159,6 +168,10 @@ func (p *Pooler) Name() string {
 // ≥ 1. It returns false if Pooling.Pool would, or if the Dense modules give a vector that is not
 // finite or has length zero.
 func (p *Pooler) Pool(role Role, hidden []float32) ([]float32, bool) {
+	if p.late {
+		v := make([]float32, p.Dim())
+		return v, p.pooling.Pool(v, p.Hidden(hidden))
+	}
 	v := make([]float32, p.width)
 	weight, ok := p.pooling.sum(v, hidden, p.prompt[role])
 	if !ok {
@@ -188,6 +201,14 @@ func (p *Pooler) project(x []float32) []float32 {
 			if d.activate != nil {
 				s = d.activate(s)
 			}
+			switch {
+			case d.remains != nil:
+				for i, w := range d.remains[o*d.in : (o+1)*d.in] {
+					s += float64(w) * float64(x[i])
+				}
+			case d.residual:
+				s += float64(x[o])
+			}
 			y[o] = float32(s)
 		}
 		x = y
@@ -201,7 +222,7 @@ func (p *Pooler) project(x []float32) []float32 {
 // has an activation.
 func (p *Pooler) HasHidden() bool {
 	switch {
-	case len(p.layers) == 0, p.pooling == PoolCLS, p.pooling == PoolLast:
+	case p.late, len(p.layers) == 0, p.pooling == PoolCLS, p.pooling == PoolLast:
 		return true
 	case p.pooling != PoolMean && p.pooling != PoolWeighted:
 		return false
@@ -222,7 +243,11 @@ func (p *Pooler) Hidden(states []float32) []float32 {
 	}
 	out := make([]float32, 0, len(states)/p.width*p.Dim())
 	for i := 0; i+p.width <= len(states); i += p.width {
-		out = append(out, p.project(states[i:i+p.width])...)
+		y := p.project(states[i : i+p.width])
+		if p.late {
+			normalize(y)
+		}
+		out = append(out, y...)
 	}
 	return out
 }

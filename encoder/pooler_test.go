@@ -144,7 +144,7 @@ func TestPoolerRefuses(t *testing.T) {
 	}{
 		{"another width", good, 4, "gives 4"},
 		{"an unknown activation", denseConfig(2, 3, "Softplus"), 2, "Softplus"},
-		{"a residual", strings.Replace(good, "{", `{"use_residual":true,`, 1), 2, "use_residual"},
+		{"a residual without its weights", strings.Replace(good, "{", `{"use_residual":true,`, 1), 2, "residual.weight"},
 		{"of tokens", strings.Replace(good, "{", `{"module_input_name":"token_embeddings",`, 1), 2, "token_embeddings"},
 		{"no sizes", `{}`, 2, "0 features"},
 		{"huge sizes", denseConfig(2, 1<<40, "Tanh"), 2, "features"},

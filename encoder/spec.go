@@ -44,6 +44,10 @@ type Spec struct {
 	// Static is the folder, relative to the model's, of a table with one vector for each token, which is the whole
 	// model (StaticEmbedding of sentence-transformers, Model2Vec); "" for a transformer.
 	Static string `json:"static,omitempty"`
+	// Late is set for a model that compares texts token by token.
+	Late *Late `json:"late,omitempty"`
+	// Splade is set for a model that gives weights of words.
+	Splade *Splade `json:"splade,omitempty"`
 }
 
 // Prefix returns the prefix for texts of a role.
@@ -77,7 +81,11 @@ func (s Spec) Validate() error {
 			return fmt.Errorf("%w: dense module %q is not in the model's folder", ErrSpec, path)
 		}
 	}
-	return s.Pooling.Validate()
+	if l := s.Late; l != nil && (l.QueryTokens < 3 || l.QueryTokens > s.MaxTokens || s.Pooling != PoolMean || s.LeavePrompt || s.Static != "") {
+		return fmt.Errorf("%w: a model that compares tokens, with query_tokens %d, max_tokens %d, pooling %s; query_tokens must be 3 to max_tokens, pooling mean, and neither leave_prompt nor static may be set",
+			ErrSpec, l.QueryTokens, s.MaxTokens, s.Pooling)
+	}
+	return errors.Join(s.Pooling.Validate(), s.validSplade())
 }
 
 // LoadSpec reads and validates dir/lexsem-model.json. Without that file it uses Describe, if there is

@@ -44,8 +44,8 @@ type Options struct {
 	// vectors and "hnsw-int8" (approximate) above. "" means the database's own, and "auto" for a new one.
 	// docs/guide.md compares the kinds. "hnsw-compact" keeps vectors added since Open in memory until Close.
 	Index string
-	// Language of the texts selects stemming and stop words: an ISO 639-1 code such as "en", or "none" for texts of
-	// several languages. "" means the database's own, and "en" for a new one.
+	// Language of the texts selects stemming and stop words: an ISO 639-1 code such as "en", or "none" for none. A text in
+	// another language also has the stems of its own. "" means the database's own, and "en" for a new one.
 	Language string
 	// Kind is what the database holds, and so how hybrid searches rank: KindCode, KindText or KindAuto. "" means the
 	// database's own, and KindAuto for a new one.

@@ -8,7 +8,6 @@ import (
 	"slices"
 
 	"github.com/lexsem/lexsem/internal/ridge"
-	"github.com/lexsem/lexsem/internal/vec"
 )
 
 // Head is a linear layer from a vector x to scores of tokens, a_t = U_t·x + b_t: U and b of Eq. 6,
@@ -54,8 +53,8 @@ func (h *Head) check(dim, vocab int) error {
 		return bad(fmt.Sprintf("%d tokens for %d rows", len(h.Tokens), n))
 	case len(h.Near)%n != 0:
 		return bad(fmt.Sprintf("%d neighbours for %d rows", len(h.Near), n))
-	case !vec.Finite(h.U) || !vec.Finite(h.B):
-		return bad("numbers that are not finite")
+	case !bounded(h.U) || !bounded(h.B):
+		return bad("numbers that are not finite, or beyond ±1e9")
 	}
 	last := int32(-1)
 	for _, t := range h.Tokens {
@@ -70,6 +69,16 @@ func (h *Head) check(dim, vocab int) error {
 		}
 	}
 	return nil
+}
+
+// bounded reports whether numbers of a head are finite and within ±1e9, so that no weight of a token is infinite.
+func bounded(x []float32) bool {
+	for _, x := range x {
+		if !(x >= -1e9 && x <= 1e9) {
+			return false
+		}
+	}
+	return true
 }
 
 // HeadOptions say which tokens have a row in a closed-form head.

@@ -209,6 +209,10 @@ func FuzzImport(f *testing.F) {
 	f.Add(safetensorsOf(nil, sheet{"linear.weight", []int{d, vocab}, ones(d * vocab)}), "slr")
 	f.Add(safetensorsOf(nil, sheet{"linear.weight", []int{d, vocab}, ones(d * vocab)}, sheet{"U", []int{d}, ones(d)}), "rlr+llr")
 	f.Add(safetensorsOf(nil, sheet{"linear.weight", []int{d, vocab}, ones(d * vocab)}, sheet{"U", []int{vocab, d}, ones(d * vocab)}), "llr-full")
+	for _, x := range []float32{math.MaxFloat32, 1e9} { // a weight times a number is infinite, or the greatest that is read
+		f.Add(safetensorsOf(nil, sheet{"linear.weight", []int{d, vocab}, slices.Repeat([]float32{1, -x, x}, d*vocab/3)}, sheet{"linear.bias", []int{d}, slices.Repeat([]float32{x, -x}, d/2)},
+			sheet{"U", []int{vocab, d}, slices.Repeat([]float32{x}, d*vocab)}, sheet{"b", []int{vocab}, slices.Repeat([]float32{x}, vocab)}), "clr")
+	}
 	f.Fuzz(func(t *testing.T, b []byte, stack string) {
 		w, err := modulate.Import(importFile(t, b), stack, fp)
 		if err != nil {

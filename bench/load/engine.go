@@ -17,13 +17,14 @@ import (
 
 	"github.com/lexsem/lexsem/bench"
 	"github.com/lexsem/lexsem/bench/internal/process"
+	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/engine"
 )
 
 // Parts are the parts of Run, in the order in which they run. Adding documents always
 // runs.
 var Parts = []string{
-	"open", "search", "upsert", "add", "delete", "fit", "graph", "repartition", "snapshot", "deadlines", "close", "collapse",
+	"open", "search", "backup", "upsert", "add", "delete", "fit", "graph", "repartition", "snapshot", "deadlines", "close", "collapse",
 }
 
 // engineStalls are the parts that "stalls" includes.
@@ -32,12 +33,19 @@ var engineStalls = []string{"add", "delete", "fit", "graph", "repartition", "sna
 // Options are the options of Run. A zero field means its default.
 type Options struct {
 	Docs    int      // number of documents; default 20,000
-	Dim     int      // dimension of the vectors; default 384
+	Dim     int      // dimension of the vectors; default 384, and with Texts the encoder's
+	Words   int      // words of a document, from half as many to half as many again; default 120
 	Seed    uint64   // seed of texts, vectors and choices; default 1
 	Rounds  int      // number of rounds; a stall is that of the best round; default 3
 	Readers int      // goroutines that search during other work; default 1
 	Parts   []string // some of Parts, or "stalls"; default all
 	Dir     string   // folder of the databases, which are removed at the end; default is the system's temporary folder
+	// Texts, if not "", is a corpus, as bench.ReadCorpora reads it, whose phrases make the texts. Encoder encodes
+	// them, documents while they are added. Otherwise words and vectors are made, and Encoder must be nil.
+	Texts   string
+	Encoder encoder.Encoder
+	// TokenStates is engine.Options.TokenStates.
+	TokenStates string
 	// Fresh runs MeasureProcess in a new process. nil runs it in this process, where memory
 	// figures say less.
 	Fresh func(ctx context.Context, dir string, o Options, replace bool) (*Process, error)
@@ -70,6 +78,7 @@ func (o *Options) fill() error {
 	}
 	set(&o.Docs, 20_000)
 	set(&o.Dim, 384)
+	set(&o.Words, lifeLength)
 	set(&o.Rounds, 3)
 	set(&o.Readers, 1)
 	if o.Seed == 0 {
@@ -80,6 +89,15 @@ func (o *Options) fill() error {
 			bulk: 5000, graph: 50_000, changes: 20_000, add: 20_000, fit: 4000, closeFit: 20_000, alike: 7000, queries: 256,
 			stream: 2 * time.Second, linger: time.Second, moment: 150 * time.Millisecond,
 		}
+	}
+	if (o.Texts == "") != (o.Encoder == nil) {
+		return fmt.Errorf("%w: Texts and Encoder go together; give both or neither", bench.ErrOption)
+	}
+	if o.Encoder != nil {
+		o.Dim = o.Encoder.Dim()
+	}
+	if o.Words < 4 {
+		return fmt.Errorf("%w: documents of %d words; use 4 at least", bench.ErrOption, o.Words)
 	}
 	if o.Docs < 20 || o.Dim < 2 || o.Rounds < 1 || o.Readers < 1 {
 		return fmt.Errorf("%w: %d documents of %d dimensions, %d rounds, %d readers; use 20 documents, 2 dimensions, 1 round and 1 reader at least", bench.ErrOption, o.Docs, o.Dim, o.Rounds, o.Readers)
@@ -108,15 +126,25 @@ type Report struct {
 	Dim  int `json:"dim"`
 	// DocsPerSecond is the rate of Add for documents with their own vectors, 1,000 a commit.
 	DocsPerSecond *float64 `json:"docs_per_second"`
+	// SettledPerSecond and SettledPerCPUSecond are the documents by the time, and by the processor time of all threads,
+	// until the background work after the last of them is done. The texts are made in that time.
+	SettledPerSecond    *float64 `json:"docs_per_second_settled"`
+	SettledPerCPUSecond *float64 `json:"docs_per_cpu_second_settled"`
 	// OpenSeconds is the time to open a closed database. OpenBehind is the time to open one that was
 	// killed after 1,000 more documents were added. Both are medians of Rounds processes.
 	OpenSeconds *float64 `json:"open_seconds"`
 	OpenBehind  *float64 `json:"open_behind_seconds"`
+	// OpenCPU and OpenBehindCPU are their processor times.
+	OpenCPU       *float64 `json:"open_cpu_seconds"`
+	OpenBehindCPU *float64 `json:"open_behind_cpu_seconds"`
 	// FirstMS is the time of the first search of a process, by vector and words.
 	FirstMS *float64 `json:"first_search_ms"`
 	// P50 and P99 are search times at rest, by vector and words, alternately dense and hybrid.
 	P50 *float64 `json:"search_p50_ms"`
 	P99 *float64 `json:"search_p99_ms"`
+	// P50Beside and P99Beside are those beside a stream of commits of ten documents.
+	P50Beside *float64 `json:"search_beside_writer_p50_ms"`
+	P99Beside *float64 `json:"search_beside_writer_p99_ms"`
 	// ControlMax is the largest stall.Control.
 	ControlMax *float64 `json:"control_max_ms"`
 	// AfterUpsert is the median time of the first search after an upsert of 1, 10 or 1,000 documents,
@@ -132,6 +160,10 @@ type Report struct {
 	RSS            *float64 `json:"rss_mb"`
 	BytesPerVector *float64 `json:"bytes_per_vector"`
 	DiskBytes      *int64   `json:"disk_bytes"`
+	// BackupSeconds is the time of a complete backup to a file of BackupBytes, BackupCPU the processor time.
+	BackupSeconds *float64 `json:"backup_seconds"`
+	BackupCPU     *float64 `json:"backup_cpu_seconds"`
+	BackupBytes   *int64   `json:"backup_bytes"`
 	// Parts are Process.Parts per document. JSONBytes is the mean size of a document as JSON
 	// without its vector, over 1,000 documents.
 	Parts     map[string]float64 `json:"memory_per_document"`
@@ -170,7 +202,7 @@ type mode struct {
 type life struct {
 	o       Options
 	r       *Report
-	enc     *lifeEncoder
+	enc     encoder.Encoder
 	corpus  *lifeCorpus
 	queries []engine.Query
 	dir     string
@@ -187,7 +219,7 @@ func Run(ctx context.Context, o Options) (r *Report, err error) {
 	if err := o.fill(); err != nil {
 		return nil, err
 	}
-	b := &life{o: o, enc: newLifeEncoder(o.Dim), corpus: newLifeCorpus(o.Docs, o.Dim, o.Seed), r: &Report{
+	b := &life{o: o, r: &Report{
 		Docs: o.Docs, Dim: o.Dim, AfterUpsert: map[string]*float64{"1": nil, "10": nil, "1000": nil},
 		Stall: map[string]*float64{}, Close: map[string]*float64{"idle": nil, "during_add": nil, "during_fit": nil},
 		Modes: map[string]*mode{}, Stalls: map[string]*stall{}, Overruns: map[string]float64{},
@@ -196,7 +228,12 @@ func Run(ctx context.Context, o Options) (r *Report, err error) {
 	for _, name := range []string{"add_1", "add_10", "add_5000", "delete_5000", "fit", "graph", "repartition", "snapshot"} {
 		b.r.Stall[name] = nil
 	}
-	b.queries = b.corpus.queries(o.sizes.queries)
+	if b.corpus, b.enc, err = o.corpus(ctx, o.Seed); err != nil {
+		return nil, err
+	}
+	if b.queries, err = b.corpus.asked(ctx, b.enc, o.sizes.queries); err != nil {
+		return nil, err
+	}
 	if b.dir, err = os.MkdirTemp(o.Dir, "lexsem-bench-"); err != nil {
 		return nil, err
 	}
@@ -206,7 +243,7 @@ func Run(ctx context.Context, o Options) (r *Report, err error) {
 		part string
 		run  func(context.Context) error
 	}{
-		{"", b.ingest}, {"open", b.open}, {"search", b.search}, {"upsert", b.upsert}, {"add", b.adds}, {"delete", b.adds}, {"fit", b.fits},
+		{"", b.ingest}, {"open", b.open}, {"search", b.search}, {"backup", b.backup}, {"upsert", b.upsert}, {"add", b.adds}, {"delete", b.adds}, {"fit", b.fits},
 		{"graph", b.graph}, {"repartition", b.repartition}, {"snapshot", b.snapshot}, {"deadlines", b.deadlines}, {"close", b.closes}, {"collapse", b.collapse},
 	}
 	for i, s := range steps {
@@ -235,10 +272,18 @@ func (b *life) ingest(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	per := func(took time.Duration) *float64 {
+		rate := float64(b.o.Docs) / max(took, time.Millisecond).Seconds()
+		return &rate
+	}
+	start, used := time.Now(), process.CPUTime()
 	took, cpu, err := b.fill(ctx, e, b.o.Docs)
 	if err == nil {
-		rate, rateCPU := float64(b.o.Docs)/took.Seconds(), float64(b.o.Docs)/max(cpu, time.Millisecond).Seconds()
-		b.r.DocsPerSecond, b.r.DocsPerCPUSecond = &rate, &rateCPU
+		b.r.DocsPerSecond, b.r.DocsPerCPUSecond = per(took), per(cpu)
+		err = e.Flush(ctx)
+	}
+	if err == nil {
+		b.r.SettledPerSecond, b.r.SettledPerCPUSecond = per(time.Since(start)), per(process.CPUTime()-used)
 		err = rest(ctx, b.o.sizes.moment)
 	}
 	if after, memoryErr := process.Memory(b.main); memoryErr != nil {
@@ -270,6 +315,7 @@ func (b *life) fill(ctx context.Context, e *engine.Engine, n int) (took, cpu tim
 }
 
 func (b *life) create(ctx context.Context, dir string, o engine.Options) (*engine.Engine, error) {
+	o.TokenStates = b.o.TokenStates
 	return engine.Open(ctx, dir, b.enc, o)
 }
 
@@ -313,7 +359,7 @@ func (b *life) warm(ctx context.Context, e *engine.Engine) error {
 func (b *life) jsonBytes() (*float64, error) {
 	const n = 1000
 	bytes := 0
-	for _, d := range newLifeCorpus(b.o.Docs, b.o.Dim, b.o.Seed+2).fresh(n) {
+	for _, d := range b.corpus.again(0, n) {
 		raw, err := json.Marshal(map[string]any{"_id": d.ID, "text": d.Text, "metadata": d.Metadata})
 		if err != nil {
 			return nil, err
@@ -340,7 +386,7 @@ func (b *life) open(ctx context.Context) (err error) {
 	}
 	plain := b.o
 	plain.Fresh, plain.Progress, plain.Parts = nil, nil, nil
-	var opened, first []time.Duration
+	var opened, openedCPU, first []time.Duration
 	seconds := func(x float64) time.Duration { return time.Duration(x * float64(time.Second)) }
 	for range b.o.Rounds {
 		p, err := fresh(ctx, b.main, plain, false)
@@ -353,7 +399,7 @@ func (b *life) open(ctx context.Context) (err error) {
 				b.r.Parts[name] = float64(bytes) / float64(b.o.Docs)
 			}
 		}
-		opened, first = append(opened, seconds(p.OpenSeconds)), append(first, seconds(p.FirstMS/1000))
+		opened, openedCPU, first = append(opened, seconds(p.OpenSeconds)), append(openedCPU, seconds(p.OpenCPU)), append(first, seconds(p.FirstMS/1000))
 		if p.RSS != nil && (b.r.RSS == nil || *p.RSS < *b.r.RSS) {
 			each := *p.Held*(1<<20)/float64(b.o.Docs) - 4*float64(b.o.Dim)
 			b.r.RSS, b.r.BytesPerVector = p.RSS, &each
@@ -362,8 +408,8 @@ func (b *life) open(ctx context.Context) (err error) {
 	if b.r.JSONBytes, err = b.jsonBytes(); err != nil {
 		return err
 	}
-	took, ms := middle(opened).Seconds(), ms(middle(first))
-	b.r.OpenSeconds, b.r.FirstMS = &took, &ms
+	took, cpu, ms := middle(opened).Seconds(), middle(openedCPU).Seconds(), ms(middle(first))
+	b.r.OpenSeconds, b.r.OpenCPU, b.r.FirstMS = &took, &cpu, &ms
 
 	killed, behind := filepath.Join(b.dir, "killed"), filepath.Join(b.dir, "behind")
 	err = b.with(ctx, b.main, engine.Options{}, func(e *engine.Engine, dir string) error {
@@ -381,7 +427,7 @@ func (b *life) open(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	opened = nil
+	opened, openedCPU = nil, nil
 	for range b.o.Rounds {
 		if err := os.CopyFS(behind, os.DirFS(killed)); err != nil {
 			return err
@@ -390,7 +436,7 @@ func (b *life) open(ctx context.Context) (err error) {
 		if err != nil {
 			return err
 		}
-		opened = append(opened, seconds(p.OpenSeconds))
+		opened, openedCPU = append(opened, seconds(p.OpenSeconds)), append(openedCPU, seconds(p.OpenCPU))
 		if p.Peak != nil && (b.r.RSSPeak == nil || *p.Peak < *b.r.RSSPeak) {
 			b.r.RSSPeak = p.Peak
 		}
@@ -398,9 +444,29 @@ func (b *life) open(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	late := middle(opened).Seconds()
-	b.r.OpenBehind = &late
+	late, lateCPU := middle(opened).Seconds(), middle(openedCPU).Seconds()
+	b.r.OpenBehind, b.r.OpenBehindCPU = &late, &lateCPU
 	return os.RemoveAll(killed)
+}
+
+// backup times a complete backup of the database at rest.
+func (b *life) backup(ctx context.Context) (err error) {
+	e, err := b.create(ctx, b.main, engine.Options{})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, e.Close()) }()
+	if err := b.caughtUp(ctx, e); err != nil {
+		return err
+	}
+	file, start, used := filepath.Join(b.dir, "backup"), time.Now(), process.CPUTime()
+	made, err := e.Backup(ctx, file)
+	if err != nil {
+		return err
+	}
+	took, cpu := time.Since(start).Seconds(), (process.CPUTime() - used).Seconds()
+	b.r.BackupSeconds, b.r.BackupCPU, b.r.BackupBytes = &took, &cpu, &made.Bytes
+	return os.Remove(file)
 }
 
 // product times a product of a dim×dim matrix with a vector.
@@ -437,11 +503,15 @@ func (r *Report) WriteTable(w io.Writer) error {
 		}
 	}
 	row("documents added", "a second", r.DocsPerSecond)
+	row("… until background work is done", "a second", r.SettledPerSecond)
+	row("… of processor time", "a second", r.SettledPerCPUSecond)
 	row("opened as closed", "s", r.OpenSeconds)
 	row("opened a thousand documents behind", "s", r.OpenBehind)
 	row("first search of a process", "ms", r.FirstMS)
 	row("search at rest, median", "ms", r.P50)
 	row("search at rest, 99th percentile", "ms", r.P99)
+	row("search beside a writer, median", "ms", r.P50Beside)
+	row("search beside a writer, 99th percentile", "ms", r.P99Beside)
 	for _, n := range []string{"1", "10", "1000"} {
 		row("search after an upsert of "+n, "ms", r.AfterUpsert[n])
 	}
@@ -464,6 +534,7 @@ func (r *Report) WriteTable(w io.Writer) error {
 		row("memory of "+name, "bytes a document", &bytes)
 	}
 	row("as JSON, without the vector", "bytes a document", r.JSONBytes)
+	row("backup", "s", r.BackupSeconds)
 	if r.DiskBytes != nil {
 		fmt.Fprintf(t, "on disk\t%d bytes\n", *r.DiskBytes)
 	}

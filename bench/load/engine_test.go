@@ -6,6 +6,7 @@ import (
 	"errors"
 	"math"
 	"os"
+	"path/filepath"
 	"runtime"
 	"strings"
 	"testing"
@@ -21,7 +22,7 @@ import (
 func smallLife(t *testing.T) Options {
 	return Options{
 		Docs: 150, Dim: 16, Rounds: 1, Readers: 2, Dir: t.TempDir(),
-		Parts: []string{"open", "search", "upsert", "add", "delete", "fit", "repartition", "snapshot", "deadlines", "close", "collapse"},
+		Parts: []string{"open", "search", "backup", "upsert", "add", "delete", "fit", "repartition", "snapshot", "deadlines", "close", "collapse"},
 		sizes: engineSizes{
 			bulk: 50, changes: 100, add: 300, fit: 50, closeFit: 200, alike: 50, queries: 16,
 			stream: 50 * time.Millisecond, linger: 20 * time.Millisecond, moment: 20 * time.Millisecond,
@@ -95,7 +96,7 @@ func TestEngineReport(t *testing.T) {
 }
 
 func TestEngineOptionsAreRefused(t *testing.T) {
-	for _, o := range []Options{{Parts: []string{"magic"}}, {Docs: 3}, {Rounds: -1}, {Readers: -1}, {Dim: 1}} {
+	for _, o := range []Options{{Parts: []string{"magic"}}, {Docs: 3}, {Rounds: -1}, {Readers: -1}, {Dim: 1}, {Words: 3}, {Texts: "corpus"}, {Encoder: newLifeEncoder(8)}} {
 		if _, err := Run(t.Context(), o); !errors.Is(err, bench.ErrUnknownName) && !errors.Is(err, bench.ErrOption) {
 			t.Errorf("%+v: %v", o, err)
 		}
@@ -124,8 +125,8 @@ func TestLongestCountsWhatOverlaps(t *testing.T) {
 	t0 := time.Now()
 	at := func(ms int) time.Time { return t0.Add(time.Duration(ms) * time.Millisecond) }
 	log := []oneSearch{{at(0), 5 * time.Millisecond}, {at(8), 4 * time.Millisecond}, {at(15), time.Millisecond}, {at(21), 90 * time.Millisecond}}
-	if most, n := longest(log, at(10), at(20)); most != 4*time.Millisecond || n != 2 {
-		t.Errorf("%v of %d searches", most, n)
+	if took := (span{at(10), at(20)}).during(log); longest(took) != 4*time.Millisecond || len(took) != 2 {
+		t.Errorf("%v", took)
 	}
 }
 
@@ -158,6 +159,61 @@ func TestLifeCorpusIsLikeText(t *testing.T) {
 	other := newLifeCorpus(2000, 8, 1).fresh(1)[0]
 	if again := newLifeCorpus(2000, 8, 1).fresh(1)[0]; again.Text != other.Text || again.Vector[3] != other.Vector[3] {
 		t.Error("one seed gave two corpora")
+	}
+}
+
+// TestEngineOfPhrases: a run over the phrases of a corpus has its words and pairs of words, the encoder makes the
+// vectors, and the figures that the growth needs are there.
+func TestEngineOfPhrases(t *testing.T) {
+	o := smallLife(t)
+	o.Texts = filepath.Join(t.TempDir(), "corpus.jsonl")
+	const corpus = `{"_id":"1","title":"","text":"the red fox runs"}
+{"_id":"2","title":"","text":"the blue fox sleeps"}`
+	if err := os.WriteFile(o.Texts, []byte(corpus), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	o.Encoder, o.Words, o.Parts = encoder.NewHash(24), 10, []string{"open", "search", "backup", "add"}
+	if err := o.fill(); err != nil {
+		t.Fatal(err)
+	}
+	c, enc, err := o.corpus(t.Context(), 1)
+	if err != nil || enc != o.Encoder {
+		t.Fatalf("%v, %v", enc, err)
+	}
+	pairs := map[[2]string]int{}
+	for _, d := range c.fresh(200) {
+		words := strings.Fields(d.Text)
+		if d.Vector != nil || len(words) < 5 || len(words) > 15 || words[0] != "the" {
+			t.Fatalf("%+v", d)
+		}
+		for i := range words[1:] {
+			pairs[[2]string{words[i], words[i+1]}]++
+		}
+	}
+	for pair := range pairs {
+		switch pair {
+		case [2]string{"the", "red"}, [2]string{"the", "blue"}, [2]string{"red", "fox"}, [2]string{"blue", "fox"}, [2]string{"fox", "runs"}, [2]string{"fox", "sleeps"},
+			[2]string{"runs", "the"}, [2]string{"sleeps", "the"}:
+		default:
+			t.Errorf("%q are not beside each other in the corpus", pair)
+		}
+	}
+	if len(pairs) != 8 {
+		t.Errorf("pairs %v", pairs)
+	}
+	r, err := Run(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Dim != 24 || r.BackupSeconds == nil || *r.BackupBytes < 150*24*4 || r.P50Beside == nil || *r.P50Beside <= 0 || *r.P50Beside > *r.P99Beside ||
+		*r.SettledPerSecond > *r.DocsPerSecond || *r.SettledPerCPUSecond <= 0 || r.OpenCPU == nil || *r.OpenBehindCPU <= 0 || *r.BackupCPU <= 0 {
+		t.Errorf("%+v", r)
+	}
+	if err := os.WriteFile(o.Texts, []byte(`{"_id":"1","text":" "}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Run(t.Context(), o); !errors.Is(err, bench.ErrNoData) {
+		t.Errorf("a corpus without words: %v", err)
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 // other systems.
 type Process struct {
 	OpenSeconds float64 `json:"open_seconds"`
+	OpenCPU     float64 `json:"open_cpu_seconds"` // processor time of all threads
 	FirstMS     float64 `json:"first_search_ms"`
 	// RSS is all resident memory at rest, after searches. Before is the resident memory before the
 	// database was opened.
@@ -37,19 +38,26 @@ func MeasureProcess(ctx context.Context, dir string, o Options, replace bool) (p
 	if err := o.fill(); err != nil {
 		return nil, err
 	}
-	enc, corpus := newLifeEncoder(o.Dim), newLifeCorpus(o.Docs, o.Dim, o.Seed+1)
-	queries, docs := corpus.queries(64), corpus.again(0, min(10, o.Docs))
+	corpus, enc, err := o.corpus(ctx, o.Seed+1)
+	if err != nil {
+		return nil, err
+	}
+	queries, err := corpus.asked(ctx, enc, 64)
+	if err != nil {
+		return nil, err
+	}
+	docs := corpus.again(0, min(10, o.Docs))
 	before, err := process.Memory(dir)
 	if err != nil {
 		return nil, err
 	}
 	p = &Process{}
-	start := time.Now()
+	start, used := time.Now(), process.CPUTime()
 	e, err := engine.Open(ctx, dir, enc, engine.Options{MustExist: true})
 	if err != nil {
 		return nil, err
 	}
-	p.OpenSeconds = time.Since(start).Seconds()
+	p.OpenSeconds, p.OpenCPU = time.Since(start).Seconds(), (process.CPUTime() - used).Seconds()
 	defer func() { err = errors.Join(err, e.Close()) }()
 	start = time.Now()
 	if _, err := e.Search(ctx, queries[0]); err != nil {

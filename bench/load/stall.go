@@ -68,14 +68,22 @@ func (r *readers) end() ([]oneSearch, error) {
 	return slices.Concat(r.logs...), errors.Join(r.errs...)
 }
 
-// longest returns the longest of the searches that ran at any time in [from, to], and their number.
-func longest(log []oneSearch, from, to time.Time) (most time.Duration, n int) {
-	for _, s := range log {
-		if s.start.Before(to) && s.start.Add(s.took).After(from) {
-			most, n = max(most, s.took), n+1
+// during returns the times of the searches that ran at any time in s.
+func (s span) during(log []oneSearch) (took []time.Duration) {
+	for _, x := range log {
+		if x.start.Before(s.to) && x.start.Add(x.took).After(s.from) {
+			took = append(took, x.took)
 		}
 	}
-	return most, n
+	return took
+}
+
+// longest returns the longest of times, or 0.
+func longest(took []time.Duration) (most time.Duration) {
+	for _, t := range took {
+		most = max(most, t)
+	}
+	return most
 }
 
 // span is a stretch of time.
@@ -88,6 +96,9 @@ type stall struct {
 	// Seconds is how long the work was observed. Searches is the number of searches in that time.
 	Seconds  float64 `json:"seconds"`
 	Searches int     `json:"searches"`
+	// P50 and P99 are the times of the searches that ran during the work.
+	P50 float64 `json:"p50_ms"`
+	P99 float64 `json:"p99_ms"`
 	// Longest is the time of the longest search during the work. Control is that of the longest search
 	// while one goroutine is busy. Stall is Longest − Control, at least 0. All are in milliseconds.
 	Longest float64 `json:"longest_ms"`
@@ -112,7 +123,8 @@ func (b *life) stall(ctx context.Context, e *engine.Engine, name, variant string
 	if s.length() <= 0 {
 		return nil
 	}
-	most, n := longest(log, s.from, s.to)
+	took := s.during(log)
+	most := longest(took)
 	if err := b.settle(ctx, e, variant); err != nil {
 		return err
 	}
@@ -122,12 +134,18 @@ func (b *life) stall(ctx context.Context, e *engine.Engine, name, variant string
 	if err != nil {
 		return fmt.Errorf("control run for %s: %w", name, err)
 	}
-	control, _ := longest(log, c.from, c.to)
+	control := longest(c.during(log))
 	got := &stall{
-		Seconds: s.length().Seconds(), Searches: n, Longest: ms(most), Control: ms(control), Stall: ms(max(0, most-control)),
+		Seconds: s.length().Seconds(), Searches: len(took), Longest: ms(most), Control: ms(control), Stall: ms(max(0, most-control)),
+	}
+	if len(took) > 0 {
+		got.P50, got.P99 = ms(middle(took)), ms(quantileOf(took, .99))
 	}
 	if old := b.r.Stalls[name]; old == nil || got.Stall < old.Stall {
 		b.r.Stalls[name], b.r.Stall[name] = got, &got.Stall
+		if name == "add_10" {
+			b.r.P50Beside, b.r.P99Beside = &got.P50, &got.P99
+		}
 	}
 	greatest := 0.0
 	for _, s := range b.r.Stalls {

@@ -171,9 +171,12 @@ func (e *lifeEncoder) Close() error {
 
 // lifeCorpus makes new documents and queries at each call. Vectors are those of
 // vectors.TextLike. Words follow a Zipf law (exponent 1.1), so their number and
-// frequencies are like those of real text. One goroutine uses it at a time.
+// frequencies are like those of real text. With phrases, texts are made of these, and the database encodes them.
+// One goroutine uses it at a time.
 type lifeCorpus struct {
-	vectors *vectors.Collection
+	vectors *vectors.Collection // nil with phrases
+	phrases *phrases
+	words   int // of a document
 	rng     *rand.Rand
 	zipf    *rand.Zipf
 	next    int // number of the next new document
@@ -181,11 +184,26 @@ type lifeCorpus struct {
 
 func newLifeCorpus(docs, dim int, seed uint64) *lifeCorpus {
 	rng := rand.New(rand.NewPCG(seed, 0x7465787473))
-	return &lifeCorpus{vectors: vectors.NewCollection(docs, dim, seed), rng: rng, zipf: rand.NewZipf(rng, 1.1, 2.7, lifeWords-1)}
+	return &lifeCorpus{vectors: vectors.NewCollection(docs, dim, seed), words: lifeLength, rng: rng, zipf: rand.NewZipf(rng, 1.1, 2.7, lifeWords-1)}
+}
+
+// corpus makes the corpus of a run and its encoder.
+func (o *Options) corpus(ctx context.Context, seed uint64) (*lifeCorpus, encoder.Encoder, error) {
+	c := newLifeCorpus(o.Docs, o.Dim, seed)
+	c.words = o.Words
+	if o.Texts == "" {
+		return c, newLifeEncoder(o.Dim), nil
+	}
+	p, err := readPhrases(ctx, o.Texts)
+	c.vectors, c.phrases = nil, p
+	return c, o.Encoder, err
 }
 
 // text returns a text of n words.
 func (c *lifeCorpus) text(n int) string {
+	if c.phrases != nil {
+		return c.phrases.make(c.rng, n)
+	}
 	var b strings.Builder
 	for i := range n {
 		if i > 0 {
@@ -198,20 +216,27 @@ func (c *lifeCorpus) text(n int) string {
 
 // fresh makes n new documents.
 func (c *lifeCorpus) fresh(n int) []engine.Document {
-	d := c.texts(n, lifeLength, c.next)
+	d := c.texts(n, c.words, c.next)
 	c.next += n
 	return d
 }
 
 // again makes new contents for n documents, numbers from and up.
-func (c *lifeCorpus) again(from, n int) []engine.Document { return c.texts(n, lifeLength, from) }
+func (c *lifeCorpus) again(from, n int) []engine.Document { return c.texts(n, c.words, from) }
 
 func (c *lifeCorpus) texts(n, words, from int) []engine.Document {
-	docs, vectors := make([]engine.Document, n), c.vectors.Draw(n, 0.30)
+	docs := make([]engine.Document, n)
+	var vectors *vectors.Set
+	if c.vectors != nil {
+		vectors = c.vectors.Draw(n, 0.30)
+	}
 	for i := range docs {
 		docs[i] = engine.Document{
-			ID: lifeID(from + i), Text: c.text(words/2 + c.rng.IntN(words+1)), Vector: vectors.Row(i),
+			ID: lifeID(from + i), Text: c.text(words/2 + c.rng.IntN(words+1)),
 			Metadata: map[string]any{"n": from + i, "group": fmt.Sprint("g", (from+i)%lifeGroups)},
+		}
+		if vectors != nil {
+			docs[i].Vector = vectors.Row(i)
 		}
 	}
 	return docs
@@ -225,6 +250,25 @@ func lifeIDs(docs []engine.Document) []string {
 		ids[i] = docs[i].ID
 	}
 	return ids
+}
+
+// asked makes n queries of a run. Of phrases they have four to twelve words, and enc encodes them.
+func (c *lifeCorpus) asked(ctx context.Context, enc encoder.Encoder, n int) ([]engine.Query, error) {
+	if c.phrases == nil {
+		return c.queries(n), nil
+	}
+	out, texts := make([]engine.Query, n), make([]string, n)
+	for i := range out {
+		texts[i] = c.text(4 + c.rng.IntN(9))
+	}
+	encoded, err := enc.Encode(ctx, encoder.Query, encoder.Texts(texts...), encoder.NeedDense)
+	if err != nil {
+		return nil, err
+	}
+	for i := range out {
+		out[i] = engine.Query{Text: texts[i], Vector: encoded[i].Dense}
+	}
+	return out, nil
 }
 
 // queries makes n queries of a vector and three to six words each, without the

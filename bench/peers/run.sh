@@ -3,6 +3,7 @@
 #
 #   bench/peers/run.sh N [flags of compare.py]            N made vectors of 384 dimensions
 #   BASE=b.fbin QUERIES=q.fbin bench/peers/run.sh NAME [flags]      vectors of your own
+#   MODELS=A,B PASSAGES=20000 bench/peers/run.sh NAME [flags]      the first passages of scale-mix, by several models
 #
 # Python packages, vectors and built indexes lie in $LEXSEM_PEERS, by default
 # lexsem-peers below the user's cache folder: 1 GB for N = 100000, of which the
@@ -19,7 +20,14 @@ if [ ! -e "$work/venv/ok" ]; then
 fi
 go build -o "$work/peers" ./bench/peers
 (cd bench/peers/chromem && go build -o "$work/chromem" .)
-if [ -z "${BASE:-}" ]; then
+if [ -n "${MODELS:-}" ]; then
+  BASE=$work/$name.fbin QUERIES=$work/$name-queries.fbin
+  if [ ! -e "$QUERIES" ]; then
+    go build -o "$work/lexsem" ./cmd/lexsem
+    "$work/venv/bin/python" bench/peers/texts.py --corpus "${LEXSEM_DATA:-../shared/data}/scale-mix/corpus.jsonl" --passages "${PASSAGES:-20000}" \
+      --models "$MODELS" --lexsem "$work/lexsem" --work "$work" --base "$BASE" --queries "$QUERIES"
+  fi
+elif [ -z "${BASE:-}" ]; then
   BASE=$work/text-$name.fbin QUERIES=$work/text-$name-queries.fbin
   [ -e "$QUERIES" ] || "$work/peers" vectors -n "$name" -base "$BASE" -queries "$QUERIES"
   name=text-$name

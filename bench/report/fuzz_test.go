@@ -17,6 +17,8 @@ func FuzzRead(f *testing.F) {
 		`{"over":"queries","points":[{"x":1}]}{"over":"n"}`,
 		`{"index":"hnsw","n":100,"points":[{"ef":16,"recall":0.9,"qps":1000},{"ef":64,"recall":2,"qps":-1}]}`,
 		`{"results":[{"task":"<script>","metrics":{"a":-1e308,"b":1e308}},{"task":"part:99999999999999999999"}]}`,
+		`{"index":"hnsw","n":100,"points":[{"ef":16,"recall":0.9,"qps":1.7e308},{"ef":64,"recall":1,"qps":1e-320}]}`,
+		`{"index":"hnsw","n":100,"points":[{"ef":16,"recall":0.9,"qps":1e308},{"ef":64,"recall":0.9,"qps":1.2e308}]}`,
 	} {
 		f.Add([]byte(s))
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/lexsem/lexsem/bench"
 	"github.com/lexsem/lexsem/bench/ann"
 	"github.com/lexsem/lexsem/bench/internal/plot"
+	"github.com/lexsem/lexsem/bench/load"
 )
 
 //go:embed page.html
@@ -61,7 +62,10 @@ func (b *Bundle) WriteHTML(w io.Writer) error {
 		ANN     []*ann.Report
 		Speed   []template.HTML
 		Soaks   []soakView
-	}{Title: pageTitle(b), Style: template.CSS(plot.Style), ANN: b.ANN, Macros: macros(b.Benches, mainMetric)}
+		Growth  []template.HTML
+		Lives   []*load.Report
+		Figures []growth
+	}{Title: pageTitle(b), Style: template.CSS(plot.Style), ANN: b.ANN, Macros: macros(b.Benches, mainMetric), Lives: sizes(b.Lives)}
 	for _, r := range b.Benches {
 		v, err := viewBench(r)
 		if err != nil {
@@ -91,6 +95,10 @@ func (b *Bundle) WriteHTML(w io.Writer) error {
 		}
 		v.Table = table.String()
 		view.Soaks = append(view.Soaks, v)
+	}
+	view.Figures = growths(view.Lives)
+	if view.Growth, err = drawAll(growthCharts(b.Lives)); err != nil {
+		return err
 	}
 	if err := page().Execute(w, view); err != nil {
 		return fmt.Errorf("writing the page: %w", err)

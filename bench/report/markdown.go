@@ -10,7 +10,7 @@ import (
 
 // WriteMarkdown writes every bench report of b as Markdown tables, one a task. The highest value of
 // each column is bold, and a dagger marks systems that differ from dense (Holm-corrected p < .05).
-// Tables over all corpora, curves, indexes and soaks follow.
+// Tables over all corpora, curves, indexes, soaks and databases follow.
 func (b *Bundle) WriteMarkdown(w io.Writer) error {
 	var out strings.Builder
 	for _, r := range b.Benches {
@@ -36,6 +36,16 @@ func (b *Bundle) WriteMarkdown(w io.Writer) error {
 			return err
 		}
 		out.WriteString("```\n\n")
+	}
+	if lives := sizes(b.Lives); len(lives) > 0 {
+		out.WriteString("## Databases\n\n| documents |")
+		for _, r := range lives {
+			fmt.Fprintf(&out, " %d |", r.Docs)
+		}
+		fmt.Fprintf(&out, " slope |\n|---%s|---|\n", strings.Repeat("|---", len(lives)))
+		for _, g := range growths(lives) {
+			fmt.Fprintf(&out, "| %s | %s | %s |\n", g.Name, strings.Join(g.Values, " | "), g.Slope)
+		}
 	}
 	_, err := io.WriteString(w, strings.TrimRight(out.String(), "\n")+"\n")
 	if err != nil {

@@ -28,9 +28,10 @@ type Bundle struct {
 	Curves  []*bench.Curve
 	ANN     []*ann.Report
 	Soaks   []*load.SoakReport
+	Lives   []*load.Report
 }
 
-// Read reads JSON files of `bench`, `bench curve`, `bench ann` and `bench soak`. Their fields tell
+// Read reads JSON files of `bench`, `bench curve`, `bench ann`, `bench engine` and `bench soak`. Their fields tell
 // them apart. A file may hold several objects in sequence, or the reports of several seeds.
 func Read(files ...string) (*Bundle, error) {
 	b := &Bundle{}
@@ -82,8 +83,10 @@ func (b *Bundle) add(object json.RawMessage) error {
 		return decode(object, &b.ANN)
 	case fields["samples"] != nil && fields["growth"] != nil:
 		return decode(object, &b.Soaks)
+	case fields["docs_per_second"] != nil:
+		return decode(object, &b.Lives)
 	default:
-		return fmt.Errorf("%w: neither results, over, index nor samples stands in it; give JSON of bench, bench curve, bench ann or bench soak", errReport)
+		return fmt.Errorf("%w: neither results, over, index, samples nor docs_per_second stands in it; give JSON of bench, bench curve, bench ann, bench soak or bench engine", errReport)
 	}
 	return nil
 }

@@ -66,8 +66,11 @@ func bundle(t *testing.T) *Bundle {
 		Benches: []*bench.Report{measured(t, o)}, Curves: []*bench.Curve{curve},
 		ANN:   []*ann.Report{{Index: "hnsw", N: 100, Points: []ann.Point{{Ef: 16, Recall: .9, QPS: 1000}, {Ef: 64, Recall: .99, QPS: 300}}}},
 		Soaks: []*load.SoakReport{{Docs: 50, Reads: 700, Growth: map[string]float64{"rss_mb": .01}, Samples: []load.SoakSample{{Seconds: 1, RSS: 90, Anonymous: 40, Disk: 7, P50: .1, P99: .2}, {Seconds: 2, RSS: 91, Anonymous: 41, Disk: 8, P50: .2, P99: .3}}}},
+		Lives: []*load.Report{{Docs: 100, DocsPerSecond: new(float64), RSS: floating(1)}, {Docs: 200, DocsPerSecond: new(float64), RSS: floating(2)}},
 	}
 }
+
+func floating(x float64) *float64 { return &x }
 
 // TestPageStandsAlone holds the page to be well formed, to run nothing and to
 // fetch nothing, with every text escaped.
@@ -184,6 +187,8 @@ func TestReadGivesBackWhatWasWritten(t *testing.T) {
 	write("curve.json", want.Curves[0])
 	write("ann.json", want.ANN[0])
 	write("soak.json", want.Soaks[0])
+	write("small.json", want.Lives[0])
+	write("large.json", want.Lives[1])
 	got, err := Read(files...)
 	if err != nil {
 		t.Fatal(err)

@@ -27,7 +27,7 @@ func (c Chart) WriteSVG(w io.Writer) error {
 	return err
 }
 
-// Charts returns the charts of scores, spans, curves, indexes and soaks in b, in the order of the page
+// Charts returns the charts of scores, spans, curves, indexes, soaks and databases in b, in the order of the page
 // and with distinct names. Charts of single queries are only on the page.
 func (b *Bundle) Charts() []Chart {
 	var all []Chart
@@ -59,6 +59,9 @@ func (b *Bundle) Charts() []Chart {
 		for _, one := range soakCharts(r) {
 			add(one.Name, one.plot)
 		}
+	}
+	for _, one := range growthCharts(b.Lives) {
+		add(one.Name, one.plot)
 	}
 	return all
 }

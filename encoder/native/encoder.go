@@ -76,6 +76,10 @@ func Open(ctx context.Context, dir string, o Options) (*Encoder, error) {
 		return nil, err
 	}
 	run := newRunner(m, nil)
+	run.splade = spec.Splade
+	if spec.Splade != nil && m.head == nil {
+		return nil, errors.Join(fmt.Errorf("%w: %s: a SparseEncoder without the head cls.predictions of model_type bert, which alone is known", ErrModel, dir), run.Close())
+	}
 	if spec.MaxTokens > m.positions || tokenizer.VocabSize() > m.vocab {
 		return nil, errors.Join(fmt.Errorf("%w: %s: %d tokens a text and a vocabulary of %d, the model has %d positions and %d words",
 			ErrModel, dir, spec.MaxTokens, tokenizer.VocabSize(), m.positions, m.vocab), run.Close())
@@ -110,9 +114,10 @@ func (o Options) packing() frame.Packing {
 
 // runner runs a model on batches.
 type runner struct {
-	model *model // nil after Close
-	head  *scoring
-	pool  sync.Pool // of *buffers
+	model  *model // nil after Close
+	head   *scoring
+	splade *encoder.Splade // nil where the scores of words are those of the first token
+	pool   sync.Pool       // of *buffers
 }
 
 func newRunner(m *model, head *scoring) *runner {
@@ -149,11 +154,18 @@ func (r *runner) states(ctx context.Context, texts []encoder.Output, types [][]i
 // Run implements frame.Model.
 func (r *runner) Run(ctx context.Context, texts []encoder.Output, batch []int, logits bool, give func(text int, states, logits []float32) error) error {
 	return r.states(ctx, texts, nil, batch, func(i int, states []float32) error {
-		var first []float32
-		if logits {
-			first = r.model.logits(states[:r.model.d])
+		if !logits {
+			return give(i, states, nil)
 		}
-		return give(i, states, first)
+		of := func(token int) []float32 { return r.model.logits(states[token*r.model.d : (token+1)*r.model.d]) }
+		if r.splade == nil {
+			return give(i, states, of(0))
+		}
+		scores, err := r.splade.Pool(ctx, len(states)/r.model.d, of)
+		if err != nil {
+			return err
+		}
+		return give(i, states, scores)
 	})
 }
 

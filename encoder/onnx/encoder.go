@@ -36,6 +36,9 @@ func Open(ctx context.Context, dir string, o Options) (*Encoder, error) {
 	if err != nil {
 		return nil, err
 	}
+	if spec.Splade != nil {
+		return nil, fmt.Errorf("%w: %s is a SparseEncoder, which only `--backend native` runs", ErrModel, dir)
+	}
 	if o.MaxTokens > 0 {
 		spec.MaxTokens = o.MaxTokens
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/encoder/encodertest"
+	"github.com/lexsem/lexsem/encoder/native"
 	"github.com/lexsem/lexsem/internal/testkit/encoders"
 	"github.com/lexsem/lexsem/internal/testkit/trial"
 )
@@ -158,6 +159,81 @@ func TestPythonLibraries(t *testing.T) {
 	}
 	if out, err := exec.Command(l.python, "../../tools/process/lexsem_encoder.py", "x", "--pooling", "cls").CombinedOutput(); err == nil || !strings.Contains(string(out), "--as transformers takes --pooling") {
 		t.Errorf("an option of another library: %v, %s", err, out)
+	}
+}
+
+// TestPyLateFolders: folders of PyLate and of ColBERT's first authors run without Python, and their token states are
+// what PyLate gives. What fills a query without being attended to is left out, and so are words of the skip list.
+func TestPyLateFolders(t *testing.T) {
+	l := tiny(t)
+	if l.Said["colbert"] == nil {
+		t.Skip("NOT TESTED: PyLate is not installed")
+	}
+	limits := map[string]int{"colbert": 40, "attending": 12, "stanford": 20}
+	for name, skipped := range map[string][]string{"colbert": {"."}, "attending": {"##o"}, "stanford": {".", "[UNK]"}} {
+		e, err := native.Open(t.Context(), filepath.Join(l.dir, name), native.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer e.Close()
+		if fp := e.Fingerprint(); fp.Dim != 16 || fp.MaxTokens != limits[name] {
+			t.Errorf("%s: %d dimensions, %d tokens", name, fp.Dim, fp.MaxTokens)
+		}
+		for _, role := range []encoder.Role{encoder.Query, encoder.Passage} {
+			out, err := e.Encode(t.Context(), role, encoder.Texts(l.Texts...), encoder.NeedDense|encoder.NeedHidden)
+			if err != nil {
+				t.Fatal(err)
+			}
+			meansAre(t, out)
+			for i, want := range l.Said[name][role.String()] {
+				var got []float32
+				for j, id := range out[i].Tokens.IDs {
+					skip := slices.Contains(skipped, e.Token(id))
+					if role == encoder.Query || !skip {
+						got = append(got, out[i].Hidden[j*16:(j+1)*16]...)
+					}
+					if skip && !out[i].Tokens.Special[j] {
+						t.Errorf("%s: %s %q: token %d is compared", name, role, l.Texts[i], j)
+					}
+				}
+				if role == encoder.Query && name != "attending" {
+					want = want[:len(got)]
+				}
+				if len(got) != len(want) {
+					t.Errorf("%s: %s %q has %d states, and by PyLate %d", name, role, l.Texts[i], len(got)/16, len(want)/16)
+					continue
+				}
+				for j := 0; j < len(got); j += 16 {
+					if cos := encoders.Cosine(got[j:j+16], want[j:j+16]); !(cos > .9999) {
+						t.Errorf("%s: %s %q, state %d: cosine %v with PyLate's", name, role, l.Texts[i], j/16, cos)
+					}
+				}
+			}
+		}
+	}
+}
+
+// TestSparseEncoderFolders: folders of SparseEncoder run without Python, and log(1+ReLU) of their logits are the weights
+// that the library gives.
+func TestSparseEncoderFolders(t *testing.T) {
+	l := tiny(t)
+	for _, name := range []string{"splade", "twice"} {
+		e, err := native.Open(t.Context(), filepath.Join(l.dir, name), native.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer e.Close()
+		out, err := e.Encode(t.Context(), encoder.Passage, encoder.Texts(l.Texts...), encoder.NeedLogits)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, want := range l.Said[name]["weights"] {
+			for word, weight := range want {
+				if got := math.Log1p(max(0, float64(out[i].Logits[word]))); math.Abs(got-float64(weight)) > 1e-5 {
+					t.Errorf("%s %q: word %d weighs %v, and by the library %v", name, l.Texts[i], word, got, weight)
+				}
+			}
+		}
 	}
 }
 

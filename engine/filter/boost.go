@@ -48,7 +48,7 @@ func ParseBoosts(expr string) ([]Boost, error) {
 	var boosts []Boost
 	least := 0.0
 	if len(expr) > maxBoostBytes {
-		return nil, p.errorf(maxBoostBytes, "an expression of %d bytes; use at most %d", len(expr), maxBoostBytes)
+		return nil, p.errorf(len(front(expr, maxBoostBytes)), "an expression of %d bytes; use at most %d", len(expr), maxBoostBytes)
 	}
 	if at := notUTF8(expr); at >= 0 {
 		return nil, p.errorf(at, "a byte that is not UTF-8; convert the expression")
@@ -166,7 +166,7 @@ func (p *boostParser) boost() (b Boost, err error) {
 			return b, p.errorf(at, "expected an age with its unit, one of s m h d w M y, such as 30d")
 		}
 		p.at++
-		b.half *= seconds
+		b.half = min(b.half*seconds, math.MaxFloat64)
 		now := clock()
 		b.now = float64(now.Unix()) + float64(now.Nanosecond())/1e9
 	}

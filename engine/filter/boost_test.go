@@ -4,8 +4,10 @@ import (
 	"errors"
 	"math"
 	"slices"
+	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/lexsem/lexsem/internal/fault"
 )
@@ -113,14 +115,17 @@ func TestSortOrdersValues(t *testing.T) {
 
 func FuzzParseBoosts(f *testing.F) {
 	f.Add("recency(time, 30d) + 0.5*field(stars, 100)")
+	f.Add("recency(time, 1e308y) + recency(time, 1e-320s) + 1e-320*field(stars, 1e308)")
+	f.Add(strings.Repeat("é", maxBoostBytes/2) + "é")
+	f.Add("x" + strings.Repeat("é", maxBoostBytes/2))
 	f.Fuzz(func(t *testing.T, expr string) {
 		bs, err := ParseBoosts(expr)
 		var e *Error
-		if err != nil && (!errors.As(err, &e) || e.Error() == "") {
+		if err != nil && (!errors.As(err, &e) || e.Error() == "" || e.Offset < len(expr) && utf8.ValidString(expr) && !utf8.RuneStart(expr[e.Offset])) {
 			t.Fatal(err)
 		}
 		for _, b := range bs {
-			for _, text := range []string{"1", "0", "-1", "1e400", "17e8"} {
+			for _, text := range []string{"1", "0", "-1", "1e400", "-1e400", "17e8"} {
 				if x := b.Of(Number, []byte(text)); !(0 <= x && x <= 1) {
 					t.Fatalf("%q gives %v for %s", expr, x, text)
 				}

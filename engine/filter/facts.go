@@ -198,9 +198,7 @@ func (c *Condition) Facts() ([]FactRange, error) {
 	case opRange:
 		return []FactRange{{From: f, To: bound(1)}}, nil
 	}
-	// The upper bound of a prefix is the prefix followed by the highest code points, which no
-	// text with that prefix exceeds.
-	return []FactRange{{From: f, To: f + "\U0010ffff\U0010ffff"}}, nil
+	return []FactRange{{From: f, To: beyond(f), ToOpen: true}}, nil
 }
 
 // meetsFacts reports whether a document with these facts meets f, as Filter.Match does for its

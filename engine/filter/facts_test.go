@@ -56,7 +56,7 @@ func must(s []string, err error) []string {
 var (
 	someKeys  = []string{"a", "b", "a.b", "", "\x00", "\x01", "é", "path", "line", "_file"}
 	someTexts = []string{"2024-01-01", "2024-01-01T00:00:00Z", "2024-01-01T00:00:00.5Z", "2024-01-01T00:30:00+02:00", "2024-01-01 00:00", "2024-13-01", "Mon, 01 Jan 2024 02:00:00 +0200",
-		"", "a", "ab", "a\x00", "b", "\U0010ffff", "a\U0010ffff", strings.Repeat("x", longFact), strings.Repeat("x", longFact-2) + "é", strings.Repeat("x", longFact+1)}
+		"", "a", "ab", "a\x00", "b", "\U0010ffff", "a\U0010ffff", "\U0010ffff\U0010ffff\U0010ffffx", "a\ud7ffx", "a\ud7ff", strings.Repeat("x", longFact), strings.Repeat("x", longFact-2) + "é", strings.Repeat("x", longFact+1)}
 	someNums = []string{"0", "-0.0", "1", "10e-1", "-1", "12", "123", "-12", "-123", "-0.12", "0.12", "0.123", "-0.123", "1e400", "-1e400", "1e-400", "9007199254740993", "9007199254740992", "-9.5", "95"}
 )
 

@@ -36,7 +36,7 @@ import (
 // Errors are *Error.
 func Parse(expr string) (Filter, error) {
 	if len(expr) > MaxLength {
-		return Filter{}, &Error{Expr: expr, Offset: MaxLength, Msg: fmt.Sprintf("an expression of %d bytes; %d are the most", len(expr), MaxLength)}
+		return Filter{}, &Error{Expr: expr, Offset: len(front(expr, MaxLength)), Msg: fmt.Sprintf("an expression of %d bytes; %d are the most", len(expr), MaxLength)}
 	}
 	return parse(expr)
 }

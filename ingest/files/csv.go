@@ -335,7 +335,7 @@ func cellVector(cell string) ([]float32, error) {
 	var out []float32
 	for part := range strings.FieldsFuncSeq(cell, func(r rune) bool { return r == ',' || r == ' ' || r == '\n' || r == '\t' }) {
 		f, err := strconv.ParseFloat(part, 32)
-		if err != nil {
+		if err != nil || math.IsInf(f, 0) || math.IsNaN(f) {
 			return nil, errors.New(strconv.Quote(clip(part, 40)) + " is not a number that a vector can hold")
 		}
 		out = append(out, float32(f))

@@ -26,6 +26,9 @@ const maxMatter = 256 << 10
 // looksLikeKey matches the beginning of a YAML line with a key.
 var looksLikeKey = regexp.MustCompile(`(?m)^["']?[A-Za-z_][\w .-]*["']?:(\s|$)`)
 
+// deepKey matches a key of TOML that the library would read for minutes: its time grows with the square of the parts.
+var deepKey = regexp.MustCompile(`(?:(?:[\w-]+|"[^"\n]*"|'[^'\n]*')[ \t]*\.[ \t]*){100}`)
+
 // frontMatter cuts YAML between lines of ---, or TOML between lines of +++, from the start of a text. Text
 // that merely lies between two rules stays text. So does unreadable front matter, with a warning.
 func (s *File) frontMatter(text string) (map[string]any, string) {
@@ -44,9 +47,12 @@ func (s *File) frontMatter(text string) (map[string]any, string) {
 	}
 	var fields map[string]any
 	var err error
-	if ends[0] == "+++" {
+	switch {
+	case ends[0] == "+++" && (strings.Count(matter, "{") > 1000 || deepKey.MatchString(matter)):
+		err = fmt.Errorf("more than 1,000 tables in braces, or a key of more than 100 parts")
+	case ends[0] == "+++":
 		_, err = toml.Decode(matter, &fields)
-	} else {
+	default:
 		if !looksLikeKey.MatchString(matter) && !blank(matter) {
 			return nil, text
 		}
@@ -75,6 +81,9 @@ func matterError(err error) (line int, why string) {
 	var t toml.ParseError
 	if errors.As(err, &t) {
 		return t.Position.Line + 1, t.Message
+	}
+	if twice := (*keyError)(nil); errors.As(err, &twice) {
+		return twice.Line + 1, fmt.Sprintf("%v (column %d)", err, twice.Column)
 	}
 	why = err.Error()
 	at := yamlPlace.FindStringSubmatch(why)
@@ -129,11 +138,43 @@ func loadYAML(text string, to *map[string]any) (err error) {
 	if err := yaml.Load([]byte(text), &root); err != nil {
 		return err
 	}
+	if k := repeatedKey(&root); k != nil {
+		return &keyError{k}
+	}
 	if err := root.Decode(to); err != nil {
 		return err
 	}
 	asTyped(&root, *to)
 	return nil
+}
+
+// repeatedKey is the first key that a mapping in n has twice. The library reports each pair of them, and the text of so many
+// errors takes all memory.
+func repeatedKey(n *yaml.Node) *yaml.Node {
+	type key struct {
+		kind  yaml.Kind
+		value string
+	}
+	seen := map[key]bool{}
+	for i, c := range n.Content {
+		if k := (key{c.Kind, c.Value}); n.Kind == yaml.MappingNode && i%2 == 0 {
+			if seen[k] {
+				return c
+			}
+			seen[k] = true
+		}
+		if twice := repeatedKey(c); twice != nil {
+			return twice
+		}
+	}
+	return nil
+}
+
+// keyError is a key that is there twice.
+type keyError struct{ *yaml.Node }
+
+func (e *keyError) Error() string {
+	return fmt.Sprintf("the key %q is already defined", clip(e.Value, 80))
 }
 
 // asTyped returns v, the value of n in YAML, with the original digits of its numbers. A number in YAML that JSON

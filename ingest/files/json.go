@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 )
 
 // readJSON reads an object, an array of objects, an object with an array of objects under
@@ -34,6 +35,9 @@ func readJSON(s *File) error {
 		return j.explain(err)
 	}
 }
+
+// maxDepth is how deep package json reads an object.
+const maxDepth = 10_000
 
 type jsonReader struct {
 	s      *File
@@ -146,6 +150,9 @@ func (j *jsonReader) object(from int) error {
 		v, err := j.s.value(raw)
 		if err != nil {
 			return err
+		}
+		if bytes.Count(raw, []byte("["))+bytes.Count(raw, []byte("{")) >= maxDepth && !json.Valid(slices.Concat([]byte("["), raw, []byte("]"))) {
+			return Errorf(ErrMalformed, "line %d: the field %q nests deeper than %d; leave it out", from, clip(name, 80), maxDepth)
 		}
 		j.s.member(fields, again, name, v)
 	}

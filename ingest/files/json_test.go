@@ -96,5 +96,6 @@ func TestNamedVectors(t *testing.T) {
 }
 
 func FuzzJSON(f *testing.F) {
-	filestest.Fuzz(f, "json", `{"text":"x"}`, "[{\"text\":\"x\"},\n{\"id\":2}]", `{"documents":[{"text":"y","vector":{"a":[1]}}],"k":[1e5]}`, `{} {}`)
+	filestest.Fuzz(f, "json", `{"text":"x"}`, "[{\"text\":\"x\"},\n{\"id\":2}]", `{"documents":[{"text":"y","vector":{"a":[1]}}],"k":[1e5]}`, `{} {}`,
+		`{"text":"x","a":`+strings.Repeat("[", 10_000)+strings.Repeat("]", 10_000)+`}`, `{"text":"x","a":7E777,"a":-0}`)
 }

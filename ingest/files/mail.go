@@ -210,7 +210,7 @@ func (m *message) part(h textproto.MIMEHeader, body io.Reader, depth int) ([]pie
 		in := bufio.NewReader(body)
 		inner, err := m.header(in)
 		if err != nil {
-			return nil, err
+			return nil, m.damaged(err)
 		}
 		pieces, err := m.part(inner, in, depth+1)
 		if subject := property(m.words(inner.Get("Subject"))); subject != "" {

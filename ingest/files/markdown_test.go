@@ -96,6 +96,7 @@ func TestFrontMatter(t *testing.T) {
 	for in, want := range map[string]string{
 		"a: [1":                             "front matter",
 		"a: 1\na: 2":                        "already defined",
+		"a: {b: 1, c: 2, b: 3}":             "already defined",
 		bomb:                                "excessive aliasing",
 		"a: &a [*a]":                        "front matter",
 		"a: " + strings.Repeat("[", 20_000): "exceeded max depth",
@@ -112,12 +113,14 @@ func TestFrontMatter(t *testing.T) {
 // TestBrokenFrontMatter: front matter that cannot be read is text, and the warning names the line of the file.
 func TestBrokenFrontMatter(t *testing.T) {
 	for in, line := range map[string]string{
-		"---\ntitle: Foo: the bar story\n---\n":          "2: ",
-		"---\na: b\ntags:\n\t- a\n---\n":                 "4: ",
-		"---\ntitle: @mention notes\n---\n":              "2: ",
-		"---\ntitle: {{ title }}\ndate: {{date}}\n---\n": "2: ",
-		"+++\na = 1\ntitle = toml bad\n+++\n":            "3: ",
-		"+++\na = \n+++\n":                               "2: ",
+		"---\ntitle: Foo: the bar story\n---\n":                                                   "2: ",
+		"---\na: b\ntags:\n\t- a\n---\n":                                                          "4: ",
+		"---\ntitle: @mention notes\n---\n":                                                       "2: ",
+		"---\ntitle: {{ title }}\ndate: {{date}}\n---\n":                                          "2: ",
+		"+++\na = 1\ntitle = toml bad\n+++\n":                                                     "3: ",
+		"+++\na = \n+++\n":                                                                        "2: ",
+		"+++\n" + strings.Repeat("a.", 101) + "a = 1\n+++\n":                                      "1: ",
+		"+++\na = " + strings.Repeat("{a = ", 1001) + "1" + strings.Repeat("}", 1001) + "\n+++\n": "1: ",
 	} {
 		recs, warned := warnings(t, "a.md", in+"\nBody about zebras\n", Options{})
 		if len(recs) != 1 || recs[0].Text != in+"\nBody about zebras\n" || recs[0].Metadata != nil || recs[0].From != 1 {
@@ -161,6 +164,7 @@ func TestDataURIs(t *testing.T) {
 }
 
 func FuzzMarkdown(f *testing.F) {
-	filestest.Fuzz(f, "markdown", "---\ntitle: T\nd: 2024-01-05\n---\n# H\n```\n# x\n```\n## Two\n", "+++\na = 1\n+++\nx", "A\n===\nb\n---\n", "<pre\n#", "---\na: &a [*a]\n---\n")
+	filestest.Fuzz(f, "markdown", "---\ntitle: T\nd: 2024-01-05\n---\n# H\n```\n# x\n```\n## Two\n", "+++\na = 1\n+++\nx", "A\n===\nb\n---\n", "<pre\n#", "---\na: &a [*a]\n---\n",
+		"---\n"+strings.Repeat("a: 1\n", 3000)+"---\nx", "+++\n"+strings.Repeat("a.", 5000)+"a=1\n+++\nx", "+++\na="+strings.Repeat("{a=", 5000)+"\n+++\nx")
 }
 func FuzzText(f *testing.F) { filestest.Fuzz(f, "text", "a\r\nb", "\xff\xfea\x00", "\ufeffx") }

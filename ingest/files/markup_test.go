@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/lexsem/lexsem/engine"
 	. "github.com/lexsem/lexsem/ingest/files"
 	"github.com/lexsem/lexsem/ingest/internal/filestest"
 )
@@ -41,8 +42,9 @@ func FuzzMarkup(f *testing.F) {
 	for _, name := range []string{"pandoc.rst", "pandoc.org", "pandoc.adoc", "pandoc.tex"} {
 		f.Add(name, made(f, name))
 	}
+	f.Add("a.rst.gz", "a")
 	f.Fuzz(func(t *testing.T, name, in string) {
-		if _, _, err := filestest.ReadAll(t, name, in, Options{Kind: "text", ID: "x"}); err != nil && !errors.Is(err, ErrNoText) && !errors.Is(err, ErrBinary) {
+		if _, _, err := filestest.ReadAll(t, name, in, Options{Kind: "text", ID: "x"}); err != nil && !errors.Is(err, engine.ErrInvalid) {
 			t.Error(err)
 		}
 	})
@@ -103,7 +105,8 @@ func TestNotebook(t *testing.T) {
 			t.Errorf("%.80s: %.300v, warned %q; want %.100q", in, recs, warned, want.text)
 		}
 	}
-	for in, is := range map[string]error{"": ErrNoText, "[]": ErrMalformed, `{"cells":[]}`: ErrNoText, `{"cells":{}}`: ErrMalformed, "words": ErrMalformed, `{"cells":[` + strings.Repeat("[", 20000): ErrMalformed} {
+	for in, is := range map[string]error{"": ErrNoText, "[]": ErrMalformed, `{"cells":[]}`: ErrNoText, `{"cells":{}}`: ErrMalformed, "words": ErrMalformed, `{"cells":[` + strings.Repeat("[", 20000): ErrMalformed,
+		`{"worksheets":[{"worksheets":[{"cells":[{"source":"a"}]}]}]}`: ErrNoText} {
 		if recs, _, err := filestest.ReadAll(t, "a.ipynb", in, Options{ID: "x"}); !errors.Is(err, is) {
 			t.Errorf("%.30q: %v, %v", in, recs, err)
 		}

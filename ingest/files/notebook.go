@@ -72,7 +72,7 @@ func readNotebook(s *File) error {
 	in := json.NewDecoder(io.LimitReader(plain, expansion*s.o.MaxBytes))
 	in.UseNumber() // a number that is too large is no text either, and no error of the decoder
 	n := &notebook{o: &outline{s: s}}
-	err = n.object(in)
+	err = n.object(in, true)
 	if n.cut > 0 {
 		s.Warn(0, "outputs longer than %d bytes were cut (%d cells)", maxOutput, n.cut)
 	}
@@ -92,8 +92,8 @@ type notebook struct {
 	cut int // cells
 }
 
-// object reads the fields of a notebook, or of a worksheet in formats before version 4.
-func (n *notebook) object(in *json.Decoder) error {
+// object reads the fields of a notebook, or of a worksheet in formats before version 4, which has no worksheets.
+func (n *notebook) object(in *json.Decoder, whole bool) error {
 	if t, err := in.Token(); err != nil {
 		return err
 	} else if t != json.Delim('{') {
@@ -104,12 +104,12 @@ func (n *notebook) object(in *json.Decoder) error {
 		if err != nil {
 			return err
 		}
-		switch name {
-		case "cells":
+		switch {
+		case name == "cells":
 			err = list(in, func() error { return n.cell(in) })
-		case "worksheets":
-			err = list(in, func() error { return n.object(in) })
-		case "metadata":
+		case name == "worksheets" && whole:
+			err = list(in, func() error { return n.object(in, false) })
+		case name == "metadata":
 			var about notebookAbout
 			var raw json.RawMessage
 			if err = in.Decode(&raw); err == nil {

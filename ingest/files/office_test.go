@@ -308,5 +308,8 @@ func FuzzRTF(f *testing.F) { filestest.Fuzz(f, "rtf", made(f, "pandoc.rtf"), mad
 func FuzzNotebook(f *testing.F) {
 	filestest.Fuzz(f, "ipynb", made(f, "nbformat.ipynb"), "7E777", `{"cells":7E777}`, `{"cells":[7E777]}`, `{"metadata":7E777}`)
 }
-func FuzzMail(f *testing.F) { filestest.Fuzz(f, "eml", made(f, "python.eml")) }
+func FuzzMail(f *testing.F) {
+	filestest.Fuzz(f, "eml", made(f, "python.eml"), "Content-Type: message/rfc822\nContent-Transfer-Encoding: base64\n\nA",
+		"Content-Type: multipart/mixed; boundary=b\n\n--b\nContent-Type: message/rfc822\n\nSubject: x", "Content-Type: text/plain\nContent-Transfer-Encoding: base64\n\n====")
+}
 func FuzzMbox(f *testing.F) { filestest.Fuzz(f, "mbox", made(f, "python.mbox")) }

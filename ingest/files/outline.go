@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/lexsem/lexsem/engine"
 	"github.com/lexsem/lexsem/ingest/files/internal/readable"
 	"github.com/lexsem/lexsem/internal/place"
 )
@@ -228,8 +229,10 @@ func (s *File) settle(empty bool, err error) error {
 		return s.err
 	case err == nil || errors.Is(err, errEnough):
 		return nil
-	case empty:
+	case empty && errors.Is(err, engine.ErrInvalid):
 		return err
+	case empty: // of a library
+		return Errorf(ErrMalformed, "damaged; open it in its program and save it again: %w", err)
 	}
 	s.Warn(0, "it cannot be read to its end, and the text before is stored: %v", err)
 	return nil

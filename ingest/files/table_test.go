@@ -118,6 +118,6 @@ func TestBadTables(t *testing.T) {
 }
 
 func FuzzCSV(f *testing.F) {
-	filestest.Fuzz(f, "csv", "id,text\n1,\"a\nb\"\n", "a;text\n\"", "text,vector\nx,[1 2]\n", "\xff\xfei\x00d\x00")
+	filestest.Fuzz(f, "csv", "id,text\n1,\"a\nb\"\n", "a;text\n\"", "text,vector\nx,[1 2]\n", "text,vector\nx,inf\ny,[1 -Infinity]\nz,nan\n", "\xff\xfei\x00d\x00")
 }
 func FuzzTSV(f *testing.F) { filestest.Fuzz(f, "tsv", "id\ttext\n1\tx\n") }

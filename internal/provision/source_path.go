@@ -65,7 +65,7 @@ func (s *session) adopt(ctx context.Context, dir, name string) (Provenance, erro
 	if err != nil {
 		return Provenance{}, err
 	}
-	if names[0] != fileONNX || len(spec.Dense) > 0 || spec.Static != "" {
+	if names[0] != fileONNX || len(spec.Dense) > 0 || spec.Static != "" || spec.Splade != nil {
 		as, err := s.asItIs(dir, spec)
 		if err != nil {
 			return Provenance{}, err
@@ -144,5 +144,5 @@ func (s *session) asItIs(dir string, spec encoder.Spec) (bool, error) {
 	if errors.Is(err, transformer.ErrConfig) { // the encoder says why it cannot run it, if it cannot
 		return true, nil
 	}
-	return s.bare || len(spec.Dense) > 0 || !exportable(c), err
+	return s.bare || len(spec.Dense) > 0 || spec.Splade != nil || !exportable(c), err
 }

@@ -10,7 +10,7 @@ import (
 )
 
 // recordedDigest is that of the defaults in version 4.
-const recordedDigest = "5140563b7f3aee31"
+const recordedDigest = "63e3ff19cb76e0f0"
 
 func analyzerOf(t testing.TB, o Options) *Analyzer {
 	t.Helper()
@@ -196,6 +196,49 @@ func TestOptionsDecide(t *testing.T) {
 	}
 	if _, err := NewAnalyzer(Options{Language: "xx"}); !errors.Is(err, ErrLanguage) || !strings.Contains(err.Error(), "da, de, en, ") {
 		t.Error(err)
+	}
+}
+
+// A text in another language of Latin script than the analyzer's has the stems of both languages, a query divides the
+// weight between them, and function words of its language lose a share. Texts without a known language, texts of the
+// analyzer's language and texts for "none" have none.
+func TestOwnStems(t *testing.T) {
+	const de, fr = "Die Häuser und die Straßen der Stadt waren nicht groß.", "Les maisons de l'homme ne sont pas dans les villes."
+	for _, c := range []struct{ language, in, want string }{
+		{"en", de, "die häuser [haus] [hauser] und die straßen [strass] [strassen] der stadt waren nicht groß [gross]"},
+		{"de", de, "haus strass stadt gross"},
+		{"en", fr, "les maison de l'homm [homm] ne sont pas dan les vill"},
+		{"fr", fr, "maison homm vill"},
+		{"none", de, "die häuser [hauser] und die straßen [strassen] der stadt waren nicht groß [gross]"},
+		{"en", "Häusern", "häusern [hausern]"},
+		{"de", "The houses of the town were not happily on the hills, and this is why.", "the hous of the town wer not happily [happili] on the hill and this is why"},
+	} {
+		a, err := For(c.language)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var words []string
+		for _, term := range a.Terms(nil, c.in) {
+			if w := shown([]Term{term}); !Function(term.Text) {
+				words = append(words, w)
+			}
+		}
+		if got := strings.Join(words, " "); got != c.want {
+			t.Errorf("%s %q:\n got %s\nwant %s", c.language, c.in, got, c.want)
+		}
+	}
+	a := analyzerOf(t, Defaults())
+	weights := map[string]float32{}
+	for _, term := range a.Asked(nil, de) {
+		weights[term.Text] = term.Weight
+	}
+	for term, want := range map[string]float32{"und": .4, "stadt": 1, "häuser": .24, "hauser": .16, "haus": .6} {
+		if got := weights[term]; got < want-1e-6 || got > want+1e-6 {
+			t.Errorf("%s weighs %v in a query, want %v", term, got, want)
+		}
+	}
+	if !Fits("de", "") || !Fits("en", "de") || Fits("ru", "bg") {
+		t.Error("stems of German in English texts, of English in German ones, of Russian in Bulgarian ones")
 	}
 }
 

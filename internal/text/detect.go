@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 	"unicode"
+	"unicode/utf8"
 )
 
 // detected is the number of bytes of a text that LanguageOf reads.
@@ -53,8 +54,15 @@ func LanguageOf(s string) string {
 	}
 	s = strings.ToLower(strings.ToValidUTF8(s, ""))
 	letters, by := 0, map[string]int{}
-	last := 0 // the script of the letter before
+	last := 0  // the script of the letter before
+	latin := 0 // letters of ASCII
 	for _, r := range s {
+		if r < utf8.RuneSelf {
+			if 'a' <= r && r <= 'z' {
+				latin++
+			}
+			continue
+		}
 		if !unicode.IsLetter(r) {
 			continue
 		}
@@ -69,6 +77,7 @@ func LanguageOf(s string) string {
 		}
 		by[written[last].code]++
 	}
+	letters, by["latin"] = letters+latin, by["latin"]+latin
 	share := func(code string) float64 { return float64(by[code]) / float64(max(letters, 1)) }
 	switch {
 	case letters < 8:

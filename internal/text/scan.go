@@ -2,6 +2,7 @@ package text
 
 import (
 	"hash/fnv"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -61,6 +62,7 @@ func classOf(r rune, n int) class {
 type scanner struct {
 	a         *Analyzer
 	asked     bool            // the text is a query
+	own       *own            // the text's language, if it is another than the analyzer's
 	functions bool            // and has function words alone
 	before    string          // the function word that the last word was, as a term; "" for another word
 	seen      map[uint32]bool // function words, and pairs of them, that the text has had
@@ -212,16 +214,23 @@ func (sc *scanner) word(start, end int, letters, beside bool, weight float32) {
 		return
 	}
 	sc.stemmed(plain, start, end, letters, true, weight*(1-Accented))
-	if len(sc.dst) == n+2 && sc.dst[n].Text == sc.dst[n+1].Text { // the stem has no accent
-		sc.dst = sc.dst[:n+1]
-		sc.dst[n].Weight = weight
+	last := n
+	for _, t := range sc.dst[n:] { // stems without accents are there twice
+		if i := slices.IndexFunc(sc.dst[n:last], func(u Term) bool { return u.Text == t.Text }); i >= 0 {
+			sc.dst[n+i].Weight += t.Weight
+			continue
+		}
+		sc.dst[last] = t
+		last++
 	}
+	sc.dst = sc.dst[:last]
 }
 
 // stemmed adds the term of a word and returns true, or handles a function word.
 func (sc *scanner) stemmed(w string, start, end int, letters, beside bool, weight float32) bool {
 	stem := w
-	switch guest, of := sc.guest(w, letters); {
+	guest, of := sc.guest(w, letters)
+	switch {
 	case of:
 		if stem = guest; sc.stops(w) {
 			stem = ""
@@ -234,6 +243,15 @@ func (sc *scanner) stemmed(w string, start, end int, letters, beside bool, weigh
 	if stem == "" {
 		sc.function(w, start, end, beside)
 		return false
+	}
+	if sc.own != nil && !of && letters && len(w) <= MaxTerm {
+		if own := sc.own.stemOf(w); own != stem {
+			sc.add(stem, start, end, beside, weight*(1-ownStem))
+			if own != "" {
+				sc.add(own, start, end, true, weight*ownStem)
+			}
+			return true
+		}
 	}
 	sc.add(stem, start, end, beside, weight)
 	return true

@@ -1,7 +1,8 @@
 //go:build unix
 
-// Command pairs compares this tree with another commit of the repository. It builds itself in both, runs both
-// in turn, and prints the differences of CPU and wall times and whether the results are the same.
+// Command pairs compares this tree with another commit of the repository. It builds itself and lexsem in both, runs
+// both in turn, and prints the differences of CPU and wall times, of space and of memory, and whether the results are
+// the same.
 //
 //	lexsem export --db DB --vectors docs.jsonl
 //	go run ./tools/pairs -against COMMIT docs.jsonl queries.jsonl
@@ -71,10 +72,20 @@ func compare(ctx context.Context, out io.Writer, commit string, pairs int, limit
 	if programs[0], err = build(ctx, other, filepath.Join(tmp, "other")); err != nil {
 		return err
 	}
+	both, err := newCommands(ctx, tmp, [2]string{other, "."}, documents)
+	if err != nil {
+		return err
+	}
+	if both.encoder != "" {
+		fmt.Fprintf(out, "encoding: not run: %s\n\n", both.encoder)
+	}
 	var runs [2][]report
 	for range pairs {
 		for i, p := range programs {
 			r, err := once(ctx, p, documents, queries)
+			if err == nil {
+				err = both.measure(ctx, i, &r)
+			}
 			if err != nil {
 				return err
 			}
@@ -108,7 +119,7 @@ func tree(ctx context.Context, commit, dir string) error {
 }
 
 func build(ctx context.Context, dir, program string) (string, error) {
-	c := exec.CommandContext(ctx, "go", "build", "-o", program, "./tools/pairs")
+	c := exec.CommandContext(ctx, "go", "build", "-trimpath", "-o", program, "./tools/pairs")
 	c.Dir = dir
 	return program, run(c)
 }
@@ -148,6 +159,9 @@ func table(other, this []report, limit float64) (_ string, worse []string) {
 	row("adding all", "%.2f s", func(r report) times { return r.Add }, "| ")
 	row("opening", "%.1f ms", func(r report) times { return r.Open }, "| ")
 	row("space on disk", "%.0f bytes", func(r report) times { return times{r.Bytes, r.Bytes} }, "| ")
+	for i, s := range this[0].Steps {
+		row(s.Name, s.Format, func(r report) times { return r.Steps[i].times }, "| ")
+	}
 	for _, name := range slices.Sorted(maps.Keys(this[0].Search)) {
 		same, off := alike(other[0].Hits[name], this[0].Hits[name])
 		row(strings.TrimSpace(name), "%.0f µs", func(r report) times { return r.Search[name] }, fmt.Sprintf("%d of %d | %.1g", same, len(this[0].Hits[name]), off))

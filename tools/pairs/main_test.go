@@ -18,16 +18,18 @@ import (
 
 func TestTable(t *testing.T) {
 	made := func(cpu float64, hits ...hit) report {
-		return report{Add: times{cpu, 1}, Open: times{3 * cpu, 1}, Bytes: 10 * cpu, Search: map[string]times{"dense none": {2 * cpu, 2}}, Hits: map[string][][]hit{"dense none": {{{"a", 1}}, hits}}}
+		return report{Add: times{cpu, 1}, Open: times{3 * cpu, 1}, Bytes: 10 * cpu, Search: map[string]times{"dense none": {2 * cpu, 2}}, Hits: map[string][][]hit{"dense none": {{{"a", 1}}, hits}},
+			Steps: []step{{"a backup", "%.1f s", times{5 * cpu, 1}}}}
 	}
 	other := []report{made(1, hit{"a", .5}, hit{"b", .25}), made(2), made(4)}
 	this := []report{made(2, hit{"b", .25}, hit{"a", .75}), made(2), made(2)}
-	if _, worse := table(this[2:], other[2:], 1.9); strings.Join(worse, ", ") != "adding all (2.00), opening (2.00), space on disk (2.00), dense none (2.00)" {
+	if _, worse := table(this[2:], other[2:], 1.9); strings.Join(worse, ", ") != "adding all (2.00), opening (2.00), space on disk (2.00), a backup (2.00), dense none (2.00)" {
 		t.Errorf("above the limit: %q", worse)
 	}
 	for _, want := range []string{
 		"| opening | 6.0 ms | 6.0 ms | 1.00 (0.50 to 2.00) | 1.00 (1.00 to 1.00) | |  |",
 		"| space on disk | 20 bytes | 20 bytes | 1.00 (0.50 to 2.00) | 1.00 (0.50 to 2.00) | |  |",
+		"| a backup | 10.0 s | 10.0 s | 1.00 (0.50 to 2.00) | 1.00 (1.00 to 1.00) | |  |",
 		"| adding all | 2.00 s | 2.00 s | 1.00 (0.50 to 2.00) | 1.00 (1.00 to 1.00) | |  |",
 		"| dense none | 4 µs | 4 µs | 1.00 (0.50 to 2.00) | 1.00 (1.00 to 1.00) | 1 of 2 | 0.2 |",
 	} {
@@ -40,7 +42,7 @@ func TestTable(t *testing.T) {
 // TestPairs compares this tree with its last commit, which finds the same where nothing has changed what is found.
 func TestPairs(t *testing.T) {
 	if !trial.Long() {
-		t.Skip("NOT TESTED without LEXSEM_LONG=1: two trees, which are built and run for 25 s")
+		t.Skip("NOT TESTED without LEXSEM_LONG=1: two trees, which are built and run for a minute")
 	}
 	t.Chdir(filepath.Join("..", ".."))
 	if err := exec.Command("git", "rev-parse", "HEAD").Run(); err != nil {
@@ -66,7 +68,15 @@ func TestPairs(t *testing.T) {
 	if n := strings.Count(out.String(), " | 60 of 60 | "); n != 5 {
 		t.Errorf("%d of 5 modes answer alike:\n%s", n, out.String())
 	}
-	if err := compare(t.Context(), &out, "HEAD", 1, 0, "docs/method.md", name); err == nil || !strings.Contains(err.Error(), "exit status 1") {
+	for _, step := range []string{"memory after searches", "a backup", "size of a backup", "a sync of 500 unchanged files", "a command that searches", "memory of a command that searches"} {
+		if !strings.Contains(out.String(), "\n| "+step+" | ") {
+			t.Errorf("no %s", step)
+		}
+	}
+	if strings.Contains(out.String(), "\n| encoding 200 texts | ") == strings.Contains(out.String(), "encoding: not run: ") {
+		t.Error("encoding is neither measured nor said to be missing")
+	}
+	if err := compare(t.Context(), &out, "HEAD", 1, 0, "docs/method.md", name); err == nil || !strings.Contains(err.Error(), "docs/method.md, document 1: ") {
 		t.Errorf("documents that are none: %v", err)
 	}
 	if err := compare(t.Context(), &out, "no-such-commit", 1, 0, name, name); err == nil || !strings.Contains(err.Error(), "no-such-commit") {

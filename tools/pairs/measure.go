@@ -13,10 +13,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"math"
 	"os"
 	"path/filepath"
 	"reflect"
+	"runtime/debug"
+	"strings"
 	"syscall"
 	"time"
 
@@ -41,14 +44,23 @@ type times struct{ CPU, Wall float64 }
 
 // report has the results of one run. Add, in seconds, includes the background work after it;
 // Open is in milliseconds; Search is in microseconds a search, by mode and variant. Bytes are
-// those on disk after Close. Hits are those of each query.
+// those on disk after Close. Hits are those of each query. Steps are further measures, the same in every report.
 type report struct {
 	Add    times
 	Open   times
 	Bytes  float64
 	Search map[string]times
 	Hits   map[string][][]hit
+	Steps  []step
 }
+
+// step is a measure, with the format of its figures.
+type step struct {
+	Name, Format string
+	times
+}
+
+func (r *report) add(name, format string, t times) { r.Steps = append(r.Steps, step{name, format, t}) }
 
 // asked are the modes and variants that every version has.
 var asked = [][2]string{{engine.ModeDense, "none"}, {engine.ModeDense, "rlr"}, {engine.ModeDense, "rlr-local"}, {engine.ModeLexical, ""}, {engine.ModeHybrid, "rlr"}}
@@ -72,8 +84,9 @@ func measure(ctx context.Context, documents, queries string) (r report, err erro
 	if f := reflect.ValueOf(&o).Elem().FieldByName("TokenStates"); f.IsValid() {
 		f.SetString("off") // a search that reads them is another one
 	}
+	dim := len(docs[0].Vector)
 	open := func() (*engine.Engine, error) {
-		return engine.Open(ctx, dir, encoder.NewHash(len(docs[0].Vector)), o)
+		return engine.Open(ctx, dir, encoder.NewHash(dim), o)
 	}
 	e, err := open()
 	if err != nil {
@@ -107,6 +120,7 @@ func measure(ctx context.Context, documents, queries string) (r report, err erro
 		return r, err
 	}
 	r.Open = clock.since(1e3)
+	docs = nil // their memory is not the database's
 	r.Search, r.Hits = map[string]times{}, map[string][][]hit{}
 	for _, a := range asked {
 		search := func(i int) (engine.Result, error) {
@@ -141,7 +155,47 @@ func measure(ctx context.Context, documents, queries string) (r report, err erro
 		}
 		r.Search[name] = clock.since(1e6 / timed)
 	}
-	return r, nil
+	held, err := resident()
+	if err != nil {
+		return r, err
+	}
+	if held > 0 {
+		r.add("memory after searches", "%.0f MiB", times{held, held})
+	}
+	file := dir + ".backup"
+	clock = startClock()
+	// The type of its report has moved.
+	made := reflect.ValueOf(e).MethodByName("Backup").Call([]reflect.Value{reflect.ValueOf(ctx), reflect.ValueOf(file)})
+	if err, failed := made[1].Interface().(error); failed {
+		return r, err
+	}
+	r.add("a backup", "%.2f s", clock.since(1))
+	f, err := os.Stat(file)
+	if err != nil {
+		return r, err
+	}
+	r.add("size of a backup", "%.0f bytes", times{float64(f.Size()), float64(f.Size())})
+	return r, os.Remove(file)
+}
+
+// resident is the memory of this process in MiB, without what the system may take back: garbage, and pages of files.
+// It is 0 on systems without /proc.
+func resident() (float64, error) {
+	debug.FreeOSMemory()
+	raw, err := os.ReadFile("/proc/self/status")
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	for line := range strings.Lines(string(raw)) {
+		var kb float64
+		if n, _ := fmt.Sscanf(line, "RssAnon: %f kB", &kb); n == 1 {
+			return kb / 1024, nil
+		}
+	}
+	return 0, errors.New("/proc/self/status has no RssAnon")
 }
 
 // size is the number of bytes that the files in dir take on disk.

@@ -40,10 +40,11 @@ func newScale(x Axis, low, high float64, withZero bool, wanted int) (scale, erro
 	if s.from > s.to {
 		return s, fmt.Errorf("%w: the axis %q runs from %g to %g", ErrChart, x.Label, s.from, s.to)
 	}
+	same := s.to-s.from <= 1e-9*max(math.Abs(s.from), math.Abs(s.to)) // as far as a chart shows
 	switch {
-	case s.from == s.to && s.log:
+	case same && s.log:
 		s.from, s.to = s.from/2, s.to*2
-	case s.from == s.to:
+	case same:
 		pad := max(math.Abs(s.from)*.1, .5)
 		s.from, s.to = s.from-pad, s.to+pad
 	case fitted && s.log:
@@ -55,6 +56,9 @@ func newScale(x Axis, low, high float64, withZero bool, wanted int) (scale, erro
 	case fitted && !withZero:
 		pad := .04 * (s.to - s.from)
 		s.from, s.to = s.from-pad, s.to+pad
+	}
+	if !(s.from < s.to) || math.IsInf(s.to-s.from, 0) || s.log && s.from <= 0 {
+		return s, fmt.Errorf("%w: the axis %q runs from %g to %g, which float64 cannot divide", ErrChart, x.Label, low, high)
 	}
 	if s.ticks == nil {
 		s.ticks = s.chooseTicks(wanted)
@@ -119,7 +123,7 @@ func tickLabels(ticks []float64, log bool) []string {
 	}
 	for i, t := range ticks {
 		if log {
-			out[i] = number(t)
+			out[i] = Number(t)
 		} else {
 			out[i] = commas(strconv.FormatFloat(t+0, 'f', decimals, 64))
 		}
@@ -132,8 +136,8 @@ func round(x float64, decimals int) float64 {
 	return math.Round(x*p) / p
 }
 
-// number writes x with four significant digits.
-func number(x float64) string {
+// Number writes x with four significant digits.
+func Number(x float64) string {
 	if math.Abs(x) >= 1000 {
 		return commas(strconv.FormatFloat(math.Round(x), 'f', 0, 64))
 	}

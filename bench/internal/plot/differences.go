@@ -37,9 +37,9 @@ func (c Differences) SVG() (string, error) {
 		return "", err
 	}
 	keys := []key{
-		{fmt.Sprintf("better: %s", number(float64(wins))), "2", -1},
-		{fmt.Sprintf("equal: %s", number(float64(len(v)-wins-losses))), "b", -1},
-		{fmt.Sprintf("worse: %s", number(float64(losses))), "1", -1},
+		{fmt.Sprintf("better: %s", Number(float64(wins))), "2", -1},
+		{fmt.Sprintf("equal: %s", Number(float64(len(v)-wins-losses))), "b", -1},
+		{fmt.Sprintf("worse: %s", Number(float64(losses))), "1", -1},
 	}
 	p, err := newPanel(c.Frame, keys, c.Y, y, fmt.Sprintf("%d better, %d worse of %d", wins, losses, len(v)), 16)
 	if err != nil {

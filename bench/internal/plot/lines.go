@@ -142,7 +142,7 @@ func (p *panel) series(shape int, colour string, s Line) {
 		if q.interval() && len(s.Points) == 1 {
 			p.whisker(at, p.clamp(p.y.at(q.Low)), p.clamp(p.y.at(q.High)), 4)
 		}
-		p.mark(shape, "lx-f"+colour, at, p.clamp(p.y.at(q.Y)), join(s.Name, q.Label, number(q.X)+": "+q.text()))
+		p.mark(shape, "lx-f"+colour, at, p.clamp(p.y.at(q.Y)), join(s.Name, q.Label, Number(q.X)+": "+q.text()))
 	}
 }
 

@@ -77,7 +77,7 @@ func (v Value) interval() bool { return v.Low < v.High }
 // text is the value as a tooltip shows it.
 func (v Value) text() string {
 	if v.interval() {
-		return fmt.Sprintf("%s (%s to %s)", number(v.Y), number(v.Low), number(v.High))
+		return fmt.Sprintf("%s (%s to %s)", Number(v.Y), Number(v.Low), Number(v.High))
 	}
-	return number(v.Y)
+	return Number(v.Y)
 }

@@ -153,6 +153,9 @@ func TestRefusals(t *testing.T) {
 		"no points":     Lines{Series: []Line{{Name: "x"}}},
 		"backwards":     Lines{X: Axis{From: 2, To: 1}, Series: []Line{{Points: []Point{{X: 1}}}}},
 		"too small":     Bars{Frame: Frame{Width: 10}, Groups: []string{"a"}, Series: []BarSeries{{Values: one}}},
+		"far apart":     Lines{Series: []Line{{Points: []Point{{X: -1.7e308}, {X: 1.7e308}}}}},
+		"far apart log": Lines{X: Axis{Log: true}, Series: []Line{{Points: []Point{{X: 5e-324}, {X: 1.7e308}}}}},
+		"near zero":     Lines{Series: []Line{{Points: []Point{{X: 0}, {X: 5e-324}}}}},
 		"nothing":       Differences{},
 		"not a number ": Differences{Values: []float64{math.NaN()}},
 	} {
@@ -175,6 +178,7 @@ func TestTicks(t *testing.T) {
 		{Axis{Log: true}, 10, 2e4, false, "10 100 1,000 10,000"},
 		{Axis{Log: true}, 9, 60, false, "10 20 50"},
 		{Axis{Ticks: []float64{4, 1000}}, 4, 1000, false, "4 1,000"},
+		{Axis{}, 1e17, 1e17 + 16, false, "90,000,000,000,000,000 95,000,000,000,000,000 100,000,000,000,000,000 105,000,000,000,000,000 110,000,000,000,000,000"},
 		{Axis{}, 5, 5, false, "4.5 4.7 4.9 5.1 5.3 5.5"},
 	} {
 		s, err := newScale(c.axis, c.low, c.high, c.zero, 5)

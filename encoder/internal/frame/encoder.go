@@ -39,6 +39,7 @@ type Config struct {
 type Encoder struct {
 	c      Config
 	pooler *encoder.Pooler
+	tokens func(encoder.Role, string) encoder.Tokens
 	print  encoder.Fingerprint
 	slots  Slots
 
@@ -55,7 +56,11 @@ func New(ctx context.Context, c Config) (*Encoder, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &Encoder{c: c, pooler: pooler, slots: NewSlots(c.Workers)}
+	tokens, err := c.Spec.Tokens(c.Tokenizer)
+	if err != nil {
+		return nil, err
+	}
+	e := &Encoder{c: c, pooler: pooler, tokens: tokens, slots: NewSlots(c.Workers)}
 	if err := e.identify(ctx); err != nil {
 		return nil, fmt.Errorf("probe the model in %s: %w", c.Dir, err)
 	}
@@ -71,7 +76,7 @@ func (e *Encoder) identify(ctx context.Context) error {
 	spec := e.c.Spec
 	e.print = encoder.Fingerprint{
 		Model: spec.Model, Precision: spec.Precision, Tokenizer: e.c.Tokenizer.Digest(), Pooling: e.pooler.Name(),
-		QueryPrefix: spec.QueryPrefix, PassagePrefix: spec.PassagePrefix,
+		QueryPrefix: spec.Before(encoder.Query), PassagePrefix: spec.Before(encoder.Passage),
 		MaxTokens: spec.MaxTokens, Dim: e.Dim(), VocabSize: e.VocabSize(),
 	}
 	for i := range out {
@@ -106,7 +111,7 @@ func (e *Encoder) Close() error {
 
 // Tokenize returns the tokens that Encode would feed to the model.
 func (e *Encoder) Tokenize(role encoder.Role, text string) encoder.Tokens {
-	return encoder.WithPrefix(e.c.Tokenizer, e.c.Spec.Prefix(role), text, e.c.Spec.MaxTokens)
+	return e.tokens(role, text)
 }
 
 // Encode encodes texts in one role; see encoder.Encoder. Cancellation takes effect between batches at the

@@ -3,7 +3,8 @@
     tiny.py FOLDER
 
 tiny, of sentence-transformers with a few words; masked, a BERT with a head and letters; bpe, of
-sentence-transformers over bytes; colbert, of PyLate where that is installed.
+sentence-transformers over bytes; splade and twice, of its SparseEncoder; of PyLate, where that is installed, colbert, attending (two Dense modules with
+residuals, queries attend to what fills them) and stanford (a checkpoint as ColBERT's first authors write it).
 """
 
 import json
@@ -62,9 +63,30 @@ head, tokenizer = AutoModelForMaskedLM.from_pretrained(at("masked")).eval(), Aut
 with torch.no_grad():  # one by one: without padding
     out = [head(**tokenizer(t, return_tensors="pt"), output_hidden_states=True) for t in TEXTS]
 said["masked"] = {"passage": [o.hidden_states[-1][0].mean(0).tolist() for o in out], "scores": [o.logits[0, 0].tolist() for o in out]}
+from sentence_transformers import SparseEncoder
+from sentence_transformers.sparse_encoder.models import MLMTransformer, SpladePooling
+
+for name, activation in {"splade": "relu", "twice": "log1p_relu"}.items():
+    sparse = SparseEncoder(modules=[MLMTransformer(at("masked"), max_seq_length=20), SpladePooling("max", activation_function=activation)], device="cpu")
+    sparse.save_pretrained(at(name))
+    said[name] = {"weights": sparse.encode_document(TEXTS, convert_to_tensor=True).to_dense().tolist()}
 if models:
     colbert = models.ColBERT(at("masked"), embedding_size=16, query_length=24, document_length=40, device="cpu")
     colbert.save(at("colbert"))
-    # Without punctuation PyLate returns the states of all tokens of a passage; of a query those of [MASK] stand last.
-    said["colbert"] = {role: [x.ravel().tolist() for x in colbert.encode(TEXTS[:2], is_query=role == "query", show_progress_bar=False)] for role in ("query", "passage")}
+    layers = [models.Dense(32, 32, bias=True, activation_function=torch.nn.GELU(), use_residual=True), models.Dense(32, 16, bias=False, use_residual=True)]
+    attending = models.ColBERT(modules=[Transformer(at("masked")), *layers], query_length=12, document_length=12, attend_to_expansion_tokens=True, skiplist_words=["##o"], query_prefix="[Q]", document_prefix="", device="cpu")
+    attending.save(at("attending"))
+    bert("stanford", marks + ["[unused0]", "[unused1]", "the", "heron", "##s", "a", "."], BertModel)
+    from safetensors.torch import load_file, save_file
+
+    weights = {"bert." + k: v for k, v in load_file(at("stanford") + "/model.safetensors").items()}
+    save_file(weights | {"linear.weight": torch.randn(16, 32)}, at("stanford") + "/model.safetensors", metadata={"format": "pt"})
+    with open(at("stanford") + "/config.json") as f:
+        config = json.load(f) | {"architectures": ["HF_ColBERT"]}
+    for name, what in {"config.json": config, "artifact.metadata": {"query_token_id": "[unused0]", "doc_token_id": "[unused1]", "query_maxlen": 9, "doc_maxlen": 20}}.items():
+        with open(os.path.join(at("stanford"), name), "w") as f:
+            json.dump(what, f)
+    for name, m in {"colbert": colbert, "attending": attending, "stanford": models.ColBERT(at("stanford"), device="cpu")}.items():
+        # Without words of the skip list PyLate returns the states of all tokens of a passage; of a query those of [MASK] stand last.
+        said[name] = {role: [x.ravel().tolist() for x in m.encode(TEXTS, is_query=role == "query", show_progress_bar=False)] for role in ("query", "passage")}
 json.dump({"texts": TEXTS, "said": said}, sys.stdout)

@@ -45,10 +45,14 @@ func (c *candidates) Decode(data []byte) error {
 
 // parser walks over JSON. After malformed input it stays bad and does not move.
 type parser struct {
-	b   []byte
-	i   int
-	bad bool
+	b     []byte
+	i     int
+	depth int // of objects and arrays that are skipped
+	bad   bool
 }
+
+// maxDepth is how deep package json reads, and a stack holds.
+const maxDepth = 10_000
 
 func (p *parser) space() {
 	for p.i < len(p.b) {
@@ -154,7 +158,7 @@ func (p *parser) text() (s string) {
 	return s
 }
 
-// number reads a number.
+// number reads a number. One that no float64 holds is an infinity.
 func (p *parser) number() float64 {
 	p.space()
 	from := p.i
@@ -162,7 +166,7 @@ func (p *parser) number() float64 {
 		p.i++
 	}
 	x, err := strconv.ParseFloat(string(p.b[from:p.i]), 64)
-	p.bad = p.bad || err != nil
+	p.bad = p.bad || errors.Is(err, strconv.ErrSyntax)
 	return x
 }
 
@@ -173,11 +177,18 @@ func (p *parser) skip() {
 		p.bad = true
 		return
 	}
-	switch p.b[p.i] {
-	case '{':
-		p.object(func([]byte) { p.skip() })
-	case '[':
-		p.array(p.skip)
+	switch c := p.b[p.i]; c {
+	case '{', '[':
+		if p.depth++; p.depth > maxDepth {
+			p.bad = true
+			return
+		}
+		if c == '{' {
+			p.object(func([]byte) { p.skip() })
+		} else {
+			p.array(p.skip)
+		}
+		p.depth--
 	case '"':
 		p.raw()
 	case 't', 'f', 'n':

@@ -3,6 +3,7 @@ package elastic
 import (
 	"encoding/json"
 	"math"
+	"strings"
 	"testing"
 	"unicode/utf8"
 )
@@ -11,6 +12,7 @@ import (
 func FuzzHits(f *testing.F) {
 	f.Add("é\x00\"x", "a b  c", 3, 0.75, []byte(`{"a":[1,-2.5e3,null,true,"\\u00e9"]}`))
 	f.Add("", "", 0, -1e300, []byte(`[[],{},"x"]`))
+	f.Add("", "", 1<<53, -0.0, []byte(`[1e400,-1E+999,5e-999]`))
 	f.Add("\u2028<&>", "\\", -1, 0.0, []byte(`{"hits":{"hits":[{}]}}`))
 	f.Fuzz(func(t *testing.T, id, terms string, chunk int, score float64, other []byte) {
 		_ = new(candidates).Decode(other)
@@ -50,7 +52,7 @@ func TestHits(t *testing.T) {
 	if a.ID != "é\x00\"x" || a.Chunk != 3 || a.Terms != "a b  c" || b.ID != "日本" || b.Chunk != 0 || b.Terms != "" {
 		t.Errorf("%+v, %+v", a, b)
 	}
-	for _, bad := range []string{``, `[]`, `{"hits":`, `{"hits":{"hits":[{}]}}`, `{"hits":{"hits":[{"fields":{"id":["x"]}}]}}`, `{}x`, `{"a":tru}`, "{\"a\":\"\n\"}", `{"a":1 2}`, `{"a":"b`, `{"a":"b\`,
+	for _, bad := range []string{``, `[]`, `{"hits":`, `{"hits":{"hits":[{}]}}`, `{"hits":{"hits":[{"fields":{"id":["x"]}}]}}`, `{}x`, `{"a":tru}`, "{\"a\":\"\n\"}", `{"a":1 2}`, `{"a":"b`, `{"a":"b\`, `{"a":` + strings.Repeat("[", 10_001) + strings.Repeat("]", 10_001) + `,"hits":{"hits":[]}}`,
 		`{"hits":{"hits":[{"_id":"\x","fields":{"id":["x"],"chunk":[0]}}]}}`, "{\"hits\":{\"hits\":[{\"_id\":\"\xff\",\"fields\":{\"id\":[\"x\"],\"chunk\":[0]}}]}}", `{"hits":{"hits":[{"_score":"x","fields":{"id":["x"],"chunk":[0]}}]}}`} {
 		if err := new(candidates).Decode([]byte(bad)); err == nil {
 			t.Errorf("%q is read", bad)

@@ -114,6 +114,9 @@ func Open(o Options) (*Backend, error) {
 	if !given("pool_max_conns") {
 		c.MaxConns = connections
 	}
+	if c.HealthCheckPeriod <= 0 || max(c.MinConns, c.MinIdleConns) > c.MaxConns { // the pool would panic, or take that much memory
+		return bad("a pool checked each %v, of %d and %d to %d connections; use a pool_health_check_period above 0, and at most pool_max_conns for pool_min_conns and pool_min_idle_conns", c.HealthCheckPeriod, c.MinConns, c.MinIdleConns, c.MaxConns)
+	}
 	if !given("connect_timeout") {
 		c.ConnConfig.ConnectTimeout = toConnect
 	}

@@ -40,7 +40,8 @@ func TestParse(t *testing.T) {
 	for _, s := range []string{"", "postgresql://a:1/db/s", "http://a:1/db/s", "postgres://a:1", "postgres://a:1/db", "postgres://a:1/db/", "postgres://a:1/db/s/t", "postgres:///s", "postgres://a:1//s",
 		"postgres://u:secret@a:1/db/s", "postgres://u:se@cret@a:1/db/s", "postgres://u:se/secret@a:1/db/s", "postgres://u:se?secret@a:1/db/s", "postgres://u:se#secret@a:1/db/s", "postgres://a:1/db/s?password=secret", "postgres://a:1/db/s?sslpassword=secret", "postgres://a:1/db/s?PassWord=secret",
 		"postgres://a:1/db/s?%zz=secret", "postgres://a:1/db/%zz", "postgres://a:1/db/pg_x", "postgres://a:1/db/information_schema", "postgres://a:1/db/%00", "postgres://a:1/db/%ff", "postgres://a:x/db/s",
-		"postgres://a:1/db/s?sslmode=perhaps", "postgres://a:1/db/s?pool_max_conns=x", "postgres://a:1/db/" + strings.Repeat("x", 64)} {
+		"postgres://a:1/db/s?sslmode=perhaps", "postgres://a:1/db/s?pool_max_conns=x", "postgres://a:1/db/s?pool_health_check_period=0s",
+		"postgres://a:1/db/s?pool_min_conns=2000000000", "postgres://a:1/db/s?pool_max_conns=3&pool_min_idle_conns=4", "postgres://a:1/db/" + strings.Repeat("x", 64)} {
 		o, err := Parse(s)
 		if err == nil {
 			_, err = Open(o)
@@ -196,6 +197,7 @@ func FuzzRestore(f *testing.F) {
 func FuzzParse(f *testing.F) {
 	f.Add("postgres://me@a:1,b:2/db/name?sslmode=disable")
 	f.Add("postgres://me:secret@a/db/name?password=x")
+	f.Add("postgres://a:1/db/name?pool_health_check_period=-1s&pool_min_conns=99")
 	f.Fuzz(func(t *testing.T, s string) {
 		o, err := Parse(s)
 		if err != nil {

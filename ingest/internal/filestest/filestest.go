@@ -3,7 +3,6 @@
 package filestest
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/lexsem/lexsem/engine"
 	"github.com/lexsem/lexsem/ingest/files"
+	"github.com/lexsem/lexsem/internal/metadata"
 )
 
 // ReadAll reads a file of text and returns its records, and the errors of single records as "line:
@@ -106,14 +106,14 @@ func Fuzz(f *testing.F, kind string, seeds ...string) {
 // Encodable checks that the content of a record can be stored.
 func Encodable(t testing.TB, r files.Record) {
 	t.Helper()
-	if _, err := json.Marshal(r.Metadata); err != nil {
-		t.Errorf("metadata %v: %v", r.Metadata, err)
+	if _, err := metadata.Encode(r.Metadata); err != nil {
+		t.Errorf("metadata %.200v: %v", r.Metadata, err)
 	}
 	if !utf8.ValidString(r.Text) || !utf8.ValidString(r.Title) {
 		t.Errorf("not UTF-8: %q, %q", r.Title, r.Text)
 	}
 	for _, x := range r.Vector {
-		if math.IsInf(float64(x), 0) {
+		if math.IsInf(float64(x), 0) || math.IsNaN(float64(x)) {
 			t.Errorf("vector %v", r.Vector)
 		}
 	}

@@ -30,6 +30,7 @@ type anyReport struct {
 	} `json:"answerable"`
 	Rows          []json.RawMessage `json:"rows"`            // of constants
 	DocsPerSecond *float64          `json:"docs_per_second"` // of a database
+	Libraries     json.RawMessage   `json:"libraries"`       // beside each other
 	Types         []struct {        // of queries, CapRetrieval
 		Type    string `json:"type"`
 		Systems []struct {
@@ -82,6 +83,9 @@ func reading(raw []byte, as string) (map[string]float64, error) {
 	}
 	if r.DocsPerSecond != nil {
 		return readingEngine(raw, as)
+	}
+	if r.Libraries != nil {
+		return readingPeers(raw, as)
 	}
 	set := r.Data
 	if as != "" {
@@ -179,6 +183,36 @@ func readingEngine(raw []byte, as string) (map[string]float64, error) {
 		as = fmt.Sprintf("%v %v", report["docs"], report["dim"])
 	}
 	walk(as, report)
+	return values, nil
+}
+
+// readingPeers returns what each library does by recall: the queries per CPU-second, and over those of hnswlib as
+// times; and the CPU-seconds and bytes a vector of its index.
+func readingPeers(raw []byte, as string) (map[string]float64, error) {
+	var r struct {
+		N, Dim    float64
+		Libraries map[string]struct{ Build struct{ CPU, Bytes float64 } }
+		At        map[string]map[string]*float64
+	}
+	if err := json.Unmarshal(raw, &r); err != nil {
+		return nil, fmt.Errorf("the report of libraries: %w", err)
+	}
+	values := map[string]float64{as + " n": r.N, as + " dim": r.Dim}
+	for name, l := range r.Libraries {
+		values[as+" "+name+" build"], values[as+" "+name+" bytes"] = l.Build.CPU, l.Build.Bytes
+	}
+	for name, row := range r.At {
+		for recall, qps := range row {
+			if qps == nil {
+				continue // never reached
+			}
+			key := as + " " + name + " " + strings.TrimPrefix(recall, "0")
+			values[key+" qps"] = *qps
+			if other := r.At["hnswlib"][recall]; other != nil {
+				values[key+" times"] = *qps / *other
+			}
+		}
+	}
 	return values, nil
 }
 

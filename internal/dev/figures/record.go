@@ -215,9 +215,15 @@ func adopt(prefix string) error {
 	return nil
 }
 
+// peers is the comparison of the index with other libraries; settings of the environment may stand before it.
+const peers = "bench/peers/run.sh "
+
 // recordable reports whether all commands write a report of a known format.
 func recordable(r *runs.Run) bool {
 	return !slices.ContainsFunc(r.Commands, func(c runs.Command) bool {
+		if c.As != "" && strings.Contains(c.Run, peers) {
+			return false
+		}
 		rest, ok := strings.CutPrefix(c.Run, "lexsem bench ")
 		part, _, _ := strings.Cut(rest, " ")
 		return !ok || !strings.HasPrefix(part, "--") && !slices.Contains([]string{"curve", "lexsembridge", "capretrieval", "sure", "sage", "limit", "summary", "correlate", "compare", "tune", "engine"}, part)
@@ -230,6 +236,9 @@ func (w *workshop) measure(ctx context.Context, r *runs.Run, c runs.Command) (ma
 	line, err := expand(c.Run)
 	if err != nil {
 		return nil, err
+	}
+	if strings.Contains(c.Run, peers) {
+		return w.peers(ctx, line, c.As)
 	}
 	args := append(strings.Fields(line)[1:], "--quiet")
 	compares := strings.HasPrefix(c.Run, "lexsem bench compare")
@@ -267,7 +276,7 @@ func (w *workshop) measure(ctx context.Context, r *runs.Run, c runs.Command) (ma
 		}
 		got, err := reading(raw, c.As)
 		for k, v := range got {
-			values[k+suffix] = math.Round(v*1e4) / 1e4
+			values[k+suffix] = rounded(v)
 		}
 		return err
 	}
@@ -281,6 +290,28 @@ func (w *workshop) measure(ctx context.Context, r *runs.Run, c runs.Command) (ma
 	}
 	return values, nil
 }
+
+// peers runs a comparison with other libraries.
+func (w *workshop) peers(ctx context.Context, line, as string) (map[string]float64, error) {
+	out := filepath.Join(w.tmp, "peers.json")
+	c := command(ctx, "bash", "-c", line+" --json "+out)
+	c.Env = append(os.Environ(), "LEXSEM_DATA="+dataDir())
+	if err := c.Run(); err != nil {
+		return nil, fmt.Errorf("%s: %w", line, err)
+	}
+	raw, err := os.ReadFile(out)
+	if err != nil {
+		return nil, err
+	}
+	values, err := reading(raw, as)
+	for k, v := range values {
+		values[k] = rounded(v)
+	}
+	return values, err
+}
+
+// rounded has four decimals, as recorded values have.
+func rounded(x float64) float64 { return math.Round(x*1e4) / 1e4 }
 
 // kept is the path of the report of a measured command.
 func (w *workshop) kept(r *runs.Run, c runs.Command) string {

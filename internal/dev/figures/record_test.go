@@ -25,6 +25,8 @@ func TestReadingKnowsEveryReport(t *testing.T) {
 			"a rdc ndcg@10 spearman": 0.5, "all roc x–y spearman": -1},
 		`{"docs": 100, "dim": 8, "docs_per_second": 40.5, "open_seconds": null, "stall_ms": {"add_1": 2, "fit": null}, "stalls": {"add_1": {"seconds": 9}}, "modes": {"hybrid": {"variant": "rlr", "after_upsert_ms": {"10": 3}}}}`: {
 			"100 8 docs": 100, "100 8 dim": 8, "100 8 docs_per_second": 40.5, "100 8 stall_ms add_1": 2, "100 8 modes hybrid after_upsert_ms 10": 3},
+		`{"n": 20, "dim": 8, "libraries": {"hnswlib": {"build": {"cpu": 2, "bytes": 90}, "points": []}}, "at": {"hnswlib": {"0.95": 40, "0.99": null}, "hnsw-int8": {"0.95": 100, "0.99": 50}}}`: {
+			" n": 20, " dim": 8, " hnswlib build": 2, " hnswlib bytes": 90, " hnswlib .95 qps": 40, " hnswlib .95 times": 1, " hnsw-int8 .95 qps": 100, " hnsw-int8 .95 times": 2.5, " hnsw-int8 .99 qps": 50},
 		`{"results": [{"task": "retrieval", "similarity": "bm25", "data": "b", "score": 0.8, "parts": {"all": 0.4, "kept x": 1}}]}`: {
 			"b retrieval bm25 score": 0.8, "b retrieval bm25 all": 0.4},
 		`{"results": [{"task": "preference", "similarity": "bm25", "data": "b", "score": 0.8, "parts": {"pearson": 1, "correlation": 0.1, "accuracy": 0.2, "precision": 0.3, "recall": 0.4, "f1": 0.5}}]}`: {

@@ -63,7 +63,7 @@ var allowed = map[string][]string{
 	"serve/collections":                      {"engine", "engine/filter", "engine/archive", "internal/fault", "encoder", "serve/share", "store"},
 	"ingest/files":                           {"engine", "engine/filter", "internal/metadata", "internal/place", "ingest/files/internal/readable"},
 	"ingest/files/internal/readable":         {},
-	"ingest/internal/filestest":              {"engine", "ingest/files"},
+	"ingest/internal/filestest":              {"engine", "ingest/files", "internal/metadata"},
 	"ingest/files/parquet":                   {"ingest/files"},
 	"ingest/files/pdf":                       {"ingest/files", "internal/place", "ingest/files/internal/readable"},
 	"internal/location":                      {"engine", "engine/filter", "internal/metadata"},

@@ -159,6 +159,9 @@ func (t *table) render(m *mark) ([]string, error) {
 			lines[2+i] = strings.ReplaceAll("| "+strings.Join(cells, " | ")+" |", "|  |", "| |")
 		}
 	}
+	if again, err := parseTable(block{lines: lines}); err != nil || again.labels != t.labels {
+		return nil, fmt.Errorf("its cells would not begin with figures; let what cells show, %q, begin with a place in braces", m.cell)
+	}
 	return lines, nil
 }
 
@@ -193,10 +196,11 @@ func (t *table) fill(m *mark) (cells [][]string, bold [][]bool, bad []problem) {
 // best makes a cell bold if its first number is the greatest of its row or column.
 func (t *table) best(where string, cells [][]string, bold [][]bool) {
 	first := func(i, j int) (float64, bool) {
-		if !isFigure(cells[i][j]) {
+		n := numbers(cells[i][j])
+		if !isFigure(cells[i][j]) || len(n) == 0 { // it may be beyond float64
 			return 0, false
 		}
-		return numbers(cells[i][j])[0].value, true
+		return n[0].value, true
 	}
 	for i := range cells {
 		for j := t.labels; j < len(cells[i]); j++ {
