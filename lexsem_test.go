@@ -224,3 +224,76 @@ func BenchmarkMemory(b *testing.B) {
 		}
 	}
 }
+
+// TestSmallDatabase: a small database stores its vectors once, finds the same after it was opened again, by a reader
+// and by a writer, and closing it unchanged writes nothing.
+func TestSmallDatabase(t *testing.T) {
+	ctx := t.Context()
+	for _, kind := range []string{"", "flat-int8"} {
+		dir := filepath.Join(t.TempDir(), "db")
+		open := func(o engine.Options) *engine.Engine {
+			o.Index = kind
+			e, err := engine.Open(ctx, dir, encoder.NewHash(128), o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return e
+		}
+		answers := func(e *engine.Engine) (all []string) {
+			for i := range 5 {
+				for _, mode := range []string{engine.ModeDense, engine.ModeHybrid} {
+					res, err := e.Search(ctx, engine.Query{Text: fmt.Sprintf("keys of room %d", i), Mode: mode})
+					if err != nil || len(res.Hits) == 0 {
+						t.Fatalf("%d hits, %v", len(res.Hits), err)
+					}
+					for _, h := range res.Hits {
+						all = append(all, fmt.Sprintf("%s %.6f", h.ID, h.Cosine))
+					}
+				}
+			}
+			proof, err := e.Verify(ctx, nil)
+			if err != nil || len(proof.Problems) > 0 {
+				t.Fatalf("%+v, %v", proof, err)
+			}
+			return all
+		}
+		e := open(engine.Options{})
+		var docs []engine.Document
+		for i := range 60 {
+			docs = append(docs, engine.Document{ID: fmt.Sprint(i), Text: fmt.Sprintf("Room %d has the keys of room %d, and door %d.", i, i%7, i*i)})
+		}
+		if _, err := e.Add(ctx, docs); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := e.Delete(ctx, []string{"7"}); err != nil {
+			t.Fatal(err)
+		}
+		want := answers(e)
+		if err := e.Close(); err != nil {
+			t.Fatal(err)
+		}
+		files := func() map[string]string {
+			all := map[string]string{}
+			for _, f := range must(os.ReadDir(filepath.Join(dir, "derived"))) {
+				all[f.Name()] = must(f.Info()).ModTime().String()
+			}
+			return all
+		}
+		saved := files()
+		if _, there := saved["flat-int8.snap"]; there || len(saved) < 4 {
+			t.Fatalf("index %q: saved are %v", kind, saved)
+		}
+		for _, o := range []engine.Options{{ReadOnly: true}, {}} {
+			e := open(o)
+			if got := answers(e); !reflect.DeepEqual(got, want) {
+				t.Errorf("index %q: %v, want %v", kind, got, want)
+			}
+			if err := e.Close(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if again := files(); !reflect.DeepEqual(again, saved) {
+			t.Errorf("index %q: closing it unchanged writes %v over %v", kind, again, saved)
+		}
+	}
+}

@@ -172,11 +172,11 @@ func (e *Engine) encode(ctx context.Context, records []record) (err error) {
 			var kept []coded
 			for i, w := range rows {
 				r := &records[w.document]
-				r.Rows[w.row].Vector = out[i].Dense
+				r.Rows[w.row].Vector = e.storable(out[i].Dense)
 				if isImage(&r.Document) {
 					e.spell(&r.Document, out[i].Tokens)
 				} else {
-					intake.SetTokens(&r.Document, w.row, out[i].Tokens)
+					intake.SetTokens(&r.Document, w.row, out[i].Tokens, e.short)
 				}
 				if keep {
 					c, err := codedOf(&r.Rows[w.row], out[i], e.fp.Dim)
@@ -207,7 +207,7 @@ func (e *Engine) encode(ctx context.Context, records []record) (err error) {
 	}
 	if err := e.db.Parallel(ctx, len(own), func(i int) {
 		if tokens, err := e.chunks.Tokenize(ctx, chunk.Passage(own[i].Title, own[i].Text)); err == nil {
-			intake.SetTokens(own[i], 0, tokens)
+			intake.SetTokens(own[i], 0, tokens, e.short)
 		}
 	}); err != nil {
 		return err

@@ -3,6 +3,7 @@ package engine_test
 import (
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"strings"
 	"testing"
 	"time"
@@ -16,7 +17,7 @@ import (
 // TestSpaceAtRest rewrites documents and deletes all of them: once nothing is written any more, the space comes back
 // by itself, that of the reserve too.
 func TestSpaceAtRest(t *testing.T) {
-	engine.SetReclaimAfter(50 * time.Millisecond)
+	engine.SetReclaimAfter(500 * time.Millisecond)
 	e, err := engine.Open(t.Context(), t.TempDir(), encoder.NewHash(64), engine.Options{MemoryMiB: 64})
 	engine.SetReclaimAfter(0)
 	if err != nil {
@@ -24,7 +25,7 @@ func TestSpaceAtRest(t *testing.T) {
 	}
 	t.Parallel()
 	defer e.Close()
-	text := strings.Repeat(" ", 1<<20)
+	text := blanks(1 << 20)
 	rewrite := func(rounds, documents int) {
 		t.Helper()
 		for round := range rounds {
@@ -85,7 +86,7 @@ func TestSpaceFollowsBytes(t *testing.T) {
 		e := open(o)
 		for round := range 10 {
 			for i := range documents {
-				text := fmt.Sprintf("%d in round %d. ", i, round) + strings.Repeat(" ", size)
+				text := fmt.Sprintf("%d in round %d. ", i, round) + blanks(size)
 				if _, err := e.Upsert(t.Context(), []engine.Document{{ID: fmt.Sprint(i), Text: text}}); err != nil {
 					t.Fatal(err)
 				}
@@ -120,4 +121,14 @@ func TestSpaceFollowsBytes(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+}
+
+// blanks is white space that takes about n bytes where it is compressed.
+func blanks(n int) string {
+	b := make([]byte, 3*n)
+	r := rand.New(rand.NewPCG(uint64(n), 1))
+	for i := range b {
+		b[i] = " \t\n\r\v\f"[r.IntN(6)]
+	}
+	return string(b)
 }

@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/engine/internal/intake"
 	"github.com/lexsem/lexsem/engine/internal/state"
 	"github.com/lexsem/lexsem/internal/chunk"
 	"github.com/lexsem/lexsem/internal/progress"
+	"github.com/lexsem/lexsem/internal/vec"
 	"github.com/lexsem/lexsem/store"
 )
 
@@ -211,4 +213,17 @@ func (e *Engine) deferredOf(ctx context.Context, s *state.State) (records []reco
 		}
 	}
 	return records, nil
+}
+
+// storable is a vector of the encoder as the database stores it: rounded where records are short, unless its length
+// would be another.
+func (e *Engine) storable(v []float32) []float32 {
+	if !e.short {
+		return v
+	}
+	u := store.ShortVector(v)
+	if again := slices.Clone(u); !vec.Normalize(again) || !slices.Equal(again, u) {
+		return v
+	}
+	return u
 }

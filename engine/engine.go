@@ -68,6 +68,7 @@ type Engine struct {
 	probe   prober
 	cone    cone
 	encoded atomic.Int64 // texts of documents so far
+	short   bool         // records are short
 
 	graphAbove int // autoHNSW, but in tests
 

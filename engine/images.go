@@ -106,7 +106,7 @@ func imageOf(d *store.Document) encoder.Input { return encoder.Input{Media: d.Me
 func (e *Engine) spell(d *store.Document, t encoder.Tokens) {
 	d.Text = e.images.words.Text(t.IDs)
 	d.Rows[0].Start, d.Rows[0].End = 0, len(d.Text)
-	intake.SetTokens(d, 0, t)
+	intake.SetTokens(d, 0, t, e.short)
 }
 
 // queryImage gives a query with an image its visual words as text.

@@ -17,6 +17,7 @@ import (
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/engine"
 	"github.com/lexsem/lexsem/engine/filter"
+	"github.com/lexsem/lexsem/engine/internal/state"
 	"github.com/lexsem/lexsem/internal/testkit/trial"
 	"github.com/lexsem/lexsem/store"
 )
@@ -39,6 +40,7 @@ func TestMain(m *testing.M) {
 	debug.SetGCPercent(400) // each opening takes memtables, which would each time begin a collection
 	// Many tests compare with a database of another past, whose bases would differ.
 	engine.SetNewTokenStates(engine.TokenStatesOff)
+	state.SmallRecords = 0 // many tests damage or replay saved vectors
 	if dir := os.Getenv(killDir); dir != "" {
 		write := writeForever
 		if os.Getenv(killTerms) != "" {

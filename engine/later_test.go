@@ -95,7 +95,7 @@ func TestWordsFirst(t *testing.T) {
 	waiting := func(e *engine.Engine) {
 		t.Helper()
 		s := statsOf(t, e)
-		if s.Waiting != s.Chunks || s.Chunks < 65 || s.FormatMajor != 4 {
+		if s.Waiting != s.Chunks || s.Chunks < 65 || s.FormatMajor != 5 {
 			t.Fatalf("%d of %d passages wait, format %d", s.Waiting, s.Chunks, s.FormatMajor)
 		}
 		for _, q := range []engine.Query{{Text: text(7), Mode: engine.ModeLexical}, {Text: text(7)}, {Text: text(7), Fusion: engine.Fusion{Kind: "rrf"}}, {Text: text(7), Fusion: engine.Fusion{Kind: "convex"}}, {Text: text(7), Variant: engine.VariantLocal}} {

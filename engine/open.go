@@ -174,6 +174,7 @@ func (e *Engine) start(ctx context.Context) error {
 		}
 	}
 	e.cone.set(e.fp.Unrelated)
+	e.short = e.st.Manifest().Short
 	language := e.st.Manifest().Language
 	if e.o.Language != "" && e.o.Language != language && !(language == "" && e.o.Language == "en") {
 		return fmt.Errorf("%w: database %s holds texts in language %q, not %q; open it without a language or build it anew", ErrInvalid, e.dir, language, e.o.Language)

@@ -2,9 +2,11 @@ package engine_test
 
 import (
 	"bytes"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"io/fs"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
@@ -23,7 +25,7 @@ func wreck(t *testing.T, fit bool) (dir string, tables []string) {
 	e := open(t, dir, engine.Options{MemoryMiB: 64, ChunkTokens: -1})
 	var ds []engine.Document
 	for i := range 200 {
-		ds = append(ds, engine.Document{ID: fmt.Sprintf("d%d", i), Text: text(i) + strings.Repeat(fmt.Sprintf(" %d", i), 1000), Metadata: map[string]any{"n": i, "fill": strings.Repeat(fmt.Sprint(1000+i), 8000)}})
+		ds = append(ds, engine.Document{ID: fmt.Sprintf("d%d", i), Text: text(i) + strings.Repeat(fmt.Sprintf(" %d", i), 1000), Metadata: map[string]any{"n": i, "fill": noise(i, 32_000)}})
 	}
 	add(t, e, ds)
 	if _, err := e.Delete(t.Context(), []string{"d3", "d100"}); err != nil {
@@ -145,7 +147,7 @@ func TestRepairVectorsWithoutManifest(t *testing.T) {
 	}
 	ds := own(t, 0, 100)
 	for i := range ds {
-		ds[i].Metadata = map[string]any{"fill": strings.Repeat(fmt.Sprint(1000+i), 2000)}
+		ds[i].Metadata = map[string]any{"fill": noise(i, 8000)}
 	}
 	add(t, e, ds)
 	closeIt(t, e)
@@ -185,4 +187,12 @@ func unnamed(t *testing.T, dir string) {
 			t.Fatal(err)
 		}
 	}
+}
+
+// noise is a text that does not compress.
+func noise(seed, n int) string {
+	b := make([]byte, n)
+	r := rand.NewChaCha8([32]byte{byte(seed), byte(seed >> 8)})
+	_, _ = r.Read(b) // documented never to fail
+	return base64.StdEncoding.EncodeToString(b)
 }

@@ -33,7 +33,7 @@ func TestSpaceOfMarkdown(t *testing.T) {
 	if err != nil || text < 100_000 {
 		t.Fatalf("%d bytes of documents, %v", text, err)
 	}
-	for mode, most := range map[string]float64{TokenStatesOn: 31, TokenStatesOff: 13} {
+	for mode, most := range map[string]float64{TokenStatesOn: 22, TokenStatesOff: 6} {
 		dir := t.TempDir()
 		open := func() *Engine {
 			e, err := Open(t.Context(), dir, encoder.NewHash(384), Options{TokenStates: mode})
@@ -53,8 +53,10 @@ func TestSpaceOfMarkdown(t *testing.T) {
 		}
 		delete(s.Disk, "reserve") // while a writer has it open
 		sum := int64(0)
-		for _, n := range s.Disk {
-			sum += n
+		for part, n := range s.Disk {
+			if part != "derived/flat-int8" { // which only tests save for so few documents
+				sum += n
+			}
 		}
 		codes, vectors := s.TokenStates.Bytes, int64(4*s.Dim*s.Chunks)
 		t.Logf("token states %s: %.1f times %d bytes in %d chunks, %d of codes and %d of vectors: %v", mode, float64(sum)/float64(text), text, s.Chunks, codes, vectors, s.Disk)
@@ -62,11 +64,11 @@ func TestSpaceOfMarkdown(t *testing.T) {
 			t.Errorf("token states %s: %.1f times the bytes of the texts, at most %.1f", mode, ratio, most)
 		}
 		for part, most := range map[string]int64{
-			"tables":            codes*101/100 + vectors + 3*text,
+			"tables":            codes*101/100 + vectors/2 + 2*text,
 			"derived/tokens":    16<<10 + 12*int64(s.Chunks),
 			"derived/sums":      16<<10 + 4*384*385/2 + vectors/2 + text/2,
 			"derived/flat-int8": 16<<10 + vectors*5/4 + 64*int64(s.Chunks),
-			"derived/words":     7 * text / 4, // a quarter of it function words and their pairs
+			"derived/words":     5 * text / 4, // a quarter of it function words and their pairs
 		} {
 			if s.Disk[part] > most || s.Disk[part] == 0 && (codes > 0 || part != "derived/tokens") {
 				t.Errorf("token states %s: %s takes %d bytes, at most %d", mode, part, s.Disk[part], most)

@@ -74,12 +74,12 @@ func (b *Batch) Put(ctx context.Context, d *Document) (Change, error) {
 	if err := d.check(m); err != nil {
 		return Change{}, err
 	}
-	c, err := b.put(d)
+	c, err := b.put(d, m.Short)
 	b.err = err
 	return c, err
 }
 
-func (b *Batch) put(d *Document) (Change, error) {
+func (b *Batch) put(d *Document, short bool) (Change, error) {
 	b.w.frees = false
 	cur, err := b.currentOf(d.ID)
 	if err != nil {
@@ -89,8 +89,7 @@ func (b *Batch) put(d *Document) (Change, error) {
 	if c.Old != 0 {
 		c.Op = Update
 	}
-	text := encodeDocument(nil, d)
-	row := encodeRows(make([]byte, 0, len(d.Rows)*(4*len(d.Rows[0].Vector)+2*len(d.Rows[0].Tokens)+16)), d.Rows)
+	text, row := encodeRecords(d, short)
 	if err := errors.Join(b.w.record(prefixDocument, c.New, text), b.w.rows(c.New, row)); err != nil {
 		return Change{}, err
 	}

@@ -64,6 +64,7 @@ func (r *rowReader) read() error {
 		return fmt.Errorf("version %d: %w", r.ord, ErrNotFound)
 	}
 	rows := uint64(0) // that begin a part
+	version := byte(0)
 	whole := true
 	err := r.part(0, func(n int, b []byte) error {
 		if n == 1 {
@@ -71,7 +72,7 @@ func (r *rowReader) read() error {
 			return r.walk(b)
 		}
 		d := reader{p: b}
-		if d.byte() == recordVersionX {
+		if version = d.byte(); version >= recordVersionX {
 			rows = d.uvarint()
 		}
 		whole = d.err != nil || len(d.p) > 0 || uint64(n) != rows+1
@@ -93,7 +94,7 @@ func (r *rowReader) read() error {
 		}
 		err := r.part(row+1, func(_ int, b []byte) error {
 			d := reader{p: b}
-			d.skipRow()
+			d.skipRow(version)
 			codes := d.bytes()
 			if err := d.finish(); err != nil {
 				return err
@@ -132,7 +133,7 @@ func (r *rowReader) walk(record []byte) error {
 			return err
 		}
 	}
-	if v < recordVersion || v > recordVersionX {
+	if v < recordVersion || v > recordVersionX && v != recordShort {
 		return fmt.Errorf("%w: row version %d", errRecord, v)
 	}
 	row := 0
@@ -151,7 +152,7 @@ func (r *rowReader) walk(record []byte) error {
 					return err
 				}
 			}
-			d.skipRow()
+			d.skipRow(v)
 			codes = d.bytes()
 		}
 		if d.err != nil {
@@ -177,16 +178,17 @@ func outside(row int, rows uint64) error { return fmt.Errorf("%w: row %d of %d",
 // rowStarts returns the start of each row in a record that is cut at rows; nil for other records.
 func rowStarts(record []byte) (starts []int) {
 	r := reader{p: record}
-	if r.byte() != recordVersionX {
+	v := r.byte()
+	if v != recordVersionX && v != recordShort {
 		return nil
 	}
-	n, err := r.rows(recordVersionX)
+	n, err := r.rows(v)
 	if err != nil || n == 1 || n >= maxParts {
 		return nil
 	}
 	for range n {
 		starts = append(starts, len(record)-len(r.p))
-		r.skipRow()
+		r.skipRow(v)
 		r.bytes()
 	}
 	return starts

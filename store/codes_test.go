@@ -34,9 +34,18 @@ func coded(id string, n int, sizes ...int) *Document {
 // TestCodes: the codes of rows are read alone as they were stored, of records of one part, of parts of rows, of rows
 // above a part, and as older programs cut them; and the records are the same to all other calls.
 func TestCodes(t *testing.T) {
+	for _, short := range []bool{false, true} {
+		t.Run(fmt.Sprint("short ", short), func(t *testing.T) { testCodes(t, short) })
+	}
+}
+
+func testCodes(t *testing.T, short bool) {
 	t.Parallel()
 	dir := t.TempDir()
 	s := open(t, dir, Options{NoSync: true})
+	if short {
+		shortened(t, s)
+	}
 	docs := []*Document{
 		coded("one", 1, 300), coded("large", 1, 2*partBytes), coded("none", 1, 0), coded("some", 5, 100, 0), coded("many", 40, 9000),
 		coded("wide", 4, 10, partBytes+5, 20), doc("without", 5), coded("old", 40, 9000), coded("old and wide", 3, 10, partBytes+5),
@@ -44,7 +53,7 @@ func TestCodes(t *testing.T) {
 	add(t, s, docs...)
 	for ord, d := range docs { // as older programs cut them
 		if strings.HasPrefix(d.ID, "old") {
-			cut(t, s, uint64(ord+1), encodeRows(nil, d.Rows))
+			cut(t, s, uint64(ord+1), encodeRows(nil, d.Rows, false))
 		}
 	}
 	check := func(when string, s *Store) {
@@ -57,7 +66,7 @@ func TestCodes(t *testing.T) {
 		var at []RowAt
 		var want [][]byte
 		for i, d := range docs {
-			if got, err := v.Get(uint64(i + 1)); err != nil || !bytes.Equal(encodeRows(nil, got.Rows), encodeRows(nil, d.Rows)) {
+			if got, err := v.Get(uint64(i + 1)); err != nil || !bytes.Equal(encodeRows(nil, got.Rows, false), encodeRows(nil, d.Rows, false)) {
 				t.Fatalf("%s: %s: other rows, %v", when, d.ID, err)
 			}
 			for n, row := range d.Rows {

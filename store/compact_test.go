@@ -96,7 +96,7 @@ func TestSpace(t *testing.T) {
 				text[k] = byte(r.IntN(256))
 			}
 			d.Text = string(text)
-			live += int64(len(encodeDocument(nil, d)) + len(encodeRows(nil, d.Rows)))
+			live += int64(len(encodeDocument(nil, d)) + len(encodeRows(nil, d.Rows, false)))
 			put(t, b, d)
 		}
 		if _, err := b.Commit(ctx); err != nil {
@@ -211,7 +211,7 @@ func TestReclaim(t *testing.T) {
 		live = 0
 		for i := range 3 {
 			d := large(i, round)
-			live += uint64(len(encodeDocument(nil, d)) + len(encodeRows(nil, d.Rows)))
+			live += uint64(len(encodeDocument(nil, d)) + len(encodeRows(nil, d.Rows, false)))
 			add(t, s, d)
 		}
 		if round == 0 {

@@ -15,14 +15,17 @@ import (
 func FuzzRecords(f *testing.F) {
 	d := doc("id", 3)
 	f.Add(encodeDocument(nil, d))
-	f.Add(encodeRows(nil, d.Rows))
+	f.Add(encodeRows(nil, d.Rows, false))
 	long := doc("long", 5)
 	f.Add(encodeDocument(nil, long))
-	f.Add(encodeRows(nil, long.Rows))
+	f.Add(encodeRows(nil, long.Rows, false))
+	text, rows := encodeRecords(long, true)
+	f.Add(text)
+	f.Add(rows)
 	f.Add(encodeChange(nil, Change{Update, "id", 300, 7}))
 	long.Media, long.Rows[1].Codes = "text/html", []byte{1, 2}
 	f.Add(encodeDocument(nil, long))
-	f.Add(encodeRows(nil, long.Rows))
+	f.Add(encodeRows(nil, long.Rows, false))
 	long.Data = []byte{0, 1}
 	f.Add(encodeDocument(nil, long))
 	f.Add(current{version{1, 2, 3, true}, version{4, 5, 6, false}}.encode())
@@ -51,9 +54,9 @@ func FuzzRecords(f *testing.F) {
 		}
 		rows, err := decodeRows(b, nil)
 		if check(t, err) {
-			enc := encodeRows(nil, rows)
+			enc := encodeRows(nil, rows, false)
 			again, err := decodeRows(enc, nil)
-			if err != nil || len(rows) != len(again) || !bytes.Equal(enc, encodeRows(nil, again)) {
+			if err != nil || len(rows) != len(again) || !bytes.Equal(enc, encodeRows(nil, again, false)) {
 				t.Errorf("rows %v, again %v, %v", rows, again, err)
 			}
 		}

@@ -13,13 +13,14 @@ import (
 // The format of the database. A change that older programs cannot read raises formatMajor; a change
 // that they can ignore raises formatMinor. A database has the lowest format that can hold it.
 const (
-	formatMajor = formatDeferred // newest major format that this program reads
-	formatMinor = 1              // 1: the manifest has backups
+	formatMajor = formatShort // newest major format that this program reads
+	formatMinor = 1           // 1: the manifest has backups
 
 	formatHistory = 2 // states and commits have a history
 	formatMetric  = 3 // as before, and the metric counts: programs of format 2 take every one for cosine
 
 	formatDeferred = 4 // as formatHistory, and documents may have no vectors yet (Manifest.Deferred); the metric is cosine
+	formatShort    = 5 // as formatDeferred, and records may be short (Manifest.Short)
 )
 
 // plainMetric is the metric of databases in formats before formatMetric.
@@ -75,6 +76,10 @@ type Manifest struct {
 	// Deferred says that documents may be stored without vectors, which are made later. It is never reset.
 	Deferred bool `json:"deferred,omitempty"`
 
+	// Short says that new records are short: texts compressed, and vectors of ShortVector in two bytes a component. It
+	// is set before the first document; the metric is cosine. It is never reset.
+	Short bool `json:"short,omitempty"`
+
 	// TokenStates is the mode for token states of documents, opaque to the store; "" in databases that
 	// were made before token states existed.
 	TokenStates string `json:"token_states,omitempty"`
@@ -123,7 +128,7 @@ type Bridge struct {
 
 // The names of these fields in JSON; other fields are kept.
 var (
-	manifestFields = []string{"major", "minor", "uuid", "created", "from", "dim", "metric", "encoder", "language", "kind", "deferred", "token_states", "index", "bridges", "default", "auto", "source", "backups"}
+	manifestFields = []string{"major", "minor", "uuid", "created", "from", "dim", "metric", "encoder", "language", "kind", "deferred", "short", "token_states", "index", "bridges", "default", "auto", "source", "backups"}
 	bridgeFields   = []string{"file", "crc32c", "seq", "last", "passages", "probes"}
 )
 
@@ -131,6 +136,9 @@ var (
 func (m Manifest) format() int {
 	if m.Metric != "" && m.Metric != plainMetric {
 		return formatMetric
+	}
+	if m.Short {
+		return formatShort
 	}
 	if m.Deferred {
 		return formatDeferred
@@ -228,8 +236,10 @@ func (m Manifest) checkChange(old Manifest, documents uint64) error {
 		return fmt.Errorf("%w: the dimension is fixed while there are documents; build a new database", ErrManifest)
 	case m.Metric != old.Metric && documents > 0:
 		return fmt.Errorf("%w: the metric is fixed while there are documents; build a new database", ErrManifest)
-	case m.Deferred && m.Metric != "" && m.Metric != plainMetric:
-		return fmt.Errorf("%w: documents without vectors in a database of metric %s; only %s has them", ErrManifest, m.Metric, plainMetric)
+	case (m.Deferred || m.Short) && m.Metric != "" && m.Metric != plainMetric:
+		return fmt.Errorf("%w: documents without vectors, or short records, in a database of metric %s; only %s has them", ErrManifest, m.Metric, plainMetric)
+	case m.Short != old.Short && documents > 0:
+		return fmt.Errorf("%w: records are short from the first one on, or none is", ErrManifest)
 	case old.Deferred && !m.Deferred && documents > 0:
 		return fmt.Errorf("%w: documents may lack their vectors, and that stays so", ErrManifest)
 	}

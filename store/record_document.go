@@ -28,6 +28,16 @@ func versionFor(rows int, more bool) byte {
 	return recordVersion
 }
 
+// encodeRecords returns the records of the texts and of the rows of d.
+func encodeRecords(d *Document, short bool) (text, rows []byte) {
+	text = encodeDocument(nil, d)
+	if short {
+		text = shortDocument(text)
+	}
+	size := len(d.Rows) * (4*len(d.Rows[0].Vector) + 2*len(d.Rows[0].Tokens) + len(d.Rows[0].Codes) + 16)
+	return text, encodeRows(make([]byte, 0, size), d.Rows, short)
+}
+
 // encodeDocument appends the texts of d: version, truncated, id, title, text, metadata,
 // the last four each with its length before it. In version 3 the media type follows in
 // the same way, and the number of rows. For several rows come their number, and for each
@@ -66,6 +76,10 @@ func encodeDocument(dst []byte, d *Document) []byte {
 
 // decodeDocument fills the text side of d. It copies what it keeps.
 func decodeDocument(p []byte, d *Document) error {
+	p, err := longDocument(p)
+	if err != nil {
+		return err
+	}
 	r := reader{p: p}
 	v := r.byte()
 	if v < recordVersion || v > recordVersionD {
@@ -80,7 +94,6 @@ func decodeDocument(p []byte, d *Document) error {
 	d.Truncated = int32(truncated)
 	d.Media, d.Data = "", nil
 	rows := uint64(1)
-	var err error
 	if v >= recordVersionX {
 		d.Media = string(r.bytes())
 	}
@@ -128,29 +141,38 @@ func decodeSpans(r *reader, d *Document, n uint64) error {
 // encodeRows appends the vectors and the token ids: version, for several rows their
 // number, and each as dimension, float32 little-endian, count, zigzag differences of
 // consecutive ids. In version 3 the number is always present, and each row is followed by
-// the length of its codes and the codes.
-func encodeRows(dst []byte, rows []Row) []byte {
+// the length of its codes and the codes. Version 5, of short records, is version 3 with other vectors: before the
+// components an exponent, int8, and each component an int16; or the exponent -128 and float32.
+func encodeRows(dst []byte, rows []Row, short bool) []byte {
 	codes := false
 	for _, r := range rows {
 		codes = codes || len(r.Codes) > 0
 	}
-	dst = append(dst, versionFor(len(rows), codes))
-	if codes || len(rows) > 1 {
+	v := versionFor(len(rows), codes)
+	if short {
+		v = recordShort
+	}
+	dst = append(dst, v)
+	if v > recordVersion {
 		dst = binary.AppendUvarint(dst, uint64(len(rows)))
 	}
 	for _, r := range rows {
-		dst = encodeRow(dst, r.Vector, r.Tokens)
-		if codes {
+		dst = encodeRow(dst, r.Vector, r.Tokens, short)
+		if v >= recordVersionX {
 			dst = appendBytes(dst, r.Codes)
 		}
 	}
 	return dst
 }
 
-func encodeRow(dst []byte, vector []float32, tokens []int32) []byte {
+func encodeRow(dst []byte, vector []float32, tokens []int32, short bool) []byte {
 	dst = binary.AppendUvarint(dst, uint64(len(vector)))
-	for _, x := range vector {
-		dst = binary.LittleEndian.AppendUint32(dst, math.Float32bits(x))
+	if short && len(vector) > 0 {
+		dst = appendVector(dst, vector)
+	} else {
+		for _, x := range vector {
+			dst = binary.LittleEndian.AppendUint32(dst, math.Float32bits(x))
+		}
 	}
 	dst = binary.AppendUvarint(dst, uint64(len(tokens)))
 	var last int64
@@ -170,7 +192,7 @@ func decodeRows(p []byte, rows []Row) ([]Row, error) {
 	v := r.byte()
 	switch v {
 	case recordVersion:
-	case recordVersionN, recordVersionX:
+	case recordVersionN, recordVersionX, recordShort:
 		if n, err = r.rows(v); err != nil {
 			return rows, err
 		}
@@ -184,11 +206,11 @@ func decodeRows(p []byte, rows []Row) ([]Row, error) {
 	for i := range rows {
 		row := &rows[i]
 		row.Start, row.End = 0, 0
-		if row.Vector, row.Tokens, err = decodeRow(&r, row.Vector[:0], row.Tokens[:0]); err != nil {
+		if row.Vector, row.Tokens, err = decodeRow(&r, v, row.Vector[:0], row.Tokens[:0]); err != nil {
 			return rows, err
 		}
 		row.Codes = row.Codes[:0]
-		if v == recordVersionX {
+		if v >= recordVersionX {
 			row.Codes = append(row.Codes, r.bytes()...)
 		}
 		if len(row.Codes) == 0 {
@@ -199,16 +221,11 @@ func decodeRows(p []byte, rows []Row) ([]Row, error) {
 }
 
 // decodeRow appends vector and tokens of a row to the slices given.
-func decodeRow(r *reader, vector []float32, tokens []int32) ([]float32, []int32, error) {
-	dim := r.uvarint()
-	if dim > uint64(len(r.p))/4 {
-		return vector, tokens, fmt.Errorf("%w: vector of %d in %d bytes", errRecord, dim, len(r.p))
-	}
-	raw := r.p[:dim*4]
-	r.p = r.p[dim*4:]
-	vector = slices.Grow(vector, int(dim))
-	for ; len(raw) > 0; raw = raw[4:] {
-		vector = append(vector, math.Float32frombits(binary.LittleEndian.Uint32(raw)))
+func decodeRow(r *reader, v byte, vector []float32, tokens []int32) ([]float32, []int32, error) {
+	if e, raw := r.vector(v); v == recordShort {
+		vector = appendShort(vector, e, raw)
+	} else {
+		vector = appendFloats(vector, raw)
 	}
 	n := r.uvarint()
 	if n > uint64(len(r.p)) {

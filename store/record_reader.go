@@ -92,14 +92,23 @@ func (r *reader) rows(version byte) (uint64, error) {
 	return n, nil
 }
 
-// skipRow skips vector and tokens of a row.
-func (r *reader) skipRow() {
+// vector takes the bytes of a vector, in a record of a version, and its exponent if the record is short.
+func (r *reader) vector(version byte) (e int, raw []byte) {
 	dim := r.uvarint()
+	if version == recordShort {
+		return r.shortVector(dim)
+	}
 	if dim > uint64(len(r.p))/4 {
 		r.fail()
-		return
+		return 0, nil
 	}
-	r.p = r.p[4*dim:]
+	raw, r.p = r.p[:4*dim], r.p[4*dim:]
+	return 0, raw
+}
+
+// skipRow skips vector and tokens of a row.
+func (r *reader) skipRow(version byte) {
+	r.vector(version)
 	for n := r.uvarint(); n > 0 && r.err == nil; n-- {
 		r.varint()
 	}

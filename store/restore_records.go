@@ -137,7 +137,7 @@ func (x *restorer) put(ord uint64, d *Document) error {
 	if there {
 		return x.refuse(fmt.Sprintf("id %.80q is there twice", d.ID), nil)
 	}
-	text, rows := encodeDocument(nil, d), encodeRows(nil, d.Rows)
+	text, rows := encodeRecords(d, x.manifest.Short)
 	if err := errors.Join(x.w.record(prefixDocument, ord, text), x.w.rows(ord, rows)); err != nil {
 		return err
 	}

@@ -151,8 +151,8 @@ func (x *restorer) header() error {
 		return x.refuse("it does not follow the one before", nil)
 	case x.live > 0 && m.Dim != x.manifest.Dim:
 		return x.refuse(fmt.Sprintf("it has %d dimensions, the one before %d", m.Dim, x.manifest.Dim), nil)
-	case m.Deferred && m.format() != formatDeferred:
-		return x.refuse(fmt.Sprintf("it may lack vectors, and has the metric %.20q", m.Metric), nil)
+	case (m.Deferred || m.Short) && m.format() < formatDeferred:
+		return x.refuse(fmt.Sprintf("it may lack vectors, or has short records, and has the metric %.20q", m.Metric), nil)
 	case x.live > 0 && m.Metric != x.manifest.Metric:
 		return x.refuse(fmt.Sprintf("it has the metric %.20q, the one before %.20q", m.Metric, x.manifest.Metric), nil)
 	}

@@ -147,7 +147,8 @@ func (r *rawReader) salvage(ctx context.Context, to string, o SalvageOptions, re
 		if err := o.Describe(&r.manifest); err != nil {
 			return err
 		}
-		r.manifest.Deferred = r.headed && r.head.major == formatDeferred
+		r.manifest.Deferred = r.headed && r.head.major >= formatDeferred // a database of formatShort may have such documents, too
+		r.manifest.Short = r.headed && r.head.major == formatShort
 		if f := r.manifest.format(); r.headed && r.head.major > f {
 			return fmt.Errorf("%w: that of %s is lost, which is of format %d and thus of another metric than %s; say which it was made with", ErrManifest, r.dir, r.head.major, plainMetric)
 		}
@@ -210,7 +211,7 @@ func (r *rawReader) fill(ctx context.Context, dir string, c *census, told bool, 
 	old := r.manifest
 	if err := s.SetManifest(ctx, func(m *Manifest) error {
 		m.Dim, m.Metric, m.Encoder, m.Language = old.Dim, old.Metric, old.Encoder, old.Language
-		m.TokenStates, m.Index, m.Kind, m.Deferred = old.TokenStates, old.Index, old.Kind, old.Deferred
+		m.TokenStates, m.Index, m.Kind, m.Deferred, m.Short = old.TokenStates, old.Index, old.Kind, old.Deferred, old.Short
 		return nil
 	}); err != nil {
 		return err

@@ -1,6 +1,7 @@
 package inverted
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"math/bits"
@@ -18,6 +19,8 @@ import (
 //	w.textix table from terms to their numbers (4 each)
 //	w.lists  of each term, and of one more: live documents, postings, the first
 //	         of its blocks, the first of its bytes, low and high half (4 each)
+//	w.terms  of up to 65,536 terms in place of w.textat, w.textix and w.lists: for each the length of its text, live
+//	         documents, postings less these, and bytes of postings, as uvarints
 //	w.dead   a bit for each slot of a removed document, in words of 8 bytes; they
 //	         may end before the slots do
 //	w.blocks of each full block: see block (4 each)
@@ -30,6 +33,10 @@ import (
 //
 // The sections up to w.dead are checked when they are opened, the others when they are read.
 const snapshotVersion = 3
+
+// shortTerms is the number of terms up to which w.terms is written. It is shorter than what it replaces, which opening
+// then makes in memory.
+var shortTerms = 1 << 16
 
 // Save writes the index as sections of w. Errors: ErrCorrupt if x reads from a damaged snapshot,
 // and those of writing. Cost: a copy of the bytes, and two tables.
@@ -45,10 +52,16 @@ func (x *Words) Save(w *snapshot.Writer) (err error) {
 	w.U32(uint32(x.terms.len()))
 	w.U64(x.total)
 	w.Text(x.o.Analysis)
-	if err := x.terms.save(w); err != nil {
+	terms := uint32(x.terms.len())
+	if int(terms) <= shortTerms {
+		err = x.saveTerms(w, terms)
+	} else {
+		err = errors.Join(x.terms.save(w), x.saveLists(w, terms))
+	}
+	if err != nil {
 		return err
 	}
-	if err := x.savePostings(w, uint32(x.terms.len())); err != nil {
+	if err := x.savePostings(w, terms); err != nil {
 		return err
 	}
 	return x.saveSlots(w)
@@ -74,7 +87,59 @@ func (d *dictionary) save(w *snapshot.Writer) error {
 	return nil
 }
 
-func (c *core) savePostings(w *snapshot.Writer, terms uint32) error {
+// saveTerms writes terms and their lists in short form.
+func (x *Words) saveTerms(w *snapshot.Writer, terms uint32) error {
+	w.Begin("w.text")
+	for term := range terms {
+		w.Write([]byte(x.terms.name(term)))
+	}
+	w.Begin("w.terms")
+	for term := range terms {
+		v, err := x.view(term)
+		if err != nil {
+			return err
+		}
+		for _, n := range []uint64{uint64(len(x.terms.name(term))), uint64(v.df), uint64(v.n - v.df), uint64(len(v.bytes) + len(v.data))} {
+			w.Uvarint(n)
+		}
+	}
+	return nil
+}
+
+// openTerms makes of a section of saveTerms what it replaces.
+func (d *dictionary) openTerms(s *snapshot.Section, terms uint32) (*dictionaryFile, []uint32, error) {
+	f := &dictionaryFile{at: []uint32{0}}
+	r, lists := s.Reader(), []uint32(nil)
+	var text, block, at uint64
+	for range terms {
+		length, df, dead, size := r.Uvarint(), r.Uvarint(), r.Uvarint(), r.Uvarint()
+		n := df + dead
+		if r.Err() != nil {
+			break
+		}
+		if text += length; length > math.MaxUint32 || text > math.MaxUint32 || df > math.MaxUint32 || n > math.MaxUint32 || n < dead || size > math.MaxInt64-at {
+			return nil, nil, corrupt("a term of %d bytes with %d and %d postings in %d bytes", length, df, dead, size)
+		}
+		lists = append(lists, uint32(df), uint32(n), uint32(block), uint32(at), uint32(at>>32))
+		f.at = append(f.at, uint32(text))
+		block, at = block+n/blockLen, at+size
+	}
+	if err := r.Done(); err != nil {
+		return nil, nil, err
+	}
+	return f, append(lists, 0, 0, uint32(block), uint32(at), uint32(at>>32)), nil
+}
+
+// indexed makes the table of the terms of f.
+func (d *dictionary) indexed(f *dictionaryFile) {
+	t := sizedTable(len(f.at) - 1)
+	for n := range uint32(len(f.at) - 1) {
+		t.add(hashText(d.seed, string(f.name(n))), n)
+	}
+	f.index = *t
+}
+
+func (c *core) saveLists(w *snapshot.Writer, terms uint32) error {
 	w.Begin("w.lists")
 	block, at := uint32(0), uint64(0)
 	for term := range terms {
@@ -87,6 +152,10 @@ func (c *core) savePostings(w *snapshot.Writer, terms uint32) error {
 		at += uint64(len(v.bytes) + len(v.data))
 	}
 	w.Uint32s([]uint32{0, 0, block, uint32(at), uint32(at >> 32)})
+	return nil
+}
+
+func (c *core) savePostings(w *snapshot.Writer, terms uint32) error {
 	w.Begin("w.dead")
 	for i := range c.dead.Len() {
 		w.U64(c.dead.At(i))
@@ -185,14 +254,27 @@ func OpenWords(o Options, f *snapshot.File) (x *Words, err error) {
 	}
 	r := opener{f: f}
 	x.terms.from, x.from = terms, slots
-	x.terms.file = &dictionaryFile{
-		text:  r.whole("w.text"),
-		at:    snapshot.Uint32s(r.whole("w.textat")),
-		index: table{entries: snapshot.Uint32s(r.whole("w.textix"))},
+	b := &base{slots: slots, terms: terms}
+	if s, missing := f.Section("w.terms"); missing == nil {
+		if x.terms.file, b.lists, err = x.terms.openTerms(s, terms); err != nil {
+			return nil, err
+		}
+		x.terms.file.text = r.whole("w.text")
+		if end := x.terms.file.at[terms]; r.err == nil && int(end) != len(x.terms.file.text) {
+			return nil, corrupt("terms of %d bytes, their texts have %d", end, len(x.terms.file.text))
+		}
+		x.terms.indexed(x.terms.file)
+	} else {
+		x.terms.file = &dictionaryFile{
+			text:  r.whole("w.text"),
+			at:    snapshot.Uint32s(r.whole("w.textat")),
+			index: table{entries: snapshot.Uint32s(r.whole("w.textix"))},
+		}
+		b.lists = snapshot.Uint32s(r.whole("w.lists"))
 	}
-	b := &base{
+	*b = base{
 		slots: slots, terms: terms,
-		lists:    snapshot.Uint32s(r.whole("w.lists")),
+		lists:    b.lists,
 		blocks:   open(&r, "w.blocks", snapshot.Uint32s),
 		postings: r.section("w.posts"),
 		ids:      open(&r, "w.ids", snapshot.Uint64s),

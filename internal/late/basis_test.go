@@ -147,12 +147,22 @@ func TestBasisAsBytes(t *testing.T) {
 	if _, err := late.ReadBasis(append(bytes.Clone(data), 0)); !errors.Is(err, late.ErrDamaged) {
 		t.Errorf("a byte too many: %v", err)
 	}
-	bad := bytes.Clone(data) // NaN under a checksum that fits
-	binary.LittleEndian.PutUint32(bad[40:], math.Float32bits(float32(math.NaN())))
-	body := bad[:len(bad)-4]
-	binary.LittleEndian.PutUint32(bad[len(body):], crc32.Checksum(body, crc32.MakeTable(crc32.Castagnoli)))
-	if _, err := late.ReadBasis(bad); !errors.Is(err, late.ErrDamaged) {
+	older := long(data, 20, 7)
+	if old, err := late.ReadBasis(older); err != nil {
+		t.Errorf("of an older program: %v", err)
+	} else if got, err := old.Project(nil, cloud(5, 9, 20)); err != nil || !slices.Equal(got, want) {
+		t.Errorf("of an older program: projects otherwise: %v", err)
+	} else if again, _ := old.AppendBinary(nil); !bytes.Equal(again, older) {
+		t.Error("of an older program: other bytes")
+	}
+	binary.LittleEndian.PutUint32(older[40:], math.Float32bits(float32(math.NaN()))) // under a checksum that fits
+	if _, err := late.ReadBasis(sealed(older[:len(older)-4])); !errors.Is(err, late.ErrDamaged) {
 		t.Errorf("NaN: %v", err)
+	}
+	data[16] = 5 // a mean of zeros has another exponent
+	clear(data[17 : 17+2*20])
+	if _, err := late.ReadBasis(sealed(data[:len(data)-4])); !errors.Is(err, late.ErrDamaged) {
+		t.Errorf("another exponent: %v", err)
 	}
 	if _, err := b.Project(nil, make([]float32, 21)); !errors.Is(err, late.ErrLength) {
 		t.Errorf("half a state: %v", err)
@@ -164,10 +174,30 @@ func TestBasisAsBytes(t *testing.T) {
 	}
 }
 
+// sealed appends the checksum.
+func sealed(body []byte) []byte {
+	return binary.LittleEndian.AppendUint32(bytes.Clone(body), crc32.Checksum(body, crc32.MakeTable(crc32.Castagnoli)))
+}
+
+// long turns the bytes of a basis into those of older programs.
+func long(short []byte, dim, rank int) []byte {
+	out, p := append([]byte("lexlate1"), short[8:16]...), short[16:]
+	for _, n := range []int{dim, rank * dim} {
+		e := int(int8(p[0]))
+		p = p[1:]
+		for range n {
+			x := float32(math.Ldexp(float64(int16(binary.LittleEndian.Uint16(p))), e))
+			out, p = binary.LittleEndian.AppendUint32(out, math.Float32bits(x)), p[2:]
+		}
+	}
+	return sealed(out)
+}
+
 func FuzzReadBasis(f *testing.F) {
 	b := fit(f, cloud(1, 30, 5), 5, 3)
 	data, _ := b.AppendBinary(nil)
 	f.Add(data)
+	f.Add(long(data, 5, 3))
 	f.Add([]byte("lexlate1\xff\xff\xff\xff\xff\xff\xff\xff....."))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		b, err := late.ReadBasis(data)

@@ -46,7 +46,9 @@ func FitBasis(states []float32, dim, rank int) (*Basis, error) {
 	}
 	axes := make([]float32, rank*dim)
 	leading(axes, cov, dim, rank)
-	return newBasis(center, axes, dim, rank), nil
+	round(center)
+	round(axes)
+	return newBasis(center, axes, dim, rank, true), nil
 }
 
 // covariance is the covariance of the states [n × dim] around center, summed in float32 within blocks and in float64

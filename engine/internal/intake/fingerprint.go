@@ -50,12 +50,13 @@ func length(v []float32) float64 {
 // set it.
 var NewTokenStates = "auto"
 
-// DescribeNew is Describe for an empty database, which also sets its token states; "" means the
+// DescribeNew is Describe for an empty database, which also sets its token states and the form of its records; "" means the
 // default.
 func DescribeNew(m *store.Manifest, fp encoder.Fingerprint, by metric.Metric, language, tokenStates string) error {
 	if fp.Model != "" && by.Directions() {
 		m.TokenStates = cmp.Or(tokenStates, NewTokenStates)
 	}
+	m.Short = by.Directions()
 	return Describe(m, fp, by, language)
 }
 

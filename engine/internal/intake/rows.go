@@ -39,8 +39,11 @@ func DropTokens(d *store.Document) {
 	}
 }
 
-// SetTokens sets the tokens of a row of r, and adds to its count of cut tokens.
-func SetTokens(r *store.Document, row int, t encoder.Tokens) {
+// SetTokens sets the tokens of a row of r, and adds to its count of cut tokens. Sorted ones take less space.
+func SetTokens(r *store.Document, row int, t encoder.Tokens, sorted bool) {
 	r.Rows[row].Tokens = t.Lexical(nil)
+	if sorted {
+		slices.Sort(r.Rows[row].Tokens)
+	}
 	r.Truncated += int32(t.Truncated)
 }

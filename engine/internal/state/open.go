@@ -78,7 +78,7 @@ func (d *DB) readAll(s *State) commits {
 			at[p] = seq
 			return
 		}
-		d.distrust(kind, err)
+		d.distrust(s.View, kind, err)
 	}
 	read(live, fileLive, func(f *snapshot.File, limit uint64) (err error) {
 		s.Limit = limit
@@ -169,7 +169,7 @@ func (d *DB) catchUp(ctx context.Context, s *State, at commits) (*State, error) 
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
-		d.distrust("all parts", err)
+		d.distrust(s.View, "all parts", err)
 		clear(at)
 		next = &State{Modulation: Modulation{Metric: s.Metric}, Seq: s.Seq, View: s.View, views: s.views, cached: s.cached}
 	}
@@ -182,7 +182,9 @@ func (d *DB) catchUp(ctx context.Context, s *State, at commits) (*State, error) 
 	if missing == 0 {
 		return next, nil
 	}
-	d.pending = max(d.pending, next.View.Len())
+	if missing != vectors || !unsavedVectors(d.first(), s.View) {
+		d.pending = max(d.pending, next.View.Len())
+	}
 	next, err = d.rebuild(ctx, next, missing, d.progress)
 	if err != nil {
 		return nil, fmt.Errorf("rebuilding derived state of %s: %w", d.o.Dir, err)

@@ -22,10 +22,7 @@ func (d *DB) rebuild(ctx context.Context, s *State, missing parts, progress func
 		next.Live, next.Limit = cow.Set{}, 0
 	}
 	if missing.has(vectors) {
-		kind := d.o.Index
-		if d.auto() {
-			kind = index.KindFlatInt8 // the maintainer makes a graph of it
-		}
+		kind := d.first()
 		x, err := index.New(kind, d.indexOptions())
 		if err != nil {
 			return s, err
@@ -102,4 +99,12 @@ func (d *DB) rebuild(ctx context.Context, s *State, missing parts, progress func
 	}
 	cur.Local = bridges
 	return cur, nil
+}
+
+// first is the kind of index that a rebuild makes.
+func (d *DB) first() string {
+	if d.auto() {
+		return index.KindFlatInt8 // the maintainer makes a graph of it
+	}
+	return d.o.Index
 }

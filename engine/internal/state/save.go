@@ -111,6 +111,16 @@ func (d *DB) save(ctx context.Context) error {
 	return err
 }
 
+// SmallRecords is the size of the records up to which the exact index is not saved: to read its vectors from the
+// records takes some milliseconds, and a second copy would be most of a small database. Tests of saved ones set it.
+var SmallRecords uint64 = 16 << 20
+
+// unsavedVectors reports whether an index of that kind is made of the records at each opening.
+func unsavedVectors(kind string, v *store.View) bool {
+	live, _, _, err := v.Space()
+	return err == nil && kind == index.KindFlatInt8 && live <= SmallRecords
+}
+
 // saveAll writes the snapshots of s.
 func (d *DB) saveAll(ctx context.Context, s *State) error {
 	if err := os.MkdirAll(filepath.Join(d.o.Dir, folder), private.Folder); err != nil {
@@ -124,12 +134,17 @@ func (d *DB) saveAll(ctx context.Context, s *State) error {
 	var mark index.Mark
 	files := []file{
 		{fileLive, s.Seq, func(w *snapshot.Writer) error { saveLive(w, s.Live); return nil }},
-		{s.Vectors.Kind, s.Seq, func(w *snapshot.Writer) (err error) {
-			mark, err = s.Vectors.Keeper.(index.Remapper).SaveMarked(w)
-			return err
-		}},
 		{fileWords, s.Seq, s.Words.Save},
 		{fileColumns, s.Seq, s.Columns.Save},
+	}
+	saved := s.Vectors.Kind
+	if unsavedVectors(saved, s.View) {
+		saved = ""
+	} else {
+		files = append(files, file{saved, s.Seq, func(w *snapshot.Writer) (err error) {
+			mark, err = s.Vectors.Keeper.(index.Remapper).SaveMarked(w)
+			return err
+		}})
 	}
 	if s.Metric.Directions() {
 		files = append(files, file{fileSums, s.Seq, s.Sums.Save})
@@ -176,7 +191,7 @@ func (d *DB) saveAll(ctx context.Context, s *State) error {
 		}
 	}
 	for _, kind := range append(index.Kinds(), "metadata") { // of an earlier kind of index, or version
-		if kind == s.Vectors.Kind {
+		if kind == saved {
 			continue
 		}
 		if err := d.removeOwn(d.path(kind)); err != nil {

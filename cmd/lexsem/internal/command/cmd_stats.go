@@ -100,9 +100,13 @@ func runStats(ctx context.Context, a *app, args []string, asJSON, space bool) er
 	return nil
 }
 
+// formatShort is the format from which on vectors of a model take two bytes a component.
+const formatShort = 5
+
 // Parts of spaceOf besides those of store.DiskParts.
 const (
 	partVectors = "tables: vectors"
+	partStates  = "tables: token states"
 	partDead    = "tables: dead versions"
 	partTables  = "tables: all else"
 	partCache   = "cache of vectors"
@@ -114,9 +118,20 @@ func (a *app) spaceOf(s engine.Stats) (map[string]int64, error) {
 	parts := maps.Clone(s.Disk)
 	tables := parts["tables"]
 	delete(parts, "tables")
-	vectors := min(4*int64(s.Chunks)*int64(s.Dim), tables)
-	dead := min(s.DeadBytes, tables-vectors)
-	parts[partVectors], parts[partDead], parts[partTables], parts[partCache] = vectors, dead, tables-vectors-dead, 0
+	component := int64(4)
+	if s.FormatMajor >= formatShort && s.Encoder.Model != "" {
+		component = 2
+	}
+	left := tables
+	take := func(part string, n int64) {
+		parts[part] = min(n, left)
+		left -= parts[part]
+	}
+	take(partVectors, component*int64(s.Chunks-s.Waiting)*int64(s.Dim))
+	take(partStates, s.TokenStates.Bytes)
+	take(partDead, s.DeadBytes)
+	take(partTables, left)
+	parts[partCache] = 0
 	dir, err := a.vectorCacheDir()
 	if err != nil {
 		return nil, err
