@@ -149,7 +149,7 @@ func longDocument(p []byte) ([]byte, error) {
 	}
 	r := reader{p: p[1:]}
 	n := r.uvarint()
-	if r.err != nil || n > MaxDocumentBytes+1<<20 {
+	if r.err != nil || n == 0 || n > MaxDocumentBytes+1<<20 {
 		return nil, fmt.Errorf("%w: compressed text of %d bytes", errRecord, n)
 	}
 	d, err := zstdReader()

@@ -189,3 +189,30 @@ func TestShortRecords(t *testing.T) {
 		t.Errorf("short records take %d bytes, the texts %d", live, long)
 	}
 }
+
+// TestBrokenShortDocuments: records that are cut, or say another length, are errors.
+func TestBrokenShortDocuments(t *testing.T) {
+	record := encodeDocument(nil, &Document{ID: "a", Text: strings.Repeat("many words ", 40)})
+	short := shortDocument(record)
+	if short[0] != recordShort || len(short) >= len(record) {
+		t.Fatalf("%d bytes of %d", len(short), len(record))
+	}
+	nothing := zstdWriter().EncodeAll(nil, nil)
+	broken := map[string][]byte{
+		"nothing":      {recordShort},
+		"length 0":     append([]byte{recordShort, 0}, nothing...),
+		"length 1":     append([]byte{recordShort, 1}, nothing...),
+		"short within": zstdWriter().EncodeAll(short, append([]byte{recordShort}, byte(len(short)))),
+	}
+	for n := 1; n < len(short); n++ {
+		broken[fmt.Sprintf("cut at %d", n)] = short[:n]
+	}
+	for name, b := range broken {
+		if err := decodeDocument(b, &Document{}); err == nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
+	if err := decodeDocument(short, &Document{}); err != nil {
+		t.Error(err)
+	}
+}
