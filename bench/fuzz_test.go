@@ -15,6 +15,7 @@ func FuzzReadRun(f *testing.F) {
 	f.Add("q1 Q0 p1 1 nan tag")
 	f.Add("\ufeffq\x00 Q0 \xff 1 0x1p-9 t")
 	f.Add("q2 Q0 p1 1 0.5 tag\n\ufeff\ufeffq1 Q0 p\ufeff 1 0.5 tag\nq␛FEFF; Q0 p␛FEFF; 1 0.5 tag\n")
+	f.Add("q Q0 a 1 7.038531e-26 t\nq Q0 b 2 7.0385307e-26 t\n")
 	f.Fuzz(func(t *testing.T, text string) {
 		got, err := ReadRun(strings.NewReader(text), "run", ReadOptions{})
 		if err != nil {

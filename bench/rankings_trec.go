@@ -48,11 +48,21 @@ func WriteRun(w io.Writer, tag, query string, hits []Ranked) error {
 		if err != nil {
 			return err
 		}
-		if _, err := fmt.Fprintf(w, "%s Q0 %s %d %s %s\n", query, p, i+1, strconv.FormatFloat(float64(scores[i]), 'g', -1, 32), tag); err != nil {
+		if _, err := fmt.Fprintf(w, "%s Q0 %s %d %s %s\n", query, p, i+1, runScore(scores[i]), tag); err != nil {
 			return fmt.Errorf("writing a run: %w", err)
 		}
 	}
 	return nil
+}
+
+// runScore writes a score as briefly as readers allow that parse it in double precision and then round, as trec_eval
+// and ReadRun do: rounding twice may give another number than rounding once.
+func runScore(score float32) string {
+	s := strconv.FormatFloat(float64(score), 'g', -1, 32)
+	if again, err := strconv.ParseFloat(s, 64); err != nil || float32(again) != score {
+		return strconv.FormatFloat(float64(score), 'g', -1, 64)
+	}
+	return s
 }
 
 // fallingScores returns the scores of hits in strictly falling order: each score that is not lower

@@ -5,6 +5,7 @@ import (
 	"io"
 	"maps"
 	"math"
+	"math/rand/v2"
 	"reflect"
 	"slices"
 	"strconv"
@@ -129,6 +130,22 @@ func TestQrelLayouts(t *testing.T) {
 	for name, text := range map[string]string{"three by blanks": "q a 1", "five": "q 0 a 1 x", "a word": "q 0 a high", "no score": `{"query-id":"q","corpus-id":"a"}`, "no JSON": `{"query-id":`} {
 		if err := eachQrel(strings.NewReader(text), "q", ReadOptions{}, Qrels{}.Add); !errors.Is(err, ErrBrokenLine) {
 			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestScoresRoundedTwice: the score that a run says is that of the ranking for readers in double precision.
+func TestScoresRoundedTwice(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	scores := []float32{math.Float32frombits(0x15ae43fd), math.Float32frombits(0x15ae43fe), math.MaxFloat32, math.SmallestNonzeroFloat32}
+	for range 100_000 {
+		if x := math.Float32frombits(r.Uint32()); !math.IsNaN(float64(x)) && !math.IsInf(float64(x), 0) {
+			scores = append(scores, x)
+		}
+	}
+	for _, x := range scores {
+		if s, err := strconv.ParseFloat(runScore(x), 64); err != nil || float32(s) != x {
+			t.Fatalf("%x is written as %s and read as %x", x, runScore(x), float32(s))
 		}
 	}
 }
