@@ -31,7 +31,6 @@ how this process opens a database that was made with the same flags.
 With --texts, documents are phrases of a corpus and --model encodes them while they are added. Of
 reports of several sizes, ` + "`lexsem bench report`" + ` draws the growth.`,
 	examples: []string{
-		"lexsem bench engine",
 		"lexsem bench engine --docs 2000 --dim 3072 --parts open,search,upsert --json -",
 		"lexsem bench engine --docs 1000000 --texts corpus.jsonl --words 46 --model static --parts open,search,backup,add",
 	},
