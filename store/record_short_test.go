@@ -192,7 +192,7 @@ func TestShortRecords(t *testing.T) {
 
 // TestBrokenShortDocuments: records that are cut, or say another length, are errors.
 func TestBrokenShortDocuments(t *testing.T) {
-	record := encodeDocument(nil, &Document{ID: "a", Text: strings.Repeat("many words ", 40)})
+	record := encodeDocument(nil, &Document{ID: "a", Text: strings.Repeat("many words ", 100)})
 	short := shortDocument(record)
 	if short[0] != recordShort || len(short) >= len(record) {
 		t.Fatalf("%d bytes of %d", len(short), len(record))
