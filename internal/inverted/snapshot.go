@@ -19,7 +19,7 @@ import (
 //	w.textix table from terms to their numbers (4 each)
 //	w.lists  of each term, and of one more: live documents, postings, the first
 //	         of its blocks, the first of its bytes, low and high half (4 each)
-//	w.terms  of up to 65,536 terms in place of w.textat, w.textix and w.lists: for each the length of its text, live
+//	w.terms  of up to 16,384 terms in place of w.textat, w.textix and w.lists: for each the length of its text, live
 //	         documents, postings less these, and bytes of postings, as uvarints
 //	w.dead   a bit for each slot of a removed document, in words of 8 bytes; they
 //	         may end before the slots do
@@ -36,7 +36,7 @@ const snapshotVersion = 3
 
 // shortTerms is the number of terms up to which w.terms is written. It is shorter than what it replaces, which opening
 // then makes in memory.
-var shortTerms = 1 << 16
+var shortTerms = 1 << 14
 
 // Save writes the index as sections of w. Errors: ErrCorrupt if x reads from a damaged snapshot,
 // and those of writing. Cost: a copy of the bytes, and two tables.
