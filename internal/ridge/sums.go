@@ -315,8 +315,8 @@ func (f *frozen) postings(t int) ([]byte, error) {
 	return f.post[from:to], nil
 }
 
-// walk reads gaps: each slot is the previous one, plus one, plus the gap. The first may be from, and all are
-// below end. It reports whether yield wants more.
+// walk reads gaps: each slot is the previous one, plus one, plus the gap. Before the first slot stands from − 1. A
+// slot that is not below end is damage. It reports whether yield wants more.
 func walk(b []byte, from, end int, yield func(slot int) bool) (bool, error) {
 	for len(b) > 0 {
 		gap, k := uint64(b[0]), 1

@@ -7,8 +7,8 @@ import (
 	"github.com/lexsem/lexsem/index"
 )
 
-// tablesBytes is how much of the store's tables may stay in memory after writing; after reading, twice as
-// much.
+// tablesBytes is the size of the store's tables that may stay in memory after writing. After reading it is twice
+// that.
 const tablesBytes = 32 << 20
 
 // forgetVectors frees the memory of vectors that searches read from a file, and of cached codes of token states, a
