@@ -212,3 +212,14 @@ func mutations(t *testing.T, rng *rand.Rand, n int, x example) {
 		t.Errorf("%d of %d are read", read, n)
 	}
 }
+
+// TestIsolatedBytes: some bytes beyond ASCII in a text of ASCII take no letters with them.
+func TestIsolatedBytes(t *testing.T) {
+	line := "mark of the walrus that sleeps on the ice.\n"
+	text := strings.Repeat(line, 35) + "mark of the walrus that sleeps on the 1\xe8\x81>)\xfa" + strings.Repeat(line, 4)
+	for name, in := range map[string]string{"a.eml": "Subject: s\nContent-Type: text/plain; charset=utf-8\n\n" + text, "a.txt": text} {
+		if got := readDamaged(t, name, in).text; strings.Count(got, "mark") != 40 {
+			t.Errorf("%s: %q", name, got)
+		}
+	}
+}

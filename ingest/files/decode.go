@@ -288,6 +288,21 @@ func (c *census) wide(quads, even, odd int) encoding.Encoding {
 	return nil
 }
 
+// pairs are the encodings in which a letter of ASCII may be the second byte of a character.
+var pairs = map[string]bool{"Big5": true, "GB18030": true, "Shift_JIS": true, "EUC-KR": true}
+
+// isolated reports whether a sample has too few bytes beyond ASCII to be text in one of pairs: some damaged bytes, or the
+// accents of a name. Read in pairs they would take letters with them.
+func isolated(sample []byte) bool {
+	n := 0
+	for _, b := range sample {
+		if b >= utf8.RuneSelf {
+			n++
+		}
+	}
+	return n < 16 && 10*n < len(sample)
+}
+
 // legacy recognises an encoding from before Unicode. name is set if it is a guess.
 func legacy(sample []byte) (enc encoding.Encoding, name string, ok bool) {
 	found, err := chardet.NewTextDetector().DetectAll(sample)
@@ -299,7 +314,7 @@ func legacy(sample []byte) (enc encoding.Encoding, name string, ok bool) {
 	})
 	for _, f := range found {
 		e, err := htmlindex.Get(strings.Replace(f.Charset, "GB-", "gb", 1))
-		if err != nil || f.Confidence < likely || strings.HasPrefix(f.Charset, "UTF-") || textShare(e, sample) < 1 {
+		if err != nil || f.Confidence < likely || strings.HasPrefix(f.Charset, "UTF-") || pairs[f.Charset] && isolated(sample) || textShare(e, sample) < 1 {
 			continue
 		}
 		if f.Confidence >= sure {
