@@ -206,7 +206,7 @@ func compare(t *testing.T, program []op) string {
 			byStates[w.states] = replies
 		}
 		for i, o := range program {
-			if w.far != nil && o.Do == "search" && o.Variant == "" {
+			if w.far != nil && (o.Do == "search" && o.Variant == "" || o.After != "") { // the order of ids is the engine's own
 				continue
 			}
 			want, part := first[i], 1e-4

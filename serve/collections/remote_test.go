@@ -6,6 +6,7 @@ import (
 	"maps"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/lexsem/lexsem/engine"
@@ -145,6 +146,7 @@ func (f *far) run(t *testing.T, o op) (reply, bool) {
 			docs, exported = append(docs, d), append(exported, docOf(d))
 		}
 		if o.Do == "export" {
+			slices.SortFunc(exported, func(a, b doc) int { return strings.Compare(a.ID, b.ID) })
 			return said(exported, nil), true
 		}
 		f.backups[o.In] = docs

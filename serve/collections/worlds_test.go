@@ -257,6 +257,9 @@ func (w *world) inDatabase(t *testing.T, db engine.Database, o op) reply {
 			}
 			listed = append(listed, docOf(d))
 		}
+		if w.far != nil {
+			slices.SortFunc(listed, func(a, b doc) int { return strings.Compare(a.ID, b.ID) })
+		}
 		return said(listed, nil)
 	case "count":
 		return said(db.Count(ctx, f))
