@@ -5,14 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"maps"
 	"math"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/lexsem/lexsem/bench"
@@ -86,7 +83,7 @@ func (o *Options) fill() error {
 	}
 	if o.sizes == (engineSizes{}) {
 		o.sizes = engineSizes{
-			bulk: 5000, graph: 50_000, changes: 20_000, add: 20_000, fit: 4000, closeFit: 20_000, alike: 7000, queries: 256,
+			bulk: 5000, graph: engine.AutoHNSW, changes: 20_000, add: 20_000, fit: 4000, closeFit: 20_000, alike: 7000, queries: 256,
 			stream: 2 * time.Second, linger: time.Second, moment: 150 * time.Millisecond,
 		}
 	}
@@ -370,105 +367,6 @@ func (b *life) jsonBytes() (*float64, error) {
 	return &each, nil
 }
 
-// open measures processes that open the database.
-func (b *life) open(ctx context.Context) (err error) {
-	fresh := b.o.Fresh
-	if fresh == nil {
-		fresh = MeasureProcess
-	}
-	// The first search of a process is compared with one at rest, so nothing may be left to do: an ingestion can end before its graph is linked.
-	e, err := b.create(ctx, b.main, engine.Options{})
-	if err != nil {
-		return err
-	}
-	if err := errors.Join(b.caughtUp(ctx, e), e.Close()); err != nil {
-		return err
-	}
-	plain := b.o
-	plain.Fresh, plain.Progress, plain.Parts = nil, nil, nil
-	var opened, openedCPU, first []time.Duration
-	seconds := func(x float64) time.Duration { return time.Duration(x * float64(time.Second)) }
-	for range b.o.Rounds {
-		p, err := fresh(ctx, b.main, plain, false)
-		if err != nil {
-			return err
-		}
-		if b.r.Parts == nil {
-			b.r.Parts = map[string]float64{}
-			for name, bytes := range p.Parts {
-				b.r.Parts[name] = float64(bytes) / float64(b.o.Docs)
-			}
-		}
-		opened, openedCPU, first = append(opened, seconds(p.OpenSeconds)), append(openedCPU, seconds(p.OpenCPU)), append(first, seconds(p.FirstMS/1000))
-		if p.RSS != nil && (b.r.RSS == nil || *p.RSS < *b.r.RSS) {
-			each := *p.Held*(1<<20)/float64(b.o.Docs) - 4*float64(b.o.Dim)
-			b.r.RSS, b.r.BytesPerVector = p.RSS, &each
-		}
-	}
-	if b.r.JSONBytes, err = b.jsonBytes(); err != nil {
-		return err
-	}
-	took, cpu, ms := middle(opened).Seconds(), middle(openedCPU).Seconds(), ms(middle(first))
-	b.r.OpenSeconds, b.r.OpenCPU, b.r.FirstMS = &took, &cpu, &ms
-
-	killed, behind := filepath.Join(b.dir, "killed"), filepath.Join(b.dir, "behind")
-	err = b.with(ctx, b.main, engine.Options{}, func(e *engine.Engine, dir string) error {
-		if err := b.caughtUp(ctx, e); err != nil {
-			return err
-		}
-		if _, err := e.Add(ctx, b.corpus.fresh(1000)); err != nil {
-			return err
-		}
-		if err := rest(ctx, b.o.sizes.moment); err != nil {
-			return err
-		}
-		return os.CopyFS(killed, os.DirFS(dir)) // what a kill would leave
-	})
-	if err != nil {
-		return err
-	}
-	opened, openedCPU = nil, nil
-	for range b.o.Rounds {
-		if err := os.CopyFS(behind, os.DirFS(killed)); err != nil {
-			return err
-		}
-		p, err := fresh(ctx, behind, plain, true)
-		if err != nil {
-			return err
-		}
-		opened, openedCPU = append(opened, seconds(p.OpenSeconds)), append(openedCPU, seconds(p.OpenCPU))
-		if p.Peak != nil && (b.r.RSSPeak == nil || *p.Peak < *b.r.RSSPeak) {
-			b.r.RSSPeak = p.Peak
-		}
-		if err := os.RemoveAll(behind); err != nil {
-			return err
-		}
-	}
-	late, lateCPU := middle(opened).Seconds(), middle(openedCPU).Seconds()
-	b.r.OpenBehind, b.r.OpenBehindCPU = &late, &lateCPU
-	return os.RemoveAll(killed)
-}
-
-// backup times a complete backup of the database at rest.
-func (b *life) backup(ctx context.Context) (err error) {
-	e, err := b.create(ctx, b.main, engine.Options{})
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, e.Close()) }()
-	if err := b.caughtUp(ctx, e); err != nil {
-		return err
-	}
-	file, start, used := filepath.Join(b.dir, "backup"), time.Now(), process.CPUTime()
-	made, err := e.Backup(ctx, file)
-	if err != nil {
-		return err
-	}
-	took, cpu := time.Since(start).Seconds(), (process.CPUTime() - used).Seconds()
-	b.r.BackupSeconds, b.r.BackupCPU, b.r.BackupBytes = &took, &cpu, &made.Bytes
-	return os.Remove(file)
-}
-
 // product times a product of a dim×dim matrix with a vector.
 func product(dim int) float64 {
 	m, x, y := make([]float64, dim*dim), make([]float64, dim), make([]float64, dim)
@@ -491,52 +389,4 @@ func product(dim int) float64 {
 		best = min(best, ms(time.Since(start)))
 	}
 	return best
-}
-
-// WriteTable writes the report as a table.
-func (r *Report) WriteTable(w io.Writer) error {
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(t, "%d documents of %d dimensions\n", r.Docs, r.Dim)
-	row := func(what, unit string, v *float64) {
-		if v != nil {
-			fmt.Fprintf(t, "%s\t%.4g %s\n", what, *v, unit)
-		}
-	}
-	row("documents added", "a second", r.DocsPerSecond)
-	row("… until background work is done", "a second", r.SettledPerSecond)
-	row("… of processor time", "a second", r.SettledPerCPUSecond)
-	row("opened as closed", "s", r.OpenSeconds)
-	row("opened a thousand documents behind", "s", r.OpenBehind)
-	row("first search of a process", "ms", r.FirstMS)
-	row("search at rest, median", "ms", r.P50)
-	row("search at rest, 99th percentile", "ms", r.P99)
-	row("search beside a writer, median", "ms", r.P50Beside)
-	row("search beside a writer, 99th percentile", "ms", r.P99Beside)
-	for _, n := range []string{"1", "10", "1000"} {
-		row("search after an upsert of "+n, "ms", r.AfterUpsert[n])
-	}
-	row("longest search beside a busy goroutine", "ms", r.ControlMax)
-	for _, name := range slices.Sorted(maps.Keys(r.Stall)) {
-		row("longest search beyond that beside "+name, "ms", r.Stall[name])
-	}
-	row("latest return after a deadline", "ms", r.Overrun)
-	for _, name := range slices.Sorted(maps.Keys(r.Close)) {
-		row("Close, "+name, "s", r.Close[name])
-	}
-	row("10,000 hits over near-duplicates, collapsed", "s", r.Collapse)
-	row("resident after adding, less before", "MiB", r.RSSIngest)
-	row("… and in no file", "MiB", r.RSSIngestOwn)
-	row("resident after opening", "MiB", r.RSS)
-	row("most resident after an upsert", "MiB", r.RSSPeak)
-	row("held beside the float32 vectors", "bytes a document", r.BytesPerVector)
-	for _, name := range slices.Sorted(maps.Keys(r.Parts)) {
-		bytes := r.Parts[name]
-		row("memory of "+name, "bytes a document", &bytes)
-	}
-	row("as JSON, without the vector", "bytes a document", r.JSONBytes)
-	row("backup", "s", r.BackupSeconds)
-	if r.DiskBytes != nil {
-		fmt.Fprintf(t, "on disk\t%d bytes\n", *r.DiskBytes)
-	}
-	return t.Flush()
 }
