@@ -37,7 +37,7 @@ var spanDocs = map[string]struct {
 
 func spanned(t *testing.T, o Options) *Engine {
 	t.Helper()
-	e := opened(t, t.TempDir(), o, autoHNSW)
+	e := opened(t, t.TempDir(), o, AutoHNSW)
 	t.Cleanup(func() { closed(t, e) })
 	put(t, e, madeDocs(rand.New(rand.NewPCG(1, 2)), 0, 80)...)
 	for id, c := range spanDocs {
@@ -210,7 +210,7 @@ func (s shifted) Tokenize(r encoder.Role, text string) encoder.Tokens {
 
 // TestWordsOf: a text of many parts has the words that it has in one, and a search that ended is left.
 func TestWordsOf(t *testing.T) {
-	e := opened(t, t.TempDir(), Options{NoSync: true}, autoHNSW)
+	e := opened(t, t.TempDir(), Options{NoSync: true}, AutoHNSW)
 	defer closed(t, e)
 	var b strings.Builder
 	for i := range 30_000 {
@@ -237,7 +237,7 @@ func BenchmarkSpans(b *testing.B) {
 		for _, spans := range []bool{false, true} {
 			b.Run(fmt.Sprintf("%s/%v", name, spans), func(b *testing.B) {
 				o.ChunkTokens = 256
-				e, err := open(b.Context(), b.TempDir(), encoder.NewHash(madeDim), o, autoHNSW)
+				e, err := open(b.Context(), b.TempDir(), encoder.NewHash(madeDim), o, AutoHNSW)
 				if err != nil {
 					b.Fatal(err)
 				}

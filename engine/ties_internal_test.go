@@ -16,7 +16,7 @@ import (
 // the tie says, itself where it is there, and the ties make the score.
 func TestTies(t *testing.T) {
 	t.Parallel()
-	e := opened(t, t.TempDir(), keptOptions, autoHNSW)
+	e := opened(t, t.TempDir(), keptOptions, AutoHNSW)
 	defer closed(t, e)
 	put(t, e, madeDocs(rand.New(rand.NewPCG(1, 2)), 0, 80)...)
 	long := strings.Repeat("Nothing of that stands in this sentence here. ", 12)

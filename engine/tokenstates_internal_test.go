@@ -92,7 +92,7 @@ func anew(t *testing.T, e *Engine, codes []byte, text string) []byte {
 // ranks by holds it with its weight.
 func TestTokenScores(t *testing.T) {
 	t.Parallel()
-	e := opened(t, t.TempDir(), keptOptions, autoHNSW)
+	e := opened(t, t.TempDir(), keptOptions, AutoHNSW)
 	defer closed(t, e)
 	put(t, e, madeDocs(rand.New(rand.NewPCG(1, 2)), 0, 200)...)
 	flushed(t, e)
@@ -238,7 +238,7 @@ func TestTokenUpkeep(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	r := rand.New(rand.NewPCG(4, 4))
-	e := opened(t, dir, keptOptions, autoHNSW)
+	e := opened(t, dir, keptOptions, AutoHNSW)
 	next := 0
 	for step := range 8 {
 		put(t, e, madeDocs(r, next, next+60)...)
@@ -258,7 +258,7 @@ func TestTokenUpkeep(t *testing.T) {
 		case 2:
 			want := answers(t, e, tokenProbes)
 			closed(t, e)
-			e = opened(t, dir, keptOptions, autoHNSW)
+			e = opened(t, dir, keptOptions, AutoHNSW)
 			sameAnswers(t, "opened again", answers(t, e, tokenProbes), want, tokenProbes)
 		case 3:
 			if err := e.db.Abandon(); err != nil { // what a kill leaves
@@ -267,7 +267,7 @@ func TestTokenUpkeep(t *testing.T) {
 			if err := e.st.Close(); err != nil {
 				t.Fatal(err)
 			}
-			e = opened(t, dir, keptOptions, autoHNSW)
+			e = opened(t, dir, keptOptions, AutoHNSW)
 		}
 		when := fmt.Sprint("step ", step)
 		codedAll(t, when, e)
@@ -290,7 +290,7 @@ func TestTokenUpkeep(t *testing.T) {
 	flushed(t, e)
 	codedAll(t, "nearly empty", e)
 	closed(t, e)
-	e = opened(t, dir, keptOptions, autoHNSW)
+	e = opened(t, dir, keptOptions, AutoHNSW)
 	flushed(t, e)
 	codedAll(t, "nearly empty and opened", e)
 	closed(t, e)
@@ -305,7 +305,7 @@ func TestTokenUpkeep(t *testing.T) {
 func TestTokenBasesGrow(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	e := opened(t, dir, keptOptions, autoHNSW)
+	e := opened(t, dir, keptOptions, AutoHNSW)
 	for i := range 6 { // one at a time, too few for a basis
 		put(t, e, madeDocs(rand.New(rand.NewPCG(9, uint64(i))), i, i+1)...)
 	}
@@ -327,7 +327,7 @@ func TestTokenBasesGrow(t *testing.T) {
 	}
 	o := keptOptions
 	o.TokenStates = "" // as the database does
-	e = opened(t, dir, o, autoHNSW)
+	e = opened(t, dir, o, AutoHNSW)
 	defer closed(t, e)
 	if m := e.tokenMode(); m != TokenStatesOn {
 		t.Error(m)
@@ -351,7 +351,7 @@ func TestTokenStatesAreRemembered(t *testing.T) {
 	codes := func(dir, mode string, doc int) int { // how many chunks have some, behind 60 documents more
 		o := keptOptions
 		o.TokenStates = mode
-		e := opened(t, dir, o, autoHNSW)
+		e := opened(t, dir, o, AutoHNSW)
 		defer closed(t, e)
 		more++
 		put(t, e, madeDocs(rand.New(rand.NewPCG(9, uint64(more))), doc, doc+60)...)
@@ -381,7 +381,7 @@ func TestTokenStatesAreRemembered(t *testing.T) {
 			t.Errorf("another model brings %d chunks with token states", codedChunks(t, e))
 		}
 		closed(t, e)
-		e = opened(t, dir, o, autoHNSW)
+		e = opened(t, dir, o, AutoHNSW)
 		if _, err := e.KeepTokenStates(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -438,7 +438,7 @@ func TestTokenKinds(t *testing.T) {
 	for i, kind := range [][2]int{{0, 0}, {2, 1}, {8, 3}} {
 		o := keptOptions
 		o.TokenBits, o.TokenPool = kind[0], kind[1]
-		e := opened(t, dir, o, autoHNSW)
+		e := opened(t, dir, o, AutoHNSW)
 		put(t, e, docs[80*i:80*i+80]...)
 		s, err := e.Stats(t.Context())
 		if err != nil {
@@ -465,7 +465,7 @@ func TestTokenKinds(t *testing.T) {
 	if four, two, pooled := bytes[1], bytes[2]-bytes[1], bytes[3]-bytes[2]; !(two < four*2/3 && pooled < four) {
 		t.Errorf("codes of 80 documents take %d bytes, of two bits %d, of three tokens %d", four, two, pooled)
 	}
-	e := opened(t, dir, keptOptions, autoHNSW)
+	e := opened(t, dir, keptOptions, AutoHNSW)
 	defer closed(t, e)
 	codedAll(t, "of three kinds", e)
 	for i := 1; i < len(docs); i += 21 { // short ones
@@ -486,7 +486,7 @@ func TestTokenKinds(t *testing.T) {
 func TestKeepTokenStates(t *testing.T) {
 	dir := t.TempDir()
 	o := Options{ChunkTokens: 60, NoSync: true}
-	e := opened(t, dir, o, autoHNSW)
+	e := opened(t, dir, o, AutoHNSW)
 	docs := madeDocs(rand.New(rand.NewPCG(6, 6)), 0, 700)
 	docs[3].Vector = append(make([]float32, madeDim-1), 1)
 	put(t, e, docs...)
@@ -517,7 +517,7 @@ func TestKeepTokenStates(t *testing.T) {
 		t.Errorf("%d documents are ranked without token states, %d have none", lack, 700-rep.Documents)
 	}
 	closed(t, e)
-	e = opened(t, dir, o, autoHNSW)
+	e = opened(t, dir, o, AutoHNSW)
 	defer closed(t, e)
 	var heard []Progress
 	e.o.Progress = func(p Progress) { heard = append(heard, p) }
@@ -621,13 +621,13 @@ func TestWithoutTokenStates(t *testing.T) {
 // TestTokenTravel: export, import, backup, restore and a change of the model carry them.
 func TestTokenTravel(t *testing.T) {
 	t.Parallel()
-	e := opened(t, t.TempDir(), keptOptions, autoHNSW)
+	e := opened(t, t.TempDir(), keptOptions, AutoHNSW)
 	defer closed(t, e)
 	put(t, e, madeDocs(rand.New(rand.NewPCG(3, 3)), 0, 120)...)
 	want := answers(t, e, tokenProbes)
 	line := exportOf(t, e, archive.ExportOptions{Vectors: true})
 	for mode, chunks := range map[string]int{"": e.db.Present().Chunks(), TokenStatesOff: 0} {
-		c := opened(t, t.TempDir(), Options{ChunkTokens: 60, NoSync: true, TokenStates: mode}, autoHNSW)
+		c := opened(t, t.TempDir(), Options{ChunkTokens: 60, NoSync: true, TokenStates: mode}, AutoHNSW)
 		if _, err := imported(t, c, line); err != nil {
 			t.Fatal(err)
 		}
@@ -646,7 +646,7 @@ func TestTokenTravel(t *testing.T) {
 		}
 		closed(t, c)
 	}
-	c := opened(t, t.TempDir(), Options{NoSync: true}, autoHNSW)
+	c := opened(t, t.TempDir(), Options{NoSync: true}, AutoHNSW)
 	bad := bytes.Replace([]byte(line), []byte(`"bases":["`), []byte(`"bases":["AAAA`), 1)
 	if _, err := imported(t, c, string(bad)); !errors.Is(err, ErrInvalid) {
 		t.Errorf("a damaged basis: %v", err)
@@ -660,7 +660,7 @@ func TestTokenTravel(t *testing.T) {
 	if _, err := archive.Restore(t.Context(), dir, &b, archive.RestoreOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	c = opened(t, dir, Options{ChunkTokens: 60, NoSync: true}, autoHNSW)
+	c = opened(t, dir, Options{ChunkTokens: 60, NoSync: true}, AutoHNSW)
 	sameAnswers(t, "restored", answers(t, c, tokenProbes), want, tokenProbes)
 	codedAll(t, "restored", c)
 	closed(t, c)

@@ -7,6 +7,7 @@ import (
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/internal/pooling"
 	"github.com/lexsem/lexsem/internal/safetensors/safetensorstest"
+	"github.com/lexsem/lexsem/internal/testkit/encoders"
 )
 
 // Token states of a Late model are those of its Dense modules with length 1, residuals included, and the head of a
@@ -50,7 +51,7 @@ func TestLatePooler(t *testing.T) {
 				}
 			}
 		}
-		if v, ok := p.Pool(encoder.Query, states); !ok || !p.HasHidden() || cosine(v, mean) < 1-1e-9 {
+		if v, ok := p.Pool(encoder.Query, states); !ok || !p.HasHidden() || encoders.Cosine(v, mean) < 1-1e-9 {
 			t.Errorf("%v: the vector is %v, want the direction of %v", c.modules, v, mean)
 		}
 	}
@@ -62,13 +63,4 @@ func of(x []float64, w ...float64) (y []float64) {
 		y = append(y, w[i]*x[0]+w[i+1]*x[1])
 	}
 	return y
-}
-
-// cosine returns the cosine of a and b.
-func cosine(a, b []float32) float64 {
-	var ab, aa, bb float64
-	for i, x := range a {
-		ab, aa, bb = ab+float64(x)*float64(b[i]), aa+float64(x)*float64(x), bb+float64(b[i])*float64(b[i])
-	}
-	return ab / math.Sqrt(aa*bb)
 }

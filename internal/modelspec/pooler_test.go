@@ -12,6 +12,7 @@ import (
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/internal/pooling"
 	"github.com/lexsem/lexsem/internal/safetensors/safetensorstest"
+	"github.com/lexsem/lexsem/internal/testkit/encoders"
 )
 
 // denseFolder is a model's folder whose 2_Dense is of the given configuration.
@@ -30,7 +31,7 @@ func denseConfig(in, out int, activation string) string {
 }
 
 // near reports whether a and b point the same way.
-func near(a, b []float32) bool { return len(a) == len(b) && cosine(a, b) > 1-1e-12 }
+func near(a, b []float32) bool { return len(a) == len(b) && encoders.Cosine(a, b) > 1-1e-12 }
 
 // Each way of pooling is its definition, before a Dense module whose bias makes
 // lengths matter.

@@ -6,7 +6,6 @@ import (
 	"maps"
 	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/lexsem/lexsem/engine"
@@ -146,7 +145,7 @@ func (f *far) run(t *testing.T, o op) (reply, bool) {
 			docs, exported = append(docs, d), append(exported, docOf(d))
 		}
 		if o.Do == "export" {
-			slices.SortFunc(exported, func(a, b doc) int { return strings.Compare(a.ID, b.ID) })
+			sortByID(exported)
 			return said(exported, nil), true
 		}
 		f.backups[o.In] = docs

@@ -144,6 +144,10 @@ func (d doc) document() engine.Document {
 	return engine.Document{ID: d.ID, Title: d.Title, Text: d.Text, Metadata: d.Metadata}
 }
 
+func sortByID(docs []doc) {
+	slices.SortFunc(docs, func(a, b doc) int { return strings.Compare(a.ID, b.ID) })
+}
+
 // docOf is what of a document all worlds answer.
 func docOf(d engine.Document) doc {
 	return doc{ID: d.ID, Title: d.Title, Text: d.Text, Metadata: d.Metadata}
@@ -258,7 +262,7 @@ func (w *world) inDatabase(t *testing.T, db engine.Database, o op) reply {
 			listed = append(listed, docOf(d))
 		}
 		if w.far != nil {
-			slices.SortFunc(listed, func(a, b doc) int { return strings.Compare(a.ID, b.ID) })
+			sortByID(listed)
 		}
 		return said(listed, nil)
 	case "count":
@@ -292,7 +296,7 @@ func (w *world) inDatabase(t *testing.T, db engine.Database, o op) reply {
 			exported[i].ID = line.ID
 		}
 		// Documents get new places when they get token states.
-		slices.SortFunc(exported, func(a, b doc) int { return strings.Compare(a.ID, b.ID) })
+		sortByID(exported)
 		return said(exported, nil)
 	case "compact":
 		return said("", db.Compact(ctx))
