@@ -46,8 +46,8 @@ func (s Splade) Pool(ctx context.Context, n int, scores func(token int) []float3
 			out[i] = max(out[i], x)
 		}
 	}
-	for i, x := range out {
-		if s.Twice {
+	if s.Twice {
+		for i, x := range out {
 			out[i] = float32(math.Log1p(max(float64(x), 0)))
 		}
 	}
