@@ -6,10 +6,9 @@ const asked = "asked"
 // thread is the beginning of a public question's address.
 const thread = "https://stackoverflow.com/questions/"
 
-// askedQueries are 20 questions that users asked in public about Go, short as one types them, in the terms of the
-// thread. Comments of public Go programs name the threads: these are the first 20 that the library answers, in the order in
-// which a search for their addresses found them. Right names the entries that answer. They were judged by reading them, before the demo was
-// asked for the first time.
+// askedQueries are 20 questions that users asked in public about Go, short as one types them, in the terms of the thread.
+// Comments of public Go programs name the threads: these are the first 20 that the library answers, in the order in which a
+// search for their addresses found them. Right names the entries that answer; it was judged before the first search.
 var askedQueries = []demoQuery{
 	{Thread: thread + "62000607", Query: "overwrite the content of a file", Right: []string{"os.WriteFile", "os.Create", "os.Truncate", "os.File.Truncate"}},
 	{Thread: thread + "23121026", Query: "sort by time.Time", Right: []string{"slices.SortFunc", "slices.SortStableFunc", "sort.Slice", "sort.SliceStable", "sort.Sort", "sort.Interface", "time.Time.Compare", "time.Time.Before"}},
