@@ -125,7 +125,9 @@ func small(v *store.View) bool {
 func unsavedVectors(kind string, v *store.View) bool { return kind == index.KindFlatInt8 && small(v) }
 
 // unsavedSums reports whether the sums of RLR, of so many chunks, are made of the records at each opening.
-func (d *DB) unsavedSums(v *store.View, chunks int) bool { return ridge.Cheap(chunks, d.o.Dim) && small(v) }
+func (d *DB) unsavedSums(v *store.View, chunks int) bool {
+	return ridge.Cheap(chunks, d.o.Dim) && small(v)
+}
 
 // saveAll writes the snapshots of s.
 func (d *DB) saveAll(ctx context.Context, s *State) error {
