@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/lexsem/lexsem/bench/internal/parallel"
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/engine"
 	"github.com/lexsem/lexsem/engine/remote"
 	"github.com/lexsem/lexsem/index"
+	"github.com/lexsem/lexsem/internal/bench/parallel"
 	"github.com/lexsem/lexsem/internal/chunk"
 	"github.com/lexsem/lexsem/internal/ridge"
 	"github.com/lexsem/lexsem/modulate"

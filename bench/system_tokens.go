@@ -7,9 +7,9 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/lexsem/lexsem/bench/internal/parallel"
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/engine/fusion"
+	"github.com/lexsem/lexsem/internal/bench/parallel"
 	"github.com/lexsem/lexsem/internal/late"
 	"github.com/lexsem/lexsem/internal/ridge"
 	"github.com/lexsem/lexsem/modulate"

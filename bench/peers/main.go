@@ -24,8 +24,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/lexsem/lexsem/bench/internal/vectors"
 	"github.com/lexsem/lexsem/index"
+	"github.com/lexsem/lexsem/internal/bench/vectors"
 	"github.com/lexsem/lexsem/internal/snapshot"
 )
 
