@@ -129,7 +129,8 @@ func (o Options) partBytes() int64 {
 const AutoHNSW = 50_000
 
 // IndexKinds returns the values of Options.Index, except "". The first, "auto", chooses by the number of vectors:
-// "flat-int8" (exact) up to AutoHNSW, "hnsw-int8" (approximate) above.
+// "flat-int8" (exact) up to AutoHNSW, then a graph (approximate): "hnsw-int8", or "hnsw-compact" with 16 links a node
+// from 1,024 dimensions on.
 func IndexKinds() []string { return append([]string{state.IndexAuto}, index.Kinds()...) }
 
 // Validate reports all fields that are out of range, joined into one error.
