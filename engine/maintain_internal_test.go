@@ -46,7 +46,7 @@ func busy(t *testing.T, e *Engine, task string) {
 func unlinked(e *Engine) int {
 	ref := e.db.Acquire()
 	defer ref.Release()
-	if graph, ok := ref.Value.Vectors.Keeper.(index.Linker); ok {
+	if graph, ok := ref.Value.Vectors.Index.(index.Linker); ok {
 		return graph.Unlinked()
 	}
 	return 0
