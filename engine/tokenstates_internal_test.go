@@ -21,7 +21,6 @@ import (
 	"github.com/lexsem/lexsem/internal/chunk"
 	"github.com/lexsem/lexsem/internal/inverted"
 	"github.com/lexsem/lexsem/internal/late"
-	"github.com/lexsem/lexsem/modulate"
 	"github.com/lexsem/lexsem/store"
 )
 
@@ -216,7 +215,7 @@ func maxSim(t *testing.T, e *Engine, s *state.State, q encoder.Output, h Hit) la
 			}
 			best[i] = append(best[i], xy/math.Sqrt(xx*yy))
 		}
-		weights[i] = modulate.IDF(s.Chunks(), s.Sums.DF(ids[i]))
+		weights[i] = s.Sums.IDF(ids[i])
 		all += weights[i]
 	}
 	part := func(from, to int) (sum float64) {
