@@ -34,7 +34,7 @@ import (
 // Cost: little if the snapshots of derived state are up to date. Otherwise Open replays the later commits or, without
 // usable snapshots, scans all vectors.
 func Open(ctx context.Context, dir string, enc encoder.Encoder, o Options) (*Engine, error) {
-	return open(ctx, dir, enc, o, AutoHNSW)
+	return open(ctx, dir, enc, o, autoHNSW)
 }
 
 func open(ctx context.Context, dir string, enc encoder.Encoder, o Options, graphAbove int) (*Engine, error) {
