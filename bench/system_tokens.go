@@ -253,7 +253,7 @@ func (r tokenScorer) query(q Question) (*late.Query, float64, error) {
 	tokens := q.Output.Tokens
 	weights, n := make([]float32, len(tokens.IDs)), 0
 	for i, id := range tokens.IDs {
-		weights[i] = float32(modulate.IDF(r.sums.Len(), r.sums.DF(id)))
+		weights[i] = float32(r.sums.IDF(id))
 		if !tokens.Special[i] {
 			n++
 		}

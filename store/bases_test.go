@@ -256,7 +256,7 @@ func TestSalvageBases(t *testing.T) {
 			t.Fatal(err)
 		}
 		to := filepath.Join(t.TempDir(), "to")
-		rep, err := Salvage(ctx, dir, to, SalvageOptions{})
+		rep, err := Folder(dir).Salvage(ctx, to, SalvageOptions{})
 		if err != nil || rep.Saved != 1 || rep.Uncoded != lost {
 			t.Fatalf("%+v, %v", rep, err)
 		}

@@ -342,7 +342,7 @@ func TestForeignFolder(t *testing.T) {
 	t.Cleanup(func() { os.Chmod(lost, 0o755) })
 	s := open(t, dir, small)
 	add(t, s, doc("a", 1))
-	if n, err := s.DiskBytes(); err != nil || n == 0 {
+	if n, err := diskBytes(s.dir); err != nil || n == 0 {
 		t.Errorf("%d bytes, %v", n, err)
 	}
 }
@@ -364,7 +364,7 @@ func TestLinkedFolder(t *testing.T) {
 		t.Skipf("NOT TESTED: links to folders; this system makes none: %v", err)
 	}
 	s = open(t, link, small)
-	if n, err := s.DiskBytes(); err != nil || n == 0 || s.Len() != 1 {
+	if n, err := diskBytes(s.dir); err != nil || n == 0 || s.Len() != 1 {
 		t.Errorf("%d bytes, %d documents, %v", n, s.Len(), err)
 	}
 	if _, err := os.Stat(left); !errors.Is(err, os.ErrNotExist) {
@@ -485,7 +485,7 @@ func TestDeferred(t *testing.T) {
 		t.Fatal(err)
 	}
 	to := filepath.Join(t.TempDir(), "saved")
-	if r, err := Salvage(ctx, dir, to, SalvageOptions{}); err != nil {
+	if r, err := Folder(dir).Salvage(ctx, to, SalvageOptions{}); err != nil {
 		t.Fatalf("%+v, %v", r, err)
 	}
 	check(open(t, to, small))

@@ -56,11 +56,11 @@ func (d *DB) growGraph(ctx context.Context, s *State) (bool, error) {
 	defer d.abandon(&b)
 	s = ref.Value
 	kind, o := d.graphKind()
-	x, err := index.Grow(ctx, s.Vectors.Keeper, kind, o, s.Sees)
+	x, err := index.Grow(ctx, s.Vectors.Index, kind, o, s.Sees)
 	if err != nil {
 		return false, err
 	}
-	graph := &Vectors{x.(index.Keeper), kind}
+	graph := &Vectors{x, kind}
 	if err := d.turn.lock(ctx); err != nil {
 		return false, err
 	}
@@ -121,7 +121,7 @@ const (
 // linkTail links chunks of the unlinked buffer into the graph. During a bulk load it only keeps enough of the
 // buffer free.
 func (d *DB) linkTail(ctx context.Context, s *State) (bool, error) {
-	graph, ok := s.Vectors.Keeper.(index.Linker)
+	graph, ok := s.Vectors.Index.(index.Linker)
 	if !ok || d.o.ReadOnly {
 		return false, nil
 	}

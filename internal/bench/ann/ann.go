@@ -113,7 +113,7 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 		return nil, err
 	}
 	if o.Dir != "" {
-		return o.runMapped(ctx, kind)
+		return o.runMapped(ctx)
 	}
 	base, queries, err := o.vectors()
 	if err != nil {
@@ -226,7 +226,7 @@ func (o Options) vectors() (base, queries *vectors.Set, err error) {
 // addBatch is the number of vectors given to the index at once.
 const addBatch = 2_000
 
-func (o Options) build(ctx context.Context, ix index.Index, base *vectors.Set, rep *Report) error {
+func (o Options) build(ctx context.Context, ix measured, base *vectors.Set, rep *Report) error {
 	for at := 0; at < base.Len(); at += addBatch {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -250,7 +250,7 @@ func (o Options) build(ctx context.Context, ix index.Index, base *vectors.Set, r
 
 // delete removes a share of the vectors, drawn by the seed, and reports for each vector whether it
 // was removed.
-func (o Options) delete(ix index.Index, n int, rep *Report) []bool {
+func (o Options) delete(ix measured, n int, rep *Report) []bool {
 	gone := make([]bool, n)
 	rng := rand.New(rand.NewPCG(o.Seed, 0xde1e7e))
 	for _, i := range rng.Perm(n)[:int(o.Delete*float64(n))] {
@@ -306,7 +306,7 @@ func (o Options) truth(ctx context.Context, base, queries *vectors.Set, gone []b
 			return nil, err
 		}
 		near = near[:min(len(near), queries.Len()-at)]
-		if err := exact.(index.BatchSearcher).SearchBatch(near, queries.Data[at*base.Dim:(at+len(near))*base.Dim], index.SearchOptions{K: neighbours}); err != nil {
+		if err := exact.SearchBatch(near, queries.Data[at*base.Dim:(at+len(near))*base.Dim], index.SearchOptions{K: neighbours}); err != nil {
 			return nil, fmt.Errorf("computing the exact neighbours: %w", err)
 		}
 		for i, answer := range near {

@@ -17,7 +17,7 @@ import (
 // and counts the panics. It also sorts the hits and computes their distances, which the library does
 // not return.
 var _ = registerBaseline("coder", indexKind{
-	make: func(dim int, o Options) (index.Index, error) {
+	make: func(dim int, o Options) (measured, error) {
 		g := hnsw.NewGraph[uint64]()
 		g.M = o.M
 		g.Rng = rand.New(rand.NewSource(int64(o.Seed)))
@@ -25,7 +25,7 @@ var _ = registerBaseline("coder", indexKind{
 	},
 })
 
-// coderIndex wraps a coder/hnsw graph as an index.Index. Only searches may run at the same time.
+// coderIndex wraps a coder/hnsw graph. Only searches may run at the same time.
 type coderIndex struct {
 	g   *hnsw.Graph[uint64]
 	dim int
@@ -125,6 +125,3 @@ func (c *coderIndex) Scores(dst []float32, q []float32, ids []uint64) error {
 
 // Len is the number of added vectors minus the number of deleted ones.
 func (c *coderIndex) Len() int { return int(c.len.Load()) }
-
-// Dim is the length of the vectors.
-func (c *coderIndex) Dim() int { return c.dim }

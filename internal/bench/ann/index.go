@@ -13,7 +13,16 @@ import (
 // indexKind makes an index that Run can measure.
 type indexKind struct {
 	exact bool // has no candidate pool
-	make  func(dim int, o Options) (index.Index, error)
+	make  func(dim int, o Options) (measured, error)
+}
+
+// measured is what Run needs of an index.
+type measured interface {
+	Add(ids []uint64, vectors []float32) error
+	Delete(ids []uint64) int
+	Search(dst []index.Neighbor, q []float32, o index.SearchOptions) ([]index.Neighbor, error)
+	Scores(dst []float32, q []float32, ids []uint64) error
+	Len() int
 }
 
 // baselines are indexes of other libraries, for comparison only. To add one, write a file
@@ -44,14 +53,17 @@ func findIndex(name string) (indexKind, error) {
 	}
 	return indexKind{
 		exact: strings.HasPrefix(name, index.KindFlat),
-		make: func(dim int, o Options) (index.Index, error) {
-			x, err := index.New(name, o.options(dim))
-			if errors.Is(err, index.ErrOptions) {
-				err = fmt.Errorf("%w: %w", bench.ErrOption, err)
-			}
-			return x, err
-		},
+		make:  func(dim int, o Options) (measured, error) { return newIndex(name, dim, o) },
 	}, nil
+}
+
+// newIndex makes an index of one of index.Kinds.
+func newIndex(kind string, dim int, o Options) (index.Index, error) {
+	x, err := index.New(kind, o.options(dim))
+	if errors.Is(err, index.ErrOptions) {
+		err = fmt.Errorf("%w: %w", bench.ErrOption, err)
+	}
+	return x, err
 }
 
 // options returns the options of an index of this package.

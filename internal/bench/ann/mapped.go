@@ -9,7 +9,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/lexsem/lexsem/bench"
 	"github.com/lexsem/lexsem/index"
 	"github.com/lexsem/lexsem/internal/bench/process"
 	"github.com/lexsem/lexsem/internal/bench/vectors"
@@ -31,8 +30,8 @@ type mappedRun struct {
 }
 
 // runMapped is Run with a Dir.
-func (o Options) runMapped(ctx context.Context, kind indexKind) (_ *Report, err error) {
-	empty, err := kind.make(o.Dim, o)
+func (o Options) runMapped(ctx context.Context) (_ *Report, err error) {
+	empty, err := newIndex(o.Index, o.Dim, o)
 	if err != nil {
 		return nil, err
 	}
@@ -120,13 +119,9 @@ func (m *mappedRun) add(first int, part *vectors.Set) error {
 
 // save writes the index of done vectors to a file, and closes the index and the file that it was mapped from.
 func (m *mappedRun) save(done int) error {
-	saved, ok := m.ix.(index.Snapshotter)
-	if !ok {
-		return fmt.Errorf("%w: index %s cannot be saved; leave the folder out", bench.ErrOption, m.o.Index)
-	}
 	began := time.Now()
 	path := m.index(done)
-	if err := snapshot.Write(path, snapshot.Header{Kind: "vectors", Version: 1}, saved.Save); err != nil {
+	if err := snapshot.Write(path, snapshot.Header{Kind: "vectors", Version: 1}, m.ix.Save); err != nil {
 		return fmt.Errorf("saving %s: %w", path, err)
 	}
 	if err := m.unmap(); err != nil {

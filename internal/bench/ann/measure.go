@@ -16,7 +16,7 @@ import (
 
 // measurement measures one filled index.
 type measurement struct {
-	ix       index.Index
+	ix       measured
 	queries  *vectors.Set
 	worst    []float32 // distance of the 10th nearest of each query
 	gone     []bool    // by id; nil where nothing was deleted

@@ -83,7 +83,7 @@ func (o *Options) fill() error {
 	}
 	if o.sizes == (engineSizes{}) {
 		o.sizes = engineSizes{
-			bulk: 5000, graph: engine.AutoHNSW, changes: 20_000, add: 20_000, fit: 4000, closeFit: 20_000, alike: 7000, queries: 256,
+			bulk: 5000, graph: 50_000, changes: 20_000, add: 20_000, fit: 4000, closeFit: 20_000, alike: 7000, queries: 256,
 			stream: 2 * time.Second, linger: time.Second, moment: 150 * time.Millisecond,
 		}
 	}

@@ -229,7 +229,7 @@ var knownValues = map[string]func() []string{
 	"fusion":        among(fusion.Calibrated, fusion.RRF, fusion.Convex),
 	"variant":       variantNames,
 	"fit variant":   fittedNames,
-	"index":         engine.IndexKinds,
+	"index":         func() []string { return append([]string{"auto"}, index.Kinds()...) },
 	"language":      text.Languages,
 	"index kind":    among(engine.KindAuto, engine.KindCode, engine.KindText),
 	"index metric":  index.Metrics,

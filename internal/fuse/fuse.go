@@ -1,4 +1,6 @@
-package modulate
+// Package fuse changes a query vector by logits and a shift (Eq. 9), with the gradients that a fit needs. [Fuse] is the
+// forward pass that queries and training share, and [Bound] limits its logits. docs/method.md has the equations.
+package fuse
 
 import "math"
 
@@ -128,4 +130,14 @@ func FuseGrad(dz, dout, out, mid []float32, norm float64) {
 		m := float64(mid[i])
 		dz[i] = float32(f * (float64(g) - a*float64(out[i]) - b*m) * m)
 	}
+}
+
+// Even is the unit vector [dim] with all components equal, so that q ⊙ q_lex is q_lex up to
+// length.
+func Even(dim int) []float32 {
+	v := make([]float32, dim)
+	for i := range v {
+		v[i] = float32(1 / math.Sqrt(float64(dim)))
+	}
+	return v
 }

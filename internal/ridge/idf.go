@@ -1,4 +1,4 @@
-package modulate
+package ridge
 
 import "math"
 
@@ -7,3 +7,6 @@ import "math"
 func IDF(n, df int) float64 {
 	return math.Log1p((float64(n-df) + 0.5) / (float64(df) + 0.5))
 }
+
+// IDF is that weight of token id in the passages of s.
+func (s *Sums) IDF(id int32) float64 { return IDF(s.Len(), s.DF(id)) }

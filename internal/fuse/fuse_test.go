@@ -1,4 +1,4 @@
-package modulate
+package fuse
 
 import (
 	"math"
@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/lexsem/lexsem/internal/testkit/testcorpus"
 	"github.com/lexsem/lexsem/internal/vec"
 )
 
@@ -57,8 +58,8 @@ func TestBound(t *testing.T) {
 func TestBoundGrad(t *testing.T) {
 	const d, spread = 12, 0.6
 	r := rand.New(rand.NewPCG(7, 8))
-	q, p, shift := unit(r, d), unit(r, d), make([]float32, d)
-	vec.Axpy(shift, 0.5, unit(r, d))
+	q, p, shift := testcorpus.Unit(r, d), testcorpus.Unit(r, d), make([]float32, d)
+	vec.Axpy(shift, 0.5, testcorpus.Unit(r, d))
 	z := make([]float64, d)
 	for i := range z {
 		z[i] = 2 * r.NormFloat64()
@@ -91,4 +92,62 @@ func TestBoundGrad(t *testing.T) {
 			t.Errorf("component %d: gradient %v, finite difference %v", i, dz[i], want)
 		}
 	}
+}
+
+// The gradient of FuseGrad against central differences of Fuse in float64.
+func TestFuseGrad(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 6))
+	const d = 12
+	for _, withShift := range []bool{false, true} {
+		for range 20 {
+			q, c := testcorpus.Unit(r, d), testcorpus.Unit(r, d) // the loss is c·out
+			z := make([]float64, d)
+			for i := range z {
+				z[i] = r.NormFloat64()
+			}
+			var shift []float32
+			if withShift {
+				shift = testcorpus.Unit(r, d)
+				for i := range shift {
+					shift[i] *= 0.5
+				}
+			}
+			out, mid := make([]float32, d), make([]float32, d)
+			norm := Fuse(out, mid, q, slices.Clone(z), shift)
+			dz := make([]float32, d)
+			FuseGrad(dz, c, out, mid, norm)
+			for i := range z {
+				const h = 1e-5
+				up, down := slices.Clone(z), slices.Clone(z)
+				up[i] += h
+				down[i] -= h
+				want := (fuse64(q, up, shift, c) - fuse64(q, down, shift, c)) / (2 * h)
+				if math.Abs(want-float64(dz[i])) > 1e-5 {
+					t.Fatalf("shift %v, component %d: gradient %g, finite difference %g", withShift, i, dz[i], want)
+				}
+			}
+		}
+	}
+}
+
+// fuse64 is c·norm(norm(q ⊙ softmax(z)) + shift) in float64, straight from the
+// equations.
+func fuse64(q []float32, z []float64, shift, c []float32) float64 {
+	v := make([]float64, len(q))
+	var n1, n2, s float64
+	for i := range v {
+		v[i] = float64(q[i]) * math.Exp(z[i])
+		n1 += v[i] * v[i]
+	}
+	for i := range v {
+		v[i] /= math.Sqrt(n1)
+		if shift != nil {
+			v[i] += float64(shift[i])
+		}
+		n2 += v[i] * v[i]
+	}
+	for i := range v {
+		s += v[i] / math.Sqrt(n2) * float64(c[i])
+	}
+	return s
 }
