@@ -148,7 +148,7 @@ func answers(t *testing.T, e *Engine, qs []Query) [][]score {
 		for _, f := range foundIn(t, e, ref.Value, q) {
 			ord := chunk.Ord(f.Ord)
 			if _, ok := ids[ord]; !ok {
-				d, err := ref.Value.View.Text(ord)
+				d, err := ref.Value.View.Text(t.Context(), ord)
 				if err != nil {
 					t.Fatalf("%+v: %v", q, err)
 				}

@@ -74,7 +74,7 @@ func TestCellsUnderAFilter(t *testing.T) {
 	}
 	tokens := map[uint64][]int32{}
 	for ord := range s.Live.All {
-		rows, err := s.View.Rows(ord)
+		rows, err := s.View.Rows(t.Context(), ord)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -38,7 +38,7 @@ func localFresh(t *testing.T, s *state.State) *local.Bridges {
 	}
 	e = empty.Edit()
 	for ord := range s.Live.All {
-		rows, err := s.View.Rows(ord)
+		rows, err := s.View.Rows(t.Context(), ord)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -209,7 +209,7 @@ func (e *Engine) start(ctx context.Context) error {
 		err = e.checkTerms()
 	}
 	if err == nil {
-		err = e.noteWaiting()
+		err = e.noteWaiting(ctx)
 	}
 	if err == nil {
 		err = e.keepIndex(ctx)

@@ -39,7 +39,7 @@ func TestVerifyProves(t *testing.T) {
 		t.Fatal(err)
 	}
 	id, other := chunk.ID(ord, 1), chunk.ID(ord, 2)
-	rows, err := e.st.Rows(ord)
+	rows, err := e.st.Rows(t.Context(), ord)
 	if err != nil || len(rows) < 3 {
 		t.Fatal(len(rows), err)
 	}
@@ -97,7 +97,7 @@ func TestVerifyProves(t *testing.T) {
 			return nil
 		}},
 		{"sums", func() func() { // other tokens, in all that it counts by
-			end, err := e.st.Rows(last)
+			end, err := e.st.Rows(t.Context(), last)
 			done(err)
 			x := s.Sums.Edit()
 			done(x.RemoveAll([]uint64{chunk.ID(last, 0)}, [][]float32{end[0].Vector}, [][]int32{end[0].Tokens}))

@@ -108,7 +108,7 @@ func TestOlderTokenFiles(t *testing.T) {
 	var ids []uint64
 	var codes [][]byte
 	for ord := uint64(1); ord < s.Limit; ord++ {
-		if d, err := s.View.Get(ord); err == nil {
+		if d, err := s.View.Get(t.Context(), ord); err == nil {
 			for i, r := range d.Rows {
 				ids, codes = append(ids, chunk.ID(ord, i)), append(codes, r.Codes)
 			}

@@ -36,7 +36,7 @@ func codedAll(t *testing.T, when string, e *Engine) {
 	s := e.db.Present()
 	n := 0
 	for ord := range s.Live.All {
-		d, err := s.View.Get(ord)
+		d, err := s.View.Get(t.Context(), ord)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -177,7 +177,7 @@ func maxSim(t *testing.T, e *Engine, s *state.State, q encoder.Output, h Hit) la
 	if err != nil {
 		t.Fatal(err)
 	}
-	d, err := s.View.Get(ord)
+	d, err := s.View.Get(t.Context(), ord)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -275,7 +275,7 @@ func TestTokenUpkeep(t *testing.T) {
 	removedAll := func(from int) {
 		var ids []string
 		for ord := range e.db.Present().Live.All {
-			d, err := e.st.Text(ord)
+			d, err := e.st.Text(t.Context(), ord)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -449,7 +449,7 @@ func TestTokenKinds(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			rows, err := e.st.Rows(ord)
+			rows, err := e.st.Rows(t.Context(), ord)
 			if err != nil {
 				t.Fatal(err)
 			}

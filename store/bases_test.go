@@ -250,7 +250,7 @@ func TestSalvageBases(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		want, err := s.Rows(1)
+		want, err := s.Rows(t.Context(), 1)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -263,7 +263,7 @@ func TestSalvageBases(t *testing.T) {
 			t.Fatalf("%+v, %v", rep, err)
 		}
 		n := open(t, to, small)
-		got, err := n.Rows(1)
+		got, err := n.Rows(t.Context(), 1)
 		if err != nil {
 			t.Fatal(err)
 		}

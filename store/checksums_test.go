@@ -290,7 +290,7 @@ func TestLongTableOfCopy(t *testing.T) {
 	give(t, theirs, ours, name)
 	s, err := Open(ours, small)
 	if err == nil {
-		if _, err := s.Text(2); !errors.Is(err, ErrCorrupt) {
+		if _, err := s.Text(t.Context(), 2); !errors.Is(err, ErrCorrupt) {
 			t.Errorf("a document of theirs: %v", err)
 		}
 		_, err = s.Verify(ctx, nil)

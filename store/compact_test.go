@@ -43,7 +43,7 @@ func TestCompact(t *testing.T) {
 		t.Fatal(err)
 	}
 	for ord, there := range map[uint64]bool{1: false, 2: false, 3: true, 4: true} {
-		if _, err := s.Get(ord); there != (err == nil) || !there && !errors.Is(err, ErrNotFound) {
+		if _, err := s.Get(t.Context(), ord); there != (err == nil) || !there && !errors.Is(err, ErrNotFound) {
 			t.Errorf("version %d: %v", ord, err)
 		}
 	}
@@ -58,7 +58,7 @@ func TestCompact(t *testing.T) {
 		t.Errorf("log after 3: %v", err)
 	}
 	// The view is as it was.
-	if d, err := v.Get(2); err != nil || !reflect.DeepEqual(d, doc("b", 1)) {
+	if d, err := v.Get(t.Context(), 2); err != nil || !reflect.DeepEqual(d, doc("b", 1)) {
 		t.Errorf("version 2 in the old view: %v %v", d, err)
 	}
 	if ord, ok, err := v.Lookup("b"); err != nil || !ok || ord != 2 || v.Len() != 2 || v.Seq() != 2 {
@@ -96,7 +96,7 @@ func TestSpace(t *testing.T) {
 				text[k] = byte(r.IntN(256))
 			}
 			d.Text = string(text)
-			live += int64(len(encodeDocument(nil, d)) + len(encodeRows(nil, d.Rows, false)))
+			live += int64(len(encodeDocument(nil, d)) + len(encodedRows(d.Rows)))
 			put(t, b, d)
 		}
 		if _, err := b.Commit(ctx); err != nil {
@@ -211,7 +211,7 @@ func TestReclaim(t *testing.T) {
 		live = 0
 		for i := range 3 {
 			d := large(i, round)
-			live += uint64(len(encodeDocument(nil, d)) + len(encodeRows(nil, d.Rows, false)))
+			live += uint64(len(encodeDocument(nil, d)) + len(encodedRows(d.Rows)))
 			add(t, s, d)
 		}
 		if round == 0 {
@@ -224,7 +224,7 @@ func TestReclaim(t *testing.T) {
 	if err := s.Compact(ctx, s.Seq()); err != nil {
 		t.Fatal(err)
 	}
-	if d, err := v.Get(1); err != nil || !reflect.DeepEqual(d, large(0, 0)) {
+	if d, err := v.Get(t.Context(), 1); err != nil || !reflect.DeepEqual(d, large(0, 0)) {
 		t.Errorf("the view: %v", err)
 	}
 	for range 3 { // what one writes the next one removes

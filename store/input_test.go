@@ -280,7 +280,7 @@ func TestClosed(t *testing.T) {
 	}
 	_, err1 := s.Begin(ctx)
 	_, _, err2 := s.Lookup("a")
-	_, err3 := v.Get(1)
+	_, err3 := v.Get(t.Context(), 1)
 	_, err4 := s.Snapshot()
 	_, err5 := s.Verify(ctx, nil)
 	for i, err := range []error{err1, err2, err3, err4, err5, s.Compact(ctx, 0), s.SetManifest(ctx, nil)} {
@@ -473,7 +473,7 @@ func TestDeferred(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if d, err := s.Get(ord); err != nil || d.Deferred() != want {
+			if d, err := s.Get(t.Context(), ord); err != nil || d.Deferred() != want {
 				t.Fatalf("%s: %+v, %v", id, d, err)
 			}
 		}
