@@ -43,7 +43,7 @@ func TestTokenStatesFromCache(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		e, err := open(t.Context(), t.TempDir(), c, o, AutoHNSW)
+		e, err := open(t.Context(), t.TempDir(), c, o, autoHNSW)
 		if err != nil {
 			t.Fatal(err)
 		}

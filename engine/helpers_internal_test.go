@@ -196,7 +196,7 @@ func closedForms() (qs []Query) {
 // likeFresh compares a database with one that was made at once of docs.
 func likeFresh(t *testing.T, when string, e *Engine, o Options, docs map[string]Document) {
 	t.Helper()
-	fresh := opened(t, t.TempDir(), o, AutoHNSW)
+	fresh := opened(t, t.TempDir(), o, autoHNSW)
 	defer closed(t, fresh)
 	var all []Document
 	for _, d := range docs {

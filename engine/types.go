@@ -101,7 +101,7 @@ type Query struct {
 	Mode string
 	// Fusion says how ModeHybrid joins dense and lexical hits. Zero means calibrated fusion for metric cosine, and
 	// reciprocal ranks, the only choice, for other metrics.
-	Fusion Fusion
+	Fusion fusion.Options
 	// Filter keeps documents whose metadata match; zero keeps all. filter.Parse documents its text form.
 	// Retrievers apply it while they search, so K hits come back if that many documents match.
 	Filter Filter
@@ -156,7 +156,7 @@ type Hit struct {
 	Rank int    `json:"rank"` // place among all hits, from 1
 	// Score orders the hits, higher is better: the fused score, Modulated (ModeDense) or BM25 (ModeLexical).
 	Score float32 `json:"score"`
-	// Probability estimates how probable it is that the hit is relevant, whatever the query (fusion.Probability); 0 where
+	// Probability estimates how probable it is that the hit is relevant, whatever the query (relevance.Probability); 0 where
 	// that is not known: for images, a query with its own vector, metrics that are no cosine, models other than
 	// all-MiniLM-L6-v2 except in ModeLexical, until the database has encoded a text, and while passages wait for their
 	// vectors (Trace.Waiting).
@@ -418,10 +418,5 @@ type BridgeStats struct {
 	Probes   []ProbeScore // results of the fit
 }
 
-// Types of other packages in this API.
-type (
-	// Filter is a condition on metadata; package filter makes and parses filters.
-	Filter = filter.Filter
-	// Fusion says how a hybrid search joins the scores of its retrievers.
-	Fusion = fusion.Options
-)
+// Filter is a condition on metadata; package filter makes and parses filters.
+type Filter = filter.Filter

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/lexsem/lexsem/internal/atomicfile"
+	"github.com/lexsem/lexsem/internal/limit"
 )
 
 func TestRefusedInput(t *testing.T) {
@@ -38,7 +39,7 @@ func TestRefusedInput(t *testing.T) {
 		want   error
 	}{
 		"empty id":       {func(d *Document) { d.ID = "" }, errInvalidID},
-		"long id":        {func(d *Document) { d.ID = strings.Repeat("x", MaxIDBytes+1) }, errInvalidID},
+		"long id":        {func(d *Document) { d.ID = strings.Repeat("x", limit.IDBytes+1) }, errInvalidID},
 		"short vector":   {func(d *Document) { d.Rows[0].Vector = d.Rows[0].Vector[1:] }, ErrDimension},
 		"no vector":      {func(d *Document) { d.Rows[0].Vector = nil }, ErrDimension},
 		"nan":            {func(d *Document) { d.Rows[0].Vector[3] = float32(math.NaN()) }, errNotFinite},
@@ -51,8 +52,8 @@ func TestRefusedInput(t *testing.T) {
 		"chunks back":    {func(d *Document) { d.Rows = append(d.Rows, d.Rows[0]); d.Rows[0].Start = 1 }, errSpan},
 		"chunk inverted": {func(d *Document) { d.Rows = append(d.Rows, Row{Start: 4, End: 3, Vector: d.Rows[0].Vector}) }, errSpan},
 		"second vector":  {func(d *Document) { d.Rows = append(d.Rows, Row{}) }, ErrDimension},
-		"too many rows":  {func(d *Document) { d.Rows = make([]Row, MaxRows+1) }, ErrTooLarge},
-		"huge text":      {func(d *Document) { d.Text = string(make([]byte, MaxDocumentBytes)) }, ErrTooLarge},
+		"too many rows":  {func(d *Document) { d.Rows = make([]Row, limit.Rows+1) }, ErrTooLarge},
+		"huge text":      {func(d *Document) { d.Text = string(make([]byte, limit.DocumentBytes)) }, ErrTooLarge},
 	} {
 		d := doc("a", 1)
 		c.change(d)
@@ -342,7 +343,7 @@ func TestForeignFolder(t *testing.T) {
 	t.Cleanup(func() { os.Chmod(lost, 0o755) })
 	s := open(t, dir, small)
 	add(t, s, doc("a", 1))
-	if n, err := s.DiskBytes(); err != nil || n == 0 {
+	if n, err := diskBytes(s.dir); err != nil || n == 0 {
 		t.Errorf("%d bytes, %v", n, err)
 	}
 }
@@ -364,7 +365,7 @@ func TestLinkedFolder(t *testing.T) {
 		t.Skipf("NOT TESTED: links to folders; this system makes none: %v", err)
 	}
 	s = open(t, link, small)
-	if n, err := s.DiskBytes(); err != nil || n == 0 || s.Len() != 1 {
+	if n, err := diskBytes(s.dir); err != nil || n == 0 || s.Len() != 1 {
 		t.Errorf("%d bytes, %d documents, %v", n, s.Len(), err)
 	}
 	if _, err := os.Stat(left); !errors.Is(err, os.ErrNotExist) {
@@ -485,7 +486,7 @@ func TestDeferred(t *testing.T) {
 		t.Fatal(err)
 	}
 	to := filepath.Join(t.TempDir(), "saved")
-	if r, err := Salvage(ctx, dir, to, SalvageOptions{}); err != nil {
+	if r, err := Folder(dir).Salvage(ctx, to, SalvageOptions{}); err != nil {
 		t.Fatalf("%+v, %v", r, err)
 	}
 	check(open(t, to, small))

@@ -167,7 +167,7 @@ func TestShortRecords(t *testing.T) {
 		t.Fatal(err)
 	}
 	saved := filepath.Join(t.TempDir(), "saved")
-	if _, err := Salvage(t.Context(), dir, saved, SalvageOptions{}); err != nil {
+	if _, err := Folder(dir).Salvage(t.Context(), saved, SalvageOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	s = open(t, saved, Options{NoSync: true})

@@ -7,8 +7,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/lexsem/lexsem/internal/fault"
+	"github.com/lexsem/lexsem/internal/limit"
 	"github.com/lexsem/lexsem/internal/metadata"
-	"github.com/lexsem/lexsem/store"
 )
 
 // Reasons why a document is not new.
@@ -56,8 +56,8 @@ func (s Space) Document(ctx context.Context, d Document, image bool) (raw []byte
 
 // CheckID returns the reason why no document can have an id, or nil.
 func CheckID(id string) error {
-	if id == "" || len(id) > store.MaxIDBytes {
-		return fmt.Errorf("%w: an id has 1 to %d bytes, this one %d", fault.ErrInvalid, store.MaxIDBytes, len(id))
+	if id == "" || len(id) > limit.IDBytes {
+		return fmt.Errorf("%w: an id has 1 to %d bytes, this one %d", fault.ErrInvalid, limit.IDBytes, len(id))
 	}
 	return nil
 }
