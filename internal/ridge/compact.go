@@ -16,10 +16,13 @@ const maxRounds = 2000
 // Dead is the number of removed passages that still take memory.
 func (s *Sums) Dead() int { return s.dead.Len() }
 
+// Rowless reports whether frequent tokens are summed at each search until Compacted gives them rows.
+func (s *Sums) Rowless() bool { return s.rowless }
+
 // Wasteful reports whether Compacted would gain much: many passages are removed, many postings
-// are outside the frozen part, or rows have been rounded often. Cost O(|V|).
+// are outside the frozen part, rows have been rounded often, or Rowless. Cost O(|V|).
 func (s *Sums) Wasteful() bool {
-	if s.dead.Len() > max(1024, s.n/4) {
+	if s.rowless || s.dead.Len() > max(1024, s.n/4) {
 		return true
 	}
 	size := 0
@@ -91,7 +94,7 @@ func (s *Sums) Compacted(ctx context.Context) (*Sums, error) {
 		}
 	}
 	c := *s
-	c.frozen, c.ids, c.tokens, c.dead = f, nil, tokens.Done(), cow.Set{}
+	c.frozen, c.ids, c.tokens, c.dead, c.rowless = f, nil, tokens.Done(), cow.Set{}, false
 	return &c, nil
 }
 
@@ -115,7 +118,7 @@ func (s *Sums) Rebase(base, fresh *Sums) (*Sums, error) {
 		return nil, fmt.Errorf("%w: sums that were not made from one another", ErrOptions)
 	}
 	c := *s
-	c.frozen = fresh.frozen
+	c.frozen, c.rowless = fresh.frozen, false
 	c.ids = slices.Clone(fresh.ids)
 	first := base.slots()
 	for i := first; i < s.slots(); i++ {
