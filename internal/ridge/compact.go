@@ -19,6 +19,13 @@ func (s *Sums) Dead() int { return s.dead.Len() }
 // Rowless reports whether frequent tokens are summed at each search until Compacted gives them rows.
 func (s *Sums) Rowless() bool { return s.rowless }
 
+// WithoutRows returns s so that it is Rowless.
+func (s *Sums) WithoutRows() *Sums {
+	c := *s
+	c.rowless = true
+	return &c
+}
+
 // Wasteful reports whether Compacted would gain much: many passages are removed, many postings
 // are outside the frozen part, rows have been rounded often, or Rowless. Cost O(|V|).
 func (s *Sums) Wasteful() bool {
@@ -43,6 +50,9 @@ func (s *Sums) Compacted(ctx context.Context) (*Sums, error) {
 	if s.totals != nil {
 		return nil, fmt.Errorf("%w: sums of totals have no passages to compact or save; save the totals", ErrPassage)
 	}
+	whole := *s
+	whole.rowless = false
+	s = &whole
 	const gone = ^uint32(0)
 	place := make([]uint32, s.slots())
 	f := &frozen{ids: make([]uint64, 0, s.n), df: make([]uint32, s.VocabSize()), off: make([]uint64, s.VocabSize()+1)}
@@ -94,7 +104,7 @@ func (s *Sums) Compacted(ctx context.Context) (*Sums, error) {
 		}
 	}
 	c := *s
-	c.frozen, c.ids, c.tokens, c.dead, c.rowless = f, nil, tokens.Done(), cow.Set{}, false
+	c.frozen, c.ids, c.tokens, c.dead = f, nil, tokens.Done(), cow.Set{}
 	return &c, nil
 }
 

@@ -115,7 +115,7 @@ func TestRowless(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if whole.Rowless() || after.Rowless() || rows(whole) < rows(s)*2 || rows(after) < rows(whole) {
+	if whole.Rowless() || after.Rowless() || rows(whole) < rows(s)*2 || rows(after) < rows(whole)*9/10 {
 		t.Errorf("%d rows were read, %d made, %d there after one more passage", rows(s), rows(whole), rows(after))
 	}
 	if diff := worst(answers(t, whole, qs), want); diff > 1e-5 {

@@ -75,7 +75,7 @@ type Sums struct {
 	tokens cow.Array[posted] // [|V|], of a vocabulary that grows as far as it is known
 	dead   cow.Set           // slots of passages that were removed
 
-	rowless bool // the file had few rows
+	rowless bool // no token gets a row before Compacted
 
 	gen     uint64 // counts changes: passages taken in or out
 	factor  *Factor
@@ -211,6 +211,9 @@ func (s *Sums) df(t int, p posted) int {
 // keeps reports whether a token of df passages should have a row. Between 8,192 and 39,322 passages the
 // minimum df grows with the corpus.
 func (s *Sums) keeps(df int) bool {
+	if s.rowless {
+		return false
+	}
 	over := s.rowOver
 	if over < 0 {
 		over = max(s.dim/32, min(commonRow(s.dim), s.n*s.dim>>18))
