@@ -91,7 +91,7 @@ func (d *DB) readAll(s *State) commits {
 			if err != nil {
 				return err
 			}
-			s.Vectors = &Vectors{x.(index.Keeper), kind}
+			s.Vectors = &Vectors{x, kind}
 			d.adopt(kind)
 			d.rows = append(d.rows, f)
 			// Ordinals above the limit may have been given anew since.

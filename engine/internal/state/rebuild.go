@@ -28,7 +28,7 @@ func (d *DB) rebuild(ctx context.Context, s *State, missing parts, progress func
 		if err != nil {
 			return s, err
 		}
-		next.Vectors = &Vectors{x.(index.Keeper), kind}
+		next.Vectors = &Vectors{x, kind}
 		d.vectors.Store(next.Vectors)
 	}
 	var err error

@@ -150,7 +150,7 @@ func (d *DB) saveAll(ctx context.Context, s *State) error {
 		saved = ""
 	} else {
 		files = append(files, file{saved, s.Seq, func(w *snapshot.Writer) (err error) {
-			mark, err = s.Vectors.Keeper.(index.Remapper).SaveMarked(w)
+			mark, err = s.Vectors.Index.SaveMarked(w)
 			return err
 		}})
 	}
