@@ -164,5 +164,9 @@ func (d *DB) compactSums(ctx context.Context, s *State) (bool, error) {
 		m.later = true
 		return false, nil
 	}
-	return compactPart(ctx, d, s, "sums", func(s *State) **ridge.Sums { return &s.Sums })
+	worked, err := compactPart(ctx, d, s, "sums", func(s *State) **ridge.Sums { return &s.Sums })
+	if d.Repair(&err) { // it reads all, so it is often the first to meet damage
+		return true, nil
+	}
+	return worked, err
 }
