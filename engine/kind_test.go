@@ -220,6 +220,11 @@ func TestKindIsKept(t *testing.T) {
 		t.Fatal(err)
 	}
 	check(e, engine.KindCode)
+	// A table in a repository is one file, however many rows it has; a program beside a corpus is no repository.
+	for i := range 5 {
+		add(t, e, []engine.Document{{ID: fmt.Sprint("t.csv:", i), Text: "row", Metadata: map[string]any{"_file": map[string]any{"kind": "csv", "path": "t.csv", "root": "/src"}}}})
+		check(e, map[bool]string{true: engine.KindCode, false: engine.KindText}[i < 4])
+	}
 	if err := (engine.Options{Kind: "poem"}).Validate(); !errors.Is(err, engine.ErrInvalid) || !strings.Contains(err.Error(), "auto, code or text") {
 		t.Errorf("kind poem: %v", err)
 	}
