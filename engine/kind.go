@@ -60,7 +60,7 @@ var ofSource = filter.And(filter.Exists("language"), filter.Or(filter.Eq(metadat
 	filter.And(filter.Eq("kind", "code"), filter.Exists("path"), filter.Not(filter.Exists(metadata.File+".kind")))))
 
 // ofRecords are the documents of which a file can hold many.
-var ofRecords = filter.In(metadata.File+".kind", "csv", "tsv", "jsonl", "json", "parquet", "mbox")
+var ofRecords = filter.In(metadata.File+".kind", "csv", "tsv", "jsonl", "json", "parquet", "mbox", "chromem")
 
 // kindOf is KindCode or KindText.
 func (e *Engine) kindOf(ctx context.Context, s *state.State) (string, error) {
