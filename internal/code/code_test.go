@@ -119,7 +119,7 @@ func TestRole(t *testing.T) {
 		"gin_test.go": code.Test, "test/spec_utils.rb": code.Test, "src/a.test.ts": code.Test, "tests/a.py": code.Test, "pkg/test_a.py": code.Test, "src/test/java/GsonTest.java": code.Test,
 		"GsonTest.java": code.Test, "conftest.py": code.Test, `src\tests\a.cs`: code.Test, "benches/a.rs": code.Test, "testdata/x.go": code.Test, "a/b_bench.c": code.Test, "axum/src/test_helpers/a.rs": code.Source,
 		"README.md": code.Documentation, "docs/a.rst": code.Documentation, "LICENSE": code.Documentation, "a/CHANGELOG.txt": code.Documentation,
-		"examples/a.go": code.Example, "docs/conf.py": code.Example, "docs_src/a/b.py": code.Example, "example.go": code.Example,
+		"examples/a.go": code.Example, "vendor/x/a.go": code.Vendored, "vendor/x/a_test.go": code.Test, "pip/_vendor/b.py": code.Vendored, "vendor.go": code.Source, "docs/conf.py": code.Example, "docs_src/a/b.py": code.Example, "example.go": code.Example,
 	} {
 		if got := code.Role(path); got != want {
 			t.Errorf("%s: got %q, want %q", path, got, want)
