@@ -116,6 +116,11 @@ func TestFilesOfSourceCode(t *testing.T) {
 		{"walrus feeding plan", "examples/other.go", "example", -0.3, 1},
 		{"walrus feeding plan", "zoo/README.md", "documentation", -0.6, 1},
 		{"walrus feeding plan", "zoo/README.md", "definitions", 0.2, 0},
+		{"func WalrusFeeding", "zoo/keeper.go", "definition", 0.6, 1},
+		{"zoo.WalrusFeeding()", "zoo/keeper.go", "definition", 0.6, 1},
+		{"walrusfeeding", "zoo/keeper.go", "definition", 0.6, 0},
+		{"call WalrusFeeding", "zoo/keeper.go", "definition", 0.6, 0},
+		{"WalrusFeeding", "zoo/README.md", "definition", 0.6, 0},
 	} {
 		if got := parts(c.query, c.id)[c.term]; got.Value != c.value || c.value > 0 && got.Weight != c.weight {
 			t.Errorf("%s: %s: %s is %+v, want %v of %v", c.query, c.id, c.term, got, c.weight, c.value)
@@ -191,6 +196,21 @@ func TestKindOfTexts(t *testing.T) {
 	}
 	if r := search(t, kindly(t, "", half[:3]...), q); r.Trace.Kind != engine.KindCode {
 		t.Error("two thirds of the documents do not make a database one of source code")
+	}
+}
+
+// TestDefinitionFirst: the hit of a query that is a name is the passage that defines it, not one of the same file that has its
+// words more often.
+func TestDefinitionFirst(t *testing.T) {
+	e := open(t, t.TempDir(), engine.Options{ChunkTokens: 40})
+	add(t, e, []engine.Document{codeFile("zoo/feed.go", "package zoo\n\n// FeedAll calls Feed for each. Feed, feed, feed.\nfunc FeedAll() {\n\tFeed()\n\tFeed()\n}\n\n"+
+		strings.Repeat("// The keepers know what else there is to say of this.\n", 20)+"\nfunc Feed() {\n\tx := 1\n}\n\n"+
+		strings.Repeat("// The keepers know what else there is to say of this.\n", 20))})
+	for _, q := range []string{"func Feed", "Feed"} {
+		r := search(t, e, engine.Query{Text: q, Spans: true})
+		if h := r.Hits[0]; h.Symbol != "Feed" || !strings.Contains(h.Text, "func Feed()") {
+			t.Errorf("%s: %s, %q", q, h.Symbol, h.Text)
+		}
 	}
 }
 

@@ -182,3 +182,11 @@ func BenchmarkDefinitions(b *testing.B) {
 		}
 	}
 }
+
+func TestWanted(t *testing.T) {
+	for query, want := range map[string]string{"Cut": "Cut", " strings.Cut() ": "Cut", "func Cut": "Cut", "Class a::B": "B", "cut the string": "", "cut string": "", "": "", "func": "func"} {
+		if got := code.Wanted(query); got != want {
+			t.Errorf("%q asks for %q, want %q", query, got, want)
+		}
+	}
+}

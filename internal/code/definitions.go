@@ -52,6 +52,25 @@ func words(list string) map[string]bool {
 	return set
 }
 
+// kinds are words that a query may put before the name of what it looks for.
+var kinds = words("func function fn def class enum struct interface trait impl type module mod namespace record object protocol fun sub proc macro method")
+
+// Wanted is the name whose definition a query asks for: strings.Cut, func Cut and Cut() ask for Cut. It is "" for other
+// queries.
+func Wanted(query string) string {
+	fields := strings.Fields(query)
+	if len(fields) == 2 && kinds[strings.ToLower(fields[0])] {
+		fields = fields[1:]
+	}
+	if len(fields) != 1 {
+		return ""
+	}
+	return Last(strings.TrimRight(fields[0], "()?"))
+}
+
+// Last is a name without the types or packages before it.
+func Last(name string) string { return name[strings.LastIndexAny(name, ".:")+1:] }
+
 // longest is how many bytes of a line are read: a longer one was written by a program.
 const longest = 400
 
