@@ -199,15 +199,15 @@ func TestKindOfTexts(t *testing.T) {
 	}
 }
 
-// TestDefinitionFirst: the hit of a query that is a name is the passage that defines it, not one of the same file that has its
-// words more often.
+// TestDefinitionFirst: the hit of a query that is a name is the passage that defines it, though the same file has hundreds of
+// passages that have its words more often.
 func TestDefinitionFirst(t *testing.T) {
 	e := open(t, t.TempDir(), engine.Options{ChunkTokens: 40})
-	add(t, e, []engine.Document{codeFile("zoo/feed.go", "package zoo\n\n// FeedAll calls Feed for each. Feed, feed, feed.\nfunc FeedAll() {\n\tFeed()\n\tFeed()\n}\n\n"+
-		strings.Repeat("// The keepers know what else there is to say of this.\n", 20)+"\nfunc Feed() {\n\tx := 1\n}\n\n"+
-		strings.Repeat("// The keepers know what else there is to say of this.\n", 20))})
-	for _, q := range []string{"func Feed", "Feed"} {
-		r := search(t, e, engine.Query{Text: q, Spans: true})
+	users := strings.Repeat("func FeedAll() {\n\tFeed(feed, feed)\n}\n\n// Feed feeds: all that feeds has to feed. Feed it.\n\n", 400)
+	add(t, e, []engine.Document{codeFile("zoo/keeper.go", "package zoo\n\n"+users+
+		"// It is one long line of words, none of which anybody would ever look for, so that the passage is poor in all else.\nfunc Feed() {\n\tall(them)\n}\n\n"+users)})
+	for _, q := range []string{"func Feed", "Feed", "zoo.Feed"} {
+		r := search(t, e, engine.Query{Text: q, K: 1, Spans: true})
 		if h := r.Hits[0]; h.Symbol != "Feed" || !strings.Contains(h.Text, "func Feed()") {
 			t.Errorf("%s: %s, %q", q, h.Symbol, h.Text)
 		}

@@ -82,7 +82,7 @@ func Definitions(ctx context.Context, text string) ([]Definition, error) {
 			return nil, ctx.Err()
 		}
 		l, _ := lineAt(text, at)
-		if name := defined(l.text); name != "" {
+		if name := l.defines(text); name != "" {
 			all = append(all, Definition{name, at})
 		}
 		at = l.next
@@ -124,7 +124,44 @@ func remark(s string) bool {
 	return false
 }
 
-// defined is the name that a line defines, or "".
+var (
+	// bareHead is the head of a C function below the line with its type, and typeLine such a line.
+	bareHead = regexp.MustCompile(`^(` + name + `)\s*\([^'"` + "`" + `;={}]*[),(]$`)
+	typeLine = regexp.MustCompile(`^(` + name + `)(?:[\w\s*]*|\([\w\s*,]*\))$`)
+)
+
+// headLines is how many lines the head of a function may have.
+const headLines = 16
+
+// defines is the name that a line of a text defines, or "".
+func (l line) defines(text string) string {
+	if name := defined(l.text); name != "" || l.depth > 0 || l.at == 0 || len(l.text) > longest || remarks(l.text) {
+		return name
+	}
+	head := bareHead.FindStringSubmatch(l.text)
+	if head == nil || statements[head[1]] {
+		return ""
+	}
+	above, _ := lineAt(text, l.at-1)
+	if m := typeLine.FindStringSubmatch(above.text); m == nil || above.depth > 0 || statements[m[1]] {
+		return ""
+	}
+	for range headLines {
+		var ok bool
+		if l, ok = lineAt(text, l.next); !ok || l.depth == 0 {
+			if strings.HasPrefix(l.text, "{") {
+				return head[1]
+			}
+			return ""
+		}
+	}
+	return ""
+}
+
+// remarks reports whether a line is blank or a remark.
+func remarks(s string) bool { return s == "" || remark(s) }
+
+// defined is the name that a line defines by itself, or "".
 func defined(s string) string {
 	if s == "" {
 		return ""
@@ -179,7 +216,7 @@ func Symbol(ctx context.Context, text string, at int) (string, error) {
 	}
 	var names []string
 	depth := l.depth
-	if name := defined(l.text); name != "" {
+	if name := l.defines(text); name != "" {
 		names = append(names, name)
 	}
 	// What is around a line is on lines before it with less indentation.
@@ -194,7 +231,7 @@ func Symbol(ctx context.Context, text string, at int) (string, error) {
 			depth = l.depth + 1
 		default:
 			depth = l.depth
-			if name := defined(l.text); name != "" {
+			if name := l.defines(text); name != "" {
 				names = append(names, name)
 			}
 		}

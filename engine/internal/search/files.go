@@ -142,10 +142,43 @@ type askedWord struct {
 	share float64 // of the idf of all
 }
 
+// ranksFiles reports whether the plan ranks by files.
+func (r *Run) ranksFiles() bool {
+	return r.Files != nil && r.Plan.Fusion.Kind == fusion.Calibrated
+}
+
+// defining returns the chunks that define the name which is the query, in the files of the candidates, without those that
+// are candidates already: other chunks may have the name more often.
+func (r *Run) defining(ctx context.Context, known []fusion.Candidate) (cs []fusion.Candidate, err error) {
+	name := code.Wanted(r.Q.Text)
+	if !r.ranksFiles() || name == "" {
+		return nil, nil
+	}
+	named := map[uint64]struct{}{}
+	for _, c := range known {
+		named[c.Ord] = struct{}{}
+	}
+	for _, c := range known {
+		ord := chunk.Ord(c.Ord)
+		x, err := r.file(ctx, ord)
+		if err != nil {
+			return nil, err
+		}
+		at, _ := slices.BinarySearchFunc(x.definitions, definition{name: hashed(name)}, byName)
+		for ; at < len(x.definitions) && x.definitions[at].name == hashed(name); at++ {
+			if id := chunk.ID(ord, int(x.definitions[at].chunk)); !has(named, id) {
+				named[id] = struct{}{}
+				cs = append(cs, fusion.Candidate{Ord: id})
+			}
+		}
+	}
+	return cs, nil
+}
+
 // byFiles adds the signals of their files to the scores of ranked candidates, and ranks them again. found says that cs
 // are the retrievers' candidates, whose passages count.
 func (r *Run) byFiles(ctx context.Context, cs []fusion.Candidate, found bool) error {
-	if r.Files == nil || r.Plan.Fusion.Kind != fusion.Calibrated {
+	if !r.ranksFiles() {
 		return nil
 	}
 	asked, off := r.askedOfFiles()
