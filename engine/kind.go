@@ -19,8 +19,8 @@ import (
 
 // Values of Options.Kind.
 const (
-	// KindAuto is KindCode while more than half of the documents are files of source code, as package folder stores
-	// them, else KindText.
+	// KindAuto is KindCode while files of source code, as package folder stores them, are more than half of the documents
+	// that are no records of tables, and more than a quarter of all; else KindText.
 	KindAuto = "auto"
 	// KindCode also ranks by files: hybrid searches with calibrated fusion raise the score of a passage if the file's
 	// name and the names that it defines fit the query. They lower it for tests, examples and documentation, unless the
@@ -58,6 +58,9 @@ func (e *Engine) startKind(ctx context.Context) error {
 var ofSource = filter.And(filter.Exists("language"), filter.Or(filter.Eq(metadata.File+".kind", "code"),
 	filter.And(filter.Eq("kind", "code"), filter.Exists("path"), filter.Not(filter.Exists(metadata.File+".kind")))))
 
+// ofRecords are the documents of which a file can hold many.
+var ofRecords = filter.In(metadata.File+".kind", "csv", "tsv", "jsonl", "json", "parquet", "mbox", "chromem")
+
 // kindOf is KindCode or KindText.
 func (e *Engine) kindOf(ctx context.Context, s *state.State) (string, error) {
 	if e.kind.stored != KindAuto {
@@ -66,12 +69,16 @@ func (e *Engine) kindOf(ctx context.Context, s *state.State) (string, error) {
 	if at := e.kind.auto.Load(); at != nil && at.seq == s.Seq {
 		return at.kind, nil
 	}
-	m, err := s.Match(ctx, ofSource)
+	source, err := s.Match(ctx, ofSource)
 	if err != nil {
 		return "", err
 	}
-	k := KindText
-	if 2*m.Len() > s.View.Len() {
+	records, err := s.Match(ctx, ofRecords)
+	if err != nil {
+		return "", err
+	}
+	k, n := KindText, source.Len()
+	if 2*n > s.View.Len()-records.Len() && 4*n > s.View.Len() {
 		k = KindCode
 	}
 	e.kind.auto.Store(&kindAt{s.Seq, k})

@@ -116,6 +116,11 @@ func TestFilesOfSourceCode(t *testing.T) {
 		{"walrus feeding plan", "examples/other.go", "example", -0.3, 1},
 		{"walrus feeding plan", "zoo/README.md", "documentation", -0.6, 1},
 		{"walrus feeding plan", "zoo/README.md", "definitions", 0.2, 0},
+		{"func WalrusFeeding", "zoo/keeper.go", "definition", 0.6, 1},
+		{"zoo.WalrusFeeding()", "zoo/keeper.go", "definition", 0.6, 1},
+		{"walrusfeeding", "zoo/keeper.go", "definition", 0.6, 0},
+		{"call WalrusFeeding", "zoo/keeper.go", "definition", 0.6, 0},
+		{"WalrusFeeding", "zoo/README.md", "definition", 0.6, 0},
 	} {
 		if got := parts(c.query, c.id)[c.term]; got.Value != c.value || c.value > 0 && got.Weight != c.weight {
 			t.Errorf("%s: %s: %s is %+v, want %v of %v", c.query, c.id, c.term, got, c.weight, c.value)
@@ -194,6 +199,21 @@ func TestKindOfTexts(t *testing.T) {
 	}
 }
 
+// TestDefinitionFirst: the hit of a query that is a name is the passage that defines it, though the same file has hundreds of
+// passages that have its words more often.
+func TestDefinitionFirst(t *testing.T) {
+	e := open(t, t.TempDir(), engine.Options{ChunkTokens: 40})
+	users := strings.Repeat("func FeedAll() {\n\tFeed(feed, feed)\n}\n\n// Feed feeds: all that feeds has to feed. Feed it.\n\n", 400)
+	add(t, e, []engine.Document{codeFile("zoo/keeper.go", "package zoo\n\n"+users+
+		"// It is one long line of words, none of which anybody would ever look for, so that the passage is poor in all else.\nfunc Feed() {\n\tall(them)\n}\n\n"+users)})
+	for _, q := range []string{"func Feed", "Feed", "zoo.Feed"} {
+		r := search(t, e, engine.Query{Text: q, K: 1, Spans: true})
+		if h := r.Hits[0]; h.Symbol != "Feed" || !strings.Contains(h.Text, "func Feed()") {
+			t.Errorf("%s: %s, %q", q, h.Symbol, h.Text)
+		}
+	}
+}
+
 func TestKindIsKept(t *testing.T) {
 	dir := t.TempDir()
 	e := open(t, dir, engine.Options{})
@@ -220,6 +240,11 @@ func TestKindIsKept(t *testing.T) {
 		t.Fatal(err)
 	}
 	check(e, engine.KindCode)
+	// A table in a repository is one file, however many rows it has; a program beside a corpus is no repository.
+	for i := range 5 {
+		add(t, e, []engine.Document{{ID: fmt.Sprint("t.csv:", i), Text: "row", Metadata: map[string]any{"_file": map[string]any{"kind": "csv", "path": "t.csv", "root": "/src"}}}})
+		check(e, map[bool]string{true: engine.KindCode, false: engine.KindText}[i < 4])
+	}
 	if err := (engine.Options{Kind: "poem"}).Validate(); !errors.Is(err, engine.ErrInvalid) || !strings.Contains(err.Error(), "auto, code or text") {
 		t.Errorf("kind poem: %v", err)
 	}

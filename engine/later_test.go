@@ -304,6 +304,29 @@ func TestWordsFirstBeside(t *testing.T) {
 	}
 }
 
+// TestWordsFirstAlone: where no passage with the query's words has a vector yet, one that has them all ranks before the nearest
+// of the others.
+func TestWordsFirstAlone(t *testing.T) {
+	g := newGate(t)
+	g.refused = "matter"
+	g.open()
+	e := openGated(t, filepath.Join(t.TempDir(), "db"), g)
+	const query = "swift otter crosses cold river"
+	q, err := g.Encode(t.Context(), encoder.Query, []encoder.Input{{Text: query}}, encoder.NeedDense)
+	if err != nil {
+		t.Fatal(err)
+	}
+	near := slices.Clone(q[0].Dense) // of cosine .8
+	for i, x := range q[0].Dense {
+		near[i^1] += .75 * x * float32(1-2*(i&1))
+	}
+	add(t, e, []engine.Document{{ID: "near", Text: "bread", Vector: near}, {ID: "all", Text: "dark matter: swift otter crosses cold river", WordsFirst: true}})
+	r := search(t, e, engine.Query{Text: query, Variant: "none"})
+	if len(r.Hits) != 2 || r.Hits[0].ID != "all" || r.Hits[1].Cosine < .7 {
+		t.Fatalf("%+v", r.Hits)
+	}
+}
+
 // TestWordsFirstEdits: an edited text that keeps its passages has the few new ones encoded at once; many edits wait whole.
 func TestWordsFirstEdits(t *testing.T) {
 	ctx, g := t.Context(), newGate(t)

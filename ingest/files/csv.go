@@ -35,7 +35,7 @@ func (s *File) table(comma rune) error {
 		}
 	}
 	r := csv.NewReader(rest)
-	r.Comma, r.ReuseRecord = comma, true
+	r.Comma, r.ReuseRecord, r.FieldsPerRecord = comma, true, -1
 	header, err := r.Read()
 	if err == io.EOF {
 		return ErrNoText
@@ -52,22 +52,34 @@ func (s *File) table(comma rune) error {
 			return err
 		}
 	}
+	columns, short, firstShort := len(header), 0, 0 // the next row overwrites header
 	for {
 		rest.left = s.o.MaxBytes + readAhead
 		row, err := r.Read()
 		if err == io.EOF {
+			if short > 0 {
+				s.Warn(firstShort, "%d rows have fewer fields than the header, this one first; what they lack is empty", short)
+			}
 			return nil
 		}
 		s.n++
 		var perr *csv.ParseError
 		switch {
 		case errors.As(err, &perr):
-			err = s.bad(perr.StartLine, "", rowReason(perr, len(row), len(header)))
+			err = s.bad(perr.StartLine, "", rowReason(perr))
 		case err != nil:
 			return s.rowError(err)
+		case len(row) > columns:
+			from, _ := r.FieldPos(0)
+			err = s.bad(from, "", Errorf(ErrMalformed, "the row has %d fields and the header %d; quote fields that hold a separator", len(row), columns))
 		default:
 			rec := Record{}
 			rec.From, _ = r.FieldPos(0)
+			if len(row) < columns {
+				if short++; short == 1 {
+					firstShort = rec.From
+				}
+			}
 			last, _ := r.FieldPos(len(row) - 1)
 			rec.To = last + strings.Count(row[len(row)-1], "\n")
 			size := 0
@@ -91,7 +103,7 @@ func (s *File) table(comma rune) error {
 func (t *table) findTexts(comma rune) error {
 	plain := &budget{r: t.s.again()}
 	r := csv.NewReader(plain)
-	r.Comma, r.ReuseRecord = comma, true
+	r.Comma, r.ReuseRecord, r.FieldsPerRecord = comma, true, -1
 	t.texts = make([]bool, len(t.names))
 	kinds := make([]any, len(t.names)) // a value of each column
 	left := 0                          // columns that may be of another type than text
@@ -113,6 +125,9 @@ func (t *table) findTexts(comma rune) error {
 		case err != nil:
 			return err
 		case head:
+			continue
+		}
+		if len(row) > len(t.texts) { // which is not read
 			continue
 		}
 		for i, cell := range row {
@@ -163,11 +178,8 @@ func (s *File) rowError(err error) error {
 }
 
 // rowReason describes the error of a row, without its line.
-func rowReason(err *csv.ParseError, fields, columns int) error {
-	switch {
-	case errors.Is(err, csv.ErrFieldCount):
-		return Errorf(ErrMalformed, "the row has %d fields and the header %d; quote fields that hold a separator", fields, columns)
-	case errors.Is(err, csv.ErrQuote), errors.Is(err, csv.ErrBareQuote):
+func rowReason(err *csv.ParseError) error {
+	if errors.Is(err, csv.ErrQuote) || errors.Is(err, csv.ErrBareQuote) {
 		return Errorf(ErrMalformed, "line %d, column %d: %w; double quotes inside quotes, and close every quote", err.Line, err.Column, err.Err)
 	}
 	return Errorf(ErrMalformed, "%w", err.Err)

@@ -2,7 +2,7 @@
 // its name, and [Read], which yields the documents one after the other.
 //
 //	kind      names               documents
-//	markdown  .md .markdown       one; title and metadata of the front matter (YAML, TOML), else
+//	markdown  .md .markdown .mdx  one; title and metadata of the front matter (YAML, TOML), else
 //	                              the title is the first heading; breaks at headings
 //	text      .txt .log README …  one. Of .org .rst .adoc .tex also title, author and date; breaks
 //	                              at headings. Of a log over 2 MiB its beginning and its end

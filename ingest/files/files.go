@@ -86,7 +86,7 @@ type Kind struct {
 const KindImage = "image"
 
 var kinds = []Kind{
-	{"markdown", []string{"md", "markdown", "mdown", "mkd"}, false, readMarkdown},
+	{"markdown", []string{"md", "markdown", "mdown", "mkd", "mdx"}, false, readMarkdown},
 	{"text", []string{"txt", "text", "rst", "adoc", "asciidoc", "org", "tex", "log"}, false, readText},
 	{"jsonl", []string{"jsonl", "ndjson"}, false, readJSONL},
 	{"code", codeExtensions(), false, readCode},

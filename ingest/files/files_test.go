@@ -16,7 +16,7 @@ import (
 
 func TestKindOf(t *testing.T) {
 	for name, want := range map[string]string{
-		"a.md": "markdown", "A.MARKDOWN": "markdown", "x/y.TXT": "text", `x\y.csv`: "csv", "t.tsv": "tsv",
+		"a.md": "markdown", "A.MARKDOWN": "markdown", "a.mdx": "markdown", "x/y.TXT": "text", `x\y.csv`: "csv", "t.tsv": "tsv",
 		"c.jsonl": "jsonl", "c.ndjson": "jsonl", "LICENSE": "text", "docs/README": "text",
 		"a.docx": "docx", "a.xyz": "", "a.PNG": "image", "b.jpeg": "image", "a": "", "": "", ".": "", "a.": "", "a.md/b": "",
 	} {

@@ -108,6 +108,11 @@ func TestBadTables(t *testing.T) {
 	if err != nil || len(recs) != 2 || len(bad) != 2 {
 		t.Errorf("rows behind bad ones: %+v, %q, %v", recs, bad, err)
 	}
+	var warned []Warning
+	recs, bad, err = filestest.ReadAll(t, "a.csv", "text,id,n\none,1\ntwo,2,2\nthree,3\n", Options{Warn: func(w Warning) { warned = append(warned, w) }})
+	if err != nil || len(recs) != 3 || len(bad) > 0 || recs[0].ID != "1" || len(recs[2].Metadata) > 0 || len(warned) != 1 || warned[0].Line != 2 || !strings.HasPrefix(warned[0].Text, "2 rows") {
+		t.Errorf("short rows: %+v, %q, %v, %v", recs, bad, warned, err)
+	}
 	if _, bad, _ := filestest.ReadAll(t, "a.csv", "id,text,vector\n1,x,[1 1e40]\n2,x,[1\n", Options{}); len(bad) != 2 || !strings.Contains(bad[0], "1e40") {
 		t.Errorf("bad vectors: %q", bad)
 	}

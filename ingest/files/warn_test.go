@@ -74,7 +74,7 @@ func TestWarnings(t *testing.T) {
 
 // TestColumnsHaveOneType: a column of a table is of numbers, or of true and false, or of text.
 func TestColumnsHaveOneType(t *testing.T) {
-	in := "id,text,sha,n,b,mix,gap\na,x,12e8,1,true,1,\nb,x,7f3a,-2.5,false,true,\nc,x,,,,,7\nd,x,1\n"
+	in := "id,text,sha,n,b,mix,gap\na,x,12e8,1,true,1,\nb,x,7f3a,-2.5,false,true,\nc,x,,,,,7\nd,x,a,b,c,d,e,f\n"
 	recs, bad, err := filestest.ReadAll(t, "a.csv", in, Options{})
 	if err != nil || len(recs) != 3 || len(bad) != 1 {
 		t.Fatalf("%+v, %q, %v", recs, bad, err)

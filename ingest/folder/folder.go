@@ -64,9 +64,9 @@ type Options struct {
 	// after .gitignore and .lexsemignore of all folders and override them. In a Git repository, .gitignore of the folders
 	// above the root, .git/info/exclude and the user's core.excludesFile count, too.
 	Exclude []string
-	// NoDefaultExcludes reads files that are left out by default in a folder outside Git repositories: node_modules,
-	// venv, __pycache__, minified files, lock files, and target, dist and build without source files. In a repository its own rules
-	// apply.
+	// NoDefaultExcludes reads files that are left out by default: minified files and lock files and, outside of Git
+	// repositories, which have rules of their own, node_modules, venv, __pycache__, and target, dist and build without
+	// source files.
 	NoDefaultExcludes bool
 	// Moved is the former path of the root: its documents become those of this root. Without it, a vanished root is
 	// recognised if most of its files are here with the same ids.

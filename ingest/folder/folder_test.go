@@ -463,17 +463,25 @@ func TestOneIDTwice(t *testing.T) {
 	b.holds("x y")
 }
 
-// TestSettings: JSON files without a text are no documents, and no failures; records
-// without one among others are.
+// TestSettings: files without a text, such as settings and events, are no documents, and no failures. A file that has records
+// with a text is named once for those without.
 func TestSettings(t *testing.T) {
 	b := newBase(t)
-	b.write(map[string]string{"package.json": `{"version": "1.0", "private": true}`, "docs.json": `[{"id":"a","text":"apples"},{"id":"b"}]`, "list.json": `[]`})
-	for _, want := range []string{"+1 ~0 -0 =0 read 3", "+0 ~0 -0 =1 read 1"} {
+	b.write(map[string]string{"package.json": `{"version": "1.0", "private": true}`, "docs.json": `[{"id":"a","text":"apples"},{"id":"b"}]`, "list.json": `[]`,
+		"events.jsonl": `{"ts":1}` + "\n" + `{"ts":2}`, "some.jsonl": `{"id":"c","text":"pears"}` + "\n" + `{"id":"d"}` + "\n" + `{"id":"e"}`,
+		"table.csv": "id,text\nf,figs\n# what follows is new\ng,\n"})
+	for _, want := range []string{"+3 ~0 -0 =0 read 6", "+0 ~0 -0 =3 read 0"} {
 		r, err := b.sync(folder.Options{})
 		b.ok(err)
 		b.counts(r, want)
-		if len(r.Failed) != 1 || r.Failed[0].Path != "docs.json" || r.Skipped.Other != 1 || r.Skipped.Empty != 1 || r.Skipped.Binary != 0 {
-			t.Fatalf("failed: %v, left out %+v", r.Failed, r.Skipped)
+		var warned []string
+		for _, w := range r.Warned {
+			warned = append(warned, fmt.Sprintf("%s:%d: %.9v", w.Path, w.Line, w.Err))
+		}
+		slices.Sort(warned)
+		if got := strings.Join(warned, "; "); len(r.Failed) > 0 || r.Skipped.Other != 2 || r.Skipped.Empty != 1 || r.Skipped.Binary != 0 ||
+			got != "docs.json:1: 1 of its ; some.jsonl:2: 2 of its ; table.csv:3: 1 rows ha; table.csv:3: 2 of its " {
+			t.Fatalf("failed %v, warned of %s, left out %+v", r.Failed, got, r.Skipped)
 		}
 	}
 }

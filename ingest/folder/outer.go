@@ -12,15 +12,18 @@ import (
 	"github.com/lexsem/lexsem/internal/regular"
 )
 
-// defaultExcludes are left out of folders outside Git repositories, which have no .gitignore: files that programs
-// install, build or write for themselves. See walker.ignored for those that hold source files.
-var defaultExcludes = parseRules("", []byte(`node_modules/
+// builtExcludes are left out of folders outside Git repositories, which have no .gitignore: what programs install and
+// build. See walker.ignored for those that hold source files.
+var builtExcludes = parseRules("", []byte(`node_modules/
 venv/
 target/
 dist/
 build/
 __pycache__/
-*.min.js
+`))
+
+// writtenExcludes are left out of all folders: files that programs write for themselves. Repositories have them, too.
+var writtenExcludes = parseRules("", []byte(`*.min.js
 *.min.css
 *.lock
 package-lock.json
@@ -28,11 +31,14 @@ npm-shrinkwrap.json
 pnpm-lock.yaml
 `))
 
-func init() { defaultExcludes.usual = true }
+func init() { builtExcludes.usual, writtenExcludes.usual = true, true }
 
-// outer are the rules from outside the root: those of its Git repository, as git reads them, or the defaults outside of
-// one.
+// outer are the rules from outside the root: the defaults, and those of its Git repository, as git reads them.
 func (f *Folder) outer() ([]rules, error) {
+	var out []rules
+	if !f.o.NoDefaultExcludes {
+		out = append(out, writtenExcludes)
+	}
 	top := f.root
 	for ; ; top = filepath.Dir(top) {
 		if _, err := os.Lstat(filepath.Join(top, ".git")); err == nil {
@@ -41,13 +47,12 @@ func (f *Folder) outer() ([]rules, error) {
 			return nil, outerError(filepath.Join(top, ".git"), err)
 		}
 		if top == filepath.Dir(top) {
-			if f.o.NoDefaultExcludes {
-				return nil, nil
+			if !f.o.NoDefaultExcludes {
+				out = append(out, builtExcludes)
 			}
-			return []rules{defaultExcludes}, nil
+			return out, nil
 		}
 	}
-	var out []rules
 	add := func(file, folder string) error {
 		b, err := regular.ReadFile(file, maxIgnoreFile)
 		if gone(err) || errors.Is(err, regular.ErrIrregular) {

@@ -81,6 +81,22 @@ func TestRulesFromOutside(t *testing.T) {
 	}
 }
 
+// TestWrittenExcludes: lock files and minified files of a repository are left out as others are, unless its rules name them.
+func TestWrittenExcludes(t *testing.T) {
+	b := newBase(t)
+	b.ok(os.Mkdir(filepath.Join(b.dir, ".git"), 0o755))
+	b.write(map[string]string{"a.md": "a", "pnpm-lock.yaml": "b", "web/c.min.js": "c", "build/d.md": "d"})
+	r := b.synced(folder.Options{}, "+2 ~0 -0 =0 read 2")
+	b.holds("a.md build/d.md")
+	if got := strings.Join(r.Skipped.Usual, " "); got != "pnpm-lock.yaml web/c.min.js" {
+		t.Errorf("%q", got)
+	}
+	b.write(map[string]string{".gitignore": "!*.min.js\n"})
+	b.synced(folder.Options{}, "+1 ~0 -0 =2 read 1")
+	b.synced(folder.Options{NoDefaultExcludes: true}, "+1 ~0 -0 =3 read 1")
+	b.holds("a.md build/d.md pnpm-lock.yaml web/c.min.js")
+}
+
 // TestDefaultExcludes: outside of repositories the defaults hold, the summary names them, and each way out works.
 func TestDefaultExcludes(t *testing.T) {
 	b := newBase(t)

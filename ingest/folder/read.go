@@ -272,7 +272,8 @@ func (d *reader) documents(ctx context.Context, x *reading, from io.ReaderAt) er
 	o := files.Options{ID: d.f.id(x.path), Columns: d.f.o.Columns, DropVectors: d.f.o.DropVectors, MaxBytes: d.f.o.MaxBytes, KeepRepeated: !d.f.o.GlobalIDs}
 	o.Warn = func(w files.Warning) { d.warn(x, w.Line, w.Text) }
 	kind, modified := files.KindOf(x.path), time.Unix(0, x.time)
-	var textless *Failure // JSON without a text: settings, or a record that lacks it
+	var textless *Failure // the first record without a text, or JSON without one, such as settings
+	lacking := 0          // such records
 	d.size = x.size
 	for rec, err := range files.Read(ctx, from, x.size, x.path, o) {
 		var one *files.RecordError
@@ -289,8 +290,8 @@ func (d *reader) documents(ctx context.Context, x *reading, from io.ReaderAt) er
 			return nil
 		case why != nil:
 			return why
-		case kind == "json" && errors.Is(err, files.ErrNoText):
-			if textless == nil {
+		case errors.Is(err, files.ErrNoText) && (isOne || kind == "json"):
+			if lacking++; textless == nil || errors.Is(err, files.ErrMalformed) && !errors.Is(textless.Err, files.ErrMalformed) {
 				textless = &Failure{Path: x.path, Err: reason(err)}
 				if isOne {
 					textless.Line, textless.Err = one.Line, one.Err
@@ -328,7 +329,9 @@ func (d *reader) documents(ctx context.Context, x *reading, from io.ReaderAt) er
 		}
 	}
 	switch {
-	case textless != nil && (x.stamp.Documents > 0 || x.bad):
+	case textless != nil && x.stamp.Documents > 0 && !errors.Is(textless.Err, files.ErrMalformed):
+		d.warn(x, textless.Line, fmt.Sprintf("%d of its records have no text, this one first; they are left out", lacking))
+	case textless != nil && (x.stamp.Documents > 0 || x.bad || d.left(x.path) > 0):
 		d.bad(x, textless.Line, textless.Err)
 	case x.blank && !x.bad && d.left(x.path) > 0: // which most kinds report
 		return files.ErrNoText

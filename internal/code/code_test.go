@@ -22,7 +22,7 @@ var languages = map[string]struct {
 	"java":       {"package a.b;\n\n@Deprecated\npublic final class Gson {\n  public <T> T fromJson(String json, Class<T> type) throws IOException {\n    if (json == null) {\n      throw new X(1);\n    }\n    return read(json);\n  }\n  private static int count(List<String> all) {\n  }\n}\n", []string{"Gson", "fromJson", "count"}},
 	"kotlin":     {"data class User(val name: String)\nsuspend fun load(id: Int): User {\n}\nobject Store {\n}\n", []string{"User", "load", "Store"}},
 	"rust":       {"pub struct Router<S> {\n}\nimpl<S> Router<S> {\n    pub fn new() -> Self {\n        let x = f(1);\n        Box::new(Self {\n        })\n    }\n    pub(crate) async fn run(self) {\n    }\n}\nimpl<S> Service for Route<S> {\n}\npub trait Handler {\n}\nmacro_rules! all {\n}\nmod inner;\n", []string{"Router", "Router", "new", "run", "Route", "Handler", "all", "inner"}},
-	"c":          {"#include <a.h>\n\nstatic int uv__run(uv_loop_t* loop, int n) {\n  while (n) {\n    step(loop);\n  }\n  return f(n,\n           2);\n}\n\nvoid uv_close(uv_handle_t* h)\n{\n}\nstruct loop {\n};\n", []string{"uv__run", "uv_close", "loop"}},
+	"c":          {"#include <a.h>\n\nstatic int uv__run(uv_loop_t* loop, int n) {\n  while (n) {\n    step(loop);\n  }\n  return f(n,\n           2);\n}\n\nvoid uv_close(uv_handle_t* h)\n{\n}\nstruct loop {\n};\nstatic PyObject *\ndict_get(PyObject *self,\n         int n)\n{\n    call(self,\n         n);\n}\n\nint\nset_item(int n)\n{\n}\n\nint\nno_body(int n)\nint x;\n", []string{"uv__run", "uv_close", "loop", "dict_get", "set_item"}},
 	"c++":        {"namespace fmt {\nclass buffer {\n  void grow(size_t n) {\n  }\n};\nvoid detail::buffer::reset(int a) {\n}\n}\nenum class color { red };\n", []string{"fmt", "buffer", "grow", "detail::buffer::reset", "color"}},
 	"c#":         {"public sealed class Loader {\n  public async Task<int> LoadAsync(string path) {\n  }\n}\n", []string{"Loader", "LoadAsync"}},
 	"ruby":       {"module Rack\n  class Request\n    def params\n    end\n    def self.build(env)\n    end\n    def ok?\n    end\n  end\nend\n", []string{"Rack", "Request", "params", "build", "ok?"}},
@@ -80,6 +80,7 @@ func TestSymbol(t *testing.T) {
 		{"rust", "let x", "Router.new"},
 		{"java", "throw new", "Gson.fromJson"},
 		{"c", "return f(n", "uv__run"},
+		{"c", "call(self", "dict_get"},
 		{"c++", "void grow", "buffer.grow"},
 		{"typescript", "protected parse", "Zod.parse"},
 	} {
@@ -119,7 +120,7 @@ func TestRole(t *testing.T) {
 		"gin_test.go": code.Test, "test/spec_utils.rb": code.Test, "src/a.test.ts": code.Test, "tests/a.py": code.Test, "pkg/test_a.py": code.Test, "src/test/java/GsonTest.java": code.Test,
 		"GsonTest.java": code.Test, "conftest.py": code.Test, `src\tests\a.cs`: code.Test, "benches/a.rs": code.Test, "testdata/x.go": code.Test, "a/b_bench.c": code.Test, "axum/src/test_helpers/a.rs": code.Source,
 		"README.md": code.Documentation, "docs/a.rst": code.Documentation, "LICENSE": code.Documentation, "a/CHANGELOG.txt": code.Documentation,
-		"examples/a.go": code.Example, "docs/conf.py": code.Example, "docs_src/a/b.py": code.Example, "example.go": code.Example,
+		"examples/a.go": code.Example, "vendor/x/a.go": code.Vendored, "vendor/x/a_test.go": code.Test, "pip/_vendor/b.py": code.Vendored, "vendor.go": code.Source, "docs/conf.py": code.Example, "docs_src/a/b.py": code.Example, "example.go": code.Example,
 	} {
 		if got := code.Role(path); got != want {
 			t.Errorf("%s: got %q, want %q", path, got, want)
@@ -179,6 +180,14 @@ func BenchmarkDefinitions(b *testing.B) {
 	for b.Loop() {
 		if _, err := code.Definitions(b.Context(), s); err != nil {
 			b.Fatal(err)
+		}
+	}
+}
+
+func TestWanted(t *testing.T) {
+	for query, want := range map[string]string{"Cut": "Cut", " strings.Cut() ": "Cut", "func Cut": "Cut", "Class a::B": "B", "cut the string": "", "cut string": "", "": "", "func": "func"} {
+		if got := code.Wanted(query); got != want {
+			t.Errorf("%q asks for %q, want %q", query, got, want)
 		}
 	}
 }

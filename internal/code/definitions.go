@@ -52,6 +52,25 @@ func words(list string) map[string]bool {
 	return set
 }
 
+// kinds are words that a query may put before the name of what it looks for.
+var kinds = words("func function fn def class enum struct interface trait impl type module mod namespace record object protocol fun sub proc macro method")
+
+// Wanted is the name whose definition a query asks for: strings.Cut, func Cut and Cut() ask for Cut. It is "" for other
+// queries.
+func Wanted(query string) string {
+	fields := strings.Fields(query)
+	if len(fields) == 2 && kinds[strings.ToLower(fields[0])] {
+		fields = fields[1:]
+	}
+	if len(fields) != 1 {
+		return ""
+	}
+	return Last(strings.TrimRight(fields[0], "()?"))
+}
+
+// Last is a name without the types or packages before it.
+func Last(name string) string { return name[strings.LastIndexAny(name, ".:")+1:] }
+
 // longest is how many bytes of a line are read: a longer one was written by a program.
 const longest = 400
 
@@ -63,7 +82,7 @@ func Definitions(ctx context.Context, text string) ([]Definition, error) {
 			return nil, ctx.Err()
 		}
 		l, _ := lineAt(text, at)
-		if name := defined(l.text); name != "" {
+		if name := l.defines(text); name != "" {
 			all = append(all, Definition{name, at})
 		}
 		at = l.next
@@ -105,7 +124,44 @@ func remark(s string) bool {
 	return false
 }
 
-// defined is the name that a line defines, or "".
+var (
+	// bareHead is the head of a C function below the line with its type, and typeLine such a line.
+	bareHead = regexp.MustCompile(`^(` + name + `)\s*\([^'"` + "`" + `;={}]*[),(]$`)
+	typeLine = regexp.MustCompile(`^(` + name + `)(?:[\w\s*]*|\([\w\s*,]*\))$`)
+)
+
+// headLines is how many lines the head of a function may have.
+const headLines = 16
+
+// defines is the name that a line of a text defines, or "".
+func (l line) defines(text string) string {
+	if name := defined(l.text); name != "" || l.depth > 0 || l.at == 0 || len(l.text) > longest || remarks(l.text) {
+		return name
+	}
+	head := bareHead.FindStringSubmatch(l.text)
+	if head == nil || statements[head[1]] {
+		return ""
+	}
+	above, _ := lineAt(text, l.at-1)
+	if m := typeLine.FindStringSubmatch(above.text); m == nil || above.depth > 0 || statements[m[1]] {
+		return ""
+	}
+	for range headLines {
+		var ok bool
+		if l, ok = lineAt(text, l.next); !ok || l.depth == 0 {
+			if strings.HasPrefix(l.text, "{") {
+				return head[1]
+			}
+			return ""
+		}
+	}
+	return ""
+}
+
+// remarks reports whether a line is blank or a remark.
+func remarks(s string) bool { return s == "" || remark(s) }
+
+// defined is the name that a line defines by itself, or "".
 func defined(s string) string {
 	if s == "" {
 		return ""
@@ -160,7 +216,7 @@ func Symbol(ctx context.Context, text string, at int) (string, error) {
 	}
 	var names []string
 	depth := l.depth
-	if name := defined(l.text); name != "" {
+	if name := l.defines(text); name != "" {
 		names = append(names, name)
 	}
 	// What is around a line is on lines before it with less indentation.
@@ -175,7 +231,7 @@ func Symbol(ctx context.Context, text string, at int) (string, error) {
 			depth = l.depth + 1
 		default:
 			depth = l.depth
-			if name := defined(l.text); name != "" {
+			if name := l.defines(text); name != "" {
 				names = append(names, name)
 			}
 		}

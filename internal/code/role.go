@@ -11,6 +11,7 @@ const (
 	Source        = ""
 	Test          = "test"
 	Example       = "example"
+	Vendored      = "vendored"
 	Documentation = "documentation"
 )
 
@@ -18,6 +19,7 @@ var (
 	prose    = words("md markdown mdown mkd mdx rst txt text adoc asciidoc org tex log html htm xhtml pdf ipynb")
 	plain    = words("readme license licence copying notice authors contributors changelog changes news todo install")
 	tests    = words("test tests testing spec specs __tests__ testdata test-data test_data testutil testutils fixture fixtures mock mocks __mocks__ bench benches benchmark benchmarks e2e")
+	vendored = words("vendor vendored _vendor third_party third-party thirdparty 3rdparty node_modules")
 	examples = words("example examples sample samples demo demos doc docs docs_src documentation tutorial tutorials")
 )
 
@@ -50,6 +52,9 @@ func Role(file string) string {
 	}
 	if in(folder, examples) || examples[lowWhole] {
 		return Example
+	}
+	if in(folder, vendored) {
+		return Vendored
 	}
 	return Source
 }
@@ -86,6 +91,7 @@ var folderNames = words("__init__ index mod main lib")
 var (
 	testWords    = words("test tests testing tested tester unittest spec specs fixture fixtures mock mocks bench benchmark benchmarks benchmarking e2e")
 	exampleWords = words("example examples sample samples demo demos tutorial tutorials")
+	vendorWords  = words("vendor vendored vendoring dependency dependencies")
 	proseWords   = words("doc docs documentation documented readme changelog licence license guide guides manual markdown md rst tutorial tutorials")
 )
 
@@ -98,6 +104,8 @@ func Asked(role string, word string) bool {
 		return exampleWords[word] || proseWords[word]
 	case Documentation:
 		return proseWords[word]
+	case Vendored:
+		return vendorWords[word]
 	}
 	return false
 }

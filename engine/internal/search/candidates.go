@@ -115,13 +115,18 @@ func (r *Run) byBoth(ctx context.Context, depth int) ([]fusion.Candidate, bool, 
 		}
 	}
 	more, err := r.favoured(ctx, cs)
-	if err == nil {
-		err = r.match(ctx, more)
-	}
 	if err != nil {
 		return nil, false, err
 	}
 	cs = append(cs, more...)
+	defining, err := r.defining(ctx, cs)
+	if err != nil {
+		return nil, false, err
+	}
+	cs = append(cs, defining...)
+	if err := r.match(ctx, cs[len(cs)-len(more)-len(defining):]); err != nil {
+		return nil, false, err
+	}
 	if err := r.score(ctx, cs); err != nil {
 		return nil, false, err
 	}

@@ -18,7 +18,7 @@ func hashes(terms ...string) (list []uint32) {
 
 func TestSignals(t *testing.T) {
 	asked := []askedWord{{hashed("parse"), 0.5}, {hashed("multipart"), 0.3}, {hashed("body"), 0.2}}
-	for role, n := range map[string]int{code.Source: -1, code.Test: isTest, code.Example: isExample, code.Documentation: isDocumentation} {
+	for role, n := range map[string]int{code.Source: -1, code.Test: isTest, code.Example: isExample, code.Documentation: isDocumentation, code.Vendored: isVendored} {
 		x := &sourceFile{role: role, name: hashes("multipart", "parse", "util", "more"), defined: hashes("parse", "body", "read")}
 		for _, off := range []bool{false, true} {
 			want := [fileSignals]float64{nameShare: 0.5, definedShare: 0.7}

@@ -58,7 +58,7 @@ type Run struct {
 	step     func(name string)
 	foretold [2]line                                                                      // cosine and tokens of chunks without vectors
 	passages map[uint64]float64                                                           // of files among the first candidates, by ordinal
-	signals  map[uint64][fileSignals]float64                                              // of the candidates' files, by ordinal
+	signals  map[uint64][fileSignals]float64                                              // of the candidates, by chunk
 	meeting  func(ctx context.Context, cs []fusion.Candidate) ([]fusion.Candidate, error) // leaves those that meet Clauses; nil where filter does
 }
 

@@ -32,9 +32,9 @@ and changed files are stored, documents of removed files are deleted (--keep lea
 else is touched. Files whose size and time have not changed are not read, and unchanged texts are not
 encoded again. --watch continues with each change. Skipped are hidden files, links, files of other
 kinds, and what .gitignore and .lexsemignore name in any folder; --exclude skips more. In a Git
-repository, .gitignore above PATH, .git/info/exclude and core.excludesFile count, too. Elsewhere
-node_modules, venv, __pycache__, minified files, lock files, and target, dist and build without source
-files are skipped, unless --no-default-excludes is given. --reread reads unchanged files, too. A folder that is
+repository, .gitignore above PATH, .git/info/exclude and core.excludesFile count, too. Minified
+files and lock files are skipped and, outside of repositories, node_modules, venv, __pycache__, and target,
+dist and build without source files, unless --no-default-excludes is given. --reread reads unchanged files, too. A folder that is
 empty or gone while documents from it are stored is refused, because a disk may be missing; --prune-all
 removes the documents. A folder that was renamed or moved is recognised by its files, or named by --moved.
 
@@ -106,7 +106,7 @@ documents of path that stay as they were.`,
 			prune:   f.bool("prune-all", "also remove the documents of a folder that is empty or gone"),
 			prefix:  f.str("prefix", "", "`P`start the ids of a folder's files with P/, so that two folders may have files of the same name"),
 			exclude: f.strs("exclude", "`PATTERN`skip files that match, as a line of .gitignore does; may be repeated"),
-			usual:   f.bool("no-default-excludes", "read what is left out outside of Git repositories: node_modules, build, …"),
+			usual:   f.bool("no-default-excludes", "read what is left out by default: lock files, and outside of Git repositories node_modules, build, …"),
 			moved:   f.str("moved", "", "`OLD`former path of the folder, whose documents become those of PATH"),
 			reread:  f.bool("reread", "read files that have not changed, too"),
 			idField: f.str("id-field", "", "`NAME`column or field with the ids of records, as --columns id=NAME"),
