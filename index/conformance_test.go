@@ -66,6 +66,9 @@ func TestOptions(t *testing.T) {
 	if _, err := index.New("nosuch", index.Options{Dim: 3}); !errors.Is(err, index.ErrOptions) {
 		t.Error(err)
 	}
+	if _, err := index.New("flat", index.Options{Dim: 3, Metric: "nosuch"}); !errors.Is(err, index.ErrOptions) {
+		t.Error(err)
+	}
 	_, err := index.New("flat", index.Options{Metric: "nosuch", M: 1, Ef: -1, EfConstruction: -5, Workers: -2})
 	if !errors.Is(err, index.ErrOptions) {
 		t.Error(err)
