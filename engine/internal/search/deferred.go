@@ -7,7 +7,7 @@ import (
 )
 
 // While some chunks have no vector yet, a hybrid search ranks them together with those that have one. Their cosine and
-// token scores are predicted from their words, by a regression on term recall over the candidates of the lexical
+// their scores of tokens and impacts are predicted from their words, by a regression on term recall over the candidates of the lexical
 // retriever that have vectors. With a cosine of 0, all of them would rank after the first encoded documents.
 
 // line is a quantity that is a linear function of term recall.
@@ -45,17 +45,17 @@ func (r *Run) learn(named, cs []fusion.Candidate) {
 		words[c.Ord] = struct{}{}
 	}
 	var n, x, xx float64
-	var y, xy [2]float64
+	var y, xy [3]float64
 	for _, c := range cs {
 		if _, ok := words[c.Ord]; !ok || c.Waiting {
 			continue
 		}
 		n, x, xx = n+1, x+c.Presence, xx+c.Presence*c.Presence
-		for i, v := range [2]float64{c.Dense, c.Tokens} {
+		for i, v := range [3]float64{c.Dense, c.Tokens, c.Sparse} {
 			y[i], xy[i] = y[i]+v, xy[i]+v*c.Presence
 		}
 	}
-	r.foretold = [2]line{{at: r.Unrelated}, {at: r.Unrelated}}
+	r.foretold = [3]line{{at: r.Unrelated}, {at: r.Unrelated}}
 	if n == 0 {
 		return
 	}
@@ -75,6 +75,9 @@ func (r *Run) foretell(cs []fusion.Candidate) {
 		c.Dense = r.foretold[0].at + r.foretold[0].slope*c.Presence
 		if r.late != nil {
 			c.Tokens = r.foretold[1].at + r.foretold[1].slope*c.Presence
+		}
+		if len(r.impacts) > 0 {
+			c.Sparse = r.foretold[2].at + r.foretold[2].slope*c.Presence
 		}
 	}
 }
