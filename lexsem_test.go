@@ -225,15 +225,18 @@ func BenchmarkMemory(b *testing.B) {
 	}
 }
 
-// TestSmallDatabase: a small database stores its vectors once, finds the same after it was opened again, by a reader
+// TestSmallDatabase: a small database stores its vectors once and no sums of RLR, finds the same after it was opened again, by a reader
 // and by a writer, and closing it unchanged writes nothing.
 func TestSmallDatabase(t *testing.T) {
 	ctx := t.Context()
-	for _, kind := range []string{"", "flat-int8"} {
-		dir := filepath.Join(t.TempDir(), "db")
+	for i, kind := range []string{"", "flat-int8", ""} {
+		dir, dim, n := filepath.Join(t.TempDir(), "db"), 128, 60
+		if i == 2 {
+			dim, n = 384, 300 // whose factor is made after it was opened
+		}
 		open := func(o engine.Options) *engine.Engine {
 			o.Index = kind
-			e, err := engine.Open(ctx, dir, encoder.NewHash(128), o)
+			e, err := engine.Open(ctx, dir, encoder.NewHash(dim), o)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -247,7 +250,7 @@ func TestSmallDatabase(t *testing.T) {
 						t.Fatalf("%d hits, %v", len(res.Hits), err)
 					}
 					for _, h := range res.Hits {
-						all = append(all, fmt.Sprintf("%s %.6f", h.ID, h.Cosine))
+						all = append(all, fmt.Sprintf("%s %.5f %.4f", h.ID, h.Cosine, h.Score))
 					}
 				}
 			}
@@ -259,13 +262,16 @@ func TestSmallDatabase(t *testing.T) {
 		}
 		e := open(engine.Options{})
 		var docs []engine.Document
-		for i := range 60 {
+		for i := range n {
 			docs = append(docs, engine.Document{ID: fmt.Sprint(i), Text: fmt.Sprintf("Room %d has the keys of room %d, and door %d.", i, i%7, i*i)})
 		}
 		if _, err := e.Add(ctx, docs); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := e.Delete(ctx, []string{"7"}); err != nil {
+			t.Fatal(err)
+		}
+		if err := e.Flush(ctx); err != nil {
 			t.Fatal(err)
 		}
 		want := answers(e)
@@ -280,8 +286,10 @@ func TestSmallDatabase(t *testing.T) {
 			return all
 		}
 		saved := files()
-		if _, there := saved["flat-int8.snap"]; there || len(saved) < 4 {
-			t.Fatalf("index %q: saved are %v", kind, saved)
+		for _, kind := range []string{"flat-int8", "sums"} {
+			if _, there := saved[kind+".snap"]; there || len(saved) < 3 {
+				t.Fatalf("index %q: saved are %v", kind, saved)
+			}
 		}
 		for _, o := range []engine.Options{{ReadOnly: true}, {}} {
 			e := open(o)

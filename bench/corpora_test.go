@@ -1,6 +1,6 @@
 package bench
 
-import "github.com/lexsem/lexsem/bench/internal/corpustest"
+import "github.com/lexsem/lexsem/internal/bench/corpustest"
 
 var (
 	writeCorpus  = corpustest.Write

@@ -7,8 +7,8 @@ import (
 	"os"
 	"slices"
 
-	"github.com/lexsem/lexsem/bench/internal/random"
 	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/internal/bench/random"
 )
 
 // Amounts that a Curve can vary.

@@ -3,8 +3,8 @@
 // the rankings, and tells which differences are significant.
 //
 // Start with [Run], which returns a [Report]; package report shows it. [RunCurve] repeats Run for several
-// amounts of training or sizes of the corpus, [tune.Run] chooses constants, [image.Run] measures images, [ann.Run]
-// a vector index alone, and [load.Run] and [load.Soak] a whole database under load.
+// amounts of training or sizes of the corpus. Commands of lexsem bench also choose constants, measure images, a vector
+// index alone, and a whole database under load; internal/bench has their packages.
 //
 // Tasks, metrics and systems are registered by name. One file adds one: task_part.go, metric_mrr.go and
 // system_dense.go are short examples. Register only while packages are initialised, since registries have no

@@ -14,7 +14,7 @@ import (
 	"path/filepath"
 	"sync"
 
-	"github.com/lexsem/lexsem/bench/internal/random"
+	"github.com/lexsem/lexsem/internal/bench/random"
 	"github.com/lexsem/lexsem/internal/private"
 	"github.com/lexsem/lexsem/internal/ridge"
 	"github.com/lexsem/lexsem/internal/train"

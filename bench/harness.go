@@ -11,12 +11,12 @@ import (
 	"strings"
 	"time"
 
-	"github.com/lexsem/lexsem/bench/internal/memo"
-	"github.com/lexsem/lexsem/bench/internal/process"
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/engine"
 	"github.com/lexsem/lexsem/engine/remote"
 	"github.com/lexsem/lexsem/internal/atomicfile"
+	"github.com/lexsem/lexsem/internal/bench/memo"
+	"github.com/lexsem/lexsem/internal/bench/process"
 	"github.com/lexsem/lexsem/internal/private"
 )
 

@@ -14,8 +14,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/lexsem/lexsem/bench/internal/parallel"
 	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/internal/bench/parallel"
 )
 
 func TestRun(t *testing.T) {

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/lexsem/lexsem/bench/internal/random"
+	"github.com/lexsem/lexsem/internal/bench/random"
 )
 
 // rankingOf makes a ranking from ids in order.

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/lexsem/lexsem/bench/internal/random"
+	"github.com/lexsem/lexsem/internal/bench/random"
 	"github.com/lexsem/lexsem/internal/testkit/recorded"
 )
 

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/lexsem/lexsem/bench/internal/random"
 	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/internal/bench/random"
 	"github.com/lexsem/lexsem/internal/text"
 	"github.com/lexsem/lexsem/internal/train"
 )

@@ -4,13 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
-	"github.com/lexsem/lexsem/bench/internal/parallel"
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/engine"
 	"github.com/lexsem/lexsem/engine/remote"
 	"github.com/lexsem/lexsem/index"
+	"github.com/lexsem/lexsem/internal/bench/parallel"
 	"github.com/lexsem/lexsem/internal/chunk"
 	"github.com/lexsem/lexsem/internal/ridge"
 	"github.com/lexsem/lexsem/modulate"
@@ -33,7 +34,7 @@ type Setting struct {
 	Targets  *Targets
 	Passages []encoder.Output // Tokens and Dense of each target
 	// Index holds the vector of target i under the id i, so its ties by id are ties by target.
-	Index index.BatchSearcher
+	Index index.Index
 
 	SettingOptions
 
@@ -322,19 +323,19 @@ func (r vectorRetriever) scores(dst []float32, q Question, ids []uint64) error {
 }
 
 // newExact makes an empty exact index by cosine.
-func newExact(dim int) (index.BatchSearcher, error) { return newIndex("", dim, 0) }
+func newExact(dim int) (index.Index, error) { return newIndex("", dim, 0) }
 
 // newIndex makes an empty index by cosine; "" is the exact one.
-func newIndex(kind string, dim int, seed uint64) (index.BatchSearcher, error) {
+func newIndex(kind string, dim int, seed uint64) (index.Index, error) {
 	if kind == "" {
 		kind = index.KindFlat
 	}
-	ix, err := index.New(kind, index.Options{Dim: dim, Seed: seed})
-	if errors.Is(err, index.ErrUnknownKind) {
+	if !slices.Contains(index.Kinds(), kind) {
 		return nil, fmt.Errorf("%w: index %q; known are %s", ErrUnknownName, kind, strings.Join(index.Kinds(), ", "))
 	}
+	ix, err := index.New(kind, index.Options{Dim: dim, Seed: seed})
 	if err != nil {
 		return nil, fmt.Errorf("making the index: %w", err)
 	}
-	return ix.(index.BatchSearcher), nil // every index that New returns is one
+	return ix, nil
 }

@@ -6,7 +6,7 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/lexsem/lexsem/bench/internal/parallel"
+	"github.com/lexsem/lexsem/internal/bench/parallel"
 	"github.com/lexsem/lexsem/internal/stat"
 )
 

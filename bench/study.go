@@ -7,9 +7,9 @@ import (
 	"io/fs"
 	"slices"
 
-	"github.com/lexsem/lexsem/bench/internal/parallel"
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/engine/fusion"
+	"github.com/lexsem/lexsem/internal/bench/parallel"
 )
 
 // Study is a corpus on which a system is tried with several constants. Every text is encoded once.

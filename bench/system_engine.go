@@ -11,10 +11,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/lexsem/lexsem/bench/internal/memo"
-	"github.com/lexsem/lexsem/bench/internal/parallel"
-	"github.com/lexsem/lexsem/bench/internal/process"
 	"github.com/lexsem/lexsem/engine"
+	"github.com/lexsem/lexsem/internal/bench/memo"
+	"github.com/lexsem/lexsem/internal/bench/parallel"
+	"github.com/lexsem/lexsem/internal/bench/process"
 )
 
 // engine searches a database of the passages with the engine's Search and default options.

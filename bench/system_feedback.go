@@ -3,9 +3,9 @@ package bench
 import (
 	"context"
 
-	"github.com/lexsem/lexsem/bench/internal/vectors"
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/engine/fusion"
+	"github.com/lexsem/lexsem/internal/bench/vectors"
 )
 
 // Feedback searches twice: the query vector is moved towards the first hit of the hybrid, modulated as

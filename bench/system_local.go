@@ -9,9 +9,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/lexsem/lexsem/bench/internal/parallel"
-	"github.com/lexsem/lexsem/bench/internal/process"
 	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/internal/bench/parallel"
+	"github.com/lexsem/lexsem/internal/bench/process"
 	"github.com/lexsem/lexsem/internal/local"
 	"github.com/lexsem/lexsem/modulate"
 )

@@ -7,9 +7,9 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/lexsem/lexsem/bench/internal/memo"
 	"github.com/lexsem/lexsem/engine"
 	"github.com/lexsem/lexsem/engine/remote"
+	"github.com/lexsem/lexsem/internal/bench/memo"
 )
 
 // InFront modulates queries in front of another engine, which holds the passages.

@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/lexsem/lexsem/bench/internal/parallel"
 	"github.com/lexsem/lexsem/engine"
+	"github.com/lexsem/lexsem/internal/bench/parallel"
 )
 
 // HybridReranked is the hybrid with a second stage, like the engine with Options.Reranker: the

@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/lexsem/lexsem/bench/internal/parallel"
-	"github.com/lexsem/lexsem/bench/internal/process"
 	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/internal/bench/parallel"
+	"github.com/lexsem/lexsem/internal/bench/process"
 	"github.com/lexsem/lexsem/internal/inverted"
 	"github.com/lexsem/lexsem/modulate"
 )

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/lexsem/lexsem/bench/internal/process"
+	"github.com/lexsem/lexsem/internal/bench/process"
 	"github.com/lexsem/lexsem/internal/ridge"
 	"github.com/lexsem/lexsem/modulate"
 )

@@ -7,9 +7,9 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/lexsem/lexsem/bench/internal/parallel"
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/engine/fusion"
+	"github.com/lexsem/lexsem/internal/bench/parallel"
 	"github.com/lexsem/lexsem/internal/late"
 	"github.com/lexsem/lexsem/internal/ridge"
 	"github.com/lexsem/lexsem/modulate"
@@ -253,7 +253,7 @@ func (r tokenScorer) query(q Question) (*late.Query, float64, error) {
 	tokens := q.Output.Tokens
 	weights, n := make([]float32, len(tokens.IDs)), 0
 	for i, id := range tokens.IDs {
-		weights[i] = float32(modulate.IDF(r.sums.Len(), r.sums.DF(id)))
+		weights[i] = float32(r.sums.IDF(id))
 		if !tokens.Special[i] {
 			n++
 		}

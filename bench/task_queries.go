@@ -5,7 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/lexsem/lexsem/bench/internal/random"
+	"github.com/lexsem/lexsem/internal/bench/random"
 )
 
 // OtherQueries uses the queries of a file queries-NAME.jsonl next to queries.jsonl, with the same ids

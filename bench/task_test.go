@@ -13,7 +13,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"github.com/lexsem/lexsem/bench/internal/random"
+	"github.com/lexsem/lexsem/internal/bench/random"
 	"github.com/lexsem/lexsem/internal/text"
 )
 

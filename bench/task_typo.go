@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"unicode"
 
-	"github.com/lexsem/lexsem/bench/internal/random"
+	"github.com/lexsem/lexsem/internal/bench/random"
 	"github.com/lexsem/lexsem/internal/text"
 )
 

@@ -13,8 +13,8 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/lexsem/lexsem/bench/internal/parallel"
 	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/internal/bench/parallel"
 	"github.com/lexsem/lexsem/internal/late"
 	"github.com/lexsem/lexsem/internal/private"
 )

@@ -48,7 +48,7 @@ func sameHits(t *testing.T, a, b *Engine, variant string) {
 func TestRestoredSearchesAlike(t *testing.T) {
 	t.Parallel()
 	dir, file := t.TempDir(), filepath.Join(t.TempDir(), "backup")
-	e := opened(t, dir, Options{Local: true}, AutoHNSW)
+	e := opened(t, dir, Options{Local: true}, autoHNSW)
 	defer closed(t, e)
 	r := rand.New(rand.NewPCG(3, 4))
 	put(t, e, madeDocs(r, 0, 120)...)
@@ -78,7 +78,7 @@ func TestRestoredSearchesAlike(t *testing.T) {
 	if done == 0 {
 		t.Error("no progress")
 	}
-	c := opened(t, again, Options{Local: true}, AutoHNSW)
+	c := opened(t, again, Options{Local: true}, autoHNSW)
 	flushed(t, c)
 	sameHits(t, e, c, "slr")
 	before, err := e.Stats(t.Context())
@@ -91,7 +91,7 @@ func TestRestoredSearchesAlike(t *testing.T) {
 	}
 	// What is derived of the one is none of the other.
 	closed(t, c)
-	c = opened(t, again, Options{}, AutoHNSW)
+	c = opened(t, again, Options{}, autoHNSW)
 	defer closed(t, c)
 	if a, b := e.st.Manifest().UUID, c.st.Manifest().UUID; a == b {
 		t.Errorf("both are %v", a)
@@ -115,7 +115,7 @@ func TestCloseCancelsBackup(t *testing.T) {
 			close(stop)
 			<-e.calls.Root().Done()
 		}
-	}}, AutoHNSW)
+	}}, autoHNSW)
 	put(t, e, madeDocs(rand.New(rand.NewPCG(1, 1)), 0, 200)...)
 	ended := make(chan error)
 	go func() { <-stop; ended <- e.Close() }()
@@ -134,7 +134,7 @@ func TestCloseCancelsBackup(t *testing.T) {
 func TestRestoreAccepts(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	e := opened(t, dir, Options{}, AutoHNSW)
+	e := opened(t, dir, Options{}, autoHNSW)
 	put(t, e, Document{ID: "a", Text: "one"})
 	closed(t, e)
 	try := func(what string, change func(m *store.Manifest), d *store.Document, terms ...string) error {

@@ -43,7 +43,7 @@ func TestTokenStatesFromCache(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		e, err := open(t.Context(), t.TempDir(), c, o, AutoHNSW)
+		e, err := open(t.Context(), t.TempDir(), c, o, autoHNSW)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -88,7 +88,7 @@ func sameOrder(t *testing.T, e *Engine) {
 	var kept, fresh [][]byte
 	s := e.db.Present()
 	for ord := range s.Live.All {
-		d, err := s.View.Get(ord)
+		d, err := s.View.Get(t.Context(), ord)
 		if err != nil {
 			t.Fatal(err)
 		}

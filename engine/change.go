@@ -39,7 +39,7 @@ func (e *Engine) DeleteWhere(ctx context.Context, f Filter) (int, error) {
 			if err := ctx.Err(); err != nil {
 				return nil, err
 			}
-			d, err := s.View.Text(ord)
+			d, err := s.View.Text(ctx, ord)
 			if err != nil {
 				return nil, state.Missing(err)
 			}
@@ -173,7 +173,7 @@ func (e *Engine) merged(ctx context.Context, m intake.Merge) (_ *store.Document,
 	if err != nil {
 		return nil, false, err
 	}
-	d, err := e.st.Get(ord)
+	d, err := e.st.Get(ctx, ord)
 	if err != nil {
 		return nil, false, state.Missing(err)
 	}

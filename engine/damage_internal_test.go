@@ -50,7 +50,7 @@ func newLateDamage(t *testing.T) *lateDamage {
 		return &l
 	}
 	l := &lateDamage{dir: t.TempDir(), files: map[string][]byte{}, qs: append(slices.Clone(probing[:8]), Query{Text: "unit w3", Filter: filter.Prefix("note", "1")})}
-	e := opened(t, l.dir, lateOptions, AutoHNSW)
+	e := opened(t, l.dir, lateOptions, autoHNSW)
 	docs := madeDocs(rand.New(rand.NewPCG(5, 6)), 0, 900)
 	for i := range docs { // metadata of more than a few blocks
 		docs[i].Metadata["note"] = fmt.Sprint(i, docs[i].Text[:min(300, len(docs[i].Text))], strings.Repeat(docs[i].ID, 30))
@@ -170,13 +170,13 @@ func TestLateDamage(t *testing.T) {
 			if err := os.WriteFile(l.path(name), flipped(raw, at), 0o644); err != nil {
 				t.Fatal(err)
 			}
-			e := opened(t, l.dir, lateOptions, AutoHNSW)
+			e := opened(t, l.dir, lateOptions, autoHNSW)
 			met := l.use(t, e, what)
 			late[name] += met
 			flushed(t, e)
 			sameAnswers(t, what, answers(t, e, l.qs), l.want, l.qs)
 			closed(t, e)
-			e = opened(t, l.dir, lateOptions, AutoHNSW)
+			e = opened(t, l.dir, lateOptions, autoHNSW)
 			sameAnswers(t, what+", reopened", answers(t, e, l.qs), l.want, l.qs)
 			if met > 0 { // else the damage may be where no search reads, for Verify to find
 				whole(t, e, what+", reopened")
@@ -205,7 +205,7 @@ func TestVerifyFindsLateDamage(t *testing.T) {
 			}
 			o := lateOptions
 			o.ReadOnly = true
-			e := opened(t, l.dir, o, AutoHNSW)
+			e := opened(t, l.dir, o, autoHNSW)
 			v, err := e.Verify(t.Context(), nil)
 			if err != nil {
 				t.Fatalf("%s, bytes %d: %v", name, at, err)
@@ -257,7 +257,7 @@ func TestTruncatedWhileOpen(t *testing.T) {
 			call := calls[what]
 			what = name + ", " + what
 			dir := copied(t, l)
-			e := opened(t, dir, lateOptions, AutoHNSW)
+			e := opened(t, dir, lateOptions, autoHNSW)
 			if err := os.Truncate(filepath.Join(dir, "derived", name), 4096); err != nil {
 				t.Fatal(err)
 			}
@@ -272,7 +272,7 @@ func TestTruncatedWhileOpen(t *testing.T) {
 			if err := e.Close(); err != nil && !errors.Is(err, ErrCorrupt) {
 				t.Fatalf("%s: close: %v", what, err)
 			}
-			e = opened(t, dir, lateOptions, AutoHNSW)
+			e = opened(t, dir, lateOptions, autoHNSW)
 			whole(t, e, what+", reopened")
 			closed(t, e)
 		}
@@ -296,7 +296,7 @@ func TestRepairBesideLocalBridges(t *testing.T) {
 	t.Parallel()
 	o := lateOptions
 	o.TokenStates = TokenStatesOff // whose bases a fresh database has otherwise
-	e := opened(t, t.TempDir(), o, AutoHNSW)
+	e := opened(t, t.TempDir(), o, autoHNSW)
 	defer closed(t, e)
 	r := rand.New(rand.NewPCG(9, 10))
 	docs := map[string]Document{}

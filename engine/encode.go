@@ -215,7 +215,7 @@ func (e *Engine) deferredOf(ctx context.Context, s *state.State) (records []reco
 		if e.later.failed[ord] != nil {
 			continue
 		}
-		d, err := s.View.Get(ord)
+		d, err := s.View.Get(ctx, ord)
 		if err != nil {
 			return nil, state.Missing(err)
 		}

@@ -21,7 +21,7 @@
 //     context.DeadlineExceeded some milliseconds before the context itself says so.
 //   - Damage is detected when data is read. The call returns ErrCorrupt, never a wrong result. Damaged
 //     derived state is made anew from the stored documents in the background.
-//   - Cost: a search with a flat index reads Dim bytes a chunk. Beyond [AutoHNSW] chunks the index is a
+//   - Cost: a search with a flat index reads Dim bytes a chunk. Beyond 50,000 chunks the index is a
 //     graph.
 package engine
 
@@ -70,7 +70,7 @@ type Engine struct {
 	encoded atomic.Int64 // texts of documents so far
 	short   bool         // records are short
 
-	graphAbove int // AutoHNSW, but in tests
+	graphAbove int // autoHNSW, but in tests
 
 	fits     chan struct{} // holds a value while a fit runs
 	progress sync.Mutex    // held while Options.Progress runs

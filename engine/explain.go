@@ -99,7 +99,7 @@ func (e *Engine) explain(ctx context.Context, q Query, id string) (_ Explanation
 	if !r.Allows(ord) {
 		return Explanation{}, fmt.Errorf("document %q does not meet the filter, or the operators of the query: %w", fault.Clip(id), ErrNotFound)
 	}
-	d, err := s.View.Get(ord)
+	d, err := s.View.Get(ctx, ord)
 	if err != nil {
 		return Explanation{}, state.Missing(err)
 	}

@@ -75,7 +75,7 @@ func odd() []Document {
 
 func TestExportRoundTrip(t *testing.T) {
 	t.Parallel()
-	e := opened(t, t.TempDir(), Options{Language: "de", ChunkTokens: 64}, AutoHNSW)
+	e := opened(t, t.TempDir(), Options{Language: "de", ChunkTokens: 64}, autoHNSW)
 	defer closed(t, e)
 	put(t, e, odd()...)
 	put(t, e, madeDocs(rand.New(rand.NewPCG(5, 6)), 0, 30)...)
@@ -141,7 +141,7 @@ func TestExportRoundTrip(t *testing.T) {
 	// Without vectors, with the encoder: the chunks stay, whatever the options.
 	texts = strings.ReplaceAll(texts, `{"_id":"0","text":"","lexsem":{}}`+"\n", "") // a vector alone
 	want = append(want[:3:3], want[4:]...)
-	enc := opened(t, t.TempDir(), Options{Language: "de"}, AutoHNSW)
+	enc := opened(t, t.TempDir(), Options{Language: "de"}, autoHNSW)
 	defer closed(t, enc)
 	if r, err := imported(t, enc, texts); err != nil || r.Added != 35 {
 		t.Fatalf("%+v, %v", r, err)
@@ -190,13 +190,13 @@ func TestExportRoundTrip(t *testing.T) {
 
 func TestImportGoesOn(t *testing.T) {
 	t.Parallel()
-	e := opened(t, t.TempDir(), Options{}, AutoHNSW)
+	e := opened(t, t.TempDir(), Options{}, autoHNSW)
 	defer closed(t, e)
 	put(t, e, madeDocs(rand.New(rand.NewPCG(5, 6)), 0, 1200)...)
 	s := exportOf(t, e, archive.ExportOptions{Vectors: true})
 	lines := strings.SplitAfter(s, "\n")
 	lines[1100] = `{"_id": "bad"` + "\n"
-	c := opened(t, t.TempDir(), Options{}, AutoHNSW)
+	c := opened(t, t.TempDir(), Options{}, autoHNSW)
 	defer closed(t, c)
 	r, err := imported(t, c, strings.Join(lines, ""))
 	var bad *archive.LineError
@@ -237,13 +237,13 @@ func TestImportGoesOn(t *testing.T) {
 // part of it is stored.
 func TestImportMixes(t *testing.T) {
 	t.Parallel()
-	e := opened(t, t.TempDir(), Options{}, AutoHNSW)
+	e := opened(t, t.TempDir(), Options{}, autoHNSW)
 	defer closed(t, e)
 	v := make([]float32, madeDim)
 	v[3] = 1
 	put(t, e, Document{ID: "own", Title: "T", Text: "a vector of its own", Vector: v, Metadata: map[string]any{"n": 1}}, Document{ID: "b", Text: "two"})
 	own, _, _ := strings.Cut(exportOf(t, e, archive.ExportOptions{Vectors: true}), "\n")
-	c := opened(t, t.TempDir(), Options{}, AutoHNSW)
+	c := opened(t, t.TempDir(), Options{}, autoHNSW)
 	defer closed(t, c)
 	if r, err := imported(t, c, own+"\n"+`{"_id":"b","text":"two"}`+"\n"); err != nil || r.Added != 2 || r.Seq != 2 {
 		t.Fatalf("%+v, %v", r, err)
@@ -301,7 +301,7 @@ type readerFunc func([]byte) (int, error)
 func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
 
 func TestImportRefuses(t *testing.T) {
-	e := opened(t, t.TempDir(), Options{}, AutoHNSW)
+	e := opened(t, t.TempDir(), Options{}, autoHNSW)
 	defer closed(t, e)
 	put(t, e, Document{ID: "a", Text: "one"})
 	head, _, _ := strings.Cut(exportOf(t, e, archive.ExportOptions{Vectors: true}), "\n")
@@ -366,7 +366,7 @@ func TestImportRefuses(t *testing.T) {
 // Without an encoder, texts cannot be imported; nothing can where only reading is.
 func TestImportNeeds(t *testing.T) {
 	dir := t.TempDir()
-	e := opened(t, dir, Options{}, AutoHNSW)
+	e := opened(t, dir, Options{}, autoHNSW)
 	put(t, e, Document{ID: "a", Text: "one"})
 	closed(t, e)
 	for _, o := range []Options{{}, {ReadOnly: true}} {

@@ -13,6 +13,7 @@ import (
 	"github.com/lexsem/lexsem/engine"
 	"github.com/lexsem/lexsem/engine/filter"
 	"github.com/lexsem/lexsem/index"
+	"github.com/lexsem/lexsem/internal/value"
 )
 
 // dated are documents of which the newest and the most starred ones say least of what is asked: their words and vectors
@@ -61,7 +62,7 @@ func TestBoost(t *testing.T) {
 							x := 1.0
 							for _, b := range bs {
 								most := 0.0
-								filter.Each(want[i].Metadata, b.Path(), func(k filter.Kind, text []byte) { most = max(most, b.Of(k, text)) })
+								value.Each(want[i].Metadata, b.Path(), func(k value.Kind, text []byte) { most = max(most, b.Of(k, text)) })
 								x += b.Weight * most
 							}
 							if want[i].Score < 0 {
@@ -126,7 +127,7 @@ func TestSort(t *testing.T) {
 			t.Fatal(err)
 		}
 		key := func(h engine.Hit) (first string) {
-			filter.Each(h.Metadata, by.Path, func(k filter.Kind, text []byte) {
+			value.Each(h.Metadata, by.Path, func(k value.Kind, text []byte) {
 				if x := k.Order(text); by.Compare(x, first) < 0 {
 					first = x
 				}

@@ -18,7 +18,7 @@ import (
 // grown.
 func TestAStateNeverChanges(t *testing.T) {
 	t.Parallel()
-	for name, graphAbove := range map[string]int{"exact": AutoHNSW, "graph grown": 560} {
+	for name, graphAbove := range map[string]int{"exact": autoHNSW, "graph grown": 560} {
 		t.Run(name, func(t *testing.T) {
 			e := opened(t, t.TempDir(), Options{ChunkTokens: 60, Local: true, NoSync: true}, graphAbove)
 			r := rand.New(rand.NewPCG(1, 2))
@@ -105,7 +105,7 @@ func TestAStateNeverChanges(t *testing.T) {
 func TestVectorsGoWithTheLastState(t *testing.T) {
 	t.Parallel()
 	for _, kind := range []string{"flat-int8", "hnsw-int8"} {
-		e := opened(t, t.TempDir(), Options{Index: kind, ChunkTokens: 60, NoSync: true}, AutoHNSW)
+		e := opened(t, t.TempDir(), Options{Index: kind, ChunkTokens: 60, NoSync: true}, autoHNSW)
 		r := rand.New(rand.NewPCG(3, 4))
 		put(t, e, madeDocs(r, 0, 60)...)
 		ref := e.db.Acquire()

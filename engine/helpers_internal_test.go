@@ -148,7 +148,7 @@ func answers(t *testing.T, e *Engine, qs []Query) [][]score {
 		for _, f := range foundIn(t, e, ref.Value, q) {
 			ord := chunk.Ord(f.Ord)
 			if _, ok := ids[ord]; !ok {
-				d, err := ref.Value.View.Text(ord)
+				d, err := ref.Value.View.Text(t.Context(), ord)
 				if err != nil {
 					t.Fatalf("%+v: %v", q, err)
 				}
@@ -196,7 +196,7 @@ func closedForms() (qs []Query) {
 // likeFresh compares a database with one that was made at once of docs.
 func likeFresh(t *testing.T, when string, e *Engine, o Options, docs map[string]Document) {
 	t.Helper()
-	fresh := opened(t, t.TempDir(), o, AutoHNSW)
+	fresh := opened(t, t.TempDir(), o, autoHNSW)
 	defer closed(t, fresh)
 	var all []Document
 	for _, d := range docs {

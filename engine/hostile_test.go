@@ -59,7 +59,8 @@ func TestHostileManifest(t *testing.T) {
 		if _, err := b.Commit(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		size, err := st.DiskBytes()
+		parts, err := st.DiskSpace()
+		size := parts.Sum()
 		if err := errors.Join(err, st.Close()); err != nil {
 			t.Fatal(err)
 		}

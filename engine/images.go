@@ -269,12 +269,12 @@ func (e *Engine) acceptCodebook(record []byte, stored bool) error {
 
 // resolving is an encoder of references to the images of a state.
 func (e *Engine) resolving(s *state.State) encoder.Encoder {
-	return visual.NewReferences(e.enc, func(_ context.Context, name string) (encoder.Input, error) {
+	return visual.NewReferences(e.enc, func(ctx context.Context, name string) (encoder.Input, error) {
 		var ord uint64
 		if _, err := fmt.Sscan(name, &ord); err != nil {
 			return encoder.Input{}, fmt.Errorf("%w: no image %.80q", ErrInvalid, name)
 		}
-		d, err := s.View.Text(ord)
+		d, err := s.View.Text(ctx, ord)
 		if err != nil {
 			return encoder.Input{}, state.Missing(err)
 		}
@@ -297,12 +297,12 @@ func (e *Engine) wordWaiting(ctx context.Context) {
 
 // noteWaiting finds out whether a process ended between the commit of the codebook and the commits that give
 // earlier images their words. It looks at the oldest image, which gets them last.
-func (e *Engine) noteWaiting() error {
+func (e *Engine) noteWaiting(ctx context.Context) error {
 	if e.images == nil || e.images.words.Codebook() == nil {
 		return nil
 	}
 	for ord := range e.db.Present().Live.All {
-		d, err := e.st.Get(ord)
+		d, err := e.st.Get(ctx, ord)
 		if err != nil {
 			return errors.Join(err, e.db.Abandon())
 		}
@@ -324,7 +324,7 @@ func (e *Engine) wordStored(ctx context.Context) error {
 	}
 	ref.Release()
 	get := func(ord uint64) (*store.Document, error) {
-		d, err := e.st.Get(ord)
+		d, err := e.st.Get(ctx, ord)
 		if errors.Is(err, ErrNotFound) { // replaced since
 			return nil, nil
 		}

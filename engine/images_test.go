@@ -42,7 +42,7 @@ func photos(t *testing.T, n int) []Document {
 func (e *Engine) worded(t *testing.T) (with, without int) {
 	t.Helper()
 	for ord := range e.db.Present().Live.All {
-		d, err := e.st.Get(ord)
+		d, err := e.st.Get(t.Context(), ord)
 		if err != nil {
 			t.Fatal(err)
 		}

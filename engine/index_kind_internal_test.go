@@ -23,7 +23,7 @@ var onward = []struct {
 }{
 	{"reopened", func(_ *testing.T, dir string) string { return dir }},
 	{"restored", func(t *testing.T, dir string) string {
-		e := opened(t, dir, Options{}, AutoHNSW)
+		e := opened(t, dir, Options{}, autoHNSW)
 		defer closed(t, e)
 		var backup bytes.Buffer
 		if _, err := e.BackupTo(t.Context(), &backup); err != nil {
@@ -74,7 +74,7 @@ func kindOf(t *testing.T, e *Engine) string {
 func TestIndexIsKept(t *testing.T) {
 	t.Parallel()
 	const graphAbove = 20
-	for _, kind := range append(IndexKinds(), "") {
+	for _, kind := range append(indexKinds(), "") {
 		t.Run(cmp.Or(kind, "none"), func(t *testing.T) {
 			t.Parallel()
 			want := kind
@@ -122,7 +122,7 @@ func TestIndexIsChanged(t *testing.T) {
 	docs := madeDocs(rand.New(rand.NewPCG(5, 6)), 0, 10)
 	ask := func(kind, want string) {
 		t.Helper()
-		e := opened(t, dir, Options{Index: kind, NoSync: true}, AutoHNSW)
+		e := opened(t, dir, Options{Index: kind, NoSync: true}, autoHNSW)
 		defer closed(t, e)
 		put(t, e, docs...)
 		if got := kindOf(t, e); got != want {

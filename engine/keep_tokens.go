@@ -124,7 +124,7 @@ func (k *keeper) run(ctx context.Context) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		d, err := k.lacks(ord)
+		d, err := k.lacks(ctx, ord)
 		if err != nil {
 			return err
 		}
@@ -155,12 +155,12 @@ func (k *keeper) report(ctx context.Context) {
 }
 
 // lacks returns a version that must get codes, nil for others.
-func (k *keeper) lacks(ord uint64) (*store.Document, error) {
+func (k *keeper) lacks(ctx context.Context, ord uint64) (*store.Document, error) {
 	if k.before.Has(ord) { // its first chunk
 		k.rep.Already++
 		return nil, nil
 	}
-	d, err := k.e.st.Get(ord)
+	d, err := k.e.st.Get(ctx, ord)
 	if errors.Is(err, ErrNotFound) { // replaced since, and gone
 		return nil, nil
 	}
@@ -189,7 +189,7 @@ func (k *keeper) first(ctx context.Context) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		rows, err := k.e.st.Rows(ord)
+		rows, err := k.e.st.Rows(ctx, ord)
 		if err != nil && !errors.Is(err, ErrNotFound) {
 			return err
 		}
@@ -224,7 +224,7 @@ func (k *keeper) sample(ctx context.Context) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		d, err := k.lacks(k.ords[i])
+		d, err := k.lacks(ctx, k.ords[i])
 		if err != nil {
 			return err
 		}

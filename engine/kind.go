@@ -90,7 +90,7 @@ func (e *Engine) symbols(ctx context.Context, s *state.State, found []search.Fou
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		d, err := s.View.Text(chunk.Ord(found[i].Ord))
+		d, err := s.View.Text(ctx, chunk.Ord(found[i].Ord))
 		if err != nil {
 			return err
 		}
@@ -142,7 +142,7 @@ func (e *Engine) noteOf(ctx context.Context, s *state.State) (string, error) {
 		if err = ctx.Err(); err != nil {
 			return false
 		}
-		d, failed := s.View.Text(ord)
+		d, failed := s.View.Text(ctx, ord)
 		if err = failed; err != nil {
 			return false
 		}

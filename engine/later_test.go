@@ -16,6 +16,7 @@ import (
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/engine"
 	"github.com/lexsem/lexsem/engine/archive"
+	"github.com/lexsem/lexsem/engine/fusion"
 )
 
 // gated is an encoder that encodes no passage before the gate is open.
@@ -98,7 +99,7 @@ func TestWordsFirst(t *testing.T) {
 		if s.Waiting != s.Chunks || s.Chunks < 65 || s.FormatMajor != 5 {
 			t.Fatalf("%d of %d passages wait, format %d", s.Waiting, s.Chunks, s.FormatMajor)
 		}
-		for _, q := range []engine.Query{{Text: text(7), Mode: engine.ModeLexical}, {Text: text(7)}, {Text: text(7), Fusion: engine.Fusion{Kind: "rrf"}}, {Text: text(7), Fusion: engine.Fusion{Kind: "convex"}}, {Text: text(7), Variant: engine.VariantLocal}} {
+		for _, q := range []engine.Query{{Text: text(7), Mode: engine.ModeLexical}, {Text: text(7)}, {Text: text(7), Fusion: fusion.Options{Kind: "rrf"}}, {Text: text(7), Fusion: fusion.Options{Kind: "convex"}}, {Text: text(7), Variant: engine.VariantLocal}} {
 			r := search(t, e, q)
 			if len(r.Hits) == 0 || r.Hits[0].ID != "d7" || r.Hits[0].Cosine != 0 {
 				t.Fatalf("%+v: %+v", q, r.Hits)
@@ -290,7 +291,7 @@ func TestWordsFirstBeside(t *testing.T) {
 	}
 	all = append(all, engine.Document{ID: "all", Text: "dark matter: swift otter crosses cold river at night", WordsFirst: true}, engine.Document{ID: "none", Text: "dark matter of bread", WordsFirst: true})
 	add(t, e, all)
-	for _, q := range []engine.Query{{}, {Variant: "rlr"}, {Fusion: engine.Fusion{Kind: "convex"}}} {
+	for _, q := range []engine.Query{{}, {Variant: "rlr"}, {Fusion: fusion.Options{Kind: "convex"}}} {
 		q.Text = "swift otter crosses cold river night"
 		r := search(t, e, q)
 		if r.Trace.Waiting != 2 || r.Hits[0].Probability != 0 || len(r.Hits) < 6 || r.Hits[0].ID != "all" || slices.Contains(ids(r)[:5], "none") {

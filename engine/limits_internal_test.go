@@ -39,7 +39,7 @@ func TestWhereNearDuplicatesBegin(t *testing.T) {
 		{words(10, 20, 30), false},    // 26 of 38: .68
 		{words(5, 10, 20, 27), false}, // 24 of 40: .6
 	} {
-		e := opened(t, t.TempDir(), Options{NoSync: true}, AutoHNSW)
+		e := opened(t, t.TempDir(), Options{NoSync: true}, autoHNSW)
 		put(t, e, Document{ID: "a", Text: words()}, Document{ID: "b", Text: c.text}, Document{ID: "c", Text: "another matter altogether"})
 		r, err := e.Search(t.Context(), Query{Text: words(), Mode: ModeLexical, Collapse: true})
 		if err != nil || len(r.Hits) == 0 || (len(r.Hits) == 1) != c.want || (len(r.Hits[0].Duplicates) == 1) != c.want {
@@ -55,7 +55,7 @@ func TestWhereNearDuplicatesBegin(t *testing.T) {
 func TestCellsUnderAFilter(t *testing.T) {
 	t.Parallel()
 	o := Options{NoSync: true, ChunkTokens: 60}
-	e := opened(t, t.TempDir(), o, AutoHNSW)
+	e := opened(t, t.TempDir(), o, autoHNSW)
 	defer closed(t, e)
 	r := rand.New(rand.NewPCG(31, 32))
 	var docs []Document
@@ -74,7 +74,7 @@ func TestCellsUnderAFilter(t *testing.T) {
 	}
 	tokens := map[uint64][]int32{}
 	for ord := range s.Live.All {
-		rows, err := s.View.Rows(ord)
+		rows, err := s.View.Rows(t.Context(), ord)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -127,7 +127,7 @@ func TestCellsUnderAFilter(t *testing.T) {
 func TestDocumentsBesideAFitAreFresh(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	e := opened(t, dir, Options{NoSync: true}, AutoHNSW)
+	e := opened(t, dir, Options{NoSync: true}, autoHNSW)
 	r := rand.New(rand.NewPCG(33, 34))
 	put(t, e, madeDocs(r, 0, 120)...)
 	added := false
@@ -157,7 +157,7 @@ func TestDocumentsBesideAFitAreFresh(t *testing.T) {
 	removed(t, e, "d121")
 	check("a fresh one deleted", 5)
 	closed(t, e)
-	e = opened(t, dir, Options{NoSync: true}, AutoHNSW)
+	e = opened(t, dir, Options{NoSync: true}, autoHNSW)
 	check("reopened", 5)
 	closed(t, e)
 }
@@ -171,7 +171,7 @@ func TestSequenceAndLimit(t *testing.T) {
 	seen := map[uint64]string{}
 	seq := uint64(0)
 	for open := range 4 {
-		e := opened(t, dir, Options{NoSync: true}, AutoHNSW)
+		e := opened(t, dir, Options{NoSync: true}, autoHNSW)
 		for i := range 5 {
 			id := fmt.Sprint("d", open, "-", i)
 			d := made(r, 1)

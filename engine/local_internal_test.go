@@ -38,7 +38,7 @@ func localFresh(t *testing.T, s *state.State) *local.Bridges {
 	}
 	e = empty.Edit()
 	for ord := range s.Live.All {
-		rows, err := s.View.Rows(ord)
+		rows, err := s.View.Rows(t.Context(), ord)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -121,7 +121,7 @@ func TestLocalFollowsTheDatabase(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	o := Options{NoSync: true, Local: true, ChunkTokens: 60}
-	e := opened(t, dir, o, AutoHNSW)
+	e := opened(t, dir, o, autoHNSW)
 	r := rand.New(rand.NewPCG(4, 4))
 	put(t, e, madeDocs(r, 0, 900)...)
 	flushed(t, e)
@@ -140,17 +140,17 @@ func TestLocalFollowsTheDatabase(t *testing.T) {
 	flushed(t, e)
 	localFollows(t, e, "after 500", 3)
 	closed(t, e)
-	e = opened(t, dir, o, AutoHNSW)
+	e = opened(t, dir, o, autoHNSW)
 	change(500)
 	flushed(t, e)
 	localFollows(t, e, "after 1,000", 3)
 	crashed(t, e)
-	e = opened(t, dir, o, AutoHNSW)
+	e = opened(t, dir, o, autoHNSW)
 	flushed(t, e)
 	localFollows(t, e, "after replay", 3)
 	closed(t, e)
 	o.ReadOnly = true
-	e = opened(t, dir, o, AutoHNSW)
+	e = opened(t, dir, o, autoHNSW)
 	localFollows(t, e, "after reopening", 3)
 	closed(t, e)
 }
@@ -165,11 +165,11 @@ func TestLocalBesideSearches(t *testing.T) {
 	}
 	dir := t.TempDir()
 	o := Options{NoSync: true, Local: true}
-	e := opened(t, dir, o, AutoHNSW)
+	e := opened(t, dir, o, autoHNSW)
 	put(t, e, madeDocs(rand.New(rand.NewPCG(6, 6)), 0, 300)...)
 	flushed(t, e)
 	closed(t, e)
-	e = opened(t, dir, o, AutoHNSW)
+	e = opened(t, dir, o, autoHNSW)
 	defer closed(t, e)
 	workers := func() int {
 		ref := e.db.Acquire()
@@ -202,7 +202,7 @@ func crashed(t *testing.T, e *Engine) {
 // cell.
 func TestLocalIsBuiltOnDemand(t *testing.T) {
 	dir := t.TempDir()
-	e := opened(t, dir, Options{NoSync: true}, AutoHNSW)
+	e := opened(t, dir, Options{NoSync: true}, autoHNSW)
 	r := rand.New(rand.NewPCG(5, 5))
 	put(t, e, madeDocs(r, 0, 600)...)
 	flushed(t, e)
@@ -279,14 +279,14 @@ func TestLocalIsBuiltOnDemand(t *testing.T) {
 	localFollows(t, e, "with the fresh one", 2)
 	closed(t, e)
 	// They go on being there.
-	e = opened(t, dir, Options{NoSync: true}, AutoHNSW)
+	e = opened(t, dir, Options{NoSync: true}, autoHNSW)
 	localFollows(t, e, "reopened", 2)
 	closed(t, e)
 }
 
 func TestLocalVariantNames(t *testing.T) {
 	t.Parallel()
-	e := opened(t, t.TempDir(), Options{Local: true}, AutoHNSW)
+	e := opened(t, t.TempDir(), Options{Local: true}, autoHNSW)
 	defer closed(t, e)
 	flushed(t, e)
 	if r, err := e.Search(t.Context(), Query{Text: "anything", Variant: VariantLocal}); err != nil || len(r.Hits) != 0 {

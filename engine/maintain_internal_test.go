@@ -46,7 +46,7 @@ func busy(t *testing.T, e *Engine, task string) {
 func unlinked(e *Engine) int {
 	ref := e.db.Acquire()
 	defer ref.Release()
-	if graph, ok := ref.Value.Vectors.Keeper.(index.Linker); ok {
+	if graph, ok := ref.Value.Vectors.Index.(index.Linker); ok {
 		return graph.Unlinked()
 	}
 	return 0
@@ -63,8 +63,8 @@ func TestCloseEndsTheMaintainer(t *testing.T) {
 		slow          bool
 	}{
 		{"graph", 6000, 64, 4000, Options{NoSync: true}, func(e *Engine, s Stats) bool { return s.Index == "hnsw-int8" && unlinked(e) == 0 }, false},
-		{"local bridges", 8000, 256, AutoHNSW, Options{NoSync: true, Local: true}, func(_ *Engine, s Stats) bool { return s.Memory.Local > 0 }, false},
-		{"factor", 2500, 1024, AutoHNSW, Options{NoSync: true}, func(_ *Engine, s Stats) bool { return s.Maintenance.Stale == 0 }, true},
+		{"local bridges", 8000, 256, autoHNSW, Options{NoSync: true, Local: true}, func(_ *Engine, s Stats) bool { return s.Memory.Local > 0 }, false},
+		{"factor", 2500, 1024, autoHNSW, Options{NoSync: true}, func(_ *Engine, s Stats) bool { return s.Maintenance.Stale == 0 }, true},
 	} {
 		if c.slow && !trial.Long() {
 			continue
@@ -324,7 +324,7 @@ func commitsBesideLongWork(t *testing.T) map[string]int {
 func TestBatchThatEndsWhatItBegins(t *testing.T) {
 	dir := t.TempDir()
 	o := Options{NoSync: true, Local: true, ChunkTokens: 60}
-	e := opened(t, dir, o, AutoHNSW)
+	e := opened(t, dir, o, autoHNSW)
 	r := rand.New(rand.NewPCG(17, 18))
 	docs := map[string]Document{}
 	batch := func(ids ...int) {
@@ -350,13 +350,13 @@ func TestBatchThatEndsWhatItBegins(t *testing.T) {
 	batch(7, 3, 7, 3)
 	check("at once")
 	closed(t, e)
-	e = opened(t, dir, o, AutoHNSW)
+	e = opened(t, dir, o, autoHNSW)
 	batch(14, 1, 14, 7, 7, 14)
 	crashed(t, e)
-	e = opened(t, dir, o, AutoHNSW)
+	e = opened(t, dir, o, autoHNSW)
 	check("replayed")
 	closed(t, e)
-	e = opened(t, dir, o, AutoHNSW)
+	e = opened(t, dir, o, autoHNSW)
 	check("reopened")
 	closed(t, e)
 }
@@ -366,7 +366,7 @@ func TestBatchThatEndsWhatItBegins(t *testing.T) {
 func TestWhatFailsLeavesNothing(t *testing.T) {
 	t.Parallel()
 	for _, kind := range []string{"flat-int8", "hnsw-int8"} {
-		e := opened(t, t.TempDir(), Options{NoSync: true, ChunkTokens: 60, Index: kind}, AutoHNSW)
+		e := opened(t, t.TempDir(), Options{NoSync: true, ChunkTokens: 60, Index: kind}, autoHNSW)
 		r := rand.New(rand.NewPCG(19, 20))
 		docs := map[string]Document{}
 		for _, d := range madeDocs(r, 0, 50) {

@@ -76,7 +76,7 @@ func TestMaxMemory(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	o := Options{MaxMemoryMiB: boundMiB, NoSync: true}
-	e := opened(t, dir, o, AutoHNSW)
+	e := opened(t, dir, o, autoHNSW)
 	n := fill(t, e, 0, ofOwnWords)
 	if n < 200 {
 		t.Fatalf("%d documents were stored", n)
@@ -109,12 +109,12 @@ func TestMaxMemory(t *testing.T) {
 	}
 	// A database beyond its bound opens, answers, and takes deletions.
 	closed(t, e)
-	e = opened(t, dir, Options{NoSync: true}, AutoHNSW)
+	e = opened(t, dir, Options{NoSync: true}, autoHNSW)
 	if _, err := e.Add(t.Context(), ofOwnWords(n+100, 4000)); err != nil {
 		t.Fatal(err)
 	}
 	closed(t, e)
-	e = opened(t, dir, o, AutoHNSW)
+	e = opened(t, dir, o, autoHNSW)
 	if got := beside(statsNow(t, e)); got <= s.MaxMemory {
 		t.Fatalf("%d bytes are within the bound", got)
 	}
@@ -153,7 +153,7 @@ func TestMaxMemoryForegoesLocalBridges(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	o := Options{MaxMemoryMiB: boundMiB, NoSync: true, Local: true}
-	e := opened(t, dir, o, AutoHNSW)
+	e := opened(t, dir, o, autoHNSW)
 	if _, err := e.Add(t.Context(), ofOwnWords(0, 100)); err != nil {
 		t.Fatal(err)
 	}
@@ -169,7 +169,7 @@ func TestMaxMemoryForegoesLocalBridges(t *testing.T) {
 		t.Fatalf("rlr-local without local bridges: %+v, %v", r.Trace, err)
 	}
 	closed(t, e)
-	e = opened(t, dir, Options{NoSync: true, Local: true}, AutoHNSW)
+	e = opened(t, dir, Options{NoSync: true, Local: true}, autoHNSW)
 	if s := statsNow(t, e); s.Memory.Local == 0 || s.Documents != n || s.MaxMemory != 0 || len(s.Foregone) != 0 {
 		t.Fatalf("without a bound: %+v", s)
 	}
@@ -197,7 +197,7 @@ func TestMaxMemoryOptions(t *testing.T) {
 func TestMaxMemoryForegoesGraph(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	e := opened(t, dir, Options{NoSync: true, TokenStates: TokenStatesOff}, AutoHNSW)
+	e := opened(t, dir, Options{NoSync: true, TokenStates: TokenStatesOff}, autoHNSW)
 	const n = 6000
 	if _, err := e.Add(t.Context(), alike(0, n)); err != nil {
 		t.Fatal(err)
@@ -220,7 +220,7 @@ func TestMaxMemoryForegoesGraph(t *testing.T) {
 func TestMaxMemoryOfTokenStates(t *testing.T) {
 	defer func(was int64) { mostTokenBytes = was }(mostTokenBytes)
 	mostTokenBytes = 2 << 20
-	e := opened(t, t.TempDir(), Options{NoSync: true, TokenStates: TokenStatesAuto, MaxMemoryMiB: leastStoreMiB + 4}, AutoHNSW)
+	e := opened(t, t.TempDir(), Options{NoSync: true, TokenStates: TokenStatesAuto, MaxMemoryMiB: leastStoreMiB + 4}, autoHNSW)
 	n := fill(t, e, 0, alike)
 	s := statsNow(t, e)
 	if k := s.TokenStates; k.Chunks == 0 || k.Chunks == n || k.Bytes < mostTokenBytes || k.Bytes > mostTokenBytes*5/4 || s.Memory.Tokens > s.MaxMemory/10 {

@@ -190,10 +190,10 @@ func TestLengthsRefuse(t *testing.T) {
 		"rlr":           {query(engine.Query{Variant: "rlr"}), []string{"variant rlr", "metric l2", "cosine", "leave the variant out"}},
 		"local bridges": {query(engine.Query{Variant: engine.VariantLocal, Mode: engine.ModeDense}), []string{"rlr-local", "l2"}},
 		"a bridge":      {query(engine.Query{Variant: "rlr+slr"}), []string{"rlr+slr"}},
-		"calibrated":    {query(engine.Query{Fusion: engine.Fusion{Kind: fusion.Calibrated}}), []string{"fusion calibrated", "use fusion rrf"}},
-		"convex":        {query(engine.Query{Fusion: engine.Fusion{Kind: fusion.Convex}}), []string{"fusion convex", "use fusion rrf"}},
-		"a weight":      {query(engine.Query{Fusion: engine.Fusion{Beta: 0.2}}), []string{"weights of scores", "use fusion rrf"}},
-		"tokens":        {query(engine.Query{Mode: engine.ModeDense, Fusion: engine.Fusion{Tokens: 1}}), []string{"weights of scores"}},
+		"calibrated":    {query(engine.Query{Fusion: fusion.Options{Kind: fusion.Calibrated}}), []string{"fusion calibrated", "use fusion rrf"}},
+		"convex":        {query(engine.Query{Fusion: fusion.Options{Kind: fusion.Convex}}), []string{"fusion convex", "use fusion rrf"}},
+		"a weight":      {query(engine.Query{Fusion: fusion.Options{Beta: 0.2}}), []string{"weights of scores", "use fusion rrf"}},
+		"tokens":        {query(engine.Query{Mode: engine.ModeDense, Fusion: fusion.Options{Tokens: 1}}), []string{"weights of scores"}},
 		"explain": {func() error {
 			_, err := e.Explain(t.Context(), engine.Query{Text: text(1), Variant: "rlr"}, "d1")
 			return err
@@ -223,7 +223,7 @@ func TestLengthsRefuse(t *testing.T) {
 			}
 		}
 	}
-	for _, q := range []engine.Query{{Variant: engine.VariantNone}, {Fusion: engine.Fusion{Kind: fusion.RRF}}, {Mode: engine.ModeLexical}, {Mode: engine.ModeDense, Variant: "dense"}} {
+	for _, q := range []engine.Query{{Variant: engine.VariantNone}, {Fusion: fusion.Options{Kind: fusion.RRF}}, {Mode: engine.ModeLexical}, {Mode: engine.ModeDense, Variant: "dense"}} {
 		if err := query(q)(); err != nil {
 			t.Errorf("%+v: %v", q, err)
 		}

@@ -34,7 +34,7 @@ import (
 // Cost: little if the snapshots of derived state are up to date. Otherwise Open replays the later commits or, without
 // usable snapshots, scans all vectors.
 func Open(ctx context.Context, dir string, enc encoder.Encoder, o Options) (*Engine, error) {
-	return open(ctx, dir, enc, o, AutoHNSW)
+	return open(ctx, dir, enc, o, autoHNSW)
 }
 
 func open(ctx context.Context, dir string, enc encoder.Encoder, o Options, graphAbove int) (*Engine, error) {
@@ -86,7 +86,7 @@ func folderOf(dir string, o Options) (string, func() error, error) {
 
 func openIn(ctx context.Context, dir string, enc encoder.Encoder, o Options, graphAbove int) (*Engine, error) {
 	if o.MustExist || o.ReadOnly || !o.InMemory && enc == nil && o.Dim == 0 && o.OpenEncoder == nil {
-		if ok, err := store.Exists(dir); err != nil {
+		if ok, err := store.Folder(dir).Exists(); err != nil {
 			return nil, err
 		} else if !ok {
 			return nil, fmt.Errorf("database %s: %w", dir, ErrNoDatabase)
@@ -209,7 +209,7 @@ func (e *Engine) start(ctx context.Context) error {
 		err = e.checkTerms()
 	}
 	if err == nil {
-		err = e.noteWaiting()
+		err = e.noteWaiting(ctx)
 	}
 	if err == nil {
 		err = e.keepIndex(ctx)

@@ -40,7 +40,8 @@ type Options struct {
 	// AcceptModel names a model whose vectors may differ from the stored ones, such as an API that never returns
 	// the same vector twice. The engine then does not compare vectors, and logs a warning.
 	AcceptModel string
-	// Index is the kind of vector index, one of IndexKinds; "" means the database's own, and "auto" for a new one.
+	// Index is the kind of vector index, one of index.Kinds, or "auto": "flat-int8" (exact) up to
+	// 50,000 vectors, "hnsw-int8" (approximate) above. "" means the database's own, and "auto" for a new one.
 	// docs/guide.md compares the kinds. "hnsw-compact" keeps vectors added since Open in memory until Close.
 	Index string
 	// Language of the texts selects stemming and stop words: an ISO 639-1 code such as "en", or "none" for none. A text in
@@ -124,13 +125,12 @@ func (o Options) partBytes() int64 {
 	return int64(o.MaxMemoryMiB-max(leastStoreMiB, o.storeMiB())) << 20
 }
 
-// AutoHNSW is the number of vectors above which the default index is a graph. An exact scan of fewer vectors takes less
+// autoHNSW is the number of vectors above which the default index is a graph. An exact scan of fewer vectors takes less
 // time than encoding the query.
-const AutoHNSW = 50_000
+const autoHNSW = 50_000
 
-// IndexKinds returns the values of Options.Index, except "". The first, "auto", chooses by the number of vectors:
-// "flat-int8" (exact) up to AutoHNSW, "hnsw-int8" (approximate) above.
-func IndexKinds() []string { return append([]string{state.IndexAuto}, index.Kinds()...) }
+// indexKinds returns the values of Options.Index, except "".
+func indexKinds() []string { return append([]string{state.IndexAuto}, index.Kinds()...) }
 
 // Validate reports all fields that are out of range, joined into one error.
 func (o Options) Validate() error {
@@ -138,8 +138,8 @@ func (o Options) Validate() error {
 	if o.Dim < 0 || o.Dim > store.MaxDim {
 		errs = append(errs, fmt.Errorf("%w: dimension %d; use 1 to %d, or 0 with an encoder", ErrInvalid, o.Dim, store.MaxDim))
 	}
-	if o.Index != "" && !slices.Contains(IndexKinds(), o.Index) {
-		errs = append(errs, fmt.Errorf("%w: index %q; use one of %s, or leave it empty", ErrInvalid, o.Index, strings.Join(IndexKinds(), ", ")))
+	if o.Index != "" && !slices.Contains(indexKinds(), o.Index) {
+		errs = append(errs, fmt.Errorf("%w: index %q; use one of %s, or leave it empty", ErrInvalid, o.Index, strings.Join(indexKinds(), ", ")))
 	}
 	if _, err := metric.Of(o.Metric); err != nil {
 		errs = append(errs, err)

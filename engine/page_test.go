@@ -86,7 +86,7 @@ func TestPagesEnd(t *testing.T) {
 		return make([]float64, len(texts)), nil
 	}), 20)
 	for name, q := range map[string]engine.Query{
-		"calibrated": {}, "rrf": {Fusion: engine.Fusion{Kind: fusion.RRF}}, "convex": {Fusion: engine.Fusion{Kind: fusion.Convex}}, "chunks": {PerChunk: true}, "collapse": {Collapse: true},
+		"calibrated": {}, "rrf": {Fusion: fusion.Options{Kind: fusion.RRF}}, "convex": {Fusion: fusion.Options{Kind: fusion.Convex}}, "chunks": {PerChunk: true}, "collapse": {Collapse: true},
 		"dense": {Mode: engine.ModeDense}, "lexical": {Mode: engine.ModeLexical}, "reranked": {}, "filtered": {Filter: filter.Lt("n", 40)},
 	} {
 		var db engine.Database = e

@@ -19,7 +19,7 @@ import (
 // TestVerifyProves plants in one derived part after the other what fits together and
 // is not what the documents make. Verify finds each, and names the part.
 func TestVerifyProves(t *testing.T) {
-	e := opened(t, t.TempDir(), Options{ChunkTokens: 60, Local: true, NoSync: true}, AutoHNSW)
+	e := opened(t, t.TempDir(), Options{ChunkTokens: 60, Local: true, NoSync: true}, autoHNSW)
 	defer closed(t, e)
 	put(t, e, madeDocs(rand.New(rand.NewPCG(1, 1)), 0, 300)...)
 	removed(t, e, "d5", "d6")
@@ -39,7 +39,7 @@ func TestVerifyProves(t *testing.T) {
 		t.Fatal(err)
 	}
 	id, other := chunk.ID(ord, 1), chunk.ID(ord, 2)
-	rows, err := e.st.Rows(ord)
+	rows, err := e.st.Rows(t.Context(), ord)
 	if err != nil || len(rows) < 3 {
 		t.Fatal(len(rows), err)
 	}
@@ -97,7 +97,7 @@ func TestVerifyProves(t *testing.T) {
 			return nil
 		}},
 		{"sums", func() func() { // other tokens, in all that it counts by
-			end, err := e.st.Rows(last)
+			end, err := e.st.Rows(t.Context(), last)
 			done(err)
 			x := s.Sums.Edit()
 			done(x.RemoveAll([]uint64{chunk.ID(last, 0)}, [][]float32{end[0].Vector}, [][]int32{end[0].Tokens}))
@@ -168,7 +168,7 @@ func TestVerifyProves(t *testing.T) {
 func TestSelfRecallCanFail(t *testing.T) {
 	t.Parallel()
 	for _, kind := range []string{index.KindFlat, index.KindFlatInt8} {
-		e := opened(t, t.TempDir(), Options{Index: kind, NoSync: true}, AutoHNSW)
+		e := opened(t, t.TempDir(), Options{Index: kind, NoSync: true}, autoHNSW)
 		put(t, e, madeDocs(rand.New(rand.NewPCG(1, 1)), 0, 50)...)
 		flushed(t, e)
 		s := e.db.Present()
@@ -190,7 +190,7 @@ func TestSelfRecallCanFail(t *testing.T) {
 		closed(t, e)
 	}
 	// The only document is found whatever its vector is: that is not enough.
-	e := opened(t, t.TempDir(), Options{NoSync: true}, AutoHNSW)
+	e := opened(t, t.TempDir(), Options{NoSync: true}, autoHNSW)
 	defer closed(t, e)
 	put(t, e, made(rand.New(rand.NewPCG(1, 1)), 1))
 	flushed(t, e)
@@ -214,7 +214,7 @@ func TestSelfRecallCanFail(t *testing.T) {
 func TestExactRecallCanFail(t *testing.T) {
 	t.Parallel()
 	for _, metric := range []string{index.Dot, index.L2} {
-		e := opened(t, t.TempDir(), Options{Metric: metric, NoSync: true}, AutoHNSW)
+		e := opened(t, t.TempDir(), Options{Metric: metric, NoSync: true}, autoHNSW)
 		r := rand.New(rand.NewPCG(1, 1))
 		docs := madeDocs(r, 0, 50)
 		for i := range docs {
@@ -265,7 +265,7 @@ func TestVerifyEndsAtOnce(t *testing.T) {
 	if trial.Long() {
 		n, bound, rounds = 30_000, 10*time.Millisecond, 200
 	}
-	for _, graph := range []int{AutoHNSW, 500} {
+	for _, graph := range []int{autoHNSW, 500} {
 		e := opened(t, t.TempDir(), Options{Local: true, NoSync: true}, graph)
 		put(t, e, madeDocs(rand.New(rand.NewPCG(1, 1)), 0, n)...)
 		flushed(t, e)

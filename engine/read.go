@@ -38,7 +38,7 @@ func (e *Engine) List(ctx context.Context, f Filter, after string) iter.Seq2[Doc
 			for ord, err := range l.byID(ctx, after) {
 				var d *store.Document
 				if err == nil {
-					d, err = l.view.Get(ord)
+					d, err = l.view.Get(ctx, ord)
 					err = state.Missing(err)
 				}
 				if !yield(d, err) || err != nil {
@@ -123,7 +123,7 @@ func (l list) sorted(ctx context.Context, after string) iter.Seq2[uint64, error]
 	return func(yield func(uint64, error) bool) {
 		ords := make(map[string]uint64, l.n)
 		var at uint64
-		for d, err := range l.records(ctx, func(ord uint64) (*store.Document, error) { at = ord; return l.view.Text(ord) }) {
+		for d, err := range l.records(ctx, func(ctx context.Context, ord uint64) (*store.Document, error) { at = ord; return l.view.Text(ctx, ord) }) {
 			if err != nil {
 				yield(0, err)
 				return
@@ -205,7 +205,7 @@ func (e *Engine) list(ctx context.Context, f Filter) (l list, err error) {
 
 // records yields the records that read returns from the view. While the loop's body runs, no call of the
 // engine is in progress, so the body may close the database.
-func (l list) records(ctx context.Context, read func(ord uint64) (*store.Document, error)) iter.Seq2[*store.Document, error] {
+func (l list) records(ctx context.Context, read func(ctx context.Context, ord uint64) (*store.Document, error)) iter.Seq2[*store.Document, error] {
 	ctx = calls.Promptly(ctx)
 	return func(yield func(*store.Document, error) bool) {
 		for ord := range l.live {
@@ -215,7 +215,7 @@ func (l list) records(ctx context.Context, read func(ord uint64) (*store.Documen
 			err := ctx.Err()
 			var d *store.Document
 			if err == nil {
-				d, err = read(ord)
+				d, err = read(ctx, ord)
 				err = state.Missing(err)
 			}
 			if !yield(d, err) || err != nil {
@@ -240,7 +240,7 @@ func (e *Engine) Get(ctx context.Context, id string) (_ Document, err error) {
 	if err != nil {
 		return Document{}, err
 	}
-	d, err := s.View.Get(ord)
+	d, err := s.View.Get(ctx, ord)
 	if err != nil {
 		return Document{}, state.Missing(err)
 	}

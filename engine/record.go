@@ -93,7 +93,7 @@ func (e *Engine) reuse(ctx context.Context, view *store.View, r *record, b broug
 	if r.stored = ok; err != nil || !ok {
 		return err
 	}
-	d, err := view.Text(ord)
+	d, err := view.Text(ctx, ord)
 	if errors.Is(state.Missing(err), ErrCorrupt) {
 		return nil // the record takes its place
 	}
@@ -120,7 +120,7 @@ func (e *Engine) reuse(ctx context.Context, view *store.View, r *record, b broug
 	if !slices.EqualFunc(d.Rows, r.Rows, func(a, b store.Row) bool { return a.Start == b.Start && a.End == b.End }) {
 		return nil
 	}
-	rows, err := wholeRows(view, ord, d)
+	rows, err := wholeRows(ctx, view, ord, d)
 	if rows == nil || err != nil {
 		return err
 	}
@@ -153,7 +153,7 @@ func (e *Engine) reusePassages(ctx context.Context, view *store.View, ord uint64
 	if err := e.cut(ctx, r); err != nil {
 		return err
 	}
-	rows, err := wholeRows(view, ord, d)
+	rows, err := wholeRows(ctx, view, ord, d)
 	if rows == nil || err != nil {
 		return err
 	}
@@ -183,8 +183,8 @@ func (e *Engine) reusePassages(ctx context.Context, view *store.View, ord uint64
 
 // wholeRows returns the rows of a stored version d. It returns nil if they are damaged, and nothing is then
 // reused.
-func wholeRows(view *store.View, ord uint64, d *store.Document) ([]store.Row, error) {
-	rows, err := view.Rows(ord)
+func wholeRows(ctx context.Context, view *store.View, ord uint64, d *store.Document) ([]store.Row, error) {
+	rows, err := view.Rows(ctx, ord)
 	if errors.Is(state.Missing(err), ErrCorrupt) || err == nil && len(rows) != len(d.Rows) {
 		return nil, nil
 	}

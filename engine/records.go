@@ -31,7 +31,7 @@ func (e *Engine) Records(ctx context.Context, after uint64) iter.Seq2[Record, er
 		defer l.view.Close()
 		l.met = func(ord uint64) bool { return ord > after }
 		var at uint64
-		for d, err := range l.records(ctx, func(ord uint64) (*store.Document, error) { at = ord; return l.view.Get(ord) }) {
+		for d, err := range l.records(ctx, func(ctx context.Context, ord uint64) (*store.Document, error) { at = ord; return l.view.Get(ctx, ord) }) {
 			var r Record
 			if err == nil && d.Deferred() {
 				err = fmt.Errorf("%w: document %q has no vector yet; wait until background work has made it (Flush)", ErrInvalid, fault.Clip(d.ID))

@@ -38,7 +38,7 @@ type ReembedReport struct {
 //
 // Other processes may search and write meanwhile: Reembed waits for them and includes their changes. It opens the old
 // database only for moments. After an error or a kill the same call continues and repeats at most 256 documents.
-// store.DropNext removes an interrupted attempt.
+// store.Folder.DropNext removes an interrupted attempt.
 //
 // It uses these fields of o: AcceptModel, Alpha, ChunkOverlap, ChunkTokens, Index, Lambda, Local, Logger,
 // MaxMemoryMiB, MemoryMiB, NoSync, Progress, TokenBits, TokenPool and TokenStates ("" means as in the old database,
@@ -53,7 +53,7 @@ func Reembed(ctx context.Context, dir string, enc encoder.Encoder, o Options) (R
 	if err != nil {
 		return ReembedReport{}, err
 	}
-	if ok, err := store.Exists(dir); err != nil {
+	if ok, err := store.Folder(dir).Exists(); err != nil {
 		return ReembedReport{}, err
 	} else if !ok {
 		return ReembedReport{}, fmt.Errorf("database %s: %w", dir, ErrNoDatabase)
@@ -209,7 +209,7 @@ func (r *reembedder) run(ctx context.Context) (err error) {
 // takeOver moves the completed database into place. If another process opened the database first, that
 // process has done so.
 func (r *reembedder) takeOver() error {
-	if err := store.TakeOver(r.dir); err != nil && !errors.Is(err, ErrLocked) {
+	if err := store.Folder(r.dir).TakeOver(); err != nil && !errors.Is(err, ErrLocked) {
 		return err
 	}
 	return nil
@@ -262,20 +262,20 @@ func (r *reembedder) start(ctx context.Context) (err error) {
 	o.Dim, o.ReadOnly, o.MustExist, o.Metric, o.Language, o.Progress = 0, false, false, old.Metric, old.Language, r.heard
 	o.Local = o.Local || state.SavedLocal(r.dir)
 	r.rep.Local = o.Local
-	next := store.NextDir(r.dir)
-	there, err := store.Exists(next)
+	next := store.Folder(r.dir).Next()
+	there, err := store.Folder(next).Exists()
 	if err != nil {
 		return err
 	}
 	defer func() {
 		if err != nil && !there { // nothing was encoded
-			err = errors.Join(err, store.DropNext(r.dir))
+			err = errors.Join(err, store.Folder(r.dir).DropNext())
 		}
 	}()
 	if r.next, err = Open(ctx, next, r.enc, o); err != nil {
 		var other *encoder.MismatchError
 		if errors.As(err, &other) {
-			err = fmt.Errorf("a change to %s is under way: go on with that model, or drop what was encoded (store.DropNext): %w", other.Want.Model, err)
+			err = fmt.Errorf("a change to %s is under way: go on with that model, or drop what was encoded (store.Folder.DropNext): %w", other.Want.Model, err)
 		}
 		return err
 	}
@@ -295,7 +295,7 @@ func (r *reembedder) begin(ctx context.Context, at store.Source) error {
 	if found == nil && r.rep.Found == 0 {
 		return r.note(ctx, at)
 	}
-	refuse := fmt.Errorf("%w: what lies in %s was not encoded from database %s as it is; drop it (store.DropNext)", ErrInvalid, r.next.dir, r.dir)
+	refuse := fmt.Errorf("%w: what lies in %s was not encoded from database %s as it is; drop it (store.Folder.DropNext)", ErrInvalid, r.next.dir, r.dir)
 	if found == nil || found.UUID != at.UUID || found.Seq > at.Seq {
 		return refuse
 	}

@@ -87,7 +87,7 @@ func TestKillReembed(t *testing.T) {
 	if _, err := engine.Reembed(t.Context(), dir, encoder.NewHash(32), engine.Options{}); err == nil || !strings.Contains(err.Error(), "already") {
 		t.Errorf("the same again: %v", err)
 	}
-	if there, err := store.Exists(store.NextDir(dir)); there || err != nil {
+	if there, err := store.Folder(store.Folder(dir).Next()).Exists(); there || err != nil {
 		t.Errorf("the folder of the new database is left: %v", err)
 	}
 }

@@ -326,7 +326,7 @@ func TestReembedRefuses(t *testing.T) {
 		if !errors.Is(err, want) || !strings.Contains(fmt.Sprint(err), words) {
 			t.Errorf("%+v, %v; want %v, %q", rep, err, want, words)
 		}
-		if _, err := os.Stat(store.NextDir(dir)); !errors.Is(err, os.ErrNotExist) {
+		if _, err := os.Stat(store.Folder(dir).Next()); !errors.Is(err, os.ErrNotExist) {
 			t.Errorf("something is left: %v", err)
 		}
 	}
@@ -374,7 +374,7 @@ func TestReembedToAnother(t *testing.T) {
 			if _, err := e.Reembed(t.Context(), encoder.NewHash(32), engine.Options{}); !errors.Is(err, engine.ErrLocked) {
 				t.Errorf("a second one: %v", err)
 			}
-			if err := store.DropNext(dir); !errors.Is(err, engine.ErrLocked) {
+			if err := store.Folder(dir).DropNext(); !errors.Is(err, engine.ErrLocked) {
 				t.Errorf("dropped while it runs: %v", err)
 			}
 			return nil
@@ -390,7 +390,7 @@ func TestReembedToAnother(t *testing.T) {
 	if exportOf(t, e) != before {
 		t.Fatal("the old database has changed")
 	}
-	if err := store.DropNext(dir); err != nil {
+	if err := store.Folder(dir).DropNext(); err != nil {
 		t.Fatal(err)
 	}
 	if rep, err := e.Reembed(t.Context(), encoder.NewHash(16), engine.Options{NoSync: true}); err != nil || rep.Found != 0 || rep.Documents != 600 {
@@ -422,7 +422,7 @@ func TestReembedOfAnotherPast(t *testing.T) {
 	e = openWith(t, other, hash(t), engine.Options{})
 	add(t, e, docs(0, 600))
 	closeIt(t, e)
-	if err := os.Rename(store.NextDir(dir), store.NextDir(other)); err != nil {
+	if err := os.Rename(store.Folder(dir).Next(), store.Folder(other).Next()); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := engine.Reembed(t.Context(), other, encoder.NewHash(32), engine.Options{}); !errors.Is(err, engine.ErrInvalid) || !strings.Contains(err.Error(), "drop") {

@@ -87,7 +87,7 @@ func (e *Engine) written(ctx context.Context, s *state.State, term int) (words [
 	}
 	name := s.Words.Term(term)
 	for _, id := range ids {
-		d, err := s.View.Text(chunk.Ord(id))
+		d, err := s.View.Text(ctx, chunk.Ord(id))
 		if err != nil {
 			return nil, state.Missing(err)
 		}

@@ -31,8 +31,8 @@ func ways() map[string]engine.Query {
 			all[mode+"/rlr"] = engine.Query{Mode: mode, Variant: "rlr"}
 		}
 	}
-	all["rrf"] = engine.Query{Fusion: engine.Fusion{Kind: fusion.RRF}}
-	all["convex"] = engine.Query{Fusion: engine.Fusion{Kind: fusion.Convex}}
+	all["rrf"] = engine.Query{Fusion: fusion.Options{Kind: fusion.RRF}}
+	all["convex"] = engine.Query{Fusion: fusion.Options{Kind: fusion.Convex}}
 	return all
 }
 

@@ -26,7 +26,7 @@ func TestSnapshotsOfDifferentCommits(t *testing.T) {
 	r := rand.New(rand.NewPCG(11, 12))
 	docs := map[string]Document{}
 	behind := t.TempDir()
-	e := opened(t, behind, o, AutoHNSW)
+	e := opened(t, behind, o, autoHNSW)
 	change := func(lo, hi int) {
 		for _, d := range madeDocs(r, lo, hi) {
 			docs[d.ID] = d
@@ -35,7 +35,7 @@ func TestSnapshotsOfDifferentCommits(t *testing.T) {
 	}
 	change(0, 250)
 	closed(t, e)
-	e = opened(t, behind, o, AutoHNSW)
+	e = opened(t, behind, o, autoHNSW)
 	change(200, 300)
 	change(290, 310)
 	for _, i := range []int{3, 14, 205, 280, 309} {
@@ -52,15 +52,15 @@ func TestSnapshotsOfDifferentCommits(t *testing.T) {
 		return to
 	}
 	saved := copyTo(behind) // gives the newer snapshots
-	e = opened(t, saved, o, AutoHNSW)
+	e = opened(t, saved, o, autoHNSW)
 	flushed(t, e)
 	closed(t, e)
-	e = opened(t, behind, o, AutoHNSW)
+	e = opened(t, behind, o, autoHNSW)
 	change(270, 330)
 	delete(docs, "d7")
 	removed(t, e, "d7")
 	crashed(t, e)
-	e = opened(t, copyTo(behind), o, AutoHNSW)
+	e = opened(t, copyTo(behind), o, autoHNSW)
 	likeFresh(t, "replayed", e, o, docs)
 	localFollows(t, e, "replayed", 2)
 	want := answers(t, e, probing)
@@ -103,7 +103,7 @@ func TestSnapshotsOfDifferentCommits(t *testing.T) {
 		var log bytes.Buffer
 		o := o
 		o.Logger = slog.New(slog.NewTextHandler(&log, nil))
-		e := opened(t, dir, o, AutoHNSW)
+		e := opened(t, dir, o, autoHNSW)
 		if strings.Contains(log.String(), "made anew") {
 			t.Errorf("%s: %s", what, &log)
 		}
@@ -133,7 +133,7 @@ func wanted(want [][]score, qs []Query) (some [][]score) {
 func TestStraySnapshots(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	e := opened(t, dir, Options{}, AutoHNSW)
+	e := opened(t, dir, Options{}, autoHNSW)
 	put(t, e, madeDocs(rand.New(rand.NewPCG(31, 32)), 0, 20)...)
 	closed(t, e)
 	derived := func(name string) string { return filepath.Join(dir, "derived", name+".snap") }
@@ -163,7 +163,7 @@ func TestStraySnapshots(t *testing.T) {
 				t.Errorf("%+v", p)
 			}
 		},
-	}, AutoHNSW)
+	}, autoHNSW)
 	if got := e.db.Present().Vectors.Kind; got != "flat-int8" || strings.Count(log.String(), "made anew") != 1 {
 		t.Errorf("%s is searched; %s", got, &log)
 	}

@@ -14,7 +14,7 @@ import (
 // taken over for the text.
 func TestReuseOfOtherMedia(t *testing.T) {
 	t.Parallel()
-	e := opened(t, t.TempDir(), Options{}, AutoHNSW)
+	e := opened(t, t.TempDir(), Options{}, autoHNSW)
 	defer closed(t, e)
 	put(t, e, madeDocs(rand.New(rand.NewPCG(1, 1)), 1, 3)...)
 	all := recordsOf(t, e)

@@ -107,7 +107,7 @@ func (e *Engine) result(ctx context.Context, r *search.Run, found []search.Found
 		return Result{}, err
 	}
 	for i := 0; i < len(hits) && r.Q.Places; i++ {
-		d, err := r.S.View.Text(chunk.Ord(found[i].Ord))
+		d, err := r.S.View.Text(ctx, chunk.Ord(found[i].Ord))
 		if err != nil {
 			return Result{}, state.Missing(err)
 		}
@@ -262,7 +262,7 @@ func examples(ctx context.Context, s *state.State, id string) ([]search.Example,
 	if err != nil {
 		return nil, err
 	}
-	d, err := s.View.Get(ord)
+	d, err := s.View.Get(ctx, ord)
 	if err != nil {
 		return nil, state.Missing(err)
 	}
@@ -296,7 +296,7 @@ func (e *Engine) join(ctx context.Context, s *state.State, found []search.Found,
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		d, err := s.View.Text(chunk.Ord(f.Ord))
+		d, err := s.View.Text(ctx, chunk.Ord(f.Ord))
 		if err != nil {
 			return nil, fmt.Errorf("reading hit %d: %w", i+1, state.Missing(err))
 		}
@@ -315,7 +315,7 @@ func (e *Engine) join(ctx context.Context, s *state.State, found []search.Found,
 			if err := ctx.Err(); err != nil {
 				return nil, err
 			}
-			other, err := s.View.Text(ord)
+			other, err := s.View.Text(ctx, ord)
 			if err != nil {
 				return nil, fmt.Errorf("reading a duplicate of hit %d: %w", i+1, state.Missing(err))
 			}

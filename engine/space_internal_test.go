@@ -84,7 +84,7 @@ func TestOneBasis(t *testing.T) {
 	for name, docs := range map[string][]Document{
 		"many": madeDocs(rand.New(rand.NewPCG(9, 9)), 0, 1100), "few": madeDocs(rand.New(rand.NewPCG(9, 9)), 0, 60),
 	} {
-		e := opened(t, t.TempDir(), keptOptions, AutoHNSW)
+		e := opened(t, t.TempDir(), keptOptions, autoHNSW)
 		put(t, e, docs...)
 		codedAll(t, name, e)
 		if n := e.st.BasisCount(); n != 1 {
@@ -99,7 +99,7 @@ func TestOneBasis(t *testing.T) {
 func TestOlderTokenFiles(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	e := opened(t, dir, keptOptions, AutoHNSW)
+	e := opened(t, dir, keptOptions, autoHNSW)
 	put(t, e, madeDocs(rand.New(rand.NewPCG(9, 9)), 0, 300)...)
 	put(t, e, madeDocs(rand.New(rand.NewPCG(9, 8)), 0, 40)...) // which takes the first versions away
 	flushed(t, e)
@@ -108,7 +108,7 @@ func TestOlderTokenFiles(t *testing.T) {
 	var ids []uint64
 	var codes [][]byte
 	for ord := uint64(1); ord < s.Limit; ord++ {
-		if d, err := s.View.Get(ord); err == nil {
+		if d, err := s.View.Get(t.Context(), ord); err == nil {
 			for i, r := range d.Rows {
 				ids, codes = append(ids, chunk.ID(ord, i)), append(codes, r.Codes)
 			}
@@ -169,7 +169,7 @@ func TestOlderTokenFiles(t *testing.T) {
 		var log bytes.Buffer
 		o := keptOptions
 		o.Logger = slog.New(slog.NewTextHandler(&log, nil))
-		e = opened(t, dir, o, AutoHNSW)
+		e = opened(t, dir, o, autoHNSW)
 		if strings.Contains(log.String(), "made anew") {
 			t.Errorf("%s: the list was not read: %s", way, log.String())
 		}

@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/engine/fusion"
 	"github.com/lexsem/lexsem/engine/internal/intake"
 	"github.com/lexsem/lexsem/engine/internal/span"
 )
@@ -37,7 +38,7 @@ var spanDocs = map[string]struct {
 
 func spanned(t *testing.T, o Options) *Engine {
 	t.Helper()
-	e := opened(t, t.TempDir(), o, AutoHNSW)
+	e := opened(t, t.TempDir(), o, autoHNSW)
 	t.Cleanup(func() { closed(t, e) })
 	put(t, e, madeDocs(rand.New(rand.NewPCG(1, 2)), 0, 80)...)
 	for id, c := range spanDocs {
@@ -95,7 +96,7 @@ func TestSpansWithin(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			e := spanned(t, o)
 			qs := []Query{{Text: "which unit speaks of x1 and y2", PerChunk: true}, {Text: "天気", Mode: ModeLexical}, {Text: "w3 speaks of x4"}, {Text: "the"},
-				{Text: "absent everywhere", Mode: ModeDense}, {Text: "y1200 on z4", Mode: ModeDense, Fusion: Fusion{Tokens: 1}, Offset: 3}}
+				{Text: "absent everywhere", Mode: ModeDense}, {Text: "y1200 on z4", Mode: ModeDense, Fusion: fusion.Options{Tokens: 1}, Offset: 3}}
 			some, none := 0, 0
 			for i := range qs {
 				qs[i].K, qs[i].Spans = 60, true
@@ -210,7 +211,7 @@ func (s shifted) Tokenize(r encoder.Role, text string) encoder.Tokens {
 
 // TestWordsOf: a text of many parts has the words that it has in one, and a search that ended is left.
 func TestWordsOf(t *testing.T) {
-	e := opened(t, t.TempDir(), Options{NoSync: true}, AutoHNSW)
+	e := opened(t, t.TempDir(), Options{NoSync: true}, autoHNSW)
 	defer closed(t, e)
 	var b strings.Builder
 	for i := range 30_000 {
@@ -237,7 +238,7 @@ func BenchmarkSpans(b *testing.B) {
 		for _, spans := range []bool{false, true} {
 			b.Run(fmt.Sprintf("%s/%v", name, spans), func(b *testing.B) {
 				o.ChunkTokens = 256
-				e, err := open(b.Context(), b.TempDir(), encoder.NewHash(madeDim), o, AutoHNSW)
+				e, err := open(b.Context(), b.TempDir(), encoder.NewHash(madeDim), o, autoHNSW)
 				if err != nil {
 					b.Fatal(err)
 				}

@@ -32,7 +32,7 @@ func TestPreparedWhileStaged(t *testing.T) {
 	})
 	made := func(cores int, add func(e *Engine) error, enc encoder.Encoder) [][]score {
 		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(cores))
-		e, err := open(t.Context(), t.TempDir(), enc, Options{NoSync: true}, AutoHNSW)
+		e, err := open(t.Context(), t.TempDir(), enc, Options{NoSync: true}, autoHNSW)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -72,7 +72,7 @@ func (i *interposed) Encode(ctx context.Context, role encoder.Role, in []encoder
 func TestStoredMeanwhile(t *testing.T) {
 	t.Parallel()
 	enc := &interposed{Encoder: encoder.NewHash(madeDim)}
-	e, err := open(t.Context(), t.TempDir(), enc, Options{NoSync: true}, AutoHNSW)
+	e, err := open(t.Context(), t.TempDir(), enc, Options{NoSync: true}, autoHNSW)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -119,7 +119,7 @@ func TestProgressPanics(t *testing.T) {
 		if p.Stage == "store" && !calm.Load() {
 			panic("of the caller's own")
 		}
-	}}, AutoHNSW)
+	}}, autoHNSW)
 	defer closed(t, e)
 	docs := madeDocs(rand.New(rand.NewPCG(9, 10)), 0, 1100)
 	func() {

@@ -16,7 +16,7 @@ import (
 // the tie says, itself where it is there, and the ties make the score.
 func TestTies(t *testing.T) {
 	t.Parallel()
-	e := opened(t, t.TempDir(), keptOptions, AutoHNSW)
+	e := opened(t, t.TempDir(), keptOptions, autoHNSW)
 	defer closed(t, e)
 	put(t, e, madeDocs(rand.New(rand.NewPCG(1, 2)), 0, 80)...)
 	long := strings.Repeat("Nothing of that stands in this sentence here. ", 12)
@@ -52,7 +52,7 @@ func TestTies(t *testing.T) {
 			t.Errorf("%s is answered by %+v", word, tie)
 		}
 	}
-	if x, err = e.Explain(t.Context(), Query{Text: query, Fusion: Fusion{Tokens: -1}}, "t"); err != nil || len(x.Ties) > 0 {
+	if x, err = e.Explain(t.Context(), Query{Text: query, Fusion: fusion.Options{Tokens: -1}}, "t"); err != nil || len(x.Ties) > 0 {
 		t.Errorf("%+v, %v", x.Ties, err)
 	}
 }

@@ -14,7 +14,6 @@ import (
 	"github.com/lexsem/lexsem/engine/internal/state"
 	"github.com/lexsem/lexsem/internal/late"
 	"github.com/lexsem/lexsem/internal/vec"
-	"github.com/lexsem/lexsem/modulate"
 	"github.com/lexsem/lexsem/store"
 )
 
@@ -264,7 +263,7 @@ func (e *Engine) lateQuery(r *search.Run) (*late.Query, error) {
 	}
 	weights := make([]float32, n)
 	for i, id := range tokens.IDs {
-		weights[i] = float32(modulate.IDF(r.S.Sums.Len(), r.S.Sums.DF(id)))
+		weights[i] = float32(r.S.Sums.IDF(id))
 	}
 	q, err := late.NewQuery(r.In.Hidden, tokens.Special, weights, e.searchable()...)
 	return q, fromStates(err)

@@ -21,14 +21,13 @@ import (
 	"github.com/lexsem/lexsem/internal/chunk"
 	"github.com/lexsem/lexsem/internal/inverted"
 	"github.com/lexsem/lexsem/internal/late"
-	"github.com/lexsem/lexsem/modulate"
 	"github.com/lexsem/lexsem/store"
 )
 
 var keptOptions = Options{TokenStates: TokenStatesOn, ChunkTokens: 60, NoSync: true}
 
 // tokenProbes are queries of every kind that compares tokens, and of some that do not.
-var tokenProbes = append(closedForms()[:6], Query{Text: "y1200 on z4", Mode: ModeDense, Fusion: Fusion{Tokens: 1}, K: 5000})
+var tokenProbes = append(closedForms()[:6], Query{Text: "y1200 on z4", Mode: ModeDense, Fusion: fusion.Options{Tokens: 1}, K: 5000})
 
 // codedAll fails the test where a chunk's codes are not what its text makes by the
 // basis that they name.
@@ -37,7 +36,7 @@ func codedAll(t *testing.T, when string, e *Engine) {
 	s := e.db.Present()
 	n := 0
 	for ord := range s.Live.All {
-		d, err := s.View.Get(ord)
+		d, err := s.View.Get(t.Context(), ord)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -92,7 +91,7 @@ func anew(t *testing.T, e *Engine, codes []byte, text string) []byte {
 // ranks by holds it with its weight.
 func TestTokenScores(t *testing.T) {
 	t.Parallel()
-	e := opened(t, t.TempDir(), keptOptions, AutoHNSW)
+	e := opened(t, t.TempDir(), keptOptions, autoHNSW)
 	defer closed(t, e)
 	put(t, e, madeDocs(rand.New(rand.NewPCG(1, 2)), 0, 200)...)
 	flushed(t, e)
@@ -100,8 +99,8 @@ func TestTokenScores(t *testing.T) {
 	s := e.db.Present()
 	for _, q := range []Query{
 		{Text: "unit w3 speaks of x7", K: 30}, {Text: "y1200 on z4 of x33 and w12", PerChunk: true, K: 30},
-		{Text: "unit w3 speaks of x7", Mode: ModeDense, Fusion: Fusion{Tokens: 2}, K: 30},
-		{Text: "unit w3 speaks", Fusion: Fusion{Tokens: 1.5}, K: 30},
+		{Text: "unit w3 speaks of x7", Mode: ModeDense, Fusion: fusion.Options{Tokens: 2}, K: 30},
+		{Text: "unit w3 speaks", Fusion: fusion.Options{Tokens: 1.5}, K: 30},
 	} {
 		r, err := e.Search(t.Context(), q)
 		if err != nil {
@@ -154,8 +153,8 @@ func TestTokenScores(t *testing.T) {
 	}
 	for name, q := range map[string]Query{
 		"dense":          {Text: "unit w3", Mode: ModeDense},
-		"none asked for": {Text: "unit w3", Fusion: Fusion{Tokens: -1}},
-		"rrf":            {Text: "unit w3", Fusion: Fusion{Kind: "rrf"}},
+		"none asked for": {Text: "unit w3", Fusion: fusion.Options{Tokens: -1}},
+		"rrf":            {Text: "unit w3", Fusion: fusion.Options{Kind: "rrf"}},
 		"lexical":        {Text: "unit w3", Mode: ModeLexical},
 		"own vector":     {Text: "unit w3", Mode: ModeHybrid, Vector: s.Vector(s.IDs()[0])},
 	} {
@@ -178,7 +177,7 @@ func maxSim(t *testing.T, e *Engine, s *state.State, q encoder.Output, h Hit) la
 	if err != nil {
 		t.Fatal(err)
 	}
-	d, err := s.View.Get(ord)
+	d, err := s.View.Get(t.Context(), ord)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -216,7 +215,7 @@ func maxSim(t *testing.T, e *Engine, s *state.State, q encoder.Output, h Hit) la
 			}
 			best[i] = append(best[i], xy/math.Sqrt(xx*yy))
 		}
-		weights[i] = modulate.IDF(s.Chunks(), s.Sums.DF(ids[i]))
+		weights[i] = s.Sums.IDF(ids[i])
 		all += weights[i]
 	}
 	part := func(from, to int) (sum float64) {
@@ -238,7 +237,7 @@ func TestTokenUpkeep(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	r := rand.New(rand.NewPCG(4, 4))
-	e := opened(t, dir, keptOptions, AutoHNSW)
+	e := opened(t, dir, keptOptions, autoHNSW)
 	next := 0
 	for step := range 8 {
 		put(t, e, madeDocs(r, next, next+60)...)
@@ -258,7 +257,7 @@ func TestTokenUpkeep(t *testing.T) {
 		case 2:
 			want := answers(t, e, tokenProbes)
 			closed(t, e)
-			e = opened(t, dir, keptOptions, AutoHNSW)
+			e = opened(t, dir, keptOptions, autoHNSW)
 			sameAnswers(t, "opened again", answers(t, e, tokenProbes), want, tokenProbes)
 		case 3:
 			if err := e.db.Abandon(); err != nil { // what a kill leaves
@@ -267,7 +266,7 @@ func TestTokenUpkeep(t *testing.T) {
 			if err := e.st.Close(); err != nil {
 				t.Fatal(err)
 			}
-			e = opened(t, dir, keptOptions, AutoHNSW)
+			e = opened(t, dir, keptOptions, autoHNSW)
 		}
 		when := fmt.Sprint("step ", step)
 		codedAll(t, when, e)
@@ -276,7 +275,7 @@ func TestTokenUpkeep(t *testing.T) {
 	removedAll := func(from int) {
 		var ids []string
 		for ord := range e.db.Present().Live.All {
-			d, err := e.st.Text(ord)
+			d, err := e.st.Text(t.Context(), ord)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -290,7 +289,7 @@ func TestTokenUpkeep(t *testing.T) {
 	flushed(t, e)
 	codedAll(t, "nearly empty", e)
 	closed(t, e)
-	e = opened(t, dir, keptOptions, AutoHNSW)
+	e = opened(t, dir, keptOptions, autoHNSW)
 	flushed(t, e)
 	codedAll(t, "nearly empty and opened", e)
 	closed(t, e)
@@ -305,7 +304,7 @@ func TestTokenUpkeep(t *testing.T) {
 func TestTokenBasesGrow(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	e := opened(t, dir, keptOptions, AutoHNSW)
+	e := opened(t, dir, keptOptions, autoHNSW)
 	for i := range 6 { // one at a time, too few for a basis
 		put(t, e, madeDocs(rand.New(rand.NewPCG(9, uint64(i))), i, i+1)...)
 	}
@@ -327,7 +326,7 @@ func TestTokenBasesGrow(t *testing.T) {
 	}
 	o := keptOptions
 	o.TokenStates = "" // as the database does
-	e = opened(t, dir, o, AutoHNSW)
+	e = opened(t, dir, o, autoHNSW)
 	defer closed(t, e)
 	if m := e.tokenMode(); m != TokenStatesOn {
 		t.Error(m)
@@ -351,7 +350,7 @@ func TestTokenStatesAreRemembered(t *testing.T) {
 	codes := func(dir, mode string, doc int) int { // how many chunks have some, behind 60 documents more
 		o := keptOptions
 		o.TokenStates = mode
-		e := opened(t, dir, o, AutoHNSW)
+		e := opened(t, dir, o, autoHNSW)
 		defer closed(t, e)
 		more++
 		put(t, e, madeDocs(rand.New(rand.NewPCG(9, uint64(more))), doc, doc+60)...)
@@ -381,7 +380,7 @@ func TestTokenStatesAreRemembered(t *testing.T) {
 			t.Errorf("another model brings %d chunks with token states", codedChunks(t, e))
 		}
 		closed(t, e)
-		e = opened(t, dir, o, AutoHNSW)
+		e = opened(t, dir, o, autoHNSW)
 		if _, err := e.KeepTokenStates(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -438,7 +437,7 @@ func TestTokenKinds(t *testing.T) {
 	for i, kind := range [][2]int{{0, 0}, {2, 1}, {8, 3}} {
 		o := keptOptions
 		o.TokenBits, o.TokenPool = kind[0], kind[1]
-		e := opened(t, dir, o, AutoHNSW)
+		e := opened(t, dir, o, autoHNSW)
 		put(t, e, docs[80*i:80*i+80]...)
 		s, err := e.Stats(t.Context())
 		if err != nil {
@@ -450,7 +449,7 @@ func TestTokenKinds(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			rows, err := e.st.Rows(ord)
+			rows, err := e.st.Rows(t.Context(), ord)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -465,7 +464,7 @@ func TestTokenKinds(t *testing.T) {
 	if four, two, pooled := bytes[1], bytes[2]-bytes[1], bytes[3]-bytes[2]; !(two < four*2/3 && pooled < four) {
 		t.Errorf("codes of 80 documents take %d bytes, of two bits %d, of three tokens %d", four, two, pooled)
 	}
-	e := opened(t, dir, keptOptions, AutoHNSW)
+	e := opened(t, dir, keptOptions, autoHNSW)
 	defer closed(t, e)
 	codedAll(t, "of three kinds", e)
 	for i := 1; i < len(docs); i += 21 { // short ones
@@ -486,7 +485,7 @@ func TestTokenKinds(t *testing.T) {
 func TestKeepTokenStates(t *testing.T) {
 	dir := t.TempDir()
 	o := Options{ChunkTokens: 60, NoSync: true}
-	e := opened(t, dir, o, AutoHNSW)
+	e := opened(t, dir, o, autoHNSW)
 	docs := madeDocs(rand.New(rand.NewPCG(6, 6)), 0, 700)
 	docs[3].Vector = append(make([]float32, madeDim-1), 1)
 	put(t, e, docs...)
@@ -517,7 +516,7 @@ func TestKeepTokenStates(t *testing.T) {
 		t.Errorf("%d documents are ranked without token states, %d have none", lack, 700-rep.Documents)
 	}
 	closed(t, e)
-	e = opened(t, dir, o, AutoHNSW)
+	e = opened(t, dir, o, autoHNSW)
 	defer closed(t, e)
 	var heard []Progress
 	e.o.Progress = func(p Progress) { heard = append(heard, p) }
@@ -621,13 +620,13 @@ func TestWithoutTokenStates(t *testing.T) {
 // TestTokenTravel: export, import, backup, restore and a change of the model carry them.
 func TestTokenTravel(t *testing.T) {
 	t.Parallel()
-	e := opened(t, t.TempDir(), keptOptions, AutoHNSW)
+	e := opened(t, t.TempDir(), keptOptions, autoHNSW)
 	defer closed(t, e)
 	put(t, e, madeDocs(rand.New(rand.NewPCG(3, 3)), 0, 120)...)
 	want := answers(t, e, tokenProbes)
 	line := exportOf(t, e, archive.ExportOptions{Vectors: true})
 	for mode, chunks := range map[string]int{"": e.db.Present().Chunks(), TokenStatesOff: 0} {
-		c := opened(t, t.TempDir(), Options{ChunkTokens: 60, NoSync: true, TokenStates: mode}, AutoHNSW)
+		c := opened(t, t.TempDir(), Options{ChunkTokens: 60, NoSync: true, TokenStates: mode}, autoHNSW)
 		if _, err := imported(t, c, line); err != nil {
 			t.Fatal(err)
 		}
@@ -646,7 +645,7 @@ func TestTokenTravel(t *testing.T) {
 		}
 		closed(t, c)
 	}
-	c := opened(t, t.TempDir(), Options{NoSync: true}, AutoHNSW)
+	c := opened(t, t.TempDir(), Options{NoSync: true}, autoHNSW)
 	bad := bytes.Replace([]byte(line), []byte(`"bases":["`), []byte(`"bases":["AAAA`), 1)
 	if _, err := imported(t, c, string(bad)); !errors.Is(err, ErrInvalid) {
 		t.Errorf("a damaged basis: %v", err)
@@ -660,7 +659,7 @@ func TestTokenTravel(t *testing.T) {
 	if _, err := archive.Restore(t.Context(), dir, &b, archive.RestoreOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	c = opened(t, dir, Options{ChunkTokens: 60, NoSync: true}, AutoHNSW)
+	c = opened(t, dir, Options{ChunkTokens: 60, NoSync: true}, autoHNSW)
 	sameAnswers(t, "restored", answers(t, c, tokenProbes), want, tokenProbes)
 	codedAll(t, "restored", c)
 	closed(t, c)

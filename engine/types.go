@@ -101,7 +101,7 @@ type Query struct {
 	Mode string
 	// Fusion says how ModeHybrid joins dense and lexical hits. Zero means calibrated fusion for metric cosine, and
 	// reciprocal ranks, the only choice, for other metrics.
-	Fusion Fusion
+	Fusion fusion.Options
 	// Filter keeps documents whose metadata match; zero keeps all. filter.Parse documents its text form.
 	// Retrievers apply it while they search, so K hits come back if that many documents match.
 	Filter Filter
@@ -418,10 +418,5 @@ type BridgeStats struct {
 	Probes   []ProbeScore // results of the fit
 }
 
-// Types of other packages in this API.
-type (
-	// Filter is a condition on metadata; package filter makes and parses filters.
-	Filter = filter.Filter
-	// Fusion says how a hybrid search joins the scores of its retrievers.
-	Fusion = fusion.Options
-)
+// Filter is a condition on metadata; package filter makes and parses filters.
+type Filter = filter.Filter

@@ -47,7 +47,7 @@ func (e *Engine) Stats(ctx context.Context) (_ Stats, err error) {
 	if err != nil {
 		return Stats{}, err
 	}
-	reembedding, err := store.Exists(store.NextDir(e.dir))
+	reembedding, err := store.Folder(store.Folder(e.dir).Next()).Exists()
 	if err != nil {
 		return Stats{}, err
 	}

@@ -46,7 +46,7 @@ func tree(t *testing.T, dir string) map[string]string {
 func TestFailureOfTheMaintainerIsTold(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	e := opened(t, dir, Options{}, AutoHNSW)
+	e := opened(t, dir, Options{}, autoHNSW)
 	r := rand.New(rand.NewPCG(21, 22))
 	docs := map[string]Document{}
 	change := func(lo, hi int) {
@@ -100,7 +100,7 @@ func TestFailureOfTheMaintainerIsTold(t *testing.T) {
 	if err := os.Remove(derived); err != nil {
 		t.Fatal(err)
 	}
-	e = opened(t, dir, Options{}, AutoHNSW)
+	e = opened(t, dir, Options{}, autoHNSW)
 	likeFresh(t, "reopened", e, Options{}, docs)
 	closed(t, e)
 }
@@ -109,7 +109,7 @@ func TestFailureOfTheMaintainerIsTold(t *testing.T) {
 // done, whatever calls begin meanwhile.
 func TestFlushesAtOnce(t *testing.T) {
 	dir := t.TempDir()
-	e := opened(t, dir, Options{}, AutoHNSW)
+	e := opened(t, dir, Options{}, autoHNSW)
 	put(t, e, madeDocs(rand.New(rand.NewPCG(25, 26)), 0, 5)...)
 	flushed(t, e)
 	derived := filepath.Join(dir, "derived")
@@ -145,7 +145,7 @@ func TestWhoSavesWhen(t *testing.T) {
 	t.Parallel()
 	for _, noSync := range []bool{false, true} {
 		dir := t.TempDir()
-		e := opened(t, dir, Options{NoSync: noSync}, AutoHNSW)
+		e := opened(t, dir, Options{NoSync: noSync}, autoHNSW)
 		put(t, e, madeDocs(rand.New(rand.NewPCG(23, 24)), 0, 20)...)
 		saveWanted(e)
 		flushed(t, e)
@@ -172,7 +172,7 @@ func TestWhoSavesWhen(t *testing.T) {
 func TestReadOnlyWritesNothing(t *testing.T) {
 	dir := t.TempDir()
 	o := Options{ChunkTokens: 60}
-	e := opened(t, dir, o, AutoHNSW)
+	e := opened(t, dir, o, autoHNSW)
 	r := rand.New(rand.NewPCG(25, 26))
 	docs := map[string]Document{}
 	change := func(lo, hi int) {
@@ -183,7 +183,7 @@ func TestReadOnlyWritesNothing(t *testing.T) {
 	}
 	change(0, 150)
 	closed(t, e)
-	e = opened(t, dir, o, AutoHNSW)
+	e = opened(t, dir, o, autoHNSW)
 	change(100, 200)
 	crashed(t, e)
 	before := tree(t, dir)
@@ -208,11 +208,11 @@ func TestWithoutAnEncoder(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	o := Options{NoSync: true, ChunkTokens: 60, Local: true}
-	e := opened(t, dir, o, AutoHNSW)
+	e := opened(t, dir, o, autoHNSW)
 	flushed(t, e) // of nothing
 	whole0(t, e)
 	closed(t, e)
-	e = opened(t, dir, o, AutoHNSW)
+	e = opened(t, dir, o, autoHNSW)
 	put(t, e, madeDocs(rand.New(rand.NewPCG(27, 28)), 0, 100)...)
 	flushed(t, e)
 	want := answers(t, e, closedForms())
@@ -220,7 +220,7 @@ func TestWithoutAnEncoder(t *testing.T) {
 	byVector := Query{Vector: vector, K: 1}
 	crashed(t, e)
 	for _, when := range []string{"replayed", "reopened"} {
-		bare, err := open(t.Context(), dir, nil, Options{NoSync: true, Local: true}, AutoHNSW)
+		bare, err := open(t.Context(), dir, nil, Options{NoSync: true, Local: true}, autoHNSW)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -240,12 +240,12 @@ func TestWithoutAnEncoder(t *testing.T) {
 		}
 		closed(t, bare)
 		if when == "replayed" {
-			e = opened(t, dir, o, AutoHNSW)
+			e = opened(t, dir, o, autoHNSW)
 			sameAnswers(t, when, answers(t, e, closedForms()), want, closedForms())
 			closed(t, e)
 		}
 	}
-	e = opened(t, dir, o, AutoHNSW)
+	e = opened(t, dir, o, autoHNSW)
 	var all []string
 	for i := range 100 {
 		if i != 7 && i != 8 {
@@ -256,7 +256,7 @@ func TestWithoutAnEncoder(t *testing.T) {
 	flushed(t, e)
 	whole0(t, e)
 	closed(t, e)
-	e = opened(t, dir, o, AutoHNSW)
+	e = opened(t, dir, o, autoHNSW)
 	whole0(t, e)
 	closed(t, e)
 }

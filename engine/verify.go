@@ -98,7 +98,7 @@ func (e *Engine) selfRecall(ctx context.Context, s *state.State, r *VerifyReport
 	found := 0
 	err = e.searchStored(ctx, s, r, max(1, r.Documents/verifySample), func(seen int, id uint64, v []float32, hits []index.Neighbor) error {
 		if len(hits) == 1 && hits[0].Distance < selfDistance {
-			if like, err := storedLike(s.View, hits[0].ID, id, v); err != nil {
+			if like, err := storedLike(ctx, s.View, hits[0].ID, id, v); err != nil {
 				return err
 			} else if like {
 				found++
@@ -145,11 +145,11 @@ func (r *VerifyReport) recalled(s *state.State, found int, whole bool) {
 
 // storedLike reports whether the chunk found for v is the wanted one, or has the same stored vector up to
 // rounding.
-func storedLike(view *store.View, found, wanted uint64, v []float32) (bool, error) {
+func storedLike(ctx context.Context, view *store.View, found, wanted uint64, v []float32) (bool, error) {
 	if found == wanted {
 		return true, nil
 	}
-	rows, err := view.Rows(chunk.Ord(found))
+	rows, err := view.Rows(ctx, chunk.Ord(found))
 	if err != nil || chunk.Number(found) >= len(rows) {
 		return false, err
 	}

@@ -114,13 +114,13 @@ func (b *base) IDs(yield func(id uint64) bool) {
 	r.Value.each(func(slot uint32) bool { return yield(r.Value.mem.id(slot)) })
 }
 
-// Has is described at Keeper.
+// Has is described at Index.
 func (b *base) Has(id uint64) bool {
 	_, ok := b.slots.slot(id)
 	return ok
 }
 
-// Vector is described at Keeper.
+// Vector is described at Index.
 func (b *base) Vector(id uint64) []float32 {
 	r := b.views.Acquire() // no slot found under it is used again meanwhile
 	defer r.Release()
@@ -137,7 +137,7 @@ func (b *base) Scores(dst []float32, q []float32, ids []uint64) error {
 
 func (b *base) scores(dst []float32, q []float32, ids []uint64) error {
 	if len(dst) != len(ids) {
-		return fmt.Errorf("room for %d scores of %d ids: %w", len(dst), len(ids), ErrLength)
+		return fmt.Errorf("room for %d scores of %d ids: %w", len(dst), len(ids), errLength)
 	}
 	if err := b.m.checkQuery(q, b.o.Dim); err != nil {
 		return err
@@ -180,7 +180,7 @@ func (b *base) bytes() Memory {
 // Search compares the query with every vector. Approximate indexes have their own Search.
 func (b *base) Search(dst []Neighbor, q []float32, o SearchOptions) (got []Neighbor, err error) {
 	if o.K < 1 {
-		return dst, fmt.Errorf("k is %d: %w", o.K, ErrBadK)
+		return dst, fmt.Errorf("k is %d: %w", o.K, errBadK)
 	}
 	if err := b.m.checkQuery(q, b.o.Dim); err != nil {
 		return dst, err

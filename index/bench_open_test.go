@@ -18,7 +18,7 @@ func BenchmarkOpen(b *testing.B) {
 	for _, kind := range []string{"flat-int8", "hnsw-int8"} {
 		b.Run(kind, func(b *testing.B) {
 			path := filepath.Join(b.TempDir(), "x.snap")
-			if err := snapshot.Write(path, snapshot.Header{Kind: "vectors", Version: 1}, s.get(kind).(index.Snapshotter).Save); err != nil {
+			if err := snapshot.Write(path, snapshot.Header{Kind: "vectors", Version: 1}, s.get(kind).Save); err != nil {
 				b.Fatal(err)
 			}
 			best, first := 1e9, 1e9

@@ -62,7 +62,7 @@ var bench = sync.OnceValue(func() *benchSet {
 	s.queries = indextest.TextLikeQueries(queries, s.dim, 1)
 	s.ids = indextest.IDs(s.n, 0)
 	s.truth = make([][]index.Neighbor, queries)
-	if err := s.get("flat").(index.BatchSearcher).SearchBatch(s.truth, s.queries, index.SearchOptions{K: 10}); err != nil {
+	if err := s.get("flat").SearchBatch(s.truth, s.queries, index.SearchOptions{K: 10}); err != nil {
 		panic(err)
 	}
 	return s
@@ -115,7 +115,7 @@ func BenchmarkSearch(b *testing.B) {
 		dst := make([][]index.Neighbor, len(s.truth))
 		start := cpuTime()
 		for b.Loop() {
-			if err := s.get("flat").(index.BatchSearcher).SearchBatch(dst, s.queries, index.SearchOptions{K: 10}); err != nil {
+			if err := s.get("flat").SearchBatch(dst, s.queries, index.SearchOptions{K: 10}); err != nil {
 				b.Fatal(err)
 			}
 		}

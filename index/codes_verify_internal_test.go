@@ -41,7 +41,7 @@ func TestVerifyHoldsCodesToVectors(t *testing.T) {
 			case *hnsw:
 				b = &x.base
 			}
-			verify := func() error { return x.(Verifier).Verify(t.Context()) }
+			verify := func() error { return x.Verify(t.Context()) }
 			if err := verify(); err != nil {
 				t.Fatalf("%s, %s: %v", kind, metric, err)
 			}
@@ -84,7 +84,7 @@ func TestVerifyHoldsCodesToVectors(t *testing.T) {
 			}
 			ended, cancel := context.WithCancel(t.Context())
 			cancel()
-			if _, err := x.(Verifier).Unreachable(ended); kind != KindFlatInt8 && !errors.Is(err, context.Canceled) {
+			if _, err := x.Unreachable(ended); kind != KindFlatInt8 && !errors.Is(err, context.Canceled) {
 				t.Errorf("%s: Unreachable without time: %v", kind, err)
 			}
 		}

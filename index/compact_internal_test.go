@@ -156,7 +156,7 @@ func TestCompactMemory(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := x.(Keeper).Bytes()
+	m := x.Bytes()
 	if codes := m.Codes; codes != n*(dim/2+4+1) {
 		t.Errorf("codes take %g bytes a vector", float64(codes)/n)
 	}

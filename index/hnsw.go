@@ -44,7 +44,7 @@ var KindHNSWInt8 = registerKind("hnsw-int8", kind{new: func(o Options) Index { r
 // vector (+ 4 under dot and l2) and about 145 for links and positions. The float32 vectors stay in
 // the file. They are read for the best K of a query and for those that may be as near within the
 // error of the codes. Vectors added later are in memory until the index is saved and opened again,
-// or Remapper.Remap is called. Recall at an equal Ef is that of hnsw-int8 with the same M.
+// or Index.Remap is called. Recall at an equal Ef is that of hnsw-int8 with the same M.
 var KindHNSWCompact = registerKind("hnsw-compact", kind{links: 12, new: func(o Options) Index { return newHNSW("hnsw-compact", o, byInt4) }})
 
 // KindHNSWFast is KindHNSWCompact with more and better chosen links: M is 20 and EfConstruction is
@@ -257,7 +257,7 @@ func (h *hnsw) chunkBytes(c int) (n int64, ok bool) {
 // SearchBatch runs single searches in parallel.
 func (h *hnsw) SearchBatch(dst [][]Neighbor, queries []float32, o SearchOptions) error {
 	if o.K < 1 {
-		return fmt.Errorf("k is %d: %w", o.K, ErrBadK)
+		return fmt.Errorf("k is %d: %w", o.K, errBadK)
 	}
 	if err := h.m.checkRows(len(dst), queries, h.o.Dim); err != nil {
 		return fmt.Errorf("queries: %w", err)

@@ -27,7 +27,7 @@ func (h *hnsw) Search(dst []Neighbor, q []float32, o SearchOptions) ([]Neighbor,
 
 func (h *hnsw) search(dst []Neighbor, q []float32, o SearchOptions) ([]Neighbor, error) {
 	if o.K < 1 {
-		return dst, fmt.Errorf("k is %d: %w", o.K, ErrBadK)
+		return dst, fmt.Errorf("k is %d: %w", o.K, errBadK)
 	}
 	if err := h.m.checkQuery(q, h.o.Dim); err != nil {
 		return dst, err

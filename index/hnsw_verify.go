@@ -7,19 +7,6 @@ import (
 	"slices"
 )
 
-// Verifier is an index that can check itself. Every index of this package is one.
-type Verifier interface {
-	Index
-	// Verify returns all inconsistencies of the data structure, joined, each as ErrCorrupt; for a
-	// graph also nodes that searches cannot reach. It reads all vectors, also those of a snapshot that
-	// were not read yet, and checks that codes belong to their vectors. Add and Delete wait, searches
-	// do not. It returns the error of ctx within a few milliseconds.
-	Verify(ctx context.Context) error
-	// Unreachable counts the linked vectors that no walk along the lowest layer finds; 0 for exact
-	// indexes. Its error is that of ctx.
-	Unreachable(ctx context.Context) (int, error)
-}
-
 func (f *flat) Verify(ctx context.Context) error {
 	f.write.Lock()
 	defer f.write.Unlock()

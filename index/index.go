@@ -17,11 +17,14 @@
 // no search runs meanwhile. An index copies its arguments. Damage in a snapshot is ErrCorrupt, from the call
 // that first reads it.
 //
-// A metric is one file, metric_NAME.go. Package indextest has the conformance suite, also for indexes outside
-// this module.
+// A metric is one file, metric_NAME.go. Package indextest has the conformance suite.
 package index
 
-import "context"
+import (
+	"context"
+
+	"github.com/lexsem/lexsem/internal/snapshot"
+)
 
 // Neighbor is one result of a search. A lower distance is nearer.
 type Neighbor struct {
@@ -77,4 +80,53 @@ type Index interface {
 	// Len is the number of vectors, Dim their length.
 	Len() int
 	Dim() int
+
+	// AddContext is Add that stops when ctx is done, within a few milliseconds, and returns its error.
+	// Some of the vectors may have been added.
+	AddContext(ctx context.Context, ids []uint64, vectors []float32) error
+	// Vector returns the stored vector of id, of unit length under the cosine metric; nil if id is
+	// absent or its vector is damaged (Scores tells which). Read only. Valid until id is deleted or
+	// gets another vector.
+	Vector(id uint64) []float32
+	// Has reports whether id is present. Cost: one table lookup.
+	Has(id uint64) bool
+	// IDs calls yield for every id, in no order, until it returns false. It shows the state at its
+	// start; Add and Delete may go on.
+	IDs(yield func(id uint64) bool)
+	// Bytes is the memory of the index, mapped parts included.
+	Bytes() Memory
+	// SetWorkers sets the number of goroutines of Add, Delete and SearchBatch from their next step on;
+	// 0 means GOMAXPROCS.
+	SetWorkers(n int)
+
+	// SearchBatch writes the neighbours of query i, row i of queries [len(dst) × Dim], to dst[i]; the
+	// previous content of dst[i] is dropped and its memory reused. It uses as many goroutines as the
+	// index has workers; o.Allow and o.Visible are called from all of them. Distances may differ from
+	// those of Search by rounding. After an error dst is unchanged.
+	SearchBatch(dst [][]Neighbor, queries []float32, o SearchOptions) error
+
+	// Save writes the index, as it is at one moment, into w. Searches go on; Add and Delete wait while the
+	// graph's links are copied. Errors: those of w, and ErrCorrupt if the index is in a damaged snapshot.
+	Save(w *snapshot.Writer) error
+	// SaveMarked is Save with a mark for Remap.
+	SaveMarked(w *snapshot.Writer) (Mark, error)
+	// Remap makes the index read its float32 vectors, and codes that are already in a file, from f,
+	// and frees their memory. f must be written by the SaveMarked call that returned the mark. Chunks
+	// written to since then, and the last chunk, stay in memory. Answers do not change. Searches go
+	// on; Add and Delete wait some milliseconds at most.
+	//
+	// f must stay open as described for Open. retired, if not nil, is called when no search uses the
+	// former memory or file any more, on the goroutine of the search that ends last. Vectors returned
+	// before may still be there. Errors, which change nothing: ErrMismatch for a mark of another
+	// index or file, ErrCorrupt.
+	Remap(mark Mark, f *snapshot.File, retired func()) error
+
+	// Verify returns all inconsistencies of the data structure, joined, each as ErrCorrupt; for a
+	// graph also nodes that searches cannot reach. It reads all vectors, also those of a snapshot that
+	// were not read yet, and checks that codes belong to their vectors. Add and Delete wait, searches
+	// do not. It returns the error of ctx within a few milliseconds.
+	Verify(ctx context.Context) error
+	// Unreachable counts the linked vectors that no walk along the lowest layer finds; 0 for exact
+	// indexes. Its error is that of ctx.
+	Unreachable(ctx context.Context) (int, error)
 }

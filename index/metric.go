@@ -60,11 +60,11 @@ func (m *metric) check(v []float32) error {
 }
 
 // CheckVector returns the error with which an index with a metric would refuse a vector of the
-// right length: ErrNotFinite, ErrZeroVector, ErrTooLarge; or ErrUnknownMetric.
+// right length: ErrNotFinite, ErrZeroVector, ErrTooLarge; or ErrOptions for an unknown metric.
 func CheckVector(metric string, v []float32) error {
 	m, ok := metrics[Options{Metric: metric}.metricName()]
 	if !ok {
-		return fmt.Errorf("metric %q: %w", metric, ErrUnknownMetric)
+		return fmt.Errorf("metric %q: %w", metric, errMetric)
 	}
 	return m.check(v)
 }

@@ -37,11 +37,11 @@ type Options struct {
 	// all. The graph then also depends on the calls of Link.
 	Tail int
 	// Workers is the number of goroutines of Add, Delete and SearchBatch; 0 means GOMAXPROCS.
-	// Keeper.SetWorkers changes it.
+	// Index.SetWorkers changes it.
 	Workers int
 }
 
-// Validate returns all errors of o, joined: ErrOptions and ErrUnknownMetric.
+// Validate returns all errors of o, joined, each an ErrOptions.
 func (o Options) Validate() error {
 	var errs []error
 	check := func(name string, v, lo, hi int, zero bool) {
@@ -61,7 +61,7 @@ func (o Options) Validate() error {
 	check("Tail", o.Tail, 0, maxLen, false)
 	check("Workers", o.Workers, 1, 1<<10, true)
 	if _, ok := metrics[o.metricName()]; !ok {
-		errs = append(errs, fmt.Errorf("metric %q (known: %s): %w", o.Metric, strings.Join(Metrics(), ", "), ErrUnknownMetric))
+		errs = append(errs, fmt.Errorf("metric %q (known: %s): %w", o.Metric, strings.Join(Metrics(), ", "), errMetric))
 	}
 	return errors.Join(errs...)
 }
@@ -100,12 +100,11 @@ func registerKind(name string, k kind) string {
 // Kinds returns the names that New accepts, sorted.
 func Kinds() []string { return slices.Sorted(maps.Keys(kinds)) }
 
-// New makes an empty index of one of Kinds. Errors: ErrUnknownKind and those of Options.Validate.
-// Every index also is a BatchSearcher, a Keeper, a Snapshotter, a Remapper and a Verifier.
+// New makes an empty index of one of Kinds. Errors: ErrOptions.
 func New(kind string, o Options) (Index, error) {
 	k, ok := kinds[kind]
 	if !ok {
-		return nil, fmt.Errorf("kind %q (known: %s): %w", kind, strings.Join(Kinds(), ", "), ErrUnknownKind)
+		return nil, fmt.Errorf("kind %q (known: %s): %w", kind, strings.Join(Kinds(), ", "), errKind)
 	}
 	if err := o.Validate(); err != nil {
 		return nil, err

@@ -360,7 +360,7 @@ func TestPivotsMadeUp(t *testing.T) {
 		f := rewritten(t, data, graphTags, change)
 		ix, err := Open(KindHNSWInt8, o, f)
 		if name == "another code" && err == nil {
-			err = ix.(Verifier).Verify(t.Context())
+			err = ix.Verify(t.Context())
 		}
 		if !errors.Is(err, ErrCorrupt) {
 			t.Errorf("%s: %v", name, err)

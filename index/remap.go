@@ -16,23 +16,6 @@ func ForgetRows(f *snapshot.File) {
 	}
 }
 
-// Remapper is an index that can release memory after a save. Every index of this package is one.
-type Remapper interface {
-	Snapshotter
-	// SaveMarked is Save with a mark for Remap.
-	SaveMarked(w *snapshot.Writer) (Mark, error)
-	// Remap makes the index read its float32 vectors, and codes that are already in a file, from f,
-	// and frees their memory. f must be written by the SaveMarked call that returned the mark. Chunks
-	// written to since then, and the last chunk, stay in memory. Answers do not change. Searches go
-	// on; Add and Delete wait some milliseconds at most.
-	//
-	// f must stay open as described for Open. retired, if not nil, is called when no search uses the
-	// former memory or file any more, on the goroutine of the search that ends last. Vectors returned
-	// before may still be there. Errors, which change nothing: ErrMismatch for a mark of another
-	// index or file, ErrCorrupt.
-	Remap(mark Mark, f *snapshot.File, retired func()) error
-}
-
 // Mark is the time of a SaveMarked. The zero Mark belongs to no save.
 type Mark struct {
 	of     *base

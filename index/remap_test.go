@@ -21,7 +21,7 @@ func saved(t testing.TB, ix index.Index) (mark index.Mark, f *snapshot.File, pat
 	t.Helper()
 	path = filepath.Join(t.TempDir(), "vectors.snap")
 	f, err := snapshot.WriteOpen(path, snapshot.Header{Kind: "vectors", Version: 1}, func(w *snapshot.Writer) (err error) {
-		mark, err = ix.(index.Remapper).SaveMarked(w)
+		mark, err = ix.SaveMarked(w)
 		return err
 	})
 	if err != nil {
@@ -51,7 +51,7 @@ func forEach(t *testing.T, o index.Options, f func(t *testing.T, o index.Options
 func remap(t testing.TB, ix index.Index, m index.Mark, f, before *snapshot.File) {
 	t.Helper()
 	called := 0
-	if err := ix.(index.Remapper).Remap(m, f, func() { called++ }); err != nil {
+	if err := ix.Remap(m, f, func() { called++ }); err != nil {
 		t.Fatal(err)
 	}
 	if called != 1 {
@@ -85,7 +85,7 @@ func told(t *testing.T, ix index.Index, queries []float32) (all []uint64) {
 		}
 	}
 	dst := make([][]index.Neighbor, len(queries)/dim)
-	if err := ix.(index.BatchSearcher).SearchBatch(dst, queries, index.SearchOptions{K: 20}); err != nil {
+	if err := ix.SearchBatch(dst, queries, index.SearchOptions{K: 20}); err != nil {
 		t.Fatal(err)
 	}
 	for _, hits := range dst {
@@ -94,7 +94,7 @@ func told(t *testing.T, ix index.Index, queries []float32) (all []uint64) {
 		}
 	}
 	for _, id := range known {
-		for _, x := range ix.(index.Keeper).Vector(id) {
+		for _, x := range ix.Vector(id) {
 			all = append(all, uint64(math.Float32bits(x)))
 		}
 	}
@@ -192,7 +192,7 @@ func TestRemapWaitsForSearches(t *testing.T) {
 		var once sync.Once
 		got := indextest.Search(t, ix, v[:dim], index.SearchOptions{K: 5, Visible: func(uint64) bool {
 			once.Do(func() {
-				if err := ix.(index.Remapper).Remap(m, f, func() {
+				if err := ix.Remap(m, f, func() {
 					retired.Store(true)
 					if err := first.Close(); err != nil {
 						t.Error(err)
@@ -232,7 +232,7 @@ func TestRemapKeepsTheTailOfASearch(t *testing.T) {
 			ix.Delete([]uint64{gone})
 			m, f, _ := saved(t, ix)
 			t.Cleanup(func() { f.Close() })
-			if err := ix.(index.Remapper).Remap(m, f, nil); err != nil {
+			if err := ix.Remap(m, f, nil); err != nil {
 				t.Error(err)
 			}
 		})
@@ -303,7 +303,7 @@ func TestRemapBesideAll(t *testing.T) {
 			for range 4 {
 				m, f, _ := saved(t, ix)
 				gone := before
-				if err := ix.(index.Remapper).Remap(m, f, func() {
+				if err := ix.Remap(m, f, func() {
 					if gone != nil {
 						closed <- gone.Close()
 					}
@@ -349,9 +349,9 @@ func TestRemapRefusals(t *testing.T) {
 		defer fo.Close()
 		none := func() { t.Errorf("%s: retired although Remap has failed", kind) }
 		for what, err := range map[string]error{
-			"no mark":             ix.(index.Remapper).Remap(index.Mark{}, f, none),
-			"a mark of another":   ix.(index.Remapper).Remap(mo, fo, none),
-			"the file of another": ix.(index.Remapper).Remap(m, fo, none),
+			"no mark":             ix.Remap(index.Mark{}, f, none),
+			"a mark of another":   ix.Remap(mo, fo, none),
+			"the file of another": ix.Remap(m, fo, none),
 		} {
 			if !errors.Is(err, index.ErrMismatch) {
 				t.Errorf("%s: %s: %v", kind, what, err)
@@ -372,10 +372,10 @@ func TestRemapRefusals(t *testing.T) {
 		if hits, err := ix.Search(nil, v[:dim], index.SearchOptions{K: 10}); err == nil && !slices.Equal(hits, want) {
 			t.Errorf("%s: %v, want %v or an error", kind, hits, want)
 		}
-		if err := ix.(index.Verifier).Verify(t.Context()); !errors.Is(err, index.ErrCorrupt) {
+		if err := ix.Verify(t.Context()); !errors.Is(err, index.ErrCorrupt) {
 			t.Errorf("%s: Verify: %v", kind, err)
 		}
-		if err := ix.(index.Snapshotter).Save(snapshot.NewWriter(io.Discard, snapshot.Header{Kind: "x"})); !errors.Is(err, index.ErrCorrupt) {
+		if err := ix.Save(snapshot.NewWriter(io.Discard, snapshot.Header{Kind: "x"})); !errors.Is(err, index.ErrCorrupt) {
 			t.Errorf("%s: Save: %v", kind, err)
 		}
 	}

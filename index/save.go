@@ -7,14 +7,6 @@ import (
 	"github.com/lexsem/lexsem/internal/snapshot"
 )
 
-// Snapshotter is an index that can be saved. Every index of this package is one; Open reads it.
-type Snapshotter interface {
-	Index
-	// Save writes the index, as it is at one moment, into w. Searches go on; Add and Delete wait while the
-	// graph's links are copied. Errors: those of w, and ErrCorrupt if the index is in a damaged snapshot.
-	Save(w *snapshot.Writer) error
-}
-
 // The sections of a saved index, in this order. A slot numbers a vector; arrays are by slot, with zeros for slots that
 // are not live. d is the dimension. Vectors and codes are checked by block when they are first read, links 8 slots at a
 // time, the rest at opening. An id whose ordinal is not below that of the snapshot's state is not used.

@@ -29,7 +29,7 @@ func TestLargePagesOfAFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	path := filepath.Join(t.TempDir(), "graph")
-	if err := snapshot.Write(path, snapshot.Header{Kind: "vectors", Version: 1}, x.(Snapshotter).Save); err != nil {
+	if err := snapshot.Write(path, snapshot.Header{Kind: "vectors", Version: 1}, x.Save); err != nil {
 		t.Fatal(err)
 	}
 	f, err := snapshot.Open(path)

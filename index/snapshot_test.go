@@ -17,7 +17,7 @@ func save(t testing.TB, ix index.Index) []byte {
 	t.Helper()
 	var buf bytes.Buffer
 	w := snapshot.NewWriter(&buf, snapshot.Header{Kind: "vectors", Version: 1})
-	if err := errors.Join(ix.(index.Snapshotter).Save(w), w.Close()); err != nil {
+	if err := errors.Join(ix.Save(w), w.Close()); err != nil {
 		t.Fatal(err)
 	}
 	return buf.Bytes()
@@ -98,7 +98,7 @@ func TestSnapshot(t *testing.T) {
 }
 
 func listed(ix index.Index) (all []uint64) {
-	for id := range ix.(index.Keeper).IDs {
+	for id := range ix.IDs {
 		all = append(all, id)
 	}
 	slices.Sort(all)
@@ -160,7 +160,7 @@ func TestDamagedSnapshots(t *testing.T) {
 			if err == nil && !slices.Equal(hits, want) || err != nil && !(errors.Is(err, index.ErrCorrupt) && errors.Is(err, snapshot.ErrDamaged)) {
 				t.Fatalf("%s: byte %d: %v, %v", kind, at, hits, err)
 			}
-			if err := got.(index.Verifier).Verify(t.Context()); errors.Is(err, index.ErrCorrupt) {
+			if err := got.Verify(t.Context()); errors.Is(err, index.ErrCorrupt) {
 				late++
 			} else if f.Verify(t.Context()) == nil {
 				t.Fatalf("%s: byte %d: nobody sees the damage: %v", kind, at, err)
@@ -169,7 +169,7 @@ func TestDamagedSnapshots(t *testing.T) {
 				t.Fatal(err)
 			}
 			got.Delete(indextest.IDs(70, 0))
-			if err := got.(index.Snapshotter).Save(snapshot.NewWriter(&bytes.Buffer{}, snapshot.Header{Kind: "x"})); err != nil && !errors.Is(err, index.ErrCorrupt) {
+			if err := got.Save(snapshot.NewWriter(&bytes.Buffer{}, snapshot.Header{Kind: "x"})); err != nil && !errors.Is(err, index.ErrCorrupt) {
 				t.Fatal(err)
 			}
 		}
@@ -255,7 +255,7 @@ func FuzzOpen(f *testing.F) {
 			}
 			return
 		}
-		sound := ix.(index.Verifier).Verify(t.Context())
+		sound := ix.Verify(t.Context())
 		if sound != nil && !errors.Is(sound, index.ErrCorrupt) {
 			t.Fatal(sound)
 		}
@@ -301,7 +301,7 @@ func TestDamageCostsWhatLiesAround(t *testing.T) {
 	for _, bad := range []uint64{1500, n - 1} {
 		data := slices.Clone(whole)
 		var row []byte
-		for _, x := range intact.(index.Keeper).Vector(bad) {
+		for _, x := range intact.Vector(bad) {
 			row = binary.LittleEndian.AppendUint32(row, math.Float32bits(x))
 		}
 		at := bytes.Index(data, row)
@@ -318,15 +318,15 @@ func TestDamageCostsWhatLiesAround(t *testing.T) {
 		for _, x := range []index.Index{ix, grown} {
 			lost := 0
 			for id := range uint64(n) {
-				if x.(index.Keeper).Vector(id) == nil {
+				if x.Vector(id) == nil {
 					lost++
 				}
 			}
-			if lost == 0 || lost > most || x.(index.Keeper).Vector(bad) != nil {
+			if lost == 0 || lost > most || x.Vector(bad) != nil {
 				t.Errorf("%d vectors cannot be read, %d can lie around one", lost, most)
 			}
 		}
-		q := ix.(index.Keeper).Vector(1)
+		q := ix.Vector(1)
 		if _, err := ix.Search(nil, q, index.SearchOptions{K: 1}); !errors.Is(err, index.ErrCorrupt) {
 			t.Errorf("a search that reads all: %v", err)
 		}

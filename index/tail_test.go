@@ -36,13 +36,13 @@ func once(t *testing.T, got []index.Neighbor) {
 	}
 }
 
-func graph(t *testing.T, o index.Options) index.Keeper {
+func graph(t *testing.T, o index.Options) index.Index {
 	t.Helper()
 	ix, err := index.New(index.KindHNSWInt8, o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return ix.(index.Keeper)
+	return ix
 }
 
 // TestTail: vectors are found before they are linked, by searches of every kind, and
@@ -59,7 +59,7 @@ func TestTail(t *testing.T) {
 		if got := ix.(index.Linker).Unlinked(); got != want {
 			t.Fatalf("%d are not linked, want %d", got, want)
 		}
-		if got, err := ix.(index.Verifier).Unreachable(t.Context()); got != 0 || err != nil {
+		if got, err := ix.Unreachable(t.Context()); got != 0 || err != nil {
 			t.Fatalf("%d cannot be reached: %v", got, err)
 		}
 		indextest.Verify(t, ix)

@@ -17,7 +17,7 @@ func TestTextLikeShape(t *testing.T) {
 		t.Fatal(err)
 	}
 	dst := make([][]index.Neighbor, 100)
-	if err := ix.(index.BatchSearcher).SearchBatch(dst, q, index.SearchOptions{K: n}); err != nil {
+	if err := ix.SearchBatch(dst, q, index.SearchOptions{K: n}); err != nil {
 		t.Fatal(err)
 	}
 	var at [3]float64

@@ -59,7 +59,7 @@ func TestVisible(t *testing.T) {
 		// four queries and more are answered as a block
 		dst := make([][]index.Neighbor, 6)
 		visible := func(id uint64) bool { return id%40 != 7 }
-		if err := ix.(index.BatchSearcher).SearchBatch(dst, queries, index.SearchOptions{K: 10, Visible: visible}); err != nil {
+		if err := ix.SearchBatch(dst, queries, index.SearchOptions{K: 10, Visible: visible}); err != nil {
 			t.Fatal(err)
 		}
 		for i, got := range dst {
@@ -125,7 +125,7 @@ func TestContextEndsSearches(t *testing.T) {
 				if !errors.Is(err, context.DeadlineExceeded) || len(got) != 1 || got[0].ID != 5 {
 					t.Fatalf("%s, look %d of %d: %v, %v", name, left, used, got, err)
 				}
-				if err := ix.(index.BatchSearcher).SearchBatch(make([][]index.Neighbor, 4), v[:4*dim], so); !errors.Is(err, context.DeadlineExceeded) {
+				if err := ix.SearchBatch(make([][]index.Neighbor, 4), v[:4*dim], so); !errors.Is(err, context.DeadlineExceeded) {
 					t.Fatalf("%s, batch: %v", name, err)
 				}
 			}
@@ -145,7 +145,7 @@ func TestContextEndsSearches(t *testing.T) {
 				t.Fatalf("%s: %v after searches that were ended, %v before", name, got, want)
 			}
 		}
-		if err := ix.(index.Verifier).Verify(endsAfter(0)); !errors.Is(err, context.DeadlineExceeded) {
+		if err := ix.Verify(endsAfter(0)); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("Verify: %v", err)
 		}
 	})
@@ -156,7 +156,7 @@ func TestContextEndsAdd(t *testing.T) {
 	const n, dim = 3000, 24
 	v := indextest.TextLike(n, dim, 3)
 	forAllWith(t, index.Options{Dim: dim, M: 8, EfConstruction: 60}, func(t *testing.T, o index.Options, ix index.Index) {
-		k := ix.(index.Keeper)
+		k := ix
 		indextest.Add(t, ix, indextest.IDs(100, 0), v[:100*dim])
 		for left := int64(0); left < 30; left += 14 {
 			before := ix.Len()
@@ -250,7 +250,7 @@ func TestVisibleSetBesideAWriter(t *testing.T) {
 						t.Errorf("an exact search missed %d of 10", 10-same)
 						return
 					}
-					ix.(index.Keeper).Vector(uint64(i % n))
+					ix.Vector(uint64(i % n))
 				}
 			})
 		}
@@ -275,7 +275,7 @@ func TestFlatGivesMemoryBack(t *testing.T) {
 			t.Fatal(err)
 		}
 		indextest.Add(t, ix, indextest.IDs(n, 0), v)
-		full := ix.(index.Keeper).Bytes()
+		full := ix.Bytes()
 		if full.Vectors < n*dim*4 || full.Vectors > n*dim*4*5/4 || kind == "flat-int8" && full.Codes < n*(dim+4) || full.Graph != 0 {
 			t.Errorf("%s: %+v for %d vectors", kind, full, n)
 		}
@@ -291,7 +291,7 @@ func TestFlatGivesMemoryBack(t *testing.T) {
 			gone = gone[m:]
 			indextest.Verify(t, ix)
 		}
-		if left := ix.(index.Keeper).Bytes(); left.Vectors > full.Vectors/4 {
+		if left := ix.Bytes(); left.Vectors > full.Vectors/4 {
 			t.Errorf("%s: %d bytes of vectors, %d after nine tenths were deleted", kind, full.Vectors, left.Vectors)
 		}
 		indextest.Add(t, ix, indextest.IDs(n, 0), v)

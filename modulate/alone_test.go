@@ -5,6 +5,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
+
+	"github.com/lexsem/lexsem/internal/fuse"
 )
 
 // The lexical side alone is norm(softmax(W·w + b)), with the w of the whole stack, and a query
@@ -34,7 +36,7 @@ func TestAlone(t *testing.T) {
 			}
 			in.Tokens = tokens()
 			in.Hidden = make([]float32, 2*lawDim)
-			if got := m.Modulate(nil, in); !same(got, Even(lawDim)) {
+			if got := m.Modulate(nil, in); !same(got, fuse.Even(lawDim)) {
 				t.Fatalf("%s: without tokens %v", name, got)
 			}
 			in.Dense = in.Dense[1:]

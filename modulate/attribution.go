@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/lexsem/lexsem/internal/fuse"
 	"github.com/lexsem/lexsem/internal/vec"
 )
 
@@ -73,7 +74,7 @@ func (m *modulator) Attribute(in Input, passage []float32) Attribution {
 		if lex := m.bridge.Weigh(Lexical{}, in); len(lex.IDs) > 0 {
 			z := make([]float64, m.dim)
 			m.projection.AddLogits(z, lex)
-			gain := Bound(z, m.spread) * bridge
+			gain := fuse.Bound(z, m.spread) * bridge
 			shorten(z, bridge)
 			g := pathGradient(in.Dense, z, passage)
 			for i, id := range lex.IDs {
@@ -83,7 +84,7 @@ func (m *modulator) Attribute(in Input, passage []float32) Attribution {
 				}
 			}
 			a.Bias = gain * dotMixed(g, m.projection.bias)
-			scale(mid, in.Dense, z)
+			fuse.Fuse(mid, mid, in.Dense, z, nil)
 		}
 	}
 	norm := 1.0
@@ -95,7 +96,7 @@ func (m *modulator) Attribute(in Input, passage []float32) Attribution {
 		vec.Scale(shift, float32(corpus))
 		if any {
 			fused := make([]float32, m.dim)
-			norm = Fuse(fused, slices.Clone(mid), mid, nil, shift)
+			norm = fuse.Fuse(fused, slices.Clone(mid), mid, nil, shift)
 			for _, s := range m.shift {
 				if s, ok := s.(shiftAttributor); ok {
 					s.attribute(in, passage, func(id int32, x float64) { share(id).Shift += corpus * x / norm })

@@ -9,6 +9,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/internal/ridge"
 )
 
 // TestAttributionAddsUp: whatever the stack, the shares of the tokens add up to
@@ -116,7 +117,7 @@ func TestAttributionOfRLR(t *testing.T) {
 					x += float64(p.x[i])
 				}
 			}
-			b.SetVec(i, IDF(len(all), sums.DF(id))*x)
+			b.SetVec(i, ridge.IDF(len(all), sums.DF(id))*x)
 		}
 		lt := mat.NewVecDense(lawDim, nil)
 		if err := lt.SolveVec(a, b); err != nil {

@@ -16,7 +16,7 @@ import (
 // own masked-language-model head on the first token. f is ReLU, as in the paper's released code,
 // or a softmax over the vocabulary, as in its text. Only tokens of the corpus have weight.
 var (
-	CLR = Register(clr("clr", "likely tokens of the query by a head fitted in closed form, ReLU; needs fit", false))
+	_ = Register(clr("clr", "likely tokens of the query by a head fitted in closed form, ReLU; needs fit", false))
 
 	_ = Register(clr("clr-softmax", "clr with a softmax over the vocabulary; needs fit", true))
 

@@ -7,8 +7,9 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/lexsem/lexsem/internal/vec"
 	"gonum.org/v1/gonum/mat"
+
+	"github.com/lexsem/lexsem/internal/vec"
 )
 
 // The closed-form head against ridge regression written out: centred passages,

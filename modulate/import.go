@@ -12,9 +12,9 @@ import (
 	"github.com/lexsem/lexsem/internal/vec"
 )
 
-// EncoderKey is the metadata key of a safetensors file under which Import finds the encoder of the
+// encoderKey is the metadata key of a safetensors file under which Import finds the encoder of the
 // bridge, an encoder.Fingerprint as JSON.
-const EncoderKey = "lexsem.encoder"
+const encoderKey = "lexsem.encoder"
 
 // Import reads a bridge that was trained elsewhere from a safetensors file. stack must have
 // exactly one multiplicative part. Tensors have type F32, F16, BF16 or F64:
@@ -25,7 +25,7 @@ const EncoderKey = "lexsem.encoder"
 //	b              [1] or [|V|]   one number for each row of U, optional, 0 if missing
 //
 // A name may have one prefix that ends in a dot, as in "model.linear.weight". The encoder is that
-// of the metadata EncoderKey, else trust, which the caller guarantees. ErrNoEncoder if both are
+// of the metadata encoderKey, else trust, which the caller guarantees. ErrNoEncoder if both are
 // missing; ErrCorrupt for damage and wrong shapes; ErrOptions for other stacks. Passages and
 // Queries of the result are 0. Memory O(d·|V|).
 func Import(path, stack string, trust encoder.Fingerprint) (*Weights, error) {
@@ -54,13 +54,13 @@ func Import(path, stack string, trust encoder.Fingerprint) (*Weights, error) {
 	}
 	defer f.Close()
 	w := &Weights{Stack: s.name, Encoder: trust}
-	if text, ok := f.Metadata[EncoderKey]; ok {
+	if text, ok := f.Metadata[encoderKey]; ok {
 		w.Encoder = encoder.Fingerprint{}
 		if err := json.Unmarshal([]byte(text), &w.Encoder); err != nil {
-			return nil, fmt.Errorf("%w: import %s: metadata %s: %w", ErrCorrupt, path, EncoderKey, err)
+			return nil, fmt.Errorf("%w: import %s: metadata %s: %w", ErrCorrupt, path, encoderKey, err)
 		}
 	} else if trust.Dim == 0 {
-		return nil, fmt.Errorf("%w: import %s: it has no metadata %s and so does not say which encoder it belongs to; write it there, or vouch for the encoder", ErrNoEncoder, path, EncoderKey)
+		return nil, fmt.Errorf("%w: import %s: it has no metadata %s and so does not say which encoder it belongs to; write it there, or vouch for the encoder", ErrNoEncoder, path, encoderKey)
 	}
 	in := importer{f, w.Encoder.Dim, w.Encoder.VocabSize}
 	if in.dim < 1 || in.dim > maxDim || in.vocab < 1 || in.vocab > maxVocab {
@@ -170,7 +170,7 @@ func (in importer) projection() (*Projection, error) {
 // head reads the parameters of variant: one row for all tokens (llr), or one for each token.
 func (in importer) head(variant string) (*Head, error) {
 	rows := in.vocab
-	if variant == LLR.Name {
+	if variant == llr.Name {
 		rows = 1
 	}
 	h := &Head{}

@@ -78,7 +78,7 @@ func TestImport(t *testing.T) {
 	}
 	u, b := numbers(rng, d), float32(0.3)
 	full, fullB := numbers(rng, vocab*d), numbers(rng, vocab)
-	meta := map[string]string{modulate.EncoderKey: string(raw)}
+	meta := map[string]string{"lexsem.encoder": string(raw)}
 
 	q := make([]float32, d)
 	q[0], q[3] = 0.6, -0.8
@@ -178,9 +178,9 @@ func TestImportRefuses(t *testing.T) {
 		{"nothing fitted", "rlr", ok, fp, modulate.ErrOptions, "rlr"},
 		{"two parts", "slr+llr", ok, fp, modulate.ErrOptions, "two"},
 		{"unknown", "slrr", ok, fp, modulate.ErrUnknownVariant, "slrr"},
-		{"no encoder", "slr", ok, encoder.Fingerprint{}, modulate.ErrNoEncoder, modulate.EncoderKey},
-		{"encoder is no JSON", "slr", safetensorsOf(map[string]string{modulate.EncoderKey: "x"}, w), fp, modulate.ErrCorrupt, modulate.EncoderKey},
-		{"encoder of nothing", "slr", safetensorsOf(map[string]string{modulate.EncoderKey: "{}"}, w), fp, modulate.ErrCorrupt, "dimension 0"},
+		{"no encoder", "slr", ok, encoder.Fingerprint{}, modulate.ErrNoEncoder, "lexsem.encoder"},
+		{"encoder is no JSON", "slr", safetensorsOf(map[string]string{"lexsem.encoder": "x"}, w), fp, modulate.ErrCorrupt, "lexsem.encoder"},
+		{"encoder of nothing", "slr", safetensorsOf(map[string]string{"lexsem.encoder": "{}"}, w), fp, modulate.ErrCorrupt, "dimension 0"},
 		{"huge vocabulary", "slr", ok, encoder.Fingerprint{Dim: d, VocabSize: 1 << 40}, modulate.ErrCorrupt, "tokens"},
 		{"no W", "slr", safetensorsOf(nil), fp, modulate.ErrCorrupt, "linear.weight"},
 		{"other shape", "slr", safetensorsOf(nil, sheet{"linear.weight", []int{d, vocab + 1}, make([]float32, d*(vocab+1))}), fp, modulate.ErrCorrupt, "[4 7]"},

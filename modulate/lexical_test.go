@@ -27,7 +27,7 @@ func TestSLRIDFWeights(t *testing.T) {
 // At its start llr is slr.
 func TestLLRStartsAsSLR(t *testing.T) {
 	r := rand.New(rand.NewPCG(8, 8))
-	h, err := LLR.Start(6, 3, Parts{})
+	h, err := llr.Start(6, 3, Parts{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,13 +7,13 @@ import (
 	"github.com/lexsem/lexsem/internal/vec"
 )
 
-// LLR is the learned lexical representation as in the paper's released code. Each token is weighed
+// llr is the learned lexical representation as in the paper's released code. Each token is weighed
 // by its own hidden state and one vector u [d] for all tokens:
 //
 //	w_t = max over j with token t of log(1 + ReLU(h_j·u + b))
 //
 // A fit starts at u = 0, b = 1, where LLR equals SLR.
-var LLR = Register(Variant{
+var llr = Register(Variant{
 	Name:    "llr",
 	Summary: "learned weight of each token from its hidden state; needs fit",
 	Kind:    Multiplicative,

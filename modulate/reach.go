@@ -1,5 +1,7 @@
 package modulate
 
+import "github.com/lexsem/lexsem/internal/ridge"
+
 // reach is the share of a query, by idf, that the bridge and the corpus know, each in [0, 1]. A modulation is
 // reduced to this share of that for a query with only known tokens: the few tokens that a text of another language
 // shares with the corpus are accidental. ids are distinct. A share is exactly 1 if all are known.
@@ -12,7 +14,7 @@ func (m *modulator) reach(ids []int32) (bridge, corpus float64) {
 		w, knows := 1.0, false
 		if m.sums != nil {
 			df := m.sums.DF(t)
-			w, knows = IDF(m.sums.Len(), df), df > 0
+			w, knows = ridge.IDF(m.sums.Len(), df), df > 0
 		}
 		all += w
 		if knows {

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/internal/fuse"
+	"github.com/lexsem/lexsem/internal/ridge"
 )
 
 // more is a query with tokens behind it that nobody knows: in the vocabulary without a passage, and beyond it.
@@ -132,9 +134,9 @@ func TestReachOfRLR(t *testing.T) {
 	}
 	known := 0.0
 	for _, id := range []int32{5, 9, 11} {
-		known += IDF(sums.Len(), sums.DF(id))
+		known += sums.IDF(id)
 	}
-	for n, share := range []float64{1, known / (known + IDF(sums.Len(), 0)), known / (known + 2*IDF(sums.Len(), 0))} {
+	for n, share := range []float64{1, known / (known + ridge.IDF(sums.Len(), 0)), known / (known + 2*ridge.IDF(sums.Len(), 0))} {
 		asked := in
 		for i := range n {
 			asked.Tokens.IDs, asked.Tokens.Special = append(slices.Clone(asked.Tokens.IDs), lawVocab+int32(i)), append(slices.Clone(asked.Tokens.Special), false)
@@ -144,7 +146,7 @@ func TestReachOfRLR(t *testing.T) {
 		for i := range shift {
 			shift[i] *= float32(share)
 		}
-		Fuse(want, make([]float32, lawDim), in.Dense, nil, shift)
+		fuse.Fuse(want, make([]float32, lawDim), in.Dense, nil, shift)
 		got := reg.Modulate(nil, asked)
 		if d := maxDiff(got, want); d > 1e-7 || n == 0 && !same(got, want) {
 			t.Errorf("%d unknown words: %g from a shift of %v of its length", n, d, share)

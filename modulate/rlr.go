@@ -144,9 +144,8 @@ func (r *Regression) length() float64 {
 
 // weights appends idf_t of each token to dst.
 func (r *Regression) weights(dst []float64, ids []int32) []float64 {
-	n := r.sums.Len()
 	for _, t := range ids {
-		dst = append(dst, IDF(n, r.sums.DF(t)))
+		dst = append(dst, r.sums.IDF(t))
 	}
 	return dst
 }

@@ -28,9 +28,9 @@ func (r rarity) Weigh(dst Lexical, in Input) Lexical {
 	at := len(dst.IDs)
 	dst.IDs = in.Tokens.Lexical(dst.IDs)
 	n := r.sums.Len()
-	most := IDF(n, 0)
+	most := ridge.IDF(n, 0)
 	for _, t := range dst.IDs[at:] {
-		dst.Weights = append(dst.Weights, float32(math.Log1p(IDF(n, r.sums.DF(t))/most)))
+		dst.Weights = append(dst.Weights, float32(math.Log1p(r.sums.IDF(t)/most)))
 	}
 	return dst
 }

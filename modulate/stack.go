@@ -3,12 +3,12 @@ package modulate
 import (
 	"context"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 	"sync"
 
 	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/internal/fuse"
 	"github.com/lexsem/lexsem/internal/ridge"
 	"github.com/lexsem/lexsem/internal/vec"
 )
@@ -184,7 +184,7 @@ func NewStack(name string, p Parts) (Modulator, error) {
 		if m.bridge == nil || len(m.shift) > 0 {
 			return nil, fmt.Errorf("%w: %s has a part that moves the dense vector, which a lexical side alone has not; name fitted parts alone", ErrOptions, s.name)
 		}
-		m.even = Even(m.dim)
+		m.even = fuse.Even(m.dim)
 	}
 	if len(m.shift) > 0 {
 		if m.dim != 0 && m.dim != p.Sums.Dim() {
@@ -202,7 +202,7 @@ type modulator struct {
 	dim        int
 	bridge     *Bridge // nil where nothing is fitted
 	projection *Projection
-	spread     float64 // see Bound
+	spread     float64 // see fuse.Bound
 	shift      []Shifter
 	sums       *ridge.Sums // that reach is told by; nil for the rows of W
 	scales     bool        // see ScalesTokens
@@ -233,7 +233,7 @@ func (m *modulator) Modulate(dst []float32, in Input) []float32 {
 			s.z = zeroed(s.z, m.dim)
 			z = s.z
 			m.projection.AddLogits(z, s.lex)
-			Bound(z, m.spread)
+			fuse.Bound(z, m.spread)
 			shorten(z, bridge)
 		}
 	}
@@ -248,18 +248,8 @@ func (m *modulator) Modulate(dst []float32, in Input) []float32 {
 		vec.Scale(shift, float32(corpus))
 	}
 	out := dst[base:]
-	Fuse(out, out, q, z, shift)
+	fuse.Fuse(out, out, q, z, shift)
 	return dst
-}
-
-// Even is the unit vector [dim] with all components equal, so that q ⊙ q_lex is q_lex up to
-// length.
-func Even(dim int) []float32 {
-	v := make([]float32, dim)
-	for i := range v {
-		v[i] = float32(1 / math.Sqrt(float64(dim)))
-	}
-	return v
 }
 
 // scratch is the working memory of one Modulate call.

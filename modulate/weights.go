@@ -17,7 +17,7 @@ type Weights struct {
 	Heads map[string]*Head
 	// RLR are the options of RLR in the stack; zero if the stack has none.
 	RLR RLROptions
-	// Spread is the bound on the logits of each query, see Bound; 0 means none.
+	// Spread bounds the standard deviation of the logits of each query over the dimensions; 0 means no bound.
 	Spread float64
 	// Encoder is the encoder to whose vectors and tokens the bridge belongs.
 	Encoder encoder.Fingerprint

@@ -16,7 +16,7 @@ func (p *pin) writeDocuments(ctx context.Context, w *partWriter, from uint64, pr
 		if err := decodeDocument(text, &d); err != nil {
 			return p.s.decoded(partKey(prefixDocument, ord, 0), err)
 		}
-		err := p.record(prefixRow, ord, func(rows []byte) error { return w.document(ord, text, rows) })
+		err := p.record(ctx, prefixRow, ord, func(rows []byte) error { return w.document(ord, text, rows) })
 		if errors.Is(err, ErrNotFound) {
 			err = p.s.missing(partKey(prefixRow, ord, 0))
 		}

@@ -30,7 +30,7 @@ func held(t testing.TB, s *Store) map[uint64]*Document {
 	defer v.Close()
 	out := map[uint64]*Document{}
 	err = v.ScanDocuments(ctx, 0, func(ord uint64, d *Document) (err error) {
-		out[ord], err = v.Get(ord)
+		out[ord], err = v.Get(t.Context(), ord)
 		return err
 	})
 	if err != nil {

@@ -31,7 +31,7 @@ func (b *Batch) AddBasis(ctx context.Context, number int, basis []byte) error {
 	defer b.s.leave()
 	if b.err = checkBasis(uint64(number), b.st.bases, len(basis)); b.err == nil {
 		b.w.frees = false
-		if b.err = b.w.record(prefixBasis, b.st.bases, basis); b.err == nil {
+		if b.err = b.w.record(ctx, prefixBasis, b.st.bases, basis); b.err == nil {
 			b.st.bases++
 		}
 	}
@@ -55,17 +55,17 @@ func (s *Store) BasisCount() int { return int(s.current().bases) }
 // read for each 128 KiB.
 func (s *Store) Basis(n int) (basis []byte, err error) {
 	err = s.read(func(p *pin) error {
-		basis, err = p.basis(uint64(n))
+		basis, err = p.basis(context.Background(), uint64(n))
 		return err
 	})
 	return basis, err
 }
 
-func (p *pin) basis(n uint64) (basis []byte, err error) {
+func (p *pin) basis(ctx context.Context, n uint64) (basis []byte, err error) {
 	if n >= p.st.bases {
 		return nil, fmt.Errorf("basis %d of %d: %w", n, p.st.bases, ErrNotFound)
 	}
-	err = p.s.record(p.txn, prefixBasis, n, func(b []byte) error {
+	err = p.s.record(ctx, p.txn, prefixBasis, n, func(b []byte) error {
 		if err := checkBasis(n, n, len(b)); err != nil {
 			return fmt.Errorf("%w: %w", errRecord, err)
 		}
@@ -84,7 +84,7 @@ func (p *pin) readBases(ctx context.Context) error {
 		if err := p.interrupted(ctx); err != nil {
 			return err
 		}
-		if _, err := p.basis(n); err != nil {
+		if _, err := p.basis(ctx, n); err != nil {
 			return err
 		}
 	}
@@ -98,7 +98,7 @@ func (p *pin) writeBases(ctx context.Context, w *partWriter, from uint64) error 
 		if err := p.interrupted(ctx); err != nil {
 			return err
 		}
-		basis, err := p.basis(n)
+		basis, err := p.basis(ctx, n)
 		if err != nil {
 			return err
 		}
@@ -144,7 +144,7 @@ func (x *restorer) bases(ctx context.Context) error {
 		if err := checkBasis(x.basisCount, x.basisCount, len(basis)); err != nil {
 			return refuse(err)
 		}
-		if err := x.w.record(prefixBasis, x.basisCount, basis); err != nil {
+		if err := x.w.record(ctx, prefixBasis, x.basisCount, basis); err != nil {
 			return err
 		}
 		x.basisCount++

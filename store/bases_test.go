@@ -248,7 +248,7 @@ func TestSalvageBases(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		want, err := s.Rows(1)
+		want, err := s.Rows(t.Context(), 1)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -256,12 +256,12 @@ func TestSalvageBases(t *testing.T) {
 			t.Fatal(err)
 		}
 		to := filepath.Join(t.TempDir(), "to")
-		rep, err := Salvage(ctx, dir, to, SalvageOptions{})
+		rep, err := Folder(dir).Salvage(ctx, to, SalvageOptions{})
 		if err != nil || rep.Saved != 1 || rep.Uncoded != lost {
 			t.Fatalf("%+v, %v", rep, err)
 		}
 		n := open(t, to, small)
-		got, err := n.Rows(1)
+		got, err := n.Rows(t.Context(), 1)
 		if err != nil {
 			t.Fatal(err)
 		}

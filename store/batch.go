@@ -74,12 +74,12 @@ func (b *Batch) Put(ctx context.Context, d *Document) (Change, error) {
 	if err := d.check(m); err != nil {
 		return Change{}, err
 	}
-	c, err := b.put(d, m.Short)
+	c, err := b.put(ctx, d, m.Short)
 	b.err = err
 	return c, err
 }
 
-func (b *Batch) put(d *Document, short bool) (Change, error) {
+func (b *Batch) put(ctx context.Context, d *Document, short bool) (Change, error) {
 	b.w.frees = false
 	cur, err := b.currentOf(d.ID)
 	if err != nil {
@@ -89,12 +89,15 @@ func (b *Batch) put(d *Document, short bool) (Change, error) {
 	if c.Old != 0 {
 		c.Op = Update
 	}
-	text, row := encodeRecords(d, short)
-	if err := errors.Join(b.w.record(prefixDocument, c.New, text), b.w.rows(c.New, row)); err != nil {
+	text, row, err := encodeRecords(ctx, d, short)
+	if err != nil {
+		return Change{}, err
+	}
+	if err := errors.Join(b.w.record(ctx, prefixDocument, c.New, text), b.w.rows(ctx, c.New, row)); err != nil {
 		return Change{}, err
 	}
 	b.st.nextOrd++
-	return c, b.record(c, cur, version{ord: c.New, seq: b.st.seq, bytes: uint64(len(text) + len(row)), truncated: d.Truncated > 0})
+	return c, b.record(ctx, c, cur, version{ord: c.New, seq: b.st.seq, bytes: uint64(len(text) + len(row)), truncated: d.Truncated > 0})
 }
 
 // Lookup returns the ordinal of the version that id has after the changes of the batch so far, or 0 if
@@ -126,7 +129,7 @@ func (b *Batch) Delete(ctx context.Context, id string) (c Change, ok bool, err e
 	}
 	c = Change{Op: Delete, ID: id, Old: cur.now.ord}
 	if err == nil {
-		err = b.record(c, cur, version{seq: b.st.seq})
+		err = b.record(ctx, c, cur, version{seq: b.st.seq})
 	}
 	if err != nil {
 		b.err = err
@@ -150,11 +153,11 @@ func (b *Batch) currentOf(id string) (cur current, err error) {
 
 // record writes log entry, id and death of one change in one transaction, so that the log entry, from
 // which an unfinished batch is undone, exists exactly if the others do.
-func (b *Batch) record(c Change, cur current, now version) error {
+func (b *Batch) record(ctx context.Context, c Change, cur current, now version) error {
 	if b.n >= 1<<32 {
 		return fmt.Errorf("batch has 2^32 changes: %w", ErrTooLarge)
 	}
-	truncated, err := b.wasTruncated(cur.now)
+	truncated, err := b.wasTruncated(ctx, cur.now)
 	if err != nil {
 		return err
 	}

@@ -119,7 +119,7 @@ func BenchmarkText(b *testing.B) {
 		if err != nil || !ok {
 			b.Fatal(ok, err)
 		}
-		if _, err := s.Text(ord); err != nil {
+		if _, err := s.Text(b.Context(), ord); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -131,7 +131,7 @@ func BenchmarkGet(b *testing.B) {
 	r := rand.New(rand.NewPCG(3, 3))
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := s.Get(1 + r.Uint64N(20_000)); err != nil {
+		if _, err := s.Get(b.Context(), 1+r.Uint64N(20_000)); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -141,12 +141,12 @@ func TestTableOfCopy(t *testing.T) {
 func TestSalvageOfMixed(t *testing.T) {
 	ours, theirs := copies(t)
 	give(t, theirs, ours, filepath.Join(recordsName, "000002.sst"))
-	damage, err := Damage(ctx, ours, nil)
+	damage, err := Folder(ours).Damage(ctx, nil)
 	if err != nil || !slices.ContainsFunc(damage, func(s string) bool { return strings.Contains(s, "another history") }) {
 		t.Errorf("%q %v", damage, err)
 	}
 	to := filepath.Join(t.TempDir(), "saved")
-	rep, err := Salvage(ctx, ours, to, SalvageOptions{})
+	rep, err := Folder(ours).Salvage(ctx, to, SalvageOptions{})
 	if err != nil || rep.Saved != 2 || rep.Lost != 2 {
 		t.Fatalf("%+v %v", rep, err)
 	}
@@ -290,7 +290,7 @@ func TestLongTableOfCopy(t *testing.T) {
 	give(t, theirs, ours, name)
 	s, err := Open(ours, small)
 	if err == nil {
-		if _, err := s.Text(2); !errors.Is(err, ErrCorrupt) {
+		if _, err := s.Text(t.Context(), 2); !errors.Is(err, ErrCorrupt) {
 			t.Errorf("a document of theirs: %v", err)
 		}
 		_, err = s.Verify(ctx, nil)

@@ -79,7 +79,7 @@ func (r *rowReader) read() error {
 		return nil
 	})
 	if whole || errors.Is(err, ErrNotFound) { // which also tells absence from damage
-		return r.p.record(prefixRow, r.ord, r.walk)
+		return r.p.record(r.ctx, prefixRow, r.ord, r.walk)
 	}
 	if err != nil || rows == 0 {
 		return err
@@ -101,7 +101,7 @@ func (r *rowReader) read() error {
 			return r.give(i, codes)
 		})
 		if errors.Is(err, ErrNotFound) {
-			return r.p.record(prefixRow, r.ord, r.walk)
+			return r.p.record(r.ctx, prefixRow, r.ord, r.walk)
 		}
 		if err != nil {
 			return err

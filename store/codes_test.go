@@ -60,7 +60,7 @@ func testCodes(t *testing.T, m Manifest) {
 	add(t, s, docs...)
 	for ord, d := range docs { // as older programs cut them
 		if strings.HasPrefix(d.ID, "old") {
-			cut(t, s, uint64(ord+1), encodeRows(nil, d.Rows, false))
+			cut(t, s, uint64(ord+1), encodedRows(d.Rows))
 		}
 	}
 	check := func(when string, s *Store) {
@@ -73,7 +73,7 @@ func testCodes(t *testing.T, m Manifest) {
 		var at []RowAt
 		var want [][]byte
 		for i, d := range docs {
-			if got, err := v.Get(uint64(i + 1)); err != nil || !bytes.Equal(encodeRows(nil, got.Rows, false), encodeRows(nil, d.Rows, false)) {
+			if got, err := v.Get(t.Context(), uint64(i+1)); err != nil || !bytes.Equal(encodedRows(got.Rows), encodedRows(d.Rows)) {
 				t.Fatalf("%s: %s: other rows, %v", when, d.ID, err)
 			}
 			for n, row := range d.Rows {

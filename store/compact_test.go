@@ -43,7 +43,7 @@ func TestCompact(t *testing.T) {
 		t.Fatal(err)
 	}
 	for ord, there := range map[uint64]bool{1: false, 2: false, 3: true, 4: true} {
-		if _, err := s.Get(ord); there != (err == nil) || !there && !errors.Is(err, ErrNotFound) {
+		if _, err := s.Get(t.Context(), ord); there != (err == nil) || !there && !errors.Is(err, ErrNotFound) {
 			t.Errorf("version %d: %v", ord, err)
 		}
 	}
@@ -58,7 +58,7 @@ func TestCompact(t *testing.T) {
 		t.Errorf("log after 3: %v", err)
 	}
 	// The view is as it was.
-	if d, err := v.Get(2); err != nil || !reflect.DeepEqual(d, doc("b", 1)) {
+	if d, err := v.Get(t.Context(), 2); err != nil || !reflect.DeepEqual(d, doc("b", 1)) {
 		t.Errorf("version 2 in the old view: %v %v", d, err)
 	}
 	if ord, ok, err := v.Lookup("b"); err != nil || !ok || ord != 2 || v.Len() != 2 || v.Seq() != 2 {
@@ -96,7 +96,7 @@ func TestSpace(t *testing.T) {
 				text[k] = byte(r.IntN(256))
 			}
 			d.Text = string(text)
-			live += int64(len(encodeDocument(nil, d)) + len(encodeRows(nil, d.Rows, false)))
+			live += int64(len(encodeDocument(nil, d)) + len(encodedRows(d.Rows)))
 			put(t, b, d)
 		}
 		if _, err := b.Commit(ctx); err != nil {
@@ -110,7 +110,7 @@ func TestSpace(t *testing.T) {
 		t.Fatal(err)
 	}
 	s = open(t, dir, small)
-	disk, err := s.DiskBytes()
+	disk, err := diskBytes(s.dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -211,7 +211,7 @@ func TestReclaim(t *testing.T) {
 		live = 0
 		for i := range 3 {
 			d := large(i, round)
-			live += uint64(len(encodeDocument(nil, d)) + len(encodeRows(nil, d.Rows, false)))
+			live += uint64(len(encodeDocument(nil, d)) + len(encodedRows(d.Rows)))
 			add(t, s, d)
 		}
 		if round == 0 {
@@ -224,7 +224,7 @@ func TestReclaim(t *testing.T) {
 	if err := s.Compact(ctx, s.Seq()); err != nil {
 		t.Fatal(err)
 	}
-	if d, err := v.Get(1); err != nil || !reflect.DeepEqual(d, large(0, 0)) {
+	if d, err := v.Get(t.Context(), 1); err != nil || !reflect.DeepEqual(d, large(0, 0)) {
 		t.Errorf("the view: %v", err)
 	}
 	for range 3 { // what one writes the next one removes
@@ -239,7 +239,7 @@ func TestReclaim(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		disk, err := s.DiskBytes()
+		disk, err := diskBytes(s.dir)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -272,7 +272,7 @@ func TestReclaim(t *testing.T) {
 			t.Fatal(err)
 		}
 		// Closed: Badger's log of an open database may take more blocks than it holds bytes.
-		disk, err := DiskBytes(dir)
+		disk, err := diskBytes(dir)
 		if err != nil || disk > 256<<10 {
 			t.Errorf("%d bytes on disk, %v", disk, err)
 		}
@@ -309,4 +309,9 @@ func TestCompactBehindCompaction(t *testing.T) {
 	if after := s.tableBytes(); before < 50<<20 || after > reclaimSlack {
 		t.Errorf("%d bytes of tables before, %d after", before, after)
 	}
+}
+
+func diskBytes(dir string) (int64, error) {
+	parts, err := Folder(dir).DiskSpace()
+	return parts.Sum(), err
 }

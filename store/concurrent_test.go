@@ -80,7 +80,7 @@ func TestConcurrent(t *testing.T) {
 					}
 					return nil
 				}
-				d, err := v.Get(ord)
+				d, err := v.Get(t.Context(), ord)
 				if err != nil {
 					return err
 				}

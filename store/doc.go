@@ -3,7 +3,7 @@
 // and kept by other packages in snapshots.
 //
 // Start with [Open], then [Store.Begin], [Batch.Put] and [Batch.Commit], and [Store.Snapshot] for a [View] to
-// read. [Store.BackupFile] and [Restore] keep copies (archive.go), [Salvage] saves the readable parts of a
+// read. [Store.BackupFile] and [Restore] keep copies (archive.go), [Folder.Salvage] saves the readable parts of a
 // damaged database (raw_reader.go), and [Store.HandOver] lets a second database take the place of this one.
 // docs/format.md describes the bytes.
 //

@@ -23,10 +23,14 @@ const (
 	markerText = "This folder is a lexsem database.\n"
 )
 
-// Exists reports whether dir holds a database. It does not open, lock or create anything. The result is
+// Folder is the folder of a database. Its methods need no open Store.
+type Folder string
+
+// Exists reports whether the folder holds a database. It does not open, lock or create anything. The result is
 // false for a folder that is missing or empty, or that has only files from the first moments of a
-// database. Errors: *foreignError for a folder with other files; an error if dir is a file.
-func Exists(dir string) (bool, error) {
+// database. Errors: *foreignError for a folder with other files; an error if it is a file.
+func (f Folder) Exists() (bool, error) {
+	dir := string(f)
 	info, err := os.Stat(dir)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):

@@ -84,7 +84,7 @@ func TestForeignFolders(t *testing.T) {
 					t.Errorf("%+v: %v", o, err)
 				}
 			}
-			if _, err := Exists(dir); !errors.Is(err, ErrForeign) {
+			if _, err := Folder(dir).Exists(); !errors.Is(err, ErrForeign) {
 				t.Errorf("exists: %v", err)
 			}
 			if after := contents(t, dir); !reflect.DeepEqual(before, after) {
@@ -123,7 +123,7 @@ func TestExistsBesideOthers(t *testing.T) {
 	defer close(stop)
 	found := map[bool]int{}
 	for n := 0; n < 20_000 || found[true] == 0 || found[false] == 0; n++ {
-		there, err := Exists(dir)
+		there, err := Folder(dir).Exists()
 		if err != nil {
 			t.Fatal(err)
 		}

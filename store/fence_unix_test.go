@@ -140,7 +140,7 @@ func TestPipes(t *testing.T) {
 			t.Errorf("%s: opened", name)
 			s.Close()
 		}
-		if damage, err := Damage(ctx, dir, nil); err == nil && len(damage) == 0 {
+		if damage, err := Folder(dir).Damage(ctx, nil); err == nil && len(damage) == 0 {
 			t.Errorf("%s: no damage", name)
 		}
 	}

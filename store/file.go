@@ -38,9 +38,9 @@ const (
 	syncName        = "sync"        // what ingest/folder knew of files when it read them
 )
 
-// CollectionsDir returns the folder, below the database folder dir, of the databases that are served
+// Collections is the folder, below that of the database, of the databases that are served
 // together with it. Each is in the folder of its name.
-func CollectionsDir(dir string) string { return filepath.Join(dir, collectionsName) }
+func (f Folder) Collections() string { return filepath.Join(string(f), collectionsName) }
 
 // removeTemporaries removes temporary files of a dead process from the database's folder and from
 // the folders below it that can have them, and the remains of a Restore.

@@ -26,14 +26,14 @@ const (
 // ErrHandedOver is returned by writes to a database that another one has replaced.
 var ErrHandedOver = errors.New("another database has taken its place; open it again")
 
-// NextDir returns the folder, below the database folder dir, of the database that may replace it.
-func NextDir(dir string) string { return filepath.Join(dir, nextName) }
+// Next is the folder, below that of the database, of the database that may replace it.
+func (f Folder) Next() string { return filepath.Join(string(f), nextName) }
 
-// HandOver lets the database in NextDir replace this one. It calls last while no other write can
+// HandOver lets the database in Folder.Next replace this one. It calls last while no other write can
 // happen; the new database must be closed when last returns. Then HandOver writes the decision to
 // disk, in one step. After an error nothing has changed. After nil this store refuses writes and must
 // be closed. TakeOver, or the next Open for writing, moves the files. Errors: those of last, of ctx
-// before last, and of the disk; an error if NextDir holds no complete database.
+// before last, and of the disk; an error if Folder.Next holds no complete database.
 func (s *Store) HandOver(ctx context.Context, last func() error) error {
 	if s.o.InMemory {
 		return errors.New("a database in memory has no folder that another could take over")
@@ -42,7 +42,7 @@ func (s *Store) HandOver(ctx context.Context, last func() error) error {
 		if err := last(); err != nil {
 			return err
 		}
-		next := NextDir(s.dir)
+		next := Folder(s.dir).Next()
 		lock, err := s.lockNext(next)
 		if err != nil {
 			return err
@@ -64,7 +64,7 @@ func (s *Store) HandOver(ctx context.Context, last func() error) error {
 
 // lockNext takes the lock of the database in next, which must be complete.
 func (s *Store) lockNext(next string) (*os.File, error) {
-	there, err := Exists(next)
+	there, err := Folder(next).Exists()
 	if err != nil {
 		return nil, err
 	}
@@ -88,8 +88,9 @@ func (s *Store) lockNext(next string) (*os.File, error) {
 // TakeOver moves the database chosen by HandOver into place. Without such a decision it does nothing.
 // The database must not be open. Errors: ErrLocked and those of the operating system; the next call
 // continues.
-func TakeOver(dir string) (err error) {
-	if there, err := Exists(dir); err != nil || !there {
+func (f Folder) TakeOver() (err error) {
+	dir := string(f)
+	if there, err := f.Exists(); err != nil || !there {
 		return err
 	}
 	if ok, err := decided(dir); err != nil || !ok {
@@ -103,7 +104,7 @@ func TakeOver(dir string) (err error) {
 	return takeOver(dir)
 }
 
-// decided reports whether the database in NextDir has replaced the old one.
+// decided reports whether the database in Folder.Next has replaced the old one.
 func decided(dir string) (bool, error) {
 	b, err := regular.ReadFile(filepath.Join(dir, swapName), int64(len(swapText)))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -123,7 +124,7 @@ func takeOver(dir string) error {
 	if ok, err := decided(dir); err != nil || !ok {
 		return err
 	}
-	next, replaced := NextDir(dir), filepath.Join(dir, replacedName)
+	next, replaced := Folder(dir).Next(), filepath.Join(dir, replacedName)
 	at := func(name string) string { return filepath.Join(dir, name) }
 	waiting, err := exists(filepath.Join(next, recordsName))
 	if err != nil {
@@ -191,15 +192,15 @@ func move(from, to string) error {
 	return os.Rename(from, to)
 }
 
-// DropNext removes the database in NextDir, if there is one. Errors: ErrLocked if it is open,
+// DropNext removes the database in Folder.Next, if there is one. Errors: ErrLocked if it is open,
 // ErrHandedOver if it has already replaced the other.
-func DropNext(dir string) error {
-	next := NextDir(dir)
+func (f Folder) DropNext() error {
+	dir, next := string(f), f.Next()
 	there, err := exists(next)
 	if err != nil || !there {
 		return err
 	}
-	if _, err := Exists(next); err != nil { // a folder that is not ours
+	if _, err := Folder(next).Exists(); err != nil { // a folder that is not ours
 		return err
 	}
 	lock, err := lockDir(next, false)

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// handOverChild lets the database in NextDir take the place of that in dir.
+// handOverChild lets the database in Folder.Next take the place of that in dir.
 func handOverChild(dir string) error {
 	s, err := Open(dir, small)
 	if err != nil {
@@ -21,7 +21,7 @@ func handOverChild(dir string) error {
 	if err := errors.Join(err, s.Close()); err != nil {
 		return err
 	}
-	return TakeOver(dir)
+	return Folder(dir).TakeOver()
 }
 
 // twoDatabases makes an old database with a bridge and derived files, and one that is
@@ -41,13 +41,13 @@ func twoDatabases(t *testing.T, dir string) (before, after any) {
 	}
 	before = held(t, s)
 	shut(t, s)
-	n := open(t, NextDir(dir), small)
+	n := open(t, Folder(dir).Next(), small)
 	add(t, n, doc("b", 3))
 	add(t, n, doc("c", 4))
-	if err := os.MkdirAll(filepath.Join(NextDir(dir), derivedName), 0o755); err != nil {
+	if err := os.MkdirAll(filepath.Join(Folder(dir).Next(), derivedName), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(NextDir(dir), derivedName, "new"), nil, 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(Folder(dir).Next(), derivedName, "new"), nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
 	after = held(t, n)
@@ -110,7 +110,7 @@ func TestKillHandOver(t *testing.T) {
 			} else if err := readOnce(dir); !errors.Is(err, ErrUnclean) {
 				t.Fatalf("%s: reading alone: %v", label, err)
 			}
-			if there, err := Exists(dir); !there || err != nil {
+			if there, err := Folder(dir).Exists(); !there || err != nil {
 				t.Fatalf("%s: there is no database: %v", label, err)
 			}
 			s := open(t, dir, small)
@@ -160,21 +160,21 @@ func TestHandOver(t *testing.T) {
 	if err := s.HandOver(gone, func() error { t.Error("called"); return nil }); !errors.Is(err, context.Canceled) {
 		t.Fatal(err)
 	}
-	n := open(t, NextDir(dir), small)
+	n := open(t, Folder(dir).Next(), small)
 	if err := s.HandOver(ctx, func() error { return nil }); !errors.Is(err, ErrLocked) {
 		t.Fatalf("to an open database: %v", err)
 	}
-	if err := DropNext(dir); !errors.Is(err, ErrLocked) {
+	if err := Folder(dir).DropNext(); !errors.Is(err, ErrLocked) {
 		t.Fatalf("dropped while it is open: %v", err)
 	}
 	shut(t, n)
 	same("to an open database")
-	head := filepath.Join(NextDir(dir), headName)
+	head := filepath.Join(Folder(dir).Next(), headName)
 	raw, err := os.ReadFile(head)
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, _, _, _, err := readHead(NextDir(dir))
+	m, _, _, _, err := readHead(Folder(dir).Next())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -189,7 +189,7 @@ func TestHandOver(t *testing.T) {
 		t.Fatal(err)
 	}
 	same("to one that was not closed")
-	if err := TakeOver(dir); err != nil {
+	if err := Folder(dir).TakeOver(); err != nil {
 		t.Fatalf("undecided: %v", err)
 	}
 	// While last runs nobody writes, and afterwards neither.
@@ -207,14 +207,14 @@ func TestHandOver(t *testing.T) {
 	if _, err := s.Begin(ctx); !errors.Is(err, ErrHandedOver) {
 		t.Fatalf("a write behind it: %v", err)
 	}
-	if err := TakeOver(dir); !errors.Is(err, ErrLocked) {
+	if err := Folder(dir).TakeOver(); !errors.Is(err, ErrLocked) {
 		t.Fatalf("of an open database: %v", err)
 	}
-	if err := DropNext(dir); !errors.Is(err, ErrHandedOver) {
+	if err := Folder(dir).DropNext(); !errors.Is(err, ErrHandedOver) {
 		t.Fatalf("dropped when it is decided: %v", err)
 	}
 	shut(t, s)
-	if damage, err := Damage(ctx, dir, nil); err != nil || len(damage) > 0 { // it reads the new one
+	if damage, err := Folder(dir).Damage(ctx, nil); err != nil || len(damage) > 0 { // it reads the new one
 		t.Fatal(damage, err)
 	}
 	s = open(t, dir, Options{ReadOnly: true})
@@ -222,7 +222,7 @@ func TestHandOver(t *testing.T) {
 		t.Fatalf("read alone: %v", got)
 	}
 	shut(t, s)
-	if err := TakeOver(dir); err != nil {
+	if err := Folder(dir).TakeOver(); err != nil {
 		t.Fatal(err)
 	}
 	s = open(t, dir, small)
@@ -241,7 +241,7 @@ func TestDropNext(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "db")
 	before, _ := twoDatabases(t, dir)
 	for range 2 {
-		if err := DropNext(dir); err != nil {
+		if err := Folder(dir).DropNext(); err != nil {
 			t.Fatal(err)
 		}
 		isThere(t, "dropped", dir, map[string]bool{nextName: false, "derived/old": true})
@@ -251,14 +251,14 @@ func TestDropNext(t *testing.T) {
 		t.Fatalf("%v", got)
 	}
 	shut(t, s)
-	if err := os.Mkdir(NextDir(dir), 0o755); err != nil {
+	if err := os.Mkdir(Folder(dir).Next(), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	mine := filepath.Join(NextDir(dir), "mine")
+	mine := filepath.Join(Folder(dir).Next(), "mine")
 	if err := os.WriteFile(mine, nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if err := DropNext(dir); !errors.Is(err, ErrForeign) {
+	if err := Folder(dir).DropNext(); !errors.Is(err, ErrForeign) {
 		t.Fatalf("a folder of somebody else's: %v", err)
 	}
 	if ok, err := exists(mine); !ok || err != nil {
@@ -286,7 +286,7 @@ func TestSwapFileDamaged(t *testing.T) {
 	if err := os.WriteFile(swap, []byte(swapText), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	for _, d := range []string{dir, NextDir(dir)} {
+	for _, d := range []string{dir, Folder(dir).Next()} {
 		if err := os.RemoveAll(filepath.Join(d, recordsName)); err != nil {
 			t.Fatal(err)
 		}

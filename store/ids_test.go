@@ -51,7 +51,7 @@ func TestIDs(t *testing.T) {
 			}
 			err := v.IDs(ctx, r[0], r[1], func(id string, ord uint64) error {
 				got = append(got, id)
-				if d, err := v.Text(ord); err != nil || d.ID != id {
+				if d, err := v.Text(t.Context(), ord); err != nil || d.ID != id {
 					return fmt.Errorf("version %d of %q: %v, %w", ord, id, d, err)
 				}
 				return nil

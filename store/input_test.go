@@ -279,7 +279,7 @@ func TestClosed(t *testing.T) {
 	}
 	_, err1 := s.Begin(ctx)
 	_, _, err2 := s.Lookup("a")
-	_, err3 := v.Get(1)
+	_, err3 := v.Get(t.Context(), 1)
 	_, err4 := s.Snapshot()
 	_, err5 := s.Verify(ctx, nil)
 	for i, err := range []error{err1, err2, err3, err4, err5, s.Compact(ctx, 0), s.SetManifest(ctx, nil)} {
@@ -342,7 +342,7 @@ func TestForeignFolder(t *testing.T) {
 	t.Cleanup(func() { os.Chmod(lost, 0o755) })
 	s := open(t, dir, small)
 	add(t, s, doc("a", 1))
-	if n, err := s.DiskBytes(); err != nil || n == 0 {
+	if n, err := diskBytes(s.dir); err != nil || n == 0 {
 		t.Errorf("%d bytes, %v", n, err)
 	}
 }
@@ -364,7 +364,7 @@ func TestLinkedFolder(t *testing.T) {
 		t.Skipf("NOT TESTED: links to folders; this system makes none: %v", err)
 	}
 	s = open(t, link, small)
-	if n, err := s.DiskBytes(); err != nil || n == 0 || s.Len() != 1 {
+	if n, err := diskBytes(s.dir); err != nil || n == 0 || s.Len() != 1 {
 		t.Errorf("%d bytes, %d documents, %v", n, s.Len(), err)
 	}
 	if _, err := os.Stat(left); !errors.Is(err, os.ErrNotExist) {
@@ -472,7 +472,7 @@ func TestDeferred(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if d, err := s.Get(ord); err != nil || d.Deferred() != want {
+			if d, err := s.Get(t.Context(), ord); err != nil || d.Deferred() != want {
 				t.Fatalf("%s: %+v, %v", id, d, err)
 			}
 		}
@@ -485,7 +485,7 @@ func TestDeferred(t *testing.T) {
 		t.Fatal(err)
 	}
 	to := filepath.Join(t.TempDir(), "saved")
-	if r, err := Salvage(ctx, dir, to, SalvageOptions{}); err != nil {
+	if r, err := Folder(dir).Salvage(ctx, to, SalvageOptions{}); err != nil {
 		t.Fatalf("%+v, %v", r, err)
 	}
 	check(open(t, to, small))

@@ -95,7 +95,7 @@ type Manifest struct {
 	Default string            `json:"default,omitempty"` // fitted variant for queries that name none
 	Auto    string            `json:"auto,omitempty"`    // what such a query gets, if it was chosen
 
-	// Source is the database that this one was made from, and still follows while it is in NextDir.
+	// Source is the database that this one was made from, and still follows while it is in Folder.Next.
 	Source *Source `json:"source,omitempty"`
 
 	// Backups are the last maxBackups states that backups ended at. The next part of a backup finds

@@ -29,7 +29,7 @@ func TestNoMemtable(t *testing.T) {
 	if _, _, err := v.Lookup("a"); !errors.Is(err, ErrFailed) || !strings.Contains(err.Error(), "memtable") {
 		t.Errorf("Lookup: %v", err)
 	}
-	if _, err := v.Get(1); !errors.Is(err, ErrFailed) {
+	if _, err := v.Get(t.Context(), 1); !errors.Is(err, ErrFailed) {
 		t.Errorf("Get: %v", err)
 	}
 	if err := v.ScanDocuments(ctx, 0, func(uint64, *Document) error { return nil }); !errors.Is(err, ErrFailed) {

@@ -86,7 +86,7 @@ func (m *model) check(t *testing.T, s *Store) {
 		if got, ok, err := s.Lookup(id); err != nil || !ok || got != ord {
 			t.Fatalf("lookup %q: %d %v %v, want %d", id, got, ok, err, ord)
 		}
-		if got, err := s.Get(ord); err != nil || !reflect.DeepEqual(got, m.docs[id]) {
+		if got, err := s.Get(t.Context(), ord); err != nil || !reflect.DeepEqual(got, m.docs[id]) {
 			t.Fatalf("get %q: %v\n got %.300v\nwant %.300v", id, err, got, m.docs[id])
 		}
 	}

@@ -390,7 +390,7 @@ func (r *rawReader) document(ctx context.Context, ord uint64) (*Document, error)
 	if err != nil {
 		return d, err
 	}
-	rows, err := decodeRows(raw, nil)
+	rows, err := decodeRows(ctx, raw, nil)
 	if err == nil {
 		err = d.join(rows)
 	}

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"context"
 	"encoding/binary"
 	"fmt"
 	"math"
@@ -29,13 +30,14 @@ func versionFor(rows int, more bool) byte {
 }
 
 // encodeRecords returns the records of the texts and of the rows of d.
-func encodeRecords(d *Document, short bool) (text, rows []byte) {
+func encodeRecords(ctx context.Context, d *Document, short bool) (text, rows []byte, err error) {
 	text = encodeDocument(nil, d)
 	if short {
 		text = shortDocument(text)
 	}
 	size := len(d.Rows) * (4*len(d.Rows[0].Vector) + 2*len(d.Rows[0].Tokens) + len(d.Rows[0].Codes) + len(d.Rows[0].Impacts) + 16)
-	return text, encodeRows(make([]byte, 0, size), d.Rows, short)
+	rows, err = encodeRows(ctx, make([]byte, 0, size), d.Rows, short)
+	return text, rows, err
 }
 
 // encodeDocument appends the texts of d: version, truncated, id, title, text, metadata,
@@ -142,8 +144,9 @@ func decodeSpans(r *reader, d *Document, n uint64) error {
 // number, and each as dimension, float32 little-endian, count, zigzag differences of
 // consecutive ids. In version 3 the number is always present, and each row is followed by
 // the length of its codes and the codes. Version 5, of short records, is version 3 with other vectors: before the
-// components an exponent, int8, and each component an int16; or the exponent -128 and float32. Version 6 is version 5 with the impacts of each row after its codes.
-func encodeRows(dst []byte, rows []Row, short bool) []byte {
+// components an exponent, int8, and each component an int16; or the exponent -128 and float32. Version 6 is version 5
+// with the impacts of each row after its codes.
+func encodeRows(ctx context.Context, dst []byte, rows []Row, short bool) ([]byte, error) {
 	codes := false
 	for _, r := range rows {
 		codes = codes || len(r.Codes) > 0
@@ -159,7 +162,12 @@ func encodeRows(dst []byte, rows []Row, short bool) []byte {
 	if v > recordVersion {
 		dst = binary.AppendUvarint(dst, uint64(len(rows)))
 	}
-	for _, r := range rows {
+	for i, r := range rows {
+		if i%64 == 63 {
+			if err := ctx.Err(); err != nil {
+				return dst, err
+			}
+		}
 		dst = encodeRow(dst, r.Vector, r.Tokens, short)
 		if v >= recordVersionX {
 			dst = appendBytes(dst, r.Codes)
@@ -168,7 +176,7 @@ func encodeRows(dst []byte, rows []Row, short bool) []byte {
 			dst = appendBytes(dst, r.Impacts)
 		}
 	}
-	return dst
+	return dst, nil
 }
 
 func encodeRow(dst []byte, vector []float32, tokens []int32, short bool) []byte {
@@ -190,8 +198,8 @@ func encodeRow(dst []byte, vector []float32, tokens []int32, short bool) []byte 
 }
 
 // decodeRows reads the rows of one document into the given slice, whose memory for
-// vectors, tokens and codes is reused. Their spans come from the document.
-func decodeRows(p []byte, rows []Row) ([]Row, error) {
+// vectors, tokens and codes is reused. Their spans come from the document. Errors: errRecord, that of ctx.
+func decodeRows(ctx context.Context, p []byte, rows []Row) ([]Row, error) {
 	r := reader{p: p}
 	n := uint64(1)
 	var err error
@@ -210,6 +218,11 @@ func decodeRows(p []byte, rows []Row) ([]Row, error) {
 	}
 	rows = rows[:n]
 	for i := range rows {
+		if i%64 == 63 {
+			if err := ctx.Err(); err != nil {
+				return rows, err
+			}
+		}
 		row := &rows[i]
 		row.Start, row.End = 0, 0
 		if row.Vector, row.Tokens, err = decodeRow(&r, v, row.Vector[:0], row.Tokens[:0]); err != nil {

@@ -57,8 +57,11 @@ func TestShortVector(t *testing.T) {
 			t.Fatalf("%v becomes %v, then %v", v, short, again)
 		}
 		for _, u := range [][]float32{v, short} {
-			p := encodeRows(nil, []Row{{Vector: u, Tokens: []int32{3, 1}, Codes: []byte{9}}}, true)
-			rows, err := decodeRows(p, nil)
+			p, err := encodeRows(t.Context(), nil, []Row{{Vector: u, Tokens: []int32{3, 1}, Codes: []byte{9}}}, true)
+			if err != nil {
+				t.Fatal(err)
+			}
+			rows, err := decodeRows(t.Context(), p, nil)
 			if err != nil || len(rows) != 1 || !same(rows[0].Vector, u) || !slices.Equal(rows[0].Tokens, []int32{3, 1}) || len(rows[0].Codes) != 1 {
 				t.Fatalf("%v is read as %v, %v", u, rows, err)
 			}
@@ -130,7 +133,7 @@ func TestShortRecords(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got, err := v.Get(ord)
+			got, err := v.Get(t.Context(), ord)
 			if err != nil || got.Text != d.Text || got.ID != d.ID || len(got.Rows) != len(d.Rows) {
 				t.Fatalf("%s: %s is %+v, %v", when, d.ID, got, err)
 			}
@@ -165,7 +168,7 @@ func TestShortRecords(t *testing.T) {
 		t.Fatal(err)
 	}
 	saved := filepath.Join(t.TempDir(), "saved")
-	if _, err := Salvage(t.Context(), dir, saved, SalvageOptions{}); err != nil {
+	if _, err := Folder(dir).Salvage(t.Context(), saved, SalvageOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	s = open(t, saved, Options{NoSync: true})
@@ -246,7 +249,7 @@ func TestImpactsNeedTheirFormat(t *testing.T) {
 	if err := set(true, false); !errors.Is(err, ErrManifest) {
 		t.Errorf("taken back: %v", err)
 	}
-	if got, err := s.Get(1); err != nil || !bytes.Equal(got.Rows[0].Impacts, d.Rows[0].Impacts) {
+	if got, err := s.Get(t.Context(), 1); err != nil || !bytes.Equal(got.Rows[0].Impacts, d.Rows[0].Impacts) {
 		t.Errorf("%v, %v", got, err)
 	}
 }

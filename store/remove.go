@@ -20,12 +20,12 @@ const removedPrefix = ".removed-"
 // or none: the folder is renamed first. If the process dies, ClearRemoved removes the rest. Errors:
 // ErrNotFound if there is no database, *foreignError for a folder with other files, *LockedError if
 // the database is open.
-func Remove(dir string) error {
-	dir, err := filepath.Abs(dir)
+func (f Folder) Remove() error {
+	dir, err := filepath.Abs(string(f))
 	if err != nil {
 		return err
 	}
-	if ok, err := Exists(dir); err != nil {
+	if ok, err := Folder(dir).Exists(); err != nil {
 		return err
 	} else if !ok {
 		return fmt.Errorf("database %s: %w", dir, ErrNotFound)
@@ -71,11 +71,12 @@ func removeMarkerLast(dir string) error {
 	return errors.Join(errs...)
 }
 
-// Create makes a database in dir, which must not exist: make gets the name of a folder next to dir, which is
-// renamed to dir after make has returned nil. Other processes see the whole database or none. If the process
+// Create makes a database in the folder, which must not exist: make gets the name of a folder next to it, which is
+// renamed after make has returned nil. Other processes see the whole database or none. If the process
 // dies, ClearRemoved removes the rest. Errors: those of make and of the file system; fs.ErrExist if another
-// process has made dir meanwhile.
-func Create(dir string, make func(dir string) error) (err error) {
+// process has made the folder meanwhile.
+func (f Folder) Create(make func(dir string) error) (err error) {
+	dir := string(f)
 	parent := filepath.Dir(dir)
 	if err := private.MkdirAll(parent); err != nil {
 		return err
@@ -99,9 +100,10 @@ func Create(dir string, make func(dir string) error) (err error) {
 	return atomicfile.SyncDir(parent)
 }
 
-// ClearRemoved removes the remains of processes that died in Remove or Create from parent, a folder of
-// databases. It does nothing if parent does not exist, and leaves folders that a process is working on.
-func ClearRemoved(parent string) error {
+// ClearRemoved removes the remains of processes that died in Remove or Create from a folder of databases. It does
+// nothing if the folder does not exist, and leaves folders that a process is working on.
+func (f Folder) ClearRemoved() error {
+	parent := string(f)
 	entries, err := os.ReadDir(parent)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil

@@ -61,7 +61,7 @@ func TestForgetTables(t *testing.T) {
 		if err != nil || !ok {
 			t.Fatalf("document %d: %v, %v", i, ok, err)
 		}
-		if d, err := s.Get(ord); err != nil || !strings.HasPrefix(d.Text, fmt.Sprint(i, " ", i)) {
+		if d, err := s.Get(t.Context(), ord); err != nil || !strings.HasPrefix(d.Text, fmt.Sprint(i, " ", i)) {
 			t.Fatalf("document %d: %v", i, err)
 		}
 	}

@@ -49,7 +49,7 @@ type RestoreReport struct {
 //
 // Errors: *backupError, ErrOccupied, *foreignError, *LockedError, those of ctx, of r, and of the disk.
 func Restore(ctx context.Context, dir string, r io.Reader, o RestoreOptions) (rep RestoreReport, err error) {
-	if exists, err := Exists(dir); err != nil {
+	if exists, err := Folder(dir).Exists(); err != nil {
 		return rep, err
 	} else if exists {
 		return rep, fmt.Errorf("%s: %w", dir, ErrOccupied)
@@ -75,7 +75,7 @@ func Restore(ctx context.Context, dir string, r io.Reader, o RestoreOptions) (re
 			err = errors.Join(err, t.wipe())
 		}
 	}()
-	if exists, err := Exists(dir); err != nil { // the lock is held now
+	if exists, err := Folder(dir).Exists(); err != nil { // the lock is held now
 		return rep, err
 	} else if exists {
 		shown = true

@@ -132,7 +132,7 @@ func (f forged) bytes(t testing.TB, before ...partEnd) ([]byte, partEnd) {
 }
 
 func putForged(p *partWriter, ord uint64, d *Document) error {
-	return p.document(ord, encodeDocument(nil, d), encodeRows(nil, d.Rows, false))
+	return p.document(ord, encodeDocument(nil, d), encodedRows(d.Rows))
 }
 
 // Archives that are whole by their digests and wrong in what they say are refused.
@@ -187,7 +187,7 @@ func TestRestoreForged(t *testing.T) {
 		"metadata":     {first, documents(map[uint64]*Document{1: changed(func(d *Document) { d.Metadata = []byte("[1]") })}), 1},
 		"no rows":      {first, func(p *partWriter) error { return p.document(1, encodeDocument(nil, doc("a", 1)), nil) }, 1},
 		"rows of another": {first, func(p *partWriter) error {
-			return p.document(1, encodeDocument(nil, doc("a", 1)), encodeRows(nil, doc("a", 5).Rows, false))
+			return p.document(1, encodeDocument(nil, doc("a", 1)), encodedRows(doc("a", 5).Rows))
 		}, 1},
 		"live count":        {first, one, 2},
 		"huge lengths":      {first, frames(frameDocument, string(appendNumbers(nil, 1, 1<<62, 1<<62))), 1},

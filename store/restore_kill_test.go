@@ -40,7 +40,7 @@ func TestKillRestore(t *testing.T) {
 		if _, killed := start(t, "restore", dir, point, 1).wait(t, 0); !killed {
 			t.Fatalf("%s: the child ended by itself", point)
 		}
-		there, err := Exists(dir)
+		there, err := Folder(dir).Exists()
 		if err != nil || there != (point == "restore-shown") {
 			t.Fatalf("%s: there is a database: %v, %v", point, there, err)
 		}

@@ -23,7 +23,7 @@ func (x *restorer) survivors(ctx context.Context, before place) error {
 		return x.refuse("it does not say which versions of earlier parts are live", nil)
 	}
 	drop := func(below uint64) error {
-		return p.eachOrdinal(ctx, it, below, func(ord uint64) error { return x.forget(p, ord) })
+		return p.eachOrdinal(ctx, it, below, func(ord uint64) error { return x.forget(ctx, p, ord) })
 	}
 	var end uint64
 	for x.kind == frameSurvivors {
@@ -55,9 +55,9 @@ func (x *restorer) survivors(ctx context.Context, before place) error {
 }
 
 // forget removes a version.
-func (x *restorer) forget(p *pin, ord uint64) error {
+func (x *restorer) forget(ctx context.Context, p *pin, ord uint64) error {
 	var d Document
-	if err := x.s.record(p.txn, prefixDocument, ord, func(b []byte) error { return decodeDocument(b, &d) }); err != nil {
+	if err := x.s.record(ctx, p.txn, prefixDocument, ord, func(b []byte) error { return decodeDocument(b, &d) }); err != nil {
 		return err
 	}
 	raw, err := x.s.get(p.txn, idKey(d.ID))
@@ -112,7 +112,7 @@ func (x *restorer) document(ctx context.Context) (ord uint64, d *Document, err e
 	if err := decodeDocument(all[:n], d); err != nil {
 		return 0, nil, x.refuse(fmt.Sprintf("version %d", ord), err)
 	}
-	rows, err := decodeRows(all[n:], nil)
+	rows, err := decodeRows(ctx, all[n:], nil)
 	if err == nil {
 		err = d.join(rows)
 	}
@@ -129,7 +129,7 @@ func (x *restorer) document(ctx context.Context) (ord uint64, d *Document, err e
 }
 
 // put writes a version.
-func (x *restorer) put(ord uint64, d *Document) error {
+func (x *restorer) put(ctx context.Context, ord uint64, d *Document) error {
 	there, err := x.s.has(x.w.txn, idKey(d.ID))
 	if err != nil {
 		return err
@@ -137,8 +137,11 @@ func (x *restorer) put(ord uint64, d *Document) error {
 	if there {
 		return x.refuse(fmt.Sprintf("id %.80q is there twice", d.ID), nil)
 	}
-	text, rows := encodeRecords(d, x.manifest.Short)
-	if err := errors.Join(x.w.record(prefixDocument, ord, text), x.w.rows(ord, rows)); err != nil {
+	text, rows, err := encodeRecords(ctx, d, x.manifest.Short)
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(x.w.record(ctx, prefixDocument, ord, text), x.w.rows(ctx, ord, rows)); err != nil {
 		return err
 	}
 	now := version{ord: ord, seq: x.to.Seq, bytes: uint64(len(text) + len(rows)), truncated: d.Truncated > 0}

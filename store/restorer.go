@@ -114,7 +114,7 @@ func (x *restorer) readPart(ctx context.Context) error {
 			return x.refuse(fmt.Sprintf("version %d is not in its order, or none of this part", ord), nil)
 		}
 		last = ord + 1
-		if err := x.put(ord, d); err != nil {
+		if err := x.put(ctx, ord, d); err != nil {
 			return err
 		}
 	}

@@ -57,7 +57,8 @@ const maxNames = 10_000
 // decision of HandOver. The database must not be open for writing. Errors: *LockedError,
 // *foreignError, ErrNoDatabase, *VersionError, those of the operating system, and that of ctx within
 // about 10 ms. Cost: two reads of the records.
-func Damage(ctx context.Context, dir string, progress func(done, total int)) (damage []string, err error) {
+func (f Folder) Damage(ctx context.Context, progress func(done, total int)) (damage []string, err error) {
+	dir := string(f)
 	err = withRaw(ctx, dir, progress, func(r *rawReader) error {
 		damage = r.damage
 		return nil
@@ -67,14 +68,14 @@ func Damage(ctx context.Context, dir string, progress func(done, total int)) (da
 
 // withRaw reads all readable records of a database and keeps writers out meanwhile.
 func withRaw(ctx context.Context, dir string, progress func(done, total int), do func(r *rawReader) error) (err error) {
-	ours, err := Exists(dir)
+	ours, err := Folder(dir).Exists()
 	if err != nil {
 		return err
 	}
 	if !ours {
 		return ErrNoDatabase
 	}
-	if err := TakeOver(dir); err != nil {
+	if err := Folder(dir).TakeOver(); err != nil {
 		return err
 	}
 	if locked, err := exists(filepath.Join(dir, lockName)); err != nil {
@@ -115,7 +116,8 @@ func withRaw(ctx context.Context, dir string, progress func(done, total int), do
 // Errors: those of Damage, fs.ErrExist for to, ErrManifest if the manifest is lost and not described,
 // ErrNoSpace. Cost: two reads of the records, one of the documents, and their writing; about 150 bytes
 // of memory a record.
-func Salvage(ctx context.Context, dir, to string, o SalvageOptions) (rep SalvageReport, err error) {
+func (f Folder) Salvage(ctx context.Context, to string, o SalvageOptions) (rep SalvageReport, err error) {
+	dir := string(f)
 	if o.Progress == nil {
 		o.Progress = func(string, int, int) {}
 	}

@@ -118,7 +118,7 @@ func (w *wrecked) salvaged(t *testing.T, what, dir string, o SalvageOptions) Sal
 	t.Helper()
 	before := contents(t, dir)
 	to := filepath.Join(t.TempDir(), "new", "db")
-	rep, err := Salvage(ctx, dir, to, o)
+	rep, err := Folder(dir).Salvage(ctx, to, o)
 	if err != nil {
 		t.Fatalf("%s: %v", what, err)
 	}
@@ -160,7 +160,7 @@ func (w *wrecked) salvaged(t *testing.T, what, dir string, o SalvageOptions) Sal
 func TestSalvage(t *testing.T) {
 	t.Parallel()
 	w := newWrecked(t)
-	if damage, err := Damage(ctx, w.dir, nil); err != nil || len(damage) > 0 {
+	if damage, err := Folder(w.dir).Damage(ctx, nil); err != nil || len(damage) > 0 {
 		t.Fatalf("%q, %v", damage, err)
 	}
 	if rep := w.salvaged(t, "sound", w.dir, SalvageOptions{}); rep.Saved != 100 || rep.Lost != 0 || len(rep.Damage) > 0 || rep.Uncertain {
@@ -205,7 +205,7 @@ func TestSalvage(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			damage, err := Damage(ctx, w.dir, nil)
+			damage, err := Folder(w.dir).Damage(ctx, nil)
 			if err != nil || len(damage) == 0 {
 				t.Errorf("%s: damage %q, %v", what, damage, err)
 			}
@@ -265,54 +265,54 @@ func TestSalvageRefuses(t *testing.T) {
 	add(t, s, doc("a", 1))
 	to := filepath.Join(t.TempDir(), "to")
 	var locked *LockedError
-	if _, err := Salvage(ctx, dir, to, SalvageOptions{}); !errors.As(err, &locked) {
+	if _, err := Folder(dir).Salvage(ctx, to, SalvageOptions{}); !errors.As(err, &locked) {
 		t.Errorf("beside a writer: %v", err)
 	}
 	s.Close()
 	if err := os.WriteFile(to, nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Salvage(ctx, dir, to, SalvageOptions{}); !errors.Is(err, fs.ErrExist) {
+	if _, err := Folder(dir).Salvage(ctx, to, SalvageOptions{}); !errors.Is(err, fs.ErrExist) {
 		t.Errorf("over a file: %v", err)
 	}
 	if err := os.Remove(to); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Salvage(ctx, filepath.Join(dir, "no"), to, SalvageOptions{}); !errors.Is(err, ErrNoDatabase) {
+	if _, err := Folder(filepath.Join(dir, "no")).Salvage(ctx, to, SalvageOptions{}); !errors.Is(err, ErrNoDatabase) {
 		t.Errorf("of nothing: %v", err)
 	}
 	foreign := t.TempDir()
 	if err := os.WriteFile(filepath.Join(foreign, "mine"), []byte("x"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Salvage(ctx, foreign, to, SalvageOptions{}); !errors.Is(err, ErrForeign) {
+	if _, err := Folder(foreign).Salvage(ctx, to, SalvageOptions{}); !errors.Is(err, ErrForeign) {
 		t.Errorf("of other files: %v", err)
 	}
 	ended, cancel := context.WithCancel(ctx)
 	cancel()
-	if _, err := Salvage(ended, dir, to, SalvageOptions{}); !errors.Is(err, context.Canceled) {
+	if _, err := Folder(dir).Salvage(ended, to, SalvageOptions{}); !errors.Is(err, context.Canceled) {
 		t.Errorf("without time: %v", err)
 	}
 	// At any moment that it looks, the work ends.
 	all := &lookedAt{ctx, 1 << 30}
-	if _, err := Salvage(all, dir, filepath.Join(t.TempDir(), "whole"), SalvageOptions{}); err != nil {
+	if _, err := Folder(dir).Salvage(all, filepath.Join(t.TempDir(), "whole"), SalvageOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	looks := 1<<30 - all.left
 	for left := 0; left < looks; left += 1 + looks/12 {
-		if _, err := Salvage(&lookedAt{ctx, left}, dir, to, SalvageOptions{}); !errors.Is(err, context.Canceled) {
+		if _, err := Folder(dir).Salvage(&lookedAt{ctx, left}, to, SalvageOptions{}); !errors.Is(err, context.Canceled) {
 			t.Fatalf("cancelled at look %d: %v", left, err)
 		}
 	}
 	planted := errors.New("planted")
-	if _, err := Salvage(ctx, dir, to, SalvageOptions{Finish: func(context.Context, string) error { return planted }}); !errors.Is(err, planted) {
+	if _, err := Folder(dir).Salvage(ctx, to, SalvageOptions{Finish: func(context.Context, string) error { return planted }}); !errors.Is(err, planted) {
 		t.Errorf("a failing end: %v", err)
 	}
 	above := filepath.Join(t.TempDir(), "above")
 	lose := func(context.Context, string) error {
 		return errors.Join(os.Rename(above, above+".away"), os.WriteFile(above, nil, 0o644))
 	}
-	if _, err := Salvage(ctx, dir, filepath.Join(above, "to"), SalvageOptions{Finish: lose}); err == nil || errors.Is(err, fs.ErrExist) {
+	if _, err := Folder(dir).Salvage(ctx, filepath.Join(above, "to"), SalvageOptions{Finish: lose}); err == nil || errors.Is(err, fs.ErrExist) {
 		t.Errorf("the folder above is lost: %v", err)
 	}
 	if left, err := filepath.Glob(filepath.Join(filepath.Dir(to), "*")); err != nil || len(left) > 0 {
@@ -365,7 +365,7 @@ func TestSalvageLogs(t *testing.T) {
 			t.Fatal(err)
 		}
 		to := filepath.Join(t.TempDir(), "to")
-		rep, err := Salvage(ctx, dir, to, SalvageOptions{})
+		rep, err := Folder(dir).Salvage(ctx, to, SalvageOptions{})
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
@@ -423,7 +423,7 @@ func TestSalvageTerms(t *testing.T) {
 	}
 	made := 0
 	to := filepath.Join(t.TempDir(), "new")
-	rep, err := Salvage(ctx, dir, to, SalvageOptions{Tokens: func(_ context.Context, m *Manifest) (func(*Document) []string, error) {
+	rep, err := Folder(dir).Salvage(ctx, to, SalvageOptions{Tokens: func(_ context.Context, m *Manifest) (func(*Document) []string, error) {
 		if m.Dim != testDim {
 			t.Errorf("a manifest of %d dimensions", m.Dim)
 		}
@@ -454,7 +454,7 @@ func TestSalvageTerms(t *testing.T) {
 		}
 	}
 	no := errors.New("no")
-	if _, err := Salvage(ctx, dir, to+"2", SalvageOptions{Tokens: func(context.Context, *Manifest) (func(*Document) []string, error) { return nil, no }}); !errors.Is(err, no) {
+	if _, err := Folder(dir).Salvage(ctx, to+"2", SalvageOptions{Tokens: func(context.Context, *Manifest) (func(*Document) []string, error) { return nil, no }}); !errors.Is(err, no) {
 		t.Errorf("refused: %v", err)
 	}
 }
@@ -470,7 +470,7 @@ func TestDamagedTerms(t *testing.T) {
 	if err = errors.Join(err, s.Close()); err != nil {
 		t.Fatal(err)
 	}
-	damage, err := Damage(ctx, dir, nil)
+	damage, err := Folder(dir).Damage(ctx, nil)
 	if err != nil || len(damage) != 1 || !strings.Contains(damage[0], "checksum mismatch") {
 		t.Errorf("%q, %v", damage, err)
 	}

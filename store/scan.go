@@ -16,7 +16,7 @@ func (p *pin) scan(ctx context.Context, from uint64, fn func(uint64, []Row) erro
 	var rows []Row
 	return p.each(ctx, prefixRow, from, func(ord uint64, record []byte) error {
 		var err error
-		if rows, err = decodeRows(record, rows); err != nil {
+		if rows, err = decodeRows(ctx, record, rows); err != nil {
 			return p.s.decoded(partKey(prefixRow, ord, 0), err)
 		}
 		return fn(ord, rows)

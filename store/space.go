@@ -26,24 +26,15 @@ func (p DiskParts) Sum() (sum int64) {
 	return sum
 }
 
-// DiskBytes returns DiskBytes of the store's folder.
-func (s *Store) DiskBytes() (int64, error) { return DiskBytes(s.dir) }
-
-// DiskBytes returns the sum of DiskSpace.
-func DiskBytes(dir string) (int64, error) {
-	parts, err := DiskSpace(dir)
-	return parts.Sum(), err
-}
-
 // DiskSpace returns DiskSpace of the store's folder.
-func (s *Store) DiskSpace() (DiskParts, error) { return DiskSpace(s.dir) }
+func (s *Store) DiskSpace() (DiskParts, error) { return Folder(s.dir).DiskSpace() }
 
-// DiskSpace returns the disk space of the files of the database in dir. It leaves out collections, and unreadable
+// DiskSpace returns the disk space of the files of the database. It leaves out collections, and unreadable
 // folders, since they are not part of the database. While the database is open, Badger's log may count some
 // megabytes more than its content.
-func DiskSpace(dir string) (DiskParts, error) {
+func (f Folder) DiskSpace() (DiskParts, error) {
 	parts := DiskParts{}
-	dir, err := filepath.EvalSymlinks(dir) // a walk does not enter a link
+	dir, err := filepath.EvalSymlinks(string(f)) // a walk does not enter a link
 	if err != nil {
 		return nil, err
 	}
@@ -54,7 +45,7 @@ func DiskSpace(dir string) (DiskParts, error) {
 		if path != dir && errors.Is(err, fs.ErrPermission) {
 			return fs.SkipDir
 		}
-		if err == nil && d.IsDir() && path == CollectionsDir(dir) { // they count for themselves
+		if err == nil && d.IsDir() && path == Folder(dir).Collections() { // they count for themselves
 			return fs.SkipDir
 		}
 		if err != nil || d.IsDir() {

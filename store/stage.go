@@ -1,6 +1,10 @@
 package store
 
-import "github.com/dgraph-io/badger/v4"
+import (
+	"context"
+
+	"github.com/dgraph-io/badger/v4"
+)
 
 // op is one change of a key; a nil payload deletes it.
 type op struct{ key, payload []byte }
@@ -58,17 +62,20 @@ func (w *stager) apply(ops ...op) error {
 }
 
 // rows adds the parts of the record of a version's rows.
-func (w *stager) rows(ord uint64, record []byte) error {
-	return w.record(prefixRow, ord, record, rowStarts(record)...)
+func (w *stager) rows(ctx context.Context, ord uint64, record []byte) error {
+	return w.record(ctx, prefixRow, ord, record, rowStarts(record)...)
 }
 
 // record adds the parts of one record; a part begins at each of starts.
-func (w *stager) record(prefix byte, ord uint64, record []byte, starts ...int) error {
+func (w *stager) record(ctx context.Context, prefix byte, ord uint64, record []byte, starts ...int) error {
 	ps, err := parts(record, starts...)
 	if err != nil {
 		return err
 	}
 	for i, p := range ps {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
 		if err := w.apply(op{partKey(prefix, ord, i), p}); err != nil {
 			return err
 		}

@@ -126,7 +126,7 @@ func Open(dir string, o Options) (_ *Store, err error) {
 	if o.InMemory {
 		return openInMemory(dir, o)
 	}
-	exists, err := Exists(dir)
+	exists, err := Folder(dir).Exists()
 	if err != nil {
 		return nil, err
 	}
@@ -168,7 +168,7 @@ func Open(dir string, o Options) (_ *Store, err error) {
 	if marked && m.major > formatMajor {
 		return nil, &VersionError{Dir: dir, Major: m.major, Supported: formatMajor}
 	}
-	if exists, err = Exists(dir); err != nil { // the lock is held now
+	if exists, err = Folder(dir).Exists(); err != nil { // the lock is held now
 		return nil, err
 	}
 	fresh := !exists

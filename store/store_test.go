@@ -99,7 +99,7 @@ func find(t testing.TB, s *Store, id string) *Document {
 	if !ok {
 		return nil
 	}
-	d, err := s.Get(ord)
+	d, err := s.Get(t.Context(), ord)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -135,7 +135,7 @@ func TestPutGetDelete(t *testing.T) {
 	if got := find(t, s, "a"); !reflect.DeepEqual(got, doc("a", 9)) {
 		t.Errorf("after update: %+v", got)
 	}
-	if got, err := s.Get(1); err != nil || !reflect.DeepEqual(got, old) {
+	if got, err := s.Get(t.Context(), 1); err != nil || !reflect.DeepEqual(got, old) {
 		t.Errorf("old version: %+v, %v", got, err)
 	}
 	b = begin(t, s)
@@ -153,7 +153,7 @@ func TestPutGetDelete(t *testing.T) {
 		t.Errorf("deleted document is there, len %d", s.Len())
 	}
 	for _, ord := range []uint64{0, 7, 1 << 60} {
-		if _, err := s.Get(ord); !errors.Is(err, ErrNotFound) {
+		if _, err := s.Get(t.Context(), ord); !errors.Is(err, ErrNotFound) {
 			t.Errorf("Get(%d): %v", ord, err)
 		}
 	}

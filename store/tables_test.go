@@ -147,7 +147,7 @@ func TestDamagedTable(t *testing.T) {
 				ord, ok, err := s.Lookup(d.ID)
 				var got *Document
 				if err == nil && ok {
-					got, err = s.Get(ord)
+					got, err = s.Get(t.Context(), ord)
 				}
 				switch {
 				case errors.Is(err, ErrCorrupt):
@@ -394,7 +394,7 @@ func TestConcurrentFirstReads(t *testing.T) {
 					t.Errorf("document %s: %v %v", d.ID, ok, err)
 					return
 				}
-				if got, err := s.Get(ord); err != nil || got.Text != d.Text {
+				if got, err := s.Get(t.Context(), ord); err != nil || got.Text != d.Text {
 					t.Errorf("document %s: %v", d.ID, err)
 					return
 				}

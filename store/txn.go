@@ -1,6 +1,8 @@
 package store
 
 import (
+	"cmp"
+	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -164,8 +166,8 @@ func partCount(p []byte) (int, []byte, error) {
 }
 
 // record calls fn with a whole record, joined from its parts if it has
-// several. Errors: ErrNotFound if the first part is absent, *CorruptError.
-func (s *Store) record(txn *badger.Txn, prefix byte, ord uint64, fn func(record []byte) error) error {
+// several. Errors: that of ctx, ErrNotFound if the first part is absent, *CorruptError.
+func (s *Store) record(ctx context.Context, txn *badger.Txn, prefix byte, ord uint64, fn func(record []byte) error) error {
 	var whole []byte
 	n := 0
 	key := partKey(prefix, ord, 0)
@@ -185,6 +187,9 @@ func (s *Store) record(txn *badger.Txn, prefix byte, ord uint64, fn func(record 
 		return err
 	}
 	for i := 1; i < n; i++ {
+		if err := cmp.Or(s.stopped(), ctx.Err()); err != nil {
+			return err
+		}
 		k := partKey(prefix, ord, i)
 		err := s.with(txn, k, func(p []byte) error {
 			m, chunk, err := partCount(p)

@@ -154,7 +154,7 @@ func TestSpaceOfView(t *testing.T) {
 		return live, dead, disk
 	}
 	size := func(d *Document) uint64 {
-		return uint64(len(encodeDocument(nil, d)) + len(encodeRows(nil, d.Rows, false)))
+		return uint64(len(encodeDocument(nil, d)) + len(encodedRows(d.Rows)))
 	}
 	add(t, s, doc("a", 1), doc("b", 2))
 	if live, dead, _ := space(); live != size(doc("a", 1))+size(doc("b", 2)) || dead != 0 {

@@ -117,7 +117,7 @@ func TestSalvageUndone(t *testing.T) {
 		t.Helper()
 		from, to := filepath.Join(t.TempDir(), "from"), filepath.Join(t.TempDir(), "to")
 		copyDir(t, dir, from)
-		rep, err := Salvage(ctx, from, to, SalvageOptions{})
+		rep, err := Folder(from).Salvage(ctx, to, SalvageOptions{})
 		if err != nil || rep.Lost > 0 || len(rep.Damage) > 0 {
 			t.Fatalf("%s: %+v, %v", what, rep, err)
 		}

@@ -47,12 +47,12 @@ func (s *Store) upgrade(st state) (state, error) {
 
 // wasTruncated reports whether tokens of a version were cut off. The ids of format 1 do
 // not record this; the documents do.
-func (b *Batch) wasTruncated(v version) (bool, error) {
+func (b *Batch) wasTruncated(ctx context.Context, v version) (bool, error) {
 	if v.truncated || v.ord == 0 || !b.s.broughtOver {
 		return v.truncated, nil
 	}
 	var d Document
-	err := b.s.record(b.w.txn, prefixDocument, v.ord, func(p []byte) error { return decodeDocument(p, &d) })
+	err := b.s.record(ctx, b.w.txn, prefixDocument, v.ord, func(p []byte) error { return decodeDocument(p, &d) })
 	if errors.Is(err, ErrNotFound) {
 		err = b.s.missing(partKey(prefixDocument, v.ord, 0))
 	}

@@ -178,7 +178,7 @@ func (p *pin) verifyAll(ctx context.Context, progress func(done, total int), r *
 		if ord == 0 {
 			return nil
 		}
-		d, err := p.text(ord)
+		d, err := p.text(ctx, ord)
 		if errors.Is(err, ErrNotFound) || err == nil && d.ID != id {
 			err = p.s.corrupt(fmt.Sprintf("id %q points to version %d, which is not its", id, ord), nil)
 		}
@@ -195,7 +195,7 @@ func (p *pin) verifyAll(ctx context.Context, progress func(done, total int), r *
 			r.Batches++
 		}
 		if c.New != 0 {
-			if _, err := p.document(c.New); err != nil {
+			if _, err := p.document(ctx, c.New); err != nil {
 				return problem(err)
 			}
 		}
@@ -246,7 +246,7 @@ func (p *pin) verifyVersions(ctx context.Context, progress func(done, total int)
 		if err != nil {
 			return problem(err)
 		}
-		d, err := p.document(ord)
+		d, err := p.document(ctx, ord)
 		if errors.Is(err, ErrNotFound) && gone {
 			continue // Compact is on its way
 		}

@@ -162,39 +162,39 @@ func (v *View) IDs(ctx context.Context, from, below string, fn func(id string, o
 }
 
 // Get returns the whole record of a version: the current version of an id, or a replaced one that
-// Compact has not yet removed. Errors: ErrNotFound, *CorruptError. Cost: two point reads.
-func (s *Store) Get(ord uint64) (d *Document, err error) {
-	err = s.read(func(p *pin) error { d, err = p.document(ord); return err })
+// Compact has not yet removed. Errors: that of ctx, ErrNotFound, *CorruptError. Cost: two point reads.
+func (s *Store) Get(ctx context.Context, ord uint64) (d *Document, err error) {
+	err = s.read(func(p *pin) error { d, err = p.document(ctx, ord); return err })
 	return d, err
 }
 
 // Get is Store.Get in the view.
-func (v *View) Get(ord uint64) (d *Document, err error) {
-	err = v.use(func(p *pin) error { d, err = p.document(ord); return err })
+func (v *View) Get(ctx context.Context, ord uint64) (d *Document, err error) {
+	err = v.use(func(p *pin) error { d, err = p.document(ctx, ord); return err })
 	return d, err
 }
 
 // Text returns a document like Get, without vectors and tokens. Cost: one point read.
-func (s *Store) Text(ord uint64) (d *Document, err error) {
-	err = s.read(func(p *pin) error { d, err = p.text(ord); return err })
+func (s *Store) Text(ctx context.Context, ord uint64) (d *Document, err error) {
+	err = s.read(func(p *pin) error { d, err = p.text(ctx, ord); return err })
 	return d, err
 }
 
 // Text is Store.Text in the view.
-func (v *View) Text(ord uint64) (d *Document, err error) {
-	err = v.use(func(p *pin) error { d, err = p.text(ord); return err })
+func (v *View) Text(ctx context.Context, ord uint64) (d *Document, err error) {
+	err = v.use(func(p *pin) error { d, err = p.text(ctx, ord); return err })
 	return d, err
 }
 
 // Rows returns the rows of a document like Get, without their byte ranges. Cost: one point read.
-func (s *Store) Rows(ord uint64) (rows []Row, err error) {
-	err = s.read(func(p *pin) error { rows, err = p.rows(ord); return err })
+func (s *Store) Rows(ctx context.Context, ord uint64) (rows []Row, err error) {
+	err = s.read(func(p *pin) error { rows, err = p.rows(ctx, ord); return err })
 	return rows, err
 }
 
 // Rows is Store.Rows in the view.
-func (v *View) Rows(ord uint64) (rows []Row, err error) {
-	err = v.use(func(p *pin) error { rows, err = p.rows(ord); return err })
+func (v *View) Rows(ctx context.Context, ord uint64) (rows []Row, err error) {
+	err = v.use(func(p *pin) error { rows, err = p.rows(ctx, ord); return err })
 	return rows, err
 }
 
@@ -256,12 +256,12 @@ func (p *pin) lookup(id string) (ord uint64, err error) {
 	return ord, err
 }
 
-func (p *pin) document(ord uint64) (*Document, error) {
-	d, err := p.text(ord)
+func (p *pin) document(ctx context.Context, ord uint64) (*Document, error) {
+	d, err := p.text(ctx, ord)
 	if err != nil {
 		return nil, err
 	}
-	rows, err := p.rows(ord)
+	rows, err := p.rows(ctx, ord)
 	if err != nil {
 		return nil, err
 	}
@@ -271,17 +271,17 @@ func (p *pin) document(ord uint64) (*Document, error) {
 	return d, nil
 }
 
-func (p *pin) text(ord uint64) (*Document, error) {
+func (p *pin) text(ctx context.Context, ord uint64) (*Document, error) {
 	d := &Document{}
-	if err := p.record(prefixDocument, ord, func(b []byte) error { return decodeDocument(b, d) }); err != nil {
+	if err := p.record(ctx, prefixDocument, ord, func(b []byte) error { return decodeDocument(b, d) }); err != nil {
 		return nil, err
 	}
 	return d, nil
 }
 
-func (p *pin) rows(ord uint64) (rows []Row, err error) {
-	err = p.record(prefixRow, ord, func(b []byte) (err error) {
-		rows, err = decodeRows(b, nil)
+func (p *pin) rows(ctx context.Context, ord uint64) (rows []Row, err error) {
+	err = p.record(ctx, prefixRow, ord, func(b []byte) (err error) {
+		rows, err = decodeRows(ctx, b, nil)
 		return err
 	})
 	if err != nil {
@@ -292,11 +292,11 @@ func (p *pin) rows(ord uint64) (rows []Row, err error) {
 
 // record reads a version's document or rows and distinguishes absence from damage: of a version that
 // is not being removed, both records must exist.
-func (p *pin) record(prefix byte, ord uint64, fn func([]byte) error) error {
+func (p *pin) record(ctx context.Context, prefix byte, ord uint64, fn func([]byte) error) error {
 	if ord == 0 || ord >= p.st.nextOrd {
 		return fmt.Errorf("version %d: %w", ord, ErrNotFound)
 	}
-	err := p.s.record(p.txn, prefix, ord, fn)
+	err := p.s.record(ctx, p.txn, prefix, ord, fn)
 	if err == nil || !errors.Is(err, ErrNotFound) && !errors.Is(err, ErrCorrupt) {
 		return err
 	}

@@ -24,8 +24,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/lexsem/lexsem/bench/internal/vectors"
 	"github.com/lexsem/lexsem/index"
+	"github.com/lexsem/lexsem/internal/bench/vectors"
 	"github.com/lexsem/lexsem/internal/snapshot"
 )
 
@@ -161,7 +161,7 @@ func open(basePath, kind, snap string, o index.Options) (index.Index, built, err
 		}
 		b.CPU, b.Wall = (cpuTime() - cpu).Seconds(), time.Since(start).Seconds()
 		if snap != "" {
-			if err := snapshot.Write(snap, snapshot.Header{Kind: "vectors", Version: 1}, ix.(index.Snapshotter).Save); err != nil {
+			if err := snapshot.Write(snap, snapshot.Header{Kind: "vectors", Version: 1}, ix.Save); err != nil {
 				return nil, b, err
 			}
 		}

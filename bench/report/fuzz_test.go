@@ -6,7 +6,7 @@ import (
 	"io"
 	"testing"
 
-	"github.com/lexsem/lexsem/bench/internal/plot"
+	"github.com/lexsem/lexsem/internal/bench/plot"
 )
 
 // FuzzRead reads any bytes as a report: what is taken makes a page, a text and charts,

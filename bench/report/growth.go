@@ -5,8 +5,8 @@ import (
 	"math"
 	"slices"
 
-	"github.com/lexsem/lexsem/bench/internal/plot"
-	"github.com/lexsem/lexsem/bench/load"
+	"github.com/lexsem/lexsem/internal/bench/load"
+	"github.com/lexsem/lexsem/internal/bench/plot"
 )
 
 // growth is how one figure of a database grows with its documents.

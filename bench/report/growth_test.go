@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/lexsem/lexsem/bench/load"
+	"github.com/lexsem/lexsem/internal/bench/load"
 )
 
 // TestGrowth: databases of several sizes are shown by size, with the slope between the two largest, on every page.

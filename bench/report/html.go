@@ -10,9 +10,9 @@ import (
 	"sync"
 
 	"github.com/lexsem/lexsem/bench"
-	"github.com/lexsem/lexsem/bench/ann"
-	"github.com/lexsem/lexsem/bench/internal/plot"
-	"github.com/lexsem/lexsem/bench/load"
+	"github.com/lexsem/lexsem/internal/bench/ann"
+	"github.com/lexsem/lexsem/internal/bench/load"
+	"github.com/lexsem/lexsem/internal/bench/plot"
 )
 
 //go:embed page.html

@@ -15,8 +15,8 @@ import (
 	"os"
 
 	"github.com/lexsem/lexsem/bench"
-	"github.com/lexsem/lexsem/bench/ann"
-	"github.com/lexsem/lexsem/bench/load"
+	"github.com/lexsem/lexsem/internal/bench/ann"
+	"github.com/lexsem/lexsem/internal/bench/load"
 )
 
 // errReport: a file is not a JSON report of the bench, or reports cannot be compared.

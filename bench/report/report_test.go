@@ -17,9 +17,9 @@ import (
 	"testing"
 
 	"github.com/lexsem/lexsem/bench"
-	"github.com/lexsem/lexsem/bench/ann"
-	"github.com/lexsem/lexsem/bench/load"
 	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/internal/bench/ann"
+	"github.com/lexsem/lexsem/internal/bench/load"
 )
 
 // corpus writes a small judged corpus whose texts hold what markup must not be

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/lexsem/lexsem/bench"
-	"github.com/lexsem/lexsem/bench/internal/kinds"
+	"github.com/lexsem/lexsem/internal/bench/kinds"
 	"github.com/lexsem/lexsem/internal/stat"
 )
 

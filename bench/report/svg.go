@@ -6,9 +6,9 @@ import (
 	"strings"
 
 	"github.com/lexsem/lexsem/bench"
-	"github.com/lexsem/lexsem/bench/ann"
-	"github.com/lexsem/lexsem/bench/internal/plot"
-	"github.com/lexsem/lexsem/bench/load"
+	"github.com/lexsem/lexsem/internal/bench/ann"
+	"github.com/lexsem/lexsem/internal/bench/load"
+	"github.com/lexsem/lexsem/internal/bench/plot"
 )
 
 // Chart is one chart of a bundle, with a file name.

@@ -109,7 +109,7 @@ func (x *Exported) Create(ctx context.Context, dir string) error {
 	if err != nil {
 		return err
 	}
-	if exists, err := store.Exists(dir); err != nil {
+	if exists, err := store.Folder(dir).Exists(); err != nil {
 		return err
 	} else if exists {
 		return fmt.Errorf("%s: %w", dir, store.ErrOccupied)

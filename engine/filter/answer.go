@@ -1,10 +1,8 @@
 package filter
 
 import (
-	"encoding/json"
-	"strings"
-
 	"github.com/lexsem/lexsem/internal/metadata"
+	"github.com/lexsem/lexsem/internal/value"
 )
 
 // Algebra evaluates a filter over sets S, for example of documents. Methods may change their arguments and
@@ -103,58 +101,5 @@ func (d document) Not(a bool) (bool, error)    { return !a, nil }
 func (d document) And(a, b bool) (bool, error) { return a && b, nil }
 func (d document) Or(a, b bool) (bool, error)  { return a || b, nil }
 func (d document) Where(c *Condition) (bool, error) {
-	return walk(map[string]any(d), c.path, func(k Kind, text string) bool { return c.Meets(k, []byte(text)) }), nil
-}
-
-// Each calls do with the values at a path of a document's metadata, as parsed by metadata.Parse: the elements of an
-// array one by one, and Empty for an object or an array without elements.
-func Each(m map[string]any, path string, do func(k Kind, text []byte)) {
-	walk(metadata.Named(m), path, func(k Kind, text string) bool { do(k, []byte(text)); return false })
-}
-
-// walk calls do with the values at the rest of a path below v, until it returns true.
-func walk(v any, path string, do func(k Kind, text string) bool) bool {
-	switch v := v.(type) {
-	case []any:
-		for _, e := range v {
-			if walk(e, path, do) {
-				return true
-			}
-		}
-	case map[string]any:
-		for key, e := range v {
-			rest, ok := strings.CutPrefix(path, key)
-			if ok && (rest == "" && here(e, do) || rest != "" && rest[0] == '.' && walk(e, rest[1:], do)) {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// here is walk for a value v at the end of the path.
-func here(v any, do func(k Kind, text string) bool) bool {
-	switch v := v.(type) {
-	case nil:
-		return do(Null, "")
-	case bool:
-		if v {
-			return do(True, "")
-		}
-		return do(False, "")
-	case string:
-		return do(String, v)
-	case json.Number:
-		return do(Number, string(v))
-	case []any:
-		for _, e := range v {
-			if here(e, do) {
-				return true
-			}
-		}
-		if len(v) > 0 {
-			return false
-		}
-	}
-	return do(Empty, "")
+	return value.Walk(map[string]any(d), c.path, func(k value.Kind, text string) bool { return c.Meets(k, []byte(text)) }), nil
 }

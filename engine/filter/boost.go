@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/lexsem/lexsem/internal/fault"
+	"github.com/lexsem/lexsem/internal/value"
 )
 
 // Limits of a boost.
@@ -109,7 +110,7 @@ func (p *boostParser) expect(c byte, what string) error {
 func (p *boostParser) number() (x float64, at int, err error) {
 	p.blank()
 	at = p.at
-	n := numberLength(p.expr[at:])
+	n := value.NumberLength(p.expr[at:])
 	x, err = strconv.ParseFloat(p.expr[at:at+n], 64)
 	if err != nil || !(x > 0) {
 		return 0, at, p.errorf(at, "expected a number above 0, such as 100 or 0.5")
@@ -218,7 +219,7 @@ func (b Boost) Key() string {
 }
 
 // Number is the number that the boost reads from a value; for a timestamp, its seconds since 1970.
-func (b Boost) Number(k Kind, text []byte) (x float64, ok bool) {
+func (b Boost) Number(k value.Kind, text []byte) (x float64, ok bool) {
 	if b.age {
 		return k.Seconds(text)
 	}
@@ -239,7 +240,7 @@ func (b Boost) At(x float64) float64 {
 }
 
 // Of returns the boost of a value.
-func (b Boost) Of(k Kind, text []byte) float64 {
+func (b Boost) Of(k value.Kind, text []byte) float64 {
 	x, ok := b.Number(k, text)
 	if !ok {
 		return 0

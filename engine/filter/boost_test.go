@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/lexsem/lexsem/internal/fault"
+	"github.com/lexsem/lexsem/internal/value"
 )
 
 func TestParseBoosts(t *testing.T) {
@@ -20,25 +21,25 @@ func TestParseBoosts(t *testing.T) {
 		expr   string
 		name   string
 		weight float64
-		kind   Kind
+		kind   value.Kind
 		value  string
 		want   float64
 	}{
-		{"recency(time, 30d)", "recency(time, 30d)", 0.2, String, "2026-01-01", 0.5},
-		{"recency(time,30d)", "recency(time,30d)", 0.2, String, "2026-02-01T00:00:00+02:00", 1}, // later
-		{" 2 * recency ( 'my time' , 1h ) ", "recency ( 'my time' , 1h )", 2, String, "2026-01-30T22:00:00Z", 0.25},
-		{"recency(t, 1M)", "recency(t, 1M)", 0.2, Number, "1767225600", 0.5},    // seconds
-		{"recency(t, 1M)", "recency(t, 1M)", 0.2, Number, "1767225600000", 0.5}, // milliseconds
-		{"recency(t, 1y)", "recency(t, 1y)", 0.2, String, "last year", 0},
-		{"recency(t, 1y)", "recency(t, 1y)", 0.2, True, "", 0},
-		{"-0.5*field(a.b, 100)", "field(a.b, 100)", -0.5, Number, "300", 0.75},
-		{"field(n, 0.5)", "field(n, 0.5)", 0.2, Number, "0", 0},
-		{"field(n, 0.5)", "field(n, 0.5)", 0.2, Number, "-7", 0},
-		{"field(n, 1)", "field(n, 1)", 0.2, Number, "1e999", 1},
-		{"field(n, 1)", "field(n, 1)", 0.2, True, "", 0.5},
-		{"field(n, 1)", "field(n, 1)", 0.2, False, "", 0},
-		{"field(n, 1)", "field(n, 1)", 0.2, String, "5", 0},
-		{"field(n, 1)", "field(n, 1)", 0.2, Null, "", 0},
+		{"recency(time, 30d)", "recency(time, 30d)", 0.2, value.String, "2026-01-01", 0.5},
+		{"recency(time,30d)", "recency(time,30d)", 0.2, value.String, "2026-02-01T00:00:00+02:00", 1}, // later
+		{" 2 * recency ( 'my time' , 1h ) ", "recency ( 'my time' , 1h )", 2, value.String, "2026-01-30T22:00:00Z", 0.25},
+		{"recency(t, 1M)", "recency(t, 1M)", 0.2, value.Number, "1767225600", 0.5},    // seconds
+		{"recency(t, 1M)", "recency(t, 1M)", 0.2, value.Number, "1767225600000", 0.5}, // milliseconds
+		{"recency(t, 1y)", "recency(t, 1y)", 0.2, value.String, "last year", 0},
+		{"recency(t, 1y)", "recency(t, 1y)", 0.2, value.True, "", 0},
+		{"-0.5*field(a.b, 100)", "field(a.b, 100)", -0.5, value.Number, "300", 0.75},
+		{"field(n, 0.5)", "field(n, 0.5)", 0.2, value.Number, "0", 0},
+		{"field(n, 0.5)", "field(n, 0.5)", 0.2, value.Number, "-7", 0},
+		{"field(n, 1)", "field(n, 1)", 0.2, value.Number, "1e999", 1},
+		{"field(n, 1)", "field(n, 1)", 0.2, value.True, "", 0.5},
+		{"field(n, 1)", "field(n, 1)", 0.2, value.False, "", 0},
+		{"field(n, 1)", "field(n, 1)", 0.2, value.String, "5", 0},
+		{"field(n, 1)", "field(n, 1)", 0.2, value.Null, "", 0},
 	} {
 		bs, err := ParseBoosts(c.expr)
 		if err != nil || len(bs) != 1 {
@@ -85,13 +86,13 @@ func TestBoostErrorsNameThePlace(t *testing.T) {
 }
 
 func TestSortOrdersValues(t *testing.T) {
-	type value struct {
-		kind Kind
+	type stored struct {
+		kind value.Kind
 		text string
 	}
-	values := []value{ // ascending
-		{Null, ""}, {False, ""}, {True, ""}, {Number, "-5"}, {Number, "2"}, {Number, "10"},
-		{String, "2024-01-01T00:30:00+02:00"}, {String, "2023-12-31T23:00:00Z"}, {String, "2024-01-01"}, {String, "2024-01-01T00:00:00.5Z"}, {String, "1999"}, {String, "a"},
+	values := []stored{ // ascending
+		{value.Null, ""}, {value.False, ""}, {value.True, ""}, {value.Number, "-5"}, {value.Number, "2"}, {value.Number, "10"},
+		{value.String, "2024-01-01T00:30:00+02:00"}, {value.String, "2023-12-31T23:00:00Z"}, {value.String, "2024-01-01"}, {value.String, "2024-01-01T00:00:00.5Z"}, {value.String, "1999"}, {value.String, "a"},
 	}
 	for _, expr := range []string{"v", "v ASC", " v  desc "} {
 		s, err := ParseSort(expr)
@@ -126,7 +127,7 @@ func FuzzParseBoosts(f *testing.F) {
 		}
 		for _, b := range bs {
 			for _, text := range []string{"1", "0", "-1", "1e400", "-1e400", "17e8"} {
-				if x := b.Of(Number, []byte(text)); !(0 <= x && x <= 1) {
+				if x := b.Of(value.Number, []byte(text)); !(0 <= x && x <= 1) {
 					t.Fatalf("%q gives %v for %s", expr, x, text)
 				}
 			}

@@ -1,6 +1,10 @@
 package filter
 
-import "bytes"
+import (
+	"bytes"
+
+	"github.com/lexsem/lexsem/internal/value"
+)
 
 // Condition is one comparison of a filter, prepared for comparing many values. It is not safe
 // for concurrent use.
@@ -8,10 +12,10 @@ type Condition struct {
 	op      operation
 	path    string
 	values  []scalar
-	kinds   [kinds]bool // of values, so that most are refused at once
-	texts   [][]byte    // of strings, in the filter's order
-	numbers []decimal   // likewise
-	times   []instant   // of those strings that are timestamps
+	kinds   [value.Kinds]bool // of values, so that most are refused at once
+	texts   [][]byte          // of strings, in the filter's order
+	numbers []value.Decimal   // likewise
+	times   []value.Instant   // of those strings that are timestamps
 	many    map[string]struct{}
 	key     []byte
 }
@@ -36,13 +40,13 @@ func newCondition(f Filter, in any) (*Condition, error) {
 		}
 		c.kinds[v.kind] = true
 		switch v.kind {
-		case String:
+		case value.String:
 			c.texts = append(c.texts, []byte(v.text))
-			if t, ok := toInstant(v.text); ok && f.op != opPrefix && f.path != idPath {
+			if t, ok := value.ToInstant(v.text); ok && f.op != opPrefix && f.path != idPath {
 				c.times = append(c.times, t)
 			}
-		case Number:
-			c.numbers = append(c.numbers, parseDecimal([]byte(v.text)))
+		case value.Number:
+			c.numbers = append(c.numbers, value.ParseDecimal([]byte(v.text)))
 		}
 	}
 	if c.ordered() && len(c.times) < len(c.texts) {
@@ -60,13 +64,13 @@ func newCondition(f Filter, in any) (*Condition, error) {
 			if err := step(1); err != nil {
 				return nil, err
 			}
-			c.many[string(n.appendKey(nil))] = struct{}{}
+			c.many[string(n.AppendKey(nil))] = struct{}{}
 		}
 		for _, t := range c.times {
 			if err := step(1); err != nil {
 				return nil, err
 			}
-			c.many["d"+t.sortable()] = struct{}{}
+			c.many["d"+t.Sortable()] = struct{}{}
 		}
 	}
 	return c, nil
@@ -84,7 +88,7 @@ func (c *Condition) Beneath() bool { return c.op == opExists }
 
 // Meets reports whether a value at the path meets c. text is the text of a string, or of a
 // number as written in JSON.
-func (c *Condition) Meets(k Kind, text []byte) bool {
+func (c *Condition) Meets(k value.Kind, text []byte) bool {
 	if c.op == opExists {
 		return true
 	}
@@ -92,47 +96,47 @@ func (c *Condition) Meets(k Kind, text []byte) bool {
 		return false
 	}
 	switch {
-	case k < Number:
+	case k < value.Number:
 		return true // null, false and true are met by being named
-	case len(c.times) > 0 && k == String && c.atTime(text):
+	case len(c.times) > 0 && k == value.String && c.atTime(text):
 		return true
-	case c.many != nil && k == String:
+	case c.many != nil && k == value.String:
 		c.key = append(append(c.key[:0], 's'), text...)
 		_, ok := c.many[string(c.key)]
 		return ok
 	case c.many != nil:
-		c.key = parseDecimal(text).appendKey(c.key[:0])
+		c.key = value.ParseDecimal(text).AppendKey(c.key[:0])
 		_, ok := c.many[string(c.key)]
 		return ok
-	case k == String && c.op == opPrefix:
+	case k == value.String && c.op == opPrefix:
 		return bytes.HasPrefix(text, c.texts[0])
-	case k == String && (c.op == opEq || c.op == opIn):
+	case k == value.String && (c.op == opEq || c.op == opIn):
 		for _, t := range c.texts {
 			if bytes.Equal(t, text) {
 				return true
 			}
 		}
 		return false
-	case len(c.times) > 0 && k == String:
+	case len(c.times) > 0 && k == value.String:
 		return false // it is at another time, or no timestamp
-	case k == String:
+	case k == value.String:
 		return c.inOrder(func(i int) int { return bytes.Compare(text, c.texts[i]) }, len(c.texts))
 	}
-	d := parseDecimal(text)
-	return c.inOrder(func(i int) int { return d.compare(c.numbers[i]) }, len(c.numbers))
+	d := value.ParseDecimal(text)
+	return c.inOrder(func(i int) int { return d.Compare(c.numbers[i]) }, len(c.numbers))
 }
 
 // atTime reports whether a text is a timestamp that meets c.
 func (c *Condition) atTime(text []byte) bool {
-	t, ok := toInstant(string(text))
+	t, ok := value.ToInstant(string(text))
 	if !ok {
 		return false
 	}
 	if c.many != nil {
-		_, ok = c.many["d"+t.sortable()]
+		_, ok = c.many["d"+t.Sortable()]
 		return ok
 	}
-	return c.inOrder(func(i int) int { return t.compare(c.times[i]) }, len(c.times))
+	return c.inOrder(func(i int) int { return t.Compare(c.times[i]) }, len(c.times))
 }
 
 // inOrder decides by comparing the value with each of the condition's n values.

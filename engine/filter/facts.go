@@ -10,6 +10,7 @@ import (
 
 	"github.com/lexsem/lexsem/internal/fault"
 	"github.com/lexsem/lexsem/internal/metadata"
+	"github.com/lexsem/lexsem/internal/value"
 )
 
 // A fact is one value of a document's metadata as a text: its path, its kind and the value,
@@ -64,11 +65,11 @@ func addValue(to *[]string, path string, v any) {
 		*to = append(*to, fact(path, kind, ""))
 	case string:
 		*to = append(*to, fact(path, 's', shortened(v)))
-		if t, ok := toInstant(v); ok {
-			*to = append(*to, fact(path, 'd', t.sortable()))
+		if t, ok := value.ToInstant(v); ok {
+			*to = append(*to, fact(path, 'd', t.Sortable()))
 		}
 	case json.Number:
-		*to = append(*to, fact(path, 'n', parseDecimal([]byte(v)).sortable()))
+		*to = append(*to, fact(path, 'n', value.ParseDecimal([]byte(v)).Sortable()))
 	case []any:
 		for _, e := range v {
 			addValue(to, path, e)
@@ -100,30 +101,6 @@ func front(s string, n int) string {
 	return s[:n]
 }
 
-// sortable writes a number so that texts are ordered like numbers.
-func (d decimal) sortable() string {
-	if d.sign == 0 {
-		return "1"
-	}
-	const digits = 1000 // of a number with more the rest is left out
-	number := fmt.Sprintf("%016x%s%s", uint64(d.exp)^1<<63, d.a, d.b)
-	number = number[:min(len(number), 16+digits)]
-	if d.sign > 0 {
-		return "2" + number
-	}
-	flipped := []byte(number)
-	for i, c := range flipped {
-		if i < 16 {
-			flipped[i] = hexDigits[15-strings.IndexByte(hexDigits, c)]
-		} else {
-			flipped[i] = '0' + '9' - c
-		}
-	}
-	return "0" + string(flipped) + "~" // above every digit: -.12 is more than -.123
-}
-
-const hexDigits = "0123456789abcdef"
-
 // FactRange is the range of facts from From to To. "" means no bound on that side; FromOpen and
 // ToOpen exclude the bound. If From equals To, the range is one fact.
 type FactRange struct {
@@ -146,21 +123,21 @@ func (c *Condition) Facts() ([]FactRange, error) {
 	}
 	var rs []FactRange
 	for _, v := range c.values {
-		if v.kind == String && len(v.text) > longFact && c.op != opEq && c.op != opIn {
+		if v.kind == value.String && len(v.text) > longFact && c.op != opEq && c.op != opIn {
 			return nil, fmt.Errorf("%w: filter on %q: an order by, or a beginning with, a text of %d bytes, where another engine keeps %d of each; use a shorter one",
 				fault.ErrInvalid, fault.Clip(c.path), len(v.text), longFact)
 		}
 	}
 	one := func(v scalar) string {
 		switch v.kind {
-		case Null:
+		case value.Null:
 			return fact(c.path, '0', "")
-		case False:
+		case value.False:
 			return fact(c.path, 'f', "")
-		case True:
+		case value.True:
 			return fact(c.path, 't', "")
-		case Number:
-			return fact(c.path, 'n', parseDecimal([]byte(v.text)).sortable())
+		case value.Number:
+			return fact(c.path, 'n', value.ParseDecimal([]byte(v.text)).Sortable())
 		}
 		return fact(c.path, 's', shortened(v.text))
 	}
@@ -170,19 +147,19 @@ func (c *Condition) Facts() ([]FactRange, error) {
 			rs = append(rs, FactRange{From: f, To: f})
 		}
 		for _, t := range c.times {
-			f := fact(c.path, 'd', t.sortable())
+			f := fact(c.path, 'd', t.Sortable())
 			rs = append(rs, FactRange{From: f, To: f})
 		}
 		return rs, nil
 	}
 	kind := byte('n')
-	if c.values[0].kind == String {
+	if c.values[0].kind == value.String {
 		kind = 's'
 	}
 	bound := func(i int) string { return one(c.values[i]) }
 	if len(c.times) > 0 { // then all values are timestamps
 		kind = 'd'
-		bound = func(i int) string { return fact(c.path, kind, c.times[i].sortable()) }
+		bound = func(i int) string { return fact(c.path, kind, c.times[i].Sortable()) }
 	}
 	least, above := fact(c.path, kind, ""), fact(c.path, kind+1, "")
 	f := bound(0)

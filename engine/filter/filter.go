@@ -19,6 +19,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/lexsem/lexsem/internal/fault"
+	"github.com/lexsem/lexsem/internal/value"
 )
 
 // Filter is a condition on metadata; a search returns only documents that meet it. Every document meets the
@@ -166,23 +167,27 @@ func comparison(op operation, path string, values ...any) Filter {
 	return f
 }
 
+// maxExponent bounds the exponents of numbers in filters. Exponents in documents are
+// capped far above it, which changes no comparison with a filter.
+const maxExponent = 1 << 40
+
 // check returns the reason why the i-th value of a comparison is invalid, or returns "".
 func (f Filter) check(i int) string {
 	v := f.values[i]
-	if f.path == idPath && v.kind != String {
+	if f.path == idPath && v.kind != value.String {
 		return "ids are texts; put quotes around the value, or write " + ownID + " for a metadata field of that name"
 	}
-	if f.op >= opLt && f.op <= opRange && v.kind != Number && v.kind != String {
+	if f.op >= opLt && f.op <= opRange && v.kind != value.Number && v.kind != value.String {
 		return "only numbers and strings have an order; use = for true, false and null"
 	}
-	if f.op == opPrefix && v.kind != String {
+	if f.op == opPrefix && v.kind != value.String {
 		return "only strings start with something; put quotes around the value"
 	}
 	if f.op == opRange && i == 1 && v.kind != f.values[0].kind {
 		return "a range between a number and a string; use two of one kind"
 	}
-	if v.kind == Number {
-		if d := parseDecimal([]byte(v.text)); d.exp > maxExponent || d.exp < -maxExponent {
+	if v.kind == value.Number {
+		if e := value.ParseDecimal([]byte(v.text)).Exponent(); e > maxExponent || e < -maxExponent {
 			return fmt.Sprintf("the number %s is out of range; keep its exponent within ±%d", fault.Clip(v.text), int64(maxExponent))
 		}
 	}
@@ -193,36 +198,36 @@ func (f Filter) check(i int) string {
 func toScalar(v any) (scalar, error) {
 	switch v := v.(type) {
 	case nil:
-		return scalar{kind: Null}, nil
+		return scalar{kind: value.Null}, nil
 	case json.Number:
-		if !ValidNumber(v.String()) {
+		if !value.ValidNumber(v.String()) {
 			return scalar{}, fmt.Errorf("%q is no number; write it as JSON does", fault.Clip(v.String()))
 		}
-		return scalar{Number, v.String()}, nil
+		return scalar{value.Number, v.String()}, nil
 	case time.Time:
-		return scalar{String, timestamp(v)}, nil
+		return scalar{value.String, timestamp(v)}, nil
 	}
 	switch r := reflect.ValueOf(v); r.Kind() {
 	case reflect.String:
 		if !utf8.ValidString(r.String()) {
 			return scalar{}, fmt.Errorf("the text %q is not UTF-8; convert it", fault.Clip(r.String()))
 		}
-		return scalar{String, r.String()}, nil
+		return scalar{value.String, r.String()}, nil
 	case reflect.Bool:
 		if r.Bool() {
-			return scalar{kind: True}, nil
+			return scalar{kind: value.True}, nil
 		}
-		return scalar{kind: False}, nil
+		return scalar{kind: value.False}, nil
 	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
-		return scalar{Number, strconv.FormatInt(r.Int(), 10)}, nil
+		return scalar{value.Number, strconv.FormatInt(r.Int(), 10)}, nil
 	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64, reflect.Uintptr:
-		return scalar{Number, strconv.FormatUint(r.Uint(), 10)}, nil
+		return scalar{value.Number, strconv.FormatUint(r.Uint(), 10)}, nil
 	case reflect.Float32, reflect.Float64:
 		text, err := json.Marshal(v) // the digits that metadata of this type gets
 		if err != nil {
 			return scalar{}, fmt.Errorf("%v is no number of JSON; use a finite one", v)
 		}
-		return scalar{Number, string(text)}, nil
+		return scalar{value.Number, string(text)}, nil
 	}
 	return scalar{}, fmt.Errorf("a value of type %T; use a string, a number, a time.Time, true, false or nil", v)
 }

@@ -5,6 +5,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/lexsem/lexsem/internal/fault"
+	"github.com/lexsem/lexsem/internal/value"
 )
 
 const (
@@ -103,4 +104,6 @@ type identified struct {
 }
 
 // WhereID reports whether the id meets c.
-func (d identified) WhereID(c *Condition) (bool, error) { return c.Meets(String, []byte(d.id)), nil }
+func (d identified) WhereID(c *Condition) (bool, error) {
+	return c.Meets(value.String, []byte(d.id)), nil
+}

@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/lexsem/lexsem/internal/fault"
+	"github.com/lexsem/lexsem/internal/value"
 )
 
 // TestIDs: id is the document's id, whatever its metadata hold, and metadata.id their field.
@@ -113,7 +114,7 @@ func TestIDRanges(t *testing.T) {
 				continue
 			}
 			in := slices.ContainsFunc(c.IDs(), func(r IDRange) bool { return id >= r.From && (r.Below == "" || id < r.Below) })
-			want := c.Meets(String, []byte(id))
+			want := c.Meets(value.String, []byte(id))
 			if want {
 				met++
 			}

@@ -6,6 +6,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/lexsem/lexsem/internal/fault"
+	"github.com/lexsem/lexsem/internal/value"
 )
 
 // Parse reads a filter in the syntax of the command line:
@@ -231,22 +232,22 @@ func (p *parser) value(f *Filter) error {
 	var v scalar
 	switch t := p.tok; {
 	case t.kind == tokenString:
-		v = scalar{String, t.text}
+		v = scalar{value.String, t.text}
 	case t.kind == tokenNumber:
-		v = scalar{Number, t.text}
+		v = scalar{value.Number, t.text}
 	case t.is("true"):
-		v.kind = True
+		v.kind = value.True
 	case t.is("false"):
-		v.kind = False
+		v.kind = value.False
 	case t.is("null"):
-		v.kind = Null
+		v.kind = value.Null
 	case t.kind == tokenWord && strings.HasPrefix(t.text, "now"):
 		word := p.expr[t.at : t.at+lengthWith(p.expr[t.at:], '+')]
 		stamp, ok := relative(word)
 		if !ok {
 			return p.errorf(t.at, "%s is no time; write one such as now, now-7d or now+12h, with the units s, m, h, d, w, M for months and y, or put quotes around text", fault.Clip(word))
 		}
-		v, p.at = scalar{String, stamp}, t.at+len(word)
+		v, p.at = scalar{value.String, stamp}, t.at+len(word)
 	case t.kind == tokenWord && !words[t.text]:
 		return p.errorf(t.at, "expected a value after %v, not the bare word %v; put quotes around text", before, t)
 	default:

@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/lexsem/lexsem/internal/fault"
+	"github.com/lexsem/lexsem/internal/value"
 )
 
 type tokenKind uint8
@@ -66,7 +67,7 @@ func (p *parser) next() error {
 	case c == '"' || c == '\'':
 		return p.quoted(c)
 	case c == '-' || c >= '0' && c <= '9':
-		n := numberLength(rest)
+		n := value.NumberLength(rest)
 		if after, _ := utf8.DecodeRuneInString(rest[n:]); n == 0 || inWord(after) || after == '.' {
 			return p.errorf(p.at, "a number that is not written as in JSON; write one such as -12, 0.5 or 1e9, or put quotes around text")
 		}

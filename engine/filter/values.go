@@ -4,8 +4,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
+
+	"github.com/lexsem/lexsem/internal/value"
 )
 
 // Values returns the facts that give a path a value that Value supports: a string of up to 2,000
@@ -26,24 +27,24 @@ func Values(facts []string, path string) []string {
 
 // Value returns the filter for a fact of Values: the path has that value.
 func Value(fact string) (Filter, error) {
-	path, value, ok := strings.Cut(fact, pathEnd)
+	path, text, ok := strings.Cut(fact, pathEnd)
 	none := fmt.Errorf("fact %q is not one of a value", fact)
-	if !ok || value == "" {
+	if !ok || text == "" {
 		return Filter{}, none
 	}
 	path = pathPlain.Replace(path)
-	kind, value := value[0], value[1:]
+	kind, text := text[0], text[1:]
 	var v any
 	switch kind {
 	case 't', 'f':
 		v = kind == 't'
 	case 's':
-		if len(value) > longFact {
+		if len(text) > longFact {
 			return Filter{}, none
 		}
-		v = value
+		v = text
 	case 'n':
-		n, ok := plainNumber(value)
+		n, ok := value.PlainNumber(text)
 		if !ok {
 			return Filter{}, none
 		}
@@ -59,46 +60,6 @@ func Value(fact string) (Filter, error) {
 }
 
 var pathPlain = strings.NewReplacer("\x01\x01", "\x00", "\x01\x02", "\x01")
-
-// plainNumber converts the result of sortable to a JSON number.
-func plainNumber(s string) (string, bool) {
-	if s == "1" {
-		return "0", true
-	}
-	if len(s) < 18 || len(s) >= 17+1000 {
-		return "", false
-	}
-	number, minus := []byte(s[1:]), ""
-	if s[0] == '0' {
-		number, minus = number[:len(number)-1], "-"
-		for i, c := range number {
-			if i < 16 {
-				h := strings.IndexByte(hexDigits, c)
-				if h < 0 {
-					return "", false
-				}
-				number[i] = hexDigits[15-h]
-			} else {
-				number[i] = '0' + '9' - c
-			}
-		}
-	}
-	e, err := strconv.ParseUint(string(number[:16]), 16, 64)
-	if err != nil {
-		return "", false
-	}
-	digits, exp := string(number[16:]), int64(e^1<<63)
-	n := int64(len(digits))
-	switch {
-	case exp > 0 && exp < n:
-		return minus + digits[:exp] + "." + digits[exp:], true
-	case exp >= n && exp <= 21:
-		return minus + digits + strings.Repeat("0", int(exp-n)), true
-	case exp <= 0 && exp > -6:
-		return minus + "0." + strings.Repeat("0", int(-exp)) + digits, true
-	}
-	return fmt.Sprintf("%s%se%d", minus, digits, exp-n), true
-}
 
 // Demanded returns, as facts, the values of a path that every document that meets f must have.
 // They come from conditions that only one value meets. And combines them; Or keeps those that

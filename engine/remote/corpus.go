@@ -7,7 +7,6 @@ import (
 	"sync"
 
 	"github.com/lexsem/lexsem/engine"
-	"github.com/lexsem/lexsem/engine/filter"
 	"github.com/lexsem/lexsem/engine/fusion"
 	"github.com/lexsem/lexsem/engine/internal/search"
 	"github.com/lexsem/lexsem/internal/chunk"
@@ -15,6 +14,7 @@ import (
 	"github.com/lexsem/lexsem/internal/inverted"
 	"github.com/lexsem/lexsem/internal/metadata"
 	"github.com/lexsem/lexsem/internal/text"
+	"github.com/lexsem/lexsem/internal/value"
 )
 
 // corpus answers one query's requests to a Backend; both retrievers use it concurrently.
@@ -178,7 +178,7 @@ func (c *corpus) PairNumbers(dst []uint64, id uint64) ([]uint64, error) {
 }
 
 // Values fetches the metadata of candidates.
-func (c *corpus) Values(ctx context.Context, path string, cs []fusion.Candidate) (func(uint64, func(filter.Kind, []byte)) error, error) {
+func (c *corpus) Values(ctx context.Context, path string, cs []fusion.Candidate) (func(uint64, func(value.Kind, []byte)) error, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	var ids []PassageID
@@ -204,8 +204,8 @@ func (c *corpus) Values(ctx context.Context, path string, cs []fusion.Candidate)
 			}
 		}
 	}
-	return func(ord uint64, do func(filter.Kind, []byte)) error {
-		filter.Each(c.meta[ord], path, do)
+	return func(ord uint64, do func(value.Kind, []byte)) error {
+		value.Each(c.meta[ord], path, do)
 		return nil
 	}, nil
 }

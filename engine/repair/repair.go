@@ -58,7 +58,7 @@ func Run(ctx context.Context, dir, to string, enc encoder.Encoder, o engine.Opti
 		return rep, err
 	}
 	r := &repairer{dir: dir, enc: enc, o: engine.Options{MustExist: true, MemoryMiB: o.MemoryMiB, Logger: o.Logger, Progress: o.Progress}, dim: o.Dim, metric: o.Metric, language: o.Language, rep: &rep}
-	rep.Damage, err = store.Damage(ctx, dir, func(done, total int) { r.report("reading", done, total) })
+	rep.Damage, err = store.Folder(dir).Damage(ctx, func(done, total int) { r.report("reading", done, total) })
 	if errors.Is(err, store.ErrNoDatabase) {
 		return rep, fmt.Errorf("database %s: %w", dir, engine.ErrNoDatabase)
 	}
@@ -133,7 +133,7 @@ func (r *repairer) rebuild(ctx context.Context) (sound bool, err error) {
 
 // salvage saves all readable documents into a new database, and builds its derived state.
 func (r *repairer) salvage(ctx context.Context, to string) error {
-	s, err := store.Salvage(ctx, r.dir, to, store.SalvageOptions{
+	s, err := store.Folder(r.dir).Salvage(ctx, to, store.SalvageOptions{
 		Describe:  r.describe,
 		MemoryMiB: r.o.MemoryMiB,
 		Progress:  r.report,

@@ -17,7 +17,7 @@ import (
 	"github.com/BurntSushi/toml"
 	"go.yaml.in/yaml/v4"
 
-	"github.com/lexsem/lexsem/engine/filter"
+	"github.com/lexsem/lexsem/internal/value"
 )
 
 // maxMatter is the maximum size of front matter.
@@ -200,7 +200,7 @@ func asTyped(n *yaml.Node, v any) any {
 		if n.Kind != yaml.ScalarNode {
 			break // an alias
 		}
-		if !filter.ValidNumber(n.Value) {
+		if !value.ValidNumber(n.Value) {
 			return n.Value
 		}
 		return json.Number(n.Value)

@@ -13,6 +13,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/lexsem/lexsem/internal/ridge"
 	"github.com/lexsem/lexsem/internal/vec"
 	"github.com/lexsem/lexsem/modulate"
 )
@@ -80,9 +81,9 @@ func TestCellsAreRegressions(t *testing.T) {
 				}
 				g, all := mat.NewVecDense(testDim, nil), 0.0
 				for _, token := range in.Tokens.Lexical(nil) {
-					all += modulate.IDF(b.Len(), df[token])
+					all += ridge.IDF(b.Len(), df[token])
 					if here[token] > 0 {
-						w := min(modulate.IDF(len(ids), here[token]), modulate.IDF(b.Len(), df[token]))
+						w := min(ridge.IDF(len(ids), here[token]), ridge.IDF(b.Len(), df[token]))
 						g.AddScaledVec(g, w, mat.NewVecDense(testDim, sums[token]))
 					}
 				}

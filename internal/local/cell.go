@@ -4,8 +4,8 @@ import (
 	"slices"
 	"sync/atomic"
 
+	"github.com/lexsem/lexsem/internal/ridge"
 	"github.com/lexsem/lexsem/internal/vec"
-	"github.com/lexsem/lexsem/modulate"
 )
 
 // cell is a cell: its passages, codes of their vectors, and the regression over
@@ -40,7 +40,7 @@ func (c *cell) complete() {
 	c.tabled, c.listed = lookupOf(c.tokens[:rows]), lookupOf(c.tokens[rows:])
 	c.idf = make([]float32, len(c.ids)+1)
 	for n := range len(c.ids) {
-		c.idf[n] = float32(modulate.IDF(len(c.ids), n))
+		c.idf[n] = float32(ridge.IDF(len(c.ids), n))
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/lexsem/lexsem/internal/ridge"
 	"github.com/lexsem/lexsem/internal/vec"
 	"github.com/lexsem/lexsem/modulate"
 )
@@ -36,7 +37,7 @@ func (b *Bridges) probe(dst []int, in modulate.Input, n int) ([]int, error) {
 	var all float32
 	for _, t := range s.ids {
 		df := max(0, b.words.count(t))
-		w := float32(modulate.IDF(b.n, df))
+		w := float32(ridge.IDF(b.n, df))
 		all += w
 		if df == 0 {
 			continue
@@ -181,7 +182,7 @@ func (b *Bridges) weigh(s *scratch) (factor float32) {
 	s.whole = resized(s.whole, len(s.ids))
 	for i, t := range s.ids {
 		df := max(0, b.words.count(t))
-		w := modulate.IDF(b.n, df)
+		w := ridge.IDF(b.n, df)
 		all += w
 		if s.whole[i] = 0; df > 0 {
 			s.whole[i] = float32(w)

@@ -37,7 +37,7 @@ type Edit struct {
 // Edit begins the next Sums.
 func (s *Sums) Edit() *Edit {
 	e := &Edit{s: *s, tokens: s.tokens.Edit(), dead: s.dead.Edit(), by: new(byte), sum: make([]float64, s.dim), ctx: context.Background()}
-	e.s.total = slices.Clone(s.total)
+	e.s.total, e.err = slices.Clone(s.total), s.Await() // its vectors may be gone after the edit
 	if s.totals != nil {
 		e.fail("sums of totals do not follow single passages; make the totals anew")
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 
 	"github.com/lexsem/lexsem/internal/vec"
 )
@@ -14,6 +15,7 @@ type Factor struct {
 	history *history
 	gen     uint64
 	n       int
+	later   func() error // makes it, where it was not made at once
 }
 
 // steps is the maximum number of rank-one steps of an inverse: with more, a query would spend more
@@ -70,6 +72,42 @@ func (s *Sums) Factor(ctx context.Context) (*Factor, error) {
 		}
 	}
 	return f, nil
+}
+
+// cheap is the work for a factor, in multiplications, up to which sums are made anew rather than kept in a file: some 5 ms.
+const cheap = 1 << 28
+
+// Cheap reports whether sums of n passages of dimension d, and their factor, are made in some milliseconds.
+func Cheap(n, d int) bool { return n*d*d+d*d*d <= cheap }
+
+// Later returns s with a factor that Await makes, or the first call that needs it.
+func (s *Sums) Later(ctx context.Context) (*Sums, error) {
+	if s.exact {
+		return s, nil
+	}
+	if s.n <= s.dim/4 {
+		return s.settled(ctx, s.lambda)
+	}
+	c, f := *s, &Factor{inverse: inverse{lambda: s.lambda}, history: s.history, gen: s.gen, n: s.n}
+	f.packed = make([]float32, s.dim*(s.dim+1)/2)
+	f.later = sync.OnceValue(func() error {
+		made, err := s.Factor(context.Background())
+		if err == nil {
+			copy(f.packed, made.packed)
+		}
+		return err
+	})
+	f.check = f.later
+	c.factor, c.inverse, c.exact = f, f.inverse, true
+	return &c, nil
+}
+
+// Await makes the factor of Later, if there is one to be made. The vectors must be there until it returns.
+func (s *Sums) Await() error {
+	if s.factor.later == nil {
+		return nil
+	}
+	return s.factor.later()
 }
 
 // dual makes the inverse for few passages from their steps; memory and work are proportional to

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/lexsem/lexsem/internal/fuse"
 	"github.com/lexsem/lexsem/internal/vec"
 	"github.com/lexsem/lexsem/modulate"
 )
@@ -149,7 +150,7 @@ func newTrainer(ctx context.Context, q *queries, set *passages, shift []modulate
 	}
 	t.lex, t.dz = make([]modulate.Lexical, most), make([]float32, most*q.dim)
 	if o.Alone {
-		t.even = modulate.Even(q.dim)
+		t.even = fuse.Even(q.dim)
 	}
 	if o.Bias {
 		if p.Bias() == nil { // a base may have one to go on from
@@ -168,7 +169,7 @@ func newTrainer(ctx context.Context, q *queries, set *passages, shift []modulate
 	return t, t.prepare(ctx)
 }
 
-// spread is the spread of modulate.Bound.
+// spread is the spread of fuse.Bound.
 func spread(o Options) float64 {
 	if math.IsInf(o.Spread, 1) {
 		return 0

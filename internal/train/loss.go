@@ -3,6 +3,7 @@ package train
 import (
 	"math"
 
+	"github.com/lexsem/lexsem/internal/fuse"
 	"github.com/lexsem/lexsem/internal/vec"
 	"github.com/lexsem/lexsem/modulate"
 )
@@ -14,7 +15,7 @@ type forward struct {
 	norm     []float64 // [rows]
 	score    []float32 // [rows × candidates]
 	dout     []float32 // [rows × d]
-	gain     []float64 // [rows] of modulate.Bound
+	gain     []float64 // [rows] of fuse.Bound
 	logits   []float64 // [rows × d] bounded
 	z        []float64 // [d]
 	shift    []float32 // [d]
@@ -37,7 +38,7 @@ type problem struct {
 	projection *modulate.Projection
 	shift      []modulate.Shifter
 	tau        float64
-	spread     float64   // of modulate.Bound
+	spread     float64   // of fuse.Bound
 	even       []float32 // in place of every query vector, see Options.Alone; else nil
 }
 
@@ -64,9 +65,9 @@ func (p *problem) block(f *forward, rows []int32, lex []modulate.Lexical, c *can
 // backward reverses forward, from row i of f.dout to the gradient with respect to z.
 func (p *problem) backward(f *forward, i int, dz []float32) {
 	a, b := i*p.q.dim, (i+1)*p.q.dim
-	modulate.FuseGrad(dz, f.dout[a:b], f.out[a:b], f.mid[a:b], f.norm[i])
+	fuse.FuseGrad(dz, f.dout[a:b], f.out[a:b], f.mid[a:b], f.norm[i])
 	if f.gain[i] < 1 {
-		modulate.BoundGrad(dz, f.logits[a:b], p.spread, f.gain[i])
+		fuse.BoundGrad(dz, f.logits[a:b], p.spread, f.gain[i])
 	}
 }
 
@@ -84,7 +85,7 @@ func (p *problem) forward(f *forward, i, r int, w modulate.Lexical) {
 		z = f.z
 		clear(z)
 		p.projection.AddLogits(z, w)
-		f.gain[i] = modulate.Bound(z, p.spread)
+		f.gain[i] = fuse.Bound(z, p.spread)
 		copy(f.logits[i*d:(i+1)*d], z)
 	}
 	var shift []float32
@@ -97,7 +98,7 @@ func (p *problem) forward(f *forward, i, r int, w modulate.Lexical) {
 			}
 		}
 	}
-	f.norm[i] = modulate.Fuse(f.out[i*d:(i+1)*d], f.mid[i*d:(i+1)*d], q, z, shift)
+	f.norm[i] = fuse.Fuse(f.out[i*d:(i+1)*d], f.mid[i*d:(i+1)*d], q, z, shift)
 }
 
 // crossEntropy returns −log softmax(score/τ)[target] in nats and replaces score by the

@@ -7,10 +7,10 @@ import (
 	"encoding/hex"
 	"fmt"
 	"hash/fnv"
-	"math"
 	"math/rand/v2"
 	"unicode/utf8"
 
+	"github.com/lexsem/lexsem/internal/ridge"
 	"github.com/lexsem/lexsem/internal/text"
 	"github.com/lexsem/lexsem/internal/vec"
 )
@@ -116,8 +116,7 @@ func (s *passages) passageOf(t string) *Passage {
 		}
 		seen[w.Lower] = struct{}{}
 		p.Content = append(p.Content, w)
-		df := float64(s.df[w.Lower])
-		p.IDF = append(p.IDF, math.Log1p((float64(len(s.reps))-df+0.5)/(df+0.5)))
+		p.IDF = append(p.IDF, ridge.IDF(len(s.reps), s.df[w.Lower]))
 	}
 	return p
 }

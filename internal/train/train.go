@@ -85,7 +85,7 @@ type Options struct {
 	// query, rank 0 being the nearest; it may return fewer. Negatives are drawn from ranks 20 to 200
 	// (Sec. 4.2). Called from up to Workers goroutines. nil means random passages.
 	HardNegatives func(ctx context.Context, query []float32, from, to int) ([]int, error)
-	// Spread bounds the standard deviation of the logits W·w + b over the dimensions (modulate.Bound),
+	// Spread bounds the standard deviation of the logits W·w + b over the dimensions (fuse.Bound),
 	// at least 0.001; 0 means 0.6, +Inf no bound.
 	Spread float64
 	// Bias also fits b of Eq. 8, which is 0 otherwise.

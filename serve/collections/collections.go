@@ -77,7 +77,7 @@ func Open(dir string, enc encoder.Encoder, o Options) (*Set, error) {
 		return nil, fmt.Errorf("%w: %s is a file; name a folder for collections", engine.ErrInvalid, dir)
 	}
 	if !o.Engine.ReadOnly {
-		if err := store.ClearRemoved(dir); err != nil {
+		if err := store.Folder(dir).ClearRemoved(); err != nil {
 			return nil, err
 		}
 	}
@@ -118,7 +118,7 @@ func (s *Set) List(ctx context.Context) ([]string, error) {
 		if err != nil || !e.IsDir() {
 			continue
 		}
-		there, err := store.Exists(dir)
+		there, err := store.Folder(dir).Exists()
 		if err != nil && !errors.Is(err, engine.ErrForeign) {
 			return nil, err
 		}
@@ -151,7 +151,7 @@ func (s *Set) Create(ctx context.Context, name, metric string) error {
 		return err
 	}
 	defer c.done()
-	if there, err := store.Exists(c.dir); err != nil {
+	if there, err := store.Folder(c.dir).Exists(); err != nil {
 		return err
 	} else if there {
 		return fmt.Errorf("collection %s: %w", name, engine.ErrExists)
@@ -177,7 +177,7 @@ func (s *Set) create(ctx context.Context, c *collection, o engine.Options) error
 	if _, err := os.Lstat(c.dir); !errors.Is(err, fs.ErrNotExist) { // an empty folder, or an error
 		return make(c.dir)
 	}
-	err := store.Create(c.dir, make)
+	err := store.Folder(c.dir).Create(make)
 	if errors.Is(err, fs.ErrExist) {
 		return fmt.Errorf("collection %s: %w", c.name, engine.ErrExists)
 	}
@@ -248,7 +248,7 @@ func (s *Set) known(name string) error {
 	if err != nil {
 		return err
 	}
-	there, err := store.Exists(dir)
+	there, err := store.Folder(dir).Exists()
 	if err == nil && !there {
 		err = fmt.Errorf("collection %s: %w", name, engine.ErrNotFound)
 	}
@@ -282,7 +282,7 @@ func (s *Set) Drop(ctx context.Context, name string) error {
 		err = c.shut()
 	}
 	if err == nil {
-		err = store.Remove(c.dir)
+		err = store.Folder(c.dir).Remove()
 	}
 	s.mu.Lock()
 	c.gone = err == nil

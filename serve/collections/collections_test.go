@@ -262,7 +262,7 @@ func TestOpenClearsWhatADropLeft(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(dir, ".removed-1")); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("it is there yet: %v", err)
 	}
-	if ok, err := store.Exists(filepath.Join(dir, ".removed-2", "b")); !ok || err != nil {
+	if ok, err := store.Folder(filepath.Join(dir, ".removed-2", "b")).Exists(); !ok || err != nil {
 		t.Errorf("a folder with a file of somebody's was touched: %v", err)
 	}
 }

@@ -89,11 +89,11 @@ func TestMany(t *testing.T) {
 	}
 	bytes := int64(0)
 	for i := range n {
-		b, err := store.DiskBytes(filepath.Join(dir, name(i)))
+		parts, err := store.Folder(filepath.Join(dir, name(i))).DiskSpace()
 		if err != nil {
 			t.Fatal(err)
 		}
-		bytes += b
+		bytes += parts.Sum()
 	}
 	t.Logf("%d collections: %.0f KiB of disk each, %d MiB resident at most, %d descriptors at most, made in %v, used and backed up in %v",
 		n, float64(bytes)/float64(n)/1024, most, files, made.Round(time.Millisecond), (all - made).Round(time.Millisecond))

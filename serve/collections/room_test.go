@@ -225,7 +225,7 @@ func TestFailedCreate(t *testing.T) {
 	s := open(t, dir, small)
 	ctx, cancel := context.WithCancel(t.Context())
 	made := filepath.Join(dir, "made")
-	err := store.Create(made, func(in string) error {
+	err := store.Folder(made).Create(func(in string) error {
 		e, err := engine.Open(t.Context(), in, nil, engine.Options{Dim: 8, NoSync: true, MemoryMiB: 64})
 		if err != nil {
 			return err
@@ -233,7 +233,7 @@ func TestFailedCreate(t *testing.T) {
 		if other, err := collections.Open(dir, nil, small); err != nil || other.Close() != nil { // which clears what is left
 			t.Errorf("another opening: %v", err)
 		}
-		if ok, err := store.Exists(in); !ok {
+		if ok, err := store.Folder(in).Exists(); !ok {
 			t.Errorf("another opening has removed it: %v", err)
 		}
 		cancel()
@@ -245,7 +245,7 @@ func TestFailedCreate(t *testing.T) {
 	if entries, err := os.ReadDir(dir); len(entries) != 0 || err != nil {
 		t.Errorf("left: %v, %v", entries, err)
 	}
-	if err := store.Create(made, func(in string) error {
+	if err := store.Folder(made).Create(func(in string) error {
 		create(t, s, "made")
 		return os.Mkdir(in, 0o700)
 	}); err == nil {

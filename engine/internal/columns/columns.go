@@ -12,9 +12,9 @@ import (
 	"math"
 	"slices"
 
-	"github.com/lexsem/lexsem/engine/filter"
 	"github.com/lexsem/lexsem/internal/cow"
 	"github.com/lexsem/lexsem/internal/snapshot"
+	"github.com/lexsem/lexsem/internal/value"
 )
 
 // Columns hold the metadata of all documents, so that filters need not read documents. They are derived
@@ -98,10 +98,10 @@ const (
 // of a term is its path and its kind.
 const kindBits = 3
 
-func termTag(path uint32, kind filter.Kind) uint32 { return path<<kindBits | uint32(kind) }
+func termTag(path uint32, kind value.Kind) uint32 { return path<<kindBits | uint32(kind) }
 
-func pathOf(tag uint32) uint32      { return tag >> kindBits }
-func kindOf(tag uint32) filter.Kind { return filter.Kind(tag & (1<<kindBits - 1)) }
+func pathOf(tag uint32) uint32     { return tag >> kindBits }
+func kindOf(tag uint32) value.Kind { return value.Kind(tag & (1<<kindBits - 1)) }
 
 const rootPath = 0
 

@@ -20,6 +20,7 @@ import (
 	"github.com/lexsem/lexsem/engine/filter"
 	"github.com/lexsem/lexsem/internal/metadata"
 	"github.com/lexsem/lexsem/internal/snapshot"
+	"github.com/lexsem/lexsem/internal/value"
 )
 
 // The oracle walks one document as a person would, knowing nothing of columns.
@@ -366,16 +367,16 @@ func ranked(t *testing.T, v version, expr, path string) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for n, each := range []func(do func(k filter.Kind, text []byte)){
-			func(do func(k filter.Kind, text []byte)) { filter.Each(m, b.Path(), do) },
-			func(do func(k filter.Kind, text []byte)) {
+		for n, each := range []func(do func(k value.Kind, text []byte)){
+			func(do func(k value.Kind, text []byte)) { value.Each(m, b.Path(), do) },
+			func(do func(k value.Kind, text []byte)) {
 				if err := f.Values(ord, do); err != nil {
 					t.Fatal(err)
 				}
 			},
 		} {
 			one, any := Ranked{Ord: ord}, false
-			each(func(k filter.Kind, text []byte) {
+			each(func(k value.Kind, text []byte) {
 				if x, ok := b.Number(k, text); ok && (!any || x > one.X) {
 					one.X, any = x, true
 				}

@@ -10,7 +10,7 @@ import (
 )
 
 // Facets returns the k most frequent values at a path among the documents of m (nil means all), the most frequent
-// first, and equally frequent ones by filter.Kind.Key. An element of an array counts as a value. Errors: that of ctx,
+// first, and equally frequent ones by value.Kind.Key. An element of an array counts as a value. Errors: that of ctx,
 // ErrCorrupt. Cost: one pass over all values; memory for the distinct ones at the path.
 func (c *Columns) Facets(ctx context.Context, m *Matches, path string, k int) (_ []filter.Facet, err error) {
 	defer named(&err)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/lexsem/lexsem/engine/filter"
 	"github.com/lexsem/lexsem/internal/snapshot"
+	"github.com/lexsem/lexsem/internal/value"
 )
 
 // Field reads the values at one path. It is for one goroutine.
@@ -27,7 +28,7 @@ func (c *Columns) Field(ctx context.Context, path string) (f *Field, err error) 
 
 // Values calls do with the distinct values of a document, in no order; there are none if the document does
 // not exist. Errors: ErrCorrupt. Cost: O(log n), and a step for each of its terms.
-func (f *Field) Values(ord uint64, do func(k filter.Kind, text []byte)) (err error) {
+func (f *Field) Values(ord uint64, do func(k value.Kind, text []byte)) (err error) {
 	defer named(&err)
 	defer snapshot.Guard(&err)()
 	slot, ok := f.c.rows.find(ord)
@@ -41,7 +42,7 @@ func (f *Field) Values(ord uint64, do func(k filter.Kind, text []byte)) (err err
 	return f.values(s.of(slot-s.first), do)
 }
 
-func (f *Field) values(terms []uint32, do func(k filter.Kind, text []byte)) error {
+func (f *Field) values(terms []uint32, do func(k value.Kind, text []byte)) error {
 	for _, term := range terms {
 		tag, text, err := f.c.terms.at(term)
 		if err != nil {
@@ -81,7 +82,7 @@ func (c *Columns) Ranking(ctx context.Context, b filter.Boost) (_ []Ranked, err 
 	var fresh []Ranked
 	if err := c.each(ctx, old.at.rows, func(ord uint64, terms []uint32) error {
 		one, any := Ranked{Ord: ord}, false
-		err := f.values(terms, func(k filter.Kind, text []byte) {
+		err := f.values(terms, func(k value.Kind, text []byte) {
 			if x, ok := b.Number(k, text); ok && (!any || x > one.X) {
 				one.X, any = x, true
 			}

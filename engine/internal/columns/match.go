@@ -9,6 +9,7 @@ import (
 	"github.com/lexsem/lexsem/engine/filter"
 	"github.com/lexsem/lexsem/internal/fault"
 	"github.com/lexsem/lexsem/internal/snapshot"
+	"github.com/lexsem/lexsem/internal/value"
 )
 
 // Matches are the documents that met a filter at one state of the columns.
@@ -313,7 +314,7 @@ func (e *evaluation) WhereID(q *filter.Condition) ([]uint64, error) {
 		switch {
 		case !ok:
 			return corruptf("no row of version %d", ord)
-		case slot >= e.from && slot < e.to && q.Meets(filter.String, []byte(id)):
+		case slot >= e.from && slot < e.to && q.Meets(value.String, []byte(id)):
 			set[slot>>6-e.word()] |= 1 << (slot & 63)
 		}
 		return e.tick(4)

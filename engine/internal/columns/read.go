@@ -7,8 +7,8 @@ import (
 	"slices"
 	"unicode/utf8"
 
-	"github.com/lexsem/lexsem/engine/filter"
 	"github.com/lexsem/lexsem/internal/metadata"
+	"github.com/lexsem/lexsem/internal/value"
 )
 
 // member is a key of an object: its path, and the range of its terms in Edit.list.
@@ -104,7 +104,7 @@ func (e *Edit) value(j *text, path uint32) error {
 	case '[':
 		j.at++
 		if j.pass(']') {
-			return e.term(path, filter.Empty, nil)
+			return e.term(path, value.Empty, nil)
 		}
 		for {
 			if err := e.value(j, path); err != nil {
@@ -120,22 +120,22 @@ func (e *Edit) value(j *text, path uint32) error {
 		if err != nil {
 			return err
 		}
-		return e.term(path, filter.String, s)
+		return e.term(path, value.String, s)
 	case 'n':
 		j.at += len("null")
-		return e.term(path, filter.Null, nil)
+		return e.term(path, value.Null, nil)
 	case 't':
 		j.at += len("true")
-		return e.term(path, filter.True, nil)
+		return e.term(path, value.True, nil)
 	case 'f':
 		j.at += len("false")
-		return e.term(path, filter.False, nil)
+		return e.term(path, value.False, nil)
 	}
 	from := j.at
 	for j.at < len(j.raw) && bytes.IndexByte([]byte("+-.0123456789eE"), j.raw[j.at]) >= 0 {
 		j.at++
 	}
-	return e.term(path, filter.Number, j.raw[from:j.at])
+	return e.term(path, value.Number, j.raw[from:j.at])
 }
 
 // object reads the next value, an object at path.
@@ -145,7 +145,7 @@ func (e *Edit) object(j *text, path uint32) error {
 		if path == rootPath {
 			return nil
 		}
-		return e.term(path, filter.Empty, nil)
+		return e.term(path, value.Empty, nil)
 	}
 	first := len(e.keys)
 	for {
@@ -232,7 +232,7 @@ func (e *Edit) single(members []member) {
 	e.list = e.list[:to]
 }
 
-func (e *Edit) term(path uint32, kind filter.Kind, text []byte) error {
+func (e *Edit) term(path uint32, kind value.Kind, text []byte) error {
 	n, err := e.c.family.terms.intern(termTag(path, kind), text)
 	if err == nil {
 		e.list = append(e.list, n)

@@ -5,8 +5,8 @@ import (
 	"math"
 	"slices"
 
-	"github.com/lexsem/lexsem/engine/filter"
 	"github.com/lexsem/lexsem/internal/snapshot"
+	"github.com/lexsem/lexsem/internal/value"
 )
 
 // Kind and Version are the values in the header of a file that Save writes into.
@@ -361,7 +361,7 @@ func checkTerms(paths int) func(b *block, first int) error {
 	return func(b *block, first int) error {
 		for i, tag := range b.tags {
 			kind := kindOf(tag)
-			if int64(pathOf(tag)) >= int64(paths) || kind > filter.Empty || kind == filter.Number && !filter.ValidNumber(string(b.at(i))) {
+			if int64(pathOf(tag)) >= int64(paths) || kind > value.Empty || kind == value.Number && !value.ValidNumber(string(b.at(i))) {
 				return corruptf("term %d", first+i)
 			}
 		}

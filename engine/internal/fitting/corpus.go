@@ -47,7 +47,7 @@ func (c *Corpus) Text(i int) (string, error) {
 		return reference(chunk.Ord(id)), nil
 	}
 	if ord := chunk.Ord(id); c.text == nil || c.textOf != ord { // chunks of a document come one after the other
-		d, err := c.S.View.Text(ord)
+		d, err := c.S.View.Text(context.Background(), ord)
 		if err != nil {
 			return "", state.Missing(err)
 		}

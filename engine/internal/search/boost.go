@@ -9,6 +9,7 @@ import (
 	"github.com/lexsem/lexsem/engine/fusion"
 	"github.com/lexsem/lexsem/engine/internal/columns"
 	"github.com/lexsem/lexsem/internal/chunk"
+	"github.com/lexsem/lexsem/internal/value"
 )
 
 // boosted returns the boosts of the candidates' documents: one number for each boost.
@@ -23,7 +24,7 @@ func (r *Run) boosted(ctx context.Context, cs []fusion.Candidate) (map[uint64][]
 			return nil, err
 		}
 		for ord, x := range given {
-			if err := cmp.Or(ctx.Err(), of(ord, func(k filter.Kind, text []byte) { x[n] = max(x[n], b.Of(k, text)) })); err != nil {
+			if err := cmp.Or(ctx.Err(), of(ord, func(k value.Kind, text []byte) { x[n] = max(x[n], b.Of(k, text)) })); err != nil {
 				return nil, err
 			}
 		}
@@ -147,7 +148,7 @@ func (r *Run) favourites(ctx context.Context) ([]uint64, error) {
 			one := favourite{ord: ord}
 			for _, o := range legs {
 				most := 0.0
-				if err := o.of.Values(ord, func(k filter.Kind, text []byte) { most = max(most, o.Of(k, text)) }); err != nil {
+				if err := o.of.Values(ord, func(k value.Kind, text []byte) { most = max(most, o.Of(k, text)) }); err != nil {
 					return nil, err
 				}
 				one.sum += o.Weight * most

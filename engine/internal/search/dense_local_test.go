@@ -46,7 +46,7 @@ func withLocal(t testing.TB, n, dim, vocab, cells int, vector func(r *rand.Rand)
 			t.Fatal(err)
 		}
 	}
-	s := &state.State{Live: live.Done(), Limit: uint64(n), Words: e.Done(), Vectors: &state.Vectors{Keeper: x.(index.Keeper), Kind: index.KindFlatInt8}}
+	s := &state.State{Live: live.Done(), Limit: uint64(n), Words: e.Done(), Vectors: &state.Vectors{Index: x, Kind: index.KindFlatInt8}}
 	s.Local, err = local.Build(t.Context(), dim, vocab, local.Source{
 		IDs: ids, Vectors: func(id uint64) []float32 { return vectors[id] },
 		Tokens: func(id uint64) ([]int32, error) { return lists[id], nil },

@@ -203,7 +203,7 @@ func (r *Run) text(ctx context.Context, ord uint64) (*store.Document, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	d, err := r.S.View.Text(ord)
+	d, err := r.S.View.Text(ctx, ord)
 	if err != nil {
 		return nil, fmt.Errorf("reading a text: %w", state.Missing(err))
 	}

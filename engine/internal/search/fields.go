@@ -9,6 +9,7 @@ import (
 	"github.com/lexsem/lexsem/engine/fusion"
 	"github.com/lexsem/lexsem/internal/chunk"
 	"github.com/lexsem/lexsem/internal/fault"
+	"github.com/lexsem/lexsem/internal/value"
 )
 
 // The metadata of documents change the order of hits in three ways: boosts multiply scores, a sort orders the hits,
@@ -29,7 +30,7 @@ type fields struct {
 	values func(ctx context.Context, path string, cs []fusion.Candidate) (of valuesOf, err error)
 }
 
-type valuesOf = func(ord uint64, do func(k filter.Kind, text []byte)) error
+type valuesOf = func(ord uint64, do func(k value.Kind, text []byte)) error
 
 // readFields reads the expressions of a query.
 func readFields(q Query) (f fields, err error) {
@@ -114,8 +115,8 @@ func (r *Run) sorted(ctx context.Context, hits []Found) error {
 
 // firstOf is the first value, in the order of s, of a candidate's document; "" if it has none.
 func firstOf(of valuesOf, id uint64, s filter.Sort) (first string, err error) {
-	err = of(chunk.Ord(id), func(k filter.Kind, text []byte) {
-		if k == filter.Empty {
+	err = of(chunk.Ord(id), func(k value.Kind, text []byte) {
+		if k == value.Empty {
 			return
 		}
 		if key := k.Order(text); s.Compare(key, first) < 0 {

@@ -78,7 +78,7 @@ func (r *Run) file(ctx context.Context, ord uint64) (*sourceFile, error) {
 	if x := r.Files.Get(ord); x != nil {
 		return x, nil
 	}
-	d, err := r.S.View.Text(ord)
+	d, err := r.S.View.Text(ctx, ord)
 	if err != nil {
 		return nil, err
 	}

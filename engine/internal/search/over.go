@@ -3,8 +3,8 @@ package search
 import (
 	"context"
 
-	"github.com/lexsem/lexsem/engine/filter"
 	"github.com/lexsem/lexsem/engine/fusion"
+	"github.com/lexsem/lexsem/internal/value"
 	"github.com/lexsem/lexsem/modulate"
 )
 
@@ -21,7 +21,7 @@ type Corpus interface {
 	Meeting(ctx context.Context, cs []fusion.Candidate, clauses []Clause) ([]fusion.Candidate, error)
 	// Values reads the values at a path of the metadata of candidates' documents, each time it is called: of calls do with
 	// each value of a document.
-	Values(ctx context.Context, path string, cs []fusion.Candidate) (of func(ord uint64, do func(k filter.Kind, text []byte)) error, err error)
+	Values(ctx context.Context, path string, cs []fusion.Candidate) (of func(ord uint64, do func(k value.Kind, text []byte)) error, err error)
 	lexicon
 }
 

@@ -171,7 +171,7 @@ func (r *Run) having(ctx context.Context, c Clause, among documents) (documents,
 		if err := ctx.Err(); err != nil {
 			return documents{}, err
 		}
-		d, err := r.S.View.Text(ord)
+		d, err := r.S.View.Text(ctx, ord)
 		if err != nil {
 			return documents{}, fmt.Errorf("reading a title: %w", state.Missing(err))
 		}

@@ -151,7 +151,7 @@ func (d *DB) diffOf(ctx context.Context, changes []Change) (diff, error) {
 			ended[c.Old] = true
 			continue
 		}
-		rows, err := d.st.Rows(c.Old)
+		rows, err := d.st.Rows(ctx, c.Old)
 		if err != nil {
 			return df, fmt.Errorf("the version before of %q: %w", c.ID, err)
 		}

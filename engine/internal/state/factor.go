@@ -15,6 +15,9 @@ const (
 )
 
 func (d *DB) factor(ctx context.Context, s *State) (bool, error) {
+	if err := s.Sums.Await(); err != nil {
+		return false, err
+	}
 	changes, _ := s.Sums.Staleness()
 	if changes == 0 || s.Sums.Len() == 0 {
 		return false, nil

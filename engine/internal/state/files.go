@@ -101,10 +101,10 @@ func (d *DB) read(v *store.View, kind string, open func(f *snapshot.File, limit 
 }
 
 // distrust logs why a snapshot is not used. It logs nothing for a missing one that not every
-// database saves: of local bridges, of the vectors of a small one, or of a kind of index that was not requested.
+// database saves: of local bridges, of the vectors and sums of a small one, or of a kind of index that was not requested.
 func (d *DB) distrust(v *store.View, kind string, err error) {
 	missing := errors.Is(err, fs.ErrNotExist)
-	mayLack := kind == fileLocal || d.auto() && kind == index.KindHNSWInt8 || unsavedVectors(kind, v)
+	mayLack := kind == fileLocal || d.auto() && kind == index.KindHNSWInt8 || unsavedVectors(kind, v) || kind == fileSums && d.unsavedSums(v, v.Len())
 	if !missing || !mayLack {
 		d.pending = max(d.pending, 1)
 	}

@@ -35,11 +35,11 @@ func (d *DB) growGraph(ctx context.Context, s *State) (bool, error) {
 	defer ref.Release()
 	defer d.abandon(&b)
 	s = ref.Value
-	x, err := index.Grow(ctx, s.Vectors.Keeper, index.KindHNSWInt8, d.indexOptions(), s.Sees)
+	x, err := index.Grow(ctx, s.Vectors.Index, index.KindHNSWInt8, d.indexOptions(), s.Sees)
 	if err != nil {
 		return false, err
 	}
-	graph := &Vectors{x.(index.Keeper), index.KindHNSWInt8}
+	graph := &Vectors{x, index.KindHNSWInt8}
 	if err := d.turn.lock(ctx); err != nil {
 		return false, err
 	}
@@ -100,7 +100,7 @@ const (
 // linkTail links chunks of the unlinked buffer into the graph. During a bulk load it only keeps enough of the
 // buffer free.
 func (d *DB) linkTail(ctx context.Context, s *State) (bool, error) {
-	graph, ok := s.Vectors.Keeper.(index.Linker)
+	graph, ok := s.Vectors.Index.(index.Linker)
 	if !ok || d.o.ReadOnly {
 		return false, nil
 	}

@@ -142,7 +142,7 @@ func (d *DB) buildLocal(ctx context.Context, s *State) (*local.Bridges, error) {
 		IDs: s.IDs(), Vectors: d.vector,
 		Tokens: func(id uint64) (_ []int32, err error) {
 			if ord := chunk.Ord(id); ord != of { // chunks of a document may come one after the other
-				if rows, err = s.View.Rows(ord); err != nil {
+				if rows, err = s.View.Rows(ctx, ord); err != nil {
 					return nil, err
 				}
 				of = ord

@@ -62,7 +62,7 @@ func (d *DB) mapVectors(ctx context.Context, s *State) (worked bool, err error) 
 			d.giveUp(before...)
 		}
 	}
-	if err := w.of.Keeper.(index.Remapper).Remap(w.mark, w.file, done); err != nil {
+	if err := w.of.Index.Remap(w.mark, w.file, done); err != nil {
 		d.giveUp(w.file)
 		return false, err
 	}

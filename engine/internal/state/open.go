@@ -91,7 +91,7 @@ func (d *DB) readAll(s *State) commits {
 			if err != nil {
 				return err
 			}
-			s.Vectors = &Vectors{x.(index.Keeper), kind}
+			s.Vectors = &Vectors{x, kind}
 			d.adopt(kind)
 			d.rows = append(d.rows, f)
 			// Ordinals above the limit may have been given anew since.
@@ -195,12 +195,18 @@ func (d *DB) catchUp(ctx context.Context, s *State, at commits) (*State, error) 
 	if missing == 0 {
 		return next, nil
 	}
-	if missing != vectors || !unsavedVectors(d.first(), s.View) {
-		d.pending = max(d.pending, next.View.Len())
-	}
 	next, err = d.rebuild(ctx, next, missing, d.progress)
 	if err != nil {
 		return nil, fmt.Errorf("rebuilding derived state of %s: %w", d.o.Dir, err)
+	}
+	if unsavedVectors(d.first(), s.View) {
+		missing &^= vectors
+	}
+	if d.unsavedSums(s.View, next.Sums.Len()) {
+		missing &^= sums
+	}
+	if missing != 0 { // a file is to be saved
+		d.pending = max(d.pending, next.View.Len())
 	}
 	if next.Live.Len() != next.View.Len() {
 		return nil, fmt.Errorf("%w: %s holds %d documents where %d are counted", store.ErrCorrupt, d.o.Dir, next.Live.Len(), next.View.Len())

@@ -233,7 +233,7 @@ func (p *prover) cells(ctx context.Context) error {
 		if !s.Sees(id) {
 			return nil, false, nil
 		}
-		rows, err := s.View.Rows(chunk.Ord(id))
+		rows, err := s.View.Rows(ctx, chunk.Ord(id))
 		if err != nil {
 			return nil, false, err
 		}

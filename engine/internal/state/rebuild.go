@@ -10,6 +10,7 @@ import (
 	"github.com/lexsem/lexsem/index"
 	"github.com/lexsem/lexsem/internal/cow"
 	"github.com/lexsem/lexsem/internal/inverted"
+	"github.com/lexsem/lexsem/internal/ridge"
 	"github.com/lexsem/lexsem/store"
 )
 
@@ -27,7 +28,7 @@ func (d *DB) rebuild(ctx context.Context, s *State, missing parts, progress func
 		if err != nil {
 			return s, err
 		}
-		next.Vectors = &Vectors{x.(index.Keeper), kind}
+		next.Vectors = &Vectors{x, kind}
 		d.vectors.Store(next.Vectors)
 	}
 	var err error
@@ -91,6 +92,11 @@ func (d *DB) rebuild(ctx context.Context, s *State, missing parts, progress func
 			return take(ord, vs)
 		})
 		if err := errors.Join(err, flush()); err != nil {
+			return s, err
+		}
+	}
+	if missing.has(sums) && ridge.Cheap(cur.Sums.Len(), d.o.Dim) { // or searches would do without RLR at first
+		if cur.Sums, err = cur.Sums.Later(ctx); err != nil {
 			return s, err
 		}
 	}

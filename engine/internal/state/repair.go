@@ -71,7 +71,7 @@ func (d *DB) repair(ctx context.Context, _ *State) (bool, error) {
 	defer d.turn.unlock()
 	if p.has(sums|bridges) && !p.has(vectors) {
 		// They read vectors, and say so badly when one of these cannot be read.
-		if v, ok := d.now.Vectors.Keeper.(verifier); ok && guarded(func() error { return v.Verify(ctx) }) != nil {
+		if guarded(func() error { return d.now.Vectors.Verify(ctx) }) != nil {
 			if ctx.Err() != nil {
 				d.damaged.Or(uint32(p))
 				return false, ctx.Err()
@@ -137,7 +137,7 @@ func (d *DB) Verify(ctx context.Context, s *State, progress func(stage string, d
 	for _, p := range []struct {
 		name string
 		part any
-	}{{s.Vectors.Kind, s.Vectors.Keeper}, {fileWords, s.Words}, {fileImpacts, s.Impacts}, {fileColumns, s.Columns}, {fileSums, s.Sums}, {fileLocal, s.Local}} {
+	}{{s.Vectors.Kind, s.Vectors.Index}, {fileWords, s.Words}, {fileImpacts, s.Impacts}, {fileColumns, s.Columns}, {fileSums, s.Sums}, {fileLocal, s.Local}} {
 		v, ok := p.part.(verifier)
 		if !ok || p.name == fileLocal && s.Local == nil {
 			continue
@@ -151,14 +151,12 @@ func (d *DB) Verify(ctx context.Context, s *State, progress func(stage string, d
 		}
 	}
 	proof.SumsRecounted, proof.Sums = s.Sums.Sampled()
-	if g, ok := s.Vectors.Keeper.(index.Verifier); ok {
-		err = guarded(func() (err error) {
-			proof.Unreachable, err = g.Unreachable(ctx)
-			return err
-		})
-		if err != nil && (ctx.Err() != nil || !Damaged(err)) {
-			return proof, err
-		}
+	err = guarded(func() (err error) {
+		proof.Unreachable, err = s.Vectors.Unreachable(ctx)
+		return err
+	})
+	if err != nil && (ctx.Err() != nil || !Damaged(err)) {
+		return proof, err
 	}
 	return proof, d.prove(ctx, s, &proof, progress)
 }

@@ -76,7 +76,7 @@ func (d *DB) replayFrom(ctx context.Context, s *State, from uint64, p parts) (*S
 	for ords := range slices.Chunk(df.live, replayBlock) {
 		come := diff{live: ords}
 		for _, ord := range ords {
-			doc, err := s.View.Get(ord)
+			doc, err := s.View.Get(ctx, ord)
 			if err != nil {
 				return s, nil, err
 			}

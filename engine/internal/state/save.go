@@ -10,6 +10,7 @@ import (
 
 	"github.com/lexsem/lexsem/index"
 	"github.com/lexsem/lexsem/internal/private"
+	"github.com/lexsem/lexsem/internal/ridge"
 	"github.com/lexsem/lexsem/internal/snapshot"
 	"github.com/lexsem/lexsem/store"
 )
@@ -111,14 +112,21 @@ func (d *DB) save(ctx context.Context) error {
 	return err
 }
 
-// SmallRecords is the size of the records up to which the exact index is not saved: to read its vectors from the
-// records takes some milliseconds, and a second copy would be most of a small database. Tests of saved ones set it.
+// SmallRecords is the size of the records up to which the exact index and cheap sums of RLR are not saved: to make them
+// of the records takes some milliseconds, and they would be most of a small database. Tests of saved ones set it.
 var SmallRecords uint64 = 16 << 20
 
-// unsavedVectors reports whether an index of that kind is made of the records at each opening.
-func unsavedVectors(kind string, v *store.View) bool {
+func small(v *store.View) bool {
 	live, _, _, err := v.Space()
-	return err == nil && kind == index.KindFlatInt8 && live <= SmallRecords
+	return err == nil && live <= SmallRecords
+}
+
+// unsavedVectors reports whether an index of that kind is made of the records at each opening.
+func unsavedVectors(kind string, v *store.View) bool { return kind == index.KindFlatInt8 && small(v) }
+
+// unsavedSums reports whether the sums of RLR, of so many chunks, are made of the records at each opening.
+func (d *DB) unsavedSums(v *store.View, chunks int) bool {
+	return ridge.Cheap(chunks, d.o.Dim) && small(v)
 }
 
 // saveAll writes the snapshots of s.
@@ -142,11 +150,12 @@ func (d *DB) saveAll(ctx context.Context, s *State) error {
 		saved = ""
 	} else {
 		files = append(files, file{saved, s.Seq, func(w *snapshot.Writer) (err error) {
-			mark, err = s.Vectors.Keeper.(index.Remapper).SaveMarked(w)
+			mark, err = s.Vectors.Index.SaveMarked(w)
 			return err
 		}})
 	}
-	if s.Metric.Directions() {
+	unsaved := !s.Metric.Directions() || d.unsavedSums(s.View, s.Sums.Len())
+	if !unsaved {
 		files = append(files, file{fileSums, s.Seq, s.Sums.Save})
 	}
 	if d.st.BasisCount() > 0 {
@@ -193,7 +202,11 @@ func (d *DB) saveAll(ctx context.Context, s *State) error {
 			return fmt.Errorf("saving %s: %w", f.kind, err)
 		}
 	}
-	for _, kind := range append(index.Kinds(), "metadata") { // of an earlier kind of index, or version
+	old := append(index.Kinds(), "metadata") // of an earlier kind of index, or version
+	if unsaved {
+		old = append(old, fileSums)
+	}
+	for _, kind := range old {
 		if kind == saved {
 			continue
 		}

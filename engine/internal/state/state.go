@@ -136,7 +136,7 @@ func (s *State) IDs() []uint64 {
 
 // Vectors is the vector index, with the name of its kind.
 type Vectors struct {
-	index.Keeper
+	index.Index
 	Kind string
 }
 

@@ -12,8 +12,7 @@ import (
 	"github.com/lexsem/lexsem/internal/testkit/trial"
 )
 
-// Suite tests the contract of index.Index, and those of index.Keeper, index.BatchSearcher and index.Verifier
-// if the index implements them. open returns an empty index with the given options: Dim, Metric, Seed,
+// Suite tests the contract of index.Index. open returns an empty index with the given options: Dim, Metric, Seed,
 // Workers, M and EfConstruction. An index may ignore all options except Dim and Metric. metrics are the
 // metrics to test, such as index.Metrics().
 //
@@ -58,14 +57,10 @@ func (s suite) filled(t *testing.T, n, dim int) (index.Index, []float32) {
 	return ix, v
 }
 
-// Verify calls the index's own check, if it has one.
+// Verify calls the index's own check.
 func Verify(t testing.TB, ix index.Index) {
 	t.Helper()
-	v, ok := ix.(index.Verifier)
-	if !ok {
-		return
-	}
-	if err := v.Verify(t.Context()); err != nil {
+	if err := ix.Verify(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -196,10 +191,8 @@ func (s suite) refusals(t *testing.T) {
 		if err := ix.Scores(make([]float32, 1), v, []uint64{1}); !errors.As(err, &dim) {
 			t.Errorf("Scores by %d components: %v", len(v), err)
 		}
-		if b, ok := ix.(index.BatchSearcher); ok {
-			if err := b.SearchBatch(make([][]index.Neighbor, 2), v, index.SearchOptions{K: 1}); !errors.As(err, &dim) {
-				t.Errorf("SearchBatch by %d components: %v", len(v), err)
-			}
+		if err := ix.SearchBatch(make([][]index.Neighbor, 2), v, index.SearchOptions{K: 1}); !errors.As(err, &dim) {
+			t.Errorf("SearchBatch by %d components: %v", len(v), err)
 		}
 	}
 	bad := map[error][]float32{index.ErrNotFinite: {1, nan, 2}}
@@ -224,16 +217,14 @@ func (s suite) refusals(t *testing.T) {
 	q := []float32{1, 0, 0}
 	for _, k := range []int{0, -1} {
 		dst := []index.Neighbor{{ID: 77}}
-		if got, err := ix.Search(dst, q, index.SearchOptions{K: k}); !errors.Is(err, index.ErrBadK) || len(got) != 1 {
+		if got, err := ix.Search(dst, q, index.SearchOptions{K: k}); !errors.Is(err, index.ErrOptions) || len(got) != 1 {
 			t.Errorf("k = %d: %v, %v", k, got, err)
 		}
-		if b, ok := ix.(index.BatchSearcher); ok {
-			if err := b.SearchBatch(make([][]index.Neighbor, 1), q, index.SearchOptions{K: k}); !errors.Is(err, index.ErrBadK) {
-				t.Errorf("batch, k = %d: %v", k, err)
-			}
+		if err := ix.SearchBatch(make([][]index.Neighbor, 1), q, index.SearchOptions{K: k}); !errors.Is(err, index.ErrOptions) {
+			t.Errorf("batch, k = %d: %v", k, err)
 		}
 	}
-	if err := ix.Scores(make([]float32, 2), q, []uint64{1}); !errors.Is(err, index.ErrLength) {
+	if err := ix.Scores(make([]float32, 2), q, []uint64{1}); !errors.Is(err, index.ErrOptions) {
 		t.Errorf("Scores with too much room: %v", err)
 	}
 	if ix.Len() != 1 {
@@ -459,10 +450,6 @@ func (s suite) batches(t *testing.T) {
 		const n = 1100 // more than the flat indexes compare with in one step
 		v, queries := texts(n, 270, dim)
 		ix := s.new(t, index.Options{Dim: dim, M: 8, EfConstruction: 40})
-		batch, ok := ix.(index.BatchSearcher)
-		if !ok {
-			t.Skip("it is no index.BatchSearcher")
-		}
 		Add(t, ix, IDs(n, 0), v)
 		for _, m := range []int{0, 1, 3, 20, 270} {
 			q := queries[:m*dim]
@@ -474,7 +461,7 @@ func (s suite) batches(t *testing.T) {
 				for i := range dst {
 					dst[i] = []index.Neighbor{{ID: 1}} // to be dropped
 				}
-				if err := batch.SearchBatch(dst, q, so); err != nil {
+				if err := ix.SearchBatch(dst, q, so); err != nil {
 					t.Fatal(err)
 				}
 				for i, got := range dst {

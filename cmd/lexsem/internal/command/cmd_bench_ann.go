@@ -9,7 +9,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
-	"github.com/lexsem/lexsem/bench/ann"
+	"github.com/lexsem/lexsem/internal/bench/ann"
 )
 
 var cmdBenchANN = command{

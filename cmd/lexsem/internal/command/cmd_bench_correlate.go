@@ -7,7 +7,7 @@ import (
 	"text/tabwriter"
 
 	"github.com/lexsem/lexsem/bench"
-	"github.com/lexsem/lexsem/bench/sure"
+	"github.com/lexsem/lexsem/internal/bench/sure"
 )
 
 var cmdBenchCorrelate = command{

@@ -12,7 +12,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/lexsem/lexsem/bench/load"
+	"github.com/lexsem/lexsem/internal/bench/load"
 )
 
 var cmdBenchEngine = command{

@@ -4,8 +4,8 @@ import (
 	"context"
 	"io"
 
-	"github.com/lexsem/lexsem/bench/image"
 	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/internal/bench/image"
 )
 
 var cmdBenchImage = command{

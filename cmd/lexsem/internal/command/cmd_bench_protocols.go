@@ -8,10 +8,10 @@ import (
 	"text/tabwriter"
 
 	"github.com/lexsem/lexsem/bench"
-	"github.com/lexsem/lexsem/bench/limit"
 	"github.com/lexsem/lexsem/bench/report"
-	"github.com/lexsem/lexsem/bench/sure"
 	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/internal/bench/limit"
+	"github.com/lexsem/lexsem/internal/bench/sure"
 )
 
 // protocolFlags are the flags of the protocols of papers.

@@ -10,8 +10,8 @@ import (
 	"text/tabwriter"
 
 	"github.com/lexsem/lexsem/bench"
-	"github.com/lexsem/lexsem/bench/sage"
 	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/internal/bench/sage"
 )
 
 var cmdBenchSAGE = command{

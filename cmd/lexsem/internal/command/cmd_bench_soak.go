@@ -6,7 +6,7 @@ import (
 	"io"
 	"time"
 
-	"github.com/lexsem/lexsem/bench/load"
+	"github.com/lexsem/lexsem/internal/bench/load"
 )
 
 var cmdBenchSoak = command{

@@ -6,8 +6,8 @@ import (
 	"strings"
 
 	"github.com/lexsem/lexsem/bench"
-	"github.com/lexsem/lexsem/bench/tune"
 	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/internal/bench/tune"
 )
 
 var cmdBenchTune = command{

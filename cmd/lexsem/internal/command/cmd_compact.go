@@ -48,9 +48,11 @@ func runCompact(ctx context.Context, a *app, args []string, asJSON bool) error {
 	if err := errors.Join(err, e.close()); err != nil {
 		return err
 	}
-	if after.DiskBytes, err = store.DiskBytes(dir); err != nil { // without what an open database takes for its log
+	disk, err := store.Folder(dir).DiskSpace() // without what an open database takes for its log
+	if err != nil {
 		return err
 	}
+	after.DiskBytes = disk.Sum()
 	if asJSON {
 		return json.NewEncoder(a.Stdout).Encode(map[string]any{"db": dir, "before_bytes": before.DiskBytes,
 			"after_bytes": after.DiskBytes, "live_bytes": after.LiveBytes})

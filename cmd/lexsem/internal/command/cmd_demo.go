@@ -24,7 +24,8 @@ Indexes the doc comments of the Go standard library that is installed on this ma
 per symbol or package section, and fits a bridge. Then it shows the hits of several queries side by
 side: the plain vector (dense), the fitted bridge on top of the closed form (RLR + SLR), local
 bridges, which need no fit, and the search that --mode auto makes of vector and words (hybrid). It
-counts the right first hits of 20 questions that people ask about Go. A table compares them on passages that are drawn with a seed.
+counts the right first hits of 20 questions that users asked in public about Go. A table compares
+them on passages that are drawn with a seed.
 
 The database stays in the cache folder, so a second run answers at once. --query asks your own
 question.`,

@@ -200,7 +200,7 @@ func runImport(ctx context.Context, a *app, args []string, asJSON bool) (err err
 // openImport opens or creates the database for an export. It needs no model if the
 // documents have their vectors.
 func (a *app) openImport(ctx context.Context, dir string, x *archive.Exported, o engine.Options) (*database, error) {
-	exists, err := store.Exists(dir)
+	exists, err := store.Folder(dir).Exists()
 	if err != nil {
 		return nil, err
 	}

@@ -80,7 +80,7 @@ func (o migrateOptions) run(ctx context.Context, a *app, args []string) (err err
 		return err
 	}
 	defer func() { err = errors.Join(err, b.Close()) }()
-	there, err := store.Exists(dir)
+	there, err := store.Folder(dir).Exists()
 	if err != nil {
 		return err
 	}

@@ -81,7 +81,7 @@ func (o reembedOptions) run(ctx context.Context, a *app, args []string) (err err
 	if err != nil {
 		return err
 	}
-	if there, err := store.Exists(dir); err != nil {
+	if there, err := store.Folder(dir).Exists(); err != nil {
 		return err
 	} else if !there {
 		return noDatabase(dir)
@@ -134,9 +134,9 @@ func (o reembedOptions) run(ctx context.Context, a *app, args []string) (err err
 }
 
 func (o reembedOptions) drop(a *app, dir string) error {
-	there, err := store.Exists(store.NextDir(dir))
+	there, err := store.Folder(store.Folder(dir).Next()).Exists()
 	if err == nil {
-		err = store.DropNext(dir)
+		err = store.Folder(dir).DropNext()
 	}
 	if err != nil {
 		return err

@@ -236,7 +236,7 @@ func (o serveOptions) openFolder(ctx context.Context, a *app, h *httpapi.Options
 	if a.collection != "" { // it has none of its own
 		return db, end, nil
 	}
-	set, err := collections.Open(store.CollectionsDir(a.db), h.Encoder, collections.Options{Engine: each, Command: "lexsem " + a.name, OpenMiB: *o.open})
+	set, err := collections.Open(store.Folder(a.db).Collections(), h.Encoder, collections.Options{Engine: each, Command: "lexsem " + a.name, OpenMiB: *o.open})
 	if err != nil {
 		return nil, nil, err
 	}

@@ -104,7 +104,7 @@ func (g *globals) enterCollection() error {
 	case elsewhere(g.db):
 		return usagef("--collection %s: only a database in a folder has collections", g.collection)
 	}
-	dir, err := collections.Dir(store.CollectionsDir(g.db), g.collection)
+	dir, err := collections.Dir(store.Folder(g.db).Collections(), g.collection)
 	if err != nil {
 		return usagef("--collection: %v", err)
 	}

@@ -9,14 +9,14 @@ import (
 	"strings"
 
 	"github.com/lexsem/lexsem/bench"
-	"github.com/lexsem/lexsem/bench/ann"
-	"github.com/lexsem/lexsem/bench/load"
-	"github.com/lexsem/lexsem/bench/sage"
 	"github.com/lexsem/lexsem/encoder/models"
 	"github.com/lexsem/lexsem/encoder/native"
 	"github.com/lexsem/lexsem/engine"
 	"github.com/lexsem/lexsem/engine/fusion"
 	"github.com/lexsem/lexsem/index"
+	"github.com/lexsem/lexsem/internal/bench/ann"
+	"github.com/lexsem/lexsem/internal/bench/load"
+	"github.com/lexsem/lexsem/internal/bench/sage"
 	"github.com/lexsem/lexsem/internal/provision"
 	"github.com/lexsem/lexsem/internal/text"
 	"github.com/lexsem/lexsem/modulate"
@@ -229,7 +229,7 @@ var knownValues = map[string]func() []string{
 	"fusion":        among(fusion.Calibrated, fusion.RRF, fusion.Convex),
 	"variant":       variantNames,
 	"fit variant":   fittedNames,
-	"index":         engine.IndexKinds,
+	"index":         func() []string { return append([]string{"auto"}, index.Kinds()...) },
 	"language":      text.Languages,
 	"index kind":    among(engine.KindAuto, engine.KindCode, engine.KindText),
 	"index metric":  index.Metrics,

@@ -104,9 +104,10 @@ type demoQuery struct {
 	Kind   string              `json:"kind"`
 	Query  string              `json:"query"`
 	Target string              `json:"target,omitempty"`
-	Right  []string            `json:"right,omitempty"` // of an asked one, the entries that answer it
-	Hits   map[string][]string `json:"hits"`            // ids by the way to search
-	Best   []string            `json:"-"`               // lines about the best hit of the user's own query
+	Thread string              `json:"thread,omitempty"` // of an asked one, where somebody asked it
+	Right  []string            `json:"right,omitempty"`  // of an asked one, the entries that answer it
+	Hits   map[string][]string `json:"hits"`             // ids by the way to search
+	Best   []string            `json:"-"`                // lines about the best hit of the user's own query
 }
 
 // builtinQueries are used if the user gives no query. Their targets are the passages that
@@ -115,33 +116,6 @@ var builtinQueries = []demoQuery{
 	{Kind: "question", Query: "how to wait for several goroutines to finish", Target: "sync.WaitGroup"},
 	{Kind: "keywords", Query: "least significant bit trailing zero", Target: "math/bits.TrailingZeros"},
 	{Kind: "part", Query: "minimizes memory copying. The zero value is ready to use", Target: "strings.Builder"},
-}
-
-// asked is the kind of the questions that the demo counts.
-const asked = "asked"
-
-// askedQueries are questions that people often ask in public about Go, in their words, with the entries that answer them.
-var askedQueries = []demoQuery{
-	{Query: "convert int to string", Right: []string{"strconv.Itoa", "strconv.FormatInt", "fmt.Sprint", "strconv#Numeric_Conversions"}},
-	{Query: "how do I parse a string as an integer", Right: []string{"strconv.Atoi", "strconv.ParseInt", "strconv#Numeric_Conversions"}},
-	{Query: "format a string without printing it", Right: []string{"fmt.Sprintf", "fmt.Sprint"}},
-	{Query: "check if a file exists", Right: []string{"os.Stat", "os.IsNotExist", "io/fs.ErrNotExist"}},
-	{Query: "read a file line by line", Right: []string{"bufio.Scanner", "bufio.NewScanner", "bufio.Scanner.Scan", "bufio.ScanLines"}},
-	{Query: "read whole file into a string", Right: []string{"os.ReadFile"}},
-	{Query: "list all files in a directory", Right: []string{"os.ReadDir", "path/filepath.WalkDir", "path/filepath.Walk"}},
-	{Query: "most efficient way to concatenate strings", Right: []string{"strings.Builder", "strings.Join"}},
-	{Query: "check if a slice contains an element", Right: []string{"slices.Contains"}},
-	{Query: "sort a slice of structs by a field", Right: []string{"slices.SortFunc", "sort.Slice"}},
-	{Query: "split a string by whitespace", Right: []string{"strings.Fields"}},
-	{Query: "how to print the type of a variable", Right: []string{"reflect.TypeOf", "reflect.Type", "fmt"}},
-	{Query: "pretty print json", Right: []string{"encoding/json.MarshalIndent", "encoding/json.Indent"}},
-	{Query: "generate random number in range", Right: []string{"math/rand.Intn", "math/rand/v2.IntN", "math/rand/v2.N", "math/rand.Rand.Intn", "math/rand/v2.Rand.IntN"}},
-	{Query: "measure how long a function takes", Right: []string{"time.Since"}},
-	{Query: "parse a date string", Right: []string{"time.Parse"}},
-	{Query: "read environment variables", Right: []string{"os.Getenv", "os.LookupEnv", "os.Environ"}},
-	{Query: "run a shell command and get its output", Right: []string{"os/exec.Cmd.Output", "os/exec.Cmd.CombinedOutput"}},
-	{Query: "set timeout for http request", Right: []string{"net/http.Client", "net/http.NewRequestWithContext", "net/http.TimeoutHandler", "context.WithTimeout"}},
-	{Query: "handle ctrl+c in a program", Right: []string{"os/signal.Notify", "os/signal.NotifyContext", "os.Interrupt"}},
 }
 
 // search runs the demo's queries, or the user's own.

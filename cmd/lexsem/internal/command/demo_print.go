@@ -70,7 +70,7 @@ func writeDemo(a *app, dir string, s demoState, queries []demoQuery, reused bool
 	fmt.Fprintf(w, "%s\n", a.style(faint, "database "+dir))
 }
 
-// writeAsked shows the first hits of the hybrid search for the questions that people ask, and how many are right by each
+// writeAsked shows the first hits of the hybrid search for the questions that users asked, and how many are right by each
 // way to search.
 func (a *app) writeAsked(queries []demoQuery) {
 	var lines []string
@@ -104,7 +104,7 @@ func (a *app) writeAsked(queries []demoQuery) {
 	for _, way := range demoWays {
 		counts = append(counts, fmt.Sprintf("%s %d", way.title, right[way.name]))
 	}
-	fmt.Fprintf(a.Stdout, "\n%s\n%s\nright first hits of %d questions: %s\n", a.style(faint, "questions that people ask, and the first hit of the hybrid search"),
+	fmt.Fprintf(a.Stdout, "\n%s\n%s\nright first hits of %d questions: %s\n", a.style(faint, "questions that users asked in public, and the first hit of the hybrid search"),
 		strings.Join(lines, "\n"), len(lines), strings.Join(counts, ", "))
 }
 

@@ -21,7 +21,7 @@ const folderName = ".lexsem"
 // can read what is stored in it; root uses all.
 func ownDB(folder string) (dir string, is bool, err error) {
 	dir = filepath.Join(folder, folderName)
-	is, err = store.Exists(dir)
+	is, err = store.Folder(dir).Exists()
 	return dir, is && mine(dir), err
 }
 

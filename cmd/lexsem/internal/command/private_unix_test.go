@@ -94,7 +94,7 @@ func TestOthersReadNothing(t *testing.T) {
 	} {
 		must(t, env, args...)
 	}
-	set, err := collections.Open(store.CollectionsDir(db), encoder.NewHash(32), collections.Options{})
+	set, err := collections.Open(store.Folder(db).Collections(), encoder.NewHash(32), collections.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,85 @@
+package ridge
+
+import (
+	"math/rand/v2"
+	"sync"
+	"testing"
+)
+
+// TestLater: sums whose factor is made later answer as those with one, also at once from several goroutines, and an edit
+// makes the factor while the vectors are there.
+func TestLater(t *testing.T) {
+	t.Parallel()
+	const d, vocab = 24, 60
+	r := rand.New(rand.NewPCG(5, 5))
+	for _, n := range []int{d / 4, d, 20 * d} {
+		ps := make([]passage, n)
+		for i := range ps {
+			ps[i] = randomPassage(r, d, vocab)
+		}
+		later := func() (*growing, *Sums) {
+			g := newGrowing(d, vocab)
+			e := g.Edit()
+			err := e.AddAll(g.take(ps))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if g.Sums, err = e.done(false); err != nil {
+				t.Fatal(err)
+			}
+			s, err := g.Later(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			return g, s
+		}
+		g, s := later()
+		if changes, _ := g.Staleness(); changes != n || g.Ready() {
+			t.Fatalf("%d passages: %d changes, ready %v before", n, changes, g.Ready())
+		}
+		if changes, _ := s.Staleness(); changes != 0 || !s.Ready() {
+			t.Errorf("%d passages: %d changes, ready %v", n, changes, s.Ready())
+		}
+		qs := someQuestions(r, d, vocab, 20)
+		want := answers(t, fresh(t, d, vocab, ps), qs)
+		var all sync.WaitGroup
+		for range 4 {
+			all.Go(func() {
+				if diff := worst(answers(t, s, qs), want); diff > 1e-5 {
+					t.Errorf("%d passages: differs by %g", n, diff)
+				}
+			})
+		}
+		all.Wait()
+		if err := s.Verify(t.Context()); err != nil {
+			t.Error(err)
+		}
+
+		g, s = later()
+		e := s.Edit()
+		x := g.x
+		g.x = map[uint64][]float32{}
+		f := make([]float32, d)
+		if err := s.Solve(f, x[ps[0].id]); err != nil {
+			t.Errorf("%d passages: %v after an edit has begun", n, err)
+		}
+		g.x = x
+		p := randomPassage(r, d, vocab)
+		if err := e.AddAll(g.take([]passage{p})); err != nil {
+			t.Fatal(err)
+		}
+		s, err := e.Done()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := worst(answers(t, s, qs), answers(t, fresh(t, d, vocab, append(ps[:n:n], p)), qs)); diff > 1e-4 {
+			t.Errorf("%d passages: differs by %g after one more", n, diff)
+		}
+
+		g, s = later()
+		g.x = map[uint64][]float32{}
+		if err := s.Await(); n > d/4 && err == nil {
+			t.Errorf("%d passages: no error without vectors", n)
+		}
+	}
+}

@@ -1,9 +1,0 @@
-package modulate
-
-import "math"
-
-// IDF is the weight of a token that df of n passages have, as in BM25: ln(1 + (n − df + ½)/(df +
-// ½)) > 0. RLR and local bridges weigh tokens by it.
-func IDF(n, df int) float64 {
-	return math.Log1p((float64(n-df) + 0.5) / (float64(df) + 0.5))
-}
