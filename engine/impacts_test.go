@@ -253,3 +253,22 @@ func TestReembedImpacts(t *testing.T) {
 		t.Errorf("in a database of lengths: %v", err)
 	}
 }
+
+// TestImpactsOfPassages: passages of an edited text that are not encoded again keep their impacts.
+func TestImpactsOfPassages(t *testing.T) {
+	t.Parallel()
+	e, err := engine.Open(t.Context(), t.TempDir(), weighing(t), sparing(engine.Options{ChunkTokens: 32, ChunkOverlap: -1}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer closeIt(t, e)
+	body := strings.Repeat("One sentence after the other stands here. ", 20) + "At last a vessel comes."
+	for i, start := range []string{"It begins here. ", "It began there. "} {
+		if _, err := e.Upsert(t.Context(), append(docs(0, 20), parking("long", strings.Repeat(start, 8)+body))); err != nil {
+			t.Fatal(err)
+		}
+		if x := sparseTerm(t, e, engine.Query{Text: "boat"}, "long"); x.Value < .9 {
+			t.Errorf("version %d: %+v", i, x)
+		}
+	}
+}

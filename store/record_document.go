@@ -156,7 +156,7 @@ func encodeRows(ctx context.Context, dst []byte, rows []Row, short bool) ([]byte
 		v = recordShort
 	}
 	if slices.ContainsFunc(rows, func(r Row) bool { return len(r.Impacts) > 0 }) {
-		v = recordImpacts
+		v, short = recordImpacts, true
 	}
 	dst = append(dst, v)
 	if v > recordVersion {
