@@ -98,7 +98,10 @@ func (e *Engine) check(ctx context.Context, docs []Document, replace bool) ([]re
 		if r.Media, err = e.checkImage(d); err != nil {
 			return nil, refuse(err)
 		}
-		raw, vector, err := space.Document(intake.Document(*d), isImage(&r.Document))
+		raw, vector, err := space.Document(ctx, intake.Document(*d), isImage(&r.Document))
+		if ended := ctx.Err(); ended != nil {
+			return nil, ended
+		}
 		if err != nil {
 			return nil, refuse(err)
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/engine"
 	"github.com/lexsem/lexsem/engine/fusion"
+	"github.com/lexsem/lexsem/internal/relevance"
 	"github.com/lexsem/lexsem/internal/vec"
 	"github.com/lexsem/lexsem/store"
 )
@@ -185,7 +186,7 @@ func TestProbability(t *testing.T) {
 		r := search(t, e, q)
 		shared := slices.ContainsFunc(r.Hits, func(h engine.Hit) bool { return h.Presence > 0 }) // words that no document has say nothing
 		for _, h := range r.Hits {
-			want := fusion.Probability(fusion.Evidence{Dense: r.Trace.Mode != engine.ModeLexical, Lexical: r.Trace.Mode == engine.ModeLexical || r.Trace.Mode == engine.ModeHybrid && shared,
+			want := relevance.Probability(relevance.Evidence{Dense: r.Trace.Mode != engine.ModeLexical, Lexical: r.Trace.Mode == engine.ModeLexical || r.Trace.Mode == engine.ModeHybrid && shared,
 				Cosine: float64(h.Modulated), Unrelated: u, Presence: float64(h.Presence), Unknown: r.Trace.Unknown})
 			if h.Probability <= 0 || h.Probability >= 1 || math.Abs(float64(h.Probability)-want) > 1e-5 {
 				t.Errorf("%+v: %+v, want %v", q, h, want)
@@ -195,7 +196,7 @@ func TestProbability(t *testing.T) {
 				t.Errorf("%+v: %s is explained with %v, found with %v, %v", q, h.ID, x.Probability, h.Probability, err)
 			}
 		}
-		if first := r.Hits[0]; q.Text == about && q.Offset == 0 && first.Probability < 0.9 || q.Text == "qqqq zzzz" && first.Probability >= fusion.Unlikely {
+		if first := r.Hits[0]; q.Text == about && q.Offset == 0 && first.Probability < 0.9 || q.Text == "qqqq zzzz" && first.Probability >= relevance.Unlikely {
 			t.Errorf("%+v: the first hit is relevant with a probability of %v", q, first.Probability)
 		}
 	}

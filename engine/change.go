@@ -132,7 +132,10 @@ func (e *Engine) Patch(ctx context.Context, patches []Patch) (_ int, err error) 
 		if err := ctx.Err(); err != nil {
 			return 0, err
 		}
-		if err := merges.Add(i, p.ID, p.Metadata); err != nil {
+		if err := merges.Add(ctx, i, p.ID, p.Metadata); err != nil {
+			if ended := ctx.Err(); ended != nil {
+				return 0, ended
+			}
 			return 0, &DocumentError{Position: i, ID: p.ID, Err: err}
 		}
 	}
@@ -177,7 +180,7 @@ func (e *Engine) merged(ctx context.Context, m intake.Merge) (_ *store.Document,
 	if err != nil {
 		return nil, false, state.Missing(err)
 	}
-	raw, changed, err := m.Apply(d.Metadata)
+	raw, changed, err := m.Apply(ctx, d.Metadata)
 	if err != nil || !changed {
 		return d, false, err
 	}

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"sync/atomic"
 
-	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/engine/filter"
 	"github.com/lexsem/lexsem/engine/internal/search"
 	"github.com/lexsem/lexsem/engine/internal/state"
@@ -156,7 +155,7 @@ func (e *Engine) noteOf(ctx context.Context, s *state.State) (string, error) {
 	taken := (s.Live.Len() + step - 1) / step
 	for code, count := range by {
 		if code != "" && 2*count > taken {
-			note = languageNote(code, e.st.Manifest().Language, e.fp.Model, encoder.ModelLanguages(e.fp.Model))
+			note = languageNote(code, e.st.Manifest().Language, e.fp.Model, text.ModelLanguages(e.fp.Model))
 		}
 	}
 	e.note.Store(&noteAt{s.Seq, note})

@@ -13,9 +13,9 @@ import (
 	"github.com/lexsem/lexsem/engine/internal/state"
 	"github.com/lexsem/lexsem/index"
 	"github.com/lexsem/lexsem/internal/chunk"
+	"github.com/lexsem/lexsem/internal/limit"
 	"github.com/lexsem/lexsem/internal/metric"
 	"github.com/lexsem/lexsem/internal/text"
-	"github.com/lexsem/lexsem/store"
 )
 
 // Limits of the API.
@@ -135,8 +135,8 @@ func indexKinds() []string { return append([]string{state.IndexAuto}, index.Kind
 // Validate reports all fields that are out of range, joined into one error.
 func (o Options) Validate() error {
 	var errs []error
-	if o.Dim < 0 || o.Dim > store.MaxDim {
-		errs = append(errs, fmt.Errorf("%w: dimension %d; use 1 to %d, or 0 with an encoder", ErrInvalid, o.Dim, store.MaxDim))
+	if o.Dim < 0 || o.Dim > limit.Dim {
+		errs = append(errs, fmt.Errorf("%w: dimension %d; use 1 to %d, or 0 with an encoder", ErrInvalid, o.Dim, limit.Dim))
 	}
 	if o.Index != "" && !slices.Contains(indexKinds(), o.Index) {
 		errs = append(errs, fmt.Errorf("%w: index %q; use one of %s, or leave it empty", ErrInvalid, o.Index, strings.Join(indexKinds(), ", ")))

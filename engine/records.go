@@ -7,6 +7,7 @@ import (
 
 	"github.com/lexsem/lexsem/engine/internal/intake"
 	"github.com/lexsem/lexsem/internal/fault"
+	"github.com/lexsem/lexsem/internal/limit"
 	"github.com/lexsem/lexsem/internal/snapshot"
 	"github.com/lexsem/lexsem/store"
 )
@@ -81,8 +82,8 @@ func (e *Engine) checkRecord(d *store.Document) error {
 	if err := intake.CheckID(d.ID); err != nil {
 		return err
 	}
-	if len(d.Rows) == 0 || len(d.Rows) > store.MaxRows {
-		return fmt.Errorf("%w: %d chunks; a document has 1 to %d", ErrInvalid, len(d.Rows), store.MaxRows)
+	if len(d.Rows) == 0 || len(d.Rows) > limit.Rows {
+		return fmt.Errorf("%w: %d chunks; a document has 1 to %d", ErrInvalid, len(d.Rows), limit.Rows)
 	}
 	for i, r := range d.Rows {
 		switch {

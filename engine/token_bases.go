@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/lexsem/lexsem/internal/late"
+	"github.com/lexsem/lexsem/internal/limit"
 	"github.com/lexsem/lexsem/internal/visual"
 	"github.com/lexsem/lexsem/store"
 )
@@ -96,8 +97,8 @@ func (e *Engine) storedBases() (records [][]byte, err error) {
 
 // acceptBases adds the bases of an export. A record that is not a basis gives ErrInvalid.
 func (e *Engine) acceptBases(records [][]byte) error {
-	if len(records) > store.MaxBases {
-		return fmt.Errorf("%w: %d bases of token states, at most %d are possible", ErrInvalid, len(records), store.MaxBases)
+	if len(records) > limit.Bases {
+		return fmt.Errorf("%w: %d bases of token states, at most %d are possible", ErrInvalid, len(records), limit.Bases)
 	}
 	for i, record := range records {
 		if visual.IsCodebook(record) {

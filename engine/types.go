@@ -156,7 +156,7 @@ type Hit struct {
 	Rank int    `json:"rank"` // place among all hits, from 1
 	// Score orders the hits, higher is better: the fused score, Modulated (ModeDense) or BM25 (ModeLexical).
 	Score float32 `json:"score"`
-	// Probability estimates how probable it is that the hit is relevant, whatever the query (fusion.Probability); 0 where
+	// Probability estimates how probable it is that the hit is relevant, whatever the query (relevance.Probability); 0 where
 	// that is not known: for images, a query with its own vector, metrics that are no cosine, models other than
 	// all-MiniLM-L6-v2 except in ModeLexical, until the database has encoded a text, and while passages wait for their
 	// vectors (Trace.Waiting).

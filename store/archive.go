@@ -11,6 +11,8 @@ import (
 	"hash/crc32"
 	"io"
 	"time"
+
+	"github.com/lexsem/lexsem/internal/limit"
 )
 
 // A backup is a chain of parts: the first has a whole state, and each further one the additions
@@ -265,12 +267,12 @@ func decodeHeader(payload []byte) (h partHeader, m Manifest, err error) {
 		return h, m, fmt.Errorf("impossible state: sequence %d, ordinals below %d", h.To.Seq, h.To.Next)
 	case h.To.Terms > maxTerms:
 		return h, m, fmt.Errorf("a vocabulary of %d terms, at most %d are possible", h.To.Terms, uint64(maxTerms))
-	case h.To.Bases > MaxBases:
-		return h, m, fmt.Errorf("%d bases of codes, at most %d are possible", h.To.Bases, MaxBases)
+	case h.To.Bases > limit.Bases:
+		return h, m, fmt.Errorf("%d bases of codes, at most %d are possible", h.To.Bases, limit.Bases)
 	case h.From != nil && (h.From.Seq > h.To.Seq || h.From.Next > h.To.Next || h.From.Terms > h.To.Terms || h.From.Bases > h.To.Bases):
 		return h, m, fmt.Errorf("its state is older than its base: sequence %d, base %d", h.To.Seq, h.From.Seq)
-	case m.Dim < 0 || m.Dim > MaxDim:
-		return h, m, fmt.Errorf("dimension %d is not within 0 to %d", m.Dim, MaxDim)
+	case m.Dim < 0 || m.Dim > limit.Dim:
+		return h, m, fmt.Errorf("dimension %d is not within 0 to %d", m.Dim, limit.Dim)
 	case m.Major > formatMajor:
 		return h, m, fmt.Errorf("%w: records of format %d, this program reads up to %d; use a newer version of the program", ErrVersion, m.Major, formatMajor)
 	}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+
+	"github.com/lexsem/lexsem/internal/limit"
 )
 
 // The codes of rows (Row.Codes) are encoded with bases, which are opaque here: numbers fitted by the
@@ -11,12 +13,8 @@ import (
 // since rows of any age may need them. A new one belongs to the batch with the first rows that need
 // it.
 
-const (
-	// maxBasisBytes is the maximum length of a basis in bytes.
-	maxBasisBytes = 64 << 20
-	// MaxBases is the maximum number of bases in a database.
-	MaxBases = 1 << 10
-)
+// maxBasisBytes is the maximum length of a basis in bytes.
+const maxBasisBytes = 64 << 20
 
 // errBasis reports a basis that the store cannot store.
 var errBasis = errors.New("invalid basis")
@@ -40,8 +38,8 @@ func (b *Batch) AddBasis(ctx context.Context, number int, basis []byte) error {
 
 func checkBasis(number, bases uint64, length int) error {
 	switch {
-	case number != bases || number >= MaxBases:
-		return fmt.Errorf("%w: number %d where there are %d of at most %d", errBasis, number, bases, MaxBases)
+	case number != bases || number >= limit.Bases:
+		return fmt.Errorf("%w: number %d where there are %d of at most %d", errBasis, number, bases, limit.Bases)
 	case length < 1 || length > maxBasisBytes:
 		return fmt.Errorf("%w: %d bytes; use 1 to %d", errBasis, length, maxBasisBytes)
 	}
@@ -161,7 +159,7 @@ func (r *rawReader) bases(ctx context.Context) (all [][]byte, ok bool, err error
 	want := 0
 	for key := range r.at {
 		if key[0] == prefixBasis {
-			if n, _, ok := keyNumber([]byte(key)); ok && n < MaxBases {
+			if n, _, ok := keyNumber([]byte(key)); ok && n < limit.Bases {
 				want = max(want, int(n)+1)
 			}
 		}

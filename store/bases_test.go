@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/lexsem/lexsem/internal/limit"
 )
 
 // madeBasis is basis n: of one byte, and of several records and frames.
@@ -216,7 +218,7 @@ func TestRestoreForgedBases(t *testing.T) {
 		t.Errorf("%q, %v", a, err)
 	}
 	large := header
-	large.To.Bases = MaxBases + 1
+	large.To.Bases = limit.Bases + 1
 	for what, f := range map[string]forged{
 		"none":       {header, nil, 0},
 		"too few":    {header, one, 0},

@@ -5,27 +5,22 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
-)
 
-// MaxDocumentBytes bounds the sum of id, title, text, metadata and data of a document. It also bounds
-// the sum of its vectors and token ids.
-const MaxDocumentBytes = 256 << 20
+	"github.com/lexsem/lexsem/internal/limit"
+)
 
 // Document is a stored document.
 type Document struct {
-	ID          string // 1 to MaxIDBytes bytes, of any value
+	ID          string // 1 to 1,024 bytes, of any value
 	Title, Text string // any bytes
 	Metadata    []byte // a JSON object, or nil
-	Media       string // media type of the source of the text, at most MaxMediaBytes; "" for none
+	Media       string // media type of the source of the text, at most 255 bytes; "" for none
 	Data        []byte // source of the text if it is not text, such as an image; nil for none. Needs Media
 	Truncated   int32  // number of tokens cut off when the text was encoded
 	// Rows are the vectors of the document: one, or one for each chunk of a long text. At most
-	// MaxRows. In a database with Manifest.Deferred either all rows have a vector, or none has.
+	// 262,144. In a database with Manifest.Deferred either all rows have a vector, or none has.
 	Rows []Row
 }
-
-// MaxRows is the maximum number of rows of a document.
-const MaxRows = 1 << 18
 
 // Row is one vector of a document, with the part of the text that it represents.
 type Row struct {
@@ -43,9 +38,6 @@ func (d *Document) dropCodes() {
 	}
 }
 
-// MaxMediaBytes is the maximum length of a media type in bytes.
-const MaxMediaBytes = 255
-
 // Deferred reports whether the vectors of the document are not made yet.
 func (d *Document) Deferred() bool { return len(d.Rows) > 0 && len(d.Rows[0].Vector) == 0 }
 
@@ -61,8 +53,8 @@ func (d *Document) check(m Manifest) error {
 	if len(d.Rows) == 0 {
 		return fmt.Errorf("document %q: %w", d.ID, &DimensionError{Got: 0, Want: dim})
 	}
-	if len(d.Rows) > MaxRows {
-		return fmt.Errorf("document %q has %d chunks, at most %d are allowed: %w", d.ID, len(d.Rows), MaxRows, ErrTooLarge)
+	if len(d.Rows) > limit.Rows {
+		return fmt.Errorf("document %q has %d chunks, at most %d are allowed: %w", d.ID, len(d.Rows), limit.Rows, ErrTooLarge)
 	}
 	size := 0
 	if m.Deferred && d.Deferred() {
@@ -91,24 +83,24 @@ func (d *Document) check(m Manifest) error {
 			return fmt.Errorf("document %q: %w", d.ID, errMetadata)
 		}
 	}
-	if len(d.Media) > MaxMediaBytes {
-		return fmt.Errorf("document %q has a media type of %d bytes, at most %d are allowed: %w", d.ID, len(d.Media), MaxMediaBytes, ErrTooLarge)
+	if len(d.Media) > limit.MediaBytes {
+		return fmt.Errorf("document %q has a media type of %d bytes, at most %d are allowed: %w", d.ID, len(d.Media), limit.MediaBytes, ErrTooLarge)
 	}
 	if len(d.Data) > 0 && d.Media == "" {
 		return fmt.Errorf("document %q: %w", d.ID, errNoMedia)
 	}
-	if n := len(d.ID) + len(d.Title) + len(d.Text) + len(d.Metadata) + len(d.Data); n > MaxDocumentBytes {
-		return fmt.Errorf("document %q has %d bytes, at most %d are allowed: %w", d.ID, n, MaxDocumentBytes, ErrTooLarge)
+	if n := len(d.ID) + len(d.Title) + len(d.Text) + len(d.Metadata) + len(d.Data); n > limit.DocumentBytes {
+		return fmt.Errorf("document %q has %d bytes, at most %d are allowed: %w", d.ID, n, limit.DocumentBytes, ErrTooLarge)
 	}
-	if size > MaxDocumentBytes {
+	if size > limit.DocumentBytes {
 		return fmt.Errorf("document %q has %d bytes of vectors and tokens, at most %d are allowed: %w",
-			d.ID, size, MaxDocumentBytes, ErrTooLarge)
+			d.ID, size, limit.DocumentBytes, ErrTooLarge)
 	}
 	return nil
 }
 
 func checkID(id string) error {
-	if len(id) == 0 || len(id) > MaxIDBytes {
+	if len(id) == 0 || len(id) > limit.IDBytes {
 		return fmt.Errorf("%w: this one has %d", errInvalidID, len(id))
 	}
 	return nil

@@ -3,6 +3,8 @@ package store
 import (
 	"errors"
 	"fmt"
+
+	"github.com/lexsem/lexsem/internal/limit"
 )
 
 // Errors of opening a database.
@@ -37,8 +39,8 @@ var (
 	// errAhead is returned by Log and Compact for a sequence beyond the last commit. Derived state
 	// with such a sequence belongs to another history.
 	errAhead = errors.New("sequence is beyond the last commit of the database; rebuild from a scan")
-	// errInvalidID is returned for ids that are empty or longer than MaxIDBytes.
-	errInvalidID = fmt.Errorf("invalid document id; use 1 to %d bytes", MaxIDBytes)
+	// errInvalidID is returned for ids that are empty or longer than limit.IDBytes.
+	errInvalidID = fmt.Errorf("invalid document id; use 1 to %d bytes", limit.IDBytes)
 	// ErrDimension says that a vector has the wrong length. *DimensionError wraps it.
 	ErrDimension = errors.New("wrong vector dimension")
 	// errNoDimension is returned by Put while the manifest has no dimension.
@@ -53,7 +55,7 @@ var (
 	errNoMedia = errors.New("data needs a media type")
 	// errMetadata is returned for metadata that is not a JSON object.
 	errMetadata = errors.New("metadata must be a JSON object or nil")
-	// ErrTooLarge is returned for documents above MaxDocumentBytes and manifests above
+	// ErrTooLarge is returned for documents above 256 MiB and manifests above
 	// maxManifestBytes.
 	ErrTooLarge = errors.New("record is too large; split it")
 	// ErrManifest is returned for a manifest change that is not allowed.

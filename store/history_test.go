@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"reflect"
 	"testing"
+
+	"github.com/lexsem/lexsem/internal/limit"
 )
 
 // TestHistory follows the digests through commits, reopenings, a Compact, and
@@ -250,7 +252,7 @@ func TestMediaAndCodes(t *testing.T) {
 		t.Fatal(err)
 	}
 	long := doc("long", 1)
-	long.Media = string(make([]byte, MaxMediaBytes+1))
+	long.Media = string(make([]byte, limit.MediaBytes+1))
 	b := begin(t, s)
 	defer b.Discard()
 	if _, err := b.Put(ctx, long); !errors.Is(err, ErrTooLarge) {

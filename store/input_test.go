@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/lexsem/lexsem/internal/atomicfile"
+	"github.com/lexsem/lexsem/internal/limit"
 )
 
 func TestRefusedInput(t *testing.T) {
@@ -38,7 +39,7 @@ func TestRefusedInput(t *testing.T) {
 		want   error
 	}{
 		"empty id":       {func(d *Document) { d.ID = "" }, errInvalidID},
-		"long id":        {func(d *Document) { d.ID = strings.Repeat("x", MaxIDBytes+1) }, errInvalidID},
+		"long id":        {func(d *Document) { d.ID = strings.Repeat("x", limit.IDBytes+1) }, errInvalidID},
 		"short vector":   {func(d *Document) { d.Rows[0].Vector = d.Rows[0].Vector[1:] }, ErrDimension},
 		"no vector":      {func(d *Document) { d.Rows[0].Vector = nil }, ErrDimension},
 		"nan":            {func(d *Document) { d.Rows[0].Vector[3] = float32(math.NaN()) }, errNotFinite},
@@ -51,8 +52,8 @@ func TestRefusedInput(t *testing.T) {
 		"chunks back":    {func(d *Document) { d.Rows = append(d.Rows, d.Rows[0]); d.Rows[0].Start = 1 }, errSpan},
 		"chunk inverted": {func(d *Document) { d.Rows = append(d.Rows, Row{Start: 4, End: 3, Vector: d.Rows[0].Vector}) }, errSpan},
 		"second vector":  {func(d *Document) { d.Rows = append(d.Rows, Row{}) }, ErrDimension},
-		"too many rows":  {func(d *Document) { d.Rows = make([]Row, MaxRows+1) }, ErrTooLarge},
-		"huge text":      {func(d *Document) { d.Text = string(make([]byte, MaxDocumentBytes)) }, ErrTooLarge},
+		"too many rows":  {func(d *Document) { d.Rows = make([]Row, limit.Rows+1) }, ErrTooLarge},
+		"huge text":      {func(d *Document) { d.Text = string(make([]byte, limit.DocumentBytes)) }, ErrTooLarge},
 	} {
 		d := doc("a", 1)
 		c.change(d)

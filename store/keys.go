@@ -30,9 +30,6 @@ var (
 	keyManifest = []byte{'m'}
 )
 
-// MaxIDBytes is the maximum length of a document id in bytes.
-const MaxIDBytes = 1024
-
 // maxParts is how many parts the part number of a key can count.
 const maxParts = 1 << 16
 

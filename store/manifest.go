@@ -8,6 +8,8 @@ import (
 	"maps"
 	"slices"
 	"time"
+
+	"github.com/lexsem/lexsem/internal/limit"
 )
 
 // The format of the database. A change that older programs cannot read raises formatMajor; a change
@@ -237,8 +239,8 @@ func (m Manifest) checkChange(old Manifest, documents uint64) error {
 	switch {
 	case m.Major != old.Major || m.UUID != old.UUID || m.From != old.From || !m.Created.Equal(old.Created):
 		return fmt.Errorf("%w: format, uuid and creation time are set by the store", ErrManifest)
-	case m.Dim < 0 || m.Dim > MaxDim:
-		return fmt.Errorf("%w: dimension %d is not within 1 to %d", ErrManifest, m.Dim, MaxDim)
+	case m.Dim < 0 || m.Dim > limit.Dim:
+		return fmt.Errorf("%w: dimension %d is not within 1 to %d", ErrManifest, m.Dim, limit.Dim)
 	case m.Dim != old.Dim && documents > 0:
 		return fmt.Errorf("%w: the dimension is fixed while there are documents; build a new database", ErrManifest)
 	case m.Metric != old.Metric && documents > 0:
@@ -254,6 +256,3 @@ func (m Manifest) checkChange(old Manifest, documents uint64) error {
 	}
 	return nil
 }
-
-// MaxDim is the maximum dimension of vectors.
-const MaxDim = 1 << 16

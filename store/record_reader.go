@@ -3,6 +3,8 @@ package store
 import (
 	"encoding/binary"
 	"fmt"
+
+	"github.com/lexsem/lexsem/internal/limit"
 )
 
 func appendNumbers(dst []byte, ns ...uint64) []byte {
@@ -86,7 +88,7 @@ func (r *reader) bytes() []byte {
 // takes two bytes or more.
 func (r *reader) rows(version byte) (uint64, error) {
 	n := r.uvarint()
-	if n < 1 || n == 1 && version == recordVersionN || n > MaxRows || n > 1 && n > uint64(len(r.p))/2 {
+	if n < 1 || n == 1 && version == recordVersionN || n > limit.Rows || n > 1 && n > uint64(len(r.p))/2 {
 		return 0, fmt.Errorf("%w: %d rows in %d bytes", errRecord, n, len(r.p))
 	}
 	return n, nil

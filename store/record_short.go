@@ -8,6 +8,8 @@ import (
 	"sync"
 
 	"github.com/klauspost/compress/zstd"
+
+	"github.com/lexsem/lexsem/internal/limit"
 )
 
 // Short records take less space than the others, and hold the same: texts are compressed, and a vector whose
@@ -153,7 +155,7 @@ func longDocument(p []byte) ([]byte, error) {
 	}
 	r := reader{p: p[1:]}
 	n := r.uvarint()
-	if r.err != nil || n == 0 || n > MaxDocumentBytes+1<<20 {
+	if r.err != nil || n == 0 || n > limit.DocumentBytes+1<<20 {
 		return nil, fmt.Errorf("%w: compressed text of %d bytes", errRecord, n)
 	}
 	d, err := zstdReader()
@@ -176,6 +178,6 @@ var (
 		return w
 	})
 	zstdReader = sync.OnceValues(func() (*zstd.Decoder, error) {
-		return zstd.NewReader(nil, zstd.WithDecoderConcurrency(2), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxMemory(MaxDocumentBytes+1<<20))
+		return zstd.NewReader(nil, zstd.WithDecoderConcurrency(2), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxMemory(limit.DocumentBytes+1<<20))
 	})
 )

@@ -3,6 +3,8 @@ package store
 import (
 	"encoding/binary"
 	"fmt"
+
+	"github.com/lexsem/lexsem/internal/limit"
 )
 
 // The content of the records of ids, commits and the state, and of the log.
@@ -131,7 +133,7 @@ func decodeState(p []byte) (s state, err error) {
 		}
 		p = p[:now]
 	}
-	if err == nil && (s.terms > maxTerms || s.bases > MaxBases) {
+	if err == nil && (s.terms > maxTerms || s.bases > limit.Bases) {
 		err = fmt.Errorf("%w: %d terms and %d bases", errRecord, s.terms, s.bases)
 	}
 	if err != nil {
@@ -166,7 +168,7 @@ func decodeChange(p []byte) (Change, error) {
 		return c, r.err
 	}
 	c.ID = string(r.p)
-	ok := len(c.ID) > 0 && len(c.ID) <= MaxIDBytes
+	ok := len(c.ID) > 0 && len(c.ID) <= limit.IDBytes
 	switch c.Op {
 	case Insert:
 		ok = ok && c.New != 0 && c.Old == 0

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+
+	"github.com/lexsem/lexsem/internal/limit"
 )
 
 // survivors removes the versions of earlier parts that are in none of the part's runs.
@@ -88,7 +90,7 @@ func (x *restorer) document(ctx context.Context) (ord uint64, d *Document, err e
 	if err := decodeNumbers(x.payload[:24], &ord, &n, &m); err != nil {
 		return 0, nil, x.refuse("a document", err)
 	}
-	const most = 2*MaxDocumentBytes + 1<<20 // with the lengths in a record
+	const most = 2*limit.DocumentBytes + 1<<20 // with the lengths in a record
 	if n > most || m > most {
 		return 0, nil, x.refuse(fmt.Sprintf("version %d of %d and %d bytes", ord, n, m), ErrTooLarge)
 	}

@@ -6,6 +6,8 @@ import (
 	"fmt"
 
 	"github.com/dgraph-io/badger/v4"
+
+	"github.com/lexsem/lexsem/internal/limit"
 )
 
 // checkEvery is the number of records that a long call reads between two looks at its
@@ -101,7 +103,7 @@ func (p *pin) idsFrom(ctx context.Context, from, below string, fn func(id string
 			return nil
 		})
 	}
-	if err := p.interrupted(ctx); err != nil || from == "" || len(from) > MaxIDBytes {
+	if err := p.interrupted(ctx); err != nil || from == "" || len(from) > limit.IDBytes {
 		return err
 	}
 	ord, err := p.lookup(from) // one id alone

@@ -7,6 +7,8 @@ import (
 	"reflect"
 	"slices"
 	"testing"
+
+	"github.com/lexsem/lexsem/internal/limit"
 )
 
 const testDim = 8
@@ -111,7 +113,7 @@ func TestPutGetDelete(t *testing.T) {
 	if s.Seq() != 0 || s.Len() != 0 {
 		t.Fatalf("new store: seq %d, len %d", s.Seq(), s.Len())
 	}
-	ids := []string{"a", "\x00\xff", string(make([]byte, MaxIDBytes)), "a/b", "ab"}
+	ids := []string{"a", "\x00\xff", string(make([]byte, limit.IDBytes)), "a/b", "ab"}
 	b := begin(t, s)
 	for i, id := range ids {
 		if c := put(t, b, doc(id, i)); c != (Change{Op: Insert, ID: id, New: uint64(i + 1)}) {

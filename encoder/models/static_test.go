@@ -10,6 +10,7 @@ import (
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/internal/provision"
 	"github.com/lexsem/lexsem/internal/testkit/encoders"
+	"github.com/lexsem/lexsem/internal/text"
 )
 
 // TestStaticNames: a static model is known by its teacher, whichever way that is named.
@@ -31,7 +32,7 @@ func TestStaticNames(t *testing.T) {
 	if id, of, _, err := identity("ALL-minilm-l6-v2-INT8"); id != "" || of != Default+"-int8" || err != nil {
 		t.Errorf("%q is made of %s, %v", id, of, err)
 	}
-	if got := encoder.ModelLanguages("static:" + Default); len(got) != 1 || got[0] != "en" {
+	if got := text.ModelLanguages("static:" + Default); len(got) != 1 || got[0] != "en" {
 		t.Errorf("languages %v", got)
 	}
 }

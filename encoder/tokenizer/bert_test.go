@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/internal/modelspec"
 )
 
 // bertVocab is a vocabulary small enough to read.
@@ -228,7 +229,7 @@ func FuzzBERT(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string, limit int) {
 		for _, k := range []*Tokenizer{uncased, cased} {
 			check(t, "BERT", k, text, k.Tokenize(text, max(limit, 0)%64))
-			prefixed := encoder.WithPrefix(k, "query: ", text, 0)
+			prefixed := modelspec.WithPrefix(k, "query: ", text, 0)
 			check(t, "BERT", k, text, prefixed)
 			plain := k.Tokenize(text, 0)
 			// A prefix that ends in a blank changes nothing behind it.

@@ -13,6 +13,7 @@ import (
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/engine/internal/intake"
 	"github.com/lexsem/lexsem/internal/fault"
+	"github.com/lexsem/lexsem/internal/limit"
 	"github.com/lexsem/lexsem/internal/metadata"
 	"github.com/lexsem/lexsem/internal/metric"
 	"github.com/lexsem/lexsem/internal/vec"
@@ -24,7 +25,7 @@ const version = 1
 
 // maxLine is the maximum length of a line of an export: that of the longest document with every byte escaped,
 // and its vectors.
-const maxLine = 8 * store.MaxDocumentBytes
+const maxLine = 8 * limit.DocumentBytes
 
 // Line is a line of an export: a document in the format of BEIR. Only this program reads the field Lexsem.
 type Line struct {
@@ -155,8 +156,8 @@ func (x *Line) Record(fp encoder.Fingerprint, by metric.Metric) (d store.Documen
 	refuse := func(format string, args ...any) (store.Document, error) {
 		return d, fmt.Errorf("%w: %s", fault.ErrInvalid, fmt.Sprintf(format, args...))
 	}
-	if d.ID == "" || len(d.ID) > store.MaxIDBytes {
-		return refuse("an id has 1 to %d bytes, this one %d", store.MaxIDBytes, len(d.ID))
+	if d.ID == "" || len(d.ID) > limit.IDBytes {
+		return refuse("an id has 1 to %d bytes, this one %d", limit.IDBytes, len(d.ID))
 	}
 	m, err := metadata.Parse(x.Metadata)
 	if err != nil {
@@ -175,15 +176,15 @@ func (x *Line) Record(fp encoder.Fingerprint, by metric.Metric) (d store.Documen
 	if len(d.Data) > 0 && d.Media == "" {
 		return refuse("data without a media type")
 	}
-	if len(d.Media) > store.MaxMediaBytes {
-		return refuse("a media type of %d bytes, at most %d are allowed", len(d.Media), store.MaxMediaBytes)
+	if len(d.Media) > limit.MediaBytes {
+		return refuse("a media type of %d bytes, at most %d are allowed", len(d.Media), limit.MediaBytes)
 	}
 	if d.Truncated < 0 {
 		return refuse("%d tokens cut off", d.Truncated)
 	}
 	n := max(1, len(rest.Chunks))
-	if n > store.MaxRows {
-		return refuse("%d chunks, at most %d are allowed", n, store.MaxRows)
+	if n > limit.Rows {
+		return refuse("%d chunks, at most %d are allowed", n, limit.Rows)
 	}
 	if len(rest.Rows) > 0 && len(rest.Rows) != n {
 		return refuse("%d vectors for %d chunks", len(rest.Rows), n)

@@ -89,7 +89,7 @@ func (r *Database) document(ctx context.Context, d engine.Document) (o incoming,
 	if d.WordsFirst {
 		return o, fmt.Errorf("%w: words first, and the documents are kept by another search engine, which needs their vectors; leave WordsFirst out", engine.ErrInvalid)
 	}
-	raw, vector, err := r.space().Document(intake.Document(d), false)
+	raw, vector, err := r.space().Document(ctx, intake.Document(d), false)
 	if err != nil {
 		return o, err
 	}
@@ -283,7 +283,10 @@ func (r *Database) Patch(ctx context.Context, patches []engine.Patch) (n int, er
 		if err := ctx.Err(); err != nil {
 			return 0, err
 		}
-		if err := merges.Add(i, p.ID, p.Metadata); err != nil {
+		if err := merges.Add(ctx, i, p.ID, p.Metadata); err != nil {
+			if ended := ctx.Err(); ended != nil {
+				return 0, ended
+			}
 			return 0, &engine.DocumentError{Position: i, ID: p.ID, Err: err}
 		}
 	}
@@ -298,7 +301,7 @@ func (r *Database) Patch(ctx context.Context, patches []engine.Patch) (n int, er
 		}
 		var puts [][]Passage
 		for i, m := range some {
-			changed, err := patched(stored[i], m)
+			changed, err := patched(ctx, stored[i], m)
 			if err != nil {
 				return n, &engine.DocumentError{Position: m.Position, ID: m.ID, Err: err}
 			}
@@ -320,11 +323,11 @@ func (r *Database) Patch(ctx context.Context, patches []engine.Patch) (n int, er
 }
 
 // patched merges metadata into the passages of a document, and reports whether they changed.
-func patched(ps []Passage, m intake.Merge) (changed bool, err error) {
+func patched(ctx context.Context, ps []Passage, m intake.Merge) (changed bool, err error) {
 	if len(ps) == 0 {
 		return false, engine.ErrNotFound
 	}
-	raw, changed, err := m.Apply([]byte(ps[0].Metadata))
+	raw, changed, err := m.Apply(ctx, []byte(ps[0].Metadata))
 	if err != nil || !changed {
 		return false, err
 	}

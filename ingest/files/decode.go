@@ -288,19 +288,42 @@ func (c *census) wide(quads, even, odd int) encoding.Encoding {
 	return nil
 }
 
-// pairs are the encodings in which a letter of ASCII may be the second byte of a character.
-var pairs = map[string]bool{"Big5": true, "GB18030": true, "Shift_JIS": true, "EUC-KR": true}
+// asian are the encodings of East Asia, in which two bytes or more are a character.
+var asian = map[string]bool{"Big5": true, "EUC-JP": true, "EUC-KR": true, "GB18030": true, "Shift_JIS": true}
 
-// isolated reports whether a sample has too few bytes beyond ASCII to be text in one of pairs: some damaged bytes, or the
-// accents of a name. Read in pairs they would take letters with them.
-func isolated(sample []byte) bool {
-	n := 0
+// joined reports whether a sample can be text in one of asian. There characters stand next to each other, and most have
+// two bytes beyond ASCII. A European language that is read so has characters of an accented letter and the ASCII letter
+// after it, with ASCII between them. Words of Russian or Greek have most bytes in one range of 32, that of their small
+// letters; the bytes of East Asian characters are spread. A few bytes in a long text may be damage, or accents of a name.
+func joined(e encoding.Encoding, sample []byte) bool {
+	out, err := e.NewDecoder().Bytes(sample)
+	if err != nil {
+		return false
+	}
+	all, beside, run := 0, 0, 0
+	for _, r := range string(out) + " " {
+		if r >= utf8.RuneSelf {
+			run++
+			continue
+		}
+		if all += run; run > 1 {
+			beside += run
+		}
+		run = 0
+	}
+	high, ranges := 0, [3]int{} // of iso-8859-7, windows-1251 and -1253; iso-8859-5; koi8-r
 	for _, b := range sample {
 		if b >= utf8.RuneSelf {
-			n++
+			high++
+		}
+		for i, from := range []byte{0xe0, 0xd0, 0xc0} {
+			if b >= from && b-from < 32 {
+				ranges[i]++
+			}
 		}
 	}
-	return n < 16 && 10*n < len(sample)
+	few := high < 16 && 10*high < len(sample)
+	return !few && 2*beside >= all && 4*high >= 5*all && 4*slices.Max(ranges[:]) < 3*high
 }
 
 // legacy recognises an encoding from before Unicode. name is set if it is a guess.
@@ -314,7 +337,7 @@ func legacy(sample []byte) (enc encoding.Encoding, name string, ok bool) {
 	})
 	for _, f := range found {
 		e, err := htmlindex.Get(strings.Replace(f.Charset, "GB-", "gb", 1))
-		if err != nil || f.Confidence < likely || strings.HasPrefix(f.Charset, "UTF-") || pairs[f.Charset] && isolated(sample) || textShare(e, sample) < 1 {
+		if err != nil || f.Confidence < likely || strings.HasPrefix(f.Charset, "UTF-") || textShare(e, sample) < 1 || asian[f.Charset] && !joined(e, sample) {
 			continue
 		}
 		if f.Confidence >= sure {

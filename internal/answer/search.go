@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/lexsem/lexsem/engine"
-	"github.com/lexsem/lexsem/engine/fusion"
 	"github.com/lexsem/lexsem/internal/location"
+	"github.com/lexsem/lexsem/internal/relevance"
 )
 
 // Search is the answer to one query.
@@ -94,7 +94,7 @@ func NewSearch(query string, res engine.Result, took time.Duration) Search {
 // likely to be relevant.
 func Unlikely(hits []engine.Hit) bool {
 	for _, h := range hits {
-		if h.Probability == 0 || h.Probability >= fusion.Unlikely {
+		if h.Probability == 0 || h.Probability >= relevance.Unlikely {
 			return false
 		}
 	}

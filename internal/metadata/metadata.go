@@ -5,10 +5,13 @@ package metadata
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"unicode/utf8"
 
 	"github.com/lexsem/lexsem/internal/fault"
@@ -21,8 +24,14 @@ var ErrNoObject = errors.New("metadata is no JSON object")
 // values that JSON cannot express, for nesting deeper than 10,000, and for texts that are not UTF-8, which
 // package json would change silently. (A json.Marshaler that writes U+FFFD as an escape is mistaken for
 // such a text.)
-func Encode(m map[string]any) ([]byte, error) {
-	raw, err := json.Marshal(m)
+func Encode(m map[string]any) ([]byte, error) { return EncodeWithin(context.Background(), m) }
+
+// EncodeWithin is Encode until ctx ends.
+func EncodeWithin(ctx context.Context, m map[string]any) ([]byte, error) {
+	raw, err := marshal(ctx, m)
+	if ended := ctx.Err(); ended != nil {
+		return nil, ended
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%w: metadata: %v", fault.ErrInvalid, err)
 	}
@@ -38,6 +47,32 @@ func Encode(m map[string]any) ([]byte, error) {
 		return nil, fmt.Errorf("%w: %w", fault.ErrInvalid, err)
 	}
 	return raw, nil
+}
+
+// marshal is json.Marshal of m until ctx ends: of some fields at once, in the same order.
+func marshal(ctx context.Context, m map[string]any) ([]byte, error) {
+	const atOnce = 512
+	if len(m) <= atOnce {
+		return json.Marshal(m)
+	}
+	all := []byte{'{'}
+	for keys := range slices.Chunk(slices.Sorted(maps.Keys(m)), atOnce) {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		some := make(map[string]any, len(keys))
+		for _, k := range keys {
+			some[k] = m[k]
+		}
+		raw, err := json.Marshal(some)
+		if err != nil {
+			return nil, err
+		}
+		raw[len(raw)-1] = ','
+		all = append(all, raw[1:]...)
+	}
+	all[len(all)-1] = '}'
+	return all, nil
 }
 
 // replaced is the position where package json has written U+FFFD for bytes that are not UTF-8, or -1. It

@@ -1,8 +1,11 @@
 package metadata
 
 import (
+	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"reflect"
 	"strings"
 	"testing"
@@ -86,6 +89,28 @@ func TestMerge(t *testing.T) {
 		}
 		if got, err := Encode(Merge(m, p)); err != nil || string(got) != c[2] {
 			t.Errorf("%s with %s is %s, %v, want %s", c[0], c[1], got, err, c[2])
+		}
+	}
+}
+
+// TestManyFields: many fields are written as package json writes them, until the context ends.
+func TestManyFields(t *testing.T) {
+	for _, n := range []int{511, 512, 513, 1024, 2000} {
+		m := map[string]any{}
+		for i := range n {
+			m[fmt.Sprintf("é%d<", i*7919%n)] = []any{i, "x", nil}
+		}
+		want, err := json.Marshal(m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := Encode(m); err != nil || !bytes.Equal(got, want) {
+			t.Errorf("%d fields: %.80q, %v; want %.80q", n, got, err, want)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		if got, err := EncodeWithin(ctx, m); !errors.Is(err, context.Canceled) || got != nil {
+			t.Errorf("%d fields after the end: %.80q, %v", n, got, err)
 		}
 	}
 }

@@ -108,7 +108,7 @@ func (s Spec) Before(r encoder.Role) string {
 func (s Spec) Tokens(t encoder.Tokenizer) (func(encoder.Role, string) encoder.Tokens, error) {
 	if s.Late == nil {
 		return func(r encoder.Role, text string) encoder.Tokens {
-			return encoder.WithPrefix(t, s.Prefix(r), text, s.MaxTokens)
+			return WithPrefix(t, s.Prefix(r), text, s.MaxTokens)
 		}, nil
 	}
 	l := *s.Late
@@ -138,7 +138,7 @@ func (s Spec) Tokens(t encoder.Tokenizer) (func(encoder.Role, string) encoder.To
 		if mark != "" {
 			marks = 1
 		}
-		k := encoder.WithPrefix(t, s.Prefix(r), text, limit-marks)
+		k := WithPrefix(t, s.Prefix(r), text, limit-marks)
 		for i, id := range k.IDs {
 			if skipped[id] {
 				k.Special[i], k.Offsets[i] = true, encoder.Span{}

@@ -111,8 +111,8 @@ func TestPoolerLeavesPrompt(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tokens := encoder.WithPrefix(w, s.QueryPrefix, "the cat", 0) // [CLS] query : the cat [SEP]
-	states := []float32{-100, -100, -100, 7, -1, -1}             // one token more or less, and the sum has the other sign
+	tokens := WithPrefix(w, s.QueryPrefix, "the cat", 0) // [CLS] query : the cat [SEP]
+	states := []float32{-100, -100, -100, 7, -1, -1}     // one token more or less, and the sum has the other sign
 	if len(tokens.IDs) != len(states) {
 		t.Fatalf("%v", tokens)
 	}

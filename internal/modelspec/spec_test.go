@@ -129,19 +129,19 @@ func (wordsAndSigns) Tokenize(text string, max int) (t encoder.Tokens) {
 
 func TestWithPrefix(t *testing.T) {
 	w := wordsAndSigns{}
-	k := encoder.WithPrefix(w, "query: ", "the cat", 0)
+	k := WithPrefix(w, "query: ", "the cat", 0)
 	if !slices.Equal(k.Special, []bool{true, true, true, false, false, true}) ||
 		!slices.Equal(k.Offsets, []encoder.Span{{}, {}, {}, {Start: 0, End: 3}, {Start: 4, End: 7}, {}}) {
 		t.Errorf("%v", k)
 	}
-	if k := encoder.WithPrefix(w, "query: ", "the cat", 5); len(k.IDs) != 5 || k.Truncated != 1 {
+	if k := WithPrefix(w, "query: ", "the cat", 5); len(k.IDs) != 5 || k.Truncated != 1 {
 		t.Errorf("the prefix does not count towards the limit: %v", k)
 	}
 	// A word that begins in the prefix belongs to the text.
-	if k := encoder.WithPrefix(w, "hel", "lo", 0); !slices.Equal(k.Offsets, []encoder.Span{{}, {Start: 0, End: 2}, {}}) || k.Special[1] {
+	if k := WithPrefix(w, "hel", "lo", 0); !slices.Equal(k.Offsets, []encoder.Span{{}, {Start: 0, End: 2}, {}}) || k.Special[1] {
 		t.Errorf("%v", k)
 	}
-	if k := encoder.WithPrefix(w, "", "the", 0); !slices.Equal(k.Offsets, []encoder.Span{{}, {Start: 0, End: 3}, {}}) {
+	if k := WithPrefix(w, "", "the", 0); !slices.Equal(k.Offsets, []encoder.Span{{}, {Start: 0, End: 3}, {}}) {
 		t.Errorf("%v", k)
 	}
 }

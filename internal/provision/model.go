@@ -9,8 +9,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/internal/modelspec"
+	"github.com/lexsem/lexsem/internal/text"
 )
 
 // Names of the files in a model's folder.
@@ -29,7 +29,7 @@ type Model struct {
 	Spec        modelspec.Spec // written to the model's folder; Spec.Model is its name
 	Description string         // one line for a list
 	License     string         // SPDX identifier of the weights
-	Languages   []string       // encoder.ModelLanguages
+	Languages   []string       // text.ModelLanguages
 	Dim         int            // length of its vectors
 	Layers      int            // transformer layers
 	Packages    []Package      // in the order in which they are tried
@@ -83,7 +83,7 @@ func (m Model) main() string {
 var models []Model
 
 func registerModel(m Model) Model {
-	m.Languages = encoder.ModelLanguages(m.Spec.Model)
+	m.Languages = text.ModelLanguages(m.Spec.Model)
 	models = append(models, m)
 	return m
 }

@@ -3,6 +3,7 @@ package httpapi
 import (
 	"bytes"
 	"compress/gzip"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -144,9 +145,27 @@ func (s *Server) receive(x *exchange, r *http.Request, costOf func([]byte) (int6
 	return p, nil
 }
 
-// decode decodes the values, and frees memory that they do not need.
-func (p *payload) decode(to any) error {
-	err := decode(p.raw, to)
+// largeBody is the size from which decoding a body takes some milliseconds.
+const largeBody = 256 << 10
+
+// decode decodes the values, and frees memory that they do not need. If ctx ends first, it leaves a large body to a
+// goroutine, which gives back the memory of the body and of the values when it has ended.
+func (p *payload) decode(ctx context.Context, to any) (err error) {
+	if len(p.raw) < largeBody {
+		err = decode(p.raw, to)
+	} else {
+		done := make(chan error, 1)
+		raw := p.raw
+		go func() { done <- decode(raw, to) }()
+		select {
+		case err = <-done:
+		case <-ctx.Done():
+			left := *p
+			*p = payload{release: func() {}, held: holding{of: left.held.of}}
+			go func() { <-done; left.end() }()
+			return ctx.Err()
+		}
+	}
 	p.raw = nil
 	p.release()
 	p.held.keep(p.cost)

@@ -211,7 +211,7 @@ func (s *Server) run(c *call, rt *route) (out any, err error) {
 	var in any
 	if rt.in != nil {
 		in = rt.in()
-		if err := p.decode(in); err != nil {
+		if err := p.decode(ctx, in); err != nil {
 			return nil, err
 		}
 	}

@@ -1,13 +1,14 @@
 package intake
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/lexsem/lexsem/internal/fault"
+	"github.com/lexsem/lexsem/internal/limit"
 	"github.com/lexsem/lexsem/internal/metadata"
-	"github.com/lexsem/lexsem/store"
 )
 
 // Reasons why a document is not new.
@@ -30,14 +31,14 @@ type Document struct {
 // Document checks a document, and returns its metadata and its own vector, if any, in stored
 // form. image says that Data is an image, so the text may be empty; the image itself is not
 // checked.
-func (s Space) Document(d Document, image bool) (raw []byte, vector []float32, err error) {
+func (s Space) Document(ctx context.Context, d Document, image bool) (raw []byte, vector []float32, err error) {
 	if err := CheckID(d.ID); err != nil {
 		return nil, nil, err
 	}
 	if err := checkBreaks(d.Text, d.Breaks); err != nil {
 		return nil, nil, err
 	}
-	if raw, err = encodeMetadata(d.Metadata); err != nil {
+	if raw, err = encodeMetadata(ctx, d.Metadata); err != nil {
 		return nil, nil, err
 	}
 	switch {
@@ -55,8 +56,8 @@ func (s Space) Document(d Document, image bool) (raw []byte, vector []float32, e
 
 // CheckID returns the reason why no document can have an id, or nil.
 func CheckID(id string) error {
-	if id == "" || len(id) > store.MaxIDBytes {
-		return fmt.Errorf("%w: an id has 1 to %d bytes, this one %d", fault.ErrInvalid, store.MaxIDBytes, len(id))
+	if id == "" || len(id) > limit.IDBytes {
+		return fmt.Errorf("%w: an id has 1 to %d bytes, this one %d", fault.ErrInvalid, limit.IDBytes, len(id))
 	}
 	return nil
 }
@@ -80,9 +81,9 @@ func checkBreaks(text string, breaks []int) error {
 func Blank(s string) bool { return strings.TrimSpace(s) == "" }
 
 // encodeMetadata returns metadata in stored form: nothing if there are none.
-func encodeMetadata(m map[string]any) ([]byte, error) {
+func encodeMetadata(ctx context.Context, m map[string]any) ([]byte, error) {
 	if len(m) == 0 {
 		return nil, nil
 	}
-	return metadata.Encode(m)
+	return metadata.EncodeWithin(ctx, m)
 }

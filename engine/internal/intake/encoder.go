@@ -5,10 +5,10 @@ import (
 	"fmt"
 
 	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/internal/limit"
 	"github.com/lexsem/lexsem/internal/metric"
 	"github.com/lexsem/lexsem/internal/vec"
 	"github.com/lexsem/lexsem/internal/yield"
-	"github.com/lexsem/lexsem/store"
 )
 
 // Checked checks the output of an encoder as store and index need it: a vector without a direction could be
@@ -80,8 +80,8 @@ func CheckEncoder(enc encoder.Encoder) error {
 	switch {
 	case f.Model == "":
 		return fmt.Errorf("%w: its fingerprint has no model name", encoder.ErrContract)
-	case f.Dim != enc.Dim() || f.Dim < 1 || f.Dim > store.MaxDim:
-		return fmt.Errorf("%w: %s has the dimension %d, and %d in its fingerprint; use one of 1 to %d", encoder.ErrContract, f.Model, enc.Dim(), f.Dim, store.MaxDim)
+	case f.Dim != enc.Dim() || f.Dim < 1 || f.Dim > limit.Dim:
+		return fmt.Errorf("%w: %s has the dimension %d, and %d in its fingerprint; use one of 1 to %d", encoder.ErrContract, f.Model, enc.Dim(), f.Dim, limit.Dim)
 	case f.VocabSize != enc.VocabSize() || f.VocabSize < 0:
 		return fmt.Errorf("%w: %s has %d token ids, and %d in its fingerprint", encoder.ErrContract, f.Model, enc.VocabSize(), f.VocabSize)
 	}
@@ -104,8 +104,8 @@ const maxVocab = 1 << 24
 // length dim, or nil.
 func CheckShape(fp encoder.Fingerprint, dim int) error {
 	switch {
-	case fp.Dim < 1 || fp.Dim > store.MaxDim:
-		return fmt.Errorf("an encoder of %d dimensions, where 1 to %d are possible", fp.Dim, store.MaxDim)
+	case fp.Dim < 1 || fp.Dim > limit.Dim:
+		return fmt.Errorf("an encoder of %d dimensions, where 1 to %d are possible", fp.Dim, limit.Dim)
 	case fp.Dim != dim:
 		return fmt.Errorf("an encoder of %d dimensions and vectors of %d", fp.Dim, dim)
 	case fp.VocabSize < 0 || fp.VocabSize > maxVocab:

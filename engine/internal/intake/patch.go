@@ -2,10 +2,12 @@ package intake
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 
 	"github.com/lexsem/lexsem/internal/fault"
 	"github.com/lexsem/lexsem/internal/metadata"
+	"github.com/lexsem/lexsem/internal/yield"
 	"github.com/lexsem/lexsem/store"
 )
 
@@ -24,15 +26,18 @@ type Merge struct {
 }
 
 // Add checks a patch, and gathers it.
-func (m *Merges) Add(position int, id string, patch map[string]any) error {
+func (m *Merges) Add(ctx context.Context, position int, id string, patch map[string]any) error {
 	if err := CheckID(id); err != nil {
 		return err
 	}
-	raw, err := metadata.Encode(patch)
+	raw, err := metadata.EncodeWithin(ctx, patch)
 	if err != nil {
 		return err
 	}
-	read, err := metadata.Parse(raw)
+	read, err := yield.Leave(ctx, func() (map[string]any, error) { return metadata.Parse(raw) })
+	if ended := ctx.Err(); ended != nil {
+		return ended
+	}
 	if err != nil {
 		return fmt.Errorf("%w: %w", fault.ErrInvalid, err)
 	}
@@ -51,14 +56,17 @@ func (m *Merges) Add(position int, id string, patch map[string]any) error {
 
 // Apply merges the patches into stored metadata. Errors: store.ErrCorrupt for metadata that
 // cannot be read; those of metadata.Encode.
-func (m Merge) Apply(raw []byte) (now []byte, changed bool, err error) {
-	read, err := metadata.Parse(raw)
+func (m Merge) Apply(ctx context.Context, raw []byte) (now []byte, changed bool, err error) {
+	read, err := yield.Leave(ctx, func() (map[string]any, error) { return metadata.Parse(raw) })
+	if ended := ctx.Err(); ended != nil {
+		return nil, false, ended
+	}
 	if err != nil {
 		return nil, false, fmt.Errorf("%w: metadata of %q: %v", store.ErrCorrupt, fault.Clip(m.ID), err)
 	}
 	for _, p := range m.patches {
 		read = metadata.Merge(read, p)
 	}
-	now, err = encodeMetadata(read)
+	now, err = encodeMetadata(ctx, read)
 	return now, err == nil && !bytes.Equal(now, raw), err
 }

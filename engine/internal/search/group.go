@@ -8,6 +8,7 @@ import (
 	"github.com/lexsem/lexsem/engine/fusion"
 	"github.com/lexsem/lexsem/internal/chunk"
 	"github.com/lexsem/lexsem/internal/inverted"
+	"github.com/lexsem/lexsem/internal/relevance"
 )
 
 // Found is one hit before its document is read.
@@ -87,10 +88,10 @@ func shareWords(cs []fusion.Candidate) bool {
 func (r *Run) probability(c fusion.Candidate, shared bool) float64 {
 	dense, lexical := r.Plan.Dense, r.Plan.Lexical
 	lexical = lexical && (shared || !dense)
-	if r.Plan.Listed || r.Q.Image != nil || dense && (r.Q.Vector != nil || r.Unrelated == 0 || !fusion.Fitted(r.Model) || r.deferred()) {
+	if r.Plan.Listed || r.Q.Image != nil || dense && (r.Q.Vector != nil || r.Unrelated == 0 || !relevance.Fitted(r.Model) || r.deferred()) {
 		return 0
 	}
-	return fusion.Probability(fusion.Evidence{Dense: dense, Lexical: lexical, Cosine: c.Dense, Unrelated: r.Unrelated, Presence: c.Presence, Unknown: r.Facts.Unknown})
+	return relevance.Probability(relevance.Evidence{Dense: dense, Lexical: lexical, Cosine: c.Dense, Unrelated: r.Unrelated, Presence: c.Presence, Unknown: r.Facts.Unknown})
 }
 
 // good returns the ranked candidates that have at least the requested score.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/lexsem/lexsem/engine/filter"
 	"github.com/lexsem/lexsem/internal/fault"
+	"github.com/lexsem/lexsem/internal/limit"
 	"github.com/lexsem/lexsem/store"
 )
 
@@ -76,7 +77,7 @@ func ByExamples(q Query, read func(id string) ([]Example, error)) (Query, error)
 // example is the id and the vector of an example: ID, or ID:LINE if no document has the name itself as its id.
 func example(name string, read func(id string) ([]Example, error)) (id string, vector []float32, err error) {
 	var chunks []Example
-	if 0 < len(name) && len(name) <= store.MaxIDBytes {
+	if 0 < len(name) && len(name) <= limit.IDBytes {
 		if chunks, err = read(name); err != nil {
 			return "", nil, err
 		}
@@ -87,7 +88,7 @@ func example(name string, read func(id string) ([]Example, error)) (id string, v
 	unknown := fmt.Errorf("like, unlike: document %q: %w; name a document by its id, or one of its lines by ID:LINE", fault.Clip(name), store.ErrNotFound)
 	colon := strings.LastIndexByte(name, ':')
 	line, err := strconv.Atoi(name[colon+1:])
-	if colon <= 0 || colon > store.MaxIDBytes || err != nil {
+	if colon <= 0 || colon > limit.IDBytes || err != nil {
 		return "", nil, unknown
 	}
 	id = name[:colon]

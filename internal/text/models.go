@@ -1,9 +1,9 @@
-package encoder
+package text
 
 import "strings"
 
-// english lists the models that read only English.
-var english = []string{
+// englishModels lists the models that read only English.
+var englishModels = []string{
 	"all-MiniLM-L6-v2", "bge-small-en-v1.5", "e5-small-v2",
 	"all-MiniLM-L12-v2", "all-mpnet-base-v2", "all-distilroberta-v1", "multi-qa-MiniLM-L6-cos-v1", "bge-base-en-v1.5", "bge-large-en-v1.5",
 	"e5-base-v2", "e5-large-v2", "gte-small", "gte-base", "gte-large", "gte-base-en-v1.5", "gte-large-en-v1.5", "nomic-embed-text-v1", "nomic-embed-text-v1.5",
@@ -11,7 +11,7 @@ var english = []string{
 }
 
 // ModelLanguages returns the languages that a model reads, as ISO 639 codes ("mul" for very many), nil if they are not
-// known. The name is that of its Fingerprint, in which the suffixes -q, -q4 and -int8, the tags of Ollama and "static:"
+// known. The name is that of its encoder.Fingerprint, in which the suffixes -q, -q4 and -int8, the tags of Ollama and "static:"
 // before the name change nothing.
 func ModelLanguages(model string) []string {
 	name := strings.TrimSuffix(strings.TrimPrefix(model, "static:"), "-int8")
@@ -20,7 +20,7 @@ func ModelLanguages(model string) []string {
 		rest, _, _ = strings.Cut(rest, ":")
 		name = kind + ":" + rest
 	}
-	for _, m := range english {
+	for _, m := range englishModels {
 		if strings.EqualFold(m, name) {
 			return []string{"en"}
 		}

@@ -1,4 +1,5 @@
-package fusion
+// Package relevance estimates how probable it is that a hit is relevant, whatever the query: see [Probability].
+package relevance
 
 import (
 	"math"
