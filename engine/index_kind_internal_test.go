@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"strconv"
 	"testing"
 
 	"github.com/lexsem/lexsem/encoder"
@@ -111,6 +112,34 @@ func TestIndexIsKept(t *testing.T) {
 			}
 			is("and then without derived state", want, Options{NoSync: true})
 		})
+	}
+}
+
+// TestWideGraph: where vectors are long, the graph that a size leads to has codes of four bits. It is found again, gives
+// way to a kind that is asked for, and comes back.
+func TestWideGraph(t *testing.T) {
+	t.Parallel()
+	for dim, graph := range map[int]string{1023: index.KindHNSWInt8, 1024: index.KindHNSWCompact} {
+		dir := t.TempDir()
+		var docs []Document
+		for i := range 30 {
+			docs = append(docs, Document{ID: strconv.Itoa(i), Text: "passage number " + strconv.Itoa(i)})
+		}
+		for _, x := range []struct{ ask, want string }{
+			{"", graph}, {"", graph}, {state.IndexAuto, graph},
+			{index.KindHNSWFast, index.KindHNSWFast}, {"", index.KindHNSWFast}, {state.IndexAuto, graph},
+		} {
+			e, err := open(t.Context(), dir, encoder.NewHash(dim), Options{Index: x.ask, NoSync: true, MemoryMiB: leastStoreMiB}, 20)
+			if err != nil {
+				t.Fatal(err)
+			}
+			put(t, e, docs...)
+			flushed(t, e)
+			if got := kindOf(t, e); got != x.want {
+				t.Errorf("%d dimensions, asked for %q: %q, want %q", dim, x.ask, got, x.want)
+			}
+			closed(t, e)
+		}
 	}
 }
 

@@ -41,7 +41,8 @@ type Options struct {
 	// the same vector twice. The engine then does not compare vectors, and logs a warning.
 	AcceptModel string
 	// Index is the kind of vector index, one of index.Kinds, or "auto": "flat-int8" (exact) up to
-	// 50,000 vectors, "hnsw-int8" (approximate) above. "" means the database's own, and "auto" for a new one.
+	// 50,000 vectors, above them "hnsw-int8" (approximate), or "hnsw-compact" from 1,024 dimensions on. "" means the
+	// database's own, and "auto" for a new one.
 	// docs/guide.md compares the kinds. "hnsw-compact" keeps vectors added since Open in memory until Close.
 	Index string
 	// Language of the texts selects stemming and stop words: an ISO 639-1 code such as "en", or "none" for none. A text in

@@ -67,7 +67,7 @@ func TestOptions(t *testing.T) {
 		t.Error(err)
 	}
 	_, err := index.New("flat", index.Options{Metric: "nosuch", M: 1, Ef: -1, EfConstruction: -5, Workers: -2})
-	if !errors.Is(err, index.ErrOptions) || !errors.Is(err, index.ErrOptions) {
+	if !errors.Is(err, index.ErrOptions) {
 		t.Error(err)
 	}
 	for _, name := range []string{"Dim", "M ", "Ef ", "EfConstruction", "Workers", "nosuch"} {

@@ -207,6 +207,10 @@ func (w *walker) offer(pool []cand) (found bool, err error) {
 	return w.top.full(), nil
 }
 
+// refineAhead is the number of bytes at the start of a float32 row that refine prefetches. The CPU itself fetches the
+// rest ahead; asking for all lines of long rows takes longer than it saves.
+const refineAhead = 512
+
 // refine offers nodes of pool, ascending by codes, to w.top with their true distances: the first k, and
 // those that may be as near as the k-th within the error of the codes.
 func (w *walker) refine(pool []cand) error {
@@ -216,7 +220,7 @@ func (w *walker) refine(pool []cand) error {
 			break
 		}
 		if n < 8 { // those after them while these are compared
-			vec.Prefetch(x.rows.row(c.slot), 4*w.h.o.Dim)
+			vec.Prefetch(x.rows.row(c.slot), min(refineAhead, 4*w.h.o.Dim))
 		}
 		if n++; n == w.top.k {
 			end = c.d + x.codes.doubt(&w.q, c.slot)
@@ -229,7 +233,7 @@ func (w *walker) refine(pool []cand) error {
 			}
 		}
 		if i+8 <= n {
-			vec.Prefetch(x.rows.row(pool[i+7].slot), 4*w.h.o.Dim)
+			vec.Prefetch(x.rows.row(pool[i+7].slot), min(refineAhead, 4*w.h.o.Dim))
 		}
 		if err := x.rows.checkSlot(c.slot); err != nil {
 			return err

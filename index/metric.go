@@ -45,15 +45,15 @@ func (m *metric) check(v []float32) error {
 	if !vec.Finite(v) {
 		return ErrNotFinite
 	}
-	switch n := vec.Norm(v); {
-	case m.unit:
+	if m.unit {
 		for _, x := range v {
 			if x != 0 {
 				return nil
 			}
 		}
 		return ErrZeroVector
-	case n > maxNorm || math.IsInf(float64(n), 0):
+	}
+	if n := vec.Norm(v); n > maxNorm || math.IsInf(float64(n), 0) {
 		return ErrTooLarge
 	}
 	return nil

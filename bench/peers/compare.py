@@ -23,11 +23,17 @@ import rabitqlib
 from usearch.index import Index as USearch
 
 K = 10  # nearest that are asked for; --k
+KEPT = None  # with --keep, whether a filter lets a vector through, by id
 
 
 def fbin(path):
     n, d = np.fromfile(path, np.uint32, 2)
     return np.fromfile(path, np.float32, offset=8).reshape(int(n), int(d))
+
+
+def kept(n, percent):
+    """The vectors that --keep lets through, a random sample; kept in main.go is the same."""
+    return (np.arange(n, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15) >> np.uint64(32)) % np.uint64(100) < percent
 
 
 class Timed:
@@ -52,6 +58,7 @@ class Library:
     search; the figures of a build are kept beside the saved index."""
 
     extra = 0  # bytes a vector that RAM holds of the float components
+    filters = False  # whether its Python module can search with a filter
 
     def __init__(self, base, path, args):
         self.base, self.args = base, args
@@ -79,7 +86,10 @@ class Library:
 
 
 class HNSWLib(Library):
-    """hnswlib with --m links; hnswlib-24 has 24 links and efConstruction 500."""
+    """hnswlib with --m links; hnswlib-24 has 24 links and efConstruction 500. Its filter is a function of
+    Python, here the subscript of a list."""
+
+    filters = True
 
     def __init__(self, base, path, args, m=None):
         self.m, self.ef_construction = (m, 500) if m else (args.m, args.ef_construction)
@@ -100,10 +110,16 @@ class HNSWLib(Library):
 
     def search(self, ef, queries):
         self.ix.set_ef(max(ef, K))
-        return self.ix.knn_query(queries, K, num_threads=1)[0]
+        return self.ix.knn_query(queries, K, num_threads=1, filter=None if KEPT is None else KEPT.tolist().__getitem__)[0]
+
+
+def selector():
+    return None if KEPT is None else faiss.IDSelectorBitmap(np.packbits(KEPT, bitorder="little"))
 
 
 class Faiss(Library):
+    filters = True
+
     def build(self, base):
         faiss.omp_set_num_threads(self.args.threads)
         self.ix = faiss.IndexHNSWFlat(base.shape[1], self.args.m, faiss.METRIC_INNER_PRODUCT)
@@ -118,12 +134,11 @@ class Faiss(Library):
 
     def search(self, ef, queries):
         faiss.omp_set_num_threads(1)
-        self.ix.hnsw.efSearch = max(ef, K)
-        return self.ix.search(queries, K)[1]
+        return self.ix.search(queries, K, params=faiss.SearchParametersHNSW(efSearch=max(ef, K), sel=selector()))[1]
 
 
 class FaissFlat(Library):
-    exact = True
+    exact = filters = True
 
     def build(self, base):
         self.ix = faiss.IndexFlatIP(base.shape[1])
@@ -133,7 +148,8 @@ class FaissFlat(Library):
 
     def search(self, ef, queries):
         faiss.omp_set_num_threads(1)
-        return np.concatenate([self.ix.search(q[None], K)[1] for q in queries])
+        only = faiss.SearchParameters(sel=selector())
+        return np.concatenate([self.ix.search(q[None], K, params=only)[1] for q in queries])
 
 
 class USearchInt8(Library):
@@ -230,6 +246,54 @@ class Glass4(Glass):
     codes = "SQ4U"
 
 
+class SVS(Library):
+    """The graph of SVS over float32: its codes (LVQ) run on Intel's processors alone."""
+
+    def build(self, base):
+        import svs
+
+        shape = svs.VamanaBuildParameters(graph_max_degree=2 * self.args.m, window_size=self.args.ef_construction, alpha=0.95)
+        self.ix = svs.Vamana.build(shape, base, svs.DistanceType.MIP, num_threads=self.args.threads)
+
+    def save(self, path):
+        self.ix.save(path + ".config", path + ".graph", path + ".data")
+
+    def load(self, path):
+        import svs
+
+        self.ix = svs.Vamana(path + ".config", svs.GraphLoader(path + ".graph"), svs.VectorDataLoader(path + ".data", svs.DataType.float32), svs.DistanceType.MIP)
+
+    def search(self, ef, queries):
+        self.ix.num_threads, self.ix.search_window_size = 1, max(ef, K)
+        return self.ix.search(queries, K)[0]
+
+
+class VSAG(Library):
+    """The graph of VSAG with codes of a byte a component, and the best by float32. Each search parses its parameters."""
+
+    def build(self, base):
+        self.make()
+        self.ix.build(vectors=base.ravel(), ids=np.arange(len(base)), num_elements=len(base), dim=base.shape[1])
+
+    def make(self):
+        import pyvsag
+
+        self.ix = pyvsag.Index("hgraph", json.dumps({"dtype": "float32", "metric_type": "ip", "dim": self.base.shape[1], "index_param": {
+            "base_quantization_type": "sq8_uniform", "use_reorder": True, "precise_quantization_type": "fp32", "max_degree": 2 * self.args.m,
+            "ef_construction": self.args.ef_construction, "build_thread_count": self.args.threads}}))
+
+    def save(self, path):
+        self.ix.save(path)
+
+    def load(self, path):
+        self.make()
+        self.ix.load(path)
+
+    def search(self, ef, queries):
+        how = json.dumps({"hgraph": {"ef_search": max(ef, K)}})
+        return [self.ix.knn_search(vector=q, k=K, parameters=how)[0] for q in queries]
+
+
 class Program:
     """An index in a process of its own that speaks the protocol of main.go."""
 
@@ -258,7 +322,7 @@ def ours(name, args):
     snapshot = os.path.join(args.work, f"{args.name}-{name}.snap")
     note = snapshot + ".json"
     p = Program([args.peers, "serve", "-base", args.base, "-queries", args.queries, "-index", kind,
-                 "-threads", str(args.threads), "-snapshot", snapshot, "-k", str(K),
+                 "-threads", str(args.threads), "-snapshot", snapshot, "-k", str(K), "-keep", str(args.keep),
                  *(x for flag in zip(("-m", "-ef-construction"), shape) for x in flag)])
     p.exact = kind.startswith("flat")
     if p.built["cpu"]:
@@ -277,6 +341,8 @@ LIBRARIES = {
     "usearch-f32": USearchFloat,
     "usearch-i8": USearchInt8,
     "symphonyqg": SymphonyQG,
+    "svs": SVS,
+    "vsag": VSAG,
     "glass": Glass,
     "glass-4": Glass4,
 }
@@ -300,7 +366,7 @@ def truth(base, queries, path):
     if os.path.exists(path):
         return np.load(path)
     ix = faiss.IndexFlatIP(base.shape[1])
-    ix.add(base)
+    ix.add(base if KEPT is None else base[KEPT])
     worst = ix.search(queries, K)[0][:, -1]
     np.save(path, worst)
     return worst
@@ -309,7 +375,8 @@ def truth(base, queries, path):
 def recall(answers, base, queries, worst):
     found = 0
     for answer, q, w in zip(answers, queries, worst):
-        found += int(np.sum(base[sorted(set(answer))] @ q >= w - 1e-6))
+        answer = [i for i in set(answer) if i >= 0 and (KEPT is None or KEPT[i])]
+        found += int(np.sum(base[sorted(answer)] @ q >= w - 1e-6))
     return found / (K * len(queries))
 
 
@@ -326,7 +393,7 @@ def at(points, wanted):
 
 
 def main():
-    global K
+    global K, KEPT
     p = argparse.ArgumentParser()
     p.add_argument("--base", required=True)
     p.add_argument("--queries", required=True)
@@ -337,6 +404,7 @@ def main():
     p.add_argument("--libraries", default="hnswlib,faiss,usearch-i8,hnsw,hnsw-int8")
     p.add_argument("--ef", default="10,12,16,20,24,32,40,48,64,96,128")
     p.add_argument("--k", type=int, default=K, help="nearest that are asked for")
+    p.add_argument("--keep", type=int, default=100, help="percent of the vectors that a filter lets through")
     p.add_argument("--m", type=int, default=16)
     p.add_argument("--ef-construction", type=int, default=200)
     p.add_argument("--threads", type=int, default=1, help="of a build")
@@ -354,6 +422,11 @@ def main():
 
     base, queries = fbin(args.base), fbin(args.queries)
     names = args.libraries.split(",")
+    if args.keep < 100:
+        KEPT = kept(len(base), args.keep)
+        deaf = [n for n in names if n in LIBRARIES and not LIBRARIES[n].filters or n == "chromem"]
+        if deaf:
+            p.error(f"--keep {args.keep}: {', '.join(deaf)} cannot filter here; leave them out of --libraries")
     libraries = {name: open_library(name, base, args) for name in names}
     report = {"n": len(base), "dim": base.shape[1], "queries": len(queries), "libraries": {}}
     for name, lib in libraries.items():
@@ -375,7 +448,7 @@ def main():
 
 
 def measure(args, base, queries, libraries, report):
-    worst = truth(base, queries, os.path.join(args.work, f"{args.name}-truth-{K}.npy"))
+    worst = truth(base, queries, os.path.join(args.work, f"{args.name}-truth-{K}{'' if KEPT is None else f'-{args.keep}'}.npy"))
     chunks = [(i, min(i + args.chunk, len(queries))) for i in range(0, len(queries), args.chunk)]
     for ef in map(int, args.ef.split(",")):
         live = {n: l for n, l in libraries.items() if not getattr(l, "exact", False) or ef == int(args.ef.split(",")[0])}

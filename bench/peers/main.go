@@ -4,7 +4,7 @@
 // makes vector files and answers queries on request.
 //
 //	peers vectors -n N -dim D -seed S -base FILE -queries FILE
-//	peers serve -base FILE -queries FILE -index KIND [-snapshot FILE] [-threads N] [-k K] [-m M] [-ef-construction E]
+//	peers serve -base FILE -queries FILE -index KIND [-snapshot FILE] [-threads N] [-k K] [-keep PERCENT] [-m M] [-ef-construction E]
 //
 // serve builds or loads the index and prints a line of JSON about it. A line "EF FROM TO" on standard input
 // makes it answer the queries FROM to TO and print the processor time and the wall time in nanoseconds. A
@@ -54,6 +54,7 @@ func run(args []string) error {
 	case "serve":
 		kind, snap := f.String("index", index.KindHNSWInt8, "kind of index"), f.String("snapshot", "", "file to load from, or to save to after the build")
 		threads, k := f.Int("threads", 1, "threads of the build"), f.Int("k", 10, "nearest that are asked for")
+		keep := f.Int("keep", 100, "percent of the vectors that a filter lets through")
 		o := index.Options{Seed: 1}
 		f.IntVar(&o.M, "m", 0, "links of a node; 0 for the kind's own")
 		f.IntVar(&o.EfConstruction, "ef-construction", 0, "candidates of a node; 0 for the kind's own")
@@ -61,7 +62,7 @@ func run(args []string) error {
 			return err
 		}
 		o.Workers = *threads
-		return serve(*base, *queries, *kind, *snap, o, *k)
+		return serve(*base, *queries, *kind, *snap, o, index.SearchOptions{K: *k}, *keep)
 	}
 	return fmt.Errorf("unknown command %q", args[0])
 }
@@ -82,7 +83,7 @@ type built struct {
 	Bytes float64 `json:"bytes"` // a vector beside its float32 components
 }
 
-func serve(basePath, queryPath, kind, snap string, shape index.Options, k int) error {
+func serve(basePath, queryPath, kind, snap string, shape index.Options, o index.SearchOptions, keep int) error {
 	queries, err := vectors.Read(queryPath)
 	if err != nil {
 		return err
@@ -94,10 +95,12 @@ func serve(basePath, queryPath, kind, snap string, shape index.Options, k int) e
 	if err := json.NewEncoder(os.Stdout).Encode(b); err != nil {
 		return err
 	}
+	if keep < 100 {
+		filter(&o, ix.Len(), uint64(keep))
+	}
 	in := bufio.NewScanner(os.Stdin)
 	var dst []index.Neighbor
 	for in.Scan() {
-		o := index.SearchOptions{K: k}
 		if rest, ok := strings.CutPrefix(in.Text(), "answers "); ok {
 			if _, err := fmt.Sscan(rest, &o.Ef); err != nil {
 				return err
@@ -126,6 +129,25 @@ func serve(basePath, queryPath, kind, snap string, shape index.Options, k int) e
 		fmt.Println((cpuTime() - cpu).Nanoseconds(), time.Since(start).Nanoseconds())
 	}
 	return in.Err()
+}
+
+// filter lets a random sample of n vectors through, as a database that knows them would; kept in compare.py is the same.
+func filter(o *index.SearchOptions, n int, percent uint64) {
+	o.Allow = func(id uint64) bool { return id*0x9e3779b97f4a7c15>>32%100 < percent }
+	var ids []uint64
+	for id := range uint64(n) {
+		if o.Allow(id) {
+			ids = append(ids, id)
+		}
+	}
+	o.Allowed = len(ids)
+	o.Among = func(yield func(uint64) bool) {
+		for _, id := range ids {
+			if !yield(id) {
+				return
+			}
+		}
+	}
 }
 
 // open loads the index, or builds it and saves it.

@@ -15,7 +15,7 @@ work=${LEXSEM_PEERS:-${XDG_CACHE_HOME:-$HOME/.cache}/lexsem-peers}
 mkdir -p "$work"
 if [ ! -e "$work/venv/ok" ]; then
   python3 -m venv "$work/venv"
-  "$work/venv/bin/pip" install -q hnswlib==0.8.0 faiss-cpu==1.15.1 usearch==2.26.6 rabitqlib==0.7.1 numpy==2.4.6
+  "$work/venv/bin/pip" install -q hnswlib==0.8.0 faiss-cpu==1.15.1 usearch==2.26.6 rabitqlib==0.7.1 scalable-vs==0.5.0 pyvsag==0.18.5 numpy==2.4.6
   touch "$work/venv/ok"
 fi
 go build -o "$work/peers" ./bench/peers

@@ -34,7 +34,7 @@ func signInput(r *rand.Rand, dim, lanes int) (s *Signs, packed [][]byte, q *Sign
 
 func TestSigns(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 7))
-	for _, dim := range []int{1, 2, 3, 4, 5, 7, 8, 9, 24, 100, 384, 1023, 1024, 1025, 2500, 5000} {
+	for _, dim := range []int{1, 2, 3, 4, 5, 7, 8, 9, 24, 100, 384, 1023, 1024, 1025, 1536, 2064, 2500, 5000} {
 		for _, lanes := range []int{1, 2, 16, 17, 32, 33, 100} {
 			s, packed, q, x := signInput(r, dim, lanes)
 			if s.Lanes()%SignLanes != 0 || s.Lanes() < lanes || s.Lanes() >= lanes+SignLanes {

@@ -29,18 +29,25 @@ func Normalize(a []float32) bool {
 	return true
 }
 
+// sumSquares keeps eight sums, as each waits for the one before.
 func sumSquares(a []float32) float64 {
-	var s0, s1 float64
-	for len(a) >= 2 {
-		x, y := float64(a[0]), float64(a[1])
-		s0 += x * x
-		s1 += y * y
-		a = a[2:]
+	var s0, s1, s2, s3, s4, s5, s6, s7 float64
+	for len(a) >= 8 {
+		b := (*[8]float32)(a)
+		s0 += float64(b[0]) * float64(b[0])
+		s1 += float64(b[1]) * float64(b[1])
+		s2 += float64(b[2]) * float64(b[2])
+		s3 += float64(b[3]) * float64(b[3])
+		s4 += float64(b[4]) * float64(b[4])
+		s5 += float64(b[5]) * float64(b[5])
+		s6 += float64(b[6]) * float64(b[6])
+		s7 += float64(b[7]) * float64(b[7])
+		a = a[8:]
 	}
 	for _, x := range a {
 		s0 += float64(x) * float64(x)
 	}
-	return s0 + s1
+	return s0 + s1 + (s2 + s3) + (s4 + s5 + (s6 + s7))
 }
 
 // Finite reports whether no component is NaN or infinite.

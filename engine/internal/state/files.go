@@ -104,7 +104,7 @@ func (d *DB) read(v *store.View, kind string, open func(f *snapshot.File, limit 
 // database saves: of local bridges, of the vectors and sums of a small one, or of a kind of index that was not requested.
 func (d *DB) distrust(v *store.View, kind string, err error) {
 	missing := errors.Is(err, fs.ErrNotExist)
-	mayLack := kind == fileLocal || d.auto() && kind == index.KindHNSWInt8 || unsavedVectors(kind, v) || kind == fileSums && d.unsavedSums(v, v.Len())
+	mayLack := kind == fileLocal || d.auto() && kind != index.KindFlatInt8 && d.sized(kind) || unsavedVectors(kind, v) || kind == fileSums && d.unsavedSums(v, v.Len())
 	if !missing || !mayLack {
 		d.pending = max(d.pending, 1)
 	}
@@ -151,7 +151,7 @@ func openLive(f *snapshot.File) (cow.Set, error) {
 	return e.Done(), r.Err()
 }
 
-// IndexAuto is the Options.Index that chooses by size: flat-int8, then hnsw-int8.
+// IndexAuto is the Options.Index that chooses by size: flat-int8, then what graphKind says.
 const IndexAuto = "auto"
 
 // auto reports whether the size determines the kind of the vector index.
@@ -165,16 +165,19 @@ func (d *DB) kinds() (all []string) {
 		return []string{d.o.Index}
 	}
 	for _, kind := range []string{index.KindHNSWFast, index.KindHNSWCompact, index.KindHNSW, index.KindFlat} {
-		if of, err := snapshot.DatabaseOf(d.path(kind)); d.o.Index == "" && err == nil && of == d.st.Manifest().UUID {
+		if of, err := snapshot.DatabaseOf(d.path(kind)); d.o.Index == "" && !d.sized(kind) && err == nil && of == d.st.Manifest().UUID {
 			all = append(all, kind)
 		}
+	}
+	if graph, _ := d.graphKind(); graph != index.KindHNSWInt8 {
+		all = append(all, graph)
 	}
 	return append(all, index.KindHNSWInt8, index.KindFlatInt8)
 }
 
 // adopt treats a found kind as requested if no size leads to it.
 func (d *DB) adopt(kind string) {
-	if kind != index.KindHNSWInt8 && kind != index.KindFlatInt8 {
+	if !d.sized(kind) {
 		d.o.Index = kind
 	}
 }

@@ -15,6 +15,26 @@ const handful = 512
 // bulk load.
 const graphWaits = 4
 
+// wide is the dimension from which on the graph that IndexAuto chooses has codes of four bits. A search in it waits for
+// memory, and reads half as much. Below, codes of eight bits are fast enough, and narrow filters twice as fast.
+const wide = 1024
+
+// graphKind is the kind of graph that IndexAuto chooses, with options that give both the same recall.
+func (d *DB) graphKind() (string, index.Options) {
+	o := d.indexOptions()
+	if d.o.Dim < wide {
+		return index.KindHNSWInt8, o
+	}
+	o.M = 16
+	return index.KindHNSWCompact, o
+}
+
+// sized reports whether the size of a corpus may have led to a kind of index.
+func (d *DB) sized(kind string) bool {
+	graph, _ := d.graphKind()
+	return kind == graph || kind == index.KindHNSWInt8 || kind == index.KindFlatInt8
+}
+
 // graphDue reports whether a corpus is too large for the exact index.
 func (d *DB) graphDue(s *State) bool {
 	return d.auto() && s.Vectors.Kind == index.KindFlatInt8 && s.Encoded() > d.o.GraphAbove
@@ -35,11 +55,12 @@ func (d *DB) growGraph(ctx context.Context, s *State) (bool, error) {
 	defer ref.Release()
 	defer d.abandon(&b)
 	s = ref.Value
-	x, err := index.Grow(ctx, s.Vectors.Index, index.KindHNSWInt8, d.indexOptions(), s.Sees)
+	kind, o := d.graphKind()
+	x, err := index.Grow(ctx, s.Vectors.Index, kind, o, s.Sees)
 	if err != nil {
 		return false, err
 	}
-	graph := &Vectors{x, index.KindHNSWInt8}
+	graph := &Vectors{x, kind}
 	if err := d.turn.lock(ctx); err != nil {
 		return false, err
 	}
