@@ -114,8 +114,7 @@ func (c *Corpus) readPassages(o ReadOptions, corpus ...string) error {
 	return nil
 }
 
-// readQueries reads files of queries; an id that stood earlier is a problem of
-// its line.
+// readQueries reads files of queries. A repeated id is a problem of the line that repeats it.
 func readQueries(o ReadOptions, queries ...string) ([]Query, error) {
 	var out []Query
 	seen := map[string]struct{}{}

@@ -51,8 +51,8 @@ var _ = RegisterSystem(SystemKind{
 	},
 })
 
-// modulated is the setting with an index of modified passage vectors: vector makes them of the tensors
-// in need.
+// modulated is the setting with an index of modified passage vectors. The function vector makes each from a passage's
+// tensors, those of need.
 func (s *Setting) modulated(ctx context.Context, vector func(dst []float32, q Question) []float32, need encoder.Need) (*Setting, error) {
 	d, n := s.Encoder.Dim(), len(s.Passages)
 	ids, vectors := make([]uint64, n), make([]float32, n*d)

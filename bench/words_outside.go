@@ -31,7 +31,7 @@ func newOutside(o inverted.Options) *outside {
 	return &outside{o: o, corpus: inverted.Corpus{Having: map[string]int{}}, texts: map[uint64]string{}}
 }
 
-// takes stores target i if it is not known, and counts it otherwise. It reports whether
+// takes stores target i if it is new; otherwise it counts it. It reports whether
 // the index should hold the target.
 func (b *outside) takes(i int, terms []text.Term, known bool) bool {
 	if !known {

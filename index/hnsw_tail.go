@@ -29,7 +29,7 @@ func (h *hnsw) Link(ctx context.Context, n int) error {
 	return h.shorten(ctx, max(0, len(h.tail)-n))
 }
 
-// shorten links vectors from the front of the buffer until at most most are left. It always
+// shorten links vectors from the front of the buffer until no more than most are left. It always
 // links the first node, since a graph without nodes has no buffer.
 func (h *hnsw) shorten(ctx context.Context, most int) error {
 	if h.top < 0 && len(h.tail) > 0 {
@@ -82,7 +82,7 @@ func (h *hnsw) await(ctx context.Context, ids []uint64, vectors []float32, rows 
 }
 
 // addTail offers the vectors of the unlinked buffer to pool, which holds up to ef nodes,
-// ascending. It skips those that were linked meanwhile and met by the walk.
+// ascending. It skips vectors that were linked meanwhile and that the walk has met.
 func (w *walker) addTail(pool []cand, ef int) []cand {
 	w.mem = w.v.mem // later memory may lack what was deleted meanwhile
 	for piece := range slices.Chunk(w.v.tail, 1<<nodeBits) {

@@ -148,7 +148,7 @@ func shortDocument(record []byte) []byte {
 	return record
 }
 
-// longDocument returns the record of a document that shortDocument was given.
+// longDocument is the inverse of shortDocument.
 func longDocument(p []byte) ([]byte, error) {
 	if len(p) == 0 || p[0] != recordShort {
 		return p, nil

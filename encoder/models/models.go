@@ -2,8 +2,8 @@
 // [Open], which also fetches what is missing. [Find] and [Model.Open] are its two halves, for a caller that
 // reports what was fetched before it opens the model. A name is one of
 //
-//   - a registered model, or a folder as sentence-transformers writes it. With "-int8" at
-//     its end package native runs it with weights of one byte.
+//   - a registered model, or a folder as sentence-transformers writes it. If the name ends
+//     with "-int8", package native runs the model with weights of one byte.
 //   - a folder of a vision transformer
 //   - "static" or "static:NAME", a table of vectors that is made once of the model NAME (see [Static])
 //   - "NAME+splade:FOLDER", a model of vectors and a model like SPLADE beside it (encoder.WithSparse)

@@ -108,8 +108,8 @@ func (r *run) same(f file) ([]string, bool) {
 	return ids, ok
 }
 
-// stored reports whether the documents of a stamp are recorded with its time and not
-// claimed by another file. With another time they are of another version of the file.
+// stored reports whether the documents of a stamp are recorded, with the same time, and belong to no other file. A
+// different time means another version of the file.
 func (r *run) stored(s stamp) ([]string, bool) {
 	ids := r.paths[s.Path]
 	if len(ids) != s.Documents {

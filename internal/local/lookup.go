@@ -2,8 +2,8 @@ package local
 
 import "math/bits"
 
-// lookup finds numbers in an ascending list, to which it refers. first holds where the
-// numbers with the upper bits 0, 1, … begin, so that few need be compared.
+// lookup finds numbers in an ascending list, to which it refers. For each value of the upper bits, first holds where
+// the numbers with these bits begin, so that few numbers are compared.
 type lookup struct {
 	list  []uint32
 	first []uint16 // none for a list too long or too short for it

@@ -79,7 +79,7 @@ type run struct {
 	camel      bool // an upper-case letter after a lower-case one, or before one and after an upper-case one
 }
 
-// longName is the number of bytes of a word after which a raised number marks a footnote.
+// longName bounds the words, in bytes, whose raised number belongs to the word. After a longer word it marks a footnote.
 const longName = 3
 
 // run reads the run that starts at i. An apostrophe between letters belongs

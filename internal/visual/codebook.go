@@ -64,8 +64,8 @@ const mostPerWord, leastPerWord = 64, 4
 func Enough(states, size int) bool { return states >= 16*size }
 
 // FitCodebook fits a codebook of size words to states [n × dim], by k-means over directions from their
-// mean. With fewer than four states a word it has fewer words; below MinWords words the error is
-// ErrFewPatches. The result depends only on the arguments. Cost: for each of at most 20 rounds, a
+// mean. There are at least four states for each word: few states give fewer words, and fewer than MinWords
+// words are ErrFewPatches. The result depends only on the arguments. Cost: for each of at most 20 rounds, a
 // matrix product of 64·size states with the words, on the given number of goroutines. It stops when
 // ctx is done.
 func FitCodebook(ctx context.Context, states []float32, dim, size int, seed uint64, workers int) (*Codebook, error) {
