@@ -94,7 +94,7 @@ func parseTokens(arg string) (tokenOptions, error) {
 			err = strconv.ErrSyntax
 		}
 		if err != nil {
-			return o, fmt.Errorf("%w: tokens:%s: %q (%w); use weight=1/guard=16/depth=200/rank=96/bits=4/pool=1/states=plain, or some of these", ErrOption, arg, part, err)
+			return o, fmt.Errorf("%w: tokens:%s: %q (%w); use weight=1/guard=16/depth=200/rank=96/bits=2/pool=1/states=plain, or some of these", ErrOption, arg, part, err)
 		}
 	}
 	return o, nil

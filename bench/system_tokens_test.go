@@ -57,7 +57,7 @@ func TestTokens(t *testing.T) {
 	if x := got["hybrid+tokens:depth=1 query"]["recall@100"]; !(x > 0.1 && x < got["hybrid+tokens query"]["recall@100"]) {
 		t.Errorf("recall of one candidate a leg: %g", x)
 	}
-	if x, y := rep.BytesPerPassage["dense+tokens"], rep.BytesPerPassage["dense"]; !(x > y+500) {
+	if x, y := rep.BytesPerPassage["dense+tokens"], rep.BytesPerPassage["dense"]; !(x > y+200) {
 		t.Errorf("%g bytes a passage with tokens, %g without", x, y)
 	}
 }

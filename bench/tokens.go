@@ -17,6 +17,7 @@ import (
 	"github.com/lexsem/lexsem/internal/bench/parallel"
 	"github.com/lexsem/lexsem/internal/late"
 	"github.com/lexsem/lexsem/internal/private"
+	"github.com/lexsem/lexsem/internal/text"
 )
 
 // codesKind describes a kind of codes for token states.
@@ -42,7 +43,7 @@ func (c *tokenCodes) bytes() int64 {
 const (
 	basisSample   = 30_000 // tokens that a basis is fitted on, about
 	basisPassages = 1_000  // passages that they are drawn from, at most
-	codesVersion  = 1      // of the files below; to be raised where codes of the same states change
+	codesVersion  = 2      // of the files below; to be raised where codes of the same states change
 	codesBatch    = 64     // passages whose states are held at a time
 )
 
@@ -89,7 +90,11 @@ func (s *Setting) tokenCodes(ctx context.Context, kind codesKind) (*tokenCodes, 
 
 // encodeTokens fills the codes of some kinds.
 func (s *Setting) encodeTokens(ctx context.Context, kinds []codesKind) error {
-	sample, err := s.sampleStates(ctx)
+	analyzer, err := text.For(s.Language)
+	if err != nil {
+		return err
+	}
+	sample, err := s.sampleStates(ctx, analyzer)
 	if err != nil {
 		return err
 	}
@@ -114,7 +119,7 @@ func (s *Setting) encodeTokens(ctx context.Context, kinds []codesKind) error {
 		err = parallel.Each(ctx, len(out), func(i int) (err error) {
 			for _, k := range kinds {
 				c := s.codes[k]
-				if c.codes[at+i], err = c.coder.Encode(nil, out[i].Hidden, out[i].Tokens.Special); err != nil {
+				if c.codes[at+i], err = c.coder.Encode(nil, out[i].Hidden, skipped(analyzer, texts[i], out[i].Tokens)); err != nil {
 					return fmt.Errorf("tokens of passage %s: %w", s.Targets.ID(at+i), err)
 				}
 			}
@@ -146,8 +151,16 @@ func (c *tokenCodes) count() error {
 	return nil
 }
 
-// sampleStates are token states of some passages, without special tokens.
-func (s *Setting) sampleStates(ctx context.Context) ([]float32, error) {
+// skipped marks the tokens of a passage that get no code, as a database does.
+func skipped(a *text.Analyzer, passage string, t encoder.Tokens) []bool {
+	if len(t.Offsets) != len(t.Special) {
+		return t.Special
+	}
+	return late.Skip(t.Special, func(i int) bool { return a.Tells(passage, int(t.Offsets[i].Start), int(t.Offsets[i].End)) })
+}
+
+// sampleStates are token states of some passages, without skipped tokens.
+func (s *Setting) sampleStates(ctx context.Context, analyzer *text.Analyzer) ([]float32, error) {
 	d := s.Encoder.Dim()
 	var sample []float32
 	order := rand.New(rand.NewPCG(s.Seed, 71)).Perm(s.Targets.Len())
@@ -163,9 +176,9 @@ func (s *Setting) sampleStates(ctx context.Context) ([]float32, error) {
 		if err != nil {
 			return nil, fmt.Errorf("encoding the tokens of passages: %w", err)
 		}
-		for _, o := range out {
-			for i, special := range o.Tokens.Special {
-				if !special {
+		for j, o := range out {
+			for i, skip := range skipped(analyzer, texts[j], o.Tokens) {
+				if !skip {
 					sample = append(sample, o.Hidden[i*d:(i+1)*d]...)
 				}
 			}

@@ -57,7 +57,7 @@ func TestTokenStatesFromCache(t *testing.T) {
 		flushed(t, e)
 		return e, func() int64 { return enc.passages.Swap(0) }
 	}
-	first, asked := made(keptOptions)
+	first, asked := made(fineOptions)
 	if n := asked(); n < 300 {
 		t.Fatalf("%d passages encoded", n)
 	}
@@ -65,7 +65,7 @@ func TestTokenStatesFromCache(t *testing.T) {
 	if n := asked(); n != 0 { // codedAll asks for every one
 		t.Errorf("%d passages encoded to compare their codes", n)
 	}
-	second, asked := made(keptOptions)
+	second, asked := made(fineOptions)
 	// Off, and given to it later.
 	o := keptOptions
 	o.TokenStates = TokenStatesOff
@@ -102,7 +102,7 @@ func sameOrder(t *testing.T, e *Engine) {
 				t.Fatal(err)
 			}
 			b := bases[slices.IndexFunc(bases, func(b *late.Basis) bool { return b.ID() == c.Basis() })]
-			codes, err := late.Coder{Basis: b}.Encode(nil, out[i].Hidden, out[i].Tokens.Special)
+			codes, err := late.Coder{Basis: b, Bits: c.Bits()}.Encode(nil, out[i].Hidden, e.skipped(e.passages(d)[i].Text, out[i].Tokens))
 			if err != nil {
 				t.Fatal(err)
 			}

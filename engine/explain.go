@@ -216,12 +216,15 @@ func (e *Engine) explainTies(ctx context.Context, x *Explanation, r *search.Run,
 	}
 	row := d.Rows[chunk.Number(id)]
 	passage, lead, body := e.encodedOf(d.Title, d.Text[row.Start:row.End], len(d.Rows))
-	tokens, err := e.chunks.Tokenize(ctx, passage)
+	asked := r.In.Tokens
+	all, err := r.Cosines(nil, id)
+	if err != nil || len(all) == 0 {
+		return err
+	}
+	kept, _, err := e.codedSpans(ctx, passage, all[len(all)-1].To)
 	if err != nil {
 		return err
 	}
-	kept := lexicalSpans(tokens)
-	asked := r.In.Tokens
 	type word struct {
 		explain.Tie
 		most float64

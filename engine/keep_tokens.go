@@ -238,8 +238,8 @@ func (k *keeper) sample(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		for _, o := range out {
-			c, err := codedOf(nil, o, k.e.fp.Dim)
+		for i, o := range out {
+			c, err := k.e.codedOf(nil, texts[i].Text, o)
 			if err != nil {
 				return err
 			}
@@ -291,7 +291,7 @@ func (k *keeper) store(ctx context.Context, page []kept) error {
 		}
 		var states []coded
 		for i, o := range out {
-			c, err := codedOf(rows[from+i], o, k.e.fp.Dim)
+			c, err := k.e.codedOf(rows[from+i], texts[from+i].Text, o)
 			if err != nil {
 				return err
 			}

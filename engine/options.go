@@ -83,7 +83,7 @@ type Options struct {
 	// TokenStates says whether new documents keep coded token states: TokenStatesOff, TokenStatesAuto or TokenStatesOn.
 	// "" means the database's own, TokenStatesAuto for a new one. KeepTokenStates adds them to stored documents.
 	TokenStates string
-	// TokenBits are the bits of each of the 96 components of a token state: 2, 4 or 8; 0 means 4. TokenPool is how many
+	// TokenBits are the bits of each of the 96 components of a token state: 2, 4 or 8; 0 means 2. TokenPool is how many
 	// neighbouring tokens share a state: 1 to 3; 0 means 1. Smaller states cost quality (docs/results/token-states.md).
 	TokenBits, TokenPool int
 	// Alpha is the weight of RLR's shift; 0 means 0.5, or 0.7 in a stack with a fitted part. Lambda is RLR's ridge

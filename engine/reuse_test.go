@@ -296,7 +296,7 @@ func TestEditGetsTokenStates(t *testing.T) {
 	dir := t.TempDir()
 	d := engine.Document{ID: "long"}
 	for i := range 12 {
-		d.Text += strings.Repeat(text(i)+". ", 12)
+		d.Text += strings.Repeat(text(i)+". ", 20)
 	}
 	for _, mode := range []string{engine.TokenStatesOff, engine.TokenStatesOn, engine.TokenStatesOff} {
 		e := open(t, dir, engine.Options{ChunkTokens: 60, TokenStates: mode})

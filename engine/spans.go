@@ -19,7 +19,7 @@ func (e *Engine) spans(ctx context.Context, r *search.Run, found []search.Found,
 	var ties []late.Tie // room for those of one hit
 	for i := range hits {
 		h := &hits[i]
-		matches, compared, err := e.tiesIn(r, found[i].Ord, h, &ties)
+		matches, compared, err := e.tiesIn(ctx, r, found[i].Ord, h, &ties)
 		if err != nil {
 			return err
 		}
@@ -44,7 +44,7 @@ func (e *Engine) spans(ctx context.Context, r *search.Run, found []search.Found,
 
 // tiesIn returns the positions in a hit's text of the tokens that match those of the query; room is reused between
 // hits. compared is false if the passage has no states, or if the positions of its tokens are unknown.
-func (e *Engine) tiesIn(r *search.Run, id uint64, h *Hit, room *[]late.Tie) (matches []span.Match, compared bool, err error) {
+func (e *Engine) tiesIn(ctx context.Context, r *search.Run, id uint64, h *Hit, room *[]late.Tie) (matches []span.Match, compared bool, err error) {
 	if e.terms != nil {
 		return nil, false, nil
 	}
@@ -56,16 +56,19 @@ func (e *Engine) tiesIn(r *search.Run, id uint64, h *Hit, room *[]late.Tie) (mat
 	states := ties[len(ties)-1].To
 	passage, _, body := e.encodedOf(h.Title, h.Text, h.Chunks)
 	// A text that was cut is tokenized only as far as its states can reach.
-	tokens := lexicalSpans(e.enc.Tokenize(encoder.Passage, passage[:frontOf(passage, 64*(states+2))]))
-	if len(tokens) != states {
-		return nil, false, nil // another tokenizer than that of the codes
+	tokens, skipped, err := e.codedSpans(ctx, passage[:frontOf(passage, 64*(states+64))], states)
+	if err != nil || tokens == nil {
+		return nil, false, err // nil: another tokenizer than that of the codes
 	}
 	matches = make([]span.Match, 0, len(ties))
 	for _, t := range ties {
+		if skipped && !e.tells(r.Q.Text, r.In.Tokens, t.Query) { // no state of the passage matches it
+			continue
+		}
 		start, end := int(tokens[t.From].Start)-body, int(tokens[t.To-1].End)-body
 		matches = append(matches, span.Match{Start: start, End: end, Part: t.Query, Gain: t.Weight * t.Cosine})
 	}
-	return matches, true, nil
+	return matches, len(matches) > 0, nil
 }
 
 // encodedOf is the encoded text of a chunk with this title and text. lead is the number of white-space bytes cut from
@@ -119,13 +122,23 @@ func frontOf(s string, n int) int {
 	return n
 }
 
-// lexicalSpans returns the byte ranges of the tokens that codes were made from.
-func lexicalSpans(t encoder.Tokens) []encoder.Span {
-	var spans []encoder.Span
-	for i, o := range t.Offsets {
-		if !t.Special[i] {
-			spans = append(spans, o)
+// codedSpans returns the byte ranges of the tokens that codes of so many states were made from, nil if it is not known.
+// skipped says that they are those of Engine.skipped; in codes of older programs they are all but special ones.
+func (e *Engine) codedSpans(ctx context.Context, passage string, states int) (spans []encoder.Span, skipped bool, err error) {
+	t, err := e.chunks.Tokenize(ctx, passage)
+	if err != nil {
+		return nil, false, err
+	}
+	for i, skip := range [][]bool{t.Special, e.skipped(passage, t)} {
+		spans = spans[:0]
+		for j, o := range t.Offsets {
+			if !skip[j] {
+				spans = append(spans, o)
+			}
+		}
+		if len(spans) == states && states > 0 {
+			return spans, i > 0, nil
 		}
 	}
-	return spans
+	return nil, false, nil
 }

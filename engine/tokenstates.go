@@ -191,11 +191,11 @@ type coded struct {
 	skip   []bool // rows of states that are none of the text's
 }
 
-// codedOf is a row with the states from an encoder, one for each token.
-func codedOf(row *store.Row, out encoder.Output, dim int) (coded, error) {
-	c := coded{row: row, states: out.Hidden}
+// codedOf is a row with the states from an encoder of a text, one for each token.
+func (e *Engine) codedOf(row *store.Row, text string, out encoder.Output) (coded, error) {
+	c, dim := coded{row: row, states: out.Hidden}, e.fp.Dim
 	if n := len(out.Tokens.IDs); n > 0 {
-		c.skip = out.Tokens.Special
+		c.skip = e.skipped(text, out.Tokens)
 		if len(out.Hidden) != n*dim {
 			return c, fmt.Errorf("%w: %d numbers for the states of %d tokens of %d dimensions", ErrEncoder, len(out.Hidden), n, dim)
 		}
@@ -204,6 +204,16 @@ func codedOf(row *store.Row, out encoder.Output, dim int) (coded, error) {
 		return c, fmt.Errorf("%w: %d numbers for token states of %d dimensions; give whole ones, without NaN and infinities", ErrEncoder, len(out.Hidden), dim)
 	}
 	return c, nil
+}
+
+// skipped marks the tokens of a passage that get no code.
+func (e *Engine) skipped(text string, t encoder.Tokens) []bool {
+	return late.Skip(t.Special, func(i int) bool { return e.tells(text, t, i) })
+}
+
+// tells reports whether a token of a text says something about its topic.
+func (e *Engine) tells(text string, t encoder.Tokens, i int) bool {
+	return i >= len(t.Offsets) || e.analyzer.Tells(text, int(t.Offsets[i].Start), int(t.Offsets[i].End))
 }
 
 // take makes the codes of a window of rows. Without a basis it keeps the states of the

@@ -26,6 +26,9 @@ import (
 
 var keptOptions = Options{TokenStates: TokenStatesOn, ChunkTokens: 60, NoSync: true}
 
+// fineOptions are for tests that compare with states: codes of two bits lose much of those of the hash encoder.
+var fineOptions = Options{TokenStates: TokenStatesOn, TokenBits: 4, ChunkTokens: 60, NoSync: true}
+
 // tokenProbes are queries of every kind that compares tokens, and of some that do not.
 var tokenProbes = append(closedForms()[:6], Query{Text: "y1200 on z4", Mode: ModeDense, Fusion: fusion.Options{Tokens: 1}, K: 5000})
 
@@ -76,7 +79,7 @@ func anew(t *testing.T, e *Engine, codes []byte, text string) []byte {
 		if err != nil {
 			t.Fatal(err)
 		}
-		want, err := late.Coder{Basis: b, Bits: c.Bits(), Pool: c.Pool()}.Encode(nil, out[0].Hidden, out[0].Tokens.Special)
+		want, err := late.Coder{Basis: b, Bits: c.Bits(), Pool: c.Pool()}.Encode(nil, out[0].Hidden, e.skipped(text, out[0].Tokens))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -91,7 +94,7 @@ func anew(t *testing.T, e *Engine, codes []byte, text string) []byte {
 // ranks by holds it with its weight.
 func TestTokenScores(t *testing.T) {
 	t.Parallel()
-	e := opened(t, t.TempDir(), keptOptions, autoHNSW)
+	e := opened(t, t.TempDir(), fineOptions, autoHNSW)
 	defer closed(t, e)
 	put(t, e, madeDocs(rand.New(rand.NewPCG(1, 2)), 0, 200)...)
 	flushed(t, e)
@@ -191,20 +194,20 @@ func maxSim(t *testing.T, e *Engine, s *state.State, q encoder.Output, h Hit) la
 	}
 	bases := e.searchable()
 	b := bases[slices.IndexFunc(bases, func(b *late.Basis) bool { return b.ID() == c.Basis() })]
-	rows := func(o encoder.Output) (rows [][]float32, ids []int32) {
+	rows := func(o encoder.Output, skip []bool) (rows [][]float32, ids []int32) {
 		all, err := b.Project(nil, o.Hidden)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for i, special := range o.Tokens.Special {
-			if !special {
+		for i, skipped := range skip {
+			if !skipped {
 				rows, ids = append(rows, all[i*b.Rank():(i+1)*b.Rank()]), append(ids, o.Tokens.IDs[i])
 			}
 		}
 		return rows, ids
 	}
-	of, ids := rows(q)
-	in, _ := rows(out[0])
+	of, ids := rows(q, q.Tokens.Special)
+	in, _ := rows(out[0], e.skipped(e.passages(d)[h.Chunk].Text, out[0].Tokens))
 	var all float64
 	best, weights := make([][]float64, len(of)), make([]float64, len(of)) // by token of the query and of the hit
 	for i, x := range of {
@@ -434,7 +437,7 @@ func TestTokenKinds(t *testing.T) {
 	docs := madeDocs(r, 0, 240)
 	dir := t.TempDir()
 	bytes := []int64{0}
-	for i, kind := range [][2]int{{0, 0}, {2, 1}, {8, 3}} {
+	for i, kind := range [][2]int{{4, 0}, {0, 1}, {8, 3}} {
 		o := keptOptions
 		o.TokenBits, o.TokenPool = kind[0], kind[1]
 		e := opened(t, dir, o, autoHNSW)
@@ -454,7 +457,7 @@ func TestTokenKinds(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, r := range rows {
-				if c, err := late.Parse(r.Codes); err != nil || c.Bits() != cmp.Or(kind[0], 4) || c.Pool() != cmp.Or(kind[1], 1) {
+				if c, err := late.Parse(r.Codes); err != nil || c.Bits() != cmp.Or(kind[0], 2) || c.Pool() != cmp.Or(kind[1], 1) {
 					t.Fatalf("kind %v: %d bits, pool %d, %v", kind, c.Bits(), c.Pool(), err)
 				}
 			}

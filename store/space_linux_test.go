@@ -253,7 +253,12 @@ func TestDiskFull(t *testing.T) {
 	r.Close()
 	// A full disk is no damage.
 	fillDisk(t, mount)
-	if _, err := Open(dir, small); !errors.Is(err, ErrNoSpace) {
+	if _, err := Open(dir, small); !errors.Is(err, ErrNoSpace) || !strings.Contains(err.Error(), "read-only") {
 		t.Errorf("open on a full disk: %v", err)
+	}
+	r = open(t, dir, Options{ReadOnly: true, MemoryMiB: 64})
+	defer r.Close()
+	if d, err := r.Get(ctx, 1); err != nil || d.Text == "" || r.Len() != n {
+		t.Errorf("read-only on a full disk: %v, %d documents, want %d", err, r.Len(), n)
 	}
 }

@@ -143,6 +143,9 @@ func Open(dir string, o Options) (_ *Store, err error) {
 		if errors.Is(err, syscall.ENOSPC) {
 			err = systemError(err)
 		}
+		if errors.Is(err, ErrNoSpace) && !o.ReadOnly {
+			err = fmt.Errorf("%w; a program that opens it read-only (serve --read-only) can search meanwhile", err)
+		}
 	}()
 	if s.lock, err = lockDir(dir, o.ReadOnly); err != nil {
 		return nil, err

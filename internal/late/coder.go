@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+	"slices"
 	"sync"
 
 	"github.com/lexsem/lexsem/internal/vec"
@@ -11,7 +12,7 @@ import (
 
 const (
 	// DefaultBits is the size of a component that Coder.Bits 0 means.
-	DefaultBits = 4
+	DefaultBits = 2
 	maxPool     = 3
 	maxStates   = 1 << 24
 )
@@ -19,7 +20,7 @@ const (
 // Coder turns the token states of passages into codes. Safe for concurrent use.
 type Coder struct {
 	Basis *Basis
-	// Bits of a component: 2, 4 or 8; 0 means 4.
+	// Bits of a component: 2, 4 or 8; 0 means 2.
 	Bits int
 	// Pool is how many neighbouring tokens share one code, the mean of their directions: 1, 2 or 3; 0
 	// means 1.
@@ -185,6 +186,20 @@ func pool(rows []float32, rank, size int) []float32 {
 		out = append(out, row...)
 	}
 	return out
+}
+
+// Skip returns skip with marks of the tokens that do not tell anything, too: their states take space, and add
+// nothing to a ranking. If none would be left, it returns skip.
+func Skip(skip []bool, tells func(i int) bool) []bool {
+	marks, left := slices.Clone(skip), false
+	for i := range marks {
+		marks[i] = marks[i] || !tells(i)
+		left = left || !marks[i]
+	}
+	if !left {
+		return skip
+	}
+	return marks
 }
 
 // kept appends the numbers of the rows of states that are not in skip.

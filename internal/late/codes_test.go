@@ -30,14 +30,14 @@ func TestCodesTellWhatTheyAre(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				wantBits, wantPool := cmpOr(bits, 4), cmpOr(pool, 1)
+				wantBits, wantPool := cmpOr(bits, 2), cmpOr(pool, 1)
 				if c.Bits() != wantBits || c.Pool() != wantPool || c.Rank() != 96 || c.Basis() != b.ID() || c.States() != n {
 					t.Errorf("%d bits, pool %d, %d states: %+v", bits, pool, n, c)
 				}
 				if len(data) != coder.Size(n) {
 					t.Errorf("%d bytes, Size says %d", len(data), coder.Size(n))
 				}
-				if wantBits == 4 && wantPool == 1 && len(data) > 16+50*n {
+				if wantBits == 2 && wantPool == 1 && len(data) > 16+26*n {
 					t.Errorf("%d bytes for %d tokens", len(data), n)
 				}
 			}
@@ -385,6 +385,19 @@ func TestOwnTokensScoreHighest(t *testing.T) {
 		}
 		if top := slices.Index(scores, slices.Max(scores)); top != i || math.Abs(scores[i]-1) > 0.02 {
 			t.Errorf("tokens of passage %d: %g, passage %d has %g", i, scores[i], top, scores[top])
+		}
+	}
+}
+
+// TestSkip: tokens that tell nothing are marked with the others, unless none would be left.
+func TestSkip(t *testing.T) {
+	special := []bool{true, false, false, true}
+	if got := late.Skip(special, func(i int) bool { return i == 2 }); !slices.Equal(got, []bool{true, true, false, true}) {
+		t.Errorf("one tells: %v", got)
+	}
+	for _, tells := range []bool{true, false} {
+		if got := late.Skip(special, func(int) bool { return tells }); !slices.Equal(got, special) {
+			t.Errorf("all tell, or none: %v", got)
 		}
 	}
 }

@@ -4,7 +4,7 @@
 //	score = Σ_t w_t · max_u cos(t, u) / Σ_t w_t
 //
 // over the tokens t of the query and u of the passage. Start with [FitBasis], which finds the main directions
-// of the states. [Coder.Encode] makes codes of a passage, about 50 bytes a token by default. [NewQuery] and
+// of the states. [Coder.Encode] makes codes of a passage, 26 bytes a token by default. [NewQuery] and
 // [Query.Score] compare a query with codes. [Query.Ties] returns the token alignment: for each token of the
 // query the token of the passage that matches it.
 //

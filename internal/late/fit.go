@@ -11,7 +11,7 @@ import (
 // minStates is the minimum number of states for fitting a basis.
 const minStates = 2
 
-// FitBasis computes the mean of states [n × dim] and the rank directions in which they vary most; rank 0
+// FitBasis computes the mean of states [n × dim] and rank directions that span those in which they vary most; rank 0
 // means DefaultRank, and it is at most dim. Some ten thousand states of random passages, without special
 // tokens, are enough. On one machine the result depends only on the states. ErrOptions, ErrLength for fewer
 // than two states, ErrNotFinite. Cost n·dim²/2 plus some 20·dim²·rank; memory 24·dim².
@@ -46,9 +46,28 @@ func FitBasis(states []float32, dim, rank int) (*Basis, error) {
 	}
 	axes := make([]float32, rank*dim)
 	leading(axes, cov, dim, rank)
+	axes = turned(axes, dim, rank)
 	round(center)
 	round(axes)
 	return newBasis(center, axes, dim, rank, true), nil
+}
+
+// turned turns the axes within the space that they span, by a matrix that is always the same: each then has about the
+// same variance, and codes of two bits lose less than with the directions themselves, of which few vary much.
+func turned(axes []float32, dim, rank int) []float32 {
+	r := rand.New(rand.NewPCG(23, 1))
+	q := make([]float64, rank*rank)
+	for i := range q {
+		q[i] = r.NormFloat64()
+	}
+	orthonormal(q, rank, rank)
+	out := make([]float32, len(axes))
+	for i := range rank {
+		for j := range rank {
+			vec.Axpy(out[i*dim:(i+1)*dim], float32(q[i*rank+j]), axes[j*dim:(j+1)*dim])
+		}
+	}
+	return out
 }
 
 // covariance is the covariance of the states [n × dim] around center, summed in float32 within blocks and in float64

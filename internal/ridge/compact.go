@@ -16,10 +16,20 @@ const maxRounds = 2000
 // Dead is the number of removed passages that still take memory.
 func (s *Sums) Dead() int { return s.dead.Len() }
 
+// Rowless reports whether frequent tokens are summed at each search until Compacted gives them rows.
+func (s *Sums) Rowless() bool { return s.rowless }
+
+// WithoutRows returns s so that it is Rowless.
+func (s *Sums) WithoutRows() *Sums {
+	c := *s
+	c.rowless = true
+	return &c
+}
+
 // Wasteful reports whether Compacted would gain much: many passages are removed, many postings
-// are outside the frozen part, or rows have been rounded often. Cost O(|V|).
+// are outside the frozen part, rows have been rounded often, or Rowless. Cost O(|V|).
 func (s *Sums) Wasteful() bool {
-	if s.dead.Len() > max(1024, s.n/4) {
+	if s.rowless || s.dead.Len() > max(1024, s.n/4) {
 		return true
 	}
 	size := 0
@@ -40,6 +50,9 @@ func (s *Sums) Compacted(ctx context.Context) (*Sums, error) {
 	if s.totals != nil {
 		return nil, fmt.Errorf("%w: sums of totals have no passages to compact or save; save the totals", ErrPassage)
 	}
+	whole := *s
+	whole.rowless = false
+	s = &whole
 	const gone = ^uint32(0)
 	place := make([]uint32, s.slots())
 	f := &frozen{ids: make([]uint64, 0, s.n), df: make([]uint32, s.VocabSize()), off: make([]uint64, s.VocabSize()+1)}
@@ -115,7 +128,7 @@ func (s *Sums) Rebase(base, fresh *Sums) (*Sums, error) {
 		return nil, fmt.Errorf("%w: sums that were not made from one another", ErrOptions)
 	}
 	c := *s
-	c.frozen = fresh.frozen
+	c.frozen, c.rowless = fresh.frozen, false
 	c.ids = slices.Clone(fresh.ids)
 	first := base.slots()
 	for i := first; i < s.slots(); i++ {

@@ -17,7 +17,7 @@ import (
 //	sums.cnt  for each token of any passage, as uvarints: its distance from the one before (the first from -1),
 //	          df, bytes of its postings
 //	sums.pst  postings: each slot as its distance from the one before, less one
-//	sums.row  float32 × d for each token with a row, of more than 3d/20 passages: the others are summed again
+//	sums.row  float32 × d for each token with a row, of more passages than savedRow says: the others are summed again
 //	sums.inv  float32 × d(d+1)/2, the upper triangle of the factor, or nothing
 //	sums.stp  float32 × d for each step of the inverse, those of the factor first
 //
@@ -61,7 +61,7 @@ func (s *Sums) Save(w *snapshot.Writer) error {
 	var tokens, rounds []uint32
 	var rows [][]float32
 	for t, p := range s.tokens.All {
-		if p.row == nil || s.rowOver < 0 && s.df(t, p) <= commonRow(s.dim) {
+		if p.row == nil || s.rowOver < 0 && s.df(t, p) <= savedRow(s.n, s.dim) {
 			continue
 		}
 		sum, err := s.rowOf(p.row)
@@ -182,6 +182,7 @@ func (s *Sums) open(f *snapshot.File) error {
 		return err
 	}
 	s.n, s.total = int(n), total
+	s.rowless = savedRow(s.n, s.dim) > commonRow(s.dim)
 	z := &frozen{post: post.Raw(), file: post}
 	b, err := ids.All()
 	if err != nil {

@@ -83,3 +83,45 @@ func TestLater(t *testing.T) {
 		}
 	}
 }
+
+// TestRowless: a file of a small corpus has the rows of few tokens. Its sums answer as those with all rows, and Compacted
+// makes the rows.
+func TestRowless(t *testing.T) {
+	t.Parallel()
+	const d, vocab, n = 8, 600, 240
+	r := rand.New(rand.NewPCG(6, 5))
+	g := randomCorpus(r, d, vocab, n)
+	g.settle(t)
+	rows := func(s *Sums) int64 { return s.Bytes().Rows / (4 * d) }
+	s, err := opened(g.Sums, saved(t, g.Sums))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !s.Rowless() || !s.Wasteful() || g.Rowless() || rows(s) > rows(g.Sums)/2 {
+		t.Errorf("%d rows of %d were read, rowless %v", rows(s), rows(g.Sums), s.Rowless())
+	}
+	qs := someQuestions(r, d, vocab, 20)
+	want := answers(t, g.Sums, qs)
+	if diff := worst(answers(t, s, qs), want); diff > 1e-5 {
+		t.Errorf("differs by %g", diff)
+	}
+	whole, err := s.Compacted(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	g.Sums = s
+	g.add(randomPassage(r, d, vocab))
+	after, err := g.Rebase(s, whole)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if whole.Rowless() || after.Rowless() || rows(whole) < rows(s)*2 || rows(after) < rows(whole)*9/10 {
+		t.Errorf("%d rows were read, %d made, %d there after one more passage", rows(s), rows(whole), rows(after))
+	}
+	if diff := worst(answers(t, whole, qs), want); diff > 1e-5 {
+		t.Errorf("differs by %g with rows", diff)
+	}
+	if err := after.Verify(t.Context()); err != nil {
+		t.Error(err)
+	}
+}

@@ -75,6 +75,8 @@ type Sums struct {
 	tokens cow.Array[posted] // [|V|], of a vocabulary that grows as far as it is known
 	dead   cow.Set           // slots of passages that were removed
 
+	rowless bool // no token gets a row before Compacted
+
 	gen     uint64 // counts changes: passages taken in or out
 	factor  *Factor
 	inverse inverse // the factor's and the steps since
@@ -209,6 +211,9 @@ func (s *Sums) df(t int, p posted) int {
 // keeps reports whether a token of df passages should have a row. Between 8,192 and 39,322 passages the
 // minimum df grows with the corpus.
 func (s *Sums) keeps(df int) bool {
+	if s.rowless {
+		return false
+	}
 	over := s.rowOver
 	if over < 0 {
 		over = max(s.dim/32, min(commonRow(s.dim), s.n*s.dim>>18))
@@ -216,9 +221,17 @@ func (s *Sums) keeps(df int) bool {
 	return df > over
 }
 
-// commonRow is the number of passages with a token above which the token has a row in a large corpus, and above which a
-// row is saved in any corpus.
+// commonRow is the number of passages with a token above which the token has a row in a large corpus.
 func commonRow(dim int) int { return 3 * dim / 20 }
+
+// savedRow is the number of passages with a token above which the token's row is saved. In a corpus of up to 4M numbers
+// rows would be most of a file, and Compacted makes them in some 0.1 s.
+func savedRow(n, dim int) int {
+	if n*dim > 1<<22 {
+		return commonRow(dim)
+	}
+	return max(commonRow(dim), n/8)
+}
 
 // Err returns the damage that was met by reads of any version of these Sums: a damaged block of the snapshot,
 // or a missing vector. Searches leave out unreadable data.

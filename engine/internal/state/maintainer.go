@@ -42,6 +42,7 @@ type maintainer struct {
 	retried bool             // failed was emptied by a repair since the last Flush
 
 	// The maintainer's own:
+	opened     moment
 	later      bool      // a task has work that is not due yet
 	factorEnd  time.Time // when the last factor was done, and how long it took
 	factorTook time.Duration
@@ -61,6 +62,7 @@ var errClosing = fmt.Errorf("cancelled by Close: %w", store.ErrClosed)
 
 func (d *DB) startMaintainer() {
 	d.maintainer.init()
+	d.maintainer.opened.set()
 	go d.maintain()
 	d.wake()
 }

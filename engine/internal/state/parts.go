@@ -196,5 +196,13 @@ func (d *DB) compactColumns(ctx context.Context, s *State) (bool, error) {
 }
 
 func (d *DB) compactSums(ctx context.Context, s *State) (bool, error) {
-	return compactPart(ctx, d, s, "sums", func(s *State) **ridge.Sums { return &s.Sums })
+	if m := &d.maintainer; s.Sums.Rowless() && !m.hurried() && m.opened.since() < rest { // a program that only asks once does without rows
+		m.later = true
+		return false, nil
+	}
+	worked, err := compactPart(ctx, d, s, "sums", func(s *State) **ridge.Sums { return &s.Sums })
+	if d.Repair(&err) { // it reads all, so it is often the first to meet damage
+		return true, nil
+	}
+	return worked, err
 }

@@ -44,6 +44,9 @@ func (d *DB) rebuild(ctx context.Context, s *State, missing parts, progress func
 		if next.Sums, err = d.noSums(); err != nil {
 			return s, err
 		}
+		if ridge.Cheap(next.View.Len(), d.o.Dim) { // as after opening: the maintainer makes the rows
+			next.Sums = next.Sums.WithoutRows()
+		}
 	}
 	if missing.has(codes) {
 		next.Tokens = tokens.New()
