@@ -15,6 +15,17 @@ import (
 // encoder, each text once. A write error does not fail the call: the cache stops writing, and Close
 // returns the reason.
 func (c *Cache) Encode(ctx context.Context, role Role, in []Input, need Need) ([]Output, error) {
+	if need&NeedImpacts != 0 && need != NeedImpacts { // which are not cached
+		out, err := c.Encode(ctx, role, in, need&^NeedImpacts)
+		if err != nil {
+			return nil, err
+		}
+		more, err := c.inner.Encode(ctx, role, in, NeedImpacts)
+		for i, o := range more {
+			out[i].Impacts = o.Impacts
+		}
+		return out, err
+	}
 	texts, err := TextsOf(in)
 	states := need&NeedHidden != 0
 	if need&^NeedHidden != NeedDense && need != NeedHidden || states && (role != Passage || c.max < 0) || err != nil {

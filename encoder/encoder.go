@@ -35,6 +35,8 @@ const (
 	// a Splade model. Encoders
 	// without such a head return ErrNoLogits.
 	NeedLogits
+	// NeedImpacts requests Output.Impacts. Only encoders of WithSparse give them; others ignore it.
+	NeedImpacts
 )
 
 // Output is the result for one input. The caller owns all slices. A tensor that was not requested is
@@ -52,6 +54,8 @@ type Output struct {
 	Hidden []float32
 	// Logits has shape [VocabSize].
 	Logits []float32
+	// Impacts are the weights of words by a second model (WithSparse), by ascending term.
+	Impacts []Impact
 }
 
 // Encoder turns texts, or other inputs, into tokens and vectors. Implementations are safe for

@@ -64,6 +64,9 @@ type Fingerprint struct {
 	// CLIP; 0 if it is Dim.
 	StateDim int `json:"state_dim,omitzero"`
 
+	// Sparse is the model that gives Output.Impacts (WithSparse); nil for none.
+	Sparse *Fingerprint `json:"sparse,omitempty"`
+
 	// Unrelated is the mean cosine of texts that have nothing to do with each other (function Unrelated), as a database
 	// has measured it; 0 if not known. It tells how to read the model's cosines, and identifies nothing.
 	Unrelated float64 `json:"unrelated,omitzero"`
@@ -124,6 +127,14 @@ func Check(what string, want, got Fingerprint) error {
 	field("modality", want.Media, got.Media)
 	field("grid of patches", want.Grid, got.Grid)
 	field("dimension of states", want.States(), got.States())
+	if field("a model of words", want.Sparse != nil, got.Sparse != nil); want.Sparse != nil && got.Sparse != nil {
+		var other *MismatchError
+		if errors.As(Check(what, *want.Sparse, *got.Sparse), &other) {
+			for _, d := range other.Difference {
+				diff = append(diff, "model of words: "+d)
+			}
+		}
+	}
 	if len(diff) == 0 && want.Probed() && got.Probed() {
 		for i := range want.Probe {
 			if c := cosine(want.Probe[i], got.Probe[i]); !(c >= MinProbeCosine) {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/engine/internal/intake"
+	"github.com/lexsem/lexsem/engine/internal/search"
 	"github.com/lexsem/lexsem/internal/chunk"
 	"github.com/lexsem/lexsem/internal/picture"
 	"github.com/lexsem/lexsem/store"
@@ -175,7 +176,7 @@ func (e *Engine) encode(ctx context.Context, records []record) (err error) {
 			var kept []coded
 			for i, w := range rows {
 				r := &records[w.document]
-				r.Rows[w.row].Vector = e.storable(out[i].Dense)
+				r.Rows[w.row].Vector, r.Rows[w.row].Impacts = e.storable(out[i].Dense), search.StoredImpacts(out[i].Impacts)
 				if isImage(&r.Document) {
 					e.spell(&r.Document, out[i].Tokens)
 				} else {

@@ -44,7 +44,7 @@ func (e *Engine) keptWindow(n int) int {
 // encodePassages encodes texts, with their states if these are kept.
 func (e *Engine) encodePassages(ctx context.Context, texts []encoder.Input, keep bool) (out []encoder.Output, kept bool, err error) {
 	if keep {
-		out, err = e.enc.Encode(ctx, encoder.Passage, texts, encoder.NeedDense|encoder.NeedHidden)
+		out, err = e.enc.Encode(ctx, encoder.Passage, texts, encoder.NeedDense|encoder.NeedHidden|e.impactNeed())
 		if err == nil {
 			return out, true, nil
 		}
@@ -52,8 +52,24 @@ func (e *Engine) encodePassages(ctx context.Context, texts []encoder.Input, keep
 			return nil, false, err
 		}
 	}
-	out, err = e.enc.Encode(ctx, encoder.Passage, texts, encoder.NeedDense)
+	out, err = e.enc.Encode(ctx, encoder.Passage, texts, encoder.NeedDense|e.impactNeed())
 	return out, false, err
+}
+
+// impactsOf is the digest of the model that gives impacts; "" for none.
+func impactsOf(fp encoder.Fingerprint) string {
+	if fp.Sparse == nil {
+		return ""
+	}
+	return fp.Sparse.Digest()
+}
+
+// impactNeed requests impacts of words of a model that gives them.
+func (e *Engine) impactNeed() encoder.Need {
+	if e.fp.Sparse == nil {
+		return 0
+	}
+	return encoder.NeedImpacts
 }
 
 // withoutStates handles an encoder that returns no states: an error, or nil if the

@@ -199,7 +199,7 @@ func (e *Engine) start(ctx context.Context) error {
 	e.chunks = chunk.New(e.enc, e.o.ChunkTokens, e.o.ChunkOverlap)
 	e.db, err = state.Open(ctx, e.st, state.Options{
 		Dir: e.dir, Dim: e.fp.Dim, Vocab: e.fp.VocabSize, Metric: e.metric,
-		Index: e.o.Index, GraphAbove: e.graphAbove, Analyzer: analyzer, Lambda: e.rlr().Ridge(), Local: e.o.Local, MaxBytes: e.o.partBytes(), ReclaimAfter: reclaimAfter, CheckCodes: e.tokens.knows,
+		Index: e.o.Index, GraphAbove: e.graphAbove, Analyzer: analyzer, Lambda: e.rlr().Ridge(), Local: e.o.Local, MaxBytes: e.o.partBytes(), ReclaimAfter: reclaimAfter, CheckCodes: e.tokens.knows, Impacts: impactsOf(e.fp),
 		Bridges: e.loadBridges, Logger: e.o.Logger, ReadOnly: e.o.ReadOnly, NoSync: e.o.NoSync || e.o.InMemory,
 		Progress: func(stage string, done, total int) {
 			e.report(context.Background(), Progress{Stage: stage, Done: done, Total: total})

@@ -132,7 +132,7 @@ func (e *Engine) reuse(ctx context.Context, view *store.View, r *record, b broug
 	}
 	if !slices.EqualFunc(rows, r.Rows, func(was, is store.Row) bool {
 		return (b == bringsText || slices.Equal(was.Vector, is.Vector)) &&
-			(b != bringsAll || (e.terms != nil || slices.Equal(was.Tokens, is.Tokens)) && (len(is.Codes) == 0 || bytes.Equal(was.Codes, is.Codes)))
+			(b != bringsAll || (e.terms != nil || slices.Equal(was.Tokens, is.Tokens)) && (len(is.Codes) == 0 || bytes.Equal(was.Codes, is.Codes)) && bytes.Equal(was.Impacts, is.Impacts))
 	}) || b == bringsAll && d.Truncated != r.Truncated {
 		return nil
 	}
@@ -173,7 +173,7 @@ func (e *Engine) reusePassages(ctx context.Context, view *store.View, ord uint64
 			continue
 		}
 		row := &r.Rows[i]
-		row.Vector, row.Tokens, r.part = was.Vector, was.Tokens, true
+		row.Vector, row.Tokens, row.Impacts, r.part = was.Vector, was.Tokens, was.Impacts, true
 		if keep {
 			row.Codes = was.Codes
 		}

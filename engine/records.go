@@ -20,7 +20,7 @@ type Record struct {
 }
 
 // Records yields the documents of one commit whose ordinals exceed after, in ascending order, like All. Use it to copy
-// documents to another engine without encoding them again. Token states are left out. So are tokens that are terms of
+// documents to another engine without encoding them again. Token states and impacts are left out. So are tokens that are terms of
 // this database's own vocabulary. Errors: ErrInvalid for a document that has no vector yet.
 func (e *Engine) Records(ctx context.Context, after uint64) iter.Seq2[Record, error] {
 	return func(yield func(Record, error) bool) {
@@ -42,7 +42,7 @@ func (e *Engine) Records(ctx context.Context, after uint64) iter.Seq2[Record, er
 					intake.DropTokens(d)
 				}
 				for i := range d.Rows {
-					d.Rows[i].Codes = nil
+					d.Rows[i].Codes, d.Rows[i].Impacts = nil, nil
 				}
 				r = Record{Ordinal: at, Document: *d}
 			}
@@ -91,8 +91,8 @@ func (e *Engine) checkRecord(d *store.Document) error {
 			return fmt.Errorf("%w: chunk %d has the bytes %d to %d of a text of %d", ErrInvalid, i, r.Start, r.End, len(d.Text))
 		case len(r.Vector) != e.fp.Dim:
 			return fmt.Errorf("%w: vector %d of %d dimensions in a database of %d", ErrInvalid, i, len(r.Vector), e.fp.Dim)
-		case r.Codes != nil:
-			return fmt.Errorf("%w: chunk %d brings token states; leave them out", ErrInvalid, i)
+		case r.Codes != nil || r.Impacts != nil:
+			return fmt.Errorf("%w: chunk %d brings token states or impacts; leave them out", ErrInvalid, i)
 		}
 	}
 	if err := intake.CheckRows(d, e.metric, e.fp.VocabSize); err != nil {

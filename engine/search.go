@@ -356,6 +356,9 @@ func (e *Engine) given(ctx context.Context, q search.Query, w search.Way, tokens
 	if need != 0 && tokens {
 		need |= encoder.NeedHidden
 	}
+	if need != 0 {
+		need |= e.impactNeed()
+	}
 	return in, need, err
 }
 

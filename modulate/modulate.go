@@ -35,6 +35,8 @@ type Input struct {
 	Dense []float32
 	// Hidden [len(Tokens.IDs) × d] and Logits [|V|] are set if Modulator.Need asks for them, else nil.
 	Hidden, Logits []float32
+	// Impacts are those of the query (encoder.WithSparse), for the third retriever of a search; modulators do not read them.
+	Impacts []encoder.Impact
 	// Ctx, if not nil, can end a long sum of RLR. The query is then not shifted, and the caller learns
 	// the reason from Ctx.
 	Ctx context.Context

@@ -94,8 +94,7 @@ func (r *rowReader) read() error {
 		}
 		err := r.part(row+1, func(_ int, b []byte) error {
 			d := reader{p: b}
-			d.skipRow(version)
-			codes := d.bytes()
+			codes := d.codes(version)
 			if err := d.finish(); err != nil {
 				return err
 			}
@@ -133,7 +132,7 @@ func (r *rowReader) walk(record []byte) error {
 			return err
 		}
 	}
-	if v < recordVersion || v > recordVersionX && v != recordShort {
+	if v < recordVersion || v > recordVersionX && v != recordShort && v != recordImpacts {
 		return fmt.Errorf("%w: row version %d", errRecord, v)
 	}
 	row := 0
@@ -152,8 +151,7 @@ func (r *rowReader) walk(record []byte) error {
 					return err
 				}
 			}
-			d.skipRow(v)
-			codes = d.bytes()
+			codes = d.codes(v)
 		}
 		if d.err != nil {
 			return d.err
@@ -179,7 +177,7 @@ func outside(row int, rows uint64) error { return fmt.Errorf("%w: row %d of %d",
 func rowStarts(record []byte) (starts []int) {
 	r := reader{p: record}
 	v := r.byte()
-	if v != recordVersionX && v != recordShort {
+	if v != recordVersionX && v != recordShort && v != recordImpacts {
 		return nil
 	}
 	n, err := r.rows(v)
@@ -188,8 +186,7 @@ func rowStarts(record []byte) (starts []int) {
 	}
 	for range n {
 		starts = append(starts, len(record)-len(r.p))
-		r.skipRow(v)
-		r.bytes()
+		r.codes(v)
 	}
 	return starts
 }

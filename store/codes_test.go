@@ -34,21 +34,28 @@ func coded(id string, n int, sizes ...int) *Document {
 // TestCodes: the codes of rows are read alone as they were stored, of records of one part, of parts of rows, of rows
 // above a part, and as older programs cut them; and the records are the same to all other calls.
 func TestCodes(t *testing.T) {
-	for _, short := range []bool{false, true} {
-		t.Run(fmt.Sprint("short ", short), func(t *testing.T) { testCodes(t, short) })
+	for name, m := range map[string]Manifest{"long": {}, "short": {Short: true}, "short, with impacts": {Short: true, Impacts: true}} {
+		t.Run(name, func(t *testing.T) { testCodes(t, m) })
 	}
 }
 
-func testCodes(t *testing.T, short bool) {
+func testCodes(t *testing.T, m Manifest) {
 	t.Parallel()
 	dir := t.TempDir()
 	s := open(t, dir, Options{NoSync: true})
-	if short {
-		shortened(t, s)
+	if err := s.SetManifest(ctx, func(own *Manifest) error { own.Short, own.Impacts = m.Short, m.Impacts; return nil }); err != nil {
+		t.Fatal(err)
 	}
 	docs := []*Document{
 		coded("one", 1, 300), coded("large", 1, 2*partBytes), coded("none", 1, 0), coded("some", 5, 100, 0), coded("many", 40, 9000),
 		coded("wide", 4, 10, partBytes+5, 20), doc("without", 5), coded("old", 40, 9000), coded("old and wide", 3, 10, partBytes+5),
+	}
+	for i, d := range docs {
+		for n := range d.Rows {
+			if m.Impacts && i%2 == n%2 && !strings.HasPrefix(d.ID, "old") {
+				d.Rows[n].Impacts = bytes.Repeat([]byte{byte(i + 1)}, 1+100*n)
+			}
+		}
 	}
 	add(t, s, docs...)
 	for ord, d := range docs { // as older programs cut them

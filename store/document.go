@@ -28,6 +28,7 @@ type Row struct {
 	Vector     []float32 // length Dim, all finite; nil where it is not made yet
 	Tokens     []int32   // distinct lexical token ids; the order is kept
 	Codes      []byte    // codes of the token states, opaque to the store; nil for none
+	Impacts    []byte    // weights of words, opaque to the store; nil for none. Needs Manifest.Impacts
 }
 
 // dropCodes leaves out the codes of all rows.
@@ -71,7 +72,10 @@ func (d *Document) check(m Manifest) error {
 		if len(d.Rows) > 1 && (r.Start < 0 || r.Start > r.End || r.End > len(d.Text) || i > 0 && r.Start < d.Rows[i-1].Start) {
 			return fmt.Errorf("document %q: chunk %d has the bytes %d to %d of a text of %d: %w", d.ID, i, r.Start, r.End, len(d.Text), errSpan)
 		}
-		size += 4*len(r.Vector) + 5*len(r.Tokens) + len(r.Codes)
+		if len(r.Impacts) > 0 && !m.Impacts {
+			return fmt.Errorf("document %q: %w", d.ID, errImpacts)
+		}
+		size += 4*len(r.Vector) + 5*len(r.Tokens) + len(r.Codes) + len(r.Impacts)
 	}
 	if d.Metadata != nil {
 		m := bytes.TrimLeft(d.Metadata, " \t\r\n")

@@ -49,6 +49,8 @@ var (
 	errNotFinite = errors.New("vector has NaN or an infinite component; leave the document out or encode it anew")
 	// errSpan is returned for chunks that are outside the text or not in text order.
 	errSpan = errors.New("chunks must be within the text and in its order")
+	// errImpacts is returned for impacts in a database whose manifest says that there are none.
+	errImpacts = errors.New("impacts of words need a database that was made with a model that gives them")
 	// errNoMedia is returned for data without a media type.
 	errNoMedia = errors.New("data needs a media type")
 	// errMetadata is returned for metadata that is not a JSON object.

@@ -30,6 +30,8 @@ func FuzzRecords(f *testing.F) {
 	long.Media, long.Rows[1].Codes = "text/html", []byte{1, 2}
 	f.Add(encodeDocument(nil, long))
 	f.Add(encodedRows(long.Rows))
+	long.Rows[0].Impacts = []byte{3, 1}
+	f.Add(encodedRows(long.Rows))
 	long.Data = []byte{0, 1}
 	f.Add(encodeDocument(nil, long))
 	f.Add(current{version{1, 2, 3, true}, version{4, 5, 6, false}}.encode())

@@ -15,14 +15,15 @@ import (
 // The format of the database. A change that older programs cannot read raises formatMajor; a change
 // that they can ignore raises formatMinor. A database has the lowest format that can hold it.
 const (
-	formatMajor = formatShort // newest major format that this program reads
-	formatMinor = 1           // 1: the manifest has backups
+	formatMajor = formatImpacts // newest major format that this program reads
+	formatMinor = 1             // 1: the manifest has backups
 
 	formatHistory = 2 // states and commits have a history
 	formatMetric  = 3 // as before, and the metric counts: programs of format 2 take every one for cosine
 
 	formatDeferred = 4 // as formatHistory, and documents may have no vectors yet (Manifest.Deferred); the metric is cosine
 	formatShort    = 5 // as formatDeferred, and records may be short (Manifest.Short)
+	formatImpacts  = 6 // as formatShort, and rows may have impacts (Manifest.Impacts)
 )
 
 // plainMetric is the metric of databases in formats before formatMetric.
@@ -82,6 +83,9 @@ type Manifest struct {
 	// is set before the first document; the metric is cosine. It is never reset.
 	Short bool `json:"short,omitempty"`
 
+	// Impacts says that rows may have impacts. It is set before the first document, with Short, and never reset.
+	Impacts bool `json:"impacts,omitempty"`
+
 	// TokenStates is the mode for token states of documents, opaque to the store; "" in databases that
 	// were made before token states existed.
 	TokenStates string `json:"token_states,omitempty"`
@@ -130,7 +134,7 @@ type Bridge struct {
 
 // The names of these fields in JSON; other fields are kept.
 var (
-	manifestFields = []string{"major", "minor", "uuid", "created", "from", "dim", "metric", "encoder", "language", "kind", "deferred", "short", "token_states", "index", "bridges", "default", "auto", "source", "backups"}
+	manifestFields = []string{"major", "minor", "uuid", "created", "from", "dim", "metric", "encoder", "language", "kind", "deferred", "short", "impacts", "token_states", "index", "bridges", "default", "auto", "source", "backups"}
 	bridgeFields   = []string{"file", "crc32c", "seq", "last", "passages", "probes"}
 )
 
@@ -138,6 +142,9 @@ var (
 func (m Manifest) format() int {
 	if m.Metric != "" && m.Metric != plainMetric {
 		return formatMetric
+	}
+	if m.Impacts {
+		return formatImpacts
 	}
 	if m.Short {
 		return formatShort
@@ -242,6 +249,8 @@ func (m Manifest) checkChange(old Manifest, documents uint64) error {
 		return fmt.Errorf("%w: documents without vectors, or short records, in a database of metric %s; only %s has them", ErrManifest, m.Metric, plainMetric)
 	case m.Short != old.Short && documents > 0:
 		return fmt.Errorf("%w: records are short from the first one on, or none is", ErrManifest)
+	case m.Impacts != old.Impacts && documents > 0 || m.Impacts && !m.Short:
+		return fmt.Errorf("%w: rows have impacts from the first document on, in short records, or none has", ErrManifest)
 	case old.Deferred && !m.Deferred && documents > 0:
 		return fmt.Errorf("%w: documents may lack their vectors, and that stays so", ErrManifest)
 	}

@@ -35,7 +35,7 @@ func encodeRecords(ctx context.Context, d *Document, short bool) (text, rows []b
 	if short {
 		text = shortDocument(text)
 	}
-	size := len(d.Rows) * (4*len(d.Rows[0].Vector) + 2*len(d.Rows[0].Tokens) + len(d.Rows[0].Codes) + 16)
+	size := len(d.Rows) * (4*len(d.Rows[0].Vector) + 2*len(d.Rows[0].Tokens) + len(d.Rows[0].Codes) + len(d.Rows[0].Impacts) + 16)
 	rows, err = encodeRows(ctx, make([]byte, 0, size), d.Rows, short)
 	return text, rows, err
 }
@@ -144,7 +144,8 @@ func decodeSpans(r *reader, d *Document, n uint64) error {
 // number, and each as dimension, float32 little-endian, count, zigzag differences of
 // consecutive ids. In version 3 the number is always present, and each row is followed by
 // the length of its codes and the codes. Version 5, of short records, is version 3 with other vectors: before the
-// components an exponent, int8, and each component an int16; or the exponent -128 and float32.
+// components an exponent, int8, and each component an int16; or the exponent -128 and float32. Version 6 is version 5
+// with the impacts of each row after its codes.
 func encodeRows(ctx context.Context, dst []byte, rows []Row, short bool) ([]byte, error) {
 	codes := false
 	for _, r := range rows {
@@ -153,6 +154,9 @@ func encodeRows(ctx context.Context, dst []byte, rows []Row, short bool) ([]byte
 	v := versionFor(len(rows), codes)
 	if short {
 		v = recordShort
+	}
+	if slices.ContainsFunc(rows, func(r Row) bool { return len(r.Impacts) > 0 }) {
+		v, short = recordImpacts, true
 	}
 	dst = append(dst, v)
 	if v > recordVersion {
@@ -167,6 +171,9 @@ func encodeRows(ctx context.Context, dst []byte, rows []Row, short bool) ([]byte
 		dst = encodeRow(dst, r.Vector, r.Tokens, short)
 		if v >= recordVersionX {
 			dst = appendBytes(dst, r.Codes)
+		}
+		if v == recordImpacts {
+			dst = appendBytes(dst, r.Impacts)
 		}
 	}
 	return dst, nil
@@ -199,7 +206,7 @@ func decodeRows(ctx context.Context, p []byte, rows []Row) ([]Row, error) {
 	v := r.byte()
 	switch v {
 	case recordVersion:
-	case recordVersionN, recordVersionX, recordShort:
+	case recordVersionN, recordVersionX, recordShort, recordImpacts:
 		if n, err = r.rows(v); err != nil {
 			return rows, err
 		}
@@ -228,13 +235,19 @@ func decodeRows(ctx context.Context, p []byte, rows []Row) ([]Row, error) {
 		if len(row.Codes) == 0 {
 			row.Codes = nil
 		}
+		if row.Impacts = row.Impacts[:0]; v == recordImpacts {
+			row.Impacts = append(row.Impacts, r.bytes()...)
+		}
+		if len(row.Impacts) == 0 {
+			row.Impacts = nil
+		}
 	}
 	return rows, r.finish()
 }
 
 // decodeRow appends vector and tokens of a row to the slices given.
 func decodeRow(r *reader, v byte, vector []float32, tokens []int32) ([]float32, []int32, error) {
-	if e, raw := r.vector(v); v == recordShort {
+	if e, raw := r.vector(v); v >= recordShort {
 		vector = appendShort(vector, e, raw)
 	} else {
 		vector = appendFloats(vector, raw)
@@ -261,7 +274,7 @@ func (d *Document) join(rows []Row) error {
 		return fmt.Errorf("%w: %d chunks and %d rows", errRecord, len(d.Rows), len(rows))
 	}
 	for i, r := range rows {
-		d.Rows[i].Vector, d.Rows[i].Tokens, d.Rows[i].Codes = r.Vector, r.Tokens, r.Codes
+		d.Rows[i].Vector, d.Rows[i].Tokens, d.Rows[i].Codes, d.Rows[i].Impacts = r.Vector, r.Tokens, r.Codes, r.Impacts
 	}
 	return nil
 }

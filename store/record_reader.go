@@ -97,7 +97,7 @@ func (r *reader) rows(version byte) (uint64, error) {
 // vector takes the bytes of a vector, in a record of a version, and its exponent if the record is short.
 func (r *reader) vector(version byte) (e int, raw []byte) {
 	dim := r.uvarint()
-	if version == recordShort {
+	if version >= recordShort {
 		return r.shortVector(dim)
 	}
 	if dim > uint64(len(r.p))/4 {
@@ -106,6 +106,16 @@ func (r *reader) vector(version byte) (e int, raw []byte) {
 	}
 	raw, r.p = r.p[:4*dim], r.p[4*dim:]
 	return 0, raw
+}
+
+// codes skips what stands before and behind the codes of a row, and returns these.
+func (r *reader) codes(version byte) []byte {
+	r.skipRow(version)
+	codes := r.bytes()
+	if version == recordImpacts {
+		r.bytes()
+	}
+	return codes
 }
 
 // skipRow skips vector and tokens of a row.

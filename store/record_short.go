@@ -17,6 +17,9 @@ import (
 // such vectors. A database has short records if its manifest says so; readers tell by the first byte.
 const recordShort = 5
 
+// recordImpacts is the first byte of short rows with impacts.
+const recordImpacts = 6
+
 const (
 	mostShort = math.MaxInt16
 	longRow   = math.MinInt8 // in place of the exponent: float32 follow

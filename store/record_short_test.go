@@ -2,6 +2,7 @@ package store
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -217,5 +218,38 @@ func TestBrokenShortDocuments(t *testing.T) {
 	}
 	if err := decodeDocument(short, &Document{}); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestImpactsNeedTheirFormat: impacts are refused where the manifest has none, and the manifest says so from the first
+// document on, in a format that older programs refuse.
+func TestImpactsNeedTheirFormat(t *testing.T) {
+	t.Parallel()
+	s := open(t, t.TempDir(), Options{NoSync: true})
+	set := func(short, impacts bool) error {
+		return s.SetManifest(t.Context(), func(m *Manifest) error { m.Short, m.Impacts = short, impacts; return nil })
+	}
+	if err := set(false, true); !errors.Is(err, ErrManifest) {
+		t.Errorf("in long records: %v", err)
+	}
+	d := doc("a", 1)
+	d.Rows[0].Impacts = []byte{1, 2}
+	shortened(t, s)
+	b := begin(t, s)
+	if _, err := b.Put(t.Context(), d); !errors.Is(err, errImpacts) {
+		t.Errorf("unannounced: %v", err)
+	}
+	if err := b.Discard(); err != nil {
+		t.Fatal(err)
+	}
+	if err := set(true, true); err != nil || s.Manifest().Major != formatImpacts {
+		t.Fatalf("format %d, %v", s.Manifest().Major, err)
+	}
+	add(t, s, d)
+	if err := set(true, false); !errors.Is(err, ErrManifest) {
+		t.Errorf("taken back: %v", err)
+	}
+	if got, err := s.Get(t.Context(), 1); err != nil || !bytes.Equal(got.Rows[0].Impacts, d.Rows[0].Impacts) {
+		t.Errorf("%v, %v", got, err)
 	}
 }

@@ -262,6 +262,11 @@ func (r *rawReader) fill(ctx context.Context, dir string, c *census, told bool, 
 		if err != nil && !lost(err) {
 			return err
 		}
+		if err == nil && !old.Impacts { // it was lost that there are some
+			for i := range d.Rows {
+				d.Rows[i].Impacts = nil
+			}
+		}
 		if id := c.live[ord]; err == nil && id != "" && d.ID != id {
 			err = r.codec.corrupt(fmt.Sprintf("version %d is of id %q, not %q", ord, d.ID, id), nil)
 		}

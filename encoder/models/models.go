@@ -6,11 +6,13 @@
 //     with "-int8", package native runs the model with weights of one byte.
 //   - a folder of a vision transformer
 //   - "static" or "static:NAME", a table of vectors that is made once of the model NAME (see [Static])
+//   - "NAME+splade:FOLDER", a model of vectors and a model like SPLADE beside it (encoder.WithSparse)
 //   - "openai:NAME" or "ollama:NAME", a model that a server runs. "@DIM" at its end gives its dimension.
 //   - "hash" or "hash-DIM", which needs no model and is for tests
 package models
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -72,6 +74,9 @@ type Options struct {
 // Open opens the model with the given name and fetches what is missing. The caller closes the encoder.
 // Errors: ErrName, ErrUnknown, *MissingError, native.ErrModel, and those above.
 func Open(ctx context.Context, name string, o Options) (encoder.Encoder, error) {
+	if dense, sparse := encoder.SplitSparse(name); sparse != "" {
+		return openSparse(ctx, dense, sparse, o)
+	}
 	if dim, ok, err := Hash(name); err != nil {
 		return nil, err
 	} else if ok {
@@ -94,6 +99,38 @@ func Open(ctx context.Context, name string, o Options) (encoder.Encoder, error) 
 	}
 	enc, _, err := m.Open(ctx)
 	return enc, err
+}
+
+// openSparse opens a model of vectors and one of words.
+func openSparse(ctx context.Context, dense, sparse string, o Options) (_ encoder.Encoder, err error) {
+	var both [2]encoder.Encoder
+	for i, name := range []string{cmp.Or(dense, Default), sparse} {
+		if i == 1 {
+			o.Backend, o.Log = BackendNative, nil // which alone gives logits of all tokens; its vectors need no note
+		}
+		if both[i], err = Open(ctx, name, o); err != nil {
+			break
+		}
+		if i == 1 {
+			_, err = both[i].Encode(ctx, encoder.Query, encoder.Texts("word"), encoder.NeedLogits)
+		}
+	}
+	if errors.Is(err, encoder.ErrNoLogits) {
+		err = fmt.Errorf("%w: %s: %w; behind %q stands the folder of a SparseEncoder", ErrName, sparse, err, encoder.SparseMark)
+	}
+	var enc encoder.Encoder
+	if err == nil {
+		enc, err = encoder.WithSparse(both[0], both[1])
+	}
+	if err == nil {
+		return enc, nil
+	}
+	for _, e := range both {
+		if e != nil {
+			err = errors.Join(err, e.Close())
+		}
+	}
+	return nil, err
 }
 
 // Request returns the request to provision for opening the model with that name.

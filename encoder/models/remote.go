@@ -24,6 +24,10 @@ func Remote(name string) bool {
 
 // Of returns the name that opens the encoder of a database again, or "" if no name does.
 func Of(f encoder.Fingerprint) string {
+	if dense, sparse := encoder.SplitSparse(f.Model); sparse != "" {
+		f.Model = dense
+		return Of(f) + encoder.SparseMark + sparse
+	}
 	if Remote(f.Model) {
 		return fmt.Sprintf("%s@%d", f.Model, f.Dim)
 	}

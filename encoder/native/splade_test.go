@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"math"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -17,16 +15,8 @@ import (
 // spladeFolder is m as SparseEncoder of sentence-transformers writes it.
 func spladeFolder(t *testing.T, m *encoders.Tiny, activation string) string {
 	t.Helper()
-	dir, _, _ := sentenceFolder(t, m, "mean_tokens", "linear.Identity")
-	const kind = `"type":"sentence_transformers.sparse_encoder.models.`
-	for name, text := range map[string]string{
-		"modules.json":          `[{"path":"",` + kind + `MLMTransformer"},{"path":"1_Pooling",` + kind + `SpladePooling"}]`,
-		"1_Pooling/config.json": `{"pooling_strategy":"max","activation_function":"` + activation + `"}`,
-	} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
+	dir := t.TempDir()
+	m.WriteSplade(t, dir, activation)
 	return dir
 }
 

@@ -73,9 +73,10 @@ type raw struct {
 }
 
 type row struct {
-	Vector []byte  `json:"vector"` // base64 of float32, little-endian
-	Tokens []int32 `json:"tokens,omitempty"`
-	Codes  []byte  `json:"codes,omitempty"`
+	Vector  []byte  `json:"vector"` // base64 of float32, little-endian
+	Tokens  []int32 `json:"tokens,omitempty"`
+	Codes   []byte  `json:"codes,omitempty"`
+	Impacts []byte  `json:"impacts,omitempty"`
 }
 
 // lineOf is the line of a record.
@@ -101,7 +102,7 @@ func lineOf(d *store.Document, head *Head, vectors bool) Line {
 			for _, f := range r.Vector {
 				v = binary.LittleEndian.AppendUint32(v, math.Float32bits(f))
 			}
-			x.Lexsem.Rows = append(x.Lexsem.Rows, row{v, r.Tokens, r.Codes})
+			x.Lexsem.Rows = append(x.Lexsem.Rows, row{v, r.Tokens, r.Codes, r.Impacts})
 		}
 	}
 	if vectors {
@@ -210,7 +211,7 @@ func (x *Line) Record(fp encoder.Fingerprint, by metric.Metric) (d store.Documen
 		if !vec.Finite(v) {
 			return refuse("vector %d has a NaN or an infinity", i)
 		}
-		d.Rows[i].Vector, d.Rows[i].Tokens, d.Rows[i].Codes = v, r.Tokens, r.Codes
+		d.Rows[i].Vector, d.Rows[i].Tokens, d.Rows[i].Codes, d.Rows[i].Impacts = v, r.Tokens, r.Codes, r.Impacts
 	}
 	if fp.VocabSize == 0 {
 		intake.DropTokens(&d) // which the database will make

@@ -22,10 +22,10 @@ import (
 const (
 	// Calibrated adds absolute scores, so one setting serves every corpus (docs/method.md):
 	//
-	//	κ·(1 − Unknown)·cos(q_out, p) + Presence·s^1.25 + Near·n^1.25 + (Beta + 2·Unknown)·c + Pair·m + Title·h^1.25 [+ κ·Tokens·T]
+	//	κ·(1 − Unknown)·cos(q_out, p) + Presence·s^1.25 + Near·n^1.25 + (Beta + 2·Unknown)·c + Pair·m + Title·h^1.25 [+ κ·Tokens·T] [+ ω·w]
 	//
 	// s is the term recall, n that of the best 24 consecutive words, h the title match, c the normalised BM25, m the
-	// bigram match, T the score of token states, if these are kept (Answered). κ is 1, or the factor of Calibrate.
+	// bigram match, T the score of token states, if these are kept (Answered), w that of impacts (WithSparse). κ is 1, or the factor of Calibrate.
 	Calibrated = "calibrated"
 	// RRF adds reciprocal ranks, 1/(RankConstant + rank) of each retriever.
 	RRF = "rrf"
@@ -76,7 +76,8 @@ type Options struct {
 	// lowers the weight of the cosine by it. If it is 0, a search by text sets it.
 	Unknown float64
 
-	scale float64 // of what the encoder's vectors give; 0 means 1. See Calibrate.
+	sparse float64 // weight of Candidate.Sparse; see WithSparse
+	scale  float64 // of what the encoder's vectors give; 0 means 1. See Calibrate.
 }
 
 // fill returns f with its defaults, or engine.ErrInvalid.
@@ -128,7 +129,7 @@ func (f Options) Check() error {
 
 // Term is one summand of a fused score.
 type Term struct {
-	Name          string // "cosine", "presence^1.25", "near^1.25", "coverage", "pair", "title^1.25" or "tokens"; with one retriever "bm25" or the metric: "cosine", "dot", "l2"
+	Name          string // "cosine", "presence^1.25", "near^1.25", "coverage", "pair", "title^1.25", "tokens" or "sparse"; with one retriever "bm25" or the metric: "cosine", "dot", "l2"
 	Weight, Value float64
 }
 
@@ -153,12 +154,12 @@ func (f Options) Terms(c Candidate) []Term {
 const unknownBeta = 2
 
 // calibrated returns the summands of a candidate's score in Calibrated.
-func (f Options) calibrated(c *Candidate) [7]Term {
+func (f Options) calibrated(c *Candidate) [8]Term {
 	lift, scale := max(c.Lift, 1), cmp.Or(f.scale, 1)
-	return [7]Term{
+	return [8]Term{
 		{"cosine", scale * (1 - f.Unknown), c.Dense}, {"presence^1.25", f.Presence * raised(lift), raised(c.Presence)}, {"near^1.25", f.Near * raised(lift), raised(c.Near)},
 		{"coverage", f.Beta*lift + unknownBeta*f.Unknown, c.Coverage}, {"pair", f.Pair * lift, c.Pair}, {"title^1.25", f.Title * raised(lift), raised(c.Title)},
-		{"tokens", scale * f.Tokens, c.Tokens},
+		{"tokens", scale * f.Tokens, c.Tokens}, {"sparse", f.sparse, c.Sparse},
 	}
 }
 
@@ -168,7 +169,8 @@ type Candidate struct {
 	Dense          float64 // cosine with the modulated query vector, in [-1, 1]; any score of vectors in RRF
 	inverted.Match         // how the query's words stand in it
 	Tokens         float64 // score of its token states (Answered); 0 if they are not compared
-	Waiting        bool    // it has no vector yet: Dense and Tokens are foretold by its words, and RRF gives it no rank by Dense
+	Sparse         float64 // score of its impacts (encoder.WithSparse), 1 where it has with the query what the query has with itself; 0 if they are not compared
+	Waiting        bool    // it has no vector yet: Dense, Tokens and Sparse are foretold by its words, and RRF gives it no rank by Dense
 	Score          float64 // the fused score, set by Fuse
 	// Lift is the factor of Options.Reach in Calibrated, the same for all candidates of a query: 1 or
 	// more. Set by Fuse.

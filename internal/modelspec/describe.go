@@ -78,6 +78,7 @@ type description struct {
 	dir   string
 	spec  Spec
 	notes []string
+	unit  bool // the model itself gives vectors of length 1
 }
 
 func (d *description) note(format string, args ...any) {
@@ -161,7 +162,7 @@ func (d *description) modules() error {
 			place = 3
 			d.spec.Dense = append(d.spec.Dense, m.Path)
 		case "Normalize":
-			place = 4
+			place, d.unit = 4, true
 		default:
 			return d.wrong("%s: a module of type %q is not known; known are Transformer, StaticEmbedding, Pooling, Dense and Normalize, of a SparseEncoder MLMTransformer and SpladePooling", fileModules, m.Type)
 		}
@@ -257,9 +258,13 @@ func (d *description) prompts() error {
 	var conf struct {
 		Prompts map[string]*string `json:"prompts"`
 		Default *string            `json:"default_prompt_name"`
+		Compare *string            `json:"similarity_fn_name"`
 	}
 	if _, err := d.read(filePrompts, &conf); err != nil {
 		return err
+	}
+	if c := conf.Compare; c != nil && *c != "" && *c != "cosine" && !d.unit && d.spec.Splade == nil && d.spec.Late == nil {
+		d.note("%s compares vectors by %q; here they have length 1 and are compared by cosine", filePrompts, *c)
 	}
 	first := func(names ...string) (string, string) {
 		for _, name := range names {

@@ -89,6 +89,8 @@ func TestDescribe(t *testing.T) {
 		{"a default for both", map[string]string{"config_sentence_transformers.json": `{"prompts":{"any":"a: "},"default_prompt_name":"any"}`},
 			base(func(s *Spec) { s.QueryPrefix, s.PassagePrefix = "a: ", "a: " }), 3},
 		{"no prompts", map[string]string{"config_sentence_transformers.json": `{"prompts":{},"default_prompt_name":null,"similarity_fn_name":"cosine"}`}, base(func(*Spec) {}), 2},
+		{"dot products", map[string]string{"config_sentence_transformers.json": `{"similarity_fn_name":"dot"}`}, base(func(*Spec) {}), 3},
+		{"dot products of length 1", map[string]string{"config_sentence_transformers.json": `{"similarity_fn_name":"dot"}`, "modules.json": modules("Transformer", "Pooling=p", "Normalize=2"), "p/config.json": flags("mean_tokens")}, base(func(*Spec) {}), 1},
 		{"of the tokenizer", map[string]string{"tokenizer_config.json": `{"model_max_length":384}`, "sentence_bert_config.json": `{"max_seq_length":null}`}, base(func(s *Spec) { s.MaxTokens = 384 }), 1},
 		{"a tokenizer without a limit", map[string]string{"tokenizer_config.json": `{"model_max_length":1000000000000000019884624838656}`}, base(func(*Spec) {}), 2},
 		{"no more than positions", map[string]string{"tokenizer_config.json": `{"model_max_length":384}`, "config.json": `{"max_position_embeddings":128}`}, base(func(s *Spec) { s.MaxTokens = 128 }), 1},

@@ -7,6 +7,7 @@ import (
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/internal/limit"
 	"github.com/lexsem/lexsem/internal/metric"
+	"github.com/lexsem/lexsem/internal/vec"
 	"github.com/lexsem/lexsem/internal/yield"
 )
 
@@ -33,6 +34,9 @@ func (c Checked) Encode(ctx context.Context, role encoder.Role, in []encoder.Inp
 			if err = encoder.CheckDense(o.Dense, dim); err == nil && c.Metric.Check(o.Dense) != nil {
 				err = fmt.Errorf("%w: %w", encoder.ErrContract, c.Metric.Check(o.Dense))
 			}
+			if err == nil && c.Metric.Directions() {
+				unit(o.Dense)
+			}
 		}
 		for _, id := range o.Tokens.IDs {
 			if id < 0 || int(id) >= vocab {
@@ -44,6 +48,14 @@ func (c Checked) Encode(ctx context.Context, role encoder.Role, in []encoder.Inp
 		}
 	}
 	return out, nil
+}
+
+// unit gives a vector length 1, which modulation counts on, unless it has that length up to rounding. Models that were
+// trained for dot products give others.
+func unit(v []float32) {
+	if d := vec.Dot(v, v); d < 0.999 || d > 1.001 {
+		vec.Normalize(v)
+	}
 }
 
 // Token is the vocabulary entry of a token, or "" if the encoder, which may be a Checked, does not know it.

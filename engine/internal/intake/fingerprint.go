@@ -57,6 +57,10 @@ func DescribeNew(m *store.Manifest, fp encoder.Fingerprint, by metric.Metric, la
 		m.TokenStates = cmp.Or(tokenStates, NewTokenStates)
 	}
 	m.Short = by.Directions()
+	m.Impacts = fp.Sparse != nil
+	if m.Impacts && !m.Short {
+		return by.Needs("a model of words beside the vectors")
+	}
 	return Describe(m, fp, by, language)
 }
 

@@ -63,7 +63,7 @@ func (s Space) Query(ctx context.Context, q search.Query, w search.Way) (in modu
 
 // Fill adds the encoder's output for the text to the input of a query.
 func (s Space) Fill(in *modulate.Input, o encoder.Output) {
-	in.Hidden, in.Logits = o.Hidden, o.Logits
+	in.Hidden, in.Logits, in.Impacts = o.Hidden, o.Logits, o.Impacts
 	if s.Words == nil {
 		in.Tokens = o.Tokens
 	}

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/internal/inverted"
 	"github.com/lexsem/lexsem/internal/metric"
 	"github.com/lexsem/lexsem/store"
 )
@@ -17,6 +18,9 @@ func CheckRows(d *store.Document, by metric.Metric, vocab int) error {
 			// the store says whether it may
 		} else if err := by.Check(r.Vector); err != nil {
 			return fmt.Errorf("vector %d: %w", i, err)
+		}
+		if _, err := inverted.ImpactTerms(nil, r.Impacts); err != nil {
+			return fmt.Errorf("chunk %d: %w", i, err)
 		}
 		tokens := slices.Clone(r.Tokens)
 		slices.Sort(tokens)

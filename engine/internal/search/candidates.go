@@ -111,9 +111,14 @@ func (r *Run) byBoth(ctx context.Context, depth int) ([]fusion.Candidate, bool, 
 	}
 	for _, b := range best {
 		if !has(known, b.Ord) {
-			cs = append(cs, b)
+			cs, known[b.Ord] = append(cs, b), struct{}{}
 		}
 	}
+	weighed, err := r.byImpacts(ctx, depth, known)
+	if err != nil {
+		return nil, false, err
+	}
+	cs = append(cs, weighed...)
 	more, err := r.favoured(ctx, cs)
 	if err != nil {
 		return nil, false, err
@@ -141,6 +146,9 @@ func (r *Run) byBoth(ctx context.Context, depth int) ([]fusion.Candidate, bool, 
 // without vectors.
 func (r *Run) fuse(ctx context.Context, cs, best []fusion.Candidate) error {
 	if err := r.matchTokens(ctx, cs); err != nil {
+		return err
+	}
+	if err := r.matchImpacts(ctx, cs); err != nil {
 		return err
 	}
 	if best != nil {

@@ -7,7 +7,7 @@ import (
 )
 
 // While some chunks have no vector yet, a hybrid search ranks them together with those that have one. Their cosine and
-// token scores are predicted from their words, by a regression on term recall over the candidates of the lexical
+// scores of tokens and impacts are predicted from their words, by a regression on term recall over the candidates of the lexical
 // retriever that have vectors. With a cosine of 0, all of them would rank after the first encoded documents. In a large
 // folder none of these candidates has a vector for a long time; then the usual lines serve.
 
@@ -51,7 +51,7 @@ func (r *Run) learn(named, cs []fusion.Candidate) {
 		words[c.Ord] = struct{}{}
 	}
 	n, x, xx := 2*usualWeight, usualWeight, usualWeight
-	var y, xy [2]float64
+	var y, xy [3]float64 // of impacts, unrelated texts have 0 and no usual line
 	for i, u := range usual {
 		at, slope := r.Unrelated+(1-r.Unrelated)*u.at, (1-r.Unrelated)*u.slope
 		y[i], xy[i] = usualWeight*(2*at+slope), usualWeight*(at+slope)
@@ -61,7 +61,7 @@ func (r *Run) learn(named, cs []fusion.Candidate) {
 			continue
 		}
 		n, x, xx = n+1, x+c.Presence, xx+c.Presence*c.Presence
-		for i, v := range [2]float64{c.Dense, c.Tokens} {
+		for i, v := range [3]float64{c.Dense, c.Tokens, c.Sparse} {
 			y[i], xy[i] = y[i]+v, xy[i]+v*c.Presence
 		}
 	}
@@ -81,6 +81,9 @@ func (r *Run) foretell(cs []fusion.Candidate) {
 		c.Dense = r.foretold[0].at + r.foretold[0].slope*c.Presence
 		if r.late != nil {
 			c.Tokens = r.foretold[1].at + r.foretold[1].slope*c.Presence
+		}
+		if len(r.impacts) > 0 {
+			c.Sparse = r.foretold[2].at + r.foretold[2].slope*c.Presence
 		}
 	}
 }

@@ -41,6 +41,7 @@ type Run struct {
 	Files *Files
 
 	spoken   *modulate.Input // see lexical
+	impacts  []text.Term     // of the query; none where they are not compared
 	late     *late.Query     // the query's token states; nil where they are not compared
 	rlr      modulate.RLROptions
 	dense    leg // nil where the plan has none
@@ -56,7 +57,7 @@ type Run struct {
 	places   []exact              // the strings of a query for places
 	placed   []placed             // the documents that have them, in the order of their ids
 	step     func(name string)
-	foretold [2]line                                                                      // cosine and tokens of chunks without vectors
+	foretold [3]line                                                                      // cosine, tokens and impacts of chunks without vectors
 	passages map[uint64]float64                                                           // of files among the first candidates, by ordinal
 	signals  map[uint64][fileSignals]float64                                              // of the candidates, by chunk
 	meeting  func(ctx context.Context, cs []fusion.Candidate) ([]fusion.Candidate, error) // leaves those that meet Clauses; nil where filter does
@@ -99,6 +100,7 @@ func (r *Run) Begin(ctx context.Context, tokens *late.Query, o modulate.RLROptio
 	r.fields.values = r.inColumns
 	r.Facts.Filtered = s.View.Len()
 	r.compare(tokens)
+	r.weigh()
 	if !r.Q.Filter.IsZero() || len(r.Clauses) > 0 || len(r.places) > 0 {
 		m, err := r.let(ctx)
 		if err != nil {

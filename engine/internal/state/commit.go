@@ -197,9 +197,10 @@ const (
 	metadata
 	sums
 	codes
+	impacts
 	bridges // the local ones, which note what is new
 
-	everything = live | vectors | words | metadata | sums | codes // that rebuild can make
+	everything = live | vectors | words | metadata | sums | codes | impacts // that rebuild can make
 )
 
 func (p parts) has(q parts) bool { return p&q != 0 }
@@ -242,6 +243,13 @@ func (d *DB) apply(ctx context.Context, cur *State, in *feed, p parts) (*State, 
 		g.Go(func() (err error) {
 			defer snapshot.Guard(&err)()
 			next.Tokens, err = d.editTokens(ctx, cur, in)
+			return err
+		})
+	}
+	if p.has(impacts) {
+		g.Go(func() (err error) {
+			defer snapshot.Guard(&err)()
+			next.Impacts, err = d.editImpacts(ctx, cur, in)
 			return err
 		})
 	}

@@ -28,6 +28,7 @@ type Options struct {
 	Lambda     float64              // of RLR
 	Local      bool                 // local bridges from the start
 	MaxBytes   int64                // most that is kept in memory beside the float32 vectors; 0 for no bound
+	Impacts    string               // digest of the model that gives impacts of words; "" for none
 	CheckCodes func([]byte) error   // what is wrong with codes of token states; nil for no checks
 	Bridges    func(s *State) error // fills in the fitted bridges of the first state
 	Logger     *slog.Logger

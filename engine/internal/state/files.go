@@ -29,6 +29,7 @@ const (
 	fileSums    = "sums"
 	fileLocal   = "local"
 	fileTokens  = tokens.Kind
+	fileImpacts = "impacts"
 )
 
 // pathOf is the path of a part's snapshot, for the database in dir.

@@ -18,7 +18,7 @@ type Memory struct{ Vectors, Codes, Graph, Words, Columns, RLR, Local, Tokens in
 // corpus.
 func (s *State) Memory() Memory {
 	x := s.Vectors.Bytes()
-	m := Memory{Vectors: x.Vectors, Codes: x.Codes, Graph: x.Graph + x.Tables, Words: s.Words.Bytes(), Columns: s.Columns.Bytes(), RLR: s.Sums.Bytes().Total()}
+	m := Memory{Vectors: x.Vectors, Codes: x.Codes, Graph: x.Graph + x.Tables, Words: s.Words.Bytes() + s.Impacts.Bytes(), Columns: s.Columns.Bytes(), RLR: s.Sums.Bytes().Total()}
 	if s.Local != nil {
 		m.Local = s.Local.Bytes().Total()
 	}

@@ -126,6 +126,12 @@ func (d *DB) readAll(s *State) commits {
 			return err
 		})
 	}
+	if d.o.Impacts != "" {
+		read(impacts, fileImpacts, func(f *snapshot.File, _ uint64) (err error) {
+			s.Impacts, err = inverted.OpenWords(d.impactOptions(), f)
+			return err
+		})
+	}
 	read(bridges, fileLocal, func(f *snapshot.File, _ uint64) (err error) {
 		s.Local, err = local.Open(d.o.Dim, d.o.Vocab, d.vector, d.localOptions(), f)
 		return err
@@ -148,6 +154,13 @@ func (d *DB) catchUp(ctx context.Context, s *State, at commits) (*State, error) 
 	}
 	if d.st.BasisCount() == 0 { // no chunk ever had codes of token states
 		s.Tokens, at[codes] = tokens.New(), s.Seq
+	}
+	if d.o.Impacts == "" {
+		none, err := inverted.NewWords(d.impactOptions())
+		if err != nil {
+			return nil, err
+		}
+		s.Impacts, at[impacts] = none, s.Seq
 	}
 	if !d.o.Metric.Directions() {
 		none, err := d.noSums()
@@ -174,7 +187,7 @@ func (d *DB) catchUp(ctx context.Context, s *State, at commits) (*State, error) 
 		next = &State{Modulation: Modulation{Metric: s.Metric}, Seq: s.Seq, View: s.View, views: s.views, cached: s.cached}
 	}
 	var missing parts
-	for _, p := range []parts{live, vectors, words, metadata, sums, codes} {
+	for _, p := range []parts{live, vectors, words, metadata, sums, codes, impacts} {
 		if !at.has(p) {
 			missing |= p
 		}
@@ -247,6 +260,9 @@ func (s *State) miscounts(at commits, deferred bool) error {
 	if at.has(codes|words) && s.Tokens.Len() > s.Chunks() {
 		count("token states", s.Tokens.Len(), s.Chunks())
 	}
+	if at.has(impacts|words) && s.Impacts.Len() > s.Chunks() {
+		count("impacts", s.Impacts.Len(), s.Chunks())
+	}
 	if s.Metric.Directions() && at.has(sums|words) && (!deferred || s.Encoded() > s.Chunks()) {
 		count("sums", s.Sums.Len(), s.Chunks())
 	}
@@ -273,3 +289,5 @@ func (d *DB) indexOptions() index.Options {
 func (d *DB) wordsOptions() inverted.Options {
 	return inverted.Options{Analysis: d.analyzer.Digest()}
 }
+
+func (d *DB) impactOptions() inverted.Options { return inverted.ImpactOptions(d.o.Impacts) }

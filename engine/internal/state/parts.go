@@ -2,6 +2,7 @@ package state
 
 import (
 	"context"
+	"fmt"
 	"sync/atomic"
 
 	"golang.org/x/sync/errgroup"
@@ -11,6 +12,7 @@ import (
 	"github.com/lexsem/lexsem/internal/inverted"
 	"github.com/lexsem/lexsem/internal/ridge"
 	"github.com/lexsem/lexsem/internal/text"
+	"github.com/lexsem/lexsem/store"
 )
 
 // The immutable parts, each brought from one state to the next.
@@ -30,6 +32,36 @@ func (d *DB) editWords(ctx context.Context, cur *State, in *feed) (*inverted.Wor
 		}
 		for i, v := range vs {
 			if err := e.Add(v.ID, terms[i]); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return e.Done(), nil
+}
+
+// editImpacts follows the impacts of words. What the store has of them was checked when it was written.
+func (d *DB) editImpacts(ctx context.Context, cur *State, in *feed) (*inverted.Words, error) {
+	if d.o.Impacts == "" {
+		return cur.Impacts, nil
+	}
+	e := cur.Impacts.Edit()
+	if err := each(ctx, step, in.gone, func(vs []Version) error { _, err := e.Remove(idsOf(vs)); return err }); err != nil {
+		return nil, err
+	}
+	var terms []text.Term
+	err := in.each(ctx, step, func(vs []Version) (err error) {
+		for _, v := range vs {
+			if len(v.Impacts) == 0 {
+				continue
+			}
+			if terms, err = inverted.ImpactTerms(terms[:0], v.Impacts); err != nil {
+				return fmt.Errorf("%w: chunk %d of version %d: %w", store.ErrCorrupt, chunk.Number(v.ID), chunk.Ord(v.ID), err)
+			}
+			if err := e.Add(v.ID, terms); err != nil {
 				return err
 			}
 		}
@@ -152,7 +184,11 @@ func compactPart[P compactable[P]](ctx context.Context, d *DB, s *State, name st
 }
 
 func (d *DB) compactWords(ctx context.Context, s *State) (bool, error) {
-	return compactPart(ctx, d, s, "words", func(s *State) **inverted.Words { return &s.Words })
+	done, err := compactPart(ctx, d, s, "words", func(s *State) **inverted.Words { return &s.Words })
+	if err != nil || done {
+		return done, err
+	}
+	return compactPart(ctx, d, s, "words", func(s *State) **inverted.Words { return &s.Impacts })
 }
 
 func (d *DB) compactColumns(ctx context.Context, s *State) (bool, error) {

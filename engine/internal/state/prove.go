@@ -9,6 +9,7 @@ import (
 
 	"github.com/lexsem/lexsem/engine/internal/columns"
 	"github.com/lexsem/lexsem/internal/chunk"
+	"github.com/lexsem/lexsem/internal/inverted"
 	"github.com/lexsem/lexsem/internal/text"
 	"github.com/lexsem/lexsem/store"
 )
@@ -16,12 +17,13 @@ import (
 // prover compares a state's derived parts with the records of the store, and trusts
 // nothing in the parts.
 type prover struct {
-	d      *DB
-	s      *State
-	proof  *Proof
-	chunks int
-	wrong  map[string]*mismatch // by part
-	unread error                // the first codes of token states that no search can read
+	d       *DB
+	s       *State
+	proof   *Proof
+	chunks  int
+	weighed int                  // chunks with impacts
+	wrong   map[string]*mismatch // by part
+	unread  error                // the first codes of token states that no search can read
 }
 
 // mismatch counts the errors of a part.
@@ -57,7 +59,7 @@ func (d *DB) prove(ctx context.Context, s *State, proof *Proof, progress func(st
 		part      string
 		n, stored int
 	}
-	parts := []held{{s.Vectors.Kind, s.seen(), p.proof.Vectors}, {fileWords, s.Words.Len(), p.chunks}}
+	parts := []held{{s.Vectors.Kind, s.seen(), p.proof.Vectors}, {fileWords, s.Words.Len(), p.chunks}, {fileImpacts, s.Impacts.Len(), p.weighed}}
 	if s.Metric.Directions() {
 		parts = append(parts, held{fileSums, s.Sums.Len(), p.proof.Vectors})
 	}
@@ -120,6 +122,7 @@ func (p *prover) rows(ctx context.Context, progress func(stage string, done, tot
 		fresh[id] = true
 	}
 	done, chunks, encoded := 0, 0, 0
+	var terms []text.Term
 	err = s.View.Scan(ctx, 0, func(ord uint64, rows []store.Row) error {
 		if done++; done%progressStep == 0 {
 			progress("vectors", done, s.View.Len())
@@ -139,6 +142,17 @@ func (p *prover) rows(ctx context.Context, progress func(stage string, done, tot
 				continue
 			}
 			encoded++
+			if len(row.Impacts) > 0 {
+				p.weighed++
+				if terms, err = inverted.ImpactTerms(terms[:0], row.Impacts); err != nil {
+					return fmt.Errorf("%w: chunk %d of version %d: %w", store.ErrCorrupt, i, ord, err)
+				}
+				if ok, err := s.Impacts.Holds(id, terms); err != nil {
+					return err
+				} else if !ok {
+					p.miss(fileImpacts, "chunk %d of version %d has other impacts", i, ord)
+				}
+			}
 			if !s.Metric.Holds(s.Vector(id), row.Vector) {
 				p.miss(s.Vectors.Kind, "the vector of chunk %d of version %d is not the stored one", i, ord)
 			}

@@ -51,8 +51,13 @@ func (d *DB) rebuild(ctx context.Context, s *State, missing parts, progress func
 	if missing.has(codes) {
 		next.Tokens = tokens.New()
 	}
+	if missing.has(impacts) {
+		if next.Impacts, err = inverted.NewWords(d.impactOptions()); err != nil {
+			return s, err
+		}
+	}
 	cur := &next
-	rows, texts := missing&(live|vectors|sums|codes), missing&(words|metadata)
+	rows, texts := missing&(live|vectors|sums|codes|impacts), missing&(words|metadata)
 	done, total := 0, 0
 	for _, p := range []parts{rows, texts} {
 		if p != 0 {
@@ -85,7 +90,7 @@ func (d *DB) rebuild(ctx context.Context, s *State, missing parts, progress func
 		err := next.View.Scan(ctx, 0, func(ord uint64, rows []store.Row) error {
 			vs := rowsOf(nil, ord, rows)
 			for i := range vs { // valid during the call only
-				vs[i].Vector, vs[i].Tokens = slices.Clone(vs[i].Vector), slices.Clone(vs[i].Tokens)
+				vs[i].Vector, vs[i].Tokens, vs[i].Impacts = slices.Clone(vs[i].Vector), slices.Clone(vs[i].Tokens), slices.Clone(vs[i].Impacts)
 			}
 			return take(ord, vs)
 		})

@@ -24,7 +24,7 @@ func damages(err error) (p parts) {
 		return 0
 	}
 	for sentinel, q := range map[error]parts{
-		index.ErrCorrupt: vectors, inverted.ErrCorrupt: words, columns.ErrCorrupt: metadata, modulate.ErrCorrupt: sums | bridges, tokens.ErrCorrupt: codes,
+		index.ErrCorrupt: vectors, inverted.ErrCorrupt: words | impacts, columns.ErrCorrupt: metadata, modulate.ErrCorrupt: sums | bridges, tokens.ErrCorrupt: codes,
 	} {
 		if errors.Is(err, sentinel) {
 			p |= q
@@ -137,7 +137,7 @@ func (d *DB) Verify(ctx context.Context, s *State, progress func(stage string, d
 	for _, p := range []struct {
 		name string
 		part any
-	}{{s.Vectors.Kind, s.Vectors.Index}, {fileWords, s.Words}, {fileColumns, s.Columns}, {fileSums, s.Sums}, {fileLocal, s.Local}} {
+	}{{s.Vectors.Kind, s.Vectors.Index}, {fileWords, s.Words}, {fileImpacts, s.Impacts}, {fileColumns, s.Columns}, {fileSums, s.Sums}, {fileLocal, s.Local}} {
 		v, ok := p.part.(verifier)
 		if !ok || p.name == fileLocal && s.Local == nil {
 			continue

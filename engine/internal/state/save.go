@@ -161,6 +161,9 @@ func (d *DB) saveAll(ctx context.Context, s *State) error {
 	if d.st.BasisCount() > 0 {
 		files = append(files, file{fileTokens, s.Seq, func(w *snapshot.Writer) error { return s.Tokens.Save(w, s.Sees) }})
 	}
+	if d.o.Impacts != "" {
+		files = append(files, file{fileImpacts, s.Seq, s.Impacts.Save})
+	}
 	if s.Local != nil {
 		files = append(files, file{fileLocal, s.LocalSeq, s.Local.Save})
 	}

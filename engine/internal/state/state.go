@@ -38,7 +38,8 @@ type State struct {
 	Vectors *Vectors    // shared by all states; Sees says which of them are this one's
 	Words   *inverted.Words
 	Columns *columns.Columns
-	Tokens  *tokens.List // the chunks that have codes of token states
+	Tokens  *tokens.List    // the chunks that have codes of token states
+	Impacts *inverted.Words // the chunks that have impacts, see inverted.ImpactOptions
 
 	// Local bridges follow the commits with a delay and are at commit LocalSeq. Fresh are the chunks added
 	// since, some of which may be removed again.
@@ -163,6 +164,7 @@ type Version struct {
 	Vector   []float32 // nil where it is not made yet
 	Tokens   []int32
 	Codes    int    // bytes of the codes of its token states
+	Impacts  []byte // of words, as inverted.AppendImpacts writes them
 	Text     string // title and text, as the words see them
 	Title    int    // bytes of Text that are the title
 	Metadata []byte // JSON object, or nil; of the first chunk
@@ -186,7 +188,7 @@ func withVectors(vs []Version) []Version {
 // rowsOf returns the chunks of version ord as its rows describe them.
 func rowsOf(dst []Version, ord uint64, rows []store.Row) []Version {
 	for i, r := range rows {
-		dst = append(dst, Version{ID: chunk.ID(ord, i), Vector: r.Vector, Tokens: r.Tokens, Codes: len(r.Codes)})
+		dst = append(dst, Version{ID: chunk.ID(ord, i), Vector: r.Vector, Tokens: r.Tokens, Codes: len(r.Codes), Impacts: r.Impacts})
 	}
 	return dst
 }

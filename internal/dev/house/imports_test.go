@@ -55,7 +55,7 @@ var allowed = map[string][]string{
 	"engine/explain":                         {},
 	"engine/internal/calls":                  {"store"},
 	"engine/internal/fitting":                {"internal/picture", "internal/visual", "internal/chunk", "engine/internal/state", "index", "internal/fault", "internal/text", "modulate", "internal/train", "store"},
-	"engine/internal/intake":                 {"encoder", "engine/internal/search", "internal/fault", "internal/metadata", "internal/metric", "internal/yield", "modulate", "store", "internal/limit"},
+	"engine/internal/intake":                 {"encoder", "engine/internal/search", "internal/fault", "internal/inverted", "internal/vec", "internal/metadata", "internal/metric", "internal/yield", "modulate", "store", "internal/limit"},
 	"engine/remote":                          {"encoder", "engine", "engine/filter", "engine/fusion", "engine/internal/calls", "internal/chunk", "engine/internal/columns", "engine/internal/fitting", "engine/internal/intake", "engine/internal/search", "engine/internal/span", "engine/internal/state", "internal/inverted", "internal/fault", "internal/metadata", "internal/metric", "internal/snapshot", "internal/text", "internal/vec", "modulate", "internal/ridge", "internal/train", "store", "engine/archive", "internal/value"},
 	"engine/remote/backendtest":              {"engine", "engine/filter", "engine/fusion", "encoder", "engine/explain", "engine/remote"},
 	"engine/remote/elastic":                  {"engine", "engine/filter", "engine/remote/internal/nodes", "internal/secret", "engine/remote", "internal/rest"},

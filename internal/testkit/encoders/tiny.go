@@ -168,6 +168,22 @@ func (m *Tiny) Write(t *testing.T, dir string) {
 	}
 }
 
+// WriteSplade writes m, whose Prefix is not "", as SparseEncoder of sentence-transformers writes it.
+func (m *Tiny) WriteSplade(t *testing.T, dir, activation string) {
+	t.Helper()
+	m.Write(t, dir)
+	const kind = `"type":"sentence_transformers.sparse_encoder.models.`
+	for name, text := range map[string]string{
+		"modules.json":              `[{"path":"",` + kind + `MLMTransformer"},{"path":"1_Pooling",` + kind + `SpladePooling"}]`,
+		"1_Pooling/config.json":     `{"pooling_strategy":"max","activation_function":"` + activation + `"}`,
+		"sentence_bert_config.json": fmt.Sprintf(`{"max_seq_length":%d}`, m.Positions),
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 func mustJSON(t *testing.T, v any) []byte {
 	t.Helper()
 	b, err := json.Marshal(v)

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -231,6 +232,17 @@ func (r *doctorReport) environment(a *app) {
 
 // encoder checks runtime and model and returns the open encoder, or nil.
 func (r *doctorReport) encoder(ctx context.Context, a *app, model string) encoder.Encoder {
+	if dense, sparse := encoder.SplitSparse(model); sparse != "" {
+		both := []encoder.Encoder{r.encoder(ctx, a, cmp.Or(dense, defaultModel)), r.encoder(ctx, a, sparse)}
+		if both[0] == nil || both[1] == nil {
+			return cmp.Or(both...)
+		}
+		enc, err := encoder.WithSparse(both[0], both[1])
+		if err != nil {
+			r.fail("encoder", err)
+		}
+		return enc
+	}
 	if dim, ok, err := models.Hash(model); ok || err != nil {
 		if err != nil {
 			r.fail("model", err)

@@ -1,10 +1,12 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 
+	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/encoder/models"
 	"github.com/lexsem/lexsem/internal/provision"
 )
@@ -48,10 +50,8 @@ another space, so a database must be filled and searched with one of the two.`,
 }
 
 func runSetup(ctx context.Context, a *app, asJSON bool) error {
-	model := a.model
-	if model == "" {
-		model = defaultModel
-	}
+	model, _ := encoder.SplitSparse(a.model) // the other one is a folder
+	model = cmp.Or(model, defaultModel)
 	if _, ok, err := models.Hash(model); ok || err != nil {
 		if err == nil && asJSON {
 			return json.NewEncoder(a.Stdout).Encode(map[string]any{"model": model, "from": []provision.Provenance{}})

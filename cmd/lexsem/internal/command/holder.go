@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -172,6 +173,10 @@ func (a *app) accept(ctx context.Context, dir string, j *share.Joined, o engine.
 // sameModel reports whether --model names the model of a database, as far as names can tell: a folder is
 // compared by its last element, and a remote model may omit its dimension.
 func sameModel(given, stored string) bool {
+	if dense, sparse := encoder.SplitSparse(given); sparse != "" {
+		other, words := encoder.SplitSparse(stored)
+		return sameModel(cmp.Or(dense, defaultModel), other) && sameModel(sparse, words)
+	}
 	if dim, ok, err := models.Hash(given); ok && err == nil {
 		given = fmt.Sprintf("hash-%d", dim)
 	}

@@ -92,6 +92,9 @@ func TestScripts(t *testing.T) {
 			"exits": exits, "says": says, "waitfor": waitFor, "damage": damage, "flip": flip, "repeat": repeat, "bridge-file": bridgeFile,
 			"api": startSource, "apicalls": sourceCalls, "apitexts": sourceTexts, "turn": turnSource, "vectors": vectorsAlone, "unname": unname, "gotree": goTree, "older": older,
 			"rerankapi": startReranker, "rerankcalls": rerankerCalls, "rerankbreak": breakReranker, "cross": writeCross(t),
+			"tinysplade": func(ts *testscript.TestScript, _ bool, args []string) { // DIR, to write a SparseEncoder into
+				encoders.NewTiny(2, encoders.Tiny{Positions: 64, Prefix: "bert."}).WriteSplade(t, ts.MkAbs(args[0]), "relu")
+			},
 			"tinymodel": func(ts *testscript.TestScript, _ bool, args []string) { // DIR, to write a model of two layers into
 				encoders.NewTiny(1, encoders.Tiny{Positions: 64}).Write(t, ts.MkAbs(args[0]))
 			},

@@ -97,7 +97,7 @@ func listModels(ctx context.Context, a *app, asJSON bool) error {
 	if err := t.Flush(); err != nil {
 		return err
 	}
-	fmt.Fprintf(a.Stdout, "\n* default. --model also takes the path of a folder, as sentence-transformers writes it or with model.onnx and tokenizer.json.\nAppend -int8 to a name or a path to run the model in Go with weights of one byte.\nstatic and static:NAME are a table made once of the default model or of NAME: far faster, nearly as good for code, weaker for prose.\nopenai:NAME and ollama:NAME are models behind a URL.\n")
+	fmt.Fprintf(a.Stdout, "\n* default. --model also takes the path of a folder, as sentence-transformers writes it or with model.onnx and tokenizer.json.\nAppend -int8 to a name or a path to run the model in Go with weights of one byte.\nstatic and static:NAME are a table made once of the default model or of NAME: far faster, nearly as good for code, weaker for prose.\nopenai:NAME and ollama:NAME are models behind a URL.\nNAME+splade:FOLDER also weighs words by a SparseEncoder (SPLADE).\n")
 	_, err = fmt.Fprintf(a.Stdout, "texts/s: of %d words, on all cores, measured now, run by %s\n", len(strings.Fields(listText)), backendWords(backend))
 	return err
 }

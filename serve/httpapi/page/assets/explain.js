@@ -3,7 +3,7 @@
 import { el, number, count } from "./dom.js";
 import { picture } from "./images.js";
 
-const termNames = { cosine: "meaning", dot: "dot product", l2: "−squared distance", coverage: "coverage by BM25", pair: "adjacent pairs", bm25: "BM25", tokens: "tokens answered", "near^1.25": "words near each other", "title^1.25": "words in the title" };
+const termNames = { cosine: "meaning", dot: "dot product", l2: "−squared distance", coverage: "coverage by BM25", pair: "adjacent pairs", bm25: "BM25", tokens: "tokens answered", sparse: "weighed words", "near^1.25": "words near each other", "title^1.25": "words in the title" };
 const termName = (name) => termNames[name] ?? (name.startsWith("presence") ? "words found" : name);
 const signed = (x) => (x < 0 ? "−" : "+") + Math.abs(x).toFixed(3);
 
