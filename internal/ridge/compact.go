@@ -186,7 +186,8 @@ type SumsBytes struct {
 // Total is the sum of all parts.
 func (b SumsBytes) Total() int64 { return b.Postings + b.Tables + b.Rows + b.Factor + b.Steps }
 
-// Bytes is the memory of the sums, including parts shared with other versions. Cost O(|V|).
+// Bytes is the memory of the sums, including parts shared with other versions and the rows that Compacted will give to
+// Rowless ones. Cost O(|V|).
 func (s *Sums) Bytes() SumsBytes {
 	f := s.frozen
 	b := SumsBytes{
@@ -200,6 +201,14 @@ func (s *Sums) Bytes() SumsBytes {
 		b.Postings += int64(cap(p.tail))
 		if p.row != nil {
 			b.Rows += int64(4 * s.dim)
+		}
+	}
+	if whole := *s; s.rowless {
+		whole.rowless = false
+		for t := range s.VocabSize() {
+			if p := s.tokens.At(t); p.row == nil && whole.keeps(s.df(t, p)) {
+				b.Rows += int64(4 * s.dim)
+			}
 		}
 	}
 	return b

@@ -92,7 +92,14 @@ func TestRowless(t *testing.T) {
 	r := rand.New(rand.NewPCG(6, 5))
 	g := randomCorpus(r, d, vocab, n)
 	g.settle(t)
-	rows := func(s *Sums) int64 { return s.Bytes().Rows / (4 * d) }
+	rows := func(s *Sums) (n int) {
+		for _, p := range s.tokens.All {
+			if p.row != nil {
+				n++
+			}
+		}
+		return n
+	}
 	s, err := opened(g.Sums, saved(t, g.Sums))
 	if err != nil {
 		t.Fatal(err)
@@ -108,6 +115,9 @@ func TestRowless(t *testing.T) {
 	whole, err := s.Compacted(t.Context())
 	if err != nil {
 		t.Fatal(err)
+	}
+	if got, want := s.Bytes().Rows, whole.Bytes().Rows; got != want || want != int64(4*d*rows(whole)) {
+		t.Errorf("%d bytes of rows are foreseen, %d made", got, want)
 	}
 	g.Sums = s
 	g.add(randomPassage(r, d, vocab))
