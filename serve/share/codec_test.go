@@ -62,6 +62,14 @@ func fill(v reflect.Value, n *int) {
 			return
 		}
 		v.Set(reflect.ValueOf(map[string]any{"a": fmt.Sprint(*n), "b": []any{true, nil, "é"}}))
+	case reflect.Pointer: // to the own type: the value it leads to has none
+		p := reflect.New(v.Type().Elem())
+		for i := range p.Elem().NumField() {
+			if p.Elem().Field(i).Kind() != reflect.Pointer {
+				fill(p.Elem().Field(i), n)
+			}
+		}
+		v.Set(p)
 	case reflect.Func, reflect.Interface:
 	default:
 		panic(v.Type().String())
