@@ -43,7 +43,7 @@ func (c *tokenCodes) bytes() int64 {
 const (
 	basisSample   = 30_000 // tokens that a basis is fitted on, about
 	basisPassages = 1_000  // passages that they are drawn from, at most
-	codesVersion  = 2      // of the files below; to be raised where codes of the same states change
+	codesVersion  = 3      // of the files below; to be raised where codes of the same states change
 	codesBatch    = 64     // passages whose states are held at a time
 )
 
@@ -90,11 +90,7 @@ func (s *Setting) tokenCodes(ctx context.Context, kind codesKind) (*tokenCodes, 
 
 // encodeTokens fills the codes of some kinds.
 func (s *Setting) encodeTokens(ctx context.Context, kinds []codesKind) error {
-	analyzer, err := text.For(s.Language)
-	if err != nil {
-		return err
-	}
-	sample, err := s.sampleStates(ctx, analyzer)
+	sample, err := s.sampleStates(ctx)
 	if err != nil {
 		return err
 	}
@@ -119,7 +115,7 @@ func (s *Setting) encodeTokens(ctx context.Context, kinds []codesKind) error {
 		err = parallel.Each(ctx, len(out), func(i int) (err error) {
 			for _, k := range kinds {
 				c := s.codes[k]
-				if c.codes[at+i], err = c.coder.Encode(nil, out[i].Hidden, skipped(analyzer, texts[i], out[i].Tokens)); err != nil {
+				if c.codes[at+i], err = c.coder.Encode(nil, out[i].Hidden, skipped(texts[i], out[i].Tokens)); err != nil {
 					return fmt.Errorf("tokens of passage %s: %w", s.Targets.ID(at+i), err)
 				}
 			}
@@ -152,15 +148,15 @@ func (c *tokenCodes) count() error {
 }
 
 // skipped marks the tokens of a passage that get no code, as a database does.
-func skipped(a *text.Analyzer, passage string, t encoder.Tokens) []bool {
+func skipped(passage string, t encoder.Tokens) []bool {
 	if len(t.Offsets) != len(t.Special) {
 		return t.Special
 	}
-	return late.Skip(t.Special, func(i int) bool { return a.Tells(passage, int(t.Offsets[i].Start), int(t.Offsets[i].End)) })
+	return late.Skip(t.Special, func(i int) bool { return text.Punctuation(passage, int(t.Offsets[i].Start), int(t.Offsets[i].End)) })
 }
 
 // sampleStates are token states of some passages, without skipped tokens.
-func (s *Setting) sampleStates(ctx context.Context, analyzer *text.Analyzer) ([]float32, error) {
+func (s *Setting) sampleStates(ctx context.Context) ([]float32, error) {
 	d := s.Encoder.Dim()
 	var sample []float32
 	order := rand.New(rand.NewPCG(s.Seed, 71)).Perm(s.Targets.Len())
@@ -177,7 +173,7 @@ func (s *Setting) sampleStates(ctx context.Context, analyzer *text.Analyzer) ([]
 			return nil, fmt.Errorf("encoding the tokens of passages: %w", err)
 		}
 		for j, o := range out {
-			for i, skip := range skipped(analyzer, texts[j], o.Tokens) {
+			for i, skip := range skipped(texts[j], o.Tokens) {
 				if !skip {
 					sample = append(sample, o.Hidden[i*d:(i+1)*d]...)
 				}

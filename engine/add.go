@@ -183,7 +183,7 @@ func (e *Engine) encode(ctx context.Context, records []record) (err error) {
 					intake.SetTokens(&r.Document, w.row, out[i].Tokens, e.short)
 				}
 				if keep {
-					c, err := e.codedOf(&r.Rows[w.row], texts[i].Text, out[i])
+					c, err := codedOf(&r.Rows[w.row], texts[i].Text, out[i], e.fp.Dim)
 					if err != nil {
 						return &DocumentError{Position: w.document, ID: r.ID, Err: err}
 					}

@@ -41,7 +41,6 @@ import (
 	"github.com/lexsem/lexsem/internal/chunk"
 	"github.com/lexsem/lexsem/internal/metric"
 	"github.com/lexsem/lexsem/internal/progress"
-	"github.com/lexsem/lexsem/internal/text"
 	"github.com/lexsem/lexsem/internal/yield"
 	"github.com/lexsem/lexsem/modulate"
 	"github.com/lexsem/lexsem/store"
@@ -50,17 +49,16 @@ import (
 // Engine is an open database. All methods are safe for concurrent use. Writes run one after another; searches run at
 // the same time as writes.
 type Engine struct {
-	dir      string
-	o        Options
-	enc      encoder.Encoder // checked; nil if opened without one
-	metric   metric.Metric
-	chunks   chunk.Splitter
-	terms    *terms.Vocabulary // nil where the encoder has tokens, and where nothing is modulated
-	fp       encoder.Fingerprint
-	st       *store.Store
-	db       *state.DB
-	speller  *spelling.Speller
-	analyzer *text.Analyzer
+	dir     string
+	o       Options
+	enc     encoder.Encoder // checked; nil if opened without one
+	metric  metric.Metric
+	chunks  chunk.Splitter
+	terms   *terms.Vocabulary // nil where the encoder has tokens, and where nothing is modulated
+	fp      encoder.Fingerprint
+	st      *store.Store
+	db      *state.DB
+	speller *spelling.Speller
 
 	tokens  tokenStates
 	images  *images // of a database of images

@@ -239,7 +239,7 @@ func (k *keeper) sample(ctx context.Context) error {
 			return err
 		}
 		for i, o := range out {
-			c, err := k.e.codedOf(nil, texts[i].Text, o)
+			c, err := codedOf(nil, texts[i].Text, o, k.e.fp.Dim)
 			if err != nil {
 				return err
 			}
@@ -291,7 +291,7 @@ func (k *keeper) store(ctx context.Context, page []kept) error {
 		}
 		var states []coded
 		for i, o := range out {
-			c, err := k.e.codedOf(rows[from+i], texts[from+i].Text, o)
+			c, err := codedOf(rows[from+i], texts[from+i].Text, o, k.e.fp.Dim)
 			if err != nil {
 				return err
 			}

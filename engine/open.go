@@ -186,7 +186,7 @@ func (e *Engine) start(ctx context.Context) error {
 	if err := e.startKind(ctx); err != nil {
 		return err
 	}
-	e.analyzer, e.speller = analyzer, spelling.New(analyzer)
+	e.speller = spelling.New(analyzer)
 	if e.fp.VocabSize == 0 && e.metric.Directions() {
 		e.terms = terms.New(analyzer, e.st)
 	}

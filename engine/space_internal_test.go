@@ -33,7 +33,7 @@ func TestSpaceOfMarkdown(t *testing.T) {
 	if err != nil || text < 100_000 {
 		t.Fatalf("%d bytes of documents, %v", text, err)
 	}
-	for mode, most := range map[string]float64{TokenStatesOn: 8, TokenStatesOff: 3} {
+	for mode, most := range map[string]float64{TokenStatesOn: 8.5, TokenStatesOff: 3} {
 		dir := t.TempDir()
 		open := func() *Engine {
 			e, err := Open(t.Context(), dir, encoder.NewHash(384), Options{TokenStates: mode})

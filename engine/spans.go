@@ -56,13 +56,13 @@ func (e *Engine) tiesIn(ctx context.Context, r *search.Run, id uint64, h *Hit, r
 	states := ties[len(ties)-1].To
 	passage, _, body := e.encodedOf(h.Title, h.Text, h.Chunks)
 	// A text that was cut is tokenized only as far as its states can reach.
-	tokens, skipped, err := e.codedSpans(ctx, passage[:frontOf(passage, 64*(states+64))], states)
+	tokens, unmarked, err := e.codedSpans(ctx, passage[:frontOf(passage, 64*(states+64))], states)
 	if err != nil || tokens == nil {
 		return nil, false, err // nil: another tokenizer than that of the codes
 	}
 	matches = make([]span.Match, 0, len(ties))
 	for _, t := range ties {
-		if skipped && !e.tells(r.Q.Text, r.In.Tokens, t.Query) { // no state of the passage matches it
+		if unmarked && punctuation(r.Q.Text, r.In.Tokens, t.Query) { // no state of the passage matches it
 			continue
 		}
 		start, end := int(tokens[t.From].Start)-body, int(tokens[t.To-1].End)-body
@@ -123,13 +123,13 @@ func frontOf(s string, n int) int {
 }
 
 // codedSpans returns the byte ranges of the tokens that codes of so many states were made from, nil if it is not known.
-// skipped says that they are those of Engine.skipped; in codes of older programs they are all but special ones.
-func (e *Engine) codedSpans(ctx context.Context, passage string, states int) (spans []encoder.Span, skipped bool, err error) {
+// unmarked says that punctuation has no codes; older programs made codes of all but special tokens.
+func (e *Engine) codedSpans(ctx context.Context, passage string, states int) (spans []encoder.Span, unmarked bool, err error) {
 	t, err := e.chunks.Tokenize(ctx, passage)
 	if err != nil {
 		return nil, false, err
 	}
-	for i, skip := range [][]bool{t.Special, e.skipped(passage, t)} {
+	for i, skip := range [][]bool{t.Special, skipped(passage, t)} {
 		spans = spans[:0]
 		for j, o := range t.Offsets {
 			if !skip[j] {

@@ -13,6 +13,7 @@ import (
 	"github.com/lexsem/lexsem/engine/internal/search"
 	"github.com/lexsem/lexsem/engine/internal/state"
 	"github.com/lexsem/lexsem/internal/late"
+	"github.com/lexsem/lexsem/internal/text"
 	"github.com/lexsem/lexsem/internal/vec"
 	"github.com/lexsem/lexsem/store"
 )
@@ -191,11 +192,11 @@ type coded struct {
 	skip   []bool // rows of states that are none of the text's
 }
 
-// codedOf is a row with the states from an encoder of a text, one for each token.
-func (e *Engine) codedOf(row *store.Row, text string, out encoder.Output) (coded, error) {
-	c, dim := coded{row: row, states: out.Hidden}, e.fp.Dim
+// codedOf is a row with the states from an encoder of a passage, one for each token.
+func codedOf(row *store.Row, passage string, out encoder.Output, dim int) (coded, error) {
+	c := coded{row: row, states: out.Hidden}
 	if n := len(out.Tokens.IDs); n > 0 {
-		c.skip = e.skipped(text, out.Tokens)
+		c.skip = skipped(passage, out.Tokens)
 		if len(out.Hidden) != n*dim {
 			return c, fmt.Errorf("%w: %d numbers for the states of %d tokens of %d dimensions", ErrEncoder, len(out.Hidden), n, dim)
 		}
@@ -207,13 +208,13 @@ func (e *Engine) codedOf(row *store.Row, text string, out encoder.Output) (coded
 }
 
 // skipped marks the tokens of a passage that get no code.
-func (e *Engine) skipped(text string, t encoder.Tokens) []bool {
-	return late.Skip(t.Special, func(i int) bool { return e.tells(text, t, i) })
+func skipped(passage string, t encoder.Tokens) []bool {
+	return late.Skip(t.Special, func(i int) bool { return punctuation(passage, t, i) })
 }
 
-// tells reports whether a token of a text says something about its topic.
-func (e *Engine) tells(text string, t encoder.Tokens, i int) bool {
-	return i >= len(t.Offsets) || e.analyzer.Tells(text, int(t.Offsets[i].Start), int(t.Offsets[i].End))
+// punctuation reports whether token i of a text is punctuation.
+func punctuation(s string, t encoder.Tokens, i int) bool {
+	return i < len(t.Offsets) && text.Punctuation(s, int(t.Offsets[i].Start), int(t.Offsets[i].End))
 }
 
 // take makes the codes of a window of rows. Without a basis it keeps the states of the

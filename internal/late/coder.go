@@ -188,12 +188,11 @@ func pool(rows []float32, rank, size int) []float32 {
 	return out
 }
 
-// Skip returns skip with marks of the tokens that do not tell anything, too: their states take space, and add
-// nothing to a ranking. If none would be left, it returns skip.
-func Skip(skip []bool, tells func(i int) bool) []bool {
+// Skip returns skip with marks of the tokens for which more is true, too. If none would be left, it returns skip.
+func Skip(skip []bool, more func(i int) bool) []bool {
 	marks, left := slices.Clone(skip), false
 	for i := range marks {
-		marks[i] = marks[i] || !tells(i)
+		marks[i] = marks[i] || more(i)
 		left = left || !marks[i]
 	}
 	if !left {

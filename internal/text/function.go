@@ -68,17 +68,3 @@ func (sc *scanner) first(key uint32) bool {
 	sc.seen[key] = true
 	return !had
 }
-
-// Tells reports whether the token s[start:end] says something about the topic of s: it is not of punctuation and
-// mathematical signs alone, and no function word. In capitals, such as US, a function word tells.
-func (a *Analyzer) Tells(s string, start, end int) bool {
-	if start < 0 || start > end || end > len(s) {
-		return true
-	}
-	word := strings.TrimSpace(s[start:end])
-	if strings.IndexFunc(word, func(r rune) bool { return !unicode.In(r, unicode.P, unicode.Sm, unicode.Sc, unicode.Sk) }) < 0 {
-		return false
-	}
-	_, function := a.stop[strings.ToLower(word)]
-	return !function || len(word) > 1 && word == strings.ToUpper(word)
-}

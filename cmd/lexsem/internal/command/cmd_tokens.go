@@ -15,8 +15,8 @@ var cmdTokens = command{
 	summary: "keep the state of every token, for comparison word by word",
 	about: `
 The model computes a state for every token of a passage before it computes the vector of the passage.
-This command keeps these states, 26 bytes each, for all documents that lack them, but not those of
-punctuation and function words. Documents that are added later get theirs as well. Searches then compare
+This command keeps these states, 26 bytes each, for all documents that lack them; punctuation has none.
+Documents that are added later get theirs as well. Searches then compare
 each word of a query with the words of the passages that they have found, and explain shows which word
 answers which.
 
