@@ -116,7 +116,7 @@ func openSparse(ctx context.Context, dense, sparse string, o Options) (_ encoder
 		}
 	}
 	if errors.Is(err, encoder.ErrNoLogits) {
-		err = fmt.Errorf("%w: %s: %w; behind %q stands the folder of a SparseEncoder", ErrName, sparse, err, encoder.SparseMark)
+		err = fmt.Errorf("%w: %s: %w; after %q comes the folder of a SparseEncoder", ErrName, sparse, err, encoder.SparseMark)
 	}
 	var enc encoder.Encoder
 	if err == nil {

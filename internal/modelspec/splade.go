@@ -30,7 +30,7 @@ func (d *description) splade(path string) error {
 		return d.wrong("%s: pooling_strategy %q and activation_function %q; known are max, and relu and log1p_relu", name, c.Strategy, c.Activation)
 	}
 	d.spec.Pooling, d.spec.Splade = pooling.Mean, &Splade{Twice: c.Activation == "log1p_relu"}
-	d.note("a SparseEncoder has no vector of a text, and the mean of its states stands for it; name it behind a model that has: all-MiniLM-L6-v2+splade:%s", d.dir)
+	d.note("a SparseEncoder has no vector of a text, and the mean of its states stands for it; name it after a model that has one: all-MiniLM-L6-v2+splade:%s", d.dir)
 	return nil
 }
 

@@ -11,9 +11,10 @@ var englishModels = []string{
 }
 
 // ModelLanguages returns the languages that a model reads, as ISO 639 codes ("mul" for very many), nil if they are not
-// known. The name is that of its encoder.Fingerprint, in which the suffixes -q, -q4 and -int8, the tags of Ollama and "static:"
-// before the name change nothing.
+// known. The name is that of its encoder.Fingerprint, in which the suffixes -q, -q4 and -int8, the tags of Ollama, "static:"
+// before the name and a model of words after it (encoder.WithSparse) change nothing.
 func ModelLanguages(model string) []string {
+	model, _, _ = strings.Cut(model, "+splade:")
 	name := strings.TrimSuffix(strings.TrimPrefix(model, "static:"), "-int8")
 	name = strings.TrimSuffix(strings.TrimSuffix(name, "-q"), "-q4")
 	if kind, rest, ok := strings.Cut(name, ":"); ok {

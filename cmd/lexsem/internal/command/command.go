@@ -69,7 +69,7 @@ func (g *globals) declare(f *flags) {
 	}{
 		{&g.db, "db", "`DIR`folder of the database; default .lexsem, in the working folder or the nearest one above that has it"},
 		{&g.collection, "collection", "`NAME`use this collection of the database instead of the database itself"},
-		{&g.model, "model", "`NAME`model: a name or a folder, each with -int8 appended for weights of one byte, static or static:NAME for a table of vectors made of it, or openai:NAME or ollama:NAME; +splade:FOLDER behind it adds a model like SPLADE; default the database's own, or " + defaultModel},
+		{&g.model, "model", "`NAME`model: a name or a folder, each with -int8 appended for weights of one byte, static or static:NAME for a table of vectors made of it, or openai:NAME or ollama:NAME; +splade:FOLDER after it adds a model like SPLADE; default the database's own, or " + defaultModel},
 		{&g.cache, "cache", "`DIR`folder of runtime and models; default lexsem in the user's cache folder"},
 		{&g.library, "library", "`FILE`libonnxruntime to use instead of searching for one"},
 		{&g.acceptModel, "accept-model", "`NAME`accept this model although its vectors may differ from those of the database"},
