@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/lexsem/lexsem/internal/testkit/trial"
 	"github.com/lexsem/lexsem/encoder"
 )
 
@@ -25,14 +26,7 @@ func longCorpus(t *testing.T, words int) string {
 		fmt.Fprintf(&queries, `{"_id": "q%d", "text": "harbour%d granary%d"}`+"\n", i, i, i)
 		qrels += fmt.Sprintf("q%d\td%d\t1\n", i, i)
 	}
-	for name, text := range map[string]string{"corpus.jsonl": corpus.String(), "queries.jsonl": queries.String(), "qrels/test.tsv": qrels} {
-		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
+	trial.Files(t, dir, map[string]string{"corpus.jsonl": corpus.String(), "queries.jsonl": queries.String(), "qrels/test.tsv": qrels})
 	return dir
 }
 

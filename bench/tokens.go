@@ -17,7 +17,6 @@ import (
 	"github.com/lexsem/lexsem/internal/bench/parallel"
 	"github.com/lexsem/lexsem/internal/late"
 	"github.com/lexsem/lexsem/internal/private"
-	"github.com/lexsem/lexsem/internal/text"
 )
 
 // codesKind describes a kind of codes for token states.
@@ -115,7 +114,7 @@ func (s *Setting) encodeTokens(ctx context.Context, kinds []codesKind) error {
 		err = parallel.Each(ctx, len(out), func(i int) (err error) {
 			for _, k := range kinds {
 				c := s.codes[k]
-				if c.codes[at+i], err = c.coder.Encode(nil, out[i].Hidden, skipped(texts[i], out[i].Tokens)); err != nil {
+				if c.codes[at+i], err = c.coder.Encode(nil, out[i].Hidden, late.Skip(texts[i], out[i].Tokens)); err != nil {
 					return fmt.Errorf("tokens of passage %s: %w", s.Targets.ID(at+i), err)
 				}
 			}
@@ -147,14 +146,6 @@ func (c *tokenCodes) count() error {
 	return nil
 }
 
-// skipped marks the tokens of a passage that get no code, as a database does.
-func skipped(passage string, t encoder.Tokens) []bool {
-	if len(t.Offsets) != len(t.Special) {
-		return t.Special
-	}
-	return late.Skip(t.Special, func(i int) bool { return text.Punctuation(passage, int(t.Offsets[i].Start), int(t.Offsets[i].End)) })
-}
-
 // sampleStates are token states of some passages, without skipped tokens.
 func (s *Setting) sampleStates(ctx context.Context) ([]float32, error) {
 	d := s.Encoder.Dim()
@@ -173,7 +164,7 @@ func (s *Setting) sampleStates(ctx context.Context) ([]float32, error) {
 			return nil, fmt.Errorf("encoding the tokens of passages: %w", err)
 		}
 		for j, o := range out {
-			for i, skip := range skipped(texts[j], o.Tokens) {
+			for i, skip := range late.Skip(texts[j], o.Tokens) {
 				if !skip {
 					sample = append(sample, o.Hidden[i*d:(i+1)*d]...)
 				}

@@ -102,7 +102,7 @@ func sameOrder(t *testing.T, e *Engine) {
 				t.Fatal(err)
 			}
 			b := bases[slices.IndexFunc(bases, func(b *late.Basis) bool { return b.ID() == c.Basis() })]
-			codes, err := late.Coder{Basis: b, Bits: c.Bits()}.Encode(nil, out[i].Hidden, skipped(e.passages(d)[i].Text, out[i].Tokens))
+			codes, err := late.Coder{Basis: b, Bits: c.Bits()}.Encode(nil, out[i].Hidden, late.Skip(e.passages(d)[i].Text, out[i].Tokens))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -62,7 +62,7 @@ func (e *Engine) tiesIn(ctx context.Context, r *search.Run, id uint64, h *Hit, r
 	}
 	matches = make([]span.Match, 0, len(ties))
 	for _, t := range ties {
-		if unmarked && punctuation(r.Q.Text, r.In.Tokens, t.Query) { // no state of the passage matches it
+		if unmarked && late.Punctuation(r.Q.Text, r.In.Tokens, t.Query) { // no state of the passage matches it
 			continue
 		}
 		start, end := int(tokens[t.From].Start)-body, int(tokens[t.To-1].End)-body
@@ -129,7 +129,7 @@ func (e *Engine) codedSpans(ctx context.Context, passage string, states int) (sp
 	if err != nil {
 		return nil, false, err
 	}
-	for i, skip := range [][]bool{t.Special, skipped(passage, t)} {
+	for i, skip := range [][]bool{t.Special, late.Skip(passage, t)} {
 		spans = spans[:0]
 		for j, o := range t.Offsets {
 			if !skip[j] {

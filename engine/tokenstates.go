@@ -13,7 +13,6 @@ import (
 	"github.com/lexsem/lexsem/engine/internal/search"
 	"github.com/lexsem/lexsem/engine/internal/state"
 	"github.com/lexsem/lexsem/internal/late"
-	"github.com/lexsem/lexsem/internal/text"
 	"github.com/lexsem/lexsem/internal/vec"
 	"github.com/lexsem/lexsem/store"
 )
@@ -196,7 +195,7 @@ type coded struct {
 func codedOf(row *store.Row, passage string, out encoder.Output, dim int) (coded, error) {
 	c := coded{row: row, states: out.Hidden}
 	if n := len(out.Tokens.IDs); n > 0 {
-		c.skip = skipped(passage, out.Tokens)
+		c.skip = late.Skip(passage, out.Tokens)
 		if len(out.Hidden) != n*dim {
 			return c, fmt.Errorf("%w: %d numbers for the states of %d tokens of %d dimensions", ErrEncoder, len(out.Hidden), n, dim)
 		}
@@ -205,16 +204,6 @@ func codedOf(row *store.Row, passage string, out encoder.Output, dim int) (coded
 		return c, fmt.Errorf("%w: %d numbers for token states of %d dimensions; give whole ones, without NaN and infinities", ErrEncoder, len(out.Hidden), dim)
 	}
 	return c, nil
-}
-
-// skipped marks the tokens of a passage that get no code.
-func skipped(passage string, t encoder.Tokens) []bool {
-	return late.Skip(t.Special, func(i int) bool { return punctuation(passage, t, i) })
-}
-
-// punctuation reports whether token i of a text is punctuation.
-func punctuation(s string, t encoder.Tokens, i int) bool {
-	return i < len(t.Offsets) && text.Punctuation(s, int(t.Offsets[i].Start), int(t.Offsets[i].End))
 }
 
 // take makes the codes of a window of rows. Without a basis it keeps the states of the

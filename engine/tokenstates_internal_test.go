@@ -79,7 +79,7 @@ func anew(t *testing.T, e *Engine, codes []byte, text string) []byte {
 		if err != nil {
 			t.Fatal(err)
 		}
-		want, err := late.Coder{Basis: b, Bits: c.Bits(), Pool: c.Pool()}.Encode(nil, out[0].Hidden, skipped(text, out[0].Tokens))
+		want, err := late.Coder{Basis: b, Bits: c.Bits(), Pool: c.Pool()}.Encode(nil, out[0].Hidden, late.Skip(text, out[0].Tokens))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -207,7 +207,7 @@ func maxSim(t *testing.T, e *Engine, s *state.State, q encoder.Output, h Hit) la
 		return rows, ids
 	}
 	of, ids := rows(q, q.Tokens.Special)
-	in, _ := rows(out[0], skipped(e.passages(d)[h.Chunk].Text, out[0].Tokens))
+	in, _ := rows(out[0], late.Skip(e.passages(d)[h.Chunk].Text, out[0].Tokens))
 	var all float64
 	best, weights := make([][]float64, len(of)), make([]float64, len(of)) // by token of the query and of the hit
 	for i, x := range of {

@@ -16,6 +16,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/lexsem/lexsem/internal/testkit/trial"
 	"github.com/lexsem/lexsem/bench"
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/internal/bench/ann"
@@ -33,14 +34,7 @@ func corpus(t *testing.T) string {
 		fmt.Fprintf(&queries, "{\"_id\":\"q%d\",\"text\":\"<script>alert(%d)</script> crane%d rope%d bollard%d\"}\n", i, i, i%5, i%11, i)
 		fmt.Fprintf(&qrels, "q%d\tp%d\t1\n", i, i)
 	}
-	for name, text := range map[string]string{"corpus.jsonl": docs.String(), "queries.jsonl": queries.String(), "qrels/test.tsv": qrels.String()} {
-		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
+	trial.Files(t, dir, map[string]string{"corpus.jsonl": docs.String(), "queries.jsonl": queries.String(), "qrels/test.tsv": qrels.String()})
 	return dir
 }
 

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/lexsem/lexsem/internal/testkit/trial"
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/encoder/encodertest"
 	"github.com/lexsem/lexsem/internal/modelspec"
@@ -20,14 +21,10 @@ import (
 func lateFolder(t *testing.T, m *encoders.Tiny, config string) (dir string, weight, bias []float32) {
 	t.Helper()
 	dir, weight, bias = sentenceFolder(t, m, "mean_tokens", "activation.Tanh")
-	for name, text := range map[string]string{
+	trial.Files(t, dir, map[string]string{
 		"modules.json":                      `[{"path":"","type":"sentence_transformers.models.Transformer"},{"path":"2_Dense","type":"pylate.models.Dense.Dense"}]`,
 		"config_sentence_transformers.json": `{"query_prefix":"##q","document_prefix":"##d",` + config + `"prompts":{"query":"","document":""}}`,
-	} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
+	})
 	return dir, weight, bias
 }
 

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/lexsem/lexsem/internal/testkit/trial"
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/encoder/encodertest"
 	"github.com/lexsem/lexsem/internal/safetensors/safetensorstest"
@@ -43,11 +44,7 @@ func staticFolder(t *testing.T, at string, weights *safetensorstest.File, files 
 		t.Fatal(err)
 	}
 	files[filepath.Join(at, "tokenizer.json")], files[filepath.Join(at, fileSafetensors)] = string(words), string(weights.Bytes())
-	for name, text := range files {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
+	trial.Files(t, dir, files)
 	return dir
 }
 

@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
-	"slices"
 	"sync"
 
 	"github.com/lexsem/lexsem/internal/vec"
@@ -186,19 +185,6 @@ func pool(rows []float32, rank, size int) []float32 {
 		out = append(out, row...)
 	}
 	return out
-}
-
-// Skip returns skip with marks of the tokens for which more is true, too. If none would be left, it returns skip.
-func Skip(skip []bool, more func(i int) bool) []bool {
-	marks, left := slices.Clone(skip), false
-	for i := range marks {
-		marks[i] = marks[i] || more(i)
-		left = left || !marks[i]
-	}
-	if !left {
-		return skip
-	}
-	return marks
 }
 
 // kept appends the numbers of the rows of states that are not in skip.

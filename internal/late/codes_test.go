@@ -388,16 +388,3 @@ func TestOwnTokensScoreHighest(t *testing.T) {
 		}
 	}
 }
-
-// TestSkip: more tokens are marked, unless none would be left.
-func TestSkip(t *testing.T) {
-	special := []bool{true, false, false, true}
-	if got := late.Skip(special, func(i int) bool { return i == 1 }); !slices.Equal(got, []bool{true, true, false, true}) {
-		t.Errorf("one more: %v", got)
-	}
-	for _, more := range []bool{true, false} {
-		if got := late.Skip(special, func(int) bool { return more }); !slices.Equal(got, special) {
-			t.Errorf("all or none more: %v", got)
-		}
-	}
-}

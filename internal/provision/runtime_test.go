@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/lexsem/lexsem/internal/testkit/trial"
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/internal/modelspec"
 	"github.com/lexsem/lexsem/internal/pooling"
@@ -14,11 +15,7 @@ import (
 // A library that is not at hand is missed only where it is needed.
 func TestRuntime(t *testing.T) {
 	dir := t.TempDir()
-	for name, text := range map[string]string{fileONNX: "a graph", fileTokenizer: "{}"} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
+	trial.Files(t, dir, map[string]string{fileONNX: "a graph", fileTokenizer: "{}"})
 	spec := modelspec.Spec{Model: "tiny", Precision: "fp32", Pooling: pooling.Mean, MaxTokens: 16}
 	if err := spec.Write(dir); err != nil {
 		t.Fatal(err)

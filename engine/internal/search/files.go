@@ -189,19 +189,29 @@ func (r *Run) byFiles(ctx context.Context, cs []fusion.Candidate, found bool) er
 			r.passages[chunk.Ord(c.Ord)] += 1 / float64(rankConstant+i+1)
 		}
 	}
-	r.signals = make(map[uint64][fileSignals]float64, len(r.passages))
+	type measured struct {
+		file    *sourceFile
+		signals [fileSignals]float64
+	}
+	files := make(map[uint64]measured, len(r.passages)) // by ordinal: a file is measured once
+	r.signals = make(map[uint64][fileSignals]float64, len(cs))
 	for i := range cs {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
 		ord := chunk.Ord(cs[i].Ord)
-		x, err := r.file(ctx, ord)
-		if err != nil {
-			return err
+		f, ok := files[ord]
+		if !ok {
+			x, err := r.file(ctx, ord)
+			if err != nil {
+				return err
+			}
+			f = measured{x, x.signals(asked, off)}
+			f.signals[passageShare] = r.passages[ord]
+			files[ord] = f
 		}
-		s := x.signals(asked, off)
-		s[passageShare] = r.passages[ord]
-		if _, ok := slices.BinarySearchFunc(x.definitions, definition{name, uint32(chunk.Number(cs[i].Ord))}, byName); ok {
+		s := f.signals
+		if _, ok := slices.BinarySearchFunc(f.file.definitions, definition{name, uint32(chunk.Number(cs[i].Ord))}, byName); ok {
 			s[definesName] = 1
 		}
 		r.signals[cs[i].Ord] = s
@@ -245,10 +255,12 @@ func (r *Run) askedOfFiles() (asked []askedWord, off map[string]bool) {
 	return asked, off
 }
 
+var roleSignals = map[string]int{code.Documentation: isDocumentation, code.Test: isTest, code.Example: isExample, code.Vendored: isVendored}
+
 // signals measures a file for a query.
 func (x *sourceFile) signals(asked []askedWord, off map[string]bool) (s [fileSignals]float64) {
 	if x.role != code.Source && !off[x.role] {
-		s[map[string]int{code.Documentation: isDocumentation, code.Test: isTest, code.Example: isExample, code.Vendored: isVendored}[x.role]] = 1
+		s[roleSignals[x.role]] = 1
 	}
 	found := 0
 	for _, w := range asked {

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"unicode"
 
+	"github.com/lexsem/lexsem/internal/testkit/trial"
 	"github.com/lexsem/lexsem/bench"
 	"github.com/lexsem/lexsem/encoder"
 )
@@ -132,13 +133,8 @@ func TestMeasureLaws(t *testing.T) {
 func folder(t *testing.T) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "made")
-	files := map[string]*strings.Builder{}
-	add := func(name, format string, args ...any) {
-		if files[name] == nil {
-			files[name] = &strings.Builder{}
-		}
-		fmt.Fprintf(files[name], format+"\n", args...)
-	}
+	files := map[string]string{}
+	add := func(name, format string, args ...any) { files[name] += fmt.Sprintf(format+"\n", args...) }
 	topics := []string{"boats nets tide quay harbour fishing lamp gull", "grain mill flour oven bread wheat barley baker"}
 	rng := rand.New(rand.NewPCG(1, 1))
 	for i := range 24 {
@@ -152,14 +148,7 @@ func folder(t *testing.T) string {
 		add("qrels/test.tsv", "q%d\td%d\t1", i, i)
 		add("pairs.jsonl", `{"_id":"p%d","split":"%s","text1":%q,"text2":%q,"score":%d}`, i, []string{"train", "test"}[i%2], text, strings.Join(strings.Fields(text)[:3+i/2], " "), i)
 	}
-	for name, b := range files {
-		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(b.String()), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
+	trial.Files(t, dir, files)
 	return dir
 }
 

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/lexsem/lexsem/internal/testkit/trial"
 	"github.com/lexsem/lexsem/bench"
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/internal/stat"
@@ -68,13 +69,8 @@ func TestMetricLaws(t *testing.T) {
 func folder(t *testing.T, n int) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "made")
-	files := map[string]*strings.Builder{}
-	add := func(name, format string, args ...any) {
-		if files[name] == nil {
-			files[name] = &strings.Builder{}
-		}
-		fmt.Fprintf(files[name], format+"\n", args...)
-	}
+	files := map[string]string{}
+	add := func(name, format string, args ...any) { files[name] += fmt.Sprintf(format+"\n", args...) }
 	for i := range n {
 		ask := fmt.Sprintf("harbour%d tide%d", i, i*7%n)
 		add("queries.jsonl", `{"_id":"q%d","text":"%s"}`, i, ask)
@@ -92,14 +88,7 @@ func folder(t *testing.T, n int) string {
 			add("variants/passages-with-keywords-replaced.jsonl", `{"_id":"p%d","text":"haven%d ebb%d with boats and old nets by the wall"}`, i, i, i)
 		}
 	}
-	for name, b := range files {
-		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(b.String()), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
+	trial.Files(t, dir, files)
 	return dir
 }
 

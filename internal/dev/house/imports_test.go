@@ -87,7 +87,7 @@ var allowed = map[string][]string{
 	"index":                                  {"internal/vec", "internal/snapshot", "internal/cow", "internal/rcu"},
 	"internal/testkit/indextest":             {"index", "internal/testkit/trial"},
 	"internal/limit":                         {},
-	"internal/late":                          {"internal/vec"},
+	"internal/late":                          {"internal/vec", "encoder", "internal/text"},
 	"internal/inverted":                      {"internal/text", "internal/snapshot", "internal/cow", "internal/radix", "internal/vec"},
 	"encoder/onnx":                           {"encoder", "encoder/internal/frame", "internal/picture", "internal/onnxfile", "internal/regular", "encoder/tokenizer", "internal/modelspec", "internal/pooling"},
 	"internal/provision":                     {"encoder", "internal/safetensors", "internal/atomicfile", "internal/filelock", "internal/transformer", "internal/regular", "internal/provision/internal/clientconf", "internal/provision/internal/web", "internal/secret", "internal/modelspec", "internal/pooling", "internal/text"},
