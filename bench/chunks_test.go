@@ -4,15 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/lexsem/lexsem/internal/testkit/trial"
 	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/internal/testkit/trial"
 )
 
 // longCorpus writes texts of so many words, each with the answer to a question at its end.

@@ -16,11 +16,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/lexsem/lexsem/internal/testkit/trial"
 	"github.com/lexsem/lexsem/bench"
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/internal/bench/ann"
 	"github.com/lexsem/lexsem/internal/bench/load"
+	"github.com/lexsem/lexsem/internal/testkit/trial"
 )
 
 // corpus writes a small judged corpus whose texts hold what markup must not be

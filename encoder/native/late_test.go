@@ -9,11 +9,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/lexsem/lexsem/internal/testkit/trial"
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/encoder/encodertest"
 	"github.com/lexsem/lexsem/internal/modelspec"
 	"github.com/lexsem/lexsem/internal/testkit/encoders"
+	"github.com/lexsem/lexsem/internal/testkit/trial"
 )
 
 // lateFolder is m as PyLate writes it, with the Dense module of sentenceFolder before the comparison and the keys

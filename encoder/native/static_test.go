@@ -8,11 +8,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/lexsem/lexsem/internal/testkit/trial"
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/encoder/encodertest"
 	"github.com/lexsem/lexsem/internal/safetensors/safetensorstest"
 	"github.com/lexsem/lexsem/internal/testkit/encoders"
+	"github.com/lexsem/lexsem/internal/testkit/trial"
 )
 
 // staticRow is the row of a token: whole numbers, which two bytes can hold.

@@ -2,14 +2,12 @@ package provision
 
 import (
 	"errors"
-	"os"
-	"path/filepath"
 	"testing"
 
-	"github.com/lexsem/lexsem/internal/testkit/trial"
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/internal/modelspec"
 	"github.com/lexsem/lexsem/internal/pooling"
+	"github.com/lexsem/lexsem/internal/testkit/trial"
 )
 
 // A library that is not at hand is missed only where it is needed.

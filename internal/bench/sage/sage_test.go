@@ -13,9 +13,9 @@ import (
 	"testing"
 	"unicode"
 
-	"github.com/lexsem/lexsem/internal/testkit/trial"
 	"github.com/lexsem/lexsem/bench"
 	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/internal/testkit/trial"
 )
 
 const sampleText = "The harbour was built in 1892. It is not deep, but boats can't miss its three lights! Who keeps them? Nobody has asked since the keeper left for the isles."

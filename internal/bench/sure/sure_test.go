@@ -12,10 +12,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/lexsem/lexsem/internal/testkit/trial"
 	"github.com/lexsem/lexsem/bench"
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/internal/stat"
+	"github.com/lexsem/lexsem/internal/testkit/trial"
 )
 
 func TestMetricsByHand(t *testing.T) {
