@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 
 	"github.com/lexsem/lexsem/internal/private"
+	"github.com/lexsem/lexsem/internal/regular"
 )
 
 // reserveName is a file that reserves space on the disk while the database is open for writing, if the system
@@ -81,7 +82,7 @@ func (s *Store) growReserve() {
 	}
 	var f *os.File
 	if err == nil {
-		f, err = os.OpenFile(filepath.Join(s.dir, reserveName), os.O_WRONLY|os.O_CREATE, private.File)
+		f, err = regular.OpenOwn(filepath.Join(s.dir, reserveName), os.O_WRONLY|os.O_CREATE, private.File)
 	}
 	if err == nil {
 		err = errors.Join(allocate(f, needs), f.Close())
@@ -113,11 +114,12 @@ func (s *Store) noReserve(err error) {
 // releaseReserve frees the space of the reserve.
 func (s *Store) releaseReserve() error {
 	s.reserved.Store(-1)
-	err := os.Remove(filepath.Join(s.dir, reserveName))
-	if errors.Is(err, fs.ErrNotExist) {
+	path := filepath.Join(s.dir, reserveName)
+	info, err := os.Lstat(path)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && !info.Mode().IsRegular() { // something else of that name stays
 		return nil
 	}
-	return err
+	return errors.Join(err, os.Remove(path))
 }
 
 // need returns ErrNoSpace if fewer than n bytes are free even without the reserve.
