@@ -96,7 +96,7 @@ func resident(t *testing.T, path string) int {
 	return int(in)
 }
 
-// TestForgetVectors: what searches read of a file is given back once there are none, not beside them.
+// TestForgetVectors: what searches read of a file is given back once there are none, beside them only while commits go on.
 func TestForgetVectors(t *testing.T) {
 	const size = 8 << 20
 	f, path, read := rowsFile(t, size)
@@ -117,6 +117,15 @@ func TestForgetVectors(t *testing.T) {
 	if pass(); resident(t, path) < size/2 || !d.maintainer.later {
 		t.Fatal("beside a search")
 	}
+	d.committed.set()
+	if pass(); !codesAlone(t, path, size) || s.cached.Get(1) == nil || !d.maintainer.later {
+		t.Fatalf("%d bytes are resident beside searches while commits go on", resident(t, path))
+	}
+	read()
+	if pass(); resident(t, path) < size/2 {
+		t.Fatal("again at once")
+	}
+	d.committed.at.Store(0)
 	end()
 	for d.searched.since() < rest/2 {
 		if pass(); resident(t, path) < size/2 && d.searched.since() < rest {

@@ -12,22 +12,33 @@ import (
 const tablesBytes = 32 << 20
 
 // forgetVectors frees the memory of vectors that searches read from a file, and of cached codes of token states, a
-// second after the last search.
+// second after the last search. While commits go on, searches never end for so long: then each second it frees the
+// vectors.
 func (d *DB) forgetVectors(_ context.Context, s *State) (bool, error) {
 	if !d.touched.Swap(false) {
 		return false, nil
 	}
+	m := &d.maintainer
 	// A search that began before that has been counted, one that begins now marks it anew.
 	if d.searching.Load() > 0 || d.searched.since() < rest {
 		d.touched.Store(true)
-		d.maintainer.later = true
+		m.later = true
+		if d.committed.since() < rest && time.Since(m.forgotRows) >= rest {
+			m.forgotRows = time.Now()
+			d.forgetRows()
+		}
 		return false, nil
 	}
+	d.forgetRows()
+	s.cached.Clear()
+	return false, nil
+}
+
+// forgetRows frees the memory of vectors that were read from files.
+func (d *DB) forgetRows() {
 	for _, f := range d.rows {
 		index.ForgetRows(f)
 	}
-	s.cached.Clear()
-	return false, nil
 }
 
 // forgetTables frees the memory of tables of the store that were written or read, once a second while commits
