@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"math"
 	"os"
 	"path/filepath"
 
@@ -27,13 +26,8 @@ func freeRoom(o Options) uint64 { return 3 * uint64(o.memtableBytes()) }
 // fixedRoom is more than the size of MANIFEST, HEAD and the headers of tables and logs.
 const fixedRoom = 128 << 10
 
-// held is the size of tables and memtables; it is the maximum if logs were replayed, since their size is then unknown.
-func (s *Store) held() uint64 {
-	if s.replayed {
-		return math.MaxUint64 / 16
-	}
-	return s.tableBytes() + uint64(s.unflushed.Load())
-}
+// held is the size of tables and memtables.
+func (s *Store) held() uint64 { return s.tableBytes() + uint64(s.unflushed.Load()) }
 
 // removal is an upper bound of what removing all documents writes: some records without content for each, with keys as
 // long as ids may be, and no more than is stored.
@@ -51,9 +45,6 @@ func (s *Store) closeRoom(n uint64) uint64 { return min(fixedRoom+2*n, freeRoom(
 
 // reserveRoom is the size of the reserve: enough to remove all documents and then to close.
 func (s *Store) reserveRoom() uint64 {
-	if s.replayed { // memtables may be full
-		return flushRoom(s.o)
-	}
 	return min(flushRoom(s.o), 2*fixedRoom+2*uint64(s.unflushed.Load())+6*s.removal())
 }
 
@@ -152,9 +143,6 @@ func (s *Store) checkSpaceToFlush() error {
 // checkSpaceToClose requires space for the flush of the memtables.
 func (s *Store) checkSpaceToClose() error {
 	n := uint64(s.unflushed.Load())
-	if s.replayed {
-		n = s.held()
-	}
 	if n == 0 {
 		return nil
 	}
