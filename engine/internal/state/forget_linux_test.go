@@ -98,7 +98,7 @@ func resident(t *testing.T, path string) int {
 
 // TestForgetVectors: what searches read of a file is given back once there are none, beside them only while commits go on.
 func TestForgetVectors(t *testing.T) {
-	const size = 8 << 20
+	const size = 40 << 20
 	f, path, read := rowsFile(t, size)
 	d := &DB{rows: []*snapshot.File{f}}
 	s := &State{cached: recent.New[[]byte](100)}
@@ -122,9 +122,15 @@ func TestForgetVectors(t *testing.T) {
 		t.Fatalf("%d bytes are resident beside searches while commits go on", resident(t, path))
 	}
 	read()
+	d.maintainer.files = smaps.Files() - tablesBytes
 	if pass(); resident(t, path) < size/2 {
-		t.Fatal("again at once")
+		t.Fatal("again, though little was read since")
 	}
+	d.maintainer.files = 0
+	if pass(); !codesAlone(t, path, size) {
+		t.Fatalf("%d bytes are resident after much was read", resident(t, path))
+	}
+	read()
 	d.committed.at.Store(0)
 	end()
 	for d.searched.since() < rest/2 {
