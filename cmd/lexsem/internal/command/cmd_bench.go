@@ -13,6 +13,7 @@ import (
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/encoder/process"
 	"github.com/lexsem/lexsem/engine/remote"
+	"github.com/lexsem/lexsem/internal/bench/repeat"
 )
 
 var cmdBench = command{
@@ -164,9 +165,9 @@ func (o *benchOptions) run(ctx context.Context, a *app, args []string) error {
 
 // runSeeds measures with several seeds.
 func (o *benchOptions) runSeeds(ctx context.Context, a *app, opt bench.Options) error {
-	var s *bench.Seeds
+	var s *repeat.Seeds
 	err := o.measure(ctx, a, &opt, func(enc encoder.Encoder) (err error) {
-		s, err = bench.RunSeeds(ctx, enc, opt, *o.seeds)
+		s, err = repeat.RunSeeds(ctx, enc, opt, *o.seeds)
 		return err
 	})
 	if err != nil {
