@@ -30,7 +30,7 @@ var allowed = map[string][]string{
 	"engine/internal/search":                 {"engine/internal/recent", "engine/filter", "engine/fusion", "internal/chunk", "engine/internal/columns", "internal/fault", "internal/metadata", "internal/metric", "engine/internal/state", "encoder", "modulate", "internal/local", "index", "internal/inverted", "internal/late", "store", "internal/text", "internal/vec", "engine/explain", "engine/internal/syntax", "internal/code", "internal/cow", "internal/place", "engine/internal/spelling", "internal/value", "internal/relevance", "internal/limit"},
 	"engine/internal/state":                  {"engine/internal/recent", "internal/chunk", "engine/internal/columns", "internal/fault", "internal/metric", "engine/internal/tokens", "internal/yield", "modulate", "internal/local", "internal/ridge", "index", "internal/inverted", "store", "internal/cow", "internal/rcu", "internal/snapshot", "internal/text", "internal/private", "engine/filter"},
 	"cmd/lexsem":                             {"cmd/lexsem/internal/command"},
-	"cmd/lexsem/internal/command":            {"internal/location", "internal/answer", "internal/digits", "serve/collections", "serve/httpapi", "serve/httpapi/page", "serve/mcp", "bench", "internal/bench/limit", "bench/report", "internal/bench/sage", "internal/bench/sure", "engine", "serve/share", "ingest/files", "ingest/files/parquet", "ingest/files/pdf", "ingest/folder", "engine/remote/elastic", "engine/remote/pgvector", "engine/remote/weaviate", "internal/regular", "engine/filter", "engine/fusion", "modulate", "index", "encoder", "encoder/onnx", "internal/picture", "encoder/process", "internal/visual", "internal/provision", "internal/text", "internal/atomicfile", "store", "encoder/native", "encoder/models", "engine/rerank", "internal/secret", "internal/private", "engine/explain", "engine/remote", "internal/bench/ann", "internal/bench/load", "internal/bench/image", "engine/archive", "engine/repair", "internal/rest", "internal/bench/tune", "internal/problems", "internal/cachefile", "internal/modelname", "internal/modelspec", "internal/bench/compare", "internal/bench/repeat"},
+	"cmd/lexsem/internal/command":            {"internal/location", "internal/answer", "internal/digits", "serve/collections", "serve/httpapi", "serve/httpapi/page", "serve/mcp", "bench", "internal/bench/limit", "bench/report", "internal/bench/sage", "internal/bench/sure", "engine", "serve/share", "ingest/files", "ingest/files/parquet", "ingest/files/pdf", "ingest/folder", "engine/remote/elastic", "engine/remote/pgvector", "engine/remote/weaviate", "internal/regular", "engine/filter", "engine/fusion", "modulate", "index", "encoder", "encoder/onnx", "internal/picture", "encoder/process", "internal/visual", "internal/provision", "internal/text", "internal/atomicfile", "store", "encoder/native", "encoder/models", "engine/rerank", "internal/secret", "internal/private", "engine/explain", "engine/remote", "internal/bench/ann", "internal/bench/load", "internal/bench/image", "engine/archive", "engine/repair", "internal/rest", "internal/bench/tune", "internal/problems", "internal/cachefile", "internal/modelname", "internal/modelspec", "internal/bench/compare", "internal/bench/repeat", "internal/bench/constants"},
 	"internal/answer":                        {"engine", "internal/location", "internal/problems", "internal/relevance"},
 	"serve/httpapi":                          {"internal/answer", "engine", "engine/filter", "internal/metadata", "internal/metric", "encoder", "internal/picture", "internal/regular"},
 	"serve/httpapi/page":                     {},
@@ -44,7 +44,7 @@ var allowed = map[string][]string{
 	"internal/bench/sage":                    {"bench", "encoder", "modulate", "internal/ridge", "internal/vec", "internal/stat", "internal/bench/memo", "internal/bench/parallel"},
 	"internal/bench/limit":                   {"bench", "internal/bench/random", "internal/atomicfile", "internal/private"},
 	"internal/bench/sure":                    {"bench", "encoder", "internal/stat", "internal/bench/memo"},
-	"bench":                                  {"engine", "internal/chunk", "engine/fusion", "internal/train", "modulate", "index", "internal/inverted", "internal/late", "encoder", "internal/text", "internal/local", "internal/ridge", "internal/atomicfile", "internal/private", "engine/remote", "internal/bench/process", "internal/bench/vectors", "internal/stat", "internal/bench/memo", "internal/bench/parallel", "internal/bench/random", "ingest/files", "internal/bench/table"},
+	"bench":                                  {"engine", "internal/chunk", "engine/fusion", "internal/train", "modulate", "index", "internal/inverted", "internal/late", "encoder", "internal/text", "internal/local", "internal/ridge", "internal/atomicfile", "internal/private", "engine/remote", "internal/bench/process", "internal/bench/vectors", "internal/stat", "internal/bench/memo", "internal/bench/parallel", "internal/bench/random", "ingest/files", "internal/bench/table", "internal/bench/constants"},
 	"internal/matfile":                       {},
 	"internal/fanout":                        {},
 	"tools/cluster":                          {"internal/testkit/servers"},
@@ -104,6 +104,7 @@ var allowed = map[string][]string{
 	"internal/bench/repeat":                  {"bench", "internal/bench/table", "encoder", "internal/stat"},
 	"internal/distil":                        {"encoder", "encoder/native", "internal/modelspec", "internal/pooling", "internal/regular", "internal/vec"},
 	"engine/internal/exportline":             {"encoder", "engine/internal/intake", "internal/fault", "internal/limit", "internal/metadata", "internal/metric", "internal/vec", "store"},
+	"internal/bench/constants":               {"engine/fusion"},
 	"internal/cow":                           {},
 	"internal/rcu":                           {},
 	"internal/radix":                         {},
@@ -164,7 +165,7 @@ var allowed = map[string][]string{
 	"engine/repair":                          {"encoder", "engine", "engine/internal/intake", "engine/internal/state", "engine/internal/terms", "internal/metric", "internal/private", "internal/text", "store"},
 	"internal/rest":                          {"internal/secret"},
 	"internal/bench/corpustest":              {"internal/bench/random"},
-	"internal/bench/tune":                    {"bench", "internal/bench/kinds", "internal/bench/memo", "encoder", "internal/stat"},
+	"internal/bench/tune":                    {"bench", "internal/bench/kinds", "internal/bench/memo", "encoder", "internal/stat", "internal/bench/constants"},
 }
 
 // largeLibrary finds the libraries that a program takes only with the kind of files that needs them.

@@ -198,7 +198,7 @@ func (o *benchOptions) options() (bench.Options, error) {
 	if *o.data == "" {
 		return bench.Options{}, hinted(usagef("no corpus given"), "name its folder with --data DIR")
 	}
-	if err := bench.CheckData(*o.data); err != nil {
+	if err := (bench.ReadOptions{}).Check(*o.data); err != nil {
 		return bench.Options{}, err
 	}
 	if *o.limit < 0 || *o.passages < 0 || *o.perPassage < 1 || *o.maxFit < 0 || *o.fitTo < 0 || *o.ef < 0 {

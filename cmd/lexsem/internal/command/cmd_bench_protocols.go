@@ -60,7 +60,7 @@ func (p *protocolFlags) folders(args []string) ([]string, error) {
 	case p.limit != nil && *p.limit < 0:
 		return nil, usagef("--queries-limit: use a number from 0")
 	default:
-		return dirs, bench.CheckData(strings.Join(dirs, ","))
+		return dirs, (bench.ReadOptions{}).Check(strings.Join(dirs, ","))
 	}
 }
 
