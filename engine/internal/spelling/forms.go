@@ -49,14 +49,14 @@ func (w *work) nearEnding(typed []rune) bool {
 
 // madeOf reports whether a word is a known one with an ending, or two known ones without a blank, so that it is no
 // typo.
-func (w *work) madeOf(typed string) bool {
+func (w *work) madeOf(typed, stem string) bool {
 	n := utf8.RuneCountInString(typed)
 	at := 0
 	for i := range typed {
 		if at++; at <= leastPart {
 			continue
 		}
-		if !w.has(typed[:i]) {
+		if !w.has(typed[:i]) || w.stem(typed[:i]) == stem {
 			continue
 		}
 		if w.isEnding(typed[i:]) || n-at+1 >= leastPart && w.has(typed[i:]) {
