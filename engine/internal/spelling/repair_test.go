@@ -220,6 +220,7 @@ func TestStands(t *testing.T) {
 		"linkin collectors":              "linkin collectors",    // no document has the repaired words
 		"kernals collector":              "kernals collector",    // two documents have it, not a hundred times as many the word
 		"gits of parts":                  "gits of parts",        // short
+		"pattren":                        "pattren",              // five documents have it
 		"serving of parts":               "serving of parts",     // the model knows it
 		"\"garbge\" collector":           "\"garbge\" collector", // quoted
 		"garbge wieght linkin gits xxxx yyyy zzzz qqqq wwww":       "garbge wieght linkin gits xxxx yyyy zzzz qqqq wwww",
