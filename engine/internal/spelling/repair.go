@@ -232,14 +232,15 @@ type candidate struct {
 // also have another word of the query.
 func (w *work) repair(ctx context.Context, typed string, u suspect) (c candidate, ok bool, err error) {
 	stem, stands := u.Text, u.df > 0
-	if w.madeOf(typed, stem) {
+	made := w.madeOf(typed, stem)
+	if made && (stands || w.known.Word == nil) {
 		return c, false, nil
 	}
 	letters, most := []rune(typed), 1
 	if len(letters) >= longTyped && !stands {
 		most = 2
 	}
-	if c, ok := w.function(letters, true); ok && !stands {
+	if c, ok := w.function(letters, true); ok && !stands && !made {
 		return c, true, nil
 	}
 	var all []candidate
@@ -249,6 +250,9 @@ func (w *work) repair(ctx context.Context, typed string, u suspect) (c candidate
 			return
 		}
 		if f, ok := w.written(letters, stem, w.x.Term(n), most); ok {
+			if made && !(f.known && f.edits == 1) {
+				return
+			}
 			first, _ := utf8.DecodeRuneInString(f.word)
 			all = append(all, candidate{term: n, form: f, first: first == letters[0], df: df})
 		}
@@ -266,7 +270,7 @@ func (w *work) repair(ctx context.Context, typed string, u suspect) (c candidate
 	}
 	all = slices.DeleteFunc(all, func(c candidate) bool { return (c.edits > 1 || stands) && c.alone })
 	slices.SortStableFunc(all, better)
-	if !stands && (len(all) == 0 || all[0].edits > 1 || all[0].df < w.x.Len()/rare) {
+	if !stands && !made && (len(all) == 0 || all[0].edits > 1 || all[0].df < w.x.Len()/rare) {
 		if c, ok := w.function(letters, false); ok {
 			return c, true, nil
 		}

@@ -197,6 +197,28 @@ func TestFrequentFirst(t *testing.T) {
 	}
 }
 
+// TestChangedStems: a stem that changes before an ending is found by its other forms too.
+func TestChangedStems(t *testing.T) {
+	c := newCorpus(t, "en", "hiking in the hills", "they are running and swimming", "a library", "a certificate", "closed doors", "insurance against acne; they insure")
+	for typed, want := range map[string]string{
+		"hiknig": "hiking", "runinng": "running", "swmming": "swimming", "libray": "library", "crtificate": "certificate",
+		"clsoed": "closed", "insuracne": "insuracne",
+	} {
+		if got := c.repair(typed); got != want {
+			t.Errorf("%q: %q, want %q", typed, got, want)
+		}
+	}
+	c.model = map[string]bool{"insurance": true}
+	for typed, want := range map[string]string{"insuracne": "insurance", "runacne": "runacne", "hillsrun": "hillsrun", "acnes": "acnes", "hillss": "hillss"} {
+		if got := c.repair(typed); got != want {
+			t.Errorf("%q: %q, want %q where the model knows words", typed, got, want)
+		}
+	}
+	if got := newCorpus(t, "none", "library").repair("libray"); got != "library" {
+		t.Errorf("%q", got)
+	}
+}
+
 // TestStands: a typo that documents have is repaired if 50 times as many have the word, one of them beside another word of
 // the query. Names, short words and words that the model knows are no typos.
 func TestStands(t *testing.T) {
