@@ -87,6 +87,22 @@ func lockBadger(dir string, readOnly bool) (*os.File, error) {
 	return f, nil
 }
 
+// Replaced is ErrReplaced if the folder of the records is not the one that this store opened, else nil. Where the operating
+// system keeps a folder with open files from being removed, it is nil.
+func (s *Store) Replaced() error {
+	if s.recordsLock == nil || s.o.ReadOnly {
+		return nil
+	}
+	opened, err := s.recordsLock.Stat()
+	if err != nil {
+		return err
+	}
+	if now, err := os.Stat(s.records()); errors.Is(err, fs.ErrNotExist) || err == nil && !os.SameFile(opened, now) {
+		return ErrReplaced
+	}
+	return nil
+}
+
 // unlockDir releases the lock. A writer empties the file first, so that a
 // later refusal by readers does not name it.
 func unlockDir(f *os.File, readOnly bool) error {

@@ -422,6 +422,12 @@ func (s *Store) Close() error {
 		s.batch.w.txn.Discard()
 	}
 	st := s.last.st
+	if err := s.Replaced(); err != nil && s.failed.Load() == nil {
+		s.db = nil // Badger would write into the folder: it stays open, and ends with the process
+		s.closeErr = errors.Join(err, s.release())
+		close(s.done)
+		return s.closeErr
+	}
 	err := s.closeBadger()
 	if s.head != nil && err == nil {
 		clean := s.failed.Load() == nil
