@@ -161,6 +161,23 @@ y</t></is></c><c s="1"><v>45352</v></c><c s="2"><v>45352.5</v></c><c s="0"><v>45
 	}
 }
 
+// TestOfficeParts: the main part may have any name, which the relations of the file tell: Word Online writes word/document2.xml.
+func TestOfficeParts(t *testing.T) {
+	for kind, parts := range map[string][]string{
+		"docx": {"word/document2.xml", "<document><body><p><r><t>words</t></r></p></body></document>"},
+		"pptx": {"deck/p7.xml", `<p><sldId id="256" r:id="r1"/></p>`, "deck/_rels/p7.xml.rels", rels("r1", "slide", "/slides/one.xml"), "slides/one.xml", "<sld><sp><p><r><t>words</t></r></p></sp></sld>"},
+		"xlsx": {"xl/book.xml", `<workbook><sheets><sheet name="S" r:id="r1"/></sheets></workbook>`, "xl/_rels/book.xml.rels", rels("r1", "worksheet", "s.xml"), "xl/s.xml", `<worksheet><row><c t="str"><v>words</v></c></row></worksheet>`},
+	} {
+		for _, slash := range []string{"", "/"} {
+			about := []string{"_rels/.rels", rels("r1", "officeDocument", slash+parts[0], "r2", "core-properties", slash+"props/about.xml"), "props/about.xml", "<p><title>Named</title></p>"}
+			recs, warned := warnings(t, "a."+kind, archiveOf(t, append(about, parts...)...), Options{ID: "x"})
+			if len(recs) != 1 || !strings.HasSuffix(bare(recs[0].Text), "words") || recs[0].Title != "Named" || len(warned) > 0 {
+				t.Errorf("%s: %+v, warned %q", kind, recs, warned)
+			}
+		}
+	}
+}
+
 // TestOfficeDamage: what is wrong besides the text is a warning, and so is a text that ends too early; without any text the
 // file fails.
 func TestOfficeDamage(t *testing.T) {

@@ -309,6 +309,9 @@ type relations struct{ byID, byType map[string]string }
 func (a *archive) relations(of string) (relations, error) {
 	out := relations{map[string]string{}, map[string]string{}}
 	name := path.Join(path.Dir(of), "_rels", path.Base(of)+".rels")
+	if of == "" { // of the file as a whole
+		name = "_rels/.rels"
+	}
 	if !a.has(name) {
 		return out, nil
 	}
