@@ -278,6 +278,9 @@ func (s *File) read() error {
 	case kinds[i].Seek && s.at == nil:
 		return Errorf(ErrKind, "%s is not read from a stream; write it to a file", name)
 	}
+	if s.at != nil && s.size == 0 { // as file managers make new ones
+		return ErrNoText
+	}
 	if !zipped(s.name) {
 		return kinds[i].Read(s)
 	}
