@@ -41,6 +41,7 @@ func ParseDocument(line []byte) (engine.Document, error) {
 func (s *File) object(raw []byte) (engine.Document, error) { return s.parse(raw, s.o.ID == "") }
 
 func (s *File) parse(raw []byte, needID bool) (engine.Document, error) {
+	raw = finite(raw)
 	fields, err := parseObject(raw)
 	if err == nil && repeats(raw, fields) {
 		var all any
@@ -137,7 +138,7 @@ func asText(v any) any {
 // ParseObject reads a JSON object with numbers as json.Number. It returns ErrMalformed, with a remedy
 // for lines of JSONL.
 func ParseObject(line []byte) (map[string]any, error) {
-	fields, err := parseObject(line)
+	fields, err := parseObject(finite(line))
 	if err != nil {
 		return nil, err
 	}
@@ -145,6 +146,16 @@ func ParseObject(line []byte) (map[string]any, error) {
 		return fields, Errorf(ErrMalformed, "number %s is out of range; write it as a string", clip(n.String(), 40))
 	}
 	return fields, nil
+}
+
+// finite is a line of JSON with null for NaN and Infinity.
+func finite(line []byte) []byte {
+	if !bytes.Contains(line, []byte("NaN")) && !bytes.Contains(line, []byte("Infinity")) {
+		return line
+	}
+	var out bytes.Buffer
+	out.ReadFrom(&plainJSON{r: bytes.NewReader(line)}) // which has no errors
+	return out.Bytes()
 }
 
 // parseObject is ParseObject that passes any number.
