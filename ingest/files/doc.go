@@ -13,8 +13,8 @@
 //	                              dumps of Qdrant, Chroma and LangChain
 //	json      .json               one an object: a single object, an array, the array "documents"
 //	                              of an object, or objects one after the other; fields as in jsonl
-//	csv, tsv  .csv .tsv           one a row below the header; other columns are metadata, of one type
-//	                              each unless the table is a stream
+//	csv, tsv  .csv .tsv           one a row below the header; cells are apart by , ; | or tabs; other
+//	                              columns are metadata, of one type each unless the table is a stream
 //	docx odt rtf                  one; title, author, created; breaks at headings, tables as rows, notes
 //	pptx odp                      one, with the notes of speakers; breaks at slides
 //	xlsx ods                      one; a row a line, with tabs between cells; breaks at sheets
