@@ -178,6 +178,19 @@ func TestOfficeParts(t *testing.T) {
 	}
 }
 
+// TestBookWithoutSpine: the chapters of a book that does not name them in order are read, with a warning.
+func TestBookWithoutSpine(t *testing.T) {
+	for _, spine := range []string{"", `<itemref idref="none"/>`, `<itemref idref="cover"/>`} {
+		book := archiveOf(t, "META-INF/container.xml", `<container><rootfile full-path="b.opf"/></container>`,
+			"b.opf", `<package><item id="cover" href="c.svg" media-type="image/svg+xml"/><item id="2" href="z.xhtml" media-type="application/xhtml+xml"/><item id="1" href="a.xhtml" media-type="application/xhtml+xml"/>`+spine+`</package>`,
+			"c.svg", "<svg/>", "a.xhtml", "<p>second</p>", "z.xhtml", "<p>first</p>")
+		recs, warned := warnings(t, "a.epub", book, Options{ID: "x"})
+		if len(recs) != 1 || bare(recs[0].Text) != "first\n\nsecond" || len(warned) != 1 {
+			t.Errorf("%q: %+v, warned %q", spine, recs, warned)
+		}
+	}
+}
+
 // TestOfficeDamage: what is wrong besides the text is a warning, and so is a text that ends too early; without any text the
 // file fails.
 func TestOfficeDamage(t *testing.T) {
