@@ -55,8 +55,8 @@ type Warning struct {
 }
 
 // Columns names the columns of a table, or the fields of JSON objects, that are not metadata. An empty
-// name selects the usual names in any case: _id or id; title or name; text, body, content, document or
-// page_content; vector or embedding. In JSON objects only title is a title, because name is often the
+// name selects the usual names in any case: _id or id; title or name; text, body, content, contents,
+// document, passage or page_content; vector or embedding. In JSON objects only title is a title, because name is often the
 // name of a person. In a table, a column named here must exist.
 type Columns struct {
 	ID, Title, Text, Vector string

@@ -20,7 +20,7 @@ import (
 var (
 	idNames     = []string{"_id", "id"}
 	titleNames  = []string{"title", "name"}
-	textNames   = []string{"text", "body", "content", "document", "page_content"}
+	textNames   = []string{"text", "body", "content", "contents", "document", "passage", "page_content"}
 	vectorNames = []string{"vector", "embedding"}
 )
 
@@ -29,7 +29,7 @@ func document(text string) engine.Document { return engine.Document{Text: text} 
 // ParseDocument reads one line of JSONL: an object with "_id" or "id", "title" and "text". All other
 // fields become metadata. The members of an object named "metadata" or "payload" count as fields of the
 // document, so that exports of this and other programs can be read; the member "lexsem" of an export is
-// ignored. If there is no "text", the text is "body", "content", "document" or "page_content". "vector"
+// ignored. If there is no "text", the text is "body", "content", "contents", "document", "passage" or "page_content". "vector"
 // or "embedding" is the vector if it is an array of numbers. The text may be missing. Errors:
 // ErrMalformed.
 func ParseDocument(line []byte) (engine.Document, error) {
