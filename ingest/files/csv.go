@@ -72,7 +72,7 @@ func (s *File) table(comma rune) error {
 		default:
 			rec := Record{From: r.from, To: r.to}
 			if r.mended {
-				s.Warn(r.from, "a quote in the row is doubled or closed nowhere; it is read as a part of the text")
+				s.Warn(r.from, "a quote in the row is neither doubled nor closed; it is read as a part of the text")
 			}
 			if len(row) < columns {
 				if short++; short == 1 {

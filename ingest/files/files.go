@@ -86,8 +86,8 @@ type Kind struct {
 const KindImage = "image"
 
 var kinds = []Kind{
-	{"markdown", []string{"md", "markdown", "mdown", "mkd", "mdx"}, false, readMarkdown},
-	{"text", []string{"txt", "text", "rst", "adoc", "asciidoc", "org", "tex", "log"}, false, readText},
+	{"markdown", []string{"md", "markdown", "mdown", "mkd", "mdx", "qmd", "rmd"}, false, readMarkdown},
+	{"text", []string{"txt", "text", "rst", "adoc", "asciidoc", "org", "tex", "log", "srt", "vtt"}, false, readText},
 	{"jsonl", []string{"jsonl", "ndjson"}, false, readJSONL},
 	{"code", codeExtensions(), false, readCode},
 	{"html", []string{"html", "htm", "xhtml"}, false, readHTML},
