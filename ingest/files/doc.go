@@ -15,7 +15,8 @@
 //	                              of an object, or objects one after the other; fields as in jsonl
 //	csv, tsv  .csv .tsv           one a row below the header; cells are apart by , ; | or tabs; other
 //	                              columns are metadata, of one type each unless the table is a stream
-//	docx odt rtf                  one; title, author, created; breaks at headings, tables as rows, notes
+//	docx odt rtf                  one; title, author, created; breaks at headings, tables as rows, notes;
+//	                              of docx and odt headers and footers, once, at the end
 //	pptx odp                      one, with the notes of speakers; breaks at slides
 //	xlsx ods                      one; a row a line, with tabs between cells; breaks at sheets
 //	epub                          one; title, author, language; breaks at chapters and headings

@@ -178,6 +178,19 @@ func TestOfficeParts(t *testing.T) {
 	}
 }
 
+// TestMargins: headers and footers, which hold letterheads and numbers of documents, stand once behind the text.
+func TestMargins(t *testing.T) {
+	p := func(s string) string { return "<p><r><t>" + s + "</t></r></p>" }
+	docx := simple(t, "docx", p("body"), "word/_rels/document.xml.rels", rels("1", "header", "h1.xml", "2", "footer", "f.xml", "3", "header", "h2.xml", "4", "header", "gone.xml", "5", "footnotes", "n.xml"),
+		"word/h1.xml", "<hdr><tbl><tr><tc>"+p("ACME")+"</tc><tc>"+p("No. 7")+"</tc></tr></tbl></hdr>", "word/h2.xml", "<hdr><tbl><tr><tc>"+p("ACME")+"</tc><tc>"+p("No. 7")+"</tc></tr></tbl></hdr>", "word/f.xml", "<ftr>"+p("secret")+p("")+"</ftr>", "word/n.xml", "<n>"+p("note")+"</n>")
+	odt := simple(t, "odt", "<p>body</p><p>note</p>", "styles.xml", "<styles><header-style><p>no</p></header-style><master-page><header><table><table-row><table-cell><p>ACME</p></table-cell><table-cell><p>No. 7</p></table-cell></table-row></table></header><header-first><table><table-row><table-cell><p>ACME</p></table-cell><table-cell><p>No. 7</p></table-cell></table-row></table></header-first><footer><p>secret<page-number>1</page-number></p></footer></master-page></styles>")
+	for name, in := range map[string]string{"a.docx": docx, "a.odt": odt} {
+		if got, warned := textOf(t, name, in); bare(got) != "body\n\nnote\n\nACME\tNo. 7\n\nsecret" || len(warned) > 0 {
+			t.Errorf("%s: %q, warned %q", name, got, warned)
+		}
+	}
+}
+
 // TestBookWithoutSpine: the chapters of a book that does not name them in order are read, with a warning.
 func TestBookWithoutSpine(t *testing.T) {
 	for _, spine := range []string{"", `<itemref idref="none"/>`, `<itemref idref="cover"/>`} {
