@@ -23,7 +23,9 @@ const (
 )
 
 // ImpactOptions are those of an index of impacts of a model with this digest.
-func ImpactOptions(digest string) Options { return Options{K1: impactK1, Analysis: digest} }
+func ImpactOptions(digest string) Options {
+	return Options{K1: impactK1, Analysis: digest, form: repeated}
+}
 
 // AppendImpacts appends the stored form of weights, which ascend by term: for each that has a step, the distance of its
 // term from the one before as uvarint, and its steps as a byte.
