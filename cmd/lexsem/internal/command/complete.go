@@ -10,13 +10,14 @@ import (
 
 	"github.com/lexsem/lexsem/bench"
 	"github.com/lexsem/lexsem/encoder/models"
-	"github.com/lexsem/lexsem/encoder/native"
 	"github.com/lexsem/lexsem/engine"
 	"github.com/lexsem/lexsem/engine/fusion"
 	"github.com/lexsem/lexsem/index"
 	"github.com/lexsem/lexsem/internal/bench/ann"
 	"github.com/lexsem/lexsem/internal/bench/load"
+	"github.com/lexsem/lexsem/internal/bench/repeat"
 	"github.com/lexsem/lexsem/internal/bench/sage"
+	"github.com/lexsem/lexsem/internal/modelspec"
 	"github.com/lexsem/lexsem/internal/provision"
 	"github.com/lexsem/lexsem/internal/text"
 	"github.com/lexsem/lexsem/modulate"
@@ -236,7 +237,7 @@ var knownValues = map[string]func() []string{
 	"doctor metric": index.Metrics,
 	"token-states":  among(engine.TokenStatesAuto, engine.TokenStatesOn, engine.TokenStatesOff),
 	"role":          among("passage", "query"),
-	"over":          among(bench.OverQueries, bench.OverSteps, bench.OverPassages),
+	"over":          among(repeat.OverQueries, repeat.OverSteps, repeat.OverPassages),
 	"systems":       systemNames,
 	"tasks":         func() []string { return kinds(bench.TaskKinds(), func(k bench.TaskKind) string { return k.Name }) },
 	"metrics":       func() []string { return kinds(bench.MetricKinds(), func(k bench.MetricKind) string { return k.Name }) },
@@ -265,7 +266,7 @@ func modelNames() []string {
 	for _, m := range provision.Models() {
 		names = append(names, m.Spec.Model)
 		if m.Spec.Precision == "fp32" {
-			names = append(names, m.Spec.Model+native.Int8Suffix)
+			names = append(names, m.Spec.Model+modelspec.Int8Suffix)
 		}
 	}
 	return append(names, "static", "static:", "hash", "openai:", "ollama:")
