@@ -88,7 +88,7 @@ func (m *Model) open(ctx context.Context) (encoder.Encoder, string, error) {
 	}
 	library := m.Library
 	if library == "" || !graph || m.o.InGo() {
-		e, err := native.Open(ctx, m.ModelDir, native.Options{Precision: m.precision})
+		e, err := native.Open(ctx, m.ModelDir, native.Options{Precision: m.precision, Brief: m.o.Brief, Probes: m.o.probes(m.ModelDir, m.precision)})
 		if err == nil {
 			return e, BackendNative, nil
 		}

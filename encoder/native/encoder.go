@@ -71,7 +71,7 @@ func Open(ctx context.Context, dir string, o Options) (*Encoder, error) {
 	if spec.Static != "" {
 		m, err = loadStatic(filepath.Join(dir, filepath.FromSlash(spec.Static)), tokenizer)
 	} else {
-		m, err = load(ctx, dir, o.Precision)
+		m, err = load(ctx, dir, o)
 	}
 	if err != nil {
 		return nil, err
@@ -85,13 +85,16 @@ func Open(ctx context.Context, dir string, o Options) (*Encoder, error) {
 		return nil, errors.Join(fmt.Errorf("%w: %s: %d tokens a text and a vocabulary of %d, the model has %d positions and %d words",
 			ErrModel, dir, spec.MaxTokens, tokenizer.VocabSize(), m.positions, m.vocab), run.Close())
 	}
+	known := probes{path: o.Probes}
+	known.open(ctx, dir, spec, m.d)
 	e, err := frame.New(ctx, frame.Config{
 		Dir: dir, Spec: spec, Tokenizer: tokenizer, Model: run, Dim: m.d,
-		Logits: m.head != nil && m.vocab == tokenizer.VocabSize(), Packing: o.packing(), Workers: o.Workers, ErrModel: ErrModel,
+		Logits: m.head != nil && m.vocab == tokenizer.VocabSize(), Packing: o.packing(), Workers: o.Workers, ErrModel: ErrModel, Probe: known.vectors,
 	})
 	if err != nil {
 		return nil, errors.Join(err, run.Close())
 	}
+	known.save(e.Fingerprint().Probe)
 	return &Encoder{e, spec.Static != ""}, nil
 }
 

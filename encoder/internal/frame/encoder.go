@@ -33,7 +33,8 @@ type Config struct {
 	Logits    bool // whether the model has a masked-language-model head over the tokenizer's vocabulary
 	Packing   Packing
 	Workers   int
-	ErrModel  error // wrapped where states cannot be pooled
+	ErrModel  error         // wrapped where states cannot be pooled
+	Probe     *[4][]float32 // the vectors of encoder.ProbeTexts, nil if they must be computed
 }
 
 // Encoder is an encoder.Encoder that runs a model.
@@ -70,15 +71,19 @@ func New(ctx context.Context, c Config) (*Encoder, error) {
 
 // identify fills in the fingerprint.
 func (e *Encoder) identify(ctx context.Context) error {
-	out, err := e.Encode(ctx, encoder.Passage, encoder.Texts(encoder.ProbeTexts[:]...), encoder.NeedDense)
-	if err != nil {
-		return err
-	}
 	spec := e.c.Spec
 	e.print = encoder.Fingerprint{
 		Model: spec.Model, Precision: spec.Precision, Tokenizer: e.c.Tokenizer.Digest(), Pooling: e.pooler.Name(),
 		QueryPrefix: spec.Before(encoder.Query), PassagePrefix: spec.Before(encoder.Passage),
 		MaxTokens: spec.MaxTokens, Dim: e.Dim(), VocabSize: e.VocabSize(),
+	}
+	if p := e.c.Probe; p != nil {
+		e.print.Probe = *p
+		return nil
+	}
+	out, err := e.Encode(ctx, encoder.Passage, encoder.Texts(encoder.ProbeTexts[:]...), encoder.NeedDense)
+	if err != nil {
+		return err
 	}
 	for i := range out {
 		e.print.Probe[i] = out[i].Dense

@@ -122,7 +122,7 @@ var allowed = map[string][]string{
 	"internal/testkit/reranktest":            {"engine"},
 	"internal/secret":                        {},
 	"internal/private":                       {},
-	"encoder/native":                         {"encoder", "encoder/internal/frame", "internal/vec", "internal/transformer", "internal/onnxfile", "internal/regular", "internal/safetensors", "encoder/tokenizer", "internal/modelspec", "internal/pooling"},
+	"encoder/native":                         {"internal/atomicfile", "internal/private", "encoder", "encoder/internal/frame", "internal/vec", "internal/transformer", "internal/onnxfile", "internal/regular", "internal/safetensors", "encoder/tokenizer", "internal/modelspec", "internal/pooling"},
 	"internal/onnxfile":                      {"internal/regular"},
 	"internal/transformer":                   {"internal/regular"},
 	"internal/chunk":                         {"encoder", "internal/yield"},
