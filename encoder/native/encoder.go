@@ -85,16 +85,14 @@ func Open(ctx context.Context, dir string, o Options) (*Encoder, error) {
 		return nil, errors.Join(fmt.Errorf("%w: %s: %d tokens a text and a vocabulary of %d, the model has %d positions and %d words",
 			ErrModel, dir, spec.MaxTokens, tokenizer.VocabSize(), m.positions, m.vocab), run.Close())
 	}
-	known := probes{path: o.Probes}
-	known.open(ctx, dir, spec, m.d)
 	e, err := frame.New(ctx, frame.Config{
 		Dir: dir, Spec: spec, Tokenizer: tokenizer, Model: run, Dim: m.d,
-		Logits: m.head != nil && m.vocab == tokenizer.VocabSize(), Packing: o.packing(), Workers: o.Workers, ErrModel: ErrModel, Probe: known.vectors,
+		Logits: m.head != nil && m.vocab == tokenizer.VocabSize(), Packing: o.packing(), Workers: o.Workers, ErrModel: ErrModel,
+		Probes: frame.OpenProbes(ctx, o.Probes, dir, "", spec),
 	})
 	if err != nil {
 		return nil, errors.Join(err, run.Close())
 	}
-	known.save(e.Fingerprint().Probe)
 	return &Encoder{e, spec.Static != ""}, nil
 }
 

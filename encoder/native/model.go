@@ -93,7 +93,7 @@ func load(ctx context.Context, dir string, o Options) (*model, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.int8, c.brief = o.Precision == Int8, o.Brief && o.Precision != Int8
+	c.int8, c.brief = o.Precision == Int8, o.Late && o.Precision != Int8
 	m, err := c.model(ctx, dir)
 	return m, c.finish(m, dir, err)
 }

@@ -38,8 +38,8 @@ type Options struct {
 	// MaxTokens overrides the number of tokens at which texts are cut; 0 means the model's own. It
 	// changes the vectors of cut texts, and the fingerprint.
 	MaxTokens int
-	// Brief says that few texts are encoded, as by a command: the matrices are read when a text is encoded, see unread.
-	Brief bool
+	// Late says that few texts are encoded, or none, as by a command: the matrices are read when they are needed.
+	Late bool
 	// Probes names a file that keeps the model's probe vectors, so that the next Open need not compute them. They are
 	// computed anew when a file of the model, the program or the kind of processor has changed. "" is for none.
 	Probes string

@@ -3,6 +3,7 @@ package frame
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/lexsem/lexsem/encoder"
@@ -33,8 +34,8 @@ type Config struct {
 	Logits    bool // whether the model has a masked-language-model head over the tokenizer's vocabulary
 	Packing   Packing
 	Workers   int
-	ErrModel  error         // wrapped where states cannot be pooled
-	Probe     *[4][]float32 // the vectors of encoder.ProbeTexts, nil if they must be computed
+	ErrModel  error // wrapped where states cannot be pooled
+	Probes    Probes
 }
 
 // Encoder is an encoder.Encoder that runs a model.
@@ -77,7 +78,7 @@ func (e *Encoder) identify(ctx context.Context) error {
 		QueryPrefix: spec.Before(encoder.Query), PassagePrefix: spec.Before(encoder.Passage),
 		MaxTokens: spec.MaxTokens, Dim: e.Dim(), VocabSize: e.VocabSize(),
 	}
-	if p := e.c.Probe; p != nil {
+	if p := e.c.Probes.vectors; p != nil && !slices.ContainsFunc(p[:], func(v []float32) bool { return len(v) != e.Dim() }) {
 		e.print.Probe = *p
 		return nil
 	}
@@ -88,6 +89,7 @@ func (e *Encoder) identify(ctx context.Context) error {
 	for i := range out {
 		e.print.Probe[i] = out[i].Dense
 	}
+	e.c.Probes.save(e.print.Probe)
 	return nil
 }
 

@@ -1,4 +1,4 @@
-package native
+package frame
 
 import (
 	"cmp"
@@ -15,9 +15,9 @@ import (
 	"github.com/lexsem/lexsem/internal/vec"
 )
 
-// probes are the probe vectors of a model in a file. A file that cannot be used costs the time to encode the probe
+// Probes are the probe vectors of a model in a file. A file that cannot be used costs the time to encode the probe
 // texts, and no more, so it has no errors.
-type probes struct {
+type Probes struct {
 	path    string
 	of      string        // what the vectors depend on
 	vectors *[4][]float32 // nil if they are not known
@@ -32,12 +32,14 @@ type probeFile struct {
 	Probes [4][]float32 `json:"probes"`
 }
 
-// open reads the vectors of the model in dir. Vectors depend on the description, the sizes and times of all files of
-// the model and of this program, and the kernels in use.
-func (p *probes) open(ctx context.Context, dir string, spec modelspec.Spec, dim int) {
-	if p.path == "" {
+// OpenProbes reads the vectors of the model in dir from the file at path; "" is for none. Vectors depend on the
+// description, the sizes and times of all files of the model, of this program and of the library that runs the model, if
+// any, and the kernels in use.
+func OpenProbes(ctx context.Context, path, dir, library string, spec modelspec.Spec) (p Probes) {
+	if path == "" {
 		return
 	}
+	p.path = path
 	of, files := fmt.Sprintf("%s %s %d", vec.Kernels(), spec.Precision, spec.MaxTokens), 0
 	note := func(path string, info fs.FileInfo) {
 		of += fmt.Sprintf("\n%s %d %d", path, info.Size(), info.ModTime().UnixNano())
@@ -46,11 +48,16 @@ func (p *probes) open(ctx context.Context, dir string, spec modelspec.Spec, dim 
 	if err != nil {
 		return
 	}
-	info, err := os.Stat(program)
-	if err != nil {
-		return
+	for _, path := range []string{program, library} {
+		if path == "" {
+			continue
+		}
+		info, err := os.Stat(path)
+		if err != nil {
+			return
+		}
+		note(path, info)
 	}
-	note(program, info)
 	if err := filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
 		if files++; files > mostFiles {
 			return fs.SkipAll
@@ -72,16 +79,15 @@ func (p *probes) open(ctx context.Context, dir string, spec modelspec.Spec, dim 
 	if err != nil || json.Unmarshal(raw, &f) != nil || f.Of != of {
 		return
 	}
-	for _, v := range f.Probes {
-		if len(v) != dim {
-			return
-		}
-	}
 	p.vectors = &f.Probes
+	return
 }
 
+// Known reports whether the vectors were in the file.
+func (p Probes) Known() bool { return p.vectors != nil }
+
 // save writes the vectors unless the file has them.
-func (p *probes) save(vectors [4][]float32) {
+func (p Probes) save(vectors [4][]float32) {
 	if p.of == "" || p.vectors != nil {
 		return
 	}
