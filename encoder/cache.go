@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"sync"
 
+	"github.com/lexsem/lexsem/internal/cachefile"
 	"github.com/lexsem/lexsem/internal/filelock"
 	"github.com/lexsem/lexsem/internal/private"
 )
@@ -113,15 +114,15 @@ func NewCache(inner Encoder, dir string, o CacheOptions) (*Cache, error) {
 	if err := private.MkdirAll(dir); err != nil {
 		return nil, fmt.Errorf("open vector cache: %w; choose a folder that can be written", err)
 	}
-	ours := private.Ours{Files: private.Named(vectorsSuffix, statesSuffix, vectorsSuffix+".lock", vectorsSuffix+".new", statesSuffix+".new"), Shared: true}
+	ours := private.Ours{Files: private.Named(cachefile.Vectors, cachefile.States, cachefile.Vectors+".lock", cachefile.Vectors+".new", cachefile.States+".new"), Shared: true}
 	if err := private.Tighten(dir, ours); err != nil {
 		return nil, fmt.Errorf("open vector cache: %w", err)
 	}
-	lock, err := os.OpenFile(lockOfCache(dir, c.name), os.O_RDWR|os.O_CREATE, private.File)
+	lock, err := os.OpenFile(cachefile.Lock(dir, c.name), os.O_RDWR|os.O_CREATE, private.File)
 	if err != nil {
 		return nil, fmt.Errorf("open vector cache: %w; choose a folder that can be written", err)
 	}
-	c.vectors = &cacheFile{layout: vectorLayout(print.Dim), path: c.pathOf(vectorsSuffix), max: o.MaxBytes}
+	c.vectors = &cacheFile{layout: vectorLayout(print.Dim), path: c.pathOf(cachefile.Vectors), max: o.MaxBytes}
 	switch err = filelock.Try(lock, true); {
 	case err == nil:
 		c.lock = lock
@@ -146,11 +147,6 @@ func NewCache(inner Encoder, dir string, o CacheOptions) (*Cache, error) {
 }
 
 func (c *Cache) pathOf(suffix string) string { return filepath.Join(c.dir, c.name+suffix) }
-
-// lockOfCache is the file that a process locks to write the cache files of an encoder.
-func lockOfCache(dir, digest string) string {
-	return filepath.Join(dir, digest+vectorsSuffix+".lock")
-}
 
 // Stats returns the counts since the cache was opened.
 func (c *Cache) Stats() CacheStats {

@@ -65,7 +65,7 @@ func (v *cacheFile) open(print Fingerprint, write bool) error {
 		err = f.Truncate(v.end)
 	}
 	if now := time.Now(); err == nil {
-		err = os.Chtimes(v.path, now, now) // by which TrimCaches sees that it is in use
+		err = os.Chtimes(v.path, now, now) // by which package cachefile sees that it is in use
 	}
 	return err
 }

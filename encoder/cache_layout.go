@@ -9,10 +9,6 @@ import (
 )
 
 const (
-	// vectorsSuffix and statesSuffix end the names of a cache's files.
-	vectorsSuffix = ".vectors"
-	statesSuffix  = ".states"
-
 	vectorsMagic = "lexsemV1"
 	statesMagic  = "lexsemS1"
 

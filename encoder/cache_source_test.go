@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/internal/cachefile"
 )
 
 // source is an encoder that does not know its probe vectors, as those behind a URL, and
@@ -146,7 +147,7 @@ func TestCacheKeepsNoRefusal(t *testing.T) {
 // TestTrimCaches removes what was not used for longest, and nothing that is in use.
 func TestTrimCaches(t *testing.T) {
 	dir := t.TempDir()
-	if files, err := encoder.CacheFiles(filepath.Join(dir, "none")); err != nil || len(files) > 0 {
+	if files, err := cachefile.Files(filepath.Join(dir, "none")); err != nil || len(files) > 0 {
 		t.Fatal(files, err)
 	}
 	fill := func(dim int) encoder.Encoder {
@@ -172,13 +173,13 @@ func TestTrimCaches(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	files, err := encoder.CacheFiles(dir)
+	files, err := cachefile.Files(dir)
 	if err != nil || len(files) != 5 || filepath.Base(files[0].Path) != encs[1].Fingerprint().Digest()+".vectors" {
 		t.Fatalf("%v, %v", files, err)
 	}
 	left := func(want ...int) {
 		t.Helper()
-		files, err := encoder.CacheFiles(dir)
+		files, err := cachefile.Files(dir)
 		there := map[string]bool{}
 		for _, f := range files {
 			there[filepath.Base(f.Path)] = true
@@ -192,18 +193,18 @@ func TestTrimCaches(t *testing.T) {
 			t.Errorf("%d files, want %d: %v", len(files), len(want), err)
 		}
 	}
-	if err := encoder.TrimCaches(dir, encs[0], files[0].Bytes+files[1].Bytes, 0); err != nil {
+	if err := cachefile.Trim(dir, encs[0].Fingerprint().Digest(), files[0].Bytes+files[1].Bytes, 0); err != nil {
 		t.Fatal(err)
 	}
 	left(0, 1, 4) // the own, the one in use, and the newest
-	if err := encoder.TrimCaches(dir, encs[0], 0, 0); err != nil {
+	if err := cachefile.Trim(dir, encs[0].Fingerprint().Digest(), 0, 0); err != nil {
 		t.Fatal(err)
 	}
 	left(0, 1)
 	if err := held.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if err := encoder.TrimCaches(dir, encs[0], 0, 0); err != nil {
+	if err := cachefile.Trim(dir, encs[0].Fingerprint().Digest(), 0, 0); err != nil {
 		t.Fatal(err)
 	}
 	left(0)

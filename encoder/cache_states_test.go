@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/internal/cachefile"
 )
 
 const both = encoder.NeedDense | encoder.NeedHidden
@@ -567,7 +568,7 @@ func TestTrimCachesOfStates(t *testing.T) {
 	}
 	left := func(want ...string) {
 		t.Helper()
-		files, err := encoder.CacheFiles(dir)
+		files, err := cachefile.Files(dir)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -595,25 +596,25 @@ func TestTrimCachesOfStates(t *testing.T) {
 		}
 		return info.Size()
 	}
-	if err := encoder.TrimCaches(dir, own, all, size(s(young))); err != nil {
+	if err := cachefile.Trim(dir, own.Fingerprint().Digest(), all, size(s(young))); err != nil {
 		t.Fatal(err)
 	}
 	left(v(own), s(own), v(held), s(held), v(old), v(young), s(young))
-	if err := encoder.TrimCaches(dir, own, 0, all); err != nil {
+	if err := cachefile.Trim(dir, own.Fingerprint().Digest(), 0, all); err != nil {
 		t.Fatal(err)
 	}
 	left(v(own), s(own), v(held), s(held), s(young))
-	if err := encoder.TrimCaches(dir, own, 0, 0); err != nil {
+	if err := cachefile.Trim(dir, own.Fingerprint().Digest(), 0, 0); err != nil {
 		t.Fatal(err)
 	}
 	left(v(own), v(held), s(held))
 	closeCache(t, writer)
-	if err := encoder.TrimCaches(dir, own, 0, 0); err != nil {
+	if err := cachefile.Trim(dir, own.Fingerprint().Digest(), 0, 0); err != nil {
 		t.Fatal(err)
 	}
 	left(v(own))
 	held, old, young = fill(11), fill(12), fill(13)
-	if err := encoder.TrimCaches(dir, own, all, size(s(young))+size(s(held))); err != nil {
+	if err := cachefile.Trim(dir, own.Fingerprint().Digest(), all, size(s(young))+size(s(held))); err != nil {
 		t.Fatal(err)
 	}
 	left(v(own), v(held), s(held), v(old), v(young), s(young)) // what goes makes room for older ones

@@ -7,6 +7,7 @@ import (
 	"os"
 	"slices"
 
+	"github.com/lexsem/lexsem/internal/cachefile"
 	"github.com/lexsem/lexsem/internal/private"
 )
 
@@ -44,7 +45,7 @@ func (c *Cache) openStates(ctx context.Context) error {
 	if closed {
 		return ErrClosed
 	}
-	v := &cacheFile{layout: stateLayout(print.Dim), path: c.pathOf(statesSuffix), max: c.max}
+	v := &cacheFile{layout: stateLayout(print.Dim), path: c.pathOf(cachefile.States), max: c.max}
 	write := c.lock != nil
 	if _, err := os.Stat(v.path); errors.Is(err, os.ErrNotExist) {
 		write = false // it is made with the first states: many encoders have none

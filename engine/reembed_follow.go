@@ -138,7 +138,7 @@ func (r *reembedder) deleted(ctx context.Context, view *store.View) ([]string, e
 		return nil, nil
 	}
 	err := view.Log(ctx, r.at.Seq, func(_ uint64, c store.Change) error {
-		if c.Op != store.Delete {
+		if c.New != 0 {
 			return nil
 		}
 		return look(c.ID)

@@ -57,7 +57,7 @@ func (e *Engine) stageAs(ctx context.Context, records []record, replace, fresh b
 	put := func(give func(state.Change) error) error {
 		return e.putAll(ctx, b, own, records, &res, func(c state.Change) error {
 			switch {
-			case c.Op == store.Insert || !fresh:
+			case c.Old == 0 || !fresh:
 				return give(c)
 			case replace:
 				return errStored
@@ -127,7 +127,7 @@ func (e *Engine) putAll(ctx context.Context, b *store.Batch, own *terms.Addition
 		if err != nil {
 			return &DocumentError{Position: i, ID: r.ID, Err: err}
 		}
-		if c.Op == store.Insert {
+		if c.Old == 0 {
 			res.Added++
 		} else {
 			res.Replaced++

@@ -78,7 +78,7 @@ func variantsReadDense(s Stack) bool {
 func TestAttributionOfRLR(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	sums, all := corpusSums(r, lawDim, lawVocab, 50)
-	reg, err := NewRLR(sums, RLROptions{})
+	reg, err := newRLR(sums, RLROptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

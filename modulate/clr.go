@@ -12,7 +12,7 @@ import (
 
 // The contextual lexical representation (Eq. 7) weighs every token of the vocabulary by a head on
 // the whole query, w_t = log(1 + f(head_t)), and keeps the 64 largest weights. clr and clr-softmax
-// use the closed-form head of NewHead on the dense vector. mlm and mlm-softmax use the encoder's
+// use the closed-form head of newHead on the dense vector. mlm and mlm-softmax use the encoder's
 // own masked-language-model head on the first token. f is ReLU, as in the paper's released code,
 // or a softmax over the vocabulary, as in its text. Only tokens of the corpus have weight.
 var (
@@ -34,7 +34,7 @@ const clrTokens = 64
 
 // Bounds of the head of clr: a token of only one passage would be memorised, not learned, and a
 // token of most passages distinguishes none.
-var clrHead = HeadOptions{MinDF: 2, MaxShare: 0.5, MaxRows: 16384}
+var clrHead = headOptions{MinDF: 2, MaxShare: 0.5, MaxRows: 16384}
 
 func clr(name, summary string, softmax bool) Variant {
 	return Variant{
@@ -47,7 +47,7 @@ func clr(name, summary string, softmax bool) Variant {
 			}
 			return fittedHead{h, softmax}, nil
 		},
-		Start: func(_ int, _ float64, p Parts) (*Head, error) { return NewHead(p.Sums, clrHead) },
+		Start: func(_ int, _ float64, p Parts) (*Head, error) { return newHead(p.Sums, clrHead) },
 	}
 }
 

@@ -99,7 +99,7 @@ func (e everyToken) weigh(dst Lexical, from []Origin, in Input, trace bool) (Lex
 	return dst, from
 }
 
-// clrExact is Eq. 7 over the whole vocabulary, with the head of NewHead for every token of the
+// clrExact is Eq. 7 over the whole vocabulary, with the head of newHead for every token of the
 // corpus. Tokens without a passage score 0 and take part in the softmax. It exists to evaluate
 // clr-softmax. Cost O(|V|·d) for each query.
 var clrExact = Register(Variant{
@@ -118,7 +118,7 @@ var clrExact = Register(Variant{
 		return everyProbability{h, p.Sums.VocabSize()}, nil
 	},
 	Start: func(_ int, _ float64, p Parts) (*Head, error) {
-		return NewHead(p.Sums, HeadOptions{MinDF: 1, MaxShare: 1})
+		return newHead(p.Sums, headOptions{MinDF: 1, MaxShare: 1})
 	},
 })
 

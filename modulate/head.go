@@ -81,8 +81,8 @@ func bounded(x []float32) bool {
 	return true
 }
 
-// HeadOptions say which tokens have a row in a closed-form head.
-type HeadOptions struct {
+// headOptions say which tokens have a row in a closed-form head.
+type headOptions struct {
 	// Lambda is the ridge, in [1e-6, 1e9]; 0 means 1.
 	Lambda float64
 	// MinDF is the least number of passages with the token, at least 1. MaxShare is the largest share
@@ -93,7 +93,7 @@ type HeadOptions struct {
 	MaxRows int
 }
 
-// NewHead returns the closed-form head, the ridge regression of "the passage has token t" on the
+// newHead returns the closed-form head, the ridge regression of "the passage has token t" on the
 // passage vector (ridge.Sums.Regress), with A = XᵀX + λI of the centred vectors:
 //
 //	a_t(x) = (x − μ)ᵀ A⁻¹ (s_t − df_t μ) + df_t/N
@@ -101,7 +101,7 @@ type HeadOptions struct {
 // It estimates the probability that a passage with vector x has t. ErrOptions for options out of
 // range, ErrNotFitted if no token gets a row. Cost O(rows·d²), the summing of the tokens' vectors,
 // and a new factor if s has another ridge or is stale.
-func NewHead(s *ridge.Sums, o HeadOptions) (*Head, error) {
+func newHead(s *ridge.Sums, o headOptions) (*Head, error) {
 	lambda, err := ridge.Lambda(o.Lambda)
 	if err != nil {
 		return nil, fmt.Errorf("head: %w", err)

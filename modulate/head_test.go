@@ -18,7 +18,7 @@ func TestHeadIsRidgeRegression(t *testing.T) {
 	const d, vocab, n, lambda = 8, 20, 40, 0.7
 	r := rand.New(rand.NewPCG(4, 4))
 	sums, all := corpusSums(r, d, vocab, n)
-	h, err := NewHead(sums, HeadOptions{Lambda: lambda, MinDF: 1, MaxShare: 1})
+	h, err := newHead(sums, headOptions{Lambda: lambda, MinDF: 1, MaxShare: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,7 +65,7 @@ func TestHeadIsRidgeRegression(t *testing.T) {
 func TestHeadOptions(t *testing.T) {
 	r := rand.New(rand.NewPCG(4, 5))
 	sums, _ := corpusSums(r, 8, 40, 30)
-	h, err := NewHead(sums, HeadOptions{MinDF: 3, MaxShare: 0.4, MaxRows: 5})
+	h, err := newHead(sums, headOptions{MinDF: 3, MaxShare: 0.4, MaxRows: 5})
 	if err != nil || h.Rows() != 5 || !slices.IsSorted(h.Tokens) {
 		t.Fatalf("%v, %+v", err, h)
 	}
@@ -82,12 +82,12 @@ func TestHeadOptions(t *testing.T) {
 			t.Errorf("token %d with df %d has no row, one with %d has", id, df, least)
 		}
 	}
-	for _, o := range []HeadOptions{{MaxShare: 1}, {MinDF: 1}, {MinDF: 1, MaxShare: 2}, {MinDF: 1, MaxShare: 1, Lambda: -1}, {MinDF: 1, MaxShare: 1, MaxRows: -1}} {
-		if _, err := NewHead(sums, o); !errors.Is(err, ErrOptions) {
+	for _, o := range []headOptions{{MaxShare: 1}, {MinDF: 1}, {MinDF: 1, MaxShare: 2}, {MinDF: 1, MaxShare: 1, Lambda: -1}, {MinDF: 1, MaxShare: 1, MaxRows: -1}} {
+		if _, err := newHead(sums, o); !errors.Is(err, ErrOptions) {
 			t.Errorf("%+v: error %v", o, err)
 		}
 	}
-	if _, err := NewHead(emptySums(8, 40), HeadOptions{MinDF: 1, MaxShare: 1}); !errors.Is(err, ErrNotFitted) {
+	if _, err := newHead(emptySums(8, 40), headOptions{MinDF: 1, MaxShare: 1}); !errors.Is(err, ErrNotFitted) {
 		t.Errorf("no passages: error %v", err)
 	}
 }

@@ -15,7 +15,7 @@ import (
 //	w_t = max_j log(1 + ReLU(h_j·U_t + b_t))
 //
 // Position j scores only the 8 tokens nearest to its own, itself included, by the directions of
-// the closed-form head (NewHead). U starts from that head. The neighbours are fixed when the fit
+// the closed-form head (newHead). U starts from that head. The neighbours are fixed when the fit
 // starts. The exact form would cost O(L·|V|·d), see llrExact.
 var llrFull = Register(Variant{
 	Name:    "llr-full",
@@ -46,7 +46,7 @@ var llrFull = Register(Variant{
 // startFull is the U and b that Eq. 6 starts from: those of the closed-form
 // head, for states of about the given length.
 func startFull(_ int, length float64, p Parts) (*Head, error) {
-	h, err := NewHead(p.Sums, HeadOptions{MinDF: 1, MaxShare: 1})
+	h, err := newHead(p.Sums, headOptions{MinDF: 1, MaxShare: 1})
 	if err != nil {
 		return nil, err
 	}

@@ -123,7 +123,7 @@ func TestReachOfRLR(t *testing.T) {
 		all[i] = randomPassage(r, lawDim, lawVocab-1)
 	}
 	sums := sumsOver(lawDim, lawVocab, all...)
-	reg, err := NewRLR(sums, RLROptions{})
+	reg, err := newRLR(sums, RLROptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

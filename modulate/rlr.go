@@ -30,7 +30,7 @@ var RLR = Register(Variant{
 		if p.Sums == nil {
 			return nil, noSums("rlr")
 		}
-		return NewRLR(p.Sums, p.RLR)
+		return newRLR(p.Sums, p.RLR)
 	},
 })
 
@@ -82,9 +82,9 @@ type Regression struct {
 	options RLROptions
 }
 
-// NewRLR returns the additive part over sums. If the ridge of o differs from that of the sums, it costs a new
+// newRLR returns the additive part over sums. If the ridge of o differs from that of the sums, it costs a new
 // factor (ridge.Sums.WithRidge), else nothing. ErrOptions for options out of range.
-func NewRLR(sums *ridge.Sums, o RLROptions) (*Regression, error) {
+func newRLR(sums *ridge.Sums, o RLROptions) (*Regression, error) {
 	o, err := o.withDefaults()
 	if err != nil {
 		return nil, err

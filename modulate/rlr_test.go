@@ -179,7 +179,7 @@ func TestRLRCentred(t *testing.T) {
 		o    RLROptions
 		want float64
 	}{{RLROptions{}, 0.5}, {RLROptions{Centred: true}, 0.6 * want}, {RLROptions{Alpha: 2, Centred: true}, 2 * want}} {
-		reg, err := NewRLR(sums, c.o)
+		reg, err := newRLR(sums, c.o)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -104,7 +104,7 @@ func (s Stack) Start(dim, vocab int, length float64, p Parts) (*Weights, error) 
 }
 
 // Shifters makes the additive parts of the stack from p. It costs nothing, except a new factor if
-// the ridge of p.RLR differs from that of the sums (NewRLR).
+// the ridge of p.RLR differs from that of the sums (newRLR).
 func (s Stack) Shifters(p Parts) ([]Shifter, error) {
 	var out []Shifter
 	if p.RLR.Alpha == 0 && s.Has(whitenVariant.Name) {

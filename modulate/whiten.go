@@ -27,7 +27,7 @@ var whitenVariant = Register(Variant{
 		if p.Sums == nil {
 			return nil, noSums("whiten")
 		}
-		r, err := NewRLR(p.Sums, p.RLR) // with its ridge
+		r, err := newRLR(p.Sums, p.RLR) // with its ridge
 		if err != nil {
 			return nil, err
 		}

@@ -68,7 +68,7 @@ func TestWhitenBesideRLR(t *testing.T) {
 	for _, alpha := range []float64{0, 0.3} {
 		m := build(t, "whiten+rlr", Parts{Sums: sums, RLR: RLROptions{Alpha: alpha}})
 		in := Input{Tokens: randomTokens(r, vocab, 4), Dense: unit(r, d)}
-		reg, err := NewRLR(sums, RLROptions{Alpha: alpha})
+		reg, err := newRLR(sums, RLROptions{Alpha: alpha})
 		if err != nil {
 			t.Fatal(err)
 		}

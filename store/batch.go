@@ -85,10 +85,7 @@ func (b *Batch) put(ctx context.Context, d *Document, short bool) (Change, error
 	if err != nil {
 		return Change{}, err
 	}
-	c := Change{Op: Insert, ID: d.ID, New: b.st.nextOrd, Old: cur.now.ord}
-	if c.Old != 0 {
-		c.Op = Update
-	}
+	c := Change{ID: d.ID, New: b.st.nextOrd, Old: cur.now.ord}
 	text, row, err := encodeRecords(ctx, d, short)
 	if err != nil {
 		return Change{}, err
@@ -127,7 +124,7 @@ func (b *Batch) Delete(ctx context.Context, id string) (c Change, ok bool, err e
 	if err == nil && cur.now.ord == 0 {
 		return Change{}, false, nil
 	}
-	c = Change{Op: Delete, ID: id, Old: cur.now.ord}
+	c = Change{ID: id, Old: cur.now.ord}
 	if err == nil {
 		err = b.record(ctx, c, cur, version{seq: b.st.seq})
 	}

@@ -200,7 +200,7 @@ func (s *Store) forget(w *stager, base uint64, e entry) error {
 		}
 		ops = append(ops, op{key: numberKey(prefixDeath, old)})
 	}
-	if e.change.Op == Delete {
+	if e.change.New == 0 {
 		key := idKey(e.change.ID)
 		p, err := s.get(w.txn, key)
 		if err != nil && !errors.Is(err, ErrNotFound) {

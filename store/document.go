@@ -106,34 +106,9 @@ func checkID(id string) error {
 	return nil
 }
 
-// Op is the effect of a change on an id.
-type Op uint8
-
-// The operations of the change log.
-const (
-	Insert Op = 1 // the id was absent
-	Update Op = 2 // the id was present and has a new version
-	Delete Op = 3 // the id was present and is deleted
-)
-
-// String returns "insert", "update" or "delete".
-func (o Op) String() string {
-	switch o {
-	case Insert:
-		return "insert"
-	case Update:
-		return "update"
-	case Delete:
-		return "delete"
-	}
-	return fmt.Sprintf("op(%d)", uint8(o))
-}
-
-// Change is one entry of the change log. Old and New are ordinals; 0 means none. The record of Old can
-// be read until Compact has passed the commit.
+// Change is one entry of the change log. The record of Old can be read until Compact has passed the commit.
 type Change struct {
-	Op  Op
 	ID  string
-	New uint64
-	Old uint64
+	New uint64 // ordinal of the new version; 0 means that the id was deleted
+	Old uint64 // ordinal of the version before; 0 means that the id was new
 }

@@ -26,7 +26,7 @@ func FuzzRecords(f *testing.F) {
 	}
 	f.Add(text)
 	f.Add(rows)
-	f.Add(encodeChange(nil, Change{Update, "id", 300, 7}))
+	f.Add(encodeChange(nil, Change{"id", 300, 7}))
 	long.Media, long.Rows[1].Codes = "text/html", []byte{1, 2}
 	f.Add(encodeDocument(nil, long))
 	f.Add(encodedRows(long.Rows))

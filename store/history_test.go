@@ -200,7 +200,7 @@ func TestForgedLog(t *testing.T) {
 	add(t, s, doc("a", 1))
 	add(t, s, doc("b", 1))
 	w := s.newStager()
-	if err := w.apply(op{logKey(1, 0), encodeChange(nil, Change{Insert, "z", 1, 0})}); err != nil {
+	if err := w.apply(op{logKey(1, 0), encodeChange(nil, Change{"z", 1, 0})}); err != nil {
 		t.Fatal(err)
 	}
 	if err := w.finish(); err != nil {

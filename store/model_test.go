@@ -35,10 +35,7 @@ func (m *model) clone() *model {
 }
 
 func (m *model) put(d *Document) Change {
-	c := Change{Op: Insert, ID: d.ID, New: m.next, Old: m.ords[d.ID]}
-	if c.Old != 0 {
-		c.Op = Update
-	}
+	c := Change{ID: d.ID, New: m.next, Old: m.ords[d.ID]}
 	m.docs[d.ID], m.ords[d.ID] = d, m.next
 	m.next++
 	m.log[m.seq+1] = append(m.log[m.seq+1], c)
@@ -52,7 +49,7 @@ func (m *model) delete(id string) (Change, bool) {
 	}
 	delete(m.docs, id)
 	delete(m.ords, id)
-	c := Change{Op: Delete, ID: id, Old: old}
+	c := Change{ID: id, Old: old}
 	m.log[m.seq+1] = append(m.log[m.seq+1], c)
 	return c, true
 }

@@ -155,31 +155,31 @@ func decodeState(p []byte) (s state, err error) {
 
 // encodeChange appends a log entry: operation, new and old ordinal, id.
 func encodeChange(dst []byte, c Change) []byte {
-	dst = append(dst, byte(c.Op))
+	dst = append(dst, c.op())
 	dst = binary.AppendUvarint(dst, c.New)
 	dst = binary.AppendUvarint(dst, c.Old)
 	return append(dst, c.ID...)
 }
 
+// op is the operation in a log entry: 1 for a new id, 2 for a new version, 3 for a deleted id.
+func (c Change) op() byte {
+	switch {
+	case c.New == 0:
+		return 3
+	case c.Old == 0:
+		return 1
+	}
+	return 2
+}
+
 func decodeChange(p []byte) (Change, error) {
 	r := reader{p: p}
-	c := Change{Op: Op(r.byte()), New: r.uvarint(), Old: r.uvarint()}
+	op, c := r.byte(), Change{New: r.uvarint(), Old: r.uvarint()}
 	if r.err != nil {
 		return c, r.err
 	}
 	c.ID = string(r.p)
-	ok := len(c.ID) > 0 && len(c.ID) <= limit.IDBytes
-	switch c.Op {
-	case Insert:
-		ok = ok && c.New != 0 && c.Old == 0
-	case Update:
-		ok = ok && c.New != 0 && c.Old != 0
-	case Delete:
-		ok = ok && c.New == 0 && c.Old != 0
-	default:
-		ok = false
-	}
-	if !ok {
+	if len(c.ID) == 0 || len(c.ID) > limit.IDBytes || op != c.op() || c.New == c.Old {
 		return c, fmt.Errorf("%w: impossible log entry", errRecord)
 	}
 	return c, nil

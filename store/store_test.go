@@ -116,7 +116,7 @@ func TestPutGetDelete(t *testing.T) {
 	ids := []string{"a", "\x00\xff", string(make([]byte, limit.IDBytes)), "a/b", "ab"}
 	b := begin(t, s)
 	for i, id := range ids {
-		if c := put(t, b, doc(id, i)); c != (Change{Op: Insert, ID: id, New: uint64(i + 1)}) {
+		if c := put(t, b, doc(id, i)); c != (Change{ID: id, New: uint64(i + 1)}) {
 			t.Errorf("change %+v", c)
 		}
 	}
@@ -142,7 +142,7 @@ func TestPutGetDelete(t *testing.T) {
 	}
 	b = begin(t, s)
 	c, ok, err := b.Delete(ctx, "ab")
-	if err != nil || !ok || c != (Change{Op: Delete, ID: "ab", Old: 5}) {
+	if err != nil || !ok || c != (Change{ID: "ab", Old: 5}) {
 		t.Fatalf("delete: %+v %v %v", c, ok, err)
 	}
 	if _, ok, err := b.Delete(ctx, "ab"); ok || err != nil {
@@ -195,8 +195,8 @@ func TestSameIDTwiceInABatch(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []Change{
-		{Insert, "x", 2, 0}, {Update, "x", 3, 2}, {Update, "kept", 4, 1}, {Delete, "kept", 0, 4},
-		{Insert, "gone", 5, 0}, {Delete, "gone", 0, 5}, {Update, "x", 6, 3},
+		{"x", 2, 0}, {"x", 3, 2}, {"kept", 4, 1}, {"kept", 0, 4},
+		{"gone", 5, 0}, {"gone", 0, 5}, {"x", 6, 3},
 	}
 	var got []Change
 	if err := s.Log(ctx, 1, func(seq uint64, c Change) error { got = append(got, c); return nil }); err != nil {

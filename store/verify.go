@@ -46,7 +46,7 @@ func (p *pin) countNew() error {
 // deleted id may have no record: earlier builds removed it when they undid a batch that had added the
 // id again.
 func (p *pin) countChanged(ctx context.Context) error {
-	bare := map[string]Op{} // the last change of each id without a record
+	bare := map[string]bool{} // ids without a record: whether the last change deleted them
 	err := p.log(ctx, max(p.st.base, p.st.safeSeq), func(seq uint64, c Change) error {
 		key := idKey(c.ID)
 		err := p.s.with(p.txn, key, func(b []byte) error {
@@ -57,7 +57,7 @@ func (p *pin) countChanged(ctx context.Context) error {
 			return p.s.decoded(key, err)
 		})
 		if errors.Is(err, ErrNotFound) {
-			bare[c.ID] = c.Op
+			bare[c.ID] = c.New == 0
 			return nil
 		}
 		return err
@@ -65,8 +65,8 @@ func (p *pin) countChanged(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for id, last := range bare {
-		if last != Delete {
+	for id, deleted := range bare {
+		if !deleted {
 			return p.s.missing(idKey(id))
 		}
 	}

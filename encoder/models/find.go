@@ -4,15 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"runtime"
-	"slices"
-	"strings"
 
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/encoder/native"
 	"github.com/lexsem/lexsem/encoder/onnx"
+	"github.com/lexsem/lexsem/internal/modelname"
 	"github.com/lexsem/lexsem/internal/provision"
 )
 
@@ -28,11 +25,11 @@ type Model struct {
 // Find brings a model onto this machine, and its runtime if the options ask for it. Errors:
 // those of Open.
 func Find(ctx context.Context, name string, o Options) (*Model, error) {
-	if teacher, ok := Static(name); ok {
+	if teacher, ok := modelname.Static(name); ok {
 		return findStatic(ctx, teacher, o)
 	}
 	name = o.folderOf(ctx, name)
-	if teacher, ok := Static(name); ok {
+	if teacher, ok := modelname.Static(name); ok {
 		m, err := findStatic(ctx, teacher, o)
 		if err == nil {
 			m.name = name
@@ -40,18 +37,18 @@ func Find(ctx context.Context, name string, o Options) (*Model, error) {
 		return m, err
 	}
 	m := &Model{name: name, o: o, precision: native.FP32}
-	file, inBytes := splitInt8(name)
+	file, inBytes := modelname.Int8(name)
 	m.request = o.Request(file)
 	if inBytes {
 		m.precision, m.request.Runtime = native.Int8, provision.RuntimeNone
 	}
-	if r, ok := registered(file); ok && !r.HasGraph() {
+	if r, ok := modelname.Registered(file); ok && !r.HasGraph() {
 		m.request.Runtime = provision.RuntimeNone
 	}
 	switch {
 	case o.Backend == BackendONNX && inBytes:
 		return nil, fmt.Errorf("%w: %s is run in Go alone", ErrName, name)
-	case o.Backend == BackendONNX && !CGO:
+	case o.Backend == BackendONNX && !modelname.CGO:
 		return nil, ErrNoCGO
 	case m.request.Runtime == provision.RuntimeNone && !o.Offline && needsRuntime(file):
 		return nil, fmt.Errorf("%s: %w", name, ErrRuntime)
@@ -65,7 +62,7 @@ func Find(ctx context.Context, name string, o Options) (*Model, error) {
 
 // Backend returns the backend that will run the model, as far as it is known before Open.
 func (m *Model) Backend() string {
-	if m.Library != "" && HasGraph(m.ModelDir) {
+	if m.Library != "" && modelname.HasGraph(m.ModelDir) {
 		return BackendONNX
 	}
 	return BackendNative
@@ -82,7 +79,7 @@ func (m *Model) Open(ctx context.Context) (enc encoder.Encoder, backend string, 
 }
 
 func (m *Model) open(ctx context.Context) (encoder.Encoder, string, error) {
-	graph := HasGraph(m.ModelDir)
+	graph := modelname.HasGraph(m.ModelDir)
 	if !graph && m.o.Backend == BackendONNX {
 		return nil, "", fmt.Errorf("%s: %w", m.ModelDir, ErrNoGraph)
 	}
@@ -118,40 +115,8 @@ func (o Options) InGo() bool {
 	return o.Brief && (o.Backend == BackendAuto || o.Backend == "") && runtime.GOARCH == "amd64"
 }
 
-// HasGraph reports whether the model in dir has a graph for ONNX Runtime.
-func HasGraph(dir string) bool {
-	_, err := os.Stat(filepath.Join(dir, "model.onnx"))
-	return err == nil
-}
-
-// splitInt8 returns the model of a name that ends with native.Int8Suffix, unless a model or a
-// folder has that whole name.
-func splitInt8(name string) (file string, inBytes bool) {
-	base := len(name) - len(native.Int8Suffix)
-	if base <= 0 || !strings.EqualFold(name[base:], native.Int8Suffix) {
-		return name, false
-	}
-	if _, registered := registered(name); registered {
-		return name, false
-	}
-	if _, err := os.Stat(name); err == nil {
-		return name, false
-	}
-	return name[:base], true
-}
-
-// registered returns the registered model with a name.
-func registered(name string) (m provision.Model, ok bool) {
-	all := provision.Models()
-	i := slices.IndexFunc(all, func(m provision.Model) bool { return strings.EqualFold(m.Spec.Model, name) })
-	if i < 0 {
-		return m, false
-	}
-	return all[i], true
-}
-
 // needsRuntime reports whether only ONNX Runtime runs a registered model.
 func needsRuntime(name string) bool {
-	m, ok := registered(name)
+	m, ok := modelname.Registered(name)
 	return ok && m.Spec.Precision != "fp32"
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/internal/atomicfile"
+	"github.com/lexsem/lexsem/internal/modelname"
 	"github.com/lexsem/lexsem/internal/private"
 	"github.com/lexsem/lexsem/internal/provision"
 )
@@ -22,7 +23,7 @@ import (
 // remember notes the folder that a model was opened from. Failures are only logged: --model still names the folder.
 func (o Options) remember(enc encoder.Encoder, name string) {
 	before, path := namedPath(name)
-	if file, _ := splitInt8(path); !isFolder(file) {
+	if file, _ := modelname.Int8(path); !isFolder(file) {
 		return
 	}
 	abs, err := filepath.Abs(path)
@@ -50,7 +51,7 @@ func (o Options) remember(enc encoder.Encoder, name string) {
 // in the cache or unknown here.
 func (o Options) folderOf(ctx context.Context, name string) string {
 	_, path := namedPath(name)
-	if file, _ := splitInt8(path); name == "" || isFolder(file) {
+	if file, _ := modelname.Int8(path); name == "" || isFolder(file) {
 		return name
 	}
 	note, err := o.folderNote(name)
@@ -62,10 +63,10 @@ func (o Options) folderOf(ctx context.Context, name string) string {
 		return name
 	}
 	_, folder := namedPath(string(noted))
-	if file, _ := splitInt8(folder); !isFolder(file) {
+	if file, _ := modelname.Int8(folder); !isFolder(file) {
 		return name
 	}
-	if file, _ := splitInt8(path); isRegistered(file) {
+	if file, _ := modelname.Int8(path); isRegistered(file) {
 		r := o.Request(file)
 		r.Runtime, r.Offline, r.Log, r.Progress = provision.RuntimeNone, true, nil, nil
 		if _, err := provision.Ensure(ctx, r); err == nil {
@@ -104,14 +105,14 @@ func (o Options) probes(dir, precision string) string {
 
 // namedPath splits a name into "static:" or nothing and the rest.
 func namedPath(name string) (before, path string) {
-	if teacher, ok := Static(name); ok {
-		return staticPrefix + ":", teacher
+	if teacher, ok := modelname.Static(name); ok {
+		return modelname.StaticPrefix + ":", teacher
 	}
 	return "", name
 }
 
 func isRegistered(name string) bool {
-	_, ok := registered(name)
+	_, ok := modelname.Registered(name)
 	return ok
 }
 

@@ -5,10 +5,16 @@
 //   - a registered model, or a folder as sentence-transformers writes it. If the name ends
 //     with "-int8", package native runs the model with weights of one byte.
 //   - a folder of a vision transformer
-//   - "static" or "static:NAME", a table of vectors that is made once of the model NAME (see [Static])
+//   - "static" or "static:NAME", a table of vectors that is made once of the model NAME (below)
 //   - "NAME+splade:FOLDER", a model of vectors and a model like SPLADE beside it (encoder.WithSparse)
 //   - "openai:NAME" or "ollama:NAME", a model that a server runs. "@DIM" at its end gives its dimension.
 //   - "hash" or "hash-DIM", which needs no model and is for tests
+//
+// A static model has a vector for each token, and the vector of a text is their mean. Its table is made of its teacher,
+// NAME or else Default, on this machine (native.Distil). That takes MiniLM about ten seconds of a processor, and the
+// table is kept in the cache. Encoding then takes microseconds a text. Beside words, a static model is as good as its
+// teacher for source code, and weaker for prose. The teacher is any model that runs on this machine and has a
+// tokenizer.json, by its name or its folder.
 package models
 
 import (
@@ -18,11 +24,10 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strconv"
-	"strings"
 
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/encoder/onnx"
+	"github.com/lexsem/lexsem/internal/modelname"
 	"github.com/lexsem/lexsem/internal/picture"
 	"github.com/lexsem/lexsem/internal/provision"
 )
@@ -39,7 +44,7 @@ const (
 
 // Errors about names and backends. All except ErrName and ErrUnknown also wrap encoder.ErrUnavailable.
 var (
-	ErrName    = errors.New("unusable name of a model")
+	ErrName    = modelname.Err
 	ErrNoCGO   = fmt.Errorf("%w: this program was built without cgo and cannot use ONNX Runtime", encoder.ErrUnavailable)
 	ErrNoGraph = fmt.Errorf("%w: there is no model.onnx, and none can be made of the weights", encoder.ErrUnavailable)
 	ErrRuntime = fmt.Errorf("%w: the model is run by ONNX Runtime alone", encoder.ErrUnavailable)
@@ -78,12 +83,12 @@ func Open(ctx context.Context, name string, o Options) (encoder.Encoder, error) 
 	if dense, sparse := encoder.SplitSparse(name); sparse != "" {
 		return openSparse(ctx, dense, sparse, o)
 	}
-	if dim, ok, err := Hash(name); err != nil {
+	if dim, ok, err := modelname.Hash(name); err != nil {
 		return nil, err
 	} else if ok {
 		return encoder.NewHash(dim), nil
 	}
-	if Remote(name) {
+	if modelname.Remote(name) {
 		return openRemote(name, o)
 	}
 	name = o.folderOf(ctx, name)
@@ -138,29 +143,12 @@ func openSparse(ctx context.Context, dense, sparse string, o Options) (_ encoder
 func (o Options) Request(name string) provision.Request {
 	r := provision.Request{Model: name, Library: o.Library, CacheDir: o.CacheDir, Offline: o.Offline, Verify: o.Verify, Log: o.Log, Progress: o.Progress}
 	switch {
-	case o.Backend == BackendNative || !CGO:
+	case o.Backend == BackendNative || !modelname.CGO:
 		r.Runtime = provision.RuntimeNone
 	case o.AtHand || o.Backend != BackendONNX && !o.Fetch:
 		r.Runtime = provision.RuntimeAtHand
 	}
 	return r
-}
-
-// Hash reports whether name is that of a hash encoder, which needs no model, and returns its
-// dimension. "hash" means hash-384.
-func Hash(name string) (dim int, ok bool, err error) {
-	rest, ok := strings.CutPrefix(name, "hash")
-	if !ok || rest != "" && rest[0] != '-' {
-		return 0, false, nil
-	}
-	if rest == "" {
-		return 384, true, nil
-	}
-	dim, err = strconv.Atoi(rest[1:])
-	if err != nil || dim < 8 || dim > 4096 {
-		return 0, true, fmt.Errorf("%w: %q; use hash-8 to hash-4096", ErrName, name)
-	}
-	return dim, true, nil
 }
 
 // vision reports whether a name is the folder of a vision transformer.
@@ -173,7 +161,7 @@ func vision(dir string) bool {
 
 // openVision opens an encoder of images.
 func openVision(ctx context.Context, dir string, o Options) (encoder.Encoder, error) {
-	if !CGO || o.Backend == BackendNative {
+	if !modelname.CGO || o.Backend == BackendNative {
 		return nil, fmt.Errorf("%s: %w", dir, ErrRuntime)
 	}
 	o.Fetch = true

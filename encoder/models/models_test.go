@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/internal/modelname"
 	"github.com/lexsem/lexsem/internal/provision"
 )
 
@@ -24,12 +25,12 @@ func TestNames(t *testing.T) {
 		Default: {Default, false}, Default + "-int8": {Default, true}, Default + "-INT8": {Default, true},
 		folder: {folder, false}, folder + "-int8": {folder, true}, named: {named, false}, "-int8": {"-int8", false},
 	} {
-		if file, inBytes := splitInt8(name); file != want.file || inBytes != want.inBytes {
+		if file, inBytes := modelname.Int8(name); file != want.file || inBytes != want.inBytes {
 			t.Errorf("%s: %s, %v", name, file, inBytes)
 		}
 	}
 	for name, want := range map[string]int{"hash": 384, "hash-8": 8, "hash-4096": 4096, "hasher": 0, "all-MiniLM-L6-v2": 0} {
-		if dim, ok, err := Hash(name); dim != want || ok != (want > 0) || err != nil {
+		if dim, ok, err := modelname.Hash(name); dim != want || ok != (want > 0) || err != nil {
 			t.Errorf("%s: %d, %v, %v", name, dim, ok, err)
 		}
 	}
@@ -64,7 +65,7 @@ func TestRemoteNames(t *testing.T) {
 // TestRuntime: what runs a model is fetched as far as the options ask for it.
 func TestRuntime(t *testing.T) {
 	fetched := provision.RuntimeFetched
-	if !CGO {
+	if !modelname.CGO {
 		fetched = provision.RuntimeNone
 	}
 	for _, c := range []struct {
@@ -78,7 +79,7 @@ func TestRuntime(t *testing.T) {
 			t.Errorf("%+v: %v, want %v", c.o, got, c.want)
 		}
 	}
-	if got := (Options{}).Request("m").Runtime; CGO && got != provision.RuntimeAtHand {
+	if got := (Options{}).Request("m").Runtime; modelname.CGO && got != provision.RuntimeAtHand {
 		t.Errorf("by itself: %v", got)
 	}
 	for backend, want := range map[string]error{BackendONNX: ErrName} {

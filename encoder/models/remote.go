@@ -9,18 +9,8 @@ import (
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/encoder/ollama"
 	"github.com/lexsem/lexsem/encoder/openai"
+	"github.com/lexsem/lexsem/internal/modelname"
 )
-
-// Prefixes of the names of models that a server runs.
-const (
-	remoteOpenAI = "openai:"
-	remoteOllama = "ollama:"
-)
-
-// Remote reports whether a server runs the model with the given name.
-func Remote(name string) bool {
-	return strings.HasPrefix(name, remoteOpenAI) || strings.HasPrefix(name, remoteOllama)
-}
 
 // Of returns the name that opens the encoder of a database again, or "" if no name does.
 func Of(f encoder.Fingerprint) string {
@@ -28,7 +18,7 @@ func Of(f encoder.Fingerprint) string {
 		f.Model = dense
 		return Of(f) + encoder.SparseMark + sparse
 	}
-	if Remote(f.Model) {
+	if modelname.Remote(f.Model) {
 		return fmt.Sprintf("%s@%d", f.Model, f.Dim)
 	}
 	return f.Model
@@ -53,7 +43,7 @@ func openRemote(model string, o Options) (encoder.Encoder, error) {
 	}
 	var enc encoder.Encoder
 	var err error
-	if kind, rest, _ := strings.Cut(name, ":"); kind+":" == remoteOpenAI {
+	if kind, rest, _ := strings.Cut(name, ":"); kind+":" == modelname.OpenAI {
 		enc, err = openai.New(openai.Options{Model: rest, Dim: dim, BaseURL: getenv("OPENAI_BASE_URL"), TokenLimit: o.TokenLimit})
 	} else {
 		enc, err = ollama.New(ollama.Options{Model: rest, Dim: dim, BaseURL: getenv("OLLAMA_HOST"), TokenLimit: o.TokenLimit})

@@ -1,7 +1,6 @@
 package models
 
 import (
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -11,46 +10,17 @@ import (
 	"strings"
 
 	"github.com/lexsem/lexsem/encoder/native"
+	"github.com/lexsem/lexsem/internal/modelname"
+	"github.com/lexsem/lexsem/internal/modelspec"
 	"github.com/lexsem/lexsem/internal/provision"
 )
 
-// staticPrefix stands before the name of the teacher.
-const staticPrefix = "static"
-
-// Static reports whether a name is that of a static model, and returns that of its teacher, Default for "static" alone.
-// A static model has a vector for each token, and the vector of a text is their mean. Its table is made of the teacher
-// on this machine (native.Distil), which takes MiniLM about ten seconds of a processor, and is kept in the cache.
-// Encoding then takes microseconds a text. Beside words, it is as good as the teacher for source code, and weaker for
-// prose. The teacher is any model that runs on this machine and has a tokenizer.json, by its name or its folder.
-func Static(name string) (teacher string, ok bool) {
-	rest, ok := strings.CutPrefix(name, staticPrefix)
-	if !ok || rest != "" && rest[0] != ':' {
-		return "", false
-	}
-	return cmp.Or(strings.TrimPrefix(rest, ":"), Default), true
-}
-
-// StaticName returns the name in the fingerprint of the static model with that name: a folder is known by its own name.
-func StaticName(name string) string {
-	teacher, _ := Static(name)
-	file, inBytes := splitInt8(teacher)
-	if r, ok := registered(file); ok {
-		file = r.Spec.Model
-	} else if abs, err := filepath.Abs(file); err == nil {
-		file = filepath.Base(abs)
-	}
-	if inBytes {
-		file += native.Int8Suffix
-	}
-	return staticPrefix + ":" + file
-}
-
 // findStatic takes a static model from the cache, or makes it. The teacher is opened only then.
 func findStatic(ctx context.Context, teacher string, o Options) (*Model, error) {
-	name := StaticName(staticPrefix + ":" + teacher)
-	_, again := Static(teacher)
-	if _, hash, err := Hash(teacher); hash || err != nil || again || Remote(teacher) || vision(teacher) {
-		return nil, fmt.Errorf("%w: %s:%s; a static model is made of a text model that runs on this machine", ErrName, staticPrefix, teacher)
+	name := modelname.StaticName(modelname.StaticPrefix + ":" + teacher)
+	_, again := modelname.Static(teacher)
+	if _, hash, err := modelname.Hash(teacher); hash || err != nil || again || modelname.Remote(teacher) || vision(teacher) {
+		return nil, fmt.Errorf("%w: %s:%s; a static model is made of a text model that runs on this machine", ErrName, modelname.StaticPrefix, teacher)
 	}
 	if o.Backend == BackendONNX {
 		return nil, fmt.Errorf("%s: %w", name, ErrNoGraph)
@@ -72,12 +42,12 @@ func findStatic(ctx context.Context, teacher string, o Options) (*Model, error) 
 // before the folder changed.
 func identity(teacher string) (id, of, recipe string, err error) {
 	recipe = fmt.Sprintf("distil %d", native.DistilVersion)
-	file, inBytes := splitInt8(teacher)
+	file, inBytes := modelname.Int8(teacher)
 	suffix := ""
 	if inBytes {
-		suffix = native.Int8Suffix
+		suffix = modelspec.Int8Suffix
 	}
-	if r, ok := registered(file); ok {
+	if r, ok := modelname.Registered(file); ok {
 		return "", r.Spec.Model + suffix, recipe, nil
 	}
 	abs, err := filepath.Abs(file)

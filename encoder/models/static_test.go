@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/internal/modelname"
 	"github.com/lexsem/lexsem/internal/provision"
 	"github.com/lexsem/lexsem/internal/testkit/encoders"
 	"github.com/lexsem/lexsem/internal/text"
@@ -19,13 +20,13 @@ func TestStaticNames(t *testing.T) {
 		"static": {Default, "static:" + Default}, "static:": {Default, "static:" + Default}, "static:BGE-small-en-v1.5": {"BGE-small-en-v1.5", "static:bge-small-en-v1.5"},
 		"static:" + Default + "-int8": {Default + "-int8", "static:" + Default + "-int8"}, "static:some/folder/": {"some/folder/", "static:folder"},
 	} {
-		teacher, ok := Static(name)
-		if got := StaticName(name); !ok || teacher != want[0] || got != want[1] {
+		teacher, ok := modelname.Static(name)
+		if got := modelname.StaticName(name); !ok || teacher != want[0] || got != want[1] {
 			t.Errorf("%s: %s, %v, %s", name, teacher, ok, got)
 		}
 	}
 	for _, name := range []string{"", "statics", "static-m", "./static", "hash"} {
-		if teacher, ok := Static(name); ok {
+		if teacher, ok := modelname.Static(name); ok {
 			t.Errorf("%s: %s", name, teacher)
 		}
 	}

@@ -52,10 +52,10 @@ func Open(ctx context.Context, dir string, o Options) (*Encoder, error) {
 		return nil, fmt.Errorf("%w: the weights of %s are stored as %s; only those of %s are run without ONNX Runtime", ErrModel, spec.Model, spec.Precision, FP32)
 	}
 	if spec.Static != "" && o.Precision == Int8 {
-		return nil, fmt.Errorf("%w: %s is a table of vectors, which is not run as %s; leave %s out of its name", ErrModel, spec.Model, Int8, Int8Suffix)
+		return nil, fmt.Errorf("%w: %s is a table of vectors, which is not run as %s; leave %s out of its name", ErrModel, spec.Model, Int8, modelspec.Int8Suffix)
 	}
 	if o.Precision == Int8 {
-		spec.Model, spec.Precision = spec.Model+Int8Suffix, Int8
+		spec.Model, spec.Precision = spec.Model+modelspec.Int8Suffix, Int8
 	}
 	if o.MaxTokens > 0 {
 		spec.MaxTokens = o.MaxTokens

@@ -20,9 +20,6 @@ import (
 // ErrModel is wrapped if this package cannot run the files of a model.
 var ErrModel = errors.New("unusable model")
 
-// Int8Suffix follows the name of the model in the fingerprint of an encoder of precision Int8.
-const Int8Suffix = "-int8"
-
 // Options say how a model is run. The zero value suits any model.
 type Options struct {
 	// Workers is the number of batches that run at the same time, over all calls of Encode. 0 means
@@ -32,7 +29,7 @@ type Options struct {
 	BatchTokens int
 	// Precision is that of the matrices in memory: FP32 (or "") or Int8. Int8 takes a quarter of the
 	// memory and a fraction of the time. Its vectors are close to those of FP32, but form a space of
-	// their own: the fingerprint names the model with Int8Suffix after it. They are equal on all kinds
+	// their own: the fingerprint names the model with -int8 after it. They are equal on all kinds
 	// of processors, except for the last bits. Attention, normalisation and additions stay float32.
 	Precision string
 	// MaxTokens overrides the number of tokens at which texts are cut; 0 means the model's own. It

@@ -182,8 +182,8 @@ func (c *Condition) Facts() ([]FactRange, error) {
 // metadata. Errors as Condition.Facts.
 func meetsFacts(f Filter, facts []string) (bool, error) { return Answer(f, byFacts(facts)) }
 
-// Meets is meetsFacts for a document with the given id.
-func Meets(f Filter, id string, facts []string) (bool, error) {
+// Meets reports whether the document with an id and facts meets f. Errors as Condition.Facts.
+func (f Filter) Meets(id string, facts []string) (bool, error) {
 	return Answer(f, identified{byFacts(facts), id})
 }
 

@@ -48,8 +48,8 @@ type Filter struct {
 
 // Limits of a filter.
 const (
-	// MaxLength is the greatest length of an expression, in bytes.
-	MaxLength = 1 << 20
+	// maxLength is the greatest length of an expression, in bytes.
+	maxLength = 1 << 20
 	// maxDepth is the greatest nesting of And, Or and Not.
 	maxDepth = 100
 	// maxConditions is the greatest number of conditions. One In counts once.
@@ -232,7 +232,7 @@ func toScalar(v any) (scalar, error) {
 	return scalar{}, fmt.Errorf("a value of type %T; use a string, a number, a time.Time, true, false or nil", v)
 }
 
-// String returns f as an expression. Parse reads it as the same filter, unless it is longer than MaxLength.
+// String returns f as an expression. Parse reads it as the same filter, unless it is longer than 1 MiB.
 // The zero Filter gives "true", an invalid one its error.
 func (f Filter) String() string {
 	if f.err != nil {

@@ -224,7 +224,7 @@ func TestFilterErrorShowsTheCharacter(t *testing.T) {
 }
 
 func TestFilterBounds(t *testing.T) {
-	long := `a = "` + strings.Repeat("x", MaxLength) + `"`
+	long := `a = "` + strings.Repeat("x", maxLength) + `"`
 	nest := func(n int) string { return strings.Repeat("(", n) + "a = 1" + strings.Repeat(")", n) }
 	layers := func(n int) string { // each a level of And and one of Or
 		return strings.Repeat("a = 1 and (b = 1 or ", n) + "c = 1" + strings.Repeat(")", n)
@@ -236,7 +236,7 @@ func TestFilterBounds(t *testing.T) {
 		expr string
 		ok   bool
 	}{
-		"longest": {long[:MaxLength-1] + `"`, true}, "too long": {long, false},
+		"longest": {long[:maxLength-1] + `"`, true}, "too long": {long, false},
 		"nested": {nest(maxDepth), true}, "nested too deep": {nest(maxDepth + 1), false}, "very deep": {nest(30_000), false},
 		"not": {strings.Repeat("not ", maxDepth-1) + "a exists", true}, "not too deep": {strings.Repeat("not ", maxDepth) + "a exists", false},
 		"layers": {layers(49), true}, "too many layers": {layers(50), false}, "very many nots": {strings.Repeat("not ", 16_000) + "true", false},

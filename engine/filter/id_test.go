@@ -33,7 +33,7 @@ func TestIDs(t *testing.T) {
 		if got, err := f.MatchDocument("d7", own); err != nil || got != want {
 			t.Errorf("%s: %v, %v", expr, got, err)
 		}
-		if got, err := Meets(f, "d7", facts); err != nil || got != want {
+		if got, err := f.Meets("d7", facts); err != nil || got != want {
 			t.Errorf("%s by facts: %v, %v", expr, got, err)
 		}
 		again, err := Parse(f.String())

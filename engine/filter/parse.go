@@ -36,8 +36,8 @@ import (
 //
 // Errors are *Error.
 func Parse(expr string) (Filter, error) {
-	if len(expr) > MaxLength {
-		return Filter{}, &Error{Expr: expr, Offset: len(front(expr, MaxLength)), Msg: fmt.Sprintf("an expression of %d bytes; %d are the most", len(expr), MaxLength)}
+	if len(expr) > maxLength {
+		return Filter{}, &Error{Expr: expr, Offset: len(front(expr, maxLength)), Msg: fmt.Sprintf("an expression of %d bytes; %d are the most", len(expr), maxLength)}
 	}
 	return parse(expr)
 }

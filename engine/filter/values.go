@@ -64,7 +64,7 @@ var pathPlain = strings.NewReplacer("\x01\x01", "\x00", "\x01\x02", "\x01")
 // Demanded returns, as facts, the values of a path that every document that meets f must have.
 // They come from conditions that only one value meets. And combines them; Or keeps those that
 // both sides demand. It returns the errors of Condition.Facts.
-func Demanded(f Filter, path string) ([]string, error) { return Answer(f, demanded(path)) }
+func (f Filter) Demanded(path string) ([]string, error) { return Answer(f, demanded(path)) }
 
 // demanded is an algebra that computes which values a filter demands of a path.
 type demanded string

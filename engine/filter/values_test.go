@@ -33,7 +33,7 @@ func TestValues(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", f, err)
 		}
-		d, err := Demanded(again, "a.b")
+		d, err := again.Demanded("a.b")
 		if err != nil || !slices.Equal(d, facts[i]) {
 			t.Errorf("%s, as %s, demands %q, has %q, %v", v, f, d, facts[i], err)
 		}
@@ -87,7 +87,7 @@ func TestDemanded(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", expr, err)
 		}
-		facts, err := Demanded(f, "lang")
+		facts, err := f.Demanded("lang")
 		if err != nil {
 			t.Fatal(err)
 		}

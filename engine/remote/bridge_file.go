@@ -115,7 +115,7 @@ func (b *bridges) of(f engine.Filter) (*state.Modulation, string, error) {
 	if len(b.values) == 0 {
 		return b.whole, "", nil
 	}
-	facts, err := filter.Demanded(f, b.by)
+	facts, err := f.Demanded(b.by)
 	if err != nil {
 		return nil, "", err
 	}
@@ -233,7 +233,7 @@ func (s bridgeSource) facts() ([]string, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%w: section %s: %v", engine.ErrCorrupt, sourceSection, err)
 		}
-		of, err := filter.Demanded(f, s.By)
+		of, err := f.Demanded(s.By)
 		if err == nil && len(of) == 1 {
 			_, err = filter.Value(of[0])
 		}

@@ -30,6 +30,9 @@ var ErrSpec = errors.New("invalid model description")
 // square.
 const MaxTokens = 1 << 15
 
+// Int8Suffix follows the name of the model in the fingerprint of an encoder of precision int8.
+const Int8Suffix = "-int8"
+
 // maxSpecBytes bounds what LoadSpec reads.
 const maxSpecBytes = 1 << 20
 

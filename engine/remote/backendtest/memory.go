@@ -12,7 +12,6 @@ import (
 	"sync"
 
 	"github.com/lexsem/lexsem/engine"
-	"github.com/lexsem/lexsem/engine/filter"
 	"github.com/lexsem/lexsem/engine/remote"
 )
 
@@ -93,7 +92,7 @@ func (m *Memory) Status(ctx context.Context) (s remote.Status, err error) {
 func (m *Memory) scored(k int, f engine.Filter, least float64, score func(remote.Passage) float64) ([]remote.Candidate, error) {
 	var cs []remote.Candidate
 	for _, ps := range m.docs {
-		met, err := filter.Meets(f, ps[0].ID, ps[0].Facts)
+		met, err := f.Meets(ps[0].ID, ps[0].Facts)
 		if err != nil {
 			return nil, err
 		}
@@ -244,7 +243,7 @@ func (m *Memory) Scan(ctx context.Context, f engine.Filter, o remote.ScanOptions
 			if id <= o.After || i%max(o.Parts, 1) != o.Part {
 				continue
 			}
-			met, err := filter.Meets(f, id, docs[id][0].Facts)
+			met, err := f.Meets(id, docs[id][0].Facts)
 			if err = cmp.Or(ctx.Err(), err); err != nil {
 				yield(remote.Passage{}, err)
 				return

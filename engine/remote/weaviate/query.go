@@ -11,7 +11,6 @@ import (
 	"strings"
 
 	"github.com/lexsem/lexsem/engine"
-	"github.com/lexsem/lexsem/engine/filter"
 	"github.com/lexsem/lexsem/engine/remote"
 	"github.com/lexsem/lexsem/internal/vec"
 )
@@ -236,7 +235,7 @@ func (b *Backend) Scan(ctx context.Context, f engine.Filter, o remote.ScanOption
 				if end != "" && uuidOf(p.PassageID) >= end {
 					return
 				}
-				met, err := filter.Meets(f, p.ID, p.Facts)
+				met, err := f.Meets(p.ID, p.Facts)
 				if err == nil && i%64 == 0 {
 					err = ctx.Err()
 				}

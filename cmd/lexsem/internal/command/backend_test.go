@@ -9,6 +9,7 @@ import (
 
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/encoder/models"
+	"github.com/lexsem/lexsem/internal/modelname"
 )
 
 // TestOneQueryIsEncodedInGo: ONNX Runtime starts where it pays, or is asked for.
@@ -16,7 +17,7 @@ func TestOneQueryIsEncodedInGo(t *testing.T) {
 	if testing.Short() {
 		t.Skip("NOT TESTED with -short: what encodes one query (fetches ONNX Runtime where it is not here); run without -short")
 	}
-	if !models.CGO || runtime.GOARCH != "amd64" {
+	if !modelname.CGO || runtime.GOARCH != "amd64" {
 		t.Skip("NOT TESTED in this build: only amd64 with cgo has a choice")
 	}
 	offline := os.Getenv("LEXSEM_OFFLINE") != ""

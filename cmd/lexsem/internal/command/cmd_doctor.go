@@ -20,6 +20,8 @@ import (
 	"github.com/lexsem/lexsem/encoder/models"
 	"github.com/lexsem/lexsem/engine"
 	"github.com/lexsem/lexsem/internal/answer"
+	"github.com/lexsem/lexsem/internal/cachefile"
+	"github.com/lexsem/lexsem/internal/modelname"
 	"github.com/lexsem/lexsem/internal/provision"
 	"github.com/lexsem/lexsem/internal/secret"
 	"github.com/lexsem/lexsem/store"
@@ -205,9 +207,9 @@ func (r *doctorReport) environment(a *app) {
 	}
 	r.pass("cache", "%s, writable", dir)
 	folder, err := a.vectorCacheDir()
-	var files []encoder.CacheFile
+	var files []cachefile.File
 	if err == nil {
-		files, err = encoder.CacheFiles(folder)
+		files, err = cachefile.Files(folder)
 	}
 	if err != nil {
 		r.fail("vectors", err)
@@ -243,7 +245,7 @@ func (r *doctorReport) encoder(ctx context.Context, a *app, model string) encode
 		}
 		return enc
 	}
-	if dim, ok, err := models.Hash(model); ok || err != nil {
+	if dim, ok, err := modelname.Hash(model); ok || err != nil {
 		if err != nil {
 			r.fail("model", err)
 			return nil
@@ -255,7 +257,7 @@ func (r *doctorReport) encoder(ctx context.Context, a *app, model string) encode
 	case model == modelNone:
 		r.pass("model", "none: the database holds only vectors")
 		return nil
-	case models.Remote(model):
+	case modelname.Remote(model):
 		r.pass("model", "%s, behind a URL; not checked", model)
 		return nil
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/encoder/models"
+	"github.com/lexsem/lexsem/internal/modelname"
 	"github.com/lexsem/lexsem/internal/provision"
 )
 
@@ -52,7 +53,7 @@ another space, so a database must be filled and searched with one of the two.`,
 func runSetup(ctx context.Context, a *app, asJSON bool) error {
 	model, _ := encoder.SplitSparse(a.model) // the other one is a folder
 	model = cmp.Or(model, defaultModel)
-	if _, ok, err := models.Hash(model); ok || err != nil {
+	if _, ok, err := modelname.Hash(model); ok || err != nil {
 		if err == nil && asJSON {
 			return json.NewEncoder(a.Stdout).Encode(map[string]any{"model": model, "from": []provision.Provenance{}})
 		}
@@ -61,7 +62,7 @@ func runSetup(ctx context.Context, a *app, asJSON bool) error {
 		}
 		return err
 	}
-	if models.Remote(model) {
+	if modelname.Remote(model) {
 		return usagef("model %s is behind a URL: there is nothing to set up", model)
 	}
 	p := a.progress()

@@ -10,7 +10,7 @@ import (
 	"runtime/debug"
 	"strings"
 
-	"github.com/lexsem/lexsem/encoder/models"
+	"github.com/lexsem/lexsem/internal/modelname"
 )
 
 var cmdVersion = command{
@@ -81,7 +81,7 @@ var untagged = regexp.MustCompile(`^v0\.0\.0-\d{14}-([0-9a-f]{12})(\+.*)?$`)
 
 // builtVersion is the version that the go command wrote into the program.
 func builtVersion(info *debug.BuildInfo) versionInfo {
-	v := versionInfo{Version: sourceVersion, Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH, CGO: models.CGO}
+	v := versionInfo{Version: sourceVersion, Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH, CGO: modelname.CGO}
 	if info == nil {
 		return v
 	}

@@ -10,13 +10,13 @@ import (
 
 	"github.com/lexsem/lexsem/bench"
 	"github.com/lexsem/lexsem/encoder/models"
-	"github.com/lexsem/lexsem/encoder/native"
 	"github.com/lexsem/lexsem/engine"
 	"github.com/lexsem/lexsem/engine/fusion"
 	"github.com/lexsem/lexsem/index"
 	"github.com/lexsem/lexsem/internal/bench/ann"
 	"github.com/lexsem/lexsem/internal/bench/load"
 	"github.com/lexsem/lexsem/internal/bench/sage"
+	"github.com/lexsem/lexsem/internal/modelspec"
 	"github.com/lexsem/lexsem/internal/provision"
 	"github.com/lexsem/lexsem/internal/text"
 	"github.com/lexsem/lexsem/modulate"
@@ -265,7 +265,7 @@ func modelNames() []string {
 	for _, m := range provision.Models() {
 		names = append(names, m.Spec.Model)
 		if m.Spec.Precision == "fp32" {
-			names = append(names, m.Spec.Model+native.Int8Suffix)
+			names = append(names, m.Spec.Model+modelspec.Int8Suffix)
 		}
 	}
 	return append(names, "static", "static:", "hash", "openai:", "ollama:")

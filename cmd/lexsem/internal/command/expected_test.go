@@ -13,7 +13,7 @@ import (
 	"testing"
 
 	"github.com/lexsem/lexsem/bench"
-	"github.com/lexsem/lexsem/encoder/models"
+	"github.com/lexsem/lexsem/internal/modelname"
 	"github.com/lexsem/lexsem/internal/testkit/trial"
 )
 
@@ -105,7 +105,7 @@ func measureExpected(t *testing.T, dir string, want expectation) map[string]map[
 		Args:   []string{"bench", "--quiet", "--data", dir, "--systems", want.Systems, "--tasks", want.Tasks, "--metrics", want.Metrics, "--json", "-"},
 		Stdout: &out, Stderr: &errs, Getenv: os.Getenv,
 	})
-	if code == exitUnavailable && (os.Getenv("LEXSEM_OFFLINE") != "" || !models.CGO) {
+	if code == exitUnavailable && (os.Getenv("LEXSEM_OFFLINE") != "" || !modelname.CGO) {
 		t.Skipf("NOT MEASURED: run with cgo, and without LEXSEM_OFFLINE or with the model in the cache: %s", errs.String())
 	}
 	if code != exitOK {

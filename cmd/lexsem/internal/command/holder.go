@@ -12,6 +12,7 @@ import (
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/encoder/models"
 	"github.com/lexsem/lexsem/engine"
+	"github.com/lexsem/lexsem/internal/modelname"
 	"github.com/lexsem/lexsem/serve/share"
 )
 
@@ -177,17 +178,17 @@ func sameModel(given, stored string) bool {
 		other, words := encoder.SplitSparse(stored)
 		return sameModel(cmp.Or(dense, defaultModel), other) && sameModel(sparse, words)
 	}
-	if dim, ok, err := models.Hash(given); ok && err == nil {
+	if dim, ok, err := modelname.Hash(given); ok && err == nil {
 		given = fmt.Sprintf("hash-%d", dim)
 	}
-	if models.Remote(given) {
+	if modelname.Remote(given) {
 		if !strings.Contains(given, "@") {
 			stored, _, _ = strings.Cut(stored, "@")
 		}
 		return given == stored
 	}
-	if _, ok := models.Static(given); ok {
-		return strings.EqualFold(models.StaticName(given), stored)
+	if _, ok := modelname.Static(given); ok {
+		return strings.EqualFold(modelname.StaticName(given), stored)
 	}
 	return strings.EqualFold(filepath.Base(given), stored)
 }

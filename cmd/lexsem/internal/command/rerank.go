@@ -14,6 +14,7 @@ import (
 	"github.com/lexsem/lexsem/encoder/onnx"
 	"github.com/lexsem/lexsem/engine"
 	"github.com/lexsem/lexsem/engine/rerank"
+	"github.com/lexsem/lexsem/internal/modelname"
 	"github.com/lexsem/lexsem/internal/provision"
 	"github.com/lexsem/lexsem/internal/secret"
 )
@@ -91,9 +92,9 @@ func (a *app) openCross(ctx context.Context, dir string) (cross, error) {
 	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
 		return nil, hinted(usagef("--rerank %s is neither a folder nor a URL", secret.URL(dir)), "name the folder of a cross-encoder, or a server as http://HOST:PORT/rerank")
 	}
-	graph := models.HasGraph(dir)
-	if a.backend == models.BackendONNX && (!graph || !models.CGO) {
-		if !models.CGO {
+	graph := modelname.HasGraph(dir)
+	if a.backend == models.BackendONNX && (!graph || !modelname.CGO) {
+		if !modelname.CGO {
 			return nil, modelError(models.ErrNoCGO)
 		}
 		return nil, hinted(fmt.Errorf("%w: %s has no model.onnx", encoder.ErrUnavailable, dir), "leave out --backend onnx and LEXSEM_BACKEND: the model can run in Go")

@@ -7,6 +7,7 @@ import (
 
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/encoder/native"
+	"github.com/lexsem/lexsem/internal/cachefile"
 	"github.com/lexsem/lexsem/internal/private"
 )
 
@@ -55,7 +56,7 @@ func (a *app) cached(enc encoder.Encoder, keep cacheBounds) encoder.Encoder {
 		err = private.Tighten(dir, private.Ours{})
 	}
 	if err == nil {
-		err = encoder.TrimCaches(dir, enc, half, halfStates)
+		err = cachefile.Trim(dir, enc.Fingerprint().Digest(), half, halfStates)
 	}
 	var c *encoder.Cache
 	if err == nil {

@@ -1,6 +1,6 @@
-//go:build !cgo
+//go:build cgo
 
-package models
+package modelname
 
 // CGO tells whether this build can use ONNX Runtime.
-const CGO = false
+const CGO = true
