@@ -57,6 +57,11 @@ func open(t testing.TB, dir string, o Options) *Encoder {
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() {
+		if err := e.Close(); err != nil && !errors.Is(err, encoder.ErrClosed) {
+			t.Error(err)
+		}
+	})
 	return e
 }
 

@@ -41,6 +41,9 @@ func TestUnreadMatricesComputeTheSame(t *testing.T) {
 			if err != nil {
 				t.Fatalf("%s: %v", name, err)
 			}
+			if whole.file != nil {
+				defer whole.file.Close()
+			}
 			run := func(m *model, ids []int32) []float32 {
 				ids = ids[:min(len(ids), m.positions)]
 				x, err := m.forward(t.Context(), new(buffers), ids, nil, []int{len(ids)})
@@ -90,6 +93,7 @@ func TestUnreadMatricesAreKeptBySecondCall(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	defer m.file.Close()
 	ids := []int32{2, 9, 3}
 	kept := func() (n int) {
 		for i := range m.layers {
@@ -110,6 +114,7 @@ func TestUnreadMatricesAreKeptBySecondCall(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	defer other.file.Close()
 	other.unread.turn <- struct{}{}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 	defer cancel()
@@ -135,13 +140,9 @@ func TestUnreadMatricesAreKeptBySecondCall(t *testing.T) {
 // A file that becomes shorter is an error of the call that reads it.
 func TestUnreadMatricesOfACutFile(t *testing.T) {
 	dir := folder(t, large(5), pooling.Mean)
-	e := open(t, dir, Options{Late: true, Probes: filepath.Join(t.TempDir(), "p.json")})
-	if err := e.Close(); err != nil {
-		t.Fatal(err)
-	}
 	o := Options{Late: true, Probes: filepath.Join(t.TempDir(), "p.json")}
 	open(t, dir, o)
-	e = open(t, dir, o) // which knows its probe vectors
+	e := open(t, dir, o) // which knows its probe vectors
 	path := filepath.Join(dir, fileSafetensors)
 	info, err := os.Stat(path)
 	if err != nil {
