@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/internal/chunk"
@@ -185,5 +186,41 @@ func TestOlderTokenFiles(t *testing.T) {
 	}
 	if _, err := os.Stat(path(block)); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("a block of an older program is left: %v", err)
+	}
+}
+
+// TestRowsOfAReader: a database that is opened for reading makes the rows of RLR a second after its opening, even if
+// Flush is called before; for writing Flush makes them.
+func TestRowsOfAReader(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	e, err := Open(t.Context(), dir, encoder.NewHash(32), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := rand.New(rand.NewPCG(5, 2))
+	for i := range 40 {
+		put(t, e, made(r, i))
+	}
+	closed(t, e)
+	for _, reads := range []bool{true, false} {
+		if err := os.Remove(filepath.Join(dir, "derived", "sums.snap")); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			t.Fatal(err)
+		}
+		begun := time.Now()
+		e, err := Open(t.Context(), dir, encoder.NewHash(32), Options{ReadOnly: reads})
+		if err != nil {
+			t.Fatal(err)
+		}
+		flushed(t, e)
+		if rowless := e.db.Present().Sums.Rowless(); rowless != reads && (!reads || time.Since(begun) < time.Second) {
+			t.Errorf("read-only %v: without rows after Flush: %v", reads, rowless)
+		}
+		for until := time.Now().Add(20 * time.Second); e.db.Present().Sums.Rowless(); time.Sleep(50 * time.Millisecond) {
+			if time.Now().After(until) {
+				t.Fatalf("read-only %v: no rows after 20 s", reads)
+			}
+		}
+		closed(t, e)
 	}
 }

@@ -85,7 +85,7 @@ func (m *Model) open(ctx context.Context) (encoder.Encoder, string, error) {
 	}
 	library := m.Library
 	if library == "" || !graph || m.o.InGo() {
-		e, err := native.Open(ctx, m.ModelDir, native.Options{Precision: m.precision})
+		e, err := native.Open(ctx, m.ModelDir, native.Options{Precision: m.precision, Late: m.o.Brief || m.o.Late, Probes: m.o.probes(m.ModelDir, m.precision)})
 		if err == nil {
 			return e, BackendNative, nil
 		}
@@ -102,7 +102,7 @@ func (m *Model) open(ctx context.Context) (encoder.Encoder, string, error) {
 			library = more.Library
 		}
 	}
-	e, err := onnx.Open(ctx, m.ModelDir, onnx.Options{Library: library})
+	e, err := onnx.Open(ctx, m.ModelDir, onnx.Options{Library: library, Late: m.o.Late, Probes: m.o.probes(m.ModelDir, m.precision+"-onnx")})
 	if err != nil {
 		return nil, "", err
 	}

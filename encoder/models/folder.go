@@ -2,6 +2,8 @@ package models
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"net/url"
 	"os"
@@ -76,11 +78,29 @@ func (o Options) folderOf(ctx context.Context, name string) string {
 
 // folderNote is the file that holds the path of a model's folder.
 func (o Options) folderNote(model string) (string, error) {
-	dir, err := o.CacheDir, error(nil)
-	if dir == "" {
-		dir, err = provision.CacheDir()
-	}
+	dir, err := o.cacheDir()
 	return filepath.Join(dir, "folders", url.PathEscape(model)), err
+}
+
+func (o Options) cacheDir() (string, error) {
+	if o.CacheDir != "" {
+		return o.CacheDir, nil
+	}
+	return provision.CacheDir()
+}
+
+// probes is the file for the probe vectors of the model in dir, "" for none.
+func (o Options) probes(dir, precision string) string {
+	abs, err := filepath.Abs(dir)
+	if err != nil || o.Verify {
+		return ""
+	}
+	root, err := o.cacheDir()
+	if err != nil {
+		return ""
+	}
+	sum := sha256.Sum256([]byte(abs))
+	return filepath.Join(root, "probes", hex.EncodeToString(sum[:8])+"-"+precision+".json")
 }
 
 // namedPath splits a name into "static:" or nothing and the rest.

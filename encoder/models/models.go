@@ -62,6 +62,7 @@ type MissingError = provision.MissingError
 type Options struct {
 	Backend string // BackendAuto (or ""), BackendONNX or BackendNative
 	Brief   bool   // only a text or two are encoded: on amd64 BackendAuto then runs the model in Go, which starts sooner
+	Late    bool   // perhaps no text is encoded: the model is read with the first
 	Fetch   bool   // fetch ONNX Runtime also for BackendAuto
 	AtHand  bool   // never fetch ONNX Runtime
 

@@ -75,7 +75,7 @@ func Open(ctx context.Context, dir string, o Options) (*Encoder, error) {
 	if spec.Static != "" {
 		m, err = loadStatic(filepath.Join(dir, filepath.FromSlash(spec.Static)), tokenizer)
 	} else {
-		m, err = load(ctx, within, o.Precision)
+		m, err = load(ctx, within, o)
 	}
 	if err != nil {
 		return nil, err
@@ -92,6 +92,7 @@ func Open(ctx context.Context, dir string, o Options) (*Encoder, error) {
 	e, err := frame.New(ctx, frame.Config{
 		Dir: dir, Spec: spec, Tokenizer: tokenizer, Model: run, Dim: m.d,
 		Logits: m.head != nil, Packing: o.packing(), Workers: o.Workers, ErrModel: ErrModel,
+		Probes: frame.OpenProbes(ctx, o.Probes, dir, "", spec),
 	})
 	if err != nil {
 		return nil, errors.Join(err, run.Close())

@@ -41,7 +41,7 @@ func TestFamilies(t *testing.T) {
 	dirs := families(t)
 	for name, dir := range dirs {
 		t.Run(name, func(t *testing.T) {
-			m, err := load(t.Context(), dir, FP32)
+			m, err := load(t.Context(), dir, Options{Precision: FP32})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -154,7 +154,7 @@ func TestFamiliesRefuse(t *testing.T) {
 			for _, pre := range named[name].before {
 				short = strings.TrimPrefix(short, pre)
 			}
-			if _, err := load(t.Context(), dir, FP32); !errors.Is(err, ErrModel) || !strings.Contains(err.Error(), short) {
+			if _, err := load(t.Context(), dir, Options{Precision: FP32}); !errors.Is(err, ErrModel) || !strings.Contains(err.Error(), short) {
 				t.Errorf("%s without %s: %v", name, tensor, err)
 			}
 		}
@@ -174,7 +174,7 @@ func TestFamiliesRefuse(t *testing.T) {
 			if err := os.WriteFile(config, []byte(changed), 0o644); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := load(t.Context(), dir, FP32); !errors.Is(err, ErrModel) || !strings.Contains(err.Error(), "tensor") {
+			if _, err := load(t.Context(), dir, Options{Precision: FP32}); !errors.Is(err, ErrModel) || !strings.Contains(err.Error(), "tensor") {
 				t.Errorf("%s with %s: %v", name, new, err)
 			}
 		}
@@ -187,7 +187,7 @@ func TestOtherGraphs(t *testing.T) {
 	if err := errors.Join(os.Remove(filepath.Join(dir, fileSafetensors)), os.WriteFile(filepath.Join(dir, fileONNX), basicGraph(large(1)), 0o644)); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := load(t.Context(), dir, FP32); !errors.Is(err, ErrModel) || !strings.Contains(err.Error(), "qwen3") {
+	if _, err := load(t.Context(), dir, Options{Precision: FP32}); !errors.Is(err, ErrModel) || !strings.Contains(err.Error(), "qwen3") {
 		t.Errorf("%v; want ErrModel that names the architecture", err)
 	}
 }
@@ -195,7 +195,7 @@ func TestOtherGraphs(t *testing.T) {
 // Padding within a text of RoBERTa's kind has the place of padding, and those behind
 // it count on without it.
 func TestPlaceOfPadding(t *testing.T) {
-	m, err := load(t.Context(), families(t)["roberta"], FP32)
+	m, err := load(t.Context(), families(t)["roberta"], Options{Precision: FP32})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -223,7 +223,7 @@ func TestPlaceOfPadding(t *testing.T) {
 func TestLoadStops(t *testing.T) {
 	dir := families(t)["modernbert"] // of 4 layers
 	for n := range 5 {
-		_, err := load(&checks{t.Context(), n}, dir, FP32)
+		_, err := load(&checks{t.Context(), n}, dir, Options{Precision: FP32})
 		if stopped := errors.Is(err, context.Canceled); stopped != (n < 4) {
 			t.Errorf("done before layer %d of 4: %v", n, err)
 		}

@@ -41,6 +41,11 @@ func grown(s []float32, n int) []float32 {
 // does not read them.
 func (m *model) forward(ctx context.Context, b *buffers, ids, types []int32, ends []int) ([]float32, error) {
 	n, d := len(ids), m.d
+	lent, end, err := m.matrices(ctx, n)
+	if err != nil {
+		return nil, err
+	}
+	defer end()
 	b.x, b.y, b.wide = grown(b.x, n*d), grown(b.y, n*max(d, m.heads*m.width)), grown(b.wide, n*m.rowWidth())
 	if err := m.embed(b.x, ids, types, ends); err != nil {
 		return nil, err
@@ -49,7 +54,11 @@ func (m *model) forward(ctx context.Context, b *buffers, ids, types []int32, end
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		if err := m.layer(ctx, b, &m.layers[i], n, ends); err != nil {
+		l, err := lent.fill(&m.layers[i])
+		if err != nil {
+			return nil, err
+		}
+		if err := m.layer(ctx, b, l, n, ends); err != nil {
 			return nil, err
 		}
 	}

@@ -25,7 +25,8 @@ type product interface {
 // linear is y = x·Wᵀ + b.
 type linear struct {
 	w    product
-	bias []float32 // nil for none
+	bias []float32             // nil for none
+	read func(w product) error // fills w from the file
 }
 
 // mul writes the product of n rows of a, lda apart, into c, with rows ldc apart, without the bias;

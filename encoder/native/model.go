@@ -67,7 +67,8 @@ type model struct {
 	embedded, last      norm
 	layers              []layer
 	head                *head     // nil where the model has none
-	file                io.Closer // of words that lie there, else nil
+	file                io.Closer // of words or matrices that lie there, else nil
+	unread              *unread   // nil where all matrices are in memory from the start
 }
 
 // rowWidth is the maximum number of values that a product computes for a token.
@@ -85,21 +86,21 @@ func (m *model) innerWidth() int {
 	return m.inner
 }
 
-// load reads the model in dir in the given precision. It takes the memory of the weights.
+// load reads the model in dir. It takes the memory of the weights.
 // It looks at ctx before each layer.
-func load(ctx context.Context, dir, precision string) (*model, error) {
+func load(ctx context.Context, dir string, o Options) (*model, error) {
 	c, err := openCheckpoint(dir)
 	if err != nil {
 		return nil, err
 	}
-	c.int8 = precision == Int8
+	c.int8, c.brief = o.Precision == Int8, o.Late && o.Precision != Int8
 	m, err := c.model(ctx, dir)
 	return m, c.finish(m, dir, err)
 }
 
 // finish closes the file unless the model reads words from it.
 func (c *checkpoint) finish(m *model, dir string, err error) error {
-	if err == nil && m.words.stored != nil {
+	if err == nil && (m.words.stored != nil || m.unread != nil) {
 		m.file = c.source
 		return nil
 	}
@@ -143,6 +144,7 @@ func (c *checkpoint) model(ctx context.Context, dir string) (*model, error) {
 	m.embedded = c.norm(n, n.embedded, m.d, conf)
 	m.last = c.norm(n, n.last, m.d, conf)
 	all := map[transformer.Attention]*turns{}
+	c.later = c.brief
 	for i := range m.layers {
 		if c.err == nil {
 			c.err = ctx.Err()
@@ -154,6 +156,9 @@ func (c *checkpoint) model(ctx context.Context, dir string) (*model, error) {
 		}
 		m.layers[i].turns = all[a]
 		c.layer(&m.layers[i], n, n.layer+strconv.Itoa(i)+".", i, m, conf)
+	}
+	if c.later {
+		c.later, m.unread = false, &unread{turn: make(chan struct{}, 1)}
 	}
 	if withHead {
 		m.head = c.head(n, m, conf)
@@ -213,27 +218,8 @@ func (c *checkpoint) linear(l *linear, n names, in int, parts ...part) {
 		}
 		total += p.out
 	}
-	c.scratch = grown(c.scratch, total*in)
-	whole, at := c.scratch, 0
+	at := 0
 	for _, p := range parts {
-		if !c.transposed {
-			c.read(whole[at*in:(at+p.out)*in], p.name+".weight")
-		} else if len(parts) == 1 {
-			c.read(whole, p.name+".weight")
-		} else {
-			one := make([]float32, in*p.out)
-			c.read(one, p.name+".weight")
-			for r := range in {
-				copy(whole[r*total+at:][:p.out], one[r*p.out:])
-			}
-		}
-		at += p.out
-	}
-	at = 0
-	for _, p := range parts {
-		if p.swap {
-			swap(whole[at*in : (at+p.out)*in])
-		}
 		if name := p.name + ".bias"; n.biases || c.has(name) {
 			if l.bias == nil {
 				l.bias = make([]float32, total)
@@ -245,14 +231,58 @@ func (c *checkpoint) linear(l *linear, n names, in int, parts ...part) {
 		}
 		at += p.out
 	}
-	if l.w = c.product(in); c.err != nil {
-		return
+	l.read = func(w product) error { return c.pack(w, total, in, parts) }
+	switch l.w = c.product(in); {
+	case c.err != nil:
+	case c.later:
+		l.w = nil
+		c.err = c.readable(parts)
+	default:
+		c.err = l.read(l.w)
+	}
+}
+
+// readable reports an error if the matrices are of a type that is not read.
+func (c *checkpoint) readable(parts []part) error {
+	if _, ok := c.source.(*packed); ok { // whose types are known
+		return nil
+	}
+	for _, p := range parts {
+		if _, err := c.reader(c.file(p.name + ".weight")); err != nil {
+			return unusable(err)
+		}
+	}
+	return nil
+}
+
+// pack reads the matrices of the given parts into w, one below the other. Calls must not overlap.
+func (c *checkpoint) pack(w product, total, in int, parts []part) error {
+	c.scratch = grown(c.scratch, 2*total*in)
+	whole, at := c.scratch[:total*in], 0
+	for _, p := range parts {
+		dst := whole[at*in : (at+p.out)*in]
+		if c.transposed && len(parts) > 1 {
+			dst = c.scratch[total*in:][:in*p.out]
+		}
+		if err := c.floats(c.file(p.name+".weight"), dst); err != nil {
+			return unusable(err)
+		}
+		if c.transposed && len(parts) > 1 {
+			for r := range in {
+				copy(whole[r*total+at:][:p.out], dst[r*p.out:])
+			}
+		}
+		if p.swap {
+			swap(dst)
+		}
+		at += p.out
 	}
 	if c.transposed {
-		l.w.PackNN(whole, in, total)
-		return
+		w.PackNN(whole, in, total)
+	} else {
+		w.PackNT(whole, total, in)
 	}
-	l.w.PackNT(whole, total, in)
+	return nil
 }
 
 // swap exchanges the halves of x.

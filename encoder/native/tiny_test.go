@@ -57,6 +57,11 @@ func open(t testing.TB, dir string, o Options) *Encoder {
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() {
+		if err := e.Close(); err != nil && !errors.Is(err, encoder.ErrClosed) {
+			t.Error(err)
+		}
+	})
 	return e
 }
 
@@ -253,7 +258,7 @@ func (c *checks) Err() error {
 
 // The context is looked at before each layer.
 func TestForwardStops(t *testing.T) {
-	m, err := load(t.Context(), folder(t, large(5), pooling.Mean), FP32)
+	m, err := load(t.Context(), folder(t, large(5), pooling.Mean), Options{Precision: FP32})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -268,7 +273,7 @@ func TestForwardStops(t *testing.T) {
 // Among many tokens the context is looked at within a layer, too: products and
 // attention are cut into stretches.
 func TestForwardStopsWithinALayer(t *testing.T) {
-	m, err := load(t.Context(), families(t)["qwen3"], FP32) // of 3 layers and 2 heads of keys
+	m, err := load(t.Context(), families(t)["qwen3"], Options{Precision: FP32}) // of 3 layers and 2 heads of keys
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"unsafe"
 
 	"github.com/lexsem/lexsem/internal/onnxfile"
 	"github.com/lexsem/lexsem/internal/safetensors"
@@ -46,6 +47,8 @@ type checkpoint struct {
 	transposed bool              // whether matrices lie as [in, out]
 	alias      map[string]string // what the file calls some tensors
 	int8       bool              // whether large matrices are kept as Int8
+	brief      bool              // whether the matrices of layers are left in the file: see unread
+	later      bool              // whether those that are looked up now are
 	scratch    []float32         // of the matrix that is read
 	err        error
 }
@@ -202,16 +205,15 @@ func (g graphFile) reader(name string) (*io.SectionReader, error) { return g.Flo
 
 // readFloats fills dst with the little-endian numbers of r.
 func readFloats(r io.Reader, dst []float32) error {
-	var b [1 << 14]byte
-	for len(dst) > 0 {
-		n := min(len(dst), len(b)/4)
-		if _, err := io.ReadFull(r, b[:4*n]); err != nil {
-			return err
-		}
-		for i := range dst[:n] {
-			dst[i] = math.Float32frombits(binary.LittleEndian.Uint32(b[4*i:]))
-		}
-		dst = dst[n:]
+	if len(dst) == 0 {
+		return nil
+	}
+	b := unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(dst))), 4*len(dst))
+	if _, err := io.ReadFull(r, b); err != nil || binary.NativeEndian.Uint16([]byte{1, 0}) == 1 {
+		return err
+	}
+	for i := range dst {
+		dst[i] = math.Float32frombits(binary.LittleEndian.Uint32(b[4*i:]))
 	}
 	return nil
 }

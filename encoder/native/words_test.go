@@ -31,7 +31,7 @@ func TestWordsStayInTheFile(t *testing.T) {
 			if name == "cross" {
 				loaded, head, err = loadCross(t.Context(), dir, precision)
 			} else {
-				loaded, err = load(t.Context(), dir, precision)
+				loaded, err = load(t.Context(), dir, Options{Precision: precision})
 			}
 			if err != nil {
 				t.Fatalf("%s, %s: %v", name, precision, err)
@@ -48,7 +48,7 @@ func TestWordsStayInTheFile(t *testing.T) {
 			}
 		}
 	}
-	withHead, err := load(t.Context(), folder(t, encoders.NewTiny(2, encoders.Tiny{Prefix: "bert."}), pooling.CLS), FP32)
+	withHead, err := load(t.Context(), folder(t, encoders.NewTiny(2, encoders.Tiny{Prefix: "bert."}), pooling.CLS), Options{Precision: FP32})
 	if err != nil || withHead.words.stored != nil || withHead.file != nil {
 		t.Errorf("with a head: %v, %v", withHead.words.stored != nil, err)
 	}

@@ -50,17 +50,25 @@ func Open(ctx context.Context, dir string, o Options) (*Encoder, error) {
 	if err := load(o.Library); err != nil {
 		return nil, err
 	}
-	s, err := openSession(filepath.Join(dir, "model.onnx"))
+	known := frame.OpenProbes(ctx, o.Probes, dir, o.Library, spec)
+	s, err := findStates(filepath.Join(dir, "model.onnx"))
 	if err != nil {
 		return nil, err
 	}
 	r := newRunner(s)
-	if err := r.fits(ctx, tokenizer); err != nil {
-		return nil, errors.Join(fmt.Errorf("%s: %w", dir, err), r.Close())
+	if !known.Known() || !o.Late {
+		if err := s.first(); err != nil {
+			return nil, err
+		}
+	}
+	if !known.Known() {
+		if err := r.fits(ctx, tokenizer); err != nil {
+			return nil, errors.Join(fmt.Errorf("%s: %w", dir, err), r.Close())
+		}
 	}
 	e, err := frame.New(ctx, frame.Config{
 		Dir: dir, Spec: spec, Tokenizer: tokenizer, Model: r, Dim: s.dim,
-		Logits: s.vocab == tokenizer.VocabSize(), Packing: o.packing(), Workers: o.Workers, ErrModel: ErrModel,
+		Logits: s.vocab == tokenizer.VocabSize(), Packing: o.packing(), Workers: o.Workers, ErrModel: ErrModel, Probes: known,
 	})
 	if err != nil {
 		return nil, errors.Join(err, r.Close())

@@ -6,6 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"os"
+	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/lexsem/lexsem/encoder"
@@ -75,5 +78,51 @@ func TestExportedGraph(t *testing.T) {
 				t.Errorf("a second call gave %+v, %v; want the cached folder", again, err)
 			}
 		})
+	}
+}
+
+// A model whose probe vectors are known is read with the first text if Late is set, and computes the same.
+func TestLate(t *testing.T) {
+	m, dir, probes := encoders.NewTiny(3, encoders.Tiny{}), t.TempDir(), filepath.Join(t.TempDir(), "probes", "p.json")
+	m.Write(t, dir)
+	r, err := provision.Ensure(t.Context(), provision.Request{Model: dir, Library: provisioned(t).Library, CacheDir: t.TempDir(), Offline: true, Log: func(s string) { t.Log(s) }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	vector := func(e *onnx.Encoder) ([]float32, error) {
+		out, err := e.Encode(t.Context(), encoder.Query, encoder.Texts("red stones"), encoder.NeedDense)
+		if err != nil {
+			return nil, err
+		}
+		return out[0].Dense, nil
+	}
+	plain := open(t, r, onnx.Options{})
+	defer plain.Close()
+	want, err := vector(plain)
+	if err != nil {
+		t.Fatal(err)
+	}
+	graph := filepath.Join(r.ModelDir, "model.onnx")
+	for i, late := range []bool{true, true, false} {
+		e := open(t, r, onnx.Options{Late: late, Probes: probes})
+		defer e.Close()
+		if err := encoder.Check("the model", plain.Fingerprint(), e.Fingerprint()); err != nil || !e.Fingerprint().Probed() {
+			t.Errorf("opening %d: %v", i+1, err)
+		}
+		if err := os.Rename(graph, graph+"x"); err != nil {
+			t.Fatal(err)
+		}
+		_, err := vector(e)
+		if unread := i == 1; errors.Is(err, onnx.ErrModel) != unread {
+			t.Errorf("opening %d, late %v: encoding without the file: %v", i+1, late, err)
+		}
+		if err := os.Rename(graph+"x", graph); err != nil {
+			t.Fatal(err)
+		}
+		again := open(t, r, onnx.Options{Late: late, Probes: probes})
+		defer again.Close()
+		if got, err := vector(again); err != nil || !slices.Equal(got, want) {
+			t.Errorf("opening %d, late %v: other vectors, %v", i+1, late, err)
+		}
 	}
 }

@@ -31,6 +31,13 @@ type Options struct {
 	// MaxTokens overrides the number of tokens at which texts are cut; 0 means the model's own. It
 	// changes the vectors of cut texts, and the fingerprint.
 	MaxTokens int
+	// Late says that perhaps no text is encoded: if Probes has the probe vectors, the model is read with the first text.
+	// OpenCross and OpenImages ignore it.
+	Late bool
+	// Probes names a file that keeps the model's probe vectors, so that the next Open need not compute them. They are
+	// computed anew when a file of the model, the library, the program or the kind of processor has changed. "" is for
+	// none.
+	Probes string
 }
 
 // withDefaults checks o and replaces zero fields by their defaults.

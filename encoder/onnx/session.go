@@ -25,7 +25,9 @@ const (
 
 // session is a loaded model. Run is safe for concurrent use.
 type session struct {
-	s      *ort.DynamicAdvancedSession
+	s      *ort.DynamicAdvancedSession // nil until first
+	began  sync.Once
+	failed error    // why s is nil
 	inputs []string // names, in the order in which they are passed
 	output string   // name of the token states
 	dim    int      // d
@@ -41,10 +43,10 @@ type session struct {
 	err    error // why head is nil
 }
 
-// openSession loads the model at path. The names of its outputs differ from
+// findStates reads what the model at path computes. The names of its outputs differ from
 // one exporter to the next, so the states are found by shape: the first
 // output of rank 3, [batch, tokens, d].
-func openSession(path string) (*session, error) {
+func findStates(path string) (*session, error) {
 	s, outs, err := readInputs(path)
 	if err != nil {
 		return nil, err
@@ -59,10 +61,13 @@ func openSession(path string) (*session, error) {
 	}); i >= 0 {
 		s.logits, s.vocab = outs[i].name, int(outs[i].dims[1])
 	}
-	if s.s, err = s.start(s.output); err != nil {
-		return nil, err
-	}
 	return s, nil
+}
+
+// first loads the model, unless that was done.
+func (s *session) first() error {
+	s.began.Do(func() { s.s, s.failed = s.start(s.output) })
+	return s.failed
 }
 
 // readInputs finds the inputs of the model at path, and returns its possible outputs.
@@ -108,7 +113,10 @@ func (s *session) withHead() (*ort.DynamicAdvancedSession, error) {
 }
 
 func (s *session) close() error {
-	err := s.s.Destroy()
+	var err error
+	if s.s != nil {
+		err = s.s.Destroy()
+	}
 	if s.head != nil {
 		err = errors.Join(err, s.head.Destroy())
 	}
@@ -158,6 +166,11 @@ func (s *session) bind(b *buffers) ([]ort.Value, error) {
 // run runs the batch in b and leaves the states in b.states, and with head the
 // logits in b.logits.
 func (s *session) run(b *buffers, head bool) error {
+	if !head {
+		if err := s.first(); err != nil {
+			return err
+		}
+	}
 	in, err := s.bind(b)
 	if err != nil {
 		return err

@@ -75,7 +75,7 @@ func TestOpenSessionRefuses(t *testing.T) {
 		if err := os.WriteFile(path, b, 0o644); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := openSession(path); !errors.Is(err, ErrModel) || !strings.Contains(err.Error(), text) {
+		if _, err := findStates(path); !errors.Is(err, ErrModel) || !strings.Contains(err.Error(), text) {
 			t.Errorf("%v does not say %q", err, text)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"hash"
 	"slices"
+	"strconv"
 )
 
 // bertNormalizer is BERT's normalisation of a text.
@@ -74,7 +75,13 @@ func (f *file) bertDigest(b *builder) string {
 
 // sumVocab writes the entries of a vocabulary, each with its length.
 func sumVocab(h hash.Hash, vocab []string) {
-	for _, w := range vocab {
-		fmt.Fprintf(h, "%d %s\n", len(w), w)
+	var lines []byte
+	for i, w := range vocab {
+		lines = append(strconv.AppendInt(lines, int64(len(w)), 10), ' ')
+		lines = append(append(lines, w...), '\n')
+		if len(lines) > 1<<12 || i == len(vocab)-1 {
+			h.Write(lines)
+			lines = lines[:0]
+		}
 	}
 }

@@ -56,10 +56,11 @@ func Parse(r io.Reader) (*Tokenizer, error) {
 		return nil, refuse("%v; fetch the model again", err)
 	}
 	var kind struct{ Type string }
-	if err := json.Unmarshal(f.Model, &kind); err != nil {
+	m := lists(f.Model)
+	if err := json.Unmarshal(m.rest, &kind); err != nil {
 		return nil, refuse("model: %v; fetch the model again", err)
 	}
-	return f.build(cmp.Or(kind.Type, "WordPiece")) // early files of BERT name no type
+	return f.build(cmp.Or(kind.Type, "WordPiece"), m) // early files of BERT name no type
 }
 
 // refuse is an error that wraps ErrTokenizer.
@@ -107,12 +108,12 @@ type builder struct {
 	limit   int32 // of ids: a single one could ask for any amount of memory
 }
 
-func (f *file) build(kind string) (*Tokenizer, error) {
+func (f *file) build(kind string, m modelJSON) (*Tokenizer, error) {
 	b := newBuilder(len(f.Model) + len(f.AddedTokens))
 	if err := b.normalizer(f.Normalizer, 0); err != nil {
 		return nil, err
 	}
-	return f.finish(b, kind, func() error { return b.readModel(kind, f.Model) })
+	return f.finish(b, kind, func() error { return b.readModel(kind, m) })
 }
 
 func newBuilder(limit int) *builder {

@@ -19,21 +19,52 @@ import (
 const maxEntryBytes = maxTrieBytes / 2
 
 // readModel reads a model's vocabulary.
-func (b *builder) readModel(kind string, raw json.RawMessage) error {
-	read := map[string]func(json.RawMessage) error{"BPE": b.bpe, "Unigram": b.unigram, "WordPiece": b.wordPiece}[kind]
+func (b *builder) readModel(kind string, m modelJSON) error {
+	read := map[string]func(m modelJSON) error{"BPE": b.bpe, "Unigram": b.unigram, "WordPiece": b.wordPiece}[kind]
 	if read == nil {
 		return unsupported("model.type", kind)
 	}
 	if b.raw && kind != "BPE" {
 		return unsupported("pre_tokenizer", "ByteLevel with "+kind)
 	}
-	if err := read(raw); err != nil {
+	if err := read(m); err != nil {
 		return err
 	}
 	if b.entries == 0 {
 		return refuse("model.vocab is empty; fetch the model again")
 	}
 	return nil
+}
+
+// modelJSON is a model without its long values, which package json would read several times, and these.
+type modelJSON struct{ rest, vocab, merges json.RawMessage }
+
+// lists takes the long values out of a valid model.
+func lists(model json.RawMessage) modelJSON {
+	m, s := modelJSON{rest: json.RawMessage{'{'}}, scanner{b: model}
+	if s.object(func(key string) error {
+		value := s.skip()
+		switch key {
+		case "vocab":
+			m.vocab = value
+		case "merges":
+			m.merges = value
+		default:
+			name, err := json.Marshal(key)
+			if err != nil {
+				return err
+			}
+			if len(m.rest) > 1 {
+				m.rest = append(m.rest, ',')
+			}
+			m.rest = append(append(append(m.rest, name...), ':'), value...)
+		}
+		return nil
+	}) != nil {
+		return modelJSON{rest: model}
+	}
+	m.rest = append(m.rest, '}')
+	return m
 }
 
 // entry gives an id its entry; both must be new.
@@ -78,19 +109,18 @@ func (b *builder) fallback() *[256]int32 {
 	return &ids
 }
 
-func (b *builder) unigram(raw json.RawMessage) error {
+func (b *builder) unigram(in modelJSON) error {
 	var j struct {
 		Type         string
 		UnkID        *int32 `json:"unk_id"`
-		Vocab        json.RawMessage
-		ByteFallback bool `json:"byte_fallback"`
+		ByteFallback bool   `json:"byte_fallback"`
 	}
-	if err := strict("model", raw, &j); err != nil {
+	if err := strict("model", in.rest, &j); err != nil {
 		return err
 	}
 	var texts []string
 	var scores []float64
-	s := scanner{b: j.Vocab}
+	s := scanner{b: in.vocab}
 	err := s.array(func() error {
 		var text, number string
 		n := 0
@@ -158,18 +188,17 @@ func (b *builder) scored(texts []string, scores []float64, unk int32, byteFallba
 	return nil
 }
 
-func (b *builder) wordPiece(raw json.RawMessage) error {
+func (b *builder) wordPiece(in modelJSON) error {
 	var j struct {
 		Type     string
 		UnkToken string `json:"unk_token"`
 		Prefix   string `json:"continuing_subword_prefix"`
 		Longest  int    `json:"max_input_chars_per_word"`
-		Vocab    json.RawMessage
 	}
-	if err := strict("model", raw, &j); err != nil {
+	if err := strict("model", in.rest, &j); err != nil {
 		return err
 	}
-	if err := b.vocabulary(j.Vocab); err != nil {
+	if err := b.vocabulary(in.vocab); err != nil {
 		return err
 	}
 	unk, ok := b.ids[j.UnkToken]
@@ -226,7 +255,7 @@ var byteOf = func() map[rune]byte {
 	return m
 }()
 
-func (b *builder) bpe(raw json.RawMessage) error {
+func (b *builder) bpe(in modelJSON) error {
 	var j struct {
 		Type         string
 		Dropout      *float64
@@ -236,16 +265,14 @@ func (b *builder) bpe(raw json.RawMessage) error {
 		FuseUnk      bool    `json:"fuse_unk"`
 		ByteFallback bool    `json:"byte_fallback"`
 		IgnoreMerges bool    `json:"ignore_merges"`
-		Vocab        json.RawMessage
-		Merges       json.RawMessage
 	}
-	if err := strict("model", raw, &j); err != nil {
+	if err := strict("model", in.rest, &j); err != nil {
 		return err
 	}
 	if j.Dropout != nil && *j.Dropout != 0 {
 		return unsupported("model.dropout", *j.Dropout)
 	}
-	if err := b.vocabulary(j.Vocab); err != nil {
+	if err := b.vocabulary(in.vocab); err != nil {
 		return err
 	}
 	prefix, suffix := "", ""
@@ -286,7 +313,7 @@ func (b *builder) bpe(raw json.RawMessage) error {
 			m.longest = max(m.longest, len(text))
 		}
 	}
-	if err := b.merges(m, j.Merges, prefix); err != nil {
+	if err := b.merges(m, in.merges, prefix); err != nil {
 		return err
 	}
 	const mark = "▁"

@@ -67,6 +67,22 @@ func (s *scanner) string() string {
 	if s.peek() != '"' {
 		return ""
 	}
+	b := s.quoted()
+	if len(b) < 2 {
+		return ""
+	}
+	if bytes.IndexByte(b, '\\') < 0 {
+		return string(b[1 : len(b)-1])
+	}
+	var v string
+	if json.Unmarshal(b, &v) != nil {
+		return ""
+	}
+	return v
+}
+
+// quoted passes over the string that begins here and returns it with its quotation marks, nil if it has no end.
+func (s *scanner) quoted() []byte {
 	start := s.i
 	for i := start + 1; i < len(s.b); i++ {
 		k := bytes.IndexByte(s.b[i:], '"')
@@ -78,28 +94,48 @@ func (s *scanner) string() string {
 		for s.b[i-1-slashes] == '\\' {
 			slashes++
 		}
-		if slashes%2 == 1 {
-			continue
+		if slashes%2 == 0 {
+			s.i = i + 1
+			return s.b[start:s.i]
 		}
-		s.i = i + 1
-		if bytes.IndexByte(s.b[start:i], '\\') < 0 {
-			return string(s.b[start+1 : i])
-		}
-		var v string
-		if json.Unmarshal(s.b[start:i+1], &v) != nil {
-			return ""
-		}
-		return v
 	}
 	s.i = len(s.b)
-	return ""
+	return nil
+}
+
+// skip passes over a value and returns its bytes. The file must be valid JSON.
+func (s *scanner) skip() []byte {
+	c := s.peek()
+	start, depth := s.i, 0
+	for {
+		switch c {
+		case '"':
+			s.quoted()
+		case '{', '[':
+			depth++
+			s.i++
+		case '}', ']':
+			depth--
+			s.i++
+		case 0:
+			return s.b[start:]
+		default:
+			for s.i < len(s.b) && bytes.IndexByte([]byte(" \t\n\r,:]}"), s.b[s.i]) < 0 {
+				s.i++
+			}
+		}
+		if depth == 0 {
+			return s.b[start:s.i]
+		}
+		c = s.peek()
+	}
 }
 
 // number reads the characters that a number may have.
 func (s *scanner) number() string {
 	s.peek()
 	start := s.i
-	for s.i < len(s.b) && bytes.IndexByte([]byte("+-.0123456789eE"), s.b[s.i]) >= 0 {
+	for s.i < len(s.b) && (s.b[s.i] >= '0' && s.b[s.i] <= '9' || bytes.IndexByte([]byte("+-.eE"), s.b[s.i]) >= 0) {
 		s.i++
 	}
 	return string(s.b[start:s.i])

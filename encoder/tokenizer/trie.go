@@ -1,6 +1,7 @@
 package tokenizer
 
 import (
+	"encoding/binary"
 	"slices"
 	"strings"
 )
@@ -26,31 +27,52 @@ type trieEntry struct {
 	id   int32
 }
 
-// newTrie sorts entries and builds their trie with the given number of roots. Which of
+// trieOrder is the place of an entry in the order of texts. It has no pointers, which would make sorting slower.
+type trieOrder struct {
+	first       uint64 // bytes of the text; later the number of bytes that it shares with the one before
+	root, entry uint32
+}
+
+// newTrie builds the trie of entries with the given number of roots. Which of
 // equal entries counts is undefined. The texts must have at most maxTrieBytes bytes
 // together.
 func newTrie(roots int, entries []trieEntry) *trie {
-	slices.SortFunc(entries, func(a, b trieEntry) int {
-		if a.root != b.root {
-			return int(a.root) - int(b.root)
+	order := make([]trieOrder, len(entries))
+	for i, e := range entries {
+		var first [8]byte
+		copy(first[:], e.text)
+		order[i] = trieOrder{binary.BigEndian.Uint64(first[:]), e.root, uint32(i)}
+	}
+	slices.SortFunc(order, func(a, b trieOrder) int {
+		if a.root == b.root && a.first == b.first {
+			return strings.Compare(entries[a.entry].text, entries[b.entry].text)
 		}
-		return strings.Compare(a.text, b.text)
+		if a.root < b.root || a.root == b.root && a.first < b.first {
+			return -1
+		}
+		return 1
 	})
 	// In sorted order each entry shares its longest prefix with the one
 	// before, so the nodes of the last entry are all that need be remembered.
-	t := &trie{}
-	for range roots {
-		t.id = append(t.id, -1)
-	}
-	var edges []uint64
-	path, last := []uint32{}, trieEntry{}
-	for _, e := range entries {
-		shared := 0
+	nodes, last := roots, trieEntry{}
+	for i, o := range order {
+		e, shared := entries[o.entry], 0
 		if e.root == last.root {
 			for shared < len(e.text) && shared < len(last.text) && e.text[shared] == last.text[shared] {
 				shared++
 			}
 		}
+		order[i].first, last = uint64(shared), e
+		nodes += len(e.text) - shared
+	}
+	t := &trie{id: make([]int32, roots, nodes)}
+	for i := range t.id {
+		t.id[i] = -1
+	}
+	edges := make([]uint64, 0, nodes-roots)
+	path := []uint32{}
+	for _, o := range order {
+		e, shared := entries[o.entry], int(o.first)
 		path = path[:shared]
 		for i := shared; i < len(e.text); i++ {
 			parent := e.root
@@ -63,7 +85,6 @@ func newTrie(roots int, entries []trieEntry) *trie {
 			path = append(path, child)
 		}
 		t.id[path[len(path)-1]] = e.id
-		last = e
 	}
 	size := 1
 	for size < 2*len(edges)+2 {

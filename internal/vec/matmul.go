@@ -2,6 +2,9 @@ package vec
 
 import "sync"
 
+// Kernels names the kernels of this machine. Two machines with the same ones get the same bits.
+func Kernels() string { return best.name + " " + best8.name + " " + int8Kernel }
+
 // MatMulNT computes C = A·Bᵀ for row-major A [m×k], B [n×k], C [m×n]: the inner products of all rows
 // of A with all rows of B. C must not overlap A or B. It runs in the calling goroutine; several
 // goroutines may fill different rows of one C.

@@ -3,6 +3,7 @@ package frame
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/lexsem/lexsem/encoder"
@@ -34,6 +35,7 @@ type Config struct {
 	Packing   Packing
 	Workers   int
 	ErrModel  error // wrapped where states cannot be pooled
+	Probes    Probes
 }
 
 // Encoder is an encoder.Encoder that runs a model.
@@ -72,19 +74,24 @@ func New(ctx context.Context, c Config) (*Encoder, error) {
 
 // identify fills in the fingerprint.
 func (e *Encoder) identify(ctx context.Context) error {
-	out, err := e.Encode(ctx, encoder.Passage, encoder.Texts(encoder.ProbeTexts[:]...), encoder.NeedDense)
-	if err != nil {
-		return err
-	}
 	spec := e.c.Spec
 	e.print = encoder.Fingerprint{
 		Model: spec.Model, Precision: spec.Precision, Tokenizer: e.c.Tokenizer.Digest(), Pooling: e.pooler.Name(),
 		QueryPrefix: spec.Before(encoder.Query), PassagePrefix: spec.Before(encoder.Passage),
 		MaxTokens: spec.MaxTokens, Dim: e.Dim(), VocabSize: e.VocabSize(),
 	}
+	if p := e.c.Probes.vectors; p != nil && !slices.ContainsFunc(p[:], func(v []float32) bool { return len(v) != e.Dim() }) {
+		e.print.Probe = *p
+		return nil
+	}
+	out, err := e.Encode(ctx, encoder.Passage, encoder.Texts(encoder.ProbeTexts[:]...), encoder.NeedDense)
+	if err != nil {
+		return err
+	}
 	for i := range out {
 		e.print.Probe[i] = out[i].Dense
 	}
+	e.c.Probes.save(e.print.Probe)
 	return nil
 }
 

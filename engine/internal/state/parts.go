@@ -196,7 +196,7 @@ func (d *DB) compactColumns(ctx context.Context, s *State) (bool, error) {
 }
 
 func (d *DB) compactSums(ctx context.Context, s *State) (bool, error) {
-	if m := &d.maintainer; s.Sums.Rowless() && !m.hurried() && m.opened.since() < rest { // a program that only asks once does without rows
+	if m := &d.maintainer; s.Sums.Rowless() && (d.o.ReadOnly || !m.hurried()) && m.opened.since() < rest { // a program that only asks once does without rows
 		m.later = true
 		return false, nil
 	}

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"slices"
 	"strings"
@@ -21,12 +22,20 @@ import (
 const runsDir = "docs/runs"
 
 // record measures the chosen runs, command by command, and stores the results; it skips commands that are already
-// recorded.
+// recorded. It fails if a value has become worse by more than a tenth.
 func record(ctx context.Context, prefix string) error {
 	all, err := chosenRuns(prefix)
 	if err != nil {
 		return err
 	}
+	before := map[string]map[string]float64{}
+	for name, r := range all {
+		before[name] = maps.Clone(r.Values)
+	}
+	return recordAll(ctx, all, before)
+}
+
+func recordAll(ctx context.Context, all map[string]*runs.Run, before map[string]map[string]float64) error {
 	w, err := newWorkshop()
 	if err != nil {
 		return err
@@ -59,6 +68,7 @@ func record(ctx context.Context, prefix string) error {
 			if r.Values == nil {
 				r.Values = map[string]float64{}
 			}
+			failed = append(failed, regressions(name, before[name], fresh)...)
 			maps.Copy(r.Values, fresh)
 			c.Commit, c.Date, c.Machine, c.Sum = commit, start.UTC().Format(time.DateOnly), machine(), r.SumOf(*c)
 			if err := r.Save(runsDir); err != nil {
@@ -129,7 +139,9 @@ func again(ctx context.Context, prefix string) error {
 	if err != nil {
 		return err
 	}
-	for _, r := range all {
+	before := map[string]map[string]float64{}
+	for name, r := range all {
+		before[name] = r.Values
 		if !recordable(r) {
 			continue
 		}
@@ -141,7 +153,34 @@ func again(ctx context.Context, prefix string) error {
 			return err
 		}
 	}
-	return record(ctx, prefix)
+	return recordAll(ctx, all, before)
+}
+
+// What the names of values say: which should be large, and which small. Others, such as counts and bounds, are neither.
+// Values of other libraries are not ours, and the longest of some times is mostly chance.
+var (
+	largeIsGood = regexp.MustCompile(`\b(ndcg@\d+|recall(@\d+)?|accuracy|f1|score|qps|times|docs_per_(cpu_)?second(_settled)?|gain|rdc|auc|spearman)( seed=\d+)?$`)
+	smallIsGood = regexp.MustCompile(`\b(\w*_?(ms|us|seconds|bytes|mb)|build|bytes_per_vector|memory_per_document)\b`)
+	notCompared = regexp.MustCompile(`\b(p|p99_ms|\w+_p99_ms|control_max_ms|first_search_ms|stall_ms|deadline_overruns?_ms|hnswlib|usearch|faiss|symphonyqg|glass|svs|vsag)\b`)
+)
+
+// regressions names the values that are worse than before by more than a tenth.
+func regressions(name string, before, now map[string]float64) (failed []error) {
+	for _, k := range slices.Sorted(maps.Keys(now)) {
+		was, ok := before[k]
+		worse := false
+		switch is := now[k]; {
+		case !ok || was <= 0 || notCompared.MatchString(k):
+		case largeIsGood.MatchString(k):
+			worse = is < was*0.9
+		case smallIsGood.MatchString(k):
+			worse = is > was*1.1
+		}
+		if worse {
+			failed = append(failed, fmt.Errorf("%s: %s was %.4g and is %.4g now; find what changed, or measure again on the machine of the record", name, k, was, now[k]))
+		}
+	}
+	return failed
 }
 
 // tables writes the values of all runs into the tables of the documents.

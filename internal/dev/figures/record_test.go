@@ -100,6 +100,35 @@ func TestChosenRuns(t *testing.T) {
 	}
 }
 
+// TestRegressions: of every kind of value one that is worse by 15 % is named, and none that is better, or worse by 5 %.
+func TestRegressions(t *testing.T) {
+	for name, up := range map[string]bool{
+		"nq query rlr ndcg@10": true, "nq query slr ndcg@10 seed=2": true, "384 hnsw-int8 .95 qps": true, "384 hnsw-int8 .95 times": true,
+		"100k docs_per_cpu_second_settled": true, "nq all test gain": true, "sure precision rlr rdc": true, "b retrieval bm25 score": true,
+		"100k modes hybrid cpu_ms": false, "100k modes hybrid p50_ms": false, "100k open_cpu_seconds": false, "100k rss_mb": false,
+		"100k disk_bytes": false, "100k memory_per_document codes": false, "384 hnsw-int8 build": false, "test rlr cpu_us": false, "test rlr bytes": false,
+	} {
+		for change, want := range map[float64]int{1.15: 1, 0.85: 1, 1.05: 0, 0.95: 0} {
+			if change > 1 == up {
+				want = 0
+			}
+			if got := regressions("run", map[string]float64{name: 40}, map[string]float64{name: 40 * change}); len(got) != want {
+				t.Errorf("%s times %v: %v", name, change, got)
+			}
+		}
+	}
+	for _, name := range []string{"384 hnswlib .95 qps", "nq query rlr p", "100k stall_ms add_10", "100k docs", "nq all test gain-low"} {
+		for _, change := range []float64{0.5, 2} {
+			if got := regressions("run", map[string]float64{name: 40}, map[string]float64{name: 40 * change}); got != nil {
+				t.Errorf("%s: %v", name, got)
+			}
+		}
+	}
+	if got := regressions("run", map[string]float64{}, map[string]float64{"100k rss_mb": 1}); got != nil {
+		t.Errorf("a new value: %v", got)
+	}
+}
+
 // TestAdoptAndTables: what stands in a document goes into the run and comes back.
 func TestAdoptAndTables(t *testing.T) {
 	t.Chdir(t.TempDir())

@@ -39,7 +39,7 @@ func (a *app) openEncoder(ctx context.Context, model string) (encoder.Encoder, e
 // modelOptions returns the options for opening a model, from the global flags.
 func (a *app) modelOptions(p *progress) models.Options {
 	o := models.Options{
-		Backend: a.backend, Brief: a.few, Library: a.library, CacheDir: a.cache, Offline: a.offline,
+		Backend: a.backend, Brief: a.few, Late: a.name == "index", Library: a.library, CacheDir: a.cache, Offline: a.offline,
 		TokenLimit: int64(a.tokenLimit), Getenv: a.Getenv,
 		Progress: func(e provision.Event) {
 			if e.Done {

@@ -106,6 +106,7 @@ func (o explainOptions) run(ctx context.Context, a *app, args []string) (err err
 		return err
 	}
 	defer func() { err = errors.Join(err, closeSecond()) }()
+	a.few = true
 	held, err := a.openFresh(ctx, dir, o.way)
 	if err != nil {
 		return err

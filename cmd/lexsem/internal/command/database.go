@@ -3,6 +3,7 @@ package command
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -247,7 +248,14 @@ func storedModel(ctx context.Context, dir string) (string, error) {
 	if _, err := os.Stat(dir); errors.Is(err, os.ErrNotExist) {
 		return "", nil
 	}
-	e, _, err := open(ctx, dir, nil, engine.Options{MustExist: true, ReadOnly: true})
+	if s, err := store.Open(dir, store.Options{ReadOnly: true}); err == nil { // without the derived state
+		var fp encoder.Fingerprint
+		m := s.Manifest()
+		if err = s.Close(); err == nil && len(m.Encoder) > 0 && json.Unmarshal(m.Encoder, &fp) == nil {
+			return cmp.Or(models.Of(fp), modelNone), nil
+		}
+	}
+	e, _, err := open(ctx, dir, nil, engine.Options{MustExist: true, ReadOnly: true}) // which mends what it can, and says what is wrong
 	return modelStored(ctx, e, err)
 }
 
