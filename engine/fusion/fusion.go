@@ -97,9 +97,7 @@ func (f Options) fill() (Options, error) {
 	def(&f.LexicalShare, 0.3)
 	f.Presence, f.Beta, f.Pair = max(f.Presence, 0), max(f.Beta, 0), max(f.Pair, 0)
 	f.Near, f.Title, f.Tokens = max(f.Near, 0), max(f.Title, 0), max(f.Tokens, 0)
-	if f.Kind == "" {
-		f.Kind = Calibrated
-	}
+	f.Kind = cmp.Or(f.Kind, Calibrated)
 	switch {
 	case !slices.Contains([]string{Calibrated, RRF, Convex}, f.Kind):
 		return f, fmt.Errorf("%w: fusion %q; use %s, %s or %s", fault.ErrInvalid, f.Kind, Calibrated, RRF, Convex)

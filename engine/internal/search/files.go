@@ -234,9 +234,7 @@ func (r *Run) askedOfFiles() (asked []askedWord, off map[string]bool) {
 		}
 		seen[t.Text] = true
 		w := float64(t.Weight)
-		if w == 0 {
-			w = 1
-		}
+		w = cmp.Or(w, 1)
 		w *= r.S.Words.IDF(t.Text)
 		asked = append(asked, askedWord{hashed(t.Text), w})
 		all += w

@@ -1,6 +1,7 @@
 package repeat
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -60,9 +61,7 @@ func RunSeeds(ctx context.Context, enc encoder.Encoder, o bench.Options, n int) 
 	if n < 2 {
 		return nil, fmt.Errorf("%w: %d seeds; use 2 or more", bench.ErrOption, n)
 	}
-	if o.Seed == 0 {
-		o.Seed = 1
-	}
+	o.Seed = cmp.Or(o.Seed, 1)
 	if o.CacheDir == "" {
 		dir, err := os.MkdirTemp("", "lexsem-seeds-")
 		if err != nil {

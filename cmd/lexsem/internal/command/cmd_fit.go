@@ -39,7 +39,6 @@ JSON, names the encoder that it was trained with.`,
 		"lexsem fit --db notes.db --queries-per-passage 25 --seed 7",
 	},
 	declare: func(f *flags) action {
-		f.group("Flags")
 		o := fitOptions{
 			variant:    f.str("variant", "", "`NAME`variant to fit: slr, slr-idf, llr, llr-full, clr …, alone or stacked on rlr, or rlr-local for local bridges; default rlr+slr, with --import slr, with --update the present one"),
 			seed:       f.uint64("seed", 1, "seed of the training queries and of their order"),

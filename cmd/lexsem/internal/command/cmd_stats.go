@@ -28,7 +28,6 @@ var cmdStats = command{
 		"lexsem stats --db notes.db --json | jq .documents",
 	},
 	declare: func(f *flags) action {
-		f.group("Flags")
 		asJSON := f.bool("json", "print as JSON")
 		space := f.bool("space", "say what takes the disk space, and what the caches of all databases take")
 		return func(ctx context.Context, a *app, args []string) error { return runStats(ctx, a, args, *asJSON, *space) }
