@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"os"
 	"path/filepath"
 	"slices"
 
@@ -62,14 +61,11 @@ func RunSeeds(ctx context.Context, enc encoder.Encoder, o bench.Options, n int) 
 		return nil, fmt.Errorf("%w: %d seeds; use 2 or more", bench.ErrOption, n)
 	}
 	o.Seed = cmp.Or(o.Seed, 1)
-	if o.CacheDir == "" {
-		dir, err := os.MkdirTemp("", "lexsem-seeds-")
-		if err != nil {
-			return nil, fmt.Errorf("keeping encodings between the seeds: %w", err)
-		}
-		defer os.RemoveAll(dir)
-		o.CacheDir = dir
+	done, err := keepEncodings(&o)
+	if err != nil {
+		return nil, err
 	}
+	defer done()
 	s := &Seeds{}
 	for i := range n {
 		at := o
