@@ -2,7 +2,10 @@
 
 package vec
 
-import "golang.org/x/sys/cpu"
+import (
+	"github.com/viterin/vek/vek32"
+	"golang.org/x/sys/cpu"
+)
 
 // Capabilities of this machine. AVX-512 requires DQ, BW and VL in addition to F: every
 // server and desktop processor that gains from it has them, and early ones that slow down
@@ -57,20 +60,11 @@ func axpyavx2(y *float32, f float32, x *float32, n int)
 //go:noescape
 func expavx2(dst, x *float32, shift, f float32, n int) float64
 
-//go:noescape
-func dotavx2(a, b *float32, n int) float32
-
-//go:noescape
-func largestavx2(x *float32, n int) float32
-
-//go:noescape
-func scaleavx2(x *float32, f float32, n int)
-
 func dot(a, b []float32) float32 {
 	if !hasAVX2 || len(a) < 16 {
 		return dotGo(a, b)
 	}
-	return dotavx2(&a[0], &b[0], len(a))
+	return vek32.Dot(a, b)
 }
 
 // dot4 skips the last len(q)%16 components; it returns the number of processed ones.
@@ -121,24 +115,18 @@ func axpy(y []float32, f float32, x []float32) int {
 // largest is the maximum of x, which is not empty. If x contains NaN, the result is
 // undefined.
 func largest(x []float32) float32 {
-	n := len(x) &^ 7
-	if n == 0 || !hasAVX2 {
+	if !hasAVX2 {
 		return largestGo(x)
 	}
-	most := largestavx2(&x[0], n)
-	if n < len(x) {
-		most = max(most, largestGo(x[n:]))
-	}
-	return most
+	return vek32.Max(x)
 }
 
 func scale(x []float32, f float32) {
-	n := 0
-	if hasAVX2 && len(x) >= 8 {
-		n = len(x) &^ 7
-		scaleavx2(&x[0], f, n)
+	if !hasAVX2 {
+		scaleGo(x, f)
+		return
 	}
-	scaleGo(x[n:], f)
+	vek32.MulNumber_Inplace(x, f)
 }
 
 // exp processes the first n components of ExpSum; it returns n and their sum.
