@@ -127,8 +127,9 @@ func (f Options) Check() error {
 
 // Term is one summand of a fused score.
 type Term struct {
-	Name          string // "cosine", "presence^1.25", "near^1.25", "coverage", "pair", "title^1.25", "tokens" or "sparse"; with one retriever "bm25" or the metric: "cosine", "dot", "l2"
-	Weight, Value float64
+	Name   string  `json:"name"` // "cosine", "presence^1.25", "near^1.25", "coverage", "pair", "title^1.25", "tokens" or "sparse"; with one retriever "bm25" or the metric: "cosine", "dot", "l2"
+	Weight float64 `json:"weight"`
+	Value  float64 `json:"value"`
 }
 
 // Terms returns the summands of the score that Fuse gave a candidate, without those of weight 0. nil for
