@@ -240,7 +240,7 @@ func writeStats(w io.Writer, s statsSummary) {
 		}
 		row("bridge", "%s, fitted on %s passages, %s", b.Variant, thousands(b.Passages), seen)
 		for _, p := range b.Probes {
-			row("", "%-8s nDCG@1 %.1f → %.1f on %s queries drawn from the corpus", p.Task, 100*p.Dense, 100*p.Fitted, thousands(p.Queries))
+			row("", "%-8s nDCG@1 %.1f → %.1f on %s queries drawn from the corpus", p.Task, 100*p.Dense, 100*p.Modified, thousands(p.Queries))
 		}
 	}
 }
