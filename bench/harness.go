@@ -247,9 +247,7 @@ func newPlan(o Options) (*plan, error) {
 	if !slices.Contains(o.Metrics, compareBy) {
 		o.Metrics = append(slices.Clone(o.Metrics), compareBy)
 	}
-	if o.Seed == 0 {
-		o.Seed = 1
-	}
+	o.Seed = cmp.Or(o.Seed, 1)
 	if o.Relevance == 1 { // as without it
 		o.Relevance = 0
 	}

@@ -2,6 +2,7 @@ package bench
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -24,9 +25,7 @@ type sampleLine struct {
 // QueriesPerPassage, MaxFitQueries and Clean that takes texts whole, one a line, and returns their number. Other
 // options have no effect, and no encoder is needed. Memory: the corpus and the queries.
 func (o Options) WriteSamples(ctx context.Context, w io.Writer) (int, error) {
-	if o.Seed == 0 {
-		o.Seed = 1
-	}
+	o.Seed = cmp.Or(o.Seed, 1)
 	o.Read.ctx = ctx
 	corpus, err := ReadCorpora(o.Data, o.Read)
 	if err != nil {

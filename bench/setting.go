@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -328,9 +329,7 @@ func newExact(dim int) (index.Index, error) { return newIndex("", dim, 0) }
 
 // newIndex makes an empty index by cosine; "" is the exact one.
 func newIndex(kind string, dim int, seed uint64) (index.Index, error) {
-	if kind == "" {
-		kind = index.KindFlat
-	}
+	kind = cmp.Or(kind, index.KindFlat)
 	if !slices.Contains(index.Kinds(), kind) {
 		return nil, fmt.Errorf("%w: index %q; known are %s", ErrUnknownName, kind, strings.Join(index.Kinds(), ", "))
 	}

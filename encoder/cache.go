@@ -1,6 +1,7 @@
 package encoder
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -91,12 +92,8 @@ type Cache struct {
 // owns inner and closes it. A file of an encoder with other vectors, or with a damaged header, is
 // started again. After an error inner stays open.
 func NewCache(inner Encoder, dir string, o CacheOptions) (*Cache, error) {
-	if o.MaxBytes == 0 {
-		o.MaxBytes = defaultCacheBytes
-	}
-	if o.MaxStateBytes == 0 {
-		o.MaxStateBytes = defaultCacheStateBytes
-	}
+	o.MaxBytes = cmp.Or(o.MaxBytes, defaultCacheBytes)
+	o.MaxStateBytes = cmp.Or(o.MaxStateBytes, defaultCacheStateBytes)
 	print := inner.Fingerprint()
 	c := &Cache{
 		inner: inner, print: print, max: o.MaxStateBytes, dir: dir, name: print.Digest(),

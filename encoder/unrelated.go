@@ -1,6 +1,7 @@
 package encoder
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -40,9 +41,7 @@ func Unrelated(ctx context.Context, enc Encoder) (float64, error) {
 	if math.IsNaN(least) {
 		return 0, fmt.Errorf("%w: a vector without a direction, or of another length, for a sentence that measures the model", ErrContract)
 	}
-	if least == 0 {
-		least = 1e-9
-	}
+	least = cmp.Or(least, 1e-9)
 	return least, nil
 }
 

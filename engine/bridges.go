@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -184,9 +185,7 @@ func (e *Engine) ImportBridge(ctx context.Context, path string, o ImportOptions)
 	if err := e.metric.Needs("a bridge"); err != nil {
 		return FitReport{}, err
 	}
-	if o.Variant == "" {
-		o.Variant = modulate.SLR.Name
-	}
+	o.Variant = cmp.Or(o.Variant, modulate.SLR.Name)
 	var trust encoder.Fingerprint
 	if o.SameEncoder {
 		trust = e.fp

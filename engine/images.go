@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -43,9 +44,7 @@ func (e *Engine) startImages(m store.Manifest) error {
 		return fmt.Errorf("%w: the encoder %s has visual words; open the database with the encoder without them", ErrInvalid, e.enc.Fingerprint().Model)
 	}
 	size := e.o.VisualWords
-	if size == 0 {
-		size = visual.DefaultWords
-	}
+	size = cmp.Or(size, visual.DefaultWords)
 	if len(m.Encoder) > 0 {
 		var was encoder.Fingerprint
 		if err := json.Unmarshal(m.Encoder, &was); err == nil && was.VocabSize > 0 { // start tells of the error

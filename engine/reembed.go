@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -239,12 +240,8 @@ func (r *reembedder) start(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	if r.o.Index == "" {
-		r.o.Index = old.Index
-	}
-	if r.o.Kind == "" {
-		r.o.Kind = old.Kind
-	}
+	r.o.Index = cmp.Or(r.o.Index, old.Index)
+	r.o.Kind = cmp.Or(r.o.Kind, old.Kind)
 	if len(old.Encoder) == 0 {
 		return fmt.Errorf("%w: database %s was never written to; open it with the new encoder", ErrInvalid, r.dir)
 	}

@@ -103,8 +103,8 @@ func (e *Engine) wordsOf(ctx context.Context, s string) (terms []text.Term, err 
 	return terms, nil
 }
 
-// frontOf is a position to cut s after n bytes: after the next blank, at the end of s if that is near, else after the
-// current character.
+// frontOf returns where s is cut after n bytes: after the next blank within 4 KiB. Without one, it is the end of s if
+// that is as near, else the end of the current character.
 func frontOf(s string, n int) int {
 	if n >= len(s) {
 		return len(s)

@@ -314,10 +314,10 @@ type FitReport struct {
 
 // ProbeScore is the result of one held-out probe of a fit (FitReport.Probes).
 type ProbeScore struct {
-	Task     string  // "keyword" or "part:16"
-	Queries  int     // number of queries
-	Dense    float64 // nDCG@1 in [0, 1] of the plain vector
-	Modified float64 // nDCG@1 in [0, 1] with the fitted bridge
+	Task     string  `json:"task"`          // "keyword" or "part:16"
+	Queries  int     `json:"queries"`       // number of queries
+	Dense    float64 `json:"dense_ndcg@1"`  // nDCG@1 in [0, 1] of the plain vector
+	Modified float64 `json:"fitted_ndcg@1"` // nDCG@1 in [0, 1] with the fitted bridge
 }
 
 // VerifyReport reports what Verify found.
@@ -371,24 +371,24 @@ type Stats struct {
 
 // TokenStats describes the token states of a database.
 type TokenStats struct {
-	Mode   string // mode for new documents: TokenStatesOff, TokenStatesAuto or TokenStatesOn
-	Chunks int    // chunks with token states
-	Bases  int    // bases of the codes
-	Bytes  int64  // size of the codes in the store
-	Note   string // why new documents get no token states although Mode asks for them; "" otherwise
+	Mode   string `json:"mode"`   // mode for new documents: TokenStatesOff, TokenStatesAuto or TokenStatesOn
+	Chunks int    `json:"chunks"` // chunks with token states
+	Bases  int    `json:"bases"`  // bases of the codes
+	Bytes  int64  `json:"bytes"`  // size of the codes in the store
+	Note   string `json:"note"`   // why new documents get no token states although Mode asks for them; "" otherwise
 }
 
 // Memory is the memory of an open database, in bytes, including mapped files and without the store's caches.
 // Options.MaxMemoryMiB bounds all fields except Vectors.
 type Memory struct {
-	Vectors int64 // float32 vectors
-	Codes   int64 // int8 codes of the vectors
-	Graph   int64 // links of an approximate index, and id tables
-	Words   int64 // inverted index
-	Columns int64 // metadata
-	RLR     int64 // sufficient statistics and factor of RLR
-	Local   int64 // local bridges; 0 without them
-	Tokens  int64 // list of the chunks with token states, and the most that is cached of their codes; 0 without them
+	Vectors int64 `json:"vectors"` // float32 vectors
+	Codes   int64 `json:"codes"`   // int8 codes of the vectors
+	Graph   int64 `json:"graph"`   // links of an approximate index, and id tables
+	Words   int64 `json:"words"`   // inverted index
+	Columns int64 `json:"columns"` // metadata
+	RLR     int64 `json:"rlr"`     // sufficient statistics and factor of RLR
+	Local   int64 `json:"local"`   // local bridges; 0 without them
+	Tokens  int64 `json:"tokens"`  // list of the chunks with token states, and the most that is cached of their codes; 0 without them
 }
 
 // Parts returns the fields under their names in metrics.

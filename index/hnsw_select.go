@@ -1,8 +1,8 @@
 package index
 
-// choose picks links for a node by the paper's heuristic (algorithm 4): of the candidates,
-// ascending by their distance from the node, one is taken if it is nearer to the node than
-// to everything taken before. So links lead in all directions and from one cluster to the
+// choose picks links for a node by the paper's heuristic (algorithm 4): it goes
+// through the candidates from the nearest to the farthest, and takes one if it is nearer to
+// the node than to all that it has taken. So links lead in all directions and from one cluster to the
 // next; the nearest nodes alone might all be in one cluster. Equal distances do not count
 // against a candidate: among many equal vectors, lists with one link to each kind of
 // neighbour are too short. But those as near as the nearest, as copies of the node are,

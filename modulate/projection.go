@@ -9,8 +9,7 @@ import (
 )
 
 // Projection is the linear layer of Eq. 8, W [d × |V|] and b [d]. Reading is safe for concurrent
-// use unless Touch is called at the same time. Reading is safe for concurrent use while nobody
-// calls Touch.
+// use while nobody calls Touch.
 type Projection struct {
 	dim   int
 	vocab int

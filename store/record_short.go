@@ -25,8 +25,8 @@ const (
 	longRow   = math.MinInt8 // in place of the exponent: float32 follow
 )
 
-// ShortVector returns a copy of v with each component rounded to what a short record can hold: by 2^-14 of the
-// largest at most. Of a vector of length 1 it then moves some by a step of that size where that brings the length back to 1.
+// ShortVector returns a copy of v whose components a short record can hold. Rounding moves a component by at most 2^-14
+// of the largest one. In a vector of length 1, some components then move by one more step, so that the length is 1 again.
 func ShortVector(v []float32) []float32 {
 	e, ks, sum := exponentOf(v), make([]float64, len(v)), 0.0
 	for i, x := range v {

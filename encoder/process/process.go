@@ -19,6 +19,7 @@
 package process
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -87,12 +88,8 @@ func New(ctx context.Context, o Options) (encoder.Encoder, error) {
 	if o.BatchTexts < 0 || o.Timeout < 0 {
 		return nil, fmt.Errorf("%w: batches of %d texts and %s a request; use positive numbers", encoder.ErrUnavailable, o.BatchTexts, o.Timeout)
 	}
-	if o.BatchTexts == 0 {
-		o.BatchTexts = 64
-	}
-	if o.Timeout == 0 {
-		o.Timeout = 10 * time.Minute
-	}
+	o.BatchTexts = cmp.Or(o.BatchTexts, 64)
+	o.Timeout = cmp.Or(o.Timeout, 10*time.Minute)
 	p := &program{o: o, turn: make(chan struct{}, 1)}
 	a, err := p.ask(ctx, request{Op: "info"})
 	if err != nil {

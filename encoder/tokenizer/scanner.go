@@ -6,8 +6,8 @@ import (
 )
 
 // scanner reads well-formed JSON for vocabularies of a quarter of a million entries. It
-// allocates only the strings. If a value is of another kind than requested, it returns an
-// empty one, which callers refuse.
+// allocates only the strings. For a value of another kind than requested it returns an
+// empty value, which callers refuse.
 type scanner struct {
 	b []byte
 	i int

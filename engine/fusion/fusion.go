@@ -97,9 +97,7 @@ func (f Options) fill() (Options, error) {
 	def(&f.LexicalShare, 0.3)
 	f.Presence, f.Beta, f.Pair = max(f.Presence, 0), max(f.Beta, 0), max(f.Pair, 0)
 	f.Near, f.Title, f.Tokens = max(f.Near, 0), max(f.Title, 0), max(f.Tokens, 0)
-	if f.Kind == "" {
-		f.Kind = Calibrated
-	}
+	f.Kind = cmp.Or(f.Kind, Calibrated)
 	switch {
 	case !slices.Contains([]string{Calibrated, RRF, Convex}, f.Kind):
 		return f, fmt.Errorf("%w: fusion %q; use %s, %s or %s", fault.ErrInvalid, f.Kind, Calibrated, RRF, Convex)
@@ -129,8 +127,9 @@ func (f Options) Check() error {
 
 // Term is one summand of a fused score.
 type Term struct {
-	Name          string // "cosine", "presence^1.25", "near^1.25", "coverage", "pair", "title^1.25", "tokens" or "sparse"; with one retriever "bm25" or the metric: "cosine", "dot", "l2"
-	Weight, Value float64
+	Name   string  `json:"name"` // "cosine", "presence^1.25", "near^1.25", "coverage", "pair", "title^1.25", "tokens" or "sparse"; with one retriever "bm25" or the metric: "cosine", "dot", "l2"
+	Weight float64 `json:"weight"`
+	Value  float64 `json:"value"`
 }
 
 // Terms returns the summands of the score that Fuse gave a candidate, without those of weight 0. nil for

@@ -8,6 +8,7 @@
 package remote
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -200,9 +201,7 @@ const defaultFresh = time.Second
 // status returns the size of the Backend, at most as old as Options.Fresh.
 func (r *Database) status(ctx context.Context) (Status, error) {
 	fresh := r.o.Fresh
-	if fresh == 0 {
-		fresh = defaultFresh
-	}
+	fresh = cmp.Or(fresh, defaultFresh)
 	c := &r.counted
 	c.mu.Lock()
 	status, at, epoch := c.status, c.at, c.epoch

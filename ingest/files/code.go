@@ -1,6 +1,7 @@
 package files
 
 import (
+	"cmp"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -45,9 +46,7 @@ func readCode(s *File) error {
 	}
 	base := baseName(s.name)
 	language := languages[strings.TrimPrefix(path.Ext(base), ".")]
-	if language == "" {
-		language = languages[base]
-	}
+	language = cmp.Or(language, languages[base])
 	if language != "" {
 		rec.Metadata = map[string]any{"language": language}
 	}

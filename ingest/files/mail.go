@@ -296,9 +296,7 @@ func (m *message) damaged(err error) error {
 func (m *message) fileName(h textproto.MIMEHeader, params map[string]string) string {
 	_, place, _ := mime.ParseMediaType(h.Get("Content-Disposition")) // without it there is no name
 	name := place["filename"]
-	if name == "" {
-		name = params["name"]
-	}
+	name = cmp.Or(name, params["name"])
 	if name = property(m.words(name)); name == "" {
 		return ""
 	}

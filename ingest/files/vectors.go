@@ -2,6 +2,7 @@ package files
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/binary"
 	"fmt"
 	"io"
@@ -149,9 +150,7 @@ func readFVecs(s *File) error {
 			return err
 		}
 		d := int(binary.LittleEndian.Uint32(head[:]))
-		if dim == 0 {
-			dim = d
-		}
+		dim = cmp.Or(dim, d)
 		if d != dim {
 			return Errorf(ErrMalformed, "row %d has the dimension %d, the first %d; is it an fvecs file?", s.n+1, d, dim)
 		}

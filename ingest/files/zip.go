@@ -4,6 +4,7 @@ import (
 	"archive/zip"
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/xml"
 	"errors"
 	"io"
@@ -348,9 +349,7 @@ func (s *File) ooxml(usual string, rec *Record) (a *archive, main string, rels r
 		main = usual
 	}
 	about := root.byType["core-properties"]
-	if about == "" {
-		about = "docProps/core.xml"
-	}
+	about = cmp.Or(about, "docProps/core.xml")
 	a.describe(about, rec)
 	if rels, err = a.relations(main); err != nil {
 		s.Warn(0, "its list of parts cannot be read: %v", err)

@@ -13,6 +13,7 @@
 package folder
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -241,9 +242,7 @@ func Open(ctx context.Context, db engine.Database, root string, o Options) (*Fol
 			return nil, err
 		}
 	}
-	if o.Batch == 0 {
-		o.Batch = defaultBatch
-	}
+	o.Batch = cmp.Or(o.Batch, defaultBatch)
 	o.Prefix = strings.Trim(o.Prefix, "/")
 	stats, err := db.Stats(ctx)
 	if err != nil {

@@ -9,6 +9,7 @@
 package inverted
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -36,9 +37,7 @@ type Options struct {
 func (o Options) withDefaults() (Options, error) {
 	if o.K1 == 0 {
 		o.K1 = 1.2
-		if o.B == 0 {
-			o.B = 0.75
-		}
+		o.B = cmp.Or(o.B, 0.75)
 	}
 	if !(o.K1 > 0 && o.K1 <= 1000 && o.B >= 0 && o.B <= 1) || len(o.Analysis) > 255 {
 		return o, fmt.Errorf("k1 %v, b %v, analysis of %d bytes: %w", o.K1, o.B, len(o.Analysis), ErrOptions)

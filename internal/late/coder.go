@@ -1,6 +1,7 @@
 package late
 
 import (
+	"cmp"
 	"encoding/binary"
 	"fmt"
 	"math"
@@ -28,12 +29,8 @@ type Coder struct {
 
 // fill returns c with defaults filled in, or ErrOptions.
 func (c Coder) fill() (Coder, error) {
-	if c.Bits == 0 {
-		c.Bits = DefaultBits
-	}
-	if c.Pool == 0 {
-		c.Pool = 1
-	}
+	c.Bits = cmp.Or(c.Bits, DefaultBits)
+	c.Pool = cmp.Or(c.Pool, 1)
 	switch {
 	case c.Basis == nil:
 		return c, fmt.Errorf("%w: a coder without a basis; fit one", ErrOptions)

@@ -1,6 +1,7 @@
 package late
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -16,9 +17,7 @@ const minStates = 2
 // tokens, are enough. On one machine the result depends only on the states. ErrOptions, ErrLength for fewer
 // than two states, ErrNotFinite. Cost n·dim²/2 plus some 20·dim²·rank; memory 24·dim².
 func FitBasis(states []float32, dim, rank int) (*Basis, error) {
-	if rank == 0 {
-		rank = DefaultRank
-	}
+	rank = cmp.Or(rank, DefaultRank)
 	if dim < 1 || dim > MaxDim || rank < 0 || rank > MaxRank {
 		return nil, fmt.Errorf("%w: %d directions of %d dimensions; use up to %d of up to %d", ErrOptions, rank, dim, MaxRank, MaxDim)
 	}

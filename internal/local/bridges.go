@@ -11,6 +11,7 @@
 package local
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -43,12 +44,8 @@ type Options struct {
 }
 
 func (o Options) withDefaults() (Options, error) {
-	if o.Lambda == 0 {
-		o.Lambda = 0.15
-	}
-	if o.TableFrom == 0 {
-		o.TableFrom = 6
-	}
+	o.Lambda = cmp.Or(o.Lambda, 0.15)
+	o.TableFrom = cmp.Or(o.TableFrom, 6)
 	if o.Workers == nil {
 		o.Workers = one
 	}

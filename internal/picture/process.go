@@ -1,6 +1,7 @@
 package picture
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -118,9 +119,7 @@ func parseConfig(b []byte) (c config, err error) {
 		return c, fmt.Errorf("not as expected: %w", err)
 	}
 	full := f.Image
-	if full == "" {
-		full = f.Feature
-	}
+	full = cmp.Or(full, f.Feature)
 	name := full
 	for _, end := range []string{"Fast", "ImageProcessor", "FeatureExtractor"} {
 		name = strings.TrimSuffix(name, end)

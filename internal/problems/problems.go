@@ -176,9 +176,7 @@ func Write(db, source string, left LeftOut, list []Problem) error {
 	for i := range list {
 		p := &list[i]
 		p.Source, p.Reason = "", clip(p.Reason)
-		if p.Time == "" {
-			p.Time = now
-		}
+		p.Time = cmp.Or(p.Time, now)
 		if t, known := since[key{p.Path, p.State, p.Reason, p.Line}]; known {
 			p.Time = t
 		}

@@ -42,8 +42,8 @@ func (r *Ref[T]) Release() {
 	c.unlock()
 }
 
-// Publish makes v the present version. retire, if not nil, is called once no reader holds the previous
-// version or an older one: on the goroutine that releases the last, with no lock held.
+// Publish makes v the present version. retire, if not nil, is called when no reader holds the previous
+// version or an older one. The goroutine that releases the last of them calls it, without a lock.
 func (c *Cell[T]) Publish(v T, retire func()) {
 	c.mu.Lock()
 	old := c.now

@@ -1,6 +1,7 @@
 package ridge
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -13,9 +14,7 @@ import (
 
 // Lambda returns lambda, or 1 for 0. It returns ErrOptions outside [1e-6, 1e9].
 func Lambda(lambda float64) (float64, error) {
-	if lambda == 0 {
-		lambda = 1
-	}
+	lambda = cmp.Or(lambda, 1)
 	if !(lambda >= 1e-6 && lambda <= 1e9) {
 		return lambda, fmt.Errorf("%w: a ridge lambda of %v; it is in [1e-6, 1e9]", ErrOptions, lambda)
 	}

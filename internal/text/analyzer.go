@@ -1,6 +1,7 @@
 package text
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -80,9 +81,7 @@ func For(language string) (*Analyzer, error) {
 
 // NewAnalyzer returns an analyzer. The error is ErrLanguage.
 func NewAnalyzer(o Options) (*Analyzer, error) {
-	if o.Language == "" {
-		o.Language = "en"
-	}
+	o.Language = cmp.Or(o.Language, "en")
 	l, err := languageOf(o.Language)
 	if err != nil {
 		return nil, err

@@ -1,6 +1,7 @@
 package text
 
 import (
+	"cmp"
 	"hash/maphash"
 	"strings"
 	"sync/atomic"
@@ -59,9 +60,7 @@ func (s *stemmer) of(word string) string {
 	env := snowballstem.NewEnv(word)
 	s.stem(env)
 	stem := env.Current()
-	if stem == "" {
-		stem = word
-	}
+	stem = cmp.Or(stem, word)
 	if strings.HasPrefix(word, stem) && len(stem) < function {
 		slot.Store(h&^0xff | uint64(len(stem)))
 		return word[:len(stem)]

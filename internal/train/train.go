@@ -9,6 +9,7 @@
 package train
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -163,42 +164,26 @@ func (o Options) defaults() (Options, error) {
 			*v = def
 		}
 	}
-	if o.Stack == "" {
-		o.Stack = "rlr+slr"
-	}
-	if o.Seed == 0 {
-		o.Seed = 1
-	}
+	o.Stack = cmp.Or(o.Stack, "rlr+slr")
+	o.Seed = cmp.Or(o.Seed, 1)
 	fill(&o.QueriesPerPassage, 10)
 	fill(&o.Epochs, 3)
 	fill(&o.Batch, 256)
 	fill(&o.Workers, runtime.GOMAXPROCS(0))
 	fill(&o.AllCandidates, 20_000)
 	fill(&o.Negatives, 15)
-	if o.CheckpointEvery == 0 {
-		o.CheckpointEvery = 30 * time.Second
-	}
-	if o.StateBytes == 0 {
-		o.StateBytes = 2 << 30
-	}
-	if o.LearningRate == 0 {
-		o.LearningRate = 2e-2
-	}
-	if o.Replay == 0 {
-		o.Replay = 1
-	}
+	o.CheckpointEvery = cmp.Or(o.CheckpointEvery, 30*time.Second)
+	o.StateBytes = cmp.Or(o.StateBytes, 2<<30)
+	o.LearningRate = cmp.Or(o.LearningRate, 2e-2)
+	o.Replay = cmp.Or(o.Replay, 1)
 	switch {
 	case o.RLR.Alpha == 0 && o.RLR.Centred:
 		o.RLR.Alpha = 0.6
 	case o.RLR.Alpha == 0:
 		o.RLR.Alpha = 0.7
 	}
-	if o.Spread == 0 {
-		o.Spread = 0.6
-	}
-	if o.Tau == 0 {
-		o.Tau = 0.05
-	}
+	o.Spread = cmp.Or(o.Spread, 0.6)
+	o.Tau = cmp.Or(o.Tau, 0.05)
 	if o.Progress == nil {
 		o.Progress = func(string, int, int, float64) {}
 	}

@@ -14,7 +14,7 @@ func (s *Server) mayWrite(r *http.Request) bool {
 	return !s.o.ReadOnly && s.allow(r, ScopeWrite) == nil
 }
 
-// The memory of the handler of /mcp for a body: copies of it, and values, whose types are
+// The memory that the handler of /mcp takes for a body: copies of the body, and its decoded values, whose types are
 // not known here. A batch is answered as one request.
 const (
 	agentCopies  = 8

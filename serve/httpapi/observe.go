@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -49,9 +50,7 @@ func (x *exchange) WriteHeader(status int) {
 
 // Write implements http.ResponseWriter.
 func (x *exchange) Write(b []byte) (int, error) {
-	if x.status == 0 {
-		x.status = http.StatusOK
-	}
+	x.status = cmp.Or(x.status, http.StatusOK)
 	n, err := x.ResponseWriter.Write(b)
 	x.written += int64(n)
 	return n, err
@@ -88,9 +87,7 @@ func (s *Server) begin(w http.ResponseWriter, r *http.Request) *exchange {
 func (s *Server) finish(x *exchange) {
 	took := time.Since(x.began)
 	route, method, status := x.route, methodName(x.r.Method), x.status
-	if route == "" {
-		route = "other"
-	}
+	route = cmp.Or(route, "other")
 	if x.err != nil && x.err.Status == statusCancelled || status == 0 {
 		status = statusCancelled
 	}

@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -103,9 +104,7 @@ func searchBatch(ctx context.Context, c *call, in *batchRequest) (batchAnswer, e
 			return batchAnswer{}, &e
 		}
 		qs[i] = q
-		if q.K == 0 {
-			q.K = 10
-		}
+		q.K = cmp.Or(q.K, 10)
 		wanted += q.K
 		c.sees(q.Text)
 	}

@@ -8,6 +8,7 @@
 package mcp
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -71,9 +72,7 @@ func New(db Database, o Options) *Server {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	if o.Version == "" {
-		o.Version = "devel"
-	}
+	o.Version = cmp.Or(o.Version, "devel")
 	return &Server{db, o}
 }
 

@@ -1,6 +1,7 @@
 package share
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -97,9 +98,7 @@ func Join(ctx context.Context, dir string, open func(context.Context) (Opened, e
 	if err != nil {
 		return nil, err
 	}
-	if o.Wait == 0 {
-		o.Wait = defaultWait
-	}
+	o.Wait = cmp.Or(o.Wait, defaultWait)
 	j := &Joined{dir: dir, o: o, open: open, turn: make(chan struct{}, 1)}
 	if err := j.begin(ctx, o.Wait); err != nil {
 		return nil, err

@@ -1,6 +1,7 @@
 package share
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -79,9 +80,7 @@ func share(db engine.Database, dir string, o Options) (*shared, error) {
 	if err != nil {
 		return nil, err
 	}
-	if o.Drain == 0 {
-		o.Drain = defaultDrain
-	}
+	o.Drain = cmp.Or(o.Drain, defaultDrain)
 	ln, made, err := listen(dir)
 	if err != nil {
 		return nil, fmt.Errorf("database %s cannot be shared with other processes: %w", dir, err)

@@ -63,8 +63,8 @@ type IDs func(ctx context.Context, from, below string, fn func(id string, ord ui
 
 // Match returns the documents that meet f; ids are those of the same commit, nil if f has no condition on
 // them. Errors: engine.ErrInvalid if f is invalid, that of ctx, which is checked about every 0.1 ms,
-// ErrCorrupt. Cost: for a condition that was used before, proportional to the additions and deletions
-// since; else one pass over the distinct values and one over all. A condition on id reads each id in its
+// ErrCorrupt. Cost of a new condition: one pass over the distinct
+// values and one over all values. Cost of a condition that was used before: the documents added and deleted since. A condition on id reads each id in its
 // ranges, even if it was used before.
 func (c *Columns) Match(ctx context.Context, f filter.Filter, ids IDs) (_ *Matches, err error) {
 	defer named(&err)

@@ -281,9 +281,7 @@ func (r *Run) askedOfFiles() (q asked) {
 		}
 		places[t.Text] = len(q.words)
 		w := float64(t.Weight)
-		if w == 0 {
-			w = 1
-		}
+		w = cmp.Or(w, 1)
 		w *= r.S.Words.IDF(t.Text)
 		q.words = append(q.words, askedWord{hashed(t.Text), w})
 		all += w

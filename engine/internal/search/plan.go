@@ -9,6 +9,7 @@
 package search
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"strings"
@@ -126,9 +127,7 @@ func (r *Run) Decide(q Query, tokens bool) (err error) {
 // that passages can be compared token by token.
 func Decide(by *state.Modulation, q Query, tokens bool) (Plan, error) {
 	p := Plan{Mode: q.Mode, K: q.K, Fusion: q.Fusion}
-	if p.K == 0 {
-		p.K = DefaultK
-	}
+	p.K = cmp.Or(p.K, DefaultK)
 	if p.K < 0 || p.K > MaxK {
 		return p, fmt.Errorf("%w: k = %d; use 1 to %d", fault.ErrInvalid, q.K, MaxK)
 	}

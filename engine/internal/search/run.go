@@ -157,9 +157,7 @@ func (r *Run) set(ctx context.Context, o modulate.RLROptions, step func(string))
 	r.Plan.Fusion = r.Plan.Fusion.Calibrate(r.Unrelated)
 	if r.Q.Vector == nil { // a vector of the caller's may be of one who knows more
 		r.Facts.Unknown = r.In.Tokens.Unknown()
-		if r.Plan.Fusion.Unknown == 0 {
-			r.Plan.Fusion.Unknown = r.Facts.Unknown
-		}
+		r.Plan.Fusion.Unknown = cmp.Or(r.Plan.Fusion.Unknown, r.Facts.Unknown)
 	}
 }
 

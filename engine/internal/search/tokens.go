@@ -1,6 +1,7 @@
 package search
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -24,9 +25,7 @@ func (r *Run) compare(tokens *late.Query) {
 		return
 	}
 	r.late = tokens
-	if f.Tokens == 0 {
-		f.Tokens = fusion.DefaultTokens
-	}
+	f.Tokens = cmp.Or(f.Tokens, fusion.DefaultTokens)
 	f.Tokens *= min(1, wholeTokens/float64(tokens.Len())) * (1 - f.Unknown)
 }
 

@@ -7,8 +7,8 @@ import (
 	"github.com/lexsem/lexsem/index"
 )
 
-// handful is how many changes may be replayed while commits wait, and up to how many changes a second are not
-// a bulk load.
+// handful is the largest number of changes that are replayed while commits wait. More changes a second than that are a
+// bulk load.
 const handful = 512
 
 // graphWaits is the multiple of the size at which a graph is due up to which the graph waits for the end of a

@@ -1,6 +1,7 @@
 package ann
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -156,17 +157,11 @@ func (o Options) withDefaults() (Options, indexKind, error) {
 	set(&o.N, 20_000)
 	set(&o.Dim, 384)
 	set(&o.NumQueries, 1_000)
-	if o.timed == 0 {
-		o.timed = 500 * time.Millisecond
-	}
+	o.timed = cmp.Or(o.timed, 500*time.Millisecond)
 	set(&o.Threads, 1)
 	set(&o.Step, defaultStep)
-	if o.Seed == 0 {
-		o.Seed = 1
-	}
-	if o.Index == "" {
-		o.Index = "hnsw"
-	}
+	o.Seed = cmp.Or(o.Seed, 1)
+	o.Index = cmp.Or(o.Index, "hnsw")
 	if o.Ef == nil {
 		o.Ef = []int{16, 32, 64, 128}
 	}

@@ -1,6 +1,7 @@
 package image
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -140,9 +141,7 @@ func imagesIn(dir string, enc encoder.Encoder) encoder.Encoder {
 // codebook gives enc the words of a codebook over the patches of the targets.
 func codebook(ctx context.Context, enc encoder.Encoder, targets *bench.Targets, o Options) (*visual.Words, error) {
 	size := o.Words
-	if size == 0 {
-		size = visual.DefaultWords
-	}
+	size = cmp.Or(size, visual.DefaultWords)
 	words, err := visual.New(enc, size)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", bench.ErrOption, err)

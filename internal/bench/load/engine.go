@@ -1,6 +1,7 @@
 package load
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -78,9 +79,7 @@ func (o *Options) fill() error {
 	set(&o.Words, lifeLength)
 	set(&o.Rounds, 3)
 	set(&o.Readers, 1)
-	if o.Seed == 0 {
-		o.Seed = 1
-	}
+	o.Seed = cmp.Or(o.Seed, 1)
 	if o.sizes == (engineSizes{}) {
 		o.sizes = engineSizes{
 			bulk: 5000, graph: 50_000, changes: 20_000, add: 20_000, fit: 4000, closeFit: 20_000, alike: 7000, queries: 256,

@@ -1,6 +1,7 @@
 package load
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -43,12 +44,8 @@ func (o *SoakOptions) fill() error {
 			*p = v
 		}
 	}
-	if o.For == 0 {
-		o.For = 10 * time.Minute
-	}
-	if o.Seed == 0 {
-		o.Seed = 1
-	}
+	o.For = cmp.Or(o.For, 10*time.Minute)
+	o.Seed = cmp.Or(o.Seed, 1)
 	if o.Workers < 1 || o.Docs < 10*o.Workers || o.Dim < 2 || o.Samples < 4 || o.For < time.Duration(o.Samples)*time.Millisecond {
 		return fmt.Errorf("%w: %d documents of %d dimensions, %d workers, %d samples in %v; use 10 documents a worker, 2 dimensions, 4 samples and a millisecond for each at least",
 			bench.ErrOption, o.Docs, o.Dim, o.Workers, o.Samples, o.For)
@@ -174,9 +171,7 @@ func (s *soak) use(ctx context.Context) error {
 	s.r.Seconds = time.Since(s.start).Seconds()
 	for _, x := range s.workers {
 		s.r.Reads, s.r.Writes, s.r.Deletes, s.r.Wrong = s.r.Reads+x.reads, s.r.Writes+x.writes, s.r.Deletes+x.deletes, s.r.Wrong+x.wrong
-		if s.r.FirstWrong == "" {
-			s.r.FirstWrong = x.first
-		}
+		s.r.FirstWrong = cmp.Or(s.r.FirstWrong, x.first)
 	}
 	return errors.Join(append(errs, err)...)
 }

@@ -8,6 +8,7 @@
 package plot
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -49,12 +50,8 @@ type Axis struct {
 
 func (f Frame) size() (w, h float64, err error) {
 	w, h = f.Width, f.Height
-	if w == 0 {
-		w = 760
-	}
-	if h == 0 {
-		h = 360
-	}
+	w = cmp.Or(w, 760)
+	h = cmp.Or(h, 360)
 	if !(w >= 240 && w <= 1e4 && h >= 160 && h <= 1e4) {
 		return 0, 0, fmt.Errorf("%w: %g × %g is no size for it; use 240 × 160 to 10,000 × 10,000", ErrChart, w, h)
 	}

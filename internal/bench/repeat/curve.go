@@ -51,14 +51,11 @@ func RunCurve(ctx context.Context, enc encoder.Encoder, o bench.Options, over st
 	if len(amounts) == 0 || amounts[0] < 1 {
 		return nil, fmt.Errorf("%w: a curve needs amounts from 1, for example 1,2,4,8", bench.ErrOption)
 	}
-	if o.CacheDir == "" {
-		dir, err := os.MkdirTemp("", "lexsem-curve-")
-		if err != nil {
-			return nil, fmt.Errorf("keeping encodings between the points of a curve: %w", err)
-		}
-		defer os.RemoveAll(dir)
-		o.CacheDir = dir
+	done, err := keepEncodings(&o)
+	if err != nil {
+		return nil, err
 	}
+	defer done()
 	o.Cases, o.RunsDir = 0, ""
 	c := &Curve{Over: over}
 	for _, x := range amounts {
@@ -92,6 +89,17 @@ func RunCurve(ctx context.Context, enc encoder.Encoder, o bench.Options, over st
 		}
 	}
 	return c, nil
+}
+
+// keepEncodings gives a run a cache folder if it has none; done removes it.
+func keepEncodings(o *bench.Options) (done func() error, err error) {
+	if o.CacheDir != "" {
+		return func() error { return nil }, nil
+	}
+	if o.CacheDir, err = os.MkdirTemp("", "lexsem-bench-"); err != nil {
+		return nil, fmt.Errorf("keeping encodings between runs: %w", err)
+	}
+	return func() error { return os.RemoveAll(o.CacheDir) }, nil
 }
 
 // Asked is Report.Asked for the reports of the curve.

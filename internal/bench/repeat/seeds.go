@@ -1,10 +1,10 @@
 package repeat
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
-	"os"
 	"path/filepath"
 	"slices"
 
@@ -60,17 +60,12 @@ func RunSeeds(ctx context.Context, enc encoder.Encoder, o bench.Options, n int) 
 	if n < 2 {
 		return nil, fmt.Errorf("%w: %d seeds; use 2 or more", bench.ErrOption, n)
 	}
-	if o.Seed == 0 {
-		o.Seed = 1
+	o.Seed = cmp.Or(o.Seed, 1)
+	done, err := keepEncodings(&o)
+	if err != nil {
+		return nil, err
 	}
-	if o.CacheDir == "" {
-		dir, err := os.MkdirTemp("", "lexsem-seeds-")
-		if err != nil {
-			return nil, fmt.Errorf("keeping encodings between the seeds: %w", err)
-		}
-		defer os.RemoveAll(dir)
-		o.CacheDir = dir
-	}
+	defer done()
 	s := &Seeds{}
 	for i := range n {
 		at := o

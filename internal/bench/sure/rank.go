@@ -82,8 +82,7 @@ func (b *beds) rank(ctx context.Context, r bench.Retriever, questions []bench.Qu
 	return out, first, nil
 }
 
-// first returns the passages of an answer that nDCG looks at, and those that tie with the last of
-// them.
+// first returns the first K passages of an answer, which nDCG reads, and all that score as high as the last of them.
 func (b *beds) first(answer []bench.Hit) (out []bench.Ranked) {
 	for _, hit := range answer {
 		if n := len(out); n >= ndcg.K && out[n-1].Score != hit.Score {

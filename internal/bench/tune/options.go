@@ -1,6 +1,7 @@
 package tune
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -11,9 +12,7 @@ import (
 )
 
 func newTuner(o Options) (*tuner, error) {
-	if o.System == "" {
-		o.System = "hybrid"
-	}
+	o.System = cmp.Or(o.System, "hybrid")
 	if o.Metrics == nil {
 		o.Metrics = []string{"ndcg@10"}
 	}
@@ -64,9 +63,7 @@ func newTuner(o Options) (*tuner, error) {
 // checkTrials fills in the constants to try, and refuses those that the system does
 // not read.
 func (t *tuner) checkTrials() error {
-	if t.Search == "" {
-		t.Search = coordinate
-	}
+	t.Search = cmp.Or(t.Search, coordinate)
 	if t.Search != coordinate && t.Search != grid {
 		return fmt.Errorf("%w: search %q; use %s or %s", bench.ErrUnknownName, t.Search, coordinate, grid)
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"strconv"
@@ -43,9 +44,7 @@ func readingTune(raw []byte, as string) (map[string]float64, error) {
 	if err := json.Unmarshal(raw, &r); err != nil {
 		return nil, fmt.Errorf("the choice of constants: %w", err)
 	}
-	if as == "" {
-		as = r.System
-	}
+	as = cmp.Or(as, r.System)
 	values := map[string]float64{}
 	put := func(v float64, words ...string) { values[as+" "+strings.Join(words, " ")] = 100 * v }
 	for _, row := range r.Rows {

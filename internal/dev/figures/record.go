@@ -254,7 +254,7 @@ func adopt(prefix string) error {
 	return nil
 }
 
-// peers is the comparison of the index with other libraries; settings of the environment may stand before it.
+// peers is the command that compares the index with other libraries. Variables of the environment may precede it.
 const peers = "bench/peers/run.sh "
 
 // recordable reports whether all commands write a report of a known format.

@@ -86,8 +86,8 @@ func callsAmong(files []*ast.File) map[int]map[int]bool {
 	return arrows
 }
 
-// layered orders files so that few arrows run upwards; it finds an order without any if there is one. A
-// file that no other calls comes next, and a file that calls no other comes last. If there is neither, the
+// layered orders files so that few arrows run upwards; it finds an order without any if there is one. Files
+// without callers come first, and files without calls come last. If there is neither, the
 // file with the largest excess of outgoing arrows comes next (Eades, Lin and Smyth 1993).
 func layered(arrows map[int]map[int]bool, n int) (order []int) {
 	var last []int

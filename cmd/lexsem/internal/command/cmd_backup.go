@@ -25,7 +25,6 @@ backup to standard output. No model is needed.`,
 		"lexsem backup --db notes.db - | zstd > notes.zst",
 	},
 	declare: func(f *flags) action {
-		f.group("Flags")
 		asJSON := f.bool("json", "print the result as JSON; with FILE -, on standard error")
 		return func(ctx context.Context, a *app, args []string) error { return runBackup(ctx, a, args, *asJSON) }
 	},
@@ -103,7 +102,6 @@ No model is needed.`,
 		"zstd -dc notes.zst | lexsem restore --db again.db -",
 	},
 	declare: func(f *flags) action {
-		f.group("Flags")
 		parts := f.int("parts", 0, "restore only the first N parts; default all")
 		asJSON := f.bool("json", "print the result as JSON")
 		return func(ctx context.Context, a *app, args []string) error {

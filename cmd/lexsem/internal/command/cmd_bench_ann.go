@@ -24,7 +24,6 @@ search. Recall is the share of the true 10 nearest by cosine that is found.`,
 		"lexsem bench ann --base base.fbin --queries queries.fbin --index coder --ef 16,64 --json -",
 	},
 	declare: func(f *flags) action {
-		f.group("Flags")
 		o := annOptions{
 			base:    f.str("base", "", "`FILE`vectors, .fbin; default generated vectors"),
 			queries: f.str("queries", "", "`FILE`query vectors, .fbin"),

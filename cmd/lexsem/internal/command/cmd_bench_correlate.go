@@ -23,7 +23,6 @@ of the paper), and between the testbeds by their means over the sets (Fig. 5).`,
 		"lexsem bench correlate --json correlations.json *.json",
 	},
 	declare: func(f *flags) action {
-		f.group("Flags")
 		to := f.outFile("json", "", "`FILE`write the correlations as JSON; - prints them instead of the table")
 		return func(_ context.Context, a *app, args []string) error {
 			if len(args) == 0 {

@@ -35,7 +35,6 @@ reports of several sizes, ` + "`lexsem bench report`" + ` draws the growth.`,
 		"lexsem bench engine --docs 1000000 --texts corpus.jsonl --words 46 --model static --parts open,search,backup,add",
 	},
 	declare: func(f *flags) action {
-		f.group("Flags")
 		o := engineOptions{
 			docs:    f.int("docs", 20_000, "documents"),
 			dim:     f.int("dim", 384, "dimension of the vectors, without --texts"),

@@ -26,7 +26,6 @@ the vectors of another encoder instead, one row per image.`,
 		"lexsem bench image --model ./vit --data photos --withhold 0.25 --tasks class,part:25",
 	},
 	declare: func(f *flags) action {
-		f.group("Flags")
 		p := declareProtocol(f, "dense")
 		vectors := f.str("vectors", "", "`FILE`vectors of the images, .fbin")
 		tasks := f.str("tasks", "class", "`LIST`tasks: class, part:N, patches:N")

@@ -49,7 +49,6 @@ passages. So compare what a row adds to the row without a bridge, not the figure
 		"lexsem bench lexsembridge --data beir/hotpotqa,beir/fever,beir/nq --clean --systems dense,slr,llr,clr --json table1.json",
 	},
 	declare: func(f *flags) action {
-		f.group("Flags")
 		p := declareProtocol(f, "dense,slr,llr,clr,rlr,rlr+slr").declareLanguage(f)
 		p.declareLimit(f, "use at most N queries of each task; default all")
 		clean := f.bool("clean", "draw spans from one half of each passage and fit bridges on the other, so that they share no run of words")

@@ -115,7 +115,6 @@ billion parameters. gap is the distance of two ranks: smaller is better.`,
 		"lexsem bench sure --data $LEXSEM_DATA/sure-nq,$LEXSEM_DATA/sure-msmarco --systems dense,rlr --reference ranks.jsonl",
 	},
 	declare: func(f *flags) action {
-		f.group("Flags")
 		p := declareProtocol(f, "dense,rlr,bm25,hybrid").declareLanguage(f)
 		reference := f.str("reference", "", "`FILE`reference ranks: JSONL with query and ranks")
 		p.declareLimit(f, "use N queries of each folder, drawn by the seed; default all")
@@ -200,7 +199,6 @@ uncased models and BM25.`,
 		"lexsem bench capretrieval --data $LEXSEM_DATA/capret-en --systems dense,rlr,bm25,hybrid:dense --json -",
 	},
 	declare: func(f *flags) action {
-		f.group("Flags")
 		p := declareProtocol(f, "dense,rlr,bm25,rrf,hybrid:dense,hybrid").declareLanguage(f)
 		lower := f.bool("lower", "lower-case passages and queries")
 		html := f.outFile("html", "", "`FILE`write the report as one HTML page with plots")
@@ -308,7 +306,6 @@ the paper's generator with names and likes of its own, and measures nothing.`,
 		"lexsem bench limit --data limit-50k --systems dense,rlr,bm25 --json limit.json",
 	},
 	declare: func(f *flags) action {
-		f.group("Flags")
 		p := declareProtocol(f, "dense,rlr,bm25,hybrid").declareLanguage(f)
 		dir := f.outDir("make", "`DIR`make a set in this new folder instead of measuring one")
 		n := f.int("documents", limit.DefaultDocuments, "documents of the set that --make makes")

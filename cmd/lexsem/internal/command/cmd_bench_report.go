@@ -26,7 +26,6 @@ column for each and the mean over them follow, by nDCG@10; the CSV has these mea
 		"lexsem bench report scifact.json fiqa.json nq.json --latex table.tex",
 	},
 	declare: func(f *flags) action {
-		f.group("Flags")
 		md := f.outFile("md", "", "`FILE`write Markdown; without a file or folder to write, Markdown is printed")
 		html := f.outFile("html", "", "`FILE`write one HTML page with plots")
 		latex := f.outFile("latex", "", "`FILE`write the reports of bench as LaTeX tables (booktabs)")
@@ -83,7 +82,6 @@ one system of the first report; that system itself is left out, also of the corr
 		"lexsem bench compare bench.json bench.json --base bm25 --json -",
 	},
 	declare: func(f *flags) action {
-		f.group("Flags")
 		metric := f.str("metric", "ndcg@10", "`METRIC`metric to compare by")
 		base := f.str("base", "", "`SYSTEM`compare all systems with this system of the first report")
 		seed := f.uint64("seed", 1, "seed of the test")

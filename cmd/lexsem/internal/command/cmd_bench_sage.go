@@ -28,7 +28,6 @@ of texts are drawn by the seed.`,
 		"lexsem bench sage --data $LEXSEM_DATA/sure-fiqa --tasks sensitivity,retrieval --similarities jaccard,bm25 --json -",
 	},
 	declare: func(f *flags) action {
-		f.group("Flags")
 		data := f.str("data", "", "`DIR`folders of the data, separated by commas")
 		tasks := f.str("tasks", "", "`LIST`of "+strings.Join(sage.Tasks(), ", ")+"; default all that have data")
 		measures := f.str("similarities", "", "`LIST`of "+strings.Join(sage.Similarities(), ", ")+"; default all")

@@ -21,7 +21,6 @@ tools/finetune trains an encoder with the file.`,
 		"lexsem bench samples --data my-corpus --clean --seed 2 --queries-per-passage 20 --out samples.jsonl",
 	},
 	declare: func(f *flags) action {
-		f.group("Flags")
 		data := f.str("data", "", "`DIR`corpus: a folder, a .jsonl file or a folder of texts; separate several by commas")
 		out := f.outFile("out", "-", "`FILE`file to write; - is standard output")
 		clean := f.bool("clean", "use only the half of each passage from which no clean probes are drawn")

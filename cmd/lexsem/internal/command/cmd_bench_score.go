@@ -24,7 +24,6 @@ trec_eval 9, scores count in single precision, and equal ones are ordered by fal
 		"lexsem bench score --qrels qrels/test.tsv --metrics ndcg@10,ndcg-exp@10 other.trec --json -",
 	},
 	declare: func(f *flags) action {
-		f.group("Flags")
 		qrels := f.str("qrels", "", "`FILE`judgements of BEIR or TREC")
 		metrics := f.str("metrics", "ndcg@1,ndcg@10,mrr@10,recall@10,map@100", "`LIST`metrics: "+metricNames())
 		relevance := f.int("relevance", 1, "least grade that counts as relevant; nDCG takes all grades as gains")

@@ -24,7 +24,6 @@ the samples of --json.`,
 		"GOMEMLIMIT=512MiB lexsem bench soak --docs 100000 --minutes 60 --json soak.json",
 	},
 	declare: func(f *flags) action {
-		f.group("Flags")
 		docs := f.int("docs", 20_000, "documents")
 		dim := f.int("dim", 384, "dimension of the vectors")
 		minutes := f.float("minutes", 10, "how long the database is used after it was filled")

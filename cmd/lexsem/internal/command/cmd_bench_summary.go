@@ -24,7 +24,6 @@ were made on the dev half with the figures of the test half.`,
 		"lexsem bench summary --half test --metric ndcg@1 --json summary.json *.json",
 	},
 	declare: func(f *flags) action {
-		f.group("Flags")
 		half := f.str("half", "dev,test", "`LIST`halves, each with its own table: dev, test, all")
 		metric := f.str("metric", "ndcg@10", "`METRIC`metric of the table")
 		seed := f.uint64("seed", 1, "seed of the intervals")

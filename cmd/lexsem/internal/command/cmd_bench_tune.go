@@ -30,7 +30,6 @@ fits a new fit.`,
 		"lexsem bench tune --data beir/scifact --data my-corpus --system rlr --try alpha --tasks query,keyword --json tune.json",
 	},
 	declare: func(f *flags) action {
-		f.group("Flags")
 		data := f.strs("data", "`DIR`corpus: a folder, a .jsonl file or a folder of texts; may be repeated")
 		system := f.str("system", "hybrid", "`NAME`system whose constants are chosen")
 		try := f.strs("try", "`NAME[=VALUES]`constant to try, with values separated by commas; may be repeated; default all weights of the fusion. Constants: "+names(constants.All(), func(c constants.Constant) string { return c.Name }))

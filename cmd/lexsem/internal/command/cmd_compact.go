@@ -19,7 +19,6 @@ itself when they take more space than the documents; this command does all of it
 needs room for a second copy of the stored data until it is done. No model is needed.`,
 	examples: []string{"lexsem compact --db notes.db", "lexsem compact --db notes.db --json"},
 	declare: func(f *flags) action {
-		f.group("Flags")
 		asJSON := f.bool("json", "print the result as JSON")
 		return func(ctx context.Context, a *app, args []string) error { return runCompact(ctx, a, args, *asJSON) }
 	},

@@ -22,7 +22,6 @@ stderr, the others are still removed, and the exit code is 3. No model is needed
 		`lexsem delete --db papers.db --filter 'year < 1990'`,
 	},
 	declare: func(f *flags) action {
-		f.group("Flags")
 		asJSON := f.bool("json", "print the result as JSON")
 		filter := f.str("filter", "", "`EXPR`remove the documents whose metadata match this filter")
 		return func(ctx context.Context, a *app, ids []string) error { return runDelete(ctx, a, ids, *filter, *asJSON) }

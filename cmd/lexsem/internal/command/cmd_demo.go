@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -34,7 +35,6 @@ question.`,
 		`lexsem demo --query "read a file line by line"`,
 	},
 	declare: func(f *flags) action {
-		f.group("Flags")
 		o := demoOptions{
 			query: f.str("query", "", "`TEXT`query to use instead of the built-in ones"),
 			json:  f.bool("json", "print as JSON"),
@@ -118,9 +118,7 @@ func (o demoOptions) run(ctx context.Context, a *app, args []string) (err error)
 	if err != nil {
 		return err
 	}
-	if a.model == "" {
-		a.model = defaultModel
-	}
+	a.model = cmp.Or(a.model, defaultModel)
 	src := demoSource{demoFormat, goVersion(root), a.model}
 	dir, err := a.demoDir(src)
 	if err != nil {

@@ -47,7 +47,6 @@ without a model whose record is lost, --dim gives the length of the vectors, and
 if it is not cosine.`,
 	examples: []string{"lexsem doctor --db notes.db --json", "lexsem doctor --repair --db notes.db --to rescued.db"},
 	declare: func(f *flags) action {
-		f.group("Flags")
 		asJSON := f.bool("json", "print as JSON")
 		repair := f.bool("repair", "repair the database, or save its readable documents into a new one")
 		to := f.str("to", "", "`DIR`folder of the new database of --repair; it must not exist (default DB"+salvagedSuffix+")")
@@ -148,9 +147,7 @@ func runDoctor(ctx context.Context, a *app, asJSON bool) error {
 		}
 		model = stored
 	}
-	if model == "" {
-		model = defaultModel
-	}
+	model = cmp.Or(model, defaultModel)
 	enc := r.encoder(ctx, a, model)
 	if enc != nil {
 		defer enc.Close()

@@ -2,6 +2,7 @@ package command
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -34,7 +35,6 @@ uint32 n, uint32 d, then n·d float32, little-endian.`,
 		"lexsem embed --role query --db papers.db --variant rlr+slr questions.txt > vectors.jsonl",
 	},
 	declare: func(f *flags) action {
-		f.group("Flags")
 		o := embedOptions{
 			variant: f.str("variant", "", "`NAME`modulate query vectors by this variant of --db"),
 			role:    f.str("role", "passage", "`ROLE`passage or query"),
@@ -104,9 +104,7 @@ func (o embedOptions) open(ctx context.Context, a *app) (*database, error) {
 			return nil, err
 		}
 	}
-	if model == "" {
-		model = defaultModel
-	}
+	model = cmp.Or(model, defaultModel)
 	enc, err := a.openEncoder(ctx, model)
 	if err != nil {
 		return nil, err

@@ -52,7 +52,6 @@ retriever has the document among its candidates.`,
 		`lexsem explain --db notes.db --json "ERR_CONN_RESET"`,
 	},
 	declare: func(f *flags) action {
-		f.group("Flags")
 		o := explainOptions{
 			image:  f.str("image", "", "`FILE`an image as the query, for a database of images"),
 			draw:   f.outFile("picture", "", "`FILE`write a PNG of the query and the document whose patches are as bright as their share of the score; for a database of images"),

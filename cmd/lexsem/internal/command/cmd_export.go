@@ -29,7 +29,6 @@ keeps them. No model is needed.`,
 		"lexsem export --db notes.db --vectors - | zstd > notes.zst",
 	},
 	declare: func(f *flags) action {
-		f.group("Flags")
 		vectors := f.bool("vectors", "also write vectors and tokens, so that import needs no model")
 		filter := f.str("filter", "", "`EXPR`export only documents whose metadata match this filter")
 		asJSON := f.bool("json", "print the result as JSON; with FILE -, on standard error")
@@ -104,7 +103,6 @@ a new folder. Otherwise texts are encoded with the model of the database, or wit
 		"zstd -dc notes.zst | lexsem import --db again.db -",
 	},
 	declare: func(f *flags) action {
-		f.group("Flags")
 		keep := cacheFlags(f)
 		asJSON := f.bool("json", "print the result as JSON")
 		return func(ctx context.Context, a *app, args []string) error {

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/lexsem/lexsem/engine"
-	"github.com/lexsem/lexsem/internal/answer"
 	"github.com/lexsem/lexsem/modulate"
 )
 
@@ -39,7 +38,6 @@ JSON, names the encoder that it was trained with.`,
 		"lexsem fit --db notes.db --queries-per-passage 25 --seed 7",
 	},
 	declare: func(f *flags) action {
-		f.group("Flags")
 		o := fitOptions{
 			variant:    f.str("variant", "", "`NAME`variant to fit: slr, slr-idf, llr, llr-full, clr …, alone or stacked on rlr, or rlr-local for local bridges; default rlr+slr, with --import slr, with --update the present one"),
 			seed:       f.uint64("seed", 1, "seed of the training queries and of their order"),
@@ -65,16 +63,16 @@ type fitOptions struct {
 
 // fitSummary is the output of fit --json.
 type fitSummary struct {
-	DB        string         `json:"db"`
-	Variant   string         `json:"variant"`
-	Fitted    bool           `json:"fitted"` // false for rlr, which needs no fit, and where nothing was new
-	File      string         `json:"file,omitempty"`
-	Seed      uint64         `json:"seed"`
-	Passages  int            `json:"passages"`
-	Queries   int            `json:"queries"`
-	Seconds   float64        `json:"seconds"`
-	FinalLoss float64        `json:"final_loss"`
-	Probes    []answer.Probe `json:"probes"`
+	DB        string              `json:"db"`
+	Variant   string              `json:"variant"`
+	Fitted    bool                `json:"fitted"` // false for rlr, which needs no fit, and where nothing was new
+	File      string              `json:"file,omitempty"`
+	Seed      uint64              `json:"seed"`
+	Passages  int                 `json:"passages"`
+	Queries   int                 `json:"queries"`
+	Seconds   float64             `json:"seconds"`
+	FinalLoss float64             `json:"final_loss"`
+	Probes    []engine.ProbeScore `json:"probes"`
 	// Default is the variant of queries without --variant; Choice holds the figures that
 	// decided it.
 	Default string                `json:"default_variant,omitempty"`
@@ -150,7 +148,7 @@ func (o fitOptions) run(ctx context.Context, a *app, args []string) (err error) 
 	if len(s.Probes) > 0 {
 		fmt.Fprintf(a.Stdout, "\nprobe            queries   plain vector   %s   (nDCG@1)\n", s.Variant)
 		for _, pr := range s.Probes {
-			fmt.Fprintf(a.Stdout, "%-14s %9s %14.1f %*.1f\n", pr.Task, thousands(pr.Queries), 100*pr.Dense, len(s.Variant)+2, 100*pr.Fitted)
+			fmt.Fprintf(a.Stdout, "%-14s %9s %14.1f %*.1f\n", pr.Task, thousands(pr.Queries), 100*pr.Dense, len(s.Variant)+2, 100*pr.Modified)
 		}
 	}
 	if len(s.Choice) > 0 {
@@ -164,12 +162,8 @@ func (o fitOptions) run(ctx context.Context, a *app, args []string) (err error) 
 }
 
 func newFit(dir string, seed uint64, rep engine.FitReport) fitSummary {
-	s := fitSummary{DB: dir, Variant: rep.Variant, Fitted: !rep.Current, File: rep.File, Seed: seed, Passages: rep.Passages,
-		Queries: rep.Queries, Seconds: rep.Seconds, FinalLoss: rep.FinalLoss, Probes: []answer.Probe{}, Default: rep.Default, Choice: rep.Choice}
-	for _, pr := range rep.Probes {
-		s.Probes = append(s.Probes, answer.NewProbe(pr))
-	}
-	return s
+	return fitSummary{DB: dir, Variant: rep.Variant, Fitted: !rep.Current, File: rep.File, Seed: seed, Passages: rep.Passages,
+		Queries: rep.Queries, Seconds: rep.Seconds, FinalLoss: rep.FinalLoss, Probes: append([]engine.ProbeScore{}, rep.Probes...), Default: rep.Default, Choice: rep.Choice}
 }
 
 // take imports the bridge in a file.
@@ -214,7 +208,7 @@ func (o fitOptions) buildLocal(ctx context.Context, a *app, dir string) error {
 		return err
 	}
 	if *o.json {
-		return json.NewEncoder(a.Stdout).Encode(fitSummary{DB: dir, Variant: engine.VariantLocal, Seed: *o.seed, Passages: stats.Chunks, Seconds: took.Seconds(), Probes: []answer.Probe{}, Default: stats.Default})
+		return json.NewEncoder(a.Stdout).Encode(fitSummary{DB: dir, Variant: engine.VariantLocal, Seed: *o.seed, Passages: stats.Chunks, Seconds: took.Seconds(), Probes: []engine.ProbeScore{}, Default: stats.Default})
 	}
 	_, err = fmt.Fprintf(a.Stdout, "%s: local bridges over %s in %s; dense searches use them, and they follow what is added\n", dir, count(stats.Chunks, "passage", "passages"), short(took))
 	return err
@@ -240,7 +234,7 @@ func (o fitOptions) closedForm(ctx context.Context, a *app, dir, variant string)
 		return err
 	}
 	if *o.json {
-		return json.NewEncoder(a.Stdout).Encode(fitSummary{DB: dir, Variant: variant, Seed: *o.seed, Passages: stats.Chunks, Probes: []answer.Probe{}})
+		return json.NewEncoder(a.Stdout).Encode(fitSummary{DB: dir, Variant: variant, Seed: *o.seed, Passages: stats.Chunks, Probes: []engine.ProbeScore{}})
 	}
 	_, err = fmt.Fprintf(a.Stdout, "%s: %s needs no fit; it follows the %s stored\n", dir, variant, count(stats.Chunks, "passage", "passages"))
 	return err

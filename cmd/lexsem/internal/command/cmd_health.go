@@ -22,7 +22,6 @@ else 127.0.0.1:7700. A server that does not answer within --timeout seconds is n
 health check of a container that has no other HTTP client.`,
 	examples: []string{"lexsem health", "lexsem health --timeout 1 http://search.example:7700"},
 	declare: func(f *flags) action {
-		f.group("Flags")
 		seconds := f.int("timeout", 3, "`SECONDS`time to wait for an answer")
 		return func(ctx context.Context, a *app, args []string) error {
 			if len(args) > 1 {

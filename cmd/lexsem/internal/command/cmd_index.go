@@ -98,7 +98,6 @@ documents of path that stay as they were.`,
 		"zcat corpus.jsonl.gz | lexsem index --db papers.db --model bge-small-en-v1.5 -",
 	},
 	declare: func(f *flags) action {
-		f.group("Flags")
 		o := indexOptions{
 			watch:   f.bool("watch", "follow the folders until Ctrl-C; each change is stored within seconds"),
 			poll:    f.int("poll", 0, "`SECONDS`with --watch: scan the folders at this interval, for drives that report no changes"),

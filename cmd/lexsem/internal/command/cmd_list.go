@@ -25,7 +25,6 @@ give its last id with --after: documents that others change meanwhile are neithe
 		`lexsem list --db papers.db --filter 'year >= 2020' --json`,
 	},
 	declare: func(f *flags) action {
-		f.group("Flags")
 		o := listOptions{
 			filter: f.str("filter", "", "`EXPR`only documents whose metadata match this filter"),
 			limit:  f.int("limit", 0, "print at most N documents; default all"),
@@ -132,7 +131,6 @@ Prints the stored documents with the given ids. If an id is not stored, it is na
 are still printed, and the exit code is 3. No model is needed.`,
 	examples: []string{"lexsem get --db notes.db todo/2024.md", "lexsem get --db notes.db --json a b | jq .metadata"},
 	declare: func(f *flags) action {
-		f.group("Flags")
 		asJSON := f.bool("json", "print as JSON, one line per document")
 		return func(ctx context.Context, a *app, ids []string) error { return runGet(ctx, a, ids, *asJSON) }
 	},
@@ -207,7 +205,6 @@ have each; an element of an array counts as a value. No model is needed.
 		`lexsem count --db papers.db --by lang`,
 	},
 	declare: func(f *flags) action {
-		f.group("Flags")
 		filter := f.str("filter", "", "`EXPR`only documents whose metadata match this filter")
 		by := f.str("by", "", "`FIELD`count by the values of this field")
 		limit := f.int("limit", 10, "most values with --by")

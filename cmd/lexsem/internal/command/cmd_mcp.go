@@ -31,7 +31,6 @@ in the cache folder, unless --db names one. The tool index is then left out.
 		"lexsem mcp --dir ~/src/project",
 	},
 	declare: func(f *flags) action {
-		f.group("Flags")
 		o := mcpOptions{
 			readOnly: f.bool("read-only", "offer no tool that stores documents"),
 			most:     memoryFlag(f),

@@ -31,7 +31,6 @@ filter requires the value.`,
 		"lexsem migrate --db again.db --from weaviate://10.0.0.1:8080/Notes",
 	},
 	declare: func(f *flags) action {
-		f.group("Flags")
 		o := migrateOptions{
 			to:     f.str("to", "", "`URL`engine to copy to: "+backendShapes()+"; its key in "+backendKeys()),
 			from:   f.str("from", "", "`URL`engine to copy from"),
@@ -166,7 +165,6 @@ and reports its gain on other queries than it was fitted to. This needs the mode
 		"lexsem bridge --db postgres://me@10.0.0.1:5432/db/notes --parts 2 --sample 20000 notes.bridge",
 	},
 	declare: func(f *flags) action {
-		f.group("Flags")
 		o := bridgeOptions{
 			parts:      f.int("parts", 0, "`N`parts that are read in parallel; default 1"),
 			by:         bridgeBy(f),

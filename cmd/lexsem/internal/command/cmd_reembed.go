@@ -31,7 +31,6 @@ Later backups need new files.`,
 		"lexsem reembed --db notes.db --discard",
 	},
 	declare: func(f *flags) action {
-		f.group("Flags")
 		o := reembedOptions{
 			discard: f.bool("discard", "only remove what an interrupted run has encoded"),
 			chunk:   f.int("chunk-tokens", 0, "most tokens of a chunk; default what the model reads; -1 truncates longer texts"),

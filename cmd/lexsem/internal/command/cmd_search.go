@@ -88,7 +88,6 @@ scores are 1/rank, because readers order hits by them.`,
 		`lexsem search --db papers.db --filter 'year >= 2024' --queries queries.jsonl -k 100 --format trec > run.trec`,
 	},
 	declare: func(f *flags) action {
-		f.group("Flags")
 		o := searchOptions{
 			second:  declareRerank(f),
 			k:       f.int("k", 10, "hits per query; with --places, most documents, by default 10,000"),

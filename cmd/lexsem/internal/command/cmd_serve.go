@@ -55,7 +55,6 @@ Each request is one line of the log on standard error. The log holds no texts of
 		"lexsem serve --db notes.db --addr 0.0.0.0:7700 --api-key-file keys --tls-cert cert.pem --tls-key key.pem",
 	},
 	declare: func(f *flags) action {
-		f.group("Flags")
 		o := serveOptions{
 			addr:     f.str("addr", "127.0.0.1:7700", "`HOST:PORT`where to listen; port 0 picks a free one"),
 			keys:     f.str("api-key-file", "", "`FILE`keys; clients must send one of them"),

@@ -35,7 +35,6 @@ another space, so a database must be filled and searched with one of the two.`,
 		"lexsem setup --model bge-small-en-v1.5 --json",
 	},
 	declare: func(f *flags) action {
-		f.group("Flags")
 		list := f.bool("list", "list the models, with the speed of those on this machine, and fetch nothing")
 		asJSON := f.bool("json", "print as JSON")
 		return func(ctx context.Context, a *app, args []string) error {

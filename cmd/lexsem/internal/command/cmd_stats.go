@@ -28,7 +28,6 @@ var cmdStats = command{
 		"lexsem stats --db notes.db --json | jq .documents",
 	},
 	declare: func(f *flags) action {
-		f.group("Flags")
 		asJSON := f.bool("json", "print as JSON")
 		space := f.bool("space", "say what takes the disk space, and what the caches of all databases take")
 		return func(ctx context.Context, a *app, args []string) error { return runStats(ctx, a, args, *asJSON, *space) }
@@ -241,7 +240,7 @@ func writeStats(w io.Writer, s statsSummary) {
 		}
 		row("bridge", "%s, fitted on %s passages, %s", b.Variant, thousands(b.Passages), seen)
 		for _, p := range b.Probes {
-			row("", "%-8s nDCG@1 %.1f → %.1f on %s queries drawn from the corpus", p.Task, 100*p.Dense, 100*p.Fitted, thousands(p.Queries))
+			row("", "%-8s nDCG@1 %.1f → %.1f on %s queries drawn from the corpus", p.Task, 100*p.Dense, 100*p.Modified, thousands(p.Queries))
 		}
 	}
 }

@@ -25,7 +25,6 @@ Vectors stay as they are, and other commands can search and write meanwhile. Ctr
 or an error loses nothing: the same command continues. Models behind a URL give no token states.`,
 	examples: []string{"lexsem tokens --db notes.db", "lexsem tokens --db notes.db --json"},
 	declare: func(f *flags) action {
-		f.group("Flags")
 		keep := cacheFlags(f)
 		asJSON := f.bool("json", "print the result as JSON")
 		return func(ctx context.Context, a *app, args []string) error {

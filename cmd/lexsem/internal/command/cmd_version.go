@@ -19,7 +19,6 @@ var cmdVersion = command{
 	about:    "`lexsem --version` prints the same.",
 	examples: []string{"lexsem version", "lexsem version --json"},
 	declare: func(f *flags) action {
-		f.group("Flags")
 		asJSON := f.bool("json", "print as JSON")
 		return func(_ context.Context, a *app, args []string) error {
 			if len(args) > 0 {

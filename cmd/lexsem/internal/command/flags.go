@@ -30,10 +30,13 @@ func newFlags(name string) *flags {
 	return &flags{set: set}
 }
 
-// group starts a new heading; help lists later flags below it.
+// group starts a new heading; help lists later flags below it. The heading of flags without a group is "Flags".
 func (f *flags) group(title string) { f.groups = append(f.groups, flagGroup{title: title}) }
 
 func (f *flags) note(name string) {
+	if len(f.groups) == 0 {
+		f.group("Flags")
+	}
 	g := &f.groups[len(f.groups)-1]
 	g.names = append(g.names, name)
 }

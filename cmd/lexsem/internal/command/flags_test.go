@@ -23,7 +23,6 @@ func TestFlagsStandAnywhere(t *testing.T) {
 	}
 	for _, c := range cases {
 		f := newFlags("test")
-		f.group("Flags")
 		k, j := f.int("k", 3, ""), f.bool("json", "")
 		rest, err := f.parse(c.args, func(string) string { return "" })
 		if err != nil || *k != c.k || *j != c.json || !reflect.DeepEqual(rest, c.rest) {
@@ -35,7 +34,6 @@ func TestFlagsStandAnywhere(t *testing.T) {
 func TestFlagsFromEnvironment(t *testing.T) {
 	env := map[string]string{"LEXSEM_MAX_QUERIES": "7", "LEXSEM_DB": "from-env", "LEXSEM_SEED": ""}
 	f := newFlags("test")
-	f.group("Flags")
 	n, db, seed := f.int("max-queries", 0, ""), f.str("db", "", ""), f.uint64("seed", 4, "")
 	if _, err := f.parse([]string{"--db", "given"}, func(k string) string { return env[k] }); err != nil {
 		t.Fatal(err)
@@ -45,7 +43,6 @@ func TestFlagsFromEnvironment(t *testing.T) {
 	}
 	env["LEXSEM_SEED"] = "-1"
 	f = newFlags("test")
-	f.group("Flags")
 	f.uint64("seed", 4, "")
 	if _, err := f.parse(nil, func(k string) string { return env[k] }); exitCode(err) != exitUsage {
 		t.Errorf("LEXSEM_SEED=-1 gave %v; want a usage error", err)

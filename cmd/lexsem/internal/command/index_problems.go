@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -64,9 +65,7 @@ func leftOutWords(l problems.LeftOut) string {
 	var kinds []string
 	for _, k := range l.Kinds {
 		name := k.Extension
-		if name == "" {
-			name = "no extension"
-		}
+		name = cmp.Or(name, "no extension")
 		kinds = append(kinds, fmt.Sprintf("%s %d, such as %s", name, k.Files, oneLine(path.Clean(k.Example))))
 	}
 	if l.BinaryExample != "" {

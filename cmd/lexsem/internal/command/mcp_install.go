@@ -79,7 +79,6 @@ else is in them. Without --yes it only says so.`,
 }
 
 func declareInstall(f *flags, in bool) action {
-	f.group("Flags")
 	dir := f.str("dir", ".", "`DIR`folder of the project")
 	yes := f.bool("yes", "write the file; without it, only show what would be written")
 	return func(_ context.Context, a *app, args []string) error {

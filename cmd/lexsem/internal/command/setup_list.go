@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -80,9 +81,7 @@ func listModels(ctx context.Context, a *app, asJSON bool) error {
 		if m.Default {
 			name += " *"
 		}
-		if languages == "" {
-			languages = "any"
-		}
+		languages = cmp.Or(languages, "any")
 		if m.Bytes > 0 {
 			size = fmt.Sprintf("%.0f MB", float64(m.Bytes)/1e6)
 		}
