@@ -45,9 +45,10 @@ type Known struct {
 
 // Repair returns the words to search for in addition to the words of a query with the given terms. A word is
 // mistyped if neither the vocabulary of x nor the model knows it, and a term of x is near it. A word of the vocabulary
-// is mistyped if it begins with a small letter, and 50 times as many documents have a word one edit away: in 60,000
-// texts these were a quarter of such typos, and of 1,000 queries without typos at most 3 were changed. Errors: that of
-// ctx, ErrCorrupt, those of Known.Written.
+// is mistyped if it begins with a small letter, at most four documents have it, and 50 times as many have a word one
+// edit away. In 78,703 texts 37 of 536 such typos of 300 questions got the right word and 4 another; of the words of
+// 3,410 queries without made typos ten were changed, five of them typos. Errors: that of ctx, ErrCorrupt, those of
+// Known.Written.
 func (s *Speller) Repair(ctx context.Context, x *inverted.Words, query string, terms []text.Term, k Known) (Repairs, error) {
 	unknown, err := s.unknown(ctx, x, query, terms)
 	if err != nil {
