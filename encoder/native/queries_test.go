@@ -106,7 +106,7 @@ func TestQueriesByTableRefused(t *testing.T) {
 		want  error
 		says  string
 	}{
-		{nil, os.ErrNotExist, fileIDF},
+		{nil, ErrModel, "neither model.safetensors nor idf.json"},
 		{map[string][]byte{fileSafetensors: weightsFile(ws[1:])}, ErrModel, fmt.Sprintf("%d weights for %d tokens", len(ws)-1, len(ws))},
 		{map[string][]byte{fileSafetensors: weightsFile(bad)}, ErrModel, `"[PAD]" has the weight +Inf`},
 		{map[string][]byte{fileSafetensors: weightsFile(ws), fileTokenizer: tokenizer}, ErrModel, "another tokenizer"},
