@@ -202,6 +202,7 @@ func (s *Store) flush(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("flushing the memtables of %s: %w", s.dir, err)
 	}
+	s.replayed.Store(0)
 	s.unflushed.Store(2 * int64(pairs) * fillerBytes) // in the new memtable is at most the last transaction
 	s.tightenNew()
 	return nil

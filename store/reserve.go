@@ -27,7 +27,9 @@ func freeRoom(o Options) uint64 { return 3 * uint64(o.memtableBytes()) }
 const fixedRoom = 128 << 10
 
 // held is the size of tables and memtables.
-func (s *Store) held() uint64 { return s.tableBytes() + uint64(s.unflushed.Load()) }
+func (s *Store) held() uint64 {
+	return s.tableBytes() + uint64(s.unflushed.Load()+s.replayed.Load())
+}
 
 // removal is an upper bound of what removing all documents writes: some records without content for each, with keys as
 // long as ids may be, and no more than is stored.
@@ -40,12 +42,15 @@ func (s *Store) removal() uint64 {
 // made from it.
 func (s *Store) removeRoom() uint64 { return min(freeRoom(s.o), fixedRoom+3*s.removal()) }
 
-// closeRoom is the space that Close needs to write tables from memtables of n bytes.
-func (s *Store) closeRoom(n uint64) uint64 { return min(fixedRoom+2*n, freeRoom(s.o)+1<<20) }
+// closeRoom is the space that Close needs to write tables from memtables of n bytes and from logs that were replayed. It
+// is no more than openRoom leaves while these are written.
+func (s *Store) closeRoom(n, replayed uint64) uint64 {
+	return min(fixedRoom+2*n+replayed, freeRoom(s.o)+1<<20)
+}
 
 // reserveRoom is the size of the reserve: enough to remove all documents and then to close.
 func (s *Store) reserveRoom() uint64 {
-	return min(flushRoom(s.o), 2*fixedRoom+2*uint64(s.unflushed.Load())+6*s.removal())
+	return min(flushRoom(s.o), 2*fixedRoom+2*uint64(s.unflushed.Load()+s.replayed.Load())+6*s.removal())
 }
 
 // keepReserve makes the reserve.
@@ -142,11 +147,11 @@ func (s *Store) checkSpaceToFlush() error {
 
 // checkSpaceToClose requires space for the flush of the memtables.
 func (s *Store) checkSpaceToClose() error {
-	n := uint64(s.unflushed.Load())
-	if n == 0 {
+	n, replayed := uint64(s.unflushed.Load()), uint64(s.replayed.Load())
+	if n+replayed == 0 {
 		return nil
 	}
-	return s.need(s.closeRoom(n)+s.nextCompaction(), "closing the database")
+	return s.need(s.closeRoom(n, replayed)+s.nextCompaction(), "closing the database")
 }
 
 // nextCompaction is the maximum that a compaction writes which begins before another memtable and that of

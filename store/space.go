@@ -138,7 +138,7 @@ func checkSpace(dir string, need uint64) error {
 }
 
 // openRoom is the space to open a database with n tables, of a process that was killed: it writes its logs into tables,
-// and removes an unfinished batch. Then documents can be removed, and the database closed. Badger also compacts at
+// and removes an unfinished batch. The database can be closed at any moment after. Badger also compacts at
 // once if its tables may be too many or too large for their levels.
 func openRoom(o Options, tables uint64, n int, logs uint64) uint64 {
 	room := 2*fixedRoom + 2*logs

@@ -80,7 +80,8 @@ type Store struct {
 
 	writer    chan struct{} // holds one token; who has it may write
 	written   atomic.Int64  // bytes since Open
-	unflushed atomic.Int64  // the same, since the last flush; at Open, in the logs
+	unflushed atomic.Int64  // the same, since the last flush
+	replayed  atomic.Int64  // bytes in logs at Open, which Badger writes into tables from then on
 	stuck     bool          // the last flush was waited for in vain; who has the writer's slot may use it
 	failed    atomic.Pointer[error]
 
@@ -181,7 +182,7 @@ func Open(dir string, o Options) (_ *Store, err error) {
 	if o.logged, logs, err = logRoom(s.records()); err != nil {
 		return nil, err
 	}
-	s.unflushed.Store(logs)
+	s.replayed.Store(logs)
 	s.o = o
 	if !o.ReadOnly {
 		if err := removeTemporaries(dir); err != nil {
