@@ -172,6 +172,11 @@ func TestLabels(t *testing.T) {
 		}
 		for _, p := range slices.Concat(prose, asian) {
 			try(p.text, func(s string) string { return s })
+			if strings.Contains(label, "iso") || strings.Contains(label, "windows") || strings.Contains(label, "koi8") {
+				for _, word := range strings.Fields(p.text)[:6] {
+					try(word, func(s string) string { return s })
+				}
+			}
 		}
 	}
 	for _, label := range []string{"gbk", "gb18030", "gb2312"} { // a word that is valid UTF-8, too
