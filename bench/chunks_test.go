@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/internal/bench/constants"
 	"github.com/lexsem/lexsem/internal/testkit/trial"
 )
 
@@ -96,7 +97,7 @@ func TestStudyOfLongTexts(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		tried, err := s.Try(t.Context(), system, Constants{})
+		tried, err := s.Try(t.Context(), system, constants.Values{})
 		if err != nil {
 			t.Fatal(err)
 		}

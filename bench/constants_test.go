@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/internal/bench/constants"
 )
 
 // Each constant that a system names changes what it finds or how it scores, and the
@@ -35,7 +36,7 @@ func TestConstantsAreRead(t *testing.T) {
 		questions[i].Output.Tokens.Special = slices.Clone(questions[i].Output.Tokens.Special)
 		questions[i].Output.Tokens.Special[1] = true
 	}
-	ask := func(system System, with Constants) [][]Hit {
+	ask := func(system System, with constants.Values) [][]Hit {
 		s.Constants = with
 		defer func() { s.Constants = nil }()
 		r, _, err := system.Prepare(ctx, s)
@@ -56,9 +57,9 @@ func TestConstantsAreRead(t *testing.T) {
 		}
 		shipped := ask(system, nil)
 		for _, constant := range system.Constants {
-			known, err := ConstantNamed(constant)
-			if err != nil {
-				t.Fatal(err)
+			known, ok := constants.Named(constant)
+			if !ok {
+				t.Fatal(constant)
 			}
 			read[constant] = true
 			other := known.Try[0]
@@ -72,15 +73,15 @@ func TestConstantsAreRead(t *testing.T) {
 			} else if constant == "spread" {
 				other = .01 // below what so small a fit learns
 			}
-			if reflect.DeepEqual(ask(system, Constants{constant: other}), shipped) {
+			if reflect.DeepEqual(ask(system, constants.Values{constant: other}), shipped) {
 				t.Errorf("%s does not read %s=%v", name, constant, other)
 			}
-			if !math.IsNaN(known.Shipped) && !strings.Contains(name, "whiten") && !sameHits(ask(system, Constants{constant: known.Shipped}), shipped) {
+			if !math.IsNaN(known.Shipped) && !strings.Contains(name, "whiten") && !sameHits(ask(system, constants.Values{constant: known.Shipped}), shipped) {
 				t.Errorf("%s: %s=%v is not what is shipped", name, constant, known.Shipped)
 			}
 		}
 	}
-	for _, known := range AllConstants() {
+	for _, known := range constants.All() {
 		if !read[known.Name] {
 			t.Errorf("no system reads %s", known.Name)
 		}

@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/lexsem/lexsem/internal/bench/random"
 )
 
 // Passage is one text of a corpus.
@@ -254,4 +256,34 @@ func (rec record) check() error {
 		return fmt.Errorf("%w: no text field; add one, empty if need be", ErrBrokenLine)
 	}
 	return nil
+}
+
+// Sample returns n passages, drawn by the seed, with their judgements and the queries that still have
+// any. It returns c itself if n is 0 or at least the number of passages.
+func (c *Corpus) Sample(n int, seed uint64) *Corpus {
+	if n <= 0 || n >= len(c.Passages) {
+		return c
+	}
+	order := random.New(seed, "corpus", "sample").Perm(len(c.Passages))[:n]
+	slices.Sort(order)
+	out := &Corpus{Name: c.Name, Dir: c.Dir, Parts: c.Parts, Qrels: Qrels{}, own: c.own, lacks: c.lacks}
+	kept := map[string]bool{}
+	for _, i := range order {
+		out.Passages = append(out.Passages, c.Passages[i])
+		kept[c.Passages[i].ID] = true
+	}
+	for _, q := range c.Queries {
+		for passage, grade := range c.Qrels[q.ID] {
+			if kept[passage] {
+				if out.Qrels[q.ID] == nil {
+					out.Qrels[q.ID] = map[string]int{}
+				}
+				out.Qrels[q.ID][passage] = grade
+			}
+		}
+		if out.Qrels[q.ID] != nil {
+			out.Queries = append(out.Queries, q)
+		}
+	}
+	return out
 }

@@ -289,10 +289,10 @@ func TestLooseCorpora(t *testing.T) {
 	if _, err := ReadCorpora(filepath.Join(dir, "bad"), ReadOptions{}); err == nil {
 		t.Error("a folder without any text was read")
 	}
-	if err := CheckData(filepath.Join(dir, "notes") + "," + filepath.Join(dir, "none")); !errors.Is(err, ErrNoData) || !strings.Contains(err.Error(), "none") {
+	if err := (ReadOptions{}).Check(filepath.Join(dir, "notes") + "," + filepath.Join(dir, "none")); !errors.Is(err, ErrNoData) || !strings.Contains(err.Error(), "none") {
 		t.Errorf("what is missing: %v", err)
 	}
-	if err := CheckData(filepath.Join(dir, "notes")); err != nil {
+	if err := (ReadOptions{}).Check(filepath.Join(dir, "notes")); err != nil {
 		t.Error(err)
 	}
 }

@@ -13,11 +13,11 @@ import (
 // textFiles are the name endings of the files that are read from a folder of texts.
 var textFiles = []string{".txt", ".md"}
 
-// CheckData checks, without reading, that every part of data exists (see ReadCorpora). The error is
+// Check checks, without reading, that every part of data exists (see ReadCorpora). The error is
 // ErrNoData.
-func CheckData(data string) error {
+func (o ReadOptions) Check(data string) error {
 	for _, part := range dataParts(data) {
-		if _, err := os.Stat(part); err != nil && len((ReadOptions{}).find(part, corpusNames)) == 0 {
+		if _, err := os.Stat(part); err != nil && len(o.find(part, corpusNames)) == 0 {
 			return fmt.Errorf("%w: %w; docs/data.md says what a folder holds", ErrNoData, err)
 		}
 	}

@@ -89,7 +89,7 @@ func TestForeignFolders(t *testing.T) {
 		Qrels:    Qrels{"7q": {"a": 1}, "401": {"b c": 2, "a": 0}},
 	}
 	for _, name := range []string{"mteb", "mteb2", "langs/de", "beirgz", "msmarco", "irds", "irdsj", "pandas"} {
-		if err := CheckData(filepath.Join(dir, name)); err != nil {
+		if err := (ReadOptions{}).Check(filepath.Join(dir, name)); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 		got, err := ReadCorpora(filepath.Join(dir, name), ReadOptions{})

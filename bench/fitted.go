@@ -100,7 +100,7 @@ func (s *Setting) fitHere(ctx context.Context, of modulate.Stack, fit *Fit) (*mo
 // fitOptions say which queries a fit draws.
 func (s *Setting) fitOptions() train.Options {
 	o := train.Options{Seed: s.Seed, QueriesPerPassage: s.QueriesPerPassage, MaxQueries: s.MaxFitQueries, Steps: s.FitSteps, LearningRate: s.FitRate, Reserve: s.Clean}
-	s.Constants.fit(&o)
+	fitBy(s.Constants, &o)
 	o.Alone, o.Side = s.alone, s.side
 	o.RLR.Centred = s.Spell != nil
 	return o

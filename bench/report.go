@@ -193,9 +193,6 @@ func (r *Report) Notes() []string {
 	return out
 }
 
-// Asked is like Report.Asked, without the reranker.
-func (c *Curve) Asked(sep string) string { return asked(c.Half, c.Clean, c.Language, sep) }
-
 func asked(h Half, clean bool, language, sep string) string {
 	out := ""
 	if l := h.Label(); l != "" {

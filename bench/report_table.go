@@ -6,14 +6,15 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode/utf8"
+
+	"github.com/lexsem/lexsem/internal/bench/table"
 )
 
 // WriteTable writes the report as a table for the terminal: metrics × 100 with one decimal, the
 // difference to dense in ndcg@10, and its p value with Holm's correction, as on the page of package
 // report. metrics are the columns; nil means the measured ones of DefaultMetrics.
 func (r *Report) WriteTable(w io.Writer, metrics []string) error {
-	metrics = r.measured(metrics)
+	metrics = r.Measured(metrics)
 	head := append(append([]string{"task", "system", "queries"}, metrics...), "Δ ndcg@10", "p (Holm)", "ms/query")
 	rows := [][]string{head}
 	last := ""
@@ -25,7 +26,7 @@ func (r *Report) WriteTable(w io.Writer, metrics []string) error {
 		last = res.Task
 		row := []string{task, res.System, queries}
 		for _, m := range metrics {
-			row = append(row, percent(res.Metrics[m]))
+			row = append(row, table.Percent(res.Metrics[m]))
 		}
 		delta, p := "", ""
 		if res.VsDense != nil {
@@ -35,7 +36,7 @@ func (r *Report) WriteTable(w io.Writer, metrics []string) error {
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s · %s · %s · seed %d%s\n\n", r.Data, r.Searched("documents"), r.Encoder, r.Seed, r.Asked(" · "))
-	writeAligned(&b, rows, 2)
+	table.Align(&b, rows, 2)
 	if n := r.family(); n > 0 {
 		fmt.Fprintf(&b, "\np: paired randomization test on ndcg@10 against dense, by Holm's method over the systems of a task: %d here.\n", n)
 	}
@@ -48,8 +49,8 @@ func (r *Report) WriteTable(w io.Writer, metrics []string) error {
 	return nil
 }
 
-// measured lists the given metrics that the report has; nil means DefaultMetrics.
-func (r *Report) measured(metrics []string) []string {
+// Measured lists the given metrics that the report has; nil means DefaultMetrics.
+func (r *Report) Measured(metrics []string) []string {
 	if metrics == nil {
 		metrics = DefaultMetrics
 	}
@@ -77,39 +78,11 @@ func (r *Report) OverlapNote() string {
 	}
 	var taught, chosen []string
 	for _, o := range r.Overlaps {
-		taught = append(taught, o.Task+" "+percent(o.Taught))
-		chosen = append(chosen, o.Task+" "+percent(o.Chosen))
+		taught = append(taught, o.Task+" "+table.Percent(o.Taught))
+		chosen = append(chosen, o.Task+" "+table.Percent(o.Chosen))
 	}
 	return fmt.Sprintf("Of 100 probes share a run of %d words with a query of their passage that bridges were taught by: %s; that the epoch was chosen by: %s.",
 		overlapRun, strings.Join(taught, ", "), strings.Join(chosen, ", "))
 }
 
-func percent(x float64) string { return strconv.FormatFloat(100*x, 'f', 1, 64) }
-
 func hasKey(m map[string]float64, k string) bool { _, ok := m[k]; return ok }
-
-// writeAligned writes rows of equal length with two blanks between columns,
-// the first left ones flush left, the others flush right.
-func writeAligned(b *strings.Builder, rows [][]string, left int) {
-	width := make([]int, len(rows[0]))
-	for _, row := range rows {
-		for i, cell := range row {
-			width[i] = max(width[i], utf8.RuneCountInString(cell))
-		}
-	}
-	for _, row := range rows {
-		var line strings.Builder
-		for i, cell := range row {
-			pad := strings.Repeat(" ", width[i]-utf8.RuneCountInString(cell))
-			if i > 0 {
-				line.WriteString("  ")
-			}
-			if i < left {
-				line.WriteString(cell + pad)
-			} else {
-				line.WriteString(pad + cell)
-			}
-		}
-		b.WriteString(strings.TrimRight(line.String(), " ") + "\n")
-	}
-}

@@ -23,7 +23,7 @@ type sampleLine struct {
 // WriteSamples writes the training queries of a run with the same Data, PassagesLimit, Seed,
 // QueriesPerPassage, MaxFitQueries and Clean that takes texts whole, one a line, and returns their number. Other
 // options have no effect, and no encoder is needed. Memory: the corpus and the queries.
-func WriteSamples(ctx context.Context, w io.Writer, o Options) (int, error) {
+func (o Options) WriteSamples(ctx context.Context, w io.Writer) (int, error) {
 	if o.Seed == 0 {
 		o.Seed = 1
 	}

@@ -17,7 +17,7 @@ import (
 func TestSamples(t *testing.T) {
 	o := Options{Data: townCorpus(t, 60), Seed: 3, QueriesPerPassage: 4, MaxFitQueries: 150, Clean: true, PassagesLimit: 50}
 	var buf bytes.Buffer
-	n, err := WriteSamples(context.Background(), &buf, o)
+	n, err := o.WriteSamples(context.Background(), &buf)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,7 +61,7 @@ func TestSamples(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if _, err := WriteSamples(ctx, &buf, o); !errors.Is(err, context.Canceled) {
+	if _, err := o.WriteSamples(ctx, &buf); !errors.Is(err, context.Canceled) {
 		t.Errorf("after its end: %v", err)
 	}
 }

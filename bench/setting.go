@@ -11,6 +11,7 @@ import (
 	"github.com/lexsem/lexsem/engine"
 	"github.com/lexsem/lexsem/engine/remote"
 	"github.com/lexsem/lexsem/index"
+	"github.com/lexsem/lexsem/internal/bench/constants"
 	"github.com/lexsem/lexsem/internal/bench/parallel"
 	"github.com/lexsem/lexsem/internal/chunk"
 	"github.com/lexsem/lexsem/internal/ridge"
@@ -39,7 +40,7 @@ type Setting struct {
 	SettingOptions
 
 	// Constants replace shipped constants. They take effect when a system is prepared.
-	Constants Constants
+	Constants constants.Values
 
 	alone     bool                         // stacks are fitted and asked without the dense vector, see LexicalOnly
 	side      string                       // what stacks are fitted to modulate, see Side

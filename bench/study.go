@@ -9,6 +9,7 @@ import (
 
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/engine/fusion"
+	"github.com/lexsem/lexsem/internal/bench/constants"
 	"github.com/lexsem/lexsem/internal/bench/parallel"
 )
 
@@ -84,7 +85,7 @@ func (s *Study) Scores(ctx context.Context, system System) (scores [][]float64, 
 }
 
 // Try is Scores with other constants.
-func (s *Study) Try(ctx context.Context, system System, cs Constants) (scores [][]float64, err error) {
+func (s *Study) Try(ctx context.Context, system System, cs constants.Values) (scores [][]float64, err error) {
 	if err := s.prepare(ctx, system, cs); err != nil {
 		return nil, err
 	}
@@ -122,8 +123,8 @@ func (s *Study) scores(task int, hits [][]Hit) ([]float64, error) {
 }
 
 // prepare does the searches that cs needs, unless they were done before. Reranking comes later.
-func (s *Study) prepare(ctx context.Context, system System, cs Constants) (err error) {
-	slow := cs.Only(func(name string) bool { return !reranks(name) })
+func (s *Study) prepare(ctx context.Context, system System, cs constants.Values) (err error) {
+	slow := cs.Only(func(name string) bool { return !constants.Reranks(name) })
 	key := system.Name + " " + slow.String()
 	if s.prepared == key {
 		return nil
@@ -163,13 +164,13 @@ func fusedOf(r Retriever) (fusedRetriever, *tokenScorer) {
 	return f, nil
 }
 
-func (s *Study) try(ctx context.Context, task int, cs Constants) ([]float64, error) {
+func (s *Study) try(ctx context.Context, task int, cs constants.Values) ([]float64, error) {
 	if s.candidates == nil {
 		return s.asked(ctx, task, s.setting.whole(s.retriever))
 	}
 	f, tokens := fusedOf(s.retriever)
-	if _, given := cs[tokensConstant]; tokens != nil && !given {
-		cs = cs.With(tokensConstant, tokens.weight)
+	if _, given := cs[constants.Tokens]; tokens != nil && !given {
+		cs = cs.With(constants.Tokens, tokens.weight)
 	}
 	hits := make([][]Hit, len(s.questions[task]))
 	err := parallel.Each(ctx, len(hits), func(i int) error {

@@ -46,7 +46,7 @@ type System struct {
 	Name string
 	// Need names the tensors of a Question that the system reads.
 	Need encoder.Need
-	// Constants are the names in AllConstants that affect the system's results.
+	// Constants are the names in internal/bench/constants that affect the system's results.
 	Constants []string
 	// Prepare makes the system ready on a corpus. It returns a Fit if the system is fitted to the
 	// corpus, else nil.

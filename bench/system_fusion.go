@@ -8,6 +8,7 @@ import (
 
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/engine/fusion"
+	"github.com/lexsem/lexsem/internal/bench/constants"
 	"github.com/lexsem/lexsem/internal/bench/parallel"
 	"github.com/lexsem/lexsem/internal/inverted"
 )
@@ -22,7 +23,7 @@ var (
 )
 
 func registerFusion(name, leg string, f fusion.Options, doc string) SystemKind {
-	names := fusionConstants[cmp.Or(f.Kind, fusion.Calibrated)]
+	names := constants.OfFusion[cmp.Or(f.Kind, fusion.Calibrated)]
 	if f.Presence < 0 {
 		names = nil
 	}
@@ -31,8 +32,8 @@ func registerFusion(name, leg string, f fusion.Options, doc string) SystemKind {
 		if names != nil && cmp.Or(f.Kind, fusion.Calibrated) == fusion.Calibrated {
 			f, r.scale = f.Calibrate(s.unrelated), fusion.Scale(s.unrelated)
 		}
-		r.rank = func(cs []fusion.Candidate, unknown float64) error { return s.Constants.fuse(f, cs, unknown) }
-		r.fuseBy = func(c Constants, cs []fusion.Candidate, unknown float64) error { return c.fuse(f, cs, unknown) }
+		r.rank = func(cs []fusion.Candidate, unknown float64) error { return fuse(s.Constants, f, cs, unknown) }
+		r.fuseBy = func(c constants.Values, cs []fusion.Candidate, unknown float64) error { return fuse(c, f, cs, unknown) }
 		return r
 	}, names...)
 }
@@ -103,7 +104,7 @@ type fusedRetriever struct {
 	// query that the encoder does not know. Safe for concurrent use.
 	rank func(cs []fusion.Candidate, unknown float64) error
 	// fuseBy ranks with other constants; it is nil if the fusion has none.
-	fuseBy func(c Constants, cs []fusion.Candidate, unknown float64) error
+	fuseBy func(c constants.Values, cs []fusion.Candidate, unknown float64) error
 	scale  float64 // fusion.Scale of the encoder, 0 where the fusion has none
 }
 

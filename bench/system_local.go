@@ -104,7 +104,7 @@ func prepareLocal(ctx context.Context, s *Setting, cells, probed int) (*localRet
 		ids[i] = uint64(i)
 	}
 	o := local.Options{Seed: s.Seed, Workers: func() int { return runtime.GOMAXPROCS(0) }}
-	s.Constants.local(&o, n)
+	localBy(s.Constants, &o, n)
 	if cells > 0 {
 		o.Cells = cells
 	}

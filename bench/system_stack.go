@@ -76,7 +76,7 @@ func (s *Setting) modulator(ctx context.Context, stack modulate.Stack) (modulate
 			return nil, nil, err
 		}
 	} else {
-		parts.RLR = s.Constants.rlr()
+		parts.RLR = rlrBy(s.Constants)
 		parts.RLR.Centred = s.Spell != nil
 	}
 	m, err := modulate.NewStack(stack.Name(), parts)

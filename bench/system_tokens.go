@@ -9,6 +9,7 @@ import (
 
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/engine/fusion"
+	"github.com/lexsem/lexsem/internal/bench/constants"
 	"github.com/lexsem/lexsem/internal/bench/parallel"
 	"github.com/lexsem/lexsem/internal/late"
 	"github.com/lexsem/lexsem/internal/ridge"
@@ -130,12 +131,12 @@ func tokensBehind(full, system, options string) (System, error) {
 	if o.states == "own" && !base.scales {
 		return System{}, noFactors(base.Name)
 	}
-	constants := base.Constants
-	if slices.Contains(constants, "presence") {
-		constants = append(slices.Clone(constants), tokensConstant)
+	read := base.Constants
+	if slices.Contains(read, "presence") {
+		read = append(slices.Clone(read), constants.Tokens)
 	}
 	return System{
-		Name: full, Constants: constants, Need: base.Need | encoder.NeedHidden, codes: append([]codesKind{o.kind}, base.codes...),
+		Name: full, Constants: read, Need: base.Need | encoder.NeedHidden, codes: append([]codesKind{o.kind}, base.codes...),
 		Prepare: func(ctx context.Context, s *Setting) (Retriever, *Fit, error) {
 			r, fit, err := base.Prepare(ctx, s)
 			if err != nil {
@@ -207,7 +208,7 @@ func (s *Setting) tokenScorer(ctx context.Context, o tokenOptions, leg Retriever
 			r.weight = besideVectors
 		}
 	}
-	if v, ok := s.Constants[tokensConstant]; ok {
+	if v, ok := s.Constants[constants.Tokens]; ok {
 		r.weight = v
 	}
 	if o.states != "plain" {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/engine/archive"
+	"github.com/lexsem/lexsem/engine/internal/exportline"
 	"github.com/lexsem/lexsem/engine/internal/intake"
 	"github.com/lexsem/lexsem/internal/metric"
 )
@@ -65,7 +66,7 @@ func (e *Engine) Export(ctx context.Context, w io.Writer, o archive.ExportOption
 	if err != nil {
 		return 0, err
 	}
-	head := archive.Head{Documents: l.n, Language: m.Language, Vectors: o.Vectors, Encoder: fp}
+	head := exportline.Head{Documents: l.n, Language: m.Language, Vectors: o.Vectors, Encoder: fp}
 	if o.Vectors {
 		if !e.metric.Directions() { // older programs read no other exports than those without
 			head.Metric = e.metric.String()
@@ -77,7 +78,7 @@ func (e *Engine) Export(ctx context.Context, w io.Writer, o archive.ExportOption
 	if err != nil {
 		return 0, err
 	}
-	lines := archive.NewWriter(w, head)
+	lines := exportline.NewWriter(w, head)
 	read := l.view.Get
 	if !o.Vectors {
 		read = l.view.Text
@@ -175,7 +176,7 @@ func (im *importer) same(ctx context.Context, x *archive.Exported) error {
 	return im.differs
 }
 
-func (im *importer) add(ctx context.Context, x *archive.Exported, d archive.Line) error {
+func (im *importer) add(ctx context.Context, x *archive.Exported, d exportline.Line) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}

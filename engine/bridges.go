@@ -13,7 +13,6 @@ import (
 
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/engine/internal/state"
-	"github.com/lexsem/lexsem/internal/private"
 	"github.com/lexsem/lexsem/modulate"
 	"github.com/lexsem/lexsem/store"
 )
@@ -140,13 +139,9 @@ func (e *Engine) writeBridge(w *modulate.Weights) (file string, crc uint32, err 
 	if err != nil {
 		return "", 0, err
 	}
-	dir := filepath.Join(e.dir, state.BridgesDir)
-	if err := os.MkdirAll(dir, private.Folder); err != nil {
-		return "", 0, err
-	}
 	crc = state.BridgeDigest(raw)
 	file = fmt.Sprintf("%s-%08x.bridge", w.Stack, crc)
-	if err := store.WriteFileAtomic(filepath.Join(dir, file), raw); err != nil {
+	if err := store.Folder(e.dir).WriteBridge(file, raw); err != nil {
 		return "", 0, fmt.Errorf("saving the bridge: %w", err)
 	}
 	return file, crc, nil

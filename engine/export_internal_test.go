@@ -17,6 +17,7 @@ import (
 
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/engine/archive"
+	"github.com/lexsem/lexsem/engine/internal/exportline"
 	"github.com/lexsem/lexsem/store"
 )
 
@@ -394,7 +395,7 @@ func FuzzImport(f *testing.F) {
 		if i%2 == 1 && len(d.Text) > 4 {
 			r.Rows = []store.Row{{Start: 0, End: 3, Vector: []float32{1, 0, 0, 0}}, {Start: 2, End: 4, Vector: []float32{0, 1, 0, 0}, Codes: []byte{1}}}
 		}
-		line, err := json.Marshal(exported(&r, &archive.Head{Version: 1, Encoder: fp}, i%3 != 0))
+		line, err := json.Marshal(exported(&r, &exportline.Head{Version: 1, Encoder: fp}, i%3 != 0))
 		if err != nil {
 			f.Fatal(err)
 		}
@@ -437,14 +438,14 @@ func FuzzImport(f *testing.F) {
 }
 
 // exported is the line of a record, the first of an export if it has a head.
-func exported(d *store.Document, head *archive.Head, vectors bool) json.RawMessage {
+func exported(d *store.Document, head *exportline.Head, vectors bool) json.RawMessage {
 	var b bytes.Buffer
-	h := archive.Head{}
+	h := exportline.Head{}
 	if head != nil {
 		h = *head
 	}
 	h.Vectors = vectors
-	w := archive.NewWriter(&b, h)
+	w := exportline.NewWriter(&b, h)
 	if err := errors.Join(w.Write(d), w.Write(d), w.Flush()); err != nil {
 		panic(err)
 	}
@@ -456,10 +457,10 @@ func exported(d *store.Document, head *archive.Head, vectors bool) json.RawMessa
 }
 
 // parseExported reads a line.
-func parseExported(line []byte) (archive.Line, error) {
+func parseExported(line []byte) (exportline.Line, error) {
 	x, err := archive.NewExported(bytes.NewReader(line))
 	if err != nil {
-		return archive.Line{}, err
+		return exportline.Line{}, err
 	}
 	l, err := x.Next()
 	if err == io.EOF {

@@ -9,17 +9,22 @@ import (
 	"syscall"
 
 	"github.com/lexsem/lexsem/internal/atomicfile"
+	"github.com/lexsem/lexsem/internal/private"
 )
 
-// WriteFileAtomic replaces a file atomically: at any moment path has the old or the new contents. It
-// writes and syncs a temporary file in the same folder, renames it and syncs the folder, which must
-// exist. Only the owner can read the file. A full disk is ErrNoSpace.
-func WriteFileAtomic(path string, data []byte) error {
-	err := atomicfile.Write(path, func(f *os.File) error {
-		_, err := f.Write(data)
-		hit("temporary")
-		return err
-	})
+// WriteBridge replaces a file of the folder of bridges atomically: at any moment it has the old or the new contents. It
+// makes the folder, writes and syncs a temporary file in it, renames it and syncs the folder. Only the owner can read
+// the file. A full disk is ErrNoSpace.
+func (f Folder) WriteBridge(name string, data []byte) error {
+	dir := filepath.Join(string(f), bridgesName)
+	err := os.MkdirAll(dir, private.Folder)
+	if err == nil {
+		err = atomicfile.Write(filepath.Join(dir, name), func(f *os.File) error {
+			_, err := f.Write(data)
+			hit("temporary")
+			return err
+		})
+	}
 	if errors.Is(err, syscall.ENOSPC) {
 		return systemError(err)
 	}
@@ -72,7 +77,10 @@ func removeTemporaries(dir string) error {
 func entriesOf(dir string) ([]fs.DirEntry, error) {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
+		if _, there := os.Lstat(dir); there != nil {
+			return nil, nil
+		}
+		err = syscall.ENOTDIR // a link to nothing
 	}
-	return entries, err
+	return entries, misplaced(dir, err)
 }

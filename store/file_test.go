@@ -10,15 +10,11 @@ import (
 func TestTemporariesAreRemoved(t *testing.T) {
 	dir := t.TempDir()
 	open(t, dir, small).Close()
-	bridges := filepath.Join(dir, "bridges")
-	if err := os.Mkdir(bridges, 0o755); err != nil {
+	kept := filepath.Join(dir, "bridges", "slr")
+	if err := Folder(dir).WriteBridge("slr", []byte("one")); err != nil {
 		t.Fatal(err)
 	}
-	kept := filepath.Join(bridges, "slr")
-	if err := WriteFileAtomic(kept, []byte("one")); err != nil {
-		t.Fatal(err)
-	}
-	if err := WriteFileAtomic(kept, []byte("two")); err != nil {
+	if err := Folder(dir).WriteBridge("slr", []byte("two")); err != nil {
 		t.Fatal(err)
 	}
 	// A process that dies before the rename leaves the old file and a temporary.
@@ -35,7 +31,7 @@ func TestTemporariesAreRemoved(t *testing.T) {
 				t.Errorf("recovered %v", r)
 			}
 		}()
-		WriteFileAtomic(kept, []byte("three"))
+		Folder(dir).WriteBridge("slr", []byte("three"))
 	}()
 	if left, _ := filepath.Glob(kept + "*"); len(left) != 2 {
 		t.Fatalf("files %v", left)

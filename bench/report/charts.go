@@ -11,8 +11,10 @@ import (
 
 	"github.com/lexsem/lexsem/bench"
 	"github.com/lexsem/lexsem/internal/bench/ann"
+	"github.com/lexsem/lexsem/internal/bench/compare"
 	"github.com/lexsem/lexsem/internal/bench/load"
 	"github.com/lexsem/lexsem/internal/bench/plot"
+	"github.com/lexsem/lexsem/internal/bench/repeat"
 )
 
 // value is a mean with its interval, in hundredths.
@@ -26,7 +28,7 @@ func value(r *bench.Result, metric string) plot.Value {
 
 // taskBars shows every system on every task.
 func taskBars(r *bench.Report, metric string) plot.Chart {
-	tasks, systems := tasksOf(r.Results), systemsOf(r.Results)
+	tasks, systems := compare.Tasks(r.Results), compare.Systems(r.Results)
 	c := plot.Bars{
 		Frame:  plot.Frame{Title: title(metric) + " by task", Width: max(520, min(1040, 120+float64(len(tasks)*(len(systems)*17+34)))), Height: 340},
 		Y:      plot.Axis{Label: title(metric) + " × 100", From: 0, To: 100},
@@ -36,7 +38,7 @@ func taskBars(r *bench.Report, metric string) plot.Chart {
 		series := plot.BarSeries{Name: s, Base: s == "dense"}
 		for _, t := range tasks {
 			var v plot.Value
-			if res := find(r.Results, s, t); res != nil {
+			if res := compare.Find(r.Results, s, t); res != nil {
 				v = value(res, metric)
 			}
 			series.Values = append(series.Values, v)
@@ -50,7 +52,7 @@ func taskBars(r *bench.Report, metric string) plot.Chart {
 // more.
 func spanLines(r *bench.Report, metric string) (plot.Chart, bool) {
 	lengths := map[int]string{}
-	for _, t := range tasksOf(r.Results) {
+	for _, t := range compare.Tasks(r.Results) {
 		if rest, ok := strings.CutPrefix(t, "part:"); ok {
 			if n, err := strconv.Atoi(rest); err == nil {
 				lengths[n] = t
@@ -73,10 +75,10 @@ func spanLines(r *bench.Report, metric string) (plot.Chart, bool) {
 	for _, n := range order {
 		c.X.Ticks = append(c.X.Ticks, float64(n))
 	}
-	for _, s := range systemsOf(r.Results) {
+	for _, s := range compare.Systems(r.Results) {
 		line := plot.Line{Name: s, Base: s == "dense"}
 		for _, n := range order {
-			if res := find(r.Results, s, lengths[n]); res != nil {
+			if res := compare.Find(r.Results, s, lengths[n]); res != nil {
 				line.Points = append(line.Points, plot.Point{X: float64(n), Value: value(res, metric), Label: strconv.Itoa(res.Queries) + " queries"})
 			}
 		}
@@ -87,7 +89,7 @@ func spanLines(r *bench.Report, metric string) (plot.Chart, bool) {
 
 // differences shows the queries of one system on one task against dense.
 func differences(r *bench.Report, system, task string) (plot.Chart, bool) {
-	base, res := find(r.Results, "dense", task), find(r.Results, system, task)
+	base, res := compare.Find(r.Results, "dense", task), compare.Find(r.Results, system, task)
 	if base == nil || res == nil || len(base.PerQuery[mainMetric]) == 0 || len(base.PerQuery[mainMetric]) != len(res.PerQuery[mainMetric]) {
 		return nil, false
 	}
@@ -99,8 +101,8 @@ func differences(r *bench.Report, system, task string) (plot.Chart, bool) {
 }
 
 // curveLines shows one task of a curve.
-func curveLines(c *bench.Curve, task, metric string) plot.Chart {
-	label := map[string]string{bench.OverQueries: "training queries a passage", bench.OverSteps: "steps of the descent", bench.OverPassages: "passages in the corpus"}[c.Over]
+func curveLines(c *repeat.Curve, task, metric string) plot.Chart {
+	label := map[string]string{repeat.OverQueries: "training queries a passage", repeat.OverSteps: "steps of the descent", repeat.OverPassages: "passages in the corpus"}[c.Over]
 	chart := plot.Lines{
 		Frame: plot.Frame{Title: fmt.Sprintf("%s: %s over %s", task, title(metric), label), Width: 560},
 		X:     plot.Axis{Label: label, Log: true}, Y: plot.Axis{Label: title(metric) + " × 100"},
@@ -108,10 +110,10 @@ func curveLines(c *bench.Curve, task, metric string) plot.Chart {
 	for _, p := range c.Points {
 		chart.X.Ticks = append(chart.X.Ticks, float64(p.X))
 	}
-	for _, s := range systemsOf(c.Points[0].Results) {
+	for _, s := range compare.Systems(c.Points[0].Results) {
 		line := plot.Line{Name: s, Base: s == "dense"}
 		for _, p := range c.Points {
-			if res := find(p.Results, s, task); res != nil {
+			if res := compare.Find(p.Results, s, task); res != nil {
 				line.Points = append(line.Points, plot.Point{X: float64(p.X), Value: value(res, metric)})
 			}
 		}
@@ -127,23 +129,23 @@ func shownMetrics(r *bench.Report) []string {
 }
 
 // lossLines shows the training loss of each fitted system over training queries or steps.
-func lossLines(c *bench.Curve) (plot.Chart, bool) {
-	if c.Over == bench.OverPassages {
+func lossLines(c *repeat.Curve) (plot.Chart, bool) {
+	if c.Over == repeat.OverPassages {
 		return nil, false
 	}
 	chart := plot.Lines{
 		Frame: plot.Frame{Title: "Training loss of the epoch that was kept", Width: 560},
 		X:     plot.Axis{Label: "training queries", Log: true}, Y: plot.Axis{Label: "nats"},
 	}
-	if c.Over == bench.OverSteps {
+	if c.Over == repeat.OverSteps {
 		chart.Title, chart.X.Label = "Training loss, LexSemBridge Fig. 4", "steps of the descent"
 	}
-	for _, s := range systemsOf(c.Points[0].Results) {
+	for _, s := range compare.Systems(c.Points[0].Results) {
 		line := plot.Line{Name: s}
 		for _, p := range c.Points {
 			if f := p.Fit[s]; f.Loss > 0 && f.Queries > 0 {
 				x := f.Queries
-				if c.Over == bench.OverSteps {
+				if c.Over == repeat.OverSteps {
 					x = p.X
 				}
 				line.Points = append(line.Points, plot.Point{X: float64(x), Value: plot.Value{Y: f.Loss}})

@@ -8,6 +8,7 @@ import (
 	"strconv"
 
 	"github.com/lexsem/lexsem/bench"
+	"github.com/lexsem/lexsem/internal/bench/compare"
 )
 
 // WriteCSV writes every mean of the bench reports of b as one line of CSV, with all digits, and then the means
@@ -51,10 +52,10 @@ func (b *Bundle) WritePerQuery(w io.Writer) error {
 	rows := [][]string{{"corpus", "model", "seed", "task", "system", "query", "metric", "score"}}
 	for _, r := range b.Benches {
 		for _, res := range r.Results {
-			ids := queriesOf(r, res.Task)
+			ids := compare.Queries(r, res.Task)
 			for _, m := range metricsOf(r.Results) {
 				if len(res.PerQuery[m]) != len(ids) {
-					return fmt.Errorf("%w: %s on %s has no scores of single queries for %s; measure it with --metrics and --json", errReport, res.System, res.Task, m)
+					return fmt.Errorf("%w: %s on %s has no scores of single queries for %s; measure it with --metrics and --json", compare.ErrReport, res.System, res.Task, m)
 				}
 				for i, id := range ids {
 					rows = append(rows, []string{r.Data, r.Encoder, strconv.FormatUint(r.Seed, 10), res.Task, res.System, id, m, digits(res.PerQuery[m][i])})

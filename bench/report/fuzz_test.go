@@ -6,6 +6,7 @@ import (
 	"io"
 	"testing"
 
+	"github.com/lexsem/lexsem/internal/bench/compare"
 	"github.com/lexsem/lexsem/internal/bench/plot"
 )
 
@@ -25,7 +26,7 @@ func FuzzRead(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte) {
 		bundle := &Bundle{}
 		if err := bundle.add(b); err != nil {
-			if !errors.Is(err, errReport) {
+			if !errors.Is(err, compare.ErrReport) {
 				t.Fatalf("untyped: %v", err)
 			}
 			return

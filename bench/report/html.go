@@ -11,8 +11,10 @@ import (
 
 	"github.com/lexsem/lexsem/bench"
 	"github.com/lexsem/lexsem/internal/bench/ann"
+	"github.com/lexsem/lexsem/internal/bench/compare"
 	"github.com/lexsem/lexsem/internal/bench/load"
 	"github.com/lexsem/lexsem/internal/bench/plot"
+	"github.com/lexsem/lexsem/internal/bench/repeat"
 )
 
 //go:embed page.html
@@ -27,7 +29,7 @@ type benchView struct {
 	*bench.Report
 	Bars    []template.HTML
 	Span    []template.HTML
-	Tables  []table
+	Tables  []taskTable
 	Systems []systemView
 }
 
@@ -40,7 +42,7 @@ type systemView struct {
 }
 
 type curveView struct {
-	*bench.Curve
+	*repeat.Curve
 	Charts []template.HTML
 }
 
@@ -121,12 +123,12 @@ func viewBench(r *bench.Report) (benchView, error) {
 			v.Span = append(v.Span, svg)
 		}
 	}
-	for _, s := range systemsOf(r.Results) {
+	for _, s := range compare.Systems(r.Results) {
 		if s == "dense" {
 			continue
 		}
 		view := systemView{Name: s}
-		for _, t := range tasksOf(r.Results) {
+		for _, t := range compare.Tasks(r.Results) {
 			if c, ok := differences(r, s, t); ok {
 				svg, err := draw(c)
 				if err != nil {

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/lexsem/lexsem/bench"
+	"github.com/lexsem/lexsem/internal/bench/repeat"
+	"github.com/lexsem/lexsem/internal/bench/table"
 )
 
 // WriteLaTeX writes each bench report of b as a LaTeX table in the style of booktabs: a block of lines
@@ -41,7 +43,7 @@ func (b *Bundle) WriteLaTeX(w io.Writer, metrics []string) error {
 }
 
 // WriteSeedsLaTeX is WriteLaTeX of the means over several seeds, each with its standard deviation.
-func WriteSeedsLaTeX(w io.Writer, s *bench.Seeds, metrics []string) error {
+func WriteSeedsLaTeX(w io.Writer, s *repeat.Seeds, metrics []string) error {
 	r := s.Reports[0]
 	t := latexTable{report: r, metrics: chosen(r.Results, metrics), spread: true, seeds: fmt.Sprintf("mean and standard deviation over seeds %d to %d", s.Seeds[0], s.Seeds[len(s.Seeds)-1])}
 	for _, res := range s.Results {
@@ -109,7 +111,7 @@ func (t latexTable) write(out *strings.Builder) {
 		}
 		out.WriteString(latexText(line.system))
 		for j, c := range line.cells {
-			v := hundredths(c.mean)
+			v := table.Percent(c.mean)
 			if shown(c.mean) == tasks[task][j] {
 				v = "\\textbf{" + v + "}"
 			}
@@ -145,7 +147,7 @@ func citation(r *bench.Report) string {
 
 // shown is a mean as the table rounds it.
 func shown(mean float64) float64 {
-	x, err := strconv.ParseFloat(hundredths(mean), 64)
+	x, err := strconv.ParseFloat(table.Percent(mean), 64)
 	if err != nil { // no number
 		return 0
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/lexsem/lexsem/bench"
 	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/internal/bench/repeat"
 )
 
 // paperReport has two tasks, ties for the best, and names that LaTeX would read.
@@ -93,7 +94,7 @@ func TestCSV(t *testing.T) {
 
 // TestSeedsAsFiles: what RunSeeds wrote is read back as a report for each seed, and its means stand in LaTeX.
 func TestSeedsAsFiles(t *testing.T) {
-	s, err := bench.RunSeeds(context.Background(), encoder.NewHash(32), bench.Options{Data: corpus(t), Systems: []string{"dense", "bm25"}, Tasks: []string{"keyword"}, Metrics: []string{"ndcg@10"}}, 2)
+	s, err := repeat.RunSeeds(context.Background(), encoder.NewHash(32), bench.Options{Data: corpus(t), Systems: []string{"dense", "bm25"}, Tasks: []string{"keyword"}, Metrics: []string{"ndcg@10"}}, 2)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/lexsem/lexsem/bench"
+	"github.com/lexsem/lexsem/internal/bench/compare"
+	"github.com/lexsem/lexsem/internal/bench/table"
 )
 
 // macro is one task by one metric on several corpora: a line for each system, a cell for each corpus, and a
@@ -26,7 +28,7 @@ func macros(reports []*bench.Report, metric string) (out []macro) {
 		if !slices.Contains(encoders, r.Encoder) {
 			encoders = append(encoders, r.Encoder)
 		}
-		for _, task := range tasksOf(r.Results) {
+		for _, task := range compare.Tasks(r.Results) {
 			if !slices.Contains(tasks, task) {
 				tasks = append(tasks, task)
 			}
@@ -58,12 +60,12 @@ func macroOf(reports []*bench.Report, enc, task, metric string) macro {
 		return m
 	}
 	var values [][]float64
-	for _, system := range systemsOf(of[m.Corpora[0]][0].Results) {
+	for _, system := range compare.Systems(of[m.Corpora[0]][0].Results) {
 		means := make([]float64, len(m.Corpora)+1)
 		all := true
 		for c, corpus := range m.Corpora {
 			for _, r := range of[corpus] {
-				res := find(r.Results, system, task)
+				res := compare.Find(r.Results, system, task)
 				if all = all && res != nil && hasMetric(*res, metric); all {
 					means[c] += res.Metrics[metric] / float64(len(of[corpus]))
 				}
@@ -77,7 +79,7 @@ func macroOf(reports []*bench.Report, enc, task, metric string) macro {
 	for i, means := range values {
 		for c, v := range means {
 			better := slices.ContainsFunc(values, func(of []float64) bool { return shown(of[c]) > shown(v) })
-			m.Rows[i].Cells = append(m.Rows[i].Cells, cell{Value: hundredths(v), Best: !better})
+			m.Rows[i].Cells = append(m.Rows[i].Cells, cell{Value: table.Percent(v), Best: !better})
 		}
 	}
 	return m
@@ -94,13 +96,13 @@ func (c cell) marked(before, after string) string {
 }
 
 func (m macro) markdown(out *strings.Builder) {
-	fmt.Fprintf(out, "**%s over %d corpora**, %s, %s × 100\n\n| system |", escapeCell(m.Task), len(m.Corpora), escapeCell(m.Encoder), m.Metric)
+	fmt.Fprintf(out, "**%s over %d corpora**, %s, %s × 100\n\n| system |", table.Cell(m.Task), len(m.Corpora), table.Cell(m.Encoder), m.Metric)
 	for i, c := range m.Corpora {
-		fmt.Fprintf(out, " %s (%d) |", escapeCell(c), m.queries[i])
+		fmt.Fprintf(out, " %s (%d) |", table.Cell(c), m.queries[i])
 	}
 	fmt.Fprintf(out, " mean |\n|---|%s\n", strings.Repeat("---|", len(m.Corpora)+1))
 	for _, r := range m.Rows {
-		fmt.Fprintf(out, "| %s |", escapeCell(r.System))
+		fmt.Fprintf(out, "| %s |", table.Cell(r.System))
 		for _, c := range r.Cells {
 			fmt.Fprintf(out, " %s |", c.marked("**", "**"))
 		}

@@ -6,6 +6,9 @@ import (
 	"strings"
 
 	"github.com/lexsem/lexsem/bench"
+	"github.com/lexsem/lexsem/internal/bench/compare"
+	"github.com/lexsem/lexsem/internal/bench/repeat"
+	"github.com/lexsem/lexsem/internal/bench/table"
 )
 
 // WriteMarkdown writes every bench report of b as Markdown tables, one a task. The highest value of
@@ -23,7 +26,7 @@ func (b *Bundle) WriteMarkdown(w io.Writer) error {
 		markdownCurve(&out, c)
 	}
 	for _, a := range b.ANN {
-		fmt.Fprintf(&out, "## Index %s\n\n%d vectors of %d dimensions, %.1f s to build.\n\n", escapeCell(a.Index), a.N, a.Dim, a.BuildSeconds)
+		fmt.Fprintf(&out, "## Index %s\n\n%d vectors of %d dimensions, %.1f s to build.\n\n", table.Cell(a.Index), a.N, a.Dim, a.BuildSeconds)
 		out.WriteString("| ef | recall@10 | queries/s | p50 µs | p99 µs |\n|---|---|---|---|---|\n")
 		for _, p := range a.Points {
 			fmt.Fprintf(&out, "| %d | %.4f | %.0f | %.0f | %.0f |\n", p.Ef, p.Recall, p.QPS, p.P50, p.P99)
@@ -56,18 +59,18 @@ func (b *Bundle) WriteMarkdown(w io.Writer) error {
 
 func markdownBench(out *strings.Builder, r *bench.Report) {
 	fmt.Fprintf(out, "## %s\n\n%s, %s (%d distinct), seed %d%s. Means × 100 with 95 %% bootstrap intervals; Δ and p (Holm-corrected) against dense in %s.\n\n",
-		escapeCell(r.Data), escapeCell(r.Encoder), r.Searched("passages"), r.Distinct, r.Seed, r.Asked(", "), mainMetric)
+		table.Cell(r.Data), table.Cell(r.Encoder), r.Searched("passages"), r.Distinct, r.Seed, r.Asked(", "), mainMetric)
 	for _, note := range r.Notes() {
-		out.WriteString(escapeCell(note) + "\n\n")
+		out.WriteString(table.Cell(note) + "\n\n")
 	}
 	for _, t := range tables(r) {
-		fmt.Fprintf(out, "**%s**, %d queries", escapeCell(t.Task), t.Queries)
+		fmt.Fprintf(out, "**%s**, %d queries", table.Cell(t.Task), t.Queries)
 		if t.LeftOut > 0 {
 			fmt.Fprintf(out, " (%d left out)", t.LeftOut)
 		}
 		fmt.Fprintf(out, "\n\n| system | %s | Δ | p |\n|---%s|---|---|\n", strings.Join(t.Metrics, " | "), strings.Repeat("|---", len(t.Metrics)))
 		for _, line := range t.Rows {
-			fmt.Fprintf(out, "| %s |", escapeCell(line.System))
+			fmt.Fprintf(out, "| %s |", table.Cell(line.System))
 			for _, c := range line.Cells {
 				v := c.Value
 				if c.Best {
@@ -88,19 +91,19 @@ func markdownBench(out *strings.Builder, r *bench.Report) {
 	}
 }
 
-func markdownCurve(out *strings.Builder, c *bench.Curve) {
-	fmt.Fprintf(out, "## %s over %s\n\n%s, seed %d%s, %s × 100.\n\n", escapeCell(c.Data), c.Over, escapeCell(c.Encoder), c.Seed, c.Asked(", "), mainMetric)
+func markdownCurve(out *strings.Builder, c *repeat.Curve) {
+	fmt.Fprintf(out, "## %s over %s\n\n%s, seed %d%s, %s × 100.\n\n", table.Cell(c.Data), c.Over, table.Cell(c.Encoder), c.Seed, c.Asked(", "), mainMetric)
 	if len(c.Points) == 0 {
 		return
 	}
-	for _, task := range tasksOf(c.Points[0].Results) {
-		systems := systemsOf(c.Points[0].Results)
-		fmt.Fprintf(out, "| %s: %s | %s |\n|---%s|\n", escapeCell(task), c.Over, strings.Join(systems, " | "), strings.Repeat("|---", len(systems)))
+	for _, task := range compare.Tasks(c.Points[0].Results) {
+		systems := compare.Systems(c.Points[0].Results)
+		fmt.Fprintf(out, "| %s: %s | %s |\n|---%s|\n", table.Cell(task), c.Over, strings.Join(systems, " | "), strings.Repeat("|---", len(systems)))
 		for _, p := range c.Points {
 			fmt.Fprintf(out, "| %d |", p.X)
 			for _, s := range systems {
-				if res := find(p.Results, s, task); res != nil {
-					fmt.Fprintf(out, " %s |", hundredths(res.Metrics[mainMetric]))
+				if res := compare.Find(p.Results, s, task); res != nil {
+					fmt.Fprintf(out, " %s |", table.Percent(res.Metrics[mainMetric]))
 				} else {
 					out.WriteString(" |")
 				}
@@ -109,9 +112,4 @@ func markdownCurve(out *strings.Builder, c *bench.Curve) {
 		}
 		out.WriteString("\n")
 	}
-}
-
-// escapeCell keeps a name from ending a cell or starting markup.
-func escapeCell(s string) string {
-	return strings.NewReplacer("|", `\|`, "*", `\*`, "`", "\\`", "<", "&lt;", "\n", " ").Replace(s)
 }

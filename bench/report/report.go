@@ -1,31 +1,27 @@
 // Package report shows what package bench measured. Start with [Read], which reads JSON reports.
 // [Bundle.WriteMarkdown] writes them as tables. [Bundle.WriteHTML] writes them as one page with plots that needs no other
-// file. [Compare] tells which differences between two reports are significant, and [Summarize] makes one
-// table over several corpora.
+// file.
 //
-// A file that is not a report of the bench is an error, and so are reports that cannot be compared. Intervals
-// and p values are deterministic for a seed.
+// A file that is not a report of the bench is an error.
 package report
 
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 
 	"github.com/lexsem/lexsem/bench"
 	"github.com/lexsem/lexsem/internal/bench/ann"
+	"github.com/lexsem/lexsem/internal/bench/compare"
 	"github.com/lexsem/lexsem/internal/bench/load"
+	"github.com/lexsem/lexsem/internal/bench/repeat"
 )
-
-// errReport: a file is not a JSON report of the bench, or reports cannot be compared.
-var errReport = errors.New("bad report")
 
 // Bundle is the set of reports that one page shows.
 type Bundle struct {
 	Benches []*bench.Report
-	Curves  []*bench.Curve
+	Curves  []*repeat.Curve
 	ANN     []*ann.Report
 	Soaks   []*load.SoakReport
 	Lives   []*load.Report
@@ -44,7 +40,7 @@ func Read(files ...string) (*Bundle, error) {
 		for n := 0; n == 0 || d.More(); n++ {
 			var object json.RawMessage
 			if err := d.Decode(&object); err != nil {
-				return nil, fmt.Errorf("%w: %s is not JSON of the bench: %v", errReport, name, err)
+				return nil, fmt.Errorf("%w: %s is not JSON of the bench: %v", compare.ErrReport, name, err)
 			}
 			if err := b.add(object); err != nil {
 				return nil, fmt.Errorf("%s: %w", name, err)
@@ -57,23 +53,23 @@ func Read(files ...string) (*Bundle, error) {
 func (b *Bundle) add(object json.RawMessage) error {
 	var fields map[string]json.RawMessage
 	if err := json.Unmarshal(object, &fields); err != nil {
-		return fmt.Errorf("%w: not an object", errReport)
+		return fmt.Errorf("%w: not an object", compare.ErrReport)
 	}
 	switch {
 	case fields["results"] != nil:
 		r, err := bench.ReadJSON(bytes.NewReader(object))
 		if err != nil {
-			return fmt.Errorf("%w: %w", errReport, err)
+			return fmt.Errorf("%w: %w", compare.ErrReport, err)
 		}
 		b.Benches = append(b.Benches, r)
 	case fields["over_seeds"] != nil:
-		var s bench.Seeds
+		var s repeat.Seeds
 		if err := json.Unmarshal(object, &s); err != nil {
-			return fmt.Errorf("%w: %w", errReport, err)
+			return fmt.Errorf("%w: %w", compare.ErrReport, err)
 		}
 		for _, r := range s.Reports {
 			if r == nil || len(r.Results) == 0 {
-				return fmt.Errorf("%w: a report of the seeds holds no results", errReport)
+				return fmt.Errorf("%w: a report of the seeds holds no results", compare.ErrReport)
 			}
 			b.Benches = append(b.Benches, r)
 		}
@@ -86,7 +82,7 @@ func (b *Bundle) add(object json.RawMessage) error {
 	case fields["docs_per_second"] != nil:
 		return decode(object, &b.Lives)
 	default:
-		return fmt.Errorf("%w: neither results, over, index, samples nor docs_per_second stands in it; give JSON of bench, bench curve, bench ann, bench soak or bench engine", errReport)
+		return fmt.Errorf("%w: neither results, over, index, samples nor docs_per_second stands in it; give JSON of bench, bench curve, bench ann, bench soak or bench engine", compare.ErrReport)
 	}
 	return nil
 }
@@ -94,7 +90,7 @@ func (b *Bundle) add(object json.RawMessage) error {
 func decode[T any](object json.RawMessage, into *[]*T) error {
 	v := new(T)
 	if err := json.Unmarshal(object, v); err != nil {
-		return fmt.Errorf("%w: %w", errReport, err)
+		return fmt.Errorf("%w: %w", compare.ErrReport, err)
 	}
 	*into = append(*into, v)
 	return nil

@@ -11,7 +11,6 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -19,7 +18,9 @@ import (
 	"github.com/lexsem/lexsem/bench"
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/internal/bench/ann"
+	"github.com/lexsem/lexsem/internal/bench/compare"
 	"github.com/lexsem/lexsem/internal/bench/load"
+	"github.com/lexsem/lexsem/internal/bench/repeat"
 	"github.com/lexsem/lexsem/internal/testkit/trial"
 )
 
@@ -51,13 +52,13 @@ func bundle(t *testing.T) *Bundle {
 	t.Helper()
 	dir := corpus(t)
 	o := bench.Options{Data: dir, Systems: []string{"dense", "rlr", "bm25"}, Tasks: []string{"query", "part:3", "part:6"}, Cases: 2}
-	curve, err := bench.RunCurve(context.Background(), encoder.NewHash(32), bench.Options{
-		Data: dir, Systems: []string{"dense", "slr"}, Tasks: []string{"keyword"}}, bench.OverQueries, []int{2, 1})
+	curve, err := repeat.RunCurve(context.Background(), encoder.NewHash(32), bench.Options{
+		Data: dir, Systems: []string{"dense", "slr"}, Tasks: []string{"keyword"}}, repeat.OverQueries, []int{2, 1})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return &Bundle{
-		Benches: []*bench.Report{measured(t, o)}, Curves: []*bench.Curve{curve},
+		Benches: []*bench.Report{measured(t, o)}, Curves: []*repeat.Curve{curve},
 		ANN:   []*ann.Report{{Index: "hnsw", N: 100, Points: []ann.Point{{Ef: 16, Recall: .9, QPS: 1000}, {Ef: 64, Recall: .99, QPS: 300}}}},
 		Soaks: []*load.SoakReport{{Docs: 50, Reads: 700, Growth: map[string]float64{"rss_mb": .01}, Samples: []load.SoakSample{{Seconds: 1, RSS: 90, Anonymous: 40, Disk: 7, P50: .1, P99: .2}, {Seconds: 2, RSS: 91, Anonymous: 41, Disk: 8, P50: .2, P99: .3}}}},
 		Lives: []*load.Report{{Docs: 100, DocsPerSecond: new(float64), RSS: floating(1)}, {Docs: 200, DocsPerSecond: new(float64), RSS: floating(2)}},
@@ -142,7 +143,7 @@ func TestTerminalAndPageShowOneP(t *testing.T) {
 	corrected := 0
 	for _, system := range []string{"rlr", "bm25", "rrf", "hybrid"} {
 		for i, task := range []string{"query", "part:6"} {
-			c := find(rep.Results, system, task).VsDense
+			c := compare.Find(rep.Results, system, task).VsDense
 			if c.PHolm != c.P {
 				corrected++
 			}
@@ -199,75 +200,7 @@ func TestReadGivesBackWhatWasWritten(t *testing.T) {
 		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := Read(file); !errors.Is(err, errReport) {
-			t.Errorf("%s: %v", name, err)
-		}
-	}
-}
-
-func TestCompare(t *testing.T) {
-	dir := corpus(t)
-	o := bench.Options{Data: dir, Systems: []string{"dense", "bm25"}, Tasks: []string{"query"}}
-	a := measured(t, o)
-	o.QueriesLimit = 30
-	b := measured(t, o)
-	same, err := Compare(a, b, "ndcg@10", "", 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, c := range same {
-		if c.Delta != 0 || c.P != 1 || c.PHolm != 1 || c.Low != 0 || c.High != 0 || c.Queries != 30 || c.Better+c.Worse != 0 {
-			t.Errorf("a run against itself differs: %+v", c)
-		}
-	}
-	against, err := Compare(a, b, "ndcg@10", "dense", 1)
-	if err != nil || len(against) != 1 || against[0].System != "bm25" { // dense against itself is left out, also of the correction
-		t.Fatalf("%+v, %v", against, err)
-	}
-	bm25 := against[0]
-	if bm25.PHolm != bm25.P {
-		t.Errorf("one comparison is corrected: %+v", bm25)
-	}
-	moved := *b
-	moved.Results = slices.Clone(b.Results)
-	moved.Results[0].PerQuery = map[string][]float64{"ndcg@10": slices.Repeat([]float64{.5}, 30)}
-	if against, err := Compare(a, &moved, "ndcg@10", "dense", 1); err != nil || len(against) != 2 {
-		t.Errorf("a base that changed is compared: %+v, %v", against, err)
-	}
-	moved.Results = b.Results[:1]
-	if _, err := Compare(a, &moved, "ndcg@10", "dense", 1); !errors.Is(err, errReport) || !strings.Contains(err.Error(), "nothing but dense") {
-		t.Errorf("the base alone: %v", err)
-	}
-	if !(bm25.Delta > 0) || bm25.Base != "dense" || bm25.P > .05 || !(bm25.PHolm >= bm25.P) {
-		t.Errorf("bm25 against dense: %+v", bm25)
-	}
-	if !(0 < bm25.Low && bm25.Low < bm25.Delta && bm25.Delta < bm25.High) {
-		t.Errorf("the interval of bm25 against dense: %+v", bm25)
-	}
-	// The figures are those of the report where the queries are all the same.
-	whole, _ := Compare(a, a, "ndcg@10", "dense", 1)
-	if got, want := whole[0].P, a.Results[1].VsDense.P; got != want {
-		t.Errorf("p is %v, the report says %v", got, want)
-	}
-	other, seed, fewer := *a, *b, *b
-	other.Data = "another"
-	seed.Seed++
-	if judged, err := Compare(a, &seed, "ndcg@10", "", 1); err != nil || len(judged) != 2 {
-		t.Errorf("judged queries do not depend on the seed: %v", err)
-	}
-	o.Tasks = []string{"query", "part:4"}
-	made := measured(t, o)
-	drawn := *made
-	drawn.Seed++
-	fewer.Documents--
-	for name, f := range map[string]func() error{
-		"data":   func() error { _, err := Compare(a, &other, "ndcg@10", "", 1); return err },
-		"seed":   func() error { _, err := Compare(made, &drawn, "ndcg@10", "", 1); return err },
-		"fewer":  func() error { _, err := Compare(a, &fewer, "ndcg@10", "", 1); return err },
-		"metric": func() error { _, err := Compare(a, b, "map@7", "", 1); return err },
-		"base":   func() error { _, err := Compare(a, b, "ndcg@10", "nobody", 1); return err },
-	} {
-		if err := f(); !errors.Is(err, errReport) {
+		if _, err := Read(file); !errors.Is(err, compare.ErrReport) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

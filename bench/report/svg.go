@@ -5,10 +5,11 @@ import (
 	"io"
 	"strings"
 
-	"github.com/lexsem/lexsem/bench"
 	"github.com/lexsem/lexsem/internal/bench/ann"
+	"github.com/lexsem/lexsem/internal/bench/compare"
 	"github.com/lexsem/lexsem/internal/bench/load"
 	"github.com/lexsem/lexsem/internal/bench/plot"
+	"github.com/lexsem/lexsem/internal/bench/repeat"
 )
 
 // Chart is one chart of a bundle, with a file name.
@@ -67,13 +68,13 @@ func (b *Bundle) Charts() []Chart {
 }
 
 // curveCharts returns the plots of a curve: one for each task, and the loss.
-func curveCharts(c *bench.Curve) []Chart {
+func curveCharts(c *repeat.Curve) []Chart {
 	var out []Chart
 	if len(c.Points) == 0 {
 		return nil
 	}
 	name := c.Data + "-" + c.Over + "-"
-	for _, t := range tasksOf(c.Points[0].Results) {
+	for _, t := range compare.Tasks(c.Points[0].Results) {
 		out = append(out, Chart{name + t, curveLines(c, t, mainMetric)})
 	}
 	if loss, ok := lossLines(c); ok {

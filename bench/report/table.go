@@ -7,32 +7,12 @@ import (
 	"strings"
 
 	"github.com/lexsem/lexsem/bench"
+	"github.com/lexsem/lexsem/internal/bench/compare"
+	"github.com/lexsem/lexsem/internal/bench/table"
 )
 
 // mainMetric is the metric by which systems are compared.
 const mainMetric = "ndcg@10"
-
-// tasksOf lists the tasks of results in order.
-func tasksOf(results []bench.Result) []string {
-	var out []string
-	for _, r := range results {
-		if !slices.Contains(out, r.Task) {
-			out = append(out, r.Task)
-		}
-	}
-	return out
-}
-
-// systemsOf lists the systems of results in order.
-func systemsOf(results []bench.Result) []string {
-	var out []string
-	for _, r := range results {
-		if !slices.Contains(out, r.System) {
-			out = append(out, r.System)
-		}
-	}
-	return out
-}
 
 // metricsOf lists the metrics of results: the default ones first, then the
 // others by name.
@@ -55,16 +35,6 @@ func metricsOf(results []bench.Result) []string {
 	return append(out, others...)
 }
 
-// find returns the result of a system on a task, or nil.
-func find(results []bench.Result, system, task string) *bench.Result {
-	for i := range results {
-		if results[i].System == system && results[i].Task == task {
-			return &results[i]
-		}
-	}
-	return nil
-}
-
 // row is one system in a table of a task.
 type row struct {
 	System string
@@ -82,8 +52,8 @@ type cell struct {
 	Best     bool   // the highest of the column
 }
 
-// table is all systems on one task.
-type table struct {
+// taskTable is all systems on one task.
+type taskTable struct {
 	Task    string
 	Queries int
 	LeftOut int
@@ -91,14 +61,14 @@ type table struct {
 	Rows    []row
 }
 
-func tables(r *bench.Report) []table {
+func tables(r *bench.Report) []taskTable {
 	metrics := metricsOf(r.Results)
-	var out []table
-	for _, task := range tasksOf(r.Results) {
-		t := table{Task: task, Metrics: metrics}
+	var out []taskTable
+	for _, task := range compare.Tasks(r.Results) {
+		t := taskTable{Task: task, Metrics: metrics}
 		best := make([]float64, len(metrics))
-		for _, system := range systemsOf(r.Results) {
-			res := find(r.Results, system, task)
+		for _, system := range compare.Systems(r.Results) {
+			res := compare.Find(r.Results, system, task)
 			if res == nil {
 				continue
 			}
@@ -107,16 +77,16 @@ func tables(r *bench.Report) []table {
 				best[i] = max(best[i], res.Metrics[m])
 			}
 		}
-		for _, system := range systemsOf(r.Results) {
-			res := find(r.Results, system, task)
+		for _, system := range compare.Systems(r.Results) {
+			res := compare.Find(r.Results, system, task)
 			if res == nil {
 				continue
 			}
 			line := row{System: system, Ms: strconv.FormatFloat(res.MsPerQuery, 'f', 3, 64)}
 			for i, m := range metrics {
-				c := cell{Value: hundredths(res.Metrics[m]), Best: hundredths(res.Metrics[m]) == hundredths(best[i])}
+				c := cell{Value: table.Percent(res.Metrics[m]), Best: table.Percent(res.Metrics[m]) == table.Percent(best[i])}
 				if iv, ok := res.Intervals[m]; ok {
-					c.Interval = hundredths(iv[0]) + "–" + hundredths(iv[1])
+					c.Interval = table.Percent(iv[0]) + "–" + table.Percent(iv[1])
 				}
 				line.Cells = append(line.Cells, c)
 			}
@@ -129,8 +99,6 @@ func tables(r *bench.Report) []table {
 	}
 	return out
 }
-
-func hundredths(x float64) string { return strconv.FormatFloat(100*x, 'f', 1, 64) }
 
 // signed writes a difference with its sign, a true minus among them.
 func signed(x float64) string {

@@ -11,7 +11,7 @@
 //   - "hash" or "hash-DIM", which needs no model and is for tests
 //
 // A static model has a vector for each token, and the vector of a text is their mean. Its table is made of its teacher,
-// NAME or else Default, on this machine (native.Distil). That takes MiniLM about ten seconds of a processor, and the
+// NAME or else Default, on this machine (internal/distil). That takes MiniLM about ten seconds of a processor, and the
 // table is kept in the cache. Encoding then takes microseconds a text. Beside words, a static model is as good as its
 // teacher for source code, and weaker for prose. The teacher is any model that runs on this machine and has a
 // tokenizer.json, by its name or its folder.

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/lexsem/lexsem/encoder/native"
+	"github.com/lexsem/lexsem/internal/distil"
 	"github.com/lexsem/lexsem/internal/modelname"
 	"github.com/lexsem/lexsem/internal/modelspec"
 	"github.com/lexsem/lexsem/internal/provision"
@@ -32,7 +33,7 @@ func findStatic(ctx context.Context, teacher string, o Options) (*Model, error) 
 	m := &Model{o: o, precision: native.FP32, request: o.Request(name)}
 	m.request.Runtime = provision.RuntimeNone
 	from, err := provision.Make(ctx, m.request, strings.Replace(name, ":", "-", 1)+id, name, of, recipe, func(ctx context.Context, dir string) error {
-		return distil(ctx, teacher, name, dir, o)
+		return makeStatic(ctx, teacher, name, dir, o)
 	})
 	m.Result = provision.Result{ModelDir: from.Path, From: []provision.Provenance{from}}
 	return m, err
@@ -41,7 +42,7 @@ func findStatic(ctx context.Context, teacher string, o Options) (*Model, error) 
 // identity tells teachers of one name apart, says which one it is, and tells what was made of a folder from what was made
 // before the folder changed.
 func identity(teacher string) (id, of, recipe string, err error) {
-	recipe = fmt.Sprintf("distil %d", native.DistilVersion)
+	recipe = fmt.Sprintf("distil %d", distil.Version)
 	file, inBytes := modelname.Int8(teacher)
 	suffix := ""
 	if inBytes {
@@ -67,8 +68,8 @@ func identity(teacher string) (id, of, recipe string, err error) {
 	return fmt.Sprintf("-%.6x", sha256.Sum256([]byte(abs))), abs + suffix, recipe, err
 }
 
-// distil makes a static model in dir.
-func distil(ctx context.Context, teacher, name, dir string, o Options) error {
+// makeStatic makes a static model in dir.
+func makeStatic(ctx context.Context, teacher, name, dir string, o Options) error {
 	o.Brief = false
 	m, err := Find(ctx, teacher, o)
 	if err != nil {
@@ -78,7 +79,7 @@ func distil(ctx context.Context, teacher, name, dir string, o Options) error {
 	if err != nil {
 		return err
 	}
-	t, ok := enc.(native.Teacher)
+	t, ok := enc.(distil.Teacher)
 	if !ok {
 		return errors.Join(fmt.Errorf("%w: %s gives no vectors of tokens; use another model", ErrName, teacher), enc.Close())
 	}
@@ -87,7 +88,7 @@ func distil(ctx context.Context, teacher, name, dir string, o Options) error {
 			o.Progress(provision.Event{Artifact: name, Route: provision.RouteMade, Bytes: int64(done), Total: int64(of), Done: end})
 		}
 	}
-	err = native.Distil(ctx, t, m.ModelDir, name, dir, func(done, of int) { event(done, of, false) })
+	err = distil.Distil(ctx, t, m.ModelDir, name, dir, func(done, of int) { event(done, of, false) })
 	event(0, 0, true)
 	return errors.Join(err, enc.Close())
 }

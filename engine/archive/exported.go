@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 
 	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/engine/internal/exportline"
 	"github.com/lexsem/lexsem/engine/internal/intake"
 	"github.com/lexsem/lexsem/internal/fault"
 	"github.com/lexsem/lexsem/internal/metric"
@@ -32,10 +33,10 @@ type Exported struct {
 	Bases [][]byte
 
 	lines     lineReader
-	first     *Line  // the first line, until it is asked for
-	raw       []byte // the last line that was read
-	heads     int    // lines so far that said where documents come from
-	documents int    // how many they said there are
+	first     *exportline.Line // the first line, until it is asked for
+	raw       []byte           // the last line that was read
+	heads     int              // lines so far that said where documents come from
+	documents int              // how many they said there are
 }
 
 // NewExported returns a reader of an export, and reads its first line. Errors: a *LineError if the first line is not
@@ -62,17 +63,17 @@ func (x *Exported) At() int { return x.lines.line }
 
 // Next reads a line. If the line describes the origin of documents, the fields of x change. After the last line the
 // error is io.EOF.
-func (x *Exported) Next() (Line, error) {
+func (x *Exported) Next() (exportline.Line, error) {
 	if d := x.first; d != nil {
 		x.first = nil
 		return *d, nil
 	}
 	line, err := x.lines.next()
 	if err != nil {
-		return Line{}, err
+		return exportline.Line{}, err
 	}
 	x.raw = line
-	d, err := parse(line)
+	d, err := exportline.Parse(line)
 	if err != nil {
 		return d, &LineError{x.lines.line, err}
 	}
@@ -123,7 +124,7 @@ func (x *Exported) Create(ctx context.Context, dir string) error {
 }
 
 // ErrNoExport means that NewExported or Next read a line that no export has. It wraps engine.ErrInvalid.
-var ErrNoExport = fmt.Errorf("%w: no line of an export", fault.ErrInvalid)
+var ErrNoExport = exportline.ErrNoExport
 
 // LineError says which line of an import was refused, and why.
 type LineError struct {
@@ -149,8 +150,8 @@ func (l *lineReader) next() ([]byte, error) {
 		l.line++
 		for {
 			part, err := l.r.ReadSlice('\n')
-			if len(line)+len(part) > maxLine {
-				return nil, &LineError{l.line, fmt.Errorf("%w: longer than %d MiB, which no document is", fault.ErrInvalid, maxLine>>20)}
+			if len(line)+len(part) > exportline.MaxBytes {
+				return nil, &LineError{l.line, fmt.Errorf("%w: longer than %d MiB, which no document is", fault.ErrInvalid, exportline.MaxBytes>>20)}
 			}
 			line = append(line, part...)
 			if errors.Is(err, bufio.ErrBufferFull) {

@@ -16,7 +16,6 @@ import (
 	"github.com/lexsem/lexsem/engine/internal/state"
 	"github.com/lexsem/lexsem/engine/internal/terms"
 	"github.com/lexsem/lexsem/internal/metric"
-	"github.com/lexsem/lexsem/internal/private"
 	"github.com/lexsem/lexsem/internal/text"
 	"github.com/lexsem/lexsem/store"
 )
@@ -238,10 +237,7 @@ func (r *repairer) bridges(ctx context.Context, dir string) (documents int, err 
 			r.rep.Problems = append(r.rep.Problems, fmt.Sprintf("bridge %s is damaged and left out; fit variant %s again", variant, variant))
 			continue
 		}
-		if err := os.MkdirAll(filepath.Join(dir, state.BridgesDir), private.Folder); err != nil {
-			return 0, err
-		}
-		if err := store.WriteFileAtomic(filepath.Join(dir, state.BridgesDir, name), raw); err != nil {
+		if err := store.Folder(dir).WriteBridge(name, raw); err != nil {
 			return 0, err
 		}
 		whole[variant] = true

@@ -173,7 +173,8 @@ func TestLabels(t *testing.T) {
 		for _, p := range slices.Concat(prose, asian) {
 			try(p.text, func(s string) string { return s })
 			if strings.Contains(label, "iso") || strings.Contains(label, "windows") || strings.Contains(label, "koi8") {
-				for _, word := range strings.Fields(p.text)[:6] {
+				words := strings.Fields(p.text)
+				for _, word := range words[:min(len(words), 6)] {
 					try(word, func(s string) string { return s })
 				}
 			}

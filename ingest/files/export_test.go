@@ -4,3 +4,5 @@ const MaxElements = maxElements
 
 // Registered are all registered kinds.
 func Registered() []Kind { return kinds }
+
+var Lines = lines

@@ -20,7 +20,7 @@ func readJSONL(s *File) error {
 	case "[{", "[\n", "[\r", "{\n", "{\r":
 		return s.json(r)
 	}
-	for line, err := range Lines(r, s.o.MaxBytes) {
+	for line, err := range lines(r, s.o.MaxBytes) {
 		s.n++
 		var re *RecordError
 		switch {
@@ -39,17 +39,17 @@ func readJSONL(s *File) error {
 	return nil
 }
 
-// Line is one line of a file.
-type Line struct {
+// textLine is one line of a file.
+type textLine struct {
 	N    int    // from 1
 	Text []byte // without white space at its ends; holds until the next line is read
 }
 
-// Lines yields the non-blank lines of r, the first one without a byte order mark. A line longer than
+// lines yields the non-blank lines of r, the first one without a byte order mark. A line longer than
 // max bytes yields a *RecordError that wraps ErrTooLarge; its bytes are skipped, and the loop may
 // continue. Any other error comes from r and is the last.
-func Lines(r io.Reader, max int64) iter.Seq2[Line, error] {
-	return func(yield func(Line, error) bool) {
+func lines(r io.Reader, max int64) iter.Seq2[textLine, error] {
+	return func(yield func(textLine, error) bool) {
 		br := bufio.NewReaderSize(r, 64<<10)
 		var line []byte
 		for n := 1; ; n++ {
@@ -57,7 +57,7 @@ func Lines(r io.Reader, max int64) iter.Seq2[Line, error] {
 			var err error
 			line, over, err = nextLine(br, line[:0], max)
 			if err != nil && err != io.EOF {
-				yield(Line{}, err)
+				yield(textLine{}, err)
 				return
 			}
 			if n == 1 {
@@ -65,11 +65,11 @@ func Lines(r io.Reader, max int64) iter.Seq2[Line, error] {
 			}
 			switch text := bytes.TrimSpace(line); {
 			case over:
-				if !yield(Line{}, &RecordError{Line: n, Err: Errorf(ErrTooLarge, "line longer than %s; split the text", bytesText(max))}) {
+				if !yield(textLine{}, &RecordError{Line: n, Err: Errorf(ErrTooLarge, "line longer than %s; split the text", bytesText(max))}) {
 					return
 				}
 			case len(text) > 0:
-				if !yield(Line{n, text}, nil) {
+				if !yield(textLine{n, text}, nil) {
 					return
 				}
 			}

@@ -26,18 +26,12 @@ var (
 
 func document(text string) engine.Document { return engine.Document{Text: text} }
 
-// ParseDocument reads one line of JSONL: an object with "_id" or "id", "title" and "text". All other
+// object reads one line of JSONL: an object with "_id" or "id", "title" and "text". All other
 // fields become metadata. The members of an object named "metadata" or "payload" count as fields of the
 // document, so that exports of this and other programs can be read; the member "lexsem" of an export is
 // ignored. If there is no "text", the text is "body", "content", "contents", "document", "passage" or "page_content". "vector"
 // or "embedding" is the vector if it is an array of numbers. The text may be missing. Errors:
-// ErrMalformed.
-func ParseDocument(line []byte) (engine.Document, error) {
-	return (&File{}).parse(line, true)
-}
-
-// object is ParseDocument with the file's options; a record without an id stays without
-// one.
+// ErrMalformed. A record of a file with an id stays without one.
 func (s *File) object(raw []byte) (engine.Document, error) { return s.parse(raw, s.o.ID == "") }
 
 func (s *File) parse(raw []byte, needID bool) (engine.Document, error) {
@@ -135,19 +129,6 @@ func asText(v any) any {
 	return v
 }
 
-// ParseObject reads a JSON object with numbers as json.Number. It returns ErrMalformed, with a remedy
-// for lines of JSONL.
-func ParseObject(line []byte) (map[string]any, error) {
-	fields, err := parseObject(finite(line))
-	if err != nil {
-		return nil, err
-	}
-	if n, bad := metadata.Unreadable(fields); bad {
-		return fields, Errorf(ErrMalformed, "number %s is out of range; write it as a string", clip(n.String(), 40))
-	}
-	return fields, nil
-}
-
 // finite is a line of JSON with null for NaN and Infinity.
 func finite(line []byte) []byte {
 	if !bytes.Contains(line, []byte("NaN")) && !bytes.Contains(line, []byte("Infinity")) {
@@ -158,7 +139,7 @@ func finite(line []byte) []byte {
 	return out.Bytes()
 }
 
-// parseObject is ParseObject that passes any number.
+// parseObject reads a JSON object with numbers as json.Number. Errors: ErrMalformed, with a remedy for lines of JSONL.
 func parseObject(line []byte) (map[string]any, error) {
 	if !utf8.Valid(line) {
 		return nil, Errorf(ErrBinary, "not valid UTF-8; convert the file first")
@@ -186,10 +167,7 @@ func unmarshal(raw []byte) (v any, err error) {
 	return v, decoder(raw).Decode(&v)
 }
 
-// TakeID removes "_id" or "id" from the fields of a line of JSONL and returns it as a string. Errors:
-// ErrMalformed.
-func TakeID(fields map[string]any) (string, error) { return takeID(fields, "", true) }
-
+// takeID removes "_id" or "id", or column, from the fields of a record and returns it as a string. Errors: ErrMalformed.
 func takeID(fields map[string]any, column string, need bool) (string, error) {
 	for _, name := range names(column, idNames) {
 		v, ok := fields[name]

@@ -47,7 +47,7 @@ var ErrForeign = errors.New("the id belongs to another document")
 
 // Defaults of Options.
 const (
-	DefaultBatch = 500
+	defaultBatch = 500
 	stateFolder  = problems.Folder // below that of the database
 )
 
@@ -79,7 +79,7 @@ type Options struct {
 	GlobalIDs bool
 	// WordsFirst stores documents without waiting for their vectors (engine.Document.WordsFirst).
 	WordsFirst bool
-	// Batch limits the documents of one commit; 0 means DefaultBatch. Batches are smaller if documents
+	// Batch limits the documents of one commit; 0 means defaultBatch. Batches are smaller if documents
 	// take long, so that each batch ends within seconds.
 	Batch int
 	// Columns, DropVectors and MaxBytes are passed to files.Options.
@@ -242,7 +242,7 @@ func Open(ctx context.Context, db engine.Database, root string, o Options) (*Fol
 		}
 	}
 	if o.Batch == 0 {
-		o.Batch = DefaultBatch
+		o.Batch = defaultBatch
 	}
 	o.Prefix = strings.Trim(o.Prefix, "/")
 	stats, err := db.Stats(ctx)

@@ -93,7 +93,7 @@ func (r *run) batch(ctx context.Context, b *batch) error {
 			r.badKept[p.file.path] = true
 			continue
 		}
-		times = append(times, engine.Patch{ID: p.id, Metadata: r.f.docs[p.id].patch(location.Time, written(time.Unix(0, p.file.time)))})
+		times = append(times, engine.Patch{ID: p.id, Metadata: r.f.docs[p.id].patch(location.Time, location.Written(time.Unix(0, p.file.time)))})
 		r.now[p.id] = place{p.file.path, seconds(p.file.time), r.f.docs[p.id].flat}
 	}
 	if len(times) > 0 {

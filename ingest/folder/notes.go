@@ -153,7 +153,7 @@ func (f *Folder) says(id string, m map[string]any) (s said, ok bool) {
 	}
 	s.time = t.Unix()
 	line, lines := location.Whole(m[location.Line])
-	s.exact = err == nil && written(t) == at && s.kind == files.KindOf(s.path) && (lines && line > 0 || !hasLines(s.kind)) &&
+	s.exact = err == nil && location.Written(t) == at && s.kind == files.KindOf(s.path) && (lines && line > 0 || !hasLines(s.kind)) &&
 		(id == s.path || strings.HasSuffix(id, "/"+s.path) || !oneDocument(s.kind))
 	return s, true
 }

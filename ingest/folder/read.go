@@ -15,6 +15,7 @@ import (
 
 	"github.com/lexsem/lexsem/engine"
 	"github.com/lexsem/lexsem/ingest/files"
+	"github.com/lexsem/lexsem/internal/location"
 	"github.com/lexsem/lexsem/internal/problems"
 )
 
@@ -324,7 +325,7 @@ func (d *reader) documents(ctx context.Context, x *reading, from io.ReaderAt) er
 			x.stamp.Documents++
 			x.stamp.IDs += hashOf(rec.ID)
 		}
-		if err := d.add(ctx, item{Describe(rec, d.f.root, x.path, kind, modified), x, lineOf(rec)}); err != nil {
+		if err := d.add(ctx, item{location.Describe(rec.Document, [2]int{rec.From, rec.To}, rec.Verbatim, d.f.root, x.path, kind, modified), x, lineOf(rec)}); err != nil {
 			return err
 		}
 	}

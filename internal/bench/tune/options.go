@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/lexsem/lexsem/bench"
+	"github.com/lexsem/lexsem/internal/bench/constants"
 	"github.com/lexsem/lexsem/internal/bench/kinds"
 )
 
@@ -26,7 +27,7 @@ func newTuner(o Options) (*tuner, error) {
 	}
 	if t.Against == nil {
 		t.Against = []string{"dense"}
-		if slices.ContainsFunc(t.system.Constants, reranks) {
+		if slices.ContainsFunc(t.system.Constants, constants.Reranks) {
 			t.Against = DefaultRivals
 		}
 		t.Against = slices.DeleteFunc(slices.Clone(t.Against), func(name string) bool { return name == o.System })
@@ -73,19 +74,19 @@ func (t *tuner) checkTrials() error {
 		return fmt.Errorf("%w: %s has no constants to choose; those that have are rlr, rlr-local, hybrid, rrf, convex and fitted stacks", bench.ErrOption, t.System)
 	}
 	if t.Trials == nil {
-		names := slices.DeleteFunc(slices.Clone(t.system.Constants), func(name string) bool { return !reranks(name) })
+		names := slices.DeleteFunc(slices.Clone(t.system.Constants), func(name string) bool { return !constants.Reranks(name) })
 		if len(names) == 0 {
 			names = t.system.Constants
 		}
 		for _, name := range names {
-			c, err := bench.ConstantNamed(name)
+			c, err := named(name)
 			if err != nil {
 				return err
 			}
 			t.Trials = append(t.Trials, Trial{c.Name, c.Try})
 		}
 	}
-	from := bench.Constants{}
+	from := constants.Values{}
 	for name, v := range t.From {
 		if err := (Trial{name, []float64{v}}).check(); err != nil {
 			return err

@@ -12,6 +12,7 @@ import (
 
 	"github.com/lexsem/lexsem/bench"
 	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/internal/bench/constants"
 	"github.com/lexsem/lexsem/internal/bench/kinds"
 	"github.com/lexsem/lexsem/internal/stat"
 )
@@ -120,9 +121,9 @@ type row struct {
 
 // point measures a combination of constants on both halves.
 type point struct {
-	Constants bench.Constants `json:"constants"` // constants that differ from the shipped ones
-	Dev       aim             `json:"dev"`
-	Test      aim             `json:"test"`
+	Constants constants.Values `json:"constants"` // constants that differ from the shipped ones
+	Dev       aim              `json:"dev"`
+	Test      aim              `json:"test"`
 	// Mean and Lead are the figures of Test with their intervals. In Lead, the rival of each set is
 	// fixed to the best one on the test half.
 	Mean estimate `json:"test_mean"`
@@ -169,7 +170,7 @@ func (t *tuner) report(ctx context.Context, enc encoder.Encoder, chosen *trial) 
 			if err != nil {
 				return nil, err
 			}
-			known, err := bench.ConstantNamed(of.Name)
+			known, err := named(of.Name)
 			if err != nil {
 				return nil, err
 			}

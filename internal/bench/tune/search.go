@@ -3,7 +3,7 @@ package tune
 import (
 	"context"
 
-	"github.com/lexsem/lexsem/bench"
+	"github.com/lexsem/lexsem/internal/bench/constants"
 )
 
 // choose finds the constants with the best aim on the dev half.
@@ -35,7 +35,7 @@ func (t *tuner) choose(ctx context.Context) (*trial, error) {
 // grid tries all values of the constants ahead on top of at. Candidates are searched
 // again for each value of the first constants, so constants that need a search should
 // come first.
-func (t *tuner) grid(ctx context.Context, best *trial, at bench.Constants, ahead []Trial) (*trial, error) {
+func (t *tuner) grid(ctx context.Context, best *trial, at constants.Values, ahead []Trial) (*trial, error) {
 	if len(ahead) == 0 {
 		next, err := t.try(ctx, at)
 		if err == nil && next.better(best) {
@@ -59,12 +59,12 @@ func (tr *trial) better(other *trial) bool {
 
 // around returns the points that differ from at in the value of one constant; the start's
 // value comes first.
-func (t *tuner) around(at bench.Constants, of Trial) []bench.Constants {
+func (t *tuner) around(at constants.Values, of Trial) []constants.Values {
 	first := at.Only(func(name string) bool { return name != of.Name })
 	if v, ok := t.From[of.Name]; ok {
 		first[of.Name] = v
 	}
-	out := []bench.Constants{first}
+	out := []constants.Values{first}
 	for _, v := range of.Values {
 		if cs := at.With(of.Name, v); cs.String() != first.String() {
 			out = append(out, cs)

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/lexsem/lexsem/bench"
+	"github.com/lexsem/lexsem/internal/bench/constants"
 )
 
 // Trial is a constant with the values to try.
@@ -19,7 +20,7 @@ type Trial struct {
 // Constant.Try. Errors: ErrUnknownName, ErrOption, ErrDuplicateID.
 func ParseTrial(s string) (Trial, error) {
 	name, values, listed := strings.Cut(s, "=")
-	c, err := bench.ConstantNamed(strings.TrimSpace(name))
+	c, err := named(strings.TrimSpace(name))
 	if err != nil {
 		return Trial{}, err
 	}
@@ -39,7 +40,7 @@ func ParseTrial(s string) (Trial, error) {
 }
 
 func (t Trial) check() error {
-	c, err := bench.ConstantNamed(t.Name)
+	c, err := named(t.Name)
 	if err != nil {
 		return err
 	}
@@ -57,8 +58,11 @@ func (t Trial) check() error {
 	return nil
 }
 
-// reranks reports whether another value of a constant needs no new search.
-func reranks(name string) bool {
-	c, err := bench.ConstantNamed(name)
-	return err == nil && c.Reranks()
+// named returns the constant called name. The error is bench.ErrUnknownName.
+func named(name string) (constants.Constant, error) {
+	c, ok := constants.Named(name)
+	if !ok {
+		return c, fmt.Errorf("%w: constant %q; known are %s", bench.ErrUnknownName, name, strings.Join(constants.Names(), ", "))
+	}
+	return c, nil
 }

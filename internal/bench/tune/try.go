@@ -5,11 +5,12 @@ import (
 	"fmt"
 
 	"github.com/lexsem/lexsem/bench"
+	"github.com/lexsem/lexsem/internal/bench/constants"
 	"github.com/lexsem/lexsem/internal/stat"
 )
 
 // try measures the system with the constants, or returns an earlier measurement.
-func (t *tuner) try(ctx context.Context, cs bench.Constants) (*trial, error) {
+func (t *tuner) try(ctx context.Context, cs constants.Values) (*trial, error) {
 	key := cs.String()
 	if done, ok := t.known[key]; ok {
 		return done, nil

@@ -6,6 +6,7 @@ import (
 
 	"github.com/lexsem/lexsem/bench"
 	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/internal/bench/constants"
 	"github.com/lexsem/lexsem/internal/bench/kinds"
 	"github.com/lexsem/lexsem/internal/bench/memo"
 	"github.com/lexsem/lexsem/internal/stat"
@@ -38,7 +39,7 @@ type Options struct {
 	Against []string
 	// From is the start of the search and the baseline of comparisons, given as the differences from
 	// the shipped constants. nil means the shipped ones.
-	From bench.Constants
+	From constants.Values
 	// Search is coordinate (also "") or grid.
 	Search string
 }
@@ -97,7 +98,7 @@ type tunedSet struct {
 
 // trial is the result of the system with some constants.
 type trial struct {
-	constants bench.Constants
+	constants constants.Values
 	scores    [][]float64 // set → query
 	dev       aim
 	loss      float64 // the most that a set of the dev half loses by the start

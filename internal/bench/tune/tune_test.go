@@ -12,6 +12,7 @@ import (
 
 	"github.com/lexsem/lexsem/bench"
 	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/internal/bench/constants"
 	"github.com/lexsem/lexsem/internal/bench/corpustest"
 	"github.com/lexsem/lexsem/internal/bench/kinds"
 )
@@ -110,7 +111,7 @@ func TestTuneChooses(t *testing.T) {
 // which a set of the dev half loses by it.
 func TestTuneFrom(t *testing.T) {
 	o, enc := tuneOptions(t), encoder.NewHash(256)
-	o.From = bench.Constants{"presence": 2, "pair": .2}
+	o.From = constants.Values{"presence": 2, "pair": .2}
 	o.Trials = []Trial{{"presence", []float64{0, .3}}, {"coverage", []float64{0, .1}}}
 	r, err := Run(context.Background(), enc, o)
 	if err != nil {
@@ -161,9 +162,9 @@ func TestTuneRefuses(t *testing.T) {
 		"out of range":     {func(o *Options) { o.Trials = []Trial{{"pair", []float64{math.NaN()}}} }, bench.ErrOption},
 		"a value twice":    {func(o *Options) { o.Trials = []Trial{{"pair", []float64{.1, .1}}} }, bench.ErrDuplicateID},
 		"a constant twice": {func(o *Options) { o.Trials = []Trial{{"pair", []float64{.1}}, {"pair", []float64{.3}}} }, bench.ErrDuplicateID},
-		"start of another": {func(o *Options) { o.From = bench.Constants{"share": .2} }, bench.ErrOption},
-		"start of none":    {func(o *Options) { o.From = bench.Constants{"magic": .2} }, bench.ErrUnknownName},
-		"start too high":   {func(o *Options) { o.From = bench.Constants{"pair": 11} }, bench.ErrOption},
+		"start of another": {func(o *Options) { o.From = constants.Values{"share": .2} }, bench.ErrOption},
+		"start of none":    {func(o *Options) { o.From = constants.Values{"magic": .2} }, bench.ErrUnknownName},
+		"start too high":   {func(o *Options) { o.From = constants.Values{"pair": 11} }, bench.ErrOption},
 		"search":           {func(o *Options) { o.Search = "luck" }, bench.ErrUnknownName},
 		"against itself":   {func(o *Options) { o.Against = []string{"hybrid"} }, bench.ErrOption},
 		"against none":     {func(o *Options) { o.Against = []string{} }, bench.ErrOption},
@@ -218,7 +219,7 @@ func FuzzParseTrial(f *testing.F) {
 		if err != nil {
 			return
 		}
-		c, err := bench.ConstantNamed(trial.Name)
+		c, err := named(trial.Name)
 		if err != nil || len(trial.Values) == 0 {
 			t.Fatalf("%q: %+v, %v", s, trial, err)
 		}
@@ -253,7 +254,7 @@ func TestTuneTable(t *testing.T) {
 	r := &Report{
 		System: "hybrid", Metric: "ndcg@10", Encoder: "tiny", Seed: 2, Clean: true, Settings: 9, Search: grid, Against: []string{"dense", "bm25"},
 		Rows:    []row{{Constant: "presence", Value: &v, Start: true}, {Constant: "presence", Value: &w, Chosen: true, Dev: aim{Lead: .0123}}, {Constant: "cell", Start: true}},
-		Chosen:  point{Constants: bench.Constants{"presence": .4}},
+		Chosen:  point{Constants: constants.Values{"presence": .4}},
 		Gain:    estimate{.01, .002, .02},
 		Sets:    []setHalf{{Name: kinds.Name{Corpus: "b", Task: "query"}, Half: bench.TestHalf, Queries: 7, Rival: "bm25", Best: .5, Gain: estimate{-.01, -.02, -.005}}, {Name: kinds.Name{Corpus: "c", Task: "query"}, Half: bench.TestHalf, Gain: estimate{-.01, -.02, .01}}},
 		LeftOut: []kinds.Name{{Corpus: "b", Task: "part:9"}},
@@ -278,7 +279,7 @@ func TestTuneTable(t *testing.T) {
 	if got := table(); !strings.Contains(got, "The test half confirms presence=0.4") {
 		t.Error(got)
 	}
-	r.Chosen.Constants, r.Start.Constants = bench.Constants{}, bench.Constants{"presence": .2}
+	r.Chosen.Constants, r.Start.Constants = constants.Values{}, constants.Values{"presence": .2}
 	if got := table(); !strings.Contains(got, "The test half confirms shipped") {
 		t.Error(got)
 	}

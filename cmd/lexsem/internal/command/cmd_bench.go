@@ -13,6 +13,7 @@ import (
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/encoder/process"
 	"github.com/lexsem/lexsem/engine/remote"
+	"github.com/lexsem/lexsem/internal/bench/repeat"
 )
 
 var cmdBench = command{
@@ -164,9 +165,9 @@ func (o *benchOptions) run(ctx context.Context, a *app, args []string) error {
 
 // runSeeds measures with several seeds.
 func (o *benchOptions) runSeeds(ctx context.Context, a *app, opt bench.Options) error {
-	var s *bench.Seeds
+	var s *repeat.Seeds
 	err := o.measure(ctx, a, &opt, func(enc encoder.Encoder) (err error) {
-		s, err = bench.RunSeeds(ctx, enc, opt, *o.seeds)
+		s, err = repeat.RunSeeds(ctx, enc, opt, *o.seeds)
 		return err
 	})
 	if err != nil {
@@ -197,7 +198,7 @@ func (o *benchOptions) options() (bench.Options, error) {
 	if *o.data == "" {
 		return bench.Options{}, hinted(usagef("no corpus given"), "name its folder with --data DIR")
 	}
-	if err := bench.CheckData(*o.data); err != nil {
+	if err := (bench.ReadOptions{}).Check(*o.data); err != nil {
 		return bench.Options{}, err
 	}
 	if *o.limit < 0 || *o.passages < 0 || *o.perPassage < 1 || *o.maxFit < 0 || *o.fitTo < 0 || *o.ef < 0 {

@@ -12,6 +12,7 @@ import (
 	"github.com/lexsem/lexsem/bench"
 	"github.com/lexsem/lexsem/bench/report"
 	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/internal/bench/repeat"
 )
 
 var cmdBenchCurve = command{
@@ -29,7 +30,7 @@ once. The last table shows the training loss.`,
 	declare: func(f *flags) action {
 		o := declareBench(f)
 		f.group("Curve")
-		over := f.str("over", bench.OverQueries, "`WHAT`what varies: queries, steps or passages")
+		over := f.str("over", repeat.OverQueries, "`WHAT`what varies: queries, steps or passages")
 		at := f.str("at", "1,2,4,8,16", "`LIST`amounts")
 		o.json = f.outFile("json", "", "`FILE`write the curve as JSON; - prints it instead of the table")
 		o.md = f.outFile("md", "", "`FILE`write the curve as Markdown")
@@ -53,15 +54,15 @@ once. The last table shows the training loss.`,
 			if *over == "passages" && opt.PassagesLimit > 0 {
 				return hinted(usagef("--passages-limit %d does not go with --over passages", opt.PassagesLimit), "leave it out: --at says how many passages are drawn")
 			}
-			var c *bench.Curve
+			var c *repeat.Curve
 			err = o.measure(ctx, a, &opt, func(enc encoder.Encoder) (err error) {
-				c, err = bench.RunCurve(ctx, enc, opt, *over, amounts)
+				c, err = repeat.RunCurve(ctx, enc, opt, *over, amounts)
 				return err
 			})
 			if err != nil {
 				return err
 			}
-			if err := writePages(*o.md, *o.html, &report.Bundle{Curves: []*bench.Curve{c}}); err != nil {
+			if err := writePages(*o.md, *o.html, &report.Bundle{Curves: []*repeat.Curve{c}}); err != nil {
 				return err
 			}
 			return writeReport(a, *o.json, func(w io.Writer) error { return bench.WriteJSON(w, c) },
@@ -71,7 +72,7 @@ once. The last table shows the training loss.`,
 }
 
 // writeCurve writes ndcg@10 in hundredths, a column an amount.
-func writeCurve(w io.Writer, c *bench.Curve) error {
+func writeCurve(w io.Writer, c *repeat.Curve) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintf(t, "task%s\tsystem\tndcg@10 at", c.Asked(", "))
 	for _, p := range c.Points {

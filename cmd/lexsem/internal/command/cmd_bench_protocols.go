@@ -10,6 +10,7 @@ import (
 	"github.com/lexsem/lexsem/bench"
 	"github.com/lexsem/lexsem/bench/report"
 	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/internal/bench/compare"
 	"github.com/lexsem/lexsem/internal/bench/limit"
 	"github.com/lexsem/lexsem/internal/bench/sure"
 )
@@ -59,7 +60,7 @@ func (p *protocolFlags) folders(args []string) ([]string, error) {
 	case p.limit != nil && *p.limit < 0:
 		return nil, usagef("--queries-limit: use a number from 0")
 	default:
-		return dirs, bench.CheckData(strings.Join(dirs, ","))
+		return dirs, (bench.ReadOptions{}).Check(strings.Join(dirs, ","))
 	}
 }
 
@@ -210,12 +211,12 @@ uncased models and BM25.`,
 			}
 			type outcome struct {
 				*bench.Report
-				Lower bool          `json:"lower"`
-				Types []bench.Group `json:"types"`
+				Lower bool            `json:"lower"`
+				Types []compare.Group `json:"types"`
 			}
 			types := make([]map[string][]string, len(dirs))
 			for i, dir := range dirs {
-				if types[i], err = bench.ReadTypes(dir); err != nil {
+				if types[i], err = compare.ReadTypes(dir); err != nil {
 					return err
 				}
 			}
@@ -226,7 +227,7 @@ uncased models and BM25.`,
 			}
 			outcomes := make([]outcome, len(reports))
 			for i, rep := range reports {
-				groups, err := rep.Breakdown(types[i], "ndcg@10", "bm25")
+				groups, err := compare.Breakdown(rep, types[i], "ndcg@10", "bm25")
 				if err != nil {
 					return benchError(err)
 				}
@@ -253,7 +254,7 @@ uncased models and BM25.`,
 
 // writeGroups writes nDCG@10 by type, and the shares of queries that score higher or
 // lower than BM25.
-func writeGroups(w io.Writer, groups []bench.Group) error {
+func writeGroups(w io.Writer, groups []compare.Group) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprint(t, "\ntype\tqueries\t")
 	for _, s := range groups[0].Systems {

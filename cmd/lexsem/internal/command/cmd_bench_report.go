@@ -8,6 +8,7 @@ import (
 
 	"github.com/lexsem/lexsem/bench"
 	"github.com/lexsem/lexsem/bench/report"
+	"github.com/lexsem/lexsem/internal/bench/compare"
 	"github.com/lexsem/lexsem/internal/private"
 )
 
@@ -102,7 +103,7 @@ one system of the first report; that system itself is left out, also of the corr
 				}
 				reports[i] = b.Benches[0]
 			}
-			cs, err := report.Compare(reports[0], reports[1], *metric, *base, *seed)
+			cs, err := compare.Compare(reports[0], reports[1], *metric, *base, *seed)
 			if err != nil {
 				return err
 			}

@@ -39,14 +39,14 @@ tools/finetune trains an encoder with the file.`,
 			if *passages < 0 || *perPassage < 1 || *most < 0 {
 				return usagef("use numbers from 0 for --passages-limit and --max-fit-queries, and from 1 for --queries-per-passage")
 			}
-			if err := bench.CheckData(*data); err != nil {
+			if err := (bench.ReadOptions{}).Check(*data); err != nil {
 				return err
 			}
 			n := 0
 			write := func(w io.Writer) (err error) {
-				n, err = bench.WriteSamples(ctx, w, bench.Options{
+				n, err = bench.Options{
 					Data: *data, Clean: *clean, PassagesLimit: *passages, Seed: *seed, QueriesPerPassage: *perPassage, MaxFitQueries: *most,
-				})
+				}.WriteSamples(ctx, w)
 				return benchError(err)
 			}
 			if standardOutput(*out) {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/lexsem/lexsem/bench"
 	"github.com/lexsem/lexsem/bench/report"
+	"github.com/lexsem/lexsem/internal/bench/compare"
 )
 
 var cmdBenchSummary = command{
@@ -44,16 +45,16 @@ were made on the dev half with the figures of the test half.`,
 			if err != nil {
 				return err
 			}
-			var tables []*report.Summary
+			var tables []*compare.Summary
 			for _, h := range halves {
-				s, err := report.Summarize(b.Benches, h, *metric, *seed)
+				s, err := compare.Summarize(b.Benches, h, *metric, *seed)
 				if err != nil {
 					return err
 				}
 				tables = append(tables, s)
 			}
 			return writeReport(a, *to, func(w io.Writer) error { return bench.WriteJSON(w, tables) },
-				func(w io.Writer) error { return report.WriteSummaries(w, tables) })
+				func(w io.Writer) error { return compare.WriteSummaries(w, tables) })
 		}
 	},
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/lexsem/lexsem/bench"
 	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/internal/bench/constants"
 	"github.com/lexsem/lexsem/internal/bench/tune"
 )
 
@@ -32,7 +33,7 @@ fits a new fit.`,
 		f.group("Flags")
 		data := f.strs("data", "`DIR`corpus: a folder, a .jsonl file or a folder of texts; may be repeated")
 		system := f.str("system", "hybrid", "`NAME`system whose constants are chosen")
-		try := f.strs("try", "`NAME[=VALUES]`constant to try, with values separated by commas; may be repeated; default all weights of the fusion. Constants: "+names(bench.AllConstants(), func(c bench.Constant) string { return c.Name }))
+		try := f.strs("try", "`NAME[=VALUES]`constant to try, with values separated by commas; may be repeated; default all weights of the fusion. Constants: "+names(constants.All(), func(c constants.Constant) string { return c.Name }))
 		from := f.strs("from", "`NAME=VALUE`start value of a constant, instead of the default; results are compared with it; may be repeated")
 		against := f.str("against", "", "`LIST`systems to beat; default "+names(tune.DefaultRivals, func(s string) string { return s })+", or dense for a system without fusion")
 		search := f.str("search", "coordinate", "`HOW`coordinate (one constant after another, until none improves) or grid (all combinations)")
@@ -59,7 +60,7 @@ fits a new fit.`,
 				return hinted(usagef("no corpus given"), "name each with --data DIR")
 			}
 			for _, dir := range *data {
-				if err := bench.CheckData(dir); err != nil {
+				if err := (bench.ReadOptions{}).Check(dir); err != nil {
 					return err
 				}
 			}
@@ -85,7 +86,7 @@ fits a new fit.`,
 					return usagef("--from %q: use NAME=VALUE, each constant once", s)
 				}
 				if opt.From == nil {
-					opt.From = bench.Constants{}
+					opt.From = constants.Values{}
 				}
 				opt.From[t.Name] = t.Values[0]
 			}

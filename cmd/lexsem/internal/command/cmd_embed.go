@@ -13,7 +13,6 @@ import (
 
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/engine"
-	"github.com/lexsem/lexsem/ingest/files"
 )
 
 var cmdEmbed = command{
@@ -67,7 +66,7 @@ func (o embedOptions) run(ctx context.Context, a *app, args []string) (err error
 	case *o.variant != "" && (role != encoder.Query || a.db == ""):
 		return hinted(usagef("--variant needs --role query and --db"), "add --role query and --db DIR")
 	}
-	texts, err := o.read(a, args[0])
+	texts, err := o.read(ctx, a, args[0])
 	if err != nil {
 		return err
 	}
@@ -118,7 +117,7 @@ func (o embedOptions) open(ctx context.Context, a *app) (*database, error) {
 // namedText is a text with its id, or its line in a file.
 type namedText struct{ id, text string }
 
-func (o embedOptions) read(a *app, name string) ([]namedText, error) {
+func (o embedOptions) read(ctx context.Context, a *app, name string) ([]namedText, error) {
 	r, err := a.input(name)
 	if err != nil {
 		return nil, err
@@ -129,27 +128,44 @@ func (o embedOptions) read(a *app, name string) ([]namedText, error) {
 		kind = "jsonl"
 	}
 	var out []namedText
-	for line, err := range files.Lines(r, maxText) {
-		if err != nil {
-			return nil, lineError(name, err)
-		}
-		t := namedText{id: fmt.Sprint(line.N), text: string(line.Text)}
-		if kind == "jsonl" {
-			doc, err := files.ParseDocument(line.Text)
-			if err == nil && blank(doc.Title) && blank(doc.Text) {
-				err = files.ErrNoText
-			}
-			if err != nil {
-				return nil, &badInput{name, line.N, err}
-			}
-			t = namedText{id: doc.ID, text: strings.TrimSpace(doc.Title + " " + doc.Text)}
-		} else if !utf8.Valid(line.Text) {
-			return nil, &badInput{name, line.N, errors.New("not valid UTF-8; convert the file first")}
-		}
-		out = append(out, t)
+	if kind == "jsonl" {
+		err = eachText(ctx, r, name, func(_ int, d engine.Document) error {
+			out = append(out, namedText{d.ID, strings.TrimSpace(d.Title + " " + d.Text)})
+			return nil
+		})
+	} else {
+		out, err = readLines(ctx, r, name)
+	}
+	if err != nil {
+		return nil, err
 	}
 	if len(out) == 0 {
 		return nil, fmt.Errorf("%s: no texts in it", name)
+	}
+	return out, nil
+}
+
+// readLines reads a text from each line that is not blank.
+func readLines(ctx context.Context, r io.Reader, name string) (out []namedText, err error) {
+	lines := bufio.NewScanner(r)
+	lines.Buffer(nil, maxText)
+	n := 1
+	for ; lines.Scan(); n++ {
+		text := strings.TrimSpace(strings.TrimPrefix(lines.Text(), "\ufeff"))
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		if !utf8.ValidString(text) {
+			return nil, &badInput{name, n, errors.New("not valid UTF-8; convert the file first")}
+		}
+		if text != "" {
+			out = append(out, namedText{fmt.Sprint(n), text})
+		}
+	}
+	if err := lines.Err(); errors.Is(err, bufio.ErrTooLong) {
+		return nil, &badInput{name, n, fmt.Errorf("line longer than %d MiB; split the text", maxText>>20)}
+	} else if err != nil {
+		return nil, err
 	}
 	return out, nil
 }

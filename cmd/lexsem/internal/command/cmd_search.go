@@ -260,7 +260,7 @@ func (o searchOptions) run(ctx context.Context, a *app, args []string) (err erro
 		}
 	} else if *o.queries == "" {
 		queries[0].text = strings.Join(args, "") // none with --like
-	} else if queries, err = readQueries(a, *o.queries); err != nil {
+	} else if queries, err = readQueries(ctx, a, *o.queries); err != nil {
 		return err
 	}
 	if a.few = *o.queries == ""; a.few {
@@ -442,7 +442,7 @@ func millis(d time.Duration) string {
 }
 
 // readQueries reads a file of queries in BEIR's layout.
-func readQueries(a *app, name string) ([]namedText, error) {
+func readQueries(ctx context.Context, a *app, name string) ([]namedText, error) {
 	r, err := a.input(name)
 	if err != nil {
 		return nil, err
@@ -453,27 +453,19 @@ func readQueries(a *app, name string) ([]namedText, error) {
 	}
 	var out []namedText
 	at := map[string]int{}
-	for line, err := range files.Lines(r, maxText) {
-		if err != nil {
-			return nil, lineError(name, err)
+	err = eachText(ctx, r, name, func(line int, d engine.Document) error {
+		if blank(d.Text) {
+			return errNoWords
 		}
-		fields, err := files.ParseObject(line.Text)
-		if err != nil {
-			return nil, &badInput{name, line.N, err}
+		if first, twice := at[d.ID]; twice {
+			return fmt.Errorf("query %q stands on line %d already; give each query its own id", d.ID, first)
 		}
-		id, err := files.TakeID(fields)
-		if err != nil {
-			return nil, &badInput{name, line.N, err}
-		}
-		text, _ := fields["text"].(string)
-		if blank(text) {
-			return nil, &badInput{name, line.N, errors.New(`no "text"; give the query some words`)}
-		}
-		if first, twice := at[id]; twice {
-			return nil, &badInput{name, line.N, fmt.Errorf("query %q stands on line %d already; give each query its own id", id, first)}
-		}
-		at[id] = line.N
-		out = append(out, namedText{id: id, text: text})
+		at[d.ID] = line
+		out = append(out, namedText{id: d.ID, text: d.Text})
+		return nil
+	})
+	if err != nil {
+		return nil, err
 	}
 	if len(out) == 0 {
 		return nil, fmt.Errorf("%s: no queries in it", name)
@@ -481,11 +473,25 @@ func readQueries(a *app, name string) ([]namedText, error) {
 	return out, nil
 }
 
-// lineError names the file and, if the error has one, the line.
-func lineError(name string, err error) error {
-	var one *files.RecordError
-	if errors.As(err, &one) {
-		return &badInput{name, one.Line, one.Err}
+var errNoWords = errors.New(`no "text"; give it some words`)
+
+// eachText calls fn with each object of JSONL and its line. Errors name the file and the line.
+func eachText(ctx context.Context, r io.Reader, name string, fn func(line int, d engine.Document) error) error {
+	for rec, err := range files.ReadStream(ctx, r, "", files.Options{Kind: "jsonl", DropVectors: true}) {
+		var one *files.RecordError
+		switch {
+		case errors.As(err, &one) && errors.Is(err, files.ErrNoText):
+			return &badInput{name, one.Line, errNoWords}
+		case one != nil:
+			return &badInput{name, one.Line, one.Err}
+		case errors.Is(err, files.ErrNoText): // an empty file
+			return nil
+		case err != nil:
+			return err
+		}
+		if err := fn(rec.From, rec.Document); err != nil {
+			return &badInput{name, rec.From, err}
+		}
 	}
-	return err
+	return nil
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/lexsem/lexsem/index"
 	"github.com/lexsem/lexsem/internal/bench/ann"
 	"github.com/lexsem/lexsem/internal/bench/load"
+	"github.com/lexsem/lexsem/internal/bench/repeat"
 	"github.com/lexsem/lexsem/internal/bench/sage"
 	"github.com/lexsem/lexsem/internal/modelspec"
 	"github.com/lexsem/lexsem/internal/provision"
@@ -236,7 +237,7 @@ var knownValues = map[string]func() []string{
 	"doctor metric": index.Metrics,
 	"token-states":  among(engine.TokenStatesAuto, engine.TokenStatesOn, engine.TokenStatesOff),
 	"role":          among("passage", "query"),
-	"over":          among(bench.OverQueries, bench.OverSteps, bench.OverPassages),
+	"over":          among(repeat.OverQueries, repeat.OverSteps, repeat.OverPassages),
 	"systems":       systemNames,
 	"tasks":         func() []string { return kinds(bench.TaskKinds(), func(k bench.TaskKind) string { return k.Name }) },
 	"metrics":       func() []string { return kinds(bench.MetricKinds(), func(k bench.MetricKind) string { return k.Name }) },

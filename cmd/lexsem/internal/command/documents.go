@@ -16,7 +16,7 @@ import (
 	"github.com/lexsem/lexsem/ingest/files"
 	_ "github.com/lexsem/lexsem/ingest/files/parquet" // a kind of files
 	_ "github.com/lexsem/lexsem/ingest/files/pdf"     // a kind of files
-	"github.com/lexsem/lexsem/ingest/folder"
+	"github.com/lexsem/lexsem/internal/location"
 	"github.com/lexsem/lexsem/internal/regular"
 )
 
@@ -62,7 +62,7 @@ type sources struct {
 func (s *sources) stream(ctx context.Context) error {
 	s.begun("stdin")
 	for rec, err := range files.ReadStream(ctx, &heard{s.stdin, s.read}, "", s.options("stdin", "jsonl", "")) {
-		err := s.record(rec, err, "stdin", func(r files.Record) engine.Document { return folder.Apart(r.Document) })
+		err := s.record(rec, err, "stdin", func(r files.Record) engine.Document { return location.Apart(r.Document) })
 		if errors.Is(err, files.ErrNoText) { // nothing came
 			return nil
 		}
@@ -144,7 +144,7 @@ func (s *sources) open(ctx context.Context, f *os.File, name, abs string) error 
 	}
 	for rec, err := range files.Read(ctx, &heardAt{r: f, read: s.read}, info.Size(), name, o) {
 		err := s.record(rec, err, name, func(r files.Record) engine.Document {
-			return folder.Describe(r, "", filepath.ToSlash(abs), kind, info.ModTime())
+			return location.Describe(r.Document, [2]int{r.From, r.To}, r.Verbatim, "", filepath.ToSlash(abs), kind, info.ModTime())
 		})
 		if err != nil {
 			return err

@@ -89,7 +89,7 @@ func TestScripts(t *testing.T) {
 			return false, fmt.Errorf("unknown condition %q", cond)
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"exits": exits, "says": says, "waitfor": waitFor, "damage": damage, "flip": flip, "repeat": repeat, "bridge-file": bridgeFile,
+			"exits": exits, "says": says, "waitfor": waitFor, "damage": damage, "flip": flip, "repeat": repeatLine, "bridge-file": bridgeFile,
 			"api": startSource, "apicalls": sourceCalls, "apitexts": sourceTexts, "turn": turnSource, "vectors": vectorsAlone, "unname": unname, "gotree": goTree, "older": older,
 			"rerankapi": startReranker, "rerankcalls": rerankerCalls, "rerankbreak": breakReranker, "cross": writeCross(t),
 			"tinysplade": func(ts *testscript.TestScript, _ bool, args []string) { // DIR, to write a SparseEncoder into
@@ -218,7 +218,7 @@ func goTree(ts *testscript.TestScript, neg bool, args []string) {
 }
 
 // repeat N FILE writes N JSONL documents with the ids 1 to N.
-func repeat(ts *testscript.TestScript, neg bool, args []string) {
+func repeatLine(ts *testscript.TestScript, neg bool, args []string) {
 	n, err := strconv.Atoi(args[0])
 	ts.Check(err)
 	var b strings.Builder

@@ -1,4 +1,4 @@
-package bench
+package repeat
 
 import (
 	"context"
@@ -11,7 +11,9 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/lexsem/lexsem/bench"
 	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/internal/bench/corpustest"
 )
 
 // counted counts the passages that an encoder is asked for.
@@ -33,7 +35,7 @@ func (c *counted) Encode(ctx context.Context, role encoder.Role, in []encoder.In
 func TestSeeds(t *testing.T) {
 	enc := &counted{Encoder: encoder.NewHash(64)}
 	runs := filepath.Join(t.TempDir(), "runs")
-	o := Options{Data: townCorpus(t, 60), Systems: []string{"dense", "rlr", "bm25"}, Tasks: []string{"query", "keyword"}, QueriesLimit: 40, Seed: 4, RunsDir: runs}
+	o := bench.Options{Data: corpustest.Town(t, 60), Systems: []string{"dense", "rlr", "bm25"}, Tasks: []string{"query", "keyword"}, QueriesLimit: 40, Seed: 4, RunsDir: runs}
 	s, err := RunSeeds(context.Background(), enc, o, 3)
 	if err != nil {
 		t.Fatal(err)
@@ -86,28 +88,7 @@ func TestSeeds(t *testing.T) {
 	if err := s.WriteTable(&table, []string{"ndcg@10"}); err != nil || !strings.Contains(table.String(), "seeds 4 to 6") || !strings.Contains(table.String(), " ± 0.0") {
 		t.Errorf("the table is %s, %v", table.String(), err)
 	}
-	if _, err := RunSeeds(context.Background(), enc, o, 1); !errors.Is(err, ErrOption) {
+	if _, err := RunSeeds(context.Background(), enc, o, 1); !errors.Is(err, bench.ErrOption) {
 		t.Errorf("one seed: %v", err)
-	}
-}
-
-// TestDifferencesByMetric: each metric has its own test and its own family.
-func TestDifferencesByMetric(t *testing.T) {
-	rep, err := Run(context.Background(), encoder.NewHash(64), Options{Data: townCorpus(t, 60), Systems: []string{"dense", "rlr", "bm25", "rrf"}, Tasks: []string{"part:4"}, Metrics: []string{"recall@100", "mrr", "bpref"}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, r := range rep.Results[1:] {
-		if len(r.VsDenseBy) != 4 { // with ndcg@10
-			t.Errorf("%s is compared by %v", r.System, r.VsDenseBy)
-		}
-		for m, d := range r.VsDenseBy {
-			if want := r.Metrics[m] - rep.Results[0].Metrics[m]; math.Abs(d.Delta-want) > 1e-12 || !(d.P > 0 && d.P <= d.PHolm && d.PHolm <= min(1, 3*d.P)+1e-12) {
-				t.Errorf("%s by %s: %+v, want a difference of %v", r.System, m, d, want)
-			}
-		}
-		if d := r.VsDenseBy["ndcg@10"]; *r.VsDense != Comparison(d) {
-			t.Errorf("%s: %+v, by metric %+v", r.System, *r.VsDense, d)
-		}
 	}
 }

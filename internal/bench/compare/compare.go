@@ -1,4 +1,4 @@
-package report
+package compare
 
 import (
 	"fmt"
@@ -8,6 +8,7 @@ import (
 	"text/tabwriter"
 
 	"github.com/lexsem/lexsem/bench"
+	"github.com/lexsem/lexsem/internal/bench/table"
 	"github.com/lexsem/lexsem/internal/stat"
 )
 
@@ -38,10 +39,10 @@ type comparison struct {
 // per-query scores.
 func Compare(a, b *bench.Report, metric, base string, seed uint64) (Comparisons, error) {
 	if a.Data != b.Data {
-		return nil, fmt.Errorf("%w: one is of %s, the other of %s; compare runs on the same corpus", errReport, a.Data, b.Data)
+		return nil, fmt.Errorf("%w: one is of %s, the other of %s; compare runs on the same corpus", ErrReport, a.Data, b.Data)
 	}
 	if a.Documents != b.Documents {
-		return nil, fmt.Errorf("%w: one is of %d passages, the other of %d; compare runs over the same passages", errReport, a.Documents, b.Documents)
+		return nil, fmt.Errorf("%w: one is of %d passages, the other of %d; compare runs over the same passages", ErrReport, a.Documents, b.Documents)
 	}
 	var out Comparisons
 	itself := false
@@ -50,12 +51,12 @@ func Compare(a, b *bench.Report, metric, base string, seed uint64) (Comparisons,
 		if base != "" {
 			name = base
 		}
-		ra := find(a.Results, name, rb.Task)
+		ra := Find(a.Results, name, rb.Task)
 		if ra == nil {
 			continue
 		}
 		if a.Seed != b.Seed && !judged(rb.Task) {
-			return nil, fmt.Errorf("%w: the queries of %s were drawn with seed %d in one and %d in the other, and are not the same under the same names; measure both with one --seed, or with judged tasks alone", errReport, rb.Task, a.Seed, b.Seed)
+			return nil, fmt.Errorf("%w: the queries of %s were drawn with seed %d in one and %d in the other, and are not the same under the same names; measure both with one --seed, or with judged tasks alone", ErrReport, rb.Task, a.Seed, b.Seed)
 		}
 		x, y, err := paired(a, b, ra, &rb, metric)
 		if err != nil {
@@ -90,10 +91,10 @@ func Compare(a, b *bench.Report, metric, base string, seed uint64) (Comparisons,
 		out = append(out, c)
 	}
 	if len(out) == 0 && itself {
-		return nil, fmt.Errorf("%w: they share nothing but %s, which is the base; compare it with another system", errReport, base)
+		return nil, fmt.Errorf("%w: they share nothing but %s, which is the base; compare it with another system", ErrReport, base)
 	}
 	if len(out) == 0 {
-		return nil, fmt.Errorf("%w: they share no system on the same task; name one of the first with --base", errReport)
+		return nil, fmt.Errorf("%w: they share no system on the same task; name one of the first with --base", ErrReport)
 	}
 	var ps []float64
 	for _, c := range out {
@@ -108,9 +109,9 @@ func Compare(a, b *bench.Report, metric, base string, seed uint64) (Comparisons,
 // paired returns the scores of the queries that both results contain.
 func paired(a, b *bench.Report, ra, rb *bench.Result, metric string) (x, y []float64, err error) {
 	va, vb := ra.PerQuery[metric], rb.PerQuery[metric]
-	ia, ib := queriesOf(a, ra.Task), queriesOf(b, rb.Task)
+	ia, ib := Queries(a, ra.Task), Queries(b, rb.Task)
 	if len(va) == 0 || len(vb) == 0 || len(va) != len(ia) || len(vb) != len(ib) {
-		return nil, nil, fmt.Errorf("%w: %s on %s has no scores of single queries for %s in both; measure it with --metrics and --json", errReport, rb.System, rb.Task, metric)
+		return nil, nil, fmt.Errorf("%w: %s on %s has no scores of single queries for %s in both; measure it with --metrics and --json", ErrReport, rb.System, rb.Task, metric)
 	}
 	at := make(map[string]int, len(ia))
 	for i, id := range ia {
@@ -122,7 +123,7 @@ func paired(a, b *bench.Report, ra, rb *bench.Result, metric string) (x, y []flo
 		}
 	}
 	if len(x) == 0 {
-		return nil, nil, fmt.Errorf("%w: the reports share no query of %s", errReport, rb.Task)
+		return nil, nil, fmt.Errorf("%w: the reports share no query of %s", ErrReport, rb.Task)
 	}
 	return x, y, nil
 }
@@ -131,14 +132,6 @@ func paired(a, b *bench.Report, ra, rb *bench.Result, metric string) (x, y []flo
 func judged(task string) bool {
 	family, _, _ := strings.Cut(task, ":")
 	return family == "query" || family == "queries"
-}
-
-func queriesOf(r *bench.Report, task string) []string {
-	i := slices.IndexFunc(r.Tasks, func(t bench.TaskQueries) bool { return t.Task == task })
-	if i < 0 {
-		return nil
-	}
-	return r.Tasks[i].Queries
 }
 
 // WriteTable writes comparisons as a table for the terminal.
@@ -152,7 +145,7 @@ func (cs Comparisons) WriteTable(w io.Writer) error {
 			name += " against " + c.Base
 		}
 		fmt.Fprintf(t, "%s\t%s\t%d\t%s\t%s\t%s\t%s to %s\t%.4f\t%.4f\t%d\t%d\t\n", c.Task, name, c.Queries,
-			hundredths(c.A), hundredths(c.B), signed(c.Delta), signed(c.Low), signed(c.High), c.P, c.PHolm, c.Better, c.Worse)
+			table.Percent(c.A), table.Percent(c.B), signed(c.Delta), signed(c.Low), signed(c.High), c.P, c.PHolm, c.Better, c.Worse)
 	}
 	return t.Flush()
 }

@@ -1,4 +1,4 @@
-package bench
+package repeat
 
 import (
 	"context"
@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/lexsem/lexsem/bench"
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/internal/stat"
 )
@@ -18,7 +19,7 @@ type Seeds struct {
 	// Results are in the order of Report.Results.
 	Results []SeedResult `json:"over_seeds"`
 	// Reports has a report for each seed.
-	Reports []*Report `json:"reports"`
+	Reports []*bench.Report `json:"reports"`
 }
 
 // SeedResult is one system on one task over all seeds.
@@ -55,9 +56,9 @@ type SeedDifference struct {
 // RunSeeds calls Run for n seeds, from o.Seed on. The vector of every text is made once, and the token states of
 // every passage. Token states and logits of queries, which llr, mlm and tokens read, are made for each seed. A
 // folder of runs gets a folder "seed-N" for each seed.
-func RunSeeds(ctx context.Context, enc encoder.Encoder, o Options, n int) (*Seeds, error) {
+func RunSeeds(ctx context.Context, enc encoder.Encoder, o bench.Options, n int) (*Seeds, error) {
 	if n < 2 {
-		return nil, fmt.Errorf("%w: %d seeds; use 2 or more", ErrOption, n)
+		return nil, fmt.Errorf("%w: %d seeds; use 2 or more", bench.ErrOption, n)
 	}
 	if o.Seed == 0 {
 		o.Seed = 1
@@ -78,12 +79,12 @@ func RunSeeds(ctx context.Context, enc encoder.Encoder, o Options, n int) (*Seed
 			at.RunsDir = filepath.Join(o.RunsDir, fmt.Sprintf("seed-%d", at.Seed))
 		}
 		if o.Progress != nil {
-			at.Progress = func(p Progress) {
+			at.Progress = func(p bench.Progress) {
 				p.Stage = fmt.Sprintf("seed %d of %d: %s", i+1, n, p.Stage)
 				o.Progress(p)
 			}
 		}
-		rep, err := Run(ctx, enc, at)
+		rep, err := bench.Run(ctx, enc, at)
 		if err != nil {
 			return nil, fmt.Errorf("seed %d: %w", at.Seed, err)
 		}
@@ -127,12 +128,12 @@ func (s *Seeds) summarize(ctx context.Context) error {
 }
 
 // find is a result of the report of a seed.
-func (s *Seeds) find(report int, system, task string) (*Result, []string, error) {
+func (s *Seeds) find(report int, system, task string) (*bench.Result, []string, error) {
 	rep := s.Reports[report]
-	i := slices.IndexFunc(rep.Results, func(r Result) bool { return r.System == system && r.Task == task })
-	j := slices.IndexFunc(rep.Tasks, func(t TaskQueries) bool { return t.Task == task })
+	i := slices.IndexFunc(rep.Results, func(r bench.Result) bool { return r.System == system && r.Task == task })
+	j := slices.IndexFunc(rep.Tasks, func(t bench.TaskQueries) bool { return t.Task == task })
 	if i < 0 || j < 0 {
-		return nil, nil, fmt.Errorf("%w: seed %d has no task %s, and another seed has it; leave that task out, or use more passages", ErrNoQueries, s.Seeds[report], task)
+		return nil, nil, fmt.Errorf("%w: seed %d has no task %s, and another seed has it; leave that task out, or use more passages", bench.ErrNoQueries, s.Seeds[report], task)
 	}
 	return &rep.Results[i], rep.Tasks[j].Queries, nil
 }

@@ -1,4 +1,4 @@
-package native
+package distil
 
 import (
 	"context"
@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/encoder/native"
 	"github.com/lexsem/lexsem/internal/modelspec"
 	"github.com/lexsem/lexsem/internal/pooling"
 	"github.com/lexsem/lexsem/internal/safetensors"
@@ -18,8 +19,28 @@ import (
 	"github.com/lexsem/lexsem/internal/vec"
 )
 
+// letters is a vocabulary in which all ASCII words can be written, one of them as a single token.
+func letters() []string {
+	v := append(slices.Clone(encoders.TinySpecials), "word")
+	for c := '!'; c <= '~'; c++ {
+		if c < 'A' || c > 'Z' {
+			v = append(v, string(c), "##"+string(c))
+		}
+	}
+	return v
+}
+
+func open(t *testing.T, dir string) *native.Encoder {
+	t.Helper()
+	e, err := native.Open(t.Context(), dir, native.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
 // taught is a static model of a Tiny with a prefix, and its teacher.
-func taught(t *testing.T) (teacher *Encoder, folder, dir string) {
+func taught(t *testing.T) (teacher *native.Encoder, folder, dir string) {
 	t.Helper()
 	folder, dir = t.TempDir(), t.TempDir()
 	encoders.NewTiny(1, encoders.Tiny{Hidden: 24, Positions: 40, Vocab: letters()}).Write(t, folder)
@@ -27,7 +48,7 @@ func taught(t *testing.T) (teacher *Encoder, folder, dir string) {
 	if err := spec.Write(folder); err != nil {
 		t.Fatal(err)
 	}
-	return open(t, folder, Options{}), folder, dir
+	return open(t, folder), folder, dir
 }
 
 // TestDistil: rows have the mean 0 and the covariance 1 before the factor of Zipf, and are a linear map of what the teacher
@@ -44,12 +65,12 @@ func TestDistil(t *testing.T) {
 	if err != nil || last != n {
 		t.Fatal(err, last)
 	}
-	s, err := safetensors.Open(filepath.Join(dir, fileSafetensors))
+	s, err := safetensors.Open(filepath.Join(dir, tableFile))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	table, err := s.Floats(staticTables[1])
+	table, err := s.Floats(tableName)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -113,18 +134,21 @@ func TestDistil(t *testing.T) {
 	if _, err := teacher.EncodeTokens(t.Context(), encoder.Passage, texts); !errors.Is(err, encoder.ErrClosed) {
 		t.Errorf("closed: %v", err)
 	}
-	static := open(t, dir, Options{})
+	static := open(t, dir)
 	if f := static.Fingerprint(); f.Model != "static:tiny" || f.MaxTokens != 40 || f.PassagePrefix != "" || f.Tokenizer != teacher.Fingerprint().Tokenizer || !static.Static() || teacher.Static() {
 		t.Errorf("%+v", f)
 	}
-	word := encode(t, static, encoder.Query, []string{"word", "word word"}, encoder.NeedDense)
+	word, err := static.Encode(t.Context(), encoder.Query, encoder.Texts("word", "word word"), encoder.NeedDense)
+	if err != nil {
+		t.Fatal(err)
+	}
 	if again := vec.Dot(word[0].Dense, word[1].Dense); again < 0.9999 {
 		t.Errorf("a word twice has the cosine %v with itself", again)
 	}
 }
 
 // constant is a teacher to which all tokens are alike.
-type constant struct{ *Encoder }
+type constant struct{ *native.Encoder }
 
 func (c constant) EncodeTokens(_ context.Context, _ encoder.Role, texts []encoder.Tokens) ([][]float32, error) {
 	rows := make([][]float32, len(texts))
@@ -138,10 +162,10 @@ func (c constant) EncodeTokens(_ context.Context, _ encoder.Role, texts []encode
 // TestDistilNot: what cannot be a teacher is an error, as is the end of a context, and neither leaves a model.
 func TestDistilNot(t *testing.T) {
 	teacher, folder, dir := taught(t)
-	if err := Distil(t.Context(), teacher, t.TempDir(), "m", dir, nil); !errors.Is(err, ErrModel) || !strings.Contains(err.Error(), "tokenizer.json") {
+	if err := Distil(t.Context(), teacher, t.TempDir(), "m", dir, nil); !errors.Is(err, native.ErrModel) || !strings.Contains(err.Error(), "tokenizer.json") {
 		t.Errorf("no tokenizer: %v", err)
 	}
-	if err := Distil(t.Context(), constant{teacher}, folder, "m", dir, nil); !errors.Is(err, ErrModel) {
+	if err := Distil(t.Context(), constant{teacher}, folder, "m", dir, nil); !errors.Is(err, native.ErrModel) {
 		t.Errorf("all alike: %v", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -158,7 +182,7 @@ func TestDistilNot(t *testing.T) {
 
 // TestWriteTable: numbers are rounded to the nearest bfloat16, to the even one between two.
 func TestWriteTable(t *testing.T) {
-	path := filepath.Join(t.TempDir(), fileSafetensors)
+	path := filepath.Join(t.TempDir(), tableFile)
 	in := []float32{1, -2.5, 0, 1 + 1.0/256, 1 + 3.0/256, 1 + 1.1/256}
 	if err := writeTable(path, in, 2, 3); err != nil {
 		t.Fatal(err)
@@ -168,8 +192,8 @@ func TestWriteTable(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	got, err := s.Floats(staticTables[1])
-	if want := []float32{1, -2.5, 0, 1, 1 + 4.0/256, 1 + 2.0/256}; err != nil || !slices.Equal(got, want) || !slices.Equal(s.Tensors[staticTables[1]].Shape, []int64{2, 3}) {
+	got, err := s.Floats(tableName)
+	if want := []float32{1, -2.5, 0, 1, 1 + 4.0/256, 1 + 2.0/256}; err != nil || !slices.Equal(got, want) || !slices.Equal(s.Tensors[tableName].Shape, []int64{2, 3}) {
 		t.Errorf("%v, %v, want %v", got, err, want)
 	}
 }

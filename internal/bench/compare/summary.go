@@ -1,4 +1,4 @@
-package report
+package compare
 
 import (
 	"fmt"
@@ -9,6 +9,7 @@ import (
 
 	"github.com/lexsem/lexsem/bench"
 	"github.com/lexsem/lexsem/internal/bench/kinds"
+	"github.com/lexsem/lexsem/internal/bench/table"
 	"github.com/lexsem/lexsem/internal/stat"
 )
 
@@ -71,26 +72,26 @@ type scored struct {
 // intervals.
 func Summarize(reports []*bench.Report, half bench.Half, metric string, seed uint64) (*Summary, error) {
 	if len(reports) == 0 {
-		return nil, fmt.Errorf("%w: nothing to sum up", errReport)
+		return nil, fmt.Errorf("%w: nothing to sum up", ErrReport)
 	}
 	first := reports[0]
-	systems := systemsOf(first.Results)
+	systems := Systems(first.Results)
 	s := &Summary{Half: half, Metric: metric, Clean: first.Clean, Encoder: first.Encoder, Version: first.Version}
 	var all []scored
 	var seen []string
 	for _, r := range reports {
 		if slices.Contains(seen, r.Data) {
-			return nil, fmt.Errorf("%w: two of %s; give one a corpus", errReport, r.Data)
+			return nil, fmt.Errorf("%w: two of %s; give one a corpus", ErrReport, r.Data)
 		}
 		seen = append(seen, r.Data)
 		if r.Encoder != first.Encoder || r.Version != first.Version || r.Clean != first.Clean {
 			return nil, fmt.Errorf("%w: %s was measured with %s, program %q, clean probes %v, and %s with %s, %q, %v; measure all alike",
-				errReport, first.Data, first.Encoder, first.Version, first.Clean, r.Data, r.Encoder, r.Version, r.Clean)
+				ErrReport, first.Data, first.Encoder, first.Version, first.Clean, r.Data, r.Encoder, r.Version, r.Clean)
 		}
 		if !slices.Contains(s.Seeds, r.Seed) {
 			s.Seeds = append(s.Seeds, r.Seed)
 		}
-		for _, task := range tasksOf(r.Results) {
+		for _, task := range Tasks(r.Results) {
 			t, err := scoresOf(r, task, systems, half, metric)
 			if err != nil {
 				return nil, err
@@ -101,7 +102,7 @@ func Summarize(reports []*bench.Report, half bench.Half, metric string, seed uin
 		}
 	}
 	if len(all) == 0 {
-		return nil, fmt.Errorf("%w: none of them asks a query of the %s half", errReport, half)
+		return nil, fmt.Errorf("%w: none of them asks a query of the %s half", ErrReport, half)
 	}
 	var present []int
 	for k := range kinds.All {
@@ -161,15 +162,15 @@ func strata(all []scored, of []int) []stat.Stratum {
 func scoresOf(r *bench.Report, task string, systems []string, half bench.Half, metric string) (scored, error) {
 	t := scored{name: kinds.Name{Corpus: r.Data, Task: task}, kind: kindOf(task)}
 	in := bench.TaskInput{Corpus: &bench.Corpus{Parts: strings.Split(r.Data, "+")}, Half: half}
-	ids := queriesOf(r, task)
+	ids := Queries(r, task)
 	for _, name := range systems {
-		res := find(r.Results, name, task)
+		res := Find(r.Results, name, task)
 		if res == nil {
-			return t, fmt.Errorf("%w: %s has no %s on %s, which others have; measure all systems on each corpus", errReport, r.Data, name, task)
+			return t, fmt.Errorf("%w: %s has no %s on %s, which others have; measure all systems on each corpus", ErrReport, r.Data, name, task)
 		}
 		values := res.PerQuery[metric]
 		if len(values) != len(ids) || len(ids) == 0 {
-			return t, fmt.Errorf("%w: %s has no scores of single queries of %s on %s for %s; measure it with --metrics and --json", errReport, r.Data, name, task, metric)
+			return t, fmt.Errorf("%w: %s has no scores of single queries of %s on %s for %s; measure it with --metrics and --json", ErrReport, r.Data, name, task, metric)
 		}
 		row := []float64{}
 		for i, id := range ids {
@@ -180,7 +181,7 @@ func scoresOf(r *bench.Report, task string, systems []string, half bench.Half, m
 		t.rows = append(t.rows, row)
 	}
 	if half != bench.AllQueries && r.Half.Label() != "" && r.Half != half {
-		return t, fmt.Errorf("%w: %s asks the %s alone; measure it with --half all, or the %s half", errReport, r.Data, r.Half.Label(), half)
+		return t, fmt.Errorf("%w: %s asks the %s alone; measure it with --half all, or the %s half", ErrReport, r.Data, r.Half.Label(), half)
 	}
 	return t, nil
 }
@@ -235,14 +236,14 @@ func WriteSummaries(w io.Writer, summaries []*Summary) error {
 		head = append(head, "CPU µs a query", "bytes a passage")
 		fmt.Fprintf(&out, "| %s |\n|%s\n", strings.Join(head, " | "), strings.Repeat("---|", len(head)))
 		for _, row := range s.Rows {
-			fmt.Fprintf(&out, "| %s |", escapeCell(row.System))
+			fmt.Fprintf(&out, "| %s |", table.Cell(row.System))
 			for c, cell := range row.Cells {
-				v := hundredths(cell.Mean)
+				v := table.Percent(cell.Mean)
 				shown := func(x float64) float64 { return math.Round(1000 * x) }
 				if !slices.ContainsFunc(s.Rows, func(o summaryRow) bool { return shown(o.Cells[c].Mean) > shown(cell.Mean) }) {
 					v = "**" + v + "**"
 				}
-				fmt.Fprintf(&out, " %s (%s–%s) |", v, hundredths(cell.Low), hundredths(cell.High))
+				fmt.Fprintf(&out, " %s (%s–%s) |", v, table.Percent(cell.Low), table.Percent(cell.High))
 			}
 			fmt.Fprintf(&out, " %s | %s |\n", rounded(1000*row.CPUMsPerQuery), rounded(row.BytesPerPassage))
 		}
@@ -256,7 +257,7 @@ func WriteSummaries(w io.Writer, summaries []*Summary) error {
 	for _, x := range s.Seeds {
 		seeds = append(seeds, fmt.Sprint(x))
 	}
-	fmt.Fprintf(&out, "\n%s, seed %s%s, lexsem %s. ", escapeCell(s.Encoder), strings.Join(seeds, ", "), probes, escapeCell(s.Version))
+	fmt.Fprintf(&out, "\n%s, seed %s%s, lexsem %s. ", table.Cell(s.Encoder), strings.Join(seeds, ", "), probes, table.Cell(s.Version))
 	for _, k := range s.Kinds {
 		queries := make([]string, len(summaries))
 		for i, half := range summaries {
@@ -267,7 +268,7 @@ func WriteSummaries(w io.Writer, summaries []*Summary) error {
 			}
 			queries[i] = fmt.Sprint(half.Kinds[j].Queries)
 		}
-		fmt.Fprintf(&out, "%s: %s (%s queries). ", strings.ToUpper(k.Kind[:1])+k.Kind[1:], escapeCell(strings.Join(k.Corpora, ", ")), strings.Join(queries, " and "))
+		fmt.Fprintf(&out, "%s: %s (%s queries). ", strings.ToUpper(k.Kind[:1])+k.Kind[1:], table.Cell(strings.Join(k.Corpora, ", ")), strings.Join(queries, " and "))
 	}
 	out.WriteString("Every corpus counts alike in a kind, every kind in the mean; 95 % bootstrap intervals over the queries. " +
 		"CPU time of modulating and exact search, all threads, without the encoder; memory that is searched, without texts and encoder.\n")

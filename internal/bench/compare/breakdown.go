@@ -1,4 +1,4 @@
-package bench
+package compare
 
 import (
 	"cmp"
@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+
+	"github.com/lexsem/lexsem/bench"
 )
 
 // Group holds the scores of every system on the queries of one type.
@@ -44,16 +46,16 @@ func ReadTypes(dir string) (map[string][]string, error) {
 	}
 	defer f.Close()
 	out := map[string][]string{}
-	err = EachLine(f, name, ReadOptions{}, func(_ int, b []byte) error {
+	err = bench.EachLine(f, name, bench.ReadOptions{}, func(_ int, b []byte) error {
 		var rec struct {
 			ID    string   `json:"_id"`
 			Types []string `json:"types"`
 		}
 		if err := json.Unmarshal(b, &rec); err != nil || rec.ID == "" || rec.Types == nil {
-			return fmt.Errorf("%w: want an object with _id and types (%v)", ErrBrokenLine, err)
+			return fmt.Errorf("%w: want an object with _id and types (%v)", bench.ErrBrokenLine, err)
 		}
 		if _, twice := out[rec.ID]; twice {
-			return fmt.Errorf("%w: query %q stood earlier in the file", ErrDuplicateID, rec.ID)
+			return fmt.Errorf("%w: query %q stood earlier in the file", bench.ErrDuplicateID, rec.ID)
 		}
 		if slices.ContainsFunc(rec.Types, func(t string) bool { return slices.Contains(entityTypes, t) }) {
 			rec.Types = append(rec.Types, singletonEntity)
@@ -66,9 +68,9 @@ func ReadTypes(dir string) (map[string][]string, error) {
 
 // Breakdown averages one metric of the first task of r over the queries of each type, the largest type
 // first, and compares each system with base.
-func (r *Report) Breakdown(types map[string][]string, metric, base string) ([]Group, error) {
+func Breakdown(r *bench.Report, types map[string][]string, metric, base string) ([]Group, error) {
 	if len(r.Tasks) == 0 {
-		return nil, fmt.Errorf("%w: the report names no queries", ErrNoQueries)
+		return nil, fmt.Errorf("%w: the report names no queries", bench.ErrNoQueries)
 	}
 	ids, members := r.Tasks[0].Queries, map[string][]int{}
 	for i, id := range ids {
@@ -77,7 +79,7 @@ func (r *Report) Breakdown(types map[string][]string, metric, base string) ([]Gr
 		}
 	}
 	if len(members) == 0 {
-		return nil, fmt.Errorf("%w: none of the %d queries has a type", ErrUnknownID, len(ids))
+		return nil, fmt.Errorf("%w: none of the %d queries has a type", bench.ErrUnknownID, len(ids))
 	}
 	var against []float64
 	for _, res := range r.Results {
@@ -94,7 +96,7 @@ func (r *Report) Breakdown(types map[string][]string, metric, base string) ([]Gr
 			}
 			values, s := res.PerQuery[metric], groupScore{System: res.System}
 			if len(values) != len(ids) {
-				return nil, fmt.Errorf("%w: %s was not measured query by query", ErrUnknownName, metric)
+				return nil, fmt.Errorf("%w: %s was not measured query by query", bench.ErrUnknownName, metric)
 			}
 			for _, i := range at {
 				s.Mean += values[i] / float64(len(at))

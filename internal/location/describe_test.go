@@ -1,4 +1,4 @@
-package folder
+package location
 
 import (
 	"reflect"
@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/lexsem/lexsem/engine"
-	"github.com/lexsem/lexsem/ingest/files"
 )
 
 // TestDescribe: all fields of a file keep their names and values; what is lexsem's own is in one field. A record that was
@@ -53,8 +52,8 @@ func TestDescribe(t *testing.T) {
 		{"text that looks exported", exported(object{"root": "/old"}), true, "", ofFile(object{"lang": "go"}, object{"own": exported(object{"root": "/old"})["_file"]})},
 	} {
 		was := reflect.ValueOf(c.m).Len()
-		r := files.Record{Document: engine.Document{ID: "r", Metadata: c.m}, From: 7, To: 8, Verbatim: c.verbatim}
-		if got := Describe(r, c.root, "p", "k", at).Metadata; !reflect.DeepEqual(got, c.want) {
+		d := engine.Document{ID: "r", Metadata: c.m}
+		if got := Describe(d, [2]int{7, 8}, c.verbatim, c.root, "p", "k", at).Metadata; !reflect.DeepEqual(got, c.want) {
 			t.Errorf("%s: %v, want %v", c.name, got, c.want)
 		}
 		if len(c.m) != was {

@@ -1,4 +1,6 @@
-package archive
+// Package exportline reads and writes the lines of an export. Start with [Parse] and [NewWriter]. Package archive has
+// what a caller of Engine.Export and Engine.Import sees.
+package exportline
 
 import (
 	"bytes"
@@ -23,9 +25,12 @@ import (
 // version is the version of the format.
 const version = 1
 
-// maxLine is the maximum length of a line of an export: that of the longest document with every byte escaped,
+// ErrNoExport means that no export has such a line. It wraps fault.ErrInvalid.
+var ErrNoExport = fmt.Errorf("%w: no line of an export", fault.ErrInvalid)
+
+// MaxBytes is the maximum length of a line of an export: that of the longest document with every byte escaped,
 // and its vectors.
-const maxLine = 8 * limit.DocumentBytes
+const MaxBytes = 8 * limit.DocumentBytes
 
 // Line is a line of an export: a document in the format of BEIR. Only this program reads the field Lexsem.
 type Line struct {
@@ -111,8 +116,8 @@ func lineOf(d *store.Document, head *Head, vectors bool) Line {
 	return x
 }
 
-// parse reads a line. Errors are fault.ErrInvalid.
-func parse(line []byte) (x Line, err error) {
+// Parse reads a line. Errors are fault.ErrInvalid.
+func Parse(line []byte) (x Line, err error) {
 	refuse := func(format string, args ...any) (Line, error) {
 		return x, fmt.Errorf("%w: %s", fault.ErrInvalid, fmt.Sprintf(format, args...))
 	}

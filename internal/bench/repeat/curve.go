@@ -1,4 +1,6 @@
-package bench
+// Package repeat measures as bench.Run does, several times: for several amounts of training or of passages
+// ([RunCurve]), or for several seeds ([RunSeeds]). Every text is encoded once. Package report reads and shows both.
+package repeat
 
 import (
 	"context"
@@ -7,8 +9,8 @@ import (
 	"os"
 	"slices"
 
+	"github.com/lexsem/lexsem/bench"
 	"github.com/lexsem/lexsem/encoder"
-	"github.com/lexsem/lexsem/internal/bench/random"
 )
 
 // Amounts that a Curve can vary.
@@ -25,7 +27,7 @@ type Curve struct {
 	Seed     uint64       `json:"seed"`
 	Version  string       `json:"version"`
 	Over     string       `json:"over"`               // OverQueries, OverSteps or OverPassages
-	Half     Half         `json:"half"`               // half of the queries that was searched; "all" for both
+	Half     bench.Half   `json:"half"`               // half of the queries that was searched; "all" for both
 	Clean    bool         `json:"clean"`              // see Options.Clean
 	Language string       `json:"language,omitempty"` // see Options.Language
 	Points   []curvePoint `json:"points"`
@@ -33,21 +35,21 @@ type Curve struct {
 
 // curvePoint is Run at one amount. Its results have no per-query scores.
 type curvePoint struct {
-	X       int            `json:"x"`
-	Results []Result       `json:"results"`
-	Fit     map[string]Fit `json:"fit"`
+	X       int                  `json:"x"`
+	Results []bench.Result       `json:"results"`
+	Fit     map[string]bench.Fit `json:"fit"`
 }
 
 // RunCurve calls Run for each amount, in rising order. It gives the training curve of a bridge by
 // steps (loss and gain, LexSemBridge Fig. 4) or by training queries, or the gain by corpus size. Every
 // text is encoded once.
-func RunCurve(ctx context.Context, enc encoder.Encoder, o Options, over string, amounts []int) (*Curve, error) {
+func RunCurve(ctx context.Context, enc encoder.Encoder, o bench.Options, over string, amounts []int) (*Curve, error) {
 	if over != OverQueries && over != OverSteps && over != OverPassages {
-		return nil, fmt.Errorf("%w: a curve over %q; known are %s, %s and %s", ErrUnknownName, over, OverQueries, OverSteps, OverPassages)
+		return nil, fmt.Errorf("%w: a curve over %q; known are %s, %s and %s", bench.ErrUnknownName, over, OverQueries, OverSteps, OverPassages)
 	}
 	amounts = slices.Compact(slices.Sorted(slices.Values(amounts)))
 	if len(amounts) == 0 || amounts[0] < 1 {
-		return nil, fmt.Errorf("%w: a curve needs amounts from 1, for example 1,2,4,8", ErrOption)
+		return nil, fmt.Errorf("%w: a curve needs amounts from 1, for example 1,2,4,8", bench.ErrOption)
 	}
 	if o.CacheDir == "" {
 		dir, err := os.MkdirTemp("", "lexsem-curve-")
@@ -69,8 +71,8 @@ func RunCurve(ctx context.Context, enc encoder.Encoder, o Options, over string, 
 		default:
 			at.PassagesLimit = x
 		}
-		rep, err := Run(ctx, enc, at)
-		if errors.Is(err, ErrNoQueries) && over == OverPassages {
+		rep, err := bench.Run(ctx, enc, at)
+		if errors.Is(err, bench.ErrNoQueries) && over == OverPassages {
 			return nil, fmt.Errorf("with %d passages: %w", x, err)
 		}
 		if err != nil {
@@ -92,32 +94,7 @@ func RunCurve(ctx context.Context, enc encoder.Encoder, o Options, over string, 
 	return c, nil
 }
 
-// Sample returns n passages, drawn by the seed, with their judgements and the queries that still have
-// any. It returns c itself if n is 0 or at least the number of passages.
-func (c *Corpus) Sample(n int, seed uint64) *Corpus {
-	if n <= 0 || n >= len(c.Passages) {
-		return c
-	}
-	order := random.New(seed, "corpus", "sample").Perm(len(c.Passages))[:n]
-	slices.Sort(order)
-	out := &Corpus{Name: c.Name, Dir: c.Dir, Parts: c.Parts, Qrels: Qrels{}, own: c.own, lacks: c.lacks}
-	kept := map[string]bool{}
-	for _, i := range order {
-		out.Passages = append(out.Passages, c.Passages[i])
-		kept[c.Passages[i].ID] = true
-	}
-	for _, q := range c.Queries {
-		for passage, grade := range c.Qrels[q.ID] {
-			if kept[passage] {
-				if out.Qrels[q.ID] == nil {
-					out.Qrels[q.ID] = map[string]int{}
-				}
-				out.Qrels[q.ID][passage] = grade
-			}
-		}
-		if out.Qrels[q.ID] != nil {
-			out.Queries = append(out.Queries, q)
-		}
-	}
-	return out
+// Asked is Report.Asked for the reports of the curve.
+func (c *Curve) Asked(sep string) string {
+	return (&bench.Report{Half: c.Half, Clean: c.Clean, Language: c.Language}).Asked(sep)
 }

@@ -1,4 +1,4 @@
-package report
+package compare
 
 import (
 	"errors"
@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/lexsem/lexsem/bench"
+	"github.com/lexsem/lexsem/internal/bench/corpustest"
 )
 
 // made is a report of one corpus: the scores of two systems on each task, one
@@ -101,11 +102,11 @@ func TestSummaryRefuses(t *testing.T) {
 		r := one()
 		r.Data = "b"
 		change(r)
-		if _, err := Summarize([]*bench.Report{one(), r}, bench.TestHalf, "ndcg@10", 1); !errors.Is(err, errReport) || !regexp.MustCompile(want).MatchString(err.Error()) {
+		if _, err := Summarize([]*bench.Report{one(), r}, bench.TestHalf, "ndcg@10", 1); !errors.Is(err, ErrReport) || !regexp.MustCompile(want).MatchString(err.Error()) {
 			t.Errorf("%s: %v", want, err)
 		}
 	}
-	if _, err := Summarize(nil, bench.TestHalf, "ndcg@10", 1); !errors.Is(err, errReport) {
+	if _, err := Summarize(nil, bench.TestHalf, "ndcg@10", 1); !errors.Is(err, ErrReport) {
 		t.Errorf("nothing: %v", err)
 	}
 	half := one()
@@ -117,7 +118,7 @@ func TestSummaryRefuses(t *testing.T) {
 
 // Reports of a run carry all that a table shows.
 func TestSummaryOfRuns(t *testing.T) {
-	r := measured(t, bench.Options{Data: corpus(t), Systems: []string{"dense", "rlr", "slr", "rlr-local", "bm25", "hybrid"}, Tasks: []string{"query", "part:4"}})
+	r := measured(t, bench.Options{Data: corpustest.Town(t, 60), Systems: []string{"dense", "rlr", "slr", "rlr-local", "bm25", "hybrid"}, Tasks: []string{"query", "part:4"}})
 	s, err := Summarize([]*bench.Report{r}, bench.TestHalf, "ndcg@10", 1)
 	if err != nil {
 		t.Fatal(err)

@@ -1,4 +1,6 @@
-package native
+// Package distil makes a static model, a table of one vector a token, of a model that encodes texts. Start with [Distil].
+// Package models opens what it makes, and keeps it in the cache.
+package distil
 
 import (
 	"context"
@@ -13,6 +15,7 @@ import (
 	"runtime"
 
 	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/encoder/native"
 	"github.com/lexsem/lexsem/internal/modelspec"
 	"github.com/lexsem/lexsem/internal/pooling"
 	"github.com/lexsem/lexsem/internal/regular"
@@ -26,10 +29,14 @@ type Teacher interface {
 	EncodeTokens(ctx context.Context, role encoder.Role, texts []encoder.Tokens) ([][]float32, error)
 }
 
-// DistilVersion changes with the table that Distil makes of the same teacher.
-const DistilVersion = 1
+// Version changes with the table that Distil makes of the same teacher.
+const Version = 1
 
 const (
+	tokenizerFile = "tokenizer.json"
+	tableFile     = "model.safetensors"
+	tableName     = "embeddings"
+
 	distilTexts   = 1024 // tokens that the teacher is handed at once
 	distilRidge   = 1e-6 // of the mean variance, is added to all
 	zipfScale     = 1e-4 // a
@@ -46,11 +53,11 @@ const (
 //
 // folder has the tokenizer.json of the teacher. The model is named name. progress, if not nil, receives how many tokens
 // were encoded. Cost: the encoding of all tokens, and two products of the table with a matrix [d × d]. Errors:
-// ErrModel where the teacher cannot be one; that of ctx.
+// native.ErrModel where the teacher cannot be one; that of ctx.
 func Distil(ctx context.Context, teacher Teacher, folder, name, dir string, progress func(done, of int)) error {
-	words, err := regular.ReadFile(filepath.Join(folder, fileTokenizer), maxVocabulary)
+	words, err := regular.ReadFile(filepath.Join(folder, tokenizerFile), maxVocabulary)
 	if errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("%w: no static model is made of %s, which has no %s; use another model", ErrModel, folder, fileTokenizer)
+		return fmt.Errorf("%w: no static model is made of %s, which has no %s; use another model", native.ErrModel, folder, tokenizerFile)
 	}
 	if err != nil {
 		return err
@@ -67,13 +74,13 @@ func Distil(ctx context.Context, teacher Teacher, folder, name, dir string, prog
 	for i := range n {
 		vec.Scale(table[i*d:i*d+d], share(i))
 	}
-	if err := os.WriteFile(filepath.Join(dir, fileTokenizer), words, 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, tokenizerFile), words, 0o644); err != nil {
 		return err
 	}
-	if err := writeTable(filepath.Join(dir, fileSafetensors), table, n, d); err != nil {
+	if err := writeTable(filepath.Join(dir, tableFile), table, n, d); err != nil {
 		return err
 	}
-	spec := modelspec.Spec{Model: name, Precision: FP32, Pooling: pooling.Mean, MaxTokens: teacher.Fingerprint().MaxTokens, Static: "."}
+	spec := modelspec.Spec{Model: name, Precision: native.FP32, Pooling: pooling.Mean, MaxTokens: teacher.Fingerprint().MaxTokens, Static: "."}
 	return spec.Write(dir)
 }
 
@@ -124,7 +131,7 @@ func whiten(ctx context.Context, table []float32, known []bool, n, d int) ([]flo
 	}
 	cov := make([]float64, d*d) // its upper half
 	for i := range n {
-		if i%stretch == 0 && ctx.Err() != nil {
+		if i%512 == 0 && ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
 		if !known[i] {
@@ -168,7 +175,7 @@ func inverseRoot(ctx context.Context, a []float64, d int) ([]float32, error) {
 		}
 		row := a[i*d+i : i*d+d]
 		if !(row[0] > 0) || math.IsInf(row[0], 1) {
-			return nil, fmt.Errorf("%w: the vectors of its tokens have no covariance", ErrModel)
+			return nil, fmt.Errorf("%w: the vectors of its tokens have no covariance", native.ErrModel)
 		}
 		root := math.Sqrt(row[0])
 		for k := range row {
@@ -210,7 +217,7 @@ func zipf(n int) func(id int) float32 {
 
 // writeTable writes the table of a static model, in bfloat16.
 func writeTable(path string, table []float32, n, d int) error {
-	header, err := json.Marshal(map[string]any{staticTables[1]: map[string]any{
+	header, err := json.Marshal(map[string]any{tableName: map[string]any{
 		"dtype": "BF16", "shape": []int{n, d}, "data_offsets": []int{0, 2 * n * d}}})
 	if err != nil {
 		return err

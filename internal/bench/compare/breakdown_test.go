@@ -1,4 +1,4 @@
-package bench
+package compare
 
 import (
 	"errors"
@@ -6,18 +6,20 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/lexsem/lexsem/bench"
 )
 
 func TestBreakdown(t *testing.T) {
-	r := &Report{
-		Tasks: []TaskQueries{{Task: "query", Queries: []string{"a", "b", "c", "d"}}},
-		Results: []Result{
+	r := &bench.Report{
+		Tasks: []bench.TaskQueries{{Task: "query", Queries: []string{"a", "b", "c", "d"}}},
+		Results: []bench.Result{
 			{System: "bm25", Task: "query", PerQuery: map[string][]float64{"m": {1, 0, .5, 1}}},
 			{System: "dense", Task: "query", PerQuery: map[string][]float64{"m": {1, 1, 0, 0}}},
 			{System: "dense", Task: "keyword", PerQuery: map[string][]float64{"m": {9}}},
 		},
 	}
-	got, err := r.Breakdown(map[string][]string{"a": {"x", "y"}, "b": {"x"}, "c": {"x"}, "d": {}, "gone": {"z"}}, "m", "bm25")
+	got, err := Breakdown(r, map[string][]string{"a": {"x", "y"}, "b": {"x"}, "c": {"x"}, "d": {}, "gone": {"z"}}, "m", "bm25")
 	if err != nil || len(got) != 2 || got[0].Type != "x" || got[0].Queries != 3 || got[1].Type != "y" || len(got[0].Systems) != 2 {
 		t.Fatalf("%+v, %v", got, err)
 	}
@@ -27,20 +29,20 @@ func TestBreakdown(t *testing.T) {
 			t.Errorf("%s is %v, want %v", what, p[0], p[1])
 		}
 	}
-	if _, err := r.Breakdown(map[string][]string{"other": {"x"}}, "m", "bm25"); !errors.Is(err, ErrUnknownID) {
+	if _, err := Breakdown(r, map[string][]string{"other": {"x"}}, "m", "bm25"); !errors.Is(err, bench.ErrUnknownID) {
 		t.Errorf("no type fits: %v", err)
 	}
 }
 
 func TestReadTypes(t *testing.T) {
 	dir := t.TempDir()
-	var line *LineError
+	var line *bench.LineError
 	for text, want := range map[string]error{
 		`{"_id":"a","types":["x"]}` + "\n" + `{"_id":"b","types":[]}`:    nil,
-		`{"_id":"a","types":["x"]}` + "\n" + `{"_id":"a","types":["y"]}`: ErrDuplicateID,
-		`{"_id":"a"}`:   ErrBrokenLine,
-		`{"types":[]}`:  ErrBrokenLine,
-		`types: a, b,c`: ErrBrokenLine,
+		`{"_id":"a","types":["x"]}` + "\n" + `{"_id":"a","types":["y"]}`: bench.ErrDuplicateID,
+		`{"_id":"a"}`:   bench.ErrBrokenLine,
+		`{"types":[]}`:  bench.ErrBrokenLine,
+		`types: a, b,c`: bench.ErrBrokenLine,
 	} {
 		if err := os.WriteFile(filepath.Join(dir, "query-types.jsonl"), []byte(text), 0o644); err != nil {
 			t.Fatal(err)
