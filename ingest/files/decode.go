@@ -114,7 +114,7 @@ func (s *File) decodedFrom(r io.Reader, at io.ReaderAt, size int64) (io.Reader, 
 
 // mislabelled reports that a text is UTF-8 although it says that it is of another encoding, as texts that were converted often do.
 // A text of one byte a character is hardly ever valid UTF-8. Of the other encodings, one character in five is, so eight are enough.
-func mislabelled(raw []byte, e encoding.Encoding) bool {
+func mislabelled(raw []byte, label string) bool {
 	if !utf8.Valid(raw) {
 		return false
 	}
@@ -124,6 +124,7 @@ func mislabelled(raw []byte, e encoding.Encoding) bool {
 			wide++
 		}
 	}
+	e, _ := htmlindex.Get(label) // nil for one that is not known
 	_, single := e.(*charmap.Charmap)
 	return wide >= 8 || single && wide > 0
 }

@@ -172,6 +172,12 @@ func TestLabels(t *testing.T) {
 		}
 		for _, p := range slices.Concat(prose, asian) {
 			try(p.text, func(s string) string { return s })
+			if strings.Contains(label, "iso") || strings.Contains(label, "windows") || strings.Contains(label, "koi8") {
+				words := strings.Fields(p.text)
+				for _, word := range words[:min(len(words), 6)] {
+					try(word, func(s string) string { return s })
+				}
+			}
 		}
 	}
 	for _, label := range []string{"gbk", "gb18030", "gb2312"} { // a word that is valid UTF-8, too

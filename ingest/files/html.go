@@ -96,7 +96,7 @@ func (s *File) pageReader(raw []byte) (io.Reader, error) {
 	head := raw[:min(len(raw), 1024)] // where a page declares its encoding
 	e, name, _ := charset.DetermineEncoding(head, "")
 	declared := name != "windows-1252" || bytes.Contains(bytes.ToLower(head), []byte("charset")) // which is the default, too
-	if declared && !strings.HasPrefix(name, "utf-") && !mislabelled(raw, e) {
+	if declared && !strings.HasPrefix(name, "utf-") && !mislabelled(raw, name) {
 		return s.mended(plain, e), nil
 	}
 	return s.decodedFrom(plain, bytes.NewReader(raw), int64(len(raw)))

@@ -153,7 +153,7 @@ func (m *message) words(s string) string {
 
 // decodedText is a text in UTF-8. name is that of its encoding, or "" if it has none.
 func decodedText(raw []byte, name string) string {
-	if e, _ := charset.Lookup(name); e != nil && !(strings.EqualFold(name, "us-ascii") || strings.EqualFold(name, "utf-8") || mislabelled(raw, e)) {
+	if e, _ := charset.Lookup(name); e != nil && !(strings.EqualFold(name, "us-ascii") || strings.EqualFold(name, "utf-8") || mislabelled(raw, name)) {
 		if out, err := e.NewDecoder().Bytes(raw); err == nil {
 			return string(out)
 		}

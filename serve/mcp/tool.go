@@ -190,13 +190,19 @@ func arguments[In any](ctx context.Context, t *sdk.Tool, data json.RawMessage) (
 			return in, refuse("%s needs %s: %s", t.Name, name, schema.Properties[name].Description)
 		}
 	}
+	floats := false
 	for name, raw := range given { // clients whose numbers are all floats write 5.0, an integer by JSON Schema
-		if f, err := strconv.ParseFloat(string(raw), 64); err == nil && schema.Properties[name].Type == "integer" && f == math.Trunc(f) && math.Abs(f) < 1<<53 {
-			given[name] = strconv.AppendInt(nil, int64(f), 10)
+		if schema.Properties[name].Type != "integer" {
+			continue
+		}
+		if f, err := strconv.ParseFloat(string(raw), 64); err == nil && f == math.Trunc(f) && math.Abs(f) < 1<<53 {
+			given[name], floats = strconv.AppendInt(nil, int64(f), 10), true
 		}
 	}
-	if data, err = json.Marshal(given); err != nil {
-		return in, err
+	if floats {
+		if data, err = json.Marshal(given); err != nil {
+			return in, err
+		}
 	}
 	d := json.NewDecoder(obedient{ctx, bytes.NewReader(data)})
 	d.UseNumber()
@@ -207,6 +213,9 @@ func arguments[In any](ctx context.Context, t *sdk.Tool, data json.RawMessage) (
 		return in, refuse("%s: got %s, want %s", clipped(kind.Field, 300), clipped(kind.Value, 80), kindName(kind.Type))
 	case err != nil:
 		return in, refuse("the arguments of %s: %s", t.Name, clipped(err.Error(), 300)) // it may hold a name of any length
+	}
+	if _, err := d.Token(); err != io.EOF {
+		return in, refuse("the arguments of %s are more than one JSON object; send one", t.Name)
 	}
 	return in, nil
 }
