@@ -40,6 +40,35 @@ func repository() []engine.Document {
 	}
 }
 
+// TestNamesInRows: a file whose name the query says word for word is first, and a name is looked for in the type or package
+// before it.
+func TestNamesInRows(t *testing.T) {
+	const body = "\n// seal plan feeding record\nfunc Trim(s string) {\n}\n"
+	e := kindly(t, "", codeFile("zoo/feeding_record.go", "package zoo\n"+body), codeFile("zoo/record_feeding.go", "package zoo\n"+body), codeFile("strings/a.go", "package strings\n"+body),
+		codeFile("bytes/b.go", "package bytes\n"+body), codeFile("c.py", "class Plan:\n    def Trim(s):\n        seal()\n"))
+	for query, want := range map[string]string{"seal feeding record": "zoo/feeding_record.go", "seal record of feeding": "zoo/record_feeding.go", "strings.Trim": "strings/a.go", "bytes.Trim()": "bytes/b.go",
+		"func bytes.Trim": "bytes/b.go", "zoo.feeding_record.Trim": "zoo/feeding_record.go", "Plan.Trim": "c.py"} {
+		if r := search(t, e, engine.Query{Text: query, K: 5}); len(r.Hits) == 0 || r.Hits[0].ID != want {
+			t.Errorf("%s: %+v, want %s first", query, r.Hits, want)
+		}
+	}
+	for query, want := range map[string]float64{"feeding record": 1, "record feeding": 0} {
+		x, err := e.Explain(t.Context(), engine.Query{Text: query, K: 5}, "zoo/feeding_record.go")
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := 0.0
+		for _, term := range x.Terms {
+			if term.Name == "file name in a row" {
+				got = term.Weight * term.Value
+			}
+		}
+		if got != 0.6*want {
+			t.Errorf("%s: %v", query, got)
+		}
+	}
+}
+
 func kindly(t *testing.T, kind string, docs ...engine.Document) *engine.Engine {
 	t.Helper()
 	e := open(t, t.TempDir(), engine.Options{Kind: kind})
@@ -116,13 +145,21 @@ func TestFilesOfSourceCode(t *testing.T) {
 		{"walrus feeding plan", "examples/other.go", "example", -0.3, 1},
 		{"walrus feeding plan", "zoo/README.md", "documentation", -0.6, 1},
 		{"walrus feeding plan", "zoo/README.md", "definitions", 0.2, 0},
+		{"plan of walrus feeding", "zoo/keeper.go", "definitions in a row", 0.4, 2. / 3},
+		{"feeding a walrus", "zoo/keeper.go", "definitions in a row", 0.4, 0},
+		{"walrus feeding plan", "zoo/README.md", "definitions in a row", 0.4, 0},
+		{"walrus feeding plan", "zoo/walrus.go", "file name in a row", 0.6, 0},
+		{"walrus feeding plan", "zoo/keeper.go", "amount", 0.2, 1. / 11},
+		{"walrus feeding plan", "zoo/README.md", "amount", 0.2, 0},
+		{"Keeper.WalrusFeeding", "zoo/keeper.go", "definition", 0.6, 0.5},
+		{"keeper.WalrusFeeding", "zoo/keeper.go", "definition", 0.6, 1},
 		{"func WalrusFeeding", "zoo/keeper.go", "definition", 0.6, 1},
 		{"zoo.WalrusFeeding()", "zoo/keeper.go", "definition", 0.6, 1},
 		{"walrusfeeding", "zoo/keeper.go", "definition", 0.6, 0},
 		{"call WalrusFeeding", "zoo/keeper.go", "definition", 0.6, 0},
 		{"WalrusFeeding", "zoo/README.md", "definition", 0.6, 0},
 	} {
-		if got := parts(c.query, c.id)[c.term]; got.Value != c.value || c.value > 0 && got.Weight != c.weight {
+		if got := parts(c.query, c.id)[c.term]; math.Abs(got.Value-c.value) > 1e-9 || c.value > 0 && got.Weight != c.weight {
 			t.Errorf("%s: %s: %s is %+v, want %v of %v", c.query, c.id, c.term, got, c.weight, c.value)
 		}
 	}

@@ -126,7 +126,7 @@ func (g *grower) grow(ctx context.Context, visible func(id uint64) bool) error {
 	})
 	for slot, in := range taken {
 		if !in {
-			h.free = append(h.free, uint32(slot))
+			h.release(uint32(slot))
 		}
 	}
 	if h.o.Tail > 0 && len(take) > 0 {

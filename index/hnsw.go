@@ -71,7 +71,7 @@ type hnsw struct {
 
 	tail      []uint32         // live slots that the graph lacks, in the order in which they are linked; the writer's
 	hidden    int              // nodes in the graph that are not live; the writer's
-	free      []uint32         // slots to use again; the writer's
+	free      vacancies        // slots to use again; the writer's
 	plans     []plan           // kept for their space; the writer's
 	gone      []uint32         // likewise
 	come      []uint32         // likewise
@@ -145,7 +145,7 @@ func (h *hnsw) AddContext(ctx context.Context, ids []uint64, vectors []float32) 
 			return err
 		}
 	}
-	h.grow(h.n + max(0, fresh-len(h.free))) // at once, for large slabs without slack
+	h.grow(h.n + max(0, fresh-h.free.within(h.owned, h.n))) // at once, for large slabs without slack
 	if h.o.Tail > 0 {
 		grown := len(h.tail) > h.o.Tail // which only Grow leaves, and Link shortens
 		if err := h.await(ctx, ids, vectors, rows); err != nil || grown {
@@ -225,7 +225,8 @@ func (h *hnsw) giveUp(slots []uint32) {
 // collect gathers the slots that have become reusable.
 func (h *hnsw) collect() {
 	h.freedMu.Lock()
-	h.free, h.freed = append(h.free, h.freed...), h.freed[:0]
+	h.release(h.freed...)
+	h.freed = h.freed[:0]
 	h.freedMu.Unlock()
 }
 

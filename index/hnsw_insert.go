@@ -40,15 +40,14 @@ func (h *hnsw) insert(ctx context.Context, ids []uint64, vectors []float32, rows
 func (h *hnsw) seat(ids []uint64, vectors []float32, rows []int) ([]plan, error) {
 	plans := h.takePlans(len(rows))
 	h.collect()
-	again := min(len(rows), len(h.free))
-	n := h.n + len(rows) - again
+	again := h.free.take(len(rows), h.owned, h.n)
+	n := h.n + len(rows) - len(again)
 	h.grow(n)
 	for i := range plans {
 		p := &plans[i]
-		p.fresh, p.slot = true, uint32(h.n+i-again)
-		if i < again {
-			p.slot = h.free[len(h.free)-1]
-			h.free = h.free[:len(h.free)-1]
+		p.fresh, p.slot = true, uint32(h.n+i-len(again))
+		if i < len(again) {
+			p.slot = again[i]
 		}
 	}
 	h.mu.Lock()
@@ -64,7 +63,7 @@ func (h *hnsw) seat(ids []uint64, vectors []float32, rows []int) ([]plan, error)
 // vacate frees the slots of nodes that were not linked.
 func (h *hnsw) vacate(plans []plan) {
 	for i := range plans {
-		h.free = append(h.free, plans[i].slot)
+		h.release(plans[i].slot)
 	}
 }
 

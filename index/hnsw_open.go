@@ -34,7 +34,7 @@ func (p *opener) openGraph(h *hnsw) {
 			} else if h.now.has(slot) {
 				c.state[i] = live
 			} else {
-				h.free = append(h.free, uint32(from+i))
+				h.release(uint32(from + i))
 				if v != 0 {
 					p.fail("node %d is not live and has links", from+i)
 				}

@@ -134,8 +134,8 @@ func (h *hnsw) verify(ctx context.Context) error {
 	if tail != len(h.tail) || !slices.Equal(h.tail, h.now.tail) {
 		bad("%d nodes beside the graph, %d of them for the writer and %d for searches", tail, len(h.tail), len(h.now.tail))
 	}
-	if count+tail != h.now.live || h.hidden != 0 || count+tail+len(h.free) > h.n {
-		bad("%d nodes, %d live, %d hidden, %d of %d slots free", count, h.now.live, h.hidden, len(h.free), h.n)
+	if count+tail != h.now.live || h.hidden != 0 || count+tail+h.free.n > h.n {
+		bad("%d nodes, %d live, %d hidden, %d of %d slots free", count, h.now.live, h.hidden, h.free.n, h.n)
 	}
 	if in != out {
 		bad("%d links are known as %d from the other end", out, in)

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"math"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -378,5 +379,46 @@ func TestRemapRefusals(t *testing.T) {
 		if err := ix.Save(snapshot.NewWriter(io.Discard, snapshot.Header{Kind: "x"})); !errors.Is(err, index.ErrCorrupt) {
 			t.Errorf("%s: Save: %v", kind, err)
 		}
+	}
+}
+
+// Vectors that are replaced here and there leave most of a graph in its file, and an eighth of the slots vacant at most,
+// beside the chunk that is being filled.
+func TestReplacementsLeaveTheFile(t *testing.T) {
+	if !snapshot.Maps {
+		t.Skip("nothing is mapped here")
+	}
+	const chunk, dim = 1024, 4
+	const n, each = 20 * chunk, 800 // less than a chunk
+	v, more := indextest.TextLike(n, dim, 3), indextest.TextLike(each, dim, 4)
+	rng := rand.New(rand.NewPCG(1, 2))
+	ix, err := index.New(index.KindHNSWInt8, index.Options{Dim: dim, M: 4, EfConstruction: 16})
+	if err != nil {
+		t.Fatal(err)
+	}
+	indextest.Add(t, ix, indextest.IDs(n, 0), v)
+	stored := indextest.IDs(n, 0)
+	var before *snapshot.File
+	for round := range 10 {
+		m, f, _ := saved(t, ix)
+		t.Cleanup(func() { f.Close() })
+		remap(t, ix, m, f, before)
+		before = f
+		all, _ := index.Lie(ix)
+		for i := range each { // some get another vector, the others go, and others come
+			at := rng.IntN(n)
+			if i%2 == 0 {
+				ix.Delete(stored[at : at+1])
+				stored[at] = uint64(n*(round+1) + i)
+			}
+			indextest.Add(t, ix, stored[at:at+1], more[i*dim:(i+1)*dim])
+		}
+		if rows, _ := index.Lie(ix); rows < all*2/3 {
+			t.Errorf("round %d: after %d replacements %d of %d chunks lie in the file", round, each, rows, all)
+		}
+	}
+	indextest.Verify(t, ix)
+	if got, most := ix.Bytes().Vectors, int64((n+n/7+2*chunk)*dim*4); got > most {
+		t.Errorf("vectors take %d bytes, want %d at most", got, most)
 	}
 }

@@ -48,7 +48,7 @@ func badgerOptions(dir string, o Options) badger.Options {
 		WithMemTableSize(o.memtableBytes()).
 		WithNumMemtables(2).
 		WithBaseTableSize(max(o.memtableBytes()/4, 1<<20)). // each is an open file
-		WithBaseLevelSize(5 * o.memtableBytes()).
+		WithBaseLevelSize(baseTables * o.memtableBytes()).
 		WithNumLevelZeroTables(levelZeroTables).
 		WithNumLevelZeroTablesStall(20).
 		WithNumCompactors(2).
@@ -62,6 +62,9 @@ func badgerOptions(dir string, o Options) badger.Options {
 		WithMetricsEnabled(false).
 		WithNumGoroutines(2)
 }
+
+// baseTables is how many memtables the first level below holds.
+const baseTables = 5
 
 // levelZeroTables is how many tables one compaction takes. Tests of compactions set it.
 var levelZeroTables = 12

@@ -3,8 +3,11 @@ package store
 import (
 	"errors"
 	"fmt"
+	"path/filepath"
+	"syscall"
 
 	"github.com/lexsem/lexsem/internal/limit"
+	"github.com/lexsem/lexsem/internal/regular"
 )
 
 // Errors of opening a database.
@@ -68,6 +71,9 @@ var (
 	// ErrFailed is returned by writes after a write whose outcome is unknown. Reads still work.
 	// Opening the store again finds out what survived and repairs it.
 	ErrFailed = errors.New("an earlier write failed midway; close the store and open it again")
+	// ErrReplaced is returned by writes and by Close if the folder was removed or moved while the store was open. Another
+	// database may be there, so nothing is written any more.
+	ErrReplaced = errors.New("the folder of the database was removed or moved while it was open; close it and open what is there now")
 )
 
 type noDatabase struct{}
@@ -111,6 +117,35 @@ func (e *foreignError) Error() string {
 
 // Unwrap returns ErrForeign, for errors.Is.
 func (e *foreignError) Unwrap() error { return ErrForeign }
+
+// entryError says that something else has the place of a file or folder of a database, as a pipe, a link or a folder of
+// that name.
+type entryError struct {
+	path, want string
+	err        error
+}
+
+// misplaced makes such an error of one that says so.
+func misplaced(path string, err error) error {
+	switch {
+	case errors.Is(err, regular.ErrIrregular):
+		return &entryError{path, "file", err}
+	case errors.Is(err, syscall.ENOTDIR):
+		return &entryError{path, "folder", err}
+	}
+	return err
+}
+
+// Error names it and the remedy.
+func (e *entryError) Error() string {
+	return fmt.Sprintf("%s is in the way: it is no %s of a database; it was not touched; move it elsewhere and try again", e.path, e.want)
+}
+
+// Entry is its name in the folder of the database.
+func (e *entryError) Entry() string { return filepath.Base(e.path) }
+
+// Unwrap returns ErrForeign and the cause, for errors.Is.
+func (e *entryError) Unwrap() []error { return []error{ErrForeign, e.err} }
 
 // CorruptError says which record or file is damaged.
 type CorruptError struct {

@@ -12,6 +12,7 @@ import (
 	"github.com/dgraph-io/badger/v4"
 
 	"github.com/lexsem/lexsem/internal/private"
+	"github.com/lexsem/lexsem/internal/regular"
 )
 
 // A folder is ours if it has the marker, which is the first file of a new database, or a HEAD with a
@@ -178,9 +179,9 @@ func claim(dir string) error {
 	if b, ok, err := beginning(path, 0, len(markerText)); err != nil || ok && string(b) == markerText {
 		return err
 	}
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE, private.File)
+	f, err := regular.OpenOwn(path, os.O_WRONLY|os.O_CREATE, private.File)
 	if err != nil {
-		return err
+		return misplaced(path, err)
 	}
 	hit("marker")
 	_, err = f.WriteString(markerText)

@@ -77,7 +77,10 @@ func removeTemporaries(dir string) error {
 func entriesOf(dir string) ([]fs.DirEntry, error) {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
+		if _, there := os.Lstat(dir); there != nil {
+			return nil, nil
+		}
+		err = syscall.ENOTDIR // a link to nothing
 	}
-	return entries, err
+	return entries, misplaced(dir, err)
 }

@@ -60,32 +60,32 @@ func firstVersion(path string) (version uint64, ok bool, err error) {
 }
 
 // logRoom is the size of a memtable with room for any of the logs. Badger (v4.9.6) reads each into a memtable of the present
-// size, and ends if it does not fit: a process that was killed may have had more memory.
-func logRoom(records string) (most int64, err error) {
+// size, and ends if it does not fit: a process that was killed may have had more memory. bytes is the content of all logs.
+func logRoom(records string) (most, bytes int64, err error) {
 	logs, err := logPaths(records)
 	if err != nil {
-		return 0, err
+		return 0, 0, err
 	}
 	for _, path := range logs {
-		room, err := roomOf(path)
+		room, n, err := roomOf(path)
 		if err != nil {
-			return 0, err
+			return 0, 0, err
 		}
-		most = max(most, room)
+		most, bytes = max(most, room), bytes+n
 	}
-	return most, nil
+	return most, bytes, nil
 }
 
-// roomOf is at least the memory of the entries of a log in a memtable.
-func roomOf(path string) (room int64, err error) {
+// roomOf is at least the memory of the entries of a log in a memtable, and their size in the log.
+func roomOf(path string) (room, bytes int64, err error) {
 	f, err := regular.Open(path)
 	if err != nil {
-		return 0, err
+		return 0, 0, err
 	}
 	defer f.Close()
 	data, err := io.ReadAll(f)
 	if err != nil {
-		return 0, err
+		return 0, 0, err
 	}
 	for at := logHead; at < len(data); {
 		_, _, n, ok := logEntry(data, at)
@@ -93,7 +93,7 @@ func roomOf(path string) (room int64, err error) {
 			break
 		}
 		at += n
-		room += int64(n + skl.MaxNodeSize)
+		room, bytes = room+int64(n+skl.MaxNodeSize), bytes+int64(n)
 	}
-	return room, nil
+	return room, bytes, nil
 }

@@ -113,12 +113,16 @@ type head struct {
 // readHead returns the newest valid mark of dir's HEAD. ok is false if there is none;
 // present reports whether the file exists.
 func readHead(dir string) (m mark, slot int, ok, present bool, err error) {
-	f, err := regular.Open(filepath.Join(dir, headName))
+	path := filepath.Join(dir, headName)
+	f, err := regular.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return mark{}, 0, false, false, nil
+		if _, there := os.Lstat(path); there != nil {
+			return mark{}, 0, false, false, nil
+		}
+		err = regular.ErrIrregular // a link to nothing
 	}
 	if err != nil {
-		return mark{}, 0, false, false, err
+		return mark{}, 0, false, false, misplaced(path, err)
 	}
 	defer f.Close()
 	for i := range 2 {
@@ -139,9 +143,10 @@ func readHead(dir string) (m mark, slot int, ok, present bool, err error) {
 
 // openHead opens HEAD for writing; the next write spares the slot with the newest mark.
 func openHead(dir string, newest int) (*head, error) {
-	f, err := os.OpenFile(filepath.Join(dir, headName), os.O_RDWR|os.O_CREATE, private.File)
+	path := filepath.Join(dir, headName)
+	f, err := regular.OpenOwn(path, os.O_RDWR|os.O_CREATE, private.File)
 	if err != nil {
-		return nil, err
+		return nil, misplaced(path, err)
 	}
 	return &head{f: f, next: 1 - newest}, nil
 }

@@ -26,15 +26,15 @@ func lockDir(dir string, readOnly bool) (*os.File, error) {
 	var f *os.File
 	var err error
 	if !readOnly {
-		f, err = os.OpenFile(path, os.O_RDWR|os.O_CREATE, private.File)
+		f, err = regular.OpenOwn(path, os.O_RDWR|os.O_CREATE, private.File)
 	} else if f, err = regular.Open(path); errors.Is(err, fs.ErrNotExist) { // a copy of a database may come without its lock
-		f, err = os.OpenFile(path, os.O_RDONLY|os.O_CREATE, private.File)
+		f, err = regular.OpenOwn(path, os.O_RDONLY|os.O_CREATE, private.File)
 		if readOnlyDisk(err) { // no one writes there
 			return nil, nil
 		}
 	}
 	if err != nil {
-		return nil, err
+		return nil, misplaced(path, err)
 	}
 	if err := filelock.Try(f, !readOnly); err != nil {
 		f.Close()
@@ -87,6 +87,22 @@ func lockBadger(dir string, readOnly bool) (*os.File, error) {
 	return f, nil
 }
 
+// Replaced is ErrReplaced if the folder of the records is not the one that this store opened, else nil. Where the operating
+// system keeps a folder with open files from being removed, it is nil.
+func (s *Store) Replaced() error {
+	if s.recordsLock == nil || s.o.ReadOnly {
+		return nil
+	}
+	opened, err := s.recordsLock.Stat()
+	if err != nil {
+		return err
+	}
+	if now, err := os.Stat(s.records()); errors.Is(err, fs.ErrNotExist) || err == nil && !os.SameFile(opened, now) {
+		return ErrReplaced
+	}
+	return nil
+}
+
 // unlockDir releases the lock. A writer empties the file first, so that a
 // later refusal by readers does not name it.
 func unlockDir(f *os.File, readOnly bool) error {
@@ -102,7 +118,7 @@ func unlockDir(f *os.File, readOnly bool) error {
 
 // holder reads the process id from a lock file, 0 if there is none.
 func holder(path string) int {
-	f, err := os.Open(path)
+	f, err := regular.Open(path)
 	if err != nil {
 		return 0
 	}

@@ -4,11 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"math"
 	"os"
 	"path/filepath"
 
 	"github.com/lexsem/lexsem/internal/private"
+	"github.com/lexsem/lexsem/internal/regular"
 )
 
 // reserveName is a file that reserves space on the disk while the database is open for writing, if the system
@@ -26,13 +26,8 @@ func freeRoom(o Options) uint64 { return 3 * uint64(o.memtableBytes()) }
 // fixedRoom is more than the size of MANIFEST, HEAD and the headers of tables and logs.
 const fixedRoom = 128 << 10
 
-// held is the size of tables and memtables; it is the maximum if logs were replayed, since their size is then unknown.
-func (s *Store) held() uint64 {
-	if s.replayed {
-		return math.MaxUint64 / 16
-	}
-	return s.tableBytes() + uint64(s.unflushed.Load())
-}
+// held is the size of tables and memtables.
+func (s *Store) held() uint64 { return s.tableBytes() + uint64(s.unflushed.Load()) }
 
 // removal is an upper bound of what removing all documents writes: some records without content for each, with keys as
 // long as ids may be, and no more than is stored.
@@ -50,9 +45,6 @@ func (s *Store) closeRoom(n uint64) uint64 { return min(fixedRoom+2*n, freeRoom(
 
 // reserveRoom is the size of the reserve: enough to remove all documents and then to close.
 func (s *Store) reserveRoom() uint64 {
-	if s.replayed { // memtables may be full
-		return flushRoom(s.o)
-	}
 	return min(flushRoom(s.o), 2*fixedRoom+2*uint64(s.unflushed.Load())+6*s.removal())
 }
 
@@ -81,7 +73,7 @@ func (s *Store) growReserve() {
 	}
 	var f *os.File
 	if err == nil {
-		f, err = os.OpenFile(filepath.Join(s.dir, reserveName), os.O_WRONLY|os.O_CREATE, private.File)
+		f, err = regular.OpenOwn(filepath.Join(s.dir, reserveName), os.O_WRONLY|os.O_CREATE, private.File)
 	}
 	if err == nil {
 		err = errors.Join(allocate(f, needs), f.Close())
@@ -113,11 +105,12 @@ func (s *Store) noReserve(err error) {
 // releaseReserve frees the space of the reserve.
 func (s *Store) releaseReserve() error {
 	s.reserved.Store(-1)
-	err := os.Remove(filepath.Join(s.dir, reserveName))
-	if errors.Is(err, fs.ErrNotExist) {
+	path := filepath.Join(s.dir, reserveName)
+	info, err := os.Lstat(path)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && !info.Mode().IsRegular() { // something else of that name stays
 		return nil
 	}
-	return err
+	return errors.Join(err, os.Remove(path))
 }
 
 // need returns ErrNoSpace if fewer than n bytes are free even without the reserve.
@@ -150,9 +143,6 @@ func (s *Store) checkSpaceToFlush() error {
 // checkSpaceToClose requires space for the flush of the memtables.
 func (s *Store) checkSpaceToClose() error {
 	n := uint64(s.unflushed.Load())
-	if s.replayed {
-		n = s.held()
-	}
 	if n == 0 {
 		return nil
 	}

@@ -49,7 +49,7 @@ func (s *Store) ForgetTables(least uint64) error {
 				bytes += uint64(t.OnDiskSize)
 			}
 		}
-		resident := residentFiles()
+		resident := smaps.Files()
 		f.files = min(f.files, resident)
 		grown := resident-f.files > least/2 && all > 2*least // fewer bytes of tables cannot be too many in memory
 		if bytes < least && !grown {
@@ -81,7 +81,7 @@ func (s *Store) ForgetTables(least uint64) error {
 				f.refused = true
 				s.o.logger().Debug("tables stay in memory", "dir", s.dir, "error", err)
 			}
-			f.files = min(f.files, residentFiles())
+			f.files = min(f.files, smaps.Files())
 			return nil
 		})
 	})

@@ -36,16 +36,3 @@ func forgetMapped(paths map[string]bool) error {
 	}
 	return nil
 }
-
-// residentFiles returns how many bytes of files are in this process's memory, 0 if unknown.
-func residentFiles() uint64 {
-	raw, err := os.ReadFile("/proc/self/statm")
-	if err != nil {
-		return 0
-	}
-	var size, resident, shared uint64
-	if _, err := fmt.Sscan(string(raw), &size, &resident, &shared); err != nil {
-		return 0
-	}
-	return shared * uint64(os.Getpagesize())
-}

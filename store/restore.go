@@ -169,6 +169,7 @@ func build(ctx context.Context, dir string, r io.Reader, o RestoreOptions) (rep 
 	}
 	defer func() {
 		if err != nil {
+			s.fail(err) // so that Close does not read the tables, which are removed now
 			err = errors.Join(err, s.Close())
 		}
 	}()

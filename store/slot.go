@@ -67,12 +67,12 @@ func (s *Store) startWriting(ctx context.Context) error {
 	return nil
 }
 
-// failure is ErrFailed with the cause given to fail, or nil.
+// failure is ErrFailed with the cause given to fail, ErrReplaced, or nil.
 func (s *Store) failure() error {
 	if cause := s.failed.Load(); cause != nil {
 		return fmt.Errorf("%w: %w", ErrFailed, *cause)
 	}
-	return nil
+	return s.Replaced()
 }
 
 func (s *Store) stopWriting() { s.writer <- struct{}{} }

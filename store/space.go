@@ -109,7 +109,7 @@ func (s *Store) checkSpace() error {
 	if s.o.InMemory {
 		return nil
 	}
-	return checkSpace(s.dir, s.o, s.tableBytes())
+	return checkSpace(s.dir, s.writeRoom())
 }
 
 // free is the free space on the disk, in bytes; the maximum for a database in memory.
@@ -128,20 +128,28 @@ func (s *Store) tableBytes() (sum uint64) {
 	return sum
 }
 
-// checkSpace requires space for all memtables and their logs, and for two compactions, which write new tables
-// before they remove the old: at most the size of all tables, and of the files of a few levels.
-func checkSpace(dir string, o Options, tables uint64) error {
+// checkSpace returns ErrNoSpace if fewer bytes are free.
+func checkSpace(dir string, need uint64) error {
 	free, err := freeBytes(dir)
-	if err != nil {
+	if err != nil || free >= need {
 		return err
 	}
-	if need := writeRoom(o, tables); free < need {
-		return fmt.Errorf("%w: %d MiB are free below %s, %d MiB are needed", ErrNoSpace, free>>20, dir, need>>20)
-	}
-	return nil
+	return fmt.Errorf("%w: %d MiB are free below %s, %d MiB are needed", ErrNoSpace, free>>20, dir, (need+1<<20-1)>>20)
 }
 
-// writeRoom is the space that checkSpace requires.
+// openRoom is the space to open a database with n tables, of a process that was killed: it writes its logs into tables,
+// and removes an unfinished batch. Then documents can be removed, and the database closed. Badger also compacts at
+// once if its tables may be too many or too large for their levels.
+func openRoom(o Options, tables uint64, n int, logs uint64) uint64 {
+	room := 2*fixedRoom + 2*logs
+	if n+4 >= levelZeroTables || tables+logs > baseTables*uint64(o.memtableBytes()) {
+		room += tables + logs
+	}
+	return min(room, writeRoom(o, tables))
+}
+
+// writeRoom is the space for all memtables and their logs, and for two compactions, which write new tables before they
+// remove the old: at most the size of all tables, and of the files of a few levels.
 func writeRoom(o Options, tables uint64) uint64 {
 	return flushRoom(o) + min(2*tables, compactionRoom(o))
 }
@@ -153,11 +161,11 @@ func (s *Store) writeRoom() uint64 { return writeRoom(s.o, s.tableBytes()) }
 // table and the ten or so that it overlaps.
 func compactionRoom(o Options) uint64 { return 40 * uint64(o.memtableBytes()) }
 
-// tableBytesIn is the size of all tables of a closed database.
-func tableBytesIn(dir string) (sum uint64, err error) {
+// tablesIn is the size and number of all tables of a closed database.
+func tablesIn(dir string) (sum uint64, n int, err error) {
 	entries, err := entriesOf(filepath.Join(dir, recordsName))
 	if err != nil {
-		return 0, err
+		return 0, 0, err
 	}
 	for _, e := range entries {
 		if filepath.Ext(e.Name()) != ".sst" {
@@ -165,9 +173,9 @@ func tableBytesIn(dir string) (sum uint64, err error) {
 		}
 		info, err := e.Info()
 		if err != nil {
-			return 0, err
+			return 0, 0, err
 		}
-		sum += uint64(info.Size())
+		sum, n = sum+uint64(info.Size()), n+1
 	}
-	return sum, nil
+	return sum, n, nil
 }

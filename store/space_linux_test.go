@@ -262,3 +262,72 @@ func TestDiskFull(t *testing.T) {
 		t.Errorf("read-only on a full disk: %v, %d documents, want %d", err, r.Len(), n)
 	}
 }
+
+// TestOpenAfterKillOnFullDisk: a database of 9 MB whose process was killed opens for writing while 20 MiB are free, the
+// rest of the disk is others'. Then documents can be removed, and it can be closed.
+func TestOpenAfterKillOnFullDisk(t *testing.T) {
+	t.Parallel()
+	for name, closed := range map[string]int{"in the log": 0, "in tables": 8, "half in tables": 4} {
+		t.Run(name, func(t *testing.T) {
+			from := t.TempDir()
+			s := open(t, from, Options{})
+			for i := range 9 {
+				if i == closed && i > 0 {
+					if err := s.Close(); err != nil {
+						t.Fatal(err)
+					}
+					s = open(t, from, Options{})
+				}
+				var docs []*Document
+				for j := range 100 {
+					d := doc(fmt.Sprint(i, " ", j), i)
+					d.Text, d.Rows = strings.Repeat(fmt.Sprint(i, " ", j, " "), 2000), d.Rows[:1]
+					d.Rows[0].End = len(d.Text)
+					docs = append(docs, d)
+				}
+				add(t, s, docs...)
+			}
+			if n := s.held(); n < 8<<20 || n > 10<<20 {
+				t.Fatalf("%d bytes", n)
+			}
+			mount := smallDisk(t, "size=256m")
+			dir := filepath.Join(mount, "db")
+			copyDir(t, from, dir) // as a kill leaves it
+			const free = 20 << 20
+			has, err := freeBytes(mount)
+			if err != nil {
+				t.Fatal(err)
+			}
+			f, err := os.Create(filepath.Join(mount, "others"))
+			if err == nil {
+				err = errors.Join(allocate(f, int64(has-free)), f.Close())
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			s = open(t, dir, Options{})
+			if s.Len() != 900 {
+				t.Errorf("%d documents", s.Len())
+			}
+			b := begin(t, s)
+			for j := range 100 {
+				if _, ok, err := b.Delete(ctx, fmt.Sprint("3 ", j)); err != nil || !ok {
+					t.Fatalf("delete: %t, %v", ok, err)
+				}
+			}
+			if _, err := b.Commit(ctx); err != nil {
+				t.Fatal(err)
+			}
+			if err := s.Close(); err != nil {
+				t.Fatal(err)
+			}
+			s = open(t, dir, Options{})
+			if s.Len() != 800 || find(t, s, "8 99") == nil {
+				t.Errorf("%d documents after it was closed", s.Len())
+			}
+			if err := s.Close(); err != nil { // before the disk is unmounted
+				t.Fatal(err)
+			}
+		})
+	}
+}

@@ -80,8 +80,7 @@ type Store struct {
 
 	writer    chan struct{} // holds one token; who has it may write
 	written   atomic.Int64  // bytes since Open
-	unflushed atomic.Int64  // the same, since the last flush
-	replayed  bool          // Badger had logs to replay
+	unflushed atomic.Int64  // the same, since the last flush; at Open, in the logs
 	stuck     bool          // the last flush was waited for in vain; who has the writer's slot may use it
 	failed    atomic.Pointer[error]
 
@@ -178,19 +177,28 @@ func Open(dir string, o Options) (_ *Store, err error) {
 	if fresh && o.ReadOnly {
 		return nil, ErrNoDatabase
 	}
-	if o.logged, err = logRoom(s.records()); err != nil {
+	var logs int64
+	if o.logged, logs, err = logRoom(s.records()); err != nil {
 		return nil, err
 	}
+	s.unflushed.Store(logs)
 	s.o = o
 	if !o.ReadOnly {
 		if err := removeTemporaries(dir); err != nil {
 			return nil, err
 		}
-		tables, err := tableBytesIn(dir)
+		if err := s.releaseReserve(); err != nil { // of a process that died
+			return nil, err
+		}
+		tables, n, err := tablesIn(dir)
 		if err != nil {
 			return nil, err
 		}
-		if err := checkSpace(dir, o, tables); err != nil {
+		room := writeRoom(o, tables)
+		if !fresh && marked && m.major >= formatHistory { // nothing is to be brought over
+			room = openRoom(o, tables, n, uint64(logs))
+		}
+		if err := checkSpace(dir, room); err != nil {
 			return nil, err
 		}
 	}
@@ -254,7 +262,6 @@ func Open(dir string, o Options) (_ *Store, err error) {
 		}
 	}
 	s.setPin(s.newPin(st))
-	s.replayed = !clean
 	if !clean {
 		if err := s.last.countNew(); err != nil {
 			return nil, err
@@ -415,6 +422,12 @@ func (s *Store) Close() error {
 		s.batch.w.txn.Discard()
 	}
 	st := s.last.st
+	if err := s.Replaced(); err != nil && s.failed.Load() == nil {
+		s.db = nil // Badger would write into the folder: it stays open, and ends with the process
+		s.closeErr = errors.Join(err, s.release())
+		close(s.done)
+		return s.closeErr
+	}
 	err := s.closeBadger()
 	if s.head != nil && err == nil {
 		clean := s.failed.Load() == nil

@@ -60,7 +60,11 @@ func Open(ctx context.Context, dir string, o Options) (*Encoder, error) {
 	if o.MaxTokens > 0 {
 		spec.MaxTokens = o.MaxTokens
 	}
-	tokenizer, err := loadTokenizer(filepath.Join(dir, filepath.FromSlash(spec.Static)))
+	within := dir // where the transformer lies
+	if spec.Splade != nil {
+		within = filepath.Join(dir, filepath.FromSlash(spec.Splade.Folder))
+	}
+	tokenizer, err := loadTokenizer(filepath.Join(within, filepath.FromSlash(spec.Static)))
 	if err != nil {
 		return nil, err
 	}
@@ -71,15 +75,15 @@ func Open(ctx context.Context, dir string, o Options) (*Encoder, error) {
 	if spec.Static != "" {
 		m, err = loadStatic(filepath.Join(dir, filepath.FromSlash(spec.Static)), tokenizer)
 	} else {
-		m, err = load(ctx, dir, o)
+		m, err = load(ctx, within, o)
 	}
 	if err != nil {
 		return nil, err
 	}
 	run := newRunner(m, nil)
-	run.splade = spec.Splade
+	run.splade, run.words = spec.Splade, tokenizer.VocabSize()
 	if spec.Splade != nil && m.head == nil {
-		return nil, errors.Join(fmt.Errorf("%w: %s: a SparseEncoder without the head cls.predictions of model_type bert, which alone is known", ErrModel, dir), run.Close())
+		return nil, errors.Join(fmt.Errorf("%w: %s: a SparseEncoder without a head for masked words; known are those of bert (cls.predictions), distilbert, roberta, xlm-roberta, camembert, mpnet and modernbert", ErrModel, within), run.Close())
 	}
 	if spec.MaxTokens > m.positions || tokenizer.VocabSize() > m.vocab {
 		return nil, errors.Join(fmt.Errorf("%w: %s: %d tokens a text and a vocabulary of %d, the model has %d positions and %d words",
@@ -87,11 +91,17 @@ func Open(ctx context.Context, dir string, o Options) (*Encoder, error) {
 	}
 	e, err := frame.New(ctx, frame.Config{
 		Dir: dir, Spec: spec, Tokenizer: tokenizer, Model: run, Dim: m.d,
-		Logits: m.head != nil && m.vocab == tokenizer.VocabSize(), Packing: o.packing(), Workers: o.Workers, ErrModel: ErrModel,
+		Logits: m.head != nil, Packing: o.packing(), Workers: o.Workers, ErrModel: ErrModel,
 		Probes: frame.OpenProbes(ctx, o.Probes, dir, "", spec),
 	})
 	if err != nil {
 		return nil, errors.Join(err, run.Close())
+	}
+	if spec.Splade != nil && spec.Splade.Queries != "" {
+		err = addQueries(ctx, e, filepath.Join(dir, filepath.FromSlash(spec.Splade.Queries)), tokenizer)
+	}
+	if err != nil {
+		return nil, errors.Join(err, e.Close())
 	}
 	return &Encoder{e, spec.Static != ""}, nil
 }
@@ -119,6 +129,7 @@ type runner struct {
 	model  *model // nil after Close
 	head   *scoring
 	splade *modelspec.Splade // nil where the scores of words are those of the first token
+	words  int               // of the tokenizer, at most as many as the head has
 	pool   sync.Pool         // of *buffers
 }
 
@@ -159,7 +170,9 @@ func (r *runner) Run(ctx context.Context, texts []encoder.Output, batch []int, l
 		if !logits {
 			return give(i, states, nil)
 		}
-		of := func(token int) []float32 { return r.model.logits(states[token*r.model.d : (token+1)*r.model.d]) }
+		of := func(token int) []float32 {
+			return r.model.logits(states[token*r.model.d : (token+1)*r.model.d])[:r.words:r.words]
+		}
 		if r.splade == nil {
 			return give(i, states, of(0))
 		}

@@ -339,7 +339,7 @@ func (m *model) logits(first []float32) []float32 {
 	h, d := m.head, m.d
 	x := make([]float32, d)
 	h.dense.mul(x, d, first, d, 1, nil)
-	m.activate(x, d, 1, h.dense.bias)
+	m.activate(x, d, 1, h.dense.of(0, d, m.zero))
 	m.normalizeRow(x, x, h.norm)
 	out := make([]float32, m.vocab)
 	h.words.products(out, x)

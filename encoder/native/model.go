@@ -126,9 +126,8 @@ func (c *checkpoint) model(ctx context.Context, dir string) (*model, error) {
 		score: float32(1 / math.Sqrt(conf.Scale)), word: float32(conf.EmbedScale),
 		activation: conf.Activation, gated: conf.Gated, causal: conf.Causal, sums: n.sums, layers: make([]layer, conf.Layers),
 	}
-	const headName, headWords = "cls.predictions.transform", "cls.predictions.decoder.weight"
-	withHead := n.headings && c.has(headName+".dense.weight")
-	if withHead && !c.has(headWords) { // which multiplies by all words
+	withHead := n.head.dense != "" && c.has(n.head.dense+".weight") && (c.has(n.head.bias) || c.has(n.head.words+".bias"))
+	if withHead && !c.has(n.head.words+".weight") { // which multiplies by all words
 		m.words = c.rowTable(n.words+".weight", m.vocab, m.d)
 	} else {
 		m.words = c.storedRows(n.words+".weight", m.vocab, m.d)
@@ -162,7 +161,7 @@ func (c *checkpoint) model(ctx context.Context, dir string) (*model, error) {
 		c.later, m.unread = false, &unread{turn: make(chan struct{}, 1)}
 	}
 	if withHead {
-		m.head = c.head(headName, headWords, m, conf)
+		m.head = c.head(n, m, conf)
 	}
 	if c.err == nil { // now the sizes are those of weights that are there
 		m.zero = make([]float32, m.rowWidth())
@@ -365,16 +364,16 @@ func bucket(distance, buckets int) int {
 
 // head reads the masked-language-model head. Its last matrix is that of the word
 // embeddings unless the checkpoint has one of its own.
-func (c *checkpoint) head(name, own string, m *model, conf transformer.Config) *head {
+func (c *checkpoint) head(n names, m *model, conf transformer.Config) *head {
 	h := &head{words: m.words}
-	c.linear(&h.dense, bertNames, m.d, part{name: name + ".dense", out: m.d})
-	h.norm = c.norm(bertNames, name+".LayerNorm", m.d, conf)
-	if c.has(own) {
+	c.linear(&h.dense, n, m.d, part{name: n.head.dense, out: m.d})
+	h.norm = c.norm(n, n.head.norm, m.d, conf)
+	if own := n.head.words + ".weight"; c.has(own) {
 		h.words = c.rowTable(own, m.vocab, m.d)
 	}
-	bias := "cls.predictions.bias"
+	bias := n.head.bias
 	if !c.has(bias) {
-		bias = "cls.predictions.decoder.bias"
+		bias = n.head.words + ".bias"
 	}
 	h.bias = c.vector(bias, m.vocab)
 	return h

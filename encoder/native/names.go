@@ -23,10 +23,17 @@ type names struct {
 
 	firstBare bool // the first layer's attention has no normalisation before it
 
-	sums     bool // the normalisations of what comes out are of its sum with what went in
-	biases   bool // all products and layer normalisations have biases; else those that the file has
-	headings bool // there may be BERT's masked-language-model head
+	sums   bool // the normalisations of what comes out are of its sum with what went in
+	biases bool // all products and layer normalisations have biases; else those that the file has
+	head   heading
 }
+
+// heading is the names of a masked-language-model head, which stand beside the encoder: a layer, its normalisation,
+// the matrix of all words, if it is not that of their embeddings, and what is added.
+type heading struct{ dense, norm, words, bias string }
+
+// lm is the head of RoBERTa and those after it.
+var lm = heading{"lm_head.dense", "lm_head.layer_norm", "lm_head.decoder", "lm_head.bias"}
 
 // order is the order of the halves of a fused inner product.
 type order uint8
@@ -42,7 +49,8 @@ var bertNames = names{
 	embedded: "embeddings.LayerNorm", layer: "encoder.layer.",
 	qkv: []string{"attention.self.query", "attention.self.key", "attention.self.value"}, mix: "attention.output.dense",
 	attentionOut: "attention.output.LayerNorm", inner: []string{"intermediate.dense"}, outer: "output.dense", feedOut: "output.LayerNorm",
-	sums: true, biases: true, headings: true,
+	sums: true, biases: true,
+	head: heading{"cls.predictions.transform.dense", "cls.predictions.transform.LayerNorm", "cls.predictions.decoder", "cls.predictions.bias"},
 }
 
 // decoder are the tensor names in families made from decoders.
@@ -57,16 +65,17 @@ var decoder = names{
 // named are the names of each family, by model_type.
 var named = map[string]names{
 	"bert":        bertNames,
-	"roberta":     with(bertNames, func(n *names) { n.before, n.headings = []string{"", "roberta."}, false }),
-	"xlm-roberta": with(bertNames, func(n *names) { n.before, n.headings = []string{"", "roberta."}, false }),
-	"camembert":   with(bertNames, func(n *names) { n.before, n.headings = []string{"", "roberta."}, false }),
+	"roberta":     with(bertNames, func(n *names) { n.before, n.head = []string{"", "roberta."}, lm }),
+	"xlm-roberta": with(bertNames, func(n *names) { n.before, n.head = []string{"", "roberta."}, lm }),
+	"camembert":   with(bertNames, func(n *names) { n.before, n.head = []string{"", "roberta."}, lm }),
 	"distilbert": with(bertNames, func(n *names) {
-		n.before, n.kinds, n.layer, n.headings = []string{"", "distilbert."}, "", "transformer.layer.", false
+		n.before, n.kinds, n.layer = []string{"", "distilbert."}, "", "transformer.layer."
+		n.head = heading{"vocab_transform", "vocab_layer_norm", "vocab_projector", "vocab_projector.bias"}
 		n.qkv, n.mix, n.attentionOut = []string{"attention.q_lin", "attention.k_lin", "attention.v_lin"}, "attention.out_lin", "sa_layer_norm"
 		n.inner, n.outer, n.feedOut = []string{"ffn.lin1"}, "ffn.lin2", "output_layer_norm"
 	}),
 	"mpnet": with(bertNames, func(n *names) {
-		n.before, n.kinds, n.distances, n.headings = []string{"", "mpnet."}, "", "encoder.relative_attention_bias", false
+		n.before, n.kinds, n.distances, n.head = []string{"", "mpnet."}, "", "encoder.relative_attention_bias", lm
 		n.qkv, n.mix = []string{"attention.attn.q", "attention.attn.k", "attention.attn.v"}, "attention.attn.o"
 		n.attentionOut = "attention.LayerNorm"
 	}),
@@ -80,6 +89,7 @@ var named = map[string]names{
 		before: []string{"", "model."}, words: "embeddings.tok_embeddings", embedded: "embeddings.norm", layer: "layers.",
 		attentionIn: "attn_norm", firstBare: true, qkv: []string{"attn.Wqkv"}, mix: "attn.Wo",
 		feedIn: "mlp_norm", inner: []string{"mlp.Wi"}, outer: "mlp.Wo", last: "final_norm",
+		head: heading{"head.dense", "head.norm", "decoder", "decoder.bias"},
 	},
 	"gemma3_text": with(decoder, func(n *names) {
 		n.attentionOut, n.feedIn, n.feedOut = "post_attention_layernorm", "pre_feedforward_layernorm", "post_feedforward_layernorm"

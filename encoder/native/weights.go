@@ -105,7 +105,7 @@ func unusable(err error) error {
 // file returns the name of the tensor in the file.
 func (c *checkpoint) file(name string) string {
 	full := c.pre + name
-	for _, head := range []string{"cls.", "classifier.", "pre_classifier."} { // which stand beside the encoder
+	for _, head := range []string{"cls.", "classifier.", "pre_classifier.", "lm_head.", "vocab_", "head.", "decoder."} { // which stand beside the encoder
 		if strings.HasPrefix(name, head) {
 			full = name
 		}

@@ -217,6 +217,7 @@ func TestPyLateFolders(t *testing.T) {
 // that the library gives.
 func TestSparseEncoderFolders(t *testing.T) {
 	l := tiny(t)
+	t.Run("table of queries", l.free)
 	for _, name := range []string{"splade", "twice"} {
 		e, err := native.Open(t.Context(), filepath.Join(l.dir, name), native.Options{})
 		if err != nil {
@@ -233,6 +234,42 @@ func TestSparseEncoderFolders(t *testing.T) {
 					t.Errorf("%s %q: word %d weighs %v, and by the library %v", name, l.Texts[i], word, got, weight)
 				}
 			}
+		}
+	}
+}
+
+// free: a SparseEncoder whose queries have weights of a table gives queries and passages the weights of the library, those
+// of queries times one factor.
+func (l library) free(t *testing.T) {
+	for _, kind := range []string{"DistilBert", "Roberta", "MPNet", "ModernBert"} {
+		e, err := native.Open(t.Context(), filepath.Join(l.dir, "free-"+kind), native.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer e.Close()
+		factor := 0.0
+		for what, role := range map[string]encoder.Role{"weights": encoder.Passage, "queries": encoder.Query} {
+			out, err := e.Encode(t.Context(), role, encoder.Texts(l.Texts...), encoder.NeedLogits)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i, want := range l.Said["free-"+kind][what] {
+				for word, weight := range want {
+					got := math.Log1p(max(0, float64(out[i].Logits[word])))
+					if role == encoder.Query && factor == 0 && weight > 0 {
+						factor = got / float64(weight)
+					}
+					if role == encoder.Query {
+						weight *= float32(factor)
+					}
+					if math.Abs(got-float64(weight)) > 1e-4 {
+						t.Errorf("%s, %s of %q: word %d weighs %v, and by the library %v", kind, what, l.Texts[i], word, got, weight)
+					}
+				}
+			}
+		}
+		if !(factor > 0) {
+			t.Errorf("%s: factor %v", kind, factor)
 		}
 	}
 }

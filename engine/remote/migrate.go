@@ -110,8 +110,12 @@ func MigrateTo(ctx context.Context, e *engine.Engine, b Backend, o MigrateOption
 	return r, m.run(ctx, source(ctx, m.mark.Ordinal), all, target, put, b.Delete)
 }
 
-// textsAlone refuses an encoder of images: a Backend stores no files and no codebook.
+// textsAlone refuses an encoder of images, since a Backend stores no files and no codebook, and one with a second model
+// that weighs words, since it stores no impacts.
 func textsAlone(fp encoder.Fingerprint) error {
+	if dense, sparse := encoder.SplitSparse(fp.Model); fp.Sparse != nil {
+		return fmt.Errorf("%w: another engine cannot keep the weights of words of %s for this one; use the model %s alone (an embedded database changes to it by Reembed), or an embedded database", engine.ErrInvalid, sparse, dense)
+	}
 	if fp.Media == encoder.MediaImages {
 		return fmt.Errorf("%w: images, which another engine cannot keep for this one; leave them in an embedded database", engine.ErrInvalid)
 	}

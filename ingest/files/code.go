@@ -22,6 +22,7 @@ var languages = map[string]string{
 	"ex": "elixir", "exs": "elixir", "erl": "erlang", "hrl": "erlang", "el": "lisp", "lisp": "lisp", "scm": "scheme", "f90": "fortran", "pas": "pascal", "asm": "assembly", "s": "assembly",
 	"sh": "shell", "bash": "shell", "zsh": "shell", "fish": "shell", "ps1": "powershell", "bat": "batch", "sql": "sql", "proto": "protobuf", "graphql": "graphql",
 	"tf": "terraform", "nix": "nix", "cmake": "cmake", "mk": "make", "css": "css", "scss": "scss", "yaml": "yaml", "yml": "yaml", "toml": "toml",
+	"ini": "ini", "cfg": "ini", "conf": "conf", "properties": "properties", "hcl": "hcl", "tfvars": "terraform", "bzl": "starlark", "gql": "graphql", "prisma": "prisma", "sol": "solidity",
 	"makefile": "make", "dockerfile": "dockerfile", "jenkinsfile": "groovy", "rakefile": "ruby", "gemfile": "ruby",
 }
 

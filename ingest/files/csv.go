@@ -29,14 +29,12 @@ func (s *File) table(comma rune) error {
 	}
 	// Package csv keeps a row whole, so one with an open quote would grow with the file.
 	rest := &budget{r: plain, left: s.o.MaxBytes + readAhead}
-	if comma == 0 {
-		if comma, err = s.comma(rest); err != nil {
-			return err
-		}
+	skipped, err := dialect(rest, &comma)
+	if err != nil {
+		return err
 	}
-	r := csv.NewReader(rest)
-	r.Comma, r.ReuseRecord, r.FieldsPerRecord = comma, true, -1
-	header, err := r.Read()
+	r := newRowReader(rest, comma, skipped)
+	header, err := r.next(-1)
 	if err == io.EOF {
 		return ErrNoText
 	}
@@ -55,7 +53,7 @@ func (s *File) table(comma rune) error {
 	columns, short, firstShort := len(header), 0, 0 // the next row overwrites header
 	for {
 		rest.left = s.o.MaxBytes + readAhead
-		row, err := r.Read()
+		row, err := r.next(columns)
 		if err == io.EOF {
 			if short > 0 {
 				s.Warn(firstShort, "%d rows have fewer fields than the header, this one first; what they lack is empty", short)
@@ -66,22 +64,21 @@ func (s *File) table(comma rune) error {
 		var perr *csv.ParseError
 		switch {
 		case errors.As(err, &perr):
-			err = s.bad(perr.StartLine, "", rowReason(perr))
+			err = s.bad(r.from, "", r.reason(perr))
 		case err != nil:
 			return s.rowError(err)
 		case len(row) > columns:
-			from, _ := r.FieldPos(0)
-			err = s.bad(from, "", Errorf(ErrMalformed, "the row has %d fields and the header %d; quote fields that hold a separator", len(row), columns))
+			err = s.bad(r.from, "", Errorf(ErrMalformed, "the row has %d fields and the header %d; quote fields that hold a separator", len(row), columns))
 		default:
-			rec := Record{}
-			rec.From, _ = r.FieldPos(0)
+			rec := Record{From: r.from, To: r.to}
+			if r.mended {
+				s.Warn(r.from, "a quote in the row is neither doubled nor closed; it is read as a part of the text")
+			}
 			if len(row) < columns {
 				if short++; short == 1 {
 					firstShort = rec.From
 				}
 			}
-			last, _ := r.FieldPos(len(row) - 1)
-			rec.To = last + strings.Count(row[len(row)-1], "\n")
 			size := 0
 			for _, cell := range row {
 				size += len(cell)
@@ -101,7 +98,10 @@ func (s *File) table(comma rune) error {
 // findTexts reads the whole table once before its rows are used: if a column has a cell of another type than number, or
 // than true and false, all its cells are text. A stream is read only once, so each of its cells has its own type.
 func (t *table) findTexts(comma rune) error {
-	plain := &budget{r: t.s.again()}
+	plain := &budget{r: t.s.again(), left: readAhead}
+	if _, err := dialect(plain, &comma); err != nil {
+		return err
+	}
 	r := csv.NewReader(plain)
 	r.Comma, r.ReuseRecord, r.FieldsPerRecord = comma, true, -1
 	t.texts = make([]bool, len(t.names))
@@ -145,24 +145,130 @@ func (t *table) findTexts(comma rune) error {
 	return nil
 }
 
-// comma determines the separator of columns from the first line: a comma, or a semicolon
-// or a tab if there are more of those.
-func (s *File) comma(b *budget) (rune, error) {
+// dialect determines the separator of columns, if it is 0, from the first line: a comma, or a semicolon, a tab or a bar if there are
+// more of those. A line such as sep=; before the header names it, for Excel, and is skipped. Line ends of one CR become LF. It returns
+// the number of lines skipped.
+func dialect(b *budget, comma *rune) (skipped int, err error) {
 	head := make([]byte, 4096)
 	n, err := io.ReadFull(b.r, head)
 	if err != nil && err != io.EOF && err != io.ErrUnexpectedEOF {
 		return 0, err
 	}
 	head = head[:n]
-	b.r = io.MultiReader(bytes.NewReader(head), b.r)
-	line, _, _ := bytes.Cut(bytes.TrimLeft(head, "\r\n"), []byte("\n"))
-	best := ','
-	for _, c := range ";\t" {
-		if bytes.Count(line, []byte(string(c))) > bytes.Count(line, []byte(string(best))) {
-			best = c
+	rest := b.r
+	if bytes.Contains(head, []byte("\r")) && !bytes.Contains(head, []byte("\n")) {
+		rest = &carriageReturns{rest}
+		head = bytes.ReplaceAll(head, []byte("\r"), []byte("\n"))
+	}
+	line, after, _ := bytes.Cut(bytes.TrimLeft(head, "\r\n"), []byte("\n"))
+	if named, ok := bytes.CutPrefix(bytes.TrimSpace(line), []byte("sep=")); ok && len(named) == 1 && named[0] != '"' {
+		head, skipped, *comma = after, 1, rune(named[0])
+	} else if ok && len(named) == 0 && bytes.Contains(line, []byte("sep=\t")) {
+		head, skipped, *comma = after, 1, '\t'
+	}
+	b.r = io.MultiReader(bytes.NewReader(head), rest)
+	if *comma == 0 {
+		*comma = ','
+		for _, c := range ";\t|" {
+			if bytes.Count(line, []byte(string(c))) > bytes.Count(line, []byte(string(*comma))) {
+				*comma = c
+			}
 		}
 	}
-	return best, nil
+	return skipped, nil
+}
+
+// carriageReturns reads CR as LF.
+type carriageReturns struct{ r io.Reader }
+
+func (c *carriageReturns) Read(p []byte) (int, error) {
+	n, err := c.r.Read(p)
+	for i, b := range p[:n] {
+		if b == '\r' {
+			p[i] = '\n'
+		}
+	}
+	return n, err
+}
+
+// rowReader reads rows. A quote within a text that is not doubled, and one that is closed nowhere, cost nothing but the layout of
+// their own line: it is read alone, with its quotes as text, as spreadsheets do.
+type rowReader struct {
+	*csv.Reader
+	in       io.Reader
+	comma    rune
+	held     bytes.Buffer // what the reader has read, from offset
+	offset   int64
+	before   int // lines before the first that the reader reads
+	from, to int // lines of the last row
+	mended   bool
+}
+
+func newRowReader(in io.Reader, comma rune, before int) *rowReader {
+	r := &rowReader{comma: comma, before: before}
+	r.restart(in)
+	return r
+}
+
+func (r *rowReader) restart(in io.Reader) {
+	r.held.Reset()
+	r.in, r.offset = in, 0
+	r.Reader = csv.NewReader(io.TeeReader(in, &r.held))
+	r.Comma, r.ReuseRecord, r.FieldsPerRecord = r.comma, true, -1
+}
+
+// next reads a row of a table with a number of columns.
+func (r *rowReader) next(columns int) ([]string, error) {
+	r.held.Next(int(r.InputOffset() - r.offset))
+	r.offset, r.mended = r.InputOffset(), false
+	row, err := r.Read()
+	var perr *csv.ParseError
+	switch {
+	case errors.As(err, &perr):
+		r.from, r.to = r.before+perr.StartLine, r.before+perr.Line
+	case errors.Is(err, errBudget):
+		r.from, r.to = r.to+1, r.to+2
+	case err == nil:
+		r.from, _ = r.FieldPos(0)
+		last, _ := r.FieldPos(len(row) - 1)
+		r.from, r.to = r.before+r.from, r.before+last+strings.Count(row[len(row)-1], "\n")
+		return row, nil
+	default:
+		return nil, err
+	}
+	line, rest, _ := bytes.Cut(bytes.TrimLeft(r.held.Bytes(), "\r\n"), []byte("\n"))
+	following, _, _ := bytes.Cut(rest, []byte("\n"))
+	one := r.literal(line, columns)
+	if one == nil || r.to > r.from && (columns == 1 || r.literal(following, columns) == nil) {
+		return nil, err
+	}
+	if r.mended = true; r.to > r.from { // the lines behind the first are rows of their own
+		r.before, r.to = r.from, r.from
+		r.restart(io.MultiReader(bytes.NewReader(bytes.Clone(rest)), r.in))
+	}
+	return one, nil
+}
+
+// literal reads one line as a row with a number of columns: its quotes within texts are text, or else all its quotes. It returns nil if
+// the line is no such row.
+func (r *rowReader) literal(line []byte, columns int) []string {
+	in := csv.NewReader(bytes.NewReader(line))
+	in.Comma, in.LazyQuotes, in.FieldsPerRecord = r.comma, true, -1
+	if row, err := in.Read(); err == nil && len(row) == columns {
+		return row
+	}
+	if row := strings.Split(string(bytes.TrimSuffix(line, []byte("\r"))), string(r.comma)); len(row) == columns {
+		return row
+	}
+	return nil
+}
+
+// reason describes the error of a row, without its line.
+func (r *rowReader) reason(err *csv.ParseError) error {
+	if errors.Is(err, csv.ErrQuote) || errors.Is(err, csv.ErrBareQuote) {
+		return Errorf(ErrMalformed, "line %d, column %d: %w; double quotes inside quotes, and close every quote", r.before+err.Line, err.Column, err.Err)
+	}
+	return Errorf(ErrMalformed, "%w", err.Err)
 }
 
 // rowError is an error after which no further row can be found.
@@ -175,14 +281,6 @@ func (s *File) rowError(err error) error {
 		return Errorf(ErrMalformed, "the header: %w", err)
 	}
 	return err
-}
-
-// rowReason describes the error of a row, without its line.
-func rowReason(err *csv.ParseError) error {
-	if errors.Is(err, csv.ErrQuote) || errors.Is(err, csv.ErrBareQuote) {
-		return Errorf(ErrMalformed, "line %d, column %d: %w; double quotes inside quotes, and close every quote", err.Line, err.Column, err.Err)
-	}
-	return Errorf(ErrMalformed, "%w", err.Err)
 }
 
 // table maps roles to column numbers; -1 means none.

@@ -112,6 +112,22 @@ func (s *File) decodedFrom(r io.Reader, at io.ReaderAt, size int64) (io.Reader, 
 	return s.mended(br, enc), nil
 }
 
+// mislabelled reports that a text is UTF-8 although it says that it is of another encoding, as texts that were converted often do.
+// A text of one byte a character is hardly ever valid UTF-8. Of the other encodings, one character in five is, so eight are enough.
+func mislabelled(raw []byte, e encoding.Encoding) bool {
+	if !utf8.Valid(raw) {
+		return false
+	}
+	wide := 0
+	for _, r := range string(raw) {
+		if r >= utf8.RuneSelf {
+			wide++
+		}
+	}
+	_, single := e.(*charmap.Charmap)
+	return wide >= 8 || single && wide > 0
+}
+
 // repeatable sets File.again from what is known about a file.
 func (s *File) repeatable(at io.ReaderAt, from, size int64, enc encoding.Encoding) {
 	if at == nil {

@@ -9,13 +9,14 @@
 //	html      .html .htm .xhtml   one: the article, or the whole page where there is none; language,
 //	                              description, author, published; breaks at headings
 //	code      .go .py .js …       one; language; breaks at declarations (Go), else after blank lines
-//	jsonl     .jsonl .ndjson      one a line; other fields are metadata. Also dumps of Qdrant,
-//	                              Chroma and LangChain
+//	jsonl     .jsonl .ndjson      one a line, or as json; other fields are metadata, NaN is null. Also
+//	                              dumps of Qdrant, Chroma and LangChain
 //	json      .json               one an object: a single object, an array, the array "documents"
 //	                              of an object, or objects one after the other; fields as in jsonl
-//	csv, tsv  .csv .tsv           one a row below the header; other columns are metadata, of one type
-//	                              each unless the table is a stream
-//	docx odt rtf                  one; title, author, created; breaks at headings, tables as rows, notes
+//	csv, tsv  .csv .tsv           one a row below the header; cells are apart by , ; | or tabs; other
+//	                              columns are metadata, of one type each unless the table is a stream
+//	docx odt rtf                  one; title, author, created; breaks at headings, tables as rows, notes;
+//	                              of docx and odt headers and footers, once, at the end
 //	pptx odp                      one, with the notes of speakers; breaks at slides
 //	xlsx ods                      one; a row a line, with tabs between cells; breaks at sheets
 //	epub                          one; title, author, language; breaks at chapters and headings

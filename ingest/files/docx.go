@@ -1,12 +1,13 @@
 package files
 
 import (
+	"cmp"
 	"encoding/xml"
 	"strconv"
 	"strings"
 )
 
-// readDOCX reads a text of Word: its paragraphs, headings and tables, then its notes.
+// readDOCX reads a text of Word: its paragraphs, headings and tables, then its notes, headers and footers.
 func readDOCX(s *File) error {
 	var rec Record
 	a, main, rels, err := s.ooxml("word/document.xml", &rec)
@@ -21,6 +22,14 @@ func readDOCX(s *File) error {
 		}
 	}
 	w.rest()
+	margins := &word{o: &outline{s: s}}
+	for _, name := range rels.margins {
+		if a.has(name) {
+			err = cmp.Or(err, a.walk(name, margins.visit))
+		}
+	}
+	margins.rest()
+	w.o.margins(margins.o)
 	return w.o.finish(rec, err)
 }
 

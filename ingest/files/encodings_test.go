@@ -3,6 +3,7 @@ package files_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -136,6 +137,46 @@ func TestAsian(t *testing.T) {
 			if bad > 0 {
 				t.Errorf("%s in %s: %d of %d are read wrong: %.600s", p.language, name, bad, all, example)
 			}
+		}
+	}
+}
+
+// TestLabels: a page, a mail and a page in a mail are read right if their label is right, and also if they are UTF-8 with the label
+// of any other encoding.
+func TestLabels(t *testing.T) {
+	page := func(label, text string) string {
+		return "<html><head><meta charset=" + label + "></head><body><p>" + text + "</p></body></html>"
+	}
+	mail := func(kind, label, body string) string {
+		return "From: a\r\nContent-Type: text/" + kind + "; charset=" + label + "\r\n\r\n" + body
+	}
+	var labels []string
+	texts := map[string][]string{} // of each encoding
+	for _, p := range slices.Concat(prose, asian) {
+		for _, label := range strings.Fields(p.encodings) {
+			labels, texts[label] = append(labels, label), append(texts[label], p.text)
+		}
+	}
+	slices.Sort(labels)
+	for _, label := range slices.Compact(labels) {
+		try := func(text string, stored func(string) string) {
+			t.Helper()
+			for name, in := range map[string]string{"a.html": page(label, stored(text)), "a.eml": mail("plain", label, stored(text)), "b.eml": mail("html", label, page(label, stored(text))), "c.eml": mail("html", "utf-8", page(label, text))} {
+				if got, _ := textOf(t, name, in); got != text {
+					t.Errorf("%s with the label %s: %.100q, want %.100q", name, label, got, text)
+				}
+			}
+		}
+		for _, text := range texts[label] {
+			try(text, func(s string) string { return encoded(t, label, s) })
+		}
+		for _, p := range slices.Concat(prose, asian) {
+			try(p.text, func(s string) string { return s })
+		}
+	}
+	for _, label := range []string{"gbk", "gb18030", "gb2312"} { // a word that is valid UTF-8, too
+		if got, _ := textOf(t, "a.html", page(label, encoded(t, "gbk", "联通"))); got != "联通" {
+			t.Errorf("%s: %q", label, got)
 		}
 	}
 }

@@ -41,7 +41,8 @@ func readEPUB(s *File) error {
 	a.describe(about, &rec)
 	type item struct{ part, media string }
 	items := map[string]item{}
-	var spine []string
+	var spine, all []string
+	chapters := false // the spine names some
 	err = a.walk(about, func(t xml.Token) error {
 		e, ok := t.(xml.StartElement)
 		switch {
@@ -52,11 +53,19 @@ func readEPUB(s *File) error {
 				href = attr(e, "href")
 			}
 			items[attr(e, "id")] = item{path.Join(path.Dir(about), href), attr(e, "media-type")}
+			all = append(all, attr(e, "id"))
 		case e.Name.Local == "itemref":
 			spine = append(spine, attr(e, "idref"))
 		}
 		return tooMany(len(items) + len(spine))
 	})
+	for _, id := range spine {
+		chapters = chapters || strings.Contains(items[id].media, "html")
+	}
+	if !chapters {
+		s.Warn(0, "the book does not say in which order its chapters are read; they are read as it lists them")
+		spine = all
+	}
 	o := &outline{s: s}
 	for _, id := range spine {
 		it := items[id]

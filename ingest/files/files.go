@@ -55,8 +55,8 @@ type Warning struct {
 }
 
 // Columns names the columns of a table, or the fields of JSON objects, that are not metadata. An empty
-// name selects the usual names in any case: _id or id; title or name; text, body, content, document or
-// page_content; vector or embedding. In JSON objects only title is a title, because name is often the
+// name selects the usual names in any case: _id or id; title or name; text, body, content, contents,
+// document, passage or page_content; vector or embedding. In JSON objects only title is a title, because name is often the
 // name of a person. In a table, a column named here must exist.
 type Columns struct {
 	ID, Title, Text, Vector string
@@ -86,8 +86,8 @@ type Kind struct {
 const KindImage = "image"
 
 var kinds = []Kind{
-	{"markdown", []string{"md", "markdown", "mdown", "mkd", "mdx"}, false, readMarkdown},
-	{"text", []string{"txt", "text", "rst", "adoc", "asciidoc", "org", "tex", "log"}, false, readText},
+	{"markdown", []string{"md", "markdown", "mdown", "mkd", "mdx", "qmd", "rmd"}, false, readMarkdown},
+	{"text", []string{"txt", "text", "rst", "adoc", "asciidoc", "org", "tex", "log", "srt", "vtt"}, false, readText},
 	{"jsonl", []string{"jsonl", "ndjson"}, false, readJSONL},
 	{"code", codeExtensions(), false, readCode},
 	{"html", []string{"html", "htm", "xhtml"}, false, readHTML},
@@ -277,6 +277,9 @@ func (s *File) read() error {
 		return Errorf(ErrKind, "there is no kind %q; the kinds are %s", name, strings.Join(Kinds(), ", "))
 	case kinds[i].Seek && s.at == nil:
 		return Errorf(ErrKind, "%s is not read from a stream; write it to a file", name)
+	}
+	if s.at != nil && s.size == 0 { // as file managers make new ones
+		return ErrNoText
 	}
 	if !zipped(s.name) {
 		return kinds[i].Read(s)

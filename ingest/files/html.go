@@ -40,6 +40,9 @@ func (s *File) readPage(raw []byte, rec *Record) (err error) {
 			err = Errorf(ErrMalformed, "the page cannot be read: %v", p)
 		}
 	}()
+	if head := raw[:min(len(raw), 1024)]; bytes.Contains(head, []byte("<?xml")) || bytes.Contains(head, []byte("http://www.w3.org/1999/xhtml")) {
+		raw = closed.ReplaceAll(raw, []byte("<$1$2></$1>"))
+	}
 	plain, err := s.pageReader(raw)
 	if err != nil {
 		return err
@@ -93,7 +96,7 @@ func (s *File) pageReader(raw []byte) (io.Reader, error) {
 	head := raw[:min(len(raw), 1024)] // where a page declares its encoding
 	e, name, _ := charset.DetermineEncoding(head, "")
 	declared := name != "windows-1252" || bytes.Contains(bytes.ToLower(head), []byte("charset")) // which is the default, too
-	if declared && !strings.HasPrefix(name, "utf-") {
+	if declared && !strings.HasPrefix(name, "utf-") && !mislabelled(raw, e) {
 		return s.mended(plain, e), nil
 	}
 	return s.decodedFrom(plain, bytes.NewReader(raw), int64(len(raw)))

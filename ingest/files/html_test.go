@@ -189,3 +189,18 @@ func TestDeepPages(t *testing.T) {
 		}
 	}
 }
+
+// TestXHTML: an element without a content that XHTML writes as one tag, and HTML does not, hides nothing behind it.
+func TestXHTML(t *testing.T) {
+	for _, head := range []string{`<?xml version="1.0"?><html>`, `<html xmlns="http://www.w3.org/1999/xhtml">`} {
+		for _, tag := range strings.Fields("title script style textarea iframe noscript") {
+			for _, in := range []string{head + "<head><" + tag + "/></head><body><p>behind</p></body></html>", head + "<body><" + tag + ` id="x" /><p>behind</p></body></html>`} {
+				for _, name := range []string{"a.xhtml", "a.html"} {
+					if got, _ := textOf(t, name, in); got != "behind" {
+						t.Errorf("%s %q: %q", name, in, got)
+					}
+				}
+			}
+		}
+	}
+}

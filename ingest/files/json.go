@@ -16,6 +16,10 @@ func readJSON(s *File) error {
 	if err != nil {
 		return err
 	}
+	return s.json(r)
+}
+
+func (s *File) json(r io.Reader) error {
 	j := &jsonReader{s: s}
 	j.budget.r = &plainJSON{r: r}
 	j.lines.r = &j.budget

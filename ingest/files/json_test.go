@@ -18,7 +18,7 @@ func TestJSON(t *testing.T) {
 		"[\n{\"text\": \"x\"},\n\n{\"id\": \"b\",\n\"text\": \"y\"}\n]": "f#1 x 2-2|b y 4-5",
 		"{\"version\": 1, \"documents\": [{\"text\": \"x\"},\n{\"text\": \"y\"}], \"text\": \"no\"}": "f#1 x 1-1|f#2 y 2-2",
 		"{\"text\":\"x\"}\n{\"text\":\"y\"} [{\"text\":\"z\"}]":                                      "f#1 x 1-1|f#2 y 2-2|f#3 z 2-2",
-		"[]": "", "": "", "{\"documents\": []}": "",
+		"[]": "", "{\"documents\": []}": "",
 		"\xff\xfe{\x00}\x00":                      "!1 no text",
 		`[{"text":"x","n":1e400},{"text":"y"},5]`: "f#1 x 1-1|f#2 y 1-1|!1 put one object",
 		`{"text":"x","n":1e400}`:                  "f x 1-1",

@@ -6,14 +6,15 @@ import (
 )
 
 // plainJSON removes comments from JSON, and a comma after the last value of an array or an object: files of settings often have
-// them. Line ends stay.
+// them. Of NaN and Infinity, which Python writes, it makes null. Line ends stay.
 type plainJSON struct {
 	r       io.Reader
 	in, out []byte
-	err     error // of r
-	within  byte  // '"' in a string, '/' in a comment to the end of the line, '*' in one that ends with */
-	before  byte  // a backslash in a string; a slash that may begin a comment; a star that may end one
-	comma   bool  // one was read, and is not handed over yet
+	err     error  // of r
+	within  byte   // '"' in a string, '/' in a comment to the end of the line, '*' in one that ends with */
+	before  byte   // a backslash in a string; a slash that may begin a comment; a star that may end one
+	comma   bool   // one was read, and is not handed over yet
+	word    []byte // outside of strings: letters and signs that may go on
 }
 
 func (j *plainJSON) Read(p []byte) (int, error) {
@@ -31,6 +32,7 @@ func (j *plainJSON) Read(p []byte) (int, error) {
 			j.next(c)
 		}
 		if err == io.EOF && j.within == 0 {
+			j.endWord()
 			if j.flush(); j.before == '/' {
 				j.out = append(j.out, '/')
 			}
@@ -74,6 +76,18 @@ func (j *plainJSON) next(c byte) {
 		}
 		return
 	}
+	if c == '-' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' {
+		if before == '/' {
+			j.flush()
+			j.out = append(j.out, before)
+		}
+		j.word = append(j.word, c)
+		if len(j.word) > len("-Infinity") {
+			j.endWord()
+		}
+		return
+	}
+	j.endWord()
 	switch {
 	case before == '/' && (c == '/' || c == '*'):
 		j.within = c
@@ -100,6 +114,19 @@ func (j *plainJSON) next(c byte) {
 			j.out = append(j.out, c)
 		}
 	}
+}
+
+// endWord hands over a word.
+func (j *plainJSON) endWord() {
+	if len(j.word) == 0 {
+		return
+	}
+	j.flush()
+	switch string(j.word) {
+	case "NaN", "Infinity", "-Infinity":
+		j.word = append(j.word[:0], "null"...)
+	}
+	j.out, j.word = append(j.out, j.word...), j.word[:0]
 }
 
 // flush hands over a comma that was read.

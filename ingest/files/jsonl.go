@@ -8,11 +8,17 @@ import (
 	"iter"
 )
 
-// readJSONL reads one document a line: the layout of BEIR and of other dumps.
+// readJSONL reads one document a line: the layout of BEIR and of other dumps. A file that is one array, or whose objects go over several
+// lines, is read as JSON.
 func readJSONL(s *File) error {
-	r, err := s.decoded()
+	plain, err := s.decoded()
 	if err != nil {
 		return err
+	}
+	r := bufio.NewReader(plain)
+	switch head, _ := r.Peek(2); string(head) { // an error comes again
+	case "[{", "[\n", "[\r", "{\n", "{\r":
+		return s.json(r)
 	}
 	for line, err := range lines(r, s.o.MaxBytes) {
 		s.n++

@@ -94,6 +94,13 @@ func TestEveryKind(t *testing.T) {
 					t.Error(got)
 				}
 			})
+			t.Run("the file is empty", func(t *testing.T) {
+				for rec, err := range files.Read(t.Context(), strings.NewReader(""), 0, x.name, files.Options{ID: "x"}) {
+					if !errors.Is(err, files.ErrNoText) {
+						t.Errorf("%+v, %v", rec, err)
+					}
+				}
+			})
 			t.Run("the context has ended", func(t *testing.T) {
 				ctx, cancel := context.WithCancel(t.Context())
 				cancel()

@@ -96,6 +96,9 @@ func (m *message) header(in *bufio.Reader) (textproto.MIMEHeader, error) {
 			return nil, err
 		}
 		text := strings.TrimRight(line, "\r\n")
+		if first {
+			text = strings.TrimPrefix(text, "\ufeff")
+		}
 		if size += len(line); text == "" && (err == io.EOF || line != "") {
 			break
 		}
@@ -150,7 +153,7 @@ func (m *message) words(s string) string {
 
 // decodedText is a text in UTF-8. name is that of its encoding, or "" if it has none.
 func decodedText(raw []byte, name string) string {
-	if e, _ := charset.Lookup(name); e != nil && !(strings.EqualFold(name, "us-ascii") || strings.EqualFold(name, "utf-8")) {
+	if e, _ := charset.Lookup(name); e != nil && !(strings.EqualFold(name, "us-ascii") || strings.EqualFold(name, "utf-8") || mislabelled(raw, e)) {
 		if out, err := e.NewDecoder().Bytes(raw); err == nil {
 			return string(out)
 		}

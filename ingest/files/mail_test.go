@@ -86,3 +86,11 @@ func TestMbox(t *testing.T) {
 		t.Errorf("a message without headers: %q, %v", bad, err)
 	}
 }
+
+// TestMailMark: a byte order mark before the first header is no part of its name.
+func TestMailMark(t *testing.T) {
+	recs, _, err := filestest.ReadAll(t, "a.eml", "\ufeffFrom: ann\r\nSubject: s\r\n\r\nx", Options{})
+	if err != nil || recs[0].Metadata["from"] != "ann" || recs[0].Title != "s" {
+		t.Errorf("%+v, %v", recs, err)
+	}
+}

@@ -69,7 +69,7 @@ func readNotebook(s *File) error {
 	if err != nil {
 		return err
 	}
-	in := json.NewDecoder(io.LimitReader(plain, expansion*s.o.MaxBytes))
+	in := json.NewDecoder(&plainJSON{r: io.LimitReader(plain, expansion*s.o.MaxBytes)})
 	in.UseNumber() // a number that is too large is no text either, and no error of the decoder
 	n := &notebook{o: &outline{s: s}}
 	err = n.object(in, true)

@@ -20,7 +20,7 @@ import (
 var (
 	idNames     = []string{"_id", "id"}
 	titleNames  = []string{"title", "name"}
-	textNames   = []string{"text", "body", "content", "document", "page_content"}
+	textNames   = []string{"text", "body", "content", "contents", "document", "passage", "page_content"}
 	vectorNames = []string{"vector", "embedding"}
 )
 
@@ -29,12 +29,13 @@ func document(text string) engine.Document { return engine.Document{Text: text} 
 // object reads one line of JSONL: an object with "_id" or "id", "title" and "text". All other
 // fields become metadata. The members of an object named "metadata" or "payload" count as fields of the
 // document, so that exports of this and other programs can be read; the member "lexsem" of an export is
-// ignored. If there is no "text", the text is "body", "content", "document" or "page_content". "vector"
+// ignored. If there is no "text", the text is "body", "content", "contents", "document", "passage" or "page_content". "vector"
 // or "embedding" is the vector if it is an array of numbers. The text may be missing. Errors:
 // ErrMalformed. A record of a file with an id stays without one.
 func (s *File) object(raw []byte) (engine.Document, error) { return s.parse(raw, s.o.ID == "") }
 
 func (s *File) parse(raw []byte, needID bool) (engine.Document, error) {
+	raw = finite(raw)
 	fields, err := parseObject(raw)
 	if err == nil && repeats(raw, fields) {
 		var all any
@@ -126,6 +127,16 @@ func asText(v any) any {
 		}
 	}
 	return v
+}
+
+// finite is a line of JSON with null for NaN and Infinity.
+func finite(line []byte) []byte {
+	if !bytes.Contains(line, []byte("NaN")) && !bytes.Contains(line, []byte("Infinity")) {
+		return line
+	}
+	var out bytes.Buffer
+	out.ReadFrom(&plainJSON{r: bytes.NewReader(line)}) // which has no errors
+	return out.Bytes()
 }
 
 // parseObject reads a JSON object with numbers as json.Number. Errors: ErrMalformed, with a remedy for lines of JSONL.

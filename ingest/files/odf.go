@@ -2,6 +2,7 @@ package files
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/xml"
 	"io"
 	"strconv"
@@ -22,6 +23,25 @@ func readODF(s *File) error {
 	d := &odf{o: &outline{s: s}}
 	err = a.walk("content.xml", d.visit)
 	d.rest()
+	if d.sheets == 0 && d.slides == 0 && a.has("styles.xml") {
+		margins, within := &odf{o: &outline{s: s}}, 0
+		err = cmp.Or(err, a.walk("styles.xml", func(t xml.Token) error {
+			switch e := t.(type) {
+			case xml.StartElement:
+				if within > 0 || odfMargins[e.Name.Local] {
+					within++
+				}
+			case xml.EndElement:
+				within = max(0, within-1)
+			}
+			if within == 0 {
+				return nil
+			}
+			return margins.visit(t)
+		}))
+		margins.rest()
+		d.o.margins(margins.o)
+	}
 	switch {
 	case d.sheets > 0:
 		rec.count("sheets", d.sheets)
@@ -30,6 +50,9 @@ func readODF(s *File) error {
 	}
 	return d.o.finish(rec, err)
 }
+
+// odfMargins are the elements of styles.xml that hold headers and footers.
+var odfMargins = setOf("header header-left header-first footer footer-left footer-first")
 
 // encrypted reports whether an ODF file has a password.
 func (a *archive) encrypted() bool {

@@ -161,6 +161,49 @@ y</t></is></c><c s="1"><v>45352</v></c><c s="2"><v>45352.5</v></c><c s="0"><v>45
 	}
 }
 
+// TestOfficeParts: the main part may have any name, which the relations of the file tell: Word Online writes word/document2.xml.
+func TestOfficeParts(t *testing.T) {
+	for kind, parts := range map[string][]string{
+		"docx": {"word/document2.xml", "<document><body><p><r><t>words</t></r></p></body></document>"},
+		"pptx": {"deck/p7.xml", `<p><sldId id="256" r:id="r1"/></p>`, "deck/_rels/p7.xml.rels", rels("r1", "slide", "/slides/one.xml"), "slides/one.xml", "<sld><sp><p><r><t>words</t></r></p></sp></sld>"},
+		"xlsx": {"xl/book.xml", `<workbook><sheets><sheet name="S" r:id="r1"/></sheets></workbook>`, "xl/_rels/book.xml.rels", rels("r1", "worksheet", "s.xml"), "xl/s.xml", `<worksheet><row><c t="str"><v>words</v></c></row></worksheet>`},
+	} {
+		for _, slash := range []string{"", "/"} {
+			about := []string{"_rels/.rels", rels("r1", "officeDocument", slash+parts[0], "r2", "core-properties", slash+"props/about.xml"), "props/about.xml", "<p><title>Named</title></p>"}
+			recs, warned := warnings(t, "a."+kind, archiveOf(t, append(about, parts...)...), Options{ID: "x"})
+			if len(recs) != 1 || !strings.HasSuffix(bare(recs[0].Text), "words") || recs[0].Title != "Named" || len(warned) > 0 {
+				t.Errorf("%s: %+v, warned %q", kind, recs, warned)
+			}
+		}
+	}
+}
+
+// TestMargins: headers and footers, which hold letterheads and numbers of documents, stand once behind the text.
+func TestMargins(t *testing.T) {
+	p := func(s string) string { return "<p><r><t>" + s + "</t></r></p>" }
+	docx := simple(t, "docx", p("body"), "word/_rels/document.xml.rels", rels("1", "header", "h1.xml", "2", "footer", "f.xml", "3", "header", "h2.xml", "4", "header", "gone.xml", "5", "footnotes", "n.xml"),
+		"word/h1.xml", "<hdr><tbl><tr><tc>"+p("ACME")+"</tc><tc>"+p("No. 7")+"</tc></tr></tbl></hdr>", "word/h2.xml", "<hdr><tbl><tr><tc>"+p("ACME")+"</tc><tc>"+p("No. 7")+"</tc></tr></tbl></hdr>", "word/f.xml", "<ftr>"+p("secret")+p("")+"</ftr>", "word/n.xml", "<n>"+p("note")+"</n>")
+	odt := simple(t, "odt", "<p>body</p><p>note</p>", "styles.xml", "<styles><header-style><p>no</p></header-style><master-page><header><table><table-row><table-cell><p>ACME</p></table-cell><table-cell><p>No. 7</p></table-cell></table-row></table></header><header-first><table><table-row><table-cell><p>ACME</p></table-cell><table-cell><p>No. 7</p></table-cell></table-row></table></header-first><footer><p>secret<page-number>1</page-number></p></footer></master-page></styles>")
+	for name, in := range map[string]string{"a.docx": docx, "a.odt": odt} {
+		if got, warned := textOf(t, name, in); bare(got) != "body\n\nnote\n\nACME\tNo. 7\n\nsecret" || len(warned) > 0 {
+			t.Errorf("%s: %q, warned %q", name, got, warned)
+		}
+	}
+}
+
+// TestBookWithoutSpine: the chapters of a book that does not name them in order are read, with a warning.
+func TestBookWithoutSpine(t *testing.T) {
+	for _, spine := range []string{"", `<itemref idref="none"/>`, `<itemref idref="cover"/>`} {
+		book := archiveOf(t, "META-INF/container.xml", `<container><rootfile full-path="b.opf"/></container>`,
+			"b.opf", `<package><item id="cover" href="c.svg" media-type="image/svg+xml"/><item id="2" href="z.xhtml" media-type="application/xhtml+xml"/><item id="1" href="a.xhtml" media-type="application/xhtml+xml"/>`+spine+`</package>`,
+			"c.svg", "<svg/>", "a.xhtml", "<p>second</p>", "z.xhtml", "<p>first</p>")
+		recs, warned := warnings(t, "a.epub", book, Options{ID: "x"})
+		if len(recs) != 1 || bare(recs[0].Text) != "first\n\nsecond" || len(warned) != 1 {
+			t.Errorf("%q: %+v, warned %q", spine, recs, warned)
+		}
+	}
+}
+
 // TestOfficeDamage: what is wrong besides the text is a warning, and so is a text that ends too early; without any text the
 // file fails.
 func TestOfficeDamage(t *testing.T) {

@@ -79,6 +79,17 @@ func (o *outline) para(text string) {
 // the numbers of the rows.
 const maxGap = 100
 
+// margins adds the lines of headers and footers, each once: the first page often has the same as the others.
+func (o *outline) margins(of *outline) {
+	there := map[string]bool{}
+	for text := range strings.SplitSeq(of.title+"\n"+of.text.String(), "\n") {
+		if text = strings.Trim(text, "\f"); !there[text] && text != "" {
+			there[text] = true
+			o.para(text)
+		}
+	}
+}
+
 // sheet begins a sheet.
 func (o *outline) sheet(name string) {
 	o.heading(2, cmp.Or(strings.Join(strings.Fields(shownText(name)), " "), "-"))

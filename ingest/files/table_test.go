@@ -93,8 +93,6 @@ func TestBadTables(t *testing.T) {
 	for in, want := range map[string]string{
 		"1,x,3":                          "2: the row has 3 fields and the header 2",
 		"1," + strings.Repeat("x", 5000): "2: the record is longer than 4096 bytes",
-		"1,x\"y\"":                       "2: line 2, column 4: bare \"",
-		"1,\"x\"y":                       "2: line 2, column",
 		"1,\"x\ny":                       "2: line 3, column",
 		",x":                             "2: column \"id\" is empty",
 		"1, ":                            "2: no text",
@@ -104,7 +102,7 @@ func TestBadTables(t *testing.T) {
 			t.Errorf("%q: %v, %q, %v; want %q", in, recs, bad, err, want)
 		}
 	}
-	recs, bad, err := filestest.ReadAll(t, "a.csv", "id,text\n1,x\"y\n2,ok\n3\n4,ok\n", Options{})
+	recs, bad, err := filestest.ReadAll(t, "a.csv", "id,text\n1,\"x\ny\" z\n2,ok\n3\n4,ok\n", Options{})
 	if err != nil || len(recs) != 2 || len(bad) != 2 {
 		t.Errorf("rows behind bad ones: %+v, %q, %v", recs, bad, err)
 	}
@@ -119,6 +117,69 @@ func TestBadTables(t *testing.T) {
 	_, _, err = filestest.ReadAll(t, "a.csv", "id,text\n1,x\n", Options{Columns: Columns{Text: "words"}})
 	if !errors.Is(err, ErrMalformed) || !strings.Contains(err.Error(), "the columns are id, text") {
 		t.Errorf("a column that is not there: %v", err)
+	}
+}
+
+// TestTableQuotes: a quote that is not doubled, or closed nowhere, costs no row, neither its own nor those behind it; a text of several
+// lines stays one.
+func TestTableQuotes(t *testing.T) {
+	for text, want := range map[string]string{
+		`5" disk`: `5" disk`, `="001"`: `="001"`, `say "hi"`: `say "hi"`, `"say "hi" to, me"`: `say "hi" to, me`, `"x"y`: `"x"y`, `"open`: `"open`, `"`: `"`, `"""`: `"""`, "\"two\n\"\"lines\"\"\"": "two\n\"lines\"",
+	} {
+		here := func(row int) bool { // two such quotes are a text of many lines
+			return row == 7 || row%500 == 7 && strings.Trim(text, `"`) != ""
+		}
+		for _, x := range []struct{ name, comma string }{{"a.csv", ","}, {"a.csv", ";"}, {"a.csv", "|"}, {"a.csv", "\t"}, {"a.tsv", "\t"}} {
+			if x.comma != "," && strings.Contains(text, ",") {
+				continue
+			}
+			for _, end := range []string{"\n", "\r\n", "\r"} {
+				var b strings.Builder
+				b.WriteString("id" + x.comma + "text" + x.comma + "n" + end)
+				for i := range 4 * 500 { // more than the reader reads ahead
+					cell := "word"
+					if here(i) {
+						cell = strings.ReplaceAll(text, "\n", end)
+					}
+					fmt.Fprintf(&b, "%d%s%s%s%d%s", i, x.comma, cell, x.comma, i, end)
+				}
+				warned := 0
+				recs, bad, err := filestest.ReadAll(t, x.name, b.String(), Options{Warn: func(Warning) { warned++ }})
+				if err != nil || len(bad) > 0 || len(recs) != 4*500 {
+					t.Errorf("%q with %q in %s, lines end with %q: %d rows, %.200q, %v", text, x.comma, x.name, end, len(recs), bad, err)
+					continue
+				}
+				more := 0 // lines of texts above
+				for i, r := range recs {
+					w, lines := "word", 0
+					if here(i) {
+						w, lines = want, strings.Count(want, "\n")
+					}
+					if r.ID != fmt.Sprint(i) || r.Text != w || r.From != i+2+more || r.To != r.From+lines {
+						t.Fatalf("%q with %q in %s, lines end with %q: row %d is %+v", text, x.comma, x.name, end, i, r)
+					}
+					more += lines
+				}
+				if sound := strings.Contains(text, "two"); sound != (warned == 0) {
+					t.Errorf("%q: %d warnings", text, warned)
+				}
+			}
+		}
+	}
+	// The quote is closed far behind, where a row may not reach.
+	recs, bad, err := filestest.ReadAll(t, "a.csv", "id,text\n1,\"open\n"+strings.Repeat("2,x\n", 1<<14)+"3,\"y\"\n", Options{MaxBytes: 100})
+	if err != nil || len(bad) > 0 || len(recs) != 1<<14+2 || recs[0].Text != "open" || recs[1<<14+1].From != 1<<14+3 {
+		t.Errorf("%d rows, %q, %v", len(recs), bad, err)
+	}
+}
+
+// TestTableSeparators: a first line names the separator, as Excel has it.
+func TestTableSeparators(t *testing.T) {
+	for _, c := range []string{";", ",", "|", "\t", "#"} {
+		recs, bad, err := filestest.ReadAll(t, "a.csv", "sep="+c+"\r\nid"+c+"text"+c+"n\r\n1"+c+"x"+c+"7\r\n", Options{})
+		if err != nil || len(bad) > 0 || len(recs) != 1 || recs[0].ID != "1" || recs[0].Text != "x" || recs[0].From != 3 || fmt.Sprint(recs[0].Metadata) != "map[n:7]" || recs[0].Metadata["n"] != json.Number("7") {
+			t.Errorf("%q: %+v, %q, %v", c, recs, bad, err)
+		}
 	}
 }
 

@@ -304,11 +304,17 @@ func (a *archive) describe(name string, rec *Record) {
 }
 
 // relations are the targets named by a part of an OOXML file, by id and by type.
-type relations struct{ byID, byType map[string]string }
+type relations struct {
+	byID, byType map[string]string
+	margins      []string // headers and footers
+}
 
 func (a *archive) relations(of string) (relations, error) {
-	out := relations{map[string]string{}, map[string]string{}}
+	out := relations{byID: map[string]string{}, byType: map[string]string{}}
 	name := path.Join(path.Dir(of), "_rels", path.Base(of)+".rels")
+	if of == "" { // of the file as a whole
+		name = "_rels/.rels"
+	}
 	if !a.has(name) {
 		return out, nil
 	}
@@ -320,9 +326,13 @@ func (a *archive) relations(of string) (relations, error) {
 			}
 			to = strings.TrimPrefix(path.Clean(to), "/")
 			out.byID[attr(e, "Id")] = to
-			out.byType[path.Base(attr(e, "Type"))] = to
+			kind := path.Base(attr(e, "Type"))
+			out.byType[kind] = to
+			if kind == "header" || kind == "footer" {
+				out.margins = append(out.margins, to)
+			}
 		}
-		return tooMany(len(out.byID) + len(out.byType))
+		return tooMany(len(out.byID) + len(out.byType) + len(out.margins))
 	})
 	return out, err
 }

@@ -369,12 +369,12 @@ func TestExcludes(t *testing.T) {
 	b := newBase(t)
 	all := map[string]string{
 		"a.md": "a", "b.log.md": "b", "build/c.md": "c", "sub/d.md": "d", "sub/keep.md": "k", "sub/build": "", ".hidden/e.md": "e", ".f.md": "f",
-		".gitignore": "build/\n", "sub/.gitignore": "*.md\n", "sub/.lexsemignore": "!keep.md\n", "picture.png": "png",
+		".gitignore": "build/\n", "sub/.gitignore": "*.md\n", "sub/.lexsemignore": "!keep.md\n", "picture.png": "png", "~$guide.docx": "\x03Ann",
 	}
 	b.write(all)
 	r := b.synced(folder.Options{Exclude: []string{"*.log.md"}}, "+2 ~0 -0 =0 read 2")
 	b.holds("a.md sub/keep.md")
-	if s := r.Skipped; s.Hidden != 5 || s.Ignored != 3 || s.Other != 2 {
+	if s := r.Skipped; s.Hidden != 6 || s.Ignored != 3 || s.Other != 2 {
 		t.Errorf("left out: %+v", s)
 	}
 	// What is excluded later goes.

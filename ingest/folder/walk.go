@@ -76,7 +76,7 @@ func (w *walker) below(ctx context.Context, name string) error {
 		if i == len(parts)-1 {
 			return w.entry(ctx, dir, at, fs.FileInfoToDirEntry(info), in)
 		}
-		if out, _ := w.ignored(in, at, true); out || !info.IsDir() || strings.HasPrefix(part, ".") || w.foreign(info) {
+		if out, _ := w.ignored(in, at, true); out || !info.IsDir() || hidden(part) || w.foreign(info) {
 			return nil
 		}
 		if dir, err = openDir(dir, part); gone(err) {
@@ -89,6 +89,13 @@ func (w *walker) below(ctx context.Context, name string) error {
 		defer dir.Close()
 	}
 	return nil
+}
+
+// hidden reports a name that begins with a dot, or as the files do that say who has a document of Office open; where that runs,
+// they are hidden.
+func hidden(name string) bool {
+	base := path.Base(name)
+	return strings.HasPrefix(base, ".") || strings.HasPrefix(base, "~$")
 }
 
 // gone reports whether a name has vanished, perhaps with a folder above it.
@@ -138,7 +145,7 @@ func (w *walker) entry(ctx context.Context, dir *os.Root, name string, e fs.DirE
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if strings.HasPrefix(path.Base(name), ".") {
+	if hidden(name) {
 		w.skipped.Hidden++
 		return nil
 	}

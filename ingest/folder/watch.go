@@ -321,7 +321,7 @@ func (w *watch) name(e fsnotify.Event) (string, bool) {
 		name = strings.TrimPrefix(path.Dir(name), ".")
 		return name, true
 	}
-	return name, !strings.HasPrefix(path.Base(name), ".")
+	return name, !hidden(name)
 }
 
 // unwatch removes the watches of a folder that was moved away, and of its subfolders: a

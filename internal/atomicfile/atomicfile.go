@@ -4,6 +4,7 @@ package atomicfile
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -27,6 +28,9 @@ func Write(path string, write func(f *os.File) error) error {
 	err = errors.Join(err, f.Close())
 	if err == nil {
 		err = os.Rename(f.Name(), path)
+		if info, e := os.Lstat(path); err != nil && e == nil && info.IsDir() {
+			err = fmt.Errorf("%s is a folder where a file belongs; move it elsewhere and try again: %w", path, err)
+		}
 	}
 	if err != nil {
 		if e := os.Remove(f.Name()); !errors.Is(e, fs.ErrNotExist) {

@@ -185,9 +185,38 @@ func BenchmarkDefinitions(b *testing.B) {
 }
 
 func TestWanted(t *testing.T) {
-	for query, want := range map[string]string{"Cut": "Cut", " strings.Cut() ": "Cut", "func Cut": "Cut", "Class a::B": "B", "cut the string": "", "cut string": "", "": "", "func": "func"} {
-		if got := code.Wanted(query); got != want {
+	for query, want := range map[string]string{"Cut": "Cut", " strings.Cut() ": "Cut of strings", "func Cut": "Cut", "Class a::B": "B of a", "fn a::b::C": "C of b", "a.b.": "",
+		".Cut": "Cut", "cut the string": "", "cut string": "", "": "", "func": "func"} {
+		got, of := code.Wanted(query)
+		if of != "" {
+			got += " of " + of
+		}
+		if got != want {
 			t.Errorf("%q asks for %q, want %q", query, got, want)
+		}
+	}
+}
+
+// A definition belongs to its receiver, to the names before its own, or to the definition around it.
+func TestOf(t *testing.T) {
+	for language, want := range map[string]string{
+		"go":         " DB set ",
+		"python":     " Parser Parser ",
+		"typescript": "   Zod Zod  ",
+		"ruby":       " Rack Request Request Request",
+		"rust":       "  Router Router    ",
+		"c++":        "  buffer buffer ",
+	} {
+		all, err := code.Definitions(t.Context(), languages[language].text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, d := range all {
+			got = append(got, d.Of())
+		}
+		if s := strings.Join(got, " "); s != want {
+			t.Errorf("%s: %q, want %q", language, s, want)
 		}
 	}
 }

@@ -17,6 +17,7 @@ import (
 // Definition is a function, a type or the like.
 type Definition struct {
 	Name string // with the type of a Go receiver: Engine.ServeHTTP
+	In   string // the definition around it, as the indentation tells, or ""
 	At   int    // first byte of its line
 }
 
@@ -55,17 +56,29 @@ func words(list string) map[string]bool {
 // kinds are words that a query may put before the name of what it looks for.
 var kinds = words("func function fn def class enum struct interface trait impl type module mod namespace record object protocol fun sub proc macro method")
 
-// Wanted is the name whose definition a query asks for: strings.Cut, func Cut and Cut() ask for Cut. It is "" for other
-// queries.
-func Wanted(query string) string {
+// Wanted is the name whose definition a query asks for, and the package or type that it is looked for in, or "":
+// strings.Cut, func strings.Cut and strings.Cut() ask for Cut in strings. Other queries ask for no name.
+func Wanted(query string) (name, of string) {
 	fields := strings.Fields(query)
 	if len(fields) == 2 && kinds[strings.ToLower(fields[0])] {
 		fields = fields[1:]
 	}
 	if len(fields) != 1 {
-		return ""
+		return "", ""
 	}
-	return Last(strings.TrimRight(fields[0], "()?"))
+	whole := strings.TrimRight(fields[0], "()?")
+	if name = Last(whole); name == "" {
+		return "", ""
+	}
+	return name, Last(strings.TrimRight(whole[:len(whole)-len(name)], ".:"))
+}
+
+// Of is the type or the package that a definition belongs to, as far as the text tells, or "".
+func (d Definition) Of() string {
+	if of := strings.TrimRight(d.Name[:len(d.Name)-len(Last(d.Name))], ".:"); of != "" {
+		return Last(of)
+	}
+	return Last(d.In)
 }
 
 // Last is a name without the types or packages before it.
@@ -77,13 +90,25 @@ const longest = 400
 // Definitions lists what a text defines, in its order. The error is that of ctx.
 func Definitions(ctx context.Context, text string) ([]Definition, error) {
 	var all []Definition
+	type around struct {
+		name  string
+		depth int
+	}
+	var open []around
 	for at, n := 0, 0; at < len(text); n++ {
 		if n%512 == 0 && ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
 		l, _ := lineAt(text, at)
 		if name := l.defines(text); name != "" {
-			all = append(all, Definition{name, at})
+			for len(open) > 0 && open[len(open)-1].depth >= l.depth {
+				open = open[:len(open)-1]
+			}
+			d := Definition{Name: name, At: at}
+			if len(open) > 0 {
+				d.In = open[len(open)-1].name
+			}
+			all, open = append(all, d), append(open, around{name, l.depth})
 		}
 		at = l.next
 	}

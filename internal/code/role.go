@@ -16,7 +16,7 @@ const (
 )
 
 var (
-	prose    = words("md markdown mdown mkd mdx rst txt text adoc asciidoc org tex log html htm xhtml pdf ipynb")
+	prose    = words("md markdown mdown mkd mdx qmd rmd rst txt text adoc asciidoc org tex log html htm xhtml pdf ipynb")
 	plain    = words("readme license licence copying notice authors contributors changelog changes news todo install")
 	tests    = words("test tests testing spec specs __tests__ testdata test-data test_data testutil testutils fixture fixtures mock mocks __mocks__ bench benches benchmark benchmarks e2e")
 	vendored = words("vendor vendored _vendor third_party third-party thirdparty 3rdparty node_modules")

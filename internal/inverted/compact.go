@@ -30,7 +30,7 @@ func (x *Words) Wasteful() bool {
 func (x *Words) Compacted(ctx context.Context) (out *Words, err error) {
 	defer wrapped(&err)
 	defer snapshot.Guard(&err)()
-	fresh := &Words{core: newCore(false), o: x.o, terms: newDictionary(x.terms.seed)}
+	fresh := &Words{core: newCore(x.form), o: x.o, terms: newDictionary(x.terms.seed)}
 	number := make([]uint32, x.terms.len())
 	for n, t := range x.order() {
 		number[t] = uint32(n)

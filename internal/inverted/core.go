@@ -20,6 +20,7 @@ const MaxLen = 1 << 28
 // that it changes.
 type core struct {
 	weights bool
+	form    form  // of forward lists
 	base    *base // nil for none
 	from    uint32
 	ids     []uint64 // of the slots from..
@@ -41,8 +42,8 @@ type line struct{ _ byte }
 // marks counts edits.
 var marks atomic.Uint64
 
-func newCore(weights bool) *core {
-	return &core{weights: weights, slots: newTable(0), line: &line{}}
+func newCore(f form) *core {
+	return &core{weights: f == weighted, form: f, slots: newTable(0), line: &line{}}
 }
 
 // len is the number of slots.
@@ -161,10 +162,10 @@ func (c *core) walk(slot uint32) (walk, error) {
 		if err != nil {
 			return walk{}, err
 		}
-		return newWalk(b, c.weights)
+		return newWalk(b, c.form)
 	}
 	at := c.at[slot-c.from]
-	return newWalk(c.chunks[at>>32][uint32(at):], c.weights)
+	return newWalk(c.chunks[at>>32][uint32(at):], c.form)
 }
 
 // forward returns the forward list of a slot.
@@ -174,7 +175,7 @@ func (c *core) forward(slot uint32) ([]byte, error) {
 	}
 	at := c.at[slot-c.from]
 	b := c.chunks[at>>32][uint32(at):]
-	w, err := newWalk(b, c.weights)
+	w, err := newWalk(b, c.form)
 	if err != nil {
 		return nil, err
 	}

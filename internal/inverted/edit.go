@@ -107,7 +107,7 @@ func (e *edit) forward(entries []entry) {
 		c.used = 0
 	}
 	c.at = append(c.at, uint64(last)<<32|uint64(c.used))
-	c.used = len(appendForward(c.chunks[last][:c.used], entries, c.weights))
+	c.used = len(appendForward(c.chunks[last][:c.used], entries, c.form))
 }
 
 // ahead prefetches the lists of terms that will be changed, and their ends, so that the cache misses

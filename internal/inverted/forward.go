@@ -25,16 +25,38 @@ func titled(entries []entry) int {
 	return n
 }
 
-// appendForward appends a forward list. Counts: the numbers of entries and of title
-// entries, then each entry as varint term<<1 | beside. Weights: the number of entries,
-// then each as varint term and four bytes of weight.
-func appendForward(b []byte, entries []entry, weights bool) []byte {
+// form is how a forward list is written. All begin with the number of entries.
+type form uint8
+
+const (
+	listed   form = iota // the number of title entries, then each entry as varint term<<1 | beside
+	weighted             // each entry as varint term and four bytes of weight
+	repeated             // of impacts: each term as varint term<<1 | (n > 1), then n-2 as varint if it stands n > 1 times in a row
+)
+
+// appendForward appends a forward list.
+func appendForward(b []byte, entries []entry, f form) []byte {
 	b = binary.AppendUvarint(b, uint64(len(entries)))
-	if !weights {
+	if f == listed {
 		b = binary.AppendUvarint(b, uint64(titled(entries)))
 	}
+	for i := 0; f == repeated && i < len(entries); {
+		n := 1
+		for i+n < len(entries) && n < mostSteps && entries[i+n].term == entries[i].term {
+			n++
+		}
+		if v := uint64(entries[i].term) << 1; n == 1 {
+			b = binary.AppendUvarint(b, v)
+		} else {
+			b = binary.AppendUvarint(binary.AppendUvarint(b, v|1), uint64(n-2))
+		}
+		i += n
+	}
+	if f == repeated {
+		return b
+	}
 	for _, e := range entries {
-		if weights {
+		if f == weighted {
 			b = binary.AppendUvarint(b, uint64(e.term))
 			b = binary.LittleEndian.AppendUint32(b, math.Float32bits(e.weight))
 			continue
@@ -50,20 +72,26 @@ func appendForward(b []byte, entries []entry, weights bool) []byte {
 
 // walk goes through a forward list. The bytes that it reads may be damaged.
 type walk struct {
-	b       []byte
-	left    int // entries; 0 as well once something is wrong
-	body    int // those that come after the title
-	weights bool
-	bad     bool
+	b     []byte
+	left  int // entries; 0 as well once something is wrong
+	body  int // those that come after the title
+	form  form
+	again int    // repetitions of the last term that are to come
+	last  uint32 // repeated: the last term
+	bad   bool
 }
 
-func newWalk(b []byte, weights bool) (walk, error) {
+func newWalk(b []byte, f form) (walk, error) {
 	n, size := binary.Uvarint(b)
-	if size <= 0 || n > uint64(len(b)-size) {
+	most := uint64(1) // entries in a byte
+	if f == repeated {
+		most = mostSteps
+	}
+	if size <= 0 || n > most*uint64(len(b)-size) {
 		return walk{}, corrupt("forward list of %d entries in %d bytes", n, len(b))
 	}
-	w := walk{b: b[size:], left: int(n), body: int(n), weights: weights}
-	if weights {
+	w := walk{b: b[size:], left: int(n), body: int(n), form: f}
+	if f != listed {
 		return w, nil
 	}
 	title, size := binary.Uvarint(w.b)
@@ -77,6 +105,10 @@ func newWalk(b []byte, weights bool) (walk, error) {
 // next returns the next entry; left reports whether there is one.
 func (w *walk) next() entry {
 	w.left--
+	if w.again > 0 {
+		w.again--
+		return entry{term: w.last}
+	}
 	if len(w.b) == 0 {
 		return w.fail()
 	}
@@ -90,7 +122,17 @@ func (w *walk) next() entry {
 		}
 	}
 	w.b = w.b[size:]
-	if !w.weights {
+	switch w.form {
+	case repeated:
+		if w.last = uint32(v >> 1); v&1 != 0 {
+			n, size := binary.Uvarint(w.b)
+			if size <= 0 || n >= uint64(min(w.left, mostSteps-1)) {
+				return w.fail()
+			}
+			w.again, w.b = int(n)+1, w.b[size:]
+		}
+		return entry{term: w.last}
+	case listed:
 		return entry{term: uint32(v >> 1), beside: v&1 != 0, title: w.left >= w.body}
 	}
 	if len(w.b) < 4 {

@@ -40,6 +40,7 @@ func TestImpacts(t *testing.T) {
 		if err := e.Add(ids[i], terms); err != nil {
 			t.Fatal(err)
 		}
+		docs[i] = kept(t, docs[i], terms)
 	}
 	x = e.Done()
 	scores := make([]float64, len(docs))
@@ -85,12 +86,39 @@ func TestImpacts(t *testing.T) {
 	}
 }
 
-// TestImpactTerms: weights below half a step are left out, large ones bounded, and other bytes are refused.
+// kept returns the weights of the terms, which are those of all but some that are the smallest and have together at most
+// 1/sparedShare.
+func kept(t *testing.T, all []Weighted, terms []text.Term) (ws []Weighted) {
+	t.Helper()
+	has := map[text.Term]int{}
+	for _, term := range terms {
+		has[term]++
+	}
+	sum, spared, most, least := 0, 0, 0, mostSteps
+	for _, w := range all {
+		n := steps(w)
+		sum += n
+		switch has[impactTerm(int64(w.Term))] {
+		case n:
+			ws, least = append(ws, w), min(least, n)
+		case 0:
+			spared, most = spared+n, max(most, n)
+		default:
+			t.Fatalf("term %d of %d steps has %d", w.Term, n, has[impactTerm(int64(w.Term))])
+		}
+	}
+	if spared > sum/sparedShare || sum/sparedShare-spared >= least && most > 0 || most > least {
+		t.Fatalf("%d of %d steps are left out, at most %d of a word, where %d are kept", spared, sum, most, least)
+	}
+	return ws
+}
+
+// TestImpactTerms: weights below half a step are left out, and small ones, large ones bounded, and other bytes are refused.
 func TestImpactTerms(t *testing.T) {
-	b := AppendImpacts(nil, []Weighted{{0, .01}, {1, .125}, {2, 99}, {1 << 20, .25}})
+	b := AppendImpacts(nil, []Weighted{{0, .01}, {1, 1.5}, {2, 99}, {1 << 20, 1}, {1<<20 + 1, .25}, {1<<20 + 2, .125}})
 	got, err := ImpactTerms(nil, b)
 	var want []text.Term
-	for _, w := range []struct{ id, n int }{{1, 1}, {2, mostSteps}, {1 << 20, 2}} {
+	for _, w := range []struct{ id, n int }{{1, 12}, {2, mostSteps}, {1 << 20, 8}} {
 		for range w.n {
 			want = append(want, impactTerm(int64(w.id)))
 		}

@@ -12,7 +12,7 @@ import (
 // The sections of Words in a snapshot, all numbers little-endian; slots of
 // removed documents and their postings included.
 //
-//	w.head   version (4), k1 (8), b (8), seed of hashes (8), slots (4), terms
+//	w.head   version (4), 3, or 4 where terms that stand in a row are written once; k1 (8), b (8), seed of hashes (8), slots (4), terms
 //	         (4), terms of all live documents (8), analysis
 //	w.text   the terms one after the other
 //	w.textat their offsets (4 each), and the end
@@ -34,6 +34,13 @@ import (
 // The sections up to w.dead are checked when they are opened, the others when they are read.
 const snapshotVersion = 3
 
+func (x *Words) version() uint32 {
+	if x.form == repeated {
+		return snapshotVersion + 1
+	}
+	return snapshotVersion
+}
+
 // shortTerms is the number of terms up to which w.terms is written. It is shorter than what it replaces, which opening
 // then makes in memory.
 var shortTerms = 1 << 14
@@ -44,7 +51,7 @@ func (x *Words) Save(w *snapshot.Writer) (err error) {
 	defer wrapped(&err)
 	defer snapshot.Guard(&err)()
 	w.Begin("w.head")
-	w.U32(snapshotVersion)
+	w.U32(x.version())
 	w.U64(math.Float64bits(x.o.K1))
 	w.U64(math.Float64bits(x.o.B))
 	w.U64(x.terms.seed)
@@ -325,8 +332,8 @@ func (x *Words) openHead(f *snapshot.File) (slots, terms uint32, err error) {
 		return 0, 0, err
 	}
 	r := s.Reader()
-	if v := r.U32(); r.Err() == nil && v != snapshotVersion {
-		return 0, 0, fmt.Errorf("words of version %d, want %d: %w", v, snapshotVersion, ErrMismatch)
+	if v := r.U32(); r.Err() == nil && v != x.version() {
+		return 0, 0, fmt.Errorf("words of version %d, want %d: %w", v, x.version(), ErrMismatch)
 	}
 	k1, b := math.Float64frombits(r.U64()), math.Float64frombits(r.U64())
 	x.terms.seed = r.U64()

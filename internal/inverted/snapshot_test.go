@@ -266,7 +266,7 @@ func lie(s map[string][]byte, data []byte) {
 
 // tell opens an index whose numbers lie, and uses it: every error is typed,
 // nothing panics, and what is taken for it is bounded.
-func tell(t testing.TB, sections map[string][]byte, data []byte) (sound bool) {
+func tell(t testing.TB, o inverted.Options, sections map[string][]byte, data []byte) (sound bool) {
 	s := map[string][]byte{}
 	for tag, b := range sections {
 		s[tag] = bytes.Clone(b)
@@ -275,7 +275,7 @@ func tell(t testing.TB, sections map[string][]byte, data []byte) (sound bool) {
 	file := sealed(t, s)
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	x, err := open(small, file)
+	x, err := open(o, file)
 	errs := []error{err}
 	if err == nil {
 		errs = use(t, x)
@@ -292,9 +292,79 @@ func tell(t testing.TB, sections map[string][]byte, data []byte) (sound bool) {
 	return len(errs) == 0
 }
 
-// TestLies is FuzzLies over random lies, some of which Verify must have found.
+// TestLies is FuzzLies over random lies, some of which Verify must have found, of words and of impacts.
 func TestLies(t *testing.T) {
-	sections := sectionsOf(t, saved(t, sample(t)))
+	lies(t, small, sample(t))
+	lies(t, impacts, weighed(t))
+}
+
+var impacts = inverted.ImpactOptions("a")
+
+// weighed is sample with impacts of words.
+func weighed(t testing.TB) *inverted.Words {
+	t.Helper()
+	r := rand.New(rand.NewPCG(5, 6))
+	e := newWords(t, impacts).Edit()
+	for i := range uint64(300) {
+		var ws []inverted.Weighted
+		for term := range int32(200) {
+			if r.IntN(8) == 0 {
+				ws = append(ws, inverted.Weighted{Term: term, Weight: 3 * r.Float32()})
+			}
+		}
+		terms, err := inverted.ImpactTerms(nil, inverted.AppendImpacts(nil, ws))
+		if err == nil {
+			err = e.Add(i, terms)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := e.Remove([]uint64{3, 44, 205}); err != nil {
+		t.Fatal(err)
+	}
+	return e.Done()
+}
+
+// TestImpactsSnapshot: an index of impacts is the same after it was saved, opened and compacted, and takes few bytes
+// for a word of a passage, however large its weight is. Another kind of index does not open it.
+func TestImpactsSnapshot(t *testing.T) {
+	x := weighed(t)
+	if errs := use(t, x); errs != nil {
+		t.Fatal(errs)
+	}
+	data := saved(t, x)
+	y, err := open(impacts, data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	z, err := y.Compacted(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	query := x.ImpactQuery([]inverted.Weighted{{Term: 3, Weight: 2}, {Term: 77, Weight: .4}, {Term: 150, Weight: 1}})
+	want, err := x.Search(t.Context(), nil, query, 50, nil)
+	if err != nil || len(want) != 50 {
+		t.Fatalf("%d found, %v", len(want), err)
+	}
+	for i, other := range []*inverted.Words{y, z} {
+		if errs := use(t, other); errs != nil {
+			t.Errorf("%d: %v", i, errs)
+		}
+		if got, err := other.Search(t.Context(), nil, query, 50, nil); err != nil || !slices.Equal(got, want) {
+			t.Errorf("%d: another answer, %v", i, err)
+		}
+	}
+	if n := len(sectionsOf(t, data)["w.fwd"]); n > 300*25*3 {
+		t.Errorf("300 passages of 25 words have forward lists of %d bytes", n)
+	}
+	if _, err := open(inverted.Options{K1: 1000, Analysis: "a"}, data); !errors.Is(err, inverted.ErrMismatch) {
+		t.Errorf("opened as words: %v", err)
+	}
+}
+
+func lies(t *testing.T, o inverted.Options, x *inverted.Words) {
+	sections := sectionsOf(t, saved(t, x))
 	r := rand.New(rand.NewPCG(6, 6))
 	n, sound := 700, 0
 	if testing.Short() {
@@ -308,7 +378,7 @@ func TestLies(t *testing.T) {
 		if r.IntN(2) == 0 { // a small number
 			copy(data[5:], []byte{0, 0, 0})
 		}
-		if tell(t, sections, data) {
+		if tell(t, o, sections, data) {
 			sound++
 		}
 	}
@@ -325,7 +395,7 @@ func FuzzLies(f *testing.F) {
 	sections := sectionsOf(f, saved(f, sample(f)))
 	f.Add([]byte{4, 1, 0, 0, 255, 255, 255, 255})
 	f.Add([]byte{0x84, 1, 0, 0, 1, 0, 0, 0, 6, 0, 0, 0, 0, 0, 0, 0})
-	f.Fuzz(func(t *testing.T, data []byte) { tell(t, sections, data) })
+	f.Fuzz(func(t *testing.T, data []byte) { tell(t, small, sections, data) })
 }
 
 // TestVerify finds postings that disagree with the documents, though each is

@@ -27,7 +27,7 @@ func NewSparse(vocab int) (*Sparse, error) {
 	if vocab < 1 || vocab > 1<<24 {
 		return nil, fmt.Errorf("vocabulary of %d terms: %w", vocab, ErrOptions)
 	}
-	return &Sparse{newCore(true), vocab}, nil
+	return &Sparse{newCore(weighted), vocab}, nil
 }
 
 // SparseEdit makes the next value of a Sparse, as Edit does for Words.

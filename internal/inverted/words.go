@@ -29,6 +29,8 @@ type Options struct {
 	// Analysis is the digest of the analyzer, at most 255 bytes. OpenWords refuses a snapshot of
 	// another one.
 	Analysis string
+
+	form form // of forward lists
 }
 
 func (o Options) withDefaults() (Options, error) {
@@ -58,7 +60,7 @@ func NewWords(o Options) (*Words, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Words{core: newCore(false), o: o, terms: newDictionary(rand.Uint64())}, nil
+	return &Words{core: newCore(o.form), o: o, terms: newDictionary(rand.Uint64())}, nil
 }
 
 // Bytes is the memory of the value, shared and mapped parts included. Cost O(terms).

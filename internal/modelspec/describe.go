@@ -5,9 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"math"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -48,7 +50,8 @@ func describable(dir string) bool {
 // returns a line, fit for a log, for each assumption. The model is named after its folder.
 //
 //   - modules.json: a Transformer and a Pooling, or a StaticEmbedding; any number of Dense, a Normalize. Or a
-//     Transformer and Dense modules of PyLate (Late), or an MLMTransformer and a SpladePooling (Splade).
+//     Transformer and Dense modules of PyLate (Late), or an MLMTransformer and a SpladePooling (Splade), also
+//     behind a Router that gives queries a SparseStaticEmbedding.
 //     Without the file: a Transformer and the Pooling in 1_Pooling, the files of Model2Vec, or those of ColBERT.
 //   - config.json of the Pooling: one mode, include_prompt. Without the file: mean.
 //   - config_sentence_transformers.json: the prompt "query" for queries; for passages the
@@ -66,7 +69,7 @@ func Describe(dir string) (Spec, []string, error) {
 		return Spec{}, nil, err
 	}
 	d := &description{dir: dir, spec: Spec{Model: filepath.Base(abs), Precision: "fp32", Pooling: assumedPooling, MaxTokens: assumedTokens}}
-	for _, part := range []func() error{d.modules, d.prompts, d.length} {
+	for _, part := range []func() error{d.modules, d.prompts, d.length, d.capitals, d.adapter} {
 		if err := part(); err != nil {
 			return Spec{}, nil, err
 		}
@@ -94,12 +97,14 @@ func (d *description) wrong(format string, args ...any) error {
 	return fmt.Errorf("%w: %s: %s", ErrSpec, d.dir, fmt.Sprintf(format, args...))
 }
 
+// module is an entry of modules.json.
+type module struct {
+	Path string `json:"path"`
+	Type string `json:"type"`
+}
+
 // modules reads the list of modules.
 func (d *description) modules() error {
-	type module struct {
-		Path string `json:"path"`
-		Type string `json:"type"`
-	}
 	var modules []module
 	found, err := d.read(fileModules, &modules)
 	if err != nil {
@@ -126,6 +131,11 @@ func (d *description) modules() error {
 	if len(modules) > maxModules {
 		return d.wrong("%s lists %d modules; at most %d are read", fileModules, len(modules), maxModules)
 	}
+	if len(modules) == 1 && lastPart(modules[0].Type) == "Router" {
+		if modules, err = d.router(modules[0].Path); err != nil {
+			return err
+		}
+	}
 	late := slices.ContainsFunc(modules, func(m module) bool { return strings.HasPrefix(m.Type, "pylate.") })
 	masked := false // the Transformer gives scores of words
 	place := 0      // of what came last: a Transformer 1, a Pooling 2, a Dense 3, a Normalize 4
@@ -140,9 +150,16 @@ func (d *description) modules() error {
 		fits := place == 2 || place == 3 || late && place == 1 && kind == "Dense"
 		switch kind {
 		case "Transformer", "MLMTransformer":
-			masked = kind == "MLMTransformer"
 			fits, place = place == 0, 1
-			if m.Path != "" {
+			s, err := d.sentence()
+			if err != nil {
+				return err
+			}
+			if !slices.Contains([]string{"", "feature-extraction", masking}, s.Task) {
+				return d.wrong("%s: transformer_task %q; known are feature-extraction and %s", fileLength, s.Task, masking)
+			}
+			masked = kind == "MLMTransformer" || s.Task == masking
+			if m.Path != "" && d.spec.Splade == nil {
 				return d.wrong("%s: the transformer lies in %q; move its files beside %s and make its path empty", fileModules, m.Path, fileModules)
 			}
 		case "StaticEmbedding":
@@ -164,7 +181,7 @@ func (d *description) modules() error {
 		case "Normalize":
 			place, d.unit = 4, true
 		default:
-			return d.wrong("%s: a module of type %q is not known; known are Transformer, StaticEmbedding, Pooling, Dense and Normalize, of a SparseEncoder MLMTransformer and SpladePooling", fileModules, m.Type)
+			return d.wrong("%s: a module of type %q is not known; known are Transformer, StaticEmbedding, Pooling, Dense and Normalize, of a SparseEncoder MLMTransformer, SpladePooling and a Router", fileModules, m.Type)
 		}
 		if !fits {
 			return d.wrong("%s: %s stands where it cannot; known is Transformer, Pooling, Dense as often as there are some, Normalize", fileModules, kind)
@@ -289,11 +306,36 @@ func (d *description) prompts() error {
 	return nil
 }
 
+// masking is the task of a transformer that scores words.
+const masking = "fill-mask"
+
+// sentence is the configuration of the module Transformer.
+type sentence struct {
+	Max   *int   `json:"max_seq_length"`
+	Lower bool   `json:"do_lower_case"`
+	Task  string `json:"transformer_task"`
+}
+
+// sentence reads the file of that, whose name was once that of the architecture.
+func (d *description) sentence() (s sentence, err error) {
+	for _, name := range []string{fileLength, "sentence_roberta_config.json", "sentence_distilbert_config.json", "sentence_camembert_config.json", "sentence_xlm-roberta_config.json"} {
+		if found, err := d.read(d.within(name), &s); found || err != nil {
+			return s, err
+		}
+	}
+	return s, nil
+}
+
+// within is the path of a file of the transformer.
+func (d *description) within(name string) string {
+	if d.spec.Splade == nil {
+		return name
+	}
+	return path.Join(d.spec.Splade.Folder, name)
+}
+
 // length reads the maximum number of tokens of a text.
 func (d *description) length() error {
-	var sentence struct {
-		Max *int `json:"max_seq_length"`
-	}
 	var tokenizer struct {
 		Max *float64 `json:"model_max_length"` // 1e30 where the tokenizer knows no limit
 	}
@@ -303,9 +345,9 @@ func (d *description) length() error {
 		Others    int    `json:"n_positions"` // nomic_bert's name for it
 		Pad       *int   `json:"pad_token_id"`
 	}
-	_, err1 := d.read(fileLength, &sentence)
-	_, err2 := d.read(fileTokenizer, &tokenizer)
-	_, err3 := d.read(fileConfig, &config)
+	sentence, err1 := d.sentence()
+	_, err2 := d.read(d.within(fileTokenizer), &tokenizer)
+	_, err3 := d.read(d.within(fileConfig), &config)
 	if err := errors.Join(err1, err2, err3); err != nil {
 		return err
 	}
@@ -339,6 +381,87 @@ func (d *description) length() error {
 		if l := d.spec.Late; l != nil {
 			l.QueryTokens = min(l.QueryTokens, positions)
 		}
+	}
+	return nil
+}
+
+// capitals refuses a folder whose tokenizer.json keeps capitals where the libraries do not, or the other way round: their
+// settings of the tokenizer replace those in the file.
+func (d *description) capitals() error {
+	var tokenizer struct {
+		Lower *bool `json:"do_lower_case"`
+	}
+	s, err := d.sentence()
+	if err == nil {
+		_, err = d.read(d.within(fileTokenizer), &tokenizer)
+	}
+	if err != nil || !s.Lower && tokenizer.Lower == nil {
+		return err
+	}
+	bert, lower, err := d.normalizer(filepath.Join(d.dir, filepath.FromSlash(d.within("tokenizer.json"))))
+	if err != nil || s.Lower && lower {
+		return err
+	}
+	of, says := fileTokenizer, tokenizer.Lower
+	if s.Lower {
+		of, says = fileLength, &s.Lower
+	}
+	if !s.Lower && (!bert || *says == lower) {
+		return nil
+	}
+	return d.wrong("do_lower_case is %t in %s and %t in tokenizer.json; save the tokenizer anew with what the model was trained with, or correct the wrong one", *says, of, lower)
+}
+
+// normalizer returns whether that of a tokenizer.json is BERT's, and whether it lowers capitals. Without a file it is.
+func (d *description) normalizer(file string) (bert, lower bool, err error) {
+	f, err := regular.Open(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, true, nil
+	}
+	if err != nil {
+		return false, false, err
+	}
+	defer f.Close()
+	type part struct {
+		Type  string `json:"type"`
+		Lower bool   `json:"lowercase"`
+		Parts []part `json:"normalizers"`
+	}
+	in := json.NewDecoder(f)
+	for {
+		key, err := in.Token()
+		if err == io.EOF {
+			return false, false, nil
+		}
+		if err != nil {
+			return false, false, d.wrong("%s: %v", file, err)
+		}
+		switch key {
+		case json.Delim('{'), json.Delim('}'):
+			continue
+		case "normalizer":
+			var p part
+			if err := in.Decode(&p); err != nil {
+				return false, false, d.wrong("%s: %v", file, err)
+			}
+			for _, p := range append(p.Parts, p) {
+				bert = bert || p.Type == "BertNormalizer"
+				lower = lower || p.Type == "Lowercase" || p.Type == "BertNormalizer" && p.Lower
+			}
+			return bert, lower, nil
+		}
+		var skipped json.RawMessage
+		if err := in.Decode(&skipped); err != nil {
+			return false, false, d.wrong("%s: %v", file, err)
+		}
+	}
+}
+
+// adapter refuses a folder whose weights the libraries change by an adapter beside them.
+func (d *description) adapter() error {
+	const name = "adapter_config.json"
+	if _, err := os.Stat(filepath.Join(d.dir, name)); err == nil {
+		return d.wrong("%s adds an adapter (PEFT) to the weights, which is not read; merge it with merge_and_unload and save the model", name)
 	}
 	return nil
 }

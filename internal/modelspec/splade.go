@@ -4,6 +4,9 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"path"
+	"path/filepath"
+	"slices"
 
 	"github.com/lexsem/lexsem/internal/pooling"
 )
@@ -12,8 +15,13 @@ import (
 // scores the vocabulary at every token, and the largest weight log(1+ReLU(score)) of a word is its weight in the text.
 // Output.Logits has the largest scores, of which the variant mlm-exact takes the weights. Such a model has no vector of
 // a text: here the mean of the last states is the vector, which it was not trained for.
+//
+// Where a Router sends queries to a SparseStaticEmbedding, each token of a query has the weight of a table, and no model
+// runs. Output.Logits of a query then has the scores of these weights, times a factor for all queries.
 type Splade struct {
-	Twice bool `json:"twice,omitempty"` // the weight is log(1+log(1+ReLU(score))), and Output.Logits has log(1+ReLU(score))
+	Twice   bool   `json:"twice,omitempty"`   // the weight is log(1+log(1+ReLU(score))), and Output.Logits has log(1+ReLU(score))
+	Folder  string `json:"folder,omitempty"`  // of the transformer, relative to the model's; "" for the model's
+	Queries string `json:"queries,omitempty"` // folder of the table of queries; "" for none
 }
 
 // splade reads the module SpladePooling in the given folder.
@@ -29,7 +37,10 @@ func (d *description) splade(path string) error {
 	if c.Strategy != "max" || c.Activation != "relu" && c.Activation != "log1p_relu" {
 		return d.wrong("%s: pooling_strategy %q and activation_function %q; known are max, and relu and log1p_relu", name, c.Strategy, c.Activation)
 	}
-	d.spec.Pooling, d.spec.Splade = pooling.Mean, &Splade{Twice: c.Activation == "log1p_relu"}
+	if d.spec.Splade == nil {
+		d.spec.Splade = &Splade{}
+	}
+	d.spec.Pooling, d.spec.Splade.Twice = pooling.Mean, c.Activation == "log1p_relu"
 	d.note("a SparseEncoder has no vector of a text, and the mean of its states stands for it; name it after a model that has one: all-MiniLM-L6-v2+splade:%s", d.dir)
 	return nil
 }
@@ -56,8 +67,37 @@ func (s Splade) Pool(ctx context.Context, n int, scores func(token int) []float3
 
 // validSplade returns an error that wraps ErrSpec unless the rest of the description fits.
 func (s Spec) validSplade() error {
+	if p := s.Splade; p != nil {
+		for _, path := range []string{p.Folder, p.Queries} {
+			if path != "" && !filepath.IsLocal(filepath.FromSlash(path)) {
+				return fmt.Errorf("%w: folder %q of %s is not in the model's folder", ErrSpec, path, s.Model)
+			}
+		}
+	}
 	if s.Splade != nil && (s.Static != "" || s.Late != nil || len(s.Dense) > 0) {
 		return fmt.Errorf("%w: %s has splade beside static, late or dense; leave one of them out", ErrSpec, s.Model)
 	}
 	return nil
+}
+
+// router reads the Router in the given folder, and returns the modules of passages. Queries must have a table.
+func (d *description) router(folder string) (passages []module, err error) {
+	var c struct {
+		Types     map[string]string   `json:"types"`
+		Structure map[string][]string `json:"structure"`
+	}
+	name := path.Join(folder, "router_config.json")
+	if found, err := d.read(name, &c); err != nil || !found {
+		return nil, missing(filepath.Join(d.dir, filepath.FromSlash(name)), err)
+	}
+	var kinds []string
+	for _, id := range slices.Concat(c.Structure["query"], c.Structure["document"]) {
+		kinds = append(kinds, lastPart(c.Types[id]))
+	}
+	if len(c.Structure) != 2 || len(kinds) != 3 || kinds[0] != "SparseStaticEmbedding" || kinds[1] != "MLMTransformer" && kinds[1] != "Transformer" || kinds[2] != "SpladePooling" {
+		return nil, d.wrong("%s: a Router of %v; known is one with SparseStaticEmbedding for queries and MLMTransformer, SpladePooling for documents. Save the model of the route document alone", name, c.Structure)
+	}
+	of := func(role string, at int) string { return path.Join(folder, c.Structure[role][at]) }
+	d.spec.Splade = &Splade{Folder: of("document", 0), Queries: of("query", 0)}
+	return []module{{d.spec.Splade.Folder, c.Types[c.Structure["document"][0]]}, {of("document", 1), c.Types[c.Structure["document"][1]]}}, nil
 }

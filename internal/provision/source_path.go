@@ -122,7 +122,7 @@ func (s *session) describe(dir string) (modelspec.Spec, bool, error) {
 func (s *session) asItIs(dir string, spec modelspec.Spec) (bool, error) {
 	_, err := os.Stat(filepath.Join(dir, fileONNX))
 	graph := err == nil
-	if _, err := os.Stat(filepath.Join(dir, filePacked)); err == nil && !graph || spec.Static != "" {
+	if _, err := os.Stat(filepath.Join(dir, filePacked)); err == nil && !graph || spec.Static != "" || spec.Splade != nil && spec.Splade.Folder != "" {
 		return true, nil
 	}
 	if _, err := os.Stat(filepath.Join(dir, fileTokenizer)); err != nil {

@@ -1,4 +1,4 @@
-// Package regular opens files of unknown origin. Start with [Open], [OpenIn] or [ReadFile]. A pipe or a
+// Package regular opens files of unknown origin. Start with [Open], [OpenIn], [OpenOwn] or [ReadFile]. A pipe or a
 // device, which could wait or return bytes for ever, is ErrIrregular. A file longer than the caller allows
 // is ErrTooLarge.
 package regular
@@ -25,6 +25,15 @@ func Open(path string) (*os.File, error) {
 // OpenIn is Open for a path in a folder; no link can lead out of the folder.
 func OpenIn(dir *os.Root, name string) (*os.File, error) {
 	return checked(dir.OpenFile(name, os.O_RDONLY|noWait, 0))
+}
+
+// OpenOwn is os.OpenFile for a file that the program changes or makes: ErrIrregular also for a link, since it may lead to
+// a file of somebody else.
+func OpenOwn(path string, flag int, perm fs.FileMode) (*os.File, error) {
+	if info, err := os.Lstat(path); err == nil && !info.Mode().IsRegular() {
+		return nil, &fs.PathError{Op: "open", Path: path, Err: ErrIrregular}
+	}
+	return checked(os.OpenFile(path, flag|noWait|noFollow, perm))
 }
 
 func checked(f *os.File, err error) (*os.File, error) {

@@ -1,5 +1,5 @@
-// Package smaps measures how much of the mapped files of this process is in memory. Start with [Resident]. It
-// works only on Linux; elsewhere it returns an error.
+// Package smaps measures how much of the mapped files of this process is in memory. Start with [Resident]
+// or, for all files at little cost, [Files]. It works only on Linux.
 package smaps
 
 import (
@@ -15,6 +15,19 @@ import (
 func Resident(is func(path string) bool) (bytes uint64, err error) {
 	err = each(is, func(m mapping) { bytes += m.resident })
 	return bytes, err
+}
+
+// Files returns how many bytes of all files are in this process's memory, 0 if unknown. Cost: some microseconds.
+func Files() uint64 {
+	raw, err := os.ReadFile("/proc/self/statm")
+	if err != nil {
+		return 0
+	}
+	var size, resident, shared uint64
+	if _, err := fmt.Sscan(string(raw), &size, &resident, &shared); err != nil {
+		return 0
+	}
+	return shared * uint64(os.Getpagesize())
 }
 
 // Huge returns how many bytes of the selected files are in mappings that request large pages, whether in memory or not.

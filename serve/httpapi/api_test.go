@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"net/http/httptest"
 	"net/url"
 	"reflect"
 	"slices"
@@ -464,6 +465,40 @@ func TestListPages(t *testing.T) {
 		if all != want || seen["d1\ufffd"] != 2 {
 			t.Errorf("by %s: %d listed of %d", by, all, want)
 		}
+	}
+}
+
+// TestParameters: of every route, a query string that cannot be read, that names a parameter of no route, or one twice, is refused
+// before anything is done. A filter that was lost would concern all documents.
+func TestParameters(t *testing.T) {
+	c := newClient(t, Options{})
+	ask := func(method, path, query string) (int, string) {
+		r := httptest.NewRequest(method, "/", strings.NewReader(`{"query":"keys"}`))
+		r.URL.Path, r.URL.RawQuery, r.Host = strings.NewReplacer("{name}", "shop", "{id...}", "keys").Replace(path), query, "localhost"
+		r.Header.Set("Content-Type", kindJSON)
+		w := httptest.NewRecorder()
+		c.s.ServeHTTP(w, r)
+		return w.Code, w.Body.String()
+	}
+	for _, rt := range routes() {
+		bad := []string{`filter=share="50%"`, `filter=tag="a;b"`, "filter=%ZZ", "id=keys&id=%", "nonsense=1"}
+		for _, name := range rt.params {
+			if name != "id" {
+				bad = append(bad, name+"=1&"+name+"=1")
+			}
+		}
+		for _, query := range bad {
+			status, body := ask(rt.method, rt.path, query)
+			if rt.strict && (status != 400 || !strings.Contains(body, `"code":"invalid"`)) {
+				t.Errorf("%s %s?%s: %d %s", rt.method, rt.path, query, status, body)
+			}
+			if !rt.strict && strings.Contains(body, "query string") {
+				t.Errorf("%s %s?%s: %d %s", rt.method, rt.path, query, status, body)
+			}
+		}
+	}
+	if n, err := c.s.db.Count(t.Context(), engine.Filter{}); n != len(corpus) || err != nil {
+		t.Error(n, err)
 	}
 }
 

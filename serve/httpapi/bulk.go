@@ -34,13 +34,10 @@ type badLine struct {
 // at the first line that cannot be stored; all lines before it are then stored. With
 // ?on_error=skip it continues, and the answer names the lines.
 func bulk(ctx context.Context, c *call) (any, error) {
-	q := c.r.URL.Query()
-	if err := known(q, "on_error"); err != nil {
-		return nil, err
-	}
-	b := &bulkLoad{c: c, skip: q.Get("on_error") == "skip", values: holding{of: c.s.values}}
-	if e := q.Get("on_error"); e != "" && e != "skip" && e != "stop" {
-		return nil, invalid("on_error", "on_error is %.40q; use stop or skip", e)
+	mode := c.query.Get("on_error")
+	b := &bulkLoad{c: c, skip: mode == "skip", values: holding{of: c.s.values}}
+	if mode != "" && mode != "skip" && mode != "stop" {
+		return nil, invalid("on_error", "on_error is %.40q; use stop or skip", mode)
 	}
 	defer b.end()
 	src, done, err := c.s.source(c.x.ResponseWriter, c.r, c.s.o.MaxBulk)

@@ -30,11 +30,7 @@ func createCollection(ctx context.Context, c *call) (collection, error) {
 	if c.s.o.Collections == nil {
 		return collection{}, errNoCollections
 	}
-	q := c.r.URL.Query()
-	if err := known(q, "metric"); err != nil {
-		return collection{}, err
-	}
-	if err := c.s.o.Collections.Create(ctx, name, q.Get("metric")); err != nil {
+	if err := c.s.o.Collections.Create(ctx, name, c.query.Get("metric")); err != nil {
 		return collection{}, err
 	}
 	c.status = http.StatusCreated

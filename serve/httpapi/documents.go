@@ -131,13 +131,13 @@ func getDocument(ctx context.Context, c *call) (documentAnswer, error) {
 		return documentAnswer{}, err
 	}
 	out := documentAnswer{Document: answer.NewDocument(d)}
-	if c.r.URL.Query().Get("vector") == "true" {
+	if c.query.Get("vector") == "true" {
 		out.Vector = d.Vector
 	}
-	if c.r.URL.Query().Get("data") == "true" {
+	if c.query.Get("data") == "true" {
 		out.Data = d.Data
 	}
-	if side := c.r.URL.Query().Get("picture"); side != "" {
+	if side := c.query.Get("picture"); side != "" {
 		out.Picture, err = thumbnail(d, side)
 	}
 	return out, err
@@ -171,10 +171,7 @@ const defaultList = 100
 // listDocuments returns a page of documents. The page is shorter than requested if the
 // texts would exceed a body of MaxBody.
 func listDocuments(ctx context.Context, c *call) (listAnswer, error) {
-	q := c.r.URL.Query()
-	if err := known(q, "filter", "limit", "offset", "after"); err != nil {
-		return listAnswer{}, err
-	}
+	q := c.query
 	limit, err := number(q, "limit", defaultList, 1, c.s.o.MaxTexts)
 	if err != nil {
 		return listAnswer{}, err
@@ -237,11 +234,7 @@ func deleteDocument(ctx context.Context, c *call) (deleteAnswer, error) {
 }
 
 func deleteDocuments(ctx context.Context, c *call) (out deleteAnswer, err error) {
-	q := c.r.URL.Query()
-	if err := known(q, "filter", "id"); err != nil {
-		return out, err
-	}
-	ids, expr := q["id"], q.Get("filter")
+	ids, expr := c.query["id"], c.query.Get("filter")
 	switch {
 	case len(ids) > 0 && expr != "":
 		return out, invalid("filter", "both ids and a filter; give one of them")
@@ -276,14 +269,25 @@ func filterOf(expr string) (engine.Filter, error) {
 	return filter.Parse(expr)
 }
 
-// known refuses parameters that a path does not support.
-func known(q url.Values, names ...string) error {
-	for name := range q {
-		if !slices.Contains(names, name) {
-			return invalid(name, "unknown parameter %.80q; known are %q", name, names)
+// parameters reads the query string of a request. One that cannot be read, a parameter that the route does not have, and one that
+// is there twice are refused: without its filter, a request would concern all documents.
+func parameters(u *url.URL, rt *route) (url.Values, error) {
+	q, err := url.ParseQuery(u.RawQuery)
+	if !rt.strict {
+		return q, nil
+	}
+	if err != nil {
+		return nil, invalid("", "the query string cannot be read: %v; percent-encode the values, such as %% as %%25 and ; as %%3B", err)
+	}
+	for name, values := range q {
+		switch {
+		case !slices.Contains(rt.params, name):
+			return nil, invalid(name, "unknown parameter %.80q; known are %q", name, rt.params)
+		case len(values) > 1 && name != "id":
+			return nil, invalid(name, "the parameter %q is there %d times; give it once", name, len(values))
 		}
 	}
-	return nil
+	return q, nil
 }
 
 // number reads a parameter that is an integer.

@@ -89,6 +89,12 @@ func errorOf(err error) *Error {
 		}
 		break
 	}
+	if x, ok := errors.AsType[interface {
+		error
+		Entry() string
+	}](err); ok && out.Code == "foreign" {
+		out.Message = fmt.Sprintf("in the folder of the database something else has the name %s; nothing was changed; let the operator move it elsewhere", x.Entry())
+	}
 	var f *filter.Error
 	if errors.As(err, &f) {
 		out.Status, out.Code, out.Message, out.Param = http.StatusBadRequest, "invalid_filter", f.Summary(), "filter"

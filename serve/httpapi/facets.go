@@ -14,16 +14,12 @@ type facetsAnswer struct {
 
 // facets counts documents by the values of a field.
 func facets(ctx context.Context, c *call) (facetsAnswer, error) {
-	q := c.r.URL.Query()
-	if err := known(q, "field", "filter", "limit"); err != nil {
-		return facetsAnswer{}, err
-	}
-	out := facetsAnswer{Field: q.Get("field")}
-	limit, err := number(q, "limit", 0, 1, filter.MaxFacets)
+	out := facetsAnswer{Field: c.query.Get("field")}
+	limit, err := number(c.query, "limit", 0, 1, filter.MaxFacets)
 	if err != nil {
 		return facetsAnswer{}, err
 	}
-	f, err := filterOf(q.Get("filter"))
+	f, err := filterOf(c.query.Get("filter"))
 	if err != nil {
 		return facetsAnswer{}, err
 	}

@@ -53,6 +53,10 @@ func (s *Server) bounded(h http.Handler) http.Handler {
 			return
 		}
 		defer give()
+		if err := r.Context().Err(); err != nil { // the client went while its body was read
+			s.fail(x, err)
+			return
+		}
 		_ = http.NewResponseController(x).SetWriteDeadline(time.Now().Add(s.o.LoadTimeout)) // not every connection has deadlines
 		ctx, cancel := context.WithTimeout(r.Context(), s.o.LoadTimeout)
 		defer cancel()

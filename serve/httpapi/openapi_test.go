@@ -45,6 +45,15 @@ func TestRoutesAreDescribed(t *testing.T) {
 		if keys := len(*op.Security) > 1; keys != (rt.scope != ScopeNone) {
 			t.Errorf("%s %s asks for a key by the description: %v, by the route: %v", rt.method, path, keys, rt.scope)
 		}
+		var params []string
+		for _, p := range op.Parameters {
+			if p.Value.In == "query" {
+				params = append(params, p.Value.Name)
+			}
+		}
+		if slices.Sort(params); !slices.Equal(params, slices.Sorted(slices.Values(rt.params))) {
+			t.Errorf("%s %s has the parameters %q by the description, %q by the route", rt.method, path, params, rt.params)
+		}
 		if (op.RequestBody != nil) != (rt.in != nil) {
 			t.Errorf("%s %s has a body by the description: %v, by the route: %v", rt.method, path, op.RequestBody != nil, rt.in != nil)
 			continue

@@ -12,7 +12,8 @@ import (
 type route struct {
 	method, path string
 	scope        Scope
-	strict       bool       // fields that are not known are refused
+	strict       bool       // fields and parameters that are not known are refused
+	params       []string   // of the query string
 	free         bool       // answered at once: waits for no turn
 	ofDatabase   bool       // is asked of a database
 	in           func() any // a new body of a request; nil for none
@@ -25,7 +26,7 @@ type route struct {
 // without makes a route for requests without a body, with one for requests with a body.
 func without[Out any](method, path string, scope Scope, do func(context.Context, *call) (Out, error)) *route {
 	var out Out
-	return &route{method: method, path: path, scope: scope, out: out, do: func(ctx context.Context, c *call, _ any) (any, error) { return do(ctx, c) }}
+	return &route{method: method, path: path, scope: scope, strict: true, out: out, do: func(ctx context.Context, c *call, _ any) (any, error) { return do(ctx, c) }}
 }
 
 func with[In, Out any](method, path string, scope Scope, do func(context.Context, *call, *In) (Out, error)) *route {
@@ -43,18 +44,19 @@ const (
 // routes lists all paths except those of other packages: /metrics, /mcp and the page.
 func routes() []*route {
 	of := func(r *route) *route { r.ofDatabase = true; return r }
-	lenient := func(r *route) *route { r.strict = false; return r } // clients of other APIs send what those know
-	free := func(r *route) *route { r.free = true; return r }
-	documents := with("POST", prefix+"/documents", ScopeWrite, putDocuments)
+	lenient := func(r *route) *route { r.strict = false; return r }    // clients of other APIs send what those know
+	free := func(r *route) *route { r.free = true; return lenient(r) } // monitors add parameters to get round caches
+	params := func(r *route, names ...string) *route { r.params = names; return r }
+	documents := params(with("POST", prefix+"/documents", ScopeWrite, putDocuments), "on_error")
 	documents.lines = bulk
 	databases := []*route{
 		with("POST", prefix+"/search", ScopeRead, search),
 		with("POST", prefix+"/search/batch", ScopeRead, searchBatch),
 		with("POST", prefix+"/explain", ScopeRead, explain),
 		documents,
-		without("GET", prefix+"/documents", ScopeRead, listDocuments),
-		without("DELETE", prefix+"/documents", ScopeWrite, deleteDocuments),
-		without("GET", prefix+"/documents/{id...}", ScopeRead, getDocument),
+		params(without("GET", prefix+"/documents", ScopeRead, listDocuments), "filter", "limit", "offset", "after"),
+		params(without("DELETE", prefix+"/documents", ScopeWrite, deleteDocuments), "filter", "id"),
+		params(without("GET", prefix+"/documents/{id...}", ScopeRead, getDocument), "vector", "data", "picture"),
 		with("PUT", prefix+"/documents/{id...}", ScopeWrite, putDocument),
 		with("PATCH", prefix+"/documents/{id...}", ScopeWrite, patchDocument),
 		without("DELETE", prefix+"/documents/{id...}", ScopeWrite, deleteDocument),
@@ -62,14 +64,14 @@ func routes() []*route {
 		lenient(with("POST", prefix+"/rerank", ScopeRead, rerank)),
 		without("GET", prefix+"/models", ScopeRead, models),
 		without("GET", prefix+"/stats", ScopeRead, stats),
-		without("GET", prefix+"/facets", ScopeRead, facets),
+		params(without("GET", prefix+"/facets", ScopeRead, facets), "field", "filter", "limit"),
 	}
 	all := []*route{
 		free(without("GET", "/healthz", ScopeNone, healthz)),
 		free(without("GET", "/readyz", ScopeNone, readyz)),
 		free(without("GET", "/openapi.json", ScopeNone, openapi)),
 		without("GET", prefix+"/collections", ScopeRead, listCollections),
-		without("PUT", collectionPrefix, ScopeWrite, createCollection),
+		params(without("PUT", collectionPrefix, ScopeWrite, createCollection), "metric"),
 		without("DELETE", collectionPrefix, ScopeWrite, dropCollection),
 	}
 	for _, r := range databases {

@@ -19,6 +19,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"net/url"
 	"reflect"
 	"runtime/debug"
 	"strconv"
@@ -164,10 +165,11 @@ type call struct {
 	x      *exchange
 	r      *http.Request
 	db     engine.Database // that of the route, nil where it has none
-	status int             // of the answer
+	query  url.Values
+	status int // of the answer
 }
 
-// run answers a request of a route: it checks the scope, reads the body, waits for a turn, and calls the
+// run answers a request of a route: it checks the scope and the parameters, reads the body, waits for a turn, and calls the
 // route's own function.
 func (s *Server) run(c *call, rt *route) (out any, err error) {
 	if err := s.allow(c.r, rt.scope); err != nil {
@@ -175,6 +177,9 @@ func (s *Server) run(c *call, rt *route) (out any, err error) {
 	}
 	if rt.scope == ScopeWrite && s.o.ReadOnly {
 		return nil, engine.ErrReadOnly
+	}
+	if c.query, err = parameters(c.r.URL, rt); err != nil {
+		return nil, err
 	}
 	ctx := c.r.Context()
 	if rt.lines != nil {

@@ -27,7 +27,7 @@ func FuzzArguments(f *testing.F) {
 }
 
 func read[In any](t *testing.T, tool *sdk.Tool, data []byte) {
-	in, err := arguments[In](tool, data)
+	in, err := arguments[In](t.Context(), tool, data)
 	if err != nil {
 		if err.Error() == "" || len(err.Error()) > 4096 {
 			t.Errorf("%q is refused with %q", data, err)
@@ -38,7 +38,7 @@ func read[In any](t *testing.T, tool *sdk.Tool, data []byte) {
 	if err != nil {
 		t.Fatalf("%q: %v", data, err)
 	}
-	again, err := arguments[In](tool, written)
+	again, err := arguments[In](t.Context(), tool, written)
 	if err != nil {
 		t.Fatalf("%q is read, and refused as %q: %v", data, written, err)
 	}

@@ -855,6 +855,39 @@ func TestRefusalsNameTheRemedy(t *testing.T) {
 	}
 }
 
+// TestWholeNumbers: an integer may be written as a float, as clients do that know no other numbers; a fraction may not.
+func TestWholeNumbers(t *testing.T) {
+	c := connect(t, shelf(t), mcp.Options{})
+	n := 0
+	for tool, err := range c.Tools(t.Context(), nil) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		schema := tool.InputSchema.(map[string]any)
+		for name, p := range schema["properties"].(map[string]any) {
+			if p.(map[string]any)["type"] != "integer" {
+				continue
+			}
+			n++
+			for number, whole := range map[string]bool{"5.0": true, "1e1": true, "-2.0": true, "5.5": false, "1e300": false} {
+				args := object{name: json.RawMessage(number), "query": "keys", "id": "keys.md"}
+				for given := range args {
+					if schema["properties"].(map[string]any)[given] == nil {
+						delete(args, given)
+					}
+				}
+				text, _ := call(t, c, tool.Name, args, nil)
+				if refused := strings.Contains(text, "whole number"); refused == whole {
+					t.Errorf("%s, %s %s: %.200s", tool.Name, name, number, text)
+				}
+			}
+		}
+	}
+	if n < 5 {
+		t.Errorf("%d integers", n)
+	}
+}
+
 // The schemas must not allow what the tools refuse, nor refuse what they allow.
 func TestSchemasSayWhatIsRefused(t *testing.T) {
 	c := connect(t, shelf(t), mcp.Options{})

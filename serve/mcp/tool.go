@@ -8,8 +8,10 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"math"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -128,7 +130,7 @@ func addTool[In, Out any](s *Server, srv *sdk.Server, outer context.Context, t *
 			ctx, cancel = s.limited(ctx)
 			defer cancel()
 		}
-		in, err := arguments[In](t, req.Params.Arguments)
+		in, err := arguments[In](ctx, t, req.Params.Arguments)
 		if err == nil {
 			var text string
 			var out Out
@@ -150,14 +152,32 @@ func addTool[In, Out any](s *Server, srv *sdk.Server, outer context.Context, t *
 	})
 }
 
-// arguments reads the arguments of a call.
-func arguments[In any](t *sdk.Tool, data json.RawMessage) (in In, err error) {
+// obedient reads as long as its context lasts.
+type obedient struct {
+	ctx context.Context
+	r   io.Reader
+}
+
+func (o obedient) Read(b []byte) (int, error) {
+	if err := o.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return o.r.Read(b[:min(len(b), 64<<10)])
+}
+
+// arguments reads the arguments of a call. Each pass over some megabytes takes some ten milliseconds, and obeys ctx.
+func arguments[In any](ctx context.Context, t *sdk.Tool, data json.RawMessage) (in In, err error) {
+	defer func() {
+		if ended := ctx.Err(); err != nil && ended != nil {
+			err = ended
+		}
+	}()
 	if len(bytes.TrimSpace(data)) == 0 {
 		data = []byte("{}")
 	}
 	schema := t.InputSchema.(*jsonschema.Schema)
 	var given map[string]json.RawMessage
-	if err := json.Unmarshal(data, &given); err != nil {
+	if err := json.NewDecoder(obedient{ctx, bytes.NewReader(data)}).Decode(&given); err != nil {
 		return in, refuse("the arguments of %s are not a JSON object: %s", t.Name, clipped(err.Error(), 300))
 	}
 	for _, name := range slices.Sorted(maps.Keys(given)) {
@@ -170,7 +190,15 @@ func arguments[In any](t *sdk.Tool, data json.RawMessage) (in In, err error) {
 			return in, refuse("%s needs %s: %s", t.Name, name, schema.Properties[name].Description)
 		}
 	}
-	d := json.NewDecoder(bytes.NewReader(data))
+	for name, raw := range given { // clients whose numbers are all floats write 5.0, an integer by JSON Schema
+		if f, err := strconv.ParseFloat(string(raw), 64); err == nil && schema.Properties[name].Type == "integer" && f == math.Trunc(f) && math.Abs(f) < 1<<53 {
+			given[name] = strconv.AppendInt(nil, int64(f), 10)
+		}
+	}
+	if data, err = json.Marshal(given); err != nil {
+		return in, err
+	}
+	d := json.NewDecoder(obedient{ctx, bytes.NewReader(data)})
 	d.UseNumber()
 	d.DisallowUnknownFields()
 	var kind *json.UnmarshalTypeError
@@ -179,9 +207,6 @@ func arguments[In any](t *sdk.Tool, data json.RawMessage) (in In, err error) {
 		return in, refuse("%s: got %s, want %s", clipped(kind.Field, 300), clipped(kind.Value, 80), kindName(kind.Type))
 	case err != nil:
 		return in, refuse("the arguments of %s: %s", t.Name, clipped(err.Error(), 300)) // it may hold a name of any length
-	}
-	if _, err := d.Token(); err != io.EOF {
-		return in, refuse("the arguments of %s are more than one JSON object; send one", t.Name)
 	}
 	return in, nil
 }

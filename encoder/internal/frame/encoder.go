@@ -46,6 +46,8 @@ type Encoder struct {
 	print  encoder.Fingerprint
 	slots  Slots
 
+	queries []float32 // of each token the logit in a query (WeighQueries), or nil
+
 	mu     sync.RWMutex // read-held by Encode, so that Close waits
 	closed bool
 }
@@ -92,6 +94,10 @@ func (e *Encoder) identify(ctx context.Context) error {
 	e.c.Probes.save(e.print.Probe)
 	return nil
 }
+
+// WeighQueries gives queries the logits of their tokens in a table, [|V|], in place of the model's. It is not called
+// beside other calls.
+func (e *Encoder) WeighQueries(logits []float32) { e.queries = logits }
 
 // Dim returns d, the dimension of vectors.
 func (e *Encoder) Dim() int { return e.pooler.Dim() }
@@ -153,10 +159,23 @@ func (e *Encoder) Encode(ctx context.Context, role encoder.Role, in []encoder.In
 			}
 			out[i].Tokens = e.Tokenize(role, texts[i])
 		}
-		if need == 0 {
+		rest := need
+		if role == encoder.Query && e.queries != nil && need&encoder.NeedLogits != 0 {
+			for i := start; i < end; i++ {
+				if i%64 == 0 && ctx.Err() != nil {
+					return nil, ctx.Err()
+				}
+				out[i].Logits = make([]float32, len(e.queries))
+				for _, id := range out[i].Tokens.IDs {
+					out[i].Logits[id] = e.queries[id]
+				}
+			}
+			rest &^= encoder.NeedLogits
+		}
+		if rest == 0 {
 			continue
 		}
-		if err := e.runAll(ctx, role, out[start:end], need); err != nil {
+		if err := e.runAll(ctx, role, out[start:end], rest); err != nil {
 			return nil, err
 		}
 	}

@@ -3,7 +3,7 @@
     tiny.py FOLDER
 
 tiny, of sentence-transformers with a few words; masked, a BERT with a head and letters; bpe, of
-sentence-transformers over bytes; splade and twice, of its SparseEncoder; of PyLate, where that is installed, colbert, attending (two Dense modules with
+sentence-transformers over bytes; splade and twice, of its SparseEncoder, and free-KIND with a table for queries; of PyLate, where that is installed, colbert, attending (two Dense modules with
 residuals, queries attend to what fills them) and stanford (a checkpoint as ColBERT's first authors write it).
 """
 
@@ -12,6 +12,7 @@ import os
 import sys
 
 import torch
+import transformers
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.models import Pooling, Transformer
 from tokenizers import ByteLevelBPETokenizer
@@ -64,12 +65,25 @@ with torch.no_grad():  # one by one: without padding
     out = [head(**tokenizer(t, return_tensors="pt"), output_hidden_states=True) for t in TEXTS]
 said["masked"] = {"passage": [o.hidden_states[-1][0].mean(0).tolist() for o in out], "scores": [o.logits[0, 0].tolist() for o in out]}
 from sentence_transformers import SparseEncoder
-from sentence_transformers.sparse_encoder.models import MLMTransformer, SpladePooling
+from sentence_transformers.models import Router
+from sentence_transformers.sparse_encoder.models import MLMTransformer, SpladePooling, SparseStaticEmbedding
 
 for name, activation in {"splade": "relu", "twice": "log1p_relu"}.items():
     sparse = SparseEncoder(modules=[MLMTransformer(at("masked"), max_seq_length=20), SpladePooling("max", activation_function=activation)], device="cpu")
     sparse.save_pretrained(at(name))
     said[name] = {"weights": sparse.encode_document(TEXTS, convert_to_tensor=True).to_dense().tolist()}
+# The heads of other families, and queries by a table.
+size = dict(vocab_size=tokenizer.vocab_size, hidden_size=32, num_hidden_layers=2, num_attention_heads=2, intermediate_size=64, max_position_embeddings=66, initializer_range=0.4)
+for kind, more in {"DistilBert": dict(dim=32, n_layers=2, n_heads=2, hidden_dim=64), "Roberta": dict(pad_token_id=0), "MPNet": dict(pad_token_id=1), "ModernBert": dict(pad_token_id=0, bos_token_id=2, eos_token_id=3, cls_token_id=2, sep_token_id=3)}.items():
+    masked = at("masked-" + kind)
+    torch.manual_seed(3)
+    getattr(transformers, kind + "ForMaskedLM")(getattr(transformers, kind + "Config")(**size | more)).save_pretrained(masked)
+    tokenizer.save_pretrained(masked)
+    table = SparseStaticEmbedding(tokenizer, weight=5 * torch.rand(tokenizer.vocab_size), frozen=True)
+    router = Router.for_query_document([table], [MLMTransformer(masked, max_seq_length=40), SpladePooling("max")])
+    sparse = SparseEncoder(modules=[router], device="cpu")
+    sparse.save_pretrained(at("free-" + kind))
+    said["free-" + kind] = {"weights": sparse.encode_document(TEXTS, convert_to_tensor=True).to_dense().tolist(), "queries": sparse.encode_query(TEXTS, convert_to_tensor=True).to_dense().tolist()}
 if models:
     colbert = models.ColBERT(at("masked"), embedding_size=16, query_length=24, document_length=40, device="cpu")
     colbert.save(at("colbert"))

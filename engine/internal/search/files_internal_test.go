@@ -17,7 +17,8 @@ func hashes(terms ...string) (list []uint32) {
 }
 
 func TestSignals(t *testing.T) {
-	asked := []askedWord{{hashed("parse"), 0.5}, {hashed("multipart"), 0.3}, {hashed("body"), 0.2}}
+	asked := asked{words: []askedWord{{hashed("parse"), 0.5}, {hashed("multipart"), 0.3}, {hashed("body"), 0.2}},
+		rows: []askedRow{{1, []int{0, 1}}, {2, []int{1, 2}}, {3, []int{0, 1, 2}}}}
 	for role, n := range map[string]int{code.Source: -1, code.Test: isTest, code.Example: isExample, code.Documentation: isDocumentation, code.Vendored: isVendored} {
 		x := &sourceFile{role: role, name: hashes("multipart", "parse", "util", "more"), defined: hashes("parse", "body", "read")}
 		for _, off := range []bool{false, true} {
@@ -25,12 +26,18 @@ func TestSignals(t *testing.T) {
 			if n >= 0 && !off {
 				want[n] = 1
 			}
-			if got := x.signals(asked, map[string]bool{role: off}); got != want {
+			asked.off = map[string]bool{role: off}
+			if got := x.signals(asked); got != want {
 				t.Errorf("%q, off %v: %v, want %v", role, off, got, want)
 			}
 		}
 	}
-	if got := (&sourceFile{}).signals(asked, nil); got != [fileSignals]float64{} {
+	// Words in a row count once, in whichever names they stand.
+	x := &sourceFile{row: 3, rows: []uint32{1, 2, 9}, definitions: make([]definition, manyNames)}
+	if got, want := x.signals(asked), [fileSignals]float64{nameRow: 1, definedRows: 1, amount: 0.5}; got != want {
+		t.Errorf("rows: %v, want %v", got, want)
+	}
+	if got := (&sourceFile{}).signals(asked); got != [fileSignals]float64{} {
 		t.Errorf("a file without names: %v", got)
 	}
 }
@@ -61,8 +68,8 @@ func BenchmarkSignals(b *testing.B) {
 		x.defined = append(x.defined, hashed(fmt.Sprint(i)))
 	}
 	slices.Sort(x.defined)
-	asked := make([]askedWord, 8)
+	q := asked{words: make([]askedWord, 8), rows: make([]askedRow, 25)}
 	for b.Loop() {
-		x.signals(asked, nil)
+		x.signals(q)
 	}
 }

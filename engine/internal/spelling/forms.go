@@ -47,16 +47,16 @@ func (w *work) nearEnding(typed []rune) bool {
 	return false
 }
 
-// madeOf reports whether a word is a known one with an ending, or two known ones without a blank, so that it is no
-// typo.
-func (w *work) madeOf(typed string) bool {
+// madeOf reports whether a word is a known one with an ending, or two known ones without a blank. It is no typo then,
+// unless the model knows a word one edit away: insur and acne make insuracne.
+func (w *work) madeOf(typed, stem string) bool {
 	n := utf8.RuneCountInString(typed)
 	at := 0
 	for i := range typed {
 		if at++; at <= leastPart {
 			continue
 		}
-		if !w.has(typed[:i]) {
+		if !w.has(typed[:i]) || w.stem(typed[:i]) == stem {
 			continue
 		}
 		if w.isEnding(typed[i:]) || n-at+1 >= leastPart && w.has(typed[i:]) {
@@ -65,6 +65,11 @@ func (w *work) madeOf(typed string) bool {
 	}
 	return false
 }
+
+// english reports whether stems change before endings as in English: try, tries; hope, hoping; run, running.
+func (w *work) english() bool { return w.s.analyzer.Options().Language == "en" }
+
+func vowel(r rune) bool { return strings.ContainsRune("aeiouy", r) }
 
 // near calls add with the terms that may be the stem of the intended word. The edit is in the stem, with or without an
 // ending after it; or in the ending; or it swaps the two letters where the ending begins.
@@ -77,6 +82,10 @@ func (w *work) near(typed, stem string, most int, add func(term int)) {
 	if w.endings() == nil {
 		return
 	}
+	nearly := func(stem []rune) { w.table.near(w.x, stem, 1, add) }
+	if n := len(letters) - 1; w.english() && letters[n] == 'y' {
+		nearly(append(letters[:n:n], 'i'))
+	}
 	exactly := func(stem []rune) {
 		if n, ok := w.x.Find(string(stem)); ok {
 			add(n)
@@ -85,6 +94,13 @@ func (w *work) near(typed, stem string, most int, add func(term int)) {
 	for n := len(letters) - 1; n >= minLetters; n-- {
 		head, tail := letters[:n], string(letters[n:])
 		exactly(head)
+		if w.english() { // hope of hop(ing)
+			long := append(head[:n:n], 'e')
+			exactly(long)
+			if w.isEnding(tail) && vowel(letters[n]) {
+				nearly(long)
+			}
+		}
 		if string(head) != stem && (w.isEnding(tail) || most > 1 && w.nearEnding(letters[n:])) {
 			w.table.near(w.x, head, 1, add)
 		}
@@ -123,6 +139,25 @@ func (w *work) written(typed []rune, stem, term string, most int) (best form, ok
 	for _, e := range w.endings() {
 		if n := letters + utf8.RuneCountInString(e); len(typed)-most <= n && n <= len(typed)+most {
 			try(term + e)
+		}
+	}
+	if !w.english() {
+		return best, ok
+	}
+	last, size := utf8.DecodeLastRuneInString(term)
+	short := term[:len(term)-size]
+	if last == 'i' {
+		try(short + "y")
+	}
+	for _, e := range w.endings() {
+		first, _ := utf8.DecodeRuneInString(e)
+		if n := letters + utf8.RuneCountInString(e) - len(typed); !vowel(first) || n > most+1 || n < -most-1 {
+			continue
+		}
+		if last == 'e' {
+			try(short + e)
+		} else if !vowel(last) {
+			try(term + string(last) + e)
 		}
 	}
 	return best, ok

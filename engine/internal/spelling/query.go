@@ -25,7 +25,7 @@ func (rs Repairs) Query(typed string) string {
 	return b.String()
 }
 
-// doubt is the weight of a mistyped word relative to its repaired word.
+// doubt is the weight of a mistyped word relative to its repaired word, unless documents have it.
 const doubt = 0.25
 
 // Terms returns the terms of the query with repaired words in place of the mistyped ones; the mistyped ones stay
@@ -42,7 +42,9 @@ func (rs Repairs) Terms(terms []text.Term) []text.Term {
 			if r.Term != "" {
 				out = append(out, text.Term{Text: r.Term, Start: t.Start, End: t.End, Weight: t.Weight})
 			}
-			t.Beside, t.Weight = true, doubt
+			if t.Beside = true; !r.Stands {
+				t.Weight = doubt
+			}
 		}
 		out = append(out, t)
 	}

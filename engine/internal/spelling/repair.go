@@ -16,12 +16,15 @@ const (
 	leastTyped   = 4    // letters of a word that is repaired
 	leastPart    = 4    // letters of each of the words that a compound is made of
 	longTyped    = 8    // letters from which on two edits are repaired
-	mostRepaired = 4    // unknown words of a query; one with more is in another language, or code
+	mostRepaired = 4    // unknown words of a query; one with more is in another language, or code. As many rare ones
 	mostLooked   = 16   // unknown terms of a query, codes and names included
 	mostOthers   = 32   // known terms of a query that candidates are looked for beside
 	walked       = 32   // documents that are looked through for two words
 	rare         = 1000 // documents to one: a candidate that fewer have comes after a function word
 	mostTried    = 4    // candidates that are looked for beside the query's other words
+	often        = 50   // documents with a word to one with its typo
+	mostStands   = 4    // documents that have a typo
+	leastStands  = 6    // letters of a typo that documents have
 )
 
 // Repair is a word that is searched for in addition to a mistyped one.
@@ -29,6 +32,7 @@ type Repair struct {
 	Start, End int    // bytes of the mistyped word in the query
 	Word       string // as it is written
 	Term       string // as the vocabulary has it; "" for a function word
+	Stands     bool   // the mistyped word is in some documents
 }
 
 // Known holds knowledge about words beyond the vocabulary.
@@ -40,17 +44,31 @@ type Known struct {
 }
 
 // Repair returns the words to search for in addition to the words of a query with the given terms. A word is
-// mistyped if neither the vocabulary of x nor the model knows it, and a term of x is near it. Errors: that of ctx,
-// ErrCorrupt, those of Known.Written.
+// mistyped if neither the vocabulary of x nor the model knows it, and a term of x is near it. A word of the vocabulary
+// is mistyped if it begins with a small letter, and 50 times as many documents have a word one edit away: in 60,000
+// texts these were a quarter of such typos, and of 1,000 queries without typos at most 3 were changed. Errors: that of
+// ctx, ErrCorrupt, those of Known.Written.
 func (s *Speller) Repair(ctx context.Context, x *inverted.Words, query string, terms []text.Term, k Known) (Repairs, error) {
 	unknown, err := s.unknown(ctx, x, query, terms)
 	if err != nil {
 		return nil, err
 	}
 	if k.Word != nil {
-		unknown = slices.DeleteFunc(unknown, func(t text.Term) bool { return k.Word(query[t.Start:t.End]) })
+		unknown = slices.DeleteFunc(unknown, func(u suspect) bool { return k.Word(query[u.Start:u.End]) })
 	}
-	if len(unknown) == 0 || len(unknown) > mostRepaired {
+	standing := 0
+	for _, u := range unknown {
+		if u.df > 0 {
+			standing++
+		}
+	}
+	if len(unknown)-standing > mostRepaired {
+		return nil, nil
+	}
+	if standing > mostRepaired { // rare words of a text
+		unknown = slices.DeleteFunc(unknown, func(u suspect) bool { return u.df > 0 })
+	}
+	if len(unknown) == 0 {
 		return nil, nil
 	}
 	t, err := s.of(ctx, x)
@@ -62,18 +80,18 @@ func (s *Speller) Repair(ctx context.Context, x *inverted.Words, query string, t
 		if len(w.others) == mostOthers {
 			break
 		}
-		if n, ok := x.Find(o.Text); ok {
+		if n, ok := x.Find(o.Text); ok && !slices.ContainsFunc(unknown, func(u suspect) bool { return u.Text == o.Text }) {
 			w.others = append(w.others, n)
 		}
 	}
 	var out Repairs
 	for _, u := range unknown {
-		c, ok, err := w.repair(ctx, strings.ToLower(query[u.Start:u.End]), u.Text)
+		c, ok, err := w.repair(ctx, strings.ToLower(query[u.Start:u.End]), u)
 		if err != nil {
 			return nil, err
 		}
 		if ok {
-			r := Repair{Start: u.Start, End: u.End, Word: c.word}
+			r := Repair{Start: u.Start, End: u.End, Word: c.word, Stands: u.df > 0}
 			if c.term >= 0 {
 				r.Term = x.Term(c.term)
 			}
@@ -83,21 +101,34 @@ func (s *Speller) Repair(ctx context.Context, x *inverted.Words, query string, t
 	return out, nil
 }
 
-// unknown returns the words of a query that are not in x and may be mistyped.
-func (s *Speller) unknown(ctx context.Context, x *inverted.Words, query string, terms []text.Term) (out []text.Term, err error) {
+// suspect is a word that may be mistyped.
+type suspect struct {
+	text.Term
+	df int // documents that have it
+}
+
+// unknown returns the words of a query that may be mistyped: no document of x has them, or few.
+func (s *Speller) unknown(ctx context.Context, x *inverted.Words, query string, terms []text.Term) (out []suspect, err error) {
 	looked := 0
 	for i, t := range terms {
 		if i%looks == looks-1 && ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
-		if t.Beside || known(x, terms, i) {
+		if t.Beside {
 			continue
 		}
-		if looked++; looked > mostLooked {
+		df, typed := documents(x, terms, i), query[t.Start:t.End]
+		if df > 0 && (df > mostStands || df > x.Len()/often || !mayStand(typed)) {
+			continue
+		}
+		if df == 0 {
+			looked++
+		}
+		if looked > mostLooked {
 			return nil, nil
 		}
-		if t.Weight >= text.Accented && word(query[t.Start:t.End]) && !inName(terms, i) && !quoted(query, t.Start) {
-			out = append(out, t)
+		if t.Weight >= text.Accented && word(typed) && !inName(terms, i) && !quoted(query, t.Start) {
+			out = append(out, suspect{t, df})
 		}
 	}
 	return out, nil
@@ -120,18 +151,24 @@ func word(typed string) bool {
 	return n >= leastTyped && n <= maxLetters && upper < n
 }
 
-// known reports whether x has the word of a term, as typed or without its accents; the form without accents is
-// the next term.
-func known(x *inverted.Words, terms []text.Term, i int) bool {
+// mayStand reports whether a word may be mistyped although documents have it. One that begins with a capital is a name.
+func mayStand(typed string) bool {
+	first, _ := utf8.DecodeRuneInString(typed)
+	return unicode.IsLower(first) && utf8.RuneCountInString(typed) >= leastStands
+}
+
+// documents is the number of documents that have the word of a term, as typed or without its accents; the form without
+// accents is the next term.
+func documents(x *inverted.Words, terms []text.Term, i int) (df int) {
 	for _, o := range terms[i:] {
 		if !same(o, terms[i]) {
-			return false
+			break
 		}
-		if _, ok := x.Find(o.Text); ok {
-			return true
+		if n, ok := x.Find(o.Text); ok {
+			df = max(df, x.DF(n))
 		}
 	}
-	return false
+	return df
 }
 
 // same reports whether two terms are one word, with and without its accents.
@@ -191,26 +228,31 @@ type candidate struct {
 	alone  bool // none was found that does, and the query has other words
 }
 
-// repair finds the word that a mistyped word stands for. With two edits, a document must also have another word of
-// the query.
-func (w *work) repair(ctx context.Context, typed, stem string) (c candidate, ok bool, err error) {
-	if w.madeOf(typed) {
+// repair finds the word that a mistyped word stands for. With two edits, or if the mistyped word is in x, a document must
+// also have another word of the query.
+func (w *work) repair(ctx context.Context, typed string, u suspect) (c candidate, ok bool, err error) {
+	stem, stands := u.Text, u.df > 0
+	made := w.madeOf(typed, stem)
+	if made && (stands || w.known.Word == nil) {
 		return c, false, nil
 	}
 	letters, most := []rune(typed), 1
-	if len(letters) >= longTyped {
+	if len(letters) >= longTyped && !stands {
 		most = 2
 	}
-	if c, ok := w.function(letters, true); ok {
+	if c, ok := w.function(letters, true); ok && !stands && !made {
 		return c, true, nil
 	}
 	var all []candidate
 	add := func(n int) {
 		df := w.x.DF(n)
-		if df < leastDF(w.x.Len()) || slices.ContainsFunc(all, func(c candidate) bool { return c.term == n }) {
+		if df < max(leastDF(w.x.Len()), often*u.df) || slices.ContainsFunc(all, func(c candidate) bool { return c.term == n }) {
 			return
 		}
 		if f, ok := w.written(letters, stem, w.x.Term(n), most); ok {
+			if made && !(f.known && f.edits == 1) {
+				return
+			}
 			first, _ := utf8.DecodeRuneInString(f.word)
 			all = append(all, candidate{term: n, form: f, first: first == letters[0], df: df})
 		}
@@ -226,9 +268,9 @@ func (w *work) repair(ctx context.Context, typed, stem string) (c candidate, ok 
 		all[i].beside = may
 		all[i].alone = !found && len(w.others) > 0
 	}
-	all = slices.DeleteFunc(all, func(c candidate) bool { return c.edits > 1 && c.alone })
+	all = slices.DeleteFunc(all, func(c candidate) bool { return (c.edits > 1 || stands) && c.alone })
 	slices.SortStableFunc(all, better)
-	if len(all) == 0 || all[0].edits > 1 || all[0].df < w.x.Len()/rare {
+	if !stands && !made && (len(all) == 0 || all[0].edits > 1 || all[0].df < w.x.Len()/rare) {
 		if c, ok := w.function(letters, false); ok {
 			return c, true, nil
 		}
@@ -237,7 +279,7 @@ func (w *work) repair(ctx context.Context, typed, stem string) (c candidate, ok 
 		if c.known {
 			return c, true, nil
 		}
-		if c.form, ok, err = w.read(ctx, c.term, letters, stem, most); ok || err != nil {
+		if c.form, ok, err = w.read(ctx, c.term, letters, stem, most); err != nil || ok && (c.edits <= most || !stands) {
 			return c, ok, err
 		}
 	}

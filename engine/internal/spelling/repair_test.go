@@ -197,6 +197,74 @@ func TestFrequentFirst(t *testing.T) {
 	}
 }
 
+// TestChangedStems: a stem that changes before an ending is found by its other forms too.
+func TestChangedStems(t *testing.T) {
+	c := newCorpus(t, "en", "hiking in the hills", "they are running and swimming", "a library", "a certificate", "closed doors", "insurance against acne; they insure")
+	for typed, want := range map[string]string{
+		"hiknig": "hiking", "runinng": "running", "swmming": "swimming", "libray": "library", "crtificate": "certificate",
+		"clsoed": "closed", "insuracne": "insuracne",
+	} {
+		if got := c.repair(typed); got != want {
+			t.Errorf("%q: %q, want %q", typed, got, want)
+		}
+	}
+	c.model = map[string]bool{"insurance": true}
+	for typed, want := range map[string]string{"insuracne": "insurance", "runacne": "runacne", "hillsrun": "hillsrun", "acnes": "acnes", "hillss": "hillss"} {
+		if got := c.repair(typed); got != want {
+			t.Errorf("%q: %q, want %q where the model knows words", typed, got, want)
+		}
+	}
+	if got := newCorpus(t, "none", "library").repair("libray"); got != "library" {
+		t.Errorf("%q", got)
+	}
+}
+
+// TestStands: a typo that documents have is repaired if 50 times as many have the word, one of them beside another word of
+// the query. Names, short words and words that the model knows are no typos.
+func TestStands(t *testing.T) {
+	texts := []string{"a garbge collector", "the wieght", "linkin parks", "gits", "kernals", "kernals", "serving"}
+	for range often {
+		texts = append(texts, "garbage collector", "weight of parts", "linking parks", "bits", "kernel collector", "selving")
+	}
+	for range mostStands + 1 {
+		texts = append(texts, "pattren")
+		texts = append(texts, slices.Repeat([]string{"pattern of parts"}, often)...)
+	}
+	c := newCorpus(t, "en", texts...)
+	c.model = map[string]bool{"serving": true, "garbage": true}
+	for typed, want := range map[string]string{
+		"garbge collector":               "garbage collector",
+		"garbge":                         "garbage",
+		"garbge colector":                "garbage collector",
+		"garbge collectors of the parks": "garbage collectors of the parks",
+		"wieght of parts":                "weight of parts",
+		"Linkin parks":                   "Linkin parks",
+		"linkin collectors":              "linkin collectors",    // no document has the repaired words
+		"kernals collector":              "kernals collector",    // two documents have it, not a hundred times as many the word
+		"gits of parts":                  "gits of parts",        // short
+		"pattren":                        "pattren",              // five documents have it
+		"serving of parts":               "serving of parts",     // the model knows it
+		"\"garbge\" collector":           "\"garbge\" collector", // quoted
+		"garbge wieght linkin gits xxxx yyyy zzzz qqqq wwww":       "garbge wieght linkin gits xxxx yyyy zzzz qqqq wwww",
+		strings.Repeat("garbge collector wieght parts linkin ", 2): strings.Repeat("garbge collector wieght parts linkin ", 2),
+	} {
+		if got := c.repair(typed); got != want {
+			t.Errorf("%q: %q, want %q", typed, got, want)
+		}
+	}
+	rs, err := c.s.Repair(t.Context(), c.x, "garbge colector", c.a.Terms(nil, "garbge colector"), c.known())
+	if err != nil || len(rs) != 2 || !rs[0].Stands || rs[1].Stands {
+		t.Fatalf("%+v, %v", rs, err)
+	}
+	var terms []string
+	for _, x := range rs.Terms(c.a.Asked(nil, "garbge colector")) {
+		terms = append(terms, fmt.Sprint(x.Text, x.Beside, x.Weight))
+	}
+	if want := []string{"garbagfalse 1", "garbgtrue 1", "collectorfalse 1", "colectortrue 0.25"}; !slices.Equal(terms, want) {
+		t.Errorf("%q, want %q", terms, want)
+	}
+}
+
 // TestEndings: each language with stems has its endings.
 func TestEndings(t *testing.T) {
 	for _, l := range text.Languages() {
@@ -341,7 +409,7 @@ func TestQuery(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rs := Repairs{{0, 6, "rotate", "rotat"}, {11, 19, "signing", "sign"}, {20, 24, "keys", "key"}}
+	rs := Repairs{{0, 6, "rotate", "rotat", false}, {11, 19, "signing", "sign", false}, {20, 24, "keys", "key", false}}
 	if got := rs.Query(typed); got != "rotate the signing keys" {
 		t.Errorf("%q", got)
 	}
@@ -365,7 +433,7 @@ func TestQuery(t *testing.T) {
 	if want := []string{"rotat0 6 false 1", "rotaet0 6 true 0.25", "sign11 19 false 1", "sigin11 19 true 0.25", "key20 24 false 1", "kesi20 24 true 0.25"}; !slices.Equal(terms, want) {
 		t.Errorf("%q, want %q", terms, want)
 	}
-	function := Repairs{{0, 4, "with", ""}}
+	function := Repairs{{0, 4, "with", "", false}}
 	if got := function.Terms(a.Terms(nil, "wtih keys")); len(got) != 2 || got[0].Text != "wtih" || !got[0].Beside || got[1].Text != "key" {
 		t.Errorf("a function word became the terms %+v", got)
 	}

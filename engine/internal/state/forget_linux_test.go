@@ -96,9 +96,9 @@ func resident(t *testing.T, path string) int {
 	return int(in)
 }
 
-// TestForgetVectors: what searches read of a file is given back once there are none, not beside them.
+// TestForgetVectors: what searches read of a file is given back once there are none, beside them only while commits go on.
 func TestForgetVectors(t *testing.T) {
-	const size = 8 << 20
+	const size = 40 << 20
 	f, path, read := rowsFile(t, size)
 	d := &DB{rows: []*snapshot.File{f}}
 	s := &State{cached: recent.New[[]byte](100)}
@@ -117,6 +117,21 @@ func TestForgetVectors(t *testing.T) {
 	if pass(); resident(t, path) < size/2 || !d.maintainer.later {
 		t.Fatal("beside a search")
 	}
+	d.committed.set()
+	if pass(); !codesAlone(t, path, size) || s.cached.Get(1) == nil || !d.maintainer.later {
+		t.Fatalf("%d bytes are resident beside searches while commits go on", resident(t, path))
+	}
+	read()
+	d.maintainer.files = smaps.Files() - tablesBytes
+	if pass(); resident(t, path) < size/2 {
+		t.Fatal("again, though little was read since")
+	}
+	d.maintainer.files = 0
+	if pass(); !codesAlone(t, path, size) {
+		t.Fatalf("%d bytes are resident after much was read", resident(t, path))
+	}
+	read()
+	d.committed.at.Store(0)
 	end()
 	for d.searched.since() < rest/2 {
 		if pass(); resident(t, path) < size/2 && d.searched.since() < rest {

@@ -49,6 +49,8 @@ type maintainer struct {
 	counted    int       // chunks that there were
 	countedAt  time.Time // then
 	forgot     time.Time // when forgetTables last did something
+	forgotRows time.Time // and forgetVectors beside searches
+	files      uint64    // bytes of files in memory then, or fewer since
 	many       bool      // more than a handful had come in the second before
 	encoded    bool      // this pass has made vectors, and so a commit
 	encodeEnd  time.Time // when that was last tried

@@ -81,11 +81,6 @@ const forgetEvery = 100 * time.Millisecond
 // forgetting frees that memory, and that of tables of the store, until end is called, since no other task runs
 // meanwhile. The maintainer, which alone closes files, calls it around its tasks.
 func (d *DB) forgetting() (end func()) {
-	forget := func() {
-		for _, f := range d.rows {
-			index.ForgetRows(f)
-		}
-	}
 	var looping sync.WaitGroup
 	done, read := make(chan struct{}), false
 	looping.Go(func() {
@@ -96,7 +91,7 @@ func (d *DB) forgetting() (end func()) {
 			case <-done:
 				return
 			case <-tick.C:
-				forget()
+				d.forgetRows()
 				read = true
 				if time.Duration(n)*forgetEvery%rest == 0 {
 					_ = d.st.ForgetTables(tablesBytes) // what fails now fails in the task "tables", too, and is told there
@@ -108,7 +103,7 @@ func (d *DB) forgetting() (end func()) {
 		close(done)
 		looping.Wait()
 		if read { // else it was little
-			forget()
+			d.forgetRows()
 		}
 	}
 }

@@ -131,6 +131,9 @@ func (d *DB) unsavedSums(v *store.View, chunks int) bool {
 
 // saveAll writes the snapshots of s.
 func (d *DB) saveAll(ctx context.Context, s *State) error {
+	if err := d.st.Replaced(); err != nil {
+		return err
+	}
 	if err := os.MkdirAll(filepath.Join(d.o.Dir, folder), private.Folder); err != nil {
 		return err
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/lexsem/lexsem/bench"
 	"github.com/lexsem/lexsem/engine"
 	"github.com/lexsem/lexsem/internal/bench/process"
+	"github.com/lexsem/lexsem/internal/bench/vectors"
 )
 
 // errWrong: a search or read disagrees with what was stored.
@@ -113,9 +114,10 @@ func (s *soak) sum(text string) uint64 { return maphash.String(s.seed, text) }
 
 // fill stores the documents, a thousand a commit.
 func (s *soak) fill(ctx context.Context) error {
+	vectors := vectors.NewCollection(s.o.Docs, s.o.Dim, s.o.Seed) // one, since it takes a large part of the measured memory
 	for w := range s.o.Workers {
 		seed := s.o.Seed*1000 + uint64(w)
-		x := &soakWorker{s: s, rng: rand.New(rand.NewPCG(seed, 0x736f616b)), corpus: newLifeCorpus(s.o.Docs, s.o.Dim, seed), texts: map[int]uint64{}}
+		x := &soakWorker{s: s, rng: rand.New(rand.NewPCG(seed, 0x736f616b)), corpus: lifeCorpusOf(vectors.Another(seed), seed), texts: map[int]uint64{}}
 		x.queries = x.corpus.queries(256)
 		for n := w; n < s.o.Docs; n += s.o.Workers {
 			x.all = append(x.all, n)

@@ -184,8 +184,12 @@ type lifeCorpus struct {
 }
 
 func newLifeCorpus(docs, dim int, seed uint64) *lifeCorpus {
+	return lifeCorpusOf(vectors.NewCollection(docs, dim, seed), seed)
+}
+
+func lifeCorpusOf(vectors *vectors.Collection, seed uint64) *lifeCorpus {
 	rng := rand.New(rand.NewPCG(seed, 0x7465787473))
-	return &lifeCorpus{vectors: vectors.NewCollection(docs, dim, seed), words: lifeLength, rng: rng, zipf: rand.NewZipf(rng, 1.1, 2.7, lifeWords-1)}
+	return &lifeCorpus{vectors: vectors, words: lifeLength, rng: rng, zipf: rand.NewZipf(rng, 1.1, 2.7, lifeWords-1)}
 }
 
 // corpus makes the corpus of a run and its encoder.

@@ -75,6 +75,13 @@ func NewCollection(n, dim int, seed uint64) *Collection {
 	return m
 }
 
+// Another returns the same collection, from which other vectors are drawn.
+func (m *Collection) Another(seed uint64) *Collection {
+	other := *m
+	other.rng = rand.New(rand.NewPCG(seed, 0x7e47))
+	return &other
+}
+
 // Draw makes the next count vectors.
 func (m *Collection) Draw(count int, noise float64) *Set {
 	dim := m.dim

@@ -110,6 +110,9 @@ func scratch(servers string) (where string, err error) {
 // openOver opens the query side of the engine that a URL names, with the encoder of its
 // vectors or the one that --model names.
 func (a *app) openOver(ctx context.Context, where string, o remote.Options) (_ *remote.Database, enc encoder.Encoder, err error) {
+	if dense, sparse := encoder.SplitSparse(a.model); sparse != "" {
+		return nil, nil, usagef("--model %s: another engine does not keep the weights of words of a second model; use --model %s, or a database in a folder", a.model, cmp.Or(dense, models.Default))
+	}
 	b, err := a.openBackend(where)
 	if err != nil {
 		return nil, nil, err

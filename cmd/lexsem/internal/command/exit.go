@@ -96,10 +96,11 @@ func summaryOf(err error) string {
 	if errors.As(err, &f) {
 		return oneLine(f.Summary())
 	}
-	if err.Error() == context.Canceled.Error() {
-		return "interrupted"
+	s := oneLine(err.Error())
+	if errors.Is(err, context.Canceled) {
+		s = strings.ReplaceAll(s, context.Canceled.Error(), "interrupted")
 	}
-	return oneLine(err.Error())
+	return s
 }
 
 // detailsOf returns more lines for errors that need them: all attempts to find a runtime

@@ -98,4 +98,7 @@ func TestInterruptedInWords(t *testing.T) {
 	if s := summaryOf(context.Canceled); s != "interrupted" {
 		t.Errorf("%q", s)
 	}
+	if s := summaryOf(fmt.Errorf("probe the model: %w", context.Canceled)); s != "probe the model: interrupted" {
+		t.Errorf("%q", s)
+	}
 }
