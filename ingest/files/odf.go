@@ -90,11 +90,15 @@ func (d *odf) visit(t xml.Token) error {
 			d.skip++
 			return nil
 		}
+		if strings.HasPrefix(t.Name.Space, "http://purl.org/dc/") || t.Name.Local == "date-string" { // who wrote a comment, and when
+			d.skip++
+			return nil
+		}
 		if d.title > 0 {
 			d.title++
 		}
 		switch t.Name.Local {
-		case "tracked-changes", "annotation", "automatic-styles", "note-citation", "page-number", "shapes", "forms":
+		case "tracked-changes", "automatic-styles", "note-citation", "page-number", "shapes", "forms":
 			d.skip++
 		case "spreadsheet":
 			d.sheet = true
@@ -104,7 +108,7 @@ func (d *odf) visit(t xml.Token) error {
 				level = 1
 			}
 			d.paras = append(d.paras, &wordPara{level: level})
-		case "p":
+		case "p", "desc": // which an image says to who cannot see it
 			p := &wordPara{}
 			if name := attr(t, "style-name"); name == "Title" || d.title > 0 {
 				p.level = 1
@@ -151,7 +155,7 @@ func (d *odf) visit(t xml.Token) error {
 		}
 		d.title = max(0, d.title-1)
 		switch t.Name.Local {
-		case "h", "p":
+		case "h", "p", "desc":
 			d.end()
 		case "table-cell", "covered-table-cell":
 			d.o.endCell()

@@ -144,7 +144,7 @@ func TestOfficeText(t *testing.T) {
 		{"pptx", `<tbl><tr><tc><p><r><t>a</t></r></p></tc><tc><p><r><t>b</t></r></p></tc></tr></tbl>`, "a\tb"},
 		{"xlsx", `<row><c t="s"><v>0</v></c><c t="s"><v>9</v></c><c t="b"><v>1</v></c><c><f>A1</f><v>1.5</v></c></row><row><c t="inlineStr"><is><t>x
 y</t></is></c><c s="1"><v>45352</v></c><c s="2"><v>45352.5</v></c><c s="0"><v>45352</v></c></row>`, "S\n\nshared text\t\tTRUE\t1.5\nx y\t2024-03-01\t2024-03-01 12:00:00\t45352"},
-		{"odt", `<h outline-level="2">H</h><p>a<s/>b<tab/>c<line-break/>d<annotation><p>no</p></annotation><note><note-citation>1</note-citation><note-body><p>note</p></note-body></note></p><tracked-changes><p>no</p></tracked-changes>`, "H\n\na b\tc\nd\n\nnote"},
+		{"odt", `<h outline-level="2">H</h><p>a<s/>b<tab/>c<line-break/>d<note><note-citation>1</note-citation><note-body><p>note</p></note-body></note></p><tracked-changes><p>no</p></tracked-changes>`, "H\n\na b\tc\nd\n\nnote"},
 		{"ods", `<spreadsheet><table name="T"><table-row><table-cell><p>a</p><p>b</p></table-cell><table-cell><p>c</p></table-cell></table-row></table></spreadsheet>`, "T\n\na b\tc"},
 		{"odp", `<page><frame class="title"><text-box><p>First</p></text-box></frame><p>a</p></page><page><p>b<page-number>2</page-number></p></page>`, "a\n\nb"},
 		{"epub", "<html><head><title/><style>no</style></head><body><p>a<script src='x'/></p><p>é</p></body></html>", "a\n\né"},

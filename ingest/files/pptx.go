@@ -71,6 +71,9 @@ func (d *drawing) visit(t xml.Token) error {
 		switch t.Name.Local {
 		case "sp":
 			d.role = ""
+		case "cNvPr":
+			d.end()
+			d.o.para(cmp.Or(attr(t, "descr"), attr(t, "title")))
 		case "ph":
 			d.role = attr(t, "type")
 		case "t":

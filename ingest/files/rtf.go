@@ -30,6 +30,9 @@ func readRTF(s *File) error {
 	r.flush()
 	r.endPara()
 	r.o.endRow()
+	margins := &outline{s: s}
+	margins.para(r.margins.String())
+	r.o.margins(margins)
 	if r.foreign > 0 {
 		s.Warn(0, "it has control characters (%d), as no program writes them; the file may be damaged: open it in its program and save it again", r.foreign)
 	}
@@ -37,7 +40,7 @@ func readRTF(s *File) error {
 }
 
 // skipped are the groups without text of the document.
-var skipped = setOf("colortbl pict object objdata header headerl headerr headerf footer footerl footerr footerf generator listtable " +
+var skipped = setOf("colortbl pict object objdata generator listtable " +
 	"listoverridetable rsidtbl themedata colorschememapping latentstyles datastore xmlnstbl filetbl revtbl fldinst nonshppict " +
 	"background template pntext listtext private1 ftnsep ftnsepc ftncn aftnsep aftnsepc aftncn")
 
@@ -53,6 +56,7 @@ var rtfPages = map[int]string{128: "shift_jis", 129: "euc-kr", 134: "gbk", 136: 
 type rtfGroup struct {
 	skip, hidden bool
 	note         bool // within a footnote
+	margin       bool // within a header or footer
 	font         int
 	unicode      int    // characters after \u that stand for it
 	to           string // what its text is: "" of the document, else of the file
@@ -69,6 +73,7 @@ type rtf struct {
 	page    string         // the code page where the font has none
 	text    strings.Builder
 	notes   strings.Builder // of the paragraph
+	margins strings.Builder // headers and footers
 	level   int
 	style   int    // that the table of styles describes
 	bytes   []byte // of a code page, not yet decoded
@@ -252,6 +257,10 @@ func (r *rtf) put(s string) {
 		}
 	case int64(r.text.Len()+r.notes.Len()) > r.o.s.o.MaxBytes: // a paragraph that does not end
 		r.endPara()
+	case r.now.margin:
+		if int64(r.margins.Len()) < r.o.s.o.MaxBytes {
+			r.margins.WriteString(s)
+		}
 	case r.now.note:
 		r.notes.WriteString(s)
 	default:
@@ -271,7 +280,7 @@ func (r *rtf) word(w string, n int, numbered bool) bool {
 		return true
 	}
 	on := !numbered || n != 0
-	inText := r.now.to == "" && !r.now.skip && !r.now.note
+	inText := r.now.to == "" && !r.now.skip && !r.now.note && !r.now.margin
 	switch w {
 	case "u":
 		r.unicode(rune(n))
@@ -315,7 +324,7 @@ func (r *rtf) word(w string, n int, numbered bool) bool {
 	case "par", "sect", "page":
 		if inText {
 			r.endPara()
-		} else if r.now.note {
+		} else if r.now.note || r.now.margin {
 			r.put("\n")
 		}
 	case "pard":
@@ -330,11 +339,18 @@ func (r *rtf) word(w string, n int, numbered bool) bool {
 		if inText {
 			r.endPara()
 			r.o.endCell()
+		} else if r.now.margin {
+			r.put("\t")
 		}
 	case "row":
 		if inText {
 			r.o.endRow()
+		} else if r.now.margin {
+			r.put("\n")
 		}
+	case "header", "headerl", "headerr", "headerf", "footer", "footerl", "footerr", "footerf":
+		r.now.margin = true
+		r.put("\n")
 	case "footnote":
 		r.now.note = true
 		r.put("\n")

@@ -28,7 +28,11 @@ func readText(s *File) error {
 	if err != nil {
 		return err
 	}
-	rec := Record{Document: document(printed(text)), From: 1, To: lastLine(1, text), Verbatim: true}
+	shown := printed(text)
+	if strings.HasSuffix(baseName(s.name), ".tex") {
+		shown = texLetter(shown)
+	}
+	rec := Record{Document: document(shown), From: 1, To: lastLine(1, text), Verbatim: true}
 	rec.mark(s.name)
 	return s.One(rec)
 }

@@ -12,7 +12,7 @@ import (
 // maxStrings is the maximum number of texts that the cells of a workbook share.
 const maxStrings = 2_000_000
 
-// readXLSX reads a workbook: its sheets, each row a line with tabs between its cells.
+// readXLSX reads a workbook: its sheets, each row a line with tabs between its cells, then the comments.
 func readXLSX(s *File) error {
 	var rec Record
 	a, main, rels, err := s.ooxml("xl/workbook.xml", &rec)
@@ -47,6 +47,9 @@ func readXLSX(s *File) error {
 		b.number = 0
 		e := a.walk(sh.part, b.cell)
 		b.rest()
+		if e == nil {
+			e = b.comments(a, sh.part)
+		}
 		err = cmp.Or(err, e)
 		if e != nil && (b.o.full || s.ctx.Err() != nil || a.left <= 0) {
 			break
@@ -56,6 +59,41 @@ func readXLSX(s *File) error {
 		rec.count("sheets", len(sheets))
 	}
 	return b.o.finish(rec, err)
+}
+
+// comments adds the comments of a sheet below its rows, each as a line: the cell and the text. Threads are in a part of their own, and
+// old programs see a copy of them.
+func (b *workbook) comments(a *archive, sheet string) error {
+	rels, err := a.relations(sheet)
+	name := cmp.Or(rels.byType["threadedComment"], rels.byType["comments"])
+	if err != nil || !a.has(name) {
+		return err
+	}
+	var ref, in string
+	var text strings.Builder
+	return a.walk(name, func(t xml.Token) error {
+		switch t := t.(type) {
+		case xml.StartElement:
+			if in = t.Name.Local; in == "comment" || in == "threadedComment" {
+				ref = attr(t, "ref")
+				text.Reset()
+			}
+		case xml.CharData:
+			if in == "t" || in == "text" {
+				text.Write(t)
+			}
+		case xml.EndElement:
+			if in = ""; t.Name.Local == "comment" || t.Name.Local == "threadedComment" {
+				if !blank(text.String()) {
+					b.o.sheetRow(math.MaxInt, ref+"\t"+strings.Join(strings.Fields(text.String()), " "))
+				}
+			}
+		}
+		if b.o.full {
+			return errEnough
+		}
+		return nil
+	})
 }
 
 // workbook extracts the text from the tokens of the parts of a workbook.

@@ -1,0 +1,38 @@
+package files_test
+
+import (
+	"testing"
+
+	. "github.com/lexsem/lexsem/ingest/files"
+	"github.com/lexsem/lexsem/internal/place"
+)
+
+// TestLostText: texts that stand aside of the running text are found too: what images say to who cannot see them, comments, signs of old
+// fonts, headers and footers, and letters that LaTeX writes by commands.
+func TestLostText(t *testing.T) {
+	run := func(s string) string { return "<p><r><t>" + s + "</t></r></p>" }
+	const dc = ` xmlns:dc="http://purl.org/dc/elements/1.1/"`
+	for _, c := range []struct{ name, in, want string }{
+		{"alt.html", `<p>a<img alt="the  red&#10;buoy"><input type=image alt=go>b<img alt=""><img alt="IMG_7.JPG"><img hidden alt=no></p>`, "a the red buoy go b"},
+		{"caption.html", `<figure><img alt="Red  buoy"><figcaption>Fig. 1: Red buoy at sea</figcaption></figure>`, "Fig. 1: Red buoy at sea"},
+		{"alt.eml", "Subject: s\nContent-Type: text/html\n\n<p>a <img alt=offer></p>", "a offer"},
+		{"alt.epub", simple(t, "epub", `<p>a <img alt="map"/> b</p>`), "a map b"},
+		{"alt.docx", simple(t, "docx", `<p><r><t>a</t><AlternateContent><Choice><drawing><docPr name="Picture 1" descr="red buoy" title="no"/></drawing></Choice><Fallback><pict><shape alt="red buoy"/></pict></Fallback></AlternateContent><t>b</t></r></p><p><pict><shape alt="old map"/></pict></p><p><docPr title="T"/></p>`), "a red buoy b\n\nold map\n\nT"},
+		{"alt.pptx", simple(t, "pptx", `<sp><nvSpPr><cNvPr id="1" name="Text"/></nvSpPr><p><r><t>a</t></r></p></sp><pic><cNvPr id="2" name="Picture" descr="red buoy"/></pic>`), "a\n\nred buoy"},
+		{"alt.odt", simple(t, "odt", `<p>a<frame><image/><desc>red buoy</desc></frame>b</p>`), "ab\n\nred buoy"},
+		{"alt.odp", simple(t, "odp", `<page><frame><image/><desc>red buoy</desc></frame><p>a</p></page>`), "red buoy\n\na"},
+		{"comment.docx", simple(t, "docx", run("a"), "word/_rels/document.xml.rels", rels("1", "comments", "c.xml"), "word/c.xml", `<comments><comment author="no">`+run("really?")+`</comment></comments>`), "a\n\nreally?"},
+		{"comment.odt", simple(t, "odt", `<p>a<annotation`+dc+`><dc:creator>no</dc:creator><dc:date>no</dc:date><date-string>no</date-string><p>really?</p></annotation>b</p>`), "ab\n\nreally?"},
+		{"comment.xlsx", simple(t, "xlsx", `<row><c t="str"><v>a</v></c></row>`, "xl/_rels/s.xml.rels", rels("1", "comments", "c.xml"), "xl/c.xml", `<comments><authors><author>no</author></authors><commentList><comment ref="B2"><text><r><t>one </t></r><r><t>two</t></r></text></comment></commentList></comments>`), "S\n\na\n" + place.Unknown + "B2\tone two"},
+		{"thread.xlsx", simple(t, "xlsx", `<row><c t="str"><v>a</v></c></row>`, "xl/_rels/s.xml.rels", rels("1", "comments", "c.xml", "2", "threadedComment", "t.xml"), "xl/c.xml", `<comments><comment ref="B2"><text><t>no</t></text></comment></comments>`, "xl/t.xml", `<ThreadedComments><threadedComment ref="B2"><text>why?</text></threadedComment><threadedComment ref="B2"><text>so.</text></threadedComment></ThreadedComments>`), "S\n\na\n" + place.Unknown + "B2\twhy?\nB2\tso."},
+		{"sign.docx", simple(t, "docx", `<p><r><sym font="Symbol" char="F061"/><sym font="Symbol" char="F0A3"/><sym font="Wingdings" char="F0FC"/><sym font="Wingdings" char="F020"/><sym font="Webdings" char="F061"/><sym font="Arial" char="20AC"/><sym font="Symbol" char="x"/></r></p>`), "α≤✓€"},
+		{"margin.rtf", `{\rtf1{\header\pard ACME\tab No. 7\par}{\headerf ACME\tab No. 7\par}{\footer secret{\field{\*\fldinst no}{\fldrslt }}}body\par{\footnote note}end}`, "body\n\nend\n\nnote\n\nACME\tNo. 7\n\nsecret"},
+		{"margin2.rtf", `{\rtf1 a\par{\header\trowd b\cell c\cell\row\pard d\par}e}`, "a\n\ne\n\nb\tc\n\nd"},
+		{"a.tex", `Caf\'e caf\'{e}s {\'E}tat G{\"o}del na\"\i ve \c{c}a Dvo\v r\'ak Erd\H{o}s \~n stra{\ss}e S\o ren {\O}rsted \aa{}r \textbf{\'e} \\'a \omega \'x`, "Café cafés État Gödel naïve ça Dvořák Erdős ñ straße Søren Ørsted år \\textbf{é} \\\\'a \\omega \\'x"},
+	} {
+		recs, warned := warnings(t, c.name, c.in, Options{ID: "x"})
+		if len(recs) != 1 || bare(recs[0].Text) != c.want || len(warned) > 0 {
+			t.Errorf("%s: %+v, warned %q; want %q", c.name, recs, warned, c.want)
+		}
+	}
+}
