@@ -14,6 +14,8 @@
 //	                              dumps of Qdrant, Chroma and LangChain
 //	json      .json               one an object: a single object, an array, the array "documents"
 //	                              of an object, or objects one after the other; fields as in jsonl
+//	                              A record without a text, such as a conversation that ChatGPT
+//	                              exports, has the texts of the objects within it
 //	csv, tsv  .csv .tsv           one a row below the header; cells are apart by , ; | or tabs; other
 //	                              columns are metadata, of one type each unless the table is a stream
 //	docx odt rtf                  one; title, author, created; breaks at headings, tables as rows, notes,

@@ -228,6 +228,7 @@ type File struct {
 	again  func() io.Reader // reads the decoded file once more from its start; nil for a stream
 	broken bool             // its text was cut within a line
 	given  bool             // the loop has a record and is not back: a panic now is its own
+	warned bool             // of what records lose whose texts are nested
 	err    error            // of Read and ReadAt
 }
 

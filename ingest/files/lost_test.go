@@ -1,9 +1,12 @@
 package files_test
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 
 	. "github.com/lexsem/lexsem/ingest/files"
+	"github.com/lexsem/lexsem/ingest/internal/filestest"
 	"github.com/lexsem/lexsem/internal/place"
 )
 
@@ -34,5 +37,32 @@ func TestLostText(t *testing.T) {
 		if len(recs) != 1 || bare(recs[0].Text) != c.want || len(warned) > 0 {
 			t.Errorf("%s: %+v, warned %q; want %q", c.name, recs, warned, c.want)
 		}
+	}
+}
+
+// TestNested: a record without a text has the texts within its objects, in the order of time.
+func TestNested(t *testing.T) {
+	long := strings.Repeat("ship ", 1000)
+	for in, want := range map[string]struct{ text, meta, warn string }{
+		// a conversation as ChatGPT exports it
+		`[{"id":"x","title":"T","mapping":{"b":{"message":{"create_time":2.5,"author":{"role":"user"},"content":{"content_type":"text","parts":["how deep?"," "]}}},"r":{"message":null},"a":{"message":{"create_time":10,"content":{"parts":["` + long + `",{"asset":"no"}]}}}}}]`: {"how deep?\n\n" + strings.TrimSpace(long), "map[]", `the texts within the field "mapping"`},
+		`[{"id":"x","chat_messages":[{"text":"one","content":[{"type":"text","text":"one"}]},{"text":"","content":[{"text":"two"}]}]}]`:                                                                                                                                             {"one\n\ntwo", "chat_messages", ""},
+		`{"id":"x","messages":[{"role":"user","content":"one"},{"role":"assistant","content":[{"type":"text","text":"two"},{"type":"image_url","image_url":{"url":"no"}}]}]}`:                                                                                                       {"one\n\ntwo", "messages", ""},
+		`{"id":"x","z":{"created_at":"2024-01-02T00:00:00Z","body":"two"},"list":[{"deep":{"page_content":"one"}}]}`:                                                                                                                                                                {"one\n\ntwo", "list", ""},
+		`{"id":"x","text":"own","messages":[{"content":"no"}]}`: {"own", "messages", ""},
+	} {
+		recs, warned := warnings(t, "a.json", in, Options{ID: "f"})
+		if len(recs) != 1 || recs[0].Text != want.text || !strings.Contains(fmt.Sprint(recs[0].Metadata), want.meta) || (want.warn == "") != (len(warned) == 0) || !strings.Contains(strings.Join(warned, " "), want.warn) {
+			t.Errorf("%.200s: %.300v, warned %q; want %.200q", in, recs, warned, want)
+		}
+	}
+	if recs, _, err := filestest.ReadAll(t, "a.json", `[{"title":"t","a":`+strings.Repeat(`{"message":`, 3000)+"1"+strings.Repeat("}", 3000)+"}]", Options{ID: "x"}); err != nil || recs[0].Text != "" {
+		t.Errorf("a deep one: %v, %v", recs, err)
+	}
+	if recs, _, err := filestest.ReadAll(t, "a.json", `{"name":"settings","scripts":{"test":"go test"},"metadata":{"text":"no"}}`, Options{ID: "x"}); len(recs) > 0 && err == nil {
+		t.Errorf("settings: %+v", recs)
+	}
+	if recs, _, err := filestest.ReadAll(t, "a.json", `[{"id":"x","title":"t","a":{"text":"no"},"b":"own"}]`, Options{ID: "x", Columns: Columns{Text: "b"}}); err != nil || recs[0].Text != "own" {
+		t.Errorf("a named field: %+v, %v", recs, err)
 	}
 }

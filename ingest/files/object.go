@@ -30,7 +30,7 @@ func document(text string) engine.Document { return engine.Document{Text: text} 
 // fields become metadata. The members of an object named "metadata" or "payload" count as fields of the
 // document, so that exports of this and other programs can be read; the member "lexsem" of an export is
 // ignored. If there is no "text", the text is "body", "content", "contents", "document", "passage" or "page_content". "vector"
-// or "embedding" is the vector if it is an array of numbers. The text may be missing. Errors:
+// or "embedding" is the vector if it is an array of numbers. If there is no text, the texts of nested objects are the text. Errors:
 // ErrMalformed. A record of a file with an id stays without one.
 func (s *File) object(raw []byte) (engine.Document, error) { return s.parse(raw, s.o.ID == "") }
 
@@ -67,6 +67,9 @@ func (s *File) fields(fields map[string]any, needID bool) (doc engine.Document, 
 	}
 	if doc.Text, err = takeText(fields, c.Text, textNames); err != nil {
 		return doc, err
+	}
+	if blank(doc.Text) && c.Text == "" && !s.o.Rows {
+		doc.Text = s.nested(fields)
 	}
 	if doc.Vector, err = takeVector(fields, c.Vector); err != nil {
 		if !s.o.DropVectors || blank(doc.Title) && blank(doc.Text) {
