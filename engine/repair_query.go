@@ -22,6 +22,7 @@ func (e *Engine) repair(ctx context.Context, r *search.Run) (err error) {
 	if r.Terms = e.db.Asked(r.Q.Text); r.Q.Exact || r.Q.Places || r.Q.Image != nil {
 		return nil
 	}
+	r.Terms = e.speller.Respelled(r.S.Words, r.Q.Text, r.Terms)
 	if r.Repairs, err = e.speller.Repair(ctx, r.S.Words, r.Q.Text, r.Free(), e.knows(r.S)); err == nil {
 		r.Terms = r.Repairs.Terms(r.Terms)
 	}

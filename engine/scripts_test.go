@@ -26,6 +26,8 @@ func TestWordsAsTheyAreTyped(t *testing.T) {
 			map[string][]string{"🚀": {"launch"}, "❤": {"heart"}, "❤️": {"heart"}}},
 		{"compounds", map[string]string{"apart": "The Wi-Fi is down.", "one": "The wifi is up.", "gpt": "GPT-4 answers.", "gpt one": "GPT4 asks.", "many": "A sum of 1,000,000 euros.", "plain": "A sum of 1000000 yen."},
 			map[string][]string{"wifi": {"one", "apart"}, "Wi-Fi": {"apart", "one"}, "GPT4": {"gpt one", "gpt"}, "GPT-4": {"gpt", "gpt one"}, "1000000": {"plain", "many"}, "1,000,000": {"plain", "many"}}},
+		{"other spellings", map[string]string{"name": "The letter of Mr O'Brien arrived.", "part": "Part AB-1234/X is out of stock.", "motor": "A motor of 12V runs.", "memory": "It needs 10 GB of memory.", "sea": "Chapter two tells of the sea.", "boat": "Nothing to see here of the boat."},
+			map[string][]string{"obrien": {"name"}, "AB1234": {"part"}, "AB 1234": {"part"}, "12 V": {"motor"}, "10GB": {"memory"}, "chapter 2": {"sea"}}},
 		{"particles", map[string]string{"water": "물을 많이 마신다", "school": "학교에서 배운다", "house": "집에 간다"},
 			map[string][]string{"물": {"water"}, "물이": {"water"}, "학교는": {"school"}, "집으로": {"house"}}},
 		{"Greek and Cyrillic", map[string]string{"log": "ο λόγος του", "tree": "Ёлка стоит.", "tree2": "Елка лежит."},
