@@ -33,7 +33,7 @@ func (s *Speller) Respelled(x *inverted.Words, query string, terms []text.Term) 
 		return terms
 	}
 	out := make([]text.Term, 0, len(terms)+4)
-	last := -1 // the word before
+	last, at := -1, 0 // the word before, and its place in out
 	for i, t := range terms {
 		if t.Beside {
 			out = append(out, t)
@@ -80,17 +80,20 @@ func (s *Speller) Respelled(x *inverted.Words, query string, terms []text.Term) 
 			p := terms[last]
 			m := apart.FindStringSubmatch(query[p.Start:t.End])
 			if m != nil && len(m[1]+m[4]) <= longUnit {
-				weight := otherwise * t.Weight
-				if documents(x, terms, last) == 0 || documents(x, terms, i) == 0 {
-					weight = t.Weight
+				known, knows := documents(x, terms, last) > 0, documents(x, terms, i) > 0
+				weight := t.Weight
+				if known && knows {
+					weight *= otherwise
 				}
 				if joined := s.other(nil, x, m[1]+m[2]+m[3]+m[4], text.Term{Start: p.Start, End: t.End}, weight); len(joined) > 0 {
-					joined[0].Beside = true
+					if joined[0].Beside = known || knows; !joined[0].Beside { // in place of both
+						out, n = out[:at], at
+					}
 					out = append(out, joined[0])
 				}
 			}
 		}
-		last = i
+		last, at = i, n
 	}
 	return out
 }
