@@ -8,9 +8,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"mime"
 	"net/http"
 	"os"
+	"reflect"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -237,12 +241,22 @@ func decode(raw []byte, to any) error {
 	bad := func(format string, args ...any) error {
 		return refuse(http.StatusBadRequest, "invalid_json", format, args...)
 	}
-	dec := json.NewDecoder(bytes.NewReader(raw))
-	dec.UseNumber()
-	err := dec.Decode(to)
 	var own *Error
 	var syntax *json.SyntaxError
 	var kind *json.UnmarshalTypeError
+	dec := json.NewDecoder(bytes.NewReader(raw))
+	dec.UseNumber()
+	err := dec.Decode(to)
+	for n := 0; n < mostFloats && errors.As(err, &kind) && len(raw) < largeBody; n++ {
+		mended, ok := whole(raw, kind)
+		if !ok {
+			break
+		}
+		raw, kind = mended, nil
+		dec = json.NewDecoder(bytes.NewReader(raw))
+		dec.UseNumber()
+		err = dec.Decode(to)
+	}
 	switch {
 	case errors.As(err, &own):
 		return own
@@ -263,6 +277,28 @@ func decode(raw []byte, to any) error {
 		return bad("null; send a JSON object")
 	}
 	return nil
+}
+
+// mostFloats bounds the integers of a body that are written as floats.
+const mostFloats = 16
+
+// whole is a body in which the integer that could not be decoded, such as 5.0, which is an integer by JSON Schema, is written without a
+// fraction or an exponent. Clients whose numbers are all floats write it so.
+func whole(raw []byte, e *json.UnmarshalTypeError) ([]byte, bool) {
+	written, isNumber := strings.CutPrefix(e.Value, "number ")
+	f, err := strconv.ParseFloat(written, 64)
+	if !isNumber || err != nil || f != math.Trunc(f) || math.Abs(f) >= 1<<53 || e.Type.Kind() < reflect.Int || e.Type.Kind() > reflect.Uint64 {
+		return nil, false
+	}
+	from := int(e.Offset) - len(written)
+	if from < 0 || int(e.Offset) > len(raw) || string(raw[from:e.Offset]) != written {
+		return nil, false
+	}
+	integer := strconv.FormatInt(int64(f), 10)
+	if integer == written { // too large, or too small, for the type
+		return nil, false
+	}
+	return slices.Concat(raw[:from], []byte(integer), raw[e.Offset:]), true
 }
 
 // typeName names the type that is expected instead of a value of another type.
