@@ -19,12 +19,13 @@
 //	csv, tsv  .csv .tsv           one a row below the header; cells are apart by , ; | or tabs; other
 //	                              columns are metadata, of one type each unless the table is a stream
 //	docx odt rtf                  one; title, author, created; breaks at headings, tables as rows, notes,
-//	                              comments of docx and odt; headers and footers, once, at the end
+//	                              comments of docx and odt; headers and footers, once, at the end. A
+//	                              .doc is read if it is RTF, HTML, MIME, text or docx; not the binary one
 //	pptx odp                      one, with the notes of speakers; breaks at slides
 //	xlsx ods                      one; a row a line, with tabs between cells; breaks at sheets; comments of xlsx
 //	epub                          one; title, author, language; breaks at chapters and headings
 //	ipynb                         one; breaks at headings; the first 4 KiB of each cell's outputs
-//	eml                           one; the title is the subject; from, to, cc, date, message_id, attachments.
+//	eml       .eml .mht .mhtml    one; the title is the subject; from, to, cc, date, message_id, attachments.
 //	                              Plain text rather than HTML; of attachments text and messages alone
 //	mbox                          one a message, with the id of the message; otherwise as eml
 //	image     .png .jpg .gif …    one, for databases of images; the title is the file's name

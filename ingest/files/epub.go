@@ -29,7 +29,7 @@ func readEPUB(s *File) error {
 	})
 	if about == "" {
 		for name := range a.parts { // a book without a container
-			if strings.HasSuffix(name, ".opf") && (about == "" || name < about) {
+			if strings.EqualFold(path.Ext(name), ".opf") && (about == "" || name < about) {
 				about = name
 			}
 		}

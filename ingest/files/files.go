@@ -102,13 +102,13 @@ var kinds = []Kind{
 	{"docx", []string{"docx", "docm", "dotx"}, true, readDOCX},
 	{"pptx", []string{"pptx", "pptm", "ppsx", "potx"}, true, readPPTX},
 	{"xlsx", []string{"xlsx", "xlsm", "xltx"}, true, readXLSX},
-	{"odt", []string{"odt", "ott"}, true, readODF},
-	{"ods", []string{"ods", "ots"}, true, readODF},
-	{"odp", []string{"odp", "otp"}, true, readODF},
+	{"odt", []string{"odt", "ott", "fodt"}, true, readODF},
+	{"ods", []string{"ods", "ots", "fods"}, true, readODF},
+	{"odp", []string{"odp", "otp", "fodp"}, true, readODF},
 	{"epub", []string{"epub"}, true, readEPUB},
-	{"rtf", []string{"rtf"}, false, readRTF},
+	{"rtf", []string{"rtf", "doc"}, false, readRTF},
 	{"ipynb", []string{"ipynb"}, false, readNotebook},
-	{"eml", []string{"eml"}, false, readEML},
+	{"eml", []string{"eml", "mht", "mhtml"}, false, readEML},
 	{"mbox", []string{"mbox"}, false, readMbox},
 }
 

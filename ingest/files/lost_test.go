@@ -1,6 +1,7 @@
 package files_test
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -64,5 +65,36 @@ func TestNested(t *testing.T) {
 	}
 	if recs, _, err := filestest.ReadAll(t, "a.json", `[{"id":"x","title":"t","a":{"text":"no"},"b":"own"}]`, Options{ID: "x", Columns: Columns{Text: "b"}}); err != nil || recs[0].Text != "own" {
 		t.Errorf("a named field: %+v, %v", recs, err)
+	}
+}
+
+// TestOtherInside: a file is read as what it is where its name has more than one format.
+func TestOtherInside(t *testing.T) {
+	flat := func(body string) string {
+		return `<?xml version="1.0"?><office:document xmlns:office="urn:o" xmlns:text="urn:t"><office:meta><dc:title>T</dc:title><dc:creator>A</dc:creator></office:meta><office:styles><text:p>no</text:p></office:styles>` +
+			`<office:master-styles><style:master-page><style:header><text:p>ACME</text:p></style:header></style:master-page></office:master-styles><office:body>` + body + `</office:body></office:document>`
+	}
+	const mht = "MIME-Version: 1.0\r\nSubject: T\r\nContent-Type: multipart/related; type=\"text/html\"; boundary=b\r\n\r\n--b\r\nContent-Type: text/html; charset=utf-8\r\nContent-Transfer-Encoding: quoted-printable\r\n\r\n<title>no</title><p>caf=C3=A9 words</p>\r\n--b\r\nContent-Type: text/css\r\n\r\np { color: red }\r\n--b\r\nContent-Type: image/png\r\n\r\nx\r\n--b--\r\n"
+	for _, c := range []struct{ name, in, title, want string }{
+		{"a.doc", `{\rtf1 words\par}`, "", "words"},
+		{"a.doc", "\ufeff <html><title>T</title><p>words", "T", "words"},
+		{"A.DOC", mht, "T", "café words"},
+		{"a.doc", simple(t, "docx", "<p><r><t>words</t></r></p>"), "", "words"},
+		{"a.doc", "plain words", "", "plain words"},
+		{"a.mht", mht, "T", "café words"},
+		{"a.mhtml", mht, "T", "café words"},
+		{"a.fodt", flat(`<office:text><text:p>words<draw:frame><draw:image><office:binary-data>bm8=</office:binary-data></draw:image></draw:frame><office:annotation><dc:creator>no</dc:creator><text:p>why?</text:p></office:annotation></text:p></office:text>`), "T", "words\n\nwhy?\n\nACME"},
+		{"a.fods", flat(`<office:spreadsheet><table:table table:name="S"><table:table-row><table:table-cell><text:p>words</text:p></table:table-cell></table:table-row></table:table></office:spreadsheet>`), "T", "S\n\nwords"},
+		{"a.epub", archiveOf(t, "meta-inf/Container.xml", `<container><rootfile full-path="OPS/b.OPF"/></container>`, "ops/b.opf", `<package><item id="c" href="Text/One.xhtml" media-type="application/xhtml+xml"/><itemref idref="c"/></package>`, "ops/text/one.XHTML", "<p>words</p>"), "", "words"},
+	} {
+		recs, warned := warnings(t, c.name, c.in, Options{ID: "x"})
+		if len(recs) != 1 || recs[0].Title != c.title || bare(recs[0].Text) != c.want || len(warned) > 0 {
+			t.Errorf("%s, %.60q: %+v, warned %q; want %q", c.name, c.in, recs, warned, c.want)
+		}
+	}
+	for in, is := range map[string]error{"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1": ErrBinary, "": ErrNoText, "\x00\x01\x02\x03": ErrBinary} {
+		if recs, _, err := filestest.ReadAll(t, "a.doc", in, Options{ID: "x"}); !errors.Is(err, is) {
+			t.Errorf("%q: %v, %v", in, recs, err)
+		}
 	}
 }

@@ -220,7 +220,7 @@ func (m *message) part(h textproto.MIMEHeader, body io.Reader, depth int) ([]pie
 			pieces = append([]piece{{name: subject}}, pieces...)
 		}
 		return pieces, err
-	case kind != "text" && kind != "multipart":
+	case kind != "text" && kind != "multipart", sub == "css", sub == "javascript": // and what a saved page looks like
 		if name != "" {
 			m.attached = append(m.attached, name)
 		}

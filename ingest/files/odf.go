@@ -11,7 +11,10 @@ import (
 
 // readODF reads a text, a spreadsheet or a presentation of OpenDocument.
 func readODF(s *File) error {
-	a, err := s.archive()
+	a, err := s.flatODF()
+	if a == nil && err == nil {
+		a, err = s.archive()
+	}
 	if err != nil {
 		return err
 	}
@@ -49,6 +52,31 @@ func readODF(s *File) error {
 		rec.count("slides", d.slides)
 	}
 	return d.o.finish(rec, err)
+}
+
+// flatODF returns the parts of a file that is one document of XML, or nil if it is none.
+func (s *File) flatODF() (*archive, error) {
+	head := make([]byte, 1024)
+	if n, _ := s.ReadAt(head, 0); s.err != nil || !bytes.Contains(head[:n], []byte("<office:document")) {
+		return nil, s.err
+	}
+	raw, err := s.all(s)
+	if err != nil {
+		return nil, err
+	}
+	a := &archive{s: s, parts: map[string]part{}, left: expansion * s.o.MaxBytes}
+	for name, element := range map[string]string{"meta.xml": "office:meta", "styles.xml": "office:master-styles", "content.xml": "office:body"} {
+		from := bytes.Index(raw, []byte("<"+element+">"))
+		if from < 0 {
+			continue
+		}
+		piece := raw[from:]
+		if end := bytes.Index(piece, []byte("</"+element+">")); end >= 0 {
+			piece = piece[:end+len("</"+element+">")]
+		}
+		add(a.parts, name, part{open: func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(piece)), nil }})
+	}
+	return a, nil
 }
 
 // odfMargins are the elements of styles.xml that hold headers and footers.
@@ -90,7 +118,7 @@ func (d *odf) visit(t xml.Token) error {
 			d.skip++
 			return nil
 		}
-		if strings.HasPrefix(t.Name.Space, "http://purl.org/dc/") || t.Name.Local == "date-string" { // who wrote a comment, and when
+		if t.Name.Space == "dc" || strings.HasPrefix(t.Name.Space, "http://purl.org/dc/") || t.Name.Local == "date-string" { // who wrote a comment, and when
 			d.skip++
 			return nil
 		}
@@ -98,7 +126,7 @@ func (d *odf) visit(t xml.Token) error {
 			d.title++
 		}
 		switch t.Name.Local {
-		case "tracked-changes", "automatic-styles", "note-citation", "page-number", "shapes", "forms":
+		case "tracked-changes", "automatic-styles", "note-citation", "page-number", "shapes", "forms", "binary-data":
 			d.skip++
 		case "spreadsheet":
 			d.sheet = true

@@ -2,6 +2,7 @@ package files
 
 import (
 	"bufio"
+	"bytes"
 	"fmt"
 	"io"
 	"strconv"
@@ -12,8 +13,16 @@ import (
 	"golang.org/x/text/encoding"
 )
 
-// readRTF reads a text in RTF; of its markup it knows paragraphs, headings and tables.
+// readRTF reads a text in RTF; of its markup it knows paragraphs, headings and tables. A file named .doc may also be a page, a message
+// or a file of a newer Word.
 func readRTF(s *File) error {
+	if strings.HasSuffix(baseName(s.name), ".doc") {
+		if other, err := s.inDoc(); err != nil {
+			return err
+		} else if other != nil {
+			return other(s)
+		}
+	}
 	r := &rtf{o: &outline{s: s}, in: bufio.NewReader(s), fonts: map[int]string{}, styles: map[int]int{}, page: "windows-1252"}
 	r.now.unicode = 1
 	head, err := r.in.Peek(5)
@@ -37,6 +46,30 @@ func readRTF(s *File) error {
 		s.Warn(0, "it has control characters (%d), as no program writes them; the file may be damaged: open it in its program and save it again", r.foreign)
 	}
 	return r.o.finish(r.rec, err)
+}
+
+// inDoc returns what reads a file named .doc, or nil if it is RTF.
+func (s *File) inDoc() (func(*File) error, error) {
+	in := bufio.NewReader(s.r)
+	s.r = in
+	head, err := in.Peek(512)
+	if err != nil && err != io.EOF {
+		return nil, err
+	}
+	begin := bytes.TrimLeft(head, "\ufeff\xff\xfe \t\r\n")
+	switch {
+	case bytes.HasPrefix(head, []byte(`{\rtf`)):
+		return nil, nil
+	case bytes.HasPrefix(head, []byte("\xd0\xcf\x11\xe0")):
+		return nil, Errorf(ErrBinary, "a file of Word before 2007; save it as .docx")
+	case bytes.HasPrefix(head, []byte("PK\x03\x04")) && s.at != nil:
+		return readDOCX, nil
+	case bytes.HasPrefix(bytes.ToLower(begin), []byte("mime-version:")):
+		return readEML, nil
+	case bytes.HasPrefix(begin, []byte("<")):
+		return readHTML, nil
+	}
+	return readText, nil
 }
 
 // skipped are the groups without text of the document.

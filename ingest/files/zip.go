@@ -8,6 +8,7 @@ import (
 	"encoding/xml"
 	"errors"
 	"io"
+	"maps"
 	"math"
 	"path"
 	"regexp"
@@ -29,10 +30,11 @@ const (
 
 // archive is an open zip archive.
 type archive struct {
-	s     *File
-	parts map[string]part // by name; of two with one name the first
-	left  int64           // bytes that parts may still expand to
-	heads map[string]part // as parts, of those that stand in the file; nil until they were looked for
+	s      *File
+	parts  map[string]part // by name; of two with one name the first
+	left   int64           // bytes that parts may still expand to
+	folded map[string]part // by name in lower case; nil until one was not found
+	heads  map[string]part // as parts, of those that stand in the file; nil until they were looked for
 }
 
 // part is a file in an archive.
@@ -84,12 +86,26 @@ func add(to map[string]part, name string, p part) {
 	}
 }
 
-func (a *archive) has(name string) bool { return a.parts[name].open != nil }
+// find returns the part of a name, or else one whose name differs in case alone, as programs on Windows find it.
+func (a *archive) find(name string) part {
+	if p, ok := a.parts[name]; ok {
+		return p
+	}
+	if a.folded == nil {
+		a.folded = map[string]part{}
+		for _, n := range slices.Sorted(maps.Keys(a.parts)) {
+			add(a.folded, strings.ToLower(n), a.parts[n])
+		}
+	}
+	return a.folded[strings.ToLower(name)]
+}
+
+func (a *archive) has(name string) bool { return a.find(name).open != nil }
 
 // part opens a part.
 func (a *archive) part(name string) (io.ReadCloser, error) {
-	r, err := a.open(name, a.parts[name])
-	if err != nil && !a.parts[name].encrypted && a.heads == nil {
+	r, err := a.open(name, a.find(name))
+	if err != nil && !a.find(name).encrypted && a.heads == nil {
 		if e := a.scan(); e != nil {
 			return nil, e
 		}
