@@ -41,14 +41,20 @@ func (s *File) table(comma rune) error {
 	if err != nil {
 		return s.rowError(err)
 	}
-	t, err := s.newTable(header)
-	if err != nil {
-		return err
+	t, lacks := s.newTable(header)
+	if t == nil {
+		return lacks
 	}
 	if s.again != nil {
 		if err := t.findTexts(comma); err != nil {
 			return err
 		}
+		if t.text < 0 && t.vector < 0 && !s.o.Rows && s.o.Columns.Text == "" && t.withTexts(lacks != nil) {
+			lacks = nil
+		}
+	}
+	if lacks != nil {
+		return lacks
 	}
 	columns, short, firstShort := len(header), 0, 0 // the next row overwrites header
 	for {
@@ -290,8 +296,25 @@ type table struct {
 	id, title, text, vector int
 	vectorNamed             bool
 	texts                   []bool // columns all cells of which are text; nil where that is not known
+	joined                  []int  // columns that are the text together, where none is
 }
 
+// withTexts makes the columns of text the text, and reports whether there are some.
+func (t *table) withTexts(say bool) bool {
+	var names []string
+	for i, text := range t.texts {
+		if text && i != t.id && i != t.title {
+			t.joined = append(t.joined, i)
+			names = append(names, t.names[i])
+		}
+	}
+	if say && len(names) > 0 {
+		t.s.Warn(1, "no column %q; the text is that of the columns %s; name one of them, if it alone is the text", textNames[0], clip(strings.Join(names, ", "), 200))
+	}
+	return len(names) > 0
+}
+
+// newTable finds the columns of a table. It returns the table and ErrNoText if there is nothing to search for in them.
 func (s *File) newTable(header []string) (*table, error) {
 	c := s.o.Columns
 	t := &table{s: s, names: make([]string, len(header)), vectorNamed: c.Vector != ""}
@@ -327,7 +350,7 @@ func (s *File) newTable(header []string) (*table, error) {
 		}
 	}
 	if t.title < 0 && t.text < 0 && t.vector < 0 {
-		return nil, Errorf(ErrNoText, "no column %q (nor %s); name the text column, one of %s", textNames[0], strings.Join(textNames[1:], ", "), t.list())
+		return t, Errorf(ErrNoText, "no column %q (nor %s); name the text column, one of %s", textNames[0], strings.Join(textNames[1:], ", "), t.list())
 	}
 	return t, nil
 }
@@ -392,6 +415,15 @@ func (t *table) record(rec Record, row []string) (Record, error) {
 		} else {
 			rec.Metadata[t.names[i]] = cellValue(cell)
 		}
+	}
+	var lines []string
+	for _, i := range t.joined {
+		if i < len(row) && !blank(row[i]) {
+			lines = append(lines, t.names[i]+": "+row[i])
+		}
+	}
+	if lines != nil {
+		rec.Text = strings.Join(lines, "\n")
 	}
 	return rec, nil
 }

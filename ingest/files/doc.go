@@ -17,7 +17,9 @@
 //	                              A record without a text, such as a conversation that ChatGPT
 //	                              exports, has the texts of the objects within it
 //	csv, tsv  .csv .tsv           one a row below the header; cells are apart by , ; | or tabs; other
-//	                              columns are metadata, of one type each unless the table is a stream
+//	                              columns are metadata, of one type each unless the table is a stream.
+//	                              Without a column of texts, all columns of words are the text, too,
+//	                              unless the table is a stream
 //	docx odt rtf                  one; title, author, created; breaks at headings, tables as rows, notes,
 //	                              comments of docx and odt; headers and footers, once, at the end. A
 //	                              .doc is read if it is RTF, HTML, MIME, text or docx; not the binary one

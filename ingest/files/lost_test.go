@@ -98,3 +98,33 @@ func TestOtherInside(t *testing.T) {
 		}
 	}
 }
+
+// TestTableWithoutTexts: the columns of words are the text of a table that has no column of texts, and stay metadata.
+func TestTableWithoutTexts(t *testing.T) {
+	for _, c := range []struct {
+		in, want string
+		o        Options
+		warned   int
+	}{
+		{"id,city,price,note\n1,Oslo,5,far north\n2,Rome,6,\n", "1||city: Oslo\nnote: far north|map[city:Oslo note:far north price:5];2||city: Rome|map[city:Rome price:6]", Options{}, 1},
+		{"name,city,price\nBo,Oslo,5\n", "x#1|Bo|city: Oslo|map[city:Oslo price:5]", Options{ID: "x"}, 0},
+		{"id,text,city\n1,own,Oslo\n", "1||own|map[city:Oslo]", Options{}, 0},
+		{"id,city,note\n1,Oslo,far\n", "1||far|map[city:Oslo]", Options{Columns: Columns{Text: "note"}}, 0},
+		{"id,city\n1,Oslo\n", "|||map[city:Oslo id:1]", Options{Rows: true}, 0},
+	} {
+		var got, warned []string
+		c.o.Warn = func(w Warning) { warned = append(warned, w.Text) }
+		for r, err := range Read(t.Context(), strings.NewReader(c.in), int64(len(c.in)), "a.csv", c.o) {
+			got = append(got, fmt.Sprint(r.ID, "|", r.Title, "|", r.Text, "|", r.Metadata))
+			if err != nil {
+				t.Error(err)
+			}
+		}
+		if strings.Join(got, ";") != c.want || len(warned) != c.warned {
+			t.Errorf("%q: %q, warned %q; want %q", c.in, got, warned, c.want)
+		}
+	}
+	if _, _, err := filestest.ReadAll(t, "a.csv", "id,price\n1,5\n", Options{}); !errors.Is(err, ErrNoText) {
+		t.Errorf("numbers alone: %v", err)
+	}
+}
