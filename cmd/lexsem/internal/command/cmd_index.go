@@ -38,7 +38,7 @@ dist and build without source files, unless --no-default-excludes is given. --re
 empty or gone while documents from it are stored is refused, because a disk may be missing; --prune-all
 removes the documents. A folder that was renamed or moved is recognised by its files, or named by --moved.
 
-A text, Markdown, HTML, PDF, office (.docx .pptx .xlsx .odt .odp .ods .rtf), .epub, .ipynb, .eml or
+A text, Markdown, HTML, PDF, office (.docx .pptx .xlsx .odt .odp .ods .rtf), .epub, .ipynb, .eml, .mht or
 source file is one document. Its id is its path below the folder, after --prefix. Each record of .jsonl,
 .json, .csv, .tsv, .parquet and each message of .mbox is a document with its own id. A .gz file is read
 as what it holds. A JSONL line is {"_id": …, "title": …, "text": …}; "id" works, too, and all other
