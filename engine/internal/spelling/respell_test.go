@@ -27,6 +27,7 @@ func TestRespelled(t *testing.T) {
 		{"two", "room 2", "room:1 2:1"},
 		{"nothing", "obrien AB1234 12 V part 2", "obrien:1 ab1234:1 12:1 v:1 part:1 2:1"},
 		{"ab", "AB1234", "ab1234:1"},
+		{"windows10 and windows", "windows 10", "window:1 10:1"},
 	} {
 		x := newCorpus(t, "en", c.doc)
 		var got []string
