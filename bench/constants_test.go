@@ -94,3 +94,27 @@ func sameHits(a, b [][]Hit) bool {
 		return slices.EqualFunc(a, b, func(a, b Hit) bool { return a.Target == b.Target && math.Abs(a.Score-b.Score) < 1e-6 })
 	})
 }
+
+// Questions in a language that the model does not read are marked, as in a database.
+func TestQuestionsUnread(t *testing.T) {
+	s, err := NewSetting(t.Context(), named{encoder.NewHash(64), "all-MiniLM-L6-v2"}, NewTargets([]Passage{{ID: "a", Body: "a bridge"}}), SettingOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	questions, err := s.Questions(t.Context(), []string{"Wer hat die Brücke über den Fluss gebaut?", "Who has built the bridge across the river?"}, encoder.NeedDense)
+	if err != nil || questions[0].Output.Tokens.Unknown() != .5 || questions[1].Output.Tokens.Unknown() != 0 {
+		t.Errorf("%+v, %v", questions, err)
+	}
+}
+
+// named is an encoder under the name of another.
+type named struct {
+	encoder.Encoder
+	model string
+}
+
+func (n named) Fingerprint() encoder.Fingerprint {
+	fp := n.Encoder.Fingerprint()
+	fp.Model = n.model
+	return fp
+}

@@ -16,6 +16,7 @@ import (
 	"github.com/lexsem/lexsem/internal/bench/parallel"
 	"github.com/lexsem/lexsem/internal/chunk"
 	"github.com/lexsem/lexsem/internal/ridge"
+	"github.com/lexsem/lexsem/internal/text"
 	"github.com/lexsem/lexsem/modulate"
 )
 
@@ -183,6 +184,7 @@ func (s *Setting) Questions(ctx context.Context, texts []string, need encoder.Ne
 	}
 	questions := make([]Question, len(out))
 	for i, o := range out {
+		o.Tokens.Unread = text.Unread(s.Encoder.Fingerprint().Model, texts[i])
 		questions[i] = Question{Text: s.spelled(texts[i], o), Output: o}
 	}
 	return questions, nil

@@ -25,6 +25,8 @@ type Tokens struct {
 	// Unwritten is the number of bytes of words that the tokens spell by single letters, since the vocabulary has no words
 	// of their script. None of these tokens is Special.
 	Unwritten int
+	// Unread says that the model does not read the language of the text.
+	Unread bool
 }
 
 // Lexical appends the distinct ids of t with lexical weight to dst, in order of first occurrence, and
@@ -106,7 +108,8 @@ func wordRune(r rune) bool {
 }
 
 // Unknown returns the share of a text, in [0, 1], that the vocabulary does not cover: the bytes of [UNK] tokens and
-// Unwritten bytes, divided by the bytes of all tokens. It is 0 for a text without tokens.
+// Unwritten bytes, divided by the bytes of all tokens, and at least a half if the text is Unread. Else it is 0
+// for a text without tokens.
 func (t Tokens) Unknown() float64 {
 	all, unknown := 0, t.Unwritten
 	for i, o := range t.Offsets {
@@ -116,8 +119,9 @@ func (t Tokens) Unknown() float64 {
 			unknown += n
 		}
 	}
-	if all == 0 {
-		return 0
+	share := min(1, float64(unknown)/float64(max(all, 1)))
+	if t.Unread { // words that the languages share tell something
+		share = max(share, .5)
 	}
-	return min(1, float64(unknown)/float64(all))
+	return share
 }

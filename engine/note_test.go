@@ -3,6 +3,7 @@ package engine_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -48,6 +49,27 @@ func TestNote(t *testing.T) {
 		add(t, e, docs)
 		if got := noteOf(t, e); got != c.want {
 			t.Errorf("%s %s %q:\n got %q\nwant %q", c.model, c.language, c.texts, got, c.want)
+		}
+		if err := e.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestUnreadQuery: half of a query in a language that the model does not read counts as unknown.
+func TestUnreadQuery(t *testing.T) {
+	for model, want := range map[string]float64{"all-MiniLM-L6-v2": .5, "multilingual-e5-small-q4": 0, "mine": 0} {
+		e, err := engine.Open(t.Context(), t.TempDir(), encoder.Func(model, 8, func(ctx context.Context, texts []string) ([][]float32, error) {
+			return slices.Repeat([][]float32{{1, 0, 0, 0, 0, 0, 0, 0}}, len(texts)), nil
+		}), sparing(engine.Options{}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		add(t, e, docs(0, 3))
+		for query, want := range map[string]float64{"Wer hat die Brücke über den Fluss gebaut?": want, "Who has built the bridge across the river?": 0} {
+			if r := search(t, e, engine.Query{Text: query, Mode: engine.ModeHybrid}); r.Trace.Unknown != want {
+				t.Errorf("%s, %q: %v is unknown, want %v", model, query, r.Trace.Unknown, want)
+			}
 		}
 		if err := e.Close(); err != nil {
 			t.Error(err)

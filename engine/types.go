@@ -242,8 +242,9 @@ type Trace struct {
 	// Turned is the cosine between the plain and the modulated query vector; 1 means that modulation changed nothing.
 	// With local bridges it is that of the most likely cell.
 	Turned float32 `json:"turned"`
-	// Unknown is the share of the query's text, in [0, 1], for which the encoder has no tokens. Calibrated fusion
-	// reduces the weight of the cosine by it. It is 0 for a query with its own vector.
+	// Unknown is the share of the query's text, in [0, 1], for which the encoder has no tokens, and at least .5 if the
+	// model does not read its language. Calibrated fusion reduces the weight of the cosine by it. It is 0 for a query with
+	// its own vector.
 	Unknown  float64 `json:"unknown"`
 	Unfitted int     `json:"unfitted"` // documents stored after the bridge in use was fitted
 	// Stale counts changed passages that RLR's factor does not include in full; 0 means that RLR is exact. Flush waits

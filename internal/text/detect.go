@@ -42,7 +42,7 @@ var written = []writing{
 }
 
 // Letters that identify a language other than the one assumed for its script, or a language of Latin script.
-var telling = map[rune]string{'і': "uk", 'ї': "uk", 'є': "uk", 'ґ': "uk", 'پ': "fa", 'چ': "fa", 'گ': "fa", 'ژ': "fa", 'ی': "fa", 'ơ': "vi", 'ư': "vi", 'đ': "vi"}
+var telling = map[rune]string{'і': "uk", 'ї': "uk", 'є': "uk", 'ґ': "uk", 'پ': "fa", 'چ': "fa", 'گ': "fa", 'ژ': "fa", 'ی': "fa", 'ơ': "vi", 'ư': "vi", 'đ': "vi", 'ğ': "tr", 'ı': "tr"}
 
 // LanguageOf returns the ISO 639 code of the main language of a text, or "" if it cannot tell. Most scripts imply the
 // largest language that uses them; some letters imply another. Languages of Latin script are recognised by their
@@ -86,6 +86,8 @@ func LanguageOf(s string) string {
 		return "ja"
 	case share("latin") > .5 && share("vi") > .02:
 		return "vi"
+	case share("latin") > .5 && share("tr") > .02:
+		return "tr"
 	case share("latin") > .5:
 		return byFunctionWords(s)
 	case share("ru") > .5 && share("uk") > .02:

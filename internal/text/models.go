@@ -1,6 +1,9 @@
 package text
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // englishModels lists the models that read only English.
 var englishModels = []string{
@@ -8,6 +11,16 @@ var englishModels = []string{
 	"all-MiniLM-L12-v2", "all-mpnet-base-v2", "all-distilroberta-v1", "multi-qa-MiniLM-L6-cos-v1", "bge-base-en-v1.5", "bge-large-en-v1.5",
 	"e5-base-v2", "e5-large-v2", "gte-small", "gte-base", "gte-large", "gte-base-en-v1.5", "gte-large-en-v1.5", "nomic-embed-text-v1", "nomic-embed-text-v1.5",
 	"ollama:all-minilm", "ollama:mxbai-embed-large", "ollama:nomic-embed-text", "ollama:snowflake-arctic-embed",
+}
+
+// Unread reports whether the language of a text is known to be one that the model does not read.
+func Unread(model, s string) bool {
+	reads := ModelLanguages(model)
+	if len(reads) == 0 || slices.Contains(reads, "mul") {
+		return false
+	}
+	code := LanguageOf(s)
+	return code != "" && !slices.Contains(reads, code)
 }
 
 // ModelLanguages returns the languages that a model reads, as ISO 639 codes ("mul" for very many), nil if they are not

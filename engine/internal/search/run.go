@@ -156,6 +156,7 @@ func (r *Run) set(ctx context.Context, o modulate.RLROptions, step func(string))
 	}
 	r.Plan.Fusion = r.Plan.Fusion.Calibrate(r.Unrelated)
 	if r.Q.Vector == nil { // a vector of the caller's may be of one who knows more
+		r.In.Tokens.Unread = text.Unread(r.Model, r.Q.Text)
 		r.Facts.Unknown = r.In.Tokens.Unknown()
 		r.Plan.Fusion.Unknown = cmp.Or(r.Plan.Fusion.Unknown, r.Facts.Unknown)
 	}
