@@ -2,8 +2,11 @@ package native
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"math"
 
+	"github.com/lexsem/lexsem/internal/snapshot"
 	"github.com/lexsem/lexsem/internal/transformer"
 	"github.com/lexsem/lexsem/internal/vec"
 )
@@ -68,7 +71,13 @@ func (m *model) forward(ctx context.Context, b *buffers, ids, types []int32, end
 	return b.x, nil
 }
 
-func (m *model) embed(x []float32, ids, types []int32, ends []int) error {
+func (m *model) embed(x []float32, ids, types []int32, ends []int) (err error) {
+	defer func() {
+		if errors.Is(err, snapshot.ErrDamaged) { // which of a database is made anew
+			err = fmt.Errorf("%w: its file was cut while it was open, or its disk fails; restore it and open it again: %v", ErrModel, err)
+		}
+	}()
+	defer snapshot.Guard(&err)()
 	d, i, kind := m.d, 0, m.kinds[:m.d]
 	if m.types() < 2 {
 		types = nil
@@ -79,6 +88,9 @@ func (m *model) embed(x []float32, ids, types []int32, ends []int) error {
 			word, err := m.words.row(int(ids[i]), row)
 			if err != nil {
 				return err
+			}
+			if len(m.layers) == 0 { // a static model
+				continue
 			}
 			if m.places != nil {
 				p := place

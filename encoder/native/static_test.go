@@ -1,6 +1,8 @@
 package native
 
 import (
+	"bytes"
+	"encoding/binary"
 	"errors"
 	"math"
 	"os"
@@ -127,6 +129,20 @@ func TestStatic(t *testing.T) {
 		dir := staticFolder(t, "", weights, map[string]string{fileConfig: `{"model_type":"model2vec"}`})
 		if _, err := Open(t.Context(), dir, Options{}); !errors.Is(err, ErrModel) || !strings.Contains(err.Error(), text) {
 			t.Errorf("%s: %v", text, err)
+		}
+	}
+}
+
+func TestWiden(t *testing.T) {
+	for n := range 10 {
+		var src, want []byte
+		for i := range n {
+			b := uint16(0x8001 + 0x1357*i)
+			src, want = binary.LittleEndian.AppendUint16(src, b), binary.LittleEndian.AppendUint32(want, uint32(b)<<16)
+		}
+		got := make([]byte, 4*n)
+		if widen(got, append(src, "more"...)); !bytes.Equal(got, want) {
+			t.Errorf("%d numbers: %x, want %x", n, got, want)
 		}
 	}
 }

@@ -205,17 +205,24 @@ func (g graphFile) reader(name string) (*io.SectionReader, error) { return g.Flo
 
 // readFloats fills dst with the little-endian numbers of r.
 func readFloats(r io.Reader, dst []float32) error {
-	if len(dst) == 0 {
-		return nil
+	_, err := io.ReadFull(r, memory(dst))
+	littleEndian(dst)
+	return err
+}
+
+// memory is the memory of numbers.
+func memory(x []float32) []byte {
+	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(x))), 4*len(x))
+}
+
+// littleEndian corrects numbers whose bytes were read from a file.
+func littleEndian(x []float32) {
+	if binary.NativeEndian.Uint16([]byte{1, 0}) == 1 {
+		return
 	}
-	b := unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(dst))), 4*len(dst))
-	if _, err := io.ReadFull(r, b); err != nil || binary.NativeEndian.Uint16([]byte{1, 0}) == 1 {
-		return err
+	for i, b := 0, memory(x); i < len(x); i++ {
+		x[i] = math.Float32frombits(binary.LittleEndian.Uint32(b[4*i:]))
 	}
-	for i := range dst {
-		dst[i] = math.Float32frombits(binary.LittleEndian.Uint32(b[4*i:]))
-	}
-	return nil
 }
 
 // aliases finds the matrices of an exported graph. Exporters keep the names of biases,

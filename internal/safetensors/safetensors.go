@@ -13,6 +13,7 @@ import (
 	"slices"
 
 	"github.com/lexsem/lexsem/internal/regular"
+	"github.com/lexsem/lexsem/internal/snapshot"
 )
 
 // ErrFormat is wrapped by every error about the content of a file.
@@ -180,6 +181,24 @@ func (s *File) Floats(name string) ([]float32, error) {
 		rest = rest[n:]
 	}
 	return x, nil
+}
+
+// Map returns the bytes of a tensor as they lie in the file, valid until free is called, which may be after Close. They
+// are mapped: read them under snapshot.Guard.
+func (s *File) Map(name string) (b []byte, free func() error, err error) {
+	info, err := s.f.Stat()
+	if err != nil {
+		return nil, nil, err
+	}
+	all, free, err := snapshot.Map(s.f.Name(), s.f, info.Size())
+	if err != nil {
+		return nil, nil, err
+	}
+	t := s.Tensors[name]
+	if end := s.data + t.Offsets[1]; end > int64(len(all)) {
+		return nil, nil, errors.Join(fmt.Errorf("%w: tensor %q ends at %d of %d bytes", ErrFormat, name, end, len(all)), free())
+	}
+	return all[s.data+t.Offsets[0] : s.data+t.Offsets[1]], free, nil
 }
 
 // converted reads numbers of a type as float32.

@@ -125,6 +125,38 @@ func TestFloats(t *testing.T) {
 	}
 }
 
+// A mapped tensor is the bytes of the file until it is freed. One behind the end of a file that was cut is refused.
+func TestMap(t *testing.T) {
+	path := write(t, file(`{"x":{"dtype":"BF16","shape":[2],"data_offsets":[0,4]},"y":{"dtype":"BF16","shape":[1],"data_offsets":[4,6]}}`, []byte("abcdef")))
+	s, err := Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, free, err := s.Map("y")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if string(b) != "ef" {
+		t.Errorf("%q", b)
+	}
+	if err := free(); err != nil {
+		t.Fatal(err)
+	}
+	if s, err = Open(path); err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if err := os.Truncate(path, s.data+3); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := s.Map("x"); !errors.Is(err, ErrFormat) {
+		t.Errorf("a tensor that was cut: %v", err)
+	}
+}
+
 // Whatever the bytes, a tensor that is accepted can be read to its end.
 func FuzzOpen(f *testing.F) {
 	f.Add(file(entry("F32", "[2,3]", "[0,24]"), make([]byte, 24)))

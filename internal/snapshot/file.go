@@ -46,7 +46,7 @@ func openMapped(path string, f *os.File) (*File, error) {
 	if err != nil {
 		return nil, err
 	}
-	data, free, err := mapFile(path, f, info.Size())
+	data, free, err := Map(path, f, info.Size())
 	if err != nil {
 		return nil, err
 	}

@@ -22,9 +22,9 @@ func forget(b []byte) {
 	}
 }
 
-// mapFile returns the whole file as memory and the function that unmaps it. Writing to it
+// Map returns the whole file as memory and the function that unmaps it. Writing to it
 // is not possible, since forget would lose the change. Errors and faults name path.
-func mapFile(path string, f *os.File, size int64) ([]byte, func() error, error) {
+func Map(path string, f *os.File, size int64) ([]byte, func() error, error) {
 	if size == 0 {
 		return nil, func() error { return nil }, nil
 	}

@@ -10,8 +10,8 @@ const Maps = false
 
 func forget([]byte) {}
 
-// mapFile reads the whole file: a mapped file could not be replaced.
-func mapFile(_ string, f *os.File, size int64) ([]byte, func() error, error) {
+// Map reads the whole file: a mapped file could not be replaced.
+func Map(_ string, f *os.File, size int64) ([]byte, func() error, error) {
 	b := make([]byte, size)
 	if _, err := io.ReadFull(io.NewSectionReader(f, 0, size), b); err != nil {
 		return nil, nil, err

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -158,6 +159,48 @@ func TestKeys(t *testing.T) {
 	r := c.request("GET", "/v1/stats", nil)
 	r.Host = "search.example"
 	c.want(c.send(r), 200, "")
+}
+
+// TestMCPIsLeft: a large message whose handler does not look at its context is answered when its time is over. Its
+// turn and its memory stay taken until the handler ends. A handler that answers in time, or panics, is heard.
+func TestMCPIsLeft(t *testing.T) {
+	end := make(chan struct{})
+	late := false
+	c := newClient(t, Options{LoadTimeout: 10 * time.Millisecond, MCP: func(func(*http.Request) bool) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			switch r.URL.RawQuery {
+			case "panics":
+				panic("a mistake with /secret/path")
+			case "obeys":
+				<-r.Context().Done()
+			case "sleeps":
+				<-end
+				late = true
+			}
+			w.Header().Set("Content-Type", "text/plain")
+			w.WriteHeader(http.StatusAccepted)
+			_, _ = io.WriteString(w, "of the handler")
+		})
+	}})
+	message := fmt.Sprintf(`{"jsonrpc": "2.0", "params": %q}`, strings.Repeat("x", 4<<20))
+	w := httptest.NewRecorder()
+	c.s.ServeHTTP(w, c.request("POST", "/mcp?obeys", message))
+	if w.Code != http.StatusAccepted || w.Body.String() != "of the handler" || w.Header().Get("Content-Type") != "text/plain" {
+		t.Errorf("%d %q %v", w.Code, w.Body, w.Header())
+	}
+	c.want(c.ask("POST", "/mcp?panics", message), http.StatusInternalServerError, "internal")
+	if turns, held := len(c.s.slots.free), c.s.values.used.Load(); turns != 0 || held != 0 {
+		t.Errorf("%d turns and %d bytes are taken by nobody", turns, held)
+	}
+	c.want(c.ask("POST", "/mcp?sleeps", message), http.StatusGatewayTimeout, "timeout")
+	if turns, held := len(c.s.slots.free), c.s.values.used.Load(); turns != 1 || held == 0 {
+		t.Errorf("%d turns and %d bytes are taken by a handler that goes on", turns, held)
+	}
+	close(end)
+	c.s.running.Wait()
+	if turns, held := len(c.s.slots.free), c.s.values.used.Load(); turns != 0 || held != 0 || c.s.buffers.used.Load() != 0 || !late {
+		t.Errorf("%d turns and %d bytes are taken after the handler ended", turns, held)
+	}
 }
 
 // Who may store at /mcp depends on the server, too.

@@ -2,8 +2,11 @@ package httpapi
 
 import (
 	"bytes"
+	"cmp"
 	"context"
+	"fmt"
 	"io"
+	"maps"
 	"math"
 	"net/http"
 	"time"
@@ -46,23 +49,79 @@ func (s *Server) bounded(h http.Handler) http.Handler {
 			s.fail(x, err)
 			return
 		}
-		defer p.end()
 		give, err := s.slots.take(r.Context(), false)
-		if err != nil {
-			s.fail(x, err)
-			return
+		if err == nil && r.Context().Err() != nil { // the client went while its body was read
+			give()
+			err = r.Context().Err()
 		}
-		defer give()
-		if err := r.Context().Err(); err != nil { // the client went while its body was read
+		if err != nil {
+			p.end()
 			s.fail(x, err)
 			return
 		}
 		_ = http.NewResponseController(x).SetWriteDeadline(time.Now().Add(s.o.LoadTimeout)) // not every connection has deadlines
 		ctx, cancel := context.WithTimeout(r.Context(), s.o.LoadTimeout)
 		defer cancel()
+		large := len(p.raw) >= largeBody
 		r = r.Clone(ctx)
 		r.Header.Del("Content-Encoding")
 		r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(p.raw)), int64(len(p.raw))
-		h.ServeHTTP(w, r)
+		work := func(w http.ResponseWriter) {
+			defer p.end()
+			defer give()
+			h.ServeHTTP(w, r)
+		}
+		if large {
+			s.leave(ctx, x, work)
+		} else {
+			work(x)
+		}
 	})
 }
+
+// ownAnswer is the time that a handler has for its own answer after its request ended.
+const ownAnswer = 10 * time.Millisecond
+
+// leave answers with what work writes. If ctx ends and work goes on for longer than ownAnswer, leave answers with
+// the error of ctx, and work ends in its goroutine: a pass over a message of some megabytes does not look at ctx.
+func (s *Server) leave(ctx context.Context, x *exchange, work func(http.ResponseWriter)) {
+	k, done := &kept{header: http.Header{}}, make(chan error, 1)
+	s.running.Add(1)
+	go func() {
+		defer s.running.Done()
+		defer func() {
+			if p := recover(); p != nil {
+				done <- s.panicked(x.id, p)
+			}
+		}()
+		work(k)
+		done <- nil
+	}()
+	late := make(chan struct{})
+	defer context.AfterFunc(ctx, func() { time.AfterFunc(ownAnswer, func() { close(late) }) })()
+	select {
+	case err := <-done:
+		if err != nil {
+			s.fail(x, err)
+			return
+		}
+		maps.Copy(x.Header(), k.header)
+		x.WriteHeader(cmp.Or(k.status, http.StatusOK))
+		if _, err := x.Write(k.Bytes()); err != nil {
+			x.cause = fmt.Errorf("sending the answer: %w", err)
+		}
+	case <-late:
+		s.fail(x, ctx.Err())
+	}
+}
+
+// kept is an answer that is sent when it is complete.
+type kept struct {
+	bytes.Buffer
+	header http.Header
+	status int
+}
+
+func (k *kept) Header() http.Header { return k.header }
+
+func (k *kept) WriteHeader(status int) { k.status = cmp.Or(k.status, status) }

@@ -303,12 +303,17 @@ func (s *Server) end(x *exchange) {
 			s.finish(x)
 			panic(p)
 		}
-		s.o.Logger.Error("panic", "request", x.id, "what", fmt.Sprint(p), "stack", string(debug.Stack()))
-		if x.status == 0 {
-			s.fail(x, fmt.Errorf("panic: %v", p))
+		if err := s.panicked(x.id, p); x.status == 0 {
+			s.fail(x, err)
 		}
 	}
 	s.finish(x)
+}
+
+// panicked logs a recovered panic of a request and returns it as an error.
+func (s *Server) panicked(request string, p any) error {
+	s.o.Logger.Error("panic", "request", request, "what", fmt.Sprint(p), "stack", string(debug.Stack()))
+	return fmt.Errorf("panic: %v", p)
 }
 
 func level(status int) slog.Level {

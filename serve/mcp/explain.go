@@ -16,8 +16,12 @@ import (
 // maxTokens is how many tokens an explanation lists: those that changed the score most.
 const maxTokens = 24
 
-// maxTies is how many words of a query are listed with their matches: the first ones.
-const maxTies = 64
+// maxTies is how many words of a query are listed with their matches: the first ones. Of a longer word, maxWord bytes
+// are shown: a passage without a blank is one word.
+const (
+	maxTies = 64
+	maxWord = 80
+)
 
 type explainArgs struct {
 	ID      string   `json:"id" jsonschema:"id of the document"`
@@ -120,10 +124,9 @@ func (s *Server) explain(ctx context.Context, in explainArgs) (string, explainRe
 			out.Pairs = append(out.Pairs, p.First+" "+p.Second)
 		}
 	}
-	for _, t := range x.Ties {
-		out.Ties = append(out.Ties, explainTie{t.Word, t.Match, t.Cosine})
+	for _, t := range x.Ties[:min(len(x.Ties), maxTies)] {
+		out.Ties = append(out.Ties, explainTie{clipped(t.Word, maxWord), clipped(t.Match, maxWord), t.Cosine})
 	}
-	out.Ties = out.Ties[:min(len(out.Ties), maxTies)]
 	if x.Attributed {
 		for _, t := range x.Tokens {
 			out.Tokens = append(out.Tokens, explainToken{t.Token, t.Shift + t.Scale})

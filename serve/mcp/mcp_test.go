@@ -549,6 +549,10 @@ func TestExplainTies(t *testing.T) {
 	if len(got.Ties) != 1 || got.Ties[0].Word != "brakes" || got.Ties[0].Match != "wheel\nshoe" || got.Ties[0].Cosine != 0.625 || !strings.Contains(text, "brakes  wheel shoe  0.6") {
 		t.Errorf("%+v\n%s", got, text)
 	}
+	x.Ties[0].Match = strings.Repeat("漢", 1<<20)
+	if text, _ := call(t, connect(t, fixed{x: x}, mcp.Options{}), "explain", object{"query": "x", "id": "a"}, &got); len(text) > 2000 || got.Ties[0].Match != strings.Repeat("漢", 26)+"…" {
+		t.Errorf("%d bytes with the word %.100q", len(text), got.Ties[0].Match)
+	}
 	x.Ties = slices.Repeat(x.Ties, 1000)
 	if call(t, connect(t, fixed{x: x}, mcp.Options{}), "explain", object{"query": "x", "id": "a"}, &got); len(got.Ties) != 64 {
 		t.Errorf("%d ties", len(got.Ties))

@@ -10,7 +10,7 @@ import (
 
 // tablesBytes is the size of the store's tables that may stay in memory after writing. After reading it is twice
 // that.
-const tablesBytes = 32 << 20
+const tablesBytes = 16 << 20
 
 // forgetVectors frees the memory of vectors that searches read from a file, and of cached codes of token states, a
 // second after the last search. While commits go on, searches may never end for so long: then it frees the vectors when
