@@ -42,12 +42,13 @@ func TestBrokenEncoder(t *testing.T) {
 		"short":     func(o []encoder.Output) []encoder.Output { o[0].Dense = o[0].Dense[:5]; return o },
 		"no vector": func(o []encoder.Output) []encoder.Output { o[0].Dense = nil; return o },
 		"token":     func(o []encoder.Output) []encoder.Output { o[0].Tokens.IDs[1] = math.MaxInt32; return o },
+		"panic":     func([]encoder.Output) []encoder.Output { panic("bang") },
 	} {
 		spoil = f
 		two := []engine.Document{{ID: "x", Text: "one text"}, {ID: "y", Text: "another text"}}
 		_, err := e.Add(t.Context(), two)
 		var refused *engine.DocumentError
-		if !errors.Is(err, engine.ErrEncoder) || name != "fewer" && !errors.As(err, &refused) {
+		if !errors.Is(err, engine.ErrEncoder) || name != "fewer" && name != "panic" && !errors.As(err, &refused) {
 			t.Errorf("%s: Add: %v", name, err)
 		}
 		if name == "zero" && refused != nil && refused.ID != "y" {

@@ -1,8 +1,15 @@
 // Package fault has common parts of the errors of package engine and of the packages below it: [ErrInvalid],
-// which users know as engine.ErrInvalid, and [Clip], which shortens a text for a message.
+// which users know as engine.ErrInvalid, [Clip], which shortens a text for a message, and [Recovered], which makes an
+// error of a panic.
 package fault
 
-import "errors"
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"runtime"
+	"strings"
+)
 
 // ErrInvalid means that input can never be right. Users know it as engine.ErrInvalid.
 var ErrInvalid = errors.New("invalid input")
@@ -20,4 +27,21 @@ func Clip(s string) string {
 		return s[:80] + "…"
 	}
 	return s
+}
+
+// Recovered, deferred, makes an error that wraps kind of a panic, and names the place. It is for code that users give,
+// such as an encoder: it runs in goroutines of ours, where no caller could recover the panic.
+func Recovered(err *error, kind error) {
+	r := recover()
+	if r == nil {
+		return
+	}
+	place, stack := "", make([]uintptr, 16)
+	for frames := runtime.CallersFrames(stack[:runtime.Callers(2, stack)]); place == ""; {
+		f, more := frames.Next()
+		if !strings.HasPrefix(f.Function, "runtime.") || !more {
+			place = fmt.Sprintf("%s:%d", filepath.Base(f.File), f.Line)
+		}
+	}
+	*err = fmt.Errorf("%w: panic at %s: %v", kind, place, r)
 }
