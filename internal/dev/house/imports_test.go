@@ -133,7 +133,7 @@ var allowed = map[string][]string{
 	"encoder/native":                         {"encoder", "encoder/internal/frame", "internal/vec", "internal/transformer", "internal/onnxfile", "internal/regular", "internal/safetensors", "encoder/tokenizer", "internal/modelspec", "internal/pooling"},
 	"internal/onnxfile":                      {"internal/regular"},
 	"internal/transformer":                   {"internal/regular"},
-	"internal/chunk":                         {"encoder", "internal/yield"},
+	"internal/chunk":                         {"encoder", "internal/fault", "internal/yield"},
 	"engine/internal/span":                   {"internal/chunk", "internal/text"},
 	"engine/internal/terms":                  {"encoder", "internal/text"},
 	"engine/internal/columns":                {"engine/filter", "internal/metadata", "internal/cow", "internal/snapshot", "internal/fault", "internal/value"},
