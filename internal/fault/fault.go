@@ -1,6 +1,6 @@
 // Package fault has common parts of the errors of package engine and of the packages below it: [ErrInvalid],
-// which users know as engine.ErrInvalid, [Clip], which shortens a text for a message, and [Recovered], which makes an
-// error of a panic.
+// which users know as engine.ErrInvalid, [Clip], which shortens a text for a message, [Recovered], which makes an error of a
+// panic, and [Folder], which refuses a path that is missing.
 package fault
 
 import (
@@ -19,6 +19,15 @@ var (
 	ErrExists    = errors.New("exists already")
 	ErrNoEncoder = errors.New("no encoder: open the database with one")
 )
+
+// Folder is the absolute path of a folder, since the process may change its own. "" is an ErrInvalid: filepath.Abs takes it
+// for the folder of the process, and a program that has not set its path would make or remove a database there.
+func Folder(dir string) (string, error) {
+	if dir == "" {
+		return "", fmt.Errorf("%w: no folder for the database; name one", ErrInvalid)
+	}
+	return filepath.Abs(dir)
+}
 
 // Clip returns s for a message: all of it, or the first 80 bytes and an
 // ellipsis.
