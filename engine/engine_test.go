@@ -243,6 +243,7 @@ func TestBadQueries(t *testing.T) {
 		"long":            {Text: strings.Repeat("x", engine.MaxQuery+1)},
 		"negative k":      {Text: "x", K: -1},
 		"huge k":          {Text: "x", K: engine.MaxK + 1},
+		"negative ef":     {Text: "x", Ef: -1},
 		"unknown variant": {Text: "x", Variant: "nonsense"},
 		"wrong dimension": {Vector: []float32{1}},
 		"zero vector":     {Vector: make([]float32, dim)},
