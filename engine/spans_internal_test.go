@@ -45,6 +45,9 @@ func spanned(t *testing.T, o Options) *Engine {
 		c.doc.ID = id
 		put(t, e, c.doc)
 	}
+	if err := e.Flush(t.Context()); err != nil { // else RLR may change between two searches
+		t.Fatal(err)
+	}
 	return e
 }
 

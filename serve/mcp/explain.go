@@ -30,6 +30,7 @@ type explainArgs struct {
 	Plain   bool     `json:"plain,omitempty" jsonschema:"plain of the search"`
 	Exact   bool     `json:"exact,omitempty" jsonschema:"exact of the search"`
 	Boost   string   `json:"boost,omitempty" jsonschema:"boost of the search"`
+	form
 }
 
 type explainTerm struct {
@@ -79,7 +80,7 @@ type explainResult struct {
 	LeftOut     int            `json:"left_out,omitempty" jsonschema:"number of bytes of the passage that are not in text"`
 }
 
-var explainTool = newTool[explainArgs, explainResult](sdk.Tool{
+var explainTool = newTool[explainArgs](sdk.Tool{
 	Name:  "explain",
 	Title: "Explain a hit",
 	Description: "Explains the score of a document for a query: the parts of the score, which words of the query its best passage has or lacks, " +

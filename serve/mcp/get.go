@@ -23,6 +23,7 @@ type getArgs struct {
 	Offset int    `json:"offset,omitempty" jsonschema:"first byte of the text to read: start of a hit, or next_offset of the previous answer"`
 	Line   int    `json:"line,omitempty" jsonschema:"first line to read instead of offset, counted as in a hit of search"`
 	Limit  *int   `json:"limit,omitempty" jsonschema:"number of bytes of text"`
+	form
 }
 
 type getResult struct {
@@ -46,7 +47,7 @@ func (r getResult) picture() []byte { return r.png }
 // pictureSide is the maximum length in pixels of the longer side of a shown image.
 const pictureSide = 768
 
-var getTool = newTool[getArgs, getResult](sdk.Tool{
+var getTool = newTool[getArgs](sdk.Tool{
 	Name:  "get",
 	Title: "Read a document",
 	Description: "Reads a document by id: title, text and metadata, or an image. A long text comes in parts; " +

@@ -23,6 +23,7 @@ type newDocument struct {
 type indexArgs struct {
 	Documents  []newDocument `json:"documents" jsonschema:"documents to store; all are stored or none"`
 	WordsFirst bool          `json:"words_first,omitempty" jsonschema:"true: words find them at once, and their meaning is added in the background"`
+	form
 }
 
 type indexResult struct {
@@ -34,7 +35,7 @@ type indexResult struct {
 	TruncatedTokens int `json:"truncated_tokens"`
 }
 
-var indexTool = newTool[indexArgs, indexResult](sdk.Tool{
+var indexTool = newTool[indexArgs](sdk.Tool{
 	Name:  "index",
 	Title: "Store documents",
 	Description: "Stores documents; search finds them at once. A document replaces a stored document with the same id. " +

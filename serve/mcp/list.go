@@ -30,6 +30,7 @@ type listArgs struct {
 	After  string `json:"after,omitempty" jsonschema:"next_after of the previous answer, to continue after its last document"`
 	Offset int    `json:"offset,omitempty" jsonschema:"number of documents to skip, without after"`
 	By     string `json:"by,omitempty" jsonschema:"a metadata field: instead of documents, its limit most frequent values with the number of documents that have each"`
+	form
 }
 
 type listedDocument struct {
@@ -60,7 +61,7 @@ type lack struct {
 	Since  string `json:"since" jsonschema:"when it was first seen"`
 }
 
-var listTool = newTool[listArgs, listResult](sdk.Tool{
+var listTool = newTool[listArgs](sdk.Tool{
 	Name:  "list",
 	Title: "List documents",
 	Description: "Lists the stored documents in the order of their ids: id, title, beginning of the text, metadata. " +

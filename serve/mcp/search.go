@@ -54,7 +54,7 @@ type searchArgs struct {
 	PerGroup int      `json:"per_group,omitempty" jsonschema:"most hits of each value of group_by; default 1"`
 	MaxText  *int     `json:"max_text,omitempty" jsonschema:"most bytes of text per hit, whatever budget is; get reads the rest"`
 	Budget   *int     `json:"budget,omitempty" jsonschema:"tokens of the whole answer, about; hits share them"`
-	JSON     bool     `json:"json,omitempty" jsonschema:"true: the answer is structured content with all scores and metadata, and no text"`
+	form
 }
 
 type searchHit struct {
@@ -110,7 +110,7 @@ var wayShape = shape{
 	"mode":  oneOf(modes...),
 }
 
-var searchTool = newTool[searchArgs, plainText](sdk.Tool{
+var searchTool = newTool[searchArgs](sdk.Tool{
 	Name:  "search",
 	Title: "Search passages",
 	Description: "Finds the passages that answer a query best, by meaning and exact words together. " +
@@ -126,7 +126,7 @@ var searchTool = newTool[searchArgs, plainText](sdk.Tool{
 	"filter": func(s *jsonschema.Schema) { s.Description += "; " + filterHelp },
 })
 
-func (s *Server) search(ctx context.Context, in searchArgs) (string, plainText, error) {
+func (s *Server) search(ctx context.Context, in searchArgs) (string, searchResult, error) {
 	k, room, tokens := or(in.K, 10), or(in.MaxText, hitText), or(in.Budget, budget)
 	if in.Places && in.K == nil {
 		k = placesPage
@@ -140,7 +140,7 @@ func (s *Server) search(ctx context.Context, in searchArgs) (string, plainText, 
 		inRange("budget", tokens, minBudget, maxBudget),
 	} {
 		if e != nil {
-			return "", plainText{}, e
+			return "", searchResult{}, e
 		}
 	}
 	q.PerChunk, q.Plain = in.PerChunk, in.Plain
@@ -155,7 +155,7 @@ func (s *Server) search(ctx context.Context, in searchArgs) (string, plainText, 
 		res, err = s.db.Search(ctx, q)
 	}
 	if err != nil {
-		return "", plainText{}, err
+		return "", searchResult{}, err
 	}
 	out := searchResult{Mode: res.Trace.Mode, Variant: res.Trace.Variant, For: res.For, Documents: res.Trace.Documents, Matching: res.Trace.Filtered,
 		Required: res.Trace.Required, Excluded: res.Trace.Excluded, Unmet: res.Trace.Unmet, Waiting: res.Trace.Waiting, Passages: res.Trace.Passages,
@@ -191,10 +191,7 @@ func (s *Server) search(ctx context.Context, in searchArgs) (string, plainText, 
 	if last && len(out.Hits) == k {
 		out.NextOffset = in.Offset + k // whose refusal says why, and what else to do
 	}
-	if in.JSON {
-		return fmt.Sprintf("%d hits, in the structured content", len(out.Hits)), plainText{&out}, nil
-	}
-	return s.searchText(out, in), plainText{}, nil
+	return s.searchText(out, in), out, nil
 }
 
 // query checks the arguments that all searches share.

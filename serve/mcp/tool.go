@@ -23,9 +23,9 @@ import (
 // bounds of numbers, choices, lengths.
 type shape map[string]func(*jsonschema.Schema)
 
-// newTool describes a tool with arguments of type In and results of type Out, at its first
-// use, since most runs of the program serve no tools.
-func newTool[In, Out any](t sdk.Tool, s shape) func() *sdk.Tool {
+// newTool describes a tool with arguments of type In, at its first use, since most runs of the program serve no tools. It
+// promises no schema of answers: they are text unless a call requests values.
+func newTool[In any](t sdk.Tool, s shape) func() *sdk.Tool {
 	return sync.OnceValue(func() *sdk.Tool {
 		in := schemaOf[In]()
 		for name, refine := range s {
@@ -36,16 +36,16 @@ func newTool[In, Out any](t sdk.Tool, s shape) func() *sdk.Tool {
 			refine(p)
 		}
 		t.InputSchema = in
-		if reflect.TypeFor[Out]() != reflect.TypeFor[plainText]() {
-			t.OutputSchema = schemaOf[Out]()
-		}
 		return &t
 	})
 }
 
-// plainText is the value of a tool that answers only with text, so that no model reads the answer twice; instead is the
-// value for a call that requests one, else nil.
-type plainText struct{ instead any }
+// form is the argument of all tools for the form of an answer: one of the two, so that no model reads the answer twice.
+type form struct {
+	JSON bool `json:"json,omitempty" jsonschema:"true: the answer is structured content with all values, and no text"`
+}
+
+func (f form) values() bool { return f.JSON }
 
 // schemaOf is the schema of a type. It panics if the type has none, which is a mistake in
 // this package.
@@ -122,7 +122,7 @@ func byDefault(value any) func(*jsonschema.Schema) {
 // addTool registers a tool. call returns the answer as text for people and models, and as a value. If the value has a
 // method picture, that returns a PNG that is shown with the text. The SDK would read arguments through float64, so
 // that large integers lose digits.
-func addTool[In, Out any](s *Server, srv *sdk.Server, outer context.Context, t *sdk.Tool, call func(context.Context, In) (string, Out, error)) {
+func addTool[In interface{ values() bool }, Out any](s *Server, srv *sdk.Server, outer context.Context, t *sdk.Tool, call func(context.Context, In) (string, Out, error)) {
 	srv.AddTool(t, func(ctx context.Context, req *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
 		ctx, cancel := within(ctx, outer)
 		defer cancel()
@@ -135,13 +135,13 @@ func addTool[In, Out any](s *Server, srv *sdk.Server, outer context.Context, t *
 			var text string
 			var out Out
 			if text, out, err = call(ctx, in); err == nil {
-				content := []sdk.Content{&sdk.TextContent{Text: text}}
-				if shown, ok := any(out).(interface{ picture() []byte }); ok && shown.picture() != nil {
-					content = append(content, &sdk.ImageContent{MIMEType: "image/png", Data: shown.picture()})
+				res := &sdk.CallToolResult{}
+				if in.values() {
+					text, res.StructuredContent = "The answer is the structured content.", out
 				}
-				res := &sdk.CallToolResult{Content: content, StructuredContent: out}
-				if p, ok := any(out).(plainText); ok {
-					res.StructuredContent = p.instead
+				res.Content = []sdk.Content{&sdk.TextContent{Text: text}}
+				if shown, ok := any(out).(interface{ picture() []byte }); ok && shown.picture() != nil {
+					res.Content = append(res.Content, &sdk.ImageContent{MIMEType: "image/png", Data: shown.picture()})
 				}
 				return res, nil
 			}

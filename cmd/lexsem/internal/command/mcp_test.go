@@ -96,7 +96,7 @@ func TestMCPSignal(t *testing.T) {
 	}
 }
 
-// The official client in Python holds answers to the schemas, too.
+// The official client in Python reads texts and values.
 func TestMCPPythonClient(t *testing.T) {
 	python := os.Getenv("LEXSEM_MCP_PYTHON")
 	if !trial.Long() || python == "" {

@@ -1,4 +1,4 @@
-"""Asks `lexsem mcp` by the official client, which holds answers to the tools' schemas.
+"""Asks `lexsem mcp` by the official client, for texts and for values.
 
     python mcp_client.py LEXSEM DB
 """
@@ -29,9 +29,9 @@ async def main(program: str, db: str) -> None:
             {"id": f"doc/{i}.md", "title": f"Number {i}", "text": f"The lantern number {i} stands in street {i % 7}. " * 30, "metadata": {"n": i, "tags": ["a", None]}}
             for i in range(60)
         ]
-        failed, text, value = await call("index", documents=documents)
+        failed, text, value = await call("index", documents=documents, json=True)
         assert not failed and value["added"] == 60, text
-        failed, text, value = await call("index", documents=documents[:1])
+        failed, text, value = await call("index", documents=documents[:1], json=True)
         assert not failed and value["added"] == 0, text
 
         seen = []
@@ -48,10 +48,12 @@ async def main(program: str, db: str) -> None:
         failed, text, value = await call("search", query="lantern number 7")
         assert not failed and value is None and "1. doc/7.md" in text, text
         failed, text, value = await call("get", id="doc/7.md")
+        assert not failed and value is None and "The lantern number 7" in text, text
+        failed, text, value = await call("get", id="doc/7.md", json=True)
         assert not failed and value["metadata"] == {"n": 7, "tags": ["a", None]}, text
-        failed, text, value = await call("list", limit=7)
+        failed, text, value = await call("list", limit=7, json=True)
         assert not failed and value["total"] == 60 and len(value["documents"]) == 7, text
-        failed, text, value = await call("explain", id="doc/7.md", query="lantern number 7")
+        failed, text, value = await call("explain", id="doc/7.md", query="lantern number 7", json=True)
         assert not failed and value["words"], text
 
         failed, text, _ = await call("search", query="x", filter="n >")
