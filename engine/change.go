@@ -22,7 +22,8 @@ func (e *Engine) Delete(ctx context.Context, ids []string) (int, error) {
 }
 
 // DeleteWhere removes the documents that match f in one commit, and returns their number. Errors: ErrInvalid for the
-// zero Filter, which matches all documents. Cost: one filter, a read from the store for each match, and the delete.
+// zero Filter, which matches all documents, also as And, Or and Not make it of zero Filters. Cost: one filter, a read
+// from the store for each match, and the delete.
 func (e *Engine) DeleteWhere(ctx context.Context, f Filter) (int, error) {
 	if f.IsZero() {
 		return 0, fmt.Errorf("%w: an empty filter would delete everything; name a condition", ErrInvalid)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"strings"
 	"testing"
 
 	"github.com/lexsem/lexsem/encoder"
@@ -42,12 +43,13 @@ func TestBrokenEncoder(t *testing.T) {
 		"short":     func(o []encoder.Output) []encoder.Output { o[0].Dense = o[0].Dense[:5]; return o },
 		"no vector": func(o []encoder.Output) []encoder.Output { o[0].Dense = nil; return o },
 		"token":     func(o []encoder.Output) []encoder.Output { o[0].Tokens.IDs[1] = math.MaxInt32; return o },
+		"panic":     func([]encoder.Output) []encoder.Output { panic("bang") },
 	} {
 		spoil = f
 		two := []engine.Document{{ID: "x", Text: "one text"}, {ID: "y", Text: "another text"}}
 		_, err := e.Add(t.Context(), two)
 		var refused *engine.DocumentError
-		if !errors.Is(err, engine.ErrEncoder) || name != "fewer" && !errors.As(err, &refused) {
+		if !errors.Is(err, engine.ErrEncoder) || name != "fewer" && name != "panic" && !errors.As(err, &refused) {
 			t.Errorf("%s: Add: %v", name, err)
 		}
 		if name == "zero" && refused != nil && refused.ID != "y" {
@@ -66,5 +68,40 @@ func TestBrokenEncoder(t *testing.T) {
 	}
 	if s, err := e.Stats(t.Context()); err != nil || s.Documents != 20 {
 		t.Errorf("%d documents, %v; want the 20 that were sound", s.Documents, err)
+	}
+}
+
+// bursting is an encoder whose tokenizer panics while on is true.
+type bursting struct {
+	encoder.Encoder
+	on *bool
+}
+
+func (b bursting) Tokenize(role encoder.Role, text string) encoder.Tokens {
+	if *b.on {
+		panic("bang")
+	}
+	return b.Encoder.Tokenize(role, text)
+}
+
+// TestPanickingTokenizer: a tokenizer that panics fails the call, of short texts and of those that are cut in a
+// goroutine of their own.
+func TestPanickingTokenizer(t *testing.T) {
+	on := false
+	e, err := engine.Open(t.Context(), t.TempDir(), bursting{encoder.NewHash(32), &on}, small)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	for name, text := range map[string]string{"short": "a sentence", "long": strings.Repeat("Words of a sentence. ", 5000)} {
+		on = true
+		_, err := e.Add(t.Context(), []engine.Document{{ID: name, Text: text}})
+		if !errors.Is(err, engine.ErrEncoder) || !strings.Contains(err.Error(), "panic at checked_test.go:") {
+			t.Errorf("%s: %v", name, err)
+		}
+		on = false
+		if _, err := e.Add(t.Context(), []engine.Document{{ID: name, Text: text}}); err != nil {
+			t.Errorf("%s, the same call again: %v", name, err)
+		}
 	}
 }

@@ -1,6 +1,7 @@
 package engine_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -15,8 +16,10 @@ import (
 
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/engine"
+	"github.com/lexsem/lexsem/engine/archive"
 	"github.com/lexsem/lexsem/engine/filter"
 	"github.com/lexsem/lexsem/engine/fusion"
+	"github.com/lexsem/lexsem/engine/repair"
 	"github.com/lexsem/lexsem/index"
 	"github.com/lexsem/lexsem/internal/testkit/trial"
 	"github.com/lexsem/lexsem/store"
@@ -240,6 +243,7 @@ func TestBadQueries(t *testing.T) {
 		"long":            {Text: strings.Repeat("x", engine.MaxQuery+1)},
 		"negative k":      {Text: "x", K: -1},
 		"huge k":          {Text: "x", K: engine.MaxK + 1},
+		"negative ef":     {Text: "x", Ef: -1},
 		"unknown variant": {Text: "x", Variant: "nonsense"},
 		"wrong dimension": {Vector: []float32{1}},
 		"zero vector":     {Vector: make([]float32, dim)},
@@ -432,6 +436,24 @@ func TestOpenErrors(t *testing.T) {
 	for _, o := range []engine.Options{{}, {MustExist: true}, {ReadOnly: true}} {
 		if _, err := engine.Open(t.Context(), "", hash(t), o); !errors.Is(err, engine.ErrInvalid) || !strings.Contains(err.Error(), "InMemory") {
 			t.Fatalf("no folder: %v", err)
+		}
+	}
+	var backup bytes.Buffer
+	if _, err := open(t, t.TempDir(), engine.Options{}).BackupTo(t.Context(), &backup); err != nil {
+		t.Fatal(err)
+	}
+	for name, f := range map[string]func() error{
+		"Reembed": func() error { _, err := engine.Reembed(t.Context(), "", hash(t), engine.Options{}); return err },
+		"Restore": func() error {
+			_, err := archive.Restore(t.Context(), "", &backup, archive.RestoreOptions{})
+			return err
+		},
+		"repair":  func() error { _, err := repair.Run(t.Context(), "", "new", nil, engine.Options{}); return err },
+		"Remove":  func() error { return store.Folder("").Remove() },
+		"Salvage": func() error { _, err := store.Folder(dir).Salvage(t.Context(), "", store.SalvageOptions{}); return err },
+	} {
+		if err := f(); !errors.Is(err, engine.ErrInvalid) || !strings.Contains(err.Error(), "no folder") {
+			t.Errorf("%s without a folder: %v", name, err)
 		}
 	}
 	if made, err := os.ReadDir("."); err != nil || len(made) > 0 {

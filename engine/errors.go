@@ -53,8 +53,8 @@ var (
 	ErrOccupied = store.ErrOccupied
 	// ErrReadOnly means that the database was opened without write access.
 	ErrReadOnly = store.ErrReadOnly
-	// ErrEncoder means that the encoder broke its contract: too few outputs, or a vector that has the wrong length, is
-	// zero or is not finite. None of its output is stored.
+	// ErrEncoder means that the encoder broke its contract: too few outputs, a vector that has the wrong length, is
+	// zero or is not finite, or a panic. None of its output is stored.
 	ErrEncoder = encoder.ErrContract
 	// ErrElsewhere means that another engine keeps the documents (package remote), and only that engine can do this.
 	ErrElsewhere = errors.New("the documents are kept by another engine")

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/lexsem/lexsem/engine"
@@ -187,8 +188,26 @@ func TestDeleteWhere(t *testing.T) {
 	if n, err := e.DeleteWhere(t.Context(), f); n != 0 || err != nil {
 		t.Fatalf("%d deleted again, %v", n, err)
 	}
-	if _, err := e.DeleteWhere(t.Context(), filter.Filter{}); !errors.Is(err, engine.ErrInvalid) {
-		t.Fatalf("empty filter: %v", err)
+	all, one := filter.Filter{}, filter.Eq("n", 1)
+	written, err := filter.Parse("true and (n = 1 or not false)")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, f := range []filter.Filter{ // however a program puts it together
+		all, filter.And(), filter.And(all), filter.And(all, all), filter.Or(one, all), filter.Or(all, one), filter.Not(filter.Or()),
+		filter.Not(filter.Not(all)), filter.And(filter.Or(all, one), filter.And(all, all)), written,
+	} {
+		if n, err := e.DeleteWhere(t.Context(), f); !errors.Is(err, engine.ErrInvalid) {
+			t.Errorf("filter %d, which every document meets: %d deleted, %v", i, n, err)
+		}
+	}
+	for i, f := range []filter.Filter{filter.Or(), filter.Not(all), filter.And(all, filter.Eq("n", 99)), filter.And(filter.Or(), all)} {
+		if n, err := e.DeleteWhere(t.Context(), f); n != 0 || err != nil {
+			t.Errorf("filter %d, which no document meets: %d deleted, %v", i, n, err)
+		}
+	}
+	if _, err := e.DeleteWhere(t.Context(), filter.Or(all, filter.Eq("n", func() {}))); err == nil || !strings.Contains(err.Error(), "func()") {
+		t.Errorf("an invalid part: %v", err)
 	}
 	if s, err := e.Stats(t.Context()); err != nil || s.Documents != 40 {
 		t.Fatalf("%d left, %v", s.Documents, err)

@@ -187,6 +187,8 @@ func TestMaxMemoryOptions(t *testing.T) {
 		{Options{MaxMemoryMiB: 1 << 31}, false},
 		{Options{MaxMemoryMiB: 200, MemoryMiB: 199}, true},
 		{Options{MaxMemoryMiB: 200, MemoryMiB: 200}, false},
+		{Options{MemoryMiB: maxMemoryMiB}, true},
+		{Options{MemoryMiB: maxMemoryMiB + 1}, false},
 	} {
 		if err := c.o.Validate(); (err == nil) != c.good || err != nil && !errors.Is(err, ErrInvalid) {
 			t.Errorf("%d of %d MiB: %v", c.o.MemoryMiB, c.o.MaxMemoryMiB, err)

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/engine/internal/calls"
@@ -15,6 +14,7 @@ import (
 	"github.com/lexsem/lexsem/engine/internal/state"
 	"github.com/lexsem/lexsem/engine/internal/terms"
 	"github.com/lexsem/lexsem/internal/chunk"
+	"github.com/lexsem/lexsem/internal/fault"
 	"github.com/lexsem/lexsem/internal/metric"
 	"github.com/lexsem/lexsem/internal/text"
 	"github.com/lexsem/lexsem/store"
@@ -65,10 +65,10 @@ func open(ctx context.Context, dir string, enc encoder.Encoder, o Options, graph
 // directory, and a function that removes it at the end: a database in memory has a temporary folder.
 func folderOf(dir string, o Options) (string, func() error, error) {
 	if !o.InMemory {
-		if dir == "" { // which is the folder of the process to filepath.Abs
-			return "", nil, fmt.Errorf("%w: no folder for the database; name one, or set Options.InMemory", ErrInvalid)
+		abs, err := fault.Folder(dir)
+		if dir == "" {
+			return "", nil, fmt.Errorf("%w, or set Options.InMemory", err)
 		}
-		abs, err := filepath.Abs(dir)
 		if err != nil {
 			return "", nil, fmt.Errorf("database %s: %w", dir, err)
 		}

@@ -160,8 +160,8 @@ func (o Options) Validate() error {
 	if !slices.Contains([]string{"", KindAuto, KindCode, KindText}, o.Kind) {
 		errs = append(errs, fmt.Errorf("%w: kind %q; use %s, %s or %s", ErrInvalid, o.Kind, KindAuto, KindCode, KindText))
 	}
-	if o.MemoryMiB < 0 {
-		errs = append(errs, fmt.Errorf("%w: memory of %d MiB; use a positive number or 0 for the default", ErrInvalid, o.MemoryMiB))
+	if o.MemoryMiB < 0 || o.MemoryMiB > maxMemoryMiB {
+		errs = append(errs, fmt.Errorf("%w: memory of %d MiB; use 1 to %d, or 0 for the default", ErrInvalid, o.MemoryMiB, maxMemoryMiB))
 	}
 	if o.MaxMemoryMiB != 0 && (o.MaxMemoryMiB < minMemoryMiB || o.MaxMemoryMiB > maxMemoryMiB) {
 		errs = append(errs, fmt.Errorf("%w: at most %d MiB of memory; use %d to %d, or 0 for no bound", ErrInvalid, o.MaxMemoryMiB, minMemoryMiB, maxMemoryMiB))

@@ -5,13 +5,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"time"
 
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/engine/internal/intake"
 	"github.com/lexsem/lexsem/engine/internal/state"
+	"github.com/lexsem/lexsem/internal/fault"
 	"github.com/lexsem/lexsem/internal/metric"
 	"github.com/lexsem/lexsem/store"
 )
@@ -50,7 +50,7 @@ type ReembedReport struct {
 // ErrLocked for a second call at the same time; ErrNoDatabase; ErrCorrupt; ErrNoSpace; those of enc and ctx. Cost: the
 // encoding, and disk space for a second database.
 func Reembed(ctx context.Context, dir string, enc encoder.Encoder, o Options) (ReembedReport, error) {
-	dir, err := filepath.Abs(dir)
+	dir, err := fault.Folder(dir)
 	if err != nil {
 		return ReembedReport{}, err
 	}

@@ -35,8 +35,8 @@ type Reranker interface {
 	Rerank(ctx context.Context, query string, texts []string) ([]float64, error)
 }
 
-// Rerank calls r and checks its result. Errors: ErrReranker, which wraps the cause, if r fails, returns a wrong number
-// of scores, or a score that is not finite. When ctx ends, Rerank returns at once, with the context's error as the
+// Rerank calls r and checks its result. Errors: ErrReranker, which wraps the cause, if r fails or panics, returns a wrong
+// number of scores, or a score that is not finite. When ctx ends, Rerank returns at once, with the context's error as the
 // cause. Without texts r is not called.
 func Rerank(ctx context.Context, r Reranker, query string, texts []string) ([]float64, error) {
 	failed := func(err error) error {
@@ -48,7 +48,10 @@ func Rerank(ctx context.Context, r Reranker, query string, texts []string) ([]fl
 	if len(texts) == 0 {
 		return nil, nil
 	}
-	scores, err := yield.Leave(ctx, func() ([]float64, error) { return r.Rerank(ctx, query, texts) })
+	scores, err := yield.Leave(ctx, func() (_ []float64, err error) {
+		defer fault.Recovered(&err, ErrReranker)
+		return r.Rerank(ctx, query, texts)
+	})
 	switch {
 	case err != nil:
 		return nil, failed(err)

@@ -257,6 +257,7 @@ func TestRerankFails(t *testing.T) {
 		"none":      {func(context.Context, []string) ([]float64, error) { return nil, nil }, nil, "0 scores"},
 		"no number": {func(_ context.Context, ts []string) ([]float64, error) { return spoilt(ts, math.NaN()), nil }, nil, "text 3 the score NaN"},
 		"infinite":  {func(_ context.Context, ts []string) ([]float64, error) { return spoilt(ts, math.Inf(-1)), nil }, nil, "text 3 the score -Inf"},
+		"panic":     {func(context.Context, []string) ([]float64, error) { panic("bang") }, nil, "panic at rerank_test.go:"},
 		"its own deadline": {func(ctx context.Context, ts []string) ([]float64, error) {
 			ctx, cancel := context.WithTimeout(ctx, time.Millisecond)
 			defer cancel()

@@ -203,7 +203,7 @@ type Hit struct {
 		Line int    `json:"line"`
 		Text string `json:"text"`
 	} `json:"places,omitempty"`
-	Metadata   map[string]any `json:"metadata,omitempty"`   // metadata of the document
+	Metadata   map[string]any `json:"metadata,omitempty"`   // metadata of the document; json.Decoder.UseNumber keeps the digits of its numbers
 	Duplicates []string       `json:"duplicates,omitempty"` // ids of the near-duplicates that Query.Collapse merged into this hit
 }
 

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/lexsem/lexsem/internal/atomicfile"
+	"github.com/lexsem/lexsem/internal/fault"
 	"github.com/lexsem/lexsem/internal/private"
 )
 
@@ -21,7 +22,7 @@ const removedPrefix = ".removed-"
 // ErrNotFound if there is no database, *foreignError for a folder with other files, *LockedError if
 // the database is open.
 func (f Folder) Remove() error {
-	dir, err := filepath.Abs(string(f))
+	dir, err := fault.Folder(string(f))
 	if err != nil {
 		return err
 	}

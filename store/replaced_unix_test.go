@@ -55,3 +55,22 @@ func TestReplaced(t *testing.T) {
 		})
 	}
 }
+
+// A store whose folder was moved, where nothing took its place, closes: the folder can be opened where it is now.
+func TestClosedWhereMoved(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "db")
+	s := open(t, dir, Options{})
+	add(t, s, doc("a", 1))
+	if err := os.Rename(dir, dir+".new"); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if err := s.Close(); !errors.Is(err, ErrReplaced) || errors.Is(err, os.ErrNotExist) {
+			t.Errorf("close: %v", err)
+		}
+	}
+	moved := open(t, dir+".new", Options{})
+	if moved.Len() != 1 {
+		t.Errorf("%d documents where it is now", moved.Len())
+	}
+}

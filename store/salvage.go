@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"github.com/lexsem/lexsem/internal/atomicfile"
+	"github.com/lexsem/lexsem/internal/fault"
 )
 
 // SalvageOptions are the options of Salvage. The zero value is a good default.
@@ -121,10 +122,10 @@ func (f Folder) Salvage(ctx context.Context, to string, o SalvageOptions) (rep S
 	if o.Progress == nil {
 		o.Progress = func(string, int, int) {}
 	}
-	if dir, err = filepath.Abs(dir); err != nil {
+	if dir, err = fault.Folder(dir); err != nil {
 		return rep, err
 	}
-	if to, err = filepath.Abs(to); err != nil {
+	if to, err = fault.Folder(to); err != nil {
 		return rep, err
 	}
 	if there, err := exists(to); err != nil {

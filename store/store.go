@@ -406,7 +406,7 @@ func (s *Store) Close() error {
 		<-s.done
 		return s.closeErr
 	}
-	if !s.o.ReadOnly {
+	if !s.o.ReadOnly && s.Replaced() == nil { // of a folder that is gone, nobody knows the space, and nothing is written
 		if err := s.checkSpaceToClose(); err != nil {
 			s.mu.Unlock()
 			return err

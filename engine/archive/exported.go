@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"path/filepath"
 
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/engine/internal/exportline"
@@ -106,7 +105,7 @@ func (x *Exported) Create(ctx context.Context, dir string) error {
 	if err != nil {
 		return fmt.Errorf("an export: %w", err)
 	}
-	dir, err = filepath.Abs(dir)
+	dir, err = fault.Folder(dir)
 	if err != nil {
 		return err
 	}

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"path/filepath"
 
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/engine/internal/intake"
@@ -44,7 +43,7 @@ func Restore(ctx context.Context, dir string, r io.Reader, o RestoreOptions) (Re
 	if o.Parts < 0 {
 		return RestoreReport{}, fmt.Errorf("%w: %d parts; use a positive number, or 0 for all", fault.ErrInvalid, o.Parts)
 	}
-	dir, err := filepath.Abs(dir)
+	dir, err := fault.Folder(dir)
 	if err != nil {
 		return RestoreReport{}, err
 	}

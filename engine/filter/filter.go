@@ -113,7 +113,15 @@ func And(fs ...Filter) Filter { return joined(opAnd, opAll, fs) }
 func Or(fs ...Filter) Filter { return joined(opOr, opNone, fs) }
 
 // Not is met if f is not.
-func Not(f Filter) Filter { return nested(opNot, []Filter{f}) }
+func Not(f Filter) Filter {
+	switch {
+	case f.IsZero():
+		return Filter{op: opNone}
+	case f.op == opNone:
+		return Filter{}
+	}
+	return nested(opNot, []Filter{f})
+}
 
 // IsZero reports whether f is the zero Filter, which every document meets.
 func (f Filter) IsZero() bool { return f.op == opAll && f.err == nil }
@@ -121,14 +129,29 @@ func (f Filter) IsZero() bool { return f.op == opAll && f.err == nil }
 // Err returns why a filter is invalid, as an engine.ErrInvalid, or nil.
 func (f Filter) Err() error { return f.err }
 
+// joined leaves out what all documents meet, so that a filter of such parts alone is the zero Filter, too.
 func joined(op, empty operation, fs []Filter) Filter {
-	switch len(fs) {
-	case 0:
-		return Filter{op: empty}
-	case 1:
-		return fs[0]
+	var kept []Filter
+	all := false
+	for _, f := range fs {
+		switch {
+		case f.err != nil:
+			return f
+		case f.IsZero():
+			all = op == opOr
+		default:
+			kept = append(kept, f)
+		}
 	}
-	return nested(op, append([]Filter(nil), fs...))
+	switch {
+	case all:
+		return Filter{}
+	case len(kept) == 0:
+		return Filter{op: empty}
+	case len(kept) == 1:
+		return kept[0]
+	}
+	return nested(op, kept)
 }
 
 func nested(op operation, args []Filter) Filter {

@@ -15,6 +15,7 @@ import (
 	"github.com/lexsem/lexsem/engine/internal/intake"
 	"github.com/lexsem/lexsem/engine/internal/state"
 	"github.com/lexsem/lexsem/engine/internal/terms"
+	"github.com/lexsem/lexsem/internal/fault"
 	"github.com/lexsem/lexsem/internal/metric"
 	"github.com/lexsem/lexsem/internal/text"
 	"github.com/lexsem/lexsem/store"
@@ -53,7 +54,7 @@ func Run(ctx context.Context, dir, to string, enc encoder.Encoder, o engine.Opti
 	if err := o.Validate(); err != nil {
 		return rep, err
 	}
-	if dir, err = filepath.Abs(dir); err != nil {
+	if dir, err = fault.Folder(dir); err != nil {
 		return rep, err
 	}
 	r := &repairer{dir: dir, enc: enc, o: engine.Options{MustExist: true, MemoryMiB: o.MemoryMiB, Logger: o.Logger, Progress: o.Progress}, dim: o.Dim, metric: o.Metric, language: o.Language, rep: &rep}

@@ -23,7 +23,8 @@ import (
 )
 
 // A root that was renamed or moved keeps its documents: if a recorded root no longer exists, and most of its files are
-// below the present root, its documents become those of the present root.
+// below the present root, its documents become those of the present root. So do those of a root that is the same folder by
+// another path, as through a link.
 
 // sample is the number of files that are looked for if their root is gone.
 const sample = 100
@@ -56,8 +57,8 @@ func (f *Folder) adopt(ctx context.Context) ([]string, error) {
 	return nil, err
 }
 
-// vanishedHere returns the vanished roots most of whose files are below this root. Their documents have the same ids
-// here.
+// vanishedHere returns the vanished roots most of whose files are below this root, and other paths of this root. Their
+// documents have the same ids here.
 func (f *Folder) vanishedHere(ctx context.Context) (roots []string, err error) {
 	names, err := filepath.Glob(filepath.Join(f.dir, stateFolder, "*.jsonl"))
 	if err != nil {
@@ -69,6 +70,12 @@ func (f *Folder) vanishedHere(ctx context.Context) (roots []string, err error) {
 			return nil, err
 		}
 		if old == "" || old == f.root {
+			continue
+		}
+		if there, err := os.Stat(old); err == nil {
+			if here, err := os.Stat(f.root); err == nil && os.SameFile(there, here) {
+				roots = append(roots, old)
+			}
 			continue
 		}
 		if _, err := os.Lstat(old); !errors.Is(err, fs.ErrNotExist) {

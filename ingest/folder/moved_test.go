@@ -50,6 +50,20 @@ func TestMovedRoot(t *testing.T) {
 	move("other/place")
 	taken(b.synced(folder.Options{}, "+0 ~0 -0 =32 read 0"), first)
 
+	// The same folder by another path, and by its own again.
+	own, link := b.dir, filepath.Join(t.TempDir(), "link")
+	if err := os.Symlink(own, link); err == nil { // Windows may refuse it
+		for _, path := range []string{link, own} {
+			from := b.dir
+			b.dir = path
+			r := b.synced(folder.Options{}, "+0 ~0 -0 =32 read 0")
+			if n, err := folder.Recorded(t.Context(), b.e, path); err != nil || n != 32 || !slices.Equal(r.Moved, []string{from}) || b.enc.texts != encoded || b.ids(engine.Filter{}) != want {
+				t.Errorf("by %s: %d documents, moved from %q, %v", path, n, r.Moved, err)
+			}
+		}
+		b.ok(os.Remove(link))
+	}
+
 	// Copied without its times, as git does.
 	from := move("copy")
 	later := past.Add(time.Hour)

@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/internal/fault"
 	"github.com/lexsem/lexsem/internal/yield"
 )
 
@@ -110,11 +111,16 @@ func (c *Splitter) Tokenize(ctx context.Context, passage string) (encoder.Tokens
 }
 
 // promptly does work on n bytes. It leaves the work behind if they are many and ctx ends: tokenizers look at no context.
+// A panic of theirs is an encoder.ErrContract.
 func promptly[T any](ctx context.Context, n int, work func() (T, error)) (T, error) {
-	if n <= 64<<10 {
+	do := func() (_ T, err error) {
+		defer fault.Recovered(&err, encoder.ErrContract)
 		return work()
 	}
-	return yield.Leave(ctx, work)
+	if n <= 64<<10 {
+		return do()
+	}
+	return yield.Leave(ctx, do)
 }
 
 // Split returns the chunks of a text that is encoded after title; nil if both fit the limit together. breaks

@@ -69,7 +69,7 @@ func Open(dir string, enc encoder.Encoder, o Options) (*Set, error) {
 	if o.MaxOpen < 0 || o.OpenMiB < 0 {
 		return nil, fmt.Errorf("%w: Options.MaxOpen is %d and Options.OpenMiB %d; use positive numbers, or 0 for the default", engine.ErrInvalid, o.MaxOpen, o.OpenMiB)
 	}
-	dir, err := filepath.Abs(dir)
+	dir, err := fault.Folder(dir)
 	if err != nil {
 		return nil, err
 	}

@@ -288,6 +288,9 @@ func TestRefusals(t *testing.T) {
 	if err := os.WriteFile(file, nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
+	if _, err := collections.Open("", nil, small); !errors.Is(err, engine.ErrInvalid) {
+		t.Errorf("no folder: %v", err)
+	}
 	if _, err := collections.Open(file, nil, small); !errors.Is(err, engine.ErrInvalid) {
 		t.Errorf("a file: %v", err)
 	}

@@ -5,11 +5,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"sync"
 	"time"
 
 	"github.com/lexsem/lexsem/engine"
+	faults "github.com/lexsem/lexsem/internal/fault"
 )
 
 // JoinOptions configure Join. The zero value selects the default of every field.
@@ -94,7 +94,7 @@ var _ engine.Database = (*Joined)(nil)
 // for as long as the database is in use. Errors: those of open and of JoinOptions.Accept, and
 // engine.ErrLocked if the server process does not answer.
 func Join(ctx context.Context, dir string, open func(context.Context) (Opened, error), o JoinOptions) (*Joined, error) {
-	dir, err := filepath.Abs(dir)
+	dir, err := faults.Folder(dir)
 	if err != nil {
 		return nil, err
 	}
@@ -111,7 +111,7 @@ func Join(ctx context.Context, dir string, open func(context.Context) (Opened, e
 // another error if the process does not answer within 5 s, belongs to another user, or cannot be
 // reached. When that process has ended, all calls return a *LostError. Cost: one connection.
 func Open(ctx context.Context, dir string) (*Joined, error) {
-	dir, err := filepath.Abs(dir)
+	dir, err := faults.Folder(dir)
 	if err != nil {
 		return nil, err
 	}

@@ -154,6 +154,19 @@ func TestJoinUnshared(t *testing.T) {
 	}
 }
 
+// TestJoinNoFolder: without a folder nothing is looked for, and nothing made, in the folder of the process.
+func TestJoinNoFolder(t *testing.T) {
+	t.Chdir(t.TempDir())
+	_, joined := share.Join(t.Context(), "", func(context.Context) (share.Opened, error) {
+		t.Error("it opens a database")
+		return share.Opened{}, engine.ErrNoDatabase
+	}, share.JoinOptions{})
+	_, opened := share.Open(t.Context(), "")
+	if !errors.Is(joined, engine.ErrInvalid) || !errors.Is(opened, engine.ErrInvalid) {
+		t.Errorf("%v, %v", joined, opened)
+	}
+}
+
 // TestBegunOnce: a call that may not be made twice, and a stream of which a part has
 // come, end with the holder that was lost.
 func TestBegunOnce(t *testing.T) {

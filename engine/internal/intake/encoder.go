@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/internal/fault"
 	"github.com/lexsem/lexsem/internal/limit"
 	"github.com/lexsem/lexsem/internal/metric"
 	"github.com/lexsem/lexsem/internal/vec"
@@ -19,9 +20,12 @@ type Checked struct {
 }
 
 // Encode implements encoder.Encoder. A call whose context ends returns at once; its batch ends by itself in the
-// background.
+// background. A panic is an encoder.ErrContract.
 func (c Checked) Encode(ctx context.Context, role encoder.Role, in []encoder.Input, need encoder.Need) ([]encoder.Output, error) {
-	out, err := yield.Leave(ctx, func() ([]encoder.Output, error) { return c.Encoder.Encode(ctx, role, in, need) })
+	out, err := yield.Leave(ctx, func() (_ []encoder.Output, err error) {
+		defer fault.Recovered(&err, encoder.ErrContract)
+		return c.Encoder.Encode(ctx, role, in, need)
+	})
 	if err != nil {
 		return nil, err
 	}

@@ -153,6 +153,9 @@ func Decide(by *state.Modulation, q Query, tokens bool) (Plan, error) {
 	if q.Offset < 0 || q.Offset > MaxK-p.K {
 		return p, fmt.Errorf("%w: offset %d with k = %d; use 0 or more, together at most %d", fault.ErrInvalid, q.Offset, p.K, MaxK)
 	}
+	if q.Ef < 0 {
+		return p, fmt.Errorf("%w: ef = %d; use a positive number, or 0 for the index's default", fault.ErrInvalid, q.Ef)
+	}
 	if m := float64(q.MinScore); math.IsNaN(m) || math.IsInf(m, 0) {
 		return p, fmt.Errorf("%w: minimal score %v; use a number, or 0 for none", fault.ErrInvalid, q.MinScore)
 	}
