@@ -109,7 +109,11 @@ func (d *DB) distrust(v *store.View, kind string, err error) {
 		d.pending = max(d.pending, 1)
 	}
 	if !missing {
-		d.warn("derived state is made anew from the store", "part", kind, "reason", err)
+		args := []any{"part", kind, "reason", err}
+		if d.o.ReadOnly {
+			args = append(args, "remedy", "each reader does it again until a writer keeps it, such as `lexsem compact`")
+		}
+		d.warn("derived state is made anew from the store", args...)
 	}
 }
 
