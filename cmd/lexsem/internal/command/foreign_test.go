@@ -98,7 +98,7 @@ func TestForeignFiles(t *testing.T) {
 			t.Errorf("%s: %d of its %d words are lost: %q", f.File, len(lost), len(f.Words), lost)
 		}
 	}
-	if now.LeftOut.Other != leftOut {
-		t.Errorf("%d files are left out, want %d: %+v", now.LeftOut.Other, leftOut, now.LeftOut)
+	if got := now.LeftOut.Other + now.LeftOut.Binary; got != leftOut { // of a kind that is not read, or of another kind than it seems
+		t.Errorf("%d files are left out, want %d: %+v", got, leftOut, now.LeftOut)
 	}
 }

@@ -158,14 +158,14 @@ if there("pandoc", "soffice"):
     of = lambda s: guides[s.split("-")[1].split(".")[0]]
     book = lambda s: [w for w in of(s) if not w.endswith("x08")]  # LibreOffice writes no heads of tables into books
     some = lambda end, n: [f"pandoc-{t[0]}.{end}" for t in TEXTS[:n]]
-    for to, end, sources in [("odt", "odt", some("docx", 6)), ("rtf", "rtf", some("docx", 6)), ("docx", "docx", some("odt", 6)), ("pdf", "pdf", some("docx", 6)), ("html", "html", some("docx", 3)), ("odp", "odp", some("pptx", 5)), ("pdf", "pdf", some("pptx", 4))]:
+    for to, end, sources in [("odt", "odt", some("docx", 6)), ("rtf", "rtf", some("docx", 6)), ("docx", "docx", some("odt", 6)), ("pdf", "pdf", some("docx", 6)), ("html", "html", some("docx", 3)), ("odp", "odp", some("pptx", 5)), ("pdf", "pdf", some("pptx", 4)), ("fodt", "fodt", some("docx", 3)), ("fodp", "fodp", some("pptx", 3))]:
         office(to, end, sources, of)
     office("epub", "epub", some("odt", 4), book)
     office("pptx", "pptx", ["office-pandoc-en-pptx.odp", "office-pandoc-de-pptx.odp"], lambda s: guides[s.split("-")[2]])
     sheet = marks("cell", 12)
-    for to in ["xlsx", "ods"]: office(to, to, ["excel.csv", "unix.csv"], lambda s: sheet, how=["--infilter=Text - txt - csv (StarCalc):44,34,76,1"])
+    for to in ["xlsx", "ods", "fods"]: office(to, to, ["excel.csv", "unix.csv"], lambda s: sheet, how=["--infilter=Text - txt - csv (StarCalc):44,34,76,1"])
     office("csv", "csv", ["office-excel-csv.xlsx"], lambda s: sheet)
-    for to, source in [("doc", "pandoc-en.docx"), ("xls", "office-excel-csv.xlsx"), ("ppt", "pandoc-en.pptx"), ("fodt", "pandoc-en.docx")]: office(to, to, [source], lambda s: [], named=LEFT)
+    for to, source in [("doc", "pandoc-en.docx"), ("xls", "office-excel-csv.xlsx"), ("ppt", "pandoc-en.pptx")]: office(to, to, [source], lambda s: [], named=LEFT)
 
 def library(name):
     try: return __import__(name)
