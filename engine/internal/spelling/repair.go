@@ -241,8 +241,10 @@ func (w *work) repair(ctx context.Context, typed string, u suspect) (c candidate
 	if len(letters) >= longTyped && !stands {
 		most = 2
 	}
-	if c, ok := w.function(letters, true); ok && !stands && !made {
-		return c, true, nil
+	if !stands && !made {
+		if c, ok := w.function(letters, true); ok {
+			return c, true, nil
+		}
 	}
 	var all []candidate
 	add := func(n int) {

@@ -43,3 +43,15 @@ func TestRespelled(t *testing.T) {
 		}
 	}
 }
+
+func BenchmarkRespelled(b *testing.B) {
+	x := newCorpus(b, "en", "who plays the part of the king in the opera", "part AB 1234")
+	for _, q := range []string{"who sings the part of the king in this opera", "part AB1234 of the opera"} {
+		terms := x.a.Asked(nil, q)
+		b.Run(strings.ReplaceAll(q, " ", "_"), func(b *testing.B) {
+			for b.Loop() {
+				x.s.Respelled(x.x, q, terms)
+			}
+		})
+	}
+}
