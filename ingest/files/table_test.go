@@ -166,6 +166,11 @@ func TestTableQuotes(t *testing.T) {
 			}
 		}
 	}
+	// A column is one of texts by a cell behind such a quote, too.
+	recs, _, err := filestest.ReadAll(t, "a.csv", "id,text,n\n1,\"open,7\n2,x,8\n3,y,many\n", Options{})
+	if err != nil || len(recs) != 3 || recs[0].Metadata["n"] != "7" || recs[1].Metadata["n"] != "8" || recs[2].Metadata["n"] != "many" {
+		t.Errorf("%+v, %v", recs, err)
+	}
 	// The quote is closed far behind, where a row may not reach.
 	recs, bad, err := filestest.ReadAll(t, "a.csv", "id,text\n1,\"open\n"+strings.Repeat("2,x\n", 1<<14)+"3,\"y\"\n", Options{MaxBytes: 100})
 	if err != nil || len(bad) > 0 || len(recs) != 1<<14+2 || recs[0].Text != "open" || recs[1<<14+1].From != 1<<14+3 {
