@@ -129,7 +129,7 @@ func randomFolder(t *testing.T, config, pooling string, tensors map[string][]int
 			put("layers."+strconv.Itoa(i)+name[1:], tensors[name]...)
 		}
 	}
-	config = strings.Replace(config, "{", fmt.Sprintf(`{"vocab_size":%d,"hidden_size":40,"num_hidden_layers":2,"num_attention_heads":4,"intermediate_size":52,"max_position_embeddings":120,`, len(letters())), 1)
+	config = strings.Replace(config, "{", fmt.Sprintf(`{"vocab_size":%d,"hidden_size":40,"num_hidden_layers":2,"num_attention_heads":4,"intermediate_size":52,"max_position_embeddings":120,`, len(encoders.Letters())), 1)
 	if err := errors.Join(os.WriteFile(filepath.Join(dir, fileConfig), []byte(config), 0o644),
 		os.WriteFile(filepath.Join(dir, fileSafetensors), f.Bytes(), 0o644)); err != nil {
 		t.Fatal(err)
@@ -139,7 +139,7 @@ func randomFolder(t *testing.T, config, pooling string, tensors map[string][]int
 
 // Other families pass the suite, through Open.
 func TestConformanceOfFamilies(t *testing.T) {
-	words := len(letters())
+	words := len(encoders.Letters())
 	for name, dir := range map[string]string{
 		"qwen3": randomFolder(t, `{"model_type":"qwen3","num_key_value_heads":2,"head_dim":12,"hidden_act":"silu"}`, "lasttoken", map[string][]int{
 			"embed_tokens.weight": {words, 40}, "norm.weight": {40}, "*.input_layernorm.weight": {40}, "*.post_attention_layernorm.weight": {40},

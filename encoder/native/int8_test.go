@@ -151,7 +151,7 @@ func TestInt8NotANumber(t *testing.T) {
 
 // A sum of codes has room for so many and no more.
 func TestInt8TooWide(t *testing.T) {
-	m := encoders.NewTiny(5, encoders.Tiny{Hidden: 8, Heads: 2, Layers: 1, Inner: vec.MaxInt8Dim + 4, Positions: 150, Vocab: letters()})
+	m := encoders.NewTiny(5, encoders.Tiny{Hidden: 8, Heads: 2, Layers: 1, Inner: vec.MaxInt8Dim + 4, Positions: 150, Vocab: encoders.Letters()})
 	dir := folder(t, m, pooling.Mean)
 	open(t, dir, Options{})
 	if _, err := Open(t.Context(), dir, Options{Precision: Int8}); !errors.Is(err, ErrModel) || !strings.Contains(err.Error(), "65540") {

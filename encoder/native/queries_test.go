@@ -49,7 +49,7 @@ func weightsFile(ws []float32) []byte {
 // TestQueriesByTable: a word of a query has the weight of the table, times the factor by which the probe texts have with
 // themselves as queries what they have as query and as passage. No weight depends on how often a word occurs.
 func TestQueriesByTable(t *testing.T) {
-	m := encoders.NewTiny(3, encoders.Tiny{Positions: 150, Vocab: letters(), Prefix: "bert."})
+	m := encoders.NewTiny(3, encoders.Tiny{Positions: 150, Vocab: encoders.Letters(), Prefix: "bert."})
 	table, idf := make([]float32, len(m.Vocab)), map[string]float32{}
 	for i, word := range m.Vocab {
 		table[i] = 3 + float32(i%7)
@@ -95,7 +95,7 @@ func TestQueriesByTableRefused(t *testing.T) {
 	m := encoders.NewTiny(3, encoders.Tiny{Positions: 64, Prefix: "bert."})
 	ws := make([]float32, len(m.Vocab))
 	other := t.TempDir()
-	encoders.NewTiny(3, encoders.Tiny{Vocab: letters()}).Write(t, other)
+	encoders.NewTiny(3, encoders.Tiny{Vocab: encoders.Letters()}).Write(t, other)
 	tokenizer, err := os.ReadFile(filepath.Join(other, fileTokenizer))
 	if err != nil {
 		t.Fatal(err)

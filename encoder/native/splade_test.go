@@ -23,7 +23,7 @@ func spladeFolder(t *testing.T, m *encoders.Tiny, activation string) string {
 // The logits of a SparseEncoder are the largest scores over all tokens of a text, so that log(1+ReLU) of them are its
 // weights; with the second logarithm, log(1+ReLU) of these scores.
 func TestSparseEncoderFolder(t *testing.T) {
-	m := encoders.NewTiny(3, encoders.Tiny{Hidden: 40, Heads: 5, Layers: 2, Positions: 150, Vocab: letters(), Prefix: "bert."})
+	m := encoders.NewTiny(3, encoders.Tiny{Hidden: 40, Heads: 5, Layers: 2, Positions: 150, Vocab: encoders.Letters(), Prefix: "bert."})
 	for _, activation := range []string{"relu", "log1p_relu"} {
 		e := open(t, spladeFolder(t, m, activation), Options{})
 		texts := []string{"", "red", "zebras, ships & 7 more"}

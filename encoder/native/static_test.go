@@ -24,7 +24,7 @@ func staticRow(id int) [3]float64 {
 
 // staticTable has the row of each token.
 func staticTable() (vocab []string, table []float32) {
-	vocab = letters()
+	vocab = encoders.Letters()
 	for id := range vocab {
 		for _, v := range staticRow(id) {
 			table = append(table, float32(v))
@@ -37,7 +37,7 @@ func staticTable() (vocab []string, table []float32) {
 func staticFolder(t *testing.T, at string, weights *safetensorstest.File, files map[string]string) string {
 	t.Helper()
 	dir, tiny := t.TempDir(), t.TempDir()
-	encoders.NewTiny(1, encoders.Tiny{Vocab: letters()}).Write(t, tiny)
+	encoders.NewTiny(1, encoders.Tiny{Vocab: encoders.Letters()}).Write(t, tiny)
 	words, err := os.ReadFile(filepath.Join(tiny, "tokenizer.json"))
 	if err != nil {
 		t.Fatal(err)

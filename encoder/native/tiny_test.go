@@ -21,22 +21,10 @@ import (
 	"github.com/lexsem/lexsem/internal/testkit/encoders"
 )
 
-// letters is a vocabulary in which all ASCII words can be written, one of them
-// as a single token.
-func letters() []string {
-	v := append(slices.Clone(encoders.TinySpecials), "word")
-	for c := '!'; c <= '~'; c++ {
-		if c < 'A' || c > 'Z' {
-			v = append(v, string(c), "##"+string(c))
-		}
-	}
-	return v
-}
-
 // large is a Tiny whose texts are longer than what is scored together, with
 // sizes that fill no panel.
 func large(seed uint64) *encoders.Tiny {
-	return encoders.NewTiny(seed, encoders.Tiny{Hidden: 40, Heads: 5, Layers: 3, Inner: 104, Positions: 150, Vocab: letters()})
+	return encoders.NewTiny(seed, encoders.Tiny{Hidden: 40, Heads: 5, Layers: 3, Inner: 104, Positions: 150, Vocab: encoders.Letters()})
 }
 
 // folder writes m and its description.

@@ -19,17 +19,6 @@ import (
 	"github.com/lexsem/lexsem/internal/vec"
 )
 
-// letters is a vocabulary in which all ASCII words can be written, one of them as a single token.
-func letters() []string {
-	v := append(slices.Clone(encoders.TinySpecials), "word")
-	for c := '!'; c <= '~'; c++ {
-		if c < 'A' || c > 'Z' {
-			v = append(v, string(c), "##"+string(c))
-		}
-	}
-	return v
-}
-
 func open(t *testing.T, dir string) *native.Encoder {
 	t.Helper()
 	e, err := native.Open(t.Context(), dir, native.Options{})
@@ -43,7 +32,7 @@ func open(t *testing.T, dir string) *native.Encoder {
 func taught(t *testing.T) (teacher *native.Encoder, folder, dir string) {
 	t.Helper()
 	folder, dir = t.TempDir(), t.TempDir()
-	encoders.NewTiny(1, encoders.Tiny{Hidden: 24, Positions: 40, Vocab: letters()}).Write(t, folder)
+	encoders.NewTiny(1, encoders.Tiny{Hidden: 24, Positions: 40, Vocab: encoders.Letters()}).Write(t, folder)
 	spec := modelspec.Spec{Model: "tiny", Precision: "fp32", Pooling: pooling.Mean, MaxTokens: 40, QueryPrefix: "q: ", PassagePrefix: "p: "}
 	if err := spec.Write(folder); err != nil {
 		t.Fatal(err)

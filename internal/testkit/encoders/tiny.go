@@ -30,6 +30,17 @@ type Tiny struct {
 // TinySpecials are the first words of a Tiny's vocabulary.
 var TinySpecials = []string{"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"}
 
+// Letters is a vocabulary for a Tiny in which all ASCII words can be written, one of them as a single token.
+func Letters() []string {
+	v := append(slices.Clone(TinySpecials), "word")
+	for c := '!'; c <= '~'; c++ {
+		if c < 'A' || c > 'Z' {
+			v = append(v, string(c), "##"+string(c))
+		}
+	}
+	return v
+}
+
 // NewTiny draws the weights. Defaults of zero fields: states of 12 numbers, 3 heads, 2 layers, 16
 // positions, a dozen words, the exact GELU.
 func NewTiny(seed uint64, t Tiny) *Tiny {
