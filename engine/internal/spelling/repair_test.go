@@ -492,7 +492,7 @@ func words200k(b *testing.B) *corpus {
 
 func BenchmarkRepair(b *testing.B) {
 	c := words200k(b)
-	for _, q := range []string{"signing keys", "signing kesy", "sigining keys", "protamentxx keys", "xylophonists keys", c.x.Term(c.x.Terms() / 2) + " signing keys"} {
+	for _, q := range []string{"signing keys", "signing kesy", "sigining keys", "protamentxx keys", "xylophonists keys", c.x.Term(c.x.Terms()/2) + " signing keys"} {
 		terms, k := c.a.Terms(nil, q), c.known()
 		k.Word = func(word string) bool { return word == "signing" || word == "keys" }
 		if _, err := c.s.Repair(context.Background(), c.x, q, terms, k); err != nil {

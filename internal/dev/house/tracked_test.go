@@ -2,6 +2,7 @@ package house_test
 
 import (
 	"bytes"
+	"go/format"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -10,8 +11,8 @@ import (
 	"testing"
 )
 
-// TestTrackedFiles: what git tracks is sources and small data, without what an editor, a
-// merge or a profile leaves, and a newcomer reads the README to its end.
+// TestTrackedFiles: what git tracks is sources as gofmt writes them and small data, without
+// what an editor, a merge or a profile leaves, and a newcomer reads the README to its end.
 func TestTrackedFiles(t *testing.T) {
 	cmd := exec.Command("git", "ls-files", "-z")
 	cmd.Dir = "../../.."
@@ -38,6 +39,11 @@ func TestTrackedFiles(t *testing.T) {
 		}
 		if marker.Match(raw) {
 			t.Errorf("%s has the marks of a merge", name)
+		}
+		if strings.HasSuffix(name, ".go") {
+			if formatted, err := format.Source(raw); err == nil && !bytes.Equal(formatted, raw) {
+				t.Errorf("%s is not as gofmt writes it: gofmt -w %[1]s", name)
+			}
 		}
 		if lines := bytes.Count(raw, []byte("\n")) - bytes.Count(raw, []byte("\n<!--")); name == "README.md" && lines > 150 {
 			t.Errorf("README.md has %d lines; a newcomer reads 150", lines)
