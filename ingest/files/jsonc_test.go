@@ -72,7 +72,7 @@ func TestNotNumbers(t *testing.T) {
 
 // TestJSONLOfSeveralLines: JSON under a name of JSONL is read.
 func TestJSONLOfSeveralLines(t *testing.T) {
-	for _, in := range []string{`[{"id":"a","text":"one"},{"id":"b","text":"two"}]`, "[\n{\"id\":\"a\",\"text\":\"one\"},\n{\"id\":\"b\",\"text\":\"two\"}\n]", "{\n \"id\": \"a\",\n \"text\": \"one\"\n}\n{\r\n \"id\": \"b\",\n \"text\": \"two\"\n}\n"} {
+	for _, in := range []string{`[{"id":"a","text":"one"},{"id":"b","text":"two"}]`, "\n[ {\"id\":\"a\",\"text\":\"one\"}, {\"id\":\"b\",\"text\":\"two\"} ]", "\n{ \n\"id\":\"a\",\"text\":\"one\"}\n{\"id\":\"b\",\"text\":\"two\"}", "[\n{\"id\":\"a\",\"text\":\"one\"},\n{\"id\":\"b\",\"text\":\"two\"}\n]", "{\n \"id\": \"a\",\n \"text\": \"one\"\n}\n{\r\n \"id\": \"b\",\n \"text\": \"two\"\n}\n"} {
 		recs, bad, err := filestest.ReadAll(t, "a.jsonl", in, Options{})
 		if err != nil || len(bad) > 0 || len(recs) != 2 || recs[0].Text != "one" || recs[1].ID != "b" {
 			t.Errorf("%s: %+v, %q, %v", in, recs, bad, err)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"iter"
+	"strings"
 )
 
 // readJSONL reads one document a line: the layout of BEIR and of other dumps. A file that is one array, or whose objects go over several
@@ -16,8 +17,7 @@ func readJSONL(s *File) error {
 		return err
 	}
 	r := bufio.NewReader(plain)
-	switch head, _ := r.Peek(2); string(head) { // an error comes again
-	case "[{", "[\n", "[\r", "{\n", "{\r":
+	if head, _ := r.Peek(256); spread(head) { // an error comes again
 		return s.json(r)
 	}
 	for line, err := range lines(r, s.o.MaxBytes) {
@@ -37,6 +37,18 @@ func readJSONL(s *File) error {
 		}
 	}
 	return nil
+}
+
+// spread reports whether a file that begins with head is an array of objects, or has an object that goes over several lines.
+func spread(head []byte) bool {
+	const blanks = " \t\r\n"
+	head = bytes.TrimLeft(head, blanks)
+	if object, ok := bytes.CutPrefix(head, []byte("{")); ok {
+		object = bytes.TrimLeft(object, " \t")
+		return len(object) > 0 && strings.IndexByte("\r\n", object[0]) >= 0
+	}
+	array, ok := bytes.CutPrefix(head, []byte("["))
+	return ok && bytes.HasPrefix(bytes.TrimLeft(array, blanks), []byte("{"))
 }
 
 // textLine is one line of a file.
