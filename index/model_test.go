@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/lexsem/lexsem/index"
+	"github.com/lexsem/lexsem/internal/snapshot"
 	"github.com/lexsem/lexsem/internal/testkit/indextest"
 	"github.com/lexsem/lexsem/internal/testkit/trial"
 )
@@ -62,6 +63,18 @@ func model(t *testing.T, o index.Options, ix index.Index, ops int, seed uint64, 
 		return v
 	}
 	hits, asked := 0, 0
+	var mark index.Mark
+	var pending, mapped *snapshot.File
+	released := func(files ...*snapshot.File) {
+		for _, f := range files {
+			if f != nil {
+				if err := f.Close(); err != nil {
+					t.Error(err)
+				}
+			}
+		}
+	}
+	t.Cleanup(func() { released(pending, mapped) })
 	for op := range ops {
 		switch x := r.IntN(100); {
 		case x < 45: // add or update some
@@ -97,9 +110,18 @@ func model(t *testing.T, o index.Options, ix index.Index, ops int, seed uint64, 
 				t.Fatalf("op %d: deleted %d, want %d", op, got, want)
 			}
 		case x < 61: // write down and read back
-			ix = reload(t, ix, o)
+			_, f, _ := saved(t, ix)
+			ix = openFile(t, kindOf(t), o, f)
 			indextest.Verify(t, ix)
-		case x < 63 && o.Tail > 0:
+			released(pending, mapped)
+			pending, mapped = nil, f
+		case x < 62 && pending == nil: // write down, and go over to the file later
+			mark, pending, _ = saved(t, ix)
+		case x < 62:
+			remap(t, ix, mark, pending, mapped)
+			pending, mapped = nil, pending
+			indextest.Verify(t, ix)
+		case x < 64 && o.Tail > 0:
 			link(t, ix, r.IntN(100))
 		default:
 			q := random()
