@@ -107,7 +107,7 @@ func Open(dir string, o Options) (_ *Store, err error) {
 		if errors.Is(err, syscall.ENOSPC) {
 			err = systemError(err)
 		}
-		if errors.Is(err, ErrNoSpace) && !o.ReadOnly {
+		if errors.Is(err, ErrNoSpace) && exists && !o.ReadOnly {
 			err = fmt.Errorf("%w; a program that opens it read-only (serve --read-only) can search meanwhile", err)
 		}
 	}()
