@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/engine/internal/intake"
@@ -143,6 +144,13 @@ func (e *Engine) encode(ctx context.Context, records []record) (err error) {
 	}
 	if keep {
 		window = e.keptWindow(window)
+		of := make([]*record, len(records))
+		for i := range records {
+			of[i] = &records[i]
+		}
+		if err := e.spare(ctx, of...); err != nil {
+			return err
+		}
 	}
 	codes := coding{e: e, more: true}
 	// wanted are the rows that lack a vector, the next window of them.
@@ -155,8 +163,9 @@ func (e *Engine) encode(ctx context.Context, records []record) (err error) {
 			if probing { // in the same call: another would cost its time
 				texts = append(texts, encoder.Texts(encoder.ProbeTexts[:]...)...)
 			}
-			out, states, err := e.encodePassages(ctx, texts, keep)
-			keep = states
+			wanted := keep && slices.ContainsFunc(rows, func(w wanted) bool { return !records[w.document].bare })
+			out, states, err := e.encodePassages(ctx, texts, wanted)
+			keep = keep && states == wanted
 			var one *encoder.TextError
 			if errors.As(err, &one) && one.Text >= 0 && one.Text < len(rows) {
 				at := rows[one.Text].document
@@ -182,7 +191,7 @@ func (e *Engine) encode(ctx context.Context, records []record) (err error) {
 				} else {
 					intake.SetTokens(&r.Document, w.row, out[i].Tokens, e.short)
 				}
-				if keep {
+				if states && !r.bare {
 					c, err := codedOf(&r.Rows[w.row], texts[i].Text, out[i], e.fp.Dim)
 					if err != nil {
 						return &DocumentError{Position: w.document, ID: r.ID, Err: err}

@@ -19,6 +19,8 @@ type record struct {
 	stored bool   // its id was, when this was looked up
 	same   uint64 // the stored version that it equals; 0 for none
 	later  bool   // its vectors are made in the background
+	source bool   // it is a file of source code, as spare found
+	bare   bool   // it gets no token states
 	of     uint64 // the stored version that it completes, and nothing but that; 0 for any
 }
 
@@ -161,6 +163,12 @@ func (e *Engine) reusePassages(ctx context.Context, view *store.View, ord uint64
 		return nil
 	}
 	keep := e.keeping()
+	if keep {
+		if err := e.spare(ctx, r); err != nil {
+			return err
+		}
+		keep = !r.bare
+	}
 	before := map[string]store.Row{}
 	for i, in := range e.passages(d) {
 		if row := rows[i]; !keep || len(row.Codes) > 0 {

@@ -21,8 +21,8 @@ import (
 const (
 	// TokenStatesOff keeps no token states, and ignores stored ones in searches.
 	TokenStatesOff = "off"
-	// TokenStatesAuto keeps token states if the encoder gives them, until their codes take 1 GiB (some 200,000
-	// passages of 100 tokens).
+	// TokenStatesAuto keeps token states if the encoder gives them, until their codes take 1 GiB (some 400,000
+	// passages of 100 tokens). In a database of KindCode, new files of source code have none, unless most stored ones do.
 	TokenStatesAuto = "auto"
 	// TokenStatesOn keeps token states, and refuses an encoder without them.
 	TokenStatesOn = "on"
@@ -57,6 +57,7 @@ type tokenStates struct {
 	now    basis      // that new codes are made with; of no Basis where there is none
 	sample sample     // of the states that were seen since now was fitted
 	none   error      // why the encoder gives no states
+	ofCode bool       // TokenStatesAuto gives them to source code, too
 	asked  bool       // the encoder was asked whether it gives any
 	made   string     // what the database is to do where Options do not say
 }
@@ -270,21 +271,24 @@ func (e *Engine) lateQuery(r *search.Run) (*late.Query, error) {
 }
 
 // tokenStats describes the stored token states.
-func (e *Engine) tokenStats(s *state.State) TokenStats {
+func (e *Engine) tokenStats(ctx context.Context, s *state.State) (TokenStats, error) {
 	r := TokenStats{Mode: e.tokenMode(), Chunks: s.Tokens.Len(), Bytes: s.Tokens.Stored(), Bases: e.st.BasisCount()}
 	e.tokens.mu.Lock()
 	none := e.tokens.none
 	e.tokens.mu.Unlock()
+	bare, err := e.sparesCode(ctx, s, nil)
 	switch {
 	case r.Mode == TokenStatesOff:
 	case none != nil:
 		r.Note = fmt.Sprintf("the encoder %s gives no token states", e.fp.Model)
 	case r.Mode == TokenStatesAuto && r.Bytes >= mostTokenBytes:
 		r.Note = fmt.Sprintf("documents come without since these take %d MiB", mostTokenBytes>>20)
+	case bare:
+		r.Note = "source code has none by itself; `lexsem tokens` adds them"
 	case r.Bases == 0:
 		r.Note = fmt.Sprintf("none before the texts that were encoded here have %d tokens in all", leastSample)
 	}
-	return r
+	return r, err
 }
 
 // fromStates makes impossible token states an error of the encoder.
