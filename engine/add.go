@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/engine/internal/intake"
@@ -138,19 +137,12 @@ func (e *Engine) encode(ctx context.Context, records []record) (err error) {
 	}
 	e.editsFirst(records)
 	window := e.window()
-	keep, err := e.keeps(ctx)
+	keep, err := e.keeps(ctx, records)
 	if err != nil {
 		return err
 	}
 	if keep {
 		window = e.keptWindow(window)
-		of := make([]*record, len(records))
-		for i := range records {
-			of[i] = &records[i]
-		}
-		if err := e.spare(ctx, of...); err != nil {
-			return err
-		}
 	}
 	codes := coding{e: e, more: true}
 	// wanted are the rows that lack a vector, the next window of them.
@@ -163,9 +155,8 @@ func (e *Engine) encode(ctx context.Context, records []record) (err error) {
 			if probing { // in the same call: another would cost its time
 				texts = append(texts, encoder.Texts(encoder.ProbeTexts[:]...)...)
 			}
-			wanted := keep && slices.ContainsFunc(rows, func(w wanted) bool { return !records[w.document].bare })
-			out, states, err := e.encodePassages(ctx, texts, wanted)
-			keep = keep && states == wanted
+			out, states, err := e.encodePassages(ctx, texts, keep)
+			keep = states
 			var one *encoder.TextError
 			if errors.As(err, &one) && one.Text >= 0 && one.Text < len(rows) {
 				at := rows[one.Text].document
@@ -191,7 +182,7 @@ func (e *Engine) encode(ctx context.Context, records []record) (err error) {
 				} else {
 					intake.SetTokens(&r.Document, w.row, out[i].Tokens, e.short)
 				}
-				if states && !r.bare {
+				if keep {
 					c, err := codedOf(&r.Rows[w.row], texts[i].Text, out[i], e.fp.Dim)
 					if err != nil {
 						return &DocumentError{Position: w.document, ID: r.ID, Err: err}

@@ -21,7 +21,7 @@ type TokenReport struct {
 }
 
 // KeepTokenStates adds token states to all stored documents that lack them. New documents then get them too, as under
-// TokenStatesAuto, also those of source code. The states are kept however much memory they take.
+// TokenStatesAuto, also in a database of source code. The states are kept however much memory they take.
 //
 // Texts are encoded again; vectors, tokens and metadata do not change. Some hundred documents are one commit, and each
 // counts as a new version. Searches and writes continue; a document changed meanwhile is skipped. After an error or a
@@ -77,7 +77,7 @@ func (e *Engine) vectorsFirst(ctx context.Context) error {
 // codeWaiting makes the codes of documents that were stored before there was a basis, if they are few. A
 // failure is not an error of the call that made the basis.
 func (e *Engine) codeWaiting(ctx context.Context) {
-	if !e.tokens.waiting.Swap(false) {
+	if keep, err := e.keeping(ctx, nil); err == nil && !keep || !e.tokens.waiting.Swap(false) {
 		return
 	}
 	k := keeper{e: e, rep: &TokenReport{}, most: 4 * leastSample}
@@ -105,21 +105,11 @@ func (k *keeper) run(ctx context.Context) error {
 	if ref == nil {
 		return ErrClosed
 	}
-	skip := func(uint64) bool { return false }
-	var err error
-	if k.most > 0 { // nobody asked for more than new documents get
-		skip, err = k.e.bareDocuments(ctx, ref.Value)
-	}
 	for ord := range ref.Value.Live.All {
-		if !skip(ord) {
-			k.ords = append(k.ords, ord)
-		}
+		k.ords = append(k.ords, ord)
 	}
 	k.before = ref.Value.Tokens
 	ref.Release()
-	if err != nil {
-		return err
-	}
 	k.codes.e = k.e
 	prepare := k.sample
 	if k.most > 0 {

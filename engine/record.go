@@ -19,8 +19,6 @@ type record struct {
 	stored bool   // its id was, when this was looked up
 	same   uint64 // the stored version that it equals; 0 for none
 	later  bool   // its vectors are made in the background
-	source bool   // it is a file of source code, as spare found
-	bare   bool   // it gets no token states
 	of     uint64 // the stored version that it completes, and nothing but that; 0 for any
 }
 
@@ -162,12 +160,9 @@ func (e *Engine) reusePassages(ctx context.Context, view *store.View, ord uint64
 	if len(rows[0].Vector) == 0 { // it is not encoded yet
 		return nil
 	}
-	keep := e.keeping()
-	if keep {
-		if err := e.spare(ctx, r); err != nil {
-			return err
-		}
-		keep = !r.bare
+	keep, err := e.keeping(ctx, nil)
+	if err != nil {
+		return err
 	}
 	before := map[string]store.Row{}
 	for i, in := range e.passages(d) {
