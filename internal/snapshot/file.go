@@ -26,6 +26,8 @@ type File struct {
 	checked  []atomic.Uint64 // a bit for each block that was found good
 	sections []*Section
 	free     func() error
+	info     os.FileInfo             // of the mapped file
+	aside    atomic.Pointer[os.File] // the file once more while Aside is on
 }
 
 // Open maps a file and checks its header and tables, but not the payloads. The cost depends on the
@@ -54,7 +56,7 @@ func openMapped(path string, f *os.File) (*File, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("%s: %w", path, err), free())
 	}
-	s.free = free
+	s.free, s.info = free, info
 	return s, nil
 }
 
@@ -251,6 +253,11 @@ func (f *File) read(w int, set uint64) (err error) {
 		b := 64*w + i
 		from := page + b*f.block
 		block := f.data[from:min(len(f.data), from+f.block)]
+		if f.aside.Load() != nil {
+			if b := make([]byte, len(block)); f.readAside(b, from) {
+				block = b
+			}
+		}
 		if sum(block) != binary.LittleEndian.Uint32(f.sums[4*b:]) {
 			return f.damage("block %d of %d", b, len(f.sums)/4)
 		}
@@ -264,6 +271,7 @@ func (f *File) Close() error {
 	if f.free == nil {
 		return nil
 	}
+	f.Aside(false)
 	free := f.free
 	f.free, f.data, f.sections, f.sums = nil, nil, nil, nil
 	return free()

@@ -130,8 +130,29 @@ func TestForgetVectors(t *testing.T) {
 	if pass(); !codesAlone(t, path, size) {
 		t.Fatalf("%d bytes are resident after much was read", resident(t, path))
 	}
+	// With a commit for each few searches, searches read vectors aside, until commits are few or end.
+	section, err := f.Section("v.rows")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		commits, searches uint64
+		aside             bool
+	}{{1, 100, false}, {10, 40, true}, {1, 100, false}, {3, 3, true}} {
+		d.maintainer.asideSince = time.Now().Add(-rest)
+		s.Seq += c.commits
+		d.searches.Add(c.searches)
+		d.committed.set()
+		if pass(); section.IsAside() != c.aside {
+			t.Errorf("%d commits and %d searches: aside is %v", c.commits, c.searches, !c.aside)
+		}
+	}
 	read()
 	d.committed.at.Store(0)
+	if pass(); section.IsAside() {
+		t.Error("aside behind the last commit")
+	}
+	d.readAside(true)
 	end()
 	for d.searched.since() < rest/2 {
 		if pass(); resident(t, path) < size/2 && d.searched.since() < rest {
@@ -145,7 +166,7 @@ func TestForgetVectors(t *testing.T) {
 	if s.cached.Get(1) == nil {
 		t.Fatal("codes are forgotten beside a search")
 	}
-	if pass(); !codesAlone(t, path, size) || d.maintainer.later || s.cached.Get(1) != nil {
+	if pass(); section.IsAside() || !codesAlone(t, path, size) || d.maintainer.later || s.cached.Get(1) != nil {
 		t.Fatalf("%d bytes are resident a second behind the last search, or cached codes", resident(t, path))
 	}
 	read()
