@@ -32,7 +32,7 @@ func (d *DB) forgetVectors(_ context.Context, s *State) (bool, error) {
 		writing := d.committed.since() < rest
 		if took := time.Since(m.asideSince); took >= rest {
 			n := d.searches.Load()
-			m.aside = took < 3*rest && asideShare*(s.Seq-m.asideSeq) >= n-m.asideSearches
+			m.aside = !m.asideSince.IsZero() && asideShare*(s.Seq-m.asideSeq) >= n-m.asideSearches
 			m.asideSince, m.asideSeq, m.asideSearches = time.Now(), s.Seq, n
 		}
 		d.readAside(writing && m.aside)
