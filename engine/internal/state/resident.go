@@ -49,6 +49,7 @@ func (d *DB) forgetVectors(_ context.Context, s *State) (bool, error) {
 	d.readAside(false)
 	d.forgetRows()
 	s.cached.Clear()
+	m.searchedTables = true
 	return false, nil
 }
 
@@ -66,14 +67,15 @@ func (d *DB) forgetRows() {
 }
 
 // forgetTables frees the memory of tables of the store that were written or read, once a second while commits
-// go on and for a while after.
+// go on and for a while after, and behind the last search.
 func (d *DB) forgetTables(context.Context, *State) (bool, error) {
 	m := &d.maintainer
-	if d.o.ReadOnly || d.committed.since() > 5*rest {
+	writing := d.committed.since() <= 5*rest // Badger goes on after the commits
+	if d.o.ReadOnly || !writing && !m.searchedTables {
 		return false, nil
 	}
-	m.later = true // Badger goes on writing after the commits
-	if time.Since(m.forgot) < rest {
+	m.searchedTables, m.later = false, m.later || writing
+	if writing && time.Since(m.forgot) < rest {
 		return false, nil
 	}
 	m.forgot = time.Now()
