@@ -3,6 +3,7 @@ package store
 import (
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"syscall"
 
@@ -83,14 +84,20 @@ func (noDatabase) Is(target error) bool { return target == ErrNotFound }
 
 // LockedError says that another process, or another Store of this process, has the database open.
 type LockedError struct {
-	Dir string
-	PID int // process that has it open for writing, 0 if unknown
+	Dir  string
+	PID  int  // process that has it open for writing, 0 if unknown
+	here bool // this process has it open
 }
 
 // Error names the process if it is known, and the remedy.
 func (e *LockedError) Error() string {
-	if e.PID == 0 {
+	switch {
+	case e.here:
+		return fmt.Sprintf("database %s is already open in this process; use what the first opening returned, or close it first", e.Dir)
+	case e.PID == 0:
 		return fmt.Sprintf("database %s is in use by another process; close it there first", e.Dir)
+	case e.PID == os.Getpid():
+		return fmt.Sprintf("database %s is in use by process %d of another container; close it there first", e.Dir, e.PID)
 	}
 	return fmt.Sprintf("database %s is in use by process %d; close it there first", e.Dir, e.PID)
 }

@@ -132,3 +132,18 @@ func TestTableWithoutTexts(t *testing.T) {
 		t.Errorf("numbers alone: %v", err)
 	}
 }
+
+// TestPointersOfLFS: a file that Git LFS has not fetched has no document, whatever its kind, and a warning says how to get it.
+func TestPointersOfLFS(t *testing.T) {
+	const pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a214614ab2935c943f9e0ff69d22eadbb8f32b1258daaa5e2ca24d17e2393\nsize 12345\n"
+	for _, name := range []string{"a.go", "a.md", "a.csv", "a.ipynb", "a.docx", "a.jsonl", "a.json"} {
+		var warned []Warning
+		recs, _, err := filestest.ReadAll(t, name, pointer, Options{Warn: func(w Warning) { warned = append(warned, w) }})
+		if len(recs) > 0 || !errors.Is(err, ErrNoText) || len(warned) != 1 || !strings.Contains(warned[0].Text, "git lfs pull") {
+			t.Errorf("%s: %+v, %+v, %v", name, recs, warned, err)
+		}
+	}
+	if recs, _, err := filestest.ReadAll(t, "a.md", pointer+strings.Repeat("A text about pointers of Git LFS.\n", 40), Options{}); len(recs) != 1 || err != nil {
+		t.Errorf("a text about pointers: %+v, %v", recs, err)
+	}
+}
