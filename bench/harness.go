@@ -341,19 +341,11 @@ func (p *plan) parse() error {
 	return nil
 }
 
-// codes returns the kinds of codes that the systems read.
-func (p *plan) codes() (all []codesKind) {
-	for _, s := range p.systems {
-		all = append(all, s.codes...)
-	}
-	return all
-}
-
 // setting encodes the targets, for the systems of the plan.
 func (p *plan) setting(ctx context.Context, enc encoder.Encoder) (*Setting, error) {
 	return NewSetting(ctx, enc, p.targets, SettingOptions{
 		Seed: p.Seed, QueriesPerPassage: p.QueriesPerPassage, MaxFitQueries: p.MaxFitQueries, FitSteps: p.FitSteps, FitRate: p.FitRate, FitPassages: p.FitPassages, Clean: p.Clean, ChunkTokens: p.ChunkTokens, Language: p.Language,
-		CacheDir: p.CacheDir, Index: p.Index, Ef: p.Ef, Over: p.Over, Asked: p.asked, LeftOut: p.leftOut, Codes: p.codes(), Progress: p.Progress,
+		CacheDir: p.CacheDir, Index: p.Index, Ef: p.Ef, Over: p.Over, Asked: p.asked, LeftOut: p.leftOut, Progress: p.Progress,
 		Reranker: p.Reranker, RerankDepth: p.RerankDepth,
 	})
 }
