@@ -74,7 +74,7 @@ func declareBench(f *flags) *benchOptions {
 	o.half = f.str("half", string(bench.AllQueries), "`HALF`half of the queries: dev, test or all; the SHA-256 of a query's id decides its half")
 	o.clean = f.bool("clean", "draw probes from one half of each passage and fit bridges on the other, so that they share no run of words")
 	o.chunk = f.int("chunk-tokens", 0, chunkUsage)
-	o.seed = f.uint64("seed", 1, "seed of probes, fits and tests")
+	o.seed = f.seed("seed of probes, fits and tests")
 	f.group("Fits and search")
 	o.perPassage = f.int("queries-per-passage", 10, "training queries of a fit per passage")
 	o.maxFit = f.int("max-fit-queries", 0, "most training queries of a fit; default no limit")
