@@ -157,7 +157,7 @@ func (o *benchOptions) run(ctx context.Context, a *app, args []string) error {
 		return err
 	}
 	b := &report.Bundle{Benches: []*bench.Report{rep}}
-	if err := o.writeTables(b, func(w io.Writer) error { return b.WriteLaTeX(w, opt.Metrics) }); err != nil {
+	if err := o.writeTables(b, opt.Metrics); err != nil {
 		return err
 	}
 	return writeReport(a, *o.json, rep.WriteJSON, func(w io.Writer) error { return rep.WriteTable(w, opt.Metrics) })
@@ -173,15 +173,15 @@ func (o *benchOptions) runSeeds(ctx context.Context, a *app, opt bench.Options) 
 	if err != nil {
 		return err
 	}
-	latex := func(w io.Writer) error { return report.WriteSeedsLaTeX(w, s, opt.Metrics) }
-	if err := o.writeTables(&report.Bundle{Benches: s.Reports}, latex); err != nil {
+	if err := o.writeTables(&report.Bundle{Benches: s.Reports, Seeds: s}, opt.Metrics); err != nil {
 		return err
 	}
 	return writeReport(a, *o.json, s.WriteJSON, func(w io.Writer) error { return s.WriteTable(w, opt.Metrics) })
 }
 
 // writeTables writes the requested files except JSON.
-func (o *benchOptions) writeTables(b *report.Bundle, latex func(io.Writer) error) error {
+func (o *benchOptions) writeTables(b *report.Bundle, metrics []string) error {
+	latex := func(w io.Writer) error { return b.WriteLaTeX(w, metrics) }
 	return errors.Join(writePages(*o.md, *o.html, b), writeAsked(*o.latex, latex), writeAsked(*o.csv, b.WriteCSV), writeAsked(*o.perQuery, b.WritePerQuery))
 }
 
