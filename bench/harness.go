@@ -47,8 +47,8 @@ type Options struct {
 	// share words.
 	Clean bool
 	// ChunkTokens is the most tokens of the chunks that longer texts are cut into, as engine.Options has it.
-	// A text is found with the score of its best chunk. 0 means the encoder's limit, below 0 whole texts,
-	// of which the encoder reads the beginning.
+	// A text has the score of its best chunk. 0 means the encoder's limit. Below 0 texts are not cut, and the encoder
+	// reads the beginning of each.
 	ChunkTokens int
 	// Half chooses which half of each task's queries is searched. The zero value searches all. The fit
 	// of bridges does not depend on it.
