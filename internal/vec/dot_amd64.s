@@ -201,6 +201,114 @@ loop4:
 	SUM256X2
 	RET
 
+// func dotavx2(a, b *float32, n int) float32
+// n is any number. 32 products at a time go into four sums of eight lanes, the rest into one scalar.
+TEXT ·dotavx2(SB), NOSPLIT, $0-28
+	MOVQ   a+0(FP), DI
+	MOVQ   b+8(FP), SI
+	MOVQ   n+16(FP), DX
+	VXORPS Y0, Y0, Y0
+	SUBQ   $32, DX
+	JLT    restd
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+
+loopd:
+	VMOVUPS     (SI), Y4
+	VMOVUPS     32(SI), Y5
+	VMOVUPS     64(SI), Y6
+	VMOVUPS     96(SI), Y7
+	VFMADD231PS (DI), Y4, Y0
+	VFMADD231PS 32(DI), Y5, Y1
+	VFMADD231PS 64(DI), Y6, Y2
+	VFMADD231PS 96(DI), Y7, Y3
+	ADDQ        $128, DI
+	ADDQ        $128, SI
+	SUBQ        $32, DX
+	JGE         loopd
+
+	VADDPS       Y1, Y0, Y0
+	VADDPS       Y2, Y0, Y0
+	VADDPS       Y3, Y0, Y0
+	VEXTRACTF128 $1, Y0, X1
+	VADDPS       X1, X0, X0
+	VMOVHLPS     X0, X0, X1
+	VADDPS       X1, X0, X0
+	VMOVSHDUP    X0, X1
+	VADDSS       X1, X0, X0
+
+restd:
+	ADDQ $32, DX
+	JZ   doned
+
+oned:
+	VMOVSS      (SI), X1
+	VFMADD231SS (DI), X1, X0
+	ADDQ        $4, DI
+	ADDQ        $4, SI
+	DECQ        DX
+	JNZ         oned
+
+doned:
+	VZEROUPPER
+	MOVSS X0, ret+24(FP)
+	RET
+
+// func largestavx2(x *float32, n int) float32
+// n is a positive multiple of 32.
+TEXT ·largestavx2(SB), NOSPLIT, $0-20
+	MOVQ    x+0(FP), DI
+	MOVQ    n+8(FP), DX
+	VMOVUPS (DI), Y0
+	VMOVAPS Y0, Y1
+	VMOVAPS Y0, Y2
+	VMOVAPS Y0, Y3
+
+loopm:
+	VMAXPS (DI), Y0, Y0
+	VMAXPS 32(DI), Y1, Y1
+	VMAXPS 64(DI), Y2, Y2
+	VMAXPS 96(DI), Y3, Y3
+	ADDQ   $128, DI
+	SUBQ   $32, DX
+	JNZ    loopm
+
+	VMAXPS       Y1, Y0, Y0
+	VMAXPS       Y3, Y2, Y2
+	VMAXPS       Y2, Y0, Y0
+	VEXTRACTF128 $1, Y0, X1
+	VMAXPS       X1, X0, X0
+	VMOVHLPS     X0, X0, X1
+	VMAXPS       X1, X0, X0
+	VMOVSHDUP    X0, X1
+	VMAXSS       X1, X0, X0
+	VZEROUPPER
+	MOVSS        X0, ret+16(FP)
+	RET
+
+// func scaleavx2(x *float32, f float32, n int)
+// n is a positive multiple of 32.
+TEXT ·scaleavx2(SB), NOSPLIT, $0-24
+	MOVQ         x+0(FP), DI
+	VBROADCASTSS f+8(FP), Y0
+	MOVQ         n+16(FP), DX
+
+loops:
+	VMULPS  (DI), Y0, Y1
+	VMULPS  32(DI), Y0, Y2
+	VMULPS  64(DI), Y0, Y3
+	VMULPS  96(DI), Y0, Y4
+	VMOVUPS Y1, (DI)
+	VMOVUPS Y2, 32(DI)
+	VMOVUPS Y3, 64(DI)
+	VMOVUPS Y4, 96(DI)
+	ADDQ    $128, DI
+	SUBQ    $32, DX
+	JNZ     loops
+	VZEROUPPER
+	RET
+
 // func axpyavx2(y *float32, f float32, x *float32, n int)
 TEXT ·axpyavx2(SB), NOSPLIT, $0-32
 	MOVQ y+0(FP), DI
