@@ -2,7 +2,10 @@
 
 package vec
 
-import "golang.org/x/sys/cpu"
+import (
+	"github.com/viterin/vek/vek32"
+	"golang.org/x/sys/cpu"
+)
 
 // Capabilities of this machine. AVX-512 requires DQ, BW and VL in addition to F: every
 // server and desktop processor that gains from it has them, and early ones that slow down
@@ -52,15 +55,6 @@ func l2x4avx2(out *[4]float32, q, a, b, c, d *float32, n int)
 func dotAxpy4avx2(out *[4]float32, y *float32, f *[4]float32, x, a, b, c, d *float32, n int)
 
 //go:noescape
-func dotavx2(a, b *float32, n int) float32
-
-//go:noescape
-func largestavx2(x *float32, n int) float32
-
-//go:noescape
-func scaleavx2(x *float32, f float32, n int)
-
-//go:noescape
 func axpyavx2(y *float32, f float32, x *float32, n int)
 
 //go:noescape
@@ -70,7 +64,7 @@ func dot(a, b []float32) float32 {
 	if !hasAVX2 || len(a) < 16 {
 		return dotGo(a, b)
 	}
-	return dotavx2(&a[0], &b[0], len(a))
+	return vek32.Dot(a, b)
 }
 
 // dot4 skips the last len(q)%16 components; it returns the number of processed ones.
@@ -121,23 +115,18 @@ func axpy(y []float32, f float32, x []float32) int {
 // largest is the maximum of x, which is not empty. If x contains NaN, the result is
 // undefined.
 func largest(x []float32) float32 {
-	n := len(x) &^ 31
-	switch {
-	case n == 0 || !hasAVX2:
+	if !hasAVX2 {
 		return largestGo(x)
-	case n == len(x):
-		return largestavx2(&x[0], n)
 	}
-	return max(largestavx2(&x[0], n), largestGo(x[n:]))
+	return vek32.Max(x)
 }
 
 func scale(x []float32, f float32) {
-	n := len(x) &^ 31
-	if n > 0 && hasAVX2 {
-		scaleavx2(&x[0], f, n)
-		x = x[n:]
+	if !hasAVX2 {
+		scaleGo(x, f)
+		return
 	}
-	scaleGo(x, f)
+	vek32.MulNumber_Inplace(x, f)
 }
 
 // exp processes the first n components of ExpSum; it returns n and their sum.

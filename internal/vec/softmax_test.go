@@ -3,7 +3,6 @@ package vec
 import (
 	"math"
 	"math/rand/v2"
-	"slices"
 	"testing"
 )
 
@@ -100,30 +99,5 @@ func TestExpSum(t *testing.T) {
 func softmax(dst, x []float32) {
 	if len(x) > 0 {
 		Scale(dst[:len(x)], float32(1/ExpSum(dst, x, Max(x), 1)))
-	}
-}
-
-// The largest component is found at each place of each length, and Scale multiplies each component alone.
-func TestMaxAndScale(t *testing.T) {
-	r := rand.New(rand.NewPCG(3, 3))
-	for n := 1; n < 140; n++ {
-		x := random(r, n)
-		for at := range x {
-			x[at] += 100
-			if got := Max(x); got != x[at] {
-				t.Fatalf("n %d: the largest is %g, want %g at %d", n, got, x[at], at)
-			}
-			x[at] -= 100
-		}
-		scaled := append(slices.Clone(x), 77)
-		Scale(scaled[:n], 0.37)
-		for i, v := range x {
-			if want := v * float32(0.37); scaled[i] != want {
-				t.Fatalf("n %d: component %d is %g, want %g", n, i, scaled[i], want)
-			}
-		}
-		if scaled[n] != 77 {
-			t.Fatalf("n %d: wrote behind the end", n)
-		}
 	}
 }
