@@ -92,6 +92,10 @@ func TestOtherInside(t *testing.T) {
 			t.Errorf("%s, %.60q: %+v, warned %q; want %q", c.name, c.in, recs, warned, c.want)
 		}
 	}
+	stored := archiveOf(t, "<office:document", "", "content.xml", `<x><p>words</p></x>`, "meta.xml", `<x xmlns:dc="http://purl.org/dc/elements/1.1/"><dc:title>T</dc:title></x>`) // as in one without compression
+	if recs, _, err := filestest.ReadAll(t, "a.odt", stored, Options{ID: "x"}); err != nil || recs[0].Title != "T" || bare(recs[0].Text) != "words" {
+		t.Errorf("an archive that begins as a flat file: %+v, %v", recs, err)
+	}
 	for in, is := range map[string]error{"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1": ErrBinary, "": ErrNoText, "\x00\x01\x02\x03": ErrBinary} {
 		if recs, _, err := filestest.ReadAll(t, "a.doc", in, Options{ID: "x"}); !errors.Is(err, is) {
 			t.Errorf("%q: %v, %v", in, recs, err)
