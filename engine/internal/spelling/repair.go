@@ -45,7 +45,7 @@ type Known struct {
 }
 
 // Repair returns the words to search for in addition to the words of a query with the given terms. A word is
-// mistyped if neither the vocabulary of x nor the model knows it, and a term of x is near it. A word of the vocabulary
+// mistyped if neither the vocabulary of x nor the model knows it or what it is derived from, and a term of x is near it. A word of the vocabulary
 // is mistyped if it begins with a small letter, at most four documents have it, and 50 times as many have a word one
 // edit away. In 78,703 texts 37 of 536 such typos of 300 questions got the right word and 4 another; of the words of
 // 3,410 queries without made typos ten were changed, five of them typos. What k knows is kept as long as x stays the
@@ -56,7 +56,11 @@ func (s *Speller) Repair(ctx context.Context, x *inverted.Words, query string, t
 		return nil, err
 	}
 	if k.Word != nil {
-		unknown = slices.DeleteFunc(unknown, func(u suspect) bool { return k.Word(query[u.Start:u.End]) })
+		english := s.analyzer.Options().Language == "en"
+		unknown = slices.DeleteFunc(unknown, func(u suspect) bool {
+			typed := query[u.Start:u.End]
+			return k.Word(typed) || english && k.derived(strings.ToLower(typed))
+		})
 	}
 	standing := 0
 	for _, u := range unknown {

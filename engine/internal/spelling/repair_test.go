@@ -190,6 +190,24 @@ func TestModelKnows(t *testing.T) {
 	}
 }
 
+// TestDerived: a word that the model knows with a prefix or an inflection is right, though no document has it.
+func TestDerived(t *testing.T) {
+	c := newCorpus(t, "en", "invested money", "three painters", "a white sofa", "lower the flag", "unlock a door", "tapped maple", "models", "unruptured", "called")
+	c.model = map[string]bool{"vested": true, "point": true, "white": true, "blow": true, "block": true, "lap": true, "modem": true, "culture": true, "cal": true}
+	for typed, want := range map[string]string{
+		"unvested": "unvested", "pointers": "pointers", "whiter": "whiter", "blower": "blower", "unblock": "unblock", "lapped": "lapped", "Modems": "Modems", "uncultured": "uncultured",
+		"unlocj": "unlock", "caled": "called", "paintrs": "painters", // no derived words
+	} {
+		if got := c.repair(typed); got != want {
+			t.Errorf("%q: %q, want %q", typed, got, want)
+		}
+	}
+	de := newCorpus(t, "de", "painters")
+	if de.model = map[string]bool{"point": true}; de.repair("pointers") != "painters" {
+		t.Error("a German word by English endings")
+	}
+}
+
 // TestFrequentFirst: of words that are equally near, one beside the query's other words is meant, then the most frequent.
 func TestFrequentFirst(t *testing.T) {
 	c := newCorpus(t, "en", "flow of air", "low clouds", "low clouds", "slow cars", "flows", "hold", "child", "child", "lamp", "lamb", "lamb",

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -15,6 +14,8 @@ import (
 	"time"
 
 	"github.com/lexsem/lexsem/engine"
+	"github.com/lexsem/lexsem/internal/atomicfile"
+	"github.com/lexsem/lexsem/internal/bench/process"
 )
 
 var cmdDemo = command{
@@ -153,7 +154,7 @@ func (o demoOptions) run(ctx context.Context, a *app, args []string) (err error)
 			return err
 		}
 	}
-	shown, err := o.search(ctx, a, db)
+	shown, err := o.search(ctx, db)
 	if err != nil {
 		return err
 	}
@@ -225,7 +226,7 @@ func (b *demoBuilder) hear(e engine.Progress) {
 }
 
 func (b *demoBuilder) build(ctx context.Context, src demoSource) (demoState, error) {
-	begin, cpu := time.Now(), cpuTime()
+	begin, cpu := time.Now(), process.CPUTime()
 	state := demoState{Source: src}
 	if err := b.save(state); err != nil {
 		return state, err
@@ -261,7 +262,7 @@ func (b *demoBuilder) build(ctx context.Context, src demoSource) (demoState, err
 	state.Complete, state.Seq, state.Passages = true, stats.Seq, stats.Documents
 	state.Fit = newFit(b.dir, demoFitSeed, rep)
 	state.Built = demoCost{indexed.Sub(begin).Seconds(), fitted.Sub(indexed).Seconds(), time.Since(fitted).Seconds(),
-		time.Since(begin).Seconds(), (cpuTime() - cpu).Seconds()}
+		time.Since(begin).Seconds(), (process.CPUTime() - cpu).Seconds()}
 	return state, b.save(state)
 }
 
@@ -270,7 +271,7 @@ func (b *demoBuilder) save(s demoState) error {
 	if err != nil {
 		return err
 	}
-	return writeFile(filepath.Join(b.dir, demoFile), func(w io.Writer) error {
+	return atomicfile.Write(filepath.Join(b.dir, demoFile), func(w *os.File) error {
 		_, err := w.Write(append(data, '\n'))
 		return err
 	})
