@@ -73,9 +73,9 @@ var (
 	// ErrFailed is returned by writes after a write whose outcome is unknown. Reads still work.
 	// Opening the store again finds out what survived and repairs it.
 	ErrFailed = errors.New("an earlier write failed midway; close the store and open it again")
-	// ErrReplaced is returned by writes and by Close if the folder was removed or moved while the store was open. Another
-	// database may be there, so nothing is written any more.
-	ErrReplaced = errors.New("the folder of the database was removed or moved while it was open; close it and open what is there now")
+	// ErrReplaced is returned by writes and by Close if the folder was removed or moved, or a copy restored into it, while
+	// the store was open. Another database may be there, so nothing is written any more.
+	ErrReplaced = errors.New("the folder of the database was removed, moved or restored from a copy while it was open; close it and open what is there now")
 )
 
 type noDatabase struct{}

@@ -123,18 +123,21 @@ func lockBadger(dir string, readOnly bool) (*os.File, error) {
 	return f, nil
 }
 
-// Replaced is ErrReplaced if the folder of the records is not the one that this store opened, else nil. Where the operating
-// system keeps a folder with open files from being removed, it is nil.
+// Replaced is ErrReplaced if the folder of the records or HEAD is not the one that this store opened, else nil: the folder was
+// removed or moved, or a copy was restored into it. Where the operating system keeps open files from being removed, it is
+// nil.
 func (s *Store) Replaced() error {
-	if s.recordsLock == nil || s.o.ReadOnly {
+	if s.recordsLock == nil || s.head == nil || s.o.ReadOnly {
 		return nil
 	}
-	opened, err := s.recordsLock.Stat()
-	if err != nil {
-		return err
-	}
-	if now, err := os.Stat(s.records()); errors.Is(err, fs.ErrNotExist) || err == nil && !os.SameFile(opened, now) {
-		return ErrReplaced
+	for path, f := range map[string]*os.File{s.records(): s.recordsLock, filepath.Join(s.dir, headName): s.head.f} {
+		opened, err := f.Stat()
+		if err != nil {
+			return err
+		}
+		if now, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) || err == nil && !os.SameFile(opened, now) {
+			return ErrReplaced
+		}
 	}
 	return nil
 }

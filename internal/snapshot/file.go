@@ -25,7 +25,10 @@ type File struct {
 	sums     []byte
 	checked  []atomic.Uint64 // a bit for each block that was found good
 	sections []*Section
+	unpacked bool // data is not of the file
 	free     func() error
+	info     os.FileInfo             // of the mapped file
+	aside    atomic.Pointer[os.File] // the file once more while Aside is on
 }
 
 // Open maps a file and checks its header and tables, but not the payloads. The cost depends on the
@@ -54,7 +57,10 @@ func openMapped(path string, f *os.File) (*File, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("%s: %w", path, err), free())
 	}
-	s.free = free
+	if s.unpacked {
+		return s, free()
+	}
+	s.free, s.info = free, info
 	return s, nil
 }
 
@@ -96,6 +102,17 @@ func guarded(path string, data []byte) (f *File, err error) {
 func Parse(data []byte) (*File, error) { return parse("", data) }
 
 func parse(path string, file []byte) (*File, error) {
+	if len(file) > page && isPacked(file) {
+		plain, err := unpack(file)
+		if err != nil {
+			return nil, err
+		}
+		f, err := parse(path, plain)
+		if err == nil {
+			f.unpacked = true
+		}
+		return f, err
+	}
 	if len(file) < page+endSize {
 		return nil, damage("file of %d bytes is cut off", len(file))
 	}
@@ -147,15 +164,20 @@ func (h *Header) decode(b []byte) (digit byte, err error) {
 	if digit = b[len(magic)]; blockOf[digit] == 0 {
 		return 0, foreign(b)
 	}
+	return digit, h.fields(b)
+}
+
+// fields reads the fields, which are the same in every format.
+func (h *Header) fields(b []byte) error {
 	h.Version = binary.LittleEndian.Uint32(b[8:])
 	h.Seq = binary.LittleEndian.Uint64(b[12:])
 	h.Database, h.History = [16]byte(b[20:]), [16]byte(b[36:])
 	n := int(binary.LittleEndian.Uint16(b[52:]))
 	if n == 0 || n > maxKind {
-		return 0, damage("header")
+		return damage("header")
 	}
 	h.Kind = string(b[54:][:n])
-	return digit, nil
+	return nil
 }
 
 // decodeSections reads the table of sections, which must be in order and must not overlap.
@@ -251,6 +273,11 @@ func (f *File) read(w int, set uint64) (err error) {
 		b := 64*w + i
 		from := page + b*f.block
 		block := f.data[from:min(len(f.data), from+f.block)]
+		if f.aside.Load() != nil {
+			if b := make([]byte, len(block)); f.readAside(b, from) {
+				block = b
+			}
+		}
 		if sum(block) != binary.LittleEndian.Uint32(f.sums[4*b:]) {
 			return f.damage("block %d of %d", b, len(f.sums)/4)
 		}
@@ -264,6 +291,7 @@ func (f *File) Close() error {
 	if f.free == nil {
 		return nil
 	}
+	f.Aside(false)
 	free := f.free
 	f.free, f.data, f.sections, f.sums = nil, nil, nil, nil
 	return free()

@@ -119,11 +119,14 @@ func getDocument(ctx context.Context, c *call) (documentAnswer, error) {
 		return documentAnswer{}, err
 	}
 	out := documentAnswer{Document: answer.NewDocument(d)}
-	if c.query.Get("vector") == "true" {
-		out.Vector = d.Vector
-	}
-	if c.query.Get("data") == "true" {
-		out.Data = d.Data
+	for name, add := range map[string]func(){"vector": func() { out.Vector = d.Vector }, "data": func() { out.Data = d.Data }} {
+		switch v := c.query.Get(name); v {
+		case "true":
+			add()
+		case "", "false":
+		default:
+			return documentAnswer{}, invalid(name, "%s is %.40q; use true or false", name, v)
+		}
 	}
 	if side := c.query.Get("picture"); side != "" {
 		out.Picture, err = thumbnail(d, side)
@@ -260,6 +263,8 @@ func parameters(u *url.URL, rt *route) (url.Values, error) {
 	}
 	for name, values := range q {
 		switch {
+		case len(rt.params) == 0:
+			return nil, invalid(name, "unknown parameter %.80q; this route has none in the query string", name)
 		case !slices.Contains(rt.params, name):
 			return nil, invalid(name, "unknown parameter %.80q; known are %q", name, rt.params)
 		case len(values) > 1 && name != "id":

@@ -122,7 +122,7 @@ var allowed = map[string][]string{
 	"internal/atomicfile":                    {},
 	"internal/filelock":                      {},
 	"encoder/internal/remote":                {"encoder"},
-	"encoder/internal/frame":                 {"internal/atomicfile", "internal/private", "internal/vec", "encoder", "encoder/tokenizer", "internal/modelspec"},
+	"encoder/internal/frame":                 {"internal/atomicfile", "internal/private", "internal/regular", "internal/vec", "encoder", "encoder/tokenizer", "internal/modelspec"},
 	"encoder/openai":                         {"encoder", "encoder/internal/remote", "internal/rest"},
 	"encoder/ollama":                         {"encoder", "encoder/internal/remote", "internal/rest"},
 	"encoder/process":                        {"encoder"},
