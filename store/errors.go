@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"syscall"
+	"time"
 
 	"github.com/lexsem/lexsem/internal/limit"
 	"github.com/lexsem/lexsem/internal/regular"
@@ -84,9 +85,10 @@ func (noDatabase) Is(target error) bool { return target == ErrNotFound }
 
 // LockedError says that another process, or another Store of this process, has the database open.
 type LockedError struct {
-	Dir  string
-	PID  int  // process that has it open for writing, 0 if unknown
-	here bool // this process has it open
+	Dir   string
+	PID   int       // process that has it open for writing, 0 if unknown
+	Since time.Time // when a writer opened it, zero if unknown
+	here  bool      // this process has it open
 }
 
 // Error names the process if it is known, and the remedy.

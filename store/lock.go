@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/lexsem/lexsem/internal/filelock"
 	"github.com/lexsem/lexsem/internal/private"
@@ -39,7 +40,7 @@ func lockDir(dir string, readOnly bool) (*os.File, error) {
 	}
 	if err := filelock.Try(f, !readOnly); err != nil {
 		if errors.Is(err, filelock.ErrHeld) {
-			err = &LockedError{Dir: dir, PID: holder(path), here: heldHere(f)}
+			err = &LockedError{Dir: dir, PID: holder(path), Since: heldSince(f), here: heldHere(f)}
 		}
 		f.Close()
 		return nil, err
@@ -153,6 +154,14 @@ func unlockDir(f *os.File, readOnly bool) error {
 	}
 	holds(f, false)
 	return errors.Join(err, filelock.Release(f))
+}
+
+// heldSince is when a writer wrote its process id into a lock file, zero if it is empty.
+func heldSince(f *os.File) time.Time {
+	if info, err := f.Stat(); err == nil && info.Size() > 0 {
+		return info.ModTime()
+	}
+	return time.Time{}
 }
 
 // holder reads the process id from a lock file, 0 if there is none.

@@ -134,7 +134,7 @@ func (f *Folder) has(s stamp) bool {
 	if err != nil || !info.Mode().IsRegular() || info.Size() != s.Size {
 		return false
 	}
-	if info.ModTime().UnixNano() == s.Time {
+	if nanoseconds(info.ModTime()) == s.Time {
 		return true
 	}
 	data, err := regular.ReadFile(name, inMemory)

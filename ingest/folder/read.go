@@ -214,7 +214,7 @@ func (d *reader) content(ctx context.Context, x *reading, h *os.File) error {
 	if err != nil {
 		return err
 	}
-	x.size, x.time = info.Size(), info.ModTime().UnixNano()
+	x.size, x.time = info.Size(), nanoseconds(info.ModTime())
 	var from io.ReaderAt = h
 	digest := sha256.New()
 	if x.size <= inMemory {
@@ -240,7 +240,7 @@ func (d *reader) content(ctx context.Context, x *reading, h *os.File) error {
 	if err != nil {
 		return err
 	}
-	if after.Size() != x.size || after.ModTime().UnixNano() != x.time {
+	if after.Size() != x.size || nanoseconds(after.ModTime()) != x.time {
 		x.stamp.Racy = true // the next sync reads it again
 	}
 	return nil

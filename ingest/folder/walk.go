@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"math"
 	"os"
 	"path"
 	"slices"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/lexsem/lexsem/ingest/files"
@@ -102,6 +104,17 @@ func hidden(name string) bool {
 	return strings.HasPrefix(base, ".") || strings.HasPrefix(base, "~$")
 }
 
+// nanoseconds since 1970, or the nearest that an int64 holds: disks have times of 1601 and 2446, too.
+func nanoseconds(t time.Time) int64 {
+	switch s := t.Unix(); {
+	case s <= math.MinInt64/int64(time.Second):
+		return math.MinInt64
+	case s >= math.MaxInt64/int64(time.Second):
+		return math.MaxInt64
+	}
+	return t.UnixNano()
+}
+
 // gone reports whether a name has vanished, perhaps with a folder above it.
 func gone(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || err != nil && notFolder(err)
@@ -185,7 +198,7 @@ func (w *walker) entry(ctx context.Context, dir *os.Root, name string, e fs.DirE
 		w.enter(disk(info), name)
 		return w.open(ctx, dir, name, in)
 	}
-	w.files = append(w.files, file{name, info.Size(), info.ModTime().UnixNano()})
+	w.files = append(w.files, file{name, info.Size(), nanoseconds(info.ModTime())})
 	if w.each != nil {
 		w.each(len(w.files))
 	}

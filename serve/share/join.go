@@ -10,13 +10,15 @@ import (
 
 	"github.com/lexsem/lexsem/engine"
 	faults "github.com/lexsem/lexsem/internal/fault"
+	"github.com/lexsem/lexsem/store"
 )
 
 // JoinOptions configure Join. The zero value selects the default of every field.
 type JoinOptions struct {
 	Options
 	// Wait is how long Join waits for a database that is locked and not shared, because its process may be
-	// starting or ending. 0 means 1 s; below 0 means no wait.
+	// starting or ending. 0 means 1 s, or until 10 s after that process has opened the database, since it may be opening a model;
+	// below 0 means no wait.
 	Wait time.Duration
 	// Accept, if not nil, checks the server process before its answers are used. Join returns the error of
 	// Accept unless that process ends within Wait. The Joined that it gets makes its calls in that process,
@@ -32,6 +34,7 @@ type JoinOptions struct {
 
 const (
 	defaultWait = time.Second
+	starting    = 10 * time.Second      // from opening a database to sharing it, at most
 	joinPause   = 20 * time.Millisecond // between two attempts
 	followFor   = time.Minute           // for a holder that ends: it may have much to save
 )
@@ -98,9 +101,13 @@ func Join(ctx context.Context, dir string, open func(context.Context) (Opened, e
 	if err != nil {
 		return nil, err
 	}
+	start := starting
+	if o.Wait != 0 {
+		start = 0
+	}
 	o.Wait = cmp.Or(o.Wait, defaultWait)
 	j := &Joined{dir: dir, o: o, open: open, turn: make(chan struct{}, 1)}
-	if err := j.begin(ctx, o.Wait); err != nil {
+	if err := j.begin(ctx, o.Wait, start); err != nil {
 		return nil, err
 	}
 	return j, nil
@@ -122,11 +129,13 @@ func Open(ctx context.Context, dir string) (*Joined, error) {
 	return &Joined{dir: dir, at: &place{client: c}}, nil
 }
 
-// begin opens the database or finds its holder; it retries for the given time.
-func (j *Joined) begin(ctx context.Context, wait time.Duration) error {
+// begin opens the database or finds its holder; it retries for the given time, and until a process that has locked it had the time
+// to start.
+func (j *Joined) begin(ctx context.Context, wait, start time.Duration) error {
 	for until := time.Now().Add(wait); ; {
 		err := j.attempt(ctx)
-		again := (errors.Is(err, engine.ErrLocked) || isUnfit(err)) && time.Now().Before(until)
+		var held *store.LockedError
+		again := (errors.Is(err, engine.ErrLocked) || isUnfit(err)) && (time.Now().Before(until) || errors.As(err, &held) && time.Since(held.Since) < start)
 		if again && ctx.Err() != nil { // the context ended while it was asked
 			return ctx.Err()
 		}
@@ -270,5 +279,5 @@ func (j *Joined) follow(ctx context.Context, gone *place) error {
 	if p, err := j.now(); err != nil || p != gone {
 		return err
 	}
-	return j.begin(ctx, followFor)
+	return j.begin(ctx, followFor, 0)
 }

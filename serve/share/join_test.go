@@ -120,6 +120,40 @@ func TestJoinLocked(t *testing.T) {
 	}
 }
 
+// TestJoinStarting: a process that has just opened the database is waited for, as it may share it soon; one that opened it long
+// ago, or an own Wait, is not.
+func TestJoinStarting(t *testing.T) {
+	dir := t.TempDir()
+	e := opened(t, dir, encoder.NewHash(dim), engine.Options{})
+	shared := make(chan *share.Shared, 1)
+	go func() {
+		time.Sleep(1500 * time.Millisecond)
+		s, err := share.Share(e, dir, share.Options{})
+		if err != nil {
+			t.Error(err)
+		}
+		shared <- s
+	}()
+	if _, err := share.Join(t.Context(), dir, opener(dir), share.JoinOptions{Wait: 50 * time.Millisecond}); !errors.Is(err, engine.ErrLocked) {
+		t.Errorf("with an own Wait: %v", err)
+	}
+	j := joined(t, dir, share.JoinOptions{})
+	if _, other := j.Holder(); !other {
+		t.Error("another place opened it")
+	}
+	if err := errors.Join(j.Close(), (<-shared).Close()); err != nil {
+		t.Fatal(err)
+	}
+	old := time.Now().Add(-time.Minute)
+	if err := os.Chtimes(filepath.Join(dir, "LOCK"), old, old); err != nil {
+		t.Fatal(err)
+	}
+	begin := time.Now()
+	if _, err := share.Join(t.Context(), dir, opener(dir), share.JoinOptions{}); !errors.Is(err, engine.ErrLocked) || time.Since(begin) > 8*time.Second {
+		t.Errorf("opened long ago: %v after %v", err, time.Since(begin))
+	}
+}
+
 // TestJoinAccept: a holder that will not do is waited for, and named.
 func TestJoinAccept(t *testing.T) {
 	dir := t.TempDir()

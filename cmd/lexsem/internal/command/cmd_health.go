@@ -34,11 +34,12 @@ health check of a container that has no other HTTP client.`,
 			if *seconds < 1 {
 				return usagef("--timeout %d: use a positive number of seconds", *seconds)
 			}
-			url, client := serverURL(a.Getenv("LEXSEM_ADDR")), http.DefaultClient
+			cert := a.Getenv("LEXSEM_TLS_CERT")
+			url, client := serverURL(a.Getenv("LEXSEM_ADDR")), near(cert)
 			if len(args) == 1 {
-				url = strings.TrimSuffix(args[0], "/")
-			} else if cert := a.Getenv("LEXSEM_TLS_CERT"); cert != "" {
-				url, client = "https"+strings.TrimPrefix(url, "http"), only(cert)
+				url, client = strings.TrimSuffix(args[0], "/"), http.DefaultClient
+			} else if cert != "" {
+				url = "https" + strings.TrimPrefix(url, "http")
 			}
 			ctx, cancel := context.WithTimeout(ctx, time.Duration(*seconds)*time.Second)
 			defer cancel()
@@ -60,9 +61,9 @@ func serverURL(addr string) string {
 	return "http://" + net.JoinHostPort(host, port)
 }
 
-// only is a client of a server of this machine that has the certificate in a file, which is for other names than that of the
-// loopback interface.
-func only(file string) *http.Client {
+// near is a client of a server of this machine: without a proxy, and for the certificate in a file, which is for other names than
+// that of the loopback interface.
+func near(file string) *http.Client {
 	return &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{
 		InsecureSkipVerify: true, // what follows verifies it
 		VerifyConnection: func(s tls.ConnectionState) error {

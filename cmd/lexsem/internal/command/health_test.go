@@ -33,6 +33,9 @@ func TestHealth(t *testing.T) {
 		return code, out.String() + errs.String()
 	}
 	addr := strings.TrimPrefix(s.URL, "http://")
+	if tr, ok := near("").Transport.(*http.Transport); !ok || tr.Proxy != nil {
+		t.Error("a proxy stands before the server of this machine")
+	}
 	secure := httptest.NewTLSServer(s.Config.Handler)
 	defer secure.Close()
 	own := filepath.Join(t.TempDir(), "own.pem")
