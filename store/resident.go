@@ -21,20 +21,24 @@ type forgotten struct {
 	refused bool   // the system does not do it
 }
 
-// ForgetTables removes table pages from the resident memory of this process. They stay in the file
-// cache of the system and can still be read. Two cases apply, with least in bytes:
+// ForgetTables lets go of the buffers in which tables were built, and removes table pages from the resident memory of
+// this process. They stay in the file cache of the system and can still be read. Two cases apply, with least in bytes:
 //
 //   - The tables that are new since the last call have least or more in total: they are removed.
 //   - More than twice least, and more than an eighth of all tables, is resident: all are removed.
 //
-// It has an effect only on Linux with /proc. Cost: some milliseconds for the list of mappings. If the tables have more
+// Pages are removed only on Linux with /proc. Cost: some milliseconds for the list of mappings. If the tables have more
 // than twice least and half of least is new in memory since the last look, add about 10 ms for 600 MB of memory. Errors:
 // ErrClosed, ErrFailed, those of the operating system.
 func (s *Store) ForgetTables(least uint64) error {
-	if !forgets || s.o.ReadOnly || s.o.InMemory {
+	if s.o.ReadOnly || s.o.InMemory {
 		return nil
 	}
 	return s.read(func(p *pin) error {
+		freeBuilders(s.db)
+		if !forgets {
+			return nil
+		}
 		f := &s.forgotten
 		f.mu.Lock()
 		defer f.mu.Unlock()

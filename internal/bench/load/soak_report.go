@@ -57,20 +57,22 @@ var soakFigures = map[string]func(SoakSample) float64{
 	"p50_ms":      func(s SoakSample) float64 { return s.P50 },
 }
 
+// median is the median of a figure.
+func median(samples []SoakSample, of func(SoakSample) float64) float64 {
+	var v []float64
+	for _, x := range samples {
+		v = append(v, of(x))
+	}
+	slices.Sort(v)
+	return v[len(v)/2]
+}
+
 // growth compares the quarters of the soak.
 func (s *soak) growth() {
 	quarter := len(s.r.Samples) / 4
 	for name, of := range soakFigures {
-		median := func(samples []SoakSample) float64 {
-			var v []float64
-			for _, x := range samples {
-				v = append(v, of(x))
-			}
-			slices.Sort(v)
-			return v[len(v)/2]
-		}
-		if before := median(s.r.Samples[quarter : 2*quarter]); before > 0 {
-			s.r.Growth[name] = median(s.r.Samples[len(s.r.Samples)-quarter:])/before - 1
+		if before := median(s.r.Samples[quarter:2*quarter], of); before > 0 {
+			s.r.Growth[name] = median(s.r.Samples[len(s.r.Samples)-quarter:], of)/before - 1
 		}
 	}
 }
@@ -90,9 +92,9 @@ func (r *SoakReport) WriteTable(w io.Writer) error {
 			most[name] = max(most[name], of(s))
 		}
 	}
-	fmt.Fprintln(t, "\tmost\tlast quarter over the second")
+	fmt.Fprintln(t, "\tmedian\tmost\tlast quarter over the second")
 	for _, name := range slices.Sorted(maps.Keys(soakFigures)) {
-		fmt.Fprintf(t, "%s\t%.4g\t%+.1f %%\n", name, most[name], 100*r.Growth[name])
+		fmt.Fprintf(t, "%s\t%.4g\t%.4g\t%+.1f %%\n", name, median(r.Samples, soakFigures[name]), most[name], 100*r.Growth[name])
 	}
 	return t.Flush()
 }

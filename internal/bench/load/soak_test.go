@@ -47,7 +47,7 @@ func TestSoak(t *testing.T) {
 		}
 	}
 	var table strings.Builder
-	if err := r.WriteTable(&table); err != nil || !strings.Contains(table.String(), "wrong answers") {
+	if err := r.WriteTable(&table); err != nil || !strings.Contains(table.String(), "wrong answers") || !strings.Contains(table.String(), "median") {
 		t.Errorf("%v\n%s", err, &table)
 	}
 }
