@@ -58,7 +58,7 @@ class Library:
     search; the figures of a build are kept beside the saved index."""
 
     extra = 0  # bytes a vector that RAM holds of the float components
-    filters = None  # who searches with a filter: "module" of Python, or a library of filtered.cc
+    filters = None  # who searches with a filter: "module" of Python, or a library of filtered/filtered.cc
 
     def __init__(self, base, path, args):
         self.base, self.args = base, args
@@ -86,7 +86,7 @@ class Library:
 
 
 class HNSWLib(Library):
-    """hnswlib with --m links; hnswlib-24 has 24 links and efConstruction 500. With a filter, filtered.cc searches."""
+    """hnswlib with --m links; hnswlib-24 has 24 links and efConstruction 500. With a filter, filtered/filtered.cc searches."""
 
     filters = "hnswlib"
 
@@ -153,7 +153,7 @@ class FaissFlat(Library):
 
 class USearchInt8(Library):
     """usearch with int8 codes; the best 2·K are compared by their float32
-    vectors, without which its recall ends below .97. With a filter, filtered.cc searches."""
+    vectors, without which its recall ends below .97. With a filter, filtered/filtered.cc searches."""
 
     extra, dtype, filters = 1, "i8", "usearch-i8"
 
@@ -405,7 +405,7 @@ def main():
     p.add_argument("--name", required=True, help="of the data, for the files in --work")
     p.add_argument("--work", required=True, help="folder for built indexes")
     p.add_argument("--peers", required=True, help="the program of main.go")
-    p.add_argument("--filtered", help="the program of filtered.cc; --keep needs it")
+    p.add_argument("--filtered", help="the program of filtered/; --keep needs it")
     p.add_argument("--chromem", help="the program of chromem/")
     p.add_argument("--libraries", default="hnswlib,faiss,usearch-i8,hnsw,hnsw-int8")
     p.add_argument("--ef", default="10,12,16,20,24,32,40,48,64,96,128")

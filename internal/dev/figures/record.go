@@ -54,6 +54,7 @@ func recordAll(ctx context.Context, all map[string]*runs.Run, before map[string]
 			continue
 		}
 		measured = true
+		whole := true
 		for i := range r.Commands {
 			c := &r.Commands[i]
 			if c.Sum == r.SumOf(*c) {
@@ -62,7 +63,7 @@ func recordAll(ctx context.Context, all map[string]*runs.Run, before map[string]
 			start := time.Now()
 			fresh, err := w.measure(ctx, r, *c)
 			if err != nil {
-				failed = append(failed, fmt.Errorf("%s: %w", name, err))
+				failed, whole = append(failed, fmt.Errorf("%s: %w", name, err)), false
 				break // others are measured nevertheless
 			}
 			r.Recorded = runs.ByCommand
@@ -77,6 +78,9 @@ func recordAll(ctx context.Context, all map[string]*runs.Run, before map[string]
 				return err
 			}
 			fmt.Printf("%s: %d values in %.0f s: %s\n", name, len(fresh), time.Since(start).Seconds(), c.Run)
+		}
+		if whole {
+			failed = append(failed, gone(name, before[name], r.Values)...)
 		}
 	}
 	if !measured {
@@ -183,6 +187,16 @@ func regressions(name string, before, now map[string]float64) (failed []error) {
 		}
 		if worse {
 			failed = append(failed, fmt.Errorf("%s: %s was %.4g and is %.4g now; find what changed, or measure again on the machine of the record", name, k, was, now[k]))
+		}
+	}
+	return failed
+}
+
+// gone names the values that were recorded before and are not any more, such as the speed at a recall that is never reached.
+func gone(name string, before, now map[string]float64) (failed []error) {
+	for _, k := range slices.Sorted(maps.Keys(before)) {
+		if _, ok := now[k]; !ok && !notCompared.MatchString(k) && (largeIsGood.MatchString(k) || smallIsGood.MatchString(k)) {
+			failed = append(failed, fmt.Errorf("%s: %s was %.4g and is not measured now; find what changed", name, k, before[k]))
 		}
 	}
 	return failed

@@ -137,6 +137,15 @@ func TestRegressions(t *testing.T) {
 	}
 }
 
+// TestGone: a value of ours that is no longer measured is named.
+func TestGone(t *testing.T) {
+	before := map[string]float64{"384 hnsw-int8 .95 qps": 1, "384 hnsw-int8 .99 qps": 1, "384 hnswlib .99 qps": 1, "384 dim": 384}
+	got := gone("run", before, map[string]float64{"384 hnsw-int8 .95 qps": 1})
+	if len(got) != 1 || !strings.Contains(got[0].Error(), "384 hnsw-int8 .99 qps") {
+		t.Errorf("%v", got)
+	}
+}
+
 // TestAdoptAndTables: what stands in a document goes into the run and comes back.
 func TestAdoptAndTables(t *testing.T) {
 	t.Chdir(t.TempDir())

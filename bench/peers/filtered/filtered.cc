@@ -1,10 +1,10 @@
 // Command filtered searches the saved indexes of hnswlib and usearch with a filter of C++: a function of Python, the
 // only filter that hnswlib's module takes, costs more than a distance, and usearch's module takes none. It speaks the
-// protocol of main.go. The filter is that of kept in compare.py.
+// protocol of ../main.go. The filter is that of kept in ../compare.py.
 //
 //	filtered LIBRARY INDEX BASE QUERIES K PERCENT
 //
-// usearch searches by codes of bytes; the best 2·K are compared by their float32 vectors, as compare.py does.
+// usearch searches by codes of bytes; the best 2·K are compared by their float32 vectors, as ../compare.py does.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
