@@ -13,7 +13,7 @@ import (
 
 // figures are what commands of one tree take with the default model, by name.
 type figures struct {
-	// Docs is about the Markdown files of docs, encoded with and without token states.
+	// Docs is about the Markdown files of docs, indexed with token states and without.
 	Docs map[string]*indexed `json:"docs"`
 	// Search is about a command that searches a database of 1,000 passages: medians of 20 runs.
 	Search struct {
@@ -40,17 +40,13 @@ func alone(ctx context.Context, corpus, out string) error {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	c := &commands{dir: dir}
-	if err := c.build(ctx, "."); err != nil {
-		return err
-	}
 	raw, err := os.ReadFile(corpus)
 	if err != nil {
 		return err
 	}
 	lines := strings.SplitAfterN(string(raw), "\n", passages+1)
 	if len(lines) <= passages {
-		return fmt.Errorf("%s has %d passages; give one of %d", corpus, len(lines), passages)
+		return fmt.Errorf("%s has fewer than %d lines; give a larger corpus", corpus, passages)
 	}
 	first, folder := filepath.Join(dir, "first.jsonl"), filepath.Join(dir, "folder")
 	if err := os.WriteFile(first, []byte(strings.Join(lines[:passages], "")), 0o600); err != nil {
@@ -67,6 +63,10 @@ func alone(ctx context.Context, corpus, out string) error {
 		if err := os.WriteFile(filepath.Join(folder, fmt.Sprint(i, ".txt")), []byte(d.Title+"\n\n"+d.Text+"\n"), 0o600); err != nil {
 			return err
 		}
+	}
+	c := &commands{dir: dir}
+	if err := c.build(ctx, "."); err != nil {
+		return err
 	}
 	r := figures{Docs: map[string]*indexed{}}
 	docs, text := filepath.Join(dir, "docs"), 0.0
