@@ -15,16 +15,15 @@ import (
 type figures struct {
 	// Docs is about the Markdown files of docs, indexed with token states and without.
 	Docs map[string]*indexed `json:"docs"`
-	// Search is about a command that searches a database of 1,000 passages: medians of 20 runs.
-	Search struct {
-		CPU  float64 `json:"cpu_ms"`
-		Wall float64 `json:"wall_ms"`
-	} `json:"search"`
-	// Sync is about 510 files, none of them changed: medians of 5 runs.
-	Sync struct {
-		CPU  float64 `json:"cpu_seconds"`
-		Wall float64 `json:"wall_seconds"`
-	} `json:"sync"`
+	// Search is about a command that searches a database of 1,000 passages: medians of 20 runs. Sync is about 510 files,
+	// none of them changed: medians of 5 runs.
+	Search command `json:"search"`
+	Sync   command `json:"sync"`
+}
+
+type command struct {
+	CPU  float64 `json:"cpu_ms"`
+	Wall float64 `json:"wall_ms"`
 }
 
 type indexed struct {
@@ -98,28 +97,27 @@ func alone(ctx context.Context, corpus, out string) error {
 		}
 		r.Docs[name] = &indexed{text / 1000 / t.CPU, n / text}
 	}
-	repeat := func(n int, args ...string) (cpu, wall float64, err error) {
-		var all []report
-		for range n + 1 { // the first fills the caches
+	repeat := func(n int, args ...string) (command, error) {
+		var cpu, wall []float64
+		for i := range n + 1 {
 			t, _, err := c.time(ctx, 0, args...)
 			if err != nil {
-				return 0, 0, err
+				return command{}, err
 			}
-			all = append(all, report{Add: t})
+			if i > 0 { // the first fills the caches
+				cpu, wall = append(cpu, 1000*t.CPU), append(wall, 1000*t.Wall)
+			}
 		}
-		all = all[1:]
-		return median(each(all, func(r report) float64 { return r.Add.CPU })), median(each(all, func(r report) float64 { return r.Add.Wall })), nil
+		return command{median(cpu), median(wall)}, nil
 	}
 	db := filepath.Join(dir, "first")
 	if _, _, err := c.time(ctx, 0, "index", "--quiet", "--db", db, first); err != nil {
 		return err
 	}
-	cpu, wall, err := repeat(searches, "search", "--db", db, "what is the first of all")
-	if err != nil {
+	if r.Search, err = repeat(searches, "search", "--db", db, "what is the first of all"); err != nil {
 		return err
 	}
-	r.Search.CPU, r.Search.Wall = 1000*cpu, 1000*wall
-	if r.Sync.CPU, r.Sync.Wall, err = repeat(syncs, "index", "--quiet", "--db", filepath.Join(dir, "folder.db"), folder); err != nil {
+	if r.Sync, err = repeat(syncs, "index", "--quiet", "--db", filepath.Join(dir, "folder.db"), folder); err != nil {
 		return err
 	}
 	raw, err = json.MarshalIndent(map[string]figures{"commands": r}, "", " ")

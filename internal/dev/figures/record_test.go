@@ -113,7 +113,7 @@ func TestRegressions(t *testing.T) {
 		"nq query rlr ndcg@10": true, "nq query slr ndcg@10 seed=2": true, "384 hnsw-int8 .95 qps": true, "384 hnsw-int8 .95 times": true,
 		"100k docs_per_cpu_second_settled": true, "nq all test gain": true, "sure precision rlr rdc": true, "b retrieval bm25 score": true,
 		"100k modes hybrid cpu_ms": false, "100k modes hybrid p50_ms": false, "100k open_cpu_seconds": false, "100k rss_mb": false,
-		"commands docs without kb_per_cpu_second": true, "commands docs without disk_over_text_bytes": false, "commands search wall_ms": false, "commands sync cpu_seconds": false,
+		"commands docs without kb_per_cpu_second": true, "commands docs without disk_over_text_bytes": false, "commands search wall_ms": false, "commands sync cpu_ms": false,
 		"100k disk_bytes": false, "100k memory_per_document codes": false, "384 hnsw-int8 build": false, "test rlr cpu_us": false, "test rlr bytes": false,
 	} {
 		for change, want := range map[float64]int{1.15: 1, 0.85: 1, 1.05: 0, 0.95: 0} {
