@@ -137,7 +137,7 @@ func (e *Engine) encode(ctx context.Context, records []record) (err error) {
 	}
 	e.editsFirst(records)
 	window := e.window()
-	keep, err := e.keeps(ctx)
+	keep, err := e.keeps(ctx, records)
 	if err != nil {
 		return err
 	}

@@ -21,7 +21,7 @@ type TokenReport struct {
 }
 
 // KeepTokenStates adds token states to all stored documents that lack them. New documents then get them too, as under
-// TokenStatesAuto. The states are kept however much memory they take.
+// TokenStatesAuto, also in a database of source code. The states are kept however much memory they take.
 //
 // Texts are encoded again; vectors, tokens and metadata do not change. Some hundred documents are one commit, and each
 // counts as a new version. Searches and writes continue; a document changed meanwhile is skipped. After an error or a
@@ -77,7 +77,7 @@ func (e *Engine) vectorsFirst(ctx context.Context) error {
 // codeWaiting makes the codes of documents that were stored before there was a basis, if they are few. A
 // failure is not an error of the call that made the basis.
 func (e *Engine) codeWaiting(ctx context.Context) {
-	if !e.tokens.waiting.Swap(false) {
+	if keep, err := e.keeping(ctx, nil); err == nil && !keep || !e.tokens.waiting.Swap(false) {
 		return
 	}
 	k := keeper{e: e, rep: &TokenReport{}, most: 4 * leastSample}

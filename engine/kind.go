@@ -77,12 +77,17 @@ func (e *Engine) kindOf(ctx context.Context, s *state.State) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	k, n := KindText, source.Len()
-	if 2*n > s.View.Len()-records.Len() && 4*n > s.View.Len() {
-		k = KindCode
-	}
+	k := autoKind(source.Len(), records.Len(), s.View.Len())
 	e.kind.auto.Store(&kindAt{s.Seq, k})
 	return k, nil
+}
+
+// autoKind is the kind of documents that are files of source code, records of tables, or others.
+func autoKind(source, records, all int) string {
+	if 2*source > all-records && 4*source > all {
+		return KindCode
+	}
+	return KindText
 }
 
 // symbols gives hits of source code the names of their functions or types, and hits of other files the page or the

@@ -148,6 +148,7 @@ func TestFilesOfSourceCode(t *testing.T) {
 		{"plan of walrus feeding", "zoo/keeper.go", "definitions in a row", 0.4, 2. / 3},
 		{"feeding a walrus", "zoo/keeper.go", "definitions in a row", 0.4, 0},
 		{"walrus feeding plan", "zoo/README.md", "definitions in a row", 0.4, 0},
+		{strings.Repeat("plan ", 64) + "walrus feeding", "zoo/keeper.go", "definitions in a row", 0.4, 0}, // of a text only the beginning
 		{"walrus feeding plan", "zoo/walrus.go", "file name in a row", 0.6, 0},
 		{"walrus feeding plan", "zoo/keeper.go", "amount", 0.2, 1. / 11},
 		{"walrus feeding plan", "zoo/README.md", "amount", 0.2, 0},

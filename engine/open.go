@@ -30,6 +30,8 @@ import (
 // texts are stored with the first documents that it encodes. They are compared before the first encoding after each
 // later opening (Options.AcceptModel).
 //
+// An Open that fails leaves no new database.
+//
 // Errors: *encoder.MismatchError for another encoder; ErrLocked, ErrForeign, ErrNoDatabase, ErrCorrupt, ErrInvalid.
 // Cost: little if the snapshots of derived state are up to date. Otherwise Open replays the later commits or, without
 // usable snapshots, scans all vectors.
@@ -85,6 +87,9 @@ func folderOf(dir string, o Options) (string, func() error, error) {
 }
 
 func openIn(ctx context.Context, dir string, enc encoder.Encoder, o Options, graphAbove int) (*Engine, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
 	if o.MustExist || o.ReadOnly || !o.InMemory && enc == nil && o.Dim == 0 && o.OpenEncoder == nil {
 		if ok, err := store.Folder(dir).Exists(); err != nil {
 			return nil, err
@@ -99,14 +104,14 @@ func openIn(ctx context.Context, dir string, enc encoder.Encoder, o Options, gra
 	e := &Engine{dir: dir, o: o, st: st, graphAbove: graphAbove, probe: newProber(), fits: make(chan struct{}, 1), calls: calls.New(), ended: make(chan struct{}), closeEncoder: func() error { return nil }}
 	if enc == nil && o.OpenEncoder != nil {
 		if enc, err = e.openEncoder(ctx); err != nil {
-			return nil, errors.Join(err, st.Close(), e.closeEncoder())
+			return nil, errors.Join(err, st.Abandon(), e.closeEncoder())
 		}
 	}
 	if enc != nil {
 		e.enc = intake.Checked{Encoder: enc}
 	}
 	if err := e.start(ctx); err != nil {
-		return nil, errors.Join(err, st.Close(), e.closeEncoder())
+		return nil, errors.Join(err, st.Abandon(), e.closeEncoder())
 	}
 	return e, nil
 }

@@ -160,7 +160,10 @@ func (e *Engine) reusePassages(ctx context.Context, view *store.View, ord uint64
 	if len(rows[0].Vector) == 0 { // it is not encoded yet
 		return nil
 	}
-	keep := e.keeping()
+	keep, err := e.keeping(ctx, nil)
+	if err != nil {
+		return err
+	}
 	before := map[string]store.Row{}
 	for i, in := range e.passages(d) {
 		if row := rows[i]; !keep || len(row.Codes) > 0 {

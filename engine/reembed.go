@@ -220,6 +220,7 @@ func (r *reembedder) takeOver() error {
 func (r *reembedder) start(ctx context.Context) (err error) {
 	var old store.Manifest
 	var at store.Source
+	ofCode := false
 	err = r.read(ctx, func(st *store.Store) error {
 		old = st.Manifest()
 		view, err := st.Snapshot()
@@ -232,7 +233,7 @@ func (r *reembedder) start(ctx context.Context) (err error) {
 		if r.o.TokenStates == "" {
 			r.o.TokenStates = TokenStatesOff
 			if tokensOf(st) != TokenStatesOff { // a model that gives none does without
-				r.o.TokenStates = TokenStatesAuto
+				r.o.TokenStates, ofCode = TokenStatesAuto, tokensOf(st) == TokenStatesOn
 			}
 		}
 		return nil
@@ -276,6 +277,7 @@ func (r *reembedder) start(ctx context.Context) (err error) {
 		}
 		return err
 	}
+	r.next.tokens.ofCode = ofCode
 	if err = r.begin(ctx, at); err == nil {
 		err = r.checkTexts(ctx)
 	}

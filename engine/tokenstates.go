@@ -21,8 +21,9 @@ import (
 const (
 	// TokenStatesOff keeps no token states, and ignores stored ones in searches.
 	TokenStatesOff = "off"
-	// TokenStatesAuto keeps token states if the encoder gives them, until their codes take 1 GiB (some 200,000
-	// passages of 100 tokens).
+	// TokenStatesAuto keeps token states if the encoder gives them, until their codes take 1 GiB (some 400,000
+	// passages of 100 tokens). In a database of KindCode, new documents get none, unless
+	// most stored passages have some.
 	TokenStatesAuto = "auto"
 	// TokenStatesOn keeps token states, and refuses an encoder without them.
 	TokenStatesOn = "on"
@@ -57,6 +58,7 @@ type tokenStates struct {
 	now    basis      // that new codes are made with; of no Basis where there is none
 	sample sample     // of the states that were seen since now was fitted
 	none   error      // why the encoder gives no states
+	ofCode bool       // TokenStatesAuto gives them in a database of source code, too
 	asked  bool       // the encoder was asked whether it gives any
 	made   string     // what the database is to do where Options do not say
 }
@@ -134,23 +136,35 @@ func (t *tokenStates) knows(codes []byte) error {
 	return nil
 }
 
-// keeping reports whether the states of texts encoded now are wanted.
-func (e *Engine) keeping() bool {
+// keeping reports whether the states of texts encoded now are wanted. first are the documents that come first.
+func (e *Engine) keeping(ctx context.Context, first []record) (bool, error) {
 	mode := e.tokenMode()
 	if mode == TokenStatesOff || e.enc == nil {
-		return false
+		return false, nil
 	}
 	e.tokens.mu.Lock()
 	none := e.tokens.none
 	e.tokens.mu.Unlock()
-	return none == nil && (mode == TokenStatesOn || e.tokenBytes() < mostTokenBytes)
+	if none != nil || mode == TokenStatesOn {
+		return none == nil, nil
+	}
+	ref := e.db.Acquire()
+	if ref == nil {
+		return false, ErrClosed
+	}
+	defer ref.Release()
+	if ref.Value.Tokens.Stored() >= mostTokenBytes {
+		return false, nil
+	}
+	spares, err := e.sparesCode(ctx, ref.Value, first)
+	return !spares, err
 }
 
 // keeps is keeping, but also asks the encoder, without texts, whether it has states. If it
 // says no, as our encoders do, calls need not be cut into windows for states.
-func (e *Engine) keeps(ctx context.Context) (bool, error) {
-	if !e.keeping() {
-		return false, nil
+func (e *Engine) keeps(ctx context.Context, first []record) (bool, error) {
+	if keep, err := e.keeping(ctx, first); err != nil || !keep {
+		return false, err
 	}
 	t := &e.tokens
 	t.mu.Lock()
@@ -165,16 +179,6 @@ func (e *Engine) keeps(ctx context.Context) (bool, error) {
 		return false, e.withoutStates(err)
 	}
 	return true, nil // of whatever else is wrong the next call tells
-}
-
-// tokenBytes is the size of the codes of the present state.
-func (e *Engine) tokenBytes() int64 {
-	ref := e.db.Acquire()
-	if ref == nil {
-		return 0
-	}
-	defer ref.Release()
-	return ref.Value.Tokens.Stored()
 }
 
 // coding makes the codes for one call that encodes.
@@ -270,21 +274,24 @@ func (e *Engine) lateQuery(r *search.Run) (*late.Query, error) {
 }
 
 // tokenStats describes the stored token states.
-func (e *Engine) tokenStats(s *state.State) TokenStats {
+func (e *Engine) tokenStats(ctx context.Context, s *state.State) (TokenStats, error) {
 	r := TokenStats{Mode: e.tokenMode(), Chunks: s.Tokens.Len(), Bytes: s.Tokens.Stored(), Bases: e.st.BasisCount()}
 	e.tokens.mu.Lock()
 	none := e.tokens.none
 	e.tokens.mu.Unlock()
+	bare, err := e.sparesCode(ctx, s, nil)
 	switch {
 	case r.Mode == TokenStatesOff:
 	case none != nil:
 		r.Note = fmt.Sprintf("the encoder %s gives no token states", e.fp.Model)
 	case r.Mode == TokenStatesAuto && r.Bytes >= mostTokenBytes:
 		r.Note = fmt.Sprintf("documents come without since these take %d MiB", mostTokenBytes>>20)
+	case bare:
+		r.Note = "a database of source code has none by itself; `lexsem tokens` adds them"
 	case r.Bases == 0:
 		r.Note = fmt.Sprintf("none before the texts that were encoded here have %d tokens in all", leastSample)
 	}
-	return r
+	return r, err
 }
 
 // fromStates makes impossible token states an error of the encoder.

@@ -67,6 +67,10 @@ func (e *Engine) Stats(ctx context.Context) (_ Stats, err error) {
 	if err != nil {
 		return Stats{}, err
 	}
+	states, err := e.tokenStats(ctx, s)
+	if err != nil {
+		return Stats{}, err
+	}
 	m := e.db.Maintenance()
 	r := Stats{
 		Dir: e.dir, Documents: s.View.Len(), Chunks: s.Chunks(), Waiting: s.Chunks() - s.Encoded(), Seq: s.Seq, Dim: e.fp.Dim,
@@ -78,7 +82,7 @@ func (e *Engine) Stats(ctx context.Context) (_ Stats, err error) {
 		MaxMemory:   e.o.partBytes(),
 		Foregone:    e.db.Foregone(s),
 		Reembedding: reembedding,
-		TokenStates: e.tokenStats(s),
+		TokenStates: states,
 		Problems:    lacks,
 		Note:        note,
 		Maintenance: Maintenance{Task: m.Task, Done: m.Done, Total: m.Total, Unindexed: len(s.Fresh)},

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
+	"io/fs"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -16,6 +17,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/lexsem/lexsem/internal/fault"
 	"github.com/lexsem/lexsem/internal/filelock"
 	"github.com/lexsem/lexsem/internal/testkit/trial"
 )
@@ -593,3 +595,26 @@ func (failingReader) Read([]byte) (int, error) { return 0, errReader }
 type cancelling struct{ cancel func() }
 
 func (c cancelling) Read([]byte) (int, error) { c.cancel(); return 0, io.EOF }
+
+// TestBackupIntoADatabase: a file in the folder of a database, also by a link or below it, is refused and not made.
+func TestBackupIntoADatabase(t *testing.T) {
+	base := t.TempDir()
+	dir, other := filepath.Join(base, "db"), filepath.Join(base, "other")
+	s := open(t, dir, small)
+	open(t, other, small).Close()
+	link := filepath.Join(base, "link")
+	if err := os.Symlink(dir, link); err != nil {
+		t.Skip(err)
+	}
+	for _, path := range []string{filepath.Join(dir, "b"), filepath.Join(dir, recordsName, "b"), filepath.Join(link, "b"), filepath.Join(other, "b")} {
+		if _, err := s.BackupFile(t.Context(), path, nil); !errors.Is(err, fault.ErrInvalid) {
+			t.Errorf("%s: %v", path, err)
+		}
+		if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+	if _, err := s.BackupFile(t.Context(), filepath.Join(base, "b"), nil); err != nil {
+		t.Error(err)
+	}
+}

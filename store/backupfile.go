@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 
 	"github.com/lexsem/lexsem/internal/atomicfile"
+	"github.com/lexsem/lexsem/internal/fault"
 	"github.com/lexsem/lexsem/internal/filelock"
 )
 
@@ -29,8 +30,13 @@ var (
 // the changes since the last part, or nothing if there are none. It first cuts off an unfinished part
 // of an earlier call. After an error the file is otherwise unchanged. Cost and size are proportional
 // to the change, plus one pass over the keys. Errors: those of Backup, ErrOtherBackup, errBackupBusy,
-// and *backupError for a file that is not a backup.
+// and *backupError for a file that is not a backup. A file in the folder of a database is refused: it would be lost with it.
 func (s *Store) BackupFile(ctx context.Context, path string, progress func(done, total int)) (r BackupReport, err error) {
+	if dir, err := Folder(filepath.Dir(path)).Within(); err != nil {
+		return r, err
+	} else if dir != "" {
+		return r, fmt.Errorf("%w: %s is in the folder of the database %s, and would be lost with it; name a file elsewhere", fault.ErrInvalid, path, dir)
+	}
 	b, err := s.beginBackup(ctx)
 	if err != nil {
 		return r, err

@@ -3,6 +3,7 @@ package store
 import (
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"syscall"
 
@@ -71,9 +72,9 @@ var (
 	// ErrFailed is returned by writes after a write whose outcome is unknown. Reads still work.
 	// Opening the store again finds out what survived and repairs it.
 	ErrFailed = errors.New("an earlier write failed midway; close the store and open it again")
-	// ErrReplaced is returned by writes and by Close if the folder was removed or moved while the store was open. Another
-	// database may be there, so nothing is written any more.
-	ErrReplaced = errors.New("the folder of the database was removed or moved while it was open; close it and open what is there now")
+	// ErrReplaced is returned by writes and by Close if the folder was removed or moved, or a copy restored into it, while
+	// the store was open. Another database may be there, so nothing is written any more.
+	ErrReplaced = errors.New("the folder of the database was removed, moved or restored from a copy while it was open; close it and open what is there now")
 )
 
 type noDatabase struct{}
@@ -83,14 +84,20 @@ func (noDatabase) Is(target error) bool { return target == ErrNotFound }
 
 // LockedError says that another process, or another Store of this process, has the database open.
 type LockedError struct {
-	Dir string
-	PID int // process that has it open for writing, 0 if unknown
+	Dir  string
+	PID  int  // process that has it open for writing, 0 if unknown
+	here bool // this process has it open
 }
 
 // Error names the process if it is known, and the remedy.
 func (e *LockedError) Error() string {
-	if e.PID == 0 {
+	switch {
+	case e.here:
+		return fmt.Sprintf("database %s is already open in this process; use what the first opening returned, or close it first", e.Dir)
+	case e.PID == 0:
 		return fmt.Sprintf("database %s is in use by another process; close it there first", e.Dir)
+	case e.PID == os.Getpid():
+		return fmt.Sprintf("database %s is in use by process %d of another container; close it there first", e.Dir, e.PID)
 	}
 	return fmt.Sprintf("database %s is in use by process %d; close it there first", e.Dir, e.PID)
 }

@@ -76,6 +76,27 @@ func (f Folder) Exists() (bool, error) {
 	return false, nil
 }
 
+// Within returns the folder of the database of which this folder is a part: itself, one above it, or "" for none. Links are followed.
+func (f Folder) Within() (string, error) {
+	dir, err := filepath.Abs(string(f))
+	if err != nil {
+		return "", err
+	}
+	if real, err := filepath.EvalSymlinks(dir); err == nil { // else whoever writes there says why
+		dir = real
+	}
+	for {
+		if ours, err := Folder(dir).Exists(); ours && err == nil {
+			return dir, nil
+		}
+		parent := filepath.Dir(dir)
+		if parent == dir {
+			return "", nil
+		}
+		dir = parent
+	}
+}
+
 // isOurs looks for the marker and for HEAD. The marker counts if its beginning is right: a process may
 // have died while it wrote it, and a person may create an empty one for a database that has lost its
 // HEAD. A marker of zeros also counts: after a power cut a disk may have the length of a file without

@@ -85,6 +85,14 @@ func makeDiscard(path string) error {
 	return errors.Join(f.Truncate(discardBytes), f.Close())
 }
 
+// dropDiscard removes the file that makeDiscard makes: a mebibyte without content is more than a small database has.
+func dropDiscard(records string) error {
+	if err := os.Remove(filepath.Join(records, discardName)); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
 // checkDescriptors opens n descriptors and closes them.
 func checkDescriptors(path string, n int) (err error) {
 	open := make([]*os.File, 0, n)

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/lexsem/lexsem/internal/filelock"
 	"github.com/lexsem/lexsem/internal/private"
@@ -37,12 +38,13 @@ func lockDir(dir string, readOnly bool) (*os.File, error) {
 		return nil, misplaced(path, err)
 	}
 	if err := filelock.Try(f, !readOnly); err != nil {
-		f.Close()
 		if errors.Is(err, filelock.ErrHeld) {
-			return nil, &LockedError{Dir: dir, PID: holder(path)}
+			err = &LockedError{Dir: dir, PID: holder(path), here: heldHere(f)}
 		}
+		f.Close()
 		return nil, err
 	}
+	holds(f, true)
 	if readOnly {
 		return f, nil
 	}
@@ -51,9 +53,42 @@ func lockDir(dir string, readOnly bool) (*os.File, error) {
 		_, err = f.WriteAt([]byte(strconv.Itoa(os.Getpid())+"\n"), 0)
 	}
 	if err != nil {
-		return nil, errors.Join(err, filelock.Release(f))
+		return nil, errors.Join(err, unlockDir(f, true))
 	}
 	return f, nil
+}
+
+// locks are the locks of this process.
+var locks struct {
+	sync.Mutex
+	files map[*os.File]struct{}
+}
+
+func holds(f *os.File, yes bool) {
+	locks.Lock()
+	defer locks.Unlock()
+	if !yes {
+		delete(locks.files, f)
+		return
+	}
+	if locks.files == nil {
+		locks.files = map[*os.File]struct{}{}
+	}
+	locks.files[f] = struct{}{}
+}
+
+// heldHere reports whether this process holds the lock of a file. Its number does not tell: processes of two containers have the
+// same.
+func heldHere(f *os.File) bool {
+	info, err := f.Stat()
+	locks.Lock()
+	defer locks.Unlock()
+	for h := range locks.files {
+		if other, e := h.Stat(); err == nil && e == nil && os.SameFile(info, other) {
+			return true
+		}
+	}
+	return false
 }
 
 // lockBadger takes the lock that Badger would take on its folder, so that other Badger
@@ -87,18 +122,21 @@ func lockBadger(dir string, readOnly bool) (*os.File, error) {
 	return f, nil
 }
 
-// Replaced is ErrReplaced if the folder of the records is not the one that this store opened, else nil. Where the operating
-// system keeps a folder with open files from being removed, it is nil.
+// Replaced is ErrReplaced if the folder of the records or HEAD is not the one that this store opened, else nil: the folder was
+// removed or moved, or a copy was restored into it. Where the operating system keeps open files from being removed, it is
+// nil.
 func (s *Store) Replaced() error {
-	if s.recordsLock == nil || s.o.ReadOnly {
+	if s.recordsLock == nil || s.head == nil || s.o.ReadOnly {
 		return nil
 	}
-	opened, err := s.recordsLock.Stat()
-	if err != nil {
-		return err
-	}
-	if now, err := os.Stat(s.records()); errors.Is(err, fs.ErrNotExist) || err == nil && !os.SameFile(opened, now) {
-		return ErrReplaced
+	for path, f := range map[string]*os.File{s.records(): s.recordsLock, filepath.Join(s.dir, headName): s.head.f} {
+		opened, err := f.Stat()
+		if err != nil {
+			return err
+		}
+		if now, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) || err == nil && !os.SameFile(opened, now) {
+			return ErrReplaced
+		}
 	}
 	return nil
 }
@@ -113,6 +151,7 @@ func unlockDir(f *os.File, readOnly bool) error {
 	if !readOnly {
 		err = f.Truncate(0)
 	}
+	holds(f, false)
 	return errors.Join(err, filelock.Release(f))
 }
 

@@ -4,8 +4,10 @@ package store
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -70,5 +72,46 @@ func TestBadgerIsHeldOff(t *testing.T) {
 	defer other.Close()
 	if err := filelock.Try(other, true); !errors.Is(err, filelock.ErrHeld) {
 		t.Fatalf("the folder of a database in use: %v, want it held", err)
+	}
+}
+
+// TestLockedNamesWho: another Store of this process, a process of the same number elsewhere, or another process.
+func TestLockedNamesWho(t *testing.T) {
+	for _, how := range [][2]bool{{false, false}, {false, true}, {true, false}} { // read-only: the first, the second
+		dir := t.TempDir()
+		s := open(t, dir, small)
+		if how[0] {
+			if err := s.Close(); err != nil {
+				t.Fatal(err)
+			}
+			s = open(t, dir, Options{ReadOnly: true})
+		}
+		_, err := Open(dir, Options{ReadOnly: how[1]})
+		if !errors.Is(err, ErrLocked) || !strings.Contains(err.Error(), "already open in this process") {
+			t.Errorf("%v: %v", how, err)
+		}
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+		for pid, want := range map[int]string{os.Getpid(): "another container", os.Getppid(): fmt.Sprintf("process %d;", os.Getppid()), 0: "another process"} {
+			path := filepath.Join(dir, lockName)
+			if err := os.WriteFile(path, fmt.Appendf(nil, "%d\n", pid), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			other, err := os.OpenFile(path, os.O_RDWR, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := filelock.Try(other, true); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := Open(dir, Options{ReadOnly: how[1]}); !errors.Is(err, ErrLocked) || !strings.Contains(err.Error(), want) {
+				t.Errorf("held by %d: %v, want %q", pid, err, want)
+			}
+			if err := filelock.Release(other); err != nil {
+				t.Fatal(err)
+			}
+		}
+		open(t, dir, small).Close()
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 )
 
@@ -53,6 +55,63 @@ func TestReplaced(t *testing.T) {
 				t.Error(err)
 			}
 		})
+	}
+}
+
+// inside is what a folder has, by names in it, without its lock.
+func inside(t *testing.T, dir string) map[string]string {
+	out := map[string]string{}
+	for path, text := range contents(t, dir) {
+		if name := strings.TrimPrefix(path, dir); name != "/LOCK" {
+			out[name] = text
+		}
+	}
+	return out
+}
+
+// A backup that is restored into the folder of an open store, file by file, stays as it is.
+func TestReplacedInPlace(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "db")
+	s := open(t, dir, Options{})
+	add(t, s, doc("a", 1))
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	saved := dir + ".saved"
+	if err := os.CopyFS(saved, os.DirFS(dir)); err != nil {
+		t.Fatal(err)
+	}
+	want := inside(t, saved)
+	s = open(t, dir, Options{})
+	add(t, s, doc("b", 1))
+	for path := range contents(t, dir) { // as rsync --delete does it
+		if path, ok := strings.CutSuffix(path, "/"); ok {
+			continue
+		} else if err := os.Remove(path); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.CopyFS(dir, os.DirFS(saved)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Begin(ctx); !errors.Is(err, ErrReplaced) {
+		t.Errorf("a batch: %v", err)
+	}
+	if err := s.Close(); !errors.Is(err, ErrReplaced) {
+		t.Errorf("close: %v", err)
+	}
+	if got := inside(t, dir); !maps.Equal(got, want) {
+		t.Errorf("the restored database is another: %q, want %q", slices.Sorted(maps.Keys(got)), slices.Sorted(maps.Keys(want)))
+	}
+	s, err := Open(dir, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.Len() != 1 {
+		t.Errorf("%d documents", s.Len())
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -145,10 +145,10 @@ func newTrace(dir string) (*trace, error) {
 	return t, nil
 }
 
-// wipe removes everything that Restore has created except the folders above the database's.
-func (t *trace) wipe() error {
+// wipe removes what Restore has created, and more of a database, except what was there before and the folders above it.
+func (t *trace) wipe(more ...string) error {
 	var errs []error
-	for _, name := range []string{bridgesName, restoreName, lockName, markerName} {
+	for _, name := range append(more, bridgesName, restoreName, lockName, markerName) {
 		if !slices.Contains(t.names, name) {
 			errs = append(errs, os.RemoveAll(filepath.Join(t.dir, name)))
 		}

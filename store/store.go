@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -38,6 +39,9 @@ type Store struct {
 	replayed  atomic.Int64  // bytes in logs at Open, which Badger writes into tables from then on
 	stuck     bool          // the last flush was waited for in vain; who has the writer's slot may use it
 	failed    atomic.Pointer[error]
+
+	created *trace // what was in the folder before this opening made a database there
+	wipes   *trace // the same, if release removes that database again
 
 	forgotten forgotten
 	probe     probe
@@ -87,7 +91,13 @@ func Open(dir string, o Options) (_ *Store, err error) {
 	if !exists && o.ReadOnly {
 		return nil, ErrNoDatabase
 	}
+	var before *trace
 	if !o.ReadOnly {
+		if !exists {
+			if before, err = newTrace(dir); err != nil {
+				return nil, err
+			}
+		}
 		if err := claim(dir); err != nil {
 			return nil, err
 		}
@@ -97,7 +107,7 @@ func Open(dir string, o Options) (_ *Store, err error) {
 		if errors.Is(err, syscall.ENOSPC) {
 			err = systemError(err)
 		}
-		if errors.Is(err, ErrNoSpace) && !o.ReadOnly {
+		if errors.Is(err, ErrNoSpace) && exists && !o.ReadOnly {
 			err = fmt.Errorf("%w; a program that opens it read-only (serve --read-only) can search meanwhile", err)
 		}
 	}()
@@ -131,6 +141,9 @@ func Open(dir string, o Options) (_ *Store, err error) {
 	fresh := !exists
 	if fresh && o.ReadOnly {
 		return nil, ErrNoDatabase
+	}
+	if fresh {
+		s.wipes = before
 	}
 	var logs int64
 	if o.logged, logs, err = logRoom(s.records()); err != nil {
@@ -234,6 +247,7 @@ func Open(dir string, o Options) (_ *Store, err error) {
 		s.keepReserve() // as nobody writes yet, it has the writer's slot
 	}
 	s.tightenNew()
+	s.created, s.wipes = s.wipes, nil
 	return s, nil
 }
 
@@ -378,7 +392,7 @@ func (s *Store) Close() error {
 	}
 	st := s.last.st
 	if err := s.Replaced(); err != nil && s.failed.Load() == nil {
-		s.db = nil // Badger would write into the folder: it stays open, and ends with the process
+		s.db, s.wipes = nil, nil // Badger would write into the folder: it stays open, and ends with the process
 		s.closeErr = errors.Join(err, s.release())
 		close(s.done)
 		return s.closeErr
@@ -399,6 +413,14 @@ func (s *Store) Close() error {
 	return s.closeErr
 }
 
+// Abandon is Close for an opening that failed: a database that it has made and that has no commit is removed again.
+func (s *Store) Abandon() error {
+	if s.created != nil && s.current().seq == 0 {
+		s.wipes = s.created
+	}
+	return s.Close()
+}
+
 // closeBadger closes Badger, and releases what was held for undo.
 func (s *Store) closeBadger() error {
 	if s.keep != nil {
@@ -412,6 +434,9 @@ func (s *Store) closeBadger() error {
 	err := s.db.Close()
 	s.db = nil
 	s.tightenNew()
+	if !s.o.ReadOnly && !s.o.InMemory && err == nil {
+		err = dropDiscard(filepath.Join(s.dir, recordsName))
+	}
 	if s.keep != nil && err == nil {
 		err = s.keep.closed()
 	}
@@ -429,6 +454,9 @@ func (s *Store) release() error {
 	}
 	if s.recordsLock != nil {
 		errs = append(errs, filelock.Release(s.recordsLock))
+	}
+	if s.wipes != nil && runtime.GOOS != "windows" { // where the lock could not be removed
+		errs = append(errs, s.wipes.wipe(recordsName, derivedName, headName, reserveName))
 	}
 	return errors.Join(append(errs, unlockDir(s.lock, s.o.ReadOnly))...)
 }

@@ -184,6 +184,11 @@ func TestProbes(t *testing.T) {
 		}
 		return slices.Equal(got.Probe[0], want.Probe[0])
 	}
+	real := dir
+	dir = filepath.Join(t.TempDir(), "link")
+	if err := os.Symlink(real, dir); err != nil {
+		dir = real
+	}
 	o := Options{Probes: path}
 	if !same(o) {
 		t.Fatal("without a file: other vectors")
@@ -192,11 +197,19 @@ func TestProbes(t *testing.T) {
 		t.Error("the file is not read")
 	}
 	later := time.Now().Add(time.Hour)
+	copied := func(text string) error { // as with cp -p
+		file := filepath.Join(dir, "README.md")
+		return errors.Join(os.WriteFile(file, []byte(text), 0o600), os.Chtimes(file, later, later))
+	}
+	if err := copied("first text"); err != nil || !same(o) {
+		t.Fatalf("a new file: the vectors of before are taken; %v", err)
+	}
 	for name, change := range map[string]func() error{
-		"weights":       func() error { return os.Chtimes(filepath.Join(dir, fileSafetensors), later, later) },
-		"a file":        func() error { return os.WriteFile(filepath.Join(dir, "more.json"), nil, 0o600) },
-		"damaged":       func() error { return os.Truncate(path, 100) },
-		"of other size": func() error { return os.WriteFile(path, []byte(`{"of":"","probes":[[1],[1],[1],[1]]}`), 0o600) },
+		"weights":                   func() error { return os.Chtimes(filepath.Join(dir, fileSafetensors), later, later) },
+		"of the same size and time": func() error { return copied("other text") },
+		"a file":                    func() error { return os.WriteFile(filepath.Join(dir, "more.json"), nil, 0o600) },
+		"damaged":                   func() error { return os.Truncate(path, 100) },
+		"of other size":             func() error { return os.WriteFile(path, []byte(`{"of":"","probes":[[1],[1],[1],[1]]}`), 0o600) },
 	} {
 		mark()
 		if err := change(); err != nil {
@@ -208,6 +221,19 @@ func TestProbes(t *testing.T) {
 		if !same(o) {
 			t.Errorf("%s: written wrongly", name)
 		}
+	}
+	if dir != real {
+		other := folder(t, large(9), pooling.Mean)
+		was := want
+		want = open(t, other, Options{}).Fingerprint()
+		if err := errors.Join(os.Remove(dir), os.Symlink(other, dir)); err != nil {
+			t.Fatal(err)
+		}
+		if !same(o) {
+			t.Error("the link to the model has another target: the vectors of before are taken")
+		}
+		dir, want = real, was
+		same(o)
 	}
 	if mark(); same(Options{Probes: path, MaxTokens: 5}) {
 		t.Error("of texts that are cut: the vectors of whole ones")

@@ -24,11 +24,16 @@ var languages = map[string]string{
 	"sh": "shell", "bash": "shell", "zsh": "shell", "fish": "shell", "ps1": "powershell", "bat": "batch", "sql": "sql", "proto": "protobuf", "graphql": "graphql",
 	"tf": "terraform", "nix": "nix", "cmake": "cmake", "mk": "make", "css": "css", "scss": "scss", "yaml": "yaml", "yml": "yaml", "toml": "toml",
 	"ini": "ini", "cfg": "ini", "conf": "conf", "properties": "properties", "hcl": "hcl", "tfvars": "terraform", "bzl": "starlark", "gql": "graphql", "prisma": "prisma", "sol": "solidity",
-	"makefile": "make", "dockerfile": "dockerfile", "jenkinsfile": "groovy", "rakefile": "ruby", "gemfile": "ruby",
+	"less": "less", "cmd": "batch", "astro": "astro", "erb": "erb", "ejs": "ejs", "hbs": "handlebars", "pug": "pug", "haml": "haml", "jinja": "jinja", "j2": "jinja",
+	"thrift": "thrift", "capnp": "cap'n proto", "cr": "crystal", "elm": "elm", "purs": "purescript", "rkt": "racket", "tcl": "tcl", "awk": "awk", "lean": "lean", "rego": "rego", "cue": "cue",
+	"gd": "gdscript", "sv": "verilog", "vhd": "vhdl", "vhdl": "vhdl", "glsl": "glsl", "wgsl": "wgsl", "hlsl": "hlsl", "ino": "c++", "bazel": "starlark", "star": "starlark",
+	"makefile": "make", "gnumakefile": "make", "justfile": "make", "dockerfile": "dockerfile", "containerfile": "dockerfile", "jenkinsfile": "groovy",
+	"rakefile": "ruby", "gemfile": "ruby", "podfile": "ruby", "fastfile": "ruby", "vagrantfile": "ruby", "brewfile": "ruby",
 }
 
 // codeNames are the file names of languages without an extension.
-var codeNames = []string{"makefile", "dockerfile", "jenkinsfile", "rakefile", "gemfile"}
+var codeNames = []string{"makefile", "gnumakefile", "justfile", "dockerfile", "containerfile", "jenkinsfile", "rakefile", "gemfile", "podfile", "fastfile",
+	"vagrantfile", "brewfile"}
 
 func codeExtensions() []string {
 	return slices.DeleteFunc(slices.Sorted(maps.Keys(languages)), func(e string) bool { return slices.Contains(codeNames, e) })

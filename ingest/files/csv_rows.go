@@ -9,7 +9,7 @@ import (
 )
 
 // dialect determines the separator of columns, if it is 0, from the first line: a comma, or a semicolon, a tab or a bar if there are
-// more of those. A line such as sep=; before the header names it, for Excel, and is skipped. Line ends of one CR become LF. It returns
+// more of those, and in the second line, too. A line such as sep=; before the header names it, for Excel, and is skipped. Line ends of one CR become LF. It returns
 // the number of lines skipped.
 func dialect(b *budget, comma *rune) (skipped int, err error) {
 	head := make([]byte, 4096)
@@ -19,21 +19,25 @@ func dialect(b *budget, comma *rune) (skipped int, err error) {
 	}
 	head = head[:n]
 	rest := b.r
-	if bytes.Contains(head, []byte("\r")) && !bytes.Contains(head, []byte("\n")) {
+	if bytes.Contains(bytes.TrimSuffix(head, []byte("\r")), []byte("\r")) && !bytes.Contains(head, []byte("\n")) {
 		rest = &carriageReturns{rest}
 		head = bytes.ReplaceAll(head, []byte("\r"), []byte("\n"))
 	}
 	line, after, _ := bytes.Cut(bytes.TrimLeft(head, "\r\n"), []byte("\n"))
-	if named, ok := bytes.CutPrefix(bytes.TrimSpace(line), []byte("sep=")); ok && len(named) == 1 && named[0] != '"' {
-		head, skipped, *comma = after, 1, rune(named[0])
-	} else if ok && len(named) == 0 && bytes.Contains(line, []byte("sep=\t")) {
-		head, skipped, *comma = after, 1, '\t'
+	named, ok := bytes.CutPrefix(bytes.TrimSpace(line), []byte("sep="))
+	if tab := len(named) == 0 && bytes.Contains(line, []byte("sep=\t")); ok && (tab || len(named) == 1 && named[0] != '"') {
+		if *comma = '\t'; !tab {
+			*comma = rune(named[0])
+		}
+		head, skipped = after, bytes.Count(head[:len(head)-len(after)], []byte("\n"))
 	}
 	b.r = io.MultiReader(bytes.NewReader(head), rest)
 	if *comma == 0 {
 		*comma = ','
+		second, _, _ := bytes.Cut(after, []byte("\n"))
+		of := func(c rune, in []byte) int { return bytes.Count(in, []byte(string(c))) }
 		for _, c := range ";\t|" {
-			if bytes.Count(line, []byte(string(c))) > bytes.Count(line, []byte(string(*comma))) {
+			if of(c, line) > of(*comma, line) && (of(c, second) > 0 || of(*comma, second) == 0) {
 				*comma = c
 			}
 		}
@@ -99,7 +103,11 @@ func (r *rowReader) next(columns int) ([]string, error) {
 	default:
 		return nil, err
 	}
-	line, rest, _ := bytes.Cut(bytes.TrimLeft(r.held.Bytes(), "\r\n"), []byte("\n"))
+	all := bytes.TrimLeft(r.held.Bytes(), "\r\n")
+	if perr != nil && r.to > r.from && r.within(all, perr) {
+		return nil, err
+	}
+	line, rest, _ := bytes.Cut(all, []byte("\n"))
 	following, _, _ := bytes.Cut(rest, []byte("\n"))
 	one := r.literal(line, columns)
 	if one == nil || r.to > r.from && (columns == 1 || r.literal(following, columns) == nil) {
@@ -110,6 +118,16 @@ func (r *rowReader) next(columns int) ([]string, error) {
 		r.restart(io.MultiReader(bytes.NewReader(bytes.Clone(rest)), r.in))
 	}
 	return one, nil
+}
+
+// within reports whether a quote that does not fit stands in a text of several lines. One that begins a field shows that an
+// earlier one was closed nowhere.
+func (r *rowReader) within(all []byte, err *csv.ParseError) bool {
+	for range err.Line - err.StartLine {
+		_, all, _ = bytes.Cut(all, []byte("\n"))
+	}
+	at := err.Column - 1
+	return at > 0 && at < len(all) && all[at] == '"' && all[at-1] != byte(r.comma)
 }
 
 // literal reads one line as a row with a number of columns: its quotes within texts are text, or else all its quotes. It returns nil if

@@ -113,20 +113,25 @@ func (s *File) decodedFrom(r io.Reader, at io.ReaderAt, size int64) (io.Reader, 
 }
 
 // mislabelled reports that a text is UTF-8 although it says that it is of another encoding, as texts that were converted often do.
-// A text of one byte a character is hardly ever valid UTF-8. Of the other encodings, one character in five is, so eight are enough.
+// A text of one byte a character is hardly ever valid UTF-8, but three letters of Thai may be. Of the other encodings, one character in
+// five is, so eight are enough.
 func mislabelled(raw []byte, label string) bool {
 	if !utf8.Valid(raw) {
 		return false
 	}
-	wide := 0
+	e, _ := htmlindex.Get(label) // nil for one that is not known
+	_, single := e.(*charmap.Charmap)
+	wide, thai := 0, e == charmap.Windows874 // all letters are Thai by the label, and none as UTF-8
 	for _, r := range string(raw) {
 		if r >= utf8.RuneSelf {
 			wide++
+			thai = thai && !unicode.In(r, unicode.Latin, unicode.Thai)
 		}
 	}
-	e, _ := htmlindex.Get(label) // nil for one that is not known
-	_, single := e.(*charmap.Charmap)
-	return wide >= 8 || single && wide > 0
+	for _, b := range raw {
+		thai = thai && (b < utf8.RuneSelf || unicode.Is(unicode.Thai, charmap.Windows874.DecodeByte(b)))
+	}
+	return wide >= 8 || single && wide > 0 && !thai
 }
 
 // repeatable sets File.again from what is known about a file.

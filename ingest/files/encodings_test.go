@@ -180,6 +180,11 @@ func TestLabels(t *testing.T) {
 			}
 		}
 	}
+	for _, label := range []string{"windows-874", "tis-620"} { // likewise
+		if got, _ := textOf(t, "a.html", page(label, encoded(t, label, "แขก"))); got != "แขก" {
+			t.Errorf("%s: %q", label, got)
+		}
+	}
 	for _, label := range []string{"gbk", "gb18030", "gb2312"} { // a word that is valid UTF-8, too
 		if got, _ := textOf(t, "a.html", page(label, encoded(t, "gbk", "联通"))); got != "联通" {
 			t.Errorf("%s: %q", label, got)

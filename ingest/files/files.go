@@ -282,6 +282,10 @@ func (s *File) read() error {
 	if s.at != nil && s.size == 0 { // as file managers make new ones
 		return ErrNoText
 	}
+	if s.isPointer() {
+		s.Warn(0, "the file is kept by Git LFS, and only a pointer to it is here; `git lfs pull` brings it")
+		return ErrNoText
+	}
 	if !zipped(s.name) {
 		return kinds[i].Read(s)
 	}
@@ -290,6 +294,18 @@ func (s *File) read() error {
 		return err
 	}
 	return g.end(kinds[i].Read(s))
+}
+
+// isPointer reports whether a file is what Git LFS puts in the place of one that was not fetched. It has at most 1,024
+// bytes, and begins with this line.
+func (s *File) isPointer() bool {
+	const head = "version https://git-lfs.github.com/spec/"
+	if s.at == nil || s.size > 1024 || s.size < int64(len(head)) {
+		return false
+	}
+	b := make([]byte, len(head))
+	_, err := s.at.ReadAt(b, 0) // the reader of the kind meets the error, too
+	return err == nil && string(b) == head
 }
 
 // Context returns the context of Read.

@@ -92,6 +92,10 @@ func TestOtherInside(t *testing.T) {
 			t.Errorf("%s, %.60q: %+v, warned %q; want %q", c.name, c.in, recs, warned, c.want)
 		}
 	}
+	stored := archiveOf(t, "<office:document", "", "content.xml", `<x><p>words</p></x>`, "meta.xml", `<x xmlns:dc="http://purl.org/dc/elements/1.1/"><dc:title>T</dc:title></x>`) // as in one without compression
+	if recs, _, err := filestest.ReadAll(t, "a.odt", stored, Options{ID: "x"}); err != nil || recs[0].Title != "T" || bare(recs[0].Text) != "words" {
+		t.Errorf("an archive that begins as a flat file: %+v, %v", recs, err)
+	}
 	for in, is := range map[string]error{"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1": ErrBinary, "": ErrNoText, "\x00\x01\x02\x03": ErrBinary} {
 		if recs, _, err := filestest.ReadAll(t, "a.doc", in, Options{ID: "x"}); !errors.Is(err, is) {
 			t.Errorf("%q: %v, %v", in, recs, err)
@@ -126,5 +130,20 @@ func TestTableWithoutTexts(t *testing.T) {
 	}
 	if _, _, err := filestest.ReadAll(t, "a.csv", "id,price\n1,5\n", Options{}); !errors.Is(err, ErrNoText) {
 		t.Errorf("numbers alone: %v", err)
+	}
+}
+
+// TestPointersOfLFS: a file that Git LFS has not fetched has no document, whatever its kind, and a warning says how to get it.
+func TestPointersOfLFS(t *testing.T) {
+	const pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a214614ab2935c943f9e0ff69d22eadbb8f32b1258daaa5e2ca24d17e2393\nsize 12345\n"
+	for _, name := range []string{"a.go", "a.md", "a.csv", "a.ipynb", "a.docx", "a.jsonl", "a.json"} {
+		var warned []Warning
+		recs, _, err := filestest.ReadAll(t, name, pointer, Options{Warn: func(w Warning) { warned = append(warned, w) }})
+		if len(recs) > 0 || !errors.Is(err, ErrNoText) || len(warned) != 1 || !strings.Contains(warned[0].Text, "git lfs pull") {
+			t.Errorf("%s: %+v, %+v, %v", name, recs, warned, err)
+		}
+	}
+	if recs, _, err := filestest.ReadAll(t, "a.md", pointer+strings.Repeat("A text about pointers of Git LFS.\n", 40), Options{}); len(recs) != 1 || err != nil {
+		t.Errorf("a text about pointers: %+v, %v", recs, err)
 	}
 }

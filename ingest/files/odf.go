@@ -57,7 +57,7 @@ func readODF(s *File) error {
 // flatODF returns the parts of a file that is one document of XML, or nil if it is none.
 func (s *File) flatODF() (*archive, error) {
 	head := make([]byte, 1024)
-	if n, _ := s.ReadAt(head, 0); s.err != nil || !bytes.Contains(head[:n], []byte("<office:document")) {
+	if n, _ := s.ReadAt(head, 0); s.err != nil || bytes.HasPrefix(head, []byte("PK")) || !bytes.Contains(head[:n], []byte("<office:document")) {
 		return nil, s.err
 	}
 	raw, err := s.all(s)

@@ -171,8 +171,13 @@ func TestTableQuotes(t *testing.T) {
 	if err != nil || len(recs) != 3 || recs[0].Metadata["n"] != "7" || recs[1].Metadata["n"] != "8" || recs[2].Metadata["n"] != "many" {
 		t.Errorf("%+v, %v", recs, err)
 	}
+	// A text of several lines with such a quote is no rows of their own.
+	recs, bad, err := filestest.ReadAll(t, "a.csv", "id,text\n1,\"He came in\nand, said \"hello\" to all\"\n2,x\n", Options{})
+	if err != nil || len(bad) != 1 || len(recs) != 1 || recs[0].ID != "2" {
+		t.Errorf("%+v, %q, %v", recs, bad, err)
+	}
 	// The quote is closed far behind, where a row may not reach.
-	recs, bad, err := filestest.ReadAll(t, "a.csv", "id,text\n1,\"open\n"+strings.Repeat("2,x\n", 1<<14)+"3,\"y\"\n", Options{MaxBytes: 100})
+	recs, bad, err = filestest.ReadAll(t, "a.csv", "id,text\n1,\"open\n"+strings.Repeat("2,x\n", 1<<14)+"3,\"y\"\n", Options{MaxBytes: 100})
 	if err != nil || len(bad) > 0 || len(recs) != 1<<14+2 || recs[0].Text != "open" || recs[1<<14+1].From != 1<<14+3 {
 		t.Errorf("%d rows, %q, %v", len(recs), bad, err)
 	}
@@ -184,6 +189,28 @@ func TestTableSeparators(t *testing.T) {
 		recs, bad, err := filestest.ReadAll(t, "a.csv", "sep="+c+"\r\nid"+c+"text"+c+"n\r\n1"+c+"x"+c+"7\r\n", Options{})
 		if err != nil || len(bad) > 0 || len(recs) != 1 || recs[0].ID != "1" || recs[0].Text != "x" || recs[0].From != 3 || fmt.Sprint(recs[0].Metadata) != "map[n:7]" || recs[0].Metadata["n"] != json.Number("7") {
 			t.Errorf("%q: %+v, %q, %v", c, recs, bad, err)
+		}
+	}
+}
+
+// TestTableDialects: what only looks like another separator or line end is none.
+func TestTableDialects(t *testing.T) {
+	long := "text" + strings.Repeat("x", 4096-1-len("id,text"))
+	for in, want := range map[string]string{
+		"\n\nsep=;\nid;text\n1;a,b\n":           "5-5 1 a,b",
+		"id,name,text,a|b|c|d|e\n1,n,words,x\n": "2-2 1 words",
+		"id,text;more;of;it\n1,x\n":             "2-2 1 text;more;of;it: x",
+		"id;text\n1;a, b, c\n":                  "2-2 1 a, b, c",
+		"id,text;a;b\n":                         "",
+		"id," + long + "\r\n1,\"x\r\ny\"\r\n":   "2-3 1 " + long + ": x\ny", // the reader looks at all but the last byte of the first line's end
+	} {
+		recs, bad, err := filestest.ReadAll(t, "a.csv", in, Options{})
+		got := ""
+		for _, r := range recs {
+			got += fmt.Sprintf("%d-%d %s %s", r.From, r.To, r.ID, r.Text)
+		}
+		if len(bad) > 0 || err != nil && want != "" || got != want {
+			t.Errorf("%.40q: %.80q, %q, %v; want %.80q", in, got, bad, err, want)
 		}
 	}
 }

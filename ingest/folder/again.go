@@ -86,7 +86,7 @@ func (f *Folder) Behind(ctx context.Context) (n int, err error) {
 		return 0, reason(err)
 	}
 	defer func() { err = errors.Join(err, dir.Close()) }()
-	if f.stamps, err = readStamps(f.stamped, f.root, f.settings); err != nil {
+	if f.stamps, f.mounts, err = readStamps(f.stamped, f.root, f.settings); err != nil {
 		return 0, err
 	}
 	f.loaded = false

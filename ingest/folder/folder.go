@@ -4,7 +4,8 @@
 // A sync stores new and changed documents, and removes those whose files are gone. It changes only documents that
 // it has recorded from that folder. Files whose size and time are unchanged since the last sync are not read. In
 // doubt nothing is deleted: below an unreadable folder everything stays, an unreadable file keeps its last
-// version, and a folder that is unexpectedly empty is ErrVanished. If a part of a file besides its text cannot be
+// version, and a folder that is unexpectedly empty is ErrVanished. A folder below it that was another disk
+// and is empty or gone keeps its documents and is a failure. If a part of a file besides its text cannot be
 // read, this is a warning. engine.Stats.Problems lists failures and warnings until they are resolved.
 //
 // Each batch is one commit. After an error or a kill, the previous batches are stored, and the next Sync
@@ -59,7 +60,7 @@ type Options struct {
 	Prefix string
 	// Keep keeps documents of files that no longer exist.
 	Keep bool
-	// PruneAll also removes the documents of a root that is empty, unreadable or gone.
+	// PruneAll also removes the documents of a root, or of a disk below it, that is empty, unreadable or gone.
 	PruneAll bool
 	// Exclude are gitignore patterns, relative to the root, of files and folders to skip. They are applied
 	// after .gitignore and .lexsemignore of all folders and override them. In a Git repository, .gitignore of the folders
@@ -193,6 +194,7 @@ type Folder struct {
 	likely map[string][]string // ids of these that say so in all that a sync writes, by path
 	noted  *notes              // the ids that syncs have stored
 	stamps map[string]stamp    // by path
+	mounts []string            // folders that were file systems of their own
 	dirty  bool                // the stamps are others than those in their file
 	saved  time.Time           // when they were written
 
@@ -348,7 +350,7 @@ func (f *Folder) load(ctx context.Context) error {
 		return nil
 	}
 	remedy := func(err error) error { return fmt.Errorf("%w; remove the file; it will be made again", err) }
-	stamps, err := readStamps(f.stamped, f.root, f.settings)
+	stamps, mounts, err := readStamps(f.stamped, f.root, f.settings)
 	if err != nil {
 		return remedy(err)
 	}
@@ -382,7 +384,7 @@ func (f *Folder) load(ctx context.Context) error {
 	if err := noted.add(slices.Collect(maps.Keys(docs))...); err != nil {
 		return err
 	}
-	f.docs, f.unsure, f.likely, f.noted, f.stamps = docs, unsure, likely, noted, stamps
+	f.docs, f.unsure, f.likely, f.noted, f.stamps, f.mounts = docs, unsure, likely, noted, stamps, mounts
 	if err := f.loadProblems(); err != nil {
 		return err
 	}
@@ -397,7 +399,7 @@ func (f *Folder) prove(docs map[string]place, unsure map[string]said, stamps map
 	}
 	if len(stamps) == 0 { // those of other settings tell it, too
 		var err error
-		if stamps, err = readStamps(f.stamped, f.root, ""); err != nil {
+		if stamps, _, err = readStamps(f.stamped, f.root, ""); err != nil {
 			return err
 		}
 	}

@@ -46,7 +46,7 @@ func (r *run) keep(ctx context.Context, in <-chan *batch) error {
 		r.f.progress(p)
 		if took := time.Since(saved); took > saveEvery {
 			began := time.Now()
-			if err := writeStamps(r.f.stamped, r.f.root, r.f.settings, r.stamps); err != nil {
+			if err := writeStamps(r.f.stamped, r.f.root, r.f.settings, r.mounts, r.stamps); err != nil {
 				return err
 			}
 			r.dirty = false

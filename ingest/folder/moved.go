@@ -81,7 +81,7 @@ func (f *Folder) vanishedHere(ctx context.Context) (roots []string, err error) {
 		if _, err := os.Lstat(old); !errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
-		stamps, err := readStamps(name, old, f.settings)
+		stamps, _, err := readStamps(name, old, f.settings)
 		if err != nil {
 			return nil, err
 		}
@@ -170,7 +170,7 @@ func (f *Folder) adoptFrom(ctx context.Context, root string) (int, error) {
 		}
 	}
 	maps.Copy(old.stamps, f.stamps)
-	if err := writeStamps(f.stamped, f.root, f.settings, old.stamps); err != nil {
+	if err := writeStamps(f.stamped, f.root, f.settings, old.mounts, old.stamps); err != nil {
 		return 0, err
 	}
 	if err := problems.Write(f.dir, root, Skipped{}, nil); err != nil {

@@ -73,7 +73,7 @@ type reader struct {
 
 func (r *run) read(ctx context.Context, out chan<- *batch) error {
 	d := &reader{run: r, out: out, next: &batch{}, inner: map[string]bool{}}
-	for i, f := range r.walk.files {
+	for i, f := range sourceFirst(r.walk.files) {
 		if i%64 == 0 {
 			if err := ctx.Err(); err != nil {
 				return err
@@ -96,6 +96,23 @@ func (r *run) read(ctx context.Context, out chan<- *batch) error {
 	}
 	r.report.Skipped.Kinds = problems.MostFrequent(slices.Collect(maps.Values(r.walk.kinds)))
 	return d.send(ctx)
+}
+
+// sourceFirst returns the files with those of source code first, if most are: the first commit shows a new database what
+// it is to hold (engine.TokenStatesAuto).
+func sourceFirst(all []file) []file {
+	var source, other []file
+	for _, f := range all {
+		if files.KindOf(f.path) == "code" {
+			source = append(source, f)
+		} else {
+			other = append(other, f)
+		}
+	}
+	if len(source) <= len(other) {
+		return all
+	}
+	return append(source, other...)
 }
 
 // same reports whether a file is unchanged since its documents were stored, and these

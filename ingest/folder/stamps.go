@@ -56,11 +56,12 @@ const maxStamps = 1 << 30
 
 // stampsHead is the first line of the file; a line for each stamp follows.
 type stampsHead struct {
-	Version  int    `json:"lexsem_sync"`
-	Root     string `json:"root"`
-	Settings string `json:"settings"` // digest of what else decides which documents a file gets
-	Lines    int    `json:"files"`
-	CRC      uint32 `json:"crc32c"` // of the lines that follow
+	Version  int      `json:"lexsem_sync"`
+	Root     string   `json:"root"`
+	Settings string   `json:"settings"`         // digest of what else decides which documents a file gets
+	Mounts   []string `json:"mounts,omitempty"` // folders below the root that were file systems of their own
+	Lines    int      `json:"files"`
+	CRC      uint32   `json:"crc32c"` // of the lines that follow
 }
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
@@ -76,7 +77,7 @@ func stampsFile(dir, root string) string {
 }
 
 // formatStamps writes stamps in the order of their paths.
-func formatStamps(root, settings string, stamps map[string]stamp) ([]byte, error) {
+func formatStamps(root, settings string, mounts []string, stamps map[string]stamp) ([]byte, error) {
 	var lines bytes.Buffer
 	enc := json.NewEncoder(&lines)
 	enc.SetEscapeHTML(false)
@@ -85,7 +86,7 @@ func formatStamps(root, settings string, stamps map[string]stamp) ([]byte, error
 			return nil, err
 		}
 	}
-	head, err := json.Marshal(stampsHead{stampsVersion, root, settings, len(stamps), crc32.Checksum(lines.Bytes(), castagnoli)})
+	head, err := json.Marshal(stampsHead{stampsVersion, root, settings, mounts, len(stamps), crc32.Checksum(lines.Bytes(), castagnoli)})
 	if err != nil {
 		return nil, err
 	}
@@ -93,55 +94,58 @@ func formatStamps(root, settings string, stamps map[string]stamp) ([]byte, error
 }
 
 // parseStamps reads the format of formatStamps; settings = "" accepts any. Errors:
-// errStamps.
-func parseStamps(data []byte, root, settings string) (map[string]stamp, error) {
+// errStamps. The folders that were mounted are also those of other settings.
+func parseStamps(data []byte, root, settings string) (stamps map[string]stamp, mounts []string, err error) {
 	line, rest, _ := bytes.Cut(data, []byte("\n"))
 	var head stampsHead
 	if err := json.Unmarshal(line, &head); err != nil {
-		return nil, fmt.Errorf("%w: no first line: %w", errStamps, err)
+		return nil, mounts, fmt.Errorf("%w: no first line: %w", errStamps, err)
+	}
+	if head.Version == stampsVersion && head.Root == root {
+		mounts = slices.DeleteFunc(head.Mounts, func(m string) bool { return !filepath.IsLocal(filepath.FromSlash(m)) })
 	}
 	if head.Version != stampsVersion || head.Root != root || settings != "" && head.Settings != settings {
-		return nil, fmt.Errorf("%w: they are of version %d, root %q and other settings", errStamps, head.Version, head.Root)
+		return nil, mounts, fmt.Errorf("%w: they are of version %d, root %q and other settings", errStamps, head.Version, head.Root)
 	}
 	if crc32.Checksum(rest, castagnoli) != head.CRC {
-		return nil, fmt.Errorf("%w: damaged", errStamps)
+		return nil, mounts, fmt.Errorf("%w: damaged", errStamps)
 	}
 	out := make(map[string]stamp, min(max(head.Lines, 0), len(rest)/64))
 	for line := range bytes.Lines(rest) {
 		var s stamp
 		if err := json.Unmarshal(line, &s); err != nil {
-			return nil, fmt.Errorf("%w: %w", errStamps, err)
+			return nil, mounts, fmt.Errorf("%w: %w", errStamps, err)
 		}
 		if s.Path == "" || s.Size < 0 || s.Documents < 0 || len(s.Digest) != sha256.Size {
-			return nil, fmt.Errorf("%w: an impossible stamp", errStamps)
+			return nil, mounts, fmt.Errorf("%w: an impossible stamp", errStamps)
 		}
 		out[s.Path] = s
 	}
 	if len(out) != head.Lines {
-		return nil, fmt.Errorf("%w: %d of %d lines", errStamps, len(out), head.Lines)
+		return nil, mounts, fmt.Errorf("%w: %d of %d lines", errStamps, len(out), head.Lines)
 	}
-	return out, nil
+	return out, mounts, nil
 }
 
 // readStamps returns the stamps of a root; none if they cannot be used.
-func readStamps(path, root, settings string) (map[string]stamp, error) {
+func readStamps(path, root, settings string) (stamps map[string]stamp, mounts []string, err error) {
 	data, err := regular.ReadFile(path, maxStamps)
 	if errors.Is(err, fs.ErrNotExist) {
-		return map[string]stamp{}, nil
+		return map[string]stamp{}, nil, nil
 	}
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	stamps, err := parseStamps(data, root, settings)
+	stamps, mounts, err = parseStamps(data, root, settings)
 	if errors.Is(err, errStamps) {
-		return map[string]stamp{}, nil
+		return map[string]stamp{}, mounts, nil
 	}
-	return stamps, err
+	return stamps, mounts, err
 }
 
 // writeStamps replaces the file of stamps as a whole.
-func writeStamps(path, root, settings string, stamps map[string]stamp) error {
-	data, err := formatStamps(root, settings, stamps)
+func writeStamps(path, root, settings string, mounts []string, stamps map[string]stamp) error {
+	data, err := formatStamps(root, settings, mounts, stamps)
 	if err != nil {
 		return err
 	}

@@ -22,20 +22,20 @@ func someStamps() map[string]stamp {
 
 func TestStamps(t *testing.T) {
 	path := stampsFile(filepath.Join(t.TempDir(), "sync"), "/notes")
-	none, err := readStamps(path, "/notes", "s")
+	none, _, err := readStamps(path, "/notes", "s")
 	if err != nil || len(none) != 0 {
 		t.Fatalf("no file: %v, %v", none, err)
 	}
 	want := someStamps()
-	if err := writeStamps(path, "/notes", "s", want); err != nil {
+	if err := writeStamps(path, "/notes", "s", []string{"nas"}, want); err != nil {
 		t.Fatal(err)
 	}
-	got, err := readStamps(path, "/notes", "s")
+	got, _, err := readStamps(path, "/notes", "s")
 	if err != nil || !reflect.DeepEqual(got, want) {
 		t.Fatalf("%+v, %v; want %+v", got, err, want)
 	}
 	for _, other := range [][2]string{{"/other", "s"}, {"/notes", "t"}} {
-		if got, err := readStamps(path, other[0], other[1]); err != nil || len(got) != 0 {
+		if got, _, err := readStamps(path, other[0], other[1]); err != nil || len(got) != 0 {
 			t.Errorf("for %q they are %v, %v; want none", other, got, err)
 		}
 	}
@@ -46,7 +46,7 @@ func TestStamps(t *testing.T) {
 	}
 	for i := range whole {
 		for _, damaged := range [][]byte{append(append([]byte(nil), whole[:i]...), whole[i+1:]...), flipped(whole, i)} {
-			got, err := parseStamps(damaged, "/notes", "s")
+			got, _, err := parseStamps(damaged, "/notes", "s")
 			if err == nil && !reflect.DeepEqual(got, want) {
 				t.Fatalf("byte %d: other stamps without an error: %+v", i, got)
 			}
@@ -58,7 +58,7 @@ func TestStamps(t *testing.T) {
 	if err := os.WriteFile(path, whole[:len(whole)/2], 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if got, err := readStamps(path, "/notes", "s"); err != nil || len(got) != 0 {
+	if got, _, err := readStamps(path, "/notes", "s"); err != nil || len(got) != 0 {
 		t.Errorf("half a file: %v, %v; want none", got, err)
 	}
 }
@@ -71,7 +71,7 @@ func flipped(b []byte, i int) []byte {
 
 // FuzzStamps: whatever is read can be written, and is the same then.
 func FuzzStamps(f *testing.F) {
-	whole, err := formatStamps("/r", "s", someStamps())
+	whole, err := formatStamps("/r", "s", nil, someStamps())
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -90,22 +90,22 @@ func FuzzStamps(f *testing.F) {
 			}
 			data = slices.Concat(line, []byte("\n"), rest)
 		}
-		got, err := parseStamps(data, "/r", "s")
+		got, _, err := parseStamps(data, "/r", "s")
 		if err != nil {
 			if !errors.Is(err, errStamps) {
 				t.Fatal(err)
 			}
 			return
 		}
-		again, err := formatStamps("/r", "s", got)
+		again, err := formatStamps("/r", "s", nil, got)
 		if err != nil {
 			t.Fatal(err)
 		}
-		read, err := parseStamps(again, "/r", "s")
+		read, _, err := parseStamps(again, "/r", "s")
 		if err != nil {
 			t.Fatalf("%q: %v", again, err)
 		}
-		if twice, err := formatStamps("/r", "s", read); err != nil || !bytes.Equal(twice, again) {
+		if twice, err := formatStamps("/r", "s", nil, read); err != nil || !bytes.Equal(twice, again) {
 			t.Fatalf("%q became %q, %v", again, twice, err)
 		}
 	})

@@ -22,11 +22,12 @@ const removeAtOnce = 5000
 // run is the state of one sync. One goroutine reads files (reader), another stores their
 // documents (keeper); each field belongs to one of them.
 type run struct {
-	f     *Folder
-	dir   *os.Root        // the root
-	scope map[string]bool // paths below the root that may have changed; nil for all
-	walk  walk
-	paths map[string][]string // ids that are recorded from each file, of the scope
+	f      *Folder
+	dir    *os.Root        // the root
+	scope  map[string]bool // paths below the root that may have changed; nil for all
+	walk   walk
+	mounts []string            // that are there, or were and keep their documents
+	paths  map[string][]string // ids that are recorded from each file, of the scope
 
 	report Report // Failed is guarded by Folder.mu, AddResult is the keeper's, the rest the reader's
 	want   atomic.Int64
@@ -77,7 +78,8 @@ func (f *Folder) sync(ctx context.Context, scope []string) (Report, error) {
 	}
 	err = r.take(ctx)
 	maps.Copy(f.docs, r.now)
-	f.stamps, f.dirty = r.stamps, f.dirty || r.dirty
+	f.stamps, f.dirty = r.stamps, f.dirty || r.dirty || !slices.Equal(f.mounts, r.mounts)
+	f.mounts = r.mounts
 	r.report.Unchanged += r.unchanged
 	var gone []string
 	if err == nil {
@@ -131,7 +133,6 @@ func (r *run) look(ctx context.Context) (rooted, err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	r.walk = w.walk
 	r.report.Files, r.report.Skipped = len(w.files), w.skipped
 	r.report.Skipped.Kinds = problems.MostFrequent(slices.Collect(maps.Values(w.kinds)))
 	r.paths = map[string][]string{}
@@ -140,6 +141,23 @@ func (r *run) look(ctx context.Context) (rooted, err error) {
 			r.paths[p.path] = append(r.paths[p.path], id)
 		}
 	}
+	r.mounts = w.mounts
+	for _, m := range f.mounts {
+		has := slices.ContainsFunc(slices.Collect(maps.Keys(r.paths)), func(name string) bool {
+			return under(name, func(at string) bool { return at == m })
+		})
+		switch {
+		case rooted != nil, f.o.PruneAll, slices.Contains(r.mounts, m):
+		case has && w.unmounted(m):
+			w.fail(m, errUnmounted)
+			r.mounts = append(r.mounts, m)
+		case r.scope != nil: // it was not looked at
+			r.mounts = append(r.mounts, m)
+		}
+	}
+	slices.Sort(r.mounts)
+	r.mounts = slices.Compact(r.mounts)
+	r.walk = w.walk
 	below := map[string]int{} // documents that are recorded from below a folder that cannot be read
 	for _, c := range w.closed {
 		below[c.Path] = 0
@@ -162,7 +180,11 @@ func (r *run) look(ctx context.Context) (rooted, err error) {
 // walker returns a walker of the root, which must be open.
 func (f *Folder) walker(dir *os.Root) (*walker, error) {
 	outer, err := f.outer()
-	return &walker{dir: dir, exclude: f.exclude, outer: outer, own: f.own, images: f.images}, err
+	w := &walker{dir: dir, exclude: f.exclude, outer: outer, own: f.own, images: f.images}
+	if dir != nil && err == nil {
+		w.disk, err = diskOf(dir, ".")
+	}
+	return w, err
 }
 
 // allFolders lists the folders below the root that a sync would read.
@@ -317,7 +339,7 @@ func (f *Folder) save() (err error) {
 	if !f.dirty {
 		return err
 	}
-	failed := writeStamps(f.stamped, f.root, f.settings, f.stamps)
+	failed := writeStamps(f.stamped, f.root, f.settings, f.mounts, f.stamps)
 	f.dirty, f.saved = failed != nil, time.Now()
 	return errors.Join(err, failed)
 }

@@ -26,6 +26,7 @@ type walk struct {
 	files   []file    // in the order of their names
 	folders []string  // that were read, for whoever watches them; "" is the root
 	closed  []Failure // what could not be looked at: nothing is known of what lies below
+	mounts  []string  // folders that are file systems of their own
 	skipped Skipped
 	kinds   map[string]problems.Extension // of files of other kinds
 }
@@ -38,6 +39,7 @@ type walker struct {
 	own     fs.FileInfo      // the database's folder, nil for none
 	images  bool             // whether images are what is looked for, and else all but images
 	each    func(files int)  // hears of progress
+	disk    uint64           // of the folder that is walked
 	ignores map[string]rules // of folders, by their path below the root; read once a walk
 	walk
 }
@@ -56,6 +58,7 @@ func (w *walker) all(ctx context.Context) error {
 func (w *walker) below(ctx context.Context, name string) error {
 	in := slices.Clone(w.outer)
 	at, dir := "", w.dir
+	defer w.enter(w.disk, "")
 	parts := strings.Split(name, "/")
 	for i, part := range parts {
 		r, err := w.rules(dir, at)
@@ -79,6 +82,7 @@ func (w *walker) below(ctx context.Context, name string) error {
 		if out, _ := w.ignored(in, at, true); out || !info.IsDir() || hidden(part) || w.foreign(info) {
 			return nil
 		}
+		w.enter(disk(info), at)
 		if dir, err = openDir(dir, part); gone(err) {
 			return nil
 		}
@@ -177,6 +181,8 @@ func (w *walker) entry(ctx context.Context, dir *os.Root, name string, e fs.DirE
 			w.skipped.Other++
 			return nil
 		}
+		defer w.enter(w.disk, "")
+		w.enter(disk(info), name)
 		return w.open(ctx, dir, name, in)
 	}
 	w.files = append(w.files, file{name, info.Size(), info.ModTime().UnixNano()})

@@ -1,5 +1,5 @@
 // Package metadata turns the metadata of documents into JSON and back. [Encode] refuses values that JSON
-// cannot express with engine.ErrInvalid. [Parse] reads numbers as json.Number, so no digit is lost. [Merge]
+// cannot express with engine.ErrInvalid, and [Storable] numbers out of range, too. [Parse] reads numbers as json.Number, so no digit is lost. [Merge]
 // applies a merge patch (RFC 7396).
 package metadata
 
@@ -45,6 +45,19 @@ func EncodeWithin(ctx context.Context, m map[string]any) ([]byte, error) {
 	if !json.Valid(raw) {
 		_, err := Parse(raw)
 		return nil, fmt.Errorf("%w: %w", fault.ErrInvalid, err)
+	}
+	return raw, nil
+}
+
+// Storable is EncodeWithin for what is to be stored: it also refuses numbers that no float64 can hold, since no filter and few clients
+// could read them.
+func Storable(ctx context.Context, m map[string]any) ([]byte, error) {
+	raw, err := EncodeWithin(ctx, m)
+	if err != nil {
+		return nil, err
+	}
+	if n, bad := unreadableIn(raw); bad {
+		return nil, fmt.Errorf("%w: metadata: the number %.40s is out of range; write it as a string", fault.ErrInvalid, n)
 	}
 	return raw, nil
 }

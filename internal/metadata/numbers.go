@@ -1,6 +1,7 @@
 package metadata
 
 import (
+	"bytes"
 	"encoding/json"
 	"math"
 )
@@ -23,6 +24,32 @@ func Unreadable(v any) (n json.Number, ok bool) {
 			if n, ok := Unreadable(e); ok {
 				return n, true
 			}
+		}
+	}
+	return "", false
+}
+
+// unreadableIn is Unreadable of valid JSON, which it does not parse.
+func unreadableIn(raw []byte) (json.Number, bool) {
+	for i := 0; i < len(raw); i++ {
+		switch c := raw[i]; {
+		case c == '"':
+			for i++; raw[i] != '"'; i++ {
+				if raw[i] == '\\' {
+					i++
+				}
+			}
+		case c == '-' || '0' <= c && c <= '9':
+			from, exponent := i, false
+			for ; i < len(raw) && bytes.IndexByte([]byte("+-.0123456789Ee"), raw[i]) >= 0; i++ {
+				exponent = exponent || raw[i] == 'e' || raw[i] == 'E'
+			}
+			if exponent || i-from > 308 { // others are below 1e308
+				if n, bad := Unreadable(json.Number(raw[from:i])); bad {
+					return n, true
+				}
+			}
+			i--
 		}
 	}
 	return "", false

@@ -1,5 +1,5 @@
 // Package private restricts files and folders to their owner, since they hold the contents of documents.
-// Start with [MkdirAll] for a new folder, or [Tighten] for an existing one. Tighten follows no link and
+// Start with [MkdirAll] for a new folder, or [Tighten] for an existing one; [Exposed] examines a file. Tighten follows no link and
 // does not touch files of other owners.
 package private
 

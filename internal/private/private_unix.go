@@ -94,3 +94,13 @@ func closeTo(f *os.File) error {
 func among(err error, of ...error) bool {
 	return slices.ContainsFunc(of, func(e error) bool { return errors.Is(err, e) })
 }
+
+// Exposed reports whether users other than its owner can read or change a file. The group of a file of root may read it, where
+// this user is not root: so a cluster mounts secrets, and nobody here could change their modes.
+func Exposed(info fs.FileInfo) bool {
+	open := info.Mode() & others
+	if st, ok := info.Sys().(*syscall.Stat_t); ok && st.Uid == 0 && os.Geteuid() != 0 {
+		open &^= 0o040
+	}
+	return open != 0
+}

@@ -95,3 +95,27 @@ func TestMkdirAll(t *testing.T) {
 		}
 	}
 }
+
+// TestExposed: who else can read or change a file; the group of root's file is the exception, for others than root.
+func TestExposed(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "f")
+	if err := os.WriteFile(name, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for mode, want := range map[os.FileMode]bool{0o600: false, 0o400: false, 0o700: false, 0o640: true, 0o440: true, 0o604: true, 0o620: true, 0o602: true, 0o610: true} {
+		if err := os.Chmod(name, mode); err != nil {
+			t.Fatal(err)
+		}
+		info, err := os.Stat(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := private.Exposed(info); got != want {
+			t.Errorf("mode %o: %v", mode, got)
+		}
+	}
+	info, err := os.Stat("/etc/passwd") // of root, for all
+	if err == nil && !private.Exposed(info) {
+		t.Error("a file for all is not exposed")
+	}
+}

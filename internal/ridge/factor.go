@@ -74,8 +74,8 @@ func (s *Sums) Factor(ctx context.Context) (*Factor, error) {
 	return f, nil
 }
 
-// cheap is the work for a factor, in multiplications, up to which sums are made anew rather than kept in a file: some 5 ms.
-const cheap = 1 << 28
+// cheap is the work for a factor, in multiplications, up to which sums are made anew rather than kept in a file: some 20 ms.
+const cheap = 1 << 30
 
 // Cheap reports whether sums of n passages of dimension d, and their factor, are made in some milliseconds.
 func Cheap(n, d int) bool { return n*d*d+d*d*d <= cheap }

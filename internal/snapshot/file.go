@@ -25,6 +25,7 @@ type File struct {
 	sums     []byte
 	checked  []atomic.Uint64 // a bit for each block that was found good
 	sections []*Section
+	unpacked bool // data is not of the file
 	free     func() error
 }
 
@@ -53,6 +54,9 @@ func openMapped(path string, f *os.File) (*File, error) {
 	s, err := guarded(path, data)
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("%s: %w", path, err), free())
+	}
+	if s.unpacked {
+		return s, free()
 	}
 	s.free = free
 	return s, nil
@@ -96,6 +100,17 @@ func guarded(path string, data []byte) (f *File, err error) {
 func Parse(data []byte) (*File, error) { return parse("", data) }
 
 func parse(path string, file []byte) (*File, error) {
+	if len(file) > page && isPacked(file) {
+		plain, err := unpack(file)
+		if err != nil {
+			return nil, err
+		}
+		f, err := parse(path, plain)
+		if err == nil {
+			f.unpacked = true
+		}
+		return f, err
+	}
 	if len(file) < page+endSize {
 		return nil, damage("file of %d bytes is cut off", len(file))
 	}
@@ -147,15 +162,20 @@ func (h *Header) decode(b []byte) (digit byte, err error) {
 	if digit = b[len(magic)]; blockOf[digit] == 0 {
 		return 0, foreign(b)
 	}
+	return digit, h.fields(b)
+}
+
+// fields reads the fields, which are the same in every format.
+func (h *Header) fields(b []byte) error {
 	h.Version = binary.LittleEndian.Uint32(b[8:])
 	h.Seq = binary.LittleEndian.Uint64(b[12:])
 	h.Database, h.History = [16]byte(b[20:]), [16]byte(b[36:])
 	n := int(binary.LittleEndian.Uint16(b[52:]))
 	if n == 0 || n > maxKind {
-		return 0, damage("header")
+		return damage("header")
 	}
 	h.Kind = string(b[54:][:n])
-	return digit, nil
+	return nil
 }
 
 // decodeSections reads the table of sections, which must be in order and must not overlap.

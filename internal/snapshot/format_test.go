@@ -122,7 +122,7 @@ func TestEarlier(t *testing.T) {
 func TestFormats(t *testing.T) {
 	now := snapshottest.Rewritten(t, sample(t, '2'), []string{"NUMBERS"}, func(_ int, payload []byte) []byte { return payload })
 	sum := func(b []byte) uint32 { return crc32.Checksum(b, crc32.MakeTable(crc32.Castagnoli)) }
-	for format, want := range map[string]error{"LEXSNAP1": snapshot.ErrForeign, "LEXSNAP5": snapshot.ErrForeign, "LEXSNAP2": snapshot.ErrDamaged, "LEXSNAP3": snapshot.ErrDamaged, "LEXSNAP4": nil} {
+	for format, want := range map[string]error{"LEXSNAP1": snapshot.ErrForeign, "LEXSNAP6": snapshot.ErrForeign, "LEXSNAP5": snapshot.ErrDamaged, "LEXSNAP2": snapshot.ErrDamaged, "LEXSNAP3": snapshot.ErrDamaged, "LEXSNAP4": nil} {
 		b := slices.Clone(now)
 		copy(b, format)
 		binary.LittleEndian.PutUint32(b[headerSize-4:], sum(b[:headerSize-4]))

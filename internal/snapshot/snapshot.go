@@ -27,6 +27,7 @@ var blockOf = map[byte]int{'2': 64 << 10, '3': 8 << 10, written: blockSize}
 
 const (
 	written   = '4' // the digit of the format that is written
+	packed    = '5' // that of WritePacked
 	blockSize = 1 << 10
 )
 

@@ -63,15 +63,15 @@ const bufferSize = 2 << 20
 
 // NewWriter starts a file in w. Close must be called to complete it.
 func NewWriter(w io.Writer, h Header) *Writer {
-	s := &Writer{w: w, buf: h.encode(), tags: map[string]bool{}}
+	s := &Writer{w: w, buf: h.encode(written), tags: map[string]bool{}}
 	if n := len(h.Kind); n == 0 || n > maxKind {
 		s.err = fmt.Errorf("kind of a snapshot has %d bytes; use 1 to %d", n, maxKind)
 	}
 	return s
 }
 
-func (h Header) encode() []byte {
-	b := append(append(make([]byte, 0, page), magic...), written)
+func (h Header) encode(digit byte) []byte {
+	b := append(append(make([]byte, 0, page), magic...), digit)
 	b = binary.LittleEndian.AppendUint32(b, h.Version)
 	b = binary.LittleEndian.AppendUint64(b, h.Seq)
 	b = append(append(b, h.Database[:]...), h.History[:]...)

@@ -52,7 +52,9 @@ func LanguageOf(s string) string {
 	if len(s) > detected {
 		s = s[:detected]
 	}
-	s = strings.ToLower(strings.ToValidUTF8(s, ""))
+	s = strings.ToValidUTF8(s, "")
+	typed := s
+	s = strings.ToLower(s)
 	letters, by := 0, map[string]int{}
 	last := 0  // the script of the letter before
 	latin := 0 // letters of ASCII
@@ -84,9 +86,9 @@ func LanguageOf(s string) string {
 		return ""
 	case share("ja") > .05 && share("ja")+share("zh") > .5:
 		return "ja"
-	case share("latin") > .5 && share("vi") > .02:
+	case share("latin") > .5 && share("vi") > .02 && tells(typed, "vi"):
 		return "vi"
-	case share("latin") > .5 && share("tr") > .02:
+	case share("latin") > .5 && share("tr") > .02 && tells(typed, "tr"):
 		return "tr"
 	case share("latin") > .5:
 		return byFunctionWords(s)
@@ -103,18 +105,40 @@ func LanguageOf(s string) string {
 	return ""
 }
 
+// tells reports whether a word with letters that identify a language begins with a small letter, or two words have such
+// letters: one with a capital may be a name, such as Erdoğan.
+func tells(s, code string) bool {
+	n := 0
+	for w := range strings.FieldsFuncSeq(s, apart) {
+		if strings.ContainsFunc(w, func(r rune) bool { return telling[unicode.ToLower(r)] == code }) {
+			first, _ := utf8.DecodeRuneInString(w)
+			if n++; n > 1 || !unicode.IsUpper(first) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// apart reports a rune between words.
+func apart(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsMark(r) }
+
 // byFunctionWords recognises languages of Latin script.
 func byFunctionWords(s string) string {
 	lists := functionWords()
 	words, by := 0, map[string]int{}
-	for w := range strings.FieldsFuncSeq(s, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsMark(r) }) {
+	distinct, seen := map[string]int{}, map[string]bool{} // care in care services, social care is one word, of Romanian, too
+	for w := range strings.FieldsFuncSeq(s, apart) {
 		words++
 		for _, code := range lists[w] {
-			by[code]++
+			if by[code]++; !seen[w] {
+				distinct[code]++
+			}
 		}
+		seen[w] = true
 	}
 	codes := slices.SortedFunc(maps.Keys(by), func(a, b string) int { return by[b] - by[a] })
-	if len(codes) == 0 || by[codes[0]] < 3 || 8*by[codes[0]] < words || len(codes) > 1 && 10*by[codes[1]] > 9*by[codes[0]] {
+	if len(codes) == 0 || distinct[codes[0]] < 3 || 8*by[codes[0]] < words || len(codes) > 1 && 10*by[codes[1]] > 9*by[codes[0]] {
 		return ""
 	}
 	return codes[0]

@@ -12,6 +12,8 @@ func TestUnread(t *testing.T) {
 		want        bool
 	}{
 		{"all-MiniLM-L6-v2", de, true}, {"all-MiniLM-L6-v2", tr, true}, {"static:all-MiniLM-L6-v2", "Кто построил мост?", true}, {"all-MiniLM-L6-v2", en, false},
+		{"all-MiniLM-L6-v2", "who is Recep Tayyip Erdoğan", false}, {"all-MiniLM-L6-v2", "Novak Đoković wins Wimbledon", false}, // a name
+		{"all-MiniLM-L6-v2", "UK records project integrated care services health care social care", false}, // a word of two languages
 		{"all-MiniLM-L6-v2", "bridge", false}, {"all-MiniLM-L6-v2", "", false}, {"multilingual-e5-small-q4", de, false}, {"mine", de, false},
 	} {
 		if got := Unread(c.model, c.text); got != c.want {

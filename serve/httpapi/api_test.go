@@ -500,6 +500,29 @@ func TestParameters(t *testing.T) {
 	if n, err := c.s.db.Count(t.Context(), engine.Filter{}); n != len(corpus) || err != nil {
 		t.Error(n, err)
 	}
+	for query, want := range map[string]int{"vector=true&data=false": 200, "vector=1": 400, "data=yes": 400} {
+		if status, body := ask("GET", "/v1/documents/{id...}", query); status != want {
+			t.Errorf("%s: %d %s", query, status, body)
+		}
+	}
+	if status, body := ask("GET", "/v1/models", "api-version=1"); status != 200 { // as clients of other APIs send it
+		t.Errorf("%d %s", status, body)
+	}
+}
+
+// TestWrongTypes: a value of a wrong type is named by its path in the body, without types of this program.
+func TestWrongTypes(t *testing.T) {
+	c := newClient(t, Options{})
+	for _, x := range []struct{ method, path, body, want string }{
+		{"POST", "/v1/search", `{"query":"x","k":"y"}`, "k"},
+		{"POST", "/v1/explain", `{"query":"x","id":"y","k":"z"}`, "k"},
+		{"POST", "/v1/documents", `{"documents":[{"id":"x","text":5}]}`, "documents.text"},
+		{"PUT", "/v1/documents/x", `{"text":5}`, "text"},
+	} {
+		if got := c.ask(x.method, x.path, json.RawMessage(x.body)); got.at(t, "error", "param") != x.want {
+			t.Errorf("%s: %v, want %s", x.body, got, x.want)
+		}
+	}
 }
 
 func TestDocumentsRefuse(t *testing.T) {

@@ -263,7 +263,7 @@ func decode(raw []byte, to any) error {
 	case errors.As(err, &syntax):
 		return bad("not JSON: %v, at byte %d", syntax, syntax.Offset)
 	case errors.As(err, &kind):
-		return &Error{Status: http.StatusBadRequest, Code: "invalid", Param: kind.Field,
+		return &Error{Status: http.StatusBadRequest, Code: "invalid", Param: promoted.Replace(kind.Field),
 			Message: fmt.Sprintf("%.100s instead of %s (byte %d)", kind.Value, typeName(kind), kind.Offset)}
 	case err == io.ErrUnexpectedEOF:
 		return bad("not JSON: it ends in the middle")
@@ -278,6 +278,9 @@ func decode(raw []byte, to any) error {
 	}
 	return nil
 }
+
+// promoted takes the names of types that are embedded in bodies out of the path of a field.
+var promoted = strings.NewReplacer("searchRequest.", "", "content.", "")
 
 // mostFloats bounds the integers of a body that are written as floats.
 const mostFloats = 16

@@ -166,11 +166,7 @@ func (b *bulkLoad) take(n int, line []byte, cost int64) error {
 	if err := decode(line, &d); err != nil {
 		return err
 	}
-	doc, err := d.document()
-	if err != nil {
-		return err
-	}
-	b.docs, b.lines, b.bytes, b.cost = append(b.docs, doc), append(b.lines, n), b.bytes+int64(len(line)), b.cost+cost
+	b.docs, b.lines, b.bytes, b.cost = append(b.docs, d.document()), append(b.lines, n), b.bytes+int64(len(line)), b.cost+cost
 	return nil
 }
 

@@ -10,7 +10,6 @@ import (
 	"github.com/lexsem/lexsem/engine"
 	"github.com/lexsem/lexsem/engine/filter"
 	"github.com/lexsem/lexsem/internal/answer"
-	"github.com/lexsem/lexsem/internal/metadata"
 	"github.com/lexsem/lexsem/internal/picture"
 )
 
@@ -31,8 +30,8 @@ type documentRequest struct {
 	content
 }
 
-func (d *documentRequest) document() (engine.Document, error) {
-	return engine.Document{ID: d.ID, Title: d.Title, Text: d.Text, Metadata: d.Metadata, Vector: d.Vector, Media: d.Media, Data: d.Data, WordsFirst: d.WordsFirst}, checkNumbers(d.Metadata)
+func (d *documentRequest) document() engine.Document {
+	return engine.Document{ID: d.ID, Title: d.Title, Text: d.Text, Metadata: d.Metadata, Vector: d.Vector, Media: d.Media, Data: d.Data, WordsFirst: d.WordsFirst}
 }
 
 type documentsRequest struct {
@@ -72,11 +71,7 @@ func putDocuments(ctx context.Context, c *call, in *documentsRequest) (out Store
 	}
 	docs := make([]engine.Document, len(in.Documents))
 	for i := range docs {
-		if docs[i], err = in.Documents[i].document(); err != nil {
-			e := *errorOf(err)
-			e.At, e.ID = &i, docs[i].ID
-			return out, &e
-		}
+		docs[i] = in.Documents[i].document()
 	}
 	res, err := c.db.Upsert(ctx, docs)
 	out.add(res)
@@ -85,11 +80,7 @@ func putDocuments(ctx context.Context, c *call, in *documentsRequest) (out Store
 
 func putDocument(ctx context.Context, c *call, in *content) (out Stored, err error) {
 	d := documentRequest{ID: c.r.PathValue("id"), content: *in}
-	doc, err := d.document()
-	if err != nil {
-		return out, err
-	}
-	res, err := c.db.Upsert(ctx, []engine.Document{doc})
+	res, err := c.db.Upsert(ctx, []engine.Document{d.document()})
 	out.add(res)
 	return out, err
 }
@@ -105,9 +96,6 @@ type patchAnswer struct {
 func patchDocument(ctx context.Context, c *call, in *patchRequest) (patchAnswer, error) {
 	if in.Metadata == nil {
 		return patchAnswer{}, invalid("metadata", `no metadata; send {"metadata":{…}}: fields are set, and fields that are null are removed. Use PUT to replace texts`)
-	}
-	if err := checkNumbers(in.Metadata); err != nil {
-		return patchAnswer{}, err
 	}
 	n, err := c.db.Patch(ctx, []engine.Patch{{ID: c.r.PathValue("id"), Metadata: in.Metadata}})
 	return patchAnswer{n}, err
@@ -131,11 +119,14 @@ func getDocument(ctx context.Context, c *call) (documentAnswer, error) {
 		return documentAnswer{}, err
 	}
 	out := documentAnswer{Document: answer.NewDocument(d)}
-	if c.query.Get("vector") == "true" {
-		out.Vector = d.Vector
-	}
-	if c.query.Get("data") == "true" {
-		out.Data = d.Data
+	for name, add := range map[string]func(){"vector": func() { out.Vector = d.Vector }, "data": func() { out.Data = d.Data }} {
+		switch v := c.query.Get(name); v {
+		case "true":
+			add()
+		case "", "false":
+		default:
+			return documentAnswer{}, invalid(name, "%s is %.40q; use true or false", name, v)
+		}
 	}
 	if side := c.query.Get("picture"); side != "" {
 		out.Picture, err = thumbnail(d, side)
@@ -252,15 +243,6 @@ func deleteDocuments(ctx context.Context, c *call) (out deleteAnswer, err error)
 	return out, err
 }
 
-// checkNumbers refuses numbers that no float64 can hold, since filters could not read
-// them.
-func checkNumbers(fields map[string]any) error {
-	if n, bad := metadata.Unreadable(fields); bad {
-		return invalid("metadata", "the number %.40s is out of range; write it as a string", n)
-	}
-	return nil
-}
-
 // filterOf parses a filter; "" matches all documents.
 func filterOf(expr string) (engine.Filter, error) {
 	if expr == "" {
@@ -281,6 +263,8 @@ func parameters(u *url.URL, rt *route) (url.Values, error) {
 	}
 	for name, values := range q {
 		switch {
+		case len(rt.params) == 0:
+			return nil, invalid(name, "unknown parameter %.80q; this route has none in the query string", name)
 		case !slices.Contains(rt.params, name):
 			return nil, invalid(name, "unknown parameter %.80q; known are %q", name, rt.params)
 		case len(values) > 1 && name != "id":

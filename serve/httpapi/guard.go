@@ -9,20 +9,24 @@ import (
 )
 
 // checkHost refuses requests with a host name that is not the server's: otherwise a page
-// whose own name points to this machine (DNS rebinding) would count as the same origin.
+// whose own name points to this machine (DNS rebinding) would count as the same origin. An IP address is no such name. Health
+// checks tell nothing, and balancers send them by any name or none.
 func (s *Server) checkHost(r *http.Request) error {
+	if r.URL.Path == "/healthz" || r.URL.Path == "/readyz" {
+		return nil
+	}
 	host := r.Host
 	if h, _, err := net.SplitHostPort(host); err == nil {
 		host = h
 	}
 	host = strings.ToLower(strings.TrimSuffix(strings.Trim(host, "[]"), "."))
-	if addr, err := netip.ParseAddr(host); err == nil {
-		host = addr.Unmap().String()
+	if _, err := netip.ParseAddr(host); err == nil {
+		return nil
 	}
 	if slices.Contains(s.o.Hosts, "*") || slices.ContainsFunc(s.o.Hosts, func(h string) bool { return strings.EqualFold(strings.Trim(h, "[]"), host) }) {
 		return nil
 	}
-	return refuse(http.StatusForbidden, "wrong_host", "the request is for the host %.100q, but this server accepts %s; use one of these names, or allow this name when starting the server", host, strings.Join(s.o.Hosts, ", "))
+	return refuse(http.StatusForbidden, "wrong_host", "the request is for the host %.100q, but this server accepts %s; use one of these names or an IP address, or allow this name when starting the server (--allow-hosts, Options.Hosts)", host, strings.Join(s.o.Hosts, ", "))
 }
 
 // crossOrigin answers preflight requests for pages of other origins, and refuses writes
@@ -43,7 +47,7 @@ func (s *Server) crossOrigin(w http.ResponseWriter, r *http.Request) (done bool,
 		}
 	}
 	if err := s.origins.Check(r); err != nil {
-		return false, refuse(http.StatusForbidden, "wrong_origin", "a page of another origin (%.100q) may not call this server; allow the origin when starting the server", origin)
+		return false, refuse(http.StatusForbidden, "wrong_origin", "a page of another origin (%.100q) may not call this server; allow the origin when starting the server (--allow-origins, Options.Origins)", origin)
 	}
 	return false, nil
 }

@@ -81,6 +81,56 @@ func TestReadKeys(t *testing.T) {
 	}
 }
 
+// TestKeysAreReadAgain: a running server knows the keys that are in the file now, and keeps those that it has while the file
+// cannot be read, or others can read it.
+func TestKeysAreReadAgain(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "keys")
+	write := func(text string, mode os.FileMode) {
+		if err := errors.Join(os.WriteFile(name+".new", []byte(text), 0o600), os.Chmod(name+".new", mode), os.Rename(name+".new", name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(writeKey, 0o600)
+	k, err := ReadKeys(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var log strings.Builder
+	c := newClient(t, Options{Keys: k, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	knows := func(what string, want ...string) {
+		t.Helper()
+		for _, key := range []string{readKey, writeKey} {
+			r := c.request("GET", "/v1/stats", nil)
+			r.Header.Set("x-api-key", key)
+			if got := c.send(r); (got.status == 200) != slices.Contains(want, key) {
+				t.Errorf("%s: %d for %s", what, got.status, key)
+			}
+		}
+	}
+	knows("at first", writeKey)
+	write("read "+readKey, 0o600)
+	knows("another", readKey)
+	write(writeKey+"\n"+readKey, 0o600)
+	knows("both", readKey, writeKey)
+	write("read short", 0o600)
+	knows("a bad file", readKey, writeKey)
+	if err := os.Remove(name); err != nil {
+		t.Fatal(err)
+	}
+	knows("no file", readKey, writeKey)
+	if runtime.GOOS != "windows" {
+		write(writeKey, 0o644)
+		knows("a file for all", readKey, writeKey)
+		if err := os.Chmod(name, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		knows("a file whose mode is mended", writeKey)
+	}
+	if strings.Contains(log.String(), readKey) || !strings.Contains(log.String(), "the former keys stay") {
+		t.Error(log.String())
+	}
+}
+
 func FuzzParseKeys(f *testing.F) {
 	f.Add([]byte("read " + readKey + "\n" + writeKey))
 	f.Fuzz(func(t *testing.T, raw []byte) {
@@ -295,7 +345,7 @@ func TestHost(t *testing.T) {
 	c := newClient(t, Options{})
 	for host, ok := range map[string]bool{
 		"localhost": true, "localhost:7700": true, "LOCALHOST.": true, "127.0.0.1:1": true, "[::1]:7700": true, "[::1]": true, "[::ffff:127.0.0.1]:1": true,
-		"evil.example": false, "evil.example:7700": false, "": false, "127.0.0.1.evil.example": false, "localhost.evil": false, "10.0.0.1": false, "[::2]": false,
+		"evil.example": false, "evil.example:7700": false, "": false, "127.0.0.1.evil.example": false, "localhost.evil": false, "10.0.0.1": true, "[::2]": true, "192.0.2.2:7700": true,
 	} {
 		r := c.request("GET", "/v1/stats", nil)
 		r.Host = host
@@ -305,10 +355,15 @@ func TestHost(t *testing.T) {
 		} else {
 			c.want(got, 403, "wrong_host")
 		}
+		for _, path := range []string{"/healthz", "/readyz"} { // of balancers and probes
+			r := c.request("GET", path, nil)
+			r.Host = host
+			c.want(c.send(r), 200, "")
+		}
 	}
 	c = newClient(t, Options{Hosts: []string{"Search.example", "::1"}})
 	for host, ok := range map[string]bool{"search.example:80": true, "[::1]:1": true, "localhost": false} {
-		r := c.request("GET", "/healthz", nil)
+		r := c.request("GET", "/openapi.json", nil)
 		r.Host = host
 		if got := c.send(r); ok != (got.status == 200) {
 			t.Errorf("%s: %s", host, got.raw)

@@ -8,12 +8,14 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"net/http"
 	"os"
-	"runtime"
 	"strings"
+	"sync"
 
 	"github.com/lexsem/lexsem/engine"
+	"github.com/lexsem/lexsem/internal/private"
 	"github.com/lexsem/lexsem/internal/regular"
 )
 
@@ -37,32 +39,61 @@ const minKey, maxKeys, maxKeyFile = 16, 10_000, 1 << 20
 
 // Keys are the keys of a server. Only their digests are kept. Keys is safe for concurrent use.
 type Keys struct {
+	path string // of their file, "" for none
+
+	mu      sync.RWMutex
+	file    fs.FileInfo // as it was when it was read last
 	digests [][sha256.Size]byte
 	scopes  []Scope
 }
 
-// ReadKeys reads a file of keys; ParseKeys describes the format. On Unix it refuses a file that other
-// users can read.
+// ReadKeys reads a file of keys; ParseKeys describes the format. A server reads it again when it changes, and keeps the keys that it
+// has if it cannot. On Unix a file that other users can read is refused. The group may read a file of root, such as a secret
+// that Kubernetes mounts.
 func ReadKeys(path string) (*Keys, error) {
-	raw, err := regular.ReadFile(path, maxKeyFile)
+	info, err := os.Stat(path) // before the bytes, so that no later change is missed
+	var raw []byte
+	if err == nil {
+		raw, err = regular.ReadFile(path, maxKeyFile)
+	}
 	if one := (*fs.PathError)(nil); errors.As(err, &one) {
 		err = one.Err // without the name, which may be a key
 	}
 	if err != nil {
 		return nil, fmt.Errorf("reading the keys: %w; name a file with one key per line", err)
 	}
-	info, err := os.Stat(path)
-	if err != nil {
-		return nil, fmt.Errorf("reading the keys: %w", err)
-	}
-	if runtime.GOOS != "windows" && info.Mode().Perm()&0o077 != 0 {
-		return nil, &fs.PathError{Op: "read", Path: path, Err: fmt.Errorf("%w: other users may read the file of keys (mode %o); run chmod 600 on it", engine.ErrInvalid, info.Mode().Perm())}
+	if private.Exposed(info) {
+		return nil, &fs.PathError{Op: "read", Path: path, Err: fmt.Errorf("%w: other users may read the file of keys (mode %o); run chmod 600 on it, or mount a secret with mode 0400 or 0440", engine.ErrInvalid, info.Mode().Perm())}
 	}
 	k, err := ParseKeys(raw)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
+	k.path, k.file = path, info
 	return k, nil
+}
+
+// refresh reads the file again if it has changed.
+func (k *Keys) refresh(log *slog.Logger) {
+	if k.path == "" {
+		return
+	}
+	k.mu.RLock()
+	was := k.file
+	k.mu.RUnlock()
+	now, changed := regular.Changed(was, k.path)
+	if !changed {
+		return
+	}
+	fresh, err := ReadKeys(k.path)
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.file = now; err != nil {
+		log.Error("the file of keys has changed and cannot be read; the former keys stay", "error", err)
+		return
+	}
+	k.file, k.digests, k.scopes = fresh.file, fresh.digests, fresh.scopes
+	log.Info("the keys were read again", "keys", len(k.digests))
 }
 
 // ParseKeys reads keys, one per line: "read KEY" for a key that may only read, "write KEY" or KEY alone
@@ -117,6 +148,8 @@ func ParseKeys(raw []byte) (*Keys, error) {
 func (k *Keys) Scope(key string) Scope {
 	digest := sha256.Sum256([]byte(key))
 	found := 0
+	k.mu.RLock()
+	defer k.mu.RUnlock()
 	for i := range k.digests {
 		same := subtle.ConstantTimeCompare(digest[:], k.digests[i][:])
 		found = subtle.ConstantTimeSelect(same, int(k.scopes[i]), found)
@@ -143,6 +176,7 @@ func (s *Server) allow(r *http.Request, need Scope) error {
 	if s.o.Keys == nil || need == ScopeNone {
 		return nil
 	}
+	s.o.Keys.refresh(s.o.Logger)
 	key, err := keyOf(r.Header)
 	if err != nil {
 		return refuse(http.StatusUnauthorized, "unauthorized", "this server requires a key: send Authorization: Bearer KEY or x-api-key: KEY")

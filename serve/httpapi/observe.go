@@ -111,6 +111,9 @@ func (s *Server) finish(x *exchange) {
 	}
 	attrs := []slog.Attr{slog.String("id", x.id), slog.String("method", method), slog.String("route", route), slog.Int("status", status),
 		slog.Float64("ms", millis(took)), slog.Int64("sent", x.written), slog.String("from", x.r.RemoteAddr)}
+	if by := x.r.Header.Get("X-Forwarded-For"); by != "" { // as a proxy, or anybody, says
+		attrs = append(attrs, slog.String("forwarded_for", fmt.Sprintf("%.100s", by)))
+	}
 	if x.body != nil {
 		attrs = append(attrs, slog.Int64("received", x.body.n))
 	}

@@ -31,8 +31,8 @@ type Options struct {
 	// Keys are the keys that clients may use; nil means that no key is required.
 	Keys *Keys
 	// Hosts are the accepted names of the Host header, without port; "*" accepts any. If it is empty, a
-	// server with Keys accepts any name, and a server without Keys accepts only the names of the loopback
-	// interface. The check keeps out pages of other sites that point a host name of their own at this
+	// server with Keys accepts any name, and a server without Keys accepts only localhost. IP addresses are always
+	// accepted, and any name by /healthz and /readyz. The check keeps out pages of other sites that point a host name of their own at this
 	// machine.
 	Hosts []string
 	// Origins are other web origins, such as "https://app.example", whose pages may call the server from a

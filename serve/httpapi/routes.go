@@ -62,7 +62,7 @@ func routes() []*route {
 		without("DELETE", prefix+"/documents/{id...}", ScopeWrite, deleteDocument),
 		lenient(with("POST", prefix+"/embeddings", ScopeRead, embeddings)),
 		lenient(with("POST", prefix+"/rerank", ScopeRead, rerank)),
-		without("GET", prefix+"/models", ScopeRead, models),
+		lenient(without("GET", prefix+"/models", ScopeRead, models)),
 		without("GET", prefix+"/stats", ScopeRead, stats),
 		params(without("GET", prefix+"/facets", ScopeRead, facets), "field", "filter", "limit"),
 	}

@@ -877,6 +877,9 @@ func TestWholeNumbers(t *testing.T) {
 	if n < 5 {
 		t.Errorf("%d integers", n)
 	}
+	if text, failed := call(t, c, "list", object{"json": "true"}, nil); !failed || text != "json: got string, want true or false" {
+		t.Errorf("a text for true: %s", text)
+	}
 }
 
 // The schemas must not allow what the tools refuse, nor refuse what they allow.

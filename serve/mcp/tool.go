@@ -210,7 +210,7 @@ func arguments[In any](ctx context.Context, t *sdk.Tool, data json.RawMessage) (
 	var kind *json.UnmarshalTypeError
 	switch err := d.Decode(&in); {
 	case errors.As(err, &kind):
-		return in, refuse("%s: got %s, want %s", clipped(kind.Field, 300), clipped(kind.Value, 80), kindName(kind.Type))
+		return in, refuse("%s: got %s, want %s", clipped(strings.TrimPrefix(kind.Field, "form."), 300), clipped(kind.Value, 80), kindName(kind.Type))
 	case err != nil:
 		return in, refuse("the arguments of %s: %s", t.Name, clipped(err.Error(), 300)) // it may hold a name of any length
 	}

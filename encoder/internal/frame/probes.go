@@ -3,8 +3,10 @@ package frame
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -12,6 +14,7 @@ import (
 	"github.com/lexsem/lexsem/internal/atomicfile"
 	"github.com/lexsem/lexsem/internal/modelspec"
 	"github.com/lexsem/lexsem/internal/private"
+	"github.com/lexsem/lexsem/internal/regular"
 	"github.com/lexsem/lexsem/internal/vec"
 )
 
@@ -32,9 +35,10 @@ type probeFile struct {
 	Probes [4][]float32 `json:"probes"`
 }
 
-// OpenProbes reads the vectors of the model in dir from the file at path; "" is for none. Vectors depend on the
-// description, the sizes and times of all files of the model, of this program and of the library that runs the model, if
-// any, and the kernels in use.
+// OpenProbes reads the vectors of the model in dir from the file at path; "" is for none. Vectors depend on all files of
+// the model, by their sizes, times and samples of their contents, since copies may have equal times, on the program and
+// the library that runs the model, if any, by sizes and times, and on the kernels in use. dir may be a link; within it a
+// link to a folder is not followed, and nothing is kept.
 func OpenProbes(ctx context.Context, path, dir, library string, spec modelspec.Spec) (p Probes) {
 	if path == "" {
 		return
@@ -48,6 +52,9 @@ func OpenProbes(ctx context.Context, path, dir, library string, spec modelspec.S
 	if err != nil {
 		return
 	}
+	if dir, err = filepath.EvalSymlinks(dir); err != nil {
+		return
+	}
 	for _, path := range []string{program, library} {
 		if path == "" {
 			continue
@@ -58,7 +65,7 @@ func OpenProbes(ctx context.Context, path, dir, library string, spec modelspec.S
 		}
 		note(path, info)
 	}
-	if err := filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
+	if err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
 		if files++; files > mostFiles {
 			return fs.SkipAll
 		}
@@ -66,10 +73,18 @@ func OpenProbes(ctx context.Context, path, dir, library string, spec modelspec.S
 			return err
 		}
 		info, err := os.Stat(path) // of what a link points to
-		if err == nil && info.Mode().IsRegular() {
+		switch {
+		case err != nil:
+			return err
+		case info.Mode().IsRegular():
 			note(path, info)
+			sum, err := sampled(path, info.Size())
+			of += sum
+			return err
+		case !e.IsDir():
+			return regular.ErrIrregular
 		}
-		return err
+		return nil
 	}); err != nil || files > mostFiles {
 		return
 	}
@@ -81,6 +96,24 @@ func OpenProbes(ctx context.Context, path, dir, library string, spec modelspec.S
 	}
 	p.vectors = &f.Probes
 	return
+}
+
+// sampled is a digest of the beginning, the middle and the end of a file.
+func sampled(path string, size int64) (string, error) {
+	f, err := regular.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	h, piece := sha256.New(), make([]byte, 4<<10)
+	for _, at := range []int64{0, size / 2, max(0, size-int64(len(piece)))} {
+		n, err := f.ReadAt(piece, at)
+		if err != nil && err != io.EOF {
+			return "", err
+		}
+		h.Write(piece[:n])
+	}
+	return fmt.Sprintf(" %x", h.Sum(nil)[:8]), nil
 }
 
 // Known reports whether the vectors were in the file.

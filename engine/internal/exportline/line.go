@@ -4,6 +4,7 @@ package exportline
 
 import (
 	"bytes"
+	"context"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
@@ -169,7 +170,7 @@ func (x *Line) Record(fp encoder.Fingerprint, by metric.Metric) (d store.Documen
 		return refuse("%v", err)
 	}
 	if len(m) > 0 {
-		if d.Metadata, err = metadata.Encode(m); err != nil {
+		if d.Metadata, err = metadata.Storable(context.Background(), m); err != nil {
 			return d, err
 		}
 	}

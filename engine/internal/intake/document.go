@@ -38,8 +38,10 @@ func (s Space) Document(ctx context.Context, d Document, image bool) (raw []byte
 	if err := checkBreaks(d.Text, d.Breaks); err != nil {
 		return nil, nil, err
 	}
-	if raw, err = encodeMetadata(ctx, d.Metadata); err != nil {
-		return nil, nil, err
+	if len(d.Metadata) > 0 {
+		if raw, err = metadata.Storable(ctx, d.Metadata); err != nil {
+			return nil, nil, err
+		}
 	}
 	switch {
 	case d.Vector != nil:
@@ -79,11 +81,3 @@ func checkBreaks(text string, breaks []int) error {
 
 // Blank reports whether a text is empty or only white space.
 func Blank(s string) bool { return strings.TrimSpace(s) == "" }
-
-// encodeMetadata returns metadata in stored form: nothing if there are none.
-func encodeMetadata(ctx context.Context, m map[string]any) ([]byte, error) {
-	if len(m) == 0 {
-		return nil, nil
-	}
-	return metadata.EncodeWithin(ctx, m)
-}

@@ -30,7 +30,7 @@ func (m *Merges) Add(ctx context.Context, position int, id string, patch map[str
 	if err := CheckID(id); err != nil {
 		return err
 	}
-	raw, err := metadata.EncodeWithin(ctx, patch)
+	raw, err := metadata.Storable(ctx, patch)
 	if err != nil {
 		return err
 	}
@@ -67,6 +67,8 @@ func (m Merge) Apply(ctx context.Context, raw []byte) (now []byte, changed bool,
 	for _, p := range m.patches {
 		read = metadata.Merge(read, p)
 	}
-	now, err = encodeMetadata(ctx, read)
+	if len(read) > 0 { // numbers that are stored already stay
+		now, err = metadata.EncodeWithin(ctx, read)
+	}
 	return now, err == nil && !bytes.Equal(now, raw), err
 }

@@ -68,6 +68,7 @@ const (
 	rankConstant  = 10      // of passageShare: one at rank r counts 1/(rankConstant + r)
 	manyNames     = 10      // of amount: with as many it is a half
 	longestRow    = 6       // words
+	rowsIn        = 64      // words of a query, from its beginning, that are looked for in rows: in a text they cost a second
 	keptNames     = 1 << 20 // words that Files keeps, of 4 bytes each
 )
 
@@ -292,6 +293,7 @@ func (r *Run) askedOfFiles() (q asked) {
 		}
 	}
 	typed := r.spaced(r.typed)
+	typed = typed[:min(len(typed), rowsIn)]
 	for from := range typed {
 		for to := from + 2; to <= min(len(typed), from+longestRow); to++ {
 			row := askedRow{hash: hashedRow(typed[from:to])}

@@ -15,6 +15,12 @@ func distance(a, b []rune, most int) int {
 	if len(a)-len(b) > most || len(b) >= maxLetters {
 		return most + 1
 	}
+	if most == 1 { // what is left differs at both ends
+		if len(a) < 2 || len(a) == 2 && len(b) == 2 && a[0] == b[1] && a[1] == b[0] {
+			return min(len(a), 1)
+		}
+		return 2
+	}
 	var rows [3][maxLetters + 1]int
 	before, last, row := &rows[0], &rows[1], &rows[2]
 	for j := range len(b) + 1 {

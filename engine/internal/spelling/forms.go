@@ -71,23 +71,23 @@ func (w *work) english() bool { return w.s.analyzer.Options().Language == "en" }
 
 func vowel(r rune) bool { return strings.ContainsRune("aeiouy", r) }
 
-// near calls add with the terms that may be the stem of the intended word. The edit is in the stem, with or without an
+// near calls add with the terms that at least least documents have and that may be the stem of the intended word. The edit is in the stem, with or without an
 // ending after it; or in the ending; or it swaps the two letters where the ending begins.
-func (w *work) near(typed, stem string, most int, add func(term int)) {
+func (w *work) near(typed, stem string, most, least int, add func(term int)) {
 	letters := []rune(typed)
-	w.table.near(w.x, []rune(stem), most, add)
+	w.table.near(w.x, []rune(stem), most, least, add)
 	if stem != typed {
-		w.table.near(w.x, letters, 1, add)
+		w.table.near(w.x, letters, 1, least, add)
 	}
 	if w.endings() == nil {
 		return
 	}
-	nearly := func(stem []rune) { w.table.near(w.x, stem, 1, add) }
+	nearly := func(stem []rune) { w.table.near(w.x, stem, 1, least, add) }
 	if n := len(letters) - 1; w.english() && letters[n] == 'y' {
 		nearly(append(letters[:n:n], 'i'))
 	}
 	exactly := func(stem []rune) {
-		if n, ok := w.x.Find(string(stem)); ok {
+		if n, ok := w.x.Find(string(stem)); ok && w.x.DF(n) >= least {
 			add(n)
 		}
 	}
@@ -102,7 +102,7 @@ func (w *work) near(typed, stem string, most int, add func(term int)) {
 			}
 		}
 		if string(head) != stem && (w.isEnding(tail) || most > 1 && w.nearEnding(letters[n:])) {
-			w.table.near(w.x, head, 1, add)
+			nearly(head)
 		}
 		swapped := slices.Clone(head)
 		swapped[n-1] = letters[n]
@@ -211,13 +211,12 @@ func (w *work) function(typed []rune, same bool) (best candidate, ok bool) {
 	if len(w.others) == 0 {
 		return best, false
 	}
-	for word := range w.s.analyzer.FunctionWords() {
-		letters := []rune(word)
-		if len(letters) < leastTyped || distance(typed, letters, 1) > 1 || same && strings.ReplaceAll(word, "'", "") != string(typed) {
+	for _, letters := range w.s.functions {
+		if distance(typed, letters, 1) > 1 || same && strings.ReplaceAll(string(letters), "'", "") != string(typed) {
 			continue
 		}
-		c := candidate{term: -1, form: form{word: word, edits: 1}, first: letters[0] == typed[0]}
-		if d := better(c, best); !ok || d < 0 || d == 0 && word < best.word {
+		c := candidate{term: -1, form: form{word: string(letters), edits: 1}, first: letters[0] == typed[0]}
+		if !ok || better(c, best) < 0 {
 			best, ok = c, true
 		}
 	}

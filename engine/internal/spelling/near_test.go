@@ -136,7 +136,7 @@ func TestNear(t *testing.T) {
 func compare(t *testing.T, table *table, x *inverted.Words, word []rune, most int) {
 	t.Helper()
 	var got, want []string
-	table.near(x, word, most, func(n int) { got = append(got, x.Term(n)) })
+	table.near(x, word, most, 0, func(n int) { got = append(got, x.Term(n)) })
 	for n := range x.Terms() {
 		other := []rune(x.Term(n))
 		d := edits(word, other)

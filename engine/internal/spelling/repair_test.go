@@ -168,14 +168,14 @@ func TestModelKnows(t *testing.T) {
 	if got := c.repair("conection"); got != "connection" || c.reads == 0 {
 		t.Errorf("%q after %d reads, want one", got, c.reads)
 	}
-	c.model, c.reads = map[string]bool{"connection": true, "ebach": true, "batch": true}, 0
+	c.s, c.model, c.reads = New(c.a), map[string]bool{"connection": true, "ebach": true, "batch": true}, 0
 	if got := c.repair("conection"); got != "connection" || c.reads != 0 {
 		t.Errorf("%q after %d reads, want none of a word that the model knows", got, c.reads)
 	}
 	if got := c.repair("ebach"); got != "ebach" {
 		t.Errorf("a word that the model knows became %q", got)
 	}
-	c.model, c.reads = map[string]bool{"pancake": true}, 0
+	c.s, c.model, c.reads = New(c.a), map[string]bool{"pancake": true}, 0
 	if got := c.repair("pancaek"); got != "pancake" || c.reads != 0 {
 		t.Errorf("%q after %d reads, want the form that the model knows", got, c.reads)
 	}
@@ -183,6 +183,24 @@ func TestModelKnows(t *testing.T) {
 	c.model = map[string]bool{"news": true}
 	if got := c.repair("newz"); got != "new" {
 		t.Errorf("%q, want no form of another term", got)
+	}
+}
+
+// TestDerived: a word that the model knows with a prefix or an inflection is right, though no document has it.
+func TestDerived(t *testing.T) {
+	c := newCorpus(t, "en", "invested money", "three painters", "a white sofa", "lower the flag", "unlock a door", "tapped maple", "models", "unruptured", "called")
+	c.model = map[string]bool{"vested": true, "point": true, "white": true, "blow": true, "block": true, "lap": true, "modem": true, "culture": true, "cal": true}
+	for typed, want := range map[string]string{
+		"unvested": "unvested", "pointers": "pointers", "whiter": "whiter", "blower": "blower", "unblock": "unblock", "lapped": "lapped", "Modems": "Modems", "uncultured": "uncultured",
+		"unlocj": "unlock", "caled": "called", "paintrs": "painters", // no derived words
+	} {
+		if got := c.repair(typed); got != want {
+			t.Errorf("%q: %q, want %q", typed, got, want)
+		}
+	}
+	de := newCorpus(t, "de", "painters")
+	if de.model = map[string]bool{"point": true}; de.repair("pointers") != "painters" {
+		t.Error("a German word by English endings")
 	}
 }
 
@@ -208,7 +226,7 @@ func TestChangedStems(t *testing.T) {
 			t.Errorf("%q: %q, want %q", typed, got, want)
 		}
 	}
-	c.model = map[string]bool{"insurance": true}
+	c.s, c.model = New(c.a), map[string]bool{"insurance": true}
 	for typed, want := range map[string]string{"insuracne": "insurance", "runacne": "runacne", "hillsrun": "hillsrun", "acnes": "acnes", "hillss": "hillss"} {
 		if got := c.repair(typed); got != want {
 			t.Errorf("%q: %q, want %q where the model knows words", typed, got, want)
@@ -394,11 +412,38 @@ func TestForget(t *testing.T) {
 	}
 	c.s.used = time.Now().Add(-kept)
 	c.s.forget()
-	if c.s.table != nil {
+	if c.s.table != nil || c.s.judged != nil {
 		t.Error("a table that nobody uses was kept")
 	}
 	if got := c.repair("sigining"); got != "signing" {
 		t.Errorf("%q", got)
+	}
+}
+
+// TestJudgedOnce: a word is judged once for a vocabulary, whatever the other words of the query are; a bounded number of
+// words is kept.
+func TestJudgedOnce(t *testing.T) {
+	c := newCorpus(t, "en", "signing keys", "air flow", "low clouds", "low clouds")
+	for range 2 {
+		for typed, want := range map[string]string{"sigining": "signing", "the sigining of keys": "the signing of keys", "lfow": "low", "air lfow": "air flow", "clouds lfow": "clouds low"} {
+			if got := c.repair(typed); got != want {
+				t.Errorf("%q: %q, want %q", typed, got, want)
+			}
+		}
+	}
+	if c.reads != 3 {
+		t.Errorf("%d reads for signing, low and flow", c.reads)
+	}
+	c.add("other words")
+	c.repair("sigining")
+	if c.reads != 4 || len(c.s.judged) != 1 {
+		t.Errorf("%d reads, %d words of another vocabulary", c.reads-3, len(c.s.judged)-1)
+	}
+	for i := range mostJudged {
+		c.repair(fmt.Sprintf("zz%c%c%c", 'a'+i%26, 'a'+i/26%26, 'a'+i/676))
+	}
+	if n := len(c.s.judged); n > mostJudged {
+		t.Errorf("%d words are kept", n)
 	}
 }
 
@@ -500,10 +545,17 @@ func BenchmarkRepair(b *testing.B) {
 		}
 		b.Run(strings.ReplaceAll(q, " ", "_"), func(b *testing.B) {
 			for b.Loop() {
+				c.s.judged = nil
 				c.s.Repair(context.Background(), c.x, q, terms, k)
 			}
 		})
 	}
+	b.Run("a word again", func(b *testing.B) {
+		terms := c.a.Terms(nil, "sigining keys")
+		for b.Loop() {
+			c.s.Repair(context.Background(), c.x, "sigining keys", terms, c.known())
+		}
+	})
 	b.Run("table", func(b *testing.B) {
 		for b.Loop() {
 			if _, err := newTable(context.Background(), c.x); err != nil {

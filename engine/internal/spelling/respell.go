@@ -13,6 +13,7 @@ const (
 	otherwise     = 0.3 // weight of another spelling, where documents have the typed one
 	inPieces      = 0.1 // and of its pieces: documents with GPT-4 have them beside GPT4
 	longUnit      = 4   // letters that are joined to a number
+	longCount     = 6   // bytes of a word that is a number
 )
 
 var (
@@ -42,16 +43,16 @@ func (s *Speller) Respelled(x *inverted.Words, query string, terms []text.Term) 
 		typed := query[t.Start:t.End]
 		var others []string // each a spelling of its own
 		var parts []string  // of one spelling
-		switch m := mixed.FindStringSubmatch(typed); {
+		switch m := numbered(mixed, typed); {
 		case m != nil:
 			parts = []string{m[1] + m[3], m[2] + m[4]}
 		case strings.ContainsAny(typed, "'’"):
 			others = []string{apostrophes.Replace(typed)}
-		case particles.MatchString(typed):
+		case strings.IndexByte("odlODL", typed[0]) >= 0 && particles.MatchString(typed):
 			others = []string{typed[:1] + "'" + typed[1:]}
 		}
-		if last >= 0 && s.analyzer.Options().Language == "en" && counted.MatchString(query[terms[last].Start:terms[last].End]) {
-			others = append(others, countOf(typed)...)
+		if n := countOf(typed); len(n) > 0 && last >= 0 && s.analyzer.Options().Language == "en" && counted.MatchString(query[terms[last].Start:terms[last].End]) {
+			others = append(others, n...)
 		}
 		n := len(out)
 		for _, o := range others {
@@ -78,7 +79,7 @@ func (s *Speller) Respelled(x *inverted.Words, query string, terms []text.Term) 
 		}
 		if last >= 0 {
 			p := terms[last]
-			m := apart.FindStringSubmatch(query[p.Start:t.End])
+			m := numbered(apart, query[p.Start:t.End])
 			if m != nil && len(m[1]+m[4]) <= longUnit {
 				known, knows := documents(x, terms, last) > 0, documents(x, terms, i) > 0
 				weight := t.Weight
@@ -112,8 +113,19 @@ func (s *Speller) other(to []text.Term, x *inverted.Words, word string, t text.T
 	return to
 }
 
+// numbered returns the submatches of a pattern that has a number: without one it costs nothing.
+func numbered(pattern *regexp.Regexp, s string) []string {
+	if !strings.ContainsAny(s, "0123456789") {
+		return nil
+	}
+	return pattern.FindStringSubmatch(s)
+}
+
 // countOf returns the other forms of a number.
 func countOf(typed string) []string {
+	if len(typed) > longCount {
+		return nil
+	}
 	for _, forms := range counts {
 		for i, f := range forms {
 			if strings.EqualFold(f, typed) {

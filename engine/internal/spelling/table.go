@@ -176,9 +176,9 @@ func (t *table) grow(ctx context.Context, x *inverted.Words) (*table, error) {
 	return &next, nil
 }
 
-// near calls found with each term of x that begins with a word's first letter and is at most most edits
-// away, and with terms one edit away that begin differently.
-func (t *table) near(x *inverted.Words, word []rune, most int, found func(term int)) {
+// near calls found with each term of x that at least least documents have, that begins with a word's first letter and
+// is at most most edits away, and with terms one edit away that begin differently.
+func (t *table) near(x *inverted.Words, word []rune, most, least int, found func(term int)) {
 	if len(word) == 0 || len(word) > maxLetters {
 		return
 	}
@@ -188,7 +188,7 @@ func (t *table) near(x *inverted.Words, word []rune, most int, found func(term i
 	}
 	var scratch [maxLetters]rune
 	try := func(e entry) {
-		if int(e.term) >= x.Terms() {
+		if int(e.term) >= x.Terms() || x.DF(int(e.term)) < least {
 			return
 		}
 		other := scratch[:0]
@@ -199,8 +199,8 @@ func (t *table) near(x *inverted.Words, word []rune, most int, found func(term i
 			found(int(e.term))
 		}
 	}
-	least, longest := max(minLetters, len(word)-most), min(maxLetters, len(word)+most)
-	for n := least; n <= longest; n++ {
+	shortest, longest := max(minLetters, len(word)-most), min(maxLetters, len(word)+most)
+	for n := shortest; n <= longest; n++ {
 		b := bucketOf(word[0], n)
 		for _, e := range t.entries[t.starts[b]:t.starts[b+1]] {
 			if e.near(letters, most) {
@@ -213,15 +213,15 @@ func (t *table) near(x *inverted.Words, word []rune, most int, found func(term i
 			}
 		}
 	}
-	t.otherFirst(x, word, found)
+	t.otherFirst(x, word, least, found)
 }
 
 // otherFirst calls found with the terms that are one edit away from a word, at its beginning: without its first
 // letter, with its first two swapped, then those with another first letter, in the order of the letters.
-func (t *table) otherFirst(x *inverted.Words, word []rune, found func(term int)) {
+func (t *table) otherFirst(x *inverted.Words, word []rune, least int, found func(term int)) {
 	whole, second := string(word), string(word[1:])
 	for _, other := range []string{second, swapped(word)} {
-		if n, ok := x.Find(other); ok {
+		if n, ok := x.Find(other); ok && x.DF(n) >= least {
 			if _, _, first, ok := shape(x.Term(n)); ok && first != word[0] {
 				found(n)
 			}
@@ -234,7 +234,7 @@ func (t *table) otherFirst(x *inverted.Words, word []rune, found func(term int))
 	}
 	var all []match
 	try := func(n int, rest string) {
-		if n >= x.Terms() {
+		if n >= x.Terms() || x.DF(n) < least {
 			return
 		}
 		term := x.Term(n)

@@ -112,8 +112,9 @@ func (d *DB) save(ctx context.Context) error {
 	return err
 }
 
-// SmallRecords is the size of the records up to which the exact index and cheap sums of RLR are not saved: to make them
-// of the records takes some milliseconds, and they would be most of a small database. Tests of saved ones set it.
+// SmallRecords is the size of the records up to which the exact index and cheap sums of RLR are not saved, and the other
+// parts are packed: to make or unpack them takes some milliseconds, and they would be most of a small database. Tests of
+// saved and mapped ones set it.
 var SmallRecords uint64 = 16 << 20
 
 func small(v *store.View) bool {
@@ -192,7 +193,11 @@ func (d *DB) saveAll(ctx context.Context, s *State) error {
 					d.keep(&written{s.Vectors, mark, open})
 				}
 			} else {
-				err = snapshot.Write(d.path(f.kind), h, save)
+				write := snapshot.Write
+				if small(s.View) {
+					write = snapshot.WritePacked
+				}
+				err = write(d.path(f.kind), h, save)
 			}
 		}
 		if Damaged(err) { // the next opening makes the part anew

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -15,6 +14,7 @@ import (
 	"time"
 
 	"github.com/lexsem/lexsem/engine"
+	"github.com/lexsem/lexsem/internal/atomicfile"
 )
 
 var cmdDemo = command{
@@ -270,7 +270,7 @@ func (b *demoBuilder) save(s demoState) error {
 	if err != nil {
 		return err
 	}
-	return writeFile(filepath.Join(b.dir, demoFile), func(w io.Writer) error {
+	return atomicfile.Write(filepath.Join(b.dir, demoFile), func(w *os.File) error {
 		_, err := w.Write(append(data, '\n'))
 		return err
 	})

@@ -126,7 +126,7 @@ documents of path that stay as they were.`,
 			holds:   f.str("kind", "", "`KIND`what is stored, for the ranking of hybrid searches: code, text, or auto: code while most documents are source files; default the database's own, auto for a new one"),
 			kind:    f.str("index", "", "`KIND`"+indexKinds),
 			lang:    f.str("language", "", "`CODE`language of the texts, for stems and function words: en, de, …, or none for no stems; default the database's own, en for a new one"),
-			states:  f.str("token-states", "", "`WHEN`keep the state of every token: auto (up to 1 GiB), on or off; default the database's own, auto for a new one"),
+			states:  f.str("token-states", "", "`WHEN`keep the state of every token: auto (up to 1 GiB, and not of source code), on or off; default the database's own, auto for a new one"),
 			noSync:  f.bool("no-sync", "do not wait for the disk; a power cut may lose the last batches"),
 			memory:  f.int("memory", 0, "`MIB`memory for the caches of the store (default 128)"),
 			most:    memoryFlag(f),
@@ -281,7 +281,7 @@ func (o indexOptions) run(ctx context.Context, a *app, paths []string) (err erro
 	later := false // another process is to make the vectors
 	defer func() {
 		if err = errors.Join(err, ix.db.close()); later {
-			err = errors.Join(err, a.startFinish(dir, *o.memory, *o.most))
+			err = errors.Join(err, a.startFinish(ctx, dir, *o.memory, *o.most))
 		}
 	}()
 	before, err := ix.db.Stats(ctx)

@@ -57,12 +57,12 @@ Each request is one line of the log on standard error. The log holds no texts of
 	declare: func(f *flags) action {
 		o := serveOptions{
 			addr:     f.str("addr", "127.0.0.1:7700", "`HOST:PORT`where to listen; port 0 picks a free one"),
-			keys:     f.str("api-key-file", "", "`FILE`keys; clients must send one of them"),
+			keys:     f.str("api-key-file", "", "`FILE`keys; clients must send one of them; read again when it changes"),
 			insecure: f.bool("insecure", "allow other machines without keys"),
 			readOnly: f.bool("read-only", "refuse all writes"),
 			hosts:    f.str("allow-hosts", "", "`NAMES`host names by which clients may address this server, separated by commas; * for any"),
 			origins:  f.str("allow-origins", "", "`ORIGINS`other origins whose web pages may call the server, such as https://app.example, separated by commas"),
-			cert:     f.str("tls-cert", "", "`FILE`certificate, for https"),
+			cert:     f.str("tls-cert", "", "`FILE`certificate, for https; read again when it changes"),
 			key:      f.str("tls-key", "", "`FILE`private key of the certificate"),
 			second:   declareRerank(f),
 			bridge:   f.str("bridge", "", "`FILE`with --db URL: bridge file of lexsem bridge, by which queries are modulated; read again when it changes"),
@@ -146,7 +146,7 @@ func (o serveOptions) run(ctx context.Context, a *app, args []string) (err error
 	if *o.bridge != "" && !over {
 		return usagef("--bridge goes with --db URL; a database in a folder keeps its own bridges")
 	}
-	tlsConfig, err := o.tls()
+	tlsConfig, err := o.tls(h.Logger)
 	if err != nil {
 		return err
 	}
@@ -277,18 +277,18 @@ func (o serveOptions) listen(ctx context.Context, h httpapi.Options) (net.Listen
 	return l, nil
 }
 
-func (o serveOptions) tls() (*tls.Config, error) {
+func (o serveOptions) tls(log *slog.Logger) (*tls.Config, error) {
 	if *o.cert == "" && *o.key == "" {
 		return nil, nil
 	}
 	if *o.cert == "" || *o.key == "" {
 		return nil, usagef("--tls-cert and --tls-key go together")
 	}
-	pair, err := tls.LoadX509KeyPair(*o.cert, *o.key)
-	if err != nil {
-		return nil, fmt.Errorf("reading the certificate: %w", err)
+	c := &certificate{files: [2]string{*o.cert, *o.key}, log: log}
+	if _, err := c.get(nil); err != nil {
+		return nil, err
 	}
-	return &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}}, nil
+	return &tls.Config{GetCertificate: c.get, MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}}, nil
 }
 
 // listed splits a list at its commas.

@@ -40,6 +40,11 @@ func System() Env {
 	return e
 }
 
+// coloured reports whether results are printed in colours: on a terminal that has them, without NO_COLOR.
+func (e Env) coloured() bool {
+	return e.StdoutTerminal && e.Getenv("NO_COLOR") == "" && e.Getenv("TERM") != "dumb"
+}
+
 func (e Env) withDefaults() Env {
 	if e.Stdin == nil {
 		e.Stdin = eof{}

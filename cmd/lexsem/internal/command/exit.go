@@ -4,8 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/lexsem/lexsem/bench"
 	"github.com/lexsem/lexsem/encoder"
@@ -168,6 +171,14 @@ func hintOf(err error) string {
 	}
 	if errors.Is(err, engine.ErrMemory) {
 		return "raise --max-memory, or delete documents; `lexsem stats` shows what takes the memory"
+	}
+	switch {
+	case errors.Is(err, engine.ErrNoSpace):
+		return "`df -h DIR` and `df -i DIR` show how many bytes and files have room"
+	case errors.Is(err, syscall.EROFS):
+		return "the disk is mounted read-only; there, searches, stats, export and `lexsem serve --read-only` work"
+	case errors.Is(err, fs.ErrPermission) && os.Geteuid() >= 0:
+		return fmt.Sprintf("this command runs as user %d; let that user have the folder (chown -R %[1]d DIR), or run it as the owner", os.Geteuid())
 	}
 	if errors.Is(err, engine.ErrNotFitted) {
 		return "`lexsem fit --db DIR` fits it"

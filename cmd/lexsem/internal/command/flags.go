@@ -170,7 +170,9 @@ func (f *flags) usage(err error) error {
 		if f.set.Name() == program {
 			u = usagef("unknown flag %s before the command; put the flags of a command after its name", dashed(name))
 		}
-		if near := nearest(name, names); near != "" {
+		if short := f.set.Lookup(name[:min(1, len(name))]); short != nil && len(short.Name) < len(name) {
+			u.hint = fmt.Sprintf("write -%s %s; %s lists the flags", short.Name, name[1:], topic)
+		} else if near := nearest(name, names); near != "" {
 			u.hint = fmt.Sprintf("did you mean %s? %s lists the flags; put -- before a text that starts with a dash", dashed(near), topic)
 		} else {
 			u.hint = topic + " lists the flags; put -- before a text that starts with a dash"

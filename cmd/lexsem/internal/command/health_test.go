@@ -2,8 +2,11 @@ package command
 
 import (
 	"bytes"
+	"encoding/pem"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -30,6 +33,28 @@ func TestHealth(t *testing.T) {
 		return code, out.String() + errs.String()
 	}
 	addr := strings.TrimPrefix(s.URL, "http://")
+	secure := httptest.NewTLSServer(s.Config.Handler)
+	defer secure.Close()
+	own := filepath.Join(t.TempDir(), "own.pem")
+	for cert, want := range map[string]int{own: exitOK, own + ".other": exitFailure, own + ".missing": exitFailure} {
+		block := pem.Block{Type: "CERTIFICATE", Bytes: secure.Certificate().Raw}
+		if cert != own {
+			block.Bytes = []byte("another")
+		}
+		if !strings.HasSuffix(cert, ".missing") {
+			text := append(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: []byte("k")}), pem.EncodeToMemory(&block)...)
+			if err := os.WriteFile(cert, text, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var out, errs bytes.Buffer
+		code := Run(t.Context(), Env{Args: []string{"health"}, Stdout: &out, Stderr: &errs, Getenv: func(name string) string {
+			return map[string]string{"LEXSEM_ADDR": strings.TrimPrefix(secure.URL, "https://"), "LEXSEM_TLS_CERT": cert}[name]
+		}})
+		if code != want {
+			t.Errorf("over TLS with %s: %d, %s%s", cert, code, &out, &errs)
+		}
+	}
 	for _, args := range [][]string{nil, {s.URL}, {s.URL + "/"}} {
 		if code, said := ask(addr, args...); code != exitOK || !strings.Contains(said, "is ready") {
 			t.Errorf("%q: %d, %s", args, code, said)

@@ -24,9 +24,9 @@ const (
 	red   = "31"
 )
 
-// style wraps s in an escape sequence if colours are wanted: on a terminal and without NO_COLOR.
+// style wraps s in an escape sequence if colours are wanted: Env.coloured.
 func (a *app) style(code, s string) string {
-	if !a.StdoutTerminal || a.Getenv("NO_COLOR") != "" || s == "" {
+	if !a.coloured() || s == "" {
 		return s
 	}
 	return "\x1b[" + code + "m" + s + "\x1b[0m"

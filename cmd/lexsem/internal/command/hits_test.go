@@ -51,9 +51,15 @@ func TestSnippet(t *testing.T) {
 func TestStyle(t *testing.T) {
 	plain := &app{Env: Env{StdoutTerminal: false}.withDefaults()}
 	color := &app{Env: Env{StdoutTerminal: true}.withDefaults()}
-	none := &app{Env: Env{StdoutTerminal: true, Getenv: func(k string) string { return map[string]string{"NO_COLOR": "1"}[k] }}.withDefaults()}
-	if plain.highlight("the keys", "keys") != "the keys" || none.highlight("the keys", "keys") != "the keys" {
-		t.Error("colours without a terminal, or against NO_COLOR")
+	var none []*app
+	for _, off := range []string{"NO_COLOR=1", "TERM=dumb"} {
+		name, value, _ := strings.Cut(off, "=")
+		none = append(none, &app{Env: Env{StdoutTerminal: true, Getenv: func(k string) string { return map[string]string{name: value}[k] }}.withDefaults()})
+	}
+	for _, a := range append(none, plain) {
+		if a.highlight("the keys", "keys") != "the keys" {
+			t.Error("colours without a terminal, against NO_COLOR, or on a terminal without them")
+		}
 	}
 	if got := color.highlight("the Keys, the", "which keys"); got != "the \x1b[1mKeys\x1b[0m, the" {
 		t.Errorf("highlight: %q", got)

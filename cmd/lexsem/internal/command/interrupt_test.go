@@ -26,7 +26,7 @@ func TestInterruptIndex(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("signals cannot be sent to a child on Windows")
 	}
-	for _, sig := range []os.Signal{os.Interrupt, syscall.SIGTERM} {
+	for _, sig := range []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP} {
 		for _, feeding := range []bool{true, false} {
 			t.Run(fmt.Sprintf("%v feeding %v", sig, feeding), func(t *testing.T) {
 				t.Parallel()
@@ -136,7 +136,7 @@ func TestInterruptRestore(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, sig := range []os.Signal{os.Interrupt, syscall.SIGTERM} {
+	for _, sig := range []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP} {
 		for _, there := range []bool{true, false} { // the folder, empty
 			t.Run(fmt.Sprintf("%v, folder %v", sig, there), func(t *testing.T) { interruptRestore(t, sig, there, file, backup) })
 		}

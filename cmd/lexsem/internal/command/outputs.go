@@ -10,6 +10,7 @@ import (
 
 	"github.com/lexsem/lexsem/internal/atomicfile"
 	"github.com/lexsem/lexsem/internal/private"
+	"github.com/lexsem/lexsem/store"
 )
 
 // outFile declares a flag that names an output file. The command checks that the file can
@@ -59,7 +60,19 @@ func checkOutFile(name, file string) error {
 	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
 		return usagef("%s %s: there is no folder %s; make it first", dashed(name), file, dir)
 	}
+	if err := outside(file); err != nil {
+		return err
+	}
 	return writable(name, file, dir)
+}
+
+// outside refuses a file in the folder of a database, with which it would be lost.
+func outside(file string) error {
+	db, err := store.Folder(filepath.Dir(file)).Within()
+	if err == nil && db != "" {
+		err = usagef("%s is in the folder of the database %s, and would be lost with it; name a file elsewhere", file, db)
+	}
+	return err
 }
 
 // writable tries to make a file in dir.
@@ -81,6 +94,9 @@ func writeFile(name string, write func(io.Writer) error) error {
 			return err
 		}
 		return errors.Join(write(f), f.Close())
+	}
+	if err := outside(name); err != nil {
+		return err
 	}
 	return atomicfile.Write(name, func(f *os.File) error { return write(f) })
 }

@@ -20,7 +20,7 @@ func Run(ctx context.Context, env Env) int {
 	env = env.withDefaults()
 	env.Stdin = &cancelReader{ctx: ctx, r: env.Stdin}
 	out := &resultWriter{w: env.Stdout}
-	results := &screen{w: out, colours: env.StdoutTerminal && env.Getenv("NO_COLOR") == ""}
+	results := &screen{w: out, colours: env.coloured()}
 	notes := &screen{w: env.Stderr}
 	env.Stdout, env.Stderr = results, notes
 	defer notes.flush()

@@ -29,7 +29,7 @@ func TestMain(m *testing.M) {
 	trial.Parallel() // scripts wait for processes
 	testscript.Main(m, map[string]func(){
 		"lexsem": func() {
-			ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+			ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 			defer stop()
 			freshFor = time.Minute
 			os.Exit(Run(ctx, System()))
