@@ -47,8 +47,8 @@ type Options struct {
 	// share words.
 	Clean bool
 	// ChunkTokens is the most tokens of the chunks that longer texts are cut into, as engine.Options has it.
-	// A text is found with the score of its best chunk. 0 means the encoder's limit, below 0 whole texts,
-	// of which the encoder reads the beginning.
+	// A text has the score of its best chunk. 0 means the encoder's limit. Below 0 texts are not cut, and the encoder
+	// reads the beginning of each.
 	ChunkTokens int
 	// Half chooses which half of each task's queries is searched. The zero value searches all. The fit
 	// of bridges does not depend on it.
@@ -341,19 +341,11 @@ func (p *plan) parse() error {
 	return nil
 }
 
-// codes returns the kinds of codes that the systems read.
-func (p *plan) codes() (all []codesKind) {
-	for _, s := range p.systems {
-		all = append(all, s.codes...)
-	}
-	return all
-}
-
 // setting encodes the targets, for the systems of the plan.
 func (p *plan) setting(ctx context.Context, enc encoder.Encoder) (*Setting, error) {
 	return NewSetting(ctx, enc, p.targets, SettingOptions{
 		Seed: p.Seed, QueriesPerPassage: p.QueriesPerPassage, MaxFitQueries: p.MaxFitQueries, FitSteps: p.FitSteps, FitRate: p.FitRate, FitPassages: p.FitPassages, Clean: p.Clean, ChunkTokens: p.ChunkTokens, Language: p.Language,
-		CacheDir: p.CacheDir, Index: p.Index, Ef: p.Ef, Over: p.Over, Asked: p.asked, LeftOut: p.leftOut, Codes: p.codes(), Progress: p.Progress,
+		CacheDir: p.CacheDir, Index: p.Index, Ef: p.Ef, Over: p.Over, Asked: p.asked, LeftOut: p.leftOut, Progress: p.Progress,
 		Reranker: p.Reranker, RerankDepth: p.RerankDepth,
 	})
 }

@@ -52,7 +52,7 @@ type Setting struct {
 	words     *lexicon                     // see lexicon
 	fitted    map[string]*modulate.Weights // see fitStack
 	unrelated float64                      // see measure
-	codes     map[codesKind]*tokenCodes    // see tokenCodes
+	codes     *tokenCodes                  // nil until they are needed
 	ends      []func() error               // see Close
 
 	databases map[engineSystem]*database // see database
@@ -79,7 +79,6 @@ type SettingOptions struct {
 	Asked             *Targets        // targets that bridges are fitted to; nil for all
 	LeftOut           func() *Targets // returns the passages that are neither searched nor sought; nil for none
 	Known             func(int) bool  // reports whether a target counts in corpus statistics and BM25; nil for all
-	Codes             []codesKind     // kinds of token states that systems will read
 	Progress          func(Progress)
 	Reranker          engine.Reranker                // for systems that rerank; else nil
 	RerankDepth       int                            // see Options

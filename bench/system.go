@@ -54,8 +54,7 @@ type System struct {
 	// Reranks reports that the system requires Setting.Reranker.
 	Reranks bool
 
-	codes  []codesKind // of token states, those that it reads
-	scales bool        // its stack modulates the query and gives factors to single tokens
+	scales bool // its stack modulates the query and gives factors to single tokens
 }
 
 // SystemKind is a family of systems. To add one, write a file with "var _ =

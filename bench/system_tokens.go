@@ -21,7 +21,7 @@ import (
 var _ = RegisterSystem(SystemKind{
 	Name:  "tokens",
 	Usage: "tokens[:OPTIONS], SYSTEM+tokens[:OPTIONS]",
-	Doc:   "token states of passages, all scanned, or added to the candidates of a system; options are weight=, guard=, depth=, rank=, bits=, pool=, states=, joined by /; states= are those of the query: plain, shift (as the vector moves), each (as if it were the vector) or own (by the factors of its token alone)",
+	Doc:   "token states of passages, all scanned, or added to the candidates of a system; options are weight= and states=, joined by /; states= are those of the query: plain, shift (as the vector moves), each (as if it were the vector) or own (by the factors of its token alone)",
 	Make: func(arg string) (System, error) {
 		o, err := parseTokens(arg)
 		if err != nil {
@@ -35,7 +35,7 @@ var _ = RegisterSystem(SystemKind{
 			name += ":" + arg
 		}
 		return System{
-			Name: name, Need: encoder.NeedDense | encoder.NeedHidden, codes: []codesKind{o.kind},
+			Name: name, Need: encoder.NeedDense | encoder.NeedHidden,
 			Prepare: func(ctx context.Context, s *Setting) (Retriever, *Fit, error) {
 				r, err := s.tokenScorer(ctx, o, nil)
 				if err != nil {
@@ -50,43 +50,23 @@ var _ = RegisterSystem(SystemKind{
 // tokenOptions shape the term.
 type tokenOptions struct {
 	weight float64 // γ; -1 says the one that was chosen
-	guard  int     // from so many tokens of the query on, γ falls as their number grows; 0 never
-	depth  int     // candidates of each leg; 0 as many as without the term
 	states string  // of the query: one of tokenStates
-	kind   codesKind
 }
 
 // parseTokens reads NAME=VALUE/NAME=VALUE.
 func parseTokens(arg string) (tokenOptions, error) {
-	o := tokenOptions{weight: -1, guard: 16, states: "plain", kind: codesKind{late.DefaultRank, late.DefaultBits, 1}}
+	o := tokenOptions{weight: -1, states: "plain"}
 	if arg == "" {
 		return o, nil
 	}
 	for _, part := range strings.Split(arg, "/") {
 		name, value, _ := strings.Cut(part, "=")
 		var err error
-		number := func(to *int, least, most int) {
-			if *to, err = strconv.Atoi(value); err == nil && (*to < least || *to > most) {
-				err = strconv.ErrRange
-			}
-		}
 		switch name {
 		case "weight":
 			if o.weight, err = strconv.ParseFloat(value, 64); err == nil && !(o.weight >= 0 && o.weight <= 1000) {
 				err = strconv.ErrRange
 			}
-		case "guard":
-			number(&o.guard, 0, 1<<20)
-		case "depth":
-			number(&o.depth, 1, 1<<20)
-		case "rank":
-			number(&o.kind.rank, 1, late.MaxRank)
-		case "bits":
-			if number(&o.kind.bits, 2, 8); err == nil && !slices.Contains([]int{2, 4, 8}, o.kind.bits) {
-				err = strconv.ErrRange
-			}
-		case "pool":
-			number(&o.kind.pool, 1, 3)
 		case "states":
 			if o.states = value; !slices.Contains(tokenStates, value) {
 				err = strconv.ErrSyntax
@@ -95,7 +75,7 @@ func parseTokens(arg string) (tokenOptions, error) {
 			err = strconv.ErrSyntax
 		}
 		if err != nil {
-			return o, fmt.Errorf("%w: tokens:%s: %q (%w); use weight=1/guard=16/depth=200/rank=96/bits=2/pool=1/states=plain, or some of these", ErrOption, arg, part, err)
+			return o, fmt.Errorf("%w: tokens:%s: %q (%w); use weight=1/states=plain, or one of these", ErrOption, arg, part, err)
 		}
 	}
 	return o, nil
@@ -104,6 +84,9 @@ func parseTokens(arg string) (tokenOptions, error) {
 // Weights of the token score (docs/method.md): in a fusion, which already scores words, and with a dense retriever
 // alone.
 const besideWords, besideVectors = fusion.DefaultTokens, 1
+
+// guard is the number of query tokens from which on the weight falls as their number grows.
+const guard = 16
 
 // cutTokens splits SYSTEM+tokens:OPTIONS.
 func cutTokens(name string) (system, options string, ok bool) {
@@ -136,7 +119,7 @@ func tokensBehind(full, system, options string) (System, error) {
 		read = append(slices.Clone(read), constants.Tokens)
 	}
 	return System{
-		Name: full, Constants: read, Need: base.Need | encoder.NeedHidden, codes: append([]codesKind{o.kind}, base.codes...),
+		Name: full, Constants: read, Need: base.Need | encoder.NeedHidden,
 		Prepare: func(ctx context.Context, s *Setting) (Retriever, *Fit, error) {
 			r, fit, err := base.Prepare(ctx, s)
 			if err != nil {
@@ -222,7 +205,7 @@ func (s *Setting) tokenScorer(ctx context.Context, o tokenOptions, leg Retriever
 		r.vector, r.scaler = v.vector, v.scaler
 	}
 	var err error
-	if r.codes, err = s.tokenCodes(ctx, o.kind); err != nil {
+	if r.codes, err = s.tokenCodes(ctx); err != nil {
 		return r, err
 	}
 	r.sums, err = s.corpusSums(ctx)
@@ -268,8 +251,8 @@ func (r tokenScorer) query(q Question) (*late.Query, float64, error) {
 		return nil, 0, fmt.Errorf("the tokens of %q: %w", q.Text, err)
 	}
 	counts := 1 - tokens.Unknown()
-	if r.guard > 0 && n > r.guard {
-		counts *= float64(r.guard) / float64(n)
+	if n > guard {
+		counts *= float64(guard) / float64(n)
 	}
 	return query, counts, nil
 }
@@ -283,11 +266,7 @@ type tokenRetriever struct {
 func (r tokenRetriever) bytes() int64 { return bytesOf(r.leg) + r.scorer.codes.bytes() }
 
 func (r tokenRetriever) Retrieve(ctx context.Context, questions []Question, k int) ([][]Hit, error) {
-	depth := r.scorer.depth
-	if depth == 0 {
-		depth = max(fusionDepth, 2*k)
-	}
-	all, err := r.candidates(ctx, questions, depth)
+	all, err := r.candidates(ctx, questions, max(fusionDepth, 2*k))
 	out := make([][]Hit, len(all))
 	for i, cs := range all {
 		hits := make([]Hit, len(cs))

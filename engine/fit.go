@@ -69,7 +69,7 @@ func (e *Engine) Fit(ctx context.Context, o FitOptions) (_ FitReport, err error)
 	defer ref.Release()
 	defer snapshot.Guard(&err)()
 	defer e.db.Repair(&err)
-	c := fitting.NewCorpus(ref.Value, e.fp.Dim)
+	c := fitting.NewCorpus(ref.Value)
 	c.Images = e.images != nil
 	if c.Images && e.images.words.Codebook() == nil {
 		return FitReport{}, fmt.Errorf("%w: too few images for visual words yet; a fit needs some", ErrInvalid)

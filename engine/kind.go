@@ -58,7 +58,7 @@ func (e *Engine) startKind(ctx context.Context) error {
 var ofSource = filter.And(filter.Exists("language"), filter.Or(filter.Eq(metadata.File+".kind", "code"),
 	filter.And(filter.Eq("kind", "code"), filter.Exists("path"), filter.Not(filter.Exists(metadata.File+".kind")))))
 
-// ofRecords are the documents of which a file can hold many.
+// ofRecords matches documents from files of records; such a file can hold many documents.
 var ofRecords = filter.In(metadata.File+".kind", "csv", "tsv", "jsonl", "json", "parquet", "mbox", "chromem")
 
 // kindOf is KindCode or KindText.

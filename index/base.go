@@ -124,11 +124,12 @@ func (b *base) Has(id uint64) bool {
 func (b *base) Vector(id uint64) []float32 {
 	r := b.views.Acquire() // no slot found under it is used again meanwhile
 	defer r.Release()
-	row, err := b.slots.row(id)
-	if err != nil {
+	x, slot := b.slots.at(id)
+	if x == nil || x.rows.checkSlot(slot) != nil {
 		return nil
 	}
-	return row
+	var space []float32
+	return x.read(slot, &space)
 }
 
 func (b *base) Scores(dst []float32, q []float32, ids []uint64) error {
@@ -154,13 +155,15 @@ func (b *base) scores(dst []float32, q []float32, ids []uint64) error {
 		}
 	}
 	for i, id := range ids {
-		row, err := b.slots.row(id)
-		if err != nil {
+		x, slot := b.slots.at(id)
+		if x == nil {
+			dst[i] = float32(math.NaN())
+			continue
+		}
+		if err := x.rows.checkSlot(slot); err != nil {
 			return err
 		}
-		if row == nil {
-			dst[i] = float32(math.NaN())
-		} else if s.g.add(uint32(i), row) {
+		if s.g.addSlot(uint32(i), x, slot) {
 			store()
 		}
 	}

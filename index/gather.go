@@ -8,6 +8,8 @@ type gather struct {
 	rows [4][]float32
 	dist [4]float32
 	n    int
+
+	space [4][]float32 // of rows that are read aside
 }
 
 // add notes a row with a tag and reports whether flush is due.
@@ -15,6 +17,11 @@ func (g *gather) add(tag uint32, row []float32) bool {
 	g.tags[g.n], g.rows[g.n] = tag, row
 	g.n++
 	return g.n == 4
+}
+
+// addSlot is add for the vector in a slot of x.
+func (g *gather) addSlot(tag uint32, x *memory, slot uint32) bool {
+	return g.add(tag, x.read(slot, &g.space[g.n]))
 }
 
 // flush returns the added tags with the distances of their rows, valid until the next

@@ -238,7 +238,7 @@ func (w *walker) refine(pool []cand) error {
 		if err := x.rows.checkSlot(c.slot); err != nil {
 			return err
 		}
-		if w.g.add(c.slot, x.rows.row(c.slot)) {
+		if w.g.addSlot(c.slot, x, c.slot) {
 			w.flush()
 		}
 	}

@@ -62,25 +62,18 @@ func (t *idTable) slot(id uint64) (slot uint32, ok bool) {
 	return t.find(s, h, id)
 }
 
-// row returns the vector of id, nil if id is absent. The error is ErrCorrupt if the
-// vector is damaged. The slot may change after row has returned, but the vector stays
-// valid.
-func (t *idTable) row(id uint64) ([]float32, error) {
+// at returns the slot of id and the memory that has it, nil if id is absent. The slot may have another id after
+// at has returned, but the vector there stays valid.
+func (t *idTable) at(id uint64) (x *memory, slot uint32) {
 	h := hash(id)
 	s := t.shard(h)
 	s.mu.RLock()
+	defer s.mu.RUnlock()
 	slot, ok := t.find(s, h, id)
-	var row []float32
-	var x *memory
-	if ok {
-		x = t.mem.Load()
-		row = x.rows.row(slot)
-	}
-	s.mu.RUnlock()
 	if !ok {
-		return nil, nil
+		return nil, 0
 	}
-	return row, x.rows.checkSlot(slot)
+	return t.mem.Load(), slot
 }
 
 // put sets the slot of id, and reports whether id was absent; memory already has the id

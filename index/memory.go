@@ -26,6 +26,20 @@ func (x *memory) id(slot uint32) uint64 { return x.ids.row(slot)[0] }
 // slots is the number of slots there is room for.
 func (x *memory) slots() int { return len(x.rows.chunks) << x.rows.bits }
 
+// read returns the vector of a slot. One that lies in a file that is read aside is copied to space.
+func (x *memory) read(slot uint32, space *[]float32) []float32 {
+	row := x.rows.row(slot)
+	if at := x.rows.place(int(slot >> x.rows.bits)); at.in != nil && at.in.IsAside() {
+		if *space == nil {
+			*space = make([]float32, len(row))
+		}
+		if at.in.ReadAside(*space, at.from+int(slot&(1<<x.rows.bits-1))*4*len(row)) {
+			return *space
+		}
+	}
+	return row
+}
+
 // query returns a stored vector in the form of a query; see codes.query.
 func (x *memory) query(slot uint32, space []int8) query {
 	row := x.rows.row(slot)

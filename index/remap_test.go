@@ -142,6 +142,11 @@ func TestRemap(t *testing.T) {
 			if got := told(t, ix, queries); !slices.Equal(got, want) {
 				t.Fatalf("round %d: the index tells something else than before", round)
 			}
+			f.Aside(true)
+			if got := told(t, ix, queries); !slices.Equal(got, want) {
+				t.Fatalf("round %d: the index tells something else where vectors are read aside", round)
+			}
+			f.Aside(round%2 == 0)
 			indextest.Verify(t, ix)
 			rows, codes := index.Lie(ix)
 			if least := []int{1, 0, 0, 1, 1, 1}[round]; rows < least || round < 3 && codes > 0 || round == 3 && codes != 0 && codes != rows {

@@ -315,7 +315,7 @@ func (s *scanner) rescore() error {
 		if err := x.rows.checkSlot(m.slot); err != nil {
 			return err
 		}
-		if s.g.add(m.slot, x.rows.row(m.slot)) {
+		if s.g.addSlot(m.slot, x, m.slot) {
 			s.flush()
 		}
 	}

@@ -56,7 +56,7 @@ func (t *topK) push(n Neighbor) {
 	h[i] = n
 }
 
-// pushAll offers the distances of consecutive slots with the given ids.
+// pushAll offers many candidates; distances[i] is the distance of ids[i].
 func (t *topK) pushAll(ids []uint64, distances []float32) {
 	ids = ids[:len(distances)]
 	i := 0

@@ -70,8 +70,8 @@ const baseTables = 5
 var levelZeroTables = 12
 
 const (
-	// valueThreshold is the size from which Badger would put a value into its value log; it must be below the
-	// maximum of a transaction (15 % of a memtable, of which the least has 2 MiB).
+	// valueThreshold is the size from which Badger would put a value into its value log. It must be smaller than the
+	// largest transaction: 15 % of a memtable, which has 2 MiB or more.
 	valueThreshold = 300 << 10
 	// partBytes is the payload of one part of a large record.
 	partBytes = 128 << 10
@@ -195,7 +195,7 @@ var refusals = []error{syscall.ENOSPC, syscall.ENFILE, syscall.EMFILE, syscall.E
 	syscall.EROFS, syscall.ENOMEM, syscall.EIO, syscall.EFBIG}
 
 // systemError returns err, if the operating system refused something, as an error that wraps the cause, and
-// also ErrNoSpace for a full disk; else nil. Badger keeps only the text of most causes.
+// also ErrNoSpace for a full disk; else nil. It compares texts, since most errors of Badger do not wrap their cause.
 func systemError(err error) error {
 	for _, e := range refusals {
 		if !errors.Is(err, e) && !strings.Contains(err.Error(), e.Error()) {

@@ -14,9 +14,13 @@ import (
 // WriteLaTeX writes each bench report of b as a LaTeX table in the style of booktabs: a block of lines
 // for each task, a column for each metric. The best value of a column is bold. A dagger marks a value
 // that differs from that of dense (Holm-corrected p < .05). The caption names corpus, model, seed and
-// commit; a comment has the entry for BibTeX. metrics are the columns; nil means all. Of several corpora, a table for each task follows, by nDCG@10
-// and with the mean over the corpora.
+// commit; a comment has the entry for BibTeX. metrics are the columns; nil means all. With Seeds it is one table of the
+// means and standard deviations. Of several corpora, a table for each task follows, by nDCG@10 and with the mean over
+// the corpora.
 func (b *Bundle) WriteLaTeX(w io.Writer, metrics []string) error {
+	if b.Seeds != nil {
+		return writeSeeds(w, b.Seeds, metrics)
+	}
 	var out strings.Builder
 	for i, r := range b.Benches {
 		if i == 0 {
@@ -42,8 +46,8 @@ func (b *Bundle) WriteLaTeX(w io.Writer, metrics []string) error {
 	return writeText(w, out.String())
 }
 
-// WriteSeedsLaTeX is WriteLaTeX of the means over several seeds, each with its standard deviation.
-func WriteSeedsLaTeX(w io.Writer, s *repeat.Seeds, metrics []string) error {
+// writeSeeds writes a table of the means over several seeds, each with its standard deviation.
+func writeSeeds(w io.Writer, s *repeat.Seeds, metrics []string) error {
 	r := s.Reports[0]
 	t := latexTable{report: r, metrics: chosen(r.Results, metrics), spread: true, seeds: fmt.Sprintf("mean and standard deviation over seeds %d to %d", s.Seeds[0], s.Seeds[len(s.Seeds)-1])}
 	for _, res := range s.Results {

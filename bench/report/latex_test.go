@@ -114,7 +114,7 @@ func TestSeedsAsFiles(t *testing.T) {
 		t.Fatalf("%+v, %v", b, err)
 	}
 	var out strings.Builder
-	if err := WriteSeedsLaTeX(&out, s, nil); err != nil {
+	if err := (&Bundle{Benches: s.Reports, Seeds: s}).WriteLaTeX(&out, nil); err != nil {
 		t.Fatal(err)
 	}
 	want := strconv.FormatFloat(100*s.Results[0].Metrics["ndcg@10"].Mean, 'f', 1, 64) + " $\\pm$ " + strconv.FormatFloat(100*s.Results[0].Metrics["ndcg@10"].SD, 'f', 1, 64)

@@ -21,6 +21,7 @@ import (
 // Bundle is the set of reports that one page shows.
 type Bundle struct {
 	Benches []*bench.Report
+	Seeds   *repeat.Seeds // if Benches are its reports: WriteLaTeX shows their means
 	Curves  []*repeat.Curve
 	ANN     []*ann.Report
 	Soaks   []*load.SoakReport

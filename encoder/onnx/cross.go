@@ -51,8 +51,7 @@ func OpenCross(ctx context.Context, dir string, o Options) (*CrossEncoder, error
 	return &CrossEncoder{frame.NewCross(p, r, o.packing(), o.Workers, ErrModel)}, nil
 }
 
-// openCrossSession loads the model at path, of which only the output with the score of each row is
-// requested.
+// openCrossSession loads the model at path. It requests only the output that has the score of each row.
 func openCrossSession(path string) (*session, error) {
 	s, outs, err := readInputs(path)
 	if err != nil {

@@ -1,7 +1,6 @@
 package tokenizer
 
 import (
-	"encoding/base64"
 	"encoding/binary"
 	"sync"
 	"unicode"
@@ -142,10 +141,7 @@ func markCases(flat []class) {
 
 // unpackRuns reads (gap, count - 1, stride, value) of a generated table.
 func unpackRuns(s string, set func(rune, uint64)) {
-	b, err := base64.StdEncoding.DecodeString(s)
-	if err != nil {
-		panic("tokenizer: generated table: " + err.Error())
-	}
+	b := []byte(s)
 	next := func() uint64 {
 		v, n := binary.Uvarint(b)
 		b = b[n:]

@@ -36,7 +36,7 @@ func (s *scanner) object(f func(key string) error) error {
 	})
 }
 
-// array calls f before each value of an array; f reads it.
+// array reads an array. It calls f before each value, and f reads the value.
 func (s *scanner) array(f func() error) error { return s.list('[', ']', f) }
 
 func (s *scanner) list(open, end byte, f func() error) error {

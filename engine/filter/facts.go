@@ -178,10 +178,6 @@ func (c *Condition) Facts() ([]FactRange, error) {
 	return []FactRange{{From: f, To: beyond(f), ToOpen: true}}, nil
 }
 
-// meetsFacts reports whether a document with these facts meets f, as Filter.Match does for its
-// metadata. Errors as Condition.Facts.
-func meetsFacts(f Filter, facts []string) (bool, error) { return Answer(f, byFacts(facts)) }
-
 // Meets reports whether the document with an id and facts meets f. Errors as Condition.Facts.
 func (f Filter) Meets(id string, facts []string) (bool, error) {
 	return Answer(f, identified{byFacts(facts), id})

@@ -16,7 +16,7 @@ func metByFacts(f Filter, raw []byte) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	return meetsFacts(f, list)
+	return f.Meets("", list)
 }
 
 // FuzzFacts: facts answer every filter as the metadata do.

@@ -129,7 +129,7 @@ func (f Filter) IsZero() bool { return f.op == opAll && f.err == nil }
 // Err returns why a filter is invalid, as an engine.ErrInvalid, or nil.
 func (f Filter) Err() error { return f.err }
 
-// joined leaves out what all documents meet, so that a filter of such parts alone is the zero Filter, too.
+// joined joins filters. It leaves out those that every document matches; if no other is left, it returns the zero Filter.
 func joined(op, empty operation, fs []Filter) Filter {
 	var kept []Filter
 	all := false

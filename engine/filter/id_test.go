@@ -74,7 +74,7 @@ func TestIDsAreTexts(t *testing.T) {
 	if _, err := f.Match(nil); !errors.Is(err, fault.ErrInvalid) || !strings.Contains(err.Error(), ownID) {
 		t.Errorf("%v", err)
 	}
-	if _, err := meetsFacts(f, nil); !errors.Is(err, fault.ErrInvalid) {
+	if _, err := Answer(f, byFacts(nil)); !errors.Is(err, fault.ErrInvalid) {
 		t.Errorf("%v", err)
 	}
 	if got, err := Eq(ownID, "x").Match(map[string]any{"id": "x"}); !got || err != nil {

@@ -62,7 +62,7 @@ func TestTimestamps(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if got, err := meetsFacts(f.f, facts); err != nil || got != want {
+				if got, err := f.f.Meets("", facts); err != nil || got != want {
 					t.Errorf("%v of %q by facts: %v, %v; want %v", f.f, c.stored, got, err, want)
 				}
 				read, err := Parse(f.f.String())

@@ -49,7 +49,7 @@ func (m *migration) begin() error {
 	return nil
 }
 
-// save writes the new mark next to the old one, then replaces it.
+// save writes the mark into a new file, and renames that over the old one.
 func (m *migration) save() error {
 	raw, err := json.Marshal(m.mark)
 	if err != nil {

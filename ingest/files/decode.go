@@ -18,8 +18,8 @@ import (
 	"golang.org/x/text/encoding/unicode/utf32"
 )
 
-// sampleBytes is how much of a file is examined for its encoding: the beginning of a stream, else the parts that are
-// not ASCII.
+// sampleBytes is the size of the sample from which the encoding of a text is guessed. The sample of a stream is its
+// first bytes. The sample of a file is made of its parts that are not ASCII.
 const sampleBytes = 64 << 10
 
 // least is the minimum share of text in a file.

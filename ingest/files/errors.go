@@ -13,7 +13,7 @@ import (
 var (
 	// ErrNoText reports a document or a file without anything to search for.
 	ErrNoText error = &sentinel{"no text to index; add a text or leave the document out"}
-	// ErrBinary reports a file of which less than 97 % is text in a known encoding.
+	// ErrBinary reports a file with less than 97 % of text in a known encoding.
 	ErrBinary error = &sentinel{"not UTF-8 text; convert it first"}
 	// ErrTooLarge reports a record or an image larger than Options.MaxBytes. Of other files the beginning is read.
 	ErrTooLarge error = &sentinel{"too large; split it"}

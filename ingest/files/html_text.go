@@ -42,7 +42,7 @@ func setOf(names string) map[string]bool {
 // joiners and byte order marks. Zero-width joiners stay, since scripts and emoji need them.
 var withoutInvisible = strings.NewReplacer("\u00ad", "", "\u200b", "", "\u2060", "", "\ufeff", "")
 
-// alternative is what an image says to who cannot see it. It is "" if that is the name of its file, or if its caption says the same.
+// alternative is the alternative text of an image. It is "" if the text is the name of a file or equal to the caption.
 // captions keeps the captions of figures.
 func alternative(e *html.Node, captions map[*html.Node]string) string {
 	alt := strings.Join(strings.Fields(strings.ReplaceAll(attribute(e, "alt"), "\x00", "")), " ")

@@ -14,7 +14,7 @@ import (
 //	\c{c} \v s             a letter for the accent, and a letter
 //	\ss \o{} {\L}          a letter with a name
 //
-// It also matches \\, the end of a line, so that what stands behind that is no accent.
+// It also matches \\, the end of a line, so that the text after it is not read as an accent.
 var texAccent = regexp.MustCompile(`\\\\|(\\[A-Za-z]{2,}[ \t]*\{|\{)?\\(?:` +
 	"(['^\"~=.`])" + `(?:\{\\?([A-Za-z])[ \t]*\}|([A-Za-z])|\\([ij])(?:\{\}|\b[ \t]?))|` +
 	`([uvHckrd])(?:[ \t]*\{\\?([A-Za-z])[ \t]*\}|[ \t]+([A-Za-z]))|` +

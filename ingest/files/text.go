@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// terminal matches what a terminal does not show: colours, and letters that are struck twice or with a line below, as in manuals.
+// terminal matches control sequences for colours, and the letters that manuals print twice for bold or over an underscore.
 var terminal = regexp.MustCompile(`\x1b\[[0-9;:?]*[A-Za-z]|(.)\x08_|.\x08`)
 
 // printed is a text as a terminal shows it.

@@ -259,7 +259,7 @@ func tooMany(n int) error {
 	return nil
 }
 
-// attr is an attribute, by its name without a namespace.
+// attr returns the value of an attribute of e, "" if e lacks it. name has no namespace.
 func attr(e xml.StartElement, name string) string {
 	for _, a := range e.Attr {
 		if a.Name.Local == name {

@@ -339,7 +339,7 @@ func Recorded(ctx context.Context, db engine.Database, root string) (int, error)
 	return db.Count(ctx, from(root))
 }
 
-// from is met by the documents whose metadata say that they are from a root.
+// from matches the documents whose metadata name a root.
 func from(root string) filter.Filter {
 	return location.Where(location.Root, func(path string) filter.Filter { return filter.Eq(path, root) })
 }

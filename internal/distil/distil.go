@@ -22,7 +22,7 @@ import (
 	"github.com/lexsem/lexsem/internal/vec"
 )
 
-// Teacher is an encoder of which a static model can be made: it encodes texts that are given as tokens, and names these.
+// Teacher is an encoder that a static model can be made from. It encodes texts that are given as tokens, and names tokens.
 type Teacher interface {
 	encoder.Encoder
 	Token(id int32) string

@@ -51,8 +51,8 @@ func FitBasis(states []float32, dim, rank int) (*Basis, error) {
 	return newBasis(center, axes, dim, rank, true), nil
 }
 
-// turned turns the axes within the space that they span, by a matrix that is always the same: each then has about the
-// same variance, and codes of two bits lose less than with the directions themselves, of which few vary much.
+// turned rotates the axes within the space that they span, by a fixed matrix. All axes then have about the same variance.
+// The principal directions have very different variances, and codes of two bits would lose more with them.
 func turned(axes []float32, dim, rank int) []float32 {
 	r := rand.New(rand.NewPCG(23, 1))
 	q := make([]float64, rank*rank)

@@ -2,10 +2,10 @@ package metadata
 
 import "maps"
 
-// File is the reserved field in which lexsem keeps which file a document is from: an object with fields of FileNames, of which
-// "path" is always there, and "own", which is the file's own field of that name. All other fields are the user's. Filters, counts, sorts, groups and boosts find a
-// field of the object by its plain name, too, where the document has no field of that name: `kind = "csv"` is met by a record of
-// a CSV file, unless the file has a column kind.
+// File is the reserved field that says which file a document is from. Its value is an object with some fields of
+// FileNames, always with "path". Its field "own" is the file's own field of this name. All other fields belong to the
+// user. Filters, counts, sorts, groups and boosts also find a field of the object by its plain name if the document has no
+// field of that name: `kind = "csv"` matches the records of a CSV file, unless the file has a column kind.
 const File = "_file"
 
 // FileNames are the fields of File. An object without the first is a user's.

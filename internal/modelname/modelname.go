@@ -50,8 +50,8 @@ func Remote(name string) bool {
 // StaticPrefix stands before the name of the teacher.
 const StaticPrefix = "static"
 
-// Static reports whether a name is that of a static model, and returns that of its teacher, provision.DefaultModel for
-// "static" alone.
+// Static reports whether a static model has this name, and returns the name of its teacher. The teacher of "static" is
+// provision.DefaultModel.
 func Static(name string) (teacher string, ok bool) {
 	rest, ok := strings.CutPrefix(name, StaticPrefix)
 	if !ok || rest != "" && rest[0] != ':' {

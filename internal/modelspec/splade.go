@@ -13,8 +13,8 @@ import (
 
 // Splade describes a model of SPLADE, as SparseEncoder of sentence-transformers writes it: the head for masked words
 // scores the vocabulary at every token, and the largest weight log(1+ReLU(score)) of a word is its weight in the text.
-// Output.Logits has the largest scores, of which the variant mlm-exact takes the weights. Such a model has no vector of
-// a text: here the mean of the last states is the vector, which it was not trained for.
+// Output.Logits has the largest scores; the variant mlm-exact turns them into weights. Such a model was not trained to
+// give a text a vector: the vector here is the mean of the last states.
 //
 // Where a Router sends queries to a SparseStaticEmbedding, each token of a query has the weight of a table, and no model
 // runs. Output.Logits of a query then has the scores of these weights, times a factor for all queries.

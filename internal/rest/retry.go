@@ -21,7 +21,7 @@ var (
 )
 
 // Retry calls do with the number of the try, from 0, until it succeeds, reports that no other try can
-// succeed, or patience ends. It waits in between. If ctx ends, it returns the error of ctx.
+// succeed, or patience has passed. It waits between calls. If ctx ends, it returns the error of ctx.
 func Retry(ctx context.Context, patience time.Duration, do func(try int) (again bool, err error)) error {
 	return quick.retry(ctx, enough(patience, 0), func(try int) (bool, time.Duration, error) {
 		again, err := do(try)

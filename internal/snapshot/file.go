@@ -27,6 +27,8 @@ type File struct {
 	sections []*Section
 	unpacked bool // data is not of the file
 	free     func() error
+	info     os.FileInfo             // of the mapped file
+	aside    atomic.Pointer[os.File] // the file once more while Aside is on
 }
 
 // Open maps a file and checks its header and tables, but not the payloads. The cost depends on the
@@ -58,7 +60,7 @@ func openMapped(path string, f *os.File) (*File, error) {
 	if s.unpacked {
 		return s, free()
 	}
-	s.free = free
+	s.free, s.info = free, info
 	return s, nil
 }
 
@@ -271,6 +273,11 @@ func (f *File) read(w int, set uint64) (err error) {
 		b := 64*w + i
 		from := page + b*f.block
 		block := f.data[from:min(len(f.data), from+f.block)]
+		if f.aside.Load() != nil {
+			if b := make([]byte, len(block)); f.readAside(b, from) {
+				block = b
+			}
+		}
 		if sum(block) != binary.LittleEndian.Uint32(f.sums[4*b:]) {
 			return f.damage("block %d of %d", b, len(f.sums)/4)
 		}
@@ -284,6 +291,7 @@ func (f *File) Close() error {
 	if f.free == nil {
 		return nil
 	}
+	f.Aside(false)
 	free := f.free
 	f.free, f.data, f.sections, f.sums = nil, nil, nil, nil
 	return free()

@@ -76,7 +76,7 @@ func (p *place) loss(o Options) float64 {
 func fitKey(set *passages, q *queries, stack, encoder, base string, o Options) string {
 	h := sha256.New()
 	fmt.Fprintln(h, "2", set.digest, encoder, stack, base, q.len(), len(q.tokens), o.RLR, o.Seed, o.QueriesPerPassage,
-		o.MaxQueries, o.Epochs, o.Batch, o.LearningRate, o.Tau, o.AllCandidates, o.Negatives, o.HardNegatives != nil, o.Bias, o.MaxTokens, o.StateBytes, o.Spread, o.Reserve, o.Alone, o.Steps, o.Side)
+		o.MaxQueries, o.Epochs, o.Batch, o.LearningRate, o.Tau, o.AllCandidates, o.Negatives, o.HardNegatives != nil, o.Bias, o.StateBytes, o.Spread, o.Reserve, o.Alone, o.Steps, o.Side)
 	return hex.EncodeToString(h.Sum(nil))
 }
 

@@ -134,7 +134,7 @@ type use struct {
 }
 
 func newTrainer(ctx context.Context, q *queries, set *passages, shift []modulate.Shifter, b *modulate.Bridge, p *modulate.Projection, o Options) (*trainer, error) {
-	if err := touch(ctx, p, q, b, o.MaxTokens); err != nil {
+	if err := touch(ctx, p, q, b); err != nil {
 		return nil, err
 	}
 	total := (q.len() + o.Batch - 1) / o.Batch * o.Epochs

@@ -97,9 +97,6 @@ type Options struct {
 	// two are for measurements (the paper's Table 5); an engine modulates queries. They need AllCandidates
 	// passages or fewer, and modulate all of them at each step.
 	Side string
-	// MaxTokens restricts W to the tokens that most training queries weigh; the others have no weight.
-	// 0 means no limit.
-	MaxTokens int
 	// StateBytes limits the memory for hidden states of the training queries, 2·d bytes a token, for
 	// variants that learn from them. Queries beyond it are dropped. 0 means 2 GiB.
 	StateBytes int64
@@ -193,7 +190,7 @@ func (o Options) defaults() (Options, error) {
 	}{
 		{"queries per passage", o.QueriesPerPassage}, {"epochs", o.Epochs}, {"batch", o.Batch},
 		{"workers", o.Workers}, {"all candidates", o.AllCandidates}, {"negatives", o.Negatives},
-		{"query limit", o.MaxQueries + 1}, {"token limit", o.MaxTokens + 1}, {"step limit", o.Steps + 1},
+		{"query limit", o.MaxQueries + 1}, {"step limit", o.Steps + 1},
 	} {
 		if f.value <= 0 || f.value > 1<<30 {
 			return o, fmt.Errorf("%w: %s must be positive; leave it 0 for the default", ErrOptions, f.name)

@@ -1,27 +1,24 @@
 package train
 
 import (
-	"cmp"
 	"context"
 	"fmt"
-	"slices"
 
 	"github.com/lexsem/lexsem/modulate"
 )
 
 // touch gives a row of W to every token that can occur in a lexical vector of the
-// queries, even with weight 0, or only to the most most frequent ones: those in the most
-// queries, ties by the smaller id. Error: that of ctx, checked before each query; or of
-// Touch.
-func touch(ctx context.Context, p *modulate.Projection, q *queries, b *modulate.Bridge, most int) error {
-	count := make([]int32, b.Columns())
+// queries, even with weight 0. Error: that of ctx, checked before each query; or of Touch.
+func touch(ctx context.Context, p *modulate.Projection, q *queries, b *modulate.Bridge) error {
+	seen := make([]bool, b.Columns())
 	var ids []int32
 	add := func(w modulate.Lexical) error {
 		for _, id := range w.IDs {
-			if id < 0 || int(id) >= len(count) {
+			if id < 0 || int(id) >= len(seen) {
 				return fmt.Errorf("the encoder gave a token outside its vocabulary: %w", p.Touch(id))
 			}
-			if count[id]++; count[id] == 1 {
+			if !seen[id] {
+				seen[id] = true
 				ids = append(ids, id)
 			}
 		}
@@ -48,12 +45,6 @@ func touch(ctx context.Context, p *modulate.Projection, q *queries, b *modulate.
 		if q.even && len(ids) > 0 {
 			break
 		}
-	}
-	if most > 0 && len(ids) > most {
-		slices.SortFunc(ids, func(a, b int32) int {
-			return cmp.Or(cmp.Compare(count[b], count[a]), cmp.Compare(a, b))
-		})
-		ids = ids[:most]
 	}
 	return p.Touch(ids...)
 }

@@ -82,7 +82,7 @@ func Load(path string) (Config, error) {
 	return c, nil
 }
 
-// BERT completes and checks a configuration of that family of which only sizes and activation are known.
+// BERT completes and checks a configuration of the BERT family that has only sizes and activation.
 func BERT(c Config) (Config, error) {
 	c.ModelType, c.Places = "bert", true
 	c.plain()

@@ -14,9 +14,9 @@ import (
 const slice = 100 * time.Microsecond
 
 // Turns regularly lets goroutines run that wait for a processor. Otherwise each goroutine of a search that wakes up
-// would wait ten milliseconds, until the runtime takes a processor from the long work. After work had to wait, it
-// runs for as long as it waited before it lets others run again. So it gets half a processor, however many goroutines
-// wait. The zero value is ready. Safe for concurrent use.
+// would wait ten milliseconds, until the runtime takes a processor from the long work. Work that waited for 5 ms then
+// runs for 5 ms before it lets others run again. So it gets half a processor, however many goroutines wait. The zero
+// value is ready. Safe for concurrent use.
 type Turns struct{ due atomic.Int64 } // when others may run next, by clock
 
 // Let lets others run if it is time; long work calls it regularly.

@@ -30,8 +30,7 @@ type refusal struct {
 	until time.Time
 }
 
-// call encodes texts, the first of which has number first, in one call, or in smaller ones if the server refuses
-// that.
+// call encodes texts in one call, or in smaller ones if the server refuses that. first is the number of the first text.
 func (e *Encoder) call(ctx context.Context, out [][]float32, texts []string, first int) error {
 	err := e.once(ctx, out, texts)
 	if err == nil {

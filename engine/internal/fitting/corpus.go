@@ -17,8 +17,7 @@ import (
 
 // Corpus is the state of the database for a fit.
 type Corpus struct {
-	S   *state.State
-	dim int
+	S *state.State
 	// Images says that the passages are images and their texts are references.
 	Images bool
 	IDs    []uint64        // of the chunks, ascending by document and number
@@ -27,7 +26,7 @@ type Corpus struct {
 }
 
 // NewCorpus is the corpus of a state.
-func NewCorpus(s *state.State, dim int) *Corpus { return &Corpus{S: s, dim: dim, IDs: s.IDs()} }
+func NewCorpus(s *state.State) *Corpus { return &Corpus{S: s, IDs: s.IDs()} }
 
 // Len implements train.Corpus.
 func (c *Corpus) Len() int { return len(c.IDs) }

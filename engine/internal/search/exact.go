@@ -16,9 +16,10 @@ import (
 	"github.com/lexsem/lexsem/store"
 )
 
-// Words are compared by their stems, and scores weigh words against meaning. Who types a name wants what has that name, byte
-// for byte. So a search by words looks whether one of the first hits has it. If none has, the best document that has it
-// takes a place among them. A query for places asks for nothing else: its hits are all documents that have the string.
+// The index compares words by their stems, and a score weighs words against meaning. A user who types a name wants the
+// documents with exactly that name. So a search by words checks whether one of the first hits has the exact string. If
+// none has it, the best document with the string takes a place among them. The hits of a query for places are all
+// documents with the string, and no others.
 
 const (
 	firstPage = 10   // hits that are looked at for an exact string

@@ -71,6 +71,7 @@ type DB struct {
 	damaged       atomic.Uint32 // parts that searches found damaged
 	lost          atomic.Bool   // a vector was asked for that is absent or damaged
 	searching     atomic.Int64  // searches in progress
+	searches      atomic.Uint64 // that have begun
 	searched      moment        // the end of the last one
 	touched       atomic.Bool   // some began since the memory of vectors was given back
 
@@ -93,6 +94,7 @@ func (d *DB) Acquire() *Ref { return d.cell.Acquire() }
 // background work takes at most one core.
 func (d *DB) Search() func() {
 	d.searching.Add(1)
+	d.searches.Add(1)
 	if !d.touched.Load() {
 		d.touched.Store(true)
 		d.wake()

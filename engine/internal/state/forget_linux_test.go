@@ -2,7 +2,9 @@ package state
 
 import (
 	"context"
+	"fmt"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -130,8 +132,29 @@ func TestForgetVectors(t *testing.T) {
 	if pass(); !codesAlone(t, path, size) {
 		t.Fatalf("%d bytes are resident after much was read", resident(t, path))
 	}
+	// With a commit for each few searches, searches read vectors aside, until commits are few or end.
+	section, err := f.Section("v.rows")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		commits, searches uint64
+		aside             bool
+	}{{1, 100, false}, {10, 40, true}, {1, 100, false}, {3, 3, true}} {
+		d.maintainer.asideSince = time.Now().Add(-rest)
+		s.Seq += c.commits
+		d.searches.Add(c.searches)
+		d.committed.set()
+		if pass(); section.IsAside() != c.aside {
+			t.Errorf("%d commits and %d searches: aside is %v", c.commits, c.searches, !c.aside)
+		}
+	}
 	read()
 	d.committed.at.Store(0)
+	if pass(); section.IsAside() {
+		t.Error("aside behind the last commit")
+	}
+	d.readAside(true)
 	end()
 	for d.searched.since() < rest/2 {
 		if pass(); resident(t, path) < size/2 && d.searched.since() < rest {
@@ -145,11 +168,63 @@ func TestForgetVectors(t *testing.T) {
 	if s.cached.Get(1) == nil {
 		t.Fatal("codes are forgotten beside a search")
 	}
-	if pass(); !codesAlone(t, path, size) || d.maintainer.later || s.cached.Get(1) != nil {
-		t.Fatalf("%d bytes are resident a second behind the last search, or cached codes", resident(t, path))
+	if pass(); section.IsAside() || !codesAlone(t, path, size) || d.maintainer.later || s.cached.Get(1) != nil || !d.maintainer.searchedTables {
+		t.Fatalf("%d bytes are resident a second behind the last search, or cached codes, or tables", resident(t, path))
 	}
 	read()
 	if pass(); resident(t, path) < size/2 {
 		t.Fatal("again, though nobody searched since")
 	}
+}
+
+// TestForgetTablesBehindSearches: tables that searches have read do not stay in memory behind the last search, even
+// long after the last commit.
+func TestForgetTablesBehindSearches(t *testing.T) {
+	dir := t.TempDir()
+	st, err := store.Open(dir, store.Options{MemoryMiB: 64, NoSync: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer st.Close()
+	if err := st.SetManifest(t.Context(), func(m *store.Manifest) error { m.Dim = 8; return nil }); err != nil {
+		t.Fatal(err)
+	}
+	b, err := st.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var ords []uint64
+	for i := range 300 {
+		c, err := b.Put(t.Context(), &store.Document{ID: fmt.Sprint(i), Text: strings.Repeat(fmt.Sprint(i, " "), 50_000), Rows: []store.Row{{Vector: make([]float32, 8)}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ords = append(ords, c.New)
+	}
+	if _, err := b.Commit(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := st.Flush(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	d := &DB{st: st}
+	pass := func(what string, fits func(bytes uint64) bool) {
+		t.Helper()
+		for _, ord := range ords {
+			if _, err := st.Get(t.Context(), ord); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := d.forgetTables(t.Context(), nil); err != nil {
+			t.Fatal(err)
+		}
+		in, err := smaps.Resident(func(path string) bool { return strings.HasPrefix(path, dir) && filepath.Ext(path) == ".sst" })
+		if err != nil || !fits(in) {
+			t.Errorf("%s: %d bytes of tables are resident: %v", what, in, err)
+		}
+	}
+	pass("nobody has searched", func(n uint64) bool { return n > 3*tablesBytes })
+	d.maintainer.searchedTables = true
+	pass("behind a search", func(n uint64) bool { return n < tablesBytes })
+	pass("again", func(n uint64) bool { return n > 3*tablesBytes })
 }

@@ -42,21 +42,26 @@ type maintainer struct {
 	retried bool             // failed was emptied by a repair since the last Flush
 
 	// The maintainer's own:
-	opened     moment
-	later      bool      // a task has work that is not due yet
-	factorEnd  time.Time // when the last factor was done, and how long it took
-	factorTook time.Duration
-	counted    int       // chunks that there were
-	countedAt  time.Time // then
-	forgot     time.Time // when forgetTables last did something
-	forgotRows time.Time // and forgetVectors beside searches
-	files      uint64    // bytes of files in memory then, or fewer since
-	many       bool      // more than a handful had come in the second before
-	encoded    bool      // this pass has made vectors, and so a commit
-	encodeEnd  time.Time // when that was last tried
-	restSeq    uint64    // the last commit, when tidy saw it first, and whether it has tidied up since
-	restSince  time.Time
-	tidied     bool
+	opened         moment
+	later          bool      // a task has work that is not due yet
+	factorEnd      time.Time // when the last factor was done, and how long it took
+	factorTook     time.Duration
+	counted        int       // chunks that there were
+	countedAt      time.Time // then
+	forgot         time.Time // when forgetTables last did something
+	forgotRows     time.Time // and forgetVectors beside searches
+	searchedTables bool      // the last search has ended since forgetTables was there
+	files          uint64    // bytes of files in memory then, or fewer since
+	aside          bool      // searches are to read vectors aside while commits go on
+	asideSince     time.Time // when that was decided, the last commit then, and the searches that there had been
+	asideSeq       uint64
+	asideSearches  uint64
+	many           bool      // more than a handful had come in the second before
+	encoded        bool      // this pass has made vectors, and so a commit
+	encodeEnd      time.Time // when that was last tried
+	restSeq        uint64    // the last commit, when tidy saw it first, and whether it has tidied up since
+	restSince      time.Time
+	tidied         bool
 }
 
 // errClosing is the cause of the maintainer's context once it has to end.

@@ -45,12 +45,12 @@ func (p *prover) miss(part, format string, args ...any) {
 // that of ctx.
 func (d *DB) prove(ctx context.Context, s *State, proof *Proof, progress func(stage string, done, total int)) error {
 	p := &prover{d: d, s: s, proof: proof, wrong: map[string]*mismatch{}}
-	err := p.attempt(ctx, s.Vectors.Kind, func() error { return p.rows(ctx, progress) })
+	err := p.attempt(ctx, func() error { return p.rows(ctx, progress) })
 	if err == nil {
-		err = p.attempt(ctx, "", func() error { return p.texts(ctx, progress) })
+		err = p.attempt(ctx, func() error { return p.texts(ctx, progress) })
 	}
 	if err == nil && s.Local != nil {
-		err = p.attempt(ctx, fileLocal, func() error { return p.cells(ctx) })
+		err = p.attempt(ctx, func() error { return p.cells(ctx) })
 	}
 	if err != nil {
 		return err
@@ -84,7 +84,7 @@ func (d *DB) prove(ctx context.Context, s *State, proof *Proof, progress func(st
 
 // attempt runs a part of the proof. Damage in derived state is a problem; Verify has
 // already reported it if it named the part.
-func (p *prover) attempt(ctx context.Context, part string, do func() error) error {
+func (p *prover) attempt(ctx context.Context, do func() error) error {
 	err := guarded(do)
 	if err == nil || ctx.Err() != nil {
 		return errors.Join(err, ctx.Err())

@@ -12,9 +12,14 @@ import (
 // that.
 const tablesBytes = 16 << 20
 
+// asideShare is how many times as long a search takes whose vectors all have to come into memory again, in large pages,
+// as what it takes longer if it reads them aside: 1.4 ms and .3 ms for 400 vectors of 384 dimensions out of 100,000.
+const asideShare = 5
+
 // forgetVectors frees the memory of vectors that searches read from a file, and of cached codes of token states, a
 // second after the last search. While commits go on, searches may never end for so long: then it frees the vectors when
-// tablesBytes more of files are in memory than after the last time or, where that is not known, each second.
+// tablesBytes more of files are in memory than after the last time or, where that is not known, each second. Where
+// that would be for each few searches, they read vectors aside.
 func (d *DB) forgetVectors(_ context.Context, s *State) (bool, error) {
 	if !d.touched.Swap(false) {
 		return false, nil
@@ -24,7 +29,14 @@ func (d *DB) forgetVectors(_ context.Context, s *State) (bool, error) {
 	if d.searching.Load() > 0 || d.searched.since() < rest {
 		d.touched.Store(true)
 		m.later = true
-		if d.committed.since() >= rest {
+		writing := d.committed.since() < rest
+		if took := time.Since(m.asideSince); took >= rest {
+			n := d.searches.Load()
+			m.aside = !m.asideSince.IsZero() && asideShare*(s.Seq-m.asideSeq) >= n-m.asideSearches
+			m.asideSince, m.asideSeq, m.asideSearches = time.Now(), s.Seq, n
+		}
+		d.readAside(writing && m.aside)
+		if !writing {
 			return false, nil
 		}
 		files := smaps.Files()
@@ -34,9 +46,17 @@ func (d *DB) forgetVectors(_ context.Context, s *State) (bool, error) {
 		}
 		return false, nil
 	}
+	d.readAside(false)
 	d.forgetRows()
 	s.cached.Clear()
+	m.searchedTables = true
 	return false, nil
+}
+
+func (d *DB) readAside(on bool) {
+	for _, f := range d.rows {
+		f.Aside(on)
+	}
 }
 
 // forgetRows frees the memory of vectors that were read from files.
@@ -47,14 +67,15 @@ func (d *DB) forgetRows() {
 }
 
 // forgetTables frees the memory of tables of the store that were written or read, once a second while commits
-// go on and for a while after.
+// go on and for a while after, and behind the last search.
 func (d *DB) forgetTables(context.Context, *State) (bool, error) {
 	m := &d.maintainer
-	if d.o.ReadOnly || d.committed.since() > 5*rest {
+	writing := d.committed.since() <= 5*rest // Badger goes on after the commits
+	if d.o.ReadOnly || !writing && !m.searchedTables {
 		return false, nil
 	}
-	m.later = true // Badger goes on writing after the commits
-	if time.Since(m.forgot) < rest {
+	m.searchedTables, m.later = false, m.later || writing
+	if writing && time.Since(m.forgot) < rest {
 		return false, nil
 	}
 	m.forgot = time.Now()

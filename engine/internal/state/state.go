@@ -42,7 +42,7 @@ type State struct {
 	Impacts *inverted.Words // the chunks that have impacts, see inverted.ImpactOptions
 
 	// Local bridges follow the commits with a delay and are at commit LocalSeq. Fresh are the chunks added
-	// since, some of which may be removed again.
+	// since; some may be removed again.
 	LocalSeq uint64
 	Fresh    []uint64
 

@@ -301,7 +301,7 @@ func (b *Backend) refresh(ctx context.Context) error {
 	return b.c.Call(ctx, "POST", b.path("_refresh"), nil, nil)
 }
 
-// bulk runs operations, and repeats those for which the server is too busy, until patience ends.
+// bulk runs operations. It repeats those for which the server is too busy, for at most Options.Patience.
 func (b *Backend) bulk(ctx context.Context, ops []operation) error {
 	if len(ops) == 0 {
 		return ctx.Err()

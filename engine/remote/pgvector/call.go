@@ -78,7 +78,7 @@ func ask[T any](ctx context.Context, b *Backend, q query, read pgx.RowToFunc[T])
 	return rowsOf(ctx, b, q, read)
 }
 
-// rowsOf sends a complete query. If the server is unreachable, it tries again until patience ends.
+// rowsOf sends a complete query. If the server is unreachable, it tries again for at most Options.Patience.
 func rowsOf[T any](ctx context.Context, b *Backend, q query, read pgx.RowToFunc[T]) (all []T, err error) {
 	breadth := strconv.Itoa(min(max(q.breadth, leastBreadth), mostBreadth))
 	err = b.retry(ctx, oneRead, func(ctx context.Context) (err error) {
@@ -100,7 +100,7 @@ func rowsOf[T any](ctx context.Context, b *Backend, q query, read pgx.RowToFunc[
 	return all, err
 }
 
-// retry calls do until it succeeds, fails permanently, or patience ends; each limits one try.
+// retry calls do until it succeeds or fails permanently, for at most Options.Patience. each limits one call.
 func (b *Backend) retry(ctx context.Context, each time.Duration, do func(ctx context.Context) error) error {
 	return rest.Retry(ctx, b.o.Patience, func(int) (again bool, err error) {
 		within, cancel := context.WithTimeoutCause(ctx, each, fmt.Errorf("no answer within %s", each))

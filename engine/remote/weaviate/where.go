@@ -13,13 +13,13 @@ import (
 type where string
 
 const (
-	// whole is met by the first chunk of each document.
+	// whole matches the first chunk of each document.
 	whole where = `{path:["chunk"],operator:Equal,valueInt:0}`
 	// never matches nothing: chunks count from 0.
 	never where = `{path:["chunk"],operator:LessThan,valueInt:0}`
 )
 
-// argument returns w as an argument, with a comma before it; "" if it matches all.
+// argument returns w as a further argument of a GraphQL query, which begins with a comma; "" if w matches all.
 func (w where) argument() string {
 	if w == "" {
 		return ""

@@ -210,7 +210,7 @@ func (b *Backend) batch(ctx context.Context, some []stored) error {
 	return b.settle(ctx, some)
 }
 
-// send stores n objects, and repeats it if a copy fails, until patience ends.
+// send stores n objects. If a copy fails, it stores all again, for at most Options.Patience.
 func (b *Backend) send(ctx context.Context, objects any, n int) error {
 	type outcome struct {
 		Properties struct{ Docid string }

@@ -33,8 +33,8 @@ var (
 // noTable ends a file as if it had no table of objects.
 const noTable = "\nstartxref\n0\n%%EOF\n"
 
-// tail is what ends a damaged file so that it can be read: a trailer that names its catalog, or a catalog of all its pages
-// where it has none any more. It is "" where there are none.
+// tail returns text that makes a damaged file readable if it is appended: a trailer that names the catalog, or a new
+// catalog of all pages if the file has lost its own. It is "" if the file has neither catalog nor pages.
 func tail(f *files.File) (string, error) {
 	raw, err := io.ReadAll(io.NewSectionReader(f, 0, min(f.Size(), maxSalvage)))
 	if err != nil {

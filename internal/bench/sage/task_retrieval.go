@@ -108,8 +108,8 @@ type ranker struct {
 	texts   []string
 }
 
-// ndcg is the mean nDCG@10 over a corpus of the given copies, of which 0 is the original,
-// if the documents of copy relevant are relevant.
+// ndcg is the mean nDCG@10 over a corpus of the given copies, if the documents of copy relevant are relevant. Copy 0 is
+// the original.
 func (m ranker) ndcg(copies []int, relevant int) (float64, error) {
 	nq, nd := len(m.queries), len(m.corpus.Passages)
 	var candidates []int

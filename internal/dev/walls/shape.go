@@ -12,9 +12,9 @@ import (
 // shape counts how the files of a package call each other.
 type shape struct{ files, calls, against int }
 
-// shapeOf counts the pairs of files of which one calls a function or method of the other. against counts
-// the upward calls in the order of files with the fewest of them, as found by a greedy search. A method
-// counts only if a single file has a method of that name.
+// shapeOf counts the pairs of files in which one calls a function or method of the other. A greedy search orders the
+// files so that few calls run upwards; against counts those. A method counts only if a single file has a method of
+// that name.
 func shapeOf(dir string) (shape, error) {
 	paths, err := filepath.Glob(filepath.Join(dir, "*.go"))
 	if err != nil {

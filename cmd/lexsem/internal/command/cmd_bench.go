@@ -74,7 +74,7 @@ func declareBench(f *flags) *benchOptions {
 	o.half = f.str("half", string(bench.AllQueries), "`HALF`half of the queries: dev, test or all; the SHA-256 of a query's id decides its half")
 	o.clean = f.bool("clean", "draw probes from one half of each passage and fit bridges on the other, so that they share no run of words")
 	o.chunk = f.int("chunk-tokens", 0, chunkUsage)
-	o.seed = f.uint64("seed", 1, "seed of probes, fits and tests")
+	o.seed = f.seed("seed of probes, fits and tests")
 	f.group("Fits and search")
 	o.perPassage = f.int("queries-per-passage", 10, "training queries of a fit per passage")
 	o.maxFit = f.int("max-fit-queries", 0, "most training queries of a fit; default no limit")
@@ -157,7 +157,7 @@ func (o *benchOptions) run(ctx context.Context, a *app, args []string) error {
 		return err
 	}
 	b := &report.Bundle{Benches: []*bench.Report{rep}}
-	if err := o.writeTables(b, func(w io.Writer) error { return b.WriteLaTeX(w, opt.Metrics) }); err != nil {
+	if err := o.writeTables(b, opt.Metrics); err != nil {
 		return err
 	}
 	return writeReport(a, *o.json, rep.WriteJSON, func(w io.Writer) error { return rep.WriteTable(w, opt.Metrics) })
@@ -173,15 +173,15 @@ func (o *benchOptions) runSeeds(ctx context.Context, a *app, opt bench.Options) 
 	if err != nil {
 		return err
 	}
-	latex := func(w io.Writer) error { return report.WriteSeedsLaTeX(w, s, opt.Metrics) }
-	if err := o.writeTables(&report.Bundle{Benches: s.Reports}, latex); err != nil {
+	if err := o.writeTables(&report.Bundle{Benches: s.Reports, Seeds: s}, opt.Metrics); err != nil {
 		return err
 	}
 	return writeReport(a, *o.json, s.WriteJSON, func(w io.Writer) error { return s.WriteTable(w, opt.Metrics) })
 }
 
 // writeTables writes the requested files except JSON.
-func (o *benchOptions) writeTables(b *report.Bundle, latex func(io.Writer) error) error {
+func (o *benchOptions) writeTables(b *report.Bundle, metrics []string) error {
+	latex := func(w io.Writer) error { return b.WriteLaTeX(w, metrics) }
 	return errors.Join(writePages(*o.md, *o.html, b), writeAsked(*o.latex, latex), writeAsked(*o.csv, b.WriteCSV), writeAsked(*o.perQuery, b.WritePerQuery))
 }
 

@@ -28,7 +28,7 @@ func declareProtocol(f *flags, systems string) *protocolFlags {
 	return &protocolFlags{
 		data:       f.str("data", "", "`DIR`folder of the data; separate several by commas"),
 		systems:    f.str("systems", systems, "`LIST`systems, as `lexsem help bench flags` lists them"),
-		seed:       f.uint64("seed", 1, "seed of fits, draws and tests"),
+		seed:       f.seed("seed of fits, draws and tests"),
 		perPassage: f.int("queries-per-passage", 10, "training queries of a fit per passage"),
 		cache:      f.str("encodings", "", "`DIR`folder in which encodings and fitted bridges are kept for the next run"),
 		json:       f.outFile("json", "", "`FILE`write the report as JSON; - prints it instead of the table"),

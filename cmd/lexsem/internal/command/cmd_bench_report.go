@@ -84,7 +84,7 @@ one system of the first report; that system itself is left out, also of the corr
 	declare: func(f *flags) action {
 		metric := f.str("metric", "ndcg@10", "`METRIC`metric to compare by")
 		base := f.str("base", "", "`SYSTEM`compare all systems with this system of the first report")
-		seed := f.uint64("seed", 1, "seed of the test")
+		seed := f.seed("seed of the test")
 		to := f.outFile("json", "", "`FILE`write the comparison as JSON; - prints it instead of the table")
 		return func(_ context.Context, a *app, args []string) error {
 			if len(args) != 2 {

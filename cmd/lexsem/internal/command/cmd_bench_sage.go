@@ -33,7 +33,7 @@ of texts are drawn by the seed.`,
 		measures := f.str("similarities", "", "`LIST`of "+strings.Join(sage.Similarities(), ", ")+"; default all")
 		limit := f.int("limit", 300, "texts per task that are varied or clustered; 0 for all")
 		uncut := f.bool("uncut", "sensitivity uses only texts that the model reads to their end after every insertion")
-		seed := f.uint64("seed", 1, "seed of draws")
+		seed := f.seed("seed of draws")
 		cache := f.str("encodings", "", "`DIR`folder in which encodings are kept for the next run")
 		to := f.outFile("json", "", "`FILE`write the report as JSON; - prints it instead of the table")
 		p := protocolFlags{data: data, seed: seed, cache: cache, json: to, perPassage: new(int)}

@@ -25,7 +25,7 @@ tools/finetune trains an encoder with the file.`,
 		out := f.outFile("out", "-", "`FILE`file to write; - is standard output")
 		clean := f.bool("clean", "use only the half of each passage from which no clean probes are drawn")
 		passages := f.int("passages-limit", 0, "use N passages of the corpus, drawn by the seed; default all")
-		seed := f.uint64("seed", 1, "seed of the queries")
+		seed := f.seed("seed of the queries")
 		perPassage := f.int("queries-per-passage", 10, "queries per passage")
 		most := f.int("max-fit-queries", 0, "most training queries; default no limit")
 		return func(ctx context.Context, a *app, args []string) error {

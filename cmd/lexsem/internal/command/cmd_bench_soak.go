@@ -29,7 +29,7 @@ the samples of --json.`,
 		minutes := f.float("minutes", 10, "how long the database is used after it was filled")
 		samples := f.int("samples", 240, "samples of memory, disk and files during the run")
 		workers := f.int("workers", 2, "goroutines that use the database")
-		seed := f.uint64("seed", 1, "seed of texts, vectors and choices")
+		seed := f.seed("seed of texts, vectors and choices")
 		dir := f.outDir("dir", "`DIR`folder for the temporary database; default the system's")
 		out := f.outFile("json", "", "`FILE`write the report as JSON; - prints it instead of the table")
 		return func(ctx context.Context, a *app, args []string) error {

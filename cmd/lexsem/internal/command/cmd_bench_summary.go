@@ -26,7 +26,7 @@ were made on the dev half with the figures of the test half.`,
 	declare: func(f *flags) action {
 		half := f.str("half", "dev,test", "`LIST`halves, each with its own table: dev, test, all")
 		metric := f.str("metric", "ndcg@10", "`METRIC`metric of the table")
-		seed := f.uint64("seed", 1, "seed of the intervals")
+		seed := f.seed("seed of the intervals")
 		to := f.outFile("json", "", "`FILE`write the tables as JSON; - prints them instead of Markdown")
 		return func(_ context.Context, a *app, args []string) error {
 			var halves []bench.Half

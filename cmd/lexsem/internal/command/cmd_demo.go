@@ -15,6 +15,7 @@ import (
 
 	"github.com/lexsem/lexsem/engine"
 	"github.com/lexsem/lexsem/internal/atomicfile"
+	"github.com/lexsem/lexsem/internal/bench/process"
 )
 
 var cmdDemo = command{
@@ -153,7 +154,7 @@ func (o demoOptions) run(ctx context.Context, a *app, args []string) (err error)
 			return err
 		}
 	}
-	shown, err := o.search(ctx, a, db)
+	shown, err := o.search(ctx, db)
 	if err != nil {
 		return err
 	}
@@ -225,7 +226,7 @@ func (b *demoBuilder) hear(e engine.Progress) {
 }
 
 func (b *demoBuilder) build(ctx context.Context, src demoSource) (demoState, error) {
-	begin, cpu := time.Now(), cpuTime()
+	begin, cpu := time.Now(), process.CPUTime()
 	state := demoState{Source: src}
 	if err := b.save(state); err != nil {
 		return state, err
@@ -261,7 +262,7 @@ func (b *demoBuilder) build(ctx context.Context, src demoSource) (demoState, err
 	state.Complete, state.Seq, state.Passages = true, stats.Seq, stats.Documents
 	state.Fit = newFit(b.dir, demoFitSeed, rep)
 	state.Built = demoCost{indexed.Sub(begin).Seconds(), fitted.Sub(indexed).Seconds(), time.Since(fitted).Seconds(),
-		time.Since(begin).Seconds(), (cpuTime() - cpu).Seconds()}
+		time.Since(begin).Seconds(), (process.CPUTime() - cpu).Seconds()}
 	return state, b.save(state)
 }
 

@@ -232,7 +232,7 @@ func writeWords(w io.Writer, a *app, x engine.Explanation) {
 	fmt.Fprintf(w, "%-10s %.4f, bm25 %.3f; at most, and reached, by word:\n\n", "coverage", x.Coverage, x.BM25)
 	fmt.Fprintf(w, "%s\n", a.style(faint, "word                     times  in texts    idf   most  reached"))
 	for _, t := range x.Words {
-		fmt.Fprintf(w, "%s %6d %9s %6.2f %6.3f   %6.3f\n", padColumns(flat(t.Term), 24), t.Count, thousands(t.Documents), t.IDF, t.Most, t.Coverage)
+		fmt.Fprintf(w, "%s %6d %9s %6.2f %6.3f   %6.3f\n", padColumns(flat(t.Term)), t.Count, thousands(t.Documents), t.IDF, t.Most, t.Coverage)
 	}
 	var found, missing []string
 	for _, p := range x.Pairs {
@@ -262,7 +262,7 @@ func writeTies(w io.Writer, a *app, x engine.Explanation) {
 	fmt.Fprintf(w, "\n%-10s %.4f; the word of the text that answers each word of the query:\n\n", "tokens", x.TokenScore)
 	fmt.Fprintf(w, "%s\n", a.style(faint, "word                     answered by              cosine  weight"))
 	for _, t := range x.Ties {
-		fmt.Fprintf(w, "%s %s %6.3f  %6.3f\n", padColumns(flat(t.Word), 24), padColumns(flat(t.Match), 24), t.Cosine, t.Weight)
+		fmt.Fprintf(w, "%s %s %6.3f  %6.3f\n", padColumns(flat(t.Word)), padColumns(flat(t.Match)), t.Cosine, t.Weight)
 	}
 }
 
@@ -275,14 +275,15 @@ func writeTokens(w io.Writer, a *app, x engine.Explanation) {
 		return cmp.Compare(math.Abs(b.Shift+b.Scale), math.Abs(a.Shift+a.Scale))
 	})
 	fmt.Fprintf(w, "\n%s\n", a.style(faint, "token                       adds    exact  by softmax"))
-	fmt.Fprintf(w, "%s %+8.4f\n", padColumns("(the plain vector)", 24), x.Plain+x.Bias)
+	fmt.Fprintf(w, "%s %+8.4f\n", padColumns("(the plain vector)"), x.Plain+x.Bias)
 	for _, t := range tokens {
-		fmt.Fprintf(w, "%s %+8.4f %+8.4f    %+8.4f\n", padColumns(flat(t.Token), 24), t.Shift+t.Scale, t.Shift, t.Scale)
+		fmt.Fprintf(w, "%s %+8.4f %+8.4f    %+8.4f\n", padColumns(flat(t.Token)), t.Shift+t.Scale, t.Shift, t.Scale)
 	}
 }
 
-// padColumns brings s to n columns.
-func padColumns(s string, n int) string {
+// padColumns brings s to 24 columns.
+func padColumns(s string) string {
+	const n = 24
 	s = clipColumns(s, n)
 	return s + strings.Repeat(" ", max(0, n-len([]rune(s))))
 }

@@ -102,17 +102,7 @@ a new folder. Otherwise texts are encoded with the model of the database, or wit
 		"lexsem import --db again.db notes.jsonl",
 		"zstd -dc notes.zst | lexsem import --db again.db -",
 	},
-	declare: func(f *flags) action {
-		keep := cacheFlags(f)
-		asJSON := f.bool("json", "print the result as JSON")
-		return func(ctx context.Context, a *app, args []string) error {
-			if err := keep().check(); err != nil {
-				return err
-			}
-			a.keep = keep()
-			return runImport(ctx, a, args, *asJSON)
-		}
-	},
+	declare: func(f *flags) action { return keeping(f, runImport) },
 }
 
 // importSummary is the output of import --json.

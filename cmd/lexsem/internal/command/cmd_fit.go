@@ -40,7 +40,7 @@ JSON, names the encoder that it was trained with.`,
 	declare: func(f *flags) action {
 		o := fitOptions{
 			variant:    f.str("variant", "", "`NAME`variant to fit: slr, slr-idf, llr, llr-full, clr …, alone or stacked on rlr, or rlr-local for local bridges; default rlr+slr, with --import slr, with --update the present one"),
-			seed:       f.uint64("seed", 1, "seed of the training queries and of their order"),
+			seed:       f.seed("seed of the training queries and of their order"),
 			perPassage: f.int("queries-per-passage", 10, "training queries per passage"),
 			maxQueries: f.int("max-queries", 0, "most training queries; default no limit"),
 			epochs:     f.int("epochs", 3, "passes over the training queries"),

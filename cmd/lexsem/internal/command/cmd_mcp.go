@@ -71,6 +71,7 @@ func (o mcpOptions) run(ctx context.Context, a *app, args []string) (err error) 
 	if err != nil {
 		return err
 	}
+	go freeAtRest(ctx, restAfter)
 	second, closeSecond, err := a.reranker(ctx, o.second)
 	if err != nil {
 		return err

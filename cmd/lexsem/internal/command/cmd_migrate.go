@@ -170,7 +170,7 @@ and reports its gain on other queries than it was fitted to. This needs the mode
 			by:         bridgeBy(f),
 			sample:     f.int("sample", 0, "`N`also fit a bridge to N passages; default no fit"),
 			variant:    f.str("variant", "", "`NAME`variant to fit, as in lexsem fit; default rlr+slr"),
-			seed:       f.uint64("seed", 1, "seed of the sample and of the fit"),
+			seed:       f.seed("seed of the sample and of the fit"),
 			perPassage: f.int("queries-per-passage", 10, "training queries per passage of the sample"),
 		}
 		return o.run

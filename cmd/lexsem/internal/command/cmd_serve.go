@@ -136,6 +136,7 @@ func (o serveOptions) run(ctx context.Context, a *app, args []string) (err error
 	if err != nil {
 		return err
 	}
+	go freeAtRest(ctx, restAfter)
 	setGCPercent(50) // buffers of collections come and go; with 100 they would be in memory twice
 	over := elsewhere(a.db)
 	if !over {

@@ -24,17 +24,7 @@ Every text is encoded once more, unless the states of its tokens are in the cach
 Vectors stay as they are, and other commands can search and write meanwhile. Ctrl-C, a kill
 or an error loses nothing: the same command continues. Models behind a URL give no token states.`,
 	examples: []string{"lexsem tokens --db notes.db", "lexsem tokens --db notes.db --json"},
-	declare: func(f *flags) action {
-		keep := cacheFlags(f)
-		asJSON := f.bool("json", "print the result as JSON")
-		return func(ctx context.Context, a *app, args []string) error {
-			if err := keep().check(); err != nil {
-				return err
-			}
-			a.keep = keep()
-			return runTokens(ctx, a, args, *asJSON)
-		}
-	},
+	declare:  func(f *flags) action { return keeping(f, runTokens) },
 }
 
 // tokensSummary is the output of tokens --json.

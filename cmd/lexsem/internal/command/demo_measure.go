@@ -119,7 +119,7 @@ var builtinQueries = []demoQuery{
 }
 
 // search runs the demo's queries, or the user's own.
-func (o demoOptions) search(ctx context.Context, a *app, db *database) ([]demoQuery, error) {
+func (o demoOptions) search(ctx context.Context, db *database) ([]demoQuery, error) {
 	if err := db.Flush(ctx); err != nil { // local bridges are part of what is shown
 		return nil, err
 	}

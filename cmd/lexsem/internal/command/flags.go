@@ -84,9 +84,9 @@ func (t *texts) Set(s string) error {
 	return nil
 }
 
-func (f *flags) uint64(name string, value uint64, usage string) *uint64 {
-	f.note(name)
-	return f.set.Uint64(name, value, usage)
+func (f *flags) seed(usage string) *uint64 {
+	f.note("seed")
+	return f.set.Uint64("seed", 1, usage)
 }
 
 func (f *flags) float(name string, value float64, usage string) *float64 {

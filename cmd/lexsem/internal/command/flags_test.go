@@ -34,16 +34,16 @@ func TestFlagsStandAnywhere(t *testing.T) {
 func TestFlagsFromEnvironment(t *testing.T) {
 	env := map[string]string{"LEXSEM_MAX_QUERIES": "7", "LEXSEM_DB": "from-env", "LEXSEM_SEED": ""}
 	f := newFlags("test")
-	n, db, seed := f.int("max-queries", 0, ""), f.str("db", "", ""), f.uint64("seed", 4, "")
+	n, db, seed := f.int("max-queries", 0, ""), f.str("db", "", ""), f.seed("")
 	if _, err := f.parse([]string{"--db", "given"}, func(k string) string { return env[k] }); err != nil {
 		t.Fatal(err)
 	}
-	if *n != 7 || *db != "given" || *seed != 4 {
+	if *n != 7 || *db != "given" || *seed != 1 {
 		t.Errorf("max-queries %d, db %q, seed %d; want 7 from the environment, the flag's value, the default for an empty variable", *n, *db, *seed)
 	}
 	env["LEXSEM_SEED"] = "-1"
 	f = newFlags("test")
-	f.uint64("seed", 4, "")
+	f.seed("")
 	if _, err := f.parse(nil, func(k string) string { return env[k] }); exitCode(err) != exitUsage {
 		t.Errorf("LEXSEM_SEED=-1 gave %v; want a usage error", err)
 	}

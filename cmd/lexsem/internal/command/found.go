@@ -12,9 +12,9 @@ import (
 	"github.com/lexsem/lexsem/store"
 )
 
-// A folder may hold its own database, in a folder of this name. `lexsem index DIR` makes it, and without --db all commands use
-// that of the working folder, or of the nearest folder above it that has one. It is hidden, so that no index reads it, and
-// its .gitignore keeps it out of Git.
+// folderName is the folder, inside a folder of documents, that has their database. `lexsem index DIR` makes it. Without
+// --db, a command looks for it in the working folder, then in each folder above. Its name begins with a dot, so no index
+// reads it. Its .gitignore keeps it out of Git.
 const folderName = ".lexsem"
 
 // ownDB returns the folder of a folder's own database, and whether there is one. One of another user is none, since that user

@@ -86,8 +86,8 @@ func (a *app) follow(ctx context.Context, db *database, dir string) (_ *folder.F
 // firstChanges is how long a call waits at most for changes of the folder that are not stored yet.
 const firstChanges = time.Second
 
-// fresh is the database of a folder that is followed: what reads it sees the changes that came before the call. If they take
-// longer, it sees what is stored, and hits tell which files have changed.
+// fresh is the database of a folder that is followed. A call waits a moment for the changes made before it. If they take
+// longer, it reads what is stored, and hits tell which files have changed.
 type fresh struct {
 	mcp.Database
 	f *folder.Folder

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -33,6 +34,19 @@ func cacheFlags(f *flags) func() cacheBounds {
 	vectors := f.int("vector-cache", vectorCacheMiB, "`MIB`most disk space for vectors of texts in the cache folder, which save encoding unchanged texts again; 0 keeps neither vectors nor token states")
 	states := f.int("state-cache", stateCacheMiB, "`MIB`most disk space for token states in the cache folder, which save making other databases of the same texts; 0 keeps none, and removes those of the model")
 	return func() cacheBounds { return cacheBounds{*vectors, *states} }
+}
+
+// keeping is the action of a command with the flags of the cache and --json.
+func keeping(f *flags, run func(ctx context.Context, a *app, args []string, asJSON bool) error) action {
+	keep := cacheFlags(f)
+	asJSON := f.bool("json", "print the result as JSON")
+	return func(ctx context.Context, a *app, args []string) error {
+		if err := keep().check(); err != nil {
+			return err
+		}
+		a.keep = keep()
+		return run(ctx, a, args, *asJSON)
+	}
 }
 
 // vectorCacheDir is the folder of cached vectors.

@@ -110,7 +110,7 @@ func follow(r *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// Shown is an address without user, password, query and fragment, all of which may contain secrets.
+// Shown is an address without user, password, query and fragment, since each may contain secrets.
 func Shown(address string) string {
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" {
