@@ -233,7 +233,7 @@ func (r *reembedder) start(ctx context.Context) (err error) {
 		if r.o.TokenStates == "" {
 			r.o.TokenStates = TokenStatesOff
 			if tokensOf(st) != TokenStatesOff { // a model that gives none does without
-				r.o.TokenStates, ofCode = TokenStatesAuto, tokensOf(st) == TokenStatesOn
+				r.o.TokenStates, ofCode = TokenStatesAuto, tokensOf(st) == TokenStatesOn || st.BasisCount() > 0
 			}
 		}
 		return nil

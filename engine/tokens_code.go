@@ -8,7 +8,7 @@ import (
 	"github.com/lexsem/lexsem/internal/metadata"
 )
 
-// In a database of source code, TokenStatesAuto gives new documents no token states: they would take four times the space
+// In a database of source code, TokenStatesAuto gives new documents no token states: they would take some five times the space
 // of the source, and its ranking by names finds about as much without them. Where most of the stored passages have some,
 // from KeepTokenStates or an earlier program, new ones get them, too.
 

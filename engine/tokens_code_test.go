@@ -116,6 +116,12 @@ func TestTokenStatesOfSource(t *testing.T) {
 			if err := e.Close(); err != nil {
 				t.Fatal(err)
 			}
+			if _, err := engine.Reembed(t.Context(), dir, hash(t), sparing(engine.Options{ChunkTokens: 60})); err != nil {
+				t.Fatal(err)
+			}
+			if s := stats(open(t, dir, engine.Options{})); s.TokenStates.Chunks != s.Chunks {
+				t.Errorf("asked for before a change of model, %+v of %d chunks", s.TokenStates, s.Chunks)
+			}
 		})
 	}
 }
