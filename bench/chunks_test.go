@@ -114,7 +114,7 @@ func TestStudyOfLongTexts(t *testing.T) {
 func TestBestChunks(t *testing.T) {
 	r := wholeTexts{bestChunks{lined{}, []int{0, 0, 0, 0, 0, 0, 1, 2, 2}}}
 	got, err := r.Retrieve(t.Context(), make([]Question, 2), 3)
-	want := []Hit{{0, 9}, {1, 3}, {2, 2}}
+	want := []Hit{{0, 9, 0}, {1, 3, 0}, {2, 2, 0}}
 	if err != nil || !slices.Equal(got[0], want) || !slices.Equal(got[1], want) {
 		t.Errorf("%v, %v", got, err)
 	}
@@ -133,7 +133,7 @@ func (lined) Retrieve(_ context.Context, questions []Question, k int) ([][]Hit, 
 	out := make([][]Hit, len(questions))
 	for i := range out {
 		for j := range min(k, 9) {
-			out[i] = append(out[i], Hit{j, float64(9 - j)})
+			out[i] = append(out[i], Hit{Target: j, Score: float64(9 - j)})
 		}
 	}
 	return out, nil

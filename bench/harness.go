@@ -432,12 +432,12 @@ func (t *Task) rankings(targets *Targets, hits [][]Hit, depth int) Rankings {
 		var ranked []Ranked
 		for _, h := range answer {
 			if !t.Judged {
-				ranked = append(ranked, Ranked{targets.ID(h.Target), h.Score})
+				ranked = append(ranked, Ranked{targets.ID(h.Target), h.Score, h.Probability})
 				continue
 			}
 			for _, id := range targets.Members[h.Target] {
 				if !t.drops(t.Queries[i].ID, id) {
-					ranked = append(ranked, Ranked{id, h.Score})
+					ranked = append(ranked, Ranked{id, h.Score, h.Probability})
 				}
 			}
 		}

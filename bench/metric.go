@@ -21,6 +21,9 @@ type MetricKind struct {
 	Score func(grades, ideal []int, k int) float64
 	// ScoreJudged is for metrics that tell unjudged passages from irrelevant ones.
 	ScoreJudged func(JudgedRanking) float64
+	// ScoreAll is for metrics of all rankings together: the mean of what it returns, one for each ranking, is the
+	// metric. Less is better. rankings are cut at k; relevant tells their passages.
+	ScoreAll func(rankings [][]Ranked, relevant func(query int, passage string) bool) ([]float64, error)
 	// Gain reports that grades are gains, which the relevance level does not change, as in trec_eval.
 	Gain bool
 	// Whole reports whether the name may lack a cutoff and so mean the whole ranking.
@@ -152,13 +155,22 @@ func evaluate(qrels Qrels, r Rankings, metrics []Metric, all bool) (*Scores, err
 			return nil, err
 		}
 		for _, m := range metrics {
-			s.Values[m.Name] = append(s.Values[m.Name], m.score(grades, qrels[query]))
+			if m.kind.ScoreAll == nil {
+				s.Values[m.Name] = append(s.Values[m.Name], m.score(grades, qrels[query]))
+			}
 		}
 	}
 	if !positive {
 		return nil, fmt.Errorf("%w: no query has a passage judged above zero; check the judgements", ErrNoQueries)
 	}
 	for _, m := range metrics {
+		if m.kind.ScoreAll != nil {
+			var err error
+			if s.Values[m.Name], s.Mean[m.Name], err = m.scoreAll(qrels, r, s.Queries); err != nil {
+				return nil, err
+			}
+			continue
+		}
 		sum := 0.0
 		for _, v := range s.Values[m.Name] {
 			sum += v
@@ -166,6 +178,26 @@ func evaluate(qrels Qrels, r Rankings, metrics []Metric, all bool) (*Scores, err
 		s.Mean[m.Name] = sum / float64(len(s.Queries))
 	}
 	return s, nil
+}
+
+// scoreAll is a metric of all rankings of judged queries: the values of some of them, and the mean of all.
+func (m Metric) scoreAll(qrels Qrels, r Rankings, of []string) (values []float64, mean float64, err error) {
+	var queries []string
+	var rankings [][]Ranked
+	for _, query := range slices.Sorted(maps.Keys(qrels)) {
+		hits, asked := r[query]
+		if asked || slices.Contains(of, query) {
+			queries, rankings = append(queries, query), append(rankings, hits[:min(m.K, len(hits))])
+		}
+	}
+	all, err := m.kind.ScoreAll(rankings, func(i int, passage string) bool { return qrels[queries[i]][passage] >= max(m.Level, 1) })
+	for i, v := range all {
+		mean += v / float64(len(all))
+		if _, has := slices.BinarySearch(of, queries[i]); has {
+			values = append(values, v)
+		}
+	}
+	return values, mean, err
 }
 
 // gradesOf returns the grades of a ranking, Unjudged for passages without a judgement.

@@ -3,6 +3,7 @@ package bench
 import (
 	"errors"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -14,7 +15,7 @@ import (
 func rankingOf(ids string) []Ranked {
 	var out []Ranked
 	for i, id := range strings.Fields(ids) {
-		out = append(out, Ranked{id, -float64(i)})
+		out = append(out, Ranked{ID: id, Score: -float64(i)})
 	}
 	return out
 }
@@ -96,7 +97,7 @@ func TestAverageOverJudgedQueries(t *testing.T) {
 }
 
 func TestRankBreaksTiesByFallingID(t *testing.T) {
-	hits := []Ranked{{"c", 1}, {"nan", math.NaN()}, {"b", 2}, {"a", 1}, {"d", math.Inf(-1)}}
+	hits := []Ranked{{"c", 1, 0}, {"nan", math.NaN(), 0}, {"b", 2, 0}, {"a", 1, 0}, {"d", math.Inf(-1), 0}}
 	Rank(hits)
 	got := ""
 	for _, h := range hits {
@@ -128,10 +129,47 @@ func TestParseMetric(t *testing.T) {
 	}
 }
 
+// TestECE: by hand, hits of three queries in two bins, and one query without an answer.
+func TestECE(t *testing.T) {
+	m, err := ParseMetrics([]string{"ece@1", "ece@2"}, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	qrels := Qrels{"a": {"x": 2}, "b": {"x": 3, "y": 1}, "c": {"y": 2}, "d": {}, "other": {}}
+	r := Rankings{
+		"a": {{"x", 2, 0.91}, {"y", 1, 0.3}}, // right, wrong
+		"b": {{"y", 2, 0.95}},                // wrong at level 2
+		"c": nil,
+		"d": {{"z", 2, 0.42}}, // wrong
+	}
+	s, err := Evaluate(qrels, r, m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	high, low := math.Abs(0.91+0.95-1)/2, 0.42
+	if got, want := s.Values["ece@1"], []float64{high, high, 0}; !near(got, want) || math.Abs(s.Mean["ece@1"]-(2*high+low)/4) > 1e-12 {
+		t.Errorf("%v, want %v; mean %v of %v", got, want, s.Mean["ece@1"], (2*high+low)/4)
+	}
+	high = math.Abs(0.5*0.91+0.95-0.5) / 1.5
+	if got, want := s.Values["ece@2"], []float64{high/2 + 0.3/2, high, 0}; !near(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+	if _, err := Evaluate(qrels, Rankings{"a": {{ID: "x", Score: 1}}}, m); !errors.Is(err, ErrOption) {
+		t.Errorf("hits without probabilities: %v", err)
+	}
+}
+
+func near(got, want []float64) bool {
+	return slices.EqualFunc(got, want, func(a, b float64) bool { return math.Abs(a-b) < 1e-12 })
+}
+
 // TestMetricBounds holds every registered metric to [0, 1], 1 for a perfect
 // ranking of one positive and 0 for none found.
 func TestMetricBounds(t *testing.T) {
 	for _, k := range MetricKinds() {
+		if k.ScoreAll != nil {
+			continue
+		}
 		m := Metric{Name: k.Name, K: 1, kind: k}
 		if got := m.score([]int{1}, map[string]int{"a": 1}); got != 1 && k.Name != "rbp" { // whose best is 1 − p^k
 			t.Errorf("%s of a perfect answer is %v", k.Name, got)

@@ -136,7 +136,7 @@ func TestRunsRankAsTrecEval(t *testing.T) {
 			if rng.IntN(2) == 0 {
 				qrels[id] = rng.IntN(5) - 1
 			}
-			hits = append(hits, Ranked{id, float64(rng.IntN(4)) + float64(rng.IntN(3))*1e-9})
+			hits = append(hits, Ranked{ID: id, Score: float64(rng.IntN(4)) + float64(rng.IntN(3))*1e-9})
 		}
 		var want []Ranked // by selection: the best that is left
 		for left := slices.Clone(hits); len(left) > 0; {

@@ -7,8 +7,9 @@ import (
 
 // Ranked is one passage of a ranking. A higher score is better.
 type Ranked struct {
-	ID    string
-	Score float64
+	ID          string
+	Score       float64
+	Probability float64 // engine.Hit.Probability; 0 where there is none
 }
 
 // Rankings are the results of one system: query id → passages, best first. A query without an entry

@@ -29,11 +29,11 @@ func sameOrder(a, b Rankings) bool {
 
 func TestRunFileRoundTrip(t *testing.T) {
 	r := Rankings{
-		"q 1":  {{"Geneva Durben", math.Nextafter(.3, 1)}, {"b", math.Nextafter(.3, 0)}, {"a%20", 1e-300}, {"c", 0}, {"d", 0}},
-		"q2":   {{"c", 7}, {"b", 7}, {"a", math.Inf(-1)}, {"nan", math.NaN()}},
-		"low":  {{"a", -math.MaxFloat32}, {"b", -math.MaxFloat32}, {"c", math.Inf(-1)}},
-		"high": {{"c", math.Inf(1)}, {"b", 1e300}, {"a", 2}},
-		"ids":  {{"a  b", 8}, {"a␣b", 8}, {"a b", 8}, {"a\u00a0b", 8}, {"␛2423;", 8}, {"␣", 8}, {" ", 8}, {"a\tb", 8}, {"a\x1cb", 8}, {"␛", 8}, {"␛;", 8}, {"␛110000;", 8}},
+		"q 1":  {{"Geneva Durben", math.Nextafter(.3, 1), 0}, {"b", math.Nextafter(.3, 0), 0}, {"a%20", 1e-300, 0}, {"c", 0, 0}, {"d", 0, 0}},
+		"q2":   {{"c", 7, 0}, {"b", 7, 0}, {"a", math.Inf(-1), 0}, {"nan", math.NaN(), 0}},
+		"low":  {{"a", -math.MaxFloat32, 0}, {"b", -math.MaxFloat32, 0}, {"c", math.Inf(-1), 0}},
+		"high": {{"c", math.Inf(1), 0}, {"b", 1e300, 0}, {"a", 2, 0}},
+		"ids":  {{"a  b", 8, 0}, {"a␣b", 8, 0}, {"a b", 8, 0}, {"a\u00a0b", 8, 0}, {"␛2423;", 8, 0}, {"␣", 8, 0}, {" ", 8, 0}, {"a\tb", 8, 0}, {"a\x1cb", 8, 0}, {"␛", 8, 0}, {"␛;", 8, 0}, {"␛110000;", 8, 0}},
 	}
 	var b strings.Builder
 	if err := writeRun(&b, "rlr+slr x", r); err != nil {
@@ -76,7 +76,7 @@ func TestRunFileFaults(t *testing.T) {
 		}
 	}
 	for _, id := range []string{"", "a\xff"} {
-		if err := writeRun(&strings.Builder{}, "t", Rankings{"q": {{id, 1}}}); !errors.Is(err, ErrBrokenLine) {
+		if err := writeRun(&strings.Builder{}, "t", Rankings{"q": {{id, 1, 0}}}); !errors.Is(err, ErrBrokenLine) {
 			t.Errorf("writing id %q: %v", id, err)
 		}
 	}

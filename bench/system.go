@@ -18,8 +18,9 @@ type Question struct {
 
 // Hit is one target of a result. A higher score is better.
 type Hit struct {
-	Target int // position in Targets
-	Score  float64
+	Target      int // position in Targets
+	Score       float64
+	Probability float64 // see Ranked
 }
 
 // Retriever searches the targets of a Setting.

@@ -181,7 +181,7 @@ func (r engineRetriever) Retrieve(ctx context.Context, questions []Question, k i
 			return fmt.Errorf("searching for %q: %w", q.Text, err)
 		}
 		for _, h := range answer.Hits {
-			out[i] = append(out[i], Hit{Target: r.at[h.ID], Score: float64(h.Score)})
+			out[i] = append(out[i], Hit{Target: r.at[h.ID], Score: float64(h.Score), Probability: float64(h.Probability)})
 		}
 		return nil
 	})

@@ -168,7 +168,7 @@ func TestOtherQueries(t *testing.T) {
 	if _, err := MakeTask("queries:short", in); !errors.As(err, &line) || line.Line != 1 {
 		t.Errorf("a broken line: %v", err)
 	}
-	for _, bad := range []string{"queries", "queries:", "queries:../x", "queries:none"} {
+	for _, bad := range []string{"queries", "queries:", "queries:../x", "queries:none", "unanswered", "unanswered:", "unanswered:none"} {
 		if _, err := MakeTask(bad, in); err == nil {
 			t.Errorf("%q was taken", bad)
 		}
@@ -187,6 +187,31 @@ func TestDrawFollowsTheWeights(t *testing.T) {
 	}
 	if share := float64(first) / n; math.Abs(share-.75) > .015 {
 		t.Errorf("weight 3 of 4 was drawn in %.3f of the cases, want .75", share)
+	}
+}
+
+// TestUnanswered: the judged queries come with as many of another folder, which nothing is relevant to.
+func TestUnanswered(t *testing.T) {
+	in, folder := tinyInput(1), t.TempDir()
+	if err := os.WriteFile(filepath.Join(folder, "queries.jsonl"), []byte(`{"_id":"a","text":"one"}`+"\n"+`{"_id":"b","text":"two"}`+"\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	query, err := MakeTask("query", in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	task, err := MakeTask("unanswered:"+folder, in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	others := min(2, len(query.Queries))
+	if len(task.Queries) != len(query.Queries)+others || len(task.Qrels) != len(task.Queries) {
+		t.Fatalf("%d queries, %d judged, of %d and %d", len(task.Queries), len(task.Qrels), len(query.Queries), others)
+	}
+	for _, q := range task.Queries {
+		if other := strings.HasPrefix(q.ID, "unanswered:"); task.Qrels.HasPositive(q.ID) == other {
+			t.Errorf("%s has a positive: %t", q.ID, !other)
+		}
 	}
 }
 

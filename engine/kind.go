@@ -90,6 +90,27 @@ func autoKind(source, records, all int) string {
 	return KindText
 }
 
+// sparesCode reports whether new documents get no token states because the database holds source code: these would take
+// some five times the space of the source, and its ranking by names finds about as much without them. Where most of the
+// stored passages have some, from KeepTokenStates or an earlier program, new ones get them, too. In an empty database
+// the documents decide that come first.
+func (e *Engine) sparesCode(ctx context.Context, s *state.State, first []record) (bool, error) {
+	if e.tokenMode() != TokenStatesAuto || e.tokens.ofCode || 2*s.Tokens.Len() > s.Encoded() {
+		return false, nil
+	}
+	if s.Live.Len() > 0 || e.kind.stored != KindAuto {
+		k, err := e.kindOf(ctx, s)
+		return k == KindCode, err
+	}
+	source := 0
+	for i := range first {
+		if m, err := metadata.Parse(first[i].Metadata); err == nil && search.OfSource(m) {
+			source++
+		}
+	}
+	return autoKind(source, 0, len(first)) == KindCode, nil
+}
+
 // symbols gives hits of source code the names of their functions or types, and hits of other files the page or the
 // headings above.
 func (e *Engine) symbols(ctx context.Context, s *state.State, found []search.Found, hits []Hit) error {

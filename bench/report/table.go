@@ -84,7 +84,7 @@ func tables(r *bench.Report) []taskTable {
 			}
 			line := row{System: system, Ms: strconv.FormatFloat(res.MsPerQuery, 'f', 3, 64)}
 			for i, m := range metrics {
-				c := cell{Value: table.Percent(res.Metrics[m]), Best: table.Percent(res.Metrics[m]) == table.Percent(best[i])}
+				c := cell{Value: table.Percent(res.Metrics[m]), Best: !strings.HasPrefix(m, "ece@") && table.Percent(res.Metrics[m]) == table.Percent(best[i])}
 				if iv, ok := res.Intervals[m]; ok {
 					c.Interval = table.Percent(iv[0]) + "–" + table.Percent(iv[1])
 				}

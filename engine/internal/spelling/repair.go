@@ -133,7 +133,7 @@ func (s *Speller) unknown(ctx context.Context, x *inverted.Words, query string, 
 		if looked > mostLooked {
 			return nil, nil
 		}
-		if t.Weight >= text.Accented && isWord(typed) && !inName(terms, i) && !quoted(query, t.Start) {
+		if t.Weight >= text.Accented && isWord(typed) && !inName(terms, i, df == 0 && s.miscased(x, typed)) && !quoted(query, t.Start) {
 			out = append(out, suspect{t, df})
 		}
 	}
@@ -180,15 +180,33 @@ func documents(x *inverted.Words, terms []text.Term, i int) (df int) {
 // same reports whether two terms are one word, with and without its accents.
 func same(a, b text.Term) bool { return a.Start == b.Start && a.End == b.End }
 
-// inName reports whether a term is part of a name, or occurs earlier in the query.
-func inName(terms []text.Term, i int) bool {
+// inName reports whether a term is part of a name, or occurs earlier in the query. The pieces of a miscased word make no
+// name of it.
+func inName(terms []text.Term, i int, miscased bool) bool {
 	t := terms[i]
 	for j, o := range terms {
-		if j != i && (o.Text == t.Text || o.Beside && o.Start < t.End && t.Start < o.End && !same(o, t)) {
+		if j == i || same(o, t) && o.Text != t.Text || miscased && t.Start <= o.Start && o.End <= t.End {
+			continue
+		}
+		if o.Text == t.Text || o.Beside && o.Start < t.End && t.Start < o.End {
 			return true
 		}
 	}
 	return false
+}
+
+// miscased reports whether the first letters of a word are mistyped with its capital, which looks like a name: the
+// capital slipped behind the next letter, as in uArora, or stands twice, as in MMoon. iPhone and OAuth are names.
+func (s *Speller) miscased(x *inverted.Words, typed string) bool {
+	r := []rune(typed)
+	if !unicode.IsUpper(r[1]) || slices.ContainsFunc(r[2:], unicode.IsUpper) {
+		return false
+	}
+	if unicode.IsUpper(r[0]) {
+		return r[0] == r[1]
+	}
+	r[0], r[1] = r[1], r[0]
+	return (&work{s: s, x: x}).has(strings.ToLower(string(r)))
 }
 
 // quotes maps opening to closing quotation marks.

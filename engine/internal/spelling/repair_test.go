@@ -137,6 +137,10 @@ func TestSpellings(t *testing.T) {
 		"signng_keys":          "signng_keys", // a name
 		"SigningKesy rotate":   "SigningKesy rotate",
 		"ConNecton":            "ConNecton",
+		"BBatch of eKys":       "batch of keys", // a capital twice, or too late
+		"sKeys":                "sKeys",
+		"SKeys":                "SKeys",
+		"keyctl.eKys":          "keyctl.eKys",
 		"equaiton":             "equation",
 		"proces":               "process",
 		"firewors":             "fireworks",
