@@ -17,7 +17,7 @@ import (
 // disk (see Options.NoSync) and found by Search.
 //
 // Errors: ErrExists, in a *DocumentError, for an id that is already stored or occurs twice. Cost: encoding the texts, a
-// few hundred tokens a millisecond and core.
+// few hundred tokens a millisecond and core; equal ones near each other once.
 func (e *Engine) Add(ctx context.Context, docs []Document) (AddResult, error) {
 	return e.put(ctx, docs, false)
 }

@@ -69,7 +69,7 @@ func TestUpsertOfWhatIsStored(t *testing.T) {
 		{"another title", []engine.Document{with(1, func(d *engine.Document) { d.Title = "Other" })}, 0, 1, 0, 1},
 		{"the title back", []engine.Document{all[1]}, 0, 1, 0, 1},
 		{"another text", []engine.Document{with(0, func(d *engine.Document) { d.Text += "." }), all[1], {ID: "new", Text: "new"}}, 1, 1, 1, 2},
-		{"there and back in one call", []engine.Document{all[0], with(0, func(d *engine.Document) { d.Text += "?" }), all[0]}, 0, 3, 0, 3},
+		{"there and back in one call", []engine.Document{all[0], with(0, func(d *engine.Document) { d.Text += "?" }), all[0]}, 0, 3, 0, 2},
 		{"stored, changed, and as stored", []engine.Document{all[0], with(0, func(d *engine.Document) { d.Text += "?" }), all[0]}, 0, 2, 1, 1},
 		{"a vector in the place of the encoder's", []engine.Document{with(0, func(d *engine.Document) { d.Vector = own })}, 0, 1, 0, 0},
 	} {
@@ -84,7 +84,7 @@ func TestUpsertOfWhatIsStored(t *testing.T) {
 	}
 	texts := w.texts.Load()
 	r := upsert(t, e, with(2, func(d *engine.Document) { d.Breaks = []int{strings.Index(long, ". ") + 2} }))
-	if r.Replaced != 1 || r.Chunks != int(w.texts.Load()-texts) {
+	if n := int(w.texts.Load() - texts); r.Replaced != 1 || n == 0 || n > r.Chunks { // equal chunks are encoded once
 		t.Errorf("cut otherwise: %+v, %d texts encoded", r, w.texts.Load()-texts)
 	}
 	// The encoder's vector again: delete the one with a vector of its own.

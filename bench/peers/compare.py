@@ -58,7 +58,7 @@ class Library:
     search; the figures of a build are kept beside the saved index."""
 
     extra = 0  # bytes a vector that RAM holds of the float components
-    filters = False  # whether its Python module can search with a filter
+    filters = None  # who searches with a filter: "module" of Python, or a library of filtered/filtered.cc
 
     def __init__(self, base, path, args):
         self.base, self.args = base, args
@@ -86,10 +86,9 @@ class Library:
 
 
 class HNSWLib(Library):
-    """hnswlib with --m links; hnswlib-24 has 24 links and efConstruction 500. Its filter is a function of
-    Python, here the subscript of a list."""
+    """hnswlib with --m links; hnswlib-24 has 24 links and efConstruction 500. With a filter, filtered/filtered.cc searches."""
 
-    filters = True
+    filters = "hnswlib"
 
     def __init__(self, base, path, args, m=None):
         self.m, self.ef_construction = (m, 500) if m else (args.m, args.ef_construction)
@@ -110,7 +109,7 @@ class HNSWLib(Library):
 
     def search(self, ef, queries):
         self.ix.set_ef(max(ef, K))
-        return self.ix.knn_query(queries, K, num_threads=1, filter=None if KEPT is None else KEPT.tolist().__getitem__)[0]
+        return self.ix.knn_query(queries, K, num_threads=1)[0]
 
 
 def selector():
@@ -118,7 +117,7 @@ def selector():
 
 
 class Faiss(Library):
-    filters = True
+    filters = "module"
 
     def build(self, base):
         faiss.omp_set_num_threads(self.args.threads)
@@ -138,7 +137,7 @@ class Faiss(Library):
 
 
 class FaissFlat(Library):
-    exact = filters = True
+    exact, filters = True, "module"
 
     def build(self, base):
         self.ix = faiss.IndexFlatIP(base.shape[1])
@@ -154,9 +153,9 @@ class FaissFlat(Library):
 
 class USearchInt8(Library):
     """usearch with int8 codes; the best 2·K are compared by their float32
-    vectors, without which its recall ends below .97."""
+    vectors, without which its recall ends below .97. With a filter, filtered/filtered.cc searches."""
 
-    extra, dtype = 1, "i8"
+    extra, dtype, filters = 1, "i8", "usearch-i8"
 
     def build(self, base):
         self.ix = self.make()
@@ -182,7 +181,7 @@ class USearchInt8(Library):
 
 
 class USearchFloat(USearchInt8):
-    extra, dtype = 0, "f32"
+    extra, dtype, filters = 0, "f32", None
 
     def search(self, ef, queries):
         self.ix.expansion_search = max(ef, K)
@@ -214,7 +213,7 @@ class Glass(Library):
     codes = "SQ8U"
 
     def build(self, base):
-        import glass  # from its source: it is in no package index
+        import glass
 
         glass.set_num_threads(self.args.threads)
         self.path = os.path.join(self.args.work, f"{self.args.name}-glass.graph")
@@ -355,10 +354,16 @@ def open_library(name, base, args):
         return p
     path = os.path.join(args.work, f"{args.name}-{name}.index")
     if name.startswith("hnswlib-"):
-        return HNSWLib(base, path, args, int(name.removeprefix("hnswlib-")))
-    if name in LIBRARIES:
-        return LIBRARIES[name](base, path, args)
-    return ours(name, args)
+        lib = HNSWLib(base, path, args, int(name.removeprefix("hnswlib-")))
+    elif name in LIBRARIES:
+        lib = LIBRARIES[name](base, path, args)
+    else:
+        return ours(name, args)
+    if KEPT is None or lib.filters == "module":
+        return lib
+    p = Program([args.filtered, lib.filters, path, args.base, args.queries, str(K), str(args.keep)])
+    p.built = lib.built
+    return p
 
 
 def truth(base, queries, path):
@@ -400,6 +405,7 @@ def main():
     p.add_argument("--name", required=True, help="of the data, for the files in --work")
     p.add_argument("--work", required=True, help="folder for built indexes")
     p.add_argument("--peers", required=True, help="the program of main.go")
+    p.add_argument("--filtered", help="the program of filtered/; --keep needs it")
     p.add_argument("--chromem", help="the program of chromem/")
     p.add_argument("--libraries", default="hnswlib,faiss,usearch-i8,hnsw,hnsw-int8")
     p.add_argument("--ef", default="10,12,16,20,24,32,40,48,64,96,128")

@@ -53,13 +53,9 @@ func newCommands(ctx context.Context, dir string, trees [2]string, documents str
 		return nil, err
 	}
 	for i, tree := range trees {
-		program := filepath.Join(dir, fmt.Sprint("lexsem", i))
-		build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-o", program, "./cmd/lexsem")
-		build.Dir = tree
-		if err := run(build); err != nil {
+		if err := c.build(ctx, tree); err != nil {
 			return nil, err
 		}
-		c.programs = append(c.programs, program)
 		if _, _, err := c.time(ctx, i, "index", "--quiet", "--model", "hash-384", "--db", c.db(i), folder); err != nil {
 			return nil, err
 		}
@@ -68,6 +64,15 @@ func newCommands(ctx context.Context, dir string, trees [2]string, documents str
 		c.encoder = err.Error()
 	}
 	return c, nil
+}
+
+// build makes the program of a tree.
+func (c *commands) build(ctx context.Context, tree string) error {
+	program := filepath.Join(c.dir, fmt.Sprint("lexsem", len(c.programs)))
+	build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-o", program, "./cmd/lexsem")
+	build.Dir = tree
+	c.programs = append(c.programs, program)
+	return run(build)
 }
 
 func (c *commands) db(i int) string { return filepath.Join(c.dir, fmt.Sprint("db", i)) }

@@ -7,6 +7,10 @@
 //	lexsem export --db DB --vectors docs.jsonl
 //	go run ./tools/pairs -against COMMIT docs.jsonl queries.jsonl
 //
+// With -commands it measures the commands of this tree alone: indexing docs, a search, a sync. See alone.go.
+//
+//	go run ./tools/pairs -commands CORPUS.jsonl [-json FILE]
+//
 // With -limit 1.1 it fails if anything takes more than 1.1 times as much CPU time or space as in COMMIT.
 package main
 
@@ -31,16 +35,20 @@ func main() {
 	against := flag.String("against", "", "`COMMIT` to compare with")
 	pairs := flag.Int("pairs", 10, "how many runs of each")
 	limit := flag.Float64("limit", 0, "fail if a median ratio is above this `RATIO`; 0 means no limit")
-	alone := flag.Bool("measure", false, "measure this build alone, and print JSON")
+	single := flag.Bool("measure", false, "measure this build alone, and print JSON")
+	corpus := flag.String("commands", "", "measure commands of this tree over docs and the passages of `CORPUS`.jsonl")
+	out := flag.String("json", "", "`FILE` for the figures of -commands")
 	flag.Parse()
-	if (*against != "") == *alone || flag.NArg() != 2 || *pairs < 1 || *limit < 0 {
-		fmt.Fprintln(os.Stderr, "usage: pairs -against COMMIT [-pairs N] [-limit RATIO] | -measure, DOCUMENTS QUERIES (both written by lexsem export --vectors)")
+	if *corpus == "" && ((*against != "") == *single || flag.NArg() != 2 || *pairs < 1 || *limit < 0) {
+		fmt.Fprintln(os.Stderr, "usage: pairs -against COMMIT [-pairs N] [-limit RATIO] | -measure, DOCUMENTS QUERIES (both written by lexsem export --vectors); or pairs -commands CORPUS.jsonl [-json FILE]")
 		os.Exit(2)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	var err error
-	if *alone {
+	if *corpus != "" {
+		err = alone(ctx, *corpus, *out)
+	} else if *single {
 		var r report
 		if r, err = measure(ctx, flag.Arg(0), flag.Arg(1)); err == nil {
 			err = json.NewEncoder(os.Stdout).Encode(r)

@@ -39,6 +39,19 @@ func TestTable(t *testing.T) {
 	}
 }
 
+// TestAlone: a corpus that is too small or none is refused before anything is built.
+func TestAlone(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "corpus.jsonl")
+	for text, want := range map[string]string{`{"text":"a"}` + "\n": "has fewer than 1000 lines", strings.Repeat("no\n", 1001): "corpus.jsonl:1: "} {
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := alone(t.Context(), name, ""); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+}
+
 // TestPairs compares this tree with its last commit, which finds the same where nothing has changed what is found.
 func TestPairs(t *testing.T) {
 	if !trial.Long() {

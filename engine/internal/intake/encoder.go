@@ -2,7 +2,9 @@ package intake
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/internal/fault"
@@ -19,9 +21,52 @@ type Checked struct {
 	Metric metric.Metric // of the database that its vectors are for
 }
 
-// Encode implements encoder.Encoder. A call whose context ends returns at once; its batch ends by itself in the
-// background. A panic is an encoder.ErrContract.
+// Encode implements encoder.Encoder. It gives the encoder equal texts once. A call whose context ends returns at once; its
+// batch ends by itself in the background. A panic is an encoder.ErrContract.
 func (c Checked) Encode(ctx context.Context, role encoder.Role, in []encoder.Input, need encoder.Need) ([]encoder.Output, error) {
+	distinct, at := once(in)
+	got, err := c.encode(ctx, role, distinct, need)
+	if len(distinct) == len(in) {
+		return got, err
+	}
+	var one *encoder.TextError
+	if errors.As(err, &one) {
+		if first := slices.Index(at, one.Text); first >= 0 {
+			err = &encoder.TextError{Text: first, Err: one.Err}
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	out := make([]encoder.Output, len(in))
+	for i, k := range at {
+		o := got[k]
+		o.Dense, o.Hidden, o.Logits, o.Impacts = slices.Clone(o.Dense), slices.Clone(o.Hidden), slices.Clone(o.Logits), slices.Clone(o.Impacts)
+		t := &o.Tokens
+		t.IDs, t.Special, t.Offsets = slices.Clone(t.IDs), slices.Clone(t.Special), slices.Clone(t.Offsets)
+		out[i] = o
+	}
+	return out, nil
+}
+
+// once returns the inputs without texts that came before, and the position there of each input.
+func once(in []encoder.Input) (distinct []encoder.Input, at []int) {
+	first := make(map[string]int, len(in))
+	at = make([]int, len(in))
+	for i, x := range in {
+		k, again := first[x.Text]
+		if !again || !x.IsText() {
+			k, distinct = len(distinct), append(distinct, x)
+		}
+		if at[i] = k; x.IsText() {
+			first[x.Text] = k
+		}
+	}
+	return distinct, at
+}
+
+// encode is Encode for different texts.
+func (c Checked) encode(ctx context.Context, role encoder.Role, in []encoder.Input, need encoder.Need) ([]encoder.Output, error) {
 	out, err := yield.Leave(ctx, func() (_ []encoder.Output, err error) {
 		defer fault.Recovered(&err, encoder.ErrContract)
 		return c.Encoder.Encode(ctx, role, in, need)

@@ -31,6 +31,7 @@ type anyReport struct {
 	Rows          []json.RawMessage `json:"rows"`            // of constants
 	DocsPerSecond *float64          `json:"docs_per_second"` // of a database
 	Libraries     json.RawMessage   `json:"libraries"`       // beside each other
+	Commands      json.RawMessage   `json:"commands"`        // of the program
 	Types         []struct {        // of queries, CapRetrieval
 		Type    string `json:"type"`
 		Systems []struct {
@@ -86,6 +87,9 @@ func reading(raw []byte, as string) (map[string]float64, error) {
 	}
 	if r.Libraries != nil {
 		return readingPeers(raw, as)
+	}
+	if r.Commands != nil {
+		return readingEngine(r.Commands, as)
 	}
 	set := r.Data
 	if as != "" {

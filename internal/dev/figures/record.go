@@ -46,12 +46,15 @@ func recordAll(ctx context.Context, all map[string]*runs.Run, before map[string]
 		return err
 	}
 	var failed []error
+	measured := false
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		r := all[name]
 		if !recordable(r) {
 			fmt.Printf("%s: its commands are not those of lexsem bench; run them by hand, then .ci/figures adopt %s\n", name, name)
 			continue
 		}
+		measured = true
+		whole := true
 		for i := range r.Commands {
 			c := &r.Commands[i]
 			if c.Sum == r.SumOf(*c) {
@@ -60,7 +63,7 @@ func recordAll(ctx context.Context, all map[string]*runs.Run, before map[string]
 			start := time.Now()
 			fresh, err := w.measure(ctx, r, *c)
 			if err != nil {
-				failed = append(failed, fmt.Errorf("%s: %w", name, err))
+				failed, whole = append(failed, fmt.Errorf("%s: %w", name, err)), false
 				break // others are measured nevertheless
 			}
 			r.Recorded = runs.ByCommand
@@ -76,6 +79,12 @@ func recordAll(ctx context.Context, all map[string]*runs.Run, before map[string]
 			}
 			fmt.Printf("%s: %d values in %.0f s: %s\n", name, len(fresh), time.Since(start).Seconds(), c.Run)
 		}
+		if whole {
+			failed = append(failed, gone(name, before[name], r.Values)...)
+		}
+	}
+	if !measured {
+		failed = append(failed, errors.New("nothing was measured; .ci/figures speed COMMIT compares encoding, commands, adding, searches, space and memory with a commit"))
 	}
 	return errors.Join(failed...)
 }
@@ -159,7 +168,7 @@ func again(ctx context.Context, prefix string) error {
 // What the names of values say: which should be large, and which small. Others, such as counts and bounds, are neither.
 // Values of other libraries are not ours, and the longest of some times is mostly chance.
 var (
-	largeIsGood = regexp.MustCompile(`\b(ndcg@\d+|recall(@\d+)?|accuracy|f1|score|qps|times|docs_per_(cpu_)?second(_settled)?|gain|rdc|auc|spearman)( seed=\d+)?$`)
+	largeIsGood = regexp.MustCompile(`\b(ndcg@\d+|recall(@\d+)?|accuracy|f1|score|qps|times|(docs|kb)_per_(cpu_)?second(_settled)?|gain|rdc|auc|spearman)( seed=\d+)?$`)
 	smallIsGood = regexp.MustCompile(`\b(\w*_?(ms|us|seconds|bytes|mb)|build|bytes_per_vector|memory_per_document)\b`)
 	notCompared = regexp.MustCompile(`\b(p|p99_ms|\w+_p99_ms|control_max_ms|first_search_ms|stall_ms|deadline_overruns?_ms|hnswlib|usearch|faiss|symphonyqg|glass|svs|vsag)\b`)
 )
@@ -178,6 +187,16 @@ func regressions(name string, before, now map[string]float64) (failed []error) {
 		}
 		if worse {
 			failed = append(failed, fmt.Errorf("%s: %s was %.4g and is %.4g now; find what changed, or measure again on the machine of the record", name, k, was, now[k]))
+		}
+	}
+	return failed
+}
+
+// gone names the values that were recorded before and are not any more, such as the speed at a recall that is never reached.
+func gone(name string, before, now map[string]float64) (failed []error) {
+	for _, k := range slices.Sorted(maps.Keys(before)) {
+		if _, ok := now[k]; !ok && !notCompared.MatchString(k) && (largeIsGood.MatchString(k) || smallIsGood.MatchString(k)) {
+			failed = append(failed, fmt.Errorf("%s: %s was %.4g and is not measured now; find what changed", name, k, before[k]))
 		}
 	}
 	return failed
@@ -254,13 +273,14 @@ func adopt(prefix string) error {
 	return nil
 }
 
-// peers is the command that compares the index with other libraries. Variables of the environment may precede it.
-const peers = "bench/peers/run.sh "
+// scripts are other commands that take --json FILE: the comparison of the index with other libraries, which variables of the
+// environment may precede, and what commands of the program take.
+var scripts = regexp.MustCompile(`\bbench/peers/run\.sh |^go run \./tools/pairs -commands `)
 
 // recordable reports whether all commands write a report of a known format.
 func recordable(r *runs.Run) bool {
 	return !slices.ContainsFunc(r.Commands, func(c runs.Command) bool {
-		if c.As != "" && strings.Contains(c.Run, peers) {
+		if c.As != "" && scripts.MatchString(c.Run) {
 			return false
 		}
 		rest, ok := strings.CutPrefix(c.Run, "lexsem bench ")
@@ -276,8 +296,8 @@ func (w *workshop) measure(ctx context.Context, r *runs.Run, c runs.Command) (ma
 	if err != nil {
 		return nil, err
 	}
-	if strings.Contains(c.Run, peers) {
-		return w.peers(ctx, line, c.As)
+	if scripts.MatchString(c.Run) {
+		return w.script(ctx, line, c.As)
 	}
 	args := append(strings.Fields(line)[1:], "--quiet")
 	compares := strings.HasPrefix(c.Run, "lexsem bench compare")
@@ -330,9 +350,9 @@ func (w *workshop) measure(ctx context.Context, r *runs.Run, c runs.Command) (ma
 	return values, nil
 }
 
-// peers runs a comparison with other libraries.
-func (w *workshop) peers(ctx context.Context, line, as string) (map[string]float64, error) {
-	out := filepath.Join(w.tmp, "peers.json")
+// script runs one of scripts.
+func (w *workshop) script(ctx context.Context, line, as string) (map[string]float64, error) {
+	out := filepath.Join(w.tmp, "script.json")
 	c := command(ctx, "bash", "-c", line+" --json "+out)
 	c.Env = append(os.Environ(), "LEXSEM_DATA="+dataDir())
 	if err := c.Run(); err != nil {

@@ -3,6 +3,7 @@ package main
 import (
 	"maps"
 	"os"
+	"strings"
 	"testing"
 
 	"github.com/lexsem/lexsem/internal/dev/runs"
@@ -25,6 +26,8 @@ func TestReadingKnowsEveryReport(t *testing.T) {
 			"a rdc ndcg@10 spearman": 0.5, "all roc x–y spearman": -1},
 		`{"docs": 100, "dim": 8, "docs_per_second": 40.5, "open_seconds": null, "stall_ms": {"add_1": 2, "fit": null}, "stalls": {"add_1": {"seconds": 9}}, "modes": {"hybrid": {"variant": "rlr", "after_upsert_ms": {"10": 3}}}}`: {
 			"100 8 docs": 100, "100 8 dim": 8, "100 8 docs_per_second": 40.5, "100 8 stall_ms add_1": 2, "100 8 modes hybrid after_upsert_ms 10": 3},
+		`{"commands": {"docs": {"without": {"kb_per_cpu_second": 20}}, "search": {"wall_ms": 100}}}`: {
+			"it docs without kb_per_cpu_second": 20, "it search wall_ms": 100},
 		`{"n": 20, "dim": 8, "libraries": {"hnswlib": {"build": {"cpu": 2, "bytes": 90}, "points": []}}, "at": {"hnswlib": {"0.95": 40, "0.99": null}, "hnsw-int8": {"0.95": 100, "0.99": 50}}}`: {
 			" n": 20, " dim": 8, " hnswlib build": 2, " hnswlib bytes": 90, " hnswlib .95 qps": 40, " hnswlib .95 times": 1, " hnsw-int8 .95 qps": 100, " hnsw-int8 .95 times": 2.5, " hnsw-int8 .99 qps": 50},
 		`{"results": [{"task": "retrieval", "similarity": "bm25", "data": "b", "score": 0.8, "parts": {"all": 0.4, "kept x": 1}}]}`: {
@@ -56,7 +59,11 @@ func TestReadingKnowsEveryReport(t *testing.T) {
 			"s c t test rival m": 70, "s c t test start m": 80, "s c t test chosen m": 90,
 			"s c t test start lead": 10, "s c t test chosen lead": 0, "s c t test gain": 10},
 	} {
-		got, err := reading([]byte(report), "")
+		as := ""
+		if strings.HasPrefix(report, `{"commands"`) {
+			as = "it"
+		}
+		got, err := reading([]byte(report), as)
 		if err != nil || !maps.Equal(got, want) {
 			t.Errorf("%s: %v, %v, want %v", report, got, err, want)
 		}
@@ -106,6 +113,7 @@ func TestRegressions(t *testing.T) {
 		"nq query rlr ndcg@10": true, "nq query slr ndcg@10 seed=2": true, "384 hnsw-int8 .95 qps": true, "384 hnsw-int8 .95 times": true,
 		"100k docs_per_cpu_second_settled": true, "nq all test gain": true, "sure precision rlr rdc": true, "b retrieval bm25 score": true,
 		"100k modes hybrid cpu_ms": false, "100k modes hybrid p50_ms": false, "100k open_cpu_seconds": false, "100k rss_mb": false,
+		"commands docs without kb_per_cpu_second": true, "commands docs without disk_over_text_bytes": false, "commands search wall_ms": false, "commands sync cpu_ms": false,
 		"100k disk_bytes": false, "100k memory_per_document codes": false, "384 hnsw-int8 build": false, "test rlr cpu_us": false, "test rlr bytes": false,
 	} {
 		for change, want := range map[float64]int{1.15: 1, 0.85: 1, 1.05: 0, 0.95: 0} {
@@ -126,6 +134,15 @@ func TestRegressions(t *testing.T) {
 	}
 	if got := regressions("run", map[string]float64{}, map[string]float64{"100k rss_mb": 1}); got != nil {
 		t.Errorf("a new value: %v", got)
+	}
+}
+
+// TestGone: a value of ours that is no longer measured is named.
+func TestGone(t *testing.T) {
+	before := map[string]float64{"384 hnsw-int8 .95 qps": 1, "384 hnsw-int8 .99 qps": 1, "384 hnswlib .99 qps": 1, "384 dim": 384}
+	got := gone("run", before, map[string]float64{"384 hnsw-int8 .95 qps": 1})
+	if len(got) != 1 || !strings.Contains(got[0].Error(), "384 hnsw-int8 .99 qps") {
+		t.Errorf("%v", got)
 	}
 }
 
@@ -160,9 +177,9 @@ func TestAdoptAndTables(t *testing.T) {
 		t.Errorf("%v, %v", err, all["clock"].Problems())
 	}
 	for command, want := range map[string]bool{
-		"go test": false, "lexsem bench --data d": true, "lexsem bench sure --data d": true, "lexsem bench correlate": true, "lexsem bench soak --docs 5": false,
+		"go test": false, "go run ./tools/pairs -commands c": true, "X=1 bench/peers/run.sh 100": true, "lexsem bench --data d": true, "lexsem bench sure --data d": true, "lexsem bench correlate": true, "lexsem bench soak --docs 5": false,
 	} {
-		if got := recordable(&runs.Run{Commands: []runs.Command{{Run: command}}}); got != want {
+		if got := recordable(&runs.Run{Commands: []runs.Command{{As: "a", Run: command}}}); got != want {
 			t.Errorf("%s: recordable %v", command, got)
 		}
 	}
