@@ -603,10 +603,15 @@ func TestBackupIntoADatabase(t *testing.T) {
 	s := open(t, dir, small)
 	open(t, other, small).Close()
 	link := filepath.Join(base, "link")
+	paths := []string{filepath.Join(dir, "b"), filepath.Join(dir, recordsName, "b"), filepath.Join(other, "b")}
 	if err := os.Symlink(dir, link); err != nil {
-		t.Skip(err)
+		t.Logf("NOT TESTED: links: %v", err)
+	} else if _, err := os.Stat(filepath.Join(link, recordsName)); err != nil {
+		t.Logf("NOT TESTED: links, which this system makes and does not follow: %v", err)
+	} else {
+		paths = append(paths, filepath.Join(link, "b"))
 	}
-	for _, path := range []string{filepath.Join(dir, "b"), filepath.Join(dir, recordsName, "b"), filepath.Join(link, "b"), filepath.Join(other, "b")} {
+	for _, path := range paths {
 		if _, err := s.BackupFile(t.Context(), path, nil); !errors.Is(err, fault.ErrInvalid) {
 			t.Errorf("%s: %v", path, err)
 		}
