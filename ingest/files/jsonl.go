@@ -17,7 +17,7 @@ func readJSONL(s *File) error {
 		return err
 	}
 	r := bufio.NewReader(plain)
-	if head, _ := r.Peek(256); spread(head) { // an error comes again
+	if spread(r) {
 		return s.json(r)
 	}
 	for line, err := range lines(r, s.o.MaxBytes) {
@@ -39,16 +39,32 @@ func readJSONL(s *File) error {
 	return nil
 }
 
-// spread reports whether a file that begins with head is an array of objects, or has an object that goes over several lines.
-func spread(head []byte) bool {
+// spread reports whether a file is an array of objects, or its first object goes over several lines. It looks at no more bytes than
+// that takes, and at 256 at most: others may come much later.
+func spread(r *bufio.Reader) bool {
 	const blanks = " \t\r\n"
-	head = bytes.TrimLeft(head, blanks)
-	if object, ok := bytes.CutPrefix(head, []byte("{")); ok {
-		object = bytes.TrimLeft(object, " \t")
-		return len(object) > 0 && strings.IndexByte("\r\n", object[0]) >= 0
+	for n := 1; n <= 256; n++ {
+		head, err := r.Peek(n) // an error comes again
+		if err != nil {
+			return false
+		}
+		head = bytes.TrimLeft(head, blanks)
+		if len(head) == 0 {
+			continue
+		}
+		between, after := blanks, "{"
+		switch head[0] {
+		case '{':
+			between, after = " \t", "\r\n"
+		case '[':
+		default:
+			return false
+		}
+		if head = bytes.TrimLeft(head[1:], between); len(head) > 0 {
+			return strings.IndexByte(after, head[0]) >= 0
+		}
 	}
-	array, ok := bytes.CutPrefix(head, []byte("["))
-	return ok && bytes.HasPrefix(bytes.TrimLeft(array, blanks), []byte("{"))
+	return false
 }
 
 // textLine is one line of a file.
