@@ -173,10 +173,10 @@ func TestCatchUp(t *testing.T) {
 				b.write(map[string]string{name: fmt.Sprintf("ants %d", i)})
 				f.CatchUp(t.Context())
 				if want += " " + name; b.ids(engine.Filter{}) != want {
-					if time.Sleep(50 * time.Millisecond); poll > 0 {
+					if time.Sleep(50 * time.Millisecond); poll > 0 && i > 0 {
 						t.Fatalf("after CatchUp the database holds %q, want %q", b.ids(engine.Filter{}), want)
 					}
-					f.CatchUp(t.Context()) // the system had not told yet
+					f.CatchUp(t.Context()) // the system had not told yet, or Watch did not listen yet
 					if b.ids(engine.Filter{}) != want {
 						t.Fatalf("after CatchUp the database holds %q, want %q", b.ids(engine.Filter{}), want)
 					}
