@@ -15,7 +15,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"flag"
@@ -29,6 +28,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/lexsem/lexsem/internal/stat"
 )
 
 func main() {
@@ -158,10 +159,10 @@ func table(other, this []report, limit float64) (_ string, worse []string) {
 	row := func(name, format string, of func(report) times, same string) {
 		cpu, wall := ratios(other, this, func(r report) float64 { return of(r).CPU }), ratios(other, this, func(r report) float64 { return of(r).Wall })
 		fmt.Fprintf(&b, "| %s | "+format+" | "+format+" | %.2f (%.2f to %.2f) | %.2f (%.2f to %.2f) | %s |\n", name,
-			median(each(other, func(r report) float64 { return of(r).CPU })), median(each(this, func(r report) float64 { return of(r).CPU })),
-			median(cpu), slices.Min(cpu), slices.Max(cpu), median(wall), slices.Min(wall), slices.Max(wall), same)
-		if limit > 0 && median(cpu) > limit {
-			worse = append(worse, fmt.Sprintf("%s (%.2f)", name, median(cpu)))
+			stat.Median(each(other, func(r report) float64 { return of(r).CPU })), stat.Median(each(this, func(r report) float64 { return of(r).CPU })),
+			stat.Median(cpu), slices.Min(cpu), slices.Max(cpu), stat.Median(wall), slices.Min(wall), slices.Max(wall), same)
+		if limit > 0 && stat.Median(cpu) > limit {
+			worse = append(worse, fmt.Sprintf("%s (%.2f)", name, stat.Median(cpu)))
 		}
 	}
 	row("adding all", "%.2f s", func(r report) times { return r.Add }, "| ")
@@ -211,9 +212,4 @@ func each(a []report, of func(report) float64) []float64 {
 		out[i] = of(a[i])
 	}
 	return out
-}
-
-func median(all []float64) float64 {
-	s := slices.SortedFunc(slices.Values(all), cmp.Compare[float64])
-	return (s[len(s)/2] + s[(len(s)-1)/2]) / 2
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"slices"
 
 	"github.com/lexsem/lexsem/bench"
 	"github.com/lexsem/lexsem/internal/stat"
@@ -193,7 +192,7 @@ func (b *beds) score(system string, ranks []map[string]float64, reference expect
 		if r.Queries > 0 {
 			n := float64(r.Queries)
 			r.RDC, r.Spread, r.Gap, r.First = stat.Mean(r.rdc), r.Spread/n, r.Gap/n, r.First/n
-			r.MedianGap = median(slices.Clone(r.gaps))
+			r.MedianGap = stat.Median(r.gaps)
 			if roc := stat.Mean(r.roc); ordered {
 				r.ROC = &roc
 			}

@@ -222,12 +222,3 @@ func correct(results []result, bed string, of func(*vsDense) (p float64, correct
 		*to[i] = p
 	}
 }
-
-// median sorts x and returns its median; 0 if x is empty.
-func median(x []float64) float64 {
-	if len(x) == 0 {
-		return 0
-	}
-	slices.Sort(x)
-	return (x[(len(x)-1)/2] + x[len(x)/2]) / 2
-}

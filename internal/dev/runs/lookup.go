@@ -82,7 +82,7 @@ func (b *book) find(w wanted) (text, key string, err error) {
 	if w.mean {
 		sum := 0.0
 		for _, g := range groups {
-			sum += median(g) / float64(len(groups))
+			sum += stat.Median(g) / float64(len(groups))
 		}
 		list = []float64{sum}
 	} else if w.seeds == "least" {
@@ -90,7 +90,7 @@ func (b *book) find(w wanted) (text, key string, err error) {
 	} else if w.seeds == "greatest" {
 		list = []float64{slices.Max(list)}
 	} else if w.minus != "" || w.seeds == "median" {
-		list = []float64{median(list)}
+		list = []float64{stat.Median(list)}
 	}
 	if w.holm {
 		if _, one := b.values[order[0]]; !one || metric != "p" || w.mean || w.minus != "" {
@@ -216,15 +216,9 @@ func (b *book) says(x float64, decimals int) bool {
 		}
 	}
 	for _, g := range gains {
-		if same(median(g)) {
+		if same(stat.Median(g)) {
 			return true
 		}
 	}
 	return false
-}
-
-func median(v []float64) float64 {
-	v = slices.Clone(v)
-	slices.Sort(v)
-	return (v[(len(v)-1)/2] + v[len(v)/2]) / 2
 }
