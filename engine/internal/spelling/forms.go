@@ -67,7 +67,7 @@ func (w *work) madeOf(typed, stem string) bool {
 }
 
 // english reports whether stems change before endings as in English: try, tries; hope, hoping; run, running.
-func (w *work) english() bool { return w.s.analyzer.Options().Language == "en" }
+func (s *Speller) english() bool { return s.analyzer.Options().Language == "en" }
 
 func vowel(r rune) bool { return strings.ContainsRune("aeiouy", r) }
 
@@ -83,7 +83,7 @@ func (w *work) near(typed, stem string, most, least int, add func(term int)) {
 		return
 	}
 	nearly := func(stem []rune) { w.table.near(w.x, stem, 1, least, add) }
-	if n := len(letters) - 1; w.english() && letters[n] == 'y' {
+	if n := len(letters) - 1; w.s.english() && letters[n] == 'y' {
 		nearly(append(letters[:n:n], 'i'))
 	}
 	exactly := func(stem []rune) {
@@ -94,7 +94,7 @@ func (w *work) near(typed, stem string, most, least int, add func(term int)) {
 	for n := len(letters) - 1; n >= minLetters; n-- {
 		head, tail := letters[:n], string(letters[n:])
 		exactly(head)
-		if w.english() { // hope of hop(ing)
+		if w.s.english() { // hope of hop(ing)
 			long := append(head[:n:n], 'e')
 			exactly(long)
 			if w.isEnding(tail) && vowel(letters[n]) {
@@ -141,7 +141,7 @@ func (w *work) written(typed []rune, stem, term string, most int) (best form, ok
 			try(term + e)
 		}
 	}
-	if !w.english() {
+	if !w.s.english() {
 		return best, ok
 	}
 	last, size := utf8.DecodeLastRuneInString(term)

@@ -56,7 +56,7 @@ func (s *Speller) Repair(ctx context.Context, x *inverted.Words, query string, t
 		return nil, err
 	}
 	if k.Word != nil {
-		english := s.analyzer.Options().Language == "en"
+		english := s.english()
 		unknown = slices.DeleteFunc(unknown, func(u suspect) bool {
 			typed := query[u.Start:u.End]
 			return k.Word(typed) || english && k.derived(strings.ToLower(typed))

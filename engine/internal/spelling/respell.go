@@ -2,6 +2,7 @@ package spelling
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/lexsem/lexsem/internal/inverted"
@@ -51,7 +52,7 @@ func (s *Speller) Respelled(x *inverted.Words, query string, terms []text.Term) 
 		case strings.IndexByte("odlODL", typed[0]) >= 0 && particles.MatchString(typed):
 			others = []string{typed[:1] + "'" + typed[1:]}
 		}
-		if n := countOf(typed); len(n) > 0 && last >= 0 && s.analyzer.Options().Language == "en" && counted.MatchString(query[terms[last].Start:terms[last].End]) {
+		if n := countOf(typed); len(n) > 0 && last >= 0 && s.english() && counted.MatchString(query[terms[last].Start:terms[last].End]) {
 			others = append(others, n...)
 		}
 		n := len(out)
@@ -73,9 +74,7 @@ func (s *Speller) Respelled(x *inverted.Words, query string, terms []text.Term) 
 				found[j].Beside = true
 				found[j].Weight *= share
 			}
-			out = append(out, t)
-			copy(out[n+1:], out[n:len(out)-1]) // behind the word
-			out[n] = t
+			out = slices.Insert(out, n, t) // the word first
 		}
 		if last >= 0 {
 			p := terms[last]
