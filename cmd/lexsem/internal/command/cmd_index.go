@@ -281,7 +281,7 @@ func (o indexOptions) run(ctx context.Context, a *app, paths []string) (err erro
 	later := false // another process is to make the vectors
 	defer func() {
 		if err = errors.Join(err, ix.db.close()); later {
-			err = errors.Join(err, a.startFinish(ctx, dir, *o.memory, *o.most))
+			err = errors.Join(err, a.startFinish(dir, *o.memory, *o.most))
 		}
 	}()
 	before, err := ix.db.Stats(ctx)

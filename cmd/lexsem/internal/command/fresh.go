@@ -97,7 +97,6 @@ func behind(ctx context.Context, db *database) (int, error) {
 
 // freshen stores the files that have changed, and has their vectors made once the database is closed.
 func (a *app) freshen(ctx context.Context, db *database, dir string) error {
-	whole := ctx
 	ctx, cancel := context.WithTimeoutCause(ctx, freshFor, errors.New("the changed files could not be stored in a second; `lexsem index` stores them"))
 	defer cancel()
 	f, err := again(ctx, db)
@@ -113,7 +112,7 @@ func (a *app) freshen(ctx context.Context, db *database, dir string) error {
 	}
 	s, err := db.Stats(ctx)
 	if _, other := db.Holder(); err == nil && s.Waiting > 0 && !other {
-		db.then = func() error { return a.startFinish(whole, dir, 0, 0) }
+		db.then = func() error { return a.startFinish(dir, 0, 0) }
 	}
 	return err
 }

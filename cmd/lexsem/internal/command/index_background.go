@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/lexsem/lexsem/engine"
-	"github.com/lexsem/lexsem/serve/share"
 )
 
 // lexsem index --background ends when words find all documents, and starts `lexsem index --finish` in a process of its own,
@@ -21,11 +20,9 @@ import (
 // waitForTurn is how long --finish waits for processes that have the database open and do not share it, such as a search.
 const waitForTurn = 10 * time.Minute
 
-// waitForShare is how long --background waits for its process to share the database, which the next command may need.
-const waitForShare = 10 * time.Second
-
-// startFinish starts a process that makes the vectors of the database in dir, says so, and waits until it answers others.
-func (a *app) startFinish(ctx context.Context, dir string, memory, most int) (err error) {
+// startFinish starts a process that makes the vectors of the database in dir, and says so. A command that comes while it
+// begins waits for it (share.JoinOptions.Wait).
+func (a *app) startFinish(dir string, memory, most int) (err error) {
 	self, err := os.Executable()
 	if err != nil {
 		return err
@@ -68,21 +65,7 @@ func (a *app) startFinish(ctx context.Context, dir string, memory, most int) (er
 	if !a.quiet {
 		fmt.Fprintf(a.Stderr, "note: process %d makes the vectors; `lexsem stats` tells how far it is, and %s what failed\n", cmd.Process.Pid, log.Name())
 	}
-	ended := make(chan error, 1)
-	go func() { ended <- cmd.Wait() }()
-	for until := time.Now().Add(waitForShare); a.collection == "" && time.Now().Before(until); {
-		if j, err := share.Open(ctx, dir); err == nil {
-			return j.Close()
-		}
-		select {
-		case <-ended: // the log says why
-			return nil
-		case <-ctx.Done():
-			return nil // the texts are stored
-		case <-time.After(20 * time.Millisecond):
-		}
-	}
-	return nil
+	return cmd.Process.Release()
 }
 
 // makeVectors makes the vectors that a database lacks, or waits for another process that does.
