@@ -162,7 +162,8 @@ func (p *partition) group(ctx context.Context, r *rand.Rand) error {
 	return nil
 }
 
-// assign writes the cell of each row into cell: the same as find, up to rounding.
+// assign writes the cell of each row into cell. It is the cell that find returns: where the
+// products of a matrix are too near each other to tell, find decides.
 func (p *partition) assign(ctx context.Context, cell []int, rows []float32, workers func() int) error {
 	d, k, block := p.dim, p.cells(), 256
 	if len(p.first) > 0 {
@@ -180,16 +181,36 @@ func (p *partition) assign(ctx context.Context, cell []int, rows []float32, work
 		}
 		dots := s.products(part, p.centroids, n, k, d)
 		for i := range n {
-			cell[from+i] = largest(dots[i*k : (i+1)*k])
+			x, row := part[i*d:(i+1)*d], dots[i*k:(i+1)*k]
+			best := largest(row)
+			if cell[from+i] = best; within(row, row[best]-doubt(x)) > 1 {
+				cell[from+i] = p.find(x, &s.rows)
+			}
 		}
 		return nil
 	})
 }
 
+// doubt is how far two products of x with unit vectors may lie from each other and still
+// change their order when they are added up in another order.
+func doubt(x []float32) float32 { return 1e-5 * float32(math.Sqrt(float64(vec.Dot(x, x)))) }
+
+// within is the number of products that are not below least.
+func within(dots []float32, least float32) int {
+	n := 0
+	for _, v := range dots {
+		if !(v < least) {
+			n++
+		}
+	}
+	return n
+}
+
 // assigner is the working memory of assign.
 type assigner struct {
-	dots, rows, best []float32
-	near             [][]int32 // of each group, the rows that are to be compared with its cells
+	dots, rows   []float32
+	best, second []float32 // of each row, the two largest products with cells
+	near         [][]int32 // of each group, the rows that are to be compared with its cells
 }
 
 var assigners = sync.Pool{New: func() any { return new(assigner) }}
@@ -208,10 +229,16 @@ func (s *assigner) grouped(p *partition, cell []int, rows []float32) {
 		s.near[i] = s.near[i][:0]
 	}
 	dots := s.products(rows, p.groups, len(cell), g, d)
-	s.best = resized(s.best, len(cell))
+	s.best, s.second = resized(s.best, len(cell)), resized(s.second, len(cell))
+	inf := float32(math.Inf(1))
 	for i := range cell {
-		s.best[i] = float32(math.Inf(-1))
-		for _, at := range nearest(dots[i*g : (i+1)*g]) {
+		x, row := rows[i*d:(i+1)*d], dots[i*g:(i+1)*g]
+		near := nearest(row)
+		s.best[i], s.second[i] = -inf, -inf
+		if last := near[nearGroups-1]; last >= 0 && within(row, row[last]-doubt(x)) > nearGroups {
+			s.second[i] = inf // another group may be among the nearest
+		}
+		for _, at := range near {
 			if at >= 0 {
 				s.near[at] = append(s.near[at], int32(i))
 			}
@@ -225,10 +252,19 @@ func (s *assigner) grouped(p *partition, cell []int, rows []float32) {
 		}
 		k := to - from
 		dots := s.products(s.rows, p.centroids[from*d:to*d], len(list), k, d)
-		for j, i := range list { // groups come in order: the first of equal cells stays
-			if c := largest(dots[j*k : (j+1)*k]); dots[j*k+c] > s.best[i] {
-				s.best[i], cell[i] = dots[j*k+c], from+c
+		for j, i := range list {
+			for c, v := range dots[j*k : (j+1)*k] {
+				if v > s.best[i] {
+					s.best[i], s.second[i], cell[i] = v, max(s.best[i], s.second[i]), from+c
+				} else {
+					s.second[i] = max(s.second[i], v)
+				}
 			}
+		}
+	}
+	for i := range cell {
+		if x := rows[i*d : (i+1)*d]; !(s.second[i] < s.best[i]-doubt(x)) {
+			cell[i] = p.find(x, &s.rows)
 		}
 	}
 }
