@@ -16,13 +16,13 @@ import (
 // own masked-language-model head on the first token. f is ReLU, as in the paper's released code,
 // or a softmax over the vocabulary, as in its text. Only tokens of the corpus have weight.
 var (
-	_ = Register(clr("clr", "likely tokens of the query by a head fitted in closed form, ReLU; needs fit", false))
+	_ = Register(clr("clr", false))
 
-	_ = Register(clr("clr-softmax", "clr with a softmax over the vocabulary; needs fit", true))
+	_ = Register(clr("clr-softmax", true))
 
-	_ = Register(mlm("mlm", "likely tokens of the query by the encoder's own head, ReLU; needs fit", false))
+	_ = Register(mlm("mlm", false))
 
-	_ = Register(mlm("mlm-softmax", "mlm with a softmax over the vocabulary; needs fit", true))
+	_ = Register(mlm("mlm-softmax", true))
 )
 
 // clrTau is the temperature of the softmax of clr-softmax: the closed-form head estimates
@@ -36,9 +36,9 @@ const clrTokens = 64
 // token of most passages distinguishes none.
 var clrHead = headOptions{MinDF: 2, MaxShare: 0.5, MaxRows: 16384}
 
-func clr(name, summary string, softmax bool) Variant {
+func clr(name string, softmax bool) Variant {
 	return Variant{
-		Name: name, Summary: summary, Kind: Multiplicative,
+		Name: name, Kind: Multiplicative,
 		ReadsDense: true, ReadsSums: true,
 		Weigh: func(p Parts) (Weigher, error) {
 			h, err := p.head(name)
@@ -79,9 +79,9 @@ func (f fittedHead) Weigh(dst Lexical, in Input) Lexical {
 	return dst
 }
 
-func mlm(name, summary string, softmax bool) Variant {
+func mlm(name string, softmax bool) Variant {
 	return Variant{
-		Name: name, Summary: summary, Kind: Multiplicative, Need: encoder.NeedLogits,
+		Name: name, Kind: Multiplicative, Need: encoder.NeedLogits,
 		ReadsSums: true,
 		Weigh:     func(p Parts) (Weigher, error) { return ownHead{p.Sums, softmax}, nil },
 	}

@@ -17,10 +17,9 @@ import (
 // weight counts. It exists to evaluate llr-full. Tokens without a passage keep weight 0. Cost
 // O(L·|V|·d) for each query.
 var llrExact = Register(Variant{
-	Name:    "llr-exact",
-	Summary: "learned weights of every token from every state (Eq. 6), to measure llr-full by; needs fit",
-	Kind:    Multiplicative,
-	Need:    encoder.NeedHidden,
+	Name: "llr-exact",
+	Kind: Multiplicative,
+	Need: encoder.NeedHidden,
 
 	ReadsSums: true,
 	Whole:     true,
@@ -32,7 +31,7 @@ var llrExact = Register(Variant{
 		if h.Tokens == nil {
 			return nil, fmt.Errorf("%w: the bridge's llr-exact has one row for all tokens, not one for each; fit again", ErrNotFitted)
 		}
-		return everyToken{h, len(h.U) / h.Rows()}, nil
+		return learned{h, everyToken{h, len(h.U) / h.Rows()}.weigh}, nil
 	},
 	Start: startFull,
 })
@@ -40,17 +39,6 @@ var llrExact = Register(Variant{
 type everyToken struct {
 	h   *Head
 	dim int
-}
-
-func (e everyToken) head() *Head { return e.h }
-
-func (e everyToken) Weigh(dst Lexical, in Input) Lexical {
-	dst, _ = e.weigh(dst, nil, in, false)
-	return dst
-}
-
-func (e everyToken) trace(dst Lexical, from []Origin, in Input) (Lexical, []Origin) {
-	return e.weigh(dst, from, in, true)
 }
 
 type stateScratch struct {
@@ -103,9 +91,8 @@ func (e everyToken) weigh(dst Lexical, from []Origin, in Input, trace bool) (Lex
 // corpus. Tokens without a passage score 0 and take part in the softmax. It exists to evaluate
 // clr-softmax. Cost O(|V|·d) for each query.
 var clrExact = Register(Variant{
-	Name:    "clr-exact",
-	Summary: "probabilities of every token by a head fitted in closed form (Eq. 7), to measure clr-softmax by; needs fit",
-	Kind:    Multiplicative,
+	Name: "clr-exact",
+	Kind: Multiplicative,
 
 	ReadsDense: true,
 	ReadsSums:  true,
@@ -157,10 +144,9 @@ func (e everyProbability) Weigh(dst Lexical, in Input) Lexical {
 // logits are the largest over the text's tokens, w is that of SPLADE (Formal et al. 2021, max
 // pooling). It is the reference for mlm.
 var mlmExact = Register(Variant{
-	Name:    "mlm-exact",
-	Summary: "every likely token by the encoder's own head, ReLU, to measure mlm by; needs fit",
-	Kind:    Multiplicative,
-	Need:    encoder.NeedLogits,
+	Name: "mlm-exact",
+	Kind: Multiplicative,
+	Need: encoder.NeedLogits,
 
 	Whole: true,
 	Weigh: func(Parts) (Weigher, error) { return everyLogit{}, nil },

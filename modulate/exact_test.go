@@ -45,7 +45,7 @@ func TestLLRExact(t *testing.T) {
 	r := rand.New(rand.NewPCG(9, 10))
 	for range 20 {
 		in := fullInput(r, lawDim, exactVocab, randomTokens(r, exactVocab, 1+r.IntN(9)))
-		got, from := w.(learned).trace(Lexical{}, nil, in)
+		got, from := w.(learned).weigh(Lexical{}, nil, in, true)
 		if plain := w.Weigh(Lexical{}, in); !slices.Equal(plain.IDs, got.IDs) || !slices.Equal(plain.Weights, got.Weights) {
 			t.Fatalf("%v, traced %v", plain, got)
 		}

@@ -239,10 +239,13 @@ func TestLawLexical(t *testing.T) {
 	})
 }
 
+// These variants read the set of tokens only: their order and repetition change nothing.
+var setBased = map[string]bool{"rlr": true, "slr": true, "slr-idf": true, "whiten": true}
+
 func TestLawSetBased(t *testing.T) {
 	each(t, func(t *testing.T, r *rand.Rand, s Stack) {
 		for _, v := range s.Parts() {
-			if !v.SetBased {
+			if !setBased[v.Name] {
 				return
 			}
 		}

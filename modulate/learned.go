@@ -11,11 +11,15 @@ type Origin struct {
 }
 
 // learned is a Weigher with a Head that a fit trains.
-type learned interface {
-	Weigher
-	// trace is Weigh that also appends the origin of each entry (Part 0).
-	trace(dst Lexical, from []Origin, in Input) (Lexical, []Origin)
-	head() *Head
+type learned struct {
+	head *Head
+	// weigh is Weigh that with trace also appends the origin of each entry (Part 0).
+	weigh func(dst Lexical, from []Origin, in Input, trace bool) (Lexical, []Origin)
+}
+
+func (l learned) Weigh(dst Lexical, in Input) Lexical {
+	dst, _ = l.weigh(dst, nil, in, false)
+	return dst
 }
 
 // Heads returns the parameters that a fit learns in addition to W, by part of the bridge. It is
@@ -24,7 +28,7 @@ func (b *Bridge) Heads() []*Head {
 	heads := make([]*Head, len(b.parts))
 	for k, p := range b.parts {
 		if l, ok := p.(learned); ok {
-			heads[k] = l.head()
+			heads[k] = l.head
 		}
 	}
 	return heads
@@ -35,7 +39,7 @@ func (b *Bridge) Trace(dst Lexical, from []Origin, in Input) (Lexical, []Origin)
 	for k, p := range b.parts {
 		at, first := len(dst.IDs), len(from)
 		if l, ok := p.(learned); ok {
-			dst, from = l.trace(dst, from, in)
+			dst, from = l.weigh(dst, from, in, true)
 			for i := range from[first:] {
 				from[first+i].Part = int32(k)
 			}

@@ -32,7 +32,7 @@ func TestLLRStartsAsSLR(t *testing.T) {
 		t.Fatal(err)
 	}
 	in := fullInput(r, 6, 30, tokens(4, 9, 4, 12))
-	got, want := scalar{h}.Weigh(Lexical{}, in), presence{}.Weigh(Lexical{}, in)
+	got, want := learned{h, scalar{h}.weigh}.Weigh(Lexical{}, in), presence{}.Weigh(Lexical{}, in)
 	if !slices.Equal(got.IDs, want.IDs) || !slices.Equal(got.Weights, want.Weights) {
 		t.Fatalf("%v, want %v", got, want)
 	}
@@ -46,7 +46,7 @@ func TestLLRPoolsByMax(t *testing.T) {
 		Tokens: tokens(4, 9, 4), Dense: []float32{1, 0},
 		Hidden: []float32{9, 9, 1, 0, -3, 0, 2, 5, 9, 9}, // of [CLS] 4 9 4 [SEP]
 	}
-	w, from := scalar{h}.trace(Lexical{}, nil, in)
+	w, from := scalar{h}.weigh(Lexical{}, nil, in, true)
 	if !slices.Equal(w.IDs, []int32{4, 9}) || math.Abs(float64(w.Weights[0])-math.Log(3.5)) > 1e-6 || w.Weights[1] != 0 {
 		t.Fatalf("weights %v", w)
 	}
@@ -54,7 +54,7 @@ func TestLLRPoolsByMax(t *testing.T) {
 		t.Fatalf("origins %+v", from)
 	}
 	in.Hidden = nil
-	if w := (scalar{h}).Weigh(Lexical{}, in); len(w.IDs) != 0 {
+	if w := (learned{h, scalar{h}.weigh}).Weigh(Lexical{}, in); len(w.IDs) != 0 {
 		t.Fatalf("without hidden states: %v", w)
 	}
 }

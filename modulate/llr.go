@@ -14,10 +14,9 @@ import (
 //
 // A fit starts at u = 0, b = 1, where LLR equals SLR.
 var llr = Register(Variant{
-	Name:    "llr",
-	Summary: "learned weight of each token from its hidden state; needs fit",
-	Kind:    Multiplicative,
-	Need:    encoder.NeedHidden,
+	Name: "llr",
+	Kind: Multiplicative,
+	Need: encoder.NeedHidden,
 	Weigh: func(p Parts) (Weigher, error) {
 		h, err := p.head("llr")
 		if err != nil {
@@ -26,7 +25,7 @@ var llr = Register(Variant{
 		if h.Tokens != nil {
 			return nil, fmt.Errorf("%w: the bridge's llr has a row for each token, not one for all; fit again", ErrNotFitted)
 		}
-		return scalar{h}, nil
+		return learned{h, scalar{h}.weigh}, nil
 	},
 	Start: func(dim int, _ float64, _ Parts) (*Head, error) {
 		return &Head{U: make([]float32, dim), B: []float32{1}}, nil
@@ -34,17 +33,6 @@ var llr = Register(Variant{
 })
 
 type scalar struct{ h *Head }
-
-func (s scalar) head() *Head { return s.h }
-
-func (s scalar) Weigh(dst Lexical, in Input) Lexical {
-	dst, _ = s.weigh(dst, nil, in, false)
-	return dst
-}
-
-func (s scalar) trace(dst Lexical, from []Origin, in Input) (Lexical, []Origin) {
-	return s.weigh(dst, from, in, true)
-}
 
 func (s scalar) weigh(dst Lexical, from []Origin, in Input, trace bool) (Lexical, []Origin) {
 	d, at := len(s.h.U), len(dst.IDs)

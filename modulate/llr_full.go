@@ -18,10 +18,9 @@ import (
 // the closed-form head (newHead). U starts from that head. The neighbours are fixed when the fit
 // starts. The exact form would cost O(L·|V|·d), see llrExact.
 var llrFull = Register(Variant{
-	Name:    "llr-full",
-	Summary: "learned weights of the query's tokens and their neighbours (Eq. 6); needs fit",
-	Kind:    Multiplicative,
-	Need:    encoder.NeedHidden,
+	Name: "llr-full",
+	Kind: Multiplicative,
+	Need: encoder.NeedHidden,
 
 	ReadsSums: true,
 	Weigh: func(p Parts) (Weigher, error) {
@@ -32,7 +31,7 @@ var llrFull = Register(Variant{
 		if h.Tokens == nil || h.Near == nil {
 			return nil, fmt.Errorf("%w: the bridge's llr-full has no lists of neighbours; fit again", ErrNotFitted)
 		}
-		return expansion{h, len(h.U) / h.Rows()}, nil
+		return learned{h, expansion{h, len(h.U) / h.Rows()}.weigh}, nil
 	},
 	Start: func(dim int, length float64, p Parts) (*Head, error) {
 		h, err := startFull(dim, length, p)
@@ -97,17 +96,6 @@ func (h *Head) nearest(k int) []int32 {
 type expansion struct {
 	h   *Head
 	dim int
-}
-
-func (e expansion) head() *Head { return e.h }
-
-func (e expansion) Weigh(dst Lexical, in Input) Lexical {
-	dst, _ = e.weigh(dst, nil, in, false)
-	return dst
-}
-
-func (e expansion) trace(dst Lexical, from []Origin, in Input) (Lexical, []Origin) {
-	return e.weigh(dst, from, in, true)
 }
 
 func (e expansion) weigh(dst Lexical, from []Origin, in Input, trace bool) (Lexical, []Origin) {

@@ -51,12 +51,8 @@ func (k Kind) String() string {
 type Variant struct {
 	// Name is the name that users write, in lower case.
 	Name string
-	// Summary is one line for help texts.
-	Summary string
 	// Kind says whether the variant multiplies or adds.
 	Kind Kind
-	// SetBased variants read the set of tokens only: their order and repetition change nothing.
-	SetBased bool
 	// Need names the tensors read in addition to the dense vector.
 	Need encoder.Need
 	// ReadsDense says that w depends on the dense vector.

@@ -20,10 +20,8 @@ import (
 // ρ is the share of the query, by idf, that the corpus knows (reach.go).
 // R is never formed: l = A⁻¹ Σ_t idf_t (s_t − df_t μ) with A = XᵀX + λI, from ridge.Sums.
 var RLR = Register(Variant{
-	Name:     "rlr",
-	Summary:  "regressed lexical directions of the corpus, closed form; needs no fit",
-	Kind:     Additive,
-	SetBased: true,
+	Name: "rlr",
+	Kind: Additive,
 
 	ReadsSums: true,
 	Shift: func(p Parts) (Shifter, error) {

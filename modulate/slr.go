@@ -5,11 +5,9 @@ import "math"
 // SLR is the statistical lexical representation (Eq. 5): every token of the query has weight log(1
 // + 1) = log 2, every other token 0.
 var SLR = Register(Variant{
-	Name:     "slr",
-	Summary:  "token presence, projected and fused by softmax (Eq. 5, 8, 9); needs fit",
-	Kind:     Multiplicative,
-	SetBased: true,
-	Weigh:    func(Parts) (Weigher, error) { return presence{}, nil },
+	Name:  "slr",
+	Kind:  Multiplicative,
+	Weigh: func(Parts) (Weigher, error) { return presence{}, nil },
 })
 
 type presence struct{}

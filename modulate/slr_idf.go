@@ -13,10 +13,8 @@ import (
 // idf_t is that of RLR and changes with the corpus. idf_max is the idf of a token that no passage
 // has, so no weight exceeds SLR's log 2.
 var _ = Register(Variant{
-	Name:     "slr-idf",
-	Summary:  "slr with tokens weighted by idf; needs fit",
-	Kind:     Multiplicative,
-	SetBased: true,
+	Name: "slr-idf",
+	Kind: Multiplicative,
 
 	ReadsSums: true,
 	Weigh:     func(p Parts) (Weigher, error) { return rarity{p.Sums}, nil },

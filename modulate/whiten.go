@@ -17,10 +17,8 @@ import (
 // little; these mostly distinguish passages on one subject. So it also helps for passages that
 // the statistics have not seen.
 var whitenVariant = Register(Variant{
-	Name:     "whiten",
-	Summary:  "the directions in which the corpus varies little, raised; needs no fit and serves unseen passages",
-	Kind:     Additive,
-	SetBased: true,
+	Name: "whiten",
+	Kind: Additive,
 
 	ReadsSums: true,
 	Shift: func(p Parts) (Shifter, error) {

@@ -18,7 +18,7 @@ import (
 
 const (
 	discardName  = "DISCARD"
-	discardBytes = 1 << 20 // as Badger makes it
+	discardBytes = 4 << 10 // Badger makes a mebibyte, which the kernel would clear at each opening, and takes any size
 	// spareFiles is more than the number of files that Badger has open besides tables and
 	// logs, temporary ones included.
 	spareFiles = 24
@@ -83,14 +83,6 @@ func makeDiscard(path string) error {
 		return err
 	}
 	return errors.Join(f.Truncate(discardBytes), f.Close())
-}
-
-// dropDiscard removes the file that makeDiscard makes: a mebibyte without content is more than a small database has.
-func dropDiscard(records string) error {
-	if err := os.Remove(filepath.Join(records, discardName)); !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	return nil
 }
 
 // checkDescriptors opens n descriptors and closes them.

@@ -434,9 +434,6 @@ func (s *Store) closeBadger() error {
 	err := s.db.Close()
 	s.db = nil
 	s.tightenNew()
-	if !s.o.ReadOnly && !s.o.InMemory && err == nil {
-		err = dropDiscard(filepath.Join(s.dir, recordsName))
-	}
 	if s.keep != nil && err == nil {
 		err = s.keep.closed()
 	}

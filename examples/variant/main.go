@@ -21,13 +21,11 @@ import (
 // weight log(1 + 1/(1 + n/4)).
 //
 // Nothing else is needed for a variant. Stacks know it by its name, alone or as in "rlr+lead", and it is
-// fitted, saved, searched with and measured like the built-in ones. Kind says which laws apply to it;
-// SetBased is not set, because the order of tokens matters.
+// fitted, saved, searched with and measured like the built-in ones. Kind says which laws apply to it.
 var Lead = modulate.Register(modulate.Variant{
-	Name:    "lead",
-	Summary: "token presence that fades along the query",
-	Kind:    modulate.Multiplicative,
-	Weigh:   func(modulate.Parts) (modulate.Weigher, error) { return lead{}, nil },
+	Name:  "lead",
+	Kind:  modulate.Multiplicative,
+	Weigh: func(modulate.Parts) (modulate.Weigher, error) { return lead{}, nil },
 })
 
 type lead struct{}

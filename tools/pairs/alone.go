@@ -9,8 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-
-	"github.com/lexsem/lexsem/internal/stat"
 )
 
 // figures are what commands of one tree take with the default model, by name.
@@ -110,7 +108,7 @@ func alone(ctx context.Context, corpus, out string) error {
 				cpu, wall = append(cpu, 1000*t.CPU), append(wall, 1000*t.Wall)
 			}
 		}
-		return command{stat.Median(cpu), stat.Median(wall)}, nil
+		return command{median(cpu), median(wall)}, nil
 	}
 	db := filepath.Join(dir, "first")
 	if _, _, err := c.time(ctx, 0, "index", "--quiet", "--db", db, first); err != nil {
