@@ -5,39 +5,13 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
-	"maps"
 	"path"
-	"slices"
 	"strings"
+
+	"github.com/lexsem/lexsem/internal/code"
 )
 
-// languages names the language of source code by the extension, or the whole name, of
-// its file.
-var languages = map[string]string{
-	"go": "go", "py": "python", "pyi": "python", "js": "javascript", "mjs": "javascript", "cjs": "javascript", "jsx": "javascript",
-	"ts": "typescript", "mts": "typescript", "cts": "typescript", "tsx": "typescript", "vue": "vue", "svelte": "svelte",
-	"java": "java", "kt": "kotlin", "kts": "kotlin", "scala": "scala", "groovy": "groovy", "gradle": "groovy", "clj": "clojure", "cljs": "clojure",
-	"c": "c", "h": "c", "cc": "c++", "cpp": "c++", "cxx": "c++", "hh": "c++", "hpp": "c++", "hxx": "c++", "m": "objective-c", "mm": "objective-c",
-	"cu": "cuda", "cuh": "cuda", "cs": "c#", "fs": "f#", "vb": "visual basic", "rs": "rust", "zig": "zig", "nim": "nim", "d": "d", "swift": "swift", "dart": "dart",
-	"rb": "ruby", "php": "php", "pl": "perl", "pm": "perl", "lua": "lua", "r": "r", "jl": "julia", "hs": "haskell", "ml": "ocaml", "mli": "ocaml",
-	"ex": "elixir", "exs": "elixir", "erl": "erlang", "hrl": "erlang", "el": "lisp", "lisp": "lisp", "scm": "scheme", "f90": "fortran", "pas": "pascal", "asm": "assembly", "s": "assembly",
-	"sh": "shell", "bash": "shell", "zsh": "shell", "fish": "shell", "ps1": "powershell", "bat": "batch", "sql": "sql", "proto": "protobuf", "graphql": "graphql",
-	"tf": "terraform", "nix": "nix", "cmake": "cmake", "mk": "make", "css": "css", "scss": "scss", "yaml": "yaml", "yml": "yaml", "toml": "toml",
-	"ini": "ini", "cfg": "ini", "conf": "conf", "properties": "properties", "hcl": "hcl", "tfvars": "terraform", "bzl": "starlark", "gql": "graphql", "prisma": "prisma", "sol": "solidity",
-	"less": "less", "cmd": "batch", "astro": "astro", "erb": "erb", "ejs": "ejs", "hbs": "handlebars", "pug": "pug", "haml": "haml", "jinja": "jinja", "j2": "jinja",
-	"thrift": "thrift", "capnp": "cap'n proto", "cr": "crystal", "elm": "elm", "purs": "purescript", "rkt": "racket", "tcl": "tcl", "awk": "awk", "lean": "lean", "rego": "rego", "cue": "cue",
-	"gd": "gdscript", "sv": "verilog", "vhd": "vhdl", "vhdl": "vhdl", "glsl": "glsl", "wgsl": "wgsl", "hlsl": "hlsl", "ino": "c++", "bazel": "starlark", "star": "starlark",
-	"makefile": "make", "gnumakefile": "make", "justfile": "make", "dockerfile": "dockerfile", "containerfile": "dockerfile", "jenkinsfile": "groovy",
-	"rakefile": "ruby", "gemfile": "ruby", "podfile": "ruby", "fastfile": "ruby", "vagrantfile": "ruby", "brewfile": "ruby",
-}
-
-// codeNames are the file names of languages without an extension.
-var codeNames = []string{"makefile", "gnumakefile", "justfile", "dockerfile", "containerfile", "jenkinsfile", "rakefile", "gemfile", "podfile", "fastfile",
-	"vagrantfile", "brewfile"}
-
-func codeExtensions() []string {
-	return slices.DeleteFunc(slices.Sorted(maps.Keys(languages)), func(e string) bool { return slices.Contains(codeNames, e) })
-}
+var errNoScript = Errorf(ErrKind, "a file without an extension is read if its first line begins with #! and GNU Autoconf did not write it; give it an extension, such as .txt")
 
 // readCode reads one document, with breaks at declarations. Its title is the path, whose words describe the file.
 func readCode(s *File) error {
@@ -49,9 +23,14 @@ func readCode(s *File) error {
 	if !blank(text) {
 		rec.Title = titleOf(s.name)
 	}
-	base := baseName(s.name)
-	language := languages[strings.TrimPrefix(path.Ext(base), ".")]
-	language = cmp.Or(language, languages[base])
+	language, whole := code.Language(s.name)
+	if language == "" || whole {
+		by, script := code.Script(text)
+		if s.o.Kind == "" && code.Untold(s.name) && !script {
+			return errNoScript
+		}
+		language = cmp.Or(by, language)
+	}
 	if language != "" {
 		rec.Metadata = map[string]any{"language": language}
 	}

@@ -9,7 +9,8 @@
 //	                              its beginning and its end
 //	html      .html .htm .xhtml   one: the article, or the whole page where there is none; language,
 //	                              description, author, published; breaks at headings
-//	code      .go .py .js …       one; language; breaks at declarations (Go), else after blank lines
+//	code      .go .py Makefile …  one; language; breaks at declarations (Go), else after blank lines.
+//	                              Of files without an extension scripts, which begin with #!
 //	jsonl     .jsonl .ndjson      one a line, or as json; other fields are metadata, NaN is null. Also
 //	                              dumps of Qdrant, Chroma and LangChain
 //	json      .json               one an object: a single object, an array, the array "documents"

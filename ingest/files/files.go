@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/lexsem/lexsem/engine"
+	"github.com/lexsem/lexsem/internal/code"
 )
 
 // DefaultMaxBytes is the maximum size of one text, unless Options say otherwise.
@@ -89,7 +90,7 @@ var kinds = []Kind{
 	{"markdown", []string{"md", "markdown", "mdown", "mkd", "mdx", "qmd", "rmd"}, false, readMarkdown},
 	{"text", []string{"txt", "text", "rst", "adoc", "asciidoc", "org", "tex", "log", "srt", "vtt"}, false, readText},
 	{"jsonl", []string{"jsonl", "ndjson"}, false, readJSONL},
-	{"code", codeExtensions(), false, readCode},
+	{"code", code.Extensions(), false, readCode},
 	{"html", []string{"html", "htm", "xhtml"}, false, readHTML},
 	{"json", []string{"json"}, false, readJSON},
 	{"npy", []string{"npy"}, false, readNPY},
@@ -147,24 +148,27 @@ func Kinds() []string {
 
 // KindOf returns the kind of a file by its name, with or without folders, or "" if such files are not read. The
 // kind may be one whose package the program does not import: reading the file then returns ErrKind, which names the
-// package. The file may turn out to be binary (ErrBinary) or to have no document (ErrNoText).
+// package. The file may turn out to be binary (ErrBinary) or to have no document (ErrNoText). A name without an extension, or with
+// a number for one, may be that of a script: its kind is code, and Read returns ErrKind if it is none.
 func KindOf(name string) string {
-	base := baseName(name)
-	if zipped(base) {
-		if base = strings.TrimSuffix(base, ".gz"); zipped(base) {
+	gz := zipped(name)
+	if gz {
+		if name = name[:len(name)-len(".gz")]; zipped(name) {
 			return ""
 		}
 	}
+	base := baseName(name)
 	ext := path.Ext(base)
+	language, whole := code.Language(name)
+	if whole || language != "" && kindOfExtension(ext) == "" || !gz && code.Untold(name) && !slices.Contains(plainNames, base) {
+		return "code"
+	}
 	if stem := strings.TrimSuffix(base, ext); ext == "" || ext == ".debian" || stem == "readme" && kindOfExtension(ext) == "" {
 		base, ext = stem, ""
 	}
 	if ext == "" {
 		if slices.Contains(plainNames, base) {
 			return "text"
-		}
-		if slices.Contains(codeNames, base) {
-			return "code"
 		}
 		return ""
 	}

@@ -18,7 +18,9 @@ func TestKindOf(t *testing.T) {
 	for name, want := range map[string]string{
 		"a.md": "markdown", "A.MARKDOWN": "markdown", "a.mdx": "markdown", "x/y.TXT": "text", `x\y.csv`: "csv", "t.tsv": "tsv",
 		"c.jsonl": "jsonl", "c.ndjson": "jsonl", "LICENSE": "text", "docs/README": "text",
-		"a.docx": "docx", "a.xyz": "", "a.PNG": "image", "b.jpeg": "image", "a": "", "": "", ".": "", "a.": "", "a.md/b": "",
+		"a.docx": "docx", "a.xyz": "", "a.PNG": "image", "b.jpeg": "image", "": "", ".": "", "a.": "",
+		"a": "code", "a.md/b": "code", "pip3.11": "code", "a~": "", "Makefile": "code", "CMakeLists.txt": "code", "go.mod": "code", "Dockerfile.dev": "code", "Dockerfile.md": "markdown", "BUILD": "code",
+		".bashrc": "code", "build.gz": "", "BUILD.gz": "code", "a.go.gz": "code", "x.1.gz": "", "Makefile.in": "", "AUTHORS": "text",
 	} {
 		if got := KindOf(name); got != want {
 			t.Errorf("KindOf(%q) is %q, want %q", name, got, want)

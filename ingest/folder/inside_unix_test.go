@@ -58,6 +58,8 @@ func contentOf(t *testing.T, name, text string) string {
 		return "_id,text\nr," + text + "\n"
 	case "tsv":
 		return "_id\ttext\nr\t" + text + "\n"
+	case "code":
+		return "#!/bin/sh\n" + text
 	case files.KindImage:
 		return string(encoders.Images(t, 2)[len(text)%2].Data)
 	}
@@ -181,7 +183,7 @@ func TestSwapsOfKinds(t *testing.T) {
 		t.Fatalf("%d kinds are tried of %d", got, want)
 	}
 	for _, enc := range []encoder.Encoder{encoder.NewHash(16), encoders.NewPixels(24)} {
-		s := newScene(t, enc, all...)
+		s := newScene(t, enc, append(all, "script")...)
 		n := 0
 		looked = func(dir *os.Root, name string) {
 			n++

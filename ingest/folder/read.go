@@ -15,6 +15,7 @@ import (
 
 	"github.com/lexsem/lexsem/engine"
 	"github.com/lexsem/lexsem/ingest/files"
+	"github.com/lexsem/lexsem/internal/code"
 	"github.com/lexsem/lexsem/internal/location"
 	"github.com/lexsem/lexsem/internal/problems"
 )
@@ -103,7 +104,7 @@ func (r *run) read(ctx context.Context, out chan<- *batch) error {
 func sourceFirst(all []file) []file {
 	var source, other []file
 	for _, f := range all {
-		if files.KindOf(f.path) == "code" {
+		if files.KindOf(f.path) == "code" && !code.Untold(f.path) {
 			source = append(source, f)
 		} else {
 			other = append(other, f)
@@ -148,6 +149,7 @@ func (r *run) skip(documents int, s stamp) {
 	switch {
 	case documents > 0:
 	case s.Other:
+		r.others++
 		r.report.Skipped.Other++
 		r.walk.name(s.Path)
 	case s.Empty:
@@ -215,6 +217,14 @@ func (d *reader) content(ctx context.Context, x *reading, h *os.File) error {
 		return err
 	}
 	x.size, x.time = info.Size(), nanoseconds(info.ModTime())
+	if no, err := d.noScript(x.path, h); err != nil {
+		return err
+	} else if no {
+		x.stamp = stamp{Path: x.path, Size: x.size, Time: x.time, Digest: make([]byte, sha256.Size), Racy: x.time > began.Add(-racy).UnixNano(), Other: true}
+		d.report.Read-- // it was looked at alone
+		d.skip(0, x.stamp)
+		return nil
+	}
 	var from io.ReaderAt = h
 	digest := sha256.New()
 	if x.size <= inMemory {
@@ -244,6 +254,21 @@ func (d *reader) content(ctx context.Context, x *reading, h *os.File) error {
 		x.stamp.Racy = true // the next sync reads it again
 	}
 	return nil
+}
+
+// noScript reports whether a file, whose name tells nothing, begins with something else than a script does. No more than that of it
+// is read. One with documents may be empty while it is written.
+func (d *reader) noScript(path string, h io.ReaderAt) (bool, error) {
+	if files.KindOf(path) != "code" || !code.Untold(path) {
+		return false, nil
+	}
+	head := make([]byte, code.ScriptHead)
+	n, err := h.ReadAt(head, 0)
+	if err != nil && err != io.EOF {
+		return false, err
+	}
+	_, script := code.Script(string(head[:n]))
+	return !script && (n > 0 || d.left(path) == 0), nil
 }
 
 // until is a reader that ends with a context.

@@ -24,10 +24,10 @@ type stamp struct {
 	Path      string `json:"p"`           // below the root, with slashes
 	Size      int64  `json:"s"`           // bytes
 	Time      int64  `json:"t"`           // of its modification, in nanoseconds since 1970
-	Digest    []byte `json:"d"`           // SHA-256 of its bytes
+	Digest    []byte `json:"d"`           // SHA-256 of its bytes; zeros for a file without an extension that is no script
 	Documents int    `json:"n"`           // that it holds; 0 for a file without text
 	IDs       uint64 `json:"i"`           // sum of the hashes of their ids
-	Other     bool   `json:"o,omitempty"` // it is of a known kind, and no document: a file of settings
+	Other     bool   `json:"o,omitempty"` // it is of a known kind, and no document: a file of settings, or no script
 	Empty     bool   `json:"e,omitempty"` // nothing is in it
 	Racy      bool   `json:"r,omitempty"` // was changed when it was read, or just before: its time says nothing
 
@@ -48,7 +48,7 @@ type warning struct {
 // of some kind give other documents than before; then all are read again.
 const (
 	stampsVersion  = 1
-	readingVersion = 7
+	readingVersion = 8
 )
 
 // maxStamps bounds the file of stamps: 1 GiB is some five million files.

@@ -34,6 +34,7 @@ type run struct {
 
 	claimed   map[string]string // the reader's: id → path of the file that has it now
 	unchanged int               // the reader's: documents of files that are as they were
+	others    int               // the reader's: files that are no documents
 	badRead   map[string]bool   // the reader's: paths of which something could not be read
 	reread    map[string]bool   // the reader's: paths that were read
 	warned    []Failure         // the reader's: of these
@@ -89,7 +90,7 @@ func (f *Folder) sync(ctx context.Context, scope []string) (Report, error) {
 				more, err := f.sync(ctx, nil)
 				return r.report.plus(more), err
 			}
-			if len(r.walk.files) == 0 {
+			if len(r.walk.files) == r.others {
 				return r.report, f.vanished(&VanishedError{Root: f.root, Documents: len(f.docs)})
 			}
 		}

@@ -32,6 +32,10 @@ var languages = map[string]struct {
 	"elixir":     {"defmodule App.Worker do\n  def start(a) do\n  end\n  defp loop(b) do\n  end\nend\n", []string{"App.Worker", "start", "loop"}},
 	"lua":        {"local function add(a, b)\nend\nfunction M.run(x)\nend\n", []string{"add", "M.run"}},
 	"zig":        {"pub fn main() !void {\n}\n", []string{"main"}},
+	"shell":      {"#!/bin/sh\n# Starts it.\ndo_start()\n{\n\tif run; then\n\t\techo\n\tfi\n}\n\nstop () {\n  kill $1\n}\nfunction load {\n  x\n}\nload()\nx()\n", []string{"do_start", "stop", "load"}},
+	"perl":       {"#!/usr/bin/perl\nsub parse {\n    my ($a) = @_;\n}\nsub run\n{\n  parse(1);\n}\n", []string{"parse", "run"}},
+	"awk":        {"#!/usr/bin/awk -f\nfunction sum(a, b) {\n  return a + b\n}\nBEGIN {\n  print sum(1, 2)\n}\n", []string{"sum"}},
+	"tcl":        {"#!/usr/bin/tclsh\nproc greet {name} {\n  puts $name\n}\n", []string{"greet"}},
 	"dart":       {"class Box {\n  void open(int a) {\n  }\n}\n", []string{"Box", "open"}},
 }
 
@@ -83,6 +87,9 @@ func TestSymbol(t *testing.T) {
 		{"c", "call(self", "dict_get"},
 		{"c++", "void grow", "buffer.grow"},
 		{"typescript", "protected parse", "Zod.parse"},
+		{"shell", "echo", "do_start"},
+		{"shell", "kill", "stop"},
+		{"shell", "# Starts", "do_start"},
 	} {
 		text := languages[c.language].text
 		at := strings.Index(text, c.at)
@@ -120,7 +127,8 @@ func TestRole(t *testing.T) {
 		"gin_test.go": code.Test, "test/spec_utils.rb": code.Test, "src/a.test.ts": code.Test, "tests/a.py": code.Test, "pkg/test_a.py": code.Test, "src/test/java/GsonTest.java": code.Test,
 		"GsonTest.java": code.Test, "conftest.py": code.Test, `src\tests\a.cs`: code.Test, "benches/a.rs": code.Test, "testdata/x.go": code.Test, "a/b_bench.c": code.Test, "axum/src/test_helpers/a.rs": code.Source,
 		"README.md": code.Documentation, "docs/a.rst": code.Documentation, "LICENSE": code.Documentation, "a/CHANGELOG.txt": code.Documentation,
-		"examples/a.go": code.Example, "vendor/x/a.go": code.Vendored, "vendor/x/a_test.go": code.Test, "pip/_vendor/b.py": code.Vendored, "vendor.go": code.Source, "docs/conf.py": code.Example, "docs_src/a/b.py": code.Example, "example.go": code.Example,
+		"examples/a.go": code.Example, "install.sh": code.Source, "lib/todo.go": code.Source, "CMakeLists.txt": code.Source, "src/CMakeLists.txt": code.Source, "NEWS": code.Documentation, "README.ja": code.Documentation, "bin/run": code.Source,
+		"t/basic.t": code.Test, "run.bats": code.Test, "Makefile": code.Source, "vendor/x/a.go": code.Vendored, "vendor/x/a_test.go": code.Test, "pip/_vendor/b.py": code.Vendored, "vendor.go": code.Source, "docs/conf.py": code.Example, "docs_src/a/b.py": code.Example, "example.go": code.Example,
 	} {
 		if got := code.Role(path); got != want {
 			t.Errorf("%s: got %q, want %q", path, got, want)

@@ -150,7 +150,7 @@ func remark(s string) bool {
 }
 
 var (
-	// bareHead is the head of a C function below the line with its type, and typeLine such a line.
+	// bareHead is the head of a function of a shell, or of C below the line with its type, and typeLine such a line.
 	bareHead = regexp.MustCompile(`^(` + name + `)\s*\([^'"` + "`" + `;={}]*[),(]$`)
 	typeLine = regexp.MustCompile(`^(` + name + `)(?:[\w\s*]*|\([\w\s*,]*\))$`)
 )
@@ -166,6 +166,9 @@ func (l line) defines(text string) string {
 	head := bareHead.FindStringSubmatch(l.text)
 	if head == nil || statements[head[1]] {
 		return ""
+	}
+	if below, _ := lineAt(text, l.next); strings.HasSuffix(l.text, "()") && below.text == "{" && below.depth == 0 { // in a shell
+		return head[1]
 	}
 	above, _ := lineAt(text, l.at-1)
 	if m := typeLine.FindStringSubmatch(above.text); m == nil || above.depth > 0 || statements[m[1]] {

@@ -30,14 +30,14 @@ func Role(file string) string {
 	low := strings.ToLower(base)
 	stem, ext, _ := strings.Cut(low, ".")
 	last := ext[strings.LastIndexByte(ext, '.')+1:]
-	if prose[last] || plain[stem] {
+	if _, whole := Language(base); !whole && (prose[last] || plain[stem] && extensions[last] == "") {
 		return Documentation
 	}
 	folder := strings.ToLower(path.Dir(file))
 	whole := strings.TrimSuffix(base, path.Ext(base))
 	lowWhole := strings.ToLower(whole)
 	switch {
-	case in(folder, tests), strings.HasPrefix(lowWhole, "test_"), lowWhole == "conftest":
+	case in(folder, tests), last == "t", last == "bats", strings.HasPrefix(lowWhole, "test_"), lowWhole == "conftest":
 		return Test
 	case tests[strings.ToLower(strings.TrimPrefix(path.Ext(whole), "."))]: // parser.test.ts
 		return Test

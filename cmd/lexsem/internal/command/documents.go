@@ -128,7 +128,7 @@ func (s *sources) open(ctx context.Context, f *os.File, name, abs string) error 
 		return err
 	}
 	kind := files.KindOf(name)
-	o := s.options(name, kind, path.Clean(filepath.ToSlash(name)))
+	o := s.options(name, "", path.Clean(filepath.ToSlash(name)))
 	o.KeepRepeated = s.repeated
 	switch kind {
 	case "jsonl": // whose lines must have ids: numbers of lines would not last
