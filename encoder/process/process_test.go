@@ -178,8 +178,10 @@ func TestFaults(t *testing.T) {
 			t.Errorf("%q: %v", command, err)
 		}
 	}
-	e := must(t, "tokens", Options{Timeout: time.Second})
+	e := must(t, "tokens", Options{})
 	defer e.Close()
+	patience := &e.(*model).program.o.Timeout // short only where the program hangs
+	long := *patience
 	encode := func(text string) error {
 		_, err := e.Encode(context.Background(), encoder.Query, encoder.Texts(text), encoder.NeedDense)
 		return err
@@ -190,7 +192,8 @@ func TestFaults(t *testing.T) {
 	if err := encode("chat"); !errors.Is(err, encoder.ErrContract) || !strings.Contains(err.Error(), "standard error") {
 		t.Errorf("other output: %v", err)
 	}
-	if err := encode("hang"); !errors.Is(err, encoder.ErrUnavailable) || !strings.Contains(err.Error(), "no answer in 1s") {
+	*patience = 100 * time.Millisecond
+	if err := encode("hang"); !errors.Is(err, encoder.ErrUnavailable) || !strings.Contains(err.Error(), "no answer in 100ms") {
 		t.Errorf("no answer: %v", err)
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
@@ -201,6 +204,7 @@ func TestFaults(t *testing.T) {
 	if tokens := e.Tokenize(encoder.Query, "hang"); len(tokens.IDs) != 0 {
 		t.Errorf("tokens without an answer: %v", tokens)
 	}
+	*patience = long
 	if err := encode("fine"); err == nil || !strings.Contains(err.Error(), "reading the tokens") {
 		t.Errorf("what Tokenize could not tell: %v", err)
 	}

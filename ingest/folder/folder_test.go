@@ -82,8 +82,10 @@ func (b *base) writeAt(dir, name, text string, at time.Time) {
 	b.Helper()
 	p := filepath.Join(dir, filepath.FromSlash(name))
 	b.ok(os.MkdirAll(filepath.Dir(p), 0o755))
-	b.ok(os.WriteFile(p, []byte(text), 0o644))
-	b.ok(os.Chtimes(p, at, at))
+	whole := filepath.Join(b.TempDir(), "whole") // no Watch reads half of it, or reads it twice
+	b.ok(os.WriteFile(whole, []byte(text), 0o644))
+	b.ok(os.Chtimes(whole, at, at))
+	b.ok(os.Rename(whole, p))
 }
 
 func (b *base) remove(name string) {

@@ -71,7 +71,7 @@ func TestUnmounted(t *testing.T) {
 				}
 				b.ok(os.RemoveAll(filepath.Join(b.dir, "own", "c.txt")))
 				unmount()
-				if r, err := b.sync(folder.Options{}); err != nil || r.Removed != 1 || b.ids(engine.Filter{}) != rest {
+				if r, err := b.sync(folder.Options{}); err != nil || r.Removed > 1 || b.ids(engine.Filter{}) != rest { // a Watch may have removed it
 					t.Fatalf("%+v, %v: %s", r, err, b.ids(engine.Filter{}))
 				}
 				b.synced(folder.Options{PruneAll: true}, "+0 ~0 -2 =1 read 0")

@@ -124,7 +124,8 @@ func TestWatch(t *testing.T) {
 			// Once mended, it is told when it is bad again.
 			b.write(map[string]string{"bad.jsonl": `{"_id":"bad","text":"bats"}`})
 			w.until("a.txt bad h.txt i.txt")
-			b.write(map[string]string{"bad.jsonl": "!", "j.txt": "jays"})
+			b.write(map[string]string{"bad.jsonl": "!"}) // before j.txt, which ends the wait
+			b.write(map[string]string{"j.txt": "jays"})
 			if got := w.until("a.txt bad h.txt i.txt j.txt"); len(got.Failed) != 1 {
 				t.Errorf("failures told: %v; want bad.jsonl again", got.Failed)
 			}
@@ -166,24 +167,28 @@ func TestCatchUp(t *testing.T) {
 			w, f := b.watched(folder.Options{Poll: poll})
 			w.until("a.txt")
 			f.CatchUp(t.Context())
-			want, begin := "a.txt", time.Now()
-			const rounds = 10
-			for i := range rounds {
+			want, quickest := "a.txt", time.Hour // of a round: others may have the machine in the rest
+			for i := range 10 {
+				begin := time.Now()
 				name := fmt.Sprintf("n%d/x.txt", i)
 				b.write(map[string]string{name: fmt.Sprintf("ants %d", i)})
 				f.CatchUp(t.Context())
 				if want += " " + name; b.ids(engine.Filter{}) != want {
-					if time.Sleep(50 * time.Millisecond); poll > 0 && i > 0 {
+					if poll > 0 && i > 0 {
 						t.Fatalf("after CatchUp the database holds %q, want %q", b.ids(engine.Filter{}), want)
 					}
-					f.CatchUp(t.Context()) // the system had not told yet, or Watch did not listen yet
-					if b.ids(engine.Filter{}) != want {
-						t.Fatalf("after CatchUp the database holds %q, want %q", b.ids(engine.Filter{}), want)
+					for b.ids(engine.Filter{}) != want { // the system had not told yet, or Watch did not listen yet
+						if time.Since(begin) > 20*time.Second {
+							t.Fatalf("after CatchUp the database holds %q, want %q", b.ids(engine.Filter{}), want)
+						}
+						time.Sleep(50 * time.Millisecond)
+						f.CatchUp(t.Context())
 					}
 				}
+				quickest = min(quickest, time.Since(begin))
 			}
-			if took := time.Since(begin); took > rounds*190*time.Millisecond {
-				t.Errorf("%d changes took %v: they waited for the pauses of Watch", rounds, took)
+			if quickest > 190*time.Millisecond {
+				t.Errorf("each change took %v or longer: they waited for the pauses of Watch", quickest)
 			}
 			ctx, cancel := context.WithCancel(t.Context())
 			cancel()

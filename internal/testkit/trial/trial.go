@@ -55,6 +55,15 @@ func Parallel() {
 	}
 }
 
+// Took is how long do takes: by the clock or, if that is less, of processors, so that other processes on the machine do
+// not count.
+func Took(t testing.TB, do func()) time.Duration {
+	t.Helper()
+	begin, before := time.Now(), worked(t)
+	do()
+	return min(time.Since(begin), worked(t)-before)
+}
+
 func number(t testing.TB, name string) (n uint64, set bool) {
 	t.Helper()
 	s := os.Getenv(name)
