@@ -2,7 +2,6 @@ package spelling
 
 import (
 	"slices"
-	"unicode/utf8"
 	"weak"
 
 	"github.com/lexsem/lexsem/internal/inverted"
@@ -64,11 +63,10 @@ func (w *work) judge(u word) (j judgement) {
 			return
 		}
 		f, ok := w.written(letters, u.term, w.x.Term(n), most)
-		if !ok || j.made && !(f.known && f.edits == 1) {
+		if !ok || j.made && !(f.known && f.edits == 1) || len(letters) < leastFree && !(few(letters, []rune(f.word)) && (f.known || w.known.Word == nil)) {
 			return
 		}
-		first, _ := utf8.DecodeRuneInString(f.word)
-		j.near = append(j.near, candidate{term: n, form: f, first: first == letters[0], df: w.x.DF(n)})
+		j.near = append(j.near, candidate{term: n, form: f, weight: f.likely(letters, w.x.DF(n))})
 	})
 	slices.SortStableFunc(j.near, better)
 	j.near = slices.Clone(j.near[:min(len(j.near), mostTried)])
