@@ -29,7 +29,7 @@ func TestWholeNumbers(t *testing.T) {
 }
 
 // TestValuesOfPython: every route that takes a body says what to send in place of what Python's clients send: NaN and Infinity,
-// which json.dumps writes, and an object as a filter.
+// which json.dumps writes, an object as a filter, and the token ids of LangChain's OpenAIEmbeddings.
 func TestValuesOfPython(t *testing.T) {
 	c := newClient(t, Options{Collections: &sets{t: t, all: map[string]engine.Database{}}})
 	c.want(c.ask("PUT", "/v1/collections/notes", nil), 201, "")
@@ -61,6 +61,9 @@ func TestValuesOfPython(t *testing.T) {
 				refused("send null", rt.method, path, lines(`{"id": "a", "text": "b", "metadata": {"n": `+number+`}}`))
 			}
 		}
+	}
+	for _, input := range []string{`[1, 2]`, `[[1, 2], [3]]`} {
+		refused("check_embedding_ctx_length=False", "POST", "/v1/embeddings", `{"input": `+input+`}`)
 	}
 	refused("invalid character 'N'", "POST", "/v1/search", `{"query": Nothing}`)
 	for path, body := range map[string]string{"search": `{"filter": {"a": 1}}`, "explain": `{"filter": []}`, "search/batch": `{"searches": [{"filter": {"a": 1}}]}`} {

@@ -44,7 +44,7 @@ func (t *texts) UnmarshalJSON(raw []byte) error {
 	}
 	var tokens []json.RawMessage
 	if json.Unmarshal(raw, &tokens) == nil && len(tokens) > 0 && len(tokens[0]) > 0 && strings.ContainsRune("[0123456789", rune(tokens[0][0])) {
-		return invalid("input", "input holds token ids of another model's tokenizer; send texts")
+		return invalid("input", "input holds token ids of another model's tokenizer; send texts, as OpenAIEmbeddings of LangChain does with check_embedding_ctx_length=False")
 	}
 	return invalid("input", "input is neither a text nor an array of texts")
 }
