@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -221,6 +222,43 @@ func TestOneFetches(t *testing.T) {
 	}
 	if _, err := os.Stat(other); err != nil {
 		t.Error("another artifact's folder was removed")
+	}
+}
+
+// What one user fetched or made serves all users of the machine, also after its files were checked again.
+func TestOthersReadTheCache(t *testing.T) {
+	url, _ := countingServer(t)
+	s, _ := testSession(t, url)
+	fetched := testModel(s)
+	made := artifact{name: "table", dir: filepath.Join(s.cache, "models", "table"), main: "table", packages: []Package{{Via: RouteMade, Name: "model"}},
+		finish: func(_ context.Context, dir string) error {
+			return os.WriteFile(filepath.Join(dir, "table"), []byte("t"), 0o600)
+		}}
+	for _, a := range []artifact{fetched, made} {
+		get := s.obtain
+		if a.finish != nil {
+			get = s.make
+		}
+		for _, round := range []string{"new", "checked again"} {
+			if _, err := get(t.Context(), a); err != nil {
+				t.Fatal(err)
+			}
+			err := filepath.WalkDir(a.dir, func(path string, e fs.DirEntry, err error) error {
+				if err != nil || e.IsDir() { // a umask is obeyed there
+					return err
+				}
+				if info, err := e.Info(); err != nil || info.Mode()&0o044 != 0o044 {
+					t.Errorf("%s, %s: %v, %v", round, path, info.Mode(), err)
+				}
+				return nil
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := os.Chtimes(filepath.Join(a.dir, a.main), time.Time{}, time.Unix(1, 0)); err != nil {
+				t.Fatal(err)
+			}
+		}
 	}
 }
 

@@ -3,6 +3,7 @@ package provision
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -57,7 +58,7 @@ func (r *receipt) check(ctx context.Context, dir string, all bool) (stamped bool
 	return stamped, nil
 }
 
-// write puts the receipt into dir.
+// write puts the receipt into dir, for all who may read the files beside it: a cache that one user fills serves others.
 func (r *receipt) write(dir string) error {
 	b, err := json.MarshalIndent(r, "", "  ")
 	if err != nil {
@@ -65,6 +66,6 @@ func (r *receipt) write(dir string) error {
 	}
 	return atomicfile.Write(filepath.Join(dir, receiptFile), func(f *os.File) error {
 		_, err := f.Write(append(b, '\n'))
-		return err
+		return errors.Join(err, f.Chmod(0o644))
 	})
 }

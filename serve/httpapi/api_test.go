@@ -610,9 +610,18 @@ func TestEmbeddings(t *testing.T) {
 	if got.at(t, "data", 0, "truncated_tokens").(float64) < 1000 {
 		t.Errorf("%.300s", got.raw)
 	}
-	if got = c.ask("GET", "/v1/models", nil); got.at(t, "data", 0, "id") != name {
-		t.Error(got.raw)
+	all := c.ask("GET", "/v1/models", nil)
+	if all.at(t, "data", 0, "id") != name {
+		t.Error(all.raw)
 	}
+	for i := range all.at(t, "data").([]any) {
+		listed := all.at(t, "data", i).(map[string]any)
+		if got = c.ask("GET", "/v1/models/"+strings.ToUpper(listed["id"].(string)), nil); !reflect.DeepEqual(got.at(t), any(listed)) {
+			t.Errorf("%s, listed as %v", got.raw, listed)
+		}
+	}
+	c.want(c.ask("GET", "/v1/models/"+name+"+slr", nil), 404, "model_not_found") // of no fit
+	c.want(c.ask("GET", "/v1/models/org%2Fname", nil), 404, "model_not_found")
 }
 
 func TestEmbeddingsRefuse(t *testing.T) {
@@ -668,12 +677,16 @@ func TestWithoutEncoder(t *testing.T) {
 	if got := c.ask("GET", "/v1/models", nil); len(got.at(t, "data").([]any)) != 0 {
 		t.Error(got.raw)
 	}
+	c.want(c.ask("GET", "/v1/models/m", nil), 501, "no_encoder")
 }
 
 func TestRerank(t *testing.T) {
 	c := newClient(t, Options{})
 	docs := []any{"an unrelated line on bread", map[string]any{"title": "Keys", "text": "rotate the signing keys", "more": 1}, "signing the keys", "rotate the signing keys now"}
 	got := c.ask("POST", "/v1/rerank", map[string]any{"query": "rotate the signing keys", "documents": docs, "return_documents": true, "max_chunks_per_doc": 3})
+	if second := c.ask("POST", "/v2/rerank", map[string]any{"query": "rotate the signing keys", "documents": docs, "return_documents": true, "max_tokens_per_doc": 4096}); second.raw != got.raw {
+		t.Errorf("%s\n%s", second.raw, got.raw)
+	}
 	results := got.at(t, "results").([]any)
 	if len(results) != 4 || got.at(t, "results", 3, "index") != 0.0 {
 		t.Fatal(got.raw)

@@ -13,6 +13,7 @@ import (
 	"net/http"
 	"os"
 	"reflect"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -260,11 +261,17 @@ func decode(raw []byte, to any) error {
 	switch {
 	case errors.As(err, &own):
 		return own
+	case errors.As(err, &syntax) && noNumber.Match(raw[min(max(0, int(syntax.Offset)-1), len(raw)):]):
+		return bad("not JSON: NaN or Infinity at byte %d; send null", syntax.Offset)
 	case errors.As(err, &syntax):
 		return bad("not JSON: %v, at byte %d", syntax, syntax.Offset)
 	case errors.As(err, &kind):
-		return &Error{Status: http.StatusBadRequest, Code: "invalid", Param: promoted.Replace(kind.Field),
+		e := &Error{Status: http.StatusBadRequest, Code: "invalid", Param: promoted.Replace(kind.Field),
 			Message: fmt.Sprintf("%.100s instead of %s (byte %d)", kind.Value, typeName(kind), kind.Offset)}
+		if kind.Field == "filter" || strings.HasSuffix(kind.Field, ".filter") {
+			e.Message += `; a filter is a text such as lang = "go"`
+		}
+		return e
 	case err == io.ErrUnexpectedEOF:
 		return bad("not JSON: it ends in the middle")
 	case err != nil:
@@ -278,6 +285,9 @@ func decode(raw []byte, to any) error {
 	}
 	return nil
 }
+
+// noNumber is what other programs, such as Python's json.dumps, write for numbers that JSON does not have.
+var noNumber = regexp.MustCompile("^(NaN|Infinity)")
 
 // promoted takes the names of types that are embedded in bodies out of the path of a field.
 var promoted = strings.NewReplacer("searchRequest.", "", "content.", "")

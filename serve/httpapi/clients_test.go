@@ -24,6 +24,7 @@ assert max(abs(x - y) for x, y in zip(a.data[0].embedding, b.data[0].embedding))
 q = c.embeddings.create(model="hash-64+rlr", input="signing keys")
 assert q.model == "hash-64+rlr"
 assert [m.id for m in c.models.list()][0] == "hash-64"
+assert c.models.retrieve("hash-64+rlr").id == "hash-64+rlr"
 for call, kind in [
     (lambda: c.embeddings.create(model="nope", input="a"), openai.NotFoundError),
     (lambda: c.embeddings.create(model="hash-64", input=[1, 2]), openai.BadRequestError),

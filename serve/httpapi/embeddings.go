@@ -44,7 +44,7 @@ func (t *texts) UnmarshalJSON(raw []byte) error {
 	}
 	var tokens []json.RawMessage
 	if json.Unmarshal(raw, &tokens) == nil && len(tokens) > 0 && len(tokens[0]) > 0 && strings.ContainsRune("[0123456789", rune(tokens[0][0])) {
-		return invalid("input", "input holds token ids of another model's tokenizer; send texts")
+		return invalid("input", "input holds token ids of another model's tokenizer; send texts, as OpenAIEmbeddings of LangChain does with check_embedding_ctx_length=False")
 	}
 	return invalid("input", "input is neither a text nor an array of texts")
 }
@@ -142,15 +142,11 @@ func (s *Server) model(asked string) (name, variant string, err error) {
 // variantOf is the variant in a requested model name: the name of the encoder, in any
 // case, optionally followed by "+VARIANT". "" also means that encoder.
 func variantOf(asked, name string) (string, error) {
-	unknown := func() error {
-		return &Error{Status: http.StatusNotFound, Code: "model_not_found", Param: "model",
-			Message: fmt.Sprintf("unknown model %.100q; this server has %s, and %s+VARIANT for modulated queries", asked, name, name)}
-	}
 	if len(asked) < len(name) || !strings.EqualFold(asked[:len(name)], name) {
 		if asked == "" {
 			return "", nil
 		}
-		return "", unknown()
+		return "", unknownModel(asked, name)
 	}
 	rest := asked[len(name):]
 	if rest == "" {
@@ -158,9 +154,14 @@ func variantOf(asked, name string) (string, error) {
 	}
 	variant, ok := strings.CutPrefix(rest, "+")
 	if !ok || variant == "" {
-		return "", unknown()
+		return "", unknownModel(asked, name)
 	}
 	return strings.ToLower(variant), nil
+}
+
+func unknownModel(asked, name string) error {
+	return &Error{Status: http.StatusNotFound, Code: "model_not_found", Param: "model",
+		Message: fmt.Sprintf("unknown model %.100q; this server has %s, and %s+VARIANT for modulated queries", asked, name, name)}
 }
 
 // roleOf returns the role named by an input_type.
@@ -249,4 +250,23 @@ func models(ctx context.Context, c *call) (modelsAnswer, error) {
 		out.Data = append(out.Data, model{ID: n, Object: "model", OwnedBy: "lexsem"})
 	}
 	return out, nil
+}
+
+// oneModel describes one of the models that models lists.
+func oneModel(ctx context.Context, c *call) (model, error) {
+	asked := c.r.PathValue("id")
+	name, _, err := c.s.model("")
+	if err != nil {
+		return model{}, err
+	}
+	all, err := models(ctx, c)
+	if err != nil {
+		return model{}, err
+	}
+	for _, m := range all.Data {
+		if strings.EqualFold(m.ID, asked) {
+			return m, nil
+		}
+	}
+	return model{}, unknownModel(asked, name)
 }

@@ -646,10 +646,24 @@ func (s slow) Encode(ctx context.Context, role encoder.Role, in []encoder.Input,
 	}
 }
 
+// unanswered answers no search.
+type unanswered struct{ engine.Database }
+
+func (unanswered) Search(ctx context.Context, _ engine.Query) (engine.Result, error) {
+	<-ctx.Done()
+	return engine.Result{}, ctx.Err()
+}
+
+// Texts of a request may be encoded as long as texts that are stored.
 func TestTimeout(t *testing.T) {
-	enc := slow{encoder.NewHash(64), make(chan struct{}, 9), make(chan struct{})}
-	c := newClient(t, Options{Encoder: enc, Timeout: 20 * time.Millisecond})
-	c.want(c.ask("POST", "/v1/embeddings", `{"input": "a"}`), 504, "timeout")
+	enc := encoder.NewHash(64)
+	c := clientOf(t, unanswered{database(t, enc, engine.Options{})}, Options{Encoder: enc, Timeout: time.Nanosecond})
+	c.want(c.ask("POST", "/v1/search", `{"query": "a"}`), 504, "timeout")
+	blocked := newClient(t, Options{Encoder: slow{enc, make(chan struct{}, 9), make(chan struct{})}, LoadTimeout: 20 * time.Millisecond})
+	for path, body := range map[string]string{"/v1/embeddings": `{"input": "a"}`, "/v1/rerank": `{"query": "a", "documents": ["b"]}`, "/v2/rerank": `{"query": "a", "documents": ["b"]}`} {
+		c.want(c.ask("POST", path, body), 200, "")
+		blocked.want(blocked.ask("POST", path, body), 504, "timeout")
+	}
 }
 
 func TestOverload(t *testing.T) {

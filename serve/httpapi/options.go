@@ -56,8 +56,8 @@ type Options struct {
 	// Requests beyond these limits get status 429.
 	Concurrency, Queue int
 	QueueTime          time.Duration
-	// Timeout limits requests that read; 0 means one minute. LoadTimeout limits requests that store, and
-	// each batch of NDJSON; 0 means ten minutes.
+	// Timeout limits requests that read; 0 means one minute. LoadTimeout limits requests that store, embed
+	// or rerank texts, and each batch of NDJSON; 0 means ten minutes.
 	Timeout, LoadTimeout time.Duration
 	// DrainTime is the time that Serve gives running requests to end after its context is done; 0 means 30
 	// s.

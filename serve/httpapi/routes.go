@@ -15,6 +15,7 @@ type route struct {
 	strict       bool       // fields and parameters that are not known are refused
 	params       []string   // of the query string
 	free         bool       // answered at once: waits for no turn
+	encodes      bool       // the texts of a request, which takes as long as storing them
 	ofDatabase   bool       // is asked of a database
 	in           func() any // a new body of a request; nil for none
 	form         *form      // of in
@@ -44,7 +45,8 @@ const (
 // routes lists all paths except those of other packages: /metrics, /mcp and the page.
 func routes() []*route {
 	of := func(r *route) *route { r.ofDatabase = true; return r }
-	lenient := func(r *route) *route { r.strict = false; return r }    // clients of other APIs send what those know
+	lenient := func(r *route) *route { r.strict = false; return r } // clients of other APIs send what those know
+	encodes := func(r *route) *route { r.encodes = true; return lenient(r) }
 	free := func(r *route) *route { r.free = true; return lenient(r) } // monitors add parameters to get round caches
 	params := func(r *route, names ...string) *route { r.params = names; return r }
 	documents := params(with("POST", prefix+"/documents", ScopeWrite, putDocuments), "on_error")
@@ -60,9 +62,10 @@ func routes() []*route {
 		with("PUT", prefix+"/documents/{id...}", ScopeWrite, putDocument),
 		with("PATCH", prefix+"/documents/{id...}", ScopeWrite, patchDocument),
 		without("DELETE", prefix+"/documents/{id...}", ScopeWrite, deleteDocument),
-		lenient(with("POST", prefix+"/embeddings", ScopeRead, embeddings)),
-		lenient(with("POST", prefix+"/rerank", ScopeRead, rerank)),
+		encodes(with("POST", prefix+"/embeddings", ScopeRead, embeddings)),
+		encodes(with("POST", prefix+"/rerank", ScopeRead, rerank)),
 		lenient(without("GET", prefix+"/models", ScopeRead, models)),
+		lenient(without("GET", prefix+"/models/{id...}", ScopeRead, oneModel)),
 		without("GET", prefix+"/stats", ScopeRead, stats),
 		params(without("GET", prefix+"/facets", ScopeRead, facets), "field", "filter", "limit"),
 	}
@@ -70,6 +73,7 @@ func routes() []*route {
 		free(without("GET", "/healthz", ScopeNone, healthz)),
 		free(without("GET", "/readyz", ScopeNone, readyz)),
 		free(without("GET", "/openapi.json", ScopeNone, openapi)),
+		of(encodes(with("POST", "/v2/rerank", ScopeRead, rerank))), // where clients of Cohere's second version ask
 		without("GET", prefix+"/collections", ScopeRead, listCollections),
 		params(without("PUT", collectionPrefix, ScopeWrite, createCollection), "metric"),
 		without("DELETE", collectionPrefix, ScopeWrite, dropCollection),

@@ -208,7 +208,7 @@ func (s *Server) run(c *call, rt *route) (out any, err error) {
 	}
 	defer give()
 	limit := s.o.Timeout
-	if rt.scope == ScopeWrite {
+	if rt.scope == ScopeWrite || rt.encodes {
 		limit = s.o.LoadTimeout
 	}
 	ctx, cancel := context.WithTimeout(ctx, limit)

@@ -2,9 +2,9 @@ package command
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
-	"os"
 	"text/tabwriter"
 
 	"github.com/lexsem/lexsem/bench"
@@ -16,7 +16,7 @@ var cmdBenchScore = command{
 	summary: "score TREC run files of any program against judgements",
 	about: `
 Reads judgements of BEIR (query id, passage id, grade, separated by tabs) or TREC (query id, 0,
-passage id, grade), and run files in TREC's format. Prints the metrics of each run: means over all
+passage id, grade), and run files in TREC's format, each perhaps packed by gzip. Prints the metrics of each run: means over all
 judged queries (trec_eval -c), of which those without an answer or a relevant passage count 0. As in
 trec_eval 9, scores count in single precision, and equal ones are ordered by falling passage id.`,
 	examples: []string{
@@ -50,12 +50,12 @@ trec_eval 9, scores count in single precision, and equal ones are ordered by fal
 			}
 			var out []scored
 			for _, name := range args {
-				var rankings bench.Rankings
-				err := readNamed(name, func(r io.Reader) (err error) {
-					rankings, err = bench.ReadRun(r, name, bench.ReadOptions{})
-					return err
-				})
+				r, err := a.input(name)
 				if err != nil {
+					return err
+				}
+				rankings, err := bench.ReadRun(r, name, bench.ReadOptions{})
+				if err := errors.Join(err, r.Close()); err != nil {
 					return err
 				}
 				if !answers(rankings, judged) {
@@ -95,13 +95,4 @@ func answers(rankings bench.Rankings, judged bench.Qrels) bool {
 		}
 	}
 	return false
-}
-
-func readNamed(name string, read func(io.Reader) error) error {
-	f, err := os.Open(name)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	return read(f)
 }

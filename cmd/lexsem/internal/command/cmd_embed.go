@@ -122,7 +122,7 @@ func (o embedOptions) read(ctx context.Context, a *app, name string) ([]namedTex
 	}
 	defer r.Close()
 	kind := *o.input
-	if kind == "" && strings.EqualFold(filepath.Ext(name), ".jsonl") {
+	if kind == "" && filepath.Ext(strings.TrimSuffix(strings.ToLower(name), ".gz")) == ".jsonl" {
 		kind = "jsonl"
 	}
 	var out []namedText

@@ -71,7 +71,7 @@ Each request is one line of the log on standard error. The log holds no texts of
 			most:     memoryFlag(f),
 			open:     f.int("collections-memory", 0, "`MIB`about the memory of all open collections together; those used longest ago are closed first; default 512"),
 			many:     f.int("concurrency", 0, "most requests at the same time; default four per processor"),
-			timeout:  f.str("timeout", "1m", "`TIME`most time of a request that reads"),
+			timeout:  f.str("timeout", "1m", "`TIME`most time of a request that reads; one that stores, embeds or reranks texts has 10m"),
 			drain:    f.str("drain", "30s", "`TIME`time for running requests to end when the server stops"),
 		}
 		return o.run
