@@ -188,11 +188,12 @@ func Language(file string) (language string, whole bool) {
 }
 
 // Untold reports whether the name of a file tells nothing of what is in it, as that of many a script: it has no extension, or
-// the number of a version.
+// a version where one is, as in pip3.11.
 func Untold(file string) bool {
 	base := path.Base(strings.ReplaceAll(file, `\`, "/"))
 	language, _ := Language(base)
-	return language == "" && strings.Trim(path.Ext(base), ".0123456789") == "" && !strings.HasPrefix(base, ".") && strings.Trim(base[len(base)-1:], ".~/") != ""
+	ext := path.Ext(base)
+	return language == "" && (ext == "" || len(ext) > 1 && ext[1] >= '0' && ext[1] <= '9') && !strings.ContainsAny(base[:1], "./") && !strings.HasSuffix(base, "~")
 }
 
 // ScriptHead is how many bytes of a text Script looks at.
@@ -215,7 +216,10 @@ func Script(text string) (language string, is bool) {
 	}
 	name := strings.ToLower(path.Base(fields[0]))
 	if language = interpreters[name]; language == "" {
-		language = interpreters[strings.TrimRight(name, "0123456789.-")]
+		if version := strings.IndexAny(name, "0123456789"); version > 0 {
+			name = strings.TrimRight(name[:version], "-.")
+		}
+		language = interpreters[name]
 	}
 	return language, true
 }

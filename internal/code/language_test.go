@@ -31,7 +31,7 @@ func TestLanguage(t *testing.T) {
 
 func TestUntold(t *testing.T) {
 	for name, want := range map[string]bool{"run": true, "bin/run": true, `bin\run`: true, "pip3.11": true, "a.go/b": true, "libx.so.6": true, "README": true,
-		"run.sh": false, "Makefile": false, "a.gz": false, "a.xyz": false, "": false, ".": false, "a.": false, "run~": false, ".run": false, "/": false, "v1.x": false} {
+		"run.sh": false, "Makefile": false, "a.gz": false, "a.xyz": false, "": false, ".": false, "a.": false, "run~": false, ".run": false, "/": false, "v1.x": false, "python3.13-config": true, "x/run~": false} {
 		if got := code.Untold(name); got != want {
 			t.Errorf("%q: %v", name, got)
 		}
@@ -41,7 +41,7 @@ func TestUntold(t *testing.T) {
 func TestScript(t *testing.T) {
 	for line, want := range map[string]string{
 		"#!/bin/sh": "shell", "#! /bin/sh -e": "shell", "#!/bin/bash\r": "shell", "#!/usr/bin/env python3": "python", "#!/usr/bin/python2.7 -u": "python", "#!/usr/bin/env -S LANG=C python3.12 -u": "python",
-		"#!/usr/bin/env node": "javascript", "#!/usr/bin/env -S deno run": "typescript", "#!/usr/bin/perl -wT": "perl", "#!perl": "perl", "#!/usr/bin/env ruby": "ruby", "#!/usr/bin/mawk -We": "awk", "#!/usr/bin/awk -f": "awk",
+		"#!/usr/bin/env node": "javascript", "#!/usr/bin/env -S deno run": "typescript", "#!/usr/bin/perl -wT": "perl", "#!perl": "perl", "#!/usr/bin/perl5.36-x86_64-linux-gnu": "perl", "#!/usr/bin/lua-5.3": "lua", "#!/usr/bin/env ruby": "ruby", "#!/usr/bin/mawk -We": "awk", "#!/usr/bin/awk -f": "awk",
 		"#!/usr/bin/make -f": "make", "#!/usr/bin/tclsh8.6": "tcl", "#!/usr/bin/Rscript": "r", "#!/sbin/openrc-run": "shell", "#!/usr/bin/lua5.3": "lua",
 		"#!/opt/own/tool": "?", "#!/usr/bin/env": "?", "#!/usr/bin/env -S": "?",
 		"#!": "no", "#! ": "no", "": "no", "#": "no", "# !/bin/sh": "no", " #!/bin/sh": "no", "#![allow(x)]": "no", "\x7fELF": "no", "plain": "no",

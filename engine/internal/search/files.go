@@ -40,12 +40,15 @@ const (
 // and zod: nDCG@10 is .882 with them, .858 without the last three, .850 without definesName and these, and .755 without any.
 // If each repository uses what was chosen for the last three on the other five, it is .877; four of six times these are the
 // weights. With static vectors the last three raise it from .869 to .880, without vectors from .856 to .873. There are no
-// vendored folders among them, which weigh as examples do.
+// vendored folders among them, which weigh as examples do. Documentation is the answer to none of them. Its weight is the smallest
+// with which the Markdown of axum and gin hides no more of the answers than with -0.6 (nDCG@10 of all files .875 both, .873 with
+// -0.3, hash vectors). Of 24 questions that the documentation of seven modules of Go answers, 8 find it first and 16 among three; with -0.6
+// 4 and 9.
 var fileWeights = [fileSignals]struct {
 	name   string
 	weight float64
 }{
-	isDocumentation: {"documentation", -0.6},
+	isDocumentation: {"documentation", -0.4},
 	isTest:          {"test", -0.6},
 	isExample:       {"example", -0.3},
 	isVendored:      {"vendored", -0.3},
