@@ -63,7 +63,7 @@ func (w *work) judge(u word) (j judgement) {
 			return
 		}
 		f, ok := w.written(letters, u.term, w.x.Term(n), most)
-		if !ok || j.made && !(f.known && f.edits == 1) || len(letters) < leastFree && !(few(letters, []rune(f.word)) && (f.known || w.known.Word == nil)) {
+		if !ok || j.made && !(f.known && f.edits == 1) {
 			return
 		}
 		j.near = append(j.near, candidate{term: n, form: f, weight: f.likely(letters, w.x.DF(n))})

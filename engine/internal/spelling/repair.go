@@ -14,8 +14,7 @@ import (
 )
 
 const (
-	leastTyped   = 3   // letters of a word that is repaired
-	leastFree    = 4   // letters from which on every edit is repaired, not only likely ones
+	leastTyped   = 4   // letters of a word that is repaired; unknown words of three are abbreviations: mlk, cma, pll
 	leastPart    = 4   // letters of each of the words that a compound is made of
 	longTyped    = 8   // letters from which on two edits are repaired
 	mostRepaired = 4   // unknown words of a query; one with more is in another language, or code. As many rare ones

@@ -19,7 +19,7 @@ import (
 // Speller repairs queries over the states of one database.
 type Speller struct {
 	analyzer  *text.Analyzer
-	functions [][]rune // function words of at least leastFree letters, in ascending order
+	functions [][]rune // function words of at least leastTyped letters, in ascending order
 
 	mu     sync.Mutex // guards the rest; held while a table is made
 	table  *table
@@ -33,7 +33,7 @@ type Speller struct {
 func New(analyzer *text.Analyzer) *Speller {
 	s := &Speller{analyzer: analyzer}
 	for _, w := range slices.Sorted(analyzer.FunctionWords()) {
-		if utf8.RuneCountInString(w) >= leastFree {
+		if utf8.RuneCountInString(w) >= leastTyped {
 			s.functions = append(s.functions, []rune(w))
 		}
 	}
