@@ -116,7 +116,7 @@ type Query struct {
 	// Ef is the size of the candidate pool of an approximate index; 0 means the index's default.
 	Ef int
 	// Exact searches for the words as they are typed. Otherwise a word that neither the database nor the model knows is
-	// repaired: the database's most frequent word that is one edit away (two for words of eight letters and more) is
+	// repaired: the database's most likely word that is one edit away (two for words of eight letters and more) is
 	// searched for too. Double quotes round a word do the same for that word.
 	Exact bool
 	// Spans fills Hit.Span with the part of the text that answers the query. Each hit's text is read for it, at 0.1 ms

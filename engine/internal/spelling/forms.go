@@ -215,7 +215,8 @@ func (w *work) function(typed []rune, same bool) (best candidate, ok bool) {
 		if distance(typed, letters, 1) > 1 || same && strings.ReplaceAll(string(letters), "'", "") != string(typed) {
 			continue
 		}
-		c := candidate{term: -1, form: form{word: string(letters), edits: 1}, first: letters[0] == typed[0]}
+		c := candidate{term: -1, form: form{word: string(letters), edits: 1}}
+		c.weight = c.likely(typed, 1+w.x.Len()/rare)
 		if !ok || better(c, best) < 0 {
 			best, ok = c, true
 		}

@@ -2,7 +2,6 @@ package spelling
 
 import (
 	"slices"
-	"unicode/utf8"
 	"weak"
 
 	"github.com/lexsem/lexsem/internal/inverted"
@@ -67,8 +66,7 @@ func (w *work) judge(u word) (j judgement) {
 		if !ok || j.made && !(f.known && f.edits == 1) {
 			return
 		}
-		first, _ := utf8.DecodeRuneInString(f.word)
-		j.near = append(j.near, candidate{term: n, form: f, first: first == letters[0], df: w.x.DF(n)})
+		j.near = append(j.near, candidate{term: n, form: f, weight: f.likely(letters, w.x.DF(n))})
 	})
 	slices.SortStableFunc(j.near, better)
 	j.near = slices.Clone(j.near[:min(len(j.near), mostTried)])

@@ -14,18 +14,20 @@ import (
 )
 
 const (
-	leastTyped   = 4    // letters of a word that is repaired
-	leastPart    = 4    // letters of each of the words that a compound is made of
-	longTyped    = 8    // letters from which on two edits are repaired
-	mostRepaired = 4    // unknown words of a query; one with more is in another language, or code. As many rare ones
-	mostLooked   = 16   // unknown terms of a query, codes and names included
-	mostOthers   = 32   // known terms of a query that candidates are looked for beside
-	walked       = 32   // documents that are looked through for two words
-	rare         = 1000 // documents to one: a candidate that fewer have comes after a function word
-	mostTried    = 4    // candidates that are looked for beside the query's other words
-	often        = 50   // documents with a word to one with its typo
-	mostStands   = 4    // documents that have a typo
-	leastStands  = 6    // letters of a typo that documents have
+	leastTyped   = 4   // letters of a word that is repaired; unknown words of three are abbreviations: mlk, cma, pll
+	leastPart    = 4   // letters of each of the words that a compound is made of
+	longTyped    = 8   // letters from which on two edits are repaired
+	mostRepaired = 4   // unknown words of a query; one with more is in another language, or code. As many rare ones
+	mostLooked   = 16  // unknown terms of a query, codes and names included
+	mostOthers   = 32  // known terms of a query that candidates are looked for beside
+	walked       = 32  // documents that are looked through for two words
+	rare         = 100 // documents to one that counts as having a function word
+	mostTried    = 4   // candidates that are looked for beside the query's other words
+	unlikely     = 25  // typos of a kind in which any letter may be wrong to one of the others
+	notFirst     = 4   // typos in another letter to one in the first
+	often        = 50  // documents with a word to one with its typo
+	mostStands   = 4   // documents that have a typo
+	leastStands  = 6   // letters of a typo that documents have
 )
 
 // Repair is a word that is searched for in addition to a mistyped one.
@@ -195,18 +197,21 @@ func inName(terms []text.Term, i int, miscased bool) bool {
 	return false
 }
 
-// miscased reports whether the first letters of a word are mistyped with its capital, which looks like a name: the
-// capital slipped behind the next letter, as in uArora, or stands twice, as in MMoon. iPhone and OAuth are names.
+// miscased reports whether a word looks like a name because of a capital that is a typo: documents have the word without
+// it where it repeats the first letter, as in MMoon and CofCfee, or with it one letter earlier, as for uArora. NodeJs and OAuth
+// are names.
 func (s *Speller) miscased(x *inverted.Words, typed string) bool {
 	r := []rune(typed)
-	if !unicode.IsUpper(r[1]) || slices.ContainsFunc(r[2:], unicode.IsUpper) {
+	at := 1 + slices.IndexFunc(r[1:], unicode.IsUpper)
+	if at == 0 || slices.ContainsFunc(r[at+1:], unicode.IsUpper) {
 		return false
 	}
-	if unicode.IsUpper(r[0]) {
-		return r[0] == r[1]
+	w := &work{s: s, x: x}
+	if r[at] == r[0] && w.has(strings.ToLower(string(r[:at])+string(r[at+1:]))) {
+		return true
 	}
-	r[0], r[1] = r[1], r[0]
-	return (&work{s: s, x: x}).has(strings.ToLower(string(r)))
+	r[at-1], r[at] = r[at], r[at-1]
+	return w.has(strings.ToLower(string(r)))
 }
 
 // quotes maps opening to closing quotation marks.
@@ -246,10 +251,9 @@ type work struct {
 type candidate struct {
 	term int // -1 for a function word
 	form
-	first  bool // it begins as the typed word does
-	df     int
-	beside bool // a document may have it and another word of the query
-	alone  bool // none was found that does, and the query has other words
+	weight float64 // see likely
+	beside bool    // a document may have it and another word of the query
+	alone  bool    // none was found that does, and the query has other words
 }
 
 // repair finds the word that a mistyped word stands for. With two edits, or if the mistyped word is in x, a document must
@@ -283,34 +287,44 @@ func (w *work) repair(ctx context.Context, typed string, u suspect) (c candidate
 	}
 	all = slices.DeleteFunc(all, func(c candidate) bool { return (c.edits > 1 || stands) && c.alone })
 	slices.SortStableFunc(all, better)
-	if !stands && !made && (len(all) == 0 || all[0].edits > 1 || all[0].df < w.x.Len()/rare) {
-		if c, ok := w.function(letters, false); ok {
+	if !stands && !made {
+		if c, ok := w.function(letters, false); ok && (len(all) == 0 || all[0].edits > 1 || all[0].weight < c.weight) {
 			return c, true, nil
 		}
 	}
 	most := mostEdits(letters, stands)
-	for _, c := range all {
-		if c.known {
-			return c, true, nil
+	for _, o := range all {
+		if ok && o.edits > all[0].edits {
+			break
 		}
-		r, kept := j.read[c.term]
+		if o.known {
+			return o, true, nil
+		}
+		r, kept := j.read[o.term]
 		if !kept {
-			if r.form, r.ok, err = w.read(ctx, c.term, letters, stem, most); err != nil {
+			if r.form, r.ok, err = w.read(ctx, o.term, letters, stem, most); err != nil {
 				return c, false, err
 			}
 			j.read = maps.Clone(j.read)
-			j.read[c.term] = r
+			j.read[o.term] = r
 			w.s.keep(w.x, key, j)
 		}
-		if c.form = r.form; r.ok && (c.edits <= most || !stands) {
-			return c, true, nil
+		if !r.ok || r.edits > most && stands {
+			continue
+		}
+		guessed := o.edits
+		if o.form = r.form; o.edits <= guessed {
+			return o, true, nil
+		}
+		if !ok { // no document has the guessed form
+			c, ok = o, true
 		}
 	}
-	return c, false, nil
+	return c, ok, nil
 }
 
 // better orders candidates of equal distance: one that occurs together with the query's other words comes first, then
-// one with the same first letter as the typed word, then the most frequent one.
+// the most likely one.
 func better(a, b candidate) int {
 	truth := func(a, b bool) int {
 		switch {
@@ -321,7 +335,35 @@ func better(a, b candidate) int {
 		}
 		return 1
 	}
-	return cmp.Or(a.edits-b.edits, truth(a.beside, b.beside), truth(a.first, b.first), b.df-a.df)
+	return cmp.Or(a.edits-b.edits, truth(a.beside, b.beside), cmp.Compare(b.weight, a.weight))
+}
+
+// likely weighs that a form of a word in df documents was meant: their number by the probability of the typo.
+func (f form) likely(typed []rune, df int) float64 {
+	w, word := float64(df), []rune(f.word)
+	if f.edits > 1 || !few(typed, word) {
+		w /= unlikely
+	}
+	if typed[0] != word[0] {
+		w /= notFirst
+	}
+	return w
+}
+
+// few reports whether a typed word, one edit away from another, is one of its few typos: a letter is missing or doubled,
+// or two are swapped. A letter can be inserted or replaced in 25 times as many ways.
+func few(typed, word []rune) bool {
+	at := 0 // where they differ
+	for at < len(typed) && at < len(word) && typed[at] == word[at] {
+		at++
+	}
+	switch len(typed) - len(word) {
+	case 1:
+		return at > 0 && typed[at] == typed[at-1]
+	case 0:
+		return at+1 < len(typed) && typed[at] == word[at+1] && typed[at+1] == word[at]
+	}
+	return true
 }
 
 // leastDF returns the minimum number of documents, out of n, that must contain a candidate.

@@ -138,6 +138,9 @@ func TestSpellings(t *testing.T) {
 		"SigningKesy rotate":   "SigningKesy rotate",
 		"ConNecton":            "ConNecton",
 		"BBatch of eKys":       "batch of keys", // a capital twice, or too late
+		"BatBch of KEys":       "batch of KEys",
+		"BBatCh":               "BBatCh",
+		"BatTch":               "BatTch",
 		"sKeys":                "sKeys",
 		"SKeys":                "SKeys",
 		"keyctl.eKys":          "keyctl.eKys",
@@ -208,14 +211,37 @@ func TestDerived(t *testing.T) {
 	}
 }
 
-// TestFrequentFirst: of words that are equally near, one beside the query's other words is meant, then the most frequent.
-func TestFrequentFirst(t *testing.T) {
-	c := newCorpus(t, "en", "flow of air", "low clouds", "low clouds", "slow cars", "flows", "hold", "child", "child", "lamp", "lamb", "lamb",
-		"transport", "transposing", "transposing")
-	for typed, want := range map[string]string{"hild": "hold", "lamq": "lamb", "transporr": "transport", "lfow": "low", "clouds lfow": "clouds low", "air lfow": "air flow", "sloww cars": "slow cars"} {
+// TestLikelyFirst: of words that are equally near, one beside the query's other words is meant, then the most frequent.
+// A letter that is missing or doubled, or two that are swapped, count 25 times as much as another typo, and the first
+// letter a quarter.
+func TestLikelyFirst(t *testing.T) {
+	texts := []string{"flow of air", "slow cars", "flows", "hold", "child", "lamp", "transport", "best", "west", "bar", "trail", "bird"}
+	for word, n := range map[string]int{"low clouds": 2, "child": 1, "lamb": 2, "transposing": 2, "last": 3, "best": 1, "cast": 5, "barn": 5, "trap": 5, "brig": 5, "stat": 5, "whap": 5, "kalmoreni": 1, "kalxoren": 3} {
+		texts = append(texts, slices.Repeat([]string{word}, n)...)
+	}
+	c := newCorpus(t, "en", texts...)
+	for typed, want := range map[string]string{
+		"hild": "child", "lamq": "lamb", "transporr": "transport", "lfow": "flow", "clouds lfow": "clouds low", "air lfow": "air flow", "sloww cars": "slow cars",
+		"bast": "best", "wast": "cast", "barr": "bar", "tral": "trail", "brid": "bird", "htat bird": "that bird", "statt bird": "stat bird", "whan bird": "whap bird",
+		"kalmaren": "kalxoren", // of two edits all are alike
+	} {
 		if got := c.repair(typed); got != want {
 			t.Errorf("%q: %q, want %q", typed, got, want)
 		}
+	}
+}
+
+// TestGuessedForms: a stem with a made-up ending comes after the words that the texts have.
+func TestGuessedForms(t *testing.T) {
+	c := newCorpus(t, "en", "pants", "pants", "pants", "a piano", "committers", "committers", "commit", "transports", "transports", "trespart")
+	for typed, want := range map[string]string{"pano": "piano", "pent": "pants", "commtit": "commit", "trnsport": "transports"} {
+		if got := c.repair(typed); got != want {
+			t.Errorf("%q: %q, want %q", typed, got, want)
+		}
+	}
+	c.s, c.model = New(c.a), map[string]bool{"piano": true}
+	if got := c.repair("pano"); got != "piano" {
+		t.Errorf("%q where the model knows piano", got)
 	}
 }
 
@@ -429,7 +455,7 @@ func TestForget(t *testing.T) {
 func TestJudgedOnce(t *testing.T) {
 	c := newCorpus(t, "en", "signing keys", "air flow", "low clouds", "low clouds")
 	for range 2 {
-		for typed, want := range map[string]string{"sigining": "signing", "the sigining of keys": "the signing of keys", "lfow": "low", "air lfow": "air flow", "clouds lfow": "clouds low"} {
+		for typed, want := range map[string]string{"sigining": "signing", "the sigining of keys": "the signing of keys", "lfow": "flow", "air lfow": "air flow", "clouds lfow": "clouds low"} {
 			if got := c.repair(typed); got != want {
 				t.Errorf("%q: %q, want %q", typed, got, want)
 			}
