@@ -29,7 +29,7 @@ func (k Known) inflected(word string) bool {
 	for _, e := range inflections {
 		base, ok := strings.CutSuffix(word, e)
 		n := len(base)
-		if !ok || n < leastBase {
+		if !ok || n < leastBase && !(e == "s" && n == leastBase-1) { // tabs
 			continue
 		}
 		if k.Word(base) {
