@@ -27,9 +27,14 @@ import (
 
 const dim = 64
 
+// open opens a database that the test closes. What would be made a second after opening is there at once: last bits of
+// scores would change between two searches.
 func open(t *testing.T, dir string, o engine.Options) *engine.Engine {
 	t.Helper()
 	e, err := engine.Open(t.Context(), dir, hash(t), sparing(o))
+	if err == nil && !o.ReadOnly {
+		err = e.Flush(t.Context())
+	}
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -92,6 +92,9 @@ func TestImpacts(t *testing.T) {
 	car, sea := engine.Query{Text: "motorcar", K: 5}, engine.Query{Text: "boat", K: 5}
 	check := func(when string, e *engine.Engine, q engine.Query, want string) {
 		t.Helper()
+		if err := e.Flush(t.Context()); err != nil {
+			t.Fatal(when, err)
+		}
 		r := search(t, e, q)
 		if r.Hits[0].ID != want {
 			t.Errorf("%s: %q finds %v, want %s", when, q.Text, ids(r), want)

@@ -62,6 +62,9 @@ func TestRepairs(t *testing.T) {
 			t.Fatal(name, err)
 		}
 		add(t, e, manual)
+		if err := e.Flush(t.Context()); err != nil {
+			t.Fatal(name, err)
+		}
 		explained := 0
 		var qs []engine.Query
 		var wants []engine.Result

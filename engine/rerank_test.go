@@ -308,11 +308,14 @@ func TestRerankHangs(t *testing.T) {
 	}
 	add(t, e, docs(0, 20))
 	q := engine.Query{Text: text(1)}
-	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
-	defer cancel()
-	start := time.Now()
-	if _, err := e.Search(ctx, q); !errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, engine.ErrReranker) || time.Since(start) > 5*time.Second {
-		t.Errorf("after %s: %v", time.Since(start), err)
+	for within := 50 * time.Millisecond; len(began) == 0; within *= 2 { // a busy machine may take longer until it asks for scores
+		ctx, cancel := context.WithTimeout(t.Context(), within)
+		start := time.Now()
+		_, err := e.Search(ctx, q)
+		cancel()
+		if late := time.Since(start) - within; !errors.Is(err, context.DeadlineExceeded) || len(began) > 0 && !errors.Is(err, engine.ErrReranker) || late > 5*time.Second {
+			t.Fatalf("%s late: %v", late, err)
+		}
 	}
 	<-began
 	failed := make(chan error, 1)

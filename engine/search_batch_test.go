@@ -38,6 +38,9 @@ func watch(t *testing.T, o engine.Options) (*engine.Engine, *watched) {
 	t.Helper()
 	w := &watched{Encoder: hash(t)}
 	e, err := engine.Open(t.Context(), t.TempDir(), w, o)
+	if err == nil {
+		err = e.Flush(t.Context()) // as open does
+	}
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -592,6 +592,7 @@ func TestWithoutTokenStates(t *testing.T) {
 	closed(t, e)
 	for mode, enc := range map[string]encoder.Encoder{TokenStatesOff: hash, "": blind{hash}, TokenStatesAuto: blind{hash}} {
 		e = open(dir, mode, enc)
+		flushed(t, e)
 		qs := []Query{{Text: "unit w3"}, {Text: "x7 and y4"}}
 		all, err := e.SearchBatch(t.Context(), qs)
 		if err != nil {

@@ -270,7 +270,9 @@ func TestWaitIsLogged(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	time.AfterFunc(time.Second, unlock)
+	long, unlock := s.silence, sync.OnceFunc(unlock)
+	s.silence, l.heard = 0, func(string) { s.silence = long; unlock() }
+	defer time.AfterFunc(20*time.Second, unlock).Stop()
 	if _, err := s.obtain(t.Context(), testModel(s)); err != nil {
 		t.Fatal(err)
 	}

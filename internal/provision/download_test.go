@@ -25,7 +25,7 @@ func testSession(t *testing.T, url string) (*session, *log) {
 		t.Fatal(err)
 	}
 	s.hub, s.releases = url+"/hub/", url+"/releases/"
-	s.silence, s.backoff = 300*time.Millisecond, time.Millisecond
+	s.backoff = time.Millisecond
 	s.env = clientconf.Env{Getenv: func(string) string { return "" }, OS: "linux", Root: t.TempDir()}
 	return s, l
 }
@@ -34,9 +34,14 @@ func testSession(t *testing.T, url string) (*session, *log) {
 type log struct {
 	lines  []string
 	events []Event
+	heard  func(line string) // nil, or called for each
 }
 
-func (l *log) line(s string)  { l.lines = append(l.lines, s) }
+func (l *log) line(s string) {
+	if l.lines = append(l.lines, s); l.heard != nil {
+		l.heard(s)
+	}
+}
 func (l *log) event(e Event)  { l.events = append(l.events, e) }
 func (l *log) String() string { return strings.Join(l.lines, "\n") }
 
@@ -111,6 +116,9 @@ func TestDownload(t *testing.T) {
 				defer close(hang)
 			}
 			s, l := testSession(t, server.URL)
+			if strings.HasPrefix(c.name, "silent") {
+				s.silence = 300 * time.Millisecond
+			}
 			begin := time.Now()
 			p, err := s.obtain(t.Context(), testModel(s))
 			if took := time.Since(begin); took > 5*time.Second {

@@ -110,7 +110,6 @@ func (c *counted) Write(p []byte) (int, error) {
 func (f *fakeIndex) session() (*session, *log) {
 	onlyPath(f.t)
 	s, l := testSession(f.t, "http://127.0.0.1:1")
-	s.silence = 10 * time.Second
 	u, err := url.Parse(f.URL + "/simple/")
 	if err != nil {
 		f.t.Fatal(err)
