@@ -121,15 +121,17 @@ func (b *base) Has(id uint64) bool {
 }
 
 // Vector is described at Index.
-func (b *base) Vector(id uint64) []float32 {
+func (b *base) Vector(id uint64, space *[]float32) []float32 {
 	r := b.views.Acquire() // no slot found under it is used again meanwhile
 	defer r.Release()
 	x, slot := b.slots.at(id)
 	if x == nil || x.rows.checkSlot(slot) != nil {
 		return nil
 	}
-	var space []float32
-	return x.read(slot, &space)
+	if space == nil {
+		space = new([]float32)
+	}
+	return x.read(slot, space)
 }
 
 func (b *base) Scores(dst []float32, q []float32, ids []uint64) error {

@@ -86,8 +86,9 @@ type Index interface {
 	AddContext(ctx context.Context, ids []uint64, vectors []float32) error
 	// Vector returns the stored vector of id, of unit length under the cosine metric; nil if id is
 	// absent or its vector is damaged (Scores tells which). Read only. Valid until id is deleted or
-	// gets another vector.
-	Vector(id uint64) []float32
+	// gets another vector, or until the next call with the same space: *space, made if nil, receives a
+	// vector that has to be copied. With a nil space each has its own.
+	Vector(id uint64, space *[]float32) []float32
 	// Has reports whether id is present. Cost: one table lookup.
 	Has(id uint64) bool
 	// IDs calls yield for every id, in no order, until it returns false. It shows the state at its

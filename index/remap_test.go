@@ -94,9 +94,14 @@ func told(t *testing.T, ix index.Index, queries []float32) (all []uint64) {
 			all = append(all, n.ID, uint64(math.Float32bits(n.Distance)))
 		}
 	}
+	var space []float32
 	for _, id := range known {
-		for _, x := range ix.Vector(id) {
+		own := ix.Vector(id, nil)
+		for _, x := range own {
 			all = append(all, uint64(math.Float32bits(x)))
+		}
+		if !slices.Equal(ix.Vector(id, &space), own) {
+			t.Fatalf("vector %d: %v, not %v", id, space, own)
 		}
 	}
 	return all
@@ -107,6 +112,7 @@ func told(t *testing.T, ix index.Index, queries []float32) (all []uint64) {
 func TestRemap(t *testing.T) {
 	const n, dim = 4200, 6 // chunks of 1,024
 	v, more, queries := indextest.TextLike(n, dim, 3), indextest.TextLike(n, dim, 4), indextest.TextLikeQueries(4, dim, 3)
+	least := []int{1, 0, 0, 1, 1, 1} // chunks whose vectors lie in the file, by round
 	forEach(t, index.Options{Dim: dim, M: 4, EfConstruction: 16, Tail: 300}, func(t *testing.T, o index.Options, ix index.Index) {
 		indextest.Add(t, ix, indextest.IDs(n, 0), v)
 		ix.Delete(indextest.IDs(300, 100)) // no quarter of a chunk
@@ -146,10 +152,17 @@ func TestRemap(t *testing.T) {
 			if got := told(t, ix, queries); !slices.Equal(got, want) {
 				t.Fatalf("round %d: the index tells something else where vectors are read aside", round)
 			}
+			var space []float32
+			for _, id := range listed(ix) {
+				ix.Vector(id, &space)
+			}
+			if least[round] > 0 && space == nil {
+				t.Errorf("round %d: no vector is read into the given space", round)
+			}
 			f.Aside(round%2 == 0)
 			indextest.Verify(t, ix)
 			rows, codes := index.Lie(ix)
-			if least := []int{1, 0, 0, 1, 1, 1}[round]; rows < least || round < 3 && codes > 0 || round == 3 && codes != 0 && codes != rows {
+			if rows < least[round] || round < 3 && codes > 0 || round == 3 && codes != 0 && codes != rows {
 				t.Errorf("round %d: vectors of %d chunks lie in the file and codes of %d", round, rows, codes)
 			}
 			// What comes later is written to memory, not to the file.

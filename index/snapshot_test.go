@@ -301,7 +301,7 @@ func TestDamageCostsWhatLiesAround(t *testing.T) {
 	for _, bad := range []uint64{1500, n - 1} {
 		data := slices.Clone(whole)
 		var row []byte
-		for _, x := range intact.Vector(bad) {
+		for _, x := range intact.Vector(bad, nil) {
 			row = binary.LittleEndian.AppendUint32(row, math.Float32bits(x))
 		}
 		at := bytes.Index(data, row)
@@ -318,15 +318,15 @@ func TestDamageCostsWhatLiesAround(t *testing.T) {
 		for _, x := range []index.Index{ix, grown} {
 			lost := 0
 			for id := range uint64(n) {
-				if x.Vector(id) == nil {
+				if x.Vector(id, nil) == nil {
 					lost++
 				}
 			}
-			if lost == 0 || lost > most || x.Vector(bad) != nil {
+			if lost == 0 || lost > most || x.Vector(bad, nil) != nil {
 				t.Errorf("%d vectors cannot be read, %d can lie around one", lost, most)
 			}
 		}
-		q := ix.Vector(1)
+		q := ix.Vector(1, nil)
 		if _, err := ix.Search(nil, q, index.SearchOptions{K: 1}); !errors.Is(err, index.ErrCorrupt) {
 			t.Errorf("a search that reads all: %v", err)
 		}

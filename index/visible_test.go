@@ -250,7 +250,7 @@ func TestVisibleSetBesideAWriter(t *testing.T) {
 						t.Errorf("an exact search missed %d of 10", 10-same)
 						return
 					}
-					ix.Vector(uint64(i % n))
+					ix.Vector(uint64(i%n), nil)
 				}
 			})
 		}

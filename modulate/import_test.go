@@ -238,7 +238,7 @@ func FuzzImport(f *testing.F) {
 
 func emptySums(t *testing.T, d, vocab int) *ridge.Sums {
 	t.Helper()
-	s, err := ridge.NewSums(d, vocab, 0, func(uint64) []float32 { return nil })
+	s, err := ridge.NewSums(d, vocab, 0, func(uint64, *[]float32) []float32 { return nil })
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -57,7 +57,7 @@ func FuzzShiftsOverSums(f *testing.F) {
 	if err := errors.Join(s.Save(w), w.Close()); err != nil {
 		f.Fatal(err)
 	}
-	vectors := func(id uint64) []float32 {
+	vectors := func(id uint64, _ *[]float32) []float32 {
 		if id < uint64(len(all)) {
 			return all[id].x
 		}

@@ -114,11 +114,12 @@ func (s *Sums) Await() error {
 // the number of passages.
 func (s *Sums) dual(ctx context.Context, f *Factor) error {
 	total, n := make([]float64, s.dim), 0
+	var space []float32
 	for id := range s.alive {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		x, err := s.vector(id)
+		x, err := s.vector(id, &space)
 		if err != nil {
 			return err
 		}
@@ -180,10 +181,11 @@ func (s *Sums) scatter(ctx context.Context, a []float64, ld int) error {
 		mean[i] = x / float64(max(s.n, 1))
 	}
 	var ids []uint64
+	var space []float32
 	flush := func() error {
 		k := len(ids)
 		for r, id := range ids {
-			x, err := s.vector(id)
+			x, err := s.vector(id, &space)
 			if err != nil {
 				return err
 			}

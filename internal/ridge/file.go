@@ -127,7 +127,7 @@ func b2u(b bool) uint32 {
 // open as long as the sums, or any made from them, are used; damage found later is reported by Err.
 // ErrCorrupt for sections that are missing, damaged or of another shape. Cost: a read of 8 bytes a passage
 // and some 4 for each of their tokens.
-func OpenSums(dim, vocab int, lambda float64, vectors func(id uint64) []float32, f *snapshot.File) (*Sums, error) {
+func OpenSums(dim, vocab int, lambda float64, vectors func(id uint64, space *[]float32) []float32, f *snapshot.File) (*Sums, error) {
 	s, err := NewSums(dim, vocab, lambda, vectors)
 	if err != nil {
 		return nil, err

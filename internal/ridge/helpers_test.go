@@ -44,10 +44,16 @@ func newGrowing(d, vocab int) *growing {
 	return g
 }
 
-func (g *growing) vector(id uint64) []float32 {
+// vector is in space, so that one that is kept beyond the next call is another's.
+func (g *growing) vector(id uint64, space *[]float32) []float32 {
 	g.mu.RLock()
 	defer g.mu.RUnlock()
-	return g.x[id]
+	x, ok := g.x[id]
+	if !ok || space == nil {
+		return x
+	}
+	*space = append((*space)[:0], x...)
+	return *space
 }
 
 // take makes passages known without adding them to the sums.

@@ -87,11 +87,11 @@ func TestSumUp(t *testing.T) {
 		}
 		torn := *s
 		torn.history = &history{}
-		torn.vectors = func(id uint64) []float32 {
+		torn.vectors = func(id uint64, space *[]float32) []float32 {
 			if id == lost.id {
 				return nil
 			}
-			return g.vector(id)
+			return g.vector(id, space)
 		}
 		if err := torn.sumUp(t.Context(), got, weight, 3, s.tokens.At(3)); !errors.Is(err, ErrCorrupt) || err.Error() != fmt.Sprintf("%v", torn.Err()) {
 			t.Fatalf("without a vector: %v, then %v", err, torn.Err())
@@ -151,10 +151,20 @@ func TestSumUpObeysItsContext(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	made := 0
+	s.vectors = func(_ uint64, space *[]float32) []float32 {
+		if *space == nil {
+			*space, made = x, made+1
+		}
+		return x
+	}
+	if err := s.sumUp(t.Context(), make([]float64, d), 1, 3, s.tokens.At(3)); err != nil || made != ahead {
+		t.Errorf("%d spaces for the vectors of %d passages, not %d: %v", made, len(ps), ahead, err)
+	}
 	for _, end := range []int{0, 200} {
 		ctx, cancel := context.WithCancel(t.Context())
 		asked := 0
-		s.vectors = func(uint64) []float32 {
+		s.vectors = func(uint64, *[]float32) []float32 {
 			if asked++; asked == end {
 				cancel()
 			}

@@ -63,7 +63,7 @@ type Sums struct {
 	dim     int
 	vocab   int // |V|; 0 for a vocabulary that grows
 	lambda  float64
-	vectors func(id uint64) []float32
+	vectors func(id uint64, space *[]float32) []float32
 	rowOver int // a token of more passages has a row; negative for what keeps says
 	history *history
 	totals  *Totals // where the passages themselves are not known
@@ -129,10 +129,11 @@ type frozen struct {
 func key(id uint64) uint64 { return id<<20 | id>>44 }
 
 // NewSums returns the sums of an empty corpus of vectors of length dim over a vocabulary of vocab tokens (0
-// for one that grows), with the ridge lambda (Lambda). vectors returns the vector [dim] of a passage by id.
+// for one that grows), with the ridge lambda (Lambda). vectors returns the vector [dim] of a passage by id, valid
+// until the next call with the same space: *space, made if nil, may receive it.
 // It must know a passage from before the passage is added until no Sums contain it, and be safe for
 // concurrent use. ErrOptions for an invalid shape or ridge.
-func NewSums(dim, vocab int, lambda float64, vectors func(id uint64) []float32) (*Sums, error) {
+func NewSums(dim, vocab int, lambda float64, vectors func(id uint64, space *[]float32) []float32) (*Sums, error) {
 	lambda, err := Lambda(lambda)
 	if err != nil {
 		return nil, err
@@ -157,7 +158,7 @@ func NewSums(dim, vocab int, lambda float64, vectors func(id uint64) []float32) 
 // (encoder.Tokens.Lexical; repetition counts once). Cost O(n·d² + d³). Errors: those of
 // Edit.AddAll, of tokens, and of ctx.
 func SumsOf(ctx context.Context, dim, vocab, n int, vector func(i int) []float32, tokens func(i int) ([]int32, error)) (*Sums, error) {
-	s, err := NewSums(dim, vocab, 0, func(id uint64) []float32 { return vector(int(id)) })
+	s, err := NewSums(dim, vocab, 0, func(id uint64, _ *[]float32) []float32 { return vector(int(id)) })
 	if err != nil {
 		return nil, err
 	}
@@ -284,9 +285,9 @@ func (s *Sums) alive(yield func(id uint64) bool) {
 	}
 }
 
-// vector is the vector of a passage.
-func (s *Sums) vector(id uint64) ([]float32, error) {
-	x := s.vectors(id)
+// vector is the vector of a passage, valid until the next one with the same space.
+func (s *Sums) vector(id uint64, space *[]float32) ([]float32, error) {
+	x := s.vectors(id, space)
 	if len(x) != s.dim {
 		return nil, s.damaged(fmt.Errorf("passage %d has a vector of length %d", id, len(x)))
 	}
@@ -379,7 +380,7 @@ const ahead = 32
 func (s *Sums) sumUp(ctx context.Context, g []float64, weight float64, t int, p posted) error {
 	var stop error
 	var ids [ahead]uint64
-	var xs [ahead][]float32
+	var xs, spaces [ahead][]float32
 	n, left := 0, 0
 	add := func() bool {
 		if left -= n * s.dim; left < 0 && ctx != nil {
@@ -389,7 +390,7 @@ func (s *Sums) sumUp(ctx context.Context, g []float64, weight float64, t int, p 
 			}
 		}
 		for i, id := range ids[:n] {
-			if xs[i], stop = s.vector(id); stop != nil {
+			if xs[i], stop = s.vector(id, &spaces[i]); stop != nil {
 				return false
 			}
 			vec.Prefetch(xs[i], 4*s.dim)

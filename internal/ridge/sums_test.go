@@ -550,7 +550,7 @@ func TestVerifySums(t *testing.T) {
 			p.row.sum[3] += 0.01
 			s.tokens = e.Done()
 		},
-		"vector": func(s *Sums) { s.vectors = func(uint64) []float32 { return nil } },
+		"vector": func(s *Sums) { s.vectors = func(uint64, *[]float32) []float32 { return nil } },
 	} {
 		s := *g.Sums
 		s.history = &history{}

@@ -144,7 +144,7 @@ func (t *Totals) scatter(a []float64, ld int) {
 // change afterwards. Cost O(|V|·d + d³). Memory 4·d bytes for each token. Errors: those of Lambda
 // and Factor.
 func (t *Totals) Sums(ctx context.Context, lambda float64) (*Sums, error) {
-	s, err := NewSums(t.dim, t.vocab, lambda, func(uint64) []float32 { return nil })
+	s, err := NewSums(t.dim, t.vocab, lambda, func(uint64, *[]float32) []float32 { return nil })
 	if err != nil {
 		return nil, err
 	}

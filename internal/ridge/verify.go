@@ -101,11 +101,12 @@ func (s *Sums) verifyVectors(ctx context.Context, r *rand.Rand) error {
 		vec.AxpyWide(back[k], s.lambda, u[k])
 	}
 	total, i := make([]float64, s.dim), 0
+	var space []float32
 	for id := range s.alive {
 		if i++; i&255 == 0 && ctx.Err() != nil {
 			return ctx.Err()
 		}
-		x, err := s.vector(id)
+		x, err := s.vector(id, &space)
 		if err != nil {
 			return err
 		}

@@ -154,7 +154,7 @@ func TestRoundTrip(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			sums, err := ridge.NewSums(e.Dim(), e.VocabSize(), 1, func(uint64) []float32 { return nil })
+			sums, err := ridge.NewSums(e.Dim(), e.VocabSize(), 1, func(uint64, *[]float32) []float32 { return nil })
 			if err != nil {
 				t.Fatal(err)
 			}

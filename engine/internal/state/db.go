@@ -116,21 +116,24 @@ func (d *DB) workers() int {
 	return max(1, runtime.GOMAXPROCS(0))
 }
 
-// vector is the stored vector of a chunk of any state in use, nil for others.
-func (d *DB) vector(id uint64) []float32 {
+// vector is the stored vector of a chunk of any state in use, nil for others; space is that of index.Index's Vector.
+func (d *DB) vector(id uint64, space *[]float32) []float32 {
 	if x := d.vectors.Load(); x != nil {
-		if v := x.Vector(id); v != nil {
+		if v := x.Vector(id, space); v != nil {
 			return v
 		}
 	}
 	if x := d.before.Load(); x != nil {
-		if v := x.Vector(id); v != nil {
+		if v := x.Vector(id, space); v != nil {
 			return v
 		}
 	}
 	d.lost.Store(true)
 	return nil
 }
+
+// ownVector is vector for callers that keep it.
+func (d *DB) ownVector(id uint64) []float32 { return d.vector(id, nil) }
 
 // Settled waits until every commit so far is the present state.
 func (d *DB) Settled(ctx context.Context) error {

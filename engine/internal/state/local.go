@@ -139,7 +139,7 @@ func (d *DB) buildLocal(ctx context.Context, s *State) (*local.Bridges, error) {
 	var rows []store.Row
 	of := uint64(0)
 	return local.Build(ctx, d.o.Dim, d.o.Vocab, local.Source{
-		IDs: s.IDs(), Vectors: d.vector,
+		IDs: s.IDs(), Vectors: d.ownVector,
 		Tokens: func(id uint64) (_ []int32, err error) {
 			if ord := chunk.Ord(id); ord != of { // chunks of a document may come one after the other
 				if rows, err = s.View.Rows(ctx, ord); err != nil {

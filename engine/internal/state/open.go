@@ -133,7 +133,7 @@ func (d *DB) readAll(s *State) commits {
 		})
 	}
 	read(bridges, fileLocal, func(f *snapshot.File, _ uint64) (err error) {
-		s.Local, err = local.Open(d.o.Dim, d.o.Vocab, d.vector, d.localOptions(), f)
+		s.Local, err = local.Open(d.o.Dim, d.o.Vocab, d.ownVector, d.localOptions(), f)
 		return err
 	})
 	if s.LocalSeq = at[bridges]; s.LocalSeq == 0 {

@@ -120,7 +120,7 @@ func (s *State) Sees(id uint64) bool { return s.Live.Has(chunk.Ord(id)) }
 
 // Vector is the stored vector of a chunk, of unit length if vectors are directions; nil if the chunk does not
 // exist or its vector is damaged.
-func (s *State) Vector(id uint64) []float32 { return s.Vectors.Vector(id) }
+func (s *State) Vector(id uint64) []float32 { return s.Vectors.Vector(id, nil) }
 
 // IDs returns the chunks of the state, by document and number.
 func (s *State) IDs() []uint64 {
