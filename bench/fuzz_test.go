@@ -19,8 +19,7 @@ func FuzzReadRun(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		got, err := ReadRun(strings.NewReader(text), "run", ReadOptions{})
 		if err != nil {
-			var line *LineError
-			if !errors.As(err, &line) {
+			if _, ok := errors.AsType[*LineError](err); !ok {
 				t.Fatalf("no line: %v", err)
 			}
 			return

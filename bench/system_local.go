@@ -183,7 +183,7 @@ func (r *localRetriever) search(ctx context.Context, s *localScratch, q Question
 	for j, c := range s.cells {
 		s.probes = append(s.probes, local.Probe{Cell: c, Query: s.vectors[j*d : (j+1)*d]})
 	}
-	s.found, err = r.bridges.Search(ctx, s.found[:0], in.Dense, s.probes, k, nil)
+	s.found, err = r.bridges.Search(ctx, s.found[:0], s.probes, k, nil)
 	return err
 }
 

@@ -128,8 +128,7 @@ func Check(what string, want, got Fingerprint) error {
 	field("grid of patches", want.Grid, got.Grid)
 	field("dimension of states", want.States(), got.States())
 	if field("a model of words", want.Sparse != nil, got.Sparse != nil); want.Sparse != nil && got.Sparse != nil {
-		var other *MismatchError
-		if errors.As(Check(what, *want.Sparse, *got.Sparse), &other) {
+		if other, ok := errors.AsType[*MismatchError](Check(what, *want.Sparse, *got.Sparse)); ok {
 			for _, d := range other.Difference {
 				diff = append(diff, "model of words: "+d)
 			}

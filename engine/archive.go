@@ -252,8 +252,7 @@ func (im *importer) flush(ctx context.Context) error {
 		return nil
 	}
 	res, err := im.e.importBatch(ctx, im.records, im.encode)
-	var refused *DocumentError
-	if errors.As(err, &refused) {
+	if refused, ok := errors.AsType[*DocumentError](err); ok {
 		err = &archive.LineError{Line: im.lines[refused.Position], Err: refused.Err}
 	}
 	if err != nil {

@@ -95,8 +95,7 @@ func misplaced(ctx context.Context, err error, at int) error {
 	if cause := ctx.Err(); cause != nil && errors.Is(err, cause) {
 		return cause
 	}
-	var q *QueryError
-	if errors.As(err, &q) {
+	if q, ok := errors.AsType[*QueryError](err); ok {
 		return &QueryError{Position: at + q.Position, Err: q.Err}
 	}
 	return err

@@ -222,8 +222,7 @@ func (e *Engine) wordsForAll(ctx context.Context, records []record) error {
 		n++
 		return imageOf(&records[at[(n-1)*len(at)/most]].Document), true, nil
 	})
-	var one *encoder.TextError
-	if errors.As(err, &one) { // of a window of those above; encode finds it again, and names it
+	if _, ok := errors.AsType[*encoder.TextError](err); ok { // of a window of those above; encode finds it again, and names it
 		return nil
 	}
 	return err

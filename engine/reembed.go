@@ -271,8 +271,7 @@ func (r *reembedder) start(ctx context.Context) (err error) {
 		}
 	}()
 	if r.next, err = Open(ctx, next, r.enc, o); err != nil {
-		var other *encoder.MismatchError
-		if errors.As(err, &other) {
+		if other, ok := errors.AsType[*encoder.MismatchError](err); ok {
 			err = fmt.Errorf("a change to %s is under way: go on with that model, or drop what was encoded (store.Folder.DropNext): %w", other.Want.Model, err)
 		}
 		return err

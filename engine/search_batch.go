@@ -91,8 +91,7 @@ func (e *Engine) inputs(ctx context.Context, runs []*search.Run, needs []encoder
 			}
 		}
 		err := e.encodeOptional(ctx, need, must, texts, ins)
-		var one *QueryError
-		if errors.As(err, &one) {
+		if one, ok := errors.AsType[*QueryError](err); ok {
 			return &QueryError{Position: positions[one.Position], Err: one.Err}
 		}
 		if err != nil {

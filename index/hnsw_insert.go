@@ -250,7 +250,7 @@ func (h *hnsw) connect(plans []plan) {
 		for _, b := range g {
 			p := &plans[b.plan]
 			switch {
-			case contains(old, p.slot): // linked already
+			case slices.Contains(old, p.slot): // linked already
 			case p.fresh && e.layer == 0 && p.links[0][0] == e.slot:
 				e.links = append(e.links, p.slot)
 				e.tree++

@@ -106,7 +106,7 @@ func (h *hnsw) appendIn(dst []uint32, slot uint32, layer int) []uint32 {
 	dst = append(dst, room[len(room)-int(c.ins[i]):]...)
 	dst = append(dst, c.spill[i]...)
 	for _, s := range h.links(slot, 0) {
-		if contains(h.links(s, 0), slot) {
+		if slices.Contains(h.links(s, 0), slot) {
 			dst = append(dst, s)
 		}
 	}
@@ -157,12 +157,12 @@ func (h *hnsw) setLinks(slot uint32, layer int, links []uint32) {
 	old := h.links(slot, layer)
 	gone, come := h.gone[:0], h.come[:0]
 	for _, s := range old {
-		if !contains(links, s) {
+		if !slices.Contains(links, s) {
 			gone = append(gone, s)
 		}
 	}
 	for _, s := range links {
-		if !contains(old, s) {
+		if !slices.Contains(old, s) {
 			come = append(come, s)
 		}
 	}
@@ -188,28 +188,19 @@ func (h *hnsw) setLinks(slot uint32, layer int, links []uint32) {
 	}
 	c.out[i] = uint16(copy(room, links))
 	for _, s := range gone {
-		if contains(h.links(s, 0), slot) {
+		if slices.Contains(h.links(s, 0), slot) {
 			h.noteIn(slot, s)
 		} else {
 			h.dropIn(s, slot)
 		}
 	}
 	for _, s := range come {
-		if contains(h.links(s, 0), slot) {
+		if slices.Contains(h.links(s, 0), slot) {
 			h.dropIn(slot, s)
 		} else {
 			h.noteIn(s, slot)
 		}
 	}
-}
-
-func contains(list []uint32, s uint32) bool {
-	for _, x := range list {
-		if x == s {
-			return true
-		}
-	}
-	return false
 }
 
 // drop removes s from a list whose order does not matter.

@@ -1,5 +1,7 @@
 package index
 
+import "slices"
+
 // choose picks links for a node by the paper's heuristic (algorithm 4): it goes
 // through the candidates from the nearest to the farthest, and takes one if it is nearer to
 // the node than to all that it has taken. So links lead in all directions and from one cluster to the
@@ -19,7 +21,7 @@ next:
 		if len(sel) >= max {
 			break
 		}
-		if contains(kept, c.slot) {
+		if slices.Contains(kept, c.slot) {
 			continue
 		}
 		if c.d == pool[0].d {

@@ -123,7 +123,7 @@ func (h *hnsw) verify(ctx context.Context) error {
 			ins = h.appendIn(ins[:0], slot, layer)
 			for _, s := range ins {
 				in++
-				if int(s) >= h.n || mark[s] == lists || h.height(s) < layer || !contains(h.links(s, layer), slot) {
+				if int(s) >= h.n || mark[s] == lists || h.height(s) < layer || !slices.Contains(h.links(s, layer), slot) {
 					bad("node %d wrongly believes that %d links to it on layer %d", slot, s, layer)
 					continue
 				}
@@ -171,7 +171,7 @@ func (h *hnsw) verifyLinks(slot uint32, layer int, held []int, bad func(string, 
 			bad("node %d links to %d, which is not on layer %d", slot, s, layer)
 		case s == slot || held[s] == list:
 			bad("node %d links to itself or twice to %d on layer %d", slot, s, layer)
-		case layer == 0 && i < h.treeDegree(slot) && !contains(h.tree(s), slot):
+		case layer == 0 && i < h.treeDegree(slot) && !slices.Contains(h.tree(s), slot):
 			bad("tree edge from %d to %d goes one way", slot, s)
 		}
 		if int(s) < h.n {

@@ -43,9 +43,7 @@ func TestConcurrent(t *testing.T) {
 	var writes, reads atomic.Int64
 	var wg sync.WaitGroup
 	run := func(counter *atomic.Int64, step func(n int) error) {
-		wg.Add(1)
-		go func() {
-			defer wg.Done()
+		wg.Go(func() {
 			for n := 1; ; n++ {
 				switch err := step(n); {
 				case errors.Is(err, ErrClosed):
@@ -56,7 +54,7 @@ func TestConcurrent(t *testing.T) {
 				}
 				counter.Add(1)
 			}
-		}()
+		})
 	}
 	for w := range 3 {
 		run(&writes, func(n int) error { return write(w, n) })

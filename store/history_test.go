@@ -33,7 +33,7 @@ func TestHistory(t *testing.T) {
 	}
 	check := func(s *Store) {
 		t.Helper()
-		for seq := uint64(0); seq < 9; seq++ {
+		for seq := range uint64(9) {
 			want, ok := known[seq]
 			if got, gotOK := historyAt(t, s, seq); got != want || gotOK != ok {
 				t.Errorf("at %d: %x %v, want %x %v", seq, got, gotOK, want, ok)

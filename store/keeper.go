@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -201,10 +202,7 @@ func (k *keeper) done(id int, err error) {
 // compare compares the tables after a compaction with the keys that it has added. Its new tables are
 // below level 0, or are one table there, of no later version than its inputs.
 func (c *compaction) compare(now []badger.TableInfo) error {
-	gone := map[uint64]badger.TableInfo{}
-	for id, t := range c.before {
-		gone[id] = t
-	}
+	gone := maps.Clone(c.before)
 	for _, t := range now {
 		delete(gone, t.ID)
 	}

@@ -140,8 +140,7 @@ func onlyOurs(dir string) (bool, error) {
 			return false, err
 		}
 		lock, err := lockDir(inner, false)
-		var held *LockedError
-		if errors.As(err, &held) {
+		if _, ok := errors.AsType[*LockedError](err); ok {
 			return false, nil
 		}
 		if err == nil {

@@ -9,6 +9,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/dgraph-io/badger/v4"
 	"github.com/dgraph-io/badger/v4/pb"
@@ -69,12 +70,12 @@ func undo(records string, log *slog.Logger) (missing bool, err error) {
 		}
 	}
 	undone := 0
-	for i := len(sets) - 1; i >= 0; i-- {
+	for i, set := range slices.Backward(sets) {
 		old, compacts := deleted(sets[:i+1])
 		if !compacts {
 			continue
 		}
-		whole, err := takeBack(records, sets[i], old, listed)
+		whole, err := takeBack(records, set, old, listed)
 		if err != nil {
 			return false, err
 		}
@@ -138,8 +139,8 @@ func deleted(sets []*pb.ManifestChangeSet) (old []*pb.ManifestChange, compacts b
 }
 
 func appendCreation(old *[]*pb.ManifestChange, sets []*pb.ManifestChangeSet, id uint64) bool {
-	for i := len(sets) - 1; i >= 0; i-- {
-		for _, c := range sets[i].Changes {
+	for _, set := range slices.Backward(sets) {
+		for _, c := range set.Changes {
 			if c.Id == id && c.Op == pb.ManifestChange_CREATE {
 				*old = append(*old, c)
 				return true

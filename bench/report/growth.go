@@ -61,22 +61,19 @@ func growths(reports []*load.Report) (out []growth) {
 		if v == nil {
 			return nil
 		}
-		x := *v * by
-		return &x
+		return new(*v * by)
 	}
 	mib := func(n *int64) *float64 {
 		if n == nil {
 			return nil
 		}
-		x := float64(*n)
-		return scaled(&x, 1.0/(1<<20))
+		return new(float64(*n) / (1 << 20))
 	}
 	of("adding all, CPU s", func(r *load.Report) *float64 {
 		if r.SettledPerCPUSecond == nil {
 			return nil
 		}
-		s := float64(r.Docs) / *r.SettledPerCPUSecond
-		return &s
+		return new(float64(r.Docs) / *r.SettledPerCPUSecond)
 	})
 	of("search by a vector, CPU ms", search("vector"))
 	of("search by words, CPU ms", search("lexical"))

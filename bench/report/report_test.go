@@ -61,11 +61,9 @@ func bundle(t *testing.T) *Bundle {
 		Benches: []*bench.Report{measured(t, o)}, Curves: []*repeat.Curve{curve},
 		ANN:   []*ann.Report{{Index: "hnsw", N: 100, Points: []ann.Point{{Ef: 16, Recall: .9, QPS: 1000}, {Ef: 64, Recall: .99, QPS: 300}}}},
 		Soaks: []*load.SoakReport{{Docs: 50, Reads: 700, Growth: map[string]float64{"rss_mb": .01}, Samples: []load.SoakSample{{Seconds: 1, RSS: 90, Anonymous: 40, Disk: 7, P50: .1, P99: .2}, {Seconds: 2, RSS: 91, Anonymous: 41, Disk: 8, P50: .2, P99: .3}}}},
-		Lives: []*load.Report{{Docs: 100, DocsPerSecond: new(float64), RSS: floating(1)}, {Docs: 200, DocsPerSecond: new(float64), RSS: floating(2)}},
+		Lives: []*load.Report{{Docs: 100, DocsPerSecond: new(float64), RSS: new(1.0)}, {Docs: 200, DocsPerSecond: new(float64), RSS: new(2.0)}},
 	}
 }
-
-func floating(x float64) *float64 { return &x }
 
 // TestPageStandsAlone holds the page to be well formed, to run nothing and to
 // fetch nothing, with every text escaped.

@@ -71,7 +71,8 @@ func Run(t *testing.T, open func(t *testing.T) encoder.Encoder) {
 			t.Errorf("close: %v", err)
 		}
 	}
-	run(part{"Concurrency", testConcurrency})
+	in := encoder.Texts(texts...)
+	run(part{"Concurrency", func(t *testing.T, e encoder.Encoder) { testConcurrency(t, e, in) }})
 	run([]part{
 		{"Fingerprint", testFingerprint},
 		{"Batches", testBatches},
@@ -81,9 +82,15 @@ func Run(t *testing.T, open func(t *testing.T) encoder.Encoder) {
 		{"Media", testMedia},
 		{"Needs", testNeeds},
 		{"Ownership", testOwnership},
-		{"Cancel", testCancel},
+		{"Cancel", func(t *testing.T, e encoder.Encoder) {
+			many := make([]string, 20000)
+			for i := range many {
+				many[i] = fmt.Sprint(texts[i%len(texts)], " ", i)
+			}
+			testCancel(t, e, in, encoder.Texts(many...))
+		}},
 	}...)
-	t.Run("Close", func(t *testing.T) { testClose(t, open(t)) })
+	t.Run("Close", func(t *testing.T) { testClose(t, open(t), in) })
 }
 
 func encode(t *testing.T, e encoder.Encoder, role encoder.Role, texts []string, need encoder.Need) []encoder.Output {
@@ -163,13 +170,19 @@ func testFingerprint(t *testing.T, e encoder.Encoder) {
 	if (f.Tokenizer != "") != (f.VocabSize > 0) || f.VocabSize > 0 && f.MaxTokens < 3 {
 		t.Errorf("the fingerprint names the tokenizer %q of %d ids, and a limit of %d tokens", f.Tokenizer, f.VocabSize, f.MaxTokens)
 	}
+	checkPrint(t, e, encode(t, e, encoder.Passage, encoder.ProbeTexts[:], encoder.NeedDense))
+}
+
+// checkPrint compares the fingerprint with the encoder and its vectors of the probes.
+func checkPrint(t *testing.T, e encoder.Encoder, probes []encoder.Output) {
+	f := e.Fingerprint()
 	if f.Dim != e.Dim() || f.VocabSize != e.VocabSize() {
 		t.Errorf("fingerprint says dimension %d and %d ids, the encoder %d and %d", f.Dim, f.VocabSize, e.Dim(), e.VocabSize())
 	}
 	if err := encoder.Check("itself", f, e.Fingerprint()); err != nil {
 		t.Error(err)
 	}
-	for i, o := range encode(t, e, encoder.Passage, encoder.ProbeTexts[:], encoder.NeedDense) {
+	for i, o := range probes {
 		if f.Probed() { // then all are there
 			checkSame(t, fmt.Sprintf("probe %d against the fingerprint", i), o.Dense, f.Probe[i])
 		}
@@ -360,48 +373,46 @@ func testOwnership(t *testing.T, e encoder.Encoder) {
 	}
 }
 
-func testConcurrency(t *testing.T, e encoder.Encoder) {
+func testConcurrency(t *testing.T, e encoder.Encoder, in []encoder.Input) {
 	var got [8][2][]encoder.Output
 	var wg sync.WaitGroup
 	for g := range got {
 		wg.Go(func() {
 			for i := range got[g] {
-				k := (g + i) % len(texts)
-				order := append(slices.Clone(texts[k:]), texts[:k]...)
-				out, err := e.Encode(context.Background(), encoder.Passage, encoder.Texts(order...), encoder.NeedDense)
-				if err != nil || len(out) != len(order) {
+				k := (g + i) % len(in)
+				out, err := e.Encode(context.Background(), encoder.Passage, slices.Concat(in[k:], in[:k]), encoder.NeedDense)
+				if err != nil || len(out) != len(in) {
 					t.Errorf("goroutine %d: %d results, %v", g, len(out), err)
 					return
 				}
-				got[g][i] = append(out[len(texts)-k:], out[:len(texts)-k]...)
+				got[g][i] = append(out[len(in)-k:], out[:len(in)-k]...)
 			}
 		})
 	}
 	wg.Wait()
-	want := encode(t, e, encoder.Passage, texts, encoder.NeedDense)
+	want, err := e.Encode(context.Background(), encoder.Passage, in, encoder.NeedDense)
+	if err != nil {
+		t.Fatal(err)
+	}
 	for g := range got {
 		for i, out := range got[g] {
 			for j := range out {
-				checkSame(t, fmt.Sprintf("goroutine %d, round %d, text %d", g, i, j), out[j].Dense, want[j].Dense)
+				checkSame(t, fmt.Sprintf("goroutine %d, round %d, input %d", g, i, j), out[j].Dense, want[j].Dense)
 			}
 		}
 	}
 }
 
-func testCancel(t *testing.T, e encoder.Encoder) {
+func testCancel(t *testing.T, e encoder.Encoder, in, many []encoder.Input) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if _, err := e.Encode(ctx, encoder.Passage, encoder.Texts(texts...), encoder.NeedDense); !errors.Is(err, context.Canceled) {
+	if _, err := e.Encode(ctx, encoder.Passage, in, encoder.NeedDense); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled before: %v, want context.Canceled", err)
-	}
-	many := make([]string, 20000)
-	for i := range many {
-		many[i] = fmt.Sprint(texts[i%len(texts)], " ", i)
 	}
 	ctx, cancel = context.WithTimeout(context.Background(), 50*time.Millisecond)
 	defer cancel()
 	start := time.Now()
-	out, err := e.Encode(ctx, encoder.Passage, encoder.Texts(many...), encoder.NeedDense)
+	out, err := e.Encode(ctx, encoder.Passage, many, encoder.NeedDense)
 	if err == nil && len(out) != len(many) || err != nil && !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("cancelled midway: %d results, %v", len(out), err)
 	}
@@ -410,12 +421,12 @@ func testCancel(t *testing.T, e encoder.Encoder) {
 	}
 }
 
-func testClose(t *testing.T, e encoder.Encoder) {
+func testClose(t *testing.T, e encoder.Encoder, in []encoder.Input) {
 	if err := e.Close(); err != nil {
 		t.Fatal(err)
 	}
 	for _, need := range []encoder.Need{0, encoder.NeedDense, encoder.NeedHidden} {
-		if _, err := e.Encode(context.Background(), encoder.Passage, encoder.Texts(texts...), need); !errors.Is(err, encoder.ErrClosed) {
+		if _, err := e.Encode(context.Background(), encoder.Passage, in, need); !errors.Is(err, encoder.ErrClosed) {
 			t.Errorf("after Close: %v, want ErrClosed", err)
 		}
 	}

@@ -5,9 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"sync"
+	"slices"
 	"testing"
-	"time"
 
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/internal/picture"
@@ -27,8 +26,11 @@ func RunImages(t *testing.T, open func(t *testing.T) encoder.Encoder) {
 		{"Batches", testImageBatches},
 		{"Needs", testImageNeeds},
 		{"Refused", testImageRefused},
-		{"Concurrency", testImageConcurrency},
-		{"Cancel", testImageCancel},
+		{"Concurrency", func(t *testing.T, e encoder.Encoder) { testConcurrency(t, e, encoders.Images(t, 10)) }},
+		{"Cancel", func(t *testing.T, e encoder.Encoder) {
+			in := encoders.Images(t, 40)
+			testCancel(t, e, in, slices.Repeat(in, 500))
+		}},
 	} {
 		t.Run(part.name, func(t *testing.T) {
 			e := open(t)
@@ -38,20 +40,7 @@ func RunImages(t *testing.T, open func(t *testing.T) encoder.Encoder) {
 			}
 		})
 	}
-	t.Run("Close", func(t *testing.T) {
-		e := open(t)
-		if err := e.Close(); err != nil {
-			t.Fatal(err)
-		}
-		for _, need := range []encoder.Need{0, encoder.NeedDense, encoder.NeedHidden} {
-			if _, err := e.Encode(context.Background(), encoder.Passage, encoders.Images(t, 2), need); !errors.Is(err, encoder.ErrClosed) {
-				t.Errorf("after Close: %v, want ErrClosed", err)
-			}
-		}
-		if err := e.Close(); !errors.Is(err, encoder.ErrClosed) {
-			t.Errorf("second Close: %v, want ErrClosed", err)
-		}
-	})
+	t.Run("Close", func(t *testing.T) { testClose(t, open(t), encoders.Images(t, 2)) })
 }
 
 func encodeImages(t *testing.T, e encoder.Encoder, in []encoder.Input, need encoder.Need) []encoder.Output {
@@ -83,17 +72,7 @@ func testImagePrint(t *testing.T, e encoder.Encoder) {
 	if f.Model == "" || f.Precision == "" || f.Media != encoder.MediaImages || f.Tokenizer == "" || f.MaxTokens < 1 || f.Grid[0]*f.Grid[1] != f.MaxTokens {
 		t.Errorf("incomplete fingerprint: %+v", f)
 	}
-	if f.Dim != e.Dim() || f.VocabSize != e.VocabSize() {
-		t.Errorf("fingerprint says dimension %d and %d ids, the encoder %d and %d", f.Dim, f.VocabSize, e.Dim(), e.VocabSize())
-	}
-	if err := encoder.Check("itself", f, e.Fingerprint()); err != nil {
-		t.Error(err)
-	}
-	for i, o := range encodeImages(t, e, encoders.Images(t, 4), encoder.NeedDense) {
-		if f.Probed() {
-			checkSame(t, fmt.Sprintf("probe %d against the fingerprint", i), o.Dense, f.Probe[i])
-		}
-	}
+	checkPrint(t, e, encodeImages(t, e, encoders.Images(t, 4), encoder.NeedDense))
 }
 
 func testImageBatches(t *testing.T, e encoder.Encoder) {
@@ -152,49 +131,5 @@ func testImageRefused(t *testing.T, e encoder.Encoder) {
 		if !errors.Is(err, c.want) || !errors.As(err, &at) || at.Text != 7 {
 			t.Errorf("%s of %d bytes: %v; want %v at 7", c.bad.Media, len(c.bad.Data), err, c.want)
 		}
-	}
-}
-
-func testImageConcurrency(t *testing.T, e encoder.Encoder) {
-	in := encoders.Images(t, 10)
-	want := encodeImages(t, e, in, encoder.NeedDense)
-	var wg sync.WaitGroup
-	for g := range 6 {
-		wg.Go(func() {
-			for i := range 3 {
-				k := (3*g + i) % len(in)
-				out, err := e.Encode(context.Background(), encoder.Query, in[k:], encoder.NeedDense)
-				if err != nil || len(out) != len(in)-k {
-					t.Errorf("goroutine %d: %d results, %v", g, len(out), err)
-					return
-				}
-				for j := range out {
-					checkSame(t, fmt.Sprintf("goroutine %d, image %d", g, j), out[j].Dense, want[k+j].Dense)
-				}
-			}
-		})
-	}
-	wg.Wait()
-}
-
-func testImageCancel(t *testing.T, e encoder.Encoder) {
-	ctx, cancel := context.WithCancel(context.Background())
-	cancel()
-	in := encoders.Images(t, 40)
-	if _, err := e.Encode(ctx, encoder.Passage, in, encoder.NeedDense); !errors.Is(err, context.Canceled) {
-		t.Errorf("cancelled before: %v, want context.Canceled", err)
-	}
-	for len(in) < 20_000 {
-		in = append(in, in...)
-	}
-	ctx, cancel = context.WithTimeout(context.Background(), 50*time.Millisecond)
-	defer cancel()
-	start := time.Now()
-	out, err := e.Encode(ctx, encoder.Passage, in, encoder.NeedDense)
-	if err == nil && len(out) != len(in) || err != nil && !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("cancelled midway: %d results, %v", len(out), err)
-	}
-	if took := time.Since(start); took > 5*time.Second {
-		t.Errorf("cancelled after 50 ms, but it took %v", took)
 	}
 }

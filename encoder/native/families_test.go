@@ -109,12 +109,12 @@ func backwards(ids []int32, ends []int, alone [][]float32) ([]int32, []int, [][]
 	var outIDs []int32
 	var outEnds []int
 	var out [][]float32
-	for i := len(ends) - 1; i >= 0; i-- {
+	for i, end := range slices.Backward(ends) {
 		start := 0
 		if i > 0 {
 			start = ends[i-1]
 		}
-		outIDs = append(outIDs, ids[start:ends[i]]...)
+		outIDs = append(outIDs, ids[start:end]...)
 		outEnds, out = append(outEnds, len(outIDs)), append(out, alone[i])
 	}
 	return outIDs, outEnds, out

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -28,9 +29,7 @@ func TestUnreadMatricesComputeTheSame(t *testing.T) {
 	}
 	_, file := packedModel(7)
 	dirs["packed"] = packedFolder(t, file)
-	for name, dir := range families(t) {
-		dirs[name] = dir
-	}
+	maps.Copy(dirs, families(t))
 	few, many := []int32{2, 9, 3}, make([]int32, fewTokens+1)
 	for i := range many {
 		many[i] = int32(3 + i%5)

@@ -95,8 +95,7 @@ func unusable(err error) error {
 	if err == nil {
 		return nil
 	}
-	var path *fs.PathError
-	if errors.As(err, &path) {
+	if _, ok := errors.AsType[*fs.PathError](err); ok {
 		return err
 	}
 	return fmt.Errorf("%w: %w", ErrModel, err)

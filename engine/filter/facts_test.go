@@ -150,11 +150,9 @@ func TestLongFacts(t *testing.T) {
 			t.Errorf("%.30s: %v", c, err)
 		}
 	}
-	for c, want := range map[*Filter]bool{ptr(Eq("a", long)): true, ptr(Eq("a", long+"y")): false, ptr(Prefix("a", "xx")): true, ptr(In("a", long)): true} {
+	for c, want := range map[*Filter]bool{new(Eq("a", long)): true, new(Eq("a", long+"y")): false, new(Prefix("a", "xx")): true, new(In("a", long)): true} {
 		if got, err := metByFacts(*c, raw); err != nil || got != want {
 			t.Errorf("%.30s: %v, %v", c, got, err)
 		}
 	}
 }
-
-func ptr[T any](v T) *T { return &v }

@@ -78,8 +78,7 @@ var yamlPlace = regexp.MustCompile(`^go-yaml load error.*? at L(\d+)\.C(\d+): `)
 // matterError returns the line in the file, and the reason, of an error in front matter, which begins on
 // line 2.
 func matterError(err error) (line int, why string) {
-	var t toml.ParseError
-	if errors.As(err, &t) {
+	if t, ok := errors.AsType[toml.ParseError](err); ok {
 		return t.Position.Line + 1, t.Message
 	}
 	if twice := (*keyError)(nil); errors.As(err, &twice) {

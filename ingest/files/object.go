@@ -150,8 +150,7 @@ func parseObject(line []byte) (map[string]any, error) {
 	dec := decoder(line)
 	var fields map[string]any
 	if err := dec.Decode(&fields); err != nil {
-		var other *json.UnmarshalTypeError
-		if errors.As(err, &other) {
+		if other, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 			return nil, Errorf(ErrMalformed, "not a JSON object but %s; put one object on each line", other.Value)
 		}
 		return nil, Errorf(ErrMalformed, "not a JSON object: %w", err)

@@ -258,9 +258,9 @@ func (p *pattern) takes(s string) bool {
 // decided applies the rules in force, the nearest last: the last matching rule decides. It reports whether a name is ignored,
 // and whether the defaults decide this.
 func decided(in []rules, name string, folder bool) (out, usual bool) {
-	for i := len(in) - 1; i >= 0; i-- {
-		if out, none := in[i].match(name, folder); !none {
-			return out, in[i].usual
+	for _, r := range slices.Backward(in) {
+		if out, none := r.match(name, folder); !none {
+			return out, r.usual
 		}
 	}
 	return false, false

@@ -72,8 +72,7 @@ func (r *run) keepProblems(whole bool) error {
 // problemOf returns a failure in the form for storage.
 func problemOf(x Failure) problems.Problem {
 	p := problems.Problem{State: problems.Failed, Path: x.Path, Line: x.Line, Reason: x.Err.Error()}
-	var s *StaleError
-	if errors.As(x.Err, &s) {
+	if s, ok := errors.AsType[*StaleError](x.Err); ok {
 		p.State, p.Documents, p.Reason = problems.Stale, s.Documents, s.Err.Error()
 	}
 	return p

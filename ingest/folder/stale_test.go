@@ -56,8 +56,7 @@ func TestStale(t *testing.T) {
 			named := map[string]bool{}
 			for _, x := range r.Failed {
 				named[x.Path] = true
-				var s *folder.StaleError
-				if !errors.As(x.Err, &s) {
+				if s, ok := errors.AsType[*folder.StaleError](x.Err); !ok {
 					if x.Line == 0 && again == "" {
 						t.Errorf("%s: %v says nothing of what is stored", why, x)
 					}
@@ -134,8 +133,7 @@ func TestStaleFolders(t *testing.T) {
 	b.ok(err)
 	stale := map[string]int{}
 	for _, x := range r.Failed {
-		var s *folder.StaleError
-		if errors.As(x, &s) {
+		if s, ok := errors.AsType[*folder.StaleError](x); ok {
 			stale[x.Path] = s.Documents
 		}
 	}

@@ -126,8 +126,7 @@ func (w *walker) fail(name string, err error) {
 
 // reason is err without the path, since the message already begins with the path.
 func reason(err error) error {
-	var p *fs.PathError
-	if errors.As(err, &p) {
+	if p, ok := errors.AsType[*fs.PathError](err); ok {
 		return p.Err
 	}
 	return err

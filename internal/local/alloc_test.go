@@ -24,7 +24,7 @@ func TestQueriesDoNotAllocate(t *testing.T) {
 		for i, cell := range cells {
 			probes = append(probes, Probe{cell, out[i*testDim : (i+1)*testDim]})
 		}
-		found, _ = b.Search(ctx, found[:0], in.Dense, probes, 10, nil)
+		found, _ = b.Search(ctx, found[:0], probes, 10, nil)
 	})
 	if n > 0.1 || len(found) != 10 {
 		t.Errorf("%v allocations a query, %d answers", n, len(found))

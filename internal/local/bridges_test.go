@@ -444,7 +444,7 @@ func TestCancel(t *testing.T) {
 	if _, err := b.Modulate(cancelled, nil, in, every(b)); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
-	if _, err := b.Search(cancelled, nil, in.Dense, []Probe{{0, in.Dense}}, 1, nil); !errors.Is(err, context.Canceled) {
+	if _, err := b.Search(cancelled, nil, []Probe{{0, in.Dense}}, 1, nil); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
 }

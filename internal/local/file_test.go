@@ -144,7 +144,7 @@ func use(b *Bridges, c *set) (a answers, err error) {
 			return a, err
 		}
 	}
-	if a.found, err = b.Search(ctx, nil, in.Dense, ps, 20, nil); err != nil {
+	if a.found, err = b.Search(ctx, nil, ps, 20, nil); err != nil {
 		return a, err
 	}
 	e := b.Edit()

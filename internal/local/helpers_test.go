@@ -155,7 +155,7 @@ func ask(t testing.TB, b *Bridges, seed uint64) (a answers) {
 		for _, c := range probes {
 			ps = append(ps, Probe{c, vs[c*testDim : (c+1)*testDim]})
 		}
-		if a.found, err = b.Search(ctx, a.found, in.Dense, ps, 9, nil); err != nil {
+		if a.found, err = b.Search(ctx, a.found, ps, 9, nil); err != nil {
 			t.Fatal(err)
 		}
 	}

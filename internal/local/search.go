@@ -20,9 +20,8 @@ type Probe struct {
 
 // Scored is one result of Search.
 type Scored struct {
-	ID     uint64
-	Score  float32 // inner product with the query vector of its cell
-	Cosine float32 // inner product with the plain query vector
+	ID    uint64
+	Score float32 // inner product with the query vector of its cell
 }
 
 const (
@@ -33,9 +32,8 @@ const (
 )
 
 // Search appends to dst the k passages with the largest scores in the probed cells, best first,
-// ties by id. plain [Dim] is the plain query vector, of length 1. allow, if not nil, says which
-// passages count; it is called only for passages close to the answer. Probes are fastest in the
-// order of Probe.
+// ties by id. allow, if not nil, says which passages count; it is called only for passages close to
+// the answer. Probes are fastest in the order of Probe.
 //
 // It scans int8 codes and computes exact scores from the vectors where the rounding bound is not
 // decisive, so the answer is exactly that of a float32 scan.
@@ -44,19 +42,16 @@ const (
 // Dim finite numbers of length up to 1e18; modulate.ErrPassage if a vector is missing. It stops
 // within a millisecond of work after ctx is done. No allocation if dst has room and no cell comes
 // from a file.
-func (b *Bridges) Search(ctx context.Context, dst []Scored, plain []float32, probes []Probe, k int, allow func(id uint64) bool) ([]Scored, error) {
+func (b *Bridges) Search(ctx context.Context, dst []Scored, probes []Probe, k int, allow func(id uint64) bool) ([]Scored, error) {
 	if !b.mapped {
-		return b.search(ctx, dst, plain, probes, k, allow)
+		return b.search(ctx, dst, probes, k, allow)
 	}
-	return guarded(func() ([]Scored, error) { return b.search(ctx, dst, plain, probes, k, allow) })
+	return guarded(func() ([]Scored, error) { return b.search(ctx, dst, probes, k, allow) })
 }
 
-func (b *Bridges) search(ctx context.Context, dst []Scored, plain []float32, probes []Probe, k int, allow func(id uint64) bool) ([]Scored, error) {
+func (b *Bridges) search(ctx context.Context, dst []Scored, probes []Probe, k int, allow func(id uint64) bool) ([]Scored, error) {
 	if k < 1 {
 		return dst, fmt.Errorf("%w: k is %d; ask for one passage or more", modulate.ErrOptions, k)
-	}
-	if err := b.checkVector(plain); err != nil {
-		return dst, fmt.Errorf("query: %w", err)
 	}
 	s := searches.Get().(*searcher)
 	defer s.release()
@@ -84,7 +79,7 @@ func (b *Bridges) search(ctx context.Context, dst []Scored, plain []float32, pro
 		}
 	}
 	s.prune()
-	return b.score(ctx, dst, plain, probes, s, k)
+	return b.score(ctx, dst, probes, s, k)
 }
 
 func (b *Bridges) checkVector(q []float32) error {
@@ -122,9 +117,8 @@ func (s *searcher) scan(ctx context.Context, probe int, c *cell, query []float32
 	return nil
 }
 
-// score computes exact scores for the candidates of a scan and keeps the best k. Each row has two
-// query vectors: that of its cell, and the plain one.
-func (b *Bridges) score(ctx context.Context, dst []Scored, plain []float32, probes []Probe, s *searcher, k int) ([]Scored, error) {
+// score computes exact scores for the candidates of a scan and keeps the best k.
+func (b *Bridges) score(ctx context.Context, dst []Scored, probes []Probe, s *searcher, k int) ([]Scored, error) {
 	base := len(dst)
 	for i, n := range s.near {
 		if i%scoredOnce == 0 && ctx.Err() != nil {
@@ -140,9 +134,9 @@ func (b *Bridges) score(ctx context.Context, dst []Scored, plain []float32, prob
 		if len(v) != b.dim {
 			return dst[:base], fmt.Errorf("%w: passage %d has a vector of length %d where %d numbers are needed; keep vectors as long as bridges that have them", modulate.ErrPassage, id, len(v), b.dim)
 		}
-		var dots [4]float32
-		vec.Dot4(&dots, v, p.Query, plain, plain, plain)
-		dst = append(dst, Scored{ID: id, Score: dots[0], Cosine: dots[1]})
+		var score [1]float32
+		vec.DotRows(score[:], v, p.Query)
+		dst = append(dst, Scored{ID: id, Score: score[0]})
 	}
 	slices.SortFunc(dst[base:], func(a, b Scored) int {
 		return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(a.ID, b.ID))

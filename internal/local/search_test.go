@@ -32,19 +32,18 @@ func placed(t testing.TB, dim, cells int, rows [][]float32, cell []int) *Bridges
 }
 
 // exact is the definition: every vector by the query of its cell, in float64.
-func exact(rows [][]float32, cell []int, plain []float32, probes []Probe, allow func(uint64) bool) []Scored {
+func exact(rows [][]float32, cell []int, probes []Probe, allow func(uint64) bool) []Scored {
 	var out []Scored
 	for _, p := range probes {
 		for id, v := range rows {
 			if cell[id] != p.Cell || allow != nil && !allow(uint64(id)) {
 				continue
 			}
-			var s, c float64
+			var s float64
 			for i, x := range v {
 				s += float64(p.Query[i]) * float64(x)
-				c += float64(plain[i]) * float64(x)
 			}
-			out = append(out, Scored{uint64(id), float32(s), float32(c)})
+			out = append(out, Scored{uint64(id), float32(s)})
 		}
 	}
 	slices.SortFunc(out, func(a, b Scored) int { return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(a.ID, b.ID)) })
@@ -88,13 +87,13 @@ func TestSearchIsExact(t *testing.T) {
 				if trial%4 == 3 {
 					allow = func(id uint64) bool { return id%3 == 1 }
 				}
-				all := exact(rows, cell, q, probes, allow)
+				all := exact(rows, cell, probes, allow)
 				score := map[uint64]float32{}
 				for _, s := range all {
 					score[s.ID] = s.Score
 				}
 				for _, k := range []int{1, 10, 123, n, n + 5} {
-					got, err := b.Search(ctx, nil, q, probes, k, allow)
+					got, err := b.Search(ctx, nil, probes, k, allow)
 					if err != nil || len(got) != min(k, len(all)) {
 						t.Fatalf("dim %d, k %d: %d answers of %d; %v", dim, k, len(got), len(all), err)
 					}
@@ -136,12 +135,12 @@ func TestSearchOfFewIsThatOfAll(t *testing.T) {
 			vec.Axpy(x, float32(math.Pow(10, -float64(r.IntN(6)))), unit(r, dim))
 			probes = append(probes, Probe{c, x})
 		}
-		all, err := b.Search(ctx, nil, q, probes, n, nil)
+		all, err := b.Search(ctx, nil, probes, n, nil)
 		if err != nil || len(all) != n {
 			t.Fatal(len(all), err)
 		}
 		for _, k := range []int{1, 2, 10, 100, n - 1} {
-			got, err := b.Search(ctx, []Scored{{ID: 42}}, q, probes, k, nil)
+			got, err := b.Search(ctx, []Scored{{ID: 42}}, probes, k, nil)
 			if err != nil || got[0].ID != 42 || !slices.Equal(got[1:], all[:k]) {
 				t.Fatalf("k %d: not the first of all; %v", k, err)
 			}
@@ -207,7 +206,7 @@ func TestBoundIsNeeded(t *testing.T) {
 		"queries lose": {[][]float32{flat, against}, lossy(-0.2, 0.49)},
 	} {
 		b := placed(t, dim, 1, c.rows, []int{0, 0})
-		first := exact(c.rows, []int{0, 0}, c.query, []Probe{{0, c.query}}, nil)[0]
+		first := exact(c.rows, []int{0, 0}, []Probe{{0, c.query}}, nil)[0]
 		code := make([]int8, dim)
 		scale := vec.QuantizeInt8(code, c.query)
 		cell, err := b.cell(0)
@@ -219,7 +218,7 @@ func TestBoundIsNeeded(t *testing.T) {
 		if by := scale * (float32(dots[0])*cell.scale[0] - float32(dots[1])*cell.scale[1]); first.ID != 0 || by >= 0 {
 			t.Fatalf("%s: the codes do not mislead: passage %d is first, codes differ by %g", name, first.ID, by)
 		}
-		if got, err := b.Search(ctx, nil, c.query, []Probe{{0, c.query}}, 1, nil); err != nil || got[0].ID != first.ID {
+		if got, err := b.Search(ctx, nil, []Probe{{0, c.query}}, 1, nil); err != nil || got[0].ID != first.ID {
 			t.Errorf("%s: %v, want passage %d first; %v", name, got, first.ID, err)
 		}
 	}
@@ -256,12 +255,12 @@ func TestBoundAllowsForRounding(t *testing.T) {
 			q[i] = float32(2*r.IntN(2)-1) / 8192
 		}
 		probes := []Probe{{0, q}}
-		all, err := b.Search(ctx, nil, q, probes, n, nil)
+		all, err := b.Search(ctx, nil, probes, n, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for k := 1; k < 20; k++ {
-			if got, err := b.Search(ctx, nil, q, probes, k, nil); err != nil || !slices.Equal(got, all[:k]) {
+			if got, err := b.Search(ctx, nil, probes, k, nil); err != nil || !slices.Equal(got, all[:k]) {
 				t.Fatalf("k %d: %v, want %v; %v", k, got, all[:k], err)
 			}
 		}
@@ -273,34 +272,31 @@ func TestSearchRefuses(t *testing.T) {
 	b := placed(t, 2, 3, rows, []int{0, 0, 2})
 	q, nan := []float32{1, 0}, float32(math.NaN())
 	for name, c := range map[string]struct {
-		q      []float32
 		probes []Probe
 		k      int
 	}{
-		"k":               {q, []Probe{{0, q}}, 0},
-		"nan":             {[]float32{nan, 0}, nil, 1},
-		"dimension":       {q[:1], nil, 1},
-		"probe nan":       {q, []Probe{{0, []float32{0, nan}}}, 1},
-		"probe dimension": {q, []Probe{{0, nil}}, 1},
-		"cell":            {q, []Probe{{3, q}}, 1},
-		"below":           {q, []Probe{{-1, q}}, 1},
-		"twice":           {q, []Probe{{1, q}, {1, q}}, 1},
-		"huge probe":      {q, []Probe{{1, []float32{1e30, 1e30}}}, 1},
+		"k":         {[]Probe{{0, q}}, 0},
+		"nan":       {[]Probe{{0, []float32{0, nan}}}, 1},
+		"dimension": {[]Probe{{0, nil}}, 1},
+		"cell":      {[]Probe{{3, q}}, 1},
+		"below":     {[]Probe{{-1, q}}, 1},
+		"twice":     {[]Probe{{1, q}, {1, q}}, 1},
+		"huge":      {[]Probe{{1, []float32{1e30, 1e30}}}, 1},
 	} {
-		if _, err := b.Search(ctx, nil, c.q, c.probes, c.k, nil); !errors.Is(err, modulate.ErrOptions) {
+		if _, err := b.Search(ctx, nil, c.probes, c.k, nil); !errors.Is(err, modulate.ErrOptions) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if got, err := b.Search(ctx, nil, q, []Probe{{1, q}}, 3, nil); err != nil || len(got) != 0 {
+	if got, err := b.Search(ctx, nil, []Probe{{1, q}}, 3, nil); err != nil || len(got) != 0 {
 		t.Errorf("an empty cell: %v %v", got, err)
 	}
 	// zeros rank by id; they are no error, as a shift may cancel q
-	if got, err := b.Search(ctx, nil, q, []Probe{{2, q}, {0, make([]float32, 2)}}, 3, nil); err != nil || len(got) != 3 || got[1].ID != 0 || got[2].ID != 1 {
+	if got, err := b.Search(ctx, nil, []Probe{{2, q}, {0, make([]float32, 2)}}, 3, nil); err != nil || len(got) != 3 || got[1].ID != 0 || got[2].ID != 1 {
 		t.Errorf("%v %v", got, err)
 	}
 	kept := rows[2]
 	rows[2] = nil
-	if _, err := b.Search(ctx, nil, q, []Probe{{2, q}}, 3, nil); !errors.Is(err, modulate.ErrPassage) {
+	if _, err := b.Search(ctx, nil, []Probe{{2, q}}, 3, nil); !errors.Is(err, modulate.ErrPassage) {
 		t.Errorf("a vector is missing: %v", err)
 	}
 	rows[2] = kept
@@ -335,7 +331,7 @@ func TestSearchLooksAtItsContext(t *testing.T) {
 			}
 			return vectors(id)
 		}
-		if _, err := b.Search(stopped, nil, q, []Probe{{0, q}}, n, allow); !errors.Is(err, context.Canceled) {
+		if _, err := b.Search(stopped, nil, []Probe{{0, q}}, n, allow); !errors.Is(err, context.Canceled) {
 			t.Errorf("after %d: %v", after, err)
 		}
 		if asked > after+scanned || after > n && scored > scoredOnce {

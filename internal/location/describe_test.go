@@ -1,6 +1,7 @@
 package location
 
 import (
+	"maps"
 	"reflect"
 	"testing"
 	"time"
@@ -16,19 +17,13 @@ func TestDescribe(t *testing.T) {
 	own := object{"time": "noon", "path": "/mine", "root": 1, "kind": nil, "line": 3, "line_end": object{}, "front": "f", "lang": "go"}
 	exported := func(more object) object {
 		file := object{"path": "sub/a.md", "kind": "markdown", "time": "2025-01-02T03:04:05Z", "line": 9}
-		for k, v := range more {
-			file[k] = v
-		}
+		maps.Copy(file, more)
 		return object{"lang": "go", "_file": file}
 	}
 	ofFile := func(own object, more object) object {
 		m := object{"_file": object{"path": "p", "kind": "k", "time": "2026-01-02T03:04:05Z", "line": 7}}
-		for k, v := range own {
-			m[k] = v
-		}
-		for k, v := range more {
-			m["_file"].(object)[k] = v
-		}
+		maps.Copy(m, own)
+		maps.Copy(m["_file"].(object), more)
 		return m
 	}
 	end := object{"line_end": 8}

@@ -31,7 +31,6 @@ type Model struct {
 	License     string         // SPDX identifier of the weights
 	Languages   []string       // text.ModelLanguages
 	Dim         int            // length of its vectors
-	Layers      int            // transformer layers
 	Packages    []Package      // in the order in which they are tried
 }
 

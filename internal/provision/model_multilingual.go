@@ -18,7 +18,6 @@ var multilingualE5 = registerModel(Model{
 	Description: "made for search in and across about 100 languages, with a word before queries and passages",
 	License:     "MIT",
 	Dim:         384,
-	Layers:      12,
 	Packages: []Package{
 		{Via: "download", Name: "intfloat/multilingual-e5-small", Version: "614241f622f53c4eeff9890bdc4f31cfecc418b3",
 			Files: []File{

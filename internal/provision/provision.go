@@ -209,8 +209,7 @@ func newSession(r Request) (*session, error) {
 
 // withAttempt inserts one more attempt after the first of a *MissingError.
 func withAttempt(err error, route string, reason error) error {
-	var m *MissingError
-	if errors.As(err, &m) {
+	if m, ok := errors.AsType[*MissingError](err); ok {
 		a := m.Missing[0].Attempts
 		m.Missing[0].Attempts = slices.Insert(a, 1, Attempt{route, reason})
 	}

@@ -174,8 +174,7 @@ func (f *Failure) Passing() bool { return f.Status == http.StatusTooManyRequests
 
 // Status is the HTTP status of a server's error, 0 for another error.
 func Status(err error) int {
-	var f *Failure
-	if errors.As(err, &f) {
+	if f, ok := errors.AsType[*Failure](err); ok {
 		return f.Status
 	}
 	return 0
@@ -201,8 +200,7 @@ func (c *Client) once(ctx context.Context, method, to, kind string, body []byte,
 	}
 	res, err := secret.Client(cmp.Or(c.HTTP, shared)).Do(req)
 	if err != nil {
-		var outer *url.Error
-		if errors.As(err, &outer) {
+		if outer, ok := errors.AsType[*url.Error](err); ok {
 			err = outer.Err // the URL is named once
 		}
 		if ctx.Err() != nil {

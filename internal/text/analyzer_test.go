@@ -324,15 +324,13 @@ func TestConcurrentUse(t *testing.T) {
 	want := a.Terms(nil, s)
 	var wg sync.WaitGroup
 	for range 4 {
-		wg.Add(1)
-		go func() {
-			defer wg.Done()
+		wg.Go(func() {
 			for range 20 {
 				if !slices.Equal(a.Terms(nil, s), want) {
 					t.Error("terms differ")
 				}
 			}
-		}()
+		})
 	}
 	wg.Wait()
 }

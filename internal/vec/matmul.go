@@ -71,8 +71,7 @@ func split(c []float32, a, b view, m, n, k, workers int) {
 			part()
 			break
 		}
-		wg.Add(1)
-		go func() { defer wg.Done(); part() }()
+		wg.Go(part)
 	}
 	wg.Wait()
 }

@@ -64,8 +64,7 @@ func (e *References) Encode(ctx context.Context, role encoder.Role, in []encoder
 			}
 		}
 		part, err := e.Encoder.Encode(ctx, role, images, need)
-		var at *encoder.TextError
-		if errors.As(err, &at) {
+		if at, ok := errors.AsType[*encoder.TextError](err); ok {
 			return nil, &encoder.TextError{Text: from + at.Text, Err: fmt.Errorf("image %.200q: %w", texts[from+at.Text], at.Err)}
 		}
 		if err != nil {

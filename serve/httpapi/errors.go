@@ -74,8 +74,7 @@ var sentinels = []struct {
 
 // errorOf is err in the form for an answer.
 func errorOf(err error) *Error {
-	var e *Error
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*Error](err); ok {
 		return e
 	}
 	out := &Error{Status: http.StatusInternalServerError, Code: "internal", Message: "the server failed; its log has the cause under the id of this request", cause: err}
@@ -95,15 +94,13 @@ func errorOf(err error) *Error {
 	}](err); ok && out.Code == "foreign" {
 		out.Message = fmt.Sprintf("in the folder of the database something else has the name %s; nothing was changed; let the operator move it elsewhere", x.Entry())
 	}
-	var f *filter.Error
-	if errors.As(err, &f) {
+	if f, ok := errors.AsType[*filter.Error](err); ok {
 		out.Status, out.Code, out.Message, out.Param = http.StatusBadRequest, "invalid_filter", f.Summary(), "filter"
 		if f.Of != "" {
 			out.Code, out.Param = "invalid", f.Of
 		}
 	}
-	var d *engine.DocumentError
-	if errors.As(err, &d) {
+	if d, ok := errors.AsType[*engine.DocumentError](err); ok {
 		out.At, out.ID = &d.Position, d.ID
 	}
 	return out

@@ -86,9 +86,7 @@ const ownAnswer = 10 * time.Millisecond
 // the error of ctx, and work ends in its goroutine: a pass over a message of some megabytes does not look at ctx.
 func (s *Server) leave(ctx context.Context, x *exchange, work func(http.ResponseWriter)) {
 	k, done := &kept{header: http.Header{}}, make(chan error, 1)
-	s.running.Add(1)
-	go func() {
-		defer s.running.Done()
+	s.running.Go(func() {
 		defer func() {
 			if p := recover(); p != nil {
 				done <- s.panicked(x.id, p)
@@ -96,7 +94,7 @@ func (s *Server) leave(ctx context.Context, x *exchange, work func(http.Response
 		}()
 		work(k)
 		done <- nil
-	}()
+	})
 	late := make(chan struct{})
 	defer context.AfterFunc(ctx, func() { time.AfterFunc(ownAnswer, func() { close(late) }) })()
 	select {

@@ -42,8 +42,7 @@ func (s *Server) advice(err error) string {
 	if errors.As(err, &f) && f.Of == "" {
 		return err.Error() + "\n" + filterHelp
 	}
-	var wrong *inputError
-	if errors.As(err, &wrong) {
+	if wrong, ok := errors.AsType[*inputError](err); ok {
 		return wrong.msg
 	}
 	for _, r := range remedies {

@@ -74,20 +74,16 @@ func faultOf(err error) *fault {
 		}
 		return fault{}
 	}
-	var d *engine.DocumentError
-	if errors.As(err, &d) {
+	if d, ok := errors.AsType[*engine.DocumentError](err); ok {
 		f.Document = &faultAt{d.Position, d.ID, cause(d.Err)}
 	}
-	var q *engine.QueryError
-	if errors.As(err, &q) {
+	if q, ok := errors.AsType[*engine.QueryError](err); ok {
 		f.Query = &faultAt{At: q.Position, Cause: cause(q.Err)}
 	}
-	var l *archive.LineError
-	if errors.As(err, &l) {
+	if l, ok := errors.AsType[*archive.LineError](err); ok {
 		f.Line = &faultAt{At: l.Line, Cause: cause(l.Err)}
 	}
-	var m *encoder.MismatchError
-	if errors.As(err, &m) {
+	if m, ok := errors.AsType[*encoder.MismatchError](err); ok {
 		f.Mismatch = &faultMismatch{m.What, m.Want, m.Got, m.Difference}
 	}
 	errors.As(err, &f.Filter)

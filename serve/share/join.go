@@ -140,8 +140,7 @@ func (j *Joined) begin(ctx context.Context, wait, start time.Duration) error {
 			return ctx.Err()
 		}
 		if !again {
-			var u *unfitError
-			if errors.As(err, &u) {
+			if u, ok := errors.AsType[*unfitError](err); ok {
 				err = u.error
 			}
 			return err
@@ -171,8 +170,7 @@ func (j *Joined) attempt(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	var other *ProtocolError
-	if errors.As(err, &other) {
+	if _, ok := errors.AsType[*ProtocolError](err); ok {
 		return err
 	}
 	asked := err

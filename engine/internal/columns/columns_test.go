@@ -104,12 +104,7 @@ type oracle struct {
 func oneOf(path string, test func(v any) bool) func(map[string]any) bool {
 	return func(doc map[string]any) bool {
 		values, _ := lookup(doc, path)
-		for _, v := range values {
-			if test(v) {
-				return true
-			}
-		}
-		return false
+		return slices.ContainsFunc(values, test)
 	}
 }
 

@@ -29,8 +29,7 @@ func (c Checked) Encode(ctx context.Context, role encoder.Role, in []encoder.Inp
 	if len(distinct) == len(in) {
 		return got, err
 	}
-	var one *encoder.TextError
-	if errors.As(err, &one) {
+	if one, ok := errors.AsType[*encoder.TextError](err); ok {
 		if first := slices.Index(at, one.Text); first >= 0 {
 			err = &encoder.TextError{Text: first, Err: one.Err}
 		}

@@ -153,7 +153,7 @@ func (l *localLeg) search(ctx context.Context, k int, f filtered) ([]local.Score
 	if f.allow != nil {
 		sees = func(id uint64) bool { return l.s.Sees(id) && f.allow(id) }
 	}
-	return l.s.Local.Search(ctx, make([]local.Scored, 0, min(k, l.found)), l.plain, ps, k, sees)
+	return l.s.Local.Search(ctx, make([]local.Scored, 0, min(k, l.found)), ps, k, sees)
 }
 
 func (l *localLeg) score(ctx context.Context, cs []fusion.Candidate) error {

@@ -164,8 +164,8 @@ func (r *Run) group(ctx context.Context, cs []fusion.Candidate) ([]Found, error)
 }
 
 func contains(ords []uint64, ord uint64) bool {
-	for i := len(ords) - 1; i >= 0; i-- { // most were named just before
-		if ords[i] == ord {
+	for _, o := range slices.Backward(ords) { // most were named just before
+		if o == ord {
 			return true
 		}
 	}

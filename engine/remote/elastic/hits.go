@@ -3,6 +3,7 @@ package elastic
 import (
 	"encoding/json"
 	"errors"
+	"slices"
 	"strconv"
 	"unicode/utf8"
 )
@@ -144,13 +145,11 @@ func (p *parser) raw() []byte {
 func (p *parser) text() (s string) {
 	from := p.i
 	raw := p.raw()
-	for _, c := range raw {
-		if c == '\\' {
-			if json.Unmarshal(p.b[from:p.i], &s) != nil {
-				p.bad = true
-			}
-			return s
+	if slices.Contains(raw, '\\') {
+		if json.Unmarshal(p.b[from:p.i], &s) != nil {
+			p.bad = true
 		}
+		return s
 	}
 	if s = string(raw); !utf8.ValidString(s) {
 		p.bad = true

@@ -106,9 +106,7 @@ func killBeside(t *testing.T, victim *servers.Node, r *remote.Database, round in
 	stop := make(chan struct{})
 	var running sync.WaitGroup
 	loop := func(do func(i int) error) {
-		running.Add(1)
-		go func() {
-			defer running.Done()
+		running.Go(func() {
 			for i := 0; ; i++ {
 				select {
 				case <-stop:
@@ -120,7 +118,7 @@ func killBeside(t *testing.T, victim *servers.Node, r *remote.Database, round in
 					return
 				}
 			}
-		}()
+		})
 	}
 	for w := range 2 {
 		loop(func(i int) error {

@@ -130,8 +130,7 @@ func (b *Backend) failed(err error) error {
 
 // codeOf is the server's code of an error, or "" for other errors.
 func codeOf(err error) string {
-	var said *pgconn.PgError
-	if errors.As(err, &said) {
+	if said, ok := errors.AsType[*pgconn.PgError](err); ok {
 		return said.Code
 	}
 	return ""

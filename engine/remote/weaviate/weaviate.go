@@ -19,6 +19,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"reflect"
 	"regexp"
@@ -223,9 +224,7 @@ func (b *Backend) Create(ctx context.Context, i remote.Info) error {
 	class := func(name string, more object) object {
 		c := object{"class": name}
 		for _, m := range []object{shape, more} {
-			for k, v := range m {
-				c[k] = v
-			}
+			maps.Copy(c, m)
 		}
 		return c
 	}

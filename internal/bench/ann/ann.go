@@ -232,8 +232,7 @@ func (o Options) build(ctx context.Context, ix measured, base *vectors.Set, rep 
 			ids[i] = uint64(at + i)
 		}
 		err := ix.Add(ids, base.Data[at*base.Dim:end*base.Dim])
-		var p *panicError
-		if errors.As(err, &p) {
+		if p, ok := errors.AsType[*panicError](err); ok {
 			rep.BuildPanics += p.count
 		} else if err != nil {
 			return fmt.Errorf("building %s: %w", o.Index, err)

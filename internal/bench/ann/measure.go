@@ -65,8 +65,7 @@ func (m measurement) quality(ctx context.Context, p *Point, o index.SearchOption
 		}
 		var err error
 		dst, err = m.ix.Search(dst[:0], m.queries.Row(i), o)
-		var panicked *panicError
-		if errors.As(err, &panicked) {
+		if _, ok := errors.AsType[*panicError](err); ok {
 			p.Panics++
 			continue
 		}

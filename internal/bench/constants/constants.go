@@ -3,6 +3,7 @@
 package constants
 
 import (
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -97,9 +98,7 @@ type Values map[string]float64
 // equal names.
 func (c Values) With(name string, v float64) Values {
 	out := Values{}
-	for k, x := range c {
-		out[k] = x
-	}
+	maps.Copy(out, c)
 	out[name] = v
 	if known, ok := Named(name); ok && known.Shipped == v {
 		delete(out, name)

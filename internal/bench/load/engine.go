@@ -269,8 +269,7 @@ func (b *life) ingest(ctx context.Context) error {
 		return err
 	}
 	per := func(took time.Duration) *float64 {
-		rate := float64(b.o.Docs) / max(took, time.Millisecond).Seconds()
-		return &rate
+		return new(float64(b.o.Docs) / max(took, time.Millisecond).Seconds())
 	}
 	start, used := time.Now(), process.CPUTime()
 	took, cpu, err := b.fill(ctx, e, b.o.Docs)
@@ -362,8 +361,7 @@ func (b *life) jsonBytes() (*float64, error) {
 		}
 		bytes += len(raw)
 	}
-	each := float64(bytes) / n
-	return &each, nil
+	return new(float64(bytes) / n), nil
 }
 
 // product times a product of a dim×dim matrix with a vector.

@@ -42,8 +42,7 @@ func (b *life) open(ctx context.Context) (err error) {
 		}
 		opened, openedCPU, first = append(opened, seconds(p.OpenSeconds)), append(openedCPU, seconds(p.OpenCPU)), append(first, seconds(p.FirstMS/1000))
 		if p.RSS != nil && (b.r.RSS == nil || *p.RSS < *b.r.RSS) {
-			each := *p.Held*(1<<20)/float64(b.o.Docs) - 4*float64(b.o.Dim)
-			b.r.RSS, b.r.BytesPerVector = p.RSS, &each
+			b.r.RSS, b.r.BytesPerVector = p.RSS, new(*p.Held*(1<<20)/float64(b.o.Docs)-4*float64(b.o.Dim))
 		}
 	}
 	if b.r.JSONBytes, err = b.jsonBytes(); err != nil {

@@ -45,8 +45,7 @@ func (r *Report) WriteTable(w io.Writer) error {
 	row("most resident after an upsert", "MiB", r.RSSPeak)
 	row("held beside the float32 vectors", "bytes a document", r.BytesPerVector)
 	for _, name := range slices.Sorted(maps.Keys(r.Parts)) {
-		bytes := r.Parts[name]
-		row("memory of "+name, "bytes a document", &bytes)
+		row("memory of "+name, "bytes a document", new(r.Parts[name]))
 	}
 	row("as JSON, without the vector", "bytes a document", r.JSONBytes)
 	row("backup", "s", r.BackupSeconds)

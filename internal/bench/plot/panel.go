@@ -23,7 +23,7 @@ func newPanel(f Frame, keys []key, y Axis, yScale scale, describe string, below 
 	if describe = f.Title + ": " + describe; f.Title == "" {
 		describe = describe[2:]
 	}
-	p := &panel{drawing: newDrawing(w, h, describe), right: w - 14, top: 10}
+	p := &panel{drawing: &drawing{w: w, h: h, describe: describe}, right: w - 14, top: 10}
 	if f.Title != "" {
 		p.text("lx-title", "start", 12, 20, f.Title)
 		p.top += titleRow

@@ -41,8 +41,18 @@ func sampleCharts() map[string]Chart {
 		},
 		"lines-log": Lines{X: Axis{Label: "recall", From: .8, To: 1}, Y: Axis{Label: "queries a second", Log: true},
 			Series: []Line{{Name: "hnsw", Points: []Point{{X: .9, Value: Value{Y: 20000}}, {X: .99, Value: Value{Y: 900}}}}}},
+		"many":        manyBars(),
 		"differences": Differences{Frame: Frame{Height: 220}, Y: Axis{Label: "Δ nDCG@10"}, Values: []float64{.5, 0, 0, -1, .25, 0, .5}},
 	}
+}
+
+// manyBars has a legend as high as the chart, which grows by it.
+func manyBars() Bars {
+	b := Bars{Frame: Frame{Width: 240, Height: 160}, Groups: []string{"g"}}
+	for i := range 30 {
+		b.Series = append(b.Series, BarSeries{Name: strings.Repeat("long ", 5) + strconv.Itoa(i), Values: []Value{{Y: 1}}})
+	}
+	return b
 }
 
 // TestChartsAreWellFormed parses every chart as XML and holds all coordinates
@@ -97,7 +107,7 @@ func checkSVG(t *testing.T, name, s string) {
 					w = v
 				case e.Name.Local == "svg" && a.Name.Local == "height":
 					h = v
-				case v < -1 || v > max(w, h)+1:
+				case v < -1 || v > max(w, h)+1 || strings.HasPrefix(a.Name.Local, "y") && v > h+1 || strings.HasPrefix(a.Name.Local, "x") && v > w+1:
 					t.Errorf("%s: %s of %s is %v outside %v × %v", name, a.Name.Local, e.Name.Local, v, w, h)
 				}
 			}

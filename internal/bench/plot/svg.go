@@ -41,19 +41,15 @@ func Standalone(c Chart) (string, error) {
 
 // drawing collects the elements of one svg.
 type drawing struct {
-	b    strings.Builder
-	w, h float64
+	b        strings.Builder
+	w, h     float64
+	describe string
 }
 
-func newDrawing(w, h float64, describe string) *drawing {
-	d := &drawing{w: w, h: h}
-	fmt.Fprintf(&d.b, `<svg xmlns="http://www.w3.org/2000/svg" class="lx-chart" role="img" viewBox="0 0 %s %s" width="%s" height="%s" aria-label="%s">`,
-		px(w), px(h), px(w), px(h), html.EscapeString(describe))
-	d.b.WriteString("\n")
-	return d
+func (d *drawing) done() string {
+	return fmt.Sprintf(`<svg xmlns="http://www.w3.org/2000/svg" class="lx-chart" role="img" viewBox="0 0 %s %s" width="%s" height="%s" aria-label="%s">`,
+		px(d.w), px(d.h), px(d.w), px(d.h), html.EscapeString(d.describe)) + "\n" + d.b.String() + "</svg>"
 }
-
-func (d *drawing) done() string { return d.b.String() + "</svg>" }
 
 func (d *drawing) addf(format string, args ...any) {
 	fmt.Fprintf(&d.b, format, args...)

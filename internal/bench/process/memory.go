@@ -104,7 +104,4 @@ func DiskUse(dir string) (bytes int64, files int, err error) {
 }
 
 // MiB converts bytes to MiB for reports.
-func MiB(bytes int64) *float64 {
-	x := float64(bytes) / (1 << 20)
-	return &x
-}
+func MiB(bytes int64) *float64 { return new(float64(bytes) / (1 << 20)) }

@@ -34,8 +34,6 @@ type API struct {
 // Call is one received call.
 type Call struct {
 	Path, Auth, Body string
-	Query            string
-	Texts            []string
 }
 
 // Fault is an error in a response. The zero Fault means no error.
@@ -102,7 +100,7 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	tei := in.Texts != nil
 	texts := append(in.Documents, in.Texts...)
-	f := a.begin(Call{Path: r.URL.Path, Auth: r.Header.Get("Authorization"), Body: string(raw), Query: in.Query, Texts: texts})
+	f := a.begin(Call{Path: r.URL.Path, Auth: r.Header.Get("Authorization"), Body: string(raw)})
 	defer func() {
 		a.mu.Lock()
 		defer a.mu.Unlock()

@@ -203,8 +203,7 @@ func total(paths []string) int64 {
 
 // reason is err without the path, since the message already begins with the path.
 func reason(err error) error {
-	var p *fs.PathError
-	if errors.As(err, &p) {
+	if p, ok := errors.AsType[*fs.PathError](err); ok {
 		return p.Err
 	}
 	return err

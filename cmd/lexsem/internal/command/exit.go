@@ -83,8 +83,7 @@ func hinted(err error, hint string) error { return &hintError{err, hint} }
 
 // summaryOf returns the text after "lexsem:" on the line of an error.
 func summaryOf(err error) string {
-	var m *provision.MissingError
-	if errors.As(err, &m) {
+	if m, ok := errors.AsType[*provision.MissingError](err); ok {
 		var what []string
 		for _, x := range m.Missing {
 			what = append(what, x.Artifact)
@@ -95,8 +94,7 @@ func summaryOf(err error) string {
 		}
 		return s
 	}
-	var f *filter.Error
-	if errors.As(err, &f) {
+	if f, ok := errors.AsType[*filter.Error](err); ok {
 		return oneLine(f.Summary())
 	}
 	s := oneLine(err.Error())
@@ -109,8 +107,7 @@ func summaryOf(err error) string {
 // detailsOf returns more lines for errors that need them: all attempts to find a runtime
 // or model, and the position of an error in a filter.
 func detailsOf(err error) []string {
-	var f *filter.Error
-	if errors.As(err, &f) {
+	if f, ok := errors.AsType[*filter.Error](err); ok {
 		return strings.Split(f.Caret(), "\n")
 	}
 	var m *provision.MissingError
@@ -128,12 +125,10 @@ func detailsOf(err error) []string {
 
 // hintOf returns the remedy to print below an error, or "".
 func hintOf(err error) string {
-	var h *hintError
-	if errors.As(err, &h) {
+	if h, ok := errors.AsType[*hintError](err); ok {
 		return h.hint
 	}
-	var u *usageError
-	if errors.As(err, &u) {
+	if u, ok := errors.AsType[*usageError](err); ok {
 		return u.hint
 	}
 	var m *provision.MissingError

@@ -159,9 +159,8 @@ func (s *indexSummary) warn(b *badInput) {
 }
 
 func (s *indexSummary) fail(b *badInput) {
-	var stale *folder.StaleError
 	one := indexFailed{Path: b.file, Line: b.line, Error: oneLine(b.err.Error())}
-	if errors.As(b.err, &stale) {
+	if stale, ok := errors.AsType[*folder.StaleError](b.err); ok {
 		one.Stale = stale.Documents
 	}
 	s.Failed = append(s.Failed, one)
@@ -228,8 +227,7 @@ func (ix *indexer) hear(p engine.Progress) {
 // stopped says how much was stored before err.
 func (ix *indexer) stopped(err error) error {
 	stored := ix.summary.Added + ix.summary.Replaced
-	var gone *folder.VanishedError
-	if errors.As(err, &gone) {
+	if _, ok := errors.AsType[*folder.VanishedError](err); ok {
 		return vanished(err)
 	}
 	if errors.Is(err, context.Canceled) {

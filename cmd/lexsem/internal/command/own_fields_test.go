@@ -19,8 +19,7 @@ func printed(t *testing.T, in string, args ...string) string {
 	cmd := exec.CommandContext(t.Context(), "lexsem", args...)
 	cmd.Stdin = strings.NewReader(in)
 	out, err := cmd.Output()
-	var failed *exec.ExitError
-	if errors.As(err, &failed) {
+	if failed, ok := errors.AsType[*exec.ExitError](err); ok {
 		t.Fatalf("lexsem %q: %v: %s", args, err, failed.Stderr)
 	}
 	if err != nil {

@@ -111,8 +111,7 @@ func (a *app) listed(p *progress) models.Options {
 // measureModel opens a model that is on disk and measures it.
 func (a *app) measureModel(ctx context.Context, p *progress, m *modelInfo) error {
 	found, err := models.Find(ctx, m.Name, a.listed(p))
-	var missing *provision.MissingError
-	if errors.As(err, &missing) {
+	if _, ok := errors.AsType[*provision.MissingError](err); ok {
 		return nil
 	}
 	if err != nil {

@@ -73,7 +73,6 @@ func read(path string) ([]byte, error) {
 type Registry struct {
 	URL           string // without credentials
 	Authorization string // the header of that name, "" for none
-	Where         string // the variable or file that names it
 }
 
 // registry separates the credentials from an address.
@@ -82,7 +81,7 @@ func registry(address, where string) (Registry, error) {
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 		return Registry{}, fmt.Errorf("%s names an index that is no http or https address; mend it", where)
 	}
-	r := Registry{Where: where}
+	var r Registry
 	if u.User != nil {
 		password, _ := u.User.Password()
 		r.Authorization = Basic(u.User.Username(), password)

@@ -173,8 +173,7 @@ func (c *Client) again(ctx context.Context, try func() (brought bool, err error)
 			return err
 		}
 		wait := min(c.o.Backoff<<(failed-1), longest)
-		var s *StatusError
-		if errors.As(err, &s) {
+		if s, ok := errors.AsType[*StatusError](err); ok {
 			wait = max(wait, s.wait)
 		}
 		if c.o.Log != nil {
@@ -255,8 +254,7 @@ func (a *answer) explain(ctx context.Context, err error) error {
 	if a.silent() {
 		return failure{fmt.Errorf("%s: %w for %v", a.shown, ErrSilent, a.c.o.Silence), true}
 	}
-	var u *url.Error // which holds the address with all that is in it
-	if errors.As(err, &u) {
+	if u, ok := errors.AsType[*url.Error](err); ok {
 		err = u.Err
 	}
 	if strings.Contains(err.Error(), "Location header") { // which it quotes
