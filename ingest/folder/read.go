@@ -103,14 +103,19 @@ func (r *run) read(ctx context.Context, out chan<- *batch) error {
 // it is to hold (engine.TokenStatesAuto).
 func sourceFirst(all []file) []file {
 	var source, other []file
+	untold := 0 // that may be scripts
 	for _, f := range all {
-		if files.KindOf(f.path) == "code" && !code.Untold(f.path) {
+		switch is := files.KindOf(f.path) == "code"; {
+		case is && !code.Untold(f.path):
 			source = append(source, f)
-		} else {
+		case is:
+			untold++
+			fallthrough
+		default:
 			other = append(other, f)
 		}
 	}
-	if len(source) <= len(other) {
+	if len(source) <= len(other)-untold {
 		return all
 	}
 	return append(source, other...)

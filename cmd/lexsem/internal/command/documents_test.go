@@ -82,7 +82,7 @@ func TestNamedFiles(t *testing.T) {
 	t.Chdir(dir)
 	for name, text := range map[string]string{
 		"x/a.txt": "text of x", "y/a.txt": "text of y", "r.jsonl": "\n{\"_id\":\"r\",\"text\":\"rec\",\"time\":\"noon\"}\n",
-		"empty.txt": " \n", "blob.txt": "\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR", "t.csv": "id,text\n7,seven\n",
+		"empty.txt": " \n", "blob.txt": "\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR", "t.csv": "id,text\n7,seven\n", "notes": "plain words\n", "run": "#!/usr/bin/env ruby\nputs\n",
 	} {
 		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
 			t.Fatal(err)
@@ -101,6 +101,9 @@ func TestNamedFiles(t *testing.T) {
 	}
 	if m := items[2].doc.Metadata; len(m) != 2 || m["time"] != "noon" { // a field of its own by a name of ours
 		t.Errorf("metadata of a record: %v", m)
+	}
+	if items, bad, err := readAll(t, "", "notes", "run"); err != nil || len(items) != 1 || items[0].doc.ID != "run" || items[0].doc.Metadata["language"] != "ruby" || len(bad) != 1 || !strings.HasPrefix(bad[0], "notes: a file without an extension") {
+		t.Errorf("files without an extension: %+v, %q, %v", items, bad, err)
 	}
 	m, _ := items[3].doc.Metadata["_file"].(map[string]any)
 	if at, _ := m["path"].(string); !filepath.IsAbs(at) || filepath.Base(at) != "t.csv" || m["root"] != nil || m["line"] != 2 {
