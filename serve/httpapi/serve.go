@@ -8,8 +8,6 @@ import (
 	"net"
 	"net/http"
 	"time"
-
-	"golang.org/x/net/netutil"
 )
 
 // Bounds of connections.
@@ -40,13 +38,15 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error { return s.ser
 func (s *Server) serve(ctx context.Context, l net.Listener, patience time.Duration) error {
 	base, cut := context.WithCancel(context.WithoutCancel(ctx))
 	defer cut()
+	most := newBounded(l, connections)
 	srv := &http.Server{
 		Handler: s, ReadHeaderTimeout: headTime, ReadTimeout: bodyTime, IdleTimeout: idleTime, MaxHeaderBytes: headBytes,
+		ConnState:   most.ended,
 		BaseContext: func(net.Listener) context.Context { return base },
 		ErrorLog:    slog.NewLogLogger(s.o.Logger.Handler(), slog.LevelDebug), // what single connections do wrong
 	}
 	ended := make(chan error, 1)
-	go func() { ended <- srv.Serve(netutil.LimitListener(l, connections)) }()
+	go func() { ended <- srv.Serve(most) }()
 	select {
 	case err := <-ended:
 		s.Drain()
