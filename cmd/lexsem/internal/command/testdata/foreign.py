@@ -1,6 +1,6 @@
 """Makes files with other programs for TestForeignFiles: foreign.py FOLDER. It prints one JSON line a file, with the words
 that a search must find, or with "named", what `index --problems` must say of it instead. Programs that are not installed
-are named on standard error."""
+are named on standard error, and what those that are installed in part cannot make."""
 import csv, email.message, gzip, io, json, mailbox, os, shutil, sqlite3, struct, subprocess, sys, tempfile, zipfile, zlib
 
 out, tmp = sys.argv[1], tempfile.mkdtemp()
@@ -21,9 +21,13 @@ TEXTS = [  # name, a sentence, a word of it, the encodings that hold it
 def path(name): return os.path.join(out, name)
 def tell(name, words, **more): os.path.exists(path(name)) and print(json.dumps({"file": name, "words": words, **more}))
 def put(name, data, words, **more):
+    if data is None: return
     with open(path(name), "wb") as f: f.write(data if isinstance(data, bytes) else data.encode())
     tell(name, words, **more)
-def run(*args, **more): return subprocess.run(args, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True, **more).stdout
+def run(*args, **more):
+    done = subprocess.run(args, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **more)
+    if not done.returncode: return done.stdout
+    print("not made:", *args, done.stderr.decode(errors="replace").strip(), file=sys.stderr)
 def there(*programs):
     lacks = [p for p in programs if not shutil.which(p)]
     if lacks: print("not made: files of", ", ".join(lacks), file=sys.stderr)
