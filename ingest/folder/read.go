@@ -105,15 +105,13 @@ func sourceFirst(all []file) []file {
 	var source, other []file
 	untold := 0 // that may be scripts
 	for _, f := range all {
-		switch is := files.KindOf(f.path) == "code"; {
-		case is && !code.Untold(f.path):
-			source = append(source, f)
-		case is:
+		if mayBeScript(f.path) {
 			untold++
-			fallthrough
-		default:
-			other = append(other, f)
+		} else if files.KindOf(f.path) == "code" {
+			source = append(source, f)
+			continue
 		}
+		other = append(other, f)
 	}
 	if len(source) <= len(other)-untold {
 		return all
@@ -261,10 +259,13 @@ func (d *reader) content(ctx context.Context, x *reading, h *os.File) error {
 	return nil
 }
 
+// mayBeScript reports whether a file is read only if its first line says that it is a script.
+func mayBeScript(path string) bool { return code.Untold(path) && files.KindOf(path) == "code" }
+
 // noScript reports whether a file, whose name tells nothing, begins with something else than a script does. No more than that of it
 // is read. One with documents may be empty while it is written.
 func (d *reader) noScript(path string, h io.ReaderAt) (bool, error) {
-	if files.KindOf(path) != "code" || !code.Untold(path) {
+	if !mayBeScript(path) {
 		return false, nil
 	}
 	head := make([]byte, code.ScriptHead)

@@ -13,7 +13,6 @@ import (
 	"net/http"
 	"os"
 	"reflect"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -261,7 +260,7 @@ func decode(raw []byte, to any) error {
 	switch {
 	case errors.As(err, &own):
 		return own
-	case errors.As(err, &syntax) && noNumber.Match(raw[min(max(0, int(syntax.Offset)-1), len(raw)):]):
+	case errors.As(err, &syntax) && noNumber(raw[min(max(0, int(syntax.Offset)-1), len(raw)):]):
 		return bad("not JSON: NaN or Infinity at byte %d; send null", syntax.Offset)
 	case errors.As(err, &syntax):
 		return bad("not JSON: %v, at byte %d", syntax, syntax.Offset)
@@ -286,8 +285,11 @@ func decode(raw []byte, to any) error {
 	return nil
 }
 
-// noNumber is what other programs, such as Python's json.dumps, write for numbers that JSON does not have.
-var noNumber = regexp.MustCompile("^(NaN|Infinity)")
+// noNumber reports whether b begins with what other programs, such as Python's json.dumps, write for numbers that JSON does
+// not have.
+func noNumber(b []byte) bool {
+	return bytes.HasPrefix(b, []byte("NaN")) || bytes.HasPrefix(b, []byte("Infinity"))
+}
 
 // promoted takes the names of types that are embedded in bodies out of the path of a field.
 var promoted = strings.NewReplacer("searchRequest.", "", "content.", "")
