@@ -12,6 +12,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // Definition is a function, a type or the like.
@@ -29,12 +30,17 @@ const (
 
 var (
 	// byWord is a definition that begins with a word: its receiver in Go, the type that a Rust impl is for, its name.
-	byWord = regexp.MustCompile(`^(?:@[\w.]+\s+)*(?:` + modifiers + `)*(?:` + keywords + `)\s+(?:\(\s*(?:\w+\s+)?\*?\s*(\w+)[^)]*\)\s*)?(?:[\w:<>', ]+\s+for\s+)?(?:self\.)?(` + name + `(?:(?:\.|::)` + name + `)*[?!]?)`)
+	byWord = compiled(`^(?:@[\w.]+\s+)*(?:` + modifiers + `)*(?:` + keywords + `)\s+(?:\(\s*(?:\w+\s+)?\*?\s*(\w+)[^)]*\)\s*)?(?:[\w:<>', ]+\s+for\s+)?(?:self\.)?(` + name + `(?:(?:\.|::)` + name + `)*[?!]?)`)
 	// byValue is a name that gets a function or another value of a whole module: const parse = (…) => in JavaScript.
-	byValue = regexp.MustCompile(`^(?:export\s+(?:default\s+)?(?:declare\s+)?(?:const|let|var)\s+(` + name + `)|(?:const|let|var)\s+(` + name + `)[^=]*=\s*(?:async\s+)?(?:function\b|\([^)]*\)\s*(?::[^=]+)?=>|` + name + `\s*=>|class\b))`)
+	byValue = compiled(`^(?:export\s+(?:default\s+)?(?:declare\s+)?(?:const|let|var)\s+(` + name + `)|(?:const|let|var)\s+(` + name + `)[^=]*=\s*(?:async\s+)?(?:function\b|\([^)]*\)\s*(?::[^=]+)?=>|` + name + `\s*=>|class\b))`)
 	// byParameters is a function or a method that begins with its type, or with its name.
-	byParameters = regexp.MustCompile(`^(?:[\w<>\[\],.?*&:~@]+[\s*&]+)*?(~?` + name + `(?:::~?` + name + `)*)\s*(?:<[^()]*>)?\([^'"` + "`" + `;=]*$`)
+	byParameters = compiled(`^(?:[\w<>\[\],.?*&:~@]+[\s*&]+)*?(~?` + name + `(?:::~?` + name + `)*)\s*(?:<[^()]*>)?\([^'"` + "`" + `;=]*$`)
 )
+
+// compiled is a regular expression that is compiled at its first use: most programs that import this package read no source.
+func compiled(expression string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expression) })
+}
 
 // leads are the words that a definition with a word may begin with; no other line is compared with byWord.
 var leads = words(`export default declare pub public private protected internal static final abstract sealed open override virtual inline constexpr
@@ -151,8 +157,8 @@ func remark(s string) bool {
 
 var (
 	// bareHead is the head of a function of a shell, or of C below the line with its type, and typeLine such a line.
-	bareHead = regexp.MustCompile(`^(` + name + `)\s*\([^'"` + "`" + `;={}]*[),(]$`)
-	typeLine = regexp.MustCompile(`^(` + name + `)(?:[\w\s*]*|\([\w\s*,]*\))$`)
+	bareHead = compiled(`^(` + name + `)\s*\([^'"` + "`" + `;={}]*[),(]$`)
+	typeLine = compiled(`^(` + name + `)(?:[\w\s*]*|\([\w\s*,]*\))$`)
 )
 
 // headLines is how many lines the head of a function may have.
@@ -163,7 +169,7 @@ func (l line) defines(text string) string {
 	if name := defined(l.text); name != "" || l.depth > 0 || l.at == 0 || len(l.text) > longest || remarks(l.text) {
 		return name
 	}
-	head := bareHead.FindStringSubmatch(l.text)
+	head := bareHead().FindStringSubmatch(l.text)
 	if head == nil || statements[head[1]] {
 		return ""
 	}
@@ -171,7 +177,7 @@ func (l line) defines(text string) string {
 		return head[1]
 	}
 	above, _ := lineAt(text, l.at-1)
-	if m := typeLine.FindStringSubmatch(above.text); m == nil || above.depth > 0 || statements[m[1]] {
+	if m := typeLine().FindStringSubmatch(above.text); m == nil || above.depth > 0 || statements[m[1]] {
 		return ""
 	}
 	for range headLines {
@@ -203,7 +209,7 @@ func defined(s string) string {
 	}
 	first := s[:end]
 	if leads[first] {
-		if m := byWord.FindStringSubmatch(s); m != nil {
+		if m := byWord().FindStringSubmatch(s); m != nil {
 			if m[1] != "" {
 				return m[1] + "." + m[2]
 			}
@@ -211,7 +217,7 @@ func defined(s string) string {
 		}
 	}
 	if first == "export" || first == "const" || first == "let" || first == "var" {
-		if m := byValue.FindStringSubmatch(s); m != nil {
+		if m := byValue().FindStringSubmatch(s); m != nil {
 			return m[1] + m[2]
 		}
 	}
@@ -224,7 +230,7 @@ func defined(s string) string {
 	if s[len(s)-1] == '{' && strings.Count(s, "(") != strings.Count(s, ")") {
 		return "" // a block that is handed to a call
 	}
-	if m := byParameters.FindStringSubmatch(s); m != nil && !statements[m[1]] && !strings.Contains(s, "=>") {
+	if m := byParameters().FindStringSubmatch(s); m != nil && !statements[m[1]] && !strings.Contains(s, "=>") {
 		return m[1]
 	}
 	return ""
