@@ -55,7 +55,7 @@ func Open(ctx context.Context, dir string, options ...Options) (*DB, error) {
 	}
 	if o.Engine.OpenEncoder == nil {
 		o.Engine.OpenEncoder = func(ctx context.Context, stored encoder.Fingerprint) (encoder.Encoder, error) {
-			return models.Open(ctx, cmp.Or(o.Model, models.Of(stored), models.Default), o.Models)
+			return models.Open(ctx, cmp.Or(o.Model, models.Of(stored)), o.Models)
 		}
 	}
 	e, err := engine.Open(ctx, dir, o.Encoder, o.Engine)

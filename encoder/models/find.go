@@ -1,6 +1,7 @@
 package models
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -28,7 +29,7 @@ func Find(ctx context.Context, name string, o Options) (*Model, error) {
 	if teacher, ok := modelname.Static(name); ok {
 		return findStatic(ctx, teacher, o)
 	}
-	name = o.folderOf(ctx, name)
+	name = o.folderOf(ctx, cmp.Or(name, o.model()))
 	if teacher, ok := modelname.Static(name); ok {
 		m, err := findStatic(ctx, teacher, o)
 		if err == nil {

@@ -11,7 +11,7 @@
 //   - "hash" or "hash-DIM", which needs no model and is for tests
 //
 // A static model has a vector for each token, and the vector of a text is their mean. Its table is made of its teacher,
-// NAME or else Default, on this machine (internal/distil). That takes MiniLM about ten seconds of a processor, and the
+// NAME or else Default in float32, on this machine (internal/distil). That takes MiniLM about ten seconds of a processor, and the
 // table is kept in the cache. Encoding then takes microseconds a text. Beside words, a static model is as good as its
 // teacher for source code, and weaker for prose. The teacher is any model that runs on this machine and has a
 // tokenizer.json, by its name or its folder.
@@ -28,12 +28,14 @@ import (
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/encoder/onnx"
 	"github.com/lexsem/lexsem/internal/modelname"
+	"github.com/lexsem/lexsem/internal/modelspec"
 	"github.com/lexsem/lexsem/internal/picture"
 	"github.com/lexsem/lexsem/internal/provision"
 )
 
-// Default is the model for an empty name.
-const Default = provision.DefaultModel
+// Default is the model for an empty name: a byte a weight takes half the time of float32 and loses less than a tenth of a
+// point of nDCG@10 in the mean. With BackendONNX it is the same model in float32.
+const Default = provision.DefaultModel + modelspec.Int8Suffix
 
 // Backends that run a model. Their vectors are in one space.
 const (
@@ -91,7 +93,7 @@ func Open(ctx context.Context, name string, o Options) (encoder.Encoder, error) 
 	if modelname.Remote(name) {
 		return openRemote(name, o)
 	}
-	name = o.folderOf(ctx, name)
+	name = o.folderOf(ctx, cmp.Or(name, o.model()))
 	if vision(name) {
 		enc, err := openVision(ctx, name, o)
 		if err == nil {
@@ -110,7 +112,7 @@ func Open(ctx context.Context, name string, o Options) (encoder.Encoder, error) 
 // openSparse opens a model of vectors and one of words.
 func openSparse(ctx context.Context, dense, sparse string, o Options) (_ encoder.Encoder, err error) {
 	var both [2]encoder.Encoder
-	for i, name := range []string{cmp.Or(dense, Default), sparse} {
+	for i, name := range []string{dense, sparse} {
 		if i == 1 {
 			o.Backend, o.Log = BackendNative, nil // which alone gives logits of all tokens; its vectors need no note
 		}
@@ -137,6 +139,14 @@ func openSparse(ctx context.Context, dense, sparse string, o Options) (_ encoder
 		}
 	}
 	return nil, err
+}
+
+// model returns the name of the default model.
+func (o Options) model() string {
+	if o.Backend == BackendONNX {
+		return provision.DefaultModel
+	}
+	return Default
 }
 
 // Request returns the request to provision for opening the model with that name.

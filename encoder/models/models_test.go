@@ -22,7 +22,7 @@ func TestNames(t *testing.T) {
 		file    string
 		inBytes bool
 	}{
-		Default: {Default, false}, Default + "-int8": {Default, true}, Default + "-INT8": {Default, true},
+		"": {"", false}, Default: {provision.DefaultModel, true}, provision.DefaultModel: {provision.DefaultModel, false}, provision.DefaultModel + "-INT8": {provision.DefaultModel, true},
 		folder: {folder, false}, folder + "-int8": {folder, true}, named: {named, false}, "-int8": {"-int8", false},
 	} {
 		if file, inBytes := modelname.Int8(name); file != want.file || inBytes != want.inBytes {
@@ -82,9 +82,12 @@ func TestRuntime(t *testing.T) {
 	if got := (Options{}).Request("m").Runtime; modelname.CGO && got != provision.RuntimeAtHand {
 		t.Errorf("by itself: %v", got)
 	}
-	for backend, want := range map[string]error{BackendONNX: ErrName} {
-		if _, err := Find(t.Context(), Default+"-int8", Options{Backend: backend, Offline: true}); !errors.Is(err, want) {
-			t.Errorf("in bytes with %s: %v", backend, err)
+	if _, err := Find(t.Context(), Default, Options{Backend: BackendONNX, Offline: true}); !errors.Is(err, ErrName) {
+		t.Errorf("in bytes with ONNX Runtime: %v", err)
+	}
+	for backend, want := range map[string]string{"": Default, BackendAuto: Default, BackendNative: Default, BackendONNX: provision.DefaultModel} {
+		if got := (Options{Backend: backend}).model(); got != want {
+			t.Errorf("without a name, with %q: %s", backend, got)
 		}
 	}
 }

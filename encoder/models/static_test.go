@@ -17,8 +17,8 @@ import (
 // TestStaticNames: a static model is known by its teacher, whichever way that is named.
 func TestStaticNames(t *testing.T) {
 	for name, want := range map[string][2]string{
-		"static": {Default, "static:" + Default}, "static:": {Default, "static:" + Default}, "static:BGE-small-en-v1.5": {"BGE-small-en-v1.5", "static:bge-small-en-v1.5"},
-		"static:" + Default + "-int8": {Default + "-int8", "static:" + Default + "-int8"}, "static:some/folder/": {"some/folder/", "static:folder"},
+		"static": {provision.DefaultModel, "static:" + provision.DefaultModel}, "static:": {provision.DefaultModel, "static:" + provision.DefaultModel}, "static:BGE-small-en-v1.5": {"BGE-small-en-v1.5", "static:bge-small-en-v1.5"},
+		"static:" + provision.DefaultModel + "-int8": {provision.DefaultModel + "-int8", "static:" + provision.DefaultModel + "-int8"}, "static:some/folder/": {"some/folder/", "static:folder"},
 	} {
 		teacher, ok := modelname.Static(name)
 		if got := modelname.StaticName(name); !ok || teacher != want[0] || got != want[1] {
@@ -30,10 +30,10 @@ func TestStaticNames(t *testing.T) {
 			t.Errorf("%s: %s", name, teacher)
 		}
 	}
-	if id, of, _, err := identity("ALL-minilm-l6-v2-INT8"); id != "" || of != Default+"-int8" || err != nil {
+	if id, of, _, err := identity("ALL-minilm-l6-v2-INT8"); id != "" || of != provision.DefaultModel+"-int8" || err != nil {
 		t.Errorf("%q is made of %s, %v", id, of, err)
 	}
-	if got := text.ModelLanguages("static:" + Default); len(got) != 1 || got[0] != "en" {
+	if got := text.ModelLanguages("static:" + provision.DefaultModel); len(got) != 1 || got[0] != "en" {
 		t.Errorf("languages %v", got)
 	}
 }

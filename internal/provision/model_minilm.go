@@ -25,7 +25,7 @@ var miniLM = registerModel(Model{
 		Pooling:   pooling.Mean,
 		MaxTokens: 256,
 	},
-	Description: "small, fast and symmetric; the default",
+	Description: "small, fast and symmetric",
 	License:     "Apache-2.0",
 	Dim:         384,
 	Packages: []Package{

@@ -52,10 +52,10 @@ func Probability(e Evidence) float64 {
 	return 1 / (1 + math.Exp(-x))
 }
 
-// Fitted reports whether the constants of Probability hold for a model, by its name in the fingerprint: the default one.
-// A model of words after it changes neither cosine nor term recall. Feature hashing counts as fitted, for tests; its error is
+// Fitted reports whether the constants of Probability hold for a model, by its name in the fingerprint: the default one,
+// in bytes or in float32. A model of words after it changes neither cosine nor term recall. Feature hashing counts as fitted, for tests; its error is
 // 0.07.
 func Fitted(model string) bool {
 	model, _, _ = strings.Cut(model, "+splade:")
-	return model == "all-MiniLM-L6-v2" || strings.HasPrefix(model, "hash-")
+	return strings.TrimSuffix(model, "-int8") == "all-MiniLM-L6-v2" || strings.HasPrefix(model, "hash-")
 }

@@ -76,7 +76,18 @@ func (p *Packed8) pack(kn *kernel8, b view, n, k int) {
 	columns, sums, codes := make([]float32, 16*4*quads), make([]float32, 2*quads), make([]int8, 4*quads)
 	for j0 := 0; j0 < n; j0 += 16 { // where B lies in rows of n, a cache line of each
 		w := min(16, n-j0)
-		for i := range k {
+		i := 0
+		switch {
+		case b.rs == 1:
+			for j := range w {
+				i = copy(columns[j*4*quads:], b.data[(j0+j)*b.cs:][:k])
+			}
+		case b.cs == 1 && w == 16:
+			for ; i+8 <= k; i += 8 {
+				best.transpose(&columns[i], 4*quads, &b.data[i*b.rs+j0], b.rs, w)
+			}
+		}
+		for ; i < k; i++ {
 			for j := range w {
 				columns[j*4*quads+i] = b.data[i*b.rs+(j0+j)*b.cs]
 			}
@@ -100,10 +111,14 @@ func (p *Packed8) pack(kn *kernel8, b view, n, k int) {
 				codes[i] = roundInt8(float32(column[i] * f))
 			}
 			panel := p.panels[j/nr*nr*4*quads+4*at:]
-			for q := range quads {
-				c := [4]int8(codes[4*q:])
-				*(*[4]int8)(panel[q*nr*4:]) = c
-				cols[q/groupQuads*2*nr+nr+at] += float32(int(c[0]) + int(c[1]) + int(c[2]) + int(c[3]))
+			for g := range groups {
+				sum := 0
+				for q := g * groupQuads; q < min(quads, (g+1)*groupQuads); q++ {
+					c := [4]int8(codes[4*q:])
+					*(*[4]int8)(panel[q*nr*4:]) = c
+					sum += int(c[0]) + int(c[1]) + int(c[2]) + int(c[3])
+				}
+				cols[g*2*nr+nr+at] = float32(sum)
 			}
 		}
 	}

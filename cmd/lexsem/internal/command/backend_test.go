@@ -34,7 +34,7 @@ func TestOneQueryIsEncodedInGo(t *testing.T) {
 		a := &app{Env: Env{Getenv: os.Getenv, Stdout: io.Discard, Stderr: io.Discard}, globals: globals{backend: c.backend, quiet: true, offline: offline}, few: c.few}
 		o := a.modelOptions(a.progress())
 		o.Fetch = true // as after setup
-		m, err := models.Find(t.Context(), defaultModel, o)
+		m, err := models.Find(t.Context(), floatModel, o)
 		if offline && errors.Is(err, encoder.ErrUnavailable) {
 			t.Skipf("NOT TESTED: what encodes one query; unset LEXSEM_OFFLINE: %v", err)
 		}

@@ -287,7 +287,7 @@ func (a *app) measured(ctx context.Context, fn func(encoder.Encoder, func(bench.
 func (a *app) openBenched(ctx context.Context) (encoder.Encoder, error) {
 	command, ok := strings.CutPrefix(a.model, "exec:")
 	if !ok {
-		return a.openEncoder(ctx, cmp.Or(a.model, defaultModel))
+		return a.openEncoder(ctx, cmp.Or(a.model, floatModel))
 	}
 	var words []string
 	for _, w := range shellWords(command) {

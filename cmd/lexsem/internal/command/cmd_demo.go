@@ -119,7 +119,7 @@ func (o demoOptions) run(ctx context.Context, a *app, args []string) (err error)
 	if err != nil {
 		return err
 	}
-	a.model = cmp.Or(a.model, defaultModel)
+	a.model = cmp.Or(a.model, a.defaultModel())
 	src := demoSource{demoFormat, goVersion(root), a.model}
 	dir, err := a.demoDir(src)
 	if err != nil {

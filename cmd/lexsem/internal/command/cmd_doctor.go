@@ -147,7 +147,7 @@ func runDoctor(ctx context.Context, a *app, asJSON bool) error {
 		}
 		model = stored
 	}
-	model = cmp.Or(model, defaultModel)
+	model = cmp.Or(model, a.defaultModel())
 	enc := r.encoder(ctx, a, model)
 	if enc != nil {
 		defer enc.Close()
@@ -232,7 +232,7 @@ func (r *doctorReport) environment(a *app) {
 // encoder checks runtime and model and returns the open encoder, or nil.
 func (r *doctorReport) encoder(ctx context.Context, a *app, model string) encoder.Encoder {
 	if dense, sparse := encoder.SplitSparse(model); sparse != "" {
-		both := []encoder.Encoder{r.encoder(ctx, a, cmp.Or(dense, defaultModel)), r.encoder(ctx, a, sparse)}
+		both := []encoder.Encoder{r.encoder(ctx, a, cmp.Or(dense, a.defaultModel())), r.encoder(ctx, a, sparse)}
 		if both[0] == nil || both[1] == nil {
 			return cmp.Or(both...)
 		}

@@ -104,7 +104,7 @@ func (o embedOptions) open(ctx context.Context, a *app) (*database, error) {
 			return nil, err
 		}
 	}
-	model = cmp.Or(model, defaultModel)
+	model = cmp.Or(model, a.defaultModel())
 	enc, err := a.openEncoder(ctx, model)
 	if err != nil {
 		return nil, err

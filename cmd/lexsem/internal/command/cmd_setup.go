@@ -51,7 +51,7 @@ another space, so a database must be filled and searched with one of the two.`,
 
 func runSetup(ctx context.Context, a *app, asJSON bool) error {
 	model, _ := encoder.SplitSparse(a.model) // the other one is a folder
-	model = cmp.Or(model, defaultModel)
+	model = cmp.Or(model, a.defaultModel())
 	if _, ok, err := modelname.Hash(model); ok || err != nil {
 		if err == nil && asJSON {
 			return json.NewEncoder(a.Stdout).Encode(map[string]any{"model": model, "from": []provision.Provenance{}})

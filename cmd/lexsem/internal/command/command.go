@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 
 	"github.com/lexsem/lexsem/encoder/models"
+	"github.com/lexsem/lexsem/internal/provision"
 	"github.com/lexsem/lexsem/internal/secret"
 	"github.com/lexsem/lexsem/serve/collections"
 	"github.com/lexsem/lexsem/store"
@@ -58,8 +59,16 @@ type globals struct {
 	offline, quiet                     bool
 }
 
-// defaultModel is the encoder if neither --model nor the database names another.
-const defaultModel = "all-MiniLM-L6-v2"
+// defaultModel returns the name of the model if neither --model nor the database names one.
+func (g *globals) defaultModel() string {
+	if g.backend == models.BackendONNX {
+		return floatModel
+	}
+	return models.Default
+}
+
+// floatModel is the default model as its makers publish it: what the bench measures.
+const floatModel = provision.DefaultModel
 
 func (g *globals) declare(f *flags) {
 	f.group("Flags of every command")
@@ -69,7 +78,7 @@ func (g *globals) declare(f *flags) {
 	}{
 		{&g.db, "db", "`DIR`folder of the database; default .lexsem, in the working folder or the nearest one above that has it"},
 		{&g.collection, "collection", "`NAME`use this collection of the database instead of the database itself"},
-		{&g.model, "model", "`NAME`model: a name or a folder, each with -int8 appended for weights of one byte, static or static:NAME for a table of vectors made of it, or openai:NAME or ollama:NAME; +splade:FOLDER after it adds a model like SPLADE; default the database's own, or " + defaultModel},
+		{&g.model, "model", "`NAME`model: a name or a folder, each with -int8 appended for weights of one byte, static or static:NAME for a table of vectors made of it, or openai:NAME or ollama:NAME; +splade:FOLDER after it adds a model like SPLADE; default the database's own, or " + models.Default},
 		{&g.cache, "cache", "`DIR`folder of runtime and models; default lexsem in the user's cache folder"},
 		{&g.library, "library", "`FILE`libonnxruntime to use instead of searching for one"},
 		{&g.acceptModel, "accept-model", "`NAME`accept this model although its vectors may differ from those of the database"},

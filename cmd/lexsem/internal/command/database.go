@@ -143,7 +143,7 @@ func (a *app) openOwn(ctx context.Context, dir string, o engine.Options, m *mode
 				return nil, err
 			}
 		}
-		model = cmp.Or(model, defaultModel)
+		model = cmp.Or(model, a.defaultModel())
 	}
 	o.AcceptModel = a.acceptModel
 	if model == modelNone {

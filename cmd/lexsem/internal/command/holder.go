@@ -1,7 +1,6 @@
 package command
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -176,7 +175,7 @@ func (a *app) accept(ctx context.Context, dir string, j *share.Joined, o engine.
 func sameModel(given, stored string) bool {
 	if dense, sparse := encoder.SplitSparse(given); sparse != "" {
 		other, words := encoder.SplitSparse(stored)
-		return sameModel(cmp.Or(dense, defaultModel), other) && sameModel(sparse, words)
+		return (dense == "" || sameModel(dense, other)) && sameModel(sparse, words)
 	}
 	if dim, ok, err := modelname.Hash(given); ok && err == nil {
 		given = fmt.Sprintf("hash-%d", dim)

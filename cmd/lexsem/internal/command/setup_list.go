@@ -49,7 +49,7 @@ func listModels(ctx context.Context, a *app, asJSON bool) error {
 	list := []modelInfo{}
 	for _, m := range provision.Models() {
 		info := modelInfo{Name: m.Spec.Model, Description: m.Description, Languages: m.Languages, License: m.License, Licence: m.License, Dim: m.Dim,
-			MaxTokens: m.Spec.MaxTokens, Pooling: string(m.Spec.Pooling), Bytes: m.Size(), Backend: backend, Default: m.Spec.Model == defaultModel}
+			MaxTokens: m.Spec.MaxTokens, Pooling: string(m.Spec.Pooling), Bytes: m.Size(), Backend: backend}
 		switch {
 		case m.Spec.Precision != "fp32":
 			info.Backend = models.BackendONNX
@@ -61,6 +61,14 @@ func listModels(ctx context.Context, a *app, asJSON bool) error {
 			return fmt.Errorf("measure %s: %w", info.Name, err)
 		}
 		list = append(list, info)
+		if info.Name == floatModel {
+			info = modelInfo{Name: models.Default, Description: "the same, a byte a weight: twice as fast", Languages: info.Languages, License: info.License, Licence: info.License,
+				Dim: info.Dim, MaxTokens: info.MaxTokens, Pooling: info.Pooling, Bytes: info.Bytes, Backend: models.BackendNative, Default: true}
+			if err := a.measureModel(ctx, p, &info); err != nil {
+				return fmt.Errorf("measure %s: %w", info.Name, err)
+			}
+			list = append(list, info)
+		}
 	}
 	hash := modelInfo{Name: "hash", Description: "no model: hashes words to a vector, for tests and pipelines", Languages: []string{}, License: "-", Licence: "-",
 		Dim: 384, Pooling: "-", Present: true, Backend: models.BackendNative}
@@ -96,7 +104,7 @@ func listModels(ctx context.Context, a *app, asJSON bool) error {
 	if err := t.Flush(); err != nil {
 		return err
 	}
-	fmt.Fprintf(a.Stdout, "\n* default. --model also takes the path of a folder, as sentence-transformers writes it or with model.onnx and tokenizer.json.\nAppend -int8 to a name or a path to run the model in Go with weights of one byte.\nstatic and static:NAME are a table made once of the default model or of NAME: far faster, nearly as good for code, weaker for prose.\nopenai:NAME and ollama:NAME are models behind a URL.\nNAME+splade:FOLDER also weighs words by a SparseEncoder (SPLADE).\n")
+	fmt.Fprintf(a.Stdout, "\n* default. --model also takes the path of a folder, as sentence-transformers writes it or with model.onnx and tokenizer.json.\nAppend -int8 to any name or path of a model to run it in Go with weights of one byte.\nstatic and static:NAME are a table made once of the default model or of NAME: far faster, nearly as good for code, weaker for prose.\nopenai:NAME and ollama:NAME are models behind a URL.\nNAME+splade:FOLDER also weighs words by a SparseEncoder (SPLADE).\n")
 	_, err = fmt.Fprintf(a.Stdout, "texts/s: of %d words, on all cores, measured now, run by %s\n", len(strings.Fields(listText)), backendWords(backend))
 	return err
 }
