@@ -11,6 +11,10 @@
 //
 //	go run ./tools/pairs -commands CORPUS.jsonl [-json FILE]
 //
+// With -code it measures searches of source code, over folders with tree, queries.jsonl and qrels.tsv. See code.go.
+//
+//	go run ./tools/pairs -code DIR [-json FILE]
+//
 // With -limit 1.1 it fails if anything takes more than 1.1 times as much CPU time or space as in COMMIT.
 package main
 
@@ -36,10 +40,11 @@ func main() {
 	limit := flag.Float64("limit", 0, "fail if a median ratio is above this `RATIO`; 0 means no limit")
 	single := flag.Bool("measure", false, "measure this build alone, and print JSON")
 	corpus := flag.String("commands", "", "measure commands of this tree over docs and the passages of `CORPUS`.jsonl")
-	out := flag.String("json", "", "`FILE` for the figures of -commands")
+	trees := flag.String("code", "", "measure searches of source code over the judged trees in `DIR`")
+	out := flag.String("json", "", "`FILE` for the figures of -commands and -code")
 	flag.Parse()
-	if *corpus == "" && ((*against != "") == *single || flag.NArg() != 2 || *pairs < 1 || *limit < 0) {
-		fmt.Fprintln(os.Stderr, "usage: pairs -against COMMIT [-pairs N] [-limit RATIO] | -measure, DOCUMENTS QUERIES (both written by lexsem export --vectors); or pairs -commands CORPUS.jsonl [-json FILE]")
+	if *corpus == "" && *trees == "" && ((*against != "") == *single || flag.NArg() != 2 || *pairs < 1 || *limit < 0) {
+		fmt.Fprintln(os.Stderr, "usage: pairs -against COMMIT [-pairs N] [-limit RATIO] | -measure, DOCUMENTS QUERIES (both written by lexsem export --vectors); or pairs -commands CORPUS.jsonl [-json FILE]; or pairs -code DIR [-json FILE]")
 		os.Exit(2)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
@@ -47,6 +52,8 @@ func main() {
 	var err error
 	if *corpus != "" {
 		err = alone(ctx, *corpus, *out)
+	} else if *trees != "" {
+		err = code(ctx, *trees, *out)
 	} else if *single {
 		var r report
 		if r, err = measure(ctx, flag.Arg(0), flag.Arg(1)); err == nil {

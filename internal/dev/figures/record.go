@@ -274,8 +274,8 @@ func adopt(prefix string) error {
 }
 
 // scripts are other commands that take --json FILE: the comparison of the index with other libraries, which variables of the
-// environment may precede, and what commands of the program take.
-var scripts = regexp.MustCompile(`\bbench/peers/run\.sh |^go run \./tools/pairs -commands `)
+// environment may precede, and what commands of the program take for text and for source code.
+var scripts = regexp.MustCompile(`\bbench/peers/run\.sh |^go run \./tools/pairs -(commands|code) `)
 
 // recordable reports whether all commands write a report of a known format.
 func recordable(r *runs.Run) bool {

@@ -177,7 +177,7 @@ func TestAdoptAndTables(t *testing.T) {
 		t.Errorf("%v, %v", err, all["clock"].Problems())
 	}
 	for command, want := range map[string]bool{
-		"go test": false, "go run ./tools/pairs -commands c": true, "X=1 bench/peers/run.sh 100": true, "lexsem bench --data d": true, "lexsem bench sure --data d": true, "lexsem bench correlate": true, "lexsem bench soak --docs 5": false,
+		"go test": false, "go run ./tools/pairs -commands c": true, "go run ./tools/pairs -code d": true, "X=1 bench/peers/run.sh 100": true, "lexsem bench --data d": true, "lexsem bench sure --data d": true, "lexsem bench correlate": true, "lexsem bench soak --docs 5": false,
 	} {
 		if got := recordable(&runs.Run{Commands: []runs.Command{{As: "a", Run: command}}}); got != want {
 			t.Errorf("%s: recordable %v", command, got)

@@ -1,0 +1,207 @@
+//go:build unix
+
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// searched is what the program takes for source code, and what it finds there.
+type searched struct {
+	NDCG  float64 `json:"ndcg@10"` // of files of code, the mean over the queries
+	CPU   float64 `json:"cpu_s_per_mb,omitempty"`
+	Disk  float64 `json:"disk_over_source_bytes,omitempty"`
+	First float64 `json:"first_answer_s_per_mb,omitempty"` // until a search from another process finds something
+}
+
+// ways are the databases that code measures, by the flags of index and of search.
+var ways = []struct{ name, index, search string }{
+	{"default", "", ""},
+	{"words", "", "--mode lexical"}, // of the same database
+	{"states", "--token-states on", ""},
+	{"static", "--model static", ""},
+}
+
+// code measures trees of source code with judged queries: dir has a folder for each, with tree, queries.jsonl and
+// qrels.tsv (query, file, grade). As in the judgements' source, all grades count alike, and files that are not there do not
+// count.
+func code(ctx context.Context, dir, out string) error {
+	tmp, err := os.MkdirTemp("", "code")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(tmp)
+	trees, err := filepath.Glob(filepath.Join(dir, "*", "tree"))
+	if err == nil && len(trees) == 0 {
+		err = fmt.Errorf("%s has no folder with a tree in it", dir)
+	}
+	if err != nil {
+		return err
+	}
+	c := &commands{dir: tmp}
+	if err := c.build(ctx, "."); err != nil {
+		return err
+	}
+	if _, _, err := c.time(ctx, 0, "setup", "--quiet", "--model", "static"); err != nil { // its table is made once
+		return err
+	}
+	r, queries, total := map[string]*searched{}, 0.0, 0.0
+	for _, w := range ways {
+		r[w.name] = &searched{}
+	}
+	for _, tree := range trees {
+		source := 0.0
+		if err := filepath.WalkDir(tree, func(path string, d os.DirEntry, err error) error {
+			if err == nil && !d.IsDir() {
+				var i os.FileInfo
+				if i, err = d.Info(); err == nil {
+					source += float64(i.Size())
+				}
+			}
+			return err
+		}); err != nil {
+			return err
+		}
+		rel, err := judged(tree)
+		if err != nil {
+			return err
+		}
+		queries, total = queries+float64(len(rel)), total+source
+		db := ""
+		for _, w := range ways {
+			got := r[w.name]
+			if w.search == "" {
+				db = filepath.Join(tmp, w.name+filepath.Base(filepath.Dir(tree)))
+				t, _, err := c.time(ctx, 0, append([]string{"index", "--quiet", "--vector-cache", "0", "--state-cache", "0", "--db", db, tree}, strings.Fields(w.index)...)...)
+				if err != nil {
+					return err
+				}
+				n, err := size(db)
+				if err != nil {
+					return err
+				}
+				got.CPU, got.Disk = got.CPU+t.CPU, got.Disk+n
+			}
+			sum, err := c.gain(ctx, tree, db, rel, strings.Fields(w.search))
+			if err != nil {
+				return err
+			}
+			got.NDCG += sum
+		}
+		first, err := c.first(ctx, filepath.Join(tmp, "first"), tree)
+		if err != nil {
+			return err
+		}
+		r["words"].First += first
+	}
+	for _, got := range r {
+		got.First /= total / 1e6
+		got.NDCG, got.CPU, got.Disk = got.NDCG/queries, got.CPU/(total/1e6), got.Disk/total
+	}
+	raw, err := json.MarshalIndent(map[string]any{"code": r}, "", " ")
+	if err != nil || out == "" {
+		fmt.Println(string(raw))
+		return err
+	}
+	return os.WriteFile(out, raw, 0o600)
+}
+
+// judged returns the files that answer each query, of those that the tree has.
+func judged(tree string) (map[string][]string, error) {
+	raw, err := os.ReadFile(filepath.Join(filepath.Dir(tree), "qrels.tsv"))
+	if err != nil {
+		return nil, err
+	}
+	rel := map[string][]string{}
+	for _, line := range strings.Split(string(raw), "\n")[1:] {
+		f := strings.Split(strings.TrimSpace(line), "\t")
+		if len(f) != 3 {
+			continue
+		}
+		if grade, err := strconv.Atoi(f[2]); err != nil || grade < 1 {
+			continue
+		}
+		if _, err := os.Stat(filepath.Join(tree, f[1])); err == nil {
+			rel[f[0]] = append(rel[f[0]], f[1])
+		}
+	}
+	return rel, nil
+}
+
+// gain searches a database for the judged queries and returns the sum of their nDCG@10.
+func (c *commands) gain(ctx context.Context, tree, db string, rel map[string][]string, flags []string) (sum float64, err error) {
+	args := append([]string{"search", "--quiet", "--db", db, "--queries", filepath.Join(filepath.Dir(tree), "queries.jsonl"), "-k", "50", "--format", "json"}, flags...)
+	raw, err := exec.CommandContext(ctx, c.programs[0], args...).Output()
+	if err != nil {
+		return 0, fmt.Errorf("search %s: %w", tree, err)
+	}
+	lines := bufio.NewScanner(bytes.NewReader(raw))
+	lines.Buffer(nil, len(raw)+1)
+	for lines.Scan() {
+		var q struct {
+			Query string `json:"query_id"`
+			Hits  []struct{ ID string }
+		}
+		if err := json.Unmarshal(lines.Bytes(), &q); err != nil {
+			return 0, err
+		}
+		var files []string
+		for _, h := range q.Hits {
+			if slices.Contains(languages, strings.TrimPrefix(filepath.Ext(h.ID), ".")) && !slices.Contains(files, h.ID) {
+				files = append(files, h.ID)
+			}
+		}
+		gain, most := 0.0, 0.0
+		for i := range 10 {
+			if i < len(files) && slices.Contains(rel[q.Query], files[i]) {
+				gain += 1 / math.Log2(float64(i+2))
+			}
+			if i < len(rel[q.Query]) {
+				most += 1 / math.Log2(float64(i+2))
+			}
+		}
+		if most > 0 {
+			sum += gain / most
+		}
+	}
+	return sum, lines.Err()
+}
+
+// languages are the endings of files that count as code.
+var languages = strings.Fields("py pyi js mjs cjs jsx ts tsx mts cts go java rs c h cc cpp cxx hh hpp hxx rb php kt scala swift ex exs lua sh zig hs cs")
+
+// first returns the seconds until a tree that is being indexed answers another process.
+func (c *commands) first(ctx context.Context, db, tree string) (float64, error) {
+	if err := os.RemoveAll(db); err != nil {
+		return 0, err
+	}
+	index := exec.CommandContext(ctx, c.programs[0], "index", "--quiet", "--words-first", "--vector-cache", "0", "--db", db, tree)
+	start := time.Now()
+	if err := index.Start(); err != nil {
+		return 0, err
+	}
+	defer func() { // what it encodes is not needed
+		_ = index.Process.Kill()
+		_ = index.Wait()
+	}()
+	for ctx.Err() == nil {
+		raw, err := exec.CommandContext(ctx, c.programs[0], "search", "--quiet", "--db", db, "--format", "json", "-k", "1", "return the name").Output()
+		if err == nil && strings.Contains(string(raw), `"id"`) {
+			return time.Since(start).Seconds(), nil
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	return 0, ctx.Err()
+}
