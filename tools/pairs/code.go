@@ -110,7 +110,7 @@ func code(ctx context.Context, dir, out string) error {
 		got.First /= total / 1e6
 		got.NDCG, got.CPU, got.Disk = got.NDCG/queries, got.CPU/(total/1e6), got.Disk/total
 	}
-	raw, err := json.MarshalIndent(map[string]any{"code": r}, "", " ")
+	raw, err := json.MarshalIndent(map[string]any{"commands": r}, "", " ")
 	if err != nil || out == "" {
 		fmt.Println(string(raw))
 		return err
