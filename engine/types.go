@@ -158,7 +158,7 @@ type Hit struct {
 	Score float32 `json:"score"`
 	// Probability estimates how probable it is that the hit is relevant, whatever the query (relevance.Probability); 0 where
 	// that is not known: for images, a query with its own vector, metrics that are no cosine, models other than
-	// all-MiniLM-L6-v2 except in ModeLexical, until the database has encoded a text, and while passages wait for their
+	// the default except in ModeLexical, until the database has encoded a text, and while passages wait for their
 	// vectors (Trace.Waiting).
 	Probability float32 `json:"probability,omitempty"`
 	// Rerank is the reranker's score, on its own scale, if Reranked is true. Reranked hits come first, ordered by

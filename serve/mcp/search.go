@@ -65,7 +65,7 @@ type searchHit struct {
 	Lines       []int          `json:"lines,omitempty" jsonschema:"first and last line of the passage in that file, or in the document's text, from 1"`
 	Shown       []int          `json:"-"` // lines of text
 	Score       float32        `json:"score" jsonschema:"score that ranks hits; higher is better"`
-	Probability float32        `json:"probability,omitempty" jsonschema:"estimate that the passage is relevant, from 0 to 1; below 0.1 probably not; absent with models other than all-MiniLM-L6-v2"`
+	Probability float32        `json:"probability,omitempty" jsonschema:"estimate that the passage is relevant, from 0 to 1; below 0.1 probably not; absent with models other than the default"`
 	Rerank      *float64       `json:"rerank,omitempty" jsonschema:"score of the server's reranker, on its own scale; hits that have it come first, in its order"`
 	Cosine      float32        `json:"cosine" jsonschema:"similarity in meaning, from -1 to 1; 0 in mode lexical"`
 	Presence    float32        `json:"presence" jsonschema:"term recall: share of the query's words, by weight, that the passage has, from 0 to 1; 0 in mode dense"`

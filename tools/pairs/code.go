@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -23,15 +24,15 @@ type searched struct {
 	NDCG  float64 `json:"ndcg@10"` // of files of code, the mean over the queries
 	CPU   float64 `json:"cpu_s_per_mb,omitempty"`
 	Disk  float64 `json:"disk_over_source_bytes,omitempty"`
-	First float64 `json:"first_answer_s_per_mb,omitempty"` // until a search from another process finds something
+	First float64 `json:"first_answer_s_per_mb,omitempty"` // until a search was answered
 }
 
-// ways are the databases that code measures, by the flags of index and of search.
-var ways = []struct{ name, index, search string }{
-	{"default", "", ""},
-	{"words", "", "--mode lexical"}, // of the same database
-	{"states", "--token-states on", ""},
-	{"static", "--model static", ""},
+// ways are the databases that code measures, by the flags of index.
+var ways = []struct{ name, index string }{
+	{"default", ""},
+	{"states", "--token-states on"},
+	{"static", "--model static"},
+	{"words", ""}, // before there are vectors
 }
 
 // code measures trees of source code with judged queries: dir has a folder for each, with tree, queries.jsonl and
@@ -79,12 +80,16 @@ func code(ctx context.Context, dir, out string) error {
 			return err
 		}
 		queries, total = queries+float64(len(rel)), total+source
-		db := ""
 		for _, w := range ways {
-			got := r[w.name]
-			if w.search == "" {
-				db = filepath.Join(tmp, w.name+filepath.Base(filepath.Dir(tree)))
-				t, _, err := c.time(ctx, 0, append([]string{"index", "--quiet", "--vector-cache", "0", "--state-cache", "0", "--db", db, tree}, strings.Fields(w.index)...)...)
+			got, db := r[w.name], filepath.Join(tmp, w.name+filepath.Base(filepath.Dir(tree)))
+			if w.name == "words" {
+				first, err := c.first(ctx, db, tree)
+				if err != nil {
+					return err
+				}
+				got.First += first
+			} else {
+				t, _, err := c.time(ctx, 0, append([]string{"index", "--quiet", "--background=false", "--vector-cache", "0", "--state-cache", "0", "--db", db, tree}, strings.Fields(w.index)...)...)
 				if err != nil {
 					return err
 				}
@@ -94,17 +99,12 @@ func code(ctx context.Context, dir, out string) error {
 				}
 				got.CPU, got.Disk = got.CPU+t.CPU, got.Disk+n
 			}
-			sum, err := c.gain(ctx, tree, db, rel, strings.Fields(w.search))
+			sum, err := c.gain(ctx, tree, db, rel)
 			if err != nil {
 				return err
 			}
 			got.NDCG += sum
 		}
-		first, err := c.first(ctx, filepath.Join(tmp, "first"), tree)
-		if err != nil {
-			return err
-		}
-		r["words"].First += first
 	}
 	for _, got := range r {
 		got.First /= total / 1e6
@@ -141,9 +141,9 @@ func judged(tree string) (map[string][]string, error) {
 }
 
 // gain searches a database for the judged queries and returns the sum of their nDCG@10.
-func (c *commands) gain(ctx context.Context, tree, db string, rel map[string][]string, flags []string) (sum float64, err error) {
-	args := append([]string{"search", "--quiet", "--db", db, "--queries", filepath.Join(filepath.Dir(tree), "queries.jsonl"), "-k", "50", "--format", "json"}, flags...)
-	raw, err := exec.CommandContext(ctx, c.programs[0], args...).Output()
+func (c *commands) gain(ctx context.Context, tree, db string, rel map[string][]string) (sum float64, err error) {
+	queries := filepath.Join(filepath.Dir(tree), "queries.jsonl")
+	raw, err := exec.CommandContext(ctx, c.programs[0], "search", "--quiet", "--db", db, "--queries", queries, "-k", "50", "--format", "json").Output()
 	if err != nil {
 		return 0, fmt.Errorf("search %s: %w", tree, err)
 	}
@@ -182,26 +182,26 @@ func (c *commands) gain(ctx context.Context, tree, db string, rel map[string][]s
 // languages are the endings of files that count as code.
 var languages = strings.Fields("py pyi js mjs cjs jsx ts tsx mts cts go java rs c h cc cpp cxx hh hpp hxx rb php kt scala swift ex exs lua sh zig hs cs")
 
-// first returns the seconds until a tree that is being indexed answers another process.
+// first indexes a tree in the background, and returns the seconds until a search was answered. It ends the process that
+// makes the vectors, so that the database has words alone.
 func (c *commands) first(ctx context.Context, db, tree string) (float64, error) {
-	if err := os.RemoveAll(db); err != nil {
-		return 0, err
-	}
-	index := exec.CommandContext(ctx, c.programs[0], "index", "--quiet", "--words-first", "--vector-cache", "0", "--db", db, tree)
 	start := time.Now()
-	if err := index.Start(); err != nil {
+	if _, _, err := c.time(ctx, 0, "index", "--quiet", "--background", "--vector-cache", "0", "--db", db, tree); err != nil {
 		return 0, err
 	}
-	defer func() { // what it encodes is not needed
-		_ = index.Process.Kill()
-		_ = index.Wait()
-	}()
+	if _, _, err := c.time(ctx, 0, "search", "--quiet", "--db", db, "-k", "1", "return the name"); err != nil {
+		return 0, err
+	}
+	took := time.Since(start).Seconds()
 	for ctx.Err() == nil {
-		raw, err := exec.CommandContext(ctx, c.programs[0], "search", "--quiet", "--db", db, "--format", "json", "-k", "1", "return the name").Output()
-		if err == nil && strings.Contains(string(raw), `"id"`) {
-			return time.Since(start).Seconds(), nil
+		raw, err := os.ReadFile(filepath.Join(db, "LOCK"))
+		if err != nil {
+			return 0, err
 		}
-		time.Sleep(20 * time.Millisecond)
+		if pid, err := strconv.Atoi(strings.TrimSpace(string(raw))); err == nil {
+			return took, syscall.Kill(pid, syscall.SIGKILL)
+		}
+		time.Sleep(5 * time.Millisecond) // until that process has the database
 	}
 	return 0, ctx.Err()
 }

@@ -50,7 +50,7 @@ greater ones. The weight is 0.2; 0.5*field(stars, 100) has another, and - lowers
 by a field: the 100 best ones, with --mode lexical the 10,000 best. --group-by limits the hits of each value.
 
 Hits carry the score that ranks them, the estimated probability that they are relevant (absent for --image,
---like, and models other than all-MiniLM-L6-v2 unless --mode is lexical), the cosine of the plain vector,
+--like, and models other than the default unless --mode is lexical), the cosine of the plain vector,
 presence (term recall: the share of the query's words, by weight, that the passage has), pair (bigram match: the share of its adjacent word pairs) and coverage
 (normalised BM25: BM25 divided by the most that BM25 can give the query). Where no hit reaches 0.1, the
 output says "probably not here".
