@@ -20,15 +20,9 @@ const (
 	saveEvery  = 5 * time.Second // between two writings of the stamps
 )
 
-// keep stores batches as they arrive.
-func (r *run) keep(ctx context.Context, in <-chan *batch) error {
+// keep stores batches as they arrive, and tells how far that is, from p on.
+func (r *run) keep(ctx context.Context, in <-chan *batch, p Progress) error {
 	saved := time.Now()
-	var size int64
-	for _, f := range r.walk.files {
-		size += f.size
-	}
-	p := Progress{Stage: "sync", Of: len(r.walk.files), Size: size}
-	r.f.progress(p)
 	for b := range in {
 		p.Storing = b.bytes - p.Bytes
 		r.f.progress(p)

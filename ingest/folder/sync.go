@@ -221,13 +221,18 @@ func under(name string, in func(string) bool) bool {
 // take reads and stores concurrently.
 func (r *run) take(ctx context.Context) error {
 	r.want.Store(int64(min(firstBatch, r.f.o.Batch)))
+	p := Progress{Stage: "sync", Of: len(r.walk.files)}
+	for _, f := range r.walk.files {
+		p.Size += f.size
+	}
+	r.f.progress(p) // before a file is begun, which is told of this stage alone
 	batches := make(chan *batch, 1)
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error {
 		defer close(batches)
 		return r.read(ctx, batches)
 	})
-	g.Go(func() error { return r.keep(ctx, batches) })
+	g.Go(func() error { return r.keep(ctx, batches, p) })
 	return g.Wait()
 }
 
