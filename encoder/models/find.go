@@ -1,7 +1,6 @@
 package models
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -29,7 +28,7 @@ func Find(ctx context.Context, name string, o Options) (*Model, error) {
 	if teacher, ok := modelname.Static(name); ok {
 		return findStatic(ctx, teacher, o)
 	}
-	name = o.folderOf(ctx, cmp.Or(name, o.model()))
+	name = o.folderOf(ctx, name)
 	if teacher, ok := modelname.Static(name); ok {
 		m, err := findStatic(ctx, teacher, o)
 		if err == nil {

@@ -1,6 +1,7 @@
 package models
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -48,10 +49,11 @@ func (o Options) remember(enc encoder.Encoder, name string) {
 }
 
 // folderOf returns the folder that a model of that name was opened from, or the name itself if it is a folder, a model
-// in the cache or unknown here.
+// in the cache or unknown here. An empty name is that of the default model.
 func (o Options) folderOf(ctx context.Context, name string) string {
+	name = cmp.Or(name, modelname.Unnamed(o.Backend == BackendONNX))
 	_, path := namedPath(name)
-	if file, _ := modelname.Int8(path); name == "" || isFolder(file) {
+	if file, _ := modelname.Int8(path); isFolder(file) {
 		return name
 	}
 	note, err := o.folderNote(name)

@@ -18,7 +18,6 @@
 package models
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -28,14 +27,14 @@ import (
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/encoder/onnx"
 	"github.com/lexsem/lexsem/internal/modelname"
-	"github.com/lexsem/lexsem/internal/modelspec"
 	"github.com/lexsem/lexsem/internal/picture"
 	"github.com/lexsem/lexsem/internal/provision"
 )
 
-// Default is the model for an empty name: a byte a weight takes half the time of float32 and loses less than a tenth of a
-// point of nDCG@10 in the mean. With BackendONNX it is the same model in float32.
-const Default = provision.DefaultModel + modelspec.Int8Suffix
+// Default is the model for an empty name: a byte a weight takes half the time of float32 and loses a tenth of a point of
+// nDCG@10 at most in the mean. With BackendONNX an empty name means the same model in float32, whose vectors are in another
+// space.
+const Default = modelname.Default
 
 // Backends that run a model. Their vectors are in one space.
 const (
@@ -93,7 +92,7 @@ func Open(ctx context.Context, name string, o Options) (encoder.Encoder, error) 
 	if modelname.Remote(name) {
 		return openRemote(name, o)
 	}
-	name = o.folderOf(ctx, cmp.Or(name, o.model()))
+	name = o.folderOf(ctx, name)
 	if vision(name) {
 		enc, err := openVision(ctx, name, o)
 		if err == nil {
@@ -139,14 +138,6 @@ func openSparse(ctx context.Context, dense, sparse string, o Options) (_ encoder
 		}
 	}
 	return nil, err
-}
-
-// model returns the name of the default model.
-func (o Options) model() string {
-	if o.Backend == BackendONNX {
-		return provision.DefaultModel
-	}
-	return Default
 }
 
 // Request returns the request to provision for opening the model with that name.

@@ -86,7 +86,7 @@ func TestRuntime(t *testing.T) {
 		t.Errorf("in bytes with ONNX Runtime: %v", err)
 	}
 	for backend, want := range map[string]string{"": Default, BackendAuto: Default, BackendNative: Default, BackendONNX: provision.DefaultModel} {
-		if got := (Options{Backend: backend}).model(); got != want {
+		if got := (Options{Backend: backend, CacheDir: t.TempDir()}).folderOf(t.Context(), ""); got != want {
 			t.Errorf("without a name, with %q: %s", backend, got)
 		}
 	}

@@ -19,6 +19,17 @@ import (
 // Err is the error for a name that no model can have.
 var Err = errors.New("unusable name of a model")
 
+// Default is the model of a new database if none is named. It runs in Go alone.
+const Default = provision.DefaultModel + modelspec.Int8Suffix
+
+// Unnamed returns the model that an empty name means: Default, or in ONNX Runtime the same in float32.
+func Unnamed(onnx bool) string {
+	if onnx {
+		return provision.DefaultModel
+	}
+	return Default
+}
+
 // Hash reports whether name is that of a hash encoder, which needs no model, and returns its
 // dimension. "hash" means hash-384.
 func Hash(name string) (dim int, ok bool, err error) {

@@ -120,7 +120,12 @@ func alone(ctx context.Context, corpus, out string) error {
 	if r.Sync, err = repeat(syncs, "index", "--quiet", "--db", filepath.Join(dir, "folder.db"), folder); err != nil {
 		return err
 	}
-	raw, err = json.MarshalIndent(map[string]figures{"commands": r}, "", " ")
+	return save(r, out)
+}
+
+// save writes figures to the file out, or prints them if that is "".
+func save(r any, out string) error {
+	raw, err := json.MarshalIndent(map[string]any{"commands": r}, "", " ")
 	if err != nil || out == "" {
 		fmt.Println(string(raw))
 		return err

@@ -110,12 +110,7 @@ func code(ctx context.Context, dir, out string) error {
 		got.First /= total / 1e6
 		got.NDCG, got.CPU, got.Disk = got.NDCG/queries, got.CPU/(total/1e6), got.Disk/total
 	}
-	raw, err := json.MarshalIndent(map[string]any{"commands": r}, "", " ")
-	if err != nil || out == "" {
-		fmt.Println(string(raw))
-		return err
-	}
-	return os.WriteFile(out, raw, 0o600)
+	return save(r, out)
 }
 
 // judged returns the files that answer each query, of those that the tree has.
@@ -163,20 +158,27 @@ func (c *commands) gain(ctx context.Context, tree, db string, rel map[string][]s
 				files = append(files, h.ID)
 			}
 		}
-		gain, most := 0.0, 0.0
-		for i := range 10 {
-			if i < len(files) && slices.Contains(rel[q.Query], files[i]) {
-				gain += 1 / math.Log2(float64(i+2))
-			}
-			if i < len(rel[q.Query]) {
-				most += 1 / math.Log2(float64(i+2))
-			}
-		}
-		if most > 0 {
-			sum += gain / most
-		}
+		sum += ndcg(files, rel[q.Query])
 	}
 	return sum, lines.Err()
+}
+
+// ndcg is nDCG@10 of files in their order, where those of rel count alike; 0 if there is none of them.
+func ndcg(files, rel []string) float64 {
+	gain, most := 0.0, 0.0
+	for i := range 10 {
+		at := 1 / math.Log2(float64(i+2))
+		if i < len(files) && slices.Contains(rel, files[i]) {
+			gain += at
+		}
+		if i < len(rel) {
+			most += at
+		}
+	}
+	if most == 0 {
+		return 0
+	}
+	return gain / most
 }
 
 // languages are the endings of files that count as code.
@@ -193,7 +195,10 @@ func (c *commands) first(ctx context.Context, db, tree string) (float64, error) 
 		return 0, err
 	}
 	took := time.Since(start).Seconds()
-	for ctx.Err() == nil {
+	for range 2000 { // until that process has the database
+		if err := ctx.Err(); err != nil {
+			return 0, err
+		}
 		raw, err := os.ReadFile(filepath.Join(db, "LOCK"))
 		if err != nil {
 			return 0, err
@@ -201,7 +206,7 @@ func (c *commands) first(ctx context.Context, db, tree string) (float64, error) 
 		if pid, err := strconv.Atoi(strings.TrimSpace(string(raw))); err == nil {
 			return took, syscall.Kill(pid, syscall.SIGKILL)
 		}
-		time.Sleep(5 * time.Millisecond) // until that process has the database
+		time.Sleep(5 * time.Millisecond)
 	}
-	return 0, ctx.Err()
+	return 0, fmt.Errorf("no process makes the vectors of %s: it is too small to be measured without them", tree)
 }

@@ -7,6 +7,7 @@ import (
 	"encoding/base64"
 	"encoding/binary"
 	"fmt"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -94,5 +95,25 @@ func TestPairs(t *testing.T) {
 	}
 	if err := compare(t.Context(), &out, "no-such-commit", 1, 0, name, name); err == nil || !strings.Contains(err.Error(), "no-such-commit") {
 		t.Errorf("a commit that is none: %v", err)
+	}
+}
+
+// TestNDCG: all files that answer count alike, only the first ten places count, and without an answer it is 0.
+func TestNDCG(t *testing.T) {
+	ten := strings.Fields("a b c d e f g h i j")
+	for _, c := range []struct {
+		files, rel []string
+		want       float64
+	}{
+		{ten, ten, 1},
+		{ten, []string{"a"}, 1},
+		{ten, []string{"b"}, 1 / math.Log2(3)},
+		{ten, []string{"b", "z"}, 1 / math.Log2(3) / (1 + 1/math.Log2(3))},
+		{append(ten, "k"), []string{"k"}, 0},
+		{ten, nil, 0}, {nil, ten, 0},
+	} {
+		if got := ndcg(c.files, c.rel); math.Abs(got-c.want) > 1e-12 {
+			t.Errorf("%v of %v: %v, want %v", c.files, c.rel, got, c.want)
+		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 
 	"github.com/lexsem/lexsem/encoder/models"
+	"github.com/lexsem/lexsem/internal/modelname"
 	"github.com/lexsem/lexsem/internal/provision"
 	"github.com/lexsem/lexsem/internal/secret"
 	"github.com/lexsem/lexsem/serve/collections"
@@ -60,12 +61,7 @@ type globals struct {
 }
 
 // defaultModel returns the name of the model if neither --model nor the database names one.
-func (g *globals) defaultModel() string {
-	if g.backend == models.BackendONNX {
-		return floatModel
-	}
-	return models.Default
-}
+func (g *globals) defaultModel() string { return modelname.Unnamed(g.backend == models.BackendONNX) }
 
 // floatModel is the default model as its makers publish it: what the bench measures.
 const floatModel = provision.DefaultModel

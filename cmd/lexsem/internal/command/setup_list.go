@@ -57,18 +57,17 @@ func listModels(ctx context.Context, a *app, asJSON bool) error {
 			info.Backend = models.BackendNative
 		}
 		p.update(step{stage: "measuring", done: len(list), total: len(provision.Models()), unit: "models"})
-		if err := a.measureModel(ctx, p, &info); err != nil {
-			return fmt.Errorf("measure %s: %w", info.Name, err)
-		}
-		list = append(list, info)
+		rows := []modelInfo{info}
 		if info.Name == floatModel {
-			info = modelInfo{Name: models.Default, Description: "the same, a byte a weight: twice as fast", Languages: info.Languages, License: info.License, Licence: info.License,
-				Dim: info.Dim, MaxTokens: info.MaxTokens, Pooling: info.Pooling, Bytes: info.Bytes, Backend: models.BackendNative, Default: true}
-			if err := a.measureModel(ctx, p, &info); err != nil {
-				return fmt.Errorf("measure %s: %w", info.Name, err)
-			}
-			list = append(list, info)
+			info.Name, info.Description, info.Backend, info.Default = models.Default, "the same, a byte a weight: twice as fast", models.BackendNative, true
+			rows = append(rows, info)
 		}
+		for i := range rows {
+			if err := a.measureModel(ctx, p, &rows[i]); err != nil {
+				return fmt.Errorf("measure %s: %w", rows[i].Name, err)
+			}
+		}
+		list = append(list, rows...)
 	}
 	hash := modelInfo{Name: "hash", Description: "no model: hashes words to a vector, for tests and pipelines", Languages: []string{}, License: "-", Licence: "-",
 		Dim: 384, Pooling: "-", Present: true, Backend: models.BackendNative}
