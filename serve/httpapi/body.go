@@ -137,7 +137,10 @@ func (s *Server) receive(x *exchange, r *http.Request, costOf func([]byte) (int6
 	p := &payload{held: holding{of: s.values}}
 	var err error
 	if p.raw, p.release, err = s.readAll(x.ResponseWriter, r); err == nil {
-		p.cost, err = costOf(p.raw)
+		err = s.values.work(r.Context(), len(p.raw), func() (err error) {
+			p.cost, err = costOf(p.raw)
+			return err
+		})
 	}
 	if n := p.cost + copies*int64(len(p.raw)); err == nil && n > s.values.most/ownShare {
 		err = p.held.take(r.Context(), n)
@@ -149,9 +152,6 @@ func (s *Server) receive(x *exchange, r *http.Request, costOf func([]byte) (int6
 	return p, nil
 }
 
-// largeBody is the size from which decoding a body takes some milliseconds.
-const largeBody = 256 << 10
-
 // decode decodes the values, and frees memory that they do not need. If ctx ends first, it leaves a large body to a
 // goroutine, which gives back the memory of the body and of the values when it has ended.
 func (p *payload) decode(ctx context.Context, to any) (err error) {
@@ -159,8 +159,8 @@ func (p *payload) decode(ctx context.Context, to any) (err error) {
 		err = decode(p.raw, to)
 	} else {
 		done := make(chan error, 1)
-		raw := p.raw
-		go func() { done <- decode(raw, to) }()
+		raw, of := p.raw, p.held.of
+		go func() { done <- of.work(ctx, len(raw), func() error { return decode(raw, to) }) }()
 		select {
 		case err = <-done:
 		case <-ctx.Done():
@@ -191,11 +191,11 @@ func (s *Server) readAll(w http.ResponseWriter, r *http.Request) (body []byte, r
 		return nil, release, err
 	}
 	defer done()
-	const step = 64 << 10
+	const first = 2 << 10
 	for {
-		if cap(body)-len(body) < step/2 {
-			n := int64(max(step, cap(body)))
-			if err := s.buffers.grow(n); err != nil {
+		if len(body) == cap(body) {
+			n := int64(max(first, cap(body)))
+			if err := s.buffers.grow(held, n); err != nil {
 				return nil, release, err
 			}
 			held += n

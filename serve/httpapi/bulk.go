@@ -109,10 +109,11 @@ func (b *bulkLoad) line(in *bufio.Reader, line []byte) ([]byte, error) {
 			return line, refuse(http.StatusRequestEntityTooLarge, "too_large", "a line is longer than %d bytes; split the document", b.c.s.o.MaxBody)
 		}
 		for b.held < int64(len(line)+len(part)) {
-			if err := b.c.s.buffers.grow(1 << 20); err != nil {
+			n := min(max(firstBody, b.held), 1<<20)
+			if err := b.c.s.buffers.grow(b.held, n); err != nil {
 				return line, err
 			}
-			b.held += 1 << 20
+			b.held += n
 		}
 		line = append(line, part...)
 		if !errors.Is(err, bufio.ErrBufferFull) {

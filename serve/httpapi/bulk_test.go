@@ -41,7 +41,7 @@ func TestBulk(t *testing.T) {
 	if got = c.ask("POST", "/v1/documents", lines("")); got.at(t, "added") != 0.0 {
 		t.Error(got.raw)
 	}
-	if n := c.s.buffers.used.Load() + c.s.values.used.Load(); n != 0 {
+	if n := c.s.buffers.taken() + c.s.values.used.Load(); n != 0 {
 		t.Errorf("%d bytes are still held", n)
 	}
 }
@@ -97,7 +97,7 @@ func TestBulkLimits(t *testing.T) {
 		t.Error(got.raw)
 	}
 	c.want(c.ask("POST", "/v1/documents", lines(strings.Repeat(" ", 999)+"\n"+strings.Repeat(strings.Repeat(" ", 500)+"\n", 3000))), 413, "too_large")
-	if n := c.s.buffers.used.Load() + c.s.values.used.Load(); n != 0 {
+	if n := c.s.buffers.taken() + c.s.values.used.Load(); n != 0 {
 		t.Errorf("%d bytes are still held", n)
 	}
 }
@@ -158,7 +158,7 @@ func FuzzBody(f *testing.F) {
 		if got := c.ask("POST", "/v1/documents?on_error=skip", lines(body)); got.status >= 500 {
 			t.Error(got.raw)
 		}
-		if n := c.s.buffers.used.Load() + c.s.values.used.Load(); n != 0 {
+		if n := c.s.buffers.taken() + c.s.values.used.Load(); n != 0 {
 			t.Errorf("%d bytes are still held", n)
 		}
 	})

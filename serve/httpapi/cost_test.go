@@ -101,7 +101,7 @@ func TestBodiesTakeBoundedMemory(t *testing.T) {
 			t.Errorf("%s %s: %d and %d KiB, %d at most, for %.60s: %.200s", method, path, w.Code, got>>10, bound>>10, body, w.Body)
 		}
 		sent[w.Code]++
-		if n, m := c.s.buffers.used.Load(), c.s.values.used.Load(); n != 0 || m != 0 {
+		if n, m := c.s.buffers.taken(), c.s.values.used.Load(); n != 0 || m != 0 {
 			t.Fatalf("%s %s: %d and %d bytes are still held", method, path, n, m)
 		}
 	}
@@ -235,8 +235,8 @@ func TestMemoryForValuesIsWaitedFor(t *testing.T) {
 	if a, b := agent(large), agent(`{}`); a != 429 || b != 200 {
 		t.Errorf("agents are answered with %d and %d", a, b)
 	}
-	if c.count() != len(corpus)+1 || c.s.buffers.used.Load() != 0 || c.s.values.used.Load() != c.s.values.most {
-		t.Errorf("%d documents, %d and %d bytes held", c.count(), c.s.buffers.used.Load(), c.s.values.used.Load())
+	if c.count() != len(corpus)+1 || c.s.buffers.taken() != 0 || c.s.values.used.Load() != c.s.values.most {
+		t.Errorf("%d documents, %d and %d bytes held", c.count(), c.s.buffers.taken(), c.s.values.used.Load())
 	}
 
 	// A bulk that finds no memory stores what it has first, and then waits.
@@ -262,6 +262,55 @@ func TestMemoryForValuesIsWaitedFor(t *testing.T) {
 		t.Errorf("%d bytes are still held", n)
 	}
 	c.want(c.ask("POST", "/v1/search", large), 400, "invalid_filter")
+}
+
+// TestLargeBodiesKeepNoSmallOneOut: where large bodies hold all memory for bodies and all turns for large ones, small
+// requests of every kind are served, and a large one is refused or waits.
+func TestLargeBodiesKeepNoSmallOneOut(t *testing.T) {
+	c := newClient(t, Options{MCP: tellMayWrite})
+	b := c.s.buffers
+	if err := b.grow(firstBody, b.most); err != nil {
+		t.Fatal(err)
+	}
+	for range cap(c.s.values.large) {
+		c.s.values.large <- struct{}{}
+	}
+	small := func() {
+		t.Helper()
+		c.want(c.ask("POST", "/v1/search", `{"query": "keys", "filter": "`+strings.Repeat(" ", firstBody/2)+`"}`), 400, "invalid_filter")
+		c.want(c.ask("POST", "/v1/search", `{"query": "keys"}`), 200, "")
+		c.want(c.ask("POST", "/v1/documents", lines(`{"id": "line", "text": "small"}`)), 200, "")
+		c.want(c.ask("PUT", "/v1/documents/small", `{"text": "small"}`), 200, "")
+		w := httptest.NewRecorder()
+		if c.s.ServeHTTP(w, c.request("POST", "/mcp", `{}`)); w.Code != 200 {
+			t.Errorf("an agent is answered with %d", w.Code)
+		}
+	}
+	small()
+	large := `{"query": "` + strings.Repeat("keys ", largeBody/4) + `", "k": 0}`
+	c.want(c.ask("POST", "/v1/search", large), 429, "overloaded")
+	c.want(c.ask("POST", "/v1/documents", lines(`{"id": "line", "text": "`+strings.Repeat("x", 2*firstBody)+`"}`)), 429, "overloaded")
+	b.used.Add(-b.most)
+
+	waits := make(chan response, 1)
+	go func() { waits <- c.ask("POST", "/v1/search", large) }()
+	small()
+	select {
+	case got := <-waits:
+		t.Errorf("a large body has no turn: %.200s", got.raw)
+	default:
+	}
+	for range cap(c.s.values.large) {
+		<-c.s.values.large
+	}
+	if got := <-waits; got.status == 429 || got.status >= 500 {
+		t.Errorf("a large body after its turn: %.200s", got.raw)
+	}
+	if b.taken() != 0 || b.used.Load() != 0 || len(c.s.values.large) != 0 {
+		t.Errorf("%d bytes and %d turns are still held", b.taken(), len(c.s.values.large))
+	}
+	b.firsts.Store(b.most / 4) // ends, too
+	c.want(c.ask("POST", "/v1/search", `{"query": "keys"}`), 429, "overloaded")
 }
 
 // TestSlowBodyTakesNoTurn: while a client sends, others are served, where one is served at a time.

@@ -248,7 +248,7 @@ func TestMCPIsLeft(t *testing.T) {
 	}
 	close(end)
 	c.s.running.Wait()
-	if turns, held := len(c.s.slots.free), c.s.values.used.Load(); turns != 0 || held != 0 || c.s.buffers.used.Load() != 0 || !late {
+	if turns, held := len(c.s.slots.free), c.s.values.used.Load(); turns != 0 || held != 0 || c.s.buffers.taken() != 0 || !late {
 		t.Errorf("%d turns and %d bytes are taken after the handler ended", turns, held)
 	}
 }
@@ -555,7 +555,7 @@ func TestMetrics(t *testing.T) {
 	if strings.Contains(text, "a-path-of-its-own") {
 		t.Error("a path of a client is a label")
 	}
-	if n := c.s.buffers.used.Load() + c.s.values.used.Load(); n != 0 {
+	if n := c.s.buffers.taken() + c.s.values.used.Load(); n != 0 {
 		t.Errorf("%d bytes of bodies are still held", n)
 	}
 }
@@ -697,8 +697,8 @@ func TestOverload(t *testing.T) {
 		t.Error(code)
 	}
 	c.want(c.ask("POST", "/v1/search", `{"query": "keys"}`), 200, "")
-	if code := agent(); code != 200 || len(c.s.slots.free) > 0 || c.s.buffers.used.Load() > 0 {
-		t.Errorf("an agent is answered with %d, %d turns and %d bytes are taken", code, len(c.s.slots.free), c.s.buffers.used.Load())
+	if code := agent(); code != 200 || len(c.s.slots.free) > 0 || c.s.buffers.taken() > 0 {
+		t.Errorf("an agent is answered with %d, %d turns and %d bytes are taken", code, len(c.s.slots.free), c.s.buffers.taken())
 	}
 
 	full := newSlots(Options{Concurrency: 1, Queue: 1, QueueTime: time.Hour})

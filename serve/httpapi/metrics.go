@@ -46,7 +46,7 @@ func newMetrics(s *Server) *metrics {
 	m.registry.MustRegister(m.requests, m.seconds, m.inFlight, m.searches, m.steps, m.texts, m.tokens, m.encoding,
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "lexsem_http_waiting", Help: "Requests that wait for a free slot."}, func() float64 { return float64(s.slots.waiting.Load()) }),
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "lexsem_http_running", Help: "Requests that are being processed."}, func() float64 { return float64(len(s.slots.free)) }),
-		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "lexsem_http_body_bytes", Help: "Memory of request bodies and of the values decoded from them."}, func() float64 { return float64(s.buffers.used.Load() + s.values.used.Load()) }),
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "lexsem_http_body_bytes", Help: "Memory of request bodies and of the values decoded from them."}, func() float64 { return float64(s.buffers.taken() + s.values.used.Load()) }),
 		&databaseCollector{db: s.db}, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	if s.o.Collections != nil {
 		m.registry.MustRegister(collectionsCollector{s.o.Collections})

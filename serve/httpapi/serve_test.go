@@ -256,7 +256,7 @@ func TestSlowClients(t *testing.T) {
 				if err := <-ended; err != nil {
 					t.Error(err)
 				}
-				if n := s.buffers.used.Load(); n != 0 {
+				if n := s.buffers.taken(); n != 0 {
 					t.Errorf("%d bytes are still held", n)
 				}
 			})

@@ -3,6 +3,7 @@ package httpapi
 import (
 	"context"
 	"net/http"
+	"runtime"
 	"sync/atomic"
 	"time"
 
@@ -55,33 +56,67 @@ func overloaded(why string) *Error {
 	return refuse(http.StatusTooManyRequests, "overloaded", "the server is overloaded: %s; try again in a second", why)
 }
 
-// buffers limit the memory of all bodies until they are decoded.
+// buffers limit the memory of all bodies until they are decoded. The first bytes of each body have memory of their own,
+// so that large bodies do not keep small ones out.
 type buffers struct {
-	used atomic.Int64
-	most int64
+	used, firsts atomic.Int64 // bytes after and before firstBody
+	most         int64        // of used; firsts may take a quarter of it
 }
 
-// grow reserves n bytes, or reports that there are not enough.
-func (b *buffers) grow(n int64) error {
-	if b.used.Add(n) > b.most {
-		b.used.Add(-n)
+// firstBody is the length of a body's first part in bytes, a power of two.
+const firstBody = 64 << 10
+
+// grow reserves n bytes for a body that holds some bytes, or reports that there are not enough. A body grows to
+// firstBody before it grows beyond.
+func (b *buffers) grow(held, n int64) error {
+	of, most := &b.used, b.most
+	if held+n <= firstBody {
+		of, most = &b.firsts, b.most/4
+	}
+	if of.Add(n) > most {
+		of.Add(-n)
 		return overloaded("the bodies of running requests use all memory for bodies")
 	}
 	return nil
 }
 
-func (b *buffers) shrink(n int64) { b.used.Add(-n) }
+// shrink returns all that a body holds.
+func (b *buffers) shrink(held int64) {
+	first := min(held, firstBody)
+	b.firsts.Add(-first)
+	b.used.Add(first - held)
+}
 
-// values limit the memory of the decoded values of all bodies.
+// taken is what all bodies hold, in bytes.
+func (b *buffers) taken() int64 { return b.used.Load() + b.firsts.Load() }
+
+// values limit the memory of the decoded values of all bodies, and how many large bodies are worked on at a time.
 type values struct {
 	free    *semaphore.Weighted
+	large   chan struct{} // holds a value a large body that is weighed or decoded
 	used    atomic.Int64
 	most    int64
 	patient time.Duration
 }
 
 func newValues(most int64, patient time.Duration) *values {
-	return &values{free: semaphore.NewWeighted(most), most: most, patient: patient}
+	return &values{free: semaphore.NewWeighted(most), large: make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/2)), most: most, patient: patient}
+}
+
+// largeBody is the size in bytes from which decoding a body takes some milliseconds.
+const largeBody = 256 << 10
+
+// work weighs or decodes a body of n bytes. Large ones leave half of the processors to small requests.
+func (v *values) work(ctx context.Context, n int, do func() error) error {
+	if n >= largeBody {
+		select {
+		case v.large <- struct{}{}:
+			defer func() { <-v.large }()
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return do()
 }
 
 // holding is the share of one request.
