@@ -30,6 +30,13 @@ func init() {
 // file may make a step take longer.
 const maxPage = time.Minute
 
+// A file may say that it has a million pages, and have none. After maxFile, or maxBad pages that cannot be read, the rest
+// is left out.
+const (
+	maxFile = 10 * time.Minute
+	maxBad  = 1000 // in a row
+)
+
 // read yields one document: the text of all pages, with breaks at their beginnings.
 func read(f *files.File) (err error) {
 	p, err := newReader(f.Context())
@@ -113,7 +120,19 @@ func (p *reader) read(f *files.File, rec *files.Record) error {
 	before := 0       // the last page with a text
 	found := 0        // pages that the table of objects does not lead to
 	var damaged error // the first page that cannot be read
+	var row badPages
+	defer func() { row.warn(f) }()
+	begin := time.Now()
 	for i := range doc.pages {
+		if row.n == maxBad {
+			row.n = doc.pages - row.from
+			break
+		}
+		if time.Since(begin) > maxFile {
+			row.warn(f)
+			row = badPages{i, doc.pages - i, fmt.Sprintf("the file takes longer than %v", maxFile)}
+			break
+		}
 		page, err := p.page(doc, i)
 		if err == nil && (page.bad != nil && !page.gaveUp() || page.empty) {
 			if page, err = p.instead(f, page, i); page.found {
@@ -126,12 +145,18 @@ func (p *reader) read(f *files.File, rec *files.Record) error {
 		if err != nil {
 			return err
 		}
-		if page.bad != nil {
+		if page.bad == nil {
+			row.warn(f)
+			row = badPages{}
+		} else {
 			why := page.bad.Error()
 			if page.gaveUp() {
 				why = fmt.Sprintf("it is damaged, or takes more than %d MiB of memory", maxMemory>>20)
 			}
-			f.Warn(0, "page %d cannot be read and is left out: %s", i+1, why)
+			if row.n == 0 {
+				row = badPages{from: i, why: why}
+			}
+			row.n++
 			if damaged == nil {
 				damaged = files.Errorf(files.ErrMalformed, "page %d cannot be read: %s", i+1, why)
 			}
@@ -161,6 +186,22 @@ func (p *reader) read(f *files.File, rec *files.Record) error {
 	rec.Text = text.String()
 	rec.Metadata = map[string]any{"pages": doc.pages}
 	return p.step(func() error { return p.describe(doc, rec) })
+}
+
+// badPages are n pages in a row that cannot be read.
+type badPages struct {
+	from, n int
+	why     string // of the first
+}
+
+func (r badPages) warn(f *files.File) {
+	switch r.n {
+	case 0:
+	case 1:
+		f.Warn(0, "page %d cannot be read and is left out: %s", r.from+1, r.why)
+	default:
+		f.Warn(0, "pages %d to %d cannot be read and are left out: %s", r.from+1, r.from+r.n, r.why)
+	}
 }
 
 // page is what one page has.

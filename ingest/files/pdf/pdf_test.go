@@ -200,3 +200,14 @@ func TestPDFTable(t *testing.T) {
 func FuzzPDF(f *testing.F) {
 	filestest.Fuzz(f, "pdf", testPDF(f, "p_simple.pdf"), testPDF(f, "p_scan.pdf"), "%PDF-1.4\n1 0 obj<</Type/Catalog>>endobj\ntrailer<</Root 1 0 R>>")
 }
+
+// TestPDFCountLies: a file with a page that says that it has a million ends after the first thousand that are not there.
+func TestPDFCountLies(t *testing.T) {
+	var last string
+	n := 0
+	o := files.Options{Warn: func(w files.Warning) { last = w.Text; n++ }}
+	recs, _, err := filestest.ReadAll(t, "a.pdf", strings.Replace(nestedPDF(1), "[3 0 R]/Count 1>>", "[3 0 R 2 0 R]/Count 1000000>>", 1), o)
+	if err != nil || len(recs) != 1 || !strings.Contains(recs[0].Text, "Hello oak leaves") || n != 1 || !strings.HasPrefix(last, "pages 2 to 1000000 cannot be read and are left out: ") {
+		t.Errorf("%d documents, %v, %d warnings, the last is %q", len(recs), err, n, last)
+	}
+}
