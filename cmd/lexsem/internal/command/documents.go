@@ -56,11 +56,24 @@ type sources struct {
 	begun    func(file string)     // hears of each file, and "stdin", before it is read
 	repeated bool                  // files keep all records with the same id
 	read     func(bytes int)       // hears of progress; may be nil
+	bads     int                   // records of the file that cannot be read, so far
+}
+
+// maxBads is the number of bad records of one file that are told: a file of some megabytes may have millions.
+const maxBads = 10_000
+
+// rest tells how many more there are at the end of a file.
+func (s *sources) rest(name string) {
+	if n := s.bads - maxBads; n > 0 {
+		s.bad(&badInput{name, 0, fmt.Errorf("%d more records of this file were not taken over", n)})
+	}
+	s.bads = 0
 }
 
 // stream reads JSONL from standard input.
 func (s *sources) stream(ctx context.Context) error {
 	s.begun("stdin")
+	defer s.rest("stdin")
 	for rec, err := range files.ReadStream(ctx, &heard{s.stdin, s.read}, "", s.options("stdin", "jsonl", "")) {
 		err := s.record(rec, err, "stdin", func(r files.Record) engine.Document { return location.Apart(r.Document) })
 		if errors.Is(err, files.ErrNoText) { // nothing came
@@ -102,6 +115,7 @@ func (s *sources) file(ctx context.Context, name string) error {
 		return err
 	}
 	s.begun(name)
+	defer s.rest(name)
 	f, err := regular.Open(name)
 	if err == nil {
 		err = errors.Join(s.open(ctx, f, name, abs), f.Close())
@@ -158,7 +172,9 @@ func (s *sources) record(rec files.Record, err error, name string, document func
 	var one *files.RecordError
 	switch {
 	case errors.As(err, &one):
-		s.bad(&badInput{name, one.Line, one.Err})
+		if s.bads++; s.bads <= maxBads {
+			s.bad(&badInput{name, one.Line, one.Err})
+		}
 		return nil
 	case errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded):
 		return err

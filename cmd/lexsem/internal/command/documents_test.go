@@ -110,3 +110,23 @@ func TestNamedFiles(t *testing.T) {
 		t.Errorf("metadata of a record: %v", m)
 	}
 }
+
+// TestManyBadRecords: of a file or a stream with more bad records than are told, the rest are counted and the good ones are taken.
+func TestManyBadRecords(t *testing.T) {
+	var told []string
+	good := 0
+	s := &sources{
+		stdin: strings.NewReader(strings.Repeat("{}\n", maxBads+3) + `{"_id": "last", "text": "pears"}`),
+		begun: func(string) {}, warned: func(*badInput) {},
+		bad:  func(b *badInput) { told = append(told, b.Error()) },
+		each: func(item) error { good++; return nil },
+	}
+	for range 2 { // the second is empty
+		if err := s.stream(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := len(told); good != 1 || n != maxBads+1 || told[n-1] != "stdin: 3 more records of this file were not taken over" {
+		t.Errorf("%d documents, %d problems, the last is %q", good, n, told[n-1])
+	}
+}
