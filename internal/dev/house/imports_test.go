@@ -116,7 +116,7 @@ var allowed = map[string][]string{
 	"internal/regular":                       {},
 	"internal/safetensors":                   {"internal/regular", "internal/snapshot"},
 	"internal/testkit/recorded":              {},
-	"internal/testkit/trial":                 {},
+	"internal/testkit/trial":                 {"internal/bench/process"},
 	"tools/finetune":                         {},
 	"internal/testkit/inject":                {},
 	"internal/testkit/powercut":              {},
