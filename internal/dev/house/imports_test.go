@@ -44,7 +44,7 @@ var allowed = map[string][]string{
 	"internal/bench/sage":                    {"bench", "encoder", "modulate", "internal/ridge", "internal/vec", "internal/stat", "internal/bench/memo", "internal/bench/parallel"},
 	"internal/bench/limit":                   {"bench", "internal/bench/random", "internal/atomicfile", "internal/private"},
 	"internal/bench/sure":                    {"bench", "encoder", "internal/stat", "internal/bench/memo"},
-	"bench":                                  {"engine", "internal/chunk", "engine/fusion", "internal/train", "modulate", "index", "internal/inverted", "internal/late", "encoder", "internal/text", "internal/local", "internal/ridge", "internal/atomicfile", "internal/private", "engine/remote", "internal/bench/process", "internal/bench/vectors", "internal/stat", "internal/bench/memo", "internal/bench/parallel", "internal/bench/random", "ingest/files", "internal/bench/table", "internal/bench/constants", "internal/unpacked"},
+	"bench":                                  {"engine", "internal/chunk", "engine/fusion", "internal/train", "modulate", "index", "internal/inverted", "encoder", "internal/text", "internal/local", "internal/ridge", "internal/atomicfile", "internal/private", "engine/remote", "internal/bench/process", "internal/bench/vectors", "internal/stat", "internal/bench/memo", "internal/bench/parallel", "internal/bench/random", "ingest/files", "internal/bench/table", "internal/bench/constants", "internal/unpacked"},
 	"internal/matfile":                       {},
 	"internal/unpacked":                      {},
 	"internal/fanout":                        {},
