@@ -158,7 +158,7 @@ var allowed = map[string][]string{
 	"internal/bench/plot":                    {"internal/digits"},
 	"internal/stat":                          {},
 	"internal/bench/kinds":                   {},
-	"internal/bench/memo":                    {"encoder", "internal/private"},
+	"internal/bench/memo":                    {"encoder"},
 	"internal/bench/parallel":                {},
 	"internal/bench/image":                   {"bench", "internal/bench/memo", "internal/bench/random", "internal/bench/vectors", "encoder", "internal/picture", "internal/visual", "internal/matfile", "internal/regular"},
 	"internal/bench/random":                  {},
