@@ -82,7 +82,7 @@ func (r bestChunks) Retrieve(ctx context.Context, questions []Question, k int) (
 	for i := range open {
 		open[i] = i
 	}
-	names, fused := r.Retriever.(candidateRetriever)
+	fusion, fused := r.Retriever.(fusedRetriever)
 	depth := k
 	if fused {
 		depth = max(fusionDepth, 2*k)
@@ -95,7 +95,7 @@ func (r bestChunks) Retrieve(ctx context.Context, questions []Question, k int) (
 		var found [][]Hit
 		var err error
 		if fused {
-			found, err = ranked(ctx, names, asked, depth)
+			found, err = fusion.ranked(ctx, asked, depth)
 		} else {
 			found, err = r.Retriever.Retrieve(ctx, asked, min(depth, len(r.of)))
 		}
@@ -111,17 +111,6 @@ func (r bestChunks) Retrieve(ctx context.Context, questions []Question, k int) (
 		open = left
 	}
 	return out, nil
-}
-
-// ranked are all candidates that legs of a depth name, best first.
-func ranked(ctx context.Context, names candidateRetriever, questions []Question, depth int) ([][]Hit, error) {
-	all, err := names.candidates(ctx, questions, depth)
-	out := make([][]Hit, len(all))
-	for i, cs := range all {
-		fusion.Sort(cs, func(c fusion.Candidate) float64 { return c.Score })
-		out[i] = bestOf(cs, len(cs))
-	}
-	return out, err
 }
 
 // firstOf are the first k hits of ranked ones, without those of a text that stands before them.

@@ -32,7 +32,7 @@ func longCorpus(t *testing.T, words int) string {
 // TestLongTextsAreCut: every kind of system finds what stands beyond the encoder's limit, unless texts are
 // taken whole, and short texts are measured alike either way.
 func TestLongTextsAreCut(t *testing.T) {
-	systems := []string{"dense", "rlr", "rlr-local", "bm25", "rrf:rlr", "hybrid", "hybrid+tokens", "tokens", "feedback", "engine:hybrid/rlr", "hybrid+rerank"}
+	systems := []string{"dense", "rlr", "rlr-local", "bm25", "rrf:rlr", "hybrid", "engine:hybrid/tokens", "engine:hybrid/rlr", "engine:hybrid/rerank"}
 	run := func(words, chunk int) *Report {
 		r, err := Run(t.Context(), encoder.NewHash(64), Options{
 			Data: longCorpus(t, words), Systems: systems, Tasks: []string{"query"}, Metrics: []string{"ndcg@10", "recall@100"}, ChunkTokens: chunk, Reranker: keptOrder{},
@@ -81,7 +81,7 @@ func (keptOrder) Rerank(_ context.Context, _ string, texts []string) ([]float64,
 
 // TestStudyOfLongTexts: constants are tried on the chunks that Run measures.
 func TestStudyOfLongTexts(t *testing.T) {
-	for _, name := range []string{"hybrid", "hybrid+tokens", "rlr"} {
+	for _, name := range []string{"hybrid", "engine:hybrid/tokens", "rlr"} {
 		system, err := ParseSystem(name)
 		if err != nil {
 			t.Fatal(err)

@@ -12,7 +12,26 @@ import (
 
 // fuse ranks cs by f with the constants c. It may change cs.
 func fuse(c constants.Values, f fusion.Options, cs []fusion.Candidate, unknown float64) error {
-	weight := func(to *float64, name string) {
+	if power, ok := c["power"]; ok && f.Kind == fusion.Calibrated {
+		shipped, _ := constants.Named("power")
+		for i := range cs { // what the fusion raises to the shipped power
+			cs[i].Presence = math.Pow(cs[i].Presence, power/shipped.Shipped)
+		}
+	}
+	if v, ok := c["unknown"]; ok {
+		unknown *= v
+	}
+	f = fusedBy(c, f)
+	f.Unknown = unknown
+	return f.Fuse(cs)
+}
+
+// fusedBy puts the weights of a fusion into f.
+func fusedBy(c constants.Values, f fusion.Options) fusion.Options {
+	for name, to := range map[string]*float64{
+		"presence": &f.Presence, "coverage": &f.Beta, "pair": &f.Pair, "title": &f.Title, "near": &f.Near, constants.Tokens: &f.Tokens,
+		"rank-constant": &f.RankConstant, "share": &f.LexicalShare,
+	} {
 		if v, ok := c[name]; ok {
 			*to = v
 			if v == 0 {
@@ -20,30 +39,10 @@ func fuse(c constants.Values, f fusion.Options, cs []fusion.Candidate, unknown f
 			}
 		}
 	}
-	if f.Kind == "" && f.Presence >= 0 {
-		weight(&f.Presence, "presence")
-		weight(&f.Beta, "coverage")
-		weight(&f.Pair, "pair")
-		weight(&f.Title, "title")
-		weight(&f.Near, "near")
-		weight(&f.Tokens, constants.Tokens)
-		if v, ok := c["reach"]; ok {
-			f.Reach = v
-		}
-		if power, ok := c["power"]; ok {
-			shipped, _ := constants.Named("power")
-			for i := range cs { // what the fusion raises to the shipped power
-				cs[i].Presence = math.Pow(cs[i].Presence, power/shipped.Shipped)
-			}
-		}
-		if v, ok := c["unknown"]; ok {
-			unknown *= v
-		}
+	if v, ok := c["reach"]; ok {
+		f.Reach = v
 	}
-	weight(&f.RankConstant, "rank-constant")
-	weight(&f.LexicalShare, "share")
-	f.Unknown = unknown
-	return f.Fuse(cs)
+	return f
 }
 
 // rlrBy returns the options of RLR; 0 stands for a shipped value.

@@ -50,7 +50,7 @@ func TestConstantsAreRead(t *testing.T) {
 		return hits
 	}
 	read := map[string]bool{}
-	for _, name := range []string{"hybrid:dense", "rrf", "convex", "rlr", "rlr+whiten", "rlr-local", "slr", "hybrid:rlr", "hybrid+tokens"} {
+	for _, name := range []string{"hybrid:dense", "rrf", "convex", "rlr", "rlr+whiten", "rlr-local", "slr", "hybrid:rlr", "engine:hybrid/tokens"} {
 		system, err := ParseSystem(name)
 		if err != nil || len(system.Constants) == 0 {
 			t.Fatal(name, system.Constants, err)

@@ -120,7 +120,7 @@ func TestForeignFolders(t *testing.T) {
 	}
 	for name, want := range map[string]string{
 		"langs": "name one of " + filepath.Join(dir, "langs/de") + ", ", "nulls": "corpus.parquet:2: broken line: no _id", "nulltext": "corpus.parquet:2: broken line: no text field",
-		"notparquet": "corpus.parquet: the Parquet file is damaged", "notgz": "drop .gz from its name", "cutgz": "corpus.jsonl.gz after line 0: unexpected EOF",
+		"notparquet": "corpus.parquet: the Parquet file is damaged", "cutgz": "corpus.jsonl.gz is damaged; pack it with gzip again: unexpected EOF",
 	} {
 		if _, err := ReadCorpus(filepath.Join(dir, name), ReadOptions{}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", name, err)

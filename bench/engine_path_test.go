@@ -71,7 +71,6 @@ func systemsAnswerAsTheEngine(t *testing.T, chunk int) {
 		"bm25":         {Mode: engine.ModeLexical},
 		"hybrid":       {Mode: engine.ModeHybrid, Variant: "rlr"},
 		"hybrid:dense": {Mode: engine.ModeHybrid, Variant: "none"},
-		"coverage":     {Mode: engine.ModeHybrid, Variant: "rlr", Fusion: fusion.Options{Presence: -1, Near: -1, Beta: 1, Title: -1}},
 		"rrf":          {Mode: engine.ModeHybrid, Variant: "none", Fusion: fusion.Options{Kind: fusion.RRF}},
 		"convex":       {Mode: engine.ModeHybrid, Variant: "none", Fusion: fusion.Options{Kind: fusion.Convex}},
 	} {
@@ -188,7 +187,7 @@ func TestEngineSystem(t *testing.T) {
 	if err != nil || len(left) > 0 {
 		t.Errorf("%d folders are left, %v", len(left), err)
 	}
-	for _, name := range []string{"engine:fast", "engine:hybrid/rlr/tokens/more", "engine:tokens", "engine:hybrid+tokens:weight=x", "engine:hybrid/chunk=x", "engine:hybrid/chunk=5", "engine:hybrid/chunk=64/tokens", "over:hybrid/chunk=64"} {
+	for _, name := range []string{"engine:fast", "engine:hybrid/rlr/tokens/more", "engine:tokens", "engine:hybrid+tokens:weight=x", "engine:hybrid/chunk=x", "engine:hybrid/chunk=5", "engine:hybrid/chunk=64/tokens", "over:hybrid/rerank", "over:hybrid/chunk=64"} {
 		if _, err := ParseSystem(name); !errors.Is(err, ErrOption) {
 			t.Errorf("%s: %v", name, err)
 		}

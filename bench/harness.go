@@ -80,7 +80,7 @@ type Options struct {
 	// of an approximate index; 0 means its default.
 	Index string
 	Ef    int
-	// Reranker is the reranker of the system hybrid+rerank, which requires one. RerankDepth is the
+	// Reranker is the reranker of systems with /rerank, which require one. RerankDepth is the
 	// number of passages per query that it scores; 0 means engine.DefaultRerank.
 	Reranker    engine.Reranker
 	RerankDepth int

@@ -3,7 +3,6 @@ package bench
 import (
 	"bufio"
 	"bytes"
-	"compress/gzip"
 	"context"
 	"encoding/json"
 	"errors"
@@ -15,6 +14,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/lexsem/lexsem/ingest/files"
+	"github.com/lexsem/lexsem/internal/unpacked"
 )
 
 // defaultMaxLine is the maximum length of a line in bytes if ReadOptions.MaxLine is 0.
@@ -64,7 +64,7 @@ func extension(name string) string {
 	return filepath.Ext(strings.TrimSuffix(strings.ToLower(name), ".gz"))
 }
 
-// eachLine is EachLine of a file, which may be compressed (.gz). The rows of a .parquet file are read as
+// eachLine is EachLine of a file, which may be compressed by gzip. The rows of a .parquet file are read as
 // lines of JSON, and count as lines in errors.
 func eachLine(file string, o ReadOptions, fn func(line int, b []byte) error) (err error) {
 	f, err := os.Open(file)
@@ -75,14 +75,7 @@ func eachLine(file string, o ReadOptions, fn func(line int, b []byte) error) (er
 	if extension(file) == ".parquet" {
 		return eachRow(f, file, o, fn)
 	}
-	if !strings.EqualFold(filepath.Ext(file), ".gz") {
-		return EachLine(f, file, o, fn)
-	}
-	z, err := gzip.NewReader(f)
-	if err != nil {
-		return &LineError{File: file, Err: fmt.Errorf("%w: not compressed by gzip; compress it again or drop .gz from its name: %w", ErrBrokenLine, err)}
-	}
-	return EachLine(z, file, o, fn)
+	return EachLine(unpacked.Reader(f, file), file, o, fn)
 }
 
 // eachRow reads a table.

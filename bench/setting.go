@@ -52,7 +52,6 @@ type Setting struct {
 	words     *lexicon                     // see lexicon
 	fitted    map[string]*modulate.Weights // see fitStack
 	unrelated float64                      // see measure
-	codes     *tokenCodes                  // nil until they are needed
 	ends      []func() error               // see Close
 
 	databases map[engineSystem]*database // see database
@@ -264,8 +263,6 @@ type vectorRetriever struct {
 	// vector appends the query vector [d] to dst. Safe for concurrent use.
 	vector func(dst []float32, q Question) []float32
 	held   int64 // bytes that vector reads
-	// scaler has the factors of single tokens; it is nil if the vector is made without a stack.
-	scaler modulate.TokenScaler
 }
 
 func (r vectorRetriever) bytes() int64 { return r.setting.indexBytes() + r.held }

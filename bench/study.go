@@ -124,7 +124,10 @@ func (s *Study) scores(task int, hits [][]Hit) ([]float64, error) {
 
 // prepare does the searches that cs needs, unless they were done before. Reranking comes later.
 func (s *Study) prepare(ctx context.Context, system System, cs constants.Values) (err error) {
-	slow := cs.Only(func(name string) bool { return !constants.Reranks(name) })
+	slow := cs
+	if system.fuses {
+		slow = cs.Only(func(name string) bool { return !constants.Reranks(name) })
+	}
 	key := system.Name + " " + slow.String()
 	if s.prepared == key {
 		return nil
@@ -136,13 +139,10 @@ func (s *Study) prepare(ctx context.Context, system System, cs constants.Values)
 	if err != nil {
 		return err
 	}
-	if f, tokens := fusedOf(s.retriever); f.fuseBy != nil {
+	if f, ok := s.retriever.(fusedRetriever); ok {
 		for i, task := range s.Tasks {
 			s.setting.Report(Progress{Stage: "candidates of " + task.Name + " of " + s.Corpus.Name, Total: len(task.Queries)})
 			cs, err := f.gather(ctx, s.questions[i], max(fusionDepth, 2*s.depth(i)))
-			if err == nil && tokens != nil {
-				err = parallel.Each(ctx, len(cs), func(q int) error { return tokens.answer(ctx, s.questions[i][q], cs[q]) })
-			}
 			if err != nil {
 				return err
 			}
@@ -153,29 +153,15 @@ func (s *Study) prepare(ctx context.Context, system System, cs constants.Values)
 	return nil
 }
 
-// fusedOf returns the fusion in a retriever, and the scorer of tokens after it, or nil if it has
-// none.
-func fusedOf(r Retriever) (fusedRetriever, *tokenScorer) {
-	if after, ok := r.(tokenRetriever); ok {
-		f, _ := after.leg.(fusedRetriever)
-		return f, &after.scorer
-	}
-	f, _ := r.(fusedRetriever)
-	return f, nil
-}
-
 func (s *Study) try(ctx context.Context, task int, cs constants.Values) ([]float64, error) {
 	if s.candidates == nil {
 		return s.asked(ctx, task, s.setting.whole(s.retriever))
 	}
-	f, tokens := fusedOf(s.retriever)
-	if _, given := cs[constants.Tokens]; tokens != nil && !given {
-		cs = cs.With(constants.Tokens, tokens.weight)
-	}
+	f := s.retriever.(fusedRetriever)
 	hits := make([][]Hit, len(s.questions[task]))
 	err := parallel.Each(ctx, len(hits), func(i int) error {
 		some := slices.Clone(s.candidates[task][i])
-		if err := f.fuseBy(cs, some, s.questions[task][i].Output.Tokens.Unknown()); err != nil {
+		if err := fuse(cs, f.fusion, some, s.questions[task][i].Output.Tokens.Unknown()); err != nil {
 			return err
 		}
 		hits[i] = s.setting.firstTexts(some, s.depth(task))

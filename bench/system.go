@@ -55,7 +55,7 @@ type System struct {
 	// Reranks reports that the system requires Setting.Reranker.
 	Reranks bool
 
-	scales bool // its stack modulates the query and gives factors to single tokens
+	fuses bool // it ranks known candidates again by other constants of its fusion
 }
 
 // SystemKind is a family of systems. To add one, write a file with "var _ =
@@ -86,9 +86,6 @@ func SystemKinds() []SystemKind { return sortedByName(systemKinds) }
 
 // ParseSystem returns the system called name: a registered one, else a stack of modulation variants.
 func ParseSystem(name string) (System, error) {
-	if system, options, ok := cutTokens(name); ok {
-		return tokensBehind(name, system, options)
-	}
 	family, arg, colon := strings.Cut(name, ":")
 	if kind, ok := systemKinds[family]; ok && (!colon || arg != "") {
 		return kind.Make(arg)

@@ -1,7 +1,10 @@
 package bench
 
 import (
+	"context"
 	"maps"
+	"reflect"
+	"sync"
 	"testing"
 
 	"github.com/lexsem/lexsem/encoder"
@@ -31,4 +34,54 @@ func TestFiguresAreTheEngines(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestSearchesEncodeNoQuestion: a database is asked in the question's encoding, so its times are those of searches, and
+// answers as if it had encoded the question itself.
+func TestSearchesEncodeNoQuestion(t *testing.T) {
+	c, err := ReadCorpora(townCorpus(t, 60), ReadOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	enc := &counted{Encoder: encoder.NewHash(64)}
+	s, err := NewSetting(t.Context(), enc, NewTargets(c.Passages), SettingOptions{Seed: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	for _, name := range []string{"engine:hybrid", "engine:hybrid/tokens", "engine:dense/rlr/tokens"} {
+		system, r := prepared(t, s, name)
+		questions, err := s.Questions(t.Context(), []string{s.Targets.Texts[3], c.Queries[0].Text}, system.Need)
+		if err != nil {
+			t.Fatal(err)
+		}
+		before := enc.queries
+		known, err := r.Retrieve(t.Context(), questions, 10)
+		if err != nil || enc.queries != before {
+			t.Errorf("%s encodes %d questions again, %v", name, enc.queries-before, err)
+		}
+		for i := range questions {
+			questions[i].Output = encoder.Output{}
+		}
+		own, err := r.Retrieve(t.Context(), questions, 10)
+		if err != nil || enc.queries == before || !reflect.DeepEqual(own, known) || len(own[0]) == 0 {
+			t.Errorf("%s finds %v by its own encodings, %v by those of the run, %v", name, own, known, err)
+		}
+	}
+}
+
+// counted counts the calls that encode queries.
+type counted struct {
+	encoder.Encoder
+	mu      sync.Mutex
+	queries int
+}
+
+func (c *counted) Encode(ctx context.Context, role encoder.Role, in []encoder.Input, need encoder.Need) ([]encoder.Output, error) {
+	if role == encoder.Query {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.queries++
+	}
+	return c.Encoder.Encode(ctx, role, in, need)
 }

@@ -1,7 +1,6 @@
 package bench
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -14,33 +13,14 @@ import (
 )
 
 // Fusions of a dense retriever with BM25, with the engine's formulas and defaults. The part after the
-// colon names the dense retriever: hybrid:rlr+slr.
+// colon names the dense retriever, which the engine may not have: hybrid:rlr+slr after a fit to clean passages.
 var (
-	hybrid = registerFusion("hybrid", "rlr", fusion.Options{}, "calibrated fusion with BM25, as the engine does")
-	_      = registerFusion("coverage", "rlr", fusion.Options{Presence: -1, Near: -1, Beta: 1, Title: -1}, "the sum of cosine, coverage and pair bonus")
-	_      = registerFusion("rrf", "dense", fusion.Options{Kind: fusion.RRF}, "reciprocal-rank fusion with BM25")
-	_      = registerFusion("convex", "dense", fusion.Options{Kind: fusion.Convex}, "min-max convex sum with BM25")
+	_ = registerFusion("hybrid", "rlr", fusion.Calibrated, "calibrated fusion with BM25, as the engine does")
+	_ = registerFusion("rrf", "dense", fusion.RRF, "reciprocal-rank fusion with BM25")
+	_ = registerFusion("convex", "dense", fusion.Convex, "min-max convex sum with BM25")
 )
 
-func registerFusion(name, leg string, f fusion.Options, doc string) SystemKind {
-	names := constants.OfFusion[cmp.Or(f.Kind, fusion.Calibrated)]
-	if f.Presence < 0 {
-		names = nil
-	}
-	return registerFused(name, leg, doc, func(s *Setting, r fusedRetriever) Retriever {
-		f := f
-		if names != nil && cmp.Or(f.Kind, fusion.Calibrated) == fusion.Calibrated {
-			f, r.scale = f.Calibrate(s.unrelated), fusion.Scale(s.unrelated)
-		}
-		r.rank = func(cs []fusion.Candidate, unknown float64) error { return fuse(s.Constants, f, cs, unknown) }
-		r.fuseBy = func(c constants.Values, cs []fusion.Candidate, unknown float64) error { return fuse(c, f, cs, unknown) }
-		return r
-	}, names...)
-}
-
-// registerFused registers the systems NAME and NAME:LEG. They retrieve with the retriever that with
-// makes of both legs and the constants.
-func registerFused(name, leg, doc string, with func(*Setting, fusedRetriever) Retriever, constants ...string) SystemKind {
+func registerFusion(name, leg, kind, doc string) SystemKind {
 	return RegisterSystem(SystemKind{
 		Name: name, Usage: name + "[:LEG]", Doc: doc + "; the dense leg is " + leg + " unless named",
 		Make: func(arg string) (System, error) {
@@ -54,8 +34,8 @@ func registerFused(name, leg, doc string, with func(*Setting, fusedRetriever) Re
 			if err != nil {
 				return System{}, err
 			}
-			s := fusionSystem(full, dense, with)
-			s.Constants = append(slices.Clone(constants), dense.Constants...)
+			s := fusionSystem(full, dense, kind)
+			s.Constants = append(slices.Clone(constants.OfFusion[kind]), dense.Constants...)
 			return s, nil
 		},
 	})
@@ -64,10 +44,10 @@ func registerFused(name, leg, doc string, with func(*Setting, fusedRetriever) Re
 // fusionDepth is the number of candidates per leg, as in the engine.
 const fusionDepth = 200
 
-func fusionSystem(name string, dense System, with func(*Setting, fusedRetriever) Retriever) System {
+func fusionSystem(name string, dense System, kind string) System {
 	return System{
 		Name: name,
-		Need: dense.Need | encoder.NeedDense, scales: dense.scales,
+		Need: dense.Need | encoder.NeedDense, fuses: true,
 		Prepare: func(ctx context.Context, s *Setting) (Retriever, *Fit, error) {
 			leg, fit, err := dense.Prepare(ctx, s)
 			if err != nil {
@@ -84,7 +64,7 @@ func fusionSystem(name string, dense System, with func(*Setting, fusedRetriever)
 			if err != nil {
 				return nil, nil, err
 			}
-			return with(s, fusedRetriever{dense: v, words: l}), fit, nil
+			return fusedRetriever{v, l, fusion.Options{Kind: kind}.Calibrate(s.unrelated), s.Constants}, fit, nil
 		},
 	}
 }
@@ -98,25 +78,34 @@ type denseRetriever interface {
 
 // fusedRetriever answers as the engine's hybrid search does.
 type fusedRetriever struct {
-	dense denseRetriever
-	words *lexicon
-	// rank sets the scores of candidates and sorts them; unknown is the share of the
-	// query that the encoder does not know. Safe for concurrent use.
-	rank func(cs []fusion.Candidate, unknown float64) error
-	// fuseBy ranks with other constants; it is nil if the fusion has none.
-	fuseBy func(c constants.Values, cs []fusion.Candidate, unknown float64) error
-	scale  float64 // fusion.Scale of the encoder, 0 where the fusion has none
+	dense     denseRetriever
+	words     *lexicon
+	fusion    fusion.Options
+	constants constants.Values // in place of those of fusion
 }
 
 func (r fusedRetriever) bytes() int64 { return bytesOf(r.dense) + r.words.Bytes() }
 
 func (r fusedRetriever) Retrieve(ctx context.Context, questions []Question, k int) ([][]Hit, error) {
-	fused, err := r.fuseAll(ctx, questions, max(fusionDepth, 2*k))
-	out := make([][]Hit, len(fused))
-	for i, cs := range fused {
-		out[i] = bestOf(cs, k)
+	out, err := r.ranked(ctx, questions, max(fusionDepth, 2*k))
+	for i, hits := range out {
+		out[i] = hits[:min(k, len(hits))]
 	}
 	return out, err
+}
+
+// ranked are all candidates that legs of this depth find, best first.
+func (r fusedRetriever) ranked(ctx context.Context, questions []Question, depth int) ([][]Hit, error) {
+	all, err := r.gather(ctx, questions, depth)
+	if err != nil {
+		return nil, err
+	}
+	out := make([][]Hit, len(all))
+	return out, parallel.Each(ctx, len(all), func(i int) error {
+		err := fuse(r.constants, r.fusion, all[i], questions[i].Output.Tokens.Unknown())
+		out[i] = bestOf(all[i], len(all[i]))
+		return err
+	})
 }
 
 // bestOf returns the first k of the ranked candidates.
@@ -126,15 +115,6 @@ func bestOf(cs []fusion.Candidate, k int) []Hit {
 		hits[i] = Hit{Target: int(cs[i].Ord), Score: cs[i].Score}
 	}
 	return hits
-}
-
-// fuseAll ranks, for each question, all candidates that legs of this depth find.
-func (r fusedRetriever) fuseAll(ctx context.Context, questions []Question, depth int) ([][]fusion.Candidate, error) {
-	all, err := r.gather(ctx, questions, depth)
-	if err != nil {
-		return nil, err
-	}
-	return all, parallel.Each(ctx, len(all), func(i int) error { return r.rank(all[i], questions[i].Output.Tokens.Unknown()) })
 }
 
 // gather returns, for each question, the candidates that legs of this depth find, with the scores of

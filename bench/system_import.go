@@ -28,7 +28,7 @@ var _ = RegisterSystem(SystemKind{
 		}
 		return System{
 			Name: "import:" + stack.Name(),
-			Need: stack.Need(), scales: stack.ScalesTokens(),
+			Need: stack.Need(),
 			Prepare: func(ctx context.Context, s *Setting) (Retriever, *Fit, error) {
 				parts := modulate.Parts{}
 				var err error

@@ -7,19 +7,19 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/engine"
 	"github.com/lexsem/lexsem/engine/remote"
-	"github.com/lexsem/lexsem/internal/bench/memo"
 )
 
 // InFront modulates queries in front of another engine, which holds the passages.
 var _ = RegisterSystem(SystemKind{
 	Name:  "over",
 	Usage: "over[:MODE[/VARIANT]]",
-	Doc:   "the query side in front of another engine that holds the passages, with a bridge made of them, to be held to engine; its times include encoding the query",
+	Doc:   "the query side in front of another engine that holds the passages, with a bridge made of them, to be held to engine",
 	Make: func(arg string) (System, error) {
 		o, err := parseEngine(arg)
-		if err != nil || o.tokens || o.chunk != 0 {
+		if err != nil || o.tokens || o.rerank || o.chunk != 0 {
 			return System{}, fmt.Errorf("%w: over:%s; use over, over:MODE or over:MODE/VARIANT", ErrOption, arg)
 		}
 		o.over = true
@@ -27,13 +27,13 @@ var _ = RegisterSystem(SystemKind{
 		if arg != "" {
 			name += ":" + arg
 		}
-		return System{Name: name, Prepare: func(ctx context.Context, s *Setting) (Retriever, *Fit, error) { return o.prepare(ctx, s) }}, nil
+		return o.system(name), nil
 	},
 })
 
 // openOver moves the engine's database into the other engine, so both hold the same
 // vectors. It returns the query side of that engine, with a bridge of its passages.
-func (s *Setting) openOver(ctx context.Context) (engine.Database, error) {
+func (s *Setting) openOver(ctx context.Context, enc encoder.Encoder) (engine.Database, error) {
 	if s.Over == nil {
 		return nil, fmt.Errorf("%w: system over has no engine to stand in front of; name one", ErrOption)
 	}
@@ -71,12 +71,12 @@ func (s *Setting) openOver(ctx context.Context) (engine.Database, error) {
 		return nil, err
 	}
 	file := filepath.Join(dir, "bridge")
-	if r, err = remote.Over(ctx, b, memo.Lent{Encoder: s.Encoder}, remote.Options{}); err != nil {
+	if r, err = remote.Over(ctx, b, enc, remote.Options{}); err != nil {
 		return nil, err
 	}
 	if _, err := r.MakeBridge(ctx, file, remote.BridgeOptions{Parts: 2, Progress: report}); err != nil {
 		return nil, err
 	}
-	r, err = remote.Over(ctx, b, memo.Lent{Encoder: s.Encoder}, remote.Options{Bridge: file})
+	r, err = remote.Over(ctx, b, enc, remote.Options{Bridge: file})
 	return r, err
 }

@@ -27,9 +27,9 @@ func backwards(calls *atomic.Int64) engine.Reranker {
 	})
 }
 
-// The first hits of the hybrid stand in the reranker's order, the others follow.
+// The first hits of a mode stand in the reranker's order, the others follow, and scores fall.
 func TestReranked(t *testing.T) {
-	ctx := context.Background()
+	ctx := t.Context()
 	c, err := ReadCorpora(townCorpus(t, 60), ReadOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -39,29 +39,20 @@ func TestReranked(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ready := func(name string) Retriever {
-		system, err := ParseSystem(name)
+	defer s.Close()
+	for _, mode := range []string{"engine:hybrid", "engine:dense/none", "engine:lexical"} {
+		_, first := prepared(t, s, mode)
+		system, second := prepared(t, s, mode+"/rerank")
+		if system.Name != mode+"/rerank" || !system.Reranks {
+			t.Errorf("%+v", system)
+		}
+		questions, err := s.Questions(ctx, []string{s.Targets.Texts[3], s.Targets.Texts[3]}, system.Need)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if system.Name != name {
-			t.Errorf("%s is called %s", name, system.Name)
-		}
-		r, _, err := system.Prepare(ctx, s)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return r
-	}
-	out, err := s.Encoder.Encode(ctx, encoder.Query, encoder.Texts(s.Targets.Texts[3]), encoder.NeedDense)
-	if err != nil {
-		t.Fatal(err)
-	}
-	questions := []Question{{Text: s.Targets.Texts[3], Output: out[0]}, {Text: s.Targets.Texts[3], Output: out[0]}}
-	for _, leg := range []string{"", ":dense"} {
 		for _, k := range []int{3, 7, 20} {
-			plain, err1 := ready("hybrid"+leg).Retrieve(ctx, questions, max(k, 7))
-			got, err2 := ready("hybrid+rerank"+leg).Retrieve(ctx, questions, k)
+			plain, err1 := first.Retrieve(ctx, questions, max(k, 7))
+			got, err2 := second.Retrieve(ctx, questions, k)
 			if err := errors.Join(err1, err2); err != nil {
 				t.Fatal(err)
 			}
@@ -75,22 +66,34 @@ func TestReranked(t *testing.T) {
 			last := math.Inf(1)
 			for i, h := range got[1] {
 				if h.Target != want[i].Target || h.Score >= last {
-					t.Errorf("%s, k %d: hit %d is %+v, want target %d", leg, k, i, h, want[i].Target)
+					t.Errorf("%s, k %d: hit %d is %+v, want target %d", mode, k, i, h, want[i].Target)
 				}
 				last = h.Score
 			}
 		}
 	}
+	if len(s.databases) != 1 {
+		t.Errorf("%d databases are made of one corpus", len(s.databases))
+	}
 	s.Reranker = rerank.Func(func(context.Context, string, []string) ([]float64, error) { return nil, nil })
-	if _, err := ready("hybrid+rerank").Retrieve(ctx, questions, 3); !errors.Is(err, engine.ErrReranker) {
+	system, broken := prepared(t, s, "engine:hybrid/rerank")
+	questions, err := s.Questions(ctx, []string{"a mill"}, system.Need)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := broken.Retrieve(ctx, questions, 3); !errors.Is(err, engine.ErrReranker) {
 		t.Errorf("a reranker without scores: %v", err)
+	}
+	s.Reranker = nil
+	if _, _, err := system.Prepare(ctx, s); !errors.Is(err, ErrOption) {
+		t.Errorf("without one: %v", err)
 	}
 }
 
 // A run tells by what and how deep it reranked, and needs a reranker before it encodes.
 func TestRunReranked(t *testing.T) {
 	var calls atomic.Int64
-	o := Options{Data: townCorpus(t, 40), Systems: []string{"dense", "hybrid", "hybrid+rerank"}, Tasks: []string{"query"}, Reranker: backwards(&calls), RerankDepth: 5}
+	o := Options{Data: townCorpus(t, 40), Systems: []string{"dense", "engine:hybrid", "engine:hybrid/rerank"}, Tasks: []string{"query"}, Reranker: backwards(&calls), RerankDepth: 5}
 	rep, err := Run(context.Background(), encoder.NewHash(64), o)
 	if err != nil {
 		t.Fatal(err)
@@ -99,7 +102,7 @@ func TestRunReranked(t *testing.T) {
 		t.Errorf("reranked by %q the first %d, %d calls", rep.Reranker, rep.RerankDepth, calls.Load())
 	}
 	var table strings.Builder
-	if err := rep.WriteTable(&table, nil); err != nil || !strings.Contains(table.String(), " · the first 5 reranked by unnamed\n") || !strings.Contains(table.String(), "hybrid+rerank") {
+	if err := rep.WriteTable(&table, nil); err != nil || !strings.Contains(table.String(), " · the first 5 reranked by unnamed\n") || !strings.Contains(table.String(), "engine:hybrid/rerank") {
 		t.Errorf("%v in the table\n%s", err, &table)
 	}
 	o.Reranker = nil

@@ -28,7 +28,7 @@ var _ = RegisterSystem(SystemKind{
 		}
 		s := stackSystem(stack)
 		prepare := s.Prepare
-		s.Name, s.scales = "side:"+side+":"+stack.Name(), s.scales && side == train.BothSides
+		s.Name = "side:" + side + ":" + stack.Name()
 		s.Prepare = func(ctx context.Context, setting *Setting) (Retriever, *Fit, error) {
 			fitted := *setting
 			fitted.side = side

@@ -17,7 +17,7 @@ import (
 func stackSystem(stack modulate.Stack) System {
 	return System{
 		Name: stack.Name(),
-		Need: stack.Need(), Constants: stackConstants(stack), scales: stack.ScalesTokens(),
+		Need: stack.Need(), Constants: stackConstants(stack),
 		Prepare: func(ctx context.Context, s *Setting) (Retriever, *Fit, error) {
 			m, fit, err := s.modulator(ctx, stack)
 			if err != nil {
@@ -45,8 +45,7 @@ func stackConstants(stack modulate.Stack) (names []string) {
 
 // stackRetriever answers with the query vector that m modulates.
 func stackRetriever(s *Setting, m modulate.Modulator, fit *Fit) Retriever {
-	scaler, _ := m.(modulate.TokenScaler)
-	return vectorRetriever{s, func(dst []float32, q Question) []float32 { return m.Modulate(dst, inputOf(q)) }, fit.Bytes, scaler}
+	return vectorRetriever{s, func(dst []float32, q Question) []float32 { return m.Modulate(dst, inputOf(q)) }, fit.Bytes}
 }
 
 // stackNamed reads the stack in the name of a system, KIND:STACK.

@@ -22,7 +22,7 @@ var _ = RegisterSystem(SystemKind{
 		}
 		return System{
 			Name: "whole:" + stack.Name(),
-			Need: stack.Need(), scales: stack.ScalesTokens(),
+			Need: stack.Need(),
 			Prepare: func(ctx context.Context, s *Setting) (Retriever, *Fit, error) {
 				if !s.Clean {
 					return nil, nil, fmt.Errorf("%w: whole:%s: every fit is one to whole passages where probes are not clean; ask for clean ones (--clean), or for %s", ErrOption, stack.Name(), stack.Name())

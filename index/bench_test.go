@@ -9,11 +9,11 @@ import (
 	"slices"
 	"strconv"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/lexsem/lexsem/index"
+	"github.com/lexsem/lexsem/internal/bench/process"
 	"github.com/lexsem/lexsem/internal/testkit/indextest"
 )
 
@@ -29,11 +29,7 @@ func benchSize() int {
 // cpuTime is the processor time of this process in seconds: what a figure is
 // worth on a machine that does other things as well.
 func cpuTime() float64 {
-	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		panic(err)
-	}
-	return float64(u.Utime.Nano()+u.Stime.Nano()) / 1e9
+	return process.CPUTime().Seconds()
 }
 
 type benchSet struct {

@@ -39,7 +39,7 @@ var clrHead = headOptions{MinDF: 2, MaxShare: 0.5, MaxRows: 16384}
 func clr(name string, softmax bool) Variant {
 	return Variant{
 		Name: name, Kind: Multiplicative,
-		ReadsDense: true, ReadsSums: true,
+		ReadsSums: true,
 		Weigh: func(p Parts) (Weigher, error) {
 			h, err := p.head(name)
 			if err != nil {

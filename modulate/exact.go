@@ -94,9 +94,8 @@ var clrExact = Register(Variant{
 	Name: "clr-exact",
 	Kind: Multiplicative,
 
-	ReadsDense: true,
-	ReadsSums:  true,
-	Whole:      true,
+	ReadsSums: true,
+	Whole:     true,
 	Weigh: func(p Parts) (Weigher, error) {
 		h, err := p.head("clr-exact")
 		if err != nil {

@@ -55,8 +55,6 @@ type Variant struct {
 	Kind Kind
 	// Need names the tensors read in addition to the dense vector.
 	Need encoder.Need
-	// ReadsDense says that w depends on the dense vector.
-	ReadsDense bool
 	// ReadsSums says that Parts.Sums are needed, in a fit or in a query.
 	ReadsSums bool
 	// Whole variants weigh the whole vocabulary, for measurements. Lookup finds them; Variants leaves

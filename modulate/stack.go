@@ -160,7 +160,7 @@ func NewStack(name string, p Parts) (Modulator, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &modulator{name: s.name, need: s.Need(), scales: s.ScalesTokens(), sums: p.Sums}
+	m := &modulator{name: s.name, need: s.Need(), sums: p.Sums}
 	if s.Fitted() {
 		w := p.Weights
 		if w == nil || w.Projection == nil {
@@ -205,7 +205,6 @@ type modulator struct {
 	spread     float64 // see fuse.Bound
 	shift      []Shifter
 	sums       *ridge.Sums // that reach is told by; nil for the rows of W
-	scales     bool        // see ScalesTokens
 	even       []float32   // what is multiplied in place of the dense vector; nil for that itself, see Parts.Alone
 }
 

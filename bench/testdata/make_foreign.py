@@ -79,5 +79,4 @@ table("numbers/qrels/test.parquet", {"query-id": pa.array([5, 6], pa.uint32()), 
 table("nulls/corpus.parquet", {"_id": ["a", None], "text": ["x", "y"]})
 table("nulltext/corpus.parquet", {"_id": ["a", "b"], "text": ["x", None]})
 put("notparquet/corpus.parquet", lambda f: f.write("PAR1 nothing of the kind PAR1"))
-put("notgz/corpus.jsonl.gz", lambda f: f.write('{"_id":"a","text":"x"}'))
 put("cutgz/corpus.jsonl.gz", lambda f: f.write(gzip.compress(" ".join(map(str, range(3000))).encode())[:1500]), "wb")

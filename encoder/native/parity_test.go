@@ -6,12 +6,12 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/encoder/onnx"
+	"github.com/lexsem/lexsem/internal/bench/process"
 	"github.com/lexsem/lexsem/internal/provision"
 	"github.com/lexsem/lexsem/internal/testkit/encoders"
 	"github.com/lexsem/lexsem/internal/testkit/trial"
@@ -106,11 +106,11 @@ func inTurns(b *testing.B, texts []string, role encoder.Role) {
 	spent := make([]time.Duration, len(encoders))
 	for b.Loop() {
 		for i, enc := range encoders {
-			begin := cpuTime(b)
+			begin := process.CPUTime()
 			if _, err := enc.Encode(b.Context(), role, encoder.Texts(texts...), encoder.NeedDense); err != nil {
 				b.Fatal(err)
 			}
-			spent[i] += cpuTime(b) - begin
+			spent[i] += process.CPUTime() - begin
 		}
 	}
 	for i, name := range names {
@@ -124,14 +124,6 @@ func inTurns(b *testing.B, texts []string, role encoder.Role) {
 			b.Error(err)
 		}
 	}
-}
-
-func cpuTime(b *testing.B) time.Duration {
-	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		b.Fatal(err)
-	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
 // Behind Dense modules, too, both are one encoder.

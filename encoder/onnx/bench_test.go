@@ -3,12 +3,11 @@
 package onnx_test
 
 import (
-	"syscall"
 	"testing"
-	"time"
 
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/encoder/onnx"
+	"github.com/lexsem/lexsem/internal/bench/process"
 	"github.com/lexsem/lexsem/internal/provision"
 )
 
@@ -29,21 +28,13 @@ func benchmarkEncode(b *testing.B, r provision.Result) {
 		tokens += len(g.IDs)
 	}
 	b.ResetTimer()
-	begin := cpuTime(b)
+	begin := process.CPUTime()
 	for b.Loop() {
 		if _, err := e.Encode(b.Context(), encoder.Passage, encoder.Texts(texts...), encoder.NeedDense); err != nil {
 			b.Fatal(err)
 		}
 	}
-	spent := (cpuTime(b) - begin).Seconds()
+	spent := (process.CPUTime() - begin).Seconds()
 	b.ReportMetric(float64(b.N*len(texts))/spent, "texts/cpu-s")
 	b.ReportMetric(float64(b.N*tokens)/spent, "tokens/cpu-s")
-}
-
-func cpuTime(b *testing.B) time.Duration {
-	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		b.Fatal(err)
-	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }

@@ -127,7 +127,7 @@ func (e *model) Encode(ctx context.Context, role encoder.Role, in []encoder.Inpu
 	}
 	switch {
 	case need&encoder.NeedHidden != 0 && !e.info.Hidden:
-		return nil, fmt.Errorf("encoder %s: %w; leave out llr and tokens, or let its program say \"hidden\": true and answer \"states\"", e.info.Model, encoder.ErrNoHidden)
+		return nil, fmt.Errorf("encoder %s: %w; leave out llr and token states, or let its program say \"hidden\": true and answer \"states\"", e.info.Model, encoder.ErrNoHidden)
 	case need&encoder.NeedLogits != 0 && !e.info.Logits:
 		return nil, fmt.Errorf("encoder %s: %w; leave out mlm, or let its program say \"logits\": true and answer \"scores\"", e.info.Model, encoder.ErrNoLogits)
 	}

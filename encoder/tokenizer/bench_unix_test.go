@@ -10,9 +10,10 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
+
+	"github.com/lexsem/lexsem/internal/bench/process"
 )
 
 // BenchmarkTokenize measures one goroutine over the paragraphs of this project's
@@ -57,12 +58,12 @@ func BenchmarkTokenize(b *testing.B) {
 				b.ReportAllocs()
 				tokens, best := 0, time.Duration(1<<62)
 				for b.Loop() {
-					start := cpu(b)
+					start := process.CPUTime()
 					tokens = 0
 					for _, s := range set.texts {
 						tokens += len(k.Tokenize(s, 0).IDs)
 					}
-					best = min(best, cpu(b)-start)
+					best = min(best, process.CPUTime()-start)
 				}
 				b.ReportMetric(float64(best.Nanoseconds())/float64(tokens), "ns/token")
 				if python := os.Getenv("LEXSEM_TOKENIZERS_PYTHON"); python != "" {
@@ -79,15 +80,6 @@ func BenchmarkTokenize(b *testing.B) {
 			})
 		}
 	}
-}
-
-// cpu is the time that the process has had of processors.
-func cpu(b *testing.B) time.Duration {
-	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		b.Fatal(err)
-	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
 // documents are the paragraphs of the project's documents.

@@ -2,12 +2,12 @@ package files
 
 import (
 	"bufio"
-	"bytes"
-	"compress/gzip"
 	"errors"
 	"io"
 	"math"
 	"unicode/utf8"
+
+	"github.com/lexsem/lexsem/internal/unpacked"
 )
 
 // readChromem reads the files of chromem-go, one document each, or its exports, all
@@ -15,20 +15,9 @@ import (
 // document.
 func readChromem(s *File) error {
 	in := &errorKeeper{r: s}
-	br := bufio.NewReader(in)
-	head, err := br.Peek(2)
-	if err != nil && err != io.EOF {
-		return err
-	}
-	if bytes.Equal(head, []byte{0x1f, 0x8b}) {
-		z, err := gzip.NewReader(br)
-		if err != nil {
-			return Errorf(ErrMalformed, "not a gzip file: %w", err)
-		}
-		br = bufio.NewReader(z)
-	}
-	c := &chromemReader{s: s, g: gobReader{r: br, types: map[int]gobType{}, max: int(min(s.o.MaxBytes, math.MaxInt32))}}
-	switch err = c.file(); {
+	c := &chromemReader{s: s, g: gobReader{r: bufio.NewReader(unpacked.Reader(in, s.name)), types: map[int]gobType{}, max: int(min(s.o.MaxBytes, math.MaxInt32))}}
+	err := c.file()
+	switch {
 	case err == nil, errors.Is(err, errStopped), s.ctx.Err() != nil, errors.Is(err, ErrTooLarge):
 		return err
 	case in.err != nil:

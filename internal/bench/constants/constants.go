@@ -32,7 +32,7 @@ var constants = []Constant{
 	{"near", "weight of that share within the best 24 words in a row (hybrid)", .07, []float64{0, .03, .05, .07, .1, .15}, 0, 10},
 	{"pair", "weight of the query's adjacent pairs of words (hybrid)", .2, []float64{0, .05, .1, .15, .2, .3, .4}, 0, 10},
 	{"title", "weight of the title match (hybrid)", .2, []float64{0, .1, .15, .2, .25, .3}, 0, 10},
-	{Tokens, "weight of token states behind a fusion (hybrid+tokens)", fusion.DefaultTokens, []float64{.25, .35, .5, .7, 1, 1.4, 2}, 0, 10},
+	{Tokens, "weight of token states (engine:hybrid/tokens)", fusion.DefaultTokens, []float64{.25, .35, .5, .7, 1, 1.4, 2}, 0, 10},
 	{"reach", "share of the query's words that the candidate with most of them counts as having (hybrid)", 0, []float64{.4, .5, .55, .6, .7}, 0, 1},
 	{"unknown", "what the share that the encoder does not know takes from the cosine, times the share (hybrid)", 1, []float64{0, .5, 1}, 0, 1},
 	{"rank-constant", "what ranks are added to (rrf)", 60, []float64{10, 20, 40, 60, 100}, 1, 1e6},
@@ -74,7 +74,7 @@ var OfFusion = map[string][]string{
 	fusion.Convex:     {"share"},
 }
 
-// Tokens is the weight of the token score after a calibrated fusion.
+// Tokens is the weight of token states in the engine's calibrated fusion.
 const Tokens = "tokens"
 
 // Reranks reports whether another value of a constant needs no new search: the fusion ranks the known candidates

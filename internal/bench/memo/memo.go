@@ -5,7 +5,6 @@ import (
 	"sync"
 
 	"github.com/lexsem/lexsem/encoder"
-	"github.com/lexsem/lexsem/internal/private"
 )
 
 // memo remembers the queries that were encoded in this run: fits with one seed
@@ -70,10 +69,6 @@ func copyDense(o encoder.Output) encoder.Output {
 func Open(enc encoder.Encoder, dir string) (cached encoder.Encoder, close func() error, err error) {
 	close = func() error { return nil }
 	if dir != "" {
-		tokens := private.Ours{Shared: true, Folders: map[string]private.Ours{"tokens": {Files: private.Named(".codes")}}}
-		if err := private.Tighten(dir, tokens); err != nil {
-			return nil, nil, err
-		}
 		disk, err := encoder.NewCache(Lent{enc}, dir, encoder.CacheOptions{})
 		if err != nil {
 			return nil, nil, err

@@ -30,7 +30,7 @@ func tuneOptions(t *testing.T) Options {
 
 // What Tune says of a setting is what Run measures with it, on either half.
 func TestTuneMeasuresAsRun(t *testing.T) {
-	for _, system := range []string{"hybrid", "hybrid+tokens"} {
+	for _, system := range []string{"hybrid", "engine:hybrid/tokens"} {
 		t.Run(system, func(t *testing.T) { tuneMeasuresAsRun(t, system) })
 	}
 }
@@ -39,9 +39,21 @@ func tuneMeasuresAsRun(t *testing.T, system string) {
 	o, enc := tuneOptions(t), encoder.NewHash(256)
 	o.System = system
 	o.Trials = []Trial{{"presence", []float64{0, .3, 2}}, {"pair", []float64{0, .2, 1}}}
+	searched := 0
+	o.Progress = func(p bench.Progress) {
+		if strings.HasPrefix(p.Stage, "candidates of ") {
+			searched++
+		}
+	}
 	r, err := Run(context.Background(), enc, o)
 	if err != nil {
 		t.Fatal(err)
+	}
+	if want := len(r.Sets) / 2; system == "hybrid" && searched != want {
+		t.Errorf("the candidates of %d sets are made %d times", want, searched)
+	}
+	if slices.IndexFunc(r.Rows, func(row row) bool { return !near(row.Dev.Mean, r.Start.Dev.Mean) }) < 0 {
+		t.Error("no value makes a difference")
 	}
 	for _, s := range r.Sets {
 		at := slices.IndexFunc(o.Data, func(dir string) bool { return strings.HasSuffix(dir, s.Corpus) })

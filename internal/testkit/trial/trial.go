@@ -15,6 +15,8 @@ import (
 	"strconv"
 	"testing"
 	"time"
+
+	"github.com/lexsem/lexsem/internal/bench/process"
 )
 
 // Long reports whether the long forms of tests should run.
@@ -59,9 +61,9 @@ func Parallel() {
 // not count.
 func Took(t testing.TB, do func()) time.Duration {
 	t.Helper()
-	begin, before := time.Now(), worked(t)
+	begin, before := time.Now(), process.CPUTime()
 	do()
-	return min(time.Since(begin), worked(t)-before)
+	return min(time.Since(begin), process.CPUTime()-before)
 }
 
 func number(t testing.TB, name string) (n uint64, set bool) {

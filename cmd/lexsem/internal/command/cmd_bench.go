@@ -28,8 +28,8 @@ falling passage id, as trec_eval does.
 
 Each figure is the mean over all queries that have an answer, times 100. p comes from a paired
 randomization test against dense, with Holm's correction over the systems of a task; JSON has both
-p and p_holm. hybrid+rerank measures the second stage that --rerank names. Make choices on
---half dev and report them on --half test.
+p and p_holm. engine:hybrid/rerank measures the second stage that --rerank names. Make choices
+on --half dev and report them on --half test.
 
 --model exec:COMMAND measures a model behind a program of your own, which reads and writes JSON
 lines; tools/process/lexsem_encoder.py serves those of sentence-transformers. Its source says how.`,

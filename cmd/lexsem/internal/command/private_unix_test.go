@@ -89,7 +89,7 @@ func TestOthersReadNothing(t *testing.T) {
 		{"reembed", "--db", db, "--model", "hash-32"}, {"fit", "--db", db, "--queries-per-passage", "1"},
 		{"embed", "--model", "hash-16", "--out", "vectors.npy", docs},
 		{"index", "--db", "tiny", "--model", model, "--backend", "native", docs},
-		{"bench", "--data", data, "--model", "hash-16", "--systems", "dense,rlr,dense+tokens", "--tasks", "keyword", "--queries-limit", "5", "--queries-per-passage", "1",
+		{"bench", "--data", data, "--model", "hash-16", "--systems", "dense,rlr,engine:hybrid/tokens", "--tasks", "keyword", "--queries-limit", "5", "--queries-per-passage", "1",
 			"--encodings", "cache/bench", "--json", "report.json", "--html", "report.html", "--runs", "runs"},
 	} {
 		must(t, env, args...)

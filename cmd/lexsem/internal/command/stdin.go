@@ -1,12 +1,11 @@
 package command
 
 import (
-	"bufio"
-	"compress/gzip"
 	"context"
-	"fmt"
 	"io"
 	"os"
+
+	"github.com/lexsem/lexsem/internal/unpacked"
 )
 
 // input opens the file that a command reads, unpacked if gzip packed it; "-" is standard input.
@@ -20,35 +19,10 @@ func (a *app) input(name string) (io.ReadCloser, error) {
 			return nil, err
 		}
 	}
-	return &unpacked{Closer: f, name: name, packed: bufio.NewReader(f)}, nil
-}
-
-// unpacked reads what gzip packed, and other bytes as they are. It reads nothing before the first Read,
-// as a terminal may wait.
-type unpacked struct {
-	io.Closer
-	name   string
-	packed *bufio.Reader
-	plain  io.Reader    // nil until the first Read
-	gzip   *gzip.Reader // nil if gzip did not pack it
-}
-
-func (u *unpacked) Read(p []byte) (n int, err error) {
-	if u.plain == nil {
-		u.plain = u.packed
-		if magic, _ := u.packed.Peek(2); string(magic) == "\x1f\x8b" {
-			u.gzip = new(gzip.Reader)
-			err = u.gzip.Reset(u.packed)
-			u.plain = u.gzip
-		}
-	}
-	if err == nil {
-		n, err = u.plain.Read(p)
-	}
-	if u.gzip != nil && err != nil && err != io.EOF {
-		err = fmt.Errorf("%s is damaged; pack it with gzip again: %w", u.name, err)
-	}
-	return n, err
+	return struct {
+		io.Reader
+		io.Closer
+	}{unpacked.Reader(f, name), f}, nil
 }
 
 // cancelReader reads from r until ctx is done, even while r blocks, as a

@@ -1,5 +1,3 @@
-//go:build unix
-
 package trial
 
 import (
@@ -9,17 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"golang.org/x/sys/unix"
+	"github.com/lexsem/lexsem/internal/bench/process"
 )
-
-// worked is the time that processors have spent on this process.
-func worked(t testing.TB) time.Duration {
-	var u unix.Rusage
-	if err := unix.Getrusage(unix.RUSAGE_SELF, &u); err != nil {
-		t.Error(err)
-	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
-}
 
 // Overrun is how long call goes on after its deadline: the least of some tries of the wall-clock time or, if that is less,
 // of the time that processors worked, so that other processes on the machine do not count. It tries again while that is
@@ -29,11 +18,11 @@ func Overrun(t testing.TB, deadline, want time.Duration, call func(context.Conte
 	for try := 0; try < 5 && least > want; try++ {
 		ctx, cancel := context.WithTimeout(t.Context(), deadline)
 		begin, before := time.Now(), make(chan time.Duration, 1)
-		stop := context.AfterFunc(ctx, func() { before <- worked(t) })
+		stop := context.AfterFunc(ctx, func() { before <- process.CPUTime() })
 		err = call(ctx)
 		late := time.Duration(0)
 		if !stop() {
-			late = min(time.Since(begin)-deadline, worked(t)-<-before)
+			late = min(time.Since(begin)-deadline, process.CPUTime()-<-before)
 		}
 		cancel()
 		least = min(least, max(0, late))
