@@ -7,11 +7,13 @@ import (
 	"slices"
 
 	"github.com/lexsem/lexsem/internal/cow"
+	"github.com/lexsem/lexsem/internal/vec"
 )
 
 // maxRounds is how often a row may be rounded before Compacted computes it again: the error is
-// then about 1e-6 of its length.
-const maxRounds = 2000
+// then about 4e-6 of its length. Commits of single passages reach it after 10,000 passages with the
+// token, and the vectors of all others are read again.
+const maxRounds = 20_000
 
 // Dead is the number of removed passages that still take memory.
 func (s *Sums) Dead() int { return s.dead.Len() }
@@ -157,7 +159,14 @@ func (s *Sums) Rebase(base, fresh *Sums) (*Sums, error) {
 		}
 		p := tokens.Ptr(t)
 		p.df += now.df - then.df
+		again := p.row
 		p.row = now.row // fresh may have made one of what was there before
+		if again != nil && now.row != nil && then.row != nil && again != then.row && now.row.rounds >= then.row.rounds {
+			var err error
+			if p.row, err = s.carry(again, then.row, now.row); err != nil {
+				return nil, err
+			}
+		}
 		p.tail = clip(p.tail)
 		from := max(int(then.next), len(s.frozen.ids))
 		_, err := walk(now.tail[len(then.tail):], from, s.slots(), func(slot int) bool {
@@ -172,6 +181,21 @@ func (s *Sums) Rebase(base, fresh *Sums) (*Sums, error) {
 	}
 	c.tokens = tokens.Done()
 	return &c, nil
+}
+
+// carry returns a row that was summed again of what was there then, with the changes that led from then to now.
+func (s *Sums) carry(again, then, now *row) (*row, error) {
+	g := make([]float64, s.dim)
+	for i, r := range []*row{now, then, again} {
+		sum, err := s.rowOf(r)
+		if err != nil {
+			return nil, err
+		}
+		vec.AxpyWide(g, []float64{1, -1, 1}[i], sum)
+	}
+	r := &row{sum: make([]float32, s.dim), rounds: again.rounds + now.rounds - then.rounds}
+	r.round(g)
+	return r, nil
 }
 
 // SumsBytes is the memory of Sums by part, in bytes, including mapped parts of a snapshot.

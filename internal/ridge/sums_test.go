@@ -522,6 +522,49 @@ func TestCompacted(t *testing.T) {
 	}
 }
 
+// A worn row is exact after a compaction, whatever changed it meanwhile.
+func TestWornRowIsSummedAgain(t *testing.T) {
+	r := rand.New(rand.NewPCG(12, 1))
+	for name, change := range map[string]func(g *growing){
+		"nothing": func(*growing) {},
+		"more":    func(g *growing) { g.add(passage{x: unit(r, 8), tokens: []int32{2}}) },
+		"less":    func(g *growing) { g.remove(0) },
+		"all anew": func(g *growing) {
+			for len(g.all) > 0 {
+				g.remove(0)
+			}
+			g.add(passage{x: unit(r, 8), tokens: []int32{2}})
+		},
+	} {
+		g := newGrowing(8, 10)
+		g.rowOver = 0
+		for range 50 {
+			g.add(passage{x: unit(r, 8), tokens: []int32{2}})
+		}
+		e := g.tokens.Edit()
+		p := e.Ptr(2)
+		p.row = &row{sum: slices.Clone(p.row.sum), rounds: maxRounds + 1}
+		p.row.sum[3] += 0.01
+		g.tokens = e.Done()
+		base := g.Sums
+		fresh, err := base.Compacted(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		change(g)
+		after, err := g.Rebase(base, fresh)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if after.Wasteful() {
+			t.Errorf("%s: another compaction is due", name)
+		}
+		if err := after.Verify(t.Context()); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
 // Verify finds each kind of mistake.
 func TestVerifySums(t *testing.T) {
 	r := rand.New(rand.NewPCG(11, 1))

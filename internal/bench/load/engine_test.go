@@ -221,9 +221,17 @@ func TestLifeWordsDiffer(t *testing.T) {
 	seen := map[string]bool{}
 	for r := range lifeWords {
 		seen[lifeWord(r)] = true
+		if got, known := lifeRank(lifeWord(r)); got != r || !known {
+			t.Fatalf("word %d, %q, has rank %d, known %v", r, lifeWord(r), got, known)
+		}
 	}
 	if len(seen) != lifeWords {
 		t.Errorf("%d words of %d", len(seen), lifeWords)
+	}
+	for _, word := range []string{"", "b", "ba", "bab", "baba ", "bababa", "babx", "xaba", "Baba", lifeWord(lifeWords), "zuzuzuzuzuzuzuzuzuzuzuzuzu"} {
+		if rank, known := lifeRank(word); known {
+			t.Errorf("%q has rank %d", word, rank)
+		}
 	}
 }
 

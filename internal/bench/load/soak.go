@@ -111,7 +111,7 @@ func (s *soak) sum(text string) uint64 { return maphash.String(s.seed, text) }
 
 // fill stores the documents, a thousand a commit.
 func (s *soak) fill(ctx context.Context) error {
-	vectors := vectors.NewCollection(s.o.Docs, s.o.Dim, s.o.Seed) // one, since it takes a large part of the measured memory
+	vectors := vectors.NewCollection(min(s.o.Docs, 2_000), s.o.Dim, s.o.Seed) // one, of few clusters, since it counts as measured memory
 	for w := range s.o.Workers {
 		seed := s.o.Seed*1000 + uint64(w)
 		x := &soakWorker{s: s, rng: rand.New(rand.NewPCG(seed, 0x736f616b)), corpus: lifeCorpusOf(vectors.Another(seed), seed), texts: map[int]uint64{}}

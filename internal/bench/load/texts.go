@@ -22,9 +22,10 @@ const (
 	lifeGroups = 100    // values of the metadata "group"
 )
 
+const consonants, vowels = "bdfgklmnprtvz", "aiou"
+
 // lifeWord is the made word of a rank: two to four syllables, different for each rank.
 func lifeWord(rank int) string {
-	const consonants, vowels = "bdfgklmnprtvz", "aiou"
 	var b strings.Builder
 	for n := 0; n < 2 || rank > 0; n++ {
 		b.WriteByte(consonants[rank%len(consonants)])
@@ -35,21 +36,29 @@ func lifeWord(rank int) string {
 	return b.String()
 }
 
+// lifeRank is the rank of a made word; known is false for another. A table of all would take some megabytes.
+func lifeRank(word string) (rank int, known bool) {
+	for at := len(word) &^ 1; at > 0; at -= 2 {
+		c, v := strings.IndexByte(consonants, word[at-2]), strings.IndexByte(vowels, word[at-1])
+		rank = (rank*len(vowels)+v)*len(consonants) + c
+		if c < 0 || v < 0 || at > 4 && rank == 0 || rank >= lifeWords {
+			return 0, false
+		}
+	}
+	return rank, len(word) >= 4 && len(word)%2 == 0
+}
+
 // lifeEncoder is an encoder without a model for made words: the share of words with two
 // tokens is WordPiece's, and a vector is the mean of its tokens' directions. Documents
 // and queries of the bench bring vectors of their own, so only a fit encodes.
 type lifeEncoder struct {
 	dim    int
-	ranks  map[string]int
 	print  encoder.Fingerprint
 	closed atomic.Bool
 }
 
 func newLifeEncoder(dim int) *lifeEncoder {
-	e := &lifeEncoder{dim: dim, ranks: make(map[string]int, lifeWords)}
-	for r := range lifeWords {
-		e.ranks[lifeWord(r)] = r
-	}
+	e := &lifeEncoder{dim: dim}
 	e.print = encoder.Fingerprint{
 		Model: fmt.Sprintf("bench-%d", dim), Precision: "fp32", Tokenizer: "made words v1", Pooling: string(pooling.Mean),
 		MaxTokens: 512, Dim: dim, VocabSize: lifeVocab,
@@ -81,7 +90,7 @@ func (e *lifeEncoder) Tokenize(_ encoder.Role, text string) encoder.Tokens {
 		for to < len(text) && text[to] != ' ' {
 			to++
 		}
-		switch rank, known := e.ranks[text[from:to]]; {
+		switch rank, known := lifeRank(text[from:to]); {
 		case !known:
 			push(first+lifeWhole+(to-from)%pieces, from, to)
 		case rank < lifeWhole:
