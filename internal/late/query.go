@@ -124,12 +124,11 @@ func (q *Query) side(c Codes) (sides, error) {
 
 // Match is how well a passage matches a query: the weighted mean, over the query's tokens, of the cosine with the
 // closest token of the passage, of a part of it, and of its front. All are in [-1, 1] up to rounding, and 0 if
-// either side has no tokens. A passage with the answer in one place has a high Near, one about the subject a high Second and Front.
+// either side has no tokens. A passage with the answer in one place has a high Near, one about the subject a high Front.
 type Match struct {
-	Whole  float64
-	Near   float64 // the best 32 codes in a row, of those that begin at a multiple of 32
-	Second float64 // the second best; Near if there are no others
-	Front  float64 // the first 48 codes
+	Whole float64
+	Near  float64 // the best 32 codes in a row, of those that begin at a multiple of 32
+	Front float64 // the first 48 codes
 }
 
 // frontBlocks is the number of blocks that Match.Front looks at; Match.Near looks at two.
@@ -152,7 +151,7 @@ func (q *Query) score(c Codes, s *queryScratch) (m Match, err error) {
 	s.size(len(side.sums), groupsOf(c.rank))
 	s.parts = append(s.parts[:0], s.best[:2*n]...)
 	whole, now := s.parts[:n], s.parts[n:] // raised by all blocks so far, and by the last ones
-	m.Near, m.Second = math.Inf(-1), math.Inf(-1)
+	m.Near = math.Inf(-1)
 	for i := range last + 1 {
 		if i%2 == 0 && i > 0 {
 			s.size(len(side.sums), groupsOf(c.rank))
@@ -171,17 +170,11 @@ func (q *Query) score(c Codes, s *queryScratch) (m Match, err error) {
 			part += float64(w * now[t])
 			m.Whole += float64(w * whole[t])
 		}
-		if i%2 == 1 || i == last {
-			m.Near, m.Second = max(m.Near, part), max(m.Second, min(m.Near, part))
-		}
-		if i < frontBlocks {
+		if m.Near = max(m.Near, part); i < frontBlocks {
 			m.Front = m.Whole
 		}
 	}
-	if last < 2 {
-		m.Second = m.Near
-	}
-	return Match{m.Whole / q.total, m.Near / q.total, m.Second / q.total, m.Front / q.total}, nil
+	return Match{m.Whole / q.total, m.Near / q.total, m.Front / q.total}, nil
 }
 
 // ScoreAll writes the match of each passage's codes, given as bytes, to scores, of equal length.
@@ -201,7 +194,7 @@ func (q *Query) ScoreAll(ctx context.Context, scores []Match, codes [][]byte) er
 			}
 		}
 		if len(data) == 0 {
-			scores[i] = Match{math.NaN(), math.NaN(), math.NaN(), math.NaN()}
+			scores[i] = Match{math.NaN(), math.NaN(), math.NaN()}
 			continue
 		}
 		c, err := Parse(data)

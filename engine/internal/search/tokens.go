@@ -38,7 +38,7 @@ func (r *Run) matchTokens(ctx context.Context, cs []fusion.Candidate) error {
 	matches := make([]late.Match, len(cs))
 	for i, c := range cs { // those without
 		d := max(-1, min(c.Dense, 1))
-		matches[i] = late.Match{Whole: d, Near: d, Second: d, Front: d}
+		matches[i] = late.Match{Whole: d, Near: d, Front: d}
 	}
 	err := r.S.Codes(ctx, len(cs), func(i int) uint64 { return cs[i].Ord }, func(i int, codes []byte) error {
 		c, err := late.Parse(codes)
