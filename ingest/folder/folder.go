@@ -163,7 +163,7 @@ type Report struct {
 	Read    int      // of these, read
 	Bytes   int64    // of the files found
 	Skipped Skipped
-	Failed  []Failure
+	Failed  []Failure // at most 10,000 of a file, then one that counts the rest
 	// Warned lists the warnings of all files found, including those that were not read again. Their texts are
 	// stored.
 	Warned []Failure

@@ -40,6 +40,11 @@ func (d *reader) warn(x *reading, line int, text string) {
 // whole says that the sync was completed.
 func (r *run) keepProblems(whole bool) error {
 	f := r.f
+	for path, n := range r.failed {
+		if n > problems.MaxFailures {
+			r.failure(Failure{Path: path, Err: problems.More(n)})
+		}
+	}
 	r.report.Warned = r.warned
 	for _, x := range r.walk.files {
 		if !r.reread[x.path] {

@@ -339,3 +339,17 @@ func TestOtherData(t *testing.T) {
 		t.Errorf("failed %v", r.Failed)
 	}
 }
+
+// TestManyFailures: of a file with more failures than are listed, the rest are counted and the good records are stored.
+func TestManyFailures(t *testing.T) {
+	b := newBase(t)
+	b.write(map[string]string{"rows.jsonl": strings.Repeat("x\n", problems.MaxFailures+3) + `{"_id": "last", "text": "pears"}`})
+	for _, want := range []string{"+1 ~0 -0 =0 read 1", "+0 ~0 -0 =1 read 1"} { // a file with failures is read again
+		r, err := b.sync(folder.Options{})
+		b.ok(err)
+		b.counts(r, want)
+		if n := len(r.Failed); n != problems.MaxFailures+1 || r.Failed[n-1].Path != "rows.jsonl" || r.Failed[n-1].Err.Error() != "3 more records of this file were not taken over" {
+			t.Errorf("%d failures, the last is %v", n, r.Failed[n-1])
+		}
+	}
+}

@@ -29,7 +29,8 @@ type run struct {
 	mounts []string            // that are there, or were and keep their documents
 	paths  map[string][]string // ids that are recorded from each file, of the scope
 
-	report Report // Failed is guarded by Folder.mu, AddResult is the keeper's, the rest the reader's
+	report Report         // Failed is guarded by Folder.mu, AddResult is the keeper's, the rest the reader's
+	failed map[string]int // path → how many failures it has; guarded by Folder.mu
 	want   atomic.Int64
 
 	claimed   map[string]string // the reader's: id → path of the file that has it now
@@ -57,7 +58,7 @@ func (f *Folder) sync(ctx context.Context, scope []string) (Report, error) {
 	if err := f.load(ctx); err != nil {
 		return Report{}, err
 	}
-	r := &run{f: f, report: Report{Moved: moved}, claimed: map[string]string{}, badRead: map[string]bool{}, reread: map[string]bool{}, badKept: map[string]bool{}, now: map[string]place{}, stamps: maps.Clone(f.stamps)}
+	r := &run{f: f, report: Report{Moved: moved}, failed: map[string]int{}, claimed: map[string]string{}, badRead: map[string]bool{}, reread: map[string]bool{}, badKept: map[string]bool{}, now: map[string]place{}, stamps: maps.Clone(f.stamps)}
 	if scope != nil {
 		r.scope = map[string]bool{}
 		for _, name := range scope {
@@ -301,10 +302,17 @@ func (r *run) forget() {
 	}
 }
 
-// fail records a file or folder that could not be read or stored.
+// fail records a file or folder that could not be read or stored, or a record of a file.
 func (r *run) fail(x Failure) {
 	r.f.mu.Lock()
 	defer r.f.mu.Unlock()
+	if r.failed[x.Path]++; r.failed[x.Path] > problems.MaxFailures {
+		return
+	}
+	r.failure(x)
+}
+
+func (r *run) failure(x Failure) {
 	r.report.Failed = append(r.report.Failed, x)
 	if r.f.o.Failed != nil {
 		r.f.o.Failed(x)

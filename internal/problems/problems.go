@@ -48,6 +48,14 @@ type Problem struct {
 	Time      string `json:"time"` // when it was first seen: RFC 3339, UTC, in seconds
 }
 
+// MaxFailures is how many failures of one file are listed: a file of some megabytes may have millions.
+const MaxFailures = 10_000
+
+// More counts those that are not listed, of n.
+func More(n int) error {
+	return fmt.Errorf("%d more records of this file were not taken over", n-MaxFailures)
+}
+
 // LeftOut counts the files of folders that hold no documents.
 type LeftOut struct {
 	Hidden  int `json:"hidden"`  // files and folders whose name starts with a dot

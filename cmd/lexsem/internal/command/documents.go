@@ -17,6 +17,7 @@ import (
 	_ "github.com/lexsem/lexsem/ingest/files/parquet" // a kind of files
 	_ "github.com/lexsem/lexsem/ingest/files/pdf"     // a kind of files
 	"github.com/lexsem/lexsem/internal/location"
+	"github.com/lexsem/lexsem/internal/problems"
 	"github.com/lexsem/lexsem/internal/regular"
 )
 
@@ -59,13 +60,10 @@ type sources struct {
 	bads     int                   // records of the file that cannot be read, so far
 }
 
-// maxBads is the number of bad records of one file that are told: a file of some megabytes may have millions.
-const maxBads = 10_000
-
 // rest tells how many more there are at the end of a file.
 func (s *sources) rest(name string) {
-	if n := s.bads - maxBads; n > 0 {
-		s.bad(&badInput{name, 0, fmt.Errorf("%d more records of this file were not taken over", n)})
+	if s.bads > problems.MaxFailures {
+		s.bad(&badInput{name, 0, problems.More(s.bads)})
 	}
 	s.bads = 0
 }
@@ -172,7 +170,7 @@ func (s *sources) record(rec files.Record, err error, name string, document func
 	var one *files.RecordError
 	switch {
 	case errors.As(err, &one):
-		if s.bads++; s.bads <= maxBads {
+		if s.bads++; s.bads <= problems.MaxFailures {
 			s.bad(&badInput{name, one.Line, one.Err})
 		}
 		return nil

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/lexsem/lexsem/internal/problems"
 )
 
 // readAll reads files, or standard input for "-", and returns the documents and the
@@ -113,20 +115,14 @@ func TestNamedFiles(t *testing.T) {
 
 // TestManyBadRecords: of a file or a stream with more bad records than are told, the rest are counted and the good ones are taken.
 func TestManyBadRecords(t *testing.T) {
-	var told []string
-	good := 0
-	s := &sources{
-		stdin: strings.NewReader(strings.Repeat("{}\n", maxBads+3) + `{"_id": "last", "text": "pears"}`),
-		begun: func(string) {}, warned: func(*badInput) {},
-		bad:  func(b *badInput) { told = append(told, b.Error()) },
-		each: func(item) error { good++; return nil },
+	t.Chdir(t.TempDir())
+	lines := strings.Repeat("{}\n", problems.MaxFailures+3) + `{"_id": "last", "text": "pears"}`
+	if err := os.WriteFile("rows.jsonl", []byte(lines), 0o600); err != nil {
+		t.Fatal(err)
 	}
-	for range 2 { // the second is empty
-		if err := s.stream(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if n := len(told); good != 1 || n != maxBads+1 || told[n-1] != "stdin: 3 more records of this file were not taken over" {
-		t.Errorf("%d documents, %d problems, the last is %q", good, n, told[n-1])
+	const more = ": 3 more records of this file were not taken over"
+	items, bad, err := readAll(t, lines, "rows.jsonl", "-")
+	if err != nil || len(items) != 2 || len(bad) != 2*problems.MaxFailures+2 || bad[problems.MaxFailures] != "rows.jsonl"+more || bad[len(bad)-1] != "stdin"+more {
+		t.Errorf("%d documents, %d problems, the last is %q, %v", len(items), len(bad), bad[max(0, len(bad)-1)], err)
 	}
 }
