@@ -9,6 +9,7 @@ import (
 	"github.com/lexsem/lexsem/engine/internal/intake"
 	"github.com/lexsem/lexsem/engine/internal/search"
 	"github.com/lexsem/lexsem/internal/chunk"
+	"github.com/lexsem/lexsem/internal/metadata"
 	"github.com/lexsem/lexsem/internal/picture"
 	"github.com/lexsem/lexsem/store"
 )
@@ -237,6 +238,10 @@ func (e *Engine) encode(ctx context.Context, records []record) (err error) {
 				}
 				r.Truncated += int32(left)
 			}
+			m, err := metadata.Parse(r.Metadata)
+			if err != nil {
+				return &DocumentError{Position: i, ID: r.ID, Err: err}
+			}
 			for j := range r.Rows {
 				if r.Rows[j].Vector != nil {
 					continue
@@ -246,7 +251,7 @@ func (e *Engine) encode(ctx context.Context, records []record) (err error) {
 						return err
 					}
 				}
-				in := encoder.Input{Text: chunk.Passage(title, r.Text[r.Rows[j].Start:r.Rows[j].End])}
+				in := encoder.Input{Text: search.EncoderText(m, chunk.Passage(title, r.Text[r.Rows[j].Start:r.Rows[j].End]))}
 				if isImage(&r.Document) {
 					in = imageOf(&r.Document)
 				}

@@ -3,11 +3,14 @@ package engine_test
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
+	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/engine"
 	"github.com/lexsem/lexsem/engine/fusion"
 )
@@ -25,6 +28,64 @@ func TestFieldsOfRecords(t *testing.T) {
 	if r.Trace.Kind == engine.KindCode || len(r.Hits) != 2 || r.Hits[0].Symbol+r.Hits[1].Symbol != "" {
 		t.Errorf("of kind %s, hits %+v", r.Trace.Kind, r.Hits)
 	}
+}
+
+// TestWordsOfSource: an encoder gets the words of source code and the whole text of everything else, in each way in.
+func TestWordsOfSource(t *testing.T) {
+	const text = "func (w *Walrus) Feed() {\n\treturn w.fish[0] != nil\n}\n"
+	var mu sync.Mutex
+	seen := map[string]bool{}
+	enc := counted{hash(t), func(in []encoder.Input) error {
+		mu.Lock()
+		defer mu.Unlock()
+		for _, one := range in {
+			seen[strings.Join(strings.Fields(one.Text), " ")] = true
+		}
+		return nil
+	}}
+	dir := t.TempDir()
+	e := openWith(t, dir, enc, engine.Options{TokenStates: engine.TokenStatesOff})
+	check := func(way string, names ...string) {
+		t.Helper()
+		mu.Lock()
+		defer mu.Unlock()
+		for _, n := range names {
+			words, whole := n+" go func w Walrus Feed return w fish 0 nil", n+".go "+strings.Join(strings.Fields(text), " ")
+			if strings.HasSuffix(n, "md") {
+				words, whole = n+" "+strings.Join(strings.Fields(text), " "), n+" go func w Walrus Feed return w fish 0 nil"
+			}
+			if !seen[words] || seen[whole] {
+				t.Errorf("%s: %s was encoded as other text: %q", way, n, slices.Collect(maps.Keys(seen)))
+			}
+		}
+		clear(seen)
+	}
+	prose := engine.Document{ID: "md", Title: "md", Text: text}
+	add(t, e, []engine.Document{codeFile("a.go", text), prose})
+	check("Add", "a", "md")
+	if _, err := e.Upsert(t.Context(), []engine.Document{codeFile("b.go", text)}); err != nil {
+		t.Fatal(err)
+	}
+	check("Upsert", "b")
+	later := codeFile("c.go", text)
+	later.WordsFirst = true
+	add(t, e, []engine.Document{later})
+	if err := e.Flush(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	check("WordsFirst", "c")
+	closeIt(t, e)
+	e = openWith(t, dir, enc, engine.Options{TokenStates: engine.TokenStatesOn})
+	if _, err := e.KeepTokenStates(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	check("KeepTokenStates", "a", "b", "c", "md")
+	closeIt(t, e)
+	enc.Encoder = encoder.NewHash(2 * dim)
+	if _, err := engine.Reembed(t.Context(), dir, enc, sparing(engine.Options{})); err != nil {
+		t.Fatal(err)
+	}
+	check("Reembed", "a", "b", "c", "md")
 }
 
 // repository are files that all speak of the same words; only what they are called, define and are for tells them apart.

@@ -168,9 +168,11 @@ func (s *Store) flush(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	pairs := int(s.db.MaxBatchSize()) / (3 * fillerBytes) // of keys, in a transaction
-	last := s.version()                                   // in the memtables that are to be written
-	for n := 0; ; n += pairs {
+	most := int(s.db.MaxBatchSize()) / (3 * fillerBytes) // pairs of keys in a transaction
+	pairs, last := most, s.version()                     // last is in the memtables that are to be written
+	// The transaction that finds the memtable full stays behind in the new one, and so in a table. After each large one
+	// comes a pair, which is mostly the one to find that.
+	for n := 0; ; n, pairs = n+pairs, most+1-pairs {
 		if err := errors.Join(ctx.Err(), s.stopped()); err != nil {
 			return err
 		}

@@ -28,8 +28,8 @@ type names struct {
 	head   heading
 }
 
-// heading is the names of a masked-language-model head, which stand beside the encoder: a layer, its normalisation,
-// the matrix of all words, if it is not that of their embeddings, and what is added.
+// heading has the names of a masked-language-model head: a layer, its normalisation, the matrix of all words if the
+// embeddings do not serve as it, and its bias.
 type heading struct{ dense, norm, words, bias string }
 
 // lm is the head of RoBERTa and those after it.

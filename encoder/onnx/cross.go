@@ -69,7 +69,7 @@ func openCrossSession(path string) (*session, error) {
 	return s, err
 }
 
-// runScores runs the batch in b and leaves a score a row in b.logits.
+// runScores runs the batch in b. The scores, one for each row, are then in b.logits.
 func (s *session) runScores(b *buffers) error {
 	in, err := s.bind(b)
 	if err != nil {

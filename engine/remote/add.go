@@ -11,6 +11,7 @@ import (
 	"github.com/lexsem/lexsem/engine"
 	"github.com/lexsem/lexsem/engine/filter"
 	"github.com/lexsem/lexsem/engine/internal/intake"
+	"github.com/lexsem/lexsem/engine/internal/search"
 	"github.com/lexsem/lexsem/internal/chunk"
 	"github.com/lexsem/lexsem/internal/inverted"
 	"github.com/lexsem/lexsem/internal/text"
@@ -133,7 +134,7 @@ func (r *Database) putSome(ctx context.Context, docs []incoming, replace bool, r
 		for j := range d.passages {
 			p := &d.passages[j]
 			if p.Vector == nil {
-				texts, to, owners = append(texts, chunk.Passage(title, p.Text)), append(to, p), append(owners, i)
+				texts, to, owners = append(texts, search.EncoderText(d.Metadata, chunk.Passage(title, p.Text))), append(to, p), append(owners, i)
 			}
 		}
 	}

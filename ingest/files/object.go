@@ -142,7 +142,8 @@ func finite(line []byte) []byte {
 	return out.Bytes()
 }
 
-// parseObject reads a JSON object with numbers as json.Number. Errors: ErrMalformed, with a remedy for lines of JSONL.
+// parseObject reads a JSON object with numbers as json.Number. The remedy in ErrMalformed is one for
+// lines of JSONL.
 func parseObject(line []byte) (map[string]any, error) {
 	if !utf8.Valid(line) {
 		return nil, Errorf(ErrBinary, "not valid UTF-8; convert the file first")

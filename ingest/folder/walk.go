@@ -97,8 +97,7 @@ func (w *walker) below(ctx context.Context, name string) error {
 	return nil
 }
 
-// hidden reports a name that begins with a dot, or as the files do that say who has a document of Office open; where that runs,
-// they are hidden.
+// hidden reports whether a name begins with a dot, or with ~$ as the files that Office hides while a document is open.
 func hidden(name string) bool {
 	base := path.Base(name)
 	return strings.HasPrefix(base, ".") || strings.HasPrefix(base, "~$")

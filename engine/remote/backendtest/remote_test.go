@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -336,6 +337,38 @@ func TestElsewhere(t *testing.T) {
 	}
 	if err := q.Flush(ctx); err != nil {
 		t.Error(err)
+	}
+}
+
+// listening keeps the texts that its encoder gets.
+type listening struct {
+	encoder.Encoder
+	got *[]string
+}
+
+func (l listening) Encode(ctx context.Context, role encoder.Role, in []encoder.Input, need encoder.Need) ([]encoder.Output, error) {
+	for _, one := range in {
+		*l.got = append(*l.got, strings.Join(strings.Fields(one.Text), " "))
+	}
+	return l.Encoder.Encode(ctx, role, in, need)
+}
+
+// TestWordsOfSource: the encoder gets the words of source code, and the whole text of everything else.
+func TestWordsOfSource(t *testing.T) {
+	var got []string
+	r := overBy(t, &backendtest.Memory{}, listening{encoder.NewHash(16), &got}, remote.Options{Create: true})
+	got = nil
+	const text = "if k.fish[0] == nil {"
+	docs := []engine.Document{{ID: "zoo.go", Title: "zoo.go", Text: text, Metadata: map[string]any{"kind": "code", "language": "go", "path": "zoo.go"}}, {ID: "notes", Text: text}}
+	for _, put := range []func(context.Context, []engine.Document) (engine.AddResult, error){r.Add, r.Upsert} {
+		if _, err := put(t.Context(), docs); err != nil {
+			t.Fatal(err)
+		}
+		if want := []string{"zoo go if k fish 0 nil", text}; !slices.Equal(got, want) {
+			t.Errorf("encoded as %q, want %q", got, want)
+		}
+		got, docs[0].Title, docs[1].Title = nil, "zoo/go", "" // of other titles, or nothing is encoded
+		docs[1].Text += " "
 	}
 }
 

@@ -163,8 +163,8 @@ func readingComparison(raw []byte, as string) (map[string]float64, error) {
 	return values, nil
 }
 
-// readingEngine returns the numbers of lexsem bench engine by their names from the outermost in. For some it
-// returns their differences.
+// readingEngine returns the numbers of lexsem bench engine by the names of the JSON objects around them,
+// outermost first. For some it returns differences.
 func readingEngine(raw []byte, as string) (map[string]float64, error) {
 	var report map[string]any
 	if err := json.Unmarshal(raw, &report); err != nil {
