@@ -10,7 +10,7 @@ import (
 
 // tablesBytes is the size of the store's tables that may stay in memory after writing. After reading it is twice
 // that.
-const tablesBytes = 16 << 20
+const tablesBytes = 8 << 20
 
 // asideShare is how many times as long a search takes whose vectors all have to come into memory again, in large pages,
 // as what it takes longer if it reads them aside: 1.4 ms and .3 ms for 400 vectors of 384 dimensions out of 100,000.
