@@ -25,7 +25,7 @@ type forgotten struct {
 // this process. They stay in the file cache of the system and can still be read. Two cases apply, with least in bytes:
 //
 //   - The tables that are new since the last call have least or more in total: they are removed.
-//   - More than twice least, and more than an eighth of all tables, is resident: all are removed.
+//   - More than twice least, and more than a sixteenth of all tables, is resident: all are removed.
 //
 // Pages are removed only on Linux with /proc. Cost: some milliseconds for the list of mappings. If the tables have more
 // than twice least and half of least is new in memory since the last look, add about 10 ms for 600 MB of memory. Errors:
@@ -66,7 +66,7 @@ func (s *Store) ForgetTables(least uint64) error {
 		if grown {
 			f.files = resident
 			in, err := smaps.Resident(func(path string) bool { return filepath.Dir(path) == records && filepath.Ext(path) == ".sst" })
-			if in > max(2*least, all/8) && err == nil {
+			if in > max(2*least, all/16) && err == nil {
 				known = nil
 			} else if bytes < least {
 				return nil

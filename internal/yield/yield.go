@@ -1,11 +1,12 @@
 // Package yield lets searches run while long work uses the processors. Start with [Context]: work that
 // regularly asks for its Err lets others run at those moments. [Turns] does the same without a context. [Leave]
-// waits for work only as long as a context lasts.
+// waits for work only as long as a context lasts. [WithTurn] carries a turn that work gives back before its end.
 package yield
 
 import (
 	"context"
 	"runtime"
+	"sync"
 	"sync/atomic"
 	"time"
 )
@@ -69,4 +70,20 @@ type yielding struct {
 func (y *yielding) Err() error {
 	y.turns.Let()
 	return y.Context.Err()
+}
+
+// WithTurn returns a context for work that holds a turn, and the function that ends the turn. Only the first call of it
+// or of EndTurn calls give.
+func WithTurn(ctx context.Context, give func()) (_ context.Context, end func()) {
+	end = sync.OnceFunc(give)
+	return context.WithValue(ctx, turn{}, end), end
+}
+
+type turn struct{}
+
+// EndTurn ends the turn of ctx, if it has one: what is left of the work takes no more part in what the turns bound.
+func EndTurn(ctx context.Context) {
+	if end, ok := ctx.Value(turn{}).(func()); ok {
+		end()
+	}
 }

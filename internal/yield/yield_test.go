@@ -56,3 +56,23 @@ func TestContext(t *testing.T) {
 		t.Errorf("%v, %v, %v", made.Err(), y.Err(), context.Cause(y))
 	}
 }
+
+// TestTurn: a turn is given back once, by the work within it or by the one who gave it.
+func TestTurn(t *testing.T) {
+	EndTurn(t.Context()) // has none
+	for _, first := range []string{"work", "giver"} {
+		n := 0
+		ctx, end := WithTurn(t.Context(), func() { n++ })
+		if n != 0 {
+			t.Error("given back at once")
+		}
+		if first == "work" {
+			EndTurn(ctx)
+		}
+		end()
+		EndTurn(ctx)
+		if n != 1 {
+			t.Errorf("%s first: given back %d times", first, n)
+		}
+	}
+}

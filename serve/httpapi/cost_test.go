@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/engine"
+	"github.com/lexsem/lexsem/internal/yield"
 )
 
 // allocated is how many bytes f allocates. Where that is more than bound it is called again, for
@@ -262,6 +264,71 @@ func TestMemoryForValuesIsWaitedFor(t *testing.T) {
 		t.Errorf("%d bytes are still held", n)
 	}
 	c.want(c.ask("POST", "/v1/search", large), 400, "invalid_filter")
+}
+
+// TestLargeBodiesTakeTurns: of each way in, a large body waits for a turn among large ones, and ends with its request
+// while it waits.
+func TestLargeBodiesTakeTurns(t *testing.T) {
+	c := newClient(t, Options{MCP: tellMayWrite, LoadTimeout: time.Minute})
+	fill := strings.Repeat(" ", largeBody)
+	for _, body := range []string{"search", "batch", "documents", "mcp"} {
+		path, raw := "/v1/"+body, `{"query": "keys"}`
+		switch body {
+		case "batch":
+			path, raw = "/v1/search/batch", `{"searches": [{"query": "keys"}]}`
+		case "documents":
+			raw = `{"documents": [{"id": "a", "text": "keys"}]}`
+		case "mcp":
+			path, raw = "/mcp", "{}"
+		}
+		for range cap(c.s.values.large) {
+			c.s.values.large <- struct{}{}
+		}
+		ask := func(ctx context.Context) int {
+			w := httptest.NewRecorder()
+			c.s.ServeHTTP(w, c.request("POST", path, raw+fill).WithContext(ctx))
+			return w.Code
+		}
+		ended, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+		if got := ask(ended); got == 200 {
+			t.Errorf("%s: done without a turn", path)
+		}
+		cancel()
+		answered := make(chan int)
+		go func() { answered <- ask(t.Context()) }()
+		<-c.s.values.large
+		if got := <-answered; got != 200 {
+			t.Errorf("%s: %d in its turn", path, got)
+		}
+		for range cap(c.s.values.large) - 1 {
+			<-c.s.values.large
+		}
+		c.s.running.Wait()
+		if n := len(c.s.values.large) + len(c.s.slots.free); n != 0 {
+			t.Errorf("%s: %d turns are still held", path, n)
+		}
+	}
+}
+
+// TestLargeMessageLeaves: the handler of /mcp holds the turn of a large message until it has decoded it, and that of a
+// batch until its end.
+func TestLargeMessageLeaves(t *testing.T) {
+	var c *client
+	held := 0
+	c = newClient(t, Options{MCP: func(func(*http.Request) bool) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			before := len(c.s.values.large)
+			yield.EndTurn(r.Context())
+			held = 10*before + len(c.s.values.large)
+		})
+	}})
+	fill := strings.Repeat(" ", largeBody)
+	for raw, want := range map[string]int{"{}": 0, "{}" + fill: 10, fill + "[{}, {}]": 11} {
+		w := httptest.NewRecorder()
+		if c.s.ServeHTTP(w, c.request("POST", "/mcp", raw)); w.Code != 200 || held != want || len(c.s.values.large) != 0 {
+			t.Errorf("%.10q: status %d, turns held before, and behind decoding: %02d, want %02d; %d at the end", raw, w.Code, held, want, len(c.s.values.large))
+		}
+	}
 }
 
 // TestLargeBodiesKeepNoSmallOneOut: where large bodies hold all memory for bodies and all turns for large ones, small

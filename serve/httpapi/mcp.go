@@ -10,6 +10,8 @@ import (
 	"math"
 	"net/http"
 	"time"
+
+	"github.com/lexsem/lexsem/internal/yield"
 )
 
 // mayWrite reports whether a request may store and delete.
@@ -30,9 +32,11 @@ var (
 	batch   = &form{slot: agentElement, most: agentBatch, of: message}
 )
 
+func isBatch(raw []byte) bool { return bytes.HasPrefix(bytes.TrimSpace(raw), []byte("[")) }
+
 // costOfMessage is the memory that the handler of /mcp needs for a body.
 func costOfMessage(raw []byte) (int64, error) {
-	if bytes.HasPrefix(bytes.TrimSpace(raw), []byte("[")) {
+	if isBatch(raw) {
 		return batch.weigh(raw, false)
 	}
 	return message.weigh(raw, false)
@@ -40,7 +44,7 @@ func costOfMessage(raw []byte) (int64, error) {
 
 // bounded wraps a handler of another package that works on a database. Once their bodies
 // are read, its requests wait for a turn like those of routes and end after LoadTimeout; a client that does not read
-// the answer is dropped then.
+// the answer is dropped then. The handler calls yield.EndTurn when it has decoded a message.
 func (s *Server) bounded(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		x := w.(*exchange)
@@ -66,16 +70,27 @@ func (s *Server) bounded(h http.Handler) http.Handler {
 		r = r.Clone(ctx)
 		r.Header.Del("Content-Encoding")
 		r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(p.raw)), int64(len(p.raw))
-		work := func(w http.ResponseWriter) {
+		if !large {
 			defer p.end()
 			defer give()
-			h.ServeHTTP(w, r)
+			h.ServeHTTP(x, r)
+			return
 		}
-		if large {
-			s.leave(ctx, x, work)
-		} else {
-			work(x)
-		}
+		s.leave(ctx, x, func(w http.ResponseWriter) error {
+			defer p.end()
+			defer give()
+			leave, err := s.values.turn(ctx, len(p.raw))
+			if err != nil {
+				return err
+			}
+			within, end := yield.WithTurn(ctx, leave)
+			defer end()
+			if isBatch(p.raw) { // one of its messages is decoded while others run
+				within = ctx
+			}
+			h.ServeHTTP(w, r.WithContext(within))
+			return nil
+		})
 	})
 }
 
@@ -84,7 +99,7 @@ const ownAnswer = 10 * time.Millisecond
 
 // leave answers with what work writes. If ctx ends and work goes on for longer than ownAnswer, leave answers with
 // the error of ctx, and work ends in its goroutine: a pass over a message of some megabytes does not look at ctx.
-func (s *Server) leave(ctx context.Context, x *exchange, work func(http.ResponseWriter)) {
+func (s *Server) leave(ctx context.Context, x *exchange, work func(http.ResponseWriter) error) {
 	k, done := &kept{header: http.Header{}}, make(chan error, 1)
 	s.running.Go(func() {
 		defer func() {
@@ -92,8 +107,7 @@ func (s *Server) leave(ctx context.Context, x *exchange, work func(http.Response
 				done <- s.panicked(x.id, p)
 			}
 		}()
-		work(k)
-		done <- nil
+		done <- work(k)
 	})
 	late := make(chan struct{})
 	defer context.AfterFunc(ctx, func() { time.AfterFunc(ownAnswer, func() { close(late) }) })()

@@ -106,16 +106,27 @@ func newValues(most int64, patient time.Duration) *values {
 // largeBody is the size in bytes from which decoding a body takes some milliseconds.
 const largeBody = 256 << 10
 
-// work weighs or decodes a body of n bytes. Large ones leave half of the processors to small requests.
-func (v *values) work(ctx context.Context, n int, do func() error) error {
-	if n >= largeBody {
-		select {
-		case v.large <- struct{}{}:
-			defer func() { <-v.large }()
-		case <-ctx.Done():
-			return ctx.Err()
-		}
+// turn waits until a body of n bytes may be weighed or decoded, and returns the function that lets others in. Large ones
+// leave half of the processors to small requests.
+func (v *values) turn(ctx context.Context, n int) (give func(), err error) {
+	if n < largeBody {
+		return func() {}, nil
 	}
+	select {
+	case v.large <- struct{}{}:
+		return func() { <-v.large }, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// work weighs or decodes a body of n bytes in its turn.
+func (v *values) work(ctx context.Context, n int, do func() error) error {
+	give, err := v.turn(ctx, n)
+	if err != nil {
+		return err
+	}
+	defer give()
 	return do()
 }
 

@@ -16,6 +16,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/lexsem/lexsem/engine"
+	"github.com/lexsem/lexsem/internal/yield"
 	"github.com/lexsem/lexsem/serve/mcp"
 )
 
@@ -326,6 +327,29 @@ func TestHTTPRequestGivenUp(t *testing.T) {
 		}
 	case <-time.After(10 * time.Second):
 		t.Error("the search goes on")
+	}
+}
+
+// TestTurnEndsWithDecoding: a call gives back its turn when its arguments are decoded, before it works.
+func TestTurnEndsWithDecoding(t *testing.T) {
+	db := newSlow(t)
+	h := mcp.New(db, mcp.Options{}).Handler(nil)
+	given := make(chan struct{})
+	ctx, _ := yield.WithTurn(t.Context(), func() { close(given) })
+	r := httptest.NewRequestWithContext(ctx, http.MethodPost, "/", strings.NewReader(slowCall))
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("Accept", "application/json, text/event-stream")
+	w, done := httptest.NewRecorder(), make(chan struct{})
+	go func() { defer close(done); h.ServeHTTP(w, r) }()
+	<-db.begun
+	select {
+	case <-given:
+	default:
+		t.Error("the search holds the turn")
+	}
+	close(db.let)
+	if <-done; w.Code != http.StatusOK {
+		t.Errorf("status %d: %s", w.Code, w.Body)
 	}
 }
 

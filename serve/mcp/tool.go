@@ -17,6 +17,8 @@ import (
 
 	"github.com/google/jsonschema-go/jsonschema"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/lexsem/lexsem/internal/yield"
 )
 
 // shape lists properties of a schema beyond the types, by the name of the argument:
@@ -131,6 +133,7 @@ func addTool[In interface{ values() bool }, Out any](s *Server, srv *sdk.Server,
 			defer cancel()
 		}
 		in, err := arguments[In](ctx, t, req.Params.Arguments)
+		yield.EndTurn(outer)
 		if err == nil {
 			var text string
 			var out Out

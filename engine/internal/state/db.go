@@ -73,7 +73,7 @@ type DB struct {
 	searching     atomic.Int64  // searches in progress
 	searches      atomic.Uint64 // that have begun
 	searched      moment        // the end of the last one
-	touched       atomic.Bool   // some began since the memory of vectors was given back
+	touched       atomic.Bool   // some began, or there were commits, since the memory of vectors was given back
 
 	maintainer maintainer
 	rows       []*snapshot.File // where vectors of the index lie, or did; the maintainer's

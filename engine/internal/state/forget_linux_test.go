@@ -3,6 +3,7 @@ package state
 import (
 	"context"
 	"fmt"
+	"math"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -98,7 +99,8 @@ func resident(t *testing.T, path string) int {
 	return int(in)
 }
 
-// TestForgetVectors: what searches read of a file is given back once there are none, beside them only while commits go on.
+// TestForgetVectors: what searches and commits read of a file is given back once there are none, before only while
+// commits go on.
 func TestForgetVectors(t *testing.T) {
 	const size = 40 << 20
 	f, path, read := rowsFile(t, size)
@@ -140,7 +142,7 @@ func TestForgetVectors(t *testing.T) {
 	for _, c := range []struct {
 		commits, searches uint64
 		aside             bool
-	}{{1, 100, false}, {10, 40, true}, {1, 100, false}, {3, 3, true}} {
+	}{{1, 100, false}, {10, 40, true}, {1, 100, false}, {1, 6, false}, {3, 3, true}, {1, 20, true}, {1, 21, false}, {3, 3, true}} {
 		d.maintainer.asideSince = time.Now().Add(-rest)
 		s.Seq += c.commits
 		d.searches.Add(c.searches)
@@ -174,6 +176,47 @@ func TestForgetVectors(t *testing.T) {
 	read()
 	if pass(); resident(t, path) < size/2 {
 		t.Fatal("again, though nobody searched since")
+	}
+	d.committed.set()
+	d.maintainer.files, d.maintainer.asideSince = 0, time.Now().Add(-rest)
+	s.Seq += 10
+	if pass(); section.IsAside() || !codesAlone(t, path, size) || !d.maintainer.later {
+		t.Fatalf("%d bytes are resident beside commits without searches", resident(t, path))
+	}
+	read()
+	d.committed.at.Store(0)
+	if pass(); !codesAlone(t, path, size) {
+		t.Fatalf("%d bytes are resident behind the last commit", resident(t, path))
+	}
+}
+
+// TestAsideInTasks: while a long task goes on, searches beside commits begin to read vectors aside.
+func TestAsideInTasks(t *testing.T) {
+	f, _, _ := rowsFile(t, 1<<20)
+	st, err := store.Open(t.TempDir(), store.Options{MemoryMiB: 64})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer st.Close()
+	d := &DB{st: st, rows: []*snapshot.File{f}}
+	d.cell.Publish(&State{}, func() {})
+	section, err := f.Section("v.rows")
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.maintainer.asideSince, d.maintainer.asideSeq = began.Add(-rest), math.MaxUint64 // a commit before the first
+	d.searches.Store(asideShare)
+	d.committed.at.Store(math.MaxInt64) // for as long as this takes
+	_, err = d.run(t.Context(), task{name: "is long", do: func(context.Context, *State) (bool, error) {
+		for start := time.Now(); !section.IsAside(); time.Sleep(forgetEvery / 4) {
+			if time.Since(start) > 20*time.Second {
+				t.Fatal("searches read vectors from the mapping")
+			}
+		}
+		return true, nil
+	}})
+	if err != nil {
+		t.Error(err)
 	}
 }
 

@@ -234,7 +234,7 @@ type task struct {
 	name string
 	do   func(ctx context.Context, s *State) (worked bool, err error)
 	free bool // no state may be in use for it, and it gets none
-	maps bool // it opens and closes files of vectors
+	maps bool // it opens and closes files of vectors, or frees their memory
 }
 
 // pass runs each task once, so that none delays the others, and reports whether any did work.
@@ -254,7 +254,7 @@ func (d *DB) pass(ctx context.Context) (worked bool) {
 		{name: "local bridges", do: d.followLocal},
 		{name: "save", do: d.saveIfDue},
 		{name: "map", do: d.mapVectors, maps: true},
-		{name: "vectors", do: d.forgetVectors},
+		{name: "vectors", do: d.forgetVectors, maps: true},
 		{name: "tables", do: d.forgetTables},
 		{name: "space", do: d.tidy},
 		{name: "compact", do: d.compact, free: true}, // a state in use keeps what it is to remove

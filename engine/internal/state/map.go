@@ -91,6 +91,7 @@ func (d *DB) forgetting() (end func()) {
 			case <-done:
 				return
 			case <-tick.C:
+				d.chooseAside(d.st.Seq())
 				d.forgetRows()
 				read = true
 				if time.Duration(n)*forgetEvery%rest == 0 {

@@ -10,32 +10,26 @@ import (
 
 // tablesBytes is the size of the store's tables that may stay in memory after writing. After reading it is twice
 // that.
-const tablesBytes = 16 << 20
+const tablesBytes = 8 << 20
 
 // asideShare is how many times as long a search takes whose vectors all have to come into memory again, in large pages,
 // as what it takes longer if it reads them aside: 1.4 ms and .3 ms for 400 vectors of 384 dimensions out of 100,000.
 const asideShare = 5
 
-// forgetVectors frees the memory of vectors that searches read from a file, and of cached codes of token states, a
-// second after the last search. While commits go on, searches may never end for so long: then it frees the vectors when
-// tablesBytes more of files are in memory than after the last time or, where that is not known, each second. Where
-// that would be for each few searches, they read vectors aside.
+// forgetVectors frees the memory of vectors that searches and commits read from a file, and of cached codes of token
+// states, a second after the last of them. While commits go on, it frees the vectors when tablesBytes more of files are
+// in memory than after the last time or, where that is not known, each second.
 func (d *DB) forgetVectors(_ context.Context, s *State) (bool, error) {
-	if !d.touched.Swap(false) {
+	writing := d.committed.since() < rest
+	if !d.touched.Swap(false) && !writing {
 		return false, nil
 	}
 	m := &d.maintainer
+	d.chooseAside(s.Seq)
 	// A search that began before that has been counted, one that begins now marks it anew.
-	if d.searching.Load() > 0 || d.searched.since() < rest {
+	if writing || d.searching.Load() > 0 || d.searched.since() < rest {
 		d.touched.Store(true)
 		m.later = true
-		writing := d.committed.since() < rest
-		if took := time.Since(m.asideSince); took >= rest {
-			n := d.searches.Load()
-			m.aside = !m.asideSince.IsZero() && asideShare*(s.Seq-m.asideSeq) >= n-m.asideSearches
-			m.asideSince, m.asideSeq, m.asideSearches = time.Now(), s.Seq, n
-		}
-		d.readAside(writing && m.aside)
 		if !writing {
 			return false, nil
 		}
@@ -46,11 +40,29 @@ func (d *DB) forgetVectors(_ context.Context, s *State) (bool, error) {
 		}
 		return false, nil
 	}
-	d.readAside(false)
 	d.forgetRows()
 	s.cached.Clear()
 	m.searchedTables = true
 	return false, nil
+}
+
+// asideStays is how many times as many searches a commit, from second to second, end that as do not begin it: the vectors
+// that one second brings into memory are seen as long as it lasts.
+const asideStays = 4
+
+// chooseAside says each second whether searches read vectors aside: while commits go on, where vectors would be freed for
+// each few searches.
+func (d *DB) chooseAside(seq uint64) {
+	m := &d.maintainer
+	if time.Since(m.asideSince) >= rest {
+		n, share := d.searches.Load(), uint64(asideShare)
+		if m.aside {
+			share *= asideStays
+		}
+		m.aside = !m.asideSince.IsZero() && n > m.asideSearches && share*(seq-m.asideSeq) >= n-m.asideSearches
+		m.asideSince, m.asideSeq, m.asideSearches = time.Now(), seq, n
+	}
+	d.readAside(m.aside && d.committed.since() < rest)
 }
 
 func (d *DB) readAside(on bool) {

@@ -17,7 +17,6 @@ import (
 	_ "github.com/lexsem/lexsem/ingest/files/parquet" // a kind of files
 	_ "github.com/lexsem/lexsem/ingest/files/pdf"     // a kind of files
 	"github.com/lexsem/lexsem/internal/location"
-	"github.com/lexsem/lexsem/internal/problems"
 	"github.com/lexsem/lexsem/internal/regular"
 )
 
@@ -57,21 +56,11 @@ type sources struct {
 	begun    func(file string)     // hears of each file, and "stdin", before it is read
 	repeated bool                  // files keep all records with the same id
 	read     func(bytes int)       // hears of progress; may be nil
-	bads     int                   // records of the file that cannot be read, so far
-}
-
-// rest tells how many more there are at the end of a file.
-func (s *sources) rest(name string) {
-	if s.bads > problems.MaxFailures {
-		s.bad(&badInput{name, 0, problems.More(s.bads)})
-	}
-	s.bads = 0
 }
 
 // stream reads JSONL from standard input.
 func (s *sources) stream(ctx context.Context) error {
 	s.begun("stdin")
-	defer s.rest("stdin")
 	for rec, err := range files.ReadStream(ctx, &heard{s.stdin, s.read}, "", s.options("stdin", "jsonl", "")) {
 		err := s.record(rec, err, "stdin", func(r files.Record) engine.Document { return location.Apart(r.Document) })
 		if errors.Is(err, files.ErrNoText) { // nothing came
@@ -113,7 +102,6 @@ func (s *sources) file(ctx context.Context, name string) error {
 		return err
 	}
 	s.begun(name)
-	defer s.rest(name)
 	f, err := regular.Open(name)
 	if err == nil {
 		err = errors.Join(s.open(ctx, f, name, abs), f.Close())
@@ -170,9 +158,7 @@ func (s *sources) record(rec files.Record, err error, name string, document func
 	var one *files.RecordError
 	switch {
 	case errors.As(err, &one):
-		if s.bads++; s.bads <= problems.MaxFailures {
-			s.bad(&badInput{name, one.Line, one.Err})
-		}
+		s.bad(&badInput{name, one.Line, one.Err})
 		return nil
 	case errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded):
 		return err

@@ -1,8 +1,10 @@
 package command
 
 import (
+	"encoding/json"
 	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -113,16 +115,39 @@ func TestNamedFiles(t *testing.T) {
 	}
 }
 
-// TestManyBadRecords: of a file or a stream with more bad records than are told, the rest are counted and the good ones are taken.
+// TestManyBadRecords: of a file or a stream with more bad records than are told, whether nobody can read them or the database refuses
+// them, the rest are counted and the good ones are taken.
 func TestManyBadRecords(t *testing.T) {
 	t.Chdir(t.TempDir())
-	lines := strings.Repeat("{}\n", problems.MaxFailures+3) + `{"_id": "last", "text": "pears"}`
-	if err := os.WriteFile("rows.jsonl", []byte(lines), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	const more = ": 3 more records of this file were not taken over"
-	items, bad, err := readAll(t, lines, "rows.jsonl", "-")
-	if err != nil || len(items) != 2 || len(bad) != 2*problems.MaxFailures+2 || bad[problems.MaxFailures] != "rows.jsonl"+more || bad[len(bad)-1] != "stdin"+more {
-		t.Errorf("%d documents, %d problems, the last is %q, %v", len(items), len(bad), bad[max(0, len(bad)-1)], err)
+	const unread, refused = "{}\n", `{"_id": "a", "text": "plums", "vector": [1]}` + "\n"
+	for name, bad := range map[string]string{
+		"unread":  strings.Repeat(unread, problems.MaxFailures+3),
+		"refused": strings.Repeat(refused, problems.MaxFailures+3),
+		"both":    strings.Repeat(unread, 4) + strings.Repeat(refused, problems.MaxFailures-1),
+	} {
+		if err := os.WriteFile("rows.jsonl", []byte(bad+`{"_id": "last", "text": "pears"}`), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		for _, from := range []string{"rows.jsonl", "-"} {
+			in, err := os.Open("rows.jsonl")
+			if err != nil {
+				t.Fatal(err)
+			}
+			cmd := exec.CommandContext(t.Context(), "lexsem", "index", "--model", "hash-8", "--db", name+from, "--quiet", "--skip-bad", "--vectors", "--json", from)
+			cmd.Stdin = in
+			out, err := cmd.Output()
+			in.Close()
+			var got struct {
+				Added, Bad int
+				Failed     []struct{ Error string }
+			}
+			if err := errors.Join(err, json.Unmarshal(out, &got)); err != nil {
+				t.Fatal(name, from, err)
+			}
+			n := len(got.Failed)
+			if got.Added != 1 || got.Bad != problems.MaxFailures+3 || n != problems.MaxFailures+1 || got.Failed[n-1].Error != "3 more records of this file were not taken over" || strings.HasPrefix(got.Failed[n-2].Error, "3 more") {
+				t.Errorf("%s of %s: %d added, %d left out, %d problems, the last is %q", name, from, got.Added, got.Bad, n, got.Failed[max(0, n-1)].Error)
+			}
+		}
 	}
 }

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"path/filepath"
+	"slices"
 	"sync"
 
 	"github.com/lexsem/lexsem/engine"
@@ -27,6 +29,7 @@ type indexer struct {
 	batch    []item
 	inBatch  map[string]struct{}
 	summary  indexSummary
+	bads     map[string]int // records of files that were named, and of "stdin", that were not taken over
 
 	bytes, total   int64 // of files that were named, read so far, and in all (0 unknown)
 	flushed, shown int64 // bytes read when the last batch was stored, and when the running one was full
@@ -55,10 +58,29 @@ func (ix *indexer) add(it item) error {
 	return ix.ctx.Err()
 }
 
-// bad records an unreadable document and lets indexing continue, as in a folder.
+// bad records a document that cannot be read, or that the engine refuses, and lets indexing continue, as in a folder.
 func (ix *indexer) bad(b *badInput) {
-	ix.lack(b, problems.Failed)
-	ix.failed(b)
+	if ix.bads == nil {
+		ix.bads = map[string]int{}
+	}
+	if ix.bads[b.file]++; ix.bads[b.file] <= problems.MaxFailures {
+		ix.lack(b, problems.Failed)
+		ix.failed(b)
+	}
+}
+
+// more tells of each file how many were bad besides those that were told.
+func (ix *indexer) more() {
+	for _, file := range slices.Sorted(maps.Keys(ix.bads)) {
+		if n := ix.bads[file]; n > problems.MaxFailures {
+			if *ix.options.skipBad {
+				ix.summary.Bad += n - problems.MaxFailures - 1 // the last one is told
+			}
+			b := &badInput{file, 0, problems.More(n)}
+			ix.lack(b, problems.Failed)
+			ix.failed(b)
+		}
+	}
 }
 
 // unread decides about a named file that cannot be read. Its documents stay. A file without content is not a failure.
