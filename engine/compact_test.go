@@ -68,6 +68,7 @@ func TestSpaceFollowsBytes(t *testing.T) {
 	if trial.Long() {
 		documents, size = 10, 1<<20
 	}
+	white := blanks(size)
 	for _, o := range []engine.Options{{MemoryMiB: 64}, {MemoryMiB: 64, NoSync: true}} {
 		dir := t.TempDir()
 		open := func(o engine.Options) *engine.Engine {
@@ -87,7 +88,7 @@ func TestSpaceFollowsBytes(t *testing.T) {
 		e := open(o)
 		for round := range 10 {
 			for i := range documents {
-				text := fmt.Sprintf("%d in round %d. ", i, round) + blanks(size)
+				text := fmt.Sprintf("%d in round %d. ", i, round) + white
 				if _, err := e.Upsert(t.Context(), []engine.Document{{ID: fmt.Sprint(i), Text: text}}); err != nil {
 					t.Fatal(err)
 				}

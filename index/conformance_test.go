@@ -14,6 +14,7 @@ import (
 func TestSuite(t *testing.T) {
 	for _, kind := range index.Kinds() {
 		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
 			indextest.Suite(t, index.Metrics(), func(o index.Options) (index.Index, error) { return index.New(kind, o) })
 		})
 	}

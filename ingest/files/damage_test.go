@@ -103,7 +103,7 @@ func TestTextBeforeDamage(t *testing.T) {
 		if d := readDamaged(t, name, good); len(d.named) > 0 || strings.Count(d.text, "walrus") != marks {
 			t.Fatalf("%s: a sound file: %d marks, named %q", kind, strings.Count(d.text, "walrus"), d.named)
 		}
-		for range trial.Rounds(t, 60, 2000) {
+		for range trial.Rounds(t, 30, 2000) {
 			from := at[0] + rng.IntN(len(good)-at[0])
 			to := min(len(good), from+1+rng.IntN(64))
 			what, put := "cut", ""
@@ -155,7 +155,7 @@ func TestTextBeforeDamage(t *testing.T) {
 // TestMutations: a file of any kind that is cut, or has other bytes somewhere, gives records or an error of its content, within two
 // seconds and 200 MiB. A fourth of the files are whole, and give records. Each sample is a test of its own.
 func TestMutations(t *testing.T) {
-	seed, n := trial.Seed(t), trial.Rounds(t, 16, 10_000)
+	seed, n := trial.Seed(t), trial.Rounds(t, 8, 10_000)
 	all := []example{{"nbformat.ipynb", made(t, "nbformat.ipynb")}, {"office.epub", made(t, "office.epub")}, {"office.docx", made(t, "office.docx")}}
 	byKind := examples(t)
 	for _, kind := range slices.Sorted(maps.Keys(byKind)) {

@@ -46,7 +46,7 @@ const code = "#define XQZ_BK KVJ_WX\nqxvk(zjw,kqx)||jvxz[wqk];vzk->{jqx}(zvw(kxj
 // Asia.
 func TestEuropean(t *testing.T) {
 	seed := trial.Seed(t)
-	rounds := trial.Rounds(t, 3, 100)
+	rounds := trial.Rounds(t, 1, 100)
 	for _, p := range prose {
 		for _, name := range strings.Fields(p.encodings) {
 			bad, all, example := 0, 0, ""

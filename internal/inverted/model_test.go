@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/lexsem/lexsem/internal/inverted"
+	"github.com/lexsem/lexsem/internal/testkit/trial"
 	"github.com/lexsem/lexsem/internal/text"
 )
 
@@ -211,7 +212,7 @@ func (m model) check(t *testing.T, r *rand.Rand, x, fresh *inverted.Words, vocab
 // whatever is made of them later, they answer as they did. Some edits are made
 // of a value and dropped.
 func TestAgainstModel(t *testing.T) {
-	for seed := range uint64(6) {
+	for seed := range uint64(trial.Rounds(t, 3, 6)) {
 		r := rand.New(rand.NewPCG(seed, 1))
 		o := inverted.Options{K1: .3 + 2*r.Float64(), B: r.Float64()}
 		m := model{o.K1, o.B, map[uint64][]text.Term{}}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/lexsem/lexsem/internal/inverted"
 	"github.com/lexsem/lexsem/internal/snapshot"
+	"github.com/lexsem/lexsem/internal/testkit/trial"
 	"github.com/lexsem/lexsem/internal/text"
 )
 
@@ -366,9 +367,9 @@ func TestImpactsSnapshot(t *testing.T) {
 func lies(t *testing.T, o inverted.Options, x *inverted.Words) {
 	sections := sectionsOf(t, saved(t, x))
 	r := rand.New(rand.NewPCG(6, 6))
-	n, sound := 700, 0
-	if testing.Short() {
-		n = 300
+	n, sound := 300, 0
+	if trial.Long() {
+		n = 700
 	}
 	for range n {
 		data := make([]byte, 8*(1+r.IntN(3)))

@@ -69,7 +69,7 @@ func newCommands(ctx context.Context, dir string, trees [2]string, documents str
 // build makes the program of a tree.
 func (c *commands) build(ctx context.Context, tree string) error {
 	program := filepath.Join(c.dir, fmt.Sprint("lexsem", len(c.programs)))
-	build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-o", program, "./cmd/lexsem")
+	build := exec.CommandContext(ctx, "go", "build", "-buildvcs=false", "-o", program, "./cmd/lexsem")
 	build.Dir = tree
 	c.programs = append(c.programs, program)
 	return run(build)

@@ -75,12 +75,17 @@ func compare(ctx context.Context, out io.Writer, commit string, pairs int, limit
 		return err
 	}
 	defer os.RemoveAll(tmp)
-	var programs [2]string // the other's, this one's
-	if programs[1], err = build(ctx, ".", filepath.Join(tmp, "this")); err != nil {
-		return err
-	}
 	other := filepath.Join(tmp, "tree")
 	if err := tree(ctx, commit, other); err != nil {
+		return err
+	}
+	for _, name := range []string{documents, queries} {
+		if _, err := read(name); err != nil {
+			return err
+		}
+	}
+	var programs [2]string // the other's, this one's
+	if programs[1], err = build(ctx, ".", filepath.Join(tmp, "this")); err != nil {
 		return err
 	}
 	if programs[0], err = build(ctx, other, filepath.Join(tmp, "other")); err != nil {
@@ -133,7 +138,7 @@ func tree(ctx context.Context, commit, dir string) error {
 }
 
 func build(ctx context.Context, dir, program string) (string, error) {
-	c := exec.CommandContext(ctx, "go", "build", "-trimpath", "-o", program, "./tools/pairs")
+	c := exec.CommandContext(ctx, "go", "build", "-o", program, "./tools/pairs")
 	c.Dir = dir
 	return program, run(c)
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/lexsem/lexsem/engine/filter"
 	"github.com/lexsem/lexsem/internal/metadata"
 	"github.com/lexsem/lexsem/internal/snapshot"
+	"github.com/lexsem/lexsem/internal/testkit/trial"
 	"github.com/lexsem/lexsem/internal/value"
 )
 
@@ -430,11 +431,7 @@ type version struct {
 // compacted, or saved and opened, while they change.
 func TestColumnsAgreeWithTheDocuments(t *testing.T) {
 	wasteful := 0
-	seeds := uint64(6)
-	if testing.Short() {
-		seeds = 2
-	}
-	for seed := uint64(1); seed <= seeds; seed++ {
+	for seed := uint64(1); seed <= uint64(trial.Rounds(t, 2, 6)); seed++ {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			r := rand.New(rand.NewPCG(seed, 5))
 			now := version{New(), map[uint64]map[string]any{}}
