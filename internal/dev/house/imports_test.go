@@ -86,7 +86,7 @@ var allowed = map[string][]string{
 	"internal/train":                         {"modulate", "internal/ridge", "encoder", "internal/picture", "internal/visual", "internal/vec", "internal/text", "internal/atomicfile", "internal/fuse"},
 	"modulate":                               {"internal/ridge", "encoder", "internal/vec", "internal/safetensors", "internal/atomicfile", "internal/fuse"},
 	"index":                                  {"internal/vec", "internal/snapshot", "internal/cow", "internal/rcu"},
-	"internal/testkit/indextest":             {"index", "internal/testkit/trial"},
+	"internal/testkit/indextest":             {"index", "internal/bench/vectors", "internal/testkit/trial"},
 	"internal/limit":                         {},
 	"internal/late":                          {"internal/vec", "encoder", "internal/text"},
 	"internal/inverted":                      {"internal/text", "internal/snapshot", "internal/cow", "internal/radix", "internal/vec"},
