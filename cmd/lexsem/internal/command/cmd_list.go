@@ -108,7 +108,7 @@ func (a *app) printLine(d engine.Document) error {
 // openToRead opens the database of --db for reading, without a model, and parses a
 // filter.
 func (a *app) openToRead(ctx context.Context, expr string) (*database, engine.Filter, error) {
-	f, err := parseFilter(expr)
+	f, err := answer.Filter(expr)
 	if err != nil {
 		return nil, f, err
 	}
