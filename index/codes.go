@@ -144,7 +144,7 @@ type found struct {
 // find prefetches the codes of slots, and records their locations.
 func (c *codes) find(f *found, slots []uint32) {
 	n := len(slots)
-	f.rows, f.scales = resized(f.rows, n), resized(f.scales, n)
+	f.rows, f.scales = vec.Grown(f.rows, n), vec.Grown(f.scales, n)
 	chunks, bits, dim := c.rows.chunks, c.rows.bits, c.rows.dim // which the CPU has at hand in the loops
 	mask, rows, scales := uint32(1)<<bits-1, f.rows[:n], f.scales[:n]
 	for i, slot := range slots {
@@ -169,7 +169,7 @@ func (c *codes) distances(dist []float32, q *query, slots []uint32, f *found) {
 	if c.m.code.squares {
 		one += q.norm * q.norm
 	}
-	f.dots = resized(f.dots, len(slots))
+	f.dots = vec.Grown(f.dots, len(slots))
 	c.dots(f.dots, q, f.rows)
 	dist, scales := dist[:len(slots)], f.scales[:len(slots)]
 	for i, dot := range f.dots {

@@ -57,7 +57,7 @@ func (f *flat) searchBlock(v *view, dst [][]Neighbor, queries []float32, o Searc
 	s := batchPool.Get().(*batchScratch)
 	defer batchPool.Put(s)
 	dim, n, size := f.o.Dim, len(dst), 1<<v.mem.rows.bits
-	s.q, s.scores, s.tops = resized(s.q, n*dim), resized(s.scores, n*size), s.tops[:0]
+	s.q, s.scores, s.tops = vec.Grown(s.q, n*dim), vec.Grown(s.scores, n*size), s.tops[:0]
 	defer func() { clear(s.tops) }() // the heaps belong to the caller
 	for i := range n {
 		f.m.put(s.q[i*dim:(i+1)*dim], queries[i*dim:(i+1)*dim])

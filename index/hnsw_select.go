@@ -1,6 +1,10 @@
 package index
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/lexsem/lexsem/internal/vec"
+)
 
 // choose picks links for a node by the paper's heuristic (algorithm 4): it goes
 // through the candidates from the nearest to the farthest, and takes one if it is nearer to
@@ -54,7 +58,7 @@ next:
 func (w *walker) chosen(kept []uint32) {
 	if w.mem.coded {
 		w.find(&w.sels, kept)
-		w.sels.dots = resized(w.sels.dots, 4)
+		w.sels.dots = vec.Grown(w.sels.dots, 4)
 	}
 }
 

@@ -50,7 +50,7 @@ func (w *walker) sweep(p *pivots, q *query) []cand {
 	w.centred = append(w.centred[:0], q.row...)
 	vec.Axpy(w.centred, -1, p.mean)
 	w.signs.Make(w.centred)
-	w.scores = resized(w.scores, p.signs.Lanes())
+	w.scores = vec.Grown(w.scores, p.signs.Lanes())
 	p.signs.Score(w.scores, &w.signs)
 	best, bar := w.from[:0], -infinite
 	for lane := vec.FirstAbove(w.scores, bar); lane < len(w.scores); lane += 1 + vec.FirstAbove(w.scores[lane+1:], bar) {

@@ -5,6 +5,7 @@ import (
 	"math/bits"
 
 	"github.com/lexsem/lexsem/internal/snapshot"
+	"github.com/lexsem/lexsem/internal/vec"
 )
 
 // The sections of a saved index, in this order. A slot numbers a vector; arrays are by slot, with zeros for slots that
@@ -125,7 +126,7 @@ func saveArena[T float32 | int8 | uint64](w *snapshot.Writer, tag string, a *are
 		}
 		rows := a.run(from, n)
 		if !s.v.whole(from, n) {
-			copied = resized(copied, n*a.dim)
+			copied = vec.Grown(copied, n*a.dim)
 			clear(copied)
 			for _, slot := range slots[:s.v.pick(slots, from, n)] {
 				copy(copied[(int(slot)-from)*a.dim:], a.row(slot))

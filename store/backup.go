@@ -22,11 +22,11 @@ const bridgesName = "bridges"
 
 // BackupReport describes the result of a backup.
 type BackupReport struct {
-	Part      int    // number of the part in the chain, from 1; 0 if nothing had changed
-	Seq       uint64 // sequence number of the commit that was backed up
-	Documents int    // live documents at that commit
-	Written   int    // documents written in this part; the others are in earlier parts
-	Bytes     int64  // size of this part
+	Part      int    `json:"part"`      // number of the part in the chain, from 1; 0 if nothing had changed
+	Seq       uint64 `json:"seq"`       // sequence number of the commit that was backed up
+	Documents int    `json:"documents"` // live documents at that commit
+	Written   int    `json:"written"`   // documents written in this part; the others are in earlier parts
+	Bytes     int64  `json:"bytes"`     // size of this part
 }
 
 // Backup writes the last commit to w as the first part of a backup: documents, vocabulary, manifest

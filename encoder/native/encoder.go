@@ -12,6 +12,7 @@ import (
 	"github.com/lexsem/lexsem/encoder/internal/frame"
 	"github.com/lexsem/lexsem/encoder/tokenizer"
 	"github.com/lexsem/lexsem/internal/modelspec"
+	"github.com/lexsem/lexsem/internal/regular"
 )
 
 // leastBatch is the smallest number of tokens for each worker: every additional worker reads the weights
@@ -109,7 +110,7 @@ func Open(ctx context.Context, dir string, o Options) (*Encoder, error) {
 // loadTokenizer reads tokenizer.json or, if it does not exist, the pieces of model.q4.
 func loadTokenizer(dir string) (*tokenizer.Tokenizer, error) {
 	t, err := tokenizer.Load(filepath.Join(dir, fileTokenizer))
-	if path := filepath.Join(dir, filePacked); errors.Is(err, fs.ErrNotExist) && exists(path) {
+	if path := filepath.Join(dir, filePacked); errors.Is(err, fs.ErrNotExist) && regular.Exists(path) {
 		p, err := openPacked(path)
 		if err != nil {
 			return nil, err

@@ -30,13 +30,6 @@ type attention struct {
 // cache.
 const attentionRows = 64
 
-func grown(s []float32, n int) []float32 {
-	if cap(s) < n {
-		return make([]float32, n)
-	}
-	return s[:n]
-}
-
 // forward computes the states of the last layer, [tokens × d], for the ids of all texts one after
 // the other; text i ends before ends[i]. The states stay valid until the next call with b. It
 // checks ctx before each layer, which takes MiniLM about 30 µs a token, and also within a layer if
@@ -49,7 +42,7 @@ func (m *model) forward(ctx context.Context, b *buffers, ids, types []int32, end
 		return nil, err
 	}
 	defer end()
-	b.x, b.y, b.wide = grown(b.x, n*d), grown(b.y, n*max(d, m.heads*m.width)), grown(b.wide, n*m.rowWidth())
+	b.x, b.y, b.wide = vec.Grown(b.x, n*d), vec.Grown(b.y, n*max(d, m.heads*m.width)), vec.Grown(b.wide, n*m.rowWidth())
 	if err := m.embed(b.x, ids, types, ends); err != nil {
 		return nil, err
 	}
@@ -290,7 +283,7 @@ func (m *model) sees(l *layer, i, n int) (lo, hi int) {
 func (m *model) attendRows(a *attention, l *layer, mix, queries []float32, h, from, rows, lo, hi, n int) {
 	w, stride, heads := m.width, m.qkvWidth(), m.heads*m.width
 	cols := (hi - lo + 7) &^ 7 // rows of scores are filled up with what softmax makes 0
-	a.scores = grown(a.scores, min(n, attentionRows)*cols)
+	a.scores = vec.Grown(a.scores, min(n, attentionRows)*cols)
 	a.keys.MulOf(a.scores, cols, queries, stride, rows, nil)
 	var sums [attentionRows]float32
 	for i := range rows {

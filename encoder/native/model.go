@@ -11,7 +11,9 @@ import (
 	"strconv"
 
 	"github.com/lexsem/lexsem/internal/onnxfile"
+	"github.com/lexsem/lexsem/internal/regular"
 	"github.com/lexsem/lexsem/internal/transformer"
+	"github.com/lexsem/lexsem/internal/vec"
 )
 
 // The tables of BERT, which identify a graph without a config.json.
@@ -257,7 +259,7 @@ func (c *checkpoint) readable(parts []part) error {
 
 // pack reads the matrices of the given parts into w, one below the other. Calls must not overlap.
 func (c *checkpoint) pack(w product, total, in int, parts []part) error {
-	c.scratch = grown(c.scratch, 2*total*in)
+	c.scratch = vec.Grown(c.scratch, 2*total*in)
 	whole, at := c.scratch[:total*in], 0
 	for _, p := range parts {
 		dst := whole[at*in : (at+p.out)*in]
@@ -385,7 +387,7 @@ func (c *checkpoint) config(path string) (transformer.Config, error) {
 	if p, ok := c.source.(*packed); ok {
 		return p.conf, nil
 	}
-	if g, ok := c.source.(graphFile); ok && !exists(path) {
+	if g, ok := c.source.(graphFile); ok && !regular.Exists(path) {
 		c.find(bertNames)
 		conf, err := c.infer(g)
 		if err == nil {

@@ -7,13 +7,13 @@ import (
 	"io"
 	"io/fs"
 	"math"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"unsafe"
 
 	"github.com/lexsem/lexsem/internal/onnxfile"
+	"github.com/lexsem/lexsem/internal/regular"
 	"github.com/lexsem/lexsem/internal/safetensors"
 )
 
@@ -64,10 +64,10 @@ func openCheckpoint(dir string) (*checkpoint, error) {
 		return c, nil
 	case !errors.Is(err, fs.ErrNotExist):
 		return nil, unusable(err)
-	case exists(filepath.Join(dir, fileShards)):
+	case regular.Exists(filepath.Join(dir, fileShards)):
 		c.source, err = openShards(dir)
 		return c, unusable(err)
-	case exists(filepath.Join(dir, filePacked)):
+	case regular.Exists(filepath.Join(dir, filePacked)):
 		c.source, err = openPacked(filepath.Join(dir, filePacked))
 		return c, err
 	}
@@ -247,10 +247,4 @@ func aliases(x *onnxfile.File) map[string]string {
 		}
 	}
 	return out
-}
-
-// exists reports whether there is a file at path.
-func exists(path string) bool {
-	_, err := os.Stat(path)
-	return err == nil
 }

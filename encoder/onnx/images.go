@@ -80,14 +80,14 @@ func OpenImages(ctx context.Context, dir string, o Options) (*Images, error) {
 	e := &Images{opts: o, pixels: pixels, vision: v, slots: frame.NewSlots(o.Workers)}
 	path := filepath.Join(dir, "model.onnx")
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
-		if other := filepath.Join(dir, "vision_model.onnx"); exists(other) {
+		if other := filepath.Join(dir, "vision_model.onnx"); regular.Exists(other) {
 			path = other
 		}
 	}
 	if err := e.start(path); err != nil {
 		return nil, err
 	}
-	if e.pooled == outputImages && exists(filepath.Join(dir, textTowerFile)) {
+	if e.pooled == outputImages && regular.Exists(filepath.Join(dir, textTowerFile)) {
 		if e.texts, err = openTextTower(dir, e.p); err != nil {
 			return nil, errors.Join(err, e.Close())
 		}
@@ -96,11 +96,6 @@ func OpenImages(ctx context.Context, dir string, o Options) (*Images, error) {
 		return nil, errors.Join(fmt.Errorf("probe the model in %s: %w", dir, err), e.Close())
 	}
 	return e, nil
-}
-
-func exists(path string) bool {
-	_, err := os.Stat(path)
-	return err == nil
 }
 
 // vision describes a vision transformer as config.json does.

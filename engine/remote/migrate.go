@@ -25,11 +25,12 @@ type MigrateOptions struct {
 
 // MigrateReport reports the result of a migration.
 type MigrateReport struct {
-	Documents, Passages int    // documents on both sides, compared by digests at the end
-	Copied              int    // documents that this call copied
-	Mended              int    // copied documents that differed in the comparison at the end
-	Removed             int    // documents that had left the source by the end
-	Digest              string // of all documents, independent of their order
+	Documents int    `json:"documents"` // on both sides, compared by digests at the end
+	Passages  int    `json:"passages"`
+	Copied    int    `json:"copied"`  // documents that this call copied
+	Mended    int    `json:"mended"`  // copied documents that differed in the comparison at the end
+	Removed   int    `json:"removed"` // documents that had left the source by the end
+	Digest    string `json:"digest"`  // of all documents, independent of their order
 }
 
 // Between two marks this many documents are copied, or this many bytes and one document.

@@ -216,7 +216,7 @@ type assigner struct {
 var assigners = sync.Pool{New: func() any { return new(assigner) }}
 
 func (s *assigner) products(a, b []float32, m, n, d int) []float32 {
-	s.dots = resized(s.dots, m*n)
+	s.dots = vec.Grown(s.dots, m*n)
 	vec.MatMulNT(s.dots, a, b, m, n, d)
 	return s.dots
 }
@@ -224,12 +224,12 @@ func (s *assigner) products(a, b []float32, m, n, d int) []float32 {
 // grouped assigns rows by the cells of their nearest groups, group by group.
 func (s *assigner) grouped(p *partition, cell []int, rows []float32) {
 	d, g := p.dim, len(p.first)-1
-	s.near = resized(s.near, g)
+	s.near = vec.Grown(s.near, g)
 	for i := range s.near {
 		s.near[i] = s.near[i][:0]
 	}
 	dots := s.products(rows, p.groups, len(cell), g, d)
-	s.best, s.second = resized(s.best, len(cell)), resized(s.second, len(cell))
+	s.best, s.second = vec.Grown(s.best, len(cell)), vec.Grown(s.second, len(cell))
 	inf := float32(math.Inf(1))
 	for i := range cell {
 		x, row := rows[i*d:(i+1)*d], dots[i*g:(i+1)*g]
@@ -288,7 +288,7 @@ func nearest(dots []float32) [nearGroups]int {
 func (p *partition) find(x []float32, scratch *[]float32) int {
 	d := p.dim
 	dots := func(rows []float32) []float32 {
-		*scratch = resized(*scratch, len(rows)/d)
+		*scratch = vec.Grown(*scratch, len(rows)/d)
 		vec.DotRows(*scratch, x[:d], rows)
 		return *scratch
 	}
@@ -318,14 +318,6 @@ func largest(x []float32) int {
 		}
 	}
 	return best
-}
-
-// resized returns s with n entries of any value.
-func resized[T any](s []T, n int) []T {
-	if cap(s) < n {
-		return make([]T, n)
-	}
-	return s[:n]
 }
 
 // cells is the number of cells.

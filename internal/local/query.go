@@ -29,8 +29,8 @@ func (b *Bridges) probe(dst []int, in modulate.Input, n int) ([]int, error) {
 	}
 	s := scratches.Get().(*scratch)
 	defer scratches.Put(s)
-	s.score = resized(s.score, len(b.cells))
-	s.cover = resized(s.cover, len(b.cells))
+	s.score = vec.Grown(s.score, len(b.cells))
+	s.cover = vec.Grown(s.cover, len(b.cells))
 	clear(s.cover)
 	b.partition.dots(s.score, in.Dense)
 	s.ids = in.Tokens.Lexical(s.ids[:0])
@@ -151,7 +151,7 @@ func (b *Bridges) having(t int32) ([]uint32, error) {
 // present writes to s.there, for each cell, which of the first 64 tokens of s.ids it has: a bit for
 // each.
 func (b *Bridges) present(s *scratch) error {
-	s.there = resized(s.there, len(b.cells))
+	s.there = vec.Grown(s.there, len(b.cells))
 	clear(s.there)
 	for i, t := range s.ids[:min(64, len(s.ids))] {
 		if s.whole[i] == 0 {
@@ -179,7 +179,7 @@ type weighed struct {
 // proportional to the share of the query that the corpus knows.
 func (b *Bridges) weigh(s *scratch) (factor float32) {
 	var all float64
-	s.whole = resized(s.whole, len(s.ids))
+	s.whole = vec.Grown(s.whole, len(s.ids))
 	for i, t := range s.ids {
 		df := max(0, b.words.count(t))
 		w := ridge.IDF(b.n, df)

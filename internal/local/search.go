@@ -55,7 +55,7 @@ func (b *Bridges) search(ctx context.Context, dst []Scored, probes []Probe, k in
 	}
 	s := searches.Get().(*searcher)
 	defer s.release()
-	s.seen = resized(s.seen, len(b.cells))
+	s.seen = vec.Grown(s.seen, len(b.cells))
 	clear(s.seen)
 	total := 0
 	for i, p := range probes {
@@ -92,7 +92,7 @@ func (b *Bridges) checkVector(q []float32) error {
 // scan notes the passages of a cell that may be among the best so far.
 func (s *searcher) scan(ctx context.Context, probe int, c *cell, query []float32, allow func(uint64) bool) error {
 	d := len(query)
-	s.query = resized(s.query, d)
+	s.query = vec.Grown(s.query, d)
 	scale := vec.QuantizeInt8(s.query, query)
 	decoded, lost := vec.LostInt8(query, s.query, scale)
 	bound := float32(decoded*c.lost + lost + vec.DotSlack(d)*(decoded+lost)) // see vec.DotSlack; vectors have length 1

@@ -46,9 +46,10 @@ type gemmBuffers struct{ a, b, tile []float32 }
 
 var gemmPool = sync.Pool{New: func() any { return new(gemmBuffers) }}
 
-func grown(s []float32, n int) []float32 {
+// Grown returns s with length n and undefined content, in the same memory if it suffices.
+func Grown[T any](s []T, n int) []T {
 	if cap(s) < n {
-		return make([]float32, n)
+		return make([]T, n)
 	}
 	return s[:n]
 }
@@ -84,9 +85,9 @@ func multiply(kn *kernel, c []float32, ldc int, a, b view, ready []float32, then
 	mr, nr := kn.mr, kn.nr
 	step := stretch(k)
 	if ready == nil {
-		buf.b = grown(buf.b, step*nr)
+		buf.b = Grown(buf.b, step*nr)
 	}
-	buf.tile = grown(buf.tile, mr*nr)
+	buf.tile = Grown(buf.tile, mr*nr)
 	for i0 := 0; i0 < m; i0 += gemmMC {
 		mc := min(gemmMC, m-i0)
 		rest := ready
@@ -149,7 +150,7 @@ func packA(buf *gemmBuffers, a view, i0, mc, p0, kc, mr int) int {
 		from = 0
 	}
 	panels := (mc - from + mr - 1) / mr
-	buf.a = grown(buf.a, panels*mr*kc)
+	buf.a = Grown(buf.a, panels*mr*kc)
 	for t := range panels {
 		dst := buf.a[t*mr*kc : (t+1)*mr*kc]
 		h := min(mr, mc-from-t*mr)

@@ -41,7 +41,7 @@ func strided(x []float32, ld, rows, cols int) []float32 {
 func (p *Packed) pack(b view, n, k int) {
 	nr := best.nr
 	p.n, p.k = n, k
-	p.panels = grown(p.panels, (n+nr-1)/nr*nr*k)
+	p.panels = Grown(p.panels, (n+nr-1)/nr*nr*k)
 	rest, step := p.panels, stretch(max(k, 1))
 	for p0 := 0; p0 < k; p0 += step {
 		kc := min(step, k-p0)

@@ -219,7 +219,7 @@ func (b *buffers8) quantize(a []float32, lda, m, k, mr int) {
 	if cap(b.codes) < tall*wide {
 		b.codes = make([]uint8, tall*wide)
 	}
-	b.codes, b.rows = b.codes[:tall*wide], grown(b.rows, 2*tall*groupsOf(wide/4))
+	b.codes, b.rows = b.codes[:tall*wide], Grown(b.rows, 2*tall*groupsOf(wide/4))
 	for i := range m {
 		code := b.codes[i*wide : i*wide+wide]
 		for from := 0; from < k; from += 4 * groupQuads {

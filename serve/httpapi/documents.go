@@ -8,7 +8,6 @@ import (
 	"strconv"
 
 	"github.com/lexsem/lexsem/engine"
-	"github.com/lexsem/lexsem/engine/filter"
 	"github.com/lexsem/lexsem/internal/answer"
 	"github.com/lexsem/lexsem/internal/picture"
 )
@@ -178,7 +177,7 @@ func listDocuments(ctx context.Context, c *call) (listAnswer, error) {
 	if err != nil {
 		return listAnswer{}, err
 	}
-	f, err := filterOf(q.Get("filter"))
+	f, err := answer.Filter(q.Get("filter"))
 	if err != nil {
 		return listAnswer{}, err
 	}
@@ -235,20 +234,12 @@ func deleteDocuments(ctx context.Context, c *call) (out deleteAnswer, err error)
 		out.Deleted, err = c.db.Delete(ctx, ids)
 		return out, err
 	}
-	f, err := filterOf(expr)
+	f, err := answer.Filter(expr)
 	if err != nil {
 		return out, err
 	}
 	out.Deleted, err = c.db.DeleteWhere(ctx, f)
 	return out, err
-}
-
-// filterOf parses a filter; "" matches all documents.
-func filterOf(expr string) (engine.Filter, error) {
-	if expr == "" {
-		return engine.Filter{}, nil
-	}
-	return filter.Parse(expr)
 }
 
 // parameters reads the query string of a request. One that cannot be read, a parameter that the route does not have, and one that

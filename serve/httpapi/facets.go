@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/lexsem/lexsem/engine/filter"
+	"github.com/lexsem/lexsem/internal/answer"
 )
 
 type facetsAnswer struct {
@@ -19,7 +20,7 @@ func facets(ctx context.Context, c *call) (facetsAnswer, error) {
 	if err != nil {
 		return facetsAnswer{}, err
 	}
-	f, err := filterOf(c.query.Get("filter"))
+	f, err := answer.Filter(c.query.Get("filter"))
 	if err != nil {
 		return facetsAnswer{}, err
 	}

@@ -62,7 +62,7 @@ func (in *searchRequest) query(o Options) (q engine.Query, err error) {
 	if in.Rerank > o.MaxRerank {
 		return q, invalid("rerank", "rerank is %d; use 1 to %d, 0 for the server's default, or -1 for none", in.Rerank, o.MaxRerank)
 	}
-	q.Filter, err = filterOf(in.Filter)
+	q.Filter, err = answer.Filter(in.Filter)
 	return q, err
 }
 

@@ -87,7 +87,7 @@ func (s *Server) list(ctx context.Context, in listArgs) (string, listResult, err
 	if err != nil {
 		return "", listResult{}, err
 	}
-	f, err := filterOf(in.Filter)
+	f, err := answer.Filter(in.Filter)
 	if err != nil {
 		return "", listResult{}, err
 	}

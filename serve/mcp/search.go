@@ -13,7 +13,6 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/lexsem/lexsem/engine"
-	"github.com/lexsem/lexsem/engine/filter"
 	"github.com/lexsem/lexsem/engine/fusion"
 	"github.com/lexsem/lexsem/internal/answer"
 	"github.com/lexsem/lexsem/internal/metadata"
@@ -207,16 +206,8 @@ func query(text string, like []string, mode, variant, expr string) (engine.Query
 	if mode != "" && !slices.Contains(modes, mode) {
 		return engine.Query{}, refuse("mode is %q; use one of %s", clipped(mode, 80), strings.Join(modes, ", "))
 	}
-	f, err := filterOf(expr)
+	f, err := answer.Filter(expr)
 	return engine.Query{Text: text, Like: like, Mode: mode, Variant: variant, Filter: f}, err
-}
-
-// filterOf parses a filter; "" matches all documents.
-func filterOf(expr string) (engine.Filter, error) {
-	if expr == "" {
-		return engine.Filter{}, nil
-	}
-	return filter.Parse(expr)
 }
 
 // told is a hit without data that is useless to people and models: the visual words that serve as an image's

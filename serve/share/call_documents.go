@@ -212,22 +212,27 @@ var documents = many(whole, func(i int, d engine.Document, err error) error {
 	return &engine.DocumentError{Position: i, ID: d.ID, Err: err}
 })
 
-// patch is engine.Patch with metadata in another form.
-type patch struct {
-	engine.Patch
-	Meta []byte
+var patched = described(func(p *engine.Patch) *map[string]any { return &p.Metadata })
+
+// meta is a value with its metadata in another form.
+type meta[T any] struct {
+	Value T
+	Meta  []byte
 }
 
-var patched = form[engine.Patch, patch]{
-	func(p engine.Patch) (patch, error) {
-		meta, err := encodeMeta(p.Metadata)
-		p.Metadata = nil
-		return patch{p, meta}, err
-	},
-	func(w patch) (p engine.Patch, err error) {
-		w.Metadata, err = decodeMeta(w.Meta)
-		return w.Patch, err
-	},
+// described is the form for values with metadata, which at returns.
+func described[T any](at func(*T) *map[string]any) form[T, meta[T]] {
+	return form[T, meta[T]]{
+		func(v T) (meta[T], error) {
+			raw, err := encodeMeta(*at(&v))
+			*at(&v) = nil
+			return meta[T]{v, raw}, err
+		},
+		func(w meta[T]) (_ T, err error) {
+			*at(&w.Value), err = decodeMeta(w.Meta)
+			return w.Value, err
+		},
+	}
 }
 
 // encodeMeta writes metadata in the stored form; nil if there are none.

@@ -33,17 +33,7 @@ var explain = newCall("Explain", repeats,
 			return explainOf{q, w.ID}, err
 		},
 	},
-	form[engine.Explanation, explanation]{
-		func(x engine.Explanation) (explanation, error) {
-			meta, err := encodeMeta(x.Metadata)
-			x.Metadata = nil
-			return explanation{x, meta}, err
-		},
-		func(w explanation) (x engine.Explanation, err error) {
-			w.Metadata, err = decodeMeta(w.Meta)
-			return w.Explanation, err
-		},
-	},
+	described(func(x *engine.Explanation) *map[string]any { return &x.Metadata }),
 	func(db engine.Database, ctx context.Context, x explainOf) (engine.Explanation, error) {
 		return db.Explain(ctx, x.Query, x.ID)
 	})
@@ -56,12 +46,6 @@ type explainOf struct {
 type explainArgs struct {
 	Query query
 	ID    string
-}
-
-// explanation is engine.Explanation with metadata in another form.
-type explanation struct {
-	engine.Explanation
-	Meta []byte
 }
 
 // Explain is engine.Engine.Explain.
@@ -116,29 +100,13 @@ var queried = form[engine.Query, query]{
 	},
 }
 
-// hit is engine.Hit with metadata in another form.
-type hit struct {
-	engine.Hit
-	Meta []byte
-}
-
 type result struct {
-	Hits  []hit
+	Hits  []meta[engine.Hit]
 	Trace engine.Trace
 	For   string
 }
 
-var hits = many(form[engine.Hit, hit]{
-	func(h engine.Hit) (hit, error) {
-		meta, err := encodeMeta(h.Metadata)
-		h.Metadata = nil
-		return hit{h, meta}, err
-	},
-	func(w hit) (h engine.Hit, err error) {
-		w.Metadata, err = decodeMeta(w.Meta)
-		return w.Hit, err
-	},
-}, nil)
+var hits = many(described(func(h *engine.Hit) *map[string]any { return &h.Metadata }), nil)
 
 var found = form[engine.Result, result]{
 	func(r engine.Result) (w result, err error) {

@@ -62,7 +62,7 @@ func FuzzPeer(f *testing.F) {
 	}
 	f.Add(greeted.Bytes(), false)
 	for _, m := range [][]byte{
-		message("Upsert", []document{d}), message("Patch", []patch{{engine.Patch{ID: "a"}, []byte(`{"a":null}`)}}),
+		message("Upsert", []document{d}), message("Patch", []meta[engine.Patch]{{engine.Patch{ID: "a"}, []byte(`{"a":null}`)}}),
 		message("Search", query{}), message("SearchBatch", []query{{}}), message("Explain", explainArgs{}), message("Fit", fitArgs{}), message("Count", engine.Filter{}),
 		message("Import", nothing{}, []byte("d\x00\x00\x00\x00\x03{}\n"), []byte("e\x00\x00\x00\x00\x00")), message("Export", archive.ExportOptions{}), message("Delete", []string{"a"}),
 	} {
@@ -87,7 +87,7 @@ func FuzzPeer(f *testing.F) {
 
 // FuzzAnswer: no bytes of a holder end the caller, and what is read is written as it was.
 func FuzzAnswer(f *testing.F) {
-	for _, v := range []any{result{Hits: []hit{{}}}, document{}, explanation{}, engine.Stats{}, []result{{}}} {
+	for _, v := range []any{result{Hits: []meta[engine.Hit]{{}}}, document{}, meta[engine.Explanation]{}, engine.Stats{}, []result{{}}} {
 		raw, err := encoding.Marshal(v)
 		if err == nil {
 			raw, err = encoding.Marshal(reply{raw, faultOf(&engine.DocumentError{ID: "a", Err: engine.ErrInvalid})})
@@ -109,7 +109,7 @@ func FuzzAnswer(f *testing.F) {
 		if w, err := replied[document](ctx, raw); err == nil {
 			_, _ = whole.from(w)
 		}
-		_, _ = replied[explanation](ctx, raw)
+		_, _ = replied[meta[engine.Explanation]](ctx, raw)
 		_, _ = replied[engine.Stats](ctx, raw)
 		_, _ = replied[[]result](ctx, raw)
 		_, _, _ = receive(bytes.NewReader(raw), 1<<16, nil)

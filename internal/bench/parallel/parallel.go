@@ -1,3 +1,4 @@
+// Package parallel does equal pieces of work on all cores.
 package parallel
 
 import (

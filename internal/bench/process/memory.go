@@ -1,3 +1,4 @@
+// Package process measures this process: its processor time, memory and files.
 package process
 
 import (

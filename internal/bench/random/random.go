@@ -1,3 +1,4 @@
+// Package random gives each purpose of the bench its own stream of random numbers.
 package random
 
 import (

@@ -164,8 +164,7 @@ func texts(n, m, dim int) (v, queries []float32) {
 	defer drawn.Unlock()
 	got, ok := drawn.of[k]
 	if !ok {
-		model := newModel(dim, 3)
-		got = [2][]float32{model.draw(n, 0, textNoise), model.draw(m, 1, queryNoise)}
+		got = [2][]float32{TextLike(n, dim, 3), TextLikeQueries(m, dim, 3)}
 		drawn.of[k] = got
 	}
 	return got[0], got[1]

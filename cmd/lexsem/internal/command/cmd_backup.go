@@ -32,13 +32,9 @@ backup to standard output. No model is needed.`,
 
 // backupSummary is the output of backup --json.
 type backupSummary struct {
-	DB        string `json:"db"`
-	File      string `json:"file"`
-	Part      int    `json:"part"` // from 1; 0 if nothing had changed
-	Seq       uint64 `json:"seq"`
-	Documents int    `json:"documents"` // stored now
-	Written   int    `json:"written"`   // documents in the part
-	Bytes     int64  `json:"bytes"`     // of the part
+	DB   string `json:"db"`
+	File string `json:"file"`
+	archive.BackupReport
 }
 
 func runBackup(ctx context.Context, a *app, args []string, asJSON bool) error {
@@ -76,7 +72,7 @@ func runBackup(ctx context.Context, a *app, args []string, asJSON bool) error {
 	}
 	p.done()
 	if asJSON {
-		return json.NewEncoder(out).Encode(backupSummary{dir, file, r.Part, r.Seq, r.Documents, r.Written, r.Bytes})
+		return json.NewEncoder(out).Encode(backupSummary{dir, file, r})
 	}
 	if r.Part == 0 {
 		_, err = fmt.Fprintf(out, "%s: nothing has changed since its last part, of commit %d\n", file, r.Seq)

@@ -53,10 +53,7 @@ type annOptions struct {
 	seed                                      *uint64
 }
 
-func (o annOptions) run(ctx context.Context, a *app, args []string) error {
-	if len(args) > 0 {
-		return usagef("bench ann takes no arguments, got %q", args[0])
-	}
+func (o annOptions) run(ctx context.Context, a *app, _ []string) error {
 	for _, c := range []struct {
 		name      string
 		value, to int

@@ -35,10 +35,7 @@ once. The last table shows the training loss.`,
 		o.json = f.outFile("json", "", "`FILE`write the curve as JSON; - prints it instead of the table")
 		o.md = f.outFile("md", "", "`FILE`write the curve as Markdown")
 		o.html = f.outFile("html", "", "`FILE`write the curve as one HTML page with plots")
-		return func(ctx context.Context, a *app, args []string) error {
-			if len(args) > 0 {
-				return usagef("bench curve takes no arguments, got %q", args[0])
-			}
+		return func(ctx context.Context, a *app, _ []string) error {
 			var amounts []int
 			for _, s := range list(*at) {
 				n, err := strconv.Atoi(s)

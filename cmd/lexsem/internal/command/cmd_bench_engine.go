@@ -62,10 +62,7 @@ type engineOptions struct {
 	replace                           *bool
 }
 
-func (o engineOptions) run(ctx context.Context, a *app, args []string) error {
-	if len(args) > 0 {
-		return usagef("bench engine takes no arguments, got %q", args[0])
-	}
+func (o engineOptions) run(ctx context.Context, a *app, _ []string) error {
 	for _, c := range []struct {
 		name            string
 		value, from, to int

@@ -32,8 +32,8 @@ the vectors of another encoder instead, one row per image.`,
 		words := f.int("words", 0, "visual words of the codebook; default 1,024")
 		labels := f.bool("labels", "let fits know the classes of the corpus")
 		withhold := f.float("withhold", 0, "`SHARE`share of each class that is used as queries only")
-		return func(ctx context.Context, a *app, args []string) error {
-			dirs, err := p.folders(args)
+		return func(ctx context.Context, a *app, _ []string) error {
+			dirs, err := p.folders()
 			if err != nil {
 				return err
 			}

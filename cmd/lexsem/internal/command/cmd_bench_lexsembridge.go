@@ -52,8 +52,8 @@ passages. So compare what a row adds to the row without a bridge, not the figure
 		p := declareProtocol(f, "dense,slr,llr,clr,rlr,rlr+slr").declareLanguage(f)
 		p.declareLimit(f, "use at most N queries of each task; default all")
 		clean := f.bool("clean", "draw spans from one half of each passage and fit bridges on the other, so that they share no run of words")
-		return func(ctx context.Context, a *app, args []string) error {
-			dirs, err := p.folders(args)
+		return func(ctx context.Context, a *app, _ []string) error {
+			dirs, err := p.folders()
 			if err != nil {
 				return err
 			}

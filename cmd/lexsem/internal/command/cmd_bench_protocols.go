@@ -49,10 +49,8 @@ func (p *protocolFlags) declareLimit(f *flags, usage string) *protocolFlags {
 
 // folders checks the flags and returns the folders of --data. It checks that they exist
 // before a model is opened or fetched.
-func (p *protocolFlags) folders(args []string) ([]string, error) {
+func (p *protocolFlags) folders() ([]string, error) {
 	switch dirs := list(*p.data); {
-	case len(args) > 0:
-		return nil, usagef("it takes no arguments, got %q", args[0])
 	case len(dirs) == 0:
 		return nil, hinted(usagef("no data given"), "name its folder with --data DIR; docs/data.md says what it holds")
 	case *p.perPassage < 1:
@@ -119,8 +117,8 @@ billion parameters. gap is the distance of two ranks: smaller is better.`,
 		reference := f.str("reference", "", "`FILE`reference ranks: JSONL with query and ranks")
 		p.declareLimit(f, "use N queries of each folder, drawn by the seed; default all")
 		alone := f.bool("passages-alone", "compute the statistics of the corpus and of BM25 from the passages only, without the versions")
-		return func(ctx context.Context, a *app, args []string) error {
-			dirs, err := p.folders(args)
+		return func(ctx context.Context, a *app, _ []string) error {
+			dirs, err := p.folders()
 			if err != nil {
 				return err
 			}
@@ -202,8 +200,8 @@ uncased models and BM25.`,
 		p := declareProtocol(f, "dense,rlr,bm25,rrf,hybrid:dense,hybrid").declareLanguage(f)
 		lower := f.bool("lower", "lower-case passages and queries")
 		html := f.outFile("html", "", "`FILE`write the report as one HTML page with plots")
-		return func(ctx context.Context, a *app, args []string) error {
-			dirs, err := p.folders(args)
+		return func(ctx context.Context, a *app, _ []string) error {
+			dirs, err := p.folders()
 			if err != nil {
 				return err
 			}
@@ -323,7 +321,7 @@ the paper's generator with names and likes of its own, and measures nothing.`,
 			if *n != limit.DefaultDocuments {
 				return usagef("--documents is the size of a set that --make DIR makes")
 			}
-			dirs, err := p.folders(args)
+			dirs, err := p.folders()
 			if err != nil {
 				return err
 			}

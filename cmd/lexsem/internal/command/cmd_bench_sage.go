@@ -38,8 +38,8 @@ of texts are drawn by the seed.`,
 		to := f.outFile("json", "", "`FILE`write the report as JSON; - prints it instead of the table")
 		p := protocolFlags{data: data, seed: seed, cache: cache, json: to, perPassage: new(int)}
 		*p.perPassage = 1
-		return func(ctx context.Context, a *app, args []string) error {
-			dirs, err := p.folders(args)
+		return func(ctx context.Context, a *app, _ []string) error {
+			dirs, err := p.folders()
 			if err != nil {
 				return err
 			}

@@ -28,10 +28,7 @@ tools/finetune trains an encoder with the file.`,
 		seed := f.seed("seed of the queries")
 		perPassage := f.int("queries-per-passage", 10, "queries per passage")
 		most := f.int("max-fit-queries", 0, "most training queries; default no limit")
-		return func(ctx context.Context, a *app, args []string) error {
-			if len(args) > 0 {
-				return usagef("bench samples takes no arguments, got %q", args[0])
-			}
+		return func(ctx context.Context, a *app, _ []string) error {
 			if *data == "" {
 				return hinted(usagef("no corpus given"), "name its folder with --data DIR")
 			}

@@ -32,10 +32,7 @@ the samples of --json.`,
 		seed := f.seed("seed of texts, vectors and choices")
 		dir := f.outDir("dir", "`DIR`folder for the temporary database; default the system's")
 		out := f.outFile("json", "", "`FILE`write the report as JSON; - prints it instead of the table")
-		return func(ctx context.Context, a *app, args []string) error {
-			if len(args) > 0 {
-				return usagef("bench soak takes no arguments, got %q", args[0])
-			}
+		return func(ctx context.Context, a *app, _ []string) error {
 			if !(*minutes > 0 && *minutes <= 100_000) {
 				return usagef("--minutes %v: use a number above 0, at most 100,000", *minutes)
 			}

@@ -51,10 +51,7 @@ fits a new fit.`,
 			terms:      new(bool),
 		}
 		to := f.outFile("json", "", "`FILE`write the report as JSON; - prints it instead of the table")
-		return func(ctx context.Context, a *app, args []string) error {
-			if len(args) > 0 {
-				return usagef("bench tune takes no arguments, got %q", args[0])
-			}
+		return func(ctx context.Context, a *app, _ []string) error {
 			if len(*data) == 0 {
 				return hinted(usagef("no corpus given"), "name each with --data DIR")
 			}

@@ -20,14 +20,11 @@ needs room for a second copy of the stored data until it is done. No model is ne
 	examples: []string{"lexsem compact --db notes.db", "lexsem compact --db notes.db --json"},
 	declare: func(f *flags) action {
 		asJSON := f.bool("json", "print the result as JSON")
-		return func(ctx context.Context, a *app, args []string) error { return runCompact(ctx, a, args, *asJSON) }
+		return func(ctx context.Context, a *app, _ []string) error { return runCompact(ctx, a, *asJSON) }
 	},
 }
 
-func runCompact(ctx context.Context, a *app, args []string, asJSON bool) error {
-	if len(args) > 0 {
-		return hinted(usagef("compact takes no arguments, got %q", args[0]), "name the database with --db")
-	}
+func runCompact(ctx context.Context, a *app, asJSON bool) error {
 	dir, err := a.needDB()
 	if err != nil {
 		return err

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/lexsem/lexsem/engine"
+	"github.com/lexsem/lexsem/internal/answer"
 )
 
 var cmdDelete = command{
@@ -32,7 +33,7 @@ func runDelete(ctx context.Context, a *app, ids []string, expr string, asJSON bo
 	if (len(ids) == 0) == (expr == "") {
 		return hinted(usagef("delete takes either ids or --filter"), "give the ids of the documents, or --filter EXPR")
 	}
-	filter, err := parseFilter(expr)
+	filter, err := answer.Filter(expr)
 	if err != nil {
 		return err
 	}

@@ -20,6 +20,7 @@ import (
 
 var cmdDemo = command{
 	name:    "demo",
+	instead: "ask with --query TEXT",
 	summary: "try everything on real text: index, fit and search Go's own documentation",
 	about: `
 Indexes the doc comments of the Go standard library that is installed on this machine, one passage
@@ -107,10 +108,7 @@ type demoRow struct {
 	NDCG1   map[string]float64 `json:"ndcg@1"`
 }
 
-func (o demoOptions) run(ctx context.Context, a *app, args []string) (err error) {
-	if len(args) > 0 {
-		return hinted(usagef("demo takes no arguments, got %q", args[0]), "ask with --query TEXT")
-	}
+func (o demoOptions) run(ctx context.Context, a *app, _ []string) (err error) {
 	if *o.query != "" && blank(*o.query) {
 		return hinted(usagef("the query is empty"), "give some words")
 	}

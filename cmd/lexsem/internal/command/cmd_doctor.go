@@ -52,10 +52,8 @@ if it is not cosine.`,
 		to := f.str("to", "", "`DIR`folder of the new database of --repair; it must not exist (default DB"+salvagedSuffix+")")
 		dim := f.int("dim", 0, "for --repair: length of the vectors, if the database has no model and its record is lost")
 		metric := f.str("metric", "", "`NAME`for --repair: metric of the vectors, if its record is lost; default cosine")
-		return func(ctx context.Context, a *app, args []string) error {
+		return func(ctx context.Context, a *app, _ []string) error {
 			switch {
-			case len(args) > 0:
-				return hinted(usagef("doctor takes no arguments, got %q", args[0]), "name a database with --db")
 			case *repair:
 				return runRepair(ctx, a, *to, *dim, *metric, *asJSON)
 			case *to != "":

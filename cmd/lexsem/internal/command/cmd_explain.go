@@ -92,7 +92,7 @@ func (o explainOptions) run(ctx context.Context, a *app, args []string) (err err
 			return err
 		}
 	}
-	filter, err := parseFilter(*o.filter)
+	filter, err := answer.Filter(*o.filter)
 	if err != nil {
 		return err
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/lexsem/lexsem/encoder/models"
 	"github.com/lexsem/lexsem/engine"
 	"github.com/lexsem/lexsem/engine/archive"
+	"github.com/lexsem/lexsem/internal/answer"
 	"github.com/lexsem/lexsem/store"
 )
 
@@ -42,7 +43,7 @@ func runExport(ctx context.Context, a *app, args []string, expr string, vectors,
 	if len(args) != 1 || args[0] == "" {
 		return hinted(usagef("export takes one file"), "lexsem export --db DIR FILE, or - for standard output")
 	}
-	f, err := parseFilter(expr)
+	f, err := answer.Filter(expr)
 	if err != nil {
 		return err
 	}

@@ -15,7 +15,6 @@ import (
 
 var cmdFit = command{
 	name:    "fit",
-	args:    "",
 	summary: "fit a bridge on the stored documents, without labels",
 	about: `
 Makes training queries from the stored passages (keywords and spans of each), encodes them, and fits
@@ -79,10 +78,7 @@ type fitSummary struct {
 	Choice  []engine.VariantScore `json:"choice,omitempty"`
 }
 
-func (o fitOptions) run(ctx context.Context, a *app, args []string) (err error) {
-	if len(args) > 0 {
-		return usagef("fit takes no arguments, got %q", args[0])
-	}
+func (o fitOptions) run(ctx context.Context, a *app, _ []string) (err error) {
 	if *o.variant == "" && !*o.update {
 		*o.variant = "rlr+slr"
 		if *o.importFile != "" {

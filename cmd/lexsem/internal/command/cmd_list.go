@@ -15,6 +15,7 @@ import (
 
 var cmdList = command{
 	name:    "list",
+	instead: "name the database with --db; `lexsem get` takes ids",
 	summary: "list the stored documents, one per line, in the order of their ids",
 	about: `
 Prints the id and the beginning of each document, in the order of their ids. To go on where a list ended,
@@ -48,10 +49,7 @@ func (a *app) printDocument(d engine.Document) error {
 	return enc.Encode(answer.NewDocument(d))
 }
 
-func (o listOptions) run(ctx context.Context, a *app, args []string) (err error) {
-	if len(args) > 0 {
-		return hinted(usagef("list takes no arguments, got %q", args[0]), "name the database with --db; `lexsem get` takes ids")
-	}
+func (o listOptions) run(ctx context.Context, a *app, _ []string) (err error) {
 	if *o.limit < 0 || *o.offset < 0 {
 		return usagef("--limit %d --offset %d: use numbers from 0", *o.limit, *o.offset)
 	}
@@ -110,7 +108,7 @@ func (a *app) printLine(d engine.Document) error {
 // openToRead opens the database of --db for reading, without a model, and parses a
 // filter.
 func (a *app) openToRead(ctx context.Context, expr string) (*database, engine.Filter, error) {
-	f, err := parseFilter(expr)
+	f, err := answer.Filter(expr)
 	if err != nil {
 		return nil, f, err
 	}
@@ -209,16 +207,13 @@ have each; an element of an array counts as a value. No model is needed.
 		by := f.str("by", "", "`FIELD`count by the values of this field")
 		limit := f.int("limit", 10, "most values with --by")
 		asJSON := f.bool("json", "print as JSON")
-		return func(ctx context.Context, a *app, args []string) error {
-			return runCount(ctx, a, args, *filter, *by, *limit, *asJSON)
+		return func(ctx context.Context, a *app, _ []string) error {
+			return runCount(ctx, a, *filter, *by, *limit, *asJSON)
 		}
 	},
 }
 
-func runCount(ctx context.Context, a *app, args []string, expr, by string, limit int, asJSON bool) error {
-	if len(args) > 0 {
-		return hinted(usagef("count takes no arguments, got %q", args[0]), "name the database with --db and a filter with --filter")
-	}
+func runCount(ctx context.Context, a *app, expr, by string, limit int, asJSON bool) error {
 	if by != "" {
 		if _, _, err := filter.FacetsOf(by, limit); err != nil {
 			return usagef("--by %s --limit %d: %v", by, limit, err)

@@ -11,6 +11,7 @@ import (
 
 var cmdMCP = command{
 	name:    "mcp",
+	instead: "name the database with --db, or a folder with --dir",
 	summary: "serve a database to an agent: Model Context Protocol on stdin and stdout",
 	about: `
 Serves one client over the Model Context Protocol until the client closes stdin or sends SIGTERM. Tools:
@@ -49,10 +50,8 @@ type mcpOptions struct {
 	second           rerankFlags
 }
 
-func (o mcpOptions) run(ctx context.Context, a *app, args []string) (err error) {
+func (o mcpOptions) run(ctx context.Context, a *app, _ []string) (err error) {
 	switch {
-	case len(args) > 0:
-		return hinted(usagef("mcp takes no arguments, got %q", args[0]), "name the database with --db, or a folder with --dir")
 	case *o.readOnly && *o.create:
 		return hinted(usagef("--read-only with --create: a new database would stay empty"), "leave one of them out")
 	}

@@ -49,15 +49,10 @@ type migrateOptions struct {
 
 // migrateSummary is the output of migrate --json.
 type migrateSummary struct {
-	DB        string `json:"db"`
-	Backend   string `json:"backend"`
-	Documents int    `json:"documents"` // on both sides
-	Passages  int    `json:"passages"`
-	Copied    int    `json:"copied"` // by this run
-	Mended    int    `json:"mended"` // of those, at the end
-	Removed   int    `json:"removed"`
-	Digest    string `json:"digest"` // of all documents, equal on both sides
-	Bridge    string `json:"bridge,omitempty"`
+	DB      string `json:"db"`
+	Backend string `json:"backend"`
+	remote.MigrateReport
+	Bridge string `json:"bridge,omitempty"`
 }
 
 func (o migrateOptions) run(ctx context.Context, a *app, args []string) (err error) {
@@ -116,7 +111,7 @@ func (o migrateOptions) run(ctx context.Context, a *app, args []string) (err err
 	}
 	p.done()
 	if *o.json {
-		return json.NewEncoder(a.Stdout).Encode(migrateSummary{dir, b.Name(), r.Documents, r.Passages, r.Copied, r.Mended, r.Removed, r.Digest, *o.bridge})
+		return json.NewEncoder(a.Stdout).Encode(migrateSummary{dir, b.Name(), r, *o.bridge})
 	}
 	_, err = fmt.Fprintf(a.Stdout, "%s and %s hold the same %s (%s); %s copied, digest %s\n", dir, b.Name(),
 		count(r.Documents, "document", "documents"), count(r.Passages, "passage", "passages"), thousands(r.Copied), r.Digest)

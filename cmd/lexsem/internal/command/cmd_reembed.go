@@ -69,10 +69,7 @@ type reembedSummary struct {
 	Seconds   float64  `json:"seconds"`
 }
 
-func (o reembedOptions) run(ctx context.Context, a *app, args []string) (err error) {
-	if len(args) > 0 {
-		return hinted(usagef("reembed takes no arguments, got %q", args[0]), "name the database with --db and the new model with --model")
-	}
+func (o reembedOptions) run(ctx context.Context, a *app, _ []string) (err error) {
 	if err := o.keep().check(); err != nil {
 		return err
 	}

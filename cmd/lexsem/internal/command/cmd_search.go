@@ -242,7 +242,7 @@ func (o searchOptions) run(ctx context.Context, a *app, args []string) (err erro
 	if err := o.check(args); err != nil {
 		return err
 	}
-	filter, err := parseFilter(*o.filter)
+	filter, err := answer.Filter(*o.filter)
 	if err != nil {
 		return err
 	}
@@ -371,14 +371,6 @@ func searchError(err error) error {
 		return &usageError{msg: err.Error(), hint: "`lexsem help search` lists modes and variants"}
 	}
 	return err
-}
-
-// parseFilter reads --filter; without one, all documents match.
-func parseFilter(expr string) (engine.Filter, error) {
-	if expr == "" {
-		return engine.Filter{}, nil
-	}
-	return filter.Parse(expr)
 }
 
 // wayName describes in a few words how hits were found.

@@ -125,10 +125,7 @@ func (o serveOptions) server(a *app) (h httpapi.Options, err error) {
 	return h, nil
 }
 
-func (o serveOptions) run(ctx context.Context, a *app, args []string) (err error) {
-	if len(args) > 0 {
-		return hinted(usagef("serve takes no arguments, got %q", args[0]), "name the database with --db")
-	}
+func (o serveOptions) run(ctx context.Context, a *app, _ []string) (err error) {
 	if err := (engine.Options{MaxMemoryMiB: *o.most}).Validate(); err != nil {
 		return &usageError{msg: err.Error()}
 	}

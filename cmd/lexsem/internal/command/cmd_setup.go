@@ -14,6 +14,7 @@ import (
 
 var cmdSetup = command{
 	name:    "setup",
+	instead: "name a model with --model",
 	summary: "download the runtime and a model to this machine",
 	about: `
 Looks for ONNX Runtime and the model in this order and takes the first that works: (1) --library, or a
@@ -37,10 +38,7 @@ another space, so a database must be filled and searched with one of the two.`,
 	declare: func(f *flags) action {
 		list := f.bool("list", "list the models, with the speed of those on this machine, and fetch nothing")
 		asJSON := f.bool("json", "print as JSON")
-		return func(ctx context.Context, a *app, args []string) error {
-			if len(args) > 0 {
-				return hinted(usagef("setup takes no arguments, got %q", args[0]), "name a model with --model")
-			}
+		return func(ctx context.Context, a *app, _ []string) error {
 			if *list {
 				return listModels(ctx, a, *asJSON)
 			}

@@ -20,7 +20,6 @@ import (
 
 var cmdStats = command{
 	name:    "stats",
-	args:    "",
 	summary: "show what a database holds",
 	about:   "Reads only the database: neither runtime nor model is needed.",
 	examples: []string{
@@ -30,7 +29,7 @@ var cmdStats = command{
 	declare: func(f *flags) action {
 		asJSON := f.bool("json", "print as JSON")
 		space := f.bool("space", "say what takes the disk space, and what the caches of all databases take")
-		return func(ctx context.Context, a *app, args []string) error { return runStats(ctx, a, args, *asJSON, *space) }
+		return func(ctx context.Context, a *app, _ []string) error { return runStats(ctx, a, *asJSON, *space) }
 	},
 }
 
@@ -73,10 +72,7 @@ func (a *app) statsOf(ctx context.Context, dir string) (engine.Stats, *statsHold
 	return stats, holder, errors.Join(err, db.close())
 }
 
-func runStats(ctx context.Context, a *app, args []string, asJSON, space bool) error {
-	if len(args) > 0 {
-		return hinted(usagef("stats takes no arguments, got %q", args[0]), "name the database with --db")
-	}
+func runStats(ctx context.Context, a *app, asJSON, space bool) error {
 	dir, err := a.needDB()
 	if err != nil {
 		return err

@@ -38,10 +38,7 @@ type tokensSummary struct {
 	Seconds   float64 `json:"seconds"`
 }
 
-func runTokens(ctx context.Context, a *app, args []string, asJSON bool) (err error) {
-	if len(args) > 0 {
-		return hinted(usagef("tokens takes no arguments, got %q", args[0]), "name the database with --db")
-	}
+func runTokens(ctx context.Context, a *app, _ []string, asJSON bool) (err error) {
 	dir, err := a.needDB()
 	if err != nil {
 		return err

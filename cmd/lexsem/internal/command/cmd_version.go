@@ -20,10 +20,7 @@ var cmdVersion = command{
 	examples: []string{"lexsem version", "lexsem version --json"},
 	declare: func(f *flags) action {
 		asJSON := f.bool("json", "print as JSON")
-		return func(_ context.Context, a *app, args []string) error {
-			if len(args) > 0 {
-				return usagef("version takes no arguments, got %q", args[0])
-			}
+		return func(_ context.Context, a *app, _ []string) error {
 			v := versions()
 			if *asJSON {
 				return json.NewEncoder(a.Stdout).Encode(v)

@@ -17,7 +17,8 @@ import (
 // to f and returns what to run once they are parsed.
 type command struct {
 	name     string
-	args     string // positional arguments as the synopsis shows them
+	args     string // positional arguments as the synopsis shows them; "" if it takes none
+	instead  string // what to do instead of giving arguments to a command that takes none; "" for --db
 	summary  string // one line for the list of commands
 	about    string // what it does, a few lines
 	examples []string

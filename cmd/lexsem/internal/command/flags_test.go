@@ -1,7 +1,9 @@
 package command
 
 import (
+	"bytes"
 	"reflect"
+	"strings"
 	"testing"
 )
 
@@ -80,6 +82,20 @@ func TestFlagTables(t *testing.T) {
 		}
 		if c.summary == "" || len(c.examples) != 2 {
 			t.Errorf("%s: needs a summary and two examples", c.name)
+		}
+	}
+}
+
+// TestNoArguments: a command whose synopsis has no arguments refuses them before it does anything.
+func TestNoArguments(t *testing.T) {
+	for _, c := range commands() {
+		if c.args != "" || c.name == "bench" {
+			continue
+		}
+		var out bytes.Buffer
+		code := Run(t.Context(), Env{Args: append(strings.Fields(c.name), "extra"), Stderr: &out})
+		if code != exitUsage || !strings.Contains(out.String(), c.name+` takes no arguments, got "extra"`) {
+			t.Errorf("%s: exit %d, %s", c.name, code, out.String())
 		}
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/lexsem/lexsem/internal/atomicfile"
+	"github.com/lexsem/lexsem/internal/regular"
 )
 
 // mcpClient is an agent whose project file lists its servers.
@@ -146,16 +147,11 @@ func (c mcpClient) install(a *app, dir string, in, yes bool) error {
 // file is the client's file in a folder.
 func (c mcpClient) file(dir string) string {
 	for _, name := range c.files {
-		if path := filepath.Join(dir, filepath.FromSlash(name)); exists(path) {
+		if path := filepath.Join(dir, filepath.FromSlash(name)); regular.Exists(path) {
 			return path
 		}
 	}
 	return filepath.Join(dir, filepath.FromSlash(c.files[0]))
-}
-
-func exists(path string) bool {
-	_, err := os.Stat(path)
-	return err == nil
 }
 
 // shown is the entry as the file has it.

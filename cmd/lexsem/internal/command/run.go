@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -97,6 +98,9 @@ func chosen(env Env) (do action, a *app, args []string, err error) {
 	a.globals.declare(f)
 	if args, err = f.parse(append(adapt(leading, f), rest...), env.Getenv); err != nil {
 		return nil, nil, nil, helpOr(err, env, c)
+	}
+	if c.args == "" && c.name != cmdBench.name && len(args) > 0 {
+		return nil, nil, nil, hinted(usagef("%s takes no arguments, got %q", c.name, args[0]), cmp.Or(c.instead, "name the database with --db"))
 	}
 	return do, a, args, nil
 }

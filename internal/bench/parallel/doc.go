@@ -1,2 +1,0 @@
-// Package parallel does equal pieces of work on all cores.
-package parallel

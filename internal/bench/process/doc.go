@@ -1,2 +1,0 @@
-// Package process measures this process: its processor time, memory and files.
-package process

@@ -1,2 +1,0 @@
-// Package random gives each purpose of the bench its own stream of random numbers.
-package random
