@@ -142,14 +142,19 @@ func TestForgetVectors(t *testing.T) {
 	for _, c := range []struct {
 		commits, searches uint64
 		aside             bool
-	}{{1, 100, false}, {10, 40, true}, {1, 100, false}, {1, 6, false}, {3, 3, true}, {1, 20, true}, {1, 21, false}, {3, 3, true}} {
-		d.maintainer.asideSince = time.Now().Add(-rest)
+	}{{1, 100, false}, {10, 40, true}, {1, 100, false}, {1, 6, false}, {3, 3, true}} {
+		d.maintainer.asideSince = time.Now().Add(-asideLasts)
 		s.Seq += c.commits
 		d.searches.Add(c.searches)
 		d.committed.set()
 		if pass(); section.IsAside() != c.aside {
 			t.Errorf("%d commits and %d searches: aside is %v", c.commits, c.searches, !c.aside)
 		}
+	}
+	d.maintainer.asideSince = time.Now().Add(-rest)
+	d.searches.Add(100)
+	if pass(); !section.IsAside() {
+		t.Error("not aside after a second with many searches")
 	}
 	read()
 	d.committed.at.Store(0)
@@ -178,7 +183,7 @@ func TestForgetVectors(t *testing.T) {
 		t.Fatal("again, though nobody searched since")
 	}
 	d.committed.set()
-	d.maintainer.files, d.maintainer.asideSince = 0, time.Now().Add(-rest)
+	d.maintainer.files, d.maintainer.asideSince, d.maintainer.asideSearches = 0, time.Now().Add(-asideLasts), d.searches.Load()
 	s.Seq += 10
 	if pass(); section.IsAside() || !codesAlone(t, path, size) || !d.maintainer.later {
 		t.Fatalf("%d bytes are resident beside commits without searches", resident(t, path))

@@ -46,23 +46,23 @@ func (d *DB) forgetVectors(_ context.Context, s *State) (bool, error) {
 	return false, nil
 }
 
-// asideStays is how many times as many searches a commit, from second to second, end that as do not begin it: the vectors
-// that one second brings into memory are seen as long as it lasts.
-const asideStays = 4
+// asideLasts is how long searches read aside at least, and behind the last commit at most: the vectors that one second
+// without it brings into memory are all of them.
+const asideLasts = 5 * rest
 
-// chooseAside says each second whether searches read vectors aside: while commits go on, where vectors would be freed for
-// each few searches.
+// chooseAside says each second, or when asideLasts is over, whether searches read vectors aside: while commits go on, where
+// vectors would be freed for each few searches.
 func (d *DB) chooseAside(seq uint64) {
-	m := &d.maintainer
-	if time.Since(m.asideSince) >= rest {
-		n, share := d.searches.Load(), uint64(asideShare)
-		if m.aside {
-			share *= asideStays
-		}
-		m.aside = !m.asideSince.IsZero() && n > m.asideSearches && share*(seq-m.asideSeq) >= n-m.asideSearches
+	m, lasts := &d.maintainer, rest
+	if m.aside {
+		lasts = asideLasts
+	}
+	if time.Since(m.asideSince) >= lasts {
+		n := d.searches.Load()
+		m.aside = !m.asideSince.IsZero() && n > m.asideSearches && asideShare*(seq-m.asideSeq) >= n-m.asideSearches
 		m.asideSince, m.asideSeq, m.asideSearches = time.Now(), seq, n
 	}
-	d.readAside(m.aside && d.committed.since() < rest)
+	d.readAside(m.aside && d.committed.since() < asideLasts)
 }
 
 func (d *DB) readAside(on bool) {
