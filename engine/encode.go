@@ -97,7 +97,7 @@ func (e *Engine) passages(d *store.Document) []encoder.Input {
 		title = e.chunks.TitleOf(title)
 	}
 	texts := make([]encoder.Input, len(d.Rows))
-	m, _ := metadata.Parse(d.Metadata) // of a stored document
+	m, _ := metadata.Parse(d.Metadata) // which is valid in a stored document
 	for i, r := range d.Rows {
 		texts[i].Text = search.EncoderText(m, chunk.Passage(title, d.Text[r.Start:r.End]))
 	}
