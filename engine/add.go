@@ -8,8 +8,6 @@ import (
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/engine/internal/intake"
 	"github.com/lexsem/lexsem/engine/internal/search"
-	"github.com/lexsem/lexsem/internal/chunk"
-	"github.com/lexsem/lexsem/internal/metadata"
 	"github.com/lexsem/lexsem/internal/picture"
 	"github.com/lexsem/lexsem/store"
 )
@@ -211,7 +209,7 @@ func (e *Engine) encode(ctx context.Context, records []record) (err error) {
 		}
 	}
 	if err := e.db.Parallel(ctx, len(own), func(i int) {
-		if tokens, err := e.chunks.Tokenize(ctx, chunk.Passage(own[i].Title, own[i].Text)); err == nil {
+		if tokens, err := e.chunks.Tokenize(ctx, search.EncoderText(search.StoredSource(own[i].Metadata), own[i].Title, own[i].Text)); err == nil {
 			intake.SetTokens(own[i], 0, tokens, e.short)
 		}
 	}); err != nil {
@@ -238,10 +236,7 @@ func (e *Engine) encode(ctx context.Context, records []record) (err error) {
 				}
 				r.Truncated += int32(left)
 			}
-			m, err := metadata.Parse(r.Metadata)
-			if err != nil {
-				return &DocumentError{Position: i, ID: r.ID, Err: err}
-			}
+			source := search.StoredSource(r.Metadata)
 			for j := range r.Rows {
 				if r.Rows[j].Vector != nil {
 					continue
@@ -251,7 +246,7 @@ func (e *Engine) encode(ctx context.Context, records []record) (err error) {
 						return err
 					}
 				}
-				in := encoder.Input{Text: search.EncoderText(m, chunk.Passage(title, r.Text[r.Rows[j].Start:r.Rows[j].End]))}
+				in := encoder.Input{Text: search.EncoderText(source, title, r.Text[r.Rows[j].Start:r.Rows[j].End])}
 				if isImage(&r.Document) {
 					in = imageOf(&r.Document)
 				}

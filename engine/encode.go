@@ -11,7 +11,6 @@ import (
 	"github.com/lexsem/lexsem/engine/internal/search"
 	"github.com/lexsem/lexsem/engine/internal/state"
 	"github.com/lexsem/lexsem/internal/chunk"
-	"github.com/lexsem/lexsem/internal/metadata"
 	"github.com/lexsem/lexsem/internal/progress"
 	"github.com/lexsem/lexsem/internal/vec"
 	"github.com/lexsem/lexsem/store"
@@ -97,9 +96,9 @@ func (e *Engine) passages(d *store.Document) []encoder.Input {
 		title = e.chunks.TitleOf(title)
 	}
 	texts := make([]encoder.Input, len(d.Rows))
-	m, _ := metadata.Parse(d.Metadata) // which is valid in a stored document
+	source := search.StoredSource(d.Metadata)
 	for i, r := range d.Rows {
-		texts[i].Text = search.EncoderText(m, chunk.Passage(title, d.Text[r.Start:r.End]))
+		texts[i].Text = search.EncoderText(source, title, d.Text[r.Start:r.End])
 	}
 	return texts
 }

@@ -221,7 +221,7 @@ func (e *Engine) explainTies(ctx context.Context, x *Explanation, r *search.Run,
 	if err != nil || len(all) == 0 {
 		return err
 	}
-	kept, _, err := e.codedSpans(ctx, passage, all[len(all)-1].To)
+	kept, _, err := e.codedSpans(ctx, passage, search.StoredSource(d.Metadata), all[len(all)-1].To)
 	if err != nil {
 		return err
 	}

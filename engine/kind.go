@@ -104,7 +104,7 @@ func (e *Engine) sparesCode(ctx context.Context, s *state.State, first []record)
 	}
 	source := 0
 	for i := range first {
-		if m, err := metadata.Parse(first[i].Metadata); err == nil && search.OfSource(m) {
+		if search.StoredSource(first[i].Metadata) {
 			source++
 		}
 	}

@@ -56,7 +56,7 @@ func (e *Engine) tiesIn(ctx context.Context, r *search.Run, id uint64, h *Hit, r
 	states := ties[len(ties)-1].To
 	passage, _, body := e.encodedOf(h.Title, h.Text, h.Chunks)
 	// A text that was cut is tokenized only as far as its states can reach.
-	tokens, unmarked, err := e.codedSpans(ctx, passage[:frontOf(passage, 64*(states+64))], states)
+	tokens, unmarked, err := e.codedSpans(ctx, passage[:frontOf(passage, 64*(states+64))], search.OfSource(h.Metadata), states)
 	if err != nil || tokens == nil {
 		return nil, false, err // nil: another tokenizer than that of the codes
 	}
@@ -123,21 +123,28 @@ func frontOf(s string, n int) int {
 }
 
 // codedSpans returns the byte ranges of the tokens that codes of so many states were made from, nil if it is not known.
-// unmarked says that punctuation has no codes; older programs made codes of all but special tokens.
-func (e *Engine) codedSpans(ctx context.Context, passage string, states int) (spans []encoder.Span, unmarked bool, err error) {
-	t, err := e.chunks.Tokenize(ctx, passage)
-	if err != nil {
-		return nil, false, err
+// unmarked says that punctuation has no codes; older programs made codes of all but special tokens, and encoded all of
+// source code.
+func (e *Engine) codedSpans(ctx context.Context, passage string, source bool, states int) (spans []encoder.Span, unmarked bool, err error) {
+	encoded := []string{passage}
+	if source {
+		encoded = []string{search.CodeWords(passage), passage}
 	}
-	for i, skip := range [][]bool{t.Special, late.Skip(passage, t)} {
-		spans = spans[:0]
-		for j, o := range t.Offsets {
-			if !skip[j] {
-				spans = append(spans, o)
-			}
+	for _, s := range encoded {
+		t, err := e.chunks.Tokenize(ctx, s)
+		if err != nil {
+			return nil, false, err
 		}
-		if len(spans) == states && states > 0 {
-			return spans, i > 0, nil
+		for i, skip := range [][]bool{t.Special, late.Skip(s, t)} {
+			spans = spans[:0]
+			for j, o := range t.Offsets {
+				if !skip[j] {
+					spans = append(spans, o)
+				}
+			}
+			if len(spans) == states && states > 0 {
+				return spans, i > 0 || s != passage, nil
+			}
 		}
 	}
 	return nil, false, nil

@@ -57,6 +57,32 @@ func TestTies(t *testing.T) {
 	}
 }
 
+// TestTiesOfSource: matches in source code stand where the ties and spans say, whether its signs were encoded or not.
+func TestTiesOfSource(t *testing.T) {
+	t.Parallel()
+	const text = "// ★★★ the walrus → keeper\nfunc feed(fish []int) { return fish[0] != nil }\n// ★ nothing else ★ at all\n"
+	meta := map[string]any{"language": "go", "_file": map[string]any{"kind": "code", "path": "zoo.go", "root": "/src"}}
+	e := opened(t, t.TempDir(), keptOptions, autoHNSW)
+	defer closed(t, e)
+	put(t, e, madeDocs(rand.New(rand.NewPCG(1, 2)), 0, 80)...)
+	put(t, e, Document{ID: "now", Title: "zoo ★ go", Text: text, Metadata: meta}, Document{ID: "before", Title: "zoo ★ go", Text: text})
+	if _, err := e.Patch(t.Context(), []Patch{{ID: "before", Metadata: meta}}); err != nil { // as an older program encoded it
+		t.Fatal(err)
+	}
+	const query = "keeper feed fish zoo"
+	for _, id := range []string{"now", "before"} {
+		x, err := e.Explain(t.Context(), Query{Text: query}, id)
+		if err != nil || len(x.Ties) != 4 {
+			t.Fatalf("%s: %+v, %v", id, x.Ties, err)
+		}
+		for _, tie := range x.Ties {
+			if field := map[string]string{"text": text, "title": "zoo ★ go"}[tie.Field]; tie.Match != tie.Word || field[tie.MatchStart:tie.MatchEnd] != tie.Match {
+				t.Errorf("%s: %+v does not stand there", id, tie)
+			}
+		}
+	}
+}
+
 func TestWordAt(t *testing.T) {
 	for _, c := range []struct {
 		text       string

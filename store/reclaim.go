@@ -170,8 +170,8 @@ func (s *Store) flush(ctx context.Context) error {
 	}
 	most := int(s.db.MaxBatchSize()) / (3 * fillerBytes) // pairs of keys in a transaction
 	pairs, last := most, s.version()                     // last is in the memtables that are to be written
-	// The transaction that finds the memtable full stays behind in the new one, and so in a table. After each large one
-	// comes a pair, which is mostly the one to find that.
+	// The transaction that finds the memtable full goes into the new one, and later into a table. A pair comes after each
+	// large transaction, so that it is mostly a pair.
 	for n := 0; ; n, pairs = n+pairs, most+1-pairs {
 		if err := errors.Join(ctx.Err(), s.stopped()); err != nil {
 			return err

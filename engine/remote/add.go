@@ -134,7 +134,7 @@ func (r *Database) putSome(ctx context.Context, docs []incoming, replace bool, r
 		for j := range d.passages {
 			p := &d.passages[j]
 			if p.Vector == nil {
-				texts, to, owners = append(texts, search.EncoderText(d.Metadata, chunk.Passage(title, p.Text))), append(to, p), append(owners, i)
+				texts, to, owners = append(texts, search.EncoderText(search.OfSource(d.Metadata), title, p.Text)), append(to, p), append(owners, i)
 			}
 		}
 	}
@@ -238,7 +238,7 @@ func (r *Database) passages(ctx context.Context, d *incoming, stored []Passage) 
 	if d.vector != nil {
 		ps[0].Vector = d.vector
 		if r.enc != nil {
-			tokens, err := r.chunks.Tokenize(ctx, chunk.Passage(d.Title, d.Text))
+			tokens, err := r.chunks.Tokenize(ctx, search.EncoderText(search.OfSource(d.Metadata), d.Title, d.Text))
 			if err != nil {
 				return nil, err
 			}

@@ -326,7 +326,7 @@ func TestLargeMessageLeaves(t *testing.T) {
 	for raw, want := range map[string]int{"{}": 0, "{}" + fill: 10, fill + "[{}, {}]": 11} {
 		w := httptest.NewRecorder()
 		if c.s.ServeHTTP(w, c.request("POST", "/mcp", raw)); w.Code != 200 || held != want || len(c.s.values.large) != 0 {
-			t.Errorf("%.10q: status %d, turns held before, and behind decoding: %02d, want %02d; %d at the end", raw, w.Code, held, want, len(c.s.values.large))
+			t.Errorf("%.10q: status %d, turns held before and after decoding: %02d, want %02d; %d at the end", raw, w.Code, held, want, len(c.s.values.large))
 		}
 	}
 }

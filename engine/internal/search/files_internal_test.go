@@ -73,3 +73,14 @@ func BenchmarkSignals(b *testing.B) {
 		x.signals(q)
 	}
 }
+
+// TestCodeWords: each byte of a word keeps its place, and a passage without words stays as it is.
+func TestCodeWords(t *testing.T) {
+	for in, want := range map[string]string{
+		"f(a_b)!=nil": "f a b   nil", "größe→x": "größe   x", "a\xffb": "a b", "ก็(e\u0301)": "ก็ e\u0301 ", "x²": "x²", "": "", "}\n)": "}\n)", "→": "→",
+	} {
+		if got := CodeWords(in); got != want {
+			t.Errorf("%q: %q, want %q", in, got, want)
+		}
+	}
+}

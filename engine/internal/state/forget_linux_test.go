@@ -15,19 +15,30 @@ import (
 	"github.com/lexsem/lexsem/store"
 )
 
+// readsOf is a database without documents whose index has its vectors in f.
+func readsOf(t *testing.T, f *snapshot.File) *DB {
+	t.Helper()
+	st, err := store.Open(t.TempDir(), store.Options{MemoryMiB: 64})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := st.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	d := &DB{st: st, rows: []*snapshot.File{f}}
+	d.cell.Publish(&State{}, func() {})
+	return d
+}
+
 // TestForgetting: a task in the background leaves no vectors of a file in memory that it has read, neither while it
 // goes on nor behind it.
 func TestForgetting(t *testing.T) {
 	const size = 8 << 20
 	f, path, read := rowsFile(t, size)
-	st, err := store.Open(t.TempDir(), store.Options{MemoryMiB: 64})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer st.Close()
-	d := &DB{st: st, rows: []*snapshot.File{f}}
-	d.cell.Publish(&State{}, func() {})
-	_, err = d.run(t.Context(), task{name: "reads", do: func(context.Context, *State) (bool, error) {
+	d := readsOf(t, f)
+	_, err := d.run(t.Context(), task{name: "reads", do: func(context.Context, *State) (bool, error) {
 		read()
 		for start := time.Now(); !codesAlone(t, path, size); time.Sleep(forgetEvery / 4) {
 			if time.Since(start) > 20*time.Second {
@@ -191,20 +202,14 @@ func TestForgetVectors(t *testing.T) {
 	read()
 	d.committed.at.Store(0)
 	if pass(); !codesAlone(t, path, size) {
-		t.Fatalf("%d bytes are resident behind the last commit", resident(t, path))
+		t.Fatalf("%d bytes are resident after the last commit", resident(t, path))
 	}
 }
 
 // TestAsideInTasks: while a long task goes on, searches beside commits begin to read vectors aside.
 func TestAsideInTasks(t *testing.T) {
 	f, _, _ := rowsFile(t, 1<<20)
-	st, err := store.Open(t.TempDir(), store.Options{MemoryMiB: 64})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer st.Close()
-	d := &DB{st: st, rows: []*snapshot.File{f}}
-	d.cell.Publish(&State{}, func() {})
+	d := readsOf(t, f)
 	section, err := f.Section("v.rows")
 	if err != nil {
 		t.Fatal(err)

@@ -46,8 +46,8 @@ func (d *DB) forgetVectors(_ context.Context, s *State) (bool, error) {
 	return false, nil
 }
 
-// asideLasts is how long searches read aside at least, and behind the last commit at most: the vectors that one second
-// without it brings into memory are all of them.
+// asideLasts is how long searches read aside at least, and at most after the last commit. A second of searches that do not
+// brings all vectors into memory.
 const asideLasts = 5 * rest
 
 // chooseAside says each second, or when asideLasts is over, whether searches read vectors aside: while commits go on, where

@@ -42,7 +42,7 @@ func (ix *indexer) take(paths []string) error {
 	src.failed = ix.unread
 	src.warned = ix.hearWarning
 	src.begun = ix.begun
-	defer ix.more() // behind the last flush
+	defer ix.more() // after the last flush
 	for _, p := range paths {
 		if p == "-" {
 			if err := src.stream(ix.ctx); err != nil {
