@@ -122,7 +122,7 @@ func (d *DB) readAll(s *State) commits {
 	}
 	if d.st.BasisCount() > 0 {
 		read(codes, fileTokens, func(f *snapshot.File, limit uint64) (err error) {
-			s.Tokens, err = tokens.Open(f, limit)
+			s.Tokens, err = tokens.Open(f, limit, d.openBlock)
 			return err
 		})
 	}
@@ -214,9 +214,17 @@ func (d *DB) catchUp(ctx context.Context, s *State, at commits) (*State, error) 
 	return next, nil
 }
 
-// dropStrays removes the vectors of deleted documents that were still in the index when it was saved. deferred says
-// that some chunks may have no vector yet.
+// dropStrays removes entries that belong to no document: vectors of deleted documents that were still in the
+// index when it was saved, and such chunks in an older list of token states. deferred says that some chunks may
+// have no vector yet.
 func (s *State) dropStrays(at commits, deferred bool) {
+	if at.has(codes) && s.Tokens.Loose() {
+		if at.has(live) {
+			s.Tokens = s.Tokens.Only(s.Sees)
+		} else {
+			delete(at, codes)
+		}
+	}
 	if !at.has(live|vectors|words) || s.Vectors.Len() <= s.Chunks() && !deferred {
 		return
 	}

@@ -4,12 +4,14 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 
 	"github.com/lexsem/lexsem/engine/internal/tokens"
 	"github.com/lexsem/lexsem/internal/chunk"
+	"github.com/lexsem/lexsem/internal/snapshot"
 	"github.com/lexsem/lexsem/store"
 )
 
@@ -59,6 +61,18 @@ func (s *State) Codes(ctx context.Context, n int, at func(i int) uint64, fn func
 	}))
 }
 
+// openBlock opens a file of codes that an older program has written.
+func (d *DB) openBlock(name string) (*snapshot.File, error) {
+	f, err := snapshot.Open(d.path(name))
+	if err != nil {
+		return nil, fmt.Errorf("%w: block %s: %w", tokens.ErrCorrupt, name, err)
+	}
+	if err := foreign(f.Header(), name, d.st.Manifest().UUID); err != nil {
+		return nil, errors.Join(fmt.Errorf("%w: block %s: %w", tokens.ErrCorrupt, name, err), f.Close())
+	}
+	return f, nil
+}
+
 // MostCached is the default size of the cache of codes: reading them from the store takes longer than comparing
 // them.
 const MostCached = 16 << 20
@@ -71,7 +85,7 @@ func (o Options) mostCached() int {
 	return MostCached
 }
 
-// dropBlocks removes the files of codes that an older program has written.
+// dropBlocks removes the files of blocks.
 func (d *DB) dropBlocks() error {
 	entries, err := os.ReadDir(filepath.Join(d.o.Dir, folder))
 	if errors.Is(err, fs.ErrNotExist) {

@@ -24,6 +24,7 @@ type List struct {
 	sizes []uint32 // bytes of the codes of each
 	n     int      // of ids, without those that are gone
 	bytes int64    // of their codes
+	loose bool     // n and bytes may count chunks that are gone
 }
 
 // New returns a list without chunks.
@@ -87,6 +88,9 @@ func (l *List) Only(sees func(id uint64) bool) *List {
 	next.n = len(next.ids)
 	return next
 }
+
+// Loose reports whether l was read from a file that does not record which chunks are removed.
+func (l *List) Loose() bool { return l.loose }
 
 // Bytes is the size of a chunk's codes, 0 for none. Cost: a binary search.
 func (l *List) Bytes(id uint64) int {

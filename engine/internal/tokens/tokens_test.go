@@ -1,6 +1,7 @@
 package tokens
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"maps"
@@ -126,8 +127,8 @@ func TestModel(t *testing.T) {
 			m.commit(m.r.IntN(40), m.r.IntN(40))
 			m.check(when)
 			if m.r.IntN(20) == 0 {
-				l, err := Open(file(t, dir, fmt.Sprint("tokens", step), func(w *snapshot.Writer) { m.l.Save(w, m.sees) }), m.next)
-				if err != nil {
+				l, err := Open(file(t, dir, fmt.Sprint("tokens", step), func(w *snapshot.Writer) { m.l.Save(w, m.sees) }), m.next, nil)
+				if err != nil || l.Loose() {
 					t.Fatalf("%s: %v", when, err)
 				}
 				m.l = l
@@ -152,51 +153,83 @@ func TestOutOfOrder(t *testing.T) {
 	}
 }
 
+// older writes the sections of version 1.
+func older(head func(w *snapshot.Writer), ids, ends []uint64) func(w *snapshot.Writer) {
+	return func(w *snapshot.Writer) {
+		if head != nil {
+			w.Begin(sectionHead)
+			head(w)
+		}
+		w.Begin(sectionIDs)
+		w.Uint64s(ids)
+		w.Begin(sectionEnds)
+		w.Uint64s(ends)
+		w.Begin("tk.codes")
+		w.Write(bytes.Repeat([]byte("x"), int(slices.Max(append(ends, 0)))))
+	}
+}
+
 const blockOfTest = Kind + "-0123456789abcdef"
 
-// TestRefused: files that Save does not write are refused, as those of older programs are.
-func TestRefused(t *testing.T) {
+// TestOlder: files with codes and blocks of them are read, and what cannot be is refused.
+func TestOlder(t *testing.T) {
+	head := func(n uint32, names ...string) func(w *snapshot.Writer) {
+		return func(w *snapshot.Writer) {
+			w.U32(1)
+			w.U32(n)
+			for _, name := range names {
+				w.Text(name)
+				w.U64(2)
+				w.U64(1)
+			}
+		}
+	}
+	one := func(w *snapshot.Writer) { w.U32(3) }
 	for name, c := range map[string]struct {
-		version    uint32
-		ids        []uint64
-		sizes      []uint32
-		head, size bool
-		limit      uint64
+		write func(w *snapshot.Writer)
+		limit uint64
 	}{
-		"":                 {2, []uint64{4}, []uint32{5}, true, true, 9},
-		"an older version": {1, []uint64{4}, []uint32{5}, true, true, 9},
-		"a newer version":  {3, []uint64{4}, []uint32{5}, true, true, 9},
-		"above the limit":  {2, []uint64{4}, []uint32{5}, true, true, 4},
-		"ids out of order": {2, []uint64{5, 4}, []uint32{1, 2}, true, true, 9},
-		"no codes":         {2, []uint64{4}, []uint32{0}, true, true, 9},
-		"endless":          {2, []uint64{4}, []uint32{1<<31 + 1}, true, true, 9},
-		"fewer sizes":      {2, []uint64{4, 5}, []uint32{1}, true, true, 9},
-		"more sizes":       {2, []uint64{4}, []uint32{1, 2}, true, true, 9},
-		"without a head":   {2, []uint64{4}, []uint32{5}, false, true, 9},
-		"without sizes":    {2, []uint64{4}, nil, true, false, 9},
+		"":                  {older(head(1, blockOfTest), []uint64{4}, []uint64{5}), 9},
+		"version":           {older(one, []uint64{4}, []uint64{5}), 9},
+		"too few blocks":    {older(head(2, blockOfTest), nil, nil), 9},
+		"too many blocks":   {older(head(0, blockOfTest), nil, nil), 9},
+		"endless":           {older(head(1<<31), nil, nil), 9},
+		"name":              {older(head(1, "tokens-../../etc/passwd!"), nil, nil), 9},
+		"other name":        {older(head(1, "words"), nil, nil), 9},
+		"twice":             {older(head(2, blockOfTest, blockOfTest), nil, nil), 9},
+		"missing":           {older(head(1, Kind+"-ffffffffffffffff"), nil, nil), 9},
+		"above the limit":   {older(head(1, blockOfTest), []uint64{4}, []uint64{5}), 4},
+		"own before blocks": {older(head(1, blockOfTest), []uint64{3}, []uint64{5}), 9},
+		"ids out of order":  {older(head(0), []uint64{5, 4}, []uint64{1, 2}), 9},
+		"ends out of order": {older(head(0), []uint64{4, 5}, []uint64{2, 1}), 9},
+		"no codes":          {older(head(0), []uint64{4, 5}, []uint64{2, 2}), 9},
+		"fewer ends":        {older(head(0), []uint64{4, 5}, []uint64{1}), 9},
+		"more ends":         {older(head(0), []uint64{4}, []uint64{1, 2}), 9},
+		"without a head":    {older(nil, nil, nil), 9},
 	} {
-		l, err := Open(file(t, t.TempDir(), Kind, func(w *snapshot.Writer) {
-			if c.head {
-				w.Begin(sectionHead)
-				w.U32(c.version)
+		dir := t.TempDir()
+		file(t, dir, blockOfTest, older(nil, []uint64{1, 3}, []uint64{7, 9}))
+		l, err := Open(file(t, dir, Kind, c.write), c.limit, func(name string) (*snapshot.File, error) {
+			f, err := snapshot.Open(filepath.Join(dir, name+".snap"))
+			if err != nil {
+				err = fmt.Errorf("%w: %w", ErrCorrupt, err)
 			}
-			w.Begin(sectionIDs)
-			w.Uint64s(c.ids)
-			if c.size {
-				w.Begin(sectionSizes)
-				w.Uint32s(c.sizes)
-			}
-		}), c.limit)
+			return f, err
+		})
 		if name != "" {
 			if !errors.Is(err, ErrCorrupt) {
 				t.Errorf("%s: %v", name, err)
 			}
 			continue
 		}
-		if err != nil {
+		if err != nil || !l.Loose() {
 			t.Fatal(err)
 		}
-		holds(t, "read", l, map[uint64]int{4: 5})
+		l = l.Only(func(id uint64) bool { return id != 1 })
+		holds(t, "older", l, map[uint64]int{3: 2, 4: 5})
+		if l.Len() != 2 || l.Stored() != 7 || l.Loose() || l.Has(1) {
+			t.Errorf("%d chunks of %d bytes", l.Len(), l.Stored())
+		}
 	}
 }
 
@@ -219,7 +252,7 @@ func TestDamage(t *testing.T) {
 		f, err := snapshot.Open(path)
 		if err == nil {
 			var l *List
-			if l, err = Open(f, m.next); err == nil {
+			if l, err = Open(f, m.next, nil); err == nil {
 				holds(t, "damaged", l, m.want) // the bit lay in unused bytes
 			}
 			f.Close()
