@@ -44,6 +44,7 @@ type maintainer struct {
 	// The maintainer's own:
 	opened         moment
 	later          bool      // a task has work that is not due yet
+	soon           bool      // one has to be looked at sooner
 	factorEnd      time.Time // when the last factor was done, and how long it took
 	factorTook     time.Duration
 	counted        int       // chunks that there were
@@ -59,6 +60,7 @@ type maintainer struct {
 	many           bool      // more than a handful had come in the second before
 	encoded        bool      // this pass has made vectors, and so a commit
 	encodeEnd      time.Time // when that was last tried
+	lackedSince    time.Time // when chunks without vectors were first seen, zero if there are none
 	restSeq        uint64    // the last commit, when tidy saw it first, and whether it has tidied up since
 	restSince      time.Time
 	tidied         bool
@@ -194,6 +196,9 @@ func (d *DB) Flush(ctx context.Context) error {
 // rest is the minimum time since the last commit before work is done that could wait for more changes.
 const rest = time.Second
 
+// soon is the minimum where only commits that follow each other at once are waited for.
+const soon = rest / 4
+
 // maintain is the maintainer.
 func (d *DB) maintain() {
 	m := &d.maintainer
@@ -217,7 +222,10 @@ func (d *DB) maintain() {
 			continue
 		}
 		var timer <-chan time.Time
-		if m.later {
+		switch {
+		case m.soon:
+			timer = time.After(soon)
+		case m.later:
 			timer = time.After(rest)
 		}
 		select {
@@ -240,7 +248,7 @@ type task struct {
 // pass runs each task once, so that none delays the others, and reports whether any did work.
 func (d *DB) pass(ctx context.Context) (worked bool) {
 	m := &d.maintainer
-	m.later, m.encoded = false, false
+	m.later, m.soon, m.encoded = false, false, false
 	tasks := []task{
 		{name: "clear", do: d.clear},
 		{name: "repair", do: d.repair},
