@@ -15,10 +15,10 @@ import (
 	"github.com/lexsem/lexsem/internal/snapshot"
 )
 
-// TestVectorsGoOverToTheirFile: once it is saved, a running database reads vectors from the file. It
+// TestSavedPartsAreMapped: once it is saved, a running database reads vectors and words from their files. It
 // finds the same before and after, in states that were in use meanwhile too; a file that was
 // replaced is closed when the last of these is released, and damage made good.
-func TestVectorsGoOverToTheirFile(t *testing.T) {
+func TestSavedPartsAreMapped(t *testing.T) {
 	t.Parallel()
 	for _, kind := range []string{index.KindHNSWCompact, ""} {
 		t.Run(kind, func(t *testing.T) {
@@ -43,8 +43,8 @@ func TestVectorsGoOverToTheirFile(t *testing.T) {
 				}
 				flushed(t, e)
 				same("from the file", want)
-				if n := mappedVectors(t, dir); n >= 0 && n != files {
-					t.Fatalf("%d files of vectors are mapped, want %d", n, files)
+				if vectors, words := mappedFiles(t, dir); vectors >= 0 && (vectors != files || words != files) {
+					t.Fatalf("%d files of vectors and %d of words are mapped, want %d", vectors, words, files)
 				}
 			}
 			saved(1)
@@ -68,43 +68,50 @@ func TestVectorsGoOverToTheirFile(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if err := os.Truncate(filepath.Join(dir, "derived", s.Index+".snap"), 8192); err != nil {
-					t.Fatal(err)
+				for _, part := range []string{"words", s.Index} {
+					if err := os.Truncate(filepath.Join(dir, "derived", part+".snap"), 8192); err != nil {
+						t.Fatal(err)
+					}
+					if _, err := e.Search(t.Context(), qs[0]); !errors.Is(err, ErrCorrupt) {
+						t.Errorf("a search over %s in a file that was cut off: %v", part, err)
+					}
+					flushed(t, e)
+					if part != "words" {
+						want = want[1:] // sums are made anew, and round otherwise
+					}
+					same("after a repair of "+part, want)
 				}
-				if _, err := e.Search(t.Context(), qs[0]); !errors.Is(err, ErrCorrupt) {
-					t.Errorf("a search over a file that was cut off: %v", err)
-				}
-				flushed(t, e)
-				want = want[1:] // sums are made anew, and round otherwise
-				same("behind a repair", want)
 			}
 			closed(t, e)
 			e = opened(t, dir, Options{Index: kind, NoSync: true}, 1200)
 			same("opened again", want)
 			closed(t, e)
-			if n := mappedVectors(t, dir); n > 0 {
-				t.Errorf("%d files are mapped behind Close", n)
+			if vectors, words := mappedFiles(t, dir); vectors > 0 || words > 0 {
+				t.Errorf("%d files of vectors and %d of words are mapped after Close", vectors, words)
 			}
 		})
 	}
 }
 
-// mappedVectors is how many files with vectors of a database are mapped, -1 where that is not known.
-func mappedVectors(t *testing.T, dir string) (n int) {
+// mappedFiles is how many files with vectors and words of a database are mapped, -1 where that is not known.
+func mappedFiles(t *testing.T, dir string) (vectors, words int) {
 	t.Helper()
 	if runtime.GOOS != "linux" {
-		return -1
+		return -1, -1
 	}
 	raw, err := os.ReadFile("/proc/self/maps")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for line := range strings.Lines(string(raw)) {
+		if strings.Contains(line, filepath.Join(dir, "derived", "words.snap")) {
+			words++
+		}
 		for _, kind := range index.Kinds() {
 			if strings.Contains(line, filepath.Join(dir, "derived", kind+".snap")) {
-				n++
+				vectors++
 			}
 		}
 	}
-	return n
+	return vectors, words
 }

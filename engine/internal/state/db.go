@@ -77,10 +77,11 @@ type DB struct {
 
 	maintainer maintainer
 	rows       []*snapshot.File // where vectors of the index lie, or did; the maintainer's
+	wordsFile  *snapshot.File   // where words lie, or nil; the maintainer's
 	mu         sync.Mutex       // guards the rest
 	mapped     []*snapshot.File
-	unused     []*snapshot.File // of these, what is to be closed
-	fresh      *written         // of these, what the index is to go over to
+	unused     []*snapshot.File   // of these, what is to be closed
+	fresh      map[parts]*written // of these, what vectors and words are to go over to
 }
 
 // Index is the kind of index requested at this opening or an earlier one, or "".

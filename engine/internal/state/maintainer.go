@@ -49,7 +49,8 @@ type maintainer struct {
 	factorTook     time.Duration
 	counted        int       // chunks that there were
 	countedAt      time.Time // then
-	forgot         time.Time // when forgetTables last did something
+	forgot         time.Time // when tables were last looked at
+	filesThen      uint64    // bytes of files in memory then, or fewer since
 	forgotRows     time.Time // and forgetVectors beside searches
 	searchedTables bool      // the last search has ended since forgetTables was there
 	files          uint64    // bytes of files in memory then, or fewer since
@@ -242,7 +243,7 @@ type task struct {
 	name string
 	do   func(ctx context.Context, s *State) (worked bool, err error)
 	free bool // no state may be in use for it, and it gets none
-	maps bool // it opens and closes files of vectors, or frees their memory
+	maps bool // it closes files, or frees their memory
 }
 
 // pass runs each task once, so that none delays the others, and reports whether any did work.
@@ -261,9 +262,9 @@ func (d *DB) pass(ctx context.Context) (worked bool) {
 		{name: "links", do: d.linkTail},
 		{name: "local bridges", do: d.followLocal},
 		{name: "save", do: d.saveIfDue},
-		{name: "map", do: d.mapVectors, maps: true},
+		{name: "map", do: d.mapSaved, maps: true},
 		{name: "vectors", do: d.forgetVectors, maps: true},
-		{name: "tables", do: d.forgetTables},
+		{name: "tables", do: d.forgetTables, maps: true},
 		{name: "space", do: d.tidy},
 		{name: "compact", do: d.compact, free: true}, // a state in use keeps what it is to remove
 	}

@@ -9,50 +9,88 @@ import (
 	"time"
 
 	"github.com/lexsem/lexsem/index"
+	"github.com/lexsem/lexsem/internal/inverted"
 	"github.com/lexsem/lexsem/internal/snapshot"
 )
 
 // Vectors that commits add to the index stay in memory until it is saved. Then an index with codes reads its
 // vectors from the file, and their memory is freed when no search needs it. Without codes every search reads
-// vectors; mapped, they would take as much memory, in small pages.
+// vectors; mapped, they would take as much memory, in small pages. Words of a large database are read from their
+// saved file, too, as after an opening.
 
 func mapped(kind string) bool {
 	return snapshot.Maps && kind != index.KindFlat && kind != index.KindHNSW
 }
 
-// written is an open snapshot of vectors that this process has made.
+// written is an open snapshot of vectors or words that this process has made.
 type written struct {
-	of   *Vectors
-	mark index.Mark
-	file *snapshot.File
+	vectors *Vectors
+	mark    index.Mark
+	words   *inverted.Words
+	file    *snapshot.File
 }
 
-// keep makes w the file that mapVectors will switch to.
-func (d *DB) keep(w *written) {
+// keep makes w the file that mapSaved will switch a part to.
+func (d *DB) keep(part parts, w *written) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.mapped = append(d.mapped, w.file)
-	if d.fresh != nil { // nobody has gone over to it
-		d.unused = append(d.unused, d.fresh.file)
+	if before := d.fresh[part]; before != nil { // nobody has gone over to it
+		d.unused = append(d.unused, before.file)
 	}
-	d.fresh = w
+	d.fresh[part] = w
 }
 
-// mapVectors switches the vector index to its last saved file, and closes unused files.
-func (d *DB) mapVectors(ctx context.Context, s *State) (worked bool, err error) {
+// mapSaved switches vectors and words to their last saved files, and closes unused files.
+func (d *DB) mapSaved(ctx context.Context, s *State) (worked bool, err error) {
 	if err := d.closeUnused(ctx); err != nil {
 		return false, err
 	}
 	d.mu.Lock()
-	w := d.fresh
-	d.fresh = nil
+	fresh := d.fresh
+	d.fresh = map[parts]*written{}
 	d.mu.Unlock()
-	if w == nil {
-		return false, nil
+	if w := fresh[vectors]; w != nil {
+		err = d.mapVectors(ctx, s, w)
 	}
-	if w.of != s.Vectors { // made anew since
+	if w := fresh[words]; w != nil {
+		err = errors.Join(err, d.mapWords(ctx, w))
+	}
+	return len(fresh) > 0 && err == nil, err
+}
+
+// mapWords lets words be read from a saved file. What has changed since stays in memory.
+func (d *DB) mapWords(ctx context.Context, w *written) error {
+	saved, err := inverted.OpenWords(d.wordsOptions(), w.file)
+	if err == nil {
+		err = d.turn.lock(ctx)
+	}
+	if err != nil {
 		d.giveUp(w.file)
-		return true, nil
+		return err
+	}
+	defer d.turn.unlock()
+	next := *d.now
+	if next.Words, err = d.now.Words.Rebase(w.words, saved); err != nil {
+		d.giveUp(w.file)
+		if errors.Is(err, inverted.ErrBase) { // compacted or made anew since
+			err = nil
+		}
+		return err
+	}
+	before := d.wordsFile
+	d.wordsFile = w.file
+	d.publish(&next, nil)
+	if before != nil {
+		d.cell.Publish(d.now, func() { d.giveUp(before) })
+	}
+	return nil
+}
+
+func (d *DB) mapVectors(ctx context.Context, s *State, w *written) error {
+	if w.vectors != s.Vectors { // made anew since
+		d.giveUp(w.file)
+		return nil
 	}
 	before := d.rows
 	var users atomic.Int32 // searches of the index, and of states, that began before
@@ -62,17 +100,17 @@ func (d *DB) mapVectors(ctx context.Context, s *State) (worked bool, err error) 
 			d.giveUp(before...)
 		}
 	}
-	if err := w.of.Index.Remap(w.mark, w.file, done); err != nil {
+	if err := w.vectors.Index.Remap(w.mark, w.file, done); err != nil {
 		d.giveUp(w.file)
-		return false, err
+		return err
 	}
 	d.rows = []*snapshot.File{w.file}
 	if err := d.turn.lock(ctx); err != nil {
-		return false, err
+		return err
 	}
 	defer d.turn.unlock()
 	d.cell.Publish(d.now, done) // the same, to hear when all before are released
-	return true, nil
+	return nil
 }
 
 // forgetEvery is how long background work keeps the memory of vectors that it read from a file.
@@ -86,7 +124,7 @@ func (d *DB) forgetting() (end func()) {
 	looping.Go(func() {
 		tick := time.NewTicker(forgetEvery)
 		defer tick.Stop()
-		for n := 1; ; n++ {
+		for {
 			select {
 			case <-done:
 				return
@@ -94,9 +132,7 @@ func (d *DB) forgetting() (end func()) {
 				d.chooseAside(d.st.Seq())
 				d.forgetRows()
 				read = true
-				if time.Duration(n)*forgetEvery%rest == 0 {
-					_ = d.st.ForgetTables(tablesBytes) // what fails now fails in the task "tables", too, and is told there
-				}
+				_ = d.lookAtTables() // what fails now fails in the task "tables", too, and is told there
 			}
 		}
 	})

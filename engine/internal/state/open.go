@@ -22,7 +22,7 @@ import (
 // log. A snapshot that is damaged, or of another database or history, is not used; its part is rebuilt by a
 // scan of the store.
 func Open(ctx context.Context, st *store.Store, o Options) (_ *DB, err error) {
-	d := &DB{o: o, st: st, analyzer: o.Analyzer, turn: make(turn, 1)}
+	d := &DB{o: o, st: st, analyzer: o.Analyzer, turn: make(turn, 1), fresh: map[parts]*written{}}
 	view, err := st.Snapshot()
 	if err != nil {
 		return nil, err
@@ -107,6 +107,7 @@ func (d *DB) readAll(s *State) commits {
 		})
 	}
 	read(words, fileWords, func(f *snapshot.File, _ uint64) (err error) {
+		d.wordsFile = f
 		s.Words, err = inverted.OpenWords(d.wordsOptions(), f)
 		return err
 	})

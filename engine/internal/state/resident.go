@@ -78,18 +78,32 @@ func (d *DB) forgetRows() {
 	}
 }
 
-// forgetTables frees the memory of tables of the store that were written or read, once a second while commits
-// go on and for a while after, and behind the last search.
+// forgetTables frees the memory of tables of the store that were written or read: while commits go on and for a while
+// after, and after the last search.
 func (d *DB) forgetTables(context.Context, *State) (bool, error) {
 	m := &d.maintainer
 	writing := d.committed.since() <= 5*rest // Badger goes on after the commits
 	if d.o.ReadOnly || !writing && !m.searchedTables {
 		return false, nil
 	}
-	m.searchedTables, m.later = false, m.later || writing
-	if writing && time.Since(m.forgot) < rest {
-		return false, nil
+	m.later = m.later || writing
+	if !writing {
+		m.forgot = time.Time{}
 	}
-	m.forgot = time.Now()
-	return false, d.st.ForgetTables(tablesBytes)
+	m.searchedTables = false
+	return false, d.lookAtTables()
+}
+
+// lookAtTables does that once a second, and at once where much more of files is in memory than after the last time: a
+// compaction of Badger reads and writes a hundred megabytes in less.
+func (d *DB) lookAtTables() error {
+	m := &d.maintainer
+	files := smaps.Files()
+	m.filesThen = min(m.filesThen, files)
+	if time.Since(m.forgot) < rest && files < m.filesThen+2*tablesBytes {
+		return nil
+	}
+	err := d.st.ForgetTables(tablesBytes)
+	m.forgot, m.filesThen = time.Now(), smaps.Files()
+	return err
 }

@@ -187,17 +187,20 @@ func (d *DB) saveAll(ctx context.Context, s *State) error {
 				w.U64(s.Limit)
 				return guarded(func() error { return f.save(w) })
 			}
-			if f.kind == s.Vectors.Kind && mapped(f.kind) {
-				var open *snapshot.File
+			var open *snapshot.File
+			switch packed := small(s.View); {
+			case f.kind == s.Vectors.Kind && mapped(f.kind):
 				if open, err = snapshot.WriteOpen(d.path(f.kind), h, save); err == nil {
-					d.keep(&written{s.Vectors, mark, open})
+					d.keep(vectors, &written{vectors: s.Vectors, mark: mark, file: open})
 				}
-			} else {
-				write := snapshot.Write
-				if small(s.View) {
-					write = snapshot.WritePacked
+			case packed:
+				err = snapshot.WritePacked(d.path(f.kind), h, save)
+			case f.kind == fileWords && snapshot.Maps:
+				if open, err = snapshot.WriteOpen(d.path(f.kind), h, save); err == nil {
+					d.keep(words, &written{words: s.Words, file: open})
 				}
-				err = write(d.path(f.kind), h, save)
+			default:
+				err = snapshot.Write(d.path(f.kind), h, save)
 			}
 		}
 		if Damaged(err) { // the next opening makes the part anew
