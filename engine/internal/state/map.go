@@ -50,11 +50,11 @@ func (d *DB) mapSaved(ctx context.Context, s *State) (worked bool, err error) {
 	fresh := d.fresh
 	d.fresh = map[parts]*written{}
 	d.mu.Unlock()
-	if w := fresh[vectors]; w != nil {
-		err = d.mapVectors(ctx, s, w)
-	}
 	if w := fresh[words]; w != nil {
-		err = errors.Join(err, d.mapWords(ctx, w))
+		err = d.mapWords(ctx, w)
+	}
+	if w := fresh[vectors]; w != nil { // last, since the next task frees their memory
+		err = errors.Join(err, d.mapVectors(ctx, s, w))
 	}
 	return len(fresh) > 0 && err == nil, err
 }

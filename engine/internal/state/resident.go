@@ -94,13 +94,13 @@ func (d *DB) forgetTables(context.Context, *State) (bool, error) {
 	return false, d.lookAtTables()
 }
 
-// lookAtTables does that once a second, and at once where much more of files is in memory than after the last time: a
-// compaction of Badger reads and writes a hundred megabytes in less.
+// lookAtTables does that once a second, and sooner where much more of files is in memory than after the last time: a
+// compaction of Badger reads and writes a hundred megabytes in a second.
 func (d *DB) lookAtTables() error {
 	m := &d.maintainer
-	files := smaps.Files()
+	files, since := smaps.Files(), time.Since(m.forgot)
 	m.filesThen = min(m.filesThen, files)
-	if time.Since(m.forgot) < rest && files < m.filesThen+2*tablesBytes {
+	if since < rest/4 || since < rest && files < m.filesThen+4*tablesBytes {
 		return nil
 	}
 	err := d.st.ForgetTables(tablesBytes)
