@@ -384,3 +384,26 @@ func TestCollapseOfSeveral(t *testing.T) {
 		t.Errorf("%d hits with %d duplicates, want 36 with 36", len(r.Hits), folded)
 	}
 }
+
+// Of documents with equal chunks the one is found first whose next chunk has the rest of the query, and the hit is the
+// chunk that has most of it.
+func TestWordsOfNeighbours(t *testing.T) {
+	t.Parallel()
+	e := open(t, t.TempDir(), engine.Options{ChunkTokens: 40})
+	fill := strings.Repeat("Nothing of this is asked for by anybody here. ", 2)
+	add(t, e, []engine.Document{
+		{ID: "some", Text: "Crimson lanterns and gables. " + fill + fill + fill},
+		{ID: "far", Text: "Crimson lanterns and gables. " + strings.Repeat(fill, 4) + "Copper walrus."},
+		{ID: "spread", Text: "Crimson lanterns and gables. " + fill + "Copper walrus. " + fill},
+	})
+	for _, perChunk := range []bool{false, true} {
+		r := search(t, e, engine.Query{Text: "crimson lanterns gables copper walrus", Variant: "none", K: 20, PerChunk: perChunk})
+		if h := r.Hits[0]; h.ID != "spread" || !strings.Contains(h.Text, "Crimson") {
+			t.Errorf("first %s: %q", h.ID, h.Text)
+		}
+		x, err := e.Explain(t.Context(), engine.Query{Text: "crimson lanterns gables copper walrus", Variant: "none"}, "spread")
+		if err != nil || x.Score != r.Hits[0].Score || x.Presence > 0.7 {
+			t.Errorf("explained: %v %v, found: %v, %v", x.Score, x.Presence, r.Hits[0].Score, err)
+		}
+	}
+}

@@ -43,7 +43,7 @@ type Options struct {
 	// Kind is Calibrated (also ""), RRF or Convex.
 	Kind string
 	// Presence is the weight of the term recall in Calibrated: the idf-weighted share of the query's words
-	// that the passage has, to the power 1.25. 0 means 0.25, in a database of source code 0.5; a negative value no
+	// that the passage has, in the engine together with the passages beside it, to the power 1.25. 0 means 0.25, in a database of source code 0.5; a negative value no
 	// weight; at most 1000.
 	Presence float64
 	// Near is the weight of the nearness of words in Calibrated: the greatest share of the query's words in
@@ -156,7 +156,7 @@ const unknownBeta = 2
 func (f Options) calibrated(c *Candidate) [8]Term {
 	lift, scale := max(c.Lift, 1), cmp.Or(f.scale, 1)
 	return [8]Term{
-		{"cosine", scale * (1 - f.Unknown), c.Dense}, {"presence^1.25", f.Presence * raised(lift), raised(c.Presence)}, {"near^1.25", f.Near * raised(lift), raised(c.Near)},
+		{"cosine", scale * (1 - f.Unknown), c.Dense}, {"presence^1.25", f.Presence * raised(lift), raised(max(c.Presence, c.Around))}, {"near^1.25", f.Near * raised(lift), raised(c.Near)},
 		{"coverage", f.Beta*lift + unknownBeta*f.Unknown, c.Coverage}, {"pair", f.Pair * lift, c.Pair}, {"title^1.25", f.Title * raised(lift), raised(c.Title)},
 		{"tokens", scale * f.Tokens, c.Tokens}, {"sparse", f.sparse, c.Sparse},
 	}
@@ -167,6 +167,7 @@ type Candidate struct {
 	Ord            uint64  // its number in the index; in the engine, the id of a chunk
 	Dense          float64 // cosine with the modulated query vector, in [-1, 1]; any score of vectors in RRF
 	inverted.Match         // how the query's words stand in it
+	Around         float64 // term recall together with the chunks beside it, if known; at least Presence
 	Tokens         float64 // score of its token states (Answered); 0 if they are not compared
 	Sparse         float64 // score of its impacts (encoder.WithSparse), 1 where it has with the query what the query has with itself; 0 if they are not compared
 	Waiting        bool    // it has no vector yet: Dense, Tokens and Sparse are foretold by its words, and RRF gives it no rank by Dense

@@ -173,6 +173,34 @@ func (c *corpus) Match(ctx context.Context, dst []inverted.Match, _ []text.Term,
 	return nil
 }
 
+// Around fetches the passages beside candidates.
+func (c *corpus) Around(ctx context.Context, dst []float64, _ []text.Term, of []inverted.Neighbours) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var lack []PassageID
+	var as []uint64
+	for _, ids := range of {
+		for _, id := range ids[1:] {
+			if _, ok := c.seen[id]; !ok {
+				lack, as = append(lack, PassageID{c.document(chunk.Ord(id)), chunk.Number(id)}), append(as, id)
+				c.seen[id] = seen{} // absent, unless it is fetched
+			}
+		}
+	}
+	if len(lack) > 0 {
+		passages, err := c.b.Fetch(ctx, lack, false)
+		if err != nil {
+			return err
+		}
+		for i, p := range passages {
+			if p != nil {
+				c.ids[as[i]], c.seen[as[i]] = p.PassageID, seen{terms: p.Terms}
+			}
+		}
+	}
+	return c.scorer.Around(ctx, dst, of, func(id uint64) string { return c.seen[id].terms })
+}
+
 func (c *corpus) PairNumbers(dst []uint64, id uint64) ([]uint64, error) {
 	return c.pairs.Numbers(dst, c.seen[id].terms), nil
 }

@@ -1,6 +1,7 @@
 package inverted_test
 
 import (
+	"errors"
 	"math/rand/v2"
 	"reflect"
 	"slices"
@@ -73,6 +74,22 @@ func TestScorerEqualsWords(t *testing.T) {
 		want := make([]inverted.Match, len(ids))
 		if err := x.Match(t.Context(), want, query, ids); err != nil {
 			t.Fatal(err)
+		}
+		// The recall of neighbours is that of one document of all their terms; 60 is absent.
+		of := []inverted.Neighbours{{ids[0], ids[1], 60}, {ids[2], ids[2], ids[0]}, {60, ids[0], ids[1]}}
+		here, there := make([]float64, len(of)), make([]float64, len(of))
+		at := func(id uint64) string { return append(spelled, "")[id] }
+		if err := errors.Join(x.Around(t.Context(), here, query, of), s.Around(t.Context(), there, of, at)); err != nil {
+			t.Fatal(err)
+		}
+		for i, n := range of {
+			alone, together := s.Match(at(n[0])).Presence, s.Match(at(n[0])+" "+at(n[1])+" "+at(n[2])).Presence
+			if max(s.Match(at(n[1])).Presence, s.Match(at(n[2])).Presence) > alone {
+				together = alone
+			}
+			if here[i] != together || there[i] != together {
+				t.Fatalf("%v: %v around %q is %v, and %v by its spelled terms, want %v", query, n, at(n[0]), here[i], there[i], together)
+			}
 		}
 		var pairs inverted.Pairs
 		for i, id := range ids {

@@ -155,13 +155,17 @@ func (r *Run) fuse(ctx context.Context, cs, best []fusion.Candidate) error {
 		r.learn(best, cs)
 	}
 	r.foretell(cs)
-	return r.Plan.Fusion.Fuse(cs)
+	if err := r.Plan.Fusion.Fuse(cs); err != nil {
+		return err
+	}
+	return r.around(ctx, cs)
 }
 
 // lexicon holds the words of the searched chunks: *inverted.Words, or a Corpus.
 type lexicon interface {
 	SearchMatches(ctx context.Context, terms []text.Term, k int, allow func(id uint64) bool) ([]uint64, []inverted.Match, error)
 	Match(ctx context.Context, dst []inverted.Match, terms []text.Term, ids []uint64) error
+	Around(ctx context.Context, dst []float64, terms []text.Term, of []inverted.Neighbours) error
 	PairNumbers(dst []uint64, id uint64) ([]uint64, error)
 }
 

@@ -27,7 +27,7 @@ func searches(t *testing.T, open func(t *testing.T, enc encoder.Encoder) engine.
 	if n, err := db.Delete(t.Context(), []string{"gone", "never there"}); n != 1 || err != nil {
 		t.Fatalf("deleted %d, %v", n, err)
 	}
-	texts := []string{"unit7 about topic3", "topic3", "matter12 of a sentence about item49", "err code 2", "ERR_CODE_2", "unheard words only", "part2 of unit35 goes on", "the of and", "title 5 of topic3", "the subject name of matter3"}
+	texts := []string{"unit7 about topic3", "topic3", "matter12 of a sentence about item49", "err code 2", "ERR_CODE_2", "unheard words only", "part2 of unit35 goes on", "the of and", "title 5 of topic3", "the subject name of matter3", "item100 part0 err_code_3 topic3"}
 	for _, text := range texts {
 		for _, mode := range []string{engine.ModeDense, engine.ModeHybrid, engine.ModeLexical} {
 			same(t, db, reference, engine.Query{Text: text, Mode: mode, Variant: "none"})
