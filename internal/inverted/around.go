@@ -3,7 +3,6 @@ package inverted
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	"github.com/lexsem/lexsem/internal/snapshot"
 	"github.com/lexsem/lexsem/internal/text"
@@ -53,31 +52,38 @@ func (s *Scorer) Around(ctx context.Context, dst []float64, of []Neighbours, spe
 
 // together calls count for each document once, which counts the query's terms in it.
 func (q *query) together(ctx context.Context, dst []float64, of []Neighbours, count func(id uint64) error) error {
-	known := map[uint64][]uint32{}
+	type found struct {
+		at     int // its counts in counts
+		recall float64
+	}
+	known := make(map[uint64]found, 2*len(of))
+	var counts []uint32
 	all := make([]uint32, len(q.terms))
 	for i, ids := range of {
 		if i%every == 0 && ctx.Err() != nil {
 			return ctx.Err()
 		}
+		clear(all)
 		for _, id := range ids {
-			if known[id] == nil {
+			f, ok := known[id]
+			if !ok {
 				if err := count(id); err != nil {
 					return err
 				}
-				known[id] = slices.Clone(q.counts)
+				f = found{len(counts), q.present(q.counts)}
+				counts, known[id] = append(counts, q.counts...), f
 			}
-		}
-		copy(all, known[ids[0]])
-		dst[i] = q.present(all)
-		if own := dst[i]; q.present(known[ids[1]]) > own || q.present(known[ids[2]]) > own {
-			continue
-		}
-		for _, id := range ids[1:] {
-			for t, n := range known[id] {
+			if id == ids[0] {
+				dst[i] = f.recall
+			} else if f.recall > dst[i] {
+				clear(all)
+				break
+			}
+			for t, n := range counts[f.at:][:len(all)] {
 				all[t] += n
 			}
 		}
-		dst[i] = q.present(all)
+		dst[i] = max(dst[i], q.present(all))
 	}
 	return nil
 }

@@ -9,7 +9,7 @@ import (
 )
 
 // mostAround is the number of the best candidates that are looked at together with their neighbours.
-const mostAround = minDepth
+const mostAround = 100
 
 // around counts words of the chunks before and after the best candidates to their term recall, since a long document
 // may say each word of a query in another chunk. The chunk that has most of the query gets them, so that chunks of one
