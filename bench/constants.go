@@ -1,18 +1,22 @@
 package bench
 
 import (
+	"context"
 	"math"
 
 	"github.com/lexsem/lexsem/engine/fusion"
 	"github.com/lexsem/lexsem/internal/bench/constants"
+	"github.com/lexsem/lexsem/internal/inverted"
 	"github.com/lexsem/lexsem/internal/local"
 	"github.com/lexsem/lexsem/internal/train"
 	"github.com/lexsem/lexsem/modulate"
 )
 
-// fuse ranks cs by f with the constants c. It may change cs.
-func fuse(c constants.Values, f fusion.Options, cs []fusion.Candidate, unknown float64) error {
-	if power, ok := c["power"]; ok && f.Kind == fusion.Calibrated {
+// fuse ranks the candidates of a question by the constants c. It may change cs.
+func (r fusedRetriever) fuse(ctx context.Context, c constants.Values, cs []fusion.Candidate, q Question) error {
+	f, unknown := r.fusion, q.Output.Tokens.Unknown()
+	power, ok := c["power"]
+	if ok && f.Kind == fusion.Calibrated {
 		shipped, _ := constants.Named("power")
 		for i := range cs { // what the fusion raises to the shipped power
 			cs[i].Presence = math.Pow(cs[i].Presence, power/shipped.Shipped)
@@ -23,7 +27,25 @@ func fuse(c constants.Values, f fusion.Options, cs []fusion.Candidate, unknown f
 	}
 	f = fusedBy(c, f)
 	f.Unknown = unknown
-	return f.Fuse(cs)
+	if r.of == nil || ok { // the term recall of neighbours has the shipped power
+		return f.Fuse(cs)
+	}
+	terms := r.words.analyzer.Asked(nil, q.Text)
+	return f.FuseAround(cs, r.neighbours, func(dst []float64, of []inverted.Neighbours) error {
+		return r.words.Around(ctx, dst, terms, of)
+	})
+}
+
+// neighbours are a chunk and the ones before and after it in its text; ^0 is none.
+func (r fusedRetriever) neighbours(id uint64) inverted.Neighbours {
+	n := inverted.Neighbours{id, ^uint64(0), ^uint64(0)}
+	if int(id)+1 < len(r.of) && r.of[id+1] == r.of[id] {
+		n[1] = id + 1
+	}
+	if id > 0 && r.of[id-1] == r.of[id] {
+		n[2] = id - 1
+	}
+	return n
 }
 
 // fusedBy puts the weights of a fusion into f.

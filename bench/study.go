@@ -161,7 +161,7 @@ func (s *Study) try(ctx context.Context, task int, cs constants.Values) ([]float
 	hits := make([][]Hit, len(s.questions[task]))
 	err := parallel.Each(ctx, len(hits), func(i int) error {
 		some := slices.Clone(s.candidates[task][i])
-		if err := fuse(cs, f.fusion, some, s.questions[task][i].Output.Tokens.Unknown()); err != nil {
+		if err := f.fuse(ctx, cs, some, s.questions[task][i]); err != nil {
 			return err
 		}
 		hits[i] = s.setting.firstTexts(some, s.depth(task))

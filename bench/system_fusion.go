@@ -64,7 +64,7 @@ func fusionSystem(name string, dense System, kind string) System {
 			if err != nil {
 				return nil, nil, err
 			}
-			return fusedRetriever{v, l, fusion.Options{Kind: kind}.Calibrate(s.unrelated), s.Constants}, fit, nil
+			return fusedRetriever{v, l, s.of, fusion.Options{Kind: kind}.Calibrate(s.unrelated), s.Constants}, fit, nil
 		},
 	}
 }
@@ -80,6 +80,7 @@ type denseRetriever interface {
 type fusedRetriever struct {
 	dense     denseRetriever
 	words     *lexicon
+	of        []int // text of each chunk; nil where every text is one
 	fusion    fusion.Options
 	constants constants.Values // in place of those of fusion
 }
@@ -102,7 +103,7 @@ func (r fusedRetriever) ranked(ctx context.Context, questions []Question, depth 
 	}
 	out := make([][]Hit, len(all))
 	return out, parallel.Each(ctx, len(all), func(i int) error {
-		err := fuse(r.constants, r.fusion, all[i], questions[i].Output.Tokens.Unknown())
+		err := r.fuse(ctx, r.constants, all[i], questions[i])
 		out[i] = bestOf(all[i], len(all[i]))
 		return err
 	})

@@ -228,6 +228,40 @@ func (f Options) Fuse(cs []Candidate) error {
 	return nil
 }
 
+// mostAround is the number of the best candidates that FuseAround looks at together with their neighbours.
+const mostAround = 100
+
+// FuseAround is Fuse for parts of documents. In Calibrated it counts words of the parts beside a candidate to its term
+// recall, since a long document may say each word of a query in another part. The part that has most of the query gets
+// them (inverted.Words.Around), so parts of one document keep their order. beside names the neighbours of a candidate,
+// recall is Words.Around. Only the candidates that Fuse ranks best are looked at.
+func (f Options) FuseAround(cs []Candidate, beside func(ord uint64) inverted.Neighbours, recall func(dst []float64, of []inverted.Neighbours) error) error {
+	for i := range cs {
+		cs[i].Around = 0
+	}
+	if err := f.Fuse(cs); err != nil || f.Kind != "" && f.Kind != Calibrated {
+		return err
+	}
+	var of []inverted.Neighbours
+	var at []int
+	for i, c := range cs[:min(mostAround, len(cs))] {
+		if c.Presence > 0 && c.Presence < 1 {
+			of, at = append(of, beside(c.Ord)), append(at, i)
+		}
+	}
+	if len(of) == 0 {
+		return nil
+	}
+	recalls := make([]float64, len(of))
+	if err := recall(recalls, of); err != nil {
+		return err
+	}
+	for j, i := range at {
+		cs[i].Around = recalls[j]
+	}
+	return f.Fuse(cs)
+}
+
 // lift is the factor for the shares of the query.
 func (f Options) lift(cs []Candidate) float64 {
 	most := 0.0

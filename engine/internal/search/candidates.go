@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/lexsem/lexsem/engine/fusion"
+	"github.com/lexsem/lexsem/internal/chunk"
 	"github.com/lexsem/lexsem/internal/inverted"
 	"github.com/lexsem/lexsem/internal/text"
 )
@@ -155,10 +156,15 @@ func (r *Run) fuse(ctx context.Context, cs, best []fusion.Candidate) error {
 		r.learn(best, cs)
 	}
 	r.foretell(cs)
-	if err := r.Plan.Fusion.Fuse(cs); err != nil {
-		return err
-	}
-	return r.around(ctx, cs)
+	return r.Plan.Fusion.FuseAround(cs, neighbours, func(dst []float64, of []inverted.Neighbours) error {
+		return r.lexicon.Around(ctx, dst, r.Terms, of)
+	})
+}
+
+// neighbours are a chunk and the ones before and after it.
+func neighbours(id uint64) inverted.Neighbours {
+	ord, n := chunk.Ord(id), chunk.Number(id)
+	return inverted.Neighbours{id, chunk.ID(ord, n+1), chunk.ID(ord, max(n, 1)-1)}
 }
 
 // lexicon holds the words of the searched chunks: *inverted.Words, or a Corpus.
