@@ -43,8 +43,8 @@ type Options struct {
 	// Kind is Calibrated (also ""), RRF or Convex.
 	Kind string
 	// Presence is the weight of the term recall in Calibrated: the idf-weighted share of the query's words
-	// that the passage has, in the engine together with the passages beside it, to the power 1.25. 0 means 0.25, in a database of source code 0.5; a negative value no
-	// weight; at most 1000.
+	// that the passage has, with the passages beside it (FuseAround), to the power 1.25. 0 means 0.25, in a database
+	// of source code 0.5; a negative value no weight; at most 1000.
 	Presence float64
 	// Near is the weight of the nearness of words in Calibrated: the greatest share of the query's words in
 	// 24 consecutive words of the passage, to the power 1.25. 0 means 0.07, a negative value no weight; at
