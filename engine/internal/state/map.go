@@ -63,15 +63,12 @@ func (d *DB) mapSaved(ctx context.Context, s *State) (worked bool, err error) {
 func (d *DB) mapWords(ctx context.Context, w *written) error {
 	saved, err := inverted.OpenWords(d.wordsOptions(), w.file)
 	if err == nil {
-		err = d.turn.lock(ctx)
+		err = d.change(ctx, func(next *State) (err error) {
+			next.Words, err = next.Words.Rebase(w.words, saved)
+			return err
+		})
 	}
 	if err != nil {
-		d.giveUp(w.file)
-		return err
-	}
-	defer d.turn.unlock()
-	next := *d.now
-	if next.Words, err = d.now.Words.Rebase(w.words, saved); err != nil {
 		d.giveUp(w.file)
 		if errors.Is(err, inverted.ErrBase) { // compacted or made anew since
 			err = nil
@@ -80,13 +77,13 @@ func (d *DB) mapWords(ctx context.Context, w *written) error {
 	}
 	before := d.wordsFile
 	d.wordsFile = w.file
-	d.publish(&next, nil)
-	if before != nil {
-		d.cell.Publish(d.now, func() { d.giveUp(before) })
+	if before == nil {
+		return nil
 	}
-	return nil
+	return d.whenReleased(ctx, func() { d.giveUp(before) })
 }
 
+// mapVectors does that for vectors.
 func (d *DB) mapVectors(ctx context.Context, s *State, w *written) error {
 	if w.vectors != s.Vectors { // made anew since
 		d.giveUp(w.file)
@@ -105,11 +102,16 @@ func (d *DB) mapVectors(ctx context.Context, s *State, w *written) error {
 		return err
 	}
 	d.rows = []*snapshot.File{w.file}
+	return d.whenReleased(ctx, done)
+}
+
+// whenReleased calls f once nobody uses a state from before this call.
+func (d *DB) whenReleased(ctx context.Context, f func()) error {
 	if err := d.turn.lock(ctx); err != nil {
 		return err
 	}
 	defer d.turn.unlock()
-	d.cell.Publish(d.now, done) // the same, to hear when all before are released
+	d.cell.Publish(d.now, f) // the same, to hear of it
 	return nil
 }
 

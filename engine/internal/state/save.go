@@ -187,18 +187,21 @@ func (d *DB) saveAll(ctx context.Context, s *State) error {
 				w.U64(s.Limit)
 				return guarded(func() error { return f.save(w) })
 			}
-			var open *snapshot.File
-			switch packed := small(s.View); {
+			packed, part := small(s.View), parts(0)
+			switch {
 			case f.kind == s.Vectors.Kind && mapped(f.kind):
+				part = vectors
+			case f.kind == fileWords && snapshot.Maps && !packed:
+				part = words
+			}
+			var open *snapshot.File
+			switch {
+			case part != 0:
 				if open, err = snapshot.WriteOpen(d.path(f.kind), h, save); err == nil {
-					d.keep(vectors, &written{vectors: s.Vectors, mark: mark, file: open})
+					d.keep(part, &written{s.Vectors, mark, s.Words, open})
 				}
 			case packed:
 				err = snapshot.WritePacked(d.path(f.kind), h, save)
-			case f.kind == fileWords && snapshot.Maps:
-				if open, err = snapshot.WriteOpen(d.path(f.kind), h, save); err == nil {
-					d.keep(words, &written{words: s.Words, file: open})
-				}
 			default:
 				err = snapshot.Write(d.path(f.kind), h, save)
 			}
