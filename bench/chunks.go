@@ -7,6 +7,7 @@ import (
 
 	"github.com/lexsem/lexsem/engine/fusion"
 	"github.com/lexsem/lexsem/internal/chunk"
+	"github.com/lexsem/lexsem/internal/inverted"
 )
 
 // What a setting searches are the chunks that a database would cut its texts into: systems encode, index, fit and
@@ -151,4 +152,16 @@ func checkChunks(tokens int, clean bool) error {
 		return fmt.Errorf("%w: clean probes are drawn from whole texts; leave out the tokens of chunks (--chunk-tokens), or --clean", ErrOption)
 	}
 	return nil
+}
+
+// neighbours are a chunk and the ones before and after it in its text, where it has some.
+func (r fusedRetriever) neighbours(id uint64) inverted.Neighbours {
+	n := inverted.Neighbours{id, id, id}
+	if int(id)+1 < len(r.of) && r.of[id+1] == r.of[id] {
+		n[1] = id + 1
+	}
+	if id > 0 && r.of[id-1] == r.of[id] {
+		n[2] = id - 1
+	}
+	return n
 }

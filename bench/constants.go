@@ -36,18 +36,6 @@ func (r fusedRetriever) fuse(ctx context.Context, c constants.Values, cs []fusio
 	})
 }
 
-// neighbours are a chunk and the ones before and after it in its text; ^0 is none.
-func (r fusedRetriever) neighbours(id uint64) inverted.Neighbours {
-	n := inverted.Neighbours{id, ^uint64(0), ^uint64(0)}
-	if int(id)+1 < len(r.of) && r.of[id+1] == r.of[id] {
-		n[1] = id + 1
-	}
-	if id > 0 && r.of[id-1] == r.of[id] {
-		n[2] = id - 1
-	}
-	return n
-}
-
 // fusedBy puts the weights of a fusion into f.
 func fusedBy(c constants.Values, f fusion.Options) fusion.Options {
 	for name, to := range map[string]*float64{

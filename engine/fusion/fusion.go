@@ -243,16 +243,16 @@ func (f Options) FuseAround(cs []Candidate, beside func(ord uint64) inverted.Nei
 		return err
 	}
 	var of []inverted.Neighbours
+	var recalls []float64
 	var at []int
 	for i, c := range cs[:min(mostAround, len(cs))] {
 		if c.Presence > 0 && c.Presence < 1 {
-			of, at = append(of, beside(c.Ord)), append(at, i)
+			of, recalls, at = append(of, beside(c.Ord)), append(recalls, c.Presence), append(at, i)
 		}
 	}
 	if len(of) == 0 {
 		return nil
 	}
-	recalls := make([]float64, len(of))
 	if err := recall(recalls, of); err != nil {
 		return err
 	}

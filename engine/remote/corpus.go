@@ -23,6 +23,7 @@ type corpus struct {
 	f       engine.Filter
 	asked   []text.Term
 	analyse func(string) []text.Term
+	parts   bool // there are more passages than documents
 
 	mu     sync.Mutex // guards what is below
 	scorer *inverted.Scorer
@@ -173,10 +174,13 @@ func (c *corpus) Match(ctx context.Context, dst []inverted.Match, _ []text.Term,
 	return nil
 }
 
-// Around fetches the passages beside candidates.
+// Around fetches the passages beside candidates, if some document has several.
 func (c *corpus) Around(ctx context.Context, dst []float64, _ []text.Term, of []inverted.Neighbours) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if !c.parts {
+		return nil
+	}
 	var lack []PassageID
 	var as []uint64
 	for _, ids := range of {

@@ -177,6 +177,7 @@ func (r *Database) begin(ctx context.Context, q engine.Query) (*query, error) {
 	if c.scorer, err = inverted.NewScorer(inverted.Options{}, inverted.Corpus{Documents: run.status.Passages, Length: run.status.Terms, Having: having}, terms); err != nil {
 		return nil, err
 	}
+	c.parts = run.status.Passages > run.status.Documents
 	run.In = in
 	if err := run.Over(ctx, c, run.status.Passages, r.rlr(), run.t.Done); err != nil {
 		return nil, err

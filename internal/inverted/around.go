@@ -8,12 +8,13 @@ import (
 	"github.com/lexsem/lexsem/internal/text"
 )
 
-// Neighbours are a document and the ones before and after it, which may be absent.
+// Neighbours are a document and the ones before and after it, which may be absent, or the document itself where there
+// is none.
 type Neighbours [3]uint64
 
-// Around writes into dst the term recall (Match.Presence) of each document taken together with its neighbours. If a
-// neighbour has more of the query than the document, it is that of the document alone. Errors: ErrLength, ErrCorrupt,
-// that of ctx. Cost O(terms of the documents).
+// Around raises the term recall (Match.Presence) of each document in dst to that of it and its neighbours taken
+// together, unless a neighbour has more of the query than the document. Errors: ErrLength, ErrCorrupt, that of ctx.
+// Cost: O(terms of the documents that have neighbours).
 func (x *Words) Around(ctx context.Context, dst []float64, terms []text.Term, of []Neighbours) (err error) {
 	if len(dst) != len(of) {
 		return fmt.Errorf("%d recalls for %d documents: %w", len(dst), len(of), ErrLength)
@@ -59,31 +60,43 @@ func (q *query) together(ctx context.Context, dst []float64, of []Neighbours, co
 	known := make(map[uint64]found, 2*len(of))
 	var counts []uint32
 	all := make([]uint32, len(q.terms))
+	add := func(id uint64) (recall float64, err error) { // to all
+		f, ok := known[id]
+		if !ok {
+			if err := count(id); err != nil {
+				return 0, err
+			}
+			f = found{len(counts), q.present(q.counts)}
+			counts, known[id] = append(counts, q.counts...), f
+		}
+		for t, n := range counts[f.at:][:len(all)] {
+			all[t] += n
+		}
+		return f.recall, nil
+	}
 	for i, ids := range of {
 		if i%every == 0 && ctx.Err() != nil {
 			return ctx.Err()
 		}
 		clear(all)
-		for _, id := range ids {
-			f, ok := known[id]
-			if !ok {
-				if err := count(id); err != nil {
-					return err
-				}
-				f = found{len(counts), q.present(q.counts)}
-				counts, known[id] = append(counts, q.counts...), f
-			}
+		most := 0.0
+		for _, id := range ids[1:] {
 			if id == ids[0] {
-				dst[i] = f.recall
-			} else if f.recall > dst[i] {
-				clear(all)
-				break
+				continue
 			}
-			for t, n := range counts[f.at:][:len(all)] {
-				all[t] += n
+			recall, err := add(id)
+			if err != nil {
+				return err
 			}
+			most = max(most, recall)
 		}
-		dst[i] = max(dst[i], q.present(all))
+		if most == 0 || most > dst[i] {
+			continue
+		}
+		if _, err := add(ids[0]); err != nil {
+			return err
+		}
+		dst[i] = q.present(all)
 	}
 	return nil
 }

@@ -79,6 +79,10 @@ func TestScorerEqualsWords(t *testing.T) {
 		of := []inverted.Neighbours{{ids[0], ids[1], 60}, {ids[2], ids[2], ids[0]}, {60, ids[0], ids[1]}}
 		here, there := make([]float64, len(of)), make([]float64, len(of))
 		at := func(id uint64) string { return append(spelled, "")[id] }
+		for i, n := range of {
+			here[i] = s.Match(at(n[0])).Presence
+			there[i] = here[i]
+		}
 		if err := errors.Join(x.Around(t.Context(), here, query, of), s.Around(t.Context(), there, of, at)); err != nil {
 			t.Fatal(err)
 		}
