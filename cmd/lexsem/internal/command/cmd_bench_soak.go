@@ -36,7 +36,7 @@ the samples of --json.`,
 			if !(*minutes > 0 && *minutes <= 100_000) {
 				return usagef("--minutes %v: use a number above 0, at most 100,000", *minutes)
 			}
-			setGCPercent(25) // as serve
+			moreCollections() // as serve
 			p := a.progress()
 			defer p.done()
 			r, err := load.Soak(ctx, load.SoakOptions{

@@ -231,6 +231,10 @@ func (o searchOptions) check(args []string) error {
 // to its end, and collections take a tenth of the time of opening.
 func fewerCollections() { setGCPercent(400) }
 
+// moreCollections is for processes that stay: buffers of collections come and go, and with 100 they would be in memory
+// twice. 20 takes 8 % more processor time than 33.
+func moreCollections() { setGCPercent(25) }
+
 // setGCPercent sets GOGC, unless the user has set it.
 func setGCPercent(n int) {
 	if os.Getenv("GOGC") == "" {

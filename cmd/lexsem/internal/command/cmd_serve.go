@@ -133,7 +133,7 @@ func (o serveOptions) run(ctx context.Context, a *app, _ []string) (err error) {
 		return err
 	}
 	go freeAtRest(ctx, restAfter)
-	setGCPercent(25) // buffers of collections come and go; with 100 they would be in memory twice. 20 takes 8 % more processor time than 33
+	moreCollections()
 	over := elsewhere(a.db)
 	if !over {
 		if _, err := a.needDB(); err != nil {
