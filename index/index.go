@@ -121,6 +121,9 @@ type Index interface {
 	// before may still be there. Errors, which change nothing: ErrMismatch for a mark of another
 	// index or file, ErrCorrupt.
 	Remap(mark Mark, f *snapshot.File, retired func()) error
+	// Unmapped is about how many float32 vectors there is memory for beside those that are read from a
+	// snapshot. The first write to a chunk of a snapshot copies all of it.
+	Unmapped() int
 
 	// Verify returns all inconsistencies of the data structure, joined, each as ErrCorrupt; for a
 	// graph also nodes that searches cannot reach. It reads all vectors, also those of a snapshot that

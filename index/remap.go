@@ -84,6 +84,17 @@ func (b *base) remap(m Mark, f *snapshot.File, retired func()) error {
 	return nil
 }
 
+// Unmapped is described at Index.
+func (b *base) Unmapped() (n int) {
+	x := b.mem.Load()
+	for c, chunk := range x.rows.chunks {
+		if chunk != nil && x.rows.place(c).in == nil {
+			n += 1 << x.rows.bits
+		}
+	}
+	return n
+}
+
 // lies reports whether a chunk, or part of it, is in a snapshot.
 func (x *memory) lies(c int) bool {
 	return x.rows.place(c).in != nil || x.codes.rows.place(c).in != nil

@@ -2,14 +2,15 @@ package index
 
 // vacancies are the slots of a graph that hold no vector any more, by chunk of memory. The first write to a chunk that
 // lies in a snapshot copies the chunk. If each new vector took any vacant slot, some hundred vectors would bring the
-// whole file back into memory. So such a chunk is used again only once an eighth of all slots is vacant, and
-// then the one with the most of them.
+// whole file back into memory. So such a chunk is used again only once a quarter of all slots is vacant, and
+// then the one with the most of them: under random replacements nearly half of its slots, where an eighth of all would
+// leave a quarter.
 type vacancies struct {
 	chunks [][]uint32
 	n      int
 }
 
-const vacantShare = 8
+const vacantShare = 4
 
 // release makes slots reusable.
 func (h *hnsw) release(slots ...uint32) {

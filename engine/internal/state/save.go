@@ -20,6 +20,10 @@ import (
 // adding.
 const saveAfter = 20_000
 
+// replacedAfter is how many changes must have been made to save an index for the memory of its vectors: where single
+// documents are replaced here and there, a quarter of the vectors soon lies in memory and not in the file.
+const replacedAfter = saveAfter / 4
+
 // linkedShare: the graph is saved after links of one in this many chunks, so a kill loses at most a quarter of the
 // building of a graph.
 const linkedShare = 4
@@ -35,6 +39,9 @@ func (d *DB) saveDue(v *store.View) (bool, error) {
 	}
 	if d.pending == 0 {
 		return false, nil
+	}
+	if x := d.now.Vectors; mapped(x.Kind) && d.pending >= replacedAfter && x.Unmapped() >= max(saveAfter, x.Len()/4) && !unsavedVectors(x.Kind, v) {
+		return true, nil
 	}
 	return heavy(v)
 }
