@@ -170,6 +170,26 @@ func TestCalibration(t *testing.T) {
 	close(e)
 }
 
+// Of words that stand in the name of a file alone its vector says nothing: the estimate is that of words.
+func TestProbabilityOfANamedFile(t *testing.T) {
+	e := open(t, t.TempDir(), engine.Options{})
+	add(t, e, docs(0, 60))
+	add(t, e, []engine.Document{{ID: "p", Text: "We meet on Tuesdays.", Metadata: map[string]any{"tags": []any{"walrus"}, "_file": map[string]any{"path": "Project Phoenix.md", "root": "/r", "kind": "markdown", "words": 1}}}})
+	for query, want := range map[string]float64{
+		"project phoenix": relevance.Probability(relevance.Evidence{Lexical: true, Presence: 1}),
+		"walrus":          relevance.Probability(relevance.Evidence{Lexical: true, Presence: 1}),
+		"we meet":         0, // of the text
+	} {
+		h := search(t, e, engine.Query{Text: query}).Hits[0]
+		if h.ID != "p" || want > 0 && math.Abs(float64(h.Probability)-want) > 1e-5 || want == 0 && h.Probability <= 0 {
+			t.Errorf("%s: %+v, want a probability of %v", query, h, want)
+		}
+		if half := search(t, e, engine.Query{Text: query + " topic3"}).Hits[0]; want > 0 && float64(half.Probability) >= want {
+			t.Errorf("%s and a word of another document: %+v", query, half)
+		}
+	}
+}
+
 // TestProbability: hits of each mode have the estimate of their own cosine and words, by what the encoder's cosines say,
 // and none where that is not known; an explanation says the same. A query that has nothing to do with the documents gets a low one.
 func TestProbability(t *testing.T) {

@@ -123,7 +123,7 @@ func TestEarlierMetadata(t *testing.T) {
 	})
 	for id, want := range map[string]string{
 		"1":         `{"_file":{"kind":"jsonl","line":1,"line_end":1,"path":"r.jsonl","root":"ROOT","time":"2024-05-06T07:08:09Z"},"kind":"invoice","line":7,"path":"/mine","time":"2020"}`,
-		"a.md":      `{"_file":{"kind":"markdown","line":8,"path":"a.md","root":"ROOT","time":"2024-05-06T07:08:09Z"},"front":"f","kind":"essay","tags":["fruit"]}`,
+		"a.md":      `{"_file":{"kind":"markdown","line":8,"path":"a.md","root":"ROOT","time":"2024-05-06T07:08:09Z","words":1},"front":"f","kind":"essay","tags":["fruit"]}`,
 		"stale.txt": `{"kind":"text","line":1,"path":"stale.txt","root":"ROOT","time":"2024-05-06T07:08:09Z"}`,
 		"left.txt":  `{"kind":"text","line":1,"path":"left.txt","root":"ROOT","time":"2024-05-06T07:08:09Z"}`,
 	} {

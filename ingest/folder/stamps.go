@@ -48,7 +48,7 @@ type warning struct {
 // of some kind give other documents than before; then all are read again.
 const (
 	stampsVersion  = 1
-	readingVersion = 8
+	readingVersion = 9
 )
 
 // maxStamps bounds the file of stamps: 1 GiB is some five million files.

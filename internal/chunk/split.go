@@ -8,6 +8,7 @@ import (
 
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/internal/fault"
+	"github.com/lexsem/lexsem/internal/metadata"
 	"github.com/lexsem/lexsem/internal/yield"
 )
 
@@ -378,6 +379,16 @@ func Passage(title, text string) string { return strings.TrimSpace(title + " " +
 
 // TitleEnd is the end of the title in a Passage.
 func TitleEnd(title string) int { return len(strings.TrimSpace(title)) }
+
+// WithFileWords adds the words of its file (metadata.FileWords) to the Passage of a document's first chunk, for searches for
+// words. It returns the end of the title in the result, too.
+func WithFileWords(title, passage string, raw []byte) (string, int) {
+	name, more := metadata.FileWords(raw)
+	if title = strings.TrimSpace(title); title == "" {
+		title, name, passage = name, "", Passage(name, passage)
+	}
+	return strings.TrimSpace(passage + "\n" + name + "\n" + more), TitleEnd(title)
+}
 
 // Trim removes white space at both ends of a span.
 func Trim(text string, s Span) Span {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/lexsem/lexsem/engine"
+	"github.com/lexsem/lexsem/internal/metadata"
 )
 
 // Describe adds the origin of a document to its metadata, as the field _file. lines are its first and last line in the
@@ -24,6 +25,9 @@ func Describe(d engine.Document, lines [2]int, verbatim bool, root, path, kind s
 	if root != "" {
 		file[Root] = root
 	}
+	if describes(kind) {
+		metadata.WithWords(file)
+	}
 	if lines[0] > 0 {
 		file[Line] = lines[0]
 		if !verbatim {
@@ -31,6 +35,16 @@ func Describe(d engine.Document, lines [2]int, verbatim bool, root, path, kind s
 		}
 	}
 	return with(d, file)
+}
+
+// describes reports whether the fields of a file of a kind describe it. Those of records are columns of the user, who names the
+// ones that are text, and the title of source code is its path.
+func describes(kind string) bool {
+	switch kind {
+	case "csv", "tsv", "json", "jsonl", "parquet", "chromem", "npy", "fbin", "fvecs", "code":
+		return false
+	}
+	return true
 }
 
 // Apart returns a document that was read without the folder that it is from, such as a line of an export on standard

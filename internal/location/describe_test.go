@@ -21,7 +21,7 @@ func TestDescribe(t *testing.T) {
 		return object{"lang": "go", "_file": file}
 	}
 	ofFile := func(own object, more object) object {
-		m := object{"_file": object{"path": "p", "kind": "k", "time": "2026-01-02T03:04:05Z", "line": 7}}
+		m := object{"_file": object{"path": "p", "kind": "k", "time": "2026-01-02T03:04:05Z", "line": 7, "words": 1}}
 		maps.Copy(m, own)
 		maps.Copy(m["_file"].(object), more)
 		return m

@@ -1,6 +1,15 @@
 package metadata
 
-import "maps"
+import (
+	"bytes"
+	"encoding/json"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+)
 
 // File is the reserved field that says which file a document is from. Its value is an object with some fields of
 // FileNames, always with "path". Its field "own" is the file's own field of this name. All other fields belong to the
@@ -35,4 +44,74 @@ func Named(m map[string]any) map[string]any {
 		}
 	}
 	return named
+}
+
+// Words is the field of File that says that FileWords are words of the document. Documents of earlier builds lack it.
+const (
+	Words     = "words"
+	wordsRule = 1 // the value of Words: how FileWords chooses
+)
+
+// WithWords adds the field Words to the fields of File.
+func WithWords(file map[string]any) { file[Words] = wordsRule }
+
+// mostWords is the maximum size of FileWords.
+const mostWords = 8 << 10
+
+// FileWords are the texts by which searches for words find the first chunk of a document, beside its title and its text: the
+// name of its file without extension, which is the title of a document without one, and the rest of the path and what the file
+// says of itself, such as the front matter of Markdown or the sender of a mail. They are "" without the field Words. raw are stored metadata.
+func FileWords(raw []byte) (name, more string) {
+	if !bytes.Contains(raw, []byte(`"`+Words+`"`)) {
+		return "", ""
+	}
+	m, err := Parse(raw)
+	if err != nil {
+		return "", ""
+	}
+	return WordsOf(m)
+}
+
+// WordsOf is FileWords of parsed metadata.
+func WordsOf(m map[string]any) (name, more string) {
+	file, flat := OfFile(m)
+	if rule, ok := file[Words].(json.Number); flat || !ok || rule != "1" {
+		return "", ""
+	}
+	at, _ := file[FileNames[0]].(string)
+	folder, name := path.Split(at)
+	var lines []string
+	if ext := path.Ext(name); len(ext) < len(name) {
+		name, lines = strings.TrimSuffix(name, ext), []string{ext}
+	}
+	if _, inside := file[FileNames[1]]; inside {
+		lines = append(lines, folder)
+	}
+	for _, key := range slices.Sorted(maps.Keys(m)) {
+		if key != File && key != "language" {
+			lines = texts(lines, m[key])
+		}
+	}
+	more = strings.Join(lines, "\n")
+	return name, strings.ToValidUTF8(more[:min(len(more), mostWords)], "")
+}
+
+// texts appends the texts in a value that somebody may search for: no dates, addresses of pages or numbers.
+func texts(lines []string, v any) []string {
+	switch v := v.(type) {
+	case string:
+		_, err := time.Parse(time.DateOnly, v[:min(len(v), len(time.DateOnly))])
+		if err != nil && !strings.Contains(v, "://") && strings.ContainsFunc(v, unicode.IsLetter) {
+			lines = append(lines, v)
+		}
+	case []any:
+		for _, e := range v {
+			lines = texts(lines, e)
+		}
+	case map[string]any:
+		for _, key := range slices.Sorted(maps.Keys(v)) {
+			lines = texts(lines, v[key])
+		}
+	}
+	return lines
 }

@@ -8,13 +8,17 @@ import (
 	"github.com/lexsem/lexsem/engine/fusion"
 	"github.com/lexsem/lexsem/internal/chunk"
 	"github.com/lexsem/lexsem/internal/inverted"
+	"github.com/lexsem/lexsem/internal/metadata"
 	"github.com/lexsem/lexsem/internal/relevance"
+	"github.com/lexsem/lexsem/internal/text"
 )
 
 // Found is one hit before its document is read.
 type Found struct {
 	fusion.Candidate
 	Probability float64
+	evidence    relevance.Evidence
+	run         *Run
 	Duplicates  []uint64 // ordinals of the documents that were folded into it
 }
 
@@ -81,17 +85,51 @@ func shareWords(cs []fusion.Candidate) bool {
 	return slices.ContainsFunc(cs, func(c fusion.Candidate) bool { return c.Presence > 0 })
 }
 
-// probability is that of a hit to be relevant, 0 where it is not known: for a query without a text or with a vector of its
+// found is a hit with its probability to be relevant, 0 where it is not known: for a query without a text or with a vector of its
 // own, for models to which the constants were not fitted or whose cosines are unknown, and while a better hit
 // may have no vector yet.
 // Words that no candidate has, such as those of another language, say nothing beside a vector.
-func (r *Run) probability(c fusion.Candidate, shared bool) float64 {
+func (r *Run) found(c fusion.Candidate, shared bool) Found {
+	f := Found{Candidate: c, run: r}
 	dense, lexical := r.Plan.Dense, r.Plan.Lexical
 	lexical = lexical && (shared || !dense)
 	if r.Plan.Listed || r.Q.Image != nil || dense && (r.Q.Vector != nil || r.Unrelated == 0 || !relevance.Fitted(r.Model) || r.deferred()) {
-		return 0
+		return f
 	}
-	return relevance.Probability(relevance.Evidence{Dense: dense, Lexical: lexical, Cosine: c.Dense, Unrelated: r.Unrelated, Presence: c.Presence, Unknown: r.Facts.Unknown})
+	f.evidence = relevance.Evidence{Dense: dense, Lexical: lexical, Cosine: c.Dense, Unrelated: r.Unrelated, Presence: c.Presence, Unknown: r.Facts.Unknown}
+	f.Probability = relevance.Probability(f.evidence)
+	return f
+}
+
+// likely is the probability of a hit whose text is known. Of words that stand in the name and the fields of its file alone, its
+// vector knows nothing.
+func (f Found) likely(p Passage) float64 {
+	name, more := metadata.WordsOf(p.Metadata)
+	if f.Probability == 0 || p.Chunk > 0 || f.Presence == 0 || name == "" {
+		return f.Probability
+	}
+	of, own := f.run.Analyse(name+"\n"+more), []text.Term(nil)
+	n, alone := 0, 0
+	for _, t := range f.run.Terms {
+		if t.Beside {
+			continue
+		}
+		has := func(o text.Term) bool { return o.Text == t.Text }
+		if n++; !slices.ContainsFunc(of, has) {
+			continue
+		}
+		if own == nil {
+			own = f.run.Analyse(chunk.Passage(p.Title, p.Text))
+		}
+		if !slices.ContainsFunc(own, has) {
+			alone++
+		}
+	}
+	if alone == 0 {
+		return f.Probability
+	}
+	f.evidence.Unknown = max(f.evidence.Unknown, float64(alone)/float64(n))
+	return relevance.Probability(f.evidence)
 }
 
 // good returns the ranked candidates that have at least the requested score.
@@ -158,7 +196,7 @@ func (r *Run) group(ctx context.Context, cs []fusion.Candidate) ([]Found, error)
 			folds.Add(pairs)
 			pairs = nil // it is kept
 		}
-		hits = append(hits, Found{Candidate: c, Probability: r.probability(c, shared)})
+		hits = append(hits, r.found(c, shared))
 	}
 	return hits, nil
 }

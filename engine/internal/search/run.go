@@ -204,7 +204,7 @@ func (r *Run) Place(ctx context.Context, ord uint64, chunks int) (best Found, ra
 			if named[c.Ord] {
 				rank = len(before) + 1
 			}
-			return Found{Candidate: c, Probability: r.probability(c, shared)}, rank, nil
+			return r.found(c, shared), rank, nil
 		}
 		before[chunk.Ord(c.Ord)] = struct{}{}
 	}

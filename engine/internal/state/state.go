@@ -200,6 +200,7 @@ func VersionsOf(ord uint64, d *store.Document) []Version {
 		vs[i].Text, vs[i].Title = ChunkText(d, r), chunk.TitleEnd(d.Title)
 	}
 	if len(vs) > 0 {
+		vs[0].Text, vs[0].Title = chunk.WithFileWords(d.Title, vs[0].Text, d.Metadata)
 		vs[0].Metadata = d.Metadata
 	}
 	return vs

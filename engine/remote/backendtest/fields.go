@@ -76,4 +76,12 @@ func fields(t *testing.T, open func(t *testing.T, enc encoder.Encoder) engine.Da
 			t.Errorf("%+v: %v", q, err)
 		}
 	}
+	fill(t, db, []engine.Document{{ID: "named", Text: "We meet on Tuesdays.", Metadata: map[string]any{"tags": []any{"walrus"}, "_file": map[string]any{"path": "Project Phoenix.md", "root": "/r", "words": 1}}}})
+	for _, mode := range []string{engine.ModeHybrid, engine.ModeLexical} {
+		for _, query := range []string{"project phoenix", "walrus"} {
+			if got := hits(engine.Query{Text: query, Mode: mode}); !strings.HasPrefix(got, " named") {
+				t.Errorf("%s finds%s by the words of a file, %s", query, got, mode)
+			}
+		}
+	}
 }

@@ -134,7 +134,7 @@ var allowed = map[string][]string{
 	"encoder/native":                         {"encoder", "encoder/internal/frame", "internal/vec", "internal/transformer", "internal/onnxfile", "internal/regular", "internal/safetensors", "encoder/tokenizer", "internal/modelspec", "internal/pooling", "internal/snapshot"},
 	"internal/onnxfile":                      {"internal/regular"},
 	"internal/transformer":                   {"internal/regular"},
-	"internal/chunk":                         {"encoder", "internal/fault", "internal/yield"},
+	"internal/chunk":                         {"encoder", "internal/fault", "internal/metadata", "internal/yield"},
 	"engine/internal/span":                   {"internal/chunk", "internal/text"},
 	"engine/internal/terms":                  {"encoder", "internal/text"},
 	"engine/internal/columns":                {"engine/filter", "internal/metadata", "internal/cow", "internal/snapshot", "internal/fault", "internal/value"},

@@ -1,0 +1,61 @@
+package folder_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/lexsem/lexsem/engine"
+	"github.com/lexsem/lexsem/ingest/folder"
+	"github.com/lexsem/lexsem/ingest/internal/filestest"
+)
+
+// A file of any kind but records is found by its name and its folder; and by what it says of itself, not by dates, addresses
+// of pages, or the columns of records.
+func TestFilesAreFoundByTheirNames(t *testing.T) {
+	b := newBase(t)
+	for _, kind := range filestest.MarkedKinds {
+		name, in := filestest.Marked(t, kind, 3)
+		b.write(map[string]string{"Depot " + kind + "/zeppelin" + kind + strings.TrimPrefix(name, "a"): in})
+	}
+	b.write(map[string]string{
+		"SKILL.md":           "---\ndescription: Fills tax declarations\naliases: [formfiller]\nnested: {short: wanderlust}\ndate: 2024-05-06 sundial\nlink: https://example.com/hourglass\n---\n\n# Usage\n\nRun it.\n",
+		"page.html":          "<title>Page</title><meta name=description content='about kittiwakes'><p>text</p>",
+		"m.eml":              "From: Bob Ostrich <ostrich@farm.test>\nSubject: Hello\n\nbody\n",
+		"Project Phoenix.md": "We meet on Tuesdays.\n",
+		"rows.csv":           "id,text,brand\n1,A drill.,Dromedary\n",
+	})
+	if r, err := b.sync(folder.Options{}); err != nil || len(r.Failed)+len(r.Warned) > 0 {
+		t.Fatalf("%v, failed %v, warned %v", err, r.Failed, r.Warned)
+	}
+	found := func(query, mode string) (path string, h engine.Hit) {
+		t.Helper()
+		r, err := b.e.Search(t.Context(), engine.Query{Text: query, Mode: mode, K: 50})
+		b.ok(err)
+		for _, h := range r.Hits {
+			if h.Presence > 0 {
+				return h.Metadata["_file"].(map[string]any)["path"].(string), h
+			}
+		}
+		return "", engine.Hit{}
+	}
+	for _, mode := range []string{engine.ModeLexical, engine.ModeHybrid} {
+		for _, kind := range filestest.MarkedKinds {
+			path, _ := found("zeppelin"+kind, mode)
+			records := kind == "jsonl" || kind == "json" || kind == "csv" || kind == "tsv"
+			if strings.HasPrefix(path, "Depot "+kind+"/") == records {
+				t.Errorf("%s: the name of a file of kind %s finds %q", mode, kind, path)
+			}
+		}
+		for query, want := range map[string]string{
+			"tax declarations": "SKILL.md", "formfiller": "SKILL.md", "wanderlust": "SKILL.md", "sundial": "", "hourglass": "", "kittiwakes": "page.html",
+			"Bob Ostrich": "m.eml", "ostrich@farm.test": "m.eml", "Dromedary": "", "phoenix": "Project Phoenix.md", `"project phoenix"`: "Project Phoenix.md", "projct phoenix": "Project Phoenix.md",
+		} {
+			if path, _ := found(query, mode); path != want {
+				t.Errorf("%s: %s finds %q, want %q", mode, query, path, want)
+			}
+		}
+		if _, h := found("project phoenix", mode); h.TitleMatch < 1 {
+			t.Errorf("%s: the name of a file without a title is not its title: %v", mode, h.TitleMatch)
+		}
+	}
+}
