@@ -108,7 +108,7 @@ func (e *Engine) explain(ctx context.Context, q Query, id string) (_ Explanation
 		return Explanation{}, err
 	}
 	best, found := placed.Candidate, []search.Found{placed}
-	hits, err := e.join(ctx, s, found, r.In.Dense)
+	hits, err := e.join(ctx, r, found)
 	if err != nil {
 		return Explanation{}, err
 	}

@@ -89,7 +89,7 @@ func (e *Engine) finish(ctx context.Context, r *search.Run, t *search.Timer) (Re
 
 // result makes the result of a query from what was found.
 func (e *Engine) result(ctx context.Context, r *search.Run, found []search.Found, t *search.Timer) (Result, error) {
-	hits, err := e.join(ctx, r.S, found, r.In.Dense)
+	hits, err := e.join(ctx, r, found)
 	if err != nil {
 		return Result{}, err
 	}
@@ -276,8 +276,9 @@ func examples(ctx context.Context, s *state.State, id string) ([]search.Example,
 	return chunks, nil
 }
 
-// join reads the documents of hits from the store. dense is the unmodulated query vector, or nil.
-func (e *Engine) join(ctx context.Context, s *state.State, found []search.Found, dense []float32) ([]Hit, error) {
+// join reads the documents of what r has found from the store.
+func (e *Engine) join(ctx context.Context, r *search.Run, found []search.Found) ([]Hit, error) {
+	s, dense := r.S, r.In.Dense
 	plain := make([]float32, len(found))
 	if dense != nil {
 		ids := make([]uint64, len(found))
@@ -308,7 +309,7 @@ func (e *Engine) join(ctx context.Context, s *state.State, found []search.Found,
 		if err != nil {
 			return nil, err
 		}
-		hits[i] = Hit(f.Hit(search.Passage{ID: d.ID, Title: d.Title, Media: d.Media, Text: d.Text[row.Start:row.End], Metadata: meta,
+		hits[i] = Hit(f.Hit(r, search.Passage{ID: d.ID, Title: d.Title, Media: d.Media, Text: d.Text[row.Start:row.End], Metadata: meta,
 			Chunk: chunk.Number(f.Ord), Chunks: len(d.Rows), Start: row.Start, Line: lineOf(d.Text, row.Start)}, plain[i]))
 		hits[i].Rank = i + 1
 		for _, ord := range f.Duplicates {

@@ -336,7 +336,7 @@ func (r *Database) join(ctx context.Context, run *query, found []search.Found, v
 		if plain != nil {
 			cosine = float32(plain[i])
 		}
-		h := engine.Hit(f.Hit(search.Passage{ID: p.ID, Title: p.Title, Text: p.Text, Metadata: meta, Chunk: p.Chunk, Chunks: p.Chunks, Start: p.Start, Line: p.Line}, cosine))
+		h := engine.Hit(f.Hit(run.Run, search.Passage{ID: p.ID, Title: p.Title, Text: p.Text, Metadata: meta, Chunk: p.Chunk, Chunks: p.Chunks, Start: p.Start, Line: p.Line}, cosine))
 		h.Rank = len(hits) + 1
 		for _, ord := range f.Duplicates {
 			h.Duplicates = append(h.Duplicates, run.corpus.document(ord))

@@ -31,11 +31,11 @@ type Passage struct {
 	Line             int // first one of the document's text, from 1, that Text covers
 }
 
-// Hit converts f to a hit, without a rank; the ids of its duplicates are still missing.
+// Hit converts f, which r has found, to a hit, without a rank; the ids of its duplicates are still missing.
 // cosine is that of the unmodulated query, or 0 without a query vector.
-func (f Found) Hit(p Passage, cosine float32) Hit {
+func (f Found) Hit(r *Run, p Passage, cosine float32) Hit {
 	return Hit{
-		ID: p.ID, Score: float32(f.Score), Probability: float32(f.likely(p)), Cosine: cosine, Modulated: float32(f.Dense),
+		ID: p.ID, Score: float32(f.Score), Probability: float32(f.likely(r, p)), Cosine: cosine, Modulated: float32(f.Dense),
 		BM25: float32(f.BM25), Coverage: float32(f.Coverage), Presence: float32(f.Presence), Near: float32(f.Near), Pair: float32(f.Pair), TitleMatch: float32(f.Title), TokenScore: float32(f.Tokens),
 		Title: p.Title, Media: p.Media, Text: p.Text, Metadata: p.Metadata,
 		Chunk: p.Chunk, Chunks: p.Chunks, Start: p.Start, End: p.Start + len(p.Text),

@@ -18,7 +18,6 @@ type Found struct {
 	fusion.Candidate
 	Probability float64
 	evidence    relevance.Evidence
-	run         *Run
 	Duplicates  []uint64 // ordinals of the documents that were folded into it
 }
 
@@ -90,7 +89,7 @@ func shareWords(cs []fusion.Candidate) bool {
 // may have no vector yet.
 // Words that no candidate has, such as those of another language, say nothing beside a vector.
 func (r *Run) found(c fusion.Candidate, shared bool) Found {
-	f := Found{Candidate: c, run: r}
+	f := Found{Candidate: c}
 	dense, lexical := r.Plan.Dense, r.Plan.Lexical
 	lexical = lexical && (shared || !dense)
 	if r.Plan.Listed || r.Q.Image != nil || dense && (r.Q.Vector != nil || r.Unrelated == 0 || !relevance.Fitted(r.Model) || r.deferred()) {
@@ -103,14 +102,14 @@ func (r *Run) found(c fusion.Candidate, shared bool) Found {
 
 // likely is the probability of a hit whose text is known. Of words that stand in the name and the fields of its file alone, its
 // vector knows nothing.
-func (f Found) likely(p Passage) float64 {
+func (f Found) likely(r *Run, p Passage) float64 {
 	name, more := metadata.WordsOf(p.Metadata)
 	if f.Probability == 0 || p.Chunk > 0 || f.Presence == 0 || name == "" {
 		return f.Probability
 	}
-	of, own := f.run.Analyse(name+"\n"+more), []text.Term(nil)
+	of, own := r.Analyse(name+"\n"+more), []text.Term(nil)
 	n, alone := 0, 0
-	for _, t := range f.run.Terms {
+	for _, t := range r.Terms {
 		if t.Beside {
 			continue
 		}
@@ -119,7 +118,7 @@ func (f Found) likely(p Passage) float64 {
 			continue
 		}
 		if own == nil {
-			own = f.run.Analyse(chunk.Passage(p.Title, p.Text))
+			own = r.Analyse(chunk.Passage(p.Title, p.Text))
 		}
 		if !slices.ContainsFunc(own, has) {
 			alone++
