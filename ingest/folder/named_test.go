@@ -9,7 +9,7 @@ import (
 	"github.com/lexsem/lexsem/ingest/internal/filestest"
 )
 
-// A file of any kind but records is found by its name and its folder; and by what it says of itself, not by dates, addresses
+// A file of any kind but records is found by its name and its folder; and by what it says of itself, not by addresses
 // of pages, or the columns of records.
 func TestFilesAreFoundByTheirNames(t *testing.T) {
 	b := newBase(t)
@@ -18,7 +18,7 @@ func TestFilesAreFoundByTheirNames(t *testing.T) {
 		b.write(map[string]string{"Depot " + kind + "/zeppelin" + kind + strings.TrimPrefix(name, "a"): in})
 	}
 	b.write(map[string]string{
-		"SKILL.md":           "---\ndescription: Fills tax declarations\naliases: [formfiller]\nnested: {short: wanderlust}\ndate: 2024-05-06 sundial\nlink: https://example.com/hourglass\n---\n\n# Usage\n\nRun it.\n",
+		"SKILL.md":           "---\ndescription: Fills tax declarations\naliases: [formfiller]\nnested: {short: wanderlust}\ndate: 2024-05-06T07:08:09Z\nmeeting: 2024-05-06 sundial\nlink: https://example.com/hourglass\nread: see https://example.com or the almanac\n---\n\n# Usage\n\nRun it.\n",
 		"page.html":          "<title>Page</title><meta name=description content='about kittiwakes'><p>text</p>",
 		"m.eml":              "From: Bob Ostrich <ostrich@farm.test>\nSubject: Hello\n\nbody\n",
 		"Project Phoenix.md": "We meet on Tuesdays.\n",
@@ -47,7 +47,7 @@ func TestFilesAreFoundByTheirNames(t *testing.T) {
 			}
 		}
 		for query, want := range map[string]string{
-			"tax declarations": "SKILL.md", "formfiller": "SKILL.md", "wanderlust": "SKILL.md", "sundial": "", "hourglass": "", "kittiwakes": "page.html",
+			"tax declarations": "SKILL.md", "formfiller": "SKILL.md", "wanderlust": "SKILL.md", "sundial": "SKILL.md", "almanac": "SKILL.md", "hourglass": "", "kittiwakes": "page.html",
 			"Bob Ostrich": "m.eml", "ostrich@farm.test": "m.eml", "Dromedary": "", "phoenix": "Project Phoenix.md", `"project phoenix"`: "Project Phoenix.md", "projct phoenix": "Project Phoenix.md",
 		} {
 			if path, _ := found(query, mode); path != want {

@@ -1,6 +1,7 @@
 package location
 
 import (
+	"encoding/json"
 	"maps"
 	"reflect"
 	"testing"
@@ -21,7 +22,7 @@ func TestDescribe(t *testing.T) {
 		return object{"lang": "go", "_file": file}
 	}
 	ofFile := func(own object, more object) object {
-		m := object{"_file": object{"path": "p", "kind": "k", "time": "2026-01-02T03:04:05Z", "line": 7, "words": 1}}
+		m := object{"_file": object{"path": "p", "kind": "k", "time": "2026-01-02T03:04:05Z", "line": 7, "words": json.Number("1")}}
 		maps.Copy(m, own)
 		maps.Copy(m["_file"].(object), more)
 		return m

@@ -49,7 +49,7 @@ func Named(m map[string]any) map[string]any {
 // Words is the field of File that says that FileWords are words of the document. Documents of earlier builds lack it.
 const (
 	Words     = "words"
-	wordsRule = 1 // the value of Words: how FileWords chooses
+	wordsRule = json.Number("1") // the value of Words: how FileWords chooses
 )
 
 // WithWords adds the field Words to the fields of File.
@@ -60,7 +60,8 @@ const mostWords = 8 << 10
 
 // FileWords are the texts by which searches for words find the first chunk of a document, beside its title and its text: the
 // name of its file without extension, which is the title of a document without one, and the rest of the path and what the file
-// says of itself, such as the front matter of Markdown or the sender of a mail. They are "" without the field Words. raw are stored metadata.
+// says of itself, such as the front matter of Markdown or the sender of a mail. They are "" without the field Words. raw are
+// stored metadata.
 func FileWords(raw []byte) (name, more string) {
 	if !bytes.Contains(raw, []byte(`"`+Words+`"`)) {
 		return "", ""
@@ -75,7 +76,7 @@ func FileWords(raw []byte) (name, more string) {
 // WordsOf is FileWords of parsed metadata.
 func WordsOf(m map[string]any) (name, more string) {
 	file, flat := OfFile(m)
-	if rule, ok := file[Words].(json.Number); flat || !ok || rule != "1" {
+	if flat || file[Words] != wordsRule {
 		return "", ""
 	}
 	at, _ := file[FileNames[0]].(string)
@@ -96,12 +97,13 @@ func WordsOf(m map[string]any) (name, more string) {
 	return name, strings.ToValidUTF8(more[:min(len(more), mostWords)], "")
 }
 
-// texts appends the texts in a value that somebody may search for: no dates, addresses of pages or numbers.
+// texts appends the texts in a value that somebody may search for: no times, addresses of pages or numbers.
 func texts(lines []string, v any) []string {
 	switch v := v.(type) {
 	case string:
-		_, err := time.Parse(time.DateOnly, v[:min(len(v), len(time.DateOnly))])
-		if err != nil && !strings.Contains(v, "://") && strings.ContainsFunc(v, unicode.IsLetter) {
+		_, noTime := time.Parse(time.RFC3339, v)
+		address := strings.Contains(v, "://") && !strings.ContainsFunc(v, unicode.IsSpace)
+		if noTime != nil && !address && strings.ContainsFunc(v, unicode.IsLetter) {
 			lines = append(lines, v)
 		}
 	case []any:

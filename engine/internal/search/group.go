@@ -104,7 +104,8 @@ func (r *Run) found(c fusion.Candidate, shared bool) Found {
 // vector knows nothing.
 func (f Found) likely(r *Run, p Passage) float64 {
 	name, more := metadata.WordsOf(p.Metadata)
-	if f.Probability == 0 || p.Chunk > 0 || f.Presence == 0 || name == "" {
+	const long = 64 << 10 // its analysis might outlast the context
+	if f.Probability == 0 || p.Chunk > 0 || f.Presence == 0 || name == "" || len(p.Text) > long {
 		return f.Probability
 	}
 	of, own := r.Analyse(name+"\n"+more), []text.Term(nil)
