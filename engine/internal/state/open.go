@@ -287,8 +287,10 @@ func (d *DB) indexOptions() index.Options {
 	return index.Options{Dim: d.o.Dim, Metric: string(d.o.Metric), Tail: d.tail()}
 }
 
+// wordsOptions tell snapshots of words with those of files (chunk.WithFileWords) from those that an earlier build has made of
+// the same documents, such as a server that goes on while commands are newer.
 func (d *DB) wordsOptions() inverted.Options {
-	return inverted.Options{Analysis: d.analyzer.Digest()}
+	return inverted.Options{Analysis: d.analyzer.Digest() + ", files"}
 }
 
 func (d *DB) impactOptions() inverted.Options { return inverted.ImpactOptions(d.o.Impacts) }
