@@ -22,6 +22,7 @@ func TestFilesAreFoundByTheirNames(t *testing.T) {
 		"page.html":          "<title>Page</title><meta name=description content='about kittiwakes'><p>text</p>",
 		"m.eml":              "From: Bob Ostrich <ostrich@farm.test>\nSubject: Hello\n\nbody\n",
 		"Project Phoenix.md": "We meet on Tuesdays.\n",
+		"log.2.39.0.md":      "# Log\n\nNothing.\n",
 		"rows.csv":           "id,text,brand\n1,A drill.,Dromedary\n",
 	})
 	if r, err := b.sync(folder.Options{}); err != nil || len(r.Failed)+len(r.Warned) > 0 {
@@ -53,6 +54,9 @@ func TestFilesAreFoundByTheirNames(t *testing.T) {
 			if path, _ := found(query, mode); path != want {
 				t.Errorf("%s: %s finds %q, want %q", mode, query, path, want)
 			}
+		}
+		if path, _ := found("log.2.39.0.md", mode); path != "log.2.39.0.md" {
+			t.Errorf("%s: a file's name finds %q", mode, path)
 		}
 		if _, h := found("project phoenix", mode); h.TitleMatch < 1 {
 			t.Errorf("%s: the name of a file without a title is not its title: %v", mode, h.TitleMatch)

@@ -384,10 +384,10 @@ func TitleEnd(title string) int { return len(strings.TrimSpace(title)) }
 // words. It returns the end of the title in the result, too.
 func WithFileWords(title, passage string, raw []byte) (string, int) {
 	name, more := metadata.FileWords(raw)
-	if title = strings.TrimSpace(title); title == "" {
-		title, name, passage = name, "", Passage(name, passage)
+	if strings.TrimSpace(title) == "" {
+		title, passage = name, Passage(name, passage)
 	}
-	return strings.TrimSpace(passage + "\n" + name + "\n" + more), TitleEnd(title)
+	return strings.TrimSpace(passage + "\n" + more), TitleEnd(title)
 }
 
 // Trim removes white space at both ends of a span.

@@ -59,9 +59,8 @@ func WithWords(file map[string]any) { file[Words] = wordsRule }
 const mostWords = 8 << 10
 
 // FileWords are the texts by which searches for words find the first chunk of a document, beside its title and its text: the
-// name of its file without extension, which is the title of a document without one, and the rest of the path and what the file
-// says of itself, such as the front matter of Markdown or the sender of a mail. They are "" without the field Words. raw are
-// stored metadata.
+// name of its file without extension, for a document without a title; and name, path and what the file says of itself, such as
+// the front matter of Markdown or the sender of a mail. They are "" without the field Words. raw are stored metadata.
 func FileWords(raw []byte) (name, more string) {
 	if !bytes.Contains(raw, []byte(`"`+Words+`"`)) {
 		return "", ""
@@ -81,9 +80,9 @@ func WordsOf(m map[string]any) (name, more string) {
 	}
 	at, _ := file[FileNames[0]].(string)
 	folder, name := path.Split(at)
-	var lines []string
+	lines := []string{name}
 	if ext := path.Ext(name); len(ext) < len(name) {
-		name, lines = strings.TrimSuffix(name, ext), []string{ext}
+		name = strings.TrimSuffix(name, ext)
 	}
 	if _, inside := file[FileNames[1]]; inside {
 		lines = append(lines, folder)

@@ -13,6 +13,7 @@ import (
 	"github.com/lexsem/lexsem/internal/chunk"
 	"github.com/lexsem/lexsem/internal/cow"
 	"github.com/lexsem/lexsem/internal/fault"
+	"github.com/lexsem/lexsem/internal/metadata"
 	"github.com/lexsem/lexsem/store"
 )
 
@@ -186,7 +187,8 @@ func (r *Run) missed(ctx context.Context, cs []fusion.Candidate, x exact) (uint6
 	return found, err
 }
 
-// standing is the chunk of a document in which a string stands first, 0 if it stands in none and not in the title.
+// standing is the chunk of a document in which a string stands first, 0 if it stands in none, not in the title, and not in the words
+// of the file.
 func (r *Run) standing(ctx context.Context, ord uint64, x exact) (uint64, error) {
 	d, err := r.text(ctx, ord)
 	if err != nil {
@@ -194,7 +196,9 @@ func (r *Run) standing(ctx context.Context, ord uint64, x exact) (uint64, error)
 	}
 	at := x.next(d.Text, 0)
 	if at < 0 && x.next(d.Title, 0) < 0 {
-		return 0, nil
+		if _, more := metadata.FileWords(d.Metadata); x.next(more, 0) < 0 {
+			return 0, nil
+		}
 	}
 	return chunk.ID(ord, chunkAt(d, at, len(x))), nil
 }

@@ -108,7 +108,7 @@ func (f Found) likely(r *Run, p Passage) float64 {
 	if f.Probability == 0 || p.Chunk > 0 || f.Presence == 0 || name == "" || len(p.Text) > long {
 		return f.Probability
 	}
-	of, own := r.Analyse(name+"\n"+more), []text.Term(nil)
+	of, own := r.Analyse(more), []text.Term(nil)
 	n, alone := 0, 0
 	for _, t := range r.Terms {
 		if t.Beside {
