@@ -258,7 +258,7 @@ func (c *corpus) Meeting(ctx context.Context, cs []fusion.Candidate, clauses []s
 		}
 		for i, p := range passages {
 			if p != nil { // else it was deleted meanwhile
-				titles[i] = p.Title
+				titles[i] = chunk.Title(p.Title, []byte(p.Metadata))
 			}
 		}
 	}

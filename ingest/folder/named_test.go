@@ -49,7 +49,7 @@ func TestFilesAreFoundByTheirNames(t *testing.T) {
 		}
 		for query, want := range map[string]string{
 			"tax declarations": "SKILL.md", "formfiller": "SKILL.md", "wanderlust": "SKILL.md", "sundial": "SKILL.md", "almanac": "SKILL.md", "hourglass": "", "kittiwakes": "page.html",
-			"Bob Ostrich": "m.eml", "ostrich@farm.test": "m.eml", "Dromedary": "", "phoenix": "Project Phoenix.md", `"project phoenix"`: "Project Phoenix.md", "projct phoenix": "Project Phoenix.md",
+			"Bob Ostrich": "m.eml", "ostrich@farm.test": "m.eml", "Dromedary": "", "phoenix": "Project Phoenix.md", `"project phoenix"`: "Project Phoenix.md", "projct phoenix": "Project Phoenix.md", "title:phoenix": "Project Phoenix.md", "title:usage": "SKILL.md", "title:formfiller": "",
 		} {
 			if path, _ := found(query, mode); path != want {
 				t.Errorf("%s: %s finds %q, want %q", mode, query, path, want)

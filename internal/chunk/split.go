@@ -383,11 +383,19 @@ func TitleEnd(title string) int { return len(strings.TrimSpace(title)) }
 // WithFileWords adds the words of its file (metadata.FileWords) to the Passage of a document's first chunk, for searches for
 // words. It returns the end of the title in the result, too.
 func WithFileWords(title, passage string, raw []byte) (string, int) {
-	name, more := metadata.FileWords(raw)
-	if strings.TrimSpace(title) == "" {
+	if name := Title(title, raw); name != title {
 		title, passage = name, Passage(name, passage)
 	}
+	_, more := metadata.FileWords(raw)
 	return strings.TrimSpace(passage + "\n" + more), TitleEnd(title)
+}
+
+// Title is the title of a document to searches for words: the name of its file (metadata.FileWords) if it has none.
+func Title(title string, raw []byte) string {
+	if strings.TrimSpace(title) == "" {
+		title, _ = metadata.FileWords(raw)
+	}
+	return title
 }
 
 // Trim removes white space at both ends of a span.

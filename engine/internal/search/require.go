@@ -175,7 +175,7 @@ func (r *Run) having(ctx context.Context, c Clause, among documents) (documents,
 		if err != nil {
 			return documents{}, fmt.Errorf("reading a title: %w", state.Missing(err))
 		}
-		if !c.In(r.Analyse(d.Title)) {
+		if !c.In(r.Analyse(chunk.Title(d.Title, d.Metadata))) {
 			e.Remove(ord)
 		}
 	}

@@ -78,7 +78,7 @@ func fields(t *testing.T, open func(t *testing.T, enc encoder.Encoder) engine.Da
 	}
 	fill(t, db, []engine.Document{{ID: "named", Text: "We meet on Tuesdays.", Metadata: map[string]any{"tags": []any{"walrus"}, "_file": map[string]any{"path": "Project Phoenix.md", "root": "/r", "words": 1}}}})
 	for _, mode := range []string{engine.ModeHybrid, engine.ModeLexical} {
-		for _, query := range []string{"project phoenix", "walrus"} {
+		for _, query := range []string{"project phoenix", "walrus", "title:phoenix"} {
 			if got := hits(engine.Query{Text: query, Mode: mode}); !strings.HasPrefix(got, " named") {
 				t.Errorf("%s finds%s by the words of a file, %s", query, got, mode)
 			}
