@@ -91,11 +91,7 @@ func TestWatchedDamage(t *testing.T) {
 		b := newBase(t)
 		_, err := b.e.Add(t.Context(), []engine.Document{{ID: "mine", Text: "a note of the user"}})
 		b.ok(err)
-		good := map[string]string{} // by path
-		for _, kind := range filestest.MarkedKinds {
-			name, in := filestest.Marked(t, kind, marks)
-			good[kind+"/"+name] = in
-		}
+		good := filestest.MarkedFiles(t, marks)
 		w := b.watch(folder.Options{Poll: poll})
 		beside := t.TempDir()
 		at, step := past, 0

@@ -98,6 +98,14 @@ func (b *base) sync(o folder.Options) (folder.Report, error) {
 	return b.syncDir(b.dir, o)
 }
 
+// clean is a sync that has nothing to say.
+func (b *base) clean() {
+	b.Helper()
+	if r, err := b.sync(folder.Options{}); err != nil || len(r.Failed)+len(r.Warned) > 0 {
+		b.Fatalf("%v, failed %v, warned %v", err, r.Failed, r.Warned)
+	}
+}
+
 func (b *base) syncDir(dir string, o folder.Options) (folder.Report, error) {
 	b.Helper()
 	f, err := folder.Open(b.Context(), b.e, dir, o)

@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"github.com/lexsem/lexsem/engine"
-	"github.com/lexsem/lexsem/ingest/folder"
 	"github.com/lexsem/lexsem/ingest/internal/filestest"
 )
 
@@ -13,8 +12,8 @@ import (
 // of pages, or the columns of records.
 func TestFilesAreFoundByTheirNames(t *testing.T) {
 	b := newBase(t)
-	for _, kind := range filestest.MarkedKinds {
-		name, in := filestest.Marked(t, kind, 3)
+	for path, in := range filestest.MarkedFiles(t, 3) {
+		kind, name, _ := strings.Cut(path, "/")
 		b.write(map[string]string{"Depot " + kind + "/zeppelin" + kind + strings.TrimPrefix(name, "a"): in})
 	}
 	b.write(map[string]string{
@@ -25,9 +24,7 @@ func TestFilesAreFoundByTheirNames(t *testing.T) {
 		"log.2.39.0.md":      "# Log\n\nNothing.\n",
 		"rows.csv":           "id,text,brand\n1,A drill.,Dromedary\n",
 	})
-	if r, err := b.sync(folder.Options{}); err != nil || len(r.Failed)+len(r.Warned) > 0 {
-		t.Fatalf("%v, failed %v, warned %v", err, r.Failed, r.Warned)
-	}
+	b.clean()
 	found := func(query, mode string) (path string, h engine.Hit) {
 		t.Helper()
 		r, err := b.e.Search(t.Context(), engine.Query{Text: query, Mode: mode, K: 50})

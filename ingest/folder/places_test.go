@@ -7,26 +7,20 @@ import (
 	"testing"
 
 	"github.com/lexsem/lexsem/engine"
-	"github.com/lexsem/lexsem/ingest/folder"
 	"github.com/lexsem/lexsem/ingest/internal/filestest"
 )
 
 // TestPlaces: a hit tells the page, the slide, the sheet with its row, or the headings that its span is under.
 func TestPlaces(t *testing.T) {
 	b := newBase(t)
-	for _, kind := range filestest.MarkedKinds {
-		name, in := filestest.Marked(t, kind, 12)
-		b.write(map[string]string{kind + "/" + name: in})
-	}
+	b.write(filestest.MarkedFiles(t, 12))
 	for _, name := range []string{"pandoc.docx", "office.docx", "pandoc.odt", "pandoc.rtf", "pandoc.epub", "pandoc.org", "pandoc.rst", "pandoc.adoc", "pandoc.tex"} {
 		in, err := os.ReadFile(filepath.Join("..", "files", "testdata", name))
 		b.ok(err)
 		b.write(map[string]string{"made/" + name: string(in)})
 	}
 	b.write(map[string]string{"page.html": "<title>Handbook</title><main><h1>Guide</h1><p>greet</p><h2>Install</h2><p>walk</p><h3>On <b>Linux</b></h3><pre># no heading\f</pre><p>kittiwake</p></main>"})
-	if r, err := b.sync(folder.Options{GlobalIDs: false}); err != nil || len(r.Failed)+len(r.Warned) > 0 {
-		t.Fatalf("%v, failed %v, warned %v", err, r.Failed, r.Warned)
-	}
+	b.clean()
 	find := func(query string, k int) map[string]string {
 		t.Helper()
 		r, err := b.e.Search(t.Context(), engine.Query{Text: query, Mode: engine.ModeLexical, K: k, Exact: true, Spans: true})

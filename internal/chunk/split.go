@@ -383,10 +383,10 @@ func TitleEnd(title string) int { return len(strings.TrimSpace(title)) }
 // WithFileWords adds the words of its file (metadata.FileWords) to the Passage of a document's first chunk, for searches for
 // words. It returns the end of the title in the result, too.
 func WithFileWords(title, passage string, raw []byte) (string, int) {
-	if name := Title(title, raw); name != title {
+	name, more := metadata.FileWords(raw)
+	if TitleEnd(title) == 0 {
 		title, passage = name, Passage(name, passage)
 	}
-	_, more := metadata.FileWords(raw)
 	return strings.TrimSpace(passage + "\n" + more), TitleEnd(title)
 }
 

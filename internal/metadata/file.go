@@ -46,23 +46,23 @@ func Named(m map[string]any) map[string]any {
 	return named
 }
 
-// Words is the field of File that says that FileWords are words of the document. Documents of earlier builds lack it.
+// fileWords is the field of File that says that FileWords are words of the document. Documents of earlier builds lack it.
 const (
-	Words     = "words"
-	wordsRule = json.Number("1") // the value of Words: how FileWords chooses
+	fileWords = "words"
+	wordsRule = json.Number("1") // the value of fileWords: how FileWords chooses
 )
 
-// WithWords adds the field Words to the fields of File.
-func WithWords(file map[string]any) { file[Words] = wordsRule }
+// WithWords adds fileWords to the fields of File.
+func WithWords(file map[string]any) { file[fileWords] = wordsRule }
 
 // mostWords is the maximum size of FileWords.
 const mostWords = 8 << 10
 
 // FileWords are the texts by which searches for words find the first chunk of a document, beside its title and its text: the
 // name of its file without extension, for a document without a title; and name, path and what the file says of itself, such as
-// the front matter of Markdown or the sender of a mail. They are "" without the field Words. raw are stored metadata.
+// the front matter of Markdown or the sender of a mail. They are "" without fileWords. raw are stored metadata.
 func FileWords(raw []byte) (name, more string) {
-	if !bytes.Contains(raw, []byte(`"`+Words+`"`)) {
+	if !bytes.Contains(raw, []byte(`"`+fileWords+`"`)) {
 		return "", ""
 	}
 	m, err := Parse(raw)
@@ -75,7 +75,7 @@ func FileWords(raw []byte) (name, more string) {
 // WordsOf is FileWords of parsed metadata.
 func WordsOf(m map[string]any) (name, more string) {
 	file, flat := OfFile(m)
-	if flat || file[Words] != wordsRule {
+	if flat || file[fileWords] != wordsRule {
 		return "", ""
 	}
 	at, _ := file[FileNames[0]].(string)

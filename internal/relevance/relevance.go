@@ -16,7 +16,7 @@ type Evidence struct {
 	Cosine         float64 // with the modulated query vector
 	Unrelated      float64 // the encoder's (encoder.Unrelated)
 	Presence       float64 // term recall
-	Unknown        float64 // share of the query that the encoder has no tokens for
+	Unknown        float64 // share of the query that the vector cannot know: the encoder has no tokens for it, or it stands only in the name or fields of the file
 }
 
 // Probability estimates the probability that a hit is relevant: a logistic function of the cosine above that of

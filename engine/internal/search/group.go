@@ -103,9 +103,12 @@ func (r *Run) found(c fusion.Candidate, shared bool) Found {
 // likely is the probability of a hit whose text is known. Of words that stand in the name and the fields of its file alone, its
 // vector knows nothing.
 func (f Found) likely(r *Run, p Passage) float64 {
-	name, more := metadata.WordsOf(p.Metadata)
 	const long = 64 << 10 // its analysis might outlast the context
-	if f.Probability == 0 || p.Chunk > 0 || f.Presence == 0 || name == "" || len(p.Text) > long {
+	if f.Probability == 0 || p.Chunk > 0 || f.Presence == 0 || len(p.Text) > long {
+		return f.Probability
+	}
+	name, more := metadata.WordsOf(p.Metadata)
+	if name == "" {
 		return f.Probability
 	}
 	of, own := r.Analyse(more), []text.Term(nil)

@@ -16,17 +16,16 @@ import (
 )
 
 // saveAfter is the minimum number of changes after which a running engine saves its derived state. In larger
-// databases a quarter of the documents must have changed, so the cost of saving stays a constant share of
-// adding.
+// databases a quarter must have changed: of the documents, so the cost of saving stays a constant share of adding;
+// or of the links, so a kill loses at most a quarter of the building of a graph.
 const saveAfter = 20_000
 
 // replacedAfter is how many changes must have been made to save an index for the memory of its vectors: where single
 // documents are replaced here and there, a quarter of the vectors soon lies in memory and not in the file.
 const replacedAfter = saveAfter / 4
 
-// linkedShare: the graph is saved after links of one in this many chunks, so a kill loses at most a quarter of the
-// building of a graph.
-const linkedShare = 4
+// enough is the number of changes among n after which a running engine saves.
+func enough(n int) int { return max(saveAfter, n/4) }
 
 // saveDue reports whether there were enough changes, in number or in bytes. Unsynced commits may be lost to a
 // power cut, so with NoSync only Close and Compact save. The caller holds turn.
@@ -34,13 +33,13 @@ func (d *DB) saveDue(v *store.View) (bool, error) {
 	if d.o.NoSync || d.o.ReadOnly {
 		return false, nil
 	}
-	if d.unsaved || d.pending >= max(saveAfter, v.Len()/4) || d.links.Load() >= int64(max(saveAfter, d.now.Chunks()/linkedShare)) {
+	if d.unsaved || d.pending >= enough(v.Len()) || d.links.Load() >= int64(enough(d.now.Chunks())) {
 		return true, nil
 	}
 	if d.pending == 0 {
 		return false, nil
 	}
-	if x := d.now.Vectors; mapped(x.Kind) && d.pending >= replacedAfter && x.Unmapped() >= max(saveAfter, x.Len()/4) && !unsavedVectors(x.Kind, v) {
+	if x := d.now.Vectors; mapped(x.Kind) && d.pending >= replacedAfter && x.Unmapped() >= enough(x.Len()) && !unsavedVectors(x.Kind, v) {
 		return true, nil
 	}
 	return heavy(v)

@@ -19,6 +19,17 @@ const Rest = "of the walrus that sleeps on the ice"
 var MarkedKinds = []string{"markdown", "text", "code", "html", "jsonl", "json", "csv", "tsv", "pdf", "docx", "pptx", "xlsx",
 	"odt", "ods", "odp", "epub", "rtf", "ipynb", "eml", "mbox"}
 
+// MarkedFiles are files of [Marked], one of each of MarkedKinds in a folder of the kind's name, by their paths.
+func MarkedFiles(t testing.TB, n int) map[string]string {
+	t.Helper()
+	out := map[string]string{}
+	for _, kind := range MarkedKinds {
+		name, content := Marked(t, kind, n)
+		out[kind+"/"+name] = content
+	}
+	return out
+}
+
 // Marked is an intact file of a kind. Its text has n marks, which are stored unchanged and in order. A file with
 // several documents has one for each mark, with the mark's number as id.
 func Marked(t testing.TB, kind string, n int) (name, content string) {
