@@ -11,8 +11,8 @@ import (
 	"github.com/lexsem/lexsem/engine/filter"
 	"github.com/lexsem/lexsem/engine/internal/search"
 	"github.com/lexsem/lexsem/engine/internal/state"
-	"github.com/lexsem/lexsem/internal/chunk"
 	"github.com/lexsem/lexsem/internal/metadata"
+	"github.com/lexsem/lexsem/internal/place"
 	"github.com/lexsem/lexsem/internal/text"
 	"github.com/lexsem/lexsem/store"
 )
@@ -114,27 +114,26 @@ func (e *Engine) sparesCode(ctx context.Context, s *state.State, first []record)
 // symbols gives hits of source code the names of their functions or types, and hits of other files the page or the
 // headings above.
 func (e *Engine) symbols(ctx context.Context, s *state.State, found []search.Found, hits []Hit) error {
-	for i := range hits {
-		placed := search.HasPlaces(hits[i].Metadata)
-		if !placed && !search.OfSource(hits[i].Metadata) {
-			continue
-		}
-		if err := ctx.Err(); err != nil {
+	wanted := func(i int) bool { return search.HasPlaces(hits[i].Metadata) || search.OfSource(hits[i].Metadata) }
+	var last *store.Document
+	var where place.Where
+	return eachHit(ctx, s, found, wanted, func(i int, d *store.Document) (err error) {
+		h := &hits[i]
+		if search.OfSource(h.Metadata) {
+			h.Symbol, err = search.Symbol(ctx, d.Text, h.Start, h.End, h.Span)
+			h.Symbol = strings.Clone(h.Symbol) // a part of a text holds the text
 			return err
 		}
-		d, err := s.View.Text(ctx, chunk.Ord(found[i].Ord))
-		if err != nil {
-			return err
+		if d != last {
+			last, where = d, search.PlacesIn(h.Metadata, d.Title, d.Text)
 		}
-		if placed {
-			hits[i].Symbol = search.Place(hits[i].Metadata, d.Title, d.Text, hits[i].Start, hits[i].End, hits[i].Span)
-			continue
+		from, to := h.Start, h.End
+		if h.Span[1] > 0 {
+			from, to = h.Span[0], h.Span[1]
 		}
-		if hits[i].Symbol, err = search.Symbol(ctx, d.Text, hits[i].Start, hits[i].End, hits[i].Span); err != nil {
-			return err
-		}
-	}
-	return nil
+		h.Symbol = strings.Clone(where(from, to))
+		return nil
+	})
 }
 
 // readFiles lets a query rank by files if the database holds source code.

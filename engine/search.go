@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/lexsem/lexsem/encoder"
@@ -18,6 +19,7 @@ import (
 	"github.com/lexsem/lexsem/internal/snapshot"
 	"github.com/lexsem/lexsem/internal/text"
 	"github.com/lexsem/lexsem/modulate"
+	"github.com/lexsem/lexsem/store"
 )
 
 // Modes of a Query.
@@ -106,12 +108,12 @@ func (e *Engine) result(ctx context.Context, r *search.Run, found []search.Found
 	if err := e.symbols(ctx, r.S, found, hits); err != nil {
 		return Result{}, err
 	}
-	for i := 0; i < len(hits) && r.Q.Places; i++ {
-		d, err := r.S.View.Text(ctx, chunk.Ord(found[i].Ord))
+	if r.Q.Places {
+		err := eachHit(ctx, r.S, found, nil, func(i int, d *store.Document) (err error) {
+			hits[i].Places, err = r.Places(ctx, d.Text)
+			return err
+		})
 		if err != nil {
-			return Result{}, state.Missing(err)
-		}
-		if hits[i].Places, err = r.Places(ctx, d.Text); err != nil {
 			return Result{}, err
 		}
 	}
@@ -270,8 +272,9 @@ func examples(ctx context.Context, s *state.State, id string) ([]search.Example,
 	if d.Deferred() {
 		return nil, fmt.Errorf("%w: document %q has no vector yet; wait until background work has made it (Flush), or search by words", ErrInvalid, fault.Clip(id))
 	}
+	lines := chunk.Lines{Text: d.Text}
 	for i, r := range d.Rows {
-		chunks[i] = search.Example{Line: lineOf(d.Text, r.Start), Text: d.Text[r.Start:r.End], Vector: r.Vector}
+		chunks[i] = search.Example{Line: lines.At(r.Start), Text: d.Text[r.Start:r.End], Vector: r.Vector}
 	}
 	return chunks, nil
 }
@@ -290,44 +293,71 @@ func (e *Engine) join(ctx context.Context, r *search.Run, found []search.Found) 
 		}
 	}
 	hits := make([]Hit, len(found))
-	for i, f := range found {
+	var lines chunk.Lines
+	err := eachHit(ctx, s, found, nil, func(i int, d *store.Document) error {
+		f := found[i]
 		if plain[i] != plain[i] { // it has no vector yet
 			plain[i] = 0
 		}
-		if err := ctx.Err(); err != nil {
-			return nil, err
-		}
-		d, err := s.View.Text(ctx, chunk.Ord(f.Ord))
-		if err != nil {
-			return nil, fmt.Errorf("reading hit %d: %w", i+1, state.Missing(err))
-		}
 		meta, err := metadataOf(d)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		row, err := state.ChunkRow(d, f.Ord)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		hits[i] = Hit(f.Hit(r, search.Passage{ID: d.ID, Title: d.Title, Media: d.Media, Text: d.Text[row.Start:row.End], Metadata: meta,
-			Chunk: chunk.Number(f.Ord), Chunks: len(d.Rows), Start: row.Start, Line: lineOf(d.Text, row.Start)}, plain[i]))
+		if lines.Text != d.Text {
+			lines = chunk.Lines{Text: d.Text}
+		}
+		hits[i] = Hit(f.Hit(r, search.Passage{ID: d.ID, Title: d.Title, Media: d.Media, Text: strings.Clone(d.Text[row.Start:row.End]), Metadata: meta,
+			Chunk: chunk.Number(f.Ord), Chunks: len(d.Rows), Start: row.Start, Line: lines.At(row.Start)}, plain[i]))
 		hits[i].Rank = i + 1
 		for _, ord := range f.Duplicates {
 			if err := ctx.Err(); err != nil {
-				return nil, err
+				return err
 			}
 			other, err := s.View.Text(ctx, ord)
 			if err != nil {
-				return nil, fmt.Errorf("reading a duplicate of hit %d: %w", i+1, state.Missing(err))
+				return fmt.Errorf("reading a duplicate of hit %d: %w", i+1, state.Missing(err))
 			}
 			hits[i].Duplicates = append(hits[i].Duplicates, other.ID)
 		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
 	}
 	return hits, nil
 }
 
-// lineOf is the line, from 1, of byte at of a text.
-func lineOf(s string, at int) int { return 1 + strings.Count(s[:at], "\n") }
+// eachHit calls fn with the document of each hit that is wanted; nil wants all. It reads a document once, and holds one
+// at a time, since they may be large: so the hits come in the order of their documents and places.
+func eachHit(ctx context.Context, s *state.State, found []search.Found, wanted func(i int) bool, fn func(i int, d *store.Document) error) error {
+	order := make([]int, 0, len(found))
+	for i := range found {
+		if wanted == nil || wanted(i) {
+			order = append(order, i)
+		}
+	}
+	slices.SortFunc(order, func(i, j int) int { return chunk.Compare(found[i].Ord, found[j].Ord) })
+	var d *store.Document
+	for n, i := range order {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if ord := chunk.Ord(found[i].Ord); n == 0 || ord != chunk.Ord(found[order[n-1]].Ord) {
+			var err error
+			if d, err = s.View.Text(ctx, ord); err != nil {
+				return fmt.Errorf("reading hit %d: %w", i+1, state.Missing(err))
+			}
+		}
+		if err := fn(i, d); err != nil {
+			return err
+		}
+	}
+	return nil
+}
 
 // input tokenizes and encodes a query, with the tensors that its modulation reads, and its token states if
 // they are compared.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/engine"
@@ -218,16 +217,14 @@ func (r *Database) settled(ctx context.Context, docs []incoming, same []bool) er
 func (r *Database) passages(ctx context.Context, d *incoming, stored []Passage) ([]Passage, error) {
 	same := d.vector == nil && len(stored) == len(d.spans) && stored[0].Title == d.Title
 	ps := make([]Passage, len(d.spans))
-	line, at := 1, 0 // of the text
+	lines := chunk.Lines{Text: d.Text}
 	for i, s := range d.spans {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		line += strings.Count(d.Text[at:s.Start], "\n")
-		at = s.Start
 		p := &ps[i]
 		*p = Passage{PassageID: PassageID{d.ID, i}, Chunks: len(d.spans), Title: d.Title, Text: d.Text[s.Start:s.End], Start: s.Start,
-			Line: line, Metadata: d.metadata, Facts: d.facts}
+			Line: lines.At(s.Start), Metadata: d.metadata, Facts: d.facts}
 		p.analyse(r.analyzer)
 		same = same && stored[i].Text == p.Text && stored[i].Start == p.Start
 	}

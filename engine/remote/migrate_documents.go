@@ -4,10 +4,10 @@ import (
 	"context"
 	"fmt"
 	"iter"
-	"strings"
 
 	"github.com/lexsem/lexsem/engine"
 	"github.com/lexsem/lexsem/engine/filter"
+	"github.com/lexsem/lexsem/internal/chunk"
 	"github.com/lexsem/lexsem/internal/text"
 	"github.com/lexsem/lexsem/store"
 )
@@ -42,9 +42,10 @@ func passagesOf(s engine.Record, a *text.Analyzer) (migrated, error) {
 	if err != nil {
 		return d, fmt.Errorf("%w: metadata of %q: %v", engine.ErrCorrupt, s.ID, err)
 	}
+	lines := chunk.Lines{Text: s.Text}
 	for i, row := range s.Rows {
 		p := Passage{PassageID: PassageID{s.ID, i}, Chunks: len(s.Rows), Title: s.Title, Text: s.Text[row.Start:row.End], Start: row.Start,
-			Line: 1 + strings.Count(s.Text[:row.Start], "\n"), Metadata: string(s.Metadata), Facts: facts, Vector: row.Vector, Tokens: row.Tokens}
+			Line: lines.At(row.Start), Metadata: string(s.Metadata), Facts: facts, Vector: row.Vector, Tokens: row.Tokens}
 		p.analyse(a)
 		d.passages = append(d.passages, p)
 	}

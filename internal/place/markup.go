@@ -40,10 +40,10 @@ func Extension(name string) string {
 }
 
 // inMarkup tells the headings of a text in a markup.
-func inMarkup(extension string) func(title, text string, from, to int) string {
-	return func(title, text string, from, _ int) string {
+func inMarkup(extension string) func(title, text string) Where {
+	return func(title, text string) Where {
 		m, _ := MarkupOf(extension, text)
-		return path(title, slices.DeleteFunc(m.Headings, func(h Heading) bool { return h.Level == 0 }), from)
+		return path(title, slices.DeleteFunc(m.Headings, func(h Heading) bool { return h.Level == 0 }))
 	}
 }
 

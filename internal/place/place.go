@@ -8,6 +8,9 @@ package place
 
 import (
 	"fmt"
+	"math"
+	"slices"
+	"sort"
 	"strings"
 	"unicode/utf8"
 )
@@ -23,18 +26,22 @@ const (
 	between = " › " // headings
 )
 
+// A Where tells where the bytes [from, to) of a text are: "page 7", "slides 2-3", `sheet "Q3" row 12`, or the headings above from
+// with the title of the file, "Guide › Install". It is "" where nothing is known.
+type Where func(from, to int) string
+
 // kinds maps kinds of files to the functions that determine places.
-var kinds = map[string]func(title, text string, from, to int) string{
-	"pdf":  func(_, text string, from, to int) string { return numbered("page", text, from, to) },
+var kinds = map[string]func(title, text string) Where{
+	"pdf":  func(_, text string) Where { return numbered("page", text) },
 	"pptx": slides, "odp": slides,
 	"xlsx": sheet, "ods": sheet,
-	"markdown": func(title, text string, from, _ int) string { return path(title, Headings(text), from) },
-	"html": func(title, text string, from, _ int) string {
-		all := marked(text[:min(len(text), from+1)], text)
+	"markdown": func(title, text string) Where { return path(title, Headings(text)) },
+	"html": func(title, text string) Where {
+		all := marked(text)
 		if len(all) > 0 && all[0].Level == 1 { // which is the title that the page shows
 			title = ""
 		}
-		return path(title, all, from)
+		return path(title, all)
 	},
 	"docx": headed, "odt": headed, "rtf": headed, "epub": headed, "ipynb": headed,
 	"text.org": inMarkup("org"), "text.rst": inMarkup("rst"), "text.adoc": inMarkup("adoc"), "text.asciidoc": inMarkup("adoc"), "text.tex": inMarkup("tex"),
@@ -51,57 +58,64 @@ func In(kind, name string) string {
 // Known reports whether Of can determine places in files of a kind.
 func Known(kind string) bool { return kinds[kind] != nil }
 
-// Of tells where the bytes [from, to) of the text of a file are: "page 7", "slides 2-3", `sheet "Q3" row 12`, or the headings above
-// from with the title of the file, "Guide › Install". kind is what In says. It is "" where nothing is known.
-func Of(kind, title, text string, from, to int) string {
+// Of reads the text of a file once for all places in it. kind is what In says.
+func Of(kind, title, text string) Where {
 	if !Known(kind) {
-		return ""
+		return func(int, int) string { return "" }
 	}
-	return kinds[kind](title, text, from, to)
+	return kinds[kind](title, text)
 }
 
-func slides(_, text string, from, to int) string { return numbered("slide", text, from, to) }
+func slides(_, text string) Where { return numbered("slide", text) }
 
-// headed returns the headings of a text with marks before its headings.
-func headed(title, text string, from, _ int) string {
-	return path(title, marked(text[:min(len(text), from+1)], text), from)
-}
+// headed tells the headings of a text with marks before its headings.
+func headed(title, text string) Where { return path(title, marked(text)) }
 
 // numbered counts marks.
-func numbered(what, text string, from, to int) string {
-	first := strings.Count(text[:from], Part)
-	last := first + strings.Count(strings.TrimRight(text[from:to], Part+"\n"), Part)
-	switch {
-	case last == 0: // of a database of before there were marks
-		return ""
-	case max(first, 1) == last:
-		return fmt.Sprintf("%s %d", what, last)
+func numbered(what, text string) Where {
+	var parts []int
+	for i := range len(text) {
+		if text[i] == Part[0] {
+			parts = append(parts, i)
+		}
 	}
-	return fmt.Sprintf("%ss %d-%d", what, max(first, 1), last)
+	return func(from, to int) string {
+		first := sort.SearchInts(parts, from)
+		last := sort.SearchInts(parts, from+len(strings.TrimRight(text[from:to], Part+"\n")))
+		switch {
+		case last == 0: // of a database of before there were marks
+			return ""
+		case max(first, 1) == last:
+			return fmt.Sprintf("%s %d", what, last)
+		}
+		return fmt.Sprintf("%ss %d-%d", what, max(first, 1), last)
+	}
 }
 
 // sheet names the sheet, and the row if the bytes are in one row. The first row is two lines after the name.
-func sheet(_, text string, from, to int) string {
-	at := strings.LastIndex(text[:from], Part) + 1
-	if at == 0 {
-		return ""
+func sheet(_, text string) Where {
+	return func(from, to int) string {
+		at := strings.LastIndex(text[:from], Part) + 1
+		if at == 0 {
+			return ""
+		}
+		name, _, _ := strings.Cut(text[at:], "\n")
+		out := fmt.Sprintf("sheet %q", clip(name))
+		row := strings.Count(text[at:from], "\n") - 1
+		if row < 1 || strings.Contains(text[at:from], Unknown) || strings.Contains(strings.TrimRight(text[from:to], "\n"), "\n") {
+			return out
+		}
+		return fmt.Sprintf("%s row %d", out, row)
 	}
-	name, _, _ := strings.Cut(text[at:], "\n")
-	out := fmt.Sprintf("sheet %q", clip(name))
-	row := strings.Count(text[at:from], "\n") - 1
-	if row < 1 || strings.Contains(text[at:from], Unknown) || strings.Contains(strings.TrimRight(text[from:to], "\n"), "\n") {
-		return out
-	}
-	return fmt.Sprintf("%s row %d", out, row)
 }
 
-// marked returns the headings with marks that begin within begin, the beginning of a text.
-func marked(begin, text string) (out []Heading) {
-	for at := strings.Index(begin, Part); at >= 0 && at < len(begin); {
+// marked returns the headings of a text with marks before them.
+func marked(text string) (out []Heading) {
+	for at := strings.Index(text, Part); at >= 0; {
 		n := len(text[at:]) - len(strings.TrimLeft(text[at:], Part))
 		name, _, _ := strings.Cut(text[at+n:], "\n")
 		out = append(out, Heading{At: at, Level: n, Text: strings.TrimSpace(strings.TrimLeft(name, "#"))})
-		next := strings.Index(begin[min(len(begin), at+n):], Part)
+		next := strings.Index(text[at+n:], Part)
 		if next < 0 {
 			break
 		}
@@ -110,31 +124,28 @@ func marked(begin, text string) (out []Heading) {
 	return out
 }
 
-// path joins the title and the headings above a byte.
-func path(title string, all []Heading, at int) string {
-	var open []Heading
-	for _, h := range all {
-		if h.At > at {
-			break
+// path joins the title and the headings above.
+func path(title string, all []Heading) Where {
+	title = strings.TrimSpace(title)
+	return func(from, _ int) string {
+		var names []string // the innermost first
+		outer, level := "", math.MaxInt
+		n, _ := slices.BinarySearchFunc(all, from+1, func(h Heading, at int) int { return h.At - at })
+		for ; n > 0 && level > 1; n-- {
+			h := all[n-1]
+			if h.Level >= level {
+				continue
+			}
+			if outer, level = h.Text, h.Level; h.Text != "" {
+				names = append(names, clip(h.Text))
+			}
 		}
-		for len(open) > 0 && open[len(open)-1].Level >= h.Level {
-			open = open[:len(open)-1]
+		if level < math.MaxInt && title != "" && title != outer {
+			names = append(names, clip(title))
 		}
-		open = append(open, h)
+		slices.Reverse(names)
+		return strings.Join(names, between)
 	}
-	if len(open) == 0 {
-		return ""
-	}
-	var names []string
-	if title = strings.TrimSpace(title); title != "" && title != open[0].Text {
-		names = append(names, clip(title))
-	}
-	for _, h := range open {
-		if h.Text != "" {
-			names = append(names, clip(h.Text))
-		}
-	}
-	return strings.Join(names, between)
 }
 
 // clip cuts a name to maxName runes.

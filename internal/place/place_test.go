@@ -51,7 +51,7 @@ func TestOf(t *testing.T) {
 	} {
 		from := strings.Index(c.text, c.from)
 		to := from + strings.Index(c.text[from:], c.to) + len(c.to)
-		if got := Of(c.kind, c.title, c.text, from, to); got != c.want {
+		if got := Of(c.kind, c.title, c.text)(from, to); got != c.want {
 			t.Errorf("%s, %q in %q: %q, want %q", c.kind, c.text[from:to], c.text, got, c.want)
 		}
 		if Known(c.kind) != (c.kind != "text" && c.kind != In("text", "b.tex/readme")) {
@@ -69,7 +69,7 @@ func FuzzOf(f *testing.F) {
 			return
 		}
 		for _, kind := range []string{"pdf", "xlsx", "markdown", "html", "text.org", "text.rst", "text.adoc", "text.tex"} {
-			Of(kind, "T", text, from, to)
+			Of(kind, "T", text)(from, to)
 		}
 	})
 }

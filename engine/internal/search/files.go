@@ -446,13 +446,10 @@ func kindAndPath(m map[string]any) (kind, path string) {
 	return kind, path
 }
 
-// Place says where in its file a span of a text lies, or where there is none, the bytes from to to.
-func Place(m map[string]any, title, text string, from, to int, span [2]int) string {
+// PlacesIn tells where in a file, by its metadata, the parts of its text are.
+func PlacesIn(m map[string]any, title, text string) place.Where {
 	kind, path := kindAndPath(m)
-	if span[1] > 0 {
-		from, to = span[0], span[1]
-	}
-	return place.Of(place.In(kind, path), title, text, from, to)
+	return place.Of(place.In(kind, path), title, text)
 }
 
 // Symbol names the function or type that contains a span of a text or, without a span, the first one in the bytes from
