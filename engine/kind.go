@@ -12,7 +12,6 @@ import (
 	"github.com/lexsem/lexsem/engine/internal/search"
 	"github.com/lexsem/lexsem/engine/internal/state"
 	"github.com/lexsem/lexsem/internal/metadata"
-	"github.com/lexsem/lexsem/internal/place"
 	"github.com/lexsem/lexsem/internal/text"
 	"github.com/lexsem/lexsem/store"
 )
@@ -116,7 +115,7 @@ func (e *Engine) sparesCode(ctx context.Context, s *state.State, first []record)
 func (e *Engine) symbols(ctx context.Context, s *state.State, found []search.Found, hits []Hit) error {
 	wanted := func(i int) bool { return search.HasPlaces(hits[i].Metadata) || search.OfSource(hits[i].Metadata) }
 	var last *store.Document
-	var where place.Where
+	var where func(from, to int) string
 	return eachHit(ctx, s, found, wanted, func(i int, d *store.Document) (err error) {
 		h := &hits[i]
 		if search.OfSource(h.Metadata) {

@@ -1,10 +1,15 @@
 package folder_test
 
 import (
+	"fmt"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/engine"
+	"github.com/lexsem/lexsem/engine/filter"
 	"github.com/lexsem/lexsem/ingest/internal/filestest"
 )
 
@@ -58,5 +63,67 @@ func TestFilesAreFoundByTheirNames(t *testing.T) {
 		if _, h := found("project phoenix", mode); h.TitleMatch < 1 {
 			t.Errorf("%s: the name of a file without a title is not its title: %v", mode, h.TitleMatch)
 		}
+	}
+}
+
+// A query that is nothing but the name or the path of a file finds the file before texts that mention it, and the part with a
+// line if it has one.
+func TestAskedFiles(t *testing.T) {
+	b := newBase(t)
+	b.ok(b.e.Close())
+	var err error
+	b.e, err = engine.Open(t.Context(), t.TempDir(), encoder.NewHash(64), engine.Options{NoSync: true}) // which cuts texts into chunks
+	b.ok(err)
+	lines := "---\nkeys:\n" + strings.Repeat("- value\n", 60) + "---\n\n# Setup\n\n"
+	for i := range 300 {
+		lines += fmt.Sprintf("Step %d of setup.md comes before the next one.\n\n", i+1)
+	}
+	page := "<title>Page</title>\n<p>The beginning.\n" + strings.Repeat("<p>One sentence.\n", 200)
+	mention := "See docs/setup.md, setup.md, README.md, src/parse.go, parse.go and notes/Project Phoenix.md."
+	b.write(map[string]string{
+		"docs/setup.md": lines, "docs/old/deep/setup.md": "# Old\n\nGone.\n", "README.md": "# Start\n\nHello.\n", "docs/README.md": "# Documents\n\nHello.\n",
+		"notes/Project Phoenix.md": "We meet on Tuesdays.\n", "src/parse.go": "package src\n\n// parse reads.\nfunc parse() {}\n",
+		"long.html": page, "a.txt": mention, "b.txt": mention + " " + mention, "c.md": "# setup.md README.md parse.go\n\n" + mention, "mysetup.md": mention,
+	})
+	b.clean()
+	find := func(q engine.Query) (paths []string, first engine.Hit) {
+		t.Helper()
+		q.K = 5
+		r, err := b.e.Search(t.Context(), q)
+		b.ok(err)
+		for _, h := range r.Hits {
+			paths = append(paths, h.Metadata["_file"].(map[string]any)["path"].(string))
+		}
+		return paths, r.Hits[0]
+	}
+	root := filepath.ToSlash(b.dir)
+	for _, mode := range []string{engine.ModeLexical, engine.ModeHybrid} {
+		for query, want := range map[string]string{
+			"docs/setup.md": "docs/setup.md", "./docs/setup.md": "docs/setup.md", `docs\setup.md`: "docs/setup.md", "DOCS/Setup.MD": "docs/setup.md", `"setup.md"`: "docs/setup.md",
+			root + "/docs/setup.md": "docs/setup.md", "deep/setup.md": "docs/old/deep/setup.md", "setup.md": "docs/setup.md docs/old/deep/setup.md",
+			"README.md": "README.md docs/README.md", "docs/README.md": "docs/README.md", "Project Phoenix.md": "notes/Project Phoenix.md",
+			"src/parse.go": "src/parse.go", "parse.go:4": "src/parse.go", "long.html:9:3": "long.html",
+		} {
+			got, _ := find(engine.Query{Text: query, Mode: mode})
+			if got := strings.Join(got[:min(len(got), strings.Count(want, ".md ")+1)], " "); got != want {
+				t.Errorf("%s: %s finds %q first, want %q", mode, query, got, want)
+			}
+		}
+		for query, want := range map[string]string{ // what stands on that line, or first
+			"setup.md:403": strings.Split(lines, "\n")[402], "docs/setup.md:403:12": strings.Split(lines, "\n")[402],
+			"setup.md:20": "Step 1 of", "setup.md:99999": "Step 1 of", "long.html:150": "The beginning.",
+		} {
+			if _, h := find(engine.Query{Text: query, Mode: mode}); want == "" || !strings.Contains(h.Text, want) {
+				t.Errorf("%s: %s finds %.60q, want %q", mode, query, h.Text, want)
+			}
+		}
+		if got, _ := find(engine.Query{Text: "setup.md", Mode: mode, Filter: filter.Prefix("_file.path", "docs/old")}); got[0] != "docs/old/deep/setup.md" || len(got) > 1 {
+			t.Errorf("%s: with a filter setup.md finds %q", mode, got)
+		}
+	}
+	b.remove("docs/setup.md")
+	b.clean()
+	if got, _ := find(engine.Query{Text: "docs/setup.md"}); slices.Contains(got, "docs/setup.md") {
+		t.Errorf("a removed file is found: %q", got)
 	}
 }

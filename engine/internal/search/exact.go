@@ -96,13 +96,18 @@ func isName(w string) bool {
 	return letters && digits
 }
 
-// certain gives a place among the first hits to a document that has a string which the query names, where none has it.
+// certain gives the first places to the files that the query asks for, and a place among the first hits to a document that has a
+// string which the query names, where none has it.
 func (r *Run) certain(ctx context.Context, cs []fusion.Candidate) ([]fusion.Candidate, error) {
 	r.lifts = nil
 	if !r.Plan.Lexical || r.S == nil || r.Q.Image != nil {
 		return cs, nil
 	}
-	var ids []uint64
+	ids, err := r.askedFiles(ctx)
+	if err != nil {
+		return nil, err
+	}
+	files := len(ids)
 	all := r.exacts()
 	whole := len(all) == 1 && strings.Trim(r.typed, " \t\n+\"“”") == string(all[0]) // it is all of the query
 	for _, x := range all {
@@ -130,8 +135,10 @@ func (r *Run) certain(ctx context.Context, cs []fusion.Candidate) ([]fusion.Cand
 	}
 	for n, id := range ids {
 		hit := firstPage - 1 - n
-		if whole {
-			hit = 0
+		if n < files {
+			hit = n
+		} else if whole {
+			hit = files
 		}
 		cs = r.lift(cs, id, hit)
 	}

@@ -447,7 +447,7 @@ func kindAndPath(m map[string]any) (kind, path string) {
 }
 
 // PlacesIn tells where in a file, by its metadata, the parts of its text are.
-func PlacesIn(m map[string]any, title, text string) place.Where {
+func PlacesIn(m map[string]any, title, text string) func(from, to int) string {
 	kind, path := kindAndPath(m)
 	return place.Of(place.In(kind, path), title, text)
 }
