@@ -176,13 +176,18 @@ func TestProbabilityOfANamedFile(t *testing.T) {
 	add(t, e, docs(0, 60))
 	add(t, e, []engine.Document{{ID: "p", Text: "We meet on Tuesdays.", Metadata: map[string]any{"tags": []any{"walrus"}, "_file": map[string]any{"path": "Project Phoenix.md", "root": "/r", "kind": "markdown", "words": 1}}}})
 	for query, want := range map[string]float64{
-		"project phoenix": relevance.Probability(relevance.Evidence{Lexical: true, Presence: 1}),
-		"walrus":          relevance.Probability(relevance.Evidence{Lexical: true, Presence: 1}),
-		"we meet":         0, // of the text
+		"project phoenix":         relevance.Probability(relevance.Evidence{Lexical: true, Presence: 1}),
+		"walrus":                  relevance.Probability(relevance.Evidence{Lexical: true, Presence: 1}),
+		"we meet":                 0,                                                                     // of the text
+		"/r/Project Phoenix.md:1": relevance.Probability(relevance.Evidence{Lexical: true, Presence: 1}), // of which words know only a part
 	} {
 		h := search(t, e, engine.Query{Text: query}).Hits[0]
 		if h.ID != "p" || want > 0 && math.Abs(float64(h.Probability)-want) > 1e-5 || want == 0 && h.Probability <= 0 {
 			t.Errorf("%s: %+v, want a probability of %v", query, h, want)
+		}
+		x, err := e.Explain(t.Context(), engine.Query{Text: query}, "p")
+		if err != nil || x.Probability != h.Probability {
+			t.Errorf("%s is explained with %v, found with %v, %v", query, x.Probability, h.Probability, err)
 		}
 		if half := search(t, e, engine.Query{Text: query + " topic3"}).Hits[0]; want > 0 && float64(half.Probability) >= want {
 			t.Errorf("%s and a word of another document: %+v", query, half)

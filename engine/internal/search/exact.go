@@ -103,11 +103,12 @@ func (r *Run) certain(ctx context.Context, cs []fusion.Candidate) ([]fusion.Cand
 	if !r.Plan.Lexical || r.S == nil || r.Q.Image != nil {
 		return cs, nil
 	}
-	ids, err := r.askedFiles(ctx)
+	files, err := r.askedFiles(ctx)
 	if err != nil {
 		return nil, err
 	}
-	files := len(ids)
+	ids := slices.Clone(files)
+	r.asked = files
 	all := r.exacts()
 	whole := len(all) == 1 && strings.Trim(r.typed, " \t\n+\"“”") == string(all[0]) // it is all of the query
 	for _, x := range all {
@@ -135,10 +136,10 @@ func (r *Run) certain(ctx context.Context, cs []fusion.Candidate) ([]fusion.Cand
 	}
 	for n, id := range ids {
 		hit := firstPage - 1 - n
-		if n < files {
+		if n < len(files) {
 			hit = n
 		} else if whole {
-			hit = files
+			hit = len(files)
 		}
 		cs = r.lift(cs, id, hit)
 	}

@@ -103,6 +103,10 @@ func (r *Run) found(c fusion.Candidate, shared bool) Found {
 // likely is the probability of a hit whose text is known. Of words that stand in the name and the fields of its file alone, its
 // vector knows nothing.
 func (f Found) likely(r *Run, p Passage) float64 {
+	if slices.Contains(r.asked, f.Ord) && f.Probability > 0 { // whatever is in it
+		f.evidence.Presence, f.evidence.Unknown = 1, 1
+		return relevance.Probability(f.evidence)
+	}
 	const long = 64 << 10 // its analysis might outlast the context
 	if f.Probability == 0 || p.Chunk > 0 || f.Presence == 0 || len(p.Text) > long {
 		return f.Probability

@@ -53,6 +53,7 @@ type Run struct {
 	fields   fields
 	gains    map[uint64][]float64 // what the boosts give to candidates, by ordinal
 	favours  []uint64             // documents, see favourites
+	asked    []uint64             // chunks of the files that the query names
 	lifts    map[uint64]float64   // what certain adds to scores, by id of the chunk
 	places   []exact              // the strings of a query for places
 	placed   []placed             // the documents that have them, in the order of their ids
