@@ -2,11 +2,14 @@ package engine_test
 
 import (
 	"fmt"
+	"math"
+	"reflect"
 	"runtime"
 	"strings"
 	"testing"
 
 	"github.com/lexsem/lexsem/engine"
+	"github.com/lexsem/lexsem/engine/filter"
 )
 
 // TestManyHitsOfOneDocument: a search reads a large document once, however many hits it has in it, and hits do not hold
@@ -39,11 +42,8 @@ func TestManyHitsOfOneDocument(t *testing.T) {
 				return r.Hits
 			}
 			search(1, 0)
-			var before, after runtime.MemStats
-			runtime.ReadMemStats(&before)
-			hits := search(most, 0)
-			runtime.ReadMemStats(&after)
-			if took := after.TotalAlloc - before.TotalAlloc; took > most/4*size {
+			var hits []engine.Hit
+			if took := allocated(func() { hits = search(most, 0) }); took > most/4*size {
 				t.Errorf("%d KB were allocated for %d hits", took>>10, most)
 			}
 			for i, h := range hits {
@@ -59,6 +59,7 @@ func TestManyHitsOfOneDocument(t *testing.T) {
 					t.Errorf("alone, hit %d is %d in %q, among %d it is %d in %q", i+1, one.Start, one.Symbol, most, hits[i].Start, hits[i].Symbol)
 				}
 			}
+			var before, after runtime.MemStats
 			runtime.GC()
 			runtime.GC() // pools are emptied by the second
 			runtime.ReadMemStats(&before)
@@ -70,5 +71,47 @@ func TestManyHitsOfOneDocument(t *testing.T) {
 				t.Errorf("the hits hold %d KB", held>>10)
 			}
 		})
+	}
+}
+
+func allocated(do func()) uint64 {
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	do()
+	runtime.ReadMemStats(&after)
+	return after.TotalAlloc - before.TotalAlloc
+}
+
+// TestFewLargeDocuments: a search for more hits than there are documents ends when it has all of them. It does not rank
+// all of their chunks.
+func TestFewLargeDocuments(t *testing.T) {
+	e := open(t, t.TempDir(), engine.Options{NoSync: true})
+	for i := range 4 {
+		var b strings.Builder
+		for n := 0; b.Len() < 1<<19; n++ {
+			fmt.Fprintf(&b, "Apples of kind %d and %d are red.\n\n", n%977, i)
+		}
+		add(t, e, []engine.Document{{ID: fmt.Sprint("book", i), Text: b.String(), Metadata: map[string]any{"n": i}}})
+	}
+	if err := e.Flush(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for _, mode := range []string{engine.ModeHybrid, engine.ModeDense, engine.ModeLexical} {
+		for documents, f := range map[int]engine.Filter{4: {}, 2: filter.Range("n", 1, 2)} {
+			find := func(k int) (hits []engine.Hit, took uint64) {
+				took = math.MaxUint64
+				for range 3 { // since others may be at work
+					took = min(took, allocated(func() {
+						hits = search(t, e, engine.Query{Text: "apples of kind 7", K: k, Mode: mode, Filter: f}).Hits
+					}))
+				}
+				return hits, took
+			}
+			want, least := find(documents)
+			got, took := find(documents + 1)
+			if len(got) != documents || !reflect.DeepEqual(got, want) || took > least+least/4 {
+				t.Errorf("%s, %d documents: %d hits and %d KB, of one hit more %d and %d KB", mode, documents, len(want), least>>10, len(got), took>>10)
+			}
+		}
 	}
 }
