@@ -253,10 +253,7 @@ func (r *Database) passages(ctx context.Context, d *incoming, stored []Passage) 
 
 // analyse fills in the words of a passage.
 func (p *Passage) analyse(a *text.Analyzer) {
-	passage, title := chunk.Passage(p.Title, p.Text), chunk.TitleEnd(p.Title)
-	if p.Chunk == 0 {
-		passage, title = chunk.WithFileWords(p.Title, passage, []byte(p.Metadata))
-	}
+	passage, title := chunk.WithFileWords(p.Title, []byte(p.Metadata))(p.Chunk, chunk.Passage(p.Title, p.Text))
 	terms := text.InTitle(a.Terms(nil, passage), title)
 	p.Terms, p.Length = inverted.Spell(terms), inverted.Length(terms)
 }

@@ -69,11 +69,7 @@ func TestFilesAreFoundByTheirNames(t *testing.T) {
 // A query that is nothing but the name or the path of a file finds the file before texts that mention it, and the part with a
 // line if it has one.
 func TestAskedFiles(t *testing.T) {
-	b := newBase(t)
-	b.ok(b.e.Close())
-	var err error
-	b.e, err = engine.Open(t.Context(), t.TempDir(), encoder.NewHash(64), engine.Options{NoSync: true}) // which cuts texts into chunks
-	b.ok(err)
+	b := newCutting(t)
 	lines := "---\nkeys:\n" + strings.Repeat("- value\n", 60) + "---\n\n# Setup\n\n"
 	for i := range 300 {
 		lines += fmt.Sprintf("Step %d of setup.md comes before the next one.\n\n", i+1)
@@ -125,5 +121,43 @@ func TestAskedFiles(t *testing.T) {
 	b.clean()
 	if got, _ := find(engine.Query{Text: "docs/setup.md"}); slices.Contains(got, "docs/setup.md") {
 		t.Errorf("a removed file is found: %q", got)
+	}
+}
+
+// newCutting is newBase with an encoder that cuts texts into chunks.
+func newCutting(t *testing.T) *base {
+	b := newBase(t)
+	b.ok(b.e.Close())
+	var err error
+	b.e, err = engine.Open(t.Context(), t.TempDir(), encoder.NewHash(64), engine.Options{NoSync: true})
+	b.ok(err)
+	return b
+}
+
+// The name of a file without a title is the title of all its chunks: words of the name and of its middle find the middle.
+func TestNamesInAllChunks(t *testing.T) {
+	b := newCutting(t)
+	text := ""
+	for i := range 300 {
+		text += fmt.Sprintf("Step number%d comes before the next one.\n\n", i)
+	}
+	b.write(map[string]string{"a.txt": text, "Project Phoenix.txt": text, "z.txt": text, "Titled Griffin.md": "# Handbook\n\n" + text})
+	b.clean()
+	for _, mode := range []string{engine.ModeLexical, engine.ModeHybrid} {
+		for _, perChunk := range []bool{false, true} {
+			find := func(query string) engine.Hit {
+				t.Helper()
+				r, err := b.e.Search(t.Context(), engine.Query{Text: query, Mode: mode, PerChunk: perChunk})
+				b.ok(err)
+				return r.Hits[0]
+			}
+			h := find("phoenix number250")
+			if h.ID != "Project Phoenix.txt" || !strings.Contains(h.Text, "number250") || h.TitleMatch == 0 || h.Probability < 0.3 {
+				t.Errorf("%s: phoenix number250 finds %s, %.60q, probability %v, title %v", mode, h.ID, h.Text, h.Probability, h.TitleMatch)
+			}
+			if h := find("griffin"); h.ID != "Titled Griffin.md" || h.Chunk > 0 {
+				t.Errorf("%s: griffin finds chunk %d of %s", mode, h.Chunk, h.ID)
+			}
+		}
 	}
 }

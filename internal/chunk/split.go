@@ -380,14 +380,21 @@ func Passage(title, text string) string { return strings.TrimSpace(title + " " +
 // TitleEnd is the end of the title in a Passage.
 func TitleEnd(title string) int { return len(strings.TrimSpace(title)) }
 
-// WithFileWords adds the words of its file (metadata.FileWords) to the Passage of a document's first chunk, for searches for
-// words. It returns the end of the title in the result, too.
-func WithFileWords(title, passage string, raw []byte) (string, int) {
+// WithFileWords returns the function that adds the words of a document's file (metadata.FileWords) to the Passage of chunk n, for
+// searches for words, and tells the end of the title in the result: the name is the title of each chunk of a document without
+// one, and the first chunk has more.
+func WithFileWords(title string, raw []byte) func(n int, passage string) (string, int) {
 	name, more := metadata.FileWords(raw)
-	if TitleEnd(title) == 0 {
-		title, passage = name, Passage(name, passage)
+	return func(n int, passage string) (string, int) {
+		title := title
+		if TitleEnd(title) == 0 {
+			title, passage = name, Passage(name, passage)
+		}
+		if n == 0 {
+			passage = strings.TrimSpace(passage + "\n" + more)
+		}
+		return passage, TitleEnd(title)
 	}
-	return strings.TrimSpace(passage + "\n" + more), TitleEnd(title)
 }
 
 // Title is the title of a document to searches for words: the name of its file (metadata.FileWords) if it has none.

@@ -58,9 +58,9 @@ func WithWords(file map[string]any) { file[fileWords] = wordsRule }
 // mostWords is the maximum size of FileWords.
 const mostWords = 8 << 10
 
-// FileWords are the texts by which searches for words find the first chunk of a document, beside its title and its text: the
-// name of its file without extension, for a document without a title; and name, path and what the file says of itself, such as
-// the front matter of Markdown or the sender of a mail. They are "" without fileWords. raw are stored metadata.
+// FileWords are the texts by which searches for words find a document beside its title and its text: the name of its file without
+// extension, which is the title of a document without one; and, for its first chunk, name, path and what the file says of itself,
+// such as the front matter of Markdown or the sender of a mail. They are "" without fileWords. raw are stored metadata.
 func FileWords(raw []byte) (name, more string) {
 	if !bytes.Contains(raw, []byte(`"`+fileWords+`"`)) {
 		return "", ""

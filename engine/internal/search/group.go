@@ -113,11 +113,14 @@ func (f Found) likely(r *Run, p Passage) float64 {
 		return relevance.Probability(f.evidence)
 	}
 	const long = 64 << 10 // its analysis might outlast the context
-	if f.Probability == 0 || p.Chunk > 0 || f.Presence == 0 || len(p.Text) > long {
+	if f.Probability == 0 || f.Presence == 0 || len(p.Text) > long {
 		return f.Probability
 	}
 	name, more := metadata.WordsOf(p.Metadata)
-	if name == "" {
+	if p.Chunk > 0 {
+		more = name // of a document without a title
+	}
+	if name == "" || p.Chunk > 0 && chunk.TitleEnd(p.Title) > 0 {
 		return f.Probability
 	}
 	of, own := r.Analyse(more), []text.Term(nil)

@@ -290,7 +290,7 @@ func (d *DB) indexOptions() index.Options {
 // wordsOptions tell snapshots of words with those of files (chunk.WithFileWords) from those that an earlier build has made of
 // the same documents, such as a server that goes on while commands are newer.
 func (d *DB) wordsOptions() inverted.Options {
-	return inverted.Options{Analysis: d.analyzer.Digest() + ", files"}
+	return inverted.Options{Analysis: d.analyzer.Digest() + ", files, names in all chunks"}
 }
 
 func (d *DB) impactOptions() inverted.Options { return inverted.ImpactOptions(d.o.Impacts) }

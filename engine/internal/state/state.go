@@ -196,11 +196,11 @@ func rowsOf(dst []Version, ord uint64, rows []store.Row) []Version {
 // VersionsOf returns the chunks of version ord of a document that was read whole.
 func VersionsOf(ord uint64, d *store.Document) []Version {
 	vs := rowsOf(nil, ord, d.Rows)
+	withWords := chunk.WithFileWords(d.Title, d.Metadata)
 	for i, r := range d.Rows {
-		vs[i].Text, vs[i].Title = ChunkText(d, r), chunk.TitleEnd(d.Title)
+		vs[i].Text, vs[i].Title = withWords(i, ChunkText(d, r))
 	}
 	if len(vs) > 0 {
-		vs[0].Text, vs[0].Title = chunk.WithFileWords(d.Title, vs[0].Text, d.Metadata)
 		vs[0].Metadata = d.Metadata
 	}
 	return vs

@@ -84,4 +84,12 @@ func fields(t *testing.T, open func(t *testing.T, enc encoder.Encoder) engine.Da
 			}
 		}
 	}
+	long := strings.Repeat("Something else is said here. ", 60) + "The vault is open. " + strings.Repeat("Something else is said here. ", 60)
+	fill(t, db, []engine.Document{{ID: "other", Text: long}, {ID: "long", Text: long, Metadata: map[string]any{"_file": map[string]any{"path": "gryphon.txt", "words": 1}}}})
+	for _, mode := range []string{engine.ModeHybrid, engine.ModeLexical} {
+		r, err := db.Search(t.Context(), engine.Query{Text: "gryphon vault", Mode: mode, PerChunk: true})
+		if err != nil || len(r.Hits) == 0 || r.Hits[0].ID != "long" || !strings.Contains(r.Hits[0].Text, "vault") || r.Hits[0].Chunk == 0 {
+			t.Errorf("gryphon vault finds %+v by the name of a file, %s, %v", r.Hits, mode, err)
+		}
+	}
 }
